@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the runtime (in the application) and the agent (in its own process)
+ * say to each other: a memfd mapped at the same address on both sides.
+ *
+ * Slot       32 MiB of address space, reserved in the application and never
+ *            mirrored: the agent's text, its stacks and this block live there.
+ * Launches   a ring of entries, run strictly one after the other. Lanes take
+ *            pieces of the entry number `completed` by advancing its cursor.
+ * Calls      one per lane: the lane asks, its parked thread in the application
+ *            answers (call_state).
+ * Futexes    all words waited for are in here: shared futexes on memory of the
+ *            mirror do not work, and private ones do not cross processes.
+ * Trust      the application believes nothing in here that could harm it: device
+ *            code can write all of it. It may confuse itself, not the kernel.
+ */
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace hmmrt {
+
+inline constexpr std::uint64_t page_size = 4096;
+
+inline constexpr std::uint64_t slot_size = 32u << 20;
+inline constexpr std::uint64_t slot_image_offset = 0;
+inline constexpr std::uint64_t slot_image_size = 256u << 10;
+inline constexpr std::uint64_t slot_vdso_offset = 512u << 10; // while moving it
+inline constexpr std::uint64_t slot_lanes_offset = 1u << 20;
+inline constexpr std::uint64_t slot_control_offset = 24u << 20;
+
+inline constexpr std::uint64_t lane_area_size = 128u << 10;
+inline constexpr std::uint32_t max_lanes = 128;
+inline constexpr std::uint32_t ring_entries = 256;
+inline constexpr std::uint32_t max_special_maps = 6;
+
+inline constexpr std::uint64_t user_space_begin = 0x10000;
+inline constexpr std::uint64_t user_space_end = 0x7ffffffff000;
+
+inline constexpr std::uint32_t control_magic = 0x686d6d72;
+inline constexpr std::uint32_t control_version = 1;
+
+// Descriptors of the agent; it has no others.
+inline constexpr int agent_control_fd = 3;
+inline constexpr int agent_gpu_fd = 4;
+
+using futex_word = std::atomic<std::uint32_t>;
+
+enum class agent_state : std::uint32_t { starting = 0, ready, failed };
+
+/// Where starting up failed; with control::boot_errno.
+enum class boot_step : std::uint32_t {
+    none = 0,
+    exec,
+    control,
+    reserve_slot,
+    copy_image,
+    privileges,
+    attach,
+    move_vdso,
+    map_device,
+    signals,
+    lanes,
+    dispatch,
+    seccomp,
+};
+
+/// A mapping made by the kernel that has to be at the same place in the agent.
+struct special_map {
+    std::uint64_t begin;
+    std::uint64_t end;
+};
+
+enum class entry_kind : std::uint32_t { range = 0, prefetch };
+
+/// One launch. Only `cursor` and `done` change after it is published.
+struct alignas(128) ring_entry {
+    entry_kind kind;
+    std::uint32_t pieces;   ///< of `piece_items` items each, the last may be shorter
+    std::uint64_t function; ///< void (*)(void *closure, u64 begin, u64 end)
+    std::uint64_t closure;
+    std::uint64_t items;
+    std::uint64_t piece_items;
+    std::uint32_t mxcsr;
+    std::uint32_t x87_control;
+    std::uint64_t prefetch_addr;
+    std::uint64_t prefetch_len;
+    std::uint32_t prefetch_location;
+    std::uint32_t padding;
+    std::atomic<std::uint64_t> cursor; ///< sequence number << 32 | next piece
+    std::atomic<std::uint32_t> done;   ///< pieces run or given up
+};
+static_assert(sizeof(ring_entry) == 128);
+
+enum class call_state : std::uint32_t {
+    idle = 0,
+    requested, ///< by the lane
+    running,   ///< the parked thread is inside the call
+    done,
+    quit, ///< by the application: the parked thread shall end
+};
+
+enum class call_kind : std::uint32_t {
+    system_call = 0, ///< args[0..5]
+    signal_call,     ///< likewise; decided by looking at who is aimed at
+    stop_others,     ///< wake threads whose lane is to stop out of their calls
+};
+
+/// Not an errno: this call ends the launch (call_kind::signal_call).
+inline constexpr std::int64_t call_ends_launch = -10000;
+
+/// What a lane borrows from its parked thread, and the calls it makes through it.
+struct alignas(256) lane_control {
+    std::uint64_t fs_base;
+    std::uint64_t stack_low; ///< lowest usable byte
+    std::uint64_t stack_top; ///< the lane starts here
+    std::int32_t app_tid;
+    std::atomic<std::int32_t> agent_tid;
+    /// 1 while the lane is inside device code or a call made by it.
+    std::atomic<std::uint32_t> running;
+    std::uint32_t padding;
+
+    futex_word state; ///< call_state
+    call_kind kind;
+    std::int64_t number;
+    std::uint64_t args[6];
+    std::int64_t result;
+    std::uint64_t scratch[12]; ///< argument block of calls the agent makes for itself
+};
+static_assert(sizeof(lane_control) == 256);
+
+enum class fault_cause : std::uint32_t {
+    signal = 1,    ///< an instruction could not be carried out
+    system_call,   ///< refused call `system_call`
+    raised_signal, ///< abort(), raise(), kill() of the program
+    foreign_call,  ///< int 0x80 or an x32 number
+};
+
+/// Why the device stopped. Written once, before control::sticky becomes 2.
+struct fault_block {
+    fault_cause cause;
+    std::uint32_t lane;
+    std::int32_t signal;
+    std::uint32_t access;
+    std::int32_t error_number;
+    std::int32_t system_call;
+    std::uint64_t address;
+    std::uint64_t instruction;
+    std::uint64_t first_item;
+    std::uint64_t item_count;
+};
+
+struct control {
+    std::uint32_t magic;
+    std::uint32_t version;
+    std::uint64_t slot;
+    std::uint64_t token;     ///< for HMMRT_GPU_IOC_ATTACH
+    std::uint64_t xfeatures; ///< permissions for large register state to ask for
+    std::uint32_t lane_count;
+    std::uint32_t special_count;
+    special_map special[max_special_maps]; ///< vvar, vdso; by address
+    std::uint64_t vdso;                    ///< address of the vdso proper, 0: none
+    std::int32_t app_pid;
+    std::int32_t space_fd; ///< in the application, for prefetch
+
+    alignas(64) futex_word state; ///< agent_state
+    std::atomic<std::uint32_t> boot_failed_step;
+    std::atomic<std::int32_t> boot_errno;
+
+    alignas(64) std::atomic<std::uint32_t> submitted; ///< entries published
+    futex_word doorbell;                              ///< lanes without work wait here
+    alignas(64) std::atomic<std::uint32_t> sleepers;  ///< of them, about
+    alignas(64) futex_word completed;                 ///< entries over; the program waits here
+    std::atomic<std::uint32_t> waiters;
+    std::atomic<std::uint32_t> wake_at; ///< no waiter wants less than this
+
+    alignas(64) std::atomic<std::uint32_t> sticky; ///< 0, 1: being written, 2: `fault` is valid
+    std::atomic<std::uint32_t> strict;
+    std::atomic<std::int32_t> prefetch_errno; ///< of the first one that failed
+    fault_block fault;
+
+    alignas(256) lane_control lanes[max_lanes];
+    alignas(128) ring_entry ring[ring_entries];
+};
+
+inline constexpr std::uint64_t control_size = (sizeof(control) + page_size - 1) & ~(page_size - 1);
+static_assert(slot_lanes_offset + max_lanes * lane_area_size <= slot_control_offset);
+static_assert(slot_control_offset + control_size <= slot_size);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+} // namespace hmmrt
