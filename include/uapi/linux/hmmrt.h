@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * hmmrt: the interface between the kernel modules and user space.
+ *
+ * Two kinds of file:
+ *
+ *   /dev/hmmrt        the manager. A file becomes a *space* (one mirrored
+ *                     address space, bound to the mm of its creator) with
+ *                     HMMRT_IOC_SPACE_CREATE; memory operations act on it.
+ *   /dev/hmmrt-gpuN   simulated GPU N. A file becomes a *binding* (this
+ *                     device on that space) with HMMRT_GPU_IOC_BIND; the
+ *                     execution agent claims it with HMMRT_GPU_IOC_ATTACH and
+ *                     then maps it: file offset == address in the space.
+ *
+ * DOC: General ioctl format
+ *
+ * Every argument is a struct whose first member is its own size, as the caller
+ * knows it. A smaller struct than the kernel's is zero-extended, a larger one
+ * is accepted if the tail is zero. Members named out_* are written by the
+ * kernel, on success and where documented also on error. Everything else is
+ * input. The meaning of errors is the same for all of them:
+ *
+ *   ENOTTY      the ioctl number is unknown
+ *   EINVAL      size below the first version of the struct, misaligned or empty
+ *               range, an enum out of range, or the file is in the wrong state
+ *               (no space created, no binding made)
+ *   E2BIG       size above the kernel's with a non-zero tail
+ *   EOPNOTSUPP  a flag is unknown or a reserved member is not zero
+ *   EOVERFLOW   addr + len wraps or leaves the user address space
+ *   EFAULT      the argument or an array it points to is not accessible, or no
+ *               mapping covers the range
+ *   EPERM       the caller is not the process this file belongs to
+ *   EACCES      wrong token, or the caller's role forbids it: an address space
+ *               is an application or an agent, never both
+ *   EBADF       space_fd is not a file of /dev/hmmrt
+ *   EBUSY       the file already is a space or a binding, the device is bound
+ *               to this space already, or the token was used
+ *   ENODEV      no such device, or it was unregistered
+ *   ESRCH       the process of this space has exited
+ *   ENOMEM      no memory for bookkeeping
+ *   EINTR       a signal arrived; out_* say how far the call got
+ */
+#ifndef _UAPI_LINUX_HMMRT_H
+#define _UAPI_LINUX_HMMRT_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define HMMRT_UAPI_VERSION	1
+#define HMMRT_IOC_TYPE		'h'
+#define HMMRT_MAX_DEVICES	16
+#define HMMRT_DEVICE_NAME_LEN	32
+
+/* Where pages are: a device id, or one of these. */
+#define HMMRT_LOCATION_HOST	0xffffffffu
+#define HMMRT_LOCATION_NONE	0xfffffffeu
+
+/* /dev/hmmrt: 0x80.., /dev/hmmrt-gpuN: 0xc0..; numbers are never reused. */
+#define HMMRT_IOC_INFO		_IO(HMMRT_IOC_TYPE, 0x80)
+#define HMMRT_IOC_DEVICE_INFO	_IO(HMMRT_IOC_TYPE, 0x81)
+#define HMMRT_IOC_SPACE_CREATE	_IO(HMMRT_IOC_TYPE, 0x82)
+#define HMMRT_IOC_PREFETCH	_IO(HMMRT_IOC_TYPE, 0x83)
+#define HMMRT_IOC_RESIDENCY	_IO(HMMRT_IOC_TYPE, 0x84)
+#define HMMRT_IOC_STATS		_IO(HMMRT_IOC_TYPE, 0x85)
+
+#define HMMRT_GPU_IOC_BIND	_IO(HMMRT_IOC_TYPE, 0xc0)
+#define HMMRT_GPU_IOC_ATTACH	_IO(HMMRT_IOC_TYPE, 0xc1)
+#define HMMRT_GPU_IOC_FAULT_RECORD _IO(HMMRT_IOC_TYPE, 0xc2)
+
+/**
+ * struct hmmrt_info - ioctl(HMMRT_IOC_INFO), any file of /dev/hmmrt
+ * @size: sizeof(struct hmmrt_info)
+ * @flags: must be 0
+ * @out_uapi_version: HMMRT_UAPI_VERSION of the module
+ * @out_devices: registered devices; ids are below HMMRT_MAX_DEVICES and may
+ *	have gaps, HMMRT_IOC_DEVICE_INFO answers ENODEV for those
+ * @out_page_size: bytes
+ * @out_block_size: bytes; migration never crosses a multiple of this
+ * @out_features: HMMRT_FEATURE_*
+ */
+struct hmmrt_info {
+	__u32 size;
+	__u32 flags;
+	__u32 out_uapi_version;
+	__u32 out_devices;
+	__u32 out_page_size;
+	__u32 out_block_size;
+	__aligned_u64 out_features;
+};
+
+/**
+ * struct hmmrt_device_info - ioctl(HMMRT_IOC_DEVICE_INFO)
+ * @size: sizeof(struct hmmrt_device_info)
+ * @flags: must be 0
+ * @device_id: which device
+ * @out_numa_node: nearest host node, -1 if none
+ * @out_memory_bytes: device memory
+ * @out_used_bytes: of it, holding pages of some process now
+ * @out_backed_bytes: of it, having host memory behind it now
+ * @out_name: NUL-terminated; the device node is /dev/@out_name
+ */
+struct hmmrt_device_info {
+	__u32 size;
+	__u32 flags;
+	__u32 device_id;
+	__s32 out_numa_node;
+	__aligned_u64 out_memory_bytes;
+	__aligned_u64 out_used_bytes;
+	__aligned_u64 out_backed_bytes;
+	__u8 out_name[HMMRT_DEVICE_NAME_LEN];
+};
+
+/**
+ * struct hmmrt_space_create - ioctl(HMMRT_IOC_SPACE_CREATE)
+ * @size: sizeof(struct hmmrt_space_create)
+ * @flags: must be 0
+ *
+ * Binds the file to the caller's address space, for the life of the file.
+ * A process has one space: files of the same process share it.
+ */
+struct hmmrt_space_create {
+	__u32 size;
+	__u32 flags;
+};
+
+/* Why a page did not move: index into hmmrt_prefetch.out_stayed. */
+enum hmmrt_stay {
+	HMMRT_STAY_UNSUITABLE = 0,	/* file, shared memory, hugetlb, special */
+	HMMRT_STAY_BUSY,		/* pinned, locked, or raced with its user */
+	HMMRT_STAY_NO_MEMORY,		/* the destination is full */
+	HMMRT_STAY_REASONS = 4,
+};
+
+/**
+ * struct hmmrt_prefetch - ioctl(HMMRT_IOC_PREFETCH), best effort
+ * @size: sizeof(struct hmmrt_prefetch)
+ * @flags: must be 0
+ * @addr: first byte, page aligned
+ * @len: bytes, page multiple, > 0
+ * @location: device id, or HMMRT_LOCATION_HOST
+ * @__reserved: must be 0
+ * @out_pages_moved: pages that moved; valid on success and on EINTR
+ * @out_pages_there: pages that were at @location already; likewise
+ * @out_stayed: pages that stayed, by enum hmmrt_stay; likewise
+ *
+ * EFAULT if no mapping covers some part of the range (parts before it moved).
+ * The device must be bound to the space (EINVAL otherwise).
+ */
+struct hmmrt_prefetch {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 addr;
+	__aligned_u64 len;
+	__u32 location;
+	__u32 __reserved;
+	__aligned_u64 out_pages_moved;
+	__aligned_u64 out_pages_there;
+	__aligned_u64 out_stayed[HMMRT_STAY_REASONS];
+};
+
+/**
+ * struct hmmrt_residency - ioctl(HMMRT_IOC_RESIDENCY)
+ * @size: sizeof(struct hmmrt_residency)
+ * @flags: must be 0
+ * @addr: first byte, page aligned
+ * @len: bytes, page multiple, > 0, at most 1 GiB
+ * @locations: user pointer to @len / page size __u32: a device id,
+ *	HMMRT_LOCATION_HOST, or HMMRT_LOCATION_NONE (not populated)
+ *
+ * A snapshot: true of each page at some moment during the call.
+ */
+struct hmmrt_residency {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 addr;
+	__aligned_u64 len;
+	__aligned_u64 locations;
+};
+
+/**
+ * struct hmmrt_stats - ioctl(HMMRT_IOC_STATS)
+ * @size: sizeof(struct hmmrt_stats)
+ * @flags: must be 0
+ * @device_id: a device bound to this space
+ * @__reserved: must be 0
+ * @out_device_faults: device faults served by the manager
+ * @out_failed_faults: device faults answered with an error
+ * @out_mapped_pages: device page table entries written
+ * @out_remote_pages: of these, to system memory
+ * @out_migrated_to_device: pages
+ * @out_migrated_to_host: pages, by CPU fault, prefetch or eviction
+ * @out_cpu_faults: CPU faults on device pages
+ * @out_invalidations: notifier callbacks that reached this space
+ * @out_retries: faults started again because of an invalidation
+ *
+ * Counters since the binding was made, except out_cpu_faults,
+ * out_migrated_to_host and out_invalidations, which are of the space.
+ */
+struct hmmrt_stats {
+	__u32 size;
+	__u32 flags;
+	__u32 device_id;
+	__u32 __reserved;
+	__aligned_u64 out_device_faults;
+	__aligned_u64 out_failed_faults;
+	__aligned_u64 out_mapped_pages;
+	__aligned_u64 out_remote_pages;
+	__aligned_u64 out_migrated_to_device;
+	__aligned_u64 out_migrated_to_host;
+	__aligned_u64 out_cpu_faults;
+	__aligned_u64 out_invalidations;
+	__aligned_u64 out_retries;
+};
+
+/**
+ * struct hmmrt_gpu_bind - ioctl(HMMRT_GPU_IOC_BIND)
+ * @size: sizeof(struct hmmrt_gpu_bind)
+ * @flags: must be 0
+ * @space_fd: a /dev/hmmrt file on which the caller created its space
+ * @out_device_id: id of this device
+ * @out_token: to be shown by the agent in HMMRT_GPU_IOC_ATTACH, once
+ *
+ * poll() of the file reports EPOLLHUP once an attached agent is gone.
+ */
+struct hmmrt_gpu_bind {
+	__u32 size;
+	__u32 flags;
+	__s32 space_fd;
+	__u32 out_device_id;
+	__aligned_u64 out_token;
+};
+
+/**
+ * struct hmmrt_gpu_attach - ioctl(HMMRT_GPU_IOC_ATTACH)
+ * @size: sizeof(struct hmmrt_gpu_attach)
+ * @flags: must be 0
+ * @token: from HMMRT_GPU_IOC_BIND
+ *
+ * The caller's address space becomes the agent of the binding and the only one
+ * that may map the file. It is killed when the owner's address space goes. It
+ * may not be the owner, have a space or mmu notifiers, or be attached elsewhere.
+ */
+struct hmmrt_gpu_attach {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 token;
+};
+
+/* What a device access wanted: hmmrt_gpu_fault_record.out_access */
+#define HMMRT_ACCESS_READ	0x1u
+#define HMMRT_ACCESS_WRITE	0x2u
+#define HMMRT_ACCESS_EXEC	0x4u
+
+/**
+ * struct hmmrt_gpu_fault_record - ioctl(HMMRT_GPU_IOC_FAULT_RECORD)
+ * @size: sizeof(struct hmmrt_gpu_fault_record)
+ * @flags: must be 0
+ * @out_addr: address of the calling thread's last access that failed
+ * @out_access: HMMRT_ACCESS_* it wanted
+ * @out_errno: EFAULT nothing mapped there, EACCES no permission for this
+ *	access, EOPNOTSUPP memory that a device cannot reach (device memory of
+ *	others, secretmem), ENOMEM, ESRCH owner is gone; 0 none recorded
+ *
+ * For the attached agent.
+ */
+struct hmmrt_gpu_fault_record {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 out_addr;
+	__u32 out_access;
+	__u32 out_errno;
+};
+
+#endif /* _UAPI_LINUX_HMMRT_H */
