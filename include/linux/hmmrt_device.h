@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The boundary between the memory manager (hmmrt.ko) and a device driver.
+ *
+ * DOC: Overview
+ *
+ * A driver registers its memory and its MMU functions and gets unified memory
+ * in return: a process binds the device to its address space, the driver
+ * reports the faults of its MMU, the manager decides where pages live, moves
+ * them and tells the driver what to map.
+ *
+ *	driver                                manager
+ *	hmmrt_device_register(ops)  ------->  device id, device memory
+ *	hmmrt_bind(space, dev)      ------->  binding
+ *	MMU fault: hmmrt_fault()    ------->  policy, migration, snapshot
+ *	ops->populate, copy_*       <-------    device memory and its contents
+ *	ops->prepare, map           <-------    the entry is written
+ *	                                      notifier of the core mm:
+ *	ops->unmap, invalidate      <-------    the entry is gone
+ *	ops->released               <-------  the process is gone: stop its work
+ *	hmmrt_unbind()              ------->
+ *	hmmrt_device_unregister()   ------->  all pages come home first
+ *
+ * DOC: Locking
+ *
+ * map() and unmap() are called with a lock of the manager held under which the
+ * core mm may be reclaiming memory: they may take the driver's own page table
+ * lock, but neither allocate, nor sleep on anything that allocates, nor call
+ * back. What they need is made ready by prepare(), called before with nothing
+ * held. invalidate() follows unmap() with nothing of the manager held, but in a
+ * notifier: the same rules, except that it may take a sleeping lock. None of
+ * the three can fail. populate(), prepare() and copy_*() may sleep and
+ * allocate. hmmrt_fault() is called with no lock held.
+ *
+ * DOC: Lifetimes
+ *
+ * A binding holds its space and its device. The driver calls hmmrt_unbind()
+ * once no hmmrt_fault() on it is running; after that no op is called for it.
+ * The driver unregisters a device after it has unbound it everywhere. Pages of
+ * a device may outlive all bindings, and the processes' mappings keep them;
+ * hmmrt_device_unregister() moves those to system memory.
+ */
+#ifndef _LINUX_HMMRT_DEVICE_H
+#define _LINUX_HMMRT_DEVICE_H
+
+#include <linux/mm_types.h>
+#include <linux/types.h>
+#include <uapi/linux/hmmrt.h>
+
+#define HMMRT_DEVICE_API_VERSION	1
+
+/* Unit of device memory and of migration: no operation crosses a multiple. */
+#define HMMRT_CHUNK_SHIFT	21
+#define HMMRT_CHUNK_SIZE	(1UL << HMMRT_CHUNK_SHIFT)
+#define HMMRT_CHUNK_PAGES	(HMMRT_CHUNK_SIZE >> PAGE_SHIFT)
+
+struct hmmrt_binding;
+struct hmmrt_device;
+struct hmmrt_space;
+
+/*
+ * What the manager asks a driver to map, one per page: the page aligned
+ * physical address in system memory, or the offset in the device's own memory
+ * if HMMRT_PTE_DEVICE is set, and permissions. Readable is implied by VALID.
+ */
+typedef u64 hmmrt_pte_t;
+#define HMMRT_PTE_VALID		BIT_ULL(0)
+#define HMMRT_PTE_WRITE		BIT_ULL(1)
+#define HMMRT_PTE_EXEC		BIT_ULL(2)
+#define HMMRT_PTE_DEVICE	BIT_ULL(3)
+#define HMMRT_PTE_ADDR		GENMASK_ULL(51, 12)
+
+/**
+ * struct hmmrt_device_ops - what a device can do
+ * @api_version: HMMRT_DEVICE_API_VERSION
+ * @populate: make the chunk of device memory at @offset usable
+ * @depopulate: the chunk holds nothing any more; cannot fail
+ * @copy_to_device: fill @npages pages of device memory at @offset from
+ *	@src[i], or with zeroes where @src[i] is NULL; within one chunk
+ * @copy_to_host: copy device memory into the pages @dst[i]; NULL: skip
+ * @copy_from_peer: copy between the memory of two devices of this driver;
+ *	optional, the manager goes through system memory without it
+ * @prepare: allocate what map() needs for [@start, @end), inside one chunk
+ *	of address space; called again for the same range
+ * @map: write entries for consecutive pages from @start; invalid ones in @ptes
+ *	leave the present entry alone
+ * @unmap: clear the entries of [@start, @end)
+ * @invalidate: make sure that the device no longer uses the cleared entries
+ * @released: the process has exited: stop working for it, the memory is going
+ */
+struct hmmrt_device_ops {
+	u32 api_version;
+	int (*populate)(struct hmmrt_device *dev, u64 offset);
+	void (*depopulate)(struct hmmrt_device *dev, u64 offset);
+	int (*copy_to_device)(struct hmmrt_device *dev, u64 offset,
+			      struct page **src, unsigned int npages);
+	int (*copy_to_host)(struct hmmrt_device *dev, struct page **dst,
+			    u64 offset, unsigned int npages);
+	int (*copy_from_peer)(struct hmmrt_device *dev, u64 offset,
+			      struct hmmrt_device *peer, u64 peer_offset,
+			      unsigned int npages);
+	int (*prepare)(struct hmmrt_binding *binding, unsigned long start,
+		       unsigned long end);
+	void (*map)(struct hmmrt_binding *binding, unsigned long start,
+		    const hmmrt_pte_t *ptes, unsigned int npages);
+	void (*unmap)(struct hmmrt_binding *binding, unsigned long start,
+		      unsigned long end);
+	void (*invalidate)(struct hmmrt_binding *binding, unsigned long start,
+			   unsigned long end);
+	void (*released)(struct hmmrt_binding *binding);
+};
+
+/**
+ * struct hmmrt_device_desc - a device to register
+ * @name: unique, below HMMRT_DEVICE_NAME_LEN characters
+ * @ops: stays valid until the device is unregistered
+ * @memory_bytes: device memory, a multiple of HMMRT_CHUNK_SIZE
+ * @numa_node: nearest node or NUMA_NO_NODE
+ * @drvdata: see hmmrt_device_drvdata()
+ */
+struct hmmrt_device_desc {
+	const char *name;
+	const struct hmmrt_device_ops *ops;
+	u64 memory_bytes;
+	int numa_node;
+	void *drvdata;
+};
+
+/*
+ * Returns the device or an ERR_PTR: -EINVAL for a bad description, -EEXIST for
+ * a name in use, -ENOSPC beyond HMMRT_MAX_DEVICES, -ENOMEM, or what the core
+ * answers when it cannot give struct pages to device memory.
+ */
+struct hmmrt_device *
+hmmrt_device_register(const struct hmmrt_device_desc *desc);
+void hmmrt_device_unregister(struct hmmrt_device *dev);
+void *hmmrt_device_drvdata(const struct hmmrt_device *dev);
+u32 hmmrt_device_id(const struct hmmrt_device *dev);
+
+/* The space behind a /dev/hmmrt file of the calling process, with a reference. */
+struct hmmrt_space *hmmrt_space_get_from_fd(int fd);
+void hmmrt_space_put(struct hmmrt_space *space);
+
+/* -EBUSY if the device is bound to this space already, -ENOMEM. */
+struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
+				 struct hmmrt_device *dev, void *drvdata);
+void hmmrt_unbind(struct hmmrt_binding *binding);
+void *hmmrt_binding_drvdata(const struct hmmrt_binding *binding);
+struct hmmrt_device *hmmrt_binding_device(const struct hmmrt_binding *binding);
+
+/* Whether the caller is the process that this binding mirrors. */
+bool hmmrt_binding_is_owner(const struct hmmrt_binding *binding);
+
+/*
+ * A device that executes in an address space (an agent) declares it here,
+ * before anything is mapped there: an mm is mirrored or an agent, never both,
+ * for two that mirror each other would deadlock in their notifiers. Holds until
+ * hmmrt_unbind(). -EACCES if the mm has a space or mmu notifiers or is the
+ * agent of another binding.
+ */
+int hmmrt_binding_claim_agent(struct hmmrt_binding *binding,
+			      struct mm_struct *mm);
+
+/**
+ * hmmrt_fault() - serve a fault of the device's MMU
+ * @binding: which device for which process
+ * @addr: the address, in the process's address space
+ * @access: HMMRT_ACCESS_*
+ *
+ * Context: process context, no locks; may take the process's mmap_lock, move
+ * memory, and sleep. Ends early for a signal.
+ * Return: 0 once the entry was mapped: repeat the access, it may already be
+ * gone again; -EINTR and -EAGAIN likewise ask to repeat it; -EFAULT nothing is
+ * mapped at @addr; -EACCES no permission; -EOPNOTSUPP memory that cannot be
+ * mirrored; -ENOMEM; -ESRCH the process has exited.
+ */
+int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
+		unsigned int access);
+
+#endif /* _LINUX_HMMRT_DEVICE_H */

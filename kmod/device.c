@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Devices: registration, ids, lifetime.
+ *
+ * A device is used by its registration, by each binding, and by ioctls for a
+ * moment. Unregistering waits for the others, then brings its pages home.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "hmmrt.h"
+
+static DEFINE_MUTEX(devices_lock);
+static struct hmmrt_device *devices[HMMRT_MAX_DEVICES];
+
+static bool desc_valid(const struct hmmrt_device_desc *desc)
+{
+	const struct hmmrt_device_ops *ops = desc->ops;
+
+	return desc->name && strlen(desc->name) < HMMRT_DEVICE_NAME_LEN &&
+	       ops && ops->api_version == HMMRT_DEVICE_API_VERSION &&
+	       ops->populate && ops->depopulate && ops->copy_to_device &&
+	       ops->copy_to_host && ops->prepare && ops->map && ops->unmap &&
+	       ops->invalidate && ops->released && desc->memory_bytes &&
+	       IS_ALIGNED(desc->memory_bytes, HMMRT_CHUNK_SIZE);
+}
+
+static int device_id_reserve(struct hmmrt_device *dev)
+{
+	unsigned int id, free = HMMRT_MAX_DEVICES;
+
+	lockdep_assert_held(&devices_lock);
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
+		if (!devices[id])
+			free = min(free, id);
+		else if (!strcmp(devices[id]->name, dev->name))
+			return -EEXIST;
+	}
+	if (free == HMMRT_MAX_DEVICES)
+		return -ENOSPC;
+	dev->id = free;
+	return 0;
+}
+
+struct hmmrt_device *hmmrt_device_register(const struct hmmrt_device_desc *desc)
+{
+	struct hmmrt_device *dev;
+	int rc;
+
+	if (!desc_valid(desc))
+		return ERR_PTR(-EINVAL);
+	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	if (!dev)
+		return ERR_PTR(-ENOMEM);
+	strscpy(dev->name, desc->name, sizeof(dev->name));
+	dev->ops = desc->ops;
+	dev->drvdata = desc->drvdata;
+	dev->numa_node = desc->numa_node;
+	refcount_set(&dev->users, 1);
+	init_completion(&dev->unused);
+
+	mutex_lock(&devices_lock);
+	rc = device_id_reserve(dev);
+	if (!rc)
+		rc = hmmrt_vram_init(dev, desc->memory_bytes);
+	if (!rc)
+		devices[dev->id] = dev;
+	mutex_unlock(&devices_lock);
+	if (rc) {
+		kfree(dev);
+		return ERR_PTR(rc);
+	}
+	return dev;
+}
+EXPORT_SYMBOL_GPL(hmmrt_device_register);
+
+void hmmrt_device_unregister(struct hmmrt_device *dev)
+{
+	mutex_lock(&devices_lock);
+	devices[dev->id] = NULL;
+	mutex_unlock(&devices_lock);
+	hmmrt_device_put(dev);
+	wait_for_completion(&dev->unused);
+	hmmrt_vram_destroy(dev);
+	kfree(dev);
+}
+EXPORT_SYMBOL_GPL(hmmrt_device_unregister);
+
+void *hmmrt_device_drvdata(const struct hmmrt_device *dev)
+{
+	return dev->drvdata;
+}
+EXPORT_SYMBOL_GPL(hmmrt_device_drvdata);
+
+u32 hmmrt_device_id(const struct hmmrt_device *dev)
+{
+	return dev->id;
+}
+EXPORT_SYMBOL_GPL(hmmrt_device_id);
+
+/* The device with a reference, or NULL. */
+struct hmmrt_device *hmmrt_device_get(u32 id)
+{
+	struct hmmrt_device *dev = NULL;
+
+	mutex_lock(&devices_lock);
+	if (id < HMMRT_MAX_DEVICES)
+		dev = devices[id];
+	if (dev)
+		refcount_inc(&dev->users);
+	mutex_unlock(&devices_lock);
+	return dev;
+}
+
+void hmmrt_device_put(struct hmmrt_device *dev)
+{
+	if (refcount_dec_and_test(&dev->users))
+		complete(&dev->unused);
+}
+
+unsigned int hmmrt_device_count(void)
+{
+	unsigned int id, count = 0;
+
+	mutex_lock(&devices_lock);
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++)
+		count += !!devices[id];
+	mutex_unlock(&devices_lock);
+	return count;
+}
+
+void hmmrt_device_fill_info(struct hmmrt_device *dev,
+			    struct hmmrt_device_info *info)
+{
+	struct hmmrt_vram *vram = &dev->vram;
+
+	spin_lock_irq(&vram->lock);
+	info->out_used_bytes = (u64)vram->used_pages << PAGE_SHIFT;
+	info->out_backed_bytes = (u64)vram->populated_chunks
+				 << HMMRT_CHUNK_SHIFT;
+	spin_unlock_irq(&vram->lock);
+	info->out_memory_bytes = vram->size;
+	info->out_numa_node = dev->numa_node;
+	strscpy((char *)info->out_name, dev->name, sizeof(info->out_name));
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * hmmrt: the memory manager, private to hmmrt.ko.
+ *
+ * Objects    space    one mirrored process address space, one per mm
+ *            span     an mmu_interval_notifier over an aligned window of it
+ *            block    2 MiB of it: what is mapped where, and two locks
+ *            binding  one device on one space
+ *            device   a registered device and its memory (vram)
+ *            region   a part of vram that has struct pages
+ *            chunk    2 MiB of vram
+ * Ownership  space -> spans -> blocks, all freed with the space; device ->
+ *            regions -> chunks. A binding holds its space and its device; a
+ *            space is held by /dev/hmmrt files and bindings, and survives the
+ *            exit of its mm. Pages on a device are owned by the page tables
+ *            that map them, never by a block or space: fork and mremap move
+ *            them behind our back, so block bitmaps are about mappings only
+ *            and zone_device_data points nowhere.
+ *
+ * Lock order, from the outside in:
+ *
+ *   hmmrt_roles_lock   mutex; which mm is mirrored, which is an agent
+ *   space->spans_lock  mutex; creation of spans and blocks
+ *   mmap_lock          of the mirrored process; never an agent's together
+ *   block->migrate     mutex; around migrate_vma_setup() .. finalize().
+ *                      Reclaim is allowed under it. Never taken in a notifier,
+ *                      not held over hmm_range_fault(); migrate_to_ram() only
+ *                      tries it where the core holds the page lock.
+ *   [reclaim, folio locks, i_mmap_rwsem, anon_vma lock: the core's]
+ *   block->lock        mutex; bitmaps, and the driver's entries of this block.
+ *                      Taken by the notifier: nothing is allocated, nobody
+ *                      waited for, no migration and no hmm_range_fault() under
+ *                      it.
+ *   driver's page table lock
+ *   page table locks   of the core
+ *   vram->lock         spinlock, innermost: pages are freed under a page table
+ *                      lock
+ *
+ * hmmrt_srcu protects lookups (mm to space, space to binding, span to block)
+ * where no reference can be taken: in notifiers and migrate_to_ram().
+ */
+#ifndef _HMMRT_H
+#define _HMMRT_H
+
+#include <linux/hashtable.h>
+#include <linux/hmmrt_device.h>
+#include <linux/list.h>
+#include <linux/memremap.h>
+#include <linux/mmu_notifier.h>
+#include <linux/mutex.h>
+#include <linux/refcount.h>
+#include <linux/srcu.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include "compat/compat.h"
+#include "policy.h"
+
+#define HMMRT_BLOCK_SHIFT	HMMRT_CHUNK_SHIFT
+#define HMMRT_BLOCK_SIZE	HMMRT_CHUNK_SIZE
+#define HMMRT_BLOCK_PAGES	HMMRT_CHUNK_PAGES
+#define HMMRT_SPAN_SHIFT	26
+#define HMMRT_SPAN_SIZE		(1UL << HMMRT_SPAN_SHIFT)
+#define HMMRT_SPAN_BLOCKS	(1UL << (HMMRT_SPAN_SHIFT - HMMRT_BLOCK_SHIFT))
+#define HMMRT_REGION_SIZE	(256UL << 20)
+#define HMMRT_REGION_PAGES	(HMMRT_REGION_SIZE >> PAGE_SHIFT)
+
+extern struct srcu_struct hmmrt_srcu;
+extern struct mutex hmmrt_roles_lock;
+
+/* --- device memory ------------------------------------------------------ */
+
+struct hmmrt_chunk {
+	struct list_head link;		/* vram->free, partial or full */
+	u64 offset;			/* in device memory */
+	unsigned int used_pages;
+	bool populated;
+	bool trimming;			/* on no list, taken by nobody */
+	DECLARE_BITMAP(used, HMMRT_CHUNK_PAGES);
+};
+
+struct hmmrt_region {
+	struct dev_pagemap pgmap;
+	struct resource *resource;
+	struct hmmrt_device *dev;
+	u64 offset;			/* in device memory */
+	unsigned long first_pfn;
+	unsigned int nr_chunks;
+	struct hmmrt_chunk chunks[];
+};
+
+struct hmmrt_vram {
+	spinlock_t lock;		/* the lists, and all of the chunks */
+	struct list_head free;		/* nothing used; populated ones first */
+	struct list_head partial;
+	struct list_head full;
+	unsigned long used_pages;
+	unsigned long populated_chunks;
+
+	struct mutex grow;		/* regions; outside of all but roles */
+	u64 size;
+	unsigned int nr_regions;
+	unsigned int max_regions;
+	struct hmmrt_region **regions;
+	struct delayed_work trim;	/* depopulates free chunks */
+};
+
+struct hmmrt_device {
+	u32 id;
+	char name[HMMRT_DEVICE_NAME_LEN];
+	const struct hmmrt_device_ops *ops;
+	void *drvdata;
+	int numa_node;
+	refcount_t users;		/* registration, bindings, ioctls */
+	struct completion unused;
+	struct hmmrt_vram vram;
+};
+
+/* --- address spaces ----------------------------------------------------- */
+
+/* What one device has mapped of one block; under block->lock. */
+struct hmmrt_block_map {
+	DECLARE_BITMAP(mapped, HMMRT_BLOCK_PAGES);
+	DECLARE_BITMAP(writable, HMMRT_BLOCK_PAGES);
+};
+
+struct hmmrt_block {
+	unsigned long start;
+	struct hmmrt_span *span;
+
+	struct mutex migrate;
+	/* Holder of @migrate is a CPU fault; written by it, read by others. */
+	bool migrate_by_cpu_fault;
+	/* Sequential CPU faults, for policy; under @migrate. */
+	struct hmmrt_policy_run cpu_run;
+
+	struct mutex lock;
+	/* Indexed by device id; set once, before the device maps anything. */
+	struct hmmrt_block_map *maps[HMMRT_MAX_DEVICES];
+};
+
+struct hmmrt_span {
+	struct mmu_interval_notifier notifier;
+	struct hmmrt_space *space;
+	unsigned long start;
+	struct hmmrt_block *blocks[HMMRT_SPAN_BLOCKS];
+};
+
+struct hmmrt_space {
+	refcount_t refs;
+	struct mm_struct *mm;		/* mmgrab()ed */
+	struct hlist_node hash;		/* hmmrt_roles_lock and hmmrt_srcu */
+	struct mmu_notifier release_notifier;
+	struct mutex spans_lock;
+	struct xarray spans;		/* by start >> HMMRT_SPAN_SHIFT */
+	/* Written under hmmrt_roles_lock, read under it or hmmrt_srcu. */
+	struct hmmrt_binding __rcu *bindings[HMMRT_MAX_DEVICES];
+
+	atomic64_t migrated_to_host;
+	atomic64_t cpu_faults;
+	atomic64_t invalidations;
+};
+
+struct hmmrt_binding {
+	struct hmmrt_space *space;
+	struct hmmrt_device *dev;
+	void *drvdata;
+	struct mm_struct *agent;	/* mmgrab()ed, hmmrt_roles_lock */
+	struct list_head agent_link;
+
+	atomic64_t device_faults;
+	atomic64_t failed_faults;
+	atomic64_t mapped_pages;
+	atomic64_t remote_pages;
+	atomic64_t migrated_to_device;
+	atomic64_t retries;
+};
+
+/*
+ * One attempt to serve part of a block to a device: a fault, or a prefetch
+ * (access == 0). Large; allocated, not on the stack.
+ */
+struct hmmrt_request {
+	struct hmmrt_binding *binding;
+	struct hmmrt_block *block;
+	struct vm_area_struct *vma;	/* valid while mmap_lock is held */
+	unsigned long start;		/* window, within block and vma */
+	unsigned long end;
+	unsigned long addr;		/* page that must be mapped, if access */
+	unsigned int access;
+	bool exec;			/* what the vma permits, kept after it */
+	bool write;
+	unsigned long seq;
+
+	u64 moved;
+	u64 there;
+	u64 stayed[HMMRT_STAY_REASONS];
+
+	unsigned long pfns[HMMRT_BLOCK_PAGES];
+	unsigned long src[HMMRT_BLOCK_PAGES];
+	unsigned long dst[HMMRT_BLOCK_PAGES];
+	union {
+		struct page *pages[HMMRT_BLOCK_PAGES];
+		hmmrt_pte_t ptes[HMMRT_BLOCK_PAGES];
+	};
+};
+
+/* space.c */
+struct hmmrt_space *hmmrt_space_get(struct mm_struct *mm);
+struct hmmrt_space *hmmrt_space_find(struct mm_struct *mm);
+struct hmmrt_binding *hmmrt_space_binding(struct hmmrt_space *space,
+					  u32 device_id);
+
+/* span.c */
+int hmmrt_span_prepare(struct hmmrt_space *space, unsigned long addr);
+struct hmmrt_block *hmmrt_block_find(struct hmmrt_space *space,
+				     unsigned long addr);
+struct hmmrt_block *hmmrt_block_get(struct hmmrt_space *space,
+				    unsigned long addr, u32 device_id);
+void hmmrt_spans_destroy(struct hmmrt_space *space);
+void hmmrt_spans_forget_device(struct hmmrt_space *space, u32 device_id);
+
+/* serve.c */
+struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
+					  struct hmmrt_block *block);
+void hmmrt_request_free(struct hmmrt_request *req);
+int hmmrt_snapshot(struct hmmrt_request *req);
+int hmmrt_serve_window(struct hmmrt_request *req, bool migrate);
+int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access);
+
+/* migrate.c */
+bool hmmrt_vma_may_migrate(struct vm_area_struct *vma);
+int hmmrt_migrate_to_device(struct hmmrt_request *req);
+int hmmrt_migrate_to_host(struct hmmrt_request *req);
+vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf);
+
+/* evict.c */
+void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk);
+
+/* memory.c: ioctls on memory of a space */
+int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg);
+int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg);
+
+/* vram.c */
+int hmmrt_vram_init(struct hmmrt_device *dev, u64 size);
+void hmmrt_vram_destroy(struct hmmrt_device *dev);
+unsigned int hmmrt_vram_alloc(struct hmmrt_device *dev, unsigned int index,
+			      unsigned int npages, struct page **pages);
+void hmmrt_vram_free_unused(struct hmmrt_device *dev, struct page **pages,
+			    unsigned int npages);
+struct hmmrt_device *hmmrt_page_device(const struct page *page);
+u64 hmmrt_page_offset(const struct page *page);
+unsigned long hmmrt_chunk_pfn(struct hmmrt_device *dev,
+			      const struct hmmrt_chunk *chunk);
+void *hmmrt_pgmap_owner(void);
+
+/* device.c */
+struct hmmrt_device *hmmrt_device_get(u32 id);
+void hmmrt_device_put(struct hmmrt_device *dev);
+unsigned int hmmrt_device_count(void);
+void hmmrt_device_fill_info(struct hmmrt_device *dev,
+			    struct hmmrt_device_info *info);
+
+/* main.c */
+struct file_operations;
+extern const struct file_operations hmmrt_fops;
+
+/* uapi_check.c */
+void hmmrt_uapi_check(void);
+
+#endif /* _HMMRT_H */

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Table-driven dispatch of size-first ioctl arguments, for both modules.
+ *
+ * The rules are those of "General ioctl format" in uapi/linux/hmmrt.h. Handlers
+ * get a complete, zero-extended copy; it is written back on success and where
+ * the table says so.
+ */
+#ifndef _HMMRT_IOCTL_H
+#define _HMMRT_IOCTL_H
+
+#include <linux/fs.h>
+#include <linux/uaccess.h>
+
+/* Every argument starts like this. */
+struct hmmrt_ioctl_head {
+	u32 size;
+	u32 flags;
+};
+
+#define HMMRT_IOCTL_MAX_SIZE	256
+
+struct hmmrt_ioctl_op {
+	unsigned int cmd;
+	u32 size;		/* of the struct today */
+	u32 min_size;		/* of its first version */
+	bool write_on_error;	/* out_* are valid with -EINTR, too */
+	int (*fn)(struct file *file, void *arg);
+};
+
+#define HMMRT_IOCTL_OP(_cmd, _fn, _struct, _last)                           \
+	{                                                                   \
+		.cmd = _cmd, .size = sizeof(struct _struct) +               \
+				     BUILD_BUG_ON_ZERO(                     \
+					     sizeof(struct _struct) >       \
+					     HMMRT_IOCTL_MAX_SIZE),         \
+		.min_size = offsetofend(struct _struct, _last), .fn = _fn,  \
+	}
+
+static inline long hmmrt_ioctl_run(struct file *file,
+				   const struct hmmrt_ioctl_op *op,
+				   void __user *uarg)
+{
+	u64 arg[HMMRT_IOCTL_MAX_SIZE / sizeof(u64)] = {};
+	struct hmmrt_ioctl_head *head = (void *)arg;
+	u32 size;
+	int rc;
+
+	if (get_user(size, (u32 __user *)uarg))
+		return -EFAULT;
+	if (size < op->min_size)
+		return -EINVAL;
+	rc = copy_struct_from_user(arg, op->size, uarg, size);
+	if (rc)
+		return rc;
+	/* No command has flags yet; the first one moves this check. */
+	if (head->flags)
+		return -EOPNOTSUPP;
+	rc = op->fn(file, arg);
+	if (rc && !(rc == -EINTR && op->write_on_error))
+		return rc;
+	head->size = size;
+	if (copy_to_user(uarg, arg, min(size, op->size)))
+		return -EFAULT;
+	return rc;
+}
+
+static inline long hmmrt_ioctl_dispatch(struct file *file, unsigned int cmd,
+					void __user *uarg,
+					const struct hmmrt_ioctl_op *ops,
+					unsigned int nr_ops)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_ops; i++)
+		if (ops[i].cmd == cmd)
+			return hmmrt_ioctl_run(file, &ops[i], uarg);
+	return -ENOTTY;
+}
+
+#endif /* _HMMRT_IOCTL_H */

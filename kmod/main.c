@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * hmmrt.ko: /dev/hmmrt, its ioctl table, and module init. No policy here.
+ */
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+
+#include "hmmrt.h"
+#include "ioctl.h"
+
+/* The caller's space; a file belongs to the process that made it one. */
+static struct hmmrt_space *file_space(struct file *file)
+{
+	struct hmmrt_space *space = smp_load_acquire(&file->private_data);
+
+	if (!space)
+		return ERR_PTR(-EINVAL);
+	if (space->mm != current->mm)
+		return ERR_PTR(-EPERM);
+	return space;
+}
+
+static int ioc_info(struct file *file, void *arg)
+{
+	struct hmmrt_info *info = arg;
+
+	info->out_uapi_version = HMMRT_UAPI_VERSION;
+	info->out_devices = hmmrt_device_count();
+	info->out_page_size = PAGE_SIZE;
+	info->out_block_size = HMMRT_BLOCK_SIZE;
+	info->out_features = 0;
+	return 0;
+}
+
+static int ioc_device_info(struct file *file, void *arg)
+{
+	struct hmmrt_device_info *info = arg;
+	struct hmmrt_device *dev = hmmrt_device_get(info->device_id);
+
+	if (!dev)
+		return -ENODEV;
+	hmmrt_device_fill_info(dev, info);
+	hmmrt_device_put(dev);
+	return 0;
+}
+
+static int ioc_space_create(struct file *file, void *arg)
+{
+	struct hmmrt_space *space;
+
+	if (smp_load_acquire(&file->private_data))
+		return -EBUSY;
+	space = hmmrt_space_get(current->mm);
+	if (IS_ERR(space))
+		return PTR_ERR(space);
+	/* Publishes the space; release() finds it, nobody replaces it. */
+	if (cmpxchg(&file->private_data, NULL, space)) {
+		hmmrt_space_put(space);
+		return -EBUSY;
+	}
+	return 0;
+}
+
+static int ioc_prefetch(struct file *file, void *arg)
+{
+	struct hmmrt_space *space = file_space(file);
+
+	if (IS_ERR(space))
+		return PTR_ERR(space);
+	return hmmrt_prefetch(space, arg);
+}
+
+static int ioc_residency(struct file *file, void *arg)
+{
+	struct hmmrt_space *space = file_space(file);
+
+	if (IS_ERR(space))
+		return PTR_ERR(space);
+	return hmmrt_residency(space, arg);
+}
+
+static void stats_fill(struct hmmrt_stats *stats,
+		       const struct hmmrt_binding *binding)
+{
+	stats->out_device_faults = atomic64_read(&binding->device_faults);
+	stats->out_failed_faults = atomic64_read(&binding->failed_faults);
+	stats->out_mapped_pages = atomic64_read(&binding->mapped_pages);
+	stats->out_remote_pages = atomic64_read(&binding->remote_pages);
+	stats->out_migrated_to_device =
+		atomic64_read(&binding->migrated_to_device);
+	stats->out_retries = atomic64_read(&binding->retries);
+}
+
+static int ioc_stats(struct file *file, void *arg)
+{
+	struct hmmrt_space *space = file_space(file);
+	struct hmmrt_stats *stats = arg;
+	struct hmmrt_binding *binding;
+	int idx;
+
+	if (IS_ERR(space))
+		return PTR_ERR(space);
+	if (stats->__reserved)
+		return -EOPNOTSUPP;
+	idx = srcu_read_lock(&hmmrt_srcu);
+	binding = hmmrt_space_binding(space, stats->device_id);
+	if (binding)
+		stats_fill(stats, binding);
+	srcu_read_unlock(&hmmrt_srcu, idx);
+	if (!binding)
+		return -EINVAL;
+	stats->out_migrated_to_host = atomic64_read(&space->migrated_to_host);
+	stats->out_cpu_faults = atomic64_read(&space->cpu_faults);
+	stats->out_invalidations = atomic64_read(&space->invalidations);
+	return 0;
+}
+
+static const struct hmmrt_ioctl_op ioctl_ops[] = {
+	HMMRT_IOCTL_OP(HMMRT_IOC_INFO, ioc_info, hmmrt_info, out_features),
+	HMMRT_IOCTL_OP(HMMRT_IOC_DEVICE_INFO, ioc_device_info,
+		       hmmrt_device_info, out_name),
+	HMMRT_IOCTL_OP(HMMRT_IOC_SPACE_CREATE, ioc_space_create,
+		       hmmrt_space_create, flags),
+	HMMRT_IOCTL_OP(HMMRT_IOC_RESIDENCY, ioc_residency, hmmrt_residency,
+		       locations),
+	HMMRT_IOCTL_OP(HMMRT_IOC_STATS, ioc_stats, hmmrt_stats, out_retries),
+	{
+		.cmd = HMMRT_IOC_PREFETCH,
+		.size = sizeof(struct hmmrt_prefetch),
+		.min_size = offsetofend(struct hmmrt_prefetch, out_stayed),
+		.write_on_error = true,
+		.fn = ioc_prefetch,
+	},
+};
+
+static long hmmrt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	return hmmrt_ioctl_dispatch(file, cmd, (void __user *)arg, ioctl_ops,
+				    ARRAY_SIZE(ioctl_ops));
+}
+
+static int hmmrt_release(struct inode *inode, struct file *file)
+{
+	if (file->private_data)
+		hmmrt_space_put(file->private_data);
+	return 0;
+}
+
+/* misc_open() leaves its own pointer in private_data. */
+static int hmmrt_open(struct inode *inode, struct file *file)
+{
+	file->private_data = NULL;
+	return nonseekable_open(inode, file);
+}
+
+const struct file_operations hmmrt_fops = {
+	.owner = THIS_MODULE,
+	.open = hmmrt_open,
+	.release = hmmrt_release,
+	.unlocked_ioctl = hmmrt_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+};
+
+/* A space file stands for its process: not for everybody. */
+static struct miscdevice hmmrt_misc = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "hmmrt",
+	.fops = &hmmrt_fops,
+	.mode = 0660,
+};
+
+static int __init hmmrt_init(void)
+{
+	hmmrt_uapi_check();
+	return misc_register(&hmmrt_misc);
+}
+
+static void __exit hmmrt_exit(void)
+{
+	misc_deregister(&hmmrt_misc);
+}
+
+module_init(hmmrt_init);
+module_exit(hmmrt_exit);
+MODULE_DESCRIPTION("Heterogeneous memory manager for simulated GPUs");
+MODULE_LICENSE("GPL");

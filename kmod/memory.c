@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a process asks about its own memory: prefetch and residency.
+ *
+ * A range is cut where blocks and mappings end. The mmap_lock is dropped between
+ * the parts, so that the rest of the process is not kept out for long, and a
+ * fatal signal ends the call there.
+ */
+#include <linux/hmm.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "hmmrt.h"
+
+#define PART_TIMEOUT	HZ
+#define RESIDENCY_MAX	(1UL << 30)
+
+static int range_check(u64 addr, u64 len)
+{
+	if (!len || !IS_ALIGNED(addr, PAGE_SIZE) || !IS_ALIGNED(len, PAGE_SIZE))
+		return -EINVAL;
+	if (addr + len < addr || addr + len > TASK_SIZE_MAX)
+		return -EOVERFLOW;
+	return 0;
+}
+
+static unsigned long part_end(unsigned long addr, unsigned long end)
+{
+	return min(end, ALIGN_DOWN(addr, HMMRT_BLOCK_SIZE) + HMMRT_BLOCK_SIZE);
+}
+
+/* Fill in the part of [start, end) that one mapping covers. */
+static int req_lookup(struct mm_struct *mm, struct hmmrt_request *req,
+		      unsigned long start, unsigned long end)
+{
+	mmap_assert_locked(mm);
+	req->vma = vma_lookup(mm, start);
+	if (!req->vma)
+		return -EFAULT;
+	req->start = start;
+	req->end = min(end, req->vma->vm_end);
+	return 0;
+}
+
+static unsigned long req_pages(const struct hmmrt_request *req)
+{
+	return (req->end - req->start) >> PAGE_SHIFT;
+}
+
+/* The part that goes to a device; req covers it, mmap_lock is held. */
+static int prefetch_part_device(struct hmmrt_request *req,
+				struct hmmrt_prefetch *arg)
+{
+	bool migrate = hmmrt_vma_may_migrate(req->vma);
+	int rc;
+
+	if (hmmrt_vma_check(req->vma, HMMRT_ACCESS_READ)) {
+		arg->out_stayed[HMMRT_STAY_UNSUITABLE] += req_pages(req);
+		return 0;
+	}
+	rc = hmmrt_serve_window(req, migrate);
+	if (rc == -EINTR || rc == -EAGAIN)
+		return rc;
+	if (!migrate)
+		arg->out_stayed[HMMRT_STAY_UNSUITABLE] += req_pages(req);
+	return rc;
+}
+
+static unsigned long device_pages(const struct hmmrt_request *req)
+{
+	unsigned long i, count = 0;
+
+	for (i = 0; i < req_pages(req); i++)
+		if ((req->pfns[i] & HMM_PFN_VALID) &&
+		    !(req->pfns[i] & HMM_PFN_ERROR) &&
+		    hmmrt_page_device(hmm_pfn_to_page(req->pfns[i])))
+			count++;
+	return count;
+}
+
+static int prefetch_part_host(struct hmmrt_request *req)
+{
+	int rc = hmmrt_snapshot(req);
+
+	if (rc)
+		return rc;
+	req->there = req_pages(req) - device_pages(req);
+	if (req->there == req_pages(req))
+		return 0;
+	return hmmrt_migrate_to_host(req);
+}
+
+static void prefetch_count(const struct hmmrt_request *req, u64 there,
+			   struct hmmrt_prefetch *arg, bool suitable)
+{
+	u64 known = req->moved + there + req->stayed[HMMRT_STAY_NO_MEMORY];
+
+	if (!suitable)
+		return;
+	arg->out_pages_moved += req->moved;
+	arg->out_pages_there += there;
+	arg->out_stayed[HMMRT_STAY_NO_MEMORY] +=
+		req->stayed[HMMRT_STAY_NO_MEMORY];
+	if (known < req_pages(req))
+		arg->out_stayed[HMMRT_STAY_BUSY] += req_pages(req) - known;
+}
+
+/* One part, until it stops racing with others. Returns where it ended. */
+static int prefetch_part(struct mm_struct *mm, struct hmmrt_request *req,
+			 unsigned long start, unsigned long end,
+			 struct hmmrt_prefetch *arg)
+{
+	unsigned long deadline = jiffies + PART_TIMEOUT;
+	bool first = true, suitable;
+	u64 there = 0;
+	int rc;
+
+	req->moved = 0;
+	do {
+		if (mmap_read_lock_killable(mm))
+			return -EINTR;
+		rc = req_lookup(mm, req, start, end);
+		if (rc) {
+			mmap_read_unlock(mm);
+			return rc;
+		}
+		suitable = !req->binding || hmmrt_vma_may_migrate(req->vma);
+		rc = req->binding ? prefetch_part_device(req, arg) :
+				    prefetch_part_host(req);
+		mmap_read_unlock(mm);
+		if (first)
+			there = req->there;
+		first = false;
+		if (signal_pending(current))
+			break;
+		cond_resched();
+	} while (rc == -EAGAIN && time_before(jiffies, deadline));
+
+	prefetch_count(req, there, arg, suitable);
+	/* Best effort: what kept racing stays where it is. */
+	return rc == -EAGAIN ? 0 : rc;
+}
+
+/* All mappings of one block. */
+static int prefetch_block(struct hmmrt_space *space,
+			  struct hmmrt_binding *binding, unsigned long start,
+			  unsigned long end, struct hmmrt_prefetch *arg)
+{
+	struct hmmrt_request *req;
+	struct hmmrt_block *block;
+	int rc;
+
+	block = hmmrt_block_get(space, start, arg->location);
+	if (IS_ERR(block))
+		return PTR_ERR(block);
+	if (binding) {
+		rc = binding->dev->ops->prepare(binding, block->start,
+						block->start + HMMRT_BLOCK_SIZE);
+		if (rc)
+			return rc;
+	}
+	req = hmmrt_request_alloc(binding, block);
+	if (!req)
+		return -ENOMEM;
+	do {
+		rc = prefetch_part(space->mm, req, start, end, arg);
+		if (binding)
+			atomic64_add(req->moved, &binding->migrated_to_device);
+		else
+			atomic64_add(req->moved, &space->migrated_to_host);
+		start = req->end;
+		if (!rc && signal_pending(current))
+			rc = -EINTR;
+	} while (!rc && start < end);
+	hmmrt_request_free(req);
+	return rc;
+}
+
+/* Held only for one block at a time: unbinding waits for it. */
+static int prefetch_block_on(struct hmmrt_space *space, unsigned long start,
+			     unsigned long end, struct hmmrt_prefetch *arg)
+{
+	struct hmmrt_binding *binding;
+	int idx, rc;
+
+	if (arg->location == HMMRT_LOCATION_HOST)
+		return prefetch_block(space, NULL, start, end, arg);
+	idx = srcu_read_lock(&hmmrt_srcu);
+	binding = hmmrt_space_binding(space, arg->location);
+	rc = binding ? prefetch_block(space, binding, start, end, arg) :
+		       -EINVAL;
+	srcu_read_unlock(&hmmrt_srcu, idx);
+	return rc;
+}
+
+int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
+{
+	unsigned long addr, end;
+	int rc;
+
+	if (arg->__reserved)
+		return -EOPNOTSUPP;
+	rc = range_check(arg->addr, arg->len);
+	if (rc)
+		return rc;
+	if (!mmget_not_zero(space->mm))
+		return -ESRCH;
+	arg->out_pages_moved = 0;
+	arg->out_pages_there = 0;
+	memset(arg->out_stayed, 0, sizeof(arg->out_stayed));
+	end = arg->addr + arg->len;
+	for (addr = arg->addr; !rc && addr < end; addr = part_end(addr, end))
+		rc = prefetch_block_on(space, addr, part_end(addr, end), arg);
+	mmput(space->mm);
+	return rc;
+}
+
+static u32 pfn_location(unsigned long pfn)
+{
+	struct hmmrt_device *dev;
+
+	if (pfn & HMM_PFN_ERROR)
+		return HMMRT_LOCATION_HOST;
+	if (!(pfn & HMM_PFN_VALID))
+		return HMMRT_LOCATION_NONE;
+	dev = hmmrt_page_device(hmm_pfn_to_page(pfn));
+	return dev ? dev->id : HMMRT_LOCATION_HOST;
+}
+
+/* The part of a block that one mapping covers; req->end says how far it got. */
+static int residency_part(struct mm_struct *mm, struct hmmrt_request *req,
+			  unsigned long start, unsigned long end, u32 *out)
+{
+	unsigned long i;
+	int rc;
+
+	do {
+		if (mmap_read_lock_killable(mm))
+			return -EINTR;
+		rc = req_lookup(mm, req, start, end);
+		if (!rc)
+			rc = hmmrt_snapshot(req);
+		if (!rc)
+			for (i = 0; i < req_pages(req); i++)
+				out[i] = pfn_location(req->pfns[i]);
+		mmap_read_unlock(mm);
+		cond_resched();
+	} while (rc == -EAGAIN && !signal_pending(current));
+	return rc == -EAGAIN ? -EINTR : rc;
+}
+
+static int residency_block(struct hmmrt_space *space, unsigned long start,
+			   unsigned long end, u32 __user *out)
+{
+	struct hmmrt_request *req;
+	struct hmmrt_block *block;
+	u32 *locations;
+	int rc;
+
+	block = hmmrt_block_get(space, start, HMMRT_LOCATION_HOST);
+	if (IS_ERR(block))
+		return PTR_ERR(block);
+	req = hmmrt_request_alloc(NULL, block);
+	if (!req)
+		return -ENOMEM;
+	locations = (u32 *)req->src;
+	do {
+		rc = residency_part(space->mm, req, start, end, locations);
+		if (rc)
+			break;
+		if (copy_to_user(out, locations,
+				 req_pages(req) * sizeof(*locations)))
+			rc = -EFAULT;
+		out += req_pages(req);
+		start = req->end;
+	} while (!rc && start < end);
+	hmmrt_request_free(req);
+	return rc;
+}
+
+int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg)
+{
+	u32 __user *out = u64_to_user_ptr(arg->locations);
+	unsigned long addr, end, next;
+	int rc;
+
+	rc = range_check(arg->addr, arg->len);
+	if (!rc && arg->len > RESIDENCY_MAX)
+		rc = -EINVAL;
+	if (rc)
+		return rc;
+	if (!mmget_not_zero(space->mm))
+		return -ESRCH;
+	end = arg->addr + arg->len;
+	for (addr = arg->addr; !rc && addr < end; addr = next) {
+		next = part_end(addr, end);
+		rc = residency_block(space, addr, next, out);
+		out += (next - addr) >> PAGE_SHIFT;
+	}
+	mmput(space->mm);
+	return rc;
+}

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Migration of private anonymous memory: to a device, and home.
+ *
+ * Everything else (files, shared memory, hugetlb, locked and special mappings)
+ * stays where it is and is mapped remotely. The core refuses pages that are
+ * pinned or busy; those stay too.
+ *
+ * Order      Destination memory is allocated before migrate_vma_setup(), for
+ *            reclaim may need the pages that setup locks. block->migrate is held
+ *            from setup to finalize, so that a CPU fault does not take single
+ *            pages out of a run that is on its way.
+ * Callbacks  setup() and pages() invalidate the range: our own notifier runs, on
+ *            this thread, and takes block->lock. So that is not held here.
+ * Result     Which pages moved is known after migrate_vma_pages(), no earlier;
+ *            pages that did not move are put back by finalize.
+ */
+#include <linux/hmm.h>
+#include <linux/migrate.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "hmmrt.h"
+
+bool hmmrt_vma_may_migrate(struct vm_area_struct *vma)
+{
+	return vma_is_anonymous(vma) &&
+	       !(vma->vm_flags & (VM_SPECIAL | VM_HUGETLB | VM_LOCKED));
+}
+
+static int block_migrate_lock(struct hmmrt_block *block)
+{
+	if (mutex_lock_killable(&block->migrate))
+		return -EINTR;
+	WRITE_ONCE(block->migrate_by_cpu_fault, false);
+	return 0;
+}
+
+static struct hmmrt_device *pfn_device(unsigned long hmm_pfn)
+{
+	if (!(hmm_pfn & HMM_PFN_VALID) || (hmm_pfn & HMM_PFN_ERROR))
+		return NULL;
+	return hmmrt_page_device(hmm_pfn_to_page(hmm_pfn));
+}
+
+/* What of the window has to move, by the snapshot in req->pfns. */
+struct plan {
+	unsigned int first;
+	unsigned int end;
+	bool peers;			/* some pages are on other devices */
+	struct page *near;		/* a neighbour that is here already */
+};
+
+static struct plan make_plan(struct hmmrt_request *req)
+{
+	unsigned int i, n = (req->end - req->start) >> PAGE_SHIFT;
+	struct plan plan = { .first = n };
+
+	req->there = 0;
+	memset(req->stayed, 0, sizeof(req->stayed));
+	for (i = 0; i < n; i++) {
+		struct hmmrt_device *dev = pfn_device(req->pfns[i]);
+
+		if (dev == req->binding->dev) {
+			plan.near = hmm_pfn_to_page(req->pfns[i]);
+			req->there++;
+			continue;
+		}
+		plan.peers |= dev != NULL;
+		plan.first = min(plan.first, i);
+		plan.end = i + 1;
+	}
+	return plan;
+}
+
+/* Through system memory: the devices need not know each other. */
+static int copy_staged(struct hmmrt_device *dev, u64 offset,
+		       struct hmmrt_device *peer, u64 peer_offset)
+{
+	struct page *stage = alloc_page(GFP_KERNEL);
+	int rc;
+
+	if (!stage)
+		return -ENOMEM;
+	rc = peer->ops->copy_to_host(peer, &stage, peer_offset, 1);
+	if (!rc)
+		rc = dev->ops->copy_to_device(dev, offset, &stage, 1);
+	__free_page(stage);
+	return rc;
+}
+
+static int copy_peer(struct hmmrt_device *dev, struct page *dst,
+		     struct page *src)
+{
+	struct hmmrt_device *peer = hmmrt_page_device(src);
+
+	if (dev->ops == peer->ops && dev->ops->copy_from_peer)
+		return dev->ops->copy_from_peer(dev, hmmrt_page_offset(dst),
+						peer, hmmrt_page_offset(src),
+						1);
+	return copy_staged(dev, hmmrt_page_offset(dst), peer,
+			   hmmrt_page_offset(src));
+}
+
+/* Pages [i, i + n) go to consecutive device memory from system memory. */
+static bool same_run(struct page **dst, const unsigned long *src,
+		     unsigned int i, unsigned int j)
+{
+	struct page *page = migrate_pfn_to_page(src[j]);
+
+	return dst[j] == dst[i] + (j - i) &&
+	       (!page || !is_device_private_page(page));
+}
+
+/* Copy by runs; dst of what could not be copied is cleared. */
+static void copy_in(struct hmmrt_device *dev, const unsigned long *src,
+		    unsigned long *dst, struct page **pages, unsigned int n)
+{
+	struct page *from[HMMRT_POLICY_GRANULE_PAGES];
+	unsigned int i, j, k;
+	int rc;
+
+	for (i = 0; i < n; i = j) {
+		struct page *page = migrate_pfn_to_page(src[i]);
+
+		j = i + 1;
+		if (!dst[i])
+			continue;
+		if (page && is_device_private_page(page)) {
+			rc = copy_peer(dev, pages[i], page);
+		} else {
+			while (j < n && j - i < ARRAY_SIZE(from) && dst[j] &&
+			       same_run(pages, src, i, j))
+				j++;
+			for (k = i; k < j; k++)
+				from[k - i] = migrate_pfn_to_page(src[k]);
+			rc = dev->ops->copy_to_device(
+				dev, hmmrt_page_offset(pages[i]), from, j - i);
+		}
+		for (k = i; rc && k < j; k++) {
+			unlock_page(pages[k]);
+			put_page(pages[k]);
+			pages[k] = NULL;
+			dst[k] = 0;
+		}
+	}
+}
+
+/*
+ * Choose a destination for each page that setup() collected. pages[] loses
+ * those that are used.
+ */
+static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args,
+			struct page **pages)
+{
+	struct hmmrt_device *dev = req->binding->dev;
+	unsigned long i;
+
+	for (i = 0; i < args->npages; i++) {
+		struct page *page = migrate_pfn_to_page(args->src[i]);
+
+		args->dst[i] = 0;
+		if (!(args->src[i] & MIGRATE_PFN_MIGRATE))
+			continue;
+		if (page && hmmrt_page_device(page) == dev)
+			continue;
+		if (!pages[i]) {
+			req->stayed[HMMRT_STAY_NO_MEMORY]++;
+			continue;
+		}
+		zone_device_page_init(pages[i]);
+		args->dst[i] = migrate_pfn(page_to_pfn(pages[i]));
+	}
+}
+
+static void count_moved(struct hmmrt_request *req,
+			const struct migrate_vma *args)
+{
+	unsigned long i;
+
+	for (i = 0; i < args->npages; i++)
+		if (args->dst[i] && (args->src[i] & MIGRATE_PFN_MIGRATE))
+			req->moved++;
+}
+
+static int migrate_in(struct hmmrt_request *req, const struct plan *plan,
+		      struct page **pages)
+{
+	struct migrate_vma args = {
+		.vma = req->vma,
+		.start = req->start + ((unsigned long)plan->first << PAGE_SHIFT),
+		.end = req->start + ((unsigned long)plan->end << PAGE_SHIFT),
+		.src = req->src,
+		.dst = req->dst,
+		.pgmap_owner = hmmrt_pgmap_owner(),
+		.flags = MIGRATE_VMA_SELECT_SYSTEM |
+			 (plan->peers ? MIGRATE_VMA_SELECT_DEVICE_PRIVATE : 0),
+	};
+	unsigned int i;
+	int rc;
+
+	lockdep_assert_held(&req->block->migrate);
+	rc = migrate_vma_setup(&args);
+	if (rc)
+		return rc;
+	if (!args.cpages)
+		return 0;
+	assign_vram(req, &args, pages);
+	copy_in(req->binding->dev, args.src, args.dst, pages, args.npages);
+	migrate_vma_pages(&args);
+	count_moved(req, &args);
+	migrate_vma_finalize(&args);
+	/* What was initialised is not ours to give back. */
+	for (i = 0; i < args.npages; i++)
+		if (pages[i] && args.dst[i])
+			pages[i] = NULL;
+	return 0;
+}
+
+/**
+ * hmmrt_migrate_to_device() - move what can move of a window, best effort
+ * @req: window within one vma; req->pfns is a snapshot of it
+ *
+ * Context: mmap_lock held for reading; takes block->migrate.
+ * Return: 0, whatever moved, or -EINTR. req->moved adds up over attempts; there
+ * and stayed are of this one.
+ */
+int hmmrt_migrate_to_device(struct hmmrt_request *req)
+{
+	struct hmmrt_device *dev = req->binding->dev;
+	struct plan plan = make_plan(req);
+	unsigned int index, n;
+	int rc;
+
+	mmap_assert_locked(req->vma->vm_mm);
+	if (plan.first >= plan.end)
+		return 0;
+	index = ((req->start - req->block->start) >> PAGE_SHIFT) + plan.first;
+	n = plan.end - plan.first;
+	memset(req->pages, 0, n * sizeof(req->pages[0]));
+	req->pages[0] = plan.near;
+	hmmrt_vram_alloc(dev, index, n, req->pages);
+
+	rc = block_migrate_lock(req->block);
+	if (!rc) {
+		rc = migrate_in(req, &plan, req->pages);
+		mutex_unlock(&req->block->migrate);
+	}
+	hmmrt_vram_free_unused(dev, req->pages, n);
+	return rc == -EINVAL ? 0 : rc;
+}
+
+/* --- home --------------------------------------------------------------- */
+
+static void alloc_host(struct vm_area_struct *vma, unsigned long start,
+		       struct page **pages, unsigned int n, unsigned int must)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		gfp_t gfp = GFP_HIGHUSER_MOVABLE;
+
+		/* Neighbours are a favour; the page itself is not. */
+		if (i != must)
+			gfp |= __GFP_NORETRY | __GFP_NOWARN;
+		pages[i] = alloc_page_vma(gfp, vma,
+					  start + ((unsigned long)i
+						   << PAGE_SHIFT));
+	}
+}
+
+static void free_host(struct page **pages, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		if (pages[i])
+			put_page(pages[i]);
+}
+
+/* One page; its device may be any of ours. */
+static bool copy_out(struct page *src, struct page *dst)
+{
+	struct hmmrt_device *dev = hmmrt_page_device(src);
+
+	return !WARN_ON_ONCE(dev->ops->copy_to_host(
+		dev, &dst, hmmrt_page_offset(src), 1));
+}
+
+static unsigned long migrate_out(struct migrate_vma *args, struct page **pages)
+{
+	unsigned long i, moved = 0;
+
+	for (i = 0; i < args->npages; i++) {
+		struct page *src = migrate_pfn_to_page(args->src[i]);
+
+		args->dst[i] = 0;
+		if (!src || !(args->src[i] & MIGRATE_PFN_MIGRATE) || !pages[i])
+			continue;
+		if (!copy_out(src, pages[i]))
+			continue;
+		lock_page(pages[i]);
+		args->dst[i] = migrate_pfn(page_to_pfn(pages[i]));
+	}
+	migrate_vma_pages(args);
+	for (i = 0; i < args->npages; i++) {
+		if (!args->dst[i])
+			continue;
+		/* The only copy: reclaim must not take it for a clean page. */
+		folio_mark_dirty(page_folio(pages[i]));
+		moved += !!(args->src[i] & MIGRATE_PFN_MIGRATE);
+		pages[i] = NULL;
+	}
+	migrate_vma_finalize(args);
+	return moved;
+}
+
+/* src, dst and pages for up to a block; pages[] is not initialised. */
+struct home_arrays {
+	unsigned long src[HMMRT_BLOCK_PAGES];
+	unsigned long dst[HMMRT_BLOCK_PAGES];
+	struct page *pages[HMMRT_BLOCK_PAGES];
+};
+
+/**
+ * hmmrt_migrate_to_host() - bring a window home, best effort
+ * @req: window within one vma and block; the binding is not used
+ *
+ * Context: mmap_lock held for reading; takes block->migrate.
+ * Return: 0 or -EINTR; req->moved counts.
+ */
+int hmmrt_migrate_to_host(struct hmmrt_request *req)
+{
+	unsigned int n = (req->end - req->start) >> PAGE_SHIFT;
+	struct migrate_vma args = {
+		.vma = req->vma,
+		.start = req->start,
+		.end = req->end,
+		.src = req->src,
+		.dst = req->dst,
+		.pgmap_owner = hmmrt_pgmap_owner(),
+		.flags = MIGRATE_VMA_SELECT_DEVICE_PRIVATE,
+	};
+	int rc;
+
+	mmap_assert_locked(req->vma->vm_mm);
+	alloc_host(req->vma, req->start, req->pages, n, n);
+	rc = block_migrate_lock(req->block);
+	if (rc)
+		goto out_free;
+	rc = migrate_vma_setup(&args);
+	if (!rc && args.cpages)
+		req->moved += migrate_out(&args, req->pages);
+	mutex_unlock(&req->block->migrate);
+out_free:
+	free_host(req->pages, n);
+	return rc == -EINVAL ? 0 : rc;
+}
+
+/*
+ * A CPU fault may not wait for another one: on kernels that call us with an
+ * extra page reference the two would keep each other from migrating, for ever.
+ * It may wait for a device's migration, which merely skips this page, where the
+ * core does not hold the page lock. false: go back and fault again.
+ */
+static bool cpu_fault_lock(struct hmmrt_block *block)
+{
+	if (!mutex_trylock(&block->migrate)) {
+		if (!HMMRT_MIGRATE_TO_RAM_MAY_WAIT ||
+		    READ_ONCE(block->migrate_by_cpu_fault)) {
+			cond_resched();
+			return false;
+		}
+		if (mutex_lock_killable(&block->migrate))
+			return false;
+	}
+	WRITE_ONCE(block->migrate_by_cpu_fault, true);
+	return true;
+}
+
+static void cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
+			     struct migrate_vma *args)
+{
+	struct hmmrt_policy_window win;
+
+	lockdep_assert_held(&block->migrate);
+	win = hmmrt_policy_host_window(&block->cpu_run,
+				       (args->start - block->start)
+					       >> PAGE_SHIFT);
+	args->start = max(block->start + ((unsigned long)win.first
+					  << PAGE_SHIFT),
+			  vmf->vma->vm_start);
+	args->end = min(block->start + ((unsigned long)(win.first + win.count)
+					<< PAGE_SHIFT),
+			vmf->vma->vm_end);
+}
+
+static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
+				    struct migrate_vma *args,
+				    struct hmmrt_space *space)
+{
+	unsigned long addr = vmf->address & PAGE_MASK;
+	unsigned int n = (args->end - args->start) >> PAGE_SHIFT;
+	unsigned int must = (addr - args->start) >> PAGE_SHIFT;
+	struct home_arrays *arrays;
+	vm_fault_t ret = 0;
+	unsigned long moved;
+
+	arrays = kvmalloc(sizeof(*arrays), GFP_KERNEL);
+	if (!arrays)
+		return VM_FAULT_OOM;
+	alloc_host(vmf->vma, args->start, arrays->pages, n, must);
+	if (!arrays->pages[must]) {
+		ret = VM_FAULT_OOM;
+		goto out_free;
+	}
+	args->src = arrays->src;
+	args->dst = arrays->dst;
+	if (migrate_vma_setup(args)) {
+		ret = VM_FAULT_SIGBUS;
+		goto out_free;
+	}
+	if (!args->cpages)
+		goto out_free;
+	moved = migrate_out(args, arrays->pages);
+	if (space)
+		atomic64_add(moved, &space->migrated_to_host);
+out_free:
+	free_host(arrays->pages, n);
+	kvfree(arrays);
+	return ret;
+}
+
+/*
+ * The CPU touched a page on a device. The block is looked up for its lock and
+ * for how much to bring along; without one (a fork child, a process that closed
+ * its files, a mapping that was moved) the page comes alone.
+ *
+ * Return: 0 also when nothing moved: the CPU faults again.
+ */
+vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf)
+{
+	struct migrate_vma args = {
+		.vma = vmf->vma,
+		.start = vmf->address & PAGE_MASK,
+		.end = (vmf->address & PAGE_MASK) + PAGE_SIZE,
+		.pgmap_owner = hmmrt_pgmap_owner(),
+		.flags = MIGRATE_VMA_SELECT_DEVICE_PRIVATE,
+		.fault_page = vmf->page,
+	};
+	struct hmmrt_block *block = NULL;
+	struct hmmrt_space *space;
+	vm_fault_t ret = 0;
+	int idx;
+
+	idx = srcu_read_lock(&hmmrt_srcu);
+	space = hmmrt_space_find(vmf->vma->vm_mm);
+	if (space) {
+		atomic64_inc(&space->cpu_faults);
+		block = hmmrt_block_find(space, vmf->address);
+	}
+	if (block) {
+		if (!cpu_fault_lock(block))
+			goto out_srcu;
+		cpu_fault_window(vmf, block, &args);
+	}
+	ret = cpu_fault_migrate(vmf, &args, space);
+	if (block)
+		mutex_unlock(&block->migrate);
+out_srcu:
+	srcu_read_unlock(&hmmrt_srcu, idx);
+	return ret;
+}

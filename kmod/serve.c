@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Serving a device: from an address the device wants to an entry in its page
+ * table.
+ *
+ * Flow       One attempt at a window of a block: (1) snapshot what the CPU page
+ *            table has; (2) for a write, break COW where the snapshot shows
+ *            pages without write permission, for that cannot be done once a page
+ *            is on the device; (3) migrate what policy wants moved and the core
+ *            lets go; (4) snapshot again, faulting the one page in that must be
+ *            there; (5) under block->lock, if the sequence still holds, tell the
+ *            driver to map. What is not on the device by then is mapped where it
+ *            is, remotely. Anything that raced makes it start again.
+ * Special    A page that is on the device without write permission (after fork
+ *            or mprotect) is not upgraded by hmm_range_fault(), which ignores
+ *            REQ_WRITE for pages of ours: it is brought home by a CPU fault and
+ *            the flow starts again, breaking COW there. Likewise a page on
+ *            another device that could not move here.
+ * Dirty      Devices write behind the core's back: a page in system memory that
+ *            they may write is marked dirty when it is mapped, or reclaim would
+ *            drop MADV_FREE and clean shmem pages together with the writes.
+ */
+#include <linux/hmm.h>
+#include <linux/magic.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/swap.h>
+
+#include "hmmrt.h"
+
+/* How long one fault starts again before the device must ask once more. */
+#define SERVE_TIMEOUT	HZ
+
+struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
+					  struct hmmrt_block *block)
+{
+	struct hmmrt_request *req = kvmalloc(sizeof(*req), GFP_KERNEL);
+
+	if (!req)
+		return NULL;
+	memset(req, 0, offsetof(struct hmmrt_request, pfns));
+	req->binding = binding;
+	req->block = block;
+	return req;
+}
+
+void hmmrt_request_free(struct hmmrt_request *req)
+{
+	kvfree(req);
+}
+
+static unsigned int req_npages(const struct hmmrt_request *req)
+{
+	return (req->end - req->start) >> PAGE_SHIFT;
+}
+
+static unsigned int req_page(const struct hmmrt_request *req)
+{
+	return (req->addr - req->start) >> PAGE_SHIFT;
+}
+
+/*
+ * secretmem has no kernel mapping to copy from and promises to be visible to
+ * its owner's CPU page table alone. vma_is_secretmem() is not exported.
+ */
+static bool vma_is_secret(struct vm_area_struct *vma)
+{
+	return vma->vm_file && file_inode(vma->vm_file)->i_sb->s_magic ==
+				       SECRETMEM_MAGIC;
+}
+
+/* Whether a device may use this mapping for @access; 0 or what to answer. */
+int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access)
+{
+	mmap_assert_locked(vma->vm_mm);
+	if (!(vma->vm_flags & VM_READ))
+		return -EACCES;
+	if ((access & HMMRT_ACCESS_WRITE) && !(vma->vm_flags & VM_WRITE))
+		return -EACCES;
+	if ((access & HMMRT_ACCESS_EXEC) && !(vma->vm_flags & VM_EXEC))
+		return -EACCES;
+	if (vma->vm_flags & (VM_IO | VM_PFNMAP) || vma_is_secret(vma))
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+static int range_fault(struct hmmrt_request *req, unsigned long mask)
+{
+	struct hmm_range range = {
+		.notifier = &req->block->span->notifier,
+		.start = req->start,
+		.end = req->end,
+		.hmm_pfns = req->pfns,
+		.pfn_flags_mask = mask,
+		.dev_private_owner = hmmrt_pgmap_owner(),
+	};
+	int rc;
+
+	mmap_assert_locked(req->vma->vm_mm);
+	range.notifier_seq = mmu_interval_read_begin(range.notifier);
+	req->seq = range.notifier_seq;
+	rc = hmm_range_fault(&range);
+	return rc == -EBUSY ? -EAGAIN : rc;
+}
+
+/* What is there now, without faulting anything in. */
+int hmmrt_snapshot(struct hmmrt_request *req)
+{
+	memset(req->pfns, 0, req_npages(req) * sizeof(req->pfns[0]));
+	return range_fault(req, 0);
+}
+
+/* In system memory, and a write to it would have to copy it first. */
+static bool needs_cow(unsigned long pfn)
+{
+	struct page *page;
+
+	if (!(pfn & HMM_PFN_VALID) || (pfn & (HMM_PFN_WRITE | HMM_PFN_ERROR)))
+		return false;
+	page = hmm_pfn_to_page(pfn);
+	return !is_device_private_page(page) && !is_zero_page(page);
+}
+
+/*
+ * Before anything of the window is migrated for a write: pages that are shared
+ * by COW would stay read-only on the device. Leaves a snapshot in req->pfns, as
+ * it finds one.
+ */
+static int break_cow(struct hmmrt_request *req)
+{
+	unsigned int i, n = req_npages(req);
+	bool needed = false;
+	int rc;
+
+	for (i = 0; i < n && !needed; i++)
+		needed = needs_cow(req->pfns[i]);
+	if (!needed)
+		return 0;
+	for (i = 0; i < n; i++)
+		req->pfns[i] = needs_cow(req->pfns[i]) ?
+				       HMM_PFN_REQ_FAULT | HMM_PFN_REQ_WRITE :
+				       0;
+	rc = range_fault(req, HMM_PFN_REQ_FAULT | HMM_PFN_REQ_WRITE);
+	return rc ? rc : hmmrt_snapshot(req);
+}
+
+/* Steps (1) to (3) of the flow. */
+static int snapshot_and_migrate(struct hmmrt_request *req)
+{
+	int rc = hmmrt_snapshot(req);
+
+	if (!rc && (req->access & HMMRT_ACCESS_WRITE))
+		rc = break_cow(req);
+	return rc ? rc : hmmrt_migrate_to_device(req);
+}
+
+/* Snapshot, with the page that was touched faulted in. */
+static int snapshot_wanted(struct hmmrt_request *req)
+{
+	memset(req->pfns, 0, req_npages(req) * sizeof(req->pfns[0]));
+	if (!req->access)
+		return range_fault(req, 0);
+	req->pfns[req_page(req)] = HMM_PFN_REQ_FAULT;
+	if (req->access & HMMRT_ACCESS_WRITE)
+		req->pfns[req_page(req)] |= HMM_PFN_REQ_WRITE;
+	return range_fault(req, HMM_PFN_REQ_FAULT | HMM_PFN_REQ_WRITE);
+}
+
+static void mark_used(struct page *page, bool write)
+{
+	struct folio *folio = page_folio(page);
+
+	/* hugetlb is not reclaimed, and not on the lists this would look at. */
+	if (folio_test_hugetlb(folio))
+		return;
+	if (write && (folio_test_anon(folio) || folio_test_swapbacked(folio)))
+		folio_mark_dirty(folio);
+	folio_mark_accessed(folio);
+}
+
+static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
+			    bool *remote)
+{
+	struct page *page;
+	hmmrt_pte_t pte = HMMRT_PTE_VALID;
+
+	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))
+		return 0;
+	page = hmm_pfn_to_page(pfn);
+	if (req->write && (pfn & HMM_PFN_WRITE))
+		pte |= HMMRT_PTE_WRITE;
+	if (req->exec)
+		pte |= HMMRT_PTE_EXEC;
+	if (is_device_private_page(page)) {
+		if (hmmrt_page_device(page) != req->binding->dev)
+			return 0;
+		*remote = false;
+		return pte | HMMRT_PTE_DEVICE | hmmrt_page_offset(page);
+	}
+	*remote = true;
+	if (!is_zero_page(page))
+		mark_used(page, pte & HMMRT_PTE_WRITE);
+	return pte | PFN_PHYS(page_to_pfn(page));
+}
+
+/* The snapshot becomes entries, if it still holds. */
+static int commit(struct hmmrt_request *req)
+{
+	struct hmmrt_binding *binding = req->binding;
+	struct hmmrt_block *block = req->block;
+	struct hmmrt_block_map *map = block->maps[binding->dev->id];
+	unsigned int base = (req->start - block->start) >> PAGE_SHIFT;
+	unsigned int i, n = req_npages(req), mapped = 0, remote = 0;
+
+	mutex_lock(&block->lock);
+	if (mmu_interval_read_retry(&block->span->notifier, req->seq)) {
+		mutex_unlock(&block->lock);
+		return -EAGAIN;
+	}
+	for (i = 0; i < n; i++) {
+		bool is_remote = false;
+
+		req->ptes[i] = make_pte(req, req->pfns[i], &is_remote);
+		if (!req->ptes[i])
+			continue;
+		mapped += !test_bit(base + i, map->mapped);
+		remote += is_remote && !test_bit(base + i, map->mapped);
+		__set_bit(base + i, map->mapped);
+		if (req->ptes[i] & HMMRT_PTE_WRITE)
+			__set_bit(base + i, map->writable);
+	}
+	binding->dev->ops->map(binding, req->start, req->ptes, n);
+	mutex_unlock(&block->lock);
+
+	atomic64_add(mapped, &binding->mapped_pages);
+	atomic64_add(remote, &binding->remote_pages);
+	return 0;
+}
+
+/*
+ * Whether the page that was touched got an entry that permits the access; if
+ * not it is on some device and has to come home first.
+ */
+static bool commit_satisfies(const struct hmmrt_request *req)
+{
+	hmmrt_pte_t pte;
+
+	if (!req->access)
+		return true;
+	pte = req->ptes[req_page(req)];
+	if (!pte)
+		return false;
+	return !(req->access & HMMRT_ACCESS_WRITE) || (pte & HMMRT_PTE_WRITE);
+}
+
+/*
+ * Bring the touched page home as a CPU access would. Nothing of ours is held:
+ * migrate_to_ram() needs block->migrate. May drop and retake the mmap_lock.
+ */
+static int bring_home(struct mm_struct *mm, struct hmmrt_request *req)
+{
+	bool unlocked = false;
+	int rc;
+
+	mmap_assert_locked(mm);
+	rc = fixup_user_fault(mm, req->addr,
+			      req->access & HMMRT_ACCESS_WRITE ?
+				      FAULT_FLAG_WRITE : 0,
+			      &unlocked);
+	return rc ? rc : -EAGAIN;
+}
+
+/**
+ * hmmrt_serve_window() - one attempt at the flow above
+ * @req: window, vma, access
+ * @migrate: whether to move what can move
+ *
+ * Context: mmap_lock held for reading, kept. Nothing else held.
+ * Return: 0 mapped; -EAGAIN something raced; -ENXIO the touched page has to be
+ * brought home first; or an error.
+ */
+int hmmrt_serve_window(struct hmmrt_request *req, bool migrate)
+{
+	int rc;
+
+	mmap_assert_locked(req->vma->vm_mm);
+	req->exec = req->vma->vm_flags & VM_EXEC;
+	req->write = req->vma->vm_flags & VM_WRITE;
+	rc = migrate ? snapshot_and_migrate(req) : 0;
+	if (rc)
+		return rc;
+	rc = snapshot_wanted(req);
+	if (rc)
+		return rc;
+	rc = commit(req);
+	if (rc)
+		return rc;
+	return commit_satisfies(req) ? 0 : -ENXIO;
+}
+
+/* Somebody else was served the same page meanwhile; only a hint. */
+static bool already_mapped(const struct hmmrt_request *req)
+{
+	const struct hmmrt_block_map *map =
+		req->block->maps[req->binding->dev->id];
+	unsigned int page = (req->addr - req->block->start) >> PAGE_SHIFT;
+
+	if (req->access & HMMRT_ACCESS_EXEC)
+		return false;
+	return test_bit(page, req->access & HMMRT_ACCESS_WRITE ?
+				      map->writable : map->mapped);
+}
+
+/* The part of the block that goes with this fault. */
+static void choose_window(struct hmmrt_request *req)
+{
+	const struct hmmrt_block_map *map =
+		req->block->maps[req->binding->dev->id];
+	struct hmmrt_policy_window win = hmmrt_policy_device_window(
+		map->mapped, (req->addr - req->block->start) >> PAGE_SHIFT);
+
+	req->start = max(req->block->start + ((unsigned long)win.first
+					      << PAGE_SHIFT),
+			 req->vma->vm_start);
+	req->end = min(req->block->start +
+			       ((unsigned long)(win.first + win.count)
+				<< PAGE_SHIFT),
+		       req->vma->vm_end);
+}
+
+static int fault_once(struct mm_struct *mm, struct hmmrt_request *req)
+{
+	int rc;
+
+	if (already_mapped(req))
+		return 0;
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	req->vma = vma_lookup(mm, req->addr);
+	rc = req->vma ? hmmrt_vma_check(req->vma, req->access) : -EFAULT;
+	if (rc)
+		goto out_unlock;
+	choose_window(req);
+	rc = hmmrt_serve_window(req, hmmrt_vma_may_migrate(req->vma));
+	if (rc == -ENXIO)
+		rc = bring_home(mm, req);
+out_unlock:
+	req->vma = NULL;
+	mmap_read_unlock(mm);
+	return rc;
+}
+
+static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
+		       unsigned int access)
+{
+	struct mm_struct *mm = binding->space->mm;
+	unsigned long deadline = jiffies + SERVE_TIMEOUT;
+	struct hmmrt_request *req;
+	struct hmmrt_block *block;
+	int rc;
+
+	block = hmmrt_block_get(binding->space, addr, binding->dev->id);
+	if (IS_ERR(block))
+		return PTR_ERR(block);
+	rc = binding->dev->ops->prepare(binding, block->start,
+					block->start + HMMRT_BLOCK_SIZE);
+	if (rc)
+		return rc;
+	req = hmmrt_request_alloc(binding, block);
+	if (!req)
+		return -ENOMEM;
+	req->addr = addr & PAGE_MASK;
+	req->access = access;
+	for (;;) {
+		rc = fault_once(mm, req);
+		if (rc != -EAGAIN || time_after(jiffies, deadline))
+			break;
+		if (signal_pending(current)) {
+			rc = -EINTR;
+			break;
+		}
+		atomic64_inc(&binding->retries);
+		cond_resched();
+	}
+	atomic64_add(req->moved, &binding->migrated_to_device);
+	hmmrt_request_free(req);
+	return rc;
+}
+
+int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
+		unsigned int access)
+{
+	struct mm_struct *mm = binding->space->mm;
+	int rc;
+
+	might_sleep();
+	if (addr >= TASK_SIZE_MAX || !access)
+		return -EFAULT;
+	if (!mmget_not_zero(mm))
+		return -ESRCH;
+	rc = fault_serve(binding, addr, access);
+	/* The last reference may be ours: no exit_mmap() in a page fault. */
+	mmput_async(mm);
+
+	atomic64_inc(&binding->device_faults);
+	switch (rc) {
+	case -EPERM: /* hmm_range_fault(): write to a read-only mapping */
+		rc = -EACCES;
+		break;
+	case -EINVAL: /* hmm_range_fault(): special mapping */
+	case -EHWPOISON:
+		rc = -EOPNOTSUPP;
+		break;
+	}
+	if (rc && rc != -EAGAIN && rc != -EINTR)
+		atomic64_inc(&binding->failed_faults);
+	return rc;
+}
+EXPORT_SYMBOL_GPL(hmmrt_fault);

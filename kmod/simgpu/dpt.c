@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Device page table: address -> entry, one tree per view.
+ *
+ * Model      The upper levels are an xarray, the lowest a table of 512 entries
+ *            with a spinlock. 512 entries that are contiguous, aligned and alike
+ *            are kept as one 2 MiB leaf. Taking away part of a leaf turns it
+ *            into entries first; the room for them is always there, so nothing
+ *            is allocated.
+ * Owner      An entry holds no page: the manager unmaps it before the page can
+ *            go. Tables stay until the view goes.
+ * Locking    dpt->lock to create tables; table->lock for entries.
+ */
+#include <linux/slab.h>
+
+#include "simgpu.h"
+
+#define LEAF_SIZE	HMMRT_CHUNK_SIZE
+
+void dpt_init(struct dpt *dpt)
+{
+	mutex_init(&dpt->lock);
+	xa_init(&dpt->tables);
+}
+
+void dpt_destroy(struct dpt *dpt)
+{
+	struct dpt_table *table;
+	unsigned long index;
+
+	xa_for_each(&dpt->tables, index, table)
+		kvfree(table);
+	xa_destroy(&dpt->tables);
+	mutex_destroy(&dpt->lock);
+}
+
+struct dpt_table *dpt_table(struct dpt *dpt, unsigned long addr)
+{
+	return xa_load(&dpt->tables, addr >> HMMRT_CHUNK_SHIFT);
+}
+
+static int table_create(struct dpt *dpt, unsigned long addr)
+{
+	struct dpt_table *table;
+	int rc;
+
+	lockdep_assert_held(&dpt->lock);
+	if (dpt_table(dpt, addr))
+		return 0;
+	table = kvzalloc(sizeof(*table), GFP_KERNEL);
+	if (!table)
+		return -ENOMEM;
+	spin_lock_init(&table->lock);
+	rc = xa_err(xa_store(&dpt->tables, addr >> HMMRT_CHUNK_SHIFT, table,
+			     GFP_KERNEL));
+	if (rc)
+		kvfree(table);
+	return rc;
+}
+
+/* Tables for [start, end), so that mapping there needs no memory. */
+int dpt_prepare(struct dpt *dpt, unsigned long start, unsigned long end)
+{
+	unsigned long addr;
+	int rc = 0;
+
+	for (addr = ALIGN_DOWN(start, LEAF_SIZE); !rc && addr < end;
+	     addr += LEAF_SIZE) {
+		if (dpt_table(dpt, addr))
+			continue;
+		mutex_lock(&dpt->lock);
+		rc = table_create(dpt, addr);
+		mutex_unlock(&dpt->lock);
+	}
+	return rc;
+}
+
+hmmrt_pte_t dpt_table_entry(const struct dpt_table *table, unsigned int index)
+{
+	lockdep_assert_held(&table->lock);
+	if (table->huge)
+		return table->huge + ((u64)index << PAGE_SHIFT);
+	return table->pte[index];
+}
+
+static void leaf_split(struct dpt_table *table)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&table->lock);
+	for (i = 0; i < DPT_ENTRIES; i++)
+		table->pte[i] = dpt_table_entry(table, i);
+	table->huge = 0;
+}
+
+static void leaf_merge(struct dpt_table *table)
+{
+	hmmrt_pte_t first = table->pte[0];
+	unsigned int i;
+
+	lockdep_assert_held(&table->lock);
+	if (!first || !IS_ALIGNED(first & HMMRT_PTE_ADDR, LEAF_SIZE))
+		return;
+	for (i = 1; i < DPT_ENTRIES; i++)
+		if (table->pte[i] != first + ((u64)i << PAGE_SHIFT))
+			return;
+	table->huge = first;
+}
+
+/* Within one table; invalid entries in @ptes leave what is there. */
+void dpt_map(struct dpt *dpt, unsigned long start, const hmmrt_pte_t *ptes,
+	     unsigned int npages)
+{
+	struct dpt_table *table = dpt_table(dpt, start);
+	unsigned int first = (start >> PAGE_SHIFT) % DPT_ENTRIES;
+	unsigned int i;
+
+	if (WARN_ON_ONCE(!table || first + npages > DPT_ENTRIES))
+		return;
+	spin_lock(&table->lock);
+	if (table->huge)
+		leaf_split(table);
+	for (i = 0; i < npages; i++)
+		if (ptes[i])
+			table->pte[first + i] = ptes[i];
+	leaf_merge(table);
+	spin_unlock(&table->lock);
+}
+
+static void table_unmap(struct dpt_table *table, unsigned int first,
+			unsigned int count)
+{
+	lockdep_assert_held(&table->lock);
+	if (table->huge && count < DPT_ENTRIES)
+		leaf_split(table);
+	table->huge = 0;
+	memset(&table->pte[first], 0, count * sizeof(table->pte[0]));
+}
+
+void dpt_unmap(struct dpt *dpt, unsigned long start, unsigned long end)
+{
+	while (start < end) {
+		unsigned long next =
+			min(end, ALIGN_DOWN(start, LEAF_SIZE) + LEAF_SIZE);
+		struct dpt_table *table = dpt_table(dpt, start);
+
+		if (table) {
+			spin_lock(&table->lock);
+			table_unmap(table, (start >> PAGE_SHIFT) % DPT_ENTRIES,
+				    (next - start) >> PAGE_SHIFT);
+			spin_unlock(&table->lock);
+		}
+		start = next;
+	}
+}

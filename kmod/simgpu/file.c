@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Files of /dev/hmmrt-gpuN: bind, attach, and the end of either side.
+ *
+ * States     open -> bound (by the application, its owner) -> attached (by the
+ *            agent, once, with the token that bind gave the owner) -> gone. Each
+ *            step is made once; the next agent needs a new file.
+ * Trust      The file equals ptrace of its owner. So each call checks whose it
+ *            is by mm, which neither fork nor passing the fd carries over, and
+ *            the token keeps a child that holds the file from attaching first.
+ * Mapping    Each view has an inode of its own, and its files' f_mapping points
+ *            to that, as in drm: shootdown finds this view's entries and nothing
+ *            else; exec permission is still decided by the path of the node.
+ */
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/mount.h>
+#include <linux/poll.h>
+#include <linux/pseudo_fs.h>
+#include <linux/random.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "../ioctl.h"
+#include "simgpu.h"
+
+#define SIMGPU_FS_MAGIC	0x686d6d67	/* "hmmg" */
+
+static struct vfsmount *simgpu_mount;
+
+/*
+ * unmap_mapping_range() runs under the i_mmap_rwsem of whatever file reclaim is
+ * walking: same class, different lock, and never the other way round.
+ */
+static struct lock_class_key simgpu_i_mmap_key;
+
+static int simgpu_fs_init_context(struct fs_context *fc)
+{
+	return init_pseudo(fc, SIMGPU_FS_MAGIC) ? 0 : -ENOMEM;
+}
+
+static struct file_system_type simgpu_fs_type = {
+	.name = "hmmrt_simgpu",
+	.owner = THIS_MODULE,
+	.init_fs_context = simgpu_fs_init_context,
+	.kill_sb = kill_anon_super,
+};
+
+int simgpu_fs_init(void)
+{
+	simgpu_mount = kern_mount(&simgpu_fs_type);
+	return PTR_ERR_OR_ZERO(simgpu_mount);
+}
+
+void simgpu_fs_exit(void)
+{
+	kern_unmount(simgpu_mount);
+}
+
+static int simgpu_open(struct inode *inode, struct file *file)
+{
+	/* misc_open() left its device there. */
+	struct miscdevice *misc = file->private_data;
+	struct simgpu_view *view;
+
+	view = kzalloc(sizeof(*view), GFP_KERNEL);
+	if (!view)
+		return -ENOMEM;
+	view->inode = alloc_anon_inode(simgpu_mount->mnt_sb);
+	if (IS_ERR(view->inode)) {
+		int rc = PTR_ERR(view->inode);
+
+		kfree(view);
+		return rc;
+	}
+	lockdep_set_class(&view->inode->i_mapping->i_mmap_rwsem,
+			  &simgpu_i_mmap_key);
+	view->gpu = container_of(misc, struct simgpu, misc);
+	mutex_init(&view->lock);
+	dpt_init(&view->dpt);
+	xa_init(&view->failures);
+	init_waitqueue_head(&view->gone);
+	file->private_data = view;
+	file->f_mapping = view->inode->i_mapping;
+	return nonseekable_open(inode, file);
+}
+
+/* Neither owner nor agent has it any more, nor any mapping. */
+static int simgpu_release(struct inode *inode, struct file *file)
+{
+	struct simgpu_view *view = file->private_data;
+	struct view_failure *failure;
+	unsigned long index;
+
+	if (view->binding)
+		hmmrt_unbind(view->binding);
+	dpt_destroy(&view->dpt);
+	xa_for_each(&view->failures, index, failure)
+		kfree(failure);
+	xa_destroy(&view->failures);
+	put_pid(view->agent);
+	mutex_destroy(&view->lock);
+	iput(view->inode);
+	kfree(view);
+	return 0;
+}
+
+static int ioc_bind(struct file *file, void *arg)
+{
+	struct simgpu_view *view = file->private_data;
+	struct hmmrt_gpu_bind *bind = arg;
+	struct hmmrt_binding *binding;
+	struct hmmrt_space *space;
+	int rc = 0;
+
+	space = hmmrt_space_get_from_fd(bind->space_fd);
+	if (IS_ERR(space))
+		return PTR_ERR(space);
+	mutex_lock(&view->lock);
+	if (view->binding) {
+		rc = -EBUSY;
+		goto out_unlock;
+	}
+	binding = hmmrt_bind(space, view->gpu->dev, view);
+	if (IS_ERR(binding)) {
+		rc = PTR_ERR(binding);
+		goto out_unlock;
+	}
+	do {
+		get_random_bytes(&view->token, sizeof(view->token));
+	} while (!view->token);
+	smp_store_release(&view->binding, binding);
+	bind->out_device_id = hmmrt_device_id(view->gpu->dev);
+	bind->out_token = view->token;
+out_unlock:
+	mutex_unlock(&view->lock);
+	/* The binding has its own reference. */
+	hmmrt_space_put(space);
+	return rc;
+}
+
+static int ioc_attach(struct file *file, void *arg)
+{
+	struct simgpu_view *view = file->private_data;
+	struct hmmrt_gpu_attach *attach = arg;
+	int rc;
+
+	mutex_lock(&view->lock);
+	rc = -EINVAL;
+	if (!view->binding)
+		goto out_unlock;
+	rc = -EBUSY;
+	if (!view->token)
+		goto out_unlock;
+	rc = -EACCES;
+	if (attach->token != view->token ||
+	    hmmrt_binding_is_owner(view->binding))
+		goto out_unlock;
+	rc = hmmrt_binding_claim_agent(view->binding, current->mm);
+	if (rc)
+		goto out_unlock;
+	view->token = 0;
+	view->agent = get_pid(task_tgid(current));
+	smp_store_release(&view->agent_mm, current->mm);
+out_unlock:
+	mutex_unlock(&view->lock);
+	return rc;
+}
+
+static int ioc_fault_record(struct file *file, void *arg)
+{
+	struct simgpu_view *view = file->private_data;
+	struct hmmrt_gpu_fault_record *record = arg;
+	struct view_failure *failure;
+
+	if (!smp_load_acquire(&view->agent_mm))
+		return -EINVAL;
+	if (view->agent_mm != current->mm)
+		return -EPERM;
+	record->out_addr = 0;
+	record->out_access = 0;
+	record->out_errno = 0;
+	/* A lane asks for its own; nobody else writes it. */
+	failure = xa_load(&view->failures, task_pid_nr(current));
+	if (failure) {
+		record->out_addr = failure->addr;
+		record->out_access = failure->access;
+		record->out_errno = -failure->error;
+	}
+	return 0;
+}
+
+static const struct hmmrt_ioctl_op ioctl_ops[] = {
+	HMMRT_IOCTL_OP(HMMRT_GPU_IOC_BIND, ioc_bind, hmmrt_gpu_bind, out_token),
+	HMMRT_IOCTL_OP(HMMRT_GPU_IOC_ATTACH, ioc_attach, hmmrt_gpu_attach,
+		       token),
+	HMMRT_IOCTL_OP(HMMRT_GPU_IOC_FAULT_RECORD, ioc_fault_record,
+		       hmmrt_gpu_fault_record, out_errno),
+};
+
+static long simgpu_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	return hmmrt_ioctl_dispatch(file, cmd, (void __user *)arg, ioctl_ops,
+				    ARRAY_SIZE(ioctl_ops));
+}
+
+static __poll_t simgpu_poll(struct file *file, struct poll_table_struct *wait)
+{
+	struct simgpu_view *view = file->private_data;
+
+	poll_wait(file, &view->gone, wait);
+	if (READ_ONCE(view->was_mapped) && !atomic_read(&view->nr_vmas))
+		return EPOLLHUP;
+	return 0;
+}
+
+/* The application is gone: its agent dies with it, not before. */
+void simgpu_view_released(struct hmmrt_binding *binding)
+{
+	struct simgpu_view *view = hmmrt_binding_drvdata(binding);
+
+	if (smp_load_acquire(&view->agent_mm))
+		kill_pid(view->agent, SIGKILL, 1);
+}
+
+const struct file_operations simgpu_fops = {
+	.owner = THIS_MODULE,
+	.open = simgpu_open,
+	.release = simgpu_release,
+	.unlocked_ioctl = simgpu_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.mmap = simgpu_mirror_mmap,
+	.poll = simgpu_poll,
+};

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The agent's mapping of the device: TLB fills, device faults, shootdown.
+ *
+ * Model      A page of the agent that is not mapped is a TLB miss. If the device
+ *            page table has an entry that permits the access, special PTEs are
+ *            set for it and for the run of valid neighbours (fault-around). If
+ *            not it is a device fault: the agent's lock is dropped, the manager
+ *            serves it, and the access is repeated (VM_FAULT_RETRY), as with
+ *            a GPU's replayable faults.
+ * Zap        PTEs here hold no page, so a shootdown has to find every one that
+ *            was filled: file offset == address, enforced at mmap, kept by
+ *            refusing mremap, checked at each fault; and one inode per view.
+ * Write      A read-only PTE never is dirty or writable; the first write goes
+ *            through pfn_mkwrite, which sets the PTE itself. It never answers 0
+ *            or a plain RETRY: the core would make the PTE writable on its own.
+ * Exec       Permission is that of the device entry and of the vma.
+ * Kernel     Faults from kernel mode (the agent's own system calls on mirrored
+ *            memory) are refused: the caller may hold locks that serving needs.
+ * Locking    Fill: agent's mmap_lock -> table->lock -> page table lock. Page
+ *            tables are made first, with no lock, so that the fill allocates
+ *            nothing. Shootdown: i_mmap_rwsem of the view -> page table lock.
+ */
+#include <linux/file.h>
+#include <linux/mm.h>
+#include <linux/mmu_notifier.h>
+#include <linux/sched.h>
+
+#include "simgpu.h"
+
+/* Half-open page range [first, end) of a table. */
+struct run {
+	unsigned int first;
+	unsigned int end;
+};
+
+struct fill {
+	struct simgpu *gpu;
+	struct mm_struct *mm;
+	unsigned long vm_flags;
+	const struct dpt_table *table;
+};
+
+static unsigned long entry_pfn(struct simgpu *gpu, hmmrt_pte_t entry)
+{
+	u64 addr = entry & HMMRT_PTE_ADDR;
+
+	return entry & HMMRT_PTE_DEVICE ? simgpu_vram_pfn(gpu, addr) :
+					  PHYS_PFN(addr);
+}
+
+/* What the agent may do with the page: the entry's permission and the vma's. */
+static unsigned long entry_vm_flags(hmmrt_pte_t entry, unsigned long vm_flags)
+{
+	unsigned long flags = VM_SHARED | (vm_flags & VM_READ);
+
+	if (entry & HMMRT_PTE_WRITE)
+		flags |= vm_flags & VM_WRITE;
+	if (entry & HMMRT_PTE_EXEC)
+		flags |= vm_flags & VM_EXEC;
+	return flags;
+}
+
+static unsigned long access_vm_flags(unsigned int access)
+{
+	return (access & HMMRT_ACCESS_READ ? VM_READ : 0) |
+	       (access & HMMRT_ACCESS_WRITE ? VM_WRITE : 0) |
+	       (access & HMMRT_ACCESS_EXEC ? VM_EXEC : 0);
+}
+
+static int fill_pte(pte_t *ptep, unsigned long addr, void *data)
+{
+	const struct fill *fill = data;
+	hmmrt_pte_t entry = dpt_table_entry(fill->table,
+					    (addr >> PAGE_SHIFT) % DPT_ENTRIES);
+	unsigned long flags = entry_vm_flags(entry, fill->vm_flags);
+	unsigned long pfn = entry_pfn(fill->gpu, entry);
+	pte_t pte;
+
+	if (pte_present(*ptep)) {
+		/* A missed shootdown: the page may belong to anybody now. */
+		if (WARN_ON_ONCE(pte_pfn(*ptep) != pfn))
+			return 0;
+		if (pte_write(*ptep) || !(flags & VM_WRITE))
+			return 0;
+	}
+	pte = pte_mkyoung(pte_mkspecial(pfn_pte(pfn, vm_get_page_prot(flags))));
+	if (flags & VM_WRITE)
+		pte = pte_mkdirty(pte_mkwrite(pte));
+	set_pte_at(fill->mm, addr, ptep, pte);
+	return 0;
+}
+
+static int touch_pte(pte_t *ptep, unsigned long addr, void *data)
+{
+	return 0;
+}
+
+/* Valid entries around one, clipped to the vma. */
+static struct run valid_run(const struct dpt_table *table, unsigned int index,
+			    unsigned int lo, unsigned int hi)
+{
+	struct run run = { .first = index, .end = index + 1 };
+
+	while (run.first > lo && dpt_table_entry(table, run.first - 1))
+		run.first--;
+	while (run.end < hi && dpt_table_entry(table, run.end))
+		run.end++;
+	return run;
+}
+
+static struct run vma_run(const struct vm_area_struct *vma, unsigned long base)
+{
+	unsigned long lo = max(vma->vm_start, base);
+	unsigned long hi = min(vma->vm_end, base + HMMRT_CHUNK_SIZE);
+
+	return (struct run){ .first = (lo - base) >> PAGE_SHIFT,
+			     .end = (hi - base) >> PAGE_SHIFT };
+}
+
+/* Set PTEs from the device page table. false: it has nothing that permits it. */
+static bool tlb_fill(struct simgpu_view *view, struct vm_area_struct *vma,
+		     unsigned long addr, unsigned int access)
+{
+	struct dpt_table *table = dpt_table(&view->dpt, addr);
+	unsigned long base = ALIGN_DOWN(addr, HMMRT_CHUNK_SIZE);
+	unsigned int index = (addr - base) >> PAGE_SHIFT;
+	unsigned long want = access_vm_flags(access);
+	struct run limit = vma_run(vma, base), run;
+	struct fill fill = {
+		.gpu = view->gpu,
+		.mm = vma->vm_mm,
+		.vm_flags = vma->vm_flags,
+		.table = table,
+	};
+	hmmrt_pte_t entry;
+	bool hit;
+
+	if (!table)
+		return false;
+	spin_lock(&table->lock);
+	entry = dpt_table_entry(table, index);
+	hit = entry && (entry_vm_flags(entry, vma->vm_flags) & want) == want;
+	if (hit) {
+		run = valid_run(table, index, limit.first, limit.end);
+		apply_to_page_range(vma->vm_mm,
+				    base + ((unsigned long)run.first
+					    << PAGE_SHIFT),
+				    (unsigned long)(run.end - run.first)
+					    << PAGE_SHIFT,
+				    fill_pte, &fill);
+	}
+	spin_unlock(&table->lock);
+	return hit;
+}
+
+static vm_fault_t failure_code(int error)
+{
+	switch (error) {
+	case -ENOMEM:
+	case -ESRCH:
+		return VM_FAULT_SIGBUS;
+	default:
+		return VM_FAULT_SIGSEGV;
+	}
+}
+
+/*
+ * The manager refused this access of this lane a moment ago, after the lock
+ * was dropped; now, with the lock held again, it can be reported. 0: it did not.
+ */
+static vm_fault_t failure_report(struct simgpu_view *view, unsigned long addr,
+				 unsigned int access)
+{
+	struct view_failure *failure =
+		xa_load(&view->failures, task_pid_nr(current));
+
+	if (!failure || !failure->pending)
+		return 0;
+	failure->pending = false;
+	if (failure->addr >> PAGE_SHIFT != addr >> PAGE_SHIFT ||
+	    failure->access != access)
+		return 0;
+	return failure_code(failure->error);
+}
+
+/* Only the lane itself writes its record. */
+static void failure_store(struct simgpu_view *view, unsigned long addr,
+			  unsigned int access, int error)
+{
+	struct view_failure *failure =
+		xa_load(&view->failures, task_pid_nr(current));
+
+	if (!failure)
+		return;
+	failure->addr = addr;
+	failure->access = access;
+	failure->error = error;
+	failure->pending = true;
+}
+
+/* The record of this lane, so that a failure has a place later. */
+static bool failure_reserve(struct simgpu_view *view)
+{
+	struct view_failure *failure;
+
+	if (xa_load(&view->failures, task_pid_nr(current)))
+		return true;
+	failure = kzalloc(sizeof(*failure), GFP_KERNEL);
+	if (!failure)
+		return false;
+	if (xa_err(xa_store(&view->failures, task_pid_nr(current), failure,
+			    GFP_KERNEL))) {
+		kfree(failure);
+		return false;
+	}
+	return true;
+}
+
+static vm_fault_t mirror_serve(struct vm_fault *vmf, unsigned int access)
+{
+	struct simgpu_view *view = vmf->vma->vm_private_data;
+	unsigned long addr = vmf->real_address;
+	struct file *file;
+	vm_fault_t ret;
+	int rc;
+
+	ret = failure_report(view, addr, access);
+	if (ret)
+		return ret;
+	if (!failure_reserve(view))
+		return VM_FAULT_OOM;
+	/* The core asks for no retry now and then: let it come again. */
+	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY) ||
+	    (vmf->flags & FAULT_FLAG_RETRY_NOWAIT))
+		return VM_FAULT_NOPAGE;
+
+	/* From here the vma may go; the file keeps the view and this code. */
+	file = get_file(vmf->vma->vm_file);
+	hmmrt_release_fault_lock(vmf);
+	rc = hmmrt_fault(view->binding, addr, access);
+	if (rc && rc != -EAGAIN && rc != -EINTR)
+		failure_store(view, addr, access, rc);
+	fput(file);
+	return VM_FAULT_RETRY;
+}
+
+static vm_fault_t mirror_access(struct vm_fault *vmf, unsigned int access)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	struct simgpu_view *view = vma->vm_private_data;
+	unsigned long addr = vmf->address & PAGE_MASK;
+
+	mmap_assert_locked(vma->vm_mm);
+	if (!(vmf->flags & FAULT_FLAG_USER))
+		return VM_FAULT_SIGBUS;
+	if (WARN_ON_ONCE(vmf->pgoff != addr >> PAGE_SHIFT))
+		return VM_FAULT_SIGBUS;
+	if (apply_to_page_range(vma->vm_mm, addr, PAGE_SIZE, touch_pte, NULL))
+		return VM_FAULT_OOM;
+	if (tlb_fill(view, vma, addr, access))
+		return VM_FAULT_NOPAGE;
+	return mirror_serve(vmf, access);
+}
+
+static vm_fault_t mirror_fault(struct vm_fault *vmf)
+{
+	unsigned int access = HMMRT_ACCESS_READ;
+
+	if (vmf->flags & FAULT_FLAG_WRITE)
+		access |= HMMRT_ACCESS_WRITE;
+	if (vmf->flags & FAULT_FLAG_INSTRUCTION)
+		access |= HMMRT_ACCESS_EXEC;
+	return mirror_access(vmf, access);
+}
+
+/*
+ * A write to a read-only PTE. NOPAGE in every answer that is no error: the core
+ * must not touch the PTE, and with the lock dropped not even look at it.
+ */
+static vm_fault_t mirror_pfn_mkwrite(struct vm_fault *vmf)
+{
+	vm_fault_t ret;
+
+	ret = mirror_access(vmf, HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE);
+	return ret & VM_FAULT_ERROR ? ret : ret | VM_FAULT_NOPAGE;
+}
+
+static int mirror_mremap(struct vm_area_struct *vma)
+{
+	return -EINVAL;
+}
+
+static int mirror_mprotect(struct vm_area_struct *vma, unsigned long start,
+			   unsigned long end, unsigned long flags)
+{
+	return -EINVAL;
+}
+
+static void mirror_open(struct vm_area_struct *vma)
+{
+	struct simgpu_view *view = vma->vm_private_data;
+
+	atomic_inc(&view->nr_vmas);
+}
+
+static void mirror_close(struct vm_area_struct *vma)
+{
+	struct simgpu_view *view = vma->vm_private_data;
+
+	if (atomic_dec_and_test(&view->nr_vmas))
+		wake_up_all(&view->gone);
+}
+
+static const struct vm_operations_struct mirror_vm_ops = {
+	.open = mirror_open,
+	.close = mirror_close,
+	.mremap = mirror_mremap,
+	.mprotect = mirror_mprotect,
+	.fault = mirror_fault,
+	.pfn_mkwrite = mirror_pfn_mkwrite,
+};
+
+int simgpu_mirror_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct simgpu_view *view = file->private_data;
+
+	/* Set once, by attach, before the agent can get here. */
+	if (!smp_load_acquire(&view->agent_mm))
+		return -EINVAL;
+	if (current->mm != view->agent_mm)
+		return -EPERM;
+	if (mm_has_notifiers(current->mm))
+		return -EACCES;
+	if (!(vma->vm_flags & VM_SHARED) ||
+	    vma->vm_pgoff != vma->vm_start >> PAGE_SHIFT)
+		return -EINVAL;
+	hmmrt_vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND |
+					VM_DONTCOPY | VM_DONTDUMP);
+	vma->vm_ops = &mirror_vm_ops;
+	vma->vm_private_data = view;
+	WRITE_ONCE(view->was_mapped, true);
+	mirror_open(vma);
+	return 0;
+}
+
+void simgpu_mirror_invalidate(struct simgpu_view *view, unsigned long start,
+			      unsigned long end)
+{
+	struct address_space *mapping = view->inode->i_mapping;
+
+	/* The order that really counts stays visible to lockdep. */
+	might_lock_read(&mapping->i_mmap_rwsem);
+	/*
+	 * We are inside an mmu notifier of the application, and zapping the
+	 * agent announces an invalidation of the agent. To lockdep that is
+	 * recursion; but an agent has no notifiers, which is checked when it
+	 * attaches and when it maps, so there is nothing to recurse into.
+	 */
+	lockdep_off();
+	unmap_mapping_range(mapping, start, end - start, 1);
+	lockdep_on();
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * hmmrt_simgpu: a simulated GPU, private to hmmrt_simgpu.ko.
+ *
+ * The device executes: a process of its own (the agent) runs the application's
+ * code, and every address there is a mapping of /dev/hmmrt-gpuN at file offset
+ * == address. So the agent's page table is the device's TLB, a CPU page fault
+ * in it is a TLB miss, and behind that stands the device page table that the
+ * manager writes.
+ *
+ * Objects    gpu      one device: node, memory
+ *            view     one open file of the node; once bound, one process's
+ *                     address space as this device sees it
+ *            dpt      the device page table of a view
+ * Ownership  A view is its file: the agent's mappings hold the file, so the view
+ *            outlives them. The file holds the module.
+ * Locking    view->lock    mutex: bind and attach. Set-once pointers are read
+ *                          without it after an acquire.
+ *            dpt->lock     mutex: creation of tables.
+ *            table->lock   spinlock: entries. Taken by the manager's map and
+ *                          unmap (below its block lock) and by TLB fills, which
+ *                          take the agent's page table lock inside.
+ */
+#ifndef _HMMRT_SIMGPU_H
+#define _HMMRT_SIMGPU_H
+
+#include <linux/hmmrt_device.h>
+#include <linux/miscdevice.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/xarray.h>
+
+#include "../compat/compat.h"
+
+/* --- device page table (dpt.c) ------------------------------------------ */
+
+#define DPT_ENTRIES	HMMRT_CHUNK_PAGES
+
+/*
+ * The lowest level: 2 MiB of address space. Either one leaf for all of it, or
+ * an entry per page.
+ */
+struct dpt_table {
+	spinlock_t lock;
+	hmmrt_pte_t huge;
+	hmmrt_pte_t pte[DPT_ENTRIES];
+};
+
+struct dpt {
+	struct mutex lock;
+	struct xarray tables;	/* upper levels: by address >> 21 */
+};
+
+void dpt_init(struct dpt *dpt);
+void dpt_destroy(struct dpt *dpt);
+int dpt_prepare(struct dpt *dpt, unsigned long start, unsigned long end);
+struct dpt_table *dpt_table(struct dpt *dpt, unsigned long addr);
+hmmrt_pte_t dpt_table_entry(const struct dpt_table *table, unsigned int index);
+void dpt_map(struct dpt *dpt, unsigned long start, const hmmrt_pte_t *ptes,
+	     unsigned int npages);
+void dpt_unmap(struct dpt *dpt, unsigned long start, unsigned long end);
+
+/* --- devices ------------------------------------------------------------- */
+
+struct simgpu {
+	struct hmmrt_device *dev;
+	struct miscdevice misc;
+	char name[HMMRT_DEVICE_NAME_LEN];
+	/* Memory behind each chunk, NULL where there is none; see vram.c. */
+	struct page **backing;
+	u64 memory_bytes;
+};
+
+/* A failed access of one lane, until the access is repeated. */
+struct view_failure {
+	unsigned long addr;
+	unsigned int access;
+	int error;
+	bool pending;
+};
+
+struct simgpu_view {
+	struct simgpu *gpu;
+	struct inode *inode;		/* its mapping finds all TLB entries */
+	struct dpt dpt;
+
+	struct mutex lock;
+	struct hmmrt_binding *binding;	/* set once */
+	u64 token;			/* 0 once used */
+	struct mm_struct *agent_mm;	/* set once; compared, never used */
+	struct pid *agent;
+
+	struct xarray failures;		/* by thread id of the lane */
+
+	atomic_t nr_vmas;
+	bool was_mapped;
+	wait_queue_head_t gone;
+};
+
+/* file.c */
+extern const struct file_operations simgpu_fops;
+int simgpu_fs_init(void);
+void simgpu_fs_exit(void);
+void simgpu_view_released(struct hmmrt_binding *binding);
+
+/* mirror.c */
+int simgpu_mirror_mmap(struct file *file, struct vm_area_struct *vma);
+void simgpu_mirror_invalidate(struct simgpu_view *view, unsigned long start,
+			      unsigned long end);
+
+/* vram.c */
+extern const struct hmmrt_device_ops simgpu_ops;
+int simgpu_vram_init(struct simgpu *gpu);
+void simgpu_vram_destroy(struct simgpu *gpu);
+unsigned long simgpu_vram_pfn(struct simgpu *gpu, u64 offset);
+
+#endif /* _HMMRT_SIMGPU_H */

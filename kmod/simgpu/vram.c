@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The simulated device's memory and copy engine, and its table of ops.
+ *
+ * Device memory is host memory, 2 MiB at a time and only while in use, at best
+ * physically contiguous. The manager never sees it: it knows offsets.
+ */
+#include <linux/gfp.h>
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "simgpu.h"
+
+static struct page *vram_page(struct simgpu *gpu, u64 offset)
+{
+	struct page *chunk = READ_ONCE(gpu->backing[offset >> HMMRT_CHUNK_SHIFT]);
+
+	if (WARN_ON_ONCE(!chunk))
+		return NULL;
+	return chunk + (offset >> PAGE_SHIFT) % HMMRT_CHUNK_PAGES;
+}
+
+unsigned long simgpu_vram_pfn(struct simgpu *gpu, u64 offset)
+{
+	return page_to_pfn(vram_page(gpu, offset));
+}
+
+int simgpu_vram_init(struct simgpu *gpu)
+{
+	gpu->backing = kvcalloc(gpu->memory_bytes >> HMMRT_CHUNK_SHIFT,
+				sizeof(*gpu->backing), GFP_KERNEL);
+	return gpu->backing ? 0 : -ENOMEM;
+}
+
+/* All chunks were depopulated when the device was unregistered. */
+void simgpu_vram_destroy(struct simgpu *gpu)
+{
+	kvfree(gpu->backing);
+}
+
+static int simgpu_populate(struct hmmrt_device *dev, u64 offset)
+{
+	struct simgpu *gpu = hmmrt_device_drvdata(dev);
+	struct page *chunk = alloc_pages(
+		GFP_KERNEL | __GFP_NOWARN | __GFP_RETRY_MAYFAIL,
+		HMMRT_CHUNK_SHIFT - PAGE_SHIFT);
+
+	if (!chunk)
+		return -ENOMEM;
+	split_page(chunk, HMMRT_CHUNK_SHIFT - PAGE_SHIFT);
+	WRITE_ONCE(gpu->backing[offset >> HMMRT_CHUNK_SHIFT], chunk);
+	return 0;
+}
+
+static void simgpu_depopulate(struct hmmrt_device *dev, u64 offset)
+{
+	struct simgpu *gpu = hmmrt_device_drvdata(dev);
+	struct page *chunk = vram_page(gpu, offset);
+	unsigned int i;
+
+	WRITE_ONCE(gpu->backing[offset >> HMMRT_CHUNK_SHIFT], NULL);
+	for (i = 0; i < HMMRT_CHUNK_PAGES; i++)
+		__free_page(chunk + i);
+}
+
+static int simgpu_copy_to_device(struct hmmrt_device *dev, u64 offset,
+				 struct page **src, unsigned int npages)
+{
+	struct page *dst = vram_page(hmmrt_device_drvdata(dev), offset);
+	unsigned int i;
+
+	for (i = 0; i < npages; i++) {
+		if (src[i])
+			copy_highpage(dst + i, src[i]);
+		else
+			clear_highpage(dst + i);
+	}
+	return 0;
+}
+
+static int simgpu_copy_to_host(struct hmmrt_device *dev, struct page **dst,
+			       u64 offset, unsigned int npages)
+{
+	struct page *src = vram_page(hmmrt_device_drvdata(dev), offset);
+	unsigned int i;
+
+	for (i = 0; i < npages; i++)
+		if (dst[i])
+			copy_highpage(dst[i], src + i);
+	return 0;
+}
+
+static int simgpu_copy_from_peer(struct hmmrt_device *dev, u64 offset,
+				 struct hmmrt_device *peer, u64 peer_offset,
+				 unsigned int npages)
+{
+	struct page *dst = vram_page(hmmrt_device_drvdata(dev), offset);
+	struct page *src = vram_page(hmmrt_device_drvdata(peer), peer_offset);
+	unsigned int i;
+
+	for (i = 0; i < npages; i++)
+		copy_highpage(dst + i, src + i);
+	return 0;
+}
+
+static int simgpu_prepare(struct hmmrt_binding *binding, unsigned long start,
+			  unsigned long end)
+{
+	struct simgpu_view *view = hmmrt_binding_drvdata(binding);
+
+	return dpt_prepare(&view->dpt, start, end);
+}
+
+static void simgpu_map(struct hmmrt_binding *binding, unsigned long start,
+		       const hmmrt_pte_t *ptes, unsigned int npages)
+{
+	struct simgpu_view *view = hmmrt_binding_drvdata(binding);
+
+	dpt_map(&view->dpt, start, ptes, npages);
+}
+
+static void simgpu_unmap(struct hmmrt_binding *binding, unsigned long start,
+			 unsigned long end)
+{
+	struct simgpu_view *view = hmmrt_binding_drvdata(binding);
+
+	dpt_unmap(&view->dpt, start, end);
+}
+
+static void simgpu_invalidate(struct hmmrt_binding *binding,
+			      unsigned long start, unsigned long end)
+{
+	simgpu_mirror_invalidate(hmmrt_binding_drvdata(binding), start, end);
+}
+
+const struct hmmrt_device_ops simgpu_ops = {
+	.api_version = HMMRT_DEVICE_API_VERSION,
+	.populate = simgpu_populate,
+	.depopulate = simgpu_depopulate,
+	.copy_to_device = simgpu_copy_to_device,
+	.copy_to_host = simgpu_copy_to_host,
+	.copy_from_peer = simgpu_copy_from_peer,
+	.prepare = simgpu_prepare,
+	.map = simgpu_map,
+	.unmap = simgpu_unmap,
+	.invalidate = simgpu_invalidate,
+	.released = simgpu_view_released,
+};

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Spaces: a process's address space, mirrored; and the devices bound to it.
+ *
+ * Roles      An mm is mirrored (has a space) or executes for a device (is an
+ *            agent), never both and never agent of two: two processes that
+ *            mirror each other would deadlock in their notifiers, as would one
+ *            that mirrors itself. Decided in one place, under hmmrt_roles_lock.
+ * Lifetime   A space lives as long as a file or binding refers to it, whether or
+ *            not its mm does. When the mm exits, bindings are told (released);
+ *            the mm_struct itself is held to the end, so that its address names
+ *            nothing else.
+ * Lookups    By mm in migrate_to_ram() and by device id in notifiers, where no
+ *            reference can be taken and dropped: both under hmmrt_srcu, which
+ *            the destroying side waits for.
+ */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "hmmrt.h"
+
+DEFINE_MUTEX(hmmrt_roles_lock);
+DEFINE_SRCU(hmmrt_srcu);
+
+static DEFINE_HASHTABLE(spaces, 6);
+static LIST_HEAD(agents);
+
+struct hmmrt_space *hmmrt_space_find(struct mm_struct *mm)
+{
+	struct hmmrt_space *space;
+
+	hlist_for_each_entry_srcu(space, &spaces[hash_ptr(mm, HASH_BITS(spaces))],
+				  hash,
+				  srcu_read_lock_held(&hmmrt_srcu) ||
+				  lockdep_is_held(&hmmrt_roles_lock))
+		if (space->mm == mm)
+			return space;
+	return NULL;
+}
+
+static bool mm_is_agent(struct mm_struct *mm)
+{
+	struct hmmrt_binding *binding;
+
+	lockdep_assert_held(&hmmrt_roles_lock);
+	list_for_each_entry(binding, &agents, agent_link)
+		if (binding->agent == mm)
+			return true;
+	return false;
+}
+
+/* The process is going: the devices must stop before its memory does. */
+static void space_mm_release(struct mmu_notifier *notifier,
+			     struct mm_struct *mm)
+{
+	struct hmmrt_space *space =
+		container_of(notifier, struct hmmrt_space, release_notifier);
+	unsigned int id;
+	int idx;
+
+	idx = srcu_read_lock(&hmmrt_srcu);
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
+		struct hmmrt_binding *binding =
+			srcu_dereference(space->bindings[id], &hmmrt_srcu);
+
+		if (binding)
+			binding->dev->ops->released(binding);
+	}
+	srcu_read_unlock(&hmmrt_srcu, idx);
+}
+
+static const struct mmu_notifier_ops space_notifier_ops = {
+	.release = space_mm_release,
+};
+
+static struct hmmrt_space *space_create(struct mm_struct *mm)
+{
+	struct hmmrt_space *space;
+	int rc;
+
+	lockdep_assert_held(&hmmrt_roles_lock);
+	space = kzalloc(sizeof(*space), GFP_KERNEL);
+	if (!space)
+		return ERR_PTR(-ENOMEM);
+	refcount_set(&space->refs, 1);
+	mutex_init(&space->spans_lock);
+	xa_init(&space->spans);
+	space->mm = mm;
+	mmgrab(mm);
+	space->release_notifier.ops = &space_notifier_ops;
+	rc = mmu_notifier_register(&space->release_notifier, mm);
+	if (rc)
+		goto err_drop_mm;
+	rc = hmmrt_span_prepare(space, 0);
+	if (rc)
+		goto err_unregister;
+	hlist_add_head_rcu(&space->hash,
+			   &spaces[hash_ptr(mm, HASH_BITS(spaces))]);
+	return space;
+
+err_unregister:
+	hmmrt_spans_destroy(space);
+	mmu_notifier_unregister(&space->release_notifier, mm);
+err_drop_mm:
+	mmdrop(mm);
+	kfree(space);
+	return ERR_PTR(rc);
+}
+
+/**
+ * hmmrt_space_get() - the space of a process, made if it has none
+ * @mm: the caller's own, alive
+ *
+ * Context: may sleep, takes the mmap_lock.
+ * Return: the space with a reference, or -EACCES for an agent's mm, -ENOMEM,
+ * -EINTR.
+ */
+struct hmmrt_space *hmmrt_space_get(struct mm_struct *mm)
+{
+	struct hmmrt_space *space;
+
+	if (mutex_lock_interruptible(&hmmrt_roles_lock))
+		return ERR_PTR(-EINTR);
+	space = hmmrt_space_find(mm);
+	if (space)
+		refcount_inc(&space->refs);
+	else if (mm_is_agent(mm))
+		space = ERR_PTR(-EACCES);
+	else
+		space = space_create(mm);
+	mutex_unlock(&hmmrt_roles_lock);
+	return space;
+}
+
+void hmmrt_space_put(struct hmmrt_space *space)
+{
+	if (!refcount_dec_and_mutex_lock(&space->refs, &hmmrt_roles_lock))
+		return;
+	hlist_del_rcu(&space->hash);
+	mutex_unlock(&hmmrt_roles_lock);
+
+	synchronize_srcu(&hmmrt_srcu);
+	hmmrt_spans_destroy(space);
+	mmu_notifier_unregister(&space->release_notifier, space->mm);
+	mmdrop(space->mm);
+	mutex_destroy(&space->spans_lock);
+	kfree(space);
+}
+EXPORT_SYMBOL_GPL(hmmrt_space_put);
+
+struct hmmrt_space *hmmrt_space_get_from_fd(int fd)
+{
+	struct hmmrt_space *space;
+	struct fd f = fdget(fd);
+
+	if (!f.file)
+		return ERR_PTR(-EBADF);
+	if (f.file->f_op != &hmmrt_fops) {
+		space = ERR_PTR(-EBADF);
+		goto out_put;
+	}
+	/* Set once by SPACE_CREATE, cleared by nobody. */
+	space = smp_load_acquire(&f.file->private_data);
+	if (!space)
+		space = ERR_PTR(-EINVAL);
+	else if (space->mm != current->mm)
+		space = ERR_PTR(-EPERM);
+	else
+		refcount_inc(&space->refs);
+out_put:
+	fdput(f);
+	return space;
+}
+EXPORT_SYMBOL_GPL(hmmrt_space_get_from_fd);
+
+/* The binding of a device, or NULL; valid while the caller is in hmmrt_srcu. */
+struct hmmrt_binding *hmmrt_space_binding(struct hmmrt_space *space,
+					  u32 device_id)
+{
+	if (device_id >= HMMRT_MAX_DEVICES)
+		return NULL;
+	return srcu_dereference(space->bindings[device_id], &hmmrt_srcu);
+}
+
+struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
+				 struct hmmrt_device *dev, void *drvdata)
+{
+	struct hmmrt_binding *binding;
+
+	binding = kzalloc(sizeof(*binding), GFP_KERNEL);
+	if (!binding)
+		return ERR_PTR(-ENOMEM);
+	binding->space = space;
+	binding->dev = dev;
+	binding->drvdata = drvdata;
+	INIT_LIST_HEAD(&binding->agent_link);
+
+	mutex_lock(&hmmrt_roles_lock);
+	if (rcu_access_pointer(space->bindings[dev->id])) {
+		mutex_unlock(&hmmrt_roles_lock);
+		kfree(binding);
+		return ERR_PTR(-EBUSY);
+	}
+	refcount_inc(&space->refs);
+	refcount_inc(&dev->users);
+	rcu_assign_pointer(space->bindings[dev->id], binding);
+	mutex_unlock(&hmmrt_roles_lock);
+	return binding;
+}
+EXPORT_SYMBOL_GPL(hmmrt_bind);
+
+/*
+ * Nobody faults through it any more. Entries of other devices stay; what this
+ * one had mapped is forgotten, the driver throws its page table away. Pages
+ * stay on the device until they are touched or evicted.
+ */
+void hmmrt_unbind(struct hmmrt_binding *binding)
+{
+	struct hmmrt_space *space = binding->space;
+	u32 id = binding->dev->id;
+
+	mutex_lock(&hmmrt_roles_lock);
+	rcu_assign_pointer(space->bindings[id], NULL);
+	mutex_unlock(&hmmrt_roles_lock);
+	synchronize_srcu(&hmmrt_srcu);
+	hmmrt_spans_forget_device(space, id);
+
+	mutex_lock(&hmmrt_roles_lock);
+	list_del(&binding->agent_link);
+	mutex_unlock(&hmmrt_roles_lock);
+	if (binding->agent)
+		mmdrop(binding->agent);
+	hmmrt_device_put(binding->dev);
+	hmmrt_space_put(space);
+	kfree(binding);
+}
+EXPORT_SYMBOL_GPL(hmmrt_unbind);
+
+void *hmmrt_binding_drvdata(const struct hmmrt_binding *binding)
+{
+	return binding->drvdata;
+}
+EXPORT_SYMBOL_GPL(hmmrt_binding_drvdata);
+
+struct hmmrt_device *hmmrt_binding_device(const struct hmmrt_binding *binding)
+{
+	return binding->dev;
+}
+EXPORT_SYMBOL_GPL(hmmrt_binding_device);
+
+bool hmmrt_binding_is_owner(const struct hmmrt_binding *binding)
+{
+	return binding->space->mm == current->mm;
+}
+EXPORT_SYMBOL_GPL(hmmrt_binding_is_owner);
+
+int hmmrt_binding_claim_agent(struct hmmrt_binding *binding,
+			      struct mm_struct *mm)
+{
+	int rc = 0;
+
+	mutex_lock(&hmmrt_roles_lock);
+	if (binding->agent) {
+		rc = -EBUSY;
+	} else if (mm_is_agent(mm) || hmmrt_space_find(mm) ||
+		   mm_has_notifiers(mm)) {
+		rc = -EACCES;
+	} else {
+		mmgrab(mm);
+		binding->agent = mm;
+		list_add(&binding->agent_link, &agents);
+	}
+	mutex_unlock(&hmmrt_roles_lock);
+	return rc;
+}
+EXPORT_SYMBOL_GPL(hmmrt_binding_claim_agent);

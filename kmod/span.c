@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Spans and blocks: which part of an address space is mirrored, and the
+ * notifier that takes mappings away before the core mm changes them.
+ *
+ * Model      A span is an mmu_interval_notifier over an aligned window of 64
+ *            MiB, so that mmap traffic elsewhere does not make faults here start
+ *            again. It has up to 32 blocks of 2 MiB. Both are made at the first
+ *            use and stay until the space goes.
+ * Sequence   A block exists before mmu_interval_read_begin(). The notifier sets
+ *            the sequence first, then looks for blocks and takes each lock; the
+ *            other side takes the lock, then checks the sequence. So either the
+ *            notifier finds what was mapped, or the mapping finds the new
+ *            sequence and starts again.
+ * Zap        The driver's entries go under block->lock, the device's cached
+ *            copies of them afterwards with no block lock held: once for the
+ *            whole range. In between nothing can be mapped, for read_begin()
+ *            waits until the invalidation has ended.
+ * Terms      'start' is inclusive, 'end' exclusive, both page aligned.
+ */
+#include <linux/bitmap.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "hmmrt.h"
+
+static void block_page_range(const struct hmmrt_block *block,
+			     unsigned long start, unsigned long end,
+			     unsigned int *first, unsigned int *count)
+{
+	start = max(start, block->start);
+	end = min(end, block->start + HMMRT_BLOCK_SIZE);
+	*first = (start - block->start) >> PAGE_SHIFT;
+	*count = (end - start) >> PAGE_SHIFT;
+}
+
+static bool map_has(const struct hmmrt_block_map *map, unsigned int first,
+		    unsigned int count)
+{
+	return map && find_next_bit(map->mapped, first + count, first) <
+			      first + count;
+}
+
+/* Clear entries of all devices; returns a bitmap of device ids that had some. */
+static unsigned long block_unmap(struct hmmrt_block *block, unsigned long start,
+				 unsigned long end)
+{
+	struct hmmrt_space *space = block->span->space;
+	unsigned long touched = 0;
+	unsigned int first, count, id;
+
+	lockdep_assert_held(&block->lock);
+	block_page_range(block, start, end, &first, &count);
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
+		struct hmmrt_block_map *map = block->maps[id];
+		struct hmmrt_binding *binding;
+
+		if (!map_has(map, first, count))
+			continue;
+		bitmap_clear(map->mapped, first, count);
+		bitmap_clear(map->writable, first, count);
+		binding = srcu_dereference(space->bindings[id], &hmmrt_srcu);
+		if (!binding)
+			continue;
+		binding->dev->ops->unmap(binding,
+					 block->start + (first << PAGE_SHIFT),
+					 block->start +
+						 ((first + count)
+						  << PAGE_SHIFT));
+		touched |= BIT(id);
+	}
+	return touched;
+}
+
+/* May not sleep: fine as long as there is nothing to take away. */
+static bool span_unused(struct hmmrt_span *span, unsigned long start,
+			unsigned long end)
+{
+	unsigned long va;
+
+	for (va = ALIGN_DOWN(start, HMMRT_BLOCK_SIZE); va < end;
+	     va += HMMRT_BLOCK_SIZE) {
+		struct hmmrt_block *block = READ_ONCE(
+			span->blocks[(va - span->start) >> HMMRT_BLOCK_SHIFT]);
+		unsigned int first, count, id;
+		bool used = false;
+
+		if (!block)
+			continue;
+		if (!mutex_trylock(&block->lock))
+			return false;
+		block_page_range(block, start, end, &first, &count);
+		for (id = 0; id < HMMRT_MAX_DEVICES; id++)
+			used |= map_has(block->maps[id], first, count);
+		mutex_unlock(&block->lock);
+		if (used)
+			return false;
+	}
+	return true;
+}
+
+static unsigned long span_unmap(struct hmmrt_span *span, unsigned long start,
+				unsigned long end)
+{
+	unsigned long touched = 0;
+	unsigned long va;
+
+	for (va = ALIGN_DOWN(start, HMMRT_BLOCK_SIZE); va < end;
+	     va += HMMRT_BLOCK_SIZE) {
+		struct hmmrt_block *block = READ_ONCE(
+			span->blocks[(va - span->start) >> HMMRT_BLOCK_SHIFT]);
+
+		if (!block)
+			continue;
+		mutex_lock(&block->lock);
+		touched |= block_unmap(block, start, end);
+		mutex_unlock(&block->lock);
+	}
+	return touched;
+}
+
+static void span_zap(struct hmmrt_span *span, unsigned long touched,
+		     unsigned long start, unsigned long end)
+{
+	unsigned int id;
+
+	for_each_set_bit(id, &touched, HMMRT_MAX_DEVICES) {
+		struct hmmrt_binding *binding = srcu_dereference(
+			span->space->bindings[id], &hmmrt_srcu);
+
+		if (binding)
+			binding->dev->ops->invalidate(binding, start, end);
+	}
+}
+
+static bool span_invalidate(struct mmu_interval_notifier *notifier,
+			    const struct mmu_notifier_range *range,
+			    unsigned long seq)
+{
+	struct hmmrt_span *span =
+		container_of(notifier, struct hmmrt_span, notifier);
+	unsigned long start = max(range->start & PAGE_MASK, span->start);
+	/* 'end' is ULONG_MAX when the whole mm goes. */
+	unsigned long end = min(range->end - 1, span->start + HMMRT_SPAN_SIZE - 1);
+	int idx;
+
+	end = PAGE_ALIGN_DOWN(end) + PAGE_SIZE;
+	mmu_interval_set_seq(notifier, seq);
+	/* Pairs with the block's publication before read_begin(): see above. */
+	smp_mb();
+	if (!mmu_notifier_range_blockable(range))
+		return span_unused(span, start, end);
+
+	idx = srcu_read_lock(&hmmrt_srcu);
+	span_zap(span, span_unmap(span, start, end), start, end);
+	srcu_read_unlock(&hmmrt_srcu, idx);
+	atomic64_inc(&span->space->invalidations);
+	return true;
+}
+
+static const struct mmu_interval_notifier_ops span_notifier_ops = {
+	.invalidate = span_invalidate,
+};
+
+static struct hmmrt_span *span_create(struct hmmrt_space *space,
+				      unsigned long start)
+{
+	struct hmmrt_span *span;
+	int rc;
+
+	lockdep_assert_held(&space->spans_lock);
+	span = kzalloc(sizeof(*span), GFP_KERNEL);
+	if (!span)
+		return ERR_PTR(-ENOMEM);
+	span->space = space;
+	span->start = start;
+	rc = xa_reserve(&space->spans, start >> HMMRT_SPAN_SHIFT, GFP_KERNEL);
+	if (rc)
+		goto err_free;
+	rc = mmu_interval_notifier_insert(&span->notifier, space->mm, start,
+					  HMMRT_SPAN_SIZE, &span_notifier_ops);
+	if (rc)
+		goto err_release;
+	xa_store(&space->spans, start >> HMMRT_SPAN_SHIFT, span, GFP_KERNEL);
+	return span;
+
+err_release:
+	xa_release(&space->spans, start >> HMMRT_SPAN_SHIFT);
+err_free:
+	kfree(span);
+	return ERR_PTR(rc);
+}
+
+static struct hmmrt_span *span_get(struct hmmrt_space *space,
+				   unsigned long addr)
+{
+	struct hmmrt_span *span;
+
+	lockdep_assert_held(&space->spans_lock);
+	span = xa_load(&space->spans, addr >> HMMRT_SPAN_SHIFT);
+	if (span)
+		return span;
+	return span_create(space, ALIGN_DOWN(addr, HMMRT_SPAN_SIZE));
+}
+
+/* The first insertion may take the mmap_lock; get it over with. */
+int hmmrt_span_prepare(struct hmmrt_space *space, unsigned long addr)
+{
+	struct hmmrt_span *span;
+
+	mutex_lock(&space->spans_lock);
+	span = span_get(space, addr);
+	mutex_unlock(&space->spans_lock);
+	return PTR_ERR_OR_ZERO(span);
+}
+
+/* The block of @addr if it was ever used. Caller in hmmrt_srcu or with a ref. */
+struct hmmrt_block *hmmrt_block_find(struct hmmrt_space *space,
+				     unsigned long addr)
+{
+	struct hmmrt_span *span;
+
+	span = xa_load(&space->spans, addr >> HMMRT_SPAN_SHIFT);
+	if (!span)
+		return NULL;
+	return READ_ONCE(
+		span->blocks[(addr - span->start) >> HMMRT_BLOCK_SHIFT]);
+}
+
+static struct hmmrt_block *block_create(struct hmmrt_span *span,
+					unsigned long start)
+{
+	struct hmmrt_block *block = kzalloc(sizeof(*block), GFP_KERNEL);
+
+	if (!block)
+		return NULL;
+	block->start = start;
+	block->span = span;
+	mutex_init(&block->migrate);
+	mutex_init(&block->lock);
+	smp_store_release(
+		&span->blocks[(start - span->start) >> HMMRT_BLOCK_SHIFT],
+		block);
+	return block;
+}
+
+/**
+ * hmmrt_block_get() - find or make the block of an address
+ * @space: referenced by the caller; its mm is alive
+ * @addr: any address in the block
+ * @device_id: the device that is going to map something there, if below
+ *	HMMRT_MAX_DEVICES
+ *
+ * Context: may sleep; no mmap_lock held.
+ * Return: the block, or an ERR_PTR.
+ */
+struct hmmrt_block *hmmrt_block_get(struct hmmrt_space *space,
+				    unsigned long addr, u32 device_id)
+{
+	struct hmmrt_block *block = hmmrt_block_find(space, addr);
+	bool maps = device_id < HMMRT_MAX_DEVICES;
+	struct hmmrt_block_map *map;
+	struct hmmrt_span *span;
+
+	if (block && (!maps || READ_ONCE(block->maps[device_id])))
+		return block;
+	if (mutex_lock_killable(&space->spans_lock))
+		return ERR_PTR(-EINTR);
+	span = span_get(space, addr);
+	if (IS_ERR(span)) {
+		block = ERR_CAST(span);
+		goto out_unlock;
+	}
+	block = span->blocks[(addr - span->start) >> HMMRT_BLOCK_SHIFT];
+	if (!block)
+		block = block_create(span, ALIGN_DOWN(addr, HMMRT_BLOCK_SIZE));
+	if (!block) {
+		block = ERR_PTR(-ENOMEM);
+		goto out_unlock;
+	}
+	if (maps && !block->maps[device_id]) {
+		map = kzalloc(sizeof(*map), GFP_KERNEL);
+		if (map)
+			smp_store_release(&block->maps[device_id], map);
+		else
+			block = ERR_PTR(-ENOMEM);
+	}
+out_unlock:
+	mutex_unlock(&space->spans_lock);
+	return block;
+}
+
+static void block_destroy(struct hmmrt_block *block)
+{
+	unsigned int id;
+
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++)
+		kfree(block->maps[id]);
+	mutex_destroy(&block->migrate);
+	mutex_destroy(&block->lock);
+	kfree(block);
+}
+
+/* The last user of the space is gone, and hmmrt_srcu readers too. */
+void hmmrt_spans_destroy(struct hmmrt_space *space)
+{
+	struct hmmrt_span *span;
+	unsigned long index;
+	unsigned int i;
+
+	xa_for_each(&space->spans, index, span) {
+		mmu_interval_notifier_remove(&span->notifier);
+		for (i = 0; i < HMMRT_SPAN_BLOCKS; i++)
+			if (span->blocks[i])
+				block_destroy(span->blocks[i]);
+		kfree(span);
+	}
+	xa_destroy(&space->spans);
+}
+
+/* A binding is gone with all its entries: forget what it had mapped. */
+void hmmrt_spans_forget_device(struct hmmrt_space *space, u32 device_id)
+{
+	struct hmmrt_span *span;
+	unsigned long index;
+	unsigned int i;
+
+	xa_for_each(&space->spans, index, span) {
+		for (i = 0; i < HMMRT_SPAN_BLOCKS; i++) {
+			struct hmmrt_block *block = READ_ONCE(span->blocks[i]);
+
+			if (!block || !block->maps[device_id])
+				continue;
+			mutex_lock(&block->lock);
+			memset(block->maps[device_id], 0,
+			       sizeof(*block->maps[device_id]));
+			mutex_unlock(&block->lock);
+		}
+	}
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The layout of the UAPI, frozen: a build error here is an ABI break. */
+#include <linux/build_bug.h>
+
+#include "hmmrt.h"
+
+#define CHECK_SIZE(type, bytes) BUILD_BUG_ON(sizeof(struct type) != (bytes))
+#define CHECK_AT(type, member, at) \
+	BUILD_BUG_ON(offsetof(struct type, member) != (at))
+
+void hmmrt_uapi_check(void)
+{
+	CHECK_SIZE(hmmrt_info, 32);
+	CHECK_AT(hmmrt_info, out_uapi_version, 8);
+	CHECK_AT(hmmrt_info, out_devices, 12);
+	CHECK_AT(hmmrt_info, out_page_size, 16);
+	CHECK_AT(hmmrt_info, out_block_size, 20);
+	CHECK_AT(hmmrt_info, out_features, 24);
+
+	CHECK_SIZE(hmmrt_device_info, 72);
+	CHECK_AT(hmmrt_device_info, device_id, 8);
+	CHECK_AT(hmmrt_device_info, out_numa_node, 12);
+	CHECK_AT(hmmrt_device_info, out_memory_bytes, 16);
+	CHECK_AT(hmmrt_device_info, out_used_bytes, 24);
+	CHECK_AT(hmmrt_device_info, out_backed_bytes, 32);
+	CHECK_AT(hmmrt_device_info, out_name, 40);
+
+	CHECK_SIZE(hmmrt_space_create, 8);
+
+	CHECK_SIZE(hmmrt_prefetch, 80);
+	CHECK_AT(hmmrt_prefetch, addr, 8);
+	CHECK_AT(hmmrt_prefetch, len, 16);
+	CHECK_AT(hmmrt_prefetch, location, 24);
+	CHECK_AT(hmmrt_prefetch, __reserved, 28);
+	CHECK_AT(hmmrt_prefetch, out_pages_moved, 32);
+	CHECK_AT(hmmrt_prefetch, out_pages_there, 40);
+	CHECK_AT(hmmrt_prefetch, out_stayed, 48);
+
+	CHECK_SIZE(hmmrt_residency, 32);
+	CHECK_AT(hmmrt_residency, addr, 8);
+	CHECK_AT(hmmrt_residency, len, 16);
+	CHECK_AT(hmmrt_residency, locations, 24);
+
+	CHECK_SIZE(hmmrt_stats, 88);
+	CHECK_AT(hmmrt_stats, device_id, 8);
+	CHECK_AT(hmmrt_stats, out_device_faults, 16);
+	CHECK_AT(hmmrt_stats, out_retries, 80);
+
+	CHECK_SIZE(hmmrt_gpu_bind, 24);
+	CHECK_AT(hmmrt_gpu_bind, space_fd, 8);
+	CHECK_AT(hmmrt_gpu_bind, out_device_id, 12);
+	CHECK_AT(hmmrt_gpu_bind, out_token, 16);
+
+	CHECK_SIZE(hmmrt_gpu_attach, 16);
+	CHECK_AT(hmmrt_gpu_attach, token, 8);
+
+	CHECK_SIZE(hmmrt_gpu_fault_record, 24);
+	CHECK_AT(hmmrt_gpu_fault_record, out_addr, 8);
+	CHECK_AT(hmmrt_gpu_fault_record, out_access, 16);
+	CHECK_AT(hmmrt_gpu_fault_record, out_errno, 20);
+}

@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Device memory: ZONE_DEVICE pages, given out from chunks of 2 MiB.
+ *
+ * Model      Device memory is cut into regions of up to 256 MiB, which get
+ *            struct pages when they are first needed, and those into chunks.
+ *            The driver puts real memory behind a chunk when its first page is
+ *            given out (populate), and may take it back some time after the
+ *            last one was freed (trim), so that an unused device costs little.
+ * Placement  A page of a block prefers the same index in a chunk that the
+ *            block's neighbours are in: what a block has on a device grows
+ *            together to 2 MiB without holes.
+ * Owner      Pages belong to the page tables that map them. Nothing here points
+ *            to a space or block; a page may outlive both.
+ * Locking    vram->lock, a spinlock and innermost: page_free() runs under a page
+ *            table lock. vram->grow serialises new regions and is taken with
+ *            nothing else held.
+ * Terms      'offset' is in bytes of device memory, 'index' a page in a chunk.
+ */
+#include <linux/bitmap.h>
+#include <linux/ioport.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "hmmrt.h"
+
+#define TRIM_DELAY	(2 * HZ)
+/* Free chunks that keep their memory: the next user is likely soon. */
+#define TRIM_KEEP	4
+
+/* One owner for all devices: hmm_range_fault() spins on pages of others. */
+static int hmmrt_owner;
+
+void *hmmrt_pgmap_owner(void)
+{
+	return &hmmrt_owner;
+}
+
+static struct hmmrt_region *page_region(const struct page *page)
+{
+	return container_of(hmmrt_page_pgmap(page), struct hmmrt_region, pgmap);
+}
+
+/* The device whose memory this page is, or NULL for any other page. */
+struct hmmrt_device *hmmrt_page_device(const struct page *page)
+{
+	if (!is_device_private_page(page) ||
+	    hmmrt_page_pgmap(page)->owner != hmmrt_pgmap_owner())
+		return NULL;
+	return page_region(page)->dev;
+}
+
+u64 hmmrt_page_offset(const struct page *page)
+{
+	struct hmmrt_region *region = page_region(page);
+
+	return region->offset +
+	       ((u64)(page_to_pfn(page) - region->first_pfn) << PAGE_SHIFT);
+}
+
+static struct hmmrt_chunk *page_chunk(const struct page *page)
+{
+	struct hmmrt_region *region = page_region(page);
+
+	return &region->chunks[(page_to_pfn(page) - region->first_pfn) /
+			       HMMRT_CHUNK_PAGES];
+}
+
+unsigned long hmmrt_chunk_pfn(struct hmmrt_device *dev,
+			      const struct hmmrt_chunk *chunk)
+{
+	struct hmmrt_region *region =
+		dev->vram.regions[chunk->offset / HMMRT_REGION_SIZE];
+
+	return region->first_pfn +
+	       ((chunk->offset - region->offset) >> PAGE_SHIFT);
+}
+
+static void chunk_move(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk)
+{
+	struct list_head *list = &vram->partial;
+
+	lockdep_assert_held(&vram->lock);
+	if (!chunk->used_pages)
+		list = &vram->free;
+	else if (chunk->used_pages == HMMRT_CHUNK_PAGES)
+		list = &vram->full;
+	list_move(&chunk->link, list);
+}
+
+static void chunk_free_page(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
+			    unsigned int index)
+{
+	lockdep_assert_held(&vram->lock);
+	if (WARN_ON_ONCE(!__test_and_clear_bit(index, chunk->used)))
+		return;
+	vram->used_pages--;
+	chunk->used_pages--;
+	if (!chunk->used_pages || chunk->used_pages == HMMRT_CHUNK_PAGES - 1)
+		chunk_move(vram, chunk);
+	if (!chunk->used_pages)
+		mod_delayed_work(system_unbound_wq, &vram->trim, TRIM_DELAY);
+}
+
+/* The last reference to a page is gone, perhaps under a page table lock. */
+static void vram_page_free(struct page *page)
+{
+	struct hmmrt_vram *vram = &page_region(page)->dev->vram;
+	unsigned long flags;
+
+	spin_lock_irqsave(&vram->lock, flags);
+	chunk_free_page(vram, page_chunk(page),
+			(hmmrt_page_offset(page) >> PAGE_SHIFT) %
+				HMMRT_CHUNK_PAGES);
+	spin_unlock_irqrestore(&vram->lock, flags);
+}
+
+static const struct dev_pagemap_ops vram_pagemap_ops = {
+	.page_free = vram_page_free,
+	.migrate_to_ram = hmmrt_migrate_to_ram,
+};
+
+/*
+ * Give the next part of device memory struct pages. -ENOSPC when all of it has
+ * them already.
+ */
+static int vram_grow_locked(struct hmmrt_device *dev)
+{
+	struct hmmrt_vram *vram = &dev->vram;
+	u64 offset = (u64)vram->nr_regions * HMMRT_REGION_SIZE;
+	struct hmmrt_region *region;
+	unsigned int i, nr_chunks;
+	void *addr;
+	u64 size;
+	int rc;
+
+	lockdep_assert_held(&vram->grow);
+	if (vram->nr_regions == vram->max_regions)
+		return -ENOSPC;
+	size = min_t(u64, vram->size - offset, HMMRT_REGION_SIZE);
+	nr_chunks = size >> HMMRT_CHUNK_SHIFT;
+
+	region = kvzalloc(struct_size(region, chunks, nr_chunks), GFP_KERNEL);
+	if (!region)
+		return -ENOMEM;
+	region->dev = dev;
+	region->offset = offset;
+	region->nr_chunks = nr_chunks;
+
+	region->resource =
+		request_free_mem_region(&iomem_resource, size, dev->name);
+	if (IS_ERR(region->resource)) {
+		rc = PTR_ERR(region->resource);
+		goto err_free;
+	}
+	region->pgmap.type = MEMORY_DEVICE_PRIVATE;
+	region->pgmap.range.start = region->resource->start;
+	region->pgmap.range.end = region->resource->end;
+	region->pgmap.nr_range = 1;
+	region->pgmap.ops = &vram_pagemap_ops;
+	region->pgmap.owner = hmmrt_pgmap_owner();
+	region->first_pfn = PHYS_PFN(region->resource->start);
+	addr = memremap_pages(&region->pgmap, dev->numa_node == NUMA_NO_NODE ?
+						      numa_mem_id() :
+						      dev->numa_node);
+	if (IS_ERR(addr)) {
+		rc = PTR_ERR(addr);
+		goto err_release;
+	}
+
+	spin_lock_irq(&vram->lock);
+	for (i = 0; i < nr_chunks; i++) {
+		struct hmmrt_chunk *chunk = &region->chunks[i];
+
+		chunk->offset = offset + ((u64)i << HMMRT_CHUNK_SHIFT);
+		list_add_tail(&chunk->link, &vram->free);
+	}
+	vram->regions[vram->nr_regions++] = region;
+	spin_unlock_irq(&vram->lock);
+	return 0;
+
+err_release:
+	release_mem_region(region->resource->start,
+			   resource_size(region->resource));
+err_free:
+	kvfree(region);
+	return rc;
+}
+
+static int vram_grow(struct hmmrt_device *dev, unsigned int seen_regions)
+{
+	struct hmmrt_vram *vram = &dev->vram;
+	int rc = 0;
+
+	mutex_lock(&vram->grow);
+	if (vram->nr_regions == seen_regions)
+		rc = vram_grow_locked(dev);
+	mutex_unlock(&vram->grow);
+	return rc;
+}
+
+/* Take @npages pages at @index, or none. */
+static bool chunk_take(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
+		       unsigned int index, unsigned int npages)
+{
+	lockdep_assert_held(&vram->lock);
+	if (chunk->trimming ||
+	    find_next_bit(chunk->used, index + npages, index) < index + npages)
+		return false;
+	bitmap_set(chunk->used, index, npages);
+	chunk->used_pages += npages;
+	vram->used_pages += npages;
+	chunk_move(vram, chunk);
+	return true;
+}
+
+/* Whatever is free, anywhere. Returns how many pages it took, first in *index. */
+static unsigned int chunk_take_some(struct hmmrt_vram *vram,
+				    struct hmmrt_chunk *chunk,
+				    unsigned int *index, unsigned int npages)
+{
+	unsigned int first, end;
+
+	first = find_first_zero_bit(chunk->used, HMMRT_CHUNK_PAGES);
+	if (first >= HMMRT_CHUNK_PAGES)
+		return 0;
+	end = find_next_bit(chunk->used, HMMRT_CHUNK_PAGES, first);
+	npages = min(npages, end - first);
+	*index = first;
+	return chunk_take(vram, chunk, first, npages) ? npages : 0;
+}
+
+/*
+ * Find room for a run: at the same index of the neighbour's chunk, then in a
+ * chunk that nobody uses, then in any hole.
+ */
+static struct hmmrt_chunk *vram_take(struct hmmrt_vram *vram,
+				     struct hmmrt_chunk *near,
+				     unsigned int *index, unsigned int *npages)
+{
+	struct hmmrt_chunk *chunk;
+	unsigned int got;
+
+	lockdep_assert_held(&vram->lock);
+	if (near && chunk_take(vram, near, *index, *npages))
+		return near;
+	chunk = list_first_entry_or_null(&vram->free, struct hmmrt_chunk, link);
+	if (chunk && chunk_take(vram, chunk, *index, *npages))
+		return chunk;
+	list_for_each_entry(chunk, &vram->partial, link) {
+		got = chunk_take_some(vram, chunk, index, *npages);
+		if (got) {
+			*npages = got;
+			return chunk;
+		}
+	}
+	return NULL;
+}
+
+static int chunk_populate(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
+{
+	struct hmmrt_vram *vram = &dev->vram;
+	bool populated;
+	int rc;
+
+	spin_lock_irq(&vram->lock);
+	populated = chunk->populated;
+	spin_unlock_irq(&vram->lock);
+	if (populated)
+		return 0;
+
+	/* Its pages are ours, so it cannot be trimmed; others may race. */
+	mutex_lock(&vram->grow);
+	rc = chunk->populated ? 0 : dev->ops->populate(dev, chunk->offset);
+	if (!rc && !chunk->populated) {
+		spin_lock_irq(&vram->lock);
+		chunk->populated = true;
+		vram->populated_chunks++;
+		spin_unlock_irq(&vram->lock);
+	}
+	mutex_unlock(&vram->grow);
+	return rc;
+}
+
+static void chunk_give_back(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
+			    unsigned int index, unsigned int npages)
+{
+	spin_lock_irq(&vram->lock);
+	while (npages--)
+		chunk_free_page(vram, chunk, index + npages);
+	spin_unlock_irq(&vram->lock);
+}
+
+/**
+ * hmmrt_vram_alloc() - take pages of device memory
+ * @dev: whose
+ * @index: of the first page in its block
+ * @npages: how many; index + npages is at most HMMRT_BLOCK_PAGES
+ * @pages: in: neighbours that are on this device already, where known, the
+ *	entries to fill being NULL and following each other; out: pages without
+ *	reference and lock, to be used with zone_device_page_init() or handed to
+ *	hmmrt_vram_free_unused()
+ *
+ * Context: process context, may sleep; no lock but mmap_lock held.
+ * Return: how many were found.
+ */
+unsigned int hmmrt_vram_alloc(struct hmmrt_device *dev, unsigned int index,
+			      unsigned int npages, struct page **pages)
+{
+	struct hmmrt_vram *vram = &dev->vram;
+	struct page *hint = pages[0];
+	unsigned int done = 0;
+
+	pages[0] = NULL;
+	while (done < npages) {
+		unsigned int seen = READ_ONCE(vram->nr_regions);
+		unsigned int run = npages - done, at = index + done, i;
+		struct hmmrt_chunk *chunk;
+		unsigned long pfn;
+
+		spin_lock_irq(&vram->lock);
+		chunk = vram_take(vram, hint ? page_chunk(hint) : NULL, &at,
+				  &run);
+		spin_unlock_irq(&vram->lock);
+		if (!chunk) {
+			if (vram_grow(dev, seen))
+				break;
+			continue;
+		}
+		if (chunk_populate(dev, chunk)) {
+			chunk_give_back(vram, chunk, at, run);
+			break;
+		}
+		pfn = hmmrt_chunk_pfn(dev, chunk) + at;
+		for (i = 0; i < run; i++)
+			pages[done + i] = pfn_to_page(pfn + i);
+		done += run;
+		cond_resched();
+	}
+	return done;
+}
+
+/* Give back pages of hmmrt_vram_alloc() that were not initialised; NULL: skip. */
+void hmmrt_vram_free_unused(struct hmmrt_device *dev, struct page **pages,
+			    unsigned int npages)
+{
+	unsigned int i;
+
+	spin_lock_irq(&dev->vram.lock);
+	for (i = 0; i < npages; i++) {
+		if (!pages[i])
+			continue;
+		chunk_free_page(&dev->vram, page_chunk(pages[i]),
+				(hmmrt_page_offset(pages[i]) >> PAGE_SHIFT) %
+					HMMRT_CHUNK_PAGES);
+	}
+	spin_unlock_irq(&dev->vram.lock);
+}
+
+/* Take a populated free chunk that is to lose its memory out of circulation. */
+static struct hmmrt_chunk *trim_pick(struct hmmrt_vram *vram, unsigned int keep)
+{
+	struct hmmrt_chunk *chunk, *victim = NULL;
+
+	spin_lock_irq(&vram->lock);
+	list_for_each_entry(chunk, &vram->free, link) {
+		if (!chunk->populated)
+			continue;
+		victim = chunk;
+		if (!keep)
+			break;
+		keep--;
+		victim = NULL;
+	}
+	if (victim) {
+		list_del_init(&victim->link);
+		victim->trimming = true;
+		victim->populated = false;
+		vram->populated_chunks--;
+	}
+	spin_unlock_irq(&vram->lock);
+	return victim;
+}
+
+static void vram_trim(struct hmmrt_device *dev, unsigned int keep)
+{
+	struct hmmrt_vram *vram = &dev->vram;
+	struct hmmrt_chunk *chunk;
+
+	while ((chunk = trim_pick(vram, keep))) {
+		dev->ops->depopulate(dev, chunk->offset);
+		spin_lock_irq(&vram->lock);
+		chunk->trimming = false;
+		list_add_tail(&chunk->link, &vram->free);
+		spin_unlock_irq(&vram->lock);
+		cond_resched();
+	}
+}
+
+static void vram_trim_work(struct work_struct *work)
+{
+	struct hmmrt_vram *vram =
+		container_of(to_delayed_work(work), struct hmmrt_vram, trim);
+
+	vram_trim(container_of(vram, struct hmmrt_device, vram), TRIM_KEEP);
+}
+
+int hmmrt_vram_init(struct hmmrt_device *dev, u64 size)
+{
+	struct hmmrt_vram *vram = &dev->vram;
+	int rc;
+
+	spin_lock_init(&vram->lock);
+	mutex_init(&vram->grow);
+	INIT_LIST_HEAD(&vram->free);
+	INIT_LIST_HEAD(&vram->partial);
+	INIT_LIST_HEAD(&vram->full);
+	INIT_DELAYED_WORK(&vram->trim, vram_trim_work);
+	vram->size = size;
+	vram->max_regions = DIV_ROUND_UP_ULL(size, HMMRT_REGION_SIZE);
+	vram->regions = kvcalloc(vram->max_regions, sizeof(*vram->regions),
+				 GFP_KERNEL);
+	if (!vram->regions)
+		return -ENOMEM;
+	/* The first region at once: a kernel that cannot do it says so now. */
+	rc = vram_grow(dev, 0);
+	if (rc)
+		kvfree(vram->regions);
+	return rc;
+}
+
+static void region_evict(struct hmmrt_region *region)
+{
+	unsigned int i;
+
+	for (i = 0; i < region->nr_chunks; i++)
+		hmmrt_evict_chunk(region->dev, &region->chunks[i]);
+}
+
+/*
+ * Bring every page home and forget the device's memory. Cannot fail: a page
+ * that is in use at the moment is tried again.
+ */
+void hmmrt_vram_destroy(struct hmmrt_device *dev)
+{
+	struct hmmrt_vram *vram = &dev->vram;
+	unsigned int i;
+
+	while (READ_ONCE(vram->used_pages)) {
+		for (i = 0; i < vram->nr_regions; i++)
+			region_evict(vram->regions[i]);
+		if (READ_ONCE(vram->used_pages))
+			schedule_timeout_uninterruptible(1);
+	}
+	cancel_delayed_work_sync(&vram->trim);
+	vram_trim(dev, 0);
+	for (i = 0; i < vram->nr_regions; i++) {
+		struct hmmrt_region *region = vram->regions[i];
+
+		memunmap_pages(&region->pgmap);
+		release_mem_region(region->pgmap.range.start,
+				   range_len(&region->pgmap.range));
+		kvfree(region);
+	}
+	kvfree(vram->regions);
+}
