@@ -42,6 +42,7 @@
 #ifndef _HMMRT_H
 #define _HMMRT_H
 
+#include <linux/fs.h>
 #include <linux/hashtable.h>
 #include <linux/hmmrt_device.h>
 #include <linux/list.h>
@@ -60,8 +61,8 @@
 #define HMMRT_BLOCK_SIZE	HMMRT_CHUNK_SIZE
 #define HMMRT_BLOCK_PAGES	HMMRT_CHUNK_PAGES
 #define HMMRT_SPAN_SHIFT	26
-#define HMMRT_SPAN_SIZE		(1UL << HMMRT_SPAN_SHIFT)
-#define HMMRT_SPAN_BLOCKS	(1UL << (HMMRT_SPAN_SHIFT - HMMRT_BLOCK_SHIFT))
+#define HMMRT_SPAN_SIZE		BIT(HMMRT_SPAN_SHIFT)
+#define HMMRT_SPAN_BLOCKS	(HMMRT_SPAN_SIZE / HMMRT_BLOCK_SIZE)
 #define HMMRT_REGION_SIZE	(256UL << 20)
 #define HMMRT_REGION_PAGES	(HMMRT_REGION_SIZE >> PAGE_SHIFT)
 
@@ -128,13 +129,13 @@ struct hmmrt_block {
 	unsigned long start;
 	struct hmmrt_span *span;
 
-	struct mutex migrate;
+	struct mutex migrate;		/* around migrate_vma_*() */
 	/* Holder of @migrate is a CPU fault; written by it, read by others. */
 	bool migrate_by_cpu_fault;
 	/* Sequential CPU faults, for policy; under @migrate. */
 	struct hmmrt_policy_run cpu_run;
 
-	struct mutex lock;
+	struct mutex lock;		/* maps[], the driver's entries */
 	/* Indexed by device id; set once, before the device maps anything. */
 	struct hmmrt_block_map *maps[HMMRT_MAX_DEVICES];
 };
@@ -151,7 +152,7 @@ struct hmmrt_space {
 	struct mm_struct *mm;		/* mmgrab()ed */
 	struct hlist_node hash;		/* hmmrt_roles_lock and hmmrt_srcu */
 	struct mmu_notifier release_notifier;
-	struct mutex spans_lock;
+	struct mutex spans_lock;	/* creation of spans and blocks */
 	struct xarray spans;		/* by start >> HMMRT_SPAN_SHIFT */
 	/* Written under hmmrt_roles_lock, read under it or hmmrt_srcu. */
 	struct hmmrt_binding __rcu *bindings[HMMRT_MAX_DEVICES];
@@ -240,6 +241,8 @@ void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk);
 /* memory.c: ioctls on memory of a space */
 int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg);
 int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg);
+void hmmrt_block_come_home(struct hmmrt_space *space,
+			   struct hmmrt_block *block);
 
 /* vram.c */
 int hmmrt_vram_init(struct hmmrt_device *dev, u64 size);
@@ -262,7 +265,6 @@ void hmmrt_device_fill_info(struct hmmrt_device *dev,
 			    struct hmmrt_device_info *info);
 
 /* main.c */
-struct file_operations;
 extern const struct file_operations hmmrt_fops;
 
 /* uapi_check.c */

@@ -12,6 +12,7 @@
 /* The caller's space; a file belongs to the process that made it one. */
 static struct hmmrt_space *file_space(struct file *file)
 {
+	/* Pairs with the cmpxchg() that publishes it. */
 	struct hmmrt_space *space = smp_load_acquire(&file->private_data);
 
 	if (!space)
@@ -49,7 +50,7 @@ static int ioc_space_create(struct file *file, void *arg)
 {
 	struct hmmrt_space *space;
 
-	if (smp_load_acquire(&file->private_data))
+	if (READ_ONCE(file->private_data))
 		return -EBUSY;
 	space = hmmrt_space_get(current->mm);
 	if (IS_ERR(space))

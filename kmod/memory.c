@@ -10,13 +10,14 @@
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "hmmrt.h"
 
 #define PART_TIMEOUT	HZ
-#define RESIDENCY_MAX	(1UL << 30)
+#define RESIDENCY_MAX	SZ_1G
 
 static int range_check(u64 addr, u64 len)
 {
@@ -216,6 +217,52 @@ int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
 		rc = prefetch_block_on(space, addr, part_end(addr, end), arg);
 	mmput(space->mm);
 	return rc;
+}
+
+/* The next mapping in the block at or after @addr; returns where it ended. */
+static unsigned long come_home_part(struct mm_struct *mm,
+				    struct hmmrt_request *req,
+				    unsigned long addr, unsigned long end)
+{
+	if (mmap_read_lock_killable(mm))
+		return end;
+	req->vma = find_vma(mm, addr);
+	if (req->vma && req->vma->vm_start < end) {
+		req->start = max(addr, req->vma->vm_start);
+		req->end = min(end, req->vma->vm_end);
+		prefetch_part_host(req);
+		addr = req->end;
+	} else {
+		addr = end;
+	}
+	mmap_read_unlock(mm);
+	return addr;
+}
+
+/**
+ * hmmrt_block_come_home() - bring what devices have of a block home
+ * @space: its mm is alive
+ * @block: of it
+ *
+ * Best effort, for a device that stops working for a process: what is busy or
+ * left over by a fatal signal stays until it is touched.
+ * Context: may sleep, takes the mmap_lock.
+ */
+void hmmrt_block_come_home(struct hmmrt_space *space, struct hmmrt_block *block)
+{
+	unsigned long end = block->start + HMMRT_BLOCK_SIZE;
+	unsigned long addr = block->start;
+	struct hmmrt_request *req;
+
+	req = hmmrt_request_alloc(NULL, block);
+	if (!req)
+		return;
+	while (addr < end) {
+		addr = come_home_part(space->mm, req, addr, end);
+		cond_resched();
+	}
+	atomic64_add(req->moved, &space->migrated_to_host);
+	hmmrt_request_free(req);
 }
 
 static u32 pfn_location(unsigned long pfn)

@@ -23,6 +23,7 @@
 #include <linux/slab.h>
 
 #include "hmmrt.h"
+#include "trace.h"
 
 bool hmmrt_vma_may_migrate(struct vm_area_struct *vma)
 {
@@ -68,7 +69,7 @@ static struct plan make_plan(struct hmmrt_request *req)
 			req->there++;
 			continue;
 		}
-		plan.peers |= dev != NULL;
+		plan.peers |= !!dev;
 		plan.first = min(plan.first, i);
 		plan.end = i + 1;
 	}
@@ -136,8 +137,9 @@ static void copy_in(struct hmmrt_device *dev, const unsigned long *src,
 				j++;
 			for (k = i; k < j; k++)
 				from[k - i] = migrate_pfn_to_page(src[k]);
-			rc = dev->ops->copy_to_device(
-				dev, hmmrt_page_offset(pages[i]), from, j - i);
+			rc = dev->ops->copy_to_device(dev,
+						      hmmrt_page_offset(pages[i]),
+						      from, j - i);
 		}
 		for (k = i; rc && k < j; k++) {
 			unlock_page(pages[k]);
@@ -231,6 +233,7 @@ int hmmrt_migrate_to_device(struct hmmrt_request *req)
 {
 	struct hmmrt_device *dev = req->binding->dev;
 	struct plan plan = make_plan(req);
+	u64 moved_before = req->moved;
 	unsigned int index, n;
 	int rc;
 
@@ -249,6 +252,8 @@ int hmmrt_migrate_to_device(struct hmmrt_request *req)
 		mutex_unlock(&req->block->migrate);
 	}
 	hmmrt_vram_free_unused(dev, req->pages, n);
+	trace_hmmrt_migrate_to_device(dev->id, req->start, req->end,
+				      req->moved - moved_before);
 	return rc == -EINVAL ? 0 : rc;
 }
 
@@ -284,9 +289,9 @@ static void free_host(struct page **pages, unsigned int n)
 static bool copy_out(struct page *src, struct page *dst)
 {
 	struct hmmrt_device *dev = hmmrt_page_device(src);
+	u64 offset = hmmrt_page_offset(src);
 
-	return !WARN_ON_ONCE(dev->ops->copy_to_host(
-		dev, &dst, hmmrt_page_offset(src), 1));
+	return !WARN_ON_ONCE(dev->ops->copy_to_host(dev, &dst, offset, 1));
 }
 
 static unsigned long migrate_out(struct migrate_vma *args, struct page **pages)
@@ -354,6 +359,7 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 	if (!rc && args.cpages)
 		req->moved += migrate_out(&args, req->pages);
 	mutex_unlock(&req->block->migrate);
+	trace_hmmrt_migrate_to_host(req->start, req->end, req->moved, false);
 out_free:
 	free_host(req->pages, n);
 	return rc == -EINVAL ? 0 : rc;
@@ -425,6 +431,7 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	if (!args->cpages)
 		goto out_free;
 	moved = migrate_out(args, arrays->pages);
+	trace_hmmrt_migrate_to_host(args->start, args->end, moved, true);
 	if (space)
 		atomic64_add(moved, &space->migrated_to_host);
 out_free:

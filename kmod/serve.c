@@ -29,6 +29,7 @@
 #include <linux/swap.h>
 
 #include "hmmrt.h"
+#include "trace.h"
 
 /* How long one fault starts again before the device must ask once more. */
 #define SERVE_TIMEOUT	HZ
@@ -318,9 +319,10 @@ static void choose_window(struct hmmrt_request *req)
 {
 	const struct hmmrt_block_map *map =
 		req->block->maps[req->binding->dev->id];
-	struct hmmrt_policy_window win = hmmrt_policy_device_window(
-		map->mapped, (req->addr - req->block->start) >> PAGE_SHIFT);
+	unsigned int page = (req->addr - req->block->start) >> PAGE_SHIFT;
+	struct hmmrt_policy_window win;
 
+	win = hmmrt_policy_device_window(map->mapped, page);
 	req->start = max(req->block->start + ((unsigned long)win.first
 					      << PAGE_SHIFT),
 			 req->vma->vm_start);
@@ -414,6 +416,7 @@ int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
 		rc = -EOPNOTSUPP;
 		break;
 	}
+	trace_hmmrt_device_fault(binding->dev->id, addr, access, rc);
 	if (rc && rc != -EAGAIN && rc != -EINTR)
 		atomic64_inc(&binding->failed_faults);
 	return rc;

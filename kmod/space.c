@@ -21,6 +21,7 @@
 
 #include "hmmrt.h"
 
+/* Which mm is mirrored and which is an agent; space->bindings. */
 DEFINE_MUTEX(hmmrt_roles_lock);
 DEFINE_SRCU(hmmrt_srcu);
 
@@ -161,7 +162,7 @@ struct hmmrt_space *hmmrt_space_get_from_fd(int fd)
 		space = ERR_PTR(-EBADF);
 		goto out_put;
 	}
-	/* Set once by SPACE_CREATE, cleared by nobody. */
+	/* Set once by SPACE_CREATE: pairs with its cmpxchg(). */
 	space = smp_load_acquire(&f.file->private_data);
 	if (!space)
 		space = ERR_PTR(-EINVAL);
@@ -212,9 +213,9 @@ struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 EXPORT_SYMBOL_GPL(hmmrt_bind);
 
 /*
- * Nobody faults through it any more. Entries of other devices stay; what this
- * one had mapped is forgotten, the driver throws its page table away. Pages
- * stay on the device until they are touched or evicted.
+ * Nobody faults through it any more. What this device had mapped is forgotten,
+ * the driver throws its page table away; its pages come home if the process is
+ * alive.
  */
 void hmmrt_unbind(struct hmmrt_binding *binding)
 {

@@ -23,6 +23,14 @@
 #include <linux/slab.h>
 
 #include "hmmrt.h"
+#include "trace.h"
+
+static struct hmmrt_block *span_block(struct hmmrt_span *span,
+				      unsigned long addr)
+{
+	return READ_ONCE(span->blocks[(addr - span->start) >>
+				      HMMRT_BLOCK_SHIFT]);
+}
 
 static void block_page_range(const struct hmmrt_block *block,
 			     unsigned long start, unsigned long end,
@@ -59,7 +67,7 @@ static unsigned long block_unmap(struct hmmrt_block *block, unsigned long start,
 			continue;
 		bitmap_clear(map->mapped, first, count);
 		bitmap_clear(map->writable, first, count);
-		binding = srcu_dereference(space->bindings[id], &hmmrt_srcu);
+		binding = hmmrt_space_binding(space, id);
 		if (!binding)
 			continue;
 		binding->dev->ops->unmap(binding,
@@ -80,8 +88,7 @@ static bool span_unused(struct hmmrt_span *span, unsigned long start,
 
 	for (va = ALIGN_DOWN(start, HMMRT_BLOCK_SIZE); va < end;
 	     va += HMMRT_BLOCK_SIZE) {
-		struct hmmrt_block *block = READ_ONCE(
-			span->blocks[(va - span->start) >> HMMRT_BLOCK_SHIFT]);
+		struct hmmrt_block *block = span_block(span, va);
 		unsigned int first, count, id;
 		bool used = false;
 
@@ -107,8 +114,7 @@ static unsigned long span_unmap(struct hmmrt_span *span, unsigned long start,
 
 	for (va = ALIGN_DOWN(start, HMMRT_BLOCK_SIZE); va < end;
 	     va += HMMRT_BLOCK_SIZE) {
-		struct hmmrt_block *block = READ_ONCE(
-			span->blocks[(va - span->start) >> HMMRT_BLOCK_SHIFT]);
+		struct hmmrt_block *block = span_block(span, va);
 
 		if (!block)
 			continue;
@@ -125,9 +131,9 @@ static void span_zap(struct hmmrt_span *span, unsigned long touched,
 	unsigned int id;
 
 	for_each_set_bit(id, &touched, HMMRT_MAX_DEVICES) {
-		struct hmmrt_binding *binding = srcu_dereference(
-			span->space->bindings[id], &hmmrt_srcu);
+		struct hmmrt_binding *binding;
 
+		binding = hmmrt_space_binding(span->space, id);
 		if (binding)
 			binding->dev->ops->invalidate(binding, start, end);
 	}
@@ -142,6 +148,7 @@ static bool span_invalidate(struct mmu_interval_notifier *notifier,
 	unsigned long start = max(range->start & PAGE_MASK, span->start);
 	/* 'end' is ULONG_MAX when the whole mm goes. */
 	unsigned long end = min(range->end - 1, span->start + HMMRT_SPAN_SIZE - 1);
+	unsigned long touched;
 	int idx;
 
 	end = PAGE_ALIGN_DOWN(end) + PAGE_SIZE;
@@ -152,8 +159,10 @@ static bool span_invalidate(struct mmu_interval_notifier *notifier,
 		return span_unused(span, start, end);
 
 	idx = srcu_read_lock(&hmmrt_srcu);
-	span_zap(span, span_unmap(span, start, end), start, end);
+	touched = span_unmap(span, start, end);
+	span_zap(span, touched, start, end);
 	srcu_read_unlock(&hmmrt_srcu, idx);
+	trace_hmmrt_invalidate(touched, start, end, range->event);
 	atomic64_inc(&span->space->invalidations);
 	return true;
 }
@@ -223,8 +232,7 @@ struct hmmrt_block *hmmrt_block_find(struct hmmrt_space *space,
 	span = xa_load(&space->spans, addr >> HMMRT_SPAN_SHIFT);
 	if (!span)
 		return NULL;
-	return READ_ONCE(
-		span->blocks[(addr - span->start) >> HMMRT_BLOCK_SHIFT]);
+	return span_block(span, addr);
 }
 
 static struct hmmrt_block *block_create(struct hmmrt_span *span,
@@ -238,9 +246,9 @@ static struct hmmrt_block *block_create(struct hmmrt_span *span,
 	block->span = span;
 	mutex_init(&block->migrate);
 	mutex_init(&block->lock);
-	smp_store_release(
-		&span->blocks[(start - span->start) >> HMMRT_BLOCK_SHIFT],
-		block);
+	/* Initialised before hmmrt_block_find() and the notifier see it. */
+	smp_store_release(&span->blocks[(start - span->start) >>
+					HMMRT_BLOCK_SHIFT], block);
 	return block;
 }
 
@@ -271,7 +279,7 @@ struct hmmrt_block *hmmrt_block_get(struct hmmrt_space *space,
 		block = ERR_CAST(span);
 		goto out_unlock;
 	}
-	block = span->blocks[(addr - span->start) >> HMMRT_BLOCK_SHIFT];
+	block = span_block(span, addr);
 	if (!block)
 		block = block_create(span, ALIGN_DOWN(addr, HMMRT_BLOCK_SIZE));
 	if (!block) {
@@ -280,6 +288,7 @@ struct hmmrt_block *hmmrt_block_get(struct hmmrt_space *space,
 	}
 	if (maps && !block->maps[device_id]) {
 		map = kzalloc(sizeof(*map), GFP_KERNEL);
+		/* Zeroed before anybody sees it. */
 		if (map)
 			smp_store_release(&block->maps[device_id], map);
 		else
@@ -318,9 +327,13 @@ void hmmrt_spans_destroy(struct hmmrt_space *space)
 	xa_destroy(&space->spans);
 }
 
-/* A binding is gone with all its entries: forget what it had mapped. */
+/*
+ * A binding is gone with all its entries: forget what it had mapped, and bring
+ * home what is on devices there, if there is still a process to have it.
+ */
 void hmmrt_spans_forget_device(struct hmmrt_space *space, u32 device_id)
 {
+	bool alive = mmget_not_zero(space->mm);
 	struct hmmrt_span *span;
 	unsigned long index;
 	unsigned int i;
@@ -335,6 +348,10 @@ void hmmrt_spans_forget_device(struct hmmrt_space *space, u32 device_id)
 			memset(block->maps[device_id], 0,
 			       sizeof(*block->maps[device_id]));
 			mutex_unlock(&block->lock);
+			if (alive)
+				hmmrt_block_come_home(space, block);
 		}
 	}
+	if (alive)
+		mmput_async(space->mm);
 }

@@ -43,6 +43,7 @@
 #ifndef _LINUX_HMMRT_DEVICE_H
 #define _LINUX_HMMRT_DEVICE_H
 
+#include <linux/bits.h>
 #include <linux/mm_types.h>
 #include <linux/types.h>
 #include <uapi/linux/hmmrt.h>
@@ -51,7 +52,7 @@
 
 /* Unit of device memory and of migration: no operation crosses a multiple. */
 #define HMMRT_CHUNK_SHIFT	21
-#define HMMRT_CHUNK_SIZE	(1UL << HMMRT_CHUNK_SHIFT)
+#define HMMRT_CHUNK_SIZE	BIT(HMMRT_CHUNK_SHIFT)
 #define HMMRT_CHUNK_PAGES	(HMMRT_CHUNK_SIZE >> PAGE_SHIFT)
 
 struct hmmrt_binding;

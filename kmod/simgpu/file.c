@@ -132,6 +132,7 @@ static int ioc_bind(struct file *file, void *arg)
 	do {
 		get_random_bytes(&view->token, sizeof(view->token));
 	} while (!view->token);
+	/* The manager finds the view through it from now on. */
 	smp_store_release(&view->binding, binding);
 	bind->out_device_id = hmmrt_device_id(view->gpu->dev);
 	bind->out_token = view->token;
@@ -164,6 +165,7 @@ static int ioc_attach(struct file *file, void *arg)
 		goto out_unlock;
 	view->token = 0;
 	view->agent = get_pid(task_tgid(current));
+	/* Pairs with the acquires: who sees it sees the agent's pid. */
 	smp_store_release(&view->agent_mm, current->mm);
 out_unlock:
 	mutex_unlock(&view->lock);
@@ -176,6 +178,7 @@ static int ioc_fault_record(struct file *file, void *arg)
 	struct hmmrt_gpu_fault_record *record = arg;
 	struct view_failure *failure;
 
+	/* Pairs with ioc_attach(). */
 	if (!smp_load_acquire(&view->agent_mm))
 		return -EINVAL;
 	if (view->agent_mm != current->mm)
@@ -222,6 +225,7 @@ void simgpu_view_released(struct hmmrt_binding *binding)
 {
 	struct simgpu_view *view = hmmrt_binding_drvdata(binding);
 
+	/* Pairs with ioc_attach(). */
 	if (smp_load_acquire(&view->agent_mm))
 		kill_pid(view->agent, SIGKILL, 1);
 }

@@ -25,6 +25,7 @@
 #include <linux/mm.h>
 #include <linux/mmu_notifier.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
 
 #include "simgpu.h"
 
@@ -169,7 +170,8 @@ static vm_fault_t failure_code(int error)
  * The manager refused this access of this lane a moment ago, after the lock
  * was dropped; now, with the lock held again, it can be reported. 0: it did not.
  */
-static vm_fault_t failure_report(struct simgpu_view *view, unsigned long addr,
+static vm_fault_t failure_report(struct simgpu_view *view,
+				 const struct vm_fault *vmf,
 				 unsigned int access)
 {
 	struct view_failure *failure =
@@ -178,8 +180,9 @@ static vm_fault_t failure_report(struct simgpu_view *view, unsigned long addr,
 	if (!failure || !failure->pending)
 		return 0;
 	failure->pending = false;
-	if (failure->addr >> PAGE_SHIFT != addr >> PAGE_SHIFT ||
-	    failure->access != access)
+	/* A signal came in between: this is another access, maybe much later. */
+	if (!(vmf->flags & FAULT_FLAG_TRIED) ||
+	    failure->addr != vmf->real_address || failure->access != access)
 		return 0;
 	return failure_code(failure->error);
 }
@@ -225,7 +228,7 @@ static vm_fault_t mirror_serve(struct vm_fault *vmf, unsigned int access)
 	vm_fault_t ret;
 	int rc;
 
-	ret = failure_report(view, addr, access);
+	ret = failure_report(view, vmf, access);
 	if (ret)
 		return ret;
 	if (!failure_reserve(view))

@@ -42,13 +42,13 @@
  * an entry per page.
  */
 struct dpt_table {
-	spinlock_t lock;
+	spinlock_t lock;	/* the entries */
 	hmmrt_pte_t huge;
 	hmmrt_pte_t pte[DPT_ENTRIES];
 };
 
 struct dpt {
-	struct mutex lock;
+	struct mutex lock;	/* creation of tables */
 	struct xarray tables;	/* upper levels: by address >> 21 */
 };
 
@@ -85,7 +85,7 @@ struct simgpu_view {
 	struct inode *inode;		/* its mapping finds all TLB entries */
 	struct dpt dpt;
 
-	struct mutex lock;
+	struct mutex lock;		/* bind and attach */
 	struct hmmrt_binding *binding;	/* set once */
 	u64 token;			/* 0 once used */
 	struct mm_struct *agent_mm;	/* set once; compared, never used */

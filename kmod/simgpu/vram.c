@@ -42,9 +42,8 @@ void simgpu_vram_destroy(struct simgpu *gpu)
 static int simgpu_populate(struct hmmrt_device *dev, u64 offset)
 {
 	struct simgpu *gpu = hmmrt_device_drvdata(dev);
-	struct page *chunk = alloc_pages(
-		GFP_KERNEL | __GFP_NOWARN | __GFP_RETRY_MAYFAIL,
-		HMMRT_CHUNK_SHIFT - PAGE_SHIFT);
+	gfp_t gfp = GFP_KERNEL | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
+	struct page *chunk = alloc_pages(gfp, HMMRT_CHUNK_SHIFT - PAGE_SHIFT);
 
 	if (!chunk)
 		return -ENOMEM;

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Trace events hmmrt:*. The same fields in the same order everywhere: device,
+ * range or address, then what happened. The CREATE_TRACE_POINTS user is trace.c.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM hmmrt
+
+#if !defined(_HMMRT_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define _HMMRT_TRACE_H
+
+#include <linux/tracepoint.h>
+
+TRACE_EVENT(hmmrt_device_fault,
+	TP_PROTO(u32 device, unsigned long addr, unsigned int access, int error),
+	TP_ARGS(device, addr, access, error),
+	TP_STRUCT__entry(
+		__field(u32, device)
+		__field(unsigned long, addr)
+		__field(unsigned int, access)
+		__field(int, error)
+	),
+	TP_fast_assign(
+		__entry->device = device;
+		__entry->addr = addr;
+		__entry->access = access;
+		__entry->error = error;
+	),
+	TP_printk("device=%u addr=%#lx access=%#x error=%d", __entry->device,
+		  __entry->addr, __entry->access, __entry->error)
+);
+
+TRACE_EVENT(hmmrt_migrate_to_device,
+	TP_PROTO(u32 device, unsigned long start, unsigned long end, u64 moved),
+	TP_ARGS(device, start, end, moved),
+	TP_STRUCT__entry(
+		__field(u32, device)
+		__field(unsigned long, start)
+		__field(unsigned long, end)
+		__field(u64, moved)
+	),
+	TP_fast_assign(
+		__entry->device = device;
+		__entry->start = start;
+		__entry->end = end;
+		__entry->moved = moved;
+	),
+	TP_printk("device=%u range=[%#lx,%#lx) moved=%llu", __entry->device,
+		  __entry->start, __entry->end, __entry->moved)
+);
+
+TRACE_EVENT(hmmrt_migrate_to_host,
+	TP_PROTO(unsigned long start, unsigned long end, u64 moved,
+		 bool cpu_fault),
+	TP_ARGS(start, end, moved, cpu_fault),
+	TP_STRUCT__entry(
+		__field(unsigned long, start)
+		__field(unsigned long, end)
+		__field(u64, moved)
+		__field(bool, cpu_fault)
+	),
+	TP_fast_assign(
+		__entry->start = start;
+		__entry->end = end;
+		__entry->moved = moved;
+		__entry->cpu_fault = cpu_fault;
+	),
+	TP_printk("range=[%#lx,%#lx) moved=%llu cause=%s", __entry->start,
+		  __entry->end, __entry->moved,
+		  __entry->cpu_fault ? "cpu_fault" : "prefetch")
+);
+
+TRACE_EVENT(hmmrt_invalidate,
+	TP_PROTO(unsigned long devices, unsigned long start, unsigned long end,
+		 int event),
+	TP_ARGS(devices, start, end, event),
+	TP_STRUCT__entry(
+		__field(unsigned long, devices)
+		__field(unsigned long, start)
+		__field(unsigned long, end)
+		__field(int, event)
+	),
+	TP_fast_assign(
+		__entry->devices = devices;
+		__entry->start = start;
+		__entry->end = end;
+		__entry->event = event;
+	),
+	TP_printk("devices=%#lx range=[%#lx,%#lx) event=%d", __entry->devices,
+		  __entry->start, __entry->end, __entry->event)
+);
+
+#endif /* _HMMRT_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE trace
+#include <trace/define_trace.h>
