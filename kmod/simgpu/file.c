@@ -42,9 +42,9 @@ static int simgpu_fs_init_context(struct fs_context *fc)
 	return init_pseudo(fc, SIMGPU_FS_MAGIC) ? 0 : -ENOMEM;
 }
 
+/* No owner: the mount is ours until exit, and must not keep us loaded. */
 static struct file_system_type simgpu_fs_type = {
 	.name = "hmmrt_simgpu",
-	.owner = THIS_MODULE,
 	.init_fs_context = simgpu_fs_init_context,
 	.kill_sb = kill_anon_super,
 };
