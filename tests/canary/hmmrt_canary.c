@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A module that misbehaves on request. The tests of the tests load it to see that a warning, a leak and a
+ * hang each turn a run red:
+ *
+ *   insmod hmmrt_canary.ko fault=warn   a WARN
+ *   insmod hmmrt_canary.ko fault=leak   memory that nobody points to any more
+ *   insmod hmmrt_canary.ko fault=hang   the loader sleeps and cannot be killed
+ *   insmod hmmrt_canary.ko fault=none   nothing: the run must stay green
+ */
+#include <linux/bug.h>
+#include <linux/delay.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+/* Longer than any time limit that a test sets. */
+#define CANARY_HANG_SECONDS 3600
+
+static char *fault = "none";
+module_param(fault, charp, 0444);
+MODULE_PARM_DESC(fault, "What to do wrong: none, warn, leak or hang");
+
+static int canary_leak(void)
+{
+	void *lost = kmalloc(192, GFP_KERNEL);
+
+	if (!lost)
+		return -ENOMEM;
+	memset(lost, 0x5a, 192);
+	/* The pointer is hidden from the compiler too, which would drop the pair. */
+	OPTIMIZER_HIDE_VAR(lost);
+	return 0;
+}
+
+static void canary_hang(void)
+{
+	unsigned long end = jiffies + CANARY_HANG_SECONDS * HZ;
+
+	while (time_before(jiffies, end)) {
+		set_current_state(TASK_UNINTERRUPTIBLE);
+		schedule_timeout(end - jiffies);
+	}
+}
+
+static int __init canary_init(void)
+{
+	if (!strcmp(fault, "warn"))
+		WARN(1, "hmmrt_canary: a warning on request\n");
+	else if (!strcmp(fault, "leak"))
+		return canary_leak();
+	else if (!strcmp(fault, "hang"))
+		canary_hang();
+	else if (strcmp(fault, "none"))
+		return -EINVAL;
+	return 0;
+}
+
+static void __exit canary_exit(void)
+{
+}
+
+module_init(canary_init);
+module_exit(canary_exit);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("hmmrt: a module that misbehaves on request");

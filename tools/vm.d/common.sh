@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# What every part of tools/vm uses: paths, exit codes, one line a step, locks.
+#
+# CACHE holds what is shared by all checkouts of a user: unpacked kernel sources and built kernels.
+# BUILD belongs to this checkout: modules, user space, results (out/) and logs (log/).
+
+REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+VM_D=$REPO/tools/vm.d
+BUILD=$REPO/build
+CACHE=${HMMRT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hmmrt}
+JOBS=$(nproc)
+
+# Exit codes that are not the command's own
+readonly EXIT_USAGE=64 # the arguments make no sense
+readonly EXIT_GUEST=69 # the guest did not boot, panicked, hung or was lost
+readonly EXIT_LOG=70   # the kernel log holds a complaint
+
+say() { printf 'vm: %s\n' "$*" >&2; }
+
+die() {
+	say "$*"
+	exit 1
+}
+
+usage_error() {
+	say "$* (see tools/vm help)"
+	exit "$EXIT_USAGE"
+}
+
+# Seconds as people read them.
+human_time() {
+	local s=$1
+	if ((s < 60)); then echo "$s s"; else printf '%d min %02d s\n' $((s / 60)) $((s % 60)); fi
+}
+
+# step TEXT COMMAND...: one line for the step; its output goes to a log that is shown when it fails.
+step() {
+	local text=$1 log rc=0 start=$SECONDS
+	shift
+	mkdir -p "$BUILD/log"
+	log=$(mktemp "$BUILD/log/step.XXXXXX")
+	printf 'vm: %s ...' "$text" >&2
+	"$@" >"$log" 2>&1 || rc=$?
+	if ((rc)); then
+		printf ' failed\n' >&2
+		tail -n 40 "$log" >&2
+		say "the whole output is in $log"
+		return "$rc"
+	fi
+	printf ' %s\n' "$(human_time $((SECONDS - start)))" >&2
+	grep -E 'warning:' "$log" >&2 || true
+	rm -f "$log"
+}
+
+# with_lock NAME COMMAND...: one process at a time runs the command under this name, over all checkouts.
+with_lock() {
+	local lock=$CACHE/lock/$1 rc=0 fd
+	shift
+	mkdir -p "$CACHE/lock"
+	exec {fd}>"$lock"
+	if ! flock --nonblock "$fd"; then
+		say "waiting for another tools/vm (${lock##*/})"
+		flock "$fd"
+	fi
+	"$@" || rc=$?
+	exec {fd}>&-
+	return "$rc"
+}
+
+# A lock name that is this checkout's own.
+checkout_lock() { echo "checkout-$(printf %s "$REPO" | sha256sum | cut -c1-12)-$1"; }

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# Boots the guest for one command and judges how it went.
+#
+# Each run has a folder build/log/run.XXXXXX that the guest shares: the host puts the command in, the guest
+# puts `status` and `kmsg` back (see guest-init), and QEMU writes the serial console to `serial`.
+
+# Options of a run; tools/vm fills them from the command line.
+KERNEL=$(default_kernel)
+FLAVOUR=plain
+MEMORY=4G
+CPUS=2
+NUMA=1
+TIME_LIMIT=900
+MODULES="hmmrt hmmrt_simgpu"
+SIMGPU_PARAMS=${HMMRT_SIMGPU_PARAMS:-}
+LEAK_SCAN=yes
+PREALLOC=no
+INTERACTIVE=no
+
+readonly RUNS_KEPT=20
+readonly KVM_DEADLINE=15
+
+new_run_dir() {
+	local old
+	mkdir -p "$BUILD/log" "$BUILD/out"
+	# shellcheck disable=SC2012 # names are our own
+	{ ls -dt "$BUILD"/log/run.* 2>/dev/null || true; } | tail -n "+$RUNS_KEPT" | while read -r old; do rm -rf "$old"; done
+	RUN_DIR=$(mktemp -d "$BUILD/log/run.XXXXXX")
+	chmod 755 "$RUN_DIR"
+}
+
+# What the scripts in the guest need to know, as shell assignments both busybox and bash read.
+write_conf() {
+	local name
+	MODULE_DIR=$(module_dir "$KERNEL" "$FLAVOUR")
+	CWD=$PWD
+	WRITABLE="/tmp /run /var/tmp /mnt"
+	for name in REPO BUILD RUN_DIR CWD WRITABLE MODULES MODULE_DIR SIMGPU_PARAMS LEAK_SCAN INTERACTIVE EXIT_GUEST; do
+		printf '%s=%q\n' "$name" "${!name}"
+	done >"$RUN_DIR/vm.conf"
+	if [[ $INTERACTIVE == yes && -t 0 ]]; then
+		stty size | { read -r rows cols && printf 'ROWS=%q\nCOLS=%q\n' "$rows" "$cols"; } >>"$RUN_DIR/vm.conf"
+	fi
+}
+
+# The command sees a small, known environment: these variables and all that start with HMMRT_ or GTEST_.
+write_environment() {
+	local name
+	for name in PATH HOME TERM LANG LC_ALL $(compgen -e HMMRT_) $(compgen -e GTEST_); do
+		[[ -v $name ]] && printf 'export %s=%q\n' "$name" "${!name}"
+	done >"$RUN_DIR/environment"
+	{
+		printf 'export HMMRT_GUEST=%q\n' "$KERNEL-$FLAVOUR"
+		printf 'export HMMRT_MODULE_DIR=%q\n' "$MODULE_DIR"
+		printf 'export HMMRT_KERNEL_BUILD=%q\n' "$KERNEL_BUILD"
+	} >>"$RUN_DIR/environment"
+}
+
+make_initramfs() {
+	local root=$RUN_DIR/initramfs
+	mkdir -p "$root/bin"
+	cp "$(command -v busybox)" "$root/bin/busybox"
+	cp "$VM_D/initramfs-init" "$root/init"
+	cp "$RUN_DIR/vm.conf" "$root/vm.conf"
+	chmod 755 "$root/init"
+	(cd "$root" && find . | cpio --quiet -o -H newc) >"$RUN_DIR/initramfs.cpio"
+	rm -rf "$root"
+}
+
+# A kernel that says it is alive and stops: enough to know whether KVM works here. It can hang instead of failing.
+probe_kvm() {
+	local dir
+	dir=$(mktemp -d)
+	mkdir -p "$dir/root/bin"
+	cp "$(command -v busybox)" "$dir/root/bin/busybox"
+	printf '#!/bin/busybox sh\n/bin/busybox echo kvm-works\n/bin/busybox poweroff -f\n' >"$dir/root/init"
+	chmod 755 "$dir/root/init"
+	(cd "$dir/root" && find . | cpio --quiet -o -H newc) >"$dir/cpio"
+	timeout -k 1 "$KVM_DEADLINE" qemu-system-x86_64 -accel kvm -cpu max -m 256M -nodefaults -display none \
+		-serial "file:$dir/serial" -no-reboot -kernel "$KERNEL_IMAGE" -initrd "$dir/cpio" \
+		-append "console=ttyS0 panic=-1" </dev/null >/dev/null 2>&1
+	grep -q kvm-works "$dir/serial" 2>/dev/null && echo kvm || echo "tcg,thread=multi"
+	rm -rf "$dir"
+}
+
+# The accelerator, found out once per boot of the host.
+accelerator() {
+	local file
+	[[ -w /dev/kvm ]] || { echo "tcg,thread=multi" && return; }
+	file=$CACHE/accelerator-$(cat /proc/sys/kernel/random/boot_id)
+	if [[ ! -s $file ]]; then
+		rm -f "$CACHE"/accelerator-*
+		probe_kvm >"$file.$$"
+		mv "$file.$$" "$file"
+	fi
+	cat "$file"
+}
+
+# Two or more nodes share the memory and the processors evenly.
+numa_arguments() {
+	local bytes node first=0 last
+	((NUMA > 1)) || return 0
+	((CPUS >= NUMA)) || usage_error "--numa $NUMA needs at least as many --cpus"
+	bytes=$(numfmt --from=iec "$MEMORY")
+	for ((node = 0; node < NUMA; node++)); do
+		last=$(((node + 1) * CPUS / NUMA - 1))
+		printf '%s\n' -object "memory-backend-ram,id=m$node,size=$((bytes / NUMA))" \
+			-numa "node,nodeid=$node,memdev=m$node,cpus=$first-$last"
+		first=$((last + 1))
+	done
+}
+
+qemu_arguments() {
+	local share=local,security_model=none,multidevs=remap
+	printf '%s\n' -accel "$ACCEL" -cpu max,erms=off,fsrm=off -smp "$CPUS" -m "$MEMORY" \
+		-nodefaults -display none -no-reboot -serial "file:$RUN_DIR/serial" \
+		-kernel "$KERNEL_IMAGE" -initrd "$RUN_DIR/initramfs.cpio" \
+		-append "console=ttyS0 panic=-1 oops=panic log_buf_len=8M printk.devkmsg=on" \
+		-virtfs "$share,path=/,mount_tag=root,readonly=on" \
+		-virtfs "$share,path=$BUILD/out,mount_tag=out" \
+		-virtfs "$share,path=$RUN_DIR,mount_tag=run" \
+		-device virtio-serial-pci
+	numa_arguments
+	[[ $PREALLOC == no ]] || echo -mem-prealloc
+	if [[ $INTERACTIVE == yes ]]; then
+		printf '%s\n' -chardev stdio,id=tty,signal=off -device virtconsole,chardev=tty
+	else
+		printf '%s\n' -chardev "file,id=out,path=$RUN_DIR/out,append=on" -device virtserialport,name=out,chardev=out \
+			-chardev "file,id=err,path=$RUN_DIR/err,append=on" -device virtserialport,name=err,chardev=err
+	fi
+}
+
+# Runs QEMU under the time limit; its exit status only matters as "timed out" (124).
+run_qemu() {
+	local arguments pid rc=0
+	ACCEL=$(accelerator)
+	qemu_arguments >"$RUN_DIR/qemu"
+	mapfile -t arguments <"$RUN_DIR/qemu"
+	timeout --foreground -k 2 "$TIME_LIMIT" qemu-system-x86_64 "${arguments[@]}" <&0 2>"$RUN_DIR/qemu.err" &
+	pid=$!
+	trap 'kill "$pid" 2>/dev/null; exit 130' INT TERM HUP
+	wait "$pid" || rc=$?
+	trap - INT TERM HUP
+	return "$rc"
+}
+
+# Passes the command's output on while the guest writes it.
+run_qemu_with_output() {
+	local out err rc=0
+	mkfifo "$RUN_DIR/out" "$RUN_DIR/err"
+	cat "$RUN_DIR/out" &
+	out=$!
+	cat "$RUN_DIR/err" >&2 &
+	err=$!
+	# Held open here, so that neither side ends before QEMU does, even when QEMU fails at once.
+	exec {hold_out}>"$RUN_DIR/out" {hold_err}>"$RUN_DIR/err"
+	run_qemu </dev/null || rc=$?
+	exec {hold_out}>&- {hold_err}>&-
+	wait "$out" "$err" || true
+	rm -f "$RUN_DIR/out" "$RUN_DIR/err"
+	return "$rc"
+}
+
+report_lost_guest() {
+	if (($1 == 124 || $1 == 137)); then
+		say "the guest was stopped: the time limit of $TIME_LIMIT s is over"
+	else
+		say "the guest was lost before the command ended"
+	fi
+	cat "$RUN_DIR/qemu.err" >&2
+	if [[ -s $RUN_DIR/serial ]]; then
+		"$VM_D/scan-log" "$RUN_DIR/serial" >&2 || true
+		say "the last lines of its console:"
+		tail -n 20 "$RUN_DIR/serial" | tr -d '\r' >&2
+	fi
+	say "the whole console is in $RUN_DIR/serial"
+}
+
+# The command's status, unless the guest or its kernel log has something worse to tell.
+judge_run() {
+	local qemu_status=$1 complaints status
+	if [[ ! -s $RUN_DIR/status ]]; then
+		report_lost_guest "$qemu_status"
+		return "$EXIT_GUEST"
+	fi
+	status=$(<"$RUN_DIR/status")
+	if ! complaints=$("$VM_D/scan-log" "$RUN_DIR/kmsg"); then
+		say "the kernel complained (the command's own status was $status); $RUN_DIR/kmsg has the whole log:"
+		head -n 40 <<<"$complaints" >&2
+		return "$EXIT_LOG"
+	fi
+	return "$status"
+}
+
+# run_guest COMMAND...: boots, runs the command, returns its status, EXIT_GUEST or EXIT_LOG.
+run_guest() {
+	local rc=0
+	new_run_dir
+	write_conf
+	write_environment
+	printf '%q ' "$@" >"$RUN_DIR/command"
+	make_initramfs
+	if [[ $INTERACTIVE == yes ]]; then run_qemu || rc=$?; else run_qemu_with_output || rc=$?; fi
+	rm -f "$RUN_DIR/initramfs.cpio"
+	judge_run "$rc"
+}

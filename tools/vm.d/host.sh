@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# --host: the running kernel has what is needed, so the modules are loaded here and no guest is booted.
+
+HOST_BUILD=/lib/modules/$(uname -r)/build
+
+# Says what the running kernel lacks; fails when there is something.
+check_host_kernel() {
+	local config=/boot/config-$(uname -r) option missing=()
+	[[ -e $config ]] || config=$HOST_BUILD/.config
+	for option in DEVICE_PRIVATE HMM_MIRROR MMU_NOTIFIER MODULE_UNLOAD; do
+		if [[ -e /proc/config.gz ]]; then
+			zgrep -q "^CONFIG_$option=y" /proc/config.gz || missing+=("CONFIG_$option")
+		else
+			grep -qs "^CONFIG_$option=y" "$config" || missing+=("CONFIG_$option")
+		fi
+	done
+	[[ -d $HOST_BUILD ]] || missing+=("its headers ($HOST_BUILD)")
+	((EUID == 0)) || missing+=("root")
+	((${#missing[@]})) || return 0
+	say "this machine's kernel cannot be used: missing ${missing[*]}"
+	return 1
+}
+
+unload_host_modules() {
+	local module
+	for module in hmmrt_simgpu hmmrt; do
+		grep -q "^$module " /proc/modules || continue
+		rmmod "$module" || say "module $module could not be unloaded"
+	done
+	! grep -qE '^hmmrt(_simgpu)? ' /proc/modules
+}
+
+load_host_modules() {
+	local module params
+	for module in $MODULES; do
+		params=()
+		[[ $module == hmmrt_simgpu ]] && read -ra params <<<"$SIMGPU_PARAMS"
+		grep -q "^$module " /proc/modules || insmod "$MODULE_DIR/$module.ko" "${params[@]}" || return
+	done
+}
+
+# run_host COMMAND...: as run_guest, on this kernel. The log is read from where it stood before.
+run_host() {
+	local rc=0 mark complaints
+	check_host_kernel || return "$EXIT_GUEST"
+	KERNEL_BUILD=$HOST_BUILD
+	MODULE_DIR=$(module_dir "$(uname -r)" host)
+	with_lock "$(checkout_lock modules-host)" \
+		build_modules_locked "modules for the running kernel" "$HOST_BUILD" "$MODULE_DIR"
+	new_run_dir
+	mark="hmmrt-vm: run ${RUN_DIR##*.}"
+	echo "$mark" >/dev/kmsg
+	load_host_modules || return "$EXIT_GUEST"
+	HMMRT_MODULE_DIR=$MODULE_DIR HMMRT_GUEST='' "$@" || rc=$?
+	unload_host_modules || rc=$EXIT_LOG
+	dmesg | sed "0,/$mark/d" >"$RUN_DIR/kmsg"
+	if ! complaints=$("$VM_D/scan-log" "$RUN_DIR/kmsg"); then
+		say "the kernel complained (the command's own status was $rc):"
+		head -n 40 <<<"$complaints" >&2
+		return "$EXIT_LOG"
+	fi
+	return "$rc"
+}

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# The guest's kernels. A kernel is VERSION (a line of tools/kernel/KERNELS) in a FLAVOUR, plain or debug.
+#
+#   $CACHE/source/PACKAGE-PACKAGEVERSION/       the unpacked source, never built in
+#   $CACHE/kernel/VERSION-FLAVOUR-KEY/          its build folder; `done` in it says that it is complete
+#
+# KEY is a hash of the source's package version, the compiler and the configuration without its comments, so
+# a changed option or an updated package makes a new kernel and leaves the old one alone. A build that was
+# interrupted goes on where it stopped, because make does.
+
+KERNEL_D=$REPO/tools/kernel
+
+default_kernel() { awk '!/^#/ && NF { print $1; exit }' "$KERNEL_D/KERNELS"; }
+
+kernel_package() {
+	local package
+	package=$(awk -v v="$1" '!/^#/ && $1 == v { print $2 }' "$KERNEL_D/KERNELS")
+	[[ $package ]] || usage_error "no kernel '$1' in tools/kernel/KERNELS"
+	echo "$package"
+}
+
+# The options of a flavour, later lines winning.
+kernel_options() {
+	local files=("$KERNEL_D/guest.config")
+	[[ $1 == debug ]] && files+=("$KERNEL_D/debug.config")
+	sed 's/#.*//; /^[[:space:]]*$/d' "${files[@]}" |
+		awk -F= '{ value[$1] = $2 } END { for (name in value) print name "=" value[name] }' | sort
+}
+
+# kernel_paths VERSION FLAVOUR: sets KERNEL_SOURCE, KERNEL_BUILD and KERNEL_IMAGE.
+kernel_paths() {
+	local package version key
+	package=$(kernel_package "$1")
+	version=$(dpkg-query -W -f '${Version}' "$package") || die "package $package is not installed"
+	KERNEL_SOURCE=$CACHE/source/$package-$version
+	key=$( (echo "$version" && gcc --version | head -n 1 && kernel_options "$2") | sha256sum | cut -c1-12)
+	KERNEL_BUILD=$CACHE/kernel/$1-$2-$key
+	KERNEL_IMAGE=$KERNEL_BUILD/arch/x86/boot/bzImage
+}
+
+unpack_kernel() {
+	local package partial=$KERNEL_SOURCE.partial
+	package=$(kernel_package "$1")
+	rm -rf "$partial"
+	mkdir -p "$partial"
+	tar -xf "/usr/src/$package.tar.xz" -C "$partial" --strip-components=1
+	mv "$partial" "$KERNEL_SOURCE"
+}
+
+kernel_make() { make -C "$KERNEL_SOURCE" O="$KERNEL_BUILD" "$@"; }
+
+# Applies the options and refuses a configuration in which one was lost.
+configure_kernel() {
+	local options=$KERNEL_BUILD/requested.config line lost=0
+	mkdir -p "$KERNEL_BUILD"
+	kernel_options "$1" >"$options"
+	kernel_make KCONFIG_ALLCONFIG="$options" allnoconfig
+	while read -r line; do
+		if [[ $line == *=n ]]; then
+			! grep -q "^${line%=n}=" "$KERNEL_BUILD/.config" && continue
+		else
+			grep -qxF "$line" "$KERNEL_BUILD/.config" && continue
+		fi
+		echo "option lost: $line"
+		lost=1
+	done <"$options"
+	kernel_make prepare modules_prepare
+	return "$lost"
+}
+
+# Objects that are still to be compiled: a dry run names them. Its errors (it cannot link what it did not
+# build) do not matter.
+count_objects() { { kernel_make -n -k bzImage modules 2>/dev/null || true; } | grep -c -- ' -c -o ' || true; }
+
+# Follows a growing build log until the process is gone. On a terminal the count moves; elsewhere each tenth is written.
+show_progress() {
+	local pid=$1 log=$2 total=$3 text=$4 count last=0 tenth
+	while kill -0 "$pid" 2>/dev/null; do
+		count=$(grep -cE '^  (CC|AS)( \[M\])? ' "$log" || true)
+		((count > total)) && count=$total
+		if [[ -t 2 ]]; then
+			printf '\rvm: %s: %d of %d objects ' "$text" "$count" "$total" >&2
+		elif tenth=$((count * 10 / (total + 1))) && ((tenth > last)); then
+			printf '%d0%% ' "$tenth" >&2
+			last=$tenth
+		fi
+		sleep 1
+	done
+}
+
+compile_kernel() {
+	local text="kernel $1 $2" log=$KERNEL_BUILD/build.log start=$SECONDS total pid rc=0
+	total=$(count_objects)
+	printf 'vm: %s: %d objects ' "$text" "$total" >&2
+	kernel_make -j"$JOBS" bzImage modules >"$log" 2>&1 &
+	pid=$!
+	show_progress "$pid" "$log" "$total" "$text"
+	wait "$pid" || rc=$?
+	if ((rc)); then
+		printf 'failed\n' >&2
+		tail -n 30 "$log" >&2
+		die "the kernel did not build; the whole output is in $log"
+	fi
+	printf 'done in %s\n' "$(human_time $((SECONDS - start)))" >&2
+}
+
+make_kernel_locked() {
+	[[ -e $KERNEL_BUILD/done ]] && return
+	[[ -d $KERNEL_SOURCE ]] || with_lock "$(basename "$KERNEL_SOURCE")" unpack_kernel_once "$1"
+	step "configuring kernel $1 $2" configure_kernel "$2"
+	compile_kernel "$1" "$2"
+	touch "$KERNEL_BUILD/done"
+}
+
+unpack_kernel_once() {
+	[[ -d $KERNEL_SOURCE ]] || step "unpacking $(kernel_package "$1")" unpack_kernel "$1"
+}
+
+# ensure_kernel VERSION FLAVOUR: afterwards KERNEL_SOURCE, KERNEL_BUILD and KERNEL_IMAGE are there.
+ensure_kernel() {
+	kernel_paths "$1" "$2"
+	[[ -e $KERNEL_BUILD/done ]] || with_lock "$(basename "$KERNEL_BUILD")" make_kernel_locked "$1" "$2"
+}
