@@ -19,8 +19,8 @@
  *
  * Lock order, from the outside in:
  *
- *   hmmrt_roles_lock   mutex; which mm is mirrored, which is an agent
  *   space->spans_lock  mutex; creation of spans and blocks
+ *   hmmrt_roles_lock   mutex; which mm is mirrored, which is an agent
  *   mmap_lock          of the mirrored process; never an agent's together
  *   block->migrate     mutex; around migrate_vma_setup() .. finalize().
  *                      Reclaim is allowed under it. Never taken in a notifier,
@@ -37,7 +37,9 @@
  *                      lock
  *
  * hmmrt_srcu protects lookups (mm to space, space to binding, span to block)
- * where no reference can be taken: in notifiers and migrate_to_ram().
+ * where no reference can be taken: in notifiers and migrate_to_ram(). All
+ * processes share it, so nothing in such a section waits for an mmap_lock.
+ * hmmrt_roles_lock is held for a moment only, for the same reason.
  */
 #ifndef _HMMRT_H
 #define _HMMRT_H
@@ -168,6 +170,8 @@ struct hmmrt_binding {
 	void *drvdata;
 	struct mm_struct *agent;	/* mmgrab()ed, hmmrt_roles_lock */
 	struct list_head agent_link;
+	refcount_t users;		/* the driver, and ioctls for a while */
+	struct completion unused;
 
 	atomic64_t device_faults;
 	atomic64_t failed_faults;
@@ -211,6 +215,9 @@ struct hmmrt_space *hmmrt_space_get(struct mm_struct *mm);
 struct hmmrt_space *hmmrt_space_find(struct mm_struct *mm);
 struct hmmrt_binding *hmmrt_space_binding(struct hmmrt_space *space,
 					  u32 device_id);
+struct hmmrt_binding *hmmrt_space_binding_get(struct hmmrt_space *space,
+					      u32 device_id);
+void hmmrt_binding_put(struct hmmrt_binding *binding);
 
 /* span.c */
 int hmmrt_span_prepare(struct hmmrt_space *space, unsigned long addr);

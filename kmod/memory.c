@@ -180,25 +180,9 @@ static int prefetch_block(struct hmmrt_space *space,
 	return rc;
 }
 
-/* Held only for one block at a time: unbinding waits for it. */
-static int prefetch_block_on(struct hmmrt_space *space, unsigned long start,
-			     unsigned long end, struct hmmrt_prefetch *arg)
-{
-	struct hmmrt_binding *binding;
-	int idx, rc;
-
-	if (arg->location == HMMRT_LOCATION_HOST)
-		return prefetch_block(space, NULL, start, end, arg);
-	idx = srcu_read_lock(&hmmrt_srcu);
-	binding = hmmrt_space_binding(space, arg->location);
-	rc = binding ? prefetch_block(space, binding, start, end, arg) :
-		       -EINVAL;
-	srcu_read_unlock(&hmmrt_srcu, idx);
-	return rc;
-}
-
 int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
 {
+	struct hmmrt_binding *binding = NULL;
 	unsigned long addr, end;
 	int rc;
 
@@ -207,15 +191,26 @@ int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
 	rc = range_check(arg->addr, arg->len);
 	if (rc)
 		return rc;
-	if (!mmget_not_zero(space->mm))
-		return -ESRCH;
+	if (arg->location != HMMRT_LOCATION_HOST) {
+		binding = hmmrt_space_binding_get(space, arg->location);
+		if (!binding)
+			return -EINVAL;
+	}
+	if (!mmget_not_zero(space->mm)) {
+		rc = -ESRCH;
+		goto out_put;
+	}
 	arg->out_pages_moved = 0;
 	arg->out_pages_there = 0;
 	memset(arg->out_stayed, 0, sizeof(arg->out_stayed));
 	end = arg->addr + arg->len;
 	for (addr = arg->addr; !rc && addr < end; addr = part_end(addr, end))
-		rc = prefetch_block_on(space, addr, part_end(addr, end), arg);
+		rc = prefetch_block(space, binding, addr, part_end(addr, end),
+				    arg);
 	mmput(space->mm);
+out_put:
+	if (binding)
+		hmmrt_binding_put(binding);
 	return rc;
 }
 

@@ -76,12 +76,16 @@ static const struct mmu_notifier_ops space_notifier_ops = {
 	.release = space_mm_release,
 };
 
+/*
+ * Everything that waits for the mmap_lock happens before the space is published
+ * and with no lock held: who keeps that lock of his own process must not keep
+ * others out of theirs.
+ */
 static struct hmmrt_space *space_create(struct mm_struct *mm)
 {
 	struct hmmrt_space *space;
 	int rc;
 
-	lockdep_assert_held(&hmmrt_roles_lock);
 	space = kzalloc(sizeof(*space), GFP_KERNEL);
 	if (!space)
 		return ERR_PTR(-ENOMEM);
@@ -97,17 +101,37 @@ static struct hmmrt_space *space_create(struct mm_struct *mm)
 	rc = hmmrt_span_prepare(space, 0);
 	if (rc)
 		goto err_unregister;
-	hlist_add_head_rcu(&space->hash,
-			   &spaces[hash_ptr(mm, HASH_BITS(spaces))]);
 	return space;
 
 err_unregister:
-	hmmrt_spans_destroy(space);
 	mmu_notifier_unregister(&space->release_notifier, mm);
 err_drop_mm:
 	mmdrop(mm);
 	kfree(space);
 	return ERR_PTR(rc);
+}
+
+/* Nobody else refers to it, and it is not in the table. */
+static void space_destroy(struct hmmrt_space *space)
+{
+	hmmrt_spans_destroy(space);
+	mmu_notifier_unregister(&space->release_notifier, space->mm);
+	mmdrop(space->mm);
+	mutex_destroy(&space->spans_lock);
+	kfree(space);
+}
+
+/* The mm's space with a reference, or NULL if it may get one. */
+static struct hmmrt_space *space_lookup(struct mm_struct *mm)
+{
+	struct hmmrt_space *space = hmmrt_space_find(mm);
+
+	lockdep_assert_held(&hmmrt_roles_lock);
+	if (space)
+		refcount_inc(&space->refs);
+	else if (mm_is_agent(mm))
+		space = ERR_PTR(-EACCES);
+	return space;
 }
 
 /**
@@ -120,18 +144,28 @@ err_drop_mm:
  */
 struct hmmrt_space *hmmrt_space_get(struct mm_struct *mm)
 {
-	struct hmmrt_space *space;
+	struct hmmrt_space *space, *created;
 
-	if (mutex_lock_interruptible(&hmmrt_roles_lock))
-		return ERR_PTR(-EINTR);
-	space = hmmrt_space_find(mm);
-	if (space)
-		refcount_inc(&space->refs);
-	else if (mm_is_agent(mm))
-		space = ERR_PTR(-EACCES);
-	else
-		space = space_create(mm);
+	mutex_lock(&hmmrt_roles_lock);
+	space = space_lookup(mm);
 	mutex_unlock(&hmmrt_roles_lock);
+	if (space)
+		return space;
+
+	created = space_create(mm);
+	if (IS_ERR(created))
+		return created;
+	/* From here an attach is refused: the mm has notifiers. */
+	mutex_lock(&hmmrt_roles_lock);
+	space = space_lookup(mm);
+	if (!space) {
+		hlist_add_head_rcu(&created->hash,
+				   &spaces[hash_ptr(mm, HASH_BITS(spaces))]);
+		space = created;
+	}
+	mutex_unlock(&hmmrt_roles_lock);
+	if (space != created)
+		space_destroy(created);
 	return space;
 }
 
@@ -143,11 +177,7 @@ void hmmrt_space_put(struct hmmrt_space *space)
 	mutex_unlock(&hmmrt_roles_lock);
 
 	synchronize_srcu(&hmmrt_srcu);
-	hmmrt_spans_destroy(space);
-	mmu_notifier_unregister(&space->release_notifier, space->mm);
-	mmdrop(space->mm);
-	mutex_destroy(&space->spans_lock);
-	kfree(space);
+	space_destroy(space);
 }
 EXPORT_SYMBOL_GPL(hmmrt_space_put);
 
@@ -185,6 +215,30 @@ struct hmmrt_binding *hmmrt_space_binding(struct hmmrt_space *space,
 	return srcu_dereference(space->bindings[device_id], &hmmrt_srcu);
 }
 
+/*
+ * The same with a reference, for those that wait for the mmap_lock meanwhile:
+ * only this process's hmmrt_unbind() waits for them.
+ */
+struct hmmrt_binding *hmmrt_space_binding_get(struct hmmrt_space *space,
+					      u32 device_id)
+{
+	struct hmmrt_binding *binding;
+	int idx;
+
+	idx = srcu_read_lock(&hmmrt_srcu);
+	binding = hmmrt_space_binding(space, device_id);
+	if (binding && !refcount_inc_not_zero(&binding->users))
+		binding = NULL;
+	srcu_read_unlock(&hmmrt_srcu, idx);
+	return binding;
+}
+
+void hmmrt_binding_put(struct hmmrt_binding *binding)
+{
+	if (refcount_dec_and_test(&binding->users))
+		complete(&binding->unused);
+}
+
 struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 				 struct hmmrt_device *dev, void *drvdata)
 {
@@ -197,6 +251,8 @@ struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 	binding->dev = dev;
 	binding->drvdata = drvdata;
 	INIT_LIST_HEAD(&binding->agent_link);
+	refcount_set(&binding->users, 1);
+	init_completion(&binding->unused);
 
 	mutex_lock(&hmmrt_roles_lock);
 	if (rcu_access_pointer(space->bindings[dev->id])) {
@@ -225,6 +281,8 @@ void hmmrt_unbind(struct hmmrt_binding *binding)
 	mutex_lock(&hmmrt_roles_lock);
 	rcu_assign_pointer(space->bindings[id], NULL);
 	mutex_unlock(&hmmrt_roles_lock);
+	hmmrt_binding_put(binding);
+	wait_for_completion(&binding->unused);
 	synchronize_srcu(&hmmrt_srcu);
 	hmmrt_spans_forget_device(space, id);
 

@@ -192,7 +192,8 @@ static int vram_grow(struct hmmrt_device *dev, unsigned int seen_regions)
 	struct hmmrt_vram *vram = &dev->vram;
 	int rc = 0;
 
-	mutex_lock(&vram->grow);
+	if (mutex_lock_killable(&vram->grow))
+		return -EINTR;
 	if (vram->nr_regions == seen_regions)
 		rc = vram_grow_locked(dev);
 	mutex_unlock(&vram->grow);
@@ -270,7 +271,8 @@ static int chunk_populate(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 		return 0;
 
 	/* Its pages are ours, so it cannot be trimmed; others may race. */
-	mutex_lock(&vram->grow);
+	if (mutex_lock_killable(&vram->grow))
+		return -EINTR;
 	rc = chunk->populated ? 0 : dev->ops->populate(dev, chunk->offset);
 	if (!rc && !chunk->populated) {
 		spin_lock_irq(&vram->lock);
@@ -449,8 +451,11 @@ void hmmrt_vram_destroy(struct hmmrt_device *dev)
 	while (READ_ONCE(vram->used_pages)) {
 		for (i = 0; i < vram->nr_regions; i++)
 			region_evict(vram->regions[i]);
-		if (READ_ONCE(vram->used_pages))
-			schedule_timeout_uninterruptible(1);
+		if (!READ_ONCE(vram->used_pages))
+			break;
+		pr_info_ratelimited("%s: %lu pages in use, trying again\n",
+				    dev->name, READ_ONCE(vram->used_pages));
+		schedule_timeout_uninterruptible(HZ / 10);
 	}
 	cancel_delayed_work_sync(&vram->trim);
 	vram_trim(dev, 0);
