@@ -46,6 +46,9 @@ inline constexpr std::uint32_t control_version = 1;
 inline constexpr int agent_control_fd = 3;
 inline constexpr int agent_gpu_fd = 4;
 
+/// Sent between threads of the agent: stop running device code.
+inline constexpr int agent_stop_signal = 40;
+
 using futex_word = std::atomic<std::uint32_t>;
 
 enum class agent_state : std::uint32_t { starting = 0, ready, failed };
@@ -117,7 +120,7 @@ struct alignas(256) lane_control {
     std::uint64_t stack_low; ///< lowest usable byte
     std::uint64_t stack_top; ///< the lane starts here
     std::int32_t app_tid;
-    std::atomic<std::int32_t> agent_tid;
+    futex_word agent_tid; ///< 0 until the lane is there
     /// 1 while the lane is inside device code or a call made by it.
     std::atomic<std::uint32_t> running;
     std::uint32_t padding;

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+# The examples are a project of their own, built as a user would: against the
+# installed package.
+include(ExternalProject)
+
+ExternalProject_Add(hmmrt-examples
+  SOURCE_DIR ${CMAKE_CURRENT_SOURCE_DIR}/examples
+  BINARY_DIR ${CMAKE_BINARY_DIR}/examples
+  CMAKE_ARGS -DCMAKE_PREFIX_PATH=${HMMRT_STAGE} -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}
+             -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}
+  DEPENDS hmmrt-stage
+  INSTALL_COMMAND ""
+  BUILD_ALWAYS ON)

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+# Headers, both libraries, CMake package, pkg-config; and a copy of the installed
+# tree in stage/ of the build folder, for the examples.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS hmmrt-shared hmmrt-static EXPORT hmmrtTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/hmm DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES include/uapi/linux/hmmrt.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/linux)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hmmrt)
+install(EXPORT hmmrtTargets NAMESPACE hmmrt:: DESTINATION ${package_dir})
+configure_package_config_file(cmake/hmmrtConfig.cmake.in ${CMAKE_BINARY_DIR}/hmmrtConfig.cmake
+  INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/hmmrtConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/hmmrtConfig.cmake ${CMAKE_BINARY_DIR}/hmmrtConfigVersion.cmake
+  DESTINATION ${package_dir})
+configure_file(cmake/hmmrt.pc.in ${CMAKE_BINARY_DIR}/hmmrt.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/hmmrt.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+set(HMMRT_STAGE ${CMAKE_BINARY_DIR}/stage)
+file(GLOB_RECURSE public_headers CONFIGURE_DEPENDS include/hmm/* include/uapi/linux/hmmrt.h)
+add_custom_command(OUTPUT ${HMMRT_STAGE}/.stamp
+  COMMAND ${CMAKE_COMMAND} --install ${CMAKE_BINARY_DIR} --prefix ${HMMRT_STAGE}
+  COMMAND ${CMAKE_COMMAND} -E touch ${HMMRT_STAGE}/.stamp
+  DEPENDS hmmrt-shared hmmrt-static ${public_headers}
+  COMMENT "Installing into stage/"
+  VERBATIM)
+add_custom_target(hmmrt-stage ALL DEPENDS ${HMMRT_STAGE}/.stamp)

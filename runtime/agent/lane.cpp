@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// The lanes' loop: take a piece of the active launch, run it, wait for more.
+#include "lane.h"
+
+#include <asm/prctl.h>
+#include <cerrno>
+#include <linux/hmmrt.h>
+#include <linux/prctl.h>
+#include <signal.h>
+
+namespace hmmrt::agent {
+namespace {
+
+void run_range(lane& self, const ring_entry& entry, std::uint32_t index) {
+    const std::uint64_t begin = index * entry.piece_items;
+    const std::uint64_t left = entry.items - begin;
+    const std::uint64_t end = begin + (entry.piece_items < left ? entry.piece_items : left);
+
+    self.first_item = begin;
+    self.item_count = end - begin;
+    self.mxcsr = entry.mxcsr;
+    self.x87_control = entry.x87_control;
+    self.signal_mask = 0;
+    lane_call(&self, entry.function, entry.closure, begin, end, self.shared->stack_top);
+}
+
+/// Not device code: strict mode does not concern it, and a failure is not sticky.
+void run_prefetch(lane& self, const ring_entry& entry) {
+    auto* request = reinterpret_cast<hmmrt_prefetch*>(self.shared->scratch);
+    static_assert(sizeof(*request) <= sizeof(self.shared->scratch));
+    __builtin_memset(request, 0, sizeof(*request));
+    request->size = sizeof(*request);
+    request->addr = entry.prefetch_addr;
+    request->len = entry.prefetch_len;
+    request->location = entry.prefetch_location;
+
+    const std::uint64_t args[6] = {static_cast<std::uint64_t>(self.ctl->space_fd),
+                                   HMMRT_IOC_PREFETCH, address_of(request)};
+    const std::int64_t result = request_call(self, call_kind::system_call, SYS_ioctl, args);
+    std::int32_t none = 0;
+    if (result < 0)
+        self.ctl->prefetch_errno.compare_exchange_strong(none, static_cast<std::int32_t>(-result));
+}
+
+bool work_once(lane& self) {
+    control& ctl = *self.ctl;
+    if (ring_take(ctl, 1, self.current) == 0) return false;
+    const piece mine = self.current;
+    if (ctl.sticky.load() == 0) {
+        if (mine.entry->kind == entry_kind::prefetch)
+            run_prefetch(self, *mine.entry);
+        else
+            run_range(self, *mine.entry, mine.index);
+    }
+    std::uint32_t over = 1;
+    // After a fault nothing runs any more: take the rest of the entry in one go.
+    if (ctl.sticky.load() != 0) {
+        piece rest;
+        over += ring_take(ctl, UINT32_MAX, rest);
+    }
+    ring_finish(ctl, mine, over);
+    return true;
+}
+
+} // namespace
+
+std::int64_t lane_prepare(lane& self, boot_step& step) {
+    const std::uint64_t area = address_of(&self);
+    stack_t stack = {};
+    stack.ss_sp = reinterpret_cast<void*>(area + signal_stack_offset);
+    stack.ss_size = signal_stack_end - signal_stack_offset;
+
+    step = boot_step::lanes;
+    std::int64_t result = raw_syscall(SYS_sigaltstack, address_of(&stack), 0);
+    if (result < 0) return result;
+    result = raw_syscall(SYS_arch_prctl, ARCH_SET_FS, self.shared->fs_base);
+    if (result < 0) return result;
+
+    // No selector byte: device code could write it.
+    step = boot_step::dispatch;
+    return raw_syscall(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON,
+                       self.ctl->slot + slot_image_offset, slot_image_size, 0);
+}
+
+std::int64_t request_call(lane& self, call_kind kind, std::int64_t number,
+                          const std::uint64_t (&args)[6]) {
+    lane_control& shared = *self.shared;
+    shared.kind = kind;
+    shared.number = number;
+    for (int i = 0; i < 6; i++)
+        shared.args[i] = args[i];
+    shared.state.store(static_cast<std::uint32_t>(call_state::requested));
+    settle_call(self);
+    return shared.result;
+}
+
+void settle_call(lane& self) {
+    futex_word& state = self.shared->state;
+    std::uint32_t now = state.load();
+    if (now == static_cast<std::uint32_t>(call_state::idle)) return;
+    if (now == static_cast<std::uint32_t>(call_state::requested)) futex_wake(state, 1);
+    while ((now = state.load()) != static_cast<std::uint32_t>(call_state::done))
+        futex_wait(state, now);
+    state.store(static_cast<std::uint32_t>(call_state::idle));
+}
+
+void lane_loop(lane& self) {
+    control& ctl = *self.ctl;
+    for (;;) {
+        const std::uint32_t bell = ctl.doorbell.load();
+        if (work_once(self)) continue;
+        ctl.sleepers.fetch_add(1);
+        futex_wait(ctl.doorbell, bell);
+        ctl.sleepers.fetch_sub(1);
+    }
+}
+
+} // namespace hmmrt::agent

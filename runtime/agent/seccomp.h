@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The calls the agent may still make once its lanes run.
+ *
+ * Syscall user dispatch keeps honest device code out of the kernel; this keeps
+ * the rest powerless, for anyone can jump to the agent's own syscall instruction.
+ */
+#pragma once
+
+#include "control.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/hmmrt.h>
+#include <linux/seccomp.h>
+#include <sys/syscall.h>
+
+namespace hmmrt::agent {
+
+inline constexpr std::size_t seccomp_filter_length = 19;
+
+constexpr sock_filter bpf_load(std::size_t offset) {
+    return {BPF_LD | BPF_W | BPF_ABS, 0, 0, static_cast<std::uint32_t>(offset)};
+}
+
+constexpr sock_filter bpf_jump_equal(std::uint32_t value, std::uint8_t yes, std::uint8_t no) {
+    return {BPF_JMP | BPF_JEQ | BPF_K, yes, no, value};
+}
+
+constexpr sock_filter bpf_return(std::uint32_t value) {
+    return {BPF_RET | BPF_K, 0, 0, value};
+}
+
+/// Low half of argument @index; x86 is little-endian.
+constexpr std::size_t seccomp_argument(std::size_t index) {
+    return offsetof(seccomp_data, args) + 8 * index;
+}
+
+/// Fills @out; @agent_pid is the only process that tgkill() may name.
+constexpr void build_seccomp_filter(sock_filter (&out)[seccomp_filter_length],
+                                    std::int32_t agent_pid) {
+    constexpr std::uint8_t allow = 17, deny = 18;
+    std::uint8_t at = 0;
+    // Jumps are relative to the next instruction; `to` makes them from absolute ones.
+    const auto to = [&at](std::uint8_t target) {
+        return static_cast<std::uint8_t>(target - at - 1);
+    };
+    const auto emit = [&](sock_filter instruction) { out[at++] = instruction; };
+
+    emit(bpf_load(offsetof(seccomp_data, arch)));
+    emit(bpf_jump_equal(AUDIT_ARCH_X86_64, 0, to(deny)));
+    emit(bpf_load(offsetof(seccomp_data, nr)));
+    emit(bpf_jump_equal(SYS_futex, to(allow), 0));
+    emit(bpf_jump_equal(SYS_rt_sigreturn, to(allow), 0));
+    emit(bpf_jump_equal(SYS_exit_group, to(allow), 0));
+    emit(bpf_jump_equal(SYS_ioctl, to(9), 0));
+    emit(bpf_jump_equal(SYS_tgkill, to(13), to(deny)));
+    emit(bpf_return(SECCOMP_RET_TRAP)); // not reached; keeps the blocks below apart
+    // 9: ioctl(gpu, fault record)
+    emit(bpf_load(seccomp_argument(0)));
+    emit(bpf_jump_equal(agent_gpu_fd, 0, to(deny)));
+    emit(bpf_load(seccomp_argument(1)));
+    emit(bpf_jump_equal(HMMRT_GPU_IOC_FAULT_RECORD, to(allow), to(deny)));
+    // 13: tgkill(own pid, any lane, stop)
+    emit(bpf_load(seccomp_argument(0)));
+    emit(bpf_jump_equal(static_cast<std::uint32_t>(agent_pid), 0, to(deny)));
+    emit(bpf_load(seccomp_argument(2)));
+    emit(bpf_jump_equal(agent_stop_signal, to(allow), to(deny)));
+    // 17, 18
+    emit(bpf_return(SECCOMP_RET_ALLOW));
+    emit(bpf_return(SECCOMP_RET_TRAP));
+}
+
+} // namespace hmmrt::agent

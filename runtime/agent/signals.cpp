@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What interrupts device code: faults, system calls, and the order to stop.
+ *
+ * No handler blocks other signals (SA_NODEFER, empty masks), so leaving one for
+ * good needs no repair of the mask: stopping means to change the interrupted
+ * context and return to it.
+ */
+#include "call_policy.h"
+#include "lane.h"
+
+#include <cerrno>
+#include <linux/audit.h>
+#include <linux/hmmrt.h>
+#include <signal.h>
+#include <ucontext.h>
+
+namespace hmmrt::agent {
+namespace {
+
+constexpr int trap_page_fault = 14;
+constexpr int code_user_dispatch = 2; // SYS_USER_DISPATCH
+
+greg_t& reg(ucontext_t& context, int index) {
+    return context.uc_mcontext.gregs[index];
+}
+
+/// The interrupted code is not continued; the lane returns to its loop.
+void leave_device_code(lane& self, ucontext_t& context) {
+    constexpr greg_t clean_flags = 0x202;
+    reg(context, REG_RIP) =
+        static_cast<greg_t>(address_of(reinterpret_cast<const void*>(&lane_call_stopped)));
+    reg(context, REG_RSP) = static_cast<greg_t>(self.saved_stack);
+    reg(context, REG_RBX) = static_cast<greg_t>(address_of(&self));
+    reg(context, REG_EFL) = clean_flags;
+}
+
+/// Sends the other lanes home, also those that wait for a call.
+void stop_other_lanes(lane& self) {
+    control& ctl = *self.ctl;
+    for (std::uint32_t i = 0; i < ctl.lane_count; i++) {
+        if (i == self.index || ctl.lanes[i].running.load() == 0) continue;
+        raw_syscall(SYS_tgkill, static_cast<std::uint64_t>(self.agent_pid),
+                    ctl.lanes[i].agent_tid.load(), agent_stop_signal);
+    }
+    if (ctl.lane_count > 1) request_call(self, call_kind::stop_others, 0, {self.index});
+}
+
+/// The first fault is the one that counts; whoever comes later just stops.
+void end_launch(lane& self, ucontext_t& context, fault_block fault) {
+    control& ctl = *self.ctl;
+    std::uint32_t none = 0;
+
+    if (ctl.sticky.compare_exchange_strong(none, 1)) {
+        fault.lane = self.index;
+        fault.first_item = self.first_item;
+        fault.item_count = self.item_count;
+        ctl.fault = fault;
+        ctl.sticky.store(2);
+        stop_other_lanes(self);
+    }
+    leave_device_code(self, context);
+}
+
+/// Interrupted in the agent's own code: nothing to stop, nothing to save.
+void require_running(const lane& self, int signal) {
+    if (self.shared->running.load() == 0)
+        for (;;)
+            raw_syscall(SYS_exit_group, static_cast<std::uint64_t>(128 + signal));
+}
+
+std::uint32_t access_of_page_fault(std::uint64_t error_code) {
+    constexpr std::uint64_t write = 2, fetch = 16;
+    if ((error_code & fetch) != 0) return HMMRT_ACCESS_EXEC;
+    return (error_code & write) != 0 ? HMMRT_ACCESS_WRITE : HMMRT_ACCESS_READ;
+}
+
+/// Asks the driver why, and believes it if it speaks of the same page.
+void describe_page_fault(fault_block& fault, std::uint64_t error_code) {
+    hmmrt_gpu_fault_record record = {};
+    record.size = sizeof(record);
+    fault.access = access_of_page_fault(error_code);
+    fault.error_number = EFAULT;
+    if (raw_syscall(SYS_ioctl, agent_gpu_fd, HMMRT_GPU_IOC_FAULT_RECORD, address_of(&record)) < 0)
+        return;
+    if (record.out_errno == 0 || record.out_addr / page_size != fault.address / page_size) return;
+    fault.access = record.out_access;
+    fault.error_number = static_cast<std::int32_t>(record.out_errno);
+}
+
+void on_fault(int signal, siginfo_t* info, void* raw_context) {
+    lane& self = *lane_of_stack();
+    auto& context = *static_cast<ucontext_t*>(raw_context);
+    require_running(self, signal);
+
+    fault_block fault = {};
+    fault.cause = fault_cause::signal;
+    fault.signal = signal;
+    fault.system_call = -1;
+    fault.instruction = static_cast<std::uint64_t>(reg(context, REG_RIP));
+    if (signal == SIGSEGV || signal == SIGBUS) {
+        fault.address = address_of(info->si_addr);
+        fault.error_number = EFAULT;
+        if (reg(context, REG_TRAPNO) == trap_page_fault)
+            describe_page_fault(fault, static_cast<std::uint64_t>(reg(context, REG_ERR)));
+    }
+    end_launch(self, context, fault);
+}
+
+void on_stop(int, siginfo_t*, void* raw_context) {
+    lane& self = *lane_of_stack();
+    if (self.ctl->sticky.load() == 0 || self.shared->running.load() == 0) return;
+    settle_call(self);
+    leave_device_code(self, *static_cast<ucontext_t*>(raw_context));
+}
+
+std::int64_t virtual_sigprocmask(lane& self, const std::uint64_t (&args)[6]) {
+    const std::uint64_t old = self.signal_mask;
+    if (args[3] != sizeof(std::uint64_t)) return -EINVAL;
+    if (args[1] != 0) {
+        const auto set = *reinterpret_cast<const volatile std::uint64_t*>(args[1]);
+        const std::int64_t result = change_signal_mask(self.signal_mask, args[0], set);
+        if (result < 0) return result;
+    }
+    if (args[2] != 0) *reinterpret_cast<volatile std::uint64_t*>(args[2]) = old;
+    return 0;
+}
+
+void end_at_call(lane& self, ucontext_t& context, fault_cause cause, std::int64_t number,
+                 int signal) {
+    fault_block fault = {};
+    fault.cause = cause;
+    fault.signal = signal;
+    fault.system_call = static_cast<std::int32_t>(number);
+    fault.instruction = static_cast<std::uint64_t>(reg(context, REG_RIP));
+    end_launch(self, context, fault);
+}
+
+/// The signal is the second argument of kill, tkill, rt_sigqueueinfo, else the third.
+int signal_argument(std::int64_t number, const std::uint64_t (&args)[6]) {
+    const bool third = number == SYS_tgkill || number == SYS_rt_tgsigqueueinfo;
+    return static_cast<int>(args[third ? 2 : 1]);
+}
+
+void serve_call(lane& self, ucontext_t& context, std::int64_t number) {
+    const auto argument = [&](int index) {
+        return static_cast<std::uint64_t>(reg(context, index));
+    };
+    std::uint64_t args[6] = {argument(REG_RDI), argument(REG_RSI), argument(REG_RDX),
+                             argument(REG_R10), argument(REG_R8),  argument(REG_R9)};
+    const call_verdict verdict = decide_call(static_cast<std::uint64_t>(number), args);
+    std::int64_t result = verdict.value;
+
+    switch (verdict.action) {
+    case call_action::answer:
+        break;
+    case call_action::forward:
+        result = request_call(self, call_kind::system_call, number, args);
+        break;
+    case call_action::signal:
+        result = request_call(self, call_kind::signal_call, number, args);
+        if (result == call_ends_launch)
+            return end_at_call(self, context, fault_cause::raised_signal, number,
+                               signal_argument(number, args));
+        break;
+    case call_action::signal_mask:
+        result = virtual_sigprocmask(self, args);
+        break;
+    case call_action::end_launch:
+        return end_at_call(self, context, fault_cause::system_call, number, SIGSYS);
+    }
+    reg(context, REG_RAX) = result;
+}
+
+void on_system_call(int signal, siginfo_t* info, void* raw_context) {
+    lane& self = *lane_of_stack();
+    auto& context = *static_cast<ucontext_t*>(raw_context);
+    require_running(self, signal);
+
+    const auto number = static_cast<std::int64_t>(info->si_syscall);
+    const bool native = info->si_arch == AUDIT_ARCH_X86_64 &&
+                        (static_cast<std::uint64_t>(number) & call_x32_bit) == 0;
+    if (self.ctl->sticky.load() != 0)
+        leave_device_code(self, context);
+    else if (!native || info->si_code != code_user_dispatch)
+        end_at_call(self, context, fault_cause::foreign_call, number, SIGSYS);
+    else if (self.ctl->strict.load() != 0)
+        end_at_call(self, context, fault_cause::system_call, number, SIGSYS);
+    else
+        serve_call(self, context, number);
+}
+
+using handler = void (*)(int, siginfo_t*, void*);
+
+/// As the kernel wants it; libc's sigaction() is not here.
+struct kernel_sigaction {
+    handler function;
+    std::uint64_t flags;
+    void (*restorer)();
+    std::uint64_t mask;
+};
+
+std::int64_t install(int signal, handler function) {
+    constexpr std::uint64_t restorer_flag = 0x04000000;
+    const kernel_sigaction action = {
+        function, SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART | restorer_flag,
+        signal_restorer, 0};
+    return raw_syscall(SYS_rt_sigaction, static_cast<std::uint64_t>(signal), address_of(&action), 0,
+                       sizeof(action.mask));
+}
+
+constexpr std::uint64_t signal_bit(int signal) {
+    return std::uint64_t{1} << (signal - 1);
+}
+
+} // namespace
+
+std::int64_t install_signal_handlers() {
+    // No table: pointers in one would need relocations.
+    std::int64_t result = install(SIGSYS, on_system_call);
+    if (result == 0) result = install(agent_stop_signal, on_stop);
+    std::uint64_t open = signal_bit(SIGSYS) | signal_bit(agent_stop_signal);
+    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) {
+        if (result == 0) result = install(signal, on_fault);
+        open |= signal_bit(signal);
+    }
+    if (result < 0) return result;
+    const std::uint64_t blocked = ~open;
+    return raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, address_of(&blocked), 0, sizeof(blocked));
+}
+
+} // namespace hmmrt::agent

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+// The C interface: checks arguments, turns failures into codes, remembers them.
+#include "failure.hpp"
+#include "fork_guard.hpp"
+#include "grid.hpp"
+#include "process.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <new>
+
+namespace hmmrt {
+namespace {
+
+struct thread_state {
+    int device = 0;
+    hmmError_t last_error = hmmSuccess;
+    char detail[512] = "";
+};
+
+// Trivially destroyed: usable as long as the thread is.
+thread_local thread_state this_thread;
+
+hmmError_t remember(hmmError_t code, const char* operation, const char* detail) {
+    this_thread.last_error = code;
+    std::snprintf(this_thread.detail, sizeof(this_thread.detail), "%s: %s", operation, detail);
+    return code;
+}
+
+/// Runs @body; whatever it throws becomes the result.
+template <class Body>
+hmmError_t guarded(const char* operation, Body body) noexcept {
+    if (fork_guard::is_child())
+        return remember(hmmErrorForkedProcess, operation, hmmGetErrorString(hmmErrorForkedProcess));
+    if (calling_thread_is_lane()) return hmmErrorNotSupported; // that memory is the lane's
+    try {
+        body();
+        return hmmSuccess;
+    } catch (const failure& error) {
+        return remember(error.code(), operation, error.what());
+    } catch (const std::bad_alloc&) {
+        return remember(hmmErrorMemoryAllocation, operation, "out of memory");
+    } catch (const std::exception& error) {
+        return remember(hmmErrorUnknown, operation, error.what());
+    }
+}
+
+void require(bool condition, const char* what) {
+    if (!condition) throw failure(hmmErrorInvalidValue, what);
+}
+
+void require_default_stream(hmmStream_t stream) {
+    if (stream != nullptr)
+        throw failure(hmmErrorInvalidResourceHandle, "only the default stream, 0, exists");
+}
+
+device& current_device() {
+    return process::get().device_at(this_thread.device);
+}
+
+/// Of the current device, if there is one.
+hmmError_t sticky_error() noexcept {
+    if (fork_guard::is_child()) return hmmErrorForkedProcess;
+    try {
+        return current_device().sticky_error();
+    } catch (const std::exception&) {
+        return hmmSuccess;
+    }
+}
+
+} // namespace
+} // namespace hmmrt
+
+using namespace hmmrt;
+
+hmmError_t hmmGetDeviceCount(int* count) {
+    return guarded("hmmGetDeviceCount", [&] {
+        require(count != nullptr, "count is NULL");
+        *count = 0;
+        *count = static_cast<int>(process::get().devices().size());
+    });
+}
+
+hmmError_t hmmSetDevice(int device) {
+    return guarded("hmmSetDevice",
+                   [&] { this_thread.device = process::get().device_at(device).number(); });
+}
+
+hmmError_t hmmGetDevice(int* device) {
+    return guarded("hmmGetDevice", [&] {
+        require(device != nullptr, "device is NULL");
+        *device = current_device().number();
+    });
+}
+
+hmmError_t hmmGetDeviceProperties(hmmDeviceProp* prop, int number) {
+    return guarded("hmmGetDeviceProperties", [&] {
+        require(prop != nullptr, "prop is NULL");
+        device& which = process::get().device_at(number);
+        const hmmrt_device_info info = process::get().info_of(which);
+        const hmmrt_info all = process::get().info();
+        *prop = {};
+        std::snprintf(prop->name, sizeof(prop->name), "%s", which.name().c_str());
+        prop->totalGlobalMem = info.out_memory_bytes;
+        prop->pageSize = all.out_page_size;
+        prop->migrationBlockSize = all.out_block_size;
+        prop->multiProcessorCount = static_cast<int>(which.lanes());
+        prop->hostNumaNode = info.out_numa_node;
+        prop->pageableMemoryAccess = 1;
+        prop->concurrentManagedAccess = 1;
+    });
+}
+
+hmmError_t hmmMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
+    return guarded("hmmMemGetInfo", [&] {
+        require(free_bytes != nullptr && total_bytes != nullptr, "a result is NULL");
+        const hmmrt_device_info info = process::get().info_of(current_device());
+        *total_bytes = info.out_memory_bytes;
+        *free_bytes = info.out_memory_bytes - std::min(info.out_used_bytes, info.out_memory_bytes);
+    });
+}
+
+hmmError_t hmmDeviceSynchronize(void) {
+    return guarded("hmmDeviceSynchronize", [] { current_device().synchronize(); });
+}
+
+hmmError_t hmmDeviceReset(void) {
+    return guarded("hmmDeviceReset", [] { current_device().reset(); });
+}
+
+hmmError_t hmmLaunchRange(hmmRangeFunction_t fn, void* closure, uint64_t count,
+                          hmmDestroyFunction_t destroy, hmmStream_t stream) {
+    return guarded("hmmLaunchRange", [&] {
+        require(fn != nullptr, "fn is NULL");
+        require_default_stream(stream);
+        launch_request request;
+        request.function = fn;
+        request.closure = closure;
+        request.destroy = destroy;
+        request.items = count;
+        current_device().launch(request);
+    });
+}
+
+hmmError_t hmmLaunchKernel(hmmKernel_t kernel, hmmDim3 gridDim, hmmDim3 blockDim, const void* args,
+                           size_t argsBytes, hmmStream_t stream) {
+    return guarded("hmmLaunchKernel", [&] {
+        require(kernel != nullptr, "kernel is NULL");
+        require(args != nullptr || argsBytes == 0, "args is NULL, but argsBytes is not 0");
+        require_default_stream(stream);
+        launch_request request;
+        request.items = grid_items(gridDim, blockDim);
+        if (request.items == 0)
+            throw failure(hmmErrorInvalidConfiguration,
+                          hmmGetErrorString(hmmErrorInvalidConfiguration));
+        auto closure = grid_closure::create(kernel, gridDim, blockDim, args, argsBytes);
+        request.function = grid_closure::run;
+        request.destroy = grid_closure::destroy;
+        request.closure = closure.get();
+        current_device().launch(request);
+        closure.release();
+    });
+}
+
+hmmError_t hmmSetStrict(int strict) {
+    return guarded("hmmSetStrict", [&] { process::get().set_strict(strict != 0); });
+}
+
+hmmError_t hmmMemPrefetchAsync(const void* ptr, size_t bytes, hmmMemLocation location,
+                               unsigned int flags, hmmStream_t stream) {
+    return guarded("hmmMemPrefetchAsync", [&] {
+        require(bytes > 0, "0 bytes");
+        require(flags == 0, "flags are not 0");
+        require_default_stream(stream);
+        const auto begin = reinterpret_cast<std::uint64_t>(ptr);
+        require(begin + bytes > begin && begin + bytes <= user_space_end,
+                "the range leaves the address space");
+
+        launch_request request;
+        request.kind = entry_kind::prefetch;
+        request.items = 1;
+        request.prefetch_addr = begin & ~(page_size - 1);
+        request.prefetch_len =
+            ((begin + bytes + page_size - 1) & ~(page_size - 1)) - request.prefetch_addr;
+        if (location.type == hmmMemLocationTypeDevice) {
+            device& target = process::get().device_at(location.id);
+            if (&target != &current_device()) target.start();
+            request.prefetch_location = target.id();
+        } else {
+            require(location.type == hmmMemLocationTypeHost, "unknown type of location");
+            request.prefetch_location = HMMRT_LOCATION_HOST;
+        }
+        current_device().launch(request);
+    });
+}
+
+hmmError_t hmmPeekAtLastError(void) {
+    return calling_thread_is_lane() ? hmmErrorNotSupported : this_thread.last_error;
+}
+
+hmmError_t hmmGetLastError(void) {
+    const hmmError_t last = hmmPeekAtLastError();
+    if (last != hmmSuccess && last != hmmErrorNotSupported) this_thread.last_error = sticky_error();
+    return last;
+}
+
+const char* hmmGetLastErrorDetail(void) {
+    return calling_thread_is_lane() ? "called from a kernel" : this_thread.detail;
+}
+
+hmmError_t hmmGetLastFault(hmmFaultRecord* record) {
+    return guarded("hmmGetLastFault", [&] {
+        require(record != nullptr, "record is NULL");
+        *record = current_device().last_fault();
+    });
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Names and sentences of the error codes.
+#include "hmm/hmm_runtime.h"
+
+namespace {
+
+struct error_text {
+    hmmError_t code;
+    const char* name;
+    const char* sentence;
+};
+
+#define HMMRT_ERROR(code, sentence)                                                                \
+    { code, #code, sentence }
+
+constexpr error_text error_texts[] = {
+    HMMRT_ERROR(hmmSuccess, "no error"),
+    HMMRT_ERROR(hmmErrorInvalidValue, "an argument is out of range or NULL"),
+    HMMRT_ERROR(hmmErrorMemoryAllocation, "not enough memory"),
+    HMMRT_ERROR(hmmErrorInitializationError, "the device could not be started"),
+    HMMRT_ERROR(hmmErrorInvalidConfiguration,
+                "a dimension of the grid is 0, or the grid has more than 2^64 threads"),
+    HMMRT_ERROR(
+        hmmErrorInsufficientDriver,
+        "the loaded hmmrt modules speak another version of the interface than this library"),
+    HMMRT_ERROR(hmmErrorDevicesUnavailable,
+                "the device is busy, or this user may not open it (/dev/hmmrt*)"),
+    HMMRT_ERROR(hmmErrorNoDevice,
+                "no device: load the modules (modprobe hmmrt_simgpu), or run the program in a "
+                "guest that has them (tools/vm run -- PROGRAM)"),
+    HMMRT_ERROR(hmmErrorInvalidDevice, "there is no device with this number"),
+    HMMRT_ERROR(hmmErrorInvalidResourceHandle, "not a stream of this process"),
+    HMMRT_ERROR(hmmErrorIllegalAddress,
+                "a kernel accessed memory that is not mapped or does not permit this access; "
+                "locks it held, malloc's included, stay locked"),
+    HMMRT_ERROR(hmmErrorAssert,
+                "a kernel aborted or raised a fatal signal; locks it held stay locked"),
+    HMMRT_ERROR(hmmErrorIllegalInstruction, "a kernel executed an illegal instruction"),
+    HMMRT_ERROR(hmmErrorLaunchFailure, "a kernel was ended by a fault"),
+    HMMRT_ERROR(hmmErrorNotPermitted, "the operation is not permitted"),
+    HMMRT_ERROR(hmmErrorNotSupported, "the operation is not supported, or not from a kernel"),
+    HMMRT_ERROR(hmmErrorUnknown, "unknown error"),
+    HMMRT_ERROR(hmmErrorSystemCall, "a kernel made a system call that kernels may not make"),
+    HMMRT_ERROR(hmmErrorDeviceLost, "the process that executes device code has ended"),
+    HMMRT_ERROR(hmmErrorForkedProcess,
+                "devices do not follow a process through fork(): use them in the parent, or exec"),
+};
+
+#undef HMMRT_ERROR
+
+const error_text* find(hmmError_t code) {
+    for (const error_text& text : error_texts)
+        if (text.code == code) return &text;
+    return nullptr;
+}
+
+} // namespace
+
+const char* hmmGetErrorName(hmmError_t error) {
+    const error_text* text = find(error);
+    return text != nullptr ? text->name : "unrecognized error code";
+}
+
+const char* hmmGetErrorString(hmmError_t error) {
+    const error_text* text = find(error);
+    return text != nullptr ? text->sentence : "unrecognized error code";
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// No libc in this file, neither its functions nor errno: see parked_thread.hpp.
+#include "parked_calls.hpp"
+
+#include "agent/syscall.h"
+#include "signal_target.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <sys/syscall.h>
+
+namespace hmmrt {
+namespace {
+
+std::uint64_t arg(int value) {
+    return static_cast<std::uint64_t>(value);
+}
+
+class live_signal_view final : public signal_view {
+  public:
+    explicit live_signal_view(const parked_context& context) : context_(context) {}
+
+    std::int32_t process() const override { return context_.process; }
+    std::int32_t process_group() const override {
+        return static_cast<std::int32_t>(raw_syscall(SYS_getpgid, 0));
+    }
+    bool is_own_thread(std::int32_t tid) const override {
+        return raw_syscall(SYS_tgkill, arg(context_.process), arg(tid), 0) == 0;
+    }
+    bool is_parked_thread(std::int32_t tid) const override {
+        for (const auto& thread : context_.threads)
+            if (thread.load() == tid) return true;
+        return false;
+    }
+    bool is_default(int signal) const override {
+        struct {
+            std::uint64_t handler, flags, restorer, mask;
+        } action = {};
+        const std::int64_t result =
+            raw_syscall(SYS_rt_sigaction, arg(signal), 0, address_of(&action), sizeof(action.mask));
+        return result == 0 && action.handler == 0;
+    }
+    int break_signal() const override { return context_.break_signal; }
+
+  private:
+    const parked_context& context_;
+};
+
+/// The break signal may come just before the call it is for: repeat until all are out.
+void stop_other_lanes(const parked_context& context, control& ctl, std::uint32_t self) {
+    constexpr timespec pause = {0, 1000000};
+    constexpr int attempts = 10000;
+    for (int attempt = 0; attempt < attempts; attempt++) {
+        bool busy = false;
+        for (std::uint32_t i = 0; i < ctl.lane_count && i < max_lanes; i++) {
+            lane_control& lane = ctl.lanes[i];
+            if (i == self || lane.running.load() == 0) continue;
+            busy = true;
+            const auto state = static_cast<call_state>(lane.state.load());
+            if (state == call_state::running)
+                raw_syscall(SYS_tgkill, arg(context.process), arg(lane.app_tid),
+                            arg(context.break_signal));
+        }
+        if (!busy) return;
+        raw_syscall(SYS_nanosleep, address_of(&pause), 0);
+    }
+}
+
+} // namespace
+
+std::int64_t execute_forwarded_call(parked_context& context, control& ctl, std::uint32_t self) {
+    lane_control& lane = ctl.lanes[self];
+    const std::int64_t number = lane.number;
+    std::uint64_t args[6];
+    for (int i = 0; i < 6; i++)
+        args[i] = lane.args[i];
+
+    switch (lane.kind) {
+    case call_kind::stop_others:
+        stop_other_lanes(context, ctl, self);
+        return 0;
+    case call_kind::signal_call:
+        if (signal_ends_launch(number, args, live_signal_view(context))) return call_ends_launch;
+        break;
+    case call_kind::system_call:
+        if (call_is_guarded(number, args, context.guarded, context.break_signal)) return -EINVAL;
+        break;
+    }
+    return raw_syscall(number, args[0], args[1], args[2], args[3], args[4], args[5]);
+}
+
+} // namespace hmmrt

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+#include "parked_thread.hpp"
+
+#include "agent/syscall.h"
+#include "failure.hpp"
+#include "parked_calls.hpp"
+
+#include <asm/prctl.h>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#if __has_include(<sys/rseq.h>)
+#include <sys/rseq.h>
+#endif
+
+namespace hmmrt {
+namespace {
+
+constexpr std::size_t guard_bytes = 64 << 10;
+constexpr std::size_t private_bytes = 1 << 20; // TLS; only what is used costs anything
+constexpr std::size_t own_stack_bytes = 64 << 10;
+constexpr std::size_t smallest_stack = 1 << 20;
+
+thread_local bool on_lane = false;
+
+std::size_t default_stack_bytes() {
+    pthread_attr_t attributes;
+    std::size_t bytes = 8 << 20;
+    if (pthread_getattr_default_np(&attributes) == 0) {
+        pthread_attr_getstacksize(&attributes, &bytes);
+        pthread_attr_destroy(&attributes);
+    }
+    if (bytes < smallest_stack) bytes = smallest_stack;
+    return (bytes + page_size - 1) & ~(page_size - 1);
+}
+
+/// A lane runs on another CPU than its thread: per-CPU data guarded by restartable
+/// sequences would be corrupted. Libraries fall back when they see this thread failed to register.
+void leave_rseq() {
+#if __has_include(<sys/rseq.h>)
+    constexpr std::uint64_t registered_bytes = 32; // what libc of 2.35 and later registers at least
+    if (__rseq_size == 0) return;
+    auto* area = reinterpret_cast<volatile struct rseq*>(
+        static_cast<char*>(__builtin_thread_pointer()) + __rseq_offset);
+    const std::uint64_t sizes[] = {registered_bytes, __rseq_size};
+    for (const std::uint64_t size : sizes)
+        if (raw_syscall(SYS_rseq, address_of(area), size, RSEQ_FLAG_UNREGISTER, RSEQ_SIG) == 0)
+            break;
+    area->cpu_id_start = 0;
+    area->cpu_id = static_cast<std::uint32_t>(RSEQ_CPU_ID_REGISTRATION_FAILED);
+#endif
+}
+
+/// The lane has no shadow stack; libc asks this word of the descriptor whether it has.
+void leave_shadow_stack() {
+    constexpr std::uint64_t disable = 0x5002, shadow_stack = 1; // ARCH_SHSTK_*
+    constexpr std::size_t feature_word = 0x48;
+    auto* features = reinterpret_cast<volatile std::uint32_t*>(
+        static_cast<char*>(__builtin_thread_pointer()) + feature_word);
+    if (*features == 0) return;
+    raw_syscall(SYS_arch_prctl, disable, shadow_stack);
+    *features = 0;
+}
+
+void* thread_main(void* argument) {
+    static_cast<parked_thread*>(argument)->run();
+    return nullptr;
+}
+
+void empty_handler(int) {}
+
+} // namespace
+
+bool calling_thread_is_lane() {
+    return on_lane;
+}
+
+int install_break_signal() {
+    for (int signal = SIGRTMAX - 1; signal >= SIGRTMIN; signal--) {
+        struct sigaction old;
+        if (sigaction(signal, nullptr, &old) != 0) continue;
+        if ((old.sa_flags & SA_SIGINFO) != 0 || old.sa_handler != SIG_DFL) continue;
+        struct sigaction action = {};
+        action.sa_handler = empty_handler; // without SA_RESTART: calls shall end
+        sigfillset(&action.sa_mask);
+        if (sigaction(signal, &action, nullptr) == 0) return signal;
+    }
+    return 0;
+}
+
+parked_thread::parked_thread(parked_context& context, control& ctl, std::uint32_t lane)
+    : context_(context), ctl_(ctl), lane_(ctl.lanes[lane]), index_(lane) {
+    allocate_stack();
+    if (!context_.guarded.add(block_.address(), block_.end()))
+        throw failure(hmmErrorMemoryAllocation, "too many lanes in this process");
+    try {
+        start();
+    } catch (...) {
+        context_.guarded.remove(block_.address());
+        throw;
+    }
+}
+
+void parked_thread::allocate_stack() {
+    const std::size_t stack_bytes = default_stack_bytes();
+    const std::size_t bytes = guard_bytes + stack_bytes + private_bytes;
+    const std::int64_t base =
+        sys::map(0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+    std::int64_t result = base;
+    if (base >= 0) {
+        block_ = mapping(static_cast<std::uint64_t>(base), bytes);
+        const std::uint64_t stack = block_.address() + guard_bytes;
+        stack_end_ = stack + stack_bytes;
+        result = sys::map(stack, stack_bytes, PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1);
+        if (result >= 0)
+            result = sys::map(stack_end_, private_bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1);
+        if (result >= 0)
+            result = sys::advise(block_.address(), stack_end_ - block_.address(), MADV_DONTFORK);
+    }
+    if (result < 0)
+        throw failure(hmmErrorMemoryAllocation,
+                      describe_errno("stack of a lane", static_cast<int>(result)));
+}
+
+void parked_thread::start() {
+    pthread_attr_t attributes;
+    sigset_t all, old;
+    const std::uint64_t stack = block_.address() + guard_bytes;
+
+    pthread_attr_init(&attributes);
+    int error =
+        pthread_attr_setstack(&attributes, reinterpret_cast<void*>(stack), block_.end() - stack);
+    // Not by a raw call: libc keeps its own two signals open, setuid() needs them.
+    sigfillset(&all);
+    sigdelset(&all, context_.break_signal);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    if (error == 0) error = pthread_create(&thread_, &attributes, thread_main, this);
+    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    pthread_attr_destroy(&attributes);
+    if (error != 0)
+        throw failure(hmmErrorMemoryAllocation, describe_errno("thread of a lane", error));
+
+    char name[16];
+    std::snprintf(name, sizeof(name), "hmmrt-lane%u", index_);
+    pthread_setname_np(thread_, name);
+    while (ready_.load() == 0)
+        sys::wait_for_change(ready_, 0, 1000);
+}
+
+void parked_thread::run() {
+    on_lane = true;
+    leave_rseq();
+    leave_shadow_stack();
+
+    // On from the private part of the block to the shared one.
+    auto* here = static_cast<char*>(__builtin_frame_address(0));
+    const std::uint64_t above = address_of(here) - stack_end_;
+    [[maybe_unused]] volatile char* skipped =
+        static_cast<volatile char*>(__builtin_alloca(above < private_bytes ? above : 0));
+    serve_calls();
+    on_lane = false;
+}
+
+void parked_thread::lend_thread() {
+    const std::uint64_t here = address_of(__builtin_frame_address(0));
+    std::uint64_t fs_base = 0;
+    raw_syscall(SYS_arch_prctl, ARCH_GET_FS, address_of(&fs_base));
+    lane_.fs_base = fs_base;
+    lane_.stack_low = block_.address() + guard_bytes;
+    lane_.stack_top = (here - own_stack_bytes) & ~std::uint64_t{63};
+    lane_.app_tid = static_cast<std::int32_t>(raw_syscall(SYS_gettid));
+    for (; place_ < parked_context::capacity; place_++) {
+        std::int32_t free = 0;
+        if (context_.threads[place_].compare_exchange_strong(free, lane_.app_tid)) break;
+    }
+    ready_.store(1);
+    raw_syscall(SYS_futex, address_of(&ready_), FUTEX_WAKE, 1);
+}
+
+void parked_thread::serve_calls() {
+    futex_word& state = lane_.state;
+    lend_thread();
+    for (;;) {
+        std::uint32_t now = state.load();
+        if (now == static_cast<std::uint32_t>(call_state::quit)) return;
+        if (now != static_cast<std::uint32_t>(call_state::requested)) {
+            raw_syscall(SYS_futex, address_of(&state), FUTEX_WAIT, now, 0);
+            continue;
+        }
+        if (!state.compare_exchange_strong(now, static_cast<std::uint32_t>(call_state::running)))
+            continue;
+        lane_.result = execute_forwarded_call(context_, ctl_, index_);
+        now = static_cast<std::uint32_t>(call_state::running);
+        if (state.compare_exchange_strong(now, static_cast<std::uint32_t>(call_state::done)))
+            raw_syscall(SYS_futex, address_of(&state), FUTEX_WAKE, 1);
+    }
+}
+
+parked_thread::~parked_thread() {
+    lane_.state.store(static_cast<std::uint32_t>(call_state::quit));
+    sys::wake(lane_.state);
+    while (pthread_tryjoin_np(thread_, nullptr) == EBUSY) {
+        sys::signal_thread(lane_.app_tid, context_.break_signal);
+        sys::sleep_milliseconds(1);
+    }
+    if (place_ < parked_context::capacity) context_.threads[place_].store(0);
+    context_.guarded.remove(block_.address());
+}
+
+} // namespace hmmrt

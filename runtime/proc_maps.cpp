@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include "proc_maps.hpp"
+
+#include <charconv>
+
+namespace hmmrt {
+namespace {
+
+std::string_view take_line(std::string_view& text) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    return line;
+}
+
+/// "begin-end perms ..."
+bool parse_range(std::string_view line, special_map& out) {
+    const char* const last = line.data() + line.size();
+    const auto begin = std::from_chars(line.data(), last, out.begin, 16);
+    if (begin.ec != std::errc() || begin.ptr == last || *begin.ptr != '-') return false;
+    const auto end = std::from_chars(begin.ptr + 1, last, out.end, 16);
+    return end.ec == std::errc() && out.begin < out.end;
+}
+
+} // namespace
+
+kernel_maps find_kernel_maps(std::string_view proc_maps) {
+    kernel_maps found;
+    while (!proc_maps.empty()) {
+        const std::string_view line = take_line(proc_maps);
+        const bool vdso = line.ends_with(" [vdso]");
+        const bool data = line.find(" [vvar") != std::string_view::npos && line.ends_with("]");
+        special_map range;
+        if ((!vdso && !data) || !parse_range(line, range)) continue;
+        found.parts.push_back(range);
+        if (vdso) found.vdso = range.begin;
+    }
+    // Data without code is of no use, and the agent places the parts relative to the vdso.
+    if (found.vdso == 0) found.parts.clear();
+    return found;
+}
+
+} // namespace hmmrt

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// Reading /proc/self/maps.
+#pragma once
+
+#include "agent/control.h"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace hmmrt {
+
+/// The vdso and its data pages ([vvar], [vvar_vclock]), lowest address first.
+struct kernel_maps {
+    std::vector<special_map> parts;
+    std::uint64_t vdso = 0; ///< 0: there is none
+};
+
+kernel_maps find_kernel_maps(std::string_view proc_maps);
+
+} // namespace hmmrt

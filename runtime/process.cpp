@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include "process.hpp"
+
+#include "failure.hpp"
+#include "fork_guard.hpp"
+#include "settings.hpp"
+#include "sys/ioctl.hpp"
+
+#include <cerrno>
+
+namespace hmmrt {
+namespace {
+
+constexpr const char* manager_path = "/dev/hmmrt";
+
+unique_fd open_manager() {
+    unique_fd manager(sys::open_file(manager_path));
+    const int error = manager.get();
+    if (error >= 0) return manager;
+    if (error == -ENOENT || error == -ENXIO || error == -ENODEV)
+        throw failure(hmmErrorNoDevice, describe_errno(manager_path, error) + "; " +
+                                            hmmGetErrorString(hmmErrorNoDevice));
+    throw failure(hmmErrorDevicesUnavailable, describe_errno(manager_path, error));
+}
+
+[[noreturn]] void throw_driver_error(const char* operation, int error) {
+    const bool another = error == -ENOTTY || error == -E2BIG;
+    throw failure(another ? hmmErrorInsufficientDriver : hmmErrorInitializationError,
+                  describe_errno(operation, error));
+}
+
+hmmrt_info query_info(int manager) {
+    hmmrt_info info = {};
+    if (const int error = sys::get_info(manager, info); error < 0)
+        throw_driver_error("device count", error);
+    if (info.out_uapi_version != HMMRT_UAPI_VERSION)
+        throw failure(hmmErrorInsufficientDriver,
+                      "the modules speak version " + std::to_string(info.out_uapi_version) +
+                          ", this library speaks version " + std::to_string(HMMRT_UAPI_VERSION));
+    return info;
+}
+
+} // namespace
+
+process& process::get() {
+    static process* const instance = new process;
+    return *instance;
+}
+
+const std::vector<std::unique_ptr<device>>& process::devices() {
+    const std::lock_guard lock(lock_);
+    if (devices_.empty()) {
+        const unique_fd manager = open_manager();
+        enumerate(manager.get());
+    }
+    return devices_;
+}
+
+void process::enumerate(int manager) {
+    const hmmrt_info info = query_info(manager);
+    for (std::uint32_t id = 0; id < HMMRT_MAX_DEVICES && devices_.size() < info.out_devices; id++) {
+        hmmrt_device_info found = {};
+        found.device_id = id;
+        const int error = sys::get_device_info(manager, found);
+        if (error == -ENODEV) continue;
+        if (error < 0) throw_driver_error("device information", error);
+        found.out_name[HMMRT_DEVICE_NAME_LEN - 1] = '\0';
+        devices_.push_back(
+            std::make_unique<device>(*this, static_cast<int>(devices_.size()), id,
+                                     std::string(reinterpret_cast<const char*>(found.out_name))));
+    }
+    if (devices_.empty())
+        throw failure(hmmErrorNoDevice, "the manager is loaded, but no device is: modprobe "
+                                        "hmmrt_simgpu");
+}
+
+device& process::device_at(int number) {
+    const auto& all = devices();
+    if (number < 0 || static_cast<std::size_t>(number) >= all.size())
+        throw failure(hmmErrorInvalidDevice,
+                      "device " + std::to_string(number) + " of " + std::to_string(all.size()));
+    return *all[static_cast<std::size_t>(number)];
+}
+
+hmmrt_device_info process::info_of(const device& which) {
+    const unique_fd manager = open_manager();
+    hmmrt_device_info info = {};
+    info.device_id = which.id();
+    const int error = sys::get_device_info(manager.get(), info);
+    if (error == -ENODEV) throw failure(hmmErrorNoDevice, which.name() + " was removed");
+    if (error < 0) throw_driver_error("device information", error);
+    return info;
+}
+
+hmmrt_info process::info() {
+    const unique_fd manager = open_manager();
+    return query_info(manager.get());
+}
+
+int process::space() {
+    const std::lock_guard lock(lock_);
+    if (space_.get() >= 0) return space_.get();
+    fork_guard::arm();
+    unique_fd fresh = open_manager();
+    if (const int error = sys::create_space(fresh.get()); error < 0)
+        throw_driver_error("creating the space", error);
+    parked_.process = sys::process_id();
+    if (parked_.break_signal == 0) parked_.break_signal = install_break_signal();
+    if (parked_.break_signal == 0)
+        throw failure(hmmErrorInitializationError,
+                      "the program uses all real-time signals, one has to be free");
+    fork_guard::add(fresh.get());
+    space_ = std::move(fresh);
+    return space_.get();
+}
+
+session_options process::session_options_for(const std::string& device_name) {
+    session_options options;
+    options.lanes = lane_count();
+    options.space_fd = space();
+    options.device_path = "/dev/" + device_name;
+    const std::lock_guard lock(lock_);
+    options.strict =
+        strict_.value_or(choose_strict(sys::environment("HMMRT_STRICT"), sys::seccomp_mode()));
+    return options;
+}
+
+std::uint32_t process::lane_count() {
+    return choose_lane_count(sys::environment("HMMRT_LANES"), sys::usable_cpus());
+}
+
+void process::set_strict(bool strict) {
+    {
+        const std::lock_guard lock(lock_);
+        strict_ = strict;
+    }
+    for (const auto& each : devices())
+        each->set_strict(strict);
+}
+
+} // namespace hmmrt

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the runtime knows about this process: the devices, the space, the settings.
+ *
+ * One object, made at first use and never destroyed: kernels and destructors of the
+ * program may outlive any order we could choose.
+ */
+#pragma once
+
+#include "device.hpp"
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include <linux/hmmrt.h>
+
+namespace hmmrt {
+
+class process {
+  public:
+    static process& get();
+
+    /// Throws failure: no module, no permission, another version.
+    const std::vector<std::unique_ptr<device>>& devices();
+    device& device_at(int number);
+    hmmrt_device_info info_of(const device& which);
+    hmmrt_info info();
+
+    parked_context& parked() { return parked_; }
+    /// Creates the space if need be.
+    session_options session_options_for(const std::string& device_name);
+    std::uint32_t lane_count();
+    void set_strict(bool strict);
+
+  private:
+    process() = default;
+    void enumerate(int manager);
+    int space();
+
+    std::mutex lock_;
+    std::vector<std::unique_ptr<device>> devices_;
+    unique_fd space_;
+    std::optional<bool> strict_;
+    parked_context parked_;
+};
+
+} // namespace hmmrt

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+#include "sys/syscalls.hpp"
+
+#include "agent/syscall.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <ctime>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace hmmrt::sys {
+namespace {
+
+template <class Call>
+auto retried(Call call) {
+    decltype(call()) result;
+    do
+        result = call();
+    while (result < 0 && errno == EINTR);
+    return result < 0 ? static_cast<decltype(result)>(-errno) : result;
+}
+
+int write_all(int fd, const char* data, std::size_t bytes) {
+    while (bytes > 0) {
+        const ssize_t written = retried([&] { return ::write(fd, data, bytes); });
+        if (written < 0) return static_cast<int>(written);
+        data += written;
+        bytes -= static_cast<std::size_t>(written);
+    }
+    return 0;
+}
+
+int create_memfd(const char* name) {
+    return retried([&] { return ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING); });
+}
+
+/// Closes @fd and returns @error if that is one, else seals it and returns it.
+int seal_or_close(int fd, int error, int seals) {
+    if (error >= 0) error = retried([&] { return ::fcntl(fd, F_ADD_SEALS, seals | F_SEAL_SEAL); });
+    if (error >= 0) return fd;
+    ::close(fd);
+    return error;
+}
+
+} // namespace
+
+int open_file(const char* path) {
+    return retried([&] { return ::open(path, O_RDWR | O_CLOEXEC); });
+}
+
+int close_file(int fd) {
+    return ::close(fd) < 0 ? -errno : 0;
+}
+
+int control_file(int fd, unsigned long request, void* argument) {
+    return retried([&] { return ::ioctl(fd, request, argument); });
+}
+
+int read_whole_file(const char* path, std::string& content) {
+    const int fd = retried([&] { return ::open(path, O_RDONLY | O_CLOEXEC); });
+    if (fd < 0) return fd;
+    char buffer[4096];
+    ssize_t got;
+    content.clear();
+    while ((got = retried([&] { return ::read(fd, buffer, sizeof(buffer)); })) > 0)
+        content.append(buffer, static_cast<std::size_t>(got));
+    ::close(fd);
+    return static_cast<int>(got);
+}
+
+int create_sealed_file(const char* name, const void* data, std::size_t bytes) {
+    const int fd = create_memfd(name);
+    if (fd < 0) return fd;
+    const int error = write_all(fd, static_cast<const char*>(data), bytes);
+    return seal_or_close(fd, error, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+}
+
+int create_shared_memory(const char* name, std::size_t bytes) {
+    const int fd = create_memfd(name);
+    if (fd < 0) return fd;
+    const int error = retried([&] { return ::ftruncate(fd, static_cast<off_t>(bytes)); });
+    return seal_or_close(fd, error, F_SEAL_SHRINK | F_SEAL_GROW);
+}
+
+// Raw calls: sanitizers refuse addresses that they do not manage.
+std::int64_t map(std::uint64_t address, std::size_t bytes, int protection, int flags, int fd) {
+    return raw_syscall(SYS_mmap, address, bytes, static_cast<std::uint64_t>(protection),
+                       static_cast<std::uint64_t>(flags), static_cast<std::uint64_t>(fd), 0);
+}
+
+int unmap(std::uint64_t address, std::size_t bytes) {
+    return static_cast<int>(raw_syscall(SYS_munmap, address, bytes));
+}
+
+int advise(std::uint64_t address, std::size_t bytes, int advice) {
+    return static_cast<int>(
+        raw_syscall(SYS_madvise, address, bytes, static_cast<std::uint64_t>(advice)));
+}
+
+bool wait_for_change(futex_word& word, std::uint32_t expected, int milliseconds) {
+    const timespec limit = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
+    return raw_syscall(SYS_futex, address_of(&word), FUTEX_WAIT, expected, address_of(&limit)) !=
+           -ETIMEDOUT;
+}
+
+void wake(futex_word& word) {
+    raw_syscall(SYS_futex, address_of(&word), FUTEX_WAKE, INT32_MAX);
+}
+
+void sleep_milliseconds(int milliseconds) {
+    timespec rest = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
+    while (::nanosleep(&rest, &rest) < 0 && errno == EINTR)
+        continue;
+}
+
+std::uint64_t monotonic_milliseconds() {
+    timespec now;
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1000 +
+           static_cast<std::uint64_t>(now.tv_nsec) / 1000000;
+}
+
+bool agent_ended(int pidfd, int gpu_fd) {
+    pollfd files[2] = {{pidfd, POLLIN, 0}, {gpu_fd, 0, 0}};
+    if (retried([&] { return ::poll(files, 2, 0); }) <= 0) return false;
+    return (files[0].revents & POLLIN) != 0 || (files[1].revents & POLLHUP) != 0;
+}
+
+int kill_process(int pidfd) {
+    constexpr std::uint64_t sigkill = 9;
+    return static_cast<int>(
+        raw_syscall(SYS_pidfd_send_signal, static_cast<std::uint64_t>(pidfd), sigkill));
+}
+
+int signal_thread(int tid, int signal) {
+    return static_cast<int>(raw_syscall(SYS_tgkill, static_cast<std::uint64_t>(::getpid()),
+                                        static_cast<std::uint64_t>(tid),
+                                        static_cast<std::uint64_t>(signal)));
+}
+
+const char* environment(const char* name) {
+    return ::secure_getenv(name);
+}
+
+int usable_cpus() {
+    cpu_set_t set;
+    if (::sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
+    const long online = ::sysconf(_SC_NPROCESSORS_ONLN); // more CPUs than fit the set
+    return online > 0 ? static_cast<int>(online) : 1;
+}
+
+int process_id() {
+    return ::getpid();
+}
+
+int seccomp_mode() {
+    return retried([] { return ::prctl(PR_GET_SECCOMP); });
+}
+
+std::uint64_t xfeature_permissions() {
+    constexpr std::uint64_t get_permissions = 0x1022; // ARCH_GET_XCOMP_PERM
+    std::uint64_t features = 0;
+    if (raw_syscall(SYS_arch_prctl, get_permissions, address_of(&features)) < 0) return 0;
+    return features;
+}
+
+} // namespace hmmrt::sys

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The seam: every system call that the runtime makes for itself goes through here,
+ * and unit tests put another implementation behind it at link time.
+ *
+ * All functions return a value >= 0, or -errno. EINTR is handled here and nowhere
+ * else. Calls that parked threads execute for device code are no part of this.
+ */
+#pragma once
+
+#include "agent/control.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace hmmrt::sys {
+
+int open_file(const char* path);
+int close_file(int fd);
+int control_file(int fd, unsigned long request, void* argument);
+int read_whole_file(const char* path, std::string& content);
+
+/// A memfd with content that nobody can change any more.
+int create_sealed_file(const char* name, const void* data, std::size_t bytes);
+/// A memfd of zeros that keeps its size.
+int create_shared_memory(const char* name, std::size_t bytes);
+
+std::int64_t map(std::uint64_t address, std::size_t bytes, int protection, int flags, int fd);
+int unmap(std::uint64_t address, std::size_t bytes);
+int advise(std::uint64_t address, std::size_t bytes, int advice);
+
+/// Waits until @word is not @expected, or woken; false if @milliseconds passed first.
+bool wait_for_change(futex_word& word, std::uint32_t expected, int milliseconds);
+void wake(futex_word& word);
+void sleep_milliseconds(int milliseconds);
+std::uint64_t monotonic_milliseconds();
+
+/// True if the process behind @pidfd has ended, or @gpu_fd says that its agent has.
+bool agent_ended(int pidfd, int gpu_fd);
+int kill_process(int pidfd);
+/// Sends @signal to a thread of this process.
+int signal_thread(int tid, int signal);
+
+/// NULL if not set, or if the program is privileged over who set it.
+const char* environment(const char* name);
+int usable_cpus();
+int process_id();
+/// 0: none, as PR_GET_SECCOMP.
+int seccomp_mode();
+/// Permissions for large register state, by xfeature bit.
+std::uint64_t xfeature_permissions();
+
+struct agent_files {
+    int image;
+    int control;
+    int gpu;
+};
+/// Starts the agent as nobody's child; returns a pidfd.
+int start_agent(const agent_files& files);
+
+} // namespace hmmrt::sys
