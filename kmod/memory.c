@@ -37,7 +37,7 @@ static unsigned long part_end(unsigned long addr, unsigned long end)
 static int req_lookup(struct mm_struct *mm, struct hmmrt_request *req,
 		      unsigned long start, unsigned long end)
 {
-	mmap_assert_locked(mm);
+	lockdep_assert_held(&mm->mmap_lock);
 	req->vma = vma_lookup(mm, start);
 	if (!req->vma)
 		return -EFAULT;

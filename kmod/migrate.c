@@ -237,7 +237,7 @@ int hmmrt_migrate_to_device(struct hmmrt_request *req)
 	unsigned int index, n;
 	int rc;
 
-	mmap_assert_locked(req->vma->vm_mm);
+	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
 	if (plan.first >= plan.end)
 		return 0;
 	index = ((req->start - req->block->start) >> PAGE_SHIFT) + plan.first;
@@ -350,7 +350,7 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 	};
 	int rc;
 
-	mmap_assert_locked(req->vma->vm_mm);
+	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
 	alloc_host(req->vma, req->start, req->pages, n, n);
 	rc = block_migrate_lock(req->block);
 	if (rc)

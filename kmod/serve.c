@@ -75,7 +75,7 @@ static bool vma_is_secret(struct vm_area_struct *vma)
 /* Whether a device may use this mapping for @access; 0 or what to answer. */
 int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access)
 {
-	mmap_assert_locked(vma->vm_mm);
+	lockdep_assert_held(&vma->vm_mm->mmap_lock);
 	if (!(vma->vm_flags & VM_READ))
 		return -EACCES;
 	if ((access & HMMRT_ACCESS_WRITE) && !(vma->vm_flags & VM_WRITE))
@@ -99,7 +99,7 @@ static int range_fault(struct hmmrt_request *req, unsigned long mask)
 	};
 	int rc;
 
-	mmap_assert_locked(req->vma->vm_mm);
+	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
 	range.notifier_seq = mmu_interval_read_begin(range.notifier);
 	req->seq = range.notifier_seq;
 	rc = hmm_range_fault(&range);
@@ -265,7 +265,7 @@ static int bring_home(struct mm_struct *mm, struct hmmrt_request *req)
 	bool unlocked = false;
 	int rc;
 
-	mmap_assert_locked(mm);
+	lockdep_assert_held(&mm->mmap_lock);
 	rc = fixup_user_fault(mm, req->addr,
 			      req->access & HMMRT_ACCESS_WRITE ?
 				      FAULT_FLAG_WRITE : 0,
@@ -286,7 +286,7 @@ int hmmrt_serve_window(struct hmmrt_request *req, bool migrate)
 {
 	int rc;
 
-	mmap_assert_locked(req->vma->vm_mm);
+	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
 	req->exec = req->vma->vm_flags & VM_EXEC;
 	req->write = req->vma->vm_flags & VM_WRITE;
 	rc = migrate ? snapshot_and_migrate(req) : 0;

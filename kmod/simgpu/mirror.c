@@ -254,7 +254,7 @@ static vm_fault_t mirror_access(struct vm_fault *vmf, unsigned int access)
 	struct simgpu_view *view = vma->vm_private_data;
 	unsigned long addr = vmf->address & PAGE_MASK;
 
-	mmap_assert_locked(vma->vm_mm);
+	lockdep_assert_held(&vma->vm_mm->mmap_lock);
 	if (!(vmf->flags & FAULT_FLAG_USER))
 		return VM_FAULT_SIGBUS;
 	if (WARN_ON_ONCE(vmf->pgoff != addr >> PAGE_SHIFT))

@@ -1,26 +1,28 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * A module that misbehaves on request. The tests of the tests load it to see that a warning, a leak and a
  * hang each turn a run red:
  *
  *   insmod hmmrt_canary.ko fault=warn   a WARN
  *   insmod hmmrt_canary.ko fault=leak   memory that nobody points to any more
- *   insmod hmmrt_canary.ko fault=hang   the loader sleeps and cannot be killed
+ *   insmod hmmrt_canary.ko fault=hang   the loader sleeps and cannot be killed, for seconds=N
  *   insmod hmmrt_canary.ko fault=none   nothing: the run must stay green
  */
 #include <linux/bug.h>
-#include <linux/delay.h>
+#include <linux/jiffies.h>
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
-/* Longer than any time limit that a test sets. */
-#define CANARY_HANG_SECONDS 3600
-
 static char *fault = "none";
 module_param(fault, charp, 0444);
 MODULE_PARM_DESC(fault, "What to do wrong: none, warn, leak or hang");
+
+/* Longer than any time limit that a test sets. */
+static unsigned int seconds = 3600;
+module_param(seconds, uint, 0444);
+MODULE_PARM_DESC(seconds, "How long a hang lasts");
 
 static int canary_leak(void)
 {
@@ -36,8 +38,9 @@ static int canary_leak(void)
 
 static void canary_hang(void)
 {
-	unsigned long end = jiffies + CANARY_HANG_SECONDS * HZ;
+	unsigned long end = jiffies + seconds * HZ;
 
+	pr_info("hmmrt_canary: hanging for %u s\n", seconds);
 	while (time_before(jiffies, end)) {
 		set_current_state(TASK_UNINTERRUPTIBLE);
 		schedule_timeout(end - jiffies);

@@ -21,8 +21,8 @@ sync_module_sources() {
 
 # make_modules KERNEL_BUILD DIR: the modules themselves, then the canary of the tests.
 make_modules() {
-	make -C "$1" M="$2" W=1 -j"$JOBS" modules
-	make -C "$1" M="$2/tests/canary" W=1 modules
+	make -C "$1" M="$2" W=1 -j"$JOBS" modules &&
+		make -C "$1" M="$2/tests/canary" W=1 modules
 }
 
 build_modules_locked() {
