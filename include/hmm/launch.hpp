@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Running code on a device.
+ *
+ *     hmm::launch(n, [=](std::size_t i) { y[i] += a * x[i]; });
+ *     hmm::synchronize();
+ *
+ * The callable is copied (or moved) when launched and lives until the launch is
+ * over. It runs on several lanes at once, on native threads that share all memory
+ * with the program; captured pointers and references may point anywhere. An
+ * exception that leaves it ends the launch with hmmErrorAssert.
+ */
+#pragma once
+
+#include <hmm/device.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <ranges>
+#include <type_traits>
+#include <utility>
+
+namespace hmm {
+
+struct dim3 {
+    std::uint32_t x = 1, y = 1, z = 1;
+
+    constexpr std::uint64_t count() const noexcept { return std::uint64_t{x} * y * z; }
+    friend constexpr bool operator==(const dim3&, const dim3&) noexcept = default;
+};
+
+/// Which thread of a grid this is.
+struct thread_index {
+    dim3 thread; ///< in its block
+    dim3 block;  ///< in the grid
+    dim3 block_size;
+    dim3 grid_size;
+
+    constexpr std::size_t global_x() const noexcept {
+        return std::size_t{block.x} * block_size.x + thread.x;
+    }
+    constexpr std::size_t global_y() const noexcept {
+        return std::size_t{block.y} * block_size.y + thread.y;
+    }
+    constexpr std::size_t global_z() const noexcept {
+        return std::size_t{block.z} * block_size.z + thread.z;
+    }
+};
+
+namespace detail {
+
+template <class Function>
+void run_range(void* closure, std::uint64_t begin, std::uint64_t end) noexcept {
+    auto& function = *static_cast<Function*>(closure);
+    if constexpr (std::is_trivially_copyable_v<Function>) {
+        // A copy that no store of the loop can alias: captures stay in registers.
+        Function local = function;
+        for (std::uint64_t i = begin; i < end; i++)
+            local(static_cast<std::size_t>(i));
+    } else {
+        for (std::uint64_t i = begin; i < end; i++)
+            function(static_cast<std::size_t>(i));
+    }
+}
+
+template <class Function>
+void destroy(void* closure) {
+    delete static_cast<Function*>(closure);
+}
+
+template <class Function>
+void launch_range(std::uint64_t items, std::unique_ptr<Function> function) {
+    check(hmmLaunchRange(&run_range<Function>, function.get(), items, &destroy<Function>, nullptr),
+          "launch");
+    static_cast<void>(function.release());
+}
+
+/// Calls function(thread_index) for the items of a grid.
+template <class Function>
+struct grid_function {
+    dim3 grid, block;
+    Function function;
+
+    void operator()(std::size_t item) {
+        const std::uint64_t thread = item % block.count();
+        const std::uint64_t group = item / block.count();
+        function(thread_index{split(thread, block), split(group, grid), block, grid});
+    }
+
+    static constexpr dim3 split(std::uint64_t item, const dim3& size) noexcept {
+        return {static_cast<std::uint32_t>(item % size.x),
+                static_cast<std::uint32_t>(item / size.x % size.y),
+                static_cast<std::uint32_t>(item / size.x / size.y)};
+    }
+};
+
+} // namespace detail
+
+/// Queues f(i) for all i in [0, n) on the current device.
+template <class Function>
+requires std::invocable < std::decay_t<Function>
+&, std::size_t > void launch(std::size_t n, Function&& f) {
+    using function = std::decay_t<Function>;
+    detail::launch_range(n, std::make_unique<function>(std::forward<Function>(f)));
+}
+
+/// Queues f(thread_index) for all threads of all blocks on the current device.
+template <class Function>
+requires std::invocable < std::decay_t<Function>
+&, const thread_index& > void launch(dim3 grid, dim3 block, Function&& f) {
+    using function = detail::grid_function<std::decay_t<Function>>;
+    detail::launch_range(
+        grid.count() * block.count(),
+        std::unique_ptr<function>(new function{grid, block, std::forward<Function>(f)}));
+}
+
+/// The same on a device of choice.
+template <class Function>
+requires std::invocable < std::decay_t<Function>
+&, std::size_t > void launch(device where, std::size_t n, Function&& f) {
+    const scoped_device use(where);
+    launch(n, std::forward<Function>(f));
+}
+
+template <class Function>
+requires std::invocable < std::decay_t<Function>
+&, const thread_index& > void launch(device where, dim3 grid, dim3 block, Function&& f) {
+    const scoped_device use(where);
+    launch(grid, block, std::forward<Function>(f));
+}
+
+/// f(i) for all i in [begin, end), on the current device; returns when it is done.
+template <std::integral Index, class Function>
+requires std::invocable < std::decay_t<Function>
+&, Index > void parallel_for(Index begin, Index end, Function&& f) {
+    if (!(begin < end)) return;
+    launch(static_cast<std::size_t>(end) - static_cast<std::size_t>(begin),
+           [begin, function = std::forward<Function>(f)](std::size_t i) mutable {
+               function(static_cast<Index>(begin + static_cast<Index>(i)));
+           });
+    synchronize();
+}
+
+/// f(element) for all elements of a range; returns when it is done.
+template <std::ranges::random_access_range Range, class Function>
+requires std::ranges::sized_range<Range> && std::invocable < std::decay_t<Function>
+&, std::ranges::range_reference_t < Range >> void parallel_for(Range&& range, Function&& f) {
+    using difference = std::ranges::range_difference_t<Range>;
+    launch(static_cast<std::size_t>(std::ranges::size(range)),
+           [first = std::ranges::begin(range), function = std::forward<Function>(f)](
+               std::size_t i) mutable { function(first[static_cast<difference>(i)]); });
+    synchronize();
+}
+
+} // namespace hmm
