@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# Checks of C++ and of the headers that others include.
+
+readonly CXX_STANDARD=c++20
+
+check_format() {
+	require clang-format clang-format || return
+	((${#CPP_FILES[@]})) || return 0
+	clang-format --dry-run -Werror -- "${CPP_FILES[@]}" 2>&1 | grep -i error |
+		sed -E 's/^([^:]+:[0-9]+):.* error: .*/\1: is not formatted/' | sort -u
+	return 0
+}
+
+fix_format() {
+	require clang-format clang-format || return
+	clang-format -i -- "${CPP_FILES[@]}"
+}
+
+# include_alone HEADER COMPILER OPTIONS...: the header, twice, is a whole program.
+include_alone() {
+	local header=$1
+	shift
+	printf '#include <%s>\n#include <%s>\n' "$header" "$header" |
+		"$@" -Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude -Iinclude/uapi - 2>&1 | grep -E 'error:|warning:'
+}
+
+# What programs include needs nothing else, in each language it is for; the modules' interface has no holes.
+check_headers() {
+	local header
+	for header in include/uapi/linux/*.h; do
+		header=${header#include/uapi/}
+		include_alone "$header" gcc -x c -std=gnu99 -Wpadded
+		include_alone "$header" g++ -x c++ -std=$CXX_STANDARD
+		include_alone "$header" clang -x c -std=gnu99
+	done
+	for header in include/hmm/*.h; do
+		include_alone "${header#include/}" gcc -x c -std=c99
+	done
+	for header in include/hmm/*.h include/hmm/*.hpp; do
+		[[ -e $header ]] || continue
+		include_alone "${header#include/}" g++ -x c++ -std=$CXX_STANDARD
+		include_alone "${header#include/}" clang++ -x c++ -std=$CXX_STANDARD
+	done
+	return 0
+}
+
+# The agent is compiled without x87 and SSE; clang-tidy has to be let read the standard library all the same.
+readonly TIDY_ARGUMENTS=(--extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-unused-command-line-argument
+	--extra-arg=-mx87 --extra-arg=-msse2)
+
+# One clang-tidy for each file that the build compiles, as it compiles it; every file of runtime/ has to be there.
+check_clang_tidy() {
+	require clang-tidy clang-tidy || return
+	local database=$USER_BUILD/compile_commands.json file list=$LINT_BUILD/tidy-files
+	if [[ ! -e $database ]]; then
+		echo "no build in '$USER_BUILD'; run tools/vm build, or say --user-build DIR"
+		return 1
+	fi
+	for file in "${CPP_FILES[@]}"; do
+		[[ $file == *.cpp ]] || continue
+		if grep -qF "\"$REPO/$file\"" "$database"; then
+			echo "$file" >&3
+		elif [[ $file == runtime/* ]]; then
+			echo "$file:1: is not part of the build"
+		fi
+	done 3>"$list"
+	xargs -r -d '\n' -a "$list" -P "$(nproc)" -n 1 clang-tidy -p "$USER_BUILD" --quiet \
+		"${TIDY_ARGUMENTS[@]}" 2>&1 | grep -E '(warning|error|Error).*:|terminated by signal|dumped' |
+		sed "s|^$REPO/||" | sort -u
+	return 0
+}

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# Texts speak of what exists: links, paths, and names of ours in the code.
+
+readonly FOLDERS='kmod|runtime|include|tests|tools|docs|examples|cmake|LICENSES'
+
+# The anchors of a file's headings, as they are made on the web.
+anchors() { sed -n 's/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'; }
+
+# FILE:LINE:TEXT of what is prose, without the examples between fences.
+prose() {
+	awk 'FNR == 1 { fenced = 0 } /^```/ { fenced = !fenced; next } !fenced { print FILENAME ":" FNR ":" $0 }' "${MARKDOWN[@]}"
+}
+
+# find_in_prose PATTERN: FILE:LINE:MATCH of a pattern of grep -P.
+find_in_prose() {
+	local file line text match
+	prose | grep -P "$1" | while IFS=: read -r file line text; do
+		grep -oP "$1" <<<"$text" | while IFS= read -r match; do echo "$file:$line:$match"; done
+	done
+}
+
+check_links() {
+	local file line target path anchor
+	while IFS=: read -r file line target; do
+		[[ $target == *://* ]] && continue # the check `project` has its word on those
+		path=${target%%#*} anchor=
+		[[ $target == *#* ]] && anchor=${target#*#}
+		[[ $path ]] && path=$(dirname "$file")/$path || path=$file
+		if [[ ! -e $path ]]; then
+			echo "$file:$line: link to $target: no such file"
+		elif [[ $anchor ]] && ! anchors "$path" | grep -qxF "$anchor"; then
+			echo "$file:$line: link to $target: no such heading"
+		fi
+	done < <(find_in_prose '\]\(\K[^)\s]+')
+}
+
+# Paths in texts; in code, the texts that comments refer to.
+check_paths() {
+	local file line path
+	while IFS=: read -r file line path; do
+		compgen -G "$path" >/dev/null || echo "$file:$line: $path does not exist"
+	done < <({
+		grep -noHP "(?<![\w/.\$}*-])($FOLDERS)/[\w./*-]*[\w*/]" -- "${MARKDOWN[@]}"
+		grep -noHP '(?<![\w/.$}*-])docs/[\w-]+\.md' -- "${FILES[@]}"
+	} | sort -u)
+}
+
+# Names of ours in backquotes are somewhere in the code; for a->b and a::b, each part is.
+# shellcheck disable=SC2016 # no command in the backquotes of the pattern
+check_names() {
+	local file line name part words=$LINT_BUILD/words
+	printf '%s\n' "${FILES[@]}" | grep -v '\.md$' | xargs -d '\n' grep -ohE '[A-Za-z_][A-Za-z0-9_]*' | sort -u >"$words"
+	while IFS=: read -r file line name; do
+		for part in $(tr -c 'A-Za-z0-9_' ' ' <<<"$name"); do
+			grep -qxF "$part" "$words" || echo "$file:$line: $name is nowhere in the code"
+		done
+	done < <(find_in_prose '`\K(hmmrt_|HMMRT_|HMM_|hmm[A-Z]|hmm::|simgpu_|(block|space|vram|view|dpt|table)->)[\w:>-]*(\(\))?(?=`)')
+}
+
+check_docs() {
+	check_links
+	check_paths
+	check_names
+	return 0
+}

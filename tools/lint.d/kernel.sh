@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# Checks of kernel code. Source and build folder of a kernel come from the options, or from tools/vm.
+
+# A folder of the kernel that tools/vm builds: vm_kernel KERNEL_SOURCE or vm_kernel KERNEL_BUILD.
+vm_kernel() (
+	# shellcheck source=/dev/null
+	. "$REPO/tools/vm.d/common.sh" && . "$REPO/tools/vm.d/kernel.sh" && kernel_paths "$(default_kernel)" plain 2>/dev/null
+	echo "${!1}"
+)
+
+need_kernel_source() {
+	[[ $KERNEL_SOURCE ]] || KERNEL_SOURCE=$(vm_kernel KERNEL_SOURCE)
+	[[ -x $KERNEL_SOURCE/scripts/checkpatch.pl ]] && return
+	echo "no kernel source in '$KERNEL_SOURCE'; run tools/vm kernel, or say --kernel-source DIR"
+	return 1
+}
+
+need_kernel_build() {
+	[[ $KERNEL_BUILD ]] || KERNEL_BUILD=$(vm_kernel KERNEL_BUILD)
+	[[ -e $KERNEL_BUILD/Module.symvers ]] && return
+	echo "no built kernel in '$KERNEL_BUILD'; run tools/vm kernel, or say --kernel-build DIR"
+	return 1
+}
+
+# Takes out what checkpatch-ignored lists; a line there that matches nothing is a finding itself.
+drop_ignored() {
+	awk -v list="$LINT_D/checkpatch-ignored" '
+		BEGIN {
+			while ((getline line < list) > 0) {
+				if (line ~ /^#/ || line == "") continue
+				split(line, field, /[ \t]+/)
+				unused[field[1] " " field[2]] = 1
+			}
+		}
+		{
+			split($0, part, ":")
+			key = part[1] " " part[4]
+			if (key in unused) unused[key] = 0; else print
+		}
+		END { for (key in unused) if (unused[key]) print "tools/lint.d/checkpatch-ignored: not needed any more: " key }'
+}
+
+check_checkpatch() {
+	require perl perl || return
+	need_kernel_source || return
+	perl "$KERNEL_SOURCE/scripts/checkpatch.pl" --strict --no-tree --file --terse --show-types --no-summary \
+		-- "${KERNEL_FILES[@]}" 2>&1 | sed -E 's/: (ERROR|WARNING|CHECK):([A-Z_]+): /:\1:\2: /' | drop_ignored
+}
+
+check_kernel_doc() {
+	require perl perl || return
+	need_kernel_source || return
+	"$KERNEL_SOURCE/scripts/kernel-doc" -none -Werror "${KERNEL_FILES[@]}" 2>&1 |
+		grep -v '^[0-9]* warnings as Errors$'
+	return 0
+}
+
+# The modules and the canary, compiled anew with W=1 and read by sparse, in a copy of their sources.
+check_sparse() {
+	require sparse sparse || return
+	require rsync rsync || return
+	need_kernel_build || return
+	local copy=$LINT_BUILD/modules log=$LINT_BUILD/sparse.log folder
+	# shellcheck source=/dev/null
+	(. "$REPO/tools/vm.d/build.sh" && sync_module_sources "$copy") >"$log"
+	for folder in "$copy" "$copy/tests/canary"; do
+		[[ -e $folder/Kbuild ]] || continue
+		find "$folder" -name '*.o' -delete
+		make -C "$KERNEL_BUILD" M="$folder" W=1 C=1 CHECK=sparse -j"$(nproc)" modules >>"$log" 2>&1 ||
+			echo "the modules do not build; see $log"
+	done
+	grep -E '(warning|error):|^WARNING:|^ERROR:' "$log" | sed "s|$copy/||g"
+	return 0
+}
+
+# A function whose comment says that a lock is held asserts it, and so does one named *_locked.
+check_asserts() {
+	awk -f "$LINT_D/asserts.awk" "${KERNEL_FILES[@]}"
+}

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# Functions over 60 lines and files over 800 are a warning, over 100 and 1200 an error.
+
+# judge WHERE TEXT LINES WARN REFUSE
+judge() {
+	if (($3 > $5)); then
+		echo "$1: $2 has $3 lines, more than $5"
+	elif (($3 > $4)); then
+		echo "warning: $1: $2 has $3 lines, more than $4"
+	fi
+}
+
+# NAME FILE FIRST LAST of every function, from signature to closing brace.
+c_functions() {
+	printf '%s\n' "${KERNEL_FILES[@]}" "${CPP_FILES[@]}" |
+		ctags -L - -x --kinds-C=f --kinds-C++=f --_xformat='%{name} %{input} %{line} %{end}'
+}
+
+shell_functions() {
+	awk '/^[a-z_0-9]+\(\) [{(]$/ { name = $1; first = FNR }
+		/^[})]$/ && name { print name, FILENAME, first, FNR; name = "" }' "${SHELL_FILES[@]}"
+}
+
+check_size() {
+	require ctags universal-ctags || return
+	local file name first last
+	while read -r name file first last; do
+		[[ $last =~ ^[0-9]+$ ]] || continue
+		judge "$file:$first" "function ${name%()}" $((last - first + 1)) 60 100
+	done < <(c_functions && shell_functions)
+	for file in "${FILES[@]}"; do
+		[[ $file == LICENSES/* ]] || judge "$file:1" "the file" "$(wc -l <"$file")" 800 1200
+	done
+}

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# Checks of any text: licences, spelling, and what the files may speak of.
+
+# Letters in brackets keep these patterns from finding themselves.
+readonly MACHINE_PATHS='(^|[^A-Za-z0-9_.$}])/([w]ork|[r]oot|[h]ome)/[A-Za-z0-9._]'
+readonly NOTES='\b([T]ODO|[F]IXME|[X]XX)\b|\b[i]ssue #?[0-9]'
+readonly HOSTS='[h]ttps?://|\b([a-z0-9-]+\.)+(com|org|net)\b'
+# The name space of SVG is an address that nobody visits.
+readonly NO_HOSTS='www\.w3\.org/2000/svg|www\.w3\.org/1999/xlink'
+
+licence_of() {
+	case $1 in
+	kmod/* | include/linux/* | tests/canary/*.c | */Kbuild | Kbuild) echo "GPL-2.0-only" ;;
+	include/uapi/*) echo "GPL-2.0 WITH Linux-syscall-note" ;;
+	*) echo "MIT" ;;
+	esac
+}
+
+# The licence texts themselves, and formats that have no comments.
+has_no_spdx_line() {
+	case $1 in
+	LICENSE | LICENSES/* | *.json | *.svg | *.txt) [[ $1 != *CMakeLists.txt ]] ;;
+	*) return 1 ;;
+	esac
+}
+
+# On the first line, or on the second after #!
+check_spdx() {
+	local file first second line found
+	for file in "${FILES[@]}"; do
+		has_no_spdx_line "$file" && continue
+		{ IFS= read -r first && IFS= read -r second; } <"$file"
+		line=$first
+		[[ $first == '#!'* ]] && line=$second
+		found=$(sed -nE 's/ (\*\/|-->)$//; s/^.*SPDX-License-Identifier: //p' <<<"$line")
+		[[ $found == "$(licence_of "$file")" ]] ||
+			echo "$file:1: licence is '${found:-not said}', by its folder it is '$(licence_of "$file")'"
+	done
+}
+
+# A project speaks of itself: not of the machine it was written on, not of what somebody means to do later.
+check_project() {
+	local files=() file
+	for file in "${FILES[@]}"; do
+		[[ $file == LICENSE || $file == LICENSES/* ]] || files+=("$file")
+	done
+	# In the initramfs of the guest, /root is where the next root is mounted.
+	grep -nHE "$MACHINE_PATHS" -- "${files[@]}" | grep -v '^tools/vm.d/initramfs-init:' | sed 's/^/a path of some machine: /'
+	grep -nHE "$NOTES" -- "${files[@]}" | sed 's/^/a note to oneself: /'
+	grep -nHE "$HOSTS" -- "${files[@]}" | grep -vE "$NO_HOSTS" | sed 's/^/the name of a host: /'
+	return 0
+}
+
+# Differences between kernels are found by what the headers have, in one place.
+check_versions() {
+	local file
+	for file in "${KERNEL_FILES[@]}" Kbuild; do
+		[[ $file == kmod/compat/* || ! -e $file ]] || grep -nHE 'LINUX_VERSION_CODE|KERNEL_VERSION' "$file"
+	done
+	return 0
+}
+
+check_codespell() {
+	require codespell codespell || return
+	local files=() file
+	for file in "${FILES[@]}"; do
+		[[ $file == LICENSES/* ]] || files+=("$file")
+	done
+	codespell --config .codespellrc -- "${files[@]}" || return 0
+}
+
+check_shellcheck() {
+	require shellcheck shellcheck || return
+	shellcheck --external-sources --format=gcc -- "${SHELL_FILES[@]}" || return 0
+}
