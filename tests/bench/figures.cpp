@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The project's figures, medians of `repetitions`: how near the device comes to the
+ * CPU, what faulting costs against moving beforehand, what a launch costs against
+ * the cheapest way two processes can take turns.
+ *
+ * One lane does the work, as one CPU thread does in the loops compared with.
+ */
+#include "measure.hpp"
+
+#include <hmm/hmm.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <linux/hmmrt.h>
+#include <span>
+#include <string>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+constexpr std::size_t bytes = 64 << 20;
+constexpr std::size_t count = bytes / sizeof(float);
+constexpr int repetitions = 7;
+constexpr int rounds = 2000;
+
+[[noreturn]] void fail(const char* what) {
+    std::perror(what);
+    std::exit(1);
+}
+
+// ---- taking turns
+
+void futex(std::atomic<unsigned>& word, int operation, unsigned value) {
+    syscall(SYS_futex, &word, operation, value, nullptr, nullptr, 0);
+}
+
+struct shared_words {
+    alignas(64) std::atomic<unsigned> ping{0};
+    alignas(64) std::atomic<unsigned> pong{0};
+};
+
+void answer_forever(shared_words& words) {
+    for (unsigned round = 0;; round++) {
+        while (words.ping.load() == round)
+            futex(words.ping, FUTEX_WAIT, round);
+        words.pong.store(round + 1);
+        futex(words.pong, FUTEX_WAKE, 1);
+    }
+}
+
+/// One round trip between two processes that sleep in between; call before the first launch.
+double ping_pong() {
+    void* memory = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) fail("mmap");
+    auto& words = *new (memory) shared_words;
+    const pid_t child = fork();
+    if (child < 0) fail("fork");
+    if (child == 0) answer_forever(words);
+
+    std::vector<double> times;
+    unsigned round = 0;
+    for (int i = 0; i <= repetitions; i++)
+        times.push_back(bench::seconds([&] {
+            for (int k = 0; k < rounds; k++, round++) {
+                words.ping.store(round + 1);
+                futex(words.ping, FUTEX_WAKE, 1);
+                while (words.pong.load() == round)
+                    futex(words.pong, FUTEX_WAIT, round);
+            }
+        }));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    munmap(memory, 4096);
+    times.erase(times.begin()); // warming up
+    return bench::median(times) / rounds;
+}
+
+double null_launch() {
+    std::vector<double> times;
+    for (int i = 0; i <= repetitions; i++)
+        times.push_back(bench::seconds([] {
+            for (int k = 0; k < rounds; k++) {
+                hmm::launch(1, [](std::size_t) {});
+                hmm::synchronize();
+            }
+        }));
+    times.erase(times.begin());
+    return bench::median(times) / rounds;
+}
+
+// ---- memory
+
+[[gnu::noinline]] void scale(float* data) {
+    for (std::size_t i = 0; i < count; i++)
+        data[i] = data[i] * 2 + 1;
+}
+
+[[gnu::noinline]] float sum(const float* data) {
+    float result = 0;
+    for (std::size_t i = 0; i < count; i++)
+        result += data[i];
+    return result;
+}
+
+/// Memory the CPU has just filled, somewhere new each time.
+class fresh_memory {
+  public:
+    fresh_memory()
+        : data_(static_cast<float*>(
+              mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+        if (data_ == MAP_FAILED) fail("mmap");
+        for (std::size_t i = 0; i < count; i++)
+            data_[i] = static_cast<float>(i % 1000);
+    }
+    fresh_memory(const fresh_memory&) = delete;
+    fresh_memory& operator=(const fresh_memory&) = delete;
+    ~fresh_memory() { munmap(data_, bytes); }
+
+    float* data() const { return data_; }
+    std::span<float> span() const { return {data_, count}; }
+
+  private:
+    float* data_;
+};
+
+double device_loop(float* data) {
+    return bench::seconds([=] {
+        hmm::launch(1, [=](std::size_t) { scale(data); });
+        hmm::synchronize();
+    });
+}
+
+double prefetch(const fresh_memory& memory, auto where) {
+    return bench::seconds([&] {
+        hmm::prefetch(memory.span(), where);
+        hmm::synchronize();
+    });
+}
+
+class statistics {
+  public:
+    statistics() : fd_(open("/dev/hmmrt", O_RDWR | O_CLOEXEC)) {
+        hmmrt_space_create create = {};
+        create.size = sizeof(create);
+        if (fd_ < 0 || ioctl(fd_, HMMRT_IOC_SPACE_CREATE, &create) != 0) fail("/dev/hmmrt");
+    }
+    hmmrt_stats now() const {
+        hmmrt_stats stats = {};
+        stats.size = sizeof(stats);
+        if (ioctl(fd_, HMMRT_IOC_STATS, &stats) != 0) fail("statistics");
+        return stats;
+    }
+
+  private:
+    int fd_;
+};
+
+struct memory_figures {
+    std::vector<double> cold, warm, cpu, read_back, prefetch, prefetched, prefetch_back;
+    hmmrt_stats before, after;
+};
+
+void measure_once(memory_figures& figures, const statistics& device) {
+    volatile float sink;
+    {
+        const fresh_memory memory;
+        figures.cpu.push_back(bench::seconds([&] { scale(memory.data()); }));
+        figures.before = device.now();
+        figures.cold.push_back(device_loop(memory.data()));
+        figures.after = device.now();
+        figures.warm.push_back(device_loop(memory.data()));
+        figures.read_back.push_back(bench::seconds([&] { sink = sum(memory.data()); }));
+    }
+    const fresh_memory memory;
+    figures.prefetch.push_back(prefetch(memory, hmm::device(0)));
+    figures.prefetched.push_back(device_loop(memory.data()));
+    figures.prefetch_back.push_back(prefetch(memory, hmm::host));
+    sink = sum(memory.data());
+    static_cast<void>(sink);
+}
+
+void print_times(const char* name, const std::vector<double>& values) {
+    std::printf("  %-34s %9.2f ms\n", name, bench::median(values) * 1e3);
+}
+
+void print_memory(const memory_figures& f) {
+    const auto of = [](const std::vector<double>& values) { return bench::median(values); };
+    std::printf("64 MiB of floats, one lane:\n");
+    print_times("CPU loop", f.cpu);
+    print_times("device loop, cold", f.cold);
+    print_times("device loop, warm", f.warm);
+    print_times("prefetch", f.prefetch);
+    print_times("device loop after prefetch", f.prefetched);
+    print_times("CPU reads it back", f.read_back);
+    print_times("prefetch back", f.prefetch_back);
+    std::printf("  cold: %llu device faults, %llu pages migrated, %llu mapped\n",
+                f.after.out_device_faults - f.before.out_device_faults,
+                f.after.out_migrated_to_device - f.before.out_migrated_to_device,
+                f.after.out_mapped_pages - f.before.out_mapped_pages);
+    std::printf("warm device loop / CPU loop      %6.3f  (want <= 1.05)\n", of(f.warm) / of(f.cpu));
+    std::printf("storm / (prefetch + loop)        %6.3f\n",
+                of(f.cold) / (of(f.prefetch) + of(f.prefetched)));
+    std::printf("CPU read-back / prefetch back    %6.3f\n", of(f.read_back) / of(f.prefetch_back));
+}
+
+} // namespace
+
+int main() try {
+    const double turn = ping_pong();
+    const double launch = null_launch();
+    std::printf("futex ping-pong of two processes  %9.2f us\n", turn * 1e6);
+    std::printf("null launch + synchronize         %9.2f us\n", launch * 1e6);
+    std::printf("null launch / ping-pong          %6.3f  (want <= 1.5)\n", launch / turn);
+
+    const statistics device;
+    memory_figures figures;
+    for (int i = 0; i < repetitions; i++)
+        measure_once(figures, device);
+    print_memory(figures);
+} catch (const hmm::error& error) {
+    std::fprintf(stderr, "%s: %s\n", error.operation(), error.what());
+    return 1;
+}
