@@ -24,8 +24,9 @@
  *   mmap_lock          of the mirrored process; never an agent's together
  *   block->migrate     mutex; around migrate_vma_setup() .. finalize().
  *                      Reclaim is allowed under it. Never taken in a notifier,
- *                      not held over hmm_range_fault(); migrate_to_ram() only
- *                      tries it where the core holds the page lock.
+ *                      not held when hmm_range_fault() may fault (it may take a
+ *                      snapshot); migrate_to_ram() only tries it where the core
+ *                      holds the page lock.
  *   [reclaim, folio locks, i_mmap_rwsem, anon_vma lock: the core's]
  *   block->lock        mutex; bitmaps, and the driver's entries of this block.
  *                      Taken by the notifier: nothing is allocated, nobody
@@ -233,6 +234,7 @@ struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 					  struct hmmrt_block *block);
 void hmmrt_request_free(struct hmmrt_request *req);
 int hmmrt_snapshot(struct hmmrt_request *req);
+bool hmmrt_needs_cow(const struct hmmrt_request *req);
 int hmmrt_serve_window(struct hmmrt_request *req, bool migrate);
 int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access);
 

@@ -221,23 +221,20 @@ static int migrate_in(struct hmmrt_request *req, const struct plan *plan,
 	return 0;
 }
 
-/**
- * hmmrt_migrate_to_device() - move what can move of a window, best effort
- * @req: window within one vma; req->pfns is a snapshot of it
- *
- * Context: mmap_lock held for reading; takes block->migrate.
- * Return: 0, whatever moved, or -EINTR. req->moved adds up over attempts; there
- * and stayed are of this one.
- */
-int hmmrt_migrate_to_device(struct hmmrt_request *req)
+static int migrate_locked(struct hmmrt_request *req)
 {
 	struct hmmrt_device *dev = req->binding->dev;
-	struct plan plan = make_plan(req);
-	u64 moved_before = req->moved;
 	unsigned int index, n;
+	struct plan plan;
 	int rc;
 
-	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
+	lockdep_assert_held(&req->block->migrate);
+	rc = hmmrt_snapshot(req);
+	if (rc)
+		return rc;
+	if ((req->access & HMMRT_ACCESS_WRITE) && hmmrt_needs_cow(req))
+		return -EMLINK;
+	plan = make_plan(req);
 	if (plan.first >= plan.end)
 		return 0;
 	index = ((req->start - req->block->start) >> PAGE_SHIFT) + plan.first;
@@ -245,16 +242,34 @@ int hmmrt_migrate_to_device(struct hmmrt_request *req)
 	memset(req->pages, 0, n * sizeof(req->pages[0]));
 	req->pages[0] = plan.near;
 	hmmrt_vram_alloc(dev, index, n, req->pages);
-
-	rc = block_migrate_lock(req->block);
-	if (!rc) {
-		rc = migrate_in(req, &plan, req->pages);
-		mutex_unlock(&req->block->migrate);
-	}
+	rc = migrate_in(req, &plan, req->pages);
 	hmmrt_vram_free_unused(dev, req->pages, n);
-	trace_hmmrt_migrate_to_device(dev->id, req->start, req->end,
-				      req->moved - moved_before);
 	return rc == -EINVAL ? 0 : rc;
+}
+
+/**
+ * hmmrt_migrate_to_device() - move what can move of a window, best effort
+ * @req: window within one vma
+ *
+ * Context: mmap_lock held for reading; takes block->migrate.
+ * Return: 0, whatever moved; -EMLINK nothing moved, for a write COW has to be
+ * broken first, req->pfns says where; -EAGAIN something raced; -EINTR.
+ * req->moved adds up over attempts; there and stayed are of this one.
+ */
+int hmmrt_migrate_to_device(struct hmmrt_request *req)
+{
+	u64 moved_before = req->moved;
+	int rc;
+
+	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
+	rc = block_migrate_lock(req->block);
+	if (rc)
+		return rc;
+	rc = migrate_locked(req);
+	mutex_unlock(&req->block->migrate);
+	trace_hmmrt_migrate_to_device(req->binding->dev->id, req->start,
+				      req->end, req->moved - moved_before);
+	return rc;
 }
 
 /* --- home --------------------------------------------------------------- */

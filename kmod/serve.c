@@ -4,13 +4,16 @@
  * table.
  *
  * Flow       One attempt at a window of a block: (1) snapshot what the CPU page
- *            table has; (2) for a write, break COW where the snapshot shows
- *            pages without write permission, for that cannot be done once a page
- *            is on the device; (3) migrate what policy wants moved and the core
- *            lets go; (4) snapshot again, faulting the one page in that must be
- *            there; (5) under block->lock, if the sequence still holds, tell the
- *            driver to map. What is not on the device by then is mapped where it
- *            is, remotely. Anything that raced makes it start again.
+ *            table has; (2) for a write, where that shows pages without write
+ *            permission, break COW and start again, for it cannot be done once a
+ *            page is on the device; (3) migrate what policy wants moved and the
+ *            core lets go; (4) snapshot again, faulting the one page in that
+ *            must be there; (5) under block->lock, if the sequence still holds,
+ *            tell the driver to map. What is not on the device by then is mapped
+ *            where it is, remotely. Anything that raced makes it start again.
+ *            (1) and (3) are under block->migrate: of several lanes that fault
+ *            in one block the first moves the window and the others find it
+ *            there.
  * Special    A page that is on the device without write permission (after fork
  *            or mprotect) is not upgraded by hmm_range_fault(), which ignores
  *            REQ_WRITE for pages of ours: it is brought home by a CPU fault and
@@ -124,37 +127,30 @@ static bool needs_cow(unsigned long pfn)
 	return !is_device_private_page(page) && !is_zero_page(page);
 }
 
+/* Whether a write to the window, by the snapshot in req->pfns, has to copy. */
+bool hmmrt_needs_cow(const struct hmmrt_request *req)
+{
+	unsigned int i, n = req_npages(req);
+
+	for (i = 0; i < n; i++)
+		if (needs_cow(req->pfns[i]))
+			return true;
+	return false;
+}
+
 /*
  * Before anything of the window is migrated for a write: pages that are shared
- * by COW would stay read-only on the device. Leaves a snapshot in req->pfns, as
- * it finds one.
+ * by COW would stay read-only on the device. The snapshot is in req->pfns.
  */
 static int break_cow(struct hmmrt_request *req)
 {
 	unsigned int i, n = req_npages(req);
-	bool needed = false;
-	int rc;
 
-	for (i = 0; i < n && !needed; i++)
-		needed = needs_cow(req->pfns[i]);
-	if (!needed)
-		return 0;
 	for (i = 0; i < n; i++)
 		req->pfns[i] = needs_cow(req->pfns[i]) ?
 				       HMM_PFN_REQ_FAULT | HMM_PFN_REQ_WRITE :
 				       0;
-	rc = range_fault(req, HMM_PFN_REQ_FAULT | HMM_PFN_REQ_WRITE);
-	return rc ? rc : hmmrt_snapshot(req);
-}
-
-/* Steps (1) to (3) of the flow. */
-static int snapshot_and_migrate(struct hmmrt_request *req)
-{
-	int rc = hmmrt_snapshot(req);
-
-	if (!rc && (req->access & HMMRT_ACCESS_WRITE))
-		rc = break_cow(req);
-	return rc ? rc : hmmrt_migrate_to_device(req);
+	return range_fault(req, HMM_PFN_REQ_FAULT | HMM_PFN_REQ_WRITE);
 }
 
 /* Snapshot, with the page that was touched faulted in. */
@@ -289,7 +285,11 @@ int hmmrt_serve_window(struct hmmrt_request *req, bool migrate)
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
 	req->exec = req->vma->vm_flags & VM_EXEC;
 	req->write = req->vma->vm_flags & VM_WRITE;
-	rc = migrate ? snapshot_and_migrate(req) : 0;
+	rc = migrate ? hmmrt_migrate_to_device(req) : 0;
+	if (rc == -EMLINK) {
+		rc = break_cow(req);
+		return rc ? rc : -EAGAIN;
+	}
 	if (rc)
 		return rc;
 	rc = snapshot_wanted(req);
