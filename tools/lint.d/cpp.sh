@@ -9,7 +9,8 @@ check_format() {
 	require clang-format clang-format || return
 	((${#CPP_FILES[@]})) || return 0
 	clang-format --dry-run -Werror -- "${CPP_FILES[@]}" 2>&1 | grep -i error |
-		sed -E 's/^([^:]+:[0-9]+):.* error: .*/\1: is not formatted/' | sort -u
+		sed -E 's/^([^:]+):[0-9:]+ error: .*/\1/' | sort | uniq -c |
+		while read -r places text; do echo "$text: not formatted in $places places; tools/lint --fix"; done
 	return 0
 }
 

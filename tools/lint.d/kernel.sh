@@ -31,22 +31,33 @@ drop_ignored() {
 			while ((getline line < list) > 0) {
 				if (line ~ /^#/ || line == "") continue
 				split(line, field, /[ \t]+/)
-				unused[field[1] " " field[2]] = 1
+				entry = field[1] " " field[2]
+				pattern = entry
+				gsub(/[.]/, "[.]", pattern)
+				gsub(/[*]/, ".*", pattern)
+				patterns[entry] = "^" pattern "$"
+				unused[entry] = 1
 			}
 		}
 		{
 			split($0, part, ":")
-			key = part[1] " " part[4]
-			if (key in unused) unused[key] = 0; else print
+			known = 0
+			for (entry in patterns)
+				if (part[1] " " part[4] ~ patterns[entry]) {
+					known = 1
+					unused[entry] = 0
+				}
+			if (!known) print
 		}
-		END { for (key in unused) if (unused[key]) print "tools/lint.d/checkpatch-ignored: not needed any more: " key }'
+		END { for (entry in unused) if (unused[entry]) print "tools/lint.d/checkpatch-ignored: not needed any more: " entry }'
 }
 
 check_checkpatch() {
 	require perl perl || return
 	need_kernel_source || return
 	perl "$KERNEL_SOURCE/scripts/checkpatch.pl" --strict --no-tree --file --terse --show-types --no-summary \
-		-- "${KERNEL_FILES[@]}" 2>&1 | sed -E 's/: (ERROR|WARNING|CHECK):([A-Z_]+): /:\1:\2: /' | drop_ignored
+		-- "${KERNEL_FILES[@]}" "${C_FILES[@]}" 2>&1 |
+		sed -E 's/: (ERROR|WARNING|CHECK):([A-Z_]+): /:\1:\2: /' | drop_ignored
 }
 
 check_kernel_doc() {

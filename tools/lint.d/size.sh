@@ -14,7 +14,7 @@ judge() {
 
 # NAME FILE FIRST LAST of every function, from signature to closing brace.
 c_functions() {
-	printf '%s\n' "${KERNEL_FILES[@]}" "${CPP_FILES[@]}" |
+	printf '%s\n' "${KERNEL_FILES[@]}" "${C_FILES[@]}" "${CPP_FILES[@]}" |
 		ctags -L - -x --kinds-C=f --kinds-C++=f --_xformat='%{name} %{input} %{line} %{end}'
 }
 
