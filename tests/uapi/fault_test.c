@@ -1,0 +1,588 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Device faults: what a device reads and writes is the process's memory, where
+ * pages are afterwards, and how many faults that took.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+
+#include "lib/harness.h"
+#include "lib/session.h"
+
+FIXTURE(device) {
+	struct session session;
+	struct agent *agent;
+	uint32_t id;
+};
+
+FIXTURE_SETUP(device)
+{
+	ASSERT_EQ(0, session_start(&self->session, 1, 4));
+	self->agent = session_agent(&self->session);
+	self->id = self->session.devices[0].id;
+}
+
+FIXTURE_TEARDOWN(device)
+{
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+TEST_F(device, read_sees_what_the_cpu_wrote)
+{
+	uint64_t *word = arena_anon(PAGE_BYTES);
+
+	ASSERT_NE(NULL, word);
+	*word = 0x1122334455667788;
+	ASSERT_VALUE(0x1122334455667788, agent_read(self->agent, word));
+}
+
+TEST_F(device, write_is_seen_by_the_cpu)
+{
+	uint64_t *word = arena_anon(PAGE_BYTES);
+
+	ASSERT_NE(NULL, word);
+	word[1] = 7;
+	ASSERT_DONE(agent_write(self->agent, word, 42));
+	ASSERT_EQ(42, word[0]);
+	ASSERT_EQ(7, word[1]);
+}
+
+TEST_F(device, untouched_memory_reads_as_zero_and_can_be_written)
+{
+	uint64_t *words = arena_anon(2 * BLOCK_BYTES);
+	uint64_t *second = words + BLOCK_BYTES / sizeof(*words);
+
+	ASSERT_NE(NULL, words);
+	ASSERT_VALUE(0, agent_read(self->agent, words));
+	ASSERT_DONE(agent_write(self->agent, words, 5));
+	ASSERT_DONE(agent_write(self->agent, second, 6));
+	ASSERT_EQ(5, *words);
+	ASSERT_EQ(6, *second);
+}
+
+/* The CPU has mapped the zero page already, and reads it again afterwards. */
+TEST_F(device, write_over_the_zero_page_is_seen_by_the_cpu)
+{
+	uint64_t *words = arena_anon(BLOCK_BYTES);
+
+	ASSERT_NE(NULL, words);
+	ASSERT_EQ(-1, pages_check(words, PAGE_BYTES, 0));
+	ASSERT_VALUE(0, agent_read(self->agent, words));
+	ASSERT_DONE(agent_write(self->agent, words, 9));
+	ASSERT_EQ(9, *words);
+}
+
+TEST_F(device, pages_move_to_the_device_and_home_again)
+{
+	const size_t len = BLOCK_BYTES;
+	char *buf = arena_anon(len);
+	struct hmmrt_stats stats;
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, len, 1);
+	ASSERT_EQ(BLOCK_PAGES, pages_at(self->session.space, buf, len,
+					HMMRT_LOCATION_HOST));
+	ASSERT_VALUE(512 * 513 / 2, agent_sum(self->agent, buf, len, PAGE_BYTES));
+	ASSERT_EQ(BLOCK_PAGES,
+		  pages_at(self->session.space, buf, len, self->id));
+	stats = session_stats(&self->session, 0);
+	EXPECT_EQ(BLOCK_PAGES, stats.out_migrated_to_device);
+	EXPECT_EQ(0, stats.out_migrated_to_host);
+
+	ASSERT_EQ(-1, pages_check(buf, len, 1));
+	ASSERT_EQ(BLOCK_PAGES, pages_at(self->session.space, buf, len,
+					HMMRT_LOCATION_HOST));
+	stats = session_stats(&self->session, 0);
+	EXPECT_EQ(BLOCK_PAGES, stats.out_migrated_to_host);
+	EXPECT_LE(1, stats.out_cpu_faults);
+	EXPECT_GT(BLOCK_PAGES / 4, stats.out_cpu_faults);
+}
+
+/* 16, 32, 64, 128, 256, 512 pages: the window doubles as it is used up. */
+TEST_F(device, sweep_over_a_block_takes_six_faults)
+{
+	const size_t len = BLOCK_BYTES;
+	char *buf = arena_anon(len);
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, len, 0);
+	ASSERT_DONE(agent_sum(self->agent, buf, len, PAGE_BYTES));
+	ASSERT_EQ(6, session_stats(&self->session, 0).out_device_faults);
+	ASSERT_EQ(BLOCK_PAGES, session_stats(&self->session, 0).out_mapped_pages);
+}
+
+TEST_F(device, second_sweep_takes_no_faults)
+{
+	const size_t len = 4 * BLOCK_BYTES;
+	char *buf = arena_anon(len);
+	uint64_t faults;
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES, 1));
+	faults = session_stats(&self->session, 0).out_device_faults;
+	ASSERT_EQ(4 * 6, faults);
+	ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES, 2));
+	ASSERT_EQ(faults, session_stats(&self->session, 0).out_device_faults);
+	ASSERT_EQ(-1, pages_check(buf, len, 2));
+}
+
+/* One page in each 64 KiB, from the far end: no window may grow. */
+TEST_F(device, scattered_touches_move_little)
+{
+	const size_t len = BLOCK_BYTES, step = 4 * 16 * PAGE_BYTES;
+	char *buf = arena_anon(len);
+	size_t at;
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, len, 0);
+	for (at = 0; at < len; at += step)
+		ASSERT_VALUE(at / PAGE_BYTES, agent_read(self->agent, buf + at));
+	ASSERT_EQ(len / step * 16,
+		  session_stats(&self->session, 0).out_migrated_to_device);
+}
+
+/*
+ * A block on the device is one piece of device memory in the order of its
+ * addresses; /proc/self/pagemap has the page frames of what is on a device.
+ */
+static bool frames_are_contiguous(const void *addr, size_t pages)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	uint64_t entries[BLOCK_PAGES];
+	size_t i, bytes = pages * sizeof(entries[0]);
+	ssize_t got = pread(fd, entries, bytes,
+			    (off_t)((uintptr_t)addr / PAGE_BYTES *
+				    sizeof(entries[0])));
+
+	close(fd);
+	if (got != (ssize_t)bytes)
+		return false;
+	for (i = 0; i < pages; i++) {
+		/* Swapped is set for pages on a device. */
+		uint64_t frame = entries[i] & ((1ULL << 55) - 1);
+		uint64_t first = entries[0] & ((1ULL << 55) - 1);
+
+		if (!(entries[i] >> 62 & 1) || (frame >> 5) != (first >> 5) + i)
+			return false;
+	}
+	return true;
+}
+
+TEST_F(device, a_swept_block_is_contiguous_on_the_device)
+{
+	const size_t len = BLOCK_BYTES;
+	char *buf = arena_anon(3 * len);
+	unsigned int i;
+
+	ASSERT_NE(NULL, buf);
+	for (i = 0; i < 3; i++) {
+		char *block = buf + i * len;
+
+		pages_fill(block, len, i);
+		ASSERT_FALSE(frames_are_contiguous(block, BLOCK_PAGES));
+		ASSERT_DONE(agent_sum(self->agent, block, len, PAGE_BYTES));
+		ASSERT_TRUE(frames_are_contiguous(block, BLOCK_PAGES));
+	}
+}
+
+TEST_F(device, unmapped_memory_is_refused)
+{
+	uint64_t *words = arena_anon(2 * PAGE_BYTES);
+	struct outcome outcome;
+
+	ASSERT_NE(NULL, words);
+	ASSERT_DONE(agent_write(self->agent, words + 512, 1));
+	ASSERT_EQ(0, munmap(words + 512, PAGE_BYTES));
+	outcome = agent_write(self->agent, words + 513, 2);
+	ASSERT_REFUSED(SIGSEGV, EFAULT, outcome);
+	ASSERT_EQ((uintptr_t)(words + 513), outcome.record.out_addr);
+	ASSERT_EQ(HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE,
+		  outcome.record.out_access);
+	ASSERT_EQ(outcome.record.out_addr, outcome.signal_addr);
+	ASSERT_EQ(1, session_stats(&self->session, 0).out_failed_faults);
+	/* And mapped again it is new. */
+	ASSERT_EQ(words + 512,
+		  mmap(words + 512, PAGE_BYTES, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	ASSERT_VALUE(0, agent_read(self->agent, words + 513));
+}
+
+TEST_F(device, dontneed_gives_the_device_zeroes)
+{
+	const size_t len = BLOCK_BYTES;
+	char *buf = arena_anon(len);
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES, 1));
+	ASSERT_EQ(0, madvise(buf, len, MADV_DONTNEED));
+	ASSERT_VALUE(0, agent_sum(self->agent, buf, len, PAGE_BYTES));
+	ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES, 3));
+	ASSERT_EQ(-1, pages_check(buf, len, 3));
+}
+
+/* --- permissions ---------------------------------------------------------- */
+
+TEST_F(device, write_to_read_only_memory_is_refused)
+{
+	uint64_t *word = arena_anon(PAGE_BYTES);
+	struct outcome outcome;
+
+	ASSERT_NE(NULL, word);
+	*word = 3;
+	ASSERT_EQ(0, mprotect(word, PAGE_BYTES, PROT_READ));
+	outcome = agent_write(self->agent, word, 4);
+	ASSERT_REFUSED(SIGSEGV, EACCES, outcome);
+	ASSERT_EQ((uintptr_t)word, outcome.record.out_addr);
+	/* Also when the device has the page already. */
+	ASSERT_VALUE(3, agent_read(self->agent, word));
+	ASSERT_REFUSED(SIGSEGV, EACCES, agent_write(self->agent, word, 4));
+	ASSERT_EQ(3, *word);
+}
+
+TEST_F(device, no_access_to_prot_none)
+{
+	uint64_t *word = arena_anon(PAGE_BYTES);
+
+	ASSERT_NE(NULL, word);
+	ASSERT_DONE(agent_write(self->agent, word, 1));
+	ASSERT_EQ(0, mprotect(word, PAGE_BYTES, PROT_NONE));
+	ASSERT_REFUSED(SIGSEGV, EACCES, agent_read(self->agent, word));
+	ASSERT_EQ(0, mprotect(word, PAGE_BYTES, PROT_READ));
+	ASSERT_VALUE(1, agent_read(self->agent, word));
+}
+
+/* The page stays on the device meanwhile, and nothing there upgrades it. */
+TEST_F(device, write_after_mprotect_down_and_up_happens)
+{
+	const size_t len = BLOCK_BYTES;
+	char *buf = arena_anon(len);
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES, 1));
+	ASSERT_EQ(0, mprotect(buf, len, PROT_READ));
+	ASSERT_EQ(0, mprotect(buf, len, PROT_READ | PROT_WRITE));
+	ASSERT_DONE(agent_write(self->agent, buf + 5 * PAGE_BYTES, 1000));
+	ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES, 2));
+	ASSERT_EQ(-1, pages_check(buf, len, 2));
+}
+
+/* return 0x5eed; */
+static const uint8_t function_code[] = { 0xb8, 0xed, 0x5e, 0, 0, 0xc3 };
+
+TEST_F(device, code_runs_where_the_owner_may_execute)
+{
+	uint8_t *code = arena_anon(PAGE_BYTES);
+
+	ASSERT_NE(NULL, code);
+	memcpy(code, function_code, sizeof(function_code));
+	ASSERT_REFUSED(SIGSEGV, EACCES, agent_call(self->agent, code));
+	ASSERT_EQ(0, mprotect(code, PAGE_BYTES, PROT_READ | PROT_EXEC));
+	ASSERT_VALUE(0x5eed, agent_call(self->agent, code));
+	/* Read first: the TLB entry is there and forbids execution. */
+	ASSERT_EQ(0, mprotect(code, PAGE_BYTES, PROT_READ));
+	ASSERT_DONE(agent_read(self->agent, code));
+	ASSERT_EQ(SIGSEGV, agent_call(self->agent, code).signal);
+	ASSERT_EQ(0, mprotect(code, PAGE_BYTES, PROT_READ | PROT_EXEC));
+	ASSERT_DONE(agent_read(self->agent, code));
+	ASSERT_VALUE(0x5eed, agent_call(self->agent, code));
+}
+
+/* --- files and shared memory ---------------------------------------------- */
+
+TEST_F(device, write_to_shared_memory_stays_in_system_memory)
+{
+	const size_t len = 64 * PAGE_BYTES;
+	int fd = memfd_create("fault_test", MFD_CLOEXEC);
+	struct hmmrt_stats stats;
+	uint64_t word = 0;
+	char *buf;
+
+	ASSERT_EQ(0, ftruncate(fd, len));
+	buf = arena_map(len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, len, 1);
+	ASSERT_VALUE(64 * 65 / 2, agent_sum(self->agent, buf, len, PAGE_BYTES));
+	ASSERT_DONE(agent_write(self->agent, buf + PAGE_BYTES, 77));
+	ASSERT_EQ(sizeof(word), pread(fd, &word, sizeof(word), PAGE_BYTES));
+	ASSERT_EQ(77, word);
+	ASSERT_EQ(64, pages_at(self->session.space, buf, len,
+			       HMMRT_LOCATION_HOST));
+	stats = session_stats(&self->session, 0);
+	EXPECT_EQ(0, stats.out_migrated_to_device);
+	EXPECT_EQ(64, stats.out_remote_pages);
+	close(fd);
+}
+
+/* This program, mapped private: the device gets copies, the file none. */
+TEST_F(device, write_to_a_private_file_mapping_does_not_reach_the_file)
+{
+	const size_t len = 4 * PAGE_BYTES;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	uint64_t before[2] = { 0 }, after[2] = { 0 };
+	uint64_t *buf;
+
+	ASSERT_EQ(sizeof(before), pread(fd, before, sizeof(before), 0));
+	buf = arena_map(len, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	ASSERT_NE(NULL, buf);
+	ASSERT_VALUE(before[0], agent_read(self->agent, buf));
+	ASSERT_DONE(agent_write(self->agent, buf, ~before[0]));
+	ASSERT_VALUE(before[1], agent_read(self->agent, buf + 1));
+	ASSERT_EQ(~before[0], buf[0]);
+	ASSERT_EQ(sizeof(after), pread(fd, after, sizeof(after), 0));
+	ASSERT_EQ(before[0], after[0]);
+	ASSERT_EQ(before[1], after[1]);
+	close(fd);
+}
+
+/* --- fork ------------------------------------------------------------------ */
+
+static pid_t fork_and_hold(int pipe_fds[2], const uint64_t *word,
+			   uint64_t expected)
+{
+	pid_t pid = fork();
+	char c;
+
+	if (pid)
+		return pid;
+	close(pipe_fds[1]);
+	/* Until the parent says so, or is gone. */
+	if (read(pipe_fds[0], &c, 1) < 0)
+		_exit(2);
+	_exit(*word == expected ? 0 : 1);
+}
+
+/* Shared by COW, with the child alive, on the device and in system memory. */
+TEST_F(device, write_after_fork_reaches_only_the_parent)
+{
+	uint64_t *words = arena_anon(2 * BLOCK_BYTES);
+	uint64_t *at_home = words + BLOCK_BYTES / sizeof(*words);
+	int fds[2], status = -1;
+	pid_t pid;
+
+	ASSERT_NE(NULL, words);
+	words[0] = 10;
+	at_home[0] = 20;
+	ASSERT_VALUE(10, agent_read(self->agent, words));
+	ASSERT_EQ(0, pipe(fds));
+	pid = fork_and_hold(fds, words, 10);
+	ASSERT_LT(0, pid);
+	ASSERT_DONE(agent_write(self->agent, words, 11));
+	ASSERT_DONE(agent_write(self->agent, at_home, 21));
+	ASSERT_VALUE(11, agent_read(self->agent, words));
+	close(fds[1]);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_TRUE(WIFEXITED(status));
+	ASSERT_EQ(0, WEXITSTATUS(status));
+	ASSERT_EQ(11, words[0]);
+	ASSERT_EQ(21, at_home[0]);
+	close(fds[0]);
+}
+
+/* The child is gone: nothing is shared, but pages stay write-protected. */
+TEST_F(device, write_after_a_child_came_and_went_happens)
+{
+	const size_t len = BLOCK_BYTES;
+	char *buf = arena_anon(2 * len);
+	int status = -1;
+	pid_t pid;
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES, 1));
+	pages_fill(buf + len, len, 1);
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_DONE(agent_fill(self->agent, buf, 2 * len, PAGE_BYTES, 5));
+	ASSERT_EQ(-1, pages_check(buf, 2 * len, 5));
+}
+
+/* --- several at once -------------------------------------------------------- */
+
+TEST_F(device, cpu_and_device_take_turns)
+{
+	uint64_t *word = arena_anon(PAGE_BYTES);
+	uint64_t i;
+
+	ASSERT_NE(NULL, word);
+	for (i = 0; i < 200; i += 2) {
+		ASSERT_VALUE(i, agent_read(self->agent, word));
+		ASSERT_DONE(agent_write(self->agent, word, i + 1));
+		ASSERT_EQ(i + 1, *word);
+		*word = i + 2;
+	}
+}
+
+/* Four lanes and the CPU count in one word, while it goes back and forth. */
+TEST_F(device, atomics_of_lanes_and_cpu_add_up)
+{
+	const uint64_t times = 20000;
+	uint64_t *word = arena_anon(PAGE_BYTES);
+	uint64_t args[] = { (uintptr_t)word, times };
+	unsigned int lane;
+	uint64_t i;
+
+	ASSERT_NE(NULL, word);
+	for (lane = 0; lane < 4; lane++)
+		agent_post(self->agent, lane, AGENT_ADD, args, 2);
+	for (i = 0; i < times; i++) {
+		__atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
+		/* Let it go now and then. */
+		if (i % 64 == 0)
+			usleep(1);
+	}
+	for (lane = 0; lane < 4; lane++)
+		ASSERT_DONE(agent_wait(self->agent, lane, 100));
+	ASSERT_EQ(5 * times, *word);
+}
+
+TEST_F(device, lanes_fault_on_one_block_together)
+{
+	const size_t len = 8 * BLOCK_BYTES;
+	char *buf = arena_anon(len);
+	uint64_t args[] = { (uintptr_t)buf, len, PAGE_BYTES };
+	unsigned int lane;
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, len, 1);
+	for (lane = 0; lane < 4; lane++)
+		agent_post(self->agent, lane, AGENT_SUM, args, 3);
+	for (lane = 0; lane < 4; lane++)
+		ASSERT_VALUE(4096UL * 4097 / 2,
+			     agent_wait(self->agent, lane, 60));
+	ASSERT_EQ(4096, pages_at(self->session.space, buf, len, self->id));
+	/* Not one fault for each lane. */
+	ASSERT_GT(4 * 8 * 6, session_stats(&self->session, 0).out_device_faults);
+}
+
+struct cpu_side {
+	char *buf;
+	size_t len;
+	bool stop;
+	uint64_t rounds;
+};
+
+static void *write_odd_words(void *arg)
+{
+	struct cpu_side *side = arg;
+	size_t at;
+
+	while (!__atomic_load_n(&side->stop, __ATOMIC_RELAXED)) {
+		side->rounds++;
+		for (at = 0; at < side->len; at += PAGE_BYTES)
+			((volatile uint64_t *)(side->buf + at))[1] =
+				side->rounds;
+	}
+	return NULL;
+}
+
+/* Different words of the same pages: nobody loses a write. */
+TEST_F(device, cpu_and_device_write_different_words_of_a_page)
+{
+	struct cpu_side side = { .len = 64 * PAGE_BYTES };
+	pthread_t thread;
+	uint64_t round;
+	size_t at;
+
+	side.buf = arena_anon(side.len);
+	ASSERT_NE(NULL, side.buf);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, write_odd_words, &side));
+	for (round = 1; round <= 50; round++)
+		ASSERT_DONE(agent_fill(self->agent, side.buf, side.len,
+				       PAGE_BYTES, round));
+	__atomic_store_n(&side.stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	ASSERT_EQ(-1, pages_check(side.buf, side.len, 50));
+	ASSERT_LT(0, side.rounds);
+	for (at = 0; at < side.len; at += PAGE_BYTES)
+		ASSERT_EQ(side.rounds, ((uint64_t *)(side.buf + at))[1]);
+}
+
+/* Twice a device's memory, half at least stays at home, and all is there. */
+TEST_F(device, buffer_larger_than_device_memory_works)
+{
+	struct hmmrt_device_info info;
+	long there;
+	size_t len;
+	char *buf;
+
+	ASSERT_EQ(0, cmd_device_info(self->session.space, self->id, &info));
+	if (info.out_memory_bytes > (512UL << 20))
+		SKIP(return, "device memory is too large to be filled");
+	len = info.out_memory_bytes + 16 * BLOCK_BYTES;
+	buf = arena_anon(len);
+	ASSERT_NE(NULL, buf);
+	ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES, 1));
+	there = pages_at(self->session.space, buf, len, self->id);
+	ASSERT_LT(0, there);
+	ASSERT_GE(info.out_memory_bytes, there * PAGE_BYTES);
+	ASSERT_EQ(-1, pages_check(buf, len, 1));
+}
+
+FIXTURE(two_devices) {
+	struct session session;
+	struct agent *agents[2];
+};
+
+FIXTURE_SETUP(two_devices)
+{
+	ASSERT_EQ(0, session_start(&self->session, 2, 1));
+	self->agents[0] = &self->session.devices[0].agent;
+	self->agents[1] = &self->session.devices[1].agent;
+}
+
+FIXTURE_TEARDOWN(two_devices)
+{
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+TEST_F(two_devices, take_turns_on_one_buffer)
+{
+	const size_t len = 2 * BLOCK_BYTES;
+	char *buf = arena_anon(len);
+	uint64_t round;
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_NE(self->session.devices[0].id, self->session.devices[1].id);
+	for (round = 0; round < 6; round++) {
+		struct session_device *device =
+			&self->session.devices[round % 2];
+
+		ASSERT_DONE(agent_fill(&device->agent, buf, len, PAGE_BYTES,
+				       round));
+		ASSERT_EQ(2 * BLOCK_PAGES, pages_at(self->session.space, buf,
+						    len, device->id));
+	}
+	ASSERT_EQ(-1, pages_check(buf, len, 5));
+}
+
+TEST_F(two_devices, use_a_buffer_at_once)
+{
+	const size_t len = 16 * PAGE_BYTES;
+	uint64_t *words = arena_anon(len);
+	uint64_t args[] = { (uintptr_t)words, 5000 };
+	unsigned int i;
+
+	ASSERT_NE(NULL, words);
+	for (i = 0; i < 2; i++)
+		agent_post(self->agents[i], 0, AGENT_ADD, args, 2);
+	for (i = 0; i < 2; i++)
+		ASSERT_DONE(agent_wait(self->agents[i], 0, 100));
+	ASSERT_EQ(10000, *words);
+}
+
+/* One has it, the other reads: not there at the same time. */
+TEST_F(two_devices, read_after_the_other_wrote_sees_it)
+{
+	uint64_t *word = arena_anon(PAGE_BYTES);
+
+	ASSERT_NE(NULL, word);
+	ASSERT_DONE(agent_write(self->agents[0], word, 1));
+	ASSERT_VALUE(1, agent_read(self->agents[1], word));
+	ASSERT_DONE(agent_write(self->agents[1], word, 2));
+	ASSERT_VALUE(2, agent_read(self->agents[0], word));
+	ASSERT_EQ(2, *word);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+
+#include "cmd.h"
+
+static int open_node(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int open_manager(void)
+{
+	return open_node("/dev/hmmrt");
+}
+
+int open_gpu(unsigned int number)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/dev/hmmrt-gpu%u", number);
+	return open_node(path);
+}
+
+int cmd_raw(int fd, unsigned int cmd, void *arg)
+{
+	return ioctl(fd, cmd, arg) ? -errno : 0;
+}
+
+int cmd_info(int fd, struct hmmrt_info *info)
+{
+	*info = (struct hmmrt_info){ .size = sizeof(*info) };
+	return cmd_raw(fd, HMMRT_IOC_INFO, info);
+}
+
+int cmd_device_info(int fd, uint32_t id, struct hmmrt_device_info *info)
+{
+	*info = (struct hmmrt_device_info){
+		.size = sizeof(*info),
+		.device_id = id,
+	};
+	return cmd_raw(fd, HMMRT_IOC_DEVICE_INFO, info);
+}
+
+int cmd_space_create(int fd)
+{
+	struct hmmrt_space_create create = { .size = sizeof(create) };
+
+	return cmd_raw(fd, HMMRT_IOC_SPACE_CREATE, &create);
+}
+
+int cmd_prefetch(int fd, const void *addr, size_t len, uint32_t location,
+		 struct hmmrt_prefetch *result)
+{
+	struct hmmrt_prefetch prefetch = {
+		.size = sizeof(prefetch),
+		.addr = (uintptr_t)addr,
+		.len = len,
+		.location = location,
+	};
+	int rc = cmd_raw(fd, HMMRT_IOC_PREFETCH, &prefetch);
+
+	if (result)
+		*result = prefetch;
+	return rc;
+}
+
+int cmd_residency(int fd, const void *addr, size_t len, uint32_t *locations)
+{
+	struct hmmrt_residency residency = {
+		.size = sizeof(residency),
+		.addr = (uintptr_t)addr,
+		.len = len,
+		.locations = (uintptr_t)locations,
+	};
+
+	return cmd_raw(fd, HMMRT_IOC_RESIDENCY, &residency);
+}
+
+int cmd_stats(int fd, uint32_t device, struct hmmrt_stats *stats)
+{
+	*stats = (struct hmmrt_stats){
+		.size = sizeof(*stats),
+		.device_id = device,
+	};
+	return cmd_raw(fd, HMMRT_IOC_STATS, stats);
+}
+
+int cmd_bind(int gpu, int space, struct hmmrt_gpu_bind *bind)
+{
+	*bind = (struct hmmrt_gpu_bind){
+		.size = sizeof(*bind),
+		.space_fd = space,
+	};
+	return cmd_raw(gpu, HMMRT_GPU_IOC_BIND, bind);
+}
+
+int cmd_attach(int gpu, uint64_t token)
+{
+	struct hmmrt_gpu_attach attach = {
+		.size = sizeof(attach),
+		.token = token,
+	};
+
+	return cmd_raw(gpu, HMMRT_GPU_IOC_ATTACH, &attach);
+}
+
+int cmd_fault_record(int gpu, struct hmmrt_gpu_fault_record *record)
+{
+	*record = (struct hmmrt_gpu_fault_record){ .size = sizeof(*record) };
+	return cmd_raw(gpu, HMMRT_GPU_IOC_FAULT_RECORD, record);
+}
+
+int64_t device_used_bytes(int fd, uint32_t id)
+{
+	struct hmmrt_device_info info;
+	int rc = cmd_device_info(fd, id, &info);
+
+	return rc ? rc : (int64_t)info.out_used_bytes;
+}
+
+long pages_at(int fd, const void *addr, size_t len, uint32_t location)
+{
+	size_t i, n = len / PAGE_BYTES;
+	uint32_t *locations = calloc(n, sizeof(*locations));
+	long count = -1;
+
+	if (locations && !cmd_residency(fd, addr, len, locations))
+		for (count = 0, i = 0; i < n; i++)
+			count += locations[i] == location;
+	free(locations);
+	return count;
+}

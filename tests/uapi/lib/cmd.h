@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ioctls of include/uapi/linux/hmmrt.h, one function each. All return 0 or
+ * a negative errno, and fill in the struct's size; outputs are in the struct.
+ */
+#ifndef TESTS_UAPI_CMD_H
+#define TESTS_UAPI_CMD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <linux/hmmrt.h>
+
+#define PAGE_BYTES	4096UL
+#define BLOCK_BYTES	(2UL << 20)
+#define BLOCK_PAGES	(BLOCK_BYTES / PAGE_BYTES)
+
+/* A file descriptor or a negative errno; the first device is number 0. */
+int open_manager(void);
+int open_gpu(unsigned int number);
+
+/* ioctl() with the error as a negative errno. */
+int cmd_raw(int fd, unsigned int cmd, void *arg);
+
+int cmd_info(int fd, struct hmmrt_info *info);
+int cmd_device_info(int fd, uint32_t id, struct hmmrt_device_info *info);
+int cmd_space_create(int fd);
+int cmd_prefetch(int fd, const void *addr, size_t len, uint32_t location,
+		 struct hmmrt_prefetch *result);
+int cmd_residency(int fd, const void *addr, size_t len, uint32_t *locations);
+int cmd_stats(int fd, uint32_t device, struct hmmrt_stats *stats);
+int cmd_bind(int gpu, int space, struct hmmrt_gpu_bind *bind);
+int cmd_attach(int gpu, uint64_t token);
+int cmd_fault_record(int gpu, struct hmmrt_gpu_fault_record *record);
+
+/* Bytes of device memory in use, or a negative errno. */
+int64_t device_used_bytes(int fd, uint32_t id);
+
+/* How many of the pages are at @location; -1 when the call fails. */
+long pages_at(int fd, const void *addr, size_t len, uint32_t location);
+
+#endif

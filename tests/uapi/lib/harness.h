@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kselftest_harness.h, with time limits for emulated machines and checks for
+ * outcomes of device accesses.
+ */
+#ifndef TESTS_UAPI_HARNESS_H
+#define TESTS_UAPI_HARNESS_H
+
+#include <kselftest_harness.h>
+
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT	120
+
+/* The access happened. */
+#define ASSERT_DONE(access)						\
+	do {								\
+		struct outcome _o = (access);				\
+		ASSERT_EQ(0, _o.error)					\
+		{							\
+			TH_LOG("%s: %s", #access,			\
+			       _o.error == -ETIMEDOUT ? "never ended" :	\
+							"agent is gone"); \
+		}							\
+		ASSERT_EQ(0, _o.signal)					\
+		{							\
+			TH_LOG("%s: signal at %#llx, record: %#llx, access %#x, errno %u", \
+			       #access,				\
+			       (unsigned long long)_o.signal_addr,	\
+			       (unsigned long long)_o.record.out_addr,	\
+			       _o.record.out_access, _o.record.out_errno); \
+		}							\
+	} while (0)
+
+/* The access happened, and this is what it found. */
+#define ASSERT_VALUE(expected, access)					\
+	do {								\
+		struct outcome _v = (access);				\
+		ASSERT_DONE(_v);					\
+		ASSERT_EQ((uint64_t)(expected), _v.value);		\
+	} while (0)
+
+/* The access was refused, and recorded with this errno. */
+#define ASSERT_REFUSED(sig, err, access)				\
+	do {								\
+		struct outcome _r = (access);				\
+		ASSERT_EQ(0, _r.error);					\
+		ASSERT_EQ(sig, _r.signal);				\
+		ASSERT_EQ((unsigned int)(err), _r.record.out_errno);	\
+	} while (0)
+
+#endif

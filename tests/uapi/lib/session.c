@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "session.h"
+
+/* Freed device pages are given back when the last process has let go. */
+#define GIVE_BACK_LIMIT_S	20
+
+static int complain(const char *what, int rc)
+{
+	fprintf(stderr, "# session: %s: %s\n", what, strerror(-rc));
+	return rc;
+}
+
+int session_open(struct session *session, unsigned int nr_devices)
+{
+	unsigned int i;
+
+	*session = (struct session){ .nr_devices = nr_devices };
+	session->space = open_manager();
+	if (session->space < 0)
+		return complain("open /dev/hmmrt", session->space);
+	for (i = 0; i < nr_devices; i++) {
+		struct session_device *device = &session->devices[i];
+
+		device->gpu = open_gpu(i);
+		if (device->gpu < 0)
+			return complain("open /dev/hmmrt-gpuN", device->gpu);
+	}
+	return 0;
+}
+
+/* Agents first: a fork of a process that has a space works, but is a test. */
+int session_bind(struct session *session, unsigned int nr_lanes)
+{
+	unsigned int i;
+	int rc;
+
+	for (i = 0; i < session->nr_devices; i++) {
+		struct session_device *device = &session->devices[i];
+
+		rc = agent_start(&device->agent, device->gpu, nr_lanes);
+		if (rc)
+			return complain("start the agent", rc);
+	}
+	rc = cmd_space_create(session->space);
+	if (rc)
+		return complain("HMMRT_IOC_SPACE_CREATE", rc);
+	for (i = 0; i < session->nr_devices; i++) {
+		struct session_device *device = &session->devices[i];
+		struct hmmrt_gpu_bind bind;
+
+		rc = cmd_bind(device->gpu, session->space, &bind);
+		if (rc)
+			return complain("HMMRT_GPU_IOC_BIND", rc);
+		device->id = bind.out_device_id;
+		device->token = bind.out_token;
+		device->used_before =
+			device_used_bytes(session->space, device->id);
+	}
+	return 0;
+}
+
+int session_attach(struct session *session)
+{
+	unsigned int i;
+	int rc;
+
+	for (i = 0; i < session->nr_devices; i++) {
+		struct session_device *device = &session->devices[i];
+
+		rc = agent_attach(&device->agent, device->gpu, device->token);
+		if (rc)
+			return complain("HMMRT_GPU_IOC_ATTACH", rc);
+		rc = agent_map(&device->agent, (void *)ARENA_BASE, ARENA_BYTES,
+			       PROT_READ | PROT_WRITE | PROT_EXEC);
+		if (rc)
+			return complain("mmap of the mirror", rc);
+	}
+	return 0;
+}
+
+int session_start(struct session *session, unsigned int nr_devices,
+		  unsigned int nr_lanes)
+{
+	int rc = session_open(session, nr_devices);
+
+	if (!rc)
+		rc = session_bind(session, nr_lanes);
+	if (!rc)
+		rc = session_attach(session);
+	return rc;
+}
+
+static bool device_is_given_back(int manager,
+				 const struct session_device *device)
+{
+	unsigned int try;
+	int64_t used = -1;
+
+	for (try = 0; try < GIVE_BACK_LIMIT_S * 100; try++) {
+		used = device_used_bytes(manager, device->id);
+		if (used == device->used_before)
+			return true;
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+	}
+	fprintf(stderr,
+		"# session: device %u has %lld bytes in use, before: %lld\n",
+		device->id, (long long)used, (long long)device->used_before);
+	return false;
+}
+
+void session_unbind(struct session *session, unsigned int index)
+{
+	struct session_device *device = &session->devices[index];
+
+	agent_quit(&device->agent);
+	if (device->gpu >= 0)
+		close(device->gpu);
+	device->gpu = -1;
+}
+
+int session_end(struct session *session)
+{
+	int manager = open_manager();
+	unsigned int i;
+	int rc = 0;
+
+	for (i = 0; i < session->nr_devices; i++)
+		session_unbind(session, i);
+	close(session->space);
+	for (i = 0; i < session->nr_devices; i++)
+		if (session->devices[i].token &&
+		    !device_is_given_back(manager, &session->devices[i]))
+			rc = -EBUSY;
+	close(manager);
+	return rc;
+}
+
+struct agent *session_agent(struct session *session)
+{
+	return &session->devices[0].agent;
+}
+
+struct hmmrt_stats session_stats(const struct session *session,
+				 unsigned int device)
+{
+	struct hmmrt_stats stats;
+	int rc = cmd_stats(session->space, session->devices[device].id, &stats);
+
+	if (rc)
+		complain("HMMRT_IOC_STATS", rc);
+	return stats;
+}
+
+void *arena_map(size_t len, int prot, int flags, int fd, off_t offset)
+{
+	static uintptr_t next = ARENA_BASE;
+	void *addr = mmap((void *)next, len, prot, flags | MAP_FIXED_NOREPLACE,
+			  fd, offset);
+
+	if (addr == MAP_FAILED)
+		return NULL;
+	next += (len + 2 * BLOCK_BYTES - 1) & ~(BLOCK_BYTES - 1);
+	return addr;
+}
+
+void *arena_anon(size_t len)
+{
+	return arena_map(len, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+void pages_fill(void *addr, size_t len, uint64_t first)
+{
+	size_t at;
+
+	for (at = 0; at < len; at += PAGE_BYTES)
+		*(volatile uint64_t *)((char *)addr + at) = first++;
+}
+
+long pages_check(const void *addr, size_t len, uint64_t first)
+{
+	size_t at;
+
+	for (at = 0; at < len; at += PAGE_BYTES)
+		if (*(const volatile uint64_t *)((const char *)addr + at) !=
+		    first++)
+			return (long)(at / PAGE_BYTES);
+	return -1;
+}

@@ -1,0 +1,624 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the calls answer: ranges, files in the wrong state, things that are taken
+ * or not there, and the values of the informative calls.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include "lib/harness.h"
+#include "lib/session.h"
+
+#define USER_END	0x7ffffffff000UL
+
+FIXTURE(space) {
+	struct session session;
+	int fd;
+	int gpu;
+	uint32_t id;
+};
+
+FIXTURE_SETUP(space)
+{
+	ASSERT_EQ(0, session_open(&self->session, 1));
+	ASSERT_EQ(0, session_bind(&self->session, 1));
+	self->fd = self->session.space;
+	self->gpu = self->session.devices[0].gpu;
+	self->id = self->session.devices[0].id;
+}
+
+FIXTURE_TEARDOWN(space)
+{
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+/* --- ranges: prefetch and residency alike ----------------------------------- */
+
+struct bad_range {
+	uintptr_t addr;
+	size_t len;
+	int error;
+};
+
+static const struct bad_range bad_ranges[] = {
+	{ ARENA_BASE + 1, PAGE_BYTES, -EINVAL },
+	{ ARENA_BASE + 2048, PAGE_BYTES, -EINVAL },
+	{ ARENA_BASE, PAGE_BYTES + 1, -EINVAL },
+	{ ARENA_BASE, 1, -EINVAL },
+	{ ARENA_BASE, 0, -EINVAL },
+	{ 0 - PAGE_BYTES, PAGE_BYTES, -EOVERFLOW },
+	{ 0 - PAGE_BYTES, 2 * PAGE_BYTES, -EOVERFLOW },
+	{ ARENA_BASE, 0 - PAGE_BYTES, -EOVERFLOW },
+	{ ARENA_BASE, 0 - ARENA_BASE, -EOVERFLOW },
+	{ USER_END, PAGE_BYTES, -EOVERFLOW },
+	{ USER_END - PAGE_BYTES, 2 * PAGE_BYTES, -EOVERFLOW },
+	{ 0xffff888000000000, PAGE_BYTES, -EOVERFLOW },
+	{ 0, PAGE_BYTES, -EFAULT },
+	{ ARENA_BASE - PAGE_BYTES, PAGE_BYTES, -EFAULT },
+	{ ARENA_BASE + BLOCK_BYTES, PAGE_BYTES, -EFAULT },
+	{ ARENA_BASE, 2 * BLOCK_BYTES, -EFAULT },
+	{ ARENA_BASE - PAGE_BYTES, 2 * PAGE_BYTES, -EFAULT },
+};
+
+TEST_F(space, prefetch_refuses_bad_ranges)
+{
+	unsigned int i;
+
+	ASSERT_EQ((void *)ARENA_BASE, arena_anon(BLOCK_BYTES));
+	for (i = 0; i < ARRAY_SIZE(bad_ranges); i++) {
+		const struct bad_range *bad = &bad_ranges[i];
+
+		EXPECT_EQ(bad->error, cmd_prefetch(self->fd, (void *)bad->addr,
+						   bad->len, self->id, NULL))
+		{
+			TH_LOG("range %u to the device", i);
+		}
+		EXPECT_EQ(bad->error, cmd_prefetch(self->fd, (void *)bad->addr,
+						   bad->len,
+						   HMMRT_LOCATION_HOST, NULL))
+		{
+			TH_LOG("range %u to the host", i);
+		}
+	}
+	ASSERT_EQ(0, cmd_prefetch(self->fd, (void *)ARENA_BASE, BLOCK_BYTES,
+				  self->id, NULL));
+}
+
+TEST_F(space, residency_refuses_bad_ranges)
+{
+	static uint32_t locations[2 * BLOCK_PAGES];
+	unsigned int i;
+
+	ASSERT_EQ((void *)ARENA_BASE, arena_anon(BLOCK_BYTES));
+	for (i = 0; i < ARRAY_SIZE(bad_ranges); i++) {
+		const struct bad_range *bad = &bad_ranges[i];
+		int error = bad->error;
+
+		/* Longer than a GiB, and too long for the address space. */
+		if (error == -EOVERFLOW && bad->len > (1UL << 30))
+			error = cmd_residency(self->fd, (void *)bad->addr,
+					      bad->len, locations);
+		EXPECT_EQ(error, cmd_residency(self->fd, (void *)bad->addr,
+					       bad->len, locations))
+		{
+			TH_LOG("range %u", i);
+		}
+		ASSERT_GT(0, error);
+	}
+	ASSERT_EQ(0, cmd_residency(self->fd, (void *)ARENA_BASE, BLOCK_BYTES,
+				   locations));
+}
+
+TEST_F(space, residency_of_more_than_a_gib_is_einval)
+{
+	const size_t gib = 1UL << 30;
+	const size_t bytes = (gib / PAGE_BYTES + 1) * sizeof(uint32_t);
+	char *buf = arena_map(gib + PAGE_BYTES, PROT_READ,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			      0);
+	uint32_t *locations = malloc(bytes);
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(-EINVAL, cmd_residency(self->fd, buf, gib + PAGE_BYTES,
+					 locations));
+	ASSERT_EQ(0, cmd_residency(self->fd, buf, gib, locations));
+	ASSERT_EQ(HMMRT_LOCATION_NONE, locations[gib / PAGE_BYTES - 1]);
+	free(locations);
+}
+
+TEST_F(space, residency_into_bad_memory_is_efault)
+{
+	char *buf = arena_anon(BLOCK_BYTES);
+	uint32_t *two_pages = arena_anon(2 * PAGE_BYTES);
+	uint32_t *end = two_pages + PAGE_BYTES / sizeof(*two_pages);
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, mprotect(end, PAGE_BYTES, PROT_NONE));
+	ASSERT_EQ(-EFAULT, cmd_residency(self->fd, buf, PAGE_BYTES, NULL));
+	ASSERT_EQ(-EFAULT, cmd_residency(self->fd, buf, PAGE_BYTES, end));
+	ASSERT_EQ(-EFAULT,
+		  cmd_residency(self->fd, buf, 2 * PAGE_BYTES, end - 1));
+	ASSERT_EQ(-EFAULT, cmd_residency(self->fd, buf, PAGE_BYTES,
+					 (uint32_t *)0xffff888000000000));
+	ASSERT_EQ(0, cmd_residency(self->fd, buf, PAGE_BYTES, end - 1));
+}
+
+TEST_F(space, prefetch_moves_what_comes_before_a_hole)
+{
+	const size_t len = 3 * BLOCK_BYTES;
+	char *buf = arena_anon(len);
+	struct hmmrt_prefetch before;
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, len, 1);
+	ASSERT_EQ(0, munmap(buf + BLOCK_BYTES, BLOCK_BYTES));
+	ASSERT_EQ(-EFAULT,
+		  cmd_prefetch(self->fd, buf, len, self->id, &before));
+	ASSERT_EQ(BLOCK_PAGES,
+		  pages_at(self->fd, buf, BLOCK_BYTES, self->id));
+	ASSERT_EQ(0, pages_at(self->fd, buf + 2 * BLOCK_BYTES, BLOCK_BYTES,
+			      self->id));
+	ASSERT_EQ(-1, pages_check(buf, BLOCK_BYTES, 1));
+	ASSERT_EQ(-1, pages_check(buf + 2 * BLOCK_BYTES, BLOCK_BYTES,
+				  2 * BLOCK_PAGES + 1));
+}
+
+/* --- prefetch and residency: what they say ----------------------------------- */
+
+TEST_F(space, prefetch_there_and_back_says_what_moved)
+{
+	const size_t len = 4 * BLOCK_BYTES;
+	const uint64_t pages = len / PAGE_BYTES;
+	char *buf = arena_anon(len);
+	struct hmmrt_prefetch result;
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, len, 1);
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, len, self->id, &result));
+	EXPECT_EQ(pages, result.out_pages_moved);
+	EXPECT_EQ(0, result.out_pages_there);
+	EXPECT_EQ(pages, pages_at(self->fd, buf, len, self->id));
+
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, len, self->id, &result));
+	EXPECT_EQ(0, result.out_pages_moved);
+	EXPECT_EQ(pages, result.out_pages_there);
+
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, len, HMMRT_LOCATION_HOST,
+				  &result));
+	EXPECT_EQ(pages, result.out_pages_moved);
+	EXPECT_EQ(0, result.out_pages_there);
+	EXPECT_EQ(pages, pages_at(self->fd, buf, len, HMMRT_LOCATION_HOST));
+
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, len, HMMRT_LOCATION_HOST,
+				  &result));
+	EXPECT_EQ(0, result.out_pages_moved);
+	EXPECT_EQ(pages, result.out_pages_there);
+	ASSERT_EQ(-1, pages_check(buf, len, 1));
+}
+
+/* Half of each block is there already. */
+TEST_F(space, prefetch_adds_to_what_is_there)
+{
+	const size_t len = 2 * BLOCK_BYTES, half = BLOCK_BYTES / 2;
+	char *buf = arena_anon(len);
+	struct hmmrt_prefetch result;
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, len, 1);
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf + half, BLOCK_BYTES, self->id,
+				  NULL));
+	ASSERT_EQ(BLOCK_PAGES, pages_at(self->fd, buf, len, self->id));
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, len, self->id, &result));
+	ASSERT_EQ(BLOCK_PAGES, result.out_pages_moved);
+	ASSERT_EQ(BLOCK_PAGES, result.out_pages_there);
+	ASSERT_EQ(-1, pages_check(buf, len, 1));
+}
+
+TEST_F(space, prefetch_says_that_shared_memory_stays)
+{
+	char *buf = arena_map(BLOCK_BYTES, PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct hmmrt_prefetch result;
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, BLOCK_BYTES, 1);
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, BLOCK_BYTES, self->id,
+				  &result));
+	EXPECT_EQ(0, result.out_pages_moved);
+	EXPECT_EQ(BLOCK_PAGES, result.out_stayed[HMMRT_STAY_UNSUITABLE]);
+	EXPECT_EQ(0, result.out_stayed[HMMRT_STAY_BUSY]);
+	EXPECT_EQ(0, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
+	EXPECT_EQ(BLOCK_PAGES,
+		  pages_at(self->fd, buf, BLOCK_BYTES, HMMRT_LOCATION_HOST));
+}
+
+TEST_F(space, prefetch_says_that_device_memory_is_full)
+{
+	struct hmmrt_prefetch result;
+	struct hmmrt_device_info info;
+	uint64_t pages;
+	size_t len;
+	char *buf;
+
+	ASSERT_EQ(0, cmd_device_info(self->fd, self->id, &info));
+	if (info.out_memory_bytes > (512UL << 20))
+		SKIP(return, "device memory is too large to be filled");
+	len = info.out_memory_bytes + 4 * BLOCK_BYTES;
+	buf = arena_anon(len);
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, len, 1);
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, len, self->id, &result));
+	pages = info.out_memory_bytes / PAGE_BYTES;
+	EXPECT_EQ(pages, result.out_pages_moved);
+	EXPECT_EQ(4 * BLOCK_PAGES, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
+	ASSERT_EQ(0, cmd_device_info(self->fd, self->id, &info));
+	EXPECT_EQ(info.out_memory_bytes, info.out_used_bytes);
+	EXPECT_EQ(info.out_memory_bytes, info.out_backed_bytes);
+	ASSERT_EQ(-1, pages_check(buf, len, 1));
+}
+
+TEST_F(space, residency_tells_populated_pages_from_others)
+{
+	char *buf = arena_anon(4 * PAGE_BYTES);
+	uint32_t locations[4];
+
+	ASSERT_NE(NULL, buf);
+	buf[PAGE_BYTES] = 1;
+	buf[3 * PAGE_BYTES] = 1;
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf + 3 * PAGE_BYTES, PAGE_BYTES,
+				  self->id, NULL));
+	ASSERT_EQ(0, cmd_residency(self->fd, buf, 4 * PAGE_BYTES, locations));
+	EXPECT_EQ(HMMRT_LOCATION_NONE, locations[0]);
+	EXPECT_EQ(HMMRT_LOCATION_HOST, locations[1]);
+	EXPECT_EQ(HMMRT_LOCATION_NONE, locations[2]);
+	EXPECT_EQ(self->id, locations[3]);
+}
+
+/* --- wrong values ------------------------------------------------------------- */
+
+TEST_F(space, prefetch_to_an_unbound_location_is_einval)
+{
+	const uint32_t bad[] = { self->id + 1, HMMRT_MAX_DEVICES, 1000,
+				 0x80000000, HMMRT_LOCATION_NONE,
+				 HMMRT_LOCATION_NONE - 1 };
+	char *buf = arena_anon(BLOCK_BYTES);
+	unsigned int i;
+
+	ASSERT_NE(NULL, buf);
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		EXPECT_EQ(-EINVAL, cmd_prefetch(self->fd, buf, BLOCK_BYTES,
+						bad[i], NULL));
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, BLOCK_BYTES, self->id, NULL));
+}
+
+TEST_F(space, stats_of_an_unbound_device_is_einval)
+{
+	const uint32_t bad[] = { self->id + 1, HMMRT_MAX_DEVICES, 0x80000000,
+				 HMMRT_LOCATION_HOST, HMMRT_LOCATION_NONE };
+	struct hmmrt_stats stats;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		EXPECT_EQ(-EINVAL, cmd_stats(self->fd, bad[i], &stats));
+	ASSERT_EQ(0, cmd_stats(self->fd, self->id, &stats));
+}
+
+TEST_F(space, reserved_members_are_eopnotsupp)
+{
+	char *buf = arena_anon(PAGE_BYTES);
+	struct hmmrt_prefetch prefetch = {
+		.size = sizeof(prefetch), .addr = (uintptr_t)buf,
+		.len = PAGE_BYTES, .location = self->id,
+	};
+	struct hmmrt_stats stats = {
+		.size = sizeof(stats), .device_id = self->id,
+	};
+	unsigned int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		prefetch.__reserved = stats.__reserved = 1u << bit;
+		EXPECT_EQ(-EOPNOTSUPP,
+			  cmd_raw(self->fd, HMMRT_IOC_PREFETCH, &prefetch));
+		EXPECT_EQ(-EOPNOTSUPP,
+			  cmd_raw(self->fd, HMMRT_IOC_STATS, &stats));
+	}
+	prefetch.__reserved = stats.__reserved = 0;
+	ASSERT_EQ(0, cmd_raw(self->fd, HMMRT_IOC_PREFETCH, &prefetch));
+	ASSERT_EQ(0, cmd_raw(self->fd, HMMRT_IOC_STATS, &stats));
+}
+
+TEST_F(space, device_info_of_a_missing_device_is_enodev)
+{
+	struct hmmrt_device_info device;
+	struct hmmrt_info info;
+	uint32_t id, found = 0;
+
+	ASSERT_EQ(0, cmd_info(self->fd, &info));
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
+		int rc = cmd_device_info(self->fd, id, &device);
+
+		found += !rc;
+		ASSERT_TRUE(rc == 0 || rc == -ENODEV);
+	}
+	ASSERT_EQ(info.out_devices, found);
+	ASSERT_EQ(-ENODEV, cmd_device_info(self->fd, HMMRT_MAX_DEVICES,
+					   &device));
+	ASSERT_EQ(-ENODEV, cmd_device_info(self->fd, 0x80000000, &device));
+	ASSERT_EQ(-ENODEV, cmd_device_info(self->fd, HMMRT_LOCATION_HOST,
+					   &device));
+	ASSERT_EQ(-ENODEV, cmd_device_info(self->fd, HMMRT_LOCATION_NONE,
+					   &device));
+}
+
+TEST_F(space, bind_to_what_is_no_space_is_ebadf)
+{
+	int gpu = open_gpu(1);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int path = open("/dev/hmmrt", O_PATH | O_CLOEXEC);
+	const int bad[] = { -1, 1 << 20, INT32_MIN, null, path, gpu,
+			    self->gpu };
+	struct hmmrt_gpu_bind bind;
+	unsigned int i;
+
+	ASSERT_LE(0, gpu);
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		EXPECT_EQ(-EBADF, cmd_bind(gpu, bad[i], &bind));
+	ASSERT_EQ(0, cmd_bind(gpu, self->fd, &bind));
+	close(path);
+	close(null);
+	close(gpu);
+}
+
+/* --- wrong states -------------------------------------------------------------- */
+
+TEST_F(space, calls_on_a_file_without_a_space_are_einval)
+{
+	char *buf = arena_anon(PAGE_BYTES);
+	int fresh = open_manager(), gpu = open_gpu(1);
+	struct hmmrt_gpu_bind bind;
+	struct hmmrt_stats stats;
+	uint32_t location;
+
+	ASSERT_LE(0, fresh);
+	ASSERT_EQ(-EINVAL, cmd_prefetch(fresh, buf, PAGE_BYTES,
+					HMMRT_LOCATION_HOST, NULL));
+	ASSERT_EQ(-EINVAL, cmd_residency(fresh, buf, PAGE_BYTES, &location));
+	ASSERT_EQ(-EINVAL, cmd_stats(fresh, self->id, &stats));
+	ASSERT_EQ(-EINVAL, cmd_bind(gpu, fresh, &bind));
+
+	/* A second file of the process is as good as the first. */
+	ASSERT_EQ(0, cmd_space_create(fresh));
+	ASSERT_EQ(0, cmd_prefetch(fresh, buf, PAGE_BYTES, HMMRT_LOCATION_HOST,
+				  NULL));
+	ASSERT_EQ(0, cmd_residency(fresh, buf, PAGE_BYTES, &location));
+	ASSERT_EQ(0, cmd_stats(fresh, self->id, &stats));
+	ASSERT_EQ(0, cmd_bind(gpu, fresh, &bind));
+	close(gpu);
+	close(fresh);
+}
+
+TEST_F(space, calls_on_an_unbound_gpu_are_einval)
+{
+	struct hmmrt_gpu_fault_record record;
+	struct agent stranger;
+	int gpu = open_gpu(1);
+
+	ASSERT_LE(0, gpu);
+	ASSERT_EQ(0, agent_start(&stranger, gpu, 1));
+	ASSERT_EQ(-EINVAL, agent_attach(&stranger, gpu, 1));
+	ASSERT_EQ(-EINVAL, cmd_attach(gpu, 1));
+	ASSERT_EQ(-EINVAL, cmd_fault_record(gpu, &record));
+	ASSERT_EQ(-EINVAL, agent_map(&stranger, (void *)ARENA_BASE, PAGE_BYTES,
+				     PROT_READ));
+	agent_quit(&stranger);
+	close(gpu);
+}
+
+TEST_F(space, fault_record_before_attach_is_einval)
+{
+	struct session_device *device = &self->session.devices[0];
+	struct hmmrt_gpu_fault_record record = { .size = sizeof(record) };
+
+	ASSERT_EQ(-EINVAL, agent_ioctl(&device->agent, device->gpu,
+				       HMMRT_GPU_IOC_FAULT_RECORD, &record,
+				       sizeof(record)));
+	ASSERT_EQ(0, session_attach(&self->session));
+	ASSERT_EQ(0, agent_ioctl(&device->agent, device->gpu,
+				 HMMRT_GPU_IOC_FAULT_RECORD, &record,
+				 sizeof(record)));
+	ASSERT_EQ(0, record.out_errno);
+	ASSERT_EQ(0, record.out_addr);
+	ASSERT_EQ(0, record.out_access);
+}
+
+TEST_F(space, second_space_on_a_file_is_ebusy)
+{
+	ASSERT_EQ(-EBUSY, cmd_space_create(self->fd));
+	ASSERT_EQ(-EBUSY, cmd_space_create(self->fd));
+}
+
+TEST_F(space, second_bind_of_a_file_or_device_is_ebusy)
+{
+	struct hmmrt_gpu_bind bind;
+	int gpu = open_gpu(0);
+
+	ASSERT_LE(0, gpu);
+	ASSERT_EQ(-EBUSY, cmd_bind(self->gpu, self->fd, &bind));
+	ASSERT_EQ(-EBUSY, cmd_bind(gpu, self->fd, &bind));
+	/* The agent holds the file, too. */
+	session_unbind(&self->session, 0);
+	ASSERT_EQ(0, cmd_bind(gpu, self->fd, &bind));
+	ASSERT_EQ(self->id, bind.out_device_id);
+	self->session.devices[0].gpu = gpu;
+}
+
+/* --- a signal ------------------------------------------------------------------- */
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+struct storm {
+	pthread_t victim;
+	bool stop;
+};
+
+static void *storm_run(void *arg)
+{
+	struct storm *storm = arg;
+
+	while (!__atomic_load_n(&storm->stop, __ATOMIC_RELAXED)) {
+		pthread_kill(storm->victim, SIGUSR1);
+		usleep(200);
+	}
+	return NULL;
+}
+
+TEST_F(space, prefetch_ended_by_a_signal_says_how_far_it_got)
+{
+	const size_t len = 32 * BLOCK_BYTES;
+	struct sigaction action = { .sa_handler = on_signal };
+	struct storm storm = { .victim = pthread_self() };
+	unsigned int eintr = 0, calls = 0;
+	struct hmmrt_prefetch result;
+	uint64_t moved = 0;
+	pthread_t thread;
+	char *buf = arena_anon(len);
+	int rc;
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, len, 1);
+	sigaction(SIGUSR1, &action, NULL);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, storm_run, &storm));
+	do {
+		rc = cmd_prefetch(self->fd, buf, len, self->id, &result);
+		eintr += rc == -EINTR;
+		moved += result.out_pages_moved;
+	} while (rc == -EINTR && ++calls < 1000);
+	__atomic_store_n(&storm.stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+
+	ASSERT_EQ(0, rc);
+	ASSERT_LT(0, eintr);
+	ASSERT_EQ(len / PAGE_BYTES, moved);
+	ASSERT_EQ(-1, pages_check(buf, len, 1));
+}
+
+/* --- what the informative calls say ---------------------------------------------- */
+
+TEST_F(space, info_describes_this_version)
+{
+	struct hmmrt_info info;
+
+	ASSERT_EQ(0, cmd_info(self->fd, &info));
+	EXPECT_EQ(HMMRT_UAPI_VERSION, info.out_uapi_version);
+	EXPECT_LE(1, info.out_devices);
+	EXPECT_GE(HMMRT_MAX_DEVICES, info.out_devices);
+	EXPECT_EQ((uint32_t)sysconf(_SC_PAGESIZE), info.out_page_size);
+	EXPECT_EQ(BLOCK_BYTES, info.out_block_size);
+	EXPECT_EQ(0, info.out_features);
+}
+
+TEST_F(space, device_info_counts_memory_in_use)
+{
+	struct hmmrt_device_info info;
+	char *buf = arena_anon(BLOCK_BYTES);
+	uint64_t before;
+	char path[64];
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, cmd_device_info(self->fd, self->id, &info));
+	EXPECT_EQ(0, info.out_memory_bytes % BLOCK_BYTES);
+	EXPECT_LE(info.out_used_bytes, info.out_backed_bytes);
+	EXPECT_LE(info.out_backed_bytes, info.out_memory_bytes);
+	EXPECT_EQ(-1, info.out_numa_node);
+	ASSERT_NE(NULL, memchr(info.out_name, 0, sizeof(info.out_name)));
+	snprintf(path, sizeof(path), "/dev/%s", (char *)info.out_name);
+	ASSERT_EQ(0, access(path, R_OK | W_OK));
+
+	before = info.out_used_bytes;
+	pages_fill(buf, BLOCK_BYTES, 1);
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, BLOCK_BYTES, self->id, NULL));
+	ASSERT_EQ(0, cmd_device_info(self->fd, self->id, &info));
+	EXPECT_EQ(before + BLOCK_BYTES, info.out_used_bytes);
+	ASSERT_EQ(0, munmap(buf, BLOCK_BYTES));
+	ASSERT_EQ(0, cmd_device_info(self->fd, self->id, &info));
+	EXPECT_EQ(before, info.out_used_bytes);
+}
+
+TEST_F(space, stats_start_at_zero_and_count)
+{
+	char *buf = arena_anon(BLOCK_BYTES);
+	struct agent *agent = session_agent(&self->session);
+	struct hmmrt_stats stats;
+
+	ASSERT_EQ(0, cmd_stats(self->fd, self->id, &stats));
+	EXPECT_EQ(0, stats.out_device_faults);
+	EXPECT_EQ(0, stats.out_failed_faults);
+	EXPECT_EQ(0, stats.out_mapped_pages);
+	EXPECT_EQ(0, stats.out_remote_pages);
+	EXPECT_EQ(0, stats.out_migrated_to_device);
+	EXPECT_EQ(0, stats.out_migrated_to_host);
+	EXPECT_EQ(0, stats.out_cpu_faults);
+	EXPECT_EQ(0, stats.out_retries);
+
+	pages_fill(buf, BLOCK_BYTES, 1);
+	ASSERT_EQ(0, session_attach(&self->session));
+	ASSERT_VALUE(1, agent_read(agent, buf));
+	ASSERT_EQ(SIGSEGV, agent_read(agent, buf + BLOCK_BYTES).signal);
+	ASSERT_EQ(-1, pages_check(buf, BLOCK_BYTES, 1));
+	ASSERT_EQ(0, cmd_stats(self->fd, self->id, &stats));
+	EXPECT_EQ(2, stats.out_device_faults);
+	EXPECT_EQ(1, stats.out_failed_faults);
+	EXPECT_EQ(16, stats.out_mapped_pages);
+	EXPECT_EQ(0, stats.out_remote_pages);
+	EXPECT_EQ(16, stats.out_migrated_to_device);
+	EXPECT_EQ(16, stats.out_migrated_to_host);
+	EXPECT_EQ(1, stats.out_cpu_faults);
+	EXPECT_LT(0, stats.out_invalidations);
+}
+
+/* Those of the binding; those of the space go on. */
+TEST_F(space, stats_of_a_new_binding_start_at_zero)
+{
+	struct session_device *device = &self->session.devices[0];
+	char *buf = arena_anon(BLOCK_BYTES);
+	struct hmmrt_gpu_bind bind;
+	struct hmmrt_stats stats;
+
+	pages_fill(buf, BLOCK_BYTES, 1);
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, BLOCK_BYTES, self->id, NULL));
+	ASSERT_EQ(-1, pages_check(buf, BLOCK_BYTES, 1));
+	ASSERT_EQ(0, cmd_stats(self->fd, self->id, &stats));
+	ASSERT_EQ(BLOCK_PAGES, stats.out_migrated_to_device);
+	ASSERT_EQ(BLOCK_PAGES, stats.out_migrated_to_host);
+	session_unbind(&self->session, 0);
+	ASSERT_EQ(-EINVAL, cmd_stats(self->fd, self->id, &stats));
+
+	device->gpu = open_gpu(0);
+	ASSERT_LE(0, device->gpu);
+	ASSERT_EQ(0, cmd_bind(device->gpu, self->fd, &bind));
+	ASSERT_EQ(0, cmd_stats(self->fd, self->id, &stats));
+	EXPECT_EQ(0, stats.out_migrated_to_device);
+	EXPECT_EQ(BLOCK_PAGES, stats.out_migrated_to_host);
+}
+
+/* Its pages come home with the binding. */
+TEST_F(space, unbinding_brings_pages_home)
+{
+	const size_t len = 3 * BLOCK_BYTES;
+	char *buf = arena_anon(len);
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, len, 1);
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, len, self->id, NULL));
+	ASSERT_EQ(len / PAGE_BYTES, pages_at(self->fd, buf, len, self->id));
+	session_unbind(&self->session, 0);
+	ASSERT_EQ(len / PAGE_BYTES,
+		  pages_at(self->fd, buf, len, HMMRT_LOCATION_HOST));
+	ASSERT_EQ(-1, pages_check(buf, len, 1));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The form of the ioctls: sizes, flags, pointers, reserved members, states. One
+ * list, the variants below, says what calls there are; each test changes one
+ * thing in a call that is otherwise valid, and then makes the valid one.
+ */
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+
+#include "lib/harness.h"
+#include "lib/session.h"
+
+/* How far the files have come before the call is made. */
+enum stage {
+	STAGE_OPEN,
+	STAGE_SPACE,
+	STAGE_BOUND,
+	STAGE_ATTACHED,
+};
+
+struct env {
+	struct session session;
+	char *buf;		/* of one block */
+	uint32_t locations[BLOCK_PAGES];
+};
+
+/* Large enough for any argument with a tail. */
+#define ARG_BYTES	512
+
+union arg {
+	struct {
+		uint32_t size;
+		uint32_t flags;
+	};
+	uint8_t bytes[ARG_BYTES];
+};
+
+static int env_start(struct env *env, enum stage stage)
+{
+	struct session_device *device = &env->session.devices[0];
+	struct hmmrt_gpu_bind bind = { 0 };
+	int rc = session_open(&env->session, 1);
+
+	if (!rc)
+		rc = agent_start(&device->agent, device->gpu, 1);
+	if (!rc && stage >= STAGE_SPACE)
+		rc = cmd_space_create(env->session.space);
+	if (!rc && stage >= STAGE_BOUND) {
+		rc = cmd_bind(device->gpu, env->session.space, &bind);
+		device->id = bind.out_device_id;
+		device->token = bind.out_token;
+	}
+	if (!rc && stage >= STAGE_ATTACHED)
+		rc = session_attach(&env->session);
+	env->buf = arena_anon(BLOCK_BYTES);
+	return env->buf ? rc : -ENOMEM;
+}
+
+FIXTURE(call) {
+	struct env env;
+	int fd;
+	union arg *arg;		/* with an inaccessible page behind its page */
+};
+
+FIXTURE_VARIANT(call) {
+	unsigned int cmd;
+	uint32_t size;
+	uint32_t min_size;	/* of the first version */
+	uint32_t outputs;	/* where those begin, 0 without any */
+	enum stage stage;
+	bool on_gpu;		/* which file it is for */
+	bool by_agent;
+	/* Input members of a valid call, in the order of the struct. */
+	void (*fill)(struct env *env, void *arg);
+};
+
+#define CALL(_struct, _last)					\
+	.size = sizeof(struct _struct),				\
+	.min_size = offsetof(struct _struct, _last) +		\
+		    sizeof(((struct _struct *)NULL)->_last)
+
+static void fill_nothing(struct env *env, void *arg)
+{
+	(void)env;
+	(void)arg;
+}
+
+static void fill_prefetch(struct env *env, void *arg)
+{
+	struct hmmrt_prefetch *prefetch = arg;
+
+	prefetch->addr = (uintptr_t)env->buf;
+	prefetch->len = BLOCK_BYTES;
+	prefetch->location = env->session.devices[0].id;
+}
+
+static void fill_residency(struct env *env, void *arg)
+{
+	struct hmmrt_residency *residency = arg;
+
+	residency->addr = (uintptr_t)env->buf;
+	residency->len = BLOCK_BYTES;
+	residency->locations = (uintptr_t)env->locations;
+}
+
+static void fill_stats(struct env *env, void *arg)
+{
+	struct hmmrt_stats *stats = arg;
+
+	stats->device_id = env->session.devices[0].id;
+}
+
+static void fill_bind(struct env *env, void *arg)
+{
+	struct hmmrt_gpu_bind *bind = arg;
+
+	bind->space_fd = env->session.space;
+}
+
+static void fill_attach(struct env *env, void *arg)
+{
+	struct hmmrt_gpu_attach *attach = arg;
+
+	attach->token = env->session.devices[0].token;
+}
+
+FIXTURE_VARIANT_ADD(call, info) {
+	.cmd = HMMRT_IOC_INFO, CALL(hmmrt_info, out_features),
+	.outputs = offsetof(struct hmmrt_info, out_uapi_version),
+	.stage = STAGE_OPEN, .fill = fill_nothing,
+};
+
+FIXTURE_VARIANT_ADD(call, device_info) {
+	.cmd = HMMRT_IOC_DEVICE_INFO, CALL(hmmrt_device_info, out_name),
+	.outputs = offsetof(struct hmmrt_device_info, out_numa_node),
+	.stage = STAGE_OPEN, .fill = fill_nothing,
+};
+
+FIXTURE_VARIANT_ADD(call, space_create) {
+	.cmd = HMMRT_IOC_SPACE_CREATE, CALL(hmmrt_space_create, flags),
+	.stage = STAGE_OPEN, .fill = fill_nothing,
+};
+
+FIXTURE_VARIANT_ADD(call, prefetch) {
+	.cmd = HMMRT_IOC_PREFETCH, CALL(hmmrt_prefetch, out_stayed),
+	.outputs = offsetof(struct hmmrt_prefetch, out_pages_moved),
+	.stage = STAGE_BOUND, .fill = fill_prefetch,
+};
+
+FIXTURE_VARIANT_ADD(call, residency) {
+	.cmd = HMMRT_IOC_RESIDENCY, CALL(hmmrt_residency, locations),
+	.stage = STAGE_SPACE, .fill = fill_residency,
+};
+
+FIXTURE_VARIANT_ADD(call, stats) {
+	.cmd = HMMRT_IOC_STATS, CALL(hmmrt_stats, out_retries),
+	.outputs = offsetof(struct hmmrt_stats, out_device_faults),
+	.stage = STAGE_BOUND, .fill = fill_stats,
+};
+
+FIXTURE_VARIANT_ADD(call, bind) {
+	.cmd = HMMRT_GPU_IOC_BIND, CALL(hmmrt_gpu_bind, out_token),
+	.outputs = offsetof(struct hmmrt_gpu_bind, out_device_id),
+	.stage = STAGE_SPACE, .on_gpu = true, .fill = fill_bind,
+};
+
+FIXTURE_VARIANT_ADD(call, attach) {
+	.cmd = HMMRT_GPU_IOC_ATTACH, CALL(hmmrt_gpu_attach, token),
+	.stage = STAGE_BOUND, .on_gpu = true, .by_agent = true,
+	.fill = fill_attach,
+};
+
+FIXTURE_VARIANT_ADD(call, fault_record) {
+	.cmd = HMMRT_GPU_IOC_FAULT_RECORD,
+	CALL(hmmrt_gpu_fault_record, out_errno),
+	.outputs = offsetof(struct hmmrt_gpu_fault_record, out_addr), .stage = STAGE_ATTACHED,
+	.on_gpu = true, .by_agent = true, .fill = fill_nothing,
+};
+
+FIXTURE_SETUP(call)
+{
+	char *pages = mmap(NULL, 2 * PAGE_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	/* Before the agent is forked: it has them at the same place. */
+	ASSERT_NE(MAP_FAILED, pages);
+	ASSERT_EQ(0, mprotect(pages + PAGE_BYTES, PAGE_BYTES, PROT_NONE));
+	ASSERT_EQ(0, env_start(&self->env, variant->stage));
+	self->fd = variant->on_gpu ? self->env.session.devices[0].gpu :
+				     self->env.session.space;
+	self->arg = (union arg *)pages;
+	self->arg->size = variant->size;
+	variant->fill(&self->env, self->arg);
+}
+
+FIXTURE_TEARDOWN(call)
+{
+	EXPECT_EQ(0, session_end(&self->env.session));
+}
+
+/* The call, by whom it is for. */
+static int call_run(FIXTURE_DATA(call) *self, const FIXTURE_VARIANT(call) *v,
+		    void *arg)
+{
+	if (v->by_agent)
+		return (int)agent_syscall(session_agent(&self->env.session),
+					  SYS_ioctl, (uint64_t)self->fd, v->cmd,
+					  (uintptr_t)arg, 0, 0, 0);
+	return cmd_raw(self->fd, v->cmd, arg);
+}
+
+/* Refused, and nothing was written. */
+#define ASSERT_CALL_REFUSED(err)					\
+	do {								\
+		union arg _before = *self->arg;				\
+		ASSERT_EQ(-(err), call_run(self, variant, self->arg));	\
+		ASSERT_EQ(0, memcmp(&_before, self->arg, ARG_BYTES));	\
+	} while (0)
+
+TEST_F(call, valid_one_succeeds)
+{
+	ASSERT_EQ(0, call_run(self, variant, self->arg));
+	ASSERT_EQ(variant->size, self->arg->size);
+}
+
+TEST_F(call, size_below_the_first_version_is_einval)
+{
+	uint32_t size;
+
+	for (size = 0; size < variant->min_size; size++) {
+		self->arg->size = size;
+		ASSERT_CALL_REFUSED(EINVAL);
+	}
+	self->arg->size = variant->min_size;
+	ASSERT_EQ(0, call_run(self, variant, self->arg));
+}
+
+TEST_F(call, size_above_with_a_zero_tail_succeeds)
+{
+	const uint32_t size = variant->size + 24;
+
+	self->arg->size = size;
+	ASSERT_EQ(0, call_run(self, variant, self->arg));
+	ASSERT_EQ(size, self->arg->size);
+}
+
+TEST_F(call, size_above_with_a_tail_of_something_is_e2big)
+{
+	const uint32_t size = variant->size + 24;
+
+	self->arg->size = size;
+	self->arg->bytes[size - 1] = 1;
+	ASSERT_CALL_REFUSED(E2BIG);
+	self->arg->bytes[size - 1] = 0;
+	self->arg->bytes[variant->size] = 0x80;
+	ASSERT_CALL_REFUSED(E2BIG);
+	/* Behind the end it does not matter. */
+	self->arg->bytes[variant->size] = 0;
+	self->arg->bytes[size] = 1;
+	ASSERT_EQ(0, call_run(self, variant, self->arg));
+	ASSERT_EQ(1, self->arg->bytes[size]);
+}
+
+TEST_F(call, unknown_flags_are_eopnotsupp)
+{
+	unsigned int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		self->arg->flags = 1u << bit;
+		ASSERT_CALL_REFUSED(EOPNOTSUPP);
+	}
+	self->arg->flags = 0;
+	ASSERT_EQ(0, call_run(self, variant, self->arg));
+}
+
+TEST_F(call, bad_pointers_are_efault)
+{
+	/* NULL, into the guard page, a hole, the kernel, beyond everything. */
+	const uintptr_t bad[] = {
+		0, (uintptr_t)self->arg + PAGE_BYTES, ARENA_BASE - PAGE_BYTES,
+		0x7ffffffff000, 0xffff888000000000, ~7UL,
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		ASSERT_EQ(-EFAULT, call_run(self, variant, (void *)bad[i]));
+	ASSERT_EQ(0, call_run(self, variant, self->arg));
+}
+
+TEST_F(call, struct_or_tail_that_runs_into_the_void_is_efault)
+{
+	uint8_t *end = (uint8_t *)self->arg + PAGE_BYTES;
+	union arg *moved = (union arg *)(end - variant->size);
+
+	memmove(moved, self->arg, variant->size);
+	moved->size = variant->size + 8;
+	ASSERT_EQ(-EFAULT, call_run(self, variant, moved));
+	moved->size = UINT32_MAX;
+	ASSERT_EQ(-EFAULT, call_run(self, variant, moved));
+	memset(moved, 0, variant->size);
+	moved = (union arg *)(end - 4);
+	moved->size = variant->size;
+	ASSERT_EQ(-EFAULT, call_run(self, variant, moved));
+	ASSERT_EQ(0, call_run(self, variant, self->arg));
+}
+
+/* What stands there before is no input, and nothing of it is left. */
+TEST_F(call, outputs_may_hold_anything_before)
+{
+	uint32_t at = variant->outputs ? variant->outputs : variant->size;
+
+	memset(self->arg->bytes + at, 0xa5, variant->size - at);
+	ASSERT_EQ(0, call_run(self, variant, self->arg));
+	for (; at + 8 <= variant->size; at += 8)
+		ASSERT_NE(0, memcmp(self->arg->bytes + at,
+				    "\xa5\xa5\xa5\xa5\xa5\xa5\xa5\xa5", 8))
+		{
+			TH_LOG("at offset %u", at);
+		}
+}
+
+/* Also files of the other kind, where the number means nothing. */
+TEST_F(call, is_enotty_on_the_other_file)
+{
+	int other = variant->on_gpu ? self->env.session.space :
+				      self->env.session.devices[0].gpu;
+	int right = self->fd;
+
+	self->fd = other;
+	ASSERT_CALL_REFUSED(ENOTTY);
+	self->fd = right;
+	ASSERT_EQ(0, call_run(self, variant, self->arg));
+}
+
+/* The number with a direction or size in it is another number. */
+TEST_F(call, is_enotty_with_bits_of_iow)
+{
+	FIXTURE_VARIANT(call) changed = *variant;
+
+	changed.cmd = variant->cmd | _IOC_WRITE << _IOC_DIRSHIFT |
+		      variant->size << _IOC_SIZESHIFT;
+	ASSERT_EQ(-ENOTTY, call_run(self, &changed, self->arg));
+	ASSERT_EQ(0, call_run(self, variant, self->arg));
+}
+
+/* --- without variants ------------------------------------------------------ */
+
+FIXTURE(files) {
+	struct session session;
+};
+
+FIXTURE_SETUP(files)
+{
+	ASSERT_EQ(0, session_open(&self->session, 1));
+}
+
+FIXTURE_TEARDOWN(files)
+{
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+static bool number_is_known(bool on_gpu, unsigned int number)
+{
+	const FIXTURE_VARIANT(call) *v;
+	struct __fixture_variant_metadata *at;
+
+	for (at = _call_fixture_object.variant; at; at = at->next) {
+		v = at->data;
+		if (v->on_gpu == on_gpu && _IOC_NR(v->cmd) == number)
+			return true;
+	}
+	return false;
+}
+
+/* So that no call can be added without the tests above. */
+TEST_F(files, every_number_is_in_the_list_or_enotty)
+{
+	unsigned int number;
+	int on_gpu;
+
+	for (on_gpu = 0; on_gpu < 2; on_gpu++) {
+		int fd = on_gpu ? self->session.devices[0].gpu :
+				  self->session.space;
+
+		for (number = 0; number < 256; number++) {
+			int rc = cmd_raw(fd, _IO(HMMRT_IOC_TYPE, number), NULL);
+
+			ASSERT_EQ(number_is_known(on_gpu, number) ? -EFAULT :
+								    -ENOTTY,
+				  rc)
+			{
+				TH_LOG("number %#x", number);
+			}
+		}
+	}
+}
+
+TEST_HARNESS_MAIN
