@@ -288,8 +288,8 @@ struct hmmrt_block *hmmrt_block_get(struct hmmrt_space *space,
 	}
 	if (maps && !block->maps[device_id]) {
 		map = kzalloc(sizeof(*map), GFP_KERNEL);
-		/* Zeroed before anybody sees it. */
 		if (map)
+			/* Zeroed before anybody sees it. */
 			smp_store_release(&block->maps[device_id], map);
 		else
 			block = ERR_PTR(-ENOMEM);

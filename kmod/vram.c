@@ -120,6 +120,21 @@ static const struct dev_pagemap_ops vram_pagemap_ops = {
 	.migrate_to_ram = hmmrt_migrate_to_ram,
 };
 
+static void region_publish(struct hmmrt_vram *vram, struct hmmrt_region *region)
+{
+	unsigned int i;
+
+	spin_lock_irq(&vram->lock);
+	for (i = 0; i < region->nr_chunks; i++) {
+		struct hmmrt_chunk *chunk = &region->chunks[i];
+
+		chunk->offset = region->offset + ((u64)i << HMMRT_CHUNK_SHIFT);
+		list_add_tail(&chunk->link, &vram->free);
+	}
+	vram->regions[vram->nr_regions++] = region;
+	spin_unlock_irq(&vram->lock);
+}
+
 /*
  * Give the next part of device memory struct pages. -ENOSPC when all of it has
  * them already.
@@ -129,7 +144,7 @@ static int vram_grow_locked(struct hmmrt_device *dev)
 	struct hmmrt_vram *vram = &dev->vram;
 	u64 offset = (u64)vram->nr_regions * HMMRT_REGION_SIZE;
 	struct hmmrt_region *region;
-	unsigned int i, nr_chunks;
+	unsigned int nr_chunks;
 	void *addr;
 	u64 size;
 	int rc;
@@ -168,15 +183,7 @@ static int vram_grow_locked(struct hmmrt_device *dev)
 		goto err_release;
 	}
 
-	spin_lock_irq(&vram->lock);
-	for (i = 0; i < nr_chunks; i++) {
-		struct hmmrt_chunk *chunk = &region->chunks[i];
-
-		chunk->offset = offset + ((u64)i << HMMRT_CHUNK_SHIFT);
-		list_add_tail(&chunk->link, &vram->free);
-	}
-	vram->regions[vram->nr_regions++] = region;
-	spin_unlock_irq(&vram->lock);
+	region_publish(vram, region);
 	return 0;
 
 err_release:
