@@ -141,5 +141,5 @@ void hmmrt_device_fill_info(struct hmmrt_device *dev,
 	spin_unlock_irq(&vram->lock);
 	info->out_memory_bytes = vram->size;
 	info->out_numa_node = dev->numa_node;
-	strscpy((char *)info->out_name, dev->name, sizeof(info->out_name));
+	strscpy_pad((char *)info->out_name, dev->name, sizeof(info->out_name));
 }
