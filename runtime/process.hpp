@@ -21,6 +21,7 @@ namespace hmmrt {
 class process {
   public:
     static process& get();
+    process() = default; ///< for tests; programs have the one
 
     /// Throws failure: no module, no permission, another version.
     const std::vector<std::unique_ptr<device>>& devices();
@@ -35,7 +36,6 @@ class process {
     void set_strict(bool strict);
 
   private:
-    process() = default;
     void enumerate(int manager);
     int space();
 

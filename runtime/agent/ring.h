@@ -61,9 +61,9 @@ inline bool ring_reached(const control& ctl, std::uint32_t target) {
 
 /// A piece of an entry that this lane now owns.
 struct piece {
-    ring_entry* entry;
-    std::uint32_t sequence;
-    std::uint32_t index;
+    ring_entry* entry = nullptr;
+    std::uint32_t sequence = 0;
+    std::uint32_t index = 0;
 };
 
 /// Takes @want pieces, or what is left, of the active entry; returns how many.

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+#include "fake_kernel.hpp"
+
+#include "sys/syscalls.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace fakes {
+
+fake_kernel kernel;
+
+namespace {
+constexpr int fake_fd = 1000; // never reaches the real kernel
+}
+
+int fake_kernel::open(const std::string& path) {
+    const int error = path == "/dev/hmmrt" ? manager_open_error : gpu_open_error;
+    if (error != 0) return -error;
+    open_files++;
+    return fake_fd;
+}
+
+int fake_kernel::ioctl(unsigned long request, void* argument) {
+    switch (request) {
+    case HMMRT_IOC_INFO: {
+        auto& info = *static_cast<hmmrt_info*>(argument);
+        info.out_uapi_version = uapi_version;
+        info.out_devices = static_cast<std::uint32_t>(devices.size());
+        info.out_page_size = 4096;
+        info.out_block_size = 2 << 20;
+        return 0;
+    }
+    case HMMRT_IOC_DEVICE_INFO: {
+        auto& info = *static_cast<hmmrt_device_info*>(argument);
+        for (const fake_device& device : devices) {
+            if (device.id != info.device_id) continue;
+            info.out_memory_bytes = device.memory;
+            info.out_used_bytes = device.used;
+            info.out_numa_node = -1;
+            std::strncpy(reinterpret_cast<char*>(info.out_name), device.name.c_str(),
+                         HMMRT_DEVICE_NAME_LEN - 1);
+            return 0;
+        }
+        return -ENODEV;
+    }
+    case HMMRT_IOC_SPACE_CREATE:
+        return 0;
+    case HMMRT_GPU_IOC_BIND:
+        return busy_binds-- > 0 ? -EBUSY : 0;
+    default:
+        return -ENOTTY;
+    }
+}
+
+void fake_kernel::control_mapped_at(std::uint64_t address) {
+    ctl_ = reinterpret_cast<hmmrt::control*>(address);
+}
+
+int fake_kernel::start_agent() {
+    using hmmrt::agent_state;
+    agents_started++;
+    agent_gone_.store(agent == agent_behaviour::dies_while_starting);
+    if (agent == agent_behaviour::fails_to_attach) {
+        ctl_->boot_failed_step.store(static_cast<std::uint32_t>(hmmrt::boot_step::attach));
+        ctl_->boot_errno.store(EACCES);
+        ctl_->state.store(static_cast<std::uint32_t>(agent_state::failed));
+    }
+    if (agent == agent_behaviour::runs) {
+        for (std::uint32_t i = 0; i < ctl_->lane_count; i++)
+            lanes_.emplace_back([this, i] { run_lane(i); });
+        ctl_->state.store(static_cast<std::uint32_t>(agent_state::ready));
+    }
+    open_files++;
+    return fake_fd;
+}
+
+void fake_kernel::run_entry(const hmmrt::piece& mine) {
+    const hmmrt::ring_entry& entry = *mine.entry;
+    if (entry.kind == hmmrt::entry_kind::prefetch) {
+        prefetches.push_back({entry.prefetch_addr, entry.prefetch_len, entry.prefetch_location});
+        if (prefetch_result != 0) ctl_->prefetch_errno.store(prefetch_result);
+        return;
+    }
+    const std::uint64_t begin = mine.index * entry.piece_items;
+    const std::uint64_t end = std::min(begin + entry.piece_items, entry.items);
+    using function = void (*)(void*, std::uint64_t, std::uint64_t);
+    reinterpret_cast<function>(entry.function)(reinterpret_cast<void*>(entry.closure), begin, end);
+}
+
+void fake_kernel::run_lane(std::uint32_t) {
+    hmmrt::piece mine = {};
+    while (!agent_gone_.load()) {
+        const std::uint32_t bell = ctl_->doorbell.load();
+        if (ring_take(*ctl_, 1, mine) == 0) {
+            ctl_->sleepers.fetch_add(1);
+            hmmrt::sys::wait_for_change(ctl_->doorbell, bell, 10);
+            ctl_->sleepers.fetch_sub(1);
+            continue;
+        }
+        if (ctl_->sticky.load() == 0) run_entry(mine);
+        if (agent_gone_.load()) return; // in the middle of a launch
+        std::uint32_t over = 1;
+        hmmrt::piece rest;
+        if (ctl_->sticky.load() != 0) over += ring_take(*ctl_, UINT32_MAX, rest);
+        ring_finish(*ctl_, mine, over);
+    }
+}
+
+void fake_kernel::fault(const hmmrt::fault_block& block) {
+    std::uint32_t none = 0;
+    if (!ctl_->sticky.compare_exchange_strong(none, 1)) return;
+    ctl_->fault = block;
+    ctl_->sticky.store(2);
+}
+
+void fake_kernel::lose_agent() {
+    agent_gone_.store(true);
+}
+
+void fake_kernel::end_agent() {
+    const std::lock_guard lock(lock_);
+    agent_gone_.store(true);
+    for (std::thread& lane : lanes_)
+        lane.join();
+    lanes_.clear();
+}
+
+} // namespace fakes
+
+// ---- behind the seam: time, memory and futexes are real
+
+namespace hmmrt::sys {
+
+using fakes::kernel;
+
+int open_file(const char* path) {
+    return kernel.open(path);
+}
+
+int close_file(int) {
+    kernel.open_files--;
+    return 0;
+}
+
+int control_file(int, unsigned long request, void* argument) {
+    return kernel.ioctl(request, argument);
+}
+
+int read_whole_file(const char*, std::string& content) {
+    content = "1000-2000 r-xp 00000000 00:00 0 [vdso]\n";
+    return 0;
+}
+
+int create_sealed_file(const char*, const void*, std::size_t) {
+    kernel.open_files++;
+    return fakes::fake_fd;
+}
+
+int create_shared_memory(const char*, std::size_t) {
+    kernel.open_files++;
+    return fakes::fake_fd;
+}
+
+std::int64_t map(std::uint64_t address, std::size_t bytes, int protection, int flags, int fd) {
+    if (fd >= 0) {
+        flags |= MAP_ANONYMOUS;
+        kernel.control_mapped_at(address);
+    }
+    void* const got = ::mmap(reinterpret_cast<void*>(address), bytes, protection, flags, -1, 0);
+    return got == MAP_FAILED ? -errno : static_cast<std::int64_t>(address_of(got));
+}
+
+int unmap(std::uint64_t address, std::size_t bytes) {
+    return ::munmap(reinterpret_cast<void*>(address), bytes) < 0 ? -errno : 0;
+}
+
+int advise(std::uint64_t address, std::size_t bytes, int advice) {
+    return ::madvise(reinterpret_cast<void*>(address), bytes, advice) < 0 ? -errno : 0;
+}
+
+bool wait_for_change(futex_word& word, std::uint32_t expected, int milliseconds) {
+    const timespec limit = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
+    return raw_syscall(SYS_futex, address_of(&word), FUTEX_WAIT, expected, address_of(&limit)) !=
+           -ETIMEDOUT;
+}
+
+void wake(futex_word& word) {
+    futex_wake(word, INT32_MAX);
+}
+
+void sleep_milliseconds(int milliseconds) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+}
+
+std::uint64_t monotonic_milliseconds() {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+}
+
+bool agent_ended(int, int) {
+    return kernel.agent_is_gone();
+}
+
+int kill_process(int) {
+    kernel.end_agent();
+    return 0;
+}
+
+int signal_thread(int tid, int signal) {
+    return static_cast<int>(raw_syscall(SYS_tgkill, static_cast<std::uint64_t>(::getpid()),
+                                        static_cast<std::uint64_t>(tid),
+                                        static_cast<std::uint64_t>(signal)));
+}
+
+const char* environment(const char* name) {
+    const auto found = kernel.environment.find(name);
+    return found == kernel.environment.end() ? nullptr : found->second.c_str();
+}
+
+int usable_cpus() {
+    return kernel.cpus;
+}
+
+int process_id() {
+    return ::getpid();
+}
+
+int seccomp_mode() {
+    return kernel.seccomp_mode;
+}
+
+std::uint64_t xfeature_permissions() {
+    return 0;
+}
+
+int start_agent(const agent_files&) {
+    return kernel.start_agent();
+}
+
+} // namespace hmmrt::sys

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#include "proc_maps.hpp"
+
+#include <gtest/gtest.h>
+
+using namespace hmmrt;
+
+namespace {
+
+TEST(ProcMaps, FindsVdsoAndItsDataInOrder) {
+    const kernel_maps maps = find_kernel_maps(
+        "555555554000-555555556000 r--p 00000000 08:01 1234 /bin/app\n"
+        "7ffff7fc5000-7ffff7fc9000 r--p 00000000 00:00 0                          [vvar]\n"
+        "7ffff7fc9000-7ffff7fcb000 r--p 00000000 00:00 0                          [vvar_vclock]\n"
+        "7ffff7fcb000-7ffff7fcd000 r-xp 00000000 00:00 0                          [vdso]\n"
+        "7ffffffde000-7ffffffff000 rw-p 00000000 00:00 0                          [stack]\n"
+        "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]\n");
+    ASSERT_EQ(maps.parts.size(), 3u);
+    EXPECT_EQ(maps.parts[0].begin, 0x7ffff7fc5000u);
+    EXPECT_EQ(maps.parts[1].end, 0x7ffff7fcb000u);
+    EXPECT_EQ(maps.parts[2].begin, maps.vdso);
+    EXPECT_EQ(maps.vdso, 0x7ffff7fcb000u);
+}
+
+TEST(ProcMaps, WithoutVdsoThereIsNothingToMove) {
+    const kernel_maps maps = find_kernel_maps("7000-8000 r--p 00000000 00:00 0 [vvar]\n");
+    EXPECT_EQ(maps.vdso, 0u);
+    EXPECT_TRUE(maps.parts.empty());
+}
+
+TEST(ProcMaps, AFileOfThatNameIsNotMistakenForIt) {
+    const kernel_maps maps = find_kernel_maps("1000-2000 r--p 00000000 08:01 99 /home/user/[vdso]\n"
+                                              "3000-4000 r-xp 00000000 00:00 0 [vdso]\n");
+    ASSERT_EQ(maps.parts.size(), 1u);
+    EXPECT_EQ(maps.vdso, 0x3000u);
+}
+
+TEST(ProcMaps, SkipsLinesItCannotRead) {
+    EXPECT_TRUE(find_kernel_maps("\nnonsense [vdso]\n1000- [vdso]").parts.empty());
+}
+
+} // namespace

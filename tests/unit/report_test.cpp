@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <csignal>
+#include <sys/syscall.h>
+
+using namespace hmmrt;
+
+namespace {
+
+fault_block memory_fault() {
+    fault_block fault = {};
+    fault.cause = fault_cause::signal;
+    fault.signal = SIGSEGV;
+    fault.lane = 3;
+    fault.access = HMM_ACCESS_WRITE;
+    fault.error_number = EACCES;
+    fault.system_call = -1;
+    fault.address = 0x1000;
+    fault.instruction = 0x2000;
+    fault.first_item = 10;
+    fault.item_count = 5;
+    return fault;
+}
+
+TEST(Report, RecordHoldsWhatTheLaneSaw) {
+    const hmmFaultRecord record = record_of(memory_fault(), 1);
+    EXPECT_EQ(record.error, hmmErrorIllegalAddress);
+    EXPECT_EQ(record.device, 1);
+    EXPECT_EQ(record.lane, 3);
+    EXPECT_EQ(record.signal, SIGSEGV);
+    EXPECT_EQ(record.access, static_cast<int>(HMM_ACCESS_WRITE));
+    EXPECT_EQ(record.error_number, EACCES);
+    EXPECT_EQ(record.system_call, -1);
+    EXPECT_EQ(record.address, 0x1000u);
+    EXPECT_EQ(record.instruction, 0x2000u);
+    EXPECT_EQ(record.first_item, 10u);
+    EXPECT_EQ(record.item_count, 5u);
+}
+
+TEST(Report, DescribesAMemoryFaultInWords) {
+    EXPECT_EQ(describe(memory_fault(), 1),
+              "device 1, lane 3, items 10 to 14: write of address 0x1000, the mapping does not "
+              "permit it; instruction at 0x2000");
+}
+
+TEST(Report, NamesTheRefusedCall) {
+    fault_block fault = memory_fault();
+    fault.cause = fault_cause::system_call;
+    fault.system_call = SYS_exit_group;
+    EXPECT_EQ(error_of(fault), hmmErrorSystemCall);
+    EXPECT_NE(describe(fault, 0).find("system call exit_group "), std::string::npos);
+}
+
+TEST(Report, CallsWithoutANameAreNumbered) {
+    EXPECT_EQ(system_call_name(SYS_read), "read");
+    EXPECT_EQ(system_call_name(9999), "number 9999");
+}
+
+TEST(Report, EachCauseHasItsError) {
+    const struct {
+        fault_cause cause;
+        int signal;
+        hmmError_t error;
+    } cases[] = {
+        {fault_cause::signal, SIGBUS, hmmErrorIllegalAddress},
+        {fault_cause::signal, SIGILL, hmmErrorIllegalInstruction},
+        {fault_cause::signal, SIGFPE, hmmErrorLaunchFailure},
+        {fault_cause::signal, SIGTRAP, hmmErrorLaunchFailure},
+        {fault_cause::raised_signal, SIGABRT, hmmErrorAssert},
+        {fault_cause::foreign_call, SIGSYS, hmmErrorSystemCall},
+    };
+    for (const auto& each : cases) {
+        fault_block fault = memory_fault();
+        fault.cause = each.cause;
+        fault.signal = each.signal;
+        EXPECT_EQ(error_of(fault), each.error) << describe(fault, 0);
+    }
+}
+
+} // namespace

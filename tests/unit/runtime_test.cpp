@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: MIT
+// The runtime as a whole, over a kernel and an agent that are fakes.
+#include "device.hpp"
+#include "failure.hpp"
+#include "fakes/fake_kernel.hpp"
+#include "hmm/hmm.hpp"
+#include "process.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <csignal>
+#include <numeric>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using fakes::kernel;
+using namespace hmmrt;
+
+namespace {
+
+template <class Function>
+hmmError_t code_of(Function f) {
+    try {
+        f();
+    } catch (const failure& error) {
+        return error.code();
+    }
+    return hmmSuccess;
+}
+
+/// A program of its own for each test.
+class Runtime : public testing::Test {
+  protected:
+    ~Runtime() override {
+        for (const auto& each : started)
+            each->reset();
+        kernel.manager_open_error = kernel.gpu_open_error = kernel.busy_binds = 0;
+        kernel.uapi_version = HMMRT_UAPI_VERSION;
+        kernel.agent = fakes::agent_behaviour::runs;
+        kernel.environment.clear();
+        kernel.prefetches.clear();
+        kernel.prefetch_result = 0;
+        kernel.seccomp_mode = 0;
+    }
+
+    device& use(int number = 0) {
+        device& which = program.device_at(number);
+        started.push_back(&which);
+        return which;
+    }
+
+    static void launch(device& where, std::uint64_t items, hmmRangeFunction_t function,
+                       void* closure, hmmDestroyFunction_t destroy = nullptr) {
+        launch_request request;
+        request.function = function;
+        request.closure = closure;
+        request.items = items;
+        request.destroy = destroy;
+        where.launch(request);
+    }
+
+    process program;
+    std::vector<device*> started;
+};
+
+void count_items(void* closure, std::uint64_t begin, std::uint64_t end) {
+    *static_cast<std::atomic<std::uint64_t>*>(closure) += end - begin;
+}
+
+void fault_at_once(void*, std::uint64_t, std::uint64_t) {
+    fault_block fault = {};
+    fault.cause = fault_cause::signal;
+    fault.signal = SIGSEGV;
+    kernel.fault(fault);
+}
+
+void lose_agent(void*, std::uint64_t, std::uint64_t) {
+    kernel.lose_agent();
+}
+
+void count_destroyed(void* closure) {
+    ++*static_cast<int*>(closure);
+}
+
+TEST_F(Runtime, WithoutModulesThereIsNoDeviceAndTheErrorSaysWhatToDo) {
+    kernel.manager_open_error = ENOENT;
+    try {
+        program.devices();
+        FAIL();
+    } catch (const failure& error) {
+        EXPECT_EQ(error.code(), hmmErrorNoDevice);
+        EXPECT_NE(std::string(error.what()).find("modprobe hmmrt_simgpu"), std::string::npos);
+    }
+}
+
+TEST_F(Runtime, ModulesThatAreLoadedLaterAreFound) {
+    kernel.manager_open_error = ENOENT;
+    EXPECT_EQ(code_of([&] { program.devices(); }), hmmErrorNoDevice);
+    kernel.manager_open_error = 0;
+    EXPECT_EQ(program.devices().size(), 2u);
+}
+
+TEST_F(Runtime, WithoutPermissionDevicesAreUnavailable) {
+    kernel.manager_open_error = EACCES;
+    EXPECT_EQ(code_of([&] { program.devices(); }), hmmErrorDevicesUnavailable);
+}
+
+TEST_F(Runtime, AnotherInterfaceVersionIsRefused) {
+    kernel.uapi_version = HMMRT_UAPI_VERSION + 1;
+    EXPECT_EQ(code_of([&] { program.devices(); }), hmmErrorInsufficientDriver);
+}
+
+TEST_F(Runtime, DevicesAreNumberedWithoutTheGapsOfTheirIds) {
+    EXPECT_EQ(program.device_at(1).id(), 2u);
+    EXPECT_EQ(program.device_at(1).name(), "hmmrt-gpu2");
+    EXPECT_EQ(code_of([&] { program.device_at(2); }), hmmErrorInvalidDevice);
+    EXPECT_EQ(code_of([&] { program.device_at(-1); }), hmmErrorInvalidDevice);
+}
+
+TEST_F(Runtime, LookingAtDevicesStartsNothingAndKeepsNothingOpen) {
+    const int open_before = kernel.open_files, started_before = kernel.agents_started;
+    program.device_at(0);
+    program.info_of(program.device_at(0));
+    EXPECT_EQ(kernel.open_files, open_before);
+    EXPECT_EQ(kernel.agents_started, started_before);
+}
+
+TEST_F(Runtime, LaunchesRunAllTheirItems) {
+    std::atomic<std::uint64_t> items = 0;
+    std::uint64_t expected = 0;
+    for (std::uint64_t n : {1ul, 2ul, 1000ul, 100001ul}) {
+        launch(use(), n, count_items, &items);
+        expected += n;
+    }
+    use().synchronize();
+    EXPECT_EQ(items, expected);
+}
+
+TEST_F(Runtime, MoreLaunchesThanTheRingHoldsWaitForRoom) {
+    std::atomic<std::uint64_t> items = 0;
+    for (std::uint32_t i = 0; i < 5 * ring_entries; i++)
+        launch(use(), 1, count_items, &items);
+    use().synchronize();
+    EXPECT_EQ(items, 5 * ring_entries);
+}
+
+TEST_F(Runtime, ClosuresAreDestroyedOnceAfterTheirLaunch) {
+    int destroyed = 0;
+    const auto nothing = [](void*, std::uint64_t, std::uint64_t) {};
+    for (int i = 0; i < 10; i++)
+        launch(use(), 1, nothing, &destroyed, count_destroyed);
+    use().synchronize();
+    EXPECT_EQ(destroyed, 10);
+}
+
+TEST_F(Runtime, AnEmptyLaunchIsOverAtOnce) {
+    int destroyed = 0;
+    launch(use(), 0, count_items, &destroyed, count_destroyed);
+    EXPECT_EQ(destroyed, 1);
+    use().synchronize();
+}
+
+TEST_F(Runtime, AFaultIsStickyUntilReset) {
+    std::atomic<std::uint64_t> items = 0;
+    launch(use(), 1, fault_at_once, nullptr);
+    EXPECT_EQ(code_of([&] { use().synchronize(); }), hmmErrorIllegalAddress);
+    EXPECT_EQ(code_of([&] { launch(use(), 1, count_items, &items); }), hmmErrorIllegalAddress);
+    EXPECT_EQ(use().sticky_error(), hmmErrorIllegalAddress);
+    EXPECT_EQ(use().last_fault().signal, SIGSEGV);
+
+    use().reset();
+    EXPECT_EQ(use().sticky_error(), hmmSuccess);
+    launch(use(), 7, count_items, &items);
+    use().synchronize();
+    EXPECT_EQ(items, 7u);
+}
+
+TEST_F(Runtime, LaunchesBehindAFaultDoNotRunButTheirClosuresAreDestroyed) {
+    std::atomic<bool> go = false;
+    struct gate {
+        std::atomic<bool>* go;
+    } closure = {&go};
+    const auto wait_then_fault = [](void* raw, std::uint64_t begin, std::uint64_t end) {
+        while (!static_cast<gate*>(raw)->go->load())
+            std::this_thread::yield();
+        fault_at_once(raw, begin, end);
+    };
+    int destroyed = 0;
+    launch(use(), 1, wait_then_fault, &closure);
+    const auto ran = [](void*, std::uint64_t, std::uint64_t) { ADD_FAILURE() << "ran"; };
+    launch(use(), 100, ran, &destroyed, count_destroyed);
+    go = true;
+    EXPECT_EQ(code_of([&] { use().synchronize(); }), hmmErrorIllegalAddress);
+    EXPECT_EQ(destroyed, 1);
+}
+
+TEST_F(Runtime, ALostAgentIsAnErrorAndNotAHang) {
+    std::atomic<std::uint64_t> items = 0;
+    launch(use(), 1, lose_agent, nullptr);
+    EXPECT_EQ(code_of([&] { use().synchronize(); }), hmmErrorDeviceLost);
+    EXPECT_EQ(use().sticky_error(), hmmErrorDeviceLost);
+    use().reset();
+    launch(use(), 3, count_items, &items);
+    use().synchronize();
+    EXPECT_EQ(items, 3u);
+}
+
+TEST_F(Runtime, AFailedStartSaysWhereAndMayBeTriedAgain) {
+    std::atomic<std::uint64_t> items = 0;
+    kernel.agent = fakes::agent_behaviour::fails_to_attach;
+    try {
+        launch(use(), 1, count_items, &items);
+        FAIL();
+    } catch (const failure& error) {
+        EXPECT_EQ(error.code(), hmmErrorInitializationError);
+        EXPECT_NE(std::string(error.what()).find("attaching"), std::string::npos);
+    }
+    kernel.agent = fakes::agent_behaviour::dies_while_starting;
+    EXPECT_EQ(code_of([&] { launch(use(), 1, count_items, &items); }), hmmErrorInitializationError);
+    kernel.agent = fakes::agent_behaviour::runs;
+    launch(use(), 1, count_items, &items);
+    use().synchronize();
+    EXPECT_EQ(items, 1u);
+}
+
+TEST_F(Runtime, ABindingThatIsStillGoingIsWaitedFor) {
+    kernel.busy_binds = 3;
+    std::atomic<std::uint64_t> items = 0;
+    launch(use(), 1, count_items, &items);
+    use().synchronize();
+    EXPECT_EQ(items, 1u);
+}
+
+TEST_F(Runtime, NoFileStaysOpenAfterReset) {
+    std::atomic<std::uint64_t> items = 0;
+    launch(use(), 1, count_items, &items);
+    use().reset();
+    const int with_space = kernel.open_files;
+    launch(use(), 1, count_items, &items);
+    EXPECT_GT(kernel.open_files, with_space);
+    use().reset();
+    EXPECT_EQ(kernel.open_files, with_space);
+}
+
+TEST_F(Runtime, PrefetchKeepsItsPlaceInTheQueueAndReportsOnce) {
+    launch_request request;
+    request.kind = entry_kind::prefetch;
+    request.items = 1;
+    request.prefetch_addr = 0x1000;
+    request.prefetch_len = 0x2000;
+    request.prefetch_location = HMMRT_LOCATION_HOST;
+    use().launch(request);
+    use().synchronize();
+    ASSERT_EQ(kernel.prefetches.size(), 1u);
+    EXPECT_EQ(kernel.prefetches[0].len, 0x2000u);
+
+    kernel.prefetch_result = EFAULT;
+    use().launch(request);
+    EXPECT_EQ(code_of([&] { use().synchronize(); }), hmmErrorInvalidValue);
+    EXPECT_EQ(code_of([&] { use().synchronize(); }), hmmSuccess);
+}
+
+TEST_F(Runtime, LanesComeFromTheEnvironment) {
+    kernel.environment["HMMRT_LANES"] = "3";
+    EXPECT_EQ(use().lanes(), 3u);
+    kernel.environment["HMMRT_LANES"] = "many";
+    EXPECT_EQ(code_of([&] { use().start(); }), hmmErrorInitializationError);
+}
+
+// ---- the C and C++ interfaces, on the program's own runtime
+
+TEST(Interface, ArgumentsAreChecked) {
+    EXPECT_EQ(hmmGetDeviceCount(nullptr), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmLaunchRange(nullptr, nullptr, 1, nullptr, nullptr), hmmErrorInvalidValue);
+    const auto kernel_function = [](const hmmThreadIndex*, void*) {};
+    EXPECT_EQ(hmmLaunchKernel(kernel_function, {0, 1, 1}, {1, 1, 1}, nullptr, 0, nullptr),
+              hmmErrorInvalidConfiguration);
+    EXPECT_EQ(hmmLaunchKernel(kernel_function, {1, 1, 1}, {1, 1, 1}, nullptr, 8, nullptr),
+              hmmErrorInvalidValue);
+    EXPECT_EQ(hmmLaunchKernel(kernel_function, {1, 1, 1}, {1, 1, 1}, nullptr, 0,
+                              reinterpret_cast<hmmStream_t>(1)),
+              hmmErrorInvalidResourceHandle);
+    int here = 0;
+    const hmmMemLocation nowhere = {hmmMemLocationTypeInvalid, 0};
+    const hmmMemLocation host = {hmmMemLocationTypeHost, 0};
+    EXPECT_EQ(hmmMemPrefetchAsync(&here, 4, nowhere, 0, nullptr), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMemPrefetchAsync(&here, 0, host, 0, nullptr), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMemPrefetchAsync(&here, SIZE_MAX, host, 0, nullptr), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMemPrefetchAsync(&here, 4, host, 1, nullptr), hmmErrorInvalidValue);
+}
+
+TEST(Interface, TheLastErrorIsKeptForTheThreadAndGivenOnce) {
+    EXPECT_EQ(hmmSetDevice(99), hmmErrorInvalidDevice);
+    EXPECT_EQ(hmmPeekAtLastError(), hmmErrorInvalidDevice);
+    EXPECT_EQ(std::string(hmmGetLastErrorDetail()), "hmmSetDevice: device 99 of 2");
+    std::thread([] { EXPECT_EQ(hmmGetLastError(), hmmSuccess); }).join();
+    EXPECT_EQ(hmmGetLastError(), hmmErrorInvalidDevice);
+    EXPECT_EQ(hmmGetLastError(), hmmSuccess);
+}
+
+TEST(Interface, MemoryInfoIsOfTheCurrentDevice) {
+    std::size_t free = 0, total = 0;
+    ASSERT_EQ(hmmMemGetInfo(&free, &total), hmmSuccess);
+    EXPECT_EQ(total, 256u << 20);
+    EXPECT_EQ(free, 192u << 20);
+    const hmm::scoped_device second(hmm::device(1));
+    ASSERT_EQ(hmmMemGetInfo(&free, &total), hmmSuccess);
+    EXPECT_EQ(total, 512u << 20);
+}
+
+TEST(Interface, LaunchRunsClosuresThatOwnThings) {
+    std::vector<int> data(1000, 1);
+    int* const raw = data.data();
+    auto owned = std::make_shared<int>(5);
+    const std::weak_ptr<int> watch = owned;
+    hmm::launch(data.size(), [raw, owned = std::move(owned)](std::size_t i) { raw[i] += *owned; });
+    hmm::synchronize();
+    EXPECT_EQ(data, std::vector<int>(1000, 6));
+    EXPECT_TRUE(watch.expired());
+}
+
+TEST(Interface, GridThreadsSeeTheirIndices) {
+    constexpr hmm::dim3 grid = {3, 2, 1}, block = {4, 2, 2};
+    std::vector<int> visits(grid.count() * block.count());
+    int* const raw = visits.data();
+    hmm::launch(grid, block, [raw](const hmm::thread_index& at) {
+        const std::size_t x = at.global_x(), y = at.global_y(), z = at.global_z();
+        raw[(z * 4 + y) * 12 + x]++;
+    });
+    hmm::synchronize();
+    EXPECT_EQ(visits, std::vector<int>(visits.size(), 1));
+}
+
+TEST(Interface, ParallelForCoversRangesOfIndicesAndElements) {
+    std::vector<int> data(100, 0);
+    hmm::parallel_for(10, 90, [&](int i) { data[static_cast<std::size_t>(i)] = i; });
+    EXPECT_EQ(std::accumulate(data.begin(), data.end(), 0), 3960);
+    hmm::parallel_for(data, [](int& value) { value = 1; });
+    EXPECT_EQ(std::accumulate(data.begin(), data.end(), 0), 100);
+    hmm::parallel_for(5, 5, [](int) { FAIL(); });
+}
+
+TEST(Interface, ErrorsCarryCodeOperationAndRecord) {
+    ASSERT_EQ(hmmLaunchRange(fault_at_once, nullptr, 1, nullptr, nullptr), hmmSuccess);
+    try {
+        hmm::synchronize();
+        FAIL();
+    } catch (const hmm::error& error) {
+        EXPECT_EQ(error.code(), hmmErrorIllegalAddress);
+        EXPECT_STREQ(error.operation(), "synchronize");
+        EXPECT_EQ(error.record().signal, SIGSEGV);
+    }
+    EXPECT_EQ(hmm::synchronize(std::nothrow), hmmErrorIllegalAddress);
+    EXPECT_EQ(hmmGetLastError(), hmmErrorIllegalAddress);
+    EXPECT_EQ(hmmGetLastError(), hmmErrorIllegalAddress) << "sticky";
+    hmm::reset();
+    EXPECT_EQ(hmm::synchronize(std::nothrow), hmmSuccess);
+}
+
+TEST(Interface, AForkedChildGetsAnErrorAndNotAHang) {
+    hmm::launch(1, [](std::size_t) {});
+    hmm::synchronize();
+    const pid_t child = fork();
+    if (child == 0) {
+        int count;
+        const bool refused = hmmGetDeviceCount(&count) == hmmErrorForkedProcess &&
+                             hmmDeviceSynchronize() == hmmErrorForkedProcess &&
+                             hmmDeviceReset() == hmmErrorForkedProcess;
+        _exit(refused ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    hmm::launch(1, [](std::size_t) {});
+    hmm::synchronize();
+    hmm::reset();
+}
+
+} // namespace

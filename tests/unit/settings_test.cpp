@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "settings.hpp"
+
+#include "agent/control.h"
+#include "failure.hpp"
+
+#include <gtest/gtest.h>
+
+using namespace hmmrt;
+
+namespace {
+
+TEST(LaneCount, IsTheNumberOfCpusByDefault) {
+    EXPECT_EQ(choose_lane_count(nullptr, 4), 4u);
+    EXPECT_EQ(choose_lane_count("", 4), 4u);
+    EXPECT_EQ(choose_lane_count(nullptr, 0), 1u);
+    EXPECT_EQ(choose_lane_count(nullptr, 100000), max_lanes);
+}
+
+TEST(LaneCount, TheEnvironmentDecides) {
+    EXPECT_EQ(choose_lane_count("1", 4), 1u);
+    EXPECT_EQ(choose_lane_count("128", 4), 128u);
+}
+
+TEST(LaneCount, RefusesWhatIsNoCount) {
+    for (const char* text : {"0", "-1", "129", "two", "2 ", "1x", "99999999999999999999"})
+        EXPECT_THROW(choose_lane_count(text, 4), failure) << text;
+}
+
+TEST(Strict, FollowsSeccompUnlessTold) {
+    EXPECT_FALSE(choose_strict(nullptr, 0));
+    EXPECT_TRUE(choose_strict(nullptr, 2));
+    EXPECT_TRUE(choose_strict("1", 0));
+    EXPECT_FALSE(choose_strict("0", 2));
+}
+
+TEST(Partition, PiecesCoverTheLaunchExactly) {
+    for (const std::uint32_t lanes : {1u, 2u, 3u, 128u})
+        for (const std::uint64_t items : {1ul, 2ul, 31ul, 32ul, 33ul, 1000ul, 1048577ul, ~0ul}) {
+            const partition cut = cut_launch(items, lanes);
+            ASSERT_GT(cut.items, 0u);
+            const std::uint64_t before_last = (cut.pieces - 1) * cut.items;
+            EXPECT_LT(before_last, items);
+            EXPECT_LE(items - before_last, cut.items);
+            EXPECT_LE(cut.pieces, 16 * lanes);
+        }
+}
+
+TEST(Partition, OneItemIsOnePiece) {
+    EXPECT_EQ(cut_launch(1, 8).pieces, 1u);
+}
+
+TEST(Partition, LargePiecesEndAtCacheLines) {
+    EXPECT_EQ(cut_launch(1000000, 2).items % 64, 0u);
+}
+
+} // namespace
