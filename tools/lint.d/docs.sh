@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Texts speak of what exists: links, paths, and names of ours in the code.
+# Texts speak of what exists: links, paths, names of ours in the code, and C++ that compiles.
 
 readonly FOLDERS='kmod|runtime|include|tests|tools|docs|examples|cmake|LICENSES'
 
@@ -59,9 +59,20 @@ check_names() {
 	done < <(find_in_prose '`\K(hmmrt_|HMMRT_|HMM_|hmm[A-Z]|hmm::|simgpu_|(block|space|vram|view|dpt|table)->)[\w:>-]*(\(\))?(?=`)')
 }
 
+# C++ in texts is whole programs, and they compile.
+check_samples() {
+	local file line sample=$LINT_BUILD/sample.cpp
+	while IFS=: read -r file line; do
+		sed -n "$((line + 1)),/^\`\`\`/p" "$file" | sed '$d' >"$sample"
+		g++ -x c++ -std=c++20 -Wall -Wextra -Werror -fsyntax-only -Iinclude "$sample" >/dev/null 2>&1 ||
+			echo "$file:$line: the C++ below does not compile"
+	done < <(grep -nH '^```cpp' -- "${MARKDOWN[@]}" | cut -d: -f1,2)
+}
+
 check_docs() {
 	check_links
 	check_paths
 	check_names
+	check_samples
 	return 0
 }
