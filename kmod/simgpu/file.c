@@ -82,7 +82,7 @@ static int simgpu_open(struct inode *inode, struct file *file)
 	mutex_init(&view->lock);
 	dpt_init(&view->dpt);
 	xa_init(&view->failures);
-	init_waitqueue_head(&view->gone);
+	init_waitqueue_head(&view->attached);
 	file->private_data = view;
 	file->f_mapping = view->inode->i_mapping;
 	return nonseekable_open(inode, file);
@@ -167,6 +167,7 @@ static int ioc_attach(struct file *file, void *arg)
 	view->agent = get_pid(task_tgid(current));
 	/* Pairs with the acquires: who sees it sees the agent's pid. */
 	smp_store_release(&view->agent_mm, current->mm);
+	wake_up_all(&view->attached);
 out_unlock:
 	mutex_unlock(&view->lock);
 	return rc;
@@ -210,14 +211,31 @@ static long simgpu_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 				    ARRAY_SIZE(ioctl_ops));
 }
 
+/* All threads of a process are gone, with their memory and files. */
+static bool process_exited(struct pid *tgid)
+{
+	struct task_struct *leader;
+	bool exited;
+
+	rcu_read_lock();
+	leader = pid_task(tgid, PIDTYPE_TGID);
+	exited = !leader || (READ_ONCE(leader->exit_state) &&
+			     thread_group_empty(leader));
+	rcu_read_unlock();
+	return exited;
+}
+
 static __poll_t simgpu_poll(struct file *file, struct poll_table_struct *wait)
 {
 	struct simgpu_view *view = file->private_data;
 
-	poll_wait(file, &view->gone, wait);
-	if (READ_ONCE(view->was_mapped) && !atomic_read(&view->nr_vmas))
-		return EPOLLHUP;
-	return 0;
+	poll_wait(file, &view->attached, wait);
+	/* Pairs with ioc_attach(). */
+	if (!smp_load_acquire(&view->agent_mm))
+		return 0;
+	/* What a pidfd of the agent would wait for. */
+	poll_wait(file, &view->agent->wait_pidfd, wait);
+	return process_exited(view->agent) ? EPOLLHUP : 0;
 }
 
 /* The application is gone: its agent dies with it, not before. */

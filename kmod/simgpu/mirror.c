@@ -300,24 +300,7 @@ static int mirror_mprotect(struct vm_area_struct *vma, unsigned long start,
 	return -EINVAL;
 }
 
-static void mirror_open(struct vm_area_struct *vma)
-{
-	struct simgpu_view *view = vma->vm_private_data;
-
-	atomic_inc(&view->nr_vmas);
-}
-
-static void mirror_close(struct vm_area_struct *vma)
-{
-	struct simgpu_view *view = vma->vm_private_data;
-
-	if (atomic_dec_and_test(&view->nr_vmas))
-		wake_up_all(&view->gone);
-}
-
 static const struct vm_operations_struct mirror_vm_ops = {
-	.open = mirror_open,
-	.close = mirror_close,
 	.mremap = mirror_mremap,
 	.mprotect = mirror_mprotect,
 	.fault = mirror_fault,
@@ -342,8 +325,6 @@ int simgpu_mirror_mmap(struct file *file, struct vm_area_struct *vma)
 					VM_DONTCOPY | VM_DONTDUMP);
 	vma->vm_ops = &mirror_vm_ops;
 	vma->vm_private_data = view;
-	WRITE_ONCE(view->was_mapped, true);
-	mirror_open(vma);
 	return 0;
 }
 

@@ -93,9 +93,7 @@ struct simgpu_view {
 
 	struct xarray failures;		/* by thread id of the lane */
 
-	atomic_t nr_vmas;
-	bool was_mapped;
-	wait_queue_head_t gone;
+	wait_queue_head_t attached;
 };
 
 /* file.c */
