@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -101,6 +102,35 @@ static uint64_t do_syscall(const uint64_t *args)
 	return (uint64_t)(rc == -1 ? -errno : rc);
 }
 
+/* The status that a child of this process gets from reading there. */
+static uint64_t do_read_in_child(const uint64_t *args)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		signal(SIGSEGV, SIG_DFL);
+		signal(SIGBUS, SIG_DFL);
+		_exit(*(volatile uint64_t *)args[0] & 0x7f);
+	}
+	waitpid(pid, &status, 0);
+	return (uint64_t)status;
+}
+
+/* Each write may be refused; on_fault() comes back here. */
+static uint64_t do_write_often(const uint64_t *args)
+{
+	volatile uint64_t i, happened = 0;
+
+	for (i = 0; i < args[1]; i++) {
+		if (sigsetjmp(my_escape, 1))
+			continue;
+		*(volatile uint64_t *)args[0] = ~0ULL;
+		happened++;
+	}
+	return happened;
+}
+
 static uint64_t lane_execute(enum agent_op op, const uint64_t *args)
 {
 	switch (op) {
@@ -121,6 +151,10 @@ static uint64_t lane_execute(enum agent_op op, const uint64_t *args)
 		return ((uint64_t (*)(void))args[0])();
 	case AGENT_SYSCALL:
 		return do_syscall(args);
+	case AGENT_READ_IN_CHILD:
+		return do_read_in_child(args);
+	case AGENT_WRITE_OFTEN:
+		return do_write_often(args);
 	case AGENT_QUIT:
 		break;
 	}
@@ -354,6 +388,14 @@ int agent_attach(struct agent *agent, int gpu, uint64_t token)
 
 	return agent_ioctl(agent, gpu, HMMRT_GPU_IOC_ATTACH, &attach,
 			   sizeof(attach));
+}
+
+int agent_open(struct agent *agent, const char *path, int flags)
+{
+	strcpy((char *)agent->shared->scratch, path);
+	return (int)agent_syscall(agent, SYS_open,
+				  (uintptr_t)agent->shared->scratch,
+				  (uint64_t)flags, 0, 0, 0, 0);
 }
 
 int agent_map(struct agent *agent, const volatile void *addr, size_t len,

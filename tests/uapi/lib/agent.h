@@ -35,6 +35,8 @@ enum agent_op {
 	AGENT_ADD,		/* args: address, times; atomically, one each */
 	AGENT_CALL,		/* args: address -> what the function returns */
 	AGENT_SYSCALL,		/* args: number, six more -> or -errno */
+	AGENT_READ_IN_CHILD,	/* args: address -> status of a child reading */
+	AGENT_WRITE_OFTEN,	/* args: address, times -> how many happened */
 	AGENT_QUIT,
 };
 
@@ -106,6 +108,8 @@ int64_t agent_syscall(struct agent *agent, long number, uint64_t a, uint64_t b,
 int agent_ioctl(struct agent *agent, int fd, unsigned int cmd, void *arg,
 		size_t size);
 int agent_attach(struct agent *agent, int gpu, uint64_t token);
+/* open() of the agent: its file descriptor, or a negative errno. */
+int agent_open(struct agent *agent, const char *path, int flags);
 
 /* mmap() of the agent's gpu file at offset == @addr: 0 or a negative errno. */
 int agent_map(struct agent *agent, const volatile void *addr, size_t len,

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The end of things: of the owner, of the agent, of files in any order, of the
+ * modules. An agent never outlives its owner, the owner hears of its agent's
+ * end, and nothing that is in use goes away.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "lib/harness.h"
+#include "lib/session.h"
+
+#define LIMIT_S		30
+
+/* --- the owner ends: seen from a third process --------------------------------- */
+
+/* What the owner tells its parent, the test. */
+struct owner_report {
+	pid_t agent;
+	int rc;
+};
+
+FIXTURE(owner) {
+	struct owner_report *report;
+	pid_t owner;
+	int to_owner;
+};
+
+FIXTURE_VARIANT(owner) {
+	enum { BY_EXIT, BY_SIGNAL, BY_EXEC } end;
+	bool busy;		/* in the middle of faults */
+};
+
+FIXTURE_VARIANT_ADD(owner, exits) { .end = BY_EXIT };
+FIXTURE_VARIANT_ADD(owner, is_killed) { .end = BY_SIGNAL };
+FIXTURE_VARIANT_ADD(owner, execs) { .end = BY_EXEC };
+FIXTURE_VARIANT_ADD(owner, exits_in_mid_fault) { .end = BY_EXIT, .busy = true };
+FIXTURE_VARIANT_ADD(owner, is_killed_in_mid_fault) {
+	.end = BY_SIGNAL, .busy = true,
+};
+FIXTURE_VARIANT_ADD(owner, execs_in_mid_fault) { .end = BY_EXEC, .busy = true };
+
+/* Sets everything up, keeps the agent busy if asked, and ends when told to. */
+static void owner_run(struct owner_report *report, int from_test,
+		      const FIXTURE_VARIANT(owner) *variant)
+{
+	const size_t len = 64 * BLOCK_BYTES;
+	struct session session;
+	struct agent *agent;
+	uint64_t args[] = { 0, len, PAGE_BYTES };
+	char *buf, c;
+
+	report->rc = session_start(&session, 1, 2);
+	agent = session_agent(&session);
+	report->agent = agent->pid;
+	/* That the agent dies is the device's doing, not that of this. */
+	agent_syscall(agent, SYS_prctl, PR_SET_PDEATHSIG, 0, 0, 0, 0, 0);
+	buf = arena_anon(len);
+	pages_fill(buf, BLOCK_BYTES, 1);
+	if (agent_read(agent, buf).value != 1)
+		report->rc = -EIO;
+	if (variant->busy) {
+		args[0] = (uintptr_t)buf;
+		agent_post(agent, 0, AGENT_SUM, args, 3);
+		agent_post(agent, 1, AGENT_SUM, args, 3);
+	}
+	if (read(from_test, &c, 1) != 1)
+		_exit(2);
+	switch (variant->end) {
+	case BY_EXIT:
+		_exit(0);
+	case BY_SIGNAL:
+		pause();
+		break;
+	case BY_EXEC:
+		execl("/bin/sleep", "sleep", "100", NULL);
+		break;
+	}
+	_exit(3);
+}
+
+FIXTURE_SETUP(owner)
+{
+	int fds[2];
+
+	ASSERT_EQ(0, pipe2(fds, O_CLOEXEC));
+	self->report = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	self->report->rc = -EAGAIN;
+	self->to_owner = fds[1];
+	/* So that the agent's end can be waited for here. */
+	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
+	self->owner = fork();
+	if (!self->owner) {
+		owner_run(self->report, fds[0], variant);
+		_exit(1);
+	}
+	ASSERT_LT(0, self->owner);
+	close(fds[0]);
+}
+
+FIXTURE_TEARDOWN(owner)
+{
+	kill(self->owner, SIGKILL);
+	waitpid(self->owner, NULL, 0);
+}
+
+static bool wait_for_status(pid_t pid, int *status)
+{
+	unsigned int try;
+
+	for (try = 0; try < LIMIT_S * 100; try++) {
+		if (waitpid(pid, status, WNOHANG) == pid)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+/* A process that exec()ed does not wait for the agent: it stays a zombie. */
+static bool wait_for_zombie(pid_t pid)
+{
+	unsigned int try;
+	char path[64], state;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	for (try = 0; try < LIMIT_S * 100; try++) {
+		file = fopen(path, "re");
+		state = 0;
+		if (!file || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+			state = 0;
+		if (file)
+			fclose(file);
+		if (state == 'Z')
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+TEST_F(owner, end_kills_the_agent)
+{
+	volatile struct owner_report *report = self->report;
+	unsigned int try;
+	int status = -1;
+
+	for (try = 0; try < LIMIT_S * 100 && report->rc == -EAGAIN; try++)
+		usleep(10000);
+	ASSERT_EQ(0, report->rc);
+	ASSERT_EQ(1, write(self->to_owner, "x", 1));
+	if (variant->end == BY_SIGNAL) {
+		usleep(20000);
+		ASSERT_EQ(0, kill(self->owner, SIGKILL));
+	}
+	if (variant->end == BY_EXEC) {
+		ASSERT_TRUE(wait_for_zombie(report->agent));
+		ASSERT_EQ(0, kill(self->owner, SIGKILL));
+	}
+	ASSERT_EQ(self->owner, waitpid(self->owner, &status, 0));
+	ASSERT_TRUE(wait_for_status(report->agent, &status));
+	ASSERT_TRUE(WIFSIGNALED(status));
+	ASSERT_EQ(SIGKILL, WTERMSIG(status));
+}
+
+/* --- the agent ends: heard by the owner ----------------------------------------- */
+
+FIXTURE(session) {
+	struct session session;
+	struct agent *agent;
+	int gpu;
+	char *buf;
+};
+
+FIXTURE_SETUP(session)
+{
+	ASSERT_EQ(0, session_start(&self->session, 1, 4));
+	self->agent = session_agent(&self->session);
+	self->gpu = self->session.devices[0].gpu;
+	self->buf = arena_anon(8 * BLOCK_BYTES);
+	ASSERT_NE(NULL, self->buf);
+	pages_fill(self->buf, BLOCK_BYTES, 1);
+}
+
+FIXTURE_TEARDOWN(session)
+{
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+static short poll_gpu(int gpu, int timeout_ms)
+{
+	struct pollfd pollfd = { .fd = gpu, .events = POLLIN };
+
+	return poll(&pollfd, 1, timeout_ms) < 0 ? -1 : pollfd.revents;
+}
+
+static void *poll_for_ever(void *arg)
+{
+	*(short *)arg = poll_gpu(*(short *)arg, LIMIT_S * 1000);
+	return NULL;
+}
+
+TEST_F(session, poll_says_nothing_while_the_agent_lives)
+{
+	ASSERT_EQ(0, poll_gpu(self->gpu, 0));
+	ASSERT_VALUE(1, agent_read(self->agent, self->buf));
+	ASSERT_EQ(0, poll_gpu(self->gpu, 50));
+}
+
+TEST_F(session, killed_agent_wakes_who_polls)
+{
+	short result = (short)self->gpu;
+	pthread_t thread;
+
+	ASSERT_VALUE(1, agent_read(self->agent, self->buf));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, poll_for_ever, &result));
+	usleep(50000);
+	agent_kill(self->agent);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	ASSERT_EQ(POLLHUP, result);
+	ASSERT_EQ(POLLHUP, poll_gpu(self->gpu, 0));
+}
+
+TEST_F(session, agent_that_exits_is_seen_by_poll)
+{
+	agent_post(self->agent, 0, AGENT_QUIT, NULL, 0);
+	ASSERT_TRUE(agent_wait_gone(self->agent, LIMIT_S));
+	ASSERT_EQ(POLLHUP, poll_gpu(self->gpu, LIMIT_S * 1000));
+}
+
+TEST_F(session, agent_killed_in_mid_fault_leaves_the_memory_intact)
+{
+	const size_t len = 8 * BLOCK_BYTES;
+	uint64_t args[] = { (uintptr_t)self->buf, len, PAGE_BYTES };
+	unsigned int lane;
+
+	pages_fill(self->buf, len, 1);
+	for (lane = 0; lane < 4; lane++)
+		agent_post(self->agent, lane, AGENT_SUM, args, 3);
+	usleep(3000);
+	agent_kill(self->agent);
+	ASSERT_EQ(-1, pages_check(self->buf, len, 1));
+	ASSERT_EQ(POLLHUP, poll_gpu(self->gpu, LIMIT_S * 1000));
+}
+
+/* A new agent on a new file goes on where the last one was. */
+TEST_F(session, next_agent_sees_what_the_killed_one_wrote)
+{
+	struct session_device *device = &self->session.devices[0];
+	struct hmmrt_gpu_bind bind;
+
+	ASSERT_DONE(agent_write(self->agent, self->buf, 1234));
+	agent_kill(self->agent);
+	session_unbind(&self->session, 0);
+	device->gpu = open_gpu(0);
+	ASSERT_EQ(0, agent_start(&device->agent, device->gpu, 1));
+	ASSERT_EQ(0, cmd_bind(device->gpu, self->session.space, &bind));
+	device->token = bind.out_token;
+	ASSERT_EQ(0, session_attach(&self->session));
+	ASSERT_VALUE(1234, agent_read(&device->agent, self->buf));
+}
+
+/* It was attached, and had mapped nothing yet. */
+TEST(agent_gone_before_it_mapped_is_seen_by_poll)
+{
+	struct session session;
+	struct session_device *device = &session.devices[0];
+
+	ASSERT_EQ(0, session_open(&session, 1));
+	ASSERT_EQ(0, session_bind(&session, 1));
+	ASSERT_EQ(0, poll_gpu(device->gpu, 0));
+	ASSERT_EQ(0, agent_attach(&device->agent, device->gpu, device->token));
+	ASSERT_EQ(0, poll_gpu(device->gpu, 0));
+	agent_kill(&device->agent);
+	EXPECT_EQ(POLLHUP, poll_gpu(device->gpu, 2000));
+	ASSERT_EQ(0, session_end(&session));
+}
+
+/* --- files are closed in any order ----------------------------------------------- */
+
+FIXTURE(order) {
+	struct session session;
+	struct agent *agent;
+	char *buf;
+};
+
+FIXTURE_VARIANT(order) {
+	/* s: close the space, g: close the gpu, a: the agent quits, k: is killed,
+	 * f: the agent closes its copy of the gpu */
+	const char *steps;
+};
+
+FIXTURE_VARIANT_ADD(order, space_gpu_agent) { .steps = "sga" };
+FIXTURE_VARIANT_ADD(order, space_agent_gpu) { .steps = "sag" };
+FIXTURE_VARIANT_ADD(order, gpu_space_agent) { .steps = "gsa" };
+FIXTURE_VARIANT_ADD(order, gpu_agent_space) { .steps = "gas" };
+FIXTURE_VARIANT_ADD(order, agent_gpu_space) { .steps = "ags" };
+FIXTURE_VARIANT_ADD(order, agent_space_gpu) { .steps = "asg" };
+FIXTURE_VARIANT_ADD(order, mapping_holds_all) { .steps = "fgsk" };
+FIXTURE_VARIANT_ADD(order, killed_last) { .steps = "sgk" };
+
+FIXTURE_SETUP(order)
+{
+	ASSERT_EQ(0, session_start(&self->session, 1, 1));
+	self->agent = session_agent(&self->session);
+	self->buf = arena_anon(8 * BLOCK_BYTES);
+	ASSERT_NE(NULL, self->buf);
+	pages_fill(self->buf, 8 * BLOCK_BYTES, 1);
+}
+
+FIXTURE_TEARDOWN(order)
+{
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+static void order_step(FIXTURE_DATA(order) *self, char step)
+{
+	struct session_device *device = &self->session.devices[0];
+
+	switch (step) {
+	case 's':
+		close(self->session.space);
+		self->session.space = -1;
+		break;
+	case 'g':
+		close(device->gpu);
+		device->gpu = -1;
+		break;
+	case 'f':
+		agent_syscall(self->agent, SYS_close, (uint64_t)device->gpu, 0,
+			      0, 0, 0, 0);
+		break;
+	case 'a':
+		agent_quit(self->agent);
+		break;
+	case 'k':
+		agent_kill(self->agent);
+		break;
+	}
+}
+
+/* While there is an agent it works; afterwards nothing is lost. */
+TEST_F(order, does_not_matter)
+{
+	const char *step;
+	unsigned int i;
+
+	ASSERT_VALUE(1, agent_read(self->agent, self->buf));
+	for (step = variant->steps, i = 0; *step; step++, i++) {
+		char *block = self->buf + (i + 1) * BLOCK_BYTES;
+
+		order_step(self, *step);
+		if (self->agent->pid)
+			ASSERT_VALUE((i + 1) * BLOCK_PAGES + 1,
+				     agent_read(self->agent, block));
+	}
+	ASSERT_EQ(-1, pages_check(self->buf, 8 * BLOCK_BYTES, 1));
+}
+
+/* --- the mapping goes while it is used ------------------------------------------- */
+
+/* Lanes fault while another takes their mapping away and puts it back. */
+TEST_F(session, unmapping_the_mirror_under_faulting_lanes_is_harmless)
+{
+	const size_t len = 8 * BLOCK_BYTES;
+	uint64_t args[] = { (uintptr_t)self->buf, len, PAGE_BYTES };
+	unsigned int round, lane;
+
+	for (round = 0; round < 60; round++) {
+		ASSERT_EQ(0, madvise(self->buf, len, MADV_DONTNEED));
+		for (lane = 1; lane < 4; lane++)
+			agent_post(self->agent, lane, AGENT_SUM, args, 3);
+		usleep(round * 50);
+		ASSERT_EQ(0, agent_unmap(self->agent, self->buf, len));
+		ASSERT_EQ(0, agent_map(self->agent, self->buf, len,
+				       PROT_READ | PROT_WRITE));
+		for (lane = 1; lane < 4; lane++) {
+			struct outcome outcome =
+				agent_wait(self->agent, lane, 60);
+
+			ASSERT_EQ(0, outcome.error);
+			ASSERT_TRUE(!outcome.signal ||
+				    outcome.signal == SIGSEGV);
+		}
+	}
+}
+
+/* The last reference to everything may be the one that a fault holds. */
+TEST_F(session, everything_goes_under_faulting_lanes)
+{
+	const size_t len = 8 * BLOCK_BYTES;
+	uint64_t args[] = { (uintptr_t)self->buf, len, PAGE_BYTES };
+	struct session_device *device = &self->session.devices[0];
+	unsigned int lane;
+
+	agent_syscall(self->agent, SYS_close, (uint64_t)self->gpu, 0, 0, 0, 0,
+		      0);
+	for (lane = 1; lane < 4; lane++)
+		agent_post(self->agent, lane, AGENT_SUM, args, 3);
+	close(self->session.space);
+	self->session.space = -1;
+	close(device->gpu);
+	device->gpu = -1;
+	ASSERT_EQ(0, agent_unmap(self->agent, (void *)ARENA_BASE, ARENA_BYTES));
+	for (lane = 1; lane < 4; lane++)
+		ASSERT_EQ(0, agent_wait(self->agent, lane, 60).error);
+}
+
+/* --- modules ---------------------------------------------------------------------- */
+
+static int remove_module(const char *name)
+{
+	return syscall(SYS_delete_module, name, O_NONBLOCK) ? -errno : 0;
+}
+
+TEST(modules_in_use_cannot_be_removed)
+{
+	struct session session;
+
+	if (!geteuid() && access("/sys/module/hmmrt_simgpu/refcnt", R_OK))
+		SKIP(return, "not modules here");
+	/* hmmrt is used by hmmrt_simgpu all the time. */
+	ASSERT_EQ(-EWOULDBLOCK, remove_module("hmmrt"));
+	ASSERT_EQ(0, session_open(&session, 1));
+	ASSERT_EQ(-EWOULDBLOCK, remove_module("hmmrt_simgpu"));
+	ASSERT_EQ(0, session_bind(&session, 1));
+	ASSERT_EQ(-EWOULDBLOCK, remove_module("hmmrt_simgpu"));
+	ASSERT_EQ(0, session_attach(&session));
+	/* Only the agent's mapping is left. */
+	agent_syscall(session_agent(&session), SYS_close,
+		      (uint64_t)session.devices[0].gpu, 0, 0, 0, 0, 0);
+	close(session.devices[0].gpu);
+	session.devices[0].gpu = -1;
+	ASSERT_EQ(-EWOULDBLOCK, remove_module("hmmrt_simgpu"));
+	ASSERT_EQ(-EWOULDBLOCK, remove_module("hmmrt"));
+	ASSERT_EQ(0, session_end(&session));
+}
+
+TEST_HARNESS_MAIN

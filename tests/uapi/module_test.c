@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Loading and unloading: parameters, order, and that pages which processes still
+ * have on a device come home before it goes. Leaves the modules loaded as it
+ * found them.
+ */
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "lib/harness.h"
+#include "lib/session.h"
+
+static int module_insert(const char *name, const char *parameters)
+{
+	const char *dir = getenv("HMMRT_MODULE_DIR");
+	char path[512];
+	int fd, rc;
+
+	snprintf(path, sizeof(path), "%s/%s.ko", dir, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	rc = syscall(SYS_finit_module, fd, parameters, 0) ? -errno : 0;
+	close(fd);
+	return rc;
+}
+
+static int module_remove(const char *name)
+{
+	return syscall(SYS_delete_module, name, O_NONBLOCK) ? -errno : 0;
+}
+
+/* What a parameter of hmmrt_simgpu is now. */
+static unsigned long parameter(const char *name)
+{
+	unsigned long value = 0;
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/module/hmmrt_simgpu/parameters/%s",
+		 name);
+	file = fopen(path, "re");
+	if (!file || fscanf(file, "%lu", &value) != 1)
+		value = 0;
+	if (file)
+		fclose(file);
+	return value;
+}
+
+FIXTURE(modules) {
+	char parameters[64];
+};
+
+FIXTURE_SETUP(modules)
+{
+	snprintf(self->parameters, sizeof(self->parameters),
+		 "devices=%lu memory=%lu", parameter("devices"),
+		 parameter("memory"));
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where they are");
+	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
+}
+
+FIXTURE_TEARDOWN(modules)
+{
+	int rc;
+
+	if (!getenv("HMMRT_MODULE_DIR"))
+		return;
+	rc = module_insert("hmmrt", "");
+	EXPECT_TRUE(rc == 0 || rc == -EEXIST);
+	EXPECT_EQ(0, module_insert("hmmrt_simgpu", self->parameters));
+}
+
+TEST_F(modules, device_module_loads_again_and_again)
+{
+	unsigned int i;
+
+	for (i = 0; i < 5; i++) {
+		ASSERT_EQ(0, module_insert("hmmrt_simgpu", ""));
+		ASSERT_EQ(-EEXIST, module_insert("hmmrt_simgpu", ""));
+		ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
+	}
+}
+
+TEST_F(modules, device_module_needs_the_manager)
+{
+	ASSERT_EQ(0, module_remove("hmmrt"));
+	ASSERT_EQ(-ENOENT, module_insert("hmmrt_simgpu", ""));
+	ASSERT_EQ(-ENOENT, open_manager());
+	ASSERT_EQ(0, module_insert("hmmrt", ""));
+	ASSERT_EQ(0, module_insert("hmmrt_simgpu", ""));
+	ASSERT_EQ(-EWOULDBLOCK, module_remove("hmmrt"));
+	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
+}
+
+static int insert_with_bad(const char *parameters)
+{
+	int rc = module_insert("hmmrt_simgpu", parameters);
+
+	if (rc != -EINVAL)
+		fprintf(stderr, "# %s: %d\n", parameters, rc);
+	if (!rc)
+		module_remove("hmmrt_simgpu");
+	return rc;
+}
+
+TEST_F(modules, bad_parameters_are_refused)
+{
+	const char *const bad[] = {
+		"devices=0",	    "devices=17",  "devices=4294967295",
+		"devices=-1",	    "memory=0",	   "memory=1",
+		"memory=255",	    "memory=65538", "memory=4294967294",
+		"devices=nonsense",
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		EXPECT_EQ(-EINVAL, insert_with_bad(bad[i]));
+}
+
+TEST_F(modules, devices_and_memory_are_as_asked_for)
+{
+	struct hmmrt_device_info device;
+	struct hmmrt_info info;
+	int fd = open_manager();
+	uint32_t id;
+
+	ASSERT_EQ(0, cmd_info(fd, &info));
+	ASSERT_EQ(0, info.out_devices);
+	ASSERT_EQ(-ENODEV, cmd_device_info(fd, 0, &device));
+	ASSERT_EQ(0, module_insert("hmmrt_simgpu", "devices=16 memory=2"));
+	ASSERT_EQ(0, cmd_info(fd, &info));
+	EXPECT_EQ(16, info.out_devices);
+	for (id = 0; id < 16; id++) {
+		char name[HMMRT_DEVICE_NAME_LEN];
+
+		ASSERT_EQ(0, cmd_device_info(fd, id, &device));
+		EXPECT_EQ(BLOCK_BYTES, device.out_memory_bytes);
+		snprintf(name, sizeof(name), "hmmrt-gpu%u", id);
+		EXPECT_STREQ(name, (char *)device.out_name);
+	}
+	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
+	ASSERT_EQ(-ENODEV, cmd_device_info(fd, 0, &device));
+	close(fd);
+}
+
+/* An unused device costs its page structs, and not its memory. */
+TEST_F(modules, large_devices_are_backed_when_they_are_used)
+{
+	const size_t len = 2 * BLOCK_BYTES;
+	struct hmmrt_device_info info;
+	struct hmmrt_gpu_bind bind;
+	int fd, gpu;
+	char *buf;
+
+	ASSERT_EQ(0, module_insert("hmmrt_simgpu", "devices=2 memory=65536"));
+	fd = open_manager();
+	gpu = open_gpu(1);
+	ASSERT_EQ(0, cmd_space_create(fd));
+	ASSERT_EQ(0, cmd_bind(gpu, fd, &bind));
+	ASSERT_EQ(0, cmd_device_info(fd, bind.out_device_id, &info));
+	EXPECT_EQ(64UL << 30, info.out_memory_bytes);
+	EXPECT_EQ(0, info.out_backed_bytes);
+	buf = arena_anon(len);
+	pages_fill(buf, len, 1);
+	EXPECT_EQ(0, cmd_prefetch(fd, buf, len, bind.out_device_id, NULL));
+	ASSERT_EQ(0, cmd_device_info(fd, bind.out_device_id, &info));
+	EXPECT_EQ(len, info.out_used_bytes);
+	EXPECT_EQ(len, info.out_backed_bytes);
+	EXPECT_EQ(-1, pages_check(buf, len, 1));
+	close(gpu);
+	close(fd);
+	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
+}
+
+/* --- pages that belong to nobody's space ------------------------------------------- */
+
+/*
+ * A process whose pages are on a device and whose files are closed: a child that
+ * took them over from its parent, which is gone.
+ */
+struct orphan {
+	char *buf;
+	size_t len;
+	int ready;		/* pipes */
+	int go;
+};
+
+static void orphan_run(const struct orphan *orphan)
+{
+	char c;
+
+	if (write(orphan->ready, "r", 1) != 1 || read(orphan->go, &c, 1) != 1)
+		_exit(2);
+	_exit(pages_check(orphan->buf, orphan->len, 1) == -1 ? 0 : 1);
+}
+
+static int put_on_device(int fd, int gpu, const struct orphan *orphan)
+{
+	struct hmmrt_gpu_bind bind;
+	int rc = cmd_space_create(fd);
+
+	if (!rc)
+		rc = cmd_bind(gpu, fd, &bind);
+	if (!rc)
+		rc = cmd_prefetch(fd, orphan->buf, orphan->len,
+				  bind.out_device_id, NULL);
+	if (!rc && pages_at(fd, orphan->buf, orphan->len, bind.out_device_id) !=
+			   (long)(orphan->len / PAGE_BYTES))
+		rc = -EIO;
+	return rc;
+}
+
+/* The child inherits the pages by fork; the parent's exit leaves it alone. */
+static void parent_run(struct orphan *orphan)
+{
+	int fd = open_manager(), gpu = open_gpu(0);
+	pid_t pid;
+
+	orphan->buf = arena_anon(orphan->len);
+	pages_fill(orphan->buf, orphan->len, 1);
+	if (put_on_device(fd, gpu, orphan))
+		_exit(0xff);
+	pid = fork();
+	if (!pid) {
+		close(fd);
+		close(gpu);
+		orphan_run(orphan);
+	}
+	/* Pages that are shared with the child do not come home with the fd. */
+	_exit(pid < 0);
+}
+
+TEST_F(modules, pages_of_a_fork_child_come_home_before_the_device_goes)
+{
+	struct orphan orphan = { .len = 3 * BLOCK_BYTES };
+	int ready[2], go[2], status = -1;
+	struct hmmrt_device_info info;
+	int fd;
+	char c;
+	pid_t pid;
+
+	ASSERT_EQ(0, module_insert("hmmrt_simgpu", ""));
+	ASSERT_EQ(0, pipe(ready));
+	ASSERT_EQ(0, pipe(go));
+	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
+	orphan.ready = ready[1];
+	orphan.go = go[0];
+	pid = fork();
+	if (!pid)
+		parent_run(&orphan);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(0, status);
+	ASSERT_EQ(1, read(ready[0], &c, 1));
+	/* They are there, and no binding is. */
+	fd = open_manager();
+	ASSERT_EQ(0, cmd_device_info(fd, 0, &info));
+	EXPECT_EQ(orphan.len, info.out_used_bytes);
+	close(fd);
+	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
+	ASSERT_EQ(1, write(go[1], "g", 1));
+	ASSERT_LT(0, waitpid(-1, &status, 0));
+	ASSERT_EQ(0, status);
+}
+
+/* mremap() takes them where no block knows them. */
+TEST_F(modules, moved_pages_come_home_before_the_device_goes)
+{
+	const size_t len = 2 * BLOCK_BYTES;
+	char *buf, *moved = (char *)ARENA_BASE + (8UL << 30);
+	struct orphan orphan;
+	int fd, gpu;
+
+	ASSERT_EQ(0, module_insert("hmmrt_simgpu", ""));
+	fd = open_manager();
+	gpu = open_gpu(0);
+	buf = arena_anon(len);
+	pages_fill(buf, len, 1);
+	orphan = (struct orphan){ .buf = buf, .len = len };
+	ASSERT_EQ(0, put_on_device(fd, gpu, &orphan));
+	ASSERT_EQ(moved, mremap(buf, len, len, MREMAP_MAYMOVE | MREMAP_FIXED,
+				moved));
+	ASSERT_EQ(len / PAGE_BYTES, pages_at(fd, moved, len, 0));
+	close(gpu);
+	close(fd);
+	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
+	ASSERT_EQ(-1, pages_check(moved, len, 1));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Changes of the owner's memory while the device uses it. Each test runs for a
+ * while and checks that the device never sees what the owner has taken away, and
+ * that no write is lost; what is random has a seed, printed, HMMRT_TEST_SEED
+ * sets it.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "lib/harness.h"
+#include "lib/session.h"
+
+#define RUN_S	4
+#define LANES	4
+
+FIXTURE(race) {
+	struct session session;
+	struct agent *agent;
+	unsigned int seed;
+	time_t end;
+};
+
+FIXTURE_SETUP(race)
+{
+	const char *seed = getenv("HMMRT_TEST_SEED");
+
+	ASSERT_EQ(0, session_start(&self->session, 1, LANES));
+	self->agent = session_agent(&self->session);
+	self->seed = seed ? (unsigned int)atoi(seed) : (unsigned int)time(NULL);
+	fprintf(stderr, "# HMMRT_TEST_SEED=%u\n", self->seed);
+	self->end = time(NULL) + RUN_S;
+}
+
+FIXTURE_TEARDOWN(race)
+{
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+static bool map_again(void *addr, size_t len)
+{
+	return mmap(addr, len, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == addr;
+}
+
+/* A page is replaced by another with the next number; nobody sees the last one. */
+TEST_F(race, device_never_reads_a_page_that_was_replaced)
+{
+	uint64_t *word = arena_anon(BLOCK_BYTES);
+	uint64_t i;
+
+	ASSERT_NE(NULL, word);
+	for (i = 1; time(NULL) < self->end; i++) {
+		ASSERT_TRUE(i & 1 ? map_again(word, PAGE_BYTES) :
+				    !madvise(word, PAGE_BYTES, MADV_DONTNEED));
+		ASSERT_VALUE(0, agent_read(self->agent, word));
+		*word = i;
+		ASSERT_VALUE(i, agent_read(self->agent, word));
+		ASSERT_DONE(agent_write(self->agent, word, ~i));
+		ASSERT_EQ(~i, *word);
+	}
+	ASSERT_LT(10, i);
+}
+
+/* The same with lanes that never leave the neighbours alone. */
+TEST_F(race, replaced_pages_among_busy_neighbours)
+{
+	const size_t len = 64 * PAGE_BYTES;
+	char *buf = arena_anon(len);
+	uint64_t *word = (uint64_t *)(buf + 20 * PAGE_BYTES);
+	uint64_t neighbour[] = { (uintptr_t)buf + 21 * PAGE_BYTES, 1 << 20 };
+	unsigned int lane;
+	uint64_t i;
+
+	ASSERT_NE(NULL, buf);
+	for (lane = 1; lane < LANES; lane++)
+		agent_post(self->agent, lane, AGENT_ADD, neighbour, 2);
+	for (i = 1; time(NULL) < self->end; i++) {
+		ASSERT_TRUE(map_again(word, PAGE_BYTES));
+		ASSERT_VALUE(0, agent_read(self->agent, word));
+		*word = i;
+		ASSERT_VALUE(i, agent_read(self->agent, word));
+	}
+	for (lane = 1; lane < LANES; lane++)
+		ASSERT_DONE(agent_wait(self->agent, lane, 60));
+	ASSERT_EQ((LANES - 1) << 20,
+		  *(uint64_t *)(buf + 21 * PAGE_BYTES));
+}
+
+/* --- random changes under lanes that read everywhere ---------------------------------- */
+
+struct changer {
+	char *buf;
+	size_t len;
+	unsigned int seed;
+	bool stop;
+	unsigned int changes;
+	char *error;
+};
+
+static void change_something(struct changer *c)
+{
+	size_t pages = c->len / PAGE_BYTES;
+	size_t first = (size_t)rand_r(&c->seed) % pages;
+	size_t count = 1 + (size_t)rand_r(&c->seed) % 64;
+	char *addr = c->buf + first * PAGE_BYTES;
+	pid_t pid;
+
+	if (count > pages - first)
+		count = pages - first;
+	switch (rand_r(&c->seed) % 7) {
+	case 0:
+		if (!map_again(addr, count * PAGE_BYTES))
+			c->error = "mmap";
+		break;
+	case 1:
+		madvise(addr, count * PAGE_BYTES, MADV_DONTNEED);
+		break;
+	case 2:
+		mprotect(addr, count * PAGE_BYTES, PROT_READ);
+		mprotect(addr, count * PAGE_BYTES, PROT_READ | PROT_WRITE);
+		break;
+	case 3:
+		*(volatile uint64_t *)addr = 0;
+		break;
+	case 4:
+		madvise(addr, count * PAGE_BYTES, MADV_FREE);
+		break;
+	case 5:
+		madvise(c->buf, BLOCK_BYTES,
+			rand_r(&c->seed) & 1 ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+		break;
+	case 6:
+		if (rand_r(&c->seed) % 8)
+			break;
+		pid = fork();
+		if (!pid)
+			_exit(0);
+		if (waitpid(pid, NULL, 0) != pid)
+			c->error = "fork";
+		break;
+	}
+	c->changes++;
+}
+
+static void *change_until_stopped(void *arg)
+{
+	struct changer *changer = arg;
+
+	while (!__atomic_load_n(&changer->stop, __ATOMIC_RELAXED))
+		change_something(changer);
+	return NULL;
+}
+
+TEST_F(race, random_changes_under_busy_lanes)
+{
+	struct changer changer = {
+		.len = 4 * BLOCK_BYTES,
+		.seed = self->seed,
+	};
+	unsigned int lane, rounds = 0;
+	pthread_t thread;
+
+	changer.buf = arena_anon(changer.len);
+	ASSERT_NE(NULL, changer.buf);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, change_until_stopped,
+				    &changer));
+	while (time(NULL) < self->end) {
+		uint64_t read[] = { (uintptr_t)changer.buf, changer.len,
+				    PAGE_BYTES };
+		uint64_t fill[] = { (uintptr_t)changer.buf, changer.len,
+				    PAGE_BYTES, 0 };
+
+		for (lane = 0; lane < LANES; lane++)
+			agent_post(self->agent, lane,
+				   lane & 1 ? AGENT_FILL : AGENT_SUM,
+				   lane & 1 ? fill : read, lane & 1 ? 4 : 3);
+		for (lane = 0; lane < LANES; lane++) {
+			struct outcome outcome =
+				agent_wait(self->agent, lane, 60);
+
+			ASSERT_EQ(0, outcome.error);
+			/* Writes meet moments of read-only, all meet holes. */
+			ASSERT_TRUE(!outcome.signal ||
+				    outcome.signal == SIGSEGV);
+		}
+		rounds++;
+	}
+	__atomic_store_n(&changer.stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	ASSERT_NULL(changer.error);
+	ASSERT_LT(0, rounds);
+	ASSERT_LT(0, changer.changes);
+}
+
+/* --- forks while the device writes ------------------------------------------------------ */
+
+/* Each child has all of a moment or later writes, but never one of after it. */
+TEST_F(race, forks_while_lanes_count_lose_nothing)
+{
+	const uint64_t times = 30000;
+	uint64_t *word = arena_anon(PAGE_BYTES);
+	uint64_t args[] = { (uintptr_t)word, times };
+	unsigned int lane, forks = 0;
+
+	ASSERT_NE(NULL, word);
+	for (lane = 0; lane < LANES; lane++)
+		agent_post(self->agent, lane, AGENT_ADD, args, 2);
+	while (time(NULL) < self->end) {
+		int status = -1;
+		pid_t pid = fork();
+
+		if (!pid) {
+			uint64_t seen = *(volatile uint64_t *)word;
+
+			usleep(1000);
+			_exit(*(volatile uint64_t *)word != seen);
+		}
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		ASSERT_EQ(0, status);
+		forks++;
+	}
+	for (lane = 0; lane < LANES; lane++)
+		ASSERT_DONE(agent_wait(self->agent, lane, 100));
+	ASSERT_EQ(LANES * times, *word);
+	ASSERT_LT(0, forks);
+}
+
+/* --- signals ------------------------------------------------------------------------------ */
+
+struct storm {
+	struct agent *agent;
+	bool stop;
+};
+
+static void *storm_all_lanes(void *arg)
+{
+	struct storm *storm = arg;
+	unsigned int lane = 0;
+
+	while (!__atomic_load_n(&storm->stop, __ATOMIC_RELAXED)) {
+		syscall(SYS_tgkill, storm->agent->pid,
+			storm->agent->shared->lanes[lane++ % LANES].tid,
+			SIGUSR1);
+		usleep(100);
+	}
+	return NULL;
+}
+
+/* A fault that a signal ended is made again, and none fails for it. */
+TEST_F(race, signals_do_not_make_faults_fail)
+{
+	const size_t len = 4 * BLOCK_BYTES;
+	struct storm storm = { .agent = self->agent };
+	char *buf = arena_anon(len);
+	unsigned int lane;
+	pthread_t thread;
+	uint64_t round;
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, storm_all_lanes, &storm));
+	for (round = 1; time(NULL) < self->end; round++) {
+		uint64_t fill[] = { (uintptr_t)buf, len, PAGE_BYTES, round };
+		uint64_t read[] = { (uintptr_t)buf, len, PAGE_BYTES };
+
+		agent_post(self->agent, 0, AGENT_FILL, fill, 4);
+		for (lane = 1; lane < LANES; lane++)
+			agent_post(self->agent, lane, AGENT_SUM, read, 3);
+		for (lane = 0; lane < LANES; lane++)
+			ASSERT_DONE(agent_wait(self->agent, lane, 60));
+		ASSERT_EQ(-1, pages_check(buf, len, round));
+	}
+	__atomic_store_n(&storm.stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	ASSERT_EQ(0, session_stats(&self->session, 0).out_failed_faults);
+}
+
+/* --- many CPU threads on one page ------------------------------------------------------------ */
+
+struct toucher {
+	uint64_t *word;
+	bool stop;
+};
+
+static void *touch_until_stopped(void *arg)
+{
+	struct toucher *toucher = arg;
+
+	while (!__atomic_load_n(&toucher->stop, __ATOMIC_RELAXED))
+		__atomic_fetch_add(toucher->word, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* They hold references that keep the page from migrating: somebody must win. */
+TEST_F(race, many_threads_bring_one_page_home)
+{
+	uint64_t *word = arena_anon(PAGE_BYTES);
+	struct toucher toucher = { .word = word };
+	pthread_t threads[8];
+	unsigned int i, rounds = 0;
+
+	ASSERT_NE(NULL, word);
+	for (i = 0; i < ARRAY_SIZE(threads); i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL,
+					    touch_until_stopped, &toucher));
+	while (time(NULL) < self->end) {
+		ASSERT_DONE(agent_write(self->agent, word + 1, rounds));
+		rounds++;
+	}
+	__atomic_store_n(&toucher.stop, true, __ATOMIC_RELAXED);
+	for (i = 0; i < ARRAY_SIZE(threads); i++)
+		pthread_join(threads[i], NULL);
+	ASSERT_LT(0, rounds);
+	ASSERT_EQ(rounds - 1, word[1]);
+}
+
+TEST_HARNESS_MAIN

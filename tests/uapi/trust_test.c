@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Who may do what: a file works for the process it belongs to, whoever else may
+ * hold it; the agent is let in once, with the token; and an address space is an
+ * application or an agent, never both.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "lib/harness.h"
+#include "lib/session.h"
+
+/* The device is bound, the agent has not attached. */
+FIXTURE(bound) {
+	struct session session;
+	struct session_device *device;
+	struct agent *agent;
+	char *buf;
+};
+
+FIXTURE_SETUP(bound)
+{
+	ASSERT_EQ(0, session_open(&self->session, 1));
+	ASSERT_EQ(0, session_bind(&self->session, 1));
+	self->device = &self->session.devices[0];
+	self->agent = &self->device->agent;
+	self->buf = arena_anon(BLOCK_BYTES);
+	ASSERT_NE(NULL, self->buf);
+}
+
+FIXTURE_TEARDOWN(bound)
+{
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+/*
+ * Runs a function in a process of its own; its result must be 0 or a negative
+ * errno, which arrives as an exit status.
+ */
+static int in_child(int (*fn)(void *), void *arg)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(-fn(arg) & 0xff);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return -ECHILD;
+	return -WEXITSTATUS(status);
+}
+
+/* --- files in other hands ---------------------------------------------------- */
+
+struct stolen {
+	int space;
+	int gpu;
+	uint32_t id;
+	uint64_t token;
+	bool attached;
+	char *buf;
+};
+
+struct attempt {
+	const char *what;
+	int expected;
+	int rc;
+};
+
+/* All, so that one wrong answer does not hide another. */
+static int attempts_judge(const struct attempt *attempts, size_t count)
+{
+	int rc = 0;
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (attempts[i].rc != attempts[i].expected) {
+			fprintf(stderr, "# %s: %d, not %d\n", attempts[i].what,
+				attempts[i].rc, attempts[i].expected);
+			rc = -EPROTO;
+		}
+	return rc;
+}
+
+static int send_fds(int socket, const int fds[2])
+{
+	char control[CMSG_SPACE(2 * sizeof(int))] = { 0 };
+	struct iovec iov = { .iov_base = "x", .iov_len = 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
+
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(2 * sizeof(int));
+	memcpy(CMSG_DATA(cmsg), fds, 2 * sizeof(int));
+	return sendmsg(socket, &msg, 0) == 1 ? 0 : -errno;
+}
+
+static int receive_fds(int socket, int fds[2])
+{
+	char control[CMSG_SPACE(2 * sizeof(int))] = { 0 }, byte;
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+
+	if (recvmsg(socket, &msg, 0) != 1 || !CMSG_FIRSTHDR(&msg))
+		return -EPROTO;
+	memcpy(fds, CMSG_DATA(CMSG_FIRSTHDR(&msg)), 2 * sizeof(int));
+	return 0;
+}
+
+static int mmap_rc(const void *addr, int prot, int flags, int fd,
+		   uintptr_t offset)
+{
+	void *p = mmap((void *)addr, BLOCK_BYTES, prot, flags, fd,
+		       (off_t)offset);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	munmap(p, BLOCK_BYTES);
+	return 0;
+}
+
+static int try_everything(void *arg)
+{
+	const struct stolen *stolen = arg;
+	struct hmmrt_gpu_fault_record record;
+	struct hmmrt_gpu_bind bind;
+	struct hmmrt_stats stats;
+	uint32_t location = 7;
+	int gpu = open_gpu(1);
+	const struct attempt attempts[] = {
+		{ "prefetch", -EPERM,
+		  cmd_prefetch(stolen->space, stolen->buf, PAGE_BYTES,
+			       stolen->id, NULL) },
+		{ "prefetch home", -EPERM,
+		  cmd_prefetch(stolen->space, stolen->buf, PAGE_BYTES,
+			       HMMRT_LOCATION_HOST, NULL) },
+		{ "residency", -EPERM,
+		  cmd_residency(stolen->space, stolen->buf, PAGE_BYTES,
+				&location) },
+		{ "stats", -EPERM,
+		  cmd_stats(stolen->space, stolen->id, &stats) },
+		{ "a space on it", -EBUSY, cmd_space_create(stolen->space) },
+		{ "another device for it", -EPERM,
+		  cmd_bind(gpu, stolen->space, &bind) },
+		{ "the device again", -EPERM,
+		  cmd_bind(stolen->gpu, stolen->space, &bind) },
+		{ "fault record", stolen->attached ? -EPERM : -EINVAL,
+		  cmd_fault_record(stolen->gpu, &record) },
+		{ "attach with a guess", stolen->attached ? -EBUSY : -EACCES,
+		  cmd_attach(stolen->gpu, stolen->token + 1) },
+		{ "map the mirror", stolen->attached ? -EPERM : -EINVAL,
+		  mmap_rc(stolen->buf, PROT_READ, MAP_SHARED | MAP_FIXED,
+			  stolen->gpu, (uintptr_t)stolen->buf) },
+	};
+
+	close(gpu);
+	return attempts_judge(attempts, ARRAY_SIZE(attempts));
+}
+
+/* Has nothing but a socket over which the files come. */
+static int receive_and_try_everything(void *arg)
+{
+	struct stolen stolen = *(struct stolen *)arg;
+	int socket = stolen.space, fds[2];
+
+	if (dup2(socket, 3) != 3 || syscall(SYS_close_range, 4, ~0U, 0))
+		return -errno;
+	if (receive_fds(3, fds))
+		return -EPROTO;
+	stolen.space = fds[0];
+	stolen.gpu = fds[1];
+	return try_everything(&stolen);
+}
+
+static struct stolen steal(const struct session *session, char *buf,
+			   bool attached)
+{
+	return (struct stolen){
+		.space = session->space,
+		.gpu = session->devices[0].gpu,
+		.id = session->devices[0].id,
+		.token = session->devices[0].token,
+		.attached = attached,
+		.buf = buf,
+	};
+}
+
+TEST_F(bound, fork_child_is_refused_everything)
+{
+	struct stolen stolen = steal(&self->session, self->buf, false);
+
+	ASSERT_EQ(0, in_child(try_everything, &stolen));
+	ASSERT_EQ(0, session_attach(&self->session));
+	stolen.attached = true;
+	ASSERT_EQ(0, in_child(try_everything, &stolen));
+	/* It was not for nothing that they were refused: they work. */
+	self->buf[0] = 1;
+	ASSERT_VALUE(1, agent_read(self->agent, self->buf));
+}
+
+TEST_F(bound, receiver_of_the_files_is_refused_everything)
+{
+	int fds[] = { self->session.space, self->device->gpu };
+	int sockets[2];
+	struct stolen stolen;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		stolen = steal(&self->session, self->buf, i);
+		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
+		ASSERT_EQ(0, send_fds(sockets[0], fds));
+		stolen.space = sockets[1];
+		ASSERT_EQ(0, in_child(receive_and_try_everything, &stolen));
+		close(sockets[0]);
+		close(sockets[1]);
+		if (!i)
+			ASSERT_EQ(0, session_attach(&self->session));
+	}
+}
+
+/* The agent is nobody special to the owner's other file. */
+TEST_F(bound, agent_is_refused_the_space)
+{
+	struct hmmrt_residency residency = {
+		.size = sizeof(residency),
+		.addr = (uintptr_t)self->buf,
+		.len = PAGE_BYTES,
+		.locations = (uintptr_t)self->agent->shared->scratch + 1024,
+	};
+
+	/* The agent was forked with the file open. */
+	ASSERT_EQ(0, session_attach(&self->session));
+	ASSERT_EQ(-EPERM, agent_ioctl(self->agent, self->session.space,
+				      HMMRT_IOC_RESIDENCY, &residency,
+				      sizeof(residency)));
+}
+
+/* Informative calls are for everybody who may open the node. */
+static int try_info(void *arg)
+{
+	const struct stolen *stolen = arg;
+	struct hmmrt_device_info device;
+	struct hmmrt_info info;
+	int rc = cmd_info(stolen->space, &info);
+
+	return rc ? rc : cmd_device_info(stolen->space, stolen->id, &device);
+}
+
+TEST_F(bound, fork_child_may_ask_for_information)
+{
+	struct stolen stolen = steal(&self->session, self->buf, false);
+
+	ASSERT_EQ(0, in_child(try_info, &stolen));
+}
+
+/* The file of one is no space for the other, although both have one. */
+static int try_with_own_space(void *arg)
+{
+	const struct stolen *stolen = arg;
+	int manager = open_manager(), gpu = open_gpu(0);
+	struct hmmrt_gpu_bind bind;
+	int rc = cmd_space_create(manager);
+
+	if (!rc)
+		rc = cmd_bind(gpu, stolen->space, &bind) == -EPERM ? 0 :
+								     -EPROTO;
+	if (!rc)
+		rc = cmd_bind(gpu, manager, &bind);
+	if (!rc)
+		rc = try_everything(arg);
+	return rc;
+}
+
+TEST_F(bound, process_with_a_space_gets_nothing_from_another)
+{
+	struct stolen stolen = steal(&self->session, self->buf, false);
+
+	ASSERT_EQ(0, in_child(try_with_own_space, &stolen));
+}
+
+/* --- the token ------------------------------------------------------------------ */
+
+TEST_F(bound, wrong_token_is_eacces)
+{
+	const uint64_t right = self->device->token;
+	unsigned int bit;
+
+	ASSERT_NE(0, right);
+	ASSERT_EQ(-EACCES, agent_attach(self->agent, self->device->gpu, 0));
+	ASSERT_EQ(-EACCES, agent_attach(self->agent, self->device->gpu, ~0UL));
+	for (bit = 0; bit < 64; bit++)
+		ASSERT_EQ(-EACCES, agent_attach(self->agent, self->device->gpu,
+						right ^ 1UL << bit));
+	ASSERT_EQ(0, agent_attach(self->agent, self->device->gpu, right));
+}
+
+TEST_F(bound, token_works_once)
+{
+	const uint64_t token = self->device->token;
+	struct agent second;
+
+	ASSERT_EQ(0, agent_start(&second, self->device->gpu, 1));
+	ASSERT_EQ(0, session_attach(&self->session));
+	ASSERT_EQ(-EBUSY, agent_attach(&second, self->device->gpu, token));
+	ASSERT_EQ(-EBUSY, agent_attach(&second, self->device->gpu, 0));
+	ASSERT_EQ(-EBUSY, agent_attach(self->agent, self->device->gpu, token));
+	ASSERT_EQ(-EPERM, agent_map(&second, self->buf, BLOCK_BYTES,
+				    PROT_READ | PROT_WRITE));
+	/* Also when the first agent is gone: a new one needs a new file. */
+	agent_kill(self->agent);
+	ASSERT_EQ(-EBUSY, agent_attach(&second, self->device->gpu, token));
+	ASSERT_EQ(-EPERM, agent_map(&second, self->buf, BLOCK_BYTES,
+				    PROT_READ | PROT_WRITE));
+	agent_quit(&second);
+}
+
+TEST_F(bound, tokens_differ)
+{
+	const uint64_t first = self->device->token;
+	struct hmmrt_gpu_bind bind;
+
+	session_unbind(&self->session, 0);
+	self->device->gpu = open_gpu(0);
+	ASSERT_EQ(0, cmd_bind(self->device->gpu, self->session.space, &bind));
+	ASSERT_NE(first, bind.out_token);
+}
+
+/* --- application or agent --------------------------------------------------------- */
+
+TEST_F(bound, owner_cannot_be_its_own_agent)
+{
+	ASSERT_EQ(-EACCES, cmd_attach(self->device->gpu, self->device->token));
+	/* And has not used up the token. */
+	ASSERT_EQ(0, session_attach(&self->session));
+	ASSERT_EQ(-EPERM, mmap_rc(self->buf + 4 * BLOCK_BYTES, PROT_READ,
+				  MAP_SHARED, self->device->gpu,
+				  (uintptr_t)self->buf + 4 * BLOCK_BYTES));
+}
+
+static int attach_with_a_space(void *arg)
+{
+	const struct stolen *stolen = arg;
+	int manager = open_manager();
+	int rc = cmd_space_create(manager);
+
+	return rc ? rc : cmd_attach(stolen->gpu, stolen->token);
+}
+
+/* The space is gone, but its mm may still have notifiers of anybody. */
+static int attach_after_a_space(void *arg)
+{
+	const struct stolen *stolen = arg;
+	int manager = open_manager();
+	int rc = cmd_space_create(manager);
+
+	close(manager);
+	return rc ? rc : cmd_attach(stolen->gpu, stolen->token);
+}
+
+TEST_F(bound, process_with_a_space_cannot_attach)
+{
+	struct stolen stolen = steal(&self->session, self->buf, false);
+
+	ASSERT_EQ(-EACCES, in_child(attach_with_a_space, &stolen));
+	ASSERT_EQ(0, session_attach(&self->session));
+}
+
+TEST_F(bound, process_with_notifiers_cannot_attach)
+{
+	struct stolen stolen = steal(&self->session, self->buf, false);
+
+	ASSERT_EQ(-EACCES, in_child(attach_after_a_space, &stolen));
+	ASSERT_EQ(0, session_attach(&self->session));
+}
+
+TEST_F(bound, agent_cannot_have_a_space)
+{
+	struct hmmrt_space_create create = { .size = sizeof(create) };
+	int manager = agent_open(self->agent, "/dev/hmmrt", O_RDWR);
+
+	ASSERT_LE(0, manager);
+	ASSERT_EQ(0, session_attach(&self->session));
+	ASSERT_EQ(-EACCES, agent_ioctl(self->agent, manager,
+				       HMMRT_IOC_SPACE_CREATE, &create,
+				       sizeof(create)));
+	/* Nor was the agent harmed by that. */
+	self->buf[0] = 5;
+	ASSERT_VALUE(5, agent_read(self->agent, self->buf));
+}
+
+FIXTURE(two_bound) {
+	struct session session;
+};
+
+FIXTURE_SETUP(two_bound)
+{
+	ASSERT_EQ(0, session_open(&self->session, 2));
+	ASSERT_EQ(0, session_bind(&self->session, 1));
+}
+
+FIXTURE_TEARDOWN(two_bound)
+{
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+TEST_F(two_bound, agent_of_one_device_cannot_attach_to_another)
+{
+	struct session_device *first = &self->session.devices[0];
+	struct session_device *second = &self->session.devices[1];
+
+	ASSERT_EQ(0, agent_attach(&first->agent, first->gpu, first->token));
+	ASSERT_EQ(-EACCES,
+		  agent_attach(&first->agent, second->gpu, second->token));
+	ASSERT_EQ(0, agent_attach(&second->agent, second->gpu, second->token));
+}
+
+/*
+ * What a child with a space, a bound device and an unattached agent's token says
+ * to its parent, which has the same; each then tries to be the other's agent.
+ */
+struct mutual {
+	uint64_t parent_token;
+	uint64_t child_token;
+	int child_rc;
+};
+
+TEST_F(bound, two_processes_cannot_mirror_each_other)
+{
+	struct mutual *shared = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int childs_gpu = open_gpu(1), ready[2], go[2], status = -1;
+	char c;
+	pid_t pid;
+
+	ASSERT_EQ(0, pipe(ready));
+	ASSERT_EQ(0, pipe(go));
+	shared->parent_token = self->device->token;
+	pid = fork();
+	if (!pid) {
+		int manager = open_manager();
+		struct hmmrt_gpu_bind bind;
+
+		if (cmd_space_create(manager) ||
+		    cmd_bind(childs_gpu, manager, &bind))
+			_exit(1);
+		shared->child_token = bind.out_token;
+		if (write(ready[1], "r", 1) != 1 || read(go[0], &c, 1) != 1)
+			_exit(2);
+		shared->child_rc =
+			cmd_attach(self->device->gpu, shared->parent_token);
+		_exit(0);
+	}
+	ASSERT_EQ(1, read(ready[0], &c, 1));
+	ASSERT_EQ(1, write(go[1], "g", 1));
+	/* Both at the same moment, more or less. */
+	ASSERT_EQ(-EACCES, cmd_attach(childs_gpu, shared->child_token));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(0, status);
+	ASSERT_EQ(-EACCES, shared->child_rc);
+	close(childs_gpu);
+}
+
+/* --- both at once: one of them wins ------------------------------------------------- */
+
+struct racer {
+	pthread_barrier_t *start;
+	int manager;
+	int rc;
+};
+
+static void *race_to_a_space(void *arg)
+{
+	struct racer *racer = arg;
+
+	pthread_barrier_wait(racer->start);
+	racer->rc = cmd_space_create(racer->manager);
+	return NULL;
+}
+
+static int race_for_a_role(void *arg)
+{
+	const struct stolen *stolen = arg;
+	struct racer racer = { .manager = open_manager() };
+	pthread_barrier_t start;
+	pthread_t thread;
+	int rc;
+
+	pthread_barrier_init(&start, NULL, 2);
+	racer.start = &start;
+	if (pthread_create(&thread, NULL, race_to_a_space, &racer))
+		return -EAGAIN;
+	pthread_barrier_wait(&start);
+	rc = cmd_attach(stolen->gpu, stolen->token);
+	pthread_join(thread, NULL);
+	if ((rc == 0 && racer.rc == -EACCES) || (rc == -EACCES && !racer.rc))
+		return 0;
+	fprintf(stderr, "# attach: %d, space: %d\n", rc, racer.rc);
+	return -EPROTO;
+}
+
+/* Neither both roles, nor none. */
+TEST_F(bound, role_is_decided_once)
+{
+	struct stolen stolen = steal(&self->session, self->buf, false);
+	struct hmmrt_gpu_bind bind;
+	unsigned int round;
+
+	session_unbind(&self->session, 0);
+	for (round = 0; round < 40; round++) {
+		stolen.gpu = open_gpu(0);
+		ASSERT_EQ(0, cmd_bind(stolen.gpu, stolen.space, &bind));
+		stolen.token = bind.out_token;
+		ASSERT_EQ(0, in_child(race_for_a_role, &stolen));
+		close(stolen.gpu);
+	}
+}
+
+TEST_HARNESS_MAIN
