@@ -259,6 +259,9 @@ static vm_fault_t mirror_access(struct vm_fault *vmf, unsigned int access)
 		return VM_FAULT_SIGBUS;
 	if (WARN_ON_ONCE(vmf->pgoff != addr >> PAGE_SHIFT))
 		return VM_FAULT_SIGBUS;
+	/* Mapped without it: no entry will ever do, so do not ask for one. */
+	if (access_vm_flags(access) & ~vma->vm_flags)
+		return VM_FAULT_SIGSEGV;
 	if (apply_to_page_range(vma->vm_mm, addr, PAGE_SIZE, touch_pte, NULL))
 		return VM_FAULT_OOM;
 	if (tlb_fill(view, vma, addr, access))
