@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A module that misbehaves on request. The tests of the tests load it to see that a warning, a leak and a
- * hang each turn a run red:
+ * A module that misbehaves on request. The tests of the tests load it to see
+ * that a warning, a leak and a hang each turn a run red:
  *
  *   insmod hmmrt_canary.ko fault=warn   a WARN
  *   insmod hmmrt_canary.ko fault=leak   memory that nobody points to any more

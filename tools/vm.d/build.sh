@@ -27,7 +27,7 @@ make_modules() {
 
 build_modules_locked() {
 	local text=$1 kernel_build=$2 dir=$3 changed
-	changed=$(sync_module_sources "$dir")
+	changed=$(sync_module_sources "$dir") || return
 	[[ -z $changed && -e $dir/done ]] && return
 	rm -f "$dir/done"
 	step "$text" make_modules "$kernel_build" "$dir" || return
@@ -36,7 +36,7 @@ build_modules_locked() {
 
 # build_modules VERSION FLAVOUR
 build_modules() {
-	ensure_kernel "$1" "$2"
+	ensure_kernel "$1" "$2" || return
 	with_lock "$(checkout_lock "modules-$1-$2")" \
 		build_modules_locked "modules for $1 $2" "$KERNEL_BUILD" "$(module_dir "$1" "$2")"
 }
@@ -72,6 +72,5 @@ build_host_tests() {
 
 # Everything that a run on this kernel needs.
 build_all() {
-	build_modules "$1" "$2"
-	build_user
+	build_modules "$1" "$2" && build_user
 }

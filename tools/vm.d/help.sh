@@ -69,7 +69,8 @@ help_test() {
 
 		Tests on the host under ASan and UBSan, then in a guest with the plain kernel, then with the debug kernel,
 		then the canaries: a failing test, a warning, a leak and a hang, each of which must turn a run red.
-		With names, only the test programs whose name contains one of them; with --debug only the debug kernel.
+		A NAME is one of lint, host, plain, debug and canary, for only these kinds of test, or part of a test
+		program's name, for only these programs. --debug leaves out what does not run on the debug kernel.
 		The last line is `N passed, N failed, N skipped`; results are in build/out/results.
 	END
 	guest_options
@@ -105,14 +106,16 @@ enough_space() {
 }
 
 show_doctor() {
-	local missing version flavour
+	local missing versions version flavour
 	mapfile -t missing < <(missing_packages)
 	echo "This machine:"
 	check "Debian packages" test "${#missing[@]}" = 0
 	check "6 GB of room in $CACHE" enough_space
+	# shellcheck disable=SC2016 # awk's $2
 	check "4 GB of free memory" awk '/^MemAvailable/ { exit $2 < 4 * 1024 * 1024 }' /proc/meminfo
 	check "KVM (without it the guest is emulated, which works and is slower)" test -w /dev/kvm
-	for version in $(awk '!/^#/ && NF { print $1 }' "$KERNEL_D/KERNELS"); do
+	mapfile -t versions < <(awk '!/^#/ && NF { print $1 }' "$KERNEL_D/KERNELS")
+	for version in "${versions[@]}"; do
 		for flavour in plain debug; do
 			check "kernel $version $flavour (tools/vm kernel builds it)" kernel_is_built "$version" "$flavour"
 		done

@@ -3,11 +3,12 @@
 #
 # --host: the running kernel has what is needed, so the modules are loaded here and no guest is booted.
 
-HOST_BUILD=/lib/modules/$(uname -r)/build
+HOST_BUILD=${HMMRT_HOST_BUILD:-/lib/modules/$(uname -r)/build}
 
 # Says what the running kernel lacks; fails when there is something.
 check_host_kernel() {
-	local config=/boot/config-$(uname -r) option missing=()
+	local config option missing=()
+	config=/boot/config-$(uname -r)
 	[[ -e $config ]] || config=$HOST_BUILD/.config
 	for option in DEVICE_PRIVATE HMM_MIRROR MMU_NOTIFIER MODULE_UNLOAD; do
 		if [[ -e /proc/config.gz ]]; then
@@ -41,14 +42,18 @@ load_host_modules() {
 	done
 }
 
+# build_host BUILD_FIRST: modules for the running kernel, and user space.
+build_host() {
+	check_host_kernel || return "$EXIT_GUEST"
+	MODULE_DIR=$(module_dir "$(uname -r)" host)
+	[[ $1 == yes ]] || return 0
+	with_lock "$(checkout_lock modules-host)" \
+		build_modules_locked "modules for the running kernel" "$HOST_BUILD" "$MODULE_DIR" && build_user
+}
+
 # run_host COMMAND...: as run_guest, on this kernel. The log is read from where it stood before.
 run_host() {
 	local rc=0 mark complaints
-	check_host_kernel || return "$EXIT_GUEST"
-	KERNEL_BUILD=$HOST_BUILD
-	MODULE_DIR=$(module_dir "$(uname -r)" host)
-	with_lock "$(checkout_lock modules-host)" \
-		build_modules_locked "modules for the running kernel" "$HOST_BUILD" "$MODULE_DIR"
 	new_run_dir
 	mark="hmmrt-vm: run ${RUN_DIR##*.}"
 	echo "$mark" >/dev/kmsg

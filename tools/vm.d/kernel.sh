@@ -44,9 +44,9 @@ unpack_kernel() {
 	local package partial=$KERNEL_SOURCE.partial
 	package=$(kernel_package "$1")
 	rm -rf "$partial"
-	mkdir -p "$partial"
-	tar -xf "/usr/src/$package.tar.xz" -C "$partial" --strip-components=1
-	mv "$partial" "$KERNEL_SOURCE"
+	mkdir -p "$partial" &&
+		tar -xf "/usr/src/$package.tar.xz" -C "$partial" --strip-components=1 &&
+		mv "$partial" "$KERNEL_SOURCE"
 }
 
 kernel_make() { make -C "$KERNEL_SOURCE" O="$KERNEL_BUILD" "$@"; }
@@ -54,9 +54,9 @@ kernel_make() { make -C "$KERNEL_SOURCE" O="$KERNEL_BUILD" "$@"; }
 # Applies the options and refuses a configuration in which one was lost.
 configure_kernel() {
 	local options=$KERNEL_BUILD/requested.config line lost=0
-	mkdir -p "$KERNEL_BUILD"
-	kernel_options "$1" >"$options"
-	kernel_make KCONFIG_ALLCONFIG="$options" allnoconfig
+	mkdir -p "$KERNEL_BUILD" &&
+		kernel_options "$1" >"$options" &&
+		kernel_make KCONFIG_ALLCONFIG="$options" allnoconfig || return
 	while read -r line; do
 		if [[ $line == *=n ]]; then
 			! grep -q "^${line%=n}=" "$KERNEL_BUILD/.config" && continue
@@ -66,8 +66,7 @@ configure_kernel() {
 		echo "option lost: $line"
 		lost=1
 	done <"$options"
-	kernel_make prepare modules_prepare
-	return "$lost"
+	((lost == 0)) && kernel_make prepare modules_prepare
 }
 
 # Objects that are still to be compiled: a dry run names them. Its errors (it cannot link what it did not
@@ -96,8 +95,10 @@ compile_kernel() {
 	printf 'vm: %s: %d objects ' "$text" "$total" >&2
 	kernel_make -j"$JOBS" bzImage modules >"$log" 2>&1 &
 	pid=$!
+	trap 'kill "$pid"; exit 130' INT TERM HUP
 	show_progress "$pid" "$log" "$total" "$text"
 	wait "$pid" || rc=$?
+	trap - INT TERM HUP
 	if ((rc)); then
 		printf 'failed\n' >&2
 		tail -n 30 "$log" >&2
@@ -108,14 +109,20 @@ compile_kernel() {
 
 make_kernel_locked() {
 	[[ -e $KERNEL_BUILD/done ]] && return
-	[[ -d $KERNEL_SOURCE ]] || with_lock "$(basename "$KERNEL_SOURCE")" unpack_kernel_once "$1"
-	step "configuring kernel $1 $2" configure_kernel "$2"
-	compile_kernel "$1" "$2"
-	touch "$KERNEL_BUILD/done"
+	with_lock "$(basename "$KERNEL_SOURCE")" unpack_kernel_once "$1" &&
+		step "configuring kernel $1 $2" configure_kernel "$2" &&
+		compile_kernel "$1" "$2" &&
+		touch "$KERNEL_BUILD/done"
 }
 
 unpack_kernel_once() {
 	[[ -d $KERNEL_SOURCE ]] || step "unpacking $(kernel_package "$1")" unpack_kernel "$1"
+}
+
+# ensure_source VERSION: afterwards KERNEL_SOURCE is there.
+ensure_source() {
+	kernel_paths "$1" plain
+	with_lock "$(basename "$KERNEL_SOURCE")" unpack_kernel_once "$1"
 }
 
 # ensure_kernel VERSION FLAVOUR: afterwards KERNEL_SOURCE, KERNEL_BUILD and KERNEL_IMAGE are there.

@@ -19,8 +19,8 @@ install_command() { echo "apt-get update && apt-get install --no-install-recomme
 
 install_packages() {
 	export DEBIAN_FRONTEND=noninteractive
-	apt-get update
-	apt-get install --no-install-recommends --yes -o DPkg::Lock::Timeout=600 "$@"
+	apt-get update &&
+		apt-get install --no-install-recommends --yes -o DPkg::Lock::Timeout=600 "$@"
 }
 
 install_missing_locked() {

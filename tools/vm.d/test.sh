@@ -1,3 +1,136 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-test_everything() { die "not yet"; }
+#
+# `tools/vm test`: every kind of test one after the other, summed up in one last line.
+#
+#   lint     tools/lint, as one test
+#   host     tests that need no kernel module, under ASan and UBSan
+#   plain    the guest with the plain kernel
+#   debug    the guest with the debug kernel
+#   canary   the tests of the tests
+
+PASSED=0
+FAILED=0
+SKIPPED=0
+TEST_TIME_LIMIT=2400
+
+# tally TITLE PASSED FAILED SKIPPED
+tally() {
+	((PASSED += $2, FAILED += $3, SKIPPED += $4))
+	printf '== %s: %d passed, %d failed, %d skipped\n\n' "$@"
+}
+
+# tally_run TITLE STATUS PASSED FAILED SKIPPED: a bad status without a failed test is a failure too.
+tally_run() {
+	local title=$1 status=$2 passed=$3 failed=$4 skipped=$5
+	if ((status != 0 && failed == 0)); then
+		echo "$title ended with status $status"
+		failed=1
+	fi
+	tally "$title" "$passed" "$failed" "$skipped"
+}
+
+test_lint() {
+	local log=$BUILD/out/results/lint.log
+	ensure_kernel "$KERNEL" plain
+	if HMMRT_KERNEL_SOURCE=$KERNEL_SOURCE HMMRT_KERNEL_BUILD=$KERNEL_BUILD "$REPO/tools/lint" >"$log" 2>&1; then
+		tally lint 1 0 0
+	else
+		tail -n 60 "$log"
+		tally lint 0 1 0
+	fi
+}
+
+# The number an attribute of ctest's JUnit file has.
+junit_number() { grep -o "<testsuite [^>]*" "$2" | tr '\n' ' ' | grep -o " $1=\"[0-9]*\"" | grep -o '[0-9]*' | head -n 1; }
+
+test_on_host() {
+	local rc=0 junit=$BUILD/out/results/host.xml log=$BUILD/out/results/host.log tests failed skipped
+	local select=()
+	(($#)) && select=(-R "$(IFS='|' && echo "$*")")
+	if ! build_host_tests; then
+		tally host 0 1 0
+		return
+	fi
+	ctest --test-dir "$BUILD/host-asan" -L host "${select[@]}" --output-on-failure --timeout 300 \
+		--output-junit "$junit" --no-tests=ignore >"$log" 2>&1 || rc=$?
+	((rc == 0)) || tail -n 60 "$log"
+	tests=$(junit_number tests "$junit" || echo 0)
+	failed=$(junit_number failures "$junit" || echo 0)
+	skipped=$(($(junit_number skipped "$junit" || echo 0) + $(junit_number disabled "$junit" || echo 0)))
+	if ((tests == 0 && $# == 0)); then
+		echo "no host tests were found"
+		rc=1
+	fi
+	tally_run host "$rc" $((tests - failed - skipped)) "$failed" "$skipped"
+}
+
+# test_in FLAVOUR [NAME...]: builds for this flavour, boots, and reads the sums that the guest left.
+test_in() {
+	local rc=0 passed=0 failed=0 skipped=0 title results
+	FLAVOUR=$1
+	shift
+	title="$KERNEL $FLAVOUR"
+	results=$BUILD/out/results/$KERNEL-$FLAVOUR.txt
+	if [[ $ON_HOST == yes ]]; then
+		title="$(uname -r)"
+		results=$BUILD/out/results/host.txt
+	fi
+	rm -f "$results"
+	run_anywhere "$REPO/tests/run-guest" "$BUILD" "$@" || rc=$?
+	[[ ! -s $results ]] || read -r passed failed skipped <"$results"
+	tally_run "$title" "$rc" "$passed" "$failed" "$skipped"
+}
+
+test_canaries() {
+	local log=$BUILD/out/results/canary.log rc=0 sums
+	if ! build_modules "$KERNEL" plain || ! build_modules "$KERNEL" debug; then
+		tally canary 0 1 0
+		return
+	fi
+	"$REPO/tests/canary/run" "$KERNEL" | tee "$log" || rc=${PIPESTATUS[0]}
+	read -ra sums < <("$REPO/tests/count-results" -v status="$rc" "$log")
+	tally canary "${sums[@]}"
+}
+
+# Splits the arguments into KINDS to run and PROGRAMS to look for. Without kinds, all of them; with programs
+# only, the kinds that have programs.
+select_tests() {
+	local name
+	KINDS=() PROGRAMS=()
+	for name in "$@"; do
+		case $name in
+		lint | host | plain | debug | canary) KINDS+=("$name") ;;
+		*) PROGRAMS+=("$name") ;;
+		esac
+	done
+	((${#KINDS[@]})) && return
+	KINDS=(host plain debug)
+	((${#PROGRAMS[@]})) || KINDS=(lint host plain debug canary)
+	if [[ $FLAVOUR == debug ]]; then KINDS=(debug); fi
+	if [[ $ON_HOST == yes ]]; then KINDS=(host plain); fi
+}
+
+test_kind() {
+	case $1 in
+	lint) test_lint ;;
+	host) test_on_host "${PROGRAMS[@]}" ;;
+	plain | debug) test_in "$1" "${PROGRAMS[@]}" ;;
+	canary) test_canaries ;;
+	esac
+}
+
+test_everything() {
+	local kind
+	[[ $TIME_LIMIT ]] || TIME_LIMIT=$TEST_TIME_LIMIT
+	select_tests "$@"
+	mkdir -p "$BUILD/out/results"
+	ensure_packages
+	# The slow things first, so that a missing one is known at once.
+	ensure_kernel "$KERNEL" plain
+	[[ " ${KINDS[*]} " != *" debug "* ]] || ensure_kernel "$KERNEL" debug
+	build_all "$KERNEL" plain
+	for kind in "${KINDS[@]}"; do test_kind "$kind"; done
+	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
+	((FAILED == 0 && PASSED > 0))
+}
