@@ -46,8 +46,8 @@ check_project() {
 	for file in "${FILES[@]}"; do
 		[[ $file == LICENSE || $file == LICENSES/* ]] || files+=("$file")
 	done
-	# In the initramfs of the guest, /root is where the next root is mounted.
-	grep -nHE "$MACHINE_PATHS" -- "${files[@]}" | grep -v '^tools/vm.d/initramfs-init:' | sed 's/^/a path of some machine: /'
+	# In the initramfs of the guest, /root is where the next root is mounted; a user called user is nobody.
+	grep -nHE "$MACHINE_PATHS" -- "${files[@]}" | grep -vE '^tools/vm.d/initramfs-init:|/home/user/' | sed 's/^/a path of some machine: /'
 	grep -nHE "$NOTES" -- "${files[@]}" | sed 's/^/a note to oneself: /'
 	grep -nHE "$HOSTS" -- "${files[@]}" | grep -vE "$NO_HOSTS" | sed 's/^/the name of a host: /'
 	return 0
