@@ -29,6 +29,7 @@ include_alone() {
 
 # What programs include needs nothing else, in each language it is for; the modules' interface has no holes.
 check_headers() {
+	require gcc gcc && require g++ g++ && require clang++ clang || return
 	local header
 	for header in include/uapi/linux/*.h; do
 		header=${header#include/uapi/}

@@ -63,7 +63,7 @@ check_checkpatch() {
 check_kernel_doc() {
 	require perl perl || return
 	need_kernel_source || return
-	"$KERNEL_SOURCE/scripts/kernel-doc" -none -Werror "${KERNEL_FILES[@]}" 2>&1 |
+	perl "$KERNEL_SOURCE/scripts/kernel-doc" -none -Werror "${KERNEL_FILES[@]}" 2>&1 |
 		grep -v '^[0-9]* warnings as Errors$'
 	return 0
 }
