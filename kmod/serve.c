@@ -90,13 +90,16 @@ int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access)
 	return 0;
 }
 
-static int range_fault(struct hmmrt_request *req, unsigned long mask)
+/* Pages [first, first + count) of the window, as req->pfns asks for them. */
+static int range_fault(struct hmmrt_request *req, unsigned int first,
+		       unsigned int count, unsigned long mask)
 {
+	unsigned long start = req->start + ((unsigned long)first << PAGE_SHIFT);
 	struct hmm_range range = {
 		.notifier = &req->block->span->notifier,
-		.start = req->start,
-		.end = req->end,
-		.hmm_pfns = req->pfns,
+		.start = start,
+		.end = start + ((unsigned long)count << PAGE_SHIFT),
+		.hmm_pfns = req->pfns + first,
 		.pfn_flags_mask = mask,
 		.dev_private_owner = hmmrt_pgmap_owner(),
 	};
@@ -113,7 +116,7 @@ static int range_fault(struct hmmrt_request *req, unsigned long mask)
 int hmmrt_snapshot(struct hmmrt_request *req)
 {
 	memset(req->pfns, 0, req_npages(req) * sizeof(req->pfns[0]));
-	return range_fault(req, 0);
+	return range_fault(req, 0, req_npages(req), 0);
 }
 
 /* In system memory, and a write to it would have to copy it first. */
@@ -150,19 +153,43 @@ static int break_cow(struct hmmrt_request *req)
 		req->pfns[i] = needs_cow(req->pfns[i]) ?
 				       HMM_PFN_REQ_FAULT | HMM_PFN_REQ_WRITE :
 				       0;
-	return range_fault(req, HMM_PFN_REQ_FAULT | HMM_PFN_REQ_WRITE);
+	return range_fault(req, 0, n, HMM_PFN_REQ_FAULT | HMM_PFN_REQ_WRITE);
 }
 
-/* Snapshot, with the page that was touched faulted in. */
+/*
+ * Whether the touched page has to be faulted in. Not if it is on a device: that
+ * would do nothing there, and commit_satisfies() knows what does.
+ */
+static bool needs_fault(const struct hmmrt_request *req)
+{
+	unsigned long pfn;
+
+	if (!req->access)
+		return false;
+	pfn = req->pfns[req_page(req)];
+	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))
+		return true;
+	return (req->access & HMMRT_ACCESS_WRITE) && !(pfn & HMM_PFN_WRITE) &&
+	       !is_device_private_page(hmm_pfn_to_page(pfn));
+}
+
+/*
+ * Snapshot, with the page that was touched faulted in. That page alone: asked to
+ * fault one page of a hole, hmm_range_fault() populates all of it, and fails if
+ * any of it cannot be.
+ */
 static int snapshot_wanted(struct hmmrt_request *req)
 {
-	memset(req->pfns, 0, req_npages(req) * sizeof(req->pfns[0]));
-	if (!req->access)
-		return range_fault(req, 0);
+	int rc = hmmrt_snapshot(req);
+
+	if (rc || !needs_fault(req))
+		return rc;
 	req->pfns[req_page(req)] = HMM_PFN_REQ_FAULT;
 	if (req->access & HMMRT_ACCESS_WRITE)
 		req->pfns[req_page(req)] |= HMM_PFN_REQ_WRITE;
-	return range_fault(req, HMM_PFN_REQ_FAULT | HMM_PFN_REQ_WRITE);
+	rc = range_fault(req, req_page(req), 1,
+			 HMM_PFN_REQ_FAULT | HMM_PFN_REQ_WRITE);
+	return rc ? rc : hmmrt_snapshot(req);
 }
 
 static void mark_used(struct page *page, bool write)

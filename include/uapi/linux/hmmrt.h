@@ -256,7 +256,7 @@ struct hmmrt_gpu_attach {
  * @size: sizeof(struct hmmrt_gpu_fault_record)
  * @flags: must be 0
  * @out_addr: address of the calling thread's last access that failed
- * @out_access: HMMRT_ACCESS_* it wanted
+ * @out_access: HMMRT_ACCESS_* it needed: a write and a jump need READ as well
  * @out_errno: EFAULT nothing mapped there, EACCES no permission for this
  *	access, EOPNOTSUPP memory that a device cannot reach (device memory of
  *	others, secretmem), ENOMEM, ESRCH owner is gone; 0 none recorded
