@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory that the core mm takes away, merges or moves while a device uses it:
+ * nothing that a device wrote is lost, and nobody else sees it.
+ *
+ * The device writes behind the core's back, so pages that look clean (lazily
+ * freed, or never written by the CPU) must not be dropped by reclaim. Pressure
+ * is made with memory.reclaim of a cgroup of our own, swap is on zram.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/swap.h>
+
+#include "lib/harness.h"
+#include "lib/session.h"
+
+#define CGROUP	"/sys/fs/cgroup/hmmrt-reclaim"
+#define SWAP	"/dev/zram0"
+
+FIXTURE(pressure) {
+	struct session session;
+	struct agent *agent;
+	uint32_t id;
+	uint32_t space;
+};
+
+static bool put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	ssize_t done;
+
+	if (fd < 0)
+		return false;
+	done = write(fd, text, strlen(text));
+	close(fd);
+	return done == (ssize_t)strlen(text);
+}
+
+static uint64_t get_number(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	unsigned long long number = 0;
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%llu", &number) != 1)
+		number = 0;
+	fclose(file);
+	return number;
+}
+
+/* Once for all tests of this program; the guest does not outlive it. */
+static bool swap_on(void)
+{
+	if (!swapon(SWAP, 0) || errno == EBUSY)
+		return true;
+	if (!put("/sys/block/zram0/disksize", "512M") ||
+	    system("mkswap " SWAP " >/dev/null 2>&1"))
+		return false;
+	return !swapon(SWAP, 0);
+}
+
+static bool enter_cgroup(void)
+{
+	char pid[16];
+
+	put("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+	mkdir(CGROUP, 0755);
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	return put(CGROUP "/cgroup.procs", pid);
+}
+
+/* As much as there is: the last one fails, and says that nothing is left. */
+static void reclaim(void)
+{
+	int i;
+
+	for (i = 0; i < 8; i++)
+		if (!put(CGROUP "/memory.reclaim", "64M"))
+			break;
+}
+
+FIXTURE_SETUP(pressure)
+{
+	if (!swap_on())
+		SKIP(return, "no " SWAP " to swap to");
+	if (!enter_cgroup())
+		SKIP(return, "no cgroup with a memory controller");
+	ASSERT_EQ(0, session_start(&self->session, 1, 2));
+	self->agent = session_agent(&self->session);
+	self->id = self->session.devices[0].id;
+	self->space = self->session.space;
+}
+
+FIXTURE_TEARDOWN(pressure)
+{
+	EXPECT_EQ(0, session_end(&self->session));
+	put("/sys/fs/cgroup/cgroup.procs", "0");
+}
+
+/* Fill the device, so that what comes next is mapped where it is. */
+static void *fill_device(struct session *session, size_t *len)
+{
+	struct hmmrt_device_info info;
+	struct hmmrt_prefetch moved;
+	void *buf;
+
+	if (cmd_device_info(session->space, session->devices[0].id, &info))
+		return NULL;
+	*len = info.out_memory_bytes;
+	buf = arena_anon(*len);
+	if (!buf || cmd_prefetch(session->space, buf, *len,
+				 session->devices[0].id, &moved))
+		return NULL;
+	return buf;
+}
+
+TEST_F(pressure, swapped_pages_come_to_the_device)
+{
+	const size_t len = 2 * BLOCK_BYTES;
+	const uint64_t pages = len / PAGE_BYTES;
+	char *buf = arena_anon(len);
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, len, 1);
+	reclaim();
+	/* Most are out now, or this tests nothing. */
+	ASSERT_GT(pages / 2, (uint64_t)pages_at(self->space, buf, len,
+						HMMRT_LOCATION_HOST));
+	ASSERT_VALUE(pages * (pages + 1) / 2,
+		     agent_sum(self->agent, buf, len, PAGE_BYTES));
+	ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES, 5));
+	ASSERT_EQ(-1, pages_check(buf, len, 5));
+}
+
+TEST_F(pressure, neighbours_that_are_swapped_out_keep_their_contents)
+{
+	const size_t half = BLOCK_BYTES / 2;
+	char *buf = arena_anon(2 * half);
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, 2 * half, 1);
+	ASSERT_DONE(agent_fill(self->agent, buf, half, PAGE_BYTES, 100));
+	reclaim();
+	ASSERT_DONE(agent_fill(self->agent, buf, half, PAGE_BYTES, 200));
+	ASSERT_EQ(-1, pages_check(buf, half, 200));
+	ASSERT_EQ(-1, pages_check(buf + half, half, 1 + half / PAGE_BYTES));
+}
+
+/* Lazily freed, then written by the device only, in system memory. */
+TEST_F(pressure, device_writes_to_lazily_freed_pages_stay)
+{
+	const size_t len = 64 * PAGE_BYTES;
+	size_t ballast_len = 0;
+	void *ballast = fill_device(&self->session, &ballast_len);
+	char *buf = arena_anon(len);
+
+	ASSERT_NE(NULL, ballast);
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, len, 1);
+	ASSERT_EQ(0, madvise(buf, len, MADV_FREE));
+	ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES, 50));
+	ASSERT_EQ(64, pages_at(self->space, buf, len, HMMRT_LOCATION_HOST));
+	reclaim();
+	ASSERT_EQ(-1, pages_check(buf, len, 50));
+	munmap(ballast, ballast_len);
+}
+
+/* The same on the device, brought home by the CPU, and only then pressure. */
+TEST_F(pressure, lazily_freed_pages_that_came_home_stay)
+{
+	const size_t len = 64 * PAGE_BYTES;
+	char *buf = arena_anon(len);
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, len, 1);
+	ASSERT_EQ(0, madvise(buf, len, MADV_FREE));
+	ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES, 50));
+	ASSERT_EQ(-1, pages_check(buf, len, 50));
+	reclaim();
+	ASSERT_EQ(-1, pages_check(buf, len, 50));
+}
+
+/* The CPU has only read: its page table entries are writable and clean. */
+TEST_F(pressure, device_writes_to_clean_shared_pages_stay)
+{
+	const size_t len = 64 * PAGE_BYTES;
+	int fd = memfd_create("reclaim_test", MFD_CLOEXEC);
+	char *buf;
+
+	ASSERT_EQ(0, ftruncate(fd, len));
+	buf = arena_map(len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, buf[0]);
+	ASSERT_EQ(0, buf[len - PAGE_BYTES]);
+	ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES, 9));
+	reclaim();
+	ASSERT_EQ(-1, pages_check(buf, len, 9));
+	close(fd);
+}
+
+static void wait_for_merging(void)
+{
+	int i;
+
+	put("/sys/kernel/mm/ksm/pages_to_scan", "20000");
+	put("/sys/kernel/mm/ksm/sleep_millisecs", "10");
+	put("/sys/kernel/mm/ksm/run", "1");
+	for (i = 0; i < 600; i++) {
+		if (get_number("/sys/kernel/mm/ksm/pages_sharing") >= 32)
+			break;
+		usleep(100000);
+	}
+	put("/sys/kernel/mm/ksm/run", "0");
+}
+
+/* Two buffers that the kernel merged: a write to one is not seen in the other. */
+TEST_F(pressure, writes_to_merged_pages_are_private)
+{
+	const size_t len = 32 * PAGE_BYTES;
+	char *one = arena_anon(len), *two = arena_anon(len);
+
+	ASSERT_NE(NULL, one);
+	ASSERT_NE(NULL, two);
+	memset(one, 0x5a, len);
+	memset(two, 0x5a, len);
+	ASSERT_EQ(0, madvise(one, len, MADV_MERGEABLE));
+	ASSERT_EQ(0, madvise(two, len, MADV_MERGEABLE));
+	wait_for_merging();
+	ASSERT_LE(32, get_number("/sys/kernel/mm/ksm/pages_sharing"));
+	ASSERT_VALUE(0x5a5a5a5a5a5a5a5a, agent_read(self->agent, two));
+	ASSERT_DONE(agent_fill(self->agent, one, len, PAGE_BYTES, 1));
+	ASSERT_EQ(-1, pages_check(one, len, 1));
+	ASSERT_VALUE(0x5a5a5a5a5a5a5a5a, agent_read(self->agent, two));
+	ASSERT_EQ(0x5a, two[len - PAGE_BYTES]);
+}
+
+/* --- moved mappings --------------------------------------------------------- */
+
+TEST_F(pressure, moved_mapping_takes_its_device_pages_along)
+{
+	const size_t len = BLOCK_BYTES;
+	char *buf = arena_anon(len), *place = arena_anon(len);
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_NE(NULL, place);
+	ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES, 3));
+	ASSERT_EQ(place, mremap(buf, len, len, MREMAP_MAYMOVE | MREMAP_FIXED,
+				place));
+	ASSERT_EQ(BLOCK_PAGES, pages_at(self->space, place, len, self->id));
+	ASSERT_REFUSED(SIGSEGV, EFAULT, agent_read(self->agent, buf));
+	ASSERT_VALUE(3, agent_read(self->agent, place));
+	ASSERT_EQ(-1, pages_check(place, len, 3));
+	ASSERT_DONE(agent_fill(self->agent, place, len, PAGE_BYTES, 8));
+	ASSERT_EQ(-1, pages_check(place, len, 8));
+}
+
+TEST_HARNESS_MAIN
