@@ -289,8 +289,10 @@ FIXTURE(order) {
 };
 
 FIXTURE_VARIANT(order) {
-	/* s: close the space, g: close the gpu, a: the agent quits, k: is killed,
-	 * f: the agent closes its copy of the gpu */
+	/*
+	 * s: close the space, g: close the gpu, a: the agent quits, k: is killed,
+	 * f: the agent closes its copy of the gpu
+	 */
 	const char *steps;
 };
 

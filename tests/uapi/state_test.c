@@ -317,13 +317,15 @@ TEST_F(space, reserved_members_are_eopnotsupp)
 	unsigned int bit;
 
 	for (bit = 0; bit < 32; bit++) {
-		prefetch.__reserved = stats.__reserved = 1u << bit;
+		prefetch.__reserved = 1u << bit;
+		stats.__reserved = 1u << bit;
 		EXPECT_EQ(-EOPNOTSUPP,
 			  cmd_raw(self->fd, HMMRT_IOC_PREFETCH, &prefetch));
 		EXPECT_EQ(-EOPNOTSUPP,
 			  cmd_raw(self->fd, HMMRT_IOC_STATS, &stats));
 	}
-	prefetch.__reserved = stats.__reserved = 0;
+	prefetch.__reserved = 0;
+	stats.__reserved = 0;
 	ASSERT_EQ(0, cmd_raw(self->fd, HMMRT_IOC_PREFETCH, &prefetch));
 	ASSERT_EQ(0, cmd_raw(self->fd, HMMRT_IOC_STATS, &stats));
 }

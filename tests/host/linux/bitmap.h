@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_HOST_LINUX_BITMAP_H
+#define TESTS_HOST_LINUX_BITMAP_H
+
+#include <linux/bits.h>
+#include <linux/types.h>
+
+#define BITS_PER_LONG		64
+#define BITS_TO_LONGS(n)	(((n) + BITS_PER_LONG - 1) / BITS_PER_LONG)
+#define DECLARE_BITMAP(name, bits) unsigned long name[BITS_TO_LONGS(bits)]
+
+/* One bit at a time; the kernel's reads whole words. */
+static inline unsigned long find_next_bit(const unsigned long *map,
+					  unsigned long size,
+					  unsigned long offset)
+{
+	for (; offset < size; offset++)
+		if (map[offset / BITS_PER_LONG] & BIT(offset % BITS_PER_LONG))
+			return offset;
+	return size;
+}
+
+#endif

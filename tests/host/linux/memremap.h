@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_HOST_LINUX_MEMREMAP_H
+#define TESTS_HOST_LINUX_MEMREMAP_H
+
+#include <linux/mm.h>
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_HOST_LINUX_XARRAY_H
+#define TESTS_HOST_LINUX_XARRAY_H
+
+#include <linux/types.h>
+
+#include "kernel_stubs.h"
+
+/* A list in no order; the kernel's is a tree. */
+struct host_entry {
+	unsigned long index;
+	void *value;
+	struct host_entry *next;
+};
+
+struct xarray {
+	struct host_entry *first;
+};
+
+void xa_init(struct xarray *xa);
+void *xa_load(struct xarray *xa, unsigned long index);
+/* What was there, or an error for xa_err(). */
+void *xa_store(struct xarray *xa, unsigned long index, void *value, gfp_t gfp);
+int xa_err(const void *result);
+void xa_destroy(struct xarray *xa);
+
+#define xa_for_each(xa, i, v)                                          \
+	for (struct host_entry *host_at = (xa)->first;                 \
+	     host_at && ((i) = host_at->index, (void)(i),              \
+			 (v) = host_at->value, true);                  \
+	     host_at = host_at->next)
+
+#endif

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+// Policy: what every window must be, and how many faults it takes to get a block.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bitset>
+#include <numeric>
+#include <random>
+#include <vector>
+
+extern "C" {
+#include "policy.h"
+}
+
+namespace {
+
+constexpr unsigned block = HMMRT_POLICY_BLOCK_PAGES;
+constexpr unsigned granule = HMMRT_POLICY_GRANULE_PAGES;
+
+using Bits = std::bitset<block>;
+
+hmmrt_policy_window device_window(const Bits& mapped, unsigned page) {
+    unsigned long map[block / 64] = {};
+    for (unsigned i = 0; i < block; i++)
+        if (mapped[i]) map[i / 64] |= 1UL << i % 64;
+    return hmmrt_policy_device_window(map, page);
+}
+
+unsigned weight(const Bits& mapped, unsigned first, unsigned count) {
+    unsigned n = 0;
+    for (unsigned i = first; i < first + count; i++)
+        n += mapped[i];
+    return n;
+}
+
+// Maps window after window; how many it took to have the pages in this order.
+unsigned faults_for(const std::vector<unsigned>& pages, Bits mapped = {}) {
+    unsigned faults = 0;
+    for (unsigned page : pages) {
+        if (mapped[page]) continue;
+        const auto window = device_window(mapped, page);
+        for (unsigned i = 0; i < window.count; i++)
+            mapped.set(window.first + i);
+        faults++;
+    }
+    return faults;
+}
+
+std::vector<unsigned> upwards() {
+    std::vector<unsigned> pages(block);
+    std::iota(pages.begin(), pages.end(), 0u);
+    return pages;
+}
+
+Bits random_bits(std::mt19937& random) {
+    Bits bits;
+    // From nearly empty to nearly full, single pages and whole granules.
+    const double density = std::uniform_real_distribution<>(0, 1)(random);
+    const unsigned unit = std::uniform_int_distribution<>(0, 1)(random) ? 1 : granule;
+    std::bernoulli_distribution set(density);
+    for (unsigned i = 0; i < block; i += unit)
+        if (set(random))
+            for (unsigned j = 0; j < unit; j++)
+                bits.set(i + j);
+    return bits;
+}
+
+// Read off the description: the largest of which more than half would be mapped.
+hmmrt_policy_window model_window(const Bits& mapped, unsigned page) {
+    const unsigned own = page / granule * granule;
+    Bits after = mapped;
+    for (unsigned i = 0; i < granule; i++)
+        after.set(own + i);
+    for (unsigned count = block; count > granule; count /= 2) {
+        const unsigned first = page / count * count;
+        if (2 * weight(after, first, count) > count) return {first, count};
+    }
+    return {own, granule};
+}
+
+TEST(DeviceWindow, IsAnAlignedPowerOfTwoAroundThePage) {
+    std::mt19937 random(1);
+    for (int i = 0; i < 2000; i++) {
+        const Bits mapped = random_bits(random);
+        const unsigned page = std::uniform_int_distribution<unsigned>(0, block - 1)(random);
+        const auto window = device_window(mapped, page);
+        ASSERT_GE(window.count, granule);
+        ASSERT_LE(window.count, block);
+        ASSERT_EQ(window.count & (window.count - 1), 0u);
+        ASSERT_EQ(window.first % window.count, 0u);
+        ASSERT_LE(window.first, page);
+        ASSERT_GT(window.first + window.count, page);
+        ASSERT_LE(window.first + window.count, block);
+    }
+}
+
+TEST(DeviceWindow, IsTheLargestThatWouldBeMoreThanHalfMapped) {
+    std::mt19937 random(2);
+    for (int i = 0; i < 3000; i++) {
+        const Bits mapped = random_bits(random);
+        const unsigned page = std::uniform_int_distribution<unsigned>(0, block - 1)(random);
+        const auto window = device_window(mapped, page);
+        const auto expected = model_window(mapped, page);
+        ASSERT_EQ(window.first, expected.first) << mapped << " page " << page;
+        ASSERT_EQ(window.count, expected.count) << mapped << " page " << page;
+    }
+}
+
+TEST(DeviceWindow, OfAnEmptyBlockIsOneGranule) {
+    for (unsigned page = 0; page < block; page++) {
+        const auto window = device_window({}, page);
+        EXPECT_EQ(window.count, granule);
+        EXPECT_EQ(window.first, page / granule * granule);
+    }
+}
+
+TEST(DeviceWindow, OfAFullBlockIsTheBlock) {
+    const auto window = device_window(Bits().set(), 77);
+    EXPECT_EQ(window.first, 0u);
+    EXPECT_EQ(window.count, block);
+}
+
+// Only whether they are more than half counts, not which.
+TEST(DeviceWindow, DoesNotShrinkWhenMoreIsMapped) {
+    std::mt19937 random(3);
+    for (int i = 0; i < 200; i++) {
+        Bits mapped = random_bits(random);
+        const unsigned page = std::uniform_int_distribution<unsigned>(0, block - 1)(random);
+        unsigned last = 0;
+        for (int more = 0; more < 16; more++) {
+            const auto window = device_window(mapped, page);
+            ASSERT_GE(window.count, last);
+            last = window.count;
+            mapped |= random_bits(random) & random_bits(random);
+        }
+    }
+}
+
+TEST(DeviceWindow, SweepOverABlockTakesSixFaults) {
+    auto pages = upwards();
+    EXPECT_EQ(faults_for(pages), 6u);
+    std::reverse(pages.begin(), pages.end());
+    EXPECT_EQ(faults_for(pages), 6u);
+}
+
+TEST(DeviceWindow, RandomOrderTakesFewerFaultsThanGranules) {
+    std::mt19937 random(4);
+    for (int i = 0; i < 50; i++) {
+        auto pages = upwards();
+        std::shuffle(pages.begin(), pages.end(), random);
+        const unsigned faults = faults_for(pages);
+        EXPECT_GE(faults, 6u);
+        EXPECT_LE(faults, block / granule);
+    }
+}
+
+// One page in each second granule: the block is not taken for a sweep of it.
+TEST(DeviceWindow, SparseTouchesStaySmall) {
+    std::vector<unsigned> pages;
+    for (unsigned page = 0; page < block; page += 4 * granule)
+        pages.push_back(page);
+    Bits mapped;
+    for (unsigned page : pages) {
+        const auto window = device_window(mapped, page);
+        EXPECT_EQ(window.count, granule);
+        for (unsigned i = 0; i < window.count; i++)
+            mapped.set(window.first + i);
+    }
+    EXPECT_EQ(mapped.count(), pages.size() * granule);
+}
+
+// --- CPU faults
+// ------------------------------------------------------------------------------------
+
+void expect_sane(const hmmrt_policy_window& window, unsigned page) {
+    EXPECT_LE(window.first, page);
+    EXPECT_GT(window.first + window.count, page);
+    EXPECT_LE(window.first + window.count, block);
+    EXPECT_GE(window.count, 1u);
+}
+
+TEST(HostWindow, FirstOneIsTheGranuleOfThePage) {
+    for (unsigned page = 0; page < block; page++) {
+        hmmrt_policy_run run = {};
+        const auto window = hmmrt_policy_host_window(&run, page);
+        EXPECT_EQ(window.first, page / granule * granule);
+        EXPECT_EQ(window.count, granule);
+    }
+}
+
+TEST(HostWindow, ContainsThePageAndEndsWithTheBlock) {
+    std::mt19937 random(5);
+    hmmrt_policy_run run = {};
+    for (int i = 0; i < 20000; i++) {
+        const bool go_on = std::uniform_int_distribution<>(0, 2)(random) && run.next < block;
+        const unsigned page =
+            go_on ? run.next : std::uniform_int_distribution<unsigned>(0, block - 1)(random);
+        expect_sane(hmmrt_policy_host_window(&run, page), page);
+        if (HasFailure()) return;
+    }
+}
+
+TEST(HostWindow, DoublesForEachFaultThatGoesOn) {
+    hmmrt_policy_run run = {};
+    std::vector<unsigned> counts;
+    for (unsigned page = 0; page < block;) {
+        const auto window = hmmrt_policy_host_window(&run, page);
+        EXPECT_EQ(window.first, page);
+        counts.push_back(window.count);
+        page = window.first + window.count;
+    }
+    EXPECT_EQ(counts, (std::vector<unsigned>{16, 32, 64, 128, 256, 16}));
+}
+
+TEST(HostWindow, StartsAnewAfterAJump) {
+    hmmrt_policy_run run = {};
+    hmmrt_policy_host_window(&run, 0);
+    EXPECT_EQ(hmmrt_policy_host_window(&run, 16).count, 32u);
+    EXPECT_EQ(hmmrt_policy_host_window(&run, 200).count, granule);
+    EXPECT_EQ(hmmrt_policy_host_window(&run, 208).count, 32u);
+}
+
+// At the end of a block nothing is left to go on with.
+TEST(HostWindow, AfterTheLastPageTheNextRunStartsAnew) {
+    hmmrt_policy_run run = {};
+    hmmrt_policy_host_window(&run, block - granule);
+    EXPECT_EQ(hmmrt_policy_host_window(&run, 0).count, granule);
+}
+
+} // namespace
