@@ -135,6 +135,7 @@ struct hmmrt_block {
 	struct mutex migrate;		/* around migrate_vma_*() */
 	/* Holder of @migrate is a CPU fault; written by it, read by others. */
 	bool migrate_by_cpu_fault;
+	atomic_t cpu_fault_waits;	/* 0 or 1: see cpu_fault_wait() */
 	/* Sequential CPU faults, for policy; under @migrate. */
 	struct hmmrt_policy_run cpu_run;
 
@@ -157,6 +158,9 @@ struct hmmrt_space {
 	struct mmu_notifier release_notifier;
 	struct mutex spans_lock;	/* creation of spans and blocks */
 	struct xarray spans;		/* by start >> HMMRT_SPAN_SHIFT */
+	/* Device ids whose maps are in use or not yet forgotten; roles_lock. */
+	unsigned long bound;
+	bool released;			/* the mm is gone, or nearly so */
 	/* Written under hmmrt_roles_lock, read under it or hmmrt_srcu. */
 	struct hmmrt_binding __rcu *bindings[HMMRT_MAX_DEVICES];
 
@@ -194,6 +198,7 @@ struct hmmrt_request {
 	unsigned long end;
 	unsigned long addr;		/* page that must be mapped, if access */
 	unsigned int access;
+	bool narrow;			/* a neighbour failed: take one page */
 	bool exec;			/* what the vma permits, kept after it */
 	bool write;
 	unsigned long seq;

@@ -15,7 +15,9 @@
  * Result     Which pages moved is known after migrate_vma_pages(), no earlier;
  *            pages that did not move are put back by finalize.
  */
+#include <linux/hash.h>
 #include <linux/hmm.h>
+#include <linux/log2.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
@@ -105,13 +107,22 @@ static int copy_peer(struct hmmrt_device *dev, struct page *dst,
 			   hmmrt_page_offset(src));
 }
 
-/* Pages [i, i + n) go to consecutive device memory from system memory. */
+static u64 page_chunk_number(const struct page *page)
+{
+	return hmmrt_page_offset(page) >> HMMRT_CHUNK_SHIFT;
+}
+
+/*
+ * Pages i and j go to device memory that is consecutive, from system memory.
+ * Within one chunk: behind it struct pages go on, but not what they stand for.
+ */
 static bool same_run(struct page **dst, const unsigned long *src,
 		     unsigned int i, unsigned int j)
 {
 	struct page *page = migrate_pfn_to_page(src[j]);
 
 	return dst[j] == dst[i] + (j - i) &&
+	       page_chunk_number(dst[j]) == page_chunk_number(dst[i]) &&
 	       (!page || !is_device_private_page(page));
 }
 
@@ -381,24 +392,68 @@ out_free:
 }
 
 /*
+ * One CPU fault may wait for a device's migration to end, where the core does
+ * not hold the page lock: that merely skips this page. No second one: it would
+ * keep the first from migrating by its reference to the page.
+ */
+static bool cpu_fault_wait(struct hmmrt_block *block)
+{
+	int rc;
+
+	if (!HMMRT_MIGRATE_TO_RAM_MAY_WAIT ||
+	    READ_ONCE(block->migrate_by_cpu_fault) ||
+	    atomic_cmpxchg(&block->cpu_fault_waits, 0, 1))
+		return false;
+	rc = mutex_lock_killable(&block->migrate);
+	atomic_set(&block->cpu_fault_waits, 0);
+	return !rc;
+}
+
+/*
  * A CPU fault may not wait for another one: on kernels that call us with an
  * extra page reference the two would keep each other from migrating, for ever.
- * It may wait for a device's migration, which merely skips this page, where the
- * core does not hold the page lock. false: go back and fault again.
+ * Nor may it let others run while it has that reference; user mode does so on
+ * its way out, without it. false: go back and fault again.
  */
-static bool cpu_fault_lock(struct hmmrt_block *block)
+static bool cpu_fault_lock(struct hmmrt_block *block,
+			   const struct vm_fault *vmf)
 {
-	if (!mutex_trylock(&block->migrate)) {
-		if (!HMMRT_MIGRATE_TO_RAM_MAY_WAIT ||
-		    READ_ONCE(block->migrate_by_cpu_fault)) {
+	if (!mutex_trylock(&block->migrate) && !cpu_fault_wait(block)) {
+		if (!(vmf->flags & FAULT_FLAG_USER))
 			cond_resched();
-			return false;
-		}
-		if (mutex_lock_killable(&block->migrate))
-			return false;
+		return false;
 	}
 	WRITE_ONCE(block->migrate_by_cpu_fault, true);
 	return true;
+}
+
+/* In place of block->migrate where there is no block; only ever tried. */
+static DEFINE_SPINLOCK(orphans_lock);
+static struct page *orphans[64];
+
+static struct page **orphan_slot(struct page *page)
+{
+	return &orphans[hash_ptr(page, ilog2(ARRAY_SIZE(orphans)))];
+}
+
+static bool orphan_trylock(struct page *page)
+{
+	struct page **slot = orphan_slot(page);
+	bool free;
+
+	spin_lock(&orphans_lock);
+	free = !*slot;
+	if (free)
+		*slot = page;
+	spin_unlock(&orphans_lock);
+	return free;
+}
+
+static void orphan_unlock(struct page *page)
+{
+	spin_lock(&orphans_lock);
+	*orphan_slot(page) = NULL;
+	spin_unlock(&orphans_lock);
 }
 
 static void cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
@@ -484,13 +539,15 @@ vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf)
 		block = hmmrt_block_find(space, vmf->address);
 	}
 	if (block) {
-		if (!cpu_fault_lock(block))
+		if (!cpu_fault_lock(block, vmf))
 			goto out_srcu;
 		cpu_fault_window(vmf, block, &args);
-	}
-	ret = cpu_fault_migrate(vmf, &args, space);
-	if (block)
+		ret = cpu_fault_migrate(vmf, &args, space);
 		mutex_unlock(&block->migrate);
+	} else if (orphan_trylock(vmf->page)) {
+		ret = cpu_fault_migrate(vmf, &args, space);
+		orphan_unlock(vmf->page);
+	}
 out_srcu:
 	srcu_read_unlock(&hmmrt_srcu, idx);
 	return ret;

@@ -90,33 +90,35 @@ int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access)
 	return 0;
 }
 
-/* Pages [first, first + count) of the window, as req->pfns asks for them. */
-static int range_fault(struct hmmrt_request *req, unsigned int first,
-		       unsigned int count, unsigned long mask)
+/*
+ * What is there now, without faulting anything in. hmm_range_fault() never does
+ * here: asked for one page it faults in all from there to the end of the range,
+ * and fails if any of it cannot be.
+ */
+int hmmrt_snapshot(struct hmmrt_request *req)
 {
-	unsigned long start = req->start + ((unsigned long)first << PAGE_SHIFT);
 	struct hmm_range range = {
 		.notifier = &req->block->span->notifier,
-		.start = start,
-		.end = start + ((unsigned long)count << PAGE_SHIFT),
-		.hmm_pfns = req->pfns + first,
-		.pfn_flags_mask = mask,
+		.start = req->start,
+		.end = req->end,
+		.hmm_pfns = req->pfns,
 		.dev_private_owner = hmmrt_pgmap_owner(),
 	};
 	int rc;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
+	memset(req->pfns, 0, req_npages(req) * sizeof(req->pfns[0]));
 	range.notifier_seq = mmu_interval_read_begin(range.notifier);
 	req->seq = range.notifier_seq;
 	rc = hmm_range_fault(&range);
 	return rc == -EBUSY ? -EAGAIN : rc;
 }
 
-/* What is there now, without faulting anything in. */
-int hmmrt_snapshot(struct hmmrt_request *req)
+/* As a CPU access would; the mmap_lock is kept. */
+static int fault_page(struct hmmrt_request *req, unsigned long addr, bool write)
 {
-	memset(req->pfns, 0, req_npages(req) * sizeof(req->pfns[0]));
-	return range_fault(req, 0, req_npages(req), 0);
+	return fixup_user_fault(req->vma->vm_mm, addr,
+				write ? FAULT_FLAG_WRITE : 0, NULL);
 }
 
 /* In system memory, and a write to it would have to copy it first. */
@@ -149,11 +151,20 @@ static int break_cow(struct hmmrt_request *req)
 {
 	unsigned int i, n = req_npages(req);
 
-	for (i = 0; i < n; i++)
-		req->pfns[i] = needs_cow(req->pfns[i]) ?
-				       HMM_PFN_REQ_FAULT | HMM_PFN_REQ_WRITE :
-				       0;
-	return range_fault(req, 0, n, HMM_PFN_REQ_FAULT | HMM_PFN_REQ_WRITE);
+	for (i = 0; i < n; i++) {
+		unsigned long addr = req->start + ((unsigned long)i << PAGE_SHIFT);
+		int rc;
+
+		if (!needs_cow(req->pfns[i]))
+			continue;
+		rc = fault_page(req, addr, true);
+		if (rc && addr == req->addr)
+			return rc;
+		/* A neighbour that cannot be written: leave them all alone. */
+		if (rc)
+			req->narrow = true;
+	}
+	return 0;
 }
 
 /*
@@ -173,22 +184,18 @@ static bool needs_fault(const struct hmmrt_request *req)
 	       !is_device_private_page(hmm_pfn_to_page(pfn));
 }
 
-/*
- * Snapshot, with the page that was touched faulted in. That page alone: asked to
- * fault one page of a hole, hmm_range_fault() populates all of it, and fails if
- * any of it cannot be.
- */
+/* Snapshot, with the page that was touched faulted in: that one alone. */
 static int snapshot_wanted(struct hmmrt_request *req)
 {
 	int rc = hmmrt_snapshot(req);
 
 	if (rc || !needs_fault(req))
 		return rc;
-	req->pfns[req_page(req)] = HMM_PFN_REQ_FAULT;
-	if (req->access & HMMRT_ACCESS_WRITE)
-		req->pfns[req_page(req)] |= HMM_PFN_REQ_WRITE;
-	rc = range_fault(req, req_page(req), 1,
-			 HMM_PFN_REQ_FAULT | HMM_PFN_REQ_WRITE);
+	/* Something without a struct page. */
+	if (req->pfns[req_page(req)] & HMM_PFN_ERROR)
+		return -EOPNOTSUPP;
+	rc = fault_page(req, req->addr, req->access & HMMRT_ACCESS_WRITE);
+	/* Lost again meanwhile: commit_satisfies() starts again. */
 	return rc ? rc : hmmrt_snapshot(req);
 }
 
@@ -249,6 +256,12 @@ static int commit(struct hmmrt_request *req)
 		req->ptes[i] = make_pte(req, req->pfns[i], &is_remote);
 		if (!req->ptes[i])
 			continue;
+		/*
+		 * A snapshot from before somebody's write fault: permission
+		 * grows without an invalidation, and shrinks only with one.
+		 */
+		if (test_bit(base + i, map->writable))
+			req->ptes[i] |= HMMRT_PTE_WRITE;
 		mapped += !test_bit(base + i, map->mapped);
 		remote += is_remote && !test_bit(base + i, map->mapped);
 		__set_bit(base + i, map->mapped);
@@ -349,6 +362,11 @@ static void choose_window(struct hmmrt_request *req)
 	unsigned int page = (req->addr - req->block->start) >> PAGE_SHIFT;
 	struct hmmrt_policy_window win;
 
+	if (req->narrow) {
+		req->start = req->addr;
+		req->end = req->addr + PAGE_SIZE;
+		return;
+	}
 	win = hmmrt_policy_device_window(map->mapped, page);
 	req->start = max(req->block->start + ((unsigned long)win.first
 					      << PAGE_SHIFT),
@@ -434,15 +452,8 @@ int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
 	mmput_async(mm);
 
 	atomic64_inc(&binding->device_faults);
-	switch (rc) {
-	case -EPERM: /* hmm_range_fault(): write to a read-only mapping */
-		rc = -EACCES;
-		break;
-	case -EINVAL: /* hmm_range_fault(): special mapping */
-	case -EHWPOISON:
+	if (rc == -EHWPOISON)
 		rc = -EOPNOTSUPP;
-		break;
-	}
 	trace_hmmrt_device_fault(binding->dev->id, addr, access, rc);
 	if (rc && rc != -EAGAIN && rc != -EINTR)
 		atomic64_inc(&binding->failed_faults);

@@ -61,6 +61,8 @@ static void space_mm_release(struct mmu_notifier *notifier,
 	unsigned int id;
 	int idx;
 
+	/* Before asking for the agents: see hmmrt_binding_released(). */
+	smp_store_mb(space->released, true);
 	idx = srcu_read_lock(&hmmrt_srcu);
 	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
 		struct hmmrt_binding *binding =
@@ -255,13 +257,14 @@ struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 	init_completion(&binding->unused);
 
 	mutex_lock(&hmmrt_roles_lock);
-	if (rcu_access_pointer(space->bindings[dev->id])) {
+	if (space->bound & BIT(dev->id)) {
 		mutex_unlock(&hmmrt_roles_lock);
 		kfree(binding);
 		return ERR_PTR(-EBUSY);
 	}
 	refcount_inc(&space->refs);
 	refcount_inc(&dev->users);
+	space->bound |= BIT(dev->id);
 	rcu_assign_pointer(space->bindings[dev->id], binding);
 	mutex_unlock(&hmmrt_roles_lock);
 	return binding;
@@ -286,8 +289,10 @@ void hmmrt_unbind(struct hmmrt_binding *binding)
 	synchronize_srcu(&hmmrt_srcu);
 	hmmrt_spans_forget_device(space, id);
 
+	/* Only now may the device be bound again: its maps are clean. */
 	mutex_lock(&hmmrt_roles_lock);
 	list_del(&binding->agent_link);
+	space->bound &= ~BIT(id);
 	mutex_unlock(&hmmrt_roles_lock);
 	if (binding->agent)
 		mmdrop(binding->agent);
@@ -308,6 +313,12 @@ struct hmmrt_device *hmmrt_binding_device(const struct hmmrt_binding *binding)
 	return binding->dev;
 }
 EXPORT_SYMBOL_GPL(hmmrt_binding_device);
+
+bool hmmrt_binding_released(const struct hmmrt_binding *binding)
+{
+	return READ_ONCE(binding->space->released);
+}
+EXPORT_SYMBOL_GPL(hmmrt_binding_released);
 
 bool hmmrt_binding_is_owner(const struct hmmrt_binding *binding)
 {

@@ -464,6 +464,9 @@ void hmmrt_vram_destroy(struct hmmrt_device *dev)
 				    dev->name, READ_ONCE(vram->used_pages));
 		schedule_timeout_uninterruptible(HZ / 10);
 	}
+	/* Whoever freed the last page has also queued the trimming by then. */
+	spin_lock_irq(&vram->lock);
+	spin_unlock_irq(&vram->lock);
 	cancel_delayed_work_sync(&vram->trim);
 	vram_trim(dev, 0);
 	for (i = 0; i < vram->nr_regions; i++) {

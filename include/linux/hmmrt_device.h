@@ -153,6 +153,13 @@ struct hmmrt_device *hmmrt_binding_device(const struct hmmrt_binding *binding);
 bool hmmrt_binding_is_owner(const struct hmmrt_binding *binding);
 
 /*
+ * Whether the process has exited and released() was, or is just being, called.
+ * Who publishes something that released() acts on stores it, then a full
+ * barrier, then asks: one of the two sees the other.
+ */
+bool hmmrt_binding_released(const struct hmmrt_binding *binding);
+
+/*
  * A device that executes in an address space (an agent) declares it here,
  * before anything is mapped there: an mm is mirrored or an agent, never both,
  * for two that mirror each other would deadlock in their notifiers. Holds until

@@ -160,6 +160,9 @@ static int ioc_attach(struct file *file, void *arg)
 	if (attach->token != view->token ||
 	    hmmrt_binding_is_owner(view->binding))
 		goto out_unlock;
+	rc = -ESRCH;
+	if (hmmrt_binding_released(view->binding))
+		goto out_unlock;
 	rc = hmmrt_binding_claim_agent(view->binding, current->mm);
 	if (rc)
 		goto out_unlock;
@@ -167,6 +170,10 @@ static int ioc_attach(struct file *file, void *arg)
 	view->agent = get_pid(task_tgid(current));
 	/* Pairs with the acquires: who sees it sees the agent's pid. */
 	smp_store_release(&view->agent_mm, current->mm);
+	/* Pairs with the owner's end, which may have missed us. */
+	smp_mb();
+	if (hmmrt_binding_released(view->binding))
+		kill_pid(view->agent, SIGKILL, 1);
 	wake_up_all(&view->attached);
 out_unlock:
 	mutex_unlock(&view->lock);
