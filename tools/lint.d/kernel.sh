@@ -58,6 +58,8 @@ check_checkpatch() {
 	perl "$KERNEL_SOURCE/scripts/checkpatch.pl" --strict --no-tree --file --terse --show-types --no-summary \
 		-- "${KERNEL_FILES[@]}" "${C_FILES[@]}" 2>&1 |
 		sed -E 's/: (ERROR|WARNING|CHECK):([A-Z_]+): /:\1:\2: /' | drop_ignored
+	# 1 says that it found something, which may all be ignored.
+	((PIPESTATUS[0] <= 1))
 }
 
 check_kernel_doc() {
