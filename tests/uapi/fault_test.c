@@ -4,7 +4,9 @@
  * pages are afterwards, and how many faults that took.
  */
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 
 #include "lib/harness.h"
@@ -333,6 +335,117 @@ TEST_F(device, write_to_a_private_file_mapping_does_not_reach_the_file)
 	ASSERT_EQ(before[0], after[0]);
 	ASSERT_EQ(before[1], after[1]);
 	close(fd);
+}
+
+/* Behind the end of the file is memory of nobody, which harms no neighbour. */
+TEST_F(device, access_behind_the_end_of_a_file_is_refused)
+{
+	int fd = memfd_create("fault_test", MFD_CLOEXEC);
+	char *buf;
+
+	ASSERT_EQ(0, ftruncate(fd, PAGE_BYTES));
+	buf = arena_map(16 * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			0);
+	ASSERT_NE(NULL, buf);
+	ASSERT_DONE(agent_write(self->agent, buf, 1));
+	ASSERT_REFUSED(SIGSEGV, EFAULT,
+		       agent_read(self->agent, buf + PAGE_BYTES));
+	ASSERT_VALUE(1, agent_read(self->agent, buf));
+	/* It comes into being, and goes with the file. */
+	ASSERT_EQ(0, ftruncate(fd, 2 * PAGE_BYTES));
+	ASSERT_DONE(agent_write(self->agent, buf + PAGE_BYTES, 2));
+	ASSERT_EQ(0, ftruncate(fd, PAGE_BYTES));
+	ASSERT_REFUSED(SIGSEGV, EFAULT,
+		       agent_read(self->agent, buf + PAGE_BYTES));
+	close(fd);
+}
+
+/* --- what a device cannot reach --------------------------------------------- */
+
+/* The rings of an io_uring are memory that the kernel keeps for itself. */
+TEST_F(device, special_mapping_is_eopnotsupp)
+{
+	uint8_t params[120] = { 0 };
+	int ring = (int)syscall(SYS_io_uring_setup, 4, params);
+	struct hmmrt_prefetch result;
+	uint32_t location = 7;
+	char *buf;
+
+	if (ring < 0)
+		SKIP(return, "io_uring_setup: %s", strerror(errno));
+	/* It has to be where the kernel wants it: not in the arena. */
+	buf = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, ring,
+		   0);
+	ASSERT_NE(MAP_FAILED, buf);
+	ASSERT_EQ(0, agent_map(self->agent, buf, PAGE_BYTES,
+			       PROT_READ | PROT_WRITE));
+	ASSERT_REFUSED(SIGSEGV, EOPNOTSUPP, agent_read(self->agent, buf));
+	ASSERT_REFUSED(SIGSEGV, EOPNOTSUPP, agent_write(self->agent, buf, 1));
+	ASSERT_EQ(0, cmd_prefetch(self->session.space, buf, PAGE_BYTES,
+				  self->id, &result));
+	ASSERT_EQ(1, result.out_stayed[HMMRT_STAY_UNSUITABLE]);
+	ASSERT_EQ(0, cmd_residency(self->session.space, buf, PAGE_BYTES,
+				   &location));
+	ASSERT_EQ(HMMRT_LOCATION_HOST, location);
+	close(ring);
+}
+
+TEST_F(device, secret_memory_is_eopnotsupp)
+{
+	int fd = (int)syscall(SYS_memfd_secret, 0);
+	char *buf;
+
+	if (fd < 0)
+		SKIP(return, "memfd_secret: %s", strerror(errno));
+	ASSERT_EQ(0, ftruncate(fd, PAGE_BYTES));
+	buf = arena_map(PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ASSERT_NE(NULL, buf);
+	buf[0] = 1;
+	ASSERT_REFUSED(SIGSEGV, EOPNOTSUPP, agent_read(self->agent, buf));
+	close(fd);
+}
+
+/* What the CPU may do with them, the device may not: it must read, too. */
+TEST_F(device, mappings_that_cannot_be_read_are_eacces)
+{
+	char *buf = arena_anon(2 * PAGE_BYTES);
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, 2 * PAGE_BYTES, 1);
+	ASSERT_EQ(0, mprotect(buf, PAGE_BYTES, PROT_WRITE));
+	ASSERT_EQ(0, mprotect(buf + PAGE_BYTES, PAGE_BYTES, PROT_EXEC));
+	ASSERT_REFUSED(SIGSEGV, EACCES, agent_write(self->agent, buf, 5));
+	ASSERT_REFUSED(SIGSEGV, EACCES,
+		       agent_read(self->agent, buf + PAGE_BYTES));
+	ASSERT_REFUSED(SIGSEGV, EACCES,
+		       agent_call(self->agent, buf + PAGE_BYTES));
+}
+
+/* The fault is an error at once, and not one that waits for its handler. */
+TEST_F(device, page_that_userfaultfd_misses_is_efault)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = {
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	int uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	char *buf = arena_anon(16 * PAGE_BYTES);
+
+	if (uffd < 0)
+		SKIP(return, "userfaultfd: %s", strerror(errno));
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, PAGE_BYTES, 1);
+	range.range.start = (uintptr_t)buf;
+	range.range.len = 16 * PAGE_BYTES;
+	ASSERT_EQ(0, ioctl(uffd, UFFDIO_API, &api));
+	ASSERT_EQ(0, ioctl(uffd, UFFDIO_REGISTER, &range));
+	ASSERT_VALUE(1, agent_read(self->agent, buf));
+	ASSERT_REFUSED(SIGSEGV, EFAULT,
+		       agent_read(self->agent, buf + 3 * PAGE_BYTES));
+	ASSERT_REFUSED(SIGSEGV, EFAULT,
+		       agent_write(self->agent, buf + 3 * PAGE_BYTES, 1));
+	close(uffd);
+	ASSERT_DONE(agent_write(self->agent, buf + 3 * PAGE_BYTES, 2));
 }
 
 /* --- fork ------------------------------------------------------------------ */

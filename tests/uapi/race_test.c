@@ -229,6 +229,74 @@ TEST_F(race, forks_while_lanes_count_lose_nothing)
 	ASSERT_LT(0, forks);
 }
 
+/* --- prefetch while the device writes --------------------------------------------------- */
+
+struct mover {
+	const struct session *session;
+	char *buf;
+	size_t len;
+	bool stop;
+	unsigned int moves;
+	int error;
+};
+
+static void *move_until_stopped(void *arg)
+{
+	struct mover *mover = arg;
+	const struct session *session = mover->session;
+
+	while (!__atomic_load_n(&mover->stop, __ATOMIC_RELAXED)) {
+		int rc = cmd_prefetch(session->space, mover->buf, mover->len,
+				      mover->moves++ & 1 ?
+					      session->devices[0].id :
+					      HMMRT_LOCATION_HOST,
+				      NULL);
+
+		if (rc)
+			mover->error = rc;
+	}
+	return NULL;
+}
+
+/* Wherever the pages are at the moment, each write gets there. */
+TEST_F(race, prefetches_under_counting_lanes_lose_nothing)
+{
+	struct mover movers[2];
+	pthread_t threads[2];
+	unsigned int lane, i;
+	uint64_t *word;
+
+	movers[0] = (struct mover){
+		.session = &self->session,
+		.buf = arena_anon(2 * BLOCK_BYTES),
+		.len = 2 * BLOCK_BYTES,
+	};
+	ASSERT_NE(NULL, movers[0].buf);
+	/* The second starts with another place, and moves a part. */
+	movers[1] = movers[0];
+	movers[1].moves = 1;
+	movers[1].buf += BLOCK_BYTES / 2;
+	movers[1].len = BLOCK_BYTES;
+	word = (uint64_t *)(movers[0].buf + BLOCK_BYTES);
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL,
+					    move_until_stopped, &movers[i]));
+	for (lane = 0; lane < LANES; lane++) {
+		uint64_t args[] = { (uintptr_t)word, 1 << 20 };
+
+		agent_post(self->agent, lane, AGENT_ADD, args, 2);
+	}
+	for (lane = 0; lane < LANES; lane++)
+		ASSERT_DONE(agent_wait(self->agent, lane, 100));
+	for (i = 0; i < 2; i++) {
+		__atomic_store_n(&movers[i].stop, true, __ATOMIC_RELAXED);
+		pthread_join(threads[i], NULL);
+		ASSERT_EQ(0, movers[i].error);
+		ASSERT_LT(0, movers[i].moves);
+	}
+	ASSERT_EQ((uint64_t)LANES << 20, *word);
+}
+
 /* --- signals ------------------------------------------------------------------------------ */
 
 struct storm {

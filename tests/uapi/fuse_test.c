@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A file whose pages the process itself provides, by FUSE: while the device's
+ * access waits for such a page, the thread that provides it takes CPU faults on
+ * pages that the device has, in the same block. Who held the block meanwhile
+ * would wait for ever.
+ */
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <pthread.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include "lib/harness.h"
+#include "lib/session.h"
+
+#define FILE_NODE	2
+#define FILE_BYTES	(8 * PAGE_BYTES)
+#define FILE_WORD	0x66757365
+
+/* What the thread that serves the file does before it hands out a page. */
+struct server {
+	int fd;
+	volatile uint64_t *touch;	/* a page that the device has */
+	unsigned int reads;
+	pthread_t thread;
+};
+
+static void reply(const struct server *server, const struct fuse_in_header *in,
+		  int error, const void *data, size_t len)
+{
+	struct fuse_out_header out = {
+		.len = (uint32_t)(sizeof(out) + len),
+		.error = error,
+		.unique = in->unique,
+	};
+	struct iovec parts[] = {
+		{ .iov_base = &out, .iov_len = sizeof(out) },
+		{ .iov_base = (void *)data, .iov_len = len },
+	};
+
+	if (writev(server->fd, parts, 2) < 0)
+		perror("# fuse reply");
+}
+
+static struct fuse_attr attributes(uint64_t node)
+{
+	return (struct fuse_attr){
+		.ino = node,
+		.size = node == FILE_NODE ? FILE_BYTES : 0,
+		.mode = node == FILE_NODE ? S_IFREG | 0600 : S_IFDIR | 0700,
+		.nlink = 1,
+		.blksize = PAGE_BYTES,
+	};
+}
+
+static void serve_read(struct server *server, const struct fuse_in_header *in,
+		       const struct fuse_read_in *read)
+{
+	static uint64_t page[FILE_BYTES / sizeof(uint64_t)];
+
+	page[0] = FILE_WORD;
+	server->reads++;
+	if (server->touch)
+		(*server->touch)++;
+	reply(server, in, 0, page,
+	      read->size < FILE_BYTES ? read->size : FILE_BYTES);
+}
+
+static void serve(struct server *server, const struct fuse_in_header *in)
+{
+	struct fuse_entry_out entry = {
+		.nodeid = FILE_NODE,
+		.attr = attributes(FILE_NODE),
+	};
+	struct fuse_attr_out attr = { .attr = attributes(in->nodeid) };
+	struct fuse_open_out opened = { .fh = 1 };
+	struct fuse_init_out init = {
+		.major = FUSE_KERNEL_VERSION,
+		.minor = 31,
+		.max_write = PAGE_BYTES,
+	};
+
+	switch (in->opcode) {
+	case FUSE_INIT:
+		reply(server, in, 0, &init, sizeof(init));
+		break;
+	case FUSE_LOOKUP:
+		reply(server, in, 0, &entry, sizeof(entry));
+		break;
+	case FUSE_GETATTR:
+		reply(server, in, 0, &attr, sizeof(attr));
+		break;
+	case FUSE_OPEN:
+		reply(server, in, 0, &opened, sizeof(opened));
+		break;
+	case FUSE_READ:
+		serve_read(server, in, (const void *)(in + 1));
+		break;
+	case FUSE_FORGET:
+	case FUSE_BATCH_FORGET:
+	case FUSE_INTERRUPT:
+		break;
+	case FUSE_RELEASE:
+	case FUSE_FLUSH:
+		reply(server, in, 0, NULL, 0);
+		break;
+	default:
+		reply(server, in, -ENOSYS, NULL, 0);
+		break;
+	}
+}
+
+/* Until the file system is unmounted. */
+static void *server_run(void *arg)
+{
+	static union {
+		struct fuse_in_header header;
+		uint8_t bytes[FUSE_MIN_READ_BUFFER + PAGE_BYTES];
+	} request;
+	struct server *server = arg;
+
+	while (read(server->fd, &request, sizeof(request)) > 0)
+		serve(server, &request.header);
+	return NULL;
+}
+
+FIXTURE(fuse) {
+	struct session session;
+	struct agent *agent;
+	struct server server;
+	char dir[32];
+	int fd;
+	char *block;
+	uint64_t *file;		/* in the middle of the block */
+};
+
+FIXTURE_SETUP(fuse)
+{
+	char options[96], path[64];
+
+	ASSERT_EQ(0, session_start(&self->session, 1, 1));
+	self->agent = session_agent(&self->session);
+	self->server.fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	if (self->server.fd < 0)
+		SKIP(_exit(255), "/dev/fuse: %s", strerror(errno));
+	strcpy(self->dir, "/tmp/fuse_test.XXXXXX");
+	ASSERT_NE(NULL, mkdtemp(self->dir));
+	snprintf(options, sizeof(options),
+		 "fd=%d,rootmode=40000,user_id=0,group_id=0", self->server.fd);
+	ASSERT_EQ(0, mount("fuse_test", self->dir, "fuse", MS_NOSUID | MS_NODEV,
+			   options));
+	ASSERT_EQ(0, pthread_create(&self->server.thread, NULL, server_run,
+				    &self->server));
+	snprintf(path, sizeof(path), "%s/file", self->dir);
+	self->fd = open(path, O_RDONLY | O_CLOEXEC);
+	ASSERT_LE(0, self->fd);
+	self->block = arena_anon(BLOCK_BYTES);
+	ASSERT_NE(NULL, self->block);
+	pages_fill(self->block, BLOCK_BYTES, 1);
+	self->file = mmap(self->block + 64 * PAGE_BYTES, FILE_BYTES,
+			  PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
+			  self->fd, 0);
+	ASSERT_NE(MAP_FAILED, self->file);
+}
+
+FIXTURE_TEARDOWN(fuse)
+{
+	munmap(self->file, FILE_BYTES);
+	close(self->fd);
+	EXPECT_EQ(0, umount2(self->dir, MNT_DETACH));
+	pthread_join(self->server.thread, NULL);
+	close(self->server.fd);
+	rmdir(self->dir);
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+TEST_F(fuse, page_is_read_by_the_device)
+{
+	ASSERT_VALUE(FILE_WORD, agent_read(self->agent, self->file));
+	ASSERT_LT(0, self->server.reads);
+}
+
+/* The thread needs a page of this very block, which is on the device. */
+TEST_F(fuse, server_may_fault_in_the_block_that_waits_for_it)
+{
+	const size_t front = 32 * PAGE_BYTES;
+
+	ASSERT_EQ(0, cmd_prefetch(self->session.space, self->block, front,
+				  self->session.devices[0].id, NULL));
+	ASSERT_EQ(32, pages_at(self->session.space, self->block, front,
+			       self->session.devices[0].id));
+	self->server.touch = (uint64_t *)(self->block + 7 * PAGE_BYTES);
+	ASSERT_VALUE(FILE_WORD, agent_read(self->agent, self->file));
+	ASSERT_LT(0, self->server.reads);
+	ASSERT_EQ(8 + self->server.reads, *self->server.touch);
+}
+
+/* And a write makes a private copy of such a page. */
+TEST_F(fuse, write_waits_for_the_page_and_copies_it)
+{
+	ASSERT_EQ(0, cmd_prefetch(self->session.space, self->block,
+				  32 * PAGE_BYTES,
+				  self->session.devices[0].id, NULL));
+	self->server.touch = (uint64_t *)(self->block + 9 * PAGE_BYTES);
+	ASSERT_DONE(agent_write(self->agent, self->file, 5));
+	ASSERT_EQ(5, *(volatile uint64_t *)self->file);
+	ASSERT_LT(0, self->server.reads);
+	ASSERT_EQ(10 + self->server.reads, *self->server.touch);
+}
+
+TEST_HARNESS_MAIN
