@@ -26,7 +26,8 @@ static void evict_copy(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 		    !(src[i] & MIGRATE_PFN_MIGRATE))
 			continue;
 		/* The device goes away: its only copy must find a place. */
-		page = alloc_page(GFP_HIGHUSER_MOVABLE | __GFP_NOFAIL);
+		page = alloc_page(GFP_HIGHUSER_MOVABLE | __GFP_NOFAIL |
+				  __GFP_ZERO);
 		lock_page(page);
 		pages[i] = page;
 		dst[i] = migrate_pfn(page_to_pfn(page));

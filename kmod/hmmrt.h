@@ -38,7 +38,8 @@
  *                      lock
  *
  * hmmrt_srcu protects lookups (mm to space, space to binding, span to block)
- * where no reference can be taken: in notifiers and migrate_to_ram(). All
+ * where no reference can be taken: in notifiers and migrate_to_ram(); and device
+ * pages that a snapshot found, from the snapshot to the last look at them. All
  * processes share it, so nothing in such a section waits for an mmap_lock.
  * hmmrt_roles_lock is held for a moment only, for the same reason.
  */
@@ -198,6 +199,8 @@ struct hmmrt_request {
 	unsigned long end;
 	unsigned long addr;		/* page that must be mapped, if access */
 	unsigned int access;
+	bool no_grow;			/* device memory has its full size */
+	unsigned int regions_seen;	/* with -ENOSPC */
 	bool narrow;			/* a neighbour failed: take one page */
 	bool exec;			/* what the vma permits, kept after it */
 	bool write;
@@ -239,9 +242,12 @@ struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 					  struct hmmrt_block *block);
 void hmmrt_request_free(struct hmmrt_request *req);
 int hmmrt_snapshot(struct hmmrt_request *req);
-bool hmmrt_needs_cow(const struct hmmrt_request *req);
+bool hmmrt_mark_cow(struct hmmrt_request *req);
+int hmmrt_request_again(struct hmmrt_request *req, int rc);
 int hmmrt_serve_window(struct hmmrt_request *req, bool migrate);
 int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access);
+int hmmrt_mapped_check(struct mm_struct *mm, unsigned long addr,
+		       unsigned int access);
 
 /* migrate.c */
 bool hmmrt_vma_may_migrate(struct vm_area_struct *vma);
@@ -259,6 +265,7 @@ void hmmrt_block_come_home(struct hmmrt_space *space,
 			   struct hmmrt_block *block);
 
 /* vram.c */
+int hmmrt_vram_grow(struct hmmrt_device *dev, unsigned int seen_regions);
 int hmmrt_vram_init(struct hmmrt_device *dev, u64 size);
 void hmmrt_vram_destroy(struct hmmrt_device *dev);
 unsigned int hmmrt_vram_alloc(struct hmmrt_device *dev, unsigned int index,

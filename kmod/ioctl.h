@@ -50,6 +50,9 @@ static inline long hmmrt_ioctl_run(struct file *file,
 		return -EFAULT;
 	if (size < op->min_size)
 		return -EINVAL;
+	/* Nobody's struct; and the tail is looked at in one go. */
+	if (size > PAGE_SIZE)
+		return -E2BIG;
 	rc = copy_struct_from_user(arg, op->size, uarg, size);
 	if (rc)
 		return rc;

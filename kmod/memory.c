@@ -52,22 +52,11 @@ static unsigned long req_pages(const struct hmmrt_request *req)
 }
 
 /* The part that goes to a device; req covers it, mmap_lock is held. */
-static int prefetch_part_device(struct hmmrt_request *req,
-				struct hmmrt_prefetch *arg)
+static int prefetch_part_device(struct hmmrt_request *req)
 {
-	bool migrate = hmmrt_vma_may_migrate(req->vma);
-	int rc;
-
-	if (hmmrt_vma_check(req->vma, HMMRT_ACCESS_READ)) {
-		arg->out_stayed[HMMRT_STAY_UNSUITABLE] += req_pages(req);
+	if (hmmrt_vma_check(req->vma, HMMRT_ACCESS_READ))
 		return 0;
-	}
-	rc = hmmrt_serve_window(req, migrate);
-	if (rc == -EINTR || rc == -EAGAIN)
-		return rc;
-	if (!migrate)
-		arg->out_stayed[HMMRT_STAY_UNSUITABLE] += req_pages(req);
-	return rc;
+	return hmmrt_serve_window(req, hmmrt_vma_may_migrate(req->vma));
 }
 
 static unsigned long device_pages(const struct hmmrt_request *req)
@@ -84,27 +73,47 @@ static unsigned long device_pages(const struct hmmrt_request *req)
 
 static int prefetch_part_host(struct hmmrt_request *req)
 {
-	int rc = hmmrt_snapshot(req);
+	int idx, rc = 0;
 
+	req->there = 0;
+	memset(req->stayed, 0, sizeof(req->stayed));
+	/* A snapshot shows nothing of a mapping that cannot be read. */
+	if (!(req->vma->vm_flags & VM_READ))
+		return hmmrt_migrate_to_host(req);
+	idx = srcu_read_lock(&hmmrt_srcu);
+	rc = hmmrt_snapshot(req);
+	if (!rc)
+		req->there = req_pages(req) - device_pages(req);
+	srcu_read_unlock(&hmmrt_srcu, idx);
 	if (rc)
 		return rc;
-	req->there = req_pages(req) - device_pages(req);
 	if (req->there == req_pages(req))
 		return 0;
 	return hmmrt_migrate_to_host(req);
 }
 
+/* Whether this part may go where it is asked to. */
+static bool part_suitable(const struct hmmrt_request *req)
+{
+	if (!req->binding)
+		return true;
+	return hmmrt_vma_may_migrate(req->vma) &&
+	       !hmmrt_vma_check(req->vma, HMMRT_ACCESS_READ);
+}
+
 static void prefetch_count(const struct hmmrt_request *req, u64 there,
 			   struct hmmrt_prefetch *arg, bool suitable)
 {
-	u64 known = req->moved + there + req->stayed[HMMRT_STAY_NO_MEMORY];
+	u64 full = req->stayed[HMMRT_STAY_NO_MEMORY];
+	u64 known = req->moved + there + full;
 
-	if (!suitable)
+	if (!suitable) {
+		arg->out_stayed[HMMRT_STAY_UNSUITABLE] += req_pages(req);
 		return;
+	}
 	arg->out_pages_moved += req->moved;
 	arg->out_pages_there += there;
-	arg->out_stayed[HMMRT_STAY_NO_MEMORY] +=
-		req->stayed[HMMRT_STAY_NO_MEMORY];
+	arg->out_stayed[HMMRT_STAY_NO_MEMORY] += full;
 	if (known < req_pages(req))
 		arg->out_stayed[HMMRT_STAY_BUSY] += req_pages(req) - known;
 }
@@ -115,11 +124,13 @@ static int prefetch_part(struct mm_struct *mm, struct hmmrt_request *req,
 			 struct hmmrt_prefetch *arg)
 {
 	unsigned long deadline = jiffies + PART_TIMEOUT;
-	bool first = true, suitable;
-	u64 there = 0;
+	u64 there = 0, before;
+	bool suitable;
 	int rc;
 
 	req->moved = 0;
+	req->there = 0;
+	memset(req->stayed, 0, sizeof(req->stayed));
 	do {
 		if (mmap_read_lock_killable(mm))
 			return -EINTR;
@@ -128,13 +139,15 @@ static int prefetch_part(struct mm_struct *mm, struct hmmrt_request *req,
 			mmap_read_unlock(mm);
 			return rc;
 		}
-		suitable = !req->binding || hmmrt_vma_may_migrate(req->vma);
-		rc = req->binding ? prefetch_part_device(req, arg) :
+		suitable = part_suitable(req);
+		before = req->moved;
+		rc = req->binding ? prefetch_part_device(req) :
 				    prefetch_part_host(req);
 		mmap_read_unlock(mm);
-		if (first)
+		rc = hmmrt_request_again(req, rc);
+		/* Later attempts find there what the first ones moved. */
+		if (!before)
 			there = req->there;
-		first = false;
 		if (signal_pending(current))
 			break;
 		cond_resched();
@@ -154,6 +167,9 @@ static int prefetch_block(struct hmmrt_space *space,
 	struct hmmrt_block *block;
 	int rc;
 
+	rc = hmmrt_mapped_check(space->mm, start, 0);
+	if (rc)
+		return rc;
 	block = hmmrt_block_get(space, start, arg->location);
 	if (IS_ERR(block))
 		return PTR_ERR(block);
@@ -277,17 +293,19 @@ static int residency_part(struct mm_struct *mm, struct hmmrt_request *req,
 			  unsigned long start, unsigned long end, u32 *out)
 {
 	unsigned long i;
-	int rc;
+	int idx, rc;
 
 	do {
 		if (mmap_read_lock_killable(mm))
 			return -EINTR;
 		rc = req_lookup(mm, req, start, end);
+		idx = srcu_read_lock(&hmmrt_srcu);
 		if (!rc)
 			rc = hmmrt_snapshot(req);
 		if (!rc)
 			for (i = 0; i < req_pages(req); i++)
 				out[i] = pfn_location(req->pfns[i]);
+		srcu_read_unlock(&hmmrt_srcu, idx);
 		mmap_read_unlock(mm);
 		cond_resched();
 	} while (rc == -EAGAIN && !signal_pending(current));
@@ -302,6 +320,9 @@ static int residency_block(struct hmmrt_space *space, unsigned long start,
 	u32 *locations;
 	int rc;
 
+	rc = hmmrt_mapped_check(space->mm, start, 0);
+	if (rc)
+		return rc;
 	block = hmmrt_block_get(space, start, HMMRT_LOCATION_HOST);
 	if (IS_ERR(block))
 		return PTR_ERR(block);

@@ -78,11 +78,14 @@ static struct plan make_plan(struct hmmrt_request *req)
 	return plan;
 }
 
-/* Through system memory: the devices need not know each other. */
+/*
+ * Through system memory: the devices need not know each other. The source is
+ * locked by now, so reclaim must not be waited for.
+ */
 static int copy_staged(struct hmmrt_device *dev, u64 offset,
 		       struct hmmrt_device *peer, u64 peer_offset)
 {
-	struct page *stage = alloc_page(GFP_KERNEL);
+	struct page *stage = alloc_page(GFP_NOWAIT | __GFP_NOWARN);
 	int rc;
 
 	if (!stage)
@@ -232,29 +235,60 @@ static int migrate_in(struct hmmrt_request *req, const struct plan *plan,
 	return 0;
 }
 
-static int migrate_locked(struct hmmrt_request *req)
+/* Look, and decide what moves. */
+static int snapshot_and_plan(struct hmmrt_request *req, struct plan *plan)
+{
+	int idx, rc;
+
+	idx = srcu_read_lock(&hmmrt_srcu);
+	rc = hmmrt_snapshot(req);
+	if (!rc && (req->access & HMMRT_ACCESS_WRITE) && hmmrt_mark_cow(req))
+		rc = -EMLINK;
+	if (!rc)
+		*plan = make_plan(req);
+	srcu_read_unlock(&hmmrt_srcu, idx);
+	return rc;
+}
+
+/* Fill req->pages for the plan. -ENOSPC: more memory can be made available. */
+static int plan_alloc(struct hmmrt_request *req, const struct plan *plan)
 {
 	struct hmmrt_device *dev = req->binding->dev;
-	unsigned int index, n;
+	unsigned int n = plan->end - plan->first;
+	unsigned int index, got;
+
+	index = ((req->start - req->block->start) >> PAGE_SHIFT) + plan->first;
+	memset(req->pages, 0, n * sizeof(req->pages[0]));
+	/* On our own device, which the binding holds. */
+	req->pages[0] = plan->near;
+	req->regions_seen = READ_ONCE(dev->vram.nr_regions);
+	got = hmmrt_vram_alloc(dev, index, n, req->pages);
+	if (got < n && !req->no_grow &&
+	    req->regions_seen < dev->vram.max_regions) {
+		hmmrt_vram_free_unused(dev, req->pages, n);
+		return -ENOSPC;
+	}
+	if (!got)
+		req->stayed[HMMRT_STAY_NO_MEMORY] = n;
+	return got;
+}
+
+static int migrate_locked(struct hmmrt_request *req)
+{
 	struct plan plan;
 	int rc;
 
 	lockdep_assert_held(&req->block->migrate);
-	rc = hmmrt_snapshot(req);
-	if (rc)
+	rc = snapshot_and_plan(req, &plan);
+	if (rc || plan.first >= plan.end)
 		return rc;
-	if ((req->access & HMMRT_ACCESS_WRITE) && hmmrt_needs_cow(req))
-		return -EMLINK;
-	plan = make_plan(req);
-	if (plan.first >= plan.end)
-		return 0;
-	index = ((req->start - req->block->start) >> PAGE_SHIFT) + plan.first;
-	n = plan.end - plan.first;
-	memset(req->pages, 0, n * sizeof(req->pages[0]));
-	req->pages[0] = plan.near;
-	hmmrt_vram_alloc(dev, index, n, req->pages);
+	/* When it is full nothing is disturbed for nothing. */
+	rc = plan_alloc(req, &plan);
+	if (rc <= 0)
+		return rc;
 	rc = migrate_in(req, &plan, req->pages);
-	hmmrt_vram_free_unused(dev, req->pages, n);
+	hmmrt_vram_free_unused(req->binding->dev, req->pages,
+			       plan.end - plan.first);
 	return rc == -EINVAL ? 0 : rc;
 }
 
@@ -264,7 +298,8 @@ static int migrate_locked(struct hmmrt_request *req)
  *
  * Context: mmap_lock held for reading; takes block->migrate.
  * Return: 0, whatever moved; -EMLINK nothing moved, for a write COW has to be
- * broken first, req->pfns says where; -EAGAIN something raced; -EINTR.
+ * broken first, req->pfns says where; -ENOSPC likewise, see
+ * hmmrt_request_again(); -EAGAIN something raced; -EINTR.
  * req->moved adds up over attempts; there and stayed are of this one.
  */
 int hmmrt_migrate_to_device(struct hmmrt_request *req)
@@ -320,18 +355,33 @@ static bool copy_out(struct page *src, struct page *dst)
 	return !WARN_ON_ONCE(dev->ops->copy_to_host(dev, &dst, offset, 1));
 }
 
-static unsigned long migrate_out(struct migrate_vma *args, struct page **pages)
+/* What became of a window that came home. */
+struct homecoming {
+	unsigned long moved;
+	unsigned long no_memory;
+	bool unreadable;		/* a device could not give a page back */
+};
+
+static struct homecoming migrate_out(struct migrate_vma *args,
+				     struct page **pages)
 {
-	unsigned long i, moved = 0;
+	struct homecoming home = {};
+	unsigned long i;
 
 	for (i = 0; i < args->npages; i++) {
 		struct page *src = migrate_pfn_to_page(args->src[i]);
 
 		args->dst[i] = 0;
-		if (!src || !(args->src[i] & MIGRATE_PFN_MIGRATE) || !pages[i])
+		if (!src || !(args->src[i] & MIGRATE_PFN_MIGRATE))
 			continue;
-		if (!copy_out(src, pages[i]))
+		if (!pages[i]) {
+			home.no_memory++;
 			continue;
+		}
+		if (!copy_out(src, pages[i])) {
+			home.unreadable = true;
+			continue;
+		}
 		lock_page(pages[i]);
 		args->dst[i] = migrate_pfn(page_to_pfn(pages[i]));
 	}
@@ -341,11 +391,11 @@ static unsigned long migrate_out(struct migrate_vma *args, struct page **pages)
 			continue;
 		/* The only copy: reclaim must not take it for a clean page. */
 		folio_mark_dirty(page_folio(pages[i]));
-		moved += !!(args->src[i] & MIGRATE_PFN_MIGRATE);
+		home.moved += !!(args->src[i] & MIGRATE_PFN_MIGRATE);
 		pages[i] = NULL;
 	}
 	migrate_vma_finalize(args);
-	return moved;
+	return home;
 }
 
 /* src, dst and pages for up to a block; pages[] is not initialised. */
@@ -374,6 +424,7 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 		.pgmap_owner = hmmrt_pgmap_owner(),
 		.flags = MIGRATE_VMA_SELECT_DEVICE_PRIVATE,
 	};
+	struct homecoming home = {};
 	int rc;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
@@ -383,8 +434,10 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 		goto out_free;
 	rc = migrate_vma_setup(&args);
 	if (!rc && args.cpages)
-		req->moved += migrate_out(&args, req->pages);
+		home = migrate_out(&args, req->pages);
 	mutex_unlock(&req->block->migrate);
+	req->moved += home.moved;
+	req->stayed[HMMRT_STAY_NO_MEMORY] += home.no_memory;
 	trace_hmmrt_migrate_to_host(req->start, req->end, req->moved, false);
 out_free:
 	free_host(req->pages, n);
@@ -481,8 +534,8 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	unsigned int n = (args->end - args->start) >> PAGE_SHIFT;
 	unsigned int must = (addr - args->start) >> PAGE_SHIFT;
 	struct home_arrays *arrays;
+	struct homecoming home;
 	vm_fault_t ret = 0;
-	unsigned long moved;
 
 	arrays = kvmalloc(sizeof(*arrays), GFP_KERNEL);
 	if (!arrays)
@@ -500,10 +553,13 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	}
 	if (!args->cpages)
 		goto out_free;
-	moved = migrate_out(args, arrays->pages);
-	trace_hmmrt_migrate_to_host(args->start, args->end, moved, true);
+	home = migrate_out(args, arrays->pages);
+	trace_hmmrt_migrate_to_host(args->start, args->end, home.moved, true);
 	if (space)
-		atomic64_add(moved, &space->migrated_to_host);
+		atomic64_add(home.moved, &space->migrated_to_host);
+	/* Faulting again would not help. */
+	if (home.unreadable)
+		ret = VM_FAULT_SIGBUS;
 out_free:
 	free_host(arrays->pages, n);
 	kvfree(arrays);

@@ -132,20 +132,25 @@ static bool needs_cow(unsigned long pfn)
 	return !is_device_private_page(page) && !is_zero_page(page);
 }
 
-/* Whether a write to the window, by the snapshot in req->pfns, has to copy. */
-bool hmmrt_needs_cow(const struct hmmrt_request *req)
+/*
+ * Whether a write to the window, by the snapshot in req->pfns, has to copy. If
+ * so req->pfns is replaced by what break_cow() needs to know.
+ */
+bool hmmrt_mark_cow(struct hmmrt_request *req)
 {
 	unsigned int i, n = req_npages(req);
+	bool needed = false;
 
-	for (i = 0; i < n; i++)
-		if (needs_cow(req->pfns[i]))
-			return true;
-	return false;
+	for (i = 0; i < n && !needed; i++)
+		needed = needs_cow(req->pfns[i]);
+	for (i = 0; i < n && needed; i++)
+		req->pfns[i] = needs_cow(req->pfns[i]);
+	return needed;
 }
 
 /*
  * Before anything of the window is migrated for a write: pages that are shared
- * by COW would stay read-only on the device. The snapshot is in req->pfns.
+ * by COW would stay read-only on the device. hmmrt_mark_cow() has marked them.
  */
 static int break_cow(struct hmmrt_request *req)
 {
@@ -155,7 +160,7 @@ static int break_cow(struct hmmrt_request *req)
 		unsigned long addr = req->start + ((unsigned long)i << PAGE_SHIFT);
 		int rc;
 
-		if (!needs_cow(req->pfns[i]))
+		if (!req->pfns[i])
 			continue;
 		rc = fault_page(req, addr, true);
 		if (rc && addr == req->addr)
@@ -187,9 +192,14 @@ static bool needs_fault(const struct hmmrt_request *req)
 /* Snapshot, with the page that was touched faulted in: that one alone. */
 static int snapshot_wanted(struct hmmrt_request *req)
 {
-	int rc = hmmrt_snapshot(req);
+	bool fault;
+	int idx, rc;
 
-	if (rc || !needs_fault(req))
+	idx = srcu_read_lock(&hmmrt_srcu);
+	rc = hmmrt_snapshot(req);
+	fault = !rc && needs_fault(req);
+	srcu_read_unlock(&hmmrt_srcu, idx);
+	if (!fault)
 		return rc;
 	/* Something without a struct page. */
 	if (req->pfns[req_page(req)] & HMM_PFN_ERROR)
@@ -298,14 +308,16 @@ static bool commit_satisfies(const struct hmmrt_request *req)
  */
 static int bring_home(struct mm_struct *mm, struct hmmrt_request *req)
 {
+	bool write = req->access & HMMRT_ACCESS_WRITE;
+	unsigned int flags = write ? FAULT_FLAG_WRITE : 0;
 	bool unlocked = false;
 	int rc;
 
 	lockdep_assert_held(&mm->mmap_lock);
-	rc = fixup_user_fault(mm, req->addr,
-			      req->access & HMMRT_ACCESS_WRITE ?
-				      FAULT_FLAG_WRITE : 0,
-			      &unlocked);
+	rc = fixup_user_fault(mm, req->addr, flags, &unlocked);
+	/* The first one brings it home; break COW before a reader moves it. */
+	if (!rc && write)
+		rc = fixup_user_fault(mm, req->addr, flags, &unlocked);
 	return rc ? rc : -EAGAIN;
 }
 
@@ -377,6 +389,19 @@ static void choose_window(struct hmmrt_request *req)
 		       req->vma->vm_end);
 }
 
+/*
+ * What has to be done with no lock held before an attempt is repeated. Returns
+ * @rc, or -EAGAIN for "repeat it".
+ */
+int hmmrt_request_again(struct hmmrt_request *req, int rc)
+{
+	if (rc != -ENOSPC)
+		return rc;
+	if (hmmrt_vram_grow(req->binding->dev, req->regions_seen))
+		req->no_grow = true;
+	return -EAGAIN;
+}
+
 static int fault_once(struct mm_struct *mm, struct hmmrt_request *req)
 {
 	int rc;
@@ -399,6 +424,27 @@ out_unlock:
 	return rc;
 }
 
+/*
+ * Whether there is anything at all that could be served, before memory is spent
+ * on an address.
+ */
+int hmmrt_mapped_check(struct mm_struct *mm, unsigned long addr,
+		       unsigned int access)
+{
+	struct vm_area_struct *vma;
+	int rc;
+
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	vma = vma_lookup(mm, addr);
+	if (!vma)
+		rc = -EFAULT;
+	else
+		rc = access ? hmmrt_vma_check(vma, access) : 0;
+	mmap_read_unlock(mm);
+	return rc;
+}
+
 static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
 		       unsigned int access)
 {
@@ -408,6 +454,9 @@ static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
 	struct hmmrt_block *block;
 	int rc;
 
+	rc = hmmrt_mapped_check(mm, addr, access);
+	if (rc)
+		return rc;
 	block = hmmrt_block_get(binding->space, addr, binding->dev->id);
 	if (IS_ERR(block))
 		return PTR_ERR(block);
@@ -421,7 +470,7 @@ static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
 	req->addr = addr & PAGE_MASK;
 	req->access = access;
 	for (;;) {
-		rc = fault_once(mm, req);
+		rc = hmmrt_request_again(req, fault_once(mm, req));
 		if (rc != -EAGAIN || time_after(jiffies, deadline))
 			break;
 		if (signal_pending(current)) {

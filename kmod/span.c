@@ -178,7 +178,7 @@ static struct hmmrt_span *span_create(struct hmmrt_space *space,
 	int rc;
 
 	lockdep_assert_held(&space->spans_lock);
-	span = kzalloc(sizeof(*span), GFP_KERNEL);
+	span = kzalloc(sizeof(*span), GFP_KERNEL_ACCOUNT);
 	if (!span)
 		return ERR_PTR(-ENOMEM);
 	span->space = space;
@@ -238,7 +238,7 @@ struct hmmrt_block *hmmrt_block_find(struct hmmrt_space *space,
 static struct hmmrt_block *block_create(struct hmmrt_span *span,
 					unsigned long start)
 {
-	struct hmmrt_block *block = kzalloc(sizeof(*block), GFP_KERNEL);
+	struct hmmrt_block *block = kzalloc(sizeof(*block), GFP_KERNEL_ACCOUNT);
 
 	if (!block)
 		return NULL;
@@ -287,7 +287,7 @@ struct hmmrt_block *hmmrt_block_get(struct hmmrt_space *space,
 		goto out_unlock;
 	}
 	if (maps && !block->maps[device_id]) {
-		map = kzalloc(sizeof(*map), GFP_KERNEL);
+		map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
 		if (map)
 			/* Zeroed before anybody sees it. */
 			smp_store_release(&block->maps[device_id], map);

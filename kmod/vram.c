@@ -13,8 +13,9 @@
  * Owner      Pages belong to the page tables that map them. Nothing here points
  *            to a space or block; a page may outlive both.
  * Locking    vram->lock, a spinlock and innermost: page_free() runs under a page
- *            table lock. vram->grow serialises new regions and is taken with
- *            nothing else held.
+ *            table lock. vram->grow serialises populating and new regions. A
+ *            new region is made with no lock held: the core takes hotplug locks
+ *            for it, under which others take an mmap_lock.
  * Terms      'offset' is in bytes of device memory, 'index' a page in a chunk.
  */
 #include <linux/bitmap.h>
@@ -85,7 +86,11 @@ static void chunk_move(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk)
 		list = &vram->free;
 	else if (chunk->used_pages == HMMRT_CHUNK_PAGES)
 		list = &vram->full;
-	list_move(&chunk->link, list);
+	/* Free ones that have memory come first. */
+	if (!chunk->used_pages && !chunk->populated)
+		list_move_tail(&chunk->link, list);
+	else
+		list_move(&chunk->link, list);
 }
 
 static void chunk_free_page(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
@@ -194,7 +199,11 @@ err_free:
 	return rc;
 }
 
-static int vram_grow(struct hmmrt_device *dev, unsigned int seen_regions)
+/*
+ * Make one more region, unless somebody did since there were @seen_regions.
+ * Context: no lock held, the mmap_lock neither.
+ */
+int hmmrt_vram_grow(struct hmmrt_device *dev, unsigned int seen_regions)
 {
 	struct hmmrt_vram *vram = &dev->vram;
 	int rc = 0;
@@ -310,7 +319,7 @@ static void chunk_give_back(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
  *	reference and lock, to be used with zone_device_page_init() or handed to
  *	hmmrt_vram_free_unused()
  *
- * Context: process context, may sleep; no lock but mmap_lock held.
+ * Context: process context, may sleep; mmap_lock and block->migrate may be held.
  * Return: how many were found.
  */
 unsigned int hmmrt_vram_alloc(struct hmmrt_device *dev, unsigned int index,
@@ -322,7 +331,6 @@ unsigned int hmmrt_vram_alloc(struct hmmrt_device *dev, unsigned int index,
 
 	pages[0] = NULL;
 	while (done < npages) {
-		unsigned int seen = READ_ONCE(vram->nr_regions);
 		unsigned int run = npages - done, at = index + done, i;
 		struct hmmrt_chunk *chunk;
 		unsigned long pfn;
@@ -331,11 +339,8 @@ unsigned int hmmrt_vram_alloc(struct hmmrt_device *dev, unsigned int index,
 		chunk = vram_take(vram, hint ? page_chunk(hint) : NULL, &at,
 				  &run);
 		spin_unlock_irq(&vram->lock);
-		if (!chunk) {
-			if (vram_grow(dev, seen))
-				break;
-			continue;
-		}
+		if (!chunk)
+			break;
 		if (chunk_populate(dev, chunk)) {
 			chunk_give_back(vram, chunk, at, run);
 			break;
@@ -432,7 +437,7 @@ int hmmrt_vram_init(struct hmmrt_device *dev, u64 size)
 	if (!vram->regions)
 		return -ENOMEM;
 	/* The first region at once: a kernel that cannot do it says so now. */
-	rc = vram_grow(dev, 0);
+	rc = hmmrt_vram_grow(dev, 0);
 	if (rc)
 		kvfree(vram->regions);
 	return rc;
@@ -468,6 +473,8 @@ void hmmrt_vram_destroy(struct hmmrt_device *dev)
 	spin_lock_irq(&vram->lock);
 	spin_unlock_irq(&vram->lock);
 	cancel_delayed_work_sync(&vram->trim);
+	/* And who found a page of ours in a snapshot has looked at it. */
+	synchronize_srcu(&hmmrt_srcu);
 	vram_trim(dev, 0);
 	for (i = 0; i < vram->nr_regions; i++) {
 		struct hmmrt_region *region = vram->regions[i];

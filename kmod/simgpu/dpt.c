@@ -23,13 +23,19 @@ void dpt_init(struct dpt *dpt)
 	xa_init(&dpt->tables);
 }
 
+static void table_free(struct dpt_table *table)
+{
+	kfree(table->pte);
+	kfree(table);
+}
+
 void dpt_destroy(struct dpt *dpt)
 {
 	struct dpt_table *table;
 	unsigned long index;
 
 	xa_for_each(&dpt->tables, index, table)
-		kvfree(table);
+		table_free(table);
 	xa_destroy(&dpt->tables);
 	mutex_destroy(&dpt->lock);
 }
@@ -47,14 +53,20 @@ static int table_create(struct dpt *dpt, unsigned long addr)
 	lockdep_assert_held(&dpt->lock);
 	if (dpt_table(dpt, addr))
 		return 0;
-	table = kvzalloc(sizeof(*table), GFP_KERNEL);
+	table = kzalloc(sizeof(*table), GFP_KERNEL_ACCOUNT);
 	if (!table)
 		return -ENOMEM;
+	table->pte = kcalloc(DPT_ENTRIES, sizeof(*table->pte),
+			     GFP_KERNEL_ACCOUNT);
+	if (!table->pte) {
+		kfree(table);
+		return -ENOMEM;
+	}
 	spin_lock_init(&table->lock);
 	rc = xa_err(xa_store(&dpt->tables, addr >> HMMRT_CHUNK_SHIFT, table,
 			     GFP_KERNEL));
 	if (rc)
-		kvfree(table);
+		table_free(table);
 	return rc;
 }
 

@@ -33,13 +33,44 @@ static struct vfsmount *simgpu_mount;
 
 /*
  * unmap_mapping_range() runs under the i_mmap_rwsem of whatever file reclaim is
- * walking: same class, different lock, and never the other way round.
+ * walking: same class, different lock, and never the other way round. The class
+ * stays with the memory, so it must be memory that nobody else gets.
  */
 static struct lock_class_key simgpu_i_mmap_key;
+static struct kmem_cache *simgpu_inodes;
+
+static void simgpu_inode_init_once(void *data)
+{
+	struct inode *inode = data;
+
+	inode_init_once(inode);
+	lockdep_set_class(&inode->i_data.i_mmap_rwsem, &simgpu_i_mmap_key);
+}
+
+static struct inode *simgpu_alloc_inode(struct super_block *sb)
+{
+	return alloc_inode_sb(sb, simgpu_inodes, GFP_KERNEL);
+}
+
+static void simgpu_free_inode(struct inode *inode)
+{
+	kmem_cache_free(simgpu_inodes, inode);
+}
+
+static const struct super_operations simgpu_super_ops = {
+	.alloc_inode = simgpu_alloc_inode,
+	.free_inode = simgpu_free_inode,
+	.statfs = simple_statfs,
+};
 
 static int simgpu_fs_init_context(struct fs_context *fc)
 {
-	return init_pseudo(fc, SIMGPU_FS_MAGIC) ? 0 : -ENOMEM;
+	struct pseudo_fs_context *ctx = init_pseudo(fc, SIMGPU_FS_MAGIC);
+
+	if (!ctx)
+		return -ENOMEM;
+	ctx->ops = &simgpu_super_ops;
+	return 0;
 }
 
 /* No owner: the mount is ours until exit, and must not keep us loaded. */
@@ -51,13 +82,25 @@ static struct file_system_type simgpu_fs_type = {
 
 int simgpu_fs_init(void)
 {
+	simgpu_inodes = kmem_cache_create("hmmrt_simgpu_inode",
+					  sizeof(struct inode), 0,
+					  SLAB_ACCOUNT, simgpu_inode_init_once);
+	if (!simgpu_inodes)
+		return -ENOMEM;
 	simgpu_mount = kern_mount(&simgpu_fs_type);
-	return PTR_ERR_OR_ZERO(simgpu_mount);
+	if (IS_ERR(simgpu_mount)) {
+		kmem_cache_destroy(simgpu_inodes);
+		return PTR_ERR(simgpu_mount);
+	}
+	return 0;
 }
 
 void simgpu_fs_exit(void)
 {
 	kern_unmount(simgpu_mount);
+	/* Inodes are freed by rcu. */
+	rcu_barrier();
+	kmem_cache_destroy(simgpu_inodes);
 }
 
 static int simgpu_open(struct inode *inode, struct file *file)
@@ -76,13 +119,11 @@ static int simgpu_open(struct inode *inode, struct file *file)
 		kfree(view);
 		return rc;
 	}
-	lockdep_set_class(&view->inode->i_mapping->i_mmap_rwsem,
-			  &simgpu_i_mmap_key);
 	view->gpu = container_of(misc, struct simgpu, misc);
 	mutex_init(&view->lock);
 	dpt_init(&view->dpt);
 	xa_init(&view->failures);
-	init_waitqueue_head(&view->attached);
+	init_waitqueue_head(&view->gone);
 	file->private_data = view;
 	file->f_mapping = view->inode->i_mapping;
 	return nonseekable_open(inode, file);
@@ -101,10 +142,23 @@ static int simgpu_release(struct inode *inode, struct file *file)
 	xa_for_each(&view->failures, index, failure)
 		kfree(failure);
 	xa_destroy(&view->failures);
+	if (view->agent)
+		remove_wait_queue(&view->agent->wait_pidfd, &view->agent_exit);
 	put_pid(view->agent);
 	mutex_destroy(&view->lock);
 	iput(view->inode);
 	kfree(view);
+	return 0;
+}
+
+/* The agent's exit wakes those that poll us: they may have come before it. */
+static int view_agent_exits(struct wait_queue_entry *entry, unsigned int mode,
+			    int flags, void *key)
+{
+	struct simgpu_view *view =
+		container_of(entry, struct simgpu_view, agent_exit);
+
+	wake_up_all(&view->gone);
 	return 0;
 }
 
@@ -168,13 +222,14 @@ static int ioc_attach(struct file *file, void *arg)
 		goto out_unlock;
 	view->token = 0;
 	view->agent = get_pid(task_tgid(current));
+	init_waitqueue_func_entry(&view->agent_exit, view_agent_exits);
+	add_wait_queue(&view->agent->wait_pidfd, &view->agent_exit);
 	/* Pairs with the acquires: who sees it sees the agent's pid. */
 	smp_store_release(&view->agent_mm, current->mm);
 	/* Pairs with the owner's end, which may have missed us. */
 	smp_mb();
 	if (hmmrt_binding_released(view->binding))
 		kill_pid(view->agent, SIGKILL, 1);
-	wake_up_all(&view->attached);
 out_unlock:
 	mutex_unlock(&view->lock);
 	return rc;
@@ -236,12 +291,10 @@ static __poll_t simgpu_poll(struct file *file, struct poll_table_struct *wait)
 {
 	struct simgpu_view *view = file->private_data;
 
-	poll_wait(file, &view->attached, wait);
+	poll_wait(file, &view->gone, wait);
 	/* Pairs with ioc_attach(). */
 	if (!smp_load_acquire(&view->agent_mm))
 		return 0;
-	/* What a pidfd of the agent would wait for. */
-	poll_wait(file, &view->agent->wait_pidfd, wait);
 	return process_exited(view->agent) ? EPOLLHUP : 0;
 }
 

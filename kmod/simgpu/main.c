@@ -2,6 +2,7 @@
 /* hmmrt_simgpu.ko: parameters, and the devices they ask for. */
 #include <linux/module.h>
 #include <linux/moduleparam.h>
+#include <linux/page_table_check.h>
 #include <linux/slab.h>
 
 #include "simgpu.h"
@@ -48,13 +49,8 @@ static struct simgpu *simgpu_create(unsigned int index)
 	gpu->misc.name = gpu->name;
 	gpu->misc.fops = &simgpu_fops;
 	gpu->misc.mode = 0660;
-	rc = misc_register(&gpu->misc);
-	if (rc)
-		goto err_unregister;
 	return gpu;
 
-err_unregister:
-	hmmrt_device_unregister(gpu->dev);
 err_vram:
 	simgpu_vram_destroy(gpu);
 err_free:
@@ -64,7 +60,6 @@ err_free:
 
 static void simgpu_destroy(struct simgpu *gpu)
 {
-	misc_deregister(&gpu->misc);
 	hmmrt_device_unregister(gpu->dev);
 	simgpu_vram_destroy(gpu);
 	kfree(gpu);
@@ -76,31 +71,87 @@ static void simgpu_destroy_all(unsigned int count)
 		simgpu_destroy(simgpus[count]);
 }
 
-static int __init simgpu_init(void)
+static void simgpu_hide_all(unsigned int count)
+{
+	while (count--)
+		misc_deregister(&simgpus[count]->misc);
+}
+
+/*
+ * Last of all: who opens a node holds the module, but not one whose init fails.
+ * That leaves the failure of a later node's registration itself.
+ */
+static int __init simgpu_publish_all(void)
 {
 	unsigned int i;
 	int rc;
 
-	if (!devices || devices > HMMRT_MAX_DEVICES || !memory ||
-	    memory > MAX_MEMORY_MIB || memory % 2)
-		return -EINVAL;
-	rc = simgpu_fs_init();
-	if (rc)
-		return rc;
 	for (i = 0; i < devices; i++) {
-		simgpus[i] = simgpu_create(i);
-		if (IS_ERR(simgpus[i])) {
-			rc = PTR_ERR(simgpus[i]);
-			simgpu_destroy_all(i);
-			simgpu_fs_exit();
+		rc = misc_register(&simgpus[i]->misc);
+		if (rc) {
+			simgpu_hide_all(i);
 			return rc;
 		}
 	}
 	return 0;
 }
 
+static int __init simgpu_create_all(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < devices; i++) {
+		simgpus[i] = simgpu_create(i);
+		if (IS_ERR(simgpus[i])) {
+			simgpu_destroy_all(i);
+			return PTR_ERR(simgpus[i]);
+		}
+	}
+	return 0;
+}
+
+/* Pages mapped by the CPU and a device are to that check pages mapped twice. */
+static bool __init page_table_check_on(void)
+{
+#ifdef CONFIG_PAGE_TABLE_CHECK
+	return !static_branch_likely(&page_table_check_disabled);
+#else
+	return false;
+#endif
+}
+
+static int __init simgpu_init(void)
+{
+	int rc;
+
+	if (!devices || devices > HMMRT_MAX_DEVICES || !memory ||
+	    memory > MAX_MEMORY_MIB || memory % 2)
+		return -EINVAL;
+	if (page_table_check_on()) {
+		pr_err("hmmrt_simgpu: cannot work with page_table_check=on\n");
+		return -EOPNOTSUPP;
+	}
+	rc = simgpu_fs_init();
+	if (rc)
+		return rc;
+	rc = simgpu_create_all();
+	if (rc)
+		goto err_fs;
+	rc = simgpu_publish_all();
+	if (rc)
+		goto err_devices;
+	return 0;
+
+err_devices:
+	simgpu_destroy_all(devices);
+err_fs:
+	simgpu_fs_exit();
+	return rc;
+}
+
 static void __exit simgpu_exit(void)
 {
+	simgpu_hide_all(devices);
 	simgpu_destroy_all(devices);
 	simgpu_fs_exit();
 }

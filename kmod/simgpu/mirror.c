@@ -202,12 +202,19 @@ static void failure_store(struct simgpu_view *view, unsigned long addr,
 	failure->pending = true;
 }
 
-/* The record of this lane, so that a failure has a place later. */
-static bool failure_reserve(struct simgpu_view *view)
+/*
+ * The record of this lane, so that a failure has a place later; empty for a new
+ * access, whoever had the thread id before.
+ */
+static bool failure_reserve(struct simgpu_view *view,
+			    const struct vm_fault *vmf)
 {
 	struct view_failure *failure;
 
-	if (xa_load(&view->failures, task_pid_nr(current)))
+	failure = xa_load(&view->failures, task_pid_nr(current));
+	if (failure && !(vmf->flags & FAULT_FLAG_TRIED))
+		memset(failure, 0, sizeof(*failure));
+	if (failure)
 		return true;
 	failure = kzalloc(sizeof(*failure), GFP_KERNEL);
 	if (!failure)
@@ -231,7 +238,7 @@ static vm_fault_t mirror_serve(struct vm_fault *vmf, unsigned int access)
 	ret = failure_report(view, vmf, access);
 	if (ret)
 		return ret;
-	if (!failure_reserve(view))
+	if (!failure_reserve(view, vmf))
 		return VM_FAULT_OOM;
 	/* The core asks for no retry now and then: let it come again. */
 	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY) ||

@@ -44,7 +44,7 @@
 struct dpt_table {
 	spinlock_t lock;	/* the entries */
 	hmmrt_pte_t huge;
-	hmmrt_pte_t pte[DPT_ENTRIES];
+	hmmrt_pte_t *pte;	/* DPT_ENTRIES, a page of its own */
 };
 
 struct dpt {
@@ -93,7 +93,8 @@ struct simgpu_view {
 
 	struct xarray failures;		/* by thread id of the lane */
 
-	wait_queue_head_t attached;
+	wait_queue_entry_t agent_exit;	/* as a pidfd of the agent would wait */
+	wait_queue_head_t gone;
 };
 
 /* file.c */

@@ -255,7 +255,8 @@ struct hmmrt_gpu_attach {
  * struct hmmrt_gpu_fault_record - ioctl(HMMRT_GPU_IOC_FAULT_RECORD)
  * @size: sizeof(struct hmmrt_gpu_fault_record)
  * @flags: must be 0
- * @out_addr: address of the calling thread's last access that failed
+ * @out_addr: address of the calling thread's last access that failed. One that
+ *	the CPU refuses by itself leaves no record: compare with the signal's
  * @out_access: HMMRT_ACCESS_* it needed: a write and a jump need READ as well
  * @out_errno: EFAULT nothing mapped there, EACCES no permission for this
  *	access, EOPNOTSUPP memory that a device cannot reach (device memory of

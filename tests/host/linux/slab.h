@@ -14,12 +14,14 @@
 #include "kernel_stubs.h"
 
 #define GFP_KERNEL	0u
+#define GFP_KERNEL_ACCOUNT 0u
 
 #define ALIGN_DOWN(x, a) ((x) & ~((__typeof__(x))(a) - 1))
 #define IS_ALIGNED(x, a) (((x) & ((__typeof__(x))(a) - 1)) == 0)
 #define WARN_ON_ONCE(condition) host_warn_on(condition)
 
-#define kvzalloc(size, gfp) host_alloc(size)
-#define kvfree(p)	    free(p)
+#define kzalloc(size, gfp)     host_alloc(size)
+#define kcalloc(n, size, gfp) host_alloc((n) * (size))
+#define kfree(p)	      free(p)
 
 #endif

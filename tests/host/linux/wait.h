@@ -6,4 +6,8 @@ typedef struct {
 	int unused;
 } wait_queue_head_t;
 
+typedef struct {
+	int unused;
+} wait_queue_entry_t;
+
 #endif
