@@ -296,8 +296,10 @@ TEST_F(call, struct_or_tail_that_runs_into_the_void_is_efault)
 	memmove(moved, self->arg, variant->size);
 	moved->size = variant->size + 8;
 	ASSERT_EQ(-EFAULT, call_run(self, variant, moved));
-	moved->size = UINT32_MAX;
+	moved->size = PAGE_BYTES;
 	ASSERT_EQ(-EFAULT, call_run(self, variant, moved));
+	moved->size = UINT32_MAX;
+	ASSERT_EQ(-E2BIG, call_run(self, variant, moved));
 	memset(moved, 0, variant->size);
 	moved = (union arg *)(end - 4);
 	moved->size = variant->size;
