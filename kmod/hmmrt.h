@@ -137,8 +137,9 @@ struct hmmrt_block {
 	/* Holder of @migrate is a CPU fault; written by it, read by others. */
 	bool migrate_by_cpu_fault;
 	atomic_t cpu_fault_waits;	/* 0 or 1: see cpu_fault_wait() */
-	/* Sequential CPU faults, for policy; under @migrate. */
+	/* Sequential CPU faults, and turns, for policy; under @migrate. */
 	struct hmmrt_policy_run cpu_run;
+	struct hmmrt_policy_turns turns;
 
 	struct mutex lock;		/* maps[], the driver's entries */
 	/* Indexed by device id; set once, before the device maps anything. */

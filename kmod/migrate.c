@@ -17,6 +17,7 @@
  */
 #include <linux/hash.h>
 #include <linux/hmm.h>
+#include <linux/jiffies.h>
 #include <linux/log2.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
@@ -273,12 +274,25 @@ static int plan_alloc(struct hmmrt_request *req, const struct plan *plan)
 	return got;
 }
 
+/* Prefetches go where they are told to. */
+static bool stays_home(struct hmmrt_request *req)
+{
+	unsigned int page = (req->addr - req->block->start) >> PAGE_SHIFT;
+
+	lockdep_assert_held(&req->block->migrate);
+	return req->access &&
+	       hmmrt_policy_stays_home(&req->block->turns, page,
+				       jiffies_to_msecs(jiffies));
+}
+
 static int migrate_locked(struct hmmrt_request *req)
 {
 	struct plan plan;
 	int rc;
 
 	lockdep_assert_held(&req->block->migrate);
+	if (stays_home(req))
+		return 0;
 	rc = snapshot_and_plan(req, &plan);
 	if (rc || plan.first >= plan.end)
 		return rc;
@@ -518,6 +532,7 @@ static void cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
 	win = hmmrt_policy_host_window(&block->cpu_run,
 				       (args->start - block->start)
 					       >> PAGE_SHIFT);
+	hmmrt_policy_came_home(&block->turns, win, jiffies_to_msecs(jiffies));
 	args->start = max(block->start + ((unsigned long)win.first
 					  << PAGE_SHIFT),
 			  vmf->vma->vm_start);

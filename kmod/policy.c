@@ -8,6 +8,10 @@
  *                a block takes six faults.
  * To the host    64 KiB, doubled for each fault that continues the last one.
  *
+ * Not at all     what the CPU and a device take in turns, quickly and again and
+ *                again, stays in system memory and is mapped remotely: moving it
+ *                costs more than all its accesses.
+ *
  * Terms          'first' is a page index in a block, 'count' is in pages.
  */
 #include <linux/bitmap.h>
@@ -70,4 +74,33 @@ hmmrt_policy_host_window(struct hmmrt_policy_run *run, unsigned int page)
 	run->next = win.first + win.count;
 	run->count = win.count;
 	return win;
+}
+
+/* Turns after which a window stays, and how soon one has to follow the other. */
+#define TURNS_MAX	4u
+#define TURN_MS		100u
+
+void hmmrt_policy_came_home(struct hmmrt_policy_turns *turns,
+			    struct hmmrt_policy_window win, unsigned int now)
+{
+	if (win.first != turns->first || win.count != turns->count)
+		turns->turns = 0;
+	turns->first = win.first;
+	turns->count = win.count;
+	turns->home = true;
+	turns->when = now;
+}
+
+/* A device touched @page: whether it is better left where it is. */
+bool hmmrt_policy_stays_home(struct hmmrt_policy_turns *turns,
+			     unsigned int page, unsigned int now)
+{
+	if (page < turns->first || page >= turns->first + turns->count)
+		return false;
+	if (now - turns->when > TURN_MS)
+		turns->turns = 0;
+	else if (turns->home)
+		turns->turns++;
+	turns->home = false;
+	return turns->turns > TURNS_MAX;
 }

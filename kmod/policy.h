@@ -20,10 +20,27 @@ struct hmmrt_policy_run {
 	unsigned int count;
 };
 
+/*
+ * A window that goes back and forth between the CPU and a device; zeroed at
+ * first. Times are in milliseconds.
+ */
+struct hmmrt_policy_turns {
+	unsigned int first;
+	unsigned int count;
+	unsigned int turns;
+	bool home;		/* came home, and was not asked for since */
+	unsigned int when;
+};
+
 struct hmmrt_policy_window
 hmmrt_policy_device_window(const unsigned long *mapped, unsigned int page);
 
 struct hmmrt_policy_window
 hmmrt_policy_host_window(struct hmmrt_policy_run *run, unsigned int page);
+
+void hmmrt_policy_came_home(struct hmmrt_policy_turns *turns,
+			    struct hmmrt_policy_window win, unsigned int now);
+bool hmmrt_policy_stays_home(struct hmmrt_policy_turns *turns,
+			     unsigned int page, unsigned int now);
 
 #endif /* _HMMRT_POLICY_H */

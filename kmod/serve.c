@@ -189,7 +189,35 @@ static bool needs_fault(const struct hmmrt_request *req)
 	       !is_device_private_page(hmm_pfn_to_page(pfn));
 }
 
-/* Snapshot, with the page that was touched faulted in: that one alone. */
+/* Memory that is made up when it is touched: to have more of it costs little. */
+static bool vma_is_filled_on_touch(struct vm_area_struct *vma)
+{
+	return vma_is_anonymous(vma) ||
+	       (vma->vm_file && file_inode(vma->vm_file)->i_sb->s_magic ==
+					TMPFS_MAGIC);
+}
+
+/*
+ * The touched page was not there and is now; the window's other holes follow if
+ * they are of memory that would otherwise take one device fault a page. Best
+ * effort, up to the first that cannot be had.
+ */
+static void fault_neighbours(struct hmmrt_request *req, bool write)
+{
+	unsigned int i, n = req_npages(req);
+
+	if (!vma_is_filled_on_touch(req->vma))
+		return;
+	for (i = 0; i < n; i++) {
+		if (req->pfns[i] || i == req_page(req))
+			continue;
+		if (fault_page(req, req->start + ((unsigned long)i << PAGE_SHIFT),
+			       write && vma_is_anonymous(req->vma)))
+			break;
+	}
+}
+
+/* Snapshot, with the page that was touched faulted in. */
 static int snapshot_wanted(struct hmmrt_request *req)
 {
 	bool fault;
@@ -205,6 +233,8 @@ static int snapshot_wanted(struct hmmrt_request *req)
 	if (req->pfns[req_page(req)] & HMM_PFN_ERROR)
 		return -EOPNOTSUPP;
 	rc = fault_page(req, req->addr, req->access & HMMRT_ACCESS_WRITE);
+	if (!rc && !req->pfns[req_page(req)])
+		fault_neighbours(req, req->access & HMMRT_ACCESS_WRITE);
 	/* Lost again meanwhile: commit_satisfies() starts again. */
 	return rc ? rc : hmmrt_snapshot(req);
 }

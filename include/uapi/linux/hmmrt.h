@@ -24,7 +24,7 @@
  *   EINVAL      size below the first version of the struct, misaligned or empty
  *               range, an enum out of range, or the file is in the wrong state
  *               (no space created, no binding made)
- *   E2BIG       size above the kernel's with a non-zero tail
+ *   E2BIG       size above the kernel's with a non-zero tail, or above a page
  *   EOPNOTSUPP  a flag is unknown or a reserved member is not zero
  *   EOVERFLOW   addr + len wraps or leaves the user address space
  *   EFAULT      the argument or an array it points to is not accessible, or no
