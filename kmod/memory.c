@@ -148,7 +148,7 @@ static int prefetch_part(struct mm_struct *mm, struct hmmrt_request *req,
 		/* Later attempts find there what the first ones moved. */
 		if (!before)
 			there = req->there;
-		if (signal_pending(current))
+		if (fatal_signal_pending(current))
 			break;
 		cond_resched();
 	} while (rc == -EAGAIN && time_before(jiffies, deadline));
@@ -156,6 +156,16 @@ static int prefetch_part(struct mm_struct *mm, struct hmmrt_request *req,
 	prefetch_count(req, there, arg, suitable);
 	/* Best effort: what kept racing stays where it is. */
 	return rc == -EAGAIN ? 0 : rc;
+}
+
+/*
+ * A signal ends the call once it has moved something: who then repeats it gets
+ * on, however often he is interrupted.
+ */
+static bool prefetch_interrupted(const struct hmmrt_prefetch *arg)
+{
+	return fatal_signal_pending(current) ||
+	       (signal_pending(current) && arg->out_pages_moved);
 }
 
 /* All mappings of one block. */
@@ -189,7 +199,7 @@ static int prefetch_block(struct hmmrt_space *space,
 		else
 			atomic64_add(req->moved, &space->migrated_to_host);
 		start = req->end;
-		if (!rc && signal_pending(current))
+		if (!rc && prefetch_interrupted(arg))
 			rc = -EINTR;
 	} while (!rc && start < end);
 	hmmrt_request_free(req);
