@@ -4,6 +4,7 @@
 #include "fork_guard.hpp"
 #include "grid.hpp"
 #include "process.hpp"
+#include "shared_pool.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -161,6 +162,18 @@ hmmError_t hmmLaunchKernel(hmmKernel_t kernel, hmmDim3 gridDim, hmmDim3 blockDim
         current_device().launch(request);
         closure.release();
     });
+}
+
+void* hmmClosureAllocate(size_t bytes) {
+    try {
+        return shared_pool::get().allocate(bytes);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+
+void hmmClosureFree(void* closure) {
+    if (closure != nullptr) shared_pool::get().free(closure);
 }
 
 hmmError_t hmmSetStrict(int strict) {

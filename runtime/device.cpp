@@ -19,7 +19,8 @@ std::shared_ptr<session> device::current() {
 
 std::shared_ptr<session> device::ensure_session() {
     if (auto running = current()) return running;
-    auto fresh = std::make_shared<session>(owner_.parked(), owner_.session_options_for(name_));
+    auto fresh = std::allocate_shared<session>(own_memory_allocator<session>(), owner_.parked(),
+                                               owner_.session_options_for(name_));
     const std::lock_guard lock(session_lock_);
     session_ = fresh;
     return fresh;
@@ -44,7 +45,6 @@ void device::launch(const launch_request& request) {
     const std::lock_guard lock(lock_);
     const auto running = ensure_session();
     throw_if_broken(*running);
-    running->reap();
     if (request.items == 0) {
         if (request.destroy != nullptr) request.destroy(request.closure);
         return;

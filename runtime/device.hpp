@@ -14,7 +14,7 @@ namespace hmmrt {
 
 class process;
 
-class device {
+class device : public in_own_memory {
   public:
     device(process& owner, int number, std::uint32_t id, std::string name);
 

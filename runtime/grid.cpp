@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "grid.hpp"
 
+#include "shared_pool.hpp"
+
 #include <cstring>
 #include <new>
 
@@ -64,12 +66,12 @@ void grid_closure::run(void* raw, std::uint64_t begin, std::uint64_t end) noexce
 }
 
 void grid_closure::destroy(void* closure) {
-    ::operator delete(closure);
+    shared_pool::get().free(closure);
 }
 
 grid_closure::pointer grid_closure::create(hmmKernel_t kernel, hmmDim3 grid, hmmDim3 block,
                                            const void* args, std::size_t bytes) {
-    pointer memory(::operator new(argument_offset + bytes));
+    pointer memory(shared_pool::get().allocate(argument_offset + bytes));
     auto* closure = new (memory.get()) grid_closure;
     closure->kernel_ = kernel;
     closure->grid_ = grid;

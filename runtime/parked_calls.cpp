@@ -47,23 +47,39 @@ class live_signal_view final : public signal_view {
     const parked_context& context_;
 };
 
+constexpr timespec one_millisecond = {0, 1000000};
+
+/// Calls visit(lane) for each other lane that is inside device code; true if there is one.
+template <class Visitor>
+bool visit_running(control& ctl, std::uint32_t self, Visitor visit) {
+    bool any = false;
+    for (std::uint32_t i = 0; i < ctl.lane_count && i < max_lanes; i++) {
+        if (i == self || ctl.lanes[i].running.load() == 0) continue;
+        any = true;
+        visit(ctl.lanes[i]);
+    }
+    return any;
+}
+
+void await_other_lanes(control& ctl, std::uint32_t self) {
+    constexpr int grace_milliseconds = 100;
+    for (int i = 0; i < grace_milliseconds; i++) {
+        if (!visit_running(ctl, self, [](lane_control&) {})) return;
+        raw_syscall(SYS_nanosleep, address_of(&one_millisecond), 0);
+    }
+}
+
 /// The break signal may come just before the call it is for: repeat until all are out.
 void stop_other_lanes(const parked_context& context, control& ctl, std::uint32_t self) {
-    constexpr timespec pause = {0, 1000000};
-    constexpr int attempts = 10000;
-    for (int attempt = 0; attempt < attempts; attempt++) {
-        bool busy = false;
-        for (std::uint32_t i = 0; i < ctl.lane_count && i < max_lanes; i++) {
-            lane_control& lane = ctl.lanes[i];
-            if (i == self || lane.running.load() == 0) continue;
-            busy = true;
-            const auto state = static_cast<call_state>(lane.state.load());
-            if (state == call_state::running)
-                raw_syscall(SYS_tgkill, arg(context.process), arg(lane.app_tid),
-                            arg(context.break_signal));
-        }
-        if (!busy) return;
-        raw_syscall(SYS_nanosleep, address_of(&pause), 0);
+    constexpr int limit_milliseconds = 10000;
+    const auto break_call = [&](const lane_control& lane) {
+        if (lane.state.load() == static_cast<std::uint32_t>(call_state::running))
+            raw_syscall(SYS_tgkill, arg(context.process), arg(lane.app_tid),
+                        arg(context.break_signal));
+    };
+    for (int i = 0; i < limit_milliseconds; i++) {
+        if (!visit_running(ctl, self, break_call)) return;
+        raw_syscall(SYS_nanosleep, address_of(&one_millisecond), 0);
     }
 }
 
@@ -77,6 +93,9 @@ std::int64_t execute_forwarded_call(parked_context& context, control& ctl, std::
         args[i] = lane.args[i];
 
     switch (lane.kind) {
+    case call_kind::await_others:
+        await_other_lanes(ctl, self);
+        return 0;
     case call_kind::stop_others:
         stop_other_lanes(context, ctl, self);
         return 0;

@@ -161,8 +161,8 @@ void parked_thread::run() {
     // On from the private part of the block to the shared one.
     auto* here = static_cast<char*>(__builtin_frame_address(0));
     const std::uint64_t above = address_of(here) - stack_end_;
-    [[maybe_unused]] volatile char* skipped =
-        static_cast<volatile char*>(__builtin_alloca(above < private_bytes ? above : 0));
+    void* const skipped = __builtin_alloca(above < private_bytes ? above : 0);
+    asm volatile("" : : "r"(skipped) : "memory"); // else the compiler drops it
     serve_calls();
     on_lane = false;
 }
@@ -184,7 +184,12 @@ void parked_thread::lend_thread() {
 }
 
 void parked_thread::serve_calls() {
-    futex_word& state = lane_.state;
+    // This object is on the heap, which may be on the device: not to be touched per call.
+    parked_context& context = context_;
+    control& ctl = ctl_;
+    const std::uint32_t index = index_;
+    lane_control& lane = lane_;
+    futex_word& state = lane.state;
     lend_thread();
     for (;;) {
         std::uint32_t now = state.load();
@@ -195,7 +200,7 @@ void parked_thread::serve_calls() {
         }
         if (!state.compare_exchange_strong(now, static_cast<std::uint32_t>(call_state::running)))
             continue;
-        lane_.result = execute_forwarded_call(context_, ctl_, index_);
+        lane.result = execute_forwarded_call(context, ctl, index);
         now = static_cast<std::uint32_t>(call_state::running);
         if (state.compare_exchange_strong(now, static_cast<std::uint32_t>(call_state::done)))
             raw_syscall(SYS_futex, address_of(&state), FUTEX_WAKE, 1);

@@ -47,7 +47,7 @@ process& process::get() {
     return *instance;
 }
 
-const std::vector<std::unique_ptr<device>>& process::devices() {
+const device_list& process::devices() {
     const std::lock_guard lock(lock_);
     if (devices_.empty()) {
         const unique_fd manager = open_manager();
@@ -58,6 +58,7 @@ const std::vector<std::unique_ptr<device>>& process::devices() {
 
 void process::enumerate(int manager) {
     const hmmrt_info info = query_info(manager);
+    devices_.reserve(HMMRT_MAX_DEVICES);
     for (std::uint32_t id = 0; id < HMMRT_MAX_DEVICES && devices_.size() < info.out_devices; id++) {
         hmmrt_device_info found = {};
         found.device_id = id;

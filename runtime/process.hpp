@@ -18,13 +18,17 @@
 
 namespace hmmrt {
 
-class process {
+/// Looked at by every call of the interface.
+using device_list =
+    std::vector<std::unique_ptr<device>, own_memory_allocator<std::unique_ptr<device>>>;
+
+class process : public in_own_memory {
   public:
     static process& get();
     process() = default; ///< for tests; programs have the one
 
     /// Throws failure: no module, no permission, another version.
-    const std::vector<std::unique_ptr<device>>& devices();
+    const device_list& devices();
     device& device_at(int number);
     hmmrt_device_info info_of(const device& which);
     hmmrt_info info();
@@ -40,7 +44,7 @@ class process {
     int space();
 
     std::mutex lock_;
-    std::vector<std::unique_ptr<device>> devices_;
+    device_list devices_;
     unique_fd space_;
     std::optional<bool> strict_;
     parked_context parked_;

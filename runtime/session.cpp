@@ -178,6 +178,7 @@ void session::await_agent() {
 bool session::submit(const launch_request& request) {
     while (ring_full(*ctl_))
         if (!wait(ctl_->completed.load() + 1)) return false;
+    reap(); // makes room in pending_ as there is in the ring
 
     ring_entry& entry = entry_at(*ctl_, ctl_->submitted.load());
     entry.kind = request.kind;
@@ -195,7 +196,8 @@ bool session::submit(const launch_request& request) {
 
     if (request.destroy != nullptr) {
         const std::lock_guard lock(pending_lock_);
-        pending_.push_back({ctl_->submitted.load(), request.closure, request.destroy});
+        pending_[pending_end_++ % ring_entries] = {ctl_->submitted.load(), request.closure,
+                                                   request.destroy};
     }
     ring_publish(*ctl_);
     return true;
@@ -234,10 +236,10 @@ void session::destroy_closures(bool all) {
         pending_closure first;
         {
             const std::lock_guard lock(pending_lock_);
-            if (pending_.empty()) return;
-            first = pending_.front();
+            if (pending_begin_ == pending_end_) return;
+            first = pending_[pending_begin_ % ring_entries];
             if (!all && !ring_reached(*ctl_, first.sequence + 1)) return;
-            pending_.pop_front();
+            pending_begin_++;
         }
         first.destroy(first.closure);
     }
@@ -250,7 +252,8 @@ bool session::lost() {
 }
 
 const fault_block* session::fault() const {
-    return ctl_->sticky.load() == 2 ? &ctl_->fault : nullptr;
+    const bool valid = ctl_->sticky.load() >= static_cast<std::uint32_t>(sticky_state::ending);
+    return valid ? &ctl_->fault : nullptr;
 }
 
 int session::take_prefetch_error() {

@@ -10,12 +10,13 @@
  */
 #pragma once
 
+#include "own_memory.hpp"
 #include "parked_thread.hpp"
 #include "sys/fd.hpp"
 
 #include "hmm/hmm_runtime.h"
 
-#include <deque>
+#include <array>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -94,7 +95,10 @@ class session {
     bool stopped_ = false;
 
     std::mutex pending_lock_;
-    std::deque<pending_closure> pending_;
+    /// Launches whose closure is still to be destroyed; never more than the ring holds.
+    std::array<pending_closure, ring_entries> pending_;
+    std::uint32_t pending_begin_ = 0;
+    std::uint32_t pending_end_ = 0;
     std::mutex waiters_lock_;
     std::mutex stop_lock_;
 };

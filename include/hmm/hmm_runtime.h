@@ -147,6 +147,13 @@ HMM_API hmmError_t hmmLaunchRange(hmmRangeFunction_t fn, void* closure, uint64_t
                                   hmmDestroyFunction_t destroy, hmmStream_t stream);
 
 /*
+ * Memory for closures, aligned to 64 bytes; NULL if there is none. Small ones stay
+ * where both sides reach them: a closure on the heap would travel at each launch.
+ */
+HMM_API void* hmmClosureAllocate(size_t bytes);
+HMM_API void hmmClosureFree(void* closure);
+
+/*
  * Strict mode: a kernel that makes a system call fails with
  * hmmErrorSystemCall, as a GPU would refuse it. Off by default; on if
  * HMMRT_STRICT=1 is set or the program runs under seccomp.

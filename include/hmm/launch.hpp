@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
+#include <new>
 #include <ranges>
 #include <type_traits>
 #include <utility>
@@ -66,13 +67,51 @@ void run_range(void* closure, std::uint64_t begin, std::uint64_t end) noexcept {
     }
 }
 
+/// The library's memory for closures, except for those of extreme alignment.
 template <class Function>
-void destroy(void* closure) {
-    delete static_cast<Function*>(closure);
+inline constexpr bool closure_fits = alignof(Function) <= 64;
+
+template <class Function>
+void release(void* memory) noexcept {
+    if constexpr (closure_fits<Function>)
+        hmmClosureFree(memory);
+    else
+        ::operator delete(memory, std::align_val_t(alignof(Function)));
 }
 
 template <class Function>
-void launch_range(std::uint64_t items, std::unique_ptr<Function> function) {
+void destroy(void* closure) {
+    static_cast<Function*>(closure)->~Function();
+    release<Function>(closure);
+}
+
+template <class Function>
+struct closure_deleter {
+    void operator()(Function* function) const noexcept { destroy<Function>(function); }
+};
+
+template <class Function>
+using closure_pointer = std::unique_ptr<Function, closure_deleter<Function>>;
+
+template <class Function, class... Arguments>
+closure_pointer<Function> make_closure(Arguments&&... arguments) {
+    void* memory;
+    if constexpr (closure_fits<Function>)
+        memory = hmmClosureAllocate(sizeof(Function));
+    else
+        memory = ::operator new(sizeof(Function), std::align_val_t(alignof(Function)));
+    if (memory == nullptr) throw std::bad_alloc();
+    try {
+        return closure_pointer<Function>(new (memory)
+                                             Function{std::forward<Arguments>(arguments)...});
+    } catch (...) {
+        release<Function>(memory);
+        throw;
+    }
+}
+
+template <class Function>
+void launch_range(std::uint64_t items, closure_pointer<Function> function) {
     check(hmmLaunchRange(&run_range<Function>, function.get(), items, &destroy<Function>, nullptr),
           "launch");
     static_cast<void>(function.release());
@@ -104,7 +143,7 @@ template <class Function>
 requires std::invocable < std::decay_t<Function>
 &, std::size_t > void launch(std::size_t n, Function&& f) {
     using function = std::decay_t<Function>;
-    detail::launch_range(n, std::make_unique<function>(std::forward<Function>(f)));
+    detail::launch_range(n, detail::make_closure<function>(std::forward<Function>(f)));
 }
 
 /// Queues f(thread_index) for all threads of all blocks on the current device.
@@ -112,9 +151,8 @@ template <class Function>
 requires std::invocable < std::decay_t<Function>
 &, const thread_index& > void launch(dim3 grid, dim3 block, Function&& f) {
     using function = detail::grid_function<std::decay_t<Function>>;
-    detail::launch_range(
-        grid.count() * block.count(),
-        std::unique_ptr<function>(new function{grid, block, std::forward<Function>(f)}));
+    detail::launch_range(grid.count() * block.count(),
+                         detail::make_closure<function>(grid, block, std::forward<Function>(f)));
 }
 
 /// The same on a device of choice.

@@ -108,7 +108,8 @@ enum class call_state : std::uint32_t {
 enum class call_kind : std::uint32_t {
     system_call = 0, ///< args[0..5]
     signal_call,     ///< likewise; decided by looking at who is aimed at
-    stop_others,     ///< wake threads whose lane is to stop out of their calls
+    await_others,    ///< wait a moment for the other lanes to end by themselves
+    stop_others,     ///< break calls of other lanes until all have stopped
 };
 
 /// Not an errno: this call ends the launch (call_kind::signal_call).
@@ -141,7 +142,15 @@ enum class fault_cause : std::uint32_t {
     foreign_call,  ///< int 0x80 or an x32 number
 };
 
-/// Why the device stopped. Written once, before control::sticky becomes 2.
+/// The end of all launches, in this order.
+enum class sticky_state : std::uint32_t {
+    none = 0,
+    recording, ///< one lane writes control::fault
+    ending,    ///< lanes begin nothing new, but may end what they are at
+    stopping,  ///< lanes that still run are stopped where they are
+};
+
+/// Why the device stopped. Written once, before sticky_state::ending.
 struct fault_block {
     fault_cause cause;
     std::uint32_t lane;
@@ -179,7 +188,7 @@ struct control {
     std::atomic<std::uint32_t> waiters;
     std::atomic<std::uint32_t> wake_at; ///< no waiter wants less than this
 
-    alignas(64) std::atomic<std::uint32_t> sticky; ///< 0, 1: being written, 2: `fault` is valid
+    alignas(64) std::atomic<std::uint32_t> sticky; ///< sticky_state
     std::atomic<std::uint32_t> strict;
     std::atomic<std::int32_t> prefetch_errno; ///< of the first one that failed
     fault_block fault;

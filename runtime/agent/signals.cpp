@@ -35,28 +35,37 @@ void leave_device_code(lane& self, ucontext_t& context) {
     reg(context, REG_EFL) = clean_flags;
 }
 
-/// Sends the other lanes home, also those that wait for a call.
+/// Sends the other lanes home. First they get a moment: who is inside malloc or printf
+/// leaves it, and its lock, in order, and on all lanes the same assertion may fail at once.
 void stop_other_lanes(lane& self) {
     control& ctl = *self.ctl;
+    if (ctl.lane_count == 1) return;
+    request_call(self, call_kind::await_others, 0, {});
+    ctl.sticky.store(static_cast<std::uint32_t>(sticky_state::stopping));
     for (std::uint32_t i = 0; i < ctl.lane_count; i++) {
         if (i == self.index || ctl.lanes[i].running.load() == 0) continue;
         raw_syscall(SYS_tgkill, static_cast<std::uint64_t>(self.agent_pid),
                     ctl.lanes[i].agent_tid.load(), agent_stop_signal);
     }
-    if (ctl.lane_count > 1) request_call(self, call_kind::stop_others, 0, {self.index});
+    request_call(self, call_kind::stop_others, 0, {});
+}
+
+bool is_stopping(const lane& self) {
+    return self.ctl->sticky.load() == static_cast<std::uint32_t>(sticky_state::stopping);
 }
 
 /// The first fault is the one that counts; whoever comes later just stops.
 void end_launch(lane& self, ucontext_t& context, fault_block fault) {
     control& ctl = *self.ctl;
-    std::uint32_t none = 0;
+    auto expected = static_cast<std::uint32_t>(sticky_state::none);
+    const auto recording = static_cast<std::uint32_t>(sticky_state::recording);
 
-    if (ctl.sticky.compare_exchange_strong(none, 1)) {
+    if (ctl.sticky.compare_exchange_strong(expected, recording)) {
         fault.lane = self.index;
         fault.first_item = self.first_item;
         fault.item_count = self.item_count;
         ctl.fault = fault;
-        ctl.sticky.store(2);
+        ctl.sticky.store(static_cast<std::uint32_t>(sticky_state::ending));
         stop_other_lanes(self);
     }
     leave_device_code(self, context);
@@ -75,16 +84,15 @@ std::uint32_t access_of_page_fault(std::uint64_t error_code) {
     return (error_code & write) != 0 ? HMMRT_ACCESS_WRITE : HMMRT_ACCESS_READ;
 }
 
-/// Asks the driver why, and believes it if it speaks of the same page.
+/// The access is what the instruction did; why it failed is the driver's to say, if it
+/// speaks of the same page.
 void describe_page_fault(fault_block& fault, std::uint64_t error_code) {
     hmmrt_gpu_fault_record record = {};
     record.size = sizeof(record);
     fault.access = access_of_page_fault(error_code);
-    fault.error_number = EFAULT;
     if (raw_syscall(SYS_ioctl, agent_gpu_fd, HMMRT_GPU_IOC_FAULT_RECORD, address_of(&record)) < 0)
         return;
     if (record.out_errno == 0 || record.out_addr / page_size != fault.address / page_size) return;
-    fault.access = record.out_access;
     fault.error_number = static_cast<std::int32_t>(record.out_errno);
 }
 
@@ -109,7 +117,7 @@ void on_fault(int signal, siginfo_t* info, void* raw_context) {
 
 void on_stop(int, siginfo_t*, void* raw_context) {
     lane& self = *lane_of_stack();
-    if (self.ctl->sticky.load() == 0 || self.shared->running.load() == 0) return;
+    if (!is_stopping(self) || self.shared->running.load() == 0) return;
     settle_call(self);
     leave_device_code(self, *static_cast<ucontext_t*>(raw_context));
 }
@@ -180,7 +188,7 @@ void on_system_call(int signal, siginfo_t* info, void* raw_context) {
     const auto number = static_cast<std::int64_t>(info->si_syscall);
     const bool native = info->si_arch == AUDIT_ARCH_X86_64 &&
                         (static_cast<std::uint64_t>(number) & call_x32_bit) == 0;
-    if (self.ctl->sticky.load() != 0)
+    if (is_stopping(self))
         leave_device_code(self, context);
     else if (!native || info->si_code != code_user_dispatch)
         end_at_call(self, context, fault_cause::foreign_call, number, SIGSYS);

@@ -5,6 +5,7 @@
 #include "fakes/fake_kernel.hpp"
 #include "hmm/hmm.hpp"
 #include "process.hpp"
+#include "shared_pool.hpp"
 
 #include <gtest/gtest.h>
 
@@ -266,6 +267,19 @@ TEST_F(Runtime, LanesComeFromTheEnvironment) {
     EXPECT_EQ(use().lanes(), 3u);
     kernel.environment["HMMRT_LANES"] = "many";
     EXPECT_EQ(code_of([&] { use().start(); }), hmmErrorInitializationError);
+}
+
+TEST(SharedPool, GivesBlocksAndThenOrdinaryMemory) {
+    shared_pool pool;
+    std::vector<void*> all;
+    for (std::size_t i = 0; i < shared_pool::blocks + 10; i++) {
+        all.push_back(pool.allocate(i == 1 ? 100000 : 1 + i % shared_pool::block_bytes));
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(all.back()) % shared_pool::alignment, 0u);
+        static_cast<char*>(all.back())[0] = 1;
+    }
+    for (void* memory : all) pool.free(memory);
+    void* const again = pool.allocate(1);
+    EXPECT_NE(std::find(all.begin(), all.end(), again), all.end()) << "blocks are used again";
 }
 
 // ---- the C and C++ interfaces, on the program's own runtime

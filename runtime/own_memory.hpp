@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The runtime's own objects live in mappings of their own.
+ *
+ * They are touched at every launch. On the heap they would share pages, or the
+ * neighbourhood that a device fault moves, with data of the program that the device
+ * uses, and each launch would make those pages travel. Pages without access on both
+ * sides keep the kernel from joining such a mapping with its neighbours.
+ */
+#pragma once
+
+#include "sys/syscalls.hpp"
+
+#include <cstddef>
+#include <new>
+#include <sys/mman.h>
+
+namespace hmmrt {
+
+/// For few, long-lived objects: each allocation is a mapping.
+template <class T>
+struct own_memory_allocator {
+    using value_type = T;
+
+    own_memory_allocator() = default;
+    template <class U>
+    explicit own_memory_allocator(const own_memory_allocator<U>&) noexcept {}
+
+    T* allocate(std::size_t count) {
+        constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+        const std::size_t bytes = inner_bytes(count);
+        const std::int64_t outer = sys::map(0, bytes + 2 * page_size, PROT_NONE, flags, -1);
+        if (outer < 0) throw std::bad_alloc();
+        const std::uint64_t inner = static_cast<std::uint64_t>(outer) + page_size;
+        if (sys::map(inner, bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED, -1) < 0) {
+            sys::unmap(inner - page_size, bytes + 2 * page_size);
+            throw std::bad_alloc();
+        }
+        return reinterpret_cast<T*>(inner);
+    }
+    void deallocate(T* memory, std::size_t count) noexcept {
+        sys::unmap(reinterpret_cast<std::uint64_t>(memory) - page_size,
+                   inner_bytes(count) + 2 * page_size);
+    }
+
+    template <class U>
+    friend bool operator==(const own_memory_allocator&, const own_memory_allocator<U>&) noexcept {
+        return true;
+    }
+
+  private:
+    static constexpr std::size_t inner_bytes(std::size_t count) {
+        return (count * sizeof(T) + page_size - 1) & ~(page_size - 1);
+    }
+};
+
+/// Base of classes whose objects `new` puts there.
+class in_own_memory {
+  public:
+    static void* operator new(std::size_t bytes) {
+        return own_memory_allocator<std::byte>().allocate(bytes);
+    }
+    static void operator delete(void* memory, std::size_t bytes) noexcept {
+        own_memory_allocator<std::byte>().deallocate(static_cast<std::byte*>(memory), bytes);
+    }
+};
+
+} // namespace hmmrt

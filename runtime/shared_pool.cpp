@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "shared_pool.hpp"
+
+#include "agent/syscall.h"
+#include "fork_guard.hpp"
+
+#include <new>
+#include <sys/mman.h>
+
+namespace hmmrt {
+
+shared_pool& shared_pool::get() {
+    static shared_pool* const instance = new shared_pool;
+    return *instance;
+}
+
+/// NULL if all are taken.
+void* shared_pool::take_block() {
+    if (free_ != nullptr) {
+        free_block* const first = free_;
+        free_ = first->next;
+        return first;
+    }
+    if (never_used_ == blocks) return nullptr;
+    if (never_used_ == 0) {
+        fork_guard::arm(); // a child would share the blocks
+        const std::int64_t result = sys::map(0, blocks * block_bytes, PROT_READ | PROT_WRITE,
+                                             MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+        if (result < 0) return nullptr;
+        memory_ = mapping(static_cast<std::uint64_t>(result), blocks * block_bytes);
+    }
+    return reinterpret_cast<void*>(memory_.address() + never_used_++ * block_bytes);
+}
+
+bool shared_pool::owns(const void* memory) const {
+    const std::uint64_t address = address_of(memory);
+    return address >= memory_.address() && address < memory_.end();
+}
+
+void* shared_pool::allocate(std::size_t bytes) {
+    if (bytes <= block_bytes && !fork_guard::is_child()) {
+        const std::lock_guard lock(lock_);
+        if (void* const block = take_block()) return block;
+    }
+    return ::operator new(bytes, std::align_val_t(alignment));
+}
+
+void shared_pool::free(void* memory) {
+    const std::lock_guard lock(lock_);
+    if (owns(memory))
+        free_ = new (memory) free_block{free_};
+    else
+        ::operator delete(memory, std::align_val_t(alignment));
+}
+
+} // namespace hmmrt

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// A device that is fresh before and after each test.
+#pragma once
+
+#include <hmm/hmm.hpp>
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+/// Runs @body as a launch of one item and waits.
+template <class Function>
+void on_device(Function body) {
+    hmm::launch(1, [&](std::size_t) { body(); });
+    hmm::synchronize();
+}
+
+/// The error that ends a launch of one item, if one does.
+template <class Function>
+std::optional<hmm::error> error_on_device(Function body) {
+    try {
+        on_device(body);
+    } catch (const hmm::error& error) {
+        return error;
+    }
+    return std::nullopt;
+}
+
+class OnDevice : public testing::Test {
+  protected:
+    ~OnDevice() override { hmmDeviceReset(); }
+
+    /// The device still does its work, or does it again after a reset.
+    static void expect_usable() {
+        int answer = 0;
+        on_device([&] { answer = 42; });
+        EXPECT_EQ(answer, 42);
+    }
+};

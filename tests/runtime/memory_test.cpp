@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+// Moving memory through the interface, and what device memory is used.
+#include "device_fixture.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <linux/hmmrt.h>
+#include <memory>
+#include <span>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+constexpr std::size_t page = 4096;
+constexpr std::size_t bytes = 8 << 20;
+
+class Memory : public OnDevice {
+  protected:
+    Memory() : memory_(map(MAP_PRIVATE | MAP_ANONYMOUS)) { std::memset(memory_.data(), 1, bytes); }
+    ~Memory() override { munmap(memory_.data(), bytes); }
+
+    static std::span<unsigned char> map(int flags) {
+        void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+        EXPECT_NE(memory, MAP_FAILED);
+        return {static_cast<unsigned char*>(memory), bytes};
+    }
+
+    static int open_space() {
+        const int space = open("/dev/hmmrt", O_RDWR | O_CLOEXEC);
+        hmmrt_space_create create = {};
+        create.size = sizeof(create);
+        EXPECT_EQ(ioctl(space, HMMRT_IOC_SPACE_CREATE, &create), 0);
+        return space;
+    }
+
+    static std::uint64_t device_faults() {
+        const int space = open_space();
+        hmmrt_stats stats = {};
+        stats.size = sizeof(stats);
+        EXPECT_EQ(ioctl(space, HMMRT_IOC_STATS, &stats), 0);
+        close(space);
+        return stats.out_device_faults;
+    }
+
+    /// Pages of @memory at @location.
+    static std::size_t pages_at(std::span<unsigned char> memory, std::uint32_t location) {
+        const int space = open_space();
+        std::vector<std::uint32_t> where(memory.size() / page);
+        hmmrt_residency query = {};
+        query.size = sizeof(query);
+        query.addr = reinterpret_cast<std::uint64_t>(memory.data());
+        query.len = memory.size();
+        query.locations = reinterpret_cast<std::uint64_t>(where.data());
+        EXPECT_EQ(ioctl(space, HMMRT_IOC_RESIDENCY, &query), 0) << strerror(errno);
+        close(space);
+        return static_cast<std::size_t>(std::count(where.begin(), where.end(), location));
+    }
+
+    static long sum(std::span<unsigned char> memory) {
+        long result = 0;
+        for (const unsigned char value : memory)
+            result += value;
+        return result;
+    }
+
+    std::span<unsigned char> memory_;
+};
+
+TEST_F(Memory, PrefetchMovesPagesThereAndBack) {
+    hmm::prefetch(memory_, hmm::device(0));
+    hmm::synchronize();
+    EXPECT_EQ(pages_at(memory_, 0), bytes / page);
+    hmm::prefetch(memory_, hmm::host);
+    hmm::synchronize();
+    EXPECT_EQ(pages_at(memory_, HMMRT_LOCATION_HOST), bytes / page);
+    EXPECT_EQ(sum(memory_), static_cast<long>(bytes));
+}
+
+TEST_F(Memory, PrefetchIsWidenedToPages) {
+    hmm::prefetch(memory_.subspan(page + 10, 1), hmm::device(0));
+    hmm::synchronize();
+    EXPECT_EQ(pages_at(memory_, 0), 1u);
+}
+
+TEST_F(Memory, ADeviceThatWritesHasThePagesAndTheCpuGetsThemBack) {
+    unsigned char* const raw = memory_.data();
+    hmm::launch(bytes, [=](std::size_t i) { raw[i]++; });
+    hmm::synchronize();
+    EXPECT_GT(pages_at(memory_, 0), bytes / page / 2);
+    EXPECT_EQ(sum(memory_), 2 * static_cast<long>(bytes));
+    EXPECT_EQ(pages_at(memory_, 0), 0u);
+}
+
+TEST_F(Memory, SharedMemoryStaysAndWorks) {
+    const auto shared = map(MAP_SHARED | MAP_ANONYMOUS);
+    std::memset(shared.data(), 1, bytes);
+    hmm::prefetch(shared, hmm::device(0));
+    hmm::launch(bytes, [raw = shared.data()](std::size_t i) { raw[i]++; });
+    hmm::synchronize();
+    EXPECT_EQ(pages_at(shared, 0), 0u);
+    EXPECT_EQ(sum(shared), 2 * static_cast<long>(bytes));
+    munmap(shared.data(), bytes);
+}
+
+TEST_F(Memory, PrefetchOfAHoleIsReportedOnceAndIsNotSticky) {
+    const std::span hole(reinterpret_cast<unsigned char*>(0x100000000000), bytes);
+    hmm::prefetch(hole, hmm::device(0));
+    EXPECT_EQ(hmm::synchronize(std::nothrow), hmmErrorInvalidValue);
+    EXPECT_EQ(hmm::synchronize(std::nothrow), hmmSuccess);
+    expect_usable();
+}
+
+TEST_F(Memory, PrefetchToAnotherDeviceStartsIt) {
+    if (hmm::device_count() < 2) GTEST_SKIP();
+    hmm::prefetch(memory_, hmm::device(1));
+    hmm::synchronize();
+    const std::uint32_t second = 1;
+    EXPECT_EQ(pages_at(memory_, second), bytes / page);
+    EXPECT_EQ(sum(memory_), static_cast<long>(bytes));
+    hmm::reset(hmm::device(1));
+}
+
+TEST_F(Memory, MemGetInfoFollowsWhatIsOnTheDevice) {
+    std::size_t before = 0, during = 0, total = 0;
+    ASSERT_EQ(hmmMemGetInfo(&before, &total), hmmSuccess);
+    hmm::prefetch(memory_, hmm::device(0));
+    hmm::synchronize();
+    ASSERT_EQ(hmmMemGetInfo(&during, &total), hmmSuccess);
+    EXPECT_GE(before - during, bytes);
+    EXPECT_LT(before - during, 4 * bytes);
+}
+
+TEST_F(Memory, ResetBringsMemoryHome) {
+    unsigned char* const raw = memory_.data();
+    hmm::launch(bytes, [=](std::size_t i) { raw[i] = 3; });
+    hmm::synchronize();
+    hmm::reset();
+    EXPECT_EQ(sum(memory_), 3 * static_cast<long>(bytes));
+}
+
+TEST_F(Memory, ForkAfterMigrationLeavesBothWithTheirOwn) {
+    unsigned char* const raw = memory_.data();
+    hmm::launch(bytes, [=](std::size_t i) { raw[i] = 5; });
+    hmm::synchronize();
+    int pipe_ends[2];
+    ASSERT_EQ(pipe(pipe_ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        char go;
+        static_cast<void>(!read(pipe_ends[0], &go, 1));
+        _exit(sum(memory_) == 5 * static_cast<long>(bytes) ? 0 : 1);
+    }
+    hmm::launch(bytes, [=](std::size_t i) { raw[i] = 6; });
+    hmm::synchronize();
+    EXPECT_EQ(write(pipe_ends[1], "x", 1), 1);
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << "the child sees writes of the parent's device";
+    EXPECT_EQ(sum(memory_), 6 * static_cast<long>(bytes));
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+}
+
+TEST_F(Memory, ADeviceWriteAfterMprotectDownAndUp) {
+    unsigned char* const raw = memory_.data();
+    hmm::launch(bytes, [=](std::size_t i) { raw[i] = 2; });
+    hmm::synchronize();
+    ASSERT_EQ(mprotect(raw, bytes, PROT_READ), 0);
+    ASSERT_EQ(mprotect(raw, bytes, PROT_READ | PROT_WRITE), 0);
+    hmm::launch(bytes, [=](std::size_t i) { raw[i]++; });
+    hmm::synchronize();
+    EXPECT_EQ(sum(memory_), 3 * static_cast<long>(bytes));
+}
+
+TEST_F(Memory, LaunchesDoNotMakeTheRuntimesPagesTravel) {
+    const auto number = std::make_unique<int>(0);
+    const auto launches = [raw = number.get()](int count) {
+        for (int i = 0; i < count; i++) {
+            hmm::launch(1, [=](std::size_t) { ++*raw; });
+            hmm::synchronize();
+        }
+    };
+    launches(20);
+    const std::uint64_t before = device_faults();
+    launches(100);
+    EXPECT_LT(device_faults() - before, 10u);
+    EXPECT_EQ(*number, 120);
+}
+
+TEST_F(Memory, ForwardedCallsDoNotMakeTheThreadsPagesTravel) {
+    const int file = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    const auto calls = [file](std::size_t count) {
+        hmm::launch(count, [=](std::size_t i) { // a cancellation point: writes to the TLS
+            if (pwrite(file, &i, sizeof(i), 0) != sizeof(i)) std::abort();
+        });
+        hmm::synchronize();
+    };
+    calls(20);
+    const std::uint64_t before = device_faults();
+    calls(100);
+    EXPECT_LT(device_faults() - before, 10u);
+    close(file);
+}
+
+TEST_F(Memory, MappingsMadeOnTheDeviceAreTheProgramsOwn) {
+    unsigned char* made = nullptr;
+    on_device([&] {
+        made = static_cast<unsigned char*>(
+            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        made[100] = 9;
+    });
+    EXPECT_EQ(made[100], 9);
+    on_device([&] { munmap(made, bytes); });
+    EXPECT_EQ(msync(made, page, MS_ASYNC), -1);
+    EXPECT_EQ(errno, ENOMEM);
+}
+
+} // namespace

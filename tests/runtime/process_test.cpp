@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT
+// The agent and the program as processes: who sees whom, and who dies with whom.
+#include "device_fixture.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
+#include <fstream>
+#include <immintrin.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <map>
+#include <set>
+#include <string>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+/// Processes called "hmmrt-agent".
+std::set<pid_t> agents() {
+    std::set<pid_t> found;
+    DIR* const proc = opendir("/proc");
+    while (const dirent* entry = readdir(proc)) {
+        std::string name;
+        std::getline(std::ifstream(std::string("/proc/") + entry->d_name + "/comm") >> std::ws,
+                     name);
+        if (name == "hmmrt-agent") found.insert(std::atoi(entry->d_name));
+    }
+    closedir(proc);
+    return found;
+}
+
+/// True if all agents there are now are in @known.
+bool none_but(const std::set<pid_t>& known) {
+    for (const pid_t agent : agents())
+        if (known.count(agent) == 0) return false;
+    return true;
+}
+
+bool comes_true(auto condition) {
+    for (int i = 0; i < 300; i++) {
+        if (condition()) return true;
+        usleep(20000);
+    }
+    return false;
+}
+
+std::string status_line(pid_t process, const std::string& key) {
+    std::ifstream status("/proc/" + std::to_string(process) + "/status");
+    for (std::string line; std::getline(status, line);)
+        if (line.rfind(key + ":", 0) == 0) return line.substr(key.size() + 2);
+    return "";
+}
+
+class Process : public OnDevice {
+  protected:
+    /// The one agent this program has.
+    static pid_t start_agent() {
+        const std::set<pid_t> before = agents();
+        expect_usable();
+        for (const pid_t agent : agents())
+            if (before.count(agent) == 0) return agent;
+        ADD_FAILURE() << "no agent";
+        return 0;
+    }
+
+    /// Runs @body in a child that has not used a device, returns its wait status.
+    template <class Function>
+    static int in_child(Function body) {
+        const pid_t child = fork();
+        if (child == 0) {
+            body();
+            _exit(testing::Test::HasFailure() ? 1 : 0);
+        }
+        int status = -1;
+        EXPECT_EQ(waitpid(child, &status, 0), child);
+        return status;
+    }
+};
+
+// ---- before the first use: children of fork() are programs of their own here
+
+TEST_F(Process, A0_ChildrenOfAProgramThatUsedNoDeviceMayUseThem) {
+    EXPECT_EQ(in_child([] { expect_usable(); }), 0);
+}
+
+TEST_F(Process, A1_AProgramUnderSeccompGetsStrictMode) {
+    const auto body = [] {
+        sock_filter allow_all[] = {{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}};
+        const sock_fprog program = {1, allow_all};
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        ASSERT_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+        const auto error = error_on_device([] { getppid(); });
+        ASSERT_TRUE(error);
+        EXPECT_EQ(error->code(), hmmErrorSystemCall);
+    };
+    EXPECT_EQ(in_child(body), 0);
+}
+
+TEST_F(Process, A2_TheThreadThatStartedTheDeviceMayEnd) {
+    const auto body = [] {
+        std::thread([] { expect_usable(); }).join();
+        usleep(100000);
+        expect_usable();
+    };
+    EXPECT_EQ(in_child(body), 0);
+}
+
+TEST_F(Process, A3_ExecEndsTheAgent) {
+    const std::set<pid_t> before = agents();
+    const auto body = [] {
+        expect_usable();
+        execl("/bin/true", "true", nullptr);
+    };
+    EXPECT_EQ(in_child(body), 0);
+    EXPECT_TRUE(comes_true([&] { return none_but(before); }));
+}
+
+TEST_F(Process, A4_KillingTheProgramInTheMiddleOfALaunchEndsTheAgent) {
+    const std::set<pid_t> before = agents();
+    const auto body = [] {
+        std::vector<int> data(1 << 20);
+        hmm::launch(2, [&](std::size_t) {
+            for (std::size_t i = 0;; i = (i + 1) % data.size())
+                data[i]++;
+        });
+        usleep(100000);
+        kill(getpid(), SIGKILL);
+    };
+    const int status = in_child(body);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    EXPECT_TRUE(comes_true([&] { return none_but(before); }));
+}
+
+TEST_F(Process, A5_ASubreaperDoesNotAdoptTheAgent) {
+    const auto body = [] {
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
+        expect_usable();
+        int subreaper = 0;
+        prctl(PR_GET_CHILD_SUBREAPER, &subreaper);
+        EXPECT_EQ(subreaper, 1);
+        hmm::reset();
+        EXPECT_EQ(waitpid(-1, nullptr, __WALL | WNOHANG), -1);
+        EXPECT_EQ(errno, ECHILD);
+    };
+    EXPECT_EQ(in_child(body), 0);
+}
+
+TEST_F(Process, A6_WithAddressSpaceLimitedTheErrorSaysSo) {
+    const auto body = [] {
+        const rlimit limit = {4ul << 30, 4ul << 30};
+        ASSERT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+        const auto error = error_on_device([] {});
+        ASSERT_TRUE(error);
+        EXPECT_NE(std::string(error->what()).find("ulimit -v"), std::string::npos) << error->what();
+    };
+    EXPECT_EQ(in_child(body), 0);
+}
+
+TEST_F(Process, A7_TwoProgramsUseOneDeviceAtOnce) {
+    const auto body = [] {
+        std::vector<int> data(1 << 18, 1);
+        for (int round = 0; round < 20; round++) {
+            hmm::launch(data.size(), [raw = data.data()](std::size_t i) { raw[i]++; });
+            hmm::synchronize();
+        }
+        EXPECT_EQ(data, std::vector<int>(data.size(), 21));
+    };
+    const pid_t first = fork();
+    if (first == 0) {
+        body();
+        _exit(HasFailure() ? 1 : 0);
+    }
+    EXPECT_EQ(in_child(body), 0);
+    int status = -1;
+    ASSERT_EQ(waitpid(first, &status, 0), first);
+    EXPECT_EQ(status, 0);
+}
+
+TEST_F(Process, A8_TheAgentStaysWhenTheTerminalInterrupts) {
+    const auto body = [] {
+        setpgid(0, 0);
+        expect_usable();
+        std::signal(SIGINT, SIG_IGN);
+        kill(0, SIGINT);
+        usleep(50000);
+        expect_usable();
+    };
+    EXPECT_EQ(in_child(body), 0);
+}
+
+// ---- the program itself
+
+std::atomic<int> children_signalled = 0;
+
+TEST_F(Process, TheAgentIsNobodysChild) {
+    struct sigaction old, action = {};
+    action.sa_handler = [](int) { children_signalled++; };
+    sigaction(SIGCHLD, &action, &old);
+    const pid_t agent = start_agent();
+    EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+    EXPECT_EQ(errno, ECHILD);
+    EXPECT_NE(getsid(agent), getsid(0));
+    hmm::reset();
+    EXPECT_EQ(waitpid(-1, nullptr, __WALL | WNOHANG), -1);
+    EXPECT_EQ(errno, ECHILD);
+    sigaction(SIGCHLD, &old, nullptr);
+    EXPECT_EQ(children_signalled, 0);
+}
+
+TEST_F(Process, TheAgentHasNoPrivilegesAndNoFilesButItsTwo) {
+    const pid_t agent = start_agent();
+    for (const char* set : {"CapInh", "CapPrm", "CapEff", "CapAmb"})
+        EXPECT_EQ(status_line(agent, set), "0000000000000000") << set;
+    EXPECT_EQ(status_line(agent, "NoNewPrivs"), "1");
+    EXPECT_EQ(status_line(agent, "Seccomp"), "2");
+    std::map<std::string, std::string> files;
+    const std::string folder = "/proc/" + std::to_string(agent) + "/fd";
+    DIR* const opened = opendir(folder.c_str());
+    ASSERT_NE(opened, nullptr);
+    while (const dirent* entry = readdir(opened)) {
+        char target[256] = "";
+        if (readlink((folder + "/" + entry->d_name).c_str(), target, sizeof(target) - 1) > 0)
+            files[entry->d_name] = target;
+    }
+    closedir(opened);
+    EXPECT_EQ(files.size(), 2u);
+    EXPECT_EQ(files["4"], "/dev/hmmrt-gpu0");
+}
+
+TEST_F(Process, AKilledAgentIsAnErrorAndNotAHang) {
+    const pid_t agent = start_agent();
+    hmm::launch(1, [](std::size_t) {
+        for (;;)
+            _mm_pause();
+    });
+    usleep(50000);
+    ASSERT_EQ(kill(agent, SIGKILL), 0);
+    EXPECT_EQ(hmm::synchronize(std::nothrow), hmmErrorDeviceLost);
+    EXPECT_EQ(hmm::synchronize(std::nothrow), hmmErrorDeviceLost);
+    hmm::reset();
+    expect_usable();
+}
+
+TEST_F(Process, AnIdleAgentThatIsKilledIsNoticed) {
+    const pid_t agent = start_agent();
+    ASSERT_EQ(kill(agent, SIGKILL), 0);
+    usleep(50000);
+    const auto error = error_on_device([] {});
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), hmmErrorDeviceLost);
+}
+
+TEST_F(Process, AChildOfForkGetsErrorsAndTheParentGoesOn) {
+    expect_usable();
+    const auto body = [] {
+        int count = 0;
+        EXPECT_EQ(hmmGetDeviceCount(&count), hmmErrorForkedProcess);
+        EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorForkedProcess);
+        EXPECT_EQ(hmmLaunchRange([](void*, std::uint64_t, std::uint64_t) {}, nullptr, 1, nullptr,
+                                 nullptr),
+                  hmmErrorForkedProcess);
+    };
+    EXPECT_EQ(in_child(body), 0);
+    expect_usable();
+}
+
+TEST_F(Process, AChildOfForkDoesNotKeepTheDevice) {
+    expect_usable();
+    const pid_t child = fork();
+    if (child == 0)
+        for (;;)
+            pause();
+    hmm::reset();
+    expect_usable();
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+}
+
+TEST_F(Process, ForkWhileLanesRunLeavesTheChildSound) {
+    std::atomic<bool> stop = false;
+    hmm::launch(2, [&](std::size_t) {
+        while (!stop)
+            free(malloc(100));
+    });
+    for (int i = 0; i < 20; i++)
+        EXPECT_EQ(in_child([] { free(malloc(1000)); }), 0);
+    stop = true;
+    hmm::synchronize();
+}
+
+TEST_F(Process, ChangingUserIdsReachesTheParkedThreads) {
+    expect_usable();
+    const uid_t user = geteuid();
+    std::thread changer([&] { EXPECT_EQ(seteuid(user), 0); });
+    changer.join();
+    expect_usable();
+}
+
+TEST_F(Process, ResetEndsTheParkedThreads) {
+    const auto threads = [] {
+        int count = 0;
+        DIR* const tasks = opendir("/proc/self/task");
+        while (const dirent* entry = readdir(tasks))
+            count += entry->d_name[0] != '.';
+        closedir(tasks);
+        return count;
+    };
+    const int before = threads();
+    for (int i = 0; i < 20; i++) {
+        expect_usable();
+        EXPECT_GT(threads(), before);
+        hmm::reset();
+    }
+    EXPECT_EQ(threads(), before);
+}
+
+} // namespace
