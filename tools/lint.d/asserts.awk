@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
 #
 # Prints functions that promise a lock and do not assert it. A promise is a clause of the comment above a
-# function that has "Context:" or "caller", names a lock and says "held" or "holds", without a negation; or a
-# name that ends in _locked. Prototypes and macros are not looked at.
+# function that has "Context:" or "caller", names a lock and says "held" or "holds", without a negation or "may be";
+# or a name that ends in _locked. Prototypes and macros are not looked at.
 
 function promises(text,    n, i, clause) {
 	if (text !~ /Context:|[Cc]aller/) return 0
 	n = split(text, clause, /[.;]/)
 	for (i = 1; i <= n; i++)
 		if (clause[i] ~ /(_lock|->lock|->migrate|->grow|mmap_lock)([^a-z].*)? held|holds? .*(lock|migrate|grow)/ &&
-		    tolower(clause[i]) !~ /(^|[^a-z])(no|not|nothing|none|without)[^a-z]/)
+		    tolower(clause[i]) !~ /(^|[^a-z])(no|not|nothing|none|without|may be)[^a-z]/)
 			return 1
 	return 0
 }
