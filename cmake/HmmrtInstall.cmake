@@ -17,6 +17,7 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/hmmrtConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/hmmrtConfig.cmake ${CMAKE_BINARY_DIR}/hmmrtConfigVersion.cmake
   DESTINATION ${package_dir})
+file(RELATIVE_PATH pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(cmake/hmmrt.pc.in ${CMAKE_BINARY_DIR}/hmmrt.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/hmmrt.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

