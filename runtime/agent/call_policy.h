@@ -66,13 +66,8 @@ constexpr bool prctl_allowed(std::uint64_t option) {
     }
 }
 
-/// May change @args: signal masks are taken out, for the borrowed thread must keep its own.
-inline call_verdict decide_call(std::uint64_t number, std::uint64_t (&args)[6]) {
-    constexpr call_verdict forward{call_action::forward, 0};
-    constexpr call_verdict no_such_thing{call_action::answer, -ENOSYS};
-    constexpr call_verdict not_permitted{call_action::answer, -EPERM};
-    constexpr call_verdict end_launch{call_action::end_launch, 0};
-
+/// Things that do not exist on a device.
+constexpr bool makes_no_sense(std::uint64_t number) {
     switch (number) {
     // Tasks of their own, and registrations of the calling one.
     case SYS_clone:
@@ -93,27 +88,58 @@ inline call_verdict decide_call(std::uint64_t number, std::uint64_t (&args)[6]) 
     case SYS_rt_sigtimedwait:
     // Its target is not known by its arguments.
     case SYS_pidfd_send_signal:
-        return no_such_thing;
+        return true;
+    default:
+        return false;
+    }
+}
 
+/// Calls that would change the borrowed thread where the lane is meant.
+constexpr bool changes_the_thread(std::uint64_t number, std::uint64_t first) {
+    switch (number) {
     case SYS_seccomp:
     case SYS_unshare:
     case SYS_setns:
     case SYS_ptrace:
     case SYS_iopl:
     case SYS_ioperm:
-        return not_permitted;
+        return true;
     case SYS_sigaltstack:
-        return args[0] == 0 ? forward : not_permitted;
+        return first != 0;
     case SYS_arch_prctl:
-        return arch_prctl_reads(args[0]) ? forward : not_permitted;
+        return !arch_prctl_reads(first);
     case SYS_prctl:
-        return prctl_allowed(args[0]) ? forward : not_permitted;
+        return !prctl_allowed(first);
+    default:
+        return false;
+    }
+}
 
+/// The argument that is a signal mask to be taken out, -1 if there is none.
+constexpr int mask_argument(std::uint64_t number) {
+    switch (number) {
+    case SYS_ppoll:
+        return 3;
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
+    case SYS_io_uring_enter:
+        return 4;
+    case SYS_pselect6:
+        return 5;
+    default:
+        return -1;
+    }
+}
+
+/// May change @args: signal masks are taken out, for the borrowed thread must keep its own.
+inline call_verdict decide_call(std::uint64_t number, std::uint64_t (&args)[6]) {
+    if (makes_no_sense(number)) return {call_action::answer, -ENOSYS};
+    if (changes_the_thread(number, args[0])) return {call_action::answer, -EPERM};
+    switch (number) {
     case SYS_exit:
     case SYS_exit_group:
     case SYS_rt_sigreturn:
-        return end_launch;
-
+        return {call_action::end_launch, 0};
     case SYS_kill:
     case SYS_tkill:
     case SYS_tgkill:
@@ -122,25 +148,15 @@ inline call_verdict decide_call(std::uint64_t number, std::uint64_t (&args)[6]) 
         return {call_action::signal, 0};
     case SYS_rt_sigprocmask:
         return {call_action::signal_mask, 0};
-
-    case SYS_ppoll:
-        args[3] = 0;
-        return forward;
-    case SYS_epoll_pwait:
-    case SYS_epoll_pwait2:
-        args[4] = 0;
-        return forward;
-    case SYS_pselect6:
-        args[5] = 0;
-        return forward;
     case SYS_io_uring_enter:
         // With an extended argument the mask hides in memory.
-        if ((args[3] & io_uring_enter_ext_arg) != 0) return no_such_thing;
-        args[4] = 0;
-        return forward;
+        if ((args[3] & io_uring_enter_ext_arg) != 0) return {call_action::answer, -ENOSYS};
+        break;
     default:
-        return forward;
+        break;
     }
+    if (const int mask = mask_argument(number); mask >= 0) args[mask] = 0;
+    return {call_action::forward, 0};
 }
 
 /// Signals 1..64 as bit 0..63. SIGKILL and SIGSTOP cannot be blocked.

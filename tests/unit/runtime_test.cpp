@@ -277,7 +277,8 @@ TEST(SharedPool, GivesBlocksAndThenOrdinaryMemory) {
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(all.back()) % shared_pool::alignment, 0u);
         static_cast<char*>(all.back())[0] = 1;
     }
-    for (void* memory : all) pool.free(memory);
+    for (void* memory : all)
+        pool.free(memory);
     void* const again = pool.allocate(1);
     EXPECT_NE(std::find(all.begin(), all.end(), again), all.end()) << "blocks are used again";
 }
