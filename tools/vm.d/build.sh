@@ -25,13 +25,16 @@ make_modules() {
 		make -C "$1" M="$2/tests/canary" W=1 modules
 }
 
+# Whether the modules in DIR were built, and for this very kernel.
+modules_are_for() { [[ -e $2/done && $(<"$2/done") == "$1" ]]; }
+
 build_modules_locked() {
 	local text=$1 kernel_build=$2 dir=$3 changed
 	changed=$(sync_module_sources "$dir") || return
-	[[ -z $changed && -e $dir/done ]] && return
+	[[ -z $changed ]] && modules_are_for "$kernel_build" "$dir" && return
 	rm -f "$dir/done"
 	step "$text" make_modules "$kernel_build" "$dir" || return
-	touch "$dir/done"
+	echo "$kernel_build" >"$dir/done"
 }
 
 # build_modules VERSION FLAVOUR

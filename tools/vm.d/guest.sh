@@ -36,10 +36,10 @@ new_run_dir() {
 write_conf() {
 	local name
 	MODULE_DIR=$(module_dir "$KERNEL" "$FLAVOUR")
-	[[ -z $MODULES || -e $MODULE_DIR/done ]] || die "the modules are not built; run tools/vm build"
+	[[ -z $MODULES ]] || modules_are_for "$KERNEL_BUILD" "$MODULE_DIR" || die "the modules are not built; run tools/vm build"
 	CWD=$PWD
 	WRITABLE="/tmp /run /var/tmp /mnt"
-	for name in REPO BUILD RUN_DIR CWD WRITABLE MODULES MODULE_DIR SIMGPU_PARAMS LEAK_SCAN INTERACTIVE EXIT_GUEST; do
+	for name in REPO BUILD RUN_DIR KERNEL_BUILD CWD WRITABLE MODULES MODULE_DIR SIMGPU_PARAMS LEAK_SCAN INTERACTIVE EXIT_GUEST; do
 		printf '%s=%q\n' "$name" "${!name}"
 	done >"$RUN_DIR/vm.conf"
 	if [[ $INTERACTIVE == yes && -t 0 ]]; then
@@ -122,7 +122,7 @@ numa_arguments() {
 
 qemu_arguments() {
 	local share=local,security_model=none,multidevs=remap
-	printf '%s\n' -accel "$ACCEL" -cpu max,erms=off,fsrm=off -smp "$CPUS" -m "$MEMORY" \
+	printf '%s\n' -machine q35 -accel "$ACCEL" -cpu max,erms=off,fsrm=off -smp "$CPUS" -m "$MEMORY" \
 		-nodefaults -display none -no-reboot -serial "file:$RUN_DIR/serial" \
 		-kernel "$KERNEL_IMAGE" -initrd "$RUN_DIR/initramfs.cpio" \
 		-append "console=ttyS0 panic=-1 oops=panic log_buf_len=8M printk.devkmsg=on" \

@@ -16,7 +16,7 @@ TEST_TIME_LIMIT=2400
 
 # tally TITLE PASSED FAILED SKIPPED
 tally() {
-	((PASSED += $2, FAILED += $3, SKIPPED += $4))
+	PASSED=$((PASSED + $2)) FAILED=$((FAILED + $3)) SKIPPED=$((SKIPPED + $4))
 	printf '== %s: %d passed, %d failed, %d skipped\n\n' "$@"
 }
 
@@ -41,12 +41,17 @@ test_lint() {
 	fi
 }
 
-# The number an attribute of ctest's JUnit file has.
-junit_number() { grep -o "<testsuite [^>]*" "$2" | tr '\n' ' ' | grep -o " $1=\"[0-9]*\"" | grep -o '[0-9]*' | head -n 1; }
+# The number an attribute of the test suite has in ctest's JUnit file; 0 when there is no file.
+junit_number() {
+	local number
+	number=$(sed -n "s/^[[:space:]]*$1=\"\([0-9]*\)\".*/\1/p; /<testcase/q" "$2" 2>/dev/null) || true
+	echo "${number:-0}"
+}
 
 test_on_host() {
 	local rc=0 junit=$BUILD/out/results/host.xml log=$BUILD/out/results/host.log tests failed skipped
 	local select=()
+	rm -f "$junit"
 	(($#)) && select=(-R "$(IFS='|' && echo "$*")")
 	if ! build_host_tests; then
 		tally host 0 1 0
@@ -55,9 +60,9 @@ test_on_host() {
 	ctest --test-dir "$BUILD/host-asan" -L host "${select[@]}" --output-on-failure --timeout 300 \
 		--output-junit "$junit" --no-tests=ignore >"$log" 2>&1 || rc=$?
 	((rc == 0)) || tail -n 60 "$log"
-	tests=$(junit_number tests "$junit" || echo 0)
-	failed=$(junit_number failures "$junit" || echo 0)
-	skipped=$(($(junit_number skipped "$junit" || echo 0) + $(junit_number disabled "$junit" || echo 0)))
+	tests=$(junit_number tests "$junit")
+	failed=$(junit_number failures "$junit")
+	skipped=$(($(junit_number skipped "$junit") + $(junit_number disabled "$junit")))
 	if ((tests == 0 && $# == 0)); then
 		echo "no host tests were found"
 		rc=1
