@@ -2,7 +2,8 @@
 /*
  * Kernel integrity when memory runs out: each step that a process or an agent
  * makes is repeated with its first, second, third... allocation failing, until it
- * needs no more of them. It may fail with ENOMEM or succeed, nothing else, and
+ * needs no more of them. It may succeed or fail with ENOMEM, or with EFAULT where
+ * the kernel fails copies from and to the process as well; nothing else, and
  * afterwards it must succeed; that nothing leaked or warned is for the kernel
  * log and kmemleak to say.
  */
@@ -11,6 +12,7 @@
 #include <sys/syscall.h>
 
 #include "lib/harness.h"
+#include "lib/modules.h"
 #include "lib/session.h"
 
 /* No step needs that many. */
@@ -366,6 +368,11 @@ FIXTURE_VARIANT_ADD(step, close) {
 	.prepare = prepare_second_binding, .run = run_close, .undo = undo_close,
 };
 
+static bool errno_is_allowed(int rc)
+{
+	return rc == -ENOMEM || rc == -EFAULT;
+}
+
 /* --- the sweep --------------------------------------------------------------------------- */
 
 FIXTURE_SETUP(step)
@@ -405,7 +412,7 @@ TEST_F(step, survives_each_failed_allocation)
 		rc = variant->run(env);
 		failed = fail_nth_disarm(fd);
 		close(fd);
-		ASSERT_TRUE(rc == 0 || (failed && rc == -ENOMEM))
+		ASSERT_TRUE(rc == 0 || (failed && errno_is_allowed(rc)))
 		{
 			TH_LOG("allocation %u: %s", nth, strerror(-rc));
 		}
@@ -421,6 +428,60 @@ TEST_F(step, survives_each_failed_allocation)
 		enomem);
 	ASSERT_LT(1, nth);
 	ASSERT_GT(MAX_ALLOCATIONS, nth);
+}
+
+/* --- loading -------------------------------------------------------------------------------- */
+
+#define LOADS	150
+
+/* How many allocations, or what else fails, loading the device module makes. */
+static unsigned int count_allocations(int fd)
+{
+	const unsigned int many = 1000000;
+	char text[16] = { 0 };
+	unsigned int left = 0;
+
+	fail_nth_arm(fd, many);
+	if (!module_insert("hmmrt_simgpu", "devices=1 memory=2") &&
+	    pread(fd, text, sizeof(text) - 1, 0) > 0)
+		left = (unsigned int)atoi(text);
+	fail_nth_arm(fd, 0);
+	module_remove("hmmrt_simgpu");
+	return left ? many - left : 0;
+}
+
+/* Too many to fail each: every so many, all over it. */
+TEST(loading_survives_failed_allocations)
+{
+	unsigned int nth, total, failures = 0;
+	char parameters[64];
+	int fd, rc;
+
+	if (!fault_injection_works())
+		SKIP(return, "the kernel has no CONFIG_FAULT_INJECTION");
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where they are");
+	simgpu_parameters(parameters, sizeof(parameters));
+	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
+	fd = fail_nth_open(NULL, false);
+	total = count_allocations(fd);
+	EXPECT_LT(0, total);
+	for (nth = 1; nth <= total; nth += 1 + total / LOADS) {
+		fail_nth_arm(fd, nth);
+		rc = module_insert("hmmrt_simgpu", "devices=1 memory=2");
+		fail_nth_disarm(fd);
+		failures += !!rc;
+		EXPECT_TRUE(rc == 0 || errno_is_allowed(rc))
+		{
+			TH_LOG("allocation %u: %s", nth, strerror(-rc));
+		}
+		if (!rc)
+			EXPECT_EQ(0, module_remove("hmmrt_simgpu"));
+	}
+	fprintf(stderr, "# %u of %u allocations tried, %u failed loads\n",
+		LOADS, total, failures);
+	close(fd);
+	ASSERT_EQ(0, module_insert("hmmrt_simgpu", parameters));
 }
 
 TEST_HARNESS_MAIN

@@ -4,49 +4,11 @@
  * have on a device come home before it goes. Leaves the modules loaded as it
  * found them.
  */
-#include <fcntl.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 
 #include "lib/harness.h"
+#include "lib/modules.h"
 #include "lib/session.h"
-
-static int module_insert(const char *name, const char *parameters)
-{
-	const char *dir = getenv("HMMRT_MODULE_DIR");
-	char path[512];
-	int fd, rc;
-
-	snprintf(path, sizeof(path), "%s/%s.ko", dir, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	rc = syscall(SYS_finit_module, fd, parameters, 0) ? -errno : 0;
-	close(fd);
-	return rc;
-}
-
-static int module_remove(const char *name)
-{
-	return syscall(SYS_delete_module, name, O_NONBLOCK) ? -errno : 0;
-}
-
-/* What a parameter of hmmrt_simgpu is now. */
-static unsigned long parameter(const char *name)
-{
-	unsigned long value = 0;
-	char path[128];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/sys/module/hmmrt_simgpu/parameters/%s",
-		 name);
-	file = fopen(path, "re");
-	if (!file || fscanf(file, "%lu", &value) != 1)
-		value = 0;
-	if (file)
-		fclose(file);
-	return value;
-}
 
 FIXTURE(modules) {
 	char parameters[64];
@@ -54,9 +16,7 @@ FIXTURE(modules) {
 
 FIXTURE_SETUP(modules)
 {
-	snprintf(self->parameters, sizeof(self->parameters),
-		 "devices=%lu memory=%lu", parameter("devices"),
-		 parameter("memory"));
+	simgpu_parameters(self->parameters, sizeof(self->parameters));
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(return, "HMMRT_MODULE_DIR does not say where they are");
 	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
