@@ -383,17 +383,25 @@ int hmmrt_serve_window(struct hmmrt_request *req, bool migrate)
 	return commit_satisfies(req) ? 0 : -ENXIO;
 }
 
-/* Somebody else was served the same page meanwhile; only a hint. */
+/*
+ * Somebody else was served the same page meanwhile. Under the lock, so that the
+ * entry is there too: a lane that came back to find none would come again and
+ * again until the other one goes on.
+ */
 static bool already_mapped(const struct hmmrt_request *req)
 {
 	const struct hmmrt_block_map *map =
 		req->block->maps[req->binding->dev->id];
 	unsigned int page = (req->addr - req->block->start) >> PAGE_SHIFT;
+	bool mapped;
 
 	if (req->access & HMMRT_ACCESS_EXEC)
 		return false;
-	return test_bit(page, req->access & HMMRT_ACCESS_WRITE ?
-				      map->writable : map->mapped);
+	mutex_lock(&req->block->lock);
+	mapped = test_bit(page, req->access & HMMRT_ACCESS_WRITE ?
+					map->writable : map->mapped);
+	mutex_unlock(&req->block->lock);
+	return mapped;
 }
 
 /* The part of the block that goes with this fault. */
