@@ -52,7 +52,7 @@ const char* step_text(std::uint32_t step) {
 }
 
 int open_sealed_image() {
-    const int fd = sys::create_sealed_file("hmmrt-agent", hmmrt_agent_image, agent_image_bytes());
+    const int fd = sys::create_program_file("hmmrt-agent", hmmrt_agent_image, agent_image_bytes());
     if (fd < 0) throw failure(hmmErrorInitializationError, describe_errno("agent image", fd));
     return fd;
 }
@@ -277,6 +277,7 @@ void session::stop() {
         sys::kill_process(pidfd_.get());
         while (!sys::agent_ended(pidfd_.get(), -1) && sys::monotonic_milliseconds() < deadline)
             sys::sleep_milliseconds(1);
+        sys::reap_process(pidfd_.get());
     }
     ended_.store(true);
     if (ctl_ != nullptr) sys::wake(ctl_->completed);

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace hmmrt::sys {
@@ -38,8 +39,15 @@ int write_all(int fd, const char* data, std::size_t bytes) {
     return 0;
 }
 
-int create_memfd(const char* name) {
-    return retried([&] { return ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING); });
+int create_memfd(const char* name, unsigned flags) {
+    return retried([&] { return ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | flags); });
+}
+
+/// From 6.3 on a memfd that is to be executed has to say so.
+int create_executable_memfd(const char* name) {
+    constexpr unsigned executable = 0x10; // MFD_EXEC
+    const int fd = create_memfd(name, executable);
+    return fd == -EINVAL ? create_memfd(name, 0) : fd;
 }
 
 /// Closes @fd and returns @error if that is one, else seals it and returns it.
@@ -76,15 +84,15 @@ int read_whole_file(const char* path, std::string& content) {
     return static_cast<int>(got);
 }
 
-int create_sealed_file(const char* name, const void* data, std::size_t bytes) {
-    const int fd = create_memfd(name);
+int create_program_file(const char* name, const void* data, std::size_t bytes) {
+    const int fd = create_executable_memfd(name);
     if (fd < 0) return fd;
     const int error = write_all(fd, static_cast<const char*>(data), bytes);
     return seal_or_close(fd, error, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
 }
 
 int create_shared_memory(const char* name, std::size_t bytes) {
-    const int fd = create_memfd(name);
+    const int fd = create_memfd(name, 0);
     if (fd < 0) return fd;
     const int error = retried([&] { return ::ftruncate(fd, static_cast<off_t>(bytes)); });
     return seal_or_close(fd, error, F_SEAL_SHRINK | F_SEAL_GROW);
@@ -138,6 +146,12 @@ int kill_process(int pidfd) {
     constexpr std::uint64_t sigkill = 9;
     return static_cast<int>(
         raw_syscall(SYS_pidfd_send_signal, static_cast<std::uint64_t>(pidfd), sigkill));
+}
+
+void reap_process(int pidfd) {
+    constexpr auto by_pidfd = static_cast<idtype_t>(3); // P_PIDFD
+    siginfo_t info;
+    ::waitid(by_pidfd, static_cast<id_t>(pidfd), &info, WEXITED | WNOHANG | __WALL);
 }
 
 int signal_thread(int tid, int signal) {

@@ -21,8 +21,8 @@ int close_file(int fd);
 int control_file(int fd, unsigned long request, void* argument);
 int read_whole_file(const char* path, std::string& content);
 
-/// A memfd with content that nobody can change any more.
-int create_sealed_file(const char* name, const void* data, std::size_t bytes);
+/// A memfd that can be executed, with content that nobody can change any more.
+int create_program_file(const char* name, const void* data, std::size_t bytes);
 /// A memfd of zeros that keeps its size.
 int create_shared_memory(const char* name, std::size_t bytes);
 
@@ -39,6 +39,8 @@ std::uint64_t monotonic_milliseconds();
 /// True if the process behind @pidfd has ended, or @gpu_fd says that its agent has.
 bool agent_ended(int pidfd, int gpu_fd);
 int kill_process(int pidfd);
+/// For the case that it became our child after all: we are process 1 of a container.
+void reap_process(int pidfd);
 /// Sends @signal to a thread of this process.
 int signal_thread(int tid, int signal);
 

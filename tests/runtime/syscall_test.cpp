@@ -17,6 +17,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/rseq.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -206,6 +207,16 @@ TEST_F(Syscall, TheBorrowedThreadIsNotChanged) {
     unsigned long fs = 0;
     on_device([&] { syscall(SYS_arch_prctl, ARCH_GET_FS, &fs); });
     EXPECT_NE(fs, 0u);
+}
+
+TEST_F(Syscall, LanesAreNotRegisteredForRestartableSequences) {
+    std::uint32_t cpu = 0;
+    on_device([&] {
+        const auto* area = reinterpret_cast<const volatile struct rseq*>(
+            static_cast<char*>(__builtin_thread_pointer()) + __rseq_offset);
+        cpu = area->cpu_id;
+    });
+    EXPECT_EQ(static_cast<int>(cpu), RSEQ_CPU_ID_REGISTRATION_FAILED);
 }
 
 TEST_F(Syscall, MasksAreRememberedButActOnNothing) {

@@ -155,7 +155,7 @@ int read_whole_file(const char*, std::string& content) {
     return 0;
 }
 
-int create_sealed_file(const char*, const void*, std::size_t) {
+int create_program_file(const char*, const void*, std::size_t) {
     kernel.open_files++;
     return fakes::fake_fd;
 }
@@ -210,6 +210,8 @@ int kill_process(int) {
     kernel.end_agent();
     return 0;
 }
+
+void reap_process(int) {}
 
 int signal_thread(int tid, int signal) {
     return static_cast<int>(raw_syscall(SYS_tgkill, static_cast<std::uint64_t>(::getpid()),
