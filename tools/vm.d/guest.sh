@@ -4,7 +4,8 @@
 # Boots the guest for one command and judges how it went.
 #
 # Each run has a folder build/log/run.XXXXXX that the guest shares: the host puts the command in, the guest
-# puts `status` and `kmsg` back (see guest-init), and QEMU writes the serial console to `serial`.
+# puts `status` and `kmemleak` back (see guest-init), and QEMU writes the serial console to `serial`: the whole
+# kernel log, whatever became of the guest.
 
 # Options of a run; tools/vm fills them from the command line.
 KERNEL=$(default_kernel)
@@ -125,7 +126,7 @@ qemu_arguments() {
 	printf '%s\n' -machine q35 -accel "$ACCEL" -cpu max,erms=off,fsrm=off -smp "$CPUS" -m "$MEMORY" \
 		-nodefaults -display none -no-reboot -serial "file:$RUN_DIR/serial" \
 		-kernel "$KERNEL_IMAGE" -initrd "$RUN_DIR/initramfs.cpio" \
-		-append "console=ttyS0 panic=-1 oops=panic log_buf_len=8M printk.devkmsg=on" \
+		-append "console=ttyS0 panic=-1 oops=panic ignore_loglevel printk.devkmsg=on" \
 		-virtfs "$share,path=/,mount_tag=root,readonly=on" \
 		-virtfs "$share,path=$BUILD/out,mount_tag=out" \
 		-virtfs "$share,path=$RUN_DIR,mount_tag=run" \
@@ -194,6 +195,7 @@ judge_run() {
 		return "$EXIT_GUEST"
 	fi
 	status=$(<"$RUN_DIR/status")
+	cat "$RUN_DIR/serial" "$RUN_DIR/kmemleak" >"$RUN_DIR/kmsg"
 	if ! complaints=$("$VM_D/scan-log" "$RUN_DIR/kmsg"); then
 		say "the kernel complained (the command's own status was $status); $RUN_DIR/kmsg has the whole log:"
 		head -n 40 <<<"$complaints" >&2
