@@ -27,6 +27,7 @@
  *                      not held when hmm_range_fault() may fault (it may take a
  *                      snapshot); migrate_to_ram() only tries it where the core
  *                      holds the page lock.
+ *   vram->populate     mutex; the driver's populate() only
  *   [reclaim, folio locks, i_mmap_rwsem, anon_vma lock: the core's]
  *   block->lock        mutex; bitmaps, and the driver's entries of this block.
  *                      Taken by the notifier: nothing is allocated, nobody
@@ -102,7 +103,8 @@ struct hmmrt_vram {
 	unsigned long used_pages;
 	unsigned long populated_chunks;
 
-	struct mutex grow;		/* regions; outside of all but roles */
+	struct mutex populate;		/* memory behind chunks */
+	struct mutex grow;		/* regions; no lock of ours is held */
 	u64 size;
 	unsigned int nr_regions;
 	unsigned int max_regions;

@@ -13,9 +13,10 @@
  * Owner      Pages belong to the page tables that map them. Nothing here points
  *            to a space or block; a page may outlive both.
  * Locking    vram->lock, a spinlock and innermost: page_free() runs under a page
- *            table lock. vram->grow serialises populating and new regions. A
- *            new region is made with no lock held: the core takes hotplug locks
- *            for it, under which others take an mmap_lock.
+ *            table lock. vram->populate serialises putting memory behind
+ *            chunks, vram->grow making regions. That is done with no lock held:
+ *            the core takes hotplug locks for it, under which others take an
+ *            mmap_lock; so the two cannot be one.
  * Terms      'offset' is in bytes of device memory, 'index' a page in a chunk.
  */
 #include <linux/bitmap.h>
@@ -287,7 +288,7 @@ static int chunk_populate(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 		return 0;
 
 	/* Its pages are ours, so it cannot be trimmed; others may race. */
-	if (mutex_lock_killable(&vram->grow))
+	if (mutex_lock_killable(&vram->populate))
 		return -EINTR;
 	rc = chunk->populated ? 0 : dev->ops->populate(dev, chunk->offset);
 	if (!rc && !chunk->populated) {
@@ -296,7 +297,7 @@ static int chunk_populate(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 		vram->populated_chunks++;
 		spin_unlock_irq(&vram->lock);
 	}
-	mutex_unlock(&vram->grow);
+	mutex_unlock(&vram->populate);
 	return rc;
 }
 
@@ -425,6 +426,7 @@ int hmmrt_vram_init(struct hmmrt_device *dev, u64 size)
 	int rc;
 
 	spin_lock_init(&vram->lock);
+	mutex_init(&vram->populate);
 	mutex_init(&vram->grow);
 	INIT_LIST_HEAD(&vram->free);
 	INIT_LIST_HEAD(&vram->partial);
