@@ -3,8 +3,9 @@
  * Table-driven dispatch of size-first ioctl arguments, for both modules.
  *
  * The rules are those of "General ioctl format" in uapi/linux/hmmrt.h. Handlers
- * get a complete, zero-extended copy; it is written back on success and where
- * the table says so.
+ * get a complete, zero-extended copy. Where the command has something to say it
+ * is written back, on success and where the table says so; if that fails, what a
+ * command has changed is undone, so that EFAULT always means that nothing was.
  */
 #ifndef _HMMRT_IOCTL_H
 #define _HMMRT_IOCTL_H
@@ -25,16 +26,20 @@ struct hmmrt_ioctl_op {
 	u32 size;		/* of the struct today */
 	u32 min_size;		/* of its first version */
 	bool write_on_error;	/* out_* are valid with -EINTR, too */
+	bool silent;		/* there are no out_* */
 	int (*fn)(struct file *file, void *arg);
+	/* After @fn, where nothing may be left of it; cannot fail. */
+	void (*undo)(struct file *file);
 };
 
-#define HMMRT_IOCTL_OP(_cmd, _fn, _struct, _last)                           \
+#define HMMRT_IOCTL_OP(_cmd, _fn, _struct, _last, ...)                      \
 	{                                                                   \
 		.cmd = _cmd, .size = sizeof(struct _struct) +               \
 				     BUILD_BUG_ON_ZERO(                     \
 					     sizeof(struct _struct) >       \
 					     HMMRT_IOCTL_MAX_SIZE),         \
 		.min_size = offsetofend(struct _struct, _last), .fn = _fn,  \
+		__VA_ARGS__                                                 \
 	}
 
 static inline long hmmrt_ioctl_run(struct file *file,
@@ -62,9 +67,14 @@ static inline long hmmrt_ioctl_run(struct file *file,
 	rc = op->fn(file, arg);
 	if (rc && !(rc == -EINTR && op->write_on_error))
 		return rc;
+	if (op->silent)
+		return rc;
 	head->size = size;
-	if (copy_to_user(uarg, arg, min(size, op->size)))
+	if (copy_to_user(uarg, arg, min(size, op->size))) {
+		if (!rc && op->undo)
+			op->undo(file);
 		return -EFAULT;
+	}
 	return rc;
 }
 

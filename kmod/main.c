@@ -122,17 +122,12 @@ static const struct hmmrt_ioctl_op ioctl_ops[] = {
 	HMMRT_IOCTL_OP(HMMRT_IOC_DEVICE_INFO, ioc_device_info,
 		       hmmrt_device_info, out_name),
 	HMMRT_IOCTL_OP(HMMRT_IOC_SPACE_CREATE, ioc_space_create,
-		       hmmrt_space_create, flags),
+		       hmmrt_space_create, flags, .silent = true),
 	HMMRT_IOCTL_OP(HMMRT_IOC_RESIDENCY, ioc_residency, hmmrt_residency,
 		       locations),
 	HMMRT_IOCTL_OP(HMMRT_IOC_STATS, ioc_stats, hmmrt_stats, out_retries),
-	{
-		.cmd = HMMRT_IOC_PREFETCH,
-		.size = sizeof(struct hmmrt_prefetch),
-		.min_size = offsetofend(struct hmmrt_prefetch, out_stayed),
-		.write_on_error = true,
-		.fn = ioc_prefetch,
-	},
+	HMMRT_IOCTL_OP(HMMRT_IOC_PREFETCH, ioc_prefetch, hmmrt_prefetch,
+		       out_stayed, .write_on_error = true),
 };
 
 static long hmmrt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

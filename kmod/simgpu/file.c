@@ -33,32 +33,28 @@ static struct vfsmount *simgpu_mount;
 
 /*
  * unmap_mapping_range() runs under the i_mmap_rwsem of whatever file reclaim is
- * walking: same class, different lock, and never the other way round. The class
- * stays with the memory, so it must be memory that nobody else gets.
+ * walking: same class, different lock, and never the other way round. The memory
+ * is of the core's cache and goes back there as it came.
  */
 static struct lock_class_key simgpu_i_mmap_key;
-static struct kmem_cache *simgpu_inodes;
 
-static void simgpu_inode_init_once(void *data)
+static struct inode *simgpu_inode_get(void)
 {
-	struct inode *inode = data;
+	struct inode *inode = alloc_anon_inode(simgpu_mount->mnt_sb);
 
-	inode_init_once(inode);
-	lockdep_set_class(&inode->i_data.i_mmap_rwsem, &simgpu_i_mmap_key);
-}
-
-static struct inode *simgpu_alloc_inode(struct super_block *sb)
-{
-	return alloc_inode_sb(sb, simgpu_inodes, GFP_KERNEL);
+	if (!IS_ERR(inode))
+		lockdep_set_class(&inode->i_data.i_mmap_rwsem,
+				  &simgpu_i_mmap_key);
+	return inode;
 }
 
 static void simgpu_free_inode(struct inode *inode)
 {
-	kmem_cache_free(simgpu_inodes, inode);
+	address_space_init_once(&inode->i_data);
+	free_inode_nonrcu(inode);
 }
 
 static const struct super_operations simgpu_super_ops = {
-	.alloc_inode = simgpu_alloc_inode,
 	.free_inode = simgpu_free_inode,
 	.statfs = simple_statfs,
 };
@@ -82,17 +78,11 @@ static struct file_system_type simgpu_fs_type = {
 
 int simgpu_fs_init(void)
 {
-	simgpu_inodes = kmem_cache_create("hmmrt_simgpu_inode",
-					  sizeof(struct inode), 0,
-					  SLAB_ACCOUNT, simgpu_inode_init_once);
-	if (!simgpu_inodes)
-		return -ENOMEM;
 	simgpu_mount = kern_mount(&simgpu_fs_type);
-	if (IS_ERR(simgpu_mount)) {
-		kmem_cache_destroy(simgpu_inodes);
-		return PTR_ERR(simgpu_mount);
-	}
-	return 0;
+	/* A failed one frees its inode by rcu, with our code. */
+	if (IS_ERR(simgpu_mount))
+		rcu_barrier();
+	return PTR_ERR_OR_ZERO(simgpu_mount);
 }
 
 void simgpu_fs_exit(void)
@@ -100,7 +90,6 @@ void simgpu_fs_exit(void)
 	kern_unmount(simgpu_mount);
 	/* Inodes are freed by rcu. */
 	rcu_barrier();
-	kmem_cache_destroy(simgpu_inodes);
 }
 
 static int simgpu_open(struct inode *inode, struct file *file)
@@ -112,7 +101,7 @@ static int simgpu_open(struct inode *inode, struct file *file)
 	view = kzalloc(sizeof(*view), GFP_KERNEL);
 	if (!view)
 		return -ENOMEM;
-	view->inode = alloc_anon_inode(simgpu_mount->mnt_sb);
+	view->inode = simgpu_inode_get();
 	if (IS_ERR(view->inode)) {
 		int rc = PTR_ERR(view->inode);
 
@@ -197,6 +186,20 @@ out_unlock:
 	return rc;
 }
 
+/* Nobody can have attached: nobody got the token. */
+static void ioc_bind_undo(struct file *file)
+{
+	struct simgpu_view *view = file->private_data;
+	struct hmmrt_binding *binding;
+
+	mutex_lock(&view->lock);
+	binding = view->binding;
+	view->binding = NULL;
+	view->token = 0;
+	mutex_unlock(&view->lock);
+	hmmrt_unbind(binding);
+}
+
 static int ioc_attach(struct file *file, void *arg)
 {
 	struct simgpu_view *view = file->private_data;
@@ -260,9 +263,10 @@ static int ioc_fault_record(struct file *file, void *arg)
 }
 
 static const struct hmmrt_ioctl_op ioctl_ops[] = {
-	HMMRT_IOCTL_OP(HMMRT_GPU_IOC_BIND, ioc_bind, hmmrt_gpu_bind, out_token),
+	HMMRT_IOCTL_OP(HMMRT_GPU_IOC_BIND, ioc_bind, hmmrt_gpu_bind, out_token,
+		       .undo = ioc_bind_undo),
 	HMMRT_IOCTL_OP(HMMRT_GPU_IOC_ATTACH, ioc_attach, hmmrt_gpu_attach,
-		       token),
+		       token, .silent = true),
 	HMMRT_IOCTL_OP(HMMRT_GPU_IOC_FAULT_RECORD, ioc_fault_record,
 		       hmmrt_gpu_fault_record, out_errno),
 };
