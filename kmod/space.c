@@ -245,7 +245,12 @@ struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 				 struct hmmrt_device *dev, void *drvdata)
 {
 	struct hmmrt_binding *binding;
+	int rc;
 
+	/* The first region at once: a kernel that cannot do it says so now. */
+	rc = hmmrt_vram_grow(dev, 0);
+	if (rc)
+		return ERR_PTR(rc);
 	binding = kzalloc(sizeof(*binding), GFP_KERNEL);
 	if (!binding)
 		return ERR_PTR(-ENOMEM);

@@ -423,7 +423,6 @@ static void vram_trim_work(struct work_struct *work)
 int hmmrt_vram_init(struct hmmrt_device *dev, u64 size)
 {
 	struct hmmrt_vram *vram = &dev->vram;
-	int rc;
 
 	spin_lock_init(&vram->lock);
 	mutex_init(&vram->populate);
@@ -436,13 +435,7 @@ int hmmrt_vram_init(struct hmmrt_device *dev, u64 size)
 	vram->max_regions = DIV_ROUND_UP_ULL(size, HMMRT_REGION_SIZE);
 	vram->regions = kvcalloc(vram->max_regions, sizeof(*vram->regions),
 				 GFP_KERNEL);
-	if (!vram->regions)
-		return -ENOMEM;
-	/* The first region at once: a kernel that cannot do it says so now. */
-	rc = hmmrt_vram_grow(dev, 0);
-	if (rc)
-		kvfree(vram->regions);
-	return rc;
+	return vram->regions ? 0 : -ENOMEM;
 }
 
 static void region_evict(struct hmmrt_region *region)

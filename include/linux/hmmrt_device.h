@@ -142,7 +142,10 @@ u32 hmmrt_device_id(const struct hmmrt_device *dev);
 struct hmmrt_space *hmmrt_space_get_from_fd(int fd);
 void hmmrt_space_put(struct hmmrt_space *space);
 
-/* -EBUSY if the device is bound to this space already, -ENOMEM. */
+/*
+ * The first one makes struct pages for the device's memory: no mmap_lock is held.
+ * -EBUSY if the device is bound to this space already, -ENOMEM, -EINTR.
+ */
 struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 				 struct hmmrt_device *dev, void *drvdata);
 void hmmrt_unbind(struct hmmrt_binding *binding);
