@@ -24,6 +24,7 @@ struct env {
 	char *buf;
 	int gpu;		/* as far as the step got */
 	int space;
+	size_t len;		/* of buf */
 };
 
 FIXTURE(step) {
@@ -35,8 +36,12 @@ FIXTURE_VARIANT(step) {
 	void (*prepare)(struct env *env);
 	int (*run)(struct env *env);
 	void (*undo)(struct env *env);
-	bool in_agent;		/* whose allocations fail */
+	/* Whose allocations fail, if not ours. */
+	bool in_agent;
+	bool in_child;		/* the space stays with a process */
 	bool needs_agent;	/* attached */
+	size_t len;		/* memory it is about; a block if not said */
+	unsigned int stride;	/* not each allocation, there are too many */
 };
 
 /* --- the kernel's side of it ------------------------------------------------------- */
@@ -86,7 +91,9 @@ static void fail_nth_arm(int fd, unsigned int nth)
 	char text[16];
 	int len = snprintf(text, sizeof(text), "%u", nth);
 
-	if (pwrite(fd, text, (size_t)len, 0) != len)
+	/* The write itself may be what fails: then it did so for the last time. */
+	if (pwrite(fd, text, (size_t)len, 0) != len &&
+	    pwrite(fd, text, (size_t)len, 0) != len)
 		perror("# fail-nth");
 }
 
@@ -130,44 +137,9 @@ static void undo_open(struct env *env)
 	env->space = -1;
 }
 
-/* In a fresh process, for a process's space stays while a file refers to it. */
-static int run_in_child(int (*fn)(struct env *), struct env *env)
-{
-	int status = -1, fd;
-	unsigned int nth;
-	char text[16] = { 0 };
-	pid_t pid;
-
-	/* The child fails in our stead; we only fork without failing. */
-	fd = fail_nth_open(env, false);
-	if (pread(fd, text, sizeof(text) - 1, 0) <= 0)
-		return -EIO;
-	nth = (unsigned int)atoi(text);
-	fail_nth_arm(fd, 0);
-	pid = fork();
-	if (!pid) {
-		int child_fd = fail_nth_open(env, false), rc;
-
-		fail_nth_arm(child_fd, nth);
-		rc = fn(env);
-		_exit(fail_nth_disarm(child_fd) ? 128 - rc : -rc);
-	}
-	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		return -ECHILD;
-	/* Tell our own disarm() whether it failed. */
-	fail_nth_arm(fd, WEXITSTATUS(status) & 128 ? 0 : nth);
-	close(fd);
-	return -(WEXITSTATUS(status) & 127);
-}
-
-static int space_create(struct env *env)
-{
-	return cmd_space_create(env->space);
-}
-
 static int run_space_create(struct env *env)
 {
-	return run_in_child(space_create, env);
+	return cmd_space_create(env->space);
 }
 
 static void prepare_space(struct env *env)
@@ -222,21 +194,21 @@ static void undo_map(struct env *env)
 /* Far from all that was used before: span, block and tables are made anew. */
 static void prepare_far(struct env *env)
 {
-	env->buf = arena_anon(BLOCK_BYTES);
-	pages_fill(env->buf, BLOCK_BYTES, 1);
+	env->buf = arena_anon(env->len);
+	pages_fill(env->buf, env->len, 1);
 	arena_map(64UL << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
 static void prepare_on_device(struct env *env)
 {
 	prepare_far(env);
-	cmd_prefetch(env->session.space, env->buf, BLOCK_BYTES,
+	cmd_prefetch(env->session.space, env->buf, env->len,
 		     env->session.devices[0].id, NULL);
 }
 
 static void undo_far(struct env *env)
 {
-	munmap(env->buf, BLOCK_BYTES);
+	munmap(env->buf, env->len);
 }
 
 /* A refused access has its errno on record. */
@@ -264,13 +236,13 @@ static int run_cpu_read(struct env *env)
 
 static int run_prefetch(struct env *env)
 {
-	return cmd_prefetch(env->session.space, env->buf, BLOCK_BYTES,
+	return cmd_prefetch(env->session.space, env->buf, env->len,
 			    env->session.devices[0].id, NULL);
 }
 
 static int run_prefetch_home(struct env *env)
 {
-	return cmd_prefetch(env->session.space, env->buf, BLOCK_BYTES,
+	return cmd_prefetch(env->session.space, env->buf, env->len,
 			    HMMRT_LOCATION_HOST, NULL);
 }
 
@@ -278,7 +250,7 @@ static int run_residency(struct env *env)
 {
 	static uint32_t locations[BLOCK_PAGES];
 
-	return cmd_residency(env->session.space, env->buf, BLOCK_BYTES,
+	return cmd_residency(env->session.space, env->buf, env->len,
 			     locations);
 }
 
@@ -290,7 +262,7 @@ static void prepare_second_binding(struct env *env)
 	prepare_far(env);
 	env->gpu = open_gpu(1);
 	cmd_bind(env->gpu, env->session.space, &bind);
-	cmd_prefetch(env->session.space, env->buf, BLOCK_BYTES,
+	cmd_prefetch(env->session.space, env->buf, env->len,
 		     bind.out_device_id, NULL);
 }
 
@@ -303,7 +275,7 @@ static int run_close(struct env *env)
 
 static void undo_close(struct env *env)
 {
-	if (pages_check(env->buf, BLOCK_BYTES, 1) != -1)
+	if (pages_check(env->buf, env->len, 1) != -1)
 		fprintf(stderr, "# contents were lost\n");
 	undo_far(env);
 }
@@ -318,6 +290,7 @@ FIXTURE_VARIANT_ADD(step, open_of_a_device) {
 
 FIXTURE_VARIANT_ADD(step, space_create) {
 	.prepare = prepare_space, .run = run_space_create, .undo = undo_open,
+	.in_child = true,
 };
 
 FIXTURE_VARIANT_ADD(step, bind) {
@@ -356,7 +329,7 @@ FIXTURE_VARIANT_ADD(step, prefetch) {
 
 FIXTURE_VARIANT_ADD(step, prefetch_home) {
 	.prepare = prepare_on_device, .run = run_prefetch_home,
-	.undo = undo_far, .needs_agent = true,
+	.undo = undo_far, .needs_agent = true, .len = 32 * PAGE_BYTES,
 };
 
 FIXTURE_VARIANT_ADD(step, residency) {
@@ -366,11 +339,72 @@ FIXTURE_VARIANT_ADD(step, residency) {
 
 FIXTURE_VARIANT_ADD(step, close) {
 	.prepare = prepare_second_binding, .run = run_close, .undo = undo_close,
+	.len = 32 * PAGE_BYTES, .stride = 3,
 };
 
 static bool errno_is_allowed(int rc)
 {
 	return rc == -ENOMEM || rc == -EFAULT;
+}
+
+/*
+ * Struct pages for a device's memory are made by its first binding. The core
+ * warns when it has no memory for them: that is not swept.
+ */
+static void prepare_regions(struct env *env)
+{
+	prepare_gpu(env);
+	bind_both(env);
+	undo_open(env);
+}
+
+/* What a step came to with one allocation failing, and whether that one came. */
+struct attempt {
+	int rc;
+	bool failed;
+};
+
+static struct attempt attempt_in(struct env *env,
+				 const FIXTURE_VARIANT(step) *variant,
+				 unsigned int nth)
+{
+	int fd = fail_nth_open(env, variant->in_agent);
+	struct attempt attempt;
+
+	fail_nth_arm(fd, nth);
+	attempt.rc = variant->run(env);
+	attempt.failed = fail_nth_disarm(fd);
+	close(fd);
+	return attempt;
+}
+
+/* The child's space ends with it. */
+static struct attempt attempt_in_child(struct env *env,
+				       const FIXTURE_VARIANT(step) *variant,
+				       unsigned int nth)
+{
+	struct attempt attempt = { .rc = -ECHILD };
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	if (!pid) {
+		attempt = attempt_in(env, variant, nth);
+		_exit(attempt.failed ? 128 - attempt.rc : -attempt.rc);
+	}
+	if (waitpid(pid, &status, 0) == pid && WIFEXITED(status)) {
+		attempt.rc = -(WEXITSTATUS(status) & 127);
+		attempt.failed = WEXITSTATUS(status) & 128;
+	}
+	return attempt;
+}
+
+static struct attempt attempt_step(struct env *env,
+				   const FIXTURE_VARIANT(step) *variant,
+				   unsigned int nth)
+{
+	return variant->in_child ? attempt_in_child(env, variant, nth) :
+				   attempt_in(env, variant, nth);
 }
 
 /* --- the sweep --------------------------------------------------------------------------- */
@@ -383,8 +417,10 @@ FIXTURE_SETUP(step)
 		SKIP(_exit(255), "the kernel has no CONFIG_FAULT_INJECTION");
 	env->gpu = -1;
 	env->space = -1;
+	env->len = variant->len ? variant->len : BLOCK_BYTES;
 	ASSERT_EQ(0, session_open(&env->session, 1));
 	ASSERT_EQ(0, session_bind(&env->session, 1));
+	prepare_regions(env);
 	env->agent = session_agent(&env->session);
 	if (variant->needs_agent)
 		ASSERT_EQ(0, session_attach(&env->session));
@@ -398,34 +434,28 @@ FIXTURE_TEARDOWN(step)
 TEST_F(step, survives_each_failed_allocation)
 {
 	struct env *env = &self->env;
+	unsigned int stride = variant->stride ? variant->stride : 1;
 	unsigned int nth, enomem = 0;
-	bool failed;
-	int rc;
+	struct attempt attempt;
 
-	for (nth = 1; nth < MAX_ALLOCATIONS; nth++) {
-		int fd;
-
+	for (nth = 1; nth < MAX_ALLOCATIONS; nth += stride) {
 		variant->prepare(env);
-		fd = fail_nth_open(env, variant->in_agent);
-		ASSERT_LE(0, fd);
-		fail_nth_arm(fd, nth);
-		rc = variant->run(env);
-		failed = fail_nth_disarm(fd);
-		close(fd);
-		ASSERT_TRUE(rc == 0 || (failed && errno_is_allowed(rc)))
+		attempt = attempt_step(env, variant, nth);
+		ASSERT_TRUE(attempt.rc == 0 ||
+			    (attempt.failed && errno_is_allowed(attempt.rc)))
 		{
-			TH_LOG("allocation %u: %s", nth, strerror(-rc));
+			TH_LOG("allocation %u: %s", nth, strerror(-attempt.rc));
 		}
-		enomem += rc == -ENOMEM;
+		enomem += attempt.rc == -ENOMEM;
 		/* Whatever is left of the attempt, the next one is clean. */
-		if (rc && variant->run != run_open_gpu)
-			ASSERT_EQ(0, variant->run(env));
+		if (attempt.rc)
+			ASSERT_EQ(0, attempt_step(env, variant, 0).rc);
 		variant->undo(env);
-		if (!failed)
+		if (!attempt.failed)
 			break;
 	}
-	fprintf(stderr, "# %u allocations failed, %u times ENOMEM\n", nth - 1,
-		enomem);
+	fprintf(stderr, "# %u allocations failed, %u times ENOMEM\n",
+		(nth - 1) / stride, enomem);
 	ASSERT_LT(1, nth);
 	ASSERT_GT(MAX_ALLOCATIONS, nth);
 }
@@ -435,14 +465,14 @@ TEST_F(step, survives_each_failed_allocation)
 #define LOADS	150
 
 /* How many allocations, or what else fails, loading the device module makes. */
-static unsigned int count_allocations(int fd)
+static unsigned int count_allocations(const struct module_image *image, int fd)
 {
 	const unsigned int many = 1000000;
 	char text[16] = { 0 };
 	unsigned int left = 0;
 
 	fail_nth_arm(fd, many);
-	if (!module_insert("hmmrt_simgpu", "devices=1 memory=2") &&
+	if (!module_image_insert(image, "devices=1 memory=2") &&
 	    pread(fd, text, sizeof(text) - 1, 0) > 0)
 		left = (unsigned int)atoi(text);
 	fail_nth_arm(fd, 0);
@@ -454,6 +484,7 @@ static unsigned int count_allocations(int fd)
 TEST(loading_survives_failed_allocations)
 {
 	unsigned int nth, total, failures = 0;
+	struct module_image image;
 	char parameters[64];
 	int fd, rc;
 
@@ -462,13 +493,14 @@ TEST(loading_survives_failed_allocations)
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(return, "HMMRT_MODULE_DIR does not say where they are");
 	simgpu_parameters(parameters, sizeof(parameters));
+	ASSERT_EQ(0, module_image_read(&image, "hmmrt_simgpu"));
 	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
 	fd = fail_nth_open(NULL, false);
-	total = count_allocations(fd);
+	total = count_allocations(&image, fd);
 	EXPECT_LT(0, total);
 	for (nth = 1; nth <= total; nth += 1 + total / LOADS) {
 		fail_nth_arm(fd, nth);
-		rc = module_insert("hmmrt_simgpu", "devices=1 memory=2");
+		rc = module_image_insert(&image, "devices=1 memory=2");
 		fail_nth_disarm(fd);
 		failures += !!rc;
 		EXPECT_TRUE(rc == 0 || errno_is_allowed(rc))
@@ -481,7 +513,8 @@ TEST(loading_survives_failed_allocations)
 	fprintf(stderr, "# %u of %u allocations tried, %u failed loads\n",
 		LOADS, total, failures);
 	close(fd);
-	ASSERT_EQ(0, module_insert("hmmrt_simgpu", parameters));
+	ASSERT_EQ(0, module_image_insert(&image, parameters));
+	module_image_free(&image);
 }
 
 TEST_HARNESS_MAIN

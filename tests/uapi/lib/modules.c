@@ -3,23 +3,64 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "modules.h"
 
-int module_insert(const char *name, const char *parameters)
+int module_image_read(struct module_image *image, const char *name)
 {
 	const char *dir = getenv("HMMRT_MODULE_DIR");
+	struct stat status;
 	char path[512];
-	int fd, rc;
+	int fd, rc = 0;
 
 	snprintf(path, sizeof(path), "%s/%s.ko", dir, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	rc = syscall(SYS_finit_module, fd, parameters, 0) ? -errno : 0;
+	if (fstat(fd, &status)) {
+		rc = -errno;
+		goto out_close;
+	}
+	image->len = (size_t)status.st_size;
+	image->data = malloc(image->len);
+	if (!image->data)
+		rc = -ENOMEM;
+	else if (read(fd, image->data, image->len) != status.st_size)
+		rc = -EIO;
+	if (rc)
+		module_image_free(image);
+out_close:
 	close(fd);
+	return rc;
+}
+
+int module_image_insert(const struct module_image *image,
+			const char *parameters)
+{
+	return syscall(SYS_init_module, image->data, image->len, parameters) ?
+		       -errno :
+		       0;
+}
+
+void module_image_free(struct module_image *image)
+{
+	free(image->data);
+	image->data = NULL;
+}
+
+int module_insert(const char *name, const char *parameters)
+{
+	struct module_image image;
+	int rc;
+
+	rc = module_image_read(&image, name);
+	if (rc)
+		return rc;
+	rc = module_image_insert(&image, parameters);
+	module_image_free(&image);
 	return rc;
 }
 

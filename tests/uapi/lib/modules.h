@@ -9,6 +9,18 @@
 #include <stddef.h>
 
 int module_insert(const char *name, const char *parameters);
+
+/* The same in two steps: loading the image needs no file system. */
+struct module_image {
+	void *data;
+	size_t len;
+};
+
+int module_image_read(struct module_image *image, const char *name);
+int module_image_insert(const struct module_image *image,
+			const char *parameters);
+void module_image_free(struct module_image *image);
+
 /* Does not wait for users. */
 int module_remove(const char *name);
 
