@@ -160,7 +160,8 @@ hmmError_t hmmLaunchKernel(hmmKernel_t kernel, hmmDim3 gridDim, hmmDim3 blockDim
         request.destroy = grid_closure::destroy;
         request.closure = closure.get();
         current_device().launch(request);
-        closure.release();
+        // The launch has it now.
+        static_cast<void>(closure.release());
     });
 }
 

@@ -22,7 +22,7 @@ void advance(hmmThreadIndex& index);
 /// The arguments of hmmLaunchKernel(), in one allocation with a copy of the kernel's.
 class grid_closure {
   public:
-    static void run(void* closure, std::uint64_t begin, std::uint64_t end) noexcept;
+    static void run(void* raw, std::uint64_t begin, std::uint64_t end) noexcept;
     static void destroy(void* closure);
 
     struct deleter {

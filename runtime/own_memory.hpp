@@ -57,6 +57,7 @@ struct own_memory_allocator {
 /// Base of classes whose objects `new` puts there.
 class in_own_memory {
   public:
+    // The delete that is told the size is its match. NOLINTNEXTLINE(misc-new-delete-overloads)
     static void* operator new(std::size_t bytes) {
         return own_memory_allocator<std::byte>().allocate(bytes);
     }

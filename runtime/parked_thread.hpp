@@ -29,7 +29,7 @@ struct parked_context {
     std::int32_t process = 0;
     int break_signal = 0;
     /// Thread ids of all parked threads; 0 is a free place.
-    static constexpr std::size_t capacity = 16 * max_lanes;
+    static constexpr std::size_t capacity = std::size_t{16} * max_lanes;
     std::atomic<std::int32_t> threads[capacity] = {};
 };
 

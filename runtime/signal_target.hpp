@@ -15,6 +15,7 @@ namespace hmmrt {
 /// Whom a signal call could hit; asked of the parked thread, without any lock.
 class signal_view {
   public:
+    virtual ~signal_view() = default;
     virtual std::int32_t process() const = 0;
     virtual std::int32_t process_group() const = 0;
     virtual bool is_own_thread(std::int32_t tid) const = 0;
@@ -23,9 +24,6 @@ class signal_view {
     virtual bool is_default(int signal) const = 0;
     /// The signal that breaks forwarded calls.
     virtual int break_signal() const = 0;
-
-  protected:
-    ~signal_view() = default;
 };
 
 /// True if the call must not be executed: the launch ends instead.

@@ -75,7 +75,7 @@ void end_launch(lane& self, ucontext_t& context, fault_block fault) {
 void require_running(const lane& self, int signal) {
     if (self.shared->running.load() == 0)
         for (;;)
-            raw_syscall(SYS_exit_group, static_cast<std::uint64_t>(128 + signal));
+            raw_syscall(SYS_exit_group, std::uint64_t{128} + static_cast<unsigned>(signal));
 }
 
 std::uint32_t access_of_page_fault(std::uint64_t error_code) {
