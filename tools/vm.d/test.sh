@@ -30,10 +30,14 @@ tally_run() {
 	tally "$title" "$passed" "$failed" "$skipped"
 }
 
+run_lint() {
+	ensure_kernel "$KERNEL" plain
+	HMMRT_KERNEL_SOURCE=$KERNEL_SOURCE HMMRT_KERNEL_BUILD=$KERNEL_BUILD "$REPO/tools/lint" "$@"
+}
+
 test_lint() {
 	local log=$BUILD/out/results/lint.log
-	ensure_kernel "$KERNEL" plain
-	if HMMRT_KERNEL_SOURCE=$KERNEL_SOURCE HMMRT_KERNEL_BUILD=$KERNEL_BUILD "$REPO/tools/lint" >"$log" 2>&1; then
+	if run_lint >"$log" 2>&1; then
 		tally lint 1 0 0
 	else
 		tail -n 60 "$log"
@@ -96,6 +100,17 @@ test_canaries() {
 	"$REPO/tests/canary/run" "$KERNEL" | tee "$log" || rc=${PIPESTATUS[0]}
 	read -ra sums < <("$REPO/tests/count-results" -v status="$rc" "$log")
 	tally canary "${sums[@]}"
+	test_lint_itself
+}
+
+# Its last line is "self-test: N passed, N failed".
+test_lint_itself() {
+	local log=$BUILD/out/results/lint-self-test.log rc=0 passed=0 failed=0
+	run_lint --self-test >"$log" 2>&1 || rc=$?
+	((rc == 0)) || tail -n 60 "$log"
+	read -r passed failed < <(sed -n 's/^self-test: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$log") || true
+	((passed + failed > 0)) || rc=1
+	tally_run "lint's self-test" "$rc" "$passed" "$failed" 0
 }
 
 # Splits the arguments into KINDS to run and PROGRAMS to look for. Without kinds, all of them; with programs
