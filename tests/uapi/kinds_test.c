@@ -5,17 +5,33 @@
  * anonymous memory moves to the device, everything else is used where it is.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/ipc.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 
+#include "lib/ext2.h"
 #include "lib/harness.h"
 #include "lib/session.h"
+
+/* As much as moves with one fault, and with an alignment that keeps it apart. */
+#define WINDOW_BYTES	(16 * PAGE_BYTES)
 
 enum backing {
 	ANON,
 	FILE_ON_TMPFS,
+	FILE_ON_EXT2,
 	MEMFD,
 	OWN_PROGRAM,
+	SYSV,
+	/* What is not mapped for the test: it is there when the agent starts. */
+	SMALL_HEAP,
+	LARGE_HEAP,
+	STACK,
+	DATA,
+	BSS,
 };
 
 FIXTURE(memory) {
@@ -25,6 +41,8 @@ FIXTURE(memory) {
 	int fd;
 	char *buf;
 	size_t len;
+	/* The harness has this struct on its stack. */
+	char stack[2 * WINDOW_BYTES];
 };
 
 FIXTURE_VARIANT(memory) {
@@ -38,6 +56,16 @@ FIXTURE_VARIANT_ADD(memory, private_anonymous) {
 	.backing = ANON, .flags = MAP_PRIVATE | MAP_ANONYMOUS, .moves = true,
 };
 
+FIXTURE_VARIANT_ADD(memory, populated) {
+	.backing = ANON, .flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
+	.moves = true,
+};
+
+FIXTURE_VARIANT_ADD(memory, unreserved) {
+	.backing = ANON, .flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+	.moves = true,
+};
+
 FIXTURE_VARIANT_ADD(memory, huge_pages) {
 	.backing = ANON, .flags = MAP_PRIVATE | MAP_ANONYMOUS,
 	.advice = MADV_HUGEPAGE, .moves = true,
@@ -45,6 +73,26 @@ FIXTURE_VARIANT_ADD(memory, huge_pages) {
 
 FIXTURE_VARIANT_ADD(memory, locked) {
 	.backing = ANON, .flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED,
+};
+
+FIXTURE_VARIANT_ADD(memory, small_heap) {
+	.backing = SMALL_HEAP, .moves = true,
+};
+
+FIXTURE_VARIANT_ADD(memory, large_heap) {
+	.backing = LARGE_HEAP, .moves = true,
+};
+
+FIXTURE_VARIANT_ADD(memory, stack) {
+	.backing = STACK, .moves = true,
+};
+
+FIXTURE_VARIANT_ADD(memory, initialised_globals) {
+	.backing = DATA,
+};
+
+FIXTURE_VARIANT_ADD(memory, zeroed_globals) {
+	.backing = BSS, .moves = true,
 };
 
 FIXTURE_VARIANT_ADD(memory, shared_anonymous) {
@@ -59,12 +107,28 @@ FIXTURE_VARIANT_ADD(memory, private_file) {
 	.backing = FILE_ON_TMPFS, .flags = MAP_PRIVATE,
 };
 
+FIXTURE_VARIANT_ADD(memory, shared_file_on_disk) {
+	.backing = FILE_ON_EXT2, .flags = MAP_SHARED,
+};
+
+FIXTURE_VARIANT_ADD(memory, private_file_on_disk) {
+	.backing = FILE_ON_EXT2, .flags = MAP_PRIVATE,
+};
+
 FIXTURE_VARIANT_ADD(memory, shared_memfd) {
 	.backing = MEMFD, .flags = MAP_SHARED,
 };
 
+FIXTURE_VARIANT_ADD(memory, private_memfd) {
+	.backing = MEMFD, .flags = MAP_PRIVATE,
+};
+
 FIXTURE_VARIANT_ADD(memory, private_page_cache) {
 	.backing = OWN_PROGRAM, .flags = MAP_PRIVATE,
+};
+
+FIXTURE_VARIANT_ADD(memory, sysv_shared) {
+	.backing = SYSV, .flags = MAP_SHARED,
 };
 
 FIXTURE_VARIANT_ADD(memory, private_hugetlb) {
@@ -75,25 +139,90 @@ FIXTURE_VARIANT_ADD(memory, shared_hugetlb) {
 	.backing = ANON, .flags = MAP_SHARED | MAP_ANONYMOUS | MAP_HUGETLB,
 };
 
+#define APART	__attribute__((aligned(WINDOW_BYTES)))
+
+static APART char zeroed_globals[WINDOW_BYTES];
+static APART char initialised_globals[WINDOW_BYTES] = { 1 };
+
 static int open_backing(enum backing backing, size_t len)
 {
 	int fd = -1;
 
 	switch (backing) {
-	case ANON:
-		return -1;
 	case FILE_ON_TMPFS:
 		fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 		break;
 	case MEMFD:
 		fd = memfd_create("kinds_test", MFD_CLOEXEC);
 		break;
+	case FILE_ON_EXT2:
+		return ext2_file(len);
 	case OWN_PROGRAM:
 		return open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	default:
+		return -1;
 	}
 	if (fd >= 0 && ftruncate(fd, len))
 		return -1;
 	return fd;
+}
+
+static size_t backing_bytes(enum backing backing)
+{
+	switch (backing) {
+	case OWN_PROGRAM:
+		return 4 * PAGE_BYTES;
+	case SMALL_HEAP:
+	case STACK:
+	case DATA:
+	case BSS:
+		return WINDOW_BYTES;
+	default:
+		return BLOCK_BYTES;
+	}
+}
+
+/* NULL for what is mapped in the arena. */
+static char *own_memory(FIXTURE_DATA(memory) *self, enum backing backing)
+{
+	switch (backing) {
+	case SMALL_HEAP:
+		return aligned_alloc(WINDOW_BYTES, WINDOW_BYTES);
+	case LARGE_HEAP:
+		return aligned_alloc(BLOCK_BYTES, BLOCK_BYTES);
+	case STACK:
+		return (char *)(((uintptr_t)self->stack + WINDOW_BYTES - 1) &
+				~(WINDOW_BYTES - 1));
+	case DATA:
+		return initialised_globals;
+	case BSS:
+		return zeroed_globals;
+	default:
+		return NULL;
+	}
+}
+
+static char *map_sysv(size_t len)
+{
+	void *place = arena_map(len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+				0);
+	int id = shmget(IPC_PRIVATE, len, IPC_CREAT | 0600);
+	void *addr;
+
+	if (!place || id < 0)
+		return NULL;
+	addr = shmat(id, place, SHM_REMAP);
+	shmctl(id, IPC_RMID, NULL);
+	return addr == place ? addr : NULL;
+}
+
+static char *map_in_arena(FIXTURE_DATA(memory) *self,
+			  const FIXTURE_VARIANT(memory) *variant)
+{
+	if (variant->backing == SYSV)
+		return map_sysv(self->len);
+	return arena_map(self->len, PROT_READ | PROT_WRITE, variant->flags,
+			 self->fd, 0);
 }
 
 static bool set_huge_pages(const char *count)
@@ -108,16 +237,22 @@ static bool set_huge_pages(const char *count)
 
 FIXTURE_SETUP(memory)
 {
-	self->len = variant->backing == OWN_PROGRAM ? 4 * PAGE_BYTES :
-						      BLOCK_BYTES;
+	self->len = backing_bytes(variant->backing);
+	self->fd = open_backing(variant->backing, self->len);
+	if (self->fd < 0 && variant->backing == FILE_ON_EXT2)
+		SKIP(return, "no ext2 here");
+	self->buf = own_memory(self, variant->backing);
 	ASSERT_EQ(0, session_start(&self->session, 1, 2));
 	self->agent = session_agent(&self->session);
 	self->id = self->session.devices[0].id;
+	if (self->buf) {
+		ASSERT_EQ(0, agent_map(self->agent, self->buf, self->len,
+				       PROT_READ | PROT_WRITE));
+		return;
+	}
 	if (variant->flags & MAP_HUGETLB)
 		ASSERT_TRUE(set_huge_pages("4"));
-	self->fd = open_backing(variant->backing, self->len);
-	self->buf = arena_map(self->len, PROT_READ | PROT_WRITE,
-			      variant->flags, self->fd, 0);
+	self->buf = map_in_arena(self, variant);
 	ASSERT_NE(NULL, self->buf);
 	if (variant->advice)
 		ASSERT_EQ(0, madvise(self->buf, self->len, variant->advice));
@@ -125,7 +260,8 @@ FIXTURE_SETUP(memory)
 
 FIXTURE_TEARDOWN(memory)
 {
-	munmap(self->buf, self->len);
+	if (variant->flags)
+		munmap(self->buf, self->len);
 	if (self->fd >= 0)
 		close(self->fd);
 	if (variant->flags & MAP_HUGETLB)
@@ -185,6 +321,212 @@ TEST_F(memory, file_sees_shared_writes_and_no_private_ones)
 	ASSERT_DONE(agent_write(self->agent, self->buf, before + 1));
 	ASSERT_EQ(sizeof(after), pread(self->fd, &after, sizeof(after), 0));
 	ASSERT_EQ(variant->flags & MAP_SHARED ? before + 1 : before, after);
+}
+
+/* --- anonymous memory, looked at closer ------------------------------------- */
+
+FIXTURE(anonymous) {
+	struct session session;
+	struct agent *agent;
+	uint32_t id;
+	char *buf;
+	size_t len;
+};
+
+FIXTURE_SETUP(anonymous)
+{
+	self->len = 2 * BLOCK_BYTES;
+	ASSERT_EQ(0, session_start(&self->session, 1, 1));
+	self->agent = session_agent(&self->session);
+	self->id = self->session.devices[0].id;
+	self->buf = arena_anon(self->len);
+	ASSERT_NE(NULL, self->buf);
+}
+
+FIXTURE_TEARDOWN(anonymous)
+{
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+/* What was there before, on the device and at home, is nobody's to see. */
+TEST_F(anonymous, that_the_device_touches_first_is_zero_all_over)
+{
+	char *dirty = arena_anon(self->len);
+	size_t i;
+
+	ASSERT_NE(NULL, dirty);
+	memset(dirty, 0xa5, self->len);
+	ASSERT_EQ(0, cmd_prefetch(self->session.space, dirty, self->len,
+				  self->id, NULL));
+	ASSERT_EQ(0, munmap(dirty, self->len));
+	ASSERT_DONE(agent_fill(self->agent, self->buf, self->len, PAGE_BYTES,
+			       5));
+	for (i = 0; i < self->len; i += PAGE_BYTES) {
+		uint64_t *words = (uint64_t *)(self->buf + i);
+
+		ASSERT_EQ(5 + i / PAGE_BYTES, words[0]);
+		/* Each byte is the one before it, and the first is zero. */
+		ASSERT_EQ(0, words[1]);
+		ASSERT_EQ(0, memcmp(words + 1, words + 2,
+				    PAGE_BYTES - 2 * sizeof(*words)));
+	}
+}
+
+static long smaps_kib(const void *addr, const char *key)
+{
+	FILE *file = fopen("/proc/self/smaps", "re");
+	unsigned long start, end;
+	bool found = false;
+	long kib = -1;
+	char line[512];
+
+	while (file && kib < 0 && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+			found = start == (uintptr_t)addr;
+		else if (found && !strncmp(line, key, strlen(key)))
+			kib = strtol(line + strlen(key) + 1, NULL, 10);
+	}
+	if (file)
+		fclose(file);
+	return kib;
+}
+
+static bool has_huge_pages(char *buf, size_t len)
+{
+	if (madvise(buf, len, MADV_HUGEPAGE))
+		return false;
+	memset(buf, 0x11, len);
+	return smaps_kib(buf, "AnonHugePages") == (long)(len >> 10);
+}
+
+TEST_F(anonymous, huge_pages_move_one_at_a_time)
+{
+	char *second = self->buf + BLOCK_BYTES;
+
+	if (!has_huge_pages(self->buf, self->len))
+		SKIP(return, "no transparent huge pages to be had");
+	pages_fill(self->buf, self->len, 1);
+	ASSERT_DONE(agent_fill(self->agent, self->buf, BLOCK_BYTES, PAGE_BYTES,
+			       900));
+	ASSERT_EQ(BLOCK_PAGES, pages_at(self->session.space, self->buf,
+					BLOCK_BYTES, self->id));
+	ASSERT_EQ(BLOCK_PAGES, pages_at(self->session.space, second,
+					BLOCK_BYTES, HMMRT_LOCATION_HOST));
+	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 900));
+	ASSERT_EQ(-1, pages_check(second, BLOCK_BYTES, 1 + BLOCK_PAGES));
+}
+
+TEST_F(anonymous, one_word_in_a_huge_page_changes_one_word)
+{
+	uint64_t *word = (uint64_t *)(self->buf + 77 * PAGE_BYTES) + 3;
+
+	if (!has_huge_pages(self->buf, self->len))
+		SKIP(return, "no transparent huge pages to be had");
+	ASSERT_DONE(agent_write(self->agent, word, 0));
+	ASSERT_EQ(0, *word);
+	*word = 0x1111111111111111;
+	ASSERT_EQ(0, memcmp(self->buf, self->buf + BLOCK_BYTES, BLOCK_BYTES));
+}
+
+TEST_F(anonymous, guard_page_among_pages_that_move_is_refused)
+{
+	char *guard = self->buf + 7 * PAGE_BYTES;
+
+	pages_fill(self->buf, WINDOW_BYTES, 1);
+	ASSERT_EQ(0, mprotect(guard, PAGE_BYTES, PROT_NONE));
+	ASSERT_DONE(agent_fill(self->agent, self->buf, 7 * PAGE_BYTES,
+			       PAGE_BYTES, 50));
+	ASSERT_REFUSED(SIGSEGV, EACCES, agent_read(self->agent, guard));
+	ASSERT_REFUSED(SIGSEGV, EACCES, agent_write(self->agent, guard, 1));
+	ASSERT_VALUE(9, agent_read(self->agent, guard + PAGE_BYTES));
+	ASSERT_EQ(0, mprotect(guard, PAGE_BYTES, PROT_READ));
+	ASSERT_EQ(-1, pages_check(self->buf, 7 * PAGE_BYTES, 50));
+	ASSERT_EQ(-1, pages_check(guard, 9 * PAGE_BYTES, 8));
+}
+
+/* --- the stack of a thread that runs -------------------------------------------- */
+
+struct stack_work {
+	struct agent *agent;
+	struct outcome filled;
+	struct outcome sum;
+	long wrong;
+};
+
+static void *use_own_stack(void *arg)
+{
+	char room[2 * WINDOW_BYTES];
+	char *buf = (char *)(((uintptr_t)room + WINDOW_BYTES - 1) &
+			     ~(WINDOW_BYTES - 1));
+	struct stack_work *work = arg;
+
+	work->filled = agent_fill(work->agent, buf, WINDOW_BYTES, PAGE_BYTES,
+				  4);
+	work->wrong = pages_check(buf, WINDOW_BYTES, 4);
+	pages_fill(buf, WINDOW_BYTES, 9);
+	work->sum = agent_sum(work->agent, buf, WINDOW_BYTES, PAGE_BYTES);
+	return NULL;
+}
+
+TEST_F(anonymous, stack_of_another_thread_is_shared_with_the_device)
+{
+	struct stack_work work = { .agent = self->agent };
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	ASSERT_EQ(0, pthread_attr_init(&attr));
+	ASSERT_EQ(0, pthread_attr_setstack(&attr, self->buf, self->len));
+	ASSERT_EQ(0, pthread_create(&thread, &attr, use_own_stack, &work));
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	pthread_attr_destroy(&attr);
+	ASSERT_DONE(work.filled);
+	ASSERT_EQ(-1, work.wrong);
+	ASSERT_VALUE(16 * 9 + 120, work.sum);
+}
+
+/* --- code ----------------------------------------------------------------------- */
+
+static uint64_t return_a_number(void)
+{
+	return 0xc0de;
+}
+
+/* The program's own text, by its functions' own addresses. */
+TEST_F(anonymous, text_of_the_program_is_called_and_read)
+{
+	uint64_t (*volatile function)(void) = return_a_number;
+	char *page = (char *)((uintptr_t)function & ~(PAGE_BYTES - 1));
+	uint64_t *code = (uint64_t *)((uintptr_t)function & ~7UL);
+	uint64_t expected = *code;
+
+	ASSERT_EQ(0, agent_map(self->agent, page, 2 * PAGE_BYTES,
+			       PROT_READ | PROT_EXEC));
+	ASSERT_VALUE(0xc0de, agent_call(self->agent, function));
+	ASSERT_VALUE(expected, agent_read(self->agent, code));
+	ASSERT_EQ(1, pages_at(self->session.space, page, PAGE_BYTES,
+			      HMMRT_LOCATION_HOST));
+	ASSERT_EQ(0, session_stats(&self->session, 0).out_migrated_to_device);
+}
+
+/* return 42; */
+static const uint8_t made_code[] = { 0xb8, 42, 0, 0, 0, 0xc3 };
+
+/* As a JIT compiler does: what the device has run is made anew by the CPU. */
+TEST_F(anonymous, code_that_is_made_anew_runs_anew)
+{
+	uint8_t i;
+
+	memcpy(self->buf, made_code, sizeof(made_code));
+	for (i = 42; i < 46; i++) {
+		ASSERT_EQ(0, mprotect(self->buf, PAGE_BYTES,
+				      PROT_READ | PROT_WRITE));
+		self->buf[1] = i;
+		ASSERT_EQ(0, mprotect(self->buf, PAGE_BYTES,
+				      PROT_READ | PROT_EXEC));
+		ASSERT_VALUE(i, agent_call(self->agent, self->buf));
+		ASSERT_EQ(1, pages_at(self->session.space, self->buf,
+				      PAGE_BYTES, self->id));
+	}
 }
 
 TEST_HARNESS_MAIN

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/loop.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "ext2.h"
+
+#define IMAGE_BYTES	(16UL << 20)
+
+/* mkfs waits seconds for random numbers where there are none yet. */
+#define ANY_UUID	"686d6d72-7400-4000-8000-000000000001"
+#define MKFS		"/sbin/mkfs.ext2 -q -b 4096 -U " ANY_UUID \
+			" -E hash_seed=" ANY_UUID
+
+static int complain(const char *what, int error)
+{
+	fprintf(stderr, "# ext2: %s: %s\n", what, strerror(error));
+	return -error;
+}
+
+/* The image has no name any more when this returns. */
+static int make_image(void)
+{
+	char path[] = "/tmp/hmmrt-ext2.XXXXXX", command[256];
+	int fd = mkostemp(path, O_CLOEXEC);
+	int rc;
+
+	if (fd < 0)
+		return complain("a file in /tmp", errno);
+	snprintf(command, sizeof(command), MKFS " %s >/dev/null 2>&1", path);
+	rc = ftruncate(fd, IMAGE_BYTES) || system(command);
+	unlink(path);
+	if (!rc)
+		return fd;
+	close(fd);
+	return complain("mkfs.ext2", ENOENT);
+}
+
+/* A free loop device for the image; it goes when nobody uses it any more. */
+static int attach_loop(int image, char *loop, size_t size)
+{
+	struct loop_config config = {
+		.fd = (unsigned int)image,
+		.info.lo_flags = LO_FLAGS_AUTOCLEAR,
+	};
+	int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
+	int number, fd;
+
+	if (control < 0)
+		return complain("/dev/loop-control", errno);
+	number = ioctl(control, LOOP_CTL_GET_FREE);
+	close(control);
+	snprintf(loop, size, "/dev/loop%d", number);
+	fd = open(loop, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return complain(loop, errno);
+	if (!ioctl(fd, LOOP_CONFIGURE, &config))
+		return fd;
+	close(fd);
+	return complain(loop, errno);
+}
+
+/* A file on a mount that is taken away as soon as the file is open. */
+static int open_on(const char *loop)
+{
+	char dir[] = "/tmp/hmmrt-ext2.XXXXXX", path[64];
+	int fd = -1, error;
+
+	if (!mkdtemp(dir))
+		return complain("a folder in /tmp", errno);
+	snprintf(path, sizeof(path), "%s/file", dir);
+	error = mount(loop, dir, "ext2", 0, NULL) ? errno : 0;
+	if (!error) {
+		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		error = fd < 0 ? errno : 0;
+		umount2(dir, MNT_DETACH);
+	}
+	rmdir(dir);
+	return error ? complain("mount", error) : fd;
+}
+
+int ext2_file(size_t len)
+{
+	int image = make_image(), loop_fd, fd;
+	char loop[32];
+
+	if (image < 0)
+		return image;
+	loop_fd = attach_loop(image, loop, sizeof(loop));
+	close(image);
+	if (loop_fd < 0)
+		return loop_fd;
+	fd = open_on(loop);
+	close(loop_fd);
+	if (fd >= 0 && ftruncate(fd, (off_t)len)) {
+		close(fd);
+		return complain("room for the file", errno);
+	}
+	return fd;
+}
+
+/* How many pages of the file are in memory; -1 if that is not known. */
+static long cached_pages(int fd)
+{
+	unsigned char there[BLOCK_PAGES];
+	struct stat stat;
+	long count = -1;
+	size_t i, pages;
+	void *addr;
+
+	if (fstat(fd, &stat) || (size_t)stat.st_size > PAGE_BYTES * sizeof(there))
+		return -1;
+	addr = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (addr == MAP_FAILED)
+		return -1;
+	pages = (size_t)stat.st_size / PAGE_BYTES;
+	if (!mincore(addr, (size_t)stat.st_size, there))
+		for (count = 0, i = 0; i < pages; i++)
+			count += there[i] & 1;
+	munmap(addr, (size_t)stat.st_size);
+	return count;
+}
+
+int ext2_reread(int fd)
+{
+	int rc;
+
+	if (fsync(fd))
+		return -errno;
+	rc = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	if (rc)
+		return -rc;
+	return cached_pages(fd) ? -EBUSY : 0;
+}
