@@ -536,20 +536,6 @@ TEST_F(device, write_after_a_child_came_and_went_happens)
 
 /* --- several at once -------------------------------------------------------- */
 
-TEST_F(device, cpu_and_device_take_turns)
-{
-	uint64_t *word = arena_anon(PAGE_BYTES);
-	uint64_t i;
-
-	ASSERT_NE(NULL, word);
-	for (i = 0; i < 200; i += 2) {
-		ASSERT_VALUE(i, agent_read(self->agent, word));
-		ASSERT_DONE(agent_write(self->agent, word, i + 1));
-		ASSERT_EQ(i + 1, *word);
-		*word = i + 2;
-	}
-}
-
 /* Four lanes and the CPU count in one word, while it goes back and forth. */
 TEST_F(device, atomics_of_lanes_and_cpu_add_up)
 {

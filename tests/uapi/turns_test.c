@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+/*
+ * CPU and device take turns on the same pages, very often. Each turn checks what
+ * the other one wrote; whether pages moved is counted by the manager.
+ */
+#include "lib/harness.h"
+#include "lib/session.h"
+
+#define GRANULE_BYTES	(16 * PAGE_BYTES)
+
+FIXTURE(turns) {
+	struct session session;
+	struct agent *agent;
+	uint32_t id;
+};
+
+FIXTURE_SETUP(turns)
+{
+	ASSERT_EQ(0, session_start(&self->session, 1, 1));
+	self->agent = session_agent(&self->session);
+	self->id = self->session.devices[0].id;
+}
+
+FIXTURE_TEARDOWN(turns)
+{
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+/* Every word of the page but the first, which changes hands. */
+static void paint(uint64_t *page, uint64_t seed)
+{
+	size_t i;
+
+	for (i = 1; i < PAGE_BYTES / sizeof(*page); i++)
+		page[i] = seed + i;
+}
+
+static bool is_painted(const uint64_t *page, uint64_t seed)
+{
+	size_t i;
+
+	for (i = 1; i < PAGE_BYTES / sizeof(*page); i++)
+		if (page[i] != seed + i)
+			return false;
+	return true;
+}
+
+/* What changes hands so quickly is soon left at home: most turns are remote. */
+TEST_F_TIMEOUT(turns, ten_thousand_on_one_page_lose_nothing, 500)
+{
+	uint64_t *word = arena_anon(PAGE_BYTES);
+	uint64_t i;
+
+	ASSERT_NE(NULL, word);
+	paint(word, 77);
+	for (i = 0; i < 10000; i += 2) {
+		ASSERT_VALUE(i, agent_read(self->agent, word));
+		ASSERT_DONE(agent_write(self->agent, word, i + 1));
+		ASSERT_EQ(i + 1, *word);
+		*word = i + 2;
+	}
+	ASSERT_TRUE(is_painted(word, 77));
+}
+
+/* Told to go there: each turn is a migration to the device and one home. */
+TEST_F_TIMEOUT(turns, page_that_is_sent_there_each_time_loses_nothing, 500)
+{
+	const uint64_t rounds = 1000;
+	uint64_t *word = arena_anon(PAGE_BYTES);
+	struct hmmrt_stats stats;
+	uint64_t i;
+
+	ASSERT_NE(NULL, word);
+	for (i = 0; i < rounds; i++) {
+		word[0] = i;
+		paint(word, i);
+		ASSERT_EQ(0, cmd_prefetch(self->session.space, word, PAGE_BYTES,
+					  self->id, NULL));
+		ASSERT_VALUE(i, agent_read(self->agent, word));
+		ASSERT_VALUE(i + 511, agent_read(self->agent, word + 511));
+		ASSERT_DONE(agent_write(self->agent, word, ~i));
+		ASSERT_EQ(~i, word[0]);
+		ASSERT_TRUE(is_painted(word, i));
+	}
+	stats = session_stats(&self->session, 0);
+	EXPECT_EQ(rounds, stats.out_migrated_to_device);
+	EXPECT_EQ(rounds, stats.out_migrated_to_host);
+}
+
+/* By faults alone: one window follows the other, so neither is kept. */
+TEST_F_TIMEOUT(turns, windows_that_follow_each_other_move_each_time, 500)
+{
+	const uint64_t rounds = 500;
+	char *buf = arena_anon(2 * GRANULE_BYTES);
+	struct hmmrt_stats stats;
+	uint64_t i;
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, 2 * GRANULE_BYTES, 0);
+	for (i = 0; i < 2 * rounds; i++) {
+		char *window = buf + i % 2 * GRANULE_BYTES;
+
+		pages_fill(window, GRANULE_BYTES, i);
+		ASSERT_VALUE(16 * i + 120, agent_sum(self->agent, window,
+						     GRANULE_BYTES, PAGE_BYTES));
+		ASSERT_DONE(agent_fill(self->agent, window, GRANULE_BYTES,
+				       PAGE_BYTES, 10 * i));
+		ASSERT_EQ(-1, pages_check(window, GRANULE_BYTES, 10 * i));
+	}
+	stats = session_stats(&self->session, 0);
+	EXPECT_LE(16 * rounds, stats.out_migrated_to_device);
+	EXPECT_EQ(stats.out_migrated_to_device, stats.out_migrated_to_host);
+}
+
+/* A block goes back and forth as a whole, each page with contents of its own. */
+TEST_F_TIMEOUT(turns, blocks_that_go_back_and_forth_lose_nothing, 500)
+{
+	const size_t len = 2 * BLOCK_BYTES;
+	const uint64_t rounds = 50, pages = len / PAGE_BYTES;
+	char *buf = arena_anon(len);
+	struct hmmrt_stats stats;
+	uint64_t i;
+
+	ASSERT_NE(NULL, buf);
+	for (i = 0; i < rounds; i++) {
+		pages_fill(buf, len, i);
+		ASSERT_EQ(0, cmd_prefetch(self->session.space, buf, len,
+					  self->id, NULL));
+		ASSERT_VALUE(pages * (pages - 1) / 2 + pages * i,
+			     agent_sum(self->agent, buf, len, PAGE_BYTES));
+		ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES,
+				       1000 * i));
+		ASSERT_EQ(0, cmd_prefetch(self->session.space, buf, len,
+					  HMMRT_LOCATION_HOST, NULL));
+		ASSERT_EQ(-1, pages_check(buf, len, 1000 * i));
+	}
+	stats = session_stats(&self->session, 0);
+	EXPECT_EQ(rounds * pages, stats.out_migrated_to_device);
+	EXPECT_EQ(rounds * pages, stats.out_migrated_to_host);
+}
+
+TEST_HARNESS_MAIN
