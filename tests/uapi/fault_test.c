@@ -428,6 +428,31 @@ TEST_F(device, secret_memory_is_eopnotsupp)
 	close(fd);
 }
 
+/* The CPU refuses these by itself: there is no mapping to ask for them. */
+TEST_F(device, addresses_that_cannot_be_mapped_end_in_a_signal)
+{
+	const uint64_t bad[] = {
+		0x0000800000000000, /* behind the last page */
+		0x8000000000000000, /* no address at all */
+		0xffff7fffffffffff,
+		0xffff888000000000, /* the kernel's */
+		0xfffffffffffff000,
+	};
+	uint64_t *word = arena_anon(PAGE_BYTES);
+	unsigned int i;
+
+	ASSERT_NE(NULL, word);
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		ASSERT_REFUSED(SIGSEGV, 0,
+			       agent_read(self->agent, (void *)bad[i]));
+		ASSERT_REFUSED(SIGSEGV, 0,
+			       agent_write(self->agent, (void *)bad[i], 1));
+	}
+	ASSERT_EQ(0, session_stats(&self->session, 0).out_device_faults);
+	ASSERT_DONE(agent_write(self->agent, word, 1));
+	ASSERT_EQ(1, *word);
+}
+
 /* What the CPU may do with them, the device may not: it must read, too. */
 TEST_F(device, mappings_that_cannot_be_read_are_eacces)
 {
