@@ -144,30 +144,15 @@ TEST_F(device, scattered_touches_move_little)
 		  session_stats(&self->session, 0).out_migrated_to_device);
 }
 
-/*
- * A block on the device is one piece of device memory in the order of its
- * addresses; /proc/self/pagemap has the page frames of what is on a device.
- */
-static bool frames_are_contiguous(const void *addr, size_t pages)
+/* A block on the device is one piece of device memory in address order. */
+static bool frames_are_contiguous(const char *addr, size_t pages)
 {
-	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	uint64_t entries[BLOCK_PAGES];
-	size_t i, bytes = pages * sizeof(entries[0]);
-	ssize_t got = pread(fd, entries, bytes,
-			    (off_t)((uintptr_t)addr / PAGE_BYTES *
-				    sizeof(entries[0])));
+	uint64_t first = device_frame(addr);
+	size_t i;
 
-	close(fd);
-	if (got != (ssize_t)bytes)
-		return false;
-	for (i = 0; i < pages; i++) {
-		/* Swapped is set for pages on a device. */
-		uint64_t frame = entries[i] & ((1ULL << 55) - 1);
-		uint64_t first = entries[0] & ((1ULL << 55) - 1);
-
-		if (!(entries[i] >> 62 & 1) || (frame >> 5) != (first >> 5) + i)
+	for (i = 0; i < pages; i++)
+		if (!first || device_frame(addr + i * PAGE_BYTES) != first + i)
 			return false;
-	}
 	return true;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -193,4 +194,19 @@ long pages_check(const void *addr, size_t len, uint64_t first)
 		    first++)
 			return (long)(at / PAGE_BYTES);
 	return -1;
+}
+
+/* /proc/self/pagemap has them as swap entries: the offset behind five bits. */
+uint64_t device_frame(const void *addr)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	uint64_t entry = 0;
+	ssize_t got = pread(fd, &entry, sizeof(entry),
+			    (off_t)((uintptr_t)addr / PAGE_BYTES *
+				    sizeof(entry)));
+
+	close(fd);
+	if (got != sizeof(entry) || !(entry >> 62 & 1))
+		return 0;
+	return (entry & ((1ULL << 55) - 1)) >> 5;
 }

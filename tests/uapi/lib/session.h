@@ -72,4 +72,10 @@ void pages_fill(void *addr, size_t len, uint64_t first);
 /* The index of the first page that has something else, or -1. */
 long pages_check(const void *addr, size_t len, uint64_t first);
 
+/*
+ * The number of the page frame that stands for a page on a device; they follow
+ * each other as device memory does. 0 for a page that is not on one.
+ */
+uint64_t device_frame(const void *addr);
+
 #endif

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Device memory that is nearly full and in pieces: what is put into the pieces
+ * is what was there, and nothing beside them changes.
+ */
+#include "lib/harness.h"
+#include "lib/session.h"
+
+FIXTURE(full) {
+	struct session session;
+	struct agent *agent;
+	uint32_t id;
+	char *buf;
+	size_t len;
+};
+
+/* A buffer as large as the device, with all of its blocks there. */
+FIXTURE_SETUP(full)
+{
+	struct hmmrt_device_info info;
+
+	ASSERT_EQ(0, session_start(&self->session, 1, 1));
+	self->agent = session_agent(&self->session);
+	self->id = self->session.devices[0].id;
+	ASSERT_EQ(0, cmd_device_info(self->session.space, self->id, &info));
+	if (info.out_memory_bytes > (512UL << 20))
+		SKIP(return, "device memory is too large to be filled");
+	self->len = info.out_memory_bytes;
+	self->buf = arena_anon(self->len);
+	ASSERT_NE(NULL, self->buf);
+	ASSERT_EQ(0, cmd_prefetch(self->session.space, self->buf, self->len,
+				  self->id, NULL));
+	ASSERT_EQ(self->len / PAGE_BYTES,
+		  pages_at(self->session.space, self->buf, self->len,
+			   self->id));
+}
+
+FIXTURE_TEARDOWN(full)
+{
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+/* Two blocks of which the second comes behind the first in device memory. */
+static bool find_neighbours(char *buf, size_t len, char **first, char **second)
+{
+	size_t i, j;
+
+	for (i = 0; i < len; i += BLOCK_BYTES) {
+		uint64_t next = device_frame(buf + i) + BLOCK_PAGES;
+
+		for (j = 0; j < len; j += BLOCK_BYTES) {
+			if (device_frame(buf + j) != next)
+				continue;
+			*first = buf + i;
+			*second = buf + j;
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * The last four pages of one chunk and the first twelve of the next are the
+ * only free ones. Their page structs follow each other, their memory does not.
+ */
+TEST_F(full, window_over_the_end_of_a_chunk_has_its_contents)
+{
+	const size_t head = 12 * PAGE_BYTES, tail = 4 * PAGE_BYTES;
+	char *first = NULL, *second = NULL, *window = arena_anon(head + tail);
+	uint64_t frame;
+
+	ASSERT_NE(NULL, window);
+	ASSERT_TRUE(find_neighbours(self->buf, self->len, &first, &second));
+	pages_fill(second, BLOCK_BYTES, 1000);
+	ASSERT_EQ(0, cmd_prefetch(self->session.space, second, BLOCK_BYTES,
+				  self->id, NULL));
+	ASSERT_EQ(device_frame(first) + BLOCK_PAGES, device_frame(second));
+	frame = device_frame(first + BLOCK_BYTES - tail);
+	/* What is freed last is taken first. */
+	ASSERT_EQ(0, madvise(second, head, MADV_DONTNEED));
+	ASSERT_EQ(0, madvise(first + BLOCK_BYTES - tail, tail, MADV_DONTNEED));
+
+	pages_fill(window, head + tail, 1);
+	ASSERT_VALUE(16 * 17 / 2, agent_sum(self->agent, window, head + tail,
+					    PAGE_BYTES));
+	/* They are there, one behind the other, or this tests nothing. */
+	ASSERT_EQ(16, pages_at(self->session.space, window, head + tail,
+			       self->id));
+	ASSERT_EQ(frame, device_frame(window));
+	ASSERT_EQ(frame + 15, device_frame(window + 15 * PAGE_BYTES));
+	ASSERT_EQ(-1, pages_check(window, head + tail, 1));
+	ASSERT_EQ(-1, pages_check(second + head, BLOCK_BYTES - head, 1012));
+}
+
+/* Every other page is free: each run of the window is one page long. */
+TEST_F(full, block_in_single_pages_has_its_contents)
+{
+	char *window = arena_anon(BLOCK_BYTES);
+	size_t at;
+
+	ASSERT_NE(NULL, window);
+	for (at = 0; at < 2 * BLOCK_BYTES; at += 2 * PAGE_BYTES)
+		ASSERT_EQ(0, madvise(self->buf + at, PAGE_BYTES,
+				     MADV_DONTNEED));
+	pages_fill(window, BLOCK_BYTES, 1);
+	ASSERT_VALUE(512 * 513 / 2, agent_sum(self->agent, window, BLOCK_BYTES,
+					      PAGE_BYTES));
+	ASSERT_EQ(BLOCK_PAGES, pages_at(self->session.space, window,
+					BLOCK_BYTES, self->id));
+	ASSERT_DONE(agent_fill(self->agent, window, BLOCK_BYTES, PAGE_BYTES,
+			       700));
+	ASSERT_EQ(-1, pages_check(window, BLOCK_BYTES, 700));
+	for (at = 0; at < 2 * BLOCK_BYTES; at += PAGE_BYTES)
+		ASSERT_EQ(0, *(uint64_t *)(self->buf + at));
+}
+
+TEST_HARNESS_MAIN
