@@ -21,6 +21,7 @@
 /* What the owner tells its parent, the test. */
 struct owner_report {
 	pid_t agent;
+	long on_device;		/* pages */
 	int rc;
 };
 
@@ -28,6 +29,8 @@ FIXTURE(owner) {
 	struct owner_report *report;
 	pid_t owner;
 	int to_owner;
+	int manager;
+	int64_t used_before;
 };
 
 FIXTURE_VARIANT(owner) {
@@ -53,8 +56,9 @@ static void owner_run(struct owner_report *report, int from_test,
 	struct agent *agent;
 	uint64_t args[] = { 0, len, PAGE_BYTES };
 	char *buf, c;
+	int rc;
 
-	report->rc = session_start(&session, 1, 2);
+	rc = session_start(&session, 1, 2);
 	agent = session_agent(&session);
 	report->agent = agent->pid;
 	/* That the agent dies is the device's doing, not that of this. */
@@ -62,12 +66,16 @@ static void owner_run(struct owner_report *report, int from_test,
 	buf = arena_anon(len);
 	pages_fill(buf, BLOCK_BYTES, 1);
 	if (agent_read(agent, buf).value != 1)
-		report->rc = -EIO;
+		rc = -EIO;
+	report->on_device = pages_at(session.space, buf, BLOCK_BYTES,
+				     session.devices[0].id);
 	if (variant->busy) {
 		args[0] = (uintptr_t)buf;
 		agent_post(agent, 0, AGENT_SUM, args, 3);
 		agent_post(agent, 1, AGENT_SUM, args, 3);
 	}
+	/* All of the report is there when this is. */
+	__atomic_store_n(&report->rc, rc, __ATOMIC_RELEASE);
 	if (read(from_test, &c, 1) != 1)
 		_exit(2);
 	switch (variant->end) {
@@ -92,6 +100,9 @@ FIXTURE_SETUP(owner)
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	self->report->rc = -EAGAIN;
 	self->to_owner = fds[1];
+	self->manager = open_manager();
+	ASSERT_LE(0, self->manager);
+	self->used_before = device_used_bytes(self->manager, 0);
 	/* So that the agent's end can be waited for here. */
 	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
 	self->owner = fork();
@@ -107,6 +118,7 @@ FIXTURE_TEARDOWN(owner)
 {
 	kill(self->owner, SIGKILL);
 	waitpid(self->owner, NULL, 0);
+	close(self->manager);
 }
 
 static bool wait_for_status(pid_t pid, int *status)
@@ -143,7 +155,19 @@ static bool wait_for_zombie(pid_t pid)
 	return false;
 }
 
-TEST_F(owner, end_kills_the_agent)
+static bool wait_for_memory(int manager, int64_t used)
+{
+	unsigned int try;
+
+	for (try = 0; try < LIMIT_S * 100; try++) {
+		if (device_used_bytes(manager, 0) == used)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+TEST_F(owner, end_kills_the_agent_and_gives_device_memory_back)
 {
 	volatile struct owner_report *report = self->report;
 	unsigned int try;
@@ -152,6 +176,7 @@ TEST_F(owner, end_kills_the_agent)
 	for (try = 0; try < LIMIT_S * 100 && report->rc == -EAGAIN; try++)
 		usleep(10000);
 	ASSERT_EQ(0, report->rc);
+	ASSERT_LT(0, report->on_device);
 	ASSERT_EQ(1, write(self->to_owner, "x", 1));
 	if (variant->end == BY_SIGNAL) {
 		usleep(20000);
@@ -159,12 +184,133 @@ TEST_F(owner, end_kills_the_agent)
 	}
 	if (variant->end == BY_EXEC) {
 		ASSERT_TRUE(wait_for_zombie(report->agent));
+		/* What it is now has no pages there. */
+		ASSERT_TRUE(wait_for_memory(self->manager, self->used_before));
 		ASSERT_EQ(0, kill(self->owner, SIGKILL));
 	}
 	ASSERT_EQ(self->owner, waitpid(self->owner, &status, 0));
 	ASSERT_TRUE(wait_for_status(report->agent, &status));
 	ASSERT_TRUE(WIFSIGNALED(status));
 	ASSERT_EQ(SIGKILL, WTERMSIG(status));
+	ASSERT_TRUE(wait_for_memory(self->manager, self->used_before));
+}
+
+/* --- the owner ends before its agent has attached ------------------------------- */
+
+FIXTURE(early) {
+	uint64_t *token;
+	struct agent agent;
+	pid_t owner;
+	int space;
+	int gpu;
+};
+
+/* Binds the files, says the token, and waits to be killed. */
+static void early_owner_run(int space, int gpu, uint64_t *token)
+{
+	struct hmmrt_gpu_bind bind;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (cmd_space_create(space) || cmd_bind(gpu, space, &bind))
+		_exit(1);
+	__atomic_store_n(token, bind.out_token, __ATOMIC_RELEASE);
+	for (;;)
+		pause();
+}
+
+/* The agent is this process's child, so that it survives its owner here. */
+static bool early_begin(FIXTURE_DATA(early) *self)
+{
+	unsigned int try;
+
+	self->space = open_manager();
+	self->gpu = open_gpu(0);
+	if (self->space < 0 || self->gpu < 0 ||
+	    agent_start(&self->agent, self->gpu, 1))
+		return false;
+	__atomic_store_n(self->token, 0, __ATOMIC_RELAXED);
+	self->owner = fork();
+	if (!self->owner)
+		early_owner_run(self->space, self->gpu, self->token);
+	for (try = 0; try < LIMIT_S * 1000; try++) {
+		if (__atomic_load_n(self->token, __ATOMIC_ACQUIRE))
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+static void early_end(FIXTURE_DATA(early) *self)
+{
+	agent_quit(&self->agent);
+	close(self->gpu);
+	close(self->space);
+}
+
+FIXTURE_SETUP(early)
+{
+	self->token = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->token);
+}
+
+FIXTURE_TEARDOWN(early)
+{
+	munmap(self->token, PAGE_BYTES);
+}
+
+TEST_F(early, agent_cannot_attach_to_an_owner_that_is_gone)
+{
+	int status;
+
+	ASSERT_TRUE(early_begin(self));
+	ASSERT_EQ(0, kill(self->owner, SIGKILL));
+	ASSERT_EQ(self->owner, waitpid(self->owner, &status, 0));
+	EXPECT_EQ(-ESRCH, agent_attach(&self->agent, self->gpu, *self->token));
+	/* It was refused, and not let in to be killed. */
+	EXPECT_EQ(-EINVAL, agent_map(&self->agent, (void *)ARENA_BASE,
+				     PAGE_BYTES, PROT_READ));
+	early_end(self);
+}
+
+/* Not waited for, so that it happens while this process goes on. */
+static void post_attach(struct agent *agent, int gpu, uint64_t token)
+{
+	struct hmmrt_gpu_attach attach = {
+		.size = sizeof(attach),
+		.token = token,
+	};
+	uint64_t args[] = { SYS_ioctl, (uint64_t)gpu, HMMRT_GPU_IOC_ATTACH,
+			    (uintptr_t)agent->shared->scratch };
+
+	memcpy(agent->shared->scratch, &attach, sizeof(attach));
+	agent_post(agent, 0, AGENT_SYSCALL, args, ARRAY_SIZE(args));
+}
+
+/* At the same moment: too late, or let in and killed. */
+TEST_F(early, agent_does_not_outlive_an_owner_that_ends_while_it_attaches)
+{
+	unsigned int round, refused = 0;
+	int status;
+
+	for (round = 0; round < 60; round++) {
+		struct outcome outcome;
+
+		ASSERT_TRUE(early_begin(self));
+		post_attach(&self->agent, self->gpu, *self->token);
+		usleep(round % 20 * 50);
+		ASSERT_EQ(0, kill(self->owner, SIGKILL));
+		ASSERT_EQ(self->owner, waitpid(self->owner, &status, 0));
+		outcome = agent_wait(&self->agent, 0, LIMIT_S);
+		if (!outcome.error && (int64_t)outcome.value == -ESRCH) {
+			refused++;
+		} else {
+			ASSERT_TRUE(outcome.error == -EPIPE || !outcome.value);
+			ASSERT_TRUE(agent_wait_gone(&self->agent, LIMIT_S));
+		}
+		early_end(self);
+	}
+	TH_LOG("%u of %u were too late", refused, round);
 }
 
 /* --- the agent ends: heard by the owner ----------------------------------------- */
@@ -262,6 +408,91 @@ TEST_F(session, next_agent_sees_what_the_killed_one_wrote)
 	device->token = bind.out_token;
 	ASSERT_EQ(0, session_attach(&self->session));
 	ASSERT_VALUE(1234, agent_read(&device->agent, self->buf));
+}
+
+/* Opened and with an agent, not bound: so far the last one has the device. */
+static int next_begin(struct session_device *next)
+{
+	*next = (struct session_device){ .gpu = open_gpu(0) };
+	return next->gpu < 0 ? next->gpu :
+			       agent_start(&next->agent, next->gpu, 1);
+}
+
+/* As soon as it is possible. */
+static int next_take_over(struct session_device *next, int space)
+{
+	struct hmmrt_gpu_bind bind;
+	unsigned int try;
+	int rc = -EBUSY;
+
+	for (try = 0; try < 1000000 && rc == -EBUSY; try++)
+		rc = cmd_bind(next->gpu, space, &bind);
+	if (rc)
+		return rc;
+	next->token = bind.out_token;
+	next->id = bind.out_device_id;
+	rc = agent_attach(&next->agent, next->gpu, next->token);
+	if (rc)
+		return rc;
+	return agent_map(&next->agent, (void *)ARENA_BASE, ARENA_BYTES,
+			 PROT_READ | PROT_WRITE);
+}
+
+#define MANY_BLOCKS	32
+
+/*
+ * To unbind takes a while when there is much to bring home. What the next
+ * binding maps meanwhile, or at once afterwards, it has to be told about: the
+ * pages behind the middle of the later blocks, which the last one never had.
+ */
+TEST_F(session, next_binding_at_once_is_not_disturbed_by_the_last_one)
+{
+	struct session_device *device = &self->session.devices[0], next;
+	const size_t len = MANY_BLOCKS * BLOCK_BYTES;
+	char *many = arena_anon(len), *few = arena_anon(len);
+	char *fresh = few + BLOCK_BYTES / 2;
+	int64_t used = device->used_before;
+	unsigned int round;
+	size_t at;
+
+	/* Or the next agent, a child, would share them. */
+	ASSERT_EQ(0, madvise(many, len, MADV_DONTFORK));
+	ASSERT_EQ(0, madvise(few, len, MADV_DONTFORK));
+	for (round = 0; round < 8; round++) {
+		struct agent last = device->agent;
+
+		ASSERT_EQ(0, next_begin(&next));
+		ASSERT_EQ(0, cmd_prefetch(self->session.space, many, len,
+					  device->id, NULL));
+		ASSERT_DONE(agent_fill(&last, few, len, BLOCK_BYTES, round));
+
+		/* The next agent inherited it. */
+		agent_syscall(&next.agent, SYS_close, (uint64_t)device->gpu, 0,
+			      0, 0, 0, 0);
+		close(device->gpu);
+		kill(last.pid, SIGKILL);
+		ASSERT_EQ(0, next_take_over(&next, self->session.space));
+		*device = next;
+		device->used_before = used;
+		for (at = len; at; at -= BLOCK_BYTES)
+			ASSERT_DONE(agent_write(&device->agent,
+						fresh + at - BLOCK_BYTES, at));
+		agent_kill(&last);
+		agent_quit(&last);
+
+		for (at = len; at; at -= BLOCK_BYTES) {
+			uint64_t *word =
+				(uint64_t *)(fresh + at - BLOCK_BYTES);
+
+			ASSERT_EQ(at, *word);
+			*word = at + round;
+			ASSERT_VALUE(at + round,
+				     agent_read(&device->agent, word));
+		}
+		ASSERT_EQ(0, madvise(few, len, MADV_DONTNEED));
+		ASSERT_VALUE(0, agent_sum(&device->agent, fresh,
+					  len - BLOCK_BYTES / 2, BLOCK_BYTES));
+	}
 }
 
 /* It was attached, and had mapped nothing yet. */
