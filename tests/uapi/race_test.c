@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "lib/ext2.h"
 #include "lib/harness.h"
 #include "lib/session.h"
 
@@ -295,6 +296,152 @@ TEST_F(race, prefetches_under_counting_lanes_lose_nothing)
 		ASSERT_LT(0, movers[i].moves);
 	}
 	ASSERT_EQ((uint64_t)LANES << 20, *word);
+}
+
+/* --- permission that grows ---------------------------------------------------------------- */
+
+/* A look takes longer the more there is to see; written is less of it. */
+#define GROWING_BYTES	BLOCK_BYTES
+#define WRITTEN_PAGES	64
+#define WRITTEN_BYTES	(WRITTEN_PAGES * PAGE_BYTES)
+#define LOOKERS		4
+
+struct lookers {
+	const struct session *session;
+	char *buf;
+	bool stop;
+	int error;
+	/* All of them and the test. */
+	pthread_barrier_t begin;
+	pthread_barrier_t end;
+};
+
+/* A prefetch of a file moves nothing: it maps what is there, as it is. */
+static void *look_once_a_round(void *arg)
+{
+	struct lookers *lookers = arg;
+	const struct session *session = lookers->session;
+
+	for (;;) {
+		int rc;
+
+		pthread_barrier_wait(&lookers->begin);
+		if (lookers->stop)
+			return NULL;
+		rc = cmd_prefetch(session->space, lookers->buf, GROWING_BYTES,
+				  session->devices[0].id, NULL);
+		if (rc)
+			lookers->error = rc;
+		pthread_barrier_wait(&lookers->end);
+	}
+}
+
+/* Each page by one lane, which writes round + n to its n-th page. */
+static void post_writers(struct agent *agent, char *buf, uint64_t round)
+{
+	unsigned int lane;
+
+	for (lane = 0; lane < LANES; lane++) {
+		uint64_t fill[] = { (uintptr_t)buf + lane * PAGE_BYTES,
+				    WRITTEN_BYTES - lane * PAGE_BYTES,
+				    LANES * PAGE_BYTES, round };
+
+		agent_post(agent, lane, AGENT_FILL, fill, 4);
+	}
+}
+
+static bool wait_for_writers(struct agent *agent)
+{
+	unsigned int lane;
+	bool done = true;
+
+	for (lane = 0; lane < LANES; lane++) {
+		struct outcome outcome = agent_wait(agent, lane, 20);
+
+		done &= !outcome.error && !outcome.signal;
+	}
+	return done;
+}
+
+static bool map_mirror_again(struct agent *agent, char *buf)
+{
+	return !agent_unmap(agent, buf, GROWING_BYTES) &&
+	       !agent_map(agent, buf, GROWING_BYTES, PROT_READ | PROT_WRITE);
+}
+
+/*
+ * While lanes write each looker looks once; afterwards they write again. Each
+ * page costs one fault, or some; a lane that comes in vain makes thousands.
+ */
+static const char *growing_round(struct agent *agent, struct lookers *lookers,
+				 uint64_t round)
+{
+	uint64_t faults = session_stats(lookers->session, 0).out_device_faults;
+	size_t page;
+
+	/* Mapped anew, and to read only. */
+	if (madvise(lookers->buf, GROWING_BYTES, MADV_DONTNEED))
+		return "madvise";
+	pages_check(lookers->buf, GROWING_BYTES, 0);
+	post_writers(agent, lookers->buf, round);
+	pthread_barrier_wait(&lookers->begin);
+	pthread_barrier_wait(&lookers->end);
+	if (!wait_for_writers(agent))
+		return "lanes that write while others look";
+	if (!map_mirror_again(agent, lookers->buf))
+		return "mapping the mirror";
+	post_writers(agent, lookers->buf, round + 1);
+	if (!wait_for_writers(agent))
+		return "lanes that write again";
+	faults = session_stats(lookers->session, 0).out_device_faults - faults;
+	if (faults > 8 * WRITTEN_PAGES)
+		return "number of faults";
+	for (page = 0; page < WRITTEN_PAGES; page++)
+		if (*(uint64_t *)(lookers->buf + page * PAGE_BYTES) !=
+		    round + 1 + page / LANES)
+			return "contents";
+	return NULL;
+}
+
+/*
+ * A page of a file becomes writable when it is first written, and nobody is told.
+ * Who looked before that, and maps what he saw after it, must not take the
+ * permission back: a lane that writes would come again and again. The mirror is
+ * mapped anew in between, so that lanes ask for what they had.
+ */
+TEST_F(race, permission_to_write_survives_late_looks)
+{
+	struct lookers lookers = { .session = &self->session };
+	pthread_t threads[LOOKERS];
+	const char *failed = NULL;
+	uint64_t round;
+	unsigned int i;
+	int fd = ext2_file(GROWING_BYTES);
+
+	if (fd < 0)
+		SKIP(return, "no ext2 here");
+	self->end = time(NULL) + RUN_S;
+	lookers.buf = arena_map(GROWING_BYTES, PROT_READ | PROT_WRITE,
+				MAP_SHARED, fd, 0);
+	ASSERT_NE(NULL, lookers.buf);
+	pthread_barrier_init(&lookers.begin, NULL, LOOKERS + 1);
+	pthread_barrier_init(&lookers.end, NULL, LOOKERS + 1);
+	for (i = 0; i < LOOKERS; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL,
+					    look_once_a_round, &lookers));
+	for (round = 1; !failed && time(NULL) < self->end; round++)
+		failed = growing_round(self->agent, &lookers, round);
+	lookers.stop = true;
+	pthread_barrier_wait(&lookers.begin);
+	for (i = 0; i < LOOKERS; i++)
+		pthread_join(threads[i], NULL);
+	ASSERT_EQ(NULL, failed)
+	{
+		TH_LOG("round %llu: %s", (unsigned long long)round, failed);
+	}
+	EXPECT_EQ(0, lookers.error);
+	EXPECT_LT(2, round);
+	close(fd);
 }
 
 /* --- signals ------------------------------------------------------------------------------ */
