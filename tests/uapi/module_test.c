@@ -4,6 +4,7 @@
  * have on a device come home before it goes. Leaves the modules loaded as it
  * found them.
  */
+#include <fcntl.h>
 #include <sys/prctl.h>
 
 #include "lib/harness.h"
@@ -146,6 +147,7 @@ struct orphan {
 	size_t len;
 	int ready;		/* pipes */
 	int go;
+	bool frees;		/* or looks at them */
 };
 
 static void orphan_run(const struct orphan *orphan)
@@ -154,6 +156,8 @@ static void orphan_run(const struct orphan *orphan)
 
 	if (write(orphan->ready, "r", 1) != 1 || read(orphan->go, &c, 1) != 1)
 		_exit(2);
+	if (orphan->frees)
+		_exit(munmap(orphan->buf, orphan->len) ? 3 : 0);
 	_exit(pages_check(orphan->buf, orphan->len, 1) == -1 ? 0 : 1);
 }
 
@@ -193,36 +197,89 @@ static void parent_run(struct orphan *orphan)
 	_exit(pid < 0);
 }
 
-TEST_F(modules, pages_of_a_fork_child_come_home_before_the_device_goes)
+/* Leaves a process with pages on the device and no binding there. */
+static bool orphan_begin(struct orphan *orphan, int *go, bool frees)
 {
-	struct orphan orphan = { .len = 3 * BLOCK_BYTES };
-	int ready[2], go[2], status = -1;
-	struct hmmrt_device_info info;
-	int fd;
-	char c;
+	int ready[2], gate[2], status = -1;
 	pid_t pid;
+	char c;
 
-	ASSERT_EQ(0, module_insert("hmmrt_simgpu", ""));
-	ASSERT_EQ(0, pipe(ready));
-	ASSERT_EQ(0, pipe(go));
-	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
-	orphan.ready = ready[1];
-	orphan.go = go[0];
+	if (pipe2(ready, O_CLOEXEC) || pipe2(gate, O_CLOEXEC) ||
+	    prctl(PR_SET_CHILD_SUBREAPER, 1))
+		return false;
+	*orphan = (struct orphan){
+		.len = 3 * BLOCK_BYTES,
+		.ready = ready[1],
+		.go = gate[0],
+		.frees = frees,
+	};
 	pid = fork();
 	if (!pid)
-		parent_run(&orphan);
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	ASSERT_EQ(0, status);
-	ASSERT_EQ(1, read(ready[0], &c, 1));
-	/* They are there, and no binding is. */
-	fd = open_manager();
-	ASSERT_EQ(0, cmd_device_info(fd, 0, &info));
-	EXPECT_EQ(orphan.len, info.out_used_bytes);
+		parent_run(orphan);
+	if (waitpid(pid, &status, 0) != pid || status ||
+	    read(ready[0], &c, 1) != 1)
+		return false;
+	close(ready[0]);
+	close(ready[1]);
+	close(gate[0]);
+	*go = gate[1];
+	return true;
+}
+
+static bool orphan_go(int go)
+{
+	bool done = write(go, "g", 1) == 1;
+
+	close(go);
+	return done;
+}
+
+static int64_t used_without_binding(void)
+{
+	int fd = open_manager();
+	int64_t used = device_used_bytes(fd, 0);
+
 	close(fd);
+	return used;
+}
+
+TEST_F(modules, pages_of_a_fork_child_come_home_before_the_device_goes)
+{
+	struct orphan orphan;
+	int go, status = -1;
+
+	ASSERT_EQ(0, module_insert("hmmrt_simgpu", ""));
+	ASSERT_TRUE(orphan_begin(&orphan, &go, false));
+	EXPECT_EQ((int64_t)orphan.len, used_without_binding());
 	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
-	ASSERT_EQ(1, write(go[1], "g", 1));
+	ASSERT_TRUE(orphan_go(go));
 	ASSERT_LT(0, waitpid(-1, &status, 0));
 	ASSERT_EQ(0, status);
+}
+
+/*
+ * Freeing the last page of a chunk asks for trimming two seconds later. However
+ * late that comes, it must not reach a device that is gone by then.
+ */
+TEST_F(modules, device_may_go_while_its_last_pages_are_freed)
+{
+	struct orphan orphan;
+	unsigned int round;
+	int go, status;
+
+	for (round = 0; round < 10; round++) {
+		ASSERT_EQ(0, module_insert("hmmrt_simgpu",
+					   "devices=1 memory=8"));
+		ASSERT_TRUE(orphan_begin(&orphan, &go, true));
+		EXPECT_EQ((int64_t)orphan.len, used_without_binding());
+		ASSERT_TRUE(orphan_go(go));
+		usleep(round * 200);
+		ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
+		ASSERT_LT(0, waitpid(-1, &status, 0));
+		ASSERT_EQ(0, status);
+	}
+	/* Nothing is to happen by then: there is nothing to wait for. */
+	sleep(3);
 }
 
 /* mremap() takes them where no block knows them. */
