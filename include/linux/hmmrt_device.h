@@ -129,8 +129,7 @@ struct hmmrt_device_desc {
 
 /*
  * Returns the device or an ERR_PTR: -EINVAL for a bad description, -EEXIST for
- * a name in use, -ENOSPC beyond HMMRT_MAX_DEVICES, -ENOMEM, or what the core
- * answers when it cannot give struct pages to device memory.
+ * a name in use, -ENOSPC beyond HMMRT_MAX_DEVICES, -ENOMEM.
  */
 struct hmmrt_device *
 hmmrt_device_register(const struct hmmrt_device_desc *desc);
@@ -144,7 +143,8 @@ void hmmrt_space_put(struct hmmrt_space *space);
 
 /*
  * The first one makes struct pages for the device's memory: no mmap_lock is held.
- * -EBUSY if the device is bound to this space already, -ENOMEM, -EINTR.
+ * -EBUSY if the device is bound to this space already, -ENOMEM, -EINTR, or what
+ * the core answers when it cannot give struct pages to device memory.
  */
 struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 				 struct hmmrt_device *dev, void *drvdata);
