@@ -598,13 +598,14 @@ struct cpu_side {
 static void *write_odd_words(void *arg)
 {
 	struct cpu_side *side = arg;
+	uint64_t round = 0;
 	size_t at;
 
 	while (!__atomic_load_n(&side->stop, __ATOMIC_RELAXED)) {
-		side->rounds++;
+		round++;
 		for (at = 0; at < side->len; at += PAGE_BYTES)
-			((volatile uint64_t *)(side->buf + at))[1] =
-				side->rounds;
+			((volatile uint64_t *)(side->buf + at))[1] = round;
+		__atomic_store_n(&side->rounds, round, __ATOMIC_RELAXED);
 	}
 	return NULL;
 }
@@ -620,13 +621,15 @@ TEST_F(device, cpu_and_device_write_different_words_of_a_page)
 	side.buf = arena_anon(side.len);
 	ASSERT_NE(NULL, side.buf);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, write_odd_words, &side));
+	/* All fifty may be over before a new thread gets to run. */
+	while (!__atomic_load_n(&side.rounds, __ATOMIC_RELAXED))
+		usleep(1000);
 	for (round = 1; round <= 50; round++)
 		ASSERT_DONE(agent_fill(self->agent, side.buf, side.len,
 				       PAGE_BYTES, round));
 	__atomic_store_n(&side.stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	ASSERT_EQ(-1, pages_check(side.buf, side.len, 50));
-	ASSERT_LT(0, side.rounds);
 	for (at = 0; at < side.len; at += PAGE_BYTES)
 		ASSERT_EQ(side.rounds, ((uint64_t *)(side.buf + at))[1]);
 }
