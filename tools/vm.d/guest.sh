@@ -107,17 +107,21 @@ accelerator() {
 	cat "$file"
 }
 
-# Two or more nodes share the memory and the processors evenly.
+# Two or more nodes share the memory and the processors evenly. Each processor is a socket: none may lie
+# across nodes.
 numa_arguments() {
-	local bytes node first=0 last
+	local mib node first=0 last given=0 upto
 	((NUMA > 1)) || return 0
 	((CPUS >= NUMA)) || usage_error "--numa $NUMA needs at least as many --cpus"
-	bytes=$(numfmt --from=iec "$MEMORY")
+	mib=$(($(numfmt --from=iec "$MEMORY") >> 20))
+	printf '%s\n' -smp "$CPUS,sockets=$CPUS"
 	for ((node = 0; node < NUMA; node++)); do
 		last=$(((node + 1) * CPUS / NUMA - 1))
-		printf '%s\n' -object "memory-backend-ram,id=m$node,size=$((bytes / NUMA))" \
+		upto=$(((node + 1) * mib / NUMA))
+		printf '%s\n' -object "memory-backend-ram,id=m$node,size=$((upto - given))M" \
 			-numa "node,nodeid=$node,memdev=m$node,cpus=$first-$last"
 		first=$((last + 1))
+		given=$upto
 	done
 }
 
