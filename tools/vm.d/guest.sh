@@ -110,18 +110,18 @@ accelerator() {
 # Two or more nodes share the memory and the processors evenly. Each processor is a socket: none may lie
 # across nodes.
 numa_arguments() {
-	local mib node first=0 last given=0 upto
+	local mib node first=0 last given=0 end
 	((NUMA > 1)) || return 0
 	((CPUS >= NUMA)) || usage_error "--numa $NUMA needs at least as many --cpus"
 	mib=$(($(numfmt --from=iec "$MEMORY") >> 20))
 	printf '%s\n' -smp "$CPUS,sockets=$CPUS"
 	for ((node = 0; node < NUMA; node++)); do
 		last=$(((node + 1) * CPUS / NUMA - 1))
-		upto=$(((node + 1) * mib / NUMA))
-		printf '%s\n' -object "memory-backend-ram,id=m$node,size=$((upto - given))M" \
+		end=$(((node + 1) * mib / NUMA))
+		printf '%s\n' -object "memory-backend-ram,id=m$node,size=$((end - given))M" \
 			-numa "node,nodeid=$node,memdev=m$node,cpus=$first-$last"
 		first=$((last + 1))
-		given=$upto
+		given=$end
 	done
 }
 
