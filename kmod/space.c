@@ -186,16 +186,16 @@ EXPORT_SYMBOL_GPL(hmmrt_space_put);
 struct hmmrt_space *hmmrt_space_get_from_fd(int fd)
 {
 	struct hmmrt_space *space;
-	struct fd f = fdget(fd);
+	struct file *file = fget(fd);
 
-	if (!f.file)
+	if (!file)
 		return ERR_PTR(-EBADF);
-	if (f.file->f_op != &hmmrt_fops) {
+	if (file->f_op != &hmmrt_fops) {
 		space = ERR_PTR(-EBADF);
 		goto out_put;
 	}
 	/* Set once by SPACE_CREATE: pairs with its cmpxchg(). */
-	space = smp_load_acquire(&f.file->private_data);
+	space = smp_load_acquire(&file->private_data);
 	if (!space)
 		space = ERR_PTR(-EINVAL);
 	else if (space->mm != current->mm)
@@ -203,7 +203,7 @@ struct hmmrt_space *hmmrt_space_get_from_fd(int fd)
 	else
 		refcount_inc(&space->refs);
 out_put:
-	fdput(f);
+	fput(file);
 	return space;
 }
 EXPORT_SYMBOL_GPL(hmmrt_space_get_from_fd);
