@@ -187,7 +187,7 @@ static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args,
 			req->stayed[HMMRT_STAY_NO_MEMORY]++;
 			continue;
 		}
-		zone_device_page_init(pages[i]);
+		hmmrt_page_init(pages[i]);
 		args->dst[i] = migrate_pfn(page_to_pfn(pages[i]));
 	}
 }

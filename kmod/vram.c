@@ -12,8 +12,8 @@
  *            together to 2 MiB without holes.
  * Owner      Pages belong to the page tables that map them. Nothing here points
  *            to a space or block; a page may outlive both.
- * Locking    vram->lock, a spinlock and innermost: page_free() runs under a page
- *            table lock. vram->populate serialises putting memory behind
+ * Locking    vram->lock, a spinlock and innermost: vram_page_free() runs under a
+ *            page table lock. vram->populate serialises putting memory behind
  *            chunks, vram->grow making regions. That is done with no lock held:
  *            the core takes hotplug locks for it, under which others take an
  *            mmap_lock; so the two cannot be one.
@@ -105,12 +105,13 @@ static void chunk_free_page(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 	if (!chunk->used_pages || chunk->used_pages == HMMRT_CHUNK_PAGES - 1)
 		chunk_move(vram, chunk);
 	if (!chunk->used_pages)
-		mod_delayed_work(system_unbound_wq, &vram->trim, TRIM_DELAY);
+		mod_delayed_work(system_dfl_wq, &vram->trim, TRIM_DELAY);
 }
 
 /* The last reference to a page is gone, perhaps under a page table lock. */
-static void vram_page_free(struct page *page)
+static void vram_page_free(struct hmmrt_freed *freed)
 {
+	struct page *page = hmmrt_freed_page(freed);
 	struct hmmrt_vram *vram = &page_region(page)->dev->vram;
 	unsigned long flags;
 
@@ -122,7 +123,7 @@ static void vram_page_free(struct page *page)
 }
 
 static const struct dev_pagemap_ops vram_pagemap_ops = {
-	.page_free = vram_page_free,
+	.HMMRT_PAGEMAP_FREE = vram_page_free,
 	.migrate_to_ram = hmmrt_migrate_to_ram,
 };
 
@@ -317,7 +318,7 @@ static void chunk_give_back(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
  * @npages: how many; index + npages is at most HMMRT_BLOCK_PAGES
  * @pages: in: neighbours that are on this device already, where known, the
  *	entries to fill being NULL and following each other; out: pages without
- *	reference and lock, to be used with zone_device_page_init() or handed to
+ *	reference and lock, to be used with hmmrt_page_init() or handed to
  *	hmmrt_vram_free_unused()
  *
  * Context: process context, may sleep; mmap_lock and block->migrate may be held.

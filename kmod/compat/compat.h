@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The one place for differences between kernels. The code is written for the
- * newest interface; what an older kernel lacks is provided here. Features are
- * told apart by what the headers define, not by version: distributions
- * backport.
+ * newest interface; what an older kernel lacks is provided here. What a kernel
+ * has is asked of its headers (see probes.c), not of its version: stable kernels
+ * and distributions backport.
  */
 #ifndef _HMMRT_COMPAT_H
 #define _HMMRT_COMPAT_H
@@ -11,33 +11,89 @@
 #include <linux/memremap.h>
 #include <linux/mm.h>
 
+#include "hmmrt_probes.h"
+
 #if !defined(CONFIG_DEVICE_PRIVATE) || !defined(CONFIG_HMM_MIRROR)
 #error "hmmrt needs a kernel with CONFIG_DEVICE_PRIVATE and CONFIG_HMM_MIRROR"
 #endif
 
-/* Until 6.17: struct page has the pgmap itself. */
+/* Until 6.14: struct page has the pgmap itself. */
 static inline struct dev_pagemap *hmmrt_page_pgmap(const struct page *page)
 {
+#ifdef HMMRT_HAVE_PAGE_PGMAP
+	return page_pgmap(page);
+#else
 	return page->pgmap;
-}
-
-/* Until 6.3: vm_flags is a plain member. */
-static inline void hmmrt_vm_flags_set(struct vm_area_struct *vma,
-				      unsigned long flags)
-{
-	vma->vm_flags |= flags;
-}
-
-/* Until 6.4: page faults hold the mmap_lock and nothing else. */
-static inline void hmmrt_release_fault_lock(struct vm_fault *vmf)
-{
-	mmap_read_unlock(vmf->vma->vm_mm);
+#endif
 }
 
 /*
- * Until 6.14 the core calls migrate_to_ram() with an extra reference and
- * without the page lock, so sleeping there delays nobody but the caller.
+ * Until 6.18: dev_pagemap_ops frees pages, not folios. What the callback gets
+ * is a struct hmmrt_freed.
  */
+#ifdef HMMRT_HAVE_FOLIO_FREE
+#define HMMRT_PAGEMAP_FREE	folio_free
+#define hmmrt_freed		folio
+#define hmmrt_freed_page(freed)	folio_page(freed, 0)
+#else
+#define HMMRT_PAGEMAP_FREE	page_free
+#define hmmrt_freed		page
+#define hmmrt_freed_page(freed)	(freed)
+#endif
+
+/*
+ * A page of device memory, alone: afterwards it is locked and has a reference.
+ * Until 6.18: the page knows its pgmap, and is always alone.
+ */
+static inline void hmmrt_page_init(struct page *page)
+{
+#ifdef HMMRT_HAVE_PAGE_INIT_ORDER
+	zone_device_page_init(page, hmmrt_page_pgmap(page), 0);
+#else
+	zone_device_page_init(page);
+#endif
+}
+
+/* Until 6.2: vm_flags is a plain member. */
+static inline void hmmrt_vm_flags_set(struct vm_area_struct *vma,
+				      unsigned long flags)
+{
+#ifdef HMMRT_HAVE_VM_FLAGS_SET
+	vm_flags_set(vma, flags);
+#else
+	vma->vm_flags |= flags;
+#endif
+}
+
+/* Until 6.3: page faults hold the mmap_lock and nothing else. */
+static inline void hmmrt_release_fault_lock(struct vm_fault *vmf)
+{
+#ifdef HMMRT_HAVE_RELEASE_FAULT_LOCK
+	release_fault_lock(vmf);
+#else
+	mmap_read_unlock(vmf->vma->vm_mm);
+#endif
+}
+
+/* Until 6.5: there is one kind of writable entry. */
+#ifndef HMMRT_HAVE_PTE_MKWRITE_NOVMA
+#define pte_mkwrite_novma(pte)	pte_mkwrite(pte)
+#endif
+
+/* Until 6.16, and without a backport: it has another name. */
+#ifndef HMMRT_HAVE_SYSTEM_DFL_WQ
+#define system_dfl_wq		system_unbound_wq
+#endif
+
+/*
+ * Until 6.14 the core calls migrate_to_ram() with an extra reference and
+ * without the page lock, so sleeping there delays nobody but the caller. The
+ * headers do not show it, but the same release brought migrate_device_pfns().
+ */
+#ifdef HMMRT_HAVE_MIGRATE_DEVICE_PFNS
+#define HMMRT_MIGRATE_TO_RAM_MAY_WAIT	0
+#else
 #define HMMRT_MIGRATE_TO_RAM_MAY_WAIT	1
+#endif
 
 #endif /* _HMMRT_COMPAT_H */

@@ -87,7 +87,7 @@ static int fill_pte(pte_t *ptep, unsigned long addr, void *data)
 	}
 	pte = pte_mkyoung(pte_mkspecial(pfn_pte(pfn, vm_get_page_prot(flags))));
 	if (flags & VM_WRITE)
-		pte = pte_mkdirty(pte_mkwrite(pte));
+		pte = pte_mkdirty(pte_mkwrite_novma(pte));
 	set_pte_at(fill->mm, addr, ptep, pte);
 	return 0;
 }

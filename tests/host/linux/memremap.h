@@ -4,4 +4,6 @@
 
 #include <linux/mm.h>
 
+void zone_device_page_init(struct page *page);
+
 #endif

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What probe.sh asks of a kernel's headers. A question has two answers, NAME for
+ * the newer interface and NO_NAME for the older one. Each is compiled alone, and
+ * exactly one of the two has to compile: a mistake here, or an interface that
+ * changed once more, is not taken for the older one. Where that simply has
+ * nothing, its answer declares the newer name as something else.
+ */
+#include <linux/memremap.h>
+#include <linux/migrate.h>
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+#include <linux/workqueue.h>
+
+#ifdef PROBE_PAGE_PGMAP
+static inline struct dev_pagemap *probe(const struct page *page)
+{
+	return page_pgmap(page);
+}
+#endif
+#ifdef PROBE_NO_PAGE_PGMAP
+static inline struct dev_pagemap *probe(const struct page *page)
+{
+	return page->pgmap;
+}
+#endif
+
+#ifdef PROBE_FOLIO_FREE
+static const struct dev_pagemap_ops *probe(void (*fn)(struct folio *))
+{
+	const struct dev_pagemap_ops ops = { .folio_free = fn };
+
+	return ops.folio_free ? NULL : ERR_PTR(-EINVAL);
+}
+#endif
+#ifdef PROBE_NO_FOLIO_FREE
+static const struct dev_pagemap_ops *probe(void (*fn)(struct page *))
+{
+	const struct dev_pagemap_ops ops = { .page_free = fn };
+
+	return ops.page_free ? NULL : ERR_PTR(-EINVAL);
+}
+#endif
+
+#ifdef PROBE_PAGE_INIT_ORDER
+static inline void probe(struct page *page, struct dev_pagemap *pgmap)
+{
+	zone_device_page_init(page, pgmap, 0);
+}
+#endif
+#ifdef PROBE_NO_PAGE_INIT_ORDER
+static inline void probe(struct page *page)
+{
+	zone_device_page_init(page);
+}
+#endif
+
+#ifdef PROBE_MIGRATE_DEVICE_PFNS
+static inline int probe(unsigned long *pfns)
+{
+	return migrate_device_pfns(pfns, 1);
+}
+#endif
+#ifdef PROBE_NO_MIGRATE_DEVICE_PFNS
+static char migrate_device_pfns;
+#endif
+
+#ifdef PROBE_VM_FLAGS_SET
+static inline void probe(struct vm_area_struct *vma)
+{
+	vm_flags_set(vma, VM_IO);
+}
+#endif
+#ifdef PROBE_NO_VM_FLAGS_SET
+static inline void probe(struct vm_area_struct *vma)
+{
+	vma->vm_flags |= VM_IO;
+}
+#endif
+
+#ifdef PROBE_RELEASE_FAULT_LOCK
+static inline void probe(struct vm_fault *vmf)
+{
+	release_fault_lock(vmf);
+}
+#endif
+#ifdef PROBE_NO_RELEASE_FAULT_LOCK
+static char release_fault_lock;
+#endif
+
+#ifdef PROBE_PTE_MKWRITE_NOVMA
+static inline pte_t probe(pte_t pte)
+{
+	return pte_mkwrite_novma(pte);
+}
+#endif
+#ifdef PROBE_NO_PTE_MKWRITE_NOVMA
+static inline pte_t probe(pte_t pte)
+{
+	return pte_mkwrite(pte);
+}
+#endif
+
+#ifdef PROBE_SYSTEM_DFL_WQ
+static inline struct workqueue_struct *probe(void)
+{
+	return system_dfl_wq;
+}
+#endif
+#ifdef PROBE_NO_SYSTEM_DFL_WQ
+static char system_dfl_wq;
+#endif
+
+/* Not a question: this one must not compile, on no kernel. */
+#ifdef PROBE_NOTHING
+static inline int probe(void)
+{
+	return hmmrt_is_declared_nowhere();
+}
+#endif
