@@ -44,11 +44,15 @@ build_modules() {
 		build_modules_locked "modules for $1 $2" "$KERNEL_BUILD" "$(module_dir "$1" "$2")"
 }
 
+# User space is the same for all kernels, so what it takes from one comes from the default kernel.
+default_kernel_source() (ensure_source "$(default_kernel)" && echo "$KERNEL_SOURCE")
+
 cmake_build() {
-	local dir=$1
+	local dir=$1 source
 	shift
+	source=$(default_kernel_source) || return
 	[[ -e $dir/build.ninja ]] || cmake -S "$REPO" -B "$dir" -G Ninja \
-		-DCMAKE_BUILD_TYPE=RelWithDebInfo -DHMMRT_KERNEL_SOURCE="$KERNEL_SOURCE" "$@" || return
+		-DCMAKE_BUILD_TYPE=RelWithDebInfo -DHMMRT_KERNEL_SOURCE="$source" "$@" || return
 	cmake --build "$dir" --parallel "$JOBS"
 }
 

@@ -7,7 +7,7 @@ guest_options() {
 	cat <<-'END'
 
 		Options:
-		  --kernel VERSION     a kernel of tools/kernel/KERNELS (default: its first)
+		  --kernel VERSION     a kernel of tools/kernel/KERNELS (default: its first); for tests also all
 		  --debug              the debug flavour: KASAN, lockdep, kmemleak, fault injection; several times slower
 		  --memory SIZE        the guest's memory (default 4G)
 		  --cpus N             its processors (default 2)
@@ -71,6 +71,7 @@ help_test() {
 		then the canaries: a failing test, a warning, a leak and a hang, each of which must turn a run red.
 		A NAME is one of lint, host, plain, debug and canary, for only these kinds of test, or part of a test
 		program's name, for only these programs. --debug leaves out what does not run on the debug kernel.
+		--kernel all runs the guest's tests with one kernel after the other.
 		The last line is `N passed, N failed, N skipped`; results are in build/out/results.
 	END
 	guest_options
@@ -114,10 +115,10 @@ show_doctor() {
 	# shellcheck disable=SC2016 # awk's $2
 	check "4 GB of free memory" awk '/^MemAvailable/ { exit $2 < 4 * 1024 * 1024 }' /proc/meminfo
 	check "KVM (without it the guest is emulated, which works and is slower)" test -w /dev/kvm
-	mapfile -t versions < <(awk '!/^#/ && NF { print $1 }' "$KERNEL_D/KERNELS")
+	mapfile -t versions < <(all_kernels)
 	for version in "${versions[@]}"; do
 		for flavour in plain debug; do
-			check "kernel $version $flavour (tools/vm kernel builds it)" kernel_is_built "$version" "$flavour"
+			check "kernel $version $flavour (tools/vm kernel --kernel $version builds it)" kernel_is_built "$version" "$flavour"
 		done
 	done
 	if ((${#missing[@]})); then

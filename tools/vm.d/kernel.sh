@@ -3,6 +3,7 @@
 #
 # The guest's kernels. A kernel is VERSION (a line of tools/kernel/KERNELS) in a FLAVOUR, plain or debug.
 #
+#   $CACHE/package/PACKAGE_PACKAGEVERSION_all.deb  the source, if it is not of this machine's release
 #   $CACHE/source/PACKAGE-PACKAGEVERSION/       the unpacked source, never built in
 #   $CACHE/kernel/VERSION-FLAVOUR-KEY/          its build folder; `done` in it says that it is complete
 #
@@ -12,7 +13,9 @@
 
 KERNEL_D=$REPO/tools/kernel
 
-default_kernel() { awk '!/^#/ && NF { print $1; exit }' "$KERNEL_D/KERNELS"; }
+all_kernels() { awk '!/^#/ && NF { print $1 }' "$KERNEL_D/KERNELS"; }
+
+default_kernel() { all_kernels | head -n 1; }
 
 kernel_package() {
 	local package
@@ -21,43 +24,69 @@ kernel_package() {
 	echo "$package"
 }
 
-# The options of a flavour, later lines winning.
+# Empty for a package of this machine's release, which is installed.
+kernel_suite() { awk -v v="$1" '!/^#/ && $1 == v { print $3 }' "$KERNEL_D/KERNELS"; }
+
+# The options of a VERSION in a FLAVOUR, later lines winning.
 kernel_options() {
 	local files=("$KERNEL_D/guest.config")
-	[[ $1 == debug ]] && files+=("$KERNEL_D/debug.config")
+	[[ $2 == debug ]] && files+=("$KERNEL_D/debug.config")
+	[[ -e $KERNEL_D/$1.config ]] && files+=("$KERNEL_D/$1.config")
 	sed 's/#.*//; /^[[:space:]]*$/d' "${files[@]}" |
 		awk -F= '{ value[$1] = $2 } END { for (name in value) print name "=" value[name] }' | sort
 }
 
+# The version of the package that a kernel is built from: the installed one, or the one that was fetched.
+kernel_package_version() {
+	local package file
+	package=$(kernel_package "$1")
+	if [[ -z $(kernel_suite "$1") ]]; then
+		dpkg-query -W -f '${Version}' "$package" || die "package $package is not installed"
+	else
+		file=$(fetched_package "$package")
+		[[ $file ]] || die "package $package is not fetched; tools/vm kernel --kernel $1 does it"
+		dpkg-deb --field "$file" Version
+	fi
+}
+
 # kernel_paths VERSION FLAVOUR: sets KERNEL_SOURCE, KERNEL_BUILD and KERNEL_IMAGE.
 kernel_paths() {
-	local package version key
-	package=$(kernel_package "$1")
-	version=$(dpkg-query -W -f '${Version}' "$package") || die "package $package is not installed"
-	KERNEL_SOURCE=$CACHE/source/$package-$version
-	key=$( (echo "$version" && gcc --version | head -n 1 && kernel_options "$2") | sha256sum | cut -c1-12)
+	local version key
+	version=$(kernel_package_version "$1") || exit
+	KERNEL_SOURCE=$CACHE/source/$(kernel_package "$1")-$version
+	key=$( (echo "$version" && gcc --version | head -n 1 && kernel_options "$1" "$2") | sha256sum | cut -c1-12)
 	KERNEL_BUILD=$CACHE/kernel/$1-$2-$key
 	# Unpacking itself costs an emulated machine a second; but KASAN does not survive a start without it (PVH).
 	KERNEL_IMAGE=$KERNEL_BUILD/vmlinux
 	[[ $2 == plain ]] || KERNEL_IMAGE=$KERNEL_BUILD/arch/x86/boot/bzImage
 }
 
-unpack_kernel() {
-	local package partial=$KERNEL_SOURCE.partial
+# The packed source, on the standard output.
+packed_source() {
+	local package
 	package=$(kernel_package "$1")
+	if [[ -z $(kernel_suite "$1") ]]; then
+		cat "/usr/src/$package.tar.xz"
+	else
+		dpkg-deb --fsys-tarfile "$(fetched_package "$package")" | tar -xO "./usr/src/$package.tar.xz"
+	fi
+}
+
+unpack_kernel() {
+	local partial=$KERNEL_SOURCE.partial
 	rm -rf "$partial"
 	mkdir -p "$partial" &&
-		tar -xf "/usr/src/$package.tar.xz" -C "$partial" --strip-components=1 &&
+		packed_source "$1" | tar -xJ -C "$partial" --strip-components=1 &&
 		mv "$partial" "$KERNEL_SOURCE"
 }
 
 kernel_make() { make -C "$KERNEL_SOURCE" O="$KERNEL_BUILD" "$@"; }
 
-# Applies the options and refuses a configuration in which one was lost.
+# configure_kernel VERSION FLAVOUR: applies the options and refuses a configuration in which one was lost.
 configure_kernel() {
 	local options=$KERNEL_BUILD/requested.config line lost=0
 	mkdir -p "$KERNEL_BUILD" &&
-		kernel_options "$1" >"$options" &&
+		kernel_options "$1" "$2" >"$options" &&
 		kernel_make KCONFIG_ALLCONFIG="$options" allnoconfig || return
 	while read -r line; do
 		if [[ $line == *=n ]]; then
@@ -112,7 +141,7 @@ compile_kernel() {
 make_kernel_locked() {
 	[[ -e $KERNEL_BUILD/done ]] && return
 	with_lock "$(basename "$KERNEL_SOURCE")" unpack_kernel_once "$1" &&
-		step "configuring kernel $1 $2" configure_kernel "$2" &&
+		step "configuring kernel $1 $2" configure_kernel "$1" "$2" &&
 		compile_kernel "$1" "$2" &&
 		touch "$KERNEL_BUILD/done"
 }
@@ -121,14 +150,22 @@ unpack_kernel_once() {
 	[[ -d $KERNEL_SOURCE ]] || step "unpacking $(kernel_package "$1")" unpack_kernel "$1"
 }
 
+ensure_kernel_package() {
+	local suite
+	suite=$(kernel_suite "$1")
+	[[ -z $suite ]] || ensure_fetched "$(kernel_package "$1")" "$suite"
+}
+
 # ensure_source VERSION: afterwards KERNEL_SOURCE is there.
 ensure_source() {
+	ensure_kernel_package "$1" || return
 	kernel_paths "$1" plain
 	with_lock "$(basename "$KERNEL_SOURCE")" unpack_kernel_once "$1"
 }
 
 # ensure_kernel VERSION FLAVOUR: afterwards KERNEL_SOURCE, KERNEL_BUILD and KERNEL_IMAGE are there.
 ensure_kernel() {
+	ensure_kernel_package "$1" || return
 	kernel_paths "$1" "$2"
 	[[ -e $KERNEL_BUILD/done ]] || with_lock "$(basename "$KERNEL_BUILD")" make_kernel_locked "$1" "$2"
 }

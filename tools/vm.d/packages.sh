@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# The Debian packages that the other steps need: found missing, installed when root, named otherwise.
+# The Debian packages that the other steps need: found missing, installed when root, named otherwise. A package
+# that this machine's release does not have is not installed; it is fetched into $CACHE/package and unpacked there.
 
+readonly DEBIAN_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
+
+# Those of the default kernel too: user space is built with its headers, whatever kernel runs.
 wanted_packages() {
+	local version
 	sed 's/#.*//' "$REPO/tools/packages"
-	awk '!/^#/ && NF { print $2 }' "$REPO/tools/kernel/KERNELS"
+	for version in $(default_kernel) $(chosen_kernels); do
+		[[ $(kernel_suite "$version") ]] || kernel_package "$version"
+	done | sort -u
 }
 
 missing_packages() {
@@ -41,4 +48,43 @@ ensure_packages() {
 		exit 1
 	fi
 	with_lock packages install_missing_locked
+}
+
+# The newest one that was fetched, if any.
+fetched_package() { find "$CACHE/package" -name "$1_*.deb" 2>/dev/null | sort -V | tail -n 1; }
+
+# Where this machine gets Debian from, by its own configuration of apt.
+# shellcheck disable=SC2016 # apt's fields
+debian_mirror() {
+	apt-get indextargets --format '$(CREATED_BY) $(ORIGIN) $(LABEL) $(REPO_URI)' |
+		sed -n 's/^Packages Debian Debian //p' | head -n 1
+}
+
+# fetch_package PACKAGE SUITE: apt fetches and checks it, as it would be installed, with lists of its own; what
+# apt knows of this machine stays as it is.
+fetch_package() (
+	mirror=$(debian_mirror)
+	[[ $mirror ]] || die "apt knows no Debian mirror; apt-get update may help"
+	folder=$(mktemp -d)
+	trap 'rm -rf "$folder"' EXIT
+	# Readable for the user that apt downloads as.
+	chmod 755 "$folder"
+	mkdir -p "$folder/lists/partial" "$folder/cache/archives/partial" "$CACHE/package"
+	echo "deb [signed-by=$DEBIAN_KEYRING] $mirror $2 main" >"$folder/sources.list"
+	options=(
+		-o Dir::Etc::SourceList="$folder/sources.list" -o Dir::Etc::SourceParts=/dev/null
+		-o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts=/dev/null -o APT::Default-Release=
+		-o Dir::State::Lists="$folder/lists" -o Dir::Cache="$folder/cache"
+		-o Acquire::Languages=none -o APT::Update::Error-Mode=any
+	)
+	cd "$folder" || exit
+	apt-get "${options[@]}" update && apt-get "${options[@]}" download "$1" || exit
+	mv "$1"_*.deb "$CACHE/package/"
+)
+
+fetch_package_once() { [[ $(fetched_package "$1") ]] || step "fetching $1 from $2" fetch_package "$1" "$2"; }
+
+# ensure_fetched PACKAGE SUITE
+ensure_fetched() {
+	[[ $(fetched_package "$1") ]] || with_lock "fetch-$1" fetch_package_once "$1" "$2"
 }
