@@ -13,10 +13,6 @@
 
 #include "hmmrt_probes.h"
 
-#if !defined(CONFIG_DEVICE_PRIVATE) || !defined(CONFIG_HMM_MIRROR)
-#error "hmmrt needs a kernel with CONFIG_DEVICE_PRIVATE and CONFIG_HMM_MIRROR"
-#endif
-
 /* Until 6.14: struct page has the pgmap itself. */
 static inline struct dev_pagemap *hmmrt_page_pgmap(const struct page *page)
 {

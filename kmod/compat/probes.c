@@ -12,6 +12,11 @@
 #include <linux/pgtable.h>
 #include <linux/workqueue.h>
 
+/* Once, before anything is compiled. */
+#if !defined(CONFIG_DEVICE_PRIVATE) || !defined(CONFIG_HMM_MIRROR)
+#error "hmmrt needs a kernel with CONFIG_DEVICE_PRIVATE and CONFIG_HMM_MIRROR"
+#endif
+
 #ifdef PROBE_PAGE_PGMAP
 static inline struct dev_pagemap *probe(const struct page *page)
 {
