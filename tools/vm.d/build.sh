@@ -14,7 +14,8 @@ module_dir() { echo "$BUILD/$1-$2"; }
 # Prints what it changed.
 sync_module_sources() {
 	mkdir -p "$1"
-	(cd "$REPO" && rsync --archive --relative --delete --out-format=%n --exclude='*.mod.c' --exclude='generated/' \
+	(cd "$REPO" && rsync --archive --omit-dir-times --relative --delete --out-format=%n \
+		--exclude='*.mod.c' --exclude='generated/' \
 		--include='*/' --include='*.[chS]' --include=Kbuild --include='*.sh' --exclude='*' \
 		Kbuild include kmod tests/canary "$1/")
 }
