@@ -22,7 +22,8 @@ static bool desc_valid(const struct hmmrt_device_desc *desc)
 	       ops->populate && ops->depopulate && ops->copy_to_device &&
 	       ops->copy_to_host && ops->prepare && ops->map && ops->unmap &&
 	       ops->invalidate && ops->released && desc->memory_bytes &&
-	       IS_ALIGNED(desc->memory_bytes, HMMRT_CHUNK_SIZE);
+	       IS_ALIGNED(desc->memory_bytes, HMMRT_CHUNK_SIZE) &&
+	       !(desc->flags & ~HMMRT_DEVICE_FAULT_IN_PLACE);
 }
 
 static int device_id_reserve(struct hmmrt_device *dev)
@@ -56,6 +57,7 @@ struct hmmrt_device *hmmrt_device_register(const struct hmmrt_device_desc *desc)
 	dev->ops = desc->ops;
 	dev->drvdata = desc->drvdata;
 	dev->numa_node = desc->numa_node;
+	dev->flags = desc->flags;
 	refcount_set(&dev->users, 1);
 	init_completion(&dev->unused);
 

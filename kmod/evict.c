@@ -16,7 +16,7 @@ static void evict_copy(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 		       unsigned long *src, unsigned long *dst,
 		       struct page **pages)
 {
-	unsigned int i;
+	unsigned int i, found = 0;
 
 	for (i = 0; i < HMMRT_CHUNK_PAGES; i++) {
 		struct page *page;
@@ -30,8 +30,12 @@ static void evict_copy(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 				  __GFP_ZERO);
 		lock_page(page);
 		pages[i] = page;
+		found++;
 		dst[i] = migrate_pfn(page_to_pfn(page));
 	}
+	/* Taken and not filled yet, or all let go: nothing may be behind it. */
+	if (!found)
+		return;
 	if (dev->ops->copy_to_host(dev, pages, chunk->offset,
 				   HMMRT_CHUNK_PAGES))
 		pr_err("%s: device memory at %#llx could not be read back\n",
@@ -64,3 +68,17 @@ void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 	migrate_device_finalize(src, dst, HMMRT_CHUNK_PAGES);
 	kvfree(src);
 }
+
+int hmmrt_device_evict(struct hmmrt_device *dev)
+{
+	struct hmmrt_vram *vram = &dev->vram;
+	unsigned int i, j;
+
+	might_sleep();
+	/* Regions are added, and go with the device only. */
+	for (i = 0; i < smp_load_acquire(&vram->nr_regions); i++)
+		for (j = 0; j < vram->regions[i]->nr_chunks; j++)
+			hmmrt_evict_chunk(dev, &vram->regions[i]->chunks[j]);
+	return READ_ONCE(vram->used_pages) ? -EBUSY : 0;
+}
+EXPORT_SYMBOL_GPL(hmmrt_device_evict);

@@ -118,6 +118,7 @@ struct hmmrt_device {
 	const struct hmmrt_device_ops *ops;
 	void *drvdata;
 	int numa_node;
+	unsigned int flags;		/* HMMRT_DEVICE_* */
 	refcount_t users;		/* registration, bindings, ioctls */
 	struct completion unused;
 	struct hmmrt_vram vram;
@@ -202,6 +203,9 @@ struct hmmrt_request {
 	unsigned long end;
 	unsigned long addr;		/* page that must be mapped, if access */
 	unsigned int access;
+	bool whole;			/* all of the window must be mapped, if access */
+	bool device_only;		/* map only what is on the device */
+	bool no_peers;			/* leave what is on other devices */
 	bool no_grow;			/* device memory has its full size */
 	unsigned int regions_seen;	/* with -ENOSPC */
 	bool narrow;			/* a neighbour failed: take one page */
@@ -241,6 +245,9 @@ void hmmrt_spans_destroy(struct hmmrt_space *space);
 void hmmrt_spans_forget_device(struct hmmrt_space *space, u32 device_id);
 
 /* serve.c */
+/* How long one fault starts again before the device must ask once more. */
+#define HMMRT_SERVE_TIMEOUT	HZ
+
 struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 					  struct hmmrt_block *block);
 void hmmrt_request_free(struct hmmrt_request *req);
@@ -248,15 +255,21 @@ int hmmrt_snapshot(struct hmmrt_request *req);
 bool hmmrt_mark_cow(struct hmmrt_request *req);
 int hmmrt_request_again(struct hmmrt_request *req, int rc);
 int hmmrt_serve_window(struct hmmrt_request *req, bool migrate);
+bool hmmrt_fault_may_migrate(const struct hmmrt_request *req);
 int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access);
 int hmmrt_mapped_check(struct mm_struct *mm, unsigned long addr,
 		       unsigned int access);
 
 /* migrate.c */
 bool hmmrt_vma_may_migrate(struct vm_area_struct *vma);
+bool hmmrt_vma_may_have_migratable(struct vm_area_struct *vma);
 int hmmrt_migrate_to_device(struct hmmrt_request *req);
 int hmmrt_migrate_to_host(struct hmmrt_request *req);
 vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf);
+
+/* range.c */
+int hmmrt_range_check(unsigned long start, unsigned long end);
+unsigned long hmmrt_block_end(unsigned long addr, unsigned long end);
 
 /* evict.c */
 void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk);

@@ -28,11 +28,6 @@ static int range_check(u64 addr, u64 len)
 	return 0;
 }
 
-static unsigned long part_end(unsigned long addr, unsigned long end)
-{
-	return min(end, ALIGN_DOWN(addr, HMMRT_BLOCK_SIZE) + HMMRT_BLOCK_SIZE);
-}
-
 /* Fill in the part of [start, end) that one mapping covers. */
 static int req_lookup(struct mm_struct *mm, struct hmmrt_request *req,
 		      unsigned long start, unsigned long end)
@@ -209,7 +204,7 @@ static int prefetch_block(struct hmmrt_space *space,
 int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
 {
 	struct hmmrt_binding *binding = NULL;
-	unsigned long addr, end;
+	unsigned long addr, end, next;
 	int rc;
 
 	if (arg->__reserved)
@@ -230,9 +225,10 @@ int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
 	arg->out_pages_there = 0;
 	memset(arg->out_stayed, 0, sizeof(arg->out_stayed));
 	end = arg->addr + arg->len;
-	for (addr = arg->addr; !rc && addr < end; addr = part_end(addr, end))
-		rc = prefetch_block(space, binding, addr, part_end(addr, end),
-				    arg);
+	for (addr = arg->addr; !rc && addr < end; addr = next) {
+		next = hmmrt_block_end(addr, end);
+		rc = prefetch_block(space, binding, addr, next, arg);
+	}
 	mmput(space->mm);
 out_put:
 	if (binding)
@@ -369,7 +365,7 @@ int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg)
 		return -ESRCH;
 	end = arg->addr + arg->len;
 	for (addr = arg->addr; !rc && addr < end; addr = next) {
-		next = part_end(addr, end);
+		next = hmmrt_block_end(addr, end);
 		rc = residency_block(space, addr, next, out);
 		out += (next - addr) >> PAGE_SHIFT;
 	}

@@ -34,6 +34,19 @@ bool hmmrt_vma_may_migrate(struct vm_area_struct *vma)
 	       !(vma->vm_flags & (VM_SPECIAL | VM_HUGETLB | VM_LOCKED));
 }
 
+/*
+ * Whether pages of it may be private and anonymous, as the copies that a private
+ * mapping of a file has of pages that were written. Those move when it is asked
+ * for; the core refuses the file's own.
+ */
+bool hmmrt_vma_may_have_migratable(struct vm_area_struct *vma)
+{
+	return hmmrt_vma_may_migrate(vma) ||
+	       (!vma_is_anonymous(vma) &&
+		!(vma->vm_flags & (VM_SHARED | VM_SPECIAL | VM_HUGETLB |
+				   VM_LOCKED)));
+}
+
 static int block_migrate_lock(struct hmmrt_block *block)
 {
 	if (mutex_lock_killable(&block->migrate))
@@ -72,6 +85,8 @@ static struct plan make_plan(struct hmmrt_request *req)
 			req->there++;
 			continue;
 		}
+		if (dev && req->no_peers)
+			continue;
 		plan.peers |= !!dev;
 		plan.first = min(plan.first, i);
 		plan.end = i + 1;
@@ -376,8 +391,10 @@ struct homecoming {
 	bool unreadable;		/* a device could not give a page back */
 };
 
+/* Only what @dev has, unless that is NULL. */
 static struct homecoming migrate_out(struct migrate_vma *args,
-				     struct page **pages)
+				     struct page **pages,
+				     const struct hmmrt_device *dev)
 {
 	struct homecoming home = {};
 	unsigned long i;
@@ -387,6 +404,8 @@ static struct homecoming migrate_out(struct migrate_vma *args,
 
 		args->dst[i] = 0;
 		if (!src || !(args->src[i] & MIGRATE_PFN_MIGRATE))
+			continue;
+		if (dev && hmmrt_page_device(src) != dev)
 			continue;
 		if (!pages[i]) {
 			home.no_memory++;
@@ -421,7 +440,8 @@ struct home_arrays {
 
 /**
  * hmmrt_migrate_to_host() - bring a window home, best effort
- * @req: window within one vma and block; the binding is not used
+ * @req: window within one vma and block; with a binding, only what its device
+ *	has
  *
  * Context: mmap_lock held for reading; takes block->migrate.
  * Return: 0 or -EINTR; req->moved counts.
@@ -448,7 +468,8 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 		goto out_free;
 	rc = migrate_vma_setup(&args);
 	if (!rc && args.cpages)
-		home = migrate_out(&args, req->pages);
+		home = migrate_out(&args, req->pages,
+				   req->binding ? req->binding->dev : NULL);
 	mutex_unlock(&req->block->migrate);
 	req->moved += home.moved;
 	req->stayed[HMMRT_STAY_NO_MEMORY] += home.no_memory;
@@ -568,7 +589,7 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	}
 	if (!args->cpages)
 		goto out_free;
-	home = migrate_out(args, arrays->pages);
+	home = migrate_out(args, arrays->pages, NULL);
 	trace_hmmrt_migrate_to_host(args->start, args->end, home.moved, true);
 	if (space)
 		atomic64_add(home.moved, &space->migrated_to_host);

@@ -34,9 +34,6 @@
 #include "hmmrt.h"
 #include "trace.h"
 
-/* How long one fault starts again before the device must ask once more. */
-#define SERVE_TIMEOUT	HZ
-
 struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 					  struct hmmrt_block *block)
 {
@@ -106,7 +103,7 @@ int hmmrt_snapshot(struct hmmrt_request *req)
 	};
 	int rc;
 
-	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
+	lockdep_assert_held(&req->block->span->space->mm->mmap_lock);
 	memset(req->pfns, 0, req_npages(req) * sizeof(req->pfns[0]));
 	range.notifier_seq = mmu_interval_read_begin(range.notifier);
 	req->seq = range.notifier_seq;
@@ -163,7 +160,7 @@ static int break_cow(struct hmmrt_request *req)
 		if (!req->pfns[i])
 			continue;
 		rc = fault_page(req, addr, true);
-		if (rc && addr == req->addr)
+		if (rc && (req->whole || addr == req->addr))
 			return rc;
 		/* A neighbour that cannot be written: leave them all alone. */
 		if (rc)
@@ -239,6 +236,72 @@ static int snapshot_wanted(struct hmmrt_request *req)
 	return rc ? rc : hmmrt_snapshot(req);
 }
 
+/* Whether the device can be given an entry that permits the access. */
+static bool can_map(const struct hmmrt_request *req, unsigned long pfn)
+{
+	struct hmmrt_device *dev;
+
+	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))
+		return false;
+	if ((req->access & HMMRT_ACCESS_WRITE) && !(pfn & HMM_PFN_WRITE))
+		return false;
+	dev = hmmrt_page_device(hmm_pfn_to_page(pfn));
+	return !dev || dev == req->binding->dev;
+}
+
+/*
+ * What the CPU has to be asked for, by the snapshot in req->pfns, which is
+ * replaced by one word a page that says so. Returns how many.
+ */
+static int mark_missing(struct hmmrt_request *req)
+{
+	unsigned int i, n = req_npages(req), missing = 0;
+
+	for (i = 0; i < n; i++)
+		missing += !can_map(req, req->pfns[i]);
+	for (i = 0; i < n && missing; i++) {
+		/* Something without a struct page. */
+		if (req->pfns[i] & HMM_PFN_ERROR)
+			return -EOPNOTSUPP;
+		req->pfns[i] = !can_map(req, req->pfns[i]);
+	}
+	return missing;
+}
+
+/*
+ * Have the CPU take what mark_missing() marked. The mmap_lock may be dropped and
+ * taken again, so the vma is not what it was, and the attempt has ended.
+ */
+static int fault_missing(struct mm_struct *mm, struct hmmrt_request *req)
+{
+	unsigned int flags =
+		req->access & HMMRT_ACCESS_WRITE ? FAULT_FLAG_WRITE : 0;
+	unsigned int i, n = req_npages(req);
+	bool unlocked = false;
+	int rc = 0;
+
+	lockdep_assert_held(&mm->mmap_lock);
+	for (i = 0; i < n && !rc && !unlocked; i++)
+		if (req->pfns[i])
+			rc = fixup_user_fault(mm, req->start +
+						  ((unsigned long)i << PAGE_SHIFT),
+					      flags, &unlocked);
+	return rc ? rc : -EAGAIN;
+}
+
+/* Snapshot that has all of the window, or else see to it that the next one has. */
+static int snapshot_whole(struct hmmrt_request *req)
+{
+	int idx, rc;
+
+	idx = srcu_read_lock(&hmmrt_srcu);
+	rc = hmmrt_snapshot(req);
+	if (!rc)
+		rc = mark_missing(req);
+	srcu_read_unlock(&hmmrt_srcu, idx);
+	return rc > 0 ? fault_missing(req->vma->vm_mm, req) : rc;
+}
+
 static void mark_used(struct page *page, bool write)
 {
 	struct folio *folio = page_folio(page);
@@ -270,6 +333,8 @@ static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
 		*remote = false;
 		return pte | HMMRT_PTE_DEVICE | hmmrt_page_offset(page);
 	}
+	if (req->device_only)
+		return 0;
 	*remote = true;
 	if (!is_zero_page(page))
 		mark_used(page, pte & HMMRT_PTE_WRITE);
@@ -316,20 +381,22 @@ static int commit(struct hmmrt_request *req)
 	return 0;
 }
 
+static bool pte_permits(hmmrt_pte_t pte, unsigned int access)
+{
+	if (!pte)
+		return false;
+	return !(access & HMMRT_ACCESS_WRITE) || (pte & HMMRT_PTE_WRITE);
+}
+
 /*
  * Whether the page that was touched got an entry that permits the access; if
- * not it is on some device and has to come home first.
+ * not it is on some device and has to come home first. A whole window has such
+ * entries, by the snapshot that was committed.
  */
 static bool commit_satisfies(const struct hmmrt_request *req)
 {
-	hmmrt_pte_t pte;
-
-	if (!req->access)
-		return true;
-	pte = req->ptes[req_page(req)];
-	if (!pte)
-		return false;
-	return !(req->access & HMMRT_ACCESS_WRITE) || (pte & HMMRT_PTE_WRITE);
+	return !req->access || req->whole ||
+	       pte_permits(req->ptes[req_page(req)], req->access);
 }
 
 /*
@@ -356,7 +423,8 @@ static int bring_home(struct mm_struct *mm, struct hmmrt_request *req)
  * @req: window, vma, access
  * @migrate: whether to move what can move
  *
- * Context: mmap_lock held for reading, kept. Nothing else held.
+ * Context: mmap_lock held for reading; kept, unless a whole window was asked for
+ * and the answer is not 0: req->vma is not valid then. Nothing else held.
  * Return: 0 mapped; -EAGAIN something raced; -ENXIO the touched page has to be
  * brought home first; or an error.
  */
@@ -374,7 +442,8 @@ int hmmrt_serve_window(struct hmmrt_request *req, bool migrate)
 	}
 	if (rc)
 		return rc;
-	rc = snapshot_wanted(req);
+	rc = req->access && req->whole ? snapshot_whole(req) :
+					 snapshot_wanted(req);
 	if (rc)
 		return rc;
 	rc = commit(req);
@@ -440,6 +509,13 @@ int hmmrt_request_again(struct hmmrt_request *req, int rc)
 	return -EAGAIN;
 }
 
+/* Whether a fault of this device moves what it finds there. */
+bool hmmrt_fault_may_migrate(const struct hmmrt_request *req)
+{
+	return !(req->binding->dev->flags & HMMRT_DEVICE_FAULT_IN_PLACE) &&
+	       hmmrt_vma_may_migrate(req->vma);
+}
+
 static int fault_once(struct mm_struct *mm, struct hmmrt_request *req)
 {
 	int rc;
@@ -453,7 +529,7 @@ static int fault_once(struct mm_struct *mm, struct hmmrt_request *req)
 	if (rc)
 		goto out_unlock;
 	choose_window(req);
-	rc = hmmrt_serve_window(req, hmmrt_vma_may_migrate(req->vma));
+	rc = hmmrt_serve_window(req, hmmrt_fault_may_migrate(req));
 	if (rc == -ENXIO)
 		rc = bring_home(mm, req);
 out_unlock:
@@ -487,7 +563,7 @@ static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
 		       unsigned int access)
 {
 	struct mm_struct *mm = binding->space->mm;
-	unsigned long deadline = jiffies + SERVE_TIMEOUT;
+	unsigned long deadline = jiffies + HMMRT_SERVE_TIMEOUT;
 	struct hmmrt_request *req;
 	struct hmmrt_block *block;
 	int rc;

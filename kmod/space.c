@@ -183,6 +183,14 @@ void hmmrt_space_put(struct hmmrt_space *space)
 }
 EXPORT_SYMBOL_GPL(hmmrt_space_put);
 
+struct hmmrt_space *hmmrt_space_get_current(void)
+{
+	if (!current->mm)
+		return ERR_PTR(-ESRCH);
+	return hmmrt_space_get(current->mm);
+}
+EXPORT_SYMBOL_GPL(hmmrt_space_get_current);
+
 struct hmmrt_space *hmmrt_space_get_from_fd(int fd)
 {
 	struct hmmrt_space *space;

@@ -138,7 +138,9 @@ static void region_publish(struct hmmrt_vram *vram, struct hmmrt_region *region)
 		chunk->offset = region->offset + ((u64)i << HMMRT_CHUNK_SHIFT);
 		list_add_tail(&chunk->link, &vram->free);
 	}
-	vram->regions[vram->nr_regions++] = region;
+	vram->regions[vram->nr_regions] = region;
+	/* Who counts them without a lock finds what it counted. */
+	smp_store_release(&vram->nr_regions, vram->nr_regions + 1);
 	spin_unlock_irq(&vram->lock);
 }
 

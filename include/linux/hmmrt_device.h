@@ -21,6 +21,23 @@
  *	hmmrt_unbind()              ------->
  *	hmmrt_device_unregister()   ------->  all pages come home first
  *
+ * DOC: Ranges
+ *
+ * A driver that knows more than one faulting address asks for all of it at once:
+ *
+ *	hmmrt_fault_range()             map every page of a range
+ *	hmmrt_migrate_range_to_device() move what can move, and map that
+ *	hmmrt_migrate_range_to_host()   bring home what is on this device
+ *	hmmrt_snapshot_range()          only look
+ *
+ * They may cross blocks and mappings, start and end at pages, and work in steps:
+ * when one fails, what was done before it stays done. Each is called with no
+ * lock held, from process context, by any thread, while the binding exists; takes
+ * the process's mmap_lock and may sleep. All answer -EINVAL for a range that is
+ * empty, not page aligned or beyond user addresses, -ESRCH when the process has
+ * exited, -EINTR for a signal (what was done stays done; repeat it), -EAGAIN when
+ * others kept getting in between (likewise), -ENOMEM.
+ *
  * DOC: Locking
  *
  * map() and unmap() are called with a lock of the manager held under which the
@@ -111,12 +128,20 @@ struct hmmrt_device_ops {
 	void (*released)(struct hmmrt_binding *binding);
 };
 
+/*
+ * A fault of this device maps pages where they are; they move to it only when
+ * somebody asks (hmmrt_migrate_range_to_device(), a prefetch). Pages on another
+ * device come home for it, for they cannot be mapped there.
+ */
+#define HMMRT_DEVICE_FAULT_IN_PLACE	BIT(0)
+
 /**
  * struct hmmrt_device_desc - a device to register
  * @name: unique, below HMMRT_DEVICE_NAME_LEN characters
  * @ops: stays valid until the device is unregistered
  * @memory_bytes: device memory, a multiple of HMMRT_CHUNK_SIZE
  * @numa_node: nearest node or NUMA_NO_NODE
+ * @flags: HMMRT_DEVICE_*
  * @drvdata: see hmmrt_device_drvdata()
  */
 struct hmmrt_device_desc {
@@ -124,6 +149,7 @@ struct hmmrt_device_desc {
 	const struct hmmrt_device_ops *ops;
 	u64 memory_bytes;
 	int numa_node;
+	unsigned int flags;
 	void *drvdata;
 };
 
@@ -137,8 +163,26 @@ void hmmrt_device_unregister(struct hmmrt_device *dev);
 void *hmmrt_device_drvdata(const struct hmmrt_device *dev);
 u32 hmmrt_device_id(const struct hmmrt_device *dev);
 
+/**
+ * hmmrt_device_evict() - bring all pages of a device home, whoever has them
+ * @dev: registered; stays usable, and may be in use meanwhile
+ *
+ * Context: process context, no locks, sleeps. Allocates without failing.
+ * Return: 0, or -EBUSY when pages are on the device afterwards: somebody had
+ * them locked or pinned, or moved them there meanwhile.
+ */
+int hmmrt_device_evict(struct hmmrt_device *dev);
+
 /* The space behind a /dev/hmmrt file of the calling process, with a reference. */
 struct hmmrt_space *hmmrt_space_get_from_fd(int fd);
+
+/*
+ * The space of the calling process, made if it has none, with a reference: for
+ * a driver whose files work without a file of /dev/hmmrt. -EACCES if it is the
+ * agent of another one, -ESRCH for a thread without a process, -ENOMEM, -EINTR.
+ * Context: may sleep, takes the mmap_lock.
+ */
+struct hmmrt_space *hmmrt_space_get_current(void);
 void hmmrt_space_put(struct hmmrt_space *space);
 
 /*
@@ -187,5 +231,106 @@ int hmmrt_binding_claim_agent(struct hmmrt_binding *binding,
  */
 int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
 		unsigned int access);
+
+/**
+ * hmmrt_fault_range() - serve faults on all pages of a range
+ * @binding: which device for which process
+ * @start: first address
+ * @end: behind the last one
+ * @access: HMMRT_ACCESS_*
+ *
+ * As hmmrt_fault() for each page, with one look at the page table, one migration
+ * and one map() for all that a block has of the range.
+ *
+ * Context: see Ranges.
+ * Return: 0 once each entry was mapped; as with one page, any may be gone again.
+ * Otherwise as Ranges and hmmrt_fault() say; pages before the one that cannot be
+ * had may be mapped.
+ */
+int hmmrt_fault_range(struct hmmrt_binding *binding, unsigned long start,
+		      unsigned long end, unsigned int access);
+
+/**
+ * struct hmmrt_migration - what became of the pages of a range
+ * @moved: pages that moved
+ * @there: pages that were where they should go already
+ */
+struct hmmrt_migration {
+	u64 moved;
+	u64 there;
+};
+
+/* Pages on other devices stay there. */
+#define HMMRT_MIGRATE_NO_PEERS	BIT(0)
+
+/**
+ * hmmrt_migrate_range_to_device() - move pages to a device, and map them there
+ * @binding: which device for which process
+ * @start: first address
+ * @end: behind the last one
+ * @flags: HMMRT_MIGRATE_*
+ * @result: set also on failure
+ *
+ * Best effort: what cannot move (pages of files, shared or pinned memory, no
+ * room) stays, and what this call finds there is not mapped. Holes in anonymous
+ * memory become zeroed device memory.
+ *
+ * Context: see Ranges.
+ * Return: 0, whatever moved; -EFAULT nothing is mapped at some address; -EACCES
+ * no permission to read there; -EOPNOTSUPP memory that cannot be mirrored;
+ * otherwise see Ranges.
+ */
+int hmmrt_migrate_range_to_device(struct hmmrt_binding *binding,
+				  unsigned long start, unsigned long end,
+				  unsigned int flags,
+				  struct hmmrt_migration *result);
+
+/**
+ * hmmrt_migrate_range_to_host() - bring pages of this device home
+ * @binding: which device for which process
+ * @start: first address
+ * @end: behind the last one
+ * @result: set also on failure; all pages that this device does not have are
+ *	there already
+ *
+ * Context: see Ranges.
+ * Return: as hmmrt_migrate_range_to_device(): 0, whatever moved.
+ */
+int hmmrt_migrate_range_to_host(struct hmmrt_binding *binding,
+				unsigned long start, unsigned long end,
+				struct hmmrt_migration *result);
+
+#define HMMRT_PAGE_READ		BIT(0)	/* may be read */
+#define HMMRT_PAGE_WRITE	BIT(1)	/* may be written, without a CPU fault */
+#define HMMRT_PAGE_ZERO		BIT(2)	/* the zero page */
+#define HMMRT_PAGE_ERROR	BIT(3)	/* no mapping, or none to mirror */
+
+/**
+ * struct hmmrt_page_state - what the process has of one page
+ * @flags: HMMRT_PAGE_*
+ * @order: of the CPU's entry that maps it
+ * @location: id of a device, HMMRT_LOCATION_HOST or HMMRT_LOCATION_NONE
+ */
+struct hmmrt_page_state {
+	u16 flags;
+	u16 order;
+	u32 location;
+};
+
+/**
+ * hmmrt_snapshot_range() - what a process has mapped where
+ * @binding: of the process
+ * @start: first address
+ * @end: behind the last one
+ * @pages: one for each page
+ *
+ * Faults nothing in and moves nothing. What is found was there together, within
+ * a block; whether it still is, only a fault tells.
+ *
+ * Context: see Ranges.
+ * Return: 0, or see Ranges. No mapping is no error but a state.
+ */
+int hmmrt_snapshot_range(struct hmmrt_binding *binding, unsigned long start,
+			 unsigned long end, struct hmmrt_page_state *pages);
 
 #endif /* _LINUX_HMMRT_DEVICE_H */

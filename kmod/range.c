@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What drivers ask for by range: mapping, migration, and a look.
+ *
+ * A range is cut where blocks and mappings end, as in memory.c; a part is one
+ * window, served as a fault is or not at all. The mmap_lock is dropped between
+ * the parts. Looking takes a block and nothing else, and not even that where
+ * nothing is mapped.
+ */
+#include <linux/hmm.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+
+#include "hmmrt.h"
+#include "trace.h"
+
+/* One attempt at the window of a request; as hmmrt_serve_window(). */
+typedef int (*range_part_t)(struct hmmrt_request *req);
+
+struct range_walk {
+	struct hmmrt_binding *binding;
+	range_part_t part;
+	unsigned int access;		/* that the mappings must permit */
+	unsigned int flags;		/* HMMRT_MIGRATE_* */
+	bool map;
+	struct hmmrt_migration result;
+};
+
+int hmmrt_range_check(unsigned long start, unsigned long end)
+{
+	if (start >= end || end > TASK_SIZE_MAX ||
+	    !IS_ALIGNED(start | end, PAGE_SIZE))
+		return -EINVAL;
+	return 0;
+}
+
+/* Where the block of @addr ends, or @end if that comes first. */
+unsigned long hmmrt_block_end(unsigned long addr, unsigned long end)
+{
+	return min(end, ALIGN_DOWN(addr, HMMRT_BLOCK_SIZE) + HMMRT_BLOCK_SIZE);
+}
+
+static int part_once(struct mm_struct *mm, const struct range_walk *walk,
+		     struct hmmrt_request *req, unsigned long start,
+		     unsigned long end)
+{
+	int rc;
+
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	req->vma = vma_lookup(mm, start);
+	rc = req->vma ? hmmrt_vma_check(req->vma, walk->access) : -EFAULT;
+	if (!rc) {
+		req->start = start;
+		req->end = min(end, req->vma->vm_end);
+		rc = walk->part(req);
+	}
+	req->vma = NULL;
+	mmap_read_unlock(mm);
+	return hmmrt_request_again(req, rc);
+}
+
+/* The window of the next mapping, until it stops racing with others. */
+static int part_serve(struct mm_struct *mm, struct range_walk *walk,
+		      struct hmmrt_request *req, unsigned long start,
+		      unsigned long end)
+{
+	unsigned long deadline = jiffies + HMMRT_SERVE_TIMEOUT;
+	u64 there = 0;
+	int rc;
+
+	req->moved = 0;
+	req->there = 0;
+	for (;;) {
+		u64 before = req->moved;
+
+		rc = part_once(mm, walk, req, start, end);
+		/* Later attempts find there what the first ones moved. */
+		if (!before)
+			there = req->there;
+		if (rc != -EAGAIN || time_after(jiffies, deadline))
+			break;
+		if (signal_pending(current)) {
+			rc = -EINTR;
+			break;
+		}
+		atomic64_inc(&walk->binding->retries);
+		cond_resched();
+	}
+	walk->result.moved += req->moved;
+	walk->result.there += there;
+	return rc;
+}
+
+static int block_walk(struct mm_struct *mm, struct range_walk *walk,
+		      unsigned long start, unsigned long end)
+{
+	struct hmmrt_binding *binding = walk->binding;
+	struct hmmrt_request *req;
+	struct hmmrt_block *block;
+	int rc;
+
+	rc = hmmrt_mapped_check(mm, start, walk->access);
+	if (rc)
+		return rc;
+	block = hmmrt_block_get(binding->space, start, binding->dev->id);
+	if (IS_ERR(block))
+		return PTR_ERR(block);
+	rc = walk->map ? binding->dev->ops->prepare(binding, block->start,
+						    block->start +
+							    HMMRT_BLOCK_SIZE) :
+			 0;
+	if (rc)
+		return rc;
+	req = hmmrt_request_alloc(binding, block);
+	if (!req)
+		return -ENOMEM;
+	req->no_peers = walk->flags & HMMRT_MIGRATE_NO_PEERS;
+	do {
+		rc = part_serve(mm, walk, req, start, end);
+		start = req->end;
+	} while (!rc && start < end);
+	hmmrt_request_free(req);
+	return rc;
+}
+
+static int range_walk(struct range_walk *walk, unsigned long start,
+		      unsigned long end)
+{
+	struct mm_struct *mm = walk->binding->space->mm;
+	unsigned long next;
+	int rc;
+
+	might_sleep();
+	rc = hmmrt_range_check(start, end);
+	if (rc)
+		return rc;
+	if (!mmget_not_zero(mm))
+		return -ESRCH;
+	for (; !rc && start < end; start = next) {
+		next = hmmrt_block_end(start, end);
+		rc = block_walk(mm, walk, start, next);
+		if (!rc && fatal_signal_pending(current))
+			rc = -EINTR;
+		cond_resched();
+	}
+	mmput_async(mm);
+	return rc == -EHWPOISON ? -EOPNOTSUPP : rc;
+}
+
+/* Policy asks about the first page for all of the window. */
+static int part_fault(struct hmmrt_request *req, unsigned int access)
+{
+	req->addr = req->start;
+	req->access = access;
+	req->whole = true;
+	return hmmrt_serve_window(req, hmmrt_fault_may_migrate(req));
+}
+
+static int part_read(struct hmmrt_request *req)
+{
+	return part_fault(req, HMMRT_ACCESS_READ);
+}
+
+static int part_write(struct hmmrt_request *req)
+{
+	return part_fault(req, HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE);
+}
+
+int hmmrt_fault_range(struct hmmrt_binding *binding, unsigned long start,
+		      unsigned long end, unsigned int access)
+{
+	struct range_walk walk = {
+		.binding = binding,
+		.part = access & HMMRT_ACCESS_WRITE ? part_write : part_read,
+		.access = access,
+		.map = true,
+	};
+	int rc;
+
+	if (!access)
+		return -EINVAL;
+	rc = range_walk(&walk, start, end);
+	atomic64_inc(&binding->device_faults);
+	atomic64_add(walk.result.moved, &binding->migrated_to_device);
+	trace_hmmrt_device_fault(binding->dev->id, start, access, rc);
+	if (rc && rc != -EAGAIN && rc != -EINTR)
+		atomic64_inc(&binding->failed_faults);
+	return rc;
+}
+EXPORT_SYMBOL_GPL(hmmrt_fault_range);
+
+static int part_to_device(struct hmmrt_request *req)
+{
+	req->device_only = true;
+	return hmmrt_serve_window(req, hmmrt_vma_may_have_migratable(req->vma));
+}
+
+int hmmrt_migrate_range_to_device(struct hmmrt_binding *binding,
+				  unsigned long start, unsigned long end,
+				  unsigned int flags,
+				  struct hmmrt_migration *result)
+{
+	struct range_walk walk = {
+		.binding = binding,
+		.part = part_to_device,
+		.access = HMMRT_ACCESS_READ,
+		.flags = flags,
+		.map = true,
+	};
+	int rc = -EINVAL;
+
+	if (!(flags & ~HMMRT_MIGRATE_NO_PEERS))
+		rc = range_walk(&walk, start, end);
+	atomic64_add(walk.result.moved, &binding->migrated_to_device);
+	*result = walk.result;
+	return rc;
+}
+EXPORT_SYMBOL_GPL(hmmrt_migrate_range_to_device);
+
+static unsigned long pages_elsewhere(const struct hmmrt_request *req)
+{
+	unsigned long i, n = (req->end - req->start) >> PAGE_SHIFT, count = 0;
+
+	for (i = 0; i < n; i++)
+		if (!(req->pfns[i] & HMM_PFN_VALID) ||
+		    (req->pfns[i] & HMM_PFN_ERROR) ||
+		    hmmrt_page_device(hmm_pfn_to_page(req->pfns[i])) !=
+			    req->binding->dev)
+			count++;
+	return count;
+}
+
+static int part_to_host(struct hmmrt_request *req)
+{
+	int idx, rc;
+
+	idx = srcu_read_lock(&hmmrt_srcu);
+	rc = hmmrt_snapshot(req);
+	if (!rc)
+		req->there = pages_elsewhere(req);
+	srcu_read_unlock(&hmmrt_srcu, idx);
+	if (rc || req->there == (req->end - req->start) >> PAGE_SHIFT)
+		return rc;
+	return hmmrt_migrate_to_host(req);
+}
+
+int hmmrt_migrate_range_to_host(struct hmmrt_binding *binding,
+				unsigned long start, unsigned long end,
+				struct hmmrt_migration *result)
+{
+	struct range_walk walk = {
+		.binding = binding,
+		.part = part_to_host,
+		.access = HMMRT_ACCESS_READ,
+	};
+	int rc = range_walk(&walk, start, end);
+
+	atomic64_add(walk.result.moved, &binding->space->migrated_to_host);
+	*result = walk.result;
+	return rc;
+}
+EXPORT_SYMBOL_GPL(hmmrt_migrate_range_to_host);
+
+/* --- only looking ------------------------------------------------------- */
+
+static struct hmmrt_page_state page_state(unsigned long pfn)
+{
+	struct hmmrt_page_state state = { .location = HMMRT_LOCATION_NONE };
+	struct hmmrt_device *dev;
+	struct page *page;
+
+	if (pfn & HMM_PFN_ERROR) {
+		state.flags = HMMRT_PAGE_ERROR;
+		return state;
+	}
+	if (!(pfn & HMM_PFN_VALID))
+		return state;
+	page = hmm_pfn_to_page(pfn);
+	dev = hmmrt_page_device(page);
+	state.location = dev ? dev->id : HMMRT_LOCATION_HOST;
+	state.order = hmm_pfn_to_map_order(pfn);
+	state.flags = HMMRT_PAGE_READ;
+	if (pfn & HMM_PFN_WRITE)
+		state.flags |= HMMRT_PAGE_WRITE;
+	if (is_zero_page(page))
+		state.flags |= HMMRT_PAGE_ZERO;
+	return state;
+}
+
+/* Whether anything is; if not, no block need be made for it. */
+static int range_is_mapped(struct mm_struct *mm, unsigned long start,
+			   unsigned long end, bool *mapped)
+{
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	*mapped = find_vma_intersection(mm, start, end);
+	mmap_read_unlock(mm);
+	return 0;
+}
+
+static int snapshot_once(struct mm_struct *mm, struct hmmrt_request *req,
+			 struct hmmrt_page_state *pages)
+{
+	unsigned long i, n = (req->end - req->start) >> PAGE_SHIFT;
+	int idx, rc;
+
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	idx = srcu_read_lock(&hmmrt_srcu);
+	rc = hmmrt_snapshot(req);
+	for (i = 0; i < n && !rc; i++)
+		pages[i] = page_state(req->pfns[i]);
+	if (!rc && mmu_interval_read_retry(&req->block->span->notifier,
+					   req->seq))
+		rc = -EAGAIN;
+	srcu_read_unlock(&hmmrt_srcu, idx);
+	mmap_read_unlock(mm);
+	return rc;
+}
+
+static int snapshot_block(struct hmmrt_space *space, unsigned long start,
+			  unsigned long end, struct hmmrt_page_state *pages)
+{
+	unsigned long deadline = jiffies + HMMRT_SERVE_TIMEOUT;
+	struct hmmrt_request *req;
+	struct hmmrt_block *block;
+	bool mapped;
+	int rc;
+
+	rc = range_is_mapped(space->mm, start, end, &mapped);
+	if (rc)
+		return rc;
+	if (!mapped) {
+		for (; start < end; start += PAGE_SIZE)
+			*pages++ = page_state(HMM_PFN_ERROR);
+		return 0;
+	}
+	block = hmmrt_block_get(space, start, HMMRT_LOCATION_HOST);
+	if (IS_ERR(block))
+		return PTR_ERR(block);
+	req = hmmrt_request_alloc(NULL, block);
+	if (!req)
+		return -ENOMEM;
+	req->start = start;
+	req->end = end;
+	do {
+		rc = snapshot_once(space->mm, req, pages);
+		if (rc == -EAGAIN && signal_pending(current))
+			rc = -EINTR;
+		cond_resched();
+	} while (rc == -EAGAIN && time_before(jiffies, deadline));
+	hmmrt_request_free(req);
+	return rc;
+}
+
+int hmmrt_snapshot_range(struct hmmrt_binding *binding, unsigned long start,
+			 unsigned long end, struct hmmrt_page_state *pages)
+{
+	struct hmmrt_space *space = binding->space;
+	unsigned long next;
+	int rc;
+
+	might_sleep();
+	rc = hmmrt_range_check(start, end);
+	if (rc)
+		return rc;
+	if (!mmget_not_zero(space->mm))
+		return -ESRCH;
+	for (; !rc && start < end; start = next) {
+		next = hmmrt_block_end(start, end);
+		rc = snapshot_block(space, start, next, pages);
+		pages += (next - start) >> PAGE_SHIFT;
+	}
+	mmput_async(space->mm);
+	return rc;
+}
+EXPORT_SYMBOL_GPL(hmmrt_snapshot_range);
