@@ -21,6 +21,7 @@
  *
  *   space->spans_lock  mutex; creation of spans and blocks
  *   hmmrt_roles_lock   mutex; which mm is mirrored, which is an agent
+ *   space->exclusive   mutex; around hmmrt_exclusive_range()
  *   mmap_lock          of the mirrored process; never an agent's together
  *   block->migrate     mutex; around migrate_vma_setup() .. finalize().
  *                      Reclaim is allowed under it. Never taken in a notifier,
@@ -144,7 +145,9 @@ struct hmmrt_block {
 	struct hmmrt_policy_run cpu_run;
 	struct hmmrt_policy_turns turns;
 
-	struct mutex lock;		/* maps[], the driver's entries */
+	struct mutex lock;		/* all that follows, the driver's entries */
+	const void *exclusive;		/* owner of exclusive.c's own events */
+	unsigned long revoked;		/* invalidations by others */
 	/* Indexed by device id; set once, before the device maps anything. */
 	struct hmmrt_block_map *maps[HMMRT_MAX_DEVICES];
 };
@@ -162,6 +165,7 @@ struct hmmrt_space {
 	struct hlist_node hash;		/* hmmrt_roles_lock and hmmrt_srcu */
 	struct mmu_notifier release_notifier;
 	struct mutex spans_lock;	/* creation of spans and blocks */
+	struct mutex exclusive;		/* one hmmrt_exclusive_range() */
 	struct xarray spans;		/* by start >> HMMRT_SPAN_SHIFT */
 	/* Device ids whose maps are in use or not yet forgotten; roles_lock. */
 	unsigned long bound;
@@ -270,6 +274,9 @@ vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf);
 /* range.c */
 int hmmrt_range_check(unsigned long start, unsigned long end);
 unsigned long hmmrt_block_end(unsigned long addr, unsigned long end);
+
+/* exclusive.c */
+int hmmrt_make_exclusive(struct hmmrt_request *req);
 
 /* evict.c */
 void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk);

@@ -263,6 +263,25 @@ int hmmrt_migrate_range_to_host(struct hmmrt_binding *binding,
 }
 EXPORT_SYMBOL_GPL(hmmrt_migrate_range_to_host);
 
+int hmmrt_exclusive_range(struct hmmrt_binding *binding, unsigned long start,
+			  unsigned long end)
+{
+	struct range_walk walk = {
+		.binding = binding,
+		.part = hmmrt_make_exclusive,
+		.access = HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE,
+		.map = true,
+	};
+	int rc;
+
+	if (mutex_lock_killable(&binding->space->exclusive))
+		return -EINTR;
+	rc = range_walk(&walk, start, end);
+	mutex_unlock(&binding->space->exclusive);
+	return rc;
+}
+EXPORT_SYMBOL_GPL(hmmrt_exclusive_range);
+
 /* --- only looking ------------------------------------------------------- */
 
 static struct hmmrt_page_state page_state(unsigned long pfn)

@@ -93,6 +93,7 @@ static struct hmmrt_space *space_create(struct mm_struct *mm)
 		return ERR_PTR(-ENOMEM);
 	refcount_set(&space->refs, 1);
 	mutex_init(&space->spans_lock);
+	mutex_init(&space->exclusive);
 	xa_init(&space->spans);
 	space->mm = mm;
 	mmgrab(mm);
@@ -120,6 +121,7 @@ static void space_destroy(struct hmmrt_space *space)
 	mmu_notifier_unregister(&space->release_notifier, space->mm);
 	mmdrop(space->mm);
 	mutex_destroy(&space->spans_lock);
+	mutex_destroy(&space->exclusive);
 	kfree(space);
 }
 

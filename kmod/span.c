@@ -49,15 +49,20 @@ static bool map_has(const struct hmmrt_block_map *map, unsigned int first,
 			      first + count;
 }
 
-/* Clear entries of all devices; returns a bitmap of device ids that had some. */
+/*
+ * Clear entries of all devices; returns a bitmap of device ids that had some.
+ * @owner is that of an event of exclusive.c, NULL with any other.
+ */
 static unsigned long block_unmap(struct hmmrt_block *block, unsigned long start,
-				 unsigned long end)
+				 unsigned long end, const void *owner)
 {
 	struct hmmrt_space *space = block->span->space;
 	unsigned long touched = 0;
 	unsigned int first, count, id;
 
 	lockdep_assert_held(&block->lock);
+	if (!owner || owner != block->exclusive)
+		block->revoked++;
 	block_page_range(block, start, end, &first, &count);
 	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
 		struct hmmrt_block_map *map = block->maps[id];
@@ -90,12 +95,13 @@ static bool span_unused(struct hmmrt_span *span, unsigned long start,
 	     va += HMMRT_BLOCK_SIZE) {
 		struct hmmrt_block *block = span_block(span, va);
 		unsigned int first, count, id;
-		bool used = false;
+		bool used;
 
 		if (!block)
 			continue;
 		if (!mutex_trylock(&block->lock))
 			return false;
+		used = block->exclusive;
 		block_page_range(block, start, end, &first, &count);
 		for (id = 0; id < HMMRT_MAX_DEVICES; id++)
 			used |= map_has(block->maps[id], first, count);
@@ -107,7 +113,7 @@ static bool span_unused(struct hmmrt_span *span, unsigned long start,
 }
 
 static unsigned long span_unmap(struct hmmrt_span *span, unsigned long start,
-				unsigned long end)
+				unsigned long end, const void *owner)
 {
 	unsigned long touched = 0;
 	unsigned long va;
@@ -119,7 +125,7 @@ static unsigned long span_unmap(struct hmmrt_span *span, unsigned long start,
 		if (!block)
 			continue;
 		mutex_lock(&block->lock);
-		touched |= block_unmap(block, start, end);
+		touched |= block_unmap(block, start, end, owner);
 		mutex_unlock(&block->lock);
 	}
 	return touched;
@@ -137,6 +143,11 @@ static void span_zap(struct hmmrt_span *span, unsigned long touched,
 		if (binding)
 			binding->dev->ops->invalidate(binding, start, end);
 	}
+}
+
+static const void *exclusive_owner(const struct mmu_notifier_range *range)
+{
+	return range->event == MMU_NOTIFY_EXCLUSIVE ? range->owner : NULL;
 }
 
 static bool span_invalidate(struct mmu_interval_notifier *notifier,
@@ -159,7 +170,7 @@ static bool span_invalidate(struct mmu_interval_notifier *notifier,
 		return span_unused(span, start, end);
 
 	idx = srcu_read_lock(&hmmrt_srcu);
-	touched = span_unmap(span, start, end);
+	touched = span_unmap(span, start, end, exclusive_owner(range));
 	span_zap(span, touched, start, end);
 	srcu_read_unlock(&hmmrt_srcu, idx);
 	trace_hmmrt_invalidate(touched, start, end, range->event);

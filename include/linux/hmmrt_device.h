@@ -28,6 +28,7 @@
  *	hmmrt_fault_range()             map every page of a range
  *	hmmrt_migrate_range_to_device() move what can move, and map that
  *	hmmrt_migrate_range_to_host()   bring home what is on this device
+ *	hmmrt_exclusive_range()         map, and take away from the CPU meanwhile
  *	hmmrt_snapshot_range()          only look
  *
  * They may cross blocks and mappings, start and end at pages, and work in steps:
@@ -86,6 +87,7 @@ typedef u64 hmmrt_pte_t;
 #define HMMRT_PTE_WRITE		BIT_ULL(1)
 #define HMMRT_PTE_EXEC		BIT_ULL(2)
 #define HMMRT_PTE_DEVICE	BIT_ULL(3)
+#define HMMRT_PTE_ATOMIC	BIT_ULL(4)	/* see hmmrt_exclusive_range() */
 #define HMMRT_PTE_ADDR		GENMASK_ULL(51, 12)
 
 /**
@@ -299,6 +301,26 @@ int hmmrt_migrate_range_to_device(struct hmmrt_binding *binding,
 int hmmrt_migrate_range_to_host(struct hmmrt_binding *binding,
 				unsigned long start, unsigned long end,
 				struct hmmrt_migration *result);
+
+/**
+ * hmmrt_exclusive_range() - map pages for atomic accesses of the device
+ * @binding: which device for which process
+ * @start: first address
+ * @end: behind the last one
+ *
+ * The pages come home and stay in system memory, without entries in any page
+ * table but the device's; those have HMMRT_PTE_ATOMIC. The next access of the CPU
+ * or of another device to a page makes an invalidation take its entry away, and
+ * only then goes on.
+ *
+ * Context: see Ranges.
+ * Return: 0 once each page was mapped so; -EBUSY some page cannot be, now or at
+ * all: it is locked, pinned, part of a huge page, or not anonymous; others may
+ * be mapped. -EFAULT and -EACCES as hmmrt_fault() for a write; otherwise see
+ * Ranges.
+ */
+int hmmrt_exclusive_range(struct hmmrt_binding *binding, unsigned long start,
+			  unsigned long end);
 
 #define HMMRT_PAGE_READ		BIT(0)	/* may be read */
 #define HMMRT_PAGE_WRITE	BIT(1)	/* may be written, without a CPU fault */

@@ -10,6 +10,7 @@
 
 #include <linux/memremap.h>
 #include <linux/mm.h>
+#include <linux/rmap.h>
 
 #include "hmmrt_probes.h"
 
@@ -91,5 +92,17 @@ static inline void hmmrt_release_fault_lock(struct vm_fault *vmf)
 #else
 #define HMMRT_MIGRATE_TO_RAM_MAY_WAIT	1
 #endif
+
+/*
+ * Until 6.15: a range at a time. Returns how many pages were found, locked and
+ * referenced, or an error; those that could not be made exclusive are NULL.
+ */
+static inline int
+hmmrt_make_device_exclusive_range(struct mm_struct *mm, unsigned long start,
+				  unsigned long end, struct page **pages,
+				  void *owner)
+{
+	return make_device_exclusive_range(mm, start, end, pages, owner);
+}
 
 #endif /* _HMMRT_COMPAT_H */

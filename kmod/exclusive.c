@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Exclusive access: pages that only one device has an entry for, until somebody
+ * else touches them.
+ *
+ * Model      The core replaces the CPU's entries by device-exclusive ones and
+ *            hands the pages over locked. Who touches such a page waits for its
+ *            lock, announces that the entry goes (an invalidation, which takes
+ *            the device's away), and has the old entry put back.
+ * Own event  Making a page exclusive is announced like any other change, on this
+ *            thread and for every process that maps the page: all devices lose
+ *            their entries for it. The sequence changes with it, so it cannot
+ *            tell whether something else came in between, as discarding the
+ *            memory does without the page's lock. block->revoked can: it counts
+ *            all invalidations but those whose owner is block->exclusive.
+ * Order      Pages are faulted in, and what was exclusive given back, before
+ *            counting begins: the core would do it on the way, and that counts.
+ *            The count is read before mmu_interval_read_begin(), which waits for
+ *            those that were counted and have not ended.
+ * Locking    space->exclusive around it all, so that a block has one owner.
+ */
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+
+#include "hmmrt.h"
+
+/* Pages that are locked at a time. */
+#define EXCLUSIVE_PAGES	64u
+
+static unsigned int window_pages(const struct hmmrt_request *req)
+{
+	return (req->end - req->start) >> PAGE_SHIFT;
+}
+
+/* -EAGAIN when the mmap_lock was dropped: req->vma is not valid then. */
+static int fault_in(struct mm_struct *mm, const struct hmmrt_request *req)
+{
+	unsigned long addr;
+	bool unlocked = false;
+	int rc = 0;
+
+	lockdep_assert_held(&mm->mmap_lock);
+	for (addr = req->start; !rc && !unlocked && addr < req->end;
+	     addr += PAGE_SIZE)
+		rc = fixup_user_fault(mm, addr, FAULT_FLAG_WRITE, &unlocked);
+	return !rc && unlocked ? -EAGAIN : rc;
+}
+
+/* From here on others are counted. */
+static unsigned long block_watch(struct hmmrt_block *block, const void *owner)
+{
+	unsigned long revoked;
+
+	mutex_lock(&block->lock);
+	block->exclusive = owner;
+	revoked = block->revoked;
+	mutex_unlock(&block->lock);
+	mmu_interval_read_begin(&block->span->notifier);
+	return revoked;
+}
+
+/* The pages are locked, so who wants one back waits. Returns how many. */
+static unsigned int map_atomic(struct hmmrt_request *req, struct page **pages)
+{
+	struct hmmrt_binding *binding = req->binding;
+	struct hmmrt_block *block = req->block;
+	struct hmmrt_block_map *map = block->maps[binding->dev->id];
+	unsigned int base = (req->start - block->start) >> PAGE_SHIFT;
+	unsigned int i, n = window_pages(req), mapped = 0;
+
+	lockdep_assert_held(&block->lock);
+	for (i = 0; i < n; i++) {
+		req->ptes[i] = 0;
+		if (!pages[i])
+			continue;
+		req->ptes[i] = HMMRT_PTE_VALID | HMMRT_PTE_WRITE |
+			       HMMRT_PTE_ATOMIC |
+			       PFN_PHYS(page_to_pfn(pages[i]));
+		/* Not as writable: an ordinary write fault gives it back. */
+		__set_bit(base + i, map->mapped);
+		folio_mark_dirty(page_folio(pages[i]));
+		mapped++;
+	}
+	binding->dev->ops->map(binding, req->start, req->ptes, n);
+	atomic64_add(mapped, &binding->mapped_pages);
+	atomic64_add(mapped, &binding->remote_pages);
+	return mapped;
+}
+
+static void let_go(struct page **pages, int n)
+{
+	while (n-- > 0) {
+		if (!pages[n])
+			continue;
+		unlock_page(pages[n]);
+		put_page(pages[n]);
+	}
+}
+
+int hmmrt_make_exclusive(struct hmmrt_request *req)
+{
+	struct mm_struct *mm = req->vma->vm_mm;
+	struct hmmrt_block *block = req->block;
+	struct page *pages[EXCLUSIVE_PAGES];
+	unsigned long revoked;
+	int got, rc;
+
+	lockdep_assert_held(&req->binding->space->exclusive);
+	lockdep_assert_held(&mm->mmap_lock);
+	req->end = min(req->end, req->start + EXCLUSIVE_PAGES * PAGE_SIZE);
+	rc = fault_in(mm, req);
+	if (rc)
+		return rc;
+	revoked = block_watch(block, req);
+	got = hmmrt_make_device_exclusive_range(mm, req->start, req->end, pages,
+						req);
+	mutex_lock(&block->lock);
+	block->exclusive = NULL;
+	if (got < 0)
+		rc = got;
+	else if (block->revoked != revoked || got < window_pages(req))
+		rc = -EAGAIN;
+	else if (map_atomic(req, pages) < got)
+		rc = -EBUSY;
+	mutex_unlock(&block->lock);
+	let_go(pages, got);
+	return rc;
+}
