@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What programs see of /dev/hmm_dmirrorN: numbers and layout are those of the
+ * kernel's own lib/test_hmm_uapi.h, which header packages do not have.
+ */
+#ifndef _HMMRT_DMIRROR_ABI_H
+#define _HMMRT_DMIRROR_ABI_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+/**
+ * struct hmm_dmirror_cmd - argument of all calls
+ * @addr: what the device works on, in the process's address space
+ * @ptr: where its data is taken from or written to
+ * @npages: how much
+ * @cpages: written on success: pages that were copied, or migrated
+ * @faults: written on success: how often the device had to ask
+ */
+struct hmm_dmirror_cmd {
+	__u64 addr;
+	__u64 ptr;
+	__u64 npages;
+	__u64 cpages;
+	__u64 faults;
+};
+
+#define HMM_DMIRROR_READ		_IOWR('H', 0x00, struct hmm_dmirror_cmd)
+#define HMM_DMIRROR_WRITE		_IOWR('H', 0x01, struct hmm_dmirror_cmd)
+#define HMM_DMIRROR_MIGRATE_TO_DEV	_IOWR('H', 0x02, struct hmm_dmirror_cmd)
+#define HMM_DMIRROR_MIGRATE_TO_SYS	_IOWR('H', 0x03, struct hmm_dmirror_cmd)
+#define HMM_DMIRROR_SNAPSHOT		_IOWR('H', 0x04, struct hmm_dmirror_cmd)
+#define HMM_DMIRROR_EXCLUSIVE		_IOWR('H', 0x05, struct hmm_dmirror_cmd)
+#define HMM_DMIRROR_CHECK_EXCLUSIVE	_IOWR('H', 0x06, struct hmm_dmirror_cmd)
+#define HMM_DMIRROR_RELEASE		_IOWR('H', 0x07, struct hmm_dmirror_cmd)
+
+/* What HMM_DMIRROR_SNAPSHOT says of a page, one byte each. */
+#define HMM_DMIRROR_PROT_NONE			0x00
+#define HMM_DMIRROR_PROT_READ			0x01
+#define HMM_DMIRROR_PROT_WRITE			0x02
+#define HMM_DMIRROR_PROT_PMD			0x04
+#define HMM_DMIRROR_PROT_PUD			0x08
+#define HMM_DMIRROR_PROT_ZERO			0x10
+#define HMM_DMIRROR_PROT_DEV_PRIVATE_LOCAL	0x20
+#define HMM_DMIRROR_PROT_ERROR			0xff
+
+#endif /* _HMMRT_DMIRROR_ABI_H */

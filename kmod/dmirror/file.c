@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Files of /dev/hmm_dmirrorN, and what their calls do.
+ *
+ * Bounce     An access of the device copies between its page table's pages and a
+ *            bounce buffer, so that the caller's own memory is touched with no
+ *            lock held, and not at all if the access fails.
+ * Errors     Those that hmm_range_fault() and the kernel's own driver give, made
+ *            from the manager's: see fault_errno() and migrate_errno(). The
+ *            argument is written back on success only.
+ */
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+
+#include "abi.h"
+#include "dmirror.h"
+
+#define SNAPSHOT_PAGES	64UL
+
+/* What a call works on, from its argument. */
+struct access {
+	struct dmirror_view *view;
+	struct hmm_dmirror_cmd *cmd;
+	unsigned long start;
+	unsigned long end;
+	void *bounce;
+};
+
+static int bounce_alloc(struct access *access)
+{
+	access->bounce = __vmalloc(access->end - access->start,
+				   GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	return access->bounce ? 0 : -ENOMEM;
+}
+
+static int bounce_to_user(const struct access *access)
+{
+	if (copy_to_user(u64_to_user_ptr(access->cmd->ptr), access->bounce,
+			 access->end - access->start))
+		return -EFAULT;
+	return 0;
+}
+
+static int bounce_from_user(const struct access *access)
+{
+	if (copy_from_user(access->bounce, u64_to_user_ptr(access->cmd->ptr),
+			   access->end - access->start))
+		return -EFAULT;
+	return 0;
+}
+
+/* Whether the mappings of the range permit to read them, if not to write. */
+static bool may_read(const struct access *access, unsigned long start)
+{
+	return hmmrt_fault_range(access->view->binding, start, access->end,
+				 HMMRT_ACCESS_READ) != -EACCES;
+}
+
+static int fault_errno(const struct access *access, unsigned long start,
+		       bool write, int rc)
+{
+	switch (rc) {
+	case -EACCES:
+		return write && may_read(access, start) ? -EPERM : -EFAULT;
+	case -EOPNOTSUPP:
+	case -ESRCH:
+		return -EFAULT;
+	case -EAGAIN:
+		return -EBUSY;
+	default:
+		return rc;
+	}
+}
+
+static int view_fault(const struct access *access, unsigned long start,
+		      bool write)
+{
+	int rc;
+
+	rc = hmmrt_fault_range(access->view->binding, start, access->end,
+			       write ? HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE :
+				       HMMRT_ACCESS_READ);
+	return fault_errno(access, start, write, rc);
+}
+
+/*
+ * Go on behind the pages that are done, as far as the device page table has
+ * entries; -ENOENT when it has none.
+ */
+static int device_copy(struct access *access, bool write)
+{
+	struct hmm_dmirror_cmd *cmd = access->cmd;
+	int rc = 0;
+
+	while (!rc && cmd->cpages < cmd->npages) {
+		unsigned long offset = cmd->cpages << PAGE_SHIFT;
+
+		if (write)
+			rc = dpt_write_page(access->view,
+					    access->start + offset,
+					    access->bounce + offset);
+		else
+			rc = dpt_read_page(access->view, access->start + offset,
+					   access->bounce + offset);
+		cmd->cpages += !rc;
+		cond_resched();
+	}
+	return rc;
+}
+
+/* One fault for all that is missing, and again if some of it went away. */
+static int device_access(struct access *access, bool write)
+{
+	int rc;
+
+	while ((rc = device_copy(access, write)) == -ENOENT) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		rc = view_fault(access,
+				access->start +
+					(access->cmd->cpages << PAGE_SHIFT),
+				write);
+		if (rc)
+			return rc;
+		access->cmd->faults++;
+	}
+	return rc;
+}
+
+static int view_read(struct access *access)
+{
+	int rc = bounce_alloc(access);
+
+	if (rc)
+		return rc;
+	rc = device_access(access, false);
+	if (!rc)
+		rc = bounce_to_user(access);
+	vfree(access->bounce);
+	return rc;
+}
+
+static int view_write(struct access *access)
+{
+	int rc = bounce_alloc(access);
+
+	if (rc)
+		return rc;
+	rc = bounce_from_user(access);
+	if (!rc)
+		rc = device_access(access, true);
+	vfree(access->bounce);
+	return rc;
+}
+
+/* What the device has by now, without a fault: -ENOENT if not all of it. */
+static int view_verify(struct access *access)
+{
+	int rc = bounce_alloc(access);
+
+	if (rc)
+		return rc;
+	rc = device_copy(access, false);
+	if (!rc)
+		rc = bounce_to_user(access);
+	vfree(access->bounce);
+	return rc;
+}
+
+static int migrate_errno(int rc)
+{
+	switch (rc) {
+	case -EFAULT:
+	case -EACCES:
+	case -EOPNOTSUPP:
+	case -ESRCH:
+		return -EINVAL;
+	case -EAGAIN:
+		return -EBUSY;
+	default:
+		return rc;
+	}
+}
+
+static int view_to_device(struct access *access)
+{
+	struct hmmrt_migration result;
+	int rc;
+
+	rc = hmmrt_migrate_range_to_device(access->view->binding,
+					   access->start, access->end,
+					   HMMRT_MIGRATE_NO_PEERS, &result);
+	return rc ? migrate_errno(rc) : view_verify(access);
+}
+
+static int view_to_host(struct access *access)
+{
+	struct hmmrt_migration result;
+	int rc;
+
+	rc = hmmrt_migrate_range_to_host(access->view->binding,
+					 access->start, access->end, &result);
+	access->cmd->cpages = result.moved;
+	return migrate_errno(rc);
+}
+
+/* Pages on other devices are not there for this one. */
+static u8 snapshot_byte(const struct dmirror_view *view,
+			const struct hmmrt_page_state *state)
+{
+	u32 id = hmmrt_device_id(view->dmirror->dev);
+	u8 byte;
+
+	if (state->flags & HMMRT_PAGE_ERROR)
+		return HMM_DMIRROR_PROT_ERROR;
+	if (state->location != HMMRT_LOCATION_HOST && state->location != id)
+		return HMM_DMIRROR_PROT_NONE;
+	byte = state->flags & HMMRT_PAGE_WRITE ? HMM_DMIRROR_PROT_WRITE :
+						 HMM_DMIRROR_PROT_READ;
+	if (state->location == id)
+		byte |= HMM_DMIRROR_PROT_DEV_PRIVATE_LOCAL;
+	if (state->flags & HMMRT_PAGE_ZERO)
+		byte |= HMM_DMIRROR_PROT_ZERO;
+	if (state->order + PAGE_SHIFT == PMD_SHIFT)
+		byte |= HMM_DMIRROR_PROT_PMD;
+	else if (state->order + PAGE_SHIFT == PUD_SHIFT)
+		byte |= HMM_DMIRROR_PROT_PUD;
+	return byte;
+}
+
+static int view_snapshot(struct access *access)
+{
+	struct hmmrt_page_state states[SNAPSHOT_PAGES];
+	u8 __user *ptr = u64_to_user_ptr(access->cmd->ptr);
+	unsigned long addr, next, i, n;
+	u8 bytes[SNAPSHOT_PAGES];
+	int rc;
+
+	for (addr = access->start; addr < access->end; addr = next) {
+		n = min((access->end - addr) >> PAGE_SHIFT, SNAPSHOT_PAGES);
+		next = addr + (n << PAGE_SHIFT);
+		rc = hmmrt_snapshot_range(access->view->binding, addr, next,
+					  states);
+		if (rc)
+			return rc == -EINTR ? rc : migrate_errno(rc);
+		for (i = 0; i < n; i++)
+			bytes[i] = snapshot_byte(access->view, &states[i]);
+		if (copy_to_user(ptr + access->cmd->cpages, bytes, n))
+			return -EFAULT;
+		access->cmd->cpages += n;
+	}
+	return 0;
+}
+
+/* Whatever stands in the way of some page, it is busy. */
+static int view_exclusive(struct access *access)
+{
+	int rc = hmmrt_exclusive_range(access->view->binding, access->start,
+				       access->end);
+
+	if (!rc)
+		return view_verify(access);
+	return rc == -EINTR || rc == -ENOMEM ? rc : -EBUSY;
+}
+
+static int view_check_exclusive(struct access *access)
+{
+	return dpt_has_atomic(&access->view->dpt, access->start, access->end) ?
+		       -EPERM :
+		       0;
+}
+
+static int view_release_memory(struct access *access)
+{
+	hmmrt_device_evict(access->view->dmirror->dev);
+	return 0;
+}
+
+static int (*view_call(unsigned int number))(struct access *access)
+{
+	switch (number) {
+	case HMM_DMIRROR_READ:
+		return view_read;
+	case HMM_DMIRROR_WRITE:
+		return view_write;
+	case HMM_DMIRROR_MIGRATE_TO_DEV:
+		return view_to_device;
+	case HMM_DMIRROR_MIGRATE_TO_SYS:
+		return view_to_host;
+	case HMM_DMIRROR_SNAPSHOT:
+		return view_snapshot;
+	case HMM_DMIRROR_EXCLUSIVE:
+		return view_exclusive;
+	case HMM_DMIRROR_CHECK_EXCLUSIVE:
+		return view_check_exclusive;
+	case HMM_DMIRROR_RELEASE:
+		return view_release_memory;
+	default:
+		return NULL;
+	}
+}
+
+static long dmirror_ioctl(struct file *file, unsigned int number,
+			  unsigned long arg)
+{
+	int (*call)(struct access *access) = view_call(number);
+	void __user *user = (void __user *)arg;
+	struct hmm_dmirror_cmd cmd;
+	struct access access = { .view = file->private_data, .cmd = &cmd };
+	unsigned long size;
+	int rc;
+
+	if (copy_from_user(&cmd, user, sizeof(cmd)))
+		return -EFAULT;
+	if (check_mul_overflow(cmd.npages, (u64)PAGE_SIZE, &size) ||
+	    check_add_overflow(cmd.addr, size, &access.end) || !size ||
+	    cmd.addr % PAGE_SIZE || !call)
+		return -EINVAL;
+	if (!hmmrt_binding_is_owner(access.view->binding))
+		return -EPERM;
+	access.start = cmd.addr;
+	cmd.cpages = 0;
+	cmd.faults = 0;
+	rc = call(&access);
+	if (rc)
+		return rc;
+	return copy_to_user(user, &cmd, sizeof(cmd)) ? -EFAULT : 0;
+}
+
+/* Zeroed pages of nobody's: a mapping that has page structs and is no file's. */
+static int dmirror_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	unsigned long addr;
+	int rc = 0;
+
+	for (addr = vma->vm_start; !rc && addr < vma->vm_end;
+	     addr += PAGE_SIZE) {
+		struct page *page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+
+		if (!page)
+			return -ENOMEM;
+		rc = vm_insert_page(vma, addr, page);
+		put_page(page);
+	}
+	return rc;
+}
+
+static int view_bind(struct dmirror_view *view)
+{
+	struct hmmrt_space *space = hmmrt_space_get_current();
+
+	if (IS_ERR(space))
+		return PTR_ERR(space);
+	view->binding = hmmrt_bind(space, view->dmirror->dev, view);
+	/* The binding holds it. */
+	hmmrt_space_put(space);
+	return PTR_ERR_OR_ZERO(view->binding);
+}
+
+/* misc_open() leaves the node in private_data. */
+static int dmirror_open(struct inode *inode, struct file *file)
+{
+	struct dmirror_view *view = kzalloc(sizeof(*view), GFP_KERNEL);
+	int rc;
+
+	if (!view)
+		return -ENOMEM;
+	view->dmirror = container_of(file->private_data, struct dmirror, misc);
+	dpt_init(&view->dpt);
+	rc = view_bind(view);
+	if (rc) {
+		dpt_destroy(&view->dpt);
+		kfree(view);
+		return rc;
+	}
+	file->private_data = view;
+	return nonseekable_open(inode, file);
+}
+
+/* What the process has on the device comes home. */
+static int dmirror_release(struct inode *inode, struct file *file)
+{
+	struct dmirror_view *view = file->private_data;
+
+	hmmrt_unbind(view->binding);
+	dpt_destroy(&view->dpt);
+	kfree(view);
+	return 0;
+}
+
+const struct file_operations dmirror_fops = {
+	.owner = THIS_MODULE,
+	.open = dmirror_open,
+	.release = dmirror_release,
+	.unlocked_ioctl = dmirror_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.mmap = dmirror_mmap,
+};

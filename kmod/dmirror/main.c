@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * hmmrt_dmirror.ko: the devices and their nodes.
+ *
+ * Numbers 0 and 1 have memory that the CPU cannot address (device-private); 2
+ * and 3 are kept for devices whose memory it can.
+ */
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+#include <linux/slab.h>
+
+#include "dmirror.h"
+
+#define PRIVATE_DEVICES	2U
+#define MAX_MEMORY_MIB	(64U << 10)
+
+static unsigned int memory = 256;
+module_param(memory, uint, 0444);
+MODULE_PARM_DESC(memory,
+		 "memory of each device in MiB, even, up to 65536 (default 256)");
+
+static struct dmirror *dmirrors[PRIVATE_DEVICES];
+
+static struct dmirror *dmirror_create(unsigned int number)
+{
+	struct hmmrt_device_desc desc = {
+		.ops = &dmirror_ops,
+		.memory_bytes = (u64)memory << 20,
+		.numa_node = NUMA_NO_NODE,
+		.flags = HMMRT_DEVICE_FAULT_IN_PLACE,
+	};
+	struct dmirror *dmirror;
+	int rc;
+
+	dmirror = kzalloc(sizeof(*dmirror), GFP_KERNEL);
+	if (!dmirror)
+		return ERR_PTR(-ENOMEM);
+	dmirror->memory_bytes = desc.memory_bytes;
+	snprintf(dmirror->name, sizeof(dmirror->name), "hmm_dmirror%u", number);
+	rc = dmirror_vram_init(dmirror);
+	if (rc)
+		goto err_free;
+	desc.name = dmirror->name;
+	desc.drvdata = dmirror;
+	dmirror->dev = hmmrt_device_register(&desc);
+	if (IS_ERR(dmirror->dev)) {
+		rc = PTR_ERR(dmirror->dev);
+		goto err_vram;
+	}
+	dmirror->misc.minor = MISC_DYNAMIC_MINOR;
+	dmirror->misc.name = dmirror->name;
+	dmirror->misc.fops = &dmirror_fops;
+	dmirror->misc.mode = 0660;
+	return dmirror;
+
+err_vram:
+	dmirror_vram_destroy(dmirror);
+err_free:
+	kfree(dmirror);
+	return ERR_PTR(rc);
+}
+
+static void dmirror_destroy(struct dmirror *dmirror)
+{
+	hmmrt_device_unregister(dmirror->dev);
+	dmirror_vram_destroy(dmirror);
+	kfree(dmirror);
+}
+
+static void dmirror_destroy_all(unsigned int count)
+{
+	while (count--)
+		dmirror_destroy(dmirrors[count]);
+}
+
+static void dmirror_hide_all(unsigned int count)
+{
+	while (count--)
+		misc_deregister(&dmirrors[count]->misc);
+}
+
+static int __init dmirror_publish_all(void)
+{
+	unsigned int i;
+	int rc;
+
+	for (i = 0; i < PRIVATE_DEVICES; i++) {
+		rc = misc_register(&dmirrors[i]->misc);
+		if (rc) {
+			dmirror_hide_all(i);
+			return rc;
+		}
+	}
+	return 0;
+}
+
+static int __init dmirror_init(void)
+{
+	unsigned int i;
+	int rc;
+
+	if (!memory || memory > MAX_MEMORY_MIB || memory % 2)
+		return -EINVAL;
+	for (i = 0; i < PRIVATE_DEVICES; i++) {
+		dmirrors[i] = dmirror_create(i);
+		if (IS_ERR(dmirrors[i])) {
+			rc = PTR_ERR(dmirrors[i]);
+			goto err_devices;
+		}
+	}
+	/* Last of all: who opens a node holds the module, if its init succeeds. */
+	rc = dmirror_publish_all();
+	if (rc)
+		goto err_devices;
+	return 0;
+
+err_devices:
+	dmirror_destroy_all(i);
+	return rc;
+}
+
+static void __exit dmirror_exit(void)
+{
+	dmirror_hide_all(PRIVATE_DEVICES);
+	dmirror_destroy_all(PRIVATE_DEVICES);
+}
+
+module_init(dmirror_init);
+module_exit(dmirror_exit);
+MODULE_DESCRIPTION("Device that mirrors memory for tests of HMM, on hmmrt");
+MODULE_LICENSE("GPL");

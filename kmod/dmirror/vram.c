@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The device's memory and copy engine, and its table of ops.
+ *
+ * Device memory is the kernel's own, 2 MiB at a time and only while in use. Its
+ * pages are nobody else's: to the core they are behind the page structs that the
+ * manager gives out, which have no memory.
+ */
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "dmirror.h"
+
+void *dmirror_vram(struct dmirror *dmirror, u64 offset)
+{
+	return READ_ONCE(dmirror->backing[offset >> HMMRT_CHUNK_SHIFT]) +
+	       offset % HMMRT_CHUNK_SIZE;
+}
+
+int dmirror_vram_init(struct dmirror *dmirror)
+{
+	dmirror->backing = kvcalloc(dmirror->memory_bytes >> HMMRT_CHUNK_SHIFT,
+				    sizeof(*dmirror->backing), GFP_KERNEL);
+	return dmirror->backing ? 0 : -ENOMEM;
+}
+
+/* All chunks were depopulated when the device was unregistered. */
+void dmirror_vram_destroy(struct dmirror *dmirror)
+{
+	kvfree(dmirror->backing);
+}
+
+static int dmirror_populate(struct hmmrt_device *dev, u64 offset)
+{
+	struct dmirror *dmirror = hmmrt_device_drvdata(dev);
+	void *chunk = __vmalloc(HMMRT_CHUNK_SIZE, GFP_KERNEL | __GFP_NOWARN);
+
+	if (!chunk)
+		return -ENOMEM;
+	WRITE_ONCE(dmirror->backing[offset >> HMMRT_CHUNK_SHIFT], chunk);
+	return 0;
+}
+
+static void dmirror_depopulate(struct hmmrt_device *dev, u64 offset)
+{
+	struct dmirror *dmirror = hmmrt_device_drvdata(dev);
+	void *chunk = dmirror_vram(dmirror, offset);
+
+	WRITE_ONCE(dmirror->backing[offset >> HMMRT_CHUNK_SHIFT], NULL);
+	vfree(chunk);
+}
+
+static int dmirror_copy_to_device(struct hmmrt_device *dev, u64 offset,
+				  struct page **src, unsigned int npages)
+{
+	void *to = dmirror_vram(hmmrt_device_drvdata(dev), offset);
+	unsigned int i;
+
+	for (i = 0; i < npages; i++, to += PAGE_SIZE) {
+		if (src[i])
+			memcpy_from_page(to, src[i], 0, PAGE_SIZE);
+		else
+			clear_page(to);
+	}
+	return 0;
+}
+
+static int dmirror_copy_to_host(struct hmmrt_device *dev, struct page **dst,
+				u64 offset, unsigned int npages)
+{
+	void *from = dmirror_vram(hmmrt_device_drvdata(dev), offset);
+	unsigned int i;
+
+	for (i = 0; i < npages; i++, from += PAGE_SIZE)
+		if (dst[i])
+			memcpy_to_page(dst[i], 0, from, PAGE_SIZE);
+	return 0;
+}
+
+static int dmirror_prepare(struct hmmrt_binding *binding, unsigned long start,
+			   unsigned long end)
+{
+	struct dmirror_view *view = hmmrt_binding_drvdata(binding);
+
+	return dpt_prepare(&view->dpt, start, end);
+}
+
+static void dmirror_map(struct hmmrt_binding *binding, unsigned long start,
+			const hmmrt_pte_t *ptes, unsigned int npages)
+{
+	struct dmirror_view *view = hmmrt_binding_drvdata(binding);
+
+	dpt_map(&view->dpt, start, ptes, npages);
+}
+
+static void dmirror_unmap(struct hmmrt_binding *binding, unsigned long start,
+			  unsigned long end)
+{
+	struct dmirror_view *view = hmmrt_binding_drvdata(binding);
+
+	dpt_unmap(&view->dpt, start, end);
+}
+
+/* Nothing is cached: an access is over when the table's lock is free. */
+static void dmirror_invalidate(struct hmmrt_binding *binding,
+			       unsigned long start, unsigned long end)
+{
+}
+
+/* Nothing runs on its own: accesses are made by the process's own calls. */
+static void dmirror_released(struct hmmrt_binding *binding)
+{
+}
+
+const struct hmmrt_device_ops dmirror_ops = {
+	.api_version = HMMRT_DEVICE_API_VERSION,
+	.populate = dmirror_populate,
+	.depopulate = dmirror_depopulate,
+	.copy_to_device = dmirror_copy_to_device,
+	.copy_to_host = dmirror_copy_to_host,
+	.prepare = dmirror_prepare,
+	.map = dmirror_map,
+	.unmap = dmirror_unmap,
+	.invalidate = dmirror_invalidate,
+	.released = dmirror_released,
+};
