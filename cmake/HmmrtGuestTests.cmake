@@ -3,13 +3,16 @@
 # tests/guest-tests.txt of the build folder: one absolute path a line, with its time
 # limit in seconds behind it if that is not the usual one.
 
-# hmmrt_guest_test(TARGET [TIME_LIMIT SECONDS]): TARGET is an executable.
-function(hmmrt_guest_test target)
+# hmmrt_guest_test(PROGRAM [TIME_LIMIT SECONDS]): PROGRAM is an executable of ours or the path of a script.
+function(hmmrt_guest_test program)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIME_LIMIT" "")
   if(arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "hmmrt_guest_test(${target}): unknown ${arg_UNPARSED_ARGUMENTS}")
+    message(FATAL_ERROR "hmmrt_guest_test(${program}): unknown ${arg_UNPARSED_ARGUMENTS}")
   endif()
-  string(JOIN " " line $<TARGET_FILE:${target}> ${arg_TIME_LIMIT})
+  if(TARGET ${program})
+    set(program $<TARGET_FILE:${program}>)
+  endif()
+  string(JOIN " " line ${program} ${arg_TIME_LIMIT})
   set_property(GLOBAL APPEND_STRING PROPERTY HMMRT_GUEST_TESTS "${line}\n")
 endfunction()
 
