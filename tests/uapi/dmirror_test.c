@@ -1,0 +1,538 @@
+// SPDX-License-Identifier: MIT
+/*
+ * hmmrt_dmirror where the kernel's own tests of its calls do not look: whose
+ * file it is, ranges over blocks and mappings, errors, ends, and several devices
+ * on one process, of this driver and of the simulated GPU. Loads and removes the
+ * module.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <lib/test_hmm_uapi.h>
+
+#include "lib/harness.h"
+#include "lib/modules.h"
+#include "lib/session.h"
+
+#define RUN_S		3
+#define LEN		(3 * BLOCK_BYTES)
+#define PAGES(len)	((len) / PAGE_BYTES)
+
+static int open_dmirror(unsigned int number)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/dev/hmm_dmirror%u", number);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int call(int fd, unsigned int number, const void *addr, size_t len,
+		void *data, struct hmm_dmirror_cmd *result)
+{
+	struct hmm_dmirror_cmd cmd = {
+		.addr = (uintptr_t)addr,
+		.ptr = (uintptr_t)data,
+		.npages = PAGES(len),
+		.cpages = 12345,
+		.faults = 12345,
+	};
+	int rc;
+
+	do
+		rc = cmd_raw(fd, number, &cmd);
+	while (rc == -EINTR);
+	if (result)
+		*result = cmd;
+	return rc;
+}
+
+static long host_pages(int manager, const void *addr, size_t len)
+{
+	return pages_at(manager, addr, len, HMMRT_LOCATION_HOST);
+}
+
+FIXTURE(dmirror) {
+	struct session session;
+	struct agent *agent;
+	int manager;
+	int fd[2];
+	char *buf;
+	char *data;
+};
+
+FIXTURE_SETUP(dmirror)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	ASSERT_EQ(0, module_insert("hmmrt_dmirror", "memory=64"));
+	ASSERT_EQ(0, session_start(&self->session, 1, 1));
+	self->agent = session_agent(&self->session);
+	self->manager = self->session.space;
+	self->fd[0] = open_dmirror(0);
+	self->fd[1] = open_dmirror(1);
+	ASSERT_LE(0, self->fd[0]);
+	ASSERT_LE(0, self->fd[1]);
+	self->buf = arena_anon(LEN);
+	self->data = malloc(LEN);
+	ASSERT_NE(NULL, self->buf);
+	ASSERT_NE(NULL, self->data);
+	pages_fill(self->buf, LEN, 1);
+}
+
+FIXTURE_TEARDOWN(dmirror)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		return;
+	munmap(self->buf, LEN);
+	free(self->data);
+	close(self->fd[0]);
+	close(self->fd[1]);
+	EXPECT_EQ(0, session_end(&self->session));
+	EXPECT_EQ(0, module_remove("hmmrt_dmirror"));
+}
+
+/* --- whose it is -------------------------------------------------------------------- */
+
+static int in_child(int (*run)(int fd, char *buf), int fd, char *buf)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(-run(fd, buf));
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return -ECHILD;
+	return -WEXITSTATUS(status);
+}
+
+static int child_reads(int fd, char *buf)
+{
+	static char data[PAGE_BYTES];
+
+	return call(fd, HMM_DMIRROR_READ, buf, PAGE_BYTES, data, NULL);
+}
+
+static int child_opens_and_reads(int fd, char *buf)
+{
+	static uint64_t data[PAGE_BYTES / 8];
+	int rc;
+
+	(void)fd;
+	fd = open_dmirror(0);
+	if (fd < 0)
+		return fd;
+	*(uint64_t *)buf = 77;
+	rc = call(fd, HMM_DMIRROR_READ, buf, PAGE_BYTES, data, NULL);
+	return rc || data[0] == 77 ? rc : -EIO;
+}
+
+TEST_F(dmirror, file_works_for_the_process_that_opened_it)
+{
+	EXPECT_EQ(-EPERM, in_child(child_reads, self->fd[0], self->buf));
+	EXPECT_EQ(0, in_child(child_opens_and_reads, -1, self->buf));
+	EXPECT_EQ(1, *(uint64_t *)self->buf);
+}
+
+TEST_F(dmirror, second_file_of_a_process_is_ebusy)
+{
+	EXPECT_EQ(-EBUSY, open_dmirror(0));
+	close(self->fd[0]);
+	self->fd[0] = open_dmirror(0);
+	EXPECT_LE(0, self->fd[0]);
+}
+
+/* --- arguments and errors ----------------------------------------------------------- */
+
+TEST_F(dmirror, wrong_arguments_are_einval)
+{
+	char *buf = self->buf;
+	struct hmm_dmirror_cmd cmd;
+	unsigned int number;
+
+	for (number = 0; number < 8; number++) {
+		unsigned int nr = _IOWR('H', number, struct hmm_dmirror_cmd);
+
+		EXPECT_EQ(-EINVAL, call(self->fd[0], nr, buf + 8, PAGE_BYTES,
+					self->data, NULL));
+		EXPECT_EQ(-EINVAL, call(self->fd[0], nr, buf, 0, self->data,
+					NULL));
+		cmd = (struct hmm_dmirror_cmd){
+			.addr = (uintptr_t)buf,
+			.npages = (1ULL << 52) + 1,
+		};
+		EXPECT_EQ(-EINVAL, cmd_raw(self->fd[0], nr, &cmd));
+		EXPECT_EQ(-EFAULT, cmd_raw(self->fd[0], nr, NULL));
+	}
+	EXPECT_EQ(-EINVAL, call(self->fd[0], _IOWR('H', 8, cmd), buf,
+				PAGE_BYTES, self->data, NULL));
+}
+
+TEST_F(dmirror, more_than_there_is_memory_is_enomem)
+{
+	EXPECT_EQ(-ENOMEM, call(self->fd[0], HMM_DMIRROR_READ, self->buf,
+				1UL << 45, self->data, NULL));
+}
+
+TEST_F(dmirror, errors_are_those_of_the_kernels_driver)
+{
+	int fd = self->fd[0];
+	char *buf = self->buf;
+	struct hmm_dmirror_cmd result;
+
+	ASSERT_EQ(0, mprotect(buf, BLOCK_BYTES, PROT_NONE));
+	ASSERT_EQ(0, mprotect(buf + BLOCK_BYTES, BLOCK_BYTES, PROT_READ));
+	ASSERT_EQ(0, munmap(buf + 2 * BLOCK_BYTES, PAGE_BYTES));
+	EXPECT_EQ(-EFAULT, call(fd, HMM_DMIRROR_READ, buf, PAGE_BYTES,
+				self->data, &result));
+	/* Not written on failure. */
+	EXPECT_EQ(12345, result.faults);
+	EXPECT_EQ(-EFAULT, call(fd, HMM_DMIRROR_WRITE, buf, PAGE_BYTES,
+				self->data, NULL));
+	EXPECT_EQ(-EINVAL, call(fd, HMM_DMIRROR_MIGRATE_TO_DEV, buf, PAGE_BYTES,
+				self->data, NULL));
+	EXPECT_EQ(-EINVAL, call(fd, HMM_DMIRROR_MIGRATE_TO_SYS, buf, PAGE_BYTES,
+				self->data, NULL));
+	EXPECT_EQ(-EBUSY, call(fd, HMM_DMIRROR_EXCLUSIVE, buf, PAGE_BYTES,
+			       self->data, NULL));
+	buf += BLOCK_BYTES;
+	EXPECT_EQ(-EPERM, call(fd, HMM_DMIRROR_WRITE, buf, PAGE_BYTES,
+			       self->data, NULL));
+	EXPECT_EQ(0, call(fd, HMM_DMIRROR_READ, buf, PAGE_BYTES, self->data,
+			  NULL));
+	EXPECT_EQ(-EBUSY, call(fd, HMM_DMIRROR_EXCLUSIVE, buf, PAGE_BYTES,
+			       self->data, NULL));
+	buf += BLOCK_BYTES;
+	EXPECT_EQ(-EFAULT, call(fd, HMM_DMIRROR_READ, buf, PAGE_BYTES,
+				self->data, NULL));
+	EXPECT_EQ(-EFAULT, call(fd, HMM_DMIRROR_WRITE, buf, PAGE_BYTES,
+				self->data, NULL));
+	EXPECT_EQ(-EINVAL, call(fd, HMM_DMIRROR_MIGRATE_TO_DEV, buf, PAGE_BYTES,
+				self->data, NULL));
+	EXPECT_EQ(-EFAULT, call(fd, HMM_DMIRROR_READ, buf + PAGE_BYTES,
+				PAGE_BYTES, NULL, NULL));
+}
+
+/* --- ranges -------------------------------------------------------------------------- */
+
+TEST_F(dmirror, range_over_blocks_and_mappings_takes_one_fault)
+{
+	struct hmm_dmirror_cmd result;
+
+	ASSERT_EQ(0, mprotect(self->buf + BLOCK_BYTES - 3 * PAGE_BYTES,
+			      5 * PAGE_BYTES, PROT_READ));
+	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_READ, self->buf, LEN,
+			  self->data, &result));
+	EXPECT_EQ(PAGES(LEN), result.cpages);
+	EXPECT_EQ(1, result.faults);
+	EXPECT_EQ(-1, pages_check(self->data, LEN, 1));
+	/* A fault maps pages where they are. */
+	EXPECT_EQ(PAGES(LEN), host_pages(self->manager, self->buf, LEN));
+	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_READ, self->buf, LEN,
+			  self->data, &result));
+	EXPECT_EQ(0, result.faults);
+}
+
+TEST_F(dmirror, pages_that_come_home_are_those_of_this_device)
+{
+	const size_t half = LEN / 2;
+	struct hmm_dmirror_cmd result;
+
+	ASSERT_EQ(0, call(self->fd[0], HMM_DMIRROR_MIGRATE_TO_DEV, self->buf,
+			  half, self->data, NULL));
+	ASSERT_EQ(0, call(self->fd[1], HMM_DMIRROR_MIGRATE_TO_DEV,
+			  self->buf + half, half, self->data, NULL));
+	EXPECT_EQ(0, host_pages(self->manager, self->buf, LEN));
+	EXPECT_EQ(0, call(self->fd[1], HMM_DMIRROR_MIGRATE_TO_SYS, self->buf,
+			  LEN, self->data, &result));
+	EXPECT_EQ(PAGES(half), result.cpages);
+	EXPECT_EQ(PAGES(half), host_pages(self->manager, self->buf, LEN));
+	EXPECT_EQ(PAGES(half), host_pages(self->manager, self->buf + half, half));
+	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
+}
+
+TEST_F(dmirror, snapshot_over_nothing_faults_nothing_in)
+{
+	const size_t len = 64UL << 30;
+	unsigned char *bytes = mmap(NULL, PAGES(len), PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *hole = mmap(NULL, len, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	ASSERT_NE(MAP_FAILED, (void *)bytes);
+	ASSERT_NE(MAP_FAILED, (void *)hole);
+	ASSERT_EQ(0, munmap(hole, len));
+	/* Of the range's addresses none is the buffer's. */
+	if ((char *)bytes < hole + len && (char *)bytes + PAGES(len) > hole)
+		SKIP(return, "the buffer is where the hole was");
+	memset(bytes, 1, 64);
+	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_SNAPSHOT, hole, 1UL << 30,
+			  bytes, NULL));
+	EXPECT_EQ(HMM_DMIRROR_PROT_ERROR, bytes[0]);
+	EXPECT_EQ(HMM_DMIRROR_PROT_ERROR, bytes[PAGES(1UL << 30) - 1]);
+	munmap(bytes, PAGES(len));
+}
+
+/* --- ends ---------------------------------------------------------------------------- */
+
+TEST_F(dmirror, closing_brings_pages_home)
+{
+	ASSERT_EQ(0, call(self->fd[0], HMM_DMIRROR_MIGRATE_TO_DEV, self->buf,
+			  LEN, self->data, NULL));
+	EXPECT_EQ(0, host_pages(self->manager, self->buf, LEN));
+	close(self->fd[0]);
+	EXPECT_EQ(PAGES(LEN), host_pages(self->manager, self->buf, LEN));
+	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
+	self->fd[0] = open_dmirror(0);
+	ASSERT_LE(0, self->fd[0]);
+}
+
+static int child_releases(int fd, char *buf)
+{
+	fd = open_dmirror(0);
+	return fd < 0 ? fd : call(fd, HMM_DMIRROR_RELEASE, buf, PAGE_BYTES,
+				  NULL, NULL);
+}
+
+TEST_F(dmirror, release_brings_pages_of_all_processes_home)
+{
+	ASSERT_EQ(0, call(self->fd[0], HMM_DMIRROR_MIGRATE_TO_DEV, self->buf,
+			  LEN, self->data, NULL));
+	EXPECT_EQ(0, in_child(child_releases, -1, self->buf));
+	EXPECT_EQ(PAGES(LEN), host_pages(self->manager, self->buf, LEN));
+	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
+	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_MIGRATE_TO_DEV, self->buf,
+			  LEN, self->data, NULL));
+}
+
+static void *load_and_remove(void *stop)
+{
+	long count = 0;
+
+	while (!__atomic_load_n((bool *)stop, __ATOMIC_RELAXED)) {
+		if (module_remove("hmmrt_dmirror"))
+			continue;
+		if (module_insert("hmmrt_dmirror", "memory=64"))
+			return (void *)-1L;
+		count++;
+	}
+	return (void *)count;
+}
+
+static int use_once(char *buf, char *data)
+{
+	int fd, rc;
+
+	fd = open_dmirror(0);
+	if (fd < 0)
+		return fd == -ENOENT || fd == -ENODEV ? -EAGAIN : fd;
+	rc = call(fd, HMM_DMIRROR_MIGRATE_TO_DEV, buf, LEN, data, NULL);
+	close(fd);
+	return rc;
+}
+
+TEST_F(dmirror, module_comes_and_goes_under_load)
+{
+	time_t end = time(NULL) + RUN_S;
+	unsigned int used = 0;
+	uint64_t *other = arena_anon(PAGE_BYTES);
+	bool stop = false;
+	pthread_t thread;
+	void *count;
+	int rc;
+
+	ASSERT_NE(NULL, other);
+	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt_dmirror"));
+	close(self->fd[0]);
+	close(self->fd[1]);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, load_and_remove, &stop));
+	while (time(NULL) < end) {
+		rc = use_once(self->buf, self->data);
+		EXPECT_TRUE(!rc || rc == -EAGAIN);
+		used += !rc;
+		/* The simulated GPU goes on with the same process. */
+		*other = used;
+		ASSERT_VALUE(used, agent_read(self->agent, other));
+	}
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_join(thread, &count));
+	EXPECT_LT(0, (long)count);
+	EXPECT_LT(0, used);
+	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
+	self->fd[0] = open_dmirror(0);
+	self->fd[1] = open_dmirror(1);
+}
+
+/* --- several devices ------------------------------------------------------------------ */
+
+TEST_F(dmirror, pages_go_from_one_driver_to_the_other)
+{
+	uint32_t gpu = self->session.devices[0].id;
+	uint64_t *word = (uint64_t *)self->buf;
+
+	ASSERT_EQ(0, cmd_prefetch(self->manager, self->buf, LEN, gpu, NULL));
+	/* Pages of another device are not for a migration to take. */
+	EXPECT_EQ(-ENOENT, call(self->fd[0], HMM_DMIRROR_MIGRATE_TO_DEV,
+				self->buf, LEN, self->data, NULL));
+	EXPECT_EQ(PAGES(LEN), pages_at(self->manager, self->buf, LEN, gpu));
+	/* But for a fault they come home. */
+	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_READ, self->buf, LEN,
+			  self->data, NULL));
+	EXPECT_EQ(-1, pages_check(self->data, LEN, 1));
+	EXPECT_EQ(0, pages_at(self->manager, self->buf, LEN, gpu));
+	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_MIGRATE_TO_DEV, self->buf,
+			  LEN, self->data, NULL));
+	ASSERT_VALUE(1, agent_read(self->agent, word));
+	ASSERT_DONE(agent_write(self->agent, word, 100));
+	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_READ, self->buf, PAGE_BYTES,
+			  self->data, NULL));
+	EXPECT_EQ(100, *(uint64_t *)self->data);
+}
+
+TEST_F(dmirror, exclusive_ends_when_another_device_looks)
+{
+	uint64_t *word = (uint64_t *)self->buf;
+	int fd = self->fd[0];
+
+	ASSERT_VALUE(1, agent_read(self->agent, word));
+	ASSERT_EQ(0, call(fd, HMM_DMIRROR_EXCLUSIVE, self->buf, BLOCK_BYTES,
+			  self->data, NULL));
+	EXPECT_EQ(-1, pages_check(self->data, BLOCK_BYTES, 1));
+	EXPECT_EQ(-EPERM, call(fd, HMM_DMIRROR_CHECK_EXCLUSIVE, word,
+			       PAGE_BYTES, NULL, NULL));
+	ASSERT_VALUE(1, agent_read(self->agent, word));
+	EXPECT_EQ(0, call(fd, HMM_DMIRROR_CHECK_EXCLUSIVE, word, PAGE_BYTES,
+			  NULL, NULL));
+	EXPECT_EQ(-EPERM, call(fd, HMM_DMIRROR_CHECK_EXCLUSIVE,
+			       self->buf + BLOCK_BYTES - PAGE_BYTES, PAGE_BYTES,
+			       NULL, NULL));
+	/* An ordinary write gives it back as well. */
+	ASSERT_EQ(0, call(fd, HMM_DMIRROR_EXCLUSIVE, word, PAGE_BYTES,
+			  self->data, NULL));
+	ASSERT_EQ(0, call(fd, HMM_DMIRROR_WRITE, word, PAGE_BYTES, self->data,
+			  NULL));
+	EXPECT_EQ(0, call(fd, HMM_DMIRROR_CHECK_EXCLUSIVE, word, PAGE_BYTES,
+			  NULL, NULL));
+}
+
+struct worker {
+	pthread_t thread;
+	int fd;
+	char *buf;		/* its own */
+	char *all;		/* everybody's */
+	unsigned int seed;
+	time_t end;
+	const char *error;
+};
+
+static void work_once(struct worker *worker, uint64_t *data, uint64_t *round)
+{
+	unsigned int how = (unsigned int)rand_r(&worker->seed) % 4;
+	int rc = 0;
+
+	data[0] = ++*round;
+	if (call(worker->fd, HMM_DMIRROR_WRITE, worker->buf, PAGE_BYTES, data,
+		 NULL))
+		worker->error = "write";
+	if (how == 1)
+		rc = call(worker->fd, HMM_DMIRROR_MIGRATE_TO_DEV, worker->all,
+			  BLOCK_BYTES, data, NULL);
+	else if (how == 2)
+		rc = call(worker->fd, HMM_DMIRROR_EXCLUSIVE, worker->all,
+			  BLOCK_BYTES, data, NULL);
+	else if (how == 3)
+		rc = call(worker->fd, HMM_DMIRROR_RELEASE, worker->all,
+			  BLOCK_BYTES, NULL, NULL);
+	if (rc && rc != -ENOENT && rc != -EBUSY)
+		worker->error = "something else";
+	data[0] = 0;
+	if (call(worker->fd, HMM_DMIRROR_READ, worker->buf, PAGE_BYTES, data,
+		 NULL) ||
+	    data[0] != *round)
+		worker->error = "read";
+}
+
+static void *work(void *arg)
+{
+	struct worker *worker = arg;
+	uint64_t *data = malloc(BLOCK_BYTES);
+	uint64_t round = 0;
+
+	while (!worker->error && time(NULL) < worker->end)
+		work_once(worker, data, &round);
+	free(data);
+	return NULL;
+}
+
+/* Each writes its own page and reads it back; what they do to all is harmless. */
+TEST_F(dmirror, devices_on_one_block_lose_no_write)
+{
+	struct worker workers[2];
+	uint64_t *mine = (uint64_t *)(self->buf + 7 * PAGE_BYTES);
+	uint64_t value = *mine;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		workers[i] = (struct worker){
+			.fd = self->fd[i],
+			.buf = self->buf + (3 + 200 * i) * PAGE_BYTES,
+			.all = self->buf,
+			.seed = i + 1,
+			.end = time(NULL) + RUN_S,
+		};
+		ASSERT_EQ(0, pthread_create(&workers[i].thread, NULL, work,
+					    &workers[i]));
+	}
+	while (time(NULL) < workers[0].end) {
+		ASSERT_EQ(value, *mine);
+		*mine = ++value;
+		ASSERT_VALUE(value, agent_read(self->agent, mine));
+		ASSERT_DONE(agent_write(self->agent, mine, ++value));
+	}
+	for (i = 0; i < 2; i++) {
+		pthread_join(workers[i].thread, NULL);
+		EXPECT_EQ(NULL, workers[i].error)
+		{
+			TH_LOG("%s", workers[i].error);
+		}
+	}
+	EXPECT_EQ(value, *mine);
+}
+
+static void *discard(void *arg)
+{
+	struct worker *worker = arg;
+
+	while (time(NULL) < worker->end)
+		madvise(worker->all, 64 * PAGE_BYTES, MADV_DONTNEED);
+	return NULL;
+}
+
+/* Memory that is discarded while it is made exclusive: none of it stays mapped. */
+TEST_F(dmirror, exclusive_never_shows_what_was_discarded)
+{
+	struct worker worker = { .all = self->buf, .end = time(NULL) + RUN_S };
+	const size_t len = 64 * PAGE_BYTES;
+	unsigned int got = 0;
+	int rc;
+
+	ASSERT_EQ(0, pthread_create(&worker.thread, NULL, discard, &worker));
+	while (time(NULL) < worker.end) {
+		rc = call(self->fd[0], HMM_DMIRROR_EXCLUSIVE, self->buf, len,
+			  self->data, NULL);
+		ASSERT_TRUE(!rc || rc == -EBUSY || rc == -ENOENT);
+		got += !rc;
+	}
+	pthread_join(worker.thread, NULL);
+	/* Whatever is mapped now is what the CPU sees. */
+	pages_fill(self->buf, len, 500);
+	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_READ, self->buf, len,
+			  self->data, NULL));
+	EXPECT_EQ(-1, pages_check(self->data, len, 500));
+	fprintf(stderr, "# exclusive %u times\n", got);
+}
+
+TEST_HARNESS_MAIN
