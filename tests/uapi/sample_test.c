@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The sample driver: it loads, serves faults by moving memory to its device, and
+ * is gone again.
+ */
+#include <fcntl.h>
+
+#include "lib/harness.h"
+#include "lib/modules.h"
+#include "lib/session.h"
+
+FIXTURE(sample) {
+	int manager;
+	int fd;
+	uint64_t *word;
+};
+
+FIXTURE_SETUP(sample)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	ASSERT_EQ(0, module_insert("hmmrt_sample", ""));
+	self->manager = open_manager();
+	self->fd = open("/dev/hmmrt-sample", O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, cmd_space_create(self->manager));
+	self->word = arena_anon(BLOCK_BYTES);
+	ASSERT_NE(NULL, self->word);
+}
+
+FIXTURE_TEARDOWN(sample)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		return;
+	close(self->fd);
+	EXPECT_EQ(0, module_remove("hmmrt_sample"));
+	close(self->manager);
+}
+
+static int sample_read(int fd, const uint64_t *addr, uint64_t *value)
+{
+	return pread(fd, value, 8, (off_t)(uintptr_t)addr) == 8 ? 0 : -errno;
+}
+
+static int sample_write(int fd, const uint64_t *addr, uint64_t value)
+{
+	return pwrite(fd, &value, 8, (off_t)(uintptr_t)addr) == 8 ? 0 : -errno;
+}
+
+TEST_F(sample, device_and_process_see_what_the_other_wrote)
+{
+	uint64_t value = 0;
+
+	*self->word = 42;
+	ASSERT_EQ(0, sample_read(self->fd, self->word, &value));
+	EXPECT_EQ(42, value);
+	/* The page has moved to the device. */
+	EXPECT_EQ(0, pages_at(self->manager, self->word, PAGE_BYTES,
+			      HMMRT_LOCATION_HOST));
+	ASSERT_EQ(0, sample_write(self->fd, self->word, 43));
+	EXPECT_EQ(43, *self->word);
+	EXPECT_EQ(1, pages_at(self->manager, self->word, PAGE_BYTES,
+			      HMMRT_LOCATION_HOST));
+}
+
+TEST_F(sample, faults_are_refused_where_nothing_permits_them)
+{
+	uint64_t value;
+
+	ASSERT_EQ(0, mprotect(self->word, PAGE_BYTES, PROT_READ));
+	EXPECT_EQ(0, sample_read(self->fd, self->word, &value));
+	EXPECT_EQ(-EACCES, sample_write(self->fd, self->word, 1));
+	ASSERT_EQ(0, munmap(self->word, PAGE_BYTES));
+	EXPECT_EQ(-EFAULT, sample_read(self->fd, self->word, &value));
+}
+
+TEST_HARNESS_MAIN
