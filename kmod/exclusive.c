@@ -24,9 +24,6 @@
 
 #include "hmmrt.h"
 
-/* Pages that are locked at a time. */
-#define EXCLUSIVE_PAGES	64u
-
 static unsigned int window_pages(const struct hmmrt_request *req)
 {
 	return (req->end - req->start) >> PAGE_SHIFT;
@@ -101,19 +98,19 @@ int hmmrt_make_exclusive(struct hmmrt_request *req)
 {
 	struct mm_struct *mm = req->vma->vm_mm;
 	struct hmmrt_block *block = req->block;
-	struct page *pages[EXCLUSIVE_PAGES];
+	struct page *pages[HMMRT_EXCLUSIVE_PAGES];
 	unsigned long revoked;
 	int got, rc;
 
 	lockdep_assert_held(&req->binding->space->exclusive);
 	lockdep_assert_held(&mm->mmap_lock);
-	req->end = min(req->end, req->start + EXCLUSIVE_PAGES * PAGE_SIZE);
+	req->end = min(req->end,
+		       req->start + HMMRT_EXCLUSIVE_PAGES * PAGE_SIZE);
 	rc = fault_in(mm, req);
 	if (rc)
 		return rc;
 	revoked = block_watch(block, req);
-	got = hmmrt_make_device_exclusive_range(mm, req->start, req->end, pages,
-						req);
+	got = hmmrt_make_device_exclusive(mm, req->start, req->end, pages, req);
 	mutex_lock(&block->lock);
 	block->exclusive = NULL;
 	if (got < 0)

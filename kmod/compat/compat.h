@@ -94,15 +94,34 @@ static inline void hmmrt_release_fault_lock(struct vm_fault *vmf)
 #endif
 
 /*
- * Until 6.15: a range at a time. Returns how many pages were found, locked and
+ * Up to HMMRT_EXCLUSIVE_PAGES pages: returns how many were found, locked and
  * referenced, or an error; those that could not be made exclusive are NULL.
+ * Since 6.15 it is one folio that is locked, whole: a second page of it would
+ * wait for the first.
  */
+#ifdef HMMRT_HAVE_MAKE_DEVICE_EXCLUSIVE
+#define HMMRT_EXCLUSIVE_PAGES	1u
+#else
+#define HMMRT_EXCLUSIVE_PAGES	64u
+#endif
+
 static inline int
-hmmrt_make_device_exclusive_range(struct mm_struct *mm, unsigned long start,
-				  unsigned long end, struct page **pages,
-				  void *owner)
+hmmrt_make_device_exclusive(struct mm_struct *mm, unsigned long start,
+			    unsigned long end, struct page **pages, void *owner)
 {
+#ifdef HMMRT_HAVE_MAKE_DEVICE_EXCLUSIVE
+	struct folio *folio;
+
+	pages[0] = make_device_exclusive(mm, start, owner, &folio);
+	if (!IS_ERR(pages[0]))
+		return 1;
+	if (PTR_ERR(pages[0]) != -EBUSY && PTR_ERR(pages[0]) != -EOPNOTSUPP)
+		return PTR_ERR(pages[0]);
+	pages[0] = NULL;
+	return 1;
+#else
 	return make_device_exclusive_range(mm, start, end, pages, owner);
+#endif
 }
 
 #endif /* _HMMRT_COMPAT_H */

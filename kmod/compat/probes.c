@@ -10,6 +10,7 @@
 #include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
+#include <linux/rmap.h>
 #include <linux/workqueue.h>
 
 /* Once, before anything is compiled. */
@@ -114,6 +115,19 @@ static inline struct workqueue_struct *probe(void)
 #endif
 #ifdef PROBE_NO_SYSTEM_DFL_WQ
 static char system_dfl_wq;
+#endif
+
+#ifdef PROBE_MAKE_DEVICE_EXCLUSIVE
+static inline struct page *probe(struct mm_struct *mm, struct folio **folio)
+{
+	return make_device_exclusive(mm, 0, NULL, folio);
+}
+#endif
+#ifdef PROBE_NO_MAKE_DEVICE_EXCLUSIVE
+static inline int probe(struct mm_struct *mm, struct page **pages)
+{
+	return make_device_exclusive_range(mm, 0, PAGE_SIZE, pages, NULL);
+}
 #endif
 
 /* Not a question: this one must not compile, on no kernel. */
