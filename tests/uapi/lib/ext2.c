@@ -45,7 +45,11 @@ static int make_image(void)
 	return complain("mkfs.ext2", ENOENT);
 }
 
-/* A free loop device for the image; it goes when nobody uses it any more. */
+/*
+ * A free loop device for the image; it goes when nobody uses it any more. What is
+ * kept open is for reading: what may be written otherwise cannot be mounted
+ * (CONFIG_BLK_DEV_WRITE_MOUNTED).
+ */
 static int attach_loop(int image, char *loop, size_t size)
 {
 	struct loop_config config = {
@@ -53,7 +57,7 @@ static int attach_loop(int image, char *loop, size_t size)
 		.info.lo_flags = LO_FLAGS_AUTOCLEAR,
 	};
 	int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
-	int number, fd;
+	int number, fd, held = -1;
 
 	if (control < 0)
 		return complain("/dev/loop-control", errno);
@@ -64,9 +68,11 @@ static int attach_loop(int image, char *loop, size_t size)
 	if (fd < 0)
 		return complain(loop, errno);
 	if (!ioctl(fd, LOOP_CONFIGURE, &config))
-		return fd;
+		held = open(loop, O_RDONLY | O_CLOEXEC);
+	if (held < 0)
+		complain(loop, errno);
 	close(fd);
-	return complain(loop, errno);
+	return held;
 }
 
 /* A file on a mount that is taken away as soon as the file is open. */
