@@ -130,7 +130,7 @@ qemu_arguments() {
 	printf '%s\n' -machine q35 -accel "$ACCEL" -cpu max,erms=off,fsrm=off -smp "$CPUS" -m "$MEMORY" \
 		-nodefaults -display none -no-reboot -serial "file:$RUN_DIR/serial" \
 		-kernel "$KERNEL_IMAGE" -initrd "$RUN_DIR/initramfs.cpio" \
-		-append "console=ttyS0 panic=-1 oops=panic ignore_loglevel printk.devkmsg=on" \
+		-append "console=ttyS0 panic=-1 oops=panic ignore_loglevel printk.devkmsg=on secretmem.enable=1" \
 		-virtfs "$share,path=/,mount_tag=root,readonly=on" \
 		-virtfs "$share,path=$BUILD/out,mount_tag=out" \
 		-virtfs "$share,path=$RUN_DIR,mount_tag=run" \
