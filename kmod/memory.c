@@ -100,7 +100,8 @@ static void prefetch_count(const struct hmmrt_request *req, u64 there,
 			   struct hmmrt_prefetch *arg, bool suitable)
 {
 	u64 full = req->stayed[HMMRT_STAY_NO_MEMORY];
-	u64 known = req->moved + there + full;
+	u64 merged = req->stayed[HMMRT_STAY_UNSUITABLE];
+	u64 known = req->moved + there + full + merged;
 
 	if (!suitable) {
 		arg->out_stayed[HMMRT_STAY_UNSUITABLE] += req_pages(req);
@@ -109,6 +110,7 @@ static void prefetch_count(const struct hmmrt_request *req, u64 there,
 	arg->out_pages_moved += req->moved;
 	arg->out_pages_there += there;
 	arg->out_stayed[HMMRT_STAY_NO_MEMORY] += full;
+	arg->out_stayed[HMMRT_STAY_UNSUITABLE] += merged;
 	if (known < req_pages(req))
 		arg->out_stayed[HMMRT_STAY_BUSY] += req_pages(req) - known;
 }

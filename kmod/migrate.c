@@ -10,6 +10,8 @@
  *            reclaim may need the pages that setup locks. block->migrate is held
  *            from setup to finalize, so that a CPU fault does not take single
  *            pages out of a run that is on its way.
+ * Merged     KSM's pages do not move: the core would move one with all of its
+ *            mappings, those of other processes too, or bounce it.
  * Callbacks  setup() and pages() invalidate the range: our own notifier runs, on
  *            this thread, and takes block->lock. So that is not held here.
  * Result     Which pages moved is known after migrate_vma_pages(), no earlier;
@@ -62,6 +64,12 @@ static struct hmmrt_device *pfn_device(unsigned long hmm_pfn)
 	return hmmrt_page_device(hmm_pfn_to_page(hmm_pfn));
 }
 
+static bool pfn_merged(unsigned long hmm_pfn)
+{
+	return (hmm_pfn & HMM_PFN_VALID) && !(hmm_pfn & HMM_PFN_ERROR) &&
+	       folio_test_ksm(page_folio(hmm_pfn_to_page(hmm_pfn)));
+}
+
 /* What of the window has to move, by the snapshot in req->pfns. */
 struct plan {
 	unsigned int first;
@@ -87,6 +95,10 @@ static struct plan make_plan(struct hmmrt_request *req)
 		}
 		if (dev && req->no_peers)
 			continue;
+		if (pfn_merged(req->pfns[i])) {
+			req->stayed[HMMRT_STAY_UNSUITABLE]++;
+			continue;
+		}
 		plan.peers |= !!dev;
 		plan.first = min(plan.first, i);
 		plan.end = i + 1;
@@ -197,6 +209,9 @@ static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args,
 		if (!(args->src[i] & MIGRATE_PFN_MIGRATE))
 			continue;
 		if (page && hmmrt_page_device(page) == dev)
+			continue;
+		/* It is locked now, so this is for good. */
+		if (page && folio_test_ksm(page_folio(page)))
 			continue;
 		if (!pages[i]) {
 			req->stayed[HMMRT_STAY_NO_MEMORY]++;

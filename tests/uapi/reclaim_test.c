@@ -217,11 +217,12 @@ static void wait_for_merging(void)
 	put("/sys/kernel/mm/ksm/run", "0");
 }
 
-/* Two buffers that the kernel merged: a write to one is not seen in the other. */
+/* Two buffers that the kernel merged stay, and a write to one is not seen in the other. */
 TEST_F(pressure, writes_to_merged_pages_are_private)
 {
 	const size_t len = 32 * PAGE_BYTES;
 	char *one = arena_anon(len), *two = arena_anon(len);
+	struct hmmrt_prefetch result;
 
 	ASSERT_NE(NULL, one);
 	ASSERT_NE(NULL, two);
@@ -232,6 +233,10 @@ TEST_F(pressure, writes_to_merged_pages_are_private)
 	wait_for_merging();
 	ASSERT_LE(32, get_number("/sys/kernel/mm/ksm/pages_sharing"));
 	ASSERT_VALUE(0x5a5a5a5a5a5a5a5a, agent_read(self->agent, two));
+	ASSERT_EQ(0, cmd_prefetch(self->session.space, two, len,
+				  self->session.devices[0].id, &result));
+	ASSERT_EQ(32, result.out_stayed[HMMRT_STAY_UNSUITABLE]);
+	ASSERT_EQ(32, pages_at(self->space, two, len, HMMRT_LOCATION_HOST));
 	ASSERT_DONE(agent_fill(self->agent, one, len, PAGE_BYTES, 1));
 	ASSERT_EQ(-1, pages_check(one, len, 1));
 	ASSERT_VALUE(0x5a5a5a5a5a5a5a5a, agent_read(self->agent, two));

@@ -125,7 +125,7 @@ struct hmmrt_space_create {
 
 /* Why a page did not move: index into hmmrt_prefetch.out_stayed. */
 enum hmmrt_stay {
-	HMMRT_STAY_UNSUITABLE = 0,	/* file, shared memory, hugetlb, special */
+	HMMRT_STAY_UNSUITABLE = 0,	/* file, shared, hugetlb, merged, special */
 	HMMRT_STAY_BUSY,		/* pinned, locked, or raced with its user */
 	HMMRT_STAY_NO_MEMORY,		/* the destination is full */
 	HMMRT_STAY_REASONS = 4,
