@@ -413,6 +413,35 @@ TEST_F(device, secret_memory_is_eopnotsupp)
 	close(fd);
 }
 
+static void go_on(int signal)
+{
+	(void)signal;
+}
+
+/* The memory behind a page has failed: the page is lost to the device as well, and no other. */
+TEST_F(device, page_with_failed_memory_is_efault)
+{
+	char *buf = arena_anon(3 * PAGE_BYTES);
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, 3 * PAGE_BYTES, 1);
+	/* Some kernels tell the owner at once, who may not ignore it. */
+	signal(SIGBUS, go_on);
+	ASSERT_EQ(0, madvise(buf + PAGE_BYTES, PAGE_BYTES, MADV_HWPOISON));
+	signal(SIGBUS, SIG_DFL);
+	ASSERT_REFUSED(SIGSEGV, EFAULT,
+		       agent_read(self->agent, buf + PAGE_BYTES));
+	ASSERT_REFUSED(SIGSEGV, EFAULT,
+		       agent_write(self->agent, buf + PAGE_BYTES, 1));
+	ASSERT_VALUE(1, agent_read(self->agent, buf));
+	ASSERT_DONE(agent_write(self->agent, buf + 2 * PAGE_BYTES, 9));
+	ASSERT_EQ(9, buf[2 * PAGE_BYTES]);
+	/* Given back, the address is as good as any. */
+	ASSERT_EQ(0, madvise(buf, 3 * PAGE_BYTES, MADV_DONTNEED));
+	ASSERT_DONE(agent_write(self->agent, buf + PAGE_BYTES, 4));
+	ASSERT_EQ(4, buf[PAGE_BYTES]);
+}
+
 /* The CPU refuses these by itself: there is no mapping to ask for them. */
 TEST_F(device, addresses_that_cannot_be_mapped_end_in_a_signal)
 {
