@@ -3,7 +3,9 @@
  * Devices: registration, ids, lifetime.
  *
  * A device is used by its registration, by each binding, and by ioctls for a
- * moment. Unregistering waits for the others, then brings its pages home.
+ * moment. Unregistering waits for the others, then brings its pages home. Its id
+ * and name are its own until that is done: pages that are still there are found
+ * by the id, and no other device is taken for their place.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -13,16 +15,26 @@
 static DEFINE_MUTEX(devices_lock);
 static struct hmmrt_device *devices[HMMRT_MAX_DEVICES];
 
+/* Memory that is made by the core: where it is must be known, and be usable. */
+static bool numa_node_valid(int node)
+{
+	return node == NUMA_NO_NODE ||
+	       (node >= 0 && node < MAX_NUMNODES && node_online(node));
+}
+
 static bool desc_valid(const struct hmmrt_device_desc *desc)
 {
 	const struct hmmrt_device_ops *ops = desc->ops;
 
-	return desc->name && strlen(desc->name) < HMMRT_DEVICE_NAME_LEN &&
+	return desc->name && *desc->name &&
+	       strlen(desc->name) < HMMRT_DEVICE_NAME_LEN &&
 	       ops && ops->api_version == HMMRT_DEVICE_API_VERSION &&
 	       ops->populate && ops->depopulate && ops->copy_to_device &&
 	       ops->copy_to_host && ops->prepare && ops->map && ops->unmap &&
 	       ops->invalidate && ops->released && desc->memory_bytes &&
 	       IS_ALIGNED(desc->memory_bytes, HMMRT_CHUNK_SIZE) &&
+	       desc->memory_bytes - 1 <= (HMMRT_PTE_ADDR | ~PAGE_MASK) &&
+	       numa_node_valid(desc->numa_node) &&
 	       !(desc->flags & ~HMMRT_DEVICE_FAULT_IN_PLACE);
 }
 
@@ -79,11 +91,15 @@ EXPORT_SYMBOL_GPL(hmmrt_device_register);
 void hmmrt_device_unregister(struct hmmrt_device *dev)
 {
 	mutex_lock(&devices_lock);
-	devices[dev->id] = NULL;
+	dev->going = true;
 	mutex_unlock(&devices_lock);
 	hmmrt_device_put(dev);
 	wait_for_completion(&dev->unused);
 	hmmrt_vram_destroy(dev);
+
+	mutex_lock(&devices_lock);
+	devices[dev->id] = NULL;
+	mutex_unlock(&devices_lock);
 	kfree(dev);
 }
 EXPORT_SYMBOL_GPL(hmmrt_device_unregister);
@@ -100,7 +116,7 @@ u32 hmmrt_device_id(const struct hmmrt_device *dev)
 }
 EXPORT_SYMBOL_GPL(hmmrt_device_id);
 
-/* The device with a reference, or NULL. */
+/* The device with a reference, or NULL: also for one that is going. */
 struct hmmrt_device *hmmrt_device_get(u32 id)
 {
 	struct hmmrt_device *dev = NULL;
@@ -108,6 +124,8 @@ struct hmmrt_device *hmmrt_device_get(u32 id)
 	mutex_lock(&devices_lock);
 	if (id < HMMRT_MAX_DEVICES)
 		dev = devices[id];
+	if (dev && dev->going)
+		dev = NULL;
 	if (dev)
 		refcount_inc(&dev->users);
 	mutex_unlock(&devices_lock);
@@ -126,7 +144,7 @@ unsigned int hmmrt_device_count(void)
 
 	mutex_lock(&devices_lock);
 	for (id = 0; id < HMMRT_MAX_DEVICES; id++)
-		count += !!devices[id];
+		count += devices[id] && !devices[id]->going;
 	mutex_unlock(&devices_lock);
 	return count;
 }

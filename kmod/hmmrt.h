@@ -120,6 +120,7 @@ struct hmmrt_device {
 	void *drvdata;
 	int numa_node;
 	unsigned int flags;		/* HMMRT_DEVICE_* */
+	bool going;			/* unregistered, and found by nobody */
 	refcount_t users;		/* registration, bindings, ioctls */
 	struct completion unused;
 	struct hmmrt_vram vram;
