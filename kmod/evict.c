@@ -3,6 +3,11 @@
  * Eviction by device address: bring a chunk of device memory home without
  * knowing whose it is. Needs no mm: it reaches pages that fork or mremap took
  * away from the space they were migrated for, and those of exited spaces.
+ *
+ * Lost       A page that the device cannot give back stays there, as with any
+ *            other migration. When the device goes it cannot: it is replaced by
+ *            one that is poisoned, as after an error of the memory itself, and
+ *            who touches it gets SIGBUS. Nobody reads zeroes for data.
  */
 #include <linux/highmem.h>
 #include <linux/migrate.h>
@@ -12,61 +17,138 @@
 
 #include "hmmrt.h"
 
-static void evict_copy(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
-		       unsigned long *src, unsigned long *dst,
-		       struct page **pages)
+struct eviction {
+	unsigned long src[HMMRT_CHUNK_PAGES];
+	unsigned long dst[HMMRT_CHUNK_PAGES];
+	struct page *pages[HMMRT_CHUNK_PAGES];	/* to copy to; NULL: nothing */
+	DECLARE_BITMAP(lost, HMMRT_CHUNK_PAGES);
+};
+
+/* Returns how many there are to copy. */
+static unsigned int evict_alloc(struct eviction *evict)
 {
 	unsigned int i, found = 0;
 
 	for (i = 0; i < HMMRT_CHUNK_PAGES; i++) {
 		struct page *page;
 
-		pages[i] = NULL;
-		if (!migrate_pfn_to_page(src[i]) ||
-		    !(src[i] & MIGRATE_PFN_MIGRATE))
+		if (!migrate_pfn_to_page(evict->src[i]) ||
+		    !(evict->src[i] & MIGRATE_PFN_MIGRATE))
 			continue;
 		/* The device goes away: its only copy must find a place. */
-		page = alloc_page(GFP_HIGHUSER_MOVABLE | __GFP_NOFAIL |
-				  __GFP_ZERO);
+		page = alloc_page(GFP_HIGHUSER_MOVABLE | __GFP_NOFAIL);
 		lock_page(page);
-		pages[i] = page;
+		evict->pages[i] = page;
+		evict->dst[i] = migrate_pfn(page_to_pfn(page));
 		found++;
-		dst[i] = migrate_pfn(page_to_pfn(page));
 	}
-	/* Taken and not filled yet, or all let go: nothing may be behind it. */
-	if (!found)
-		return;
-	if (dev->ops->copy_to_host(dev, pages, chunk->offset,
-				   HMMRT_CHUNK_PAGES))
-		pr_err("%s: device memory at %#llx could not be read back\n",
-		       dev->name, chunk->offset);
-	for (i = 0; i < HMMRT_CHUNK_PAGES; i++)
-		if (pages[i])
-			folio_mark_dirty(page_folio(pages[i]));
+	return found;
 }
 
-/*
- * Context: process context, sleeps, no lock of ours held. Best effort: pages
- * that somebody has locked stay, the caller comes again.
- */
-void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
+static void evict_leave(struct eviction *evict, unsigned int i)
 {
-	unsigned long *src, *dst;
-	struct page **pages;
+	evict->dst[i] = 0;
+	unlock_page(evict->pages[i]);
+	put_page(evict->pages[i]);
+	evict->pages[i] = NULL;
+}
+
+/* All at once has failed: one after the other, to know which it is. */
+static void evict_copy_single(struct hmmrt_device *dev,
+			      struct hmmrt_chunk *chunk,
+			      struct eviction *evict, bool lose)
+{
+	unsigned int i, failed = 0;
+
+	for (i = 0; i < HMMRT_CHUNK_PAGES; i++) {
+		if (!evict->pages[i] ||
+		    !dev->ops->copy_to_host(dev, &evict->pages[i],
+					    chunk->offset +
+						    ((u64)i << PAGE_SHIFT),
+					    1))
+			continue;
+		failed++;
+		if (!lose) {
+			evict_leave(evict, i);
+			continue;
+		}
+		clear_highpage(evict->pages[i]);
+		__set_bit(i, evict->lost);
+	}
+	if (failed)
+		pr_err("%s: %u pages of device memory at %#llx could not be read%s\n",
+		       dev->name, failed, chunk->offset,
+		       lose ? ", and are lost" : "");
+}
+
+static void evict_copy(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
+		       struct eviction *evict, bool lose)
+{
+	unsigned int i;
+
+	/* Taken and not filled yet, or all let go: nothing may be behind it. */
+	if (!evict_alloc(evict))
+		return;
+	if (dev->ops->copy_to_host(dev, evict->pages, chunk->offset,
+				   HMMRT_CHUNK_PAGES))
+		evict_copy_single(dev, chunk, evict, lose);
+	for (i = 0; i < HMMRT_CHUNK_PAGES; i++)
+		if (evict->pages[i])
+			folio_mark_dirty(page_folio(evict->pages[i]));
+}
+
+/* What takes the place of lost pages, with a reference; not if it did not. */
+static void evict_hold_lost(struct eviction *evict)
+{
+	unsigned int i;
+
+	for_each_set_bit(i, evict->lost, HMMRT_CHUNK_PAGES) {
+		if (evict->src[i] & MIGRATE_PFN_MIGRATE)
+			get_page(evict->pages[i]);
+		else
+			__clear_bit(i, evict->lost);
+	}
+}
+
+/* Gives the references back. */
+static void evict_poison_lost(const struct eviction *evict)
+{
+	unsigned int i;
+
+	for_each_set_bit(i, evict->lost, HMMRT_CHUNK_PAGES) {
+#ifdef CONFIG_MEMORY_FAILURE
+		memory_failure(page_to_pfn(evict->pages[i]), MF_COUNT_INCREASED);
+#else
+		put_page(evict->pages[i]);
+#endif
+	}
+}
+
+/**
+ * hmmrt_evict_chunk() - bring a chunk of device memory home, best effort
+ * @dev: whose
+ * @chunk: of it
+ * @lose: what the device cannot give back goes all the same
+ *
+ * Pages that somebody has locked stay: the caller comes again.
+ * Context: process context, sleeps, no lock of ours is taken.
+ */
+void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
+		       bool lose)
+{
+	struct eviction *evict;
 
 	if (!READ_ONCE(chunk->used_pages))
 		return;
-	src = kvcalloc(HMMRT_CHUNK_PAGES, 3 * sizeof(*src),
-		       GFP_KERNEL | __GFP_NOFAIL);
-	dst = src + HMMRT_CHUNK_PAGES;
-	pages = (struct page **)(dst + HMMRT_CHUNK_PAGES);
-
-	migrate_device_range(src, hmmrt_chunk_pfn(dev, chunk),
+	evict = kvzalloc(sizeof(*evict), GFP_KERNEL | __GFP_NOFAIL);
+	migrate_device_range(evict->src, hmmrt_chunk_pfn(dev, chunk),
 			     HMMRT_CHUNK_PAGES);
-	evict_copy(dev, chunk, src, dst, pages);
-	migrate_device_pages(src, dst, HMMRT_CHUNK_PAGES);
-	migrate_device_finalize(src, dst, HMMRT_CHUNK_PAGES);
-	kvfree(src);
+	evict_copy(dev, chunk, evict, lose);
+	migrate_device_pages(evict->src, evict->dst, HMMRT_CHUNK_PAGES);
+	evict_hold_lost(evict);
+	migrate_device_finalize(evict->src, evict->dst, HMMRT_CHUNK_PAGES);
+	evict_poison_lost(evict);
+	kvfree(evict);
 }
 
 int hmmrt_device_evict(struct hmmrt_device *dev)
@@ -78,7 +160,8 @@ int hmmrt_device_evict(struct hmmrt_device *dev)
 	/* Regions are added, and go with the device only. */
 	for (i = 0; i < smp_load_acquire(&vram->nr_regions); i++)
 		for (j = 0; j < vram->regions[i]->nr_chunks; j++)
-			hmmrt_evict_chunk(dev, &vram->regions[i]->chunks[j]);
+			hmmrt_evict_chunk(dev, &vram->regions[i]->chunks[j],
+					  false);
 	return READ_ONCE(vram->used_pages) ? -EBUSY : 0;
 }
 EXPORT_SYMBOL_GPL(hmmrt_device_evict);

@@ -280,7 +280,8 @@ unsigned long hmmrt_block_end(unsigned long addr, unsigned long end);
 int hmmrt_make_exclusive(struct hmmrt_request *req);
 
 /* evict.c */
-void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk);
+void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
+		       bool lose);
 
 /* memory.c: ioctls on memory of a space */
 int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg);
@@ -293,7 +294,8 @@ int hmmrt_vram_grow(struct hmmrt_device *dev, unsigned int seen_regions);
 int hmmrt_vram_init(struct hmmrt_device *dev, u64 size);
 void hmmrt_vram_destroy(struct hmmrt_device *dev);
 unsigned int hmmrt_vram_alloc(struct hmmrt_device *dev, unsigned int index,
-			      unsigned int npages, struct page **pages);
+			      unsigned int npages, struct page **pages,
+			      bool *full);
 void hmmrt_vram_free_unused(struct hmmrt_device *dev, struct page **pages,
 			    unsigned int npages);
 struct hmmrt_device *hmmrt_page_device(const struct page *page);

@@ -129,13 +129,13 @@ static int copy_peer(struct hmmrt_device *dev, struct page *dst,
 		     struct page *src)
 {
 	struct hmmrt_device *peer = hmmrt_page_device(src);
+	u64 offset = hmmrt_page_offset(dst);
+	u64 peer_offset = hmmrt_page_offset(src);
 
-	if (dev->ops == peer->ops && dev->ops->copy_from_peer)
-		return dev->ops->copy_from_peer(dev, hmmrt_page_offset(dst),
-						peer, hmmrt_page_offset(src),
-						1);
-	return copy_staged(dev, hmmrt_page_offset(dst), peer,
-			   hmmrt_page_offset(src));
+	if (dev->ops == peer->ops && dev->ops->copy_from_peer &&
+	    !dev->ops->copy_from_peer(dev, offset, peer, peer_offset, 1))
+		return 0;
+	return copy_staged(dev, offset, peer, peer_offset);
 }
 
 static u64 page_chunk_number(const struct page *page)
@@ -287,14 +287,15 @@ static int plan_alloc(struct hmmrt_request *req, const struct plan *plan)
 	struct hmmrt_device *dev = req->binding->dev;
 	unsigned int n = plan->end - plan->first;
 	unsigned int index, got;
+	bool full;
 
 	index = ((req->start - req->block->start) >> PAGE_SHIFT) + plan->first;
 	memset(req->pages, 0, n * sizeof(req->pages[0]));
 	/* On our own device, which the binding holds. */
 	req->pages[0] = plan->near;
 	req->regions_seen = READ_ONCE(dev->vram.nr_regions);
-	got = hmmrt_vram_alloc(dev, index, n, req->pages);
-	if (got < n && !req->no_grow &&
+	got = hmmrt_vram_alloc(dev, index, n, req->pages, &full);
+	if (full && !req->no_grow &&
 	    req->regions_seen < dev->vram.max_regions) {
 		hmmrt_vram_free_unused(dev, req->pages, n);
 		return -ENOSPC;
@@ -395,21 +396,29 @@ static bool copy_out(struct page *src, struct page *dst)
 {
 	struct hmmrt_device *dev = hmmrt_page_device(src);
 	u64 offset = hmmrt_page_offset(src);
+	int rc = dev->ops->copy_to_host(dev, &dst, offset, 1);
 
-	return !WARN_ON_ONCE(dev->ops->copy_to_host(dev, &dst, offset, 1));
+	if (rc)
+		pr_err_ratelimited("%s: device memory at %#llx could not be read: %d\n",
+				   dev->name, offset, rc);
+	return !rc;
 }
 
 /* What became of a window that came home. */
 struct homecoming {
 	unsigned long moved;
 	unsigned long no_memory;
-	bool unreadable;		/* a device could not give a page back */
+	bool must_unreadable;		/* its device could not give it back */
 };
 
-/* Only what @dev has, unless that is NULL. */
+/*
+ * Only what @dev has, unless that is NULL. What a device cannot give back stays
+ * there; of @must, the index of a page, the caller is told.
+ */
 static struct homecoming migrate_out(struct migrate_vma *args,
 				     struct page **pages,
-				     const struct hmmrt_device *dev)
+				     const struct hmmrt_device *dev,
+				     unsigned long must)
 {
 	struct homecoming home = {};
 	unsigned long i;
@@ -427,7 +436,7 @@ static struct homecoming migrate_out(struct migrate_vma *args,
 			continue;
 		}
 		if (!copy_out(src, pages[i])) {
-			home.unreadable = true;
+			home.must_unreadable |= i == must;
 			continue;
 		}
 		lock_page(pages[i]);
@@ -484,7 +493,7 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 	rc = migrate_vma_setup(&args);
 	if (!rc && args.cpages)
 		home = migrate_out(&args, req->pages,
-				   req->binding ? req->binding->dev : NULL);
+				   req->binding ? req->binding->dev : NULL, n);
 	mutex_unlock(&req->block->migrate);
 	req->moved += home.moved;
 	req->stayed[HMMRT_STAY_NO_MEMORY] += home.no_memory;
@@ -604,12 +613,12 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	}
 	if (!args->cpages)
 		goto out_free;
-	home = migrate_out(args, arrays->pages, NULL);
+	home = migrate_out(args, arrays->pages, NULL, must);
 	trace_hmmrt_migrate_to_host(args->start, args->end, home.moved, true);
 	if (space)
 		atomic64_add(home.moved, &space->migrated_to_host);
 	/* Faulting again would not help. */
-	if (home.unreadable)
+	if (home.must_unreadable)
 		ret = VM_FAULT_SIGBUS;
 out_free:
 	free_host(arrays->pages, n);

@@ -29,6 +29,8 @@
 #define TRIM_DELAY	(2 * HZ)
 /* Free chunks that keep their memory: the next user is likely soon. */
 #define TRIM_KEEP	4
+/* How often a device that goes is asked for pages that it cannot give back. */
+#define LAST_TRIES	3
 
 /* One owner for all devices: hmm_range_fault() spins on pages of others. */
 static int hmmrt_owner;
@@ -322,18 +324,22 @@ static void chunk_give_back(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
  *	entries to fill being NULL and following each other; out: pages without
  *	reference and lock, to be used with hmmrt_page_init() or handed to
  *	hmmrt_vram_free_unused()
+ * @full: out: there was no room for the rest; false if the driver had no memory
+ *	for a chunk, which more struct pages would not help
  *
  * Context: process context, may sleep; mmap_lock and block->migrate may be held.
  * Return: how many were found.
  */
 unsigned int hmmrt_vram_alloc(struct hmmrt_device *dev, unsigned int index,
-			      unsigned int npages, struct page **pages)
+			      unsigned int npages, struct page **pages,
+			      bool *full)
 {
 	struct hmmrt_vram *vram = &dev->vram;
 	struct page *hint = pages[0];
 	unsigned int done = 0;
 
 	pages[0] = NULL;
+	*full = false;
 	while (done < npages) {
 		unsigned int run = npages - done, at = index + done, i;
 		struct hmmrt_chunk *chunk;
@@ -343,8 +349,10 @@ unsigned int hmmrt_vram_alloc(struct hmmrt_device *dev, unsigned int index,
 		chunk = vram_take(vram, hint ? page_chunk(hint) : NULL, &at,
 				  &run);
 		spin_unlock_irq(&vram->lock);
-		if (!chunk)
+		if (!chunk) {
+			*full = true;
 			break;
+		}
 		if (chunk_populate(dev, chunk)) {
 			chunk_give_back(vram, chunk, at, run);
 			break;
@@ -441,26 +449,27 @@ int hmmrt_vram_init(struct hmmrt_device *dev, u64 size)
 	return vram->regions ? 0 : -ENOMEM;
 }
 
-static void region_evict(struct hmmrt_region *region)
+static void region_evict(struct hmmrt_region *region, bool lose)
 {
 	unsigned int i;
 
 	for (i = 0; i < region->nr_chunks; i++)
-		hmmrt_evict_chunk(region->dev, &region->chunks[i]);
+		hmmrt_evict_chunk(region->dev, &region->chunks[i], lose);
 }
 
 /*
  * Bring every page home and forget the device's memory. Cannot fail: a page
- * that is in use at the moment is tried again.
+ * that is in use at the moment is tried again, and one that the device does not
+ * give back is lost in the end.
  */
 void hmmrt_vram_destroy(struct hmmrt_device *dev)
 {
 	struct hmmrt_vram *vram = &dev->vram;
-	unsigned int i;
+	unsigned int i, try;
 
-	while (READ_ONCE(vram->used_pages)) {
+	for (try = 1; READ_ONCE(vram->used_pages); try++) {
 		for (i = 0; i < vram->nr_regions; i++)
-			region_evict(vram->regions[i]);
+			region_evict(vram->regions[i], try >= LAST_TRIES);
 		if (!READ_ONCE(vram->used_pages))
 			break;
 		pr_info_ratelimited("%s: %lu pages in use, trying again\n",
