@@ -15,7 +15,7 @@
 static DEFINE_MUTEX(devices_lock);
 static struct hmmrt_device *devices[HMMRT_MAX_DEVICES];
 
-/* Memory that is made by the core: where it is must be known, and be usable. */
+/* The struct pages of the device's memory are made there. */
 static bool numa_node_valid(int node)
 {
 	return node == NUMA_NO_NODE ||

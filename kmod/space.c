@@ -286,11 +286,21 @@ struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 }
 EXPORT_SYMBOL_GPL(hmmrt_bind);
 
-/*
- * Nobody faults through it any more. What this device had mapped is forgotten,
- * the driver throws its page table away; its pages come home if the process is
- * alive.
- */
+struct hmmrt_binding *hmmrt_bind_current(struct hmmrt_device *dev,
+					 void *drvdata)
+{
+	struct hmmrt_space *space = hmmrt_space_get_current();
+	struct hmmrt_binding *binding;
+
+	if (IS_ERR(space))
+		return ERR_CAST(space);
+	binding = hmmrt_bind(space, dev, drvdata);
+	/* The binding has its own reference. */
+	hmmrt_space_put(space);
+	return binding;
+}
+EXPORT_SYMBOL_GPL(hmmrt_bind_current);
+
 void hmmrt_unbind(struct hmmrt_binding *binding)
 {
 	struct hmmrt_space *space = binding->space;

@@ -194,6 +194,10 @@ void hmmrt_space_put(struct hmmrt_space *space);
  */
 struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 				 struct hmmrt_device *dev, void *drvdata);
+
+/* The same on the space of the calling process: for a driver whose files work alone. */
+struct hmmrt_binding *hmmrt_bind_current(struct hmmrt_device *dev,
+					 void *drvdata);
 void hmmrt_unbind(struct hmmrt_binding *binding);
 void *hmmrt_binding_drvdata(const struct hmmrt_binding *binding);
 struct hmmrt_device *hmmrt_binding_device(const struct hmmrt_binding *binding);

@@ -350,30 +350,19 @@ static int dmirror_mmap(struct file *file, struct vm_area_struct *vma)
 	return rc;
 }
 
-static int view_bind(struct dmirror_view *view)
-{
-	struct hmmrt_space *space = hmmrt_space_get_current();
-
-	if (IS_ERR(space))
-		return PTR_ERR(space);
-	view->binding = hmmrt_bind(space, view->dmirror->dev, view);
-	/* The binding holds it. */
-	hmmrt_space_put(space);
-	return PTR_ERR_OR_ZERO(view->binding);
-}
-
 /* misc_open() leaves the node in private_data. */
 static int dmirror_open(struct inode *inode, struct file *file)
 {
 	struct dmirror_view *view = kzalloc(sizeof(*view), GFP_KERNEL);
-	int rc;
 
 	if (!view)
 		return -ENOMEM;
 	view->dmirror = container_of(file->private_data, struct dmirror, misc);
 	dpt_init(&view->dpt);
-	rc = view_bind(view);
-	if (rc) {
+	view->binding = hmmrt_bind_current(view->dmirror->dev, view);
+	if (IS_ERR(view->binding)) {
+		int rc = PTR_ERR(view->binding);
+
 		dpt_destroy(&view->dpt);
 		kfree(view);
 		return rc;

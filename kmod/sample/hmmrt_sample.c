@@ -4,133 +4,67 @@
  *
  * /dev/hmmrt-sample is a device that reads and writes the memory of the process
  * that opened it: pread() and pwrite() at an offset are the device's accesses to
- * that address. The first part is what stands for the device and its MMU here,
- * and would be hardware, or is there already; the second, under a hundred lines,
- * is what a driver adds to have unified memory.
+ * that address, eight bytes each. The device itself, its memory and its MMU, is
+ * ../softdev.h; in another driver it is hardware. The first part below makes it
+ * do what the manager asks for (struct hmmrt_device_ops), the second, under a
+ * hundred lines, is all that a driver adds to have unified memory: tools/lint
+ * counts them. What may be called when is in <linux/hmmrt_device.h>.
  */
-#include <linux/highmem.h>
-#include <linux/hmmrt_device.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
-#include <linux/vmalloc.h>
-#include <linux/xarray.h>
 
-/* --- the device and its MMU ----------------------------------------------- */
+#include "../softdev.h"
 
-#define MEMORY_BYTES	(32 * HMMRT_CHUNK_SIZE)
-
+/* What the device knows of one process: an open file. */
 struct context {
 	struct hmmrt_binding *binding;
-	struct xarray tables;		/* a page of entries for each chunk */
-	struct mutex create;		/* tables */
-	spinlock_t lock;		/* entries, and accesses through them */
+	struct soft_mmu mmu;
 };
 
-static void *memory[MEMORY_BYTES >> HMMRT_CHUNK_SHIFT];
+static struct soft_memory memory;
 
-static void *memory_at(u64 offset)
-{
-	return memory[offset >> HMMRT_CHUNK_SHIFT] + offset % HMMRT_CHUNK_SIZE;
-}
-
-static hmmrt_pte_t *entry_at(struct context *context, unsigned long addr)
-{
-	hmmrt_pte_t *table = xa_load(&context->tables, addr >> HMMRT_CHUNK_SHIFT);
-
-	return table ? &table[(addr >> PAGE_SHIFT) % HMMRT_CHUNK_PAGES] : NULL;
-}
-
-/* One access. false: no entry permits it, that is a fault. */
-static bool access_once(struct context *context, unsigned long addr, u64 *word,
-			bool write)
-{
-	hmmrt_pte_t *slot, entry = 0;
-	void *at;
-
-	spin_lock(&context->lock);
-	slot = entry_at(context, addr);
-	if (slot && (!write || (*slot & HMMRT_PTE_WRITE)))
-		entry = *slot;
-	if (entry) {
-		at = entry & HMMRT_PTE_DEVICE ?
-			     memory_at(entry & HMMRT_PTE_ADDR) :
-			     kmap_local_pfn(PHYS_PFN(entry & HMMRT_PTE_ADDR));
-		memcpy(write ? at + offset_in_page(addr) : word,
-		       write ? word : at + offset_in_page(addr), sizeof(*word));
-		if (!(entry & HMMRT_PTE_DEVICE))
-			kunmap_local(at);
-	}
-	spin_unlock(&context->lock);
-	return entry;
-}
+/* --- the device does what the manager asks for ----------------------------- */
 
 static int sample_populate(struct hmmrt_device *dev, u64 offset)
 {
-	memory[offset >> HMMRT_CHUNK_SHIFT] = vzalloc(HMMRT_CHUNK_SIZE);
-	return memory[offset >> HMMRT_CHUNK_SHIFT] ? 0 : -ENOMEM;
+	return soft_populate(&memory, offset);
 }
 
 static void sample_depopulate(struct hmmrt_device *dev, u64 offset)
 {
-	vfree(memory_at(offset));
+	soft_depopulate(&memory, offset);
 }
 
 static int sample_copy_to_device(struct hmmrt_device *dev, u64 offset,
 				 struct page **src, unsigned int npages)
 {
-	for (; npages--; src++, offset += PAGE_SIZE) {
-		if (*src)
-			memcpy_from_page(memory_at(offset), *src, 0, PAGE_SIZE);
-		else
-			clear_page(memory_at(offset));
-	}
+	soft_copy_in(&memory, offset, src, npages);
 	return 0;
 }
 
 static int sample_copy_to_host(struct hmmrt_device *dev, struct page **dst,
 			       u64 offset, unsigned int npages)
 {
-	for (; npages--; dst++, offset += PAGE_SIZE)
-		if (*dst)
-			memcpy_to_page(*dst, 0, memory_at(offset), PAGE_SIZE);
+	soft_copy_out(&memory, dst, offset, npages);
 	return 0;
 }
 
-/* The manager asks for one chunk's range, and keeps to it with map() and unmap(). */
 static int sample_prepare(struct hmmrt_binding *binding, unsigned long start,
 			  unsigned long end)
 {
 	struct context *context = hmmrt_binding_drvdata(binding);
-	void *table;
-	int rc = 0;
 
-	mutex_lock(&context->create);
-	if (!entry_at(context, start)) {
-		table = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
-		rc = table ? xa_err(xa_store(&context->tables,
-					     start >> HMMRT_CHUNK_SHIFT, table,
-					     GFP_KERNEL)) :
-			     -ENOMEM;
-		if (rc)
-			free_page((unsigned long)table);
-	}
-	mutex_unlock(&context->create);
-	return rc;
+	return soft_mmu_prepare(&context->mmu, start);
 }
 
 static void sample_map(struct hmmrt_binding *binding, unsigned long start,
 		       const hmmrt_pte_t *ptes, unsigned int npages)
 {
 	struct context *context = hmmrt_binding_drvdata(binding);
-	hmmrt_pte_t *slot = entry_at(context, start);
 
-	spin_lock(&context->lock);
-	for (; npages--; ptes++, slot++)
-		if (*ptes)
-			*slot = *ptes;
-	spin_unlock(&context->lock);
+	soft_mmu_map(&context->mmu, start, ptes, npages);
 }
 
 static void sample_unmap(struct hmmrt_binding *binding, unsigned long start,
@@ -138,10 +72,7 @@ static void sample_unmap(struct hmmrt_binding *binding, unsigned long start,
 {
 	struct context *context = hmmrt_binding_drvdata(binding);
 
-	spin_lock(&context->lock);
-	memset(entry_at(context, start), 0,
-	       ((end - start) >> PAGE_SHIFT) * sizeof(hmmrt_pte_t));
-	spin_unlock(&context->lock);
+	soft_mmu_unmap(&context->mmu, start, end);
 }
 
 /* A device with a TLB drops what it has of the range, and waits until it has. */
@@ -154,6 +85,10 @@ static void sample_invalidate(struct hmmrt_binding *binding,
 static void sample_released(struct hmmrt_binding *binding)
 {
 }
+
+/* --- the driver ------------------------------------------------------------- */
+
+static struct hmmrt_device *sample_device;
 
 static const struct hmmrt_device_ops sample_ops = {
 	.api_version = HMMRT_DEVICE_API_VERSION,
@@ -168,24 +103,77 @@ static const struct hmmrt_device_ops sample_ops = {
 	.released = sample_released,
 };
 
-/* The driver's part: 0, repeat the access; or what is wrong with it. */
-static int device_fault(struct context *context, unsigned long addr, bool write);
+/* Ops may be called before hmmrt_bind_current() is back: the MMU comes first. */
+static int sample_open(struct inode *inode, struct file *file)
+{
+	struct context *context = kzalloc(sizeof(*context), GFP_KERNEL);
 
-/* Eight bytes at their multiples; a fault until the access happens or is refused. */
-static int device_access(struct context *context, unsigned long addr, size_t len,
-			 u64 *word, bool write)
+	if (!context)
+		return -ENOMEM;
+	soft_mmu_init(&context->mmu, &memory);
+	context->binding = hmmrt_bind_current(sample_device, context);
+	if (IS_ERR(context->binding)) {
+		int rc = PTR_ERR(context->binding);
+
+		soft_mmu_destroy(&context->mmu);
+		kfree(context);
+		return rc;
+	}
+	file->private_data = context;
+	return 0;
+}
+
+/* Nobody is in a call of this file any more: the device has stopped for it. */
+static int sample_release(struct inode *inode, struct file *file)
+{
+	struct context *context = file->private_data;
+
+	hmmrt_unbind(context->binding);
+	soft_mmu_destroy(&context->mmu);
+	kfree(context);
+	return 0;
+}
+
+/* The MMU found no entry for an access: 0, try again; or what is wrong with it. */
+static int sample_fault(struct context *context, unsigned long addr, bool write)
 {
 	int rc;
 
+	rc = hmmrt_fault(context->binding, addr,
+			 write ? HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE :
+				 HMMRT_ACCESS_READ);
+	return rc == -EAGAIN ? 0 : rc;
+}
+
+static int sample_access(struct file *file, loff_t addr, size_t len, u64 *word,
+			 bool write)
+{
+	struct context *context = file->private_data;
+	int rc = 0;
+
 	if (len != sizeof(*word) || addr % sizeof(*word))
 		return -EINVAL;
-	while (!access_once(context, addr, word, write)) {
-		rc = device_fault(context, addr, write);
-		if (rc)
-			return rc;
-	}
-	return 0;
+	if (!hmmrt_binding_is_owner(context->binding))
+		return -EPERM;
+	while (!rc && !soft_mmu_access(&context->mmu, addr, word, write))
+		rc = sample_fault(context, addr, write);
+	return rc;
 }
+
+static int __init sample_register(void)
+{
+	const struct hmmrt_device_desc desc = {
+		.name = "hmmrt-sample",
+		.ops = &sample_ops,
+		.memory_bytes = SOFT_MEMORY_BYTES,
+		.numa_node = NUMA_NO_NODE,
+	};
+
+	sample_device = hmmrt_device_register(&desc);
+	return PTR_ERR_OR_ZERO(sample_device);
+}
+
+/* --- its node: no different from that of any other driver ------------------- */
 
 static ssize_t sample_read(struct file *file, char __user *to, size_t len,
 			   loff_t *pos)
@@ -193,7 +181,7 @@ static ssize_t sample_read(struct file *file, char __user *to, size_t len,
 	u64 word;
 	int rc;
 
-	rc = device_access(file->private_data, *pos, len, &word, false);
+	rc = sample_access(file, *pos, len, &word, false);
 	if (!rc && copy_to_user(to, &word, sizeof(word)))
 		rc = -EFAULT;
 	return rc ? rc : sizeof(word);
@@ -207,63 +195,8 @@ static ssize_t sample_write(struct file *file, const char __user *from,
 
 	if (copy_from_user(&word, from, min(len, sizeof(word))))
 		return -EFAULT;
-	rc = device_access(file->private_data, *pos, len, &word, true);
+	rc = sample_access(file, *pos, len, &word, true);
 	return rc ? rc : sizeof(word);
-}
-
-/* --- the driver ------------------------------------------------------------ */
-
-static struct hmmrt_device *sample_device;
-
-static int sample_open(struct inode *inode, struct file *file)
-{
-	struct context *context = kzalloc(sizeof(*context), GFP_KERNEL);
-	struct hmmrt_space *space;
-
-	if (!context)
-		return -ENOMEM;
-	xa_init(&context->tables);
-	mutex_init(&context->create);
-	spin_lock_init(&context->lock);
-	space = hmmrt_space_get_current();
-	context->binding = IS_ERR(space) ? ERR_CAST(space) :
-				   hmmrt_bind(space, sample_device, context);
-	if (!IS_ERR(space))
-		hmmrt_space_put(space);
-	if (IS_ERR(context->binding)) {
-		int rc = PTR_ERR(context->binding);
-
-		kfree(context);
-		return rc;
-	}
-	file->private_data = context;
-	return 0;
-}
-
-static int sample_release(struct inode *inode, struct file *file)
-{
-	struct context *context = file->private_data;
-	unsigned long index;
-	void *table;
-
-	hmmrt_unbind(context->binding);
-	xa_for_each(&context->tables, index, table)
-		free_page((unsigned long)table);
-	xa_destroy(&context->tables);
-	kfree(context);
-	return 0;
-}
-
-static int device_fault(struct context *context, unsigned long addr, bool write)
-{
-	int rc;
-
-	if (!hmmrt_binding_is_owner(context->binding))
-		return -EPERM;
-	rc = hmmrt_fault(context->binding, addr,
-			 write ? HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE :
-				 HMMRT_ACCESS_READ);
-	return rc == -EAGAIN ? 0 : rc;
 }
 
 static const struct file_operations sample_fops = {
@@ -282,19 +215,13 @@ static struct miscdevice sample_misc = {
 	.mode = 0660,
 };
 
+/* The file holds the module: when it goes, no process has a binding. */
 static int __init sample_init(void)
 {
-	struct hmmrt_device_desc desc = {
-		.name = "hmmrt-sample",
-		.ops = &sample_ops,
-		.memory_bytes = MEMORY_BYTES,
-		.numa_node = NUMA_NO_NODE,
-	};
-	int rc;
+	int rc = sample_register();
 
-	sample_device = hmmrt_device_register(&desc);
-	if (IS_ERR(sample_device))
-		return PTR_ERR(sample_device);
+	if (rc)
+		return rc;
 	rc = misc_register(&sample_misc);
 	if (rc)
 		hmmrt_device_unregister(sample_device);

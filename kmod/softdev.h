@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A device in software: memory, a page table, and accesses of one word. It stands
+ * for the hardware in drivers that have none, of which the sample is one. What
+ * such a driver adds to have unified memory is not here.
+ *
+ * Memory     The kernel's own, a chunk at a time, where populate() asked for it.
+ * Tables     A page of entries for each chunk of address space, made by
+ *            prepare(), kept until the end.
+ * Locking    create  mutex: making tables.
+ *            lock    spinlock: entries, and accesses through them: who has taken
+ *                    an entry away knows that the device has finished with it.
+ */
+#ifndef _HMMRT_SOFTDEV_H
+#define _HMMRT_SOFTDEV_H
+
+#include <linux/highmem.h>
+#include <linux/hmmrt_device.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/vmalloc.h>
+#include <linux/xarray.h>
+
+#define SOFT_CHUNKS		32
+#define SOFT_MEMORY_BYTES	(SOFT_CHUNKS * HMMRT_CHUNK_SIZE)
+
+struct soft_memory {
+	void *chunks[SOFT_CHUNKS];
+};
+
+struct soft_mmu {
+	const struct soft_memory *memory;
+	struct mutex create;
+	spinlock_t lock;
+	struct xarray tables;
+};
+
+/* --- memory --------------------------------------------------------------- */
+
+static inline void *soft_memory_at(const struct soft_memory *memory, u64 offset)
+{
+	return memory->chunks[offset >> HMMRT_CHUNK_SHIFT] +
+	       offset % HMMRT_CHUNK_SIZE;
+}
+
+static inline int soft_populate(struct soft_memory *memory, u64 offset)
+{
+	void *chunk = __vmalloc(HMMRT_CHUNK_SIZE, GFP_KERNEL | __GFP_NOWARN);
+
+	memory->chunks[offset >> HMMRT_CHUNK_SHIFT] = chunk;
+	return chunk ? 0 : -ENOMEM;
+}
+
+static inline void soft_depopulate(struct soft_memory *memory, u64 offset)
+{
+	vfree(soft_memory_at(memory, offset));
+	memory->chunks[offset >> HMMRT_CHUNK_SHIFT] = NULL;
+}
+
+static inline void soft_copy_in(struct soft_memory *memory, u64 offset,
+				struct page **src, unsigned int npages)
+{
+	for (; npages--; src++, offset += PAGE_SIZE) {
+		if (*src)
+			memcpy_from_page(soft_memory_at(memory, offset), *src,
+					 0, PAGE_SIZE);
+		else
+			clear_page(soft_memory_at(memory, offset));
+	}
+}
+
+static inline void soft_copy_out(const struct soft_memory *memory,
+				 struct page **dst, u64 offset,
+				 unsigned int npages)
+{
+	for (; npages--; dst++, offset += PAGE_SIZE)
+		if (*dst)
+			memcpy_to_page(*dst, 0, soft_memory_at(memory, offset),
+				       PAGE_SIZE);
+}
+
+/* --- the MMU -------------------------------------------------------------- */
+
+static inline void soft_mmu_init(struct soft_mmu *mmu,
+				 const struct soft_memory *memory)
+{
+	mmu->memory = memory;
+	mutex_init(&mmu->create);
+	spin_lock_init(&mmu->lock);
+	xa_init(&mmu->tables);
+}
+
+static inline void soft_mmu_destroy(struct soft_mmu *mmu)
+{
+	unsigned long index;
+	void *table;
+
+	xa_for_each(&mmu->tables, index, table)
+		free_page((unsigned long)table);
+	xa_destroy(&mmu->tables);
+	mutex_destroy(&mmu->create);
+}
+
+static inline hmmrt_pte_t *soft_mmu_slot(struct soft_mmu *mmu,
+					 unsigned long addr)
+{
+	hmmrt_pte_t *table = xa_load(&mmu->tables, addr >> HMMRT_CHUNK_SHIFT);
+
+	return table ? &table[(addr >> PAGE_SHIFT) % HMMRT_CHUNK_PAGES] : NULL;
+}
+
+/* The table of one chunk of address space. */
+static inline int soft_mmu_prepare(struct soft_mmu *mmu, unsigned long start)
+{
+	void *table;
+	int rc = 0;
+
+	mutex_lock(&mmu->create);
+	if (soft_mmu_slot(mmu, start))
+		goto out_unlock;
+	table = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+	rc = table ? xa_err(xa_store(&mmu->tables, start >> HMMRT_CHUNK_SHIFT,
+				     table, GFP_KERNEL)) :
+		     -ENOMEM;
+	if (rc)
+		free_page((unsigned long)table);
+out_unlock:
+	mutex_unlock(&mmu->create);
+	return rc;
+}
+
+static inline void soft_mmu_map(struct soft_mmu *mmu, unsigned long start,
+				const hmmrt_pte_t *ptes, unsigned int npages)
+{
+	hmmrt_pte_t *slot = soft_mmu_slot(mmu, start);
+
+	spin_lock(&mmu->lock);
+	for (; npages--; ptes++, slot++)
+		if (*ptes)
+			*slot = *ptes;
+	spin_unlock(&mmu->lock);
+}
+
+static inline void soft_mmu_unmap(struct soft_mmu *mmu, unsigned long start,
+				  unsigned long end)
+{
+	spin_lock(&mmu->lock);
+	memset(soft_mmu_slot(mmu, start), 0,
+	       ((end - start) >> PAGE_SHIFT) * sizeof(hmmrt_pte_t));
+	spin_unlock(&mmu->lock);
+}
+
+/* One access, to an aligned word. false: no entry permits it, that is a fault. */
+static inline bool soft_mmu_access(struct soft_mmu *mmu, unsigned long addr,
+				   u64 *word, bool write)
+{
+	hmmrt_pte_t *slot, entry = 0;
+	void *at;
+
+	spin_lock(&mmu->lock);
+	slot = soft_mmu_slot(mmu, addr);
+	if (slot && (!write || (*slot & HMMRT_PTE_WRITE)))
+		entry = *slot;
+	if (entry) {
+		at = entry & HMMRT_PTE_DEVICE ?
+			     soft_memory_at(mmu->memory,
+					    entry & HMMRT_PTE_ADDR) :
+			     kmap_local_pfn(PHYS_PFN(entry & HMMRT_PTE_ADDR));
+		memcpy(write ? at + offset_in_page(addr) : word,
+		       write ? word : at + offset_in_page(addr), sizeof(*word));
+		if (!(entry & HMMRT_PTE_DEVICE))
+			kunmap_local(at);
+	}
+	spin_unlock(&mmu->lock);
+	return entry;
+}
+
+#endif /* _HMMRT_SOFTDEV_H */
