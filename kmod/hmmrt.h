@@ -185,6 +185,7 @@ struct hmmrt_binding {
 	void *drvdata;
 	struct mm_struct *agent;	/* mmgrab()ed, hmmrt_roles_lock */
 	struct list_head agent_link;
+	bool going;			/* ioctls that use it end soon */
 	refcount_t users;		/* the driver, and ioctls for a while */
 	struct completion unused;
 
@@ -247,7 +248,7 @@ struct hmmrt_block *hmmrt_block_find(struct hmmrt_space *space,
 struct hmmrt_block *hmmrt_block_get(struct hmmrt_space *space,
 				    unsigned long addr, u32 device_id);
 void hmmrt_spans_destroy(struct hmmrt_space *space);
-void hmmrt_spans_forget_device(struct hmmrt_space *space, u32 device_id);
+void hmmrt_spans_forget_binding(struct hmmrt_binding *binding);
 
 /* serve.c */
 /* How long one fault starts again before the device must ask once more. */
@@ -286,7 +287,7 @@ void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 /* memory.c: ioctls on memory of a space */
 int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg);
 int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg);
-void hmmrt_block_come_home(struct hmmrt_space *space,
+void hmmrt_block_come_home(struct hmmrt_binding *binding,
 			   struct hmmrt_block *block);
 
 /* vram.c */

@@ -54,15 +54,21 @@ static int prefetch_part_device(struct hmmrt_request *req)
 	return hmmrt_serve_window(req, hmmrt_vma_may_migrate(req->vma));
 }
 
+/* Pages on devices; with a binding, on its device. */
 static unsigned long device_pages(const struct hmmrt_request *req)
 {
 	unsigned long i, count = 0;
 
-	for (i = 0; i < req_pages(req); i++)
-		if ((req->pfns[i] & HMM_PFN_VALID) &&
-		    !(req->pfns[i] & HMM_PFN_ERROR) &&
-		    hmmrt_page_device(hmm_pfn_to_page(req->pfns[i])))
+	for (i = 0; i < req_pages(req); i++) {
+		struct hmmrt_device *dev;
+
+		if (!(req->pfns[i] & HMM_PFN_VALID) ||
+		    (req->pfns[i] & HMM_PFN_ERROR))
+			continue;
+		dev = hmmrt_page_device(hmm_pfn_to_page(req->pfns[i]));
+		if (dev && (!req->binding || req->binding->dev == dev))
 			count++;
+	}
 	return count;
 }
 
@@ -230,6 +236,9 @@ int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
 	for (addr = arg->addr; !rc && addr < end; addr = next) {
 		next = hmmrt_block_end(addr, end);
 		rc = prefetch_block(space, binding, addr, next, arg);
+		/* Somebody waits for us in hmmrt_unbind(). */
+		if (!rc && binding && READ_ONCE(binding->going))
+			rc = -ENODEV;
 	}
 	mmput(space->mm);
 out_put:
@@ -259,21 +268,23 @@ static unsigned long come_home_part(struct mm_struct *mm,
 }
 
 /**
- * hmmrt_block_come_home() - bring what devices have of a block home
- * @space: its mm is alive
- * @block: of it
+ * hmmrt_block_come_home() - bring what a device has of a block home
+ * @binding: of the device; the mm of its space is alive
+ * @block: of that space
  *
  * Best effort, for a device that stops working for a process: what is busy or
  * left over by a fatal signal stays until it is touched.
  * Context: may sleep, takes the mmap_lock.
  */
-void hmmrt_block_come_home(struct hmmrt_space *space, struct hmmrt_block *block)
+void hmmrt_block_come_home(struct hmmrt_binding *binding,
+			   struct hmmrt_block *block)
 {
+	struct hmmrt_space *space = binding->space;
 	unsigned long end = block->start + HMMRT_BLOCK_SIZE;
 	unsigned long addr = block->start;
 	struct hmmrt_request *req;
 
-	req = hmmrt_request_alloc(NULL, block);
+	req = hmmrt_request_alloc(binding, block);
 	if (!req)
 		return;
 	while (addr < end) {

@@ -309,10 +309,11 @@ void hmmrt_unbind(struct hmmrt_binding *binding)
 	mutex_lock(&hmmrt_roles_lock);
 	rcu_assign_pointer(space->bindings[id], NULL);
 	mutex_unlock(&hmmrt_roles_lock);
+	WRITE_ONCE(binding->going, true);
 	hmmrt_binding_put(binding);
 	wait_for_completion(&binding->unused);
 	synchronize_srcu(&hmmrt_srcu);
-	hmmrt_spans_forget_device(space, id);
+	hmmrt_spans_forget_binding(binding);
 
 	/* Only now may the device be bound again: its maps are clean. */
 	mutex_lock(&hmmrt_roles_lock);

@@ -340,10 +340,12 @@ void hmmrt_spans_destroy(struct hmmrt_space *space)
 
 /*
  * A binding is gone with all its entries: forget what it had mapped, and bring
- * home what is on devices there, if there is still a process to have it.
+ * home what its device has there, if there is still a process to have it.
  */
-void hmmrt_spans_forget_device(struct hmmrt_space *space, u32 device_id)
+void hmmrt_spans_forget_binding(struct hmmrt_binding *binding)
 {
+	struct hmmrt_space *space = binding->space;
+	u32 device_id = binding->dev->id;
 	bool alive = mmget_not_zero(space->mm);
 	struct hmmrt_span *span;
 	unsigned long index;
@@ -360,7 +362,7 @@ void hmmrt_spans_forget_device(struct hmmrt_space *space, u32 device_id)
 			       sizeof(*block->maps[device_id]));
 			mutex_unlock(&block->lock);
 			if (alive)
-				hmmrt_block_come_home(space, block);
+				hmmrt_block_come_home(binding, block);
 		}
 	}
 	if (alive)

@@ -35,7 +35,8 @@
  *   EBADF       space_fd is not a file of /dev/hmmrt
  *   EBUSY       the file already is a space or a binding, the device is bound
  *               to this space already, or the token was used
- *   ENODEV      no such device, or it was unregistered
+ *   ENODEV      no such device, or it was unregistered or unbound, perhaps
+ *               meanwhile
  *   ESRCH       the process of this space has exited
  *   ENOMEM      no memory for bookkeeping
  *   EINTR       a signal arrived; out_* say how far the call got
