@@ -26,7 +26,7 @@ check_host_kernel() {
 
 unload_host_modules() {
 	local module
-	for module in hmmrt_dmirror hmmrt_sample hmmrt_simgpu hmmrt; do
+	for module in hmmrt_dmirror hmmrt_sample hmmrt_faulty hmmrt_simgpu hmmrt; do
 		grep -q "^$module " /proc/modules || continue
 		rmmod "$module" || say "module $module could not be unloaded"
 	done

@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A device that fails when it is told to, and that comes and goes while processes
+ * use it: for tests of the manager, and an example of a driver whose devices can
+ * be unplugged. include/uapi/linux/hmmrt_faulty.h has what it can be told.
+ *
+ * Failing    Each op that may fail asks fails() first. A test says which call is
+ *            to fail; where the kernel can inject faults, it can be told to as
+ *            well: see debugfs, hmmrt_faulty/.
+ * Going      A device that goes takes its node away, so that there are no new
+ *            files; stops for each file, by the gate, and unbinds it; and is
+ *            unregistered. What is left of a file then answers ENODEV.
+ * Locking    devices_lock   mutex: how many devices there are.
+ *            faulty->lock   mutex: its contexts, and the end of their bindings.
+ *            context->gate  rwsem: the device works for the process (read), or
+ *                           is stopped (write). Outside of all that the manager
+ *                           takes.
+ */
+#include <linux/debugfs.h>
+#include <linux/fault-inject.h>
+#include <linux/list.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/rwsem.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <uapi/linux/hmmrt_faulty.h>
+
+#include "../softdev.h"
+
+struct faulty {
+	struct hmmrt_device *dev;
+	struct miscdevice misc;
+	char name[HMMRT_DEVICE_NAME_LEN];
+	struct soft_memory memory;
+	struct mutex lock;
+	struct list_head contexts;
+};
+
+/* One open file. */
+struct context {
+	struct faulty *faulty;
+	struct list_head link;
+	struct rw_semaphore gate;
+	struct hmmrt_binding *binding;	/* NULL: the device is gone */
+	struct soft_mmu mmu;
+};
+
+static DEFINE_MUTEX(devices_lock);
+static struct faulty devices[HMMRT_FAULTY_MAX_DEVICES];
+static unsigned long nr_devices;
+
+/* --- failing ---------------------------------------------------------------- */
+
+struct failure {
+	const char *name;
+	atomic_t nth;
+	bool always;
+#ifdef CONFIG_FAULT_INJECTION
+	struct fault_attr attr;
+#endif
+};
+
+static struct failure failures[HMMRT_FAULTY_OPS] = {
+	[HMMRT_FAULTY_POPULATE] = { .name = "populate" },
+	[HMMRT_FAULTY_PREPARE] = { .name = "prepare" },
+	[HMMRT_FAULTY_COPY_TO_DEVICE] = { .name = "copy_to_device" },
+	[HMMRT_FAULTY_COPY_TO_HOST] = { .name = "copy_to_host" },
+	[HMMRT_FAULTY_COPY_FROM_PEER] = { .name = "copy_from_peer" },
+};
+
+static struct dentry *failures_dir;
+
+#ifdef CONFIG_FAULT_INJECTION
+static void failures_publish(void)
+{
+	unsigned int i;
+
+	failures_dir = debugfs_create_dir("hmmrt_faulty", NULL);
+	for (i = 0; i < HMMRT_FAULTY_OPS; i++) {
+		failures[i].attr = (struct fault_attr)FAULT_ATTR_INITIALIZER;
+		failures[i].attr.verbose = 0;
+		fault_create_debugfs_attr(failures[i].name, failures_dir,
+					  &failures[i].attr);
+	}
+}
+
+static bool fails_by_injection(struct failure *failure)
+{
+	return should_fail(&failure->attr, 1);
+}
+#else
+static void failures_publish(void)
+{
+}
+
+static bool fails_by_injection(struct failure *failure)
+{
+	return false;
+}
+#endif
+
+static bool fails(enum hmmrt_faulty_op op)
+{
+	struct failure *failure = &failures[op];
+
+	if (READ_ONCE(failure->always))
+		return true;
+	return !atomic_dec_if_positive(&failure->nth) ||
+	       fails_by_injection(failure);
+}
+
+/* --- what the manager asks for ---------------------------------------------- */
+
+static int faulty_populate(struct hmmrt_device *dev, u64 offset)
+{
+	struct faulty *faulty = hmmrt_device_drvdata(dev);
+
+	if (fails(HMMRT_FAULTY_POPULATE))
+		return -ENOMEM;
+	return soft_populate(&faulty->memory, offset);
+}
+
+static void faulty_depopulate(struct hmmrt_device *dev, u64 offset)
+{
+	struct faulty *faulty = hmmrt_device_drvdata(dev);
+
+	soft_depopulate(&faulty->memory, offset);
+}
+
+static int faulty_copy_to_device(struct hmmrt_device *dev, u64 offset,
+				 struct page **src, unsigned int npages)
+{
+	struct faulty *faulty = hmmrt_device_drvdata(dev);
+
+	if (fails(HMMRT_FAULTY_COPY_TO_DEVICE))
+		return -EIO;
+	soft_copy_in(&faulty->memory, offset, src, npages);
+	return 0;
+}
+
+static int faulty_copy_to_host(struct hmmrt_device *dev, struct page **dst,
+			       u64 offset, unsigned int npages)
+{
+	struct faulty *faulty = hmmrt_device_drvdata(dev);
+
+	if (fails(HMMRT_FAULTY_COPY_TO_HOST))
+		return -EIO;
+	soft_copy_out(&faulty->memory, dst, offset, npages);
+	return 0;
+}
+
+static int faulty_copy_from_peer(struct hmmrt_device *dev, u64 offset,
+				 struct hmmrt_device *peer, u64 peer_offset,
+				 unsigned int npages)
+{
+	struct faulty *to = hmmrt_device_drvdata(dev);
+	struct faulty *from = hmmrt_device_drvdata(peer);
+
+	if (fails(HMMRT_FAULTY_COPY_FROM_PEER))
+		return -EIO;
+	memcpy(soft_memory_at(&to->memory, offset),
+	       soft_memory_at(&from->memory, peer_offset),
+	       (size_t)npages << PAGE_SHIFT);
+	return 0;
+}
+
+static int faulty_prepare(struct hmmrt_binding *binding, unsigned long start,
+			  unsigned long end)
+{
+	struct context *context = hmmrt_binding_drvdata(binding);
+
+	if (fails(HMMRT_FAULTY_PREPARE))
+		return -ENOMEM;
+	return soft_mmu_prepare(&context->mmu, start);
+}
+
+static void faulty_map(struct hmmrt_binding *binding, unsigned long start,
+		       const hmmrt_pte_t *ptes, unsigned int npages)
+{
+	struct context *context = hmmrt_binding_drvdata(binding);
+
+	soft_mmu_map(&context->mmu, start, ptes, npages);
+}
+
+static void faulty_unmap(struct hmmrt_binding *binding, unsigned long start,
+			 unsigned long end)
+{
+	struct context *context = hmmrt_binding_drvdata(binding);
+
+	soft_mmu_unmap(&context->mmu, start, end);
+}
+
+static void faulty_invalidate(struct hmmrt_binding *binding,
+			      unsigned long start, unsigned long end)
+{
+}
+
+static void faulty_released(struct hmmrt_binding *binding)
+{
+}
+
+static const struct hmmrt_device_ops faulty_ops = {
+	.api_version = HMMRT_DEVICE_API_VERSION,
+	.populate = faulty_populate,
+	.depopulate = faulty_depopulate,
+	.copy_to_device = faulty_copy_to_device,
+	.copy_to_host = faulty_copy_to_host,
+	.copy_from_peer = faulty_copy_from_peer,
+	.prepare = faulty_prepare,
+	.map = faulty_map,
+	.unmap = faulty_unmap,
+	.invalidate = faulty_invalidate,
+	.released = faulty_released,
+};
+
+/* --- files of a device ------------------------------------------------------- */
+
+/* misc_open() leaves the node in private_data, and keeps it there meanwhile. */
+static int faulty_open(struct inode *inode, struct file *file)
+{
+	struct context *context = kzalloc(sizeof(*context), GFP_KERNEL);
+	struct faulty *faulty = container_of(file->private_data, struct faulty,
+					     misc);
+
+	if (!context)
+		return -ENOMEM;
+	context->faulty = faulty;
+	init_rwsem(&context->gate);
+	soft_mmu_init(&context->mmu, &faulty->memory);
+	context->binding = hmmrt_bind_current(faulty->dev, context);
+	if (IS_ERR(context->binding)) {
+		int rc = PTR_ERR(context->binding);
+
+		soft_mmu_destroy(&context->mmu);
+		kfree(context);
+		return rc;
+	}
+	mutex_lock(&faulty->lock);
+	list_add(&context->link, &faulty->contexts);
+	mutex_unlock(&faulty->lock);
+	file->private_data = context;
+	return 0;
+}
+
+/* From here on the device does nothing for this process. */
+static void context_stop(struct context *context)
+{
+	struct hmmrt_binding *binding;
+
+	lockdep_assert_held(&context->faulty->lock);
+	down_write(&context->gate);
+	binding = context->binding;
+	context->binding = NULL;
+	up_write(&context->gate);
+	list_del_init(&context->link);
+	if (binding)
+		hmmrt_unbind(binding);
+}
+
+static int faulty_release(struct inode *inode, struct file *file)
+{
+	struct context *context = file->private_data;
+
+	mutex_lock(&context->faulty->lock);
+	context_stop(context);
+	mutex_unlock(&context->faulty->lock);
+	soft_mmu_destroy(&context->mmu);
+	kfree(context);
+	return 0;
+}
+
+/* With the gate held for reading if the answer is 0. */
+static int context_enter(struct context *context)
+{
+	int rc = 0;
+
+	if (down_read_killable(&context->gate))
+		return -EINTR;
+	if (!context->binding)
+		rc = -ENODEV;
+	else if (!hmmrt_binding_is_owner(context->binding))
+		rc = -EPERM;
+	if (rc)
+		up_read(&context->gate);
+	return rc;
+}
+
+static int access_or_fault(struct context *context, unsigned long addr,
+			   u64 *word, bool write)
+{
+	int rc;
+
+	if (soft_mmu_access(&context->mmu, addr, word, write))
+		return 0;
+	rc = hmmrt_fault(context->binding, addr,
+			 write ? HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE :
+				 HMMRT_ACCESS_READ);
+	return rc ? rc : -EAGAIN;
+}
+
+/* The gate is left in between: a device that goes does not wait for long. */
+static int faulty_access(struct file *file, unsigned long addr, size_t len,
+			 u64 *word, bool write)
+{
+	struct context *context = file->private_data;
+	int rc;
+
+	if (len != sizeof(*word) || addr % sizeof(*word))
+		return -EINVAL;
+	do {
+		rc = context_enter(context);
+		if (rc)
+			return rc;
+		rc = access_or_fault(context, addr, word, write);
+		up_read(&context->gate);
+		if (rc == -EAGAIN && fatal_signal_pending(current))
+			rc = -EINTR;
+	} while (rc == -EAGAIN);
+	return rc;
+}
+
+static ssize_t faulty_read(struct file *file, char __user *to, size_t len,
+			   loff_t *pos)
+{
+	u64 word;
+	int rc;
+
+	rc = faulty_access(file, *pos, len, &word, false);
+	if (!rc && copy_to_user(to, &word, sizeof(word)))
+		rc = -EFAULT;
+	return rc ? rc : sizeof(word);
+}
+
+static ssize_t faulty_write(struct file *file, const char __user *from,
+			    size_t len, loff_t *pos)
+{
+	u64 word = 0;
+	int rc;
+
+	if (copy_from_user(&word, from, min(len, sizeof(word))))
+		return -EFAULT;
+	rc = faulty_access(file, *pos, len, &word, true);
+	return rc ? rc : sizeof(word);
+}
+
+static int range_call(struct hmmrt_binding *binding, unsigned int cmd,
+		      struct hmmrt_faulty_range *range)
+{
+	struct hmmrt_migration result = {};
+	unsigned long start = range->addr, end = start + range->len;
+	int rc;
+
+	switch (cmd) {
+	case HMMRT_FAULTY_IOC_FAULT:
+		return hmmrt_fault_range(binding, start, end,
+					 HMMRT_ACCESS_READ |
+						 HMMRT_ACCESS_WRITE);
+	case HMMRT_FAULTY_IOC_TO_DEVICE:
+		rc = hmmrt_migrate_range_to_device(binding, start, end, 0,
+						   &result);
+		break;
+	case HMMRT_FAULTY_IOC_TO_HOST:
+		rc = hmmrt_migrate_range_to_host(binding, start, end, &result);
+		break;
+	case HMMRT_FAULTY_IOC_EXCLUSIVE:
+		return hmmrt_exclusive_range(binding, start, end);
+	default:
+		return -ENOTTY;
+	}
+	range->out_moved = result.moved;
+	return rc;
+}
+
+static long faulty_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct context *context = file->private_data;
+	struct hmmrt_faulty_range range;
+	int rc;
+
+	if (copy_from_user(&range, (void __user *)arg, sizeof(range)))
+		return -EFAULT;
+	rc = context_enter(context);
+	if (rc)
+		return rc;
+	rc = range_call(context->binding, cmd, &range);
+	up_read(&context->gate);
+	if (copy_to_user((void __user *)arg, &range, sizeof(range)))
+		return -EFAULT;
+	return rc;
+}
+
+static const struct file_operations faulty_fops = {
+	.owner = THIS_MODULE,
+	.open = faulty_open,
+	.release = faulty_release,
+	.read = faulty_read,
+	.write = faulty_write,
+	.unlocked_ioctl = faulty_ioctl,
+	.llseek = noop_llseek,
+};
+
+/* --- devices that come and go ------------------------------------------------ */
+
+static int device_come(struct faulty *faulty)
+{
+	struct hmmrt_device_desc desc = {
+		.name = faulty->name,
+		.ops = &faulty_ops,
+		.memory_bytes = SOFT_MEMORY_BYTES,
+		.numa_node = NUMA_NO_NODE,
+		.drvdata = faulty,
+	};
+	int rc;
+
+	lockdep_assert_held(&devices_lock);
+	faulty->dev = hmmrt_device_register(&desc);
+	if (IS_ERR(faulty->dev))
+		return PTR_ERR(faulty->dev);
+	faulty->misc.minor = MISC_DYNAMIC_MINOR;
+	rc = misc_register(&faulty->misc);
+	if (rc)
+		hmmrt_device_unregister(faulty->dev);
+	return rc;
+}
+
+static void device_go(struct faulty *faulty)
+{
+	struct context *context, *next;
+
+	lockdep_assert_held(&devices_lock);
+	misc_deregister(&faulty->misc);
+	mutex_lock(&faulty->lock);
+	list_for_each_entry_safe(context, next, &faulty->contexts, link)
+		context_stop(context);
+	mutex_unlock(&faulty->lock);
+	hmmrt_device_unregister(faulty->dev);
+}
+
+static int devices_set(unsigned long count)
+{
+	int rc = 0;
+
+	if (count > HMMRT_FAULTY_MAX_DEVICES)
+		return -EINVAL;
+	mutex_lock(&devices_lock);
+	while (nr_devices > count)
+		device_go(&devices[--nr_devices]);
+	while (!rc && nr_devices < count) {
+		rc = device_come(&devices[nr_devices]);
+		nr_devices += !rc;
+	}
+	mutex_unlock(&devices_lock);
+	return rc;
+}
+
+static int device_evict(unsigned long number)
+{
+	int rc = -ENODEV;
+
+	mutex_lock(&devices_lock);
+	if (number < nr_devices)
+		rc = hmmrt_device_evict(devices[number].dev);
+	mutex_unlock(&devices_lock);
+	return rc;
+}
+
+static int failure_set(struct hmmrt_faulty_fail __user *arg)
+{
+	struct hmmrt_faulty_fail fail;
+	struct failure *failure;
+
+	if (copy_from_user(&fail, arg, sizeof(fail)))
+		return -EFAULT;
+	if (fail.op >= HMMRT_FAULTY_OPS || fail.nth > INT_MAX)
+		return -EINVAL;
+	failure = &failures[fail.op];
+	fail.out_left = atomic_xchg(&failure->nth, fail.nth);
+	WRITE_ONCE(failure->always, fail.always);
+	return copy_to_user(arg, &fail, sizeof(fail)) ? -EFAULT : 0;
+}
+
+static long control_ioctl(struct file *file, unsigned int cmd,
+			  unsigned long arg)
+{
+	switch (cmd) {
+	case HMMRT_FAULTY_IOC_DEVICES:
+		return devices_set(arg);
+	case HMMRT_FAULTY_IOC_FAIL:
+		return failure_set((void __user *)arg);
+	case HMMRT_FAULTY_IOC_EVICT:
+		return device_evict(arg);
+	default:
+		return -ENOTTY;
+	}
+}
+
+static const struct file_operations control_fops = {
+	.owner = THIS_MODULE,
+	.unlocked_ioctl = control_ioctl,
+	.llseek = noop_llseek,
+};
+
+static struct miscdevice control_misc = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "hmmrt-faulty",
+	.fops = &control_fops,
+	.mode = 0600,
+};
+
+static int __init faulty_init(void)
+{
+	unsigned int i;
+	int rc;
+
+	for (i = 0; i < HMMRT_FAULTY_MAX_DEVICES; i++) {
+		struct faulty *faulty = &devices[i];
+
+		snprintf(faulty->name, sizeof(faulty->name), "hmmrt-faulty%u",
+			 i);
+		mutex_init(&faulty->lock);
+		INIT_LIST_HEAD(&faulty->contexts);
+		faulty->misc.name = faulty->name;
+		faulty->misc.fops = &faulty_fops;
+		faulty->misc.mode = 0660;
+	}
+	failures_publish();
+	rc = misc_register(&control_misc);
+	if (rc)
+		debugfs_remove_recursive(failures_dir);
+	return rc;
+}
+
+/* Each file holds the module, those of the control node too: nobody is inside. */
+static void __exit faulty_exit(void)
+{
+	misc_deregister(&control_misc);
+	devices_set(0);
+	debugfs_remove_recursive(failures_dir);
+}
+
+module_init(faulty_init);
+module_exit(faulty_exit);
+MODULE_DESCRIPTION("Device that fails and goes when it is told to, for tests of hmmrt");
+MODULE_LICENSE("GPL");

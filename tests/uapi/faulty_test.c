@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A device that fails: each op that may fail does so at its first, second, ...
+ * call while a process uses the device in each way there is. What is documented
+ * holds: the call fails with its error, or does without; no page is lost, none is
+ * left on the device, and the next attempt works. Loads and removes the module.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+
+#include "lib/faulty.h"
+#include "lib/harness.h"
+#include "lib/modules.h"
+#include "lib/session.h"
+
+/* Over the border of two blocks. */
+#define LEN		(64 * PAGE_BYTES)
+#define PAGES		(LEN / PAGE_BYTES)
+/* More calls than any step makes. */
+#define MAX_NTH		5000
+
+struct env {
+	int manager;
+	int control;
+	int fd[2];
+	uint32_t id[2];
+	char *buf;
+	uint64_t first;		/* what the pages hold */
+};
+
+static int device_id(int manager, const char *name, uint32_t *id)
+{
+	struct hmmrt_device_info info;
+
+	for (*id = 0; *id < HMMRT_MAX_DEVICES; ++*id)
+		if (!cmd_device_info(manager, *id, &info) &&
+		    !strcmp((char *)info.out_name, name))
+			return 0;
+	return -ENODEV;
+}
+
+/* New devices have no memory, no page tables, and no spans know them. */
+static int env_devices(struct env *env)
+{
+	unsigned int i;
+	int rc = 0;
+
+	for (i = 0; i < 2; i++)
+		if (env->fd[i] >= 0)
+			close(env->fd[i]);
+	rc = faulty_devices(env->control, 0);
+	if (!rc)
+		rc = faulty_devices(env->control, 2);
+	for (i = 0; i < 2; i++) {
+		env->fd[i] = open_faulty(i);
+		if (!rc && env->fd[i] < 0)
+			rc = env->fd[i];
+	}
+	return rc;
+}
+
+static int env_start(struct env *env)
+{
+	char *mapped;
+	int rc;
+
+	*env = (struct env){ .fd = { -1, -1 } };
+	rc = module_insert("hmmrt_faulty", "");
+	if (rc)
+		return rc;
+	env->manager = open_manager();
+	env->control = open_faulty_control();
+	if (env->manager < 0 || env->control < 0)
+		return -ENOENT;
+	rc = cmd_space_create(env->manager);
+	if (!rc)
+		rc = env_devices(env);
+	if (!rc)
+		rc = device_id(env->manager, "hmmrt-faulty0", &env->id[0]);
+	if (!rc)
+		rc = device_id(env->manager, "hmmrt-faulty1", &env->id[1]);
+	mapped = arena_anon(2 * BLOCK_BYTES);
+	env->buf = mapped + BLOCK_BYTES - LEN / 2;
+	return mapped ? rc : -ENOMEM;
+}
+
+static int env_end(struct env *env)
+{
+	unsigned int op;
+
+	for (op = 0; op < HMMRT_FAULTY_OPS; op++)
+		faulty_fail_stop(env->control, op);
+	close(env->fd[0]);
+	close(env->fd[1]);
+	close(env->control);
+	close(env->manager);
+	return module_remove("hmmrt_faulty");
+}
+
+static long pages_on(const struct env *env, unsigned int device)
+{
+	return pages_at(env->manager, env->buf, LEN, env->id[device]);
+}
+
+static int put_on(struct env *env, unsigned int device)
+{
+	int rc = faulty_range(env->fd[device], HMMRT_FAULTY_IOC_TO_DEVICE,
+			      env->buf, LEN);
+
+	return rc || pages_on(env, device) == PAGES ? rc : -EIO;
+}
+
+/* Freed pages take a moment. */
+static bool nothing_is_used(const struct env *env)
+{
+	unsigned int try;
+
+	for (try = 0; try < 1000; try++) {
+		if (!device_used_bytes(env->manager, env->id[0]) &&
+		    !device_used_bytes(env->manager, env->id[1]))
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+/* --- ways to use a device -------------------------------------------------------- */
+
+static int start_at_home(struct env *env)
+{
+	(void)env;
+	return 0;
+}
+
+static int start_on_device(struct env *env)
+{
+	return put_on(env, 0);
+}
+
+static int start_on_peer(struct env *env)
+{
+	return put_on(env, 1);
+}
+
+static int run_faults(struct env *env)
+{
+	uint64_t value;
+	size_t i;
+	int rc;
+
+	for (i = 0; i < PAGES; i++) {
+		rc = faulty_read(env->fd[0], env->buf + i * PAGE_BYTES, &value);
+		if (rc)
+			return rc;
+		if (value != env->first + i)
+			return -EILSEQ;
+	}
+	return 0;
+}
+
+static int run_fault_range(struct env *env)
+{
+	return faulty_range(env->fd[0], HMMRT_FAULTY_IOC_FAULT, env->buf, LEN);
+}
+
+static int run_to_device(struct env *env)
+{
+	return faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE, env->buf,
+			    LEN);
+}
+
+static int run_to_host(struct env *env)
+{
+	return faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_HOST, env->buf,
+			    LEN);
+}
+
+static int run_exclusive(struct env *env)
+{
+	return faulty_range(env->fd[0], HMMRT_FAULTY_IOC_EXCLUSIVE, env->buf,
+			    LEN);
+}
+
+static int run_prefetch(struct env *env)
+{
+	return cmd_prefetch(env->manager, env->buf, LEN, env->id[0], NULL);
+}
+
+static int run_prefetch_home(struct env *env)
+{
+	return cmd_prefetch(env->manager, env->buf, LEN, HMMRT_LOCATION_HOST,
+			    NULL);
+}
+
+static int run_evict(struct env *env)
+{
+	return faulty_evict(env->control, 0);
+}
+
+/* Its end is nobody's failure: what is not read back stays. */
+static int run_unbind(struct env *env)
+{
+	close(env->fd[0]);
+	env->fd[0] = open_faulty(0);
+	return env->fd[0] < 0 ? env->fd[0] : 0;
+}
+
+FIXTURE(failing) {
+	struct env env;
+};
+
+FIXTURE_VARIANT(failing) {
+	enum hmmrt_faulty_op op;
+	int (*start)(struct env *env);
+	int (*run)(struct env *env);
+	int error;		/* that it may give; 0: it does without */
+	bool moves;		/* to the device, if nothing fails */
+};
+
+#define FAILING(_name, _op, _start, _run, ...)				\
+	FIXTURE_VARIANT_ADD(failing, _name)				\
+	{								\
+		.op = HMMRT_FAULTY_##_op, .start = start_##_start,	\
+		.run = run_##_run, __VA_ARGS__				\
+	}
+
+FAILING(populate_in_faults, POPULATE, at_home, faults, .moves = true);
+FAILING(populate_in_fault_range, POPULATE, at_home, fault_range, .moves = true);
+FAILING(populate_in_prefetch, POPULATE, at_home, prefetch, .moves = true);
+FAILING(populate_in_migration, POPULATE, at_home, to_device, .moves = true);
+FAILING(populate_in_migration_of_a_peers, POPULATE, on_peer, to_device,
+	.moves = true);
+FAILING(prepare_in_faults, PREPARE, at_home, faults, .error = ENOMEM,
+	.moves = true);
+FAILING(prepare_in_fault_range, PREPARE, at_home, fault_range, .error = ENOMEM,
+	.moves = true);
+FAILING(prepare_in_prefetch, PREPARE, at_home, prefetch, .error = ENOMEM,
+	.moves = true);
+FAILING(prepare_in_migration, PREPARE, at_home, to_device, .error = ENOMEM,
+	.moves = true);
+FAILING(prepare_in_exclusive, PREPARE, at_home, exclusive, .error = ENOMEM);
+FAILING(copy_in_faults, COPY_TO_DEVICE, at_home, faults, .moves = true);
+FAILING(copy_in_fault_range, COPY_TO_DEVICE, at_home, fault_range,
+	.moves = true);
+FAILING(copy_in_prefetch, COPY_TO_DEVICE, at_home, prefetch, .moves = true);
+FAILING(copy_in_migration, COPY_TO_DEVICE, at_home, to_device, .moves = true);
+FAILING(copy_out_in_migration, COPY_TO_HOST, on_device, to_host);
+FAILING(copy_out_in_prefetch, COPY_TO_HOST, on_device, prefetch_home);
+FAILING(copy_out_in_exclusive, COPY_TO_HOST, on_device, exclusive,
+	.error = EFAULT);
+FAILING(copy_out_in_eviction, COPY_TO_HOST, on_device, evict);
+FAILING(copy_out_in_unbind, COPY_TO_HOST, on_device, unbind);
+FAILING(peer_in_faults, COPY_FROM_PEER, on_peer, faults, .moves = true);
+FAILING(peer_in_fault_range, COPY_FROM_PEER, on_peer, fault_range,
+	.moves = true);
+FAILING(peer_in_prefetch, COPY_FROM_PEER, on_peer, prefetch, .moves = true);
+FAILING(peer_in_migration, COPY_FROM_PEER, on_peer, to_device, .moves = true);
+
+FIXTURE_SETUP(failing)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	ASSERT_EQ(0, env_start(&self->env));
+}
+
+FIXTURE_TEARDOWN(failing)
+{
+	if (getenv("HMMRT_MODULE_DIR"))
+		EXPECT_EQ(0, env_end(&self->env));
+}
+
+/* 0 with the failed call, 1 when it made fewer calls, or what went wrong. */
+static int fail_once(struct env *env, const FIXTURE_VARIANT(failing) *variant,
+		     unsigned int nth)
+{
+	int rc, left;
+
+	env->first = 1000 * (nth + 1);
+	pages_fill(env->buf, LEN, env->first);
+	rc = env_devices(env);
+	if (!rc)
+		rc = variant->start(env);
+	if (!rc)
+		rc = faulty_fail_nth(env->control, variant->op, nth);
+	if (rc)
+		return rc;
+	rc = variant->run(env);
+	left = faulty_fail_stop(env->control, variant->op);
+	if (rc && (left || rc != -variant->error))
+		return rc;
+	/* Without tables nothing can be done; a page is perhaps a neighbour's. */
+	if (!left && !rc && variant->op == HMMRT_FAULTY_PREPARE)
+		return -ENODATA;
+	return left > 0;
+}
+
+TEST_F(failing, call_is_survived_and_the_next_attempt_works)
+{
+	struct env *env = &self->env;
+	unsigned int nth, failed = 0;
+	int rc = 0;
+
+	for (nth = 1; !rc && nth < MAX_NTH; nth += 1 + nth / 3) {
+		rc = fail_once(env, variant, nth);
+		ASSERT_LE(0, rc)
+		{
+			TH_LOG("call %u: %d", nth, rc);
+		}
+		failed += !rc;
+		ASSERT_EQ(0, variant->run(env));
+		if (variant->moves)
+			ASSERT_EQ(0, run_to_device(env));
+		if (variant->moves)
+			ASSERT_EQ(PAGES, pages_on(env, 0));
+		ASSERT_EQ(-1, pages_check(env->buf, LEN, env->first));
+		ASSERT_EQ(PAGES, pages_at(env->manager, env->buf, LEN,
+					  HMMRT_LOCATION_HOST));
+		ASSERT_TRUE(nothing_is_used(env));
+	}
+	/* It ended because there were no more calls to fail, and there were some. */
+	EXPECT_EQ(1, rc);
+	EXPECT_LT(0, failed);
+}
+
+/* --- devices that stay broken ------------------------------------------------------ */
+
+FIXTURE(broken) {
+	struct env env;
+};
+
+FIXTURE_SETUP(broken)
+{
+	struct env *env = &self->env;
+
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	ASSERT_EQ(0, env_start(env));
+	env->first = 7000;
+	pages_fill(env->buf, LEN, env->first);
+}
+
+FIXTURE_TEARDOWN(broken)
+{
+	if (getenv("HMMRT_MODULE_DIR"))
+		EXPECT_EQ(0, env_end(&self->env));
+}
+
+static sigjmp_buf escape;
+
+static void on_sigbus(int sig)
+{
+	siglongjmp(escape, sig);
+}
+
+/* 0, or the signal that it got. */
+static int cpu_read(const volatile char *addr, uint64_t *value)
+{
+	struct sigaction action = { .sa_handler = on_sigbus }, before;
+	int sig;
+
+	sigaction(SIGBUS, &action, &before);
+	sig = sigsetjmp(escape, 1);
+	if (!sig)
+		*value = *(const volatile uint64_t *)addr;
+	sigaction(SIGBUS, &before, NULL);
+	return sig;
+}
+
+TEST_F(broken, page_that_cannot_be_read_is_sigbus_until_it_can)
+{
+	struct env *env = &self->env;
+	uint64_t value = 0;
+	int ends[2];
+
+	ASSERT_EQ(0, pipe2(ends, O_CLOEXEC));
+	ASSERT_EQ(0, put_on(env, 0));
+	ASSERT_EQ(0, faulty_fail_always(env->control, HMMRT_FAULTY_COPY_TO_HOST));
+	EXPECT_EQ(SIGBUS, cpu_read(env->buf, &value));
+	EXPECT_EQ(-1, write(ends[1], env->buf, 1));
+	EXPECT_EQ(EFAULT, errno);
+	close(ends[0]);
+	close(ends[1]);
+	/* It is where it was, and the device has it. */
+	EXPECT_EQ(PAGES, pages_on(env, 0));
+	EXPECT_EQ(0, faulty_read(env->fd[0], env->buf, &value));
+	EXPECT_EQ(env->first, value);
+	/* The other device does not get it either. */
+	ASSERT_EQ(0, faulty_fail_always(env->control,
+					HMMRT_FAULTY_COPY_FROM_PEER));
+	EXPECT_EQ(-EFAULT, faulty_read(env->fd[1], env->buf, &value));
+	faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST);
+	EXPECT_EQ(0, faulty_read(env->fd[1], env->buf, &value));
+	EXPECT_EQ(env->first, value);
+	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+}
+
+/* A CPU fault brings neighbours along: theirs is not the toucher's trouble. */
+TEST_F(broken, neighbour_that_cannot_be_read_harms_nobody)
+{
+	struct env *env = &self->env;
+	uint64_t value = 0;
+
+	ASSERT_EQ(0, put_on(env, 0));
+	/* The first of the 64 KiB that come home with their sixth page. */
+	ASSERT_EQ(0, faulty_fail_nth(env->control, HMMRT_FAULTY_COPY_TO_HOST, 1));
+	ASSERT_EQ(0, cpu_read(env->buf + 5 * PAGE_BYTES, &value));
+	EXPECT_EQ(env->first + 5, value);
+	EXPECT_EQ(0, faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST));
+	EXPECT_EQ(1, pages_at(env->manager, env->buf, PAGE_BYTES, env->id[0]));
+	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+}
+
+TEST_F(broken, eviction_leaves_what_cannot_be_read)
+{
+	struct env *env = &self->env;
+
+	ASSERT_EQ(0, put_on(env, 0));
+	ASSERT_EQ(0, faulty_fail_always(env->control, HMMRT_FAULTY_COPY_TO_HOST));
+	EXPECT_EQ(-EBUSY, faulty_evict(env->control, 0));
+	EXPECT_EQ(PAGES, pages_on(env, 0));
+	faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST);
+	EXPECT_EQ(0, faulty_evict(env->control, 0));
+	EXPECT_EQ(0, pages_on(env, 0));
+	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+}
+
+/* Asked again, the device that goes gives back everything. */
+TEST_F(broken, device_that_goes_is_asked_more_than_once)
+{
+	struct env *env = &self->env;
+
+	ASSERT_EQ(0, put_on(env, 0));
+	ASSERT_EQ(0, put_on(env, 1));
+	ASSERT_EQ(0, faulty_fail_nth(env->control, HMMRT_FAULTY_COPY_TO_HOST, 2));
+	ASSERT_EQ(0, faulty_devices(env->control, 0));
+	EXPECT_EQ(0, faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST));
+	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+}
+
+/* Not zeroes, and not what some other memory had. */
+TEST_F(broken, what_a_device_took_along_is_sigbus)
+{
+	struct env *env = &self->env;
+	const size_t lost = 4;
+	uint64_t value = 0;
+	size_t i;
+
+	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE,
+				  env->buf, lost * PAGE_BYTES));
+	ASSERT_EQ(0, faulty_fail_always(env->control, HMMRT_FAULTY_COPY_TO_HOST));
+	ASSERT_EQ(0, faulty_devices(env->control, 0));
+	for (i = 0; i < PAGES; i++) {
+		char *addr = env->buf + i * PAGE_BYTES;
+
+		ASSERT_EQ(i < lost ? SIGBUS : 0, cpu_read(addr, &value));
+		if (i >= lost)
+			ASSERT_EQ(env->first + i, value);
+	}
+	/* The addresses can be used again. */
+	ASSERT_EQ(0, madvise(env->buf, lost * PAGE_BYTES, MADV_DONTNEED));
+	ASSERT_EQ(0, cpu_read(env->buf, &value));
+	EXPECT_EQ(0, value);
+}
+
+/* Memory that cannot be had is no reason to make page structs for all there is. */
+TEST_F(broken, device_without_memory_is_used_remotely)
+{
+	struct env *env = &self->env;
+	struct hmmrt_prefetch result;
+
+	ASSERT_EQ(0, faulty_fail_always(env->control, HMMRT_FAULTY_POPULATE));
+	ASSERT_EQ(0, cmd_prefetch(env->manager, env->buf, LEN, env->id[0],
+				  &result));
+	EXPECT_EQ(PAGES, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
+	ASSERT_EQ(0, run_faults(env));
+	ASSERT_EQ(0, faulty_write(env->fd[0], env->buf, env->first));
+	EXPECT_EQ(PAGES, pages_at(env->manager, env->buf, LEN,
+				  HMMRT_LOCATION_HOST));
+	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+}
+
+/* --- the kernel's own fault injection ----------------------------------------------- */
+
+static bool write_setting(const char *op, const char *name, const char *value)
+{
+	char path[128];
+	bool ok;
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/hmmrt_faulty/%s/%s", op,
+		 name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	ok = fd >= 0 && write(fd, value, strlen(value)) > 0;
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+TEST_F(broken, one_call_in_three_by_fault_injection)
+{
+	static const char *const ops[] = { "populate", "copy_to_device",
+					   "copy_from_peer" };
+	struct env *env = &self->env;
+	unsigned int i, round;
+
+	if (access("/sys/kernel/debug/hmmrt_faulty", F_OK))
+		SKIP(return, "the kernel has no fault injection");
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		ASSERT_TRUE(write_setting(ops[i], "probability", "33"));
+		ASSERT_TRUE(write_setting(ops[i], "times", "-1"));
+	}
+	for (round = 0; round < 50; round++) {
+		ASSERT_EQ(0, run_to_device(env));
+		ASSERT_EQ(0, faulty_range(env->fd[1], HMMRT_FAULTY_IOC_FAULT,
+					  env->buf, LEN));
+		ASSERT_EQ(0, run_faults(env));
+		ASSERT_EQ(-1, pages_check(env->buf, LEN, env->first));
+		pages_fill(env->buf, LEN, ++env->first);
+	}
+}
+
+TEST_HARNESS_MAIN

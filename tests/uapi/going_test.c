@@ -1,0 +1,616 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Devices that come and go while processes use them, and several drivers on one
+ * process. Wherever fork, exit and mremap have taken a page, it comes home before
+ * its device goes; what is left of a file of that device answers ENODEV. Loads
+ * and removes the modules.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <lib/test_hmm_uapi.h>
+
+#include "lib/faulty.h"
+#include "lib/harness.h"
+#include "lib/modules.h"
+#include "lib/session.h"
+
+#define RUN_S		4
+#define LEN		(BLOCK_BYTES + 64 * PAGE_BYTES)
+#define PAGES		(LEN / PAGE_BYTES)
+
+static int64_t device_id(int manager, const char *name)
+{
+	struct hmmrt_device_info info;
+	uint32_t id;
+
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++)
+		if (!cmd_device_info(manager, id, &info) &&
+		    !strcmp((char *)info.out_name, name))
+			return id;
+	return -1;
+}
+
+FIXTURE(going) {
+	int manager;
+	int control;
+	int fd;
+	uint32_t id;
+	char *buf;
+};
+
+FIXTURE_SETUP(going)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	ASSERT_EQ(0, module_insert("hmmrt_faulty", ""));
+	self->manager = open_manager();
+	self->control = open_faulty_control();
+	ASSERT_LE(0, self->control);
+	ASSERT_EQ(0, cmd_space_create(self->manager));
+	ASSERT_EQ(0, faulty_devices(self->control, 2));
+	self->fd = open_faulty(0);
+	ASSERT_LE(0, self->fd);
+	self->id = (uint32_t)device_id(self->manager, "hmmrt-faulty0");
+	self->buf = arena_anon(LEN);
+	ASSERT_NE(NULL, self->buf);
+	pages_fill(self->buf, LEN, 1);
+}
+
+FIXTURE_TEARDOWN(going)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		return;
+	faulty_fail_stop(self->control, HMMRT_FAULTY_COPY_TO_HOST);
+	close(self->fd);
+	close(self->control);
+	close(self->manager);
+	EXPECT_EQ(0, module_remove("hmmrt_faulty"));
+}
+
+static int put_on_device(int manager, int fd, uint32_t id, char *buf, size_t len)
+{
+	int rc = faulty_range(fd, HMMRT_FAULTY_IOC_TO_DEVICE, buf, len);
+
+	if (!rc && pages_at(manager, buf, len, id) != (long)(len / PAGE_BYTES))
+		rc = -EIO;
+	return rc;
+}
+
+TEST_F(going, file_of_a_device_that_is_gone_is_enodev)
+{
+	uint64_t value;
+
+	ASSERT_EQ(0, put_on_device(self->manager, self->fd, self->id, self->buf,
+				   LEN));
+	ASSERT_EQ(0, faulty_devices(self->control, 0));
+	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
+	EXPECT_EQ(-ENODEV, faulty_read(self->fd, self->buf, &value));
+	EXPECT_EQ(-ENODEV, faulty_write(self->fd, self->buf, 5));
+	EXPECT_EQ(-ENODEV, faulty_range(self->fd, HMMRT_FAULTY_IOC_TO_DEVICE,
+					self->buf, LEN));
+	EXPECT_EQ(-ENOENT, open_faulty(0));
+	EXPECT_EQ(-EINVAL, cmd_prefetch(self->manager, self->buf, LEN, self->id,
+					NULL));
+	/* Nor is it one of the next device of that name. */
+	ASSERT_EQ(0, faulty_devices(self->control, 1));
+	EXPECT_EQ(-ENODEV, faulty_read(self->fd, self->buf, &value));
+	close(self->fd);
+	self->fd = open_faulty(0);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, faulty_read(self->fd, self->buf, &value));
+	EXPECT_EQ(1, value);
+}
+
+TEST_F(going, module_with_an_open_file_stays)
+{
+	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt_faulty"));
+	ASSERT_EQ(0, faulty_devices(self->control, 0));
+	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt_faulty"));
+}
+
+/* --- what processes do with their pages meanwhile ---------------------------------- */
+
+static pid_t child_that_checks(char *buf, size_t len, int *go)
+{
+	int gate[2];
+	pid_t pid;
+	char c;
+
+	if (pipe2(gate, O_CLOEXEC))
+		return -1;
+	pid = fork();
+	if (!pid)
+		_exit(read(gate[0], &c, 1) != 1 ? 2 :
+						  pages_check(buf, len, 1) != -1);
+	close(gate[0]);
+	*go = gate[1];
+	return pid;
+}
+
+static int child_end(pid_t pid, int go)
+{
+	int status = -1;
+
+	if (write(go, "g", 1) != 1 || waitpid(pid, &status, 0) != pid)
+		return -1;
+	close(go);
+	return status;
+}
+
+/* One half shared with a child, one moved away; bound all the time. */
+TEST_F(going, pages_that_were_shared_and_moved_come_home)
+{
+	const size_t part = 32 * PAGE_BYTES;
+	char *moved = arena_anon(part);
+	pid_t pid;
+	int go;
+
+	ASSERT_EQ(0, put_on_device(self->manager, self->fd, self->id, self->buf,
+				   LEN));
+	pid = child_that_checks(self->buf, LEN, &go);
+	ASSERT_LT(0, pid);
+	ASSERT_EQ(moved, mremap(self->buf, part, part,
+				MREMAP_MAYMOVE | MREMAP_FIXED, moved));
+	ASSERT_EQ(0, faulty_devices(self->control, 0));
+	EXPECT_EQ(-1, pages_check(moved, part, 1));
+	EXPECT_EQ(-1, pages_check(self->buf + part, LEN - part,
+				  1 + part / PAGE_BYTES));
+	EXPECT_EQ(0, child_end(pid, go));
+}
+
+/* Uses the device, leaves the pages to a child of its own, and exits. */
+static void parent_run(char *buf, int manager, int gate)
+{
+	int fd = open_faulty(0);
+	char c;
+
+	if (fd < 0 || faulty_range(fd, HMMRT_FAULTY_IOC_TO_DEVICE, buf, LEN))
+		_exit(3);
+	if (fork())
+		_exit(0);
+	close(fd);
+	close(manager);
+	_exit(read(gate, &c, 1) != 1 ? 2 : pages_check(buf, LEN, 1) != -1);
+}
+
+TEST_F(going, pages_of_a_child_whose_parent_is_gone_come_home)
+{
+	int gate[2], status = -1;
+	pid_t pid;
+
+	ASSERT_EQ(0, pipe2(gate, O_CLOEXEC));
+	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
+	close(self->fd);
+	pid = fork();
+	if (!pid)
+		parent_run(self->buf, self->manager, gate[0]);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(0, status);
+	EXPECT_LT(0, device_used_bytes(self->manager, self->id));
+	ASSERT_EQ(0, faulty_devices(self->control, 0));
+	ASSERT_EQ(1, write(gate[1], "g", 1));
+	ASSERT_LT(0, waitpid(-1, &status, 0));
+	EXPECT_EQ(0, status);
+	close(gate[0]);
+	close(gate[1]);
+	self->fd = -1;
+}
+
+TEST_F(going, unbinding_leaves_the_pages_of_other_devices)
+{
+	const size_t half = BLOCK_BYTES / 2;
+	uint32_t other = (uint32_t)device_id(self->manager, "hmmrt-faulty1");
+	int fd = open_faulty(1);
+
+	ASSERT_EQ(0, put_on_device(self->manager, self->fd, self->id, self->buf,
+				   half));
+	ASSERT_EQ(0, put_on_device(self->manager, fd, other, self->buf + half,
+				   half));
+	close(self->fd);
+	EXPECT_EQ(half / PAGE_BYTES, pages_at(self->manager, self->buf, half,
+					      HMMRT_LOCATION_HOST));
+	EXPECT_EQ(half / PAGE_BYTES,
+		  pages_at(self->manager, self->buf + half, half, other));
+	close(fd);
+	EXPECT_EQ(-1, pages_check(self->buf, 2 * half, 1));
+	self->fd = -1;
+}
+
+/* --- calls that are under way -------------------------------------------------------- */
+
+struct prefetch {
+	pthread_t thread;
+	int manager;
+	uint32_t id;
+	char *addr;
+	size_t len;
+	int rc;
+};
+
+static void *prefetch_run(void *arg)
+{
+	struct prefetch *prefetch = arg;
+
+	prefetch->rc = cmd_prefetch(prefetch->manager, prefetch->addr,
+				    prefetch->len, prefetch->id, NULL);
+	return NULL;
+}
+
+static bool wait_for_use(int manager, uint32_t id)
+{
+	unsigned int try;
+
+	for (try = 0; try < 3000; try++) {
+		if (device_used_bytes(manager, id) > 0)
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+/* More than it could do in all the time that a test has. */
+TEST_F(going, prefetch_under_way_ends_with_its_device)
+{
+	struct prefetch prefetch = {
+		.manager = self->manager,
+		.id = self->id,
+		.len = 1UL << 40,
+	};
+
+	prefetch.addr = mmap(NULL, prefetch.len, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	ASSERT_NE(MAP_FAILED, (void *)prefetch.addr);
+	ASSERT_EQ(0, pthread_create(&prefetch.thread, NULL, prefetch_run,
+				    &prefetch));
+	ASSERT_TRUE(wait_for_use(self->manager, self->id));
+	ASSERT_EQ(0, faulty_devices(self->control, 0));
+	ASSERT_EQ(0, pthread_join(prefetch.thread, NULL));
+	EXPECT_EQ(-ENODEV, prefetch.rc);
+	munmap(prefetch.addr, prefetch.len);
+}
+
+static void *go_slowly(void *arg)
+{
+	return (void *)(long)faulty_devices(*(int *)arg, 0);
+}
+
+/*
+ * One that does not give its pages back goes slowly. Until it is gone nobody finds
+ * it, and no other device is in its place.
+ */
+TEST_F(going, id_of_a_device_that_goes_is_not_given_to_another)
+{
+	pthread_t thread;
+	struct hmmrt_device_info info;
+	int64_t sample = -1;
+	unsigned int try;
+	void *rc;
+
+	ASSERT_EQ(0, put_on_device(self->manager, self->fd, self->id, self->buf,
+				   4 * PAGE_BYTES));
+	ASSERT_EQ(0, faulty_fail_always(self->control,
+					HMMRT_FAULTY_COPY_TO_HOST));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, go_slowly, &self->control));
+	for (try = 0; try < 10000; try++) {
+		if (cmd_device_info(self->manager, self->id, &info) == -ENODEV)
+			break;
+		usleep(100);
+	}
+	ASSERT_EQ(0, module_insert("hmmrt_sample", ""));
+	sample = device_id(self->manager, "hmmrt-sample");
+	/* With the thread still there the device is, too. */
+	if (pthread_tryjoin_np(thread, &rc) == EBUSY) {
+		EXPECT_NE((int64_t)self->id, sample);
+		ASSERT_EQ(0, pthread_join(thread, &rc));
+	}
+	EXPECT_EQ(NULL, rc);
+	EXPECT_EQ(0, module_remove("hmmrt_sample"));
+}
+
+/* --- under load ------------------------------------------------------------------------ */
+
+#define PROCESSES	3
+
+/* What a process that finds the device gone may be told. */
+static bool is_gone(int rc)
+{
+	return rc == -ENODEV || rc == -ENOENT || rc == -ENXIO;
+}
+
+static int use_word(int fd, volatile uint64_t *word, uint64_t *value,
+		    unsigned int how)
+{
+	uint64_t found = 0;
+	int rc = 0;
+
+	switch (how % 4) {
+	case 0:
+		rc = faulty_write(fd, word, *value + 1);
+		*value += !rc;
+		break;
+	case 1:
+		*word = ++*value;
+		rc = faulty_read(fd, word, &found);
+		if (!rc && found != *value)
+			return -EILSEQ;
+		break;
+	case 2:
+		rc = faulty_range(fd, HMMRT_FAULTY_IOC_TO_DEVICE, (void *)word,
+				  32 * PAGE_BYTES);
+		break;
+	default:
+		rc = faulty_range(fd, HMMRT_FAULTY_IOC_EXCLUSIVE, (void *)word,
+				  4 * PAGE_BYTES);
+	}
+	/* A call that failed, a page that is locked by a neighbour: it does not matter. */
+	return rc == -ENOMEM || rc == -EBUSY ? 0 : rc;
+}
+
+static int use_once(char *buf, unsigned int *seed, uint64_t *value)
+{
+	volatile uint64_t *word = (uint64_t *)buf;
+	int fd = open_faulty((unsigned int)rand_r(seed) % 2);
+	unsigned int i;
+	int rc = 0;
+
+	for (i = 0; i < 8 && fd >= 0 && !rc; i++) {
+		rc = use_word(fd, word, value, (unsigned int)rand_r(seed));
+		if (*word != *value)
+			rc = -EILSEQ;
+	}
+	if (fd < 0)
+		return fd == -ENOMEM ? 0 : fd;
+	close(fd);
+	return rc;
+}
+
+/* Exits with 0 when it used a device often, and none of its writes was lost. */
+static void user_run(char *buf, unsigned int seed)
+{
+	time_t end = time(NULL) + RUN_S;
+	unsigned int used = 0;
+	uint64_t value = 1;
+	int rc = 0;
+
+	pages_fill(buf, BLOCK_BYTES, 1);
+	while (!rc && time(NULL) < end) {
+		rc = use_once(buf, &seed, &value);
+		used += !rc;
+		if (is_gone(rc))
+			rc = 0;
+	}
+	if (rc)
+		fprintf(stderr, "# user %u: %d\n", seed, rc);
+	if (pages_check(buf + PAGE_BYTES, BLOCK_BYTES - PAGE_BYTES, 2) != -1)
+		_exit(2);
+	_exit(rc || !used);
+}
+
+static unsigned int come_and_go(int control, time_t end)
+{
+	static const enum hmmrt_faulty_op ops[] = {
+		HMMRT_FAULTY_POPULATE, HMMRT_FAULTY_PREPARE,
+		HMMRT_FAULTY_COPY_TO_DEVICE, HMMRT_FAULTY_COPY_FROM_PEER,
+	};
+	unsigned int seed = 1, count = 0;
+
+	while (time(NULL) < end) {
+		faulty_fail_nth(control, ops[(unsigned int)rand_r(&seed) % 4],
+				(unsigned int)rand_r(&seed) % 5);
+		if (faulty_devices(control, (unsigned int)rand_r(&seed) % 3))
+			return 0;
+		count++;
+		usleep((unsigned int)rand_r(&seed) % 100000);
+	}
+	return count;
+}
+
+TEST_F(going, devices_come_go_and_fail_under_load)
+{
+	pid_t pids[PROCESSES];
+	unsigned int i;
+	int status;
+
+	close(self->fd);
+	for (i = 0; i < PROCESSES; i++) {
+		pids[i] = fork();
+		if (!pids[i])
+			user_run(self->buf, i + 1);
+		ASSERT_LT(0, pids[i]);
+	}
+	EXPECT_LT(1, come_and_go(self->control, time(NULL) + RUN_S));
+	faulty_devices(self->control, 2);
+	for (i = 0; i < PROCESSES; i++) {
+		status = -1;
+		EXPECT_EQ(pids[i], waitpid(pids[i], &status, 0));
+		EXPECT_EQ(0, status);
+	}
+	self->fd = -1;
+}
+
+/* --- several drivers --------------------------------------------------------------------- */
+
+FIXTURE(drivers) {
+	struct session session;
+	struct agent *agent;
+	int manager;
+	int control;
+	int faulty;
+	int dmirror;
+	char *buf;
+};
+
+FIXTURE_SETUP(drivers)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	ASSERT_EQ(0, module_insert("hmmrt_faulty", ""));
+	ASSERT_EQ(0, module_insert("hmmrt_dmirror", "memory=64"));
+	ASSERT_EQ(0, session_start(&self->session, 1, 1));
+	self->agent = session_agent(&self->session);
+	self->manager = self->session.space;
+	self->control = open_faulty_control();
+	ASSERT_EQ(0, faulty_devices(self->control, 1));
+	self->faulty = open_faulty(0);
+	ASSERT_LE(0, self->faulty);
+	self->dmirror = open("/dev/hmm_dmirror0", O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, self->dmirror);
+	self->buf = arena_anon(BLOCK_BYTES);
+	ASSERT_NE(NULL, self->buf);
+	pages_fill(self->buf, BLOCK_BYTES, 1);
+}
+
+FIXTURE_TEARDOWN(drivers)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		return;
+	munmap(self->buf, BLOCK_BYTES);
+	close(self->faulty);
+	close(self->control);
+	close(self->dmirror);
+	EXPECT_EQ(0, session_end(&self->session));
+	EXPECT_EQ(0, module_remove("hmmrt_dmirror"));
+	EXPECT_EQ(0, module_remove("hmmrt_faulty"));
+}
+
+static int dmirror_call(int fd, unsigned int call, void *addr, void *data)
+{
+	struct hmm_dmirror_cmd cmd = {
+		.addr = (uintptr_t)addr,
+		.ptr = (uintptr_t)data,
+		.npages = 1,
+	};
+	int rc;
+
+	do
+		rc = cmd_raw(fd, call, &cmd);
+	while (rc == -EINTR);
+	return rc;
+}
+
+/* Each finds what the one before it wrote, wherever the page is by then. */
+TEST_F(drivers, four_take_turns_on_one_word)
+{
+	uint64_t *word = (uint64_t *)self->buf, found, data[PAGE_BYTES / 8];
+	uint64_t value = 1;
+	unsigned int round;
+
+	for (round = 0; round < 30; round++) {
+		ASSERT_VALUE(value, agent_read(self->agent, word));
+		ASSERT_DONE(agent_write(self->agent, word, ++value));
+		ASSERT_EQ(0, faulty_read(self->faulty, word, &found));
+		ASSERT_EQ(value, found);
+		ASSERT_EQ(0, faulty_write(self->faulty, word, ++value));
+		ASSERT_EQ(0, dmirror_call(self->dmirror, HMM_DMIRROR_READ, word,
+					  data));
+		ASSERT_EQ(value, data[0]);
+		data[0] = ++value;
+		if (round % 3 == 1)
+			dmirror_call(self->dmirror, HMM_DMIRROR_MIGRATE_TO_DEV,
+				     word, data);
+		data[0] = value;
+		ASSERT_EQ(0, dmirror_call(self->dmirror, HMM_DMIRROR_WRITE, word,
+					  data));
+		if (round % 3 == 2)
+			ASSERT_EQ(value++, (*word)++);
+	}
+	EXPECT_EQ(value, *word);
+	EXPECT_EQ(-1, pages_check(self->buf + PAGE_BYTES,
+				  BLOCK_BYTES - PAGE_BYTES, 2));
+}
+
+struct worker {
+	pthread_t thread;
+	int faulty;
+	int dmirror;
+	char *page;
+	uint64_t *word;		/* its own, on everybody's page */
+	time_t end;
+	unsigned int rounds;
+	int rc;
+};
+
+static void *faulty_work(void *arg)
+{
+	struct worker *worker = arg;
+	uint64_t value = 0, found;
+
+	while (!worker->rc && time(NULL) < worker->end) {
+		worker->rc = faulty_write(worker->faulty, worker->word, ++value);
+		if (!worker->rc)
+			worker->rc = faulty_read(worker->faulty, worker->word,
+						 &found);
+		if (!worker->rc && found != value)
+			worker->rc = -EILSEQ;
+		worker->rounds++;
+	}
+	return NULL;
+}
+
+/* It reads, and takes the page away: a write of it is one of the whole page. */
+static void *dmirror_work(void *arg)
+{
+	struct worker *worker = arg;
+	uint64_t data[PAGE_BYTES / 8], last = 0;
+	int rc;
+
+	while (!worker->rc && time(NULL) < worker->end) {
+		uint64_t seen;
+
+		worker->rc = dmirror_call(worker->dmirror, HMM_DMIRROR_READ,
+					  worker->page, data);
+		seen = data[worker->word - (uint64_t *)worker->page];
+		/* It only counts up. */
+		if (!worker->rc && seen < last)
+			worker->rc = -EILSEQ;
+		last = seen;
+		rc = dmirror_call(worker->dmirror, HMM_DMIRROR_MIGRATE_TO_DEV,
+				  worker->page, data);
+		if (rc && rc != -ENOENT && rc != -EBUSY)
+			worker->rc = rc;
+		worker->rounds++;
+	}
+	return NULL;
+}
+
+/* On one page at the same time, each with a word of its own. */
+TEST_F(drivers, four_at_once_on_one_page_lose_no_write)
+{
+	uint64_t *words = (uint64_t *)self->buf, value = 0;
+	struct worker workers[2];
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		workers[i] = (struct worker){
+			.faulty = self->faulty,
+			.dmirror = self->dmirror,
+			.page = self->buf,
+			.word = &words[8 + i],
+			.end = time(NULL) + RUN_S,
+		};
+	}
+	words[8] = 0;
+	/* What the simulated GPU writes is what the mirror looks at. */
+	workers[1].word = &words[16];
+	words[16] = 0;
+	ASSERT_EQ(0, pthread_create(&workers[0].thread, NULL, faulty_work,
+				    &workers[0]));
+	ASSERT_EQ(0, pthread_create(&workers[1].thread, NULL, dmirror_work,
+				    &workers[1]));
+	while (time(NULL) < workers[0].end) {
+		ASSERT_DONE(agent_write(self->agent, &words[16], ++value));
+		ASSERT_EQ(value, *(volatile uint64_t *)&words[16]);
+		words[24] = value;
+		ASSERT_VALUE(value, agent_read(self->agent, &words[24]));
+	}
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, pthread_join(workers[i].thread, NULL));
+		EXPECT_EQ(0, workers[i].rc);
+		EXPECT_LT(0, workers[i].rounds);
+	}
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "faulty.h"
+
+int open_faulty_control(void)
+{
+	int fd = open("/dev/hmmrt-faulty", O_RDWR | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int open_faulty(unsigned int number)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/dev/hmmrt-faulty%u", number);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int faulty_devices(int control, unsigned long count)
+{
+	return ioctl(control, HMMRT_FAULTY_IOC_DEVICES, count) ? -errno : 0;
+}
+
+static int fail_set(int control, struct hmmrt_faulty_fail fail)
+{
+	if (ioctl(control, HMMRT_FAULTY_IOC_FAIL, &fail))
+		return -errno;
+	return (int)fail.out_left;
+}
+
+int faulty_fail_nth(int control, enum hmmrt_faulty_op op, unsigned int nth)
+{
+	int rc = fail_set(control, (struct hmmrt_faulty_fail){
+						   .op = op, .nth = nth });
+
+	return rc < 0 ? rc : 0;
+}
+
+int faulty_fail_always(int control, enum hmmrt_faulty_op op)
+{
+	int rc = fail_set(control, (struct hmmrt_faulty_fail){
+						   .op = op, .always = 1 });
+
+	return rc < 0 ? rc : 0;
+}
+
+int faulty_fail_stop(int control, enum hmmrt_faulty_op op)
+{
+	return fail_set(control, (struct hmmrt_faulty_fail){ .op = op });
+}
+
+int faulty_evict(int control, unsigned long number)
+{
+	return ioctl(control, HMMRT_FAULTY_IOC_EVICT, number) ? -errno : 0;
+}
+
+int faulty_read(int fd, const volatile void *addr, uint64_t *value)
+{
+	ssize_t rc = pread(fd, value, sizeof(*value), (off_t)(uintptr_t)addr);
+
+	return rc == sizeof(*value) ? 0 : -errno;
+}
+
+int faulty_write(int fd, volatile void *addr, uint64_t value)
+{
+	ssize_t rc = pwrite(fd, &value, sizeof(value), (off_t)(uintptr_t)addr);
+
+	return rc == sizeof(value) ? 0 : -errno;
+}
+
+int faulty_range(int fd, unsigned int call, const volatile void *addr,
+		 size_t len)
+{
+	struct hmmrt_faulty_range range = {
+		.addr = (uintptr_t)addr,
+		.len = len,
+	};
+
+	return ioctl(fd, call, &range) ? -errno : 0;
+}
