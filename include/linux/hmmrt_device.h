@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The boundary between the memory manager (hmmrt.ko) and a device driver.
- *
+ * The boundary between the memory manager (hmmrt.ko) and a device driver: all
+ * that a driver includes. kmod/sample/hmmrt_sample.c is a whole one.
+ */
+
+/**
  * DOC: Overview
  *
  * A driver registers its memory and its MMU functions and gets unified memory
@@ -11,7 +14,7 @@
  *
  *	driver                                manager
  *	hmmrt_device_register(ops)  ------->  device id, device memory
- *	hmmrt_bind(space, dev)      ------->  binding
+ *	hmmrt_bind_current(dev)     ------->  binding
  *	MMU fault: hmmrt_fault()    ------->  policy, migration, snapshot
  *	ops->populate, copy_*       <-------    device memory and its contents
  *	ops->prepare, map           <-------    the entry is written
@@ -21,6 +24,71 @@
  *	hmmrt_unbind()              ------->
  *	hmmrt_device_unregister()   ------->  all pages come home first
  *
+ * The manager knows no device: it speaks of pages, entries, and offsets in
+ * device memory. The driver knows no policy: it never decides where a page is.
+ */
+
+/**
+ * DOC: A driver
+ *
+ * Of what a driver adds to its own MMU and copy engine this is all; error paths
+ * are left out, and kmod/sample/hmmrt_sample.c has them::
+ *
+ *	static const struct hmmrt_device_ops my_ops = {
+ *		.api_version = HMMRT_DEVICE_API_VERSION,
+ *		.populate = my_populate,	// and the others
+ *	};
+ *
+ *	// probe
+ *	struct hmmrt_device_desc desc = {
+ *		.name = "my-device",
+ *		.ops = &my_ops,
+ *		.memory_bytes = my->memory_bytes,
+ *		.numa_node = dev_to_node(my->dev),
+ *		.drvdata = my,
+ *	};
+ *	my->hmmrt = hmmrt_device_register(&desc);
+ *
+ *	// a process opens a file of ours: its page table first, then
+ *	context->binding = hmmrt_bind_current(my->hmmrt, context);
+ *
+ *	// the MMU reports a fault at addr
+ *	rc = hmmrt_fault(context->binding, addr, HMMRT_ACCESS_READ);
+ *	if (!rc || rc == -EAGAIN)
+ *		my_replay(context);		// it may fault again
+ *	else if (rc != -EINTR)
+ *		my_cancel(context, rc);
+ *
+ *	// its last file is closed
+ *	my_stop(context);			// no access, no fault any more
+ *	hmmrt_unbind(context->binding);
+ *	my_free_page_table(context);
+ *
+ *	// remove: no binding is left
+ *	hmmrt_device_unregister(my->hmmrt);
+ */
+
+/**
+ * DOC: Failing
+ *
+ * Some ops may fail, at any call, and with that nothing is lost:
+ *
+ *	populate, copy_to_device	what was to move stays where it is, and the
+ *					device is given an entry for it there
+ *	copy_from_peer			is repeated through system memory
+ *	copy_to_host			the page stays on the device. A CPU that touches
+ *					it gets SIGBUS, an access of another device
+ *					-EFAULT, each until it can be read. Others in
+ *					the same migration come home
+ *	prepare				the call that needed it answers its error
+ *
+ * What a device that is unregistered does not give back, asked three times, is
+ * lost: who touches it gets SIGBUS, as after an error of the memory itself; on a
+ * kernel without CONFIG_MEMORY_FAILURE it is zeroes. The other ops cannot fail. A
+ * failed populate() is not followed by a depopulate().
+ */
+
+/**
  * DOC: Ranges
  *
  * A driver that knows more than one faulting address asks for all of it at once:
@@ -38,7 +106,9 @@
  * empty, not page aligned or beyond user addresses, -ESRCH when the process has
  * exited, -EINTR for a signal (what was done stays done; repeat it), -EAGAIN when
  * others kept getting in between (likewise), -ENOMEM.
- *
+ */
+
+/**
  * DOC: Locking
  *
  * map() and unmap() are called with a lock of the manager held under which the
@@ -47,16 +117,42 @@
  * back. What they need is made ready by prepare(), called before with nothing
  * held. invalidate() follows unmap() with nothing of the manager held, but in a
  * notifier: the same rules, except that it may take a sleeping lock. None of
- * the three can fail. populate(), prepare() and copy_*() may sleep and
- * allocate. hmmrt_fault() is called with no lock held.
+ * the three can fail.
  *
+ * populate(), depopulate(), prepare() and copy_*() may sleep and allocate. They
+ * end by themselves, for whoever unbinds or unregisters waits for them. All but
+ * prepare() may come with a process's mmap_lock held for reading and with pages
+ * locked, those in their arguments among them: they neither touch user memory
+ * nor wait for who does. depopulate() comes from a work queue as well.
+ *
+ * No op calls back, neither into this interface nor by touching memory of the
+ * processes. The driver calls with no lock held that an op takes.
+ *
+ * Ops of different pages, chunks and bindings run at the same time. Serialised
+ * are map() and unmap() of one chunk of one address space, and populate() and
+ * depopulate() of one chunk.
+ */
+
+/**
  * DOC: Lifetimes
  *
- * A binding holds its space and its device. The driver calls hmmrt_unbind()
- * once no hmmrt_fault() on it is running; after that no op is called for it.
- * The driver unregisters a device after it has unbound it everywhere. Pages of
- * a device may outlive all bindings, and the processes' mappings keep them;
- * hmmrt_device_unregister() moves those to system memory.
+ * A binding holds its space and its device. Ops for it may be called before
+ * hmmrt_bind() has returned, so what they need is there before; in particular
+ * they do not look for the pointer that it returns.
+ *
+ * hmmrt_unbind() is called when the device has stopped: it uses no entry of this
+ * binding any more, and no call with it is running or can begin. From then on
+ * entries are not taken away with unmap(), they are just meaningless. When it
+ * returns no op is called for the binding, and the page table can be freed. It
+ * waits for prefetches of the process for a moment, and for nothing else of it.
+ * It is not called from released(), where the device only stops.
+ *
+ * A device is unregistered when it is unbound everywhere. One that can be
+ * unplugged unbinds its processes itself, while their files are open:
+ * kmod/faulty/hmmrt_faulty.c shows one way. Pages of a device may outlive all
+ * bindings, and the processes' mappings keep them; hmmrt_device_unregister()
+ * moves those to system memory. It waits for what is locked at the moment and
+ * cannot fail. Until it returns ops are called, and its id and name are taken.
  */
 #ifndef _LINUX_HMMRT_DEVICE_H
 #define _LINUX_HMMRT_DEVICE_H
@@ -93,20 +189,25 @@ typedef u64 hmmrt_pte_t;
 /**
  * struct hmmrt_device_ops - what a device can do
  * @api_version: HMMRT_DEVICE_API_VERSION
- * @populate: make the chunk of device memory at @offset usable
- * @depopulate: the chunk holds nothing any more; cannot fail
+ * @populate: make the chunk of device memory at @offset usable; it may hold
+ *	anything: all of it is written before it is read
+ * @depopulate: the chunk holds nothing any more
  * @copy_to_device: fill @npages pages of device memory at @offset from
  *	@src[i], or with zeroes where @src[i] is NULL; within one chunk
  * @copy_to_host: copy device memory into the pages @dst[i]; NULL: skip
  * @copy_from_peer: copy between the memory of two devices of this driver;
- *	optional, the manager goes through system memory without it
- * @prepare: allocate what map() needs for [@start, @end), inside one chunk
- *	of address space; called again for the same range
+ *	optional
+ * @prepare: allocate what map() needs for [@start, @end), one chunk of address
+ *	space; called again for the same range, before each map() of it. What is
+ *	made stays until the binding goes
  * @map: write entries for consecutive pages from @start; invalid ones in @ptes
  *	leave the present entry alone
- * @unmap: clear the entries of [@start, @end)
+ * @unmap: clear the entries of [@start, @end), inside one chunk
  * @invalidate: make sure that the device no longer uses the cleared entries
  * @released: the process has exited: stop working for it, the memory is going
+ *
+ * Those that return something return 0 or a negative errno; see Failing, and
+ * Locking for where they are called.
  */
 struct hmmrt_device_ops {
 	u32 api_version;
@@ -139,10 +240,10 @@ struct hmmrt_device_ops {
 
 /**
  * struct hmmrt_device_desc - a device to register
- * @name: unique, below HMMRT_DEVICE_NAME_LEN characters
+ * @name: unique, 1 to HMMRT_DEVICE_NAME_LEN - 1 characters
  * @ops: stays valid until the device is unregistered
  * @memory_bytes: device memory, a multiple of HMMRT_CHUNK_SIZE
- * @numa_node: nearest node or NUMA_NO_NODE
+ * @numa_node: nearest node, one that is online, or NUMA_NO_NODE
  * @flags: HMMRT_DEVICE_*
  * @drvdata: see hmmrt_device_drvdata()
  */
@@ -155,12 +256,23 @@ struct hmmrt_device_desc {
 	void *drvdata;
 };
 
-/*
- * Returns the device or an ERR_PTR: -EINVAL for a bad description, -EEXIST for
+/**
+ * hmmrt_device_register() - announce a device
+ * @desc: copied, but for what its members point to
+ *
+ * Context: process context, sleeps.
+ * Return: the device, or an ERR_PTR: -EINVAL for a bad description, -EEXIST for
  * a name in use, -ENOSPC beyond HMMRT_MAX_DEVICES, -ENOMEM.
  */
 struct hmmrt_device *
 hmmrt_device_register(const struct hmmrt_device_desc *desc);
+
+/**
+ * hmmrt_device_unregister() - bring all pages home, and forget the device
+ * @dev: no binding of it is left, and nobody calls anything with it
+ *
+ * Context: process context, no locks, sleeps. Allocates without failing.
+ */
 void hmmrt_device_unregister(struct hmmrt_device *dev);
 void *hmmrt_device_drvdata(const struct hmmrt_device *dev);
 u32 hmmrt_device_id(const struct hmmrt_device *dev);
@@ -171,7 +283,8 @@ u32 hmmrt_device_id(const struct hmmrt_device *dev);
  *
  * Context: process context, no locks, sleeps. Allocates without failing.
  * Return: 0, or -EBUSY when pages are on the device afterwards: somebody had
- * them locked or pinned, or moved them there meanwhile.
+ * them locked or pinned, or moved them there meanwhile, or the device did not
+ * give them back.
  */
 int hmmrt_device_evict(struct hmmrt_device *dev);
 
@@ -187,17 +300,43 @@ struct hmmrt_space *hmmrt_space_get_from_fd(int fd);
 struct hmmrt_space *hmmrt_space_get_current(void);
 void hmmrt_space_put(struct hmmrt_space *space);
 
-/*
- * The first one makes struct pages for the device's memory: no mmap_lock is held.
- * -EBUSY if the device is bound to this space already, -ENOMEM, -EINTR, or what
- * the core answers when it cannot give struct pages to device memory.
+/**
+ * hmmrt_bind() - have a device work for a process
+ * @space: of the calling process
+ * @dev: registered
+ * @drvdata: see hmmrt_binding_drvdata()
+ *
+ * Context: process context, no locks, sleeps. The first one makes struct pages
+ * for the device's memory.
+ * Return: the binding, or an ERR_PTR: -EBUSY if the device is bound to this space
+ * already, -ENOMEM, -EINTR, or what the core answers when it cannot give struct
+ * pages to device memory.
  */
 struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 				 struct hmmrt_device *dev, void *drvdata);
 
-/* The same on the space of the calling process: for a driver whose files work alone. */
+/**
+ * hmmrt_bind_current() - have a device work for the calling process
+ * @dev: registered
+ * @drvdata: see hmmrt_binding_drvdata()
+ *
+ * For a driver whose files work without one of /dev/hmmrt.
+ *
+ * Context: see hmmrt_bind().
+ * Return: as hmmrt_space_get_current() and hmmrt_bind().
+ */
 struct hmmrt_binding *hmmrt_bind_current(struct hmmrt_device *dev,
 					 void *drvdata);
+
+/**
+ * hmmrt_unbind() - the end of a binding
+ * @binding: that the device has stopped using, see Lifetimes
+ *
+ * What this device had mapped is forgotten. Its pages come home if the process is
+ * alive; what is busy at the moment stays until somebody touches it.
+ *
+ * Context: process context, no locks, sleeps; in no op.
+ */
 void hmmrt_unbind(struct hmmrt_binding *binding);
 void *hmmrt_binding_drvdata(const struct hmmrt_binding *binding);
 struct hmmrt_device *hmmrt_binding_device(const struct hmmrt_binding *binding);
@@ -232,8 +371,9 @@ int hmmrt_binding_claim_agent(struct hmmrt_binding *binding,
  * memory, and sleep. Ends early for a signal.
  * Return: 0 once the entry was mapped: repeat the access, it may already be
  * gone again; -EINTR and -EAGAIN likewise ask to repeat it; -EFAULT nothing is
- * mapped at @addr; -EACCES no permission; -EOPNOTSUPP memory that cannot be
- * mirrored; -ENOMEM; -ESRCH the process has exited.
+ * mapped at @addr, or a CPU that touches it would get SIGBUS; -EACCES no
+ * permission; -EOPNOTSUPP memory that cannot be mirrored; -ENOMEM; -ESRCH the
+ * process has exited; or what prepare() answered.
  */
 int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
 		unsigned int access);

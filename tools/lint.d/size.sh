@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Functions over 60 lines and files over 800 are a warning, over 100 and 1200 an error.
+# Functions over 60 lines and files over 800 are a warning, over 100 and 1200 an error. The part of the sample driver
+# that texts call less than a hundred lines, between two headings, is that.
 
 # judge WHERE TEXT LINES WARN REFUSE
 judge() {
@@ -23,6 +24,17 @@ shell_functions() {
 		/^[})]$/ && name { print name, FILENAME, first, FNR; name = "" }' "${SHELL_FILES[@]}"
 }
 
+check_sample_size() {
+	local file=kmod/sample/hmmrt_sample.c lines
+	[[ -e $file ]] || return 0
+	lines=$(awk '/^\/\* --- the driver /{ first = NR } /^\/\* --- its node/{ print NR - first; exit }' "$file")
+	if ((${lines:-0} <= 0)); then
+		echo "$file:1: it has no part that is the driver"
+	elif ((lines >= 100)); then
+		echo "$file:1: the driver's part has $lines lines, not less than 100"
+	fi
+}
+
 check_size() {
 	require ctags universal-ctags || return
 	local file name first last
@@ -30,6 +42,7 @@ check_size() {
 		[[ $last =~ ^[0-9]+$ ]] || continue
 		judge "$file:$first" "function ${name%()}" $((last - first + 1)) 60 100
 	done < <(c_functions && shell_functions)
+	check_sample_size
 	for file in "${FILES[@]}"; do
 		[[ $file == LICENSES/* ]] || judge "$file:1" "the file" "$(wc -l <"$file")" 800 1200
 	done
