@@ -7,7 +7,8 @@
  * Lost       A page that the device cannot give back stays there, as with any
  *            other migration. When the device goes it cannot: it is replaced by
  *            one that is poisoned, as after an error of the memory itself, and
- *            who touches it gets SIGBUS. Nobody reads zeroes for data.
+ *            who touches it gets SIGBUS. Only where the kernel cannot do that are
+ *            there zeroes for data.
  */
 #include <linux/highmem.h>
 #include <linux/migrate.h>
@@ -78,7 +79,9 @@ static void evict_copy_single(struct hmmrt_device *dev,
 	if (failed)
 		pr_err("%s: %u pages of device memory at %#llx could not be read%s\n",
 		       dev->name, failed, chunk->offset,
-		       lose ? ", and are lost" : "");
+		       !lose		 ? "" :
+		       HMMRT_MAY_POISON ? ", and are lost" :
+					  ", and read as zeroes");
 }
 
 static void evict_copy(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
@@ -110,18 +113,22 @@ static void evict_hold_lost(struct eviction *evict)
 	}
 }
 
-/* Gives the references back. */
+/* Who touches the page gets SIGBUS, if it may be; the reference is given back. */
+static void poison_page(struct page *page)
+{
+#if HMMRT_MAY_POISON
+	memory_failure(page_to_pfn(page), MF_COUNT_INCREASED);
+#else
+	put_page(page);
+#endif
+}
+
 static void evict_poison_lost(const struct eviction *evict)
 {
 	unsigned int i;
 
-	for_each_set_bit(i, evict->lost, HMMRT_CHUNK_PAGES) {
-#ifdef CONFIG_MEMORY_FAILURE
-		memory_failure(page_to_pfn(evict->pages[i]), MF_COUNT_INCREASED);
-#else
-		put_page(evict->pages[i]);
-#endif
-	}
+	for_each_set_bit(i, evict->lost, HMMRT_CHUNK_PAGES)
+		poison_page(evict->pages[i]);
 }
 
 /**

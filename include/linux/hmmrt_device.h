@@ -84,8 +84,8 @@
  *
  * What a device that is unregistered does not give back, asked three times, is
  * lost: who touches it gets SIGBUS, as after an error of the memory itself; on a
- * kernel without CONFIG_MEMORY_FAILURE it is zeroes. The other ops cannot fail. A
- * failed populate() is not followed by a depopulate().
+ * kernel that cannot poison memory it is zeroes. The log says how much it is. The
+ * other ops cannot fail. A failed populate() is not followed by a depopulate().
  */
 
 /**

@@ -124,4 +124,17 @@ hmmrt_make_device_exclusive(struct mm_struct *mm, unsigned long start,
 #endif
 }
 
+/*
+ * Whether a page may be poisoned. Until 6.2 the core looks for poison in the page
+ * structs of device memory that is removed, once any page has some; and a kernel
+ * with CONFIG_DEBUG_VM has filled those with nonsense by then. The release that
+ * mended it also began to count by pfn.
+ */
+#if defined(CONFIG_MEMORY_FAILURE) && \
+	(defined(HMMRT_HAVE_POISON_BY_PFN) || !defined(CONFIG_DEBUG_VM))
+#define HMMRT_MAY_POISON 1
+#else
+#define HMMRT_MAY_POISON 0
+#endif
+
 #endif /* _HMMRT_COMPAT_H */

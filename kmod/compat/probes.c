@@ -11,6 +11,7 @@
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 #include <linux/rmap.h>
+#include <linux/swapops.h>
 #include <linux/workqueue.h>
 
 /* Once, before anything is compiled. */
@@ -127,6 +128,19 @@ static inline struct page *probe(struct mm_struct *mm, struct folio **folio)
 static inline int probe(struct mm_struct *mm, struct page **pages)
 {
 	return make_device_exclusive_range(mm, 0, PAGE_SIZE, pages, NULL);
+}
+#endif
+
+#ifdef PROBE_POISON_BY_PFN
+static inline void probe(unsigned long pfn)
+{
+	num_poisoned_pages_sub(pfn, 1);
+}
+#endif
+#ifdef PROBE_NO_POISON_BY_PFN
+static inline void probe(unsigned long pfn)
+{
+	num_poisoned_pages_sub(1);
 }
 #endif
 
