@@ -35,7 +35,8 @@ static bool desc_valid(const struct hmmrt_device_desc *desc)
 	       IS_ALIGNED(desc->memory_bytes, HMMRT_CHUNK_SIZE) &&
 	       desc->memory_bytes - 1 <= (HMMRT_PTE_ADDR | ~PAGE_MASK) &&
 	       numa_node_valid(desc->numa_node) &&
-	       !(desc->flags & ~HMMRT_DEVICE_FAULT_IN_PLACE);
+	       !(desc->flags & ~(HMMRT_DEVICE_FAULT_IN_PLACE |
+				 HMMRT_DEVICE_NATIVE_ATOMICS));
 }
 
 static int device_id_reserve(struct hmmrt_device *dev)
@@ -162,4 +163,7 @@ void hmmrt_device_fill_info(struct hmmrt_device *dev,
 	info->out_memory_bytes = vram->size;
 	info->out_numa_node = dev->numa_node;
 	strscpy_pad((char *)info->out_name, dev->name, sizeof(info->out_name));
+	info->out_properties = dev->flags & HMMRT_DEVICE_NATIVE_ATOMICS ?
+				       HMMRT_PROPERTY_NATIVE_ATOMICS :
+				       0;
 }

@@ -287,6 +287,7 @@ void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 /* memory.c: ioctls on memory of a space */
 int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg);
 int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg);
+int hmmrt_exclusive(struct hmmrt_space *space, struct hmmrt_exclusive *arg);
 void hmmrt_block_come_home(struct hmmrt_binding *binding,
 			   struct hmmrt_block *block);
 

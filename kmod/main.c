@@ -81,6 +81,15 @@ static int ioc_residency(struct file *file, void *arg)
 	return hmmrt_residency(space, arg);
 }
 
+static int ioc_exclusive(struct file *file, void *arg)
+{
+	struct hmmrt_space *space = file_space(file);
+
+	if (IS_ERR(space))
+		return PTR_ERR(space);
+	return hmmrt_exclusive(space, arg);
+}
+
 static void stats_fill(struct hmmrt_stats *stats,
 		       const struct hmmrt_binding *binding)
 {
@@ -128,6 +137,8 @@ static const struct hmmrt_ioctl_op ioctl_ops[] = {
 	HMMRT_IOCTL_OP(HMMRT_IOC_STATS, ioc_stats, hmmrt_stats, out_retries),
 	HMMRT_IOCTL_OP(HMMRT_IOC_PREFETCH, ioc_prefetch, hmmrt_prefetch,
 		       out_stayed, .write_on_error = true),
+	HMMRT_IOCTL_OP(HMMRT_IOC_EXCLUSIVE, ioc_exclusive, hmmrt_exclusive,
+		       out_pages, .write_on_error = true),
 };
 
 static long hmmrt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a process asks about its own memory: prefetch and residency.
+ * What a process asks about its own memory: prefetch, residency, exclusive access.
  *
  * A range is cut where blocks and mappings end. The mmap_lock is dropped between
  * the parts, so that the rest of the process is not kept out for long, and a
@@ -293,6 +293,44 @@ void hmmrt_block_come_home(struct hmmrt_binding *binding,
 	}
 	atomic64_add(req->moved, &space->migrated_to_host);
 	hmmrt_request_free(req);
+}
+
+/* Whatever stands in the way of a page, to the process it is in use. */
+static int exclusive_errno(int rc)
+{
+	return rc == -EAGAIN || rc == -EOPNOTSUPP ? -EBUSY : rc;
+}
+
+/* A block at a time: others may have theirs in between. */
+int hmmrt_exclusive(struct hmmrt_space *space, struct hmmrt_exclusive *arg)
+{
+	struct hmmrt_binding *binding;
+	unsigned long addr, end, next;
+	int rc;
+
+	if (arg->__reserved)
+		return -EOPNOTSUPP;
+	rc = range_check(arg->addr, arg->len);
+	if (rc)
+		return rc;
+	binding = hmmrt_space_binding_get(space, arg->device_id);
+	if (!binding)
+		return -EINVAL;
+	arg->out_pages = 0;
+	end = arg->addr + arg->len;
+	for (addr = arg->addr; !rc && addr < end; addr = next) {
+		next = hmmrt_block_end(addr, end);
+		rc = hmmrt_exclusive_range(binding, addr, next);
+		if (rc)
+			break;
+		arg->out_pages += (next - addr) >> PAGE_SHIFT;
+		if (READ_ONCE(binding->going))
+			rc = -ENODEV;
+		else if (next < end && signal_pending(current))
+			rc = -EINTR;
+	}
+	hmmrt_binding_put(binding);
+	return exclusive_errno(rc);
 }
 
 static u32 pfn_location(unsigned long pfn)

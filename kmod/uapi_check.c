@@ -17,13 +17,14 @@ void hmmrt_uapi_check(void)
 	CHECK_AT(hmmrt_info, out_block_size, 20);
 	CHECK_AT(hmmrt_info, out_features, 24);
 
-	CHECK_SIZE(hmmrt_device_info, 72);
+	CHECK_SIZE(hmmrt_device_info, 80);
 	CHECK_AT(hmmrt_device_info, device_id, 8);
 	CHECK_AT(hmmrt_device_info, out_numa_node, 12);
 	CHECK_AT(hmmrt_device_info, out_memory_bytes, 16);
 	CHECK_AT(hmmrt_device_info, out_used_bytes, 24);
 	CHECK_AT(hmmrt_device_info, out_backed_bytes, 32);
 	CHECK_AT(hmmrt_device_info, out_name, 40);
+	CHECK_AT(hmmrt_device_info, out_properties, 72);
 
 	CHECK_SIZE(hmmrt_space_create, 8);
 
@@ -45,6 +46,13 @@ void hmmrt_uapi_check(void)
 	CHECK_AT(hmmrt_stats, device_id, 8);
 	CHECK_AT(hmmrt_stats, out_device_faults, 16);
 	CHECK_AT(hmmrt_stats, out_retries, 80);
+
+	CHECK_SIZE(hmmrt_exclusive, 40);
+	CHECK_AT(hmmrt_exclusive, addr, 8);
+	CHECK_AT(hmmrt_exclusive, len, 16);
+	CHECK_AT(hmmrt_exclusive, device_id, 24);
+	CHECK_AT(hmmrt_exclusive, __reserved, 28);
+	CHECK_AT(hmmrt_exclusive, out_pages, 32);
 
 	CHECK_SIZE(hmmrt_gpu_bind, 24);
 	CHECK_AT(hmmrt_gpu_bind, space_fd, 8);

@@ -110,6 +110,8 @@ hmmError_t hmmGetDeviceProperties(hmmDeviceProp* prop, int number) {
         prop->hostNumaNode = info.out_numa_node;
         prop->pageableMemoryAccess = 1;
         prop->concurrentManagedAccess = 1;
+        prop->hostNativeAtomicSupported =
+            (info.out_properties & HMMRT_PROPERTY_NATIVE_ATOMICS) != 0;
     });
 }
 

@@ -78,11 +78,13 @@ typedef struct hmmDeviceProp {
     char name[32];
     size_t totalGlobalMem;
     size_t pageSize;
-    size_t migrationBlockSize;   /* migration never crosses a multiple of this */
-    int multiProcessorCount;     /* lanes: kernels running at the same time */
-    int hostNumaNode;            /* nearest node of the host, -1 if none */
-    int pageableMemoryAccess;    /* 1: kernels may follow any pointer */
-    int concurrentManagedAccess; /* 1: CPU and device may touch a page in turns at any time */
+    size_t migrationBlockSize;     /* migration never crosses a multiple of this */
+    int multiProcessorCount;       /* lanes: kernels running at the same time */
+    int hostNumaNode;              /* nearest node of the host, -1 if none */
+    int pageableMemoryAccess;      /* 1: kernels may follow any pointer */
+    int concurrentManagedAccess;   /* 1: CPU and device may touch a page in turns at any time */
+    int hostNativeAtomicSupported; /* 1: atomic operations of CPU and device on host memory are so
+                                      to each other */
 } hmmDeviceProp;
 
 /* ---- devices ---------------------------------------------------------- */

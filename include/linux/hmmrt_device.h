@@ -238,6 +238,12 @@ struct hmmrt_device_ops {
  */
 #define HMMRT_DEVICE_FAULT_IN_PLACE	BIT(0)
 
+/*
+ * Its atomic operations on system memory and those of the CPU are atomic to each
+ * other, with no need for hmmrt_exclusive_range(). Processes are told.
+ */
+#define HMMRT_DEVICE_NATIVE_ATOMICS	BIT(1)
+
 /**
  * struct hmmrt_device_desc - a device to register
  * @name: unique, 1 to HMMRT_DEVICE_NAME_LEN - 1 characters

@@ -18,6 +18,11 @@ module_param(memory, uint, 0444);
 MODULE_PARM_DESC(memory,
 		 "memory of each device in MiB, even, up to 65536 (default 256)");
 
+static bool native_atomics = true;
+module_param(native_atomics, bool, 0444);
+MODULE_PARM_DESC(native_atomics,
+		 "atomic operations on system memory are atomic to the CPU's (default Y)");
+
 static struct simgpu *simgpus[HMMRT_MAX_DEVICES];
 
 static struct simgpu *simgpu_create(unsigned int index)
@@ -26,6 +31,7 @@ static struct simgpu *simgpu_create(unsigned int index)
 		.ops = &simgpu_ops,
 		.memory_bytes = (u64)memory << 20,
 		.numa_node = NUMA_NO_NODE,
+		.flags = native_atomics ? HMMRT_DEVICE_NATIVE_ATOMICS : 0,
 	};
 	struct simgpu *gpu;
 	int rc;

@@ -107,6 +107,22 @@ TEST_F(modules, devices_and_memory_are_as_asked_for)
 	close(fd);
 }
 
+TEST_F(modules, native_atomics_are_as_asked_for)
+{
+	struct hmmrt_device_info device;
+	int fd = open_manager();
+
+	ASSERT_EQ(0, module_insert("hmmrt_simgpu", ""));
+	ASSERT_EQ(0, cmd_device_info(fd, 0, &device));
+	EXPECT_EQ(HMMRT_PROPERTY_NATIVE_ATOMICS, device.out_properties);
+	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
+	ASSERT_EQ(0, module_insert("hmmrt_simgpu", "native_atomics=0"));
+	ASSERT_EQ(0, cmd_device_info(fd, 0, &device));
+	EXPECT_EQ(0, device.out_properties);
+	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
+	close(fd);
+}
+
 /* An unused device costs its page structs, and not its memory. */
 TEST_F(modules, large_devices_are_backed_when_they_are_used)
 {

@@ -104,6 +104,15 @@ static void fill_residency(struct env *env, void *arg)
 	residency->locations = (uintptr_t)env->locations;
 }
 
+static void fill_exclusive(struct env *env, void *arg)
+{
+	struct hmmrt_exclusive *exclusive = arg;
+
+	exclusive->addr = (uintptr_t)env->buf;
+	exclusive->len = 4 * PAGE_BYTES;
+	exclusive->device_id = env->session.devices[0].id;
+}
+
 static void fill_stats(struct env *env, void *arg)
 {
 	struct hmmrt_stats *stats = arg;
@@ -151,6 +160,12 @@ FIXTURE_VARIANT_ADD(call, prefetch) {
 FIXTURE_VARIANT_ADD(call, residency) {
 	.cmd = HMMRT_IOC_RESIDENCY, CALL(hmmrt_residency, locations),
 	.stage = STAGE_SPACE, .fill = fill_residency,
+};
+
+FIXTURE_VARIANT_ADD(call, exclusive) {
+	.cmd = HMMRT_IOC_EXCLUSIVE, CALL(hmmrt_exclusive, out_pages),
+	.outputs = offsetof(struct hmmrt_exclusive, out_pages),
+	.stage = STAGE_BOUND, .fill = fill_exclusive,
 };
 
 FIXTURE_VARIANT_ADD(call, stats) {

@@ -30,11 +30,12 @@
  *   EFAULT      the argument or an array it points to is not accessible, or no
  *               mapping covers the range
  *   EPERM       the caller is not the process this file belongs to
- *   EACCES      wrong token, or the caller's role forbids it: an address space
- *               is an application or an agent, never both
+ *   EACCES      wrong token; the caller's role forbids it: an address space is
+ *               an application or an agent, never both; or a mapping does
  *   EBADF       space_fd is not a file of /dev/hmmrt
  *   EBUSY       the file already is a space or a binding, the device is bound
- *               to this space already, or the token was used
+ *               to this space already, the token was used, or memory is in a
+ *               use that forbids it
  *   ENODEV      no such device, or it was unregistered or unbound, perhaps
  *               meanwhile
  *   ESRCH       the process of this space has exited
@@ -63,6 +64,7 @@
 #define HMMRT_IOC_PREFETCH	_IO(HMMRT_IOC_TYPE, 0x83)
 #define HMMRT_IOC_RESIDENCY	_IO(HMMRT_IOC_TYPE, 0x84)
 #define HMMRT_IOC_STATS		_IO(HMMRT_IOC_TYPE, 0x85)
+#define HMMRT_IOC_EXCLUSIVE	_IO(HMMRT_IOC_TYPE, 0x86)
 
 #define HMMRT_GPU_IOC_BIND	_IO(HMMRT_IOC_TYPE, 0xc0)
 #define HMMRT_GPU_IOC_ATTACH	_IO(HMMRT_IOC_TYPE, 0xc1)
@@ -89,6 +91,13 @@ struct hmmrt_info {
 	__aligned_u64 out_features;
 };
 
+/*
+ * Atomic operations of the device and of the CPU on a page in system memory are
+ * atomic to each other. Without this they are only where the page is on the
+ * device, or exclusive: see HMMRT_IOC_EXCLUSIVE.
+ */
+#define HMMRT_PROPERTY_NATIVE_ATOMICS	0x1u
+
 /**
  * struct hmmrt_device_info - ioctl(HMMRT_IOC_DEVICE_INFO)
  * @size: sizeof(struct hmmrt_device_info)
@@ -99,6 +108,7 @@ struct hmmrt_info {
  * @out_used_bytes: of it, holding pages of some process now
  * @out_backed_bytes: of it, having host memory behind it now
  * @out_name: NUL-terminated; the device node is /dev/@out_name
+ * @out_properties: HMMRT_PROPERTY_*
  */
 struct hmmrt_device_info {
 	__u32 size;
@@ -109,6 +119,7 @@ struct hmmrt_device_info {
 	__aligned_u64 out_used_bytes;
 	__aligned_u64 out_backed_bytes;
 	__u8 out_name[HMMRT_DEVICE_NAME_LEN];
+	__aligned_u64 out_properties;
 };
 
 /**
@@ -166,7 +177,8 @@ struct hmmrt_prefetch {
  * @addr: first byte, page aligned
  * @len: bytes, page multiple, > 0, at most 1 GiB
  * @locations: user pointer to @len / page size __u32: a device id,
- *	HMMRT_LOCATION_HOST, or HMMRT_LOCATION_NONE (not populated)
+ *	HMMRT_LOCATION_HOST, or HMMRT_LOCATION_NONE (not populated, or in system
+ *	memory and exclusive for a device)
  *
  * A snapshot: true of each page at some moment during the call.
  */
@@ -211,6 +223,39 @@ struct hmmrt_stats {
 	__aligned_u64 out_cpu_faults;
 	__aligned_u64 out_invalidations;
 	__aligned_u64 out_retries;
+};
+
+/**
+ * struct hmmrt_exclusive - ioctl(HMMRT_IOC_EXCLUSIVE)
+ * @size: sizeof(struct hmmrt_exclusive)
+ * @flags: must be 0
+ * @addr: first byte, page aligned
+ * @len: bytes, page multiple, > 0
+ * @device_id: a device bound to this space
+ * @__reserved: must be 0
+ * @out_pages: pages up to the first one that is not exclusive; on success and on
+ *	EINTR
+ *
+ * The pages come home, and from then on only the device has entries for them:
+ * what it does to a word there, be it in several steps, no CPU and no other
+ * device sees half done. The next one of those to touch a page takes that away,
+ * waits until the device has finished with the page, and goes on; to the device
+ * it is then a page like others. So this is a state that may end at any time,
+ * also before the call is back.
+ *
+ * For private anonymous memory that may be written: EACCES if it may not, EFAULT
+ * if no mapping covers some part. EBUSY if some page cannot be exclusive: it is
+ * locked, pinned, shared, of a file, or others keep touching it. Pages before it,
+ * and pages near it, may be.
+ */
+struct hmmrt_exclusive {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 addr;
+	__aligned_u64 len;
+	__u32 device_id;
+	__u32 __reserved;
+	__aligned_u64 out_pages;
 };
 
 /**

@@ -91,6 +91,22 @@ int cmd_stats(int fd, uint32_t device, struct hmmrt_stats *stats)
 	return cmd_raw(fd, HMMRT_IOC_STATS, stats);
 }
 
+int cmd_exclusive(int fd, const volatile void *addr, size_t len,
+		  uint32_t device, struct hmmrt_exclusive *result)
+{
+	struct hmmrt_exclusive exclusive = {
+		.size = sizeof(exclusive),
+		.addr = (uintptr_t)addr,
+		.len = len,
+		.device_id = device,
+	};
+	int rc = cmd_raw(fd, HMMRT_IOC_EXCLUSIVE, &exclusive);
+
+	if (result)
+		*result = exclusive;
+	return rc;
+}
+
 int cmd_bind(int gpu, int space, struct hmmrt_gpu_bind *bind)
 {
 	*bind = (struct hmmrt_gpu_bind){

@@ -85,8 +85,25 @@ static unsigned long parameter(const char *name)
 	return value;
 }
 
+/* 'Y' or 'N'. */
+static char switch_parameter(const char *name)
+{
+	char path[128], value = 'Y';
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/module/hmmrt_simgpu/parameters/%s",
+		 name);
+	file = fopen(path, "re");
+	if (file && fread(&value, 1, 1, file) != 1)
+		value = 'Y';
+	if (file)
+		fclose(file);
+	return value;
+}
+
 void simgpu_parameters(char *text, size_t size)
 {
-	snprintf(text, size, "devices=%lu memory=%lu", parameter("devices"),
-		 parameter("memory"));
+	snprintf(text, size, "devices=%lu memory=%lu native_atomics=%c",
+		 parameter("devices"), parameter("memory"),
+		 switch_parameter("native_atomics"));
 }

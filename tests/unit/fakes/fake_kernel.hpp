@@ -25,6 +25,7 @@ struct fake_device {
     std::string name;
     std::uint64_t memory;
     std::uint64_t used;
+    std::uint64_t properties;
 };
 
 struct prefetch_call {
@@ -43,8 +44,9 @@ class fake_kernel {
     int manager_open_error = 0;
     int gpu_open_error = 0;
     std::uint32_t uapi_version = HMMRT_UAPI_VERSION;
-    std::vector<fake_device> devices = {{0, "hmmrt-gpu0", 256 << 20, 64 << 20},
-                                        {2, "hmmrt-gpu2", 512 << 20, 0}};
+    std::vector<fake_device> devices = {
+        {0, "hmmrt-gpu0", 256 << 20, 64 << 20, HMMRT_PROPERTY_NATIVE_ATOMICS},
+        {2, "hmmrt-gpu2", 512 << 20, 0, 0}};
     int busy_binds = 0; ///< so many times EBUSY first
     agent_behaviour agent = agent_behaviour::runs;
     std::map<std::string, std::string> environment;
