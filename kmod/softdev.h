@@ -31,8 +31,8 @@ struct soft_memory {
 
 struct soft_mmu {
 	const struct soft_memory *memory;
-	struct mutex create;
-	spinlock_t lock;
+	struct mutex create;		/* tables */
+	spinlock_t lock;		/* entries */
 	struct xarray tables;
 };
 

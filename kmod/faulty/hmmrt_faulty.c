@@ -34,7 +34,7 @@ struct faulty {
 	struct miscdevice misc;
 	char name[HMMRT_DEVICE_NAME_LEN];
 	struct soft_memory memory;
-	struct mutex lock;
+	struct mutex lock;		/* contexts */
 	struct list_head contexts;
 };
 
