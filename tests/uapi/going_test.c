@@ -349,7 +349,9 @@ static int use_word(int fd, volatile uint64_t *word, uint64_t *value,
 	return rc == -ENOMEM || rc == -EBUSY ? 0 : rc;
 }
 
-static int use_once(char *buf, unsigned int *seed, uint64_t *value)
+/* Opens a device and does some things with it, as long as it is there. */
+static int use_once(char *buf, unsigned int *seed, uint64_t *value,
+		    unsigned int *used)
 {
 	volatile uint64_t *word = (uint64_t *)buf;
 	int fd = open_faulty((unsigned int)rand_r(seed) % 2);
@@ -358,6 +360,7 @@ static int use_once(char *buf, unsigned int *seed, uint64_t *value)
 
 	for (i = 0; i < 8 && fd >= 0 && !rc; i++) {
 		rc = use_word(fd, word, value, (unsigned int)rand_r(seed));
+		*used += !rc;
 		if (*word != *value)
 			rc = -EILSEQ;
 	}
@@ -367,7 +370,7 @@ static int use_once(char *buf, unsigned int *seed, uint64_t *value)
 	return rc;
 }
 
-/* Exits with 0 when it used a device often, and none of its writes was lost. */
+/* Exits with 0 when it has used a device, and none of its writes was lost. */
 static void user_run(char *buf, unsigned int seed)
 {
 	time_t end = time(NULL) + RUN_S;
@@ -377,8 +380,7 @@ static void user_run(char *buf, unsigned int seed)
 
 	pages_fill(buf, BLOCK_BYTES, 1);
 	while (!rc && time(NULL) < end) {
-		rc = use_once(buf, &seed, &value);
-		used += !rc;
+		rc = use_once(buf, &seed, &value, &used);
 		if (is_gone(rc))
 			rc = 0;
 	}
