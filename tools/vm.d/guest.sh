@@ -19,7 +19,11 @@ SIMGPU_PARAMS=${HMMRT_SIMGPU_PARAMS:-}
 LEAK_SCAN=yes
 PREALLOC=no
 INTERACTIVE=no
+COHERENT=no
 
+# Memory for devices whose memory the CPU reaches; behind the guest's own, and its kernel leaves it alone.
+readonly COHERENT_REGIONS=4
+readonly COHERENT_MIB=256
 readonly USUAL_TIME_LIMIT=900
 readonly RUNS_KEPT=20
 readonly KVM_DEADLINE=15
@@ -33,6 +37,20 @@ new_run_dir() {
 	chmod 755 "$RUN_DIR"
 }
 
+# Where the guest's memory is, in MiB: at most 2 GiB of it lie below 4 GiB, where the firmware has its tables. So
+# what lies last is always above, and is the devices'.
+plan_memory() {
+	local region start
+	MEMORY_MIB=$(((($(numfmt --from=iec "$MEMORY") >> 20) + 1) / 2 * 2))
+	((MEMORY_MIB > 0)) || usage_error "--memory $MEMORY: not enough"
+	MEMORY_LOW_MIB=$((MEMORY_MIB < 2048 ? MEMORY_MIB : 2048))
+	start=$((4096 + MEMORY_MIB - MEMORY_LOW_MIB))
+	COHERENT_MEMORY=()
+	for ((region = 0; region < COHERENT_REGIONS; region++)); do
+		COHERENT_MEMORY+=("$(printf '%#x' $(((start + region * COHERENT_MIB) << 20)))")
+	done
+}
+
 # What the scripts in the guest need to know, as shell assignments both busybox and bash read.
 write_conf() {
 	local name
@@ -40,7 +58,7 @@ write_conf() {
 	[[ -z $MODULES ]] || modules_are_for "$KERNEL_BUILD" "$MODULE_DIR" || die "the modules are not built; run tools/vm build"
 	CWD=$PWD
 	WRITABLE="/tmp /run /var/tmp /mnt"
-	for name in REPO BUILD RUN_DIR KERNEL_BUILD CWD WRITABLE MODULES MODULE_DIR SIMGPU_PARAMS LEAK_SCAN INTERACTIVE EXIT_GUEST; do
+	for name in REPO BUILD RUN_DIR KERNEL_BUILD CWD WRITABLE MODULES MODULE_DIR SIMGPU_PARAMS COHERENT LEAK_SCAN INTERACTIVE EXIT_GUEST; do
 		printf '%s=%q\n' "$name" "${!name}"
 	done >"$RUN_DIR/vm.conf"
 	if [[ $INTERACTIVE == yes && -t 0 ]]; then
@@ -58,6 +76,7 @@ write_environment() {
 		printf 'export HMMRT_GUEST=%q\n' "$KERNEL-$FLAVOUR"
 		printf 'export HMMRT_MODULE_DIR=%q\n' "$MODULE_DIR"
 		printf 'export HMMRT_KERNEL_BUILD=%q\n' "$KERNEL_BUILD"
+		printf 'export HMMRT_COHERENT_MEMORY=%q\n' "${COHERENT_MEMORY[*]}"
 	} >>"$RUN_DIR/environment"
 }
 
@@ -107,17 +126,16 @@ accelerator() {
 	cat "$file"
 }
 
-# Two or more nodes share the memory and the processors evenly. Each processor is a socket: none may lie
-# across nodes.
+# Two or more nodes share the memory and the processors evenly; the last has the devices' memory as well. Each
+# processor is a socket: none may lie across nodes.
 numa_arguments() {
-	local mib node first=0 last given=0 end
+	local node first=0 last given=0 end
 	((NUMA > 1)) || return 0
 	((CPUS >= NUMA)) || usage_error "--numa $NUMA needs at least as many --cpus"
-	mib=$(($(numfmt --from=iec "$MEMORY") >> 20))
 	printf '%s\n' -smp "$CPUS,sockets=$CPUS"
 	for ((node = 0; node < NUMA; node++)); do
 		last=$(((node + 1) * CPUS / NUMA - 1))
-		end=$(((node + 1) * mib / NUMA))
+		end=$(((node + 1) * MEMORY_MIB / NUMA + (node == NUMA - 1 ? COHERENT_REGIONS * COHERENT_MIB : 0)))
 		printf '%s\n' -object "memory-backend-ram,id=m$node,size=$((end - given))M" \
 			-numa "node,nodeid=$node,memdev=m$node,cpus=$first-$last"
 		first=$((last + 1))
@@ -127,10 +145,13 @@ numa_arguments() {
 
 qemu_arguments() {
 	local share=local,security_model=none,multidevs=remap
-	printf '%s\n' -machine q35 -accel "$ACCEL" -cpu max,erms=off,fsrm=off -smp "$CPUS" -m "$MEMORY" \
+	local reserved=$((COHERENT_REGIONS * COHERENT_MIB)) options
+	options="console=ttyS0 panic=-1 oops=panic ignore_loglevel printk.devkmsg=on secretmem.enable=1"
+	printf '%s\n' -machine "q35,max-ram-below-4g=${MEMORY_LOW_MIB}M" -accel "$ACCEL" \
+		-cpu max,erms=off,fsrm=off -smp "$CPUS" -m "$((MEMORY_MIB + reserved))M" \
 		-nodefaults -display none -no-reboot -serial "file:$RUN_DIR/serial" \
 		-kernel "$KERNEL_IMAGE" -initrd "$RUN_DIR/initramfs.cpio" \
-		-append "console=ttyS0 panic=-1 oops=panic ignore_loglevel printk.devkmsg=on secretmem.enable=1" \
+		-append "$options memmap=${reserved}M\$${COHERENT_MEMORY[0]}" \
 		-virtfs "$share,path=/,mount_tag=root,readonly=on" \
 		-virtfs "$share,path=$BUILD/out,mount_tag=out" \
 		-virtfs "$share,path=$RUN_DIR,mount_tag=run" \
@@ -212,6 +233,7 @@ judge_run() {
 run_guest() {
 	local rc=0
 	TIME_LIMIT=${TIME_LIMIT:-$USUAL_TIME_LIMIT}
+	plan_memory
 	new_run_dir
 	write_conf
 	write_environment

@@ -14,6 +14,7 @@ guest_options() {
 		  --numa N             its NUMA nodes (default 1)
 		  --time-limit SEC     after this a guest that still runs is ended (default 900)
 		  --module-param P=V   a parameter for hmmrt_simgpu.ko, more than once if needed; also from HMMRT_SIMGPU_PARAMS
+		  --coherent           the CPU reads and writes the devices' memory in place
 		  --no-modules         do not load hmmrt's modules first
 		  --no-build           use the modules and programs as they are
 		  --no-leak-scan       debug flavour: no leak scan at the end (saves some seconds)
