@@ -7,6 +7,7 @@
  * and name are its own until that is done: pages that are still there are found
  * by the id, and no other device is taken for their place.
  */
+#include <linux/ioport.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
@@ -22,6 +23,23 @@ static bool numa_node_valid(int node)
 	       (node >= 0 && node < MAX_NUMNODES && node_online(node));
 }
 
+/* Coherent memory that is not the kernel's own, or none. */
+static bool desc_memory_valid(const struct hmmrt_device_desc *desc)
+{
+	if (!desc->memory_bytes ||
+	    !IS_ALIGNED(desc->memory_bytes, HMMRT_CHUNK_SIZE) ||
+	    desc->memory_bytes - 1 > (HMMRT_PTE_ADDR | ~PAGE_MASK))
+		return false;
+	if (!(desc->flags & HMMRT_DEVICE_COHERENT))
+		return !desc->memory_start;
+	return desc->memory_start &&
+	       IS_ALIGNED(desc->memory_start, HMMRT_CHUNK_SIZE) &&
+	       desc->memory_start + desc->memory_bytes > desc->memory_start &&
+	       region_intersects(desc->memory_start, desc->memory_bytes,
+				 IORESOURCE_SYSTEM_RAM,
+				 IORES_DESC_NONE) == REGION_DISJOINT;
+}
+
 static bool desc_valid(const struct hmmrt_device_desc *desc)
 {
 	const struct hmmrt_device_ops *ops = desc->ops;
@@ -31,12 +49,11 @@ static bool desc_valid(const struct hmmrt_device_desc *desc)
 	       ops && ops->api_version == HMMRT_DEVICE_API_VERSION &&
 	       ops->populate && ops->depopulate && ops->copy_to_device &&
 	       ops->copy_to_host && ops->prepare && ops->map && ops->unmap &&
-	       ops->invalidate && ops->released && desc->memory_bytes &&
-	       IS_ALIGNED(desc->memory_bytes, HMMRT_CHUNK_SIZE) &&
-	       desc->memory_bytes - 1 <= (HMMRT_PTE_ADDR | ~PAGE_MASK) &&
+	       ops->invalidate && ops->released && desc_memory_valid(desc) &&
 	       numa_node_valid(desc->numa_node) &&
-	       !(desc->flags & ~(HMMRT_DEVICE_FAULT_IN_PLACE |
-				 HMMRT_DEVICE_NATIVE_ATOMICS));
+	       !(desc->flags &
+		 ~(HMMRT_DEVICE_FAULT_IN_PLACE | HMMRT_DEVICE_NATIVE_ATOMICS |
+		   HMMRT_DEVICE_COHERENT));
 }
 
 static int device_id_reserve(struct hmmrt_device *dev)
@@ -71,6 +88,7 @@ struct hmmrt_device *hmmrt_device_register(const struct hmmrt_device_desc *desc)
 	dev->drvdata = desc->drvdata;
 	dev->numa_node = desc->numa_node;
 	dev->flags = desc->flags;
+	dev->memory_start = desc->memory_start;
 	refcount_set(&dev->users, 1);
 	init_completion(&dev->unused);
 
@@ -163,7 +181,9 @@ void hmmrt_device_fill_info(struct hmmrt_device *dev,
 	info->out_memory_bytes = vram->size;
 	info->out_numa_node = dev->numa_node;
 	strscpy_pad((char *)info->out_name, dev->name, sizeof(info->out_name));
-	info->out_properties = dev->flags & HMMRT_DEVICE_NATIVE_ATOMICS ?
-				       HMMRT_PROPERTY_NATIVE_ATOMICS :
-				       0;
+	info->out_properties = 0;
+	if (dev->flags & HMMRT_DEVICE_NATIVE_ATOMICS)
+		info->out_properties |= HMMRT_PROPERTY_NATIVE_ATOMICS;
+	if (hmmrt_device_is_coherent(dev))
+		info->out_properties |= HMMRT_PROPERTY_COHERENT;
 }

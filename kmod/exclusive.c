@@ -17,8 +17,14 @@
  *            counting begins: the core would do it on the way, and that counts.
  *            The count is read before mmu_interval_read_begin(), which waits for
  *            those that were counted and have not ended.
+ * Coherent   The core would do this to pages of coherent memory as well, where
+ *            neither eviction nor anybody else could move them afterwards. So they
+ *            come home first, and a page that went there again in between is
+ *            given back to the CPU at once.
  * Locking    space->exclusive around it all, so that a block has one owner.
  */
+#include <linux/hmm.h>
+#include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 
@@ -41,6 +47,39 @@ static int fault_in(struct mm_struct *mm, const struct hmmrt_request *req)
 	     addr += PAGE_SIZE)
 		rc = fixup_user_fault(mm, addr, FAULT_FLAG_WRITE, &unlocked);
 	return !rc && unlocked ? -EAGAIN : rc;
+}
+
+static int snapshot_coherent(struct hmmrt_request *req, unsigned int *count)
+{
+	unsigned int i, n = window_pages(req);
+	int idx, rc;
+
+	*count = 0;
+	idx = srcu_read_lock(&hmmrt_srcu);
+	rc = hmmrt_snapshot(req);
+	for (i = 0; i < n && !rc; i++)
+		if ((req->pfns[i] & HMM_PFN_VALID) &&
+		    !(req->pfns[i] & HMM_PFN_ERROR) &&
+		    is_device_coherent_page(hmm_pfn_to_page(req->pfns[i])))
+			(*count)++;
+	srcu_read_unlock(&hmmrt_srcu, idx);
+	return rc;
+}
+
+/* From coherent memory; fault_in() has brought home what the CPU cannot reach. */
+static int bring_home(struct hmmrt_request *req)
+{
+	unsigned int count;
+	int rc = snapshot_coherent(req, &count);
+
+	if (rc || !count)
+		return rc;
+	req->all_devices = true;
+	rc = hmmrt_migrate_to_host(req);
+	if (!rc)
+		rc = snapshot_coherent(req, &count);
+	/* Somebody has it pinned. */
+	return rc ? rc : count ? -EBUSY : 0;
 }
 
 /* From here on others are counted. */
@@ -84,6 +123,14 @@ static unsigned int map_atomic(struct hmmrt_request *req, struct page **pages)
 	return mapped;
 }
 
+static bool any_coherent(struct page **pages, int n)
+{
+	while (n-- > 0)
+		if (pages[n] && is_device_coherent_page(pages[n]))
+			return true;
+	return false;
+}
+
 static void let_go(struct page **pages, int n)
 {
 	while (n-- > 0) {
@@ -100,6 +147,7 @@ int hmmrt_make_exclusive(struct hmmrt_request *req)
 	struct hmmrt_block *block = req->block;
 	struct page *pages[HMMRT_EXCLUSIVE_PAGES];
 	unsigned long revoked;
+	bool coherent;
 	int got, rc;
 
 	lockdep_assert_held(&req->binding->space->exclusive);
@@ -107,19 +155,24 @@ int hmmrt_make_exclusive(struct hmmrt_request *req)
 	req->end = min(req->end,
 		       req->start + HMMRT_EXCLUSIVE_PAGES * PAGE_SIZE);
 	rc = fault_in(mm, req);
+	if (!rc)
+		rc = bring_home(req);
 	if (rc)
 		return rc;
 	revoked = block_watch(block, req);
 	got = hmmrt_make_device_exclusive(mm, req->start, req->end, pages, req);
+	coherent = any_coherent(pages, got);
 	mutex_lock(&block->lock);
 	block->exclusive = NULL;
 	if (got < 0)
 		rc = got;
-	else if (block->revoked != revoked || got < window_pages(req))
+	else if (coherent || block->revoked != revoked || got < window_pages(req))
 		rc = -EAGAIN;
 	else if (map_atomic(req, pages) < got)
 		rc = -EBUSY;
 	mutex_unlock(&block->lock);
 	let_go(pages, got);
+	if (coherent && fault_in(mm, req) == -EINTR)
+		rc = -EINTR;
 	return rc;
 }

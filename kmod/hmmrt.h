@@ -88,7 +88,6 @@ struct hmmrt_chunk {
 
 struct hmmrt_region {
 	struct dev_pagemap pgmap;
-	struct resource *resource;
 	struct hmmrt_device *dev;
 	u64 offset;			/* in device memory */
 	unsigned long first_pfn;
@@ -121,6 +120,7 @@ struct hmmrt_device {
 	int numa_node;
 	unsigned int flags;		/* HMMRT_DEVICE_* */
 	bool going;			/* unregistered, and found by nobody */
+	u64 memory_start;	/* of coherent memory */
 	refcount_t users;		/* registration, bindings, ioctls */
 	struct completion unused;
 	struct hmmrt_vram vram;
@@ -212,6 +212,7 @@ struct hmmrt_request {
 	bool whole;			/* all of the window must be mapped, if access */
 	bool device_only;		/* map only what is on the device */
 	bool no_peers;			/* leave what is on other devices */
+	bool all_devices;		/* home from any, not the binding's alone */
 	bool no_grow;			/* device memory has its full size */
 	unsigned int regions_seen;	/* with -ENOSPC */
 	bool narrow;			/* a neighbour failed: take one page */
@@ -301,6 +302,7 @@ unsigned int hmmrt_vram_alloc(struct hmmrt_device *dev, unsigned int index,
 void hmmrt_vram_free_unused(struct hmmrt_device *dev, struct page **pages,
 			    unsigned int npages);
 struct hmmrt_device *hmmrt_page_device(const struct page *page);
+bool hmmrt_device_is_coherent(const struct hmmrt_device *dev);
 u64 hmmrt_page_offset(const struct page *page);
 unsigned long hmmrt_chunk_pfn(struct hmmrt_device *dev,
 			      const struct hmmrt_chunk *chunk);

@@ -4,7 +4,8 @@
  *
  * Everything else (files, shared memory, hugetlb, locked and special mappings)
  * stays where it is and is mapped remotely. The core refuses pages that are
- * pinned or busy; those stay too.
+ * pinned or busy; those stay too. A CPU fault brings home what the CPU cannot
+ * reach, and leaves coherent memory alone; whoever asks for home gets both.
  *
  * Order      Destination memory is allocated before migrate_vma_setup(), for
  *            reclaim may need the pages that setup locks. block->migrate is held
@@ -70,11 +71,18 @@ static bool pfn_merged(unsigned long hmm_pfn)
 	       folio_test_ksm(page_folio(hmm_pfn_to_page(hmm_pfn)));
 }
 
+static unsigned long select_device(const struct hmmrt_device *dev)
+{
+	return hmmrt_device_is_coherent(dev) ?
+		       MIGRATE_VMA_SELECT_DEVICE_COHERENT :
+		       MIGRATE_VMA_SELECT_DEVICE_PRIVATE;
+}
+
 /* What of the window has to move, by the snapshot in req->pfns. */
 struct plan {
 	unsigned int first;
 	unsigned int end;
-	bool peers;			/* some pages are on other devices */
+	unsigned long select;		/* what the devices are that have some */
 	struct page *near;		/* a neighbour that is here already */
 };
 
@@ -99,7 +107,8 @@ static struct plan make_plan(struct hmmrt_request *req)
 			req->stayed[HMMRT_STAY_UNSUITABLE]++;
 			continue;
 		}
-		plan.peers |= !!dev;
+		if (dev)
+			plan.select |= select_device(dev);
 		plan.first = min(plan.first, i);
 		plan.end = i + 1;
 	}
@@ -144,7 +153,8 @@ static u64 page_chunk_number(const struct page *page)
 }
 
 /*
- * Pages i and j go to device memory that is consecutive, from system memory.
+ * Pages i and j go to device memory that is consecutive, from memory that the
+ * CPU reaches.
  * Within one chunk: behind it struct pages go on, but not what they stand for.
  */
 static bool same_run(struct page **dst, const unsigned long *src,
@@ -243,7 +253,7 @@ static int migrate_in(struct hmmrt_request *req, const struct plan *plan,
 		.dst = req->dst,
 		.pgmap_owner = hmmrt_pgmap_owner(),
 		.flags = MIGRATE_VMA_SELECT_SYSTEM |
-			 (plan->peers ? MIGRATE_VMA_SELECT_DEVICE_PRIVATE : 0),
+			 plan->select,
 	};
 	unsigned int i;
 	int rc;
@@ -465,13 +475,15 @@ struct home_arrays {
 /**
  * hmmrt_migrate_to_host() - bring a window home, best effort
  * @req: window within one vma and block; with a binding, only what its device
- *	has
+ *	has, unless all_devices is set
  *
  * Context: mmap_lock held for reading; takes block->migrate.
  * Return: 0 or -EINTR; req->moved counts.
  */
 int hmmrt_migrate_to_host(struct hmmrt_request *req)
 {
+	const struct hmmrt_device *dev =
+		req->binding && !req->all_devices ? req->binding->dev : NULL;
 	unsigned int n = (req->end - req->start) >> PAGE_SHIFT;
 	struct migrate_vma args = {
 		.vma = req->vma,
@@ -480,7 +492,9 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 		.src = req->src,
 		.dst = req->dst,
 		.pgmap_owner = hmmrt_pgmap_owner(),
-		.flags = MIGRATE_VMA_SELECT_DEVICE_PRIVATE,
+		.flags = dev ? select_device(dev) :
+			       MIGRATE_VMA_SELECT_DEVICE_PRIVATE |
+				       MIGRATE_VMA_SELECT_DEVICE_COHERENT,
 	};
 	struct homecoming home = {};
 	int rc;
@@ -492,8 +506,7 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 		goto out_free;
 	rc = migrate_vma_setup(&args);
 	if (!rc && args.cpages)
-		home = migrate_out(&args, req->pages,
-				   req->binding ? req->binding->dev : NULL, n);
+		home = migrate_out(&args, req->pages, dev, n);
 	mutex_unlock(&req->block->migrate);
 	req->moved += home.moved;
 	req->stayed[HMMRT_STAY_NO_MEMORY] += home.no_memory;

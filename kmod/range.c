@@ -277,6 +277,7 @@ int hmmrt_exclusive_range(struct hmmrt_binding *binding, unsigned long start,
 	if (mutex_lock_killable(&binding->space->exclusive))
 		return -EINTR;
 	rc = range_walk(&walk, start, end);
+	atomic64_add(walk.result.moved, &binding->space->migrated_to_host);
 	mutex_unlock(&binding->space->exclusive);
 	return rc;
 }
@@ -305,6 +306,8 @@ static struct hmmrt_page_state page_state(unsigned long pfn)
 		state.flags |= HMMRT_PAGE_WRITE;
 	if (is_zero_page(page))
 		state.flags |= HMMRT_PAGE_ZERO;
+	if (dev && hmmrt_device_is_coherent(dev))
+		state.flags |= HMMRT_PAGE_COHERENT;
 	return state;
 }
 

@@ -18,10 +18,14 @@
  *            or mprotect) is not upgraded by hmm_range_fault(), which ignores
  *            REQ_WRITE for pages of ours: it is brought home by a CPU fault and
  *            the flow starts again, breaking COW there. Likewise a page on
- *            another device that could not move here.
- * Dirty      Devices write behind the core's back: a page in system memory that
- *            they may write is marked dirty when it is mapped, or reclaim would
- *            drop MADV_FREE and clean shmem pages together with the writes.
+ *            another device that could not move here. None of this is so with
+ *            a coherent device: to the CPU its pages are mapped like others, so
+ *            faults upgrade them in place, and other devices map them remotely.
+ * Dirty      Devices write behind the core's back: a page that they may write is
+ *            marked dirty when it is mapped, or reclaim would drop MADV_FREE and
+ *            clean shmem pages together with the writes. In coherent memory too:
+ *            the core itself may bring such a page home, to pin it. Other device
+ *            memory is marked by us when it comes.
  */
 #include <linux/hmm.h>
 #include <linux/magic.h>
@@ -246,7 +250,7 @@ static bool can_map(const struct hmmrt_request *req, unsigned long pfn)
 	if ((req->access & HMMRT_ACCESS_WRITE) && !(pfn & HMM_PFN_WRITE))
 		return false;
 	dev = hmmrt_page_device(hmm_pfn_to_page(pfn));
-	return !dev || dev == req->binding->dev;
+	return !dev || dev == req->binding->dev || hmmrt_device_is_coherent(dev);
 }
 
 /*
@@ -311,12 +315,15 @@ static void mark_used(struct page *page, bool write)
 		return;
 	if (write && (folio_test_anon(folio) || folio_test_swapbacked(folio)))
 		folio_mark_dirty(folio);
-	folio_mark_accessed(folio);
+	/* Neither is device memory; but its page comes home as it is marked. */
+	if (!is_zone_device_page(page))
+		folio_mark_accessed(folio);
 }
 
 static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
 			    bool *remote)
 {
+	struct hmmrt_device *dev;
 	struct page *page;
 	hmmrt_pte_t pte = HMMRT_PTE_VALID;
 
@@ -327,18 +334,14 @@ static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
 		pte |= HMMRT_PTE_WRITE;
 	if (req->exec)
 		pte |= HMMRT_PTE_EXEC;
-	if (is_device_private_page(page)) {
-		if (hmmrt_page_device(page) != req->binding->dev)
-			return 0;
-		*remote = false;
-		return pte | HMMRT_PTE_DEVICE | hmmrt_page_offset(page);
-	}
-	if (req->device_only)
+	dev = hmmrt_page_device(page);
+	*remote = dev != req->binding->dev;
+	if (*remote && (req->device_only || is_device_private_page(page)))
 		return 0;
-	*remote = true;
-	if (!is_zero_page(page))
+	if (!is_device_private_page(page) && !is_zero_page(page))
 		mark_used(page, pte & HMMRT_PTE_WRITE);
-	return pte | PFN_PHYS(page_to_pfn(page));
+	return *remote ? pte | PFN_PHYS(page_to_pfn(page)) :
+			 pte | HMMRT_PTE_DEVICE | hmmrt_page_offset(page);
 }
 
 /* The snapshot becomes entries, if it still holds. */

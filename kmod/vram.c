@@ -7,6 +7,8 @@
  *            The driver puts real memory behind a chunk when its first page is
  *            given out (populate), and may take it back some time after the
  *            last one was freed (trim), so that an unused device costs little.
+ *            Coherent memory has an address that the driver gave: there is
+ *            nothing to populate, and the CPU maps its pages as it does others.
  * Placement  A page of a block prefers the same index in a chunk that the
  *            block's neighbours are in: what a block has on a device grows
  *            together to 2 MiB without holes.
@@ -48,10 +50,16 @@ static struct hmmrt_region *page_region(const struct page *page)
 /* The device whose memory this page is, or NULL for any other page. */
 struct hmmrt_device *hmmrt_page_device(const struct page *page)
 {
-	if (!is_device_private_page(page) ||
+	if ((!is_device_private_page(page) && !is_device_coherent_page(page)) ||
 	    hmmrt_page_pgmap(page)->owner != hmmrt_pgmap_owner())
 		return NULL;
 	return page_region(page)->dev;
+}
+
+/* Whether the CPU and other devices can be given entries for its memory. */
+bool hmmrt_device_is_coherent(const struct hmmrt_device *dev)
+{
+	return dev->flags & HMMRT_DEVICE_COHERENT;
 }
 
 u64 hmmrt_page_offset(const struct page *page)
@@ -129,6 +137,66 @@ static const struct dev_pagemap_ops vram_pagemap_ops = {
 	.migrate_to_ram = hmmrt_migrate_to_ram,
 };
 
+/* Coherent memory was reserved by the driver. */
+static void pgmap_release_range(const struct dev_pagemap *pgmap)
+{
+	if (pgmap->type == MEMORY_DEVICE_PRIVATE)
+		release_mem_region(pgmap->range.start,
+				   range_len(&pgmap->range));
+}
+
+/* Nothing is at those addresses; they only are not anybody else's. */
+static int pgmap_init_private(struct dev_pagemap *pgmap,
+			      struct hmmrt_device *dev, u64 size)
+{
+	struct resource *resource =
+		request_free_mem_region(&iomem_resource, size, dev->name);
+
+	if (IS_ERR(resource))
+		return PTR_ERR(resource);
+	pgmap->type = MEMORY_DEVICE_PRIVATE;
+	pgmap->range.start = resource->start;
+	pgmap->range.end = resource->end;
+	return 0;
+}
+
+static void pgmap_init_coherent(struct dev_pagemap *pgmap,
+				struct hmmrt_device *dev, u64 offset, u64 size)
+{
+	pgmap->type = MEMORY_DEVICE_COHERENT;
+	pgmap->range.start = dev->memory_start + offset;
+	pgmap->range.end = dev->memory_start + offset + size - 1;
+}
+
+static int pgmap_create(struct dev_pagemap *pgmap, struct hmmrt_device *dev,
+			u64 offset, u64 size)
+{
+	int rc = 0;
+
+	pgmap->nr_range = 1;
+	pgmap->ops = &vram_pagemap_ops;
+	pgmap->owner = hmmrt_pgmap_owner();
+	if (hmmrt_device_is_coherent(dev))
+		pgmap_init_coherent(pgmap, dev, offset, size);
+	else
+		rc = pgmap_init_private(pgmap, dev, size);
+	if (rc)
+		return rc;
+	rc = PTR_ERR_OR_ZERO(memremap_pages(pgmap,
+					    dev->numa_node == NUMA_NO_NODE ?
+						    numa_mem_id() :
+						    dev->numa_node));
+	if (rc)
+		pgmap_release_range(pgmap);
+	return rc;
+}
+
+static void pgmap_destroy(struct dev_pagemap *pgmap)
+{
+	memunmap_pages(pgmap);
+	pgmap_release_range(pgmap);
+}
+
 static void region_publish(struct hmmrt_vram *vram, struct hmmrt_region *region)
 {
 	unsigned int i;
@@ -156,7 +224,6 @@ static int vram_grow_locked(struct hmmrt_device *dev)
 	u64 offset = (u64)vram->nr_regions * HMMRT_REGION_SIZE;
 	struct hmmrt_region *region;
 	unsigned int nr_chunks;
-	void *addr;
 	u64 size;
 	int rc;
 
@@ -173,36 +240,14 @@ static int vram_grow_locked(struct hmmrt_device *dev)
 	region->offset = offset;
 	region->nr_chunks = nr_chunks;
 
-	region->resource =
-		request_free_mem_region(&iomem_resource, size, dev->name);
-	if (IS_ERR(region->resource)) {
-		rc = PTR_ERR(region->resource);
-		goto err_free;
+	rc = pgmap_create(&region->pgmap, dev, offset, size);
+	if (rc) {
+		kvfree(region);
+		return rc;
 	}
-	region->pgmap.type = MEMORY_DEVICE_PRIVATE;
-	region->pgmap.range.start = region->resource->start;
-	region->pgmap.range.end = region->resource->end;
-	region->pgmap.nr_range = 1;
-	region->pgmap.ops = &vram_pagemap_ops;
-	region->pgmap.owner = hmmrt_pgmap_owner();
-	region->first_pfn = PHYS_PFN(region->resource->start);
-	addr = memremap_pages(&region->pgmap, dev->numa_node == NUMA_NO_NODE ?
-						      numa_mem_id() :
-						      dev->numa_node);
-	if (IS_ERR(addr)) {
-		rc = PTR_ERR(addr);
-		goto err_release;
-	}
-
+	region->first_pfn = PHYS_PFN(region->pgmap.range.start);
 	region_publish(vram, region);
 	return 0;
-
-err_release:
-	release_mem_region(region->resource->start,
-			   resource_size(region->resource));
-err_free:
-	kvfree(region);
-	return rc;
 }
 
 /*
@@ -286,6 +331,8 @@ static int chunk_populate(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 	bool populated;
 	int rc;
 
+	if (hmmrt_device_is_coherent(dev))
+		return 0;
 	spin_lock_irq(&vram->lock);
 	populated = chunk->populated;
 	spin_unlock_irq(&vram->lock);
@@ -486,9 +533,7 @@ void hmmrt_vram_destroy(struct hmmrt_device *dev)
 	for (i = 0; i < vram->nr_regions; i++) {
 		struct hmmrt_region *region = vram->regions[i];
 
-		memunmap_pages(&region->pgmap);
-		release_mem_region(region->pgmap.range.start,
-				   range_len(&region->pgmap.range));
+		pgmap_destroy(&region->pgmap);
 		kvfree(region);
 	}
 	kvfree(vram->regions);

@@ -151,8 +151,8 @@
  * unplugged unbinds its processes itself, while their files are open:
  * kmod/faulty/hmmrt_faulty.c shows one way. Pages of a device may outlive all
  * bindings, and the processes' mappings keep them; hmmrt_device_unregister()
- * moves those to system memory. It waits for what is locked at the moment and
- * cannot fail. Until it returns ops are called, and its id and name are taken.
+ * moves those to system memory. It waits for what is locked or, in coherent
+ * memory, pinned at the moment and cannot fail. Until it returns ops are called, and its id and name are taken.
  */
 #ifndef _LINUX_HMMRT_DEVICE_H
 #define _LINUX_HMMRT_DEVICE_H
@@ -175,8 +175,9 @@ struct hmmrt_space;
 
 /*
  * What the manager asks a driver to map, one per page: the page aligned
- * physical address in system memory, or the offset in the device's own memory
- * if HMMRT_PTE_DEVICE is set, and permissions. Readable is implied by VALID.
+ * physical address in system memory or in the coherent memory of another device,
+ * or the offset in the device's own memory if HMMRT_PTE_DEVICE is set, and
+ * permissions. Readable is implied by VALID.
  */
 typedef u64 hmmrt_pte_t;
 #define HMMRT_PTE_VALID		BIT_ULL(0)
@@ -190,8 +191,9 @@ typedef u64 hmmrt_pte_t;
  * struct hmmrt_device_ops - what a device can do
  * @api_version: HMMRT_DEVICE_API_VERSION
  * @populate: make the chunk of device memory at @offset usable; it may hold
- *	anything: all of it is written before it is read
- * @depopulate: the chunk holds nothing any more
+ *	anything: all of it is written before it is read. Not called for coherent
+ *	memory
+ * @depopulate: the chunk holds nothing any more; likewise
  * @copy_to_device: fill @npages pages of device memory at @offset from
  *	@src[i], or with zeroes where @src[i] is NULL; within one chunk
  * @copy_to_host: copy device memory into the pages @dst[i]; NULL: skip
@@ -234,7 +236,7 @@ struct hmmrt_device_ops {
 /*
  * A fault of this device maps pages where they are; they move to it only when
  * somebody asks (hmmrt_migrate_range_to_device(), a prefetch). Pages on another
- * device come home for it, for they cannot be mapped there.
+ * device that is not coherent come home for it: they cannot be mapped there.
  */
 #define HMMRT_DEVICE_FAULT_IN_PLACE	BIT(0)
 
@@ -244,11 +246,20 @@ struct hmmrt_device_ops {
  */
 #define HMMRT_DEVICE_NATIVE_ATOMICS	BIT(1)
 
+/*
+ * The CPU reads and writes this device's memory in place, coherently: pages there
+ * stay there when it touches them, and other devices map them by physical
+ * address. The memory is always there: it is not populated and not depopulated.
+ */
+#define HMMRT_DEVICE_COHERENT		BIT(2)
+
 /**
  * struct hmmrt_device_desc - a device to register
  * @name: unique, 1 to HMMRT_DEVICE_NAME_LEN - 1 characters
  * @ops: stays valid until the device is unregistered
  * @memory_bytes: device memory, a multiple of HMMRT_CHUNK_SIZE
+ * @memory_start: its physical address, a multiple of HMMRT_CHUNK_SIZE, if it is
+ *	coherent; otherwise 0. The driver has reserved it for itself
  * @numa_node: nearest node, one that is online, or NUMA_NO_NODE
  * @flags: HMMRT_DEVICE_*
  * @drvdata: see hmmrt_device_drvdata()
@@ -257,6 +268,7 @@ struct hmmrt_device_desc {
 	const char *name;
 	const struct hmmrt_device_ops *ops;
 	u64 memory_bytes;
+	u64 memory_start;
 	int numa_node;
 	unsigned int flags;
 	void *drvdata;
@@ -267,8 +279,9 @@ struct hmmrt_device_desc {
  * @desc: copied, but for what its members point to
  *
  * Context: process context, sleeps.
- * Return: the device, or an ERR_PTR: -EINVAL for a bad description, -EEXIST for
- * a name in use, -ENOSPC beyond HMMRT_MAX_DEVICES, -ENOMEM.
+ * Return: the device, or an ERR_PTR: -EINVAL for a bad description or coherent
+ * memory that is the kernel's own, -EEXIST for a name in use, -ENOSPC beyond
+ * HMMRT_MAX_DEVICES, -ENOMEM.
  */
 struct hmmrt_device *
 hmmrt_device_register(const struct hmmrt_device_desc *desc);
@@ -290,7 +303,8 @@ u32 hmmrt_device_id(const struct hmmrt_device *dev);
  * Context: process context, no locks, sleeps. Allocates without failing.
  * Return: 0, or -EBUSY when pages are on the device afterwards: somebody had
  * them locked or pinned, or moved them there meanwhile, or the device did not
- * give them back.
+ * give them back. The kernel can pin pages of a coherent device where they are,
+ * for as long as a read or a pipe lasts.
  */
 int hmmrt_device_evict(struct hmmrt_device *dev);
 
@@ -458,10 +472,10 @@ int hmmrt_migrate_range_to_host(struct hmmrt_binding *binding,
  * @start: first address
  * @end: behind the last one
  *
- * The pages come home and stay in system memory, without entries in any page
- * table but the device's; those have HMMRT_PTE_ATOMIC. The next access of the CPU
- * or of another device to a page makes an invalidation take its entry away, and
- * only then goes on.
+ * The pages come home, from coherent devices too, and stay in system memory,
+ * without entries in any page table but the device's; those have
+ * HMMRT_PTE_ATOMIC. The next access of the CPU or of another device to a page
+ * makes an invalidation take its entry away, and only then goes on.
  *
  * Context: see Ranges.
  * Return: 0 once each page was mapped so; -EBUSY some page cannot be, now or at
@@ -476,6 +490,7 @@ int hmmrt_exclusive_range(struct hmmrt_binding *binding, unsigned long start,
 #define HMMRT_PAGE_WRITE	BIT(1)	/* may be written, without a CPU fault */
 #define HMMRT_PAGE_ZERO		BIT(2)	/* the zero page */
 #define HMMRT_PAGE_ERROR	BIT(3)	/* no mapping, or none to mirror */
+#define HMMRT_PAGE_COHERENT	BIT(4)	/* the device it is on is coherent */
 
 /**
  * struct hmmrt_page_state - what the process has of one page

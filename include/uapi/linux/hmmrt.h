@@ -97,6 +97,8 @@ struct hmmrt_info {
  * device, or exclusive: see HMMRT_IOC_EXCLUSIVE.
  */
 #define HMMRT_PROPERTY_NATIVE_ATOMICS	0x1u
+/* The CPU reads and writes the device's memory in place. */
+#define HMMRT_PROPERTY_COHERENT		0x2u
 
 /**
  * struct hmmrt_device_info - ioctl(HMMRT_IOC_DEVICE_INFO)
