@@ -36,6 +36,7 @@ struct dmirror {
 	/* Memory behind each chunk, NULL where there is none; see vram.c. */
 	void **backing;
 	u64 memory_bytes;
+	u64 memory_start;	/* 0: not coherent */
 };
 
 /* --- device page table (dpt.c) ------------------------------------------ */

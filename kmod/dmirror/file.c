@@ -209,21 +209,31 @@ static int view_to_host(struct access *access)
 	return migrate_errno(rc);
 }
 
-/* Pages on other devices are not there for this one. */
+static u8 location_byte(const struct hmmrt_page_state *state, bool local)
+{
+	if (state->location == HMMRT_LOCATION_HOST)
+		return 0;
+	if (!(state->flags & HMMRT_PAGE_COHERENT))
+		return HMM_DMIRROR_PROT_DEV_PRIVATE_LOCAL;
+	return local ? HMM_DMIRROR_PROT_DEV_COHERENT_LOCAL :
+		       HMM_DMIRROR_PROT_DEV_COHERENT_REMOTE;
+}
+
+/* Pages on other devices that are not coherent are not there for this one. */
 static u8 snapshot_byte(const struct dmirror_view *view,
 			const struct hmmrt_page_state *state)
 {
-	u32 id = hmmrt_device_id(view->dmirror->dev);
+	bool local = state->location == hmmrt_device_id(view->dmirror->dev);
 	u8 byte;
 
 	if (state->flags & HMMRT_PAGE_ERROR)
 		return HMM_DMIRROR_PROT_ERROR;
-	if (state->location != HMMRT_LOCATION_HOST && state->location != id)
+	if (!local && state->location != HMMRT_LOCATION_HOST &&
+	    !(state->flags & HMMRT_PAGE_COHERENT))
 		return HMM_DMIRROR_PROT_NONE;
 	byte = state->flags & HMMRT_PAGE_WRITE ? HMM_DMIRROR_PROT_WRITE :
 						 HMM_DMIRROR_PROT_READ;
-	if (state->location == id)
-		byte |= HMM_DMIRROR_PROT_DEV_PRIVATE_LOCAL;
+	byte |= location_byte(state, local);
 	if (state->flags & HMMRT_PAGE_ZERO)
 		byte |= HMM_DMIRROR_PROT_ZERO;
 	if (state->order + PAGE_SHIFT == PMD_SHIFT)

@@ -2,8 +2,9 @@
 /*
  * hmmrt_dmirror.ko: the devices and their nodes.
  *
- * Numbers 0 and 1 have memory that the CPU cannot address (device-private); 2
- * and 3 are kept for devices whose memory it can.
+ * Numbers 0 and 1 have memory that the CPU cannot address (device-private), 2 and
+ * 3 memory that it can (device-coherent). Those two exist if their addresses are
+ * given.
  */
 #include <linux/module.h>
 #include <linux/moduleparam.h>
@@ -12,6 +13,7 @@
 #include "dmirror.h"
 
 #define PRIVATE_DEVICES	2U
+#define MAX_DEVICES	4U
 #define MAX_MEMORY_MIB	(64U << 10)
 
 static unsigned int memory = 256;
@@ -19,13 +21,38 @@ module_param(memory, uint, 0444);
 MODULE_PARM_DESC(memory,
 		 "memory of each device in MiB, even, up to 65536 (default 256)");
 
-static struct dmirror *dmirrors[PRIVATE_DEVICES];
+/* Names and meaning are those of the kernel's own driver. */
+static unsigned long spm_addr_dev0;
+module_param(spm_addr_dev0, ulong, 0444);
+MODULE_PARM_DESC(spm_addr_dev0,
+		 "physical address of the memory of device 2, reserved for it; spm_addr_dev1 is needed as well");
+
+static unsigned long spm_addr_dev1;
+module_param(spm_addr_dev1, ulong, 0444);
+MODULE_PARM_DESC(spm_addr_dev1,
+		 "physical address of the memory of device 3, likewise");
+
+static struct dmirror *dmirrors[MAX_DEVICES];
+static unsigned int devices = PRIVATE_DEVICES;
+
+static u64 memory_start(unsigned int number)
+{
+	switch (number) {
+	case 2:
+		return spm_addr_dev0;
+	case 3:
+		return spm_addr_dev1;
+	default:
+		return 0;
+	}
+}
 
 static struct dmirror *dmirror_create(unsigned int number)
 {
 	struct hmmrt_device_desc desc = {
 		.ops = &dmirror_ops,
 		.memory_bytes = (u64)memory << 20,
+		.memory_start = memory_start(number),
 		.numa_node = NUMA_NO_NODE,
 		.flags = HMMRT_DEVICE_FAULT_IN_PLACE,
 	};
@@ -35,7 +62,10 @@ static struct dmirror *dmirror_create(unsigned int number)
 	dmirror = kzalloc(sizeof(*dmirror), GFP_KERNEL);
 	if (!dmirror)
 		return ERR_PTR(-ENOMEM);
+	if (desc.memory_start)
+		desc.flags |= HMMRT_DEVICE_COHERENT;
 	dmirror->memory_bytes = desc.memory_bytes;
+	dmirror->memory_start = desc.memory_start;
 	snprintf(dmirror->name, sizeof(dmirror->name), "hmm_dmirror%u", number);
 	rc = dmirror_vram_init(dmirror);
 	if (rc)
@@ -84,7 +114,7 @@ static int __init dmirror_publish_all(void)
 	unsigned int i;
 	int rc;
 
-	for (i = 0; i < PRIVATE_DEVICES; i++) {
+	for (i = 0; i < devices; i++) {
 		rc = misc_register(&dmirrors[i]->misc);
 		if (rc) {
 			dmirror_hide_all(i);
@@ -101,7 +131,11 @@ static int __init dmirror_init(void)
 
 	if (!memory || memory > MAX_MEMORY_MIB || memory % 2)
 		return -EINVAL;
-	for (i = 0; i < PRIVATE_DEVICES; i++) {
+	if (!spm_addr_dev0 != !spm_addr_dev1)
+		return -EINVAL;
+	if (spm_addr_dev0)
+		devices = MAX_DEVICES;
+	for (i = 0; i < devices; i++) {
 		dmirrors[i] = dmirror_create(i);
 		if (IS_ERR(dmirrors[i])) {
 			rc = PTR_ERR(dmirrors[i]);
@@ -121,8 +155,8 @@ err_devices:
 
 static void __exit dmirror_exit(void)
 {
-	dmirror_hide_all(PRIVATE_DEVICES);
-	dmirror_destroy_all(PRIVATE_DEVICES);
+	dmirror_hide_all(devices);
+	dmirror_destroy_all(devices);
 }
 
 module_init(dmirror_init);

@@ -4,9 +4,11 @@
  *
  * Device memory is the kernel's own, 2 MiB at a time and only while in use. Its
  * pages are nobody else's: to the core they are behind the page structs that the
- * manager gives out, which have no memory.
+ * manager gives out, which have no memory. Coherent memory is where a parameter
+ * says; the kernel has it mapped while its pages have structs.
  */
 #include <linux/highmem.h>
+#include <linux/ioport.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -15,12 +17,18 @@
 
 void *dmirror_vram(struct dmirror *dmirror, u64 offset)
 {
+	if (dmirror->memory_start)
+		return __va(dmirror->memory_start + offset);
 	return READ_ONCE(dmirror->backing[offset >> HMMRT_CHUNK_SHIFT]) +
 	       offset % HMMRT_CHUNK_SIZE;
 }
 
 int dmirror_vram_init(struct dmirror *dmirror)
 {
+	if (dmirror->memory_start)
+		return request_mem_region(dmirror->memory_start,
+					  dmirror->memory_bytes,
+					  dmirror->name) ? 0 : -EBUSY;
 	dmirror->backing = kvcalloc(dmirror->memory_bytes >> HMMRT_CHUNK_SHIFT,
 				    sizeof(*dmirror->backing), GFP_KERNEL);
 	return dmirror->backing ? 0 : -ENOMEM;
@@ -29,6 +37,9 @@ int dmirror_vram_init(struct dmirror *dmirror)
 /* All chunks were depopulated when the device was unregistered. */
 void dmirror_vram_destroy(struct dmirror *dmirror)
 {
+	if (dmirror->memory_start)
+		release_mem_region(dmirror->memory_start,
+				   dmirror->memory_bytes);
 	kvfree(dmirror->backing);
 }
 
