@@ -23,6 +23,11 @@ module_param(native_atomics, bool, 0444);
 MODULE_PARM_DESC(native_atomics,
 		 "atomic operations on system memory are atomic to the CPU's (default Y)");
 
+static unsigned long coherent[HMMRT_MAX_DEVICES];
+module_param_array(coherent, ulong, NULL, 0444);
+MODULE_PARM_DESC(coherent,
+		 "physical addresses of the devices' memory, reserved for them, which the CPU then uses in place; 0: memory of its own, that the CPU cannot use (default 0,...)");
+
 static struct simgpu *simgpus[HMMRT_MAX_DEVICES];
 
 static struct simgpu *simgpu_create(unsigned int index)
@@ -30,6 +35,7 @@ static struct simgpu *simgpu_create(unsigned int index)
 	struct hmmrt_device_desc desc = {
 		.ops = &simgpu_ops,
 		.memory_bytes = (u64)memory << 20,
+		.memory_start = coherent[index],
 		.numa_node = NUMA_NO_NODE,
 		.flags = native_atomics ? HMMRT_DEVICE_NATIVE_ATOMICS : 0,
 	};
@@ -39,7 +45,10 @@ static struct simgpu *simgpu_create(unsigned int index)
 	gpu = kzalloc(sizeof(*gpu), GFP_KERNEL);
 	if (!gpu)
 		return ERR_PTR(-ENOMEM);
+	if (desc.memory_start)
+		desc.flags |= HMMRT_DEVICE_COHERENT;
 	gpu->memory_bytes = desc.memory_bytes;
+	gpu->memory_start = desc.memory_start;
 	snprintf(gpu->name, sizeof(gpu->name), "hmmrt-gpu%u", index);
 	rc = simgpu_vram_init(gpu);
 	if (rc)

@@ -70,6 +70,7 @@ struct simgpu {
 	/* Memory behind each chunk, NULL where there is none; see vram.c. */
 	struct page **backing;
 	u64 memory_bytes;
+	u64 memory_start;	/* 0: not coherent */
 };
 
 /* A failed access of one lane, until the access is repeated. */

@@ -3,10 +3,13 @@
  * The simulated device's memory and copy engine, and its table of ops.
  *
  * Device memory is host memory, 2 MiB at a time and only while in use, at best
- * physically contiguous. The manager never sees it: it knows offsets.
+ * physically contiguous. The manager never sees it: it knows offsets. Coherent
+ * memory is where a parameter says, and has the page structs that the manager
+ * gave it: the CPU uses the same pages as the device.
  */
 #include <linux/gfp.h>
 #include <linux/highmem.h>
+#include <linux/ioport.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
@@ -14,8 +17,11 @@
 
 static struct page *vram_page(struct simgpu *gpu, u64 offset)
 {
-	struct page *chunk = READ_ONCE(gpu->backing[offset >> HMMRT_CHUNK_SHIFT]);
+	struct page *chunk;
 
+	if (gpu->memory_start)
+		return pfn_to_page(PHYS_PFN(gpu->memory_start + offset));
+	chunk = READ_ONCE(gpu->backing[offset >> HMMRT_CHUNK_SHIFT]);
 	if (WARN_ON_ONCE(!chunk))
 		return NULL;
 	return chunk + (offset >> PAGE_SHIFT) % HMMRT_CHUNK_PAGES;
@@ -28,6 +34,9 @@ unsigned long simgpu_vram_pfn(struct simgpu *gpu, u64 offset)
 
 int simgpu_vram_init(struct simgpu *gpu)
 {
+	if (gpu->memory_start)
+		return request_mem_region(gpu->memory_start, gpu->memory_bytes,
+					  gpu->name) ? 0 : -EBUSY;
 	gpu->backing = kvcalloc(gpu->memory_bytes >> HMMRT_CHUNK_SHIFT,
 				sizeof(*gpu->backing), GFP_KERNEL);
 	return gpu->backing ? 0 : -ENOMEM;
@@ -36,6 +45,8 @@ int simgpu_vram_init(struct simgpu *gpu)
 /* All chunks were depopulated when the device was unregistered. */
 void simgpu_vram_destroy(struct simgpu *gpu)
 {
+	if (gpu->memory_start)
+		release_mem_region(gpu->memory_start, gpu->memory_bytes);
 	kvfree(gpu->backing);
 }
 
