@@ -485,7 +485,7 @@ TEST(loading_survives_failed_allocations)
 {
 	unsigned int nth, total, failures = 0;
 	struct module_image image;
-	char parameters[64];
+	char parameters[SIMGPU_PARAMETERS];
 	int fd, rc;
 
 	if (!fault_injection_works())

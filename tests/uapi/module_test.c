@@ -12,7 +12,7 @@
 #include "lib/session.h"
 
 FIXTURE(modules) {
-	char parameters[64];
+	char parameters[SIMGPU_PARAMETERS];
 };
 
 FIXTURE_SETUP(modules)

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -69,41 +70,27 @@ int module_remove(const char *name)
 	return syscall(SYS_delete_module, name, O_NONBLOCK) ? -errno : 0;
 }
 
-static unsigned long parameter(const char *name)
+/* Appends it as module_insert() takes it. */
+static void add_parameter(char *text, size_t size, const char *name)
 {
-	unsigned long value = 0;
-	char path[128];
+	char path[128], value[256];
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/sys/module/hmmrt_simgpu/parameters/%s",
 		 name);
 	file = fopen(path, "re");
-	if (!file || fscanf(file, "%lu", &value) != 1)
-		value = 0;
+	if (file && fscanf(file, "%255s", value) == 1)
+		snprintf(text + strlen(text), size - strlen(text), "%s=%s ",
+			 name, value);
 	if (file)
 		fclose(file);
-	return value;
-}
-
-/* 'Y' or 'N'. */
-static char switch_parameter(const char *name)
-{
-	char path[128], value = 'Y';
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/sys/module/hmmrt_simgpu/parameters/%s",
-		 name);
-	file = fopen(path, "re");
-	if (file && fread(&value, 1, 1, file) != 1)
-		value = 'Y';
-	if (file)
-		fclose(file);
-	return value;
 }
 
 void simgpu_parameters(char *text, size_t size)
 {
-	snprintf(text, size, "devices=%lu memory=%lu native_atomics=%c",
-		 parameter("devices"), parameter("memory"),
-		 switch_parameter("native_atomics"));
+	text[0] = 0;
+	add_parameter(text, size, "devices");
+	add_parameter(text, size, "memory");
+	add_parameter(text, size, "coherent");
+	add_parameter(text, size, "native_atomics");
 }

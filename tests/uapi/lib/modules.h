@@ -25,6 +25,7 @@ void module_image_free(struct module_image *image);
 int module_remove(const char *name);
 
 /* The parameters that the loaded hmmrt_simgpu has, to load it again with them. */
+#define SIMGPU_PARAMETERS	512
 void simgpu_parameters(char *text, size_t size);
 
 #endif
