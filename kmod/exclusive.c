@@ -78,8 +78,10 @@ static int bring_home(struct hmmrt_request *req)
 	rc = hmmrt_migrate_to_host(req);
 	if (!rc)
 		rc = snapshot_coherent(req, &count);
-	/* Somebody has it pinned. */
-	return rc ? rc : count ? -EBUSY : 0;
+	/* Somebody has them pinned. */
+	if (!rc && count)
+		rc = -EBUSY;
+	return rc;
 }
 
 /* From here on others are counted. */

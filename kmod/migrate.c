@@ -153,9 +153,9 @@ static u64 page_chunk_number(const struct page *page)
 }
 
 /*
- * Pages i and j go to device memory that is consecutive, from memory that the
- * CPU reaches.
- * Within one chunk: behind it struct pages go on, but not what they stand for.
+ * Pages i and j go to device memory that is consecutive, from memory that the CPU
+ * reaches. Within one chunk: behind it struct pages go on, but not what they
+ * stand for.
  */
 static bool same_run(struct page **dst, const unsigned long *src,
 		     unsigned int i, unsigned int j)
@@ -252,8 +252,7 @@ static int migrate_in(struct hmmrt_request *req, const struct plan *plan,
 		.src = req->src,
 		.dst = req->dst,
 		.pgmap_owner = hmmrt_pgmap_owner(),
-		.flags = MIGRATE_VMA_SELECT_SYSTEM |
-			 plan->select,
+		.flags = MIGRATE_VMA_SELECT_SYSTEM | plan->select,
 	};
 	unsigned int i;
 	int rc;

@@ -315,7 +315,7 @@ static void mark_used(struct page *page, bool write)
 		return;
 	if (write && (folio_test_anon(folio) || folio_test_swapbacked(folio)))
 		folio_mark_dirty(folio);
-	/* Neither is device memory; but its page comes home as it is marked. */
+	/* Neither is device memory; but a page comes home as dirty as it was. */
 	if (!is_zone_device_page(page))
 		folio_mark_accessed(folio);
 }

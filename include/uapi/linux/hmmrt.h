@@ -201,10 +201,11 @@ struct hmmrt_residency {
  * @out_device_faults: device faults served by the manager
  * @out_failed_faults: device faults answered with an error
  * @out_mapped_pages: device page table entries written
- * @out_remote_pages: of these, to system memory
+ * @out_remote_pages: of these, to memory that is not the device's own
  * @out_migrated_to_device: pages
  * @out_migrated_to_host: pages, by CPU fault, prefetch or eviction
- * @out_cpu_faults: CPU faults on device pages
+ * @out_cpu_faults: CPU faults on device pages, of which those of a coherent
+ *	device have none
  * @out_invalidations: notifier callbacks that reached this space
  * @out_retries: faults started again because of an invalidation
  *
