@@ -85,6 +85,8 @@ typedef struct hmmDeviceProp {
     int concurrentManagedAccess;   /* 1: CPU and device may touch a page in turns at any time */
     int hostNativeAtomicSupported; /* 1: atomic operations of CPU and device on host memory are so
                                       to each other */
+    /* 1: the CPU uses pages that are on the device where they are, and does not bring them home */
+    int directManagedMemAccessFromHost;
 } hmmDeviceProp;
 
 /* ---- devices ---------------------------------------------------------- */

@@ -332,6 +332,16 @@ TEST(Interface, PropertiesSayWhetherAtomicsOnHostMemoryAreNative) {
     EXPECT_EQ(second.hostNativeAtomicSupported, 0);
 }
 
+TEST(Interface, PropertiesSayWhetherTheCpuUsesDeviceMemoryInPlace) {
+    hmmDeviceProp prop = {};
+    ASSERT_EQ(hmmGetDeviceProperties(&prop, 0), hmmSuccess);
+    EXPECT_EQ(prop.directManagedMemAccessFromHost, 0);
+    EXPECT_EQ(prop.pageableMemoryAccess, 1);
+    ASSERT_EQ(hmmGetDeviceProperties(&prop, 1), hmmSuccess);
+    EXPECT_EQ(prop.directManagedMemAccessFromHost, 1);
+    EXPECT_EQ(hmmGetDeviceProperties(nullptr, 0), hmmErrorInvalidValue);
+}
+
 TEST(Interface, LaunchRunsClosuresThatOwnThings) {
     std::vector<int> data(1000, 1);
     int* const raw = data.data();

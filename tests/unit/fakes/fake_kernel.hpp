@@ -46,7 +46,7 @@ class fake_kernel {
     std::uint32_t uapi_version = HMMRT_UAPI_VERSION;
     std::vector<fake_device> devices = {
         {0, "hmmrt-gpu0", 256 << 20, 64 << 20, HMMRT_PROPERTY_NATIVE_ATOMICS},
-        {2, "hmmrt-gpu2", 512 << 20, 0, 0}};
+        {2, "hmmrt-gpu2", 512 << 20, 0, HMMRT_PROPERTY_COHERENT}};
     int busy_binds = 0; ///< so many times EBUSY first
     agent_behaviour agent = agent_behaviour::runs;
     std::map<std::string, std::string> environment;
