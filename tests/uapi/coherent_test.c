@@ -19,26 +19,6 @@
 #define LEN		(3 * BLOCK_BYTES)
 #define PAGES(len)	((len) / PAGE_BYTES)
 #define DEVICE_MIB	32
-#define MAX_REGIONS	4
-
-/* Where memory for coherent devices is; returns how many regions there are. */
-static unsigned int regions(unsigned long *starts)
-{
-	const char *text = getenv("HMMRT_COHERENT_MEMORY");
-	unsigned int n = 0;
-	char *end;
-
-	if (!text || !getenv("HMMRT_MODULE_DIR"))
-		return 0;
-	while (n < MAX_REGIONS) {
-		starts[n] = strtoul(text, &end, 0);
-		if (end == text)
-			break;
-		text = end;
-		n++;
-	}
-	return n;
-}
 
 struct loaded {
 	char parameters[SIMGPU_PARAMETERS];	/* before; empty: not loaded */
@@ -80,9 +60,9 @@ FIXTURE(coherent) {
 
 FIXTURE_SETUP(coherent)
 {
-	unsigned long starts[MAX_REGIONS];
+	unsigned long starts[COHERENT_REGIONS];
 
-	if (regions(starts) < 2)
+	if (coherent_regions(starts) < 2)
 		SKIP(return, "there is no memory for coherent devices");
 	ASSERT_EQ(0, load(&self->loaded, starts[0], 0));
 	ASSERT_EQ(0, session_start(&self->session, 2, 2));
@@ -98,9 +78,9 @@ FIXTURE_SETUP(coherent)
 
 FIXTURE_TEARDOWN(coherent)
 {
-	unsigned long starts[MAX_REGIONS];
+	unsigned long starts[COHERENT_REGIONS];
 
-	if (regions(starts) < 2)
+	if (coherent_regions(starts) < 2)
 		return;
 	EXPECT_EQ(0, session_end(&self->session));
 	EXPECT_EQ(0, unload(&self->loaded));
@@ -468,13 +448,13 @@ TEST_F(coherent, processes_do_not_see_each_others_memory)
 
 FIXTURE(module) {
 	struct loaded loaded;
-	unsigned long starts[MAX_REGIONS];
+	unsigned long starts[COHERENT_REGIONS];
 	bool present;
 };
 
 FIXTURE_SETUP(module)
 {
-	self->present = regions(self->starts) == MAX_REGIONS;
+	self->present = coherent_regions(self->starts) == COHERENT_REGIONS;
 	if (!self->present)
 		SKIP(return, "there is no memory for coherent devices");
 	ASSERT_EQ(0, load(&self->loaded, self->starts[0], self->starts[1]));
@@ -555,7 +535,7 @@ TEST_F(module, bad_addresses_are_refused)
 /* --- several devices on one process ----------------------------------------------------- */
 
 FIXTURE(mirrors) {
-	unsigned long starts[MAX_REGIONS];
+	unsigned long starts[COHERENT_REGIONS];
 	bool present;
 	int space;
 	int fd[4];
@@ -568,13 +548,10 @@ FIXTURE_SETUP(mirrors)
 	char text[128];
 	unsigned int i;
 
-	self->present = regions(self->starts) == MAX_REGIONS;
+	self->present = coherent_regions(self->starts) == COHERENT_REGIONS;
 	if (!self->present)
 		SKIP(return, "there is no memory for coherent devices");
-	snprintf(text, sizeof(text),
-		 "memory=%d spm_addr_dev0=%#lx spm_addr_dev1=%#lx", DEVICE_MIB,
-		 self->starts[2], self->starts[3]);
-	ASSERT_EQ(0, module_insert("hmmrt_dmirror", text));
+	ASSERT_EQ(0, dmirror_insert(DEVICE_MIB, &self->starts[2]));
 	self->space = open_manager();
 	ASSERT_EQ(0, cmd_space_create(self->space));
 	for (i = 0; i < 4; i++) {

@@ -50,6 +50,40 @@ static int call(int fd, unsigned int number, const void *addr, size_t len,
 	return rc;
 }
 
+/* Two, and two coherent ones where there is memory for them. */
+static unsigned int all_devices(void)
+{
+	unsigned long starts[COHERENT_REGIONS];
+
+	return coherent_regions(starts) == COHERENT_REGIONS ? 4 : 2;
+}
+
+static int load(void)
+{
+	unsigned long starts[COHERENT_REGIONS];
+
+	return dmirror_insert(64, coherent_regions(starts) == COHERENT_REGIONS ?
+					  &starts[2] : NULL);
+}
+
+static bool open_all(int *fds, unsigned int devices)
+{
+	unsigned int i;
+	bool good = true;
+
+	for (i = 0; i < devices; i++) {
+		fds[i] = open_dmirror(i);
+		good = good && fds[i] >= 0;
+	}
+	return good;
+}
+
+static void close_all(const int *fds, unsigned int devices)
+{
+	while (devices--)
+		close(fds[devices]);
+}
+
 static long host_pages(int manager, const void *addr, size_t len)
 {
 	return pages_at(manager, addr, len, HMMRT_LOCATION_HOST);
@@ -59,7 +93,8 @@ FIXTURE(dmirror) {
 	struct session session;
 	struct agent *agent;
 	int manager;
-	int fd[2];
+	unsigned int devices;	/* two, or four if two can be coherent */
+	int fd[4];
 	char *buf;
 	char *data;
 };
@@ -68,14 +103,12 @@ FIXTURE_SETUP(dmirror)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
-	ASSERT_EQ(0, module_insert("hmmrt_dmirror", "memory=64"));
+	self->devices = all_devices();
+	ASSERT_EQ(0, load());
 	ASSERT_EQ(0, session_start(&self->session, 1, 1));
 	self->agent = session_agent(&self->session);
 	self->manager = self->session.space;
-	self->fd[0] = open_dmirror(0);
-	self->fd[1] = open_dmirror(1);
-	ASSERT_LE(0, self->fd[0]);
-	ASSERT_LE(0, self->fd[1]);
+	ASSERT_TRUE(open_all(self->fd, self->devices));
 	self->buf = arena_anon(LEN);
 	self->data = malloc(LEN);
 	ASSERT_NE(NULL, self->buf);
@@ -89,8 +122,7 @@ FIXTURE_TEARDOWN(dmirror)
 		return;
 	munmap(self->buf, LEN);
 	free(self->data);
-	close(self->fd[0]);
-	close(self->fd[1]);
+	close_all(self->fd, self->devices);
 	EXPECT_EQ(0, session_end(&self->session));
 	EXPECT_EQ(0, module_remove("hmmrt_dmirror"));
 }
@@ -315,18 +347,18 @@ static void *load_and_remove(void *stop)
 	while (!__atomic_load_n((bool *)stop, __ATOMIC_RELAXED)) {
 		if (module_remove("hmmrt_dmirror"))
 			continue;
-		if (module_insert("hmmrt_dmirror", "memory=64"))
+		if (load())
 			return (void *)-1L;
 		count++;
 	}
 	return (void *)count;
 }
 
-static int use_once(char *buf, char *data)
+static int use_once(unsigned int device, char *buf, char *data)
 {
 	int fd, rc;
 
-	fd = open_dmirror(0);
+	fd = open_dmirror(device);
 	if (fd < 0)
 		return fd == -ENOENT || fd == -ENODEV ? -EAGAIN : fd;
 	rc = call(fd, HMM_DMIRROR_MIGRATE_TO_DEV, buf, LEN, data, NULL);
@@ -346,11 +378,10 @@ TEST_F(dmirror, module_comes_and_goes_under_load)
 
 	ASSERT_NE(NULL, other);
 	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt_dmirror"));
-	close(self->fd[0]);
-	close(self->fd[1]);
+	close_all(self->fd, self->devices);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, load_and_remove, &stop));
 	while (time(NULL) < end) {
-		rc = use_once(self->buf, self->data);
+		rc = use_once(used % self->devices, self->buf, self->data);
 		EXPECT_TRUE(!rc || rc == -EAGAIN);
 		used += !rc;
 		/* The simulated GPU goes on with the same process. */
@@ -362,8 +393,7 @@ TEST_F(dmirror, module_comes_and_goes_under_load)
 	EXPECT_LT(0, (long)count);
 	EXPECT_LT(0, used);
 	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
-	self->fd[0] = open_dmirror(0);
-	self->fd[1] = open_dmirror(1);
+	EXPECT_TRUE(open_all(self->fd, self->devices));
 }
 
 /* --- several devices ------------------------------------------------------------------ */
@@ -470,15 +500,15 @@ static void *work(void *arg)
 /* Each writes its own page and reads it back; what they do to all is harmless. */
 TEST_F(dmirror, devices_on_one_block_lose_no_write)
 {
-	struct worker workers[2];
+	struct worker workers[4];
 	uint64_t *mine = (uint64_t *)(self->buf + 7 * PAGE_BYTES);
 	uint64_t value = *mine;
 	unsigned int i;
 
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < self->devices; i++) {
 		workers[i] = (struct worker){
 			.fd = self->fd[i],
-			.buf = self->buf + (3 + 200 * i) * PAGE_BYTES,
+			.buf = self->buf + (3 + 100 * i) * PAGE_BYTES,
 			.all = self->buf,
 			.seed = i + 1,
 			.end = time(NULL) + RUN_S,
@@ -492,7 +522,7 @@ TEST_F(dmirror, devices_on_one_block_lose_no_write)
 		ASSERT_VALUE(value, agent_read(self->agent, mine));
 		ASSERT_DONE(agent_write(self->agent, mine, ++value));
 	}
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < self->devices; i++) {
 		pthread_join(workers[i].thread, NULL);
 		EXPECT_EQ(NULL, workers[i].error)
 		{

@@ -94,3 +94,33 @@ void simgpu_parameters(char *text, size_t size)
 	add_parameter(text, size, "coherent");
 	add_parameter(text, size, "native_atomics");
 }
+
+unsigned int coherent_regions(unsigned long starts[COHERENT_REGIONS])
+{
+	const char *text = getenv("HMMRT_COHERENT_MEMORY");
+	unsigned int n = 0;
+	char *end;
+
+	if (!text || !getenv("HMMRT_MODULE_DIR"))
+		return 0;
+	while (n < COHERENT_REGIONS) {
+		starts[n] = strtoul(text, &end, 0);
+		if (end == text)
+			break;
+		text = end;
+		n++;
+	}
+	return n;
+}
+
+int dmirror_insert(unsigned int mib, const unsigned long *starts)
+{
+	char text[128];
+	int len = snprintf(text, sizeof(text), "memory=%u", mib);
+
+	if (starts)
+		snprintf(text + len, sizeof(text) - len,
+			 " spm_addr_dev0=%#lx spm_addr_dev1=%#lx", starts[0],
+			 starts[1]);
+	return module_insert("hmmrt_dmirror", text);
+}

@@ -28,4 +28,14 @@ int module_remove(const char *name);
 #define SIMGPU_PARAMETERS	512
 void simgpu_parameters(char *text, size_t size);
 
+/*
+ * Where there is memory for coherent devices, by HMMRT_COHERENT_MEMORY. Returns how
+ * many regions; 0 also where modules cannot be loaded.
+ */
+#define COHERENT_REGIONS	4
+unsigned int coherent_regions(unsigned long starts[COHERENT_REGIONS]);
+
+/* Loads hmmrt_dmirror, with coherent devices if @starts is not NULL. */
+int dmirror_insert(unsigned int mib, const unsigned long *starts);
+
 #endif
