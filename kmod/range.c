@@ -61,12 +61,20 @@ static int part_once(struct mm_struct *mm, const struct range_walk *walk,
 	return hmmrt_request_again(req, rc);
 }
 
+/*
+ * Attempts that a part gets however long they take: one that faulted pages in has
+ * to be followed by one that maps them, also on a machine where that alone takes
+ * all of the time.
+ */
+#define PART_ATTEMPTS	8U
+
 /* The window of the next mapping, until it stops racing with others. */
 static int part_serve(struct mm_struct *mm, struct range_walk *walk,
 		      struct hmmrt_request *req, unsigned long start,
 		      unsigned long end)
 {
 	unsigned long deadline = jiffies + HMMRT_SERVE_TIMEOUT;
+	unsigned int attempts = 0;
 	u64 there = 0;
 	int rc;
 
@@ -79,7 +87,8 @@ static int part_serve(struct mm_struct *mm, struct range_walk *walk,
 		/* Later attempts find there what the first ones moved. */
 		if (!before)
 			there = req->there;
-		if (rc != -EAGAIN || time_after(jiffies, deadline))
+		if (rc != -EAGAIN || (++attempts >= PART_ATTEMPTS &&
+				      time_after(jiffies, deadline)))
 			break;
 		if (signal_pending(current)) {
 			rc = -EINTR;
