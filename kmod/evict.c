@@ -76,12 +76,13 @@ static void evict_copy_single(struct hmmrt_device *dev,
 		clear_highpage(evict->pages[i]);
 		__set_bit(i, evict->lost);
 	}
-	if (failed)
-		pr_err("%s: %u pages of device memory at %#llx could not be read%s\n",
+	if (failed && lose)
+		pr_err("%s: %u pages of device memory at %#llx could not be read, and %s\n",
 		       dev->name, failed, chunk->offset,
-		       !lose		 ? "" :
-		       HMMRT_MAY_POISON ? ", and are lost" :
-					  ", and read as zeroes");
+		       HMMRT_MAY_POISON ? "are lost" : "read as zeroes");
+	else if (failed)
+		pr_err_ratelimited("%s: %u pages of device memory at %#llx could not be read\n",
+				   dev->name, failed, chunk->offset);
 }
 
 static void evict_copy(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
