@@ -4,8 +4,9 @@
  *
  * The rules are those of "General ioctl format" in uapi/linux/hmmrt.h. Handlers
  * get a complete, zero-extended copy. Where the command has something to say it
- * is written back, on success and where the table says so; if that fails, what a
- * command has changed is undone, so that EFAULT always means that nothing was.
+ * is written back, on success and where the table says so. A command that changes
+ * something is told whether that arrived, and undoes it if not, so that EFAULT
+ * always means that nothing was.
  */
 #ifndef _HMMRT_IOCTL_H
 #define _HMMRT_IOCTL_H
@@ -28,8 +29,11 @@ struct hmmrt_ioctl_op {
 	bool write_on_error;	/* out_* are valid with -EINTR, too */
 	bool silent;		/* there are no out_* */
 	int (*fn)(struct file *file, void *arg);
-	/* After @fn, where nothing may be left of it; cannot fail. */
-	void (*undo)(struct file *file);
+	/*
+	 * After an @fn that succeeded. Until here nobody acts upon what it did;
+	 * if the answer did not arrive nothing is left of it. Cannot fail.
+	 */
+	void (*answered)(struct file *file, bool arrived);
 };
 
 #define HMMRT_IOCTL_OP(_cmd, _fn, _struct, _last, ...)                      \
@@ -48,6 +52,7 @@ static inline long hmmrt_ioctl_run(struct file *file,
 {
 	u64 arg[HMMRT_IOCTL_MAX_SIZE / sizeof(u64)] = {};
 	struct hmmrt_ioctl_head *head = (void *)arg;
+	bool arrived;
 	u32 size;
 	int rc;
 
@@ -70,12 +75,10 @@ static inline long hmmrt_ioctl_run(struct file *file,
 	if (op->silent)
 		return rc;
 	head->size = size;
-	if (copy_to_user(uarg, arg, min(size, op->size))) {
-		if (!rc && op->undo)
-			op->undo(file);
-		return -EFAULT;
-	}
-	return rc;
+	arrived = !copy_to_user(uarg, arg, min(size, op->size));
+	if (!rc && op->answered)
+		op->answered(file, arrived);
+	return arrived ? rc : -EFAULT;
 }
 
 static inline long hmmrt_ioctl_dispatch(struct file *file, unsigned int cmd,

@@ -186,18 +186,25 @@ out_unlock:
 	return rc;
 }
 
-/* Nobody can have attached: nobody got the token. */
-static void ioc_bind_undo(struct file *file)
+/*
+ * Before the token arrived nobody attaches, not even who guesses it. The manager
+ * may have mapped something already, for a prefetch, and does not take that away
+ * when it is unbound. The lock is held to the end: who binds next finds it clean.
+ */
+static void ioc_bind_answered(struct file *file, bool arrived)
 {
 	struct simgpu_view *view = file->private_data;
-	struct hmmrt_binding *binding;
 
 	mutex_lock(&view->lock);
-	binding = view->binding;
-	view->binding = NULL;
-	view->token = 0;
+	view->offered = arrived;
+	if (!arrived) {
+		hmmrt_unbind(view->binding);
+		view->binding = NULL;
+		view->token = 0;
+		dpt_destroy(&view->dpt);
+		dpt_init(&view->dpt);
+	}
 	mutex_unlock(&view->lock);
-	hmmrt_unbind(binding);
 }
 
 static int ioc_attach(struct file *file, void *arg)
@@ -208,7 +215,7 @@ static int ioc_attach(struct file *file, void *arg)
 
 	mutex_lock(&view->lock);
 	rc = -EINVAL;
-	if (!view->binding)
+	if (!view->offered)
 		goto out_unlock;
 	rc = -EBUSY;
 	if (!view->token)
@@ -264,7 +271,7 @@ static int ioc_fault_record(struct file *file, void *arg)
 
 static const struct hmmrt_ioctl_op ioctl_ops[] = {
 	HMMRT_IOCTL_OP(HMMRT_GPU_IOC_BIND, ioc_bind, hmmrt_gpu_bind, out_token,
-		       .undo = ioc_bind_undo),
+		       .answered = ioc_bind_answered),
 	HMMRT_IOCTL_OP(HMMRT_GPU_IOC_ATTACH, ioc_attach, hmmrt_gpu_attach,
 		       token, .silent = true),
 	HMMRT_IOCTL_OP(HMMRT_GPU_IOC_FAULT_RECORD, ioc_fault_record,

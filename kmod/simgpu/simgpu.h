@@ -87,7 +87,8 @@ struct simgpu_view {
 	struct dpt dpt;
 
 	struct mutex lock;		/* bind and attach */
-	struct hmmrt_binding *binding;	/* set once */
+	struct hmmrt_binding *binding;	/* set once its answer arrived */
+	bool offered;			/* the owner got the token */
 	u64 token;			/* 0 once used */
 	struct mm_struct *agent_mm;	/* set once; compared, never used */
 	struct pid *agent;
