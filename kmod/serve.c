@@ -76,7 +76,10 @@ static bool vma_is_secret(struct vm_area_struct *vma)
 				       SECRETMEM_MAGIC;
 }
 
-/* Whether a device may use this mapping for @access; 0 or what to answer. */
+/*
+ * Whether a device may use this mapping for @access; 0 or what to answer. To the
+ * core a shadow stack is writable; a device would write it as any memory.
+ */
 int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access)
 {
 	lockdep_assert_held(&vma->vm_mm->mmap_lock);
@@ -86,7 +89,8 @@ int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access)
 		return -EACCES;
 	if ((access & HMMRT_ACCESS_EXEC) && !(vma->vm_flags & VM_EXEC))
 		return -EACCES;
-	if (vma->vm_flags & (VM_IO | VM_PFNMAP) || vma_is_secret(vma))
+	if (vma->vm_flags & (VM_IO | VM_PFNMAP | VM_SHADOW_STACK) ||
+	    vma_is_secret(vma))
 		return -EOPNOTSUPP;
 	return 0;
 }

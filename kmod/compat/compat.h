@@ -62,6 +62,11 @@ static inline void hmmrt_vm_flags_set(struct vm_area_struct *vma,
 #endif
 }
 
+/* Until 6.6: there are no shadow stacks. */
+#ifndef VM_SHADOW_STACK
+#define VM_SHADOW_STACK	VM_NONE
+#endif
+
 /* Until 6.3: page faults hold the mmap_lock and nothing else. */
 static inline void hmmrt_release_fault_lock(struct vm_fault *vmf)
 {
