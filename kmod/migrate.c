@@ -27,6 +27,7 @@
 #include <linux/pagemap.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/userfaultfd_k.h>
 
 #include "hmmrt.h"
 #include "trace.h"
@@ -220,6 +221,11 @@ static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args,
 			continue;
 		if (page && hmmrt_page_device(page) == dev)
 			continue;
+		/* The core would put a writable page where a write is awaited. */
+		if (!page && userfaultfd_wp(req->vma)) {
+			req->stayed[HMMRT_STAY_UNSUITABLE]++;
+			continue;
+		}
 		/* It is locked now, so this is for good. */
 		if (page && folio_test_ksm(page_folio(page)))
 			continue;
