@@ -681,6 +681,9 @@ vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf)
 	} else if (orphan_trylock(vmf->page)) {
 		ret = cpu_fault_migrate(vmf, &args, space);
 		orphan_unlock(vmf->page);
+	} else if (!(vmf->flags & FAULT_FLAG_USER)) {
+		/* As in cpu_fault_lock(). */
+		cond_resched();
 	}
 out_srcu:
 	srcu_read_unlock(&hmmrt_srcu, idx);

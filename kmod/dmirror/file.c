@@ -350,8 +350,11 @@ static int dmirror_mmap(struct file *file, struct vm_area_struct *vma)
 
 	for (addr = vma->vm_start; !rc && addr < vma->vm_end;
 	     addr += PAGE_SIZE) {
-		struct page *page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+		struct page *page;
 
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 		if (!page)
 			return -ENOMEM;
 		rc = vm_insert_page(vma, addr, page);
