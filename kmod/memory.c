@@ -93,13 +93,17 @@ static int prefetch_part_host(struct hmmrt_request *req)
 	return hmmrt_migrate_to_host(req);
 }
 
+/* Whether it may go to a device. */
+static bool vma_suitable(struct vm_area_struct *vma)
+{
+	return hmmrt_vma_may_migrate(vma) &&
+	       !hmmrt_vma_check(vma, HMMRT_ACCESS_READ);
+}
+
 /* Whether this part may go where it is asked to. */
 static bool part_suitable(const struct hmmrt_request *req)
 {
-	if (!req->binding)
-		return true;
-	return hmmrt_vma_may_migrate(req->vma) &&
-	       !hmmrt_vma_check(req->vma, HMMRT_ACCESS_READ);
+	return !req->binding || vma_suitable(req->vma);
 }
 
 static void prefetch_count(const struct hmmrt_request *req, u64 there,
@@ -209,6 +213,31 @@ static int prefetch_block(struct hmmrt_space *space,
 	return rc;
 }
 
+/*
+ * A mapping that cannot go to the device is counted whole: a block costs memory,
+ * and there may be terabytes of it. *next is left alone if it can.
+ */
+static int prefetch_skip(struct hmmrt_space *space, unsigned long addr,
+			 unsigned long end, struct hmmrt_prefetch *arg,
+			 unsigned long *next)
+{
+	struct vm_area_struct *vma;
+	int rc = 0;
+
+	if (mmap_read_lock_killable(space->mm))
+		return -EINTR;
+	vma = vma_lookup(space->mm, addr);
+	if (!vma) {
+		rc = -EFAULT;
+	} else if (!vma_suitable(vma)) {
+		*next = min(end, vma->vm_end);
+		arg->out_stayed[HMMRT_STAY_UNSUITABLE] +=
+			(*next - addr) >> PAGE_SHIFT;
+	}
+	mmap_read_unlock(space->mm);
+	return rc;
+}
+
 int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
 {
 	struct hmmrt_binding *binding = NULL;
@@ -234,6 +263,10 @@ int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
 	memset(arg->out_stayed, 0, sizeof(arg->out_stayed));
 	end = arg->addr + arg->len;
 	for (addr = arg->addr; !rc && addr < end; addr = next) {
+		next = addr;
+		rc = binding ? prefetch_skip(space, addr, end, arg, &next) : 0;
+		if (rc || next > addr)
+			continue;
 		next = hmmrt_block_end(addr, end);
 		rc = prefetch_block(space, binding, addr, next, arg);
 		/* Somebody waits for us in hmmrt_unbind(). */

@@ -239,7 +239,8 @@ struct hmmrt_binding *hmmrt_space_binding_get(struct hmmrt_space *space,
 
 	idx = srcu_read_lock(&hmmrt_srcu);
 	binding = hmmrt_space_binding(space, device_id);
-	if (binding && !refcount_inc_not_zero(&binding->users))
+	if (binding && (READ_ONCE(binding->going) ||
+			!refcount_inc_not_zero(&binding->users)))
 		binding = NULL;
 	srcu_read_unlock(&hmmrt_srcu, idx);
 	return binding;
@@ -306,12 +307,13 @@ void hmmrt_unbind(struct hmmrt_binding *binding)
 	struct hmmrt_space *space = binding->space;
 	u32 id = binding->dev->id;
 
-	mutex_lock(&hmmrt_roles_lock);
-	rcu_assign_pointer(space->bindings[id], NULL);
-	mutex_unlock(&hmmrt_roles_lock);
+	/* While somebody may map, entries that go are taken away. */
 	WRITE_ONCE(binding->going, true);
 	hmmrt_binding_put(binding);
 	wait_for_completion(&binding->unused);
+	mutex_lock(&hmmrt_roles_lock);
+	rcu_assign_pointer(space->bindings[id], NULL);
+	mutex_unlock(&hmmrt_roles_lock);
 	synchronize_srcu(&hmmrt_srcu);
 	hmmrt_spans_forget_binding(binding);
 

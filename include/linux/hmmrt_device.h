@@ -142,7 +142,7 @@
  *
  * hmmrt_unbind() is called when the device has stopped: it uses no entry of this
  * binding any more, and no call with it is running or can begin. From then on
- * entries are not taken away with unmap(), they are just meaningless. When it
+ * entries need not be taken away with unmap(): they are just meaningless. When it
  * returns no op is called for the binding, and the page table can be freed. It
  * waits for prefetches of the process for a moment, and for nothing else of it.
  * It is not called from released(), where the device only stops.

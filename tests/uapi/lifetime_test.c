@@ -438,6 +438,86 @@ static int next_take_over(struct session_device *next, int space)
 			 PROT_READ | PROT_WRITE);
 }
 
+/* --- a binding whose answer does not arrive ------------------------------------------ */
+
+struct prefetcher {
+	int space;
+	void *buf;
+	uint32_t id;
+	_Atomic bool stop;
+};
+
+/* Whenever there is a binding. */
+static void *prefetch_on(void *arg)
+{
+	struct prefetcher *prefetcher = arg;
+
+	while (!prefetcher->stop) {
+		cmd_prefetch(prefetcher->space, prefetcher->buf, BLOCK_BYTES,
+			     prefetcher->id, NULL);
+		cmd_prefetch(prefetcher->space, prefetcher->buf, BLOCK_BYTES,
+			     HMMRT_LOCATION_HOST, NULL);
+	}
+	return NULL;
+}
+
+/* What was mapped for it is not there for the next binding of the same file. */
+TEST(binding_that_is_undone_leaves_nothing_mapped)
+{
+	struct hmmrt_gpu_bind *answer =
+		mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct prefetcher prefetcher = {};
+	struct session session;
+	struct session_device *device = &session.devices[0];
+	struct hmmrt_gpu_bind bind;
+	unsigned int i;
+	pthread_t thread;
+	char *buf;
+
+	ASSERT_NE(MAP_FAILED, answer);
+	ASSERT_EQ(0, session_open(&session, 1));
+	ASSERT_EQ(0, agent_start(&device->agent, device->gpu, 1));
+	ASSERT_EQ(0, cmd_space_create(session.space));
+	buf = arena_anon(BLOCK_BYTES);
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, BLOCK_BYTES, 1);
+
+	*answer = (struct hmmrt_gpu_bind){
+		.size = sizeof(*answer),
+		.space_fd = session.space,
+	};
+	prefetcher.space = session.space;
+	prefetcher.buf = buf;
+	prefetcher.id = 0; /* of the first device; compared below */
+	ASSERT_EQ(0, mprotect(answer, PAGE_BYTES, PROT_READ));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, prefetch_on, &prefetcher));
+	for (i = 0; i < 300; i++)
+		ASSERT_EQ(-EFAULT, cmd_raw(device->gpu, HMMRT_GPU_IOC_BIND,
+					   answer));
+	prefetcher.stop = true;
+	pthread_join(thread, NULL);
+
+	/* Other pages, which an entry from before would not show. */
+	ASSERT_EQ(buf, mmap(buf, BLOCK_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	pages_fill(buf, BLOCK_BYTES, 1000);
+	ASSERT_EQ(0, cmd_bind(device->gpu, session.space, &bind));
+	ASSERT_EQ(prefetcher.id, bind.out_device_id);
+	device->id = bind.out_device_id;
+	device->token = bind.out_token;
+	device->used_before = device_used_bytes(session.space, device->id);
+	ASSERT_EQ(0, session_attach(&session));
+	for (i = 0; i < BLOCK_PAGES; i++)
+		ASSERT_VALUE(1000 + i, agent_read(&device->agent,
+						  buf + i * PAGE_BYTES));
+	munmap(buf, BLOCK_BYTES);
+	munmap(answer, PAGE_BYTES);
+	ASSERT_EQ(0, session_end(&session));
+}
+
+/* --- the next binding ---------------------------------------------------------------- */
+
 #define MANY_BLOCKS	32
 
 /*

@@ -233,6 +233,38 @@ TEST_F(space, prefetch_says_that_shared_memory_stays)
 		  pages_at(self->fd, buf, BLOCK_BYTES, HMMRT_LOCATION_HOST));
 }
 
+static uint64_t slab_bytes(void)
+{
+	FILE *file = fopen("/proc/meminfo", "re");
+	char line[128];
+	uint64_t kib = 0;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Slab: %lu kB", &kib) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return kib << 10;
+}
+
+/* Its bookkeeping would take 2 GiB. */
+TEST_F(space, prefetch_of_a_reserved_terabyte_costs_no_memory)
+{
+	const size_t len = 1UL << 40;
+	char *buf = mmap(NULL, len, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct hmmrt_prefetch result;
+	uint64_t before;
+
+	ASSERT_NE(MAP_FAILED, buf);
+	before = slab_bytes();
+	ASSERT_NE(0, before);
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, len, self->id, &result));
+	EXPECT_EQ(len / PAGE_BYTES, result.out_stayed[HMMRT_STAY_UNSUITABLE]);
+	EXPECT_LT(slab_bytes(), before + (16UL << 20));
+	munmap(buf, len);
+}
+
 TEST_F(space, prefetch_says_that_device_memory_is_full)
 {
 	struct hmmrt_prefetch result;
