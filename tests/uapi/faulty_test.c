@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/klog.h>
+#include <sys/wait.h>
 
 #include "lib/faulty.h"
 #include "lib/harness.h"
@@ -464,6 +465,27 @@ TEST_F(broken, page_that_cannot_be_read_is_sigbus_until_it_can)
 	faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST);
 	EXPECT_EQ(0, faulty_read(env->fd[1], env->buf, &value));
 	EXPECT_EQ(env->first, value);
+	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+}
+
+/* Of a page that a fork shares, each gets as much as he can get. */
+TEST_F(broken, child_gets_sigbus_as_well_and_the_page_stays)
+{
+	struct env *env = &self->env;
+	int status = -1;
+	pid_t pid;
+
+	ASSERT_EQ(0, put_on(env, 0));
+	ASSERT_EQ(0, faulty_fail_always(env->control, HMMRT_FAULTY_COPY_TO_HOST));
+	pid = fork();
+	if (!pid) {
+		signal(SIGBUS, SIG_DFL);
+		_exit(*(volatile char *)env->buf);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+	EXPECT_EQ(PAGES, pages_on(env, 0));
+	faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST);
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
 }
 
