@@ -112,8 +112,7 @@ hmmError_t hmmGetDeviceProperties(hmmDeviceProp* prop, int number) {
         prop->concurrentManagedAccess = 1;
         prop->hostNativeAtomicSupported =
             (info.out_properties & HMMRT_PROPERTY_NATIVE_ATOMICS) != 0;
-        prop->directManagedMemAccessFromHost =
-            (info.out_properties & HMMRT_PROPERTY_COHERENT) != 0;
+        prop->directManagedMemAccessFromHost = (info.out_properties & HMMRT_PROPERTY_COHERENT) != 0;
     });
 }
 
