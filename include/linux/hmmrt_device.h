@@ -152,7 +152,8 @@
  * kmod/faulty/hmmrt_faulty.c shows one way. Pages of a device may outlive all
  * bindings, and the processes' mappings keep them; hmmrt_device_unregister()
  * moves those to system memory. It waits for what is locked or, in coherent
- * memory, pinned at the moment and cannot fail. Until it returns ops are called, and its id and name are taken.
+ * memory, pinned at the moment and cannot fail. Until it returns ops are called,
+ * and its id and name are taken.
  */
 #ifndef _LINUX_HMMRT_DEVICE_H
 #define _LINUX_HMMRT_DEVICE_H

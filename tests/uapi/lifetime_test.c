@@ -444,7 +444,7 @@ struct prefetcher {
 	int space;
 	void *buf;
 	uint32_t id;
-	_Atomic bool stop;
+	bool stop;
 };
 
 /* Whenever there is a binding. */
@@ -452,7 +452,7 @@ static void *prefetch_on(void *arg)
 {
 	struct prefetcher *prefetcher = arg;
 
-	while (!prefetcher->stop) {
+	while (!__atomic_load_n(&prefetcher->stop, __ATOMIC_RELAXED)) {
 		cmd_prefetch(prefetcher->space, prefetcher->buf, BLOCK_BYTES,
 			     prefetcher->id, NULL);
 		cmd_prefetch(prefetcher->space, prefetcher->buf, BLOCK_BYTES,
@@ -495,7 +495,7 @@ TEST(binding_that_is_undone_leaves_nothing_mapped)
 	for (i = 0; i < 300; i++)
 		ASSERT_EQ(-EFAULT, cmd_raw(device->gpu, HMMRT_GPU_IOC_BIND,
 					   answer));
-	prefetcher.stop = true;
+	__atomic_store_n(&prefetcher.stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 
 	/* Other pages, which an entry from before would not show. */
