@@ -6,6 +6,8 @@
  *                64 KiB to the whole block, of which more than half would be
  *                mapped afterwards: scattered touches stay small, a sweep over
  *                a block takes six faults.
+ *                Or the whole block, where the CPU has it as one page: to take
+ *                part of that would split it.
  * To the host    64 KiB, doubled for each fault that continues the last one.
  *
  * Not at all     what the CPU and a device take in turns, quickly and again and
@@ -53,6 +55,21 @@ hmmrt_policy_device_window(const unsigned long *mapped, unsigned int page)
 		}
 	}
 	return best;
+}
+
+/*
+ * What becomes of a window that was chosen before it was known that the CPU has
+ * pages of @order there. @within: the block is in one mapping.
+ */
+struct hmmrt_policy_window
+hmmrt_policy_huge_window(struct hmmrt_policy_window win, unsigned int order,
+			 bool within)
+{
+	const struct hmmrt_policy_window block = {
+		.count = HMMRT_POLICY_BLOCK_PAGES,
+	};
+
+	return within && 1u << order >= block.count ? block : win;
 }
 
 struct hmmrt_policy_window

@@ -36,6 +36,10 @@ struct hmmrt_policy_window
 hmmrt_policy_device_window(const unsigned long *mapped, unsigned int page);
 
 struct hmmrt_policy_window
+hmmrt_policy_huge_window(struct hmmrt_policy_window win, unsigned int order,
+			 bool within);
+
+struct hmmrt_policy_window
 hmmrt_policy_host_window(struct hmmrt_policy_run *run, unsigned int page);
 
 void hmmrt_policy_came_home(struct hmmrt_policy_turns *turns,

@@ -227,4 +227,28 @@ TEST(HostWindow, AfterTheLastPageTheNextRunStartsAnew) {
     EXPECT_EQ(hmmrt_policy_host_window(&run, 0).count, granule);
 }
 
+// A page of the CPU's that is as large as the block goes whole, and is not cut to a window.
+TEST(PolicyHugeWindow, TakesTheBlockWhereTheCpuHasItAsOnePage) {
+    for (unsigned page = 0; page < block; page += granule) {
+        const hmmrt_policy_window small = {page, granule};
+        for (unsigned order : {9u, 10u, 18u}) {
+            const auto window = hmmrt_policy_huge_window(small, order, true);
+            EXPECT_EQ(window.first, 0u) << page;
+            EXPECT_EQ(window.count, block) << page;
+        }
+    }
+}
+
+TEST(PolicyHugeWindow, LeavesOtherWindowsAsTheyWere) {
+    const hmmrt_policy_window small = {3 * granule, granule};
+    for (unsigned order = 0; order < 9; order++) {
+        const auto window = hmmrt_policy_huge_window(small, order, true);
+        EXPECT_EQ(window.first, small.first) << order;
+        EXPECT_EQ(window.count, small.count) << order;
+    }
+    const auto outside = hmmrt_policy_huge_window(small, 9, false);
+    EXPECT_EQ(outside.first, small.first);
+    EXPECT_EQ(outside.count, small.count);
+}
+
 } // namespace
