@@ -18,40 +18,68 @@
 
 #include "hmmrt.h"
 
+/* By entry: a page in use, or all of the chunk as one. By index: a page of it. */
 struct eviction {
+	unsigned int entries;
 	unsigned long src[HMMRT_CHUNK_PAGES];
 	unsigned long dst[HMMRT_CHUNK_PAGES];
+	u16 entry[HMMRT_CHUNK_PAGES];		/* by index */
 	struct page *pages[HMMRT_CHUNK_PAGES];	/* to copy to; NULL: nothing */
 	DECLARE_BITMAP(lost, HMMRT_CHUNK_PAGES);
 };
 
-/* Returns how many there are to copy. */
+/*
+ * The device goes away: its only copy must find a place. A large folio cannot be
+ * split here, for that takes a mapping: it stays, and is tried again, until there
+ * is memory for all of it. Its device is one that holds as much.
+ */
+static struct page *evict_alloc_page(bool huge)
+{
+	if (huge)
+		return hmmrt_alloc_huge_page(GFP_TRANSHUGE, NULL, 0);
+	return alloc_page(GFP_HIGHUSER_MOVABLE | __GFP_NOFAIL);
+}
+
+/* Returns how many entries there are to copy. */
 static unsigned int evict_alloc(struct eviction *evict)
 {
-	unsigned int i, found = 0;
+	unsigned int i, j, index, nr, found = 0;
 
-	for (i = 0; i < HMMRT_CHUNK_PAGES; i++) {
-		struct page *page;
+	for (i = 0; i < evict->entries; i++) {
+		struct page *page = migrate_pfn_to_page(evict->src[i]);
+		unsigned long compound = evict->src[i] & HMMRT_PFN_COMPOUND;
 
-		if (!migrate_pfn_to_page(evict->src[i]) ||
-		    !(evict->src[i] & MIGRATE_PFN_MIGRATE))
+		if (!page || !(evict->src[i] & MIGRATE_PFN_MIGRATE))
 			continue;
-		/* The device goes away: its only copy must find a place. */
-		page = alloc_page(GFP_HIGHUSER_MOVABLE | __GFP_NOFAIL);
+		index = hmmrt_page_index(page);
+		nr = compound ? HMMRT_CHUNK_PAGES : 1;
+		page = evict_alloc_page(compound);
+		if (!page)
+			continue;
 		lock_page(page);
-		evict->pages[i] = page;
-		evict->dst[i] = migrate_pfn(page_to_pfn(page));
+		for (j = 0; j < nr; j++) {
+			evict->pages[index + j] = page + j;
+			evict->entry[index + j] = i;
+		}
+		evict->dst[i] = migrate_pfn(page_to_pfn(page)) | compound;
 		found++;
 	}
 	return found;
 }
 
-static void evict_leave(struct eviction *evict, unsigned int i)
+/* The page at @index, with all that it is one page with. */
+static void evict_leave(struct eviction *evict, unsigned int index)
 {
+	unsigned int i = evict->entry[index];
+	struct page *page = migrate_pfn_to_page(evict->dst[i]);
+
+	if (evict->dst[i] & HMMRT_PFN_COMPOUND)
+		memset(evict->pages, 0, sizeof(evict->pages));
+	else
+		evict->pages[index] = NULL;
 	evict->dst[i] = 0;
-	unlock_page(evict->pages[i]);
-	put_page(evict->pages[i]);
-	evict->pages[i] = NULL;
+	unlock_page(page);
+	put_page(page);
 }
 
 /* All at once has failed: one after the other, to know which it is. */
@@ -96,9 +124,10 @@ static void evict_copy(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 	if (dev->ops->copy_to_host(dev, evict->pages, chunk->offset,
 				   HMMRT_CHUNK_PAGES))
 		evict_copy_single(dev, chunk, evict, lose);
-	for (i = 0; i < HMMRT_CHUNK_PAGES; i++)
-		if (evict->pages[i])
-			folio_mark_dirty(page_folio(evict->pages[i]));
+	for (i = 0; i < evict->entries; i++)
+		if (evict->dst[i])
+			folio_mark_dirty(page_folio(
+				migrate_pfn_to_page(evict->dst[i])));
 }
 
 /* What takes the place of lost pages, with a reference; not if it did not. */
@@ -107,7 +136,7 @@ static void evict_hold_lost(struct eviction *evict)
 	unsigned int i;
 
 	for_each_set_bit(i, evict->lost, HMMRT_CHUNK_PAGES) {
-		if (evict->src[i] & MIGRATE_PFN_MIGRATE)
+		if (evict->src[evict->entry[i]] & MIGRATE_PFN_MIGRATE)
 			get_page(evict->pages[i]);
 		else
 			__clear_bit(i, evict->lost);
@@ -149,12 +178,12 @@ void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 	if (!READ_ONCE(chunk->used_pages))
 		return;
 	evict = kvzalloc(sizeof(*evict), GFP_KERNEL | __GFP_NOFAIL);
-	migrate_device_range(evict->src, hmmrt_chunk_pfn(dev, chunk),
-			     HMMRT_CHUNK_PAGES);
+	evict->entries = hmmrt_chunk_used(dev, chunk, evict->src);
+	hmmrt_migrate_device_pfns(evict->src, evict->entries);
 	evict_copy(dev, chunk, evict, lose);
-	migrate_device_pages(evict->src, evict->dst, HMMRT_CHUNK_PAGES);
+	migrate_device_pages(evict->src, evict->dst, evict->entries);
 	evict_hold_lost(evict);
-	migrate_device_finalize(evict->src, evict->dst, HMMRT_CHUNK_PAGES);
+	migrate_device_finalize(evict->src, evict->dst, evict->entries);
 	evict_poison_lost(evict);
 	kvfree(evict);
 }

@@ -61,6 +61,7 @@
 #include <linux/xarray.h>
 
 #include "compat/compat.h"
+#include "compat/migrate.h"
 #include "policy.h"
 
 #define HMMRT_BLOCK_SHIFT	HMMRT_CHUNK_SHIFT
@@ -171,6 +172,7 @@ struct hmmrt_space {
 	/* Device ids whose maps are in use or not yet forgotten; roles_lock. */
 	unsigned long bound;
 	bool released;			/* the mm is gone, or nearly so */
+	atomic_t fail_huge;		/* see hmmrt_fail_next_huge() */
 	/* Written under hmmrt_roles_lock, read under it or hmmrt_srcu. */
 	struct hmmrt_binding __rcu *bindings[HMMRT_MAX_DEVICES];
 
@@ -224,7 +226,10 @@ struct hmmrt_request {
 	u64 there;
 	u64 stayed[HMMRT_STAY_REASONS];
 
-	unsigned long pfns[HMMRT_BLOCK_PAGES];
+	union {
+		unsigned long pfns[HMMRT_BLOCK_PAGES];	/* of a snapshot */
+		struct page *from[HMMRT_BLOCK_PAGES];	/* of a copy after it */
+	};
 	unsigned long src[HMMRT_BLOCK_PAGES];
 	unsigned long dst[HMMRT_BLOCK_PAGES];
 	union {
@@ -259,6 +264,7 @@ struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 					  struct hmmrt_block *block);
 void hmmrt_request_free(struct hmmrt_request *req);
 int hmmrt_snapshot(struct hmmrt_request *req);
+int hmmrt_snapshot_widened(struct hmmrt_request *req);
 bool hmmrt_mark_cow(struct hmmrt_request *req);
 int hmmrt_request_again(struct hmmrt_request *req, int rc);
 int hmmrt_serve_window(struct hmmrt_request *req, bool migrate);
@@ -304,8 +310,10 @@ void hmmrt_vram_free_unused(struct hmmrt_device *dev, struct page **pages,
 struct hmmrt_device *hmmrt_page_device(const struct page *page);
 bool hmmrt_device_is_coherent(const struct hmmrt_device *dev);
 u64 hmmrt_page_offset(const struct page *page);
-unsigned long hmmrt_chunk_pfn(struct hmmrt_device *dev,
-			      const struct hmmrt_chunk *chunk);
+unsigned int hmmrt_page_index(const struct page *page);
+unsigned int hmmrt_chunk_used(struct hmmrt_device *dev,
+			      const struct hmmrt_chunk *chunk,
+			      unsigned long *pfns);
 void *hmmrt_pgmap_owner(void);
 
 /* device.c */

@@ -79,8 +79,10 @@ static int prefetch_part_host(struct hmmrt_request *req)
 	req->there = 0;
 	memset(req->stayed, 0, sizeof(req->stayed));
 	/* A snapshot shows nothing of a mapping that cannot be read. */
-	if (!(req->vma->vm_flags & VM_READ))
+	if (!(req->vma->vm_flags & VM_READ)) {
+		memset(req->pfns, 0, sizeof(req->pfns));
 		return hmmrt_migrate_to_host(req);
+	}
 	idx = srcu_read_lock(&hmmrt_srcu);
 	rc = hmmrt_snapshot(req);
 	if (!rc)

@@ -13,6 +13,12 @@
  *            pages out of a run that is on its way.
  * Merged     KSM's pages do not move: the core would move one with all of its
  *            mappings, those of other processes too, or bounce it.
+ * Large      A block that is one page to the CPU moves as one, where the core
+ *            does that and both sides have room for it whole. It is asked for
+ *            (HMMRT_SELECT_COMPOUND) when the destination is at hand only, for
+ *            else the core splits the page before we see it, which is what we
+ *            want then. An entry of src or dst that is compound stands for the
+ *            block; the others are 0.
  * Callbacks  setup() and pages() invalidate the range: our own notifier runs, on
  *            this thread, and takes block->lock. So that is not held here.
  * Result     Which pages moved is known after migrate_vma_pages(), no earlier;
@@ -51,6 +57,19 @@ bool hmmrt_vma_may_have_migratable(struct vm_area_struct *vma)
 				   VM_LOCKED)));
 }
 
+void hmmrt_fail_next_huge(struct hmmrt_binding *binding, bool fail)
+{
+	atomic_set(&binding->space->fail_huge, fail);
+}
+EXPORT_SYMBOL_GPL(hmmrt_fail_next_huge);
+
+/* Whether one was asked for that there is to be none of. */
+static bool huge_fails(struct hmmrt_space *space)
+{
+	return space && atomic_read(&space->fail_huge) &&
+	       atomic_xchg(&space->fail_huge, 0);
+}
+
 static int block_migrate_lock(struct hmmrt_block *block)
 {
 	if (mutex_lock_killable(&block->migrate))
@@ -84,8 +103,26 @@ struct plan {
 	unsigned int first;
 	unsigned int end;
 	unsigned long select;		/* what the devices are that have some */
+	bool huge;			/* all of the block, as one page */
 	struct page *near;		/* a neighbour that is here already */
 };
+
+/*
+ * Whether the CPU has, by the snapshot in req->pfns, one page for the whole block
+ * or nothing yet where it would make one page of it. With VM_HUGEPAGE only: what
+ * else it goes by then is not for modules to see.
+ */
+static bool block_is_huge(const struct hmmrt_request *req)
+{
+	if (!HMMRT_HAS_DEVICE_THP || req->start != req->block->start ||
+	    req->end != req->start + HMMRT_BLOCK_SIZE)
+		return false;
+	if (req->pfns[0] & HMM_PFN_VALID)
+		return hmm_pfn_to_map_order(req->pfns[0]) ==
+		       HMMRT_BLOCK_SHIFT - PAGE_SHIFT;
+	return (req->vma->vm_flags & VM_HUGEPAGE) &&
+	       !memchr_inv(req->pfns, 0, sizeof(req->pfns));
+}
 
 static struct plan make_plan(struct hmmrt_request *req)
 {
@@ -113,6 +150,11 @@ static struct plan make_plan(struct hmmrt_request *req)
 		plan.first = min(plan.first, i);
 		plan.end = i + 1;
 	}
+	/* Coherent memory has pages of one size only. */
+	plan.huge = !plan.first && plan.end == HMMRT_BLOCK_PAGES &&
+		    !(plan.select & MIGRATE_VMA_SELECT_DEVICE_COHERENT) &&
+		    !hmmrt_device_is_coherent(req->binding->dev) &&
+		    block_is_huge(req);
 	return plan;
 }
 
@@ -168,11 +210,29 @@ static bool same_run(struct page **dst, const unsigned long *src,
 	       (!page || !is_device_private_page(page));
 }
 
+/* The block is one page, or a hole, and goes to a whole chunk. */
+static int copy_huge(struct hmmrt_device *dev, struct page *dst,
+		     struct page *src, struct page **from)
+{
+	unsigned int i;
+	int rc = 0;
+
+	if (src && is_device_private_page(src)) {
+		for (i = 0; i < HMMRT_BLOCK_PAGES && !rc; i++)
+			rc = copy_peer(dev, dst + i, src + i);
+		return rc;
+	}
+	for (i = 0; i < HMMRT_BLOCK_PAGES; i++)
+		from[i] = src ? src + i : NULL;
+	return dev->ops->copy_to_device(dev, hmmrt_page_offset(dst), from,
+					HMMRT_BLOCK_PAGES);
+}
+
 /* Copy by runs; dst of what could not be copied is cleared. */
 static void copy_in(struct hmmrt_device *dev, const unsigned long *src,
-		    unsigned long *dst, struct page **pages, unsigned int n)
+		    unsigned long *dst, struct page **pages, struct page **from,
+		    unsigned int n)
 {
-	struct page *from[HMMRT_POLICY_GRANULE_PAGES];
 	unsigned int i, j, k;
 	int rc;
 
@@ -182,11 +242,12 @@ static void copy_in(struct hmmrt_device *dev, const unsigned long *src,
 		j = i + 1;
 		if (!dst[i])
 			continue;
-		if (page && is_device_private_page(page)) {
+		if (dst[i] & HMMRT_PFN_COMPOUND) {
+			rc = copy_huge(dev, pages[i], page, from);
+		} else if (page && is_device_private_page(page)) {
 			rc = copy_peer(dev, pages[i], page);
 		} else {
-			while (j < n && j - i < ARRAY_SIZE(from) && dst[j] &&
-			       same_run(pages, src, i, j))
+			while (j < n && dst[j] && same_run(pages, src, i, j))
 				j++;
 			for (k = i; k < j; k++)
 				from[k - i] = migrate_pfn_to_page(src[k]);
@@ -203,10 +264,17 @@ static void copy_in(struct hmmrt_device *dev, const unsigned long *src,
 	}
 }
 
-/*
- * Choose a destination for each page that setup() collected. pages[] loses
- * those that are used.
- */
+/* Of the block: pages[] is a whole chunk. Its pages are no longer single ones. */
+static void assign_huge(struct migrate_vma *args, struct page **pages)
+{
+	hmmrt_huge_page_init(pages[0]);
+	args->dst[0] = migrate_pfn(page_to_pfn(pages[0])) | HMMRT_PFN_COMPOUND;
+	memset(args->dst + 1, 0,
+	       (HMMRT_BLOCK_PAGES - 1) * sizeof(args->dst[0]));
+	memset(pages + 1, 0, (HMMRT_BLOCK_PAGES - 1) * sizeof(pages[0]));
+}
+
+/* Choose a destination for each page that setup() collected. */
 static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args,
 			struct page **pages)
 {
@@ -233,9 +301,19 @@ static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args,
 			req->stayed[HMMRT_STAY_NO_MEMORY]++;
 			continue;
 		}
+		if (args->src[i] & HMMRT_PFN_COMPOUND) {
+			assign_huge(args, pages);
+			return;
+		}
 		hmmrt_page_init(pages[i]);
 		args->dst[i] = migrate_pfn(page_to_pfn(pages[i]));
 	}
+}
+
+/* How many pages an entry of src or dst stands for. */
+static unsigned int pfn_pages(unsigned long migrate_pfn)
+{
+	return migrate_pfn & HMMRT_PFN_COMPOUND ? HMMRT_BLOCK_PAGES : 1;
 }
 
 static void count_moved(struct hmmrt_request *req,
@@ -245,7 +323,20 @@ static void count_moved(struct hmmrt_request *req,
 
 	for (i = 0; i < args->npages; i++)
 		if (args->dst[i] && (args->src[i] & MIGRATE_PFN_MIGRATE))
-			req->moved++;
+			req->moved += pfn_pages(args->dst[i]);
+}
+
+/* Device memory for the plan is one chunk, in order. */
+static bool is_whole_chunk(struct page **pages)
+{
+	unsigned int i;
+
+	for (i = 0; i < HMMRT_BLOCK_PAGES; i++)
+		if (!pages[i] || hmmrt_page_index(pages[i]) != i ||
+		    page_chunk_number(pages[i]) != page_chunk_number(pages[0]) ||
+		    hmmrt_page_device(pages[i]) != hmmrt_page_device(pages[0]))
+			return false;
+	return true;
 }
 
 static int migrate_in(struct hmmrt_request *req, const struct plan *plan,
@@ -264,13 +355,17 @@ static int migrate_in(struct hmmrt_request *req, const struct plan *plan,
 	int rc;
 
 	lockdep_assert_held(&req->block->migrate);
+	if (plan->huge && is_whole_chunk(pages) &&
+	    !huge_fails(req->block->span->space))
+		args.flags |= HMMRT_SELECT_COMPOUND;
 	rc = migrate_vma_setup(&args);
 	if (rc)
 		return rc;
 	if (!args.cpages)
 		return 0;
 	assign_vram(req, &args, pages);
-	copy_in(req->binding->dev, args.src, args.dst, pages, args.npages);
+	copy_in(req->binding->dev, args.src, args.dst, pages, req->from,
+		args.npages);
 	migrate_vma_pages(&args);
 	count_moved(req, &args);
 	migrate_vma_finalize(&args);
@@ -290,6 +385,8 @@ static int snapshot_and_plan(struct hmmrt_request *req, struct plan *plan)
 	rc = hmmrt_snapshot(req);
 	if (!rc && (req->access & HMMRT_ACCESS_WRITE) && hmmrt_mark_cow(req))
 		rc = -EMLINK;
+	if (!rc)
+		rc = hmmrt_snapshot_widened(req);
 	if (!rc)
 		*plan = make_plan(req);
 	srcu_read_unlock(&hmmrt_srcu, idx);
@@ -380,38 +477,88 @@ int hmmrt_migrate_to_device(struct hmmrt_request *req)
 
 /* --- home --------------------------------------------------------------- */
 
+/*
+ * Where a window comes home to. All of it, or what there was memory for; of a
+ * block that is one page on the device one page, or else single ones.
+ */
+struct home_pages {
+	unsigned int n;
+	bool huge;			/* page[] is one page */
+	struct page *page[HMMRT_BLOCK_PAGES];
+};
+
+static struct page *alloc_host_page(struct vm_area_struct *vma,
+				    unsigned long addr, bool must)
+{
+	gfp_t gfp = GFP_HIGHUSER_MOVABLE;
+
+	/* Neighbours are a favour; the page itself is not. */
+	if (!must)
+		gfp |= __GFP_NORETRY | __GFP_NOWARN;
+	return alloc_page_vma(gfp, vma, addr);
+}
+
 static void alloc_host(struct vm_area_struct *vma, unsigned long start,
-		       struct page **pages, unsigned int n, unsigned int must)
+		       struct home_pages *to, unsigned int n, unsigned int must)
 {
 	unsigned int i;
 
-	for (i = 0; i < n; i++) {
-		gfp_t gfp = GFP_HIGHUSER_MOVABLE;
+	to->n = n;
+	to->huge = false;
+	for (i = 0; i < n; i++)
+		to->page[i] = alloc_host_page(vma,
+					      start + ((unsigned long)i
+						       << PAGE_SHIFT),
+					      i == must);
+}
 
-		/* Neighbours are a favour; the page itself is not. */
-		if (i != must)
-			gfp |= __GFP_NORETRY | __GFP_NOWARN;
-		pages[i] = alloc_page_vma(gfp, vma,
-					  start + ((unsigned long)i
-						   << PAGE_SHIFT));
+/* One page for a block. false: there is none. */
+static bool alloc_host_huge(struct hmmrt_space *space,
+			    struct vm_area_struct *vma, unsigned long start,
+			    struct home_pages *to)
+{
+	struct page *page = NULL;
+	unsigned int i;
+
+	if (!huge_fails(space))
+		page = hmmrt_alloc_huge_page(GFP_TRANSHUGE | __GFP_NORETRY, vma,
+					     start);
+	if (!page)
+		return false;
+	to->n = HMMRT_BLOCK_PAGES;
+	to->huge = true;
+	for (i = 0; i < HMMRT_BLOCK_PAGES; i++)
+		to->page[i] = page + i;
+	return true;
+}
+
+/* What has been used is no longer ours. */
+static void home_page_used(struct home_pages *to, unsigned int i)
+{
+	if (to->huge)
+		memset(to->page, 0, sizeof(to->page));
+	else
+		to->page[i] = NULL;
+}
+
+static void free_host(struct home_pages *to)
+{
+	unsigned int i;
+
+	for (i = 0; i < to->n; i++) {
+		if (!to->page[i])
+			continue;
+		put_page(to->page[i]);
+		home_page_used(to, i);
 	}
 }
 
-static void free_host(struct page **pages, unsigned int n)
-{
-	unsigned int i;
-
-	for (i = 0; i < n; i++)
-		if (pages[i])
-			put_page(pages[i]);
-}
-
-/* One page; its device may be any of ours. */
-static bool copy_out(struct page *src, struct page *dst)
+/* Pages that follow each other; their device may be any of ours. */
+static bool copy_out(struct page *src, struct page **dst, unsigned int n)
 {
 	struct hmmrt_device *dev = hmmrt_page_device(src);
 	u64 offset = hmmrt_page_offset(src);
-	int rc = dev->ops->copy_to_host(dev, &dst, offset, 1);
+	int rc = dev->ops->copy_to_host(dev, dst, offset, n);
 
 	if (rc)
 		pr_err_ratelimited("%s: device memory at %#llx could not be read: %d\n",
@@ -424,66 +571,118 @@ struct homecoming {
 	unsigned long moved;
 	unsigned long no_memory;
 	bool must_unreadable;		/* its device could not give it back */
+	bool raced;			/* it was no longer one page */
 };
+
+/*
+ * The block is one page. If we do not have one for it the core splits it, as far
+ * as it can: that takes single pages from the first one on.
+ */
+static void assign_home_huge(struct migrate_vma *args, struct home_pages *to,
+			     struct homecoming *home)
+{
+	struct page *src = migrate_pfn_to_page(args->src[0]);
+	unsigned int i;
+
+	home->no_memory = to->page[0] ? 0 : HMMRT_BLOCK_PAGES;
+	if (home->no_memory)
+		return;
+	/* The touched page is one of them. */
+	if (!copy_out(src, to->page, to->n)) {
+		home->must_unreadable = true;
+		return;
+	}
+	if (to->huge) {
+		lock_page(to->page[0]);
+		args->dst[0] = migrate_pfn(page_to_pfn(to->page[0])) |
+			       HMMRT_PFN_COMPOUND;
+		return;
+	}
+	for (i = 0; i < to->n; i++) {
+		if (!to->page[i]) {
+			home->no_memory++;
+			continue;
+		}
+		lock_page(to->page[i]);
+		args->dst[i] = migrate_pfn(page_to_pfn(to->page[i]));
+	}
+}
 
 /*
  * Only what @dev has, unless that is NULL. What a device cannot give back stays
  * there; of @must, the index of a page, the caller is told.
  */
+static void assign_home(struct migrate_vma *args, struct home_pages *to,
+			const struct hmmrt_device *dev, unsigned long must,
+			struct homecoming *home)
+{
+	unsigned long i;
+
+	memset(args->dst, 0, args->npages * sizeof(args->dst[0]));
+	for (i = 0; i < args->npages; i++) {
+		struct page *src = migrate_pfn_to_page(args->src[i]);
+
+		if (!src || !(args->src[i] & MIGRATE_PFN_MIGRATE))
+			continue;
+		if (dev && hmmrt_page_device(src) != dev)
+			continue;
+		if (args->src[i] & HMMRT_PFN_COMPOUND) {
+			assign_home_huge(args, to, home);
+			return;
+		}
+		home->raced = to->huge;
+		if (to->huge)
+			return;
+		if (i >= to->n || !to->page[i]) {
+			home->no_memory++;
+			continue;
+		}
+		if (!copy_out(src, &to->page[i], 1)) {
+			home->must_unreadable |= i == must;
+			continue;
+		}
+		lock_page(to->page[i]);
+		args->dst[i] = migrate_pfn(page_to_pfn(to->page[i]));
+	}
+}
+
 static struct homecoming migrate_out(struct migrate_vma *args,
-				     struct page **pages,
+				     struct home_pages *to,
 				     const struct hmmrt_device *dev,
 				     unsigned long must)
 {
 	struct homecoming home = {};
 	unsigned long i;
 
-	for (i = 0; i < args->npages; i++) {
-		struct page *src = migrate_pfn_to_page(args->src[i]);
-
-		args->dst[i] = 0;
-		if (!src || !(args->src[i] & MIGRATE_PFN_MIGRATE))
-			continue;
-		if (dev && hmmrt_page_device(src) != dev)
-			continue;
-		if (!pages[i]) {
-			home.no_memory++;
-			continue;
-		}
-		if (!copy_out(src, pages[i])) {
-			home.must_unreadable |= i == must;
-			continue;
-		}
-		lock_page(pages[i]);
-		args->dst[i] = migrate_pfn(page_to_pfn(pages[i]));
-	}
+	assign_home(args, to, dev, must, &home);
 	migrate_vma_pages(args);
 	for (i = 0; i < args->npages; i++) {
 		if (!args->dst[i])
 			continue;
 		/* The only copy: reclaim must not take it for a clean page. */
-		folio_mark_dirty(page_folio(pages[i]));
-		home.moved += !!(args->src[i] & MIGRATE_PFN_MIGRATE);
-		pages[i] = NULL;
+		folio_mark_dirty(page_folio(to->page[i]));
+		if (args->src[i] & MIGRATE_PFN_MIGRATE)
+			home.moved += pfn_pages(args->dst[i]);
+		home_page_used(to, i);
 	}
 	migrate_vma_finalize(args);
 	return home;
 }
 
-/* src, dst and pages for up to a block; pages[] is not initialised. */
+/* src, dst and pages for up to a block; not initialised. */
 struct home_arrays {
 	unsigned long src[HMMRT_BLOCK_PAGES];
 	unsigned long dst[HMMRT_BLOCK_PAGES];
-	struct page *pages[HMMRT_BLOCK_PAGES];
+	struct home_pages to;
 };
 
 /**
  * hmmrt_migrate_to_host() - bring a window home, best effort
- * @req: window within one vma and block; with a binding, only what its device
- *	has, unless all_devices is set
+ * @req: window within one vma and block, with a snapshot of it; with a binding,
+ *	only what its device has, unless all_devices is set
  *
  * Context: mmap_lock held for reading; takes block->migrate.
- * Return: 0 or -EINTR; req->moved counts.
+ * Return: 0, -EINTR or -ENOMEM; -EAGAIN something raced. req->moved counts.
  */
 int hmmrt_migrate_to_host(struct hmmrt_request *req)
 {
@@ -502,22 +701,33 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 				       MIGRATE_VMA_SELECT_DEVICE_COHERENT,
 	};
 	struct homecoming home = {};
+	struct home_pages *to;
 	int rc;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
-	alloc_host(req->vma, req->start, req->pages, n, n);
+	to = kvmalloc(sizeof(*to), GFP_KERNEL);
+	if (!to)
+		return -ENOMEM;
+	if (block_is_huge(req) && alloc_host_huge(req->block->span->space,
+						  req->vma, req->start, to))
+		args.flags |= HMMRT_SELECT_COMPOUND;
+	else
+		alloc_host(req->vma, req->start, to, n, n);
 	rc = block_migrate_lock(req->block);
 	if (rc)
 		goto out_free;
 	rc = migrate_vma_setup(&args);
 	if (!rc && args.cpages)
-		home = migrate_out(&args, req->pages, dev, n);
+		home = migrate_out(&args, to, dev, ULONG_MAX);
 	mutex_unlock(&req->block->migrate);
+	if (home.raced)
+		rc = -EAGAIN;
 	req->moved += home.moved;
 	req->stayed[HMMRT_STAY_NO_MEMORY] += home.no_memory;
 	trace_hmmrt_migrate_to_host(req->start, req->end, req->moved, false);
 out_free:
-	free_host(req->pages, n);
+	free_host(to);
+	kvfree(to);
 	return rc == -EINVAL ? 0 : rc;
 }
 
@@ -589,12 +799,13 @@ static void orphan_unlock(struct page *page)
 static void cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
 			     struct migrate_vma *args)
 {
-	struct hmmrt_policy_window win;
+	struct hmmrt_policy_window win = { .count = HMMRT_BLOCK_PAGES };
 
 	lockdep_assert_held(&block->migrate);
-	win = hmmrt_policy_host_window(&block->cpu_run,
-				       (args->start - block->start)
-					       >> PAGE_SHIFT);
+	if (!(args->flags & HMMRT_SELECT_COMPOUND))
+		win = hmmrt_policy_host_window(&block->cpu_run,
+					       (args->start - block->start)
+						       >> PAGE_SHIFT);
 	hmmrt_policy_came_home(&block->turns, win, jiffies_to_msecs(jiffies));
 	args->start = max(block->start + ((unsigned long)win.first
 					  << PAGE_SHIFT),
@@ -604,13 +815,34 @@ static void cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
 			vmf->vma->vm_end);
 }
 
+/*
+ * Memory for a window that the CPU touched. false: none for the touched page.
+ *
+ * Where that is one page for the block and there is none for it, a single page
+ * will do: the core cannot split what the fault has a reference to, but in trying
+ * it turns the entry into single ones, and the access is repeated.
+ */
+static bool cpu_fault_alloc(struct hmmrt_space *space, struct vm_fault *vmf,
+			    const struct migrate_vma *args,
+			    struct home_pages *to)
+{
+	unsigned int n = (args->end - args->start) >> PAGE_SHIFT;
+	unsigned int must = (vmf->address - args->start) >> PAGE_SHIFT;
+
+	if (args->flags & HMMRT_SELECT_COMPOUND) {
+		if (alloc_host_huge(space, vmf->vma, args->start, to))
+			return true;
+		n = 1;
+		must = 0;
+	}
+	alloc_host(vmf->vma, args->start, to, n, must);
+	return to->page[must];
+}
+
 static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 				    struct migrate_vma *args,
 				    struct hmmrt_space *space)
 {
-	unsigned long addr = vmf->address & PAGE_MASK;
-	unsigned int n = (args->end - args->start) >> PAGE_SHIFT;
-	unsigned int must = (addr - args->start) >> PAGE_SHIFT;
 	struct home_arrays *arrays;
 	struct homecoming home;
 	vm_fault_t ret = 0;
@@ -618,8 +850,7 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	arrays = kvmalloc(sizeof(*arrays), GFP_KERNEL);
 	if (!arrays)
 		return VM_FAULT_OOM;
-	alloc_host(vmf->vma, args->start, arrays->pages, n, must);
-	if (!arrays->pages[must]) {
+	if (!cpu_fault_alloc(space, vmf, args, &arrays->to)) {
 		ret = VM_FAULT_OOM;
 		goto out_free;
 	}
@@ -631,7 +862,7 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	}
 	if (!args->cpages)
 		goto out_free;
-	home = migrate_out(args, arrays->pages, NULL, must);
+	home = migrate_out(args, &arrays->to, NULL, must);
 	trace_hmmrt_migrate_to_host(args->start, args->end, home.moved, true);
 	if (space)
 		atomic64_add(home.moved, &space->migrated_to_host);
@@ -639,7 +870,7 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	if (home.must_unreadable)
 		ret = VM_FAULT_SIGBUS;
 out_free:
-	free_host(arrays->pages, n);
+	free_host(&arrays->to);
 	kvfree(arrays);
 	return ret;
 }
@@ -666,6 +897,12 @@ vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf)
 	vm_fault_t ret = 0;
 	int idx;
 
+	/* With a PTE it is single pages, whatever they still are parts of. */
+	if (HMMRT_HAS_DEVICE_THP && !vmf->pte) {
+		args.start = ALIGN_DOWN(vmf->address, HMMRT_BLOCK_SIZE);
+		args.end = args.start + HMMRT_BLOCK_SIZE;
+		args.flags |= HMMRT_SELECT_COMPOUND;
+	}
 	idx = srcu_read_lock(&hmmrt_srcu);
 	space = hmmrt_space_find(vmf->vma->vm_mm);
 	if (space) {

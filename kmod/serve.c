@@ -119,6 +119,38 @@ int hmmrt_snapshot(struct hmmrt_request *req)
 	return rc == -EBUSY ? -EAGAIN : rc;
 }
 
+/* Whether policy takes more than the window, by the snapshot of it. */
+static bool widen(struct hmmrt_request *req)
+{
+	struct hmmrt_block *block = req->block;
+	struct hmmrt_policy_window old = {
+		.first = (req->start - block->start) >> PAGE_SHIFT,
+		.count = req_npages(req),
+	};
+	struct hmmrt_policy_window win;
+	unsigned long pfn;
+
+	/* Who asked for a range gets that, and who fell back to one page it. */
+	if (!req->access || req->whole || req->narrow)
+		return false;
+	pfn = req->pfns[req_page(req)];
+	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))
+		return false;
+	win = hmmrt_policy_huge_window(old, hmm_pfn_to_map_order(pfn),
+				       req->vma->vm_start <= block->start &&
+					       block->start + HMMRT_BLOCK_SIZE <=
+						       req->vma->vm_end);
+	req->start = block->start + ((unsigned long)win.first << PAGE_SHIFT);
+	req->end = req->start + ((unsigned long)win.count << PAGE_SHIFT);
+	return win.count != old.count;
+}
+
+/* After a snapshot that does: once more, if that shows that more is wanted. */
+int hmmrt_snapshot_widened(struct hmmrt_request *req)
+{
+	return widen(req) ? hmmrt_snapshot(req) : 0;
+}
+
 /* As a CPU access would; the mmap_lock is kept. */
 static int fault_page(struct hmmrt_request *req, unsigned long addr, bool write)
 {
@@ -231,6 +263,8 @@ static int snapshot_wanted(struct hmmrt_request *req)
 	idx = srcu_read_lock(&hmmrt_srcu);
 	rc = hmmrt_snapshot(req);
 	fault = !rc && needs_fault(req);
+	if (!rc && !fault)
+		rc = hmmrt_snapshot_widened(req);
 	srcu_read_unlock(&hmmrt_srcu, idx);
 	if (!fault)
 		return rc;
@@ -241,7 +275,8 @@ static int snapshot_wanted(struct hmmrt_request *req)
 	if (!rc && !req->pfns[req_page(req)])
 		fault_neighbours(req, req->access & HMMRT_ACCESS_WRITE);
 	/* Lost again meanwhile: commit_satisfies() starts again. */
-	return rc ? rc : hmmrt_snapshot(req);
+	rc = rc ? rc : hmmrt_snapshot(req);
+	return rc ? rc : hmmrt_snapshot_widened(req);
 }
 
 /* Whether the device can be given an entry that permits the access. */

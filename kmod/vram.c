@@ -12,10 +12,16 @@
  * Placement  A page of a block prefers the same index in a chunk that the
  *            block's neighbours are in: what a block has on a device grows
  *            together to 2 MiB without holes.
+ * Large      A chunk that is given out whole may be one folio. It is freed whole
+ *            or, after the core has split it, page by page: the bits of a chunk
+ *            stand for pages in any case, and splitting changes none, so there is
+ *            no folio_split. Struct pages of what was freed still say that they
+ *            are compound, until they are initialised anew; so nothing looks at
+ *            those of pages that nobody has.
  * Owner      Pages belong to the page tables that map them. Nothing here points
  *            to a space or block; a page may outlive both.
- * Locking    vram->lock, a spinlock and innermost: vram_page_free() runs under a
- *            page table lock. vram->populate serialises putting memory behind
+ * Locking    vram->lock, a spinlock and innermost: vram_folio_free() runs under
+ *            a page table lock. vram->populate serialises putting memory behind
  *            chunks, vram->grow making regions. That is done with no lock held:
  *            the core takes hotplug locks for it, under which others take an
  *            mmap_lock; so the two cannot be one.
@@ -70,6 +76,12 @@ u64 hmmrt_page_offset(const struct page *page)
 	       ((u64)(page_to_pfn(page) - region->first_pfn) << PAGE_SHIFT);
 }
 
+/* Of the page in its chunk. */
+unsigned int hmmrt_page_index(const struct page *page)
+{
+	return (hmmrt_page_offset(page) >> PAGE_SHIFT) % HMMRT_CHUNK_PAGES;
+}
+
 static struct hmmrt_chunk *page_chunk(const struct page *page)
 {
 	struct hmmrt_region *region = page_region(page);
@@ -78,8 +90,8 @@ static struct hmmrt_chunk *page_chunk(const struct page *page)
 			       HMMRT_CHUNK_PAGES];
 }
 
-unsigned long hmmrt_chunk_pfn(struct hmmrt_device *dev,
-			      const struct hmmrt_chunk *chunk)
+static unsigned long chunk_pfn(struct hmmrt_device *dev,
+			       const struct hmmrt_chunk *chunk)
 {
 	struct hmmrt_region *region =
 		dev->vram.regions[chunk->offset / HMMRT_REGION_SIZE];
@@ -118,22 +130,24 @@ static void chunk_free_page(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 		mod_delayed_work(system_dfl_wq, &vram->trim, TRIM_DELAY);
 }
 
-/* The last reference to a page is gone, perhaps under a page table lock. */
-static void vram_page_free(struct hmmrt_freed *freed)
+/* The last reference to a folio is gone, perhaps under a page table lock. */
+static void vram_folio_free(struct hmmrt_freed *freed)
 {
 	struct page *page = hmmrt_freed_page(freed);
 	struct hmmrt_vram *vram = &page_region(page)->dev->vram;
+	unsigned int index = hmmrt_page_index(page);
+	unsigned int end = index + hmmrt_freed_pages(freed);
+	struct hmmrt_chunk *chunk = page_chunk(page);
 	unsigned long flags;
 
 	spin_lock_irqsave(&vram->lock, flags);
-	chunk_free_page(vram, page_chunk(page),
-			(hmmrt_page_offset(page) >> PAGE_SHIFT) %
-				HMMRT_CHUNK_PAGES);
+	for (; index < end; index++)
+		chunk_free_page(vram, chunk, index);
 	spin_unlock_irqrestore(&vram->lock, flags);
 }
 
 static const struct dev_pagemap_ops vram_pagemap_ops = {
-	.HMMRT_PAGEMAP_FREE = vram_page_free,
+	.HMMRT_PAGEMAP_FREE = vram_folio_free,
 	.migrate_to_ram = hmmrt_migrate_to_ram,
 };
 
@@ -404,13 +418,28 @@ unsigned int hmmrt_vram_alloc(struct hmmrt_device *dev, unsigned int index,
 			chunk_give_back(vram, chunk, at, run);
 			break;
 		}
-		pfn = hmmrt_chunk_pfn(dev, chunk) + at;
+		pfn = chunk_pfn(dev, chunk) + at;
 		for (i = 0; i < run; i++)
 			pages[done + i] = pfn_to_page(pfn + i);
 		done += run;
 		cond_resched();
 	}
 	return done;
+}
+
+/* Frame numbers of the pages of a chunk that are in use; returns how many. */
+unsigned int hmmrt_chunk_used(struct hmmrt_device *dev,
+			      const struct hmmrt_chunk *chunk,
+			      unsigned long *pfns)
+{
+	unsigned long first = chunk_pfn(dev, chunk);
+	unsigned int i, n = 0;
+
+	spin_lock_irq(&dev->vram.lock);
+	for_each_set_bit(i, chunk->used, HMMRT_CHUNK_PAGES)
+		pfns[n++] = first + i;
+	spin_unlock_irq(&dev->vram.lock);
+	return n;
 }
 
 /* Give back pages of hmmrt_vram_alloc() that were not initialised; NULL: skip. */
@@ -424,8 +453,7 @@ void hmmrt_vram_free_unused(struct hmmrt_device *dev, struct page **pages,
 		if (!pages[i])
 			continue;
 		chunk_free_page(&dev->vram, page_chunk(pages[i]),
-				(hmmrt_page_offset(pages[i]) >> PAGE_SHIFT) %
-					HMMRT_CHUNK_PAGES);
+				hmmrt_page_index(pages[i]));
 	}
 	spin_unlock_irq(&dev->vram.lock);
 }

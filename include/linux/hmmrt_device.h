@@ -487,6 +487,13 @@ int hmmrt_migrate_range_to_host(struct hmmrt_binding *binding,
 int hmmrt_exclusive_range(struct hmmrt_binding *binding, unsigned long start,
 			  unsigned long end);
 
+/*
+ * The next time that memory for a page of HMMRT_CHUNK_SIZE is wanted for this
+ * process, on a device or at home, there is none: its pages move one by one. For
+ * drivers with tests of that, once for each call; @fail false takes it back.
+ */
+void hmmrt_fail_next_huge(struct hmmrt_binding *binding, bool fail);
+
 #define HMMRT_PAGE_READ		BIT(0)	/* may be read */
 #define HMMRT_PAGE_WRITE	BIT(1)	/* may be written, without a CPU fault */
 #define HMMRT_PAGE_ZERO		BIT(2)	/* the zero page */

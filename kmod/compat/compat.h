@@ -32,10 +32,12 @@ static inline struct dev_pagemap *hmmrt_page_pgmap(const struct page *page)
 #define HMMRT_PAGEMAP_FREE	folio_free
 #define hmmrt_freed		folio
 #define hmmrt_freed_page(freed)	folio_page(freed, 0)
+#define hmmrt_freed_pages(freed)	folio_nr_pages(freed)
 #else
 #define HMMRT_PAGEMAP_FREE	page_free
 #define hmmrt_freed		page
 #define hmmrt_freed_page(freed)	(freed)
+#define hmmrt_freed_pages(freed)	1ul
 #endif
 
 /*

@@ -62,6 +62,30 @@ static inline void probe(struct page *page)
 }
 #endif
 
+/*
+ * Large folios of device memory came in 6.19, where their migration loses page
+ * tables and unlocks twice; 7.1 has that mended. It shows in no header of its
+ * own, so that of something else that was new in 7.1 is asked for as well, and
+ * which nobody has a reason to backport: it is another name.
+ */
+#ifdef PROBE_DEVICE_THP
+static inline void probe(struct vm_area_struct *vma, struct folio *folio,
+			 struct dev_pagemap *pgmap)
+{
+	const struct dev_pagemap_ops ops = { .folio_split = NULL };
+	const struct migrate_vma args = {
+		.flags = MIGRATE_VMA_SELECT_COMPOUND,
+		.pgmap_owner = ops.folio_split,
+	};
+
+	zone_device_folio_init(folio, pgmap, args.flags & MIGRATE_PFN_COMPOUND);
+	zap_special_vma_range(vma, 0, PAGE_SIZE);
+}
+#endif
+#ifdef PROBE_NO_DEVICE_THP
+static char zap_special_vma_range;
+#endif
+
 #ifdef PROBE_MIGRATE_DEVICE_PFNS
 static inline int probe(unsigned long *pfns)
 {

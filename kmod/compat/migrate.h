@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* As compat.h: what differs between kernels in the migration of device memory. */
+#ifndef _HMMRT_COMPAT_MIGRATE_H
+#define _HMMRT_COMPAT_MIGRATE_H
+
+#include <linux/migrate.h>
+#include <linux/mm.h>
+
+#include "compat.h"
+
+/*
+ * Until 7.1: device memory has no large folios that work. Then the flags are
+ * none, nothing is found to be compound, and what would make one is not called.
+ * An entry that is compound stands for HPAGE_PMD_NR; those behind it are 0.
+ */
+#ifdef HMMRT_HAVE_DEVICE_THP
+#define HMMRT_HAS_DEVICE_THP	thp_migration_supported()
+#define HMMRT_SELECT_COMPOUND	MIGRATE_VMA_SELECT_COMPOUND
+#define HMMRT_PFN_COMPOUND	MIGRATE_PFN_COMPOUND
+#else
+#define HMMRT_HAS_DEVICE_THP	false
+#define HMMRT_SELECT_COMPOUND	0ul
+#define HMMRT_PFN_COMPOUND	0ul
+#endif
+
+/* As hmmrt_page_init(), for an aligned run of HPAGE_PMD_NR pages. */
+static inline void hmmrt_huge_page_init(struct page *page)
+{
+#ifdef HMMRT_HAVE_DEVICE_THP
+	zone_device_folio_init((struct folio *)page, hmmrt_page_pgmap(page),
+			       HPAGE_PMD_ORDER);
+#endif
+}
+
+/* NULL: there is none, or this kernel would not know what to do with it. */
+static inline struct page *hmmrt_alloc_huge_page(gfp_t gfp,
+						 struct vm_area_struct *vma,
+						 unsigned long addr)
+{
+#ifdef HMMRT_HAVE_DEVICE_THP
+	struct folio *folio = NULL;
+
+	if (!HMMRT_HAS_DEVICE_THP)
+		return NULL;
+	if (vma)
+		folio = vma_alloc_folio(gfp, HPAGE_PMD_ORDER, vma, addr);
+	else
+		folio = folio_alloc(gfp, HPAGE_PMD_ORDER);
+	return folio ? folio_page(folio, 0) : NULL;
+#else
+	return NULL;
+#endif
+}
+
+/*
+ * Lock and unmap the device pages whose frame numbers are in @src. Until 6.14:
+ * a run at a time.
+ */
+static inline void hmmrt_migrate_device_pfns(unsigned long *src,
+					     unsigned long npages)
+{
+#ifdef HMMRT_HAVE_MIGRATE_DEVICE_PFNS
+	migrate_device_pfns(src, npages);
+#else
+	unsigned long i, j;
+
+	for (i = 0; i < npages; i = j) {
+		for (j = i + 1; j < npages && src[j] == src[i] + (j - i); j++)
+			;
+		migrate_device_range(src + i, src[i], j - i);
+	}
+#endif
+}
+
+#endif /* _HMMRT_COMPAT_MIGRATE_H */
