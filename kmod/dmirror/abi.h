@@ -33,6 +33,11 @@ struct hmm_dmirror_cmd {
 #define HMM_DMIRROR_EXCLUSIVE		_IOWR('H', 0x05, struct hmm_dmirror_cmd)
 #define HMM_DMIRROR_CHECK_EXCLUSIVE	_IOWR('H', 0x06, struct hmm_dmirror_cmd)
 #define HMM_DMIRROR_RELEASE		_IOWR('H', 0x07, struct hmm_dmirror_cmd)
+/* npages: HMM_DMIRROR_FLAG_* */
+#define HMM_DMIRROR_FLAGS		_IOWR('H', 0x08, struct hmm_dmirror_cmd)
+
+/* Once, there is no memory for a huge page; then the flag is gone. */
+#define HMM_DMIRROR_FLAG_FAIL_ALLOC	(1ULL << 0)
 
 /* What HMM_DMIRROR_SNAPSHOT says of a page, one byte each. */
 #define HMM_DMIRROR_PROT_NONE			0x00

@@ -291,6 +291,14 @@ static int view_release_memory(struct access *access)
 	return 0;
 }
 
+/* Unknown ones are ignored, as by the kernel's own driver. */
+static int view_flags(struct access *access)
+{
+	hmmrt_fail_next_huge(access->view->binding,
+			     access->cmd->npages & HMM_DMIRROR_FLAG_FAIL_ALLOC);
+	return 0;
+}
+
 static int (*view_call(unsigned int number))(struct access *access)
 {
 	switch (number) {
@@ -310,6 +318,8 @@ static int (*view_call(unsigned int number))(struct access *access)
 		return view_check_exclusive;
 	case HMM_DMIRROR_RELEASE:
 		return view_release_memory;
+	case HMM_DMIRROR_FLAGS:
+		return view_flags;
 	default:
 		return NULL;
 	}
