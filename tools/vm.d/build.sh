@@ -72,6 +72,14 @@ build_user() {
 	with_lock "$(checkout_lock user)" user_step "user space" "$BUILD/user"
 }
 
+# The kernel's own tests of HMM, of the version that they run on, beside the modules that they test.
+build_upstream() {
+	local dir
+	ensure_source "$1" || return
+	dir=$(module_dir "$1" "$2")
+	with_lock "$(checkout_lock "modules-$1-$2")" "$REPO/tests/upstream/build" "$KERNEL_SOURCE" "$dir/hmm-tests"
+}
+
 build_host_tests() {
 	[[ -e $REPO/CMakeLists.txt ]] || return 0
 	with_lock "$(checkout_lock host-asan)" user_step "user space under ASan and UBSan" \
@@ -80,5 +88,5 @@ build_host_tests() {
 
 # Everything that a run on this kernel needs.
 build_all() {
-	build_modules "$1" "$2" && build_user
+	build_modules "$1" "$2" && build_upstream "$1" "$2" && build_user
 }
