@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Huge pages: they go to a device and come home as one page where the kernel can
+ * do that, and in pieces where it cannot or there is no room; what is in them is
+ * the same in either case. hmmrt_dmirror says by what kind of entry a page is
+ * mapped, and fails an allocation when told to. Loads and removes the module.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/wait.h>
+
+#include <lib/test_hmm_uapi.h>
+
+#include "lib/harness.h"
+#include "lib/modules.h"
+#include "lib/session.h"
+
+#define DEVICE_MIB	"64"
+#define DEVICE_BLOCKS	32
+#define PART		(16 * PAGE_BYTES)
+#define ROUNDS		20
+#define THREADS		4
+
+#ifndef HMM_DMIRROR_FLAGS
+#define HMM_DMIRROR_FLAGS		_IOWR('H', 0x08, struct hmm_dmirror_cmd)
+#define HMM_DMIRROR_FLAG_FAIL_ALLOC	(1ULL << 0)
+#endif
+
+/*
+ * Whether large pages of device memory are a thing of this kernel: it serves CPU
+ * faults on them, and is one of those whose migration of them is mended.
+ */
+static bool kernel_has_large_device_pages(void)
+{
+	FILE *file = fopen("/proc/kallsyms", "r");
+	bool serves = false, mended = false;
+	char name[128];
+
+	if (!file)
+		return false;
+	while (fscanf(file, "%*s %*s %127s%*[^\n]", name) == 1) {
+		serves |= !strcmp(name, "do_huge_pmd_device_private");
+		mended |= !strcmp(name, "zap_special_vma_range");
+	}
+	fclose(file);
+	return serves && mended;
+}
+
+static int call(int fd, unsigned int number, const void *addr, size_t len,
+		void *data, uint64_t *cpages)
+{
+	struct hmm_dmirror_cmd cmd = {
+		.addr = (uintptr_t)addr,
+		.ptr = (uintptr_t)data,
+		.npages = len / PAGE_BYTES,
+	};
+	int rc;
+
+	do
+		rc = cmd_raw(fd, number, &cmd);
+	while (rc == -EINTR);
+	if (cpages)
+		*cpages = cmd.cpages;
+	return rc;
+}
+
+FIXTURE(thp) {
+	struct session session;
+	int fd;
+	bool large;		/* device memory has large pages */
+	char *buf;		/* one block, a huge page */
+	char *data;
+};
+
+/* How many pages of a range have all of @bits in a snapshot; -1: no snapshot. */
+static long count_bits(int fd, const void *addr, size_t len, uint8_t bits)
+{
+	size_t i, n = len / PAGE_BYTES;
+	uint8_t bytes[BLOCK_PAGES];
+	long found = 0;
+
+	if (n > BLOCK_PAGES ||
+	    call(fd, HMM_DMIRROR_SNAPSHOT, addr, len, bytes, NULL))
+		return -1;
+	for (i = 0; i < n; i++)
+		found += (bytes[i] & bits) == bits;
+	return found;
+}
+
+static long huge_pages(int fd, const void *addr)
+{
+	return count_bits(fd, addr, BLOCK_BYTES, HMM_DMIRROR_PROT_PMD);
+}
+
+static long on_device(int fd, const void *addr, size_t len)
+{
+	return count_bits(fd, addr, len, HMM_DMIRROR_PROT_DEV_PRIVATE_LOCAL);
+}
+
+/* An aligned block that is one page to the CPU, or NULL. */
+static char *map_huge(int fd, uint64_t first)
+{
+	char *buf = arena_anon(BLOCK_BYTES);
+
+	if (!buf || madvise(buf, BLOCK_BYTES, MADV_HUGEPAGE))
+		return NULL;
+	pages_fill(buf, BLOCK_BYTES, first);
+	return huge_pages(fd, buf) == BLOCK_PAGES ? buf : NULL;
+}
+
+FIXTURE_SETUP(thp)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	ASSERT_EQ(0, module_insert("hmmrt_dmirror", "memory=" DEVICE_MIB));
+	ASSERT_EQ(0, session_start(&self->session, 1, 1));
+	self->fd = open("/dev/hmm_dmirror0", O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, self->fd);
+	self->large = kernel_has_large_device_pages();
+	self->data = malloc(BLOCK_BYTES);
+	ASSERT_NE(NULL, self->data);
+	self->buf = map_huge(self->fd, 1);
+	if (!self->buf)
+		SKIP(return, "the kernel gives no huge page");
+}
+
+FIXTURE_TEARDOWN(thp)
+{
+	munmap(self->buf, BLOCK_BYTES);
+	close(self->fd);
+	EXPECT_EQ(0, session_end(&self->session));
+	EXPECT_EQ(0, module_remove("hmmrt_dmirror"));
+	free(self->data);
+}
+
+/* All of it goes to the device; by one entry if @whole says so. */
+static bool go_to_device(const FIXTURE_DATA(thp) *self, bool whole)
+{
+	return !call(self->fd, HMM_DMIRROR_MIGRATE_TO_DEV, self->buf,
+		     BLOCK_BYTES, self->data, NULL) &&
+	       on_device(self->fd, self->buf, BLOCK_BYTES) == (long)BLOCK_PAGES &&
+	       huge_pages(self->fd, self->buf) ==
+		       (whole ? (long)BLOCK_PAGES : 0);
+}
+
+TEST_F(thp, touched_by_the_cpu_it_comes_home_as_it_went)
+{
+	volatile char *touched = self->buf + BLOCK_BYTES / 2;
+
+	ASSERT_TRUE(go_to_device(self, self->large));
+	ASSERT_EQ(-1, pages_check(self->data, BLOCK_BYTES, 1));
+	(void)*touched;
+	if (self->large) {
+		ASSERT_EQ(0, on_device(self->fd, self->buf, BLOCK_BYTES));
+		ASSERT_EQ(BLOCK_PAGES, huge_pages(self->fd, self->buf));
+	}
+	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
+	ASSERT_EQ(0, on_device(self->fd, self->buf, BLOCK_BYTES));
+}
+
+TEST_F(thp, asked_for_it_comes_home_as_it_went)
+{
+	uint64_t moved;
+
+	ASSERT_TRUE(go_to_device(self, self->large));
+	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_MIGRATE_TO_SYS, self->buf,
+			  BLOCK_BYTES, self->data, &moved));
+	ASSERT_EQ(BLOCK_PAGES, moved);
+	ASSERT_EQ(self->large ? BLOCK_PAGES : 0,
+		  huge_pages(self->fd, self->buf));
+	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
+}
+
+/* What the device wrote is what comes home. */
+TEST_F(thp, device_writes_come_home)
+{
+	ASSERT_TRUE(go_to_device(self, self->large));
+	pages_fill(self->data, BLOCK_BYTES, 7000);
+	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_WRITE, self->buf, BLOCK_BYTES,
+			  self->data, NULL));
+	ASSERT_EQ(BLOCK_PAGES, on_device(self->fd, self->buf, BLOCK_BYTES));
+	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 7000));
+}
+
+TEST_F(thp, part_of_the_mapping_goes_and_the_rest_stays)
+{
+	char *hole = self->buf + 3 * PART;
+
+	ASSERT_TRUE(go_to_device(self, self->large));
+	ASSERT_EQ(0, munmap(hole, PART));
+	ASSERT_EQ(48, on_device(self->fd, self->buf, 3 * PART));
+	ASSERT_EQ(-1, pages_check(self->buf, 3 * PART, 1));
+	ASSERT_EQ(-1, pages_check(hole + PART, BLOCK_BYTES - 4 * PART,
+				  1 + 4 * 16));
+}
+
+TEST_F(thp, part_that_is_discarded_is_zero_and_the_rest_stays)
+{
+	char *hole = self->buf + 3 * PART;
+	uint64_t word;
+
+	ASSERT_TRUE(go_to_device(self, self->large));
+	ASSERT_EQ(0, madvise(hole, PART, MADV_DONTNEED));
+	memcpy(&word, hole + PAGE_BYTES, sizeof(word));
+	ASSERT_EQ(0, word);
+	ASSERT_EQ(-1, pages_check(self->buf, 3 * PART, 1));
+	ASSERT_EQ(-1, pages_check(hole + PART, BLOCK_BYTES - 4 * PART,
+				  1 + 4 * 16));
+}
+
+TEST_F(thp, part_that_is_read_only_is_refused_and_the_rest_is_written)
+{
+	char *part = self->buf + PART;
+
+	ASSERT_TRUE(go_to_device(self, self->large));
+	ASSERT_EQ(0, mprotect(part, PART, PROT_READ));
+	pages_fill(self->data, PART, 500);
+	ASSERT_EQ(-EPERM, call(self->fd, HMM_DMIRROR_WRITE, part, PART,
+			       self->data, NULL));
+	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_WRITE, self->buf, PART,
+			  self->data, NULL));
+	ASSERT_EQ(-1, pages_check(self->buf, PART, 500));
+	ASSERT_EQ(-1, pages_check(part, BLOCK_BYTES - PART, 1 + 16));
+}
+
+TEST_F(thp, moved_mapping_takes_its_page_along)
+{
+	char *to = arena_anon(BLOCK_BYTES);
+
+	ASSERT_NE(NULL, to);
+	ASSERT_TRUE(go_to_device(self, self->large));
+	ASSERT_EQ(to, mremap(self->buf, BLOCK_BYTES, BLOCK_BYTES,
+			     MREMAP_MAYMOVE | MREMAP_FIXED, to));
+	ASSERT_EQ(BLOCK_PAGES, on_device(self->fd, to, BLOCK_BYTES));
+	ASSERT_EQ(self->large ? BLOCK_PAGES : 0, huge_pages(self->fd, to));
+	ASSERT_EQ(-1, pages_check(to, BLOCK_BYTES, 1));
+}
+
+TEST_F(thp, part_that_is_moved_away_keeps_its_contents)
+{
+	char *to = arena_anon(PART), *part = self->buf + 5 * PART;
+
+	ASSERT_NE(NULL, to);
+	ASSERT_TRUE(go_to_device(self, self->large));
+	ASSERT_EQ(to, mremap(part, PART, PART, MREMAP_MAYMOVE | MREMAP_FIXED,
+			     to));
+	ASSERT_EQ(16, on_device(self->fd, to, PART));
+	ASSERT_EQ(-1, pages_check(to, PART, 1 + 5 * 16));
+	ASSERT_EQ(-1, pages_check(self->buf, 5 * PART, 1));
+}
+
+/* The child writes all of it; neither sees what the other wrote. */
+static int child_writes(char *buf)
+{
+	if (pages_check(buf, BLOCK_BYTES, 1) != -1)
+		return 1;
+	pages_fill(buf, BLOCK_BYTES, 9000);
+	return pages_check(buf, BLOCK_BYTES, 9000) != -1;
+}
+
+TEST_F(thp, after_fork_each_has_its_own)
+{
+	int status;
+	pid_t pid;
+
+	ASSERT_TRUE(go_to_device(self, self->large));
+	pid = fork();
+	if (!pid)
+		_exit(child_writes(self->buf));
+	ASSERT_LT(0, pid);
+	pages_fill(self->buf, PART, 3000);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(0, status);
+	ASSERT_EQ(-1, pages_check(self->buf, PART, 3000));
+	ASSERT_EQ(-1, pages_check(self->buf + PART, BLOCK_BYTES - PART,
+				  1 + 16));
+	/* And the device writes its own again. */
+	pages_fill(self->data, BLOCK_BYTES, 4000);
+	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_WRITE, self->buf, BLOCK_BYTES,
+			  self->data, NULL));
+	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 4000));
+}
+
+TEST_F(thp, without_a_large_page_on_the_device_it_goes_in_pieces)
+{
+	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_FLAGS, self->buf,
+			  HMM_DMIRROR_FLAG_FAIL_ALLOC * PAGE_BYTES, NULL,
+			  NULL));
+	ASSERT_TRUE(go_to_device(self, false));
+	ASSERT_EQ(-1, pages_check(self->data, BLOCK_BYTES, 1));
+	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
+}
+
+TEST_F(thp, without_a_large_page_at_home_a_touch_brings_pieces)
+{
+	ASSERT_TRUE(go_to_device(self, self->large));
+	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_FLAGS, self->buf,
+			  HMM_DMIRROR_FLAG_FAIL_ALLOC * PAGE_BYTES, NULL,
+			  NULL));
+	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
+	ASSERT_EQ(0, on_device(self->fd, self->buf, BLOCK_BYTES));
+	ASSERT_EQ(0, huge_pages(self->fd, self->buf));
+}
+
+TEST_F(thp, without_a_large_page_at_home_pieces_come_when_asked_for)
+{
+	uint64_t moved;
+
+	ASSERT_TRUE(go_to_device(self, self->large));
+	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_FLAGS, self->buf,
+			  HMM_DMIRROR_FLAG_FAIL_ALLOC * PAGE_BYTES, NULL,
+			  NULL));
+	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_MIGRATE_TO_SYS, self->buf,
+			  BLOCK_BYTES, self->data, &moved));
+	ASSERT_EQ(BLOCK_PAGES, moved);
+	ASSERT_EQ(0, huge_pages(self->fd, self->buf));
+	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
+}
+
+/* One page is left in each chunk of device memory. */
+TEST_F(thp, into_pieces_of_device_memory_it_goes_in_pieces)
+{
+	char *all = arena_anon(DEVICE_BLOCKS * BLOCK_BYTES);
+	unsigned int i;
+
+	ASSERT_NE(NULL, all);
+	ASSERT_EQ(0, madvise(all, DEVICE_BLOCKS * BLOCK_BYTES,
+			     MADV_NOHUGEPAGE));
+	for (i = 0; i < DEVICE_BLOCKS; i++) {
+		char *block = all + i * BLOCK_BYTES;
+
+		ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_MIGRATE_TO_DEV, block,
+				  BLOCK_BYTES, self->data, NULL));
+	}
+	for (i = 0; i < DEVICE_BLOCKS; i++)
+		ASSERT_EQ(0, madvise(all + i * BLOCK_BYTES + PAGE_BYTES,
+				     BLOCK_BYTES - PAGE_BYTES, MADV_DONTNEED));
+	ASSERT_TRUE(go_to_device(self, false));
+	ASSERT_EQ(-1, pages_check(self->data, BLOCK_BYTES, 1));
+	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
+	ASSERT_EQ(0, munmap(all, DEVICE_BLOCKS * BLOCK_BYTES));
+}
+
+/*
+ * A chunk that was one large page is used for single ones, not from its first
+ * page on, and they come home when the device is emptied; and the other way.
+ */
+TEST_F(thp, chunk_changes_between_large_and_single_pages)
+{
+	char *small = arena_anon(BLOCK_BYTES);
+	size_t len = BLOCK_BYTES - PART;
+	unsigned int round;
+
+	ASSERT_NE(NULL, small);
+	ASSERT_EQ(0, madvise(small, BLOCK_BYTES, MADV_NOHUGEPAGE));
+	for (round = 0; round < 3; round++) {
+		ASSERT_TRUE(go_to_device(self, self->large));
+		ASSERT_EQ(-1, pages_check(self->data, BLOCK_BYTES, 1));
+		ASSERT_EQ(0, madvise(self->buf, BLOCK_BYTES, MADV_DONTNEED));
+
+		pages_fill(small + PART, len, 100);
+		ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_MIGRATE_TO_DEV,
+				  small + PART, len, self->data, NULL));
+		ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_RELEASE, small,
+				  PAGE_BYTES, NULL, NULL));
+		ASSERT_EQ(0, on_device(self->fd, small, BLOCK_BYTES));
+		ASSERT_EQ(-1, pages_check(small + PART, len, 100));
+
+		pages_fill(self->buf, BLOCK_BYTES, 1);
+		ASSERT_EQ(BLOCK_PAGES, huge_pages(self->fd, self->buf));
+	}
+}
+
+TEST_F(thp, emptied_device_gives_it_back_as_it_went)
+{
+	ASSERT_TRUE(go_to_device(self, self->large));
+	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_RELEASE, self->buf, PAGE_BYTES,
+			  NULL, NULL));
+	ASSERT_EQ(0, on_device(self->fd, self->buf, BLOCK_BYTES));
+	ASSERT_EQ(self->large ? BLOCK_PAGES : 0,
+		  huge_pages(self->fd, self->buf));
+	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
+}
+
+static void *check_all(void *buf)
+{
+	return (void *)(intptr_t)(pages_check(buf, BLOCK_BYTES, 1) + 1);
+}
+
+TEST_F(thp, several_threads_touch_it_at_once)
+{
+	pthread_t threads[THREADS];
+	unsigned int round, i;
+	void *wrong;
+
+	for (round = 0; round < ROUNDS; round++) {
+		ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_MIGRATE_TO_DEV,
+				  self->buf, BLOCK_BYTES, self->data, NULL));
+		for (i = 0; i < THREADS; i++)
+			ASSERT_EQ(0, pthread_create(&threads[i], NULL,
+						    check_all, self->buf));
+		for (i = 0; i < THREADS; i++) {
+			ASSERT_EQ(0, pthread_join(threads[i], &wrong));
+			ASSERT_EQ(NULL, wrong);
+		}
+	}
+}
+
+/* Reclaim has no use for what is on a device. */
+TEST_F(thp, pressure_leaves_it_where_it_is)
+{
+	ASSERT_TRUE(go_to_device(self, self->large));
+	ASSERT_EQ(0, madvise(self->buf, BLOCK_BYTES, MADV_PAGEOUT));
+	ASSERT_EQ(BLOCK_PAGES, on_device(self->fd, self->buf, BLOCK_BYTES));
+	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
+}
+
+/* A huge zero page, and nothing at all. */
+TEST_F(thp, holes_become_zeroes_on_the_device)
+{
+	uint64_t word = 0;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, madvise(self->buf, BLOCK_BYTES, MADV_DONTNEED));
+		if (i)
+			word += *(volatile char *)self->buf;
+		memset(self->data, 0xff, BLOCK_BYTES);
+		ASSERT_TRUE(go_to_device(self, self->large));
+		for (size_t at = 0; at < BLOCK_BYTES; at += sizeof(word)) {
+			memcpy(&word, self->data + at, sizeof(word));
+			ASSERT_EQ(0, word);
+		}
+	}
+}
+
+/* A fault of the simulated GPU takes the block, not a window of it. */
+TEST_F(thp, device_fault_moves_all_of_it)
+{
+	struct agent *agent = session_agent(&self->session);
+	uint32_t id = self->session.devices[0].id;
+	struct hmmrt_stats stats;
+
+	ASSERT_VALUE(1 + BLOCK_PAGES / 2,
+		     agent_read(agent, self->buf + BLOCK_BYTES / 2));
+	ASSERT_EQ(BLOCK_PAGES, pages_at(self->session.space, self->buf,
+					BLOCK_BYTES, id));
+	stats = session_stats(&self->session, 0);
+	ASSERT_EQ(1, stats.out_device_faults);
+	ASSERT_DONE(agent_fill(agent, self->buf, BLOCK_BYTES, PAGE_BYTES, 600));
+	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 600));
+}
+
+TEST_HARNESS_MAIN
