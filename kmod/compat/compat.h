@@ -79,9 +79,38 @@ static inline void hmmrt_release_fault_lock(struct vm_fault *vmf)
 #endif
 }
 
+/*
+ * Whether that was the lock of the vma alone: then it is dropped, for what wants
+ * the mmap_lock.
+ */
+static inline bool hmmrt_drop_vma_lock(struct vm_fault *vmf)
+{
+#ifdef HMMRT_HAVE_RELEASE_FAULT_LOCK
+	if (vmf->flags & FAULT_FLAG_VMA_LOCK) {
+		release_fault_lock(vmf);
+		return true;
+	}
+#endif
+	return false;
+}
+
 /* Until 6.5: there is one kind of writable entry. */
 #ifndef HMMRT_HAVE_PTE_MKWRITE_NOVMA
 #define pte_mkwrite_novma(pte)	pte_mkwrite(pte)
+#endif
+
+/*
+ * Until 6.12: entries for huge pages cannot say that they hold no page, and
+ * get_user_pages() would take one. So there are none of ours, and this is not
+ * called.
+ */
+#if defined(HMMRT_HAVE_HUGE_PFNMAP) && defined(CONFIG_ARCH_SUPPORTS_PMD_PFNMAP)
+#define HMMRT_HUGE_FAULT(handler)	.huge_fault = (handler),
+#else
+#define HMMRT_HUGE_FAULT(handler)
+#endif
+#ifndef HMMRT_HAVE_HUGE_PFNMAP
+#define pmd_mkspecial(pmd)	(pmd)
 #endif
 
 /* Until 6.16, and without a backport: it has another name. */

@@ -109,6 +109,19 @@ static inline void probe(struct vm_area_struct *vma)
 }
 #endif
 
+#ifdef PROBE_HUGE_PFNMAP
+static inline pmd_t probe(pmd_t pmd, vm_fault_t (*fault)(struct vm_fault *vmf,
+							 unsigned int order))
+{
+	const struct vm_operations_struct ops = { .huge_fault = fault };
+
+	return ops.huge_fault ? pmd_mkspecial(pmd) : pmd;
+}
+#endif
+#ifdef PROBE_NO_HUGE_PFNMAP
+static char pmd_mkspecial;
+#endif
+
 #ifdef PROBE_RELEASE_FAULT_LOCK
 static inline void probe(struct vm_fault *vmf)
 {

@@ -8,6 +8,10 @@
  *            not it is a device fault: the agent's lock is dropped, the manager
  *            serves it, and the access is repeated (VM_FAULT_RETRY), as with
  *            a GPU's replayable faults.
+ * Large      A leaf of the device page table becomes one PMD, where the kernel
+ *            lets a mapping like this have them. A PMD is set where there is no
+ *            page table only, and none again once there may be one
+ *            (table->tlb_has_ptes): who makes page tables must not meet a PMD.
  * Zap        PTEs here hold no page, so a shootdown has to find every one that
  *            was filled: file offset == address, enforced at mmap, kept by
  *            refusing mremap, checked at each fault; and one inode per view.
@@ -90,6 +94,35 @@ static int fill_pte(pte_t *ptep, unsigned long addr, void *data)
 		pte = pte_mkdirty(pte_mkwrite_novma(pte));
 	set_pte_at(fill->mm, addr, ptep, pte);
 	return 0;
+}
+
+/*
+ * Set the PMD of a leaf, or let it be written. false: it cannot be one entry, or
+ * there is a page table.
+ */
+static bool fill_pmd(struct vm_fault *vmf, struct simgpu *gpu, hmmrt_pte_t leaf)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	unsigned long addr = ALIGN_DOWN(vmf->address, HMMRT_CHUNK_SIZE);
+	unsigned long flags = entry_vm_flags(leaf, vma->vm_flags);
+	unsigned long pfn = entry_pfn(gpu, leaf);
+	spinlock_t *ptl;
+	bool fits;
+	pmd_t pmd;
+
+	if (!IS_ALIGNED(pfn, HMMRT_CHUNK_PAGES))
+		return false;
+	pmd = pmd_mkhuge(pfn_pmd(pfn, vm_get_page_prot(flags)));
+	pmd = pmd_mkyoung(pmd_mkspecial(pmd));
+	if (flags & VM_WRITE)
+		pmd = pmd_mkdirty(pmd);
+	ptl = pmd_lock(vma->vm_mm, vmf->pmd);
+	fits = pmd_none(*vmf->pmd) ||
+	       (pmd_trans_huge(*vmf->pmd) && pmd_pfn(*vmf->pmd) == pfn);
+	if (fits && (pmd_none(*vmf->pmd) || !pmd_write(*vmf->pmd)))
+		set_pmd_at(vma->vm_mm, addr, vmf->pmd, pmd);
+	spin_unlock(ptl);
+	return fits;
 }
 
 static int touch_pte(pte_t *ptep, unsigned long addr, void *data)
@@ -255,20 +288,47 @@ static vm_fault_t mirror_serve(struct vm_fault *vmf, unsigned int access)
 	return VM_FAULT_RETRY;
 }
 
+/* What is refused whatever the device has; 0: nothing. */
+static vm_fault_t mirror_check(const struct vm_fault *vmf, unsigned int access)
+{
+	if (!(vmf->flags & FAULT_FLAG_USER))
+		return VM_FAULT_SIGBUS;
+	if (WARN_ON_ONCE(vmf->pgoff != vmf->address >> PAGE_SHIFT))
+		return VM_FAULT_SIGBUS;
+	/* Mapped without it: no entry will ever do, so do not ask for one. */
+	if (access_vm_flags(access) & ~vmf->vma->vm_flags)
+		return VM_FAULT_SIGSEGV;
+	return 0;
+}
+
+/* From now on with page tables. false: there is a PMD, set a moment ago. */
+static bool use_ptes(struct dpt_table *table, const struct vm_fault *vmf)
+{
+	bool huge;
+
+	spin_lock(&table->lock);
+	table->tlb_has_ptes = true;
+	huge = pmd_trans_huge(READ_ONCE(*vmf->pmd));
+	spin_unlock(&table->lock);
+	return !huge;
+}
+
 static vm_fault_t mirror_access(struct vm_fault *vmf, unsigned int access)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	struct simgpu_view *view = vma->vm_private_data;
 	unsigned long addr = vmf->address & PAGE_MASK;
+	struct dpt_table *table = dpt_table(&view->dpt, addr);
+	vm_fault_t ret;
 
 	lockdep_assert_held(&vma->vm_mm->mmap_lock);
-	if (!(vmf->flags & FAULT_FLAG_USER))
-		return VM_FAULT_SIGBUS;
-	if (WARN_ON_ONCE(vmf->pgoff != addr >> PAGE_SHIFT))
-		return VM_FAULT_SIGBUS;
-	/* Mapped without it: no entry will ever do, so do not ask for one. */
-	if (access_vm_flags(access) & ~vma->vm_flags)
-		return VM_FAULT_SIGSEGV;
+	ret = mirror_check(vmf, access);
+	if (ret)
+		return ret;
+	if (!table)
+		return mirror_serve(vmf, access);
+	if (!use_ptes(table, vmf))
+		return VM_FAULT_NOPAGE;
 	if (apply_to_page_range(vma->vm_mm, addr, PAGE_SIZE, touch_pte, NULL))
 		return VM_FAULT_OOM;
 	if (tlb_fill(view, vma, addr, access))
@@ -276,7 +336,7 @@ static vm_fault_t mirror_access(struct vm_fault *vmf, unsigned int access)
 	return mirror_serve(vmf, access);
 }
 
-static vm_fault_t mirror_fault(struct vm_fault *vmf)
+static unsigned int fault_access(const struct vm_fault *vmf)
 {
 	unsigned int access = HMMRT_ACCESS_READ;
 
@@ -284,7 +344,60 @@ static vm_fault_t mirror_fault(struct vm_fault *vmf)
 		access |= HMMRT_ACCESS_WRITE;
 	if (vmf->flags & FAULT_FLAG_INSTRUCTION)
 		access |= HMMRT_ACCESS_EXEC;
-	return mirror_access(vmf, access);
+	return access;
+}
+
+static vm_fault_t mirror_fault(struct vm_fault *vmf)
+{
+	return mirror_access(vmf, fault_access(vmf));
+}
+
+/* 0: there is no entry that permits it; FALLBACK: with page tables. */
+static vm_fault_t tlb_fill_huge(struct vm_fault *vmf, unsigned int access)
+{
+	struct simgpu_view *view = vmf->vma->vm_private_data;
+	struct dpt_table *table = dpt_table(&view->dpt, vmf->address);
+	unsigned long want = access_vm_flags(access);
+	vm_fault_t ret = VM_FAULT_FALLBACK;
+	hmmrt_pte_t entry;
+
+	if (!table)
+		return 0;
+	spin_lock(&table->lock);
+	entry = dpt_table_entry(table,
+				(vmf->address >> PAGE_SHIFT) % DPT_ENTRIES);
+	if (table->tlb_has_ptes)
+		ret = VM_FAULT_FALLBACK;
+	else if (!entry ||
+		 (entry_vm_flags(entry, vmf->vma->vm_flags) & want) != want)
+		ret = 0;
+	else if (table->huge && fill_pmd(vmf, view->gpu, table->huge))
+		ret = VM_FAULT_NOPAGE;
+	spin_unlock(&table->lock);
+	return ret;
+}
+
+/*
+ * There is no page table for the address, or a PMD that does not permit a write.
+ * The device is asked first: what it then has says whether one is needed.
+ */
+static __maybe_unused vm_fault_t mirror_huge_fault(struct vm_fault *vmf,
+						   unsigned int order)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	unsigned long base = ALIGN_DOWN(vmf->address, HMMRT_CHUNK_SIZE);
+	unsigned int access = fault_access(vmf);
+	vm_fault_t ret;
+
+	if (order != HMMRT_CHUNK_SHIFT - PAGE_SHIFT || base < vma->vm_start ||
+	    base + HMMRT_CHUNK_SIZE > vma->vm_end)
+		return VM_FAULT_FALLBACK;
+	if (hmmrt_drop_vma_lock(vmf))
+		return VM_FAULT_RETRY;
+	ret = mirror_check(vmf, access);
+	if (!ret)
+		ret = tlb_fill_huge(vmf, access);
+	return ret ? ret : mirror_serve(vmf, access);
 }
 
 /*
@@ -314,6 +427,7 @@ static const struct vm_operations_struct mirror_vm_ops = {
 	.mremap = mirror_mremap,
 	.mprotect = mirror_mprotect,
 	.fault = mirror_fault,
+	HMMRT_HUGE_FAULT(mirror_huge_fault)
 	.pfn_mkwrite = mirror_pfn_mkwrite,
 };
 

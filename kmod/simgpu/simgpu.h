@@ -43,6 +43,7 @@
  */
 struct dpt_table {
 	spinlock_t lock;	/* the entries */
+	bool tlb_has_ptes;	/* or may have; set once, see mirror.c */
 	hmmrt_pte_t huge;
 	hmmrt_pte_t *pte;	/* DPT_ENTRIES, a page of its own */
 };

@@ -26,24 +26,29 @@
 #define HMM_DMIRROR_FLAG_FAIL_ALLOC	(1ULL << 0)
 #endif
 
+static bool kernel_has(const char *function)
+{
+	FILE *file = fopen("/proc/kallsyms", "r");
+	char line[256], name[128];
+	bool found = false;
+
+	if (!file)
+		return false;
+	while (!found && fgets(line, sizeof(line), file))
+		found = sscanf(line, "%*s %*s %127s", name) == 1 &&
+			!strcmp(name, function);
+	fclose(file);
+	return found;
+}
+
 /*
  * Whether large pages of device memory are a thing of this kernel: it serves CPU
  * faults on them, and is one of those whose migration of them is mended.
  */
 static bool kernel_has_large_device_pages(void)
 {
-	FILE *file = fopen("/proc/kallsyms", "r");
-	bool serves = false, mended = false;
-	char name[128];
-
-	if (!file)
-		return false;
-	while (fscanf(file, "%*s %*s %127s%*[^\n]", name) == 1) {
-		serves |= !strcmp(name, "do_huge_pmd_device_private");
-		mended |= !strcmp(name, "zap_special_vma_range");
-	}
-	fclose(file);
-	return serves && mended;
+	return kernel_has("do_huge_pmd_device_private") &&
+	       kernel_has("zap_special_vma_range");
 }
 
 static int call(int fd, unsigned int number, const void *addr, size_t len,
@@ -449,6 +454,53 @@ TEST_F(thp, device_fault_moves_all_of_it)
 	ASSERT_EQ(1, stats.out_device_faults);
 	ASSERT_DONE(agent_fill(agent, self->buf, BLOCK_BYTES, PAGE_BYTES, 600));
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 600));
+}
+
+/* Of the agent's page tables, in KiB; -1 when it cannot be found. */
+static long page_table_kib(const struct agent *agent)
+{
+	char path[32], line[128];
+	long kib = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", agent->pid);
+	file = fopen(path, "r");
+	if (!file)
+		return -1;
+	while (kib < 0 && fgets(line, sizeof(line), file))
+		sscanf(line, "VmPTE: %ld kB", &kib);
+	fclose(file);
+	return kib;
+}
+
+/*
+ * A leaf takes no page table of the agent, where the kernel has entries for that.
+ * When part of it goes, the agent sees the rest, and zeroes there.
+ */
+TEST_F(thp, agent_has_it_by_one_entry)
+{
+	struct agent *agent = session_agent(&self->session);
+	bool one = kernel_has("follow_pfnmap_start");
+	char *second = map_huge(self->fd, 2000);
+	long before;
+
+	ASSERT_NE(NULL, second);
+	/* The first one brings the tables above. */
+	ASSERT_VALUE(1, agent_read(agent, self->buf));
+	before = page_table_kib(agent);
+	ASSERT_LT(0, before);
+	ASSERT_VALUE(2000, agent_read(agent, second));
+	ASSERT_VALUE(2000 + BLOCK_PAGES - 1,
+		     agent_read(agent, second + BLOCK_BYTES - PAGE_BYTES));
+	ASSERT_EQ(one ? 0 : 4, page_table_kib(agent) - before);
+
+	ASSERT_DONE(agent_fill(agent, second, BLOCK_BYTES, PAGE_BYTES, 5000));
+	ASSERT_EQ(0, madvise(second + PART, PART, MADV_DONTNEED));
+	ASSERT_VALUE(0, agent_read(agent, second + PART));
+	ASSERT_VALUE(5000, agent_read(agent, second));
+	ASSERT_VALUE(5000 + 32, agent_read(agent, second + 2 * PART));
+	ASSERT_EQ(-1, pages_check(second, PART, 5000));
+	ASSERT_VALUE(5000, agent_read(agent, second));
 }
 
 TEST_HARNESS_MAIN
