@@ -124,10 +124,12 @@ static void evict_copy(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 	if (dev->ops->copy_to_host(dev, evict->pages, chunk->offset,
 				   HMMRT_CHUNK_PAGES))
 		evict_copy_single(dev, chunk, evict, lose);
-	for (i = 0; i < evict->entries; i++)
-		if (evict->dst[i])
-			folio_mark_dirty(page_folio(
-				migrate_pfn_to_page(evict->dst[i])));
+	for (i = 0; i < evict->entries; i++) {
+		struct page *page = migrate_pfn_to_page(evict->dst[i]);
+
+		if (page)
+			folio_mark_dirty(page_folio(page));
+	}
 }
 
 /* What takes the place of lost pages, with a reference; not if it did not. */

@@ -106,7 +106,7 @@ static bool fill_pmd(struct vm_fault *vmf, struct simgpu *gpu, hmmrt_pte_t leaf)
 	unsigned long addr = ALIGN_DOWN(vmf->address, HMMRT_CHUNK_SIZE);
 	unsigned long flags = entry_vm_flags(leaf, vma->vm_flags);
 	unsigned long pfn = entry_pfn(gpu, leaf);
-	spinlock_t *ptl;
+	spinlock_t *ptl;	/* of the PMD */
 	bool fits;
 	pmd_t pmd;
 
