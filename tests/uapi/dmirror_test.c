@@ -185,7 +185,7 @@ TEST_F(dmirror, wrong_arguments_are_einval)
 	struct hmm_dmirror_cmd cmd;
 	unsigned int number;
 
-	for (number = 0; number < 8; number++) {
+	for (number = 0; number < 9; number++) {
 		unsigned int nr = _IOWR('H', number, struct hmm_dmirror_cmd);
 
 		EXPECT_EQ(-EINVAL, call(self->fd[0], nr, buf + 8, PAGE_BYTES,
@@ -199,7 +199,7 @@ TEST_F(dmirror, wrong_arguments_are_einval)
 		EXPECT_EQ(-EINVAL, cmd_raw(self->fd[0], nr, &cmd));
 		EXPECT_EQ(-EFAULT, cmd_raw(self->fd[0], nr, NULL));
 	}
-	EXPECT_EQ(-EINVAL, call(self->fd[0], _IOWR('H', 8, cmd), buf,
+	EXPECT_EQ(-EINVAL, call(self->fd[0], _IOWR('H', 9, cmd), buf,
 				PAGE_BYTES, self->data, NULL));
 }
 
