@@ -862,7 +862,8 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	}
 	if (!args->cpages)
 		goto out_free;
-	home = migrate_out(args, &arrays->to, NULL, must);
+	home = migrate_out(args, &arrays->to, NULL,
+			   (vmf->address - args->start) >> PAGE_SHIFT);
 	trace_hmmrt_migrate_to_host(args->start, args->end, home.moved, true);
 	if (space)
 		atomic64_add(home.moved, &space->migrated_to_host);
