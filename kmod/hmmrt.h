@@ -276,7 +276,13 @@ int hmmrt_mapped_check(struct mm_struct *mm, unsigned long addr,
 /* migrate.c */
 bool hmmrt_vma_may_migrate(struct vm_area_struct *vma);
 bool hmmrt_vma_may_have_migratable(struct vm_area_struct *vma);
+int hmmrt_block_migrate_lock(struct hmmrt_block *block);
+unsigned long hmmrt_select_device(const struct hmmrt_device *dev);
+bool hmmrt_request_is_huge(const struct hmmrt_request *req);
+bool hmmrt_huge_fails(struct hmmrt_space *space);
 int hmmrt_migrate_to_device(struct hmmrt_request *req);
+
+/* home.c */
 int hmmrt_migrate_to_host(struct hmmrt_request *req);
 vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Migration of private anonymous memory: to a device, and home.
+ * Migration of private anonymous memory to a device; kmod/home.c has the way
+ * back, and what is said here goes for both.
  *
  * Everything else (files, shared memory, hugetlb, locked and special mappings)
  * stays where it is and is mapped remotely. The core refuses pages that are
- * pinned or busy; those stay too. A CPU fault brings home what the CPU cannot
- * reach, and leaves coherent memory alone; whoever asks for home gets both.
+ * pinned or busy; those stay too.
  *
  * Order      Destination memory is allocated before migrate_vma_setup(), for
  *            reclaim may need the pages that setup locks. block->migrate is held
@@ -24,14 +24,11 @@
  * Result     Which pages moved is known after migrate_vma_pages(), no earlier;
  *            pages that did not move are put back by finalize.
  */
-#include <linux/hash.h>
 #include <linux/hmm.h>
 #include <linux/jiffies.h>
-#include <linux/log2.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/userfaultfd_k.h>
 
@@ -64,13 +61,14 @@ void hmmrt_fail_next_huge(struct hmmrt_binding *binding, bool fail)
 EXPORT_SYMBOL_GPL(hmmrt_fail_next_huge);
 
 /* Whether one was asked for that there is to be none of. */
-static bool huge_fails(struct hmmrt_space *space)
+bool hmmrt_huge_fails(struct hmmrt_space *space)
 {
 	return space && atomic_read(&space->fail_huge) &&
 	       atomic_xchg(&space->fail_huge, 0);
 }
 
-static int block_migrate_lock(struct hmmrt_block *block)
+/* For migration that is asked for; a CPU fault has its own way. */
+int hmmrt_block_migrate_lock(struct hmmrt_block *block)
 {
 	if (mutex_lock_killable(&block->migrate))
 		return -EINTR;
@@ -91,7 +89,8 @@ static bool pfn_merged(unsigned long hmm_pfn)
 	       folio_test_ksm(page_folio(hmm_pfn_to_page(hmm_pfn)));
 }
 
-static unsigned long select_device(const struct hmmrt_device *dev)
+/* What migrate_vma_setup() is to pick for what is on @dev. */
+unsigned long hmmrt_select_device(const struct hmmrt_device *dev)
 {
 	return hmmrt_device_is_coherent(dev) ?
 		       MIGRATE_VMA_SELECT_DEVICE_COHERENT :
@@ -112,7 +111,7 @@ struct plan {
  * or nothing yet where it would make one page of it. With VM_HUGEPAGE only: what
  * else it goes by then is not for modules to see.
  */
-static bool block_is_huge(const struct hmmrt_request *req)
+bool hmmrt_request_is_huge(const struct hmmrt_request *req)
 {
 	if (!HMMRT_HAS_DEVICE_THP || req->start != req->block->start ||
 	    req->end != req->start + HMMRT_BLOCK_SIZE)
@@ -146,7 +145,7 @@ static struct plan make_plan(struct hmmrt_request *req)
 			continue;
 		}
 		if (dev)
-			plan.select |= select_device(dev);
+			plan.select |= hmmrt_select_device(dev);
 		plan.first = min(plan.first, i);
 		plan.end = i + 1;
 	}
@@ -154,7 +153,7 @@ static struct plan make_plan(struct hmmrt_request *req)
 	plan.huge = !plan.first && plan.end == HMMRT_BLOCK_PAGES &&
 		    !(plan.select & MIGRATE_VMA_SELECT_DEVICE_COHERENT) &&
 		    !hmmrt_device_is_coherent(req->binding->dev) &&
-		    block_is_huge(req);
+		    hmmrt_request_is_huge(req);
 	return plan;
 }
 
@@ -310,12 +309,6 @@ static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args,
 	}
 }
 
-/* How many pages an entry of src or dst stands for. */
-static unsigned int pfn_pages(unsigned long migrate_pfn)
-{
-	return migrate_pfn & HMMRT_PFN_COMPOUND ? HMMRT_BLOCK_PAGES : 1;
-}
-
 static void count_moved(struct hmmrt_request *req,
 			const struct migrate_vma *args)
 {
@@ -323,7 +316,7 @@ static void count_moved(struct hmmrt_request *req,
 
 	for (i = 0; i < args->npages; i++)
 		if (args->dst[i] && (args->src[i] & MIGRATE_PFN_MIGRATE))
-			req->moved += pfn_pages(args->dst[i]);
+			req->moved += hmmrt_pfn_pages(args->dst[i]);
 }
 
 /* Device memory for the plan is one chunk, in order. */
@@ -356,7 +349,7 @@ static int migrate_in(struct hmmrt_request *req, const struct plan *plan,
 
 	lockdep_assert_held(&req->block->migrate);
 	if (plan->huge && is_whole_chunk(pages) &&
-	    !huge_fails(req->block->span->space))
+	    !hmmrt_huge_fails(req->block->span->space))
 		args.flags |= HMMRT_SELECT_COMPOUND;
 	rc = migrate_vma_setup(&args);
 	if (rc)
@@ -465,7 +458,7 @@ int hmmrt_migrate_to_device(struct hmmrt_request *req)
 	int rc;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
-	rc = block_migrate_lock(req->block);
+	rc = hmmrt_block_migrate_lock(req->block);
 	if (rc)
 		return rc;
 	rc = migrate_locked(req);
@@ -473,457 +466,4 @@ int hmmrt_migrate_to_device(struct hmmrt_request *req)
 	trace_hmmrt_migrate_to_device(req->binding->dev->id, req->start,
 				      req->end, req->moved - moved_before);
 	return rc;
-}
-
-/* --- home --------------------------------------------------------------- */
-
-/*
- * Where a window comes home to. All of it, or what there was memory for; of a
- * block that is one page on the device one page, or else single ones.
- */
-struct home_pages {
-	unsigned int n;
-	bool huge;			/* page[] is one page */
-	struct page *page[HMMRT_BLOCK_PAGES];
-};
-
-static struct page *alloc_host_page(struct vm_area_struct *vma,
-				    unsigned long addr, bool must)
-{
-	gfp_t gfp = GFP_HIGHUSER_MOVABLE;
-
-	/* Neighbours are a favour; the page itself is not. */
-	if (!must)
-		gfp |= __GFP_NORETRY | __GFP_NOWARN;
-	return alloc_page_vma(gfp, vma, addr);
-}
-
-static void alloc_host(struct vm_area_struct *vma, unsigned long start,
-		       struct home_pages *to, unsigned int n, unsigned int must)
-{
-	unsigned int i;
-
-	to->n = n;
-	to->huge = false;
-	for (i = 0; i < n; i++)
-		to->page[i] = alloc_host_page(vma,
-					      start + ((unsigned long)i
-						       << PAGE_SHIFT),
-					      i == must);
-}
-
-/* One page for a block. false: there is none. */
-static bool alloc_host_huge(struct hmmrt_space *space,
-			    struct vm_area_struct *vma, unsigned long start,
-			    struct home_pages *to)
-{
-	struct page *page = NULL;
-	unsigned int i;
-
-	if (!huge_fails(space))
-		page = hmmrt_alloc_huge_page(GFP_TRANSHUGE | __GFP_NORETRY, vma,
-					     start);
-	if (!page)
-		return false;
-	to->n = HMMRT_BLOCK_PAGES;
-	to->huge = true;
-	for (i = 0; i < HMMRT_BLOCK_PAGES; i++)
-		to->page[i] = page + i;
-	return true;
-}
-
-/* What has been used is no longer ours. */
-static void home_page_used(struct home_pages *to, unsigned int i)
-{
-	if (to->huge)
-		memset(to->page, 0, sizeof(to->page));
-	else
-		to->page[i] = NULL;
-}
-
-static void free_host(struct home_pages *to)
-{
-	unsigned int i;
-
-	for (i = 0; i < to->n; i++) {
-		if (!to->page[i])
-			continue;
-		put_page(to->page[i]);
-		home_page_used(to, i);
-	}
-}
-
-/* Pages that follow each other; their device may be any of ours. */
-static bool copy_out(struct page *src, struct page **dst, unsigned int n)
-{
-	struct hmmrt_device *dev = hmmrt_page_device(src);
-	u64 offset = hmmrt_page_offset(src);
-	int rc = dev->ops->copy_to_host(dev, dst, offset, n);
-
-	if (rc)
-		pr_err_ratelimited("%s: device memory at %#llx could not be read: %d\n",
-				   dev->name, offset, rc);
-	return !rc;
-}
-
-/* What became of a window that came home. */
-struct homecoming {
-	unsigned long moved;
-	unsigned long no_memory;
-	bool must_unreadable;		/* its device could not give it back */
-	bool raced;			/* it was no longer one page */
-};
-
-/*
- * The block is one page. If we do not have one for it the core splits it, as far
- * as it can: that takes single pages from the first one on.
- */
-static void assign_home_huge(struct migrate_vma *args, struct home_pages *to,
-			     struct homecoming *home)
-{
-	struct page *src = migrate_pfn_to_page(args->src[0]);
-	unsigned int i;
-
-	home->no_memory = to->page[0] ? 0 : HMMRT_BLOCK_PAGES;
-	if (home->no_memory)
-		return;
-	/* The touched page is one of them. */
-	if (!copy_out(src, to->page, to->n)) {
-		home->must_unreadable = true;
-		return;
-	}
-	if (to->huge) {
-		lock_page(to->page[0]);
-		args->dst[0] = migrate_pfn(page_to_pfn(to->page[0])) |
-			       HMMRT_PFN_COMPOUND;
-		return;
-	}
-	for (i = 0; i < to->n; i++) {
-		if (!to->page[i]) {
-			home->no_memory++;
-			continue;
-		}
-		lock_page(to->page[i]);
-		args->dst[i] = migrate_pfn(page_to_pfn(to->page[i]));
-	}
-}
-
-/*
- * Only what @dev has, unless that is NULL. What a device cannot give back stays
- * there; of @must, the index of a page, the caller is told.
- */
-static void assign_home(struct migrate_vma *args, struct home_pages *to,
-			const struct hmmrt_device *dev, unsigned long must,
-			struct homecoming *home)
-{
-	unsigned long i;
-
-	memset(args->dst, 0, args->npages * sizeof(args->dst[0]));
-	for (i = 0; i < args->npages; i++) {
-		struct page *src = migrate_pfn_to_page(args->src[i]);
-
-		if (!src || !(args->src[i] & MIGRATE_PFN_MIGRATE))
-			continue;
-		if (dev && hmmrt_page_device(src) != dev)
-			continue;
-		if (args->src[i] & HMMRT_PFN_COMPOUND) {
-			assign_home_huge(args, to, home);
-			return;
-		}
-		home->raced = to->huge;
-		if (to->huge)
-			return;
-		if (i >= to->n || !to->page[i]) {
-			home->no_memory++;
-			continue;
-		}
-		if (!copy_out(src, &to->page[i], 1)) {
-			home->must_unreadable |= i == must;
-			continue;
-		}
-		lock_page(to->page[i]);
-		args->dst[i] = migrate_pfn(page_to_pfn(to->page[i]));
-	}
-}
-
-static struct homecoming migrate_out(struct migrate_vma *args,
-				     struct home_pages *to,
-				     const struct hmmrt_device *dev,
-				     unsigned long must)
-{
-	struct homecoming home = {};
-	unsigned long i;
-
-	assign_home(args, to, dev, must, &home);
-	migrate_vma_pages(args);
-	for (i = 0; i < args->npages; i++) {
-		if (!args->dst[i])
-			continue;
-		/* The only copy: reclaim must not take it for a clean page. */
-		folio_mark_dirty(page_folio(to->page[i]));
-		if (args->src[i] & MIGRATE_PFN_MIGRATE)
-			home.moved += pfn_pages(args->dst[i]);
-		home_page_used(to, i);
-	}
-	migrate_vma_finalize(args);
-	return home;
-}
-
-/* src, dst and pages for up to a block; not initialised. */
-struct home_arrays {
-	unsigned long src[HMMRT_BLOCK_PAGES];
-	unsigned long dst[HMMRT_BLOCK_PAGES];
-	struct home_pages to;
-};
-
-/**
- * hmmrt_migrate_to_host() - bring a window home, best effort
- * @req: window within one vma and block, with a snapshot of it; with a binding,
- *	only what its device has, unless all_devices is set
- *
- * Context: mmap_lock held for reading; takes block->migrate.
- * Return: 0, -EINTR or -ENOMEM; -EAGAIN something raced. req->moved counts.
- */
-int hmmrt_migrate_to_host(struct hmmrt_request *req)
-{
-	const struct hmmrt_device *dev =
-		req->binding && !req->all_devices ? req->binding->dev : NULL;
-	unsigned int n = (req->end - req->start) >> PAGE_SHIFT;
-	struct migrate_vma args = {
-		.vma = req->vma,
-		.start = req->start,
-		.end = req->end,
-		.src = req->src,
-		.dst = req->dst,
-		.pgmap_owner = hmmrt_pgmap_owner(),
-		.flags = dev ? select_device(dev) :
-			       MIGRATE_VMA_SELECT_DEVICE_PRIVATE |
-				       MIGRATE_VMA_SELECT_DEVICE_COHERENT,
-	};
-	struct homecoming home = {};
-	struct home_pages *to;
-	int rc;
-
-	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
-	to = kvmalloc(sizeof(*to), GFP_KERNEL);
-	if (!to)
-		return -ENOMEM;
-	if (block_is_huge(req) && alloc_host_huge(req->block->span->space,
-						  req->vma, req->start, to))
-		args.flags |= HMMRT_SELECT_COMPOUND;
-	else
-		alloc_host(req->vma, req->start, to, n, n);
-	rc = block_migrate_lock(req->block);
-	if (rc)
-		goto out_free;
-	rc = migrate_vma_setup(&args);
-	if (!rc && args.cpages)
-		home = migrate_out(&args, to, dev, ULONG_MAX);
-	mutex_unlock(&req->block->migrate);
-	if (home.raced)
-		rc = -EAGAIN;
-	req->moved += home.moved;
-	req->stayed[HMMRT_STAY_NO_MEMORY] += home.no_memory;
-	trace_hmmrt_migrate_to_host(req->start, req->end, req->moved, false);
-out_free:
-	free_host(to);
-	kvfree(to);
-	return rc == -EINVAL ? 0 : rc;
-}
-
-/*
- * One CPU fault may wait for a device's migration to end, where the core does
- * not hold the page lock: that merely skips this page. No second one: it would
- * keep the first from migrating by its reference to the page.
- */
-static bool cpu_fault_wait(struct hmmrt_block *block)
-{
-	int rc;
-
-	if (!HMMRT_MIGRATE_TO_RAM_MAY_WAIT ||
-	    READ_ONCE(block->migrate_by_cpu_fault) ||
-	    atomic_cmpxchg(&block->cpu_fault_waits, 0, 1))
-		return false;
-	rc = mutex_lock_killable(&block->migrate);
-	atomic_set(&block->cpu_fault_waits, 0);
-	return !rc;
-}
-
-/*
- * A CPU fault may not wait for another one: on kernels that call us with an
- * extra page reference the two would keep each other from migrating, for ever.
- * Nor may it let others run while it has that reference; user mode does so on
- * its way out, without it. false: go back and fault again.
- */
-static bool cpu_fault_lock(struct hmmrt_block *block,
-			   const struct vm_fault *vmf)
-{
-	if (!mutex_trylock(&block->migrate) && !cpu_fault_wait(block)) {
-		if (!(vmf->flags & FAULT_FLAG_USER))
-			cond_resched();
-		return false;
-	}
-	WRITE_ONCE(block->migrate_by_cpu_fault, true);
-	return true;
-}
-
-/* In place of block->migrate where there is no block; only ever tried. */
-static DEFINE_SPINLOCK(orphans_lock);
-static struct page *orphans[64];
-
-static struct page **orphan_slot(struct page *page)
-{
-	return &orphans[hash_ptr(page, ilog2(ARRAY_SIZE(orphans)))];
-}
-
-static bool orphan_trylock(struct page *page)
-{
-	struct page **slot = orphan_slot(page);
-	bool free;
-
-	spin_lock(&orphans_lock);
-	free = !*slot;
-	if (free)
-		*slot = page;
-	spin_unlock(&orphans_lock);
-	return free;
-}
-
-static void orphan_unlock(struct page *page)
-{
-	spin_lock(&orphans_lock);
-	*orphan_slot(page) = NULL;
-	spin_unlock(&orphans_lock);
-}
-
-static void cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
-			     struct migrate_vma *args)
-{
-	struct hmmrt_policy_window win = { .count = HMMRT_BLOCK_PAGES };
-
-	lockdep_assert_held(&block->migrate);
-	if (!(args->flags & HMMRT_SELECT_COMPOUND))
-		win = hmmrt_policy_host_window(&block->cpu_run,
-					       (args->start - block->start)
-						       >> PAGE_SHIFT);
-	hmmrt_policy_came_home(&block->turns, win, jiffies_to_msecs(jiffies));
-	args->start = max(block->start + ((unsigned long)win.first
-					  << PAGE_SHIFT),
-			  vmf->vma->vm_start);
-	args->end = min(block->start + ((unsigned long)(win.first + win.count)
-					<< PAGE_SHIFT),
-			vmf->vma->vm_end);
-}
-
-/*
- * Memory for a window that the CPU touched. false: none for the touched page.
- *
- * Where that is one page for the block and there is none for it, a single page
- * will do: the core cannot split what the fault has a reference to, but in trying
- * it turns the entry into single ones, and the access is repeated.
- */
-static bool cpu_fault_alloc(struct hmmrt_space *space, struct vm_fault *vmf,
-			    const struct migrate_vma *args,
-			    struct home_pages *to)
-{
-	unsigned int n = (args->end - args->start) >> PAGE_SHIFT;
-	unsigned int must = (vmf->address - args->start) >> PAGE_SHIFT;
-
-	if (args->flags & HMMRT_SELECT_COMPOUND) {
-		if (alloc_host_huge(space, vmf->vma, args->start, to))
-			return true;
-		n = 1;
-		must = 0;
-	}
-	alloc_host(vmf->vma, args->start, to, n, must);
-	return to->page[must];
-}
-
-static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
-				    struct migrate_vma *args,
-				    struct hmmrt_space *space)
-{
-	struct home_arrays *arrays;
-	struct homecoming home;
-	vm_fault_t ret = 0;
-
-	arrays = kvmalloc(sizeof(*arrays), GFP_KERNEL);
-	if (!arrays)
-		return VM_FAULT_OOM;
-	if (!cpu_fault_alloc(space, vmf, args, &arrays->to)) {
-		ret = VM_FAULT_OOM;
-		goto out_free;
-	}
-	args->src = arrays->src;
-	args->dst = arrays->dst;
-	if (migrate_vma_setup(args)) {
-		ret = VM_FAULT_SIGBUS;
-		goto out_free;
-	}
-	if (!args->cpages)
-		goto out_free;
-	home = migrate_out(args, &arrays->to, NULL,
-			   (vmf->address - args->start) >> PAGE_SHIFT);
-	trace_hmmrt_migrate_to_host(args->start, args->end, home.moved, true);
-	if (space)
-		atomic64_add(home.moved, &space->migrated_to_host);
-	/* Faulting again would not help. */
-	if (home.must_unreadable)
-		ret = VM_FAULT_SIGBUS;
-out_free:
-	free_host(&arrays->to);
-	kvfree(arrays);
-	return ret;
-}
-
-/*
- * The CPU touched a page on a device. The block is looked up for its lock and
- * for how much to bring along; without one (a fork child, a process that closed
- * its files, a mapping that was moved) the page comes alone.
- *
- * Return: 0 also when nothing moved: the CPU faults again.
- */
-vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf)
-{
-	struct migrate_vma args = {
-		.vma = vmf->vma,
-		.start = vmf->address & PAGE_MASK,
-		.end = (vmf->address & PAGE_MASK) + PAGE_SIZE,
-		.pgmap_owner = hmmrt_pgmap_owner(),
-		.flags = MIGRATE_VMA_SELECT_DEVICE_PRIVATE,
-		.fault_page = vmf->page,
-	};
-	struct hmmrt_block *block = NULL;
-	struct hmmrt_space *space;
-	vm_fault_t ret = 0;
-	int idx;
-
-	/* With a PTE it is single pages, whatever they still are parts of. */
-	if (HMMRT_HAS_DEVICE_THP && !vmf->pte) {
-		args.start = ALIGN_DOWN(vmf->address, HMMRT_BLOCK_SIZE);
-		args.end = args.start + HMMRT_BLOCK_SIZE;
-		args.flags |= HMMRT_SELECT_COMPOUND;
-	}
-	idx = srcu_read_lock(&hmmrt_srcu);
-	space = hmmrt_space_find(vmf->vma->vm_mm);
-	if (space) {
-		atomic64_inc(&space->cpu_faults);
-		block = hmmrt_block_find(space, vmf->address);
-	}
-	if (block) {
-		if (!cpu_fault_lock(block, vmf))
-			goto out_srcu;
-		cpu_fault_window(vmf, block, &args);
-		ret = cpu_fault_migrate(vmf, &args, space);
-		mutex_unlock(&block->migrate);
-	} else if (orphan_trylock(vmf->page)) {
-		ret = cpu_fault_migrate(vmf, &args, space);
-		orphan_unlock(vmf->page);
-	} else if (!(vmf->flags & FAULT_FLAG_USER)) {
-		/* As in cpu_fault_lock(). */
-		cond_resched();
-	}
-out_srcu:
-	srcu_read_unlock(&hmmrt_srcu, idx);
-	return ret;
 }

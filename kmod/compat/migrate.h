@@ -23,6 +23,12 @@
 #define HMMRT_PFN_COMPOUND	0ul
 #endif
 
+/* How many pages an entry of src or dst stands for. */
+static inline unsigned int hmmrt_pfn_pages(unsigned long migrate_pfn)
+{
+	return migrate_pfn & HMMRT_PFN_COMPOUND ? HPAGE_PMD_NR : 1;
+}
+
 /* As hmmrt_page_init(), for an aligned run of HPAGE_PMD_NR pages. */
 static inline void hmmrt_huge_page_init(struct page *page)
 {
