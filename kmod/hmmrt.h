@@ -284,6 +284,7 @@ int hmmrt_migrate_to_device(struct hmmrt_request *req);
 
 /* home.c */
 int hmmrt_migrate_to_host(struct hmmrt_request *req);
+int hmmrt_window_to_host(struct hmmrt_request *req);
 vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf);
 
 /* range.c */

@@ -8,6 +8,7 @@
  * space knows, see kmod/evict.c.
  */
 #include <linux/hash.h>
+#include <linux/hmm.h>
 #include <linux/log2.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
@@ -269,6 +270,52 @@ out_free:
 	free_host(to);
 	kvfree(to);
 	return rc == -EINVAL ? 0 : rc;
+}
+
+/* Pages on devices; with a binding, on its device. */
+static unsigned long device_pages(const struct hmmrt_request *req)
+{
+	unsigned long i, n = (req->end - req->start) >> PAGE_SHIFT, count = 0;
+
+	for (i = 0; i < n; i++) {
+		struct hmmrt_device *dev;
+
+		if (!(req->pfns[i] & HMM_PFN_VALID) ||
+		    (req->pfns[i] & HMM_PFN_ERROR))
+			continue;
+		dev = hmmrt_page_device(hmm_pfn_to_page(req->pfns[i]));
+		if (dev && (!req->binding || req->binding->dev == dev))
+			count++;
+	}
+	return count;
+}
+
+/**
+ * hmmrt_window_to_host() - as hmmrt_migrate_to_host(), looking first
+ * @req: window within one vma and block
+ *
+ * Where nothing has to move nothing is allocated or locked.
+ * Context: as hmmrt_migrate_to_host().
+ * Return: as that; req->there says how many pages needed no moving.
+ */
+int hmmrt_window_to_host(struct hmmrt_request *req)
+{
+	unsigned long n = (req->end - req->start) >> PAGE_SHIFT;
+	int idx, rc;
+
+	req->there = 0;
+	memset(req->stayed, 0, sizeof(req->stayed));
+	/* A snapshot shows nothing of a mapping that cannot be read. */
+	if (!(req->vma->vm_flags & VM_READ))
+		return hmmrt_migrate_to_host(req);
+	idx = srcu_read_lock(&hmmrt_srcu);
+	rc = hmmrt_snapshot(req);
+	if (!rc)
+		req->there = n - device_pages(req);
+	srcu_read_unlock(&hmmrt_srcu, idx);
+	if (rc || req->there == n)
+		return rc;
+	return hmmrt_migrate_to_host(req);
 }
 
 /*

@@ -54,47 +54,6 @@ static int prefetch_part_device(struct hmmrt_request *req)
 	return hmmrt_serve_window(req, hmmrt_vma_may_migrate(req->vma));
 }
 
-/* Pages on devices; with a binding, on its device. */
-static unsigned long device_pages(const struct hmmrt_request *req)
-{
-	unsigned long i, count = 0;
-
-	for (i = 0; i < req_pages(req); i++) {
-		struct hmmrt_device *dev;
-
-		if (!(req->pfns[i] & HMM_PFN_VALID) ||
-		    (req->pfns[i] & HMM_PFN_ERROR))
-			continue;
-		dev = hmmrt_page_device(hmm_pfn_to_page(req->pfns[i]));
-		if (dev && (!req->binding || req->binding->dev == dev))
-			count++;
-	}
-	return count;
-}
-
-static int prefetch_part_host(struct hmmrt_request *req)
-{
-	int idx, rc = 0;
-
-	req->there = 0;
-	memset(req->stayed, 0, sizeof(req->stayed));
-	/* A snapshot shows nothing of a mapping that cannot be read. */
-	if (!(req->vma->vm_flags & VM_READ)) {
-		memset(req->pfns, 0, sizeof(req->pfns));
-		return hmmrt_migrate_to_host(req);
-	}
-	idx = srcu_read_lock(&hmmrt_srcu);
-	rc = hmmrt_snapshot(req);
-	if (!rc)
-		req->there = req_pages(req) - device_pages(req);
-	srcu_read_unlock(&hmmrt_srcu, idx);
-	if (rc)
-		return rc;
-	if (req->there == req_pages(req))
-		return 0;
-	return hmmrt_migrate_to_host(req);
-}
-
 /* Whether it may go to a device. */
 static bool vma_suitable(struct vm_area_struct *vma)
 {
@@ -151,7 +110,7 @@ static int prefetch_part(struct mm_struct *mm, struct hmmrt_request *req,
 		suitable = part_suitable(req);
 		before = req->moved;
 		rc = req->binding ? prefetch_part_device(req) :
-				    prefetch_part_host(req);
+				    hmmrt_window_to_host(req);
 		mmap_read_unlock(mm);
 		rc = hmmrt_request_again(req, rc);
 		/* Later attempts find there what the first ones moved. */
@@ -293,7 +252,7 @@ static unsigned long come_home_part(struct mm_struct *mm,
 	if (req->vma && req->vma->vm_start < end) {
 		req->start = max(addr, req->vma->vm_start);
 		req->end = min(end, req->vma->vm_end);
-		prefetch_part_host(req);
+		hmmrt_window_to_host(req);
 		addr = req->end;
 	} else {
 		addr = end;

@@ -228,40 +228,13 @@ int hmmrt_migrate_range_to_device(struct hmmrt_binding *binding,
 }
 EXPORT_SYMBOL_GPL(hmmrt_migrate_range_to_device);
 
-static unsigned long pages_elsewhere(const struct hmmrt_request *req)
-{
-	unsigned long i, n = (req->end - req->start) >> PAGE_SHIFT, count = 0;
-
-	for (i = 0; i < n; i++)
-		if (!(req->pfns[i] & HMM_PFN_VALID) ||
-		    (req->pfns[i] & HMM_PFN_ERROR) ||
-		    hmmrt_page_device(hmm_pfn_to_page(req->pfns[i])) !=
-			    req->binding->dev)
-			count++;
-	return count;
-}
-
-static int part_to_host(struct hmmrt_request *req)
-{
-	int idx, rc;
-
-	idx = srcu_read_lock(&hmmrt_srcu);
-	rc = hmmrt_snapshot(req);
-	if (!rc)
-		req->there = pages_elsewhere(req);
-	srcu_read_unlock(&hmmrt_srcu, idx);
-	if (rc || req->there == (req->end - req->start) >> PAGE_SHIFT)
-		return rc;
-	return hmmrt_migrate_to_host(req);
-}
-
 int hmmrt_migrate_range_to_host(struct hmmrt_binding *binding,
 				unsigned long start, unsigned long end,
 				struct hmmrt_migration *result)
 {
 	struct range_walk walk = {
 		.binding = binding,
-		.part = part_to_host,
+		.part = hmmrt_window_to_host,
 		.access = HMMRT_ACCESS_READ,
 	};
 	int rc = range_walk(&walk, start, end);
