@@ -219,8 +219,9 @@ struct home_arrays {
 
 /**
  * hmmrt_migrate_to_host() - bring a window home, best effort
- * @req: window within one vma and block, with a snapshot of it; with a binding,
- *	only what its device has, unless all_devices is set
+ * @req: window within one vma and block, with a snapshot of it, or with none if
+ *	the pfns are 0; with a binding, only what its device has, unless
+ *	all_devices is set
  *
  * Context: mmap_lock held for reading; takes block->migrate.
  * Return: 0, -EINTR or -ENOMEM; -EAGAIN something raced. req->moved counts.
@@ -249,7 +250,7 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 	to = kvmalloc(sizeof(*to), GFP_KERNEL);
 	if (!to)
 		return -ENOMEM;
-	if (hmmrt_request_is_huge(req) &&
+	if ((req->pfns[0] & HMM_PFN_VALID) && hmmrt_request_is_huge(req) &&
 	    alloc_host_huge(req->block->span->space, req->vma, req->start, to))
 		args.flags |= HMMRT_SELECT_COMPOUND;
 	else
@@ -306,8 +307,10 @@ int hmmrt_window_to_host(struct hmmrt_request *req)
 	req->there = 0;
 	memset(req->stayed, 0, sizeof(req->stayed));
 	/* A snapshot shows nothing of a mapping that cannot be read. */
-	if (!(req->vma->vm_flags & VM_READ))
+	if (!(req->vma->vm_flags & VM_READ)) {
+		memset(req->pfns, 0, n * sizeof(req->pfns[0]));
 		return hmmrt_migrate_to_host(req);
+	}
 	idx = srcu_read_lock(&hmmrt_srcu);
 	rc = hmmrt_snapshot(req);
 	if (!rc)
