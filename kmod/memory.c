@@ -136,7 +136,7 @@ static bool prefetch_interrupted(const struct hmmrt_prefetch *arg)
 	       (signal_pending(current) && arg->out_pages_moved);
 }
 
-/* All mappings of one block. */
+/* All mappings of one block; there is one at @start. */
 static int prefetch_block(struct hmmrt_space *space,
 			  struct hmmrt_binding *binding, unsigned long start,
 			  unsigned long end, struct hmmrt_prefetch *arg)
@@ -145,9 +145,6 @@ static int prefetch_block(struct hmmrt_space *space,
 	struct hmmrt_block *block;
 	int rc;
 
-	rc = hmmrt_mapped_check(space->mm, start, 0);
-	if (rc)
-		return rc;
 	block = hmmrt_block_get(space, start, arg->location);
 	if (IS_ERR(block))
 		return PTR_ERR(block);
@@ -175,28 +172,50 @@ static int prefetch_block(struct hmmrt_space *space,
 }
 
 /*
- * A mapping that cannot go to the device is counted whole: a block costs memory,
- * and there may be terabytes of it. *next is left alone if it can.
+ * Where the next step of a prefetch ends, by the mapping at @addr. A mapping that
+ * cannot go to the device is counted whole, and *skip set: a block costs memory,
+ * and there may be terabytes of it.
  */
-static int prefetch_skip(struct hmmrt_space *space, unsigned long addr,
-			 unsigned long end, struct hmmrt_prefetch *arg,
-			 unsigned long *next)
+static int prefetch_look(struct hmmrt_space *space,
+			 const struct hmmrt_binding *binding,
+			 unsigned long addr, unsigned long end,
+			 struct hmmrt_prefetch *arg, unsigned long *next,
+			 bool *skip)
 {
 	struct vm_area_struct *vma;
-	int rc = 0;
 
 	if (mmap_read_lock_killable(space->mm))
 		return -EINTR;
 	vma = vma_lookup(space->mm, addr);
-	if (!vma) {
-		rc = -EFAULT;
-	} else if (!vma_suitable(vma)) {
-		*next = min(end, vma->vm_end);
+	*skip = vma && binding && !vma_suitable(vma);
+	*next = *skip ? min(end, vma->vm_end) : hmmrt_block_end(addr, end);
+	mmap_read_unlock(space->mm);
+	if (!vma)
+		return -EFAULT;
+	if (*skip)
 		arg->out_stayed[HMMRT_STAY_UNSUITABLE] +=
 			(*next - addr) >> PAGE_SHIFT;
-	}
-	mmap_read_unlock(space->mm);
-	return rc;
+	return 0;
+}
+
+/* One step; returns where the next one begins in *next. */
+static int prefetch_step(struct hmmrt_space *space,
+			 struct hmmrt_binding *binding, unsigned long addr,
+			 unsigned long end, struct hmmrt_prefetch *arg,
+			 unsigned long *next)
+{
+	bool skip;
+	int rc;
+
+	rc = prefetch_look(space, binding, addr, end, arg, next, &skip);
+	if (!rc && !skip)
+		rc = prefetch_block(space, binding, addr, *next, arg);
+	if (rc)
+		return rc;
+	/* Somebody waits for us in hmmrt_unbind(). */
+	if (binding && READ_ONCE(binding->going))
+		return -ENODEV;
+	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
 int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
@@ -223,17 +242,8 @@ int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
 	arg->out_pages_there = 0;
 	memset(arg->out_stayed, 0, sizeof(arg->out_stayed));
 	end = arg->addr + arg->len;
-	for (addr = arg->addr; !rc && addr < end; addr = next) {
-		next = addr;
-		rc = binding ? prefetch_skip(space, addr, end, arg, &next) : 0;
-		if (rc || next > addr)
-			continue;
-		next = hmmrt_block_end(addr, end);
-		rc = prefetch_block(space, binding, addr, next, arg);
-		/* Somebody waits for us in hmmrt_unbind(). */
-		if (!rc && binding && READ_ONCE(binding->going))
-			rc = -ENODEV;
-	}
+	for (addr = arg->addr; !rc && addr < end; addr = next)
+		rc = prefetch_step(space, binding, addr, end, arg, &next);
 	mmput(space->mm);
 out_put:
 	if (binding)
