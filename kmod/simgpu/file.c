@@ -157,12 +157,15 @@ static int ioc_bind(struct file *file, void *arg)
 	struct hmmrt_gpu_bind *bind = arg;
 	struct hmmrt_binding *binding;
 	struct hmmrt_space *space;
-	int rc = 0;
+	int rc;
 
 	space = hmmrt_space_get_from_fd(bind->space_fd);
 	if (IS_ERR(space))
 		return PTR_ERR(space);
-	mutex_lock(&view->lock);
+	/* Who undoes a binding may have it for as long as that waits. */
+	rc = mutex_lock_killable(&view->lock);
+	if (rc)
+		goto out_put;
 	if (view->binding) {
 		rc = -EBUSY;
 		goto out_unlock;
@@ -181,6 +184,7 @@ static int ioc_bind(struct file *file, void *arg)
 	bind->out_token = view->token;
 out_unlock:
 	mutex_unlock(&view->lock);
+out_put:
 	/* The binding has its own reference. */
 	hmmrt_space_put(space);
 	return rc;
@@ -213,7 +217,8 @@ static int ioc_attach(struct file *file, void *arg)
 	struct hmmrt_gpu_attach *attach = arg;
 	int rc;
 
-	mutex_lock(&view->lock);
+	if (mutex_lock_killable(&view->lock))
+		return -EINTR;
 	rc = -EINVAL;
 	if (!view->offered)
 		goto out_unlock;
