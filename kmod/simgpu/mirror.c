@@ -31,6 +31,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include "../compat/compat.h"
 #include "simgpu.h"
 
 /* Half-open page range [first, end) of a table. */

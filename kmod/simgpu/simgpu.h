@@ -31,8 +31,6 @@
 #include <linux/wait.h>
 #include <linux/xarray.h>
 
-#include "../compat/compat.h"
-
 /* --- device page table (dpt.c) ------------------------------------------ */
 
 #define DPT_ENTRIES	HMMRT_CHUNK_PAGES
