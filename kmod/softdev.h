@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A device in software: memory, a page table, and accesses of one word. It stands
- * for the hardware in drivers that have none, of which the sample is one. What
- * such a driver adds to have unified memory is not here.
+ * for the hardware in drivers that have none. What such a driver adds to have
+ * unified memory is not here.
  *
  * Memory     The kernel's own, a chunk at a time, where populate() asked for it.
  * Tables     A page of entries for each chunk of address space, made by
@@ -58,26 +58,23 @@ static inline void soft_depopulate(struct soft_memory *memory, u64 offset)
 	memory->chunks[offset >> HMMRT_CHUNK_SHIFT] = NULL;
 }
 
-static inline void soft_copy_in(struct soft_memory *memory, u64 offset,
-				struct page **src, unsigned int npages)
+static inline void soft_copy_in(void *to, struct page **src,
+				unsigned int npages)
 {
-	for (; npages--; src++, offset += PAGE_SIZE) {
+	for (; npages--; src++, to += PAGE_SIZE) {
 		if (*src)
-			memcpy_from_page(soft_memory_at(memory, offset), *src,
-					 0, PAGE_SIZE);
+			memcpy_from_page(to, *src, 0, PAGE_SIZE);
 		else
-			clear_page(soft_memory_at(memory, offset));
+			clear_page(to);
 	}
 }
 
-static inline void soft_copy_out(const struct soft_memory *memory,
-				 struct page **dst, u64 offset,
+static inline void soft_copy_out(struct page **dst, const void *from,
 				 unsigned int npages)
 {
-	for (; npages--; dst++, offset += PAGE_SIZE)
+	for (; npages--; dst++, from += PAGE_SIZE)
 		if (*dst)
-			memcpy_to_page(*dst, 0, soft_memory_at(memory, offset),
-				       PAGE_SIZE);
+			memcpy_to_page(*dst, 0, from, PAGE_SIZE);
 }
 
 /* --- the MMU -------------------------------------------------------------- */
@@ -145,9 +142,10 @@ static inline void soft_mmu_map(struct soft_mmu *mmu, unsigned long start,
 static inline void soft_mmu_unmap(struct soft_mmu *mmu, unsigned long start,
 				  unsigned long end)
 {
+	hmmrt_pte_t *slot = soft_mmu_slot(mmu, start);
+
 	spin_lock(&mmu->lock);
-	memset(soft_mmu_slot(mmu, start), 0,
-	       ((end - start) >> PAGE_SHIFT) * sizeof(hmmrt_pte_t));
+	memset(slot, 0, ((end - start) >> PAGE_SHIFT) * sizeof(*slot));
 	spin_unlock(&mmu->lock);
 }
 

@@ -11,23 +11,20 @@
  * Objects    dmirror  one device: node, memory
  *            view     one open file of the node: the space of the process that
  *                     opened it as this device sees it
- *            dpt      the device page table of a view
+ *            mmu      the device page table of a view, see ../softdev.h
  * Ownership  A view is its file, and works for one process only. The file holds
  *            the module.
- * Locking    dpt->create  mutex: creation of tables.
- *            dpt->lock    spinlock: entries. Taken by the manager's map and
- *                         unmap (below its block lock), and held while a page is
- *                         copied: who has taken an entry away knows that the
- *                         device has finished with its page.
+ * Locking    mmu->lock is taken by the manager's map and unmap (below its block
+ *            lock), and held while a page is copied: who has taken an entry away
+ *            knows that the device has finished with its page.
  */
 #ifndef _HMMRT_DMIRROR_H
 #define _HMMRT_DMIRROR_H
 
 #include <linux/hmmrt_device.h>
 #include <linux/miscdevice.h>
-#include <linux/mutex.h>
-#include <linux/spinlock.h>
-#include <linux/xarray.h>
+
+#include "../softdev.h"
 
 struct dmirror {
 	struct hmmrt_device *dev;
@@ -39,30 +36,18 @@ struct dmirror {
 	u64 memory_start;	/* 0: not coherent */
 };
 
-/* --- device page table (dpt.c) ------------------------------------------ */
-
-struct dpt {
-	struct mutex create;	/* tables */
-	spinlock_t lock;	/* entries, and accesses through them */
-	struct xarray tables;	/* by address >> 21, a page of entries each */
-};
-
 struct dmirror_view {
 	struct dmirror *dmirror;
 	struct hmmrt_binding *binding;
-	struct dpt dpt;
+	struct soft_mmu mmu;
 };
 
-void dpt_init(struct dpt *dpt);
-void dpt_destroy(struct dpt *dpt);
-int dpt_prepare(struct dpt *dpt, unsigned long start, unsigned long end);
-void dpt_map(struct dpt *dpt, unsigned long start, const hmmrt_pte_t *ptes,
-	     unsigned int npages);
-void dpt_unmap(struct dpt *dpt, unsigned long start, unsigned long end);
-int dpt_read_page(struct dmirror_view *view, unsigned long addr, void *to);
-int dpt_write_page(struct dmirror_view *view, unsigned long addr,
-		   const void *from);
-bool dpt_has_atomic(struct dpt *dpt, unsigned long start, unsigned long end);
+/* access.c */
+int dmirror_read_page(struct dmirror_view *view, unsigned long addr, void *to);
+int dmirror_write_page(struct dmirror_view *view, unsigned long addr,
+		       const void *from);
+bool dmirror_has_atomic(struct dmirror_view *view, unsigned long start,
+			unsigned long end);
 
 /* file.c */
 extern const struct file_operations dmirror_fops;

@@ -101,12 +101,13 @@ static int device_copy(struct access *access, bool write)
 		unsigned long offset = cmd->cpages << PAGE_SHIFT;
 
 		if (write)
-			rc = dpt_write_page(access->view,
-					    access->start + offset,
-					    access->bounce + offset);
+			rc = dmirror_write_page(access->view,
+						access->start + offset,
+						access->bounce + offset);
 		else
-			rc = dpt_read_page(access->view, access->start + offset,
-					   access->bounce + offset);
+			rc = dmirror_read_page(access->view,
+					       access->start + offset,
+					       access->bounce + offset);
 		cmd->cpages += !rc;
 		cond_resched();
 	}
@@ -280,7 +281,7 @@ static int view_exclusive(struct access *access)
 
 static int view_check_exclusive(struct access *access)
 {
-	return dpt_has_atomic(&access->view->dpt, access->start, access->end) ?
+	return dmirror_has_atomic(access->view, access->start, access->end) ?
 		       -EPERM :
 		       0;
 }
@@ -381,12 +382,12 @@ static int dmirror_open(struct inode *inode, struct file *file)
 	if (!view)
 		return -ENOMEM;
 	view->dmirror = container_of(file->private_data, struct dmirror, misc);
-	dpt_init(&view->dpt);
+	soft_mmu_init(&view->mmu, NULL);
 	view->binding = hmmrt_bind_current(view->dmirror->dev, view);
 	if (IS_ERR(view->binding)) {
 		int rc = PTR_ERR(view->binding);
 
-		dpt_destroy(&view->dpt);
+		soft_mmu_destroy(&view->mmu);
 		kfree(view);
 		return rc;
 	}
@@ -400,7 +401,7 @@ static int dmirror_release(struct inode *inode, struct file *file)
 	struct dmirror_view *view = file->private_data;
 
 	hmmrt_unbind(view->binding);
-	dpt_destroy(&view->dpt);
+	soft_mmu_destroy(&view->mmu);
 	kfree(view);
 	return 0;
 }

@@ -66,27 +66,16 @@ static void dmirror_depopulate(struct hmmrt_device *dev, u64 offset)
 static int dmirror_copy_to_device(struct hmmrt_device *dev, u64 offset,
 				  struct page **src, unsigned int npages)
 {
-	void *to = dmirror_vram(hmmrt_device_drvdata(dev), offset);
-	unsigned int i;
-
-	for (i = 0; i < npages; i++, to += PAGE_SIZE) {
-		if (src[i])
-			memcpy_from_page(to, src[i], 0, PAGE_SIZE);
-		else
-			clear_page(to);
-	}
+	soft_copy_in(dmirror_vram(hmmrt_device_drvdata(dev), offset), src,
+		     npages);
 	return 0;
 }
 
 static int dmirror_copy_to_host(struct hmmrt_device *dev, struct page **dst,
 				u64 offset, unsigned int npages)
 {
-	void *from = dmirror_vram(hmmrt_device_drvdata(dev), offset);
-	unsigned int i;
-
-	for (i = 0; i < npages; i++, from += PAGE_SIZE)
-		if (dst[i])
-			memcpy_to_page(dst[i], 0, from, PAGE_SIZE);
+	soft_copy_out(dst, dmirror_vram(hmmrt_device_drvdata(dev), offset),
+		      npages);
 	return 0;
 }
 
@@ -95,7 +84,7 @@ static int dmirror_prepare(struct hmmrt_binding *binding, unsigned long start,
 {
 	struct dmirror_view *view = hmmrt_binding_drvdata(binding);
 
-	return dpt_prepare(&view->dpt, start, end);
+	return soft_mmu_prepare(&view->mmu, start);
 }
 
 static void dmirror_map(struct hmmrt_binding *binding, unsigned long start,
@@ -103,7 +92,7 @@ static void dmirror_map(struct hmmrt_binding *binding, unsigned long start,
 {
 	struct dmirror_view *view = hmmrt_binding_drvdata(binding);
 
-	dpt_map(&view->dpt, start, ptes, npages);
+	soft_mmu_map(&view->mmu, start, ptes, npages);
 }
 
 static void dmirror_unmap(struct hmmrt_binding *binding, unsigned long start,
@@ -111,7 +100,7 @@ static void dmirror_unmap(struct hmmrt_binding *binding, unsigned long start,
 {
 	struct dmirror_view *view = hmmrt_binding_drvdata(binding);
 
-	dpt_unmap(&view->dpt, start, end);
+	soft_mmu_unmap(&view->mmu, start, end);
 }
 
 /* Nothing is cached: an access is over when the table's lock is free. */

@@ -136,7 +136,7 @@ static int faulty_copy_to_device(struct hmmrt_device *dev, u64 offset,
 
 	if (fails(HMMRT_FAULTY_COPY_TO_DEVICE))
 		return -EIO;
-	soft_copy_in(&faulty->memory, offset, src, npages);
+	soft_copy_in(soft_memory_at(&faulty->memory, offset), src, npages);
 	return 0;
 }
 
@@ -147,7 +147,7 @@ static int faulty_copy_to_host(struct hmmrt_device *dev, struct page **dst,
 
 	if (fails(HMMRT_FAULTY_COPY_TO_HOST))
 		return -EIO;
-	soft_copy_out(&faulty->memory, dst, offset, npages);
+	soft_copy_out(dst, soft_memory_at(&faulty->memory, offset), npages);
 	return 0;
 }
 

@@ -40,14 +40,14 @@ static void sample_depopulate(struct hmmrt_device *dev, u64 offset)
 static int sample_copy_to_device(struct hmmrt_device *dev, u64 offset,
 				 struct page **src, unsigned int npages)
 {
-	soft_copy_in(&memory, offset, src, npages);
+	soft_copy_in(soft_memory_at(&memory, offset), src, npages);
 	return 0;
 }
 
 static int sample_copy_to_host(struct hmmrt_device *dev, struct page **dst,
 			       u64 offset, unsigned int npages)
 {
-	soft_copy_out(&memory, dst, offset, npages);
+	soft_copy_out(dst, soft_memory_at(&memory, offset), npages);
 	return 0;
 }
 
