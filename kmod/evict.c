@@ -26,6 +26,9 @@ struct eviction {
 	u16 entry[HMMRT_CHUNK_PAGES];		/* by index */
 	struct page *pages[HMMRT_CHUNK_PAGES];	/* to copy to; NULL: nothing */
 	DECLARE_BITMAP(lost, HMMRT_CHUNK_PAGES);
+	/* Of a huge page that is lost: what its pages are known by later. */
+	const struct address_space *mapping;
+	pgoff_t index;
 };
 
 /*
@@ -82,6 +85,18 @@ static void evict_leave(struct eviction *evict, unsigned int index)
 	put_page(page);
 }
 
+/*
+ * Nobody is to read it. But not zeroes: a huge page is split for poison, and in
+ * that the core puts its own page of zeroes where it finds some.
+ */
+static void fill_lost(struct page *page)
+{
+	void *at = kmap_local_page(page);
+
+	memset(at, HMMRT_MAY_POISON ? 0xff : 0, PAGE_SIZE);
+	kunmap_local(at);
+}
+
 /* All at once has failed: one after the other, to know which it is. */
 static void evict_copy_single(struct hmmrt_device *dev,
 			      struct hmmrt_chunk *chunk,
@@ -101,7 +116,7 @@ static void evict_copy_single(struct hmmrt_device *dev,
 			evict_leave(evict, i);
 			continue;
 		}
-		clear_highpage(evict->pages[i]);
+		fill_lost(evict->pages[i]);
 		__set_bit(i, evict->lost);
 	}
 	if (failed && lose)
@@ -132,17 +147,47 @@ static void evict_copy(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 	}
 }
 
-/* What takes the place of lost pages, with a reference; not if it did not. */
+/*
+ * What takes the place of lost pages, with a reference; not if it did not. Of a
+ * huge page one is all there may be: it is split to poison a part of it, and that
+ * takes that nobody else has any.
+ */
 static void evict_hold_lost(struct eviction *evict)
 {
 	unsigned int i;
 
 	for_each_set_bit(i, evict->lost, HMMRT_CHUNK_PAGES) {
-		if (evict->src[evict->entry[i]] & MIGRATE_PFN_MIGRATE)
-			get_page(evict->pages[i]);
-		else
+		unsigned int entry = evict->entry[i];
+
+		if (!(evict->src[entry] & MIGRATE_PFN_MIGRATE)) {
 			__clear_bit(i, evict->lost);
+		} else if (!(evict->dst[entry] & HMMRT_PFN_COMPOUND)) {
+			get_page(evict->pages[i]);
+		} else if (!evict->mapping) {
+			get_page(evict->pages[i]);
+			evict->mapping = page_folio(evict->pages[i])->mapping;
+			evict->index = page_folio(evict->pages[i])->index;
+		}
 	}
+}
+
+/*
+ * A further part of a huge page, which nobody holds since that was split: it may
+ * be free by now, or somebody else's.
+ */
+static bool evict_find_lost(const struct eviction *evict, unsigned int i)
+{
+	struct page *page = evict->pages[i];
+	const struct folio *folio;
+
+	if (!get_page_unless_zero(page))
+		return false;
+	folio = page_folio(page);
+	if (folio->mapping == evict->mapping &&
+	    folio->index == evict->index + i)
+		return true;
+	put_page(page);
+	return false;
 }
 
 /* Who touches the page gets SIGBUS, if it may be; the reference is given back. */
@@ -157,10 +202,15 @@ static void poison_page(struct page *page)
 
 static void evict_poison_lost(const struct eviction *evict)
 {
+	bool split = false;
 	unsigned int i;
 
-	for_each_set_bit(i, evict->lost, HMMRT_CHUNK_PAGES)
+	for_each_set_bit(i, evict->lost, HMMRT_CHUNK_PAGES) {
+		if (split && !evict_find_lost(evict, i))
+			continue;
 		poison_page(evict->pages[i]);
+		split = evict->mapping;
+	}
 }
 
 /**

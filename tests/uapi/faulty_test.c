@@ -570,6 +570,122 @@ TEST_F(broken, what_a_device_took_along_is_sigbus)
 	EXPECT_EQ(0, value);
 }
 
+/* --- huge pages -------------------------------------------------------------------- */
+
+/* A block that is one page, where the kernel has that, on the first device. */
+static char *huge_on(struct env *env)
+{
+	char *buf = arena_anon(BLOCK_BYTES);
+
+	if (!buf || madvise(buf, BLOCK_BYTES, MADV_HUGEPAGE))
+		return NULL;
+	pages_fill(buf, BLOCK_BYTES, env->first);
+	if (faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
+			 BLOCK_BYTES) ||
+	    pages_at(env->manager, buf, BLOCK_BYTES, env->id[0]) !=
+		    (long)BLOCK_PAGES)
+		return NULL;
+	return buf;
+}
+
+TEST_F(broken, huge_page_that_cannot_be_read_is_sigbus_until_it_can)
+{
+	struct env *env = &self->env;
+	char *buf = huge_on(env);
+	uint64_t value = 0;
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, faulty_fail_always(env->control, HMMRT_FAULTY_COPY_TO_HOST));
+	EXPECT_EQ(SIGBUS, cpu_read(buf + BLOCK_BYTES / 2, &value));
+	EXPECT_EQ(-EBUSY, faulty_evict(env->control, 0));
+	EXPECT_EQ(BLOCK_PAGES, pages_at(env->manager, buf, BLOCK_BYTES,
+					env->id[0]));
+	faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST);
+	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
+	EXPECT_TRUE(nothing_is_used(env));
+}
+
+TEST_F(broken, huge_page_that_cannot_be_written_stays_at_home)
+{
+	struct env *env = &self->env;
+	char *buf = huge_on(env);
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
+	ASSERT_EQ(0, faulty_fail_always(env->control,
+					HMMRT_FAULTY_COPY_TO_DEVICE));
+	faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE, buf, BLOCK_BYTES);
+	EXPECT_EQ(0, pages_at(env->manager, buf, BLOCK_BYTES, env->id[0]));
+	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
+	EXPECT_TRUE(nothing_is_used(env));
+	faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_DEVICE);
+	EXPECT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
+				  BLOCK_BYTES));
+	EXPECT_EQ(BLOCK_PAGES, pages_at(env->manager, buf, BLOCK_BYTES,
+					env->id[0]));
+	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
+}
+
+/* Also a page that is no longer mapped whole, nor in one place, nor by one process. */
+TEST_F(broken, huge_pages_come_home_when_their_device_goes)
+{
+	const size_t part = 16 * PAGE_BYTES;
+	struct env *env = &self->env;
+	char *whole = huge_on(env), *torn = huge_on(env);
+	char *away = arena_anon(part);
+	int status = -1, ends[2];
+	pid_t pid;
+	char c;
+
+	ASSERT_NE(NULL, whole);
+	ASSERT_NE(NULL, torn);
+	ASSERT_NE(NULL, away);
+	ASSERT_EQ(0, pipe(ends));
+	pid = fork();
+	if (!pid) {
+		close(ends[1]);
+		_exit(read(ends[0], &c, 1) != 0 ||
+		      pages_check(whole, BLOCK_BYTES, env->first) != -1 ||
+		      pages_check(torn, BLOCK_BYTES, env->first) != -1);
+	}
+	ASSERT_EQ(0, munmap(torn + part, part));
+	ASSERT_EQ(away, mremap(torn + 3 * part, part, part,
+			       MREMAP_MAYMOVE | MREMAP_FIXED, away));
+	ASSERT_EQ(0, faulty_devices(env->control, 0));
+	close(ends[1]);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	close(ends[0]);
+	EXPECT_EQ(-1, pages_check(whole, BLOCK_BYTES, env->first));
+	EXPECT_EQ(-1, pages_check(torn, part, env->first));
+	EXPECT_EQ(-1, pages_check(torn + 2 * part, part, env->first + 32));
+	EXPECT_EQ(-1, pages_check(away, part, env->first + 48));
+	EXPECT_EQ(-1, pages_check(torn + 4 * part, BLOCK_BYTES - 4 * part,
+				  env->first + 64));
+}
+
+TEST_F(broken, huge_page_that_its_device_took_along_is_sigbus)
+{
+	struct env *env = &self->env;
+	char *buf = huge_on(env);
+	uint64_t value = 0;
+	int expected;
+	size_t i;
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, faulty_fail_always(env->control, HMMRT_FAULTY_COPY_TO_HOST));
+	ASSERT_EQ(0, faulty_devices(env->control, 0));
+	expected = kernel_said("and read as zeroes") ? 0 : SIGBUS;
+	for (i = 0; i < BLOCK_PAGES; i++) {
+		value = 0;
+		ASSERT_EQ(expected, cpu_read(buf + i * PAGE_BYTES, &value));
+		ASSERT_EQ(0, value);
+	}
+	ASSERT_EQ(0, madvise(buf, BLOCK_BYTES, MADV_DONTNEED));
+	ASSERT_EQ(0, cpu_read(buf, &value));
+	EXPECT_EQ(0, value);
+}
+
 /* Memory that cannot be had is no reason to make page structs for all there is. */
 TEST_F(broken, device_without_memory_is_used_remotely)
 {
