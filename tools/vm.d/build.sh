@@ -72,13 +72,13 @@ build_user() {
 	with_lock "$(checkout_lock user)" user_step "user space" "$BUILD/user"
 }
 
-# The kernel's own tests of HMM, of the version that they run on, beside the modules that they test.
-build_upstream() {
-	local dir
-	ensure_source "$1" || return
+# The kernel's own tests of HMM, of the version that they run on, beside the modules that they test. In a shell
+# of its own: the source is looked for with the paths of the plain flavour.
+build_upstream() (
+	ensure_source "$1" || exit
 	dir=$(module_dir "$1" "$2")
 	with_lock "$(checkout_lock "modules-$1-$2")" "$REPO/tests/upstream/build" "$KERNEL_SOURCE" "$dir/hmm-tests"
-}
+)
 
 build_host_tests() {
 	[[ -e $REPO/CMakeLists.txt ]] || return 0
