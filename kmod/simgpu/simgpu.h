@@ -26,6 +26,7 @@
 
 #include <linux/hmmrt_device.h>
 #include <linux/miscdevice.h>
+#include <linux/mm_types.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
