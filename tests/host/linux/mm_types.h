@@ -10,5 +10,6 @@
 
 struct mm_struct;
 struct page;
+struct vm_area_struct;
 
 #endif
