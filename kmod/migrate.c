@@ -290,14 +290,16 @@ static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args,
 			continue;
 		/* The core would put a writable page where a write is awaited. */
 		if (!page && userfaultfd_wp(req->vma)) {
-			req->stayed[HMMRT_STAY_UNSUITABLE]++;
+			req->stayed[HMMRT_STAY_UNSUITABLE] +=
+				hmmrt_pfn_pages(args->src[i]);
 			continue;
 		}
 		/* It is locked now, so this is for good. */
 		if (page && folio_test_ksm(page_folio(page)))
 			continue;
 		if (!pages[i]) {
-			req->stayed[HMMRT_STAY_NO_MEMORY]++;
+			req->stayed[HMMRT_STAY_NO_MEMORY] +=
+				hmmrt_pfn_pages(args->src[i]);
 			continue;
 		}
 		if (args->src[i] & HMMRT_PFN_COMPOUND) {
