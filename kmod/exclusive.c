@@ -60,7 +60,7 @@ static int snapshot_coherent(struct hmmrt_request *req, unsigned int *count)
 	for (i = 0; i < n && !rc; i++)
 		if ((req->pfns[i] & HMM_PFN_VALID) &&
 		    !(req->pfns[i] & HMM_PFN_ERROR) &&
-		    is_device_coherent_page(hmm_pfn_to_page(req->pfns[i])))
+		    hmmrt_page_is_coherent(hmm_pfn_to_page(req->pfns[i])))
 			(*count)++;
 	srcu_read_unlock(&hmmrt_srcu, idx);
 	return rc;
@@ -128,7 +128,7 @@ static unsigned int map_atomic(struct hmmrt_request *req, struct page **pages)
 static bool any_coherent(struct page **pages, int n)
 {
 	while (n-- > 0)
-		if (pages[n] && is_device_coherent_page(pages[n]))
+		if (pages[n] && hmmrt_page_is_coherent(pages[n]))
 			return true;
 	return false;
 }

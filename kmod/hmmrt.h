@@ -315,6 +315,9 @@ unsigned int hmmrt_vram_alloc(struct hmmrt_device *dev, unsigned int index,
 void hmmrt_vram_free_unused(struct hmmrt_device *dev, struct page **pages,
 			    unsigned int npages);
 struct hmmrt_device *hmmrt_page_device(const struct page *page);
+bool hmmrt_page_is_private(const struct page *page);
+bool hmmrt_page_is_coherent(const struct page *page);
+struct dev_pagemap *hmmrt_page_pgmap(const struct page *page);
 bool hmmrt_device_is_coherent(const struct hmmrt_device *dev);
 u64 hmmrt_page_offset(const struct page *page);
 unsigned int hmmrt_page_index(const struct page *page);

@@ -206,7 +206,7 @@ static bool same_run(struct page **dst, const unsigned long *src,
 
 	return dst[j] == dst[i] + (j - i) &&
 	       page_chunk_number(dst[j]) == page_chunk_number(dst[i]) &&
-	       (!page || !is_device_private_page(page));
+	       (!page || !hmmrt_page_is_private(page));
 }
 
 /* The block is one page, or a hole, and goes to a whole chunk. */
@@ -216,7 +216,7 @@ static int copy_huge(struct hmmrt_device *dev, struct page *dst,
 	unsigned int i;
 	int rc = 0;
 
-	if (src && is_device_private_page(src)) {
+	if (src && hmmrt_page_is_private(src)) {
 		for (i = 0; i < HMMRT_BLOCK_PAGES && !rc; i++)
 			rc = copy_peer(dev, dst + i, src + i);
 		return rc;
@@ -243,7 +243,7 @@ static void copy_in(struct hmmrt_device *dev, const unsigned long *src,
 			continue;
 		if (dst[i] & HMMRT_PFN_COMPOUND) {
 			rc = copy_huge(dev, pages[i], page, from);
-		} else if (page && is_device_private_page(page)) {
+		} else if (page && hmmrt_page_is_private(page)) {
 			rc = copy_peer(dev, pages[i], page);
 		} else {
 			while (j < n && dst[j] && same_run(pages, src, i, j))
@@ -266,7 +266,7 @@ static void copy_in(struct hmmrt_device *dev, const unsigned long *src,
 /* Of the block: pages[] is a whole chunk. Its pages are no longer single ones. */
 static void assign_huge(struct migrate_vma *args, struct page **pages)
 {
-	hmmrt_huge_page_init(pages[0]);
+	hmmrt_huge_page_init(pages[0], hmmrt_page_pgmap(pages[0]));
 	args->dst[0] = migrate_pfn(page_to_pfn(pages[0])) | HMMRT_PFN_COMPOUND;
 	memset(args->dst + 1, 0,
 	       (HMMRT_BLOCK_PAGES - 1) * sizeof(args->dst[0]));
@@ -306,7 +306,7 @@ static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args,
 			assign_huge(args, pages);
 			return;
 		}
-		hmmrt_page_init(pages[i]);
+		hmmrt_page_init(pages[i], hmmrt_page_pgmap(pages[i]));
 		args->dst[i] = migrate_pfn(page_to_pfn(pages[i]));
 	}
 }

@@ -166,7 +166,7 @@ static bool needs_cow(unsigned long pfn)
 	if (!(pfn & HMM_PFN_VALID) || (pfn & (HMM_PFN_WRITE | HMM_PFN_ERROR)))
 		return false;
 	page = hmm_pfn_to_page(pfn);
-	return !is_device_private_page(page) && !is_zero_page(page);
+	return !hmmrt_page_is_private(page) && !is_zero_page(page);
 }
 
 /*
@@ -223,7 +223,7 @@ static bool needs_fault(const struct hmmrt_request *req)
 	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))
 		return true;
 	return (req->access & HMMRT_ACCESS_WRITE) && !(pfn & HMM_PFN_WRITE) &&
-	       !is_device_private_page(hmm_pfn_to_page(pfn));
+	       !hmmrt_page_is_private(hmm_pfn_to_page(pfn));
 }
 
 /* Memory that is made up when it is touched: to have more of it costs little. */
@@ -365,6 +365,7 @@ static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
 	struct hmmrt_device *dev;
 	struct page *page;
 	hmmrt_pte_t pte = HMMRT_PTE_VALID;
+	bool private;
 
 	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))
 		return 0;
@@ -374,10 +375,11 @@ static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
 	if (req->exec)
 		pte |= HMMRT_PTE_EXEC;
 	dev = hmmrt_page_device(page);
+	private = dev && !hmmrt_device_is_coherent(dev);
 	*remote = dev != req->binding->dev;
-	if (*remote && (req->device_only || is_device_private_page(page)))
+	if (*remote && (req->device_only || private))
 		return 0;
-	if (!is_device_private_page(page) && !is_zero_page(page))
+	if (!private && !is_zero_page(page))
 		mark_used(page, pte & HMMRT_PTE_WRITE);
 	return *remote ? pte | PFN_PHYS(page_to_pfn(page)) :
 			 pte | HMMRT_PTE_DEVICE | hmmrt_page_offset(page);

@@ -16,8 +16,8 @@
  *            or, after the core has split it, page by page: the bits of a chunk
  *            stand for pages in any case, and splitting changes none, so there is
  *            no folio_split. Struct pages of what was freed still say that they
- *            are compound, until they are initialised anew; so nothing looks at
- *            those of pages that nobody has.
+ *            are compound, until they are initialised anew; whose a page is goes
+ *            by its number, see page_region().
  * Owner      Pages belong to the page tables that map them. Nothing here points
  *            to a space or block; a page may outlive both.
  * Locking    vram->lock, a spinlock and innermost: vram_folio_free() runs under
@@ -48,18 +48,49 @@ void *hmmrt_pgmap_owner(void)
 	return &hmmrt_owner;
 }
 
+/* struct hmmrt_region, by pfn / HMMRT_CHUNK_PAGES. */
+static DEFINE_XARRAY(regions_by_pfn);
+
+/*
+ * By its number, for a page that is not held says nothing that lasts: what it is
+ * part of, and the pgmap of that, are one word that the core rewrites when large
+ * pages are made and split.
+ */
 static struct hmmrt_region *page_region(const struct page *page)
 {
-	return container_of(hmmrt_page_pgmap(page), struct hmmrt_region, pgmap);
+	return xa_load(&regions_by_pfn, page_to_pfn(page) / HMMRT_CHUNK_PAGES);
 }
 
 /* The device whose memory this page is, or NULL for any other page. */
 struct hmmrt_device *hmmrt_page_device(const struct page *page)
 {
-	if ((!is_device_private_page(page) && !is_device_coherent_page(page)) ||
-	    hmmrt_page_pgmap(page)->owner != hmmrt_pgmap_owner())
+	struct hmmrt_region *region;
+
+	if (!is_zone_device_page(page))
 		return NULL;
-	return page_region(page)->dev;
+	region = page_region(page);
+	return region ? region->dev : NULL;
+}
+
+/* Whether it is on a device, and the CPU does not reach it there. */
+bool hmmrt_page_is_private(const struct page *page)
+{
+	const struct hmmrt_device *dev = hmmrt_page_device(page);
+
+	return dev && !hmmrt_device_is_coherent(dev);
+}
+
+bool hmmrt_page_is_coherent(const struct page *page)
+{
+	const struct hmmrt_device *dev = hmmrt_page_device(page);
+
+	return dev && hmmrt_device_is_coherent(dev);
+}
+
+/* Of a page of ours. */
+struct dev_pagemap *hmmrt_page_pgmap(const struct page *page)
+{
+	return &page_region(page)->pgmap;
 }
 
 /* Whether the CPU and other devices can be given entries for its memory. */
@@ -211,6 +242,31 @@ static void pgmap_destroy(struct dev_pagemap *pgmap)
 	pgmap_release_range(pgmap);
 }
 
+static void region_forget(const struct hmmrt_region *region, unsigned int n)
+{
+	while (n--)
+		xa_erase(&regions_by_pfn,
+			 region->first_pfn / HMMRT_CHUNK_PAGES + n);
+}
+
+/* Before any page of it is given out. */
+static int region_remember(struct hmmrt_region *region)
+{
+	unsigned int i;
+	int rc;
+
+	for (i = 0; i < region->nr_chunks; i++) {
+		rc = xa_err(xa_store(&regions_by_pfn,
+				     region->first_pfn / HMMRT_CHUNK_PAGES + i,
+				     region, GFP_KERNEL));
+		if (rc) {
+			region_forget(region, i);
+			return rc;
+		}
+	}
+	return 0;
+}
+
 static void region_publish(struct hmmrt_vram *vram, struct hmmrt_region *region)
 {
 	unsigned int i;
@@ -255,13 +311,20 @@ static int vram_grow_locked(struct hmmrt_device *dev)
 	region->nr_chunks = nr_chunks;
 
 	rc = pgmap_create(&region->pgmap, dev, offset, size);
-	if (rc) {
-		kvfree(region);
-		return rc;
-	}
+	if (rc)
+		goto out_free;
 	region->first_pfn = PHYS_PFN(region->pgmap.range.start);
+	rc = region_remember(region);
+	if (rc)
+		goto out_pgmap;
 	region_publish(vram, region);
 	return 0;
+
+out_pgmap:
+	pgmap_destroy(&region->pgmap);
+out_free:
+	kvfree(region);
+	return rc;
 }
 
 /*
@@ -562,6 +625,7 @@ void hmmrt_vram_destroy(struct hmmrt_device *dev)
 		struct hmmrt_region *region = vram->regions[i];
 
 		pgmap_destroy(&region->pgmap);
+		region_forget(region, region->nr_chunks);
 		kvfree(region);
 	}
 	kvfree(vram->regions);

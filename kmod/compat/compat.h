@@ -14,16 +14,6 @@
 
 #include "hmmrt_probes.h"
 
-/* Until 6.14: struct page has the pgmap itself. */
-static inline struct dev_pagemap *hmmrt_page_pgmap(const struct page *page)
-{
-#ifdef HMMRT_HAVE_PAGE_PGMAP
-	return page_pgmap(page);
-#else
-	return page->pgmap;
-#endif
-}
-
 /*
  * Until 6.18: dev_pagemap_ops frees pages, not folios. What the callback gets
  * is a struct hmmrt_freed.
@@ -44,10 +34,10 @@ static inline struct dev_pagemap *hmmrt_page_pgmap(const struct page *page)
  * A page of device memory, alone: afterwards it is locked and has a reference.
  * Until 6.18: the page knows its pgmap, and is always alone.
  */
-static inline void hmmrt_page_init(struct page *page)
+static inline void hmmrt_page_init(struct page *page, struct dev_pagemap *pgmap)
 {
 #ifdef HMMRT_HAVE_PAGE_INIT_ORDER
-	zone_device_page_init(page, hmmrt_page_pgmap(page), 0);
+	zone_device_page_init(page, pgmap, 0);
 #else
 	zone_device_page_init(page);
 #endif

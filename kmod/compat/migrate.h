@@ -30,11 +30,11 @@ static inline unsigned int hmmrt_pfn_pages(unsigned long migrate_pfn)
 }
 
 /* As hmmrt_page_init(), for an aligned run of HPAGE_PMD_NR pages. */
-static inline void hmmrt_huge_page_init(struct page *page)
+static inline void hmmrt_huge_page_init(struct page *page,
+					struct dev_pagemap *pgmap)
 {
 #ifdef HMMRT_HAVE_DEVICE_THP
-	zone_device_folio_init((struct folio *)page, hmmrt_page_pgmap(page),
-			       HPAGE_PMD_ORDER);
+	zone_device_folio_init((struct folio *)page, pgmap, HPAGE_PMD_ORDER);
 #endif
 }
 
