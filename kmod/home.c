@@ -386,6 +386,18 @@ static void orphan_unlock(struct page *page)
 	spin_unlock(&orphans_lock);
 }
 
+/*
+ * A part of a large page that is not mapped as one any more: the core splits it
+ * first, and the access is repeated. It comes alone then. Of a window the core
+ * would go on with the page that was locked before, which need not be the one
+ * that is locked afterwards; and it would wait for the locks of other large pages.
+ */
+static bool cpu_fault_splits(const struct vm_fault *vmf)
+{
+	return HMMRT_HAS_DEVICE_THP && vmf->pte &&
+	       folio_test_large(page_folio(vmf->page));
+}
+
 static void cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
 			     struct migrate_vma *args)
 {
@@ -503,7 +515,8 @@ vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf)
 	if (block) {
 		if (!cpu_fault_lock(block, vmf))
 			goto out_srcu;
-		cpu_fault_window(vmf, block, &args);
+		if (!cpu_fault_splits(vmf))
+			cpu_fault_window(vmf, block, &args);
 		ret = cpu_fault_migrate(vmf, &args, space);
 		mutex_unlock(&block->migrate);
 	} else if (orphan_trylock(vmf->page)) {

@@ -307,6 +307,26 @@ TEST_F(thp, without_a_large_page_at_home_a_touch_brings_pieces)
 	ASSERT_EQ(0, huge_pages(self->fd, self->buf));
 }
 
+/* The touched page is not the first: it alone is not what the core has locked. */
+TEST_F(thp, without_a_large_page_at_home_any_page_may_be_touched_first)
+{
+	const size_t touched = 5;
+	uint64_t word;
+
+	ASSERT_TRUE(go_to_device(self, self->large));
+	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_FLAGS, self->buf,
+			  HMM_DMIRROR_FLAG_FAIL_ALLOC * PAGE_BYTES, NULL,
+			  NULL));
+	memcpy(&word, self->buf + touched * PAGE_BYTES, sizeof(word));
+	ASSERT_EQ(1 + touched, word);
+	ASSERT_EQ(16, BLOCK_PAGES - on_device(self->fd, self->buf, BLOCK_BYTES));
+	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
+	ASSERT_EQ(0, on_device(self->fd, self->buf, BLOCK_BYTES));
+	/* Nothing of it is left locked. */
+	ASSERT_TRUE(go_to_device(self, false));
+	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
+}
+
 TEST_F(thp, without_a_large_page_at_home_pieces_come_when_asked_for)
 {
 	uint64_t moved;
