@@ -217,6 +217,41 @@ struct home_arrays {
 	struct home_pages to;
 };
 
+/* One attempt at the window of @args. */
+static int migrate_window_out(struct hmmrt_block *block,
+			      struct migrate_vma *args, struct home_pages *to,
+			      const struct hmmrt_device *dev,
+			      struct homecoming *home)
+{
+	int rc = hmmrt_block_migrate_lock(block);
+
+	*home = (struct homecoming){};
+	if (rc)
+		return rc;
+	rc = migrate_vma_setup(args);
+	if (!rc && args->cpages)
+		*home = migrate_out(args, to, dev, ULONG_MAX);
+	mutex_unlock(&block->migrate);
+	return rc;
+}
+
+/* The window as one page, if it is one. true: there is nothing more to do. */
+static bool migrate_huge_out(struct hmmrt_request *req,
+			     struct migrate_vma *args, struct home_pages *to,
+			     const struct hmmrt_device *dev,
+			     struct homecoming *home, int *rc)
+{
+	if (!(req->pfns[0] & HMM_PFN_VALID) || !hmmrt_request_is_huge(req) ||
+	    !alloc_host_huge(req->block->span->space, req->vma, req->start, to))
+		return false;
+	args->flags |= HMMRT_SELECT_COMPOUND;
+	*rc = migrate_window_out(req->block, args, to, dev, home);
+	args->flags &= ~HMMRT_SELECT_COMPOUND;
+	free_host(to);
+	/* Some of it may still be readable. */
+	return !home->must_unreadable;
+}
+
 /**
  * hmmrt_migrate_to_host() - bring a window home, best effort
  * @req: window within one vma and block, with a snapshot of it, or with none if
@@ -244,32 +279,23 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 	};
 	struct homecoming home = {};
 	struct home_pages *to;
-	int rc;
+	int rc = 0;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
 	to = kvmalloc(sizeof(*to), GFP_KERNEL);
 	if (!to)
 		return -ENOMEM;
-	if ((req->pfns[0] & HMM_PFN_VALID) && hmmrt_request_is_huge(req) &&
-	    alloc_host_huge(req->block->span->space, req->vma, req->start, to))
-		args.flags |= HMMRT_SELECT_COMPOUND;
-	else
+	if (!migrate_huge_out(req, &args, to, dev, &home, &rc)) {
 		alloc_host(req->vma, req->start, to, n, n);
-	rc = hmmrt_block_migrate_lock(req->block);
-	if (rc)
-		goto out_free;
-	rc = migrate_vma_setup(&args);
-	if (!rc && args.cpages)
-		home = migrate_out(&args, to, dev, ULONG_MAX);
-	mutex_unlock(&req->block->migrate);
+		rc = migrate_window_out(req->block, &args, to, dev, &home);
+		free_host(to);
+	}
+	kvfree(to);
 	if (home.raced)
 		rc = -EAGAIN;
 	req->moved += home.moved;
 	req->stayed[HMMRT_STAY_NO_MEMORY] += home.no_memory;
 	trace_hmmrt_migrate_to_host(req->start, req->end, req->moved, false);
-out_free:
-	free_host(to);
-	kvfree(to);
 	return rc == -EINVAL ? 0 : rc;
 }
 

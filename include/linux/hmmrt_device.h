@@ -79,7 +79,9 @@
  *	copy_to_host			the page stays on the device. A CPU that touches
  *					it gets SIGBUS, an access of another device
  *					-EFAULT, each until it can be read. Others in
- *					the same migration come home
+ *					the same migration come home. Of a large page
+ *					no part comes when the CPU touches it: ask for
+ *					home, then what can be read does
  *	prepare				the call that needed it answers its error
  *
  * What a device that is unregistered does not give back, asked three times, is

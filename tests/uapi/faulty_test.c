@@ -605,6 +605,21 @@ TEST_F(broken, huge_page_that_cannot_be_read_is_sigbus_until_it_can)
 	EXPECT_TRUE(nothing_is_used(env));
 }
 
+TEST_F(broken, huge_page_that_cannot_be_read_whole_comes_in_pieces_when_asked_for)
+{
+	struct env *env = &self->env;
+	char *buf = huge_on(env);
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, faulty_fail_nth(env->control, HMMRT_FAULTY_COPY_TO_HOST, 1));
+	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_HOST, buf,
+				  BLOCK_BYTES));
+	EXPECT_EQ(0, faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST));
+	/* Where it went in pieces, one of them failed. */
+	EXPECT_GE(1, pages_at(env->manager, buf, BLOCK_BYTES, env->id[0]));
+	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
+}
+
 TEST_F(broken, huge_page_that_cannot_be_written_stays_at_home)
 {
 	struct env *env = &self->env;
