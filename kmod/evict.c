@@ -18,6 +18,9 @@
 
 #include "hmmrt.h"
 
+/* How often others are waited for to let go of a page that has to be split. */
+#define SPLIT_TRIES	50
+
 /* By entry: a page in use, or all of the chunk as one. By index: a page of it. */
 struct eviction {
 	unsigned int entries;
@@ -200,16 +203,35 @@ static void poison_page(struct page *page)
 #endif
 }
 
-static void evict_poison_lost(const struct eviction *evict)
+/* Others than us and who has it mapped: they are in the way of a split. */
+static void wait_for_others(struct page *page)
+{
+	unsigned int try;
+
+	for (try = 0; try < SPLIT_TRIES && hmmrt_huge_page_in_use(page); try++)
+		schedule_timeout_uninterruptible(HZ / 100);
+}
+
+static void evict_poison_lost(struct hmmrt_device *dev,
+			      const struct eviction *evict)
 {
 	bool split = false;
 	unsigned int i;
 
 	for_each_set_bit(i, evict->lost, HMMRT_CHUNK_PAGES) {
+		struct page *page = evict->pages[i];
+
 		if (split && !evict_find_lost(evict, i))
 			continue;
-		poison_page(evict->pages[i]);
+		if (evict->mapping && !split)
+			wait_for_others(page);
+		poison_page(page);
 		split = evict->mapping;
+		if (HMMRT_MAY_POISON && PageCompound(page)) {
+			pr_err("%s: a lost page is in use, and holds nothing of value\n",
+			       dev->name);
+			break;
+		}
 	}
 }
 
@@ -236,7 +258,7 @@ void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 	migrate_device_pages(evict->src, evict->dst, evict->entries);
 	evict_hold_lost(evict);
 	migrate_device_finalize(evict->src, evict->dst, evict->entries);
-	evict_poison_lost(evict);
+	evict_poison_lost(dev, evict);
 	kvfree(evict);
 }
 

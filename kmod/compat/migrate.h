@@ -38,6 +38,18 @@ static inline void hmmrt_huge_page_init(struct page *page,
 #endif
 }
 
+/* By others than the caller, who has one reference, and page tables. */
+static inline bool hmmrt_huge_page_in_use(struct page *page)
+{
+#ifdef HMMRT_HAVE_DEVICE_THP
+	struct folio *folio = page_folio(page);
+
+	return folio_ref_count(folio) > folio_mapcount(folio) + 1;
+#else
+	return false;
+#endif
+}
+
 /* NULL: there is none, or this kernel would not know what to do with it. */
 static inline struct page *hmmrt_alloc_huge_page(gfp_t gfp,
 						 struct vm_area_struct *vma,
