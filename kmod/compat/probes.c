@@ -19,19 +19,6 @@
 #error "hmmrt needs a kernel with CONFIG_DEVICE_PRIVATE and CONFIG_HMM_MIRROR"
 #endif
 
-#ifdef PROBE_PAGE_PGMAP
-static inline struct dev_pagemap *probe(const struct page *page)
-{
-	return page_pgmap(page);
-}
-#endif
-#ifdef PROBE_NO_PAGE_PGMAP
-static inline struct dev_pagemap *probe(const struct page *page)
-{
-	return page->pgmap;
-}
-#endif
-
 #ifdef PROBE_FOLIO_FREE
 static const struct dev_pagemap_ops *probe(void (*fn)(struct folio *))
 {
