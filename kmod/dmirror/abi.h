@@ -37,7 +37,7 @@ struct hmm_dmirror_cmd {
 #define HMM_DMIRROR_FLAGS		_IOWR('H', 0x08, struct hmm_dmirror_cmd)
 
 /* Once, there is no memory for a huge page; then the flag is gone. */
-#define HMM_DMIRROR_FLAG_FAIL_ALLOC	(1ULL << 0)
+#define HMM_DMIRROR_FLAG_FAIL_ALLOC	0x1ULL
 
 /* What HMM_DMIRROR_SNAPSHOT says of a page, one byte each. */
 #define HMM_DMIRROR_PROT_NONE			0x00

@@ -23,7 +23,7 @@
 
 #ifndef HMM_DMIRROR_FLAGS
 #define HMM_DMIRROR_FLAGS		_IOWR('H', 0x08, struct hmm_dmirror_cmd)
-#define HMM_DMIRROR_FLAG_FAIL_ALLOC	(1ULL << 0)
+#define HMM_DMIRROR_FLAG_FAIL_ALLOC	0x1ULL
 #endif
 
 static bool kernel_has(const char *function)
