@@ -318,9 +318,22 @@ struct hmmrt_device *hmmrt_page_device(const struct page *page);
 bool hmmrt_page_is_private(const struct page *page);
 bool hmmrt_page_is_coherent(const struct page *page);
 struct dev_pagemap *hmmrt_page_pgmap(const struct page *page);
+
+/* Of device memory. Regions begin where a chunk does, also by their pfns. */
+static inline unsigned int hmmrt_page_index(const struct page *page)
+{
+	return page_to_pfn(page) % HMMRT_CHUNK_PAGES;
+}
+
+static inline bool hmmrt_pages_share_chunk(const struct page *one,
+					   const struct page *two)
+{
+	return page_to_pfn(one) / HMMRT_CHUNK_PAGES ==
+	       page_to_pfn(two) / HMMRT_CHUNK_PAGES;
+}
+
 bool hmmrt_device_is_coherent(const struct hmmrt_device *dev);
 u64 hmmrt_page_offset(const struct page *page);
-unsigned int hmmrt_page_index(const struct page *page);
 unsigned int hmmrt_chunk_used(struct hmmrt_device *dev,
 			      const struct hmmrt_chunk *chunk,
 			      unsigned long *pfns);

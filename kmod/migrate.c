@@ -189,11 +189,6 @@ static int copy_peer(struct hmmrt_device *dev, struct page *dst,
 	return copy_staged(dev, offset, peer, peer_offset);
 }
 
-static u64 page_chunk_number(const struct page *page)
-{
-	return hmmrt_page_offset(page) >> HMMRT_CHUNK_SHIFT;
-}
-
 /*
  * Pages i and j go to device memory that is consecutive, from memory that the CPU
  * reaches. Within one chunk: behind it struct pages go on, but not what they
@@ -205,7 +200,7 @@ static bool same_run(struct page **dst, const unsigned long *src,
 	struct page *page = migrate_pfn_to_page(src[j]);
 
 	return dst[j] == dst[i] + (j - i) &&
-	       page_chunk_number(dst[j]) == page_chunk_number(dst[i]) &&
+	       hmmrt_pages_share_chunk(dst[j], dst[i]) &&
 	       (!page || !hmmrt_page_is_private(page));
 }
 
@@ -328,8 +323,7 @@ static bool is_whole_chunk(struct page **pages)
 
 	for (i = 0; i < HMMRT_BLOCK_PAGES; i++)
 		if (!pages[i] || hmmrt_page_index(pages[i]) != i ||
-		    page_chunk_number(pages[i]) != page_chunk_number(pages[0]) ||
-		    hmmrt_page_device(pages[i]) != hmmrt_page_device(pages[0]))
+		    !hmmrt_pages_share_chunk(pages[i], pages[0]))
 			return false;
 	return true;
 }

@@ -107,18 +107,16 @@ u64 hmmrt_page_offset(const struct page *page)
 	       ((u64)(page_to_pfn(page) - region->first_pfn) << PAGE_SHIFT);
 }
 
-/* Of the page in its chunk. */
-unsigned int hmmrt_page_index(const struct page *page)
+static struct hmmrt_chunk *region_chunk(struct hmmrt_region *region,
+					const struct page *page)
 {
-	return (hmmrt_page_offset(page) >> PAGE_SHIFT) % HMMRT_CHUNK_PAGES;
+	return &region->chunks[(page_to_pfn(page) - region->first_pfn) /
+			       HMMRT_CHUNK_PAGES];
 }
 
 static struct hmmrt_chunk *page_chunk(const struct page *page)
 {
-	struct hmmrt_region *region = page_region(page);
-
-	return &region->chunks[(page_to_pfn(page) - region->first_pfn) /
-			       HMMRT_CHUNK_PAGES];
+	return region_chunk(page_region(page), page);
 }
 
 static unsigned long chunk_pfn(struct hmmrt_device *dev,
@@ -165,10 +163,11 @@ static void chunk_free_page(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 static void vram_folio_free(struct hmmrt_freed *freed)
 {
 	struct page *page = hmmrt_freed_page(freed);
-	struct hmmrt_vram *vram = &page_region(page)->dev->vram;
+	struct hmmrt_region *region = page_region(page);
+	struct hmmrt_vram *vram = &region->dev->vram;
 	unsigned int index = hmmrt_page_index(page);
 	unsigned int end = index + hmmrt_freed_pages(freed);
-	struct hmmrt_chunk *chunk = page_chunk(page);
+	struct hmmrt_chunk *chunk = region_chunk(region, page);
 	unsigned long flags;
 
 	spin_lock_irqsave(&vram->lock, flags);
@@ -314,7 +313,9 @@ static int vram_grow_locked(struct hmmrt_device *dev)
 	if (rc)
 		goto out_free;
 	region->first_pfn = PHYS_PFN(region->pgmap.range.start);
-	rc = region_remember(region);
+	rc = IS_ALIGNED(region->first_pfn, HMMRT_CHUNK_PAGES) ?
+		     region_remember(region) :
+		     -EINVAL;
 	if (rc)
 		goto out_pgmap;
 	region_publish(vram, region);
