@@ -96,6 +96,12 @@ struct hmmrt_region {
 	struct hmmrt_chunk chunks[];
 };
 
+/* Where the page was that was looked up last; begins as {}. */
+struct hmmrt_place {
+	unsigned long number;		/* pfn / HMMRT_CHUNK_PAGES */
+	struct hmmrt_region *region;
+};
+
 struct hmmrt_vram {
 	spinlock_t lock;		/* the lists, and all of the chunks */
 	struct list_head free;		/* nothing used; populated ones first */
@@ -315,6 +321,10 @@ unsigned int hmmrt_vram_alloc(struct hmmrt_device *dev, unsigned int index,
 void hmmrt_vram_free_unused(struct hmmrt_device *dev, struct page **pages,
 			    unsigned int npages);
 struct hmmrt_device *hmmrt_page_device(const struct page *page);
+struct hmmrt_device *hmmrt_place_device(struct hmmrt_place *place,
+					const struct page *page);
+u64 hmmrt_place_offset(const struct hmmrt_place *place,
+		       const struct page *page);
 bool hmmrt_page_is_private(const struct page *page);
 bool hmmrt_page_is_coherent(const struct page *page);
 struct dev_pagemap *hmmrt_page_pgmap(const struct page *page);

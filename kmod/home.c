@@ -303,6 +303,7 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 static unsigned long device_pages(const struct hmmrt_request *req)
 {
 	unsigned long i, n = (req->end - req->start) >> PAGE_SHIFT, count = 0;
+	struct hmmrt_place place = {};
 
 	for (i = 0; i < n; i++) {
 		struct hmmrt_device *dev;
@@ -310,7 +311,8 @@ static unsigned long device_pages(const struct hmmrt_request *req)
 		if (!(req->pfns[i] & HMM_PFN_VALID) ||
 		    (req->pfns[i] & HMM_PFN_ERROR))
 			continue;
-		dev = hmmrt_page_device(hmm_pfn_to_page(req->pfns[i]));
+		dev = hmmrt_place_device(&place,
+					 hmm_pfn_to_page(req->pfns[i]));
 		if (dev && (!req->binding || req->binding->dev == dev))
 			count++;
 	}

@@ -76,11 +76,12 @@ int hmmrt_block_migrate_lock(struct hmmrt_block *block)
 	return 0;
 }
 
-static struct hmmrt_device *pfn_device(unsigned long hmm_pfn)
+static struct hmmrt_device *pfn_device(unsigned long hmm_pfn,
+				       struct hmmrt_place *place)
 {
 	if (!(hmm_pfn & HMM_PFN_VALID) || (hmm_pfn & HMM_PFN_ERROR))
 		return NULL;
-	return hmmrt_page_device(hmm_pfn_to_page(hmm_pfn));
+	return hmmrt_place_device(place, hmm_pfn_to_page(hmm_pfn));
 }
 
 static bool pfn_merged(unsigned long hmm_pfn)
@@ -127,11 +128,12 @@ static struct plan make_plan(struct hmmrt_request *req)
 {
 	unsigned int i, n = (req->end - req->start) >> PAGE_SHIFT;
 	struct plan plan = { .first = n };
+	struct hmmrt_place place = {};
 
 	req->there = 0;
 	memset(req->stayed, 0, sizeof(req->stayed));
 	for (i = 0; i < n; i++) {
-		struct hmmrt_device *dev = pfn_device(req->pfns[i]);
+		struct hmmrt_device *dev = pfn_device(req->pfns[i], &place);
 
 		if (dev == req->binding->dev) {
 			plan.near = hmm_pfn_to_page(req->pfns[i]);

@@ -360,7 +360,7 @@ static void mark_used(struct page *page, bool write)
 }
 
 static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
-			    bool *remote)
+			    struct hmmrt_place *place, bool *remote)
 {
 	struct hmmrt_device *dev;
 	struct page *page;
@@ -374,7 +374,7 @@ static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
 		pte |= HMMRT_PTE_WRITE;
 	if (req->exec)
 		pte |= HMMRT_PTE_EXEC;
-	dev = hmmrt_page_device(page);
+	dev = hmmrt_place_device(place, page);
 	private = dev && !hmmrt_device_is_coherent(dev);
 	*remote = dev != req->binding->dev;
 	if (*remote && (req->device_only || private))
@@ -382,7 +382,8 @@ static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
 	if (!private && !is_zero_page(page))
 		mark_used(page, pte & HMMRT_PTE_WRITE);
 	return *remote ? pte | PFN_PHYS(page_to_pfn(page)) :
-			 pte | HMMRT_PTE_DEVICE | hmmrt_page_offset(page);
+			 pte | HMMRT_PTE_DEVICE |
+				 hmmrt_place_offset(place, page);
 }
 
 /* The snapshot becomes entries, if it still holds. */
@@ -393,6 +394,7 @@ static int commit(struct hmmrt_request *req)
 	struct hmmrt_block_map *map = block->maps[binding->dev->id];
 	unsigned int base = (req->start - block->start) >> PAGE_SHIFT;
 	unsigned int i, n = req_npages(req), mapped = 0, remote = 0;
+	struct hmmrt_place place = {};
 
 	mutex_lock(&block->lock);
 	if (mmu_interval_read_retry(&block->span->notifier, req->seq)) {
@@ -402,7 +404,7 @@ static int commit(struct hmmrt_request *req)
 	for (i = 0; i < n; i++) {
 		bool is_remote = false;
 
-		req->ptes[i] = make_pte(req, req->pfns[i], &is_remote);
+		req->ptes[i] = make_pte(req, req->pfns[i], &place, &is_remote);
 		if (!req->ptes[i])
 			continue;
 		/*

@@ -72,6 +72,21 @@ struct hmmrt_device *hmmrt_page_device(const struct page *page)
 	return region ? region->dev : NULL;
 }
 
+/* The same, for many pages: those of a chunk are looked up once. */
+struct hmmrt_device *hmmrt_place_device(struct hmmrt_place *place,
+					const struct page *page)
+{
+	unsigned long number = page_to_pfn(page) / HMMRT_CHUNK_PAGES;
+
+	if (!is_zone_device_page(page))
+		return NULL;
+	if (place->number != number) {
+		place->number = number;
+		place->region = page_region(page);
+	}
+	return place->region ? place->region->dev : NULL;
+}
+
 /* Whether it is on a device, and the CPU does not reach it there. */
 bool hmmrt_page_is_private(const struct page *page)
 {
@@ -99,12 +114,22 @@ bool hmmrt_device_is_coherent(const struct hmmrt_device *dev)
 	return dev->flags & HMMRT_DEVICE_COHERENT;
 }
 
-u64 hmmrt_page_offset(const struct page *page)
+static u64 region_page_offset(const struct hmmrt_region *region,
+			      const struct page *page)
 {
-	struct hmmrt_region *region = page_region(page);
-
 	return region->offset +
 	       ((u64)(page_to_pfn(page) - region->first_pfn) << PAGE_SHIFT);
+}
+
+u64 hmmrt_page_offset(const struct page *page)
+{
+	return region_page_offset(page_region(page), page);
+}
+
+/* Of a page that hmmrt_place_device() was asked for last. */
+u64 hmmrt_place_offset(const struct hmmrt_place *place, const struct page *page)
+{
+	return region_page_offset(place->region, page);
 }
 
 static struct hmmrt_chunk *region_chunk(struct hmmrt_region *region,
