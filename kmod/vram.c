@@ -650,8 +650,9 @@ void hmmrt_vram_destroy(struct hmmrt_device *dev)
 	for (i = 0; i < vram->nr_regions; i++) {
 		struct hmmrt_region *region = vram->regions[i];
 
-		pgmap_destroy(&region->pgmap);
+		/* Then the numbers may be those of another device. */
 		region_forget(region, region->nr_chunks);
+		pgmap_destroy(&region->pgmap);
 		kvfree(region);
 	}
 	kvfree(vram->regions);
