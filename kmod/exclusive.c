@@ -133,6 +133,25 @@ static bool any_coherent(struct page **pages, int n)
 	return false;
 }
 
+/*
+ * All of it, whatever becomes of single pages and of the mmap_lock meanwhile: nobody
+ * could move a coherent page that is left exclusive.
+ */
+static int give_back(struct mm_struct *mm, const struct hmmrt_request *req)
+{
+	unsigned long addr;
+	int rc = 0;
+
+	lockdep_assert_held(&mm->mmap_lock);
+	for (addr = req->start; rc != -EINTR && addr < req->end;
+	     addr += PAGE_SIZE) {
+		bool unlocked = false;
+
+		rc = fixup_user_fault(mm, addr, FAULT_FLAG_WRITE, &unlocked);
+	}
+	return rc;
+}
+
 static void let_go(struct page **pages, int n)
 {
 	while (n-- > 0) {
@@ -174,7 +193,7 @@ int hmmrt_make_exclusive(struct hmmrt_request *req)
 		rc = -EBUSY;
 	mutex_unlock(&block->lock);
 	let_go(pages, got);
-	if (coherent && fault_in(mm, req) == -EINTR)
+	if (coherent && give_back(mm, req) == -EINTR)
 		rc = -EINTR;
 	return rc;
 }
