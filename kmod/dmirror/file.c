@@ -21,7 +21,6 @@
 #include "dmirror.h"
 
 #define SNAPSHOT_PAGES	64UL
-#define MIGRATE_TRIES	3
 
 /* What a call works on, from its argument. */
 struct access {
@@ -189,22 +188,15 @@ static int migrate_errno(int rc)
 	}
 }
 
-/* -ENOENT: it is not there. Pages that somebody looks at are, a moment later. */
 static int view_to_device(struct access *access)
 {
 	struct hmmrt_migration result;
-	unsigned int try;
-	int rc = -ENOENT;
+	int rc;
 
-	for (try = 0; try < MIGRATE_TRIES && rc == -ENOENT; try++) {
-		access->cmd->cpages = 0;
-		rc = hmmrt_migrate_range_to_device(access->view->binding,
-						   access->start, access->end,
-						   HMMRT_MIGRATE_NO_PEERS,
-						   &result);
-		rc = rc ? migrate_errno(rc) : view_verify(access);
-	}
-	return rc;
+	rc = hmmrt_migrate_range_to_device(access->view->binding,
+					   access->start, access->end,
+					   HMMRT_MIGRATE_NO_PEERS, &result);
+	return rc ? migrate_errno(rc) : view_verify(access);
 }
 
 static int view_to_host(struct access *access)
