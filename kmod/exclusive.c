@@ -17,16 +17,22 @@
  *            counting begins: the core would do it on the way, and that counts.
  *            The count is read before mmu_interval_read_begin(), which waits for
  *            those that were counted and have not ended.
- * Coherent   The core would do this to pages of coherent memory as well, where
- *            neither eviction nor anybody else could move them afterwards. So they
- *            come home first, and a page that went there again in between is
- *            given back to the CPU at once.
+ * Coherent   The core would do this to pages of coherent memory as well, but such
+ *            an entry must not be: cores that do not count it as a mapping take
+ *            it for a migration entry when eviction lets go of the page, make it
+ *            an ordinary one, and add a reference that nobody gives back. So the
+ *            pages come home first, and block->migrate keeps them there: pages
+ *            that nobody else has mapped, as those that were written, and the
+ *            mmap_lock keeps it that way, go to a device by this block only.
  * Locking    space->exclusive around it all, so that a block has one owner.
+ *            block->migrate, once nothing is on a device: the core faults in what
+ *            was lost meanwhile, and migrate_to_ram() would wait for it.
  */
 #include <linux/hmm.h>
 #include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
+#include <linux/userfaultfd_k.h>
 
 #include "hmmrt.h"
 
@@ -49,19 +55,32 @@ static int fault_in(struct mm_struct *mm, const struct hmmrt_request *req)
 	return !rc && unlocked ? -EAGAIN : rc;
 }
 
-static int snapshot_coherent(struct hmmrt_request *req, unsigned int *count)
+/* How many pages there are on devices, and of those, in coherent memory. */
+struct away {
+	unsigned int pages;
+	unsigned int coherent;
+};
+
+static int count_away(struct hmmrt_request *req, struct away *away)
 {
 	unsigned int i, n = window_pages(req);
+	struct hmmrt_place place = {};
 	int idx, rc;
 
-	*count = 0;
+	*away = (struct away){};
 	idx = srcu_read_lock(&hmmrt_srcu);
 	rc = hmmrt_snapshot(req);
-	for (i = 0; i < n && !rc; i++)
-		if ((req->pfns[i] & HMM_PFN_VALID) &&
-		    !(req->pfns[i] & HMM_PFN_ERROR) &&
-		    hmmrt_page_is_coherent(hmm_pfn_to_page(req->pfns[i])))
-			(*count)++;
+	for (i = 0; i < n && !rc; i++) {
+		const struct hmmrt_device *dev;
+
+		if (!(req->pfns[i] & HMM_PFN_VALID) ||
+		    (req->pfns[i] & HMM_PFN_ERROR))
+			continue;
+		dev = hmmrt_place_device(&place,
+					 hmm_pfn_to_page(req->pfns[i]));
+		away->pages += !!dev;
+		away->coherent += dev && hmmrt_device_is_coherent(dev);
+	}
 	srcu_read_unlock(&hmmrt_srcu, idx);
 	return rc;
 }
@@ -69,17 +88,17 @@ static int snapshot_coherent(struct hmmrt_request *req, unsigned int *count)
 /* From coherent memory; fault_in() has brought home what the CPU cannot reach. */
 static int bring_home(struct hmmrt_request *req)
 {
-	unsigned int count;
-	int rc = snapshot_coherent(req, &count);
+	struct away away;
+	int rc = count_away(req, &away);
 
-	if (rc || !count)
+	if (rc || !away.coherent)
 		return rc;
 	req->all_devices = true;
 	rc = hmmrt_migrate_to_host(req);
 	if (!rc)
-		rc = snapshot_coherent(req, &count);
+		rc = count_away(req, &away);
 	/* Somebody has them pinned. */
-	if (!rc && count)
+	if (!rc && away.coherent)
 		rc = -EBUSY;
 	return rc;
 }
@@ -109,7 +128,8 @@ static unsigned int map_atomic(struct hmmrt_request *req, struct page **pages)
 	lockdep_assert_held(&block->lock);
 	for (i = 0; i < n; i++) {
 		req->ptes[i] = 0;
-		if (!pages[i])
+		if (!pages[i] ||
+		    WARN_ON_ONCE(hmmrt_page_device(pages[i])))
 			continue;
 		req->ptes[i] = HMMRT_PTE_VALID | HMMRT_PTE_WRITE |
 			       HMMRT_PTE_ATOMIC |
@@ -125,33 +145,6 @@ static unsigned int map_atomic(struct hmmrt_request *req, struct page **pages)
 	return mapped;
 }
 
-static bool any_coherent(struct page **pages, int n)
-{
-	while (n-- > 0)
-		if (pages[n] && hmmrt_page_is_coherent(pages[n]))
-			return true;
-	return false;
-}
-
-/*
- * All of it, whatever becomes of single pages and of the mmap_lock meanwhile: nobody
- * could move a coherent page that is left exclusive.
- */
-static int give_back(struct mm_struct *mm, const struct hmmrt_request *req)
-{
-	unsigned long addr;
-	int rc = 0;
-
-	lockdep_assert_held(&mm->mmap_lock);
-	for (addr = req->start; rc != -EINTR && addr < req->end;
-	     addr += PAGE_SIZE) {
-		bool unlocked = false;
-
-		rc = fixup_user_fault(mm, addr, FAULT_FLAG_WRITE, &unlocked);
-	}
-	return rc;
-}
-
 static void let_go(struct page **pages, int n)
 {
 	while (n-- > 0) {
@@ -162,14 +155,43 @@ static void let_go(struct page **pages, int n)
 	}
 }
 
-int hmmrt_make_exclusive(struct hmmrt_request *req)
+static int make_exclusive_locked(struct hmmrt_request *req)
 {
-	struct mm_struct *mm = req->vma->vm_mm;
 	struct hmmrt_block *block = req->block;
 	struct page *pages[HMMRT_EXCLUSIVE_PAGES];
 	unsigned long revoked;
-	bool coherent;
+	struct away away;
 	int got, rc;
+
+	lockdep_assert_held(&block->migrate);
+	/* UFFDIO_MOVE could bring a page of coherent memory at any time. */
+	if (userfaultfd_armed(req->vma))
+		return -EBUSY;
+	rc = count_away(req, &away);
+	if (rc)
+		return rc;
+	if (away.pages)
+		return -EAGAIN;
+	revoked = block_watch(block, req);
+	got = hmmrt_make_device_exclusive(req->vma->vm_mm, req->start, req->end,
+					  pages, req);
+	mutex_lock(&block->lock);
+	block->exclusive = NULL;
+	if (got < 0)
+		rc = got;
+	else if (block->revoked != revoked || got < window_pages(req))
+		rc = -EAGAIN;
+	else if (map_atomic(req, pages) < got)
+		rc = -EBUSY;
+	mutex_unlock(&block->lock);
+	let_go(pages, got);
+	return rc;
+}
+
+int hmmrt_make_exclusive(struct hmmrt_request *req)
+{
+	struct mm_struct *mm = req->vma->vm_mm;
+	int rc;
 
 	lockdep_assert_held(&req->binding->space->exclusive);
 	lockdep_assert_held(&mm->mmap_lock);
@@ -178,22 +200,11 @@ int hmmrt_make_exclusive(struct hmmrt_request *req)
 	rc = fault_in(mm, req);
 	if (!rc)
 		rc = bring_home(req);
+	if (!rc)
+		rc = hmmrt_block_migrate_lock(req->block);
 	if (rc)
 		return rc;
-	revoked = block_watch(block, req);
-	got = hmmrt_make_device_exclusive(mm, req->start, req->end, pages, req);
-	coherent = any_coherent(pages, got);
-	mutex_lock(&block->lock);
-	block->exclusive = NULL;
-	if (got < 0)
-		rc = got;
-	else if (coherent || block->revoked != revoked || got < window_pages(req))
-		rc = -EAGAIN;
-	else if (map_atomic(req, pages) < got)
-		rc = -EBUSY;
-	mutex_unlock(&block->lock);
-	let_go(pages, got);
-	if (coherent && give_back(mm, req) == -EINTR)
-		rc = -EINTR;
+	rc = make_exclusive_locked(req);
+	mutex_unlock(&req->block->migrate);
 	return rc;
 }

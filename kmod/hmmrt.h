@@ -25,9 +25,10 @@
  *   mmap_lock          of the mirrored process; never an agent's together
  *   block->migrate     mutex; around migrate_vma_setup() .. finalize().
  *                      Reclaim is allowed under it. Never taken in a notifier,
- *                      not held when hmm_range_fault() may fault (it may take a
- *                      snapshot); migrate_to_ram() only tries it where the core
- *                      holds the page lock.
+ *                      not held when the core may fault for us (a snapshot may
+ *                      be taken), but for exclusive.c, which sees to it that
+ *                      nothing is on a device; migrate_to_ram() only tries it
+ *                      where the core holds the page lock.
  *   vram->populate     mutex; the driver's populate() only
  *   [reclaim, folio locks, i_mmap_rwsem, anon_vma lock: the core's]
  *   block->lock        mutex; bitmaps, and the driver's entries of this block.

@@ -4,10 +4,7 @@
  * pages are afterwards, and how many faults that took.
  */
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
-#include <poll.h>
 #include <pthread.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 
 #include "lib/harness.h"
@@ -493,91 +490,6 @@ TEST_F(device, mappings_that_cannot_be_read_are_eacces)
 		       agent_read(self->agent, buf + PAGE_BYTES));
 	ASSERT_REFUSED(SIGSEGV, EACCES,
 		       agent_call(self->agent, buf + PAGE_BYTES));
-}
-
-static void *touch(void *at)
-{
-	*(volatile char *)at = 1;
-	return NULL;
-}
-
-/* The fault is an error at once, and not one that waits for its handler. */
-TEST_F(device, page_that_userfaultfd_misses_is_efault)
-{
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register range = {
-		.mode = UFFDIO_REGISTER_MODE_MISSING,
-	};
-	int uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
-	char *buf = arena_anon(16 * PAGE_BYTES);
-
-	if (uffd < 0)
-		SKIP(return, "userfaultfd: %s", strerror(errno));
-	ASSERT_NE(NULL, buf);
-	pages_fill(buf, PAGE_BYTES, 1);
-	range.range.start = (uintptr_t)buf;
-	range.range.len = 16 * PAGE_BYTES;
-	ASSERT_EQ(0, ioctl(uffd, UFFDIO_API, &api));
-	ASSERT_EQ(0, ioctl(uffd, UFFDIO_REGISTER, &range));
-	ASSERT_VALUE(1, agent_read(self->agent, buf));
-	ASSERT_REFUSED(SIGSEGV, EFAULT,
-		       agent_read(self->agent, buf + 3 * PAGE_BYTES));
-	ASSERT_REFUSED(SIGSEGV, EFAULT,
-		       agent_write(self->agent, buf + 3 * PAGE_BYTES, 1));
-	close(uffd);
-	ASSERT_DONE(agent_write(self->agent, buf + 3 * PAGE_BYTES, 2));
-}
-
-/*
- * Also of a page that holds nothing yet, which a device would get a fresh page for:
- * its handler hears of the first write, wherever the page was meanwhile.
- */
-TEST_F(device, write_that_userfaultfd_awaits_is_announced)
-{
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_WP };
-	struct uffdio_writeprotect protect = {
-		.mode = UFFDIO_WRITEPROTECT_MODE_WP,
-	};
-	int uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	char *buf = arena_anon(16 * PAGE_BYTES);
-	struct hmmrt_prefetch result;
-	struct pollfd event = { .fd = uffd, .events = POLLIN };
-	struct uffd_msg message;
-	pthread_t thread;
-
-	if (uffd < 0)
-		SKIP(return, "userfaultfd: %s", strerror(errno));
-	ASSERT_NE(NULL, buf);
-	/* The page of zeroes that all share, and one of its own. */
-	ASSERT_EQ(0, ((volatile char *)buf)[0]);
-	buf[PAGE_BYTES] = 1;
-	range.range.start = (uintptr_t)buf;
-	range.range.len = 16 * PAGE_BYTES;
-	protect.range = range.range;
-	ASSERT_EQ(0, ioctl(uffd, UFFDIO_API, &api));
-	ASSERT_EQ(0, ioctl(uffd, UFFDIO_REGISTER, &range));
-	ASSERT_EQ(0, ioctl(uffd, UFFDIO_WRITEPROTECT, &protect));
-	ASSERT_VALUE(0, agent_read(self->agent, buf));
-	ASSERT_EQ(0, cmd_prefetch(self->session.space, buf, 16 * PAGE_BYTES,
-				  self->id, &result));
-	ASSERT_GT(16, result.out_pages_moved);
-
-	ASSERT_EQ(0, pthread_create(&thread, NULL, touch, buf));
-	ASSERT_EQ(1, poll(&event, 1, 30000));
-	ASSERT_EQ((ssize_t)sizeof(message),
-		  read(uffd, &message, sizeof(message)));
-	EXPECT_EQ(UFFD_EVENT_PAGEFAULT, message.event);
-	EXPECT_EQ((uintptr_t)buf, message.arg.pagefault.address);
-	EXPECT_TRUE(message.arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP);
-	protect.mode = 0;
-	ASSERT_EQ(0, ioctl(uffd, UFFDIO_WRITEPROTECT, &protect));
-	ASSERT_EQ(0, pthread_join(thread, NULL));
-	EXPECT_EQ(1, buf[0]);
-	EXPECT_EQ(1, buf[PAGE_BYTES]);
-	close(uffd);
-	ASSERT_DONE(agent_write(self->agent, buf, 2));
-	EXPECT_EQ(2, buf[0]);
 }
 
 /* --- fork ------------------------------------------------------------------ */

@@ -248,8 +248,8 @@ struct hmmrt_stats {
  *
  * For private anonymous memory that may be written: EACCES if it may not, EFAULT
  * if no mapping covers some part. EBUSY if some page cannot be exclusive: it is
- * locked, pinned, shared, of a file, or others keep touching it. Pages before it,
- * and pages near it, may be.
+ * locked, pinned, shared, of a file, registered with userfaultfd, or others keep
+ * touching it. Pages before it, and pages near it, may be.
  */
 struct hmmrt_exclusive {
 	__u32 size;
