@@ -483,8 +483,8 @@ int hmmrt_migrate_range_to_host(struct hmmrt_binding *binding,
  * Context: see Ranges.
  * Return: 0 once each page was mapped so; -EBUSY some page cannot be, now or at
  * all: it is locked, pinned, part of a huge page, registered with userfaultfd, or
- * not anonymous; others may be mapped. -EFAULT and -EACCES as hmmrt_fault() for a write; otherwise see
- * Ranges.
+ * not anonymous; others may be mapped. -EFAULT and -EACCES as hmmrt_fault() for a
+ * write; otherwise see Ranges.
  */
 int hmmrt_exclusive_range(struct hmmrt_binding *binding, unsigned long start,
 			  unsigned long end);
