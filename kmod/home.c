@@ -95,16 +95,18 @@ static void free_host(struct home_pages *to)
 }
 
 /* Pages that follow each other; their device may be any of ours. */
-static bool copy_out(struct page *src, struct page **dst, unsigned int n)
+static int copy_out(struct page *src, struct page **dst, unsigned int n)
 {
 	struct hmmrt_device *dev = hmmrt_page_device(src);
-	u64 offset = hmmrt_page_offset(src);
-	int rc = dev->ops->copy_to_host(dev, dst, offset, n);
 
-	if (rc)
-		pr_err_ratelimited("%s: device memory at %#llx could not be read: %d\n",
-				   dev->name, offset, rc);
-	return !rc;
+	return dev->ops->copy_to_host(dev, dst, hmmrt_page_offset(src), n);
+}
+
+static void report_unreadable(struct page *src, int rc)
+{
+	pr_err_ratelimited("%s: device memory at %#llx could not be read: %d\n",
+			   hmmrt_page_device(src)->name, hmmrt_page_offset(src),
+			   rc);
 }
 
 /* What became of a window that came home. */
@@ -124,12 +126,15 @@ static void assign_home_huge(struct migrate_vma *args, struct home_pages *to,
 {
 	struct page *src = migrate_pfn_to_page(args->src[0]);
 	unsigned int i;
+	int rc;
 
 	home->no_memory = to->page[0] ? 0 : HMMRT_BLOCK_PAGES;
 	if (home->no_memory)
 		return;
-	/* The touched page is one of them. */
-	if (!copy_out(src, to->page, to->n)) {
+	rc = copy_out(src, to->page, to->n);
+	if (rc) {
+		report_unreadable(src, rc);
+		/* The touched page is one of them. */
 		home->must_unreadable = true;
 		return;
 	}
@@ -149,6 +154,50 @@ static void assign_home_huge(struct migrate_vma *args, struct home_pages *to,
 	}
 }
 
+/* How many from @i on one copy brings home: they follow each other on a device. */
+static unsigned long home_run(const struct migrate_vma *args,
+			      const struct home_pages *to, unsigned long i)
+{
+	unsigned long end = min(args->npages, (unsigned long)to->n), j;
+
+	for (j = i + 1; j < end && to->page[j]; j++)
+		if (args->src[j] !=
+			    args->src[i] + ((j - i) << MIGRATE_PFN_SHIFT) ||
+		    !hmmrt_pages_share_chunk(migrate_pfn_to_page(args->src[j]),
+					     migrate_pfn_to_page(args->src[i])))
+			break;
+	return j - i;
+}
+
+static void take_home(struct migrate_vma *args, struct home_pages *to,
+		      unsigned long i)
+{
+	lock_page(to->page[i]);
+	args->dst[i] = migrate_pfn(page_to_pfn(to->page[i]));
+}
+
+/* All at once, or if that fails one by one. */
+static void bring_run_home(struct migrate_vma *args, struct home_pages *to,
+			   unsigned long i, unsigned long n, unsigned long must,
+			   struct homecoming *home)
+{
+	bool copied = n > 1 && !copy_out(migrate_pfn_to_page(args->src[i]),
+					 &to->page[i], n);
+	unsigned long end = i + n;
+
+	for (; i < end; i++) {
+		struct page *src = migrate_pfn_to_page(args->src[i]);
+		int rc = copied ? 0 : copy_out(src, &to->page[i], 1);
+
+		if (!rc) {
+			take_home(args, to, i);
+			continue;
+		}
+		report_unreadable(src, rc);
+		home->must_unreadable |= i == must;
+	}
+}
+
 /*
  * Only what @dev has, unless that is NULL. What a device cannot give back stays
  * there; of @must, the index of a page, the caller is told.
@@ -157,12 +206,13 @@ static void assign_home(struct migrate_vma *args, struct home_pages *to,
 			const struct hmmrt_device *dev, unsigned long must,
 			struct homecoming *home)
 {
-	unsigned long i;
+	unsigned long i, n;
 
 	memset(args->dst, 0, args->npages * sizeof(args->dst[0]));
-	for (i = 0; i < args->npages; i++) {
+	for (i = 0; i < args->npages; i += n) {
 		struct page *src = migrate_pfn_to_page(args->src[i]);
 
+		n = 1;
 		if (!src || !(args->src[i] & MIGRATE_PFN_MIGRATE))
 			continue;
 		if (dev && hmmrt_page_device(src) != dev)
@@ -178,12 +228,8 @@ static void assign_home(struct migrate_vma *args, struct home_pages *to,
 			home->no_memory++;
 			continue;
 		}
-		if (!copy_out(src, &to->page[i], 1)) {
-			home->must_unreadable |= i == must;
-			continue;
-		}
-		lock_page(to->page[i]);
-		args->dst[i] = migrate_pfn(page_to_pfn(to->page[i]));
+		n = home_run(args, to, i);
+		bring_run_home(args, to, i, n, must, home);
 	}
 }
 
