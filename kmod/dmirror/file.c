@@ -21,6 +21,8 @@
 #include "dmirror.h"
 
 #define SNAPSHOT_PAGES	64UL
+/* How often entries that others took away are made anew. */
+#define MIGRATE_TRIES	8
 
 /* What a call works on, from its argument. */
 struct access {
@@ -188,15 +190,47 @@ static int migrate_errno(int rc)
 	}
 }
 
+/*
+ * Whether all of it is on the device. What has no entry then had one, until an
+ * invalidation took it away: khugepaged looks at coherent memory in that way.
+ */
+static bool all_there(const struct access *access,
+		      const struct hmmrt_migration *result)
+{
+	return result->moved + result->there == access->cmd->npages;
+}
+
+static int migrate(const struct access *access, struct hmmrt_migration *result)
+{
+	int rc = hmmrt_migrate_range_to_device(access->view->binding,
+					       access->start, access->end,
+					       HMMRT_MIGRATE_NO_PEERS, result);
+
+	return migrate_errno(rc);
+}
+
+/* -ENOENT if not all of it is there. */
 static int view_to_device(struct access *access)
 {
+	unsigned int tries = MIGRATE_TRIES;
 	struct hmmrt_migration result;
 	int rc;
 
-	rc = hmmrt_migrate_range_to_device(access->view->binding,
-					   access->start, access->end,
-					   HMMRT_MIGRATE_NO_PEERS, &result);
-	return rc ? migrate_errno(rc) : view_verify(access);
+	rc = migrate(access, &result);
+	if (!rc)
+		rc = bounce_alloc(access);
+	if (rc)
+		return rc;
+	while ((rc = device_copy(access, false)) == -ENOENT &&
+	       all_there(access, &result) && --tries) {
+		rc = migrate(access, &result);
+		if (rc)
+			break;
+	}
+	if (!rc)
+		rc = bounce_to_user(access);
+	vfree(access->bounce);
+	return rc;
 }
 
 static int view_to_host(struct access *access)
