@@ -76,7 +76,8 @@
  *	populate, copy_to_device	what was to move stays where it is, and the
  *					device is given an entry for it there
  *	copy_from_peer			is repeated through system memory
- *	copy_to_host			the page stays on the device. A CPU that touches
+ *	copy_to_host			of several pages: they are asked for one by one.
+ *					Of one: it stays on the device. A CPU that touches
  *					it gets SIGBUS, an access of another device
  *					-EFAULT, each until it can be read. Others in
  *					the same migration come home. Of a large page

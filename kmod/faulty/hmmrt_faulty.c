@@ -55,8 +55,8 @@ static unsigned long nr_devices;
 
 struct failure {
 	const char *name;
-	atomic_t nth;
-	bool always;
+	u32 nth;
+	u32 times;
 #ifdef CONFIG_FAULT_INJECTION
 	struct fault_attr attr;
 #endif
@@ -70,6 +70,7 @@ static struct failure failures[HMMRT_FAULTY_OPS] = {
 	[HMMRT_FAULTY_COPY_FROM_PEER] = { .name = "copy_from_peer" },
 };
 
+static DEFINE_SPINLOCK(failures_lock);	/* nth and times */
 static struct dentry *failures_dir;
 
 #ifdef CONFIG_FAULT_INJECTION
@@ -104,11 +105,17 @@ static bool fails_by_injection(struct failure *failure)
 static bool fails(enum hmmrt_faulty_op op)
 {
 	struct failure *failure = &failures[op];
+	bool fail;
 
-	if (READ_ONCE(failure->always))
-		return true;
-	return !atomic_dec_if_positive(&failure->nth) ||
-	       fails_by_injection(failure);
+	spin_lock(&failures_lock);
+	fail = failure->nth == 1;
+	if (failure->nth > 1)
+		failure->nth--;
+	else if (fail && failure->times != HMMRT_FAULTY_ALWAYS &&
+		 !--failure->times)
+		failure->nth = 0;
+	spin_unlock(&failures_lock);
+	return fail || fails_by_injection(failure);
 }
 
 /* --- what the manager asks for ---------------------------------------------- */
@@ -473,11 +480,14 @@ static int failure_set(struct hmmrt_faulty_fail __user *arg)
 
 	if (copy_from_user(&fail, arg, sizeof(fail)))
 		return -EFAULT;
-	if (fail.op >= HMMRT_FAULTY_OPS || fail.nth > INT_MAX)
+	if (fail.op >= HMMRT_FAULTY_OPS || (fail.nth && !fail.times))
 		return -EINVAL;
 	failure = &failures[fail.op];
-	fail.out_left = atomic_xchg(&failure->nth, fail.nth);
-	WRITE_ONCE(failure->always, fail.always);
+	spin_lock(&failures_lock);
+	fail.out_left = failure->times == HMMRT_FAULTY_ALWAYS ? 0 : failure->nth;
+	failure->nth = fail.nth;
+	failure->times = fail.times;
+	spin_unlock(&failures_lock);
 	return copy_to_user(arg, &fail, sizeof(fail)) ? -EFAULT : 0;
 }
 

@@ -496,8 +496,8 @@ TEST_F(broken, neighbour_that_cannot_be_read_harms_nobody)
 	uint64_t value = 0;
 
 	ASSERT_EQ(0, put_on(env, 0));
-	/* The first of the 64 KiB that come home with their sixth page. */
-	ASSERT_EQ(0, faulty_fail_nth(env->control, HMMRT_FAULTY_COPY_TO_HOST, 1));
+	/* All of the 64 KiB that come home with their sixth page, then the first. */
+	ASSERT_EQ(0, faulty_fail_next(env->control, HMMRT_FAULTY_COPY_TO_HOST, 2));
 	ASSERT_EQ(0, cpu_read(env->buf + 5 * PAGE_BYTES, &value));
 	EXPECT_EQ(env->first + 5, value);
 	EXPECT_EQ(0, faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST));

@@ -46,17 +46,20 @@ enum hmmrt_faulty_op {
 #define HMMRT_FAULTY_IOC_EXCLUSIVE \
 	_IOWR('h', 0xeb, struct hmmrt_faulty_range)
 
+#define HMMRT_FAULTY_ALWAYS		(~(__u32)0)
+
 /**
  * struct hmmrt_faulty_fail - ioctl(HMMRT_FAULTY_IOC_FAIL)
  * @op: enum hmmrt_faulty_op, of all devices together
  * @nth: 1 the next call fails, 2 the one after it, ...; 0 none
- * @always: not 0: all calls fail
- * @out_left: what was left of @nth before; 0 when that call has failed
+ * @times: how many fail from that one on; HMMRT_FAULTY_ALWAYS all
+ * @out_left: what was left of @nth before, 1 when some of @times was; 0 when those
+ *	calls have failed
  */
 struct hmmrt_faulty_fail {
 	__u32 op;
 	__u32 nth;
-	__u32 always;
+	__u32 times;
 	__u32 out_left;
 };
 

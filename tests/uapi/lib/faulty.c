@@ -36,20 +36,31 @@ static int fail_set(int control, struct hmmrt_faulty_fail fail)
 	return (int)fail.out_left;
 }
 
-int faulty_fail_nth(int control, enum hmmrt_faulty_op op, unsigned int nth)
+static int fail_times(int control, enum hmmrt_faulty_op op, unsigned int nth,
+		      unsigned int times)
 {
 	int rc = fail_set(control, (struct hmmrt_faulty_fail){
-						   .op = op, .nth = nth });
+					   .op = op,
+					   .nth = nth,
+					   .times = times,
+				   });
 
 	return rc < 0 ? rc : 0;
 }
 
+int faulty_fail_nth(int control, enum hmmrt_faulty_op op, unsigned int nth)
+{
+	return fail_times(control, op, nth, 1);
+}
+
+int faulty_fail_next(int control, enum hmmrt_faulty_op op, unsigned int times)
+{
+	return fail_times(control, op, 1, times);
+}
+
 int faulty_fail_always(int control, enum hmmrt_faulty_op op)
 {
-	int rc = fail_set(control, (struct hmmrt_faulty_fail){
-						   .op = op, .always = 1 });
-
-	return rc < 0 ? rc : 0;
+	return fail_times(control, op, 1, HMMRT_FAULTY_ALWAYS);
 }
 
 int faulty_fail_stop(int control, enum hmmrt_faulty_op op)

@@ -20,6 +20,8 @@ int faulty_devices(int control, unsigned long count);
 
 /* The @nth call of @op from now on fails; 0: none does. All of them: see below. */
 int faulty_fail_nth(int control, enum hmmrt_faulty_op op, unsigned int nth);
+/* The next @times calls of @op fail. */
+int faulty_fail_next(int control, enum hmmrt_faulty_op op, unsigned int times);
 int faulty_fail_always(int control, enum hmmrt_faulty_op op);
 /* None fails any more. Returns how many calls short of the failing one it was. */
 int faulty_fail_stop(int control, enum hmmrt_faulty_op op);
