@@ -158,7 +158,7 @@ static void assign_home_huge(struct migrate_vma *args, struct home_pages *to,
 static unsigned long home_run(const struct migrate_vma *args,
 			      const struct home_pages *to, unsigned long i)
 {
-	unsigned long end = min(args->npages, (unsigned long)to->n), j;
+	unsigned long end = min_t(unsigned long, args->npages, to->n), j;
 
 	for (j = i + 1; j < end && to->page[j]; j++)
 		if (args->src[j] !=
