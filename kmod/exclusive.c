@@ -21,12 +21,14 @@
  *            an entry must not be: cores that do not count it as a mapping take
  *            it for a migration entry when eviction lets go of the page, make it
  *            an ordinary one, and add a reference that nobody gives back. So the
- *            pages come home first, and block->migrate keeps them there: pages
- *            that nobody else has mapped, as those that were written, and the
- *            mmap_lock keeps it that way, go to a device by this block only.
+ *            pages come home first, and block->migrate keeps them there: a page of
+ *            system memory with a writable entry is mapped nowhere else, stays so
+ *            without fork() (the mmap_lock), and goes to a device by this block
+ *            only. Without an entry it may be on its way, and come back to where
+ *            it was. The memory of other drivers' devices is not looked after.
  * Locking    space->exclusive around it all, so that a block has one owner.
- *            block->migrate, once nothing is on a device: the core faults in what
- *            was lost meanwhile, and migrate_to_ram() would wait for it.
+ *            block->migrate, once all is at home: the core faults in what was
+ *            lost meanwhile, and migrate_to_ram() would wait for it.
  */
 #include <linux/hmm.h>
 #include <linux/memremap.h>
@@ -55,32 +57,36 @@ static int fault_in(struct mm_struct *mm, const struct hmmrt_request *req)
 	return !rc && unlocked ? -EAGAIN : rc;
 }
 
-/* How many pages there are on devices, and of those, in coherent memory. */
-struct away {
-	unsigned int pages;
-	unsigned int coherent;
-};
+static bool is_there(unsigned long hmm_pfn, unsigned long flags)
+{
+	return (hmm_pfn & (flags | HMM_PFN_VALID | HMM_PFN_ERROR)) ==
+	       (flags | HMM_PFN_VALID);
+}
 
-static int count_away(struct hmmrt_request *req, struct away *away)
+static bool is_coherent(unsigned long hmm_pfn)
+{
+	return is_there(hmm_pfn, 0) &&
+	       hmmrt_page_is_coherent(hmm_pfn_to_page(hmm_pfn));
+}
+
+/* In system memory, and this process's alone. */
+static bool is_ours_at_home(unsigned long hmm_pfn)
+{
+	return is_there(hmm_pfn, HMM_PFN_WRITE) &&
+	       !is_zone_device_page(hmm_pfn_to_page(hmm_pfn));
+}
+
+static int count_pages(struct hmmrt_request *req, bool (*what)(unsigned long),
+		       unsigned int *count)
 {
 	unsigned int i, n = window_pages(req);
-	struct hmmrt_place place = {};
 	int idx, rc;
 
-	*away = (struct away){};
+	*count = 0;
 	idx = srcu_read_lock(&hmmrt_srcu);
 	rc = hmmrt_snapshot(req);
-	for (i = 0; i < n && !rc; i++) {
-		const struct hmmrt_device *dev;
-
-		if (!(req->pfns[i] & HMM_PFN_VALID) ||
-		    (req->pfns[i] & HMM_PFN_ERROR))
-			continue;
-		dev = hmmrt_place_device(&place,
-					 hmm_pfn_to_page(req->pfns[i]));
-		away->pages += !!dev;
-		away->coherent += dev && hmmrt_device_is_coherent(dev);
-	}
+	for (i = 0; i < n && !rc; i++)
+		*count += what(req->pfns[i]);
 	srcu_read_unlock(&hmmrt_srcu, idx);
 	return rc;
 }
@@ -88,17 +94,17 @@ static int count_away(struct hmmrt_request *req, struct away *away)
 /* From coherent memory; fault_in() has brought home what the CPU cannot reach. */
 static int bring_home(struct hmmrt_request *req)
 {
-	struct away away;
-	int rc = count_away(req, &away);
+	unsigned int coherent;
+	int rc = count_pages(req, is_coherent, &coherent);
 
-	if (rc || !away.coherent)
+	if (rc || !coherent)
 		return rc;
 	req->all_devices = true;
 	rc = hmmrt_migrate_to_host(req);
 	if (!rc)
-		rc = count_away(req, &away);
+		rc = count_pages(req, is_coherent, &coherent);
 	/* Somebody has them pinned. */
-	if (!rc && away.coherent)
+	if (!rc && coherent)
 		rc = -EBUSY;
 	return rc;
 }
@@ -116,21 +122,30 @@ static unsigned long block_watch(struct hmmrt_block *block, const void *owner)
 	return revoked;
 }
 
-/* The pages are locked, so who wants one back waits. Returns how many. */
-static unsigned int map_atomic(struct hmmrt_request *req, struct page **pages)
+/*
+ * The pages are locked, so who wants one back waits. -EBUSY if there is none for
+ * some; -EAGAIN for a page that must not be, so that it is faulted in again.
+ */
+static int map_atomic(struct hmmrt_request *req, struct page **pages)
 {
 	struct hmmrt_binding *binding = req->binding;
 	struct hmmrt_block *block = req->block;
 	struct hmmrt_block_map *map = block->maps[binding->dev->id];
 	unsigned int base = (req->start - block->start) >> PAGE_SHIFT;
 	unsigned int i, n = window_pages(req), mapped = 0;
+	int rc = 0;
 
 	lockdep_assert_held(&block->lock);
 	for (i = 0; i < n; i++) {
 		req->ptes[i] = 0;
-		if (!pages[i] ||
-		    WARN_ON_ONCE(hmmrt_page_device(pages[i])))
+		if (!pages[i]) {
+			rc = rc ? rc : -EBUSY;
 			continue;
+		}
+		if (WARN_ON_ONCE(hmmrt_page_device(pages[i]))) {
+			rc = -EAGAIN;
+			continue;
+		}
 		req->ptes[i] = HMMRT_PTE_VALID | HMMRT_PTE_WRITE |
 			       HMMRT_PTE_ATOMIC |
 			       PFN_PHYS(page_to_pfn(pages[i]));
@@ -142,7 +157,7 @@ static unsigned int map_atomic(struct hmmrt_request *req, struct page **pages)
 	binding->dev->ops->map(binding, req->start, req->ptes, n);
 	atomic64_add(mapped, &binding->mapped_pages);
 	atomic64_add(mapped, &binding->remote_pages);
-	return mapped;
+	return rc;
 }
 
 static void let_go(struct page **pages, int n)
@@ -160,17 +175,14 @@ static int make_exclusive_locked(struct hmmrt_request *req)
 	struct hmmrt_block *block = req->block;
 	struct page *pages[HMMRT_EXCLUSIVE_PAGES];
 	unsigned long revoked;
-	struct away away;
+	unsigned int at_home;
 	int got, rc;
 
 	lockdep_assert_held(&block->migrate);
-	/* UFFDIO_MOVE could bring a page of coherent memory at any time. */
-	if (userfaultfd_armed(req->vma))
-		return -EBUSY;
-	rc = count_away(req, &away);
+	rc = count_pages(req, is_ours_at_home, &at_home);
 	if (rc)
 		return rc;
-	if (away.pages)
+	if (at_home < window_pages(req))
 		return -EAGAIN;
 	revoked = block_watch(block, req);
 	got = hmmrt_make_device_exclusive(req->vma->vm_mm, req->start, req->end,
@@ -181,8 +193,8 @@ static int make_exclusive_locked(struct hmmrt_request *req)
 		rc = got;
 	else if (block->revoked != revoked || got < window_pages(req))
 		rc = -EAGAIN;
-	else if (map_atomic(req, pages) < got)
-		rc = -EBUSY;
+	else
+		rc = map_atomic(req, pages);
 	mutex_unlock(&block->lock);
 	let_go(pages, got);
 	return rc;
@@ -197,6 +209,9 @@ int hmmrt_make_exclusive(struct hmmrt_request *req)
 	lockdep_assert_held(&mm->mmap_lock);
 	req->end = min(req->end,
 		       req->start + HMMRT_EXCLUSIVE_PAGES * PAGE_SIZE);
+	/* UFFDIO_MOVE could bring a page of coherent memory at any time. */
+	if ((req->vma->vm_flags & VM_SHARED) || userfaultfd_armed(req->vma))
+		return -EBUSY;
 	rc = fault_in(mm, req);
 	if (!rc)
 		rc = bring_home(req);

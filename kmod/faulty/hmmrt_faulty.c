@@ -484,7 +484,9 @@ static int failure_set(struct hmmrt_faulty_fail __user *arg)
 		return -EINVAL;
 	failure = &failures[fail.op];
 	spin_lock(&failures_lock);
-	fail.out_left = failure->times == HMMRT_FAULTY_ALWAYS ? 0 : failure->nth;
+	fail.out_left = failure->nth;
+	if (failure->nth == 1 && failure->times == HMMRT_FAULTY_ALWAYS)
+		fail.out_left = 0;
 	failure->nth = fail.nth;
 	failure->times = fail.times;
 	spin_unlock(&failures_lock);

@@ -600,6 +600,56 @@ TEST_F(dmirror, pages_made_exclusive_while_they_are_evicted_come_free)
 	fprintf(stderr, "# exclusive %u times\n", got);
 }
 
+/* Moves what it has in common with its parent, until that has copies of its own. */
+static int child_migrates(int fd, char *buf)
+{
+	static char data[64 * PAGE_BYTES];
+	unsigned int i;
+
+	fd = open_dmirror((unsigned int)fd);
+	if (fd < 0)
+		return fd;
+	for (i = 0; i < 20; i++) {
+		call(fd, HMM_DMIRROR_MIGRATE_TO_DEV, buf, sizeof(data), data,
+		     NULL);
+		call(fd, HMM_DMIRROR_MIGRATE_TO_SYS, buf, sizeof(data), data,
+		     NULL);
+	}
+	close(fd);
+	return 0;
+}
+
+/*
+ * Pages that are shared with a child are copied first, and until then the child moves
+ * them, to memory that the CPU reaches and to other.
+ */
+TEST_F(dmirror, pages_made_exclusive_while_a_child_moves_them_come_free)
+{
+	const size_t len = 64 * PAGE_BYTES;
+	time_t end = time(NULL) + RUN_S;
+	unsigned int got = 0, round = 0;
+	int rc, status;
+	pid_t pid;
+
+	while (time(NULL) < end) {
+		pid = fork();
+		if (!pid)
+			_exit(-child_migrates((int)(round % self->devices),
+					      self->buf));
+		ASSERT_LT(0, pid);
+		do {
+			rc = call(self->fd[0], HMM_DMIRROR_EXCLUSIVE, self->buf,
+				  len, self->data, NULL);
+			ASSERT_TRUE(!rc || rc == -EBUSY || rc == -ENOENT);
+			got += !rc;
+		} while (!waitpid(pid, &status, WNOHANG));
+		ASSERT_TRUE(WIFEXITED(status) && !WEXITSTATUS(status));
+		round++;
+	}
+	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
+	fprintf(stderr, "# exclusive %u times in %u rounds\n", got, round);
+}
+
 static void *discard(void *arg)
 {
 	struct worker *worker = arg;

@@ -33,7 +33,8 @@ FIXTURE_SETUP(uffd)
 	self->buf = arena_anon(LEN);
 	ASSERT_NE(NULL, self->buf);
 	self->uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	ASSERT_LE(0, self->uffd);
+	if (self->uffd < 0)
+		SKIP(return, "userfaultfd: %s", strerror(errno));
 	ASSERT_EQ(0, ioctl(self->uffd, UFFDIO_API, &api));
 }
 
@@ -130,10 +131,11 @@ TEST_F(uffd, watched_memory_is_not_made_exclusive)
 {
 	int fd = self->session.space;
 
-	pages_fill(self->buf, LEN, 1);
+	/* One page is missing: nobody waits for the handler. */
+	pages_fill(self->buf + PAGE_BYTES, LEN - PAGE_BYTES, 1);
 	ASSERT_EQ(0, watch(self->uffd, self->buf, UFFDIO_REGISTER_MODE_MISSING));
 	EXPECT_EQ(-EBUSY, cmd_exclusive(fd, self->buf, LEN, self->id, NULL));
-	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
+	EXPECT_EQ(-1, pages_check(self->buf + PAGE_BYTES, LEN - PAGE_BYTES, 1));
 	stop_watching(self);
 	EXPECT_EQ(0, cmd_exclusive(fd, self->buf, LEN, self->id, NULL));
 }

@@ -54,7 +54,7 @@ enum hmmrt_faulty_op {
  * @nth: 1 the next call fails, 2 the one after it, ...; 0 none
  * @times: how many fail from that one on; HMMRT_FAULTY_ALWAYS all
  * @out_left: what was left of @nth before, 1 when some of @times was; 0 when those
- *	calls have failed
+ *	calls have failed, and when all were to
  */
 struct hmmrt_faulty_fail {
 	__u32 op;
