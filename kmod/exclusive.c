@@ -57,36 +57,42 @@ static int fault_in(struct mm_struct *mm, const struct hmmrt_request *req)
 	return !rc && unlocked ? -EAGAIN : rc;
 }
 
-static bool is_there(unsigned long hmm_pfn, unsigned long flags)
+/* What a snapshot of a window shows; what is on its way it does not. */
+struct census {
+	unsigned int at_home;		/* in system memory, this process's alone */
+	unsigned int coherent;
+	unsigned int never;		/* special, or of another driver's device */
+};
+
+static void census_add(struct census *census, unsigned long hmm_pfn)
 {
-	return (hmm_pfn & (flags | HMM_PFN_VALID | HMM_PFN_ERROR)) ==
-	       (flags | HMM_PFN_VALID);
+	const struct page *page;
+
+	if (hmm_pfn & HMM_PFN_ERROR) {
+		census->never++;
+		return;
+	}
+	if (!(hmm_pfn & HMM_PFN_VALID))
+		return;
+	page = hmm_pfn_to_page(hmm_pfn);
+	if (!is_zone_device_page(page))
+		census->at_home += !!(hmm_pfn & HMM_PFN_WRITE);
+	else if (!hmmrt_page_device(page))
+		census->never++;
+	else
+		census->coherent += hmmrt_page_is_coherent(page);
 }
 
-static bool is_coherent(unsigned long hmm_pfn)
-{
-	return is_there(hmm_pfn, 0) &&
-	       hmmrt_page_is_coherent(hmm_pfn_to_page(hmm_pfn));
-}
-
-/* In system memory, and this process's alone. */
-static bool is_ours_at_home(unsigned long hmm_pfn)
-{
-	return is_there(hmm_pfn, HMM_PFN_WRITE) &&
-	       !is_zone_device_page(hmm_pfn_to_page(hmm_pfn));
-}
-
-static int count_pages(struct hmmrt_request *req, bool (*what)(unsigned long),
-		       unsigned int *count)
+static int take_census(struct hmmrt_request *req, struct census *census)
 {
 	unsigned int i, n = window_pages(req);
 	int idx, rc;
 
-	*count = 0;
+	*census = (struct census){};
 	idx = srcu_read_lock(&hmmrt_srcu);
 	rc = hmmrt_snapshot(req);
 	for (i = 0; i < n && !rc; i++)
-		*count += what(req->pfns[i]);
+		census_add(census, req->pfns[i]);
 	srcu_read_unlock(&hmmrt_srcu, idx);
 	return rc;
 }
@@ -94,17 +100,17 @@ static int count_pages(struct hmmrt_request *req, bool (*what)(unsigned long),
 /* From coherent memory; fault_in() has brought home what the CPU cannot reach. */
 static int bring_home(struct hmmrt_request *req)
 {
-	unsigned int coherent;
-	int rc = count_pages(req, is_coherent, &coherent);
+	struct census census;
+	int rc = take_census(req, &census);
 
-	if (rc || !coherent)
+	if (rc || !census.coherent)
 		return rc;
 	req->all_devices = true;
 	rc = hmmrt_migrate_to_host(req);
 	if (!rc)
-		rc = count_pages(req, is_coherent, &coherent);
+		rc = take_census(req, &census);
 	/* Somebody has them pinned. */
-	if (!rc && coherent)
+	if (!rc && census.coherent)
 		rc = -EBUSY;
 	return rc;
 }
@@ -175,14 +181,16 @@ static int make_exclusive_locked(struct hmmrt_request *req)
 	struct hmmrt_block *block = req->block;
 	struct page *pages[HMMRT_EXCLUSIVE_PAGES];
 	unsigned long revoked;
-	unsigned int at_home;
+	struct census census;
 	int got, rc;
 
 	lockdep_assert_held(&block->migrate);
-	rc = count_pages(req, is_ours_at_home, &at_home);
+	rc = take_census(req, &census);
 	if (rc)
 		return rc;
-	if (at_home < window_pages(req))
+	if (census.never)
+		return -EBUSY;
+	if (census.at_home < window_pages(req))
 		return -EAGAIN;
 	revoked = block_watch(block, req);
 	got = hmmrt_make_device_exclusive(req->vma->vm_mm, req->start, req->end,
