@@ -480,7 +480,8 @@ static int failure_set(struct hmmrt_faulty_fail __user *arg)
 
 	if (copy_from_user(&fail, arg, sizeof(fail)))
 		return -EFAULT;
-	if (fail.op >= HMMRT_FAULTY_OPS || (fail.nth && !fail.times))
+	if (fail.op >= HMMRT_FAULTY_OPS || fail.nth > INT_MAX ||
+	    (fail.nth && !fail.times))
 		return -EINVAL;
 	failure = &failures[fail.op];
 	spin_lock(&failures_lock);

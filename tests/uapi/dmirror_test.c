@@ -601,12 +601,12 @@ TEST_F(dmirror, pages_made_exclusive_while_they_are_evicted_come_free)
 }
 
 /* Moves what it has in common with its parent, until that has copies of its own. */
-static int child_migrates(int fd, char *buf)
+static int child_migrates(unsigned int number, char *buf)
 {
 	static char data[64 * PAGE_BYTES];
+	int fd = open_dmirror(number);
 	unsigned int i;
 
-	fd = open_dmirror((unsigned int)fd);
 	if (fd < 0)
 		return fd;
 	for (i = 0; i < 20; i++) {
@@ -634,8 +634,7 @@ TEST_F(dmirror, pages_made_exclusive_while_a_child_moves_them_come_free)
 	while (time(NULL) < end) {
 		pid = fork();
 		if (!pid)
-			_exit(-child_migrates((int)(round % self->devices),
-					      self->buf));
+			_exit(-child_migrates(round % self->devices, self->buf));
 		ASSERT_LT(0, pid);
 		do {
 			rc = call(self->fd[0], HMM_DMIRROR_EXCLUSIVE, self->buf,

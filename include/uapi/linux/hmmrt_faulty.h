@@ -52,7 +52,7 @@ enum hmmrt_faulty_op {
  * struct hmmrt_faulty_fail - ioctl(HMMRT_FAULTY_IOC_FAIL)
  * @op: enum hmmrt_faulty_op, of all devices together
  * @nth: 1 the next call fails, 2 the one after it, ...; 0 none
- * @times: how many fail from that one on; HMMRT_FAULTY_ALWAYS all
+ * @times: how many fail from that one on, at least 1; HMMRT_FAULTY_ALWAYS all
  * @out_left: what was left of @nth before, 1 when some of @times was; 0 when those
  *	calls have failed, and when all were to
  */
