@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The C interface: checks arguments, turns failures into codes, remembers them.
-#include "failure.hpp"
+// The C interface but for streams and events: checks arguments and hands on.
 #include "fork_guard.hpp"
 #include "grid.hpp"
+#include "interface.hpp"
 #include "process.hpp"
 #include "shared_pool.hpp"
 
@@ -13,52 +13,6 @@
 
 namespace hmmrt {
 namespace {
-
-struct thread_state {
-    int device = 0;
-    hmmError_t last_error = hmmSuccess;
-    char detail[512] = "";
-};
-
-// Trivially destroyed: usable as long as the thread is.
-thread_local thread_state this_thread;
-
-hmmError_t remember(hmmError_t code, const char* operation, const char* detail) {
-    this_thread.last_error = code;
-    std::snprintf(this_thread.detail, sizeof(this_thread.detail), "%s: %s", operation, detail);
-    return code;
-}
-
-/// Runs @body; whatever it throws becomes the result.
-template <class Body>
-hmmError_t guarded(const char* operation, Body body) noexcept {
-    if (fork_guard::is_child())
-        return remember(hmmErrorForkedProcess, operation, hmmGetErrorString(hmmErrorForkedProcess));
-    if (calling_thread_is_lane()) return hmmErrorNotSupported; // that memory is the lane's
-    try {
-        body();
-        return hmmSuccess;
-    } catch (const failure& error) {
-        return remember(error.code(), operation, error.what());
-    } catch (const std::bad_alloc&) {
-        return remember(hmmErrorMemoryAllocation, operation, "out of memory");
-    } catch (const std::exception& error) {
-        return remember(hmmErrorUnknown, operation, error.what());
-    }
-}
-
-void require(bool condition, const char* what) {
-    if (!condition) throw failure(hmmErrorInvalidValue, what);
-}
-
-void require_default_stream(hmmStream_t stream) {
-    if (stream != nullptr)
-        throw failure(hmmErrorInvalidResourceHandle, "only the default stream, 0, exists");
-}
-
-device& current_device() {
-    return process::get().device_at(this_thread.device);
-}
 
 /// Of the current device, if there is one.
 hmmError_t sticky_error() noexcept {
@@ -137,13 +91,12 @@ hmmError_t hmmLaunchRange(hmmRangeFunction_t fn, void* closure, uint64_t count,
                           hmmDestroyFunction_t destroy, hmmStream_t stream) {
     return guarded("hmmLaunchRange", [&] {
         require(fn != nullptr, "fn is NULL");
-        require_default_stream(stream);
-        launch_request request;
+        work_request request;
         request.function = fn;
         request.closure = closure;
         request.destroy = destroy;
         request.items = count;
-        current_device().launch(request);
+        launch_in(stream, request);
     });
 }
 
@@ -152,8 +105,7 @@ hmmError_t hmmLaunchKernel(hmmKernel_t kernel, hmmDim3 gridDim, hmmDim3 blockDim
     return guarded("hmmLaunchKernel", [&] {
         require(kernel != nullptr, "kernel is NULL");
         require(args != nullptr || argsBytes == 0, "args is NULL, but argsBytes is not 0");
-        require_default_stream(stream);
-        launch_request request;
+        work_request request;
         request.items = grid_items(gridDim, blockDim);
         if (request.items == 0)
             throw failure(hmmErrorInvalidConfiguration,
@@ -162,7 +114,7 @@ hmmError_t hmmLaunchKernel(hmmKernel_t kernel, hmmDim3 gridDim, hmmDim3 blockDim
         request.function = grid_closure::run;
         request.destroy = grid_closure::destroy;
         request.closure = closure.get();
-        current_device().launch(request);
+        launch_in(stream, request);
         // The launch has it now.
         static_cast<void>(closure.release());
     });
@@ -189,26 +141,25 @@ hmmError_t hmmMemPrefetchAsync(const void* ptr, size_t bytes, hmmMemLocation loc
     return guarded("hmmMemPrefetchAsync", [&] {
         require(bytes > 0, "0 bytes");
         require(flags == 0, "flags are not 0");
-        require_default_stream(stream);
         const auto begin = reinterpret_cast<std::uint64_t>(ptr);
         require(begin + bytes > begin && begin + bytes <= user_space_end,
                 "the range leaves the address space");
 
-        launch_request request;
+        const stream_user where(stream);
+        work_request request;
         request.kind = entry_kind::prefetch;
-        request.items = 1;
-        request.prefetch_addr = begin & ~(page_size - 1);
-        request.prefetch_len =
-            ((begin + bytes + page_size - 1) & ~(page_size - 1)) - request.prefetch_addr;
+        request.prefetch.addr = begin & ~(page_size - 1);
+        request.prefetch.len =
+            ((begin + bytes + page_size - 1) & ~(page_size - 1)) - request.prefetch.addr;
         if (location.type == hmmMemLocationTypeDevice) {
             device& target = process::get().device_at(location.id);
-            if (&target != &current_device()) target.start();
-            request.prefetch_location = target.id();
+            if (&target != &where.home()) target.start();
+            request.prefetch.location = target.id();
         } else {
             require(location.type == hmmMemLocationTypeHost, "unknown type of location");
-            request.prefetch_location = HMMRT_LOCATION_HOST;
+            request.prefetch.location = HMMRT_LOCATION_HOST;
         }
-        current_device().launch(request);
+        where.home().launch(request, where.get());
     });
 }
 

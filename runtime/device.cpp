@@ -19,6 +19,8 @@ std::shared_ptr<session> device::current() {
 
 std::shared_ptr<session> device::ensure_session() {
     if (auto running = current()) return running;
+    const std::lock_guard start(lock_);
+    if (auto running = current()) return running;
     auto fresh = std::allocate_shared<session>(own_memory_allocator<session>(), owner_.parked(),
                                                owner_.session_options_for(name_));
     const std::lock_guard lock(session_lock_);
@@ -36,38 +38,141 @@ void device::throw_if_broken(session& running) {
         throw failure(error_of(*fault), describe(*fault, number_));
 }
 
+void device::throw_lost() {
+    throw failure(hmmErrorDeviceLost, "device " + std::to_string(number_) +
+                                          ": its agent has ended; hmmDeviceReset() starts anew");
+}
+
+void device::throw_prefetch_error(session& running) {
+    if (const int error = running.take_prefetch_error(); error != 0)
+        throw failure(error == ENOMEM ? hmmErrorMemoryAllocation : hmmErrorInvalidValue,
+                      describe_errno("prefetch", error));
+}
+
 void device::start() {
-    const std::lock_guard lock(lock_);
     throw_if_broken(*ensure_session());
 }
 
-void device::launch(const launch_request& request) {
-    const std::lock_guard lock(lock_);
-    const auto running = ensure_session();
-    throw_if_broken(*running);
-    if (request.items == 0) {
-        if (request.destroy != nullptr) request.destroy(request.closure);
+std::uint64_t device::enqueue(const work_request& request, stream* where) {
+    for (;;) {
+        const auto running = where != nullptr ? where->running() : ensure_session();
+        throw_if_broken(*running);
+        const std::uint64_t place =
+            running->submit(where != nullptr ? where->queue() : legacy_queue, request);
+        if (place != 0) {
+            if (where != nullptr) where->advance(place);
+            return place;
+        }
+        // A reset came in between: the default stream goes on with the next session.
+        if (where != nullptr || current() == running) throw_lost();
+    }
+}
+
+void device::launch(const work_request& request, stream* where) {
+    if (request.items > 0 || request.kind != entry_kind::range) {
+        enqueue(request, where);
         return;
     }
-    if (!running->submit(request))
-        throw failure(hmmErrorDeviceLost,
-                      "device " + std::to_string(number_) +
-                          ": its agent has ended; hmmDeviceReset() starts anew");
+    throw_if_broken(where != nullptr ? *where->running() : *ensure_session());
+    if (request.destroy != nullptr) request.destroy(request.closure);
+}
+
+std::shared_ptr<stream> device::create_stream(unsigned flags, int priority) {
+    const auto running = ensure_session();
+    throw_if_broken(*running);
+    return make_own_shared<stream>(*this, running, flags, priority);
 }
 
 void device::synchronize() {
     const auto running = current();
     if (!running) return;
-    const bool reached = running->wait(running->submitted());
-    running->reap();
+    const bool there = running->wait_all();
+    running->reap_all();
     throw_if_broken(*running);
-    if (!reached)
-        throw failure(hmmErrorDeviceLost,
-                      "device " + std::to_string(number_) +
-                          ": its agent has ended; hmmDeviceReset() starts anew");
-    if (const int error = running->take_prefetch_error(); error != 0)
-        throw failure(error == ENOMEM ? hmmErrorMemoryAllocation : hmmErrorInvalidValue,
-                      describe_errno("prefetch", error));
+    if (!there) throw_lost();
+    throw_prefetch_error(*running);
+}
+
+void device::synchronize(stream* where) {
+    const auto running = where != nullptr ? where->running() : current();
+    if (!running) return;
+    const std::uint32_t queue = where != nullptr ? where->queue() : legacy_queue;
+    const std::uint64_t place = where != nullptr ? where->place() : running->submitted(queue);
+    const bool there = running->wait(queue, place);
+    running->reap(queue);
+    throw_if_broken(*running);
+    if (!there) throw_lost();
+    throw_prefetch_error(*running);
+}
+
+bool device::idle(stream* where) {
+    const auto running = where != nullptr ? where->running() : current();
+    if (!running) return true;
+    const std::uint32_t queue = where != nullptr ? where->queue() : legacy_queue;
+    const std::uint64_t place = where != nullptr ? where->place() : running->submitted(queue);
+    throw_if_broken(*running);
+    if (running->reached(queue, place)) {
+        running->reap(queue);
+        return true;
+    }
+    if (running->lost()) throw_lost();
+    return false;
+}
+
+void device::record(event& which, stream* where) {
+    auto point = make_own_shared<event_point>();
+    work_request request;
+    request.kind = which.timed() ? entry_kind::stamp : entry_kind::marker;
+    request.records = point;
+    enqueue(request, where);
+    which.record(std::move(point));
+}
+
+/// In one session entries wait for places; the end of another's work is watched by a worker.
+void device::wait_for(const std::shared_ptr<event_point>& point, stream* where) {
+    const auto running = where != nullptr ? where->running() : ensure_session();
+    throw_if_broken(*running);
+    if (point->running->reached(point->queue, point->place)) return;
+    work_request request;
+    gate_task task;
+    if (point->running == running) {
+        request.kind = entry_kind::marker;
+        request.after = point.get();
+    } else {
+        task.event = point;
+        request.kind = entry_kind::gate;
+        request.gate = &task;
+    }
+    enqueue(request, where);
+}
+
+void device::call_host(hmmHostFn_t function, void* data, stream* where) {
+    gate_task task;
+    task.function = function;
+    task.data = data;
+    work_request request;
+    request.kind = entry_kind::gate;
+    request.gate = &task;
+    enqueue(request, where);
+}
+
+void device::synchronize(const event_point& point) {
+    session& running = *point.running;
+    const bool there = running.wait(point.queue, point.place);
+    running.reap(point.queue);
+    throw_if_broken(running);
+    if (!there) throw_lost();
+}
+
+bool device::happened(const event_point& point) {
+    session& running = *point.running;
+    throw_if_broken(running);
+    if (running.reached(point.queue, point.place)) {
+        running.reap(point.queue);
+        return true;
+    }
+    if (running.lost()) throw_lost();
+    return false;
 }
 
 void device::reset() {
@@ -78,6 +183,7 @@ void device::reset() {
         old = std::move(session_);
         session_ = nullptr;
     }
+    owner_.forget_streams(*this);
     if (old) old->stop();
 }
 

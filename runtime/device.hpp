@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "session.hpp"
+#include "stream.hpp"
 
 namespace hmmrt {
 
@@ -25,9 +25,23 @@ class device : public in_own_memory {
 
     /// Makes the device usable for this process; throws failure.
     void start();
+    // NULL as a stream means the legacy default stream.
+
     /// Queues work; throws failure, and then the closure is still the caller's.
-    void launch(const launch_request& request);
+    void launch(const work_request& request, stream* where = nullptr);
+    std::shared_ptr<stream> create_stream(unsigned flags, int priority);
+    /// Waits for all streams.
     void synchronize();
+    void synchronize(stream* where);
+    bool idle(stream* where);
+
+    void record(event& which, stream* where);
+    void wait_for(const std::shared_ptr<event_point>& point, stream* where);
+    void call_host(hmmHostFn_t function, void* data, stream* where);
+    /// Waits until it has happened; throws failure.
+    void synchronize(const event_point& point);
+    bool happened(const event_point& point);
+
     void reset();
     void set_strict(bool strict);
 
@@ -38,13 +52,16 @@ class device : public in_own_memory {
   private:
     std::shared_ptr<session> current();
     std::shared_ptr<session> ensure_session();
+    std::uint64_t enqueue(const work_request& request, stream* where);
     void throw_if_broken(session& running);
+    [[noreturn]] void throw_lost();
+    void throw_prefetch_error(session& running);
 
     process& owner_;
     int number_;
     std::uint32_t id_;
     std::string name_;
-    std::mutex lock_; ///< of launches and resets
+    std::mutex lock_; ///< of starts and resets
     std::mutex session_lock_;
     std::shared_ptr<session> session_;
 };

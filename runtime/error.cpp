@@ -29,7 +29,9 @@ constexpr error_text error_texts[] = {
                 "no device: load the modules (modprobe hmmrt_simgpu), or run the program in a "
                 "guest that has them (tools/vm run -- PROGRAM)"),
     HMMRT_ERROR(hmmErrorInvalidDevice, "there is no device with this number"),
-    HMMRT_ERROR(hmmErrorInvalidResourceHandle, "not a stream of this process"),
+    HMMRT_ERROR(hmmErrorInvalidResourceHandle,
+                "no stream or event that exists, or one of another device"),
+    HMMRT_ERROR(hmmErrorNotReady, "there is work left to do"),
     HMMRT_ERROR(hmmErrorIllegalAddress,
                 "a kernel accessed memory that is not mapped or does not permit this access; "
                 "locks it held, malloc's included, stay locked"),
@@ -37,7 +39,8 @@ constexpr error_text error_texts[] = {
                 "a kernel aborted or raised a fatal signal; locks it held stay locked"),
     HMMRT_ERROR(hmmErrorIllegalInstruction, "a kernel executed an illegal instruction"),
     HMMRT_ERROR(hmmErrorLaunchFailure, "a kernel was ended by a fault"),
-    HMMRT_ERROR(hmmErrorNotPermitted, "the operation is not permitted"),
+    HMMRT_ERROR(hmmErrorNotPermitted,
+                "the operation is not permitted, or not from a host function"),
     HMMRT_ERROR(hmmErrorNotSupported, "the operation is not supported, or not from a kernel"),
     HMMRT_ERROR(hmmErrorUnknown, "unknown error"),
     HMMRT_ERROR(hmmErrorSystemCall, "a kernel made a system call that kernels may not make"),

@@ -12,8 +12,11 @@
 #include "sys/syscalls.hpp"
 
 #include <cstddef>
+#include <memory>
+#include <memory_resource>
 #include <new>
 #include <sys/mman.h>
+#include <utility>
 
 namespace hmmrt {
 
@@ -65,5 +68,15 @@ class in_own_memory {
         own_memory_allocator<std::byte>().deallocate(static_cast<std::byte*>(memory), bytes);
     }
 };
+
+/// Small objects that share such mappings. Never destroyed.
+std::pmr::memory_resource* own_pool();
+
+/// make_shared() in own_pool().
+template <class T, class... Arguments>
+std::shared_ptr<T> make_own_shared(Arguments&&... arguments) {
+    return std::allocate_shared<T>(std::pmr::polymorphic_allocator<T>(own_pool()),
+                                   std::forward<Arguments>(arguments)...);
+}
 
 } // namespace hmmrt

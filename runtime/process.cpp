@@ -139,4 +139,9 @@ void process::set_strict(bool strict) {
         each->set_strict(strict);
 }
 
+void process::forget_streams(const device& of) {
+    streams_.remove_if([&](const stream& each) { return &each.home() == &of; });
+    events_.remove_if([&](const event& each) { return &each.home() == &of; });
+}
+
 } // namespace hmmrt

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "device.hpp"
+#include "handle_table.hpp"
 
 #include <memory>
 #include <mutex>
@@ -39,6 +40,11 @@ class process : public in_own_memory {
     std::uint32_t lane_count();
     void set_strict(bool strict);
 
+    handle_table<stream>& streams() { return streams_; }
+    handle_table<event>& events() { return events_; }
+    /// Handles of this device are no longer valid.
+    void forget_streams(const device& of);
+
   private:
     void enumerate(int manager);
     int space();
@@ -48,6 +54,8 @@ class process : public in_own_memory {
     unique_fd space_;
     std::optional<bool> strict_;
     parked_context parked_;
+    handle_table<stream> streams_;
+    handle_table<event> events_;
 };
 
 } // namespace hmmrt

@@ -176,74 +176,194 @@ void session::await_agent() {
     }
 }
 
-bool session::submit(const launch_request& request) {
-    while (ring_full(*ctl_))
-        if (!wait(ctl_->completed.load() + 1)) return false;
-    reap(); // makes room in pending_ as there is in the ring
-
-    ring_entry& entry = entry_at(*ctl_, ctl_->submitted.load());
-    entry.kind = request.kind;
-    entry.function = reinterpret_cast<std::uint64_t>(request.function);
-    entry.closure = reinterpret_cast<std::uint64_t>(request.closure);
-    entry.items = request.items;
-    const partition cut = cut_launch(request.items, ctl_->lane_count);
-    entry.pieces = cut.pieces;
-    entry.piece_items = cut.items;
-    entry.mxcsr = current_mxcsr();
-    entry.x87_control = current_x87_control();
-    entry.prefetch_addr = request.prefetch_addr;
-    entry.prefetch_len = request.prefetch_len;
-    entry.prefetch_location = request.prefetch_location;
-
-    if (request.destroy != nullptr) {
-        const std::lock_guard lock(pending_lock_);
-        pending_[pending_end_++ % ring_entries] = {ctl_->submitted.load(), request.closure,
-                                                   request.destroy};
-    }
-    ring_publish(*ctl_);
-    return true;
-}
-
-std::uint32_t session::submitted() const {
-    return ctl_->submitted.load();
-}
-
-bool session::wait(std::uint32_t target) {
-    if (ring_reached(*ctl_, target)) return true;
-    {
-        const std::lock_guard lock(waiters_lock_);
-        const auto earlier = static_cast<std::int32_t>(target - ctl_->wake_at.load()) < 0;
-        if (ctl_->waiters.load() == 0 || earlier) ctl_->wake_at.store(target);
-        ctl_->waiters.fetch_add(1);
-    }
-    bool reached;
-    for (;;) {
-        const std::uint32_t now = ctl_->completed.load();
-        reached = static_cast<std::int32_t>(now - target) >= 0;
-        if (reached || ended_.load()) break;
-        if (!sys::wait_for_change(ctl_->completed, now, slice_milliseconds) && lost()) break;
-    }
-    const std::lock_guard lock(waiters_lock_);
-    ctl_->waiters.fetch_sub(1);
-    return reached;
-}
-
-void session::reap() {
-    destroy_closures(false);
-}
-
-void session::destroy_closures(bool all) {
-    for (;;) {
-        pending_closure first;
-        {
-            const std::lock_guard lock(pending_lock_);
-            if (pending_begin_ == pending_end_) return;
-            first = pending_[pending_begin_ % ring_entries];
-            if (!all && !ring_reached(*ctl_, first.sequence + 1)) return;
-            pending_begin_++;
+/// What the rules of streams add to what the request itself waits for: the legacy stream
+/// waits for all blocking ones, and they for it. Places that are reached are left out.
+entry_after session::dependencies(std::uint32_t queue, const event_point* after) const {
+    entry_after result;
+    const auto add = [&](std::uint32_t other, std::uint64_t place) {
+        if (other != queue && !reached(other, place)) result.add(other, place);
+    };
+    if (after != nullptr) add(after->queue, after->place);
+    if (queue == legacy_queue) {
+        std::uint32_t others = used_.load() & blocking_queues;
+        for (; others != 0; others &= others - 1) {
+            const auto other = static_cast<std::uint32_t>(__builtin_ctz(others));
+            add(other, submitted(other));
         }
-        first.destroy(first.closure);
+    } else if ((1u << queue & blocking_queues) != 0) {
+        add(legacy_queue, submitted(legacy_queue));
     }
+    return result;
+}
+
+/// In the ring, and in what is to be done for the entry that was there before.
+bool session::has_room(std::uint32_t queue) {
+    queue_state& state = queues_[queue];
+    const std::uint64_t place = state.submitted.load();
+    if (place >= ring_entries && !reached(queue, place + 1 - ring_entries)) return false;
+    const std::lock_guard lock(state.aftermath_lock);
+    return state.aftermath_begin == state.aftermath_end ||
+           state.aftermaths[state.aftermath_begin % ring_entries].place + ring_entries > place + 1;
+}
+
+/// Waits for room and takes the queue's lock; false if the session ended.
+bool session::await_room(std::uint32_t queue, std::unique_lock<std::mutex>& lock) {
+    queue_state& state = queues_[queue];
+    for (;;) {
+        reap(queue); // not under the lock: it calls the program
+        lock.lock();
+        if (ended_.load()) return false;
+        if (has_room(queue)) return true;
+        const std::uint64_t place = state.submitted.load();
+        lock.unlock();
+        if (place >= ring_entries && !wait(queue, place + 1 - ring_entries)) return false;
+    }
+}
+
+void session::fill_entry(ring_entry& entry, const work_request& request, const entry_after& after) {
+    partition cut = {1, 1};
+    entry.kind.store(request.kind, std::memory_order_relaxed);
+    if (request.kind == entry_kind::range) {
+        cut = cut_launch(request.items, ctl_->lane_count);
+        entry.range.function = reinterpret_cast<std::uint64_t>(request.function);
+        entry.range.closure = reinterpret_cast<std::uint64_t>(request.closure);
+        entry.range.items = request.items;
+        entry.range.piece_items = cut.items;
+        entry.range.mxcsr = current_mxcsr();
+        entry.range.x87_control = current_x87_control();
+    } else if (request.kind == entry_kind::prefetch) {
+        entry.prefetch = request.prefetch;
+    }
+    entry.pieces = cut.pieces;
+    entry.after_mask.store(after.mask, std::memory_order_relaxed);
+    for (std::uint32_t mask = after.mask; mask != 0; mask &= mask - 1) {
+        const auto other = static_cast<std::uint32_t>(__builtin_ctz(mask));
+        entry.after[other].store(static_cast<std::uint32_t>(after.place[other]),
+                                 std::memory_order_relaxed);
+    }
+}
+
+/// For reap(); there is room.
+void session::remember(queue_state& state, const work_request& request, std::uint64_t place) {
+    const bool stamp = request.kind == entry_kind::stamp;
+    if (request.destroy == nullptr && !stamp) return;
+    const std::lock_guard lock(state.aftermath_lock);
+    state.aftermaths[state.aftermath_end++ % ring_entries] = {
+        place, request.closure, request.destroy, stamp ? request.records : nullptr};
+}
+
+std::uint64_t session::submit(std::uint32_t queue, const work_request& request) {
+    queue_state& state = queues_[queue];
+    std::unique_lock lock(state.lock, std::defer_lock);
+    if (!await_room(queue, lock)) return 0;
+
+    const entry_after after = dependencies(queue, request.after);
+    const std::uint64_t place = state.submitted.load() + 1;
+    if (state.aftermaths.empty()) state.aftermaths.resize(ring_entries);
+    if (request.gate != nullptr) add_gate(queue, {place, after, *request.gate});
+    fill_entry(entry_at(shared(queue), static_cast<std::uint32_t>(place - 1)), request, after);
+    if (request.records) {
+        request.records->running = shared_from_this();
+        request.records->queue = queue;
+        request.records->place = place;
+    }
+    remember(state, request, place);
+    state.submitted.store(place);
+    if ((used_.load() & 1u << queue) == 0) used_.fetch_or(1u << queue);
+    ring_publish(*ctl_, shared(queue));
+    return place;
+}
+
+std::uint64_t session::submitted(std::uint32_t queue) const {
+    return queues_[queue].submitted.load();
+}
+
+bool session::reached(std::uint32_t queue, std::uint64_t place) const {
+    // In this order: what was completed was submitted before.
+    const std::uint32_t completed = shared(queue).completed.load();
+    const std::uint64_t submitted = queues_[queue].submitted.load();
+    return submitted - (static_cast<std::uint32_t>(submitted) - completed) >= place;
+}
+
+bool session::wait(std::uint32_t queue, std::uint64_t place, const std::atomic<bool>* give_up) {
+    if (reached(queue, place)) return true;
+    work_queue& words = shared(queue);
+    const auto target = static_cast<std::uint32_t>(place);
+    {
+        const std::lock_guard lock(queues_[queue].waiters_lock);
+        const auto earlier = static_cast<std::int32_t>(target - words.wake_at.load()) < 0;
+        if (words.waiters.load() == 0 || earlier) words.wake_at.store(target);
+        words.waiters.fetch_add(1);
+    }
+    bool there;
+    for (;;) {
+        const std::uint32_t now = words.completed.load();
+        there = reached(queue, place);
+        if (there || ended_.load() || (give_up != nullptr && give_up->load())) break;
+        if (!sys::wait_for_change(words.completed, now, slice_milliseconds) && lost()) break;
+    }
+    const std::lock_guard lock(queues_[queue].waiters_lock);
+    words.waiters.fetch_sub(1);
+    return there;
+}
+
+bool session::wait_all() {
+    std::uint32_t used = used_.load();
+    bool there = true;
+    for (; used != 0; used &= used - 1) {
+        const auto queue = static_cast<std::uint32_t>(__builtin_ctz(used));
+        there = wait(queue, submitted(queue)) && there;
+    }
+    return there;
+}
+
+void session::reap(std::uint32_t queue) {
+    reap(queue, false);
+}
+
+void session::reap_all() {
+    for (std::uint32_t used = used_.load(); used != 0; used &= used - 1)
+        reap(static_cast<std::uint32_t>(__builtin_ctz(used)));
+}
+
+void session::reap(std::uint32_t queue, bool all) {
+    queue_state& state = queues_[queue];
+    for (;;) {
+        aftermath first;
+        {
+            const std::lock_guard lock(state.aftermath_lock);
+            if (state.aftermath_begin == state.aftermath_end) return;
+            aftermath& oldest = state.aftermaths[state.aftermath_begin % ring_entries];
+            if (!all && !reached(queue, oldest.place)) return;
+            if (oldest.stamp) {
+                const auto number = static_cast<std::uint32_t>(oldest.place - 1);
+                oldest.stamp->nanoseconds.store(entry_at(shared(queue), number).stamp);
+            }
+            first = std::move(oldest);
+            state.aftermath_begin++;
+        }
+        if (first.destroy != nullptr) first.destroy(first.closure);
+    }
+}
+
+/// The one with the fewest streams of those that suit; among them one that is idle.
+std::uint32_t session::take_queue(bool blocking, bool high_priority) {
+    const queue_group low = blocking ? blocking_low : apart_low;
+    const queue_group group = high_priority ? (blocking ? blocking_high : apart_high) : low;
+    const std::lock_guard lock(users_lock_);
+    std::uint32_t best = group.first;
+    const auto cost = [&](std::uint32_t queue) {
+        return 2 * users_[queue] + (reached(queue, submitted(queue)) ? 0 : 1);
+    };
+    for (std::uint32_t queue = best + 1; queue < group.first + group.count; queue++)
+        if (cost(queue) < cost(best)) best = queue;
+    users_[best]++;
+    return best;
+}
+
+void session::give_queue(std::uint32_t queue) {
+    const std::lock_guard lock(users_lock_);
+    users_[queue]--;
 }
 
 bool session::lost() {
@@ -280,14 +400,19 @@ void session::stop() {
         sys::reap_process(pidfd_.get());
     }
     ended_.store(true);
-    if (ctl_ != nullptr) sys::wake(ctl_->completed);
+    for (std::uint32_t queue = 0; ctl_ != nullptr && queue < queue_count; queue++) {
+        sys::wake(shared(queue).completed);
+        const std::lock_guard nobody_submits(queues_[queue].lock);
+    }
+    join_workers();
     parked_.clear();
     for (unique_fd* file : {&pidfd_, &gpu_, &control_file_}) {
         if (file->get() >= 0) fork_guard::remove(file->get());
     }
     gpu_.reset();
     context_.guarded.remove(slot_.address());
-    destroy_closures(true);
+    for (std::uint32_t queue = 0; queue < queue_count; queue++)
+        reap(queue, true);
 }
 
 } // namespace hmmrt

@@ -6,4 +6,5 @@
 #include <hmm/error.hpp>
 #include <hmm/launch.hpp>
 #include <hmm/memory.hpp>
+#include <hmm/stream.hpp>
 #include <hmm/version.hpp>

@@ -8,17 +8,19 @@
  * the CPU is valid in a kernel (heap, stack, globals, mapped files), and so is
  * every function pointer.
  *
- * Work is queued per device in launch order (the default stream) and runs
- * asynchronously; hmmDeviceSynchronize() waits for it. A kernel that fails
- * (illegal address, abort, ...) ends its launch, not the program: the device
- * keeps the error (it is *sticky*) until hmmDeviceReset(). Locks that the
- * kernel held then, malloc's included, are left as they were.
+ * Work is queued in streams and runs asynchronously: in order in one stream,
+ * side by side in several, as far as there are lanes. hmmDeviceSynchronize()
+ * waits for all of it. A kernel that fails (illegal address, abort, ...) ends
+ * its launch, not the program: the device keeps the error (it is *sticky*, and
+ * all its streams report it) until hmmDeviceReset(). Locks that the kernel held
+ * then, malloc's included, are left as they were.
  *
  * Errors: every function returns one, and remembers it for the calling thread
  * (hmmGetLastError). hmmGetLastErrorDetail() says in words what went wrong.
  *
- * Calls from inside a kernel return hmmErrorNotSupported, calls in a fork()ed
- * child of a process that had used a device return hmmErrorForkedProcess.
+ * Calls from inside a kernel return hmmErrorNotSupported, calls from a host
+ * function hmmErrorNotPermitted, calls in a fork()ed child of a process that had
+ * used a device hmmErrorForkedProcess.
  */
 #ifndef HMM_HMM_RUNTIME_H
 #define HMM_HMM_RUNTIME_H
@@ -43,7 +45,8 @@ typedef enum hmmError {
     hmmErrorDevicesUnavailable = 46, /* busy, or no permission to open it */
     hmmErrorNoDevice = 100,          /* no module loaded, or no device */
     hmmErrorInvalidDevice = 101,     /* no device with this number */
-    hmmErrorInvalidResourceHandle = 400,
+    hmmErrorInvalidResourceHandle = 400, /* no such stream or event, or of another device */
+    hmmErrorNotReady = 600,              /* not an error: there is work left */
     hmmErrorIllegalAddress = 700,     /* sticky */
     hmmErrorAssert = 710,             /* sticky: abort() or a fatal signal raised in a kernel */
     hmmErrorIllegalInstruction = 715, /* sticky */
@@ -60,8 +63,12 @@ typedef struct hmmDim3 {
     uint32_t x, y, z;
 } hmmDim3;
 
-/* Queues of work. Only the default stream, 0, exists so far. */
+/*
+ * Handles. One of a stream or event that is gone, or never was, is an
+ * hmmErrorInvalidResourceHandle wherever it is used. 0 is the legacy default stream.
+ */
 typedef struct hmmStream* hmmStream_t;
+typedef struct hmmEvent* hmmEvent_t;
 
 typedef enum hmmMemLocationType {
     hmmMemLocationTypeInvalid = 0,
@@ -102,7 +109,9 @@ HMM_API hmmError_t hmmMemGetInfo(size_t* free_bytes, size_t* total_bytes);
 HMM_API hmmError_t hmmDeviceSynchronize(void);
 /*
  * Ends whatever runs on the current device, brings its memory home and forgets
- * a sticky error. The next launch starts afresh.
+ * a sticky error. Its streams and events are gone, but for the default ones. A
+ * host function that has begun is waited for, others are not called. The next
+ * launch starts afresh.
  */
 HMM_API hmmError_t hmmDeviceReset(void);
 
@@ -145,7 +154,7 @@ typedef void (*hmmDestroyFunction_t)(void* closure);
 /*
  * Queues fn over [0, count), in pieces on all lanes. If @destroy is not NULL it
  * is called with @closure once, when the launch is over; if the call itself
- * fails, the closure stays the caller's.
+ * fails, the closure stays the caller's. @stream belongs to the current device.
  */
 HMM_API hmmError_t hmmLaunchRange(hmmRangeFunction_t fn, void* closure, uint64_t count,
                                   hmmDestroyFunction_t destroy, hmmStream_t stream);
@@ -163,6 +172,85 @@ HMM_API void hmmClosureFree(void* closure);
  * HMMRT_STRICT=1 is set or the program runs under seccomp.
  */
 HMM_API hmmError_t hmmSetStrict(int strict);
+
+/* ---- streams ---------------------------------------------------------- */
+
+/*
+ * Work of a stream runs in the order in which it was queued, and side by side with
+ * that of other streams.
+ *
+ * The legacy default stream (0, hmmStreamLegacy) is the exception: its work waits for
+ * what was queued before in all blocking streams of the device, and what is queued
+ * there later waits for it. Non-blocking streams know nothing of it.
+ * hmmStreamPerThread is a blocking stream that each thread has of its own.
+ *
+ * A device has 16 queues for its streams: the legacy stream has one, blocking streams
+ * have 6 (of high priority: 2), non-blocking ones 5 (2). Streams that share a queue
+ * also wait for each other's work that was queued before. Who queues more than 256
+ * pieces of work in one waits until there is room.
+ */
+#define hmmStreamLegacy ((hmmStream_t)0x1)
+#define hmmStreamPerThread ((hmmStream_t)0x2)
+
+#define hmmStreamDefault 0x0u
+#define hmmStreamNonBlocking 0x1u
+
+/* A stream of the current device; starts the device. */
+HMM_API hmmError_t hmmStreamCreate(hmmStream_t* stream);
+HMM_API hmmError_t hmmStreamCreateWithFlags(hmmStream_t* stream, unsigned int flags);
+/* Lanes take work of a higher priority (a lower number) first; what runs is not
+ * interrupted. A priority out of range becomes the nearest one. */
+HMM_API hmmError_t hmmStreamCreateWithPriority(hmmStream_t* stream, unsigned int flags,
+                                               int priority);
+/* 0 and -1; either may be NULL. */
+HMM_API hmmError_t hmmDeviceGetStreamPriorityRange(int* leastPriority, int* greatestPriority);
+HMM_API hmmError_t hmmStreamGetFlags(hmmStream_t stream, unsigned int* flags);
+HMM_API hmmError_t hmmStreamGetPriority(hmmStream_t stream, int* priority);
+HMM_API hmmError_t hmmStreamGetDevice(hmmStream_t stream, int* device);
+/* Returns at once. Work that is queued still runs. */
+HMM_API hmmError_t hmmStreamDestroy(hmmStream_t stream);
+/* Waits until all work of the stream is done. */
+HMM_API hmmError_t hmmStreamSynchronize(hmmStream_t stream);
+/* hmmErrorNotReady if it is not. */
+HMM_API hmmError_t hmmStreamQuery(hmmStream_t stream);
+/*
+ * What is queued in @stream later waits for the event as it was recorded last, also on
+ * another device; if it never was, for nothing. A device that fails or is reset holds
+ * up nobody who waits for its events. @flags must be 0.
+ */
+HMM_API hmmError_t hmmStreamWaitEvent(hmmStream_t stream, hmmEvent_t event, unsigned int flags);
+
+typedef void (*hmmHostFn_t)(void* userData);
+
+/*
+ * Queues fn(userData), which is called on the CPU, by a thread of the library that
+ * blocks all signals. Later work of the stream waits for it. It must not call the
+ * library, nor wait for work of a device. It is not called if the device has failed.
+ */
+HMM_API hmmError_t hmmLaunchHostFunc(hmmStream_t stream, hmmHostFn_t fn, void* userData);
+
+/* ---- events ----------------------------------------------------------- */
+
+/* All waiting is done asleep: BlockingSync changes nothing. */
+#define hmmEventDefault 0x0u
+#define hmmEventBlockingSync 0x1u
+#define hmmEventDisableTiming 0x2u
+
+/* An event of the current device. */
+HMM_API hmmError_t hmmEventCreate(hmmEvent_t* event);
+HMM_API hmmError_t hmmEventCreateWithFlags(hmmEvent_t* event, unsigned int flags);
+/* Puts the event behind the work of @stream, of the same device; forgets where it was before. */
+HMM_API hmmError_t hmmEventRecord(hmmEvent_t event, hmmStream_t stream);
+/* hmmErrorNotReady until what was before it is done. Success if it was never recorded. */
+HMM_API hmmError_t hmmEventQuery(hmmEvent_t event);
+HMM_API hmmError_t hmmEventSynchronize(hmmEvent_t event);
+/*
+ * Milliseconds between two events, taken when the device got to them.
+ * hmmErrorInvalidResourceHandle if one has no time or was never recorded.
+ */
+HMM_API hmmError_t hmmEventElapsedTime(float* ms, hmmEvent_t start, hmmEvent_t end);
+/* Returns at once. Who waits for it goes on waiting for what was recorded. */
+HMM_API hmmError_t hmmEventDestroy(hmmEvent_t event);
 
 /* ---- memory ----------------------------------------------------------- */
 

@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include <hmm/device.hpp>
+#include <hmm/stream.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -111,8 +111,8 @@ closure_pointer<Function> make_closure(Arguments&&... arguments) {
 }
 
 template <class Function>
-void launch_range(std::uint64_t items, closure_pointer<Function> function) {
-    check(hmmLaunchRange(&run_range<Function>, function.get(), items, &destroy<Function>, nullptr),
+void launch_range(stream_ref in, std::uint64_t items, closure_pointer<Function> function) {
+    check(hmmLaunchRange(&run_range<Function>, function.get(), items, &destroy<Function>, in.get()),
           "launch");
     static_cast<void>(function.release());
 }
@@ -138,21 +138,34 @@ struct grid_function {
 
 } // namespace detail
 
-/// Queues f(i) for all i in [0, n) on the current device.
+/// Queues f(i) for all i in [0, n) in a stream of the current device.
+template <class Function>
+requires std::invocable < std::decay_t<Function>
+&, std::size_t > void launch(stream_ref in, std::size_t n, Function&& f) {
+    using function = std::decay_t<Function>;
+    detail::launch_range(in, n, detail::make_closure<function>(std::forward<Function>(f)));
+}
+
+/// Queues f(thread_index) for all threads of all blocks in a stream of the current device.
+template <class Function>
+requires std::invocable < std::decay_t<Function>
+&, const thread_index& > void launch(stream_ref in, dim3 grid, dim3 block, Function&& f) {
+    using function = detail::grid_function<std::decay_t<Function>>;
+    detail::launch_range(in, grid.count() * block.count(),
+                         detail::make_closure<function>(grid, block, std::forward<Function>(f)));
+}
+
+/// The same in the default stream.
 template <class Function>
 requires std::invocable < std::decay_t<Function>
 &, std::size_t > void launch(std::size_t n, Function&& f) {
-    using function = std::decay_t<Function>;
-    detail::launch_range(n, detail::make_closure<function>(std::forward<Function>(f)));
+    launch(default_stream, n, std::forward<Function>(f));
 }
 
-/// Queues f(thread_index) for all threads of all blocks on the current device.
 template <class Function>
 requires std::invocable < std::decay_t<Function>
 &, const thread_index& > void launch(dim3 grid, dim3 block, Function&& f) {
-    using function = detail::grid_function<std::decay_t<Function>>;
-    detail::launch_range(grid.count() * block.count(),
-                         detail::make_closure<function>(grid, block, std::forward<Function>(f)));
+    launch(default_stream, grid, block, std::forward<Function>(f));
 }
 
 /// The same on a device of choice.
@@ -170,27 +183,41 @@ requires std::invocable < std::decay_t<Function>
     launch(grid, block, std::forward<Function>(f));
 }
 
-/// f(i) for all i in [begin, end), on the current device; returns when it is done.
+/// f(i) for all i in [begin, end), in a stream; returns when the stream's work is done.
 template <std::integral Index, class Function>
 requires std::invocable < std::decay_t<Function>
-&, Index > void parallel_for(Index begin, Index end, Function&& f) {
+&, Index > void parallel_for(stream_ref in, Index begin, Index end, Function&& f) {
     if (!(begin < end)) return;
-    launch(static_cast<std::size_t>(end) - static_cast<std::size_t>(begin),
+    launch(in, static_cast<std::size_t>(end) - static_cast<std::size_t>(begin),
            [begin, function = std::forward<Function>(f)](std::size_t i) mutable {
                function(static_cast<Index>(begin + static_cast<Index>(i)));
            });
-    synchronize();
+    in.synchronize();
 }
 
-/// f(element) for all elements of a range; returns when it is done.
+/// f(element) for all elements of a range, in a stream; returns when the stream's work is done.
+template <std::ranges::random_access_range Range, class Function>
+requires std::ranges::sized_range<Range> && std::invocable < std::decay_t<Function>
+&, std::ranges::range_reference_t < Range >>
+       void parallel_for(stream_ref in, Range&& range, Function&& f) {
+    using difference = std::ranges::range_difference_t<Range>;
+    launch(in, static_cast<std::size_t>(std::ranges::size(range)),
+           [first = std::ranges::begin(range), function = std::forward<Function>(f)](
+               std::size_t i) mutable { function(first[static_cast<difference>(i)]); });
+    in.synchronize();
+}
+
+/// The same in the default stream.
+template <std::integral Index, class Function>
+requires std::invocable < std::decay_t<Function>
+&, Index > void parallel_for(Index begin, Index end, Function&& f) {
+    parallel_for(default_stream, begin, end, std::forward<Function>(f));
+}
+
 template <std::ranges::random_access_range Range, class Function>
 requires std::ranges::sized_range<Range> && std::invocable < std::decay_t<Function>
 &, std::ranges::range_reference_t < Range >> void parallel_for(Range&& range, Function&& f) {
-    using difference = std::ranges::range_difference_t<Range>;
-    launch(static_cast<std::size_t>(std::ranges::size(range)),
-           [first = std::ranges::begin(range), function = std::forward<Function>(f)](
-               std::size_t i) mutable { function(first[static_cast<difference>(i)]); });
-    synchronize();
+    parallel_for(default_stream, std::forward<Range>(range), std::forward<Function>(f));
 }
 
 } // namespace hmm

@@ -5,8 +5,9 @@
  *
  * Slot       32 MiB of address space, reserved in the application and never
  *            mirrored: the agent's text, its stacks and this block live there.
- * Launches   a ring of entries, run strictly one after the other. Lanes take
- *            pieces of the entry number `completed` by advancing its cursor.
+ * Queues     rings of entries. Those of one queue run strictly one after the other,
+ *            those of different queues side by side. Lanes take pieces of a queue's
+ *            entry number `completed` by advancing its cursor.
  * Calls      one per lane: the lane asks, its parked thread in the application
  *            answers (call_state).
  * Futexes    all words waited for are in here: shared futexes on memory of the
@@ -33,14 +34,15 @@ inline constexpr std::uint64_t slot_control_offset = 24u << 20;
 
 inline constexpr std::uint64_t lane_area_size = 128u << 10;
 inline constexpr std::uint32_t max_lanes = 128;
-inline constexpr std::uint32_t ring_entries = 256;
+inline constexpr std::uint32_t ring_entries = 256; // of one queue
+inline constexpr std::uint32_t queue_count = 16;
 inline constexpr std::uint32_t max_special_maps = 6;
 
 inline constexpr std::uint64_t user_space_begin = 0x10000;
 inline constexpr std::uint64_t user_space_end = 0x7ffffffff000;
 
 inline constexpr std::uint32_t control_magic = 0x686d6d72;
-inline constexpr std::uint32_t control_version = 1;
+inline constexpr std::uint32_t control_version = 2;
 
 // Descriptors of the agent; it has no others.
 inline constexpr int agent_control_fd = 3;
@@ -76,26 +78,73 @@ struct special_map {
     std::uint64_t end;
 };
 
-enum class entry_kind : std::uint32_t { range = 0, prefetch };
+/*
+ * Queue 0 is the legacy default stream's alone. Other streams share what is left, each
+ * kind for itself: work that waits for the legacy stream never stands before work that
+ * does not, and high priority never behind low.
+ */
+struct queue_group {
+    std::uint32_t first;
+    std::uint32_t count;
 
-/// One launch. Only `cursor` and `done` change after it is published.
-struct alignas(128) ring_entry {
-    entry_kind kind;
-    std::uint32_t pieces;   ///< of `piece_items` items each, the last may be shorter
+    constexpr std::uint32_t mask() const { return ((1u << count) - 1) << first; }
+};
+inline constexpr std::uint32_t legacy_queue = 0;
+inline constexpr queue_group blocking_low = {1, 6};
+inline constexpr queue_group apart_low = {7, 5};
+inline constexpr queue_group blocking_high = {12, 2};
+inline constexpr queue_group apart_high = {14, 2};
+inline constexpr std::uint32_t high_queues = blocking_high.mask() | apart_high.mask();
+inline constexpr std::uint32_t blocking_queues = blocking_low.mask() | blocking_high.mask();
+static_assert(apart_high.first + apart_high.count == queue_count);
+
+enum class entry_kind : std::uint32_t {
+    range = 0,
+    prefetch,
+    marker, ///< does nothing, but takes its place
+    stamp,  ///< a marker that takes the time
+    gate,   ///< a marker that the application opens
+};
+
+struct range_work {
     std::uint64_t function; ///< void (*)(void *closure, u64 begin, u64 end)
     std::uint64_t closure;
     std::uint64_t items;
     std::uint64_t piece_items;
     std::uint32_t mxcsr;
     std::uint32_t x87_control;
-    std::uint64_t prefetch_addr;
-    std::uint64_t prefetch_len;
-    std::uint32_t prefetch_location;
-    std::uint32_t padding;
-    std::atomic<std::uint64_t> cursor; ///< sequence number << 32 | next piece
-    std::atomic<std::uint32_t> done;   ///< pieces run or given up
+};
+
+struct prefetch_work {
+    std::uint64_t addr;
+    std::uint64_t len;
+    std::uint32_t location;
+};
+
+/// One piece of work. Only `cursor`, `done` and `stamp` change after it is published.
+struct alignas(128) ring_entry {
+    std::atomic<entry_kind> kind; ///< looked at before the entry is owned, see ring_ready()
+    std::uint32_t pieces;         ///< of `piece_items` items each, the last may be shorter
+    union {
+        range_work range;
+        prefetch_work prefetch;
+        std::uint64_t stamp; ///< nanoseconds of CLOCK_MONOTONIC
+    };
+    std::atomic<std::uint64_t> cursor;             ///< sequence number << 32 | pieces not taken
+    std::atomic<std::uint32_t> done;               ///< pieces run or given up
+    std::atomic<std::uint32_t> after_mask;         ///< queues that have to get somewhere first
+    std::atomic<std::uint32_t> after[queue_count]; ///< so many of their entries over
 };
 static_assert(sizeof(ring_entry) == 128);
+
+struct alignas(128) work_queue {
+    std::atomic<std::uint32_t> submitted; ///< entries published
+    std::atomic<std::uint32_t> opened;    ///< gates before this number are open
+    alignas(64) futex_word completed;     ///< entries over; the program waits here
+    std::atomic<std::uint32_t> waiters;
+    std::atomic<std::uint32_t> wake_at; ///< no waiter wants less than this
+    ring_entry entries[ring_entries];
+};
 
 enum class call_state : std::uint32_t {
     idle = 0,
@@ -181,12 +230,9 @@ struct control {
     std::atomic<std::uint32_t> boot_failed_step;
     std::atomic<std::int32_t> boot_errno;
 
-    alignas(64) std::atomic<std::uint32_t> submitted; ///< entries published
-    futex_word doorbell;                              ///< lanes without work wait here
-    alignas(64) std::atomic<std::uint32_t> sleepers;  ///< of them, about
-    alignas(64) futex_word completed;                 ///< entries over; the program waits here
-    std::atomic<std::uint32_t> waiters;
-    std::atomic<std::uint32_t> wake_at; ///< no waiter wants less than this
+    alignas(64) futex_word doorbell;                 ///< lanes without work wait here
+    std::atomic<std::uint32_t> used;                 ///< queues that ever got work
+    alignas(64) std::atomic<std::uint32_t> sleepers; ///< lanes that wait, about
 
     alignas(64) std::atomic<std::uint32_t> sticky; ///< sticky_state
     std::atomic<std::uint32_t> strict;
@@ -194,7 +240,7 @@ struct control {
     fault_block fault;
 
     alignas(256) lane_control lanes[max_lanes];
-    alignas(128) ring_entry ring[ring_entries];
+    work_queue queues[queue_count];
 };
 
 inline constexpr std::uint64_t control_size = (sizeof(control) + page_size - 1) & ~(page_size - 1);

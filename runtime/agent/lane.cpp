@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The lanes' loop: take a piece of the active launch, run it, wait for more.
+// The lanes' loop: take a piece of an active entry, run it, wait for more.
 #include "lane.h"
 
 #include <asm/prctl.h>
@@ -7,32 +7,33 @@
 #include <linux/hmmrt.h>
 #include <linux/prctl.h>
 #include <signal.h>
+#include <time.h>
 
 namespace hmmrt::agent {
 namespace {
 
-void run_range(lane& self, const ring_entry& entry, std::uint32_t index) {
-    const std::uint64_t begin = index * entry.piece_items;
-    const std::uint64_t left = entry.items - begin;
-    const std::uint64_t end = begin + (entry.piece_items < left ? entry.piece_items : left);
+void run_range(lane& self, const range_work& work, std::uint32_t index) {
+    const std::uint64_t begin = index * work.piece_items;
+    const std::uint64_t left = work.items - begin;
+    const std::uint64_t end = begin + (work.piece_items < left ? work.piece_items : left);
 
     self.first_item = begin;
     self.item_count = end - begin;
-    self.mxcsr = entry.mxcsr;
-    self.x87_control = entry.x87_control;
+    self.mxcsr = work.mxcsr;
+    self.x87_control = work.x87_control;
     self.signal_mask = 0;
-    lane_call(&self, entry.function, entry.closure, begin, end, self.shared->stack_top);
+    lane_call(&self, work.function, work.closure, begin, end, self.shared->stack_top);
 }
 
 /// Not device code: strict mode does not concern it, and a failure is not sticky.
-void run_prefetch(lane& self, const ring_entry& entry) {
+void run_prefetch(lane& self, const prefetch_work& work) {
     auto* request = reinterpret_cast<hmmrt_prefetch*>(self.shared->scratch);
     static_assert(sizeof(*request) <= sizeof(self.shared->scratch));
     __builtin_memset(request, 0, sizeof(*request));
     request->size = sizeof(*request);
-    request->addr = entry.prefetch_addr;
-    request->len = entry.prefetch_len;
-    request->location = entry.prefetch_location;
+    request->addr = work.addr;
+    request->len = work.len;
+    request->location = work.location;
 
     const std::uint64_t args[6] = {static_cast<std::uint64_t>(self.ctl->space_fd),
                                    HMMRT_IOC_PREFETCH, address_of(request)};
@@ -42,21 +43,40 @@ void run_prefetch(lane& self, const ring_entry& entry) {
         self.ctl->prefetch_errno.compare_exchange_strong(none, static_cast<std::int32_t>(-result));
 }
 
+/// The clock that both processes have; the buffer is on the lane's own stack.
+void take_stamp(ring_entry& entry) {
+    constexpr std::uint64_t nanoseconds = 1000000000;
+    struct {
+        std::uint64_t seconds, rest;
+    } now = {};
+    raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, address_of(&now));
+    entry.stamp = now.seconds * nanoseconds + now.rest;
+}
+
+void run_piece(lane& self, const piece& mine) {
+    switch (mine.entry->kind.load(std::memory_order_relaxed)) {
+    case entry_kind::range:
+        return run_range(self, mine.entry->range, mine.index);
+    case entry_kind::prefetch:
+        return run_prefetch(self, mine.entry->prefetch);
+    case entry_kind::stamp:
+        return take_stamp(*mine.entry);
+    case entry_kind::marker:
+    case entry_kind::gate:
+        return;
+    }
+}
+
 bool work_once(lane& self) {
     control& ctl = *self.ctl;
-    if (ring_take(ctl, 1, self.current) == 0) return false;
+    if (!ring_find(ctl, self.turns, self.current)) return false;
     const piece mine = self.current;
-    if (ctl.sticky.load() == 0) {
-        if (mine.entry->kind == entry_kind::prefetch)
-            run_prefetch(self, *mine.entry);
-        else
-            run_range(self, *mine.entry, mine.index);
-    }
+    if (ctl.sticky.load() == 0) run_piece(self, mine);
     std::uint32_t over = 1;
     // After a fault nothing runs any more: take the rest of the entry in one go.
     if (ctl.sticky.load() != 0) {
         piece rest;
-        over += ring_take(ctl, UINT32_MAX, rest);
+        over += ring_take(ctl, *mine.from, UINT32_MAX, rest);
     }
     ring_finish(ctl, mine, over);
     return true;

@@ -41,6 +41,7 @@ struct lane {
     std::uint32_t index;
     std::int32_t agent_pid;
     piece current;
+    queue_turns turns;
     std::uint64_t first_item;
     std::uint64_t item_count;
     std::uint64_t signal_mask; ///< what device code believes is blocked

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The launch ring, both ends of it.
+ * The queues of work, both ends of them.
  *
- * Order      entry s runs only when `completed` == s; one is active at a time.
+ * Order      entry s of a queue runs only when the queue's `completed` == s; one is
+ *            active at a time.
+ * Ready      an active entry may have to wait: for other queues to get somewhere
+ *            (`after`), for the application to open its gate. Lanes pass it by until
+ *            then. It waits only for entries that were published before it, so that no
+ *            circle can come about, however streams share queues.
  * Cursor     sequence << 32 | pieces not yet taken. It counts down, so that a lane
  *            needs nothing but the cursor to take a piece: the other members of an
  *            entry may be rewritten until the lane owns a piece of it.
@@ -10,6 +15,10 @@
  *            advances `completed`, and only then may the entry be reused.
  * Sleeping   a lane reads `doorbell`, looks for work, then waits for the doorbell to
  *            change; who makes work available changes it, then looks at `sleepers`.
+ *            What an entry waited for is made true by a lane, which then looks for work
+ *            itself, or by the application, which rings. Several entries may have waited
+ *            for the same: who begins with one of them wakes another lane.
+ * Numbers    wrap; those that are compared are less than 2^31 apart.
  */
 #pragma once
 
@@ -22,8 +31,8 @@ inline constexpr std::uint64_t cursor_of(std::uint32_t sequence, std::uint32_t r
     return std::uint64_t{sequence} << 32 | remaining;
 }
 
-inline ring_entry& entry_at(control& ctl, std::uint32_t sequence) {
-    return ctl.ring[sequence % ring_entries];
+inline ring_entry& entry_at(work_queue& queue, std::uint32_t sequence) {
+    return queue.entries[sequence % ring_entries];
 }
 
 /// Wakes up to @count lanes for work that was made visible before.
@@ -34,67 +43,132 @@ inline void ring_wake_lanes(control& ctl, std::uint32_t count) {
     if (count > 0) futex_wake(ctl.doorbell, count);
 }
 
+inline bool ring_reached(const work_queue& queue, std::uint32_t target) {
+    return static_cast<std::int32_t>(queue.completed.load() - target) >= 0;
+}
+
 // ---- the application's end; callers exclude each other
 
-inline bool ring_full(const control& ctl) {
-    return ctl.submitted.load(std::memory_order_relaxed) - ctl.completed.load() >= ring_entries;
+inline bool ring_full(const work_queue& queue) {
+    return queue.submitted.load(std::memory_order_relaxed) - queue.completed.load() >= ring_entries;
 }
 
 /// Publishes the entry at `submitted`, whose other members are filled in.
-inline std::uint32_t ring_publish(control& ctl) {
-    const std::uint32_t sequence = ctl.submitted.load(std::memory_order_relaxed);
-    ring_entry& entry = entry_at(ctl, sequence);
+inline std::uint32_t ring_publish(control& ctl, work_queue& queue) {
+    const std::uint32_t sequence = queue.submitted.load(std::memory_order_relaxed);
+    ring_entry& entry = entry_at(queue, sequence);
+    const std::uint32_t bit = 1u << (&queue - ctl.queues);
 
     entry.done.store(0, std::memory_order_relaxed);
     entry.cursor.store(cursor_of(sequence, entry.pieces));
-    ctl.submitted.store(sequence + 1);
+    queue.submitted.store(sequence + 1);
+    if ((ctl.used.load(std::memory_order_relaxed) & bit) == 0) ctl.used.fetch_or(bit);
     // Not at the head: the lane that completes the entry before goes on with it.
-    if (ctl.completed.load() == sequence) ring_wake_lanes(ctl, entry.pieces);
+    if (queue.completed.load() == sequence) ring_wake_lanes(ctl, entry.pieces);
     return sequence;
 }
 
-inline bool ring_reached(const control& ctl, std::uint32_t target) {
-    return static_cast<std::int32_t>(ctl.completed.load() - target) >= 0;
+/// Lets the gate with this number, and all before it, pass.
+inline void ring_open_gate(control& ctl, work_queue& queue, std::uint32_t sequence) {
+    queue.opened.store(sequence + 1);
+    ring_wake_lanes(ctl, 1);
 }
 
 // ---- the agent's end
 
 /// A piece of an entry that this lane now owns.
 struct piece {
+    work_queue* from = nullptr;
     ring_entry* entry = nullptr;
     std::uint32_t sequence = 0;
     std::uint32_t index = 0;
 };
 
-/// Takes @want pieces, or what is left, of the active entry; returns how many.
-inline std::uint32_t ring_take(control& ctl, std::uint32_t want, piece& out) {
+/// Does it wait for more than its turn?
+inline bool ring_conditional(const ring_entry& entry) {
+    return entry.after_mask.load(std::memory_order_relaxed) != 0 ||
+           entry.kind.load(std::memory_order_relaxed) == entry_kind::gate;
+}
+
+/// May the active entry run? Nobody owns it yet: what is read here counts only if its
+/// cursor turns out not to have moved meanwhile. After a fault all entries are given up.
+inline bool ring_ready(const control& ctl, const work_queue& queue, const ring_entry& entry,
+                       std::uint32_t sequence) {
+    if (!ring_conditional(entry) || ctl.sticky.load() != 0) return true;
+    if (entry.kind.load(std::memory_order_relaxed) == entry_kind::gate &&
+        static_cast<std::int32_t>(queue.opened.load() - sequence) <= 0)
+        return false;
+    std::uint32_t mask = entry.after_mask.load(std::memory_order_relaxed);
+    for (; mask != 0; mask &= mask - 1) {
+        const auto other = static_cast<std::uint32_t>(__builtin_ctz(mask)) % queue_count;
+        if (!ring_reached(ctl.queues[other], entry.after[other].load(std::memory_order_relaxed)))
+            return false;
+    }
+    return true;
+}
+
+/// Takes @want pieces, or what is left, of a queue's active entry; returns how many.
+inline std::uint32_t ring_take(control& ctl, work_queue& queue, std::uint32_t want, piece& out) {
     for (;;) {
-        const std::uint32_t sequence = ctl.completed.load();
-        if (ctl.submitted.load() == sequence) return 0;
-        ring_entry& entry = entry_at(ctl, sequence);
+        const std::uint32_t sequence = queue.completed.load();
+        if (queue.submitted.load() == sequence) return 0;
+        ring_entry& entry = entry_at(queue, sequence);
         std::uint64_t cursor = entry.cursor.load();
         if (cursor >> 32 != sequence) continue; // completed meanwhile
         const auto remaining = static_cast<std::uint32_t>(cursor);
-        if (remaining == 0) return 0;
+        if (remaining == 0 || !ring_ready(ctl, queue, entry, sequence)) return 0;
         const std::uint32_t taken = want < remaining ? want : remaining;
         if (!entry.cursor.compare_exchange_strong(cursor, cursor - taken)) continue;
-        out = {&entry, sequence, entry.pieces - remaining};
+        out = {&queue, &entry, sequence, entry.pieces - remaining};
         return taken;
     }
 }
 
+/// The queue of high and of low priority that a lane served last: the next one's turn it is.
+struct queue_turns {
+    std::uint32_t high = 0;
+    std::uint32_t low = 0;
+};
+
+/// Takes a piece of one of these queues; those behind @turn come first.
+inline bool ring_take_turn(control& ctl, std::uint32_t queues, std::uint32_t& turn, piece& out) {
+    const std::uint32_t before = (2u << turn) - 1;
+    for (std::uint32_t part : {queues & ~before, queues & before})
+        for (; part != 0; part &= part - 1) {
+            const auto number = static_cast<std::uint32_t>(__builtin_ctz(part));
+            if (ring_take(ctl, ctl.queues[number], 1, out) == 0) continue;
+            turn = number;
+            return true;
+        }
+    return false;
+}
+
+/// Takes a piece of any queue: high priority first, equals in turn.
+inline bool ring_find(control& ctl, queue_turns& turns, piece& out) {
+    const std::uint32_t used = ctl.used.load() & ((1u << queue_count) - 1);
+    if (!ring_take_turn(ctl, used & high_queues, turns.high, out) &&
+        !ring_take_turn(ctl, used & ~high_queues, turns.low, out))
+        return false;
+    if (out.index == 0 && ring_conditional(*out.entry)) ring_wake_lanes(ctl, out.entry->pieces);
+    return true;
+}
+
 /// Gives back @count pieces as done; the last one ends the entry.
 inline void ring_finish(control& ctl, const piece& mine, std::uint32_t count) {
+    work_queue& queue = *mine.from;
     const std::uint32_t pieces = mine.entry->pieces;
     if (mine.entry->done.fetch_add(count) + count != pieces) return;
 
     const std::uint32_t now = mine.sequence + 1;
-    ctl.completed.store(now);
-    if (ctl.waiters.load() > 0 && static_cast<std::int32_t>(now - ctl.wake_at.load()) >= 0)
-        futex_wake(ctl.completed, INT32_MAX);
-    if (ctl.submitted.load() == now) return;
-    const std::uint32_t next_pieces = entry_at(ctl, now).pieces;
-    if (next_pieces > 1) ring_wake_lanes(ctl, next_pieces - 1);
+    queue.completed.store(now);
+    if (queue.waiters.load() > 0 && static_cast<std::int32_t>(now - queue.wake_at.load()) >= 0)
+        futex_wake(queue.completed, INT32_MAX);
+    if (queue.submitted.load() == now) return;
+    // This lane looks for work next. Where there are other queues it may find some there.
+    const std::uint32_t used = ctl.used.load();
+    const std::uint32_t own = (used & (used - 1)) == 0 ? 1 : 0;
+    const std::uint32_t next_pieces = entry_at(queue, now).pieces;
+    if (next_pieces > own) ring_wake_lanes(ctl, next_pieces - own);
 }
 
 } // namespace hmmrt

@@ -19,7 +19,7 @@
 
 namespace hmmrt::agent {
 
-inline constexpr std::size_t seccomp_filter_length = 19;
+inline constexpr std::size_t seccomp_filter_length = 20;
 
 constexpr sock_filter bpf_load(std::size_t offset) {
     return {BPF_LD | BPF_W | BPF_ABS, 0, 0, static_cast<std::uint32_t>(offset)};
@@ -41,7 +41,7 @@ constexpr std::size_t seccomp_argument(std::size_t index) {
 /// Fills @out; @agent_pid is the only process that tgkill() may name.
 constexpr void build_seccomp_filter(sock_filter (&out)[seccomp_filter_length],
                                     std::int32_t agent_pid) {
-    constexpr std::uint8_t allow = 17, deny = 18;
+    constexpr std::uint8_t allow = 18, deny = 19;
     std::uint8_t at = 0;
     // Jumps are relative to the next instruction; `to` makes them from absolute ones.
     const auto to = [&at](std::uint8_t target) {
@@ -55,20 +55,21 @@ constexpr void build_seccomp_filter(sock_filter (&out)[seccomp_filter_length],
     emit(bpf_jump_equal(SYS_futex, to(allow), 0));
     emit(bpf_jump_equal(SYS_rt_sigreturn, to(allow), 0));
     emit(bpf_jump_equal(SYS_exit_group, to(allow), 0));
-    emit(bpf_jump_equal(SYS_ioctl, to(9), 0));
-    emit(bpf_jump_equal(SYS_tgkill, to(13), to(deny)));
+    emit(bpf_jump_equal(SYS_clock_gettime, to(allow), 0));
+    emit(bpf_jump_equal(SYS_ioctl, to(10), 0));
+    emit(bpf_jump_equal(SYS_tgkill, to(14), to(deny)));
     emit(bpf_return(SECCOMP_RET_TRAP)); // not reached; keeps the blocks below apart
-    // 9: ioctl(gpu, fault record)
+    // 10: ioctl(gpu, fault record)
     emit(bpf_load(seccomp_argument(0)));
     emit(bpf_jump_equal(agent_gpu_fd, 0, to(deny)));
     emit(bpf_load(seccomp_argument(1)));
     emit(bpf_jump_equal(HMMRT_GPU_IOC_FAULT_RECORD, to(allow), to(deny)));
-    // 13: tgkill(own pid, any lane, stop)
+    // 14: tgkill(own pid, any lane, stop)
     emit(bpf_load(seccomp_argument(0)));
     emit(bpf_jump_equal(static_cast<std::uint32_t>(agent_pid), 0, to(deny)));
     emit(bpf_load(seccomp_argument(2)));
     emit(bpf_jump_equal(agent_stop_signal, to(allow), to(deny)));
-    // 17, 18
+    // 18, 19
     emit(bpf_return(SECCOMP_RET_ALLOW));
     emit(bpf_return(SECCOMP_RET_TRAP));
 }

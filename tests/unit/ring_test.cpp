@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -13,79 +14,102 @@ namespace {
 
 class Ring : public testing::Test {
   protected:
-    std::uint32_t publish(std::uint32_t pieces) {
-        entry_at(*ctl, ctl->submitted.load()).pieces = pieces;
-        return ring_publish(*ctl);
+    std::uint32_t publish(std::uint32_t pieces) { return publish(queue, pieces); }
+    std::uint32_t publish(work_queue& where, std::uint32_t pieces,
+                          entry_kind kind = entry_kind::range) {
+        ring_entry& entry = entry_at(where, where.submitted.load());
+        entry.pieces = pieces;
+        entry.kind.store(kind);
+        entry.after_mask.store(0);
+        return ring_publish(*ctl, where);
+    }
+    /// The next entry of @where is to wait until @other has completed @target entries.
+    std::uint32_t publish_after(work_queue& where, work_queue& other, std::uint32_t target) {
+        ring_entry& entry = entry_at(where, where.submitted.load());
+        const auto number = static_cast<std::uint32_t>(&other - ctl->queues);
+        entry.pieces = 1;
+        entry.kind.store(entry_kind::range);
+        entry.after[number].store(target);
+        entry.after_mask.store(1u << number);
+        return ring_publish(*ctl, where);
+    }
+    /// Number of the queue that the next piece comes from, and finishes it; -1: none.
+    int find() {
+        if (!ring_find(*ctl, turns, mine)) return -1;
+        ring_finish(*ctl, mine, 1);
+        return static_cast<int>(mine.from - ctl->queues);
     }
 
     std::unique_ptr<control> ctl = std::make_unique<control>();
+    work_queue& queue = ctl->queues[0];
+    queue_turns turns;
     piece mine = {};
 };
 
 TEST_F(Ring, AnEmptyRingGivesNothing) {
-    EXPECT_EQ(ring_take(*ctl, 1, mine), 0u);
+    EXPECT_EQ(ring_take(*ctl, queue, 1, mine), 0u);
 }
 
 TEST_F(Ring, PiecesAreGivenOutOnceAndInOrder) {
     publish(3);
     for (std::uint32_t i = 0; i < 3; i++) {
-        ASSERT_EQ(ring_take(*ctl, 1, mine), 1u);
+        ASSERT_EQ(ring_take(*ctl, queue, 1, mine), 1u);
         EXPECT_EQ(mine.index, i);
     }
-    EXPECT_EQ(ring_take(*ctl, 1, mine), 0u);
+    EXPECT_EQ(ring_take(*ctl, queue, 1, mine), 0u);
 }
 
 TEST_F(Ring, TheRestCanBeTakenInOneGo) {
     publish(5);
-    ASSERT_EQ(ring_take(*ctl, 1, mine), 1u);
-    ASSERT_EQ(ring_take(*ctl, UINT32_MAX, mine), 4u);
+    ASSERT_EQ(ring_take(*ctl, queue, 1, mine), 1u);
+    ASSERT_EQ(ring_take(*ctl, queue, UINT32_MAX, mine), 4u);
     EXPECT_EQ(mine.index, 1u);
 }
 
 TEST_F(Ring, AnEntryIsOverWhenAllItsPiecesAre) {
     publish(2);
     piece first, second;
-    ring_take(*ctl, 1, first);
-    ring_take(*ctl, 1, second);
+    ring_take(*ctl, queue, 1, first);
+    ring_take(*ctl, queue, 1, second);
     ring_finish(*ctl, second, 1);
-    EXPECT_FALSE(ring_reached(*ctl, 1));
+    EXPECT_FALSE(ring_reached(queue, 1));
     ring_finish(*ctl, first, 1);
-    EXPECT_TRUE(ring_reached(*ctl, 1));
+    EXPECT_TRUE(ring_reached(queue, 1));
 }
 
 TEST_F(Ring, TheNextEntryWaitsForTheOneBefore) {
     publish(1);
     publish(1);
-    ASSERT_EQ(ring_take(*ctl, 1, mine), 1u);
+    ASSERT_EQ(ring_take(*ctl, queue, 1, mine), 1u);
     piece early;
-    EXPECT_EQ(ring_take(*ctl, 1, early), 0u);
+    EXPECT_EQ(ring_take(*ctl, queue, 1, early), 0u);
     ring_finish(*ctl, mine, 1);
-    ASSERT_EQ(ring_take(*ctl, 1, early), 1u);
+    ASSERT_EQ(ring_take(*ctl, queue, 1, early), 1u);
     EXPECT_EQ(early.sequence, 1u);
 }
 
 TEST_F(Ring, IsFullWhenAllEntriesArePending) {
     for (std::uint32_t i = 0; i < ring_entries; i++) {
-        EXPECT_FALSE(ring_full(*ctl));
+        EXPECT_FALSE(ring_full(queue));
         publish(1);
     }
-    EXPECT_TRUE(ring_full(*ctl));
-    ring_take(*ctl, 1, mine);
+    EXPECT_TRUE(ring_full(queue));
+    ring_take(*ctl, queue, 1, mine);
     ring_finish(*ctl, mine, 1);
-    EXPECT_FALSE(ring_full(*ctl));
+    EXPECT_FALSE(ring_full(queue));
 }
 
 TEST_F(Ring, SequenceNumbersMayWrap) {
     const std::uint32_t start = UINT32_MAX - 2;
-    ctl->submitted.store(start);
-    ctl->completed.store(start);
+    queue.submitted.store(start);
+    queue.completed.store(start);
     for (std::uint32_t i = 0; i < 6; i++) {
         const std::uint32_t sequence = publish(1);
-        EXPECT_FALSE(ring_reached(*ctl, sequence + 1));
-        ASSERT_EQ(ring_take(*ctl, 1, mine), 1u);
+        EXPECT_FALSE(ring_reached(queue, sequence + 1));
+        ASSERT_EQ(ring_take(*ctl, queue, 1, mine), 1u);
         EXPECT_EQ(mine.sequence, sequence);
         ring_finish(*ctl, mine, 1);
-        EXPECT_TRUE(ring_reached(*ctl, sequence + 1));
+        EXPECT_TRUE(ring_reached(queue, sequence + 1));
     }
 }
 
@@ -97,21 +121,21 @@ TEST_F(Ring, ManyLanesRunEveryPieceOnce) {
     for (std::uint32_t i = 0; i < lanes; i++)
         threads.emplace_back([&] {
             piece own = {};
-            while (!ring_reached(*ctl, launches)) {
+            while (!ring_reached(queue, launches)) {
                 const std::uint32_t bell = ctl->doorbell.load();
-                if (ring_take(*ctl, 1, own) == 0) {
+                if (ring_take(*ctl, queue, 1, own) == 0) {
                     ctl->sleepers.fetch_add(1);
-                    if (!ring_reached(*ctl, launches)) futex_wait(ctl->doorbell, bell);
+                    if (!ring_reached(queue, launches)) futex_wait(ctl->doorbell, bell);
                     ctl->sleepers.fetch_sub(1);
                     continue;
                 }
                 runs[own.sequence * most_pieces + own.index]++;
                 ring_finish(*ctl, own, 1);
-                if (ring_reached(*ctl, launches)) ring_wake_lanes(*ctl, lanes);
+                if (ring_reached(queue, launches)) ring_wake_lanes(*ctl, lanes);
             }
         });
     for (std::uint32_t i = 0; i < launches; i++) {
-        while (ring_full(*ctl))
+        while (ring_full(queue))
             std::this_thread::yield();
         publish(1 + i % most_pieces);
     }
@@ -120,6 +144,164 @@ TEST_F(Ring, ManyLanesRunEveryPieceOnce) {
     for (std::uint32_t i = 0; i < launches; i++)
         for (std::uint32_t k = 0; k < most_pieces; k++)
             EXPECT_EQ(runs[i * most_pieces + k], k < 1 + i % most_pieces ? 1 : 0);
+}
+
+// ---- several queues
+
+TEST_F(Ring, QueuesAreServedInTurn) {
+    for (std::uint32_t number : {1u, 2u, 3u, 1u, 2u, 3u})
+        publish(ctl->queues[number], 1);
+    for (int expected : {1, 2, 3, 1, 2, 3, -1})
+        EXPECT_EQ(find(), expected);
+}
+
+TEST_F(Ring, HighPriorityComesFirstAndDoesNotDisturbTheOthersTurns) {
+    publish(ctl->queues[2], 1);
+    EXPECT_EQ(find(), 2);
+    for (std::uint32_t number : {1u, 2u, 3u, 13u, 13u})
+        publish(ctl->queues[number], 1);
+    for (int expected : {13, 13, 3, 1, 2, -1})
+        EXPECT_EQ(find(), expected);
+}
+
+TEST_F(Ring, AnEntryIsPassedByUntilTheOtherQueueHasGotThere) {
+    publish(ctl->queues[5], 2);
+    publish_after(ctl->queues[1], ctl->queues[5], 1);
+    ASSERT_TRUE(ring_find(*ctl, turns, mine));
+    const piece first = mine;
+    EXPECT_EQ(first.from, &ctl->queues[5]);
+    ASSERT_TRUE(ring_find(*ctl, turns, mine));
+    EXPECT_EQ(mine.from, &ctl->queues[5]);
+    EXPECT_EQ(find(), -1);
+    ring_finish(*ctl, first, 1);
+    EXPECT_EQ(find(), -1);
+    ring_finish(*ctl, mine, 1);
+    EXPECT_EQ(find(), 1);
+}
+
+TEST_F(Ring, WaitsWorkWhenNumbersWrap) {
+    work_queue& other = ctl->queues[5];
+    other.submitted.store(UINT32_MAX);
+    other.completed.store(UINT32_MAX);
+    publish(other, 1);
+    publish_after(ctl->queues[1], other, 0); // UINT32_MAX + 1
+    EXPECT_EQ(find(), 5);
+    EXPECT_EQ(find(), 1);
+}
+
+TEST_F(Ring, AGateOpensForItsNumberAndNotForTheNext) {
+    const std::uint32_t first = publish(queue, 1, entry_kind::gate);
+    publish(queue, 1, entry_kind::gate);
+    EXPECT_EQ(find(), -1);
+    ring_open_gate(*ctl, queue, first);
+    EXPECT_EQ(find(), 0);
+    EXPECT_EQ(find(), -1);
+    ring_open_gate(*ctl, queue, first + 1);
+    EXPECT_EQ(find(), 0);
+}
+
+TEST_F(Ring, AfterAFaultNothingIsWaitedFor) {
+    publish(queue, 1, entry_kind::gate);
+    publish_after(ctl->queues[1], queue, 1);
+    publish_after(ctl->queues[2], ctl->queues[9], 1);
+    EXPECT_EQ(find(), -1);
+    ctl->sticky.store(1);
+    std::vector<int> found = {find(), find(), find()};
+    std::sort(found.begin(), found.end());
+    EXPECT_EQ(found, (std::vector<int>{0, 1, 2}));
+}
+
+TEST_F(Ring, QueuesOfAKindAreDisjointAndCoverAll) {
+    std::uint32_t seen = 1u << legacy_queue;
+    for (const queue_group& group : {blocking_low, apart_low, blocking_high, apart_high}) {
+        EXPECT_GT(group.count, 0u);
+        EXPECT_EQ(seen & group.mask(), 0u);
+        seen |= group.mask();
+    }
+    EXPECT_EQ(seen, (1u << queue_count) - 1);
+}
+
+/// Each entry of a queue waits for the one before it in another; chains meet and part.
+TEST_F(Ring, ManyLanesKeepTheOrderAcrossQueues) {
+    constexpr std::uint32_t rounds = 500, chain = 8, lanes = 4;
+    std::vector<std::uint32_t> order;
+    std::atomic<std::uint32_t> over = 0;
+    std::vector<std::thread> threads;
+    for (std::uint32_t i = 0; i < lanes; i++)
+        threads.emplace_back([&] {
+            piece own = {};
+            queue_turns own_turns;
+            while (over.load() < rounds * chain) {
+                const std::uint32_t bell = ctl->doorbell.load();
+                if (!ring_find(*ctl, own_turns, own)) {
+                    ctl->sleepers.fetch_add(1);
+                    if (over.load() < rounds * chain) futex_wait(ctl->doorbell, bell);
+                    ctl->sleepers.fetch_sub(1);
+                    continue;
+                }
+                // One chain through all queues: nothing runs at the same time.
+                order.push_back(own.sequence * chain +
+                                static_cast<std::uint32_t>(own.from - ctl->queues));
+                over++;
+                ring_finish(*ctl, own, 1);
+                if (over.load() == rounds * chain) ring_wake_lanes(*ctl, lanes);
+            }
+        });
+    for (std::uint32_t round = 0; round < rounds; round++)
+        for (std::uint32_t number = 0; number < chain; number++) {
+            while (ring_full(ctl->queues[number]))
+                std::this_thread::yield();
+            const std::uint32_t before = (number + chain - 1) % chain;
+            publish_after(ctl->queues[number], ctl->queues[before],
+                          number == 0 ? round : round + 1);
+        }
+    for (std::thread& thread : threads)
+        thread.join();
+    ASSERT_EQ(order.size(), rounds * chain);
+    for (std::uint32_t i = 0; i < order.size(); i++)
+        EXPECT_EQ(order[i], i);
+}
+
+/// One entry lets several others go, which only end together: all lanes have to be awake.
+TEST_F(Ring, EntriesThatWaitedForTheSameRunSideBySide) {
+    constexpr std::uint32_t rounds = 300, lanes = 4;
+    std::atomic<std::uint32_t> met = 0;
+    std::vector<std::thread> threads;
+    for (std::uint32_t i = 0; i < lanes; i++)
+        threads.emplace_back([&] {
+            piece own = {};
+            queue_turns own_turns;
+            while (met.load() < rounds * lanes) {
+                const std::uint32_t bell = ctl->doorbell.load();
+                if (!ring_find(*ctl, own_turns, own)) {
+                    ctl->sleepers.fetch_add(1);
+                    if (met.load() < rounds * lanes) futex_wait(ctl->doorbell, bell);
+                    ctl->sleepers.fetch_sub(1);
+                    continue;
+                }
+                if (own.from != &queue) {
+                    met++;
+                    while (met.load() < (own.sequence + 1) * lanes)
+                        std::this_thread::yield();
+                }
+                ring_finish(*ctl, own, 1);
+                if (met.load() == rounds * lanes) ring_wake_lanes(*ctl, lanes);
+            }
+        });
+    for (std::uint32_t round = 0; round < rounds; round++) {
+        for (std::uint32_t number = 0; number <= lanes; number++)
+            while (ring_full(ctl->queues[number]))
+                std::this_thread::yield();
+        publish(queue, 1, entry_kind::gate);
+        for (std::uint32_t number = 1; number <= lanes; number++)
+            publish_after(ctl->queues[number], queue, round + 1);
+        while (ctl->sleepers.load() < lanes && ctl->queues[1].completed.load() == round)
+            std::this_thread::yield();
+        ring_open_gate(*ctl, queue, round);
+    }
+    for (std::thread& thread : threads)
+        thread.join();
+    EXPECT_EQ(met.load(), rounds * lanes);
 }
 
 } // namespace

@@ -53,7 +53,7 @@ class Runtime : public testing::Test {
 
     static void launch(device& where, std::uint64_t items, hmmRangeFunction_t function,
                        void* closure, hmmDestroyFunction_t destroy = nullptr) {
-        launch_request request;
+        work_request request;
         request.function = function;
         request.closure = closure;
         request.items = items;
@@ -245,12 +245,11 @@ TEST_F(Runtime, NoFileStaysOpenAfterReset) {
 }
 
 TEST_F(Runtime, PrefetchKeepsItsPlaceInTheQueueAndReportsOnce) {
-    launch_request request;
+    work_request request;
     request.kind = entry_kind::prefetch;
-    request.items = 1;
-    request.prefetch_addr = 0x1000;
-    request.prefetch_len = 0x2000;
-    request.prefetch_location = HMMRT_LOCATION_HOST;
+    request.prefetch.addr = 0x1000;
+    request.prefetch.len = 0x2000;
+    request.prefetch.location = HMMRT_LOCATION_HOST;
     use().launch(request);
     use().synchronize();
     ASSERT_EQ(kernel.prefetches.size(), 1u);

@@ -53,6 +53,7 @@ TEST(Seccomp, AllowsWhatLanesNeed) {
     EXPECT_TRUE(allowed(SYS_futex));
     EXPECT_TRUE(allowed(SYS_rt_sigreturn));
     EXPECT_TRUE(allowed(SYS_exit_group));
+    EXPECT_TRUE(allowed(SYS_clock_gettime));
     EXPECT_TRUE(allowed(SYS_ioctl, {agent_gpu_fd, HMMRT_GPU_IOC_FAULT_RECORD, 0x1000}));
     EXPECT_TRUE(allowed(SYS_tgkill, {pid, 12, agent_stop_signal}));
 }

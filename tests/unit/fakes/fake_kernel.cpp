@@ -80,23 +80,35 @@ int fake_kernel::start_agent() {
 }
 
 void fake_kernel::run_entry(const hmmrt::piece& mine) {
-    const hmmrt::ring_entry& entry = *mine.entry;
-    if (entry.kind == hmmrt::entry_kind::prefetch) {
-        prefetches.push_back({entry.prefetch_addr, entry.prefetch_len, entry.prefetch_location});
+    hmmrt::ring_entry& entry = *mine.entry;
+    const hmmrt::range_work& work = entry.range;
+    const std::uint64_t begin = mine.index * work.piece_items;
+    const std::uint64_t end = std::min(begin + work.piece_items, work.items);
+    using function = void (*)(void*, std::uint64_t, std::uint64_t);
+    switch (entry.kind.load()) {
+    case hmmrt::entry_kind::range:
+        reinterpret_cast<function>(work.function)(reinterpret_cast<void*>(work.closure), begin,
+                                                  end);
+        return;
+    case hmmrt::entry_kind::prefetch:
+        prefetches.push_back({entry.prefetch.addr, entry.prefetch.len, entry.prefetch.location});
         if (prefetch_result != 0) ctl_->prefetch_errno.store(prefetch_result);
         return;
+    case hmmrt::entry_kind::stamp:
+        entry.stamp = next_stamp++ * 1000000;
+        return;
+    case hmmrt::entry_kind::marker:
+    case hmmrt::entry_kind::gate:
+        return;
     }
-    const std::uint64_t begin = mine.index * entry.piece_items;
-    const std::uint64_t end = std::min(begin + entry.piece_items, entry.items);
-    using function = void (*)(void*, std::uint64_t, std::uint64_t);
-    reinterpret_cast<function>(entry.function)(reinterpret_cast<void*>(entry.closure), begin, end);
 }
 
 void fake_kernel::run_lane(std::uint32_t) {
     hmmrt::piece mine = {};
+    hmmrt::queue_turns turns;
     while (!agent_gone_.load()) {
         const std::uint32_t bell = ctl_->doorbell.load();
-        if (ring_take(*ctl_, 1, mine) == 0) {
+        if (!ring_find(*ctl_, turns, mine)) {
             ctl_->sleepers.fetch_add(1);
             hmmrt::sys::wait_for_change(ctl_->doorbell, bell, 10);
             ctl_->sleepers.fetch_sub(1);
@@ -106,7 +118,7 @@ void fake_kernel::run_lane(std::uint32_t) {
         if (agent_gone_.load()) return; // in the middle of a launch
         std::uint32_t over = 1;
         hmmrt::piece rest;
-        if (ctl_->sticky.load() != 0) over += ring_take(*ctl_, UINT32_MAX, rest);
+        if (ctl_->sticky.load() != 0) over += ring_take(*ctl_, *mine.from, UINT32_MAX, rest);
         ring_finish(*ctl_, mine, over);
     }
 }

@@ -58,6 +58,7 @@ class fake_kernel {
     std::atomic<int> agents_started{0};
     std::vector<prefetch_call> prefetches;
     int prefetch_result = 0;
+    std::atomic<std::uint64_t> next_stamp{1}; ///< milliseconds, one more each time
 
     // From device code of tests: as if this instruction had faulted.
     void fault(const hmmrt::fault_block& block);

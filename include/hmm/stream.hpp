@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Streams and events. `stream` and `event` own one; `stream_ref` and `event_ref` name
+ * one that somebody else owns, and are what functions take.
+ *
+ *     hmm::stream left, right;
+ *     hmm::launch(left, n, f);
+ *     right.wait(left.record()); // what follows in right comes after f
+ *     hmm::launch(right, n, g);
+ *     right.synchronize();
+ */
+#pragma once
+
+#include <hmm/device.hpp>
+
+#include <chrono>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace hmm {
+
+class event_ref {
+  public:
+    explicit constexpr event_ref(hmmEvent_t handle) noexcept : handle_(handle) {}
+
+    constexpr hmmEvent_t get() const noexcept { return handle_; }
+    void synchronize() const { check(hmmEventSynchronize(handle_), "event synchronize"); }
+    bool ready() const {
+        const hmmError_t code = hmmEventQuery(handle_);
+        if (code == hmmErrorNotReady) return false;
+        check(code, "event ready");
+        return true;
+    }
+
+    friend constexpr bool operator==(event_ref, event_ref) noexcept = default;
+
+  protected:
+    hmmEvent_t handle_;
+};
+
+/// Time from one event to another; both have happened.
+inline std::chrono::duration<float, std::milli> elapsed(event_ref start, event_ref end) {
+    float milliseconds = 0;
+    check(hmmEventElapsedTime(&milliseconds, start.get(), end.get()), "elapsed");
+    return std::chrono::duration<float, std::milli>(milliseconds);
+}
+
+class event : public event_ref {
+  public:
+    explicit event(unsigned flags = hmmEventDefault) : event_ref(nullptr) {
+        check(hmmEventCreateWithFlags(&handle_, flags), "event");
+    }
+    event(event&& other) noexcept : event_ref(std::exchange(other.handle_, nullptr)) {}
+    event& operator=(event&& other) noexcept {
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+    ~event() {
+        if (handle_ != nullptr) hmmEventDestroy(handle_);
+    }
+};
+
+/// Without an owner: the default streams, or one that a `stream` owns.
+class stream_ref {
+  public:
+    explicit constexpr stream_ref(hmmStream_t handle = nullptr) noexcept : handle_(handle) {}
+
+    hmmStream_t get() const noexcept { return handle_; }
+    device where() const {
+        int number = 0;
+        check(hmmStreamGetDevice(handle_, &number), "stream where");
+        return device(number);
+    }
+
+    void synchronize() const { check(hmmStreamSynchronize(handle_), "stream synchronize"); }
+    bool idle() const {
+        const hmmError_t code = hmmStreamQuery(handle_);
+        if (code == hmmErrorNotReady) return false;
+        check(code, "stream idle");
+        return true;
+    }
+    void wait(event_ref before) const {
+        check(hmmStreamWaitEvent(handle_, before.get(), 0), "stream wait");
+    }
+    void record(event_ref after) const {
+        check(hmmEventRecord(after.get(), handle_), "stream record");
+    }
+    /// A fresh event behind all the work there is.
+    event record() const {
+        const scoped_device use(where());
+        event result;
+        record(result);
+        return result;
+    }
+    /// Queues f(), called on the CPU; it must not throw.
+    template <class Function>
+    void call_host(Function&& f) const {
+        using function = std::decay_t<Function>;
+        auto owned = std::make_unique<function>(std::forward<Function>(f));
+        const auto run = [](void* raw) noexcept {
+            const std::unique_ptr<function> mine(static_cast<function*>(raw));
+            (*mine)();
+        };
+        check(hmmLaunchHostFunc(handle_, run, owned.get()), "call_host");
+        static_cast<void>(owned.release());
+    }
+
+    friend constexpr bool operator==(stream_ref, stream_ref) noexcept = default;
+
+  protected:
+    hmmStream_t handle_;
+};
+
+inline const stream_ref default_stream{nullptr};
+
+/// The calling thread's own default stream.
+inline stream_ref per_thread_stream() noexcept {
+    return stream_ref(hmmStreamPerThread);
+}
+
+class stream : public stream_ref {
+  public:
+    explicit stream(unsigned flags = hmmStreamDefault, int priority = 0) : stream_ref(nullptr) {
+        check(hmmStreamCreateWithPriority(&handle_, flags, priority), "stream");
+    }
+    stream(stream&& other) noexcept : stream_ref(std::exchange(other.handle_, nullptr)) {}
+    stream& operator=(stream&& other) noexcept {
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+    /// Its work still runs.
+    ~stream() {
+        if (handle_ != nullptr) hmmStreamDestroy(handle_);
+    }
+};
+
+} // namespace hmm

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "interface.hpp"
+
+#include <cstdio>
+
+namespace hmmrt {
+namespace {
+
+/// The calling thread's default streams; they go with the thread.
+struct thread_streams {
+    std::uint64_t handles[HMMRT_MAX_DEVICES] = {}; ///< 0: none yet
+    bool over = false;
+
+    ~thread_streams() {
+        over = true;
+        if (fork_guard::is_child()) return;
+        for (const std::uint64_t handle : handles)
+            if (handle != 0) process::get().streams().remove(handle);
+    }
+};
+
+thread_local thread_streams own_streams;
+
+/// Makes it at first use, and again after a reset.
+std::shared_ptr<stream> thread_stream(device& where) {
+    if (own_streams.over)
+        throw failure(hmmErrorInvalidResourceHandle, "this thread's default stream has gone");
+    std::uint64_t& handle = own_streams.handles[where.number()];
+    if (auto found = process::get().streams().find(handle)) return found;
+    auto fresh = where.create_stream(hmmStreamDefault, 0);
+    handle = process::get().streams().add(fresh);
+    return fresh;
+}
+
+} // namespace
+
+constinit thread_local thread_state this_thread;
+
+hmmError_t remember(hmmError_t code, const char* operation, const char* detail) {
+    this_thread.last_error = code;
+    std::snprintf(this_thread.detail, sizeof(this_thread.detail), "%s: %s", operation, detail);
+    return code;
+}
+
+device& current_device() {
+    return process::get().device_at(this_thread.device);
+}
+
+stream_user::stream_user(hmmStream_t handle) {
+    if (handle == nullptr || handle == hmmStreamLegacy) {
+        home_ = &current_device();
+        return;
+    }
+    stream_ = handle == hmmStreamPerThread
+                  ? thread_stream(current_device())
+                  : process::get().streams().find(reinterpret_cast<std::uint64_t>(handle));
+    if (!stream_) throw failure(hmmErrorInvalidResourceHandle, "there is no such stream");
+    home_ = &stream_->home();
+}
+
+void launch_in(hmmStream_t handle, const work_request& request) {
+    if (handle == nullptr) return current_device().launch(request);
+    const stream_user where(handle);
+    if (&where.home() != &current_device())
+        throw failure(hmmErrorInvalidResourceHandle, "a stream of another device");
+    where.home().launch(request, where.get());
+}
+
+} // namespace hmmrt

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// What the files of the C interface share: errors become codes and are remembered.
+#pragma once
+
+#include "failure.hpp"
+#include "fork_guard.hpp"
+#include "process.hpp"
+
+#include <new>
+
+namespace hmmrt {
+
+struct thread_state {
+    int device = 0;
+    hmmError_t last_error = hmmSuccess;
+    char detail[512] = "";
+};
+
+// Trivially destroyed: usable as long as the thread is.
+extern constinit thread_local thread_state this_thread;
+
+hmmError_t remember(hmmError_t code, const char* operation, const char* detail);
+
+/// Runs @body; whatever it throws becomes the result.
+template <class Body>
+hmmError_t guarded(const char* operation, Body body) noexcept {
+    if (fork_guard::is_child())
+        return remember(hmmErrorForkedProcess, operation, hmmGetErrorString(hmmErrorForkedProcess));
+    if (calling_thread_is_lane()) return hmmErrorNotSupported; // that memory is the lane's
+    if (calling_thread_is_host_function())
+        return remember(hmmErrorNotPermitted, operation, "called from a host function");
+    try {
+        body();
+        return hmmSuccess;
+    } catch (const failure& error) {
+        return remember(error.code(), operation, error.what());
+    } catch (const std::bad_alloc&) {
+        return remember(hmmErrorMemoryAllocation, operation, "out of memory");
+    } catch (const std::exception& error) {
+        return remember(hmmErrorUnknown, operation, error.what());
+    }
+}
+
+inline void require(bool condition, const char* what) {
+    if (!condition) throw failure(hmmErrorInvalidValue, what);
+}
+
+device& current_device();
+
+/// A handle, looked up; throws failure. The legacy and the calling thread's default stream
+/// are those of the current device.
+class stream_user {
+  public:
+    explicit stream_user(hmmStream_t handle);
+
+    /// NULL: the legacy default stream.
+    stream* get() const { return stream_.get(); }
+    device& home() const { return *home_; }
+
+  private:
+    std::shared_ptr<stream> stream_;
+    device* home_;
+};
+
+/// Launches belong to the current device. Throws failure.
+void launch_in(hmmStream_t handle, const work_request& request);
+
+} // namespace hmmrt

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+#include "stream.hpp"
+
+namespace hmmrt {
+
+stream::stream(device& home, std::shared_ptr<session> running, unsigned flags, int priority)
+    : home_(home),
+      running_(std::move(running)),
+      flags_(flags),
+      priority_(priority),
+      queue_(running_->take_queue((flags & hmmStreamNonBlocking) == 0, priority < 0)) {}
+
+stream::~stream() {
+    running_->give_queue(queue_);
+}
+
+/// Threads that submit to one stream may come here in another order.
+void stream::advance(std::uint64_t place) {
+    std::uint64_t before = place_.load();
+    while (before < place && !place_.compare_exchange_weak(before, place))
+        continue;
+}
+
+std::shared_ptr<event_point> event::point() const {
+    const std::lock_guard lock(lock_);
+    return point_;
+}
+
+void event::record(std::shared_ptr<event_point> point) {
+    const std::lock_guard lock(lock_);
+    point_.swap(point);
+}
+
+} // namespace hmmrt

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// The C interface: streams, events, host functions.
+#include "interface.hpp"
+
+#include <algorithm>
+
+namespace hmmrt {
+namespace {
+
+constexpr int least_priority = 0;
+constexpr int greatest_priority = -1;
+
+template <class Handle>
+Handle as_handle(std::uint64_t number) {
+    return reinterpret_cast<Handle>(number);
+}
+
+void create_stream(hmmStream_t* out, unsigned flags, int priority) {
+    require(out != nullptr, "stream is NULL");
+    require((flags & ~static_cast<unsigned>(hmmStreamNonBlocking)) == 0, "unknown flags");
+    const int clamped = std::clamp(priority, greatest_priority, least_priority);
+    *out = as_handle<hmmStream_t>(
+        process::get().streams().add(current_device().create_stream(flags, clamped)));
+}
+
+void create_event(hmmEvent_t* out, unsigned flags) {
+    constexpr unsigned known = hmmEventBlockingSync | hmmEventDisableTiming;
+    require(out != nullptr, "event is NULL");
+    require((flags & ~known) == 0, "unknown flags");
+    *out = as_handle<hmmEvent_t>(
+        process::get().events().add(make_own_shared<event>(current_device(), flags)));
+}
+
+std::shared_ptr<event> event_of(hmmEvent_t handle) {
+    auto found = process::get().events().find(reinterpret_cast<std::uint64_t>(handle));
+    if (!found) throw failure(hmmErrorInvalidResourceHandle, "there is no such event");
+    return found;
+}
+
+[[noreturn]] void throw_not_ready(const char* what) {
+    throw failure(hmmErrorNotReady, what);
+}
+
+/// The point of an event that has happened and has a time.
+std::shared_ptr<event_point> timed_point(event& which) {
+    auto point = which.point();
+    if (!which.timed() || !point)
+        throw failure(hmmErrorInvalidResourceHandle, "an event was not recorded, or has no time");
+    if (!which.home().happened(*point)) throw_not_ready("an event is still to come");
+    return point;
+}
+
+} // namespace
+} // namespace hmmrt
+
+using namespace hmmrt;
+
+hmmError_t hmmStreamCreate(hmmStream_t* stream) {
+    return guarded("hmmStreamCreate", [&] { create_stream(stream, hmmStreamDefault, 0); });
+}
+
+hmmError_t hmmStreamCreateWithFlags(hmmStream_t* stream, unsigned int flags) {
+    return guarded("hmmStreamCreateWithFlags", [&] { create_stream(stream, flags, 0); });
+}
+
+hmmError_t hmmStreamCreateWithPriority(hmmStream_t* stream, unsigned int flags, int priority) {
+    return guarded("hmmStreamCreateWithPriority", [&] { create_stream(stream, flags, priority); });
+}
+
+hmmError_t hmmDeviceGetStreamPriorityRange(int* least, int* greatest) {
+    return guarded("hmmDeviceGetStreamPriorityRange", [&] {
+        current_device();
+        if (least != nullptr) *least = least_priority;
+        if (greatest != nullptr) *greatest = greatest_priority;
+    });
+}
+
+hmmError_t hmmStreamGetFlags(hmmStream_t stream, unsigned int* flags) {
+    return guarded("hmmStreamGetFlags", [&] {
+        require(flags != nullptr, "flags is NULL");
+        const stream_user which(stream);
+        *flags = which.get() != nullptr ? which.get()->flags() : hmmStreamDefault;
+    });
+}
+
+hmmError_t hmmStreamGetPriority(hmmStream_t stream, int* priority) {
+    return guarded("hmmStreamGetPriority", [&] {
+        require(priority != nullptr, "priority is NULL");
+        const stream_user which(stream);
+        *priority = which.get() != nullptr ? which.get()->priority() : least_priority;
+    });
+}
+
+hmmError_t hmmStreamGetDevice(hmmStream_t stream, int* device) {
+    return guarded("hmmStreamGetDevice", [&] {
+        require(device != nullptr, "device is NULL");
+        *device = stream_user(stream).home().number();
+    });
+}
+
+hmmError_t hmmStreamDestroy(hmmStream_t stream) {
+    return guarded("hmmStreamDestroy", [&] {
+        const auto gone = process::get().streams().remove(reinterpret_cast<std::uint64_t>(stream));
+        if (!gone) throw failure(hmmErrorInvalidResourceHandle, "there is no such stream");
+        gone->running()->reap(gone->queue());
+    });
+}
+
+hmmError_t hmmStreamSynchronize(hmmStream_t stream) {
+    return guarded("hmmStreamSynchronize", [&] {
+        const stream_user which(stream);
+        which.home().synchronize(which.get());
+    });
+}
+
+hmmError_t hmmStreamQuery(hmmStream_t stream) {
+    return guarded("hmmStreamQuery", [&] {
+        const stream_user which(stream);
+        if (!which.home().idle(which.get())) throw_not_ready("the stream has work left");
+    });
+}
+
+hmmError_t hmmStreamWaitEvent(hmmStream_t stream, hmmEvent_t event, unsigned int flags) {
+    return guarded("hmmStreamWaitEvent", [&] {
+        require(flags == 0, "flags are not 0");
+        const stream_user which(stream);
+        if (const auto point = event_of(event)->point()) which.home().wait_for(point, which.get());
+    });
+}
+
+hmmError_t hmmLaunchHostFunc(hmmStream_t stream, hmmHostFn_t fn, void* userData) {
+    return guarded("hmmLaunchHostFunc", [&] {
+        require(fn != nullptr, "fn is NULL");
+        const stream_user which(stream);
+        which.home().call_host(fn, userData, which.get());
+    });
+}
+
+hmmError_t hmmEventCreate(hmmEvent_t* event) {
+    return guarded("hmmEventCreate", [&] { create_event(event, hmmEventDefault); });
+}
+
+hmmError_t hmmEventCreateWithFlags(hmmEvent_t* event, unsigned int flags) {
+    return guarded("hmmEventCreateWithFlags", [&] { create_event(event, flags); });
+}
+
+hmmError_t hmmEventRecord(hmmEvent_t event, hmmStream_t stream) {
+    return guarded("hmmEventRecord", [&] {
+        const stream_user where(stream);
+        const auto which = event_of(event);
+        if (&which->home() != &where.home())
+            throw failure(hmmErrorInvalidResourceHandle, "event and stream of different devices");
+        where.home().record(*which, where.get());
+    });
+}
+
+hmmError_t hmmEventQuery(hmmEvent_t event) {
+    return guarded("hmmEventQuery", [&] {
+        const auto which = event_of(event);
+        const auto point = which->point();
+        if (point && !which->home().happened(*point)) throw_not_ready("the event is still to come");
+    });
+}
+
+hmmError_t hmmEventSynchronize(hmmEvent_t event) {
+    return guarded("hmmEventSynchronize", [&] {
+        const auto which = event_of(event);
+        if (const auto point = which->point()) which->home().synchronize(*point);
+    });
+}
+
+hmmError_t hmmEventElapsedTime(float* ms, hmmEvent_t start, hmmEvent_t end) {
+    return guarded("hmmEventElapsedTime", [&] {
+        require(ms != nullptr, "ms is NULL");
+        const auto from = timed_point(*event_of(start));
+        const auto to = timed_point(*event_of(end));
+        const auto passed =
+            static_cast<std::int64_t>(to->nanoseconds.load() - from->nanoseconds.load());
+        *ms = static_cast<float>(static_cast<double>(passed) / 1e6);
+    });
+}
+
+hmmError_t hmmEventDestroy(hmmEvent_t event) {
+    return guarded("hmmEventDestroy", [&] {
+        if (!process::get().events().remove(reinterpret_cast<std::uint64_t>(event)))
+            throw failure(hmmErrorInvalidResourceHandle, "there is no such event");
+    });
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// The threads that open gates.
+#include "agent/ring.h"
+#include "failure.hpp"
+#include "fork_guard.hpp"
+#include "session.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <new>
+#include <utility>
+
+namespace hmmrt {
+namespace {
+
+constexpr std::chrono::milliseconds linger(100);
+
+thread_local bool in_host_function = false;
+
+struct worker_start {
+    session* of;
+    std::uint32_t queue;
+};
+
+} // namespace
+
+bool calling_thread_is_host_function() {
+    return in_host_function;
+}
+
+/// Throws failure, and then there is no such gate.
+void session::add_gate(std::uint32_t queue, waiting_gate gate) {
+    queue_state& state = queues_[queue];
+    const std::lock_guard lock(state.gates_lock);
+    state.gates.push_back(std::move(gate));
+    if (state.has_worker) {
+        state.gates_changed.notify_one();
+        return;
+    }
+    try {
+        start_worker(queue);
+        state.has_worker = true;
+    } catch (...) {
+        state.gates.pop_back();
+        throw;
+    }
+}
+
+void session::start_worker(std::uint32_t queue) {
+    auto start = std::make_unique<worker_start>(worker_start{this, queue});
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    const int error =
+        pthread_create(&queues_[queue].worker, nullptr, &session::worker_main, start.get());
+    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    if (error != 0)
+        throw failure(hmmErrorMemoryAllocation, describe_errno("thread of a stream", error));
+    static_cast<void>(start.release());
+    char name[16];
+    std::snprintf(name, sizeof(name), "hmmrt-host%u", queue);
+    pthread_setname_np(queues_[queue].worker, name);
+}
+
+void* session::worker_main(void* argument) {
+    const worker_start start = *static_cast<worker_start*>(argument);
+    delete static_cast<worker_start*>(argument);
+    start.of->serve_gates(start.queue);
+    return nullptr;
+}
+
+void session::serve_gates(std::uint32_t queue) {
+    waiting_gate gate;
+    while (next_gate(queues_[queue], gate)) {
+        pass_gate(queue, gate);
+        // The program forked in there: this is the child's only thread, and not its business.
+        if (fork_guard::is_child()) return;
+        ring_open_gate(*ctl_, shared(queue), static_cast<std::uint32_t>(gate.place - 1));
+        gate = {};
+    }
+}
+
+/// False if the worker is to go; nothing of the session is its own from then on.
+bool session::next_gate(queue_state& state, waiting_gate& out) {
+    std::unique_lock lock(state.gates_lock);
+    const auto something = [&] { return ended_.load() || !state.gates.empty(); };
+    const bool idle = !state.gates_changed.wait_for(lock, linger, something);
+    if (idle) {
+        state.has_worker = false;
+        pthread_detach(state.worker);
+        return false;
+    }
+    if (ended_.load()) return false; // join_workers() waits
+    out = std::move(state.gates.front());
+    state.gates.pop_front();
+    return true;
+}
+
+/// After what is before the gate. A device that failed calls no functions any more.
+void session::pass_gate(std::uint32_t queue, waiting_gate& gate) {
+    bool there = wait(queue, gate.place - 1);
+    for (std::uint32_t mask = gate.after.mask; mask != 0; mask &= mask - 1) {
+        const auto other = static_cast<std::uint32_t>(__builtin_ctz(mask));
+        there = there && wait(other, gate.after.place[other]);
+    }
+    if (!there || fault() != nullptr) return;
+    if (gate.task.event) {
+        event_point& event = *gate.task.event;
+        event.running->wait(event.queue, event.place, &ended_);
+    } else {
+        in_host_function = true;
+        gate.task.function(gate.task.data);
+        in_host_function = false;
+    }
+}
+
+void session::join_workers() {
+    for (queue_state& state : queues_) {
+        {
+            const std::lock_guard lock(state.gates_lock);
+            if (!state.has_worker) continue;
+            state.gates_changed.notify_one();
+        }
+        pthread_join(state.worker, nullptr);
+        state.has_worker = false;
+        state.gates.clear();
+    }
+}
+
+} // namespace hmmrt
