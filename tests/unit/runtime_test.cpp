@@ -293,7 +293,7 @@ TEST(Interface, ArgumentsAreChecked) {
     EXPECT_EQ(hmmLaunchKernel(kernel_function, {1, 1, 1}, {1, 1, 1}, nullptr, 8, nullptr),
               hmmErrorInvalidValue);
     EXPECT_EQ(hmmLaunchKernel(kernel_function, {1, 1, 1}, {1, 1, 1}, nullptr, 0,
-                              reinterpret_cast<hmmStream_t>(1)),
+                              reinterpret_cast<hmmStream_t>(3)),
               hmmErrorInvalidResourceHandle);
     int here = 0;
     const hmmMemLocation nowhere = {hmmMemLocationTypeInvalid, 0};

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+// Streams and events over a kernel and an agent that are fakes.
+#include "device.hpp"
+#include "fakes/fake_kernel.hpp"
+#include "handle_table.hpp"
+#include "hmm/hmm.hpp"
+#include "process.hpp"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <set>
+#include <thread>
+
+using fakes::kernel;
+using namespace hmmrt;
+
+namespace {
+
+class Streams : public testing::Test {
+  protected:
+    ~Streams() override {
+        EXPECT_EQ(hmmSetDevice(0), hmmSuccess);
+        hmmDeviceReset();
+        while (hmmGetLastError() != hmmSuccess)
+            continue;
+    }
+
+    static hmmError_t launch_nothing(hmmStream_t in) {
+        return hmmLaunchRange([](void*, std::uint64_t, std::uint64_t) {}, nullptr, 1, nullptr, in);
+    }
+    static void hold(hmm::stream_ref in, const std::atomic<bool>& go) {
+        hmm::launch(in, 1, [&go](std::size_t) {
+            while (!go && !kernel.agent_is_gone())
+                std::this_thread::yield();
+        });
+    }
+};
+
+TEST_F(Streams, ArgumentsAreChecked) {
+    hmmStream_t stream;
+    hmmEvent_t event;
+    EXPECT_EQ(hmmStreamCreate(nullptr), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmStreamCreateWithFlags(&stream, 2), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmStreamCreateWithPriority(nullptr, 0, 0), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmStreamGetFlags(nullptr, nullptr), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmStreamGetPriority(nullptr, nullptr), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmStreamGetDevice(nullptr, nullptr), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmLaunchHostFunc(nullptr, nullptr, nullptr), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmEventCreate(nullptr), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmEventCreateWithFlags(&event, 4), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmEventCreateWithFlags(&event, hmmEventBlockingSync | hmmEventDisableTiming),
+              hmmSuccess);
+    EXPECT_EQ(hmmEventElapsedTime(nullptr, event, event), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmEventDestroy(event), hmmSuccess);
+    EXPECT_EQ(hmmEventDestroy(event), hmmErrorInvalidResourceHandle);
+}
+
+TEST_F(Streams, TimesComeFromTheDevice) {
+    const hmm::stream one;
+    const hmm::event first, second;
+    one.record(first);
+    one.record(second);
+    second.synchronize();
+    EXPECT_EQ(hmm::elapsed(first, second).count(), 1.0f);
+    EXPECT_EQ(hmm::elapsed(second, first).count(), -1.0f);
+}
+
+TEST_F(Streams, AnEventStaysDoneHoweverMuchFollows) {
+    const hmm::stream one;
+    const hmm::event first = one.record();
+    for (std::uint32_t i = 0; i < 3 * ring_entries; i++)
+        ASSERT_EQ(launch_nothing(one.get()), hmmSuccess);
+    one.synchronize();
+    EXPECT_TRUE(first.ready());
+    EXPECT_EQ(hmm::elapsed(first, first).count(), 0.0f);
+}
+
+TEST_F(Streams, ClosuresGoWithTheirStreamsWork) {
+    const hmm::stream one;
+    auto owned = std::make_shared<int>(1);
+    const std::weak_ptr<int> watch = owned;
+    hmm::launch(one, 1, [owned = std::move(owned)](std::size_t) {});
+    one.synchronize();
+    EXPECT_TRUE(watch.expired());
+}
+
+TEST_F(Streams, AClosuresDestructorMayUseStreams) {
+    struct user {
+        hmm::stream mine;
+        ~user() {
+            if (mine.get() != nullptr) launch_nothing(mine.get());
+        }
+    };
+    auto shared = std::make_shared<user>();
+    const hmm::stream one;
+    hmm::launch(one, 1, [shared = std::move(shared)](std::size_t) {});
+    for (std::uint32_t i = 0; i < ring_entries; i++)
+        launch_nothing(one.get());
+    hmm::synchronize();
+}
+
+TEST_F(Streams, HostFunctionsAndKernelsTakeTurns) {
+    const hmm::stream one;
+    std::vector<int> order;
+    for (int i = 0; i < 20; i++) {
+        one.call_host([&order, i] { order.push_back(2 * i); });
+        hmm::launch(one, 1, [&order, i](std::size_t) { order.push_back(2 * i + 1); });
+    }
+    one.synchronize();
+    ASSERT_EQ(order.size(), 40u);
+    for (int i = 0; i < 40; i++)
+        EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
+}
+
+TEST_F(Streams, AHostFunctionInTheLegacyStreamWaitsForBlockingOnes) {
+    const hmm::stream blocking;
+    std::atomic<bool> go = false, called = false, after = false;
+    hold(blocking, go);
+    hmm::default_stream.call_host([&] { called = true; });
+    hmm::launch(blocking, 1, [&](std::size_t) { after = called.load(); });
+    EXPECT_FALSE(hmm::default_stream.idle());
+    EXPECT_FALSE(called);
+    go = true;
+    hmm::synchronize();
+    EXPECT_TRUE(after);
+}
+
+TEST_F(Streams, AFaultIsSeenByAllAndNothingIsCalled) {
+    const hmm::stream bad, good;
+    bool called = false;
+    hmm::launch(bad, 1, [](std::size_t) {
+        fault_block fault = {};
+        fault.cause = fault_cause::signal;
+        fault.signal = SIGSEGV;
+        kernel.fault(fault);
+    });
+    bad.call_host([&] { called = true; });
+    EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorIllegalAddress);
+    EXPECT_EQ(hmmStreamQuery(good.get()), hmmErrorIllegalAddress);
+    EXPECT_EQ(launch_nothing(good.get()), hmmErrorIllegalAddress);
+    EXPECT_FALSE(called);
+}
+
+TEST_F(Streams, AResetMakesHandlesInvalid) {
+    hmm::stream one;
+    hmm::event some = one.record();
+    std::atomic<bool> never = false;
+    hold(one, never);
+    one.call_host([] { ADD_FAILURE() << "called"; });
+    hmm::reset();
+    EXPECT_EQ(hmmStreamQuery(one.get()), hmmErrorInvalidResourceHandle);
+    EXPECT_EQ(hmmEventQuery(some.get()), hmmErrorInvalidResourceHandle);
+    EXPECT_EQ(launch_nothing(hmmStreamPerThread), hmmSuccess);
+}
+
+TEST_F(Streams, OfAnotherDeviceAreRefused) {
+    const hmm::stream here;
+    EXPECT_EQ(hmmSetDevice(1), hmmSuccess);
+    const hmm::event other;
+    EXPECT_EQ(launch_nothing(here.get()), hmmErrorInvalidResourceHandle);
+    EXPECT_EQ(hmmEventRecord(other.get(), here.get()), hmmErrorInvalidResourceHandle);
+    int device = -1;
+    EXPECT_EQ(hmmStreamGetDevice(here.get(), &device), hmmSuccess);
+    EXPECT_EQ(device, 0);
+    EXPECT_EQ(hmmStreamSynchronize(here.get()), hmmSuccess);
+}
+
+TEST_F(Streams, EachThreadHasItsOwnDefaultStreamAndItGoesWithTheThread) {
+    process& program = process::get();
+    const std::size_t before = program.streams().size();
+    std::size_t during = 0;
+    std::thread([&] {
+        launch_nothing(hmmStreamPerThread);
+        launch_nothing(hmmStreamPerThread);
+        during = program.streams().size();
+    }).join();
+    EXPECT_EQ(during, before + 1);
+    EXPECT_EQ(program.streams().size(), before);
+}
+
+TEST_F(Streams, SpreadOverTheQueuesOfTheirKind) {
+    process& program = process::get();
+    const auto queues_of = [&](unsigned flags, int priority, std::size_t count) {
+        std::set<std::uint32_t> used;
+        std::vector<hmm::stream> all;
+        for (std::size_t i = 0; i < count; i++) {
+            all.emplace_back(flags, priority);
+            const auto handle = reinterpret_cast<std::uint64_t>(all.back().get());
+            used.insert(program.streams().find(handle)->queue());
+        }
+        std::uint32_t mask = 0;
+        for (const std::uint32_t queue : used)
+            mask |= 1u << queue;
+        return mask;
+    };
+    EXPECT_EQ(queues_of(hmmStreamDefault, 0, blocking_low.count), blocking_low.mask());
+    EXPECT_EQ(queues_of(hmmStreamDefault, 0, 100), blocking_low.mask());
+    EXPECT_EQ(queues_of(hmmStreamNonBlocking, 0, 100), apart_low.mask());
+    EXPECT_EQ(queues_of(hmmStreamDefault, -1, 100), blocking_high.mask());
+    EXPECT_EQ(queues_of(hmmStreamNonBlocking, -1, 100), apart_high.mask());
+}
+
+TEST(HandleTable, NumbersNeverComeAgain) {
+    handle_table<int> table;
+    std::set<std::uint64_t> seen;
+    for (int i = 0; i < 100; i++) {
+        const std::uint64_t handle = table.add(make_own_shared<int>(i));
+        EXPECT_TRUE(seen.insert(handle).second);
+        EXPECT_EQ(*table.find(handle), i);
+        EXPECT_EQ(*table.remove(handle), i);
+        EXPECT_EQ(table.find(handle), nullptr);
+        EXPECT_EQ(table.remove(handle), nullptr);
+        EXPECT_EQ(table.find(handle + 1), nullptr);
+    }
+}
+
+} // namespace
