@@ -146,10 +146,12 @@ void device::wait_for(const std::shared_ptr<event_point>& point, stream* where) 
     enqueue(request, where);
 }
 
-void device::call_host(hmmHostFn_t function, void* data, stream* where) {
+void device::call_host(hmmHostFn_t function, void* data, hmmDestroyFunction_t destroy,
+                       stream* where) {
     gate_task task;
     task.function = function;
     task.data = data;
+    task.destroy = destroy;
     work_request request;
     request.kind = entry_kind::gate;
     request.gate = &task;

@@ -37,7 +37,8 @@ class device : public in_own_memory {
 
     void record(event& which, stream* where);
     void wait_for(const std::shared_ptr<event_point>& point, stream* where);
-    void call_host(hmmHostFn_t function, void* data, stream* where);
+    /// If it throws, @data is still the caller's.
+    void call_host(hmmHostFn_t function, void* data, hmmDestroyFunction_t destroy, stream* where);
     /// Waits until it has happened; throws failure.
     void synchronize(const event_point& point);
     bool happened(const event_point& point);

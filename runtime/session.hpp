@@ -66,7 +66,8 @@ struct event_point {
 struct gate_task {
     hmmHostFn_t function = nullptr;
     void* data = nullptr;
-    std::shared_ptr<event_point> event; ///< of another session
+    hmmDestroyFunction_t destroy = nullptr; ///< of data; called also if the function is not
+    std::shared_ptr<event_point> event;     ///< of another session
 };
 
 /// What an entry needs besides its place in the queue.

@@ -37,6 +37,12 @@ std::shared_ptr<event> event_of(hmmEvent_t handle) {
     return found;
 }
 
+void call_host(hmmHostFn_t fn, void* data, hmmDestroyFunction_t destroy, hmmStream_t in) {
+    require(fn != nullptr, "fn is NULL");
+    const stream_user which(in);
+    which.home().call_host(fn, data, destroy, which.get());
+}
+
 [[noreturn]] void throw_not_ready(const char* what) {
     throw failure(hmmErrorNotReady, what);
 }
@@ -129,11 +135,12 @@ hmmError_t hmmStreamWaitEvent(hmmStream_t stream, hmmEvent_t event, unsigned int
 }
 
 hmmError_t hmmLaunchHostFunc(hmmStream_t stream, hmmHostFn_t fn, void* userData) {
-    return guarded("hmmLaunchHostFunc", [&] {
-        require(fn != nullptr, "fn is NULL");
-        const stream_user which(stream);
-        which.home().call_host(fn, userData, which.get());
-    });
+    return guarded("hmmLaunchHostFunc", [&] { call_host(fn, userData, nullptr, stream); });
+}
+
+hmmError_t hmmLaunchHostClosure(hmmHostFn_t fn, void* closure, hmmDestroyFunction_t destroy,
+                                hmmStream_t stream) {
+    return guarded("hmmLaunchHostClosure", [&] { call_host(fn, closure, destroy, stream); });
 }
 
 hmmError_t hmmEventCreate(hmmEvent_t* event) {

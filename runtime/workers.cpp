@@ -18,6 +18,13 @@ constexpr std::chrono::milliseconds linger(100);
 
 thread_local bool in_host_function = false;
 
+/// What the program gave us to call; calls of the interface from there are refused.
+void call_program(void (*function)(void*), void* data) {
+    in_host_function = true;
+    function(data);
+    in_host_function = false;
+}
+
 struct worker_start {
     session* of;
     std::uint32_t queue;
@@ -76,6 +83,7 @@ void session::serve_gates(std::uint32_t queue) {
         pass_gate(queue, gate);
         // The program forked in there: this is the child's only thread, and not its business.
         if (fork_guard::is_child()) return;
+        if (gate.task.destroy != nullptr) call_program(gate.task.destroy, gate.task.data);
         ring_open_gate(*ctl_, shared(queue), static_cast<std::uint32_t>(gate.place - 1));
         gate = {};
     }
@@ -109,9 +117,7 @@ void session::pass_gate(std::uint32_t queue, waiting_gate& gate) {
         event_point& event = *gate.task.event;
         event.running->wait(event.queue, event.place, &ended_);
     } else {
-        in_host_function = true;
-        gate.task.function(gate.task.data);
-        in_host_function = false;
+        call_program(gate.task.function, gate.task.data);
     }
 }
 
@@ -124,6 +130,8 @@ void session::join_workers() {
         }
         pthread_join(state.worker, nullptr);
         state.has_worker = false;
+        for (const waiting_gate& left : state.gates)
+            if (left.task.destroy != nullptr) call_program(left.task.destroy, left.task.data);
         state.gates.clear();
     }
 }

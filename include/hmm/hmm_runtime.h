@@ -229,6 +229,14 @@ typedef void (*hmmHostFn_t)(void* userData);
  */
 HMM_API hmmError_t hmmLaunchHostFunc(hmmStream_t stream, hmmHostFn_t fn, void* userData);
 
+/*
+ * The same with something to destroy: destroy(closure) is called once, when fn has
+ * returned or is not going to be called, and must not call the library either; if
+ * this call itself fails, the closure stays the caller's.
+ */
+HMM_API hmmError_t hmmLaunchHostClosure(hmmHostFn_t fn, void* closure, hmmDestroyFunction_t destroy,
+                                        hmmStream_t stream);
+
 /* ---- events ----------------------------------------------------------- */
 
 /* All waiting is done asleep: BlockingSync changes nothing. */

@@ -98,11 +98,9 @@ class stream_ref {
     void call_host(Function&& f) const {
         using function = std::decay_t<Function>;
         auto owned = std::make_unique<function>(std::forward<Function>(f));
-        const auto run = [](void* raw) noexcept {
-            const std::unique_ptr<function> mine(static_cast<function*>(raw));
-            (*mine)();
-        };
-        check(hmmLaunchHostFunc(handle_, run, owned.get()), "call_host");
+        const auto run = [](void* raw) noexcept { (*static_cast<function*>(raw))(); };
+        const auto destroy = [](void* raw) { delete static_cast<function*>(raw); };
+        check(hmmLaunchHostClosure(run, owned.get(), destroy, handle_), "call_host");
         static_cast<void>(owned.release());
     }
 

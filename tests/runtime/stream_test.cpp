@@ -361,10 +361,12 @@ TEST_F(Stream, BadEventsAndHandlesAreErrors) {
 TEST_F(Stream, AFaultInOneIsSeenByAll) {
     const hmm::stream bad, good;
     const hmm::event behind;
-    std::atomic<bool> called = false;
+    std::atomic<bool> go = false, called = false;
+    hold(bad, go);
     fault(bad);
     bad.record(behind);
     bad.call_host([&] { called = true; });
+    go = true;
     EXPECT_EQ(hmmStreamSynchronize(bad.get()), hmmErrorIllegalAddress);
     EXPECT_EQ(hmmStreamSynchronize(good.get()), hmmErrorIllegalAddress);
     EXPECT_EQ(hmmStreamQuery(good.get()), hmmErrorIllegalAddress);

@@ -128,7 +128,9 @@ TEST_F(Streams, AHostFunctionInTheLegacyStreamWaitsForBlockingOnes) {
 
 TEST_F(Streams, AFaultIsSeenByAllAndNothingIsCalled) {
     const hmm::stream bad, good;
+    std::atomic<bool> go = false;
     bool called = false;
+    hold(bad, go);
     hmm::launch(bad, 1, [](std::size_t) {
         fault_block fault = {};
         fault.cause = fault_cause::signal;
@@ -136,6 +138,7 @@ TEST_F(Streams, AFaultIsSeenByAllAndNothingIsCalled) {
         kernel.fault(fault);
     });
     bad.call_host([&] { called = true; });
+    go = true;
     EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorIllegalAddress);
     EXPECT_EQ(hmmStreamQuery(good.get()), hmmErrorIllegalAddress);
     EXPECT_EQ(launch_nothing(good.get()), hmmErrorIllegalAddress);
@@ -147,8 +150,11 @@ TEST_F(Streams, AResetMakesHandlesInvalid) {
     hmm::event some = one.record();
     std::atomic<bool> never = false;
     hold(one, never);
-    one.call_host([] { ADD_FAILURE() << "called"; });
+    auto owned = std::make_shared<int>(1);
+    const std::weak_ptr<int> watch = owned;
+    one.call_host([owned = std::move(owned)] { ADD_FAILURE() << "called"; });
     hmm::reset();
+    EXPECT_TRUE(watch.expired());
     EXPECT_EQ(hmmStreamQuery(one.get()), hmmErrorInvalidResourceHandle);
     EXPECT_EQ(hmmEventQuery(some.get()), hmmErrorInvalidResourceHandle);
     EXPECT_EQ(launch_nothing(hmmStreamPerThread), hmmSuccess);
