@@ -8,6 +8,16 @@
 #include <cerrno>
 
 namespace hmmrt {
+namespace {
+
+constexpr std::uint32_t all_queues = (1u << queue_count) - 1;
+
+/// What is waited for with a stream; NULL, the legacy one, waits for all blocking ones.
+std::uint32_t queues_of(const stream* where) {
+    return where != nullptr ? 1u << where->queue() : 1u << legacy_queue | blocking_queues;
+}
+
+} // namespace
 
 device::device(process& owner, int number, std::uint32_t id, std::string name)
     : owner_(owner), number_(number), id_(id), name_(std::move(name)) {}
@@ -80,43 +90,47 @@ void device::launch(const work_request& request, stream* where) {
 std::shared_ptr<stream> device::create_stream(unsigned flags, int priority) {
     const auto running = ensure_session();
     throw_if_broken(*running);
+    if (running->ended()) throw_lost();
     return make_own_shared<stream>(*this, running, flags, priority);
+}
+
+/// Of work that was waited for: first it was seen whether it is over, then whether all is
+/// well. What lanes gave up is over, too.
+void device::throw_if_failed(session& running, std::uint32_t queues, bool there) {
+    if (!there || running.fault() != nullptr) running.await_host_functions(queues);
+    throw_if_broken(running);
+    if (!there) throw_lost();
 }
 
 void device::synchronize() {
     const auto running = current();
     if (!running) return;
-    const bool there = running->wait_all();
-    running->reap_all();
-    throw_if_broken(*running);
-    if (!there) throw_lost();
+    const bool there = running->wait_all(all_queues);
+    running->reap_all(all_queues);
+    throw_if_failed(*running, all_queues, there);
     throw_prefetch_error(*running);
 }
 
 void device::synchronize(stream* where) {
     const auto running = where != nullptr ? where->running() : current();
     if (!running) return;
-    const std::uint32_t queue = where != nullptr ? where->queue() : legacy_queue;
-    const std::uint64_t place = where != nullptr ? where->place() : running->submitted(queue);
-    const bool there = running->wait(queue, place);
-    running->reap(queue);
-    throw_if_broken(*running);
-    if (!there) throw_lost();
+    const std::uint32_t queues = queues_of(where);
+    const bool there = where != nullptr ? running->wait(where->queue(), where->place())
+                                        : running->wait_all(queues);
+    running->reap_all(queues);
+    throw_if_failed(*running, queues, there);
     throw_prefetch_error(*running);
 }
 
 bool device::idle(stream* where) {
     const auto running = where != nullptr ? where->running() : current();
     if (!running) return true;
-    const std::uint32_t queue = where != nullptr ? where->queue() : legacy_queue;
-    const std::uint64_t place = where != nullptr ? where->place() : running->submitted(queue);
-    throw_if_broken(*running);
-    if (running->reached(queue, place)) {
-        running->reap(queue);
-        return true;
-    }
-    if (running->lost()) throw_lost();
-    return false;
+    const std::uint32_t queues = queues_of(where);
+    const bool there = where != nullptr ? running->reached(where->queue(), where->place())
+                                        : running->reached_all(queues);
+    if (there) running->reap_all(queues);
+    throw_if_failed(*running, queues, there || !running->lost());
+    return there;
 }
 
 void device::record(event& which, stream* where) {
@@ -162,31 +176,31 @@ void device::synchronize(const event_point& point) {
     session& running = *point.running;
     const bool there = running.wait(point.queue, point.place);
     running.reap(point.queue);
-    throw_if_broken(running);
-    if (!there) throw_lost();
+    throw_if_failed(running, 1u << point.queue, there);
 }
 
 bool device::happened(const event_point& point) {
     session& running = *point.running;
-    throw_if_broken(running);
-    if (running.reached(point.queue, point.place)) {
-        running.reap(point.queue);
-        return true;
-    }
-    if (running.lost()) throw_lost();
-    return false;
+    const bool there = running.reached(point.queue, point.place);
+    if (there) running.reap(point.queue);
+    throw_if_failed(running, 1u << point.queue, there || !running.lost());
+    return there;
 }
 
 void device::reset() {
-    const std::lock_guard lock(lock_);
     std::shared_ptr<session> old;
     {
-        const std::lock_guard swap(session_lock_);
-        old = std::move(session_);
-        session_ = nullptr;
+        const std::lock_guard lock(lock_);
+        {
+            const std::lock_guard swap(session_lock_);
+            old = std::move(session_);
+            session_ = nullptr;
+        }
+        if (old) old->stop();
+        owner_.forget_streams(*this);
     }
-    owner_.forget_streams(*this);
-    if (old) old->stop();
+    // What the program destroys there may use the device again.
+    if (old) old->reap_rest();
 }
 
 void device::set_strict(bool strict) {

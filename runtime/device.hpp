@@ -55,6 +55,7 @@ class device : public in_own_memory {
     std::shared_ptr<session> ensure_session();
     std::uint64_t enqueue(const work_request& request, stream* where);
     void throw_if_broken(session& running);
+    void throw_if_failed(session& running, std::uint32_t queues, bool there);
     [[noreturn]] void throw_lost();
     void throw_prefetch_error(session& running);
 

@@ -19,7 +19,7 @@ class mapping_resource final : public std::pmr::memory_resource {
     }
 };
 
-class locked_pool final : public std::pmr::memory_resource {
+class locked_pool final : public std::pmr::memory_resource, public in_own_memory {
     void* do_allocate(std::size_t bytes, std::size_t alignment) override {
         const std::lock_guard lock(lock_);
         return pool_.allocate(bytes, alignment);

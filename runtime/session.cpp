@@ -14,6 +14,7 @@
 #include <immintrin.h>
 #include <new>
 #include <sys/mman.h>
+#include <thread>
 #include <utility>
 
 namespace hmmrt {
@@ -90,6 +91,7 @@ session::session(parked_context& context, const session_options& options)
 
 session::~session() {
     stop();
+    reap_rest();
 }
 
 void session::create_control(const session_options& options) {
@@ -183,7 +185,8 @@ entry_after session::dependencies(std::uint32_t queue, const event_point* after)
     const auto add = [&](std::uint32_t other, std::uint64_t place) {
         if (other != queue && !reached(other, place)) result.add(other, place);
     };
-    if (after != nullptr) add(after->queue, after->place);
+    // Of another session if a reset came in between: that is over.
+    if (after != nullptr && after->running.get() == this) add(after->queue, after->place);
     if (queue == legacy_queue) {
         std::uint32_t others = used_.load() & blocking_queues;
         for (; others != 0; others &= others - 1) {
@@ -307,23 +310,30 @@ bool session::wait(std::uint32_t queue, std::uint64_t place, const std::atomic<b
     return there;
 }
 
-bool session::wait_all() {
-    std::uint32_t used = used_.load();
+bool session::wait_all(std::uint32_t queues) {
     bool there = true;
-    for (; used != 0; used &= used - 1) {
-        const auto queue = static_cast<std::uint32_t>(__builtin_ctz(used));
+    for (queues &= used_.load(); queues != 0; queues &= queues - 1) {
+        const auto queue = static_cast<std::uint32_t>(__builtin_ctz(queues));
         there = wait(queue, submitted(queue)) && there;
     }
     return there;
+}
+
+bool session::reached_all(std::uint32_t queues) const {
+    for (queues &= used_.load(); queues != 0; queues &= queues - 1) {
+        const auto queue = static_cast<std::uint32_t>(__builtin_ctz(queues));
+        if (!reached(queue, submitted(queue))) return false;
+    }
+    return true;
 }
 
 void session::reap(std::uint32_t queue) {
     reap(queue, false);
 }
 
-void session::reap_all() {
-    for (std::uint32_t used = used_.load(); used != 0; used &= used - 1)
-        reap(static_cast<std::uint32_t>(__builtin_ctz(used)));
+void session::reap_all(std::uint32_t queues) {
+    for (queues &= used_.load(); queues != 0; queues &= queues - 1)
+        reap(static_cast<std::uint32_t>(__builtin_ctz(queues)));
 }
 
 void session::reap(std::uint32_t queue, bool all) {
@@ -372,7 +382,10 @@ bool session::lost() {
     return ended_.load();
 }
 
-const fault_block* session::fault() const {
+/// Lanes give work up from the moment that one begins to record its fault.
+const fault_block* session::fault() {
+    while (ctl_->sticky.load() == static_cast<std::uint32_t>(sticky_state::recording) && !lost())
+        std::this_thread::yield();
     const bool valid = ctl_->sticky.load() >= static_cast<std::uint32_t>(sticky_state::ending);
     return valid ? &ctl_->fault : nullptr;
 }
@@ -411,6 +424,9 @@ void session::stop() {
     }
     gpu_.reset();
     context_.guarded.remove(slot_.address());
+}
+
+void session::reap_rest() {
     for (std::uint32_t queue = 0; queue < queue_count; queue++)
         reap(queue, true);
 }

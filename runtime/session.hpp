@@ -5,14 +5,15 @@
  *
  * Threads      all may be called at any time; who calls keeps the session alive by a
  *              shared_ptr, so that the control block stays mapped. Whoever submits to a
- *              queue holds the queue's lock, also while it waits for room; stop() takes
- *              each of them once, so that nothing is submitted after it.
+ *              queue holds the queue's lock, but not while it waits for room; stop()
+ *              takes each of them once, so that nothing is submitted after it.
  * Places       in a queue are counted in 64 bits here and in 32 in the control block:
  *              "reached" is then true for ever.
  * Gates        work of the program's own threads, between entries of a queue: a gate
  *              stands in the queue, and the queue's worker opens it. A worker starts
  *              with the first gate and goes when there has been none for a while. It
- *              runs with all signals blocked. stop() waits for it; exit() does not.
+ *              runs with all signals blocked but those that its own instructions cause.
+ *              stop() waits for it; exit() does not.
  * Never hangs  whoever waits looks from time to time whether the agent still lives.
  */
 #pragma once
@@ -99,11 +100,17 @@ class session : public std::enable_shared_from_this<session> {
     bool reached(std::uint32_t queue, std::uint64_t place) const;
     /// Waits for a place; false if the session ended first, or @give_up came true.
     bool wait(std::uint32_t queue, std::uint64_t place, const std::atomic<bool>* give_up = nullptr);
-    /// For all that was submitted before.
-    bool wait_all();
+    /// For all that was submitted before to a set of queues.
+    bool wait_all(std::uint32_t queues);
+    bool reached_all(std::uint32_t queues) const;
     /// For work that is over: destroys the closures, keeps the times of stamps.
     void reap(std::uint32_t queue);
-    void reap_all();
+    void reap_all(std::uint32_t queues);
+    /// After stop(): destroys what is left. Calls the program, so no lock is held.
+    void reap_rest();
+    /// Of a device that has failed: until host functions that it called are back. None
+    /// is called any more.
+    void await_host_functions(std::uint32_t queues);
 
     /// A queue for a stream, which has to give it back.
     std::uint32_t take_queue(bool blocking, bool high_priority);
@@ -115,7 +122,7 @@ class session : public std::enable_shared_from_this<session> {
     bool lost();
     bool ended() const { return ended_.load(); }
     /// The fault that stopped the device, NULL if none did.
-    const fault_block* fault() const;
+    const fault_block* fault();
     /// errno of a failed prefetch, once; else 0.
     int take_prefetch_error();
     void set_strict(bool strict);
@@ -149,6 +156,8 @@ class session : public std::enable_shared_from_this<session> {
 
         std::mutex gates_lock;
         std::condition_variable gates_changed;
+        std::condition_variable call_over;
+        bool calling = false; ///< a host function
         std::pmr::list<waiting_gate> gates{own_pool()};
         bool has_worker = false;
         pthread_t worker = {};
@@ -174,6 +183,7 @@ class session : public std::enable_shared_from_this<session> {
     void serve_gates(std::uint32_t queue);
     bool next_gate(queue_state& state, waiting_gate& out);
     void pass_gate(std::uint32_t queue, waiting_gate& gate);
+    void call_host(queue_state& state, const gate_task& task);
     void join_workers();
 
     parked_context& context_;

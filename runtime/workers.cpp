@@ -58,6 +58,8 @@ void session::start_worker(std::uint32_t queue) {
     auto start = std::make_unique<worker_start>(worker_start{this, queue});
     sigset_t all, old;
     sigfillset(&all);
+    for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS})
+        sigdelset(&all, own);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     const int error =
         pthread_create(&queues_[queue].worker, nullptr, &session::worker_main, start.get());
@@ -84,6 +86,7 @@ void session::serve_gates(std::uint32_t queue) {
         // The program forked in there: this is the child's only thread, and not its business.
         if (fork_guard::is_child()) return;
         if (gate.task.destroy != nullptr) call_program(gate.task.destroy, gate.task.data);
+        if (fork_guard::is_child()) return;
         ring_open_gate(*ctl_, shared(queue), static_cast<std::uint32_t>(gate.place - 1));
         gate = {};
     }
@@ -117,7 +120,30 @@ void session::pass_gate(std::uint32_t queue, waiting_gate& gate) {
         event_point& event = *gate.task.event;
         event.running->wait(event.queue, event.place, &ended_);
     } else {
-        call_program(gate.task.function, gate.task.data);
+        call_host(queues_[queue], gate.task);
+    }
+}
+
+/// Who sees that the device failed, and then that no function is being called, knows that
+/// none will be.
+void session::call_host(queue_state& state, const gate_task& task) {
+    {
+        const std::lock_guard lock(state.gates_lock);
+        if (fault() != nullptr || ended_.load()) return;
+        state.calling = true;
+    }
+    call_program(task.function, task.data);
+    if (fork_guard::is_child()) return;
+    const std::lock_guard lock(state.gates_lock);
+    state.calling = false;
+    state.call_over.notify_all();
+}
+
+void session::await_host_functions(std::uint32_t queues) {
+    for (queues &= used_.load(); queues != 0; queues &= queues - 1) {
+        queue_state& state = queues_[static_cast<std::size_t>(__builtin_ctz(queues))];
+        std::unique_lock lock(state.gates_lock);
+        state.call_over.wait(lock, [&] { return !state.calling; });
     }
 }
 

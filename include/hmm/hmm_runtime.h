@@ -209,7 +209,10 @@ HMM_API hmmError_t hmmStreamGetPriority(hmmStream_t stream, int* priority);
 HMM_API hmmError_t hmmStreamGetDevice(hmmStream_t stream, int* device);
 /* Returns at once. Work that is queued still runs. */
 HMM_API hmmError_t hmmStreamDestroy(hmmStream_t stream);
-/* Waits until all work of the stream is done. */
+/*
+ * Waits until all work of the stream is done; of the default stream, also that of the
+ * streams it waits for. After an error no host function of it is running any more.
+ */
 HMM_API hmmError_t hmmStreamSynchronize(hmmStream_t stream);
 /* hmmErrorNotReady if it is not. */
 HMM_API hmmError_t hmmStreamQuery(hmmStream_t stream);
@@ -224,7 +227,7 @@ typedef void (*hmmHostFn_t)(void* userData);
 
 /*
  * Queues fn(userData), which is called on the CPU, by a thread of the library that
- * blocks all signals. Later work of the stream waits for it. It must not call the
+ * blocks all signals but those of its own instructions. It has to return. Later work of the stream waits for it. It must not call the
  * library, nor wait for work of a device. It is not called if the device has failed.
  */
 HMM_API hmmError_t hmmLaunchHostFunc(hmmStream_t stream, hmmHostFn_t fn, void* userData);

@@ -139,7 +139,7 @@ static_assert(sizeof(ring_entry) == 128);
 
 struct alignas(128) work_queue {
     std::atomic<std::uint32_t> submitted; ///< entries published
-    std::atomic<std::uint32_t> opened;    ///< gates before this number are open
+    std::atomic<std::uint32_t> opened;    ///< behind the gate that was opened last
     alignas(64) futex_word completed;     ///< entries over; the program waits here
     std::atomic<std::uint32_t> waiters;
     std::atomic<std::uint32_t> wake_at; ///< no waiter wants less than this

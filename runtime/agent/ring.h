@@ -15,9 +15,10 @@
  *            advances `completed`, and only then may the entry be reused.
  * Sleeping   a lane reads `doorbell`, looks for work, then waits for the doorbell to
  *            change; who makes work available changes it, then looks at `sleepers`.
- *            What an entry waited for is made true by a lane, which then looks for work
- *            itself, or by the application, which rings. Several entries may have waited
- *            for the same: who begins with one of them wakes another lane.
+ *            What an entry waited for is made true by a lane, which changes the doorbell
+ *            and looks for work itself, or by the application, which rings. Several
+ *            entries may have waited for the same: who begins with one of them wakes
+ *            another lane.
  * Numbers    wrap; those that are compared are less than 2^31 apart.
  */
 #pragma once
@@ -68,7 +69,7 @@ inline std::uint32_t ring_publish(control& ctl, work_queue& queue) {
     return sequence;
 }
 
-/// Lets the gate with this number, and all before it, pass.
+/// Lets the gate with this number pass; those before it have passed.
 inline void ring_open_gate(control& ctl, work_queue& queue, std::uint32_t sequence) {
     queue.opened.store(sequence + 1);
     ring_wake_lanes(ctl, 1);
@@ -95,8 +96,9 @@ inline bool ring_conditional(const ring_entry& entry) {
 inline bool ring_ready(const control& ctl, const work_queue& queue, const ring_entry& entry,
                        std::uint32_t sequence) {
     if (!ring_conditional(entry) || ctl.sticky.load() != 0) return true;
+    // Not compared by order: it may be long since a queue had a gate.
     if (entry.kind.load(std::memory_order_relaxed) == entry_kind::gate &&
-        static_cast<std::int32_t>(queue.opened.load() - sequence) <= 0)
+        queue.opened.load() != sequence + 1)
         return false;
     std::uint32_t mask = entry.after_mask.load(std::memory_order_relaxed);
     for (; mask != 0; mask &= mask - 1) {
@@ -163,10 +165,14 @@ inline void ring_finish(control& ctl, const piece& mine, std::uint32_t count) {
     queue.completed.store(now);
     if (queue.waiters.load() > 0 && static_cast<std::int32_t>(now - queue.wake_at.load()) >= 0)
         futex_wake(queue.completed, INT32_MAX);
-    if (queue.submitted.load() == now) return;
-    // This lane looks for work next. Where there are other queues it may find some there.
+    // This lane looks for work next. Where there are other queues it may find some there, and
+    // what waited for this is for a lane that has just looked and is about to sleep.
     const std::uint32_t used = ctl.used.load();
     const std::uint32_t own = (used & (used - 1)) == 0 ? 1 : 0;
+    if (queue.submitted.load() == now) {
+        if (own == 0) ctl.doorbell.fetch_add(1);
+        return;
+    }
     const std::uint32_t next_pieces = entry_at(queue, now).pieces;
     if (next_pieces > own) ring_wake_lanes(ctl, next_pieces - own);
 }
