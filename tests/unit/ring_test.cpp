@@ -295,7 +295,9 @@ TEST_F(Ring, EntriesThatWaitedForTheSameRunSideBySide) {
         publish(queue, 1, entry_kind::gate);
         for (std::uint32_t number = 1; number <= lanes; number++)
             publish_after(ctl->queues[number], queue, round + 1);
-        while (ctl->sleepers.load() < lanes && ctl->queues[1].completed.load() == round)
+        // A gate opens when those before it have passed; every other one finds all asleep.
+        while (queue.completed.load() != round ||
+               (round % 2 == 0 && ctl->sleepers.load() < lanes))
             std::this_thread::yield();
         ring_open_gate(*ctl, queue, round);
     }
