@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C interface but for streams and events: checks arguments and hands on.
+// The C interface: devices, kernels, errors. Checks arguments and hands on.
 #include "fork_guard.hpp"
 #include "grid.hpp"
 #include "interface.hpp"
@@ -134,33 +134,6 @@ void hmmClosureFree(void* closure) {
 
 hmmError_t hmmSetStrict(int strict) {
     return guarded("hmmSetStrict", [&] { process::get().set_strict(strict != 0); });
-}
-
-hmmError_t hmmMemPrefetchAsync(const void* ptr, size_t bytes, hmmMemLocation location,
-                               unsigned int flags, hmmStream_t stream) {
-    return guarded("hmmMemPrefetchAsync", [&] {
-        require(bytes > 0, "0 bytes");
-        require(flags == 0, "flags are not 0");
-        const auto begin = reinterpret_cast<std::uint64_t>(ptr);
-        require(begin + bytes > begin && begin + bytes <= user_space_end,
-                "the range leaves the address space");
-
-        const stream_user where(stream);
-        work_request request;
-        request.kind = entry_kind::prefetch;
-        request.prefetch.addr = begin & ~(page_size - 1);
-        request.prefetch.len =
-            ((begin + bytes + page_size - 1) & ~(page_size - 1)) - request.prefetch.addr;
-        if (location.type == hmmMemLocationTypeDevice) {
-            device& target = process::get().device_at(location.id);
-            if (&target != &where.home()) target.start();
-            request.prefetch.location = target.id();
-        } else {
-            require(location.type == hmmMemLocationTypeHost, "unknown type of location");
-            request.prefetch.location = HMMRT_LOCATION_HOST;
-        }
-        where.home().launch(request, where.get());
-    });
 }
 
 hmmError_t hmmPeekAtLastError(void) {

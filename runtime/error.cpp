@@ -20,6 +20,7 @@ constexpr error_text error_texts[] = {
     HMMRT_ERROR(hmmErrorInitializationError, "the device could not be started"),
     HMMRT_ERROR(hmmErrorInvalidConfiguration,
                 "a dimension of the grid is 0, or the grid has more than 2^64 threads"),
+    HMMRT_ERROR(hmmErrorInvalidMemcpyDirection, "no known kind of copy"),
     HMMRT_ERROR(
         hmmErrorInsufficientDriver,
         "the loaded hmmrt modules speak another version of the interface than this library"),

@@ -7,6 +7,7 @@
 #include "sys/ioctl.hpp"
 
 #include <cerrno>
+#include <exception>
 
 namespace hmmrt {
 namespace {
@@ -137,6 +138,18 @@ void process::set_strict(bool strict) {
     }
     for (const auto& each : devices())
         each->set_strict(strict);
+}
+
+void process::synchronize() {
+    std::exception_ptr error;
+    for (const auto& each : devices()) {
+        try {
+            each->synchronize();
+        } catch (...) {
+            error = std::current_exception();
+        }
+    }
+    if (error) std::rethrow_exception(error);
 }
 
 void process::forget_streams(const device& of) {

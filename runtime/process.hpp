@@ -9,6 +9,7 @@
 
 #include "device.hpp"
 #include "handle_table.hpp"
+#include "managed_memory.hpp"
 
 #include <memory>
 #include <mutex>
@@ -40,6 +41,10 @@ class process : public in_own_memory {
     std::uint32_t lane_count();
     void set_strict(bool strict);
 
+    /// Waits for all devices; throws the failure of one of them, at the end.
+    void synchronize();
+
+    managed_memory& managed() { return managed_; }
     handle_table<stream>& streams() { return streams_; }
     handle_table<event>& events() { return events_; }
     /// Handles of this device are no longer valid.
@@ -54,6 +59,7 @@ class process : public in_own_memory {
     unique_fd space_;
     std::optional<bool> strict_;
     parked_context parked_;
+    managed_memory managed_;
     handle_table<stream> streams_;
     handle_table<event> events_;
 };

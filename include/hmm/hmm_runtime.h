@@ -41,6 +41,7 @@ typedef enum hmmError {
     hmmErrorMemoryAllocation = 2,
     hmmErrorInitializationError = 3,
     hmmErrorInvalidConfiguration = 9,
+    hmmErrorInvalidMemcpyDirection = 21,
     hmmErrorInsufficientDriver = 35, /* the modules speak another version */
     hmmErrorDevicesUnavailable = 46, /* busy, or no permission to open it */
     hmmErrorNoDevice = 100,          /* no module loaded, or no device */
@@ -227,8 +228,9 @@ typedef void (*hmmHostFn_t)(void* userData);
 
 /*
  * Queues fn(userData), which is called on the CPU, by a thread of the library that
- * blocks all signals but those of its own instructions. It has to return. Later work of the stream waits for it. It must not call the
- * library, nor wait for work of a device. It is not called if the device has failed.
+ * blocks all signals but those of its own instructions. It has to return: later work of
+ * the stream waits for it. It must not call the library, nor wait for work of a device.
+ * It is not called if the device has failed.
  */
 HMM_API hmmError_t hmmLaunchHostFunc(hmmStream_t stream, hmmHostFn_t fn, void* userData);
 
@@ -272,6 +274,55 @@ HMM_API hmmError_t hmmEventDestroy(hmmEvent_t event);
  */
 HMM_API hmmError_t hmmMemPrefetchAsync(const void* ptr, size_t bytes, hmmMemLocation location,
                                        unsigned int flags, hmmStream_t stream);
+
+/*
+ * Moves @count ranges, each as hmmMemPrefetchAsync() does, one after the other. The
+ * ranges from number firsts[i] to before firsts[i + 1], or to the end, go to
+ * locations[i]; firsts[0] is 0, and they go up. If an argument is wrong nothing is
+ * queued. @flags must be 0.
+ */
+HMM_API hmmError_t hmmMemPrefetchBatchAsync(const void* const* ptrs, const size_t* sizes,
+                                            size_t count, const hmmMemLocation* locations,
+                                            const size_t* firsts, size_t locationCount,
+                                            unsigned long long flags, hmmStream_t stream);
+
+/* Says nothing here: any memory is as good as any other. */
+typedef enum hmmMemcpyKind {
+    hmmMemcpyHostToHost = 0,
+    hmmMemcpyHostToDevice = 1,
+    hmmMemcpyDeviceToHost = 2,
+    hmmMemcpyDeviceToDevice = 3,
+    hmmMemcpyDefault = 4
+} hmmMemcpyKind;
+
+/*
+ * Queues a copy, which the device of the stream makes: its accesses move pages as those
+ * of kernels do, and an address that is not mapped is as fatal. The ranges must not
+ * overlap. hmmErrorInvalidMemcpyDirection for a @kind that is none. 0 bytes: nothing.
+ */
+HMM_API hmmError_t hmmMemcpyAsync(void* to, const void* from, size_t bytes, hmmMemcpyKind kind,
+                                  hmmStream_t stream);
+/* The same in the default stream of the current device, and waits for it. */
+HMM_API hmmError_t hmmMemcpy(void* to, const void* from, size_t bytes, hmmMemcpyKind kind);
+/* Queues a fill with the low byte of @value, as a copy is made. */
+HMM_API hmmError_t hmmMemsetAsync(void* to, int value, size_t bytes, hmmStream_t stream);
+HMM_API hmmError_t hmmMemset(void* to, int value, size_t bytes);
+
+#define hmmMemAttachGlobal 0x1u
+#define hmmMemAttachHost 0x2u
+
+/*
+ * Memory of its own mapping, full of zeroes: what malloc() gives is as good, but shares
+ * its pages with others. On a multiple of the page size; from 2 MiB on, of 2 MiB, so
+ * that it can be huge pages. @flags: one of the two above; they change nothing.
+ */
+HMM_API hmmError_t hmmMallocManaged(void** memory, size_t bytes, unsigned int flags);
+/*
+ * Gives memory of hmmMallocManaged() back when all work of all devices is done; an error
+ * of that work is returned, and the memory is gone all the same. NULL: nothing.
+ * hmmErrorInvalidValue for other memory.
+ */
+HMM_API hmmError_t hmmFree(void* memory);
 
 /* ---- errors ----------------------------------------------------------- */
 

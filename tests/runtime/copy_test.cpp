@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+// Copies, fills, batches of prefetches, and memory that the library gives out.
+#include "device_fixture.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <immintrin.h>
+#include <numeric>
+#include <span>
+#include <sys/mman.h>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr std::size_t page = 4096;
+constexpr std::size_t item = 64 << 10; // what one lane copies at a time
+
+class Copy : public OnDevice {
+  protected:
+    static std::vector<unsigned char> pattern(std::size_t bytes, unsigned seed) {
+        std::vector<unsigned char> made(bytes);
+        for (std::size_t i = 0; i < bytes; i++)
+            made[i] = static_cast<unsigned char>(i * 7 + i / 251 + seed);
+        return made;
+    }
+};
+
+TEST_F(Copy, OfAnySizeAndAlignmentIsExact) {
+    for (const std::size_t bytes : {std::size_t{1}, std::size_t{63}, page, item - 1, item, item + 1,
+                                    3 * item + 17, 40 * item + 4095}) {
+        for (const std::size_t skew : {0, 1, 9}) {
+            const auto from = pattern(bytes + 2 * skew, 1);
+            auto to = pattern(bytes + 2 * skew, 2);
+            const auto before = to;
+            ASSERT_EQ(hmmMemcpy(to.data() + skew, from.data() + skew, bytes, hmmMemcpyDefault),
+                      hmmSuccess);
+            EXPECT_TRUE(std::equal(to.begin() + skew, to.end() - skew, from.begin() + skew))
+                << bytes << " bytes at " << skew;
+            EXPECT_TRUE(std::equal(to.begin(), to.begin() + skew, before.begin()));
+            EXPECT_TRUE(std::equal(to.end() - skew, to.end(), before.end() - skew));
+        }
+    }
+}
+
+TEST_F(Copy, FillsAreExact) {
+    for (const std::size_t bytes : {std::size_t{1}, item + 1, 5 * item - 3}) {
+        auto memory = pattern(bytes + 2, 3);
+        const unsigned char first = memory.front(), last = memory.back();
+        ASSERT_EQ(hmmMemset(memory.data() + 1, 0x1a5, bytes), hmmSuccess) << "the low byte counts";
+        EXPECT_EQ(std::count(memory.begin() + 1, memory.end() - 1, 0xa5),
+                  static_cast<std::ptrdiff_t>(bytes));
+        EXPECT_EQ(memory.front(), first);
+        EXPECT_EQ(memory.back(), last);
+    }
+}
+
+TEST_F(Copy, StaysInTheOrderOfItsStream) {
+    constexpr std::size_t count = item / sizeof(int) * 3;
+    constexpr int rounds = 20;
+    std::vector<int> a(count, 0), b(count, -1);
+    const hmm::stream in;
+    for (int round = 0; round < rounds; round++) {
+        hmm::launch(in, count, [&](std::size_t i) { a[i]++; });
+        hmm::copy(std::span(b), std::span<const int>(a), in);
+        hmm::launch(in, count, [&](std::size_t i) { b[i] *= 3; });
+        hmm::copy(std::span(a), std::span<const int>(b), in);
+    }
+    in.synchronize();
+    std::uint32_t expected = 0;
+    for (int round = 0; round < rounds; round++)
+        expected = (expected + 1) * 3;
+    EXPECT_EQ(std::count(a.begin(), a.end(), static_cast<int>(expected)),
+              static_cast<std::ptrdiff_t>(count));
+}
+
+TEST_F(Copy, RunsBesideTheKernelsOfOtherStreams) {
+    if (!has_lanes(2)) GTEST_SKIP() << "one lane";
+    const auto from = pattern(2 * item, 4);
+    std::vector<unsigned char> to(from.size());
+    std::atomic<bool> go = false;
+    const hmm::stream kernels, copies;
+    hmm::launch(kernels, 1, [&](std::size_t) {
+        while (!go)
+            _mm_pause();
+    });
+    hmm::copy(std::span(to), std::span(from), copies);
+    hmm::set_bytes(std::span(to).first(10), std::byte{7}, copies);
+    copies.synchronize();
+    EXPECT_FALSE(kernels.idle());
+    EXPECT_EQ(std::count(to.begin(), to.begin() + 10, 7), 10);
+    EXPECT_TRUE(std::equal(to.begin() + 10, to.end(), from.begin() + 10));
+    go = true;
+    kernels.synchronize();
+}
+
+TEST_F(Copy, BadArgumentsAreErrorsAndCopyNothing) {
+    int a = 1, b = 2;
+    void* const end = reinterpret_cast<void*>(~std::uintptr_t{0} - 1);
+    EXPECT_EQ(hmmMemcpy(&a, &b, 4, static_cast<hmmMemcpyKind>(5)), hmmErrorInvalidMemcpyDirection);
+    EXPECT_EQ(hmmMemcpy(&a, &b, 4, static_cast<hmmMemcpyKind>(-1)), hmmErrorInvalidMemcpyDirection);
+    EXPECT_EQ(hmmMemcpy(nullptr, &b, 4, hmmMemcpyDefault), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMemcpy(&a, nullptr, 4, hmmMemcpyDefault), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMemcpy(&a, end, 4, hmmMemcpyDefault), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMemcpy(&a, &b, SIZE_MAX, hmmMemcpyDefault), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMemset(nullptr, 0, 4), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMemset(end, 0, 4), hmmErrorInvalidValue);
+    const auto nowhere = reinterpret_cast<hmmStream_t>(&a);
+    EXPECT_EQ(hmmMemcpyAsync(&a, &b, 4, hmmMemcpyDefault, nowhere), hmmErrorInvalidResourceHandle);
+    EXPECT_EQ(hmmMemsetAsync(&a, 0, 4, nowhere), hmmErrorInvalidResourceHandle);
+    EXPECT_EQ(hmmMemcpy(nullptr, nullptr, 0, hmmMemcpyHostToDevice), hmmSuccess);
+    EXPECT_EQ(hmmMemset(nullptr, 0, 0), hmmSuccess);
+    EXPECT_EQ(hmmMemcpy(&a, &b, 0, static_cast<hmmMemcpyKind>(5)), hmmErrorInvalidMemcpyDirection);
+    std::vector<int> more(2);
+    EXPECT_THROW(hmm::copy(std::span(more), std::span<const int>(&b, 1)), hmm::error);
+    hmm::synchronize();
+    EXPECT_EQ(a, 1);
+}
+
+TEST_F(Copy, FromNowhereIsTheDevicesFault) {
+    void* const hole = mmap(nullptr, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    std::vector<char> to(page);
+    ASSERT_NE(hole, MAP_FAILED);
+    EXPECT_EQ(hmmMemcpy(to.data(), hole, page, hmmMemcpyDefault), hmmErrorIllegalAddress);
+    EXPECT_EQ(hmmMemset(to.data(), 0, page), hmmErrorIllegalAddress) << "it stays until a reset";
+    EXPECT_EQ(hmmDeviceReset(), hmmSuccess);
+    EXPECT_EQ(hmmMemset(to.data(), 1, page), hmmSuccess);
+    EXPECT_EQ(std::count(to.begin(), to.end(), 1), static_cast<std::ptrdiff_t>(page));
+    munmap(hole, page);
+}
+
+TEST_F(Copy, OfManagedMemoryThatIsFreedAtOnceIsDone) {
+    constexpr std::size_t bytes = 5 << 20;
+    std::vector<unsigned char> to(bytes);
+    for (int round = 0; round < 5; round++) {
+        void* raw = nullptr;
+        ASSERT_EQ(hmmMallocManaged(&raw, bytes, hmmMemAttachGlobal), hmmSuccess);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(raw) % (2 << 20), 0u);
+        const std::span from(static_cast<unsigned char*>(raw), bytes);
+        EXPECT_EQ(std::count(from.begin(), from.end(), 0), static_cast<std::ptrdiff_t>(bytes));
+        const hmm::stream in;
+        hmm::set_bytes(from, static_cast<std::byte>(round + 1), in);
+        hmm::copy(std::span(to), from, in);
+        ASSERT_EQ(hmmFree(raw), hmmSuccess);
+        EXPECT_EQ(std::count(to.begin(), to.end(), round + 1), static_cast<std::ptrdiff_t>(bytes));
+    }
+}
+
+TEST_F(Copy, FreeWaitsForKernelsOfAllStreams) {
+    void* raw = nullptr;
+    ASSERT_EQ(hmmMallocManaged(&raw, 3, hmmMemAttachHost), hmmSuccess);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(raw) % page, 0u);
+    auto* const memory = static_cast<std::atomic<unsigned char>*>(raw);
+    const hmm::stream apart(hmmStreamNonBlocking);
+    std::atomic<bool> go = false;
+    hmm::launch(apart, 1, [&, memory](std::size_t) {
+        while (!go)
+            memory->fetch_add(1);
+    });
+    std::thread other([&] {
+        while (*memory < 100)
+            std::this_thread::yield();
+        go = true;
+    });
+    EXPECT_EQ(hmmFree(raw), hmmSuccess); // before that, a fault: the memory would be gone
+    EXPECT_TRUE(go);
+    other.join();
+}
+
+TEST_F(Copy, OnlyMemoryOfTheLibraryIsFreedAndOnce) {
+    void* memory = nullptr;
+    int own = 0;
+    EXPECT_EQ(hmmFree(nullptr), hmmSuccess);
+    EXPECT_EQ(hmmFree(&own), hmmErrorInvalidValue);
+    ASSERT_EQ(hmmMallocManaged(&memory, 3 * page, hmmMemAttachGlobal), hmmSuccess);
+    EXPECT_EQ(hmmFree(static_cast<char*>(memory) + page), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmFree(memory), hmmSuccess);
+    EXPECT_EQ(hmmFree(memory), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMallocManaged(&memory, 0, hmmMemAttachGlobal), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMallocManaged(&memory, 1, 0), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMallocManaged(&memory, 1, 3), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMallocManaged(nullptr, 1, hmmMemAttachGlobal), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMallocManaged(&memory, SIZE_MAX, hmmMemAttachGlobal), hmmErrorMemoryAllocation);
+    EXPECT_EQ(hmmMallocManaged(&memory, std::size_t{1} << 46, hmmMemAttachGlobal),
+              hmmErrorMemoryAllocation);
+}
+
+TEST_F(Copy, MemoryOfADeviceThatFailedIsFreedAllTheSame) {
+    void* memory = nullptr;
+    int* volatile nowhere = nullptr;
+    ASSERT_EQ(hmmMallocManaged(&memory, page, hmmMemAttachGlobal), hmmSuccess);
+    hmm::launch(1, [to = nowhere](std::size_t) { *to = 1; });
+    EXPECT_EQ(hmmFree(memory), hmmErrorIllegalAddress);
+    EXPECT_EQ(hmmFree(memory), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmDeviceReset(), hmmSuccess);
+}
+
+/// Bytes of device memory that are used.
+std::size_t used() {
+    std::size_t free = 0, total = 0;
+    EXPECT_EQ(hmmMemGetInfo(&free, &total), hmmSuccess);
+    return total - free;
+}
+
+TEST_F(Copy, ABatchOfPrefetchesGoesWhereItIsTold) {
+    constexpr std::size_t bytes = 1 << 20, count = 4;
+    void* memory[count];
+    std::size_t sizes[count];
+    for (std::size_t i = 0; i < count; i++) {
+        ASSERT_EQ(hmmMallocManaged(&memory[i], bytes, hmmMemAttachGlobal), hmmSuccess);
+        sizes[i] = bytes;
+    }
+    const hmmMemLocation device = {hmmMemLocationTypeDevice, 0}, host = {hmmMemLocationTypeHost, 0};
+    const std::size_t before = used();
+    const std::size_t all[] = {0}, halves[] = {0, 2};
+    ASSERT_EQ(hmmMemPrefetchBatchAsync(memory, sizes, count, &device, all, 1, 0, nullptr),
+              hmmSuccess);
+    hmm::synchronize();
+    EXPECT_EQ(used(), before + count * bytes);
+    const hmmMemLocation both[] = {host, device};
+    ASSERT_EQ(hmmMemPrefetchBatchAsync(memory, sizes, count, both, halves, 2, 0, nullptr),
+              hmmSuccess);
+    hmm::synchronize();
+    EXPECT_EQ(used(), before + count / 2 * bytes);
+    for (void* each : memory)
+        EXPECT_EQ(hmmFree(each), hmmSuccess);
+    EXPECT_EQ(used(), before);
+}
+
+TEST_F(Copy, ABatchWithAMistakeMovesNothing) {
+    void* memory = nullptr;
+    ASSERT_EQ(hmmMallocManaged(&memory, page, hmmMemAttachGlobal), hmmSuccess);
+    void* const ranges[] = {memory, memory};
+    const std::size_t sizes[] = {page, page}, none[] = {page, 0};
+    const hmmMemLocation device = {hmmMemLocationTypeDevice, 0};
+    const hmmMemLocation both[] = {device, device};
+    const hmmMemLocation wrong[] = {device, {hmmMemLocationTypeDevice, 99}};
+    const std::size_t good[] = {0, 1}, late[] = {1}, beyond[] = {0, 2}, twice[] = {0, 0};
+    const std::size_t before = used();
+    const auto batch = [&](const std::size_t* of, const hmmMemLocation* where,
+                           const std::size_t* first, std::size_t locations) {
+        return hmmMemPrefetchBatchAsync(ranges, of, 2, where, first, locations, 0, nullptr);
+    };
+    EXPECT_EQ(batch(none, &device, good, 1), hmmErrorInvalidValue);
+    EXPECT_EQ(batch(sizes, wrong, good, 2), hmmErrorInvalidDevice);
+    EXPECT_EQ(batch(sizes, &device, late, 1), hmmErrorInvalidValue);
+    EXPECT_EQ(batch(sizes, both, beyond, 2), hmmErrorInvalidValue);
+    EXPECT_EQ(batch(sizes, both, twice, 2), hmmErrorInvalidValue);
+    EXPECT_EQ(batch(sizes, both, good, 3), hmmErrorInvalidValue);
+    EXPECT_EQ(batch(sizes, both, good, 0), hmmErrorInvalidValue);
+    EXPECT_EQ(batch(nullptr, both, good, 2), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMemPrefetchBatchAsync(ranges, sizes, 0, both, good, 1, 0, nullptr),
+              hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMemPrefetchBatchAsync(ranges, sizes, 2, both, good, 2, 1, nullptr),
+              hmmErrorInvalidValue);
+    hmm::synchronize();
+    EXPECT_EQ(used(), before);
+    EXPECT_EQ(hmmFree(memory), hmmSuccess);
+}
+
+} // namespace
