@@ -154,8 +154,7 @@ hmmError_t hmmMemPrefetchBatchAsync(const void* const* ptrs, const size_t* sizes
 
 hmmError_t hmmMemcpyAsync(void* to, const void* from, size_t bytes, hmmMemcpyKind kind,
                           hmmStream_t stream) {
-    return guarded("hmmMemcpyAsync",
-                   [&] { copy(to, from, bytes, kind, stream_user(stream)); });
+    return guarded("hmmMemcpyAsync", [&] { copy(to, from, bytes, kind, stream_user(stream)); });
 }
 
 hmmError_t hmmMemcpy(void* to, const void* from, size_t bytes, hmmMemcpyKind kind) {

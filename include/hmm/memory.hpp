@@ -50,8 +50,7 @@ void copy(std::span<T, To> to, std::span<From, Extent> from, stream_ref in = def
 template <class T, std::size_t Extent>
 requires std::is_trivially_copyable_v<T>
 void set_bytes(std::span<T, Extent> memory, std::byte value, stream_ref in = default_stream) {
-    check(hmmMemsetAsync(memory.data(), std::to_integer<int>(value), memory.size_bytes(),
-                         in.get()),
+    check(hmmMemsetAsync(memory.data(), std::to_integer<int>(value), memory.size_bytes(), in.get()),
           "set_bytes");
 }
 

@@ -296,8 +296,7 @@ TEST_F(Ring, EntriesThatWaitedForTheSameRunSideBySide) {
         for (std::uint32_t number = 1; number <= lanes; number++)
             publish_after(ctl->queues[number], queue, round + 1);
         // A gate opens when those before it have passed; every other one finds all asleep.
-        while (queue.completed.load() != round ||
-               (round % 2 == 0 && ctl->sleepers.load() < lanes))
+        while (queue.completed.load() != round || (round % 2 == 0 && ctl->sleepers.load() < lanes))
             std::this_thread::yield();
         ring_open_gate(*ctl, queue, round);
     }
