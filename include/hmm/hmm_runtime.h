@@ -111,8 +111,9 @@ HMM_API hmmError_t hmmDeviceSynchronize(void);
 /*
  * Ends whatever runs on the current device, brings its memory home and forgets
  * a sticky error. Its streams and events are gone, but for the default ones. A
- * host function that has begun is waited for, others are not called. The next
- * launch starts afresh.
+ * host function that has begun is waited for, others are not called. Who is waiting
+ * for its work gets hmmErrorDeviceLost; who waits afterwards has nothing to wait for.
+ * The next launch starts afresh.
  */
 HMM_API hmmError_t hmmDeviceReset(void);
 

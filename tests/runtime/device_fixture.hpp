@@ -6,7 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <fstream>
 #include <optional>
+#include <string>
+#include <unistd.h>
 
 /// Runs @body as a launch of one item and waits.
 template <class Function>
@@ -29,6 +33,16 @@ std::optional<hmm::error> error_on_device(Function body) {
 /// For tests of which one item waits for another.
 inline bool has_lanes(int wanted) {
     return hmm::current_device().properties().multiProcessorCount >= wanted;
+}
+
+/// Waits until a thread of this process, whose number may be still to come, sleeps.
+inline bool falls_asleep(const std::atomic<pid_t>& thread) {
+    for (int i = 0; i < 6000; i++, usleep(10000)) {
+        std::ifstream status("/proc/self/task/" + std::to_string(thread.load()) + "/status");
+        for (std::string line; std::getline(status, line);)
+            if (line.starts_with("State:\tS")) return true;
+    }
+    return false;
 }
 
 class OnDevice : public testing::Test {

@@ -275,6 +275,7 @@ TEST_F(Fault, ResetEndsAnEndlessLaunch) {
     });
     usleep(20000);
     hmm::reset();
+    EXPECT_EQ(hmm::synchronize(std::nothrow), hmmSuccess) << "nothing is left to wait for";
     expect_usable();
 }
 
@@ -286,14 +287,17 @@ TEST_F(Fault, ResetEndsALaunchThatBlocksInACall) {
 }
 
 TEST_F(Fault, ResetWhileAnotherThreadWaits) {
-    std::thread waiter([] {
+    std::atomic<pid_t> launched = 0;
+    std::thread waiter([&] {
         hmm::launch(1, [](std::size_t) {
             for (;;)
                 _mm_pause();
         });
+        launched = gettid();
         EXPECT_EQ(hmm::synchronize(std::nothrow), hmmErrorDeviceLost);
     });
-    usleep(300000);
+    // Before it waits, a reset would leave it nothing to wait for.
+    EXPECT_TRUE(falls_asleep(launched));
     hmm::reset();
     waiter.join();
     expect_usable();
