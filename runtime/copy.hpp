@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Copies and fills as launches: the device makes them, piece by piece on all lanes.
+// Copies and fills as launches. As with a copy engine, one lane makes each, piece by piece,
+// and leaves the others to what runs beside it.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@ namespace hmmrt {
 /// The arguments of a copy or of a fill with a byte.
 class copy_closure {
   public:
-    /// What one lane does at a time at most: the least that a device fault moves.
+    /// The least that a device fault moves; pieces are of whole items.
     static constexpr std::size_t item_bytes = 64 << 10;
 
     static void run(void* raw, std::uint64_t begin, std::uint64_t end) noexcept;

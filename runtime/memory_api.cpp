@@ -84,6 +84,7 @@ void check_memory(const void* memory, std::size_t bytes) {
 
 void launch_copy(const stream_user& where, std::size_t bytes, copy_closure::pointer closure) {
     work_request request;
+    request.kind = entry_kind::serial;
     request.items = copy_closure::items(bytes);
     request.function = copy_closure::run;
     request.destroy = copy_closure::destroy;

@@ -226,7 +226,7 @@ bool session::await_room(std::uint32_t queue, std::unique_lock<std::mutex>& lock
 void session::fill_entry(ring_entry& entry, const work_request& request, const entry_after& after) {
     partition cut = {1, 1};
     entry.kind.store(request.kind, std::memory_order_relaxed);
-    if (request.kind == entry_kind::range) {
+    if (request.kind == entry_kind::range || request.kind == entry_kind::serial) {
         cut = cut_launch(request.items, ctl_->lane_count);
         entry.range.function = reinterpret_cast<std::uint64_t>(request.function);
         entry.range.closure = reinterpret_cast<std::uint64_t>(request.closure);

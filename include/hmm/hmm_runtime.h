@@ -298,8 +298,9 @@ typedef enum hmmMemcpyKind {
 
 /*
  * Queues a copy, which the device of the stream makes: its accesses move pages as those
- * of kernels do, and an address that is not mapped is as fatal. The ranges must not
- * overlap. hmmErrorInvalidMemcpyDirection for a @kind that is none. 0 bytes: nothing.
+ * of kernels do, and an address that is not mapped is as fatal. One lane at a time works
+ * on it; kernels of other streams have the rest. The ranges must not overlap.
+ * hmmErrorInvalidMemcpyDirection for a @kind that is none. 0 bytes: nothing.
  */
 HMM_API hmmError_t hmmMemcpyAsync(void* to, const void* from, size_t bytes, hmmMemcpyKind kind,
                                   hmmStream_t stream);

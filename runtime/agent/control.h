@@ -42,7 +42,7 @@ inline constexpr std::uint64_t user_space_begin = 0x10000;
 inline constexpr std::uint64_t user_space_end = 0x7ffffffff000;
 
 inline constexpr std::uint32_t control_magic = 0x686d6d72;
-inline constexpr std::uint32_t control_version = 2;
+inline constexpr std::uint32_t control_version = 3;
 
 // Descriptors of the agent; it has no others.
 inline constexpr int agent_control_fd = 3;
@@ -100,6 +100,7 @@ static_assert(apart_high.first + apart_high.count == queue_count);
 
 enum class entry_kind : std::uint32_t {
     range = 0,
+    serial, ///< a range that one lane at a time works on
     prefetch,
     marker, ///< does nothing, but takes its place
     stamp,  ///< a marker that takes the time

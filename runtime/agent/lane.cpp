@@ -56,6 +56,7 @@ void take_stamp(ring_entry& entry) {
 void run_piece(lane& self, const piece& mine) {
     switch (mine.entry->kind.load(std::memory_order_relaxed)) {
     case entry_kind::range:
+    case entry_kind::serial:
         return run_range(self, mine.entry->range, mine.index);
     case entry_kind::prefetch:
         return run_prefetch(self, mine.entry->prefetch);
@@ -74,10 +75,7 @@ bool work_once(lane& self) {
     if (ctl.sticky.load() == 0) run_piece(self, mine);
     std::uint32_t over = 1;
     // After a fault nothing runs any more: take the rest of the entry in one go.
-    if (ctl.sticky.load() != 0) {
-        piece rest;
-        over += ring_take(ctl, *mine.from, UINT32_MAX, rest);
-    }
+    if (ctl.sticky.load() != 0) over += ring_take_rest(ctl, mine);
     ring_finish(ctl, mine, over);
     return true;
 }

@@ -13,12 +13,15 @@
  *            entry may be rewritten until the lane owns a piece of it.
  * Done       counts pieces that ran or were given up; who makes it complete
  *            advances `completed`, and only then may the entry be reused.
+ * Serial     an entry of this kind never has more than one piece to take: the next one
+ *            is there when the one before is done. Which one it is says `done`, to who
+ *            owns it.
  * Sleeping   a lane reads `doorbell`, looks for work, then waits for the doorbell to
  *            change; who makes work available changes it, then looks at `sleepers`.
  *            What an entry waited for is made true by a lane, which changes the doorbell
  *            and looks for work itself, or by the application, which rings. Several
  *            entries may have waited for the same: who begins with one of them wakes
- *            another lane.
+ *            another lane. So does who leaves a serial entry for other work.
  * Numbers    wrap; those that are compared are less than 2^31 apart.
  */
 #pragma once
@@ -48,6 +51,15 @@ inline bool ring_reached(const work_queue& queue, std::uint32_t target) {
     return static_cast<std::int32_t>(queue.completed.load() - target) >= 0;
 }
 
+inline bool ring_serial(const ring_entry& entry) {
+    return entry.kind.load(std::memory_order_relaxed) == entry_kind::serial;
+}
+
+/// How many lanes can be at it at the same time.
+inline std::uint32_t ring_width(const ring_entry& entry) {
+    return ring_serial(entry) ? 1 : entry.pieces;
+}
+
 // ---- the application's end; callers exclude each other
 
 inline bool ring_full(const work_queue& queue) {
@@ -60,12 +72,13 @@ inline std::uint32_t ring_publish(control& ctl, work_queue& queue) {
     ring_entry& entry = entry_at(queue, sequence);
     const std::uint32_t bit = 1u << (&queue - ctl.queues);
 
+    const std::uint32_t width = ring_width(entry);
     entry.done.store(0, std::memory_order_relaxed);
-    entry.cursor.store(cursor_of(sequence, entry.pieces));
+    entry.cursor.store(cursor_of(sequence, width));
     queue.submitted.store(sequence + 1);
     if ((ctl.used.load(std::memory_order_relaxed) & bit) == 0) ctl.used.fetch_or(bit);
     // Not at the head: the lane that completes the entry before goes on with it.
-    if (queue.completed.load() == sequence) ring_wake_lanes(ctl, entry.pieces);
+    if (queue.completed.load() == sequence) ring_wake_lanes(ctl, width);
     return sequence;
 }
 
@@ -121,9 +134,18 @@ inline std::uint32_t ring_take(control& ctl, work_queue& queue, std::uint32_t wa
         if (remaining == 0 || !ring_ready(ctl, queue, entry, sequence)) return 0;
         const std::uint32_t taken = want < remaining ? want : remaining;
         if (!entry.cursor.compare_exchange_strong(cursor, cursor - taken)) continue;
-        out = {&queue, &entry, sequence, entry.pieces - remaining};
+        const std::uint32_t index =
+            ring_serial(entry) ? entry.done.load() : entry.pieces - remaining;
+        out = {&queue, &entry, sequence, index};
         return taken;
     }
+}
+
+/// Takes all that is left of the entry that @mine is a piece of; returns how many.
+inline std::uint32_t ring_take_rest(control& ctl, const piece& mine) {
+    if (ring_serial(*mine.entry)) return mine.entry->pieces - mine.index - 1;
+    piece rest;
+    return ring_take(ctl, *mine.from, UINT32_MAX, rest);
 }
 
 /// The queue of high and of low priority that a lane served last: the next one's turn it is.
@@ -145,13 +167,18 @@ inline bool ring_take_turn(control& ctl, std::uint32_t queues, std::uint32_t& tu
     return false;
 }
 
-/// Takes a piece of any queue: high priority first, equals in turn.
+/// Takes a piece of any queue: high priority first, equals in turn. @out is what the lane
+/// had before, if anything.
 inline bool ring_find(control& ctl, queue_turns& turns, piece& out) {
     const std::uint32_t used = ctl.used.load() & ((1u << queue_count) - 1);
+    const work_queue* const left =
+        out.entry != nullptr && ring_serial(*out.entry) ? out.from : nullptr;
     if (!ring_take_turn(ctl, used & high_queues, turns.high, out) &&
         !ring_take_turn(ctl, used & ~high_queues, turns.low, out))
         return false;
-    if (out.index == 0 && ring_conditional(*out.entry)) ring_wake_lanes(ctl, out.entry->pieces);
+    if (out.index == 0 && ring_conditional(*out.entry))
+        ring_wake_lanes(ctl, ring_width(*out.entry));
+    if (left != nullptr && left != out.from) ring_wake_lanes(ctl, 1);
     return true;
 }
 
@@ -159,7 +186,11 @@ inline bool ring_find(control& ctl, queue_turns& turns, piece& out) {
 inline void ring_finish(control& ctl, const piece& mine, std::uint32_t count) {
     work_queue& queue = *mine.from;
     const std::uint32_t pieces = mine.entry->pieces;
-    if (mine.entry->done.fetch_add(count) + count != pieces) return;
+    const bool serial = ring_serial(*mine.entry);
+    if (mine.entry->done.fetch_add(count) + count != pieces) {
+        if (serial) mine.entry->cursor.store(cursor_of(mine.sequence, 1));
+        return;
+    }
 
     const std::uint32_t now = mine.sequence + 1;
     queue.completed.store(now);
@@ -173,8 +204,8 @@ inline void ring_finish(control& ctl, const piece& mine, std::uint32_t count) {
         if (own == 0) ctl.doorbell.fetch_add(1);
         return;
     }
-    const std::uint32_t next_pieces = entry_at(queue, now).pieces;
-    if (next_pieces > own) ring_wake_lanes(ctl, next_pieces - own);
+    const std::uint32_t width = ring_width(entry_at(queue, now));
+    if (width > own) ring_wake_lanes(ctl, width - own);
 }
 
 } // namespace hmmrt

@@ -2,7 +2,8 @@
 /*
  * The project's figures, medians of `repetitions`: how near the device comes to the
  * CPU, what faulting costs against moving beforehand, what a launch costs against
- * the cheapest way two processes can take turns.
+ * the cheapest way two processes can take turns, what is gained by a copy beside a
+ * kernel.
  *
  * One lane does the work, as one CPU thread does in the loops compared with.
  */
@@ -214,6 +215,77 @@ void print_memory(const memory_figures& f) {
     std::printf("CPU read-back / prefetch back    %6.3f\n", of(f.read_back) / of(f.prefetch_back));
 }
 
+// ---- copies beside kernels
+
+/// Arithmetic only: neither memory nor its bandwidth is shared with a copy.
+[[gnu::noinline]] unsigned stir(std::size_t steps) {
+    unsigned value = 1;
+    for (std::size_t i = 0; i < steps; i++)
+        value = value * 1664525 + 1013904223;
+    return value;
+}
+
+struct copy_figures {
+    std::vector<double> memcpy, cold, warm, apart, together;
+};
+
+class copy_bench {
+  public:
+    void measure_once(copy_figures& figures) {
+        std::memcpy(to_.data(), from_.data(), bytes); // brings both home
+        figures.memcpy.push_back(
+            bench::seconds([&] { std::memcpy(to_.data(), from_.data(), bytes); }));
+        figures.cold.push_back(bench::seconds([&] { copy_alone(); }));
+        figures.warm.push_back(bench::seconds([&] { copy_alone(); }));
+        const std::size_t steps = steps_for(figures.warm.back());
+        figures.apart.push_back(bench::seconds([&] {
+            copy_alone();
+            kernel_alone(steps);
+        }));
+        figures.together.push_back(bench::seconds([&] {
+            hmm::copy(to_.span(), from_.span(), copies_);
+            kernel_alone(steps);
+            copies_.synchronize();
+        }));
+    }
+
+  private:
+    void copy_alone() const {
+        hmm::copy(to_.span(), from_.span(), copies_);
+        copies_.synchronize();
+    }
+    void kernel_alone(std::size_t steps) const {
+        hmm::launch(kernels_, 1, [=](std::size_t) {
+            volatile unsigned sink = stir(steps);
+            static_cast<void>(sink);
+        });
+        kernels_.synchronize();
+    }
+    /// How much work takes a kernel so many seconds.
+    std::size_t steps_for(double wanted) const {
+        constexpr std::size_t trial = 4 << 20;
+        const double taken = bench::seconds([&] { kernel_alone(trial); });
+        return static_cast<std::size_t>(trial * (wanted / taken));
+    }
+
+    fresh_memory from_, to_;
+    hmm::stream copies_, kernels_;
+};
+
+void print_copies(const copy_figures& f) {
+    const auto of = [](const std::vector<double>& values) { return bench::median(values); };
+    std::printf("copies of 64 MiB:\n");
+    print_times("memcpy()", f.memcpy);
+    print_times("copy, cold", f.cold);
+    print_times("copy, warm", f.warm);
+    print_times("copy, then a kernel as long", f.apart);
+    print_times("copy beside that kernel", f.together);
+    std::printf("warm copy / memcpy()             %6.3f  (want <= 1.05)\n",
+                of(f.warm) / of(f.memcpy));
+    std::printf("one after the other / beside     %6.3f  (want >= 1.6 on two processors)\n",
+                of(f.apart) / of(f.together));
+}
+
 } // namespace
 
 int main() try {
@@ -228,6 +300,12 @@ int main() try {
     for (int i = 0; i < repetitions; i++)
         measure_once(figures, device);
     print_memory(figures);
+
+    copy_bench copies;
+    copy_figures of_copies;
+    for (int i = 0; i < repetitions; i++)
+        copies.measure_once(of_copies);
+    print_copies(of_copies);
 } catch (const hmm::error& error) {
     std::fprintf(stderr, "%s: %s\n", error.operation(), error.what());
     return 1;

@@ -77,6 +77,30 @@ TEST_F(Ring, AnEntryIsOverWhenAllItsPiecesAre) {
     EXPECT_TRUE(ring_reached(queue, 1));
 }
 
+TEST_F(Ring, ASerialEntryHasOnePieceAtATime) {
+    publish(queue, 3, entry_kind::serial);
+    piece other;
+    for (std::uint32_t i = 0; i < 3; i++) {
+        ASSERT_EQ(ring_take(*ctl, queue, UINT32_MAX, mine), 1u);
+        EXPECT_EQ(mine.index, i);
+        EXPECT_EQ(ring_take(*ctl, queue, 1, other), 0u);
+        EXPECT_FALSE(ring_reached(queue, 1));
+        ring_finish(*ctl, mine, 1);
+    }
+    EXPECT_TRUE(ring_reached(queue, 1));
+}
+
+TEST_F(Ring, WhoGivesUpAPieceTakesTheRestAlong) {
+    for (const entry_kind kind : {entry_kind::range, entry_kind::serial}) {
+        const std::uint32_t sequence = publish(queue, 5, kind);
+        ASSERT_EQ(ring_take(*ctl, queue, 1, mine), 1u);
+        ring_finish(*ctl, mine, 1);
+        ASSERT_EQ(ring_take(*ctl, queue, 1, mine), 1u);
+        ring_finish(*ctl, mine, 1 + ring_take_rest(*ctl, mine));
+        EXPECT_TRUE(ring_reached(queue, sequence + 1));
+    }
+}
+
 TEST_F(Ring, TheNextEntryWaitsForTheOneBefore) {
     publish(1);
     publish(1);
@@ -162,6 +186,22 @@ TEST_F(Ring, HighPriorityComesFirstAndDoesNotDisturbTheOthersTurns) {
         publish(ctl->queues[number], 1);
     for (int expected : {13, 13, 3, 1, 2, -1})
         EXPECT_EQ(find(), expected);
+}
+
+TEST_F(Ring, WhoLeavesASerialEntryRingsForTheNextPiece) {
+    publish(ctl->queues[1], 3, entry_kind::serial);
+    EXPECT_EQ(find(), 1);
+    std::uint32_t bell = ctl->doorbell.load();
+    EXPECT_EQ(find(), 1);
+    EXPECT_EQ(ctl->doorbell.load(), bell) << "it went on with it";
+    publish(ctl->queues[2], 1);
+    bell = ctl->doorbell.load();
+    ASSERT_TRUE(ring_find(*ctl, turns, mine));
+    EXPECT_EQ(mine.from, &ctl->queues[2]);
+    EXPECT_NE(ctl->doorbell.load(), bell);
+    ring_finish(*ctl, mine, 1);
+    EXPECT_EQ(find(), 1);
+    EXPECT_TRUE(ring_reached(ctl->queues[1], 1));
 }
 
 TEST_F(Ring, AnEntryIsPassedByUntilTheOtherQueueHasGotThere) {
@@ -258,6 +298,47 @@ TEST_F(Ring, ManyLanesKeepTheOrderAcrossQueues) {
     for (std::thread& thread : threads)
         thread.join();
     ASSERT_EQ(order.size(), rounds * chain);
+    for (std::uint32_t i = 0; i < order.size(); i++)
+        EXPECT_EQ(order[i], i);
+}
+
+/// Serial entries beside others: each piece once, in order, by one lane at a time.
+TEST_F(Ring, ManyLanesTakeTurnsAtSerialEntries) {
+    constexpr std::uint32_t rounds = 500, pieces = 7, lanes = 4;
+    std::vector<std::uint32_t> order;
+    std::atomic<std::uint32_t> inside = 0, over = 0;
+    std::vector<std::thread> threads;
+    for (std::uint32_t i = 0; i < lanes; i++)
+        threads.emplace_back([&] {
+            piece own = {};
+            queue_turns own_turns;
+            while (over.load() < 2 * rounds * pieces) {
+                const std::uint32_t bell = ctl->doorbell.load();
+                if (!ring_find(*ctl, own_turns, own)) {
+                    ctl->sleepers.fetch_add(1);
+                    if (over.load() < 2 * rounds * pieces) futex_wait(ctl->doorbell, bell);
+                    ctl->sleepers.fetch_sub(1);
+                    continue;
+                }
+                if (own.from == &queue) {
+                    EXPECT_EQ(inside.fetch_add(1), 0u);
+                    order.push_back(own.sequence * pieces + own.index);
+                    inside.fetch_sub(1);
+                }
+                over++;
+                ring_finish(*ctl, own, 1);
+                if (over.load() == 2 * rounds * pieces) ring_wake_lanes(*ctl, lanes);
+            }
+        });
+    for (std::uint32_t round = 0; round < rounds; round++) {
+        while (ring_full(queue) || ring_full(ctl->queues[1]))
+            std::this_thread::yield();
+        publish(queue, pieces, entry_kind::serial);
+        publish(ctl->queues[1], pieces);
+    }
+    for (std::thread& thread : threads)
+        thread.join();
+    ASSERT_EQ(order.size(), rounds * pieces);
     for (std::uint32_t i = 0; i < order.size(); i++)
         EXPECT_EQ(order[i], i);
 }

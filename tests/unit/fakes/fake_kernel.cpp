@@ -87,6 +87,7 @@ void fake_kernel::run_entry(const hmmrt::piece& mine) {
     using function = void (*)(void*, std::uint64_t, std::uint64_t);
     switch (entry.kind.load()) {
     case hmmrt::entry_kind::range:
+    case hmmrt::entry_kind::serial:
         reinterpret_cast<function>(work.function)(reinterpret_cast<void*>(work.closure), begin,
                                                   end);
         return;
@@ -117,8 +118,7 @@ void fake_kernel::run_lane(std::uint32_t) {
         if (ctl_->sticky.load() == 0) run_entry(mine);
         if (agent_gone_.load()) return; // in the middle of a launch
         std::uint32_t over = 1;
-        hmmrt::piece rest;
-        if (ctl_->sticky.load() != 0) over += ring_take(*ctl_, *mine.from, UINT32_MAX, rest);
+        if (ctl_->sticky.load() != 0) over += ring_take_rest(*ctl_, mine);
         ring_finish(*ctl_, mine, over);
     }
 }
