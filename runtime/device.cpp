@@ -143,16 +143,20 @@ void device::record(event& which, stream* where) {
 }
 
 /// In one session entries wait for places; the end of another's work is watched by a worker.
+/// In the legacy stream also waiting for nothing stands between what blocking streams do
+/// before and after it.
 void device::wait_for(const std::shared_ptr<event_point>& point, stream* where) {
-    const auto running = where != nullptr ? where->running() : ensure_session();
+    const bool over = !point || point->running->reached(point->queue, point->place);
+    const auto running = where != nullptr ? where->running() : over ? current() : ensure_session();
+    if (!running) return; // nothing is queued anywhere
     throw_if_broken(*running);
-    if (point->running->reached(point->queue, point->place)) return;
+    if (over && where != nullptr) return;
     work_request request;
     gate_task task;
-    if (point->running == running) {
-        request.kind = entry_kind::marker;
+    request.kind = entry_kind::marker;
+    if (!over && point->running == running) {
         request.after = point.get();
-    } else {
+    } else if (!over) {
         task.event = point;
         request.kind = entry_kind::gate;
         request.gate = &task;

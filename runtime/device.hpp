@@ -36,6 +36,7 @@ class device : public in_own_memory {
     bool idle(stream* where);
 
     void record(event& which, stream* where);
+    /// NULL as a point means one that was never recorded.
     void wait_for(const std::shared_ptr<event_point>& point, stream* where);
     /// If it throws, @data is still the caller's.
     void call_host(hmmHostFn_t function, void* data, hmmDestroyFunction_t destroy, stream* where);

@@ -130,7 +130,7 @@ hmmError_t hmmStreamWaitEvent(hmmStream_t stream, hmmEvent_t event, unsigned int
     return guarded("hmmStreamWaitEvent", [&] {
         require(flags == 0, "flags are not 0");
         const stream_user which(stream);
-        if (const auto point = event_of(event)->point()) which.home().wait_for(point, which.get());
+        which.home().wait_for(event_of(event)->point(), which.get());
     });
 }
 

@@ -220,8 +220,9 @@ HMM_API hmmError_t hmmStreamSynchronize(hmmStream_t stream);
 HMM_API hmmError_t hmmStreamQuery(hmmStream_t stream);
 /*
  * What is queued in @stream later waits for the event as it was recorded last, also on
- * another device; if it never was, for nothing. A device that fails or is reset holds
- * up nobody who waits for its events. @flags must be 0.
+ * another device; if it never was, for nothing. In the legacy default stream it is work
+ * of that stream, whether the event has happened or not. A device that fails or is reset
+ * holds up nobody who waits for its events. @flags must be 0.
  */
 HMM_API hmmError_t hmmStreamWaitEvent(hmmStream_t stream, hmmEvent_t event, unsigned int flags);
 

@@ -126,6 +126,26 @@ TEST_F(Streams, AHostFunctionInTheLegacyStreamWaitsForBlockingOnes) {
     EXPECT_TRUE(after);
 }
 
+TEST_F(Streams, AWaitInTheLegacyStreamStandsBetweenOthersWhateverItWaitsFor) {
+    const hmm::event never;
+    const int started = kernel.agents_started;
+    hmm::default_stream.wait(never);
+    EXPECT_EQ(kernel.agents_started, started);
+
+    const hmm::stream before, after, apart(hmmStreamNonBlocking);
+    const hmm::event happened = before.record();
+    happened.synchronize();
+    for (const hmm::event* each : {&happened, &never}) {
+        std::atomic<bool> go = false, seen = false;
+        hold(before, go);
+        hmm::default_stream.wait(*each);
+        hmm::launch(after, 1, [&](std::size_t) { seen = go.load(); });
+        hmm::launch(apart, 1, [&](std::size_t) { go = true; });
+        hmm::synchronize();
+        EXPECT_TRUE(seen);
+    }
+}
+
 TEST_F(Streams, AFaultIsSeenByAllAndNothingIsCalled) {
     const hmm::stream bad, good;
     std::atomic<bool> go = false;
