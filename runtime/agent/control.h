@@ -134,7 +134,7 @@ struct alignas(128) ring_entry {
     std::atomic<std::uint64_t> cursor;             ///< sequence number << 32 | pieces not taken
     std::atomic<std::uint32_t> done;               ///< pieces run or given up
     std::atomic<std::uint32_t> after_mask;         ///< queues that have to get somewhere first
-    std::atomic<std::uint32_t> after[queue_count]; ///< so many of their entries over
+    std::atomic<std::uint32_t> after[queue_count]; ///< so many of their entries over, mod 2^32
 };
 static_assert(sizeof(ring_entry) == 128);
 

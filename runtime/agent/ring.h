@@ -22,7 +22,10 @@
  *            and looks for work itself, or by the application, which rings. Several
  *            entries may have waited for the same: who begins with one of them wakes
  *            another lane. So does who leaves a serial entry for other work.
- * Numbers    wrap; those that are compared are less than 2^31 apart.
+ * Numbers    wrap. A place that somebody waits for was submitted, so that no more than a
+ *            ring of entries is missing to it; any other distance says that it was reached
+ *            long ago. Only who looks again after all but the last ring_entries of 2^32
+ *            entries may take it for one to come, until the queue gets on.
  */
 #pragma once
 
@@ -47,8 +50,9 @@ inline void ring_wake_lanes(control& ctl, std::uint32_t count) {
     if (count > 0) futex_wake(ctl.doorbell, count);
 }
 
+/// Has it completed so many entries? They were submitted, see Numbers.
 inline bool ring_reached(const work_queue& queue, std::uint32_t target) {
-    return static_cast<std::int32_t>(queue.completed.load() - target) >= 0;
+    return target - queue.completed.load() - 1 >= ring_entries;
 }
 
 inline bool ring_serial(const ring_entry& entry) {

@@ -145,17 +145,17 @@ TEST_F(Ring, ManyLanesRunEveryPieceOnce) {
     for (std::uint32_t i = 0; i < lanes; i++)
         threads.emplace_back([&] {
             piece own = {};
-            while (!ring_reached(queue, launches)) {
+            while (queue.completed.load() != launches) {
                 const std::uint32_t bell = ctl->doorbell.load();
                 if (ring_take(*ctl, queue, 1, own) == 0) {
                     ctl->sleepers.fetch_add(1);
-                    if (!ring_reached(queue, launches)) futex_wait(ctl->doorbell, bell);
+                    if (queue.completed.load() != launches) futex_wait(ctl->doorbell, bell);
                     ctl->sleepers.fetch_sub(1);
                     continue;
                 }
                 runs[own.sequence * most_pieces + own.index]++;
                 ring_finish(*ctl, own, 1);
-                if (ring_reached(queue, launches)) ring_wake_lanes(*ctl, lanes);
+                if (queue.completed.load() == launches) ring_wake_lanes(*ctl, lanes);
             }
         });
     for (std::uint32_t i = 0; i < launches; i++) {
@@ -226,6 +226,17 @@ TEST_F(Ring, WaitsWorkWhenNumbersWrap) {
     publish(other, 1);
     publish_after(ctl->queues[1], other, 0); // UINT32_MAX + 1
     EXPECT_EQ(find(), 5);
+    EXPECT_EQ(find(), 1);
+}
+
+TEST_F(Ring, WhatWasReachedStaysSoHoweverFarTheOtherQueueGets) {
+    publish_after(ctl->queues[1], ctl->queues[5], 1);
+    for (const std::uint32_t far :
+         {1u, ring_entries, 1u << 31, (1u << 31) + 2, 0u - ring_entries}) {
+        ctl->queues[5].completed.store(far);
+        EXPECT_TRUE(ring_reached(ctl->queues[5], 1)) << far;
+    }
+    ctl->queues[5].completed.store(1u << 31 | 2);
     EXPECT_EQ(find(), 1);
 }
 
