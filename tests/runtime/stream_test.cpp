@@ -224,6 +224,74 @@ TEST_F(Stream, DestroyingThemWithWorkPendingReturnsAtOnceAndTheWorkRuns) {
     EXPECT_TRUE(ran);
 }
 
+TEST_F(Stream, AnEventThatIsDestroyedIsWaitedForToItsEnd) {
+    const hmm::stream one, other;
+    std::atomic<bool> go = false, ran = false;
+    std::atomic<pid_t> waits = 0;
+    hold(one, go);
+    hmmEvent_t behind = nullptr;
+    ASSERT_EQ(hmmEventCreate(&behind), hmmSuccess);
+    one.record(hmm::event_ref(behind));
+    other.wait(hmm::event_ref(behind));
+    set(other, ran);
+    std::thread waiter([&] {
+        waits = gettid();
+        EXPECT_EQ(hmmEventSynchronize(behind), hmmSuccess);
+        EXPECT_TRUE(go);
+    });
+    EXPECT_TRUE(falls_asleep(waits));
+    EXPECT_EQ(hmmEventDestroy(behind), hmmSuccess);
+    EXPECT_EQ(hmmEventQuery(behind), hmmErrorInvalidResourceHandle);
+    EXPECT_FALSE(ran);
+    go = true;
+    waiter.join();
+    other.synchronize();
+    EXPECT_TRUE(ran);
+}
+
+TEST_F(Stream, HighPriorityGoesFirstWhenLanesBecomeFree) {
+    constexpr int pieces = 32; // of one item each
+    const int lanes = hmm::current_device().properties().multiProcessorCount;
+    const hmm::stream low(hmmStreamNonBlocking), high(hmmStreamNonBlocking, -1);
+    std::atomic<bool> go = false;
+    std::atomic<int> held = 0, begun = 0, least = pieces;
+    hmm::launch(static_cast<std::size_t>(lanes), [&](std::size_t) {
+        held++;
+        while (!go)
+            _mm_pause();
+    });
+    while (held < lanes)
+        usleep(1000);
+    hmm::launch(low, pieces, [&](std::size_t) {
+        int seen = begun, least_so_far = least;
+        while (seen < least_so_far && !least.compare_exchange_weak(least_so_far, seen))
+            continue;
+    });
+    hmm::launch(high, pieces, [&](std::size_t) { begun++; });
+    go = true;
+    hmm::synchronize();
+    // Another lane may have taken a piece, and not begun it yet.
+    EXPECT_GT(least, pieces - lanes);
+    EXPECT_EQ(begun, pieces);
+}
+
+TEST_F(Stream, DefaultStreamsOfThreadsRunSideBySide) {
+    if (!has_lanes(2)) GTEST_SKIP() << "one lane";
+    std::atomic<int> there = 0;
+    const auto meet = [&] {
+        hmm::launch(hmm::per_thread_stream(), 1, [&](std::size_t) {
+            there++;
+            while (there < 2)
+                _mm_pause();
+        });
+        hmm::per_thread_stream().synchronize();
+    };
+    std::thread other(meet);
+    meet();
+    other.join();
+    EXPECT_EQ(there, 2);
+}
+
 TEST_F(Stream, HostFunctionsAreCalledInOrderAndOnTheCpu) {
     const hmm::stream one;
     const pid_t self = getpid();
