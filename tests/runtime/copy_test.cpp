@@ -16,7 +16,7 @@
 namespace {
 
 constexpr std::size_t page = 4096;
-constexpr std::size_t item = 64 << 10; // what one lane copies at a time
+constexpr std::size_t item = 64 << 10; // pieces of a copy consist of these
 
 class Copy : public OnDevice {
   protected:
