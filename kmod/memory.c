@@ -71,17 +71,19 @@ static void prefetch_count(const struct hmmrt_request *req, u64 there,
 			   struct hmmrt_prefetch *arg, bool suitable)
 {
 	u64 full = req->stayed[HMMRT_STAY_NO_MEMORY];
-	u64 merged = req->stayed[HMMRT_STAY_UNSUITABLE];
-	u64 known = req->moved + there + full + merged;
+	u64 merged = req->stayed[HMMRT_STAY_MERGED];
+	u64 watched = req->stayed[HMMRT_STAY_WATCHED];
+	u64 known = req->moved + there + full + merged + watched;
 
 	if (!suitable) {
-		arg->out_stayed[HMMRT_STAY_UNSUITABLE] += req_pages(req);
+		arg->out_stayed[HMMRT_STAY_FILE] += req_pages(req);
 		return;
 	}
 	arg->out_pages_moved += req->moved;
 	arg->out_pages_there += there;
 	arg->out_stayed[HMMRT_STAY_NO_MEMORY] += full;
-	arg->out_stayed[HMMRT_STAY_UNSUITABLE] += merged;
+	arg->out_stayed[HMMRT_STAY_MERGED] += merged;
+	arg->out_stayed[HMMRT_STAY_WATCHED] += watched;
 	if (known < req_pages(req))
 		arg->out_stayed[HMMRT_STAY_BUSY] += req_pages(req) - known;
 }
@@ -193,7 +195,7 @@ static int prefetch_look(struct hmmrt_space *space,
 	if (!vma)
 		return -EFAULT;
 	if (*skip)
-		arg->out_stayed[HMMRT_STAY_UNSUITABLE] +=
+		arg->out_stayed[HMMRT_STAY_FILE] +=
 			(*next - addr) >> PAGE_SHIFT;
 	return 0;
 }

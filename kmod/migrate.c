@@ -143,7 +143,7 @@ static struct plan make_plan(struct hmmrt_request *req)
 		if (dev && req->no_peers)
 			continue;
 		if (pfn_merged(req->pfns[i])) {
-			req->stayed[HMMRT_STAY_UNSUITABLE]++;
+			req->stayed[HMMRT_STAY_MERGED]++;
 			continue;
 		}
 		if (dev)
@@ -287,7 +287,7 @@ static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args,
 			continue;
 		/* The core would put a writable page where a write is awaited. */
 		if (!page && userfaultfd_wp(req->vma)) {
-			req->stayed[HMMRT_STAY_UNSUITABLE] +=
+			req->stayed[HMMRT_STAY_WATCHED] +=
 				hmmrt_pfn_pages(args->src[i]);
 			continue;
 		}

@@ -28,14 +28,15 @@ void hmmrt_uapi_check(void)
 
 	CHECK_SIZE(hmmrt_space_create, 8);
 
-	CHECK_SIZE(hmmrt_prefetch, 80);
+	CHECK_SIZE(hmmrt_prefetch, 152);
 	CHECK_AT(hmmrt_prefetch, addr, 8);
 	CHECK_AT(hmmrt_prefetch, len, 16);
 	CHECK_AT(hmmrt_prefetch, location, 24);
 	CHECK_AT(hmmrt_prefetch, __reserved, 28);
-	CHECK_AT(hmmrt_prefetch, out_pages_moved, 32);
-	CHECK_AT(hmmrt_prefetch, out_pages_there, 40);
-	CHECK_AT(hmmrt_prefetch, out_stayed, 48);
+	CHECK_AT(hmmrt_prefetch, outcomes, 32);
+	CHECK_AT(hmmrt_prefetch, out_pages_moved, 40);
+	CHECK_AT(hmmrt_prefetch, out_pages_there, 48);
+	CHECK_AT(hmmrt_prefetch, out_stayed, 56);
 
 	CHECK_SIZE(hmmrt_residency, 32);
 	CHECK_AT(hmmrt_residency, addr, 8);
@@ -53,6 +54,43 @@ void hmmrt_uapi_check(void)
 	CHECK_AT(hmmrt_exclusive, device_id, 24);
 	CHECK_AT(hmmrt_exclusive, __reserved, 28);
 	CHECK_AT(hmmrt_exclusive, out_pages, 32);
+
+	CHECK_SIZE(hmmrt_advise, 40);
+	CHECK_AT(hmmrt_advise, addr, 8);
+	CHECK_AT(hmmrt_advise, len, 16);
+	CHECK_AT(hmmrt_advise, advice, 24);
+	CHECK_AT(hmmrt_advise, location, 28);
+	CHECK_AT(hmmrt_advise, value, 32);
+
+	CHECK_SIZE(hmmrt_range_attributes, 48);
+	CHECK_AT(hmmrt_range_attributes, addr, 8);
+	CHECK_AT(hmmrt_range_attributes, len, 16);
+	CHECK_AT(hmmrt_range_attributes, out_flags, 24);
+	CHECK_AT(hmmrt_range_attributes, out_accessed_by, 28);
+	CHECK_AT(hmmrt_range_attributes, out_preferred_location, 32);
+	CHECK_AT(hmmrt_range_attributes, out_last_prefetch, 36);
+	CHECK_AT(hmmrt_range_attributes, out_granularity, 40);
+
+	CHECK_SIZE(hmmrt_page, 32);
+	CHECK_AT(hmmrt_page, flags, 4);
+	CHECK_AT(hmmrt_page, mapped_by, 8);
+	CHECK_AT(hmmrt_page, written_by, 12);
+	CHECK_AT(hmmrt_page, copies, 16);
+	CHECK_AT(hmmrt_page, cause, 20);
+	CHECK_AT(hmmrt_page, time, 24);
+
+	CHECK_SIZE(hmmrt_pages, 32);
+	CHECK_AT(hmmrt_pages, addr, 8);
+	CHECK_AT(hmmrt_pages, len, 16);
+	CHECK_AT(hmmrt_pages, pages, 24);
+
+	CHECK_SIZE(hmmrt_peer, 32);
+	CHECK_AT(hmmrt_peer, device_id, 8);
+	CHECK_AT(hmmrt_peer, peer_id, 12);
+	CHECK_AT(hmmrt_peer, operation, 16);
+	CHECK_AT(hmmrt_peer, out_possible, 20);
+	CHECK_AT(hmmrt_peer, out_enabled, 24);
+	CHECK_AT(hmmrt_peer, __reserved, 28);
 
 	CHECK_SIZE(hmmrt_gpu_bind, 24);
 	CHECK_AT(hmmrt_gpu_bind, space_fd, 8);

@@ -390,7 +390,7 @@ TEST_F(device, special_mapping_is_eopnotsupp)
 	ASSERT_REFUSED(SIGSEGV, EOPNOTSUPP, agent_read(self->agent, vvar));
 	ASSERT_EQ(0, cmd_prefetch(self->session.space, vvar, len, self->id,
 				  &result));
-	ASSERT_EQ(len / PAGE_BYTES, result.out_stayed[HMMRT_STAY_UNSUITABLE]);
+	ASSERT_EQ(len / PAGE_BYTES, result.out_stayed[HMMRT_STAY_SPECIAL]);
 	ASSERT_EQ(0,
 		  cmd_residency(self->session.space, vvar, len, locations));
 	ASSERT_EQ(HMMRT_LOCATION_HOST, locations[0]);

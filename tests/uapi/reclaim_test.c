@@ -235,7 +235,7 @@ TEST_F(pressure, writes_to_merged_pages_are_private)
 	ASSERT_VALUE(0x5a5a5a5a5a5a5a5a, agent_read(self->agent, two));
 	ASSERT_EQ(0, cmd_prefetch(self->session.space, two, len,
 				  self->session.devices[0].id, &result));
-	ASSERT_EQ(32, result.out_stayed[HMMRT_STAY_UNSUITABLE]);
+	ASSERT_EQ(32, result.out_stayed[HMMRT_STAY_MERGED]);
 	ASSERT_EQ(32, pages_at(self->space, two, len, HMMRT_LOCATION_HOST));
 	ASSERT_DONE(agent_fill(self->agent, one, len, PAGE_BYTES, 1));
 	ASSERT_EQ(-1, pages_check(one, len, 1));

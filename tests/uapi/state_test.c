@@ -246,7 +246,7 @@ TEST_F(space, prefetch_says_that_shared_memory_stays)
 	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, BLOCK_BYTES, self->id,
 				  &result));
 	EXPECT_EQ(0, result.out_pages_moved);
-	EXPECT_EQ(BLOCK_PAGES, result.out_stayed[HMMRT_STAY_UNSUITABLE]);
+	EXPECT_EQ(BLOCK_PAGES, result.out_stayed[HMMRT_STAY_FILE]);
 	EXPECT_EQ(0, result.out_stayed[HMMRT_STAY_BUSY]);
 	EXPECT_EQ(0, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
 	EXPECT_EQ(BLOCK_PAGES,
@@ -280,7 +280,7 @@ TEST_F(space, prefetch_of_a_reserved_terabyte_costs_no_memory)
 	before = slab_bytes();
 	ASSERT_NE(0, before);
 	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, len, self->id, &result));
-	EXPECT_EQ(len / PAGE_BYTES, result.out_stayed[HMMRT_STAY_UNSUITABLE]);
+	EXPECT_EQ(len / PAGE_BYTES, result.out_stayed[HMMRT_STAY_SPECIAL]);
 	EXPECT_LT(slab_bytes(), before + (16UL << 20));
 	munmap(buf, len);
 }

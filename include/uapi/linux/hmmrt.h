@@ -53,9 +53,12 @@
 #define HMMRT_MAX_DEVICES	16
 #define HMMRT_DEVICE_NAME_LEN	32
 
-/* Where pages are: a device id, or one of these. */
+/* Where pages are, or should be: a device id, or one of these. */
 #define HMMRT_LOCATION_HOST	0xffffffffu
 #define HMMRT_LOCATION_NONE	0xfffffffeu
+/* System memory of one NUMA node. Where pages are is always said without it. */
+#define HMMRT_LOCATION_HOST_NODE(node)	(0x80000000u | (node))
+#define HMMRT_LOCATION_MAX_NODE	0x3ffu
 
 /* /dev/hmmrt: 0x80.., /dev/hmmrt-gpuN: 0xc0..; numbers are never reused. */
 #define HMMRT_IOC_INFO		_IO(HMMRT_IOC_TYPE, 0x80)
@@ -65,6 +68,10 @@
 #define HMMRT_IOC_RESIDENCY	_IO(HMMRT_IOC_TYPE, 0x84)
 #define HMMRT_IOC_STATS		_IO(HMMRT_IOC_TYPE, 0x85)
 #define HMMRT_IOC_EXCLUSIVE	_IO(HMMRT_IOC_TYPE, 0x86)
+#define HMMRT_IOC_ADVISE	_IO(HMMRT_IOC_TYPE, 0x87)
+#define HMMRT_IOC_RANGE_ATTRIBUTES _IO(HMMRT_IOC_TYPE, 0x88)
+#define HMMRT_IOC_PAGES		_IO(HMMRT_IOC_TYPE, 0x89)
+#define HMMRT_IOC_PEER		_IO(HMMRT_IOC_TYPE, 0x8a)
 
 #define HMMRT_GPU_IOC_BIND	_IO(HMMRT_IOC_TYPE, 0xc0)
 #define HMMRT_GPU_IOC_ATTACH	_IO(HMMRT_IOC_TYPE, 0xc1)
@@ -139,11 +146,22 @@ struct hmmrt_space_create {
 
 /* Why a page did not move: index into hmmrt_prefetch.out_stayed. */
 enum hmmrt_stay {
-	HMMRT_STAY_UNSUITABLE = 0,	/* file, shared, hugetlb, merged, special */
-	HMMRT_STAY_BUSY,		/* pinned, locked, or raced with its user */
-	HMMRT_STAY_NO_MEMORY,		/* the destination is full */
-	HMMRT_STAY_REASONS = 4,
+	HMMRT_STAY_BUSY = 0,	/* raced with its user, or with the kernel's own */
+	HMMRT_STAY_NO_MEMORY,	/* the destination is full */
+	HMMRT_STAY_PINNED,	/* held for I/O, or locked by mlock() */
+	HMMRT_STAY_FILE,	/* of a file, or shared memory */
+	HMMRT_STAY_HUGETLB,
+	HMMRT_STAY_MERGED,	/* by KSM, shared with who knows whom */
+	HMMRT_STAY_SPECIAL,	/* device mappings, no permission to read, secretmem */
+	HMMRT_STAY_POLICY,	/* HMMRT_ADVICE_SET_NO_MIGRATE */
+	HMMRT_STAY_WATCHED,	/* by userfaultfd, with nothing there yet */
+	HMMRT_STAY_REASONS = 12,
 };
+
+/* What became of a page: an element of hmmrt_prefetch.outcomes. */
+#define HMMRT_OUTCOME_MOVED	0
+#define HMMRT_OUTCOME_THERE	1
+#define HMMRT_OUTCOME_STAYED(stay)	(2 + (stay))
 
 /**
  * struct hmmrt_prefetch - ioctl(HMMRT_IOC_PREFETCH), best effort
@@ -151,10 +169,13 @@ enum hmmrt_stay {
  * @flags: must be 0
  * @addr: first byte, page aligned
  * @len: bytes, page multiple, > 0
- * @location: device id, or HMMRT_LOCATION_HOST
+ * @location: device id, HMMRT_LOCATION_HOST or HMMRT_LOCATION_HOST_NODE()
  * @__reserved: must be 0
+ * @outcomes: NULL, or user pointer to @len / page size __u8, HMMRT_OUTCOME_*;
+ *	written as far as the call got
  * @out_pages_moved: pages that moved; valid on success and on EINTR
- * @out_pages_there: pages that were at @location already; likewise
+ * @out_pages_there: pages that were at @location already; likewise. To a device:
+ *	or have a copy there, see HMMRT_ADVICE_SET_READ_MOSTLY
  * @out_stayed: pages that stayed, by enum hmmrt_stay; likewise
  *
  * EFAULT if no mapping covers some part of the range (parts before it moved).
@@ -167,6 +188,7 @@ struct hmmrt_prefetch {
 	__aligned_u64 len;
 	__u32 location;
 	__u32 __reserved;
+	__aligned_u64 outcomes;
 	__aligned_u64 out_pages_moved;
 	__aligned_u64 out_pages_there;
 	__aligned_u64 out_stayed[HMMRT_STAY_REASONS];
@@ -190,6 +212,177 @@ struct hmmrt_residency {
 	__aligned_u64 addr;
 	__aligned_u64 len;
 	__aligned_u64 locations;
+};
+
+/* What hmmrt_advise.advice can be. */
+enum hmmrt_advice_kind {
+	HMMRT_ADVICE_SET_READ_MOSTLY = 1,
+	HMMRT_ADVICE_UNSET_READ_MOSTLY,
+	HMMRT_ADVICE_SET_PREFERRED_LOCATION,	/* @location */
+	HMMRT_ADVICE_UNSET_PREFERRED_LOCATION,
+	HMMRT_ADVICE_SET_ACCESSED_BY,		/* @location */
+	HMMRT_ADVICE_UNSET_ACCESSED_BY,		/* @location */
+	HMMRT_ADVICE_SET_NO_MIGRATE,
+	HMMRT_ADVICE_UNSET_NO_MIGRATE,
+	HMMRT_ADVICE_SET_GRANULARITY,		/* @value */
+	HMMRT_ADVICE_UNSET_GRANULARITY,
+};
+
+/**
+ * struct hmmrt_advise - ioctl(HMMRT_IOC_ADVISE)
+ * @size: sizeof(struct hmmrt_advise)
+ * @flags: must be 0
+ * @addr: first byte, page aligned
+ * @len: bytes, page multiple, > 0
+ * @advice: enum hmmrt_advice_kind
+ * @location: where the kind says so, else 0. For ACCESSED_BY a device or
+ *	HMMRT_LOCATION_HOST; for PREFERRED_LOCATION also HMMRT_LOCATION_HOST_NODE().
+ *	The device must be bound to the space (EINVAL otherwise), the node online
+ * @value: for GRANULARITY bytes that one fault moves: a power of two from the
+ *	page size to the block size; else 0
+ *
+ * All of the range is advised, or nothing. EFAULT if no mapping covers some part.
+ * Advice is of addresses: it goes when they are unmapped or moved, stays when what
+ * is there is replaced page by page, and does not follow a process through fork().
+ * It concerns memory that can move; other memory is mapped where it is anyway.
+ *
+ * READ_MOSTLY	A device that reads gets a copy of its own, and the CPU and other
+ *	devices go on reading theirs. Whoever writes takes the copies away first.
+ * PREFERRED_LOCATION  Pages that are there stay when others touch them, if those
+ *	can be given an entry for them, and its faults bring pages there. A prefetch
+ *	moves them all the same.
+ * ACCESSED_BY	The device always has entries for what is populated, wherever that
+ *	can be reached, and its faults move nothing. READ_MOSTLY goes before it.
+ * NO_MIGRATE	Nothing moves to a device, not by prefetches either.
+ * GRANULARITY	How much one fault moves, aligned to itself.
+ */
+struct hmmrt_advise {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 addr;
+	__aligned_u64 len;
+	__u32 advice;
+	__u32 location;
+	__aligned_u64 value;
+};
+
+/* Of hmmrt_range_attributes.out_flags. */
+#define HMMRT_RANGE_READ_MOSTLY	0x1u
+#define HMMRT_RANGE_NO_MIGRATE	0x2u
+/* In masks of who maps or accesses: bit N is device N, this is the CPU. */
+#define HMMRT_BY_CPU		0x80000000u
+
+/**
+ * struct hmmrt_range_attributes - ioctl(HMMRT_IOC_RANGE_ATTRIBUTES)
+ * @size: sizeof(struct hmmrt_range_attributes)
+ * @flags: must be 0
+ * @addr: first byte, page aligned
+ * @len: bytes, page multiple, > 0
+ * @out_flags: HMMRT_RANGE_* that all pages have
+ * @out_accessed_by: those whom all pages have: bits, and HMMRT_BY_CPU
+ * @out_preferred_location: if all pages agree, else HMMRT_LOCATION_NONE
+ * @out_last_prefetch: where they were asked to go last; likewise
+ * @out_granularity: bytes, if all pages agree and have one, else 0
+ *
+ * EFAULT if no mapping covers some part of the range.
+ */
+struct hmmrt_range_attributes {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 addr;
+	__aligned_u64 len;
+	__u32 out_flags;
+	__u32 out_accessed_by;
+	__u32 out_preferred_location;
+	__u32 out_last_prefetch;
+	__aligned_u64 out_granularity;
+};
+
+/* Why a page was where it was found: hmmrt_page.cause */
+enum hmmrt_cause {
+	HMMRT_CAUSE_NONE = 0,	/* never moved, or not by this space */
+	HMMRT_CAUSE_DEVICE_FAULT,
+	HMMRT_CAUSE_CPU_FAULT,
+	HMMRT_CAUSE_PREFETCH,
+	HMMRT_CAUSE_EXCLUSIVE,
+	HMMRT_CAUSE_UNBIND,
+};
+
+/* Of hmmrt_page.flags. */
+#define HMMRT_PAGE_DIRTY	0x1u	/* written since it was clean */
+#define HMMRT_PAGE_PINNED	0x2u	/* held for I/O by somebody */
+#define HMMRT_PAGE_LOCKED	0x4u	/* mlock() */
+#define HMMRT_PAGE_FILE		0x8u	/* of a file or shared */
+#define HMMRT_PAGE_HUGE		0x10u	/* part of a huge page */
+#define HMMRT_PAGE_MERGED	0x20u	/* by KSM */
+#define HMMRT_PAGE_ZEROES	0x40u	/* the zero page */
+
+/**
+ * struct hmmrt_page - what is known of one page
+ * @location: device id, HMMRT_LOCATION_HOST or HMMRT_LOCATION_NONE
+ * @flags: HMMRT_PAGE_*
+ * @mapped_by: who can read it without a fault: bits, and HMMRT_BY_CPU
+ * @written_by: of them, who can write it
+ * @copies: devices that have a copy of their own
+ * @cause: enum hmmrt_cause of the last move that this space saw
+ * @time: of that, in nanoseconds of CLOCK_MONOTONIC, to about a millisecond
+ */
+struct hmmrt_page {
+	__u32 location;
+	__u32 flags;
+	__u32 mapped_by;
+	__u32 written_by;
+	__u32 copies;
+	__u32 cause;
+	__aligned_u64 time;
+};
+
+/**
+ * struct hmmrt_pages - ioctl(HMMRT_IOC_PAGES)
+ * @size: sizeof(struct hmmrt_pages)
+ * @flags: must be 0
+ * @addr: first byte, page aligned
+ * @len: bytes, page multiple, > 0, at most 1 GiB
+ * @pages: user pointer to @len / page size structs hmmrt_page
+ *
+ * As HMMRT_IOC_RESIDENCY, with all that is known.
+ */
+struct hmmrt_pages {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 addr;
+	__aligned_u64 len;
+	__aligned_u64 pages;
+};
+
+#define HMMRT_PEER_QUERY	0	/* out_possible, out_enabled */
+#define HMMRT_PEER_ENABLE	1
+#define HMMRT_PEER_DISABLE	2
+
+/**
+ * struct hmmrt_peer - ioctl(HMMRT_IOC_PEER)
+ * @size: sizeof(struct hmmrt_peer)
+ * @flags: must be 0
+ * @device_id: whose accesses
+ * @peer_id: to whose memory; another device
+ * @operation: HMMRT_PEER_*
+ * @out_possible: 1 if the two devices can do that
+ * @out_enabled: 1 if they do, for this space, after the call
+ *
+ * While it is enabled, what @device_id touches on the peer is mapped there, where
+ * the peer's memory is preferred or nothing else moves it, instead of moving. At
+ * first it is not. EINVAL if one of the two is not bound to the space, or both
+ * are one; EOPNOTSUPP to enable what is not possible.
+ */
+struct hmmrt_peer {
+	__u32 size;
+	__u32 flags;
+	__u32 device_id;
+	__u32 peer_id;
+	__u32 operation;
+	__u32 out_possible;
+	__u32 out_enabled;
+	__u32 __reserved;
 };
 
 /**
