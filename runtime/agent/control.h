@@ -181,9 +181,9 @@ struct alignas(256) lane_control {
     std::int64_t number;
     std::uint64_t args[6];
     std::int64_t result;
-    std::uint64_t scratch[12]; ///< argument block of calls the agent makes for itself
+    std::uint64_t scratch[20]; ///< argument block of calls the agent makes for itself
 };
-static_assert(sizeof(lane_control) == 256);
+static_assert(sizeof(lane_control) == 512);
 
 enum class fault_cause : std::uint32_t {
     signal = 1,    ///< an instruction could not be carried out
