@@ -35,6 +35,8 @@
  *                      Taken by the notifier: nothing is allocated, nobody
  *                      waited for, no migration and no hmm_range_fault() under
  *                      it.
+ *   space->advice_lock rw_semaphore; advice. Nothing waits under it
+ *   space->remap_lock  spinlock; blocks whose entries are wanted back
  *   driver's page table lock
  *   page table locks   of the core
  *   vram->lock         spinlock, innermost: pages are freed under a page table
@@ -52,11 +54,14 @@
 #include <linux/fs.h>
 #include <linux/hashtable.h>
 #include <linux/hmmrt_device.h>
+#include <linux/interval_tree.h>
 #include <linux/list.h>
 #include <linux/memremap.h>
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
+#include <linux/rwsem.h>
+#include <linux/spinlock.h>
 #include <linux/srcu.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -140,6 +145,7 @@ struct hmmrt_device {
 struct hmmrt_block_map {
 	DECLARE_BITMAP(mapped, HMMRT_BLOCK_PAGES);
 	DECLARE_BITMAP(writable, HMMRT_BLOCK_PAGES);
+	struct hmmrt_copies *copies;	/* see duplicate.c; NULL: never any */
 };
 
 struct hmmrt_block {
@@ -153,6 +159,7 @@ struct hmmrt_block {
 	/* Sequential CPU faults, and turns, for policy; under @migrate. */
 	struct hmmrt_policy_run cpu_run;
 	struct hmmrt_policy_turns turns;
+	struct list_head remap;		/* space->remap_blocks, or empty */
 
 	struct mutex lock;		/* all that follows, the driver's entries */
 	const void *exclusive;		/* owner of exclusive.c's own events */
@@ -180,6 +187,15 @@ struct hmmrt_space {
 	unsigned long bound;
 	bool released;			/* the mm is gone, or nearly so */
 	atomic_t fail_huge;		/* see hmmrt_fail_next_huge() */
+
+	struct rw_semaphore advice_lock;
+	struct rb_root_cached advice;	/* see advice.c */
+	bool maps_ahead;		/* there was advice to map something */
+	spinlock_t remap_lock;		/* the next two, and block->remap */
+	struct list_head remap_blocks;
+	bool remap_ended;
+	struct work_struct remap_work;
+
 	/* Written under hmmrt_roles_lock, read under it or hmmrt_srcu. */
 	struct hmmrt_binding __rcu *bindings[HMMRT_MAX_DEVICES];
 
@@ -203,6 +219,7 @@ struct hmmrt_binding {
 	atomic64_t mapped_pages;
 	atomic64_t remote_pages;
 	atomic64_t migrated_to_device;
+	atomic64_t copied;
 	atomic64_t retries;
 };
 
@@ -227,9 +244,12 @@ struct hmmrt_request {
 	bool narrow;			/* a neighbour failed: take one page */
 	bool exec;			/* what the vma permits, kept after it */
 	bool write;
+	bool copy;			/* read-mostly: make copies, move nothing */
+	struct hmmrt_advice advice;	/* of all of the window */
 	unsigned long seq;
 
 	u64 moved;
+	u64 copied;
 	u64 there;
 	u64 stayed[HMMRT_STAY_REASONS];
 
@@ -238,7 +258,10 @@ struct hmmrt_request {
 		struct page *from[HMMRT_BLOCK_PAGES];	/* of a copy after it */
 	};
 	unsigned long src[HMMRT_BLOCK_PAGES];
-	unsigned long dst[HMMRT_BLOCK_PAGES];
+	union {
+		unsigned long dst[HMMRT_BLOCK_PAGES];
+		hmmrt_pte_t copy_ptes[HMMRT_BLOCK_PAGES];
+	};
 	union {
 		struct page *pages[HMMRT_BLOCK_PAGES];
 		hmmrt_pte_t ptes[HMMRT_BLOCK_PAGES];
@@ -260,6 +283,8 @@ struct hmmrt_block *hmmrt_block_find(struct hmmrt_space *space,
 				     unsigned long addr);
 struct hmmrt_block *hmmrt_block_get(struct hmmrt_space *space,
 				    unsigned long addr, u32 device_id);
+void hmmrt_span_revoke(struct hmmrt_space *space, unsigned long start,
+		       unsigned long end);
 void hmmrt_spans_destroy(struct hmmrt_space *space);
 void hmmrt_spans_forget_binding(struct hmmrt_binding *binding);
 
@@ -275,7 +300,7 @@ int hmmrt_snapshot_widened(struct hmmrt_request *req);
 bool hmmrt_mark_cow(struct hmmrt_request *req);
 int hmmrt_request_again(struct hmmrt_request *req, int rc);
 int hmmrt_serve_window(struct hmmrt_request *req, bool migrate);
-bool hmmrt_fault_may_migrate(const struct hmmrt_request *req);
+bool hmmrt_fault_may_migrate(struct hmmrt_request *req);
 int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access);
 int hmmrt_mapped_check(struct mm_struct *mm, unsigned long addr,
 		       unsigned int access);
@@ -301,11 +326,39 @@ unsigned long hmmrt_block_end(unsigned long addr, unsigned long end);
 /* exclusive.c */
 int hmmrt_make_exclusive(struct hmmrt_request *req);
 
+/* advice.c */
+void hmmrt_advice_init(struct hmmrt_space *space);
+void hmmrt_advice_stop(struct hmmrt_space *space);
+void hmmrt_advice_destroy(struct hmmrt_space *space);
+struct hmmrt_advice hmmrt_advice_at(struct hmmrt_space *space,
+				    unsigned long addr, unsigned long *start,
+				    unsigned long *end);
+void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr);
+int hmmrt_advice_prefetched(struct hmmrt_space *space, unsigned long start,
+			    unsigned long end, u32 location);
+void hmmrt_advice_drop(struct hmmrt_space *space, unsigned long start,
+		       unsigned long end);
+void hmmrt_advice_unmapped(struct hmmrt_block *block);
+bool hmmrt_location_is_host(u32 location);
+int hmmrt_advise(struct hmmrt_space *space, struct hmmrt_advise *arg);
+int hmmrt_range_attributes(struct hmmrt_space *space,
+			   struct hmmrt_range_attributes *arg);
+
+/* duplicate.c */
+int hmmrt_duplicate(struct hmmrt_request *req);
+struct page *hmmrt_copy_page(const struct hmmrt_block_map *map,
+			     unsigned int index);
+void hmmrt_copies_take(struct hmmrt_block_map *map, unsigned int first,
+		       unsigned int count, struct list_head *taken);
+void hmmrt_copies_free(struct list_head *taken);
+void hmmrt_copies_destroy(struct hmmrt_block_map *map);
+
 /* evict.c */
 void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 		       bool lose);
 
 /* memory.c: ioctls on memory of a space */
+int hmmrt_memory_check(u64 addr, u64 len);
 int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg);
 int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg);
 int hmmrt_exclusive(struct hmmrt_space *space, struct hmmrt_exclusive *arg);

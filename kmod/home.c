@@ -475,13 +475,18 @@ static bool cpu_fault_splits(const struct vm_fault *vmf)
 static void cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
 			     struct migrate_vma *args)
 {
+	unsigned long start = block->start;
+	unsigned long end = start + HMMRT_BLOCK_SIZE;
 	struct hmmrt_policy_window win = { .count = HMMRT_BLOCK_PAGES };
+	struct hmmrt_advice advice;
 
 	lockdep_assert_held(&block->migrate);
+	advice = hmmrt_advice_at(block->span->space, vmf->address, &start, &end);
 	if (!(args->flags & HMMRT_SELECT_COMPOUND))
 		win = hmmrt_policy_host_window(&block->cpu_run,
 					       (args->start - block->start)
-						       >> PAGE_SHIFT);
+						       >> PAGE_SHIFT,
+					       &advice);
 	hmmrt_policy_came_home(&block->turns, win, jiffies_to_msecs(jiffies));
 	args->start = max(block->start + ((unsigned long)win.first
 					  << PAGE_SHIFT),

@@ -90,6 +90,24 @@ static int ioc_exclusive(struct file *file, void *arg)
 	return hmmrt_exclusive(space, arg);
 }
 
+static int ioc_advise(struct file *file, void *arg)
+{
+	struct hmmrt_space *space = file_space(file);
+
+	if (IS_ERR(space))
+		return PTR_ERR(space);
+	return hmmrt_advise(space, arg);
+}
+
+static int ioc_range_attributes(struct file *file, void *arg)
+{
+	struct hmmrt_space *space = file_space(file);
+
+	if (IS_ERR(space))
+		return PTR_ERR(space);
+	return hmmrt_range_attributes(space, arg);
+}
+
 static void stats_fill(struct hmmrt_stats *stats,
 		       const struct hmmrt_binding *binding)
 {
@@ -100,6 +118,7 @@ static void stats_fill(struct hmmrt_stats *stats,
 	stats->out_migrated_to_device =
 		atomic64_read(&binding->migrated_to_device);
 	stats->out_retries = atomic64_read(&binding->retries);
+	stats->out_copied_pages = atomic64_read(&binding->copied);
 }
 
 static int ioc_stats(struct file *file, void *arg)
@@ -134,11 +153,16 @@ static const struct hmmrt_ioctl_op ioctl_ops[] = {
 		       hmmrt_space_create, flags, .silent = true),
 	HMMRT_IOCTL_OP(HMMRT_IOC_RESIDENCY, ioc_residency, hmmrt_residency,
 		       locations),
-	HMMRT_IOCTL_OP(HMMRT_IOC_STATS, ioc_stats, hmmrt_stats, out_retries),
+	HMMRT_IOCTL_OP(HMMRT_IOC_STATS, ioc_stats, hmmrt_stats,
+		       out_copied_pages),
 	HMMRT_IOCTL_OP(HMMRT_IOC_PREFETCH, ioc_prefetch, hmmrt_prefetch,
 		       out_stayed, .write_on_error = true),
 	HMMRT_IOCTL_OP(HMMRT_IOC_EXCLUSIVE, ioc_exclusive, hmmrt_exclusive,
 		       out_pages, .write_on_error = true),
+	HMMRT_IOCTL_OP(HMMRT_IOC_ADVISE, ioc_advise, hmmrt_advise, value,
+		       .silent = true),
+	HMMRT_IOCTL_OP(HMMRT_IOC_RANGE_ATTRIBUTES, ioc_range_attributes,
+		       hmmrt_range_attributes, out_granularity),
 };
 
 static long hmmrt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

@@ -19,7 +19,7 @@
 #define PART_TIMEOUT	HZ
 #define RESIDENCY_MAX	SZ_1G
 
-static int range_check(u64 addr, u64 len)
+int hmmrt_memory_check(u64 addr, u64 len)
 {
 	if (!len || !IS_ALIGNED(addr, PAGE_SIZE) || !IS_ALIGNED(len, PAGE_SIZE))
 		return -EINVAL;
@@ -46,12 +46,21 @@ static unsigned long req_pages(const struct hmmrt_request *req)
 	return (req->end - req->start) >> PAGE_SHIFT;
 }
 
+/* Whether advice lets it go to a device. */
+static bool part_is_free(const struct hmmrt_request *req)
+{
+	return !req->binding ||
+	       hmmrt_policy_prefetched(&req->advice) != HMMRT_POLICY_STAY;
+}
+
 /* The part that goes to a device; req covers it, mmap_lock is held. */
 static int prefetch_part_device(struct hmmrt_request *req)
 {
 	if (hmmrt_vma_check(req->vma, HMMRT_ACCESS_READ))
 		return 0;
-	return hmmrt_serve_window(req, hmmrt_vma_may_migrate(req->vma));
+	req->copy = hmmrt_policy_prefetched(&req->advice) == HMMRT_POLICY_COPY;
+	return hmmrt_serve_window(req, hmmrt_vma_may_migrate(req->vma) &&
+					       part_is_free(req));
 }
 
 /* Whether it may go to a device. */
@@ -73,13 +82,17 @@ static void prefetch_count(const struct hmmrt_request *req, u64 there,
 	u64 full = req->stayed[HMMRT_STAY_NO_MEMORY];
 	u64 merged = req->stayed[HMMRT_STAY_MERGED];
 	u64 watched = req->stayed[HMMRT_STAY_WATCHED];
-	u64 known = req->moved + there + full + merged + watched;
+	u64 known = req->moved + req->copied + there + full + merged + watched;
 
 	if (!suitable) {
 		arg->out_stayed[HMMRT_STAY_FILE] += req_pages(req);
 		return;
 	}
-	arg->out_pages_moved += req->moved;
+	if (!part_is_free(req)) {
+		arg->out_stayed[HMMRT_STAY_POLICY] += req_pages(req);
+		return;
+	}
+	arg->out_pages_moved += req->moved + req->copied;
 	arg->out_pages_there += there;
 	arg->out_stayed[HMMRT_STAY_NO_MEMORY] += full;
 	arg->out_stayed[HMMRT_STAY_MERGED] += merged;
@@ -99,6 +112,7 @@ static int prefetch_part(struct mm_struct *mm, struct hmmrt_request *req,
 	int rc;
 
 	req->moved = 0;
+	req->copied = 0;
 	req->there = 0;
 	memset(req->stayed, 0, sizeof(req->stayed));
 	do {
@@ -109,8 +123,9 @@ static int prefetch_part(struct mm_struct *mm, struct hmmrt_request *req,
 			mmap_read_unlock(mm);
 			return rc;
 		}
+		hmmrt_request_advise(req, start);
 		suitable = part_suitable(req);
-		before = req->moved;
+		before = req->moved + req->copied;
 		rc = req->binding ? prefetch_part_device(req) :
 				    hmmrt_window_to_host(req);
 		mmap_read_unlock(mm);
@@ -161,10 +176,12 @@ static int prefetch_block(struct hmmrt_space *space,
 		return -ENOMEM;
 	do {
 		rc = prefetch_part(space->mm, req, start, end, arg);
-		if (binding)
+		if (binding) {
 			atomic64_add(req->moved, &binding->migrated_to_device);
-		else
+			atomic64_add(req->copied, &binding->copied);
+		} else {
 			atomic64_add(req->moved, &space->migrated_to_host);
+		}
 		start = req->end;
 		if (!rc && prefetch_interrupted(arg))
 			rc = -EINTR;
@@ -228,7 +245,7 @@ int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
 
 	if (arg->__reserved)
 		return -EOPNOTSUPP;
-	rc = range_check(arg->addr, arg->len);
+	rc = hmmrt_memory_check(arg->addr, arg->len);
 	if (rc)
 		return rc;
 	if (arg->location != HMMRT_LOCATION_HOST) {
@@ -244,6 +261,7 @@ int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
 	arg->out_pages_there = 0;
 	memset(arg->out_stayed, 0, sizeof(arg->out_stayed));
 	end = arg->addr + arg->len;
+	rc = hmmrt_advice_prefetched(space, arg->addr, end, arg->location);
 	for (addr = arg->addr; !rc && addr < end; addr = next)
 		rc = prefetch_step(space, binding, addr, end, arg, &next);
 	mmput(space->mm);
@@ -316,7 +334,7 @@ int hmmrt_exclusive(struct hmmrt_space *space, struct hmmrt_exclusive *arg)
 
 	if (arg->__reserved)
 		return -EOPNOTSUPP;
-	rc = range_check(arg->addr, arg->len);
+	rc = hmmrt_memory_check(arg->addr, arg->len);
 	if (rc)
 		return rc;
 	binding = hmmrt_space_binding_get(space, arg->device_id);
@@ -413,7 +431,7 @@ int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg)
 	unsigned long addr, end, next;
 	int rc;
 
-	rc = range_check(arg->addr, arg->len);
+	rc = hmmrt_memory_check(arg->addr, arg->len);
 	if (!rc && arg->len > RESIDENCY_MAX)
 		rc = -EINVAL;
 	if (rc)

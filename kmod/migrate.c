@@ -408,13 +408,13 @@ static int plan_alloc(struct hmmrt_request *req, const struct plan *plan)
 	return got;
 }
 
-/* Prefetches go where they are told to. */
+/* Prefetches go where they are told to, and faults where advice says. */
 static bool stays_home(struct hmmrt_request *req)
 {
 	unsigned int page = (req->addr - req->block->start) >> PAGE_SHIFT;
 
 	lockdep_assert_held(&req->block->migrate);
-	return req->access &&
+	return req->access && req->advice.preferred != req->binding->dev->id &&
 	       hmmrt_policy_stays_home(&req->block->turns, page,
 				       jiffies_to_msecs(jiffies));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Policy: how much moves when one page is touched.
+ * Policy: whether what is touched moves, and how much with it.
  *
  * To the device  the largest aligned power-of-two window around the page, from
  *                64 KiB to the whole block, of which more than half would be
@@ -14,9 +14,14 @@
  *                again, stays in system memory and is mapped remotely: moving it
  *                costs more than all its accesses.
  *
+ * Advice         goes before all that: what it says about a range is in the UAPI,
+ *                at struct hmmrt_advise. A page that a device is preferred for
+ *                comes home alone when the CPU takes it.
+ *
  * Terms          'first' is a page index in a block, 'count' is in pages.
  */
 #include <linux/bitmap.h>
+#include <linux/bits.h>
 #include <linux/minmax.h>
 
 #include "policy.h"
@@ -35,8 +40,53 @@ static unsigned int weight(const unsigned long *map, unsigned int first,
 	return n;
 }
 
+/* A device touched a page that is not its own. */
+enum hmmrt_policy_want hmmrt_policy_touched(const struct hmmrt_advice *advice,
+					    u32 device, bool write)
+{
+	if (advice->flags & HMMRT_RANGE_NO_MIGRATE)
+		return HMMRT_POLICY_STAY;
+	if ((advice->flags & HMMRT_RANGE_READ_MOSTLY) && !write)
+		return HMMRT_POLICY_COPY;
+	if (advice->preferred == device)
+		return HMMRT_POLICY_MOVE;
+	if (advice->preferred != HMMRT_LOCATION_NONE ||
+	    hmmrt_policy_maps_ahead(advice, device))
+		return HMMRT_POLICY_STAY;
+	return HMMRT_POLICY_MOVE;
+}
+
+/* It was asked for, by name of the device. */
+enum hmmrt_policy_want
+hmmrt_policy_prefetched(const struct hmmrt_advice *advice)
+{
+	if (advice->flags & HMMRT_RANGE_NO_MIGRATE)
+		return HMMRT_POLICY_STAY;
+	return advice->flags & HMMRT_RANGE_READ_MOSTLY ? HMMRT_POLICY_COPY :
+							 HMMRT_POLICY_MOVE;
+}
+
+/* Whether a device is to have entries before it asks for them. */
+bool hmmrt_policy_maps_ahead(const struct hmmrt_advice *advice, u32 device)
+{
+	return (advice->accessed_by & BIT(device)) &&
+	       !(advice->flags & HMMRT_RANGE_READ_MOSTLY);
+}
+
+static struct hmmrt_policy_window
+advised_window(const struct hmmrt_advice *advice, unsigned int page)
+{
+	unsigned int count = advice->granularity / HMMRT_POLICY_PAGE_SIZE;
+
+	return (struct hmmrt_policy_window){
+		.first = page & ~(count - 1),
+		.count = count,
+	};
+}
+
 struct hmmrt_policy_window
-hmmrt_policy_device_window(const unsigned long *mapped, unsigned int page)
+hmmrt_policy_device_window(const unsigned long *mapped, unsigned int page,
+			   const struct hmmrt_advice *advice)
 {
 	struct hmmrt_policy_window best = {
 		.first = page & ~(HMMRT_POLICY_GRANULE_PAGES - 1),
@@ -45,6 +95,8 @@ hmmrt_policy_device_window(const unsigned long *mapped, unsigned int page)
 	unsigned int gain = best.count - weight(mapped, best.first, best.count);
 	unsigned int count;
 
+	if (advice->granularity)
+		return advised_window(advice, page);
 	for (count = 2 * best.count; count <= HMMRT_POLICY_BLOCK_PAGES;
 	     count *= 2) {
 		unsigned int first = page & ~(count - 1);
@@ -73,10 +125,15 @@ hmmrt_policy_huge_window(struct hmmrt_policy_window win, unsigned int order,
 }
 
 struct hmmrt_policy_window
-hmmrt_policy_host_window(struct hmmrt_policy_run *run, unsigned int page)
+hmmrt_policy_host_window(struct hmmrt_policy_run *run, unsigned int page,
+			 const struct hmmrt_advice *advice)
 {
-	struct hmmrt_policy_window win;
+	struct hmmrt_policy_window win = { .first = page, .count = 1 };
 
+	if (advice->granularity)
+		return advised_window(advice, page);
+	if (advice->preferred < HMMRT_MAX_DEVICES)
+		return win;
 	if (run->count && page == run->next)
 		win.count = min(2 * run->count, HMMRT_POLICY_BLOCK_PAGES);
 	else

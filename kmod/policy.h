@@ -4,9 +4,36 @@
 #define _HMMRT_POLICY_H
 
 #include <linux/types.h>
+#include <uapi/linux/hmmrt.h>
 
 #define HMMRT_POLICY_BLOCK_PAGES	512u
 #define HMMRT_POLICY_GRANULE_PAGES	16u
+#define HMMRT_POLICY_PAGE_SIZE		4096u
+
+/*
+ * What a process wants of a range; places are locations of the UAPI. Compared as
+ * memory: there are no holes in it.
+ */
+struct hmmrt_advice {
+	u32 flags;		/* HMMRT_RANGE_* */
+	u32 accessed_by;	/* device ids, HMMRT_BY_CPU */
+	u32 preferred;
+	u32 last_prefetch;
+	u32 granularity;	/* bytes; 0: as much as policy likes */
+};
+
+/* What becomes of pages that a device wants. */
+enum hmmrt_policy_want {
+	HMMRT_POLICY_MOVE,	/* they move to it */
+	HMMRT_POLICY_STAY,	/* it gets entries for where they are */
+	HMMRT_POLICY_COPY,	/* it gets copies, to read */
+};
+
+enum hmmrt_policy_want hmmrt_policy_touched(const struct hmmrt_advice *advice,
+					    u32 device, bool write);
+enum hmmrt_policy_want
+hmmrt_policy_prefetched(const struct hmmrt_advice *advice);
+bool hmmrt_policy_maps_ahead(const struct hmmrt_advice *advice, u32 device);
 
 /* Pages [first, first + count) of a block. */
 struct hmmrt_policy_window {
@@ -33,14 +60,16 @@ struct hmmrt_policy_turns {
 };
 
 struct hmmrt_policy_window
-hmmrt_policy_device_window(const unsigned long *mapped, unsigned int page);
+hmmrt_policy_device_window(const unsigned long *mapped, unsigned int page,
+			   const struct hmmrt_advice *advice);
 
 struct hmmrt_policy_window
 hmmrt_policy_huge_window(struct hmmrt_policy_window win, unsigned int order,
 			 bool within);
 
 struct hmmrt_policy_window
-hmmrt_policy_host_window(struct hmmrt_policy_run *run, unsigned int page);
+hmmrt_policy_host_window(struct hmmrt_policy_run *run, unsigned int page,
+			 const struct hmmrt_advice *advice);
 
 void hmmrt_policy_came_home(struct hmmrt_policy_turns *turns,
 			    struct hmmrt_policy_window win, unsigned int now);

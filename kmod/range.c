@@ -54,6 +54,7 @@ static int part_once(struct mm_struct *mm, const struct range_walk *walk,
 	if (!rc) {
 		req->start = start;
 		req->end = min(end, req->vma->vm_end);
+		hmmrt_request_advise(req, start);
 		rc = walk->part(req);
 	}
 	req->vma = NULL;

@@ -119,6 +119,19 @@ int hmmrt_snapshot(struct hmmrt_request *req)
 	return rc == -EBUSY ? -EAGAIN : rc;
 }
 
+/* Whether one mapping covers the block, and one advice that lets it be taken. */
+static bool block_is_alike(const struct hmmrt_request *req)
+{
+	unsigned long start = req->block->start;
+	unsigned long end = start + HMMRT_BLOCK_SIZE;
+
+	if (req->vma->vm_start > start || req->vma->vm_end < end ||
+	    req->advice.granularity)
+		return false;
+	hmmrt_advice_at(req->block->span->space, req->addr, &start, &end);
+	return end - start == HMMRT_BLOCK_SIZE;
+}
+
 /* Whether policy takes more than the window, by the snapshot of it. */
 static bool widen(struct hmmrt_request *req)
 {
@@ -137,9 +150,7 @@ static bool widen(struct hmmrt_request *req)
 	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))
 		return false;
 	win = hmmrt_policy_huge_window(old, hmm_pfn_to_map_order(pfn),
-				       req->vma->vm_start <= block->start &&
-					       block->start + HMMRT_BLOCK_SIZE <=
-						       req->vma->vm_end);
+				       block_is_alike(req));
 	req->start = block->start + ((unsigned long)win.first << PAGE_SHIFT);
 	req->end = req->start + ((unsigned long)win.count << PAGE_SHIFT);
 	return win.count != old.count;
@@ -274,6 +285,9 @@ static int snapshot_wanted(struct hmmrt_request *req)
 	rc = fault_page(req, req->addr, req->access & HMMRT_ACCESS_WRITE);
 	if (!rc && !req->pfns[req_page(req)])
 		fault_neighbours(req, req->access & HMMRT_ACCESS_WRITE);
+	/* Now that it is there it can be copied. */
+	if (!rc && req->copy)
+		return -EAGAIN;
 	/* Lost again meanwhile: commit_satisfies() starts again. */
 	rc = rc ? rc : hmmrt_snapshot(req);
 	return rc ? rc : hmmrt_snapshot_widened(req);
@@ -359,6 +373,14 @@ static void mark_used(struct page *page, bool write)
 		folio_mark_accessed(folio);
 }
 
+/* The entry of a page that the device has a copy of stays what it is. */
+static hmmrt_pte_t copy_pte(const struct hmmrt_request *req,
+			    const struct page *copy)
+{
+	return HMMRT_PTE_VALID | HMMRT_PTE_DEVICE |
+	       (req->exec ? HMMRT_PTE_EXEC : 0) | hmmrt_page_offset(copy);
+}
+
 static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
 			    struct hmmrt_place *place, bool *remote)
 {
@@ -402,8 +424,15 @@ static int commit(struct hmmrt_request *req)
 		return -EAGAIN;
 	}
 	for (i = 0; i < n; i++) {
+		struct page *copy = hmmrt_copy_page(map, base + i);
 		bool is_remote = false;
 
+		if (copy) {
+			/* Else somebody writes what the device has a copy of. */
+			WARN_ON_ONCE(req->pfns[i] & HMM_PFN_WRITE);
+			req->ptes[i] = copy_pte(req, copy);
+			continue;
+		}
 		req->ptes[i] = make_pte(req, req->pfns[i], &place, &is_remote);
 		if (!req->ptes[i])
 			continue;
@@ -467,7 +496,7 @@ static int bring_home(struct mm_struct *mm, struct hmmrt_request *req)
 /**
  * hmmrt_serve_window() - one attempt at the flow above
  * @req: window, vma, access
- * @migrate: whether to move what can move
+ * @migrate: whether to move what can move, or with req->copy copy it
  *
  * Context: mmap_lock held for reading; kept, unless a whole window was asked for
  * and the answer is not 0: req->vma is not valid then. Nothing else held.
@@ -476,12 +505,14 @@ static int bring_home(struct mm_struct *mm, struct hmmrt_request *req)
  */
 int hmmrt_serve_window(struct hmmrt_request *req, bool migrate)
 {
-	int rc;
+	int rc = 0;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
 	req->exec = req->vma->vm_flags & VM_EXEC;
 	req->write = req->vma->vm_flags & VM_WRITE;
-	rc = migrate ? hmmrt_migrate_to_device(req) : 0;
+	if (migrate)
+		rc = req->copy ? hmmrt_duplicate(req) :
+				 hmmrt_migrate_to_device(req);
 	if (rc == -EMLINK) {
 		rc = break_cow(req);
 		return rc ? rc : -EAGAIN;
@@ -525,21 +556,22 @@ static void choose_window(struct hmmrt_request *req)
 	const struct hmmrt_block_map *map =
 		req->block->maps[req->binding->dev->id];
 	unsigned int page = (req->addr - req->block->start) >> PAGE_SHIFT;
+	unsigned long start = req->block->start;
 	struct hmmrt_policy_window win;
 
+	req->start = max(start, req->vma->vm_start);
+	req->end = min(start + HMMRT_BLOCK_SIZE, req->vma->vm_end);
+	hmmrt_request_advise(req, req->addr);
 	if (req->narrow) {
 		req->start = req->addr;
 		req->end = req->addr + PAGE_SIZE;
 		return;
 	}
-	win = hmmrt_policy_device_window(map->mapped, page);
-	req->start = max(req->block->start + ((unsigned long)win.first
-					      << PAGE_SHIFT),
-			 req->vma->vm_start);
-	req->end = min(req->block->start +
-			       ((unsigned long)(win.first + win.count)
-				<< PAGE_SHIFT),
-		       req->vma->vm_end);
+	win = hmmrt_policy_device_window(map->mapped, page, &req->advice);
+	start += (unsigned long)win.first << PAGE_SHIFT;
+	req->start = max(req->start, start);
+	req->end = min(req->end,
+		       start + ((unsigned long)win.count << PAGE_SHIFT));
 }
 
 /*
@@ -555,10 +587,16 @@ int hmmrt_request_again(struct hmmrt_request *req, int rc)
 	return -EAGAIN;
 }
 
-/* Whether a fault of this device moves what it finds there. */
-bool hmmrt_fault_may_migrate(const struct hmmrt_request *req)
+/* Whether a fault of this device moves, or copies, what it finds there. */
+bool hmmrt_fault_may_migrate(struct hmmrt_request *req)
 {
-	return !(req->binding->dev->flags & HMMRT_DEVICE_FAULT_IN_PLACE) &&
+	enum hmmrt_policy_want want;
+
+	want = hmmrt_policy_touched(&req->advice, req->binding->dev->id,
+				    req->access & HMMRT_ACCESS_WRITE);
+	req->copy = want == HMMRT_POLICY_COPY;
+	return want != HMMRT_POLICY_STAY &&
+	       !(req->binding->dev->flags & HMMRT_DEVICE_FAULT_IN_PLACE) &&
 	       hmmrt_vma_may_migrate(req->vma);
 }
 
@@ -641,6 +679,7 @@ static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
 		cond_resched();
 	}
 	atomic64_add(req->moved, &binding->migrated_to_device);
+	atomic64_add(req->copied, &binding->copied);
 	hmmrt_request_free(req);
 	return rc;
 }

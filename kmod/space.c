@@ -74,8 +74,23 @@ static void space_mm_release(struct mmu_notifier *notifier,
 	srcu_read_unlock(&hmmrt_srcu, idx);
 }
 
+/* What is unmapped loses its advice, whether or not a device ever was there. */
+static int space_invalidate(struct mmu_notifier *notifier,
+			    const struct mmu_notifier_range *range)
+{
+	struct hmmrt_space *space =
+		container_of(notifier, struct hmmrt_space, release_notifier);
+
+	/* Where it may not sleep the process is being killed. */
+	if (range->event == MMU_NOTIFY_UNMAP &&
+	    mmu_notifier_range_blockable(range))
+		hmmrt_advice_drop(space, range->start, range->end);
+	return 0;
+}
+
 static const struct mmu_notifier_ops space_notifier_ops = {
 	.release = space_mm_release,
+	.invalidate_range_start = space_invalidate,
 };
 
 /*
@@ -95,6 +110,7 @@ static struct hmmrt_space *space_create(struct mm_struct *mm)
 	mutex_init(&space->spans_lock);
 	mutex_init(&space->exclusive);
 	xa_init(&space->spans);
+	hmmrt_advice_init(space);
 	space->mm = mm;
 	mmgrab(mm);
 	space->release_notifier.ops = &space_notifier_ops;
@@ -117,8 +133,10 @@ err_drop_mm:
 /* Nobody else refers to it, and it is not in the table. */
 static void space_destroy(struct hmmrt_space *space)
 {
+	hmmrt_advice_stop(space);
 	hmmrt_spans_destroy(space);
 	mmu_notifier_unregister(&space->release_notifier, space->mm);
+	hmmrt_advice_destroy(space);
 	mmdrop(space->mm);
 	mutex_destroy(&space->spans_lock);
 	mutex_destroy(&space->exclusive);

@@ -51,10 +51,12 @@ static bool map_has(const struct hmmrt_block_map *map, unsigned int first,
 
 /*
  * Clear entries of all devices; returns a bitmap of device ids that had some.
- * @owner is that of an event of exclusive.c, NULL with any other.
+ * @owner is that of an event of exclusive.c, NULL with any other; @taken collects
+ * copies, which are to be freed when the devices no longer use them.
  */
 static unsigned long block_unmap(struct hmmrt_block *block, unsigned long start,
-				 unsigned long end, const void *owner)
+				 unsigned long end, const void *owner,
+				 struct list_head *taken)
 {
 	struct hmmrt_space *space = block->span->space;
 	unsigned long touched = 0;
@@ -72,6 +74,7 @@ static unsigned long block_unmap(struct hmmrt_block *block, unsigned long start,
 			continue;
 		bitmap_clear(map->mapped, first, count);
 		bitmap_clear(map->writable, first, count);
+		hmmrt_copies_take(map, first, count, taken);
 		binding = hmmrt_space_binding(space, id);
 		if (!binding)
 			continue;
@@ -113,7 +116,8 @@ static bool span_unused(struct hmmrt_span *span, unsigned long start,
 }
 
 static unsigned long span_unmap(struct hmmrt_span *span, unsigned long start,
-				unsigned long end, const void *owner)
+				unsigned long end, const void *owner,
+				struct list_head *taken)
 {
 	unsigned long touched = 0;
 	unsigned long va;
@@ -125,8 +129,9 @@ static unsigned long span_unmap(struct hmmrt_span *span, unsigned long start,
 		if (!block)
 			continue;
 		mutex_lock(&block->lock);
-		touched |= block_unmap(block, start, end, owner);
+		touched |= block_unmap(block, start, end, owner, taken);
 		mutex_unlock(&block->lock);
+		hmmrt_advice_unmapped(block);
 	}
 	return touched;
 }
@@ -143,6 +148,19 @@ static void span_zap(struct hmmrt_span *span, unsigned long touched,
 		if (binding)
 			binding->dev->ops->invalidate(binding, start, end);
 	}
+}
+
+/* Take away what the devices have of a part of a span. */
+static unsigned long span_take(struct hmmrt_span *span, unsigned long start,
+			       unsigned long end, const void *owner)
+{
+	unsigned long touched;
+	LIST_HEAD(taken);
+
+	touched = span_unmap(span, start, end, owner, &taken);
+	span_zap(span, touched, start, end);
+	hmmrt_copies_free(&taken);
+	return touched;
 }
 
 static const void *exclusive_owner(const struct mmu_notifier_range *range)
@@ -170,8 +188,7 @@ static bool span_invalidate(struct mmu_interval_notifier *notifier,
 		return span_unused(span, start, end);
 
 	idx = srcu_read_lock(&hmmrt_srcu);
-	touched = span_unmap(span, start, end, exclusive_owner(range));
-	span_zap(span, touched, start, end);
+	touched = span_take(span, start, end, exclusive_owner(range));
 	srcu_read_unlock(&hmmrt_srcu, idx);
 	trace_hmmrt_invalidate(touched, start, end, range->event);
 	atomic64_inc(&span->space->invalidations);
@@ -255,6 +272,7 @@ static struct hmmrt_block *block_create(struct hmmrt_span *span,
 		return NULL;
 	block->start = start;
 	block->span = span;
+	INIT_LIST_HEAD(&block->remap);
 	mutex_init(&block->migrate);
 	mutex_init(&block->lock);
 	/* Initialised before hmmrt_block_find() and the notifier see it. */
@@ -314,11 +332,37 @@ static void block_destroy(struct hmmrt_block *block)
 {
 	unsigned int id;
 
-	for (id = 0; id < HMMRT_MAX_DEVICES; id++)
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
+		hmmrt_copies_destroy(block->maps[id]);
 		kfree(block->maps[id]);
+	}
 	mutex_destroy(&block->migrate);
 	mutex_destroy(&block->lock);
 	kfree(block);
+}
+
+/**
+ * hmmrt_span_revoke() - take away what devices have of a range
+ * @space: of the process
+ * @start: first address
+ * @end: behind the last one
+ *
+ * As if the core had invalidated it: they fault again, and are served anew.
+ * Context: may sleep.
+ */
+void hmmrt_span_revoke(struct hmmrt_space *space, unsigned long start,
+		       unsigned long end)
+{
+	struct hmmrt_span *span;
+	unsigned long index;
+	int idx;
+
+	idx = srcu_read_lock(&hmmrt_srcu);
+	xa_for_each_range(&space->spans, index, span, start >> HMMRT_SPAN_SHIFT,
+			  (end - 1) >> HMMRT_SPAN_SHIFT)
+		span_take(span, max(start, span->start),
+			  min(end, span->start + HMMRT_SPAN_SIZE), NULL);
+	srcu_read_unlock(&hmmrt_srcu, idx);
 }
 
 /* The last user of the space is gone, and hmmrt_srcu readers too. */
@@ -336,6 +380,18 @@ void hmmrt_spans_destroy(struct hmmrt_space *space)
 		kfree(span);
 	}
 	xa_destroy(&space->spans);
+}
+
+static void map_forget(struct hmmrt_block *block, struct hmmrt_block_map *map)
+{
+	LIST_HEAD(taken);
+
+	mutex_lock(&block->lock);
+	bitmap_zero(map->mapped, HMMRT_BLOCK_PAGES);
+	bitmap_zero(map->writable, HMMRT_BLOCK_PAGES);
+	hmmrt_copies_take(map, 0, HMMRT_BLOCK_PAGES, &taken);
+	mutex_unlock(&block->lock);
+	hmmrt_copies_free(&taken);
 }
 
 /*
@@ -357,10 +413,7 @@ void hmmrt_spans_forget_binding(struct hmmrt_binding *binding)
 
 			if (!block || !block->maps[device_id])
 				continue;
-			mutex_lock(&block->lock);
-			memset(block->maps[device_id], 0,
-			       sizeof(*block->maps[device_id]));
-			mutex_unlock(&block->lock);
+			map_forget(block, block->maps[device_id]);
 			if (alive)
 				hmmrt_block_come_home(binding, block);
 		}

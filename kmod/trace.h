@@ -90,6 +90,48 @@ TRACE_EVENT(hmmrt_invalidate,
 		  __entry->start, __entry->end, __entry->event)
 );
 
+TRACE_EVENT(hmmrt_advise,
+	TP_PROTO(unsigned long start, unsigned long end, u32 advice,
+		 u32 location, int error),
+	TP_ARGS(start, end, advice, location, error),
+	TP_STRUCT__entry(
+		__field(unsigned long, start)
+		__field(unsigned long, end)
+		__field(u32, advice)
+		__field(u32, location)
+		__field(int, error)
+	),
+	TP_fast_assign(
+		__entry->start = start;
+		__entry->end = end;
+		__entry->advice = advice;
+		__entry->location = location;
+		__entry->error = error;
+	),
+	TP_printk("range=[%#lx,%#lx) advice=%u location=%#x error=%d",
+		  __entry->start, __entry->end, __entry->advice,
+		  __entry->location, __entry->error)
+);
+
+TRACE_EVENT(hmmrt_duplicate,
+	TP_PROTO(u32 device, unsigned long start, unsigned long end, u64 copied),
+	TP_ARGS(device, start, end, copied),
+	TP_STRUCT__entry(
+		__field(u32, device)
+		__field(unsigned long, start)
+		__field(unsigned long, end)
+		__field(u64, copied)
+	),
+	TP_fast_assign(
+		__entry->device = device;
+		__entry->start = start;
+		__entry->end = end;
+		__entry->copied = copied;
+	),
+	TP_printk("device=%u range=[%#lx,%#lx) copied=%llu", __entry->device,
+		  __entry->start, __entry->end, __entry->copied)
+);
+
 #endif /* _HMMRT_TRACE_H */
 
 #undef TRACE_INCLUDE_PATH

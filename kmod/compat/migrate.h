@@ -5,8 +5,13 @@
 
 #include <linux/migrate.h>
 #include <linux/mm.h>
+#include <linux/swapops.h>
 
 #include "compat.h"
+
+#ifdef HMMRT_HAVE_SOFTLEAF
+#include <linux/leafops.h>
+#endif
 
 /*
  * Until 7.1: device memory has no large folios that work. Then the flags are
@@ -88,6 +93,35 @@ static inline void hmmrt_migrate_device_pfns(unsigned long *src,
 		migrate_device_range(src + i, src[i], j - i);
 	}
 #endif
+}
+
+/* Until 6.19: entries that are not present have other names. */
+#ifndef HMMRT_HAVE_SOFTLEAF
+#define softleaf_from_pte(pte)		pte_to_swp_entry(pte)
+#define softleaf_is_migration(entry)	is_migration_entry(entry)
+#define softleaf_to_page(entry)		pfn_swap_entry_to_page(entry)
+#endif
+
+/* Whether this entry stands for a page that is being migrated. */
+static inline bool hmmrt_pte_is_migrating(pte_t pte, const struct page *page)
+{
+	if (pte_none(pte) || pte_present(pte) ||
+	    !softleaf_is_migration(softleaf_from_pte(pte)))
+		return false;
+	return softleaf_to_page(softleaf_from_pte(pte)) == page;
+}
+
+/* What copy_nonpresent_pte() makes of such an entry when a process forks. */
+static inline pte_t hmmrt_pte_migrating_shared(pte_t pte)
+{
+	pgoff_t offset = swp_offset(softleaf_from_pte(pte));
+	pte_t shared = swp_entry_to_pte(make_readable_migration_entry(offset));
+
+	if (pte_swp_soft_dirty(pte))
+		shared = pte_swp_mksoft_dirty(shared);
+	if (pte_swp_uffd_wp(pte))
+		shared = pte_swp_mkuffd_wp(shared);
+	return shared;
 }
 
 #endif /* _HMMRT_COMPAT_MIGRATE_H */

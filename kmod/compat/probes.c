@@ -13,6 +13,9 @@
 #include <linux/rmap.h>
 #include <linux/swapops.h>
 #include <linux/workqueue.h>
+#if __has_include(<linux/leafops.h>)
+#include <linux/leafops.h>
+#endif
 
 /* Once, before anything is compiled. */
 #if !defined(CONFIG_DEVICE_PRIVATE) || !defined(CONFIG_HMM_MIRROR)
@@ -165,6 +168,19 @@ static inline void probe(unsigned long pfn)
 static inline void probe(unsigned long pfn)
 {
 	num_poisoned_pages_sub(1);
+}
+#endif
+
+#ifdef PROBE_SOFTLEAF
+static inline bool probe(pte_t pte)
+{
+	return softleaf_is_migration(softleaf_from_pte(pte));
+}
+#endif
+#ifdef PROBE_NO_SOFTLEAF
+static inline bool probe(pte_t pte)
+{
+	return is_migration_entry(pte_to_swp_entry(pte));
 }
 #endif
 

@@ -17,13 +17,21 @@ namespace {
 constexpr unsigned block = HMMRT_POLICY_BLOCK_PAGES;
 constexpr unsigned granule = HMMRT_POLICY_GRANULE_PAGES;
 
+constexpr hmmrt_advice unadvised = {
+    .flags = 0,
+    .accessed_by = 0,
+    .preferred = HMMRT_LOCATION_NONE,
+    .last_prefetch = HMMRT_LOCATION_NONE,
+    .granularity = 0,
+};
+
 using Bits = std::bitset<block>;
 
 hmmrt_policy_window device_window(const Bits& mapped, unsigned page) {
     unsigned long map[block / 64] = {};
     for (unsigned i = 0; i < block; i++)
         if (mapped[i]) map[i / 64] |= 1UL << i % 64;
-    return hmmrt_policy_device_window(map, page);
+    return hmmrt_policy_device_window(map, page, &unadvised);
 }
 
 unsigned weight(const Bits& mapped, unsigned first, unsigned count) {
@@ -182,7 +190,7 @@ void expect_sane(const hmmrt_policy_window& window, unsigned page) {
 TEST(HostWindow, FirstOneIsTheGranuleOfThePage) {
     for (unsigned page = 0; page < block; page++) {
         hmmrt_policy_run run = {};
-        const auto window = hmmrt_policy_host_window(&run, page);
+        const auto window = hmmrt_policy_host_window(&run, page, &unadvised);
         EXPECT_EQ(window.first, page / granule * granule);
         EXPECT_EQ(window.count, granule);
     }
@@ -195,7 +203,7 @@ TEST(HostWindow, ContainsThePageAndEndsWithTheBlock) {
         const bool go_on = std::uniform_int_distribution<>(0, 2)(random) && run.next < block;
         const unsigned page =
             go_on ? run.next : std::uniform_int_distribution<unsigned>(0, block - 1)(random);
-        expect_sane(hmmrt_policy_host_window(&run, page), page);
+        expect_sane(hmmrt_policy_host_window(&run, page, &unadvised), page);
         if (HasFailure()) return;
     }
 }
@@ -204,7 +212,7 @@ TEST(HostWindow, DoublesForEachFaultThatGoesOn) {
     hmmrt_policy_run run = {};
     std::vector<unsigned> counts;
     for (unsigned page = 0; page < block;) {
-        const auto window = hmmrt_policy_host_window(&run, page);
+        const auto window = hmmrt_policy_host_window(&run, page, &unadvised);
         EXPECT_EQ(window.first, page);
         counts.push_back(window.count);
         page = window.first + window.count;
@@ -214,17 +222,17 @@ TEST(HostWindow, DoublesForEachFaultThatGoesOn) {
 
 TEST(HostWindow, StartsAnewAfterAJump) {
     hmmrt_policy_run run = {};
-    hmmrt_policy_host_window(&run, 0);
-    EXPECT_EQ(hmmrt_policy_host_window(&run, 16).count, 32u);
-    EXPECT_EQ(hmmrt_policy_host_window(&run, 200).count, granule);
-    EXPECT_EQ(hmmrt_policy_host_window(&run, 208).count, 32u);
+    hmmrt_policy_host_window(&run, 0, &unadvised);
+    EXPECT_EQ(hmmrt_policy_host_window(&run, 16, &unadvised).count, 32u);
+    EXPECT_EQ(hmmrt_policy_host_window(&run, 200, &unadvised).count, granule);
+    EXPECT_EQ(hmmrt_policy_host_window(&run, 208, &unadvised).count, 32u);
 }
 
 // At the end of a block nothing is left to go on with.
 TEST(HostWindow, AfterTheLastPageTheNextRunStartsAnew) {
     hmmrt_policy_run run = {};
-    hmmrt_policy_host_window(&run, block - granule);
-    EXPECT_EQ(hmmrt_policy_host_window(&run, 0).count, granule);
+    hmmrt_policy_host_window(&run, block - granule, &unadvised);
+    EXPECT_EQ(hmmrt_policy_host_window(&run, 0, &unadvised).count, granule);
 }
 
 // A page of the CPU's that is as large as the block goes whole, and is not cut to a window.

@@ -169,7 +169,7 @@ FIXTURE_VARIANT_ADD(call, exclusive) {
 };
 
 FIXTURE_VARIANT_ADD(call, stats) {
-	.cmd = HMMRT_IOC_STATS, CALL(hmmrt_stats, out_retries),
+	.cmd = HMMRT_IOC_STATS, CALL(hmmrt_stats, out_copied_pages),
 	.outputs = offsetof(struct hmmrt_stats, out_device_faults),
 	.stage = STAGE_BOUND, .fill = fill_stats,
 };

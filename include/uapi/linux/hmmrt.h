@@ -401,6 +401,7 @@ struct hmmrt_peer {
  *	device have none
  * @out_invalidations: notifier callbacks that reached this space
  * @out_retries: faults started again because of an invalidation
+ * @out_copied_pages: copies made of read-mostly pages
  *
  * Counters since the binding was made, except out_cpu_faults,
  * out_migrated_to_host and out_invalidations, which are of the space.
@@ -419,6 +420,7 @@ struct hmmrt_stats {
 	__aligned_u64 out_cpu_faults;
 	__aligned_u64 out_invalidations;
 	__aligned_u64 out_retries;
+	__aligned_u64 out_copied_pages;
 };
 
 /**

@@ -107,6 +107,32 @@ int cmd_exclusive(int fd, const volatile void *addr, size_t len,
 	return rc;
 }
 
+int cmd_advise(int fd, const volatile void *addr, size_t len, uint32_t advice,
+	       uint32_t location, uint64_t value)
+{
+	struct hmmrt_advise advise = {
+		.size = sizeof(advise),
+		.addr = (uintptr_t)addr,
+		.len = len,
+		.advice = advice,
+		.location = location,
+		.value = value,
+	};
+
+	return cmd_raw(fd, HMMRT_IOC_ADVISE, &advise);
+}
+
+int cmd_range_attributes(int fd, const volatile void *addr, size_t len,
+			 struct hmmrt_range_attributes *attributes)
+{
+	*attributes = (struct hmmrt_range_attributes){
+		.size = sizeof(*attributes),
+		.addr = (uintptr_t)addr,
+		.len = len,
+	};
+	return cmd_raw(fd, HMMRT_IOC_RANGE_ATTRIBUTES, attributes);
+}
+
 int cmd_bind(int gpu, int space, struct hmmrt_gpu_bind *bind)
 {
 	*bind = (struct hmmrt_gpu_bind){

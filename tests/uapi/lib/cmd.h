@@ -31,6 +31,10 @@ int cmd_residency(int fd, const void *addr, size_t len, uint32_t *locations);
 int cmd_stats(int fd, uint32_t device, struct hmmrt_stats *stats);
 int cmd_exclusive(int fd, const volatile void *addr, size_t len,
 		  uint32_t device, struct hmmrt_exclusive *result);
+int cmd_advise(int fd, const volatile void *addr, size_t len, uint32_t advice,
+	       uint32_t location, uint64_t value);
+int cmd_range_attributes(int fd, const volatile void *addr, size_t len,
+			 struct hmmrt_range_attributes *attributes);
 int cmd_bind(int gpu, int space, struct hmmrt_gpu_bind *bind);
 int cmd_attach(int gpu, uint64_t token);
 int cmd_fault_record(int gpu, struct hmmrt_gpu_fault_record *record);

@@ -1,0 +1,850 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Advice: what a process wants of ranges of its memory.
+ *
+ * Model      Ranges that do not overlap, in an interval tree of the space; what
+ *            is in none of them has no advice. A change takes those that it
+ *            meets out of the tree, cuts, changes and joins them, and puts them
+ *            back: neighbours that say the same are one.
+ * Locking    space->advice_lock. It is taken in notifiers and with pages locked,
+ *            so nothing is allocated under it that would wait: who changes
+ *            advice brings the memory along.
+ * Lifetime   Advice is given under the mmap_lock, for what is mapped, and goes
+ *            with munmap() or mremap(), of which the space's notifier hears. To
+ *            drop the middle of a range takes memory for the second half; if
+ *            there is none at that moment, that half is dropped with it.
+ * Entries    What AccessedBy wants mapped is taken away by the core like any
+ *            other entry. The notifier says so and a worker maps it again, when
+ *            the invalidation, and the migration it is part of, are over.
+ */
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "hmmrt.h"
+#include "trace.h"
+
+struct advised {
+	struct interval_tree_node range;	/* bytes, first and last */
+	struct list_head link;			/* while out of the tree */
+	struct hmmrt_advice advice;
+};
+
+static const struct hmmrt_advice no_advice = {
+	.preferred = HMMRT_LOCATION_NONE,
+	.last_prefetch = HMMRT_LOCATION_NONE,
+};
+
+static bool advice_equal(const struct hmmrt_advice *one,
+			 const struct hmmrt_advice *two)
+{
+	return !memcmp(one, two, sizeof(*one));
+}
+
+static struct advised *advised_first(struct hmmrt_space *space,
+				     unsigned long first, unsigned long last)
+{
+	struct interval_tree_node *node;
+
+	node = interval_tree_iter_first(&space->advice, first, last);
+	return node ? container_of(node, struct advised, range) : NULL;
+}
+
+static struct advised *advised_next(struct advised *advised,
+				    unsigned long first, unsigned long last)
+{
+	struct interval_tree_node *node;
+
+	node = interval_tree_iter_next(&advised->range, first, last);
+	return node ? container_of(node, struct advised, range) : NULL;
+}
+
+/* --- changing a range ----------------------------------------------------- */
+
+typedef void (*advice_change_t)(struct hmmrt_advice *advice,
+				const struct hmmrt_advise *arg);
+
+struct change {
+	unsigned long first, last;
+	struct list_head spare;		/* memory that was brought along */
+	unsigned int spares;
+	struct list_head ranges;	/* out of the tree, in order */
+};
+
+static void spares_free(struct change *change)
+{
+	struct advised *advised, *next;
+
+	list_for_each_entry_safe(advised, next, &change->spare, link)
+		kfree(advised);
+}
+
+static int spares_alloc(struct change *change, unsigned int count)
+{
+	for (; change->spares < count; change->spares++) {
+		struct advised *advised = kmalloc(sizeof(*advised),
+						  GFP_KERNEL_ACCOUNT);
+
+		if (!advised)
+			return -ENOMEM;
+		list_add(&advised->link, &change->spare);
+		cond_resched();
+	}
+	return 0;
+}
+
+static struct advised *spare_take(struct change *change)
+{
+	struct advised *advised =
+		list_first_entry_or_null(&change->spare, struct advised, link);
+
+	if (!advised)
+		return NULL;
+	list_del(&advised->link);
+	change->spares--;
+	return advised;
+}
+
+static void spare_put(struct change *change, struct advised *advised)
+{
+	list_move(&advised->link, &change->spare);
+	change->spares++;
+}
+
+/* How many more ranges there can be afterwards than now. */
+static unsigned int spares_needed(struct hmmrt_space *space,
+				  const struct change *change)
+{
+	unsigned long at = change->first;
+	struct advised *advised;
+	unsigned int needed = 0;
+
+	for (advised = advised_first(space, change->first, change->last);
+	     advised; advised = advised_next(advised, change->first,
+					     change->last)) {
+		needed += advised->range.start > at;
+		needed += advised->range.start < change->first;
+		needed += advised->range.last > change->last;
+		at = advised->range.last + 1;
+	}
+	return needed + (at <= change->last);
+}
+
+/* What the change meets, and what it may be joined with. */
+static void ranges_take_out(struct hmmrt_space *space, struct change *change)
+{
+	unsigned long first = change->first ? change->first - 1 : 0;
+	unsigned long last = change->last + 1;
+	struct advised *advised;
+
+	while ((advised = advised_first(space, first, last))) {
+		interval_tree_remove(&advised->range, &space->advice);
+		list_add_tail(&advised->link, &change->ranges);
+	}
+}
+
+/* A range that crosses @at becomes two. */
+static void ranges_cut(struct change *change, unsigned long at)
+{
+	struct advised *advised, *rest;
+
+	list_for_each_entry(advised, &change->ranges, link) {
+		if (advised->range.start >= at || advised->range.last < at)
+			continue;
+		rest = spare_take(change);
+		if (rest) {
+			rest->advice = advised->advice;
+			rest->range.start = at;
+			rest->range.last = advised->range.last;
+			list_add(&rest->link, &advised->link);
+		}
+		advised->range.last = at - 1;
+		return;
+	}
+}
+
+static void ranges_fill(struct change *change)
+{
+	unsigned long at = change->first;
+	struct advised *advised, *hole;
+
+	list_for_each_entry(advised, &change->ranges, link) {
+		if (advised->range.last < at)
+			continue;
+		if (at > change->last || advised->range.start > change->last)
+			break;
+		if (advised->range.start > at) {
+			hole = spare_take(change);
+			hole->advice = no_advice;
+			hole->range.start = at;
+			hole->range.last = advised->range.start - 1;
+			list_add_tail(&hole->link, &advised->link);
+		}
+		at = advised->range.last + 1;
+	}
+	if (at > change->last)
+		return;
+	hole = spare_take(change);
+	hole->advice = no_advice;
+	hole->range.start = at;
+	hole->range.last = change->last;
+	/* Before the one that ended the loop, or at the end. */
+	list_add_tail(&hole->link, &advised->link);
+}
+
+static void ranges_change(struct change *change, advice_change_t fn,
+			  const struct hmmrt_advise *arg)
+{
+	struct advised *advised;
+
+	list_for_each_entry(advised, &change->ranges, link)
+		if (advised->range.start >= change->first &&
+		    advised->range.last <= change->last)
+			fn(&advised->advice, arg);
+}
+
+/* Join what says the same, and forget what says nothing. */
+static void ranges_put_back(struct hmmrt_space *space, struct change *change)
+{
+	struct advised *advised, *next, *before = NULL;
+
+	list_for_each_entry_safe(advised, next, &change->ranges, link) {
+		if (advice_equal(&advised->advice, &no_advice)) {
+			spare_put(change, advised);
+		} else if (before &&
+			   before->range.last + 1 == advised->range.start &&
+			   advice_equal(&before->advice, &advised->advice)) {
+			before->range.last = advised->range.last;
+			spare_put(change, advised);
+		} else {
+			before = advised;
+		}
+	}
+	list_for_each_entry_safe(advised, next, &change->ranges, link) {
+		list_del(&advised->link);
+		interval_tree_insert(&advised->range, &space->advice);
+	}
+}
+
+static void change_init(struct change *change, unsigned long start,
+			unsigned long end)
+{
+	change->first = start;
+	change->last = end - 1;
+	change->spares = 0;
+	INIT_LIST_HEAD(&change->spare);
+	INIT_LIST_HEAD(&change->ranges);
+}
+
+static int advice_change(struct hmmrt_space *space, unsigned long start,
+			 unsigned long end, advice_change_t fn,
+			 const struct hmmrt_advise *arg)
+{
+	struct change change;
+	unsigned int needed;
+	int rc = 0;
+
+	lockdep_assert_held(&space->mm->mmap_lock);
+	change_init(&change, start, end);
+	down_write(&space->advice_lock);
+	while ((needed = spares_needed(space, &change)) > change.spares) {
+		up_write(&space->advice_lock);
+		rc = spares_alloc(&change, needed);
+		if (rc)
+			goto out_free;
+		down_write(&space->advice_lock);
+	}
+	ranges_take_out(space, &change);
+	ranges_cut(&change, change.first);
+	ranges_cut(&change, change.last + 1);
+	ranges_fill(&change);
+	ranges_change(&change, fn, arg);
+	ranges_put_back(space, &change);
+	up_write(&space->advice_lock);
+out_free:
+	spares_free(&change);
+	return rc;
+}
+
+static void advice_forget(struct hmmrt_advice *advice,
+			  const struct hmmrt_advise *arg)
+{
+	*advice = no_advice;
+}
+
+/**
+ * hmmrt_advice_drop() - memory was unmapped, or moved away
+ * @space: of the process
+ * @start: first address
+ * @end: behind the last one
+ *
+ * Context: in a notifier that may sleep.
+ */
+void hmmrt_advice_drop(struct hmmrt_space *space, unsigned long start,
+		       unsigned long end)
+{
+	struct advised *spare;
+	struct change change;
+
+	if (RB_EMPTY_ROOT(&space->advice.rb_root))
+		return;
+	change_init(&change, start, end);
+	spare = kmalloc(sizeof(*spare), GFP_NOWAIT | __GFP_NOWARN);
+	if (spare) {
+		list_add(&spare->link, &change.spare);
+		change.spares++;
+	}
+	down_write(&space->advice_lock);
+	ranges_take_out(space, &change);
+	ranges_cut(&change, change.last + 1);
+	/* Nothing is behind this one: what there is to cut here ends before. */
+	ranges_cut(&change, change.first);
+	ranges_change(&change, advice_forget, NULL);
+	ranges_put_back(space, &change);
+	up_write(&space->advice_lock);
+	spares_free(&change);
+}
+
+void hmmrt_advice_destroy(struct hmmrt_space *space)
+{
+	struct advised *advised;
+
+	while ((advised = advised_first(space, 0, ULONG_MAX))) {
+		interval_tree_remove(&advised->range, &space->advice);
+		kfree(advised);
+	}
+}
+
+/* --- asking ---------------------------------------------------------------- */
+
+/**
+ * hmmrt_advice_at() - the advice of an address
+ * @space: of the process
+ * @addr: in [*@start, *@end)
+ * @start: becomes the first address from which on it is the same, if that is
+ *	higher
+ * @end: likewise
+ *
+ * Context: any that may sleep.
+ */
+struct hmmrt_advice hmmrt_advice_at(struct hmmrt_space *space,
+				    unsigned long addr, unsigned long *start,
+				    unsigned long *end)
+{
+	struct hmmrt_advice advice = no_advice;
+	struct advised *advised;
+
+	if (RB_EMPTY_ROOT(&space->advice.rb_root))
+		return advice;
+	down_read(&space->advice_lock);
+	for (advised = advised_first(space, *start, *end - 1); advised;
+	     advised = advised_next(advised, *start, *end - 1)) {
+		if (advised->range.last < addr) {
+			*start = advised->range.last + 1;
+			continue;
+		}
+		if (advised->range.start > addr) {
+			*end = advised->range.start;
+			break;
+		}
+		advice = advised->advice;
+		*start = max(*start, advised->range.start);
+		*end = min(*end, advised->range.last + 1);
+		break;
+	}
+	up_read(&space->advice_lock);
+	return advice;
+}
+
+/* The advice of a part of a window, which is cut where that ends. */
+void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr)
+{
+	req->advice = hmmrt_advice_at(req->block->span->space, addr,
+				      &req->start, &req->end);
+}
+
+/* Whether mappings cover all of it. */
+static bool range_is_covered(struct mm_struct *mm, unsigned long start,
+			     unsigned long end)
+{
+	while (start < end) {
+		struct vm_area_struct *vma = vma_lookup(mm, start);
+
+		if (!vma)
+			return false;
+		start = vma->vm_end;
+	}
+	return true;
+}
+
+static void attributes_and(struct hmmrt_range_attributes *arg,
+			   const struct hmmrt_advice *advice, bool first)
+{
+	if (first) {
+		arg->out_flags = advice->flags;
+		arg->out_accessed_by = advice->accessed_by;
+		arg->out_preferred_location = advice->preferred;
+		arg->out_last_prefetch = advice->last_prefetch;
+		arg->out_granularity = advice->granularity;
+		return;
+	}
+	arg->out_flags &= advice->flags;
+	arg->out_accessed_by &= advice->accessed_by;
+	if (arg->out_preferred_location != advice->preferred)
+		arg->out_preferred_location = HMMRT_LOCATION_NONE;
+	if (arg->out_last_prefetch != advice->last_prefetch)
+		arg->out_last_prefetch = HMMRT_LOCATION_NONE;
+	if (arg->out_granularity != advice->granularity)
+		arg->out_granularity = 0;
+}
+
+int hmmrt_range_attributes(struct hmmrt_space *space,
+			   struct hmmrt_range_attributes *arg)
+{
+	unsigned long at, next, end;
+	int rc;
+
+	rc = hmmrt_memory_check(arg->addr, arg->len);
+	if (rc)
+		return rc;
+	end = arg->addr + arg->len;
+	if (mmap_read_lock_killable(space->mm))
+		return -EINTR;
+	if (!range_is_covered(space->mm, arg->addr, end))
+		rc = -EFAULT;
+	for (at = arg->addr; !rc && at < end; at = next) {
+		unsigned long start = at;
+		struct hmmrt_advice advice;
+
+		next = end;
+		advice = hmmrt_advice_at(space, at, &start, &next);
+		attributes_and(arg, &advice, at == arg->addr);
+		if (fatal_signal_pending(current))
+			rc = -EINTR;
+		cond_resched();
+	}
+	mmap_read_unlock(space->mm);
+	return rc;
+}
+
+/* --- giving advice ---------------------------------------------------------- */
+
+static u32 location_bit(u32 location)
+{
+	return location == HMMRT_LOCATION_HOST ? HMMRT_BY_CPU : BIT(location);
+}
+
+static void advice_apply(struct hmmrt_advice *advice,
+			 const struct hmmrt_advise *arg)
+{
+	switch ((enum hmmrt_advice_kind)arg->advice) {
+	case HMMRT_ADVICE_SET_READ_MOSTLY:
+		advice->flags |= HMMRT_RANGE_READ_MOSTLY;
+		break;
+	case HMMRT_ADVICE_UNSET_READ_MOSTLY:
+		advice->flags &= ~HMMRT_RANGE_READ_MOSTLY;
+		break;
+	case HMMRT_ADVICE_SET_PREFERRED_LOCATION:
+		advice->preferred = arg->location;
+		break;
+	case HMMRT_ADVICE_UNSET_PREFERRED_LOCATION:
+		advice->preferred = HMMRT_LOCATION_NONE;
+		break;
+	case HMMRT_ADVICE_SET_ACCESSED_BY:
+		advice->accessed_by |= location_bit(arg->location);
+		break;
+	case HMMRT_ADVICE_UNSET_ACCESSED_BY:
+		advice->accessed_by &= ~location_bit(arg->location);
+		break;
+	case HMMRT_ADVICE_SET_NO_MIGRATE:
+		advice->flags |= HMMRT_RANGE_NO_MIGRATE;
+		break;
+	case HMMRT_ADVICE_UNSET_NO_MIGRATE:
+		advice->flags &= ~HMMRT_RANGE_NO_MIGRATE;
+		break;
+	case HMMRT_ADVICE_SET_GRANULARITY:
+		advice->granularity = arg->value;
+		break;
+	case HMMRT_ADVICE_UNSET_GRANULARITY:
+		advice->granularity = 0;
+		break;
+	}
+}
+
+static void advice_prefetched(struct hmmrt_advice *advice,
+			      const struct hmmrt_advise *arg)
+{
+	advice->last_prefetch = arg->location;
+}
+
+/* Whether a location is a part of system memory, and one that exists. */
+bool hmmrt_location_is_host(u32 location)
+{
+	if (location == HMMRT_LOCATION_HOST)
+		return true;
+	return (location & ~HMMRT_LOCATION_MAX_NODE) ==
+		       HMMRT_LOCATION_HOST_NODE(0) &&
+	       (location & HMMRT_LOCATION_MAX_NODE) < MAX_NUMNODES &&
+	       node_online(location & HMMRT_LOCATION_MAX_NODE);
+}
+
+static bool location_is_bound(struct hmmrt_space *space, u32 location)
+{
+	bool bound;
+	int idx;
+
+	idx = srcu_read_lock(&hmmrt_srcu);
+	bound = hmmrt_space_binding(space, location);
+	srcu_read_unlock(&hmmrt_srcu, idx);
+	return bound;
+}
+
+static int advise_check(struct hmmrt_space *space,
+			const struct hmmrt_advise *arg)
+{
+	bool has_location = false, has_value = false, ok = true;
+
+	switch (arg->advice) {
+	case HMMRT_ADVICE_SET_PREFERRED_LOCATION:
+		has_location = true;
+		ok = hmmrt_location_is_host(arg->location) ||
+		     location_is_bound(space, arg->location);
+		break;
+	case HMMRT_ADVICE_SET_ACCESSED_BY:
+	case HMMRT_ADVICE_UNSET_ACCESSED_BY:
+		has_location = true;
+		ok = arg->location == HMMRT_LOCATION_HOST ||
+		     location_is_bound(space, arg->location);
+		break;
+	case HMMRT_ADVICE_SET_GRANULARITY:
+		has_value = true;
+		ok = is_power_of_2(arg->value) && arg->value >= PAGE_SIZE &&
+		     arg->value <= HMMRT_BLOCK_SIZE;
+		break;
+	case HMMRT_ADVICE_SET_READ_MOSTLY:
+	case HMMRT_ADVICE_UNSET_READ_MOSTLY:
+	case HMMRT_ADVICE_UNSET_PREFERRED_LOCATION:
+	case HMMRT_ADVICE_SET_NO_MIGRATE:
+	case HMMRT_ADVICE_UNSET_NO_MIGRATE:
+	case HMMRT_ADVICE_UNSET_GRANULARITY:
+		break;
+	default:
+		return -EINVAL;
+	}
+	if ((!has_location && arg->location) || (!has_value && arg->value))
+		ok = false;
+	return ok ? 0 : -EINVAL;
+}
+
+static int change_covered(struct hmmrt_space *space, unsigned long start,
+			  unsigned long end, advice_change_t fn,
+			  const struct hmmrt_advise *arg)
+{
+	int rc;
+
+	if (mmap_read_lock_killable(space->mm))
+		return -EINTR;
+	if (range_is_covered(space->mm, start, end))
+		rc = advice_change(space, start, end, fn, arg);
+	else
+		rc = -EFAULT;
+	mmap_read_unlock(space->mm);
+	return rc;
+}
+
+/* Where the pages of a range were asked to go. */
+int hmmrt_advice_prefetched(struct hmmrt_space *space, unsigned long start,
+			    unsigned long end, u32 location)
+{
+	const struct hmmrt_advise arg = { .location = location };
+
+	return change_covered(space, start, end, advice_prefetched, &arg);
+}
+
+/* --- entries for who accesses ------------------------------------------------ */
+
+/* Attempts to map a part that keeps racing with others. */
+#define MAP_ATTEMPTS	8
+
+/* What is populated, where it is; req->start is set. Returns where it ended. */
+static unsigned long map_part(struct hmmrt_request *req, unsigned long end)
+{
+	struct mm_struct *mm = req->block->span->space->mm;
+	u32 id = req->binding->dev->id;
+	int rc;
+
+	lockdep_assert_held(&mm->mmap_lock);
+	req->vma = find_vma(mm, req->start);
+	if (!req->vma || req->vma->vm_start >= end)
+		return end;
+	req->start = max(req->start, req->vma->vm_start);
+	req->end = min(end, req->vma->vm_end);
+	hmmrt_request_advise(req, req->start);
+	if (!hmmrt_policy_maps_ahead(&req->advice, id) ||
+	    hmmrt_vma_check(req->vma, HMMRT_ACCESS_READ))
+		return req->end;
+	rc = hmmrt_block_migrate_lock(req->block);
+	if (rc)
+		return end;
+	/* Whoever moves pages is not at it now: they are where they will be. */
+	rc = hmmrt_serve_window(req, false);
+	mutex_unlock(&req->block->migrate);
+	return rc == -EAGAIN ? req->start : req->end;
+}
+
+static void map_block(struct hmmrt_binding *binding, struct hmmrt_block *block,
+		      unsigned long start, unsigned long end)
+{
+	struct mm_struct *mm = binding->space->mm;
+	unsigned int attempts = 0;
+	struct hmmrt_request *req;
+
+	if (binding->dev->ops->prepare(binding, block->start,
+				       block->start + HMMRT_BLOCK_SIZE))
+		return;
+	req = hmmrt_request_alloc(binding, block);
+	if (!req)
+		return;
+	while (start < end && attempts < MAP_ATTEMPTS) {
+		unsigned long next;
+
+		if (mmap_read_lock_killable(mm))
+			break;
+		req->start = start;
+		next = map_part(req, end);
+		mmap_read_unlock(mm);
+		attempts = next > start ? 0 : attempts + 1;
+		start = next;
+		cond_resched();
+	}
+	hmmrt_request_free(req);
+}
+
+/* Again, what was mapped for the devices that access it. */
+static void remap_block(struct hmmrt_space *space, struct hmmrt_block *block)
+{
+	u32 id;
+
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
+		struct hmmrt_binding *binding;
+
+		if (!READ_ONCE(block->maps[id]))
+			continue;
+		binding = hmmrt_space_binding_get(space, id);
+		if (!binding)
+			continue;
+		map_block(binding, block, block->start,
+			  block->start + HMMRT_BLOCK_SIZE);
+		hmmrt_binding_put(binding);
+	}
+}
+
+static struct hmmrt_block *remap_take(struct hmmrt_space *space)
+{
+	struct hmmrt_block *block;
+
+	spin_lock(&space->remap_lock);
+	block = list_first_entry_or_null(&space->remap_blocks,
+					 struct hmmrt_block, remap);
+	if (block)
+		list_del_init(&block->remap);
+	spin_unlock(&space->remap_lock);
+	return block;
+}
+
+static void remap_work(struct work_struct *work)
+{
+	struct hmmrt_space *space =
+		container_of(work, struct hmmrt_space, remap_work);
+	struct hmmrt_block *block;
+
+	/* The process is going: nobody will access anything. */
+	if (!mmget_not_zero(space->mm))
+		return;
+	while ((block = remap_take(space)))
+		remap_block(space, block);
+	mmput_async(space->mm);
+}
+
+/**
+ * hmmrt_advice_unmapped() - entries of a block were taken away
+ * @block: of a space
+ *
+ * Context: in a notifier.
+ */
+void hmmrt_advice_unmapped(struct hmmrt_block *block)
+{
+	struct hmmrt_space *space = block->span->space;
+
+	if (!READ_ONCE(space->maps_ahead))
+		return;
+	spin_lock(&space->remap_lock);
+	if (!space->remap_ended && list_empty(&block->remap)) {
+		list_add_tail(&block->remap, &space->remap_blocks);
+		queue_work(system_dfl_wq, &space->remap_work);
+	}
+	spin_unlock(&space->remap_lock);
+}
+
+/* Blocks may go afterwards; notifiers may still run. */
+void hmmrt_advice_stop(struct hmmrt_space *space)
+{
+	spin_lock(&space->remap_lock);
+	space->remap_ended = true;
+	spin_unlock(&space->remap_lock);
+	cancel_work_sync(&space->remap_work);
+}
+
+void hmmrt_advice_init(struct hmmrt_space *space)
+{
+	init_rwsem(&space->advice_lock);
+	space->advice = RB_ROOT_CACHED;
+	spin_lock_init(&space->remap_lock);
+	INIT_LIST_HEAD(&space->remap_blocks);
+	INIT_WORK(&space->remap_work, remap_work);
+}
+
+/*
+ * The next address with a page table, in a mapping, without looking at entries:
+ * what was never touched is not worth a block. A hint only, for others fill it.
+ * What is in no mapping may be losing its tables just now.
+ */
+static unsigned long next_table(struct vm_area_struct *vma, unsigned long addr,
+				unsigned long end)
+{
+	while (addr < end) {
+		pgd_t *pgd = pgd_offset(vma->vm_mm, addr);
+		p4d_t *p4d;
+		pud_t *pud;
+
+		if (pgd_none(READ_ONCE(*pgd))) {
+			addr = pgd_addr_end(addr, end);
+			continue;
+		}
+		p4d = p4d_offset(pgd, addr);
+		if (p4d_none(READ_ONCE(*p4d))) {
+			addr = p4d_addr_end(addr, end);
+			continue;
+		}
+		pud = pud_offset(p4d, addr);
+		if (pud_none(READ_ONCE(*pud))) {
+			addr = pud_addr_end(addr, end);
+			continue;
+		}
+		if (pud_leaf(READ_ONCE(*pud)) ||
+		    !pmd_none(READ_ONCE(*pmd_offset(pud, addr))))
+			break;
+		addr = pmd_addr_end(addr, end);
+	}
+	return addr;
+}
+
+/* The next block with something in it; *@start is @end if there is none. */
+static int next_populated(struct mm_struct *mm, unsigned long *start,
+			  unsigned long end)
+{
+	struct vm_area_struct *vma;
+
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	while (*start < end) {
+		unsigned long until;
+
+		vma = find_vma(mm, *start);
+		if (!vma || vma->vm_start >= end) {
+			*start = end;
+			break;
+		}
+		until = min(end, vma->vm_end);
+		*start = next_table(vma, max(*start, vma->vm_start), until);
+		if (*start < until)
+			break;
+	}
+	mmap_read_unlock(mm);
+	return 0;
+}
+
+static int map_blocks(struct hmmrt_binding *binding, unsigned long start,
+		      unsigned long end)
+{
+	struct hmmrt_space *space = binding->space;
+
+	for (;;) {
+		unsigned long next;
+		struct hmmrt_block *block;
+		int rc;
+
+		rc = next_populated(space->mm, &start, end);
+		if (rc || start >= end)
+			return rc;
+		next = hmmrt_block_end(start, end);
+		block = hmmrt_block_get(space, start, binding->dev->id);
+		if (IS_ERR(block))
+			return PTR_ERR(block);
+		map_block(binding, block, start, next);
+		start = next;
+		if (READ_ONCE(binding->going))
+			return -ENODEV;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+	}
+}
+
+/* For a device that is to have entries for all that is populated. */
+static int map_range(struct hmmrt_space *space, unsigned long start,
+		     unsigned long end, u32 location)
+{
+	struct hmmrt_binding *binding;
+	int rc;
+
+	binding = hmmrt_space_binding_get(space, location);
+	if (!binding)
+		return -ENODEV;
+	rc = map_blocks(binding, start, end);
+	hmmrt_binding_put(binding);
+	return rc;
+}
+
+/* What the advice means for what is mapped already. */
+static int advise_act(struct hmmrt_space *space, const struct hmmrt_advise *arg)
+{
+	unsigned long end = arg->addr + arg->len;
+
+	switch ((enum hmmrt_advice_kind)arg->advice) {
+	case HMMRT_ADVICE_SET_ACCESSED_BY:
+		if (arg->location == HMMRT_LOCATION_HOST)
+			return 0;
+		return map_range(space, arg->addr, end, arg->location);
+	case HMMRT_ADVICE_UNSET_READ_MOSTLY:
+		hmmrt_span_revoke(space, arg->addr, end);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+int hmmrt_advise(struct hmmrt_space *space, struct hmmrt_advise *arg)
+{
+	int rc;
+
+	rc = hmmrt_memory_check(arg->addr, arg->len);
+	if (!rc)
+		rc = advise_check(space, arg);
+	if (rc)
+		return rc;
+	if (!mmget_not_zero(space->mm))
+		return -ESRCH;
+	/* Before there is any, so that no notifier overlooks it. */
+	if (arg->advice == HMMRT_ADVICE_SET_ACCESSED_BY &&
+	    arg->location != HMMRT_LOCATION_HOST)
+		WRITE_ONCE(space->maps_ahead, true);
+	rc = change_covered(space, arg->addr, arg->addr + arg->len,
+			    advice_apply, arg);
+	if (!rc)
+		rc = advise_act(space, arg);
+	mmput(space->mm);
+	trace_hmmrt_advise(arg->addr, arg->addr + arg->len, arg->advice,
+			   arg->location, rc);
+	return rc;
+}

@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Copies of read-mostly pages: a device reads its own, and the CPU and the other
+ * devices go on reading the page itself, which stays where it is.
+ *
+ * A copy is right for as long as nobody writes the page, so a write has to be
+ * heard of before it happens. Pages of private anonymous memory are written
+ * without a word to anybody, once they are writable. But the core knows pages
+ * that a process must not write in place, those that fork() has left shared, and
+ * it tells all notifiers before it gives the process another one instead. So a
+ * page that is copied is put into that state:
+ *
+ * Shared     migrate_vma_setup() takes the page out of all page tables and looks
+ *            whether somebody else has a hold of it. The migration entry that it
+ *            leaves is made one of a shared page, as fork() does with those it
+ *            meets. Then the migration is called off: the page comes back mapped
+ *            read-only, and not as this process's alone.
+ * Held       With a reference of ours the page has two users, and a write goes
+ *            to a new page (wp_page_copy()): not the page's mapping alone decides
+ *            that, but whoever has a reference. Pins that want the page itself
+ *            (FOLL_PIN) get a new one in the same way.
+ * Copied     while the page is in no page table, or known to be shared already
+ *            for the copy of another device. Nobody writes it from the first of
+ *            these on, until an invalidation of its address.
+ * Collapsed  by any invalidation, of whatever cause: the entry of the device goes
+ *            in the notifier, then its cached copies, and then the copy and our
+ *            reference. The core goes on after that. So when the page is alone
+ *            again there is no copy.
+ *
+ * Who looks at entries, or moves a page, needs to know nothing of this: to them
+ * it is a page in system memory that fork() had shared.
+ *
+ * Locking    map->copies and what is in it: block->lock. Copies are made with
+ *            block->migrate held, and given to the device only if no
+ *            invalidation was heard of since.
+ */
+#include <linux/hmm.h>
+#include <linux/migrate.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/slab.h>
+#include <linux/swapops.h>
+
+#include "hmmrt.h"
+#include "trace.h"
+
+/* Its page is held; the copy is device memory without a user of its own. */
+struct hmmrt_copy {
+	struct list_head link;		/* of those to be freed */
+	struct page *original;
+	struct page *page;
+};
+
+/* The copies of one device in one block, by page. */
+struct hmmrt_copies {
+	struct hmmrt_copy *at[HMMRT_BLOCK_PAGES];
+};
+
+/* Memory of the device that has a copy of a page, or NULL. */
+struct page *hmmrt_copy_page(const struct hmmrt_block_map *map,
+			     unsigned int index)
+{
+	if (!map->copies || !map->copies->at[index])
+		return NULL;
+	return map->copies->at[index]->page;
+}
+
+/* --- taking away ------------------------------------------------------------ */
+
+/**
+ * hmmrt_copies_take() - the entries of some pages are gone
+ * @map: of one device in one block; block->lock is held
+ * @first: page of the block
+ * @count: pages
+ * @taken: collects the copies, for hmmrt_copies_free()
+ */
+void hmmrt_copies_take(struct hmmrt_block_map *map, unsigned int first,
+		       unsigned int count, struct list_head *taken)
+{
+	unsigned int i;
+
+	if (!map->copies)
+		return;
+	for (i = first; i < first + count; i++) {
+		if (!map->copies->at[i])
+			continue;
+		list_add_tail(&map->copies->at[i]->link, taken);
+		map->copies->at[i] = NULL;
+	}
+}
+
+static void copy_free(struct hmmrt_copy *copy)
+{
+	if (copy->page)
+		hmmrt_vram_free_unused(hmmrt_page_device(copy->page),
+				       &copy->page, 1);
+	if (copy->original)
+		put_page(copy->original);
+	kfree(copy);
+}
+
+/*
+ * Once no device uses them. The originals may be written in place from here on.
+ * Context: any that may sleep; in notifiers.
+ */
+void hmmrt_copies_free(struct list_head *taken)
+{
+	struct hmmrt_copy *copy, *next;
+
+	list_for_each_entry_safe(copy, next, taken, link)
+		copy_free(copy);
+}
+
+/* The block goes, and its copies are gone. */
+void hmmrt_copies_destroy(struct hmmrt_block_map *map)
+{
+	unsigned int i;
+
+	if (!map || !map->copies)
+		return;
+	for (i = 0; i < HMMRT_BLOCK_PAGES; i++)
+		WARN_ON_ONCE(map->copies->at[i]);
+	kvfree(map->copies);
+}
+
+/* --- making ------------------------------------------------------------------ */
+
+/*
+ * A run of pages to be copied together: of those that are shared already, for
+ * they have copies on other devices, or of those that are not.
+ */
+struct run {
+	unsigned int first;		/* in the window */
+	unsigned int count;
+	bool shared;
+};
+
+static unsigned long run_start(const struct hmmrt_request *req,
+			       const struct run *run)
+{
+	return req->start + ((unsigned long)run->first << PAGE_SHIFT);
+}
+
+static unsigned int block_index(const struct hmmrt_request *req,
+				unsigned int i)
+{
+	return ((req->start - req->block->start) >> PAGE_SHIFT) + i;
+}
+
+static struct hmmrt_block_map *req_map(const struct hmmrt_request *req)
+{
+	return req->block->maps[req->binding->dev->id];
+}
+
+/* Whether the page, by the snapshot, is one that can be copied. */
+static bool pfn_suits(unsigned long pfn)
+{
+	struct folio *folio;
+
+	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))
+		return false;
+	if (is_zero_page(hmm_pfn_to_page(pfn)) ||
+	    is_zone_device_page(hmm_pfn_to_page(pfn)))
+		return false;
+	folio = page_folio(hmm_pfn_to_page(pfn));
+	return folio_test_anon(folio) && !folio_test_ksm(folio) &&
+	       !folio_test_hugetlb(folio);
+}
+
+static bool has_copy(const struct hmmrt_block *block, u32 id,
+		     unsigned int index)
+{
+	return block->maps[id] && hmmrt_copy_page(block->maps[id], index);
+}
+
+static bool others_have_copy(const struct hmmrt_block *block, u32 except,
+			     unsigned int index)
+{
+	u32 id;
+
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++)
+		if (id != except && has_copy(block, id, index))
+			return true;
+	return false;
+}
+
+#define TO_SHARE	1ul
+#define IS_SHARED	2ul
+
+/*
+ * What has to be done with each page, in req->src, by the snapshot in req->pfns.
+ * Returns how many there are from the first one to the last.
+ */
+static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
+{
+	unsigned int i, n = (req->end - req->start) >> PAGE_SHIFT, end = 0;
+	u32 id = req->binding->dev->id;
+	struct hmmrt_place place = {};
+
+	*first = n;
+	req->there = 0;
+	memset(req->stayed, 0, sizeof(req->stayed));
+	mutex_lock(&req->block->lock);
+	for (i = 0; i < n; i++) {
+		unsigned int index = block_index(req, i);
+		unsigned long pfn = req->pfns[i];
+
+		req->src[i] = 0;
+		if (has_copy(req->block, id, index) ||
+		    ((pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR) &&
+		     hmmrt_place_device(&place, hmm_pfn_to_page(pfn)) ==
+			     req->binding->dev)) {
+			req->there++;
+			continue;
+		}
+		if (!pfn_suits(pfn))
+			continue;
+		req->src[i] = others_have_copy(req->block, id, index) ?
+				      IS_SHARED : TO_SHARE;
+		/* An entry is not replaced by another one, but taken away. */
+		if (req->src[i] == IS_SHARED &&
+		    test_bit(index, req_map(req)->mapped)) {
+			req->src[i] = 0;
+			continue;
+		}
+		*first = min(*first, i);
+		end = i + 1;
+	}
+	mutex_unlock(&req->block->lock);
+	return end > *first ? end - *first : 0;
+}
+
+static int copies_alloc(struct hmmrt_request *req)
+{
+	struct hmmrt_block_map *map = req_map(req);
+	struct hmmrt_copies *copies;
+
+	/* Set once, by who holds block->migrate. */
+	if (map->copies)
+		return 0;
+	copies = kvzalloc(sizeof(*copies), GFP_KERNEL_ACCOUNT);
+	if (!copies)
+		return -ENOMEM;
+	mutex_lock(&req->block->lock);
+	map->copies = copies;
+	mutex_unlock(&req->block->lock);
+	return 0;
+}
+
+/* The entry of an isolated page becomes one of a shared page. */
+static int share_entry(pte_t *ptep, unsigned long addr, void *data)
+{
+	struct migrate_vma *args = data;
+	unsigned long i = (addr - args->start) >> PAGE_SHIFT;
+	pte_t pte = ptep_get(ptep), shared;
+
+	if (!(args->src[i] & MIGRATE_PFN_MIGRATE) ||
+	    !hmmrt_pte_is_migrating(pte, migrate_pfn_to_page(args->src[i])))
+		return 0;
+	shared = hmmrt_pte_migrating_shared(pte);
+	if (!pte_same(pte, shared))
+		set_pte_at(args->vma->vm_mm, addr, ptep, shared);
+	/* For copy_run(): this one is. */
+	args->dst[i] = 1;
+	return 0;
+}
+
+/*
+ * Fill copies of the run from @from, where it is set; those that come to nothing
+ * are taken off it.
+ */
+static void copy_run(struct hmmrt_request *req, const struct run *run,
+		     struct page **from)
+{
+	struct hmmrt_device *dev = req->binding->dev;
+	struct page **to = req->pages + run->first;
+	unsigned int i, j, k;
+
+	for (i = 0; i < run->count; i = j) {
+		j = i + 1;
+		if (!from[i])
+			continue;
+		while (j < run->count && from[j] && to[j] == to[i] + (j - i) &&
+		       hmmrt_pages_share_chunk(to[j], to[i]))
+			j++;
+		if (!dev->ops->copy_to_device(dev, hmmrt_page_offset(to[i]),
+					      from + i, j - i))
+			continue;
+		for (k = i; k < j; k++) {
+			put_page(from[k]);
+			from[k] = NULL;
+		}
+	}
+}
+
+/* The device reads the copies from now on, if they still are some. */
+static int commit_run(struct hmmrt_request *req, const struct run *run,
+		      struct page **from, unsigned long seq,
+		      struct list_head *spare)
+{
+	struct hmmrt_binding *binding = req->binding;
+	struct hmmrt_block *block = req->block;
+	struct hmmrt_block_map *map = req_map(req);
+	unsigned int base = block_index(req, run->first);
+	hmmrt_pte_t *ptes = req->copy_ptes;
+	unsigned int i;
+
+	mutex_lock(&block->lock);
+	if (mmu_interval_read_retry(&block->span->notifier, seq)) {
+		mutex_unlock(&block->lock);
+		return -EAGAIN;
+	}
+	for (i = 0; i < run->count; i++) {
+		struct page **to = &req->pages[run->first + i];
+		struct hmmrt_copy *copy;
+
+		ptes[i] = 0;
+		if (!from[i])
+			continue;
+		copy = list_first_entry(spare, struct hmmrt_copy, link);
+		list_del(&copy->link);
+		copy->original = from[i];
+		copy->page = *to;
+		from[i] = NULL;
+		*to = NULL;
+		map->copies->at[base + i] = copy;
+		ptes[i] = HMMRT_PTE_VALID | HMMRT_PTE_DEVICE |
+			  hmmrt_page_offset(copy->page);
+		if (req->exec)
+			ptes[i] |= HMMRT_PTE_EXEC;
+		__set_bit(base + i, map->mapped);
+		__clear_bit(base + i, map->writable);
+		req->copied++;
+	}
+	binding->dev->ops->map(binding, run_start(req, run), ptes, run->count);
+	mutex_unlock(&block->lock);
+	return 0;
+}
+
+static void release_run(const struct run *run, struct page **from)
+{
+	unsigned int i;
+
+	for (i = 0; i < run->count; i++)
+		if (from[i])
+			put_page(from[i]);
+}
+
+/* Pages that are their owner's alone: see the top. */
+static int share_and_copy(struct hmmrt_request *req, const struct run *run,
+			  struct list_head *spare)
+{
+	struct mmu_interval_notifier *notifier = &req->block->span->notifier;
+	struct page **from = req->from;
+	struct migrate_vma args = {
+		.vma = req->vma,
+		.start = run_start(req, run),
+		.end = run_start(req, run) +
+		       ((unsigned long)run->count << PAGE_SHIFT),
+		.src = req->src + run->first,
+		.dst = req->dst + run->first,
+		.pgmap_owner = hmmrt_pgmap_owner(),
+		.flags = MIGRATE_VMA_SELECT_SYSTEM,
+	};
+	unsigned long seq;
+	unsigned int i;
+	int rc;
+
+	rc = migrate_vma_setup(&args);
+	if (rc || !args.cpages)
+		return rc == -EINVAL ? 0 : rc;
+	memset(args.dst, 0, args.npages * sizeof(args.dst[0]));
+	apply_to_page_range(req->vma->vm_mm, args.start, args.end - args.start,
+			    share_entry, &args);
+	/* Nobody can write them now. Whoever does later is heard of. */
+	seq = mmu_interval_read_begin(notifier);
+	for (i = 0; i < args.npages; i++) {
+		struct page *page = migrate_pfn_to_page(args.src[i]);
+
+		from[i] = args.dst[i] && page && folio_test_anon(page_folio(page)) &&
+					  !folio_test_ksm(page_folio(page)) ?
+				  page : NULL;
+		if (from[i])
+			get_page(from[i]);
+		args.dst[i] = 0;
+	}
+	copy_run(req, run, from);
+	migrate_vma_pages(&args);
+	migrate_vma_finalize(&args);
+	rc = commit_run(req, run, from, seq, spare);
+	release_run(run, from);
+	return rc;
+}
+
+/* A reference to each page that a copy elsewhere proves to be shared. */
+static int hold_shared(struct hmmrt_request *req, const struct run *run,
+		       struct page **from, unsigned long seq)
+{
+	struct hmmrt_block *block = req->block;
+	u32 id, own = req->binding->dev->id;
+	unsigned int i;
+	int rc = 0;
+
+	mutex_lock(&block->lock);
+	if (mmu_interval_read_retry(&block->span->notifier, seq))
+		rc = -EAGAIN;
+	for (i = 0; i < run->count; i++) {
+		unsigned int index = block_index(req, run->first + i);
+
+		from[i] = NULL;
+		for (id = 0; id < HMMRT_MAX_DEVICES && !rc && !from[i]; id++)
+			if (id != own && has_copy(block, id, index))
+				from[i] = block->maps[id]->copies->at[index]->original;
+		if (from[i])
+			get_page(from[i]);
+	}
+	mutex_unlock(&block->lock);
+	return rc;
+}
+
+static int copy_shared(struct hmmrt_request *req, const struct run *run,
+		       struct list_head *spare)
+{
+	unsigned long seq;
+	int rc;
+
+	seq = mmu_interval_read_begin(&req->block->span->notifier);
+	rc = hold_shared(req, run, req->from, seq);
+	if (rc)
+		return rc;
+	copy_run(req, run, req->from);
+	rc = commit_run(req, run, req->from, seq, spare);
+	release_run(run, req->from);
+	return rc;
+}
+
+static int copy_runs(struct hmmrt_request *req, unsigned int first,
+		     unsigned int count, struct list_head *spare)
+{
+	unsigned long todo[BITS_TO_LONGS(HMMRT_BLOCK_PAGES)] = {};
+	unsigned long shared[BITS_TO_LONGS(HMMRT_BLOCK_PAGES)] = {};
+	unsigned int i, end = first + count;
+	int rc = 0;
+
+	/* req->src is used again. */
+	for (i = first; i < end; i++) {
+		if (req->src[i] && req->pages[i])
+			__set_bit(i, todo);
+		if (req->src[i] == IS_SHARED)
+			__set_bit(i, shared);
+	}
+	for (i = find_next_bit(todo, end, first); i < end && !rc;) {
+		struct run run = { .first = i, .shared = test_bit(i, shared) };
+
+		while (i < end && test_bit(i, todo) &&
+		       test_bit(i, shared) == run.shared)
+			i++;
+		run.count = i - run.first;
+		rc = run.shared ? copy_shared(req, &run, spare) :
+				  share_and_copy(req, &run, spare);
+		i = find_next_bit(todo, end, i);
+	}
+	return rc;
+}
+
+static int spare_alloc(struct list_head *spare, unsigned int count)
+{
+	while (count--) {
+		struct hmmrt_copy *copy = kzalloc(sizeof(*copy),
+						  GFP_KERNEL_ACCOUNT);
+
+		if (!copy)
+			return -ENOMEM;
+		list_add(&copy->link, spare);
+	}
+	return 0;
+}
+
+/* Device memory for the copies, into req->pages. As plan_alloc(). */
+static int memory_alloc(struct hmmrt_request *req, unsigned int first,
+			unsigned int count)
+{
+	struct hmmrt_device *dev = req->binding->dev;
+	struct page **pages = req->pages + first;
+	bool full;
+
+	memset(pages, 0, count * sizeof(*pages));
+	req->regions_seen = READ_ONCE(dev->vram.nr_regions);
+	hmmrt_vram_alloc(dev, block_index(req, first), count, pages, &full);
+	if (full && !req->no_grow &&
+	    req->regions_seen < dev->vram.max_regions) {
+		hmmrt_vram_free_unused(dev, pages, count);
+		return -ENOSPC;
+	}
+	return 0;
+}
+
+static int duplicate_locked(struct hmmrt_request *req)
+{
+	unsigned int i, first, count;
+	LIST_HEAD(spare);
+	int idx, rc;
+
+	lockdep_assert_held(&req->block->migrate);
+	idx = srcu_read_lock(&hmmrt_srcu);
+	rc = hmmrt_snapshot(req);
+	count = rc ? 0 : mark_wanted(req, &first);
+	srcu_read_unlock(&hmmrt_srcu, idx);
+	if (rc || !count)
+		return rc;
+	rc = copies_alloc(req);
+	if (!rc)
+		rc = memory_alloc(req, first, count);
+	if (rc)
+		return rc;
+	rc = spare_alloc(&spare, count);
+	for (i = first; i < first + count; i++)
+		if (req->src[i] && !req->pages[i])
+			req->stayed[HMMRT_STAY_NO_MEMORY]++;
+	if (!rc)
+		rc = copy_runs(req, first, count, &spare);
+	hmmrt_vram_free_unused(req->binding->dev, req->pages + first, count);
+	hmmrt_copies_free(&spare);
+	return rc;
+}
+
+/**
+ * hmmrt_duplicate() - give a device copies of what can be copied of a window
+ * @req: window within one vma; not for a write
+ *
+ * Best effort: what is not private anonymous memory at home, or held by somebody
+ * else, has none and is mapped where it is.
+ *
+ * Context: mmap_lock held for reading; takes block->migrate.
+ * Return: 0, whatever was copied; -ENOSPC and -EAGAIN as
+ * hmmrt_migrate_to_device(); -EINTR; -ENOMEM. req->copied adds up over attempts;
+ * there and stayed are of this one.
+ */
+int hmmrt_duplicate(struct hmmrt_request *req)
+{
+	u64 copied_before = req->copied;
+	int rc;
+
+	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
+	rc = hmmrt_block_migrate_lock(req->block);
+	if (rc)
+		return rc;
+	rc = duplicate_locked(req);
+	mutex_unlock(&req->block->migrate);
+	trace_hmmrt_duplicate(req->binding->dev->id, req->start, req->end,
+			      req->copied - copied_before);
+	return rc;
+}

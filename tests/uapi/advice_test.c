@@ -1,0 +1,732 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Advice: what is remembered of ranges, against a model that remembers it page by
+ * page; and what each kind does to where pages are, against what they say.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/harness.h"
+#include "lib/session.h"
+
+#define GRANULE_BYTES	(16 * PAGE_BYTES)
+#define NONE		HMMRT_LOCATION_NONE
+#define HOST		HMMRT_LOCATION_HOST
+
+FIXTURE(advice) {
+	struct session session;
+	int fd;
+	struct agent *agent;
+	struct agent *other;
+	uint32_t id;
+	uint32_t other_id;
+};
+
+FIXTURE_SETUP(advice)
+{
+	ASSERT_EQ(0, session_start(&self->session, 2, 1));
+	self->fd = self->session.space;
+	self->agent = &self->session.devices[0].agent;
+	self->other = &self->session.devices[1].agent;
+	self->id = self->session.devices[0].id;
+	self->other_id = self->session.devices[1].id;
+}
+
+FIXTURE_TEARDOWN(advice)
+{
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+/* --- what is remembered ----------------------------------------------------- */
+
+#define ASSERT_ATTRIBUTES(addr, len, flags, by, preferred, prefetch, grain)	\
+	do {									\
+		struct hmmrt_range_attributes _a;				\
+		ASSERT_EQ(0, cmd_range_attributes(self->fd, addr, len, &_a));	\
+		ASSERT_EQ((uint32_t)(flags), _a.out_flags);			\
+		ASSERT_EQ((uint32_t)(by), _a.out_accessed_by);			\
+		ASSERT_EQ((uint32_t)(preferred), _a.out_preferred_location);	\
+		ASSERT_EQ((uint32_t)(prefetch), _a.out_last_prefetch);		\
+		ASSERT_EQ((uint64_t)(grain), _a.out_granularity);		\
+	} while (0)
+
+TEST_F(advice, each_kind_is_set_and_unset)
+{
+	char *buf = arena_anon(BLOCK_BYTES);
+	const uint32_t dev = self->id;
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_ATTRIBUTES(buf, BLOCK_BYTES, 0, 0, NONE, NONE, 0);
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
+				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
+				HMMRT_ADVICE_SET_PREFERRED_LOCATION, dev, 0));
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
+				HMMRT_ADVICE_SET_ACCESSED_BY, dev, 0));
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
+				HMMRT_ADVICE_SET_ACCESSED_BY, HOST, 0));
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
+				HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
+				HMMRT_ADVICE_SET_GRANULARITY, 0, GRANULE_BYTES));
+	ASSERT_ATTRIBUTES(buf, BLOCK_BYTES,
+			  HMMRT_RANGE_READ_MOSTLY | HMMRT_RANGE_NO_MIGRATE,
+			  HMMRT_BY_CPU | 1u << dev, dev, NONE, GRANULE_BYTES);
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, BLOCK_BYTES, HOST, NULL));
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
+				HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
+				HMMRT_ADVICE_UNSET_ACCESSED_BY, HOST, 0));
+	ASSERT_ATTRIBUTES(buf, BLOCK_BYTES, HMMRT_RANGE_NO_MIGRATE, 1u << dev,
+			  dev, HOST, GRANULE_BYTES);
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
+				HMMRT_ADVICE_UNSET_PREFERRED_LOCATION, 0, 0));
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
+				HMMRT_ADVICE_UNSET_ACCESSED_BY, dev, 0));
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
+				HMMRT_ADVICE_UNSET_NO_MIGRATE, 0, 0));
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
+				HMMRT_ADVICE_UNSET_GRANULARITY, 0, 0));
+	ASSERT_ATTRIBUTES(buf, BLOCK_BYTES, 0, 0, NONE, HOST, 0);
+}
+
+TEST_F(advice, bad_arguments_change_nothing)
+{
+	char *buf = arena_anon(4 * PAGE_BYTES);
+	const size_t page = PAGE_BYTES;
+	const struct {
+		int error;
+		uint64_t addr;
+		uint64_t len;
+		uint32_t advice;
+		uint32_t location;
+		uint64_t value;
+	} calls[] = {
+		{ -EINVAL, (uint64_t)buf, 0,
+		  HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0 },
+		{ -EINVAL, (uint64_t)buf + 1, page,
+		  HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0 },
+		{ -EINVAL, (uint64_t)buf, page + 1,
+		  HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0 },
+		{ -EOVERFLOW, (uint64_t)buf, -page,
+		  HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0 },
+		{ -EOVERFLOW, 1ul << 63, page,
+		  HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0 },
+		{ -EFAULT, (uint64_t)buf, 5 * page,
+		  HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0 },
+		{ -EFAULT, (uint64_t)buf - page, page,
+		  HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0 },
+		{ -EINVAL, (uint64_t)buf, page, 0, 0, 0 },
+		{ -EINVAL, (uint64_t)buf, page, 11, 0, 0 },
+		{ -EINVAL, (uint64_t)buf, page, -1u, 0, 0 },
+		{ -EINVAL, (uint64_t)buf, page,
+		  HMMRT_ADVICE_SET_READ_MOSTLY, 1, 0 },
+		{ -EINVAL, (uint64_t)buf, page,
+		  HMMRT_ADVICE_SET_READ_MOSTLY, 0, 1 },
+		{ -EINVAL, (uint64_t)buf, page,
+		  HMMRT_ADVICE_SET_PREFERRED_LOCATION, 15, 0 },
+		{ -EINVAL, (uint64_t)buf, page,
+		  HMMRT_ADVICE_SET_PREFERRED_LOCATION, HMMRT_MAX_DEVICES, 0 },
+		{ -EINVAL, (uint64_t)buf, page,
+		  HMMRT_ADVICE_SET_PREFERRED_LOCATION, NONE, 0 },
+		{ -EINVAL, (uint64_t)buf, page,
+		  HMMRT_ADVICE_SET_PREFERRED_LOCATION, HMMRT_LOCATION_HOST_NODE(HMMRT_LOCATION_MAX_NODE), 0 },
+		{ -EINVAL, (uint64_t)buf, page,
+		  HMMRT_ADVICE_SET_ACCESSED_BY, HMMRT_LOCATION_HOST_NODE(0), 0 },
+		{ -EINVAL, (uint64_t)buf, page,
+		  HMMRT_ADVICE_SET_ACCESSED_BY, 15, 0 },
+		{ -EINVAL, (uint64_t)buf, page,
+		  HMMRT_ADVICE_SET_GRANULARITY, 0, 0 },
+		{ -EINVAL, (uint64_t)buf, page,
+		  HMMRT_ADVICE_SET_GRANULARITY, 0, page / 2 },
+		{ -EINVAL, (uint64_t)buf, page,
+		  HMMRT_ADVICE_SET_GRANULARITY, 0, 3 * page },
+		{ -EINVAL, (uint64_t)buf, page,
+		  HMMRT_ADVICE_SET_GRANULARITY, 0, 2 * BLOCK_BYTES },
+	};
+	size_t i;
+
+	ASSERT_NE(NULL, buf);
+	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		ASSERT_EQ(calls[i].error,
+			  cmd_advise(self->fd, (void *)calls[i].addr,
+				     calls[i].len, calls[i].advice,
+				     calls[i].location, calls[i].value))
+		{
+			TH_LOG("call %zu", i);
+		}
+	ASSERT_ATTRIBUTES(buf, 4 * PAGE_BYTES, 0, 0, NONE, NONE, 0);
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, page,
+				HMMRT_ADVICE_SET_PREFERRED_LOCATION,
+				HMMRT_LOCATION_HOST_NODE(0), 0));
+	ASSERT_ATTRIBUTES(buf, page, 0, 0, HMMRT_LOCATION_HOST_NODE(0), NONE, 0);
+}
+
+TEST_F(advice, attributes_of_bad_ranges_are_errors)
+{
+	struct hmmrt_range_attributes attributes;
+	char *buf = arena_anon(2 * PAGE_BYTES);
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(-EINVAL, cmd_range_attributes(self->fd, buf, 0, &attributes));
+	ASSERT_EQ(-EINVAL, cmd_range_attributes(self->fd, buf + 1, PAGE_BYTES,
+						&attributes));
+	ASSERT_EQ(-EOVERFLOW, cmd_range_attributes(self->fd, buf, -PAGE_BYTES,
+						   &attributes));
+	ASSERT_EQ(-EFAULT, cmd_range_attributes(self->fd, buf, 3 * PAGE_BYTES,
+						&attributes));
+}
+
+TEST_F(advice, mixed_range_has_what_all_its_pages_have)
+{
+	char *buf = arena_anon(4 * PAGE_BYTES);
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, 3 * PAGE_BYTES,
+				HMMRT_ADVICE_SET_ACCESSED_BY, self->id, 0));
+	ASSERT_EQ(0, cmd_advise(self->fd, buf + PAGE_BYTES, 3 * PAGE_BYTES,
+				HMMRT_ADVICE_SET_ACCESSED_BY, self->other_id, 0));
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, 2 * PAGE_BYTES,
+				HMMRT_ADVICE_SET_PREFERRED_LOCATION, self->id, 0));
+	ASSERT_EQ(0, cmd_advise(self->fd, buf + 2 * PAGE_BYTES, PAGE_BYTES,
+				HMMRT_ADVICE_SET_PREFERRED_LOCATION, HOST, 0));
+	ASSERT_ATTRIBUTES(buf, 2 * PAGE_BYTES, 0, 1u << self->id, self->id,
+			  NONE, 0);
+	ASSERT_ATTRIBUTES(buf + PAGE_BYTES, 2 * PAGE_BYTES, 0,
+			  1u << self->id | 1u << self->other_id, NONE, NONE, 0);
+	ASSERT_ATTRIBUTES(buf + 2 * PAGE_BYTES, 2 * PAGE_BYTES, 0,
+			  1u << self->other_id, NONE, NONE, 0);
+	ASSERT_ATTRIBUTES(buf, 4 * PAGE_BYTES, 0, 0, NONE, NONE, 0);
+}
+
+#define MODEL_PAGES	48
+
+struct model_page {
+	bool mapped;
+	struct hmmrt_range_attributes is;
+};
+
+static void model_forget(struct model_page *page)
+{
+	memset(&page->is, 0, sizeof(page->is));
+	page->is.out_preferred_location = NONE;
+	page->is.out_last_prefetch = NONE;
+}
+
+static void model_apply(struct hmmrt_range_attributes *is, uint32_t advice,
+			uint32_t location, uint64_t value)
+{
+	const uint32_t bit = location == HOST ? HMMRT_BY_CPU : 1u << location;
+
+	switch (advice) {
+	case HMMRT_ADVICE_SET_READ_MOSTLY:
+		is->out_flags |= HMMRT_RANGE_READ_MOSTLY;
+		break;
+	case HMMRT_ADVICE_UNSET_READ_MOSTLY:
+		is->out_flags &= ~HMMRT_RANGE_READ_MOSTLY;
+		break;
+	case HMMRT_ADVICE_SET_PREFERRED_LOCATION:
+		is->out_preferred_location = location;
+		break;
+	case HMMRT_ADVICE_UNSET_PREFERRED_LOCATION:
+		is->out_preferred_location = NONE;
+		break;
+	case HMMRT_ADVICE_SET_ACCESSED_BY:
+		is->out_accessed_by |= bit;
+		break;
+	case HMMRT_ADVICE_UNSET_ACCESSED_BY:
+		is->out_accessed_by &= ~bit;
+		break;
+	case HMMRT_ADVICE_SET_NO_MIGRATE:
+		is->out_flags |= HMMRT_RANGE_NO_MIGRATE;
+		break;
+	case HMMRT_ADVICE_UNSET_NO_MIGRATE:
+		is->out_flags &= ~HMMRT_RANGE_NO_MIGRATE;
+		break;
+	case HMMRT_ADVICE_SET_GRANULARITY:
+		is->out_granularity = value;
+		break;
+	case HMMRT_ADVICE_UNSET_GRANULARITY:
+		is->out_granularity = 0;
+		break;
+	}
+}
+
+static uint32_t model_location(uint32_t advice, uint32_t dev)
+{
+	switch (advice) {
+	case HMMRT_ADVICE_SET_PREFERRED_LOCATION:
+	case HMMRT_ADVICE_SET_ACCESSED_BY:
+	case HMMRT_ADVICE_UNSET_ACCESSED_BY:
+		return rand() % 2 ? dev : HOST;
+	default:
+		return 0;
+	}
+}
+
+/* What the call must answer, and does to the model. */
+static int model_advise(struct model_page *model, size_t first, size_t count,
+			uint32_t advice, uint32_t location, uint64_t value)
+{
+	size_t i;
+
+	for (i = first; i < first + count; i++)
+		if (!model[i].mapped)
+			return -EFAULT;
+	for (i = first; i < first + count; i++)
+		model_apply(&model[i].is, advice, location, value);
+	return 0;
+}
+
+static bool same_attributes(const struct hmmrt_range_attributes *one,
+			    const struct hmmrt_range_attributes *two)
+{
+	return one->out_flags == two->out_flags &&
+	       one->out_accessed_by == two->out_accessed_by &&
+	       one->out_preferred_location == two->out_preferred_location &&
+	       one->out_last_prefetch == two->out_last_prefetch &&
+	       one->out_granularity == two->out_granularity;
+}
+
+/* The index of the first page that is not as the model says, or -1. */
+static long model_check(int fd, char *buf, const struct model_page *model)
+{
+	long i;
+
+	for (i = 0; i < MODEL_PAGES; i++) {
+		struct hmmrt_range_attributes is;
+		int rc = cmd_range_attributes(fd, buf + i * PAGE_BYTES,
+					      PAGE_BYTES, &is);
+
+		if (rc != (model[i].mapped ? 0 : -EFAULT))
+			return i;
+		if (!rc && !same_attributes(&is, &model[i].is))
+			return i;
+	}
+	return -1;
+}
+
+static bool model_unmap(char *buf, struct model_page *model, size_t first,
+			size_t count)
+{
+	size_t i;
+
+	for (i = first; i < first + count; i++) {
+		model[i].mapped = false;
+		model_forget(&model[i]);
+	}
+	return !munmap(buf + first * PAGE_BYTES, count * PAGE_BYTES);
+}
+
+/* Over what is there, too: that is an unmapping as well. */
+static bool model_map(char *buf, struct model_page *model, size_t first,
+		      size_t count)
+{
+	size_t i;
+
+	for (i = first; i < first + count; i++) {
+		model[i].mapped = true;
+		model_forget(&model[i]);
+	}
+	return mmap(buf + first * PAGE_BYTES, count * PAGE_BYTES,
+		    PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
+	       MAP_FAILED;
+}
+
+TEST_F_TIMEOUT(advice, random_advice_is_remembered_page_by_page, 300)
+{
+	const unsigned int seed = time(NULL);
+	struct model_page model[MODEL_PAGES];
+	unsigned int step;
+	char *buf;
+
+	TH_LOG("seed %u", seed);
+	srand(seed);
+	buf = arena_anon(MODEL_PAGES * PAGE_BYTES);
+	ASSERT_NE(NULL, buf);
+	ASSERT_TRUE(model_map(buf, model, 0, MODEL_PAGES));
+	for (step = 0; step < 1500; step++) {
+		const size_t first = rand() % MODEL_PAGES;
+		const size_t count = 1 + rand() % (MODEL_PAGES - first);
+		const uint32_t advice = 1 + rand() % 10;
+		const uint32_t location = model_location(advice, self->id);
+		const uint64_t value = advice == HMMRT_ADVICE_SET_GRANULARITY ?
+					       PAGE_BYTES << rand() % 10 : 0;
+
+		switch (rand() % 8) {
+		case 0:
+			ASSERT_TRUE(model_unmap(buf, model, first, count));
+			break;
+		case 1:
+			ASSERT_TRUE(model_map(buf, model, first, count));
+			break;
+		default:
+			ASSERT_EQ(model_advise(model, first, count, advice,
+					       location, value),
+				  cmd_advise(self->fd, buf + first * PAGE_BYTES,
+					     count * PAGE_BYTES, advice,
+					     location, value))
+			{
+				TH_LOG("step %u", step);
+			}
+		}
+		if (step % 8)
+			continue;
+		ASSERT_EQ(-1, model_check(self->fd, buf, model))
+		{
+			TH_LOG("step %u", step);
+		}
+	}
+	ASSERT_EQ(-1, model_check(self->fd, buf, model));
+}
+
+TEST_F(advice, goes_with_munmap_and_mremap_and_stays_with_the_rest)
+{
+	char *buf = arena_anon(8 * PAGE_BYTES);
+	char *there = arena_anon(8 * PAGE_BYTES);
+	int status;
+	pid_t pid;
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_NE(NULL, there);
+	memset(buf, 1, 8 * PAGE_BYTES);
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, 8 * PAGE_BYTES,
+				HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
+	ASSERT_EQ(0, madvise(buf, 8 * PAGE_BYTES, MADV_DONTNEED));
+	ASSERT_EQ(0, mprotect(buf, 8 * PAGE_BYTES, PROT_READ));
+	ASSERT_EQ(0, mprotect(buf, 8 * PAGE_BYTES, PROT_READ | PROT_WRITE));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(munmap(buf, 8 * PAGE_BYTES) ? 1 : 0);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(0, status);
+	ASSERT_ATTRIBUTES(buf, 8 * PAGE_BYTES, HMMRT_RANGE_NO_MIGRATE, 0, NONE,
+			  NONE, 0);
+	/* Shrunk and grown in place: what is new has none. */
+	ASSERT_EQ(buf, mremap(buf, 8 * PAGE_BYTES, 6 * PAGE_BYTES, 0));
+	ASSERT_EQ(buf, mremap(buf, 6 * PAGE_BYTES, 8 * PAGE_BYTES, 0));
+	ASSERT_ATTRIBUTES(buf, 6 * PAGE_BYTES, HMMRT_RANGE_NO_MIGRATE, 0, NONE,
+			  NONE, 0);
+	ASSERT_ATTRIBUTES(buf + 6 * PAGE_BYTES, 2 * PAGE_BYTES, 0, 0, NONE,
+			  NONE, 0);
+	/* Moved: neither here nor there. */
+	memset(buf, 1, 8 * PAGE_BYTES);
+	ASSERT_EQ(there, mremap(buf, 8 * PAGE_BYTES, 8 * PAGE_BYTES,
+				MREMAP_MAYMOVE | MREMAP_FIXED, there));
+	ASSERT_ATTRIBUTES(there, 8 * PAGE_BYTES, 0, 0, NONE, NONE, 0);
+	ASSERT_EQ(buf, mmap(buf, 8 * PAGE_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	ASSERT_ATTRIBUTES(buf, 8 * PAGE_BYTES, 0, 0, NONE, NONE, 0);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+TEST_F_TIMEOUT(advice, terabyte_that_is_nearly_empty_is_advised_at_once, 300)
+{
+	const size_t len = 1ul << 40;
+	char *buf = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint64_t begin = now_ns();
+	size_t at;
+
+	ASSERT_NE(MAP_FAILED, buf);
+	for (at = 0; at < len; at += len / 16)
+		buf[at] = 1;
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, len,
+				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, len,
+				HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, len,
+				HMMRT_ADVICE_SET_ACCESSED_BY, self->id, 0));
+	ASSERT_ATTRIBUTES(buf, len, 0, 1u << self->id, NONE, NONE, 0);
+	ASSERT_LE(16, session_stats(&self->session, 0).out_mapped_pages);
+	/* One look at each of its pages would take hours here. */
+	ASSERT_GT(60000000000ull, now_ns() - begin);
+	ASSERT_EQ(0, munmap(buf, len));
+}
+
+TEST_F_TIMEOUT(advice, alternating_ranges_are_all_remembered, 300)
+{
+	const size_t count = 20000;
+	char *buf = mmap(NULL, count * PAGE_BYTES, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	size_t i;
+
+	ASSERT_NE(MAP_FAILED, buf);
+	for (i = 0; i < count; i++)
+		ASSERT_EQ(0, cmd_advise(self->fd, buf + i * PAGE_BYTES,
+					PAGE_BYTES,
+					i % 2 ? HMMRT_ADVICE_SET_NO_MIGRATE :
+						HMMRT_ADVICE_SET_READ_MOSTLY,
+					0, 0));
+	for (i = 0; i < count; i += 501)
+		ASSERT_ATTRIBUTES(buf + i * PAGE_BYTES, PAGE_BYTES,
+				  i % 2 ? HMMRT_RANGE_NO_MIGRATE :
+					  HMMRT_RANGE_READ_MOSTLY,
+				  0, NONE, NONE, 0);
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, count * PAGE_BYTES,
+				HMMRT_ADVICE_SET_PREFERRED_LOCATION, HOST, 0));
+	ASSERT_ATTRIBUTES(buf, count * PAGE_BYTES, 0, 0, HOST, NONE, 0);
+	ASSERT_EQ(0, munmap(buf, count * PAGE_BYTES));
+}
+
+TEST_F(advice, last_prefetch_is_where_pages_were_asked_to_go)
+{
+	char *buf = arena_anon(4 * PAGE_BYTES);
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, 3 * PAGE_BYTES, self->id, NULL));
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, PAGE_BYTES, HOST, NULL));
+	ASSERT_ATTRIBUTES(buf, PAGE_BYTES, 0, 0, NONE, HOST, 0);
+	ASSERT_ATTRIBUTES(buf + PAGE_BYTES, 2 * PAGE_BYTES, 0, 0, NONE,
+			  self->id, 0);
+	ASSERT_ATTRIBUTES(buf, 3 * PAGE_BYTES, 0, 0, NONE, NONE, 0);
+	ASSERT_ATTRIBUTES(buf + 2 * PAGE_BYTES, 2 * PAGE_BYTES, 0, 0, NONE, NONE,
+			  0);
+}
+
+/* --- what it does ------------------------------------------------------------ */
+
+#define ASSERT_AT(location, addr, len)					\
+	ASSERT_EQ((long)((len) / PAGE_BYTES),				\
+		  pages_at(self->fd, addr, len, location))
+
+TEST_F(advice, preferred_host_keeps_pages_from_devices_that_touch_them)
+{
+	char *buf = arena_anon(GRANULE_BYTES);
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, GRANULE_BYTES, 1);
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, GRANULE_BYTES,
+				HMMRT_ADVICE_SET_PREFERRED_LOCATION, HOST, 0));
+	ASSERT_VALUE(1, agent_read(self->agent, buf));
+	ASSERT_DONE(agent_fill(self->agent, buf, GRANULE_BYTES, PAGE_BYTES, 9));
+	ASSERT_AT(HOST, buf, GRANULE_BYTES);
+	ASSERT_EQ(-1, pages_check(buf, GRANULE_BYTES, 9));
+	ASSERT_EQ(0, session_stats(&self->session, 0).out_migrated_to_device);
+	/* A prefetch moves them all the same, and there they stay. */
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, GRANULE_BYTES, self->id, NULL));
+	ASSERT_AT(self->id, buf, GRANULE_BYTES);
+	ASSERT_EQ(-1, pages_check(buf, GRANULE_BYTES, 9));
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, GRANULE_BYTES,
+				HMMRT_ADVICE_UNSET_PREFERRED_LOCATION, 0, 0));
+	ASSERT_VALUE(9, agent_read(self->other, buf));
+	ASSERT_AT(self->other_id, buf, GRANULE_BYTES);
+}
+
+TEST_F(advice, preferred_device_gets_pages_and_others_leave_them)
+{
+	char *buf = arena_anon(GRANULE_BYTES);
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, GRANULE_BYTES, 1);
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, GRANULE_BYTES,
+				HMMRT_ADVICE_SET_PREFERRED_LOCATION, self->id,
+				0));
+	/* Not its place: it reads them where they are. */
+	ASSERT_VALUE(1, agent_read(self->other, buf));
+	ASSERT_AT(HOST, buf, GRANULE_BYTES);
+	ASSERT_VALUE(1, agent_read(self->agent, buf));
+	ASSERT_AT(self->id, buf, GRANULE_BYTES);
+	/* The CPU has no other way to a page: it takes that one alone. */
+	ASSERT_EQ(2, *(uint64_t *)(buf + PAGE_BYTES));
+	ASSERT_AT(HOST, buf + PAGE_BYTES, PAGE_BYTES);
+	ASSERT_AT(self->id, buf + 2 * PAGE_BYTES, GRANULE_BYTES - 2 * PAGE_BYTES);
+	ASSERT_VALUE(2, agent_read(self->agent, buf + PAGE_BYTES));
+	ASSERT_AT(self->id, buf, GRANULE_BYTES);
+}
+
+/* Turns make other memory stay at home. */
+TEST_F(advice, preferred_device_gets_pages_however_often_the_cpu_takes_them)
+{
+	uint64_t *word = arena_anon(PAGE_BYTES);
+	uint64_t i;
+
+	ASSERT_NE(NULL, word);
+	ASSERT_EQ(0, cmd_advise(self->fd, word, PAGE_BYTES,
+				HMMRT_ADVICE_SET_PREFERRED_LOCATION, self->id,
+				0));
+	for (i = 0; i < 40; i++) {
+		*word = i;
+		ASSERT_VALUE(i, agent_read(self->agent, word));
+		ASSERT_AT(self->id, word, PAGE_BYTES);
+	}
+}
+
+TEST_F(advice, no_migrate_keeps_pages_from_faults_and_prefetches)
+{
+	char *buf = arena_anon(GRANULE_BYTES);
+	struct hmmrt_prefetch result;
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, GRANULE_BYTES, 1);
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, GRANULE_BYTES,
+				HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, GRANULE_BYTES, self->id,
+				  &result));
+	ASSERT_EQ(0, result.out_pages_moved);
+	ASSERT_EQ(GRANULE_BYTES / PAGE_BYTES,
+		  result.out_stayed[HMMRT_STAY_POLICY]);
+	ASSERT_DONE(agent_fill(self->agent, buf, GRANULE_BYTES, PAGE_BYTES, 5));
+	ASSERT_EQ(-1, pages_check(buf, GRANULE_BYTES, 5));
+	ASSERT_AT(HOST, buf, GRANULE_BYTES);
+}
+
+TEST_F(advice, ends_where_other_memory_begins)
+{
+	char *buf = arena_anon(2 * GRANULE_BYTES);
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, 2 * GRANULE_BYTES, 1);
+	ASSERT_EQ(0, cmd_advise(self->fd, buf + 3 * PAGE_BYTES, 5 * PAGE_BYTES,
+				HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
+	ASSERT_VALUE(1, agent_read(self->agent, buf));
+	ASSERT_AT(self->id, buf, 3 * PAGE_BYTES);
+	ASSERT_AT(HOST, buf + 3 * PAGE_BYTES, 5 * PAGE_BYTES);
+	ASSERT_VALUE(4, agent_read(self->agent, buf + 3 * PAGE_BYTES));
+	ASSERT_AT(HOST, buf + 3 * PAGE_BYTES, 5 * PAGE_BYTES);
+	ASSERT_VALUE(9, agent_read(self->agent, buf + 8 * PAGE_BYTES));
+	ASSERT_AT(self->id, buf + 8 * PAGE_BYTES, GRANULE_BYTES / 2);
+}
+
+TEST_F(advice, granularity_is_how_much_one_fault_moves)
+{
+	char *buf = arena_anon(BLOCK_BYTES);
+	size_t grain;
+
+	ASSERT_NE(NULL, buf);
+	for (grain = PAGE_BYTES; grain <= BLOCK_BYTES; grain *= 8) {
+		pages_fill(buf, BLOCK_BYTES, 1);
+		ASSERT_EQ(0, cmd_prefetch(self->fd, buf, BLOCK_BYTES, HOST,
+					  NULL));
+		ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
+					HMMRT_ADVICE_SET_GRANULARITY, 0, grain));
+		ASSERT_VALUE(1 + BLOCK_BYTES / PAGE_BYTES / 2,
+			     agent_read(self->agent, buf + BLOCK_BYTES / 2));
+		ASSERT_EQ((long)(grain / PAGE_BYTES),
+			  pages_at(self->fd, buf, BLOCK_BYTES, self->id));
+		/* And home again. */
+		ASSERT_EQ(0, cmd_prefetch(self->fd, buf, BLOCK_BYTES, self->id,
+					  NULL));
+		ASSERT_EQ(1, *(volatile uint64_t *)buf);
+		ASSERT_EQ((long)(grain / PAGE_BYTES),
+			  pages_at(self->fd, buf, BLOCK_BYTES, HOST));
+	}
+}
+
+/* --- AccessedBy --------------------------------------------------------------- */
+
+static uint64_t faults(const struct session *session, unsigned int device)
+{
+	return session_stats(session, device).out_device_faults;
+}
+
+static uint64_t mapped(const struct session *session, unsigned int device)
+{
+	return session_stats(session, device).out_mapped_pages;
+}
+
+/* A worker maps again what an invalidation took: give it a while. */
+static bool wait_mapped(const struct session *session, unsigned int device,
+			uint64_t count)
+{
+	unsigned int i;
+
+	for (i = 0; i < 2000 && mapped(session, device) < count; i++)
+		usleep(5000);
+	return mapped(session, device) >= count;
+}
+
+TEST_F(advice, accessed_by_maps_without_faults_and_moves_nothing)
+{
+	char *buf = arena_anon(BLOCK_BYTES);
+	uint64_t before;
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, BLOCK_BYTES, 1);
+	before = faults(&self->session, 0);
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, BLOCK_BYTES,
+				HMMRT_ADVICE_SET_ACCESSED_BY, self->id, 0));
+	ASSERT_EQ(BLOCK_BYTES / PAGE_BYTES, mapped(&self->session, 0));
+	ASSERT_DONE(agent_fill(self->agent, buf, BLOCK_BYTES, PAGE_BYTES, 7));
+	ASSERT_EQ(-1, pages_check(buf, BLOCK_BYTES, 7));
+	ASSERT_AT(HOST, buf, BLOCK_BYTES);
+	ASSERT_EQ(before, faults(&self->session, 0));
+}
+
+TEST_F(advice, accessed_by_is_mapped_again_after_each_invalidation)
+{
+	const uint64_t pages = GRANULE_BYTES / PAGE_BYTES;
+	char *buf = arena_anon(GRANULE_BYTES);
+	uint64_t before;
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, GRANULE_BYTES, 1);
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, GRANULE_BYTES,
+				HMMRT_ADVICE_SET_ACCESSED_BY, self->id, 0));
+	before = faults(&self->session, 0);
+	/* To the other device, and home by the CPU's faults. */
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, GRANULE_BYTES, self->other_id,
+				  NULL));
+	ASSERT_AT(self->other_id, buf, GRANULE_BYTES);
+	ASSERT_EQ(-1, pages_check(buf, GRANULE_BYTES, 1));
+	ASSERT_AT(HOST, buf, GRANULE_BYTES);
+	ASSERT_TRUE(wait_mapped(&self->session, 0, 2 * pages));
+	ASSERT_VALUE(pages * (pages + 1) / 2,
+		     agent_sum(self->agent, buf, GRANULE_BYTES, PAGE_BYTES));
+	/* Permissions that went and came back. */
+	ASSERT_EQ(0, mprotect(buf, GRANULE_BYTES, PROT_READ));
+	ASSERT_TRUE(wait_mapped(&self->session, 0, 3 * pages));
+	ASSERT_VALUE(1, agent_read(self->agent, buf));
+	ASSERT_EQ(before, faults(&self->session, 0));
+	ASSERT_EQ(0, session_stats(&self->session, 0).out_migrated_to_device);
+}
+
+TEST_F(advice, accessed_by_ends_when_it_is_unset)
+{
+	char *buf = arena_anon(GRANULE_BYTES);
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, GRANULE_BYTES, 1);
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, GRANULE_BYTES,
+				HMMRT_ADVICE_SET_ACCESSED_BY, self->id, 0));
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, GRANULE_BYTES,
+				HMMRT_ADVICE_UNSET_ACCESSED_BY, self->id, 0));
+	ASSERT_EQ(0, madvise(buf, GRANULE_BYTES, MADV_DONTNEED));
+	ASSERT_DONE(agent_fill(self->agent, buf, GRANULE_BYTES, PAGE_BYTES, 3));
+	ASSERT_AT(self->id, buf, GRANULE_BYTES);
+}
+
+/* The worker has blocks of a space that goes. */
+TEST_F(advice, accessed_by_with_invalidations_until_the_end)
+{
+	char *buf = arena_anon(4 * BLOCK_BYTES);
+	unsigned int i;
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, 4 * BLOCK_BYTES, 1);
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, 4 * BLOCK_BYTES,
+				HMMRT_ADVICE_SET_ACCESSED_BY, self->id, 0));
+	for (i = 0; i < 50; i++) {
+		ASSERT_EQ(0, mprotect(buf, 4 * BLOCK_BYTES, PROT_READ));
+		ASSERT_EQ(0, mprotect(buf, 4 * BLOCK_BYTES,
+				      PROT_READ | PROT_WRITE));
+	}
+	session_unbind(&self->session, 0);
+	ASSERT_EQ(0, mprotect(buf, 4 * BLOCK_BYTES, PROT_READ));
+	ASSERT_EQ(-1, pages_check(buf, 4 * BLOCK_BYTES, 1));
+}
+
+TEST_HARNESS_MAIN
