@@ -160,50 +160,39 @@ static struct plan make_plan(struct hmmrt_request *req)
 }
 
 /*
- * Through system memory: the devices need not know each other. The source is
- * locked by now, so reclaim must not be waited for.
+ * From one device to another, without the CPU: pages that follow each other on
+ * both sides, each in one chunk.
  */
-static int copy_staged(struct hmmrt_device *dev, u64 offset,
-		       struct hmmrt_device *peer, u64 peer_offset)
+static int copy_direct(struct hmmrt_device *dev, struct page *dst,
+		       struct page *src, unsigned int n)
 {
+	struct hmmrt_device *peer = hmmrt_page_device(src);
+
+	if (dev->ops != peer->ops || !dev->ops->copy_from_peer)
+		return -EOPNOTSUPP;
+	return dev->ops->copy_from_peer(dev, hmmrt_page_offset(dst), peer,
+					hmmrt_page_offset(src), n);
+}
+
+/*
+ * One page through system memory: the devices need not know each other. The
+ * source is locked by now, so reclaim must not be waited for.
+ */
+static int copy_staged(struct hmmrt_device *dev, struct page *dst,
+		       struct page *src)
+{
+	struct hmmrt_device *peer = hmmrt_page_device(src);
 	struct page *stage = alloc_page(GFP_NOWAIT | __GFP_NOWARN);
 	int rc;
 
 	if (!stage)
 		return -ENOMEM;
-	rc = peer->ops->copy_to_host(peer, &stage, peer_offset, 1);
+	rc = peer->ops->copy_to_host(peer, &stage, hmmrt_page_offset(src), 1);
 	if (!rc)
-		rc = dev->ops->copy_to_device(dev, offset, &stage, 1);
+		rc = dev->ops->copy_to_device(dev, hmmrt_page_offset(dst),
+					      &stage, 1);
 	__free_page(stage);
 	return rc;
-}
-
-static int copy_peer(struct hmmrt_device *dev, struct page *dst,
-		     struct page *src)
-{
-	struct hmmrt_device *peer = hmmrt_page_device(src);
-	u64 offset = hmmrt_page_offset(dst);
-	u64 peer_offset = hmmrt_page_offset(src);
-
-	if (dev->ops == peer->ops && dev->ops->copy_from_peer &&
-	    !dev->ops->copy_from_peer(dev, offset, peer, peer_offset, 1))
-		return 0;
-	return copy_staged(dev, offset, peer, peer_offset);
-}
-
-/*
- * Pages i and j go to device memory that is consecutive, from memory that the CPU
- * reaches. Within one chunk: behind it struct pages go on, but not what they
- * stand for.
- */
-static bool same_run(struct page **dst, const unsigned long *src,
-		     unsigned int i, unsigned int j)
-{
-	struct page *page = migrate_pfn_to_page(src[j]);
-
-	return dst[j] == dst[i] + (j - i) &&
-	       hmmrt_pages_share_chunk(dst[j], dst[i]) &&
-	       (!page || !hmmrt_page_is_private(page));
 }
 
 /* The block is one page, or a hole, and goes to a whole chunk. */
@@ -214,8 +203,10 @@ static int copy_huge(struct hmmrt_device *dev, struct page *dst,
 	int rc = 0;
 
 	if (src && hmmrt_page_is_private(src)) {
+		if (!copy_direct(dev, dst, src, HMMRT_BLOCK_PAGES))
+			return 0;
 		for (i = 0; i < HMMRT_BLOCK_PAGES && !rc; i++)
-			rc = copy_peer(dev, dst + i, src + i);
+			rc = copy_staged(dev, dst + i, src + i);
 		return rc;
 	}
 	for (i = 0; i < HMMRT_BLOCK_PAGES; i++)
@@ -224,39 +215,96 @@ static int copy_huge(struct hmmrt_device *dev, struct page *dst,
 					HMMRT_BLOCK_PAGES);
 }
 
+/*
+ * Pages i and j can be of one copy: they go to device memory that is consecutive,
+ * and come from memory that the CPU reaches, or from consecutive memory of a
+ * device. Within one chunk: behind it struct pages go on, but not what they stand
+ * for.
+ */
+static bool same_run(struct page **dst, const unsigned long *src,
+		     unsigned int i, unsigned int j)
+{
+	struct page *first = migrate_pfn_to_page(src[i]);
+	struct page *page = migrate_pfn_to_page(src[j]);
+
+	if (dst[j] != dst[i] + (j - i) ||
+	    !hmmrt_pages_share_chunk(dst[j], dst[i]))
+		return false;
+	if (!first || !hmmrt_page_is_private(first))
+		return !page || !hmmrt_page_is_private(page);
+	return page == first + (j - i) && hmmrt_pages_share_chunk(page, first);
+}
+
+/* What migrate_vma_pages() is to find copied, by index in its range. */
+struct copies {
+	const unsigned long *src;
+	unsigned long *dst;
+	struct page **pages;		/* of dst */
+	struct page **from;		/* room for one page each */
+};
+
+/* It could not be copied: it stays where it is. */
+static void copy_failed(struct copies *copies, unsigned int i)
+{
+	unlock_page(copies->pages[i]);
+	put_page(copies->pages[i]);
+	copies->pages[i] = NULL;
+	copies->dst[i] = 0;
+}
+
+/* Of another device. All at once, or if that fails one by one. */
+static void copy_peer_run(struct hmmrt_device *dev, struct copies *copies,
+			  unsigned int i, unsigned int end)
+{
+	if (!copy_direct(dev, copies->pages[i],
+			 migrate_pfn_to_page(copies->src[i]), end - i))
+		return;
+	for (; i < end; i++)
+		if (copy_staged(dev, copies->pages[i],
+				migrate_pfn_to_page(copies->src[i])))
+			copy_failed(copies, i);
+}
+
+/* Of memory that the CPU reaches, or of holes. */
+static void copy_host_run(struct hmmrt_device *dev, struct copies *copies,
+			  unsigned int i, unsigned int end)
+{
+	unsigned int k;
+
+	for (k = i; k < end; k++)
+		copies->from[k - i] = migrate_pfn_to_page(copies->src[k]);
+	if (!dev->ops->copy_to_device(dev, hmmrt_page_offset(copies->pages[i]),
+				      copies->from, end - i))
+		return;
+	for (; i < end; i++)
+		copy_failed(copies, i);
+}
+
 /* Copy by runs; dst of what could not be copied is cleared. */
-static void copy_in(struct hmmrt_device *dev, const unsigned long *src,
-		    unsigned long *dst, struct page **pages, struct page **from,
+static void copy_in(struct hmmrt_device *dev, struct copies *copies,
 		    unsigned int n)
 {
-	unsigned int i, j, k;
-	int rc;
+	unsigned int i, j;
 
 	for (i = 0; i < n; i = j) {
-		struct page *page = migrate_pfn_to_page(src[i]);
+		struct page *page = migrate_pfn_to_page(copies->src[i]);
 
 		j = i + 1;
-		if (!dst[i])
+		if (!copies->dst[i])
 			continue;
-		if (dst[i] & HMMRT_PFN_COMPOUND) {
-			rc = copy_huge(dev, pages[i], page, from);
-		} else if (page && hmmrt_page_is_private(page)) {
-			rc = copy_peer(dev, pages[i], page);
-		} else {
-			while (j < n && dst[j] && same_run(pages, src, i, j))
-				j++;
-			for (k = i; k < j; k++)
-				from[k - i] = migrate_pfn_to_page(src[k]);
-			rc = dev->ops->copy_to_device(dev,
-						      hmmrt_page_offset(pages[i]),
-						      from, j - i);
+		if (copies->dst[i] & HMMRT_PFN_COMPOUND) {
+			if (copy_huge(dev, copies->pages[i], page,
+				      copies->from))
+				copy_failed(copies, i);
+			continue;
 		}
-		for (k = i; rc && k < j; k++) {
-			unlock_page(pages[k]);
-			put_page(pages[k]);
-			pages[k] = NULL;
-			dst[k] = 0;
-		}
+		while (j < n && copies->dst[j] &&
+		       same_run(copies->pages, copies->src, i, j))
+			j++;
+		if (page && hmmrt_page_is_private(page))
+			copy_peer_run(dev, copies, i, j);
+		else
+			copy_host_run(dev, copies, i, j);
 	}
 }
 
@@ -342,6 +390,12 @@ static int migrate_in(struct hmmrt_request *req, const struct plan *plan,
 		.pgmap_owner = hmmrt_pgmap_owner(),
 		.flags = MIGRATE_VMA_SELECT_SYSTEM | plan->select,
 	};
+	struct copies copies = {
+		.src = req->src,
+		.dst = req->dst,
+		.pages = pages,
+		.from = req->from,
+	};
 	unsigned int i;
 	int rc;
 
@@ -355,8 +409,7 @@ static int migrate_in(struct hmmrt_request *req, const struct plan *plan,
 	if (!args.cpages)
 		return 0;
 	assign_vram(req, &args, pages);
-	copy_in(req->binding->dev, args.src, args.dst, pages, req->from,
-		args.npages);
+	copy_in(req->binding->dev, &copies, args.npages);
 	migrate_vma_pages(&args);
 	count_moved(req, &args);
 	migrate_vma_finalize(&args);
