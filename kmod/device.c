@@ -7,6 +7,7 @@
  * and name are its own until that is done: pages that are still there are found
  * by the id, and no other device is taken for their place.
  */
+#include <linux/bitfield.h>
 #include <linux/ioport.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -53,7 +54,7 @@ static bool desc_valid(const struct hmmrt_device_desc *desc)
 	       numa_node_valid(desc->numa_node) &&
 	       !(desc->flags &
 		 ~(HMMRT_DEVICE_FAULT_IN_PLACE | HMMRT_DEVICE_NATIVE_ATOMICS |
-		   HMMRT_DEVICE_COHERENT));
+		   HMMRT_DEVICE_COHERENT | HMMRT_DEVICE_PEER_ACCESS));
 }
 
 static int device_id_reserve(struct hmmrt_device *dev)
@@ -134,6 +135,13 @@ u32 hmmrt_device_id(const struct hmmrt_device *dev)
 	return dev->id;
 }
 EXPORT_SYMBOL_GPL(hmmrt_device_id);
+
+/* Nothing changes while the entry is there: see hmmrt_device_unregister(). */
+struct hmmrt_device *hmmrt_pte_peer(hmmrt_pte_t pte)
+{
+	return READ_ONCE(devices[FIELD_GET(HMMRT_PTE_PEER_ID, pte)]);
+}
+EXPORT_SYMBOL_GPL(hmmrt_pte_peer);
 
 /* The device with a reference, or NULL: also for one that is going. */
 struct hmmrt_device *hmmrt_device_get(u32 id)

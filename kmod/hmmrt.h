@@ -19,6 +19,8 @@
  *
  * Lock order, from the outside in:
  *
+ *   space->peering     mutex; which devices are peers, and taking entries away
+ *                      that they were given as such
  *   space->spans_lock  mutex; creation of spans and blocks
  *   hmmrt_roles_lock   mutex; which mm is mirrored, which is an agent
  *   space->exclusive   mutex; around hmmrt_exclusive_range()
@@ -146,6 +148,8 @@ struct hmmrt_block_map {
 	DECLARE_BITMAP(mapped, HMMRT_BLOCK_PAGES);
 	DECLARE_BITMAP(writable, HMMRT_BLOCK_PAGES);
 	struct hmmrt_copies *copies;	/* see duplicate.c; NULL: never any */
+	/* Ids of devices whose memory is, or was, in an entry of these. */
+	unsigned long peers;
 };
 
 struct hmmrt_block {
@@ -182,6 +186,9 @@ struct hmmrt_space {
 	struct mmu_notifier release_notifier;
 	struct mutex spans_lock;	/* creation of spans and blocks */
 	struct mutex exclusive;		/* one hmmrt_exclusive_range() */
+	struct mutex peering;		/* changes of @peers, see peer.c */
+	/* By device id: a bit for each device whose memory it may map. */
+	unsigned long peers[HMMRT_MAX_DEVICES];
 	struct xarray spans;		/* by start >> HMMRT_SPAN_SHIFT */
 	/* Device ids whose maps are in use or not yet forgotten; roles_lock. */
 	unsigned long bound;
@@ -322,6 +329,12 @@ vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf);
 /* range.c */
 int hmmrt_range_check(unsigned long start, unsigned long end);
 unsigned long hmmrt_block_end(unsigned long addr, unsigned long end);
+
+/* peer.c */
+bool hmmrt_peer_enabled(const struct hmmrt_binding *binding,
+			const struct hmmrt_device *peer);
+int hmmrt_peer(struct hmmrt_space *space, struct hmmrt_peer *arg);
+void hmmrt_peers_forget(struct hmmrt_binding *binding);
 
 /* exclusive.c */
 int hmmrt_make_exclusive(struct hmmrt_request *req);

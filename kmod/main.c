@@ -108,6 +108,15 @@ static int ioc_range_attributes(struct file *file, void *arg)
 	return hmmrt_range_attributes(space, arg);
 }
 
+static int ioc_peer(struct file *file, void *arg)
+{
+	struct hmmrt_space *space = file_space(file);
+
+	if (IS_ERR(space))
+		return PTR_ERR(space);
+	return hmmrt_peer(space, arg);
+}
+
 static void stats_fill(struct hmmrt_stats *stats,
 		       const struct hmmrt_binding *binding)
 {
@@ -163,6 +172,7 @@ static const struct hmmrt_ioctl_op ioctl_ops[] = {
 		       .silent = true),
 	HMMRT_IOCTL_OP(HMMRT_IOC_RANGE_ATTRIBUTES, ioc_range_attributes,
 		       hmmrt_range_attributes, out_granularity),
+	HMMRT_IOCTL_OP(HMMRT_IOC_PEER, ioc_peer, hmmrt_peer, out_enabled),
 };
 
 static long hmmrt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

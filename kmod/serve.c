@@ -18,7 +18,8 @@
  *            or mprotect) is not upgraded by hmm_range_fault(), which ignores
  *            REQ_WRITE for pages of ours: it is brought home by a CPU fault and
  *            the flow starts again, breaking COW there. Likewise a page on
- *            another device that could not move here. None of this is so with
+ *            another device that could not move here, unless the two are peers:
+ *            then it is mapped where it is. None of this is so with
  *            a coherent device: to the CPU its pages are mapped like others, so
  *            faults upgrade them in place, and other devices map them remotely.
  * Dirty      Devices write behind the core's back: a page that they may write is
@@ -27,6 +28,7 @@
  *            the core itself may bring such a page home, to pin it. Other device
  *            memory is marked by us when it comes.
  */
+#include <linux/bitfield.h>
 #include <linux/hmm.h>
 #include <linux/magic.h>
 #include <linux/mm.h>
@@ -293,17 +295,23 @@ static int snapshot_wanted(struct hmmrt_request *req)
 	return rc ? rc : hmmrt_snapshot_widened(req);
 }
 
+/* Whether the device reaches the memory of @dev, which may be its own or NULL. */
+static bool can_reach(const struct hmmrt_request *req,
+		      const struct hmmrt_device *dev)
+{
+	return !dev || dev == req->binding->dev ||
+	       hmmrt_device_is_coherent(dev) ||
+	       hmmrt_peer_enabled(req->binding, dev);
+}
+
 /* Whether the device can be given an entry that permits the access. */
 static bool can_map(const struct hmmrt_request *req, unsigned long pfn)
 {
-	struct hmmrt_device *dev;
-
 	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))
 		return false;
 	if ((req->access & HMMRT_ACCESS_WRITE) && !(pfn & HMM_PFN_WRITE))
 		return false;
-	dev = hmmrt_page_device(hmm_pfn_to_page(pfn));
-	return !dev || dev == req->binding->dev || hmmrt_device_is_coherent(dev);
+	return can_reach(req, hmmrt_page_device(hmm_pfn_to_page(pfn)));
 }
 
 /*
@@ -381,14 +389,42 @@ static hmmrt_pte_t copy_pte(const struct hmmrt_request *req,
 	       (req->exec ? HMMRT_PTE_EXEC : 0) | hmmrt_page_offset(copy);
 }
 
+/* Where the device finds the page: the part of the entry that says so. */
+static hmmrt_pte_t pte_target(const struct hmmrt_request *req,
+			      const struct hmmrt_device *dev,
+			      const struct hmmrt_place *place,
+			      const struct page *page)
+{
+	if (dev == req->binding->dev)
+		return HMMRT_PTE_DEVICE | hmmrt_place_offset(place, page);
+	if (dev && !hmmrt_device_is_coherent(dev))
+		return HMMRT_PTE_PEER |
+		       FIELD_PREP(HMMRT_PTE_PEER_ID, dev->id) |
+		       hmmrt_place_offset(place, page);
+	return PFN_PHYS(page_to_pfn(page));
+}
+
+/* Whether the device is to have an entry for this memory: see device_only. */
+static bool may_map(const struct hmmrt_request *req,
+		    const struct hmmrt_device *dev)
+{
+	if (dev == req->binding->dev)
+		return true;
+	if (!can_reach(req, dev))
+		return false;
+	if (!req->device_only)
+		return true;
+	return req->no_peers && dev && !hmmrt_device_is_coherent(dev);
+}
+
 static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
-			    struct hmmrt_place *place, bool *remote)
+			    struct hmmrt_place *place)
 {
 	struct hmmrt_device *dev;
 	struct page *page;
 	hmmrt_pte_t pte = HMMRT_PTE_VALID;
-	bool private;
 
+	lockdep_assert_held(&req->block->lock);
 	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))
 		return 0;
 	page = hmm_pfn_to_page(pfn);
@@ -397,15 +433,11 @@ static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
 	if (req->exec)
 		pte |= HMMRT_PTE_EXEC;
 	dev = hmmrt_place_device(place, page);
-	private = dev && !hmmrt_device_is_coherent(dev);
-	*remote = dev != req->binding->dev;
-	if (*remote && (req->device_only || private))
+	if (!may_map(req, dev))
 		return 0;
-	if (!private && !is_zero_page(page))
+	if ((!dev || hmmrt_device_is_coherent(dev)) && !is_zero_page(page))
 		mark_used(page, pte & HMMRT_PTE_WRITE);
-	return *remote ? pte | PFN_PHYS(page_to_pfn(page)) :
-			 pte | HMMRT_PTE_DEVICE |
-				 hmmrt_place_offset(place, page);
+	return pte | pte_target(req, dev, place, page);
 }
 
 /* The snapshot becomes entries, if it still holds. */
@@ -425,7 +457,6 @@ static int commit(struct hmmrt_request *req)
 	}
 	for (i = 0; i < n; i++) {
 		struct page *copy = hmmrt_copy_page(map, base + i);
-		bool is_remote = false;
 
 		if (copy) {
 			/* Else somebody writes what the device has a copy of. */
@@ -433,7 +464,7 @@ static int commit(struct hmmrt_request *req)
 			req->ptes[i] = copy_pte(req, copy);
 			continue;
 		}
-		req->ptes[i] = make_pte(req, req->pfns[i], &place, &is_remote);
+		req->ptes[i] = make_pte(req, req->pfns[i], &place);
 		if (!req->ptes[i])
 			continue;
 		/*
@@ -443,7 +474,11 @@ static int commit(struct hmmrt_request *req)
 		if (test_bit(base + i, map->writable))
 			req->ptes[i] |= HMMRT_PTE_WRITE;
 		mapped += !test_bit(base + i, map->mapped);
-		remote += is_remote && !test_bit(base + i, map->mapped);
+		remote += !(req->ptes[i] & HMMRT_PTE_DEVICE) &&
+			  !test_bit(base + i, map->mapped);
+		if (req->ptes[i] & HMMRT_PTE_PEER)
+			map->peers |= BIT(FIELD_GET(HMMRT_PTE_PEER_ID,
+						    req->ptes[i]));
 		__set_bit(base + i, map->mapped);
 		if (req->ptes[i] & HMMRT_PTE_WRITE)
 			__set_bit(base + i, map->writable);

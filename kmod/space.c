@@ -109,6 +109,7 @@ static struct hmmrt_space *space_create(struct mm_struct *mm)
 	refcount_set(&space->refs, 1);
 	mutex_init(&space->spans_lock);
 	mutex_init(&space->exclusive);
+	mutex_init(&space->peering);
 	xa_init(&space->spans);
 	hmmrt_advice_init(space);
 	space->mm = mm;
@@ -140,6 +141,7 @@ static void space_destroy(struct hmmrt_space *space)
 	mmdrop(space->mm);
 	mutex_destroy(&space->spans_lock);
 	mutex_destroy(&space->exclusive);
+	mutex_destroy(&space->peering);
 	kfree(space);
 }
 
@@ -333,6 +335,7 @@ void hmmrt_unbind(struct hmmrt_binding *binding)
 	rcu_assign_pointer(space->bindings[id], NULL);
 	mutex_unlock(&hmmrt_roles_lock);
 	synchronize_srcu(&hmmrt_srcu);
+	hmmrt_peers_forget(binding);
 	hmmrt_spans_forget_binding(binding);
 
 	/* Only now may the device be bound again: its maps are clean. */

@@ -89,9 +89,9 @@ void hmmrt_uapi_check(void)
 	CHECK_AT(hmmrt_peer, device_id, 8);
 	CHECK_AT(hmmrt_peer, peer_id, 12);
 	CHECK_AT(hmmrt_peer, operation, 16);
-	CHECK_AT(hmmrt_peer, out_possible, 20);
-	CHECK_AT(hmmrt_peer, out_enabled, 24);
-	CHECK_AT(hmmrt_peer, __reserved, 28);
+	CHECK_AT(hmmrt_peer, __reserved, 20);
+	CHECK_AT(hmmrt_peer, out_possible, 24);
+	CHECK_AT(hmmrt_peer, out_enabled, 28);
 
 	CHECK_SIZE(hmmrt_gpu_bind, 24);
 	CHECK_AT(hmmrt_gpu_bind, space_fd, 8);

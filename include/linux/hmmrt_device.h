@@ -180,8 +180,9 @@ struct hmmrt_space;
 /*
  * What the manager asks a driver to map, one per page: the page aligned
  * physical address in system memory or in the coherent memory of another device,
- * or the offset in the device's own memory if HMMRT_PTE_DEVICE is set, and
- * permissions. Readable is implied by VALID.
+ * or the offset in the device's own memory if HMMRT_PTE_DEVICE is set, or in the
+ * memory of its peer hmmrt_pte_peer() if HMMRT_PTE_PEER is, and permissions.
+ * Readable is implied by VALID.
  */
 typedef u64 hmmrt_pte_t;
 #define HMMRT_PTE_VALID		BIT_ULL(0)
@@ -189,7 +190,9 @@ typedef u64 hmmrt_pte_t;
 #define HMMRT_PTE_EXEC		BIT_ULL(2)
 #define HMMRT_PTE_DEVICE	BIT_ULL(3)
 #define HMMRT_PTE_ATOMIC	BIT_ULL(4)	/* see hmmrt_exclusive_range() */
+#define HMMRT_PTE_PEER		BIT_ULL(5)	/* see HMMRT_DEVICE_PEER_ACCESS */
 #define HMMRT_PTE_ADDR		GENMASK_ULL(51, 12)
+#define HMMRT_PTE_PEER_ID	GENMASK_ULL(55, 52)	/* which device */
 
 /**
  * struct hmmrt_device_ops - what a device can do
@@ -240,7 +243,8 @@ struct hmmrt_device_ops {
 /*
  * A fault of this device maps pages where they are; they move to it only when
  * somebody asks (hmmrt_migrate_range_to_device(), a prefetch). Pages on another
- * device that is not coherent come home for it: they cannot be mapped there.
+ * device that is neither coherent nor its peer come home for it: they cannot be
+ * mapped there.
  */
 #define HMMRT_DEVICE_FAULT_IN_PLACE	BIT(0)
 
@@ -256,6 +260,16 @@ struct hmmrt_device_ops {
  * address. The memory is always there: it is not populated and not depopulated.
  */
 #define HMMRT_DEVICE_COHERENT		BIT(2)
+
+/*
+ * It reaches the memory of other devices of this driver, those with the same ops
+ * and this flag, and they its. Where a process enables that for two of them
+ * (HMMRT_IOC_PEER), its map() gets entries with HMMRT_PTE_PEER. They are taken
+ * away by unmap() and invalidate() like others, before the peer's page can be
+ * used for anything else; so while there is one, the chunk stays populated and
+ * the peer registered.
+ */
+#define HMMRT_DEVICE_PEER_ACCESS	BIT(3)
 
 /**
  * struct hmmrt_device_desc - a device to register
@@ -299,6 +313,12 @@ hmmrt_device_register(const struct hmmrt_device_desc *desc);
 void hmmrt_device_unregister(struct hmmrt_device *dev);
 void *hmmrt_device_drvdata(const struct hmmrt_device *dev);
 u32 hmmrt_device_id(const struct hmmrt_device *dev);
+
+/*
+ * Whose memory an entry with HMMRT_PTE_PEER is for. Context: any in which unmap()
+ * cannot take the entry away meanwhile, as under the lock that protects it.
+ */
+struct hmmrt_device *hmmrt_pte_peer(hmmrt_pte_t pte);
 
 /**
  * hmmrt_device_evict() - bring all pages of a device home, whoever has them
@@ -430,7 +450,7 @@ struct hmmrt_migration {
 	u64 there;
 };
 
-/* Pages on other devices stay there. */
+/* Pages on other devices stay there, and are mapped if those are its peers. */
 #define HMMRT_MIGRATE_NO_PEERS	BIT(0)
 
 /**

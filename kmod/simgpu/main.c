@@ -23,6 +23,11 @@ module_param(native_atomics, bool, 0444);
 MODULE_PARM_DESC(native_atomics,
 		 "atomic operations on system memory are atomic to the CPU's (default Y)");
 
+static bool fault_in_place;
+module_param(fault_in_place, bool, 0444);
+MODULE_PARM_DESC(fault_in_place,
+		 "device faults map pages where they are, which move when that is asked for (default N)");
+
 static unsigned long coherent[HMMRT_MAX_DEVICES];
 module_param_array(coherent, ulong, NULL, 0444);
 MODULE_PARM_DESC(coherent,
@@ -37,7 +42,7 @@ static struct simgpu *simgpu_create(unsigned int index)
 		.memory_bytes = (u64)memory << 20,
 		.memory_start = coherent[index],
 		.numa_node = NUMA_NO_NODE,
-		.flags = native_atomics ? HMMRT_DEVICE_NATIVE_ATOMICS : 0,
+		.flags = HMMRT_DEVICE_PEER_ACCESS,
 	};
 	struct simgpu *gpu;
 	int rc;
@@ -45,6 +50,10 @@ static struct simgpu *simgpu_create(unsigned int index)
 	gpu = kzalloc(sizeof(*gpu), GFP_KERNEL);
 	if (!gpu)
 		return ERR_PTR(-ENOMEM);
+	if (native_atomics)
+		desc.flags |= HMMRT_DEVICE_NATIVE_ATOMICS;
+	if (fault_in_place)
+		desc.flags |= HMMRT_DEVICE_FAULT_IN_PLACE;
 	if (desc.memory_start)
 		desc.flags |= HMMRT_DEVICE_COHERENT;
 	gpu->memory_bytes = desc.memory_bytes;

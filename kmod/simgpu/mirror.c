@@ -47,12 +47,16 @@ struct fill {
 	const struct dpt_table *table;
 };
 
+/* Under table->lock: what it names is there as long as the entry is. */
 static unsigned long entry_pfn(struct simgpu *gpu, hmmrt_pte_t entry)
 {
 	u64 addr = entry & HMMRT_PTE_ADDR;
 
-	return entry & HMMRT_PTE_DEVICE ? simgpu_vram_pfn(gpu, addr) :
-					  PHYS_PFN(addr);
+	if (entry & HMMRT_PTE_PEER)
+		gpu = hmmrt_device_drvdata(hmmrt_pte_peer(entry));
+	else if (!(entry & HMMRT_PTE_DEVICE))
+		return PHYS_PFN(addr);
+	return simgpu_vram_pfn(gpu, addr);
 }
 
 /* What the agent may do with the page: the entry's permission and the vma's. */

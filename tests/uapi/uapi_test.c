@@ -16,11 +16,14 @@ enum stage {
 	STAGE_OPEN,
 	STAGE_SPACE,
 	STAGE_BOUND,
+	STAGE_PEERS,		/* another device is bound, too */
 	STAGE_ATTACHED,
 };
 
 struct env {
 	struct session session;
+	int peer;		/* another device, or -1 */
+	uint32_t peer_id;
 	char *buf;		/* of one block */
 	uint32_t locations[BLOCK_PAGES];
 };
@@ -50,6 +53,11 @@ static int env_start(struct env *env, enum stage stage)
 		rc = cmd_bind(device->gpu, env->session.space, &bind);
 		device->id = bind.out_device_id;
 		device->token = bind.out_token;
+	}
+	if (!rc && stage >= STAGE_PEERS) {
+		env->peer = open_gpu(1);
+		rc = cmd_bind(env->peer, env->session.space, &bind);
+		env->peer_id = bind.out_device_id;
 	}
 	if (!rc && stage >= STAGE_ATTACHED)
 		rc = session_attach(&env->session);
@@ -113,6 +121,15 @@ static void fill_exclusive(struct env *env, void *arg)
 	exclusive->device_id = env->session.devices[0].id;
 }
 
+static void fill_peer(struct env *env, void *arg)
+{
+	struct hmmrt_peer *peer = arg;
+
+	peer->device_id = env->session.devices[0].id;
+	peer->peer_id = env->peer_id;
+	peer->operation = HMMRT_PEER_ENABLE;
+}
+
 static void fill_stats(struct env *env, void *arg)
 {
 	struct hmmrt_stats *stats = arg;
@@ -168,6 +185,12 @@ FIXTURE_VARIANT_ADD(call, exclusive) {
 	.stage = STAGE_BOUND, .fill = fill_exclusive,
 };
 
+FIXTURE_VARIANT_ADD(call, peer) {
+	.cmd = HMMRT_IOC_PEER, CALL(hmmrt_peer, out_enabled),
+	.outputs = offsetof(struct hmmrt_peer, out_possible),
+	.stage = STAGE_PEERS, .fill = fill_peer,
+};
+
 FIXTURE_VARIANT_ADD(call, stats) {
 	.cmd = HMMRT_IOC_STATS, CALL(hmmrt_stats, out_copied_pages),
 	.outputs = offsetof(struct hmmrt_stats, out_device_faults),
@@ -201,6 +224,7 @@ FIXTURE_SETUP(call)
 	/* Before the agent is forked: it has them at the same place. */
 	ASSERT_NE(MAP_FAILED, pages);
 	ASSERT_EQ(0, mprotect(pages + PAGE_BYTES, PAGE_BYTES, PROT_NONE));
+	self->env.peer = -1;
 	ASSERT_EQ(0, env_start(&self->env, variant->stage));
 	self->fd = variant->on_gpu ? self->env.session.devices[0].gpu :
 				     self->env.session.space;
@@ -211,6 +235,8 @@ FIXTURE_SETUP(call)
 
 FIXTURE_TEARDOWN(call)
 {
+	if (self->env.peer >= 0)
+		close(self->env.peer);
 	EXPECT_EQ(0, session_end(&self->env.session));
 }
 

@@ -366,13 +366,17 @@ struct hmmrt_pages {
  * @device_id: whose accesses
  * @peer_id: to whose memory; another device
  * @operation: HMMRT_PEER_*
+ * @__reserved: must be 0
  * @out_possible: 1 if the two devices can do that
  * @out_enabled: 1 if they do, for this space, after the call
  *
  * While it is enabled, what @device_id touches on the peer is mapped there, where
  * the peer's memory is preferred or nothing else moves it, instead of moving. At
- * first it is not. EINVAL if one of the two is not bound to the space, or both
- * are one; EOPNOTSUPP to enable what is not possible.
+ * first it is not, and no longer when one of the two is unbound. When a call to
+ * disable it is back, @device_id has no access to the peer's memory any more.
+ * EINVAL if one of the two is not bound to the space, or both are one; EOPNOTSUPP
+ * to enable what is not possible. The memory of a coherent device is mapped by all
+ * others in any case.
  */
 struct hmmrt_peer {
 	__u32 size;
@@ -380,9 +384,9 @@ struct hmmrt_peer {
 	__u32 device_id;
 	__u32 peer_id;
 	__u32 operation;
+	__u32 __reserved;
 	__u32 out_possible;
 	__u32 out_enabled;
-	__u32 __reserved;
 };
 
 /**

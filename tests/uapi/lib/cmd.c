@@ -133,6 +133,22 @@ int cmd_range_attributes(int fd, const volatile void *addr, size_t len,
 	return cmd_raw(fd, HMMRT_IOC_RANGE_ATTRIBUTES, attributes);
 }
 
+int cmd_peer(int fd, uint32_t device, uint32_t peer, uint32_t operation,
+	     struct hmmrt_peer *result)
+{
+	struct hmmrt_peer arg = {
+		.size = sizeof(arg),
+		.device_id = device,
+		.peer_id = peer,
+		.operation = operation,
+	};
+	int rc = cmd_raw(fd, HMMRT_IOC_PEER, &arg);
+
+	if (result)
+		*result = arg;
+	return rc;
+}
+
 int cmd_bind(int gpu, int space, struct hmmrt_gpu_bind *bind)
 {
 	*bind = (struct hmmrt_gpu_bind){

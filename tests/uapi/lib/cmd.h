@@ -35,6 +35,9 @@ int cmd_advise(int fd, const volatile void *addr, size_t len, uint32_t advice,
 	       uint32_t location, uint64_t value);
 int cmd_range_attributes(int fd, const volatile void *addr, size_t len,
 			 struct hmmrt_range_attributes *attributes);
+/* @operation on the peers of @device; outputs in *result, unless that is NULL. */
+int cmd_peer(int fd, uint32_t device, uint32_t peer, uint32_t operation,
+	     struct hmmrt_peer *result);
 int cmd_bind(int gpu, int space, struct hmmrt_gpu_bind *bind);
 int cmd_attach(int gpu, uint64_t token);
 int cmd_fault_record(int gpu, struct hmmrt_gpu_fault_record *record);

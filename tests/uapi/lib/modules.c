@@ -93,6 +93,7 @@ void simgpu_parameters(char *text, size_t size)
 	add_parameter(text, size, "memory");
 	add_parameter(text, size, "coherent");
 	add_parameter(text, size, "native_atomics");
+	add_parameter(text, size, "fault_in_place");
 }
 
 unsigned int coherent_regions(unsigned long starts[COHERENT_REGIONS])

@@ -18,7 +18,7 @@
 #define ARENA_BASE	0x100000000000UL
 #define ARENA_BYTES	(64UL << 30)
 
-#define SESSION_MAX_DEVICES	2
+#define SESSION_MAX_DEVICES	4
 
 /* One device of the session. */
 struct session_device {

@@ -1,0 +1,823 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Several devices on one process: pages that go from one to the other without
+ * coming home, and peers, devices that map each other's memory. What is random
+ * has a seed, printed, HMMRT_TEST_SEED sets it. Loads hmmrt_simgpu with four
+ * devices, and leaves it as it found it.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "lib/harness.h"
+#include "lib/modules.h"
+#include "lib/session.h"
+
+#define DEVICES		4
+#define LANES		2
+#define DEVICE_MIB	16
+#define DEVICE_BYTES	((size_t)DEVICE_MIB << 20)
+#define LEN		(2 * BLOCK_BYTES)
+#define PAGES		(LEN / PAGE_BYTES)
+
+/* The devices of a test, in the order in which it uses them. */
+enum { A, B, C, D };
+
+struct env {
+	char parameters[SIMGPU_PARAMETERS];	/* before */
+	struct session session;
+	int space;
+	char *buf;
+};
+
+static int env_load(struct env *env, const char *more)
+{
+	char text[128];
+	int rc;
+
+	simgpu_parameters(env->parameters, sizeof(env->parameters));
+	rc = module_remove("hmmrt_simgpu");
+	if (rc)
+		return rc;
+	snprintf(text, sizeof(text), "devices=%d memory=%d %s", DEVICES,
+		 DEVICE_MIB, more);
+	return module_insert("hmmrt_simgpu", text);
+}
+
+static int env_unload(struct env *env)
+{
+	int rc = module_remove("hmmrt_simgpu");
+
+	return rc ? rc : module_insert("hmmrt_simgpu", env->parameters);
+}
+
+static int env_start(struct env *env, const char *more)
+{
+	int rc = env_load(env, more);
+
+	if (!rc)
+		rc = session_start(&env->session, DEVICES, LANES);
+	env->space = env->session.space;
+	env->buf = arena_anon(LEN);
+	return env->buf ? rc : -ENOMEM;
+}
+
+static uint32_t id_of(const struct env *env, unsigned int device)
+{
+	return env->session.devices[device].id;
+}
+
+static struct agent *agent_of(struct env *env, unsigned int device)
+{
+	return &env->session.devices[device].agent;
+}
+
+static struct hmmrt_stats stats_of(const struct env *env, unsigned int device)
+{
+	return session_stats(&env->session, device);
+}
+
+/* How many pages of @buf a device has. */
+static long pages_on(const struct env *env, const void *buf, size_t len,
+		     unsigned int device)
+{
+	return pages_at(env->space, buf, len, id_of(env, device));
+}
+
+static long pages_home(const struct env *env, const void *buf, size_t len)
+{
+	return pages_at(env->space, buf, len, HMMRT_LOCATION_HOST);
+}
+
+static int put_on(const struct env *env, const void *buf, size_t len,
+		  unsigned int device)
+{
+	int rc = cmd_prefetch(env->space, buf, len, id_of(env, device), NULL);
+
+	if (!rc && pages_on(env, buf, len, device) != (long)(len / PAGE_BYTES))
+		rc = -EBUSY;
+	return rc;
+}
+
+static int peer_call(const struct env *env, unsigned int device,
+		     unsigned int peer, uint32_t operation)
+{
+	return cmd_peer(env->space, id_of(env, device), id_of(env, peer),
+			operation, NULL);
+}
+
+static int enable(const struct env *env, unsigned int device, unsigned int peer)
+{
+	return peer_call(env, device, peer, HMMRT_PEER_ENABLE);
+}
+
+static int disable(const struct env *env, unsigned int device,
+		   unsigned int peer)
+{
+	return peer_call(env, device, peer, HMMRT_PEER_DISABLE);
+}
+
+static bool is_enabled(const struct env *env, unsigned int device,
+		       unsigned int peer)
+{
+	struct hmmrt_peer result;
+
+	return !cmd_peer(env->space, id_of(env, device), id_of(env, peer),
+			 HMMRT_PEER_QUERY, &result) &&
+	       result.out_enabled;
+}
+
+/* first + (first + 1) + ...: what agent_sum() finds after pages_fill(). */
+static uint64_t sum_from(uint64_t first, size_t len)
+{
+	uint64_t n = len / PAGE_BYTES;
+
+	return n * first + n * (n - 1) / 2;
+}
+
+static uint64_t *word_of(char *buf, size_t page)
+{
+	return (uint64_t *)(buf + page * PAGE_BYTES);
+}
+
+/* --- pages that move ---------------------------------------------------------------- */
+
+FIXTURE(moving) {
+	struct env env;
+};
+
+FIXTURE_SETUP(moving)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	ASSERT_EQ(0, env_start(&self->env, ""));
+}
+
+FIXTURE_TEARDOWN(moving)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		return;
+	EXPECT_EQ(0, session_end(&self->env.session));
+	EXPECT_EQ(0, env_unload(&self->env));
+}
+
+/* By prefetches, and by faults; nothing is in system memory on the way. */
+TEST_F(moving, pages_go_from_device_to_device_without_coming_home)
+{
+	struct env *env = &self->env;
+	struct hmmrt_stats stats;
+	unsigned int device;
+
+	pages_fill(env->buf, LEN, 1);
+	ASSERT_EQ(0, put_on(env, env->buf, LEN, A));
+	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_VALUE(sum_from(1, LEN), agent_sum(agent_of(env, C), env->buf,
+						 LEN, PAGE_BYTES));
+	EXPECT_EQ(PAGES, pages_on(env, env->buf, LEN, C));
+	ASSERT_DONE(agent_fill(agent_of(env, D), env->buf, LEN, PAGE_BYTES,
+			       5000));
+	EXPECT_EQ(PAGES, pages_on(env, env->buf, LEN, D));
+	for (device = A; device < DEVICES; device++) {
+		stats = stats_of(env, device);
+		EXPECT_EQ(PAGES, stats.out_migrated_to_device);
+		EXPECT_EQ(0, stats.out_remote_pages);
+		EXPECT_EQ(0, stats.out_cpu_faults);
+		EXPECT_EQ(0, stats.out_migrated_to_host);
+	}
+	EXPECT_EQ(-1, pages_check(env->buf, LEN, 5000));
+}
+
+TEST_F(moving, huge_pages_go_from_device_to_device_without_coming_home)
+{
+	struct env *env = &self->env;
+	unsigned int device;
+
+	ASSERT_EQ(0, madvise(env->buf, LEN, MADV_HUGEPAGE));
+	pages_fill(env->buf, LEN, 1);
+	for (device = A; device < DEVICES; device++) {
+		ASSERT_EQ(0, put_on(env, env->buf, LEN, device));
+		ASSERT_VALUE(sum_from(1 + device, LEN),
+			     agent_sum(agent_of(env, device), env->buf, LEN,
+				       PAGE_BYTES));
+		ASSERT_DONE(agent_fill(agent_of(env, device), env->buf, LEN,
+				       PAGE_BYTES, 2 + device));
+	}
+	EXPECT_EQ(0, stats_of(env, A).out_cpu_faults);
+	EXPECT_EQ(0, stats_of(env, A).out_migrated_to_host);
+	EXPECT_EQ(-1, pages_check(env->buf, LEN, 1 + DEVICES));
+}
+
+/* In pieces: pages of two devices and of none, in turn, go where they are sent. */
+TEST_F(moving, pages_of_several_devices_meet_on_one)
+{
+	struct env *env = &self->env;
+	size_t i;
+
+	pages_fill(env->buf, LEN, 1);
+	for (i = 0; i < PAGES; i++)
+		if (i / 3 % 3)
+			ASSERT_EQ(0, put_on(env, env->buf + i * PAGE_BYTES,
+					    PAGE_BYTES, i / 3 % 3 == 1 ? A : B));
+	ASSERT_EQ(0, put_on(env, env->buf, LEN, C));
+	ASSERT_VALUE(sum_from(1, LEN), agent_sum(agent_of(env, C), env->buf,
+						 LEN, PAGE_BYTES));
+	EXPECT_EQ(0, stats_of(env, C).out_cpu_faults);
+	EXPECT_EQ(-1, pages_check(env->buf, LEN, 1));
+}
+
+TEST_F(moving, fault_moves_a_peers_page_when_it_can)
+{
+	struct env *env = &self->env;
+
+	pages_fill(env->buf, LEN, 1);
+	ASSERT_EQ(0, enable(env, A, B));
+	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_VALUE(sum_from(1, LEN), agent_sum(agent_of(env, A), env->buf,
+						 LEN, PAGE_BYTES));
+	EXPECT_EQ(PAGES, pages_on(env, env->buf, LEN, A));
+	EXPECT_EQ(0, stats_of(env, A).out_remote_pages);
+}
+
+/* Where there is no room, peers leave the page where it is; others send it home. */
+TEST_F(moving, full_device_maps_what_its_peer_has)
+{
+	struct env *env = &self->env;
+	char *other = arena_anon(DEVICE_BYTES);
+
+	ASSERT_NE(NULL, other);
+	pages_fill(other, DEVICE_BYTES, 7);
+	pages_fill(env->buf, LEN, 1);
+	ASSERT_EQ(0, put_on(env, other, DEVICE_BYTES, A));
+	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_EQ(0, enable(env, A, B));
+	ASSERT_DONE(agent_fill(agent_of(env, A), env->buf, BLOCK_BYTES,
+			       PAGE_BYTES, 1000));
+	EXPECT_EQ(PAGES, pages_on(env, env->buf, LEN, B));
+	EXPECT_EQ(BLOCK_PAGES, stats_of(env, A).out_remote_pages);
+	ASSERT_EQ(0, disable(env, A, B));
+	ASSERT_VALUE(1000, agent_read(agent_of(env, A), env->buf));
+	EXPECT_LT(0, pages_home(env, env->buf, LEN));
+	EXPECT_EQ(-1, pages_check(env->buf, BLOCK_BYTES, 1000));
+	EXPECT_EQ(-1, pages_check(other, DEVICE_BYTES, 7));
+}
+
+/* What was asked for moves also where it is mapped, and the entries follow. */
+TEST_F(moving, prefetch_moves_pages_that_a_peer_maps)
+{
+	struct env *env = &self->env;
+	char *other = arena_anon(DEVICE_BYTES);
+
+	ASSERT_NE(NULL, other);
+	pages_fill(other, DEVICE_BYTES, 7);
+	pages_fill(env->buf, LEN, 1);
+	ASSERT_EQ(0, put_on(env, other, DEVICE_BYTES, A));
+	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_EQ(0, enable(env, A, B));
+	ASSERT_EQ(0, enable(env, A, C));
+	ASSERT_VALUE(sum_from(1, LEN), agent_sum(agent_of(env, A), env->buf,
+						 LEN, PAGE_BYTES));
+	ASSERT_EQ(0, put_on(env, env->buf, LEN, C));
+	ASSERT_DONE(agent_fill(agent_of(env, C), env->buf, LEN, PAGE_BYTES,
+			       9000));
+	ASSERT_VALUE(sum_from(9000, LEN), agent_sum(agent_of(env, A), env->buf,
+						    LEN, PAGE_BYTES));
+	EXPECT_EQ(PAGES, pages_on(env, env->buf, LEN, C));
+	EXPECT_EQ(2 * PAGES, stats_of(env, A).out_remote_pages);
+	EXPECT_EQ(0, stats_of(env, A).out_cpu_faults);
+}
+
+/* --- peers: devices whose faults map pages where they are ------------------------------- */
+
+FIXTURE(mapping) {
+	struct env env;
+	unsigned int seed;
+};
+
+FIXTURE_SETUP(mapping)
+{
+	const char *seed = getenv("HMMRT_TEST_SEED");
+
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	ASSERT_EQ(0, env_start(&self->env, "fault_in_place=1"));
+	self->seed = seed ? (unsigned int)atoi(seed) : (unsigned int)time(NULL);
+	fprintf(stderr, "# HMMRT_TEST_SEED=%u\n", self->seed);
+	pages_fill(self->env.buf, LEN, 1);
+}
+
+FIXTURE_TEARDOWN(mapping)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		return;
+	EXPECT_EQ(0, session_end(&self->env.session));
+	EXPECT_EQ(0, env_unload(&self->env));
+}
+
+TEST_F(mapping, is_enabled_for_one_direction_of_one_pair)
+{
+	struct env *env = &self->env;
+	struct hmmrt_peer result;
+	unsigned int device, peer;
+
+	ASSERT_EQ(0, cmd_peer(env->space, id_of(env, A), id_of(env, B),
+			      HMMRT_PEER_QUERY, &result));
+	EXPECT_EQ(1, result.out_possible);
+	EXPECT_EQ(0, result.out_enabled);
+	ASSERT_EQ(0, cmd_peer(env->space, id_of(env, A), id_of(env, B),
+			      HMMRT_PEER_ENABLE, &result));
+	EXPECT_EQ(1, result.out_possible);
+	EXPECT_EQ(1, result.out_enabled);
+	for (device = A; device < DEVICES; device++)
+		for (peer = A; peer < DEVICES; peer++)
+			EXPECT_EQ(device == A && peer == B,
+				  is_enabled(env, device, peer));
+	/* Once more is no error, and neither is to disable what is not enabled. */
+	ASSERT_EQ(0, enable(env, A, B));
+	ASSERT_EQ(0, disable(env, B, A));
+	EXPECT_TRUE(is_enabled(env, A, B));
+	ASSERT_EQ(0, cmd_peer(env->space, id_of(env, A), id_of(env, B),
+			      HMMRT_PEER_DISABLE, &result));
+	EXPECT_EQ(1, result.out_possible);
+	EXPECT_EQ(0, result.out_enabled);
+	EXPECT_FALSE(is_enabled(env, A, B));
+}
+
+TEST_F(mapping, wrong_arguments_are_refused_and_change_nothing)
+{
+	struct env *env = &self->env;
+	struct hmmrt_peer arg = {
+		.size = sizeof(arg),
+		.device_id = id_of(env, A),
+		.peer_id = id_of(env, B),
+		.operation = HMMRT_PEER_ENABLE,
+		.__reserved = 1,
+	};
+	int space = open_manager();
+
+	EXPECT_EQ(-EOPNOTSUPP, cmd_raw(env->space, HMMRT_IOC_PEER, &arg));
+	EXPECT_EQ(-EINVAL, peer_call(env, A, B, HMMRT_PEER_DISABLE + 1));
+	EXPECT_EQ(-EINVAL, peer_call(env, A, B, UINT32_MAX));
+	EXPECT_EQ(-EINVAL, peer_call(env, A, A, HMMRT_PEER_QUERY));
+	EXPECT_EQ(-EINVAL, cmd_peer(env->space, id_of(env, A), 15,
+				    HMMRT_PEER_ENABLE, NULL));
+	EXPECT_EQ(-EINVAL, cmd_peer(env->space, 15, id_of(env, B),
+				    HMMRT_PEER_ENABLE, NULL));
+	EXPECT_EQ(-EINVAL, cmd_peer(env->space, HMMRT_LOCATION_HOST,
+				    id_of(env, B), HMMRT_PEER_ENABLE, NULL));
+	EXPECT_EQ(-EINVAL, cmd_peer(space, id_of(env, A), id_of(env, B),
+				    HMMRT_PEER_ENABLE, NULL));
+	close(space);
+	EXPECT_FALSE(is_enabled(env, A, B));
+	arg.__reserved = 0;
+	EXPECT_EQ(0, cmd_raw(env->space, HMMRT_IOC_PEER, &arg));
+	EXPECT_EQ(1, arg.out_enabled);
+}
+
+TEST_F(mapping, child_with_the_file_is_refused)
+{
+	struct env *env = &self->env;
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(-enable(env, A, B));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFEXITED(status));
+	EXPECT_EQ(EPERM, WEXITSTATUS(status));
+	EXPECT_FALSE(is_enabled(env, A, B));
+}
+
+static int device_named(int fd, const char *name, uint32_t *id)
+{
+	struct hmmrt_device_info info;
+
+	for (*id = 0; *id < HMMRT_MAX_DEVICES; ++*id)
+		if (!cmd_device_info(fd, *id, &info) &&
+		    !strcmp((char *)info.out_name, name))
+			return 0;
+	return -ENODEV;
+}
+
+/* Devices of another driver are none that simulated GPUs reach. */
+TEST_F(mapping, devices_of_different_drivers_are_no_peers)
+{
+	struct env *env = &self->env;
+	struct hmmrt_peer result;
+	uint32_t id;
+	int fd;
+
+	ASSERT_EQ(0, module_insert("hmmrt_sample", ""));
+	fd = open("/dev/hmmrt-sample", O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, device_named(env->space, "hmmrt-sample", &id));
+	ASSERT_EQ(0, cmd_peer(env->space, id_of(env, A), id, HMMRT_PEER_QUERY,
+			      &result));
+	EXPECT_EQ(0, result.out_possible);
+	EXPECT_EQ(-EOPNOTSUPP, cmd_peer(env->space, id_of(env, A), id,
+					HMMRT_PEER_ENABLE, NULL));
+	EXPECT_EQ(-EOPNOTSUPP, cmd_peer(env->space, id, id_of(env, A),
+					HMMRT_PEER_ENABLE, NULL));
+	EXPECT_EQ(0, cmd_peer(env->space, id_of(env, A), id,
+			      HMMRT_PEER_DISABLE, &result));
+	EXPECT_EQ(0, result.out_enabled);
+	close(fd);
+	ASSERT_EQ(0, module_remove("hmmrt_sample"));
+}
+
+TEST_F(mapping, peers_page_is_used_where_it_is)
+{
+	struct env *env = &self->env;
+	struct hmmrt_stats before, after;
+
+	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_EQ(0, enable(env, A, B));
+	ASSERT_VALUE(sum_from(1, LEN), agent_sum(agent_of(env, A), env->buf,
+						 LEN, PAGE_BYTES));
+	ASSERT_DONE(agent_fill(agent_of(env, A), env->buf, LEN, PAGE_BYTES,
+			       3000));
+	before = stats_of(env, A);
+	EXPECT_EQ(PAGES, before.out_remote_pages);
+	EXPECT_EQ(PAGES, before.out_mapped_pages);
+	EXPECT_EQ(0, before.out_migrated_to_device);
+	/* It stays mapped, and both see what the other one writes. */
+	ASSERT_VALUE(sum_from(3000, LEN), agent_sum(agent_of(env, B), env->buf,
+						    LEN, PAGE_BYTES));
+	ASSERT_DONE(agent_fill(agent_of(env, B), env->buf, LEN, PAGE_BYTES,
+			       4000));
+	ASSERT_VALUE(sum_from(4000, LEN), agent_sum(agent_of(env, A), env->buf,
+						    LEN, PAGE_BYTES));
+	after = stats_of(env, A);
+	EXPECT_EQ(before.out_device_faults, after.out_device_faults);
+	EXPECT_EQ(0, after.out_cpu_faults);
+	EXPECT_EQ(PAGES, pages_on(env, env->buf, LEN, B));
+	EXPECT_EQ(-1, pages_check(env->buf, LEN, 4000));
+}
+
+TEST_F(mapping, other_direction_and_other_devices_bring_the_page_home)
+{
+	struct env *env = &self->env;
+
+	ASSERT_EQ(0, enable(env, A, B));
+	ASSERT_EQ(0, put_on(env, env->buf, LEN, A));
+	ASSERT_VALUE(1, agent_read(agent_of(env, B), env->buf));
+	EXPECT_LT(0, pages_home(env, env->buf, LEN));
+	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_VALUE(1, agent_read(agent_of(env, A), env->buf));
+	EXPECT_EQ(0, pages_home(env, env->buf, LEN));
+	ASSERT_VALUE(1, agent_read(agent_of(env, C), env->buf));
+	EXPECT_LT(0, pages_home(env, env->buf, LEN));
+}
+
+TEST_F(mapping, goes_when_it_is_disabled)
+{
+	struct env *env = &self->env;
+	uint64_t faults;
+
+	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_EQ(0, enable(env, A, B));
+	ASSERT_DONE(agent_fill(agent_of(env, A), env->buf, LEN, PAGE_BYTES,
+			       100));
+	ASSERT_EQ(0, disable(env, A, B));
+	EXPECT_EQ(PAGES, pages_on(env, env->buf, LEN, B));
+	faults = stats_of(env, A).out_device_faults;
+	ASSERT_VALUE(100, agent_read(agent_of(env, A), env->buf));
+	EXPECT_LT(faults, stats_of(env, A).out_device_faults);
+	EXPECT_LT(0, pages_home(env, env->buf, BLOCK_BYTES));
+	/* The other block was mapped, too. */
+	ASSERT_VALUE(100 + BLOCK_PAGES,
+		     agent_read(agent_of(env, A), env->buf + BLOCK_BYTES));
+	EXPECT_LT(0, pages_home(env, env->buf + BLOCK_BYTES, BLOCK_BYTES));
+	/* What it had in system memory and of its own it has again. */
+	ASSERT_EQ(0, put_on(env, env->buf, BLOCK_BYTES, A));
+	ASSERT_VALUE(sum_from(100, LEN), agent_sum(agent_of(env, A), env->buf,
+						   LEN, PAGE_BYTES));
+	EXPECT_EQ(-1, pages_check(env->buf, LEN, 100));
+}
+
+/* A page that may not be written where it is comes home for it, as a device's own. */
+TEST_F(mapping, write_to_a_page_without_permission_comes_home_first)
+{
+	struct env *env = &self->env;
+
+	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_EQ(0, enable(env, A, B));
+	ASSERT_EQ(0, mprotect(env->buf, LEN, PROT_READ));
+	ASSERT_VALUE(1, agent_read(agent_of(env, A), env->buf));
+	EXPECT_EQ(PAGES, pages_on(env, env->buf, LEN, B));
+	ASSERT_REFUSED(SIGSEGV, EACCES,
+		       agent_write(agent_of(env, A), env->buf, 9));
+	ASSERT_EQ(0, mprotect(env->buf, LEN, PROT_READ | PROT_WRITE));
+	ASSERT_DONE(agent_write(agent_of(env, A), env->buf, 9));
+	EXPECT_EQ(9, *word_of(env->buf, 0));
+	EXPECT_EQ(-1, pages_check(env->buf + PAGE_BYTES, LEN - PAGE_BYTES, 2));
+}
+
+/* The agents have the files of all devices: those of the others close this one. */
+static void unbind(struct env *env, unsigned int device)
+{
+	uint64_t gpu = (uint64_t)env->session.devices[device].gpu;
+	unsigned int other;
+
+	for (other = A; other < DEVICES; other++)
+		if (other != device)
+			agent_syscall(agent_of(env, other), SYS_close, gpu, 0,
+				      0, 0, 0, 0);
+	session_unbind(&env->session, device);
+}
+
+TEST_F(mapping, unbinding_the_peer_takes_it_away)
+{
+	struct env *env = &self->env;
+	struct hmmrt_gpu_bind bind;
+	uint32_t id = id_of(env, B);
+	int gpu;
+
+	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_EQ(0, enable(env, A, B));
+	ASSERT_EQ(0, enable(env, B, A));
+	ASSERT_DONE(agent_fill(agent_of(env, A), env->buf, LEN, PAGE_BYTES,
+			       100));
+	unbind(env, B);
+	EXPECT_EQ(-EINVAL, peer_call(env, A, B, HMMRT_PEER_QUERY));
+	EXPECT_EQ(-EINVAL, enable(env, A, B));
+	EXPECT_EQ(0, pages_on(env, env->buf, LEN, B));
+	ASSERT_VALUE(sum_from(100, LEN), agent_sum(agent_of(env, A), env->buf,
+						   LEN, PAGE_BYTES));
+	ASSERT_DONE(agent_write(agent_of(env, A), env->buf, 100));
+	/* The next binding begins without peers. */
+	gpu = open_gpu(B);
+	ASSERT_EQ(0, cmd_bind(gpu, env->space, &bind));
+	ASSERT_EQ(id, bind.out_device_id);
+	EXPECT_FALSE(is_enabled(env, A, B));
+	EXPECT_FALSE(is_enabled(env, B, A));
+	close(gpu);
+	EXPECT_EQ(-1, pages_check(env->buf, LEN, 100));
+}
+
+TEST_F(mapping, unbinding_the_device_leaves_the_peers_pages)
+{
+	struct env *env = &self->env;
+
+	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_EQ(0, enable(env, A, B));
+	ASSERT_DONE(agent_fill(agent_of(env, A), env->buf, LEN, PAGE_BYTES,
+			       100));
+	unbind(env, A);
+	EXPECT_EQ(PAGES, pages_on(env, env->buf, LEN, B));
+	EXPECT_EQ(-EINVAL, peer_call(env, A, B, HMMRT_PEER_QUERY));
+	ASSERT_VALUE(sum_from(100, LEN), agent_sum(agent_of(env, B), env->buf,
+						   LEN, PAGE_BYTES));
+}
+
+TEST_F(mapping, fork_separates_parent_and_child)
+{
+	struct env *env = &self->env;
+	int status = -1, ends[2];
+	pid_t pid;
+	char c;
+
+	ASSERT_EQ(0, pipe(ends));
+	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_EQ(0, enable(env, A, B));
+	ASSERT_VALUE(sum_from(1, LEN), agent_sum(agent_of(env, A), env->buf,
+						 LEN, PAGE_BYTES));
+	pid = fork();
+	if (!pid) {
+		close(ends[1]);
+		_exit(read(ends[0], &c, 1) != 0 ||
+		      pages_check(env->buf, LEN, 1) != -1);
+	}
+	ASSERT_DONE(agent_fill(agent_of(env, A), env->buf, LEN, PAGE_BYTES,
+			       100));
+	close(ends[1]);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	close(ends[0]);
+	EXPECT_EQ(-1, pages_check(env->buf, LEN, 100));
+}
+
+TEST_F(mapping, unmapped_memory_is_out_of_reach_and_given_back)
+{
+	struct env *env = &self->env;
+	struct session_device *peer = &env->session.devices[B];
+	unsigned int try = 0;
+
+	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_EQ(0, enable(env, A, B));
+	ASSERT_VALUE(sum_from(1, LEN), agent_sum(agent_of(env, A), env->buf,
+						 LEN, PAGE_BYTES));
+	ASSERT_EQ(0, munmap(env->buf, LEN));
+	ASSERT_REFUSED(SIGSEGV, EFAULT, agent_read(agent_of(env, A), env->buf));
+	while (device_used_bytes(env->space, peer->id) != peer->used_before &&
+	       try++ < 1000)
+		usleep(10000);
+	EXPECT_EQ(peer->used_before, device_used_bytes(env->space, peer->id));
+}
+
+/* Exclusive pages are at home, also where a peer could be mapped. */
+TEST_F(mapping, exclusive_pages_come_home)
+{
+	struct env *env = &self->env;
+	uint64_t *word = word_of(env->buf, 3);
+
+	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
+	ASSERT_EQ(0, enable(env, A, B));
+	ASSERT_VALUE(4, agent_read(agent_of(env, A), word));
+	ASSERT_EQ(0, cmd_exclusive(env->space, word, PAGE_BYTES, id_of(env, A),
+				   NULL));
+	EXPECT_EQ(0, pages_on(env, word, PAGE_BYTES, B));
+	ASSERT_DONE(agent_write(agent_of(env, A), word, 40));
+	EXPECT_EQ(40, *word);
+	ASSERT_VALUE(40, agent_read(agent_of(env, B), word));
+}
+
+/* --- many at once ------------------------------------------------------------------------ */
+
+/* Whether what one of them did, 0 the CPU or 1 + device, is right. */
+static bool take_turn(struct env *env, uint64_t *words, uint64_t value,
+		      unsigned int who, size_t page, bool write)
+{
+	volatile uint64_t *word = word_of(env->buf, page);
+	struct outcome outcome;
+
+	if (write)
+		words[page] = value;
+	if (!who && write)
+		*word = value;
+	else if (!who)
+		return *word == words[page];
+	else if (write)
+		outcome = agent_write(agent_of(env, who - 1), word, value);
+	else
+		outcome = agent_read(agent_of(env, who - 1), word);
+	if (!who)
+		return true;
+	return !outcome.error && !outcome.signal &&
+	       (write || outcome.value == words[page]);
+}
+
+/* Who reads sees what was written last, wherever the page is and whoever maps it. */
+TEST_F(mapping, whoever_wrote_last_is_seen_by_all)
+{
+	struct env *env = &self->env;
+	uint64_t words[PAGES], i;
+	unsigned int *seed = &self->seed;
+
+	for (i = 0; i < PAGES; i++)
+		words[i] = i + 1;
+	for (i = 1; i <= 2000; i++) {
+		size_t page = (size_t)rand_r(seed) % PAGES;
+		unsigned int who = (unsigned int)rand_r(seed) % (1 + DEVICES);
+		unsigned int peer = (unsigned int)rand_r(seed) % DEVICES;
+		bool write = rand_r(seed) % 2;
+
+		if (i % 4 == 0 && who && who - 1 != peer)
+			ASSERT_EQ(0, rand_r(seed) % 3 ?
+					     enable(env, who - 1, peer) :
+					     disable(env, who - 1, peer));
+		if (i % 4 == 1)
+			ASSERT_EQ(0, cmd_prefetch(env->space,
+						  word_of(env->buf, page),
+						  PAGE_BYTES, id_of(env, peer),
+						  NULL));
+		ASSERT_TRUE(take_turn(env, words, 1000 * i, who, page, write))
+		{
+			TH_LOG("turn %llu of %u", (unsigned long long)i, who);
+		}
+	}
+	for (i = 0; i < PAGES; i++)
+		ASSERT_EQ(words[i], *word_of(env->buf, i));
+	EXPECT_LT(0, stats_of(env, A).out_remote_pages);
+}
+
+struct switcher {
+	const struct env *env;
+	bool stop;
+	int rc;
+	unsigned int rounds;
+};
+
+static void *switch_until_stopped(void *arg)
+{
+	struct switcher *switcher = arg;
+
+	while (!switcher->rc && !__atomic_load_n(&switcher->stop,
+						 __ATOMIC_RELAXED)) {
+		switcher->rc = enable(switcher->env, A, B);
+		if (!switcher->rc)
+			switcher->rc = disable(switcher->env, A, B);
+		switcher->rounds++;
+	}
+	return NULL;
+}
+
+/* Two threads change it, and pages move, while both lanes of the device write. */
+TEST_F(mapping, switched_by_two_threads_under_load_loses_no_write)
+{
+	struct env *env = &self->env;
+	struct switcher switchers[2] = { { .env = env }, { .env = env } };
+	uint64_t times = 2000, *word = word_of(env->buf, 0);
+	uint64_t args[] = { (uintptr_t)word, times };
+	pthread_t threads[2];
+	unsigned int i, round, lane;
+
+	*word = 0;
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL,
+					    switch_until_stopped,
+					    &switchers[i]));
+	for (round = 0; round < 10; round++) {
+		for (lane = 0; lane < LANES; lane++)
+			agent_post(agent_of(env, A), lane, AGENT_ADD, args, 2);
+		for (i = 0; i < 5; i++)
+			EXPECT_EQ(0, cmd_prefetch(env->space, word, PAGE_BYTES,
+						  id_of(env, i % 2 ? B : C),
+						  NULL));
+		for (lane = 0; lane < LANES; lane++)
+			EXPECT_EQ(0, agent_wait(agent_of(env, A), lane, 60)
+					     .error);
+	}
+	for (i = 0; i < 2; i++) {
+		__atomic_store_n(&switchers[i].stop, true, __ATOMIC_RELAXED);
+		ASSERT_EQ(0, pthread_join(threads[i], NULL));
+		EXPECT_EQ(0, switchers[i].rc);
+		EXPECT_LT(0, switchers[i].rounds);
+	}
+	EXPECT_FALSE(is_enabled(env, A, B));
+	EXPECT_EQ(10 * LANES * times, *word);
+}
+
+/* --- the end of a process ------------------------------------------------------------------ */
+
+FIXTURE(ending) {
+	struct env env;
+	int manager;
+};
+
+FIXTURE_SETUP(ending)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	ASSERT_EQ(0, env_load(&self->env, "fault_in_place=1"));
+	self->manager = open_manager();
+}
+
+FIXTURE_TEARDOWN(ending)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		return;
+	close(self->manager);
+	EXPECT_EQ(0, env_unload(&self->env));
+}
+
+/* Has the first device map what the second one has, and waits for its end. */
+static void owner_run(int to_test)
+{
+	struct env env;
+	uint64_t args[] = { 0, LEN, PAGE_BYTES };
+	int rc = session_start(&env.session, 2, LANES);
+
+	env.space = env.session.space;
+	env.buf = arena_anon(LEN);
+	pages_fill(env.buf, LEN, 1);
+	if (!rc)
+		rc = put_on(&env, env.buf, LEN, B);
+	if (!rc)
+		rc = enable(&env, A, B);
+	if (!rc && agent_sum(agent_of(&env, A), env.buf, LEN, PAGE_BYTES)
+				   .value != sum_from(1, LEN))
+		rc = -EIO;
+	args[0] = (uintptr_t)env.buf;
+	agent_post(agent_of(&env, A), 1, AGENT_SUM, args, 3);
+	if (rc || write(to_test, "", 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+TEST_F(ending, killed_process_gives_everything_back)
+{
+	int status = -1, ends[2];
+	unsigned int try = 0;
+	pid_t pid;
+	char c;
+
+	ASSERT_EQ(0, pipe2(ends, O_CLOEXEC));
+	pid = fork();
+	if (!pid)
+		owner_run(ends[1]);
+	close(ends[1]);
+	ASSERT_EQ(1, read(ends[0], &c, 1));
+	ASSERT_LT(0, device_used_bytes(self->manager, B));
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status));
+	while (device_used_bytes(self->manager, B) && try++ < 1000)
+		usleep(10000);
+	EXPECT_EQ(0, device_used_bytes(self->manager, B));
+	close(ends[0]);
+}
+
+TEST_HARNESS_MAIN
