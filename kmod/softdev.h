@@ -7,6 +7,8 @@
  * Memory     The kernel's own, a chunk at a time, where populate() asked for it.
  * Tables     A page of entries for each chunk of address space, made by
  *            prepare(), kept until the end.
+ * Peers      A driver whose devices map each other's memory has its drvdata begin
+ *            with the memory.
  * Locking    create  mutex: making tables.
  *            lock    spinlock: entries, and accesses through them: who has taken
  *                    an entry away knows that the device has finished with it.
@@ -149,6 +151,19 @@ static inline void soft_mmu_unmap(struct soft_mmu *mmu, unsigned long start,
 	spin_unlock(&mmu->lock);
 }
 
+/* Where an entry points to; with mmu->lock held, so it stays. */
+static inline void *soft_mmu_target(const struct soft_mmu *mmu,
+				    hmmrt_pte_t entry)
+{
+	const struct soft_memory *memory = mmu->memory;
+
+	if (entry & HMMRT_PTE_PEER)
+		memory = hmmrt_device_drvdata(hmmrt_pte_peer(entry));
+	else if (!(entry & HMMRT_PTE_DEVICE))
+		return kmap_local_pfn(PHYS_PFN(entry & HMMRT_PTE_ADDR));
+	return soft_memory_at(memory, entry & HMMRT_PTE_ADDR);
+}
+
 /* One access, to an aligned word. false: no entry permits it, that is a fault. */
 static inline bool soft_mmu_access(struct soft_mmu *mmu, unsigned long addr,
 				   u64 *word, bool write)
@@ -161,13 +176,10 @@ static inline bool soft_mmu_access(struct soft_mmu *mmu, unsigned long addr,
 	if (slot && (!write || (*slot & HMMRT_PTE_WRITE)))
 		entry = *slot;
 	if (entry) {
-		at = entry & HMMRT_PTE_DEVICE ?
-			     soft_memory_at(mmu->memory,
-					    entry & HMMRT_PTE_ADDR) :
-			     kmap_local_pfn(PHYS_PFN(entry & HMMRT_PTE_ADDR));
+		at = soft_mmu_target(mmu, entry);
 		memcpy(write ? at + offset_in_page(addr) : word,
 		       write ? word : at + offset_in_page(addr), sizeof(*word));
-		if (!(entry & HMMRT_PTE_DEVICE))
+		if (!(entry & (HMMRT_PTE_DEVICE | HMMRT_PTE_PEER)))
 			kunmap_local(at);
 	}
 	spin_unlock(&mmu->lock);

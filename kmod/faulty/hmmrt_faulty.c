@@ -30,10 +30,10 @@
 #include "../softdev.h"
 
 struct faulty {
+	struct soft_memory memory;	/* first, for its peers */
 	struct hmmrt_device *dev;
 	struct miscdevice misc;
 	char name[HMMRT_DEVICE_NAME_LEN];
-	struct soft_memory memory;
 	struct mutex lock;		/* contexts */
 	struct list_head contexts;
 };
@@ -368,6 +368,11 @@ static int range_call(struct hmmrt_binding *binding, unsigned int cmd,
 		rc = hmmrt_migrate_range_to_device(binding, start, end, 0,
 						   &result);
 		break;
+	case HMMRT_FAULTY_IOC_TO_DEVICE_NO_PEERS:
+		rc = hmmrt_migrate_range_to_device(binding, start, end,
+						   HMMRT_MIGRATE_NO_PEERS,
+						   &result);
+		break;
 	case HMMRT_FAULTY_IOC_TO_HOST:
 		rc = hmmrt_migrate_range_to_host(binding, start, end, &result);
 		break;
@@ -417,6 +422,7 @@ static int device_come(struct faulty *faulty)
 		.ops = &faulty_ops,
 		.memory_bytes = SOFT_MEMORY_BYTES,
 		.numa_node = NUMA_NO_NODE,
+		.flags = HMMRT_DEVICE_PEER_ACCESS,
 		.drvdata = faulty,
 	};
 	int rc;

@@ -570,6 +570,106 @@ TEST_F(broken, what_a_device_took_along_is_sigbus)
 	EXPECT_EQ(0, value);
 }
 
+/* --- peers ------------------------------------------------------------------------- */
+
+TEST_F(broken, peer_copy_that_fails_goes_by_way_of_system_memory)
+{
+	struct env *env = &self->env;
+	uint64_t value = 0;
+
+	ASSERT_EQ(0, faulty_fail_always(env->control,
+					HMMRT_FAULTY_COPY_FROM_PEER));
+	ASSERT_EQ(0, put_on(env, 0));
+	ASSERT_EQ(0, put_on(env, 1));
+	ASSERT_EQ(0, faulty_read(env->fd[1], env->buf, &value));
+	EXPECT_EQ(env->first, value);
+	/* One page that cannot be read this way either stays, without the others. */
+	ASSERT_EQ(0, faulty_fail_nth(env->control, HMMRT_FAULTY_COPY_TO_HOST, 5));
+	ASSERT_EQ(0, run_to_device(env));
+	EXPECT_EQ(PAGES - 1, pages_on(env, 0));
+	EXPECT_EQ(1, pages_on(env, 1));
+	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+}
+
+/* With no memory for a page of its own a device maps what its peer has. */
+static int map_peers_pages(struct env *env)
+{
+	int rc = put_on(env, 1);
+
+	if (!rc)
+		rc = cmd_peer(env->manager, env->id[0], env->id[1],
+			      HMMRT_PEER_ENABLE, NULL);
+	if (!rc)
+		rc = faulty_fail_always(env->control, HMMRT_FAULTY_POPULATE);
+	if (!rc)
+		rc = run_faults(env);
+	if (!rc && pages_on(env, 1) != PAGES)
+		rc = -EBUSY;
+	return rc;
+}
+
+/* Pages that are to stay on the peer are mapped there, once it is one. */
+TEST_F(broken, migration_that_leaves_peers_alone_maps_what_they_have)
+{
+	struct env *env = &self->env;
+	struct hmmrt_stats stats;
+
+	ASSERT_EQ(0, put_on(env, 1));
+	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE_NO_PEERS,
+				  env->buf, LEN));
+	ASSERT_EQ(0, cmd_stats(env->manager, env->id[0], &stats));
+	EXPECT_EQ(0, stats.out_mapped_pages);
+	ASSERT_EQ(0, cmd_peer(env->manager, env->id[0], env->id[1],
+			      HMMRT_PEER_ENABLE, NULL));
+	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE_NO_PEERS,
+				  env->buf, LEN));
+	ASSERT_EQ(0, cmd_stats(env->manager, env->id[0], &stats));
+	EXPECT_EQ(PAGES, stats.out_remote_pages);
+	EXPECT_EQ(0, stats.out_migrated_to_device);
+	ASSERT_EQ(0, run_faults(env));
+	ASSERT_EQ(0, cmd_stats(env->manager, env->id[0], &stats));
+	EXPECT_EQ(0, stats.out_device_faults);
+	EXPECT_EQ(PAGES, pages_on(env, 1));
+}
+
+TEST_F(broken, peer_goes_while_its_memory_is_mapped)
+{
+	struct env *env = &self->env;
+
+	ASSERT_EQ(0, map_peers_pages(env));
+	ASSERT_EQ(0, faulty_write(env->fd[0], env->buf, env->first));
+	/* It takes its files along. */
+	ASSERT_EQ(0, faulty_devices(env->control, 1));
+	ASSERT_EQ(0, run_faults(env));
+	EXPECT_EQ(PAGES, pages_at(env->manager, env->buf, LEN,
+				  HMMRT_LOCATION_HOST));
+	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+}
+
+TEST_F(broken, peer_is_evicted_while_its_memory_is_mapped)
+{
+	struct env *env = &self->env;
+
+	ASSERT_EQ(0, map_peers_pages(env));
+	ASSERT_EQ(0, faulty_evict(env->control, 1));
+	EXPECT_EQ(0, pages_on(env, 1));
+	pages_fill(env->buf, LEN, ++env->first);
+	ASSERT_EQ(0, run_faults(env));
+}
+
+/* What cannot be read for the CPU can be used by who maps it. */
+TEST_F(broken, peers_page_that_cannot_come_home_is_used_there)
+{
+	struct env *env = &self->env;
+	uint64_t value = 0;
+
+	ASSERT_EQ(0, map_peers_pages(env));
+	ASSERT_EQ(0, faulty_fail_always(env->control, HMMRT_FAULTY_COPY_TO_HOST));
+	EXPECT_EQ(SIGBUS, cpu_read(env->buf, &value));
+	ASSERT_EQ(0, run_faults(env));
+	EXPECT_EQ(PAGES, pages_on(env, 1));
+}
+
 /* --- huge pages -------------------------------------------------------------------- */
 
 /* A block that is one page, where the kernel has that, on the first device. */
@@ -617,6 +717,26 @@ TEST_F(broken, huge_page_that_cannot_be_read_whole_comes_in_pieces_when_asked_fo
 	EXPECT_EQ(0, faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST));
 	/* Where it went in pieces, one of them failed. */
 	EXPECT_GE(1, pages_at(env->manager, buf, BLOCK_BYTES, env->id[0]));
+	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
+}
+
+TEST_F(broken, huge_page_goes_to_a_peer_by_way_of_system_memory)
+{
+	struct env *env = &self->env;
+	char *buf = huge_on(env);
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, faulty_fail_always(env->control,
+					HMMRT_FAULTY_COPY_FROM_PEER));
+	ASSERT_EQ(0, faulty_range(env->fd[1], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
+				  BLOCK_BYTES));
+	EXPECT_EQ(BLOCK_PAGES, pages_at(env->manager, buf, BLOCK_BYTES,
+					env->id[1]));
+	faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_FROM_PEER);
+	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
+				  BLOCK_BYTES));
+	EXPECT_EQ(BLOCK_PAGES, pages_at(env->manager, buf, BLOCK_BYTES,
+					env->id[0]));
 	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
 }
 

@@ -41,6 +41,9 @@ enum hmmrt_faulty_op {
 	_IOWR('h', 0xe8, struct hmmrt_faulty_range)
 #define HMMRT_FAULTY_IOC_TO_DEVICE \
 	_IOWR('h', 0xe9, struct hmmrt_faulty_range)
+/* The same without what is on other devices: HMMRT_MIGRATE_NO_PEERS. */
+#define HMMRT_FAULTY_IOC_TO_DEVICE_NO_PEERS \
+	_IOWR('h', 0xec, struct hmmrt_faulty_range)
 #define HMMRT_FAULTY_IOC_TO_HOST \
 	_IOWR('h', 0xea, struct hmmrt_faulty_range)
 #define HMMRT_FAULTY_IOC_EXCLUSIVE \
@@ -67,7 +70,7 @@ struct hmmrt_faulty_fail {
  * struct hmmrt_faulty_range - what a call works on
  * @addr: first byte, page aligned
  * @len: bytes, page multiple
- * @out_moved: pages that moved, for the two that move some; also on failure
+ * @out_moved: pages that moved, for those that move some; also on failure
  */
 struct hmmrt_faulty_range {
 	__aligned_u64 addr;
