@@ -118,9 +118,9 @@
  * core mm may be reclaiming memory: they may take the driver's own page table
  * lock, but neither allocate, nor sleep on anything that allocates, nor call
  * back. What they need is made ready by prepare(), called before with nothing
- * held. invalidate() follows unmap() with nothing of the manager held, but in a
- * notifier: the same rules, except that it may take a sleeping lock. None of
- * the three can fail.
+ * held. invalidate() follows unmap() with nothing of the manager held but what
+ * hmmrt_unbind() takes as well, and in a notifier: the same rules, except that it
+ * may take a sleeping lock. None of the three can fail.
  *
  * populate(), depopulate(), prepare() and copy_*() may sleep and allocate. They
  * end by themselves, for whoever unbinds or unregisters waits for them. All but
@@ -204,8 +204,8 @@ typedef u64 hmmrt_pte_t;
  * @copy_to_device: fill @npages pages of device memory at @offset from
  *	@src[i], or with zeroes where @src[i] is NULL; within one chunk
  * @copy_to_host: copy device memory into the pages @dst[i]; NULL: skip
- * @copy_from_peer: copy between the memory of two devices of this driver;
- *	optional
+ * @copy_from_peer: copy @npages pages to device memory at @offset from that of
+ *	another device of this driver, each within one chunk; optional
  * @prepare: allocate what map() needs for [@start, @end), one chunk of address
  *	space; called again for the same range, before each map() of it. What is
  *	made stays until the binding goes
