@@ -405,7 +405,7 @@ int hmmrt_range_attributes(struct hmmrt_space *space,
 	unsigned long at, next, end;
 	int rc;
 
-	rc = hmmrt_memory_check(arg->addr, arg->len);
+	rc = hmmrt_user_range_check(arg->addr, arg->len);
 	if (rc)
 		return rc;
 	end = arg->addr + arg->len;
@@ -828,7 +828,7 @@ int hmmrt_advise(struct hmmrt_space *space, struct hmmrt_advise *arg)
 {
 	int rc;
 
-	rc = hmmrt_memory_check(arg->addr, arg->len);
+	rc = hmmrt_user_range_check(arg->addr, arg->len);
 	if (!rc)
 		rc = advise_check(space, arg);
 	if (rc)

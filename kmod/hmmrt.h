@@ -371,12 +371,16 @@ void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 		       bool lose);
 
 /* memory.c: ioctls on memory of a space */
-int hmmrt_memory_check(u64 addr, u64 len);
+int hmmrt_user_range_check(u64 addr, u64 len);
+int hmmrt_request_lookup(struct mm_struct *mm, struct hmmrt_request *req,
+			 unsigned long start, unsigned long end);
 int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg);
-int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg);
 int hmmrt_exclusive(struct hmmrt_space *space, struct hmmrt_exclusive *arg);
 void hmmrt_block_come_home(struct hmmrt_binding *binding,
 			   struct hmmrt_block *block);
+
+/* pages.c: ioctls that only look */
+int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg);
 
 /* vram.c */
 int hmmrt_vram_grow(struct hmmrt_device *dev, unsigned int seen_regions);

@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a process asks about its own memory: prefetch, residency, exclusive access.
+ * What a process asks of its own memory: prefetch, exclusive access.
  *
  * A range is cut where blocks and mappings end. The mmap_lock is dropped between
  * the parts, so that the rest of the process is not kept out for long, and a
  * fatal signal ends the call there.
  */
-#include <linux/hmm.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
-#include <linux/sizes.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "hmmrt.h"
 
 #define PART_TIMEOUT	HZ
-#define RESIDENCY_MAX	SZ_1G
 
-int hmmrt_memory_check(u64 addr, u64 len)
+/* Of a range that a process gave. */
+int hmmrt_user_range_check(u64 addr, u64 len)
 {
 	if (!len || !IS_ALIGNED(addr, PAGE_SIZE) || !IS_ALIGNED(len, PAGE_SIZE))
 		return -EINVAL;
@@ -29,8 +26,8 @@ int hmmrt_memory_check(u64 addr, u64 len)
 }
 
 /* Fill in the part of [start, end) that one mapping covers. */
-static int req_lookup(struct mm_struct *mm, struct hmmrt_request *req,
-		      unsigned long start, unsigned long end)
+int hmmrt_request_lookup(struct mm_struct *mm, struct hmmrt_request *req,
+			 unsigned long start, unsigned long end)
 {
 	lockdep_assert_held(&mm->mmap_lock);
 	req->vma = vma_lookup(mm, start);
@@ -118,7 +115,7 @@ static int prefetch_part(struct mm_struct *mm, struct hmmrt_request *req,
 	do {
 		if (mmap_read_lock_killable(mm))
 			return -EINTR;
-		rc = req_lookup(mm, req, start, end);
+		rc = hmmrt_request_lookup(mm, req, start, end);
 		if (rc) {
 			mmap_read_unlock(mm);
 			return rc;
@@ -245,7 +242,7 @@ int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
 
 	if (arg->__reserved)
 		return -EOPNOTSUPP;
-	rc = hmmrt_memory_check(arg->addr, arg->len);
+	rc = hmmrt_user_range_check(arg->addr, arg->len);
 	if (rc)
 		return rc;
 	if (arg->location != HMMRT_LOCATION_HOST) {
@@ -334,7 +331,7 @@ int hmmrt_exclusive(struct hmmrt_space *space, struct hmmrt_exclusive *arg)
 
 	if (arg->__reserved)
 		return -EOPNOTSUPP;
-	rc = hmmrt_memory_check(arg->addr, arg->len);
+	rc = hmmrt_user_range_check(arg->addr, arg->len);
 	if (rc)
 		return rc;
 	binding = hmmrt_space_binding_get(space, arg->device_id);
@@ -355,95 +352,4 @@ int hmmrt_exclusive(struct hmmrt_space *space, struct hmmrt_exclusive *arg)
 	}
 	hmmrt_binding_put(binding);
 	return exclusive_errno(rc);
-}
-
-static u32 pfn_location(unsigned long pfn)
-{
-	struct hmmrt_device *dev;
-
-	if (pfn & HMM_PFN_ERROR)
-		return HMMRT_LOCATION_HOST;
-	if (!(pfn & HMM_PFN_VALID))
-		return HMMRT_LOCATION_NONE;
-	dev = hmmrt_page_device(hmm_pfn_to_page(pfn));
-	return dev ? dev->id : HMMRT_LOCATION_HOST;
-}
-
-/* The part of a block that one mapping covers; req->end says how far it got. */
-static int residency_part(struct mm_struct *mm, struct hmmrt_request *req,
-			  unsigned long start, unsigned long end, u32 *out)
-{
-	unsigned long i;
-	int idx, rc;
-
-	do {
-		if (mmap_read_lock_killable(mm))
-			return -EINTR;
-		rc = req_lookup(mm, req, start, end);
-		idx = srcu_read_lock(&hmmrt_srcu);
-		if (!rc)
-			rc = hmmrt_snapshot(req);
-		if (!rc)
-			for (i = 0; i < req_pages(req); i++)
-				out[i] = pfn_location(req->pfns[i]);
-		srcu_read_unlock(&hmmrt_srcu, idx);
-		mmap_read_unlock(mm);
-		cond_resched();
-	} while (rc == -EAGAIN && !signal_pending(current));
-	return rc == -EAGAIN ? -EINTR : rc;
-}
-
-static int residency_block(struct hmmrt_space *space, unsigned long start,
-			   unsigned long end, u32 __user *out)
-{
-	struct hmmrt_request *req;
-	struct hmmrt_block *block;
-	u32 *locations;
-	int rc;
-
-	rc = hmmrt_mapped_check(space->mm, start, 0);
-	if (rc)
-		return rc;
-	block = hmmrt_block_get(space, start, HMMRT_LOCATION_HOST);
-	if (IS_ERR(block))
-		return PTR_ERR(block);
-	req = hmmrt_request_alloc(NULL, block);
-	if (!req)
-		return -ENOMEM;
-	locations = (u32 *)req->src;
-	do {
-		rc = residency_part(space->mm, req, start, end, locations);
-		if (rc)
-			break;
-		if (copy_to_user(out, locations,
-				 req_pages(req) * sizeof(*locations)))
-			rc = -EFAULT;
-		out += req_pages(req);
-		start = req->end;
-	} while (!rc && start < end);
-	hmmrt_request_free(req);
-	return rc;
-}
-
-int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg)
-{
-	u32 __user *out = u64_to_user_ptr(arg->locations);
-	unsigned long addr, end, next;
-	int rc;
-
-	rc = hmmrt_memory_check(arg->addr, arg->len);
-	if (!rc && arg->len > RESIDENCY_MAX)
-		rc = -EINVAL;
-	if (rc)
-		return rc;
-	if (!mmget_not_zero(space->mm))
-		return -ESRCH;
-	end = arg->addr + arg->len;
-	for (addr = arg->addr; !rc && addr < end; addr = next) {
-		next = hmmrt_block_end(addr, end);
-		rc = residency_block(space, addr, next, out);
-		out += (next - addr) >> PAGE_SHIFT;
-	}
-	mmput(space->mm);
-	return rc;
 }
