@@ -485,8 +485,7 @@ bool hmmrt_location_is_host(u32 location)
 		return true;
 	return (location & ~HMMRT_LOCATION_MAX_NODE) ==
 		       HMMRT_LOCATION_HOST_NODE(0) &&
-	       (location & HMMRT_LOCATION_MAX_NODE) < MAX_NUMNODES &&
-	       node_online(location & HMMRT_LOCATION_MAX_NODE);
+	       hmmrt_node_is_online(location & HMMRT_LOCATION_MAX_NODE);
 }
 
 static bool location_is_bound(struct hmmrt_space *space, u32 location)

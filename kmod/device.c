@@ -17,11 +17,15 @@
 static DEFINE_MUTEX(devices_lock);
 static struct hmmrt_device *devices[HMMRT_MAX_DEVICES];
 
+bool hmmrt_node_is_online(int node)
+{
+	return node >= 0 && node < MAX_NUMNODES && node_online(node);
+}
+
 /* The struct pages of the device's memory are made there. */
 static bool numa_node_valid(int node)
 {
-	return node == NUMA_NO_NODE ||
-	       (node >= 0 && node < MAX_NUMNODES && node_online(node));
+	return node == NUMA_NO_NODE || hmmrt_node_is_online(node);
 }
 
 /* Coherent memory that is not the kernel's own, or none. */

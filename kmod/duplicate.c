@@ -135,10 +135,15 @@ struct run {
 	bool shared;
 };
 
+static unsigned long page_addr(const struct hmmrt_request *req, unsigned int i)
+{
+	return req->start + ((unsigned long)i << PAGE_SHIFT);
+}
+
 static unsigned long run_start(const struct hmmrt_request *req,
 			       const struct run *run)
 {
-	return req->start + ((unsigned long)run->first << PAGE_SHIFT);
+	return page_addr(req, run->first);
 }
 
 static unsigned int block_index(const struct hmmrt_request *req,
@@ -199,7 +204,6 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 
 	*first = n;
 	req->there = 0;
-	memset(req->stayed, 0, sizeof(req->stayed));
 	mutex_lock(&req->block->lock);
 	for (i = 0; i < n; i++) {
 		unsigned int index = block_index(req, i);
@@ -210,6 +214,8 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 		    ((pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR) &&
 		     hmmrt_place_device(&place, hmm_pfn_to_page(pfn)) ==
 			     req->binding->dev)) {
+			hmmrt_outcome_set(req, page_addr(req, i), 1,
+					  HMMRT_OUTCOME_THERE);
 			req->there++;
 			continue;
 		}
@@ -330,6 +336,8 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 			ptes[i] |= HMMRT_PTE_EXEC;
 		__set_bit(base + i, map->mapped);
 		__clear_bit(base + i, map->writable);
+		hmmrt_outcome_set(req, page_addr(req, run->first + i), 1,
+				  HMMRT_OUTCOME_MOVED);
 		req->copied++;
 	}
 	binding->dev->ops->map(binding, run_start(req, run), ptes, run->count);
@@ -516,7 +524,8 @@ static int duplicate_locked(struct hmmrt_request *req)
 	rc = spare_alloc(&spare, count);
 	for (i = first; i < first + count; i++)
 		if (req->src[i] && !req->pages[i])
-			req->stayed[HMMRT_STAY_NO_MEMORY]++;
+			hmmrt_outcome_set(req, page_addr(req, i), 1,
+					  HMMRT_OUTCOME_STAYED(HMMRT_STAY_NO_MEMORY));
 	if (!rc)
 		rc = copy_runs(req, first, count, &spare);
 	hmmrt_vram_free_unused(req->binding->dev, req->pages + first, count);
@@ -534,7 +543,7 @@ static int duplicate_locked(struct hmmrt_request *req)
  * Context: mmap_lock held for reading; takes block->migrate.
  * Return: 0, whatever was copied; -ENOSPC and -EAGAIN as
  * hmmrt_migrate_to_device(); -EINTR; -ENOMEM. req->copied adds up over attempts;
- * there and stayed are of this one.
+ * there is of this one. Outcomes are set as far as they are known.
  */
 int hmmrt_duplicate(struct hmmrt_request *req)
 {

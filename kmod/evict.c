@@ -42,7 +42,8 @@ struct eviction {
 static struct page *evict_alloc_page(bool huge)
 {
 	if (huge)
-		return hmmrt_alloc_huge_page(GFP_TRANSHUGE, NULL, 0);
+		return hmmrt_alloc_huge_page(GFP_TRANSHUGE, NULL, 0,
+					     NUMA_NO_NODE);
 	return alloc_page(GFP_HIGHUSER_MOVABLE | __GFP_NOFAIL);
 }
 

@@ -164,6 +164,7 @@ struct hmmrt_block {
 	struct hmmrt_policy_run cpu_run;
 	struct hmmrt_policy_turns turns;
 	struct list_head remap;		/* space->remap_blocks, or empty */
+	struct hmmrt_history *history;	/* set once, or NULL; see history.c */
 
 	struct mutex lock;		/* all that follows, the driver's entries */
 	const void *exclusive;		/* owner of exclusive.c's own events */
@@ -189,6 +190,7 @@ struct hmmrt_space {
 	struct mutex peering;		/* changes of @peers, see peer.c */
 	/* By device id: a bit for each device whose memory it may map. */
 	unsigned long peers[HMMRT_MAX_DEVICES];
+	const void *exclusive_task;	/* who is in it; only to be compared */
 	struct xarray spans;		/* by start >> HMMRT_SPAN_SHIFT */
 	/* Device ids whose maps are in use or not yet forgotten; roles_lock. */
 	unsigned long bound;
@@ -253,12 +255,13 @@ struct hmmrt_request {
 	bool write;
 	bool copy;			/* read-mostly: make copies, move nothing */
 	struct hmmrt_advice advice;	/* of all of the window */
+	int node;			/* home to it, or NUMA_NO_NODE */
+	enum hmmrt_cause cause;		/* of what moves */
 	unsigned long seq;
 
 	u64 moved;
 	u64 copied;
 	u64 there;
-	u64 stayed[HMMRT_STAY_REASONS];
 
 	union {
 		unsigned long pfns[HMMRT_BLOCK_PAGES];	/* of a snapshot */
@@ -273,6 +276,8 @@ struct hmmrt_request {
 		struct page *pages[HMMRT_BLOCK_PAGES];
 		hmmrt_pte_t ptes[HMMRT_BLOCK_PAGES];
 	};
+	/* By page of the block; see outcome.c. */
+	u8 outcomes[HMMRT_BLOCK_PAGES];
 };
 
 /* space.c */
@@ -325,6 +330,28 @@ int hmmrt_migrate_to_device(struct hmmrt_request *req);
 int hmmrt_migrate_to_host(struct hmmrt_request *req);
 int hmmrt_window_to_host(struct hmmrt_request *req);
 vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf);
+
+/* outcome.c */
+/* Nobody knows yet. */
+#define HMMRT_OUTCOME_OPEN	0xffu
+
+void hmmrt_outcome_set(struct hmmrt_request *req, unsigned long addr,
+		       unsigned int n, u8 outcome);
+u8 *hmmrt_outcomes(struct hmmrt_request *req);
+void hmmrt_outcomes_reopen(struct hmmrt_request *req);
+int hmmrt_outcomes_explain(struct hmmrt_request *req);
+int hmmrt_vma_stays(struct vm_area_struct *vma);
+
+/* history.c */
+void hmmrt_history_prepare(struct hmmrt_block *block);
+void hmmrt_history_free(struct hmmrt_block *block);
+u64 hmmrt_history_word(enum hmmrt_cause cause, u32 location);
+void hmmrt_history_note(struct hmmrt_block *block, unsigned long addr,
+			unsigned int n, u64 word);
+void hmmrt_history_forget(struct hmmrt_block *block, unsigned int first,
+			  unsigned int n);
+void hmmrt_history_tell(struct hmmrt_block *block, unsigned int index,
+			u32 location, struct hmmrt_page *page);
 
 /* range.c */
 int hmmrt_range_check(unsigned long start, unsigned long end);
@@ -381,6 +408,7 @@ void hmmrt_block_come_home(struct hmmrt_binding *binding,
 
 /* pages.c: ioctls that only look */
 int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg);
+int hmmrt_pages(struct hmmrt_space *space, struct hmmrt_pages *arg);
 
 /* vram.c */
 int hmmrt_vram_grow(struct hmmrt_device *dev, unsigned int seen_regions);
@@ -421,6 +449,7 @@ unsigned int hmmrt_chunk_used(struct hmmrt_device *dev,
 void *hmmrt_pgmap_owner(void);
 
 /* device.c */
+bool hmmrt_node_is_online(int node);
 struct hmmrt_device *hmmrt_device_get(u32 id);
 void hmmrt_device_put(struct hmmrt_device *dev);
 unsigned int hmmrt_device_count(void);

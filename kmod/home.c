@@ -23,15 +23,22 @@
  * block that is one page on the device one page, or else single ones.
  */
 struct home_pages {
+	int node;			/* or NUMA_NO_NODE: by the mapping's policy */
 	unsigned int n;
 	bool huge;			/* page[] is one page */
 	struct page *page[HMMRT_BLOCK_PAGES];
 };
 
 static struct page *alloc_host_page(struct vm_area_struct *vma,
-				    unsigned long addr, bool must)
+				    unsigned long addr, int node, bool must)
 {
 	gfp_t gfp = GFP_HIGHUSER_MOVABLE;
+
+	/* Who asks for a node wants no other. */
+	if (node != NUMA_NO_NODE)
+		return alloc_pages_node(node, gfp | __GFP_THISNODE |
+						      __GFP_NORETRY |
+						      __GFP_NOWARN, 0);
 
 	/* Neighbours are a favour; the page itself is not. */
 	if (!must)
@@ -50,7 +57,7 @@ static void alloc_host(struct vm_area_struct *vma, unsigned long start,
 		to->page[i] = alloc_host_page(vma,
 					      start + ((unsigned long)i
 						       << PAGE_SHIFT),
-					      i == must);
+					      to->node, i == must);
 }
 
 /* One page for a block. false: there is none. */
@@ -63,7 +70,7 @@ static bool alloc_host_huge(struct hmmrt_space *space,
 
 	if (!hmmrt_huge_fails(space))
 		page = hmmrt_alloc_huge_page(GFP_TRANSHUGE | __GFP_NORETRY, vma,
-					     start);
+					     start, to->node);
 	if (!page)
 		return false;
 	to->n = HMMRT_BLOCK_PAGES;
@@ -109,13 +116,28 @@ static void report_unreadable(struct page *src, int rc)
 			   rc);
 }
 
-/* What became of a window that came home. */
+/* A window on its way home, and what became of it. */
 struct homecoming {
+	struct hmmrt_block *block;	/* NULL: the page comes alone */
+	struct hmmrt_request *req;	/* NULL: a CPU fault, nobody is told */
+	enum hmmrt_cause cause;
+	const struct hmmrt_device *dev;	/* only what is there; NULL: from any */
+	unsigned long must;		/* index of the touched page, if any */
+
 	unsigned long moved;
-	unsigned long no_memory;
 	bool must_unreadable;		/* its device could not give it back */
 	bool raced;			/* it was no longer one page */
 };
+
+/* There is no memory for @n pages from index @i on. */
+static void home_is_full(const struct homecoming *home,
+			 const struct migrate_vma *args, unsigned long i,
+			 unsigned int n)
+{
+	if (home->req)
+		hmmrt_outcome_set(home->req, args->start + (i << PAGE_SHIFT), n,
+				  HMMRT_OUTCOME_STAYED(HMMRT_STAY_NO_MEMORY));
+}
 
 /*
  * The block is one page. If we do not have one for it the core splits it, as far
@@ -128,9 +150,10 @@ static void assign_home_huge(struct migrate_vma *args, struct home_pages *to,
 	unsigned int i;
 	int rc;
 
-	home->no_memory = to->page[0] ? 0 : HMMRT_BLOCK_PAGES;
-	if (home->no_memory)
+	if (!to->page[0]) {
+		home_is_full(home, args, 0, HMMRT_BLOCK_PAGES);
 		return;
+	}
 	rc = copy_out(src, to->page, to->n);
 	if (rc) {
 		report_unreadable(src, rc);
@@ -146,7 +169,7 @@ static void assign_home_huge(struct migrate_vma *args, struct home_pages *to,
 	}
 	for (i = 0; i < to->n; i++) {
 		if (!to->page[i]) {
-			home->no_memory++;
+			home_is_full(home, args, i, 1);
 			continue;
 		}
 		lock_page(to->page[i]);
@@ -178,7 +201,7 @@ static void take_home(struct migrate_vma *args, struct home_pages *to,
 
 /* All at once, or if that fails one by one. */
 static void bring_run_home(struct migrate_vma *args, struct home_pages *to,
-			   unsigned long i, unsigned long n, unsigned long must,
+			   unsigned long i, unsigned long n,
 			   struct homecoming *home)
 {
 	bool copied = n > 1 && !copy_out(migrate_pfn_to_page(args->src[i]),
@@ -194,16 +217,12 @@ static void bring_run_home(struct migrate_vma *args, struct home_pages *to,
 			continue;
 		}
 		report_unreadable(src, rc);
-		home->must_unreadable |= i == must;
+		home->must_unreadable |= i == home->must;
 	}
 }
 
-/*
- * Only what @dev has, unless that is NULL. What a device cannot give back stays
- * there; of @must, the index of a page, the caller is told.
- */
+/* What a device cannot give back stays there. */
 static void assign_home(struct migrate_vma *args, struct home_pages *to,
-			const struct hmmrt_device *dev, unsigned long must,
 			struct homecoming *home)
 {
 	unsigned long i, n;
@@ -215,7 +234,7 @@ static void assign_home(struct migrate_vma *args, struct home_pages *to,
 		n = 1;
 		if (!src || !(args->src[i] & MIGRATE_PFN_MIGRATE))
 			continue;
-		if (dev && hmmrt_page_device(src) != dev)
+		if (home->dev && hmmrt_page_device(src) != home->dev)
 			continue;
 		if (args->src[i] & HMMRT_PFN_COMPOUND) {
 			assign_home_huge(args, to, home);
@@ -225,23 +244,34 @@ static void assign_home(struct migrate_vma *args, struct home_pages *to,
 		if (to->huge)
 			return;
 		if (i >= to->n || !to->page[i]) {
-			home->no_memory++;
+			home_is_full(home, args, i, 1);
 			continue;
 		}
 		n = home_run(args, to, i);
-		bring_run_home(args, to, i, n, must, home);
+		bring_run_home(args, to, i, n, home);
 	}
 }
 
-static struct homecoming migrate_out(struct migrate_vma *args,
-				     struct home_pages *to,
-				     const struct hmmrt_device *dev,
-				     unsigned long must)
+/* @n pages from index @i on are in system memory now. */
+static void home_reached(struct homecoming *home, const struct migrate_vma *args,
+			 unsigned long i, unsigned int n, u64 word)
 {
-	struct homecoming home = {};
+	unsigned long addr = args->start + (i << PAGE_SHIFT);
+
+	home->moved += n;
+	if (home->block)
+		hmmrt_history_note(home->block, addr, n, word);
+	if (home->req)
+		hmmrt_outcome_set(home->req, addr, n, HMMRT_OUTCOME_MOVED);
+}
+
+static void migrate_out(struct migrate_vma *args, struct home_pages *to,
+			struct homecoming *home)
+{
+	u64 word = hmmrt_history_word(home->cause, HMMRT_LOCATION_HOST);
 	unsigned long i;
 
-	assign_home(args, to, dev, must, &home);
+	assign_home(args, to, home);
 	migrate_vma_pages(args);
 	for (i = 0; i < args->npages; i++) {
 		if (!args->dst[i])
@@ -249,11 +279,11 @@ static struct homecoming migrate_out(struct migrate_vma *args,
 		/* The only copy: reclaim must not take it for a clean page. */
 		folio_mark_dirty(page_folio(to->page[i]));
 		if (args->src[i] & MIGRATE_PFN_MIGRATE)
-			home.moved += hmmrt_pfn_pages(args->dst[i]);
+			home_reached(home, args, i,
+				     hmmrt_pfn_pages(args->dst[i]), word);
 		home_page_used(to, i);
 	}
 	migrate_vma_finalize(args);
-	return home;
 }
 
 /* src, dst and pages for up to a block; not initialised. */
@@ -264,19 +294,18 @@ struct home_arrays {
 };
 
 /* One attempt at the window of @args. */
-static int migrate_window_out(struct hmmrt_block *block,
-			      struct migrate_vma *args, struct home_pages *to,
-			      const struct hmmrt_device *dev,
+static int migrate_window_out(struct migrate_vma *args, struct home_pages *to,
 			      struct homecoming *home)
 {
+	struct hmmrt_block *block = home->block;
 	int rc = hmmrt_block_migrate_lock(block);
 
-	*home = (struct homecoming){};
 	if (rc)
 		return rc;
+	hmmrt_history_prepare(block);
 	rc = migrate_vma_setup(args);
 	if (!rc && args->cpages)
-		*home = migrate_out(args, to, dev, ULONG_MAX);
+		migrate_out(args, to, home);
 	mutex_unlock(&block->migrate);
 	return rc;
 }
@@ -284,18 +313,20 @@ static int migrate_window_out(struct hmmrt_block *block,
 /* The window as one page, if it is one. true: there is nothing more to do. */
 static bool migrate_huge_out(struct hmmrt_request *req,
 			     struct migrate_vma *args, struct home_pages *to,
-			     const struct hmmrt_device *dev,
 			     struct homecoming *home, int *rc)
 {
 	if (!(req->pfns[0] & HMM_PFN_VALID) || !hmmrt_request_is_huge(req) ||
 	    !alloc_host_huge(req->block->span->space, req->vma, req->start, to))
 		return false;
 	args->flags |= HMMRT_SELECT_COMPOUND;
-	*rc = migrate_window_out(req->block, args, to, dev, home);
+	*rc = migrate_window_out(args, to, home);
 	args->flags &= ~HMMRT_SELECT_COMPOUND;
 	free_host(to);
 	/* Some of it may still be readable. */
-	return !home->must_unreadable;
+	if (!home->must_unreadable)
+		return true;
+	home->must_unreadable = false;
+	return false;
 }
 
 /**
@@ -323,7 +354,13 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 			       MIGRATE_VMA_SELECT_DEVICE_PRIVATE |
 				       MIGRATE_VMA_SELECT_DEVICE_COHERENT,
 	};
-	struct homecoming home = {};
+	struct homecoming home = {
+		.block = req->block,
+		.req = req,
+		.cause = req->cause,
+		.dev = dev,
+		.must = ULONG_MAX,
+	};
 	struct home_pages *to;
 	int rc = 0;
 
@@ -331,38 +368,64 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 	to = kvmalloc(sizeof(*to), GFP_KERNEL);
 	if (!to)
 		return -ENOMEM;
-	if (!migrate_huge_out(req, &args, to, dev, &home, &rc)) {
+	to->node = req->node;
+	if (!migrate_huge_out(req, &args, to, &home, &rc)) {
 		alloc_host(req->vma, req->start, to, n, n);
-		rc = migrate_window_out(req->block, &args, to, dev, &home);
+		rc = migrate_window_out(&args, to, &home);
 		free_host(to);
 	}
 	kvfree(to);
 	if (home.raced)
 		rc = -EAGAIN;
 	req->moved += home.moved;
-	req->stayed[HMMRT_STAY_NO_MEMORY] += home.no_memory;
 	trace_hmmrt_migrate_to_host(req->start, req->end, req->moved, false);
 	return rc == -EINVAL ? 0 : rc;
 }
 
-/* Pages on devices; with a binding, on its device. */
-static unsigned long device_pages(const struct hmmrt_request *req)
+/* How many pages are on no device; with a binding, not on its device. */
+static unsigned long pages_there(struct hmmrt_request *req)
 {
 	unsigned long i, n = (req->end - req->start) >> PAGE_SHIFT, count = 0;
 	struct hmmrt_place place = {};
 
 	for (i = 0; i < n; i++) {
-		struct hmmrt_device *dev;
+		struct hmmrt_device *dev = NULL;
 
-		if (!(req->pfns[i] & HMM_PFN_VALID) ||
-		    (req->pfns[i] & HMM_PFN_ERROR))
-			continue;
-		dev = hmmrt_place_device(&place,
-					 hmm_pfn_to_page(req->pfns[i]));
+		if ((req->pfns[i] & HMM_PFN_VALID) &&
+		    !(req->pfns[i] & HMM_PFN_ERROR))
+			dev = hmmrt_place_device(&place,
+						 hmm_pfn_to_page(req->pfns[i]));
 		if (dev && (!req->binding || req->binding->dev == dev))
-			count++;
+			continue;
+		hmmrt_outcome_set(req, req->start + (i << PAGE_SHIFT), 1,
+				  HMMRT_OUTCOME_THERE);
+		count++;
 	}
 	return count;
+}
+
+/*
+ * A snapshot shows nothing of a mapping that cannot be read, but the core has
+ * picked what is on a device. What it could not lock has no entry here, as if it
+ * were at home.
+ */
+static int unreadable_to_host(struct hmmrt_request *req)
+{
+	unsigned long i, n = (req->end - req->start) >> PAGE_SHIFT;
+	int rc;
+
+	memset(req->pfns, 0, n * sizeof(req->pfns[0]));
+	memset(req->src, 0, n * sizeof(req->src[0]));
+	rc = hmmrt_migrate_to_host(req);
+	for (i = 0; i < n && !rc; i++) {
+		u8 *outcome = &hmmrt_outcomes(req)[i];
+
+		if (*outcome == HMMRT_OUTCOME_OPEN)
+			*outcome = migrate_pfn_to_page(req->src[i]) ?
+				   HMMRT_OUTCOME_STAYED(HMMRT_STAY_PINNED) :
+				   HMMRT_OUTCOME_THERE;
+	}
+	return rc;
 }
 
 /**
@@ -379,16 +442,12 @@ int hmmrt_window_to_host(struct hmmrt_request *req)
 	int idx, rc;
 
 	req->there = 0;
-	memset(req->stayed, 0, sizeof(req->stayed));
-	/* A snapshot shows nothing of a mapping that cannot be read. */
-	if (!(req->vma->vm_flags & VM_READ)) {
-		memset(req->pfns, 0, n * sizeof(req->pfns[0]));
-		return hmmrt_migrate_to_host(req);
-	}
+	if (!(req->vma->vm_flags & VM_READ))
+		return unreadable_to_host(req);
 	idx = srcu_read_lock(&hmmrt_srcu);
 	rc = hmmrt_snapshot(req);
 	if (!rc)
-		req->there = n - device_pages(req);
+		req->there = pages_there(req);
 	srcu_read_unlock(&hmmrt_srcu, idx);
 	if (rc || req->there == n)
 		return rc;
@@ -520,17 +579,33 @@ static bool cpu_fault_alloc(struct hmmrt_space *space, struct vm_fault *vmf,
 	return to->page[must];
 }
 
+/* What is made exclusive is touched by who makes it so, for that. */
+static enum hmmrt_cause cpu_fault_cause(const struct hmmrt_space *space)
+{
+	return space && READ_ONCE(space->exclusive_task) == current ?
+		       HMMRT_CAUSE_EXCLUSIVE :
+		       HMMRT_CAUSE_CPU_FAULT;
+}
+
 static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 				    struct migrate_vma *args,
-				    struct hmmrt_space *space)
+				    struct hmmrt_space *space,
+				    struct hmmrt_block *block)
 {
+	struct homecoming home = {
+		.block = block,
+		.cause = cpu_fault_cause(space),
+		.must = (vmf->address - args->start) >> PAGE_SHIFT,
+	};
 	struct home_arrays *arrays;
-	struct homecoming home;
 	vm_fault_t ret = 0;
 
 	arrays = kvmalloc(sizeof(*arrays), GFP_KERNEL);
 	if (!arrays)
 		return VM_FAULT_OOM;
+	arrays->to.node = NUMA_NO_NODE;
+	if (block)
+		hmmrt_history_prepare(block);
 	if (!cpu_fault_alloc(space, vmf, args, &arrays->to)) {
 		ret = VM_FAULT_OOM;
 		goto out_free;
@@ -543,8 +618,7 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	}
 	if (!args->cpages)
 		goto out_free;
-	home = migrate_out(args, &arrays->to, NULL,
-			   (vmf->address - args->start) >> PAGE_SHIFT);
+	migrate_out(args, &arrays->to, &home);
 	trace_hmmrt_migrate_to_host(args->start, args->end, home.moved, true);
 	if (space)
 		atomic64_add(home.moved, &space->migrated_to_host);
@@ -596,10 +670,10 @@ vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf)
 			goto out_srcu;
 		if (!cpu_fault_splits(vmf))
 			cpu_fault_window(vmf, block, &args);
-		ret = cpu_fault_migrate(vmf, &args, space);
+		ret = cpu_fault_migrate(vmf, &args, space, block);
 		mutex_unlock(&block->migrate);
 	} else if (orphan_trylock(vmf->page)) {
-		ret = cpu_fault_migrate(vmf, &args, space);
+		ret = cpu_fault_migrate(vmf, &args, space, NULL);
 		orphan_unlock(vmf->page);
 	} else if (!(vmf->flags & FAULT_FLAG_USER)) {
 		/* As in cpu_fault_lock(). */

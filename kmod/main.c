@@ -81,6 +81,15 @@ static int ioc_residency(struct file *file, void *arg)
 	return hmmrt_residency(space, arg);
 }
 
+static int ioc_pages(struct file *file, void *arg)
+{
+	struct hmmrt_space *space = file_space(file);
+
+	if (IS_ERR(space))
+		return PTR_ERR(space);
+	return hmmrt_pages(space, arg);
+}
+
 static int ioc_exclusive(struct file *file, void *arg)
 {
 	struct hmmrt_space *space = file_space(file);
@@ -162,6 +171,7 @@ static const struct hmmrt_ioctl_op ioctl_ops[] = {
 		       hmmrt_space_create, flags, .silent = true),
 	HMMRT_IOCTL_OP(HMMRT_IOC_RESIDENCY, ioc_residency, hmmrt_residency,
 		       locations),
+	HMMRT_IOCTL_OP(HMMRT_IOC_PAGES, ioc_pages, hmmrt_pages, pages),
 	HMMRT_IOCTL_OP(HMMRT_IOC_STATS, ioc_stats, hmmrt_stats,
 		       out_copied_pages),
 	HMMRT_IOCTL_OP(HMMRT_IOC_PREFETCH, ioc_prefetch, hmmrt_prefetch,

@@ -10,6 +10,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 
 #include "hmmrt.h"
 
@@ -43,101 +44,130 @@ static unsigned long req_pages(const struct hmmrt_request *req)
 	return (req->end - req->start) >> PAGE_SHIFT;
 }
 
-/* Whether advice lets it go to a device. */
-static bool part_is_free(const struct hmmrt_request *req)
+/* One HMMRT_IOC_PREFETCH. */
+struct prefetch {
+	struct hmmrt_space *space;
+	struct hmmrt_binding *binding;	/* to its device; NULL: home */
+	int node;			/* that is home, or NUMA_NO_NODE */
+	struct hmmrt_prefetch *arg;
+};
+
+static u8 __user *outcomes_ptr(const struct hmmrt_prefetch *arg,
+			       unsigned long addr)
 {
-	return !req->binding ||
-	       hmmrt_policy_prefetched(&req->advice) != HMMRT_POLICY_STAY;
+	return (u8 __user *)u64_to_user_ptr(arg->outcomes) +
+	       ((addr - arg->addr) >> PAGE_SHIFT);
+}
+
+static void count_outcome(struct hmmrt_prefetch *arg, u8 outcome,
+			  unsigned long n)
+{
+	if (outcome == HMMRT_OUTCOME_MOVED)
+		arg->out_pages_moved += n;
+	else if (outcome == HMMRT_OUTCOME_THERE)
+		arg->out_pages_there += n;
+	else
+		arg->out_stayed[outcome - HMMRT_OUTCOME_STAYED(0)] += n;
+}
+
+/* All of [addr, end) has the same outcome, which costs no memory. */
+static int settle_alike(const struct prefetch *prefetch, unsigned long addr,
+			unsigned long end, u8 outcome)
+{
+	u8 outcomes[256];
+
+	count_outcome(prefetch->arg, outcome, (end - addr) >> PAGE_SHIFT);
+	memset(outcomes, outcome, sizeof(outcomes));
+	while (prefetch->arg->outcomes && addr < end) {
+		unsigned long n = min((end - addr) >> PAGE_SHIFT,
+				      sizeof(outcomes));
+
+		if (copy_to_user(outcomes_ptr(prefetch->arg, addr), outcomes, n))
+			return -EFAULT;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+		addr += n << PAGE_SHIFT;
+	}
+	return 0;
+}
+
+/* What kept racing stays where it is. */
+static int settle_window(const struct prefetch *prefetch,
+			 struct hmmrt_request *req)
+{
+	unsigned long i, n = req_pages(req);
+	u8 *outcomes = hmmrt_outcomes(req);
+
+	for (i = 0; i < n; i++) {
+		if (outcomes[i] == HMMRT_OUTCOME_OPEN)
+			outcomes[i] = HMMRT_OUTCOME_STAYED(HMMRT_STAY_BUSY);
+		count_outcome(prefetch->arg, outcomes[i], 1);
+	}
+	if (prefetch->arg->outcomes &&
+	    copy_to_user(outcomes_ptr(prefetch->arg, req->start), outcomes, n))
+		return -EFAULT;
+	return 0;
 }
 
 /* The part that goes to a device; req covers it, mmap_lock is held. */
 static int prefetch_part_device(struct hmmrt_request *req)
 {
+	enum hmmrt_policy_want want = hmmrt_policy_prefetched(&req->advice);
+
 	if (hmmrt_vma_check(req->vma, HMMRT_ACCESS_READ))
 		return 0;
-	req->copy = hmmrt_policy_prefetched(&req->advice) == HMMRT_POLICY_COPY;
-	return hmmrt_serve_window(req, hmmrt_vma_may_migrate(req->vma) &&
-					       part_is_free(req));
+	req->copy = want == HMMRT_POLICY_COPY;
+	return hmmrt_serve_window(req, want != HMMRT_POLICY_STAY &&
+					       hmmrt_vma_stays(req->vma) < 0);
 }
 
-/* Whether it may go to a device. */
-static bool vma_suitable(struct vm_area_struct *vma)
+/* One attempt at a part. req->start and end are set once there is a mapping. */
+static int prefetch_attempt(struct mm_struct *mm, struct hmmrt_request *req,
+			    unsigned long start, unsigned long end)
 {
-	return hmmrt_vma_may_migrate(vma) &&
-	       !hmmrt_vma_check(vma, HMMRT_ACCESS_READ);
+	int rc;
+
+	hmmrt_outcomes_reopen(req);
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	rc = hmmrt_request_lookup(mm, req, start, end);
+	if (!rc)
+		hmmrt_request_advise(req, start);
+	if (!rc)
+		rc = req->binding ? prefetch_part_device(req) :
+				    hmmrt_window_to_host(req);
+	if (!rc)
+		rc = hmmrt_outcomes_explain(req);
+	mmap_read_unlock(mm);
+	return hmmrt_request_again(req, rc);
 }
 
-/* Whether this part may go where it is asked to. */
-static bool part_suitable(const struct hmmrt_request *req)
-{
-	return !req->binding || vma_suitable(req->vma);
-}
-
-static void prefetch_count(const struct hmmrt_request *req, u64 there,
-			   struct hmmrt_prefetch *arg, bool suitable)
-{
-	u64 full = req->stayed[HMMRT_STAY_NO_MEMORY];
-	u64 merged = req->stayed[HMMRT_STAY_MERGED];
-	u64 watched = req->stayed[HMMRT_STAY_WATCHED];
-	u64 known = req->moved + req->copied + there + full + merged + watched;
-
-	if (!suitable) {
-		arg->out_stayed[HMMRT_STAY_FILE] += req_pages(req);
-		return;
-	}
-	if (!part_is_free(req)) {
-		arg->out_stayed[HMMRT_STAY_POLICY] += req_pages(req);
-		return;
-	}
-	arg->out_pages_moved += req->moved + req->copied;
-	arg->out_pages_there += there;
-	arg->out_stayed[HMMRT_STAY_NO_MEMORY] += full;
-	arg->out_stayed[HMMRT_STAY_MERGED] += merged;
-	arg->out_stayed[HMMRT_STAY_WATCHED] += watched;
-	if (known < req_pages(req))
-		arg->out_stayed[HMMRT_STAY_BUSY] += req_pages(req) - known;
-}
-
-/* One part, until it stops racing with others. Returns where it ended. */
-static int prefetch_part(struct mm_struct *mm, struct hmmrt_request *req,
-			 unsigned long start, unsigned long end,
-			 struct hmmrt_prefetch *arg)
+/* One part, until it stops racing with others; req->end says where it ended. */
+static int prefetch_part(const struct prefetch *prefetch,
+			 struct hmmrt_request *req, unsigned long start,
+			 unsigned long end)
 {
 	unsigned long deadline = jiffies + PART_TIMEOUT;
-	u64 there = 0, before;
-	bool suitable;
-	int rc;
+	int rc, rc_settle;
 
 	req->moved = 0;
 	req->copied = 0;
-	req->there = 0;
-	memset(req->stayed, 0, sizeof(req->stayed));
+	req->start = start;
+	req->end = start;
+	memset(req->outcomes, HMMRT_OUTCOME_OPEN, sizeof(req->outcomes));
 	do {
-		if (mmap_read_lock_killable(mm))
-			return -EINTR;
-		rc = hmmrt_request_lookup(mm, req, start, end);
-		if (rc) {
-			mmap_read_unlock(mm);
-			return rc;
-		}
-		hmmrt_request_advise(req, start);
-		suitable = part_suitable(req);
-		before = req->moved + req->copied;
-		rc = req->binding ? prefetch_part_device(req) :
-				    hmmrt_window_to_host(req);
-		mmap_read_unlock(mm);
-		rc = hmmrt_request_again(req, rc);
-		/* Later attempts find there what the first ones moved. */
-		if (!before)
-			there = req->there;
+		rc = prefetch_attempt(prefetch->space->mm, req, start, end);
 		if (fatal_signal_pending(current))
 			break;
 		cond_resched();
 	} while (rc == -EAGAIN && time_before(jiffies, deadline));
 
-	prefetch_count(req, there, arg, suitable);
-	/* Best effort: what kept racing stays where it is. */
-	return rc == -EAGAIN ? 0 : rc;
+	rc_settle = settle_window(prefetch, req);
+	/* Best effort. */
+	if (rc == -EAGAIN)
+		rc = 0;
+	return rc ? rc : rc_settle;
 }
 
 /*
@@ -151,15 +181,16 @@ static bool prefetch_interrupted(const struct hmmrt_prefetch *arg)
 }
 
 /* All mappings of one block; there is one at @start. */
-static int prefetch_block(struct hmmrt_space *space,
-			  struct hmmrt_binding *binding, unsigned long start,
-			  unsigned long end, struct hmmrt_prefetch *arg)
+static int prefetch_block(const struct prefetch *prefetch, unsigned long start,
+			  unsigned long end)
 {
+	struct hmmrt_binding *binding = prefetch->binding;
+	struct hmmrt_space *space = prefetch->space;
 	struct hmmrt_request *req;
 	struct hmmrt_block *block;
 	int rc;
 
-	block = hmmrt_block_get(space, start, arg->location);
+	block = hmmrt_block_get(space, start, prefetch->arg->location);
 	if (IS_ERR(block))
 		return PTR_ERR(block);
 	if (binding) {
@@ -171,8 +202,10 @@ static int prefetch_block(struct hmmrt_space *space,
 	req = hmmrt_request_alloc(binding, block);
 	if (!req)
 		return -ENOMEM;
+	req->node = prefetch->node;
+	req->cause = HMMRT_CAUSE_PREFETCH;
 	do {
-		rc = prefetch_part(space->mm, req, start, end, arg);
+		rc = prefetch_part(prefetch, req, start, end);
 		if (binding) {
 			atomic64_add(req->moved, &binding->migrated_to_device);
 			atomic64_add(req->copied, &binding->copied);
@@ -180,7 +213,7 @@ static int prefetch_block(struct hmmrt_space *space,
 			atomic64_add(req->moved, &space->migrated_to_host);
 		}
 		start = req->end;
-		if (!rc && prefetch_interrupted(arg))
+		if (!rc && prefetch_interrupted(prefetch->arg))
 			rc = -EINTR;
 	} while (!rc && start < end);
 	hmmrt_request_free(req);
@@ -188,68 +221,89 @@ static int prefetch_block(struct hmmrt_space *space,
 }
 
 /*
- * Where the next step of a prefetch ends, by the mapping at @addr. A mapping that
- * cannot go to the device is counted whole, and *skip set: a block costs memory,
- * and there may be terabytes of it.
+ * The outcome of all of a mapping, where that can be told without looking at
+ * pages, or HMMRT_OUTCOME_OPEN: a block costs memory, and there may be terabytes.
+ * What was locked went to system memory, or was in coherent memory and stays
+ * there; so that has to be looked at.
  */
-static int prefetch_look(struct hmmrt_space *space,
-			 const struct hmmrt_binding *binding,
-			 unsigned long addr, unsigned long end,
-			 struct hmmrt_prefetch *arg, unsigned long *next,
-			 bool *skip)
+static u8 vma_outcome(const struct prefetch *prefetch,
+		      struct vm_area_struct *vma)
 {
-	struct vm_area_struct *vma;
+	int stays;
 
-	if (mmap_read_lock_killable(space->mm))
-		return -EINTR;
-	vma = vma_lookup(space->mm, addr);
-	*skip = vma && binding && !vma_suitable(vma);
-	*next = *skip ? min(end, vma->vm_end) : hmmrt_block_end(addr, end);
-	mmap_read_unlock(space->mm);
-	if (!vma)
-		return -EFAULT;
-	if (*skip)
-		arg->out_stayed[HMMRT_STAY_FILE] +=
-			(*next - addr) >> PAGE_SHIFT;
-	return 0;
+	/* Device memory is anonymous memory. */
+	if (!prefetch->binding)
+		return READ_ONCE(vma->anon_vma) ? HMMRT_OUTCOME_OPEN :
+						  HMMRT_OUTCOME_THERE;
+	stays = hmmrt_vma_stays(vma);
+	if (stays < 0 || stays == HMMRT_STAY_PINNED)
+		return HMMRT_OUTCOME_OPEN;
+	return HMMRT_OUTCOME_STAYED(stays);
 }
 
-/* One step; returns where the next one begins in *next. */
-static int prefetch_step(struct hmmrt_space *space,
-			 struct hmmrt_binding *binding, unsigned long addr,
-			 unsigned long end, struct hmmrt_prefetch *arg,
-			 unsigned long *next)
+/* One step, by the mapping at @addr; where the next one begins is in *next. */
+static int prefetch_step(const struct prefetch *prefetch, unsigned long addr,
+			 unsigned long end, unsigned long *next)
 {
-	bool skip;
+	struct mm_struct *mm = prefetch->space->mm;
+	u8 outcome = HMMRT_OUTCOME_OPEN;
+	struct vm_area_struct *vma;
 	int rc;
 
-	rc = prefetch_look(space, binding, addr, end, arg, next, &skip);
-	if (!rc && !skip)
-		rc = prefetch_block(space, binding, addr, *next, arg);
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	vma = vma_lookup(mm, addr);
+	if (vma)
+		outcome = vma_outcome(prefetch, vma);
+	*next = outcome == HMMRT_OUTCOME_OPEN ? hmmrt_block_end(addr, end) :
+						min(end, vma->vm_end);
+	mmap_read_unlock(mm);
+	if (!vma)
+		return -EFAULT;
+	rc = outcome == HMMRT_OUTCOME_OPEN ?
+		     prefetch_block(prefetch, addr, *next) :
+		     settle_alike(prefetch, addr, *next, outcome);
 	if (rc)
 		return rc;
 	/* Somebody waits for us in hmmrt_unbind(). */
-	if (binding && READ_ONCE(binding->going))
+	if (prefetch->binding && READ_ONCE(prefetch->binding->going))
 		return -ENODEV;
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
+/* What a location means: a reference to a binding, or a node, or neither. */
+static int prefetch_aim(struct prefetch *prefetch)
+{
+	u32 location = prefetch->arg->location;
+
+	if (location == HMMRT_LOCATION_HOST)
+		return 0;
+	if ((location & ~HMMRT_LOCATION_MAX_NODE) ==
+	    HMMRT_LOCATION_HOST_NODE(0)) {
+		prefetch->node = location & HMMRT_LOCATION_MAX_NODE;
+		return hmmrt_node_is_online(prefetch->node) ? 0 : -EINVAL;
+	}
+	prefetch->binding = hmmrt_space_binding_get(prefetch->space, location);
+	return prefetch->binding ? 0 : -EINVAL;
+}
+
 int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
 {
-	struct hmmrt_binding *binding = NULL;
+	struct prefetch prefetch = {
+		.space = space,
+		.node = NUMA_NO_NODE,
+		.arg = arg,
+	};
 	unsigned long addr, end, next;
 	int rc;
 
 	if (arg->__reserved)
 		return -EOPNOTSUPP;
 	rc = hmmrt_user_range_check(arg->addr, arg->len);
+	if (!rc)
+		rc = prefetch_aim(&prefetch);
 	if (rc)
 		return rc;
-	if (arg->location != HMMRT_LOCATION_HOST) {
-		binding = hmmrt_space_binding_get(space, arg->location);
-		if (!binding)
-			return -EINVAL;
-	}
 	if (!mmget_not_zero(space->mm)) {
 		rc = -ESRCH;
 		goto out_put;
@@ -260,11 +314,11 @@ int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
 	end = arg->addr + arg->len;
 	rc = hmmrt_advice_prefetched(space, arg->addr, end, arg->location);
 	for (addr = arg->addr; !rc && addr < end; addr = next)
-		rc = prefetch_step(space, binding, addr, end, arg, &next);
+		rc = prefetch_step(&prefetch, addr, end, &next);
 	mmput(space->mm);
 out_put:
-	if (binding)
-		hmmrt_binding_put(binding);
+	if (prefetch.binding)
+		hmmrt_binding_put(prefetch.binding);
 	return rc;
 }
 
@@ -308,6 +362,7 @@ void hmmrt_block_come_home(struct hmmrt_binding *binding,
 	req = hmmrt_request_alloc(binding, block);
 	if (!req)
 		return;
+	req->cause = HMMRT_CAUSE_UNBIND;
 	while (addr < end) {
 		addr = come_home_part(space->mm, req, addr, end);
 		cond_resched();

@@ -124,6 +124,12 @@ bool hmmrt_request_is_huge(const struct hmmrt_request *req)
 	       !memchr_inv(req->pfns, 0, sizeof(req->pfns));
 }
 
+static void stays(struct hmmrt_request *req, unsigned long addr,
+		  unsigned int n, enum hmmrt_stay stay)
+{
+	hmmrt_outcome_set(req, addr, n, HMMRT_OUTCOME_STAYED(stay));
+}
+
 static struct plan make_plan(struct hmmrt_request *req)
 {
 	unsigned int i, n = (req->end - req->start) >> PAGE_SHIFT;
@@ -131,19 +137,20 @@ static struct plan make_plan(struct hmmrt_request *req)
 	struct hmmrt_place place = {};
 
 	req->there = 0;
-	memset(req->stayed, 0, sizeof(req->stayed));
 	for (i = 0; i < n; i++) {
 		struct hmmrt_device *dev = pfn_device(req->pfns[i], &place);
+		unsigned long addr = req->start + ((unsigned long)i << PAGE_SHIFT);
 
 		if (dev == req->binding->dev) {
 			plan.near = hmm_pfn_to_page(req->pfns[i]);
+			hmmrt_outcome_set(req, addr, 1, HMMRT_OUTCOME_THERE);
 			req->there++;
 			continue;
 		}
 		if (dev && req->no_peers)
 			continue;
 		if (pfn_merged(req->pfns[i])) {
-			req->stayed[HMMRT_STAY_MERGED]++;
+			stays(req, addr, 1, HMMRT_STAY_MERGED);
 			continue;
 		}
 		if (dev)
@@ -327,6 +334,8 @@ static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args,
 
 	for (i = 0; i < args->npages; i++) {
 		struct page *page = migrate_pfn_to_page(args->src[i]);
+		unsigned int n = hmmrt_pfn_pages(args->src[i]);
+		unsigned long addr = args->start + (i << PAGE_SHIFT);
 
 		args->dst[i] = 0;
 		if (!(args->src[i] & MIGRATE_PFN_MIGRATE))
@@ -335,16 +344,14 @@ static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args,
 			continue;
 		/* The core would put a writable page where a write is awaited. */
 		if (!page && userfaultfd_wp(req->vma)) {
-			req->stayed[HMMRT_STAY_WATCHED] +=
-				hmmrt_pfn_pages(args->src[i]);
+			stays(req, addr, n, HMMRT_STAY_WATCHED);
 			continue;
 		}
 		/* It is locked now, so this is for good. */
 		if (page && folio_test_ksm(page_folio(page)))
 			continue;
 		if (!pages[i]) {
-			req->stayed[HMMRT_STAY_NO_MEMORY] +=
-				hmmrt_pfn_pages(args->src[i]);
+			stays(req, addr, n, HMMRT_STAY_NO_MEMORY);
 			continue;
 		}
 		if (args->src[i] & HMMRT_PFN_COMPOUND) {
@@ -359,11 +366,19 @@ static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args,
 static void count_moved(struct hmmrt_request *req,
 			const struct migrate_vma *args)
 {
+	u64 word = hmmrt_history_word(req->cause, req->binding->dev->id);
 	unsigned long i;
 
-	for (i = 0; i < args->npages; i++)
-		if (args->dst[i] && (args->src[i] & MIGRATE_PFN_MIGRATE))
-			req->moved += hmmrt_pfn_pages(args->dst[i]);
+	for (i = 0; i < args->npages; i++) {
+		unsigned int n = hmmrt_pfn_pages(args->dst[i]);
+		unsigned long addr = args->start + (i << PAGE_SHIFT);
+
+		if (!args->dst[i] || !(args->src[i] & MIGRATE_PFN_MIGRATE))
+			continue;
+		req->moved += n;
+		hmmrt_outcome_set(req, addr, n, HMMRT_OUTCOME_MOVED);
+		hmmrt_history_note(req->block, addr, n, word);
+	}
 }
 
 /* Device memory for the plan is one chunk, in order. */
@@ -403,6 +418,7 @@ static int migrate_in(struct hmmrt_request *req, const struct plan *plan,
 	if (plan->huge && is_whole_chunk(pages) &&
 	    !hmmrt_huge_fails(req->block->span->space))
 		args.flags |= HMMRT_SELECT_COMPOUND;
+	hmmrt_history_prepare(req->block);
 	rc = migrate_vma_setup(&args);
 	if (rc)
 		return rc;
@@ -437,6 +453,17 @@ static int snapshot_and_plan(struct hmmrt_request *req, struct plan *plan)
 	return rc;
 }
 
+/* For what of the plan was to move. */
+static void plan_is_full(struct hmmrt_request *req, const struct plan *plan)
+{
+	u8 *outcomes = hmmrt_outcomes(req);
+	unsigned int i;
+
+	for (i = plan->first; i < plan->end; i++)
+		if (outcomes[i] == HMMRT_OUTCOME_OPEN)
+			outcomes[i] = HMMRT_OUTCOME_STAYED(HMMRT_STAY_NO_MEMORY);
+}
+
 /* Fill req->pages for the plan. -ENOSPC: more memory can be made available. */
 static int plan_alloc(struct hmmrt_request *req, const struct plan *plan)
 {
@@ -457,7 +484,7 @@ static int plan_alloc(struct hmmrt_request *req, const struct plan *plan)
 		return -ENOSPC;
 	}
 	if (!got)
-		req->stayed[HMMRT_STAY_NO_MEMORY] = n;
+		plan_is_full(req, plan);
 	return got;
 }
 
@@ -501,7 +528,8 @@ static int migrate_locked(struct hmmrt_request *req)
  * Return: 0, whatever moved; -EMLINK nothing moved, for a write COW has to be
  * broken first, req->pfns says where; -ENOSPC likewise, see
  * hmmrt_request_again(); -EAGAIN something raced; -EINTR.
- * req->moved adds up over attempts; there and stayed are of this one.
+ * req->moved adds up over attempts; there is of this one. Outcomes are set as far
+ * as they are known.
  */
 int hmmrt_migrate_to_device(struct hmmrt_request *req)
 {

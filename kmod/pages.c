@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a process learns about its own memory: where its pages are.
+ * What a process learns about its own memory: where its pages are, who has them
+ * mapped, and how they came there.
  *
  * Only looks: nothing is faulted in and nothing moves. A range is cut as in
  * memory.c, and each part is what one snapshot shows.
@@ -10,6 +11,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sizes.h>
+#include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "hmmrt.h"
@@ -33,81 +35,245 @@ static u32 pfn_location(unsigned long pfn)
 	return dev ? dev->id : HMMRT_LOCATION_HOST;
 }
 
-/* The part of a block that one mapping covers; req->end says how far it got. */
-static int residency_part(struct mm_struct *mm, struct hmmrt_request *req,
-			  unsigned long start, unsigned long end, u32 *out)
-{
-	unsigned long i;
-	int idx, rc;
+/* What is asked of each page of a range. */
+struct look {
+	struct hmmrt_space *space;
+	/* One entry for each page of the window, by the snapshot of it. */
+	void (*fill)(const struct hmmrt_request *req, void *entries);
+	size_t entry_size;
+	void *entries;			/* of a block */
+	char __user *out;		/* for what comes next */
+};
 
-	do {
-		if (mmap_read_lock_killable(mm))
-			return -EINTR;
-		rc = hmmrt_request_lookup(mm, req, start, end);
-		idx = srcu_read_lock(&hmmrt_srcu);
-		if (!rc)
-			rc = hmmrt_snapshot(req);
-		if (!rc)
-			for (i = 0; i < req_pages(req); i++)
-				out[i] = pfn_location(req->pfns[i]);
-		srcu_read_unlock(&hmmrt_srcu, idx);
-		mmap_read_unlock(mm);
-		cond_resched();
-	} while (rc == -EAGAIN && !signal_pending(current));
-	return rc == -EAGAIN ? -EINTR : rc;
+static void fill_locations(const struct hmmrt_request *req, void *entries)
+{
+	u32 *locations = entries;
+	unsigned long i;
+
+	for (i = 0; i < req_pages(req); i++)
+		locations[i] = pfn_location(req->pfns[i]);
 }
 
-static int residency_block(struct hmmrt_space *space, unsigned long start,
-			   unsigned long end, u32 __user *out)
+/* Devices that have an entry for a page of the block. */
+static void fill_mapped(const struct hmmrt_block *block, unsigned int index,
+			struct hmmrt_page *page)
 {
-	struct hmmrt_request *req;
-	struct hmmrt_block *block;
-	u32 *locations;
+	unsigned int id;
+
+	lockdep_assert_held(&block->lock);
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
+		const struct hmmrt_block_map *map = block->maps[id];
+
+		if (!map || !test_bit(index, map->mapped))
+			continue;
+		if (hmmrt_copy_page(map, index))
+			page->copies |= BIT(id);
+		page->mapped_by |= BIT(id);
+		if (test_bit(index, map->writable))
+			page->written_by |= BIT(id);
+	}
+}
+
+/*
+ * Whether there is no clean copy. That the CPU wrote shows in its entries only, if
+ * at all, and those are not for modules to see: but memory that is nowhere else is
+ * not clean, nor is what it may write of that.
+ */
+static bool folio_is_dirty(struct folio *folio, unsigned long pfn)
+{
+	if (folio_test_dirty(folio))
+		return true;
+	return folio_test_anon(folio) && folio_test_swapbacked(folio) &&
+	       (!folio_test_swapcache(folio) || (pfn & HMM_PFN_WRITE));
+}
+
+static u32 page_flags(struct vm_area_struct *vma, unsigned long pfn)
+{
+	struct page *page = hmm_pfn_to_page(pfn);
+	struct folio *folio = page_folio(page);
+	u32 flags = 0;
+
+	if (hmm_pfn_to_map_order(pfn))
+		flags |= HMMRT_PAGE_HUGE;
+	/* The huge one is known by where it is only. */
+	if (is_zero_page(page) ||
+	    (vma_is_anonymous(vma) && !folio_test_anon(folio)))
+		return flags | HMMRT_PAGE_ZEROES;
+	if (folio_is_dirty(folio, pfn))
+		flags |= HMMRT_PAGE_DIRTY;
+	if (folio_maybe_dma_pinned(folio))
+		flags |= HMMRT_PAGE_PINNED;
+	if (!folio_test_anon(folio))
+		flags |= HMMRT_PAGE_FILE;
+	if (folio_test_ksm(folio))
+		flags |= HMMRT_PAGE_MERGED;
+	return flags;
+}
+
+/* What the CPU has of a page. */
+static void fill_present(struct vm_area_struct *vma, unsigned long pfn,
+			 struct hmmrt_page *page)
+{
+	page->flags |= page_flags(vma, pfn);
+	if (hmmrt_page_is_private(hmm_pfn_to_page(pfn)))
+		return;
+	page->mapped_by |= HMMRT_BY_CPU;
+	if (pfn & HMM_PFN_WRITE)
+		page->written_by |= HMMRT_BY_CPU;
+}
+
+static void fill_page(const struct hmmrt_request *req, unsigned long i,
+		      struct hmmrt_page *page)
+{
+	unsigned long pfn = req->pfns[i];
+	unsigned int index =
+		((req->start - req->block->start) >> PAGE_SHIFT) + i;
+	u32 home;
+
+	*page = (struct hmmrt_page){ .location = pfn_location(pfn) };
+	if (req->vma->vm_flags & VM_LOCKED)
+		page->flags |= HMMRT_PAGE_LOCKED;
+	fill_mapped(req->block, index, page);
+	home = page->location;
+	if ((pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR)) {
+		fill_present(req->vma, pfn, page);
+	} else if (page->mapped_by) {
+		/* Exclusive: with no entry of the CPU's, it is written there. */
+		page->written_by = page->mapped_by;
+		home = HMMRT_LOCATION_HOST;
+	}
+	hmmrt_history_tell(req->block, index, home, page);
+}
+
+static void fill_pages(const struct hmmrt_request *req, void *entries)
+{
+	struct hmmrt_page *pages = entries;
+	unsigned long i;
+
+	for (i = 0; i < req_pages(req); i++)
+		fill_page(req, i, &pages[i]);
+}
+
+/*
+ * One look at the window. While the sequence holds, under block->lock, what was
+ * found is there and mapped: see outcome.c.
+ */
+static int look_once(const struct look *look, struct hmmrt_request *req,
+		     unsigned long start, unsigned long end)
+{
+	struct mm_struct *mm = look->space->mm;
+	struct hmmrt_block *block = req->block;
 	int rc;
 
-	rc = hmmrt_mapped_check(space->mm, start, 0);
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	rc = hmmrt_request_lookup(mm, req, start, end);
+	if (!rc)
+		rc = hmmrt_snapshot(req);
+	if (!rc) {
+		mutex_lock(&block->lock);
+		if (mmu_interval_read_retry(&block->span->notifier, req->seq))
+			rc = -EAGAIN;
+		else
+			look->fill(req, look->entries);
+		mutex_unlock(&block->lock);
+	}
+	mmap_read_unlock(mm);
+	return rc;
+}
+
+/* The part of a block that one mapping covers; req->end says how far it got. */
+static int look_part(struct look *look, struct hmmrt_request *req,
+		     unsigned long start, unsigned long end)
+{
+	size_t bytes;
+	int rc;
+
+	do {
+		rc = look_once(look, req, start, end);
+		cond_resched();
+	} while (rc == -EAGAIN && !signal_pending(current));
+	if (rc)
+		return rc == -EAGAIN ? -EINTR : rc;
+	bytes = req_pages(req) * look->entry_size;
+	if (copy_to_user(look->out, look->entries, bytes))
+		return -EFAULT;
+	look->out += bytes;
+	return 0;
+}
+
+static int look_block(struct look *look, struct hmmrt_request *req,
+		      unsigned long start, unsigned long end)
+{
+	int rc = hmmrt_mapped_check(look->space->mm, start, 0);
+
 	if (rc)
 		return rc;
-	block = hmmrt_block_get(space, start, HMMRT_LOCATION_HOST);
-	if (IS_ERR(block))
-		return PTR_ERR(block);
-	req = hmmrt_request_alloc(NULL, block);
-	if (!req)
-		return -ENOMEM;
-	locations = (u32 *)req->src;
+	req->block = hmmrt_block_get(look->space, start, HMMRT_LOCATION_HOST);
+	if (IS_ERR(req->block))
+		return PTR_ERR(req->block);
 	do {
-		rc = residency_part(space->mm, req, start, end, locations);
-		if (rc)
-			break;
-		if (copy_to_user(out, locations,
-				 req_pages(req) * sizeof(*locations)))
-			rc = -EFAULT;
-		out += req_pages(req);
+		rc = look_part(look, req, start, end);
 		start = req->end;
 	} while (!rc && start < end);
+	return rc;
+}
+
+static int look_at(struct look *look, u64 addr, u64 len)
+{
+	unsigned long end = addr + len, next;
+	struct hmmrt_request *req;
+	int rc = 0;
+
+	look->entries = kvmalloc_array(HMMRT_BLOCK_PAGES, look->entry_size,
+				       GFP_KERNEL);
+	req = hmmrt_request_alloc(NULL, NULL);
+	if (!look->entries || !req)
+		rc = -ENOMEM;
+	for (; !rc && addr < end; addr = next) {
+		next = hmmrt_block_end(addr, end);
+		rc = look_block(look, req, addr, next);
+	}
 	hmmrt_request_free(req);
+	kvfree(look->entries);
+	return rc;
+}
+
+static int look(struct look *look, u64 addr, u64 len)
+{
+	int rc = hmmrt_user_range_check(addr, len);
+
+	if (!rc && len > LOOK_MAX)
+		rc = -EINVAL;
+	if (rc)
+		return rc;
+	if (!mmget_not_zero(look->space->mm))
+		return -ESRCH;
+	rc = look_at(look, addr, len);
+	mmput(look->space->mm);
 	return rc;
 }
 
 int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg)
 {
-	u32 __user *out = u64_to_user_ptr(arg->locations);
-	unsigned long addr, end, next;
-	int rc;
+	struct look locations = {
+		.space = space,
+		.fill = fill_locations,
+		.entry_size = sizeof(u32),
+		.out = u64_to_user_ptr(arg->locations),
+	};
 
-	rc = hmmrt_user_range_check(arg->addr, arg->len);
-	if (!rc && arg->len > LOOK_MAX)
-		rc = -EINVAL;
-	if (rc)
-		return rc;
-	if (!mmget_not_zero(space->mm))
-		return -ESRCH;
-	end = arg->addr + arg->len;
-	for (addr = arg->addr; !rc && addr < end; addr = next) {
-		next = hmmrt_block_end(addr, end);
-		rc = residency_block(space, addr, next, out);
-		out += (next - addr) >> PAGE_SHIFT;
-	}
-	mmput(space->mm);
-	return rc;
+	return look(&locations, arg->addr, arg->len);
+}
+
+int hmmrt_pages(struct hmmrt_space *space, struct hmmrt_pages *arg)
+{
+	struct look pages = {
+		.space = space,
+		.fill = fill_pages,
+		.entry_size = sizeof(struct hmmrt_page),
+		.out = u64_to_user_ptr(arg->pages),
+	};
+
+	return look(&pages, arg->addr, arg->len);
 }

@@ -23,6 +23,7 @@ struct range_walk {
 	range_part_t part;
 	unsigned int access;		/* that the mappings must permit */
 	unsigned int flags;		/* HMMRT_MIGRATE_* */
+	enum hmmrt_cause cause;		/* of what moves */
 	bool map;
 	struct hmmrt_migration result;
 };
@@ -126,6 +127,7 @@ static int block_walk(struct mm_struct *mm, struct range_walk *walk,
 	req = hmmrt_request_alloc(binding, block);
 	if (!req)
 		return -ENOMEM;
+	req->cause = walk->cause;
 	req->no_peers = walk->flags & HMMRT_MIGRATE_NO_PEERS;
 	do {
 		rc = part_serve(mm, walk, req, start, end);
@@ -185,6 +187,7 @@ int hmmrt_fault_range(struct hmmrt_binding *binding, unsigned long start,
 		.binding = binding,
 		.part = access & HMMRT_ACCESS_WRITE ? part_write : part_read,
 		.access = access,
+		.cause = HMMRT_CAUSE_DEVICE_FAULT,
 		.map = true,
 	};
 	int rc;
@@ -217,6 +220,7 @@ int hmmrt_migrate_range_to_device(struct hmmrt_binding *binding,
 		.part = part_to_device,
 		.access = HMMRT_ACCESS_READ,
 		.flags = flags,
+		.cause = HMMRT_CAUSE_PREFETCH,
 		.map = true,
 	};
 	int rc = -EINVAL;
@@ -237,6 +241,7 @@ int hmmrt_migrate_range_to_host(struct hmmrt_binding *binding,
 		.binding = binding,
 		.part = hmmrt_window_to_host,
 		.access = HMMRT_ACCESS_READ,
+		.cause = HMMRT_CAUSE_PREFETCH,
 	};
 	int rc = range_walk(&walk, start, end);
 
@@ -253,13 +258,16 @@ int hmmrt_exclusive_range(struct hmmrt_binding *binding, unsigned long start,
 		.binding = binding,
 		.part = hmmrt_make_exclusive,
 		.access = HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE,
+		.cause = HMMRT_CAUSE_EXCLUSIVE,
 		.map = true,
 	};
 	int rc;
 
 	if (mutex_lock_killable(&binding->space->exclusive))
 		return -EINTR;
+	WRITE_ONCE(binding->space->exclusive_task, current);
 	rc = range_walk(&walk, start, end);
+	WRITE_ONCE(binding->space->exclusive_task, NULL);
 	atomic64_add(walk.result.moved, &binding->space->migrated_to_host);
 	mutex_unlock(&binding->space->exclusive);
 	return rc;

@@ -48,8 +48,10 @@ struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 	if (!req)
 		return NULL;
 	memset(req, 0, offsetof(struct hmmrt_request, pfns));
+	memset(req->outcomes, HMMRT_OUTCOME_OPEN, sizeof(req->outcomes));
 	req->binding = binding;
 	req->block = block;
+	req->node = NUMA_NO_NODE;
 	return req;
 }
 
@@ -702,6 +704,7 @@ static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
 		return -ENOMEM;
 	req->addr = addr & PAGE_MASK;
 	req->access = access;
+	req->cause = HMMRT_CAUSE_DEVICE_FAULT;
 	for (;;) {
 		rc = hmmrt_request_again(req, fault_once(mm, req));
 		if (rc != -EAGAIN || time_after(jiffies, deadline))

@@ -115,10 +115,28 @@ static bool span_unused(struct hmmrt_span *span, unsigned long start,
 	return true;
 }
 
+static const void *exclusive_owner(const struct mmu_notifier_range *range)
+{
+	return range && range->event == MMU_NOTIFY_EXCLUSIVE ? range->owner :
+							       NULL;
+}
+
+/* Memory that is mapped there afterwards has not moved yet. */
+static void block_forget(struct hmmrt_block *block, unsigned long start,
+			 unsigned long end)
+{
+	unsigned int first, count;
+
+	block_page_range(block, start, end, &first, &count);
+	hmmrt_history_forget(block, first, count);
+}
+
 static unsigned long span_unmap(struct hmmrt_span *span, unsigned long start,
-				unsigned long end, const void *owner,
+				unsigned long end,
+				const struct mmu_notifier_range *range,
 				struct list_head *taken)
 {
+	const void *owner = exclusive_owner(range);
 	unsigned long touched = 0;
 	unsigned long va;
 
@@ -132,6 +150,8 @@ static unsigned long span_unmap(struct hmmrt_span *span, unsigned long start,
 		touched |= block_unmap(block, start, end, owner, taken);
 		mutex_unlock(&block->lock);
 		hmmrt_advice_unmapped(block);
+		if (range && range->event == MMU_NOTIFY_UNMAP)
+			block_forget(block, start, end);
 	}
 	return touched;
 }
@@ -150,22 +170,21 @@ static void span_zap(struct hmmrt_span *span, unsigned long touched,
 	}
 }
 
-/* Take away what the devices have of a part of a span. */
+/*
+ * Take away what the devices have of a part of a span; @range: because of that, or
+ * NULL.
+ */
 static unsigned long span_take(struct hmmrt_span *span, unsigned long start,
-			       unsigned long end, const void *owner)
+			       unsigned long end,
+			       const struct mmu_notifier_range *range)
 {
 	unsigned long touched;
 	LIST_HEAD(taken);
 
-	touched = span_unmap(span, start, end, owner, &taken);
+	touched = span_unmap(span, start, end, range, &taken);
 	span_zap(span, touched, start, end);
 	hmmrt_copies_free(&taken);
 	return touched;
-}
-
-static const void *exclusive_owner(const struct mmu_notifier_range *range)
-{
-	return range->event == MMU_NOTIFY_EXCLUSIVE ? range->owner : NULL;
 }
 
 static bool span_invalidate(struct mmu_interval_notifier *notifier,
@@ -188,7 +207,7 @@ static bool span_invalidate(struct mmu_interval_notifier *notifier,
 		return span_unused(span, start, end);
 
 	idx = srcu_read_lock(&hmmrt_srcu);
-	touched = span_take(span, start, end, exclusive_owner(range));
+	touched = span_take(span, start, end, range);
 	srcu_read_unlock(&hmmrt_srcu, idx);
 	trace_hmmrt_invalidate(touched, start, end, range->event);
 	atomic64_inc(&span->space->invalidations);
@@ -336,6 +355,7 @@ static void block_destroy(struct hmmrt_block *block)
 		hmmrt_copies_destroy(block->maps[id]);
 		kfree(block->maps[id]);
 	}
+	hmmrt_history_free(block);
 	mutex_destroy(&block->migrate);
 	mutex_destroy(&block->lock);
 	kfree(block);

@@ -55,17 +55,23 @@ static inline bool hmmrt_huge_page_in_use(struct page *page)
 #endif
 }
 
-/* NULL: there is none, or this kernel would not know what to do with it. */
+/*
+ * For a mapping, on @node, or anywhere if those are NULL and NUMA_NO_NODE. NULL:
+ * there is none, or this kernel would not know what to do with it.
+ */
 static inline struct page *hmmrt_alloc_huge_page(gfp_t gfp,
 						 struct vm_area_struct *vma,
-						 unsigned long addr)
+						 unsigned long addr, int node)
 {
 #ifdef HMMRT_HAVE_DEVICE_THP
 	struct folio *folio = NULL;
 
 	if (!HMMRT_HAS_DEVICE_THP)
 		return NULL;
-	if (vma)
+	if (node != NUMA_NO_NODE)
+		folio = __folio_alloc_node(gfp | __GFP_THISNODE,
+					   HPAGE_PMD_ORDER, node);
+	else if (vma)
 		folio = vma_alloc_folio(gfp, HPAGE_PMD_ORDER, vma, addr);
 	else
 		folio = folio_alloc(gfp, HPAGE_PMD_ORDER);

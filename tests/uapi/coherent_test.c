@@ -355,7 +355,7 @@ TEST_F(coherent, page_in_a_pipe_stays_until_it_is_read)
 	ASSERT_EQ(PAGE_BYTES, vmsplice(ends[1], &page, 1, 0));
 	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, LEN,
 				  HMMRT_LOCATION_HOST, &result));
-	EXPECT_EQ(1, result.out_stayed[HMMRT_STAY_BUSY]);
+	EXPECT_EQ(1, result.out_stayed[HMMRT_STAY_PINNED]);
 	EXPECT_EQ(1, device_pages(self->space, self->buf, LEN));
 	ASSERT_DONE(agent_write(self->agent, self->buf, 99));
 	EXPECT_EQ(99, *(uint64_t *)self->buf);

@@ -223,6 +223,7 @@ TEST_F(pressure, writes_to_merged_pages_are_private)
 	const size_t len = 32 * PAGE_BYTES;
 	char *one = arena_anon(len), *two = arena_anon(len);
 	struct hmmrt_prefetch result;
+	struct hmmrt_page page;
 
 	ASSERT_NE(NULL, one);
 	ASSERT_NE(NULL, two);
@@ -236,6 +237,9 @@ TEST_F(pressure, writes_to_merged_pages_are_private)
 	ASSERT_EQ(0, cmd_prefetch(self->session.space, two, len,
 				  self->session.devices[0].id, &result));
 	ASSERT_EQ(32, result.out_stayed[HMMRT_STAY_MERGED]);
+	ASSERT_EQ(0, cmd_pages(self->session.space, two, PAGE_BYTES, &page));
+	ASSERT_EQ(HMMRT_PAGE_MERGED, page.flags & HMMRT_PAGE_MERGED);
+	ASSERT_EQ(0, page.written_by);
 	ASSERT_EQ(32, pages_at(self->space, two, len, HMMRT_LOCATION_HOST));
 	ASSERT_DONE(agent_fill(self->agent, one, len, PAGE_BYTES, 1));
 	ASSERT_EQ(-1, pages_check(one, len, 1));

@@ -329,11 +329,12 @@ TEST_F(space, residency_tells_populated_pages_from_others)
 
 /* --- wrong values ------------------------------------------------------------- */
 
-TEST_F(space, prefetch_to_an_unbound_location_is_einval)
+TEST_F(space, prefetch_to_what_is_not_bound_or_online_is_einval)
 {
 	const uint32_t bad[] = { self->id + 1, HMMRT_MAX_DEVICES, 1000,
-				 0x80000000, HMMRT_LOCATION_NONE,
-				 HMMRT_LOCATION_NONE - 1 };
+				 HMMRT_LOCATION_HOST_NODE(HMMRT_LOCATION_MAX_NODE),
+				 HMMRT_LOCATION_HOST_NODE(HMMRT_LOCATION_MAX_NODE + 1),
+				 HMMRT_LOCATION_NONE, HMMRT_LOCATION_NONE - 1 };
 	char *buf = arena_anon(BLOCK_BYTES);
 	unsigned int i;
 

@@ -26,6 +26,7 @@ struct env {
 	uint32_t peer_id;
 	char *buf;		/* of one block */
 	uint32_t locations[BLOCK_PAGES];
+	struct hmmrt_page pages[BLOCK_PAGES];
 };
 
 /* Large enough for any argument with a tail. */
@@ -112,6 +113,15 @@ static void fill_residency(struct env *env, void *arg)
 	residency->locations = (uintptr_t)env->locations;
 }
 
+static void fill_pages(struct env *env, void *arg)
+{
+	struct hmmrt_pages *pages = arg;
+
+	pages->addr = (uintptr_t)env->buf;
+	pages->len = BLOCK_BYTES;
+	pages->pages = (uintptr_t)env->pages;
+}
+
 static void fill_exclusive(struct env *env, void *arg)
 {
 	struct hmmrt_exclusive *exclusive = arg;
@@ -177,6 +187,11 @@ FIXTURE_VARIANT_ADD(call, prefetch) {
 FIXTURE_VARIANT_ADD(call, residency) {
 	.cmd = HMMRT_IOC_RESIDENCY, CALL(hmmrt_residency, locations),
 	.stage = STAGE_SPACE, .fill = fill_residency,
+};
+
+FIXTURE_VARIANT_ADD(call, pages) {
+	.cmd = HMMRT_IOC_PAGES, CALL(hmmrt_pages, pages),
+	.stage = STAGE_SPACE, .fill = fill_pages,
 };
 
 FIXTURE_VARIANT_ADD(call, exclusive) {

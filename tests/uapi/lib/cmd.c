@@ -82,6 +82,18 @@ int cmd_residency(int fd, const void *addr, size_t len, uint32_t *locations)
 	return cmd_raw(fd, HMMRT_IOC_RESIDENCY, &residency);
 }
 
+int cmd_pages(int fd, const void *addr, size_t len, struct hmmrt_page *pages)
+{
+	struct hmmrt_pages arg = {
+		.size = sizeof(arg),
+		.addr = (uintptr_t)addr,
+		.len = len,
+		.pages = (uintptr_t)pages,
+	};
+
+	return cmd_raw(fd, HMMRT_IOC_PAGES, &arg);
+}
+
 int cmd_stats(int fd, uint32_t device, struct hmmrt_stats *stats)
 {
 	*stats = (struct hmmrt_stats){

@@ -28,6 +28,7 @@ int cmd_space_create(int fd);
 int cmd_prefetch(int fd, const void *addr, size_t len, uint32_t location,
 		 struct hmmrt_prefetch *result);
 int cmd_residency(int fd, const void *addr, size_t len, uint32_t *locations);
+int cmd_pages(int fd, const void *addr, size_t len, struct hmmrt_page *pages);
 int cmd_stats(int fd, uint32_t device, struct hmmrt_stats *stats);
 int cmd_exclusive(int fd, const volatile void *addr, size_t len,
 		  uint32_t device, struct hmmrt_exclusive *result);

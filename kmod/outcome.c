@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What becomes of each page of a prefetch, and why.
+ *
+ * Model      A request has one outcome a page. Who moves a page or finds out why
+ *            it cannot move says so when it happens; that it moved is final, all
+ *            else is of one attempt. What nobody has said anything about is open,
+ *            and explained by what is there once the attempt is over.
+ * Looking    Pages are looked at under block->lock while the snapshot's sequence
+ *            holds: the notifier of whoever takes one out of its mapping waits for
+ *            that lock, so they stay what they are.
+ */
+#include <linux/hmm.h>
+#include <linux/mm.h>
+#include <linux/string.h>
+#include <linux/userfaultfd_k.h>
+
+#include "hmmrt.h"
+
+static unsigned int outcome_index(const struct hmmrt_request *req,
+				  unsigned long addr)
+{
+	return (addr - req->block->start) >> PAGE_SHIFT;
+}
+
+/* Of @n pages from @addr on. */
+void hmmrt_outcome_set(struct hmmrt_request *req, unsigned long addr,
+		       unsigned int n, u8 outcome)
+{
+	unsigned int i = outcome_index(req, addr), end = i + n;
+
+	for (; i < end; i++)
+		if (req->outcomes[i] != HMMRT_OUTCOME_MOVED)
+			req->outcomes[i] = outcome;
+}
+
+/* Those of the window, which are in the order of its pages. */
+u8 *hmmrt_outcomes(struct hmmrt_request *req)
+{
+	return &req->outcomes[outcome_index(req, req->start)];
+}
+
+/* For another attempt. */
+void hmmrt_outcomes_reopen(struct hmmrt_request *req)
+{
+	hmmrt_outcome_set(req, req->block->start, HMMRT_BLOCK_PAGES,
+			  HMMRT_OUTCOME_OPEN);
+}
+
+/**
+ * hmmrt_vma_stays() - whether nothing of a mapping moves to a device
+ * @vma: the mapping
+ *
+ * Context: mmap_lock held.
+ * Return: the reason, an enum hmmrt_stay, or -1.
+ */
+int hmmrt_vma_stays(struct vm_area_struct *vma)
+{
+	if (hmmrt_vma_check(vma, HMMRT_ACCESS_READ))
+		return HMMRT_STAY_SPECIAL;
+	if (vma->vm_flags & VM_HUGETLB)
+		return HMMRT_STAY_HUGETLB;
+	if (!vma_is_anonymous(vma))
+		return HMMRT_STAY_FILE;
+	if (vma->vm_flags & VM_SPECIAL)
+		return HMMRT_STAY_SPECIAL;
+	return vma->vm_flags & VM_LOCKED ? HMMRT_STAY_PINNED : -1;
+}
+
+/*
+ * Held by more than its mappings: the core does not move it then. Of a large page
+ * it is known only if it is pinned for I/O; who has one locked lets go soon.
+ */
+static bool folio_is_held(struct folio *folio)
+{
+	int known;
+
+	if (folio_maybe_dma_pinned(folio))
+		return true;
+	if (folio_test_large(folio) || folio_test_locked(folio))
+		return false;
+	known = atomic_read(&folio->_mapcount) + 1;
+	known += folio_test_swapcache(folio);
+	/* On its way back to its list after an attempt to move it. */
+	known += !folio_is_zone_device(folio) && !folio_test_lru(folio);
+	return folio_ref_count(folio) > known;
+}
+
+/* Why a page did not move. Nothing there, or the zero page: nothing to move. */
+static enum hmmrt_stay page_stay(const struct hmmrt_request *req,
+				 unsigned long pfn)
+{
+	struct folio *folio = NULL;
+
+	if (pfn & HMM_PFN_VALID)
+		folio = page_folio(hmm_pfn_to_page(pfn));
+	if (!folio || !folio_test_anon(folio))
+		return userfaultfd_missing(req->vma) ||
+				       userfaultfd_wp(req->vma) ?
+			       HMMRT_STAY_WATCHED :
+			       HMMRT_STAY_BUSY;
+	if (folio_test_ksm(folio))
+		return HMMRT_STAY_MERGED;
+	return folio_is_held(folio) ? HMMRT_STAY_PINNED : HMMRT_STAY_BUSY;
+}
+
+/* By what is there now. Home is wherever no device is, even if that is nowhere. */
+static u8 explain(const struct hmmrt_request *req, int vma_stays,
+		  unsigned long pfn)
+{
+	struct hmmrt_device *dev = NULL;
+
+	if ((pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR))
+		dev = hmmrt_page_device(hmm_pfn_to_page(pfn));
+	if (req->binding ? dev == req->binding->dev : !dev)
+		return HMMRT_OUTCOME_THERE;
+	if (req->binding && vma_stays >= 0)
+		return HMMRT_OUTCOME_STAYED(vma_stays);
+	return HMMRT_OUTCOME_STAYED(page_stay(req, pfn));
+}
+
+/**
+ * hmmrt_outcomes_explain() - find a reason for what is open in a window
+ * @req: after an attempt at the window; its snapshot is replaced
+ *
+ * Context: mmap_lock held; takes block->lock.
+ * Return: 0, or -EAGAIN: something raced.
+ */
+int hmmrt_outcomes_explain(struct hmmrt_request *req)
+{
+	unsigned long i, n = (req->end - req->start) >> PAGE_SHIFT;
+	struct hmmrt_block *block = req->block;
+	u8 *outcomes = hmmrt_outcomes(req);
+	int rc, vma_stays;
+
+	if (!memchr(outcomes, HMMRT_OUTCOME_OPEN, n))
+		return 0;
+	rc = hmmrt_snapshot(req);
+	if (rc)
+		return rc;
+	vma_stays = hmmrt_vma_stays(req->vma);
+	if (vma_stays < 0 && hmmrt_policy_prefetched(&req->advice) ==
+				     HMMRT_POLICY_STAY)
+		vma_stays = HMMRT_STAY_POLICY;
+	mutex_lock(&block->lock);
+	if (mmu_interval_read_retry(&block->span->notifier, req->seq))
+		rc = -EAGAIN;
+	for (i = 0; i < n && !rc; i++)
+		if (outcomes[i] == HMMRT_OUTCOME_OPEN)
+			outcomes[i] = explain(req, vma_stays, req->pfns[i]);
+	mutex_unlock(&block->lock);
+	return rc;
+}
