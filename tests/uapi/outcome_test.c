@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a prefetch says became of each page: that it moved, was there, or stayed and
+ * why. The counters are those of the pages, whatever ended the call.
+ */
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#include "lib/harness.h"
+#include "lib/pin.h"
+#include "lib/session.h"
+
+#define PAGES		16
+#define LEN		(PAGES * PAGE_BYTES)
+#define UNTOUCHED	0xee
+#define STAYED(reason)	HMMRT_OUTCOME_STAYED(HMMRT_STAY_##reason)
+
+FIXTURE(outcome) {
+	struct session session;
+	int fd;
+	uint32_t id;
+	uint8_t outcomes[4 * BLOCK_PAGES];
+	struct hmmrt_prefetch result;
+};
+
+FIXTURE_SETUP(outcome)
+{
+	ASSERT_EQ(0, session_open(&self->session, 1));
+	ASSERT_EQ(0, session_bind(&self->session, 1));
+	self->fd = self->session.space;
+	self->id = self->session.devices[0].id;
+}
+
+FIXTURE_TEARDOWN(outcome)
+{
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+static int call(FIXTURE_DATA(outcome) *self, const void *addr, size_t len,
+		uint32_t location, void *outcomes)
+{
+	self->result = (struct hmmrt_prefetch){
+		.size = sizeof(self->result),
+		.addr = (uintptr_t)addr,
+		.len = len,
+		.location = location,
+		.outcomes = (uintptr_t)outcomes,
+	};
+	return cmd_raw(self->fd, HMMRT_IOC_PREFETCH, &self->result);
+}
+
+static uint64_t counted(const struct hmmrt_prefetch *result, uint8_t outcome)
+{
+	if (outcome == HMMRT_OUTCOME_MOVED)
+		return result->out_pages_moved;
+	if (outcome == HMMRT_OUTCOME_THERE)
+		return result->out_pages_there;
+	return result->out_stayed[outcome - HMMRT_OUTCOME_STAYED(0)];
+}
+
+/* How many pages have each outcome is what the counters say. */
+static bool agrees(FIXTURE_DATA(outcome) *self, size_t pages)
+{
+	uint64_t found[2 + HMMRT_STAY_REASONS] = { 0 };
+	unsigned int outcome;
+	size_t i;
+
+	for (i = 0; i < pages; i++) {
+		if (self->outcomes[i] >= ARRAY_SIZE(found))
+			return false;
+		found[self->outcomes[i]]++;
+	}
+	for (outcome = 0; outcome < ARRAY_SIZE(found); outcome++)
+		if (found[outcome] != counted(&self->result, (uint8_t)outcome))
+			return false;
+	return true;
+}
+
+/* 0, or what the call answered, or -EPROTO when it contradicts itself. */
+static int prefetch(FIXTURE_DATA(outcome) *self, const void *addr, size_t len,
+		    uint32_t location)
+{
+	int rc;
+
+	memset(self->outcomes, UNTOUCHED, sizeof(self->outcomes));
+	rc = call(self, addr, len, location, self->outcomes);
+	if (!rc && !agrees(self, len / PAGE_BYTES))
+		return -EPROTO;
+	return rc;
+}
+
+/* Pages [first, first + count) have the outcome. */
+static bool all(const uint8_t *outcomes, size_t first, size_t count,
+		uint8_t outcome)
+{
+	size_t i;
+
+	for (i = first; i < first + count; i++)
+		if (outcomes[i] != outcome)
+			return false;
+	return true;
+}
+
+#define ASSERT_OUTCOMES(first, count, outcome)				\
+	ASSERT_TRUE(all(self->outcomes, first, count, outcome))		\
+	{								\
+		TH_LOG("page %d has outcome %u, not %u", (int)(first),	\
+		       self->outcomes[first], (unsigned int)(outcome));	\
+	}
+
+TEST_F(outcome, of_pages_that_move_and_of_those_that_are_there)
+{
+	char *buf = arena_anon(LEN);
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, prefetch(self, buf, LEN / 2, self->id));
+	ASSERT_OUTCOMES(0, PAGES / 2, HMMRT_OUTCOME_MOVED);
+	ASSERT_OUTCOMES(PAGES / 2, 1, UNTOUCHED);
+	ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+	ASSERT_OUTCOMES(0, PAGES / 2, HMMRT_OUTCOME_THERE);
+	ASSERT_OUTCOMES(PAGES / 2, PAGES / 2, HMMRT_OUTCOME_MOVED);
+	ASSERT_EQ(0, prefetch(self, buf, LEN / 2, HMMRT_LOCATION_HOST));
+	ASSERT_OUTCOMES(0, PAGES / 2, HMMRT_OUTCOME_MOVED);
+	ASSERT_EQ(0, prefetch(self, buf, LEN, HMMRT_LOCATION_HOST));
+	ASSERT_OUTCOMES(0, PAGES / 2, HMMRT_OUTCOME_THERE);
+	ASSERT_OUTCOMES(PAGES / 2, PAGES / 2, HMMRT_OUTCOME_MOVED);
+	ASSERT_EQ(-1, pages_check(buf, LEN, 1));
+}
+
+TEST_F(outcome, of_locked_memory_is_pinned)
+{
+	char *buf = arena_anon(LEN);
+
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, mlock(buf, LEN));
+	ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+	ASSERT_OUTCOMES(0, PAGES, STAYED(PINNED));
+	ASSERT_EQ(0, munlock(buf, LEN));
+	ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+	ASSERT_OUTCOMES(0, PAGES, HMMRT_OUTCOME_MOVED);
+}
+
+TEST_F(outcome, of_a_page_that_is_pinned_for_io)
+{
+	char *buf = arena_anon(LEN);
+	int pin;
+
+	pages_fill(buf, LEN, 1);
+	pin = pin_memory(buf + 2 * PAGE_BYTES, 3 * PAGE_BYTES);
+	if (pin == -ENOSYS)
+		SKIP(return, "no io_uring");
+	ASSERT_LE(0, pin);
+	ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+	ASSERT_OUTCOMES(0, 2, HMMRT_OUTCOME_MOVED);
+	ASSERT_OUTCOMES(2, 3, STAYED(PINNED));
+	ASSERT_OUTCOMES(5, PAGES - 5, HMMRT_OUTCOME_MOVED);
+	ASSERT_EQ(0, unpin_memory(pin));
+	ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+	ASSERT_OUTCOMES(0, 2, HMMRT_OUTCOME_THERE);
+	ASSERT_OUTCOMES(2, 3, HMMRT_OUTCOME_MOVED);
+	ASSERT_EQ(-1, pages_check(buf, LEN, 1));
+}
+
+/* It holds no pin, only a reference. */
+TEST_F(outcome, of_a_page_in_a_pipe_is_pinned)
+{
+	char *buf = arena_anon(LEN), page[PAGE_BYTES];
+	struct iovec vec = { buf + PAGE_BYTES, PAGE_BYTES };
+	int ends[2];
+
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, pipe2(ends, O_CLOEXEC));
+	ASSERT_EQ(PAGE_BYTES, vmsplice(ends[1], &vec, 1, 0));
+	ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+	ASSERT_OUTCOMES(0, 1, HMMRT_OUTCOME_MOVED);
+	ASSERT_OUTCOMES(1, 1, STAYED(PINNED));
+	ASSERT_OUTCOMES(2, PAGES - 2, HMMRT_OUTCOME_MOVED);
+	ASSERT_EQ(PAGE_BYTES, read(ends[0], page, PAGE_BYTES));
+	ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+	ASSERT_OUTCOMES(1, 1, HMMRT_OUTCOME_MOVED);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+TEST_F(outcome, of_file_and_shared_memory)
+{
+	const int flags[] = { MAP_SHARED, MAP_PRIVATE };
+	char *shared = arena_map(LEN, PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int fd = memfd_create("outcome_test", MFD_CLOEXEC);
+	unsigned int i;
+
+	ASSERT_NE(NULL, shared);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, ftruncate(fd, LEN));
+	pages_fill(shared, LEN, 1);
+	ASSERT_EQ(0, prefetch(self, shared, LEN, self->id));
+	ASSERT_OUTCOMES(0, PAGES, STAYED(FILE));
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		char *buf = arena_map(LEN, PROT_READ | PROT_WRITE, flags[i], fd,
+				      0);
+
+		ASSERT_NE(NULL, buf);
+		buf[0] = 1;
+		ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+		ASSERT_OUTCOMES(0, PAGES, STAYED(FILE));
+		ASSERT_EQ(0, prefetch(self, buf, LEN, HMMRT_LOCATION_HOST));
+		ASSERT_OUTCOMES(0, PAGES, HMMRT_OUTCOME_THERE);
+	}
+	close(fd);
+}
+
+static bool have_huge_pages(const char *count)
+{
+	int fd = open("/proc/sys/vm/nr_hugepages", O_WRONLY | O_CLOEXEC);
+	ssize_t done = fd < 0 ? -1 : write(fd, count, strlen(count));
+
+	if (fd >= 0)
+		close(fd);
+	return done > 0;
+}
+
+TEST_F(outcome, of_hugetlb)
+{
+	char *buf;
+
+	if (!have_huge_pages("2"))
+		SKIP(return, "no hugetlb pages");
+	buf = arena_map(BLOCK_BYTES, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+	if (!buf)
+		SKIP(return, "no memory for hugetlb pages");
+	buf[0] = 1;
+	ASSERT_EQ(0, prefetch(self, buf, BLOCK_BYTES, self->id));
+	ASSERT_OUTCOMES(0, BLOCK_PAGES, STAYED(HUGETLB));
+	ASSERT_EQ(0, munmap(buf, BLOCK_BYTES));
+	have_huge_pages("0");
+}
+
+TEST_F(outcome, of_secret_memory_is_special)
+{
+	int fd = (int)syscall(SYS_memfd_secret, 0);
+	char *buf;
+
+	if (fd < 0)
+		SKIP(return, "memfd_secret: %s", strerror(errno));
+	ASSERT_EQ(0, ftruncate(fd, LEN));
+	buf = arena_map(LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ASSERT_NE(NULL, buf);
+	buf[0] = 1;
+	ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+	ASSERT_OUTCOMES(0, PAGES, STAYED(SPECIAL));
+	close(fd);
+}
+
+/* One block, one mapping after the other. */
+TEST_F(outcome, of_mappings_that_share_a_block)
+{
+	char *buf = arena_anon(LEN), *file = buf + 4 * PAGE_BYTES,
+	     *none = buf + 8 * PAGE_BYTES, *locked = buf + 12 * PAGE_BYTES;
+
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(file, mmap(file, 4 * PAGE_BYTES, PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	ASSERT_EQ(0, mprotect(none, 2 * PAGE_BYTES, PROT_NONE));
+	ASSERT_EQ(0, mlock(locked, PAGE_BYTES));
+	ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+	ASSERT_OUTCOMES(0, 4, HMMRT_OUTCOME_MOVED);
+	ASSERT_OUTCOMES(4, 4, STAYED(FILE));
+	ASSERT_OUTCOMES(8, 2, STAYED(SPECIAL));
+	ASSERT_OUTCOMES(10, 2, HMMRT_OUTCOME_MOVED);
+	ASSERT_OUTCOMES(12, 1, STAYED(PINNED));
+	ASSERT_OUTCOMES(13, 3, HMMRT_OUTCOME_MOVED);
+}
+
+/* The core finds what a snapshot does not show. */
+TEST_F(outcome, of_pages_that_nobody_may_read_on_their_way_home)
+{
+	char *buf = arena_anon(LEN);
+
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, prefetch(self, buf, LEN / 2, self->id));
+	ASSERT_EQ(0, mprotect(buf, LEN, PROT_NONE));
+	ASSERT_EQ(0, prefetch(self, buf, LEN, HMMRT_LOCATION_HOST));
+	ASSERT_OUTCOMES(0, PAGES / 2, HMMRT_OUTCOME_MOVED);
+	ASSERT_OUTCOMES(PAGES / 2, PAGES / 2, HMMRT_OUTCOME_THERE);
+	ASSERT_EQ(0, mprotect(buf, LEN, PROT_READ | PROT_WRITE));
+	ASSERT_EQ(-1, pages_check(buf, LEN, 1));
+}
+
+TEST_F(outcome, of_holes_that_userfaultfd_watches)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	char *buf = arena_anon(LEN);
+	struct uffdio_register range = {
+		.range = { .start = (uintptr_t)buf, .len = LEN },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	int uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+
+	if (uffd < 0)
+		SKIP(return, "userfaultfd: %s", strerror(errno));
+	ASSERT_EQ(0, ioctl(uffd, UFFDIO_API, &api));
+	pages_fill(buf, PAGE_BYTES, 1);
+	ASSERT_EQ(0, ioctl(uffd, UFFDIO_REGISTER, &range));
+	ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+	ASSERT_OUTCOMES(0, 1, HMMRT_OUTCOME_MOVED);
+	ASSERT_OUTCOMES(1, PAGES - 1, STAYED(WATCHED));
+	close(uffd);
+}
+
+TEST_F(outcome, of_holes_is_that_they_are_filled_there)
+{
+	char *buf = arena_anon(LEN);
+
+	ASSERT_EQ(0, prefetch(self, buf, LEN, HMMRT_LOCATION_HOST));
+	ASSERT_OUTCOMES(0, PAGES, HMMRT_OUTCOME_THERE);
+	ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+	ASSERT_OUTCOMES(0, PAGES, HMMRT_OUTCOME_MOVED);
+	ASSERT_EQ(0, buf[LEN - 1]);
+}
+
+TEST_F(outcome, of_what_does_not_fit)
+{
+	const size_t more = 2 * BLOCK_BYTES;
+	struct hmmrt_device_info info;
+	size_t len;
+	char *buf;
+
+	ASSERT_EQ(0, cmd_device_info(self->fd, self->id, &info));
+	if (info.out_memory_bytes > (512UL << 20))
+		SKIP(return, "device memory is too large to be filled");
+	len = info.out_memory_bytes - PAGE_BYTES;
+	buf = arena_anon(len + more);
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, call(self, buf, len, self->id, NULL));
+	ASSERT_EQ(len / PAGE_BYTES, self->result.out_pages_moved);
+	ASSERT_EQ(0, prefetch(self, buf + len - PAGE_BYTES, more, self->id));
+	ASSERT_OUTCOMES(0, 1, HMMRT_OUTCOME_THERE);
+	ASSERT_EQ(1, self->result.out_pages_moved);
+	ASSERT_EQ(more / PAGE_BYTES - 2,
+		  self->result.out_stayed[HMMRT_STAY_NO_MEMORY]);
+	ASSERT_OUTCOMES(BLOCK_PAGES, BLOCK_PAGES, STAYED(NO_MEMORY));
+}
+
+/* --- where the call ends early ----------------------------------------------- */
+
+TEST_F(outcome, is_written_up_to_a_hole)
+{
+	char *buf = arena_anon(LEN);
+
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, munmap(buf + LEN / 2, PAGE_BYTES));
+	ASSERT_EQ(-EFAULT, prefetch(self, buf, LEN, self->id));
+	ASSERT_OUTCOMES(0, PAGES / 2, HMMRT_OUTCOME_MOVED);
+	ASSERT_OUTCOMES(PAGES / 2, PAGES / 2, UNTOUCHED);
+}
+
+TEST_F(outcome, into_bad_memory_is_efault)
+{
+	char *buf = arena_anon(2 * BLOCK_BYTES);
+	uint8_t *place = arena_anon(2 * PAGE_BYTES);
+	uint8_t *end = place + PAGE_BYTES;
+
+	ASSERT_EQ(0, mprotect(end, PAGE_BYTES, PROT_NONE));
+	pages_fill(buf, 2 * BLOCK_BYTES, 1);
+	ASSERT_EQ(-EFAULT, call(self, buf, LEN, self->id, end));
+	ASSERT_EQ(-EFAULT, call(self, buf, LEN, self->id, end - 1));
+	ASSERT_EQ(-EFAULT,
+		  call(self, buf, LEN, self->id, (void *)0xffff888000000000));
+	ASSERT_EQ(-EFAULT, call(self, buf, LEN, self->id, (void *)~7UL));
+	/* What is without exception, and what has been done before it. */
+	ASSERT_EQ(-EFAULT, call(self, buf, 2 * BLOCK_BYTES, self->id,
+				end - BLOCK_PAGES));
+	ASSERT_TRUE(all(end - BLOCK_PAGES, 0, PAGES, HMMRT_OUTCOME_THERE));
+	ASSERT_TRUE(all(end - BLOCK_PAGES, PAGES, BLOCK_PAGES - PAGES,
+			HMMRT_OUTCOME_MOVED));
+	ASSERT_EQ(0, call(self, buf, LEN, self->id, end - PAGES));
+	ASSERT_EQ(-1, pages_check(buf, 2 * BLOCK_BYTES, 1));
+}
+
+/* As of a mapping that is not looked at page by page. */
+TEST_F(outcome, of_shared_memory_into_bad_memory_is_efault)
+{
+	char *buf = arena_map(LEN, PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint8_t *place = arena_anon(2 * PAGE_BYTES);
+	uint8_t *end = place + PAGE_BYTES;
+
+	ASSERT_EQ(0, mprotect(end, PAGE_BYTES, PROT_NONE));
+	ASSERT_EQ(-EFAULT, call(self, buf, LEN, self->id, end - 1));
+	ASSERT_EQ(0, call(self, buf, LEN, self->id, end - PAGES));
+	ASSERT_TRUE(all(end - PAGES, 0, PAGES, STAYED(FILE)));
+}
+
+/* The page that holds them goes, and comes back to be written. */
+TEST_F(outcome, can_be_written_to_the_memory_that_moves)
+{
+	char *buf = arena_anon(LEN);
+	uint8_t *outcomes = (uint8_t *)buf + PAGE_BYTES + 64;
+
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, call(self, buf, LEN, self->id, outcomes));
+	ASSERT_TRUE(all(outcomes, 0, PAGES, HMMRT_OUTCOME_MOVED));
+	ASSERT_EQ(-1, pages_check(buf, LEN, 1));
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+struct storm {
+	pthread_t victim;
+	bool stop;
+};
+
+static void *storm_run(void *arg)
+{
+	struct storm *storm = arg;
+
+	while (!__atomic_load_n(&storm->stop, __ATOMIC_RELAXED)) {
+		pthread_kill(storm->victim, SIGUSR1);
+		usleep(200);
+	}
+	return NULL;
+}
+
+/* Pages that the call got to have one, and no others. */
+TEST_F(outcome, is_written_as_far_as_a_signal_let_it_get)
+{
+	const size_t len = 4 * BLOCK_BYTES;
+	struct sigaction action = { .sa_handler = on_signal };
+	struct storm storm = { .victim = pthread_self() };
+	unsigned int eintr = 0, calls = 0;
+	char *buf = arena_anon(len);
+	pthread_t thread;
+	size_t got;
+	int rc;
+
+	pages_fill(buf, len, 1);
+	sigaction(SIGUSR1, &action, NULL);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, storm_run, &storm));
+	do {
+		rc = prefetch(self, buf, len, self->id);
+		got = self->result.out_pages_moved +
+		      self->result.out_pages_there;
+		if (rc != -EINTR)
+			continue;
+		eintr++;
+		ASSERT_TRUE(agrees(self, got));
+		ASSERT_TRUE(all(self->outcomes, got, len / PAGE_BYTES - got,
+				UNTOUCHED));
+	} while (rc == -EINTR && ++calls < 1000);
+	__atomic_store_n(&storm.stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	ASSERT_EQ(0, rc);
+	ASSERT_LT(0, eintr);
+	ASSERT_EQ(len / PAGE_BYTES, got);
+}
+
+/* --- where home is -------------------------------------------------------------- */
+
+static bool node_is_online(unsigned int node)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/node/node%u", node);
+	return !access(path, F_OK);
+}
+
+static int node_of(void *addr)
+{
+	int node = -ENOENT;
+
+	if (syscall(SYS_move_pages, 0, 1, &addr, NULL, &node, 0))
+		return -errno;
+	return node;
+}
+
+TEST_F(outcome, of_a_node_is_that_pages_come_home_to_it)
+{
+	char *buf = arena_anon(LEN);
+	unsigned int node, i;
+
+	for (node = 0; node < 4; node++) {
+		uint32_t location = HMMRT_LOCATION_HOST_NODE(node);
+
+		pages_fill(buf, LEN, node);
+		if (!node_is_online(node)) {
+			ASSERT_EQ(-EINVAL, prefetch(self, buf, LEN, location));
+			continue;
+		}
+		ASSERT_EQ(0, prefetch(self, buf, LEN, location));
+		ASSERT_OUTCOMES(0, PAGES, HMMRT_OUTCOME_THERE);
+		ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
+		ASSERT_EQ(0, prefetch(self, buf, LEN, location));
+		ASSERT_OUTCOMES(0, PAGES, HMMRT_OUTCOME_MOVED);
+		for (i = 0; i < PAGES; i++)
+			ASSERT_EQ(node, node_of(buf + i * PAGE_BYTES));
+		ASSERT_EQ(PAGES, pages_at(self->fd, buf, LEN,
+					  HMMRT_LOCATION_HOST));
+		ASSERT_EQ(-1, pages_check(buf, LEN, node));
+	}
+}
+
+/* Bookkeeping for all of it would take 2 GiB, and never end. */
+TEST_F(outcome, of_a_reserved_terabyte_is_that_it_is_at_home)
+{
+	const size_t len = 1UL << 40;
+	char *buf = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	ASSERT_NE(MAP_FAILED, buf);
+	ASSERT_EQ(0, call(self, buf, len, HMMRT_LOCATION_HOST, NULL));
+	ASSERT_EQ(len / PAGE_BYTES, self->result.out_pages_there);
+	ASSERT_EQ(0, munmap(buf, len));
+}
+
+TEST_HARNESS_MAIN

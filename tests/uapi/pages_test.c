@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a process is told about its pages: where each is, who has it mapped, what it
+ * is, and how it came there.
+ */
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "lib/harness.h"
+#include "lib/pin.h"
+#include "lib/session.h"
+
+#define PAGES		16
+#define LEN		(PAGES * PAGE_BYTES)
+#define GIB		(1UL << 30)
+#define HOST		HMMRT_LOCATION_HOST
+#define NONE		HMMRT_LOCATION_NONE
+
+FIXTURE(pages) {
+	struct session session;
+	struct agent *agent;
+	int fd;
+	uint32_t id;
+	uint32_t device;	/* in masks */
+	char *buf;
+	struct hmmrt_page page;
+	uint64_t before;	/* the time of what self->page was before */
+};
+
+FIXTURE_SETUP(pages)
+{
+	ASSERT_EQ(0, session_start(&self->session, 1, 1));
+	self->agent = session_agent(&self->session);
+	self->fd = self->session.space;
+	self->id = self->session.devices[0].id;
+	self->device = 1u << self->id;
+	self->buf = arena_anon(LEN);
+	ASSERT_NE(NULL, self->buf);
+}
+
+FIXTURE_TEARDOWN(pages)
+{
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+static int look(FIXTURE_DATA(pages) *self, const void *addr)
+{
+	self->before = self->page.time;
+	memset(&self->page, 0xee, sizeof(self->page));
+	return cmd_pages(self->fd, addr, PAGE_BYTES, &self->page);
+}
+
+static uint64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+#define ASSERT_PAGE(addr, where, mapped, written)			\
+	do {								\
+		ASSERT_EQ(0, look(self, addr));				\
+		ASSERT_EQ(where, self->page.location);			\
+		ASSERT_EQ(mapped, self->page.mapped_by);		\
+		ASSERT_EQ(written, self->page.written_by);		\
+		ASSERT_EQ(0, self->page.copies);			\
+	} while (0)
+
+/* It has moved since it was last looked at, and this is why. */
+#define ASSERT_MOVED(why)						\
+	do {								\
+		ASSERT_EQ(why, self->page.cause);			\
+		ASSERT_LT(self->before, self->page.time);		\
+		ASSERT_GE(now(), self->page.time);			\
+	} while (0)
+
+#define ASSERT_NO_HISTORY()						\
+	do {								\
+		ASSERT_EQ(HMMRT_CAUSE_NONE, self->page.cause);		\
+		ASSERT_EQ(0, self->page.time);				\
+	} while (0)
+
+/* --- one page, step by step ------------------------------------------------------ */
+
+TEST_F(pages, page_that_nobody_touched_is_nowhere)
+{
+	ASSERT_PAGE(self->buf, NONE, 0, 0);
+	ASSERT_EQ(0, self->page.flags);
+	ASSERT_NO_HISTORY();
+}
+
+TEST_F(pages, page_that_goes_back_and_forth_tells_each_step)
+{
+	char *buf = self->buf;
+	uint64_t started = now();
+
+	pages_fill(buf, LEN, 1);
+	ASSERT_PAGE(buf, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
+	ASSERT_EQ(HMMRT_PAGE_DIRTY, self->page.flags);
+	ASSERT_NO_HISTORY();
+
+	ASSERT_VALUE(1, agent_read(self->agent, buf));
+	ASSERT_PAGE(buf, self->id, self->device, self->device);
+	ASSERT_EQ(HMMRT_PAGE_DIRTY, self->page.flags);
+	ASSERT_MOVED(HMMRT_CAUSE_DEVICE_FAULT);
+	/* To about a millisecond. */
+	ASSERT_LT(started - 1000000, self->page.time);
+
+	/* It is there: nothing moves. */
+	ASSERT_DONE(agent_write(self->agent, buf, 2));
+	ASSERT_PAGE(buf, self->id, self->device, self->device);
+	ASSERT_EQ(HMMRT_CAUSE_DEVICE_FAULT, self->page.cause);
+	ASSERT_EQ(self->before, self->page.time);
+
+	ASSERT_EQ(2, *(volatile uint64_t *)buf);
+	ASSERT_PAGE(buf, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
+	ASSERT_EQ(HMMRT_PAGE_DIRTY, self->page.flags);
+	ASSERT_MOVED(HMMRT_CAUSE_CPU_FAULT);
+
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, LEN, self->id, NULL));
+	ASSERT_PAGE(buf, self->id, self->device, self->device);
+	ASSERT_MOVED(HMMRT_CAUSE_PREFETCH);
+
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, LEN, HOST, NULL));
+	ASSERT_PAGE(buf, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
+	ASSERT_MOVED(HMMRT_CAUSE_PREFETCH);
+}
+
+/* The page stays on the device, shared; both have to ask before they write. */
+TEST_F(pages, fork_takes_entries_and_leaves_pages)
+{
+	uint64_t moved;
+	int status;
+	pid_t pid;
+
+	pages_fill(self->buf, LEN, 1);
+	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, self->id, NULL));
+	ASSERT_EQ(0, look(self, self->buf));
+	moved = self->page.time;
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_PAGE(self->buf, self->id, 0, 0);
+	ASSERT_EQ(HMMRT_CAUSE_PREFETCH, self->page.cause);
+	ASSERT_EQ(moved, self->page.time);
+}
+
+TEST_F(pages, unbinding_is_a_cause)
+{
+	pages_fill(self->buf, LEN, 1);
+	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, self->id, NULL));
+	ASSERT_EQ(0, look(self, self->buf));
+	session_unbind(&self->session, 0);
+	ASSERT_PAGE(self->buf, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
+	ASSERT_MOVED(HMMRT_CAUSE_UNBIND);
+}
+
+TEST_F(pages, exclusive_page_is_its_devices_alone)
+{
+	pages_fill(self->buf, LEN, 1);
+	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, self->id, NULL));
+	ASSERT_EQ(0, look(self, self->buf));
+	ASSERT_EQ(0, cmd_exclusive(self->fd, self->buf, LEN, self->id, NULL));
+	ASSERT_PAGE(self->buf, NONE, self->device, self->device);
+	ASSERT_MOVED(HMMRT_CAUSE_EXCLUSIVE);
+	/* It is at home, and the CPU takes it back without moving it. */
+	*(volatile char *)self->buf = 1;
+	ASSERT_PAGE(self->buf, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
+	ASSERT_EQ(HMMRT_CAUSE_EXCLUSIVE, self->page.cause);
+	ASSERT_EQ(self->before, self->page.time);
+}
+
+TEST_F(pages, remote_page_is_mapped_by_both)
+{
+	char *buf = arena_map(LEN, PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	pages_fill(buf, LEN, 1);
+	ASSERT_VALUE(1, agent_read(self->agent, buf));
+	ASSERT_PAGE(buf, HOST, HMMRT_BY_CPU | self->device,
+		    HMMRT_BY_CPU | self->device);
+	ASSERT_NO_HISTORY();
+}
+
+/* --- what it does not claim ------------------------------------------------------- */
+
+TEST_F(pages, discarded_page_has_no_history)
+{
+	pages_fill(self->buf, LEN, 1);
+	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, self->id, NULL));
+	ASSERT_EQ(0, madvise(self->buf, LEN, MADV_DONTNEED));
+	ASSERT_PAGE(self->buf, NONE, 0, 0);
+	ASSERT_NO_HISTORY();
+	*(volatile char *)self->buf = 1;
+	ASSERT_PAGE(self->buf, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
+	ASSERT_NO_HISTORY();
+}
+
+TEST_F(pages, other_mapping_of_the_same_place_has_no_history)
+{
+	char *buf = self->buf;
+
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, LEN, self->id, NULL));
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, LEN, HOST, NULL));
+	ASSERT_EQ(0, munmap(buf, LEN));
+	ASSERT_EQ(buf, mmap(buf, LEN, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	pages_fill(buf, LEN, 1);
+	ASSERT_PAGE(buf, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
+	ASSERT_NO_HISTORY();
+}
+
+TEST_F(pages, moved_mapping_has_no_history_and_keeps_its_pages)
+{
+	char *place = arena_anon(LEN);
+
+	pages_fill(self->buf, LEN, 1);
+	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, self->id, NULL));
+	ASSERT_EQ(place, mremap(self->buf, LEN, LEN,
+				MREMAP_MAYMOVE | MREMAP_FIXED, place));
+	ASSERT_PAGE(place, self->id, 0, 0);
+	ASSERT_NO_HISTORY();
+	ASSERT_EQ(-1, pages_check(place, LEN, 1));
+	ASSERT_PAGE(place, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
+}
+
+/* --- flags -------------------------------------------------------------------------- */
+
+TEST_F(pages, protected_page_is_written_by_nobody)
+{
+	pages_fill(self->buf, LEN, 1);
+	ASSERT_EQ(0, mprotect(self->buf, LEN, PROT_READ));
+	ASSERT_VALUE(1, agent_read(self->agent, self->buf));
+	ASSERT_PAGE(self->buf, self->id, self->device, 0);
+	ASSERT_EQ(1, *(volatile uint64_t *)self->buf);
+	ASSERT_PAGE(self->buf, HOST, HMMRT_BY_CPU, 0);
+}
+
+TEST_F(pages, page_that_was_only_read_is_of_zeroes)
+{
+	ASSERT_EQ(0, *(volatile char *)self->buf);
+	ASSERT_PAGE(self->buf, HOST, HMMRT_BY_CPU, 0);
+	ASSERT_EQ(HMMRT_PAGE_ZEROES, self->page.flags);
+}
+
+TEST_F(pages, locked_page_says_so)
+{
+	pages_fill(self->buf, PAGE_BYTES, 1);
+	ASSERT_EQ(0, mlock(self->buf, PAGE_BYTES));
+	ASSERT_EQ(0, look(self, self->buf));
+	ASSERT_EQ(HMMRT_PAGE_DIRTY | HMMRT_PAGE_LOCKED, self->page.flags);
+	ASSERT_EQ(0, munlock(self->buf, PAGE_BYTES));
+	ASSERT_EQ(0, look(self, self->buf));
+	ASSERT_EQ(HMMRT_PAGE_DIRTY, self->page.flags);
+}
+
+TEST_F(pages, pinned_page_says_so)
+{
+	int pin;
+
+	pages_fill(self->buf, LEN, 1);
+	pin = pin_memory(self->buf, PAGE_BYTES);
+	if (pin == -ENOSYS)
+		SKIP(return, "no io_uring");
+	ASSERT_LE(0, pin);
+	ASSERT_EQ(0, look(self, self->buf));
+	ASSERT_EQ(HMMRT_PAGE_DIRTY | HMMRT_PAGE_PINNED, self->page.flags);
+	ASSERT_EQ(0, look(self, self->buf + PAGE_BYTES));
+	ASSERT_EQ(HMMRT_PAGE_DIRTY, self->page.flags);
+	ASSERT_EQ(0, unpin_memory(pin));
+	ASSERT_EQ(0, look(self, self->buf));
+	ASSERT_EQ(HMMRT_PAGE_DIRTY, self->page.flags);
+}
+
+/* Of a private mapping of a file: what was written is no longer the file's. */
+TEST_F(pages, page_of_a_file_says_so_until_it_is_copied)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	char *buf;
+
+	ASSERT_LE(0, fd);
+	buf = arena_map(PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0x7f, *(volatile char *)buf);
+	ASSERT_PAGE(buf, HOST, HMMRT_BY_CPU, 0);
+	ASSERT_EQ(HMMRT_PAGE_FILE, self->page.flags & HMMRT_PAGE_FILE);
+	*(volatile char *)buf = 1;
+	ASSERT_PAGE(buf, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
+	ASSERT_EQ(HMMRT_PAGE_DIRTY, self->page.flags);
+	close(fd);
+}
+
+TEST_F(pages, part_of_a_huge_page_says_so)
+{
+	char *buf = arena_anon(BLOCK_BYTES);
+
+	ASSERT_NE(NULL, buf);
+	if (madvise(buf, BLOCK_BYTES, MADV_HUGEPAGE))
+		SKIP(return, "no huge pages");
+	pages_fill(buf, BLOCK_BYTES, 1);
+	ASSERT_EQ(0, look(self, buf + 3 * PAGE_BYTES));
+	ASSERT_EQ(HMMRT_PAGE_DIRTY | HMMRT_PAGE_HUGE, self->page.flags);
+}
+
+/* --- ranges and errors ----------------------------------------------------------- */
+
+TEST_F(pages, range_over_blocks_and_mappings_has_an_entry_for_each_page)
+{
+	const size_t len = 3 * BLOCK_BYTES, n = len / PAGE_BYTES;
+	struct hmmrt_page *pages = calloc(n, sizeof(*pages));
+	char *buf = arena_anon(len);
+	size_t i;
+
+	ASSERT_NE(NULL, pages);
+	pages_fill(buf, len, 1);
+	ASSERT_EQ(0, mprotect(buf + PAGE_BYTES, PAGE_BYTES, PROT_READ));
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf + BLOCK_BYTES, BLOCK_BYTES,
+				  self->id, NULL));
+	ASSERT_EQ(0, cmd_pages(self->fd, buf, len, pages));
+	for (i = 0; i < n; i++) {
+		bool moved = i / BLOCK_PAGES == 1;
+
+		ASSERT_EQ(moved ? self->id : HOST, pages[i].location);
+		ASSERT_EQ(moved ? self->device : HMMRT_BY_CPU,
+			  pages[i].mapped_by);
+		ASSERT_EQ(i == 1 ? 0 : pages[i].mapped_by, pages[i].written_by);
+		ASSERT_EQ(moved ? HMMRT_CAUSE_PREFETCH : HMMRT_CAUSE_NONE,
+			  pages[i].cause);
+	}
+	free(pages);
+}
+
+TEST_F(pages, bad_ranges_are_refused)
+{
+	const struct {
+		uintptr_t addr;
+		size_t len;
+		int error;
+	} bad[] = {
+		{ (uintptr_t)self->buf + 1, PAGE_BYTES, -EINVAL },
+		{ (uintptr_t)self->buf, PAGE_BYTES + 1, -EINVAL },
+		{ (uintptr_t)self->buf, 0, -EINVAL },
+		{ (uintptr_t)self->buf, GIB + PAGE_BYTES, -EINVAL },
+		{ 0 - PAGE_BYTES, PAGE_BYTES, -EOVERFLOW },
+		{ 0 - PAGE_BYTES, 2 * PAGE_BYTES, -EOVERFLOW },
+		{ 0xffff888000000000, PAGE_BYTES, -EOVERFLOW },
+		{ 0, PAGE_BYTES, -EFAULT },
+		{ (uintptr_t)self->buf + LEN, PAGE_BYTES, -EFAULT },
+		{ (uintptr_t)self->buf, LEN + PAGE_BYTES, -EFAULT },
+	};
+	static struct hmmrt_page pages[PAGES + 1];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		EXPECT_EQ(bad[i].error,
+			  cmd_pages(self->fd, (void *)bad[i].addr, bad[i].len,
+				    pages))
+		{
+			TH_LOG("range %u", i);
+		}
+	ASSERT_EQ(0, cmd_pages(self->fd, self->buf, LEN, pages));
+}
+
+TEST_F(pages, into_bad_memory_is_efault)
+{
+	struct hmmrt_page *two = arena_anon(2 * PAGE_BYTES);
+	struct hmmrt_page *end = two + PAGE_BYTES / sizeof(*two);
+
+	ASSERT_EQ(0, mprotect(end, PAGE_BYTES, PROT_NONE));
+	ASSERT_EQ(-EFAULT, cmd_pages(self->fd, self->buf, PAGE_BYTES, NULL));
+	ASSERT_EQ(-EFAULT, cmd_pages(self->fd, self->buf, PAGE_BYTES, end));
+	ASSERT_EQ(-EFAULT,
+		  cmd_pages(self->fd, self->buf, 2 * PAGE_BYTES, end - 1));
+	ASSERT_EQ(-EFAULT, cmd_pages(self->fd, self->buf, PAGE_BYTES,
+				     (void *)0xffff888000000000));
+	ASSERT_EQ(0, cmd_pages(self->fd, self->buf, PAGE_BYTES, end - 1));
+}
+
+TEST_F(pages, file_without_a_space_is_einval_and_of_another_process_is_eperm)
+{
+	int fresh = open_manager(), status;
+	pid_t pid;
+
+	ASSERT_LE(0, fresh);
+	ASSERT_EQ(-EINVAL,
+		  cmd_pages(fresh, self->buf, PAGE_BYTES, &self->page));
+	close(fresh);
+	pid = fork();
+	if (!pid)
+		_exit(-cmd_pages(self->fd, self->buf, PAGE_BYTES, &self->page));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(EPERM, WEXITSTATUS(status));
+	ASSERT_EQ(0, look(self, self->buf));
+}
+
+TEST_HARNESS_MAIN
