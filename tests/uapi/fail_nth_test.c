@@ -254,6 +254,13 @@ static int run_residency(struct env *env)
 			     locations);
 }
 
+static int run_pages(struct env *env)
+{
+	static struct hmmrt_page pages[BLOCK_PAGES];
+
+	return cmd_pages(env->session.space, env->buf, env->len, pages);
+}
+
 /* Closing cannot fail, and brings home what it can. */
 static void prepare_second_binding(struct env *env)
 {
@@ -334,6 +341,11 @@ FIXTURE_VARIANT_ADD(step, prefetch_home) {
 
 FIXTURE_VARIANT_ADD(step, residency) {
 	.prepare = prepare_far, .run = run_residency, .undo = undo_far,
+	.needs_agent = true,
+};
+
+FIXTURE_VARIANT_ADD(step, pages) {
+	.prepare = prepare_far, .run = run_pages, .undo = undo_far,
 	.needs_agent = true,
 };
 
