@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The C interface: devices, kernels, errors. Checks arguments and hands on.
+// The C interface: work of a device, kernels, errors. Checks arguments and hands on.
 #include "fork_guard.hpp"
 #include "grid.hpp"
 #include "interface.hpp"
 #include "process.hpp"
 #include "shared_pool.hpp"
 
-#include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <new>
 
 namespace hmmrt {
@@ -28,56 +26,6 @@ hmmError_t sticky_error() noexcept {
 } // namespace hmmrt
 
 using namespace hmmrt;
-
-hmmError_t hmmGetDeviceCount(int* count) {
-    return guarded("hmmGetDeviceCount", [&] {
-        require(count != nullptr, "count is NULL");
-        *count = 0;
-        *count = static_cast<int>(process::get().devices().size());
-    });
-}
-
-hmmError_t hmmSetDevice(int device) {
-    return guarded("hmmSetDevice",
-                   [&] { this_thread.device = process::get().device_at(device).number(); });
-}
-
-hmmError_t hmmGetDevice(int* device) {
-    return guarded("hmmGetDevice", [&] {
-        require(device != nullptr, "device is NULL");
-        *device = current_device().number();
-    });
-}
-
-hmmError_t hmmGetDeviceProperties(hmmDeviceProp* prop, int number) {
-    return guarded("hmmGetDeviceProperties", [&] {
-        require(prop != nullptr, "prop is NULL");
-        device& which = process::get().device_at(number);
-        const hmmrt_device_info info = process::get().info_of(which);
-        const hmmrt_info all = process::get().info();
-        *prop = {};
-        std::snprintf(prop->name, sizeof(prop->name), "%s", which.name().c_str());
-        prop->totalGlobalMem = info.out_memory_bytes;
-        prop->pageSize = all.out_page_size;
-        prop->migrationBlockSize = all.out_block_size;
-        prop->multiProcessorCount = static_cast<int>(which.lanes());
-        prop->hostNumaNode = info.out_numa_node;
-        prop->pageableMemoryAccess = 1;
-        prop->concurrentManagedAccess = 1;
-        prop->hostNativeAtomicSupported =
-            (info.out_properties & HMMRT_PROPERTY_NATIVE_ATOMICS) != 0;
-        prop->directManagedMemAccessFromHost = (info.out_properties & HMMRT_PROPERTY_COHERENT) != 0;
-    });
-}
-
-hmmError_t hmmMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
-    return guarded("hmmMemGetInfo", [&] {
-        require(free_bytes != nullptr && total_bytes != nullptr, "a result is NULL");
-        const hmmrt_device_info info = process::get().info_of(current_device());
-        *total_bytes = info.out_memory_bytes;
-        *free_bytes = info.out_memory_bytes - std::min(info.out_used_bytes, info.out_memory_bytes);
-    });
-}
 
 hmmError_t hmmDeviceSynchronize(void) {
     return guarded("hmmDeviceSynchronize", [] { current_device().synchronize(); });

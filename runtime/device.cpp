@@ -2,6 +2,7 @@
 #include "device.hpp"
 
 #include "failure.hpp"
+#include "memory_error.hpp"
 #include "process.hpp"
 #include "report.hpp"
 
@@ -11,6 +12,15 @@ namespace hmmrt {
 namespace {
 
 constexpr std::uint32_t all_queues = (1u << queue_count) - 1;
+
+/// madvise() has words of its own for a hole, and for memory that is locked.
+[[noreturn]] void throw_discard_error(int error) {
+    if (error == EINVAL)
+        throw failure(hmmErrorInvalidValue,
+                      describe_errno("discard", error) +
+                          "; the memory is locked, or of a kind that cannot be forgotten");
+    throw_memory_error("discard", error == ENOMEM ? EFAULT : error);
+}
 
 /// What is waited for with a stream; NULL, the legacy one, waits for all blocking ones.
 std::uint32_t queues_of(const stream* where) {
@@ -53,10 +63,18 @@ void device::throw_lost() {
                                           ": its agent has ended; hmmDeviceReset() starts anew");
 }
 
-void device::throw_prefetch_error(session& running) {
-    if (const int error = running.take_prefetch_error(); error != 0)
-        throw failure(error == ENOMEM ? hmmErrorMemoryAllocation : hmmErrorInvalidValue,
-                      describe_errno("prefetch", error));
+void device::throw_queued_error(session& running) {
+    const std::uint64_t error = running.take_memory_error();
+    if (error == 0) return;
+    const auto number = static_cast<int>(static_cast<std::uint32_t>(error));
+    switch (static_cast<entry_kind>(error >> 32)) {
+    case entry_kind::advice:
+        throw_memory_error("advice", number);
+    case entry_kind::discard:
+        throw_discard_error(number);
+    default:
+        throw_memory_error("prefetch", number);
+    }
 }
 
 void device::start() {
@@ -108,7 +126,7 @@ void device::synchronize() {
     const bool there = running->wait_all(all_queues);
     running->reap_all(all_queues);
     throw_if_failed(*running, all_queues, there);
-    throw_prefetch_error(*running);
+    throw_queued_error(*running);
 }
 
 void device::synchronize(stream* where) {
@@ -119,7 +137,7 @@ void device::synchronize(stream* where) {
                                         : running->wait_all(queues);
     running->reap_all(queues);
     throw_if_failed(*running, queues, there);
-    throw_prefetch_error(*running);
+    throw_queued_error(*running);
 }
 
 bool device::idle(stream* where) {

@@ -58,7 +58,7 @@ class device : public in_own_memory {
     void throw_if_broken(session& running);
     void throw_if_failed(session& running, std::uint32_t queues, bool there);
     [[noreturn]] void throw_lost();
-    void throw_prefetch_error(session& running);
+    void throw_queued_error(session& running);
 
     process& owner_;
     int number_;

@@ -44,6 +44,13 @@ void* managed_memory::allocate(std::size_t bytes) {
     return reinterpret_cast<void*>(at);
 }
 
+bool managed_memory::contains(const void* ptr) const {
+    const auto at = reinterpret_cast<std::uint64_t>(ptr);
+    const std::lock_guard lock(lock_);
+    auto found = sizes_.upper_bound(at);
+    return found != sizes_.begin() && at - (--found)->first < found->second;
+}
+
 bool managed_memory::forget(void* memory, std::size_t& bytes) {
     const std::lock_guard lock(lock_);
     const auto found = sizes_.find(reinterpret_cast<std::uint64_t>(memory));

@@ -1,85 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The C interface: where memory is, copies, memory to use.
+// The C interface: copies, memory to use.
 #include "copy.hpp"
-#include "interface.hpp"
-
-#include <cstdint>
-#include <memory_resource>
-#include <span>
-#include <vector>
+#include "memory_range.hpp"
 
 namespace hmmrt {
 namespace {
 
-/// Where the pages that hold the range end. Throws failure.
-std::uint64_t pages_end(std::uint64_t begin, std::size_t bytes) {
-    require(begin + bytes > begin && begin + bytes <= user_space_end,
-            "the range leaves the address space");
-    return (begin + bytes + page_size - 1) & ~(page_size - 1);
-}
-
-/// Starts the device that is named, if it is not @home.
-std::uint32_t location_id(const hmmMemLocation& location, const device& home) {
-    if (location.type != hmmMemLocationTypeDevice) {
-        require(location.type == hmmMemLocationTypeHost, "unknown type of location");
-        return HMMRT_LOCATION_HOST;
-    }
-    device& target = process::get().device_at(location.id);
-    if (&target != &home) target.start();
-    return target.id();
-}
-
-prefetch_work prefetch_of(const void* ptr, std::size_t bytes, std::uint32_t location) {
-    const auto begin = reinterpret_cast<std::uint64_t>(ptr);
-    prefetch_work work = {};
-    require(bytes > 0, "0 bytes");
-    work.addr = begin & ~(page_size - 1);
-    work.len = pages_end(begin, bytes) - work.addr;
-    work.location = location;
-    return work;
-}
-
-void launch_prefetch(const stream_user& where, const prefetch_work& work) {
-    work_request request;
-    request.kind = entry_kind::prefetch;
-    request.prefetch = work;
-    where.home().launch(request, where.get());
-}
-
-struct batch {
-    std::span<const void* const> ptrs;
-    std::span<const std::size_t> sizes;
-    std::span<const hmmMemLocation> locations;
-    std::span<const std::size_t> first; ///< range of each location
-};
-
-/// What each range's location is. Throws failure.
-void check_batch(const batch& all) {
-    require(all.first.front() == 0, "the first location is not that of the first range");
-    for (std::size_t i = 1; i < all.first.size(); i++)
-        require(all.first[i] > all.first[i - 1] && all.first[i] < all.ptrs.size(),
-                "locations are not in the order of their ranges");
-}
-
-/// All of it, or nothing if an argument is wrong.
-void prefetch_batch(const batch& all, hmmStream_t stream) {
-    check_batch(all);
-    const stream_user where(stream);
-    std::pmr::vector<prefetch_work> work(own_pool());
-    work.reserve(all.ptrs.size());
-    for (std::size_t i = 0, location = 0; i < all.ptrs.size(); i++) {
-        while (location + 1 < all.first.size() && all.first[location + 1] <= i)
-            location++;
-        work.push_back(prefetch_of(all.ptrs[i], all.sizes[i],
-                                   location_id(all.locations[location], where.home())));
-    }
-    for (const prefetch_work& each : work)
-        launch_prefetch(where, each);
-}
-
 void check_memory(const void* memory, std::size_t bytes) {
     require(memory != nullptr, "memory is NULL");
-    pages_end(reinterpret_cast<std::uint64_t>(memory), bytes);
+    pages_around(memory, bytes);
 }
 
 void launch_copy(const stream_user& where, std::size_t bytes, copy_closure::pointer closure) {
@@ -127,31 +56,6 @@ void free_managed(void* memory) {
 } // namespace hmmrt
 
 using namespace hmmrt;
-
-hmmError_t hmmMemPrefetchAsync(const void* ptr, size_t bytes, hmmMemLocation location,
-                               unsigned int flags, hmmStream_t stream) {
-    return guarded("hmmMemPrefetchAsync", [&] {
-        require(flags == 0, "flags are not 0");
-        const stream_user where(stream);
-        launch_prefetch(where, prefetch_of(ptr, bytes, location_id(location, where.home())));
-    });
-}
-
-hmmError_t hmmMemPrefetchBatchAsync(const void* const* ptrs, const size_t* sizes, size_t count,
-                                    const hmmMemLocation* locations, const size_t* firsts,
-                                    size_t locationCount, unsigned long long flags,
-                                    hmmStream_t stream) {
-    return guarded("hmmMemPrefetchBatchAsync", [&] {
-        require(flags == 0, "flags are not 0");
-        require(count > 0 && locationCount > 0, "no range, or no location");
-        require(locationCount <= count, "more locations than ranges");
-        require(ptrs != nullptr && sizes != nullptr && locations != nullptr && firsts != nullptr,
-                "an array is NULL");
-        prefetch_batch(
-            {{ptrs, count}, {sizes, count}, {locations, locationCount}, {firsts, locationCount}},
-            stream);
-    });
-}
 
 hmmError_t hmmMemcpyAsync(void* to, const void* from, size_t bytes, hmmMemcpyKind kind,
                           hmmStream_t stream) {

@@ -116,6 +116,19 @@ int process::space() {
     return space_.get();
 }
 
+void process::bring_home(std::uint64_t address, std::size_t bytes) {
+    const int space = [&] {
+        const std::lock_guard lock(lock_);
+        return space_.get();
+    }();
+    if (space < 0) return;
+    hmmrt_prefetch request = {};
+    request.addr = address;
+    request.len = bytes;
+    request.location = HMMRT_LOCATION_HOST;
+    sys::prefetch(space, request); // best effort
+}
+
 session_options process::session_options_for(const std::string& device_name) {
     session_options options;
     options.lanes = lane_count();

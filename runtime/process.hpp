@@ -10,6 +10,7 @@
 #include "device.hpp"
 #include "handle_table.hpp"
 #include "managed_memory.hpp"
+#include "registered_memory.hpp"
 
 #include <memory>
 #include <mutex>
@@ -44,7 +45,15 @@ class process : public in_own_memory {
     /// Waits for all devices; throws the failure of one of them, at the end.
     void synchronize();
 
+    /// The file that calls for memory are made on. Creates the space if need be.
+    int space();
+    /// Has system memory wherever it can, for who may have used a device before.
+    void bring_home(std::uint64_t address, std::size_t bytes);
+
     managed_memory& managed() { return managed_; }
+    registered_memory& registered() { return registered_; }
+    /// Of looking whether a peer is enabled, and changing that.
+    std::mutex& peer_lock() { return peer_lock_; }
     handle_table<stream>& streams() { return streams_; }
     handle_table<event>& events() { return events_; }
     /// Handles of this device are no longer valid.
@@ -52,7 +61,6 @@ class process : public in_own_memory {
 
   private:
     void enumerate(int manager);
-    int space();
 
     std::mutex lock_;
     device_list devices_;
@@ -60,6 +68,8 @@ class process : public in_own_memory {
     std::optional<bool> strict_;
     parked_context parked_;
     managed_memory managed_;
+    registered_memory registered_;
+    std::mutex peer_lock_;
     handle_table<stream> streams_;
     handle_table<event> events_;
 };

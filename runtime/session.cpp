@@ -223,21 +223,40 @@ bool session::await_room(std::uint32_t queue, std::unique_lock<std::mutex>& lock
     }
 }
 
-void session::fill_entry(ring_entry& entry, const work_request& request, const entry_after& after) {
-    partition cut = {1, 1};
-    entry.kind.store(request.kind, std::memory_order_relaxed);
-    if (request.kind == entry_kind::range || request.kind == entry_kind::serial) {
-        cut = cut_launch(request.items, ctl_->lane_count);
+/// What the entry does; returns in how many pieces.
+std::uint32_t session::fill_work(ring_entry& entry, const work_request& request) const {
+    switch (request.kind) {
+    case entry_kind::range:
+    case entry_kind::serial: {
+        const partition cut = cut_launch(request.items, ctl_->lane_count);
         entry.range.function = reinterpret_cast<std::uint64_t>(request.function);
         entry.range.closure = reinterpret_cast<std::uint64_t>(request.closure);
         entry.range.items = request.items;
         entry.range.piece_items = cut.items;
         entry.range.mxcsr = current_mxcsr();
         entry.range.x87_control = current_x87_control();
-    } else if (request.kind == entry_kind::prefetch) {
-        entry.prefetch = request.prefetch;
+        return cut.pieces;
     }
-    entry.pieces = cut.pieces;
+    case entry_kind::prefetch:
+        entry.prefetch = request.prefetch;
+        break;
+    case entry_kind::advice:
+        entry.advice = request.advice;
+        break;
+    case entry_kind::discard:
+        entry.discard = request.discard;
+        break;
+    case entry_kind::marker:
+    case entry_kind::stamp:
+    case entry_kind::gate:
+        break;
+    }
+    return 1;
+}
+
+void session::fill_entry(ring_entry& entry, const work_request& request, const entry_after& after) {
+    entry.kind.store(request.kind, std::memory_order_relaxed);
+    entry.pieces = fill_work(entry, request);
     entry.after_mask.store(after.mask, std::memory_order_relaxed);
     for (std::uint32_t mask = after.mask; mask != 0; mask &= mask - 1) {
         const auto other = static_cast<std::uint32_t>(__builtin_ctz(mask));
@@ -390,8 +409,8 @@ const fault_block* session::fault() {
     return valid ? &ctl_->fault : nullptr;
 }
 
-int session::take_prefetch_error() {
-    return ctl_->prefetch_errno.exchange(0);
+std::uint64_t session::take_memory_error() {
+    return ctl_->memory_error.exchange(0);
 }
 
 void session::set_strict(bool strict) {

@@ -79,6 +79,8 @@ struct work_request {
     hmmDestroyFunction_t destroy = nullptr;
     std::uint64_t items = 0;
     prefetch_work prefetch = {};
+    advice_work advice = {};
+    discard_work discard = {};
     const gate_task* gate = nullptr;
     /// The event that this entry is: gets its place, and the time of a stamp.
     std::shared_ptr<event_point> records;
@@ -123,8 +125,8 @@ class session : public std::enable_shared_from_this<session> {
     bool ended() const { return ended_.load(); }
     /// The fault that stopped the device, NULL if none did.
     const fault_block* fault();
-    /// errno of a failed prefetch, once; else 0.
-    int take_prefetch_error();
+    /// As control::memory_error, once; else 0.
+    std::uint64_t take_memory_error();
     void set_strict(bool strict);
     std::uint32_t lanes() const;
 
@@ -172,6 +174,7 @@ class session : public std::enable_shared_from_this<session> {
     entry_after dependencies(std::uint32_t queue, const event_point* after) const;
     bool await_room(std::uint32_t queue, std::unique_lock<std::mutex>& lock);
     bool has_room(std::uint32_t queue);
+    std::uint32_t fill_work(ring_entry& entry, const work_request& request) const;
     void fill_entry(ring_entry& entry, const work_request& request, const entry_after& after);
     void remember(queue_state& state, const work_request& request, std::uint64_t place);
     void reap(std::uint32_t queue, bool all);

@@ -17,6 +17,11 @@ class device {
         check(hmmGetDeviceProperties(&result, number_), "properties");
         return result;
     }
+    int attribute(hmmDeviceAttr which) const {
+        int result = 0;
+        check(hmmDeviceGetAttribute(&result, which, number_), "attribute");
+        return result;
+    }
 
     friend constexpr bool operator==(device, device) noexcept = default;
 

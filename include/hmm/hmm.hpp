@@ -2,9 +2,14 @@
 // The C++ interface, all of it.
 #pragma once
 
+#include <hmm/advice.hpp>
 #include <hmm/device.hpp>
 #include <hmm/error.hpp>
 #include <hmm/launch.hpp>
+#include <hmm/location.hpp>
 #include <hmm/memory.hpp>
+#include <hmm/peer.hpp>
+#include <hmm/registered_memory.hpp>
+#include <hmm/residency.hpp>
 #include <hmm/stream.hpp>
 #include <hmm/version.hpp>

@@ -46,12 +46,17 @@ typedef enum hmmError {
     hmmErrorDevicesUnavailable = 46,     /* busy, or no permission to open it */
     hmmErrorNoDevice = 100,              /* no module loaded, or no device */
     hmmErrorInvalidDevice = 101,         /* no device with this number */
+    hmmErrorPeerAccessUnsupported = 217, /* the two devices cannot */
     hmmErrorInvalidResourceHandle = 400, /* no such stream or event, or of another device */
     hmmErrorNotReady = 600,              /* not an error: there is work left */
     hmmErrorIllegalAddress = 700,        /* sticky */
-    hmmErrorAssert = 710,                /* sticky: abort() or a fatal signal raised in a kernel */
-    hmmErrorIllegalInstruction = 715,    /* sticky */
-    hmmErrorLaunchFailure = 719,         /* sticky: any other fault in a kernel */
+    hmmErrorPeerAccessAlreadyEnabled = 704,
+    hmmErrorPeerAccessNotEnabled = 705,
+    hmmErrorAssert = 710, /* sticky: abort() or a fatal signal raised in a kernel */
+    hmmErrorHostMemoryAlreadyRegistered = 712,
+    hmmErrorHostMemoryNotRegistered = 713,
+    hmmErrorIllegalInstruction = 715, /* sticky */
+    hmmErrorLaunchFailure = 719,      /* sticky: any other fault in a kernel */
     hmmErrorNotPermitted = 800,
     hmmErrorNotSupported = 801,
     hmmErrorUnknown = 999,
@@ -73,9 +78,15 @@ typedef struct hmmEvent* hmmEvent_t;
 
 typedef enum hmmMemLocationType {
     hmmMemLocationTypeInvalid = 0,
-    hmmMemLocationTypeDevice = 1, /* id: device number */
-    hmmMemLocationTypeHost = 2    /* id: ignored */
+    hmmMemLocationTypeDevice = 1,         /* id: device number */
+    hmmMemLocationTypeHost = 2,           /* id: ignored */
+    hmmMemLocationTypeHostNuma = 3,       /* id: node of the host */
+    hmmMemLocationTypeHostNumaCurrent = 4 /* the calling thread's node; id: ignored */
 } hmmMemLocationType;
+
+/* Where a device number is expected or given: the host, and none. */
+#define hmmCpuDeviceId (-1)
+#define hmmInvalidDeviceId (-2)
 
 typedef struct hmmMemLocation {
     hmmMemLocationType type;
@@ -95,7 +106,30 @@ typedef struct hmmDeviceProp {
                                       to each other */
     /* 1: the CPU uses pages that are on the device where they are, and does not bring them home */
     int directManagedMemAccessFromHost;
+    int managedMemory;                          /* 1: hmmMallocManaged() works */
+    int pageableMemoryAccessUsesHostPageTables; /* 0: the device has page tables of its own */
+    int hostRegisterSupported;                  /* 1: hmmHostRegister() works */
 } hmmDeviceProp;
+
+/* Each is a number; those that say whether, 0 or 1. */
+typedef enum hmmDeviceAttr {
+    hmmDevAttrMultiProcessorCount = 16, /* lanes */
+    hmmDevAttrIntegrated = 18,          /* 1: device memory is the host's; it never is */
+    hmmDevAttrCanMapHostMemory = 19,
+    hmmDevAttrConcurrentKernels = 31,
+    hmmDevAttrAsyncEngineCount = 40, /* 0: lanes make the copies */
+    hmmDevAttrUnifiedAddressing = 41,
+    hmmDevAttrStreamPrioritiesSupported = 78,
+    hmmDevAttrManagedMemory = 83,
+    hmmDevAttrHostNativeAtomicSupported = 86,
+    hmmDevAttrPageableMemoryAccess = 88,
+    hmmDevAttrConcurrentManagedAccess = 89,
+    hmmDevAttrCanUseHostPointerForRegisteredMem = 91,
+    hmmDevAttrHostRegisterSupported = 99,
+    hmmDevAttrPageableMemoryAccessUsesHostPageTables = 100,
+    hmmDevAttrDirectManagedMemAccessFromHost = 101,
+    hmmDevAttrHostNumaId = 134 /* nearest node of the host, -1 if none */
+} hmmDeviceAttr;
 
 /* ---- devices ---------------------------------------------------------- */
 
@@ -104,6 +138,8 @@ HMM_API hmmError_t hmmGetDeviceCount(int* count);
 HMM_API hmmError_t hmmSetDevice(int device);
 HMM_API hmmError_t hmmGetDevice(int* device);
 HMM_API hmmError_t hmmGetDeviceProperties(hmmDeviceProp* prop, int device);
+/* One of them. hmmErrorInvalidValue for an @attr that is none of the above. */
+HMM_API hmmError_t hmmDeviceGetAttribute(int* value, hmmDeviceAttr attr, int device);
 /* Device memory of the current device, all processes together. */
 HMM_API hmmError_t hmmMemGetInfo(size_t* free_bytes, size_t* total_bytes);
 /* Waits until all work queued on the current device is done. */
@@ -116,6 +152,22 @@ HMM_API hmmError_t hmmDeviceSynchronize(void);
  * The next launch starts afresh.
  */
 HMM_API hmmError_t hmmDeviceReset(void);
+
+/*
+ * Whether @device can use @peer's memory where it is: 0 or 1; a device and itself: 0.
+ * Starts both devices.
+ */
+HMM_API hmmError_t hmmDeviceCanAccessPeer(int* canAccessPeer, int device, int peer);
+/*
+ * From now on, what the current device touches on @peer is mapped there instead of
+ * moved, where the peer's memory is preferred or nothing else moves it. Concerns this
+ * process, this direction, and ends when one of the two devices is reset. @flags must be
+ * 0. hmmErrorInvalidDevice for the current device itself;
+ * hmmErrorPeerAccessAlreadyEnabled; hmmErrorPeerAccessUnsupported.
+ */
+HMM_API hmmError_t hmmDeviceEnablePeerAccess(int peer, unsigned int flags);
+/* hmmErrorPeerAccessNotEnabled if it is not. */
+HMM_API hmmError_t hmmDeviceDisablePeerAccess(int peer);
 
 /* ---- kernels ---------------------------------------------------------- */
 
@@ -270,9 +322,21 @@ HMM_API hmmError_t hmmEventDestroy(hmmEvent_t event);
 /* ---- memory ----------------------------------------------------------- */
 
 /*
- * Moves the pages of [ptr, ptr + bytes), widened to whole pages, when the work
- * queued before is done. Best effort: what cannot move (files, shared or
- * pinned memory) stays, and device accesses work all the same. @flags must be 0.
+ * Ranges are [ptr, ptr + bytes), of any memory of the program, widened to whole pages
+ * where nothing else is said. Of all calls here that take one: hmmErrorInvalidValue for
+ * 0 bytes, for a range that leaves the address space, and for one with a part that is
+ * not mapped. What is queued finds the last one only when it runs; then the next
+ * synchronisation of its device reports it, once, and it is not sticky.
+ *
+ * A device that is named as a location is started. One of hmmErrorInvalidDevice if there
+ * is none with that number; hmmErrorInvalidValue for an unknown type of location, and
+ * for a node that the host does not have.
+ */
+
+/*
+ * Moves the pages of the range, when the work queued before is done. Best effort: what
+ * cannot move (files, shared or pinned memory) stays, and device accesses work all the
+ * same. @flags must be 0.
  */
 HMM_API hmmError_t hmmMemPrefetchAsync(const void* ptr, size_t bytes, hmmMemLocation location,
                                        unsigned int flags, hmmStream_t stream);
@@ -287,6 +351,179 @@ HMM_API hmmError_t hmmMemPrefetchBatchAsync(const void* const* ptrs, const size_
                                             size_t count, const hmmMemLocation* locations,
                                             const size_t* firsts, size_t locationCount,
                                             unsigned long long flags, hmmStream_t stream);
+
+/* Why a page did not move. */
+typedef enum hmmStay {
+    hmmStayBusy = 0, /* raced with its user, or with the kernel's own */
+    hmmStayNoMemory, /* the destination is full */
+    hmmStayPinned,   /* held for I/O, or locked: mlock(), hmmHostRegister() */
+    hmmStayFile,     /* of a file, or shared memory */
+    hmmStayHugetlb,
+    hmmStayMerged,  /* by KSM, shared with who knows whom */
+    hmmStaySpecial, /* device mappings, no permission to read, secretmem */
+    hmmStayPolicy,  /* hmmMemAdviseSetNoMigrate */
+    hmmStayWatched, /* by userfaultfd, with nothing there yet */
+    hmmStayReasons = 12
+} hmmStay;
+
+/* What became of a page: one of the first two, or hmmOutcomeStayed(a hmmStay). */
+typedef uint8_t hmmPageOutcome;
+#define hmmOutcomeMoved ((hmmPageOutcome)0)
+#define hmmOutcomeThere ((hmmPageOutcome)1)
+#define hmmOutcomeStayed(stay) ((hmmPageOutcome)(2 + (stay)))
+
+/* What became of all of them. */
+typedef struct hmmPrefetchReport {
+    size_t moved;                  /* pages */
+    size_t there;                  /* pages that were there before, or had a copy there */
+    size_t stayed[hmmStayReasons]; /* pages, by hmmStay */
+} hmmPrefetchReport;
+
+/*
+ * Moves the pages of the range at once, without waiting for any stream, and says what
+ * became of them. @report: may be NULL; set on success. @outcomes: NULL, or an array for
+ * @count pages; page i of the widened range gets outcomes[i]; on an error some may be
+ * set. hmmErrorInvalidValue if @count is less than the pages there are.
+ */
+HMM_API hmmError_t hmmMemPrefetchWithReport(const void* ptr, size_t bytes, hmmMemLocation location,
+                                            hmmPageOutcome* outcomes, size_t count,
+                                            hmmPrefetchReport* report);
+
+/*
+ * Forgets what is in @count ranges, each one in its turn, when the work queued before is
+ * done: in whole pages inside each range, so that bytes beside it stay what they are.
+ * What is read there afterwards, before it is written, is zeroes (of private memory; a
+ * file's pages have what the file has). Locked memory, registered memory too, is not
+ * forgotten: hmmErrorInvalidValue at the next synchronisation. If an argument is wrong
+ * nothing is queued. @flags must be 0.
+ */
+HMM_API hmmError_t hmmMemDiscardBatchAsync(void* const* ptrs, const size_t* sizes, size_t count,
+                                           unsigned long long flags, hmmStream_t stream);
+/* Each range is discarded, then moved as by hmmMemPrefetchBatchAsync(): no data travels. */
+HMM_API hmmError_t hmmMemDiscardAndPrefetchBatchAsync(void* const* ptrs, const size_t* sizes,
+                                                      size_t count, const hmmMemLocation* locations,
+                                                      const size_t* firsts, size_t locationCount,
+                                                      unsigned long long flags, hmmStream_t stream);
+
+typedef enum hmmMemoryAdvise {
+    /* A device that reads gets a copy; who writes takes the copies away first. */
+    hmmMemAdviseSetReadMostly = 1,
+    hmmMemAdviseUnsetReadMostly = 2,
+    /* Pages stay there while others can use them from there, and its faults bring them.
+       Location: any. */
+    hmmMemAdviseSetPreferredLocation = 3,
+    hmmMemAdviseUnsetPreferredLocation = 4,
+    /* The device, or the host, always has entries, and its faults move nothing. Location:
+       Device or Host. */
+    hmmMemAdviseSetAccessedBy = 5,
+    hmmMemAdviseUnsetAccessedBy = 6,
+    /* Nothing moves to a device, not by prefetches either. */
+    hmmMemAdviseSetNoMigrate = 1000,
+    hmmMemAdviseUnsetNoMigrate = 1001
+} hmmMemoryAdvise;
+
+/*
+ * Advises the range, all of it or nothing, at once: device accesses from the next one on
+ * follow. Advice is of addresses; it goes when they are unmapped or moved. @location is
+ * looked at where the advice says so. hmmErrorInvalidValue for unknown advice.
+ */
+HMM_API hmmError_t hmmMemAdvise(const void* ptr, size_t bytes, hmmMemoryAdvise advice,
+                                hmmMemLocation location);
+/* The same, when the work queued before is done. */
+HMM_API hmmError_t hmmMemAdviseAsync(const void* ptr, size_t bytes, hmmMemoryAdvise advice,
+                                     hmmMemLocation location, hmmStream_t stream);
+/*
+ * How many bytes one device fault moves, aligned to themselves, in the range: a power of
+ * two from the page size to migrationBlockSize; 0: as if never said.
+ */
+HMM_API hmmError_t hmmMemSetGranularity(const void* ptr, size_t bytes, size_t granularity);
+
+typedef enum hmmMemRangeAttribute {
+    hmmMemRangeAttributeReadMostly = 1,        /* int: 1 if all pages are */
+    hmmMemRangeAttributePreferredLocation = 2, /* int: device number or hmmCpuDeviceId */
+    hmmMemRangeAttributeAccessedBy = 3, /* int[]: those whom all pages have, device numbers by size,
+                                           then hmmCpuDeviceId; rest hmmInvalidDeviceId */
+    hmmMemRangeAttributeLastPrefetchLocation = 4,  /* int: device number or hmmCpuDeviceId */
+    hmmMemRangeAttributePreferredLocationType = 5, /* hmmMemLocationType, Invalid if they differ */
+    hmmMemRangeAttributePreferredLocationId = 6,   /* int: device number or node */
+    hmmMemRangeAttributeLastPrefetchLocationType = 7,
+    hmmMemRangeAttributeLastPrefetchLocationId = 8
+} hmmMemRangeAttribute;
+
+/*
+ * What the pages of the range were advised, and where they were asked to go last. Places
+ * are hmmInvalidDeviceId if pages differ or there was none; a node of the host is
+ * hmmCpuDeviceId, but for the attributes of type and id. @dataSize: 4, for AccessedBy a
+ * multiple of 4 that is not 0; what does not fit is left out. hmmErrorInvalidValue for
+ * another size or attribute.
+ */
+HMM_API hmmError_t hmmMemRangeGetAttribute(void* data, size_t dataSize,
+                                           hmmMemRangeAttribute attribute, const void* ptr,
+                                           size_t bytes);
+/* @count attributes, as they were at one moment; if an argument is wrong, none. */
+HMM_API hmmError_t hmmMemRangeGetAttributes(void* const* data, const size_t* dataSizes,
+                                            const hmmMemRangeAttribute* attributes, size_t count,
+                                            const void* ptr, size_t bytes);
+
+typedef enum hmmMemoryType {
+    hmmMemoryTypeUnregistered = 0, /* any memory, as good as any other */
+    hmmMemoryTypeHost = 1,         /* of hmmHostRegister() */
+    hmmMemoryTypeDevice = 2,       /* never */
+    hmmMemoryTypeManaged = 3       /* of hmmMallocManaged() */
+} hmmMemoryType;
+
+typedef struct hmmPointerAttributes {
+    hmmMemoryType type;
+    int device; /* where the page is now: device number, hmmCpuDeviceId, or hmmInvalidDeviceId
+                   if nothing is there yet */
+    void* devicePointer; /* the pointer itself, as any device may use it */
+    void* hostPointer;   /* likewise */
+} hmmPointerAttributes;
+
+/*
+ * What is known of an address. Success also where nothing is mapped: Unregistered, in no
+ * place, and both pointers NULL.
+ */
+HMM_API hmmError_t hmmPointerGetAttributes(hmmPointerAttributes* attributes, const void* ptr);
+
+/* What moved a page last. */
+typedef enum hmmMoveCause {
+    hmmMoveCauseNone = 0, /* it never moved, as far as this process knows */
+    hmmMoveCauseDeviceFault,
+    hmmMoveCauseCpuFault,
+    hmmMoveCausePrefetch,
+    hmmMoveCauseExclusive,
+    hmmMoveCauseUnbind /* its device was reset */
+} hmmMoveCause;
+
+/* Of hmmPageState.flags. */
+#define hmmPageDirty 0x1u  /* written since it was clean */
+#define hmmPagePinned 0x2u /* held for I/O by somebody */
+#define hmmPageLocked 0x4u /* mlock(), hmmHostRegister() */
+#define hmmPageFile 0x8u   /* of a file or shared */
+#define hmmPageHuge 0x10u  /* part of a huge page */
+#define hmmPageMerged 0x20u
+#define hmmPageZeroes 0x40u /* the zero page */
+/* In masks: bit N is device number N, this is the CPU. */
+#define hmmByCpu 0x80000000u
+
+typedef struct hmmPageState {
+    int location;          /* device number, hmmCpuDeviceId, or hmmInvalidDeviceId: nothing there */
+    unsigned int flags;    /* hmmPage* */
+    unsigned int mappedBy; /* mask: who can read it without a fault */
+    unsigned int writtenBy; /* mask: of them, who can write it */
+    unsigned int copies;    /* mask: devices that have a copy of their own */
+    hmmMoveCause cause;     /* of the last move */
+    uint64_t time;          /* of that: nanoseconds of CLOCK_MONOTONIC */
+} hmmPageState;
+
+/*
+ * Where pages are: states[i] is of page i of the widened range, at some moment during
+ * the call; on an error some may be set. hmmErrorInvalidValue if @count is less than the
+ * pages there are.
+ */
+HMM_API hmmError_t hmmMemGetResidency(const void* ptr, size_t bytes, hmmPageState* states,
+                                      size_t count);
 
 /* Says nothing here: any memory is as good as any other. */
 typedef enum hmmMemcpyKind {
@@ -326,6 +563,32 @@ HMM_API hmmError_t hmmMallocManaged(void** memory, size_t bytes, unsigned int fl
  * hmmErrorInvalidValue for other memory.
  */
 HMM_API hmmError_t hmmFree(void* memory);
+
+#define hmmHostRegisterDefault 0x0u
+#define hmmHostRegisterPortable 0x1u /* always so */
+#define hmmHostRegisterMapped 0x2u   /* always so */
+#define hmmHostRegisterIoMemory 0x4u /* hmmErrorNotSupported */
+#define hmmHostRegisterReadOnly 0x8u /* changes nothing */
+
+/*
+ * Locks the pages of the range in system memory (mlock()): devices use them from there,
+ * and nothing moves them. Coherent memory of a device is locked where it is.
+ * hmmErrorHostMemoryAlreadyRegistered if a byte is; two registrations may share a page.
+ * hmmErrorMemoryAllocation if RLIMIT_MEMLOCK or the memory there is does not allow it,
+ * hmmErrorNotPermitted if that limit is 0. The pages are not to be munlock()ed or
+ * unmapped before.
+ */
+HMM_API hmmError_t hmmHostRegister(void* ptr, size_t bytes, unsigned int flags);
+/*
+ * Unlocks what no other registration shares. @ptr is what was registered; else
+ * hmmErrorHostMemoryNotRegistered.
+ */
+HMM_API hmmError_t hmmHostUnregister(void* ptr);
+/* The pointer itself, if it is into registered memory, else hmmErrorInvalidValue. @flags
+ * must be 0. */
+HMM_API hmmError_t hmmHostGetDevicePointer(void** device, void* host, unsigned int flags);
+/* What the memory that @ptr is into was registered with, else hmmErrorInvalidValue. */
+HMM_API hmmError_t hmmHostGetFlags(unsigned int* flags, void* ptr);
 
 /* ---- errors ----------------------------------------------------------- */
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Where memory is.
+// Moving, forgetting, copying and filling memory.
 #pragma once
 
+#include <hmm/location.hpp>
 #include <hmm/stream.hpp>
 
 #include <concepts>
@@ -11,29 +12,46 @@
 
 namespace hmm {
 
-struct host_t {};
-/// Names the host as a place for memory.
-inline constexpr host_t host;
-
-namespace detail {
-
-inline void prefetch(const void* data, std::size_t bytes, hmmMemLocation where, stream_ref in) {
-    if (bytes == 0) return;
-    check(hmmMemPrefetchAsync(data, bytes, where, 0, in.get()), "prefetch");
+/// Queues moving the pages of @memory. Best effort.
+template <class T, std::size_t Extent>
+void prefetch(std::span<T, Extent> memory, location to, stream_ref in = default_stream) {
+    if (memory.empty()) return;
+    check(hmmMemPrefetchAsync(memory.data(), memory.size_bytes(), to.get(), 0, in.get()),
+          "prefetch");
 }
 
-} // namespace detail
-
-/// Queues moving the pages of @memory to a device, or home. Best effort.
+/// Moves them at once, and says how many pages moved, were there, or stayed and why.
 template <class T, std::size_t Extent>
-void prefetch(std::span<T, Extent> memory, device to, stream_ref in = default_stream) {
-    detail::prefetch(memory.data(), memory.size_bytes(), {hmmMemLocationTypeDevice, to.number()},
-                     in);
+hmmPrefetchReport prefetch_with_report(std::span<T, Extent> memory, location to) {
+    hmmPrefetchReport report = {};
+    if (memory.empty()) return report;
+    check(
+        hmmMemPrefetchWithReport(memory.data(), memory.size_bytes(), to.get(), nullptr, 0, &report),
+        "prefetch_with_report");
+    return report;
 }
 
+/// Queues forgetting what is in @memory, in whole pages.
 template <class T, std::size_t Extent>
-void prefetch(std::span<T, Extent> memory, host_t, stream_ref in = default_stream) {
-    detail::prefetch(memory.data(), memory.size_bytes(), {hmmMemLocationTypeHost, 0}, in);
+requires std::is_trivially_copyable_v<T>
+void discard(std::span<T, Extent> memory, stream_ref in = default_stream) {
+    if (memory.empty()) return;
+    void* const data = memory.data();
+    const std::size_t bytes = memory.size_bytes();
+    check(hmmMemDiscardBatchAsync(&data, &bytes, 1, 0, in.get()), "discard");
+}
+
+/// The same, and then moves it: no data travels.
+template <class T, std::size_t Extent>
+requires std::is_trivially_copyable_v<T>
+void discard_and_prefetch(std::span<T, Extent> memory, location to,
+                          stream_ref in = default_stream) {
+    if (memory.empty()) return;
+    void* const data = memory.data();
+    const std::size_t bytes = memory.size_bytes(), first = 0;
+    const hmmMemLocation where = to.get();
+    check(hmmMemDiscardAndPrefetchBatchAsync(&data, &bytes, 1, &where, &first, 1, 0, in.get()),
+          "discard_and_prefetch");
 }
 
 /// Queues a copy by the device of the stream. Both are of one size, and do not overlap.

@@ -102,6 +102,8 @@ enum class entry_kind : std::uint32_t {
     range = 0,
     serial, ///< a range that one lane at a time works on
     prefetch,
+    advice,
+    discard,
     marker, ///< does nothing, but takes its place
     stamp,  ///< a marker that takes the time
     gate,   ///< a marker that the application opens
@@ -122,6 +124,19 @@ struct prefetch_work {
     std::uint32_t location;
 };
 
+struct advice_work {
+    std::uint64_t addr;
+    std::uint64_t len;
+    std::uint64_t value;
+    std::uint32_t advice;
+    std::uint32_t location;
+};
+
+struct discard_work {
+    std::uint64_t addr;
+    std::uint64_t len;
+};
+
 /// One piece of work. Only `cursor`, `done` and `stamp` change after it is published.
 struct alignas(128) ring_entry {
     std::atomic<entry_kind> kind; ///< looked at before the entry is owned, see ring_ready()
@@ -129,6 +144,8 @@ struct alignas(128) ring_entry {
     union {
         range_work range;
         prefetch_work prefetch;
+        advice_work advice;
+        discard_work discard;
         std::uint64_t stamp; ///< nanoseconds of CLOCK_MONOTONIC
     };
     std::atomic<std::uint64_t> cursor;             ///< sequence number << 32 | pieces not taken
@@ -225,7 +242,7 @@ struct control {
     special_map special[max_special_maps]; ///< vvar, vdso; by address
     std::uint64_t vdso;                    ///< address of the vdso proper, 0: none
     std::int32_t app_pid;
-    std::int32_t space_fd; ///< in the application, for prefetch
+    std::int32_t space_fd; ///< in the application, for calls for memory
 
     alignas(64) futex_word state; ///< agent_state
     std::atomic<std::uint32_t> boot_failed_step;
@@ -237,12 +254,18 @@ struct control {
 
     alignas(64) std::atomic<std::uint32_t> sticky; ///< sticky_state
     std::atomic<std::uint32_t> strict;
-    std::atomic<std::int32_t> prefetch_errno; ///< of the first one that failed
+    /// Of the first call for memory that failed: its entry_kind << 32 | errno.
+    std::atomic<std::uint64_t> memory_error;
     fault_block fault;
 
     alignas(256) lane_control lanes[max_lanes];
     work_queue queues[queue_count];
 };
+
+/// For control::memory_error; @result is -errno.
+inline constexpr std::uint64_t memory_error_of(entry_kind kind, std::int64_t result) {
+    return static_cast<std::uint64_t>(kind) << 32 | static_cast<std::uint32_t>(-result);
+}
 
 inline constexpr std::uint64_t control_size = (sizeof(control) + page_size - 1) & ~(page_size - 1);
 static_assert(slot_lanes_offset + max_lanes * lane_area_size <= slot_control_offset);

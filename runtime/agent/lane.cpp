@@ -7,6 +7,7 @@
 #include <linux/hmmrt.h>
 #include <linux/prctl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <time.h>
 
 namespace hmmrt::agent {
@@ -25,22 +26,54 @@ void run_range(lane& self, const range_work& work, std::uint32_t index) {
     lane_call(&self, work.function, work.closure, begin, end, self.shared->stack_top);
 }
 
-/// Not device code: strict mode does not concern it, and a failure is not sticky.
-void run_prefetch(lane& self, const prefetch_work& work) {
-    auto* request = reinterpret_cast<hmmrt_prefetch*>(self.shared->scratch);
-    static_assert(sizeof(*request) <= sizeof(self.shared->scratch));
-    __builtin_memset(request, 0, sizeof(*request));
-    request->size = sizeof(*request);
-    request->addr = work.addr;
-    request->len = work.len;
-    request->location = work.location;
+// Calls for memory are not device code: strict mode does not concern them, and a failure
+// is not sticky.
 
-    const std::uint64_t args[6] = {static_cast<std::uint64_t>(self.ctl->space_fd),
-                                   HMMRT_IOC_PREFETCH, address_of(request)};
-    const std::int64_t result = request_call(self, call_kind::system_call, SYS_ioctl, args);
-    std::int32_t none = 0;
+void call_for_memory(lane& self, entry_kind kind, std::int64_t number,
+                     const std::uint64_t (&args)[6]) {
+    const std::int64_t result = request_call(self, call_kind::system_call, number, args);
+    std::uint64_t none = 0;
     if (result < 0)
-        self.ctl->prefetch_errno.compare_exchange_strong(none, static_cast<std::int32_t>(-result));
+        self.ctl->memory_error.compare_exchange_strong(none, memory_error_of(kind, result));
+}
+
+/// The argument of an ioctl of the space, zeroed but for its size.
+template <class Argument>
+Argument& space_argument(lane& self) {
+    static_assert(sizeof(Argument) <= sizeof(self.shared->scratch));
+    auto* argument = reinterpret_cast<Argument*>(self.shared->scratch);
+    __builtin_memset(argument, 0, sizeof(*argument));
+    argument->size = sizeof(*argument);
+    return *argument;
+}
+
+void call_space(lane& self, entry_kind kind, std::uint64_t request) {
+    const std::uint64_t args[6] = {static_cast<std::uint64_t>(self.ctl->space_fd), request,
+                                   address_of(self.shared->scratch)};
+    call_for_memory(self, kind, SYS_ioctl, args);
+}
+
+void run_prefetch(lane& self, const prefetch_work& work) {
+    auto& request = space_argument<hmmrt_prefetch>(self);
+    request.addr = work.addr;
+    request.len = work.len;
+    request.location = work.location;
+    call_space(self, entry_kind::prefetch, HMMRT_IOC_PREFETCH);
+}
+
+void run_advice(lane& self, const advice_work& work) {
+    auto& request = space_argument<hmmrt_advise>(self);
+    request.addr = work.addr;
+    request.len = work.len;
+    request.advice = work.advice;
+    request.location = work.location;
+    request.value = work.value;
+    call_space(self, entry_kind::advice, HMMRT_IOC_ADVISE);
+}
+
+void run_discard(lane& self, const discard_work& work) {
+    const std::uint64_t args[6] = {work.addr, work.len, MADV_DONTNEED};
+    call_for_memory(self, entry_kind::discard, SYS_madvise, args);
 }
 
 /// The clock that both processes have; the buffer is on the lane's own stack.
@@ -60,6 +93,10 @@ void run_piece(lane& self, const piece& mine) {
         return run_range(self, mine.entry->range, mine.index);
     case entry_kind::prefetch:
         return run_prefetch(self, mine.entry->prefetch);
+    case entry_kind::advice:
+        return run_advice(self, mine.entry->advice);
+    case entry_kind::discard:
+        return run_discard(self, mine.entry->discard);
     case entry_kind::stamp:
         return take_stamp(*mine.entry);
     case entry_kind::marker:

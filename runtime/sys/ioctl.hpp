@@ -6,6 +6,8 @@
 
 #include <linux/hmmrt.h>
 
+#include <cerrno>
+
 namespace hmmrt::sys {
 
 template <class Argument>
@@ -29,6 +31,54 @@ inline int create_space(int fd) {
 
 inline int bind_device(int gpu_fd, hmmrt_gpu_bind& bind) {
     return call_driver(gpu_fd, HMMRT_GPU_IOC_BIND, bind);
+}
+
+inline int get_residency(int space, hmmrt_residency& request) {
+    return call_driver(space, HMMRT_IOC_RESIDENCY, request);
+}
+
+inline int advise_range(int space, hmmrt_advise& request) {
+    return call_driver(space, HMMRT_IOC_ADVISE, request);
+}
+
+inline int get_range_attributes(int space, hmmrt_range_attributes& request) {
+    return call_driver(space, HMMRT_IOC_RANGE_ATTRIBUTES, request);
+}
+
+inline int get_pages(int space, hmmrt_pages& request) {
+    return call_driver(space, HMMRT_IOC_PAGES, request);
+}
+
+inline int control_peer(int space, hmmrt_peer& request) {
+    return call_driver(space, HMMRT_IOC_PEER, request);
+}
+
+/// Adds what @part says to the counts of @all; returns how many pages that is.
+inline std::uint64_t add_prefetched(hmmrt_prefetch& all, const hmmrt_prefetch& part) {
+    std::uint64_t pages = part.out_pages_moved + part.out_pages_there;
+    all.out_pages_moved += part.out_pages_moved;
+    all.out_pages_there += part.out_pages_there;
+    for (int i = 0; i < HMMRT_STAY_REASONS; i++) {
+        all.out_stayed[i] += part.out_stayed[i];
+        pages += part.out_stayed[i];
+    }
+    return pages;
+}
+
+/// Goes on where a signal stopped it: the outcomes are of what became of each page first.
+inline int prefetch(int space, hmmrt_prefetch& request) {
+    hmmrt_prefetch part = request;
+    part.size = sizeof(part);
+    for (;;) {
+        const int error = control_file_once(space, HMMRT_IOC_PREFETCH, &part);
+        if (error != 0 && error != -EINTR) return error;
+        const std::uint64_t pages = add_prefetched(request, part);
+        if (error == 0) return 0;
+        part.addr += pages * page_size;
+        part.len -= pages * page_size;
+        if (part.outcomes != 0) part.outcomes += pages;
+        if (part.len == 0) return 0;
+    }
 }
 
 } // namespace hmmrt::sys

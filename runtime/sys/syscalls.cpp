@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -72,6 +73,11 @@ int control_file(int fd, unsigned long request, void* argument) {
     return retried([&] { return ::ioctl(fd, request, argument); });
 }
 
+int control_file_once(int fd, unsigned long request, void* argument) {
+    const int result = ::ioctl(fd, request, argument);
+    return result < 0 ? -errno : result;
+}
+
 int read_whole_file(const char* path, std::string& content) {
     const int fd = retried([&] { return ::open(path, O_RDONLY | O_CLOEXEC); });
     if (fd < 0) return fd;
@@ -111,6 +117,24 @@ int unmap(std::uint64_t address, std::size_t bytes) {
 int advise(std::uint64_t address, std::size_t bytes, int advice) {
     return static_cast<int>(
         raw_syscall(SYS_madvise, address, bytes, static_cast<std::uint64_t>(advice)));
+}
+
+int lock_memory(std::uint64_t address, std::size_t bytes) {
+    return static_cast<int>(raw_syscall(SYS_mlock, address, bytes));
+}
+
+int unlock_memory(std::uint64_t address, std::size_t bytes) {
+    return static_cast<int>(raw_syscall(SYS_munlock, address, bytes));
+}
+
+std::uint64_t locked_memory_limit() {
+    rlimit limit;
+    return ::getrlimit(RLIMIT_MEMLOCK, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
+/// This flag makes the call look at the mappings, and do nothing.
+bool is_mapped(std::uint64_t address, std::size_t bytes) {
+    return raw_syscall(SYS_msync, address, bytes, MS_ASYNC) == 0;
 }
 
 bool wait_for_change(futex_word& word, std::uint32_t expected, int milliseconds) {
@@ -169,6 +193,11 @@ int usable_cpus() {
     if (::sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
     const long online = ::sysconf(_SC_NPROCESSORS_ONLN); // more CPUs than fit the set
     return online > 0 ? static_cast<int>(online) : 1;
+}
+
+int current_node() {
+    unsigned cpu = 0, node = 0;
+    return ::getcpu(&cpu, &node) == 0 ? static_cast<int>(node) : 0;
 }
 
 int process_id() {

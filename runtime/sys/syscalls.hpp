@@ -3,8 +3,9 @@
  * The seam: every system call that the runtime makes for itself goes through here,
  * and unit tests put another implementation behind it at link time.
  *
- * All functions return a value >= 0, or -errno. EINTR is handled here and nowhere
- * else. Calls that parked threads execute for device code are no part of this.
+ * All functions return a value >= 0, or -errno. EINTR is handled here and in
+ * ioctl.hpp, and nowhere else. Calls that parked threads execute for device code are no part of
+ * this.
  */
 #pragma once
 
@@ -19,6 +20,8 @@ namespace hmmrt::sys {
 int open_file(const char* path);
 int close_file(int fd);
 int control_file(int fd, unsigned long request, void* argument);
+/// For calls that say how far they got: EINTR is the caller's.
+int control_file_once(int fd, unsigned long request, void* argument);
 int read_whole_file(const char* path, std::string& content);
 
 /// A memfd that can be executed, with content that nobody can change any more.
@@ -29,6 +32,13 @@ int create_shared_memory(const char* name, std::size_t bytes);
 std::int64_t map(std::uint64_t address, std::size_t bytes, int protection, int flags, int fd);
 int unmap(std::uint64_t address, std::size_t bytes);
 int advise(std::uint64_t address, std::size_t bytes, int advice);
+/// Whole pages; as mlock().
+int lock_memory(std::uint64_t address, std::size_t bytes);
+int unlock_memory(std::uint64_t address, std::size_t bytes);
+/// RLIMIT_MEMLOCK, in bytes.
+std::uint64_t locked_memory_limit();
+/// Whether there is a mapping at each address.
+bool is_mapped(std::uint64_t address, std::size_t bytes);
 
 /// Waits until @word is not @expected, or woken; false if @milliseconds passed first.
 bool wait_for_change(futex_word& word, std::uint32_t expected, int milliseconds);
@@ -47,6 +57,8 @@ int signal_thread(int tid, int signal);
 /// NULL if not set, or if the program is privileged over who set it.
 const char* environment(const char* name);
 int usable_cpus();
+/// The NUMA node of the processor that the calling thread runs on.
+int current_node();
 int process_id();
 /// 0: none, as PR_GET_SECCOMP.
 int seccomp_mode();

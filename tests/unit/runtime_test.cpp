@@ -40,8 +40,7 @@ class Runtime : public testing::Test {
         kernel.uapi_version = HMMRT_UAPI_VERSION;
         kernel.agent = fakes::agent_behaviour::runs;
         kernel.environment.clear();
-        kernel.prefetches.clear();
-        kernel.prefetch_result = 0;
+        kernel.memory.clear();
         kernel.seccomp_mode = 0;
     }
 
@@ -247,15 +246,15 @@ TEST_F(Runtime, NoFileStaysOpenAfterReset) {
 TEST_F(Runtime, PrefetchKeepsItsPlaceInTheQueueAndReportsOnce) {
     work_request request;
     request.kind = entry_kind::prefetch;
-    request.prefetch.addr = 0x1000;
+    request.prefetch.addr = 0x1000000;
     request.prefetch.len = 0x2000;
     request.prefetch.location = HMMRT_LOCATION_HOST;
     use().launch(request);
     use().synchronize();
-    ASSERT_EQ(kernel.prefetches.size(), 1u);
-    EXPECT_EQ(kernel.prefetches[0].len, 0x2000u);
+    ASSERT_EQ(kernel.memory.prefetches.size(), 1u);
+    EXPECT_EQ(kernel.memory.prefetches[0].len, 0x2000u);
 
-    kernel.prefetch_result = EFAULT;
+    request.prefetch.addr = fakes::fake_memory::hole;
     use().launch(request);
     EXPECT_EQ(code_of([&] { use().synchronize(); }), hmmErrorInvalidValue);
     EXPECT_EQ(code_of([&] { use().synchronize(); }), hmmSuccess);

@@ -53,7 +53,7 @@ int fake_kernel::ioctl(unsigned long request, void* argument) {
     case HMMRT_GPU_IOC_BIND:
         return busy_binds-- > 0 ? -EBUSY : 0;
     default:
-        return -ENOTTY;
+        return memory.ioctl(request, argument);
     }
 }
 
@@ -79,6 +79,30 @@ int fake_kernel::start_agent() {
     return fake_fd;
 }
 
+int fake_kernel::run_prefetch(const hmmrt::prefetch_work& work) {
+    hmmrt_prefetch request = {};
+    request.addr = work.addr;
+    request.len = work.len;
+    request.location = work.location;
+    return ioctl(HMMRT_IOC_PREFETCH, &request);
+}
+
+int fake_kernel::run_advice(const hmmrt::advice_work& work) {
+    hmmrt_advise request = {};
+    request.addr = work.addr;
+    request.len = work.len;
+    request.advice = work.advice;
+    request.location = work.location;
+    request.value = work.value;
+    return ioctl(HMMRT_IOC_ADVISE, &request);
+}
+
+void fake_kernel::note(hmmrt::entry_kind kind, int result) {
+    std::uint64_t none = 0;
+    if (result < 0)
+        ctl_->memory_error.compare_exchange_strong(none, hmmrt::memory_error_of(kind, result));
+}
+
 void fake_kernel::run_entry(const hmmrt::piece& mine) {
     hmmrt::ring_entry& entry = *mine.entry;
     const hmmrt::range_work& work = entry.range;
@@ -92,9 +116,11 @@ void fake_kernel::run_entry(const hmmrt::piece& mine) {
                                                   end);
         return;
     case hmmrt::entry_kind::prefetch:
-        prefetches.push_back({entry.prefetch.addr, entry.prefetch.len, entry.prefetch.location});
-        if (prefetch_result != 0) ctl_->prefetch_errno.store(prefetch_result);
-        return;
+        return note(entry.kind.load(), run_prefetch(entry.prefetch));
+    case hmmrt::entry_kind::advice:
+        return note(entry.kind.load(), run_advice(entry.advice));
+    case hmmrt::entry_kind::discard:
+        return note(entry.kind.load(), memory.discard(entry.discard.addr, entry.discard.len));
     case hmmrt::entry_kind::stamp:
         entry.stamp = next_stamp++ * 1000000;
         return;
@@ -163,6 +189,10 @@ int control_file(int, unsigned long request, void* argument) {
     return kernel.ioctl(request, argument);
 }
 
+int control_file_once(int, unsigned long request, void* argument) {
+    return kernel.ioctl(request, argument);
+}
+
 int read_whole_file(const char*, std::string& content) {
     content = "1000-2000 r-xp 00000000 00:00 0 [vdso]\n";
     return 0;
@@ -193,6 +223,22 @@ int unmap(std::uint64_t address, std::size_t bytes) {
 
 int advise(std::uint64_t address, std::size_t bytes, int advice) {
     return ::madvise(reinterpret_cast<void*>(address), bytes, advice) < 0 ? -errno : 0;
+}
+
+int lock_memory(std::uint64_t address, std::size_t bytes) {
+    return kernel.memory.lock(address, bytes);
+}
+
+int unlock_memory(std::uint64_t address, std::size_t bytes) {
+    return kernel.memory.unlock(address, bytes);
+}
+
+std::uint64_t locked_memory_limit() {
+    return fakes::fake_memory::lock_limit;
+}
+
+bool is_mapped(std::uint64_t address, std::size_t bytes) {
+    return kernel.memory.is_mapped(address, bytes);
 }
 
 bool wait_for_change(futex_word& word, std::uint32_t expected, int milliseconds) {
@@ -239,6 +285,10 @@ const char* environment(const char* name) {
 
 int usable_cpus() {
     return kernel.cpus;
+}
+
+int current_node() {
+    return 3;
 }
 
 int process_id() {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "agent/ring.h"
+#include "fakes/fake_memory.hpp"
 
 #include <linux/hmmrt.h>
 
@@ -26,12 +27,6 @@ struct fake_device {
     std::uint64_t memory;
     std::uint64_t used;
     std::uint64_t properties;
-};
-
-struct prefetch_call {
-    std::uint64_t addr;
-    std::uint64_t len;
-    std::uint32_t location;
 };
 
 enum class agent_behaviour { runs, fails_to_attach, dies_while_starting };
@@ -56,8 +51,7 @@ class fake_kernel {
     // Looked at by tests.
     std::atomic<int> open_files{0};
     std::atomic<int> agents_started{0};
-    std::vector<prefetch_call> prefetches;
-    int prefetch_result = 0;
+    fake_memory memory;
     std::atomic<std::uint64_t> next_stamp{1}; ///< milliseconds, one more each time
 
     // From device code of tests: as if this instruction had faulted.
@@ -75,6 +69,10 @@ class fake_kernel {
 
   private:
     void run_lane(std::uint32_t index);
+    int run_prefetch(const hmmrt::prefetch_work& work);
+    int run_advice(const hmmrt::advice_work& work);
+    /// As the agent does with a call that fails.
+    void note(hmmrt::entry_kind kind, int result);
     void run_entry(const hmmrt::piece& mine);
 
     hmmrt::control* ctl_ = nullptr;

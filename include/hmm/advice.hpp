@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the program knows about how memory will be used.
+ *
+ *     hmm::advise(table, hmm::read_mostly);
+ *     hmm::advise(field, hmm::preferred(hmm::device(1)));
+ *     hmm::unadvise(field, hmm::preferred(hmm::device(1)));
+ *
+ * Empty spans are left alone.
+ */
+#pragma once
+
+#include <hmm/location.hpp>
+#include <hmm/stream.hpp>
+
+#include <cstddef>
+#include <span>
+
+namespace hmm {
+
+class advice {
+  public:
+    constexpr advice(hmmMemoryAdvise set, hmmMemoryAdvise unset, location where) noexcept
+        : set_(set), unset_(unset), where_(where) {}
+
+    constexpr hmmMemoryAdvise set() const noexcept { return set_; }
+    constexpr hmmMemoryAdvise unset() const noexcept { return unset_; }
+    constexpr hmmMemLocation where() const noexcept { return where_.get(); }
+
+  private:
+    hmmMemoryAdvise set_;
+    hmmMemoryAdvise unset_;
+    location where_;
+};
+
+/// Who reads gets a copy.
+inline constexpr advice read_mostly(hmmMemAdviseSetReadMostly, hmmMemAdviseUnsetReadMostly, host);
+/// Nothing moves to a device.
+inline constexpr advice no_migrate(hmmMemAdviseSetNoMigrate, hmmMemAdviseUnsetNoMigrate, host);
+
+/// Pages stay there while others can use them from there.
+constexpr advice preferred(location where) noexcept {
+    return {hmmMemAdviseSetPreferredLocation, hmmMemAdviseUnsetPreferredLocation, where};
+}
+
+/// Its faults move nothing.
+constexpr advice accessed_by(device which) noexcept {
+    return {hmmMemAdviseSetAccessedBy, hmmMemAdviseUnsetAccessedBy, which};
+}
+
+constexpr advice accessed_by(host_t) noexcept {
+    return {hmmMemAdviseSetAccessedBy, hmmMemAdviseUnsetAccessedBy, host};
+}
+
+/// From now on.
+template <class T, std::size_t Extent>
+void advise(std::span<T, Extent> memory, advice what) {
+    if (memory.empty()) return;
+    check(hmmMemAdvise(memory.data(), memory.size_bytes(), what.set(), what.where()), "advise");
+}
+
+template <class T, std::size_t Extent>
+void unadvise(std::span<T, Extent> memory, advice what) {
+    if (memory.empty()) return;
+    check(hmmMemAdvise(memory.data(), memory.size_bytes(), what.unset(), what.where()), "unadvise");
+}
+
+/// When the work queued before is done.
+template <class T, std::size_t Extent>
+void advise(std::span<T, Extent> memory, advice what, stream_ref in) {
+    if (memory.empty()) return;
+    check(hmmMemAdviseAsync(memory.data(), memory.size_bytes(), what.set(), what.where(), in.get()),
+          "advise");
+}
+
+template <class T, std::size_t Extent>
+void unadvise(std::span<T, Extent> memory, advice what, stream_ref in) {
+    if (memory.empty()) return;
+    check(
+        hmmMemAdviseAsync(memory.data(), memory.size_bytes(), what.unset(), what.where(), in.get()),
+        "unadvise");
+}
+
+/// How many bytes one device fault moves there; 0: as if never said.
+template <class T, std::size_t Extent>
+void set_granularity(std::span<T, Extent> memory, std::size_t bytes) {
+    if (memory.empty()) return;
+    check(hmmMemSetGranularity(memory.data(), memory.size_bytes(), bytes), "set_granularity");
+}
+
+} // namespace hmm

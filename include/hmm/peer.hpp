@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Devices that use each other's memory where it is.
+#pragma once
+
+#include <hmm/device.hpp>
+
+#include <utility>
+
+namespace hmm {
+
+/// Whether one device can use another one's memory where it is.
+inline bool can_access(device from, device peer) {
+    int can = 0;
+    check(hmmDeviceCanAccessPeer(&can, from.number(), peer.number()), "can_access");
+    return can != 0;
+}
+
+/// Enabled while this lives.
+class peer_access {
+  public:
+    peer_access(device from, device peer) : from_(from), peer_(peer) {
+        const scoped_device use(from);
+        check(hmmDeviceEnablePeerAccess(peer.number(), 0), "peer_access");
+    }
+    peer_access(peer_access&& other) noexcept
+        : from_(other.from_), peer_(other.peer_), owner_(std::exchange(other.owner_, false)) {}
+    peer_access& operator=(peer_access&& other) noexcept {
+        std::swap(from_, other.from_);
+        std::swap(peer_, other.peer_);
+        std::swap(owner_, other.owner_);
+        return *this;
+    }
+    ~peer_access() {
+        int before = 0;
+        if (!owner_ || hmmGetDevice(&before) != hmmSuccess) return;
+        hmmSetDevice(from_.number());
+        hmmDeviceDisablePeerAccess(peer_.number());
+        hmmSetDevice(before);
+    }
+
+  private:
+    device from_;
+    device peer_;
+    bool owner_ = true;
+};
+
+} // namespace hmm

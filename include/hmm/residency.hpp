@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Where the pages of memory are.
+ *
+ *     const auto pages = hmm::residency(std::span(data));
+ *     if (pages.on(hmm::device(0)) < pages.size()) ...
+ */
+#pragma once
+
+#include <hmm/location.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace hmm {
+
+/// One hmmPageState for each page, in the order of addresses.
+class page_states {
+  public:
+    explicit page_states(std::vector<hmmPageState> states) noexcept : states_(std::move(states)) {}
+
+    std::size_t size() const noexcept { return states_.size(); }
+    const hmmPageState& operator[](std::size_t page) const { return states_[page]; }
+    auto begin() const noexcept { return states_.begin(); }
+    auto end() const noexcept { return states_.end(); }
+
+    /// Pages that are there.
+    std::size_t on(device where) const { return count(where.number()); }
+    std::size_t on(host_t) const { return count(hmmCpuDeviceId); }
+    /// Pages that are nowhere yet.
+    std::size_t unpopulated() const { return count(hmmInvalidDeviceId); }
+    bool all_on(device where) const { return on(where) == size(); }
+    bool all_on(host_t) const { return on(host) == size(); }
+
+  private:
+    std::size_t count(int place) const {
+        const auto matches = [=](const hmmPageState& page) { return page.location == place; };
+        return static_cast<std::size_t>(std::count_if(begin(), end(), matches));
+    }
+
+    std::vector<hmmPageState> states_;
+};
+
+/// Of all pages that @memory touches.
+template <class T, std::size_t Extent>
+page_states residency(std::span<T, Extent> memory) {
+    if (memory.empty()) return page_states({});
+    constexpr std::uintptr_t page = 4096;
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
+    const std::uintptr_t last = begin + memory.size_bytes() - 1;
+    std::vector<hmmPageState> states(last / page - begin / page + 1);
+    check(hmmMemGetResidency(memory.data(), memory.size_bytes(), states.data(), states.size()),
+          "residency");
+    return page_states(std::move(states));
+}
+
+} // namespace hmm

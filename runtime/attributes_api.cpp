@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// The C interface: what ranges were advised, what a pointer points to.
+#include "location.hpp"
+#include "memory_error.hpp"
+#include "memory_range.hpp"
+#include "sys/ioctl.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <span>
+
+namespace hmmrt {
+namespace {
+
+void check_attribute(const void* data, std::size_t size, hmmMemRangeAttribute attribute) {
+    require(data != nullptr, "data is NULL");
+    require(attribute >= hmmMemRangeAttributeReadMostly &&
+                attribute <= hmmMemRangeAttributeLastPrefetchLocationId,
+            "unknown attribute");
+    const bool list = attribute == hmmMemRangeAttributeAccessedBy;
+    require(list ? size > 0 && size % sizeof(int) == 0 : size == sizeof(int),
+            list ? "the size is no multiple of 4" : "the size is not 4");
+}
+
+hmmrt_range_attributes query(const void* ptr, std::size_t bytes) {
+    const page_range pages = pages_around(ptr, bytes);
+    hmmrt_range_attributes request = {};
+    request.addr = pages.addr;
+    request.len = pages.len;
+    check_memory_call("attributes", sys::get_range_attributes(process::get().space(), request));
+    return request;
+}
+
+void list_accessed_by(std::span<int> out, std::uint32_t mask) {
+    std::size_t used = 0;
+    const auto add = [&](int place) {
+        if (used < out.size()) out[used++] = place;
+    };
+    for (std::uint32_t left = mask & ~hmmByCpu; left != 0; left &= left - 1)
+        add(__builtin_ctz(left));
+    if ((mask & hmmByCpu) != 0) add(hmmCpuDeviceId);
+    while (used < out.size())
+        out[used++] = hmmInvalidDeviceId;
+}
+
+int value_of(const hmmrt_range_attributes& found, hmmMemRangeAttribute attribute,
+             const device_numbers& numbers) {
+    switch (attribute) {
+    case hmmMemRangeAttributePreferredLocation:
+        return numbers.place(found.out_preferred_location);
+    case hmmMemRangeAttributeLastPrefetchLocation:
+        return numbers.place(found.out_last_prefetch);
+    case hmmMemRangeAttributePreferredLocationType:
+        return numbers.location(found.out_preferred_location).type;
+    case hmmMemRangeAttributePreferredLocationId:
+        return numbers.location(found.out_preferred_location).id;
+    case hmmMemRangeAttributeLastPrefetchLocationType:
+        return numbers.location(found.out_last_prefetch).type;
+    case hmmMemRangeAttributeLastPrefetchLocationId:
+        return numbers.location(found.out_last_prefetch).id;
+    case hmmMemRangeAttributeReadMostly:
+    case hmmMemRangeAttributeAccessedBy: // a list, not one value
+        break;
+    }
+    return (found.out_flags & HMMRT_RANGE_READ_MOSTLY) != 0;
+}
+
+void store(void* data, std::size_t size, hmmMemRangeAttribute attribute,
+           const hmmrt_range_attributes& found, const device_numbers& numbers) {
+    static_assert(sizeof(hmmMemLocationType) == sizeof(int));
+    if (attribute == hmmMemRangeAttributeAccessedBy) {
+        list_accessed_by({static_cast<int*>(data), size / sizeof(int)},
+                         numbers.mask(found.out_accessed_by));
+        return;
+    }
+    const int value = value_of(found, attribute, numbers);
+    std::memcpy(data, &value, sizeof(value));
+}
+
+/// False if nothing is mapped there.
+bool find_page(const void* ptr, std::uint32_t& location) {
+    if (reinterpret_cast<std::uint64_t>(ptr) >= user_space_end) return false;
+    hmmrt_residency request = {};
+    request.addr = pages_around(ptr, 1).addr;
+    request.len = page_size;
+    request.locations = reinterpret_cast<std::uint64_t>(&location);
+    const int error = sys::get_residency(process::get().space(), request);
+    if (error == -EFAULT) return false;
+    check_memory_call("residency", error);
+    return true;
+}
+
+hmmMemoryType type_of(const void* ptr) {
+    if (process::get().registered().flags_of(ptr)) return hmmMemoryTypeHost;
+    return process::get().managed().contains(ptr) ? hmmMemoryTypeManaged
+                                                  : hmmMemoryTypeUnregistered;
+}
+
+hmmPointerAttributes attributes_of(const void* ptr) {
+    std::uint32_t location = HMMRT_LOCATION_NONE;
+    if (!find_page(ptr, location))
+        return {hmmMemoryTypeUnregistered, hmmInvalidDeviceId, nullptr, nullptr};
+    void* const same = const_cast<void*>(ptr);
+    return {type_of(ptr), device_numbers().place(location), same, same};
+}
+
+} // namespace
+} // namespace hmmrt
+
+using namespace hmmrt;
+
+hmmError_t hmmMemRangeGetAttribute(void* data, size_t dataSize, hmmMemRangeAttribute attribute,
+                                   const void* ptr, size_t bytes) {
+    return guarded("hmmMemRangeGetAttribute", [&] {
+        check_attribute(data, dataSize, attribute);
+        store(data, dataSize, attribute, query(ptr, bytes), device_numbers());
+    });
+}
+
+hmmError_t hmmMemRangeGetAttributes(void* const* data, const size_t* dataSizes,
+                                    const hmmMemRangeAttribute* attributes, size_t count,
+                                    const void* ptr, size_t bytes) {
+    return guarded("hmmMemRangeGetAttributes", [&] {
+        require(count > 0, "no attribute");
+        require(data != nullptr && dataSizes != nullptr && attributes != nullptr,
+                "an array is NULL");
+        for (std::size_t i = 0; i < count; i++)
+            check_attribute(data[i], dataSizes[i], attributes[i]);
+        const hmmrt_range_attributes found = query(ptr, bytes);
+        const device_numbers numbers;
+        for (std::size_t i = 0; i < count; i++)
+            store(data[i], dataSizes[i], attributes[i], found, numbers);
+    });
+}
+
+hmmError_t hmmPointerGetAttributes(hmmPointerAttributes* attributes, const void* ptr) {
+    return guarded("hmmPointerGetAttributes", [&] {
+        require(attributes != nullptr, "attributes is NULL");
+        *attributes = attributes_of(ptr);
+    });
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Ranges of memory, as programs give them and as the kernel takes them.
+#pragma once
+
+#include "agent/control.h"
+#include "interface.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hmmrt {
+
+/// Whole pages.
+struct page_range {
+    std::uint64_t addr;
+    std::uint64_t len;
+
+    std::size_t pages() const { return len / page_size; }
+};
+
+/// All pages that the range touches. Throws failure.
+inline page_range pages_around(const void* ptr, std::size_t bytes) {
+    const auto begin = reinterpret_cast<std::uint64_t>(ptr);
+    require(bytes > 0, "0 bytes");
+    require(begin + bytes > begin && begin + bytes <= user_space_end,
+            "the range leaves the address space");
+    const std::uint64_t first = begin & ~(page_size - 1);
+    return {first, ((begin + bytes + page_size - 1) & ~(page_size - 1)) - first};
+}
+
+/// All pages that belong to the range alone, perhaps none. Throws failure.
+inline page_range pages_inside(const void* ptr, std::size_t bytes) {
+    pages_around(ptr, bytes);
+    const auto begin = reinterpret_cast<std::uint64_t>(ptr);
+    const std::uint64_t first = (begin + page_size - 1) & ~(page_size - 1);
+    const std::uint64_t end = (begin + bytes) & ~(page_size - 1);
+    return {first, end > first ? end - first : 0};
+}
+
+} // namespace hmmrt

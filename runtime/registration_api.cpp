@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// The C interface: registered memory.
+#include "memory_range.hpp"
+
+namespace hmmrt {
+namespace {
+
+constexpr unsigned known_flags = hmmHostRegisterPortable | hmmHostRegisterMapped |
+                                 hmmHostRegisterIoMemory | hmmHostRegisterReadOnly;
+
+void register_memory(const void* ptr, std::size_t bytes, unsigned flags) {
+    require((flags & ~known_flags) == 0, "unknown flags");
+    if ((flags & hmmHostRegisterIoMemory) != 0)
+        throw failure(hmmErrorNotSupported, "memory of other devices cannot be registered");
+    const page_range pages = pages_around(ptr, bytes);
+    process::get().devices(); // without one it fails here, as elsewhere
+    process::get().bring_home(pages.addr, pages.len);
+    process::get().registered().add(ptr, bytes, flags);
+}
+
+unsigned flags_of(const void* ptr) {
+    const auto flags = process::get().registered().flags_of(ptr);
+    require(flags.has_value(), "the memory is not registered");
+    return *flags;
+}
+
+} // namespace
+} // namespace hmmrt
+
+using namespace hmmrt;
+
+hmmError_t hmmHostRegister(void* ptr, size_t bytes, unsigned int flags) {
+    return guarded("hmmHostRegister", [&] { register_memory(ptr, bytes, flags); });
+}
+
+hmmError_t hmmHostUnregister(void* ptr) {
+    return guarded("hmmHostUnregister", [&] { process::get().registered().remove(ptr); });
+}
+
+hmmError_t hmmHostGetDevicePointer(void** device, void* host, unsigned int flags) {
+    return guarded("hmmHostGetDevicePointer", [&] {
+        require(device != nullptr, "device is NULL");
+        require(flags == 0, "flags are not 0");
+        flags_of(host);
+        *device = host;
+    });
+}
+
+hmmError_t hmmHostGetFlags(unsigned int* flags, void* ptr) {
+    return guarded("hmmHostGetFlags", [&] {
+        require(flags != nullptr, "flags is NULL");
+        *flags = flags_of(ptr);
+    });
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// The C interface: where each page is.
+#include "location.hpp"
+#include "memory_error.hpp"
+#include "memory_range.hpp"
+#include "sys/ioctl.hpp"
+
+#include <algorithm>
+#include <memory_resource>
+#include <vector>
+
+namespace hmmrt {
+namespace {
+
+constexpr std::size_t pages_at_once = 4096;
+
+hmmPageState state_of(const hmmrt_page& page, const device_numbers& numbers) {
+    static_assert(hmmPageZeroes == HMMRT_PAGE_ZEROES && hmmPageDirty == HMMRT_PAGE_DIRTY);
+    static_assert(static_cast<int>(hmmMoveCauseUnbind) == HMMRT_CAUSE_UNBIND);
+    hmmPageState state = {};
+    state.location = numbers.place(page.location);
+    state.flags = page.flags;
+    state.mappedBy = numbers.mask(page.mapped_by);
+    state.writtenBy = numbers.mask(page.written_by);
+    state.copies = numbers.mask(page.copies);
+    state.cause = static_cast<hmmMoveCause>(page.cause);
+    state.time = page.time;
+    return state;
+}
+
+void get_states(const page_range& range, hmmPageState* states) {
+    const device_numbers numbers;
+    const int space = process::get().space();
+    const std::size_t count = range.pages();
+    std::pmr::vector<hmmrt_page> pages(std::min(count, pages_at_once), own_pool());
+    for (std::size_t done = 0; done < count;) {
+        const std::size_t part = std::min(count - done, pages.size());
+        hmmrt_pages request = {};
+        request.addr = range.addr + done * page_size;
+        request.len = part * page_size;
+        request.pages = reinterpret_cast<std::uint64_t>(pages.data());
+        check_memory_call("residency", sys::get_pages(space, request));
+        for (std::size_t i = 0; i < part; i++)
+            states[done++] = state_of(pages[i], numbers);
+    }
+}
+
+} // namespace
+} // namespace hmmrt
+
+using namespace hmmrt;
+
+hmmError_t hmmMemGetResidency(const void* ptr, size_t bytes, hmmPageState* states, size_t count) {
+    return guarded("hmmMemGetResidency", [&] {
+        const page_range range = pages_around(ptr, bytes);
+        require(states != nullptr, "states is NULL");
+        require(count >= range.pages(), "fewer states than pages");
+        get_states(range, states);
+    });
+}

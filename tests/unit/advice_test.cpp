@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT
+// Advice, attributes of ranges and pointers, states of pages, attributes of devices.
+#include "memory_fixture.hpp"
+
+#include <climits>
+#include <vector>
+
+namespace {
+
+class Advice : public MemoryOverFakes {
+  protected:
+    template <class Value = int>
+    Value attribute(hmmMemRangeAttribute which, std::size_t from = 0, std::size_t bytes = page) {
+        Value value = {};
+        EXPECT_EQ(hmmMemRangeGetAttribute(&value, sizeof(value), which, &memory()[from], bytes),
+                  hmmSuccess);
+        return value;
+    }
+    std::vector<int> accessed_by(std::size_t room) {
+        std::vector<int> places(room);
+        EXPECT_EQ(hmmMemRangeGetAttribute(places.data(), room * sizeof(int),
+                                          hmmMemRangeAttributeAccessedBy, memory().data(), page),
+                  hmmSuccess);
+        return places;
+    }
+};
+
+using Attributes = Advice;
+using Residency = Advice;
+
+TEST_F(Advice, IsOfAllPagesThatTheRangeTouches) {
+    hmm::advise(memory().subspan(page - 1, 2), hmm::read_mostly);
+    EXPECT_EQ(attribute(hmmMemRangeAttributeReadMostly, 0, 2 * page), 1);
+    EXPECT_EQ(attribute(hmmMemRangeAttributeReadMostly, 2 * page), 0);
+    hmm::unadvise(memory().first(1), hmm::read_mostly);
+    EXPECT_EQ(attribute(hmmMemRangeAttributeReadMostly), 0);
+    EXPECT_EQ(attribute(hmmMemRangeAttributeReadMostly, page), 1);
+}
+
+TEST_F(Advice, WrongArgumentsAreRefused) {
+    void* const data = memory().data();
+    const auto advise = [&](const void* ptr, std::size_t bytes, hmmMemoryAdvise advice,
+                            hmmMemLocation where) {
+        EXPECT_EQ(hmmMemAdviseAsync(ptr, bytes, advice, where, nullptr),
+                  hmmMemAdvise(ptr, bytes, advice, where));
+        return hmmMemAdvise(ptr, bytes, advice, where);
+    };
+    EXPECT_EQ(advise(data, 0, hmmMemAdviseSetReadMostly, host), hmmErrorInvalidValue);
+    EXPECT_EQ(advise(data, SIZE_MAX, hmmMemAdviseSetReadMostly, host), hmmErrorInvalidValue);
+    EXPECT_EQ(advise(data, page, static_cast<hmmMemoryAdvise>(7), host), hmmErrorInvalidValue);
+    EXPECT_EQ(advise(data, page, static_cast<hmmMemoryAdvise>(1002), host), hmmErrorInvalidValue);
+    EXPECT_EQ(advise(data, page, hmmMemAdviseSetPreferredLocation, on(2)), hmmErrorInvalidDevice);
+    EXPECT_EQ(advise(data, page, hmmMemAdviseSetPreferredLocation, {hmmMemLocationTypeInvalid, 0}),
+              hmmErrorInvalidValue);
+    for (const int node : {-1, 1024})
+        EXPECT_EQ(advise(data, page, hmmMemAdviseSetPreferredLocation,
+                         {hmmMemLocationTypeHostNuma, node}),
+                  hmmErrorInvalidValue);
+    EXPECT_EQ(advise(data, page, hmmMemAdviseSetAccessedBy, {hmmMemLocationTypeHostNuma, 0}),
+              hmmErrorInvalidValue);
+    EXPECT_EQ(
+        advise(data, page, hmmMemAdviseUnsetAccessedBy, {hmmMemLocationTypeHostNumaCurrent, 0}),
+        hmmErrorInvalidValue);
+}
+
+TEST_F(Advice, LocationIsLookedAtWhereTheAdviceSaysSo) {
+    const hmmMemLocation nowhere = {hmmMemLocationTypeInvalid, 99};
+    for (const auto advice :
+         {hmmMemAdviseSetReadMostly, hmmMemAdviseUnsetReadMostly,
+          hmmMemAdviseUnsetPreferredLocation, hmmMemAdviseSetNoMigrate, hmmMemAdviseUnsetNoMigrate})
+        EXPECT_EQ(hmmMemAdvise(memory().data(), page, advice, nowhere), hmmSuccess) << advice;
+}
+
+TEST_F(Advice, OfAHoleIsRefusedAtOnceAndSaysWhy) {
+    EXPECT_EQ(hmmMemAdvise(hole(), page, hmmMemAdviseSetReadMostly, host), hmmErrorInvalidValue);
+    EXPECT_NE(std::string(hmmGetLastErrorDetail()).find("not mapped"), std::string::npos);
+}
+
+TEST_F(Advice, QueuedOfAHoleIsReportedOnceWithItsName) {
+    EXPECT_EQ(hmmMemAdviseAsync(hole(), page, hmmMemAdviseSetReadMostly, host, nullptr),
+              hmmSuccess);
+    EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorInvalidValue);
+    EXPECT_NE(std::string(hmmGetLastErrorDetail()).find("advice"), std::string::npos);
+    EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
+}
+
+TEST_F(Advice, QueuedTakesItsPlaceInTheStream) {
+    const hmm::stream one;
+    int before = -1;
+    one.call_host([] {});
+    hmm::launch(one, 1, [&](std::size_t) {
+        hmmrt_range_attributes query = {};
+        query.addr = address();
+        query.len = page;
+        fakes::kernel.memory.ioctl(HMMRT_IOC_RANGE_ATTRIBUTES, &query);
+        before = static_cast<int>(query.out_flags);
+    });
+    hmm::advise(memory(), hmm::no_migrate, one);
+    one.synchronize();
+    EXPECT_EQ(before, 0);
+    hmmrt_range_attributes query = {};
+    query.addr = address();
+    query.len = page;
+    EXPECT_EQ(fakes::kernel.memory.ioctl(HMMRT_IOC_RANGE_ATTRIBUTES, &query), 0);
+    EXPECT_EQ(query.out_flags, HMMRT_RANGE_NO_MIGRATE);
+}
+
+TEST_F(Advice, GranularityIsAPowerOfTwoBetweenAPageAndABlock) {
+    void* const data = memory().data();
+    for (const std::size_t wrong : {std::size_t{1}, page / 2, 3 * page, std::size_t{4} << 20})
+        EXPECT_EQ(hmmMemSetGranularity(data, page, wrong), hmmErrorInvalidValue) << wrong;
+    for (const std::size_t right :
+         {page, std::size_t{64} << 10, std::size_t{2} << 20, std::size_t{0}}) {
+        hmm::set_granularity(memory(), right);
+        hmmrt_range_attributes query = {};
+        query.addr = address();
+        query.len = page;
+        EXPECT_EQ(fakes::kernel.memory.ioctl(HMMRT_IOC_RANGE_ATTRIBUTES, &query), 0);
+        EXPECT_EQ(query.out_granularity, right);
+    }
+    EXPECT_EQ(hmmMemSetGranularity(data, 0, page), hmmErrorInvalidValue);
+}
+
+TEST_F(Attributes, PlacesAreNumbersOfThisProcess) {
+    hmm::advise(memory(), hmm::preferred(hmm::device(1))); // whose id is 2
+    EXPECT_EQ(attribute(hmmMemRangeAttributePreferredLocation), 1);
+    EXPECT_EQ(attribute(hmmMemRangeAttributePreferredLocationId), 1);
+    EXPECT_EQ(attribute<hmmMemLocationType>(hmmMemRangeAttributePreferredLocationType),
+              hmmMemLocationTypeDevice);
+    hmm::advise(memory(), hmm::preferred(hmm::host));
+    EXPECT_EQ(attribute(hmmMemRangeAttributePreferredLocation), hmmCpuDeviceId);
+    EXPECT_EQ(attribute<hmmMemLocationType>(hmmMemRangeAttributePreferredLocationType),
+              hmmMemLocationTypeHost);
+}
+
+TEST_F(Attributes, NodesAreTheCpuButForTypeAndId) {
+    const auto expect_node = [&](int node) {
+        EXPECT_EQ(attribute(hmmMemRangeAttributePreferredLocation), hmmCpuDeviceId);
+        EXPECT_EQ(attribute<hmmMemLocationType>(hmmMemRangeAttributePreferredLocationType),
+                  hmmMemLocationTypeHostNuma);
+        EXPECT_EQ(attribute(hmmMemRangeAttributePreferredLocationId), node);
+    };
+    hmm::advise(memory(), hmm::preferred(hmm::numa_node(1023)));
+    expect_node(1023);
+    hmm::advise(memory(), hmm::preferred(hmm::current_numa_node));
+    expect_node(3);
+}
+
+TEST_F(Attributes, PagesThatDifferHaveNoPlace) {
+    hmm::advise(memory().first(page), hmm::preferred(hmm::device(0)));
+    hmm::advise(memory().subspan(page), hmm::preferred(hmm::host));
+    EXPECT_EQ(attribute(hmmMemRangeAttributePreferredLocation, 0, page + 1), hmmInvalidDeviceId);
+    EXPECT_EQ(attribute(hmmMemRangeAttributePreferredLocationId, 0, page + 1), hmmInvalidDeviceId);
+    EXPECT_EQ(attribute<hmmMemLocationType>(hmmMemRangeAttributePreferredLocationType, 0, page + 1),
+              hmmMemLocationTypeInvalid);
+    EXPECT_EQ(attribute(hmmMemRangeAttributePreferredLocation, 0, page), 0);
+}
+
+TEST_F(Attributes, LastPrefetchIsWhereItWasAskedToGo) {
+    EXPECT_EQ(attribute(hmmMemRangeAttributeLastPrefetchLocation), hmmInvalidDeviceId);
+    hmm::prefetch(memory(), hmm::device(1));
+    hmm::synchronize();
+    EXPECT_EQ(attribute(hmmMemRangeAttributeLastPrefetchLocation), 1);
+    hmm::prefetch(memory(), hmm::numa_node(0));
+    hmm::synchronize();
+    EXPECT_EQ(attribute<hmmMemLocationType>(hmmMemRangeAttributeLastPrefetchLocationType),
+              hmmMemLocationTypeHostNuma);
+    EXPECT_EQ(attribute(hmmMemRangeAttributeLastPrefetchLocationId), 0);
+}
+
+TEST_F(Attributes, AccessedByIsAListFilledUp) {
+    const int none = hmmInvalidDeviceId;
+    EXPECT_EQ(accessed_by(2), (std::vector{none, none}));
+    hmm::advise(memory(), hmm::accessed_by(hmm::device(1)));
+    hmm::advise(memory(), hmm::accessed_by(hmm::host));
+    hmm::advise(memory(), hmm::accessed_by(hmm::device(0)));
+    EXPECT_EQ(accessed_by(4), (std::vector{0, 1, hmmCpuDeviceId, none}));
+    EXPECT_EQ(accessed_by(2), (std::vector{0, 1}));
+    hmm::unadvise(memory(), hmm::accessed_by(hmm::device(0)));
+    EXPECT_EQ(accessed_by(2), (std::vector{1, hmmCpuDeviceId}));
+}
+
+TEST_F(Attributes, SizesAreChecked) {
+    int value[4] = {};
+    const auto get = [&](std::size_t size, int attribute) {
+        return hmmMemRangeGetAttribute(value, size, static_cast<hmmMemRangeAttribute>(attribute),
+                                       memory().data(), page);
+    };
+    for (const std::size_t size : {0, 3, 6})
+        EXPECT_EQ(get(size, hmmMemRangeAttributeAccessedBy), hmmErrorInvalidValue);
+    for (const std::size_t size : {0, 2, 8})
+        EXPECT_EQ(get(size, hmmMemRangeAttributeReadMostly), hmmErrorInvalidValue);
+    for (const int attribute : {0, 9})
+        EXPECT_EQ(get(4, attribute), hmmErrorInvalidValue);
+    EXPECT_EQ(
+        hmmMemRangeGetAttribute(nullptr, 4, hmmMemRangeAttributeReadMostly, memory().data(), page),
+        hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMemRangeGetAttribute(value, 4, hmmMemRangeAttributeReadMostly, memory().data(), 0),
+              hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMemRangeGetAttribute(value, 4, hmmMemRangeAttributeReadMostly, hole(), page),
+              hmmErrorInvalidValue);
+}
+
+TEST_F(Attributes, SeveralAreReadTogetherOrNone) {
+    hmm::advise(memory(), hmm::read_mostly);
+    hmm::advise(memory(), hmm::accessed_by(hmm::device(0)));
+    int read_mostly = -7, accessed[2] = {};
+    void* data[] = {&read_mostly, accessed};
+    std::size_t sizes[] = {sizeof(read_mostly), 3};
+    const hmmMemRangeAttribute which[] = {hmmMemRangeAttributeReadMostly,
+                                          hmmMemRangeAttributeAccessedBy};
+    const auto get = [&](std::size_t count) {
+        return hmmMemRangeGetAttributes(data, sizes, which, count, memory().data(), page);
+    };
+    EXPECT_EQ(get(2), hmmErrorInvalidValue);
+    EXPECT_EQ(read_mostly, -7);
+    sizes[1] = sizeof(accessed);
+    EXPECT_EQ(get(0), hmmErrorInvalidValue);
+    ASSERT_EQ(get(2), hmmSuccess);
+    EXPECT_EQ(read_mostly, 1);
+    EXPECT_EQ(accessed[0], 0);
+    EXPECT_EQ(accessed[1], hmmInvalidDeviceId);
+}
+
+TEST_F(Attributes, PointersSayWhatTheyPointTo) {
+    hmmPointerAttributes found;
+    ASSERT_EQ(hmmPointerGetAttributes(&found, &memory()[5]), hmmSuccess);
+    EXPECT_EQ(found.type, hmmMemoryTypeUnregistered);
+    EXPECT_EQ(found.device, hmmCpuDeviceId);
+    EXPECT_EQ(found.hostPointer, &memory()[5]);
+    EXPECT_EQ(found.devicePointer, &memory()[5]);
+
+    void* managed = nullptr;
+    ASSERT_EQ(hmmMallocManaged(&managed, page, hmmMemAttachGlobal), hmmSuccess);
+    hmm::prefetch(std::span(static_cast<char*>(managed), page), hmm::device(1));
+    hmm::synchronize();
+    const auto type_at = [&](std::size_t offset) {
+        EXPECT_EQ(hmmPointerGetAttributes(&found, static_cast<char*>(managed) + offset),
+                  hmmSuccess);
+        return found.type;
+    };
+    EXPECT_EQ(type_at(0), hmmMemoryTypeManaged);
+    EXPECT_EQ(found.device, 1);
+    EXPECT_EQ(type_at(page - 1), hmmMemoryTypeManaged);
+    EXPECT_EQ(type_at(page), hmmMemoryTypeUnregistered);
+    ASSERT_EQ(hmmFree(managed), hmmSuccess);
+    EXPECT_EQ(type_at(0), hmmMemoryTypeUnregistered);
+
+    const hmm::registered_memory registered(memory().first(10));
+    ASSERT_EQ(hmmPointerGetAttributes(&found, &memory()[9]), hmmSuccess);
+    EXPECT_EQ(found.type, hmmMemoryTypeHost);
+    ASSERT_EQ(hmmPointerGetAttributes(&found, &memory()[10]), hmmSuccess);
+    EXPECT_EQ(found.type, hmmMemoryTypeUnregistered);
+}
+
+TEST_F(Attributes, OfAPointerToNothingAreNoError) {
+    hmmPointerAttributes found;
+    for (void* const nothing : {hole(), reinterpret_cast<void*>(UINT64_MAX)}) {
+        ASSERT_EQ(hmmPointerGetAttributes(&found, nothing), hmmSuccess);
+        EXPECT_EQ(found.type, hmmMemoryTypeUnregistered);
+        EXPECT_EQ(found.device, hmmInvalidDeviceId);
+        EXPECT_EQ(found.devicePointer, nullptr);
+        EXPECT_EQ(found.hostPointer, nullptr);
+    }
+    EXPECT_EQ(hmmPointerGetAttributes(nullptr, hole()), hmmErrorInvalidValue);
+}
+
+TEST_F(Attributes, DevicesSayTheSameOneByOneAndTogether) {
+    for (const int number : {0, 1}) {
+        const hmm::device which(number);
+        const hmmDeviceProp all = which.properties();
+        EXPECT_EQ(which.attribute(hmmDevAttrMultiProcessorCount), all.multiProcessorCount);
+        EXPECT_EQ(which.attribute(hmmDevAttrHostNativeAtomicSupported),
+                  all.hostNativeAtomicSupported);
+        EXPECT_EQ(which.attribute(hmmDevAttrDirectManagedMemAccessFromHost),
+                  all.directManagedMemAccessFromHost);
+        EXPECT_EQ(which.attribute(hmmDevAttrHostNumaId), -1);
+        EXPECT_EQ(which.attribute(hmmDevAttrPageableMemoryAccess), 1);
+        EXPECT_EQ(which.attribute(hmmDevAttrPageableMemoryAccessUsesHostPageTables), 0);
+    }
+    int value = 0;
+    EXPECT_EQ(hmmDeviceGetAttribute(&value, static_cast<hmmDeviceAttr>(17), 0),
+              hmmErrorInvalidValue);
+    EXPECT_EQ(hmmDeviceGetAttribute(&value, hmmDevAttrManagedMemory, 2), hmmErrorInvalidDevice);
+    EXPECT_EQ(hmmDeviceGetAttribute(nullptr, hmmDevAttrManagedMemory, 0), hmmErrorInvalidValue);
+}
+
+TEST_F(Residency, PagesAreInTheOrderOfTheirAddresses) {
+    hmm::prefetch(memory().subspan(page, 2 * page), hmm::device(1));
+    hmm::synchronize();
+    const auto found = hmm::residency(memory().subspan(10, 3 * page));
+    ASSERT_EQ(found.size(), 4u);
+    EXPECT_EQ(found.on(hmm::device(1)), 2u);
+    EXPECT_EQ(found.on(hmm::device(0)), 0u);
+    EXPECT_EQ(found.on(hmm::host), 2u);
+    EXPECT_EQ(found.unpopulated(), 0u);
+    EXPECT_EQ(found[0].location, hmmCpuDeviceId);
+    EXPECT_EQ(found[0].mappedBy, hmmByCpu);
+    EXPECT_EQ(found[1].location, 1);
+    EXPECT_EQ(found[1].mappedBy, 1u << 1) << "by number, not by id";
+    EXPECT_EQ(found[1].cause, hmmMoveCausePrefetch);
+    EXPECT_EQ(found[1].flags, hmmPageDirty);
+    EXPECT_FALSE(found.all_on(hmm::host));
+}
+
+TEST_F(Residency, OfMoreThanIsAskedForAtOnceIsWhole) {
+    const std::size_t many = 3 * 4096 + 5;
+    const std::span memory(reinterpret_cast<char*>(0x20000000000), many * page);
+    hmm::prefetch(memory.last(page), hmm::device(0));
+    hmm::synchronize();
+    const auto found = hmm::residency(memory);
+    ASSERT_EQ(found.size(), many);
+    EXPECT_EQ(found.on(hmm::device(0)), 1u);
+    EXPECT_EQ(found[many - 1].location, 0);
+}
+
+TEST_F(Residency, ArgumentsAreChecked) {
+    hmmPageState states[2];
+    void* const data = memory().data();
+    EXPECT_EQ(hmmMemGetResidency(data, page, nullptr, 1), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMemGetResidency(data, 2 * page + 1, states, 2), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMemGetResidency(data, 0, states, 2), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMemGetResidency(hole(), page, states, 2), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMemGetResidency(data, 2 * page, states, 2), hmmSuccess);
+}
+
+} // namespace

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// The interface for memory over fakes: each test begins with memory that knows nothing.
+#pragma once
+
+#include "fakes/fake_kernel.hpp"
+#include "hmm/hmm.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <string>
+
+class MemoryOverFakes : public testing::Test {
+  protected:
+    static constexpr std::size_t page = 4096;
+    static constexpr std::size_t pages = 8;
+    static constexpr hmmMemLocation host = {hmmMemLocationTypeHost, 0};
+
+    MemoryOverFakes() { fakes::kernel.memory.clear(); }
+    ~MemoryOverFakes() override {
+        for (int number : {1, 0}) {
+            hmmSetDevice(number);
+            hmmDeviceReset();
+        }
+        fakes::kernel.memory.clear();
+        while (hmmGetLastError() != hmmSuccess)
+            continue;
+    }
+
+    static constexpr hmmMemLocation on(int device) { return {hmmMemLocationTypeDevice, device}; }
+    static void* hole() { return reinterpret_cast<void*>(fakes::fake_memory::hole); }
+    std::uint64_t address(std::size_t offset = 0) const {
+        return reinterpret_cast<std::uint64_t>(memory_.data()) + offset;
+    }
+    std::span<std::byte> memory() { return memory_; }
+
+  private:
+    alignas(page) std::array<std::byte, pages* page> memory_ = {};
+};

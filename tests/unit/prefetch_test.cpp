@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// Prefetches that report, and memory that is discarded.
+#include "memory_fixture.hpp"
+
+#include <vector>
+
+using fakes::kernel;
+
+namespace {
+
+using Prefetch = MemoryOverFakes;
+
+class Discard : public MemoryOverFakes {
+  protected:
+    static hmmError_t discard(void* ptr, std::size_t bytes) {
+        return hmmMemDiscardBatchAsync(&ptr, &bytes, 1, 0, nullptr);
+    }
+};
+
+TEST_F(Prefetch, ToTheNodeOfTheCallingThread) {
+    hmm::prefetch(memory(), hmm::current_numa_node);
+    hmm::prefetch(memory(), hmm::numa_node(5));
+    hmm::synchronize();
+    ASSERT_EQ(kernel.memory.prefetches.size(), 2u);
+    EXPECT_EQ(kernel.memory.prefetches[0].location, HMMRT_LOCATION_HOST_NODE(3u));
+    EXPECT_EQ(kernel.memory.prefetches[1].location, HMMRT_LOCATION_HOST_NODE(5u));
+}
+
+TEST_F(Prefetch, ReportSaysWhatBecameOfEachPage) {
+    kernel.memory.stays[address(2 * page)] = HMMRT_STAY_PINNED;
+    kernel.memory.stays[address(3 * page)] = HMMRT_STAY_WATCHED;
+    hmm::prefetch(memory().first(page), hmm::device(1));
+    hmm::synchronize();
+    std::vector<hmmPageOutcome> outcomes(5, 255);
+    hmmPrefetchReport report;
+    ASSERT_EQ(hmmMemPrefetchWithReport(memory().data(), 4 * page, on(1), outcomes.data(),
+                                       outcomes.size(), &report),
+              hmmSuccess);
+    EXPECT_EQ(report.moved, 1u);
+    EXPECT_EQ(report.there, 1u);
+    EXPECT_EQ(report.stayed[hmmStayPinned], 1u);
+    EXPECT_EQ(report.stayed[hmmStayWatched], 1u);
+    EXPECT_EQ(report.stayed[hmmStayBusy], 0u);
+    EXPECT_EQ(outcomes, (std::vector<hmmPageOutcome>{hmmOutcomeThere, hmmOutcomeMoved,
+                                                     hmmOutcomeStayed(hmmStayPinned),
+                                                     hmmOutcomeStayed(hmmStayWatched), 255}));
+}
+
+TEST_F(Prefetch, InterruptedBySignalsCountsEachPageOnce) {
+    kernel.memory.interrupt_after = 3;
+    std::vector<hmmPageOutcome> outcomes(pages, 255);
+    hmmPrefetchReport report;
+    ASSERT_EQ(hmmMemPrefetchWithReport(memory().data(), pages * page, on(0), outcomes.data(), pages,
+                                       &report),
+              hmmSuccess);
+    EXPECT_EQ(kernel.memory.prefetches.size(), 3u);
+    EXPECT_EQ(report.moved, pages);
+    EXPECT_EQ(report.there, 0u);
+    EXPECT_EQ(outcomes, std::vector<hmmPageOutcome>(pages, hmmOutcomeMoved));
+}
+
+TEST_F(Prefetch, ReportIsNotWantedByAll) {
+    EXPECT_EQ(hmmMemPrefetchWithReport(memory().data(), page, on(0), nullptr, 0, nullptr),
+              hmmSuccess);
+    EXPECT_EQ(hmm::prefetch_with_report(memory(), hmm::host).moved, 1u);
+}
+
+TEST_F(Prefetch, ReportArgumentsAreChecked) {
+    hmmPageOutcome outcomes[2];
+    void* const data = memory().data();
+    EXPECT_EQ(hmmMemPrefetchWithReport(data, 0, host, nullptr, 0, nullptr), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMemPrefetchWithReport(data, 2 * page + 1, host, outcomes, 2, nullptr),
+              hmmErrorInvalidValue);
+    EXPECT_EQ(
+        hmmMemPrefetchWithReport(data, page, {hmmMemLocationTypeInvalid, 0}, nullptr, 0, nullptr),
+        hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMemPrefetchWithReport(hole(), page, host, nullptr, 0, nullptr),
+              hmmErrorInvalidValue);
+    EXPECT_TRUE(kernel.memory.prefetches.empty());
+}
+
+TEST_F(Discard, TakesWholePagesInsideTheRangeOnly) {
+    EXPECT_EQ(discard(&memory()[1], 3 * page), hmmSuccess);
+    EXPECT_EQ(discard(&memory()[1], 2 * page - 2), hmmSuccess) << "no whole page: nothing to do";
+    EXPECT_EQ(discard(&memory()[page], page), hmmSuccess);
+    EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
+    ASSERT_EQ(kernel.memory.discards.size(), 2u);
+    EXPECT_EQ(kernel.memory.discards[0].addr, address(page));
+    EXPECT_EQ(kernel.memory.discards[0].len, 2 * page);
+    EXPECT_EQ(kernel.memory.discards[1].addr, address(page));
+    EXPECT_EQ(kernel.memory.discards[1].len, page);
+}
+
+TEST_F(Discard, ArgumentsAreCheckedBeforeAnythingIsQueued) {
+    void* ptrs[] = {memory().data(), memory().data()};
+    const std::size_t sizes[] = {page, page}, empty[] = {page, 0}, first = 0;
+    const hmmMemLocation nowhere = {hmmMemLocationTypeInvalid, 0};
+    EXPECT_EQ(hmmMemDiscardBatchAsync(ptrs, sizes, 2, 1, nullptr), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMemDiscardBatchAsync(ptrs, sizes, 0, 0, nullptr), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMemDiscardBatchAsync(nullptr, sizes, 2, 0, nullptr), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMemDiscardBatchAsync(ptrs, nullptr, 2, 0, nullptr), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMemDiscardBatchAsync(ptrs, empty, 2, 0, nullptr), hmmErrorInvalidValue);
+    const auto both = [&](const std::size_t* of, hmmMemLocation where, unsigned long long flags) {
+        return hmmMemDiscardAndPrefetchBatchAsync(ptrs, of, 2, &where, &first, 1, flags, nullptr);
+    };
+    EXPECT_EQ(both(sizes, nowhere, 0), hmmErrorInvalidValue);
+    EXPECT_EQ(both(empty, host, 0), hmmErrorInvalidValue);
+    EXPECT_EQ(both(sizes, host, 1), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
+    EXPECT_TRUE(kernel.memory.discards.empty());
+}
+
+TEST_F(Discard, ThenPrefetchMovesAlsoThePagesAtTheEnds) {
+    hmm::discard_and_prefetch(memory().subspan(1, 2 * page), hmm::device(1));
+    hmm::synchronize();
+    ASSERT_EQ(kernel.memory.discards.size(), 1u);
+    EXPECT_EQ(kernel.memory.discards[0].addr, address(page));
+    ASSERT_EQ(kernel.memory.prefetches.size(), 1u);
+    EXPECT_EQ(kernel.memory.prefetches[0].addr, address());
+    EXPECT_EQ(kernel.memory.prefetches[0].len, 3 * page);
+    EXPECT_EQ(kernel.memory.prefetches[0].location, 2u);
+}
+
+TEST_F(Discard, OfAHoleOrOfLockedMemoryIsReportedOnce) {
+    EXPECT_EQ(discard(hole(), page), hmmSuccess);
+    EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorInvalidValue);
+    EXPECT_NE(std::string(hmmGetLastErrorDetail()).find("not mapped"), std::string::npos);
+    EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
+
+    const hmm::registered_memory registered(memory());
+    EXPECT_EQ(discard(memory().data(), page), hmmSuccess);
+    EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorInvalidValue);
+    EXPECT_NE(std::string(hmmGetLastErrorDetail()).find("locked"), std::string::npos);
+    EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
+}
+
+} // namespace

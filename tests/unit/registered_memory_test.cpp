@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// Which pages are locked as registrations come and go.
+#include "memory_fixture.hpp"
+
+#include <cerrno>
+#include <initializer_list>
+#include <set>
+
+using fakes::kernel;
+
+namespace {
+
+class Registered : public MemoryOverFakes {
+  protected:
+    hmmError_t add(std::size_t from, std::size_t bytes, unsigned flags = 0) {
+        const hmmError_t code = hmmHostRegister(&memory()[from], bytes, flags);
+        if (code == hmmSuccess) registered_.insert(from);
+        return code;
+    }
+    hmmError_t remove(std::size_t from) {
+        registered_.erase(from);
+        return hmmHostUnregister(&memory()[from]);
+    }
+    void expect_locked(std::initializer_list<std::size_t> numbers) {
+        std::set<std::uint64_t> expected;
+        for (const std::size_t number : numbers)
+            expected.insert(address(number * page));
+        EXPECT_EQ(kernel.memory.locked, expected);
+    }
+    ~Registered() override {
+        for (const std::size_t from : registered_)
+            EXPECT_EQ(hmmHostUnregister(&memory()[from]), hmmSuccess);
+        expect_locked({});
+    }
+
+  private:
+    std::set<std::size_t> registered_;
+};
+
+TEST_F(Registered, PagesThatTheRangeTouchesAreLocked) {
+    EXPECT_EQ(add(page - 1, page + 2), hmmSuccess);
+    expect_locked({0, 1, 2});
+    EXPECT_EQ(remove(page - 1), hmmSuccess);
+    expect_locked({});
+}
+
+TEST_F(Registered, AByteIsRegisteredOnce) {
+    EXPECT_EQ(add(page, page), hmmSuccess);
+    for (const auto& [from, bytes] : {std::pair{page, page},
+                                      {page + 1, 1 * page},
+                                      {page - 1, 2ul},
+                                      {2 * page - 1, 1ul},
+                                      {0ul, 3 * page}})
+        EXPECT_EQ(add(from, bytes), hmmErrorHostMemoryAlreadyRegistered) << from;
+    expect_locked({1});
+    EXPECT_EQ(add(0, page), hmmSuccess);
+    EXPECT_EQ(add(2 * page, 1), hmmSuccess);
+}
+
+TEST_F(Registered, APageIsUnlockedWithTheLastThatSharesIt) {
+    EXPECT_EQ(add(10, 10), hmmSuccess);
+    EXPECT_EQ(add(20, 2 * page), hmmSuccess);
+    EXPECT_EQ(add(2 * page + 50, 10), hmmSuccess);
+    expect_locked({0, 1, 2});
+    EXPECT_EQ(remove(20), hmmSuccess);
+    expect_locked({0, 2});
+    EXPECT_EQ(remove(10), hmmSuccess);
+    expect_locked({2});
+    EXPECT_EQ(add(2 * page, 10), hmmSuccess);
+    EXPECT_EQ(remove(2 * page + 50), hmmSuccess);
+    expect_locked({2});
+}
+
+TEST_F(Registered, OnlyWhatWasRegisteredIsUnregistered) {
+    EXPECT_EQ(hmmHostUnregister(memory().data()), hmmErrorHostMemoryNotRegistered);
+    EXPECT_EQ(add(0, page), hmmSuccess);
+    EXPECT_EQ(hmmHostUnregister(&memory()[1]), hmmErrorHostMemoryNotRegistered);
+    EXPECT_EQ(remove(0), hmmSuccess);
+    EXPECT_EQ(hmmHostUnregister(memory().data()), hmmErrorHostMemoryNotRegistered);
+}
+
+TEST_F(Registered, AFailedLockLeavesNothingBehindAndNamesTheLimit) {
+    EXPECT_EQ(add(10, 10), hmmSuccess);
+    kernel.memory.lock_error = ENOMEM;
+    EXPECT_EQ(add(20, 4 * page), hmmErrorMemoryAllocation);
+    EXPECT_NE(std::string(hmmGetLastErrorDetail()).find("RLIMIT_MEMLOCK is 65536 bytes"),
+              std::string::npos);
+    expect_locked({0});
+    kernel.memory.lock_error = EPERM;
+    EXPECT_EQ(add(20, 4 * page), hmmErrorNotPermitted);
+    kernel.memory.lock_error = EAGAIN;
+    EXPECT_EQ(add(20, 4 * page), hmmErrorMemoryAllocation);
+    kernel.memory.lock_error = 0;
+    expect_locked({0});
+    EXPECT_EQ(add(20, 4 * page), hmmSuccess);
+}
+
+TEST_F(Registered, MemoryComesHomeBefore) {
+    hmm::prefetch(memory(), hmm::device(0));
+    hmm::synchronize();
+    EXPECT_EQ(add(0, page), hmmSuccess);
+    EXPECT_EQ(hmm::residency(memory()).on(hmm::host), 1u);
+}
+
+TEST_F(Registered, ArgumentsAreChecked) {
+    EXPECT_EQ(add(0, 0), hmmErrorInvalidValue);
+    EXPECT_EQ(add(0, SIZE_MAX), hmmErrorInvalidValue);
+    EXPECT_EQ(add(0, page, 16), hmmErrorInvalidValue);
+    EXPECT_EQ(add(0, page, hmmHostRegisterIoMemory), hmmErrorNotSupported);
+    EXPECT_EQ(hmmHostRegister(hole(), page, 0), hmmErrorInvalidValue);
+    EXPECT_NE(std::string(hmmGetLastErrorDetail()).find("not mapped"), std::string::npos);
+    expect_locked({});
+}
+
+TEST_F(Registered, PointersIntoItHaveFlagsAndAreGoodOnDevices) {
+    constexpr unsigned all =
+        hmmHostRegisterPortable | hmmHostRegisterMapped | hmmHostRegisterReadOnly;
+    EXPECT_EQ(add(16, 32, all), hmmSuccess);
+    unsigned flags = 0;
+    void* pointer = nullptr;
+    EXPECT_EQ(hmmHostGetFlags(&flags, &memory()[47]), hmmSuccess);
+    EXPECT_EQ(flags, all);
+    EXPECT_EQ(hmmHostGetDevicePointer(&pointer, &memory()[20], 0), hmmSuccess);
+    EXPECT_EQ(pointer, &memory()[20]);
+    EXPECT_EQ(hmmHostGetDevicePointer(&pointer, &memory()[20], 1), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmHostGetDevicePointer(nullptr, &memory()[20], 0), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmHostGetFlags(nullptr, &memory()[20]), hmmErrorInvalidValue);
+    for (const std::size_t outside : {15, 48}) {
+        EXPECT_EQ(hmmHostGetFlags(&flags, &memory()[outside]), hmmErrorInvalidValue);
+        EXPECT_EQ(hmmHostGetDevicePointer(&pointer, &memory()[outside], 0), hmmErrorInvalidValue);
+    }
+}
+
+TEST_F(Registered, OwnersMoveTheirRegistration) {
+    hmm::registered_memory first(memory().first(page));
+    hmm::registered_memory second = std::move(first);
+    EXPECT_TRUE(first.get().empty());
+    EXPECT_EQ(second.get().data(), memory().data());
+    expect_locked({0});
+    EXPECT_THROW(hmm::registered_memory(memory().first(1)), hmm::error);
+}
+
+} // namespace
