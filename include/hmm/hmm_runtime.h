@@ -328,9 +328,9 @@ HMM_API hmmError_t hmmEventDestroy(hmmEvent_t event);
  * not mapped. What is queued finds the last one only when it runs; then the next
  * synchronisation of its device reports it, once, and it is not sticky.
  *
- * A device that is named as a location is started. One of hmmErrorInvalidDevice if there
- * is none with that number; hmmErrorInvalidValue for an unknown type of location, and
- * for a node that the host does not have.
+ * A device that is named as a location is started; hmmErrorInvalidDevice if there is none
+ * with that number. hmmErrorInvalidValue for an unknown type of location, and for a node
+ * that the host does not have, of which queued work tells as of what is not mapped.
  */
 
 /*

@@ -4,8 +4,8 @@
  * and unit tests put another implementation behind it at link time.
  *
  * All functions return a value >= 0, or -errno. EINTR is handled here and in
- * ioctl.hpp, and nowhere else. Calls that parked threads execute for device code are no part of
- * this.
+ * ioctl.hpp, and nowhere else. Calls that parked threads execute for device code are
+ * no part of this.
  */
 #pragma once
 
