@@ -24,8 +24,8 @@
  *            another lane. So does who leaves a serial entry for other work.
  * Numbers    wrap. A place that somebody waits for was submitted, so that no more than a
  *            ring of entries is missing to it; any other distance says that it was reached
- *            long ago. Only who looks again after all but the last ring_entries of 2^32
- *            entries may take it for one to come, until the queue gets on.
+ *            long ago. The bound: if the queue runs 2^32 entries more before somebody looks,
+ *            less at most ring_entries, the place seems ahead until the queue gets on.
  */
 #pragma once
 
