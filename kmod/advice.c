@@ -31,7 +31,7 @@ struct advised {
 	struct hmmrt_advice advice;
 };
 
-static const struct hmmrt_advice no_advice = {
+const struct hmmrt_advice hmmrt_no_advice = {
 	.preferred = HMMRT_LOCATION_NONE,
 	.last_prefetch = HMMRT_LOCATION_NONE,
 };
@@ -176,7 +176,7 @@ static void ranges_fill(struct change *change)
 			break;
 		if (advised->range.start > at) {
 			hole = spare_take(change);
-			hole->advice = no_advice;
+			hole->advice = hmmrt_no_advice;
 			hole->range.start = at;
 			hole->range.last = advised->range.start - 1;
 			list_add_tail(&hole->link, &advised->link);
@@ -186,7 +186,7 @@ static void ranges_fill(struct change *change)
 	if (at > change->last)
 		return;
 	hole = spare_take(change);
-	hole->advice = no_advice;
+	hole->advice = hmmrt_no_advice;
 	hole->range.start = at;
 	hole->range.last = change->last;
 	/* Before the one that ended the loop, or at the end. */
@@ -210,7 +210,7 @@ static void ranges_put_back(struct hmmrt_space *space, struct change *change)
 	struct advised *advised, *next, *before = NULL;
 
 	list_for_each_entry_safe(advised, next, &change->ranges, link) {
-		if (advice_equal(&advised->advice, &no_advice)) {
+		if (advice_equal(&advised->advice, &hmmrt_no_advice)) {
 			spare_put(change, advised);
 		} else if (before &&
 			   before->range.last + 1 == advised->range.start &&
@@ -270,7 +270,7 @@ out_free:
 static void advice_forget(struct hmmrt_advice *advice,
 			  const struct hmmrt_advise *arg)
 {
-	*advice = no_advice;
+	*advice = hmmrt_no_advice;
 }
 
 /**
@@ -332,7 +332,7 @@ struct hmmrt_advice hmmrt_advice_at(struct hmmrt_space *space,
 				    unsigned long addr, unsigned long *start,
 				    unsigned long *end)
 {
-	struct hmmrt_advice advice = no_advice;
+	struct hmmrt_advice advice = hmmrt_no_advice;
 	struct advised *advised;
 
 	if (RB_EMPTY_ROOT(&space->advice.rb_root))

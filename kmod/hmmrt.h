@@ -367,6 +367,7 @@ void hmmrt_peers_forget(struct hmmrt_binding *binding);
 int hmmrt_make_exclusive(struct hmmrt_request *req);
 
 /* advice.c */
+extern const struct hmmrt_advice hmmrt_no_advice;
 void hmmrt_advice_init(struct hmmrt_space *space);
 void hmmrt_advice_stop(struct hmmrt_space *space);
 void hmmrt_advice_destroy(struct hmmrt_space *space);

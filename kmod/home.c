@@ -24,26 +24,34 @@
  */
 struct home_pages {
 	int node;			/* or NUMA_NO_NODE: by the mapping's policy */
+	bool strict;			/* there and nowhere else */
 	unsigned int n;
 	bool huge;			/* page[] is one page */
 	struct page *page[HMMRT_BLOCK_PAGES];
 };
 
+/* Where advice would have pages of the host, or NUMA_NO_NODE. */
+static int advised_node(const struct hmmrt_advice *advice)
+{
+	if (advice->preferred >= HMMRT_LOCATION_NONE ||
+	    !hmmrt_location_is_host(advice->preferred))
+		return NUMA_NO_NODE;
+	return advice->preferred & HMMRT_LOCATION_MAX_NODE;
+}
+
 static struct page *alloc_host_page(struct vm_area_struct *vma,
-				    unsigned long addr, int node, bool must)
+				    unsigned long addr,
+				    const struct home_pages *to, bool must)
 {
 	gfp_t gfp = GFP_HIGHUSER_MOVABLE;
-
-	/* Who asks for a node wants no other. */
-	if (node != NUMA_NO_NODE)
-		return alloc_pages_node(node, gfp | __GFP_THISNODE |
-						      __GFP_NORETRY |
-						      __GFP_NOWARN, 0);
 
 	/* Neighbours are a favour; the page itself is not. */
 	if (!must)
 		gfp |= __GFP_NORETRY | __GFP_NOWARN;
-	return alloc_page_vma(gfp, vma, addr);
+	if (to->node == NUMA_NO_NODE)
+		return alloc_page_vma(gfp, vma, addr);
+	return alloc_pages_node(to->node,
+				to->strict ? gfp | __GFP_THISNODE : gfp, 0);
 }
 
 static void alloc_host(struct vm_area_struct *vma, unsigned long start,
@@ -57,7 +65,7 @@ static void alloc_host(struct vm_area_struct *vma, unsigned long start,
 		to->page[i] = alloc_host_page(vma,
 					      start + ((unsigned long)i
 						       << PAGE_SHIFT),
-					      to->node, i == must);
+					      to, i == must);
 }
 
 /* One page for a block. false: there is none. */
@@ -368,7 +376,8 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 	to = kvmalloc(sizeof(*to), GFP_KERNEL);
 	if (!to)
 		return -ENOMEM;
-	to->node = req->node;
+	to->strict = req->node != NUMA_NO_NODE;
+	to->node = to->strict ? req->node : advised_node(&req->advice);
 	if (!migrate_huge_out(req, &args, to, &home, &rc)) {
 		alloc_host(req->vma, req->start, to, n, n);
 		rc = migrate_window_out(&args, to, &home);
@@ -531,8 +540,9 @@ static bool cpu_fault_splits(const struct vm_fault *vmf)
 	       folio_test_large(page_folio(vmf->page));
 }
 
-static void cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
-			     struct migrate_vma *args)
+/* Returns the node where it is to come home to. */
+static int cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
+			    struct migrate_vma *args)
 {
 	unsigned long start = block->start;
 	unsigned long end = start + HMMRT_BLOCK_SIZE;
@@ -553,6 +563,7 @@ static void cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
 	args->end = min(block->start + ((unsigned long)(win.first + win.count)
 					<< PAGE_SHIFT),
 			vmf->vma->vm_end);
+	return advised_node(&advice);
 }
 
 /*
@@ -590,7 +601,7 @@ static enum hmmrt_cause cpu_fault_cause(const struct hmmrt_space *space)
 static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 				    struct migrate_vma *args,
 				    struct hmmrt_space *space,
-				    struct hmmrt_block *block)
+				    struct hmmrt_block *block, int node)
 {
 	struct homecoming home = {
 		.block = block,
@@ -603,7 +614,8 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	arrays = kvmalloc(sizeof(*arrays), GFP_KERNEL);
 	if (!arrays)
 		return VM_FAULT_OOM;
-	arrays->to.node = NUMA_NO_NODE;
+	arrays->to.node = node;
+	arrays->to.strict = false;
 	if (block)
 		hmmrt_history_prepare(block);
 	if (!cpu_fault_alloc(space, vmf, args, &arrays->to)) {
@@ -650,6 +662,7 @@ vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf)
 	};
 	struct hmmrt_block *block = NULL;
 	struct hmmrt_space *space;
+	int node = NUMA_NO_NODE;
 	vm_fault_t ret = 0;
 	int idx;
 
@@ -669,11 +682,11 @@ vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf)
 		if (!cpu_fault_lock(block, vmf))
 			goto out_srcu;
 		if (!cpu_fault_splits(vmf))
-			cpu_fault_window(vmf, block, &args);
-		ret = cpu_fault_migrate(vmf, &args, space, block);
+			node = cpu_fault_window(vmf, block, &args);
+		ret = cpu_fault_migrate(vmf, &args, space, block, node);
 		mutex_unlock(&block->migrate);
 	} else if (orphan_trylock(vmf->page)) {
-		ret = cpu_fault_migrate(vmf, &args, space, NULL);
+		ret = cpu_fault_migrate(vmf, &args, space, NULL, node);
 		orphan_unlock(vmf->page);
 	} else if (!(vmf->flags & FAULT_FLAG_USER)) {
 		/* As in cpu_fault_lock(). */

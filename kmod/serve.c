@@ -52,6 +52,7 @@ struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 	req->binding = binding;
 	req->block = block;
 	req->node = NUMA_NO_NODE;
+	req->advice = hmmrt_no_advice;
 	return req;
 }
 
