@@ -364,18 +364,18 @@ void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr)
 				      &req->start, &req->end);
 }
 
-/* Whether mappings cover all of it. */
-static bool range_is_covered(struct mm_struct *mm, unsigned long start,
-			     unsigned long end)
+/* Where the first hole begins; @end if mappings cover all of it. */
+static unsigned long covered_end(struct mm_struct *mm, unsigned long start,
+				 unsigned long end)
 {
 	while (start < end) {
 		struct vm_area_struct *vma = vma_lookup(mm, start);
 
 		if (!vma)
-			return false;
+			return start;
 		start = vma->vm_end;
 	}
-	return true;
+	return end;
 }
 
 static void attributes_and(struct hmmrt_range_attributes *arg,
@@ -411,7 +411,7 @@ int hmmrt_range_attributes(struct hmmrt_space *space,
 	end = arg->addr + arg->len;
 	if (mmap_read_lock_killable(space->mm))
 		return -EINTR;
-	if (!range_is_covered(space->mm, arg->addr, end))
+	if (covered_end(space->mm, arg->addr, end) < end)
 		rc = -EFAULT;
 	for (at = arg->addr; !rc && at < end; at = next) {
 		unsigned long start = at;
@@ -536,29 +536,34 @@ static int advise_check(struct hmmrt_space *space,
 	return ok ? 0 : -EINVAL;
 }
 
-static int change_covered(struct hmmrt_space *space, unsigned long start,
-			  unsigned long end, advice_change_t fn,
-			  const struct hmmrt_advise *arg)
+/* All of the range is advised, or nothing. */
+static int advise_all(struct hmmrt_space *space, const struct hmmrt_advise *arg)
 {
-	int rc;
+	unsigned long end = arg->addr + arg->len;
+	int rc = -EFAULT;
 
 	if (mmap_read_lock_killable(space->mm))
 		return -EINTR;
-	if (range_is_covered(space->mm, start, end))
-		rc = advice_change(space, start, end, fn, arg);
-	else
-		rc = -EFAULT;
+	if (covered_end(space->mm, arg->addr, end) == end)
+		rc = advice_change(space, arg->addr, end, advice_apply, arg);
 	mmap_read_unlock(space->mm);
 	return rc;
 }
 
-/* Where the pages of a range were asked to go. */
+/* Where pages are asked to go: those before the first hole. */
 int hmmrt_advice_prefetched(struct hmmrt_space *space, unsigned long start,
 			    unsigned long end, u32 location)
 {
 	const struct hmmrt_advise arg = { .location = location };
+	int rc = 0;
 
-	return change_covered(space, start, end, advice_prefetched, &arg);
+	if (mmap_read_lock_killable(space->mm))
+		return -EINTR;
+	end = covered_end(space->mm, start, end);
+	if (start < end)
+		rc = advice_change(space, start, end, advice_prefetched, &arg);
+	mmap_read_unlock(space->mm);
+	return rc;
 }
 
 /* --- entries for who accesses ------------------------------------------------ */
@@ -838,8 +843,7 @@ int hmmrt_advise(struct hmmrt_space *space, struct hmmrt_advise *arg)
 	if (arg->advice == HMMRT_ADVICE_SET_ACCESSED_BY &&
 	    arg->location != HMMRT_LOCATION_HOST)
 		WRITE_ONCE(space->maps_ahead, true);
-	rc = change_covered(space, arg->addr, arg->addr + arg->len,
-			    advice_apply, arg);
+	rc = advise_all(space, arg);
 	if (!rc)
 		rc = advise_act(space, arg);
 	mmput(space->mm);

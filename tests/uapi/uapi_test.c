@@ -131,6 +131,23 @@ static void fill_exclusive(struct env *env, void *arg)
 	exclusive->device_id = env->session.devices[0].id;
 }
 
+static void fill_advise(struct env *env, void *arg)
+{
+	struct hmmrt_advise *advise = arg;
+
+	advise->addr = (uintptr_t)env->buf;
+	advise->len = BLOCK_BYTES;
+	advise->advice = HMMRT_ADVICE_SET_READ_MOSTLY;
+}
+
+static void fill_range_attributes(struct env *env, void *arg)
+{
+	struct hmmrt_range_attributes *attributes = arg;
+
+	attributes->addr = (uintptr_t)env->buf;
+	attributes->len = BLOCK_BYTES;
+}
+
 static void fill_peer(struct env *env, void *arg)
 {
 	struct hmmrt_peer *peer = arg;
@@ -198,6 +215,18 @@ FIXTURE_VARIANT_ADD(call, exclusive) {
 	.cmd = HMMRT_IOC_EXCLUSIVE, CALL(hmmrt_exclusive, out_pages),
 	.outputs = offsetof(struct hmmrt_exclusive, out_pages),
 	.stage = STAGE_BOUND, .fill = fill_exclusive,
+};
+
+FIXTURE_VARIANT_ADD(call, advise) {
+	.cmd = HMMRT_IOC_ADVISE, CALL(hmmrt_advise, value),
+	.stage = STAGE_SPACE, .fill = fill_advise,
+};
+
+FIXTURE_VARIANT_ADD(call, range_attributes) {
+	.cmd = HMMRT_IOC_RANGE_ATTRIBUTES,
+	CALL(hmmrt_range_attributes, out_granularity),
+	.outputs = offsetof(struct hmmrt_range_attributes, out_flags),
+	.stage = STAGE_SPACE, .fill = fill_range_attributes,
 };
 
 FIXTURE_VARIANT_ADD(call, peer) {
