@@ -283,7 +283,7 @@ static struct hmmrt_page_state page_state(unsigned long pfn)
 	struct page *page;
 
 	if (pfn & HMM_PFN_ERROR) {
-		state.flags = HMMRT_PAGE_ERROR;
+		state.flags = HMMRT_STATE_ERROR;
 		return state;
 	}
 	if (!(pfn & HMM_PFN_VALID))
@@ -292,13 +292,13 @@ static struct hmmrt_page_state page_state(unsigned long pfn)
 	dev = hmmrt_page_device(page);
 	state.location = dev ? dev->id : HMMRT_LOCATION_HOST;
 	state.order = hmm_pfn_to_map_order(pfn);
-	state.flags = HMMRT_PAGE_READ;
+	state.flags = HMMRT_STATE_READ;
 	if (pfn & HMM_PFN_WRITE)
-		state.flags |= HMMRT_PAGE_WRITE;
+		state.flags |= HMMRT_STATE_WRITE;
 	if (is_zero_page(page))
-		state.flags |= HMMRT_PAGE_ZERO;
+		state.flags |= HMMRT_STATE_ZERO;
 	if (dev && hmmrt_device_is_coherent(dev))
-		state.flags |= HMMRT_PAGE_COHERENT;
+		state.flags |= HMMRT_STATE_COHERENT;
 	return state;
 }
 

@@ -517,15 +517,15 @@ int hmmrt_exclusive_range(struct hmmrt_binding *binding, unsigned long start,
  */
 void hmmrt_fail_next_huge(struct hmmrt_binding *binding, bool fail);
 
-#define HMMRT_PAGE_READ		BIT(0)	/* may be read */
-#define HMMRT_PAGE_WRITE	BIT(1)	/* may be written, without a CPU fault */
-#define HMMRT_PAGE_ZERO		BIT(2)	/* the zero page */
-#define HMMRT_PAGE_ERROR	BIT(3)	/* no mapping, or none to mirror */
-#define HMMRT_PAGE_COHERENT	BIT(4)	/* the device it is on is coherent */
+#define HMMRT_STATE_READ	BIT(0)	/* may be read */
+#define HMMRT_STATE_WRITE	BIT(1)	/* may be written, without a CPU fault */
+#define HMMRT_STATE_ZERO	BIT(2)	/* the zero page */
+#define HMMRT_STATE_ERROR	BIT(3)	/* no mapping, or none to mirror */
+#define HMMRT_STATE_COHERENT	BIT(4)	/* the device it is on is coherent */
 
 /**
  * struct hmmrt_page_state - what the process has of one page
- * @flags: HMMRT_PAGE_*
+ * @flags: HMMRT_STATE_*
  * @order: of the CPU's entry that maps it
  * @location: id of a device, HMMRT_LOCATION_HOST or HMMRT_LOCATION_NONE
  */

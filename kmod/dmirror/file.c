@@ -249,7 +249,7 @@ static u8 location_byte(const struct hmmrt_page_state *state, bool local)
 {
 	if (state->location == HMMRT_LOCATION_HOST)
 		return 0;
-	if (!(state->flags & HMMRT_PAGE_COHERENT))
+	if (!(state->flags & HMMRT_STATE_COHERENT))
 		return HMM_DMIRROR_PROT_DEV_PRIVATE_LOCAL;
 	return local ? HMM_DMIRROR_PROT_DEV_COHERENT_LOCAL :
 		       HMM_DMIRROR_PROT_DEV_COHERENT_REMOTE;
@@ -262,15 +262,15 @@ static u8 snapshot_byte(const struct dmirror_view *view,
 	bool local = state->location == hmmrt_device_id(view->dmirror->dev);
 	u8 byte;
 
-	if (state->flags & HMMRT_PAGE_ERROR)
+	if (state->flags & HMMRT_STATE_ERROR)
 		return HMM_DMIRROR_PROT_ERROR;
 	if (!local && state->location != HMMRT_LOCATION_HOST &&
-	    !(state->flags & HMMRT_PAGE_COHERENT))
+	    !(state->flags & HMMRT_STATE_COHERENT))
 		return HMM_DMIRROR_PROT_NONE;
-	byte = state->flags & HMMRT_PAGE_WRITE ? HMM_DMIRROR_PROT_WRITE :
+	byte = state->flags & HMMRT_STATE_WRITE ? HMM_DMIRROR_PROT_WRITE :
 						 HMM_DMIRROR_PROT_READ;
 	byte |= location_byte(state, local);
-	if (state->flags & HMMRT_PAGE_ZERO)
+	if (state->flags & HMMRT_STATE_ZERO)
 		byte |= HMM_DMIRROR_PROT_ZERO;
 	if (state->order + PAGE_SHIFT == PMD_SHIFT)
 		byte |= HMM_DMIRROR_PROT_PMD;
