@@ -259,4 +259,84 @@ TEST(PolicyHugeWindow, LeavesOtherWindowsAsTheyWere) {
     EXPECT_EQ(outside.count, small.count);
 }
 
+hmmrt_advice advised(uint32_t flags, uint32_t preferred, uint32_t accessed_by) {
+    hmmrt_advice advice = unadvised;
+    advice.flags = flags;
+    advice.preferred = preferred;
+    advice.accessed_by = accessed_by;
+    return advice;
+}
+
+constexpr uint32_t no_place = HMMRT_LOCATION_NONE;
+
+TEST(PolicyTouched, MovesWhatNobodySaidAnythingAbout) {
+    for (const bool write : {false, true})
+        EXPECT_EQ(hmmrt_policy_touched(&unadvised, 3, write), HMMRT_POLICY_MOVE);
+}
+
+// Each line: what it is decided by, for a read and for a write of device 3.
+TEST(PolicyTouched, AsksAdviceInOrder) {
+    const struct {
+        hmmrt_advice advice;
+        hmmrt_policy_want read, write;
+    } table[] = {
+        {advised(HMMRT_RANGE_NO_MIGRATE, no_place, 0), HMMRT_POLICY_STAY, HMMRT_POLICY_STAY},
+        {advised(HMMRT_RANGE_NO_MIGRATE | HMMRT_RANGE_READ_MOSTLY, 3, 0), HMMRT_POLICY_STAY,
+         HMMRT_POLICY_STAY},
+        {advised(HMMRT_RANGE_READ_MOSTLY, no_place, 0), HMMRT_POLICY_COPY, HMMRT_POLICY_MOVE},
+        {advised(HMMRT_RANGE_READ_MOSTLY, HMMRT_LOCATION_HOST, 0), HMMRT_POLICY_COPY,
+         HMMRT_POLICY_STAY},
+        {advised(HMMRT_RANGE_READ_MOSTLY, no_place, 1u << 3), HMMRT_POLICY_COPY,
+         HMMRT_POLICY_MOVE},
+        {advised(0, 3, 0), HMMRT_POLICY_MOVE, HMMRT_POLICY_MOVE},
+        {advised(0, 3, 1u << 3), HMMRT_POLICY_MOVE, HMMRT_POLICY_MOVE},
+        {advised(0, 2, 0), HMMRT_POLICY_STAY, HMMRT_POLICY_STAY},
+        {advised(0, HMMRT_LOCATION_HOST, 0), HMMRT_POLICY_STAY, HMMRT_POLICY_STAY},
+        {advised(0, HMMRT_LOCATION_HOST_NODE(1), 0), HMMRT_POLICY_STAY, HMMRT_POLICY_STAY},
+        {advised(0, no_place, 1u << 3), HMMRT_POLICY_STAY, HMMRT_POLICY_STAY},
+        {advised(0, no_place, 1u << 2 | HMMRT_BY_CPU), HMMRT_POLICY_MOVE, HMMRT_POLICY_MOVE},
+    };
+    for (const auto& row : table) {
+        const auto at = &row - table;
+        EXPECT_EQ(hmmrt_policy_touched(&row.advice, 3, false), row.read) << at;
+        EXPECT_EQ(hmmrt_policy_touched(&row.advice, 3, true), row.write) << at;
+    }
+}
+
+TEST(PolicyPrefetched, GoesWhereItIsToldUnlessNothingMayMove) {
+    const auto pinned = advised(HMMRT_RANGE_NO_MIGRATE | HMMRT_RANGE_READ_MOSTLY, no_place, 0);
+    const auto copied = advised(HMMRT_RANGE_READ_MOSTLY, 2, 0);
+    const auto elsewhere = advised(0, HMMRT_LOCATION_HOST, 1u << 3);
+    EXPECT_EQ(hmmrt_policy_prefetched(&pinned), HMMRT_POLICY_STAY);
+    EXPECT_EQ(hmmrt_policy_prefetched(&copied), HMMRT_POLICY_COPY);
+    EXPECT_EQ(hmmrt_policy_prefetched(&elsewhere), HMMRT_POLICY_MOVE);
+}
+
+TEST(PolicyWindows, AreAsLargeAsAdvised) {
+    for (unsigned count = 1; count <= block; count *= 2) {
+        hmmrt_advice advice = unadvised;
+        advice.granularity = count * HMMRT_POLICY_PAGE_SIZE;
+        for (unsigned page = 0; page < block; page += 7) {
+            const unsigned long none[block / 64] = {};
+            hmmrt_policy_run run = {};
+            const auto device = hmmrt_policy_device_window(none, page, &advice);
+            const auto host = hmmrt_policy_host_window(&run, page, &advice);
+            for (const auto& window : {device, host}) {
+                EXPECT_EQ(window.count, count);
+                EXPECT_EQ(window.first, page / count * count);
+            }
+        }
+    }
+}
+
+TEST(HostWindow, IsOnePageOfMemoryThatADeviceIsPreferredFor) {
+    const auto advice = advised(0, 3, 0);
+    hmmrt_policy_run run = {};
+    for (const unsigned page : {0u, 1u, 2u, 300u}) {
+        const auto window = hmmrt_policy_host_window(&run, page, &advice);
+        EXPECT_EQ(window.first, page);
+        EXPECT_EQ(window.count, 1u);
+    }
+}
+
 } // namespace

@@ -261,6 +261,24 @@ static int run_pages(struct env *env)
 	return cmd_pages(env->session.space, env->buf, env->len, pages);
 }
 
+static int run_advise(struct env *env)
+{
+	const uint32_t id = env->session.devices[0].id;
+	int rc;
+
+	rc = cmd_advise(env->session.space, env->buf, PAGE_BYTES,
+			HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0);
+	return rc ? rc : cmd_advise(env->session.space, env->buf, env->len,
+				    HMMRT_ADVICE_SET_ACCESSED_BY, id, 0);
+}
+
+static void prepare_read_mostly(struct env *env)
+{
+	prepare_far(env);
+	cmd_advise(env->session.space, env->buf, env->len,
+		   HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0);
+}
+
 /* Closing cannot fail, and brings home what it can. */
 static void prepare_second_binding(struct env *env)
 {
@@ -347,6 +365,16 @@ FIXTURE_VARIANT_ADD(step, residency) {
 FIXTURE_VARIANT_ADD(step, pages) {
 	.prepare = prepare_far, .run = run_pages, .undo = undo_far,
 	.needs_agent = true,
+};
+
+FIXTURE_VARIANT_ADD(step, advise) {
+	.prepare = prepare_far, .run = run_advise, .undo = undo_far,
+	.needs_agent = true,
+};
+
+FIXTURE_VARIANT_ADD(step, copies) {
+	.prepare = prepare_read_mostly, .run = run_prefetch, .undo = undo_far,
+	.needs_agent = true, .len = 32 * PAGE_BYTES,
 };
 
 FIXTURE_VARIANT_ADD(step, close) {
