@@ -13,9 +13,6 @@
  *            with munmap() or mremap(), of which the space's notifier hears. To
  *            drop the middle of a range takes memory for the second half; if
  *            there is none at that moment, that half is dropped with it.
- * Entries    What AccessedBy wants mapped is taken away by the core like any
- *            other entry. The notifier says so and a worker maps it again, when
- *            the invalidation, and the migration it is part of, are over.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -42,12 +39,12 @@ static bool advice_equal(const struct hmmrt_advice *one,
 	return !memcmp(one, two, sizeof(*one));
 }
 
-static struct advised *advised_first(struct hmmrt_space *space,
+static struct advised *advised_first(struct rb_root_cached *tree,
 				     unsigned long first, unsigned long last)
 {
 	struct interval_tree_node *node;
 
-	node = interval_tree_iter_first(&space->advice, first, last);
+	node = interval_tree_iter_first(tree, first, last);
 	return node ? container_of(node, struct advised, range) : NULL;
 }
 
@@ -113,14 +110,14 @@ static void spare_put(struct change *change, struct advised *advised)
 }
 
 /* How many more ranges there can be afterwards than now. */
-static unsigned int spares_needed(struct hmmrt_space *space,
+static unsigned int spares_needed(struct rb_root_cached *tree,
 				  const struct change *change)
 {
 	unsigned long at = change->first;
 	struct advised *advised;
 	unsigned int needed = 0;
 
-	for (advised = advised_first(space, change->first, change->last);
+	for (advised = advised_first(tree, change->first, change->last);
 	     advised; advised = advised_next(advised, change->first,
 					     change->last)) {
 		needed += advised->range.start > at;
@@ -132,14 +129,14 @@ static unsigned int spares_needed(struct hmmrt_space *space,
 }
 
 /* What the change meets, and what it may be joined with. */
-static void ranges_take_out(struct hmmrt_space *space, struct change *change)
+static void ranges_take_out(struct rb_root_cached *tree, struct change *change)
 {
 	unsigned long first = change->first ? change->first - 1 : 0;
 	unsigned long last = change->last + 1;
 	struct advised *advised;
 
-	while ((advised = advised_first(space, first, last))) {
-		interval_tree_remove(&advised->range, &space->advice);
+	while ((advised = advised_first(tree, first, last))) {
+		interval_tree_remove(&advised->range, tree);
 		list_add_tail(&advised->link, &change->ranges);
 	}
 }
@@ -205,7 +202,7 @@ static void ranges_change(struct change *change, advice_change_t fn,
 }
 
 /* Join what says the same, and forget what says nothing. */
-static void ranges_put_back(struct hmmrt_space *space, struct change *change)
+static void ranges_put_back(struct rb_root_cached *tree, struct change *change)
 {
 	struct advised *advised, *next, *before = NULL;
 
@@ -223,7 +220,7 @@ static void ranges_put_back(struct hmmrt_space *space, struct change *change)
 	}
 	list_for_each_entry_safe(advised, next, &change->ranges, link) {
 		list_del(&advised->link);
-		interval_tree_insert(&advised->range, &space->advice);
+		interval_tree_insert(&advised->range, tree);
 	}
 }
 
@@ -237,9 +234,9 @@ static void change_init(struct change *change, unsigned long start,
 	INIT_LIST_HEAD(&change->ranges);
 }
 
-static int advice_change(struct hmmrt_space *space, unsigned long start,
-			 unsigned long end, advice_change_t fn,
-			 const struct hmmrt_advise *arg)
+static int advice_change(struct hmmrt_space *space, struct rb_root_cached *tree,
+			 unsigned long start, unsigned long end,
+			 advice_change_t fn, const struct hmmrt_advise *arg)
 {
 	struct change change;
 	unsigned int needed;
@@ -248,19 +245,19 @@ static int advice_change(struct hmmrt_space *space, unsigned long start,
 	lockdep_assert_held(&space->mm->mmap_lock);
 	change_init(&change, start, end);
 	down_write(&space->advice_lock);
-	while ((needed = spares_needed(space, &change)) > change.spares) {
+	while ((needed = spares_needed(tree, &change)) > change.spares) {
 		up_write(&space->advice_lock);
 		rc = spares_alloc(&change, needed);
 		if (rc)
 			goto out_free;
 		down_write(&space->advice_lock);
 	}
-	ranges_take_out(space, &change);
+	ranges_take_out(tree, &change);
 	ranges_cut(&change, change.first);
 	ranges_cut(&change, change.last + 1);
 	ranges_fill(&change);
 	ranges_change(&change, fn, arg);
-	ranges_put_back(space, &change);
+	ranges_put_back(tree, &change);
 	up_write(&space->advice_lock);
 out_free:
 	spares_free(&change);
@@ -271,6 +268,31 @@ static void advice_forget(struct hmmrt_advice *advice,
 			  const struct hmmrt_advise *arg)
 {
 	*advice = hmmrt_no_advice;
+}
+
+static void tree_drop(struct hmmrt_space *space, struct rb_root_cached *tree,
+		      unsigned long start, unsigned long end)
+{
+	struct advised *spare;
+	struct change change;
+
+	if (RB_EMPTY_ROOT(&tree->rb_root))
+		return;
+	change_init(&change, start, end);
+	spare = kmalloc(sizeof(*spare), GFP_NOWAIT | __GFP_NOWARN);
+	if (spare) {
+		list_add(&spare->link, &change.spare);
+		change.spares++;
+	}
+	down_write(&space->advice_lock);
+	ranges_take_out(tree, &change);
+	ranges_cut(&change, change.last + 1);
+	/* Nothing is behind this one: what there is to cut here ends before. */
+	ranges_cut(&change, change.first);
+	ranges_change(&change, advice_forget, NULL);
+	ranges_put_back(tree, &change);
+	up_write(&space->advice_lock);
+	spares_free(&change);
 }
 
 /**
@@ -284,61 +306,74 @@ static void advice_forget(struct hmmrt_advice *advice,
 void hmmrt_advice_drop(struct hmmrt_space *space, unsigned long start,
 		       unsigned long end)
 {
-	struct advised *spare;
-	struct change change;
-
-	if (RB_EMPTY_ROOT(&space->advice.rb_root))
-		return;
-	change_init(&change, start, end);
-	spare = kmalloc(sizeof(*spare), GFP_NOWAIT | __GFP_NOWARN);
-	if (spare) {
-		list_add(&spare->link, &change.spare);
-		change.spares++;
-	}
-	down_write(&space->advice_lock);
-	ranges_take_out(space, &change);
-	ranges_cut(&change, change.last + 1);
-	/* Nothing is behind this one: what there is to cut here ends before. */
-	ranges_cut(&change, change.first);
-	ranges_change(&change, advice_forget, NULL);
-	ranges_put_back(space, &change);
-	up_write(&space->advice_lock);
-	spares_free(&change);
+	tree_drop(space, &space->advice, start, end);
+	tree_drop(space, &space->prefetched, start, end);
 }
 
-void hmmrt_advice_destroy(struct hmmrt_space *space)
+/**
+ * hmmrt_advice_forget_device() - a device is unbound
+ * @space: of the process
+ * @id: of the device, which another one may get
+ *
+ * Context: may sleep.
+ */
+void hmmrt_advice_forget_device(struct hmmrt_space *space, u32 id)
+{
+	struct advised *advised, *next;
+
+	down_write(&space->advice_lock);
+	for (advised = advised_first(&space->advice, 0, ULONG_MAX); advised;
+	     advised = next) {
+		next = advised_next(advised, 0, ULONG_MAX);
+		advised->advice.accessed_by &= ~BIT(id);
+		if (advised->advice.preferred == id)
+			advised->advice.preferred = HMMRT_LOCATION_NONE;
+		if (!advice_equal(&advised->advice, &hmmrt_no_advice))
+			continue;
+		interval_tree_remove(&advised->range, &space->advice);
+		kfree(advised);
+	}
+	up_write(&space->advice_lock);
+}
+
+static void tree_destroy(struct rb_root_cached *tree)
 {
 	struct advised *advised;
 
-	while ((advised = advised_first(space, 0, ULONG_MAX))) {
-		interval_tree_remove(&advised->range, &space->advice);
+	while ((advised = advised_first(tree, 0, ULONG_MAX))) {
+		interval_tree_remove(&advised->range, tree);
 		kfree(advised);
 	}
 }
 
+void hmmrt_advice_destroy(struct hmmrt_space *space)
+{
+	tree_destroy(&space->advice);
+	tree_destroy(&space->prefetched);
+}
+
+void hmmrt_advice_init(struct hmmrt_space *space)
+{
+	init_rwsem(&space->advice_lock);
+	space->advice = RB_ROOT_CACHED;
+	space->prefetched = RB_ROOT_CACHED;
+}
+
 /* --- asking ---------------------------------------------------------------- */
 
-/**
- * hmmrt_advice_at() - the advice of an address
- * @space: of the process
- * @addr: in [*@start, *@end)
- * @start: becomes the first address from which on it is the same, if that is
- *	higher
- * @end: likewise
- *
- * Context: any that may sleep.
- */
-struct hmmrt_advice hmmrt_advice_at(struct hmmrt_space *space,
-				    unsigned long addr, unsigned long *start,
-				    unsigned long *end)
+/* The advice of @addr, and the part of [@start, @end) that has the same. */
+static struct hmmrt_advice tree_look(struct hmmrt_space *space,
+				     struct rb_root_cached *tree,
+				     unsigned long addr, unsigned long *start,
+				     unsigned long *end)
 {
 	struct hmmrt_advice advice = hmmrt_no_advice;
 	struct advised *advised;
 
-	if (RB_EMPTY_ROOT(&space->advice.rb_root))
+	if (RB_EMPTY_ROOT(&tree->rb_root))
 		return advice;
 	down_read(&space->advice_lock);
-	for (advised = advised_first(space, *start, *end - 1); advised;
+	for (advised = advised_first(tree, *start, *end - 1); advised;
 	     advised = advised_next(advised, *start, *end - 1)) {
 		if (advised->range.last < addr) {
 			*start = advised->range.last + 1;
@@ -355,6 +390,23 @@ struct hmmrt_advice hmmrt_advice_at(struct hmmrt_space *space,
 	}
 	up_read(&space->advice_lock);
 	return advice;
+}
+
+/**
+ * hmmrt_advice_at() - the advice of an address
+ * @space: of the process
+ * @addr: in [*@start, *@end)
+ * @start: becomes the first address from which on it is the same, if that is
+ *	higher
+ * @end: likewise
+ *
+ * Context: any that may sleep.
+ */
+struct hmmrt_advice hmmrt_advice_at(struct hmmrt_space *space,
+				    unsigned long addr, unsigned long *start,
+				    unsigned long *end)
+{
+	return tree_look(space, &space->advice, addr, start, end);
 }
 
 /* The advice of a part of a window, which is cut where that ends. */
@@ -385,7 +437,6 @@ static void attributes_and(struct hmmrt_range_attributes *arg,
 		arg->out_flags = advice->flags;
 		arg->out_accessed_by = advice->accessed_by;
 		arg->out_preferred_location = advice->preferred;
-		arg->out_last_prefetch = advice->last_prefetch;
 		arg->out_granularity = advice->granularity;
 		return;
 	}
@@ -393,16 +444,45 @@ static void attributes_and(struct hmmrt_range_attributes *arg,
 	arg->out_accessed_by &= advice->accessed_by;
 	if (arg->out_preferred_location != advice->preferred)
 		arg->out_preferred_location = HMMRT_LOCATION_NONE;
-	if (arg->out_last_prefetch != advice->last_prefetch)
-		arg->out_last_prefetch = HMMRT_LOCATION_NONE;
 	if (arg->out_granularity != advice->granularity)
 		arg->out_granularity = 0;
+}
+
+static void prefetches_and(struct hmmrt_range_attributes *arg,
+			   const struct hmmrt_advice *advice, bool first)
+{
+	if (first)
+		arg->out_last_prefetch = advice->last_prefetch;
+	else if (arg->out_last_prefetch != advice->last_prefetch)
+		arg->out_last_prefetch = HMMRT_LOCATION_NONE;
+}
+
+static int attributes_of(struct hmmrt_space *space, struct rb_root_cached *tree,
+			 struct hmmrt_range_attributes *arg,
+			 void (*and)(struct hmmrt_range_attributes *arg,
+				     const struct hmmrt_advice *advice,
+				     bool first))
+{
+	unsigned long at = arg->addr, end = at + arg->len;
+
+	while (at < end) {
+		unsigned long start = at, next = end;
+		struct hmmrt_advice advice;
+
+		advice = tree_look(space, tree, at, &start, &next);
+		and(arg, &advice, at == arg->addr);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+		at = next;
+	}
+	return 0;
 }
 
 int hmmrt_range_attributes(struct hmmrt_space *space,
 			   struct hmmrt_range_attributes *arg)
 {
-	unsigned long at, next, end;
+	unsigned long end;
 	int rc;
 
 	rc = hmmrt_user_range_check(arg->addr, arg->len);
@@ -413,17 +493,11 @@ int hmmrt_range_attributes(struct hmmrt_space *space,
 		return -EINTR;
 	if (covered_end(space->mm, arg->addr, end) < end)
 		rc = -EFAULT;
-	for (at = arg->addr; !rc && at < end; at = next) {
-		unsigned long start = at;
-		struct hmmrt_advice advice;
-
-		next = end;
-		advice = hmmrt_advice_at(space, at, &start, &next);
-		attributes_and(arg, &advice, at == arg->addr);
-		if (fatal_signal_pending(current))
-			rc = -EINTR;
-		cond_resched();
-	}
+	if (!rc)
+		rc = attributes_of(space, &space->advice, arg, attributes_and);
+	if (!rc)
+		rc = attributes_of(space, &space->prefetched, arg,
+				   prefetches_and);
 	mmap_read_unlock(space->mm);
 	return rc;
 }
@@ -511,10 +585,14 @@ static int advise_check(struct hmmrt_space *space,
 		     location_is_bound(space, arg->location);
 		break;
 	case HMMRT_ADVICE_SET_ACCESSED_BY:
-	case HMMRT_ADVICE_UNSET_ACCESSED_BY:
 		has_location = true;
 		ok = arg->location == HMMRT_LOCATION_HOST ||
 		     location_is_bound(space, arg->location);
+		break;
+	case HMMRT_ADVICE_UNSET_ACCESSED_BY:
+		has_location = true;
+		ok = arg->location == HMMRT_LOCATION_HOST ||
+		     arg->location < HMMRT_MAX_DEVICES;
 		break;
 	case HMMRT_ADVICE_SET_GRANULARITY:
 		has_value = true;
@@ -545,7 +623,8 @@ static int advise_all(struct hmmrt_space *space, const struct hmmrt_advise *arg)
 	if (mmap_read_lock_killable(space->mm))
 		return -EINTR;
 	if (covered_end(space->mm, arg->addr, end) == end)
-		rc = advice_change(space, arg->addr, end, advice_apply, arg);
+		rc = advice_change(space, &space->advice, arg->addr, end,
+				   advice_apply, arg);
 	mmap_read_unlock(space->mm);
 	return rc;
 }
@@ -561,271 +640,22 @@ int hmmrt_advice_prefetched(struct hmmrt_space *space, unsigned long start,
 		return -EINTR;
 	end = covered_end(space->mm, start, end);
 	if (start < end)
-		rc = advice_change(space, start, end, advice_prefetched, &arg);
+		rc = advice_change(space, &space->prefetched, start, end,
+				   advice_prefetched, &arg);
 	mmap_read_unlock(space->mm);
 	return rc;
 }
 
-/* --- entries for who accesses ------------------------------------------------ */
-
-/* Attempts to map a part that keeps racing with others. */
-#define MAP_ATTEMPTS	8
-
-/* What is populated, where it is; req->start is set. Returns where it ended. */
-static unsigned long map_part(struct hmmrt_request *req, unsigned long end)
-{
-	struct mm_struct *mm = req->block->span->space->mm;
-	u32 id = req->binding->dev->id;
-	int rc;
-
-	lockdep_assert_held(&mm->mmap_lock);
-	req->vma = find_vma(mm, req->start);
-	if (!req->vma || req->vma->vm_start >= end)
-		return end;
-	req->start = max(req->start, req->vma->vm_start);
-	req->end = min(end, req->vma->vm_end);
-	hmmrt_request_advise(req, req->start);
-	if (!hmmrt_policy_maps_ahead(&req->advice, id) ||
-	    hmmrt_vma_check(req->vma, HMMRT_ACCESS_READ))
-		return req->end;
-	rc = hmmrt_block_migrate_lock(req->block);
-	if (rc)
-		return end;
-	/* Whoever moves pages is not at it now: they are where they will be. */
-	rc = hmmrt_serve_window(req, false);
-	mutex_unlock(&req->block->migrate);
-	return rc == -EAGAIN ? req->start : req->end;
-}
-
-static void map_block(struct hmmrt_binding *binding, struct hmmrt_block *block,
-		      unsigned long start, unsigned long end)
-{
-	struct mm_struct *mm = binding->space->mm;
-	unsigned int attempts = 0;
-	struct hmmrt_request *req;
-
-	if (binding->dev->ops->prepare(binding, block->start,
-				       block->start + HMMRT_BLOCK_SIZE))
-		return;
-	req = hmmrt_request_alloc(binding, block);
-	if (!req)
-		return;
-	while (start < end && attempts < MAP_ATTEMPTS) {
-		unsigned long next;
-
-		if (mmap_read_lock_killable(mm))
-			break;
-		req->start = start;
-		next = map_part(req, end);
-		mmap_read_unlock(mm);
-		attempts = next > start ? 0 : attempts + 1;
-		start = next;
-		cond_resched();
-	}
-	hmmrt_request_free(req);
-}
-
-/* Again, what was mapped for the devices that access it. */
-static void remap_block(struct hmmrt_space *space, struct hmmrt_block *block)
-{
-	u32 id;
-
-	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
-		struct hmmrt_binding *binding;
-
-		if (!READ_ONCE(block->maps[id]))
-			continue;
-		binding = hmmrt_space_binding_get(space, id);
-		if (!binding)
-			continue;
-		map_block(binding, block, block->start,
-			  block->start + HMMRT_BLOCK_SIZE);
-		hmmrt_binding_put(binding);
-	}
-}
-
-static struct hmmrt_block *remap_take(struct hmmrt_space *space)
-{
-	struct hmmrt_block *block;
-
-	spin_lock(&space->remap_lock);
-	block = list_first_entry_or_null(&space->remap_blocks,
-					 struct hmmrt_block, remap);
-	if (block)
-		list_del_init(&block->remap);
-	spin_unlock(&space->remap_lock);
-	return block;
-}
-
-static void remap_work(struct work_struct *work)
-{
-	struct hmmrt_space *space =
-		container_of(work, struct hmmrt_space, remap_work);
-	struct hmmrt_block *block;
-
-	/* The process is going: nobody will access anything. */
-	if (!mmget_not_zero(space->mm))
-		return;
-	while ((block = remap_take(space)))
-		remap_block(space, block);
-	mmput_async(space->mm);
-}
-
-/**
- * hmmrt_advice_unmapped() - entries of a block were taken away
- * @block: of a space
- *
- * Context: in a notifier.
- */
-void hmmrt_advice_unmapped(struct hmmrt_block *block)
-{
-	struct hmmrt_space *space = block->span->space;
-
-	if (!READ_ONCE(space->maps_ahead))
-		return;
-	spin_lock(&space->remap_lock);
-	if (!space->remap_ended && list_empty(&block->remap)) {
-		list_add_tail(&block->remap, &space->remap_blocks);
-		queue_work(system_dfl_wq, &space->remap_work);
-	}
-	spin_unlock(&space->remap_lock);
-}
-
-/* Blocks may go afterwards; notifiers may still run. */
-void hmmrt_advice_stop(struct hmmrt_space *space)
-{
-	spin_lock(&space->remap_lock);
-	space->remap_ended = true;
-	spin_unlock(&space->remap_lock);
-	cancel_work_sync(&space->remap_work);
-}
-
-void hmmrt_advice_init(struct hmmrt_space *space)
-{
-	init_rwsem(&space->advice_lock);
-	space->advice = RB_ROOT_CACHED;
-	spin_lock_init(&space->remap_lock);
-	INIT_LIST_HEAD(&space->remap_blocks);
-	INIT_WORK(&space->remap_work, remap_work);
-}
-
-/*
- * The next address with a page table, in a mapping, without looking at entries:
- * what was never touched is not worth a block. A hint only, for others fill it.
- * What is in no mapping may be losing its tables just now.
- */
-static unsigned long next_table(struct vm_area_struct *vma, unsigned long addr,
-				unsigned long end)
-{
-	while (addr < end) {
-		pgd_t *pgd = pgd_offset(vma->vm_mm, addr);
-		p4d_t *p4d;
-		pud_t *pud;
-
-		if (pgd_none(READ_ONCE(*pgd))) {
-			addr = pgd_addr_end(addr, end);
-			continue;
-		}
-		p4d = p4d_offset(pgd, addr);
-		if (p4d_none(READ_ONCE(*p4d))) {
-			addr = p4d_addr_end(addr, end);
-			continue;
-		}
-		pud = pud_offset(p4d, addr);
-		if (pud_none(READ_ONCE(*pud))) {
-			addr = pud_addr_end(addr, end);
-			continue;
-		}
-		if (pud_leaf(READ_ONCE(*pud)) ||
-		    !pmd_none(READ_ONCE(*pmd_offset(pud, addr))))
-			break;
-		addr = pmd_addr_end(addr, end);
-	}
-	return addr;
-}
-
-/* The next block with something in it; *@start is @end if there is none. */
-static int next_populated(struct mm_struct *mm, unsigned long *start,
-			  unsigned long end)
-{
-	struct vm_area_struct *vma;
-
-	if (mmap_read_lock_killable(mm))
-		return -EINTR;
-	while (*start < end) {
-		unsigned long until;
-
-		vma = find_vma(mm, *start);
-		if (!vma || vma->vm_start >= end) {
-			*start = end;
-			break;
-		}
-		until = min(end, vma->vm_end);
-		*start = next_table(vma, max(*start, vma->vm_start), until);
-		if (*start < until)
-			break;
-	}
-	mmap_read_unlock(mm);
-	return 0;
-}
-
-static int map_blocks(struct hmmrt_binding *binding, unsigned long start,
-		      unsigned long end)
-{
-	struct hmmrt_space *space = binding->space;
-
-	for (;;) {
-		unsigned long next;
-		struct hmmrt_block *block;
-		int rc;
-
-		rc = next_populated(space->mm, &start, end);
-		if (rc || start >= end)
-			return rc;
-		next = hmmrt_block_end(start, end);
-		block = hmmrt_block_get(space, start, binding->dev->id);
-		if (IS_ERR(block))
-			return PTR_ERR(block);
-		map_block(binding, block, start, next);
-		start = next;
-		if (READ_ONCE(binding->going))
-			return -ENODEV;
-		if (fatal_signal_pending(current))
-			return -EINTR;
-	}
-}
-
-/* For a device that is to have entries for all that is populated. */
-static int map_range(struct hmmrt_space *space, unsigned long start,
-		     unsigned long end, u32 location)
-{
-	struct hmmrt_binding *binding;
-	int rc;
-
-	binding = hmmrt_space_binding_get(space, location);
-	if (!binding)
-		return -ENODEV;
-	rc = map_blocks(binding, start, end);
-	hmmrt_binding_put(binding);
-	return rc;
-}
-
-/* What the advice means for what is mapped already. */
-static int advise_act(struct hmmrt_space *space, const struct hmmrt_advise *arg)
+/* What the advice means for what is mapped already: best effort. */
+static void advise_act(struct hmmrt_space *space, const struct hmmrt_advise *arg)
 {
 	unsigned long end = arg->addr + arg->len;
 
-	switch ((enum hmmrt_advice_kind)arg->advice) {
-	case HMMRT_ADVICE_SET_ACCESSED_BY:
-		if (arg->location == HMMRT_LOCATION_HOST)
-			return 0;
-		return map_range(space, arg->addr, end, arg->location);
-	case HMMRT_ADVICE_UNSET_READ_MOSTLY:
+	if (arg->advice == HMMRT_ADVICE_SET_ACCESSED_BY &&
+	    arg->location != HMMRT_LOCATION_HOST)
+		hmmrt_map_ahead(space, arg->addr, end, arg->location);
+	else if (arg->advice == HMMRT_ADVICE_UNSET_READ_MOSTLY)
 		hmmrt_span_revoke(space, arg->addr, end);
-		return 0;
-	default:
-		return 0;
-	}
 }
 
 int hmmrt_advise(struct hmmrt_space *space, struct hmmrt_advise *arg)
@@ -845,7 +675,7 @@ int hmmrt_advise(struct hmmrt_space *space, struct hmmrt_advise *arg)
 		WRITE_ONCE(space->maps_ahead, true);
 	rc = advise_all(space, arg);
 	if (!rc)
-		rc = advise_act(space, arg);
+		advise_act(space, arg);
 	mmput(space->mm);
 	trace_hmmrt_advise(arg->addr, arg->addr + arg->len, arg->advice,
 			   arg->location, rc);

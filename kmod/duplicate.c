@@ -15,20 +15,24 @@
  *            leaves is made one of a shared page, as fork() does with those it
  *            meets. Then the migration is called off: the page comes back mapped
  *            read-only, and not as this process's alone.
+ *            Only here the page is locked, and nothing is waited for meanwhile:
+ *            invalidations may be waiting for its lock.
  * Held       With a reference of ours the page has two users, and a write goes
  *            to a new page (wp_page_copy()): not the page's mapping alone decides
  *            that, but whoever has a reference. Pins that want the page itself
  *            (FOLL_PIN) get a new one in the same way.
- * Copied     while the page is in no page table, or known to be shared already
- *            for the copy of another device. Nobody writes it from the first of
- *            these on, until an invalidation of its address.
+ * Copied     once it is seen to be mapped like that, or known to be for the copy of
+ *            another device. Nobody writes it from the look on, until an
+ *            invalidation of its address.
  * Collapsed  by any invalidation, of whatever cause: the entry of the device goes
  *            in the notifier, then its cached copies, and then the copy and our
  *            reference. The core goes on after that. So when the page is alone
  *            again there is no copy.
  *
- * Who looks at entries, or moves a page, needs to know nothing of this: to them
- * it is a page in system memory that fork() had shared.
+ * To others it is a page in system memory that fork() had shared, and that somebody
+ * holds. Who moves pages and unmaps them first is heard of, and then it is not held
+ * any more; compaction looks before it unmaps, and goes by. So pages that promised
+ * to be movable (ZONE_MOVABLE) are not copied.
  *
  * Locking    map->copies and what is in it: block->lock. Copies are made with
  *            block->migrate held, and given to the device only if no
@@ -157,19 +161,22 @@ static struct hmmrt_block_map *req_map(const struct hmmrt_request *req)
 	return req->block->maps[req->binding->dev->id];
 }
 
+static bool page_suits(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+
+	if (is_zero_page(page) || is_zone_device_page(page) ||
+	    is_zone_movable_page(page))
+		return false;
+	return folio_test_anon(folio) && !folio_test_ksm(folio) &&
+	       !folio_test_hugetlb(folio);
+}
+
 /* Whether the page, by the snapshot, is one that can be copied. */
 static bool pfn_suits(unsigned long pfn)
 {
-	struct folio *folio;
-
-	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))
-		return false;
-	if (is_zero_page(hmm_pfn_to_page(pfn)) ||
-	    is_zone_device_page(hmm_pfn_to_page(pfn)))
-		return false;
-	folio = page_folio(hmm_pfn_to_page(pfn));
-	return folio_test_anon(folio) && !folio_test_ksm(folio) &&
-	       !folio_test_hugetlb(folio);
+	return (pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR) &&
+	       page_suits(hmm_pfn_to_page(pfn));
 }
 
 static bool has_copy(const struct hmmrt_block *block, u32 id,
@@ -178,15 +185,16 @@ static bool has_copy(const struct hmmrt_block *block, u32 id,
 	return block->maps[id] && hmmrt_copy_page(block->maps[id], index);
 }
 
-static bool others_have_copy(const struct hmmrt_block *block, u32 except,
+/* How many devices have a copy of a page. */
+unsigned int hmmrt_copies_of(const struct hmmrt_block *block,
 			     unsigned int index)
 {
-	u32 id;
+	unsigned int id, count = 0;
 
+	lockdep_assert_held(&block->lock);
 	for (id = 0; id < HMMRT_MAX_DEVICES; id++)
-		if (id != except && has_copy(block, id, index))
-			return true;
-	return false;
+		count += has_copy(block, id, index);
+	return count;
 }
 
 #define TO_SHARE	1ul
@@ -221,8 +229,9 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 		}
 		if (!pfn_suits(pfn))
 			continue;
-		req->src[i] = others_have_copy(req->block, id, index) ?
-				      IS_SHARED : TO_SHARE;
+		/* Not by this device: see above. */
+		req->src[i] = hmmrt_copies_of(req->block, index) ? IS_SHARED :
+								   TO_SHARE;
 		/* An entry is not replaced by another one, but taken away. */
 		if (req->src[i] == IS_SHARED &&
 		    test_bit(index, req_map(req)->mapped)) {
@@ -241,6 +250,7 @@ static int copies_alloc(struct hmmrt_request *req)
 	struct hmmrt_block_map *map = req_map(req);
 	struct hmmrt_copies *copies;
 
+	lockdep_assert_held(&req->block->migrate);
 	/* Set once, by who holds block->migrate. */
 	if (map->copies)
 		return 0;
@@ -253,22 +263,79 @@ static int copies_alloc(struct hmmrt_request *req)
 	return 0;
 }
 
-/* The entry of an isolated page becomes one of a shared page. */
-static int share_entry(pte_t *ptep, unsigned long addr, void *data)
+/*
+ * The page table of an address, with its lock and that of the entry above it, or
+ * NULL if there is none. Entries that setup() left prove that there was one, but
+ * they may be gone since, and the table too: who frees it, or puts a huge page
+ * there, takes the lock above.
+ */
+static pte_t *table_lock(struct mm_struct *mm, unsigned long addr,
+			 spinlock_t **above, spinlock_t **ptl)
 {
-	struct migrate_vma *args = data;
-	unsigned long i = (addr - args->start) >> PAGE_SHIFT;
-	pte_t pte = ptep_get(ptep), shared;
+	pgd_t *pgd = pgd_offset(mm, addr);
+	p4d_t *p4d;
+	pud_t *pud;
+	pmd_t *pmd;
 
-	if (!(args->src[i] & MIGRATE_PFN_MIGRATE) ||
-	    !hmmrt_pte_is_migrating(pte, migrate_pfn_to_page(args->src[i])))
-		return 0;
-	shared = hmmrt_pte_migrating_shared(pte);
-	if (!pte_same(pte, shared))
-		set_pte_at(args->vma->vm_mm, addr, ptep, shared);
-	/* For copy_run(): this one is. */
-	args->dst[i] = 1;
-	return 0;
+	if (pgd_none(*pgd))
+		return NULL;
+	p4d = p4d_offset(pgd, addr);
+	if (p4d_none(*p4d))
+		return NULL;
+	pud = pud_offset(p4d, addr);
+	if (pud_none(*pud) || pud_leaf(*pud))
+		return NULL;
+	pmd = pmd_offset(pud, addr);
+	*above = pmd_lock(mm, pmd);
+	if (pmd_none(*pmd) || !pmd_present(*pmd) || pmd_leaf(*pmd) ||
+	    pmd_bad(*pmd)) {
+		spin_unlock(*above);
+		return NULL;
+	}
+	*ptl = pte_lockptr(mm, pmd);
+	if (*ptl != *above)
+		spin_lock_nested(*ptl, SINGLE_DEPTH_NESTING);
+	return pte_offset_kernel(pmd, addr);
+}
+
+/*
+ * The entries of isolated pages become those of shared pages; from[] has a
+ * reference to each such page, and NULL for the others.
+ */
+static void share_entries(struct migrate_vma *args, struct page **from)
+{
+	struct mm_struct *mm = args->vma->vm_mm;
+	unsigned long i, addr = args->start;
+	spinlock_t *above, *ptl;
+	pte_t *ptep;
+
+	memset(from, 0, args->npages * sizeof(*from));
+	ptep = table_lock(mm, addr, &above, &ptl);
+	if (!ptep)
+		return;
+	for (i = 0; i < args->npages; i++, addr += PAGE_SIZE, ptep++) {
+		struct page *page = migrate_pfn_to_page(args->src[i]);
+		pte_t pte = ptep_get(ptep), shared;
+
+		if (!page || !(args->src[i] & MIGRATE_PFN_MIGRATE) ||
+		    !page_suits(page) || !hmmrt_pte_is_migrating(pte, page))
+			continue;
+		shared = hmmrt_pte_migrating_shared(pte);
+		if (!pte_same(pte, shared))
+			set_pte_at(mm, addr, ptep, shared);
+		get_page(page);
+		from[i] = page;
+	}
+	if (ptl != above)
+		spin_unlock(ptl);
+	spin_unlock(above);
+}
+
+static void release_page(struct page **from)
+{
+	if (*from)
+		put_page(*from);
+	*from = NULL;
 }
 
 /*
@@ -292,11 +359,20 @@ static void copy_run(struct hmmrt_request *req, const struct run *run,
 		if (!dev->ops->copy_to_device(dev, hmmrt_page_offset(to[i]),
 					      from + i, j - i))
 			continue;
-		for (k = i; k < j; k++) {
-			put_page(from[k]);
-			from[k] = NULL;
-		}
+		for (k = i; k < j; k++)
+			release_page(&from[k]);
 	}
+}
+
+/* The advice was of all of the window, and may have changed. */
+static bool is_read_mostly(const struct hmmrt_request *req,
+			   const struct run *run)
+{
+	unsigned long start = run_start(req, run), end = start + PAGE_SIZE;
+	struct hmmrt_advice advice;
+
+	advice = hmmrt_advice_at(req->block->span->space, start, &start, &end);
+	return advice.flags & HMMRT_RANGE_READ_MOSTLY;
 }
 
 /* The device reads the copies from now on, if they still are some. */
@@ -311,8 +387,11 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 	hmmrt_pte_t *ptes = req->copy_ptes;
 	unsigned int i;
 
+	lockdep_assert_held(&block->migrate);
 	mutex_lock(&block->lock);
-	if (mmu_interval_read_retry(&block->span->notifier, seq)) {
+	/* What was advised since is looked at first, and then this lock taken. */
+	if (mmu_interval_read_retry(&block->span->notifier, seq) ||
+	    !is_read_mostly(req, run)) {
 		mutex_unlock(&block->lock);
 		return -EAGAIN;
 	}
@@ -321,7 +400,8 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 		struct hmmrt_copy *copy;
 
 		ptes[i] = 0;
-		if (!from[i])
+		/* An entry is not replaced by another one, but taken away. */
+		if (!from[i] || test_bit(base + i, map->mapped))
 			continue;
 		copy = list_first_entry(spare, struct hmmrt_copy, link);
 		list_del(&copy->link);
@@ -350,16 +430,13 @@ static void release_run(const struct run *run, struct page **from)
 	unsigned int i;
 
 	for (i = 0; i < run->count; i++)
-		if (from[i])
-			put_page(from[i]);
+		release_page(&from[i]);
 }
 
-/* Pages that are their owner's alone: see the top. */
-static int share_and_copy(struct hmmrt_request *req, const struct run *run,
-			  struct list_head *spare)
+/* Make the pages of a run shared, and hold them. */
+static int share_run(struct hmmrt_request *req, const struct run *run,
+		     struct page **from)
 {
-	struct mmu_interval_notifier *notifier = &req->block->span->notifier;
-	struct page **from = req->from;
 	struct migrate_vma args = {
 		.vma = req->vma,
 		.start = run_start(req, run),
@@ -370,33 +447,65 @@ static int share_and_copy(struct hmmrt_request *req, const struct run *run,
 		.pgmap_owner = hmmrt_pgmap_owner(),
 		.flags = MIGRATE_VMA_SELECT_SYSTEM,
 	};
-	unsigned long seq;
-	unsigned int i;
 	int rc;
 
+	lockdep_assert_held(&req->block->migrate);
+	memset(from, 0, run->count * sizeof(*from));
 	rc = migrate_vma_setup(&args);
 	if (rc || !args.cpages)
 		return rc == -EINVAL ? 0 : rc;
 	memset(args.dst, 0, args.npages * sizeof(args.dst[0]));
-	apply_to_page_range(req->vma->vm_mm, args.start, args.end - args.start,
-			    share_entry, &args);
-	/* Nobody can write them now. Whoever does later is heard of. */
-	seq = mmu_interval_read_begin(notifier);
-	for (i = 0; i < args.npages; i++) {
-		struct page *page = migrate_pfn_to_page(args.src[i]);
-
-		from[i] = args.dst[i] && page && folio_test_anon(page_folio(page)) &&
-					  !folio_test_ksm(page_folio(page)) ?
-				  page : NULL;
-		if (from[i])
-			get_page(from[i]);
-		args.dst[i] = 0;
-	}
-	copy_run(req, run, from);
+	share_entries(&args, from);
 	migrate_vma_pages(&args);
 	migrate_vma_finalize(&args);
-	rc = commit_run(req, run, from, seq, spare);
-	release_run(run, from);
+	return 0;
+}
+
+/* Those that are mapped as shared pages now; the others are let go. */
+static int see_shared(struct hmmrt_request *req, const struct run *run,
+		      struct page **from, unsigned long *seq)
+{
+	struct hmm_range range = {
+		.notifier = &req->block->span->notifier,
+		.start = run_start(req, run),
+		.end = run_start(req, run) +
+		       ((unsigned long)run->count << PAGE_SHIFT),
+		.hmm_pfns = req->dst,
+		.dev_private_owner = hmmrt_pgmap_owner(),
+	};
+	unsigned int i;
+	int rc;
+
+	memset(req->dst, 0, run->count * sizeof(req->dst[0]));
+	range.notifier_seq = mmu_interval_read_begin(range.notifier);
+	*seq = range.notifier_seq;
+	rc = hmm_range_fault(&range);
+	for (i = 0; i < run->count && !rc; i++) {
+		unsigned long pfn = req->dst[i];
+
+		if (!(pfn & HMM_PFN_VALID) ||
+		    (pfn & (HMM_PFN_WRITE | HMM_PFN_ERROR)) ||
+		    hmm_pfn_to_page(pfn) != from[i])
+			release_page(&from[i]);
+	}
+	return rc == -EBUSY ? -EAGAIN : rc;
+}
+
+/* Pages that are their owner's alone: see the top. */
+static int share_and_copy(struct hmmrt_request *req, const struct run *run,
+			  struct list_head *spare)
+{
+	unsigned long seq;
+	int rc;
+
+	rc = share_run(req, run, req->from);
+	if (!rc)
+		rc = see_shared(req, run, req->from, &seq);
+	if (!rc) {
+		copy_run(req, run, req->from);
+		rc = commit_run(req, run, req->from, seq, spare);
+	}
+	release_run(run, req->from);
 	return rc;
 }
 
@@ -434,10 +543,10 @@ static int copy_shared(struct hmmrt_request *req, const struct run *run,
 
 	seq = mmu_interval_read_begin(&req->block->span->notifier);
 	rc = hold_shared(req, run, req->from, seq);
-	if (rc)
-		return rc;
-	copy_run(req, run, req->from);
-	rc = commit_run(req, run, req->from, seq, spare);
+	if (!rc) {
+		copy_run(req, run, req->from);
+		rc = commit_run(req, run, req->from, seq, spare);
+	}
 	release_run(run, req->from);
 	return rc;
 }
@@ -518,19 +627,21 @@ static int duplicate_locked(struct hmmrt_request *req)
 		return rc;
 	rc = copies_alloc(req);
 	if (!rc)
+		rc = spare_alloc(&spare, count);
+	if (!rc)
 		rc = memory_alloc(req, first, count);
 	if (rc)
-		return rc;
-	rc = spare_alloc(&spare, count);
+		goto out_free;
 	for (i = first; i < first + count; i++)
 		if (req->src[i] && !req->pages[i])
 			hmmrt_outcome_set(req, page_addr(req, i), 1,
 					  HMMRT_OUTCOME_STAYED(HMMRT_STAY_NO_MEMORY));
-	if (!rc)
-		rc = copy_runs(req, first, count, &spare);
+	rc = copy_runs(req, first, count, &spare);
 	hmmrt_vram_free_unused(req->binding->dev, req->pages + first, count);
+out_free:
 	hmmrt_copies_free(&spare);
-	return rc;
+	/* Without bookkeeping it is read where it is. */
+	return rc == -ENOMEM ? 0 : rc;
 }
 
 /**

@@ -199,11 +199,12 @@ struct hmmrt_space {
 
 	struct rw_semaphore advice_lock;
 	struct rb_root_cached advice;	/* see advice.c */
+	struct rb_root_cached prefetched;	/* last_prefetch alone */
 	bool maps_ahead;		/* there was advice to map something */
 	spinlock_t remap_lock;		/* the next two, and block->remap */
 	struct list_head remap_blocks;
 	bool remap_ended;
-	struct work_struct remap_work;
+	struct delayed_work remap_work;
 
 	/* Written under hmmrt_roles_lock, read under it or hmmrt_srcu. */
 	struct hmmrt_binding __rcu *bindings[HMMRT_MAX_DEVICES];
@@ -253,6 +254,7 @@ struct hmmrt_request {
 	bool narrow;			/* a neighbour failed: take one page */
 	bool exec;			/* what the vma permits, kept after it */
 	bool write;
+	bool ahead;			/* nobody touched it: see ahead.c */
 	bool copy;			/* read-mostly: make copies, move nothing */
 	struct hmmrt_advice advice;	/* of all of the window */
 	int node;			/* home to it, or NUMA_NO_NODE */
@@ -295,6 +297,7 @@ struct hmmrt_block *hmmrt_block_find(struct hmmrt_space *space,
 				     unsigned long addr);
 struct hmmrt_block *hmmrt_block_get(struct hmmrt_space *space,
 				    unsigned long addr, u32 device_id);
+void hmmrt_map_forget(struct hmmrt_block_map *map, struct list_head *taken);
 void hmmrt_span_revoke(struct hmmrt_space *space, unsigned long start,
 		       unsigned long end);
 void hmmrt_spans_destroy(struct hmmrt_space *space);
@@ -369,7 +372,6 @@ int hmmrt_make_exclusive(struct hmmrt_request *req);
 /* advice.c */
 extern const struct hmmrt_advice hmmrt_no_advice;
 void hmmrt_advice_init(struct hmmrt_space *space);
-void hmmrt_advice_stop(struct hmmrt_space *space);
 void hmmrt_advice_destroy(struct hmmrt_space *space);
 struct hmmrt_advice hmmrt_advice_at(struct hmmrt_space *space,
 				    unsigned long addr, unsigned long *start,
@@ -379,11 +381,18 @@ int hmmrt_advice_prefetched(struct hmmrt_space *space, unsigned long start,
 			    unsigned long end, u32 location);
 void hmmrt_advice_drop(struct hmmrt_space *space, unsigned long start,
 		       unsigned long end);
-void hmmrt_advice_unmapped(struct hmmrt_block *block);
+void hmmrt_advice_forget_device(struct hmmrt_space *space, u32 id);
 bool hmmrt_location_is_host(u32 location);
 int hmmrt_advise(struct hmmrt_space *space, struct hmmrt_advise *arg);
 int hmmrt_range_attributes(struct hmmrt_space *space,
 			   struct hmmrt_range_attributes *arg);
+
+/* ahead.c */
+void hmmrt_map_ahead_init(struct hmmrt_space *space);
+void hmmrt_map_ahead_stop(struct hmmrt_space *space);
+void hmmrt_map_ahead(struct hmmrt_space *space, unsigned long start,
+		     unsigned long end, u32 id);
+void hmmrt_map_ahead_again(struct hmmrt_block *block);
 
 /* duplicate.c */
 int hmmrt_duplicate(struct hmmrt_request *req);
@@ -393,6 +402,8 @@ void hmmrt_copies_take(struct hmmrt_block_map *map, unsigned int first,
 		       unsigned int count, struct list_head *taken);
 void hmmrt_copies_free(struct list_head *taken);
 void hmmrt_copies_destroy(struct hmmrt_block_map *map);
+unsigned int hmmrt_copies_of(const struct hmmrt_block *block,
+			     unsigned int index);
 
 /* evict.c */
 void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,

@@ -71,7 +71,7 @@ int hmmrt_vma_stays(struct vm_area_struct *vma)
  * Held by more than its mappings: the core does not move it then. Of a large page
  * it is known only if it is pinned for I/O; who has one locked lets go soon.
  */
-static bool folio_is_held(struct folio *folio)
+static bool folio_is_held(struct folio *folio, unsigned int copies)
 {
 	int known;
 
@@ -80,7 +80,7 @@ static bool folio_is_held(struct folio *folio)
 	if (folio_test_large(folio) || folio_test_locked(folio))
 		return false;
 	known = atomic_read(&folio->_mapcount) + 1;
-	known += folio_test_swapcache(folio);
+	known += folio_test_swapcache(folio) + copies;
 	/* On its way back to its list after an attempt to move it. */
 	known += !folio_is_zone_device(folio) && !folio_test_lru(folio);
 	return folio_ref_count(folio) > known;
@@ -88,8 +88,9 @@ static bool folio_is_held(struct folio *folio)
 
 /* Why a page did not move. Nothing there, or the zero page: nothing to move. */
 static enum hmmrt_stay page_stay(const struct hmmrt_request *req,
-				 unsigned long pfn)
+				 unsigned int index, unsigned long pfn)
 {
+	unsigned int copies = hmmrt_copies_of(req->block, index);
 	struct folio *folio = NULL;
 
 	if (pfn & HMM_PFN_VALID)
@@ -101,12 +102,12 @@ static enum hmmrt_stay page_stay(const struct hmmrt_request *req,
 			       HMMRT_STAY_BUSY;
 	if (folio_test_ksm(folio))
 		return HMMRT_STAY_MERGED;
-	return folio_is_held(folio) ? HMMRT_STAY_PINNED : HMMRT_STAY_BUSY;
+	return folio_is_held(folio, copies) ? HMMRT_STAY_PINNED : HMMRT_STAY_BUSY;
 }
 
 /* By what is there now. Home is wherever no device is, even if that is nowhere. */
 static u8 explain(const struct hmmrt_request *req, int vma_stays,
-		  unsigned long pfn)
+		  unsigned int index, unsigned long pfn)
 {
 	struct hmmrt_device *dev = NULL;
 
@@ -116,7 +117,7 @@ static u8 explain(const struct hmmrt_request *req, int vma_stays,
 		return HMMRT_OUTCOME_THERE;
 	if (req->binding && vma_stays >= 0)
 		return HMMRT_OUTCOME_STAYED(vma_stays);
-	return HMMRT_OUTCOME_STAYED(page_stay(req, pfn));
+	return HMMRT_OUTCOME_STAYED(page_stay(req, index, pfn));
 }
 
 /**
@@ -133,6 +134,7 @@ int hmmrt_outcomes_explain(struct hmmrt_request *req)
 	u8 *outcomes = hmmrt_outcomes(req);
 	int rc, vma_stays;
 
+	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
 	if (!memchr(outcomes, HMMRT_OUTCOME_OPEN, n))
 		return 0;
 	rc = hmmrt_snapshot(req);
@@ -147,7 +149,9 @@ int hmmrt_outcomes_explain(struct hmmrt_request *req)
 		rc = -EAGAIN;
 	for (i = 0; i < n && !rc; i++)
 		if (outcomes[i] == HMMRT_OUTCOME_OPEN)
-			outcomes[i] = explain(req, vma_stays, req->pfns[i]);
+			outcomes[i] = explain(req, vma_stays,
+					      outcome_index(req, req->start) + i,
+					      req->pfns[i]);
 	mutex_unlock(&block->lock);
 	return rc;
 }

@@ -275,5 +275,9 @@ int hmmrt_pages(struct hmmrt_space *space, struct hmmrt_pages *arg)
 		.out = u64_to_user_ptr(arg->pages),
 	};
 
+	if (arg->__reserved)
+		return -EOPNOTSUPP;
+	if (arg->page_bytes != sizeof(struct hmmrt_page))
+		return -EINVAL;
 	return look(&pages, arg->addr, arg->len);
 }

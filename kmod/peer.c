@@ -44,6 +44,7 @@ static void block_revoke(struct hmmrt_binding *binding,
 {
 	struct hmmrt_block_map *map = READ_ONCE(block->maps[binding->dev->id]);
 	unsigned long end = block->start + HMMRT_BLOCK_SIZE;
+	LIST_HEAD(taken);
 
 	if (!map)
 		return;
@@ -52,10 +53,12 @@ static void block_revoke(struct hmmrt_binding *binding,
 		mutex_unlock(&block->lock);
 		return;
 	}
-	memset(map, 0, sizeof(*map));
+	hmmrt_map_forget(map, &taken);
 	binding->dev->ops->unmap(binding, block->start, end);
 	mutex_unlock(&block->lock);
 	binding->dev->ops->invalidate(binding, block->start, end);
+	hmmrt_copies_free(&taken);
+	hmmrt_map_ahead_again(block);
 }
 
 static void binding_revoke(struct hmmrt_binding *binding, u32 peer_id)

@@ -69,8 +69,10 @@ hmmrt_policy_prefetched(const struct hmmrt_advice *advice)
 /* Whether a device is to have entries before it asks for them. */
 bool hmmrt_policy_maps_ahead(const struct hmmrt_advice *advice, u32 device)
 {
-	return (advice->accessed_by & BIT(device)) &&
-	       !(advice->flags & HMMRT_RANGE_READ_MOSTLY);
+	if (!(advice->accessed_by & BIT(device)))
+		return false;
+	return !(advice->flags & HMMRT_RANGE_READ_MOSTLY) ||
+	       (advice->flags & HMMRT_RANGE_NO_MIGRATE);
 }
 
 static struct hmmrt_policy_window

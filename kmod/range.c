@@ -81,6 +81,7 @@ static int part_serve(struct mm_struct *mm, struct range_walk *walk,
 	int rc;
 
 	req->moved = 0;
+	req->copied = 0;
 	req->there = 0;
 	for (;;) {
 		u64 before = req->moved;
@@ -99,6 +100,7 @@ static int part_serve(struct mm_struct *mm, struct range_walk *walk,
 		atomic64_inc(&walk->binding->retries);
 		cond_resched();
 	}
+	atomic64_add(req->copied, &walk->binding->copied);
 	walk->result.moved += req->moved;
 	walk->result.there += there;
 	return rc;
@@ -206,8 +208,12 @@ EXPORT_SYMBOL_GPL(hmmrt_fault_range);
 
 static int part_to_device(struct hmmrt_request *req)
 {
+	enum hmmrt_policy_want want = hmmrt_policy_prefetched(&req->advice);
+
 	req->device_only = true;
-	return hmmrt_serve_window(req, hmmrt_vma_may_have_migratable(req->vma));
+	req->copy = want == HMMRT_POLICY_COPY;
+	return hmmrt_serve_window(req, want != HMMRT_POLICY_STAY &&
+					       hmmrt_vma_may_have_migratable(req->vma));
 }
 
 int hmmrt_migrate_range_to_device(struct hmmrt_binding *binding,

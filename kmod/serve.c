@@ -370,6 +370,19 @@ static int snapshot_whole(struct hmmrt_request *req)
 	return rc > 0 ? fault_missing(req->vma->vm_mm, req) : rc;
 }
 
+/*
+ * Whether a page that nobody touched may be written by the device without anybody
+ * being told more than is true: it is dirty already, or has no clean copy.
+ */
+static bool is_dirty_anyway(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+
+	return folio_test_dirty(folio) ||
+	       (folio_test_anon(folio) && folio_test_swapbacked(folio) &&
+		!folio_test_swapcache(folio));
+}
+
 static void mark_used(struct page *page, bool write)
 {
 	struct folio *folio = page_folio(page);
@@ -438,6 +451,11 @@ static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
 	dev = hmmrt_place_device(place, page);
 	if (!may_map(req, dev))
 		return 0;
+	if (req->ahead && !dev) {
+		if (!is_dirty_anyway(page))
+			pte &= ~HMMRT_PTE_WRITE;
+		return pte | pte_target(req, dev, place, page);
+	}
 	if ((!dev || hmmrt_device_is_coherent(dev)) && !is_zero_page(page))
 		mark_used(page, pte & HMMRT_PTE_WRITE);
 	return pte | pte_target(req, dev, place, page);

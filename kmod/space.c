@@ -112,6 +112,7 @@ static struct hmmrt_space *space_create(struct mm_struct *mm)
 	mutex_init(&space->peering);
 	xa_init(&space->spans);
 	hmmrt_advice_init(space);
+	hmmrt_map_ahead_init(space);
 	space->mm = mm;
 	mmgrab(mm);
 	space->release_notifier.ops = &space_notifier_ops;
@@ -134,7 +135,7 @@ err_drop_mm:
 /* Nobody else refers to it, and it is not in the table. */
 static void space_destroy(struct hmmrt_space *space)
 {
-	hmmrt_advice_stop(space);
+	hmmrt_map_ahead_stop(space);
 	hmmrt_spans_destroy(space);
 	mmu_notifier_unregister(&space->release_notifier, space->mm);
 	hmmrt_advice_destroy(space);
@@ -336,6 +337,7 @@ void hmmrt_unbind(struct hmmrt_binding *binding)
 	mutex_unlock(&hmmrt_roles_lock);
 	synchronize_srcu(&hmmrt_srcu);
 	hmmrt_peers_forget(binding);
+	hmmrt_advice_forget_device(space, id);
 	hmmrt_spans_forget_binding(binding);
 
 	/* Only now may the device be bound again: its maps are clean. */

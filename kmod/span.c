@@ -149,7 +149,7 @@ static unsigned long span_unmap(struct hmmrt_span *span, unsigned long start,
 		mutex_lock(&block->lock);
 		touched |= block_unmap(block, start, end, owner, taken);
 		mutex_unlock(&block->lock);
-		hmmrt_advice_unmapped(block);
+		hmmrt_map_ahead_again(block);
 		if (range && range->event == MMU_NOTIFY_UNMAP)
 			block_forget(block, start, end);
 	}
@@ -367,7 +367,8 @@ static void block_destroy(struct hmmrt_block *block)
  * @start: first address
  * @end: behind the last one
  *
- * As if the core had invalidated it: they fault again, and are served anew.
+ * They fault again, and are served anew. The sequence does not change: somebody who
+ * is about to map it may do so at any moment, before or after.
  * Context: may sleep.
  */
 void hmmrt_span_revoke(struct hmmrt_space *space, unsigned long start,
@@ -402,16 +403,16 @@ void hmmrt_spans_destroy(struct hmmrt_space *space)
 	xa_destroy(&space->spans);
 }
 
-static void map_forget(struct hmmrt_block *block, struct hmmrt_block_map *map)
+/*
+ * All that a device has of a block; under its lock. Copies are to be freed when the
+ * device no longer uses them.
+ */
+void hmmrt_map_forget(struct hmmrt_block_map *map, struct list_head *taken)
 {
-	LIST_HEAD(taken);
-
-	mutex_lock(&block->lock);
 	bitmap_zero(map->mapped, HMMRT_BLOCK_PAGES);
 	bitmap_zero(map->writable, HMMRT_BLOCK_PAGES);
-	hmmrt_copies_take(map, 0, HMMRT_BLOCK_PAGES, &taken);
-	mutex_unlock(&block->lock);
-	hmmrt_copies_free(&taken);
+	map->peers = 0;
+	hmmrt_copies_take(map, 0, HMMRT_BLOCK_PAGES, taken);
 }
 
 /*
@@ -426,6 +427,7 @@ void hmmrt_spans_forget_binding(struct hmmrt_binding *binding)
 	struct hmmrt_span *span;
 	unsigned long index;
 	unsigned int i;
+	LIST_HEAD(taken);
 
 	xa_for_each(&space->spans, index, span) {
 		for (i = 0; i < HMMRT_SPAN_BLOCKS; i++) {
@@ -433,7 +435,11 @@ void hmmrt_spans_forget_binding(struct hmmrt_binding *binding)
 
 			if (!block || !block->maps[device_id])
 				continue;
-			map_forget(block, block->maps[device_id]);
+			mutex_lock(&block->lock);
+			hmmrt_map_forget(block->maps[device_id], &taken);
+			mutex_unlock(&block->lock);
+			hmmrt_copies_free(&taken);
+			INIT_LIST_HEAD(&taken);
 			if (alive)
 				hmmrt_block_come_home(binding, block);
 		}

@@ -80,10 +80,12 @@ void hmmrt_uapi_check(void)
 	CHECK_AT(hmmrt_page, cause, 20);
 	CHECK_AT(hmmrt_page, time, 24);
 
-	CHECK_SIZE(hmmrt_pages, 32);
+	CHECK_SIZE(hmmrt_pages, 40);
 	CHECK_AT(hmmrt_pages, addr, 8);
 	CHECK_AT(hmmrt_pages, len, 16);
 	CHECK_AT(hmmrt_pages, pages, 24);
+	CHECK_AT(hmmrt_pages, page_bytes, 32);
+	CHECK_AT(hmmrt_pages, __reserved, 36);
 
 	CHECK_SIZE(hmmrt_peer, 32);
 	CHECK_AT(hmmrt_peer, device_id, 8);

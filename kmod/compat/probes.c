@@ -13,7 +13,7 @@
 #include <linux/rmap.h>
 #include <linux/swapops.h>
 #include <linux/workqueue.h>
-#if __has_include(<linux/leafops.h>)
+#if __has_include("linux/leafops.h")
 #include <linux/leafops.h>
 #endif
 

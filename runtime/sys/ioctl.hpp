@@ -46,6 +46,7 @@ inline int get_range_attributes(int space, hmmrt_range_attributes& request) {
 }
 
 inline int get_pages(int space, hmmrt_pages& request) {
+    request.page_bytes = sizeof(hmmrt_page);
     return call_driver(space, HMMRT_IOC_PAGES, request);
 }
 

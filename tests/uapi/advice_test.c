@@ -97,8 +97,10 @@ TEST_F(advice, each_kind_is_set_and_unset)
 TEST_F(advice, bad_arguments_change_nothing)
 {
 	char *buf = arena_anon(4 * PAGE_BYTES);
+	const uint32_t no_node =
+		HMMRT_LOCATION_HOST_NODE(HMMRT_LOCATION_MAX_NODE);
 	const size_t page = PAGE_BYTES;
-	const struct {
+	const struct bad_call {
 		int error;
 		uint64_t addr;
 		uint64_t len;
@@ -134,7 +136,7 @@ TEST_F(advice, bad_arguments_change_nothing)
 		{ -EINVAL, (uint64_t)buf, page,
 		  HMMRT_ADVICE_SET_PREFERRED_LOCATION, NONE, 0 },
 		{ -EINVAL, (uint64_t)buf, page,
-		  HMMRT_ADVICE_SET_PREFERRED_LOCATION, HMMRT_LOCATION_HOST_NODE(HMMRT_LOCATION_MAX_NODE), 0 },
+		  HMMRT_ADVICE_SET_PREFERRED_LOCATION, no_node, 0 },
 		{ -EINVAL, (uint64_t)buf, page,
 		  HMMRT_ADVICE_SET_ACCESSED_BY, HMMRT_LOCATION_HOST_NODE(0), 0 },
 		{ -EINVAL, (uint64_t)buf, page,
@@ -148,16 +150,16 @@ TEST_F(advice, bad_arguments_change_nothing)
 		{ -EINVAL, (uint64_t)buf, page,
 		  HMMRT_ADVICE_SET_GRANULARITY, 0, 2 * BLOCK_BYTES },
 	};
-	size_t i;
+	const struct bad_call *call;
 
 	ASSERT_NE(NULL, buf);
-	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-		ASSERT_EQ(calls[i].error,
-			  cmd_advise(self->fd, (void *)calls[i].addr,
-				     calls[i].len, calls[i].advice,
-				     calls[i].location, calls[i].value))
+	for (call = calls; call < *(&calls + 1); call++)
+		ASSERT_EQ(call->error,
+			  cmd_advise(self->fd, (void *)call->addr, call->len,
+				     call->advice, call->location,
+				     call->value))
 		{
-			TH_LOG("call %zu", i);
+			TH_LOG("call %zd", call - calls);
 		}
 	ASSERT_ATTRIBUTES(buf, 4 * PAGE_BYTES, 0, 0, NONE, NONE, 0);
 	ASSERT_EQ(0, cmd_advise(self->fd, buf, page,

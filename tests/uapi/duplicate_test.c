@@ -388,6 +388,39 @@ TEST_F_TIMEOUT(copies, block_of_huge_pages_can_be_copied, 300)
 		     agent_sum(self->agent, buf, 2 * BLOCK_BYTES, PAGE_BYTES));
 }
 
+/* A device with both in one block loses both when the peers part. */
+TEST_F(copies, go_with_a_peers_entries_of_the_same_block)
+{
+	char *buf = arena_anon(2 * PAGE_BYTES);
+	struct hmmrt_peer peer;
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, 2 * PAGE_BYTES, 1);
+	ASSERT_EQ(0, cmd_peer(self->fd, self->id, self->other_id,
+			      HMMRT_PEER_ENABLE, &peer));
+	ASSERT_EQ(1, peer.out_enabled);
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, PAGE_BYTES,
+				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	ASSERT_EQ(0, cmd_advise(self->fd, buf + PAGE_BYTES, PAGE_BYTES,
+				HMMRT_ADVICE_SET_PREFERRED_LOCATION,
+				self->other_id, 0));
+	ASSERT_VALUE(2, agent_read(self->other, page(buf, 1)));
+	ASSERT_EQ(1, pages_at(self->fd, page(buf, 1), PAGE_BYTES,
+			      self->other_id));
+	ASSERT_VALUE(2, agent_read(self->agent, page(buf, 1)));
+	ASSERT_EQ(1, pages_at(self->fd, page(buf, 1), PAGE_BYTES,
+			      self->other_id));
+	ASSERT_VALUE(1, agent_read(self->agent, page(buf, 0)));
+	ASSERT_EQ(1, copied(&self->session, 0));
+	ASSERT_EQ(0, cmd_peer(self->fd, self->id, self->other_id,
+			      HMMRT_PEER_DISABLE, &peer));
+	ASSERT_EQ(self->session.devices[0].used_before,
+		  device_used_bytes(self->fd, self->id));
+	*page(buf, 0) = 5;
+	ASSERT_VALUE(5, agent_read(self->agent, page(buf, 0)));
+	ASSERT_VALUE(2, agent_read(self->agent, page(buf, 1)));
+}
+
 /* --- in a hurry --------------------------------------------------------------- */
 
 struct writer {

@@ -120,6 +120,7 @@ static void fill_pages(struct env *env, void *arg)
 	pages->addr = (uintptr_t)env->buf;
 	pages->len = BLOCK_BYTES;
 	pages->pages = (uintptr_t)env->pages;
+	pages->page_bytes = sizeof(env->pages[0]);
 }
 
 static void fill_exclusive(struct env *env, void *arg)
@@ -207,7 +208,7 @@ FIXTURE_VARIANT_ADD(call, residency) {
 };
 
 FIXTURE_VARIANT_ADD(call, pages) {
-	.cmd = HMMRT_IOC_PAGES, CALL(hmmrt_pages, pages),
+	.cmd = HMMRT_IOC_PAGES, CALL(hmmrt_pages, __reserved),
 	.stage = STAGE_SPACE, .fill = fill_pages,
 };
 
@@ -236,7 +237,7 @@ FIXTURE_VARIANT_ADD(call, peer) {
 };
 
 FIXTURE_VARIANT_ADD(call, stats) {
-	.cmd = HMMRT_IOC_STATS, CALL(hmmrt_stats, out_copied_pages),
+	.cmd = HMMRT_IOC_STATS, CALL(hmmrt_stats, out_retries),
 	.outputs = offsetof(struct hmmrt_stats, out_device_faults),
 	.stage = STAGE_BOUND, .fill = fill_stats,
 };

@@ -248,12 +248,13 @@ enum hmmrt_advice_kind {
  *
  * READ_MOSTLY	A device that reads gets a copy of its own, and the CPU and other
  *	devices go on reading theirs. Whoever writes takes the copies away first.
- * PREFERRED_LOCATION  Pages that are there stay when others touch them, if those
- *	can be given an entry for them, and its faults bring pages there. A prefetch
- *	moves them all the same.
- * ACCESSED_BY	The device always has entries for what is populated, wherever that
- *	can be reached, and its faults move nothing. READ_MOSTLY goes before it.
- * NO_MIGRATE	Nothing moves to a device, not by prefetches either.
+ * PREFERRED_LOCATION  The faults of this device bring pages there; those of others
+ *	move nothing, and map pages where they are, or at home if they cannot be
+ *	reached. A prefetch moves them all the same.
+ * ACCESSED_BY	The device has entries for what is populated when the advice is
+ *	given, wherever that can be reached, and soon again when they were taken
+ *	away; its faults move nothing. READ_MOSTLY goes before it.
+ * NO_MIGRATE	Nothing moves to a device, not by prefetches either, nor is copied.
  * GRANULARITY	How much one fault moves, aligned to itself.
  */
 struct hmmrt_advise {
@@ -344,6 +345,8 @@ struct hmmrt_page {
  * @addr: first byte, page aligned
  * @len: bytes, page multiple, > 0, at most 1 GiB
  * @pages: user pointer to @len / page size structs hmmrt_page
+ * @page_bytes: sizeof(struct hmmrt_page); EINVAL for what this kernel does not know
+ * @__reserved: must be 0
  *
  * As HMMRT_IOC_RESIDENCY, with all that is known.
  */
@@ -353,6 +356,8 @@ struct hmmrt_pages {
 	__aligned_u64 addr;
 	__aligned_u64 len;
 	__aligned_u64 pages;
+	__u32 page_bytes;
+	__u32 __reserved;
 };
 
 #define HMMRT_PEER_QUERY	0	/* out_possible, out_enabled */

@@ -89,6 +89,7 @@ int cmd_pages(int fd, const void *addr, size_t len, struct hmmrt_page *pages)
 		.addr = (uintptr_t)addr,
 		.len = len,
 		.pages = (uintptr_t)pages,
+		.page_bytes = sizeof(*pages),
 	};
 
 	return cmd_raw(fd, HMMRT_IOC_PAGES, &arg);

@@ -158,6 +158,7 @@ int fake_memory::range_attributes(hmmrt_range_attributes& request) {
 }
 
 int fake_memory::pages(hmmrt_pages& request) {
+    if (request.page_bytes != sizeof(hmmrt_page)) return -EINVAL;
     if (const int error = check(request.addr, request.len); error != 0) return error;
     auto* out = reinterpret_cast<hmmrt_page*>(request.pages);
     for (std::uint64_t i = 0; i < request.len / page; i++) {

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Entries for a device before it asks for them (HMMRT_ADVICE_SET_ACCESSED_BY).
+ *
+ * Given      When the advice is, for what is populated, from the page tables:
+ *            nothing is faulted in, and what is empty costs nothing.
+ * Again      The core takes such entries away like any others. The notifier says
+ *            so and a worker maps the block anew, when the invalidation, and the
+ *            migration it may be part of, are over. What is populated later is
+ *            heard of by nobody: the device faults, once.
+ * Use        Nobody has touched anything yet. So such an entry tells the core
+ *            nothing: the page is not marked accessed, and does not become dirty;
+ *            what is clean is mapped for reading.
+ */
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+
+#include "hmmrt.h"
+
+/* Attempts to map a part that keeps racing with others, and the next try. */
+#define MAP_ATTEMPTS	8
+#define MAP_DELAY	(HZ / 10)
+
+/* What is populated, where it is; req->start is set. Returns where it ended. */
+static unsigned long map_part(struct hmmrt_request *req, unsigned long end)
+{
+	struct mm_struct *mm = req->block->span->space->mm;
+	u32 id = req->binding->dev->id;
+	int rc;
+
+	lockdep_assert_held(&mm->mmap_lock);
+	req->vma = find_vma(mm, req->start);
+	if (!req->vma || req->vma->vm_start >= end)
+		return end;
+	req->start = max(req->start, req->vma->vm_start);
+	req->end = min(end, req->vma->vm_end);
+	hmmrt_request_advise(req, req->start);
+	if (!hmmrt_policy_maps_ahead(&req->advice, id) ||
+	    hmmrt_vma_check(req->vma, HMMRT_ACCESS_READ))
+		return req->end;
+	rc = hmmrt_block_migrate_lock(req->block);
+	if (rc)
+		return end;
+	/* Whoever moves pages is not at it now: they are where they will be. */
+	rc = hmmrt_serve_window(req, false);
+	mutex_unlock(&req->block->migrate);
+	return rc == -EAGAIN ? req->start : req->end;
+}
+
+/* false: it is not all mapped. */
+static bool map_block(struct hmmrt_binding *binding, struct hmmrt_block *block,
+		      unsigned long start, unsigned long end)
+{
+	struct mm_struct *mm = binding->space->mm;
+	unsigned int attempts = 0;
+	struct hmmrt_request *req;
+
+	if (binding->dev->ops->prepare(binding, block->start,
+				       block->start + HMMRT_BLOCK_SIZE))
+		return false;
+	req = hmmrt_request_alloc(binding, block);
+	if (!req)
+		return false;
+	req->ahead = true;
+	while (start < end && attempts < MAP_ATTEMPTS) {
+		unsigned long next;
+
+		if (mmap_read_lock_killable(mm))
+			break;
+		req->start = start;
+		next = map_part(req, end);
+		mmap_read_unlock(mm);
+		attempts = next > start ? 0 : attempts + 1;
+		start = next;
+		cond_resched();
+	}
+	hmmrt_request_free(req);
+	return start >= end;
+}
+
+static void remap_later(struct hmmrt_block *block, unsigned long delay)
+{
+	struct hmmrt_space *space = block->span->space;
+
+	spin_lock(&space->remap_lock);
+	if (!space->remap_ended && list_empty(&block->remap)) {
+		list_add_tail(&block->remap, &space->remap_blocks);
+		mod_delayed_work(system_dfl_wq, &space->remap_work, delay);
+	}
+	spin_unlock(&space->remap_lock);
+}
+
+/* Again, what was mapped for the devices that access it. */
+static void remap_block(struct hmmrt_space *space, struct hmmrt_block *block)
+{
+	u32 id;
+
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
+		struct hmmrt_binding *binding;
+
+		if (!READ_ONCE(block->maps[id]))
+			continue;
+		binding = hmmrt_space_binding_get(space, id);
+		if (!binding)
+			continue;
+		if (!map_block(binding, block, block->start,
+			       block->start + HMMRT_BLOCK_SIZE))
+			remap_later(block, MAP_DELAY);
+		hmmrt_binding_put(binding);
+	}
+}
+
+/* The next of @todo; from here on it may be wanted again. */
+static struct hmmrt_block *remap_take(struct hmmrt_space *space,
+				      struct list_head *todo)
+{
+	struct hmmrt_block *block;
+
+	spin_lock(&space->remap_lock);
+	block = list_first_entry_or_null(todo, struct hmmrt_block, remap);
+	if (block)
+		list_del_init(&block->remap);
+	spin_unlock(&space->remap_lock);
+	return block;
+}
+
+static void remap_work(struct work_struct *work)
+{
+	struct hmmrt_space *space =
+		container_of(work, struct hmmrt_space, remap_work.work);
+	struct hmmrt_block *block;
+	LIST_HEAD(todo);
+
+	/* The process is going: nobody will access anything. */
+	if (!mmget_not_zero(space->mm))
+		return;
+	spin_lock(&space->remap_lock);
+	list_splice_init(&space->remap_blocks, &todo);
+	spin_unlock(&space->remap_lock);
+	while ((block = remap_take(space, &todo)))
+		remap_block(space, block);
+	mmput_async(space->mm);
+}
+
+/**
+ * hmmrt_map_ahead_again() - entries of a block were taken away
+ * @block: of a space
+ *
+ * Context: any; in notifiers.
+ */
+void hmmrt_map_ahead_again(struct hmmrt_block *block)
+{
+	if (READ_ONCE(block->span->space->maps_ahead))
+		remap_later(block, 0);
+}
+
+/* Blocks may go afterwards; notifiers may still run. */
+void hmmrt_map_ahead_stop(struct hmmrt_space *space)
+{
+	spin_lock(&space->remap_lock);
+	space->remap_ended = true;
+	spin_unlock(&space->remap_lock);
+	cancel_delayed_work_sync(&space->remap_work);
+}
+
+void hmmrt_map_ahead_init(struct hmmrt_space *space)
+{
+	spin_lock_init(&space->remap_lock);
+	INIT_LIST_HEAD(&space->remap_blocks);
+	INIT_DELAYED_WORK(&space->remap_work, remap_work);
+}
+
+/*
+ * The next address with a page table, in a mapping, without looking at entries:
+ * what was never touched is not worth a block. A hint only, for others fill it.
+ * What is in no mapping may be losing its tables just now.
+ */
+static unsigned long next_table(struct vm_area_struct *vma, unsigned long addr,
+				unsigned long end)
+{
+	/* Tables that are shared go without the mmap_lock. */
+	if (vma->vm_flags & VM_HUGETLB)
+		return addr;
+	while (addr < end) {
+		pgd_t *pgd = pgd_offset(vma->vm_mm, addr);
+		p4d_t *p4d;
+		pud_t *pud;
+
+		if (pgd_none(READ_ONCE(*pgd))) {
+			addr = pgd_addr_end(addr, end);
+			continue;
+		}
+		p4d = p4d_offset(pgd, addr);
+		if (p4d_none(READ_ONCE(*p4d))) {
+			addr = p4d_addr_end(addr, end);
+			continue;
+		}
+		pud = pud_offset(p4d, addr);
+		if (pud_none(READ_ONCE(*pud))) {
+			addr = pud_addr_end(addr, end);
+			continue;
+		}
+		if (pud_leaf(READ_ONCE(*pud)) ||
+		    !pmd_none(READ_ONCE(*pmd_offset(pud, addr))))
+			break;
+		addr = pmd_addr_end(addr, end);
+	}
+	return addr;
+}
+
+/* The next block with something in it; *@start is @end if there is none. */
+static int next_populated(struct mm_struct *mm, unsigned long *start,
+			  unsigned long end)
+{
+	struct vm_area_struct *vma;
+
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	while (*start < end) {
+		unsigned long until;
+
+		vma = find_vma(mm, *start);
+		if (!vma || vma->vm_start >= end) {
+			*start = end;
+			break;
+		}
+		until = min(end, vma->vm_end);
+		*start = next_table(vma, max(*start, vma->vm_start), until);
+		if (*start < until)
+			break;
+	}
+	mmap_read_unlock(mm);
+	return 0;
+}
+
+static void map_blocks(struct hmmrt_binding *binding, unsigned long start,
+		       unsigned long end)
+{
+	struct hmmrt_space *space = binding->space;
+
+	while (!READ_ONCE(binding->going) && !fatal_signal_pending(current)) {
+		struct hmmrt_block *block;
+		unsigned long next;
+
+		if (next_populated(space->mm, &start, end) || start >= end)
+			return;
+		next = hmmrt_block_end(start, end);
+		block = hmmrt_block_get(space, start, binding->dev->id);
+		if (IS_ERR(block))
+			return;
+		if (!map_block(binding, block, start, next))
+			remap_later(block, MAP_DELAY);
+		start = next;
+	}
+}
+
+/**
+ * hmmrt_map_ahead() - give a device entries for all that is populated
+ * @space: of the process, whose mm is alive
+ * @start: first address
+ * @end: behind the last one
+ * @id: of the device
+ *
+ * Best effort, where advice says so.
+ * Context: may sleep, takes the mmap_lock.
+ */
+void hmmrt_map_ahead(struct hmmrt_space *space, unsigned long start,
+		     unsigned long end, u32 id)
+{
+	struct hmmrt_binding *binding = hmmrt_space_binding_get(space, id);
+
+	if (!binding)
+		return;
+	map_blocks(binding, start, end);
+	hmmrt_binding_put(binding);
+}
