@@ -469,7 +469,7 @@ TEST_F_TIMEOUT(copies, are_never_older_than_what_was_written_before, 300)
 
 	ASSERT_EQ(0, pthread_create(&threads[0], NULL, write_on, &writer));
 	ASSERT_EQ(0, pthread_create(&threads[1], NULL, take_away, &writer));
-	for (i = 0; i < 3000; i++) {
+	for (i = 0; i < 1000; i++) {
 		struct agent *agent = i % 2 ? self->agent : self->other;
 		uint64_t before = __atomic_load_n(&writer.rounds,
 						  __ATOMIC_ACQUIRE);
