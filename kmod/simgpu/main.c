@@ -13,10 +13,17 @@ static unsigned int devices = 2;
 module_param(devices, uint, 0444);
 MODULE_PARM_DESC(devices, "number of devices, 1 to 16 (default 2)");
 
-static unsigned int memory = 256;
-module_param(memory, uint, 0444);
+static unsigned int memory[HMMRT_MAX_DEVICES] = { 256 };
+static unsigned int nr_memory = 1;
+module_param_array(memory, uint, &nr_memory, 0444);
 MODULE_PARM_DESC(memory,
-		 "memory of each device in MiB, even, up to 65536 (default 256)");
+		 "memory of each device in MiB, even, up to 65536; the last value is also that of all further devices (default 256)");
+
+static int node[HMMRT_MAX_DEVICES] = { NUMA_NO_NODE };
+static unsigned int nr_nodes = 1;
+module_param_array(node, int, &nr_nodes, 0444);
+MODULE_PARM_DESC(node,
+		 "host node that each device is nearest to, -1: none; the last value is also that of all further devices (default -1)");
 
 static bool native_atomics = true;
 module_param(native_atomics, bool, 0444);
@@ -39,9 +46,9 @@ static struct simgpu *simgpu_create(unsigned int index)
 {
 	struct hmmrt_device_desc desc = {
 		.ops = &simgpu_ops,
-		.memory_bytes = (u64)memory << 20,
+		.memory_bytes = (u64)memory[min(index, nr_memory - 1)] << 20,
 		.memory_start = coherent[index],
-		.numa_node = NUMA_NO_NODE,
+		.numa_node = node[min(index, nr_nodes - 1)],
 		.flags = HMMRT_DEVICE_PEER_ACCESS,
 	};
 	struct simgpu *gpu;
@@ -58,6 +65,7 @@ static struct simgpu *simgpu_create(unsigned int index)
 		desc.flags |= HMMRT_DEVICE_COHERENT;
 	gpu->memory_bytes = desc.memory_bytes;
 	gpu->memory_start = desc.memory_start;
+	gpu->numa_node = desc.numa_node;
 	snprintf(gpu->name, sizeof(gpu->name), "hmmrt-gpu%u", index);
 	rc = simgpu_vram_init(gpu);
 	if (rc)
@@ -144,12 +152,24 @@ static bool __init page_table_check_on(void)
 #endif
 }
 
+/* The nodes are checked by who registers the devices. */
+static bool __init parameters_are_valid(void)
+{
+	unsigned int i;
+
+	if (!devices || devices > HMMRT_MAX_DEVICES)
+		return false;
+	for (i = 0; i < nr_memory; i++)
+		if (!memory[i] || memory[i] > MAX_MEMORY_MIB || memory[i] % 2)
+			return false;
+	return true;
+}
+
 static int __init simgpu_init(void)
 {
 	int rc;
 
-	if (!devices || devices > HMMRT_MAX_DEVICES || !memory ||
-	    memory > MAX_MEMORY_MIB || memory % 2)
+	if (!parameters_are_valid())
 		return -EINVAL;
 	if (page_table_check_on()) {
 		pr_err("hmmrt_simgpu: cannot work with page_table_check=on\n");

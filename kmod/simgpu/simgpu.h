@@ -71,6 +71,7 @@ struct simgpu {
 	struct page **backing;
 	u64 memory_bytes;
 	u64 memory_start;	/* 0: not coherent */
+	int numa_node;		/* or NUMA_NO_NODE */
 };
 
 /* A failed access of one lane, until the access is repeated. */

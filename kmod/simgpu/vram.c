@@ -50,11 +50,16 @@ void simgpu_vram_destroy(struct simgpu *gpu)
 	kvfree(gpu->backing);
 }
 
+/*
+ * From near its node, and not by the policy of the task that happens to be the
+ * first to need it: a chunk is for all processes.
+ */
 static int simgpu_populate(struct hmmrt_device *dev, u64 offset)
 {
 	struct simgpu *gpu = hmmrt_device_drvdata(dev);
 	gfp_t gfp = GFP_KERNEL | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
-	struct page *chunk = alloc_pages(gfp, HMMRT_CHUNK_SHIFT - PAGE_SHIFT);
+	struct page *chunk = alloc_pages_node(gpu->numa_node, gfp,
+					      HMMRT_CHUNK_SHIFT - PAGE_SHIFT);
 
 	if (!chunk)
 		return -ENOMEM;

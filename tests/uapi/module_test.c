@@ -73,7 +73,8 @@ TEST_F(modules, bad_parameters_are_refused)
 		"devices=0",	    "devices=17",  "devices=4294967295",
 		"devices=-1",	    "memory=0",	   "memory=1",
 		"memory=255",	    "memory=65538", "memory=4294967294",
-		"devices=nonsense",
+		"devices=nonsense", "memory=64,0", "memory=64,15,16",
+		"node=-2",	    "node=0,1023", "node=-1,nowhere",
 	};
 	unsigned int i;
 

@@ -91,6 +91,7 @@ void simgpu_parameters(char *text, size_t size)
 	text[0] = 0;
 	add_parameter(text, size, "devices");
 	add_parameter(text, size, "memory");
+	add_parameter(text, size, "node");
 	add_parameter(text, size, "coherent");
 	add_parameter(text, size, "native_atomics");
 	add_parameter(text, size, "fault_in_place");

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Devices of different sizes: each takes what it has room for, and says so of the
+ * rest, whatever the others still have. Loads hmmrt_simgpu with four devices, and
+ * leaves it as it found it.
+ */
+#include "lib/harness.h"
+#include "lib/modules.h"
+#include "lib/session.h"
+
+#define DEVICES		4
+#define MIB		(1UL << 20)
+#define LEN		(24 * MIB)
+#define PAGES		(LEN / PAGE_BYTES)
+
+/* The devices, and what each has. */
+enum { LARGE, SMALL, TINY, MIDDLE };
+#define SIZES		"64,8,2,32"
+static const size_t bytes[DEVICES] = { 64 * MIB, 8 * MIB, 2 * MIB, 32 * MIB };
+
+FIXTURE(sizes) {
+	char parameters[SIMGPU_PARAMETERS];	/* before */
+	struct session session;
+	int space;
+	char *buf;
+};
+
+FIXTURE_SETUP(sizes)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	simgpu_parameters(self->parameters, sizeof(self->parameters));
+	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
+	ASSERT_EQ(0, module_insert("hmmrt_simgpu", "devices=4 memory=" SIZES));
+	ASSERT_EQ(0, session_start(&self->session, DEVICES, 1));
+	self->space = self->session.space;
+	self->buf = arena_anon(LEN);
+	ASSERT_NE(NULL, self->buf);
+	pages_fill(self->buf, LEN, 1);
+}
+
+FIXTURE_TEARDOWN(sizes)
+{
+	if (!self->parameters[0])
+		return;
+	EXPECT_EQ(0, session_end(&self->session));
+	EXPECT_EQ(0, module_remove("hmmrt_simgpu"));
+	EXPECT_EQ(0, module_insert("hmmrt_simgpu", self->parameters));
+}
+
+static uint32_t id_of(const FIXTURE_DATA(sizes) *self, unsigned int device)
+{
+	return self->session.devices[device].id;
+}
+
+static struct agent *agent_of(FIXTURE_DATA(sizes) *self, unsigned int device)
+{
+	return &self->session.devices[device].agent;
+}
+
+/* How many pages of the buffer a device has. */
+static size_t pages_on(const FIXTURE_DATA(sizes) *self, unsigned int device)
+{
+	return (size_t)pages_at(self->space, self->buf, LEN,
+				id_of(self, device));
+}
+
+static size_t pages_of(unsigned int device)
+{
+	return bytes[device] / PAGE_BYTES;
+}
+
+static int prefetch(const FIXTURE_DATA(sizes) *self, unsigned int device,
+		    struct hmmrt_prefetch *result)
+{
+	return cmd_prefetch(self->space, self->buf, LEN, id_of(self, device),
+			    result);
+}
+
+/* first + (first + 1) + ...: what agent_sum() finds after pages_fill(). */
+static uint64_t sum_from(uint64_t first)
+{
+	return PAGES * first + PAGES * (PAGES - 1) / 2;
+}
+
+TEST_F(sizes, each_device_has_its_own)
+{
+	struct hmmrt_device_info info;
+	unsigned int device;
+
+	for (device = 0; device < DEVICES; device++) {
+		ASSERT_EQ(0, cmd_device_info(self->space, id_of(self, device),
+					     &info));
+		EXPECT_EQ(bytes[device], info.out_memory_bytes);
+	}
+}
+
+TEST_F(sizes, small_one_is_full_where_a_large_one_takes_all)
+{
+	struct hmmrt_prefetch result;
+
+	ASSERT_EQ(0, prefetch(self, SMALL, &result));
+	EXPECT_EQ(pages_of(SMALL), result.out_pages_moved);
+	EXPECT_EQ(PAGES - pages_of(SMALL),
+		  result.out_stayed[HMMRT_STAY_NO_MEMORY]);
+	EXPECT_EQ(pages_of(SMALL), pages_on(self, SMALL));
+
+	ASSERT_EQ(0, prefetch(self, LARGE, &result));
+	EXPECT_EQ(PAGES, result.out_pages_moved);
+	EXPECT_EQ(PAGES, pages_on(self, LARGE));
+	EXPECT_EQ(0, device_used_bytes(self->space, id_of(self, SMALL)));
+	ASSERT_VALUE(sum_from(1), agent_sum(agent_of(self, LARGE), self->buf,
+					    LEN, PAGE_BYTES));
+	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
+}
+
+/* From the large one, as far as there is room; the rest is where it was. */
+TEST_F(sizes, small_one_takes_its_part_of_what_a_large_one_has)
+{
+	struct hmmrt_prefetch result;
+
+	ASSERT_EQ(0, prefetch(self, LARGE, NULL));
+	ASSERT_EQ(0, prefetch(self, SMALL, &result));
+	EXPECT_EQ(pages_of(SMALL), result.out_pages_moved);
+	EXPECT_EQ(PAGES - pages_of(SMALL),
+		  result.out_stayed[HMMRT_STAY_NO_MEMORY]);
+	EXPECT_EQ(pages_of(SMALL), pages_on(self, SMALL));
+	EXPECT_EQ(PAGES - pages_of(SMALL), pages_on(self, LARGE));
+	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
+}
+
+TEST_F(sizes, faults_that_find_a_small_one_full_are_served_at_home)
+{
+	unsigned int device;
+
+	for (device = 0; device < DEVICES; device++) {
+		const size_t room = pages_of(device);
+
+		ASSERT_DONE(agent_fill(agent_of(self, device), self->buf, LEN,
+				       PAGE_BYTES, 1000 * device));
+		EXPECT_EQ(room < PAGES ? room : PAGES, pages_on(self, device));
+		ASSERT_EQ(-1, pages_check(self->buf, LEN, 1000 * device));
+	}
+}
+
+/* Each fills its own buffer, which is as large for all. */
+TEST_F(sizes, all_are_filled_at_the_same_time)
+{
+	uint64_t args[DEVICES][4];
+	unsigned int device;
+	struct outcome outcome;
+
+	for (device = 0; device < DEVICES; device++) {
+		char *buf = arena_anon(LEN);
+
+		ASSERT_NE(NULL, buf);
+		args[device][0] = (uintptr_t)buf;
+		args[device][1] = LEN;
+		args[device][2] = PAGE_BYTES;
+		args[device][3] = 100 * device;
+		agent_post(agent_of(self, device), 0, AGENT_FILL, args[device],
+			   ARRAY_SIZE(args[device]));
+	}
+	for (device = 0; device < DEVICES; device++) {
+		outcome = agent_wait(agent_of(self, device), 0, 60);
+		ASSERT_DONE(outcome);
+	}
+	for (device = 0; device < DEVICES; device++) {
+		const int64_t used = device_used_bytes(self->space,
+						       id_of(self, device));
+
+		EXPECT_EQ(bytes[device] < LEN ? bytes[device] : LEN,
+			  (size_t)used);
+		ASSERT_EQ(-1, pages_check((char *)args[device][0], LEN,
+					  args[device][3]));
+	}
+}
+
+static int make_peer(const FIXTURE_DATA(sizes) *self, unsigned int device,
+		     unsigned int peer)
+{
+	return cmd_peer(self->space, id_of(self, device), id_of(self, peer),
+			HMMRT_PEER_ENABLE, NULL);
+}
+
+/* What a small device has no room for it uses where its peer has it. */
+TEST_F(sizes, full_device_uses_all_that_its_large_peer_has)
+{
+	ASSERT_EQ(0, make_peer(self, TINY, LARGE));
+	ASSERT_EQ(0, prefetch(self, LARGE, NULL));
+	ASSERT_VALUE(sum_from(1), agent_sum(agent_of(self, TINY), self->buf,
+					    LEN, PAGE_BYTES));
+	EXPECT_EQ(pages_of(TINY), pages_on(self, TINY));
+	EXPECT_EQ(PAGES - pages_of(TINY), pages_on(self, LARGE));
+	ASSERT_DONE(agent_fill(agent_of(self, TINY), self->buf, LEN, PAGE_BYTES,
+			       7000));
+	EXPECT_EQ(PAGES - pages_of(TINY), pages_on(self, LARGE));
+	EXPECT_EQ(0, session_stats(&self->session, TINY).out_cpu_faults);
+	EXPECT_EQ(-1, pages_check(self->buf, LEN, 7000));
+}
+
+/* Whichever of the four has it, each of them finds it. */
+TEST_F(sizes, peers_of_all_sizes_see_what_the_others_wrote)
+{
+	unsigned int device, peer;
+
+	for (device = 0; device < DEVICES; device++)
+		for (peer = 0; peer < DEVICES; peer++)
+			if (device != peer)
+				ASSERT_EQ(0, make_peer(self, device, peer));
+	for (device = 0; device < DEVICES; device++) {
+		const uint64_t first = 1000 * (device + 1);
+
+		ASSERT_EQ(0, prefetch(self, device, NULL));
+		ASSERT_DONE(agent_fill(agent_of(self, device), self->buf, LEN,
+				       PAGE_BYTES, first));
+		for (peer = 0; peer < DEVICES; peer++)
+			ASSERT_VALUE(sum_from(first),
+				     agent_sum(agent_of(self, peer), self->buf,
+					       LEN, PAGE_BYTES));
+	}
+	EXPECT_EQ(0, session_stats(&self->session, LARGE).out_cpu_faults);
+	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1000 * DEVICES));
+}
+
+/* --- the parameter ------------------------------------------------------------------ */
+
+FIXTURE(parameter) {
+	char before[SIMGPU_PARAMETERS];
+};
+
+FIXTURE_SETUP(parameter)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	simgpu_parameters(self->before, sizeof(self->before));
+	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
+}
+
+FIXTURE_TEARDOWN(parameter)
+{
+	if (!self->before[0])
+		return;
+	EXPECT_EQ(0, module_remove("hmmrt_simgpu"));
+	EXPECT_EQ(0, module_insert("hmmrt_simgpu", self->before));
+}
+
+TEST_F(parameter, last_value_is_that_of_all_further_devices)
+{
+	const size_t expected[] = { 16, 4, 8, 8, 8 };
+	struct hmmrt_device_info info;
+	uint32_t id;
+	int fd;
+
+	ASSERT_EQ(0, module_insert("hmmrt_simgpu", "devices=5 memory=16,4,8"));
+	fd = open_manager();
+	for (id = 0; id < ARRAY_SIZE(expected); id++) {
+		ASSERT_EQ(0, cmd_device_info(fd, id, &info));
+		EXPECT_EQ(expected[id] * MIB, info.out_memory_bytes);
+	}
+	close(fd);
+}
+
+TEST_HARNESS_MAIN
