@@ -12,7 +12,7 @@ KERNEL=$(default_kernel)
 FLAVOUR=plain
 MEMORY=4G
 CPUS=2
-NUMA=1
+NUMA='' # nodes; the usual number when empty
 TIME_LIMIT='' # seconds; the usual one when empty
 MODULES="hmmrt hmmrt_simgpu"
 SIMGPU_PARAMS=${HMMRT_SIMGPU_PARAMS:-}
@@ -233,6 +233,7 @@ judge_run() {
 run_guest() {
 	local rc=0
 	TIME_LIMIT=${TIME_LIMIT:-$USUAL_TIME_LIMIT}
+	NUMA=${NUMA:-1}
 	plan_memory
 	new_run_dir
 	write_conf

@@ -13,6 +13,7 @@ PASSED=0
 FAILED=0
 SKIPPED=0
 TEST_TIME_LIMIT=3000
+TEST_NUMA=2
 
 # tally TITLE PASSED FAILED SKIPPED
 tally() {
@@ -150,7 +151,8 @@ kind_is_selected() { [[ " ${KINDS[*]} " == *" $1 "* ]]; }
 
 test_everything() {
 	local kind kernels
-	[[ $TIME_LIMIT ]] || TIME_LIMIT=$TEST_TIME_LIMIT
+	TIME_LIMIT=${TIME_LIMIT:-$TEST_TIME_LIMIT}
+	NUMA=${NUMA:-$TEST_NUMA}
 	select_tests "$@"
 	mkdir -p "$BUILD/out/results"
 	ensure_packages
