@@ -274,7 +274,8 @@ TEST_F(Attributes, DevicesSayTheSameOneByOneAndTogether) {
                   all.hostNativeAtomicSupported);
         EXPECT_EQ(which.attribute(hmmDevAttrDirectManagedMemAccessFromHost),
                   all.directManagedMemAccessFromHost);
-        EXPECT_EQ(which.attribute(hmmDevAttrHostNumaId), -1);
+        EXPECT_EQ(which.attribute(hmmDevAttrHostNumaId), all.hostNumaNode);
+        EXPECT_EQ(all.hostNumaNode, number == 0 ? -1 : 1);
         EXPECT_EQ(which.attribute(hmmDevAttrPageableMemoryAccess), 1);
         EXPECT_EQ(which.attribute(hmmDevAttrPageableMemoryAccessUsesHostPageTables), 0);
     }

@@ -40,7 +40,7 @@ int fake_kernel::ioctl(unsigned long request, void* argument) {
             if (device.id != info.device_id) continue;
             info.out_memory_bytes = device.memory;
             info.out_used_bytes = device.used;
-            info.out_numa_node = -1;
+            info.out_numa_node = device.numa_node;
             info.out_properties = device.properties;
             std::strncpy(reinterpret_cast<char*>(info.out_name), device.name.c_str(),
                          HMMRT_DEVICE_NAME_LEN - 1);

@@ -27,6 +27,7 @@ struct fake_device {
     std::uint64_t memory;
     std::uint64_t used;
     std::uint64_t properties;
+    std::int32_t numa_node = -1;
 };
 
 enum class agent_behaviour { runs, fails_to_attach, dies_while_starting };
@@ -41,7 +42,7 @@ class fake_kernel {
     std::uint32_t uapi_version = HMMRT_UAPI_VERSION;
     std::vector<fake_device> devices = {
         {0, "hmmrt-gpu0", 256 << 20, 64 << 20, HMMRT_PROPERTY_NATIVE_ATOMICS},
-        {2, "hmmrt-gpu2", 512 << 20, 0, HMMRT_PROPERTY_COHERENT}};
+        {2, "hmmrt-gpu2", 512 << 20, 0, HMMRT_PROPERTY_COHERENT, 1}};
     int busy_binds = 0; ///< so many times EBUSY first
     agent_behaviour agent = agent_behaviour::runs;
     std::map<std::string, std::string> environment;
