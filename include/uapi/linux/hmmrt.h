@@ -179,7 +179,13 @@ enum hmmrt_stay {
  * @out_stayed: pages that stayed, by enum hmmrt_stay; likewise
  *
  * EFAULT if no mapping covers some part of the range (parts before it moved).
- * The device must be bound to the space (EINVAL otherwise).
+ * The device must be bound to the space, the node online (EINVAL otherwise).
+ *
+ * Pages on a device come home to the node that is asked for and to no other. With
+ * HMMRT_LOCATION_HOST, and when the CPU touches them, they come to the one that
+ * PREFERRED_LOCATION names, or another where that has no memory; without such
+ * advice, where the policy of the mapping or the process says (mbind(2)). Pages
+ * that are at home already stay on their node: to move those is for move_pages(2).
  */
 struct hmmrt_prefetch {
 	__u32 size;

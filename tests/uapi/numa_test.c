@@ -1,0 +1,579 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Several nodes: which one pages come home to, devices that are near to one, and
+ * what the kernel moves between nodes while devices use it.
+ */
+#include <numa.h>
+#include <numaif.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "lib/harness.h"
+#include "lib/modules.h"
+#include "lib/session.h"
+
+#define PAGES		64
+#define LEN		(PAGES * PAGE_BYTES)
+#define HOST		HMMRT_LOCATION_HOST
+#define ON_NODE(node)	HMMRT_LOCATION_HOST_NODE(node)
+#define MIB		(1UL << 20)
+
+static bool have_two_nodes(void)
+{
+	return numa_available() >= 0 && numa_node_size64(0, NULL) > 0 &&
+	       numa_node_size64(1, NULL) > 0;
+}
+
+/*
+ * Where move_pages() says that each page of the buffer is, or, with @node, what
+ * became of it when it was to move there: a node or a negative errno.
+ */
+static int page_status(const char *buf, int node, int status[PAGES])
+{
+	int nodes[PAGES];
+	void *pages[PAGES];
+	size_t i;
+
+	for (i = 0; i < PAGES; i++) {
+		pages[i] = (void *)(buf + i * PAGE_BYTES);
+		nodes[i] = node;
+		status[i] = -ENXIO;
+	}
+	return (int)move_pages(0, PAGES, pages, node < 0 ? NULL : nodes, status,
+			       MPOL_MF_MOVE);
+}
+
+static int count_status(const int status[PAGES], int wanted)
+{
+	int i, n = 0;
+
+	for (i = 0; i < PAGES; i++)
+		n += status[i] == wanted;
+	return n;
+}
+
+/* How many pages of the buffer are on a node; -1 when the call fails. */
+static int pages_on_node(const char *buf, int node)
+{
+	int status[PAGES];
+
+	if (page_status(buf, -1, status))
+		return -1;
+	return count_status(status, node);
+}
+
+static int set_policy(void *buf, size_t len, int mode, unsigned long nodes)
+{
+	return (int)mbind(buf, len, mode, &nodes, 8 * sizeof(nodes), 0);
+}
+
+static bool run_on_node(int node)
+{
+	return !numa_run_on_node(node);
+}
+
+/* first + (first + 1) + ...: what agent_sum() finds after pages_fill(). */
+static uint64_t sum_from(uint64_t first)
+{
+	return PAGES * first + PAGES * (PAGES - 1) / 2;
+}
+
+static bool write_text(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "we");
+	bool done = file && fputs(text, file) >= 0;
+
+	return file && !fclose(file) && done;
+}
+
+FIXTURE(numa) {
+	struct session session;
+	int fd;
+	struct agent *agent;
+	uint32_t id;
+	char *buf;
+};
+
+FIXTURE_SETUP(numa)
+{
+	if (!have_two_nodes())
+		SKIP(return, "this machine has one node");
+	ASSERT_EQ(0, session_start(&self->session, 1, 1));
+	self->fd = self->session.space;
+	self->agent = session_agent(&self->session);
+	self->id = self->session.devices[0].id;
+	self->buf = arena_anon(LEN);
+	ASSERT_NE(NULL, self->buf);
+}
+
+FIXTURE_TEARDOWN(numa)
+{
+	if (!have_two_nodes())
+		return;
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+/* Fills the buffer with first, first + 1, ..., and sends it to the device. */
+static int put_on_device(FIXTURE_DATA(numa) *self, uint64_t first)
+{
+	int rc;
+
+	pages_fill(self->buf, LEN, first);
+	rc = cmd_prefetch(self->fd, self->buf, LEN, self->id, NULL);
+	if (!rc && pages_at(self->fd, self->buf, LEN, self->id) != PAGES)
+		rc = -EBUSY;
+	return rc;
+}
+
+static int advise(FIXTURE_DATA(numa) *self, uint32_t advice, uint32_t location)
+{
+	return cmd_advise(self->fd, self->buf, LEN, advice, location, 0);
+}
+
+static int prefer(FIXTURE_DATA(numa) *self, int node)
+{
+	return advise(self, HMMRT_ADVICE_SET_PREFERRED_LOCATION, ON_NODE(node));
+}
+
+/* The two ways home: each page is touched, or all are asked for. */
+static bool come_home(FIXTURE_DATA(numa) *self, bool by_fault, uint64_t first)
+{
+	if (!by_fault &&
+	    cmd_prefetch(self->fd, self->buf, LEN, HOST, NULL))
+		return false;
+	return pages_check(self->buf, LEN, first) < 0;
+}
+
+/* --- home to which node ----------------------------------------------------------- */
+
+TEST_F(numa, prefetch_to_a_node_brings_pages_there)
+{
+	struct hmmrt_prefetch result;
+	unsigned int round;
+
+	for (round = 0; round < 4; round++) {
+		const int node = round % 2;
+
+		ASSERT_EQ(0, put_on_device(self, round));
+		ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN,
+					  ON_NODE(node), &result));
+		ASSERT_EQ(PAGES, result.out_pages_moved);
+		ASSERT_EQ(PAGES, pages_on_node(self->buf, node));
+		ASSERT_EQ(PAGES, pages_at(self->fd, self->buf, LEN, HOST));
+		ASSERT_EQ(-1, pages_check(self->buf, LEN, round));
+	}
+}
+
+/* They are in system memory already, and that is what is asked for. */
+TEST_F(numa, prefetch_to_a_node_leaves_pages_that_are_at_home_on_theirs)
+{
+	struct hmmrt_prefetch result;
+
+	ASSERT_EQ(0, set_policy(self->buf, LEN, MPOL_BIND, 1));
+	pages_fill(self->buf, LEN, 1);
+	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, ON_NODE(1),
+				  &result));
+	ASSERT_EQ(PAGES, result.out_pages_there);
+	ASSERT_EQ(PAGES, pages_on_node(self->buf, 0));
+}
+
+TEST_F(numa, node_that_is_not_online_is_einval)
+{
+	const uint32_t nodes[] = { numa_max_node() + 1, 63, 64,
+				   HMMRT_LOCATION_MAX_NODE };
+	size_t i;
+
+	ASSERT_EQ(0, put_on_device(self, 1));
+	for (i = 0; i < ARRAY_SIZE(nodes); i++) {
+		EXPECT_EQ(-EINVAL, cmd_prefetch(self->fd, self->buf, LEN,
+						ON_NODE(nodes[i]), NULL));
+		EXPECT_EQ(-EINVAL, prefer(self, nodes[i]));
+	}
+	EXPECT_EQ(PAGES, pages_at(self->fd, self->buf, LEN, self->id));
+}
+
+/* In all of these: by a prefetch to the host, and by CPU faults. */
+TEST_F(numa, without_a_policy_pages_come_to_the_node_of_the_cpu)
+{
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(0, put_on_device(self, i));
+		ASSERT_TRUE(run_on_node(i / 2));
+		ASSERT_TRUE(come_home(self, i % 2, i));
+		ASSERT_EQ(PAGES, pages_on_node(self->buf, i / 2));
+	}
+}
+
+TEST_F(numa, policy_of_the_mapping_says_where_home_is)
+{
+	const int modes[] = { MPOL_BIND, MPOL_PREFERRED };
+	unsigned int i;
+
+	for (i = 0; i < 8; i++) {
+		const int node = i / 2 % 2;
+
+		ASSERT_EQ(0, set_policy(self->buf, LEN, MPOL_BIND,
+					1 << !node));
+		ASSERT_EQ(0, put_on_device(self, i));
+		ASSERT_EQ(0, set_policy(self->buf, LEN, modes[i / 4],
+					1 << node));
+		ASSERT_TRUE(come_home(self, i % 2, i));
+		ASSERT_EQ(PAGES, pages_on_node(self->buf, node));
+	}
+}
+
+TEST_F(numa, interleaved_mapping_comes_home_to_both_nodes_in_turn)
+{
+	unsigned int i;
+
+	ASSERT_EQ(0, set_policy(self->buf, LEN, MPOL_INTERLEAVE, 3));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, put_on_device(self, i));
+		ASSERT_TRUE(come_home(self, i % 2, i));
+		ASSERT_EQ(PAGES / 2, pages_on_node(self->buf, 0));
+		ASSERT_EQ(PAGES / 2, pages_on_node(self->buf, 1));
+	}
+}
+
+TEST_F(numa, policy_of_the_process_says_where_home_is)
+{
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		const unsigned long nodes = 1 << i / 2;
+
+		ASSERT_EQ(0, put_on_device(self, i));
+		ASSERT_EQ(0, set_mempolicy(MPOL_PREFERRED, &nodes,
+					   8 * sizeof(nodes)));
+		ASSERT_TRUE(come_home(self, i % 2, i));
+		ASSERT_EQ(PAGES, pages_on_node(self->buf, i / 2));
+	}
+}
+
+TEST_F(numa, advised_node_goes_before_the_policy)
+{
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		const int node = i / 2;
+
+		ASSERT_EQ(0, set_policy(self->buf, LEN, MPOL_BIND,
+					1 << !node));
+		ASSERT_EQ(0, prefer(self, node));
+		ASSERT_EQ(0, put_on_device(self, i));
+		ASSERT_TRUE(come_home(self, i % 2, i));
+		ASSERT_EQ(PAGES, pages_on_node(self->buf, node));
+		/* And no longer than it is advised. */
+		ASSERT_EQ(0, advise(self,
+				    HMMRT_ADVICE_UNSET_PREFERRED_LOCATION, 0));
+		ASSERT_EQ(0, put_on_device(self, i));
+		ASSERT_TRUE(come_home(self, i % 2, i));
+		ASSERT_EQ(PAGES, pages_on_node(self->buf, !node));
+	}
+}
+
+TEST_F(numa, node_of_a_prefetch_goes_before_the_advised_one)
+{
+	ASSERT_EQ(0, prefer(self, 1));
+	ASSERT_EQ(0, put_on_device(self, 1));
+	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, ON_NODE(0), NULL));
+	ASSERT_EQ(PAGES, pages_on_node(self->buf, 0));
+	ASSERT_EQ(-1, pages_check(self->buf, LEN, 1));
+}
+
+#define CPUSET	"/sys/fs/cgroup/hmmrt-numa"
+
+/* What a process may not have is to it as if it were full. */
+TEST_F(numa, node_outside_of_the_cpuset_has_no_memory)
+{
+	struct hmmrt_prefetch result;
+	bool done;
+	int rc;
+
+	ASSERT_EQ(0, put_on_device(self, 1));
+	if (mkdir(CPUSET, 0755) && errno != EEXIST)
+		SKIP(return, CPUSET ": %s", strerror(errno));
+	done = write_text(CPUSET "/cpuset.mems", "0") &&
+	       write_text(CPUSET "/cgroup.procs", "0");
+	rc = cmd_prefetch(self->fd, self->buf, LEN, ON_NODE(1), &result);
+	write_text("/sys/fs/cgroup/cgroup.procs", "0");
+	ASSERT_EQ(0, rmdir(CPUSET));
+	if (!done)
+		SKIP(return, "no cpusets here");
+	ASSERT_EQ(0, rc);
+	ASSERT_EQ(PAGES, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
+	ASSERT_EQ(PAGES, pages_at(self->fd, self->buf, LEN, self->id));
+	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, ON_NODE(1), NULL));
+	ASSERT_EQ(PAGES, pages_on_node(self->buf, 1));
+	ASSERT_EQ(-1, pages_check(self->buf, LEN, 1));
+}
+
+/* --- what the kernel moves between nodes -------------------------------------------- */
+
+TEST_F(numa, move_pages_leaves_what_is_on_the_device)
+{
+	const size_t half = LEN / 2;
+	int status[PAGES];
+
+	ASSERT_EQ(0, set_policy(self->buf, LEN, MPOL_BIND, 1));
+	pages_fill(self->buf, LEN, 1);
+	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, half, self->id, NULL));
+	ASSERT_LE(0, page_status(self->buf, 1, status));
+	ASSERT_EQ(PAGES / 2, count_status(status, 1));
+	ASSERT_EQ(PAGES / 2, count_status(status, -ENOENT));
+	ASSERT_EQ(PAGES / 2, pages_at(self->fd, self->buf, half, self->id));
+	ASSERT_EQ(PAGES / 2, pages_on_node(self->buf, 1));
+	ASSERT_EQ(0, pages_on_node(self->buf, 0));
+	ASSERT_VALUE(sum_from(1), agent_sum(self->agent, self->buf, LEN,
+					    PAGE_BYTES));
+	ASSERT_EQ(-1, pages_check(self->buf, LEN, 1));
+}
+
+TEST_F(numa, move_pages_takes_what_the_device_has_mapped)
+{
+	unsigned int round;
+	int status[PAGES];
+
+	ASSERT_EQ(0, set_policy(self->buf, LEN, MPOL_BIND, 1));
+	ASSERT_EQ(0, advise(self, HMMRT_ADVICE_SET_NO_MIGRATE, 0));
+	for (round = 0; round < 4; round++) {
+		const int node = !(round % 2);
+
+		ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES,
+				       round));
+		ASSERT_EQ(PAGES, pages_on_node(self->buf, !node));
+		ASSERT_EQ(0, page_status(self->buf, node, status));
+		ASSERT_EQ(PAGES, count_status(status, node));
+		ASSERT_EQ(PAGES, pages_on_node(self->buf, node));
+		ASSERT_VALUE(sum_from(round), agent_sum(self->agent, self->buf,
+							LEN, PAGE_BYTES));
+		ASSERT_EQ(-1, pages_check(self->buf, LEN, round));
+	}
+	ASSERT_LE(PAGES, session_stats(&self->session, 0).out_remote_pages);
+}
+
+TEST_F(numa, move_pages_takes_what_the_device_has_copies_of)
+{
+	int status[PAGES];
+
+	ASSERT_EQ(0, set_policy(self->buf, LEN, MPOL_BIND, 1));
+	pages_fill(self->buf, LEN, 1);
+	ASSERT_EQ(0, advise(self, HMMRT_ADVICE_SET_READ_MOSTLY, 0));
+	ASSERT_VALUE(sum_from(1), agent_sum(self->agent, self->buf, LEN,
+					    PAGE_BYTES));
+	ASSERT_EQ(PAGES, session_stats(&self->session, 0).out_copied_pages);
+	ASSERT_EQ(0, page_status(self->buf, 1, status));
+	ASSERT_EQ(PAGES, count_status(status, 1));
+	ASSERT_EQ(PAGES, pages_on_node(self->buf, 1));
+	ASSERT_VALUE(sum_from(1), agent_sum(self->agent, self->buf, LEN,
+					    PAGE_BYTES));
+	pages_fill(self->buf, LEN, 500);
+	ASSERT_VALUE(sum_from(500), agent_sum(self->agent, self->buf, LEN,
+					      PAGE_BYTES));
+	ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES, 900));
+	ASSERT_EQ(-1, pages_check(self->buf, LEN, 900));
+}
+
+#define COUNTS	5000000
+
+/* The lane and the CPU count in one word; the pages go from node to node. */
+static bool count_while_pages_move(FIXTURE_DATA(numa) *self)
+{
+	const uint64_t args[] = { (uintptr_t)self->buf, COUNTS };
+	const uint64_t rounds = 100;
+	struct outcome outcome;
+	int status[PAGES];
+	uint64_t round;
+
+	*(volatile uint64_t *)self->buf = 0;
+	agent_post(self->agent, 0, AGENT_ADD, args, ARRAY_SIZE(args));
+	for (round = 0; round < rounds; round++) {
+		__atomic_fetch_add((uint64_t *)self->buf, 1, __ATOMIC_RELAXED);
+		if (page_status(self->buf, round % 2, status) < 0)
+			return false;
+	}
+	outcome = agent_wait(self->agent, 0, 60);
+	return !outcome.error && !outcome.signal &&
+	       *(volatile uint64_t *)self->buf == COUNTS + rounds;
+}
+
+TEST_F(numa, nothing_is_lost_while_pages_move_between_nodes_and_device)
+{
+	pages_fill(self->buf, LEN, 1);
+	ASSERT_TRUE(count_while_pages_move(self));
+	ASSERT_EQ(-1, pages_check(self->buf + PAGE_BYTES, LEN - PAGE_BYTES, 2));
+}
+
+TEST_F(numa, nothing_is_lost_while_mapped_pages_move_between_nodes)
+{
+	pages_fill(self->buf, LEN, 1);
+	ASSERT_EQ(0, advise(self, HMMRT_ADVICE_SET_NO_MIGRATE, 0));
+	ASSERT_TRUE(count_while_pages_move(self));
+	ASSERT_EQ(-1, pages_check(self->buf + PAGE_BYTES, LEN - PAGE_BYTES, 2));
+}
+
+/* --- balancing ------------------------------------------------------------------------ */
+
+#define BALANCING	"/proc/sys/kernel/numa_balancing"
+#define BALANCE_LIMIT_S	90
+#define BALANCE_MOVES	2
+
+FIXTURE(balancing) {
+	FIXTURE_DATA(numa) numa;
+	char before[16];
+};
+
+FIXTURE_SETUP(balancing)
+{
+	FILE *file;
+
+	if (!have_two_nodes())
+		SKIP(return, "this machine has one node");
+	file = fopen(BALANCING, "re");
+	if (!file)
+		SKIP(return, "the kernel has no CONFIG_NUMA_BALANCING");
+	ASSERT_EQ(1, fscanf(file, "%15s", self->before));
+	fclose(file);
+	ASSERT_TRUE(write_text(BALANCING, "1"));
+	ASSERT_EQ(0, session_start(&self->numa.session, 1, 1));
+	self->numa.fd = self->numa.session.space;
+	self->numa.agent = session_agent(&self->numa.session);
+	self->numa.id = self->numa.session.devices[0].id;
+	self->numa.buf = arena_anon(LEN);
+	ASSERT_NE(NULL, self->numa.buf);
+}
+
+FIXTURE_TEARDOWN(balancing)
+{
+	if (!self->before[0])
+		return;
+	EXPECT_EQ(0, session_end(&self->numa.session));
+	EXPECT_TRUE(write_text(BALANCING, self->before));
+}
+
+/* All of it as @first on says, over and over: it is time on the CPU that counts. */
+static bool read_often(const char *buf, uint64_t first)
+{
+	unsigned int i;
+
+	for (i = 0; i < 1000; i++)
+		if (pages_check(buf, LEN, first) >= 0)
+			return false;
+	return true;
+}
+
+/*
+ * One half of the memory stays at home, where the device maps it, and nothing but
+ * balancing moves it; the other one goes to the device and comes back. CPU and
+ * device write in turn, and the CPU is now one of this node, now one of that.
+ */
+TEST_F(balancing, takes_nothing_from_cpu_and_device)
+{
+	const time_t limit = time(NULL) + BALANCE_LIMIT_S;
+	struct agent *agent = self->numa.agent;
+	char *home = self->numa.buf, *away = arena_anon(LEN);
+	int on_node, before, moves = 0;
+	uint64_t round;
+
+	ASSERT_NE(NULL, away);
+	ASSERT_EQ(0, advise(&self->numa, HMMRT_ADVICE_SET_NO_MIGRATE, 0));
+	pages_fill(home, LEN, 0);
+	pages_fill(away, LEN, 0);
+	before = pages_on_node(home, 0);
+	for (round = 0; moves < BALANCE_MOVES; round++) {
+		ASSERT_GT(limit, time(NULL))
+		{
+			TH_LOG("balancing moved pages %d times in %d s", moves,
+			       BALANCE_LIMIT_S);
+		}
+		ASSERT_TRUE(run_on_node(round / 32 % 2));
+		ASSERT_TRUE(read_often(home, 2 * round));
+		pages_fill(home, LEN, 2 * round + 1);
+		ASSERT_EQ(-1, pages_check(away, LEN, 2 * round));
+		pages_fill(away, LEN, 2 * round + 1);
+		ASSERT_VALUE(sum_from(2 * round + 1),
+			     agent_sum(agent, home, LEN, PAGE_BYTES));
+		ASSERT_DONE(agent_fill(agent, home, LEN, PAGE_BYTES,
+				       2 * round + 2));
+		ASSERT_VALUE(sum_from(2 * round + 1),
+			     agent_sum(agent, away, LEN, PAGE_BYTES));
+		ASSERT_DONE(agent_fill(agent, away, LEN, PAGE_BYTES,
+				       2 * round + 2));
+		on_node = pages_on_node(home, 0);
+		moves += on_node != before;
+		before = on_node;
+	}
+	ASSERT_EQ(-1, pages_check(home, LEN, 2 * round));
+	ASSERT_EQ(-1, pages_check(away, LEN, 2 * round));
+}
+
+/* --- devices that are near to a node ------------------------------------------------------ */
+
+FIXTURE(nearest) {
+	char parameters[SIMGPU_PARAMETERS];
+};
+
+FIXTURE_SETUP(nearest)
+{
+	if (!have_two_nodes())
+		SKIP(return, "this machine has one node");
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where they are");
+	simgpu_parameters(self->parameters, sizeof(self->parameters));
+	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
+}
+
+FIXTURE_TEARDOWN(nearest)
+{
+	if (!self->parameters[0])
+		return;
+	EXPECT_EQ(0, module_remove("hmmrt_simgpu"));
+	EXPECT_EQ(0, module_insert("hmmrt_simgpu", self->parameters));
+}
+
+TEST_F(nearest, devices_say_which_node_is_theirs)
+{
+	const int expected[] = { 1, -1, 0, 0 };
+	struct hmmrt_device_info info;
+	unsigned int i;
+	int fd;
+
+	ASSERT_EQ(0, module_insert("hmmrt_simgpu",
+				   "devices=4 memory=2 node=1,-1,0"));
+	fd = open_manager();
+	for (i = 0; i < ARRAY_SIZE(expected); i++) {
+		ASSERT_EQ(0, cmd_device_info(fd, i, &info));
+		EXPECT_EQ(expected[i], info.out_numa_node);
+	}
+	close(fd);
+}
+
+/* Whatever the process that is the first to use it wants for itself. */
+TEST_F(nearest, memory_of_a_device_is_of_its_node)
+{
+	const unsigned long node_0 = 1;
+	long long before[2], after[2];
+	struct session session;
+	unsigned int i;
+	char *buf;
+
+	ASSERT_EQ(0, module_insert("hmmrt_simgpu",
+				   "devices=2 memory=64 node=1,0"));
+	ASSERT_EQ(0, session_start(&session, 1, 1));
+	buf = arena_anon(64 * MIB);
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, set_mempolicy(MPOL_BIND, &node_0, 8 * sizeof(node_0)));
+	for (i = 0; i < 2; i++)
+		numa_node_size64(i, &before[i]);
+	/* Holes: the device gets zeroes, and nothing is read. */
+	ASSERT_EQ(0, cmd_prefetch(session.space, buf, 64 * MIB,
+				  session.devices[0].id, NULL));
+	for (i = 0; i < 2; i++)
+		numa_node_size64(i, &after[i]);
+	ASSERT_LT((long long)(48 * MIB), before[1] - after[1]);
+	ASSERT_GT((long long)(16 * MIB), before[0] - after[0]);
+	ASSERT_EQ(0, session_end(&session));
+}
+
+TEST_HARNESS_MAIN
