@@ -3,10 +3,11 @@
  * The project's figures, medians of `repetitions`: how near the device comes to the
  * CPU, what faulting costs against moving beforehand, what a launch costs against
  * the cheapest way two processes can take turns, what is gained by a copy beside a
- * kernel.
+ * kernel, and what two threads of the CPU gain from each other's company.
  *
  * One lane does the work, as one CPU thread does in the loops compared with.
  */
+#include "manager.hpp"
 #include "measure.hpp"
 
 #include <hmm/hmm.hpp>
@@ -17,16 +18,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
 #include <linux/futex.h>
-#include <linux/hmmrt.h>
 #include <span>
 #include <string>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
+#include <thread>
+#include <vector>
 
 namespace {
 
@@ -34,11 +33,6 @@ constexpr std::size_t bytes = 64 << 20;
 constexpr std::size_t count = bytes / sizeof(float);
 constexpr int repetitions = 7;
 constexpr int rounds = 2000;
-
-[[noreturn]] void fail(const char* what) {
-    std::perror(what);
-    std::exit(1);
-}
 
 // ---- taking turns
 
@@ -60,44 +54,63 @@ void answer_forever(shared_words& words) {
     }
 }
 
-/// One round trip between two processes that sleep in between; call before the first launch.
-double ping_pong() {
-    void* memory = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) fail("mmap");
-    auto& words = *new (memory) shared_words;
-    const pid_t child = fork();
-    if (child < 0) fail("fork");
-    if (child == 0) answer_forever(words);
+/// Another process to take turns with; make it before the first launch.
+class opponent {
+  public:
+    opponent() : words_(*new (memory_.data()) shared_words), child_(fork()) {
+        if (child_ < 0) bench::fail("fork");
+        if (child_ == 0) answer_forever(words_);
+    }
+    opponent(const opponent&) = delete;
+    opponent& operator=(const opponent&) = delete;
+    ~opponent() {
+        kill(child_, SIGKILL);
+        waitpid(child_, nullptr, 0);
+    }
 
-    std::vector<double> times;
-    unsigned round = 0;
-    for (int i = 0; i <= repetitions; i++)
-        times.push_back(bench::seconds([&] {
-            for (int k = 0; k < rounds; k++, round++) {
-                words.ping.store(round + 1);
-                futex(words.ping, FUTEX_WAKE, 1);
-                while (words.pong.load() == round)
-                    futex(words.pong, FUTEX_WAIT, round);
+    /// One round trip; both sleep in between.
+    double ping_pong() {
+        const double taken = bench::seconds([&] {
+            for (int k = 0; k < rounds; k++, round_++) {
+                words_.ping.store(round_ + 1);
+                futex(words_.ping, FUTEX_WAKE, 1);
+                while (words_.pong.load() == round_)
+                    futex(words_.pong, FUTEX_WAIT, round_);
             }
-        }));
-    kill(child, SIGKILL);
-    waitpid(child, nullptr, 0);
-    munmap(memory, 4096);
-    times.erase(times.begin()); // warming up
-    return bench::median(times) / rounds;
-}
+        });
+        return taken / rounds;
+    }
+
+  private:
+    bench::mapping memory_{sizeof(shared_words), MAP_SHARED};
+    shared_words& words_;
+    pid_t child_;
+    unsigned round_ = 0;
+};
 
 double null_launch() {
-    std::vector<double> times;
-    for (int i = 0; i <= repetitions; i++)
-        times.push_back(bench::seconds([] {
-            for (int k = 0; k < rounds; k++) {
-                hmm::launch(1, [](std::size_t) {});
-                hmm::synchronize();
-            }
-        }));
-    times.erase(times.begin());
-    return bench::median(times) / rounds;
+    const double taken = bench::seconds([] {
+        for (int k = 0; k < rounds; k++) {
+            hmm::launch(1, [](std::size_t) {});
+            hmm::synchronize();
+        }
+    });
+    return taken / rounds;
+}
+
+void measure_turns() {
+    std::vector<double> turns, launches;
+    opponent other;
+    for (int i = 0; i <= repetitions; i++) {
+        turns.push_back(other.ping_pong());
+        launches.push_back(null_launch());
+    }
+    turns.erase(turns.begin()); // warming up
+    launches.erase(launches.begin());
+    std::printf("futex ping-pong of two processes  %9.2f us\n", bench::median(turns) * 1e6);
+    std::printf("null launch + synchronize         %9.2f us\n", bench::median(launches) * 1e6);
+    std::printf("null launch / ping-pong          %6.3f  (want <= 1.5)\n",
+                bench::median_ratio(launches, turns));
 }
 
 // ---- memory
@@ -120,7 +133,7 @@ class fresh_memory {
     fresh_memory()
         : data_(static_cast<float*>(
               mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
-        if (data_ == MAP_FAILED) fail("mmap");
+        if (data_ == MAP_FAILED) bench::fail("mmap");
         for (std::size_t i = 0; i < count; i++)
             data_[i] = static_cast<float>(i % 1000);
     }
@@ -149,37 +162,19 @@ double prefetch(const fresh_memory& memory, auto where) {
     });
 }
 
-class statistics {
-  public:
-    statistics() : fd_(open("/dev/hmmrt", O_RDWR | O_CLOEXEC)) {
-        hmmrt_space_create create = {};
-        create.size = sizeof(create);
-        if (fd_ < 0 || ioctl(fd_, HMMRT_IOC_SPACE_CREATE, &create) != 0) fail("/dev/hmmrt");
-    }
-    hmmrt_stats now() const {
-        hmmrt_stats stats = {};
-        stats.size = sizeof(stats);
-        if (ioctl(fd_, HMMRT_IOC_STATS, &stats) != 0) fail("statistics");
-        return stats;
-    }
-
-  private:
-    int fd_;
-};
-
 struct memory_figures {
     std::vector<double> cold, warm, cpu, read_back, prefetch, prefetched, prefetch_back;
     hmmrt_stats before, after;
 };
 
-void measure_once(memory_figures& figures, const statistics& device) {
+void measure_once(memory_figures& figures, const bench::manager& manager) {
     volatile float sink;
     {
         const fresh_memory memory;
         figures.cpu.push_back(bench::seconds([&] { scale(memory.data()); }));
-        figures.before = device.now();
+        figures.before = manager.statistics();
         figures.cold.push_back(device_loop(memory.data()));
-        figures.after = device.now();
+        figures.after = manager.statistics();
         figures.warm.push_back(device_loop(memory.data()));
         figures.read_back.push_back(bench::seconds([&] { sink = sum(memory.data()); }));
     }
@@ -227,6 +222,7 @@ void print_memory(const memory_figures& f) {
 
 struct copy_figures {
     std::vector<double> memcpy, cold, warm, apart, together;
+    std::vector<double> threads_apart, threads_together;
 };
 
 class copy_bench {
@@ -247,9 +243,28 @@ class copy_bench {
             kernel_alone(steps);
             copies_.synchronize();
         }));
+        measure_threads(figures, steps);
     }
 
   private:
+    /// The same work by threads of the CPU: what this machine can gain at this moment.
+    void measure_threads(copy_figures& figures, std::size_t steps) {
+        const auto copy = [&] { std::memcpy(to_.data(), from_.data(), bytes); };
+        const auto kernel = [=] {
+            volatile unsigned sink = stir(steps);
+            static_cast<void>(sink);
+        };
+        copy(); // brings both home
+        figures.threads_apart.push_back(bench::seconds([&] {
+            copy();
+            std::thread(kernel).join();
+        }));
+        figures.threads_together.push_back(bench::seconds([&] {
+            std::thread beside(kernel);
+            copy();
+            beside.join();
+        }));
+    }
     void copy_alone() const {
         hmm::copy(to_.span(), from_.span(), copies_);
         copies_.synchronize();
@@ -274,7 +289,6 @@ class copy_bench {
 };
 
 void print_copies(const copy_figures& f) {
-    const auto of = [](const std::vector<double>& values) { return bench::median(values); };
     std::printf("copies of 64 MiB:\n");
     print_times("memcpy()", f.memcpy);
     print_times("copy, cold", f.cold);
@@ -282,24 +296,22 @@ void print_copies(const copy_figures& f) {
     print_times("copy, then a kernel as long", f.apart);
     print_times("copy beside that kernel", f.together);
     std::printf("warm copy / memcpy()             %6.3f  (want <= 1.05)\n",
-                of(f.warm) / of(f.memcpy));
+                bench::median_ratio(f.warm, f.memcpy));
     std::printf("one after the other / beside     %6.3f  (want >= 1.6 on two processors)\n",
-                of(f.apart) / of(f.together));
+                bench::median_ratio(f.apart, f.together));
+    std::printf("the same by two threads          %6.3f\n",
+                bench::median_ratio(f.threads_apart, f.threads_together));
 }
 
 } // namespace
 
 int main() try {
-    const double turn = ping_pong();
-    const double launch = null_launch();
-    std::printf("futex ping-pong of two processes  %9.2f us\n", turn * 1e6);
-    std::printf("null launch + synchronize         %9.2f us\n", launch * 1e6);
-    std::printf("null launch / ping-pong          %6.3f  (want <= 1.5)\n", launch / turn);
+    measure_turns();
 
-    const statistics device;
+    const bench::manager manager;
     memory_figures figures;
     for (int i = 0; i < repetitions; i++)
-        measure_once(figures, device);
+        measure_once(figures, manager);
     print_memory(figures);
 
     copy_bench copies;

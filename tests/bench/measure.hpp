@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <vector>
 
 namespace bench {
@@ -18,6 +19,14 @@ double seconds(Function f) {
 inline double median(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     return values[values.size() / 2];
+}
+
+/// Of what was measured in the same round, so that both had the same machine.
+inline double median_ratio(const std::vector<double>& of, const std::vector<double>& to) {
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < of.size(); i++)
+        ratios.push_back(of[i] / to[i]);
+    return median(ratios);
 }
 
 } // namespace bench

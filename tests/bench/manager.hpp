@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// The manager's calls, as a program makes them that measures. It ends when one fails.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <linux/hmmrt.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace bench {
+
+[[noreturn]] inline void fail(const char* what) {
+    std::perror(what);
+    std::exit(1);
+}
+
+/// The process's space, which it shares with the runtime.
+class manager {
+  public:
+    manager() : fd_(open("/dev/hmmrt", O_RDWR | O_CLOEXEC)) {
+        hmmrt_space_create create = {};
+        if (fd_ < 0) fail("/dev/hmmrt");
+        call(HMMRT_IOC_SPACE_CREATE, create, "HMMRT_IOC_SPACE_CREATE");
+    }
+    manager(const manager&) = delete;
+    manager& operator=(const manager&) = delete;
+    ~manager() { close(fd_); }
+
+    hmmrt_stats statistics() const {
+        hmmrt_stats stats = {};
+        call(HMMRT_IOC_STATS, stats, "HMMRT_IOC_STATS");
+        return stats;
+    }
+
+    template <class Argument>
+    void call(unsigned long number, Argument& argument, const char* name) const {
+        argument.size = sizeof(argument);
+        if (ioctl(fd_, number, &argument) != 0) fail(name);
+    }
+
+  private:
+    int fd_;
+};
+
+/// Memory of its own for each measurement; @p flags for mmap() say whose it is.
+class mapping {
+  public:
+    mapping(std::size_t size, int flags)
+        : data_(mmap(nullptr, size, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0)),
+          size_(size) {
+        if (data_ == MAP_FAILED) fail("mmap");
+    }
+    mapping(const mapping&) = delete;
+    mapping& operator=(const mapping&) = delete;
+    ~mapping() { munmap(data_, size_); }
+
+    char* data() const { return static_cast<char*>(data_); }
+    std::size_t size() const { return size_; }
+
+  private:
+    void* data_;
+    std::size_t size_;
+};
+
+} // namespace bench
