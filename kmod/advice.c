@@ -48,6 +48,27 @@ static struct advised *advised_first(struct rb_root_cached *tree,
 	return node ? container_of(node, struct advised, range) : NULL;
 }
 
+/* The last that begins at or before @addr. They are in order of both ends. */
+static struct advised *advised_before(const struct rb_root_cached *tree,
+				      unsigned long addr)
+{
+	struct rb_node *node = tree->rb_root.rb_node;
+	struct advised *found = NULL;
+
+	while (node) {
+		struct advised *advised =
+			rb_entry(node, struct advised, range.rb);
+
+		if (advised->range.start > addr) {
+			node = node->rb_left;
+		} else {
+			found = advised;
+			node = node->rb_right;
+		}
+	}
+	return found;
+}
+
 static struct advised *advised_next(struct advised *advised,
 				    unsigned long first, unsigned long last)
 {
@@ -369,25 +390,23 @@ static struct hmmrt_advice tree_look(struct hmmrt_space *space,
 {
 	struct hmmrt_advice advice = hmmrt_no_advice;
 	struct advised *advised;
+	struct rb_node *next;
 
 	if (RB_EMPTY_ROOT(&tree->rb_root))
 		return advice;
 	down_read(&space->advice_lock);
-	for (advised = advised_first(tree, *start, *end - 1); advised;
-	     advised = advised_next(advised, *start, *end - 1)) {
-		if (advised->range.last < addr) {
-			*start = advised->range.last + 1;
-			continue;
-		}
-		if (advised->range.start > addr) {
-			*end = advised->range.start;
-			break;
-		}
+	advised = advised_before(tree, addr);
+	next = advised ? rb_next(&advised->range.rb) : rb_first_cached(tree);
+	if (advised && advised->range.last >= addr) {
 		advice = advised->advice;
 		*start = max(*start, advised->range.start);
 		*end = min(*end, advised->range.last + 1);
-		break;
+	} else if (advised) {
+		*start = max(*start, advised->range.last + 1);
 	}
+	if (next)
+		*end = min(*end, rb_entry(next, struct advised, range.rb)
+					 ->range.start);
 	up_read(&space->advice_lock);
 	return advice;
 }
