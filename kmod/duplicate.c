@@ -263,19 +263,12 @@ static int copies_alloc(struct hmmrt_request *req)
 	return 0;
 }
 
-/*
- * The page table of an address, with its lock and that of the entry above it, or
- * NULL if there is none. Entries that setup() left prove that there was one, but
- * they may be gone since, and the table too: who frees it, or puts a huge page
- * there, takes the lock above.
- */
-static pte_t *table_lock(struct mm_struct *mm, unsigned long addr,
-			 spinlock_t **above, spinlock_t **ptl)
+/* The entry above the page table of an address; NULL if there is none. */
+static pmd_t *entry_above(struct mm_struct *mm, unsigned long addr)
 {
 	pgd_t *pgd = pgd_offset(mm, addr);
 	p4d_t *p4d;
 	pud_t *pud;
-	pmd_t *pmd;
 
 	if (pgd_none(*pgd))
 		return NULL;
@@ -283,36 +276,18 @@ static pte_t *table_lock(struct mm_struct *mm, unsigned long addr,
 	if (p4d_none(*p4d))
 		return NULL;
 	pud = pud_offset(p4d, addr);
-	if (pud_none(*pud) || pud_leaf(*pud))
-		return NULL;
-	pmd = pmd_offset(pud, addr);
-	*above = pmd_lock(mm, pmd);
-	if (pmd_none(*pmd) || !pmd_present(*pmd) || pmd_leaf(*pmd) ||
-	    pmd_bad(*pmd)) {
-		spin_unlock(*above);
-		return NULL;
-	}
-	*ptl = pte_lockptr(mm, pmd);
-	if (*ptl != *above)
-		spin_lock_nested(*ptl, SINGLE_DEPTH_NESTING);
-	return pte_offset_kernel(pmd, addr);
+	return pud_none(*pud) || pud_leaf(*pud) ? NULL : pmd_offset(pud, addr);
 }
 
 /*
  * The entries of isolated pages become those of shared pages; from[] has a
- * reference to each such page, and NULL for the others.
+ * reference to each such page. The table is locked.
  */
-static void share_entries(struct migrate_vma *args, struct page **from)
+static void share_entries(struct migrate_vma *args, struct page **from,
+			  pte_t *ptep)
 {
-	struct mm_struct *mm = args->vma->vm_mm;
 	unsigned long i, addr = args->start;
-	spinlock_t *above, *ptl;
-	pte_t *ptep;
 
-	memset(from, 0, args->npages * sizeof(*from));
-	ptep = table_lock(mm, addr, &above, &ptl);
-	if (!ptep)
-		return;
 	for (i = 0; i < args->npages; i++, addr += PAGE_SIZE, ptep++) {
 		struct page *page = migrate_pfn_to_page(args->src[i]);
 		pte_t pte = ptep_get(ptep), shared;
@@ -322,12 +297,43 @@ static void share_entries(struct migrate_vma *args, struct page **from)
 			continue;
 		shared = hmmrt_pte_migrating_shared(pte);
 		if (!pte_same(pte, shared))
-			set_pte_at(mm, addr, ptep, shared);
+			set_pte_at(args->vma->vm_mm, addr, ptep, shared);
 		get_page(page);
 		from[i] = page;
 	}
-	if (ptl != above)
-		spin_unlock(ptl);
+}
+
+static void share_entries_nested(struct migrate_vma *args, struct page **from,
+				 pte_t *ptep, spinlock_t *lock)
+{
+	spin_lock_nested(lock, SINGLE_DEPTH_NESTING);
+	share_entries(args, from, ptep);
+	spin_unlock(lock);
+}
+
+/*
+ * What setup() left proves that there was a table, but it may be gone since: who
+ * frees it, or puts a huge page there, takes the lock of the entry above. That may
+ * be the table's own.
+ */
+static void share_table(struct migrate_vma *args, struct page **from)
+{
+	struct mm_struct *mm = args->vma->vm_mm;
+	pmd_t *pmd = entry_above(mm, args->start);
+	spinlock_t *above, *lock;
+
+	if (!pmd)
+		return;
+	above = pmd_lock(mm, pmd);
+	if (pmd_present(*pmd) && !pmd_leaf(*pmd) && !pmd_bad(*pmd)) {
+		pte_t *ptep = pte_offset_kernel(pmd, args->start);
+
+		lock = pte_lockptr(mm, pmd);
+		if (lock == above)
+			share_entries(args, from, ptep);
+		else
+			share_entries_nested(args, from, ptep, lock);
+	}
 	spin_unlock(above);
 }
 
@@ -455,7 +461,7 @@ static int share_run(struct hmmrt_request *req, const struct run *run,
 	if (rc || !args.cpages)
 		return rc == -EINVAL ? 0 : rc;
 	memset(args.dst, 0, args.npages * sizeof(args.dst[0]));
-	share_entries(&args, from);
+	share_table(&args, from);
 	migrate_vma_pages(&args);
 	migrate_vma_finalize(&args);
 	return 0;
