@@ -8,7 +8,7 @@
 #define CHECK_AT(type, member, at) \
 	BUILD_BUG_ON(offsetof(struct type, member) != (at))
 
-void hmmrt_uapi_check(void)
+static void check_informative(void)
 {
 	CHECK_SIZE(hmmrt_info, 32);
 	CHECK_AT(hmmrt_info, out_uapi_version, 8);
@@ -27,7 +27,10 @@ void hmmrt_uapi_check(void)
 	CHECK_AT(hmmrt_device_info, out_properties, 72);
 
 	CHECK_SIZE(hmmrt_space_create, 8);
+}
 
+static void check_moves(void)
+{
 	CHECK_SIZE(hmmrt_prefetch, 152);
 	CHECK_AT(hmmrt_prefetch, addr, 8);
 	CHECK_AT(hmmrt_prefetch, len, 16);
@@ -55,7 +58,10 @@ void hmmrt_uapi_check(void)
 	CHECK_AT(hmmrt_exclusive, device_id, 24);
 	CHECK_AT(hmmrt_exclusive, __reserved, 28);
 	CHECK_AT(hmmrt_exclusive, out_pages, 32);
+}
 
+static void check_advice(void)
+{
 	CHECK_SIZE(hmmrt_advise, 40);
 	CHECK_AT(hmmrt_advise, addr, 8);
 	CHECK_AT(hmmrt_advise, len, 16);
@@ -94,7 +100,10 @@ void hmmrt_uapi_check(void)
 	CHECK_AT(hmmrt_peer, __reserved, 20);
 	CHECK_AT(hmmrt_peer, out_possible, 24);
 	CHECK_AT(hmmrt_peer, out_enabled, 28);
+}
 
+static void check_gpu(void)
+{
 	CHECK_SIZE(hmmrt_gpu_bind, 24);
 	CHECK_AT(hmmrt_gpu_bind, space_fd, 8);
 	CHECK_AT(hmmrt_gpu_bind, out_device_id, 12);
@@ -107,4 +116,12 @@ void hmmrt_uapi_check(void)
 	CHECK_AT(hmmrt_gpu_fault_record, out_addr, 8);
 	CHECK_AT(hmmrt_gpu_fault_record, out_access, 16);
 	CHECK_AT(hmmrt_gpu_fault_record, out_errno, 20);
+}
+
+void hmmrt_uapi_check(void)
+{
+	check_informative();
+	check_moves();
+	check_advice();
+	check_gpu();
 }
