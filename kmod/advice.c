@@ -331,6 +331,29 @@ void hmmrt_advice_drop(struct hmmrt_space *space, unsigned long start,
 	tree_drop(space, &space->prefetched, start, end);
 }
 
+static void tree_forget_device(struct hmmrt_space *space,
+			       struct rb_root_cached *tree, u32 id)
+{
+	struct advised *advised, *next;
+
+	lockdep_assert_held_write(&space->advice_lock);
+	for (advised = advised_first(tree, 0, ULONG_MAX); advised;
+	     advised = next) {
+		struct hmmrt_advice *advice = &advised->advice;
+
+		next = advised_next(advised, 0, ULONG_MAX);
+		advice->accessed_by &= ~BIT(id);
+		if (advice->preferred == id)
+			advice->preferred = HMMRT_LOCATION_NONE;
+		if (advice->last_prefetch == id)
+			advice->last_prefetch = HMMRT_LOCATION_NONE;
+		if (!advice_equal(advice, &hmmrt_no_advice))
+			continue;
+		interval_tree_remove(&advised->range, tree);
+		kfree(advised);
+	}
+}
+
 /**
  * hmmrt_advice_forget_device() - a device is unbound
  * @space: of the process
@@ -340,20 +363,9 @@ void hmmrt_advice_drop(struct hmmrt_space *space, unsigned long start,
  */
 void hmmrt_advice_forget_device(struct hmmrt_space *space, u32 id)
 {
-	struct advised *advised, *next;
-
 	down_write(&space->advice_lock);
-	for (advised = advised_first(&space->advice, 0, ULONG_MAX); advised;
-	     advised = next) {
-		next = advised_next(advised, 0, ULONG_MAX);
-		advised->advice.accessed_by &= ~BIT(id);
-		if (advised->advice.preferred == id)
-			advised->advice.preferred = HMMRT_LOCATION_NONE;
-		if (!advice_equal(&advised->advice, &hmmrt_no_advice))
-			continue;
-		interval_tree_remove(&advised->range, &space->advice);
-		kfree(advised);
-	}
+	tree_forget_device(space, &space->advice, id);
+	tree_forget_device(space, &space->prefetched, id);
 	up_write(&space->advice_lock);
 }
 
@@ -383,19 +395,16 @@ void hmmrt_advice_init(struct hmmrt_space *space)
 /* --- asking ---------------------------------------------------------------- */
 
 /* The advice of @addr, and the part of [@start, @end) that has the same. */
-static struct hmmrt_advice tree_look(struct hmmrt_space *space,
-				     struct rb_root_cached *tree,
+static struct hmmrt_advice tree_look(const struct hmmrt_space *space,
+				     const struct rb_root_cached *tree,
 				     unsigned long addr, unsigned long *start,
 				     unsigned long *end)
 {
+	struct advised *advised = advised_before(tree, addr);
 	struct hmmrt_advice advice = hmmrt_no_advice;
-	struct advised *advised;
 	struct rb_node *next;
 
-	if (RB_EMPTY_ROOT(&tree->rb_root))
-		return advice;
-	down_read(&space->advice_lock);
-	advised = advised_before(tree, addr);
+	lockdep_assert_held(&space->advice_lock);
 	next = advised ? rb_next(&advised->range.rb) : rb_first_cached(tree);
 	if (advised && advised->range.last >= addr) {
 		advice = advised->advice;
@@ -407,7 +416,6 @@ static struct hmmrt_advice tree_look(struct hmmrt_space *space,
 	if (next)
 		*end = min(*end, rb_entry(next, struct advised, range.rb)
 					 ->range.start);
-	up_read(&space->advice_lock);
 	return advice;
 }
 
@@ -425,7 +433,14 @@ struct hmmrt_advice hmmrt_advice_at(struct hmmrt_space *space,
 				    unsigned long addr, unsigned long *start,
 				    unsigned long *end)
 {
-	return tree_look(space, &space->advice, addr, start, end);
+	struct hmmrt_advice advice;
+
+	if (RB_EMPTY_ROOT(&space->advice.rb_root))
+		return hmmrt_no_advice;
+	down_read(&space->advice_lock);
+	advice = tree_look(space, &space->advice, addr, start, end);
+	up_read(&space->advice_lock);
+	return advice;
 }
 
 /* The advice of a part of a window, which is cut where that ends. */
@@ -512,11 +527,14 @@ int hmmrt_range_attributes(struct hmmrt_space *space,
 		return -EINTR;
 	if (covered_end(space->mm, arg->addr, end) < end)
 		rc = -EFAULT;
+	/* Both as they are at one moment. */
+	down_read(&space->advice_lock);
 	if (!rc)
 		rc = attributes_of(space, &space->advice, arg, attributes_and);
 	if (!rc)
 		rc = attributes_of(space, &space->prefetched, arg,
 				   prefetches_and);
+	up_read(&space->advice_lock);
 	mmap_read_unlock(space->mm);
 	return rc;
 }
@@ -688,10 +706,13 @@ int hmmrt_advise(struct hmmrt_space *space, struct hmmrt_advise *arg)
 		return rc;
 	if (!mmget_not_zero(space->mm))
 		return -ESRCH;
-	/* Before there is any, so that no notifier overlooks it. */
 	if (arg->advice == HMMRT_ADVICE_SET_ACCESSED_BY &&
 	    arg->location != HMMRT_LOCATION_HOST)
-		WRITE_ONCE(space->maps_ahead, true);
+		/*
+		 * Before there is any, so that no notifier overlooks it, and
+		 * before it is asked who is whose peer: pairs with peer_enable().
+		 */
+		smp_store_mb(space->maps_ahead, true);
 	rc = advise_all(space, arg);
 	if (!rc)
 		advise_act(space, arg);

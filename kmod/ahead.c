@@ -22,14 +22,29 @@
 #define MAP_ATTEMPTS	8
 #define MAP_DELAY	(HZ / 10)
 
+/*
+ * Devices move nothing while block->migrate is held, but the core may. Whose
+ * invalidation is under way is waited for; who begins later asks for the block
+ * again.
+ */
+static bool core_is_moving(const struct hmmrt_request *req)
+{
+	lockdep_assert_held(&req->block->migrate);
+	mmu_interval_read_begin(&req->block->span->notifier);
+	return hmmrt_is_moving(req->vma, req->start,
+			       hmmrt_request_pages(req));
+}
+
 /* What is populated, where it is; req->start is set. Returns where it ended. */
 static unsigned long map_part(struct hmmrt_request *req, unsigned long end)
 {
 	struct mm_struct *mm = req->block->span->space->mm;
 	u32 id = req->binding->dev->id;
+	bool moving;
 	int rc;
 
 	lockdep_assert_held(&mm->mmap_lock);
+	req->end = end;
 	req->vma = find_vma(mm, req->start);
 	if (!req->vma || req->vma->vm_start >= end)
 		return end;
@@ -42,10 +57,10 @@ static unsigned long map_part(struct hmmrt_request *req, unsigned long end)
 	rc = hmmrt_block_migrate_lock(req->block);
 	if (rc)
 		return end;
-	/* Whoever moves pages is not at it now: they are where they will be. */
+	moving = core_is_moving(req);
 	rc = hmmrt_serve_window(req, false);
 	mutex_unlock(&req->block->migrate);
-	return rc == -EAGAIN ? req->start : req->end;
+	return moving || rc == -EAGAIN ? req->start : req->end;
 }
 
 /* false: it is not all mapped. */
@@ -55,6 +70,7 @@ static bool map_block(struct hmmrt_binding *binding, struct hmmrt_block *block,
 	struct mm_struct *mm = binding->space->mm;
 	unsigned int attempts = 0;
 	struct hmmrt_request *req;
+	bool all = true;
 
 	if (binding->dev->ops->prepare(binding, block->start,
 				       block->start + HMMRT_BLOCK_SIZE))
@@ -63,7 +79,7 @@ static bool map_block(struct hmmrt_binding *binding, struct hmmrt_block *block,
 	if (!req)
 		return false;
 	req->ahead = true;
-	while (start < end && attempts < MAP_ATTEMPTS) {
+	while (start < end) {
 		unsigned long next;
 
 		if (mmap_read_lock_killable(mm))
@@ -72,11 +88,16 @@ static bool map_block(struct hmmrt_binding *binding, struct hmmrt_block *block,
 		next = map_part(req, end);
 		mmap_read_unlock(mm);
 		attempts = next > start ? 0 : attempts + 1;
+		if (attempts == MAP_ATTEMPTS) {
+			all = false;
+			attempts = 0;
+			next = req->end;
+		}
 		start = next;
 		cond_resched();
 	}
 	hmmrt_request_free(req);
-	return start >= end;
+	return all && start >= end;
 }
 
 static void remap_later(struct hmmrt_block *block, unsigned long delay)
@@ -91,7 +112,26 @@ static void remap_later(struct hmmrt_block *block, unsigned long delay)
 	spin_unlock(&space->remap_lock);
 }
 
-/* Again, what was mapped for the devices that access it. */
+/* Whether some of a block is to be mapped for a device before it asks. */
+static bool block_maps_ahead(struct hmmrt_space *space,
+			     const struct hmmrt_block *block, u32 id)
+{
+	unsigned long end = block->start + HMMRT_BLOCK_SIZE;
+	unsigned long addr = block->start;
+
+	while (addr < end) {
+		unsigned long start = addr, next = end;
+		struct hmmrt_advice advice;
+
+		advice = hmmrt_advice_at(space, addr, &start, &next);
+		if (hmmrt_policy_maps_ahead(&advice, id))
+			return true;
+		addr = next;
+	}
+	return false;
+}
+
+/* For the devices that access it, also those that have never been here. */
 static void remap_block(struct hmmrt_space *space, struct hmmrt_block *block)
 {
 	u32 id;
@@ -99,13 +139,13 @@ static void remap_block(struct hmmrt_space *space, struct hmmrt_block *block)
 	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
 		struct hmmrt_binding *binding;
 
-		if (!READ_ONCE(block->maps[id]))
-			continue;
 		binding = hmmrt_space_binding_get(space, id);
 		if (!binding)
 			continue;
-		if (!map_block(binding, block, block->start,
-			       block->start + HMMRT_BLOCK_SIZE))
+		if (block_maps_ahead(space, block, id) &&
+		    (IS_ERR(hmmrt_block_get(space, block->start, id)) ||
+		     !map_block(binding, block, block->start,
+				block->start + HMMRT_BLOCK_SIZE)))
 			remap_later(block, MAP_DELAY);
 		hmmrt_binding_put(binding);
 	}
@@ -155,6 +195,31 @@ void hmmrt_map_ahead_again(struct hmmrt_block *block)
 		remap_later(block, 0);
 }
 
+/**
+ * hmmrt_map_ahead_all_again() - a device reaches more than it did
+ * @space: in use
+ *
+ * Context: may sleep.
+ */
+void hmmrt_map_ahead_all_again(struct hmmrt_space *space)
+{
+	struct hmmrt_span *span;
+	unsigned long index;
+	unsigned int i;
+
+	if (!READ_ONCE(space->maps_ahead))
+		return;
+	xa_for_each(&space->spans, index, span) {
+		for (i = 0; i < HMMRT_SPAN_BLOCKS; i++) {
+			struct hmmrt_block *block = READ_ONCE(span->blocks[i]);
+
+			if (block)
+				hmmrt_map_ahead_again(block);
+		}
+		cond_resched();
+	}
+}
+
 /* Blocks may go afterwards; notifiers may still run. */
 void hmmrt_map_ahead_stop(struct hmmrt_space *space)
 {
@@ -169,44 +234,6 @@ void hmmrt_map_ahead_init(struct hmmrt_space *space)
 	spin_lock_init(&space->remap_lock);
 	INIT_LIST_HEAD(&space->remap_blocks);
 	INIT_DELAYED_WORK(&space->remap_work, remap_work);
-}
-
-/*
- * The next address with a page table, in a mapping, without looking at entries:
- * what was never touched is not worth a block. A hint only, for others fill it.
- * What is in no mapping may be losing its tables just now.
- */
-static unsigned long next_table(struct vm_area_struct *vma, unsigned long addr,
-				unsigned long end)
-{
-	/* Tables that are shared go without the mmap_lock. */
-	if (vma->vm_flags & VM_HUGETLB)
-		return addr;
-	while (addr < end) {
-		pgd_t *pgd = pgd_offset(vma->vm_mm, addr);
-		p4d_t *p4d;
-		pud_t *pud;
-
-		if (pgd_none(READ_ONCE(*pgd))) {
-			addr = pgd_addr_end(addr, end);
-			continue;
-		}
-		p4d = p4d_offset(pgd, addr);
-		if (p4d_none(READ_ONCE(*p4d))) {
-			addr = p4d_addr_end(addr, end);
-			continue;
-		}
-		pud = pud_offset(p4d, addr);
-		if (pud_none(READ_ONCE(*pud))) {
-			addr = pud_addr_end(addr, end);
-			continue;
-		}
-		if (pud_leaf(READ_ONCE(*pud)) ||
-		    !pmd_none(READ_ONCE(*pmd_offset(pud, addr))))
-			break;
-		addr = pmd_addr_end(addr, end);
-	}
-	return addr;
 }
 
 /* The next block with something in it; *@start is @end if there is none. */
@@ -226,7 +253,8 @@ static int next_populated(struct mm_struct *mm, unsigned long *start,
 			break;
 		}
 		until = min(end, vma->vm_end);
-		*start = next_table(vma, max(*start, vma->vm_start), until);
+		*start = hmmrt_next_table(vma, max(*start, vma->vm_start),
+					  until);
 		if (*start < until)
 			break;
 	}

@@ -206,7 +206,7 @@ unsigned int hmmrt_copies_of(const struct hmmrt_block *block,
  */
 static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 {
-	unsigned int i, n = (req->end - req->start) >> PAGE_SHIFT, end = 0;
+	unsigned int i, n = hmmrt_request_pages(req), end = 0;
 	u32 id = req->binding->dev->id;
 	struct hmmrt_place place = {};
 
@@ -229,7 +229,7 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 		}
 		if (!pfn_suits(pfn))
 			continue;
-		/* Not by this device: see above. */
+		/* It has none of this device, so those are others'. */
 		req->src[i] = hmmrt_copies_of(req->block, index) ? IS_SHARED :
 								   TO_SHARE;
 		/* An entry is not replaced by another one, but taken away. */
@@ -261,22 +261,6 @@ static int copies_alloc(struct hmmrt_request *req)
 	map->copies = copies;
 	mutex_unlock(&req->block->lock);
 	return 0;
-}
-
-/* The entry above the page table of an address; NULL if there is none. */
-static pmd_t *entry_above(struct mm_struct *mm, unsigned long addr)
-{
-	pgd_t *pgd = pgd_offset(mm, addr);
-	p4d_t *p4d;
-	pud_t *pud;
-
-	if (pgd_none(*pgd))
-		return NULL;
-	p4d = p4d_offset(pgd, addr);
-	if (p4d_none(*p4d))
-		return NULL;
-	pud = pud_offset(p4d, addr);
-	return pud_none(*pud) || pud_leaf(*pud) ? NULL : pmd_offset(pud, addr);
 }
 
 /*
@@ -319,7 +303,7 @@ static void share_entries_nested(struct migrate_vma *args, struct page **from,
 static void share_table(struct migrate_vma *args, struct page **from)
 {
 	struct mm_struct *mm = args->vma->vm_mm;
-	pmd_t *pmd = entry_above(mm, args->start);
+	pmd_t *pmd = hmmrt_entry_above(mm, args->start);
 	spinlock_t *above, *lock;
 
 	if (!pmd)

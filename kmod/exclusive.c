@@ -38,11 +38,6 @@
 
 #include "hmmrt.h"
 
-static unsigned int window_pages(const struct hmmrt_request *req)
-{
-	return (req->end - req->start) >> PAGE_SHIFT;
-}
-
 /* -EAGAIN when the mmap_lock was dropped: req->vma is not valid then. */
 static int fault_in(struct mm_struct *mm, const struct hmmrt_request *req)
 {
@@ -85,7 +80,7 @@ static void census_add(struct census *census, unsigned long hmm_pfn)
 
 static int take_census(struct hmmrt_request *req, struct census *census)
 {
-	unsigned int i, n = window_pages(req);
+	unsigned int i, n = hmmrt_request_pages(req);
 	int idx, rc;
 
 	*census = (struct census){};
@@ -138,7 +133,7 @@ static int map_atomic(struct hmmrt_request *req, struct page **pages)
 	struct hmmrt_block *block = req->block;
 	struct hmmrt_block_map *map = block->maps[binding->dev->id];
 	unsigned int base = (req->start - block->start) >> PAGE_SHIFT;
-	unsigned int i, n = window_pages(req), mapped = 0;
+	unsigned int i, n = hmmrt_request_pages(req), mapped = 0;
 	int rc = 0;
 
 	lockdep_assert_held(&block->lock);
@@ -190,7 +185,7 @@ static int make_exclusive_locked(struct hmmrt_request *req)
 		return rc;
 	if (census.never)
 		return -EBUSY;
-	if (census.at_home < window_pages(req))
+	if (census.at_home < hmmrt_request_pages(req))
 		return -EAGAIN;
 	revoked = block_watch(block, req);
 	got = hmmrt_make_device_exclusive(req->vma->vm_mm, req->start, req->end,
@@ -199,7 +194,7 @@ static int make_exclusive_locked(struct hmmrt_request *req)
 	block->exclusive = NULL;
 	if (got < 0)
 		rc = got;
-	else if (block->revoked != revoked || got < window_pages(req))
+	else if (block->revoked != revoked || got < hmmrt_request_pages(req))
 		rc = -EAGAIN;
 	else
 		rc = map_atomic(req, pages);

@@ -255,7 +255,7 @@ struct hmmrt_request {
 	bool exec;			/* what the vma permits, kept after it */
 	bool write;
 	bool ahead;			/* nobody touched it: see ahead.c */
-	bool copy;			/* read-mostly: make copies, move nothing */
+	bool copy;			/* read-mostly: copy what is at home */
 	struct hmmrt_advice advice;	/* of all of the window */
 	int node;			/* home to it, or NUMA_NO_NODE */
 	enum hmmrt_cause cause;		/* of what moves */
@@ -393,6 +393,7 @@ void hmmrt_map_ahead_stop(struct hmmrt_space *space);
 void hmmrt_map_ahead(struct hmmrt_space *space, unsigned long start,
 		     unsigned long end, u32 id);
 void hmmrt_map_ahead_again(struct hmmrt_block *block);
+void hmmrt_map_ahead_all_again(struct hmmrt_space *space);
 
 /* duplicate.c */
 int hmmrt_duplicate(struct hmmrt_request *req);
@@ -404,6 +405,13 @@ void hmmrt_copies_free(struct list_head *taken);
 void hmmrt_copies_destroy(struct hmmrt_block_map *map);
 unsigned int hmmrt_copies_of(const struct hmmrt_block *block,
 			     unsigned int index);
+
+/* table.c: the process's page tables */
+unsigned long hmmrt_next_table(struct vm_area_struct *vma, unsigned long addr,
+			       unsigned long end);
+pmd_t *hmmrt_entry_above(struct mm_struct *mm, unsigned long addr);
+bool hmmrt_is_moving(struct vm_area_struct *vma, unsigned long start,
+		     unsigned int n);
 
 /* evict.c */
 void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
@@ -423,6 +431,7 @@ int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg);
 int hmmrt_pages(struct hmmrt_space *space, struct hmmrt_pages *arg);
 
 /* vram.c */
+bool hmmrt_vram_is_full(const struct hmmrt_device *dev);
 int hmmrt_vram_grow(struct hmmrt_device *dev, unsigned int seen_regions);
 int hmmrt_vram_init(struct hmmrt_device *dev, u64 size);
 void hmmrt_vram_destroy(struct hmmrt_device *dev);
@@ -441,6 +450,11 @@ bool hmmrt_page_is_coherent(const struct page *page);
 struct dev_pagemap *hmmrt_page_pgmap(const struct page *page);
 
 /* Of device memory. Regions begin where a chunk does, also by their pfns. */
+static inline unsigned int hmmrt_request_pages(const struct hmmrt_request *req)
+{
+	return (req->end - req->start) >> PAGE_SHIFT;
+}
+
 static inline unsigned int hmmrt_page_index(const struct page *page)
 {
 	return page_to_pfn(page) % HMMRT_CHUNK_PAGES;

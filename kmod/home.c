@@ -350,7 +350,7 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 {
 	const struct hmmrt_device *dev =
 		req->binding && !req->all_devices ? req->binding->dev : NULL;
-	unsigned int n = (req->end - req->start) >> PAGE_SHIFT;
+	unsigned int n = hmmrt_request_pages(req);
 	struct migrate_vma args = {
 		.vma = req->vma,
 		.start = req->start,
@@ -394,7 +394,7 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 /* How many pages are on no device; with a binding, not on its device. */
 static unsigned long pages_there(struct hmmrt_request *req)
 {
-	unsigned long i, n = (req->end - req->start) >> PAGE_SHIFT, count = 0;
+	unsigned long i, n = hmmrt_request_pages(req), count = 0;
 	struct hmmrt_place place = {};
 
 	for (i = 0; i < n; i++) {
@@ -420,7 +420,7 @@ static unsigned long pages_there(struct hmmrt_request *req)
  */
 static int unreadable_to_host(struct hmmrt_request *req)
 {
-	unsigned long i, n = (req->end - req->start) >> PAGE_SHIFT;
+	unsigned long i, n = hmmrt_request_pages(req);
 	int rc;
 
 	memset(req->pfns, 0, n * sizeof(req->pfns[0]));
@@ -447,7 +447,7 @@ static int unreadable_to_host(struct hmmrt_request *req)
  */
 int hmmrt_window_to_host(struct hmmrt_request *req)
 {
-	unsigned long n = (req->end - req->start) >> PAGE_SHIFT;
+	unsigned long n = hmmrt_request_pages(req);
 	int idx, rc;
 
 	req->there = 0;

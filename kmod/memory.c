@@ -11,6 +11,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <linux/userfaultfd_k.h>
 
 #include "hmmrt.h"
 
@@ -37,11 +38,6 @@ int hmmrt_request_lookup(struct mm_struct *mm, struct hmmrt_request *req,
 	req->start = start;
 	req->end = min(end, req->vma->vm_end);
 	return 0;
-}
-
-static unsigned long req_pages(const struct hmmrt_request *req)
-{
-	return (req->end - req->start) >> PAGE_SHIFT;
 }
 
 /* One HMMRT_IOC_PREFETCH. */
@@ -96,7 +92,7 @@ static int settle_alike(const struct prefetch *prefetch, unsigned long addr,
 static int settle_window(const struct prefetch *prefetch,
 			 struct hmmrt_request *req)
 {
-	unsigned long i, n = req_pages(req);
+	unsigned long i, n = hmmrt_request_pages(req);
 	u8 *outcomes = hmmrt_outcomes(req);
 
 	for (i = 0; i < n; i++) {
@@ -172,12 +168,13 @@ static int prefetch_part(const struct prefetch *prefetch,
 
 /*
  * A signal ends the call once it has moved something: who then repeats it gets
- * on, however often he is interrupted.
+ * on, however often he is interrupted. Work for the task, as io_uring has, is no
+ * signal to the program, and waits.
  */
 static bool prefetch_interrupted(const struct hmmrt_prefetch *arg)
 {
 	return fatal_signal_pending(current) ||
-	       (signal_pending(current) && arg->out_pages_moved);
+	       (task_sigpending(current) && arg->out_pages_moved);
 }
 
 /* All mappings of one block; there is one at @start. */
@@ -241,6 +238,47 @@ static u8 vma_outcome(const struct prefetch *prefetch,
 	return HMMRT_OUTCOME_STAYED(stays);
 }
 
+/*
+ * The outcome of addresses without page tables, likewise, from @addr to *end at
+ * most: nothing is there. A device that is full takes none of it.
+ */
+static u8 hole_outcome(const struct prefetch *prefetch,
+		       struct vm_area_struct *vma, unsigned long addr,
+		       unsigned long *end)
+{
+	unsigned long start = addr;
+	struct hmmrt_advice advice;
+
+	if (!prefetch->binding)
+		return HMMRT_OUTCOME_THERE;
+	if (hmmrt_vma_stays(vma) >= 0 || userfaultfd_armed(vma))
+		return HMMRT_OUTCOME_OPEN;
+	advice = hmmrt_advice_at(prefetch->space, addr, &start, end);
+	if (advice.flags & HMMRT_RANGE_NO_MIGRATE)
+		return HMMRT_OUTCOME_STAYED(HMMRT_STAY_POLICY);
+	return hmmrt_vram_is_full(prefetch->binding->dev) ?
+		       HMMRT_OUTCOME_STAYED(HMMRT_STAY_NO_MEMORY) :
+		       HMMRT_OUTCOME_OPEN;
+}
+
+/* The outcome of what begins at @addr, likewise; where that ends is in *next. */
+static u8 part_outcome(const struct prefetch *prefetch,
+		       struct vm_area_struct *vma, unsigned long addr,
+		       unsigned long end, unsigned long *next)
+{
+	u8 outcome = vma_outcome(prefetch, vma);
+
+	*next = min(end, vma->vm_end);
+	if (outcome != HMMRT_OUTCOME_OPEN)
+		return outcome;
+	*next = hmmrt_next_table(vma, addr, *next);
+	if (*next > addr)
+		outcome = hole_outcome(prefetch, vma, addr, next);
+	if (outcome == HMMRT_OUTCOME_OPEN)
+		*next = hmmrt_block_end(addr, end);
+	return outcome;
+}
+
 /* One step, by the mapping at @addr; where the next one begins is in *next. */
 static int prefetch_step(const struct prefetch *prefetch, unsigned long addr,
 			 unsigned long end, unsigned long *next)
@@ -254,9 +292,7 @@ static int prefetch_step(const struct prefetch *prefetch, unsigned long addr,
 		return -EINTR;
 	vma = vma_lookup(mm, addr);
 	if (vma)
-		outcome = vma_outcome(prefetch, vma);
-	*next = outcome == HMMRT_OUTCOME_OPEN ? hmmrt_block_end(addr, end) :
-						min(end, vma->vm_end);
+		outcome = part_outcome(prefetch, vma, addr, end, next);
 	mmap_read_unlock(mm);
 	if (!vma)
 		return -EFAULT;

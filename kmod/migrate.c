@@ -130,33 +130,50 @@ static void stays(struct hmmrt_request *req, unsigned long addr,
 	hmmrt_outcome_set(req, addr, n, HMMRT_OUTCOME_STAYED(stay));
 }
 
-static struct plan make_plan(struct hmmrt_request *req)
+/* Whether a page is to move, by the snapshot. */
+static bool plan_page(struct hmmrt_request *req, struct plan *plan,
+		      struct hmmrt_place *place, unsigned int i)
 {
-	unsigned int i, n = (req->end - req->start) >> PAGE_SHIFT;
+	unsigned long addr = req->start + ((unsigned long)i << PAGE_SHIFT);
+	struct hmmrt_device *dev = pfn_device(req->pfns[i], place);
+
+	if (dev == req->binding->dev) {
+		plan->near = hmm_pfn_to_page(req->pfns[i]);
+		hmmrt_outcome_set(req, addr, 1, HMMRT_OUTCOME_THERE);
+		req->there++;
+		return false;
+	}
+	if (dev && req->no_peers)
+		return false;
+	/* It is copied instead. */
+	if (req->copy && !dev && req->pfns[i])
+		return false;
+	if (pfn_merged(req->pfns[i])) {
+		stays(req, addr, 1, HMMRT_STAY_MERGED);
+		return false;
+	}
+	if (dev)
+		plan->select |= hmmrt_select_device(dev);
+	return true;
+}
+
+/*
+ * From page @from on. Where pages between those that move have copies, on whichever
+ * device, one run only: a migration takes away all that there is in its range.
+ */
+static struct plan make_plan(struct hmmrt_request *req, unsigned int from)
+{
+	unsigned int i, n = hmmrt_request_pages(req);
 	struct plan plan = { .first = n };
 	struct hmmrt_place place = {};
 
-	req->there = 0;
-	for (i = 0; i < n; i++) {
-		struct hmmrt_device *dev = pfn_device(req->pfns[i], &place);
-		unsigned long addr = req->start + ((unsigned long)i << PAGE_SHIFT);
-
-		if (dev == req->binding->dev) {
-			plan.near = hmm_pfn_to_page(req->pfns[i]);
-			hmmrt_outcome_set(req, addr, 1, HMMRT_OUTCOME_THERE);
-			req->there++;
-			continue;
+	for (i = from; i < n; i++) {
+		if (plan_page(req, &plan, &place, i)) {
+			plan.first = min(plan.first, i);
+			plan.end = i + 1;
+		} else if (req->copy && plan.end) {
+			break;
 		}
-		if (dev && req->no_peers)
-			continue;
-		if (pfn_merged(req->pfns[i])) {
-			stays(req, addr, 1, HMMRT_STAY_MERGED);
-			continue;
-		}
-		if (dev)
-			plan.select |= hmmrt_select_device(dev);
-		plan.first = min(plan.first, i);
-		plan.end = i + 1;
 	}
 	/* Coherent memory has pages of one size only. */
 	plan.huge = !plan.first && plan.end == HMMRT_BLOCK_PAGES &&
@@ -403,7 +420,8 @@ static int migrate_in(struct hmmrt_request *req, const struct plan *plan,
 		.src = req->src,
 		.dst = req->dst,
 		.pgmap_owner = hmmrt_pgmap_owner(),
-		.flags = MIGRATE_VMA_SELECT_SYSTEM | plan->select,
+		.flags = (req->copy ? 0 : MIGRATE_VMA_SELECT_SYSTEM) |
+			 plan->select,
 	};
 	struct copies copies = {
 		.src = req->src,
@@ -436,8 +454,9 @@ static int migrate_in(struct hmmrt_request *req, const struct plan *plan,
 	return 0;
 }
 
-/* Look, and decide what moves. */
-static int snapshot_and_plan(struct hmmrt_request *req, struct plan *plan)
+/* Look, and decide what moves of what begins at @from. */
+static int snapshot_and_plan(struct hmmrt_request *req, unsigned int from,
+			     struct plan *plan)
 {
 	int idx, rc;
 
@@ -448,7 +467,7 @@ static int snapshot_and_plan(struct hmmrt_request *req, struct plan *plan)
 	if (!rc)
 		rc = hmmrt_snapshot_widened(req);
 	if (!rc)
-		*plan = make_plan(req);
+		*plan = make_plan(req, from);
 	srcu_read_unlock(&hmmrt_srcu, idx);
 	return rc;
 }
@@ -499,17 +518,19 @@ static bool stays_home(struct hmmrt_request *req)
 				       jiffies_to_msecs(jiffies));
 }
 
-static int migrate_locked(struct hmmrt_request *req)
+/* What the next plan has; *from is behind that afterwards. */
+static int migrate_planned(struct hmmrt_request *req, unsigned int *from)
 {
 	struct plan plan;
 	int rc;
 
 	lockdep_assert_held(&req->block->migrate);
-	if (stays_home(req))
-		return 0;
-	rc = snapshot_and_plan(req, &plan);
+	rc = snapshot_and_plan(req, *from, &plan);
+	*from = hmmrt_request_pages(req);
 	if (rc || plan.first >= plan.end)
 		return rc;
+	if (req->copy)
+		*from = plan.end;
 	/* When it is full nothing is disturbed for nothing. */
 	rc = plan_alloc(req, &plan);
 	if (rc <= 0)
@@ -520,9 +541,24 @@ static int migrate_locked(struct hmmrt_request *req)
 	return rc == -EINVAL ? 0 : rc;
 }
 
+static int migrate_locked(struct hmmrt_request *req)
+{
+	unsigned int from = 0;
+	int rc;
+
+	lockdep_assert_held(&req->block->migrate);
+	if (stays_home(req))
+		return 0;
+	req->there = 0;
+	do {
+		rc = migrate_planned(req, &from);
+	} while (!rc && from < hmmrt_request_pages(req));
+	return rc;
+}
+
 /**
  * hmmrt_migrate_to_device() - move what can move of a window, best effort
- * @req: window within one vma
+ * @req: window within one vma; with @req->copy, nothing of what is at home
  *
  * Context: mmap_lock held for reading; takes block->migrate.
  * Return: 0, whatever moved; -EMLINK nothing moved, for a write COW has to be

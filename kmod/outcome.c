@@ -56,6 +56,7 @@ void hmmrt_outcomes_reopen(struct hmmrt_request *req)
  */
 int hmmrt_vma_stays(struct vm_area_struct *vma)
 {
+	lockdep_assert_held(&vma->vm_mm->mmap_lock);
 	if (hmmrt_vma_check(vma, HMMRT_ACCESS_READ))
 		return HMMRT_STAY_SPECIAL;
 	if (vma->vm_flags & VM_HUGETLB)
@@ -129,7 +130,7 @@ static u8 explain(const struct hmmrt_request *req, int vma_stays,
  */
 int hmmrt_outcomes_explain(struct hmmrt_request *req)
 {
-	unsigned long i, n = (req->end - req->start) >> PAGE_SHIFT;
+	unsigned long i, n = hmmrt_request_pages(req);
 	struct hmmrt_block *block = req->block;
 	u8 *outcomes = hmmrt_outcomes(req);
 	int rc, vma_stays;

@@ -18,11 +18,6 @@
 
 #define LOOK_MAX	SZ_1G
 
-static unsigned long req_pages(const struct hmmrt_request *req)
-{
-	return (req->end - req->start) >> PAGE_SHIFT;
-}
-
 static u32 pfn_location(unsigned long pfn)
 {
 	struct hmmrt_device *dev;
@@ -50,7 +45,7 @@ static void fill_locations(const struct hmmrt_request *req, void *entries)
 	u32 *locations = entries;
 	unsigned long i;
 
-	for (i = 0; i < req_pages(req); i++)
+	for (i = 0; i < hmmrt_request_pages(req); i++)
 		locations[i] = pfn_location(req->pfns[i]);
 }
 
@@ -150,7 +145,7 @@ static void fill_pages(const struct hmmrt_request *req, void *entries)
 	struct hmmrt_page *pages = entries;
 	unsigned long i;
 
-	for (i = 0; i < req_pages(req); i++)
+	for (i = 0; i < hmmrt_request_pages(req); i++)
 		fill_page(req, i, &pages[i]);
 }
 
@@ -195,7 +190,7 @@ static int look_part(struct look *look, struct hmmrt_request *req,
 	} while (rc == -EAGAIN && !signal_pending(current));
 	if (rc)
 		return rc == -EAGAIN ? -EINTR : rc;
-	bytes = req_pages(req) * look->entry_size;
+	bytes = hmmrt_request_pages(req) * look->entry_size;
 	if (copy_to_user(look->out, look->entries, bytes))
 		return -EFAULT;
 	look->out += bytes;

@@ -81,8 +81,12 @@ static void binding_revoke(struct hmmrt_binding *binding, u32 peer_id)
 static void peer_enable(struct hmmrt_space *space, u32 device_id, u32 peer_id)
 {
 	lockdep_assert_held(&space->peering);
-	WRITE_ONCE(space->peers[device_id],
-		   space->peers[device_id] | BIT(peer_id));
+	if (space->peers[device_id] & BIT(peer_id))
+		return;
+	/* Before advice is looked for: see hmmrt_advise(). */
+	smp_store_mb(space->peers[device_id],
+		     space->peers[device_id] | BIT(peer_id));
+	hmmrt_map_ahead_all_again(space);
 }
 
 static void peer_disable(struct hmmrt_space *space, u32 device_id, u32 peer_id)

@@ -322,7 +322,7 @@ static int range_is_mapped(struct mm_struct *mm, unsigned long start,
 static int snapshot_once(struct mm_struct *mm, struct hmmrt_request *req,
 			 struct hmmrt_page_state *pages)
 {
-	unsigned long i, n = (req->end - req->start) >> PAGE_SHIFT;
+	unsigned long i, n = hmmrt_request_pages(req);
 	int idx, rc;
 
 	if (mmap_read_lock_killable(mm))

@@ -61,11 +61,6 @@ void hmmrt_request_free(struct hmmrt_request *req)
 	kvfree(req);
 }
 
-static unsigned int req_npages(const struct hmmrt_request *req)
-{
-	return (req->end - req->start) >> PAGE_SHIFT;
-}
-
 static unsigned int req_page(const struct hmmrt_request *req)
 {
 	return (req->addr - req->start) >> PAGE_SHIFT;
@@ -117,7 +112,7 @@ int hmmrt_snapshot(struct hmmrt_request *req)
 	int rc;
 
 	lockdep_assert_held(&req->block->span->space->mm->mmap_lock);
-	memset(req->pfns, 0, req_npages(req) * sizeof(req->pfns[0]));
+	memset(req->pfns, 0, hmmrt_request_pages(req) * sizeof(req->pfns[0]));
 	range.notifier_seq = mmu_interval_read_begin(range.notifier);
 	req->seq = range.notifier_seq;
 	rc = hmm_range_fault(&range);
@@ -143,7 +138,7 @@ static bool widen(struct hmmrt_request *req)
 	struct hmmrt_block *block = req->block;
 	struct hmmrt_policy_window old = {
 		.first = (req->start - block->start) >> PAGE_SHIFT,
-		.count = req_npages(req),
+		.count = hmmrt_request_pages(req),
 	};
 	struct hmmrt_policy_window win;
 	unsigned long pfn;
@@ -191,7 +186,7 @@ static bool needs_cow(unsigned long pfn)
  */
 bool hmmrt_mark_cow(struct hmmrt_request *req)
 {
-	unsigned int i, n = req_npages(req);
+	unsigned int i, n = hmmrt_request_pages(req);
 	bool needed = false;
 
 	for (i = 0; i < n && !needed; i++)
@@ -207,7 +202,7 @@ bool hmmrt_mark_cow(struct hmmrt_request *req)
  */
 static int break_cow(struct hmmrt_request *req)
 {
-	unsigned int i, n = req_npages(req);
+	unsigned int i, n = hmmrt_request_pages(req);
 
 	for (i = 0; i < n; i++) {
 		unsigned long addr = req->start + ((unsigned long)i << PAGE_SHIFT);
@@ -257,7 +252,7 @@ static bool vma_is_filled_on_touch(struct vm_area_struct *vma)
  */
 static void fault_neighbours(struct hmmrt_request *req, bool write)
 {
-	unsigned int i, n = req_npages(req);
+	unsigned int i, n = hmmrt_request_pages(req);
 
 	if (!vma_is_filled_on_touch(req->vma))
 		return;
@@ -323,7 +318,7 @@ static bool can_map(const struct hmmrt_request *req, unsigned long pfn)
  */
 static int mark_missing(struct hmmrt_request *req)
 {
-	unsigned int i, n = req_npages(req), missing = 0;
+	unsigned int i, n = hmmrt_request_pages(req), missing = 0;
 
 	for (i = 0; i < n; i++)
 		missing += !can_map(req, req->pfns[i]);
@@ -344,7 +339,7 @@ static int fault_missing(struct mm_struct *mm, struct hmmrt_request *req)
 {
 	unsigned int flags =
 		req->access & HMMRT_ACCESS_WRITE ? FAULT_FLAG_WRITE : 0;
-	unsigned int i, n = req_npages(req);
+	unsigned int i, n = hmmrt_request_pages(req);
 	bool unlocked = false;
 	int rc = 0;
 
@@ -393,7 +388,13 @@ static void mark_used(struct page *page, bool write)
 	if (write && (folio_test_anon(folio) || folio_test_swapbacked(folio)))
 		folio_mark_dirty(folio);
 	/* Neither is device memory; but a page comes home as dirty as it was. */
-	if (!is_zone_device_page(page))
+	if (is_zone_device_page(page))
+		return;
+	/*
+	 * A second time may put it on a list of this CPU that holds it until the
+	 * list is full: what could move could not be moved.
+	 */
+	if (!folio_test_anon(folio) || !folio_test_referenced(folio))
 		folio_mark_accessed(folio);
 }
 
@@ -468,7 +469,7 @@ static int commit(struct hmmrt_request *req)
 	struct hmmrt_block *block = req->block;
 	struct hmmrt_block_map *map = block->maps[binding->dev->id];
 	unsigned int base = (req->start - block->start) >> PAGE_SHIFT;
-	unsigned int i, n = req_npages(req), mapped = 0, remote = 0;
+	unsigned int i, n = hmmrt_request_pages(req), mapped = 0, remote = 0;
 	struct hmmrt_place place = {};
 
 	mutex_lock(&block->lock);
@@ -549,10 +550,27 @@ static int bring_home(struct mm_struct *mm, struct hmmrt_request *req)
 	return rc ? rc : -EAGAIN;
 }
 
+/* Of what is to be copied, a prefetch moves what is not at home. */
+static int move_or_copy(struct hmmrt_request *req)
+{
+	u64 moved = req->moved;
+	int rc = 0;
+
+	if (!req->copy || !req->access)
+		rc = hmmrt_migrate_to_device(req);
+	if (rc || !req->copy)
+		return rc;
+	moved = req->moved - moved;
+	rc = hmmrt_duplicate(req);
+	/* What has just come was not there before. */
+	req->there -= min(req->there, moved);
+	return rc;
+}
+
 /**
  * hmmrt_serve_window() - one attempt at the flow above
  * @req: window, vma, access
- * @migrate: whether to move what can move, or with req->copy copy it
+ * @migrate: whether to move what can move; with req->copy, to copy what is at home
  *
  * Context: mmap_lock held for reading; kept, unless a whole window was asked for
  * and the answer is not 0: req->vma is not valid then. Nothing else held.
@@ -567,8 +585,7 @@ int hmmrt_serve_window(struct hmmrt_request *req, bool migrate)
 	req->exec = req->vma->vm_flags & VM_EXEC;
 	req->write = req->vma->vm_flags & VM_WRITE;
 	if (migrate)
-		rc = req->copy ? hmmrt_duplicate(req) :
-				 hmmrt_migrate_to_device(req);
+		rc = move_or_copy(req);
 	if (rc == -EMLINK) {
 		rc = break_cow(req);
 		return rc ? rc : -EAGAIN;

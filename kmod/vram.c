@@ -531,6 +531,13 @@ unsigned int hmmrt_chunk_used(struct hmmrt_device *dev,
 	return n;
 }
 
+/* Whether all of it is used; that may change at any time. */
+bool hmmrt_vram_is_full(const struct hmmrt_device *dev)
+{
+	return (u64)READ_ONCE(dev->vram.used_pages) << PAGE_SHIFT >=
+	       dev->vram.size;
+}
+
 /* Give back pages of hmmrt_vram_alloc() that were not initialised; NULL: skip. */
 void hmmrt_vram_free_unused(struct hmmrt_device *dev, struct page **pages,
 			    unsigned int npages)

@@ -106,15 +106,20 @@ static inline void hmmrt_migrate_device_pfns(unsigned long *src,
 #define softleaf_from_pte(pte)		pte_to_swp_entry(pte)
 #define softleaf_is_migration(entry)	is_migration_entry(entry)
 #define softleaf_to_page(entry)		pfn_swap_entry_to_page(entry)
+#define pmd_is_migration_entry(pmd)	is_pmd_migration_entry(pmd)
 #endif
 
 /* Whether this entry stands for a page that is being migrated. */
+static inline bool hmmrt_pte_is_moving(pte_t pte)
+{
+	return !pte_none(pte) && !pte_present(pte) &&
+	       softleaf_is_migration(softleaf_from_pte(pte));
+}
+
 static inline bool hmmrt_pte_is_migrating(pte_t pte, const struct page *page)
 {
-	if (pte_none(pte) || pte_present(pte) ||
-	    !softleaf_is_migration(softleaf_from_pte(pte)))
-		return false;
-	return softleaf_to_page(softleaf_from_pte(pte)) == page;
+	return hmmrt_pte_is_moving(pte) &&
+	       softleaf_to_page(softleaf_from_pte(pte)) == page;
 }
 
 /* What copy_nonpresent_pte() makes of such an entry when a process forks. */

@@ -250,16 +250,20 @@ enum hmmrt_advice_kind {
  * All of the range is advised, or nothing. EFAULT if no mapping covers some part.
  * Advice is of addresses: it goes when they are unmapped or moved, stays when what
  * is there is replaced page by page, and does not follow a process through fork().
- * It concerns memory that can move; other memory is mapped where it is anyway.
+ * What names a device goes when that is unbound. It concerns memory that can move;
+ * other memory is mapped where it is anyway.
  *
  * READ_MOSTLY	A device that reads gets a copy of its own, and the CPU and other
  *	devices go on reading theirs. Whoever writes takes the copies away first.
+ *	A prefetch copies what is in system memory, and moves the rest; memory that
+ *	was only read so far, and has the kernel's page of zeroes, stays.
  * PREFERRED_LOCATION  The faults of this device bring pages there; those of others
  *	move nothing, and map pages where they are, or at home if they cannot be
  *	reached. A prefetch moves them all the same.
  * ACCESSED_BY	The device has entries for what is populated when the advice is
  *	given, wherever that can be reached, and soon again when they were taken
- *	away; its faults move nothing. READ_MOSTLY goes before it.
+ *	away; its faults move nothing, unless it is preferred too. READ_MOSTLY goes
+ *	before it, where pages may migrate.
  * NO_MIGRATE	Nothing moves to a device, not by prefetches either, nor is copied.
  * GRANULARITY	How much one fault moves, aligned to itself.
  */

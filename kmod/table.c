@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Walks of the process's page tables, where hmm_range_fault() does not tell
+ * enough. Tables go with their mapping, under the mmap_lock for writing; those
+ * below a pmd also when they are empty or a huge page takes their place, under
+ * the pmd's lock.
+ */
+#include <linux/mm.h>
+
+#include "hmmrt.h"
+
+/*
+ * The next address with a page table, in a mapping, without looking at entries:
+ * what was never touched is not worth a block. A hint only, for others fill it.
+ * What is in no mapping may be losing its tables just now.
+ */
+unsigned long hmmrt_next_table(struct vm_area_struct *vma, unsigned long addr,
+			       unsigned long end)
+{
+	/* Tables that are shared go without the mmap_lock. */
+	if (vma->vm_flags & VM_HUGETLB)
+		return addr;
+	while (addr < end) {
+		pgd_t *pgd = pgd_offset(vma->vm_mm, addr);
+		p4d_t *p4d;
+		pud_t *pud;
+
+		if (pgd_none(READ_ONCE(*pgd))) {
+			addr = pgd_addr_end(addr, end);
+			continue;
+		}
+		p4d = p4d_offset(pgd, addr);
+		if (p4d_none(READ_ONCE(*p4d))) {
+			addr = p4d_addr_end(addr, end);
+			continue;
+		}
+		pud = pud_offset(p4d, addr);
+		if (pud_none(READ_ONCE(*pud))) {
+			addr = pud_addr_end(addr, end);
+			continue;
+		}
+		if (pud_leaf(READ_ONCE(*pud)) ||
+		    !pmd_none(READ_ONCE(*pmd_offset(pud, addr))))
+			break;
+		addr = pmd_addr_end(addr, end);
+	}
+	return addr;
+}
+
+/**
+ * hmmrt_entry_above() - the entry above the page table of an address
+ * @mm: its mmap_lock is held
+ * @addr: in a mapping
+ *
+ * Return: the entry, or NULL if there is none.
+ */
+pmd_t *hmmrt_entry_above(struct mm_struct *mm, unsigned long addr)
+{
+	pgd_t *pgd = pgd_offset(mm, addr);
+	p4d_t *p4d;
+	pud_t *pud;
+
+	lockdep_assert_held(&mm->mmap_lock);
+	if (pgd_none(*pgd))
+		return NULL;
+	p4d = p4d_offset(pgd, addr);
+	if (p4d_none(*p4d))
+		return NULL;
+	pud = pud_offset(p4d, addr);
+	return pud_none(*pud) || pud_leaf(*pud) ? NULL : pmd_offset(pud, addr);
+}
+
+/**
+ * hmmrt_is_moving() - whether somebody is migrating pages of a window just now
+ * @vma: its mmap_lock is held
+ * @start: first address
+ * @n: pages in it and in one block
+ *
+ * The entry of such a page comes back without an invalidation, and until then
+ * hmm_range_fault() tells it from a hole only by filling the holes. Nothing is
+ * said of hugetlb, whose tables may go under other locks.
+ */
+bool hmmrt_is_moving(struct vm_area_struct *vma, unsigned long start,
+		     unsigned int n)
+{
+	bool moving = false;
+	unsigned int i;
+	pte_t *ptep;
+	pmd_t *pmd;
+
+	if (vma->vm_flags & VM_HUGETLB)
+		return false;
+	pmd = hmmrt_entry_above(vma->vm_mm, start);
+	if (!pmd)
+		return false;
+	spin_lock(pmd_lockptr(vma->vm_mm, pmd));
+	if (pmd_is_migration_entry(*pmd)) {
+		moving = true;
+	} else if (pmd_present(*pmd) && !pmd_leaf(*pmd) && !pmd_bad(*pmd)) {
+		ptep = pte_offset_kernel(pmd, start);
+		for (i = 0; i < n && !moving; i++)
+			moving = hmmrt_pte_is_moving(ptep_get(ptep + i));
+	}
+	spin_unlock(pmd_lockptr(vma->vm_mm, pmd));
+	return moving;
+}
