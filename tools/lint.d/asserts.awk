@@ -6,7 +6,7 @@
 
 function promises(text,    n, i, clause) {
 	if (text !~ /Context:|[Cc]aller/) return 0
-	n = split(text, clause, /[.;]/)
+	n = split(text, clause, /[.;]|Context:|Return:/)
 	for (i = 1; i <= n; i++)
 		if (clause[i] ~ /(_lock|->lock|->migrate|->grow|mmap_lock)([^a-z].*)? held|holds? .*(lock|migrate|grow)/ &&
 		    tolower(clause[i]) !~ /(^|[^a-z])(no|not|nothing|none|without|may be)[^a-z]/)
