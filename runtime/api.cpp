@@ -89,8 +89,9 @@ hmmError_t hmmPeekAtLastError(void) {
 }
 
 hmmError_t hmmGetLastError(void) {
-    const hmmError_t last = hmmPeekAtLastError();
-    if (last != hmmSuccess && last != hmmErrorNotSupported) this_thread.last_error = sticky_error();
+    if (calling_thread_is_lane()) return hmmErrorNotSupported; // that memory is the lane's
+    const hmmError_t last = this_thread.last_error;
+    if (last != hmmSuccess) this_thread.last_error = sticky_error();
     return last;
 }
 

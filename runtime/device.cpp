@@ -37,6 +37,10 @@ std::shared_ptr<session> device::current() {
     return session_;
 }
 
+bool device::is_current(const session& which) {
+    return current().get() == &which;
+}
+
 std::shared_ptr<session> device::ensure_session() {
     if (auto running = current()) return running;
     const std::lock_guard start(lock_);
@@ -106,27 +110,39 @@ void device::launch(const work_request& request, stream* where) {
 }
 
 std::shared_ptr<stream> device::create_stream(unsigned flags, int priority) {
-    const auto running = ensure_session();
-    throw_if_broken(*running);
-    if (running->ended()) throw_lost();
-    return make_own_shared<stream>(*this, running, flags, priority);
+    for (;;) {
+        const auto running = ensure_session();
+        throw_if_broken(*running);
+        if (!running->ended()) return make_own_shared<stream>(*this, running, flags, priority);
+        // A reset came in between: there will be another session.
+        if (is_current(*running)) throw_lost();
+    }
 }
 
-/// Of work that was waited for: first it was seen whether it is over, then whether all is
-/// well. What lanes gave up is over, too.
-void device::throw_if_failed(session& running, std::uint32_t queues, bool there) {
-    if (!there || running.fault() != nullptr) running.await_host_functions(queues);
+/// First it was seen whether the work is over, then whether all is well: what lanes gave
+/// up is over, too.
+void device::throw_if_failed(session& running, bool there) {
     throw_if_broken(running);
     if (!there) throw_lost();
 }
 
-void device::synchronize() {
-    const auto running = current();
-    if (!running) return;
+/// Of work that was waited for: host functions are waited for as well.
+void device::finish_wait(session& running, std::uint32_t queues, bool there) {
+    if (!there || running.fault() != nullptr) running.await_host_functions(queues);
+    throw_if_failed(running, there);
+}
+
+std::shared_ptr<session> device::finish() {
+    auto running = current();
+    if (!running) return nullptr;
     const bool there = running->wait_all(all_queues);
     running->reap_all(all_queues);
-    throw_if_failed(*running, all_queues, there);
-    throw_queued_error(*running);
+    finish_wait(*running, all_queues, there);
+    return running;
+}
+
+void device::synchronize() {
+    if (const auto running = finish()) throw_queued_error(*running);
 }
 
 void device::synchronize(stream* where) {
@@ -136,7 +152,7 @@ void device::synchronize(stream* where) {
     const bool there = where != nullptr ? running->wait(where->queue(), where->place())
                                         : running->wait_all(queues);
     running->reap_all(queues);
-    throw_if_failed(*running, queues, there);
+    finish_wait(*running, queues, there);
     throw_queued_error(*running);
 }
 
@@ -147,7 +163,7 @@ bool device::idle(stream* where) {
     const bool there = where != nullptr ? running->reached(where->queue(), where->place())
                                         : running->reached_all(queues);
     if (there) running->reap_all(queues);
-    throw_if_failed(*running, queues, there || !running->lost());
+    throw_if_failed(*running, there || !running->lost());
     return there;
 }
 
@@ -198,14 +214,15 @@ void device::synchronize(const event_point& point) {
     session& running = *point.running;
     const bool there = running.wait(point.queue, point.place);
     running.reap(point.queue);
-    throw_if_failed(running, 1u << point.queue, there);
+    finish_wait(running, 1u << point.queue, there);
+    throw_queued_error(running);
 }
 
 bool device::happened(const event_point& point) {
     session& running = *point.running;
     const bool there = running.reached(point.queue, point.place);
     if (there) running.reap(point.queue);
-    throw_if_failed(running, 1u << point.queue, there || !running.lost());
+    throw_if_failed(running, there || !running.lost());
     return there;
 }
 

@@ -29,10 +29,16 @@ class device : public in_own_memory {
 
     /// Queues work; throws failure, and then the closure is still the caller's.
     void launch(const work_request& request, stream* where = nullptr);
+    /// process::add_stream() makes it known.
     std::shared_ptr<stream> create_stream(unsigned flags, int priority);
+    /// False from the moment that a reset begins to end it.
+    bool is_current(const session& which);
     /// Waits for all streams.
     void synchronize();
     void synchronize(stream* where);
+    /// Waits for all streams of a session, which it returns, NULL if there is none; leaves
+    /// what calls for memory failed with to others.
+    std::shared_ptr<session> finish();
     bool idle(stream* where);
 
     void record(event& which, stream* where);
@@ -56,7 +62,8 @@ class device : public in_own_memory {
     std::shared_ptr<session> ensure_session();
     std::uint64_t enqueue(const work_request& request, stream* where);
     void throw_if_broken(session& running);
-    void throw_if_failed(session& running, std::uint32_t queues, bool there);
+    void throw_if_failed(session& running, bool there);
+    void finish_wait(session& running, std::uint32_t queues, bool there);
     [[noreturn]] void throw_lost();
     void throw_queued_error(session& running);
 

@@ -26,10 +26,12 @@ std::shared_ptr<stream> thread_stream(device& where) {
     if (own_streams.over)
         throw failure(hmmErrorInvalidResourceHandle, "this thread's default stream has gone");
     std::uint64_t& handle = own_streams.handles[where.number()];
-    if (auto found = process::get().streams().find(handle)) return found;
-    auto fresh = where.create_stream(hmmStreamDefault, 0);
-    handle = process::get().streams().add(fresh);
-    return fresh;
+    process& program = process::get();
+    if (auto found = program.streams().find(handle)) {
+        if (where.is_current(*found->running())) return found;
+        program.streams().remove(handle); // the reset has not got to it yet
+    }
+    return program.add_stream(where, hmmStreamDefault, 0, handle);
 }
 
 } // namespace

@@ -126,7 +126,7 @@ hmmError_t hmmMemPrefetchAsync(const void* ptr, size_t bytes, hmmMemLocation loc
     });
 }
 
-hmmError_t hmmMemPrefetchBatchAsync(const void* const* ptrs, const size_t* sizes, size_t count,
+hmmError_t hmmMemPrefetchBatchAsync(void* const* ptrs, const size_t* sizes, size_t count,
                                     const hmmMemLocation* locations, const size_t* firsts,
                                     size_t locationCount, unsigned long long flags,
                                     hmmStream_t stream) {

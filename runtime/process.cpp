@@ -157,12 +157,27 @@ void process::synchronize() {
     std::exception_ptr error;
     for (const auto& each : devices()) {
         try {
-            each->synchronize();
+            each->finish();
         } catch (...) {
             error = std::current_exception();
         }
     }
     if (error) std::rethrow_exception(error);
+}
+
+/// A reset forgets the streams that it finds. One that it did not find has a session that
+/// is no longer current.
+std::shared_ptr<stream> process::add_stream(device& of, unsigned flags, int priority,
+                                            std::uint64_t& handle) {
+    for (;;) {
+        auto fresh = of.create_stream(flags, priority);
+        const std::uint64_t added = streams_.add(fresh);
+        if (of.is_current(*fresh->running())) {
+            handle = added;
+            return fresh;
+        }
+        streams_.remove(added);
+    }
 }
 
 void process::forget_streams(const device& of) {

@@ -42,7 +42,7 @@ class process : public in_own_memory {
     std::uint32_t lane_count();
     void set_strict(bool strict);
 
-    /// Waits for all devices; throws the failure of one of them, at the end.
+    /// Waits for all devices; throws the sticky error of one of them, at the end.
     void synchronize();
 
     /// The file that calls for memory are made on. Creates the space if need be.
@@ -56,6 +56,9 @@ class process : public in_own_memory {
     std::mutex& peer_lock() { return peer_lock_; }
     handle_table<stream>& streams() { return streams_; }
     handle_table<event>& events() { return events_; }
+    /// Makes a stream and its handle; throws failure.
+    std::shared_ptr<stream> add_stream(device& of, unsigned flags, int priority,
+                                       std::uint64_t& handle);
     /// Handles of this device are no longer valid.
     void forget_streams(const device& of);
 

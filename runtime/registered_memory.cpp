@@ -33,20 +33,38 @@ bool registered_memory::overlaps(std::uint64_t begin, std::size_t bytes) const {
 }
 
 /// Those that its neighbours do not need.
-void registered_memory::unlock_own_pages(table::iterator of) {
-    const page_range all = pages_of(of->first, of->second.bytes);
-    std::uint64_t begin = all.addr, end = all.addr + all.len;
-    if (of != table_.begin()) {
-        const auto before = std::prev(of);
+page_range registered_memory::own_pages(std::uint64_t begin, std::size_t bytes) const {
+    const page_range all = pages_of(begin, bytes);
+    std::uint64_t first = all.addr, end = all.addr + all.len;
+    if (const auto at = table_.lower_bound(begin); at != table_.begin()) {
+        const auto before = std::prev(at);
         const page_range theirs = pages_of(before->first, before->second.bytes);
-        begin = std::max(begin, theirs.addr + theirs.len);
+        first = std::max(first, theirs.addr + theirs.len);
     }
-    if (const auto after = std::next(of); after != table_.end())
+    if (const auto after = table_.upper_bound(begin); after != table_.end())
         end = std::min(end, pages_of(after->first, 1).addr);
-    if (begin < end) sys::unlock_memory(begin, end - begin);
+    return {first, first < end ? end - first : 0};
 }
 
-void registered_memory::add(const void* ptr, std::size_t bytes, unsigned flags) {
+/// By halves: mostly nothing is locked, or all.
+void registered_memory::note_locked(const page_range& pages) {
+    if (pages.len == 0 || !sys::has_locked(pages.addr, pages.len)) return;
+    if (pages.pages() == 1) return locked_before_.add(pages.addr, pages.addr + pages.len);
+    const std::uint64_t half = pages.pages() / 2 * page_size;
+    note_locked({pages.addr, half});
+    note_locked({pages.addr + half, pages.len - half});
+}
+
+void registered_memory::unlock(const page_range& own) {
+    locked_before_.remove(own.addr, own.addr + own.len, [](std::uint64_t begin, std::uint64_t end) {
+        sys::unlock_memory(begin, end - begin);
+    });
+}
+
+/// Limits come before anything moves; and what came home cannot leave again before it is
+/// locked.
+void registered_memory::add(const void* ptr, std::size_t bytes, unsigned flags,
+                            void (*bring_home)(const page_range&)) {
     const page_range pages = pages_around(ptr, bytes);
     const auto begin = reinterpret_cast<std::uint64_t>(ptr);
     const std::lock_guard lock(lock_);
@@ -54,11 +72,19 @@ void registered_memory::add(const void* ptr, std::size_t bytes, unsigned flags) 
         throw failure(hmmErrorHostMemoryAlreadyRegistered,
                       hmmGetErrorString(hmmErrorHostMemoryAlreadyRegistered));
     require(sys::is_mapped(pages.addr, pages.len), "part of the range is not mapped");
+    const page_range own = own_pages(begin, bytes);
+    // A call that ran out of memory here may have left something.
+    locked_before_.remove(own.addr, own.addr + own.len, [](std::uint64_t, std::uint64_t) {});
+    note_locked(own);
     const auto added = table_.emplace(begin, registration{bytes, flags}).first;
-    const int error = sys::lock_memory(pages.addr, pages.len);
+    int error = sys::lock_on_fault(pages.addr, pages.len);
+    if (error >= 0) {
+        bring_home(pages);
+        error = sys::lock_memory(pages.addr, pages.len);
+    }
     if (error >= 0) return;
-    unlock_own_pages(added); // some may be locked
     table_.erase(added);
+    unlock(own); // some may be locked
     throw_lock_error(error);
 }
 
@@ -68,7 +94,7 @@ void registered_memory::remove(const void* ptr) {
     if (found == table_.end())
         throw failure(hmmErrorHostMemoryNotRegistered,
                       hmmGetErrorString(hmmErrorHostMemoryNotRegistered));
-    unlock_own_pages(found);
+    unlock(own_pages(found->first, found->second.bytes));
     table_.erase(found);
 }
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
  * What hmmHostRegister() got: ranges of bytes that do not overlap, whose pages are
- * locked. Two may share a page; it is locked until both are gone. The lock is held while
- * pages are locked and unlocked, so that the list says what is locked.
+ * locked. Two may share a page; it is locked until both are gone. The kernel does not
+ * count locks: pages that the program had locked before the first registration came are
+ * remembered, and stay locked when the last one goes. The mutex is held while pages are
+ * locked and unlocked, so that the list says what is locked.
  */
 #pragma once
 
 #include "own_memory.hpp"
+#include "page_set.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -16,10 +19,14 @@
 
 namespace hmmrt {
 
+struct page_range;
+
 class registered_memory {
   public:
-    /// Throws failure, and then nothing has changed.
-    void add(const void* ptr, std::size_t bytes, unsigned flags);
+    /// @bring_home is called with pages that are allowed to be locked, before they are in
+    /// memory. Throws failure, and then nothing is registered.
+    void add(const void* ptr, std::size_t bytes, unsigned flags,
+             void (*bring_home)(const page_range&));
     void remove(const void* ptr);
     /// What the memory that the address is in was registered with.
     std::optional<unsigned> flags_of(const void* ptr) const;
@@ -32,10 +39,13 @@ class registered_memory {
     using table = std::pmr::map<std::uint64_t, registration>;
 
     bool overlaps(std::uint64_t begin, std::size_t bytes) const;
-    void unlock_own_pages(table::iterator of);
+    page_range own_pages(std::uint64_t begin, std::size_t bytes) const;
+    void note_locked(const page_range& pages);
+    void unlock(const page_range& own);
 
     mutable std::mutex lock_;
     table table_{own_pool()}; ///< by address
+    page_set locked_before_;  ///< of the pages that are registered
 };
 
 } // namespace hmmrt

@@ -12,10 +12,10 @@ void register_memory(const void* ptr, std::size_t bytes, unsigned flags) {
     require((flags & ~known_flags) == 0, "unknown flags");
     if ((flags & hmmHostRegisterIoMemory) != 0)
         throw failure(hmmErrorNotSupported, "memory of other devices cannot be registered");
-    const page_range pages = pages_around(ptr, bytes);
     process::get().devices(); // without one it fails here, as elsewhere
-    process::get().bring_home(pages.addr, pages.len);
-    process::get().registered().add(ptr, bytes, flags);
+    process::get().registered().add(ptr, bytes, flags, [](const page_range& pages) {
+        process::get().bring_home(pages.addr, pages.len);
+    });
 }
 
 unsigned flags_of(const void* ptr) {

@@ -307,7 +307,7 @@ bool session::reached(std::uint32_t queue, std::uint64_t place) const {
     return submitted - (static_cast<std::uint32_t>(submitted) - completed) >= place;
 }
 
-bool session::wait(std::uint32_t queue, std::uint64_t place, const std::atomic<bool>* give_up) {
+bool session::wait(std::uint32_t queue, std::uint64_t place, const session* waiting) {
     if (reached(queue, place)) return true;
     work_queue& words = shared(queue);
     const auto target = static_cast<std::uint32_t>(place);
@@ -321,7 +321,7 @@ bool session::wait(std::uint32_t queue, std::uint64_t place, const std::atomic<b
     for (;;) {
         const std::uint32_t now = words.completed.load();
         there = reached(queue, place);
-        if (there || ended_.load() || (give_up != nullptr && give_up->load())) break;
+        if (there || ended_.load() || (waiting != nullptr && waiting->over())) break;
         if (!sys::wait_for_change(words.completed, now, slice_milliseconds) && lost()) break;
     }
     const std::lock_guard lock(queues_[queue].waiters_lock);

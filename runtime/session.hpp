@@ -100,8 +100,8 @@ class session : public std::enable_shared_from_this<session> {
     /// The place behind all that was submitted to the queue.
     std::uint64_t submitted(std::uint32_t queue) const;
     bool reached(std::uint32_t queue, std::uint64_t place) const;
-    /// Waits for a place; false if the session ended first, or @give_up came true.
-    bool wait(std::uint32_t queue, std::uint64_t place, const std::atomic<bool>* give_up = nullptr);
+    /// Waits for a place; false if the session ended first, or @waiting failed or ended.
+    bool wait(std::uint32_t queue, std::uint64_t place, const session* waiting = nullptr);
     /// For all that was submitted before to a set of queues.
     bool wait_all(std::uint32_t queues);
     bool reached_all(std::uint32_t queues) const;
@@ -110,8 +110,9 @@ class session : public std::enable_shared_from_this<session> {
     void reap_all(std::uint32_t queues);
     /// After stop(): destroys what is left. Calls the program, so no lock is held.
     void reap_rest();
-    /// Of a device that has failed: until host functions that it called are back. None
-    /// is called any more.
+    /// Of a device that has failed: until no host function is being called, and what came
+    /// with those that were queued is destroyed. None is called any more. Of an agent that
+    /// is gone, what came with those that were not called may be left for stop().
     void await_host_functions(std::uint32_t queues);
 
     /// A queue for a stream, which has to give it back.
@@ -123,6 +124,8 @@ class session : public std::enable_shared_from_this<session> {
 
     bool lost();
     bool ended() const { return ended_.load(); }
+    /// Begins nothing any more: it ended, or its device has a fault.
+    bool over() const { return ended_.load() || ctl_->sticky.load() != 0; }
     /// The fault that stopped the device, NULL if none did.
     const fault_block* fault();
     /// As control::memory_error, once; else 0.
@@ -158,8 +161,8 @@ class session : public std::enable_shared_from_this<session> {
 
         std::mutex gates_lock;
         std::condition_variable gates_changed;
-        std::condition_variable call_over;
-        bool calling = false; ///< a host function
+        std::condition_variable gate_over;
+        bool busy = false; ///< the worker has a gate that is no longer in the list
         std::pmr::list<waiting_gate> gates{own_pool()};
         bool has_worker = false;
         pthread_t worker = {};
@@ -186,7 +189,7 @@ class session : public std::enable_shared_from_this<session> {
     void serve_gates(std::uint32_t queue);
     bool next_gate(queue_state& state, waiting_gate& out);
     void pass_gate(std::uint32_t queue, waiting_gate& gate);
-    void call_host(queue_state& state, const gate_task& task);
+    void end_gate(queue_state& state);
     void join_workers();
 
     parked_context& context_;

@@ -46,6 +46,12 @@ void* shared_pool::allocate(std::size_t bytes) {
 }
 
 void shared_pool::free(void* memory) {
+    // A child has the blocks in common with the process that has the list of them; and a
+    // thread that is not in the child may have had the lock.
+    if (fork_guard::is_child()) {
+        if (!owns(memory)) ::operator delete(memory, std::align_val_t(alignment));
+        return;
+    }
     const std::lock_guard lock(lock_);
     if (owns(memory))
         free_ = new (memory) free_block{free_};

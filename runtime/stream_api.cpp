@@ -19,8 +19,9 @@ void create_stream(hmmStream_t* out, unsigned flags, int priority) {
     require(out != nullptr, "stream is NULL");
     require((flags & ~static_cast<unsigned>(hmmStreamNonBlocking)) == 0, "unknown flags");
     const int clamped = std::clamp(priority, greatest_priority, least_priority);
-    *out = as_handle<hmmStream_t>(
-        process::get().streams().add(current_device().create_stream(flags, clamped)));
+    std::uint64_t handle = 0;
+    process::get().add_stream(current_device(), flags, clamped, handle);
+    *out = as_handle<hmmStream_t>(handle);
 }
 
 void create_event(hmmEvent_t* out, unsigned flags) {

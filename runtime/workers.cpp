@@ -89,7 +89,14 @@ void session::serve_gates(std::uint32_t queue) {
         if (fork_guard::is_child()) return;
         ring_open_gate(*ctl_, shared(queue), static_cast<std::uint32_t>(gate.place - 1));
         gate = {};
+        end_gate(queues_[queue]);
     }
+}
+
+void session::end_gate(queue_state& state) {
+    const std::lock_guard lock(state.gates_lock);
+    state.busy = false;
+    state.gate_over.notify_all();
 }
 
 /// False if the worker is to go; nothing of the session is its own from then on.
@@ -102,9 +109,13 @@ bool session::next_gate(queue_state& state, waiting_gate& out) {
         pthread_detach(state.worker);
         return false;
     }
-    if (ended_.load()) return false; // join_workers() waits
+    if (ended_.load()) { // join_workers() waits, and sees to the gates that are left
+        state.gate_over.notify_all();
+        return false;
+    }
     out = std::move(state.gates.front());
     state.gates.pop_front();
+    state.busy = true;
     return true;
 }
 
@@ -118,32 +129,20 @@ void session::pass_gate(std::uint32_t queue, waiting_gate& gate) {
     if (!there || fault() != nullptr) return;
     if (gate.task.event) {
         event_point& event = *gate.task.event;
-        event.running->wait(event.queue, event.place, &ended_);
-    } else {
-        call_host(queues_[queue], gate.task);
+        event.running->wait(event.queue, event.place, this);
+    } else if (!ended_.load()) {
+        call_program(gate.task.function, gate.task.data);
     }
 }
 
-/// Who sees that the device failed, and then that no function is being called, knows that
-/// none will be.
-void session::call_host(queue_state& state, const gate_task& task) {
-    {
-        const std::lock_guard lock(state.gates_lock);
-        if (fault() != nullptr || ended_.load()) return;
-        state.calling = true;
-    }
-    call_program(task.function, task.data);
-    if (fork_guard::is_child()) return;
-    const std::lock_guard lock(state.gates_lock);
-    state.calling = false;
-    state.call_over.notify_all();
-}
-
+/// Who sees that the device failed, and then that no gate is left, knows that no function
+/// will be called, and that what came with those before is destroyed.
 void session::await_host_functions(std::uint32_t queues) {
     for (queues &= used_.load(); queues != 0; queues &= queues - 1) {
         queue_state& state = queues_[static_cast<std::size_t>(__builtin_ctz(queues))];
         std::unique_lock lock(state.gates_lock);
-        state.call_over.wait(lock, [&] { return !state.calling; });
+        state.gate_over.wait(lock,
+                             [&] { return !state.busy && (state.gates.empty() || ended_.load()); });
     }
 }
 

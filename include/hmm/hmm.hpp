@@ -3,10 +3,12 @@
 #pragma once
 
 #include <hmm/advice.hpp>
+#include <hmm/attributes.hpp>
 #include <hmm/device.hpp>
 #include <hmm/error.hpp>
 #include <hmm/launch.hpp>
 #include <hmm/location.hpp>
+#include <hmm/managed_memory.hpp>
 #include <hmm/memory.hpp>
 #include <hmm/peer.hpp>
 #include <hmm/registered_memory.hpp>

@@ -146,10 +146,10 @@ HMM_API hmmError_t hmmMemGetInfo(size_t* free_bytes, size_t* total_bytes);
 HMM_API hmmError_t hmmDeviceSynchronize(void);
 /*
  * Ends whatever runs on the current device, brings its memory home and forgets
- * a sticky error. Its streams and events are gone, but for the default ones. A
- * host function that has begun is waited for, others are not called. Who is waiting
- * for its work gets hmmErrorDeviceLost; who waits afterwards has nothing to wait for.
- * The next launch starts afresh.
+ * a sticky error. Its streams and events are gone, but for the default ones, and so is
+ * advice that names it. A host function that has begun is waited for, others are not
+ * called. Who is waiting for its work gets hmmErrorDeviceLost; who waits afterwards has
+ * nothing to wait for. The next launch starts afresh.
  */
 HMM_API hmmError_t hmmDeviceReset(void);
 
@@ -265,7 +265,8 @@ HMM_API hmmError_t hmmStreamGetDevice(hmmStream_t stream, int* device);
 HMM_API hmmError_t hmmStreamDestroy(hmmStream_t stream);
 /*
  * Waits until all work of the stream is done; of the default stream, also that of the
- * streams it waits for. After an error no host function of it is running any more.
+ * streams it waits for. After a sticky error no host function of it is running any more;
+ * what came with them is destroyed then, or when a device that is lost is reset.
  */
 HMM_API hmmError_t hmmStreamSynchronize(hmmStream_t stream);
 /* hmmErrorNotReady if it is not. */
@@ -310,6 +311,7 @@ HMM_API hmmError_t hmmEventCreateWithFlags(hmmEvent_t* event, unsigned int flags
 HMM_API hmmError_t hmmEventRecord(hmmEvent_t event, hmmStream_t stream);
 /* hmmErrorNotReady until what was before it is done. Success if it was never recorded. */
 HMM_API hmmError_t hmmEventQuery(hmmEvent_t event);
+/* Waits until then; returns errors as a synchronisation with its device does. */
 HMM_API hmmError_t hmmEventSynchronize(hmmEvent_t event);
 /*
  * Milliseconds between two events, taken when the device got to them.
@@ -326,7 +328,8 @@ HMM_API hmmError_t hmmEventDestroy(hmmEvent_t event);
  * where nothing else is said. Of all calls here that take one: hmmErrorInvalidValue for
  * 0 bytes, for a range that leaves the address space, and for one with a part that is
  * not mapped. What is queued finds the last one only when it runs; then the next
- * synchronisation of its device reports it, once, and it is not sticky.
+ * synchronisation with its device, a stream or an event of it reports it, once, and it is
+ * not sticky. Of several the first one is reported.
  *
  * A device that is named as a location is started; hmmErrorInvalidDevice if there is none
  * with that number. hmmErrorInvalidValue for an unknown type of location, and for a node
@@ -347,10 +350,10 @@ HMM_API hmmError_t hmmMemPrefetchAsync(const void* ptr, size_t bytes, hmmMemLoca
  * locations[i]; firsts[0] is 0, and they go up. If an argument is wrong nothing is
  * queued. @flags must be 0.
  */
-HMM_API hmmError_t hmmMemPrefetchBatchAsync(const void* const* ptrs, const size_t* sizes,
-                                            size_t count, const hmmMemLocation* locations,
-                                            const size_t* firsts, size_t locationCount,
-                                            unsigned long long flags, hmmStream_t stream);
+HMM_API hmmError_t hmmMemPrefetchBatchAsync(void* const* ptrs, const size_t* sizes, size_t count,
+                                            const hmmMemLocation* locations, const size_t* firsts,
+                                            size_t locationCount, unsigned long long flags,
+                                            hmmStream_t stream);
 
 /* Why a page did not move. */
 typedef enum hmmStay {
@@ -381,7 +384,8 @@ typedef struct hmmPrefetchReport {
 
 /*
  * Moves the pages of the range at once, without waiting for any stream, and says what
- * became of them. @report: may be NULL; set on success. @outcomes: NULL, or an array for
+ * became of them; of queued prefetches nobody says. @report: may be NULL; set on success.
+ * @outcomes: NULL, or an array for
  * @count pages; page i of the widened range gets outcomes[i]; on an error some may be
  * set. hmmErrorInvalidValue if @count is less than the pages there are.
  */
@@ -393,9 +397,9 @@ HMM_API hmmError_t hmmMemPrefetchWithReport(const void* ptr, size_t bytes, hmmMe
  * Forgets what is in @count ranges, each one in its turn, when the work queued before is
  * done: in whole pages inside each range, so that bytes beside it stay what they are.
  * What is read there afterwards, before it is written, is zeroes (of private memory; a
- * file's pages have what the file has). Locked memory, registered memory too, is not
- * forgotten: hmmErrorInvalidValue at the next synchronisation. If an argument is wrong
- * nothing is queued. @flags must be 0.
+ * file's pages have what the file has). Nobody looks whether the rest of the range is
+ * mapped. Locked memory, registered memory too, is not forgotten: hmmErrorInvalidValue at
+ * the next synchronisation. If an argument is wrong nothing is queued. @flags must be 0.
  */
 HMM_API hmmError_t hmmMemDiscardBatchAsync(void* const* ptrs, const size_t* sizes, size_t count,
                                            unsigned long long flags, hmmStream_t stream);
@@ -413,8 +417,9 @@ typedef enum hmmMemoryAdvise {
        Location: any. */
     hmmMemAdviseSetPreferredLocation = 3,
     hmmMemAdviseUnsetPreferredLocation = 4,
-    /* The device, or the host, always has entries, and its faults move nothing. Location:
-       Device or Host. */
+    /* The device has entries for what is populated, and soon again when they were taken
+       away; what is populated later costs it one fault. Its faults move nothing, unless it
+       is preferred too. Location: Device or Host, which changes nothing. */
     hmmMemAdviseSetAccessedBy = 5,
     hmmMemAdviseUnsetAccessedBy = 6,
     /* Nothing moves to a device, not by prefetches either. */
@@ -558,8 +563,9 @@ HMM_API hmmError_t hmmMemset(void* to, int value, size_t bytes);
  */
 HMM_API hmmError_t hmmMallocManaged(void** memory, size_t bytes, unsigned int flags);
 /*
- * Gives memory of hmmMallocManaged() back when all work of all devices is done; an error
- * of that work is returned, and the memory is gone all the same. NULL: nothing.
+ * Gives memory of hmmMallocManaged() back when all work of all devices is done; a sticky
+ * error is returned, and the memory is gone all the same. What queued calls for memory
+ * failed with is left for a synchronisation with their device. NULL: nothing.
  * hmmErrorInvalidValue for other memory.
  */
 HMM_API hmmError_t hmmFree(void* memory);
@@ -572,16 +578,19 @@ HMM_API hmmError_t hmmFree(void* memory);
 
 /*
  * Locks the pages of the range in system memory (mlock()): devices use them from there,
- * and nothing moves them. Coherent memory of a device is locked where it is.
+ * and nothing moves them. What is on a device comes home, coherent memory too: that is a
+ * prefetch to the host, for hmmMemRangeAttributeLastPrefetchLocation as well.
  * hmmErrorHostMemoryAlreadyRegistered if a byte is; two registrations may share a page.
  * hmmErrorMemoryAllocation if RLIMIT_MEMLOCK or the memory there is does not allow it,
- * hmmErrorNotPermitted if that limit is 0. The pages are not to be munlock()ed or
- * unmapped before.
+ * hmmErrorNotPermitted if that limit is 0. Nothing has moved then, unless it is the
+ * memory that was not enough. The pages are not to be munlock()ed or unmapped before
+ * hmmHostUnregister().
  */
 HMM_API hmmError_t hmmHostRegister(void* ptr, size_t bytes, unsigned int flags);
 /*
- * Unlocks what no other registration shares. @ptr is what was registered; else
- * hmmErrorHostMemoryNotRegistered.
+ * Unlocks what no other registration shares, and what the program had not locked itself
+ * before it was registered. A lock of its own that came later cannot be told apart and
+ * goes too. @ptr is what was registered; else hmmErrorHostMemoryNotRegistered.
  */
 HMM_API hmmError_t hmmHostUnregister(void* ptr);
 /* The pointer itself, if it is into registered memory, else hmmErrorInvalidValue. @flags

@@ -93,7 +93,9 @@ class stream_ref {
         record(result);
         return result;
     }
-    /// Queues f(), called on the CPU; it must not throw.
+    /// Queues f(), called on the CPU; it must not throw. It is destroyed there too, where
+    /// calls of the library are refused: a stream, event, registered memory or peer access
+    /// that it owned would never be given back.
     template <class Function>
     void call_host(Function&& f) const {
         using function = std::decay_t<Function>;

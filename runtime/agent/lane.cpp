@@ -2,6 +2,8 @@
 // The lanes' loop: take a piece of an active entry, run it, wait for more.
 #include "lane.h"
 
+#include "prefetch_rest.h"
+
 #include <asm/prctl.h>
 #include <cerrno>
 #include <linux/hmmrt.h>
@@ -29,9 +31,8 @@ void run_range(lane& self, const range_work& work, std::uint32_t index) {
 // Calls for memory are not device code: strict mode does not concern them, and a failure
 // is not sticky.
 
-void call_for_memory(lane& self, entry_kind kind, std::int64_t number,
-                     const std::uint64_t (&args)[6]) {
-    const std::int64_t result = request_call(self, call_kind::system_call, number, args);
+/// Keeps the first error.
+void note_result(lane& self, entry_kind kind, std::int64_t result) {
     std::uint64_t none = 0;
     if (result < 0)
         self.ctl->memory_error.compare_exchange_strong(none, memory_error_of(kind, result));
@@ -47,18 +48,23 @@ Argument& space_argument(lane& self) {
     return *argument;
 }
 
-void call_space(lane& self, entry_kind kind, std::uint64_t request) {
+std::int64_t call_space(lane& self, std::uint64_t request) {
     const std::uint64_t args[6] = {static_cast<std::uint64_t>(self.ctl->space_fd), request,
                                    address_of(self.shared->scratch)};
-    call_for_memory(self, kind, SYS_ioctl, args);
+    return request_call(self, call_kind::system_call, SYS_ioctl, args);
 }
 
+/// A signal to the parked thread ends the call after some pages; it goes on behind them,
+/// unless the device has failed meanwhile.
 void run_prefetch(lane& self, const prefetch_work& work) {
     auto& request = space_argument<hmmrt_prefetch>(self);
     request.addr = work.addr;
     request.len = work.len;
     request.location = work.location;
-    call_space(self, entry_kind::prefetch, HMMRT_IOC_PREFETCH);
+    std::int64_t result = call_space(self, HMMRT_IOC_PREFETCH);
+    while (result == -EINTR && self.ctl->sticky.load() == 0)
+        result = prefetch_rest(request) ? call_space(self, HMMRT_IOC_PREFETCH) : 0;
+    note_result(self, entry_kind::prefetch, result);
 }
 
 void run_advice(lane& self, const advice_work& work) {
@@ -68,12 +74,13 @@ void run_advice(lane& self, const advice_work& work) {
     request.advice = work.advice;
     request.location = work.location;
     request.value = work.value;
-    call_space(self, entry_kind::advice, HMMRT_IOC_ADVISE);
+    note_result(self, entry_kind::advice, call_space(self, HMMRT_IOC_ADVISE));
 }
 
 void run_discard(lane& self, const discard_work& work) {
     const std::uint64_t args[6] = {work.addr, work.len, MADV_DONTNEED};
-    call_for_memory(self, entry_kind::discard, SYS_madvise, args);
+    note_result(self, entry_kind::discard,
+                request_call(self, call_kind::system_call, SYS_madvise, args));
 }
 
 /// The clock that both processes have; the buffer is on the lane's own stack.

@@ -2,6 +2,7 @@
 // One thin function per ioctl: fills `size`, returns 0 or -errno.
 #pragma once
 
+#include "agent/prefetch_rest.h"
 #include "sys/syscalls.hpp"
 
 #include <linux/hmmrt.h>
@@ -54,16 +55,12 @@ inline int control_peer(int space, hmmrt_peer& request) {
     return call_driver(space, HMMRT_IOC_PEER, request);
 }
 
-/// Adds what @part says to the counts of @all; returns how many pages that is.
-inline std::uint64_t add_prefetched(hmmrt_prefetch& all, const hmmrt_prefetch& part) {
-    std::uint64_t pages = part.out_pages_moved + part.out_pages_there;
+/// Adds what @part says to the counts of @all.
+inline void add_prefetched(hmmrt_prefetch& all, const hmmrt_prefetch& part) {
     all.out_pages_moved += part.out_pages_moved;
     all.out_pages_there += part.out_pages_there;
-    for (int i = 0; i < HMMRT_STAY_REASONS; i++) {
+    for (int i = 0; i < HMMRT_STAY_REASONS; i++)
         all.out_stayed[i] += part.out_stayed[i];
-        pages += part.out_stayed[i];
-    }
-    return pages;
 }
 
 /// Goes on where a signal stopped it: the outcomes are of what became of each page first.
@@ -73,12 +70,8 @@ inline int prefetch(int space, hmmrt_prefetch& request) {
     for (;;) {
         const int error = control_file_once(space, HMMRT_IOC_PREFETCH, &part);
         if (error != 0 && error != -EINTR) return error;
-        const std::uint64_t pages = add_prefetched(request, part);
-        if (error == 0) return 0;
-        part.addr += pages * page_size;
-        part.len -= pages * page_size;
-        if (part.outcomes != 0) part.outcomes += pages;
-        if (part.len == 0) return 0;
+        add_prefetched(request, part);
+        if (error == 0 || !prefetch_rest(part)) return 0;
     }
 }
 

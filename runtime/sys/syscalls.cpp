@@ -123,8 +123,17 @@ int lock_memory(std::uint64_t address, std::size_t bytes) {
     return static_cast<int>(raw_syscall(SYS_mlock, address, bytes));
 }
 
+int lock_on_fault(std::uint64_t address, std::size_t bytes) {
+    return static_cast<int>(raw_syscall(SYS_mlock2, address, bytes, MLOCK_ONFAULT));
+}
+
 int unlock_memory(std::uint64_t address, std::size_t bytes) {
     return static_cast<int>(raw_syscall(SYS_munlock, address, bytes));
+}
+
+/// These flags make the call look for locks, and do nothing.
+bool has_locked(std::uint64_t address, std::size_t bytes) {
+    return raw_syscall(SYS_msync, address, bytes, MS_ASYNC | MS_INVALIDATE) == -EBUSY;
 }
 
 std::uint64_t locked_memory_limit() {

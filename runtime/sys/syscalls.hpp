@@ -34,7 +34,11 @@ int unmap(std::uint64_t address, std::size_t bytes);
 int advise(std::uint64_t address, std::size_t bytes, int advice);
 /// Whole pages; as mlock().
 int lock_memory(std::uint64_t address, std::size_t bytes);
+/// The same, but what is not in system memory is left where it is.
+int lock_on_fault(std::uint64_t address, std::size_t bytes);
 int unlock_memory(std::uint64_t address, std::size_t bytes);
+/// Whether one of the pages is locked, in memory or not.
+bool has_locked(std::uint64_t address, std::size_t bytes);
 /// RLIMIT_MEMLOCK, in bytes.
 std::uint64_t locked_memory_limit();
 /// Whether there is a mapping at each address.
