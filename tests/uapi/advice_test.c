@@ -4,8 +4,10 @@
  * page; and what each kind does to where pages are, against what they say.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -94,78 +96,149 @@ TEST_F(advice, each_kind_is_set_and_unset)
 	ASSERT_ATTRIBUTES(buf, BLOCK_BYTES, 0, 0, NONE, HOST, 0);
 }
 
+#define NO_NODE HMMRT_LOCATION_HOST_NODE(HMMRT_LOCATION_MAX_NODE)
+
+/* Of a buffer of four pages. */
+static const struct bad_call {
+	int error;
+	uint64_t offset;
+	uint64_t len;
+	uint32_t advice;
+	uint32_t location;
+	uint64_t value;
+} bad_calls[] = {
+	{ -EINVAL, 0, 0, HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0 },
+	{ -EINVAL, 1, PAGE_BYTES, HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0 },
+	{ -EINVAL, 0, PAGE_BYTES + 1, HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0 },
+	{ -EOVERFLOW, 0, -PAGE_BYTES, HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0 },
+	{ -EOVERFLOW, 1ul << 63, PAGE_BYTES, HMMRT_ADVICE_SET_READ_MOSTLY, 0,
+	  0 },
+	{ -EFAULT, 0, 5 * PAGE_BYTES, HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0 },
+	{ -EFAULT, -PAGE_BYTES, PAGE_BYTES, HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0 },
+	{ -EINVAL, 0, PAGE_BYTES, 0, 0, 0 },
+	{ -EINVAL, 0, PAGE_BYTES, 11, 0, 0 },
+	{ -EINVAL, 0, PAGE_BYTES, -1u, 0, 0 },
+	{ -EINVAL, 0, PAGE_BYTES, HMMRT_ADVICE_SET_READ_MOSTLY, 1, 0 },
+	{ -EINVAL, 0, PAGE_BYTES, HMMRT_ADVICE_SET_READ_MOSTLY, 0, 1 },
+	{ -EINVAL, 0, PAGE_BYTES, HMMRT_ADVICE_SET_PREFERRED_LOCATION, 15, 0 },
+	{ -EINVAL, 0, PAGE_BYTES, HMMRT_ADVICE_SET_PREFERRED_LOCATION,
+	  HMMRT_MAX_DEVICES, 0 },
+	{ -EINVAL, 0, PAGE_BYTES, HMMRT_ADVICE_SET_PREFERRED_LOCATION, NONE,
+	  0 },
+	{ -EINVAL, 0, PAGE_BYTES, HMMRT_ADVICE_SET_PREFERRED_LOCATION, NO_NODE,
+	  0 },
+	{ -EINVAL, 0, PAGE_BYTES, HMMRT_ADVICE_SET_ACCESSED_BY,
+	  HMMRT_LOCATION_HOST_NODE(0), 0 },
+	{ -EINVAL, 0, PAGE_BYTES, HMMRT_ADVICE_SET_ACCESSED_BY, 15, 0 },
+	{ -EINVAL, 0, PAGE_BYTES, HMMRT_ADVICE_SET_GRANULARITY, 0, 0 },
+	{ -EINVAL, 0, PAGE_BYTES, HMMRT_ADVICE_SET_GRANULARITY, 0,
+	  PAGE_BYTES / 2 },
+	{ -EINVAL, 0, PAGE_BYTES, HMMRT_ADVICE_SET_GRANULARITY, 0,
+	  3 * PAGE_BYTES },
+	{ -EINVAL, 0, PAGE_BYTES, HMMRT_ADVICE_SET_GRANULARITY, 0,
+	  2 * BLOCK_BYTES },
+};
+
 TEST_F(advice, bad_arguments_change_nothing)
 {
 	char *buf = arena_anon(4 * PAGE_BYTES);
-	const uint32_t no_node =
-		HMMRT_LOCATION_HOST_NODE(HMMRT_LOCATION_MAX_NODE);
 	const size_t page = PAGE_BYTES;
-	const struct bad_call {
-		int error;
-		uint64_t addr;
-		uint64_t len;
-		uint32_t advice;
-		uint32_t location;
-		uint64_t value;
-	} calls[] = {
-		{ -EINVAL, (uint64_t)buf, 0,
-		  HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0 },
-		{ -EINVAL, (uint64_t)buf + 1, page,
-		  HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0 },
-		{ -EINVAL, (uint64_t)buf, page + 1,
-		  HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0 },
-		{ -EOVERFLOW, (uint64_t)buf, -page,
-		  HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0 },
-		{ -EOVERFLOW, 1ul << 63, page,
-		  HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0 },
-		{ -EFAULT, (uint64_t)buf, 5 * page,
-		  HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0 },
-		{ -EFAULT, (uint64_t)buf - page, page,
-		  HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0 },
-		{ -EINVAL, (uint64_t)buf, page, 0, 0, 0 },
-		{ -EINVAL, (uint64_t)buf, page, 11, 0, 0 },
-		{ -EINVAL, (uint64_t)buf, page, -1u, 0, 0 },
-		{ -EINVAL, (uint64_t)buf, page,
-		  HMMRT_ADVICE_SET_READ_MOSTLY, 1, 0 },
-		{ -EINVAL, (uint64_t)buf, page,
-		  HMMRT_ADVICE_SET_READ_MOSTLY, 0, 1 },
-		{ -EINVAL, (uint64_t)buf, page,
-		  HMMRT_ADVICE_SET_PREFERRED_LOCATION, 15, 0 },
-		{ -EINVAL, (uint64_t)buf, page,
-		  HMMRT_ADVICE_SET_PREFERRED_LOCATION, HMMRT_MAX_DEVICES, 0 },
-		{ -EINVAL, (uint64_t)buf, page,
-		  HMMRT_ADVICE_SET_PREFERRED_LOCATION, NONE, 0 },
-		{ -EINVAL, (uint64_t)buf, page,
-		  HMMRT_ADVICE_SET_PREFERRED_LOCATION, no_node, 0 },
-		{ -EINVAL, (uint64_t)buf, page,
-		  HMMRT_ADVICE_SET_ACCESSED_BY, HMMRT_LOCATION_HOST_NODE(0), 0 },
-		{ -EINVAL, (uint64_t)buf, page,
-		  HMMRT_ADVICE_SET_ACCESSED_BY, 15, 0 },
-		{ -EINVAL, (uint64_t)buf, page,
-		  HMMRT_ADVICE_SET_GRANULARITY, 0, 0 },
-		{ -EINVAL, (uint64_t)buf, page,
-		  HMMRT_ADVICE_SET_GRANULARITY, 0, page / 2 },
-		{ -EINVAL, (uint64_t)buf, page,
-		  HMMRT_ADVICE_SET_GRANULARITY, 0, 3 * page },
-		{ -EINVAL, (uint64_t)buf, page,
-		  HMMRT_ADVICE_SET_GRANULARITY, 0, 2 * BLOCK_BYTES },
-	};
 	const struct bad_call *call;
 
 	ASSERT_NE(NULL, buf);
-	for (call = calls; call < *(&calls + 1); call++)
+	for (call = bad_calls; call < *(&bad_calls + 1); call++)
 		ASSERT_EQ(call->error,
-			  cmd_advise(self->fd, (void *)call->addr, call->len,
-				     call->advice, call->location,
+			  cmd_advise(self->fd,
+				     (void *)((uintptr_t)buf + call->offset),
+				     call->len, call->advice, call->location,
 				     call->value))
 		{
-			TH_LOG("call %zd", call - calls);
+			TH_LOG("call %zd", call - bad_calls);
 		}
 	ASSERT_ATTRIBUTES(buf, 4 * PAGE_BYTES, 0, 0, NONE, NONE, 0);
 	ASSERT_EQ(0, cmd_advise(self->fd, buf, page,
 				HMMRT_ADVICE_SET_PREFERRED_LOCATION,
 				HMMRT_LOCATION_HOST_NODE(0), 0));
 	ASSERT_ATTRIBUTES(buf, page, 0, 0, HMMRT_LOCATION_HOST_NODE(0), NONE, 0);
+}
+
+struct changer {
+	int fd;
+	char *buf;
+	size_t len;
+	uint32_t locations[2];
+	bool stop;
+};
+
+static void *prefer_in_turns(void *arg)
+{
+	struct changer *changer = arg;
+	unsigned int i;
+
+	for (i = 0; !__atomic_load_n(&changer->stop, __ATOMIC_RELAXED); i++)
+		cmd_advise(changer->fd, changer->buf, changer->len,
+			   HMMRT_ADVICE_SET_PREFERRED_LOCATION,
+			   changer->locations[i % 2], 0);
+	return NULL;
+}
+
+/* All pages agree at any time, though they are of many ranges. */
+TEST_F(advice, attributes_are_those_of_one_moment)
+{
+	struct hmmrt_range_attributes attributes;
+	struct changer changer = {
+		.fd = self->fd,
+		.len = 64 * PAGE_BYTES,
+		.locations = { HOST, self->id },
+	};
+	unsigned int mixed = 0;
+	pthread_t thread;
+	size_t i;
+
+	changer.buf = arena_anon(changer.len);
+	ASSERT_NE(NULL, changer.buf);
+	for (i = 0; i < 64; i += 2)
+		ASSERT_EQ(0, cmd_advise(self->fd, changer.buf + i * PAGE_BYTES,
+					PAGE_BYTES,
+					HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	ASSERT_EQ(0, cmd_advise(self->fd, changer.buf, changer.len,
+				HMMRT_ADVICE_SET_PREFERRED_LOCATION, HOST, 0));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, prefer_in_turns, &changer));
+	for (i = 0; i < 5000; i++) {
+		ASSERT_EQ(0, cmd_range_attributes(self->fd, changer.buf,
+						  changer.len, &attributes));
+		mixed += attributes.out_preferred_location == NONE;
+	}
+	__atomic_store_n(&changer.stop, true, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(0, mixed);
+}
+
+/* Another one may get its number. */
+TEST_F(advice, device_that_is_unbound_is_forgotten)
+{
+	const uint64_t gpu = (uint64_t)self->session.devices[1].gpu;
+	char *buf = arena_anon(4 * PAGE_BYTES);
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, 4 * PAGE_BYTES, 1);
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, 4 * PAGE_BYTES,
+				HMMRT_ADVICE_SET_PREFERRED_LOCATION,
+				self->other_id, 0));
+	ASSERT_EQ(0,
+		  cmd_advise(self->fd, buf, 2 * PAGE_BYTES,
+			     HMMRT_ADVICE_SET_ACCESSED_BY, self->other_id, 0));
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, 2 * PAGE_BYTES,
+				HMMRT_ADVICE_SET_ACCESSED_BY, self->id, 0));
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, 4 * PAGE_BYTES, self->other_id,
+				  NULL));
+	/* The agent of the first one has the file, too. */
+	agent_syscall(self->agent, SYS_close, gpu, 0, 0, 0, 0, 0);
+	session_unbind(&self->session, 1);
+	ASSERT_ATTRIBUTES(buf, 2 * PAGE_BYTES, 0, 1u << self->id, NONE, NONE,
+			  0);
+	ASSERT_ATTRIBUTES(buf, 4 * PAGE_BYTES, 0, 0, NONE, NONE, 0);
+	EXPECT_EQ(-1, pages_check(buf, 4 * PAGE_BYTES, 1));
 }
 
 TEST_F(advice, attributes_of_bad_ranges_are_errors)
@@ -342,13 +415,11 @@ static bool model_map(char *buf, struct model_page *model, size_t first,
 
 TEST_F_TIMEOUT(advice, random_advice_is_remembered_page_by_page, 300)
 {
-	const unsigned int seed = time(NULL);
 	struct model_page model[MODEL_PAGES];
 	unsigned int step;
 	char *buf;
 
-	TH_LOG("seed %u", seed);
-	srand(seed);
+	srand(test_seed());
 	buf = arena_anon(MODEL_PAGES * PAGE_BYTES);
 	ASSERT_NE(NULL, buf);
 	ASSERT_TRUE(model_map(buf, model, 0, MODEL_PAGES));

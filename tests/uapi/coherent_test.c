@@ -29,24 +29,10 @@ static int load(struct loaded *loaded, unsigned long first,
 		unsigned long second)
 {
 	char text[128];
-	int rc;
 
-	simgpu_parameters(loaded->parameters, sizeof(loaded->parameters));
-	rc = module_remove("hmmrt_simgpu");
-	if (rc)
-		return rc;
 	snprintf(text, sizeof(text), "memory=%d coherent=%#lx,%#lx", DEVICE_MIB,
 		 first, second);
-	return module_insert("hmmrt_simgpu", text);
-}
-
-static int unload(struct loaded *loaded)
-{
-	int rc = module_remove("hmmrt_simgpu");
-
-	if (rc == -ENOENT)
-		rc = 0;
-	return rc ? rc : module_insert("hmmrt_simgpu", loaded->parameters);
+	return simgpu_replace(loaded->parameters, text);
 }
 
 FIXTURE(coherent) {
@@ -83,7 +69,7 @@ FIXTURE_TEARDOWN(coherent)
 	if (coherent_regions(starts) < 2)
 		return;
 	EXPECT_EQ(0, session_end(&self->session));
-	EXPECT_EQ(0, unload(&self->loaded));
+	EXPECT_EQ(0, simgpu_restore(self->loaded.parameters));
 }
 
 static long device_pages(int space, const void *buf, size_t len)
@@ -463,7 +449,7 @@ FIXTURE_SETUP(module)
 FIXTURE_TEARDOWN(module)
 {
 	if (self->present)
-		EXPECT_EQ(0, unload(&self->loaded));
+		EXPECT_EQ(0, simgpu_restore(self->loaded.parameters));
 }
 
 /* Leaves a child that has its parent's pages, and no file; looks when told to. */

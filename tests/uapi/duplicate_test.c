@@ -254,6 +254,34 @@ TEST_F(copies, go_when_memory_is_discarded_paged_out_or_protected)
 		       agent_read(self->agent, page(self->buf, 3)));
 }
 
+TEST_F(copies, prefetch_of_what_is_not_at_home_moves_it)
+{
+	struct hmmrt_prefetch result;
+	char *empty = arena_anon(PAGE_BYTES);
+
+	ASSERT_NE(NULL, empty);
+	ASSERT_EQ(0, cmd_advise(self->fd, empty, PAGE_BYTES,
+				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	ASSERT_EQ(0, cmd_prefetch(self->fd, empty, PAGE_BYTES, self->id,
+				  &result));
+	ASSERT_EQ(1, result.out_pages_moved);
+	ASSERT_EQ(1, pages_at(self->fd, empty, PAGE_BYTES, self->id));
+	ASSERT_EQ(0, cmd_advise(self->fd, page(self->buf, 3), PAGE_BYTES,
+				HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
+	ASSERT_EQ(0, cmd_prefetch(self->fd, page(self->buf, 3), PAGE_BYTES,
+				  self->other_id, NULL));
+	ASSERT_EQ(0, cmd_advise(self->fd, page(self->buf, 3), PAGE_BYTES,
+				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, GRANULE_BYTES, self->id,
+				  &result));
+	ASSERT_EQ(GRANULE_PAGES, result.out_pages_moved);
+	ASSERT_EQ(GRANULE_PAGES - 1, copied(&self->session, 0));
+	ASSERT_EQ(1, pages_at(self->fd, self->buf, GRANULE_BYTES, self->id));
+	ASSERT_VALUE(136, agent_sum(self->agent, self->buf, GRANULE_BYTES,
+				    PAGE_BYTES));
+	ASSERT_EQ(-1, pages_check(self->buf, GRANULE_BYTES, 1));
+}
+
 TEST_F(copies, prefetch_makes_them_and_says_so)
 {
 	struct hmmrt_prefetch result;
@@ -271,6 +299,37 @@ TEST_F(copies, prefetch_makes_them_and_says_so)
 	ASSERT_VALUE(136, agent_sum(self->agent, self->buf, GRANULE_BYTES,
 				    PAGE_BYTES));
 	ASSERT_EQ(0, session_stats(&self->session, 0).out_device_faults);
+}
+
+/* What moves is between copies, of this device and of others: they stay. */
+TEST_F(copies, prefetch_of_what_is_between_takes_none)
+{
+	char *buf = arena_anon(GRANULE_BYTES);
+	struct hmmrt_page pages[GRANULE_PAGES];
+	struct hmmrt_prefetch result;
+	unsigned int i;
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf + PAGE_BYTES, GRANULE_BYTES - 2 * PAGE_BYTES, 2);
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, GRANULE_BYTES,
+				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, GRANULE_BYTES, self->id,
+				  &result));
+	ASSERT_EQ(GRANULE_PAGES, result.out_pages_moved);
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, GRANULE_BYTES, self->other_id,
+				  &result));
+	ASSERT_EQ(GRANULE_PAGES, result.out_pages_moved);
+	ASSERT_EQ(0, cmd_pages(self->fd, buf, GRANULE_BYTES, pages));
+	for (i = 1; i < GRANULE_PAGES - 1; i++)
+		ASSERT_EQ(1u << self->id | 1u << self->other_id,
+			  pages[i].copies);
+	ASSERT_EQ(self->other_id, pages[0].location);
+	ASSERT_EQ(self->other_id, pages[GRANULE_PAGES - 1].location);
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, GRANULE_BYTES, self->other_id,
+				  &result));
+	ASSERT_EQ(GRANULE_PAGES, result.out_pages_there);
+	ASSERT_EQ(GRANULE_PAGES - 2, copied(&self->session, 0));
+	ASSERT_EQ(GRANULE_PAGES - 2, copied(&self->session, 1));
 }
 
 TEST_F(copies, unset_takes_them_back)

@@ -3,14 +3,17 @@
  * A file whose pages the process itself provides, by FUSE: while the device's
  * access waits for such a page, the thread that provides it takes CPU faults on
  * pages that the device has, in the same block. Who held the block meanwhile
- * would wait for ever.
+ * would wait for ever. And it answers when it likes, so that what happens during a
+ * read is not a matter of luck.
  */
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #include "lib/harness.h"
 #include "lib/session.h"
@@ -23,6 +26,9 @@
 struct server {
 	int fd;
 	volatile uint64_t *touch;	/* a page that the device has */
+	bool held_up; /* who reads waits for the test */
+	sem_t arrived;
+	sem_t go_on;
 	unsigned int reads;
 	pthread_t thread;
 };
@@ -64,6 +70,10 @@ static void serve_read(struct server *server, const struct fuse_in_header *in,
 	server->reads++;
 	if (server->touch)
 		(*server->touch)++;
+	if (server->held_up) {
+		sem_post(&server->arrived);
+		sem_wait(&server->go_on);
+	}
 	reply(server, in, 0, page,
 	      read->size < FILE_BYTES ? read->size : FILE_BYTES);
 }
@@ -151,6 +161,8 @@ FIXTURE_SETUP(fuse)
 		 "fd=%d,rootmode=40000,user_id=0,group_id=0", self->server.fd);
 	ASSERT_EQ(0, mount("fuse_test", self->dir, "fuse", MS_NOSUID | MS_NODEV,
 			   options));
+	ASSERT_EQ(0, sem_init(&self->server.arrived, 0, 0));
+	ASSERT_EQ(0, sem_init(&self->server.go_on, 0, 0));
 	ASSERT_EQ(0, pthread_create(&self->server.thread, NULL, server_run,
 				    &self->server));
 	snprintf(path, sizeof(path), "%s/file", self->dir);
@@ -167,6 +179,7 @@ FIXTURE_SETUP(fuse)
 
 FIXTURE_TEARDOWN(fuse)
 {
+	sem_post(&self->server.go_on);
 	munmap(self->file, FILE_BYTES);
 	close(self->fd);
 	EXPECT_EQ(0, umount2(self->dir, MNT_DETACH));
@@ -208,6 +221,73 @@ TEST_F(fuse, write_waits_for_the_page_and_copies_it)
 	ASSERT_EQ(5, *(volatile uint64_t *)self->file);
 	ASSERT_LT(0, self->server.reads);
 	ASSERT_EQ(10 + self->server.reads, *self->server.touch);
+}
+
+/* One read() past the page cache, into memory of the process. */
+struct reading {
+	char path[64];
+	char *buf;
+	ssize_t got;
+	pthread_t thread;
+};
+
+static void *read_directly(void *arg)
+{
+	struct reading *reading = arg;
+	int fd = open(reading->path, O_RDONLY | O_CLOEXEC | O_DIRECT);
+
+	reading->got = fd < 0 ? -errno : read(fd, reading->buf, FILE_BYTES);
+	if (fd >= 0)
+		close(fd);
+	return NULL;
+}
+
+static bool wait_arrived(struct server *server)
+{
+	struct timespec limit;
+
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += 60;
+	return !sem_timedwait(&server->arrived, &limit);
+}
+
+#define FILE_PAGES	(FILE_BYTES / PAGE_BYTES)
+
+/* What is read arrives in the page that was there when the read began. */
+TEST_F(fuse, page_stays_while_it_is_read_into)
+{
+	const uint32_t id = self->session.devices[0].id;
+	const int space = self->session.space;
+	struct reading reading = { .buf = arena_anon(FILE_BYTES) };
+	struct hmmrt_prefetch result;
+
+	ASSERT_NE(NULL, reading.buf);
+	snprintf(reading.path, sizeof(reading.path), "%s/file", self->dir);
+	pages_fill(reading.buf, FILE_BYTES, 50);
+	ASSERT_EQ(0, cmd_prefetch(space, reading.buf, FILE_BYTES, id, NULL));
+	ASSERT_EQ(FILE_PAGES, pages_at(space, reading.buf, FILE_BYTES, id));
+	self->server.held_up = true;
+	ASSERT_EQ(0, pthread_create(&reading.thread, NULL, read_directly,
+				    &reading));
+	ASSERT_TRUE(wait_arrived(&self->server));
+	ASSERT_EQ(0, cmd_prefetch(space, reading.buf, FILE_BYTES, id, &result));
+	EXPECT_EQ(FILE_PAGES, result.out_stayed[HMMRT_STAY_PINNED]);
+	ASSERT_VALUE(pages_sum(FILE_BYTES, 50),
+		     agent_sum(self->agent, reading.buf, FILE_BYTES,
+			       PAGE_BYTES));
+	EXPECT_EQ(FILE_PAGES, pages_at(space, reading.buf, FILE_BYTES,
+				       HMMRT_LOCATION_HOST));
+	sem_post(&self->server.go_on);
+	pthread_join(reading.thread, NULL);
+	ASSERT_EQ((ssize_t)FILE_BYTES, reading.got);
+	/* It has the word in its first page, and zeroes. */
+	ASSERT_VALUE(FILE_WORD, agent_sum(self->agent, reading.buf, FILE_BYTES,
+					  PAGE_BYTES));
+	ASSERT_EQ(0, cmd_prefetch(space, reading.buf, FILE_BYTES, id, &result));
+	EXPECT_EQ(FILE_PAGES, result.out_pages_moved);
+	ASSERT_VALUE(FILE_WORD, agent_sum(self->agent, reading.buf, FILE_BYTES,
+					  PAGE_BYTES));
+	ASSERT_EQ(FILE_WORD, *(volatile uint64_t *)reading.buf);
 }
 
 TEST_HARNESS_MAIN

@@ -6,6 +6,7 @@
 #include <numa.h>
 #include <numaif.h>
 #include <sys/stat.h>
+#include <sys/swap.h>
 #include <time.h>
 
 #include "lib/harness.h"
@@ -70,12 +71,6 @@ static int set_policy(void *buf, size_t len, int mode, unsigned long nodes)
 static bool run_on_node(int node)
 {
 	return !numa_run_on_node(node);
-}
-
-/* first + (first + 1) + ...: what agent_sum() finds after pages_fill(). */
-static uint64_t sum_from(uint64_t first)
-{
-	return PAGES * first + PAGES * (PAGES - 1) / 2;
 }
 
 static bool write_text(const char *path, const char *text)
@@ -325,8 +320,8 @@ TEST_F(numa, move_pages_leaves_what_is_on_the_device)
 	ASSERT_EQ(PAGES / 2, pages_at(self->fd, self->buf, half, self->id));
 	ASSERT_EQ(PAGES / 2, pages_on_node(self->buf, 1));
 	ASSERT_EQ(0, pages_on_node(self->buf, 0));
-	ASSERT_VALUE(sum_from(1), agent_sum(self->agent, self->buf, LEN,
-					    PAGE_BYTES));
+	ASSERT_VALUE(pages_sum(LEN, 1),
+		     agent_sum(self->agent, self->buf, LEN, PAGE_BYTES));
 	ASSERT_EQ(-1, pages_check(self->buf, LEN, 1));
 }
 
@@ -346,11 +341,44 @@ TEST_F(numa, move_pages_takes_what_the_device_has_mapped)
 		ASSERT_EQ(0, page_status(self->buf, node, status));
 		ASSERT_EQ(PAGES, count_status(status, node));
 		ASSERT_EQ(PAGES, pages_on_node(self->buf, node));
-		ASSERT_VALUE(sum_from(round), agent_sum(self->agent, self->buf,
-							LEN, PAGE_BYTES));
+		ASSERT_VALUE(pages_sum(LEN, round),
+			     agent_sum(self->agent, self->buf, LEN,
+				       PAGE_BYTES));
 		ASSERT_EQ(-1, pages_check(self->buf, LEN, round));
 	}
 	ASSERT_LE(PAGES, session_stats(&self->session, 0).out_remote_pages);
+}
+
+/* How many pages the device has entries for, without asking it. */
+static unsigned int pages_mapped(FIXTURE_DATA(numa) *self)
+{
+	static struct hmmrt_page pages[PAGES];
+	unsigned int i, count = 0;
+
+	if (cmd_pages(self->fd, self->buf, LEN, pages))
+		return 0;
+	for (i = 0; i < PAGES; i++)
+		count += !!(pages[i].mapped_by & 1u << self->id);
+	return count;
+}
+
+/* A worker maps them, also when it looked while the kernel was moving them. */
+TEST_F(numa, move_pages_leaves_the_device_what_it_accesses_by_advice)
+{
+	unsigned int round, ms;
+	int status[PAGES];
+
+	ASSERT_EQ(0, set_policy(self->buf, LEN, MPOL_BIND, 1));
+	pages_fill(self->buf, LEN, 1);
+	ASSERT_EQ(0, advise(self, HMMRT_ADVICE_SET_ACCESSED_BY, self->id));
+	ASSERT_EQ(PAGES, pages_mapped(self));
+	for (round = 0; round < 10; round++) {
+		ASSERT_EQ(0, page_status(self->buf, !(round % 2), status));
+		for (ms = 0; ms < 10000 && pages_mapped(self) < PAGES; ms++)
+			usleep(1000);
+		ASSERT_EQ(PAGES, pages_mapped(self));
+	}
+	ASSERT_EQ(0, session_stats(&self->session, 0).out_device_faults);
 }
 
 TEST_F(numa, move_pages_takes_what_the_device_has_copies_of)
@@ -360,17 +388,17 @@ TEST_F(numa, move_pages_takes_what_the_device_has_copies_of)
 	ASSERT_EQ(0, set_policy(self->buf, LEN, MPOL_BIND, 1));
 	pages_fill(self->buf, LEN, 1);
 	ASSERT_EQ(0, advise(self, HMMRT_ADVICE_SET_READ_MOSTLY, 0));
-	ASSERT_VALUE(sum_from(1), agent_sum(self->agent, self->buf, LEN,
-					    PAGE_BYTES));
+	ASSERT_VALUE(pages_sum(LEN, 1),
+		     agent_sum(self->agent, self->buf, LEN, PAGE_BYTES));
 	ASSERT_EQ(PAGES, session_stats(&self->session, 0).out_copied_pages);
 	ASSERT_EQ(0, page_status(self->buf, 1, status));
 	ASSERT_EQ(PAGES, count_status(status, 1));
 	ASSERT_EQ(PAGES, pages_on_node(self->buf, 1));
-	ASSERT_VALUE(sum_from(1), agent_sum(self->agent, self->buf, LEN,
-					    PAGE_BYTES));
+	ASSERT_VALUE(pages_sum(LEN, 1),
+		     agent_sum(self->agent, self->buf, LEN, PAGE_BYTES));
 	pages_fill(self->buf, LEN, 500);
-	ASSERT_VALUE(sum_from(500), agent_sum(self->agent, self->buf, LEN,
-					      PAGE_BYTES));
+	ASSERT_VALUE(pages_sum(LEN, 500),
+		     agent_sum(self->agent, self->buf, LEN, PAGE_BYTES));
 	ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES, 900));
 	ASSERT_EQ(-1, pages_check(self->buf, LEN, 900));
 }
@@ -492,11 +520,11 @@ TEST_F(balancing, takes_nothing_from_cpu_and_device)
 		pages_fill(home, LEN, 2 * round + 1);
 		ASSERT_EQ(-1, pages_check(away, LEN, 2 * round));
 		pages_fill(away, LEN, 2 * round + 1);
-		ASSERT_VALUE(sum_from(2 * round + 1),
+		ASSERT_VALUE(pages_sum(LEN, 2 * round + 1),
 			     agent_sum(agent, home, LEN, PAGE_BYTES));
 		ASSERT_DONE(agent_fill(agent, home, LEN, PAGE_BYTES,
 				       2 * round + 2));
-		ASSERT_VALUE(sum_from(2 * round + 1),
+		ASSERT_VALUE(pages_sum(LEN, 2 * round + 1),
 			     agent_sum(agent, away, LEN, PAGE_BYTES));
 		ASSERT_DONE(agent_fill(agent, away, LEN, PAGE_BYTES,
 				       2 * round + 2));
@@ -506,6 +534,124 @@ TEST_F(balancing, takes_nothing_from_cpu_and_device)
 	}
 	ASSERT_EQ(-1, pages_check(home, LEN, 2 * round));
 	ASSERT_EQ(-1, pages_check(away, LEN, 2 * round));
+}
+
+/* --- a node without memory -------------------------------------------------------------- */
+
+#define FULL_LEN	(16 * MIB)
+#define FULL_PAGES	(FULL_LEN / PAGE_BYTES)
+#define SWAP		"/dev/zram0"
+#define POOL		"/sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages"
+
+FIXTURE(full_node) {
+	struct session session;
+	int fd;
+	uint32_t id;
+	char *buf;
+	char *rest;
+	size_t rest_len;
+	bool swap_was_on;
+};
+
+/*
+ * First huge pages, as many as there are; then what is left in pieces. Without the
+ * swap that another program may have left on, which would make room again.
+ */
+static bool fill_node_1(FIXTURE_DATA(full_node) *self)
+{
+	long long left;
+	char text[32];
+
+	self->swap_was_on = !swapoff(SWAP);
+	snprintf(text, sizeof(text), "%lld",
+		 numa_node_size64(1, NULL) / (long long)BLOCK_BYTES);
+	if (!write_text("/proc/sys/vm/drop_caches", "1") ||
+	    !write_text(POOL, text) || numa_node_size64(1, &left) < 0)
+		return false;
+	self->rest_len = (size_t)left / PAGE_BYTES * PAGE_BYTES;
+	self->rest = mmap(NULL, self->rest_len, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (self->rest == MAP_FAILED ||
+	    set_policy(self->rest, self->rest_len, MPOL_PREFERRED, 2))
+		return false;
+	pages_fill(self->rest, self->rest_len, 1);
+	return true;
+}
+
+FIXTURE_SETUP(full_node)
+{
+	if (!have_two_nodes())
+		SKIP(return, "this machine has one node");
+	ASSERT_EQ(0, session_start(&self->session, 1, 1));
+	self->fd = self->session.space;
+	self->id = self->session.devices[0].id;
+	self->buf = arena_anon(FULL_LEN);
+	ASSERT_NE(NULL, self->buf);
+	ASSERT_EQ(0, set_policy(self->buf, FULL_LEN, MPOL_BIND, 1));
+	pages_fill(self->buf, FULL_LEN, 1);
+	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, FULL_LEN, self->id,
+				  NULL));
+	ASSERT_EQ((long)FULL_PAGES, pages_at(self->fd, self->buf, FULL_LEN,
+					     self->id));
+	ASSERT_TRUE(fill_node_1(self));
+}
+
+FIXTURE_TEARDOWN(full_node)
+{
+	if (!have_two_nodes())
+		return;
+	EXPECT_TRUE(write_text(POOL, "0"));
+	if (self->swap_was_on)
+		EXPECT_EQ(0, swapon(SWAP, 0));
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+static int count_on_node(const char *buf, size_t len, int node)
+{
+	size_t at;
+	int n = 0;
+
+	for (at = 0; at < len; at += LEN)
+		n += pages_on_node(buf + at, node);
+	return n;
+}
+
+TEST_F(full_node, prefetch_to_it_says_no_memory)
+{
+	struct hmmrt_prefetch result;
+
+	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, FULL_LEN, ON_NODE(1),
+				  &result));
+	TH_LOG("%llu of %lu pages found room",
+	       (unsigned long long)result.out_pages_moved, FULL_PAGES);
+	ASSERT_LT(0, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
+	ASSERT_EQ(FULL_PAGES, result.out_pages_moved +
+				      result.out_stayed[HMMRT_STAY_NO_MEMORY]);
+	ASSERT_EQ(result.out_pages_moved,
+		  count_on_node(self->buf, FULL_LEN, 1));
+	ASSERT_EQ(0, count_on_node(self->buf, FULL_LEN, 0));
+	/* What stayed is there, and finds room elsewhere. */
+	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, FULL_LEN, ON_NODE(0),
+				  &result));
+	ASSERT_EQ(0, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
+	ASSERT_EQ(-1, pages_check(self->buf, FULL_LEN, 1));
+}
+
+TEST_F(full_node, pages_that_prefer_it_come_to_another)
+{
+	struct hmmrt_prefetch result;
+
+	ASSERT_EQ(0, cmd_advise(self->fd, self->buf, FULL_LEN,
+				HMMRT_ADVICE_SET_PREFERRED_LOCATION,
+				ON_NODE(1), 0));
+	ASSERT_EQ(-1, pages_check(self->buf, FULL_LEN / 2, 1));
+	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, FULL_LEN, HOST,
+				  &result));
+	ASSERT_EQ(0, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
+	ASSERT_EQ((long)FULL_PAGES,
+		  pages_at(self->fd, self->buf, FULL_LEN, HOST));
+	ASSERT_LT(0, count_on_node(self->buf, FULL_LEN, 0));
+	ASSERT_EQ(-1, pages_check(self->buf, FULL_LEN, 1));
 }
 
 /* --- devices that are near to a node ------------------------------------------------------ */
@@ -528,8 +674,7 @@ FIXTURE_TEARDOWN(nearest)
 {
 	if (!self->parameters[0])
 		return;
-	EXPECT_EQ(0, module_remove("hmmrt_simgpu"));
-	EXPECT_EQ(0, module_insert("hmmrt_simgpu", self->parameters));
+	EXPECT_EQ(0, simgpu_restore(self->parameters));
 }
 
 TEST_F(nearest, devices_say_which_node_is_theirs)

@@ -5,14 +5,13 @@
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
 #include "lib/harness.h"
 #include "lib/pin.h"
 #include "lib/session.h"
+#include "lib/storm.h"
 
 #define PAGES		16
 #define LEN		(PAGES * PAGE_BYTES)
@@ -410,42 +409,18 @@ TEST_F(outcome, can_be_written_to_the_memory_that_moves)
 	ASSERT_EQ(-1, pages_check(buf, LEN, 1));
 }
 
-static void on_signal(int sig)
-{
-	(void)sig;
-}
-
-struct storm {
-	pthread_t victim;
-	bool stop;
-};
-
-static void *storm_run(void *arg)
-{
-	struct storm *storm = arg;
-
-	while (!__atomic_load_n(&storm->stop, __ATOMIC_RELAXED)) {
-		pthread_kill(storm->victim, SIGUSR1);
-		usleep(200);
-	}
-	return NULL;
-}
-
 /* Pages that the call got to have one, and no others. */
 TEST_F(outcome, is_written_as_far_as_a_signal_let_it_get)
 {
 	const size_t len = 4 * BLOCK_BYTES;
-	struct sigaction action = { .sa_handler = on_signal };
-	struct storm storm = { .victim = pthread_self() };
+	struct storm storm;
 	unsigned int eintr = 0, calls = 0;
 	char *buf = arena_anon(len);
-	pthread_t thread;
 	size_t got;
 	int rc;
 
 	pages_fill(buf, len, 1);
-	sigaction(SIGUSR1, &action, NULL);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, storm_run, &storm));
+	ASSERT_EQ(0, storm_start(&storm));
 	do {
 		rc = prefetch(self, buf, len, self->id);
 		got = self->result.out_pages_moved +
@@ -457,8 +432,7 @@ TEST_F(outcome, is_written_as_far_as_a_signal_let_it_get)
 		ASSERT_TRUE(all(self->outcomes, got, len / PAGE_BYTES - got,
 				UNTOUCHED));
 	} while (rc == -EINTR && ++calls < 1000);
-	__atomic_store_n(&storm.stop, true, __ATOMIC_RELAXED);
-	pthread_join(thread, NULL);
+	storm_stop(&storm);
 	ASSERT_EQ(0, rc);
 	ASSERT_LT(0, eintr);
 	ASSERT_EQ(len / PAGE_BYTES, got);

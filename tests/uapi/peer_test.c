@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "lib/harness.h"
 #include "lib/modules.h"
@@ -35,22 +34,10 @@ struct env {
 static int env_load(struct env *env, const char *more)
 {
 	char text[128];
-	int rc;
 
-	simgpu_parameters(env->parameters, sizeof(env->parameters));
-	rc = module_remove("hmmrt_simgpu");
-	if (rc)
-		return rc;
 	snprintf(text, sizeof(text), "devices=%d memory=%d %s", DEVICES,
 		 DEVICE_MIB, more);
-	return module_insert("hmmrt_simgpu", text);
-}
-
-static int env_unload(struct env *env)
-{
-	int rc = module_remove("hmmrt_simgpu");
-
-	return rc ? rc : module_insert("hmmrt_simgpu", env->parameters);
+	return simgpu_replace(env->parameters, text);
 }
 
 static int env_start(struct env *env, const char *more)
@@ -129,14 +116,6 @@ static bool is_enabled(const struct env *env, unsigned int device,
 	       result.out_enabled;
 }
 
-/* first + (first + 1) + ...: what agent_sum() finds after pages_fill(). */
-static uint64_t sum_from(uint64_t first, size_t len)
-{
-	uint64_t n = len / PAGE_BYTES;
-
-	return n * first + n * (n - 1) / 2;
-}
-
 static uint64_t *word_of(char *buf, size_t page)
 {
 	return (uint64_t *)(buf + page * PAGE_BYTES);
@@ -160,7 +139,7 @@ FIXTURE_TEARDOWN(moving)
 	if (!getenv("HMMRT_MODULE_DIR"))
 		return;
 	EXPECT_EQ(0, session_end(&self->env.session));
-	EXPECT_EQ(0, env_unload(&self->env));
+	EXPECT_EQ(0, simgpu_restore(self->env.parameters));
 }
 
 /* By prefetches, and by faults; nothing is in system memory on the way. */
@@ -173,8 +152,8 @@ TEST_F(moving, pages_go_from_device_to_device_without_coming_home)
 	pages_fill(env->buf, LEN, 1);
 	ASSERT_EQ(0, put_on(env, env->buf, LEN, A));
 	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
-	ASSERT_VALUE(sum_from(1, LEN), agent_sum(agent_of(env, C), env->buf,
-						 LEN, PAGE_BYTES));
+	ASSERT_VALUE(pages_sum(LEN, 1),
+		     agent_sum(agent_of(env, C), env->buf, LEN, PAGE_BYTES));
 	EXPECT_EQ(PAGES, pages_on(env, env->buf, LEN, C));
 	ASSERT_DONE(agent_fill(agent_of(env, D), env->buf, LEN, PAGE_BYTES,
 			       5000));
@@ -198,7 +177,7 @@ TEST_F(moving, huge_pages_go_from_device_to_device_without_coming_home)
 	pages_fill(env->buf, LEN, 1);
 	for (device = A; device < DEVICES; device++) {
 		ASSERT_EQ(0, put_on(env, env->buf, LEN, device));
-		ASSERT_VALUE(sum_from(1 + device, LEN),
+		ASSERT_VALUE(pages_sum(LEN, 1 + device),
 			     agent_sum(agent_of(env, device), env->buf, LEN,
 				       PAGE_BYTES));
 		ASSERT_DONE(agent_fill(agent_of(env, device), env->buf, LEN,
@@ -221,8 +200,8 @@ TEST_F(moving, pages_of_several_devices_meet_on_one)
 			ASSERT_EQ(0, put_on(env, env->buf + i * PAGE_BYTES,
 					    PAGE_BYTES, i / 3 % 3 == 1 ? A : B));
 	ASSERT_EQ(0, put_on(env, env->buf, LEN, C));
-	ASSERT_VALUE(sum_from(1, LEN), agent_sum(agent_of(env, C), env->buf,
-						 LEN, PAGE_BYTES));
+	ASSERT_VALUE(pages_sum(LEN, 1),
+		     agent_sum(agent_of(env, C), env->buf, LEN, PAGE_BYTES));
 	EXPECT_EQ(0, stats_of(env, C).out_cpu_faults);
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, 1));
 }
@@ -234,8 +213,8 @@ TEST_F(moving, fault_moves_a_peers_page_when_it_can)
 	pages_fill(env->buf, LEN, 1);
 	ASSERT_EQ(0, enable(env, A, B));
 	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
-	ASSERT_VALUE(sum_from(1, LEN), agent_sum(agent_of(env, A), env->buf,
-						 LEN, PAGE_BYTES));
+	ASSERT_VALUE(pages_sum(LEN, 1),
+		     agent_sum(agent_of(env, A), env->buf, LEN, PAGE_BYTES));
 	EXPECT_EQ(PAGES, pages_on(env, env->buf, LEN, A));
 	EXPECT_EQ(0, stats_of(env, A).out_remote_pages);
 }
@@ -276,13 +255,13 @@ TEST_F(moving, prefetch_moves_pages_that_a_peer_maps)
 	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
 	ASSERT_EQ(0, enable(env, A, B));
 	ASSERT_EQ(0, enable(env, A, C));
-	ASSERT_VALUE(sum_from(1, LEN), agent_sum(agent_of(env, A), env->buf,
-						 LEN, PAGE_BYTES));
+	ASSERT_VALUE(pages_sum(LEN, 1),
+		     agent_sum(agent_of(env, A), env->buf, LEN, PAGE_BYTES));
 	ASSERT_EQ(0, put_on(env, env->buf, LEN, C));
 	ASSERT_DONE(agent_fill(agent_of(env, C), env->buf, LEN, PAGE_BYTES,
 			       9000));
-	ASSERT_VALUE(sum_from(9000, LEN), agent_sum(agent_of(env, A), env->buf,
-						    LEN, PAGE_BYTES));
+	ASSERT_VALUE(pages_sum(LEN, 9000),
+		     agent_sum(agent_of(env, A), env->buf, LEN, PAGE_BYTES));
 	EXPECT_EQ(PAGES, pages_on(env, env->buf, LEN, C));
 	EXPECT_EQ(2 * PAGES, stats_of(env, A).out_remote_pages);
 	EXPECT_EQ(0, stats_of(env, A).out_cpu_faults);
@@ -297,13 +276,10 @@ FIXTURE(mapping) {
 
 FIXTURE_SETUP(mapping)
 {
-	const char *seed = getenv("HMMRT_TEST_SEED");
-
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
 	ASSERT_EQ(0, env_start(&self->env, "fault_in_place=1"));
-	self->seed = seed ? (unsigned int)atoi(seed) : (unsigned int)time(NULL);
-	fprintf(stderr, "# HMMRT_TEST_SEED=%u\n", self->seed);
+	self->seed = test_seed();
 	pages_fill(self->env.buf, LEN, 1);
 }
 
@@ -312,7 +288,7 @@ FIXTURE_TEARDOWN(mapping)
 	if (!getenv("HMMRT_MODULE_DIR"))
 		return;
 	EXPECT_EQ(0, session_end(&self->env.session));
-	EXPECT_EQ(0, env_unload(&self->env));
+	EXPECT_EQ(0, simgpu_restore(self->env.parameters));
 }
 
 TEST_F(mapping, is_enabled_for_one_direction_of_one_pair)
@@ -433,8 +409,8 @@ TEST_F(mapping, peers_page_is_used_where_it_is)
 
 	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
 	ASSERT_EQ(0, enable(env, A, B));
-	ASSERT_VALUE(sum_from(1, LEN), agent_sum(agent_of(env, A), env->buf,
-						 LEN, PAGE_BYTES));
+	ASSERT_VALUE(pages_sum(LEN, 1),
+		     agent_sum(agent_of(env, A), env->buf, LEN, PAGE_BYTES));
 	ASSERT_DONE(agent_fill(agent_of(env, A), env->buf, LEN, PAGE_BYTES,
 			       3000));
 	before = stats_of(env, A);
@@ -442,12 +418,12 @@ TEST_F(mapping, peers_page_is_used_where_it_is)
 	EXPECT_EQ(PAGES, before.out_mapped_pages);
 	EXPECT_EQ(0, before.out_migrated_to_device);
 	/* It stays mapped, and both see what the other one writes. */
-	ASSERT_VALUE(sum_from(3000, LEN), agent_sum(agent_of(env, B), env->buf,
-						    LEN, PAGE_BYTES));
+	ASSERT_VALUE(pages_sum(LEN, 3000),
+		     agent_sum(agent_of(env, B), env->buf, LEN, PAGE_BYTES));
 	ASSERT_DONE(agent_fill(agent_of(env, B), env->buf, LEN, PAGE_BYTES,
 			       4000));
-	ASSERT_VALUE(sum_from(4000, LEN), agent_sum(agent_of(env, A), env->buf,
-						    LEN, PAGE_BYTES));
+	ASSERT_VALUE(pages_sum(LEN, 4000),
+		     agent_sum(agent_of(env, A), env->buf, LEN, PAGE_BYTES));
 	after = stats_of(env, A);
 	EXPECT_EQ(before.out_device_faults, after.out_device_faults);
 	EXPECT_EQ(0, after.out_cpu_faults);
@@ -491,8 +467,8 @@ TEST_F(mapping, goes_when_it_is_disabled)
 	EXPECT_LT(0, pages_home(env, env->buf + BLOCK_BYTES, BLOCK_BYTES));
 	/* What it had in system memory and of its own it has again. */
 	ASSERT_EQ(0, put_on(env, env->buf, BLOCK_BYTES, A));
-	ASSERT_VALUE(sum_from(100, LEN), agent_sum(agent_of(env, A), env->buf,
-						   LEN, PAGE_BYTES));
+	ASSERT_VALUE(pages_sum(LEN, 100),
+		     agent_sum(agent_of(env, A), env->buf, LEN, PAGE_BYTES));
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, 100));
 }
 
@@ -543,8 +519,8 @@ TEST_F(mapping, unbinding_the_peer_takes_it_away)
 	EXPECT_EQ(-EINVAL, peer_call(env, A, B, HMMRT_PEER_QUERY));
 	EXPECT_EQ(-EINVAL, enable(env, A, B));
 	EXPECT_EQ(0, pages_on(env, env->buf, LEN, B));
-	ASSERT_VALUE(sum_from(100, LEN), agent_sum(agent_of(env, A), env->buf,
-						   LEN, PAGE_BYTES));
+	ASSERT_VALUE(pages_sum(LEN, 100),
+		     agent_sum(agent_of(env, A), env->buf, LEN, PAGE_BYTES));
 	ASSERT_DONE(agent_write(agent_of(env, A), env->buf, 100));
 	/* The next binding begins without peers. */
 	gpu = open_gpu(B);
@@ -567,8 +543,8 @@ TEST_F(mapping, unbinding_the_device_leaves_the_peers_pages)
 	unbind(env, A);
 	EXPECT_EQ(PAGES, pages_on(env, env->buf, LEN, B));
 	EXPECT_EQ(-EINVAL, peer_call(env, A, B, HMMRT_PEER_QUERY));
-	ASSERT_VALUE(sum_from(100, LEN), agent_sum(agent_of(env, B), env->buf,
-						   LEN, PAGE_BYTES));
+	ASSERT_VALUE(pages_sum(LEN, 100),
+		     agent_sum(agent_of(env, B), env->buf, LEN, PAGE_BYTES));
 }
 
 TEST_F(mapping, fork_separates_parent_and_child)
@@ -581,8 +557,8 @@ TEST_F(mapping, fork_separates_parent_and_child)
 	ASSERT_EQ(0, pipe(ends));
 	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
 	ASSERT_EQ(0, enable(env, A, B));
-	ASSERT_VALUE(sum_from(1, LEN), agent_sum(agent_of(env, A), env->buf,
-						 LEN, PAGE_BYTES));
+	ASSERT_VALUE(pages_sum(LEN, 1),
+		     agent_sum(agent_of(env, A), env->buf, LEN, PAGE_BYTES));
 	pid = fork();
 	if (!pid) {
 		close(ends[1]);
@@ -606,8 +582,8 @@ TEST_F(mapping, unmapped_memory_is_out_of_reach_and_given_back)
 
 	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
 	ASSERT_EQ(0, enable(env, A, B));
-	ASSERT_VALUE(sum_from(1, LEN), agent_sum(agent_of(env, A), env->buf,
-						 LEN, PAGE_BYTES));
+	ASSERT_VALUE(pages_sum(LEN, 1),
+		     agent_sum(agent_of(env, A), env->buf, LEN, PAGE_BYTES));
 	ASSERT_EQ(0, munmap(env->buf, LEN));
 	ASSERT_REFUSED(SIGSEGV, EFAULT, agent_read(agent_of(env, A), env->buf));
 	while (device_used_bytes(env->space, peer->id) != peer->used_before &&
@@ -769,7 +745,7 @@ FIXTURE_TEARDOWN(ending)
 	if (!getenv("HMMRT_MODULE_DIR"))
 		return;
 	close(self->manager);
-	EXPECT_EQ(0, env_unload(&self->env));
+	EXPECT_EQ(0, simgpu_restore(self->env.parameters));
 }
 
 /* Has the first device map what the second one has, and waits for its end. */
@@ -786,8 +762,9 @@ static void owner_run(int to_test)
 		rc = put_on(&env, env.buf, LEN, B);
 	if (!rc)
 		rc = enable(&env, A, B);
-	if (!rc && agent_sum(agent_of(&env, A), env.buf, LEN, PAGE_BYTES)
-				   .value != sum_from(1, LEN))
+	if (!rc &&
+	    agent_sum(agent_of(&env, A), env.buf, LEN, PAGE_BYTES).value !=
+		    pages_sum(LEN, 1))
 		rc = -EIO;
 	args[0] = (uintptr_t)env.buf;
 	agent_post(agent_of(&env, A), 1, AGENT_SUM, args, 3);

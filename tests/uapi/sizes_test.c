@@ -29,9 +29,8 @@ FIXTURE_SETUP(sizes)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
-	simgpu_parameters(self->parameters, sizeof(self->parameters));
-	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
-	ASSERT_EQ(0, module_insert("hmmrt_simgpu", "devices=4 memory=" SIZES));
+	ASSERT_EQ(0,
+		  simgpu_replace(self->parameters, "devices=4 memory=" SIZES));
 	ASSERT_EQ(0, session_start(&self->session, DEVICES, 1));
 	self->space = self->session.space;
 	self->buf = arena_anon(LEN);
@@ -44,8 +43,7 @@ FIXTURE_TEARDOWN(sizes)
 	if (!self->parameters[0])
 		return;
 	EXPECT_EQ(0, session_end(&self->session));
-	EXPECT_EQ(0, module_remove("hmmrt_simgpu"));
-	EXPECT_EQ(0, module_insert("hmmrt_simgpu", self->parameters));
+	EXPECT_EQ(0, simgpu_restore(self->parameters));
 }
 
 static uint32_t id_of(const FIXTURE_DATA(sizes) *self, unsigned int device)
@@ -77,12 +75,6 @@ static int prefetch(const FIXTURE_DATA(sizes) *self, unsigned int device,
 			    result);
 }
 
-/* first + (first + 1) + ...: what agent_sum() finds after pages_fill(). */
-static uint64_t sum_from(uint64_t first)
-{
-	return PAGES * first + PAGES * (PAGES - 1) / 2;
-}
-
 TEST_F(sizes, each_device_has_its_own)
 {
 	struct hmmrt_device_info info;
@@ -109,8 +101,8 @@ TEST_F(sizes, small_one_is_full_where_a_large_one_takes_all)
 	EXPECT_EQ(PAGES, result.out_pages_moved);
 	EXPECT_EQ(PAGES, pages_on(self, LARGE));
 	EXPECT_EQ(0, device_used_bytes(self->space, id_of(self, SMALL)));
-	ASSERT_VALUE(sum_from(1), agent_sum(agent_of(self, LARGE), self->buf,
-					    LEN, PAGE_BYTES));
+	ASSERT_VALUE(pages_sum(LEN, 1), agent_sum(agent_of(self, LARGE),
+						  self->buf, LEN, PAGE_BYTES));
 	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
 }
 
@@ -188,8 +180,8 @@ TEST_F(sizes, full_device_uses_all_that_its_large_peer_has)
 {
 	ASSERT_EQ(0, make_peer(self, TINY, LARGE));
 	ASSERT_EQ(0, prefetch(self, LARGE, NULL));
-	ASSERT_VALUE(sum_from(1), agent_sum(agent_of(self, TINY), self->buf,
-					    LEN, PAGE_BYTES));
+	ASSERT_VALUE(pages_sum(LEN, 1), agent_sum(agent_of(self, TINY),
+						  self->buf, LEN, PAGE_BYTES));
 	EXPECT_EQ(pages_of(TINY), pages_on(self, TINY));
 	EXPECT_EQ(PAGES - pages_of(TINY), pages_on(self, LARGE));
 	ASSERT_DONE(agent_fill(agent_of(self, TINY), self->buf, LEN, PAGE_BYTES,
@@ -215,7 +207,7 @@ TEST_F(sizes, peers_of_all_sizes_see_what_the_others_wrote)
 		ASSERT_DONE(agent_fill(agent_of(self, device), self->buf, LEN,
 				       PAGE_BYTES, first));
 		for (peer = 0; peer < DEVICES; peer++)
-			ASSERT_VALUE(sum_from(first),
+			ASSERT_VALUE(pages_sum(LEN, first),
 				     agent_sum(agent_of(self, peer), self->buf,
 					       LEN, PAGE_BYTES));
 	}
@@ -233,16 +225,14 @@ FIXTURE_SETUP(parameter)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
-	simgpu_parameters(self->before, sizeof(self->before));
-	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
+	ASSERT_EQ(0, simgpu_replace(self->before, "devices=5 memory=16,4,8"));
 }
 
 FIXTURE_TEARDOWN(parameter)
 {
 	if (!self->before[0])
 		return;
-	EXPECT_EQ(0, module_remove("hmmrt_simgpu"));
-	EXPECT_EQ(0, module_insert("hmmrt_simgpu", self->before));
+	EXPECT_EQ(0, simgpu_restore(self->before));
 }
 
 TEST_F(parameter, last_value_is_that_of_all_further_devices)
@@ -250,10 +240,8 @@ TEST_F(parameter, last_value_is_that_of_all_further_devices)
 	const size_t expected[] = { 16, 4, 8, 8, 8 };
 	struct hmmrt_device_info info;
 	uint32_t id;
-	int fd;
+	int fd = open_manager();
 
-	ASSERT_EQ(0, module_insert("hmmrt_simgpu", "devices=5 memory=16,4,8"));
-	fd = open_manager();
 	for (id = 0; id < ARRAY_SIZE(expected); id++) {
 		ASSERT_EQ(0, cmd_device_info(fd, id, &info));
 		EXPECT_EQ(expected[id] * MIB, info.out_memory_bytes);

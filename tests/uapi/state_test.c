@@ -4,11 +4,11 @@
  * or not there, and the values of the informative calls.
  */
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 
 #include "lib/harness.h"
 #include "lib/session.h"
+#include "lib/storm.h"
 
 FIXTURE(space) {
 	struct session session;
@@ -285,6 +285,94 @@ TEST_F(space, prefetch_of_a_reserved_terabyte_costs_no_memory)
 	munmap(buf, len);
 }
 
+/* A terabyte with a page every 64 GiB. */
+#define SPARSE_LEN (1UL << 40)
+#define SPARSE_PAGES 16
+
+static char *sparse_map(void)
+{
+	char *buf = mmap(NULL, SPARSE_LEN, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint64_t i;
+
+	for (i = 0; buf != MAP_FAILED && i < SPARSE_PAGES; i++)
+		*(uint64_t *)(buf + i * (SPARSE_LEN / SPARSE_PAGES)) = i + 1;
+	return buf;
+}
+
+static bool sparse_check(char *buf)
+{
+	uint64_t i;
+
+	for (i = 0; i < SPARSE_PAGES; i++)
+		if (*(uint64_t *)(buf + i * (SPARSE_LEN / SPARSE_PAGES)) !=
+		    i + 1)
+			return false;
+	return true;
+}
+
+TEST_F(space, prefetch_of_a_sparse_terabyte_home_looks_at_what_is_there)
+{
+	char *buf = sparse_map();
+	struct hmmrt_prefetch result;
+	uint64_t before, i;
+
+	ASSERT_NE(MAP_FAILED, buf);
+	for (i = 0; i < SPARSE_PAGES; i++)
+		ASSERT_EQ(0, cmd_prefetch(self->fd,
+					  buf + i * (SPARSE_LEN / SPARSE_PAGES),
+					  PAGE_BYTES, self->id, NULL));
+	before = slab_bytes();
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, SPARSE_LEN,
+				  HMMRT_LOCATION_HOST, &result));
+	EXPECT_EQ(SPARSE_PAGES, result.out_pages_moved);
+	EXPECT_EQ(SPARSE_LEN / PAGE_BYTES - SPARSE_PAGES,
+		  result.out_pages_there);
+	EXPECT_LT(slab_bytes(), before + (16UL << 20));
+	EXPECT_TRUE(sparse_check(buf));
+	munmap(buf, SPARSE_LEN);
+}
+
+/* It takes what it has room for; of the rest only what is populated is looked at. */
+TEST_F(space, prefetch_of_a_sparse_terabyte_ends_when_the_device_is_full)
+{
+	char *buf = sparse_map();
+	struct hmmrt_device_info info;
+	struct hmmrt_prefetch result;
+	uint64_t before, pages;
+
+	ASSERT_NE(MAP_FAILED, buf);
+	ASSERT_EQ(0, cmd_device_info(self->fd, self->id, &info));
+	if (info.out_memory_bytes > (512UL << 20))
+		SKIP(return, "device memory is too large to be filled");
+	pages = info.out_memory_bytes / PAGE_BYTES;
+	before = slab_bytes();
+	ASSERT_EQ(0,
+		  cmd_prefetch(self->fd, buf, SPARSE_LEN, self->id, &result));
+	EXPECT_EQ(pages, result.out_pages_moved);
+	EXPECT_EQ(SPARSE_LEN / PAGE_BYTES - pages,
+		  result.out_stayed[HMMRT_STAY_NO_MEMORY]);
+	EXPECT_LT(slab_bytes(), before + (64UL << 20));
+	EXPECT_TRUE(sparse_check(buf));
+	munmap(buf, SPARSE_LEN);
+}
+
+/* What is advised not to move is not even tried. */
+TEST_F(space, prefetch_of_a_terabyte_that_is_not_to_migrate_costs_no_memory)
+{
+	char *buf = sparse_map();
+	struct hmmrt_prefetch result;
+
+	ASSERT_NE(MAP_FAILED, buf);
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, SPARSE_LEN,
+				HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
+	ASSERT_EQ(0,
+		  cmd_prefetch(self->fd, buf, SPARSE_LEN, self->id, &result));
+	EXPECT_EQ(SPARSE_LEN / PAGE_BYTES,
+		  result.out_stayed[HMMRT_STAY_POLICY]);
+	munmap(buf, SPARSE_LEN);
+}
+
 TEST_F(space, prefetch_says_that_device_memory_is_full)
 {
 	struct hmmrt_prefetch result;
@@ -510,50 +598,25 @@ TEST_F(space, second_bind_of_a_file_or_device_is_ebusy)
 
 /* --- a signal ------------------------------------------------------------------- */
 
-static void on_signal(int sig)
-{
-	(void)sig;
-}
-
-struct storm {
-	pthread_t victim;
-	bool stop;
-};
-
-static void *storm_run(void *arg)
-{
-	struct storm *storm = arg;
-
-	while (!__atomic_load_n(&storm->stop, __ATOMIC_RELAXED)) {
-		pthread_kill(storm->victim, SIGUSR1);
-		usleep(200);
-	}
-	return NULL;
-}
-
 TEST_F(space, prefetch_ended_by_a_signal_says_how_far_it_got)
 {
 	const size_t len = 32 * BLOCK_BYTES;
-	struct sigaction action = { .sa_handler = on_signal };
-	struct storm storm = { .victim = pthread_self() };
+	struct storm storm;
 	unsigned int eintr = 0, calls = 0;
 	struct hmmrt_prefetch result;
 	uint64_t moved = 0;
-	pthread_t thread;
 	char *buf = arena_anon(len);
 	int rc;
 
 	ASSERT_NE(NULL, buf);
 	pages_fill(buf, len, 1);
-	sigaction(SIGUSR1, &action, NULL);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, storm_run, &storm));
+	ASSERT_EQ(0, storm_start(&storm));
 	do {
 		rc = cmd_prefetch(self->fd, buf, len, self->id, &result);
 		eintr += rc == -EINTR;
 		moved += result.out_pages_moved;
 	} while (rc == -EINTR && ++calls < 1000);
-	__atomic_store_n(&storm.stop, true, __ATOMIC_RELAXED);
-	pthread_join(thread, NULL);
+	storm_stop(&storm);
 
 	ASSERT_EQ(0, rc);
 	ASSERT_LT(0, eintr);

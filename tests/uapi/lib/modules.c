@@ -97,6 +97,27 @@ void simgpu_parameters(char *text, size_t size)
 	add_parameter(text, size, "fault_in_place");
 }
 
+static int simgpu_load(const char *parameters)
+{
+	int rc = module_remove("hmmrt_simgpu");
+
+	/* A test that failed may have left none. */
+	if (rc && rc != -ENOENT)
+		return rc;
+	return module_insert("hmmrt_simgpu", parameters);
+}
+
+int simgpu_replace(char before[SIMGPU_PARAMETERS], const char *parameters)
+{
+	simgpu_parameters(before, SIMGPU_PARAMETERS);
+	return simgpu_load(parameters);
+}
+
+int simgpu_restore(const char *before)
+{
+	return simgpu_load(before);
+}
+
 unsigned int coherent_regions(unsigned long starts[COHERENT_REGIONS])
 {
 	const char *text = getenv("HMMRT_COHERENT_MEMORY");

@@ -28,6 +28,10 @@ int module_remove(const char *name);
 #define SIMGPU_PARAMETERS	512
 void simgpu_parameters(char *text, size_t size);
 
+/* Loads hmmrt_simgpu again with others, and with those that it had before. */
+int simgpu_replace(char before[SIMGPU_PARAMETERS], const char *parameters);
+int simgpu_restore(const char *before);
+
 /*
  * Where there is memory for coherent devices, by HMMRT_COHERENT_MEMORY. Returns how
  * many regions; 0 also where modules cannot be loaded.

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -177,6 +178,16 @@ void *arena_anon(size_t len)
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
+unsigned int test_seed(void)
+{
+	const char *text = getenv("HMMRT_TEST_SEED");
+	unsigned int seed = text ? (unsigned int)atoi(text) :
+				   (unsigned int)time(NULL);
+
+	fprintf(stderr, "# HMMRT_TEST_SEED=%u\n", seed);
+	return seed;
+}
+
 void pages_fill(void *addr, size_t len, uint64_t first)
 {
 	size_t at;
@@ -194,6 +205,13 @@ long pages_check(const void *addr, size_t len, uint64_t first)
 		    first++)
 			return (long)(at / PAGE_BYTES);
 	return -1;
+}
+
+uint64_t pages_sum(size_t len, uint64_t first)
+{
+	uint64_t n = len / PAGE_BYTES;
+
+	return n * first + n * (n - 1) / 2;
 }
 
 /* /proc/self/pagemap has them as swap entries: the offset behind five bits. */

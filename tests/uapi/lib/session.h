@@ -67,10 +67,15 @@ void *arena_map(size_t len, int prot, int flags, int fd, off_t offset);
 /* Private anonymous memory, readable and writable. */
 void *arena_anon(size_t len);
 
+/* Of what is random; printed, HMMRT_TEST_SEED sets it. */
+unsigned int test_seed(void);
+
 /* Write first, first + 1, ... to the first word of each page; and look. */
 void pages_fill(void *addr, size_t len, uint64_t first);
 /* The index of the first page that has something else, or -1. */
 long pages_check(const void *addr, size_t len, uint64_t first);
+/* What agent_sum() finds of them. */
+uint64_t pages_sum(size_t len, uint64_t first);
 
 /*
  * The number of the page frame that stands for a page on a device; they follow

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Each advice, and pairs of them, against each access and each place that a page
+ * can be at: afterwards it is where the model says, mapped by whom that says, and
+ * has the data that was written last.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "lib/harness.h"
+#include "lib/session.h"
+#include "lib/world.h"
+
+#define GRANULES_PAGES 32
+/* In the middle of the second granule of 64 KiB. */
+#define TOUCHED_PAGE 25
+
+#define NO_PLACE .preferred = NOWHERE
+
+static const struct advice combinations[] = {
+	{ "no advice", NO_PLACE },
+	{ "READ_MOSTLY", NO_PLACE, .read_mostly = true },
+	{ "PREFERRED host", .preferred = HOME },
+	{ "PREFERRED A", .preferred = ON_A },
+	{ "PREFERRED B", .preferred = ON_B },
+	{ "ACCESSED_BY A", NO_PLACE, .accessed_by = BY(A) },
+	{ "ACCESSED_BY B", NO_PLACE, .accessed_by = BY(B) },
+	{ "ACCESSED_BY A, B", NO_PLACE, .accessed_by = ALL_DEVICES },
+	{ "ACCESSED_BY CPU", NO_PLACE, .accessed_by = BY(CPU) },
+	{ "NO_MIGRATE", NO_PLACE, .no_migrate = true },
+	{ "GRANULARITY 4K", NO_PLACE, .granularity = PAGE_BYTES },
+	{ "GRANULARITY 64K", NO_PLACE, .granularity = 16 * PAGE_BYTES },
+	{ "GRANULARITY 2M", NO_PLACE, .granularity = BLOCK_BYTES },
+	{ "READ_MOSTLY, PREFERRED host", .preferred = HOME,
+	  .read_mostly = true },
+	{ "READ_MOSTLY, PREFERRED A", .preferred = ON_A, .read_mostly = true },
+	{ "READ_MOSTLY, PREFERRED B", .preferred = ON_B, .read_mostly = true },
+	{ "READ_MOSTLY, ACCESSED_BY A", NO_PLACE, .read_mostly = true,
+	  .accessed_by = BY(A) },
+	{ "READ_MOSTLY, ACCESSED_BY A, B", NO_PLACE, .read_mostly = true,
+	  .accessed_by = ALL_DEVICES },
+	{ "PREFERRED host, ACCESSED_BY A", .preferred = HOME,
+	  .accessed_by = BY(A) },
+	{ "PREFERRED host, ACCESSED_BY A, B", .preferred = HOME,
+	  .accessed_by = ALL_DEVICES },
+	{ "PREFERRED A, ACCESSED_BY A", .preferred = ON_A,
+	  .accessed_by = BY(A) },
+	{ "PREFERRED A, ACCESSED_BY B", .preferred = ON_A,
+	  .accessed_by = BY(B) },
+	{ "PREFERRED B, ACCESSED_BY A", .preferred = ON_B,
+	  .accessed_by = BY(A) },
+	{ "NO_MIGRATE, READ_MOSTLY", NO_PLACE, .no_migrate = true,
+	  .read_mostly = true },
+	{ "NO_MIGRATE, PREFERRED host", .preferred = HOME, .no_migrate = true },
+	{ "NO_MIGRATE, PREFERRED A", .preferred = ON_A, .no_migrate = true },
+	{ "NO_MIGRATE, PREFERRED B", .preferred = ON_B, .no_migrate = true },
+	{ "NO_MIGRATE, ACCESSED_BY A", NO_PLACE, .no_migrate = true,
+	  .accessed_by = BY(A) },
+	{ "NO_MIGRATE, ACCESSED_BY A, B", NO_PLACE, .no_migrate = true,
+	  .accessed_by = ALL_DEVICES },
+	{ "NO_MIGRATE, GRANULARITY 64K", NO_PLACE, .no_migrate = true,
+	  .granularity = 16 * PAGE_BYTES },
+	{ "PREFERRED A, GRANULARITY 64K", .preferred = ON_A,
+	  .granularity = 16 * PAGE_BYTES },
+};
+
+/* One call each; ACCESSED_BY last, as it acts at once. */
+static void advise_as(struct world *world, char *addr, size_t len,
+		      const struct advice *advice)
+{
+	unsigned int who;
+
+	if (advice->read_mostly)
+		world_advise(world, addr, len, HMMRT_ADVICE_SET_READ_MOSTLY, 0,
+			     0);
+	if (advice->no_migrate)
+		world_advise(world, addr, len, HMMRT_ADVICE_SET_NO_MIGRATE, 0,
+			     0);
+	if (advice->preferred != NOWHERE)
+		world_advise(world, addr, len,
+			     HMMRT_ADVICE_SET_PREFERRED_LOCATION,
+			     world_location(world, advice->preferred), 0);
+	if (advice->granularity)
+		world_advise(world, addr, len, HMMRT_ADVICE_SET_GRANULARITY, 0,
+			     advice->granularity);
+	for (who = A; who <= CPU; who++)
+		if (advice->accessed_by & BY(who))
+			world_advise(world, addr, len,
+				     HMMRT_ADVICE_SET_ACCESSED_BY,
+				     who == CPU ? HMMRT_LOCATION_HOST :
+						  world_location(world, who),
+				     0);
+}
+
+/* Memory of one combination, at its first place. */
+static char *prepare(struct world *world, struct page *page, size_t len,
+		     const struct advice *advice, enum place first)
+{
+	size_t offset = len > PAGE_BYTES ? TOUCHED_PAGE * PAGE_BYTES : 0;
+	char *buf = arena_anon(len);
+	int rc = 0;
+
+	*page = (struct page){
+		.addr = buf + offset,
+		.advice = *advice,
+		.at = first,
+	};
+	if (!buf) {
+		world_fail(world, "no memory");
+		return NULL;
+	}
+	if (first != NOWHERE) {
+		pages_fill(buf, len, 1);
+		page->value = 1 + offset / PAGE_BYTES;
+	}
+	if (first < HOME)
+		rc = cmd_prefetch(world->fd, buf, len,
+				  world_location(world, first), NULL);
+	if (rc)
+		world_fail(world, "first prefetch: %s", strerror(-rc));
+	advise_as(world, buf, len, advice);
+	world_check_unmoved(world, page);
+	return buf;
+}
+
+/* How many pages a fault takes along, and itself. */
+static size_t moved_together(const struct page *page, enum op op, enum who who,
+			     enum place first)
+{
+	if (page->at == first)
+		return 0;
+	/* The CPU's own faults populate no neighbours, and ranges are exact. */
+	if (op == PREFETCH || (who == CPU && first == NOWHERE))
+		return 1;
+	return page->advice.granularity < GRANULES_PAGES * PAGE_BYTES ?
+		       page->advice.granularity / PAGE_BYTES :
+		       GRANULES_PAGES;
+}
+
+static void check_neighbours(struct world *world, const struct page *page,
+			     const char *buf, size_t moved, enum place first)
+{
+	const size_t len = GRANULES_PAGES * PAGE_BYTES;
+	long there =
+		pages_at(world->fd, buf, len, world_location(world, page->at));
+	long expected = moved ? (long)moved : GRANULES_PAGES;
+
+	if (there != expected)
+		world_fail(world,
+			   "expected %ld pages at %s, first at %s, found %ld",
+			   expected, world_place_names[page->at],
+			   world_place_names[first], there);
+}
+
+static void try_one(struct world *world, const struct advice *advice,
+		    enum place first, enum op op, enum who who)
+{
+	size_t len = advice->granularity ? GRANULES_PAGES * PAGE_BYTES :
+					   PAGE_BYTES;
+	struct page page;
+	unsigned int reader;
+	char *buf;
+
+	snprintf(world->step, sizeof(world->step), "%s, %s, at %s, then %s%s%s",
+		 advice->name, world->peers[A] ? "peers" : "no peers",
+		 world_place_names[first],
+		 op == PREFETCH ? "" : world_who_names[who],
+		 op == PREFETCH ? "" : " ", world_op_names[op]);
+	if (op == PREFETCH)
+		snprintf(world->step + strlen(world->step),
+			 sizeof(world->step) - strlen(world->step), " %s",
+			 world_place_names[who]);
+	buf = prepare(world, &page, len, advice, first);
+	if (!buf)
+		return;
+	world_access(world, &page, op, who);
+	if (advice->granularity)
+		check_neighbours(world, &page, buf,
+				 moved_together(&page, op, who, first), first);
+	snprintf(world->step + strlen(world->step),
+		 sizeof(world->step) - strlen(world->step), ", then all read");
+	for (reader = A; reader <= CPU; reader++)
+		world_touch(world, &page, reader, false);
+	munmap(buf, len);
+}
+
+static void try_accesses(struct world *world, const struct advice *advice,
+			 enum place first)
+{
+	enum who who;
+	enum op op;
+
+	for (op = READ; op <= PREFETCH; op++)
+		for (who = A; who <= CPU; who++)
+			try_one(world, advice, first, op, who);
+}
+
+static void try_combinations(struct world *world)
+{
+	enum place first;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(combinations); i++)
+		for (first = ON_A; first <= NOWHERE; first++)
+			try_accesses(world, &combinations[i], first);
+}
+
+FIXTURE(matrix)
+{
+	struct world world;
+};
+
+FIXTURE_SETUP(matrix)
+{
+	ASSERT_EQ(0, world_start(&self->world));
+}
+
+FIXTURE_TEARDOWN(matrix)
+{
+	EXPECT_EQ(0, session_end(&self->world.session));
+}
+
+TEST_F_TIMEOUT(matrix, each_combination_does_what_is_documented, 300)
+{
+	try_combinations(&self->world);
+	ASSERT_EQ(0, self->world.failures);
+}
+
+TEST_F_TIMEOUT(matrix, each_combination_among_peers_does_what_is_documented,
+	       300)
+{
+	ASSERT_EQ(0, world_set_peer(&self->world, A, true));
+	ASSERT_EQ(0, world_set_peer(&self->world, B, true));
+	try_combinations(&self->world);
+	ASSERT_EQ(0, self->world.failures);
+}
+
+TEST_HARNESS_MAIN

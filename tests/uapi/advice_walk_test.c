@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Advice, accesses, prefetches, peers, fork, munmap, mremap and discards in any
+ * order: after each step all pages are as the model says.
+ *
+ * HMMRT_TEST_SEED sets the seed of what is random; it is printed.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/harness.h"
+#include "lib/session.h"
+#include "lib/world.h"
+
+#define PAGES 6
+#define STEPS 600
+
+#define NO_PLACE .preferred = NOWHERE
+
+struct walk {
+	struct world world;
+	struct page pages[PAGES];
+	unsigned int seed;
+};
+
+/* Another page, of which nothing is known. */
+static void forget(struct page *page)
+{
+	page->at = NOWHERE;
+	page->value = 0;
+	page->read_only = false;
+	page->unheard = 0;
+}
+
+static void check_gone(struct world *world, struct page *page)
+{
+	const struct expected expected = {
+		.not_mapped = ALL_DEVICES & ~world_mapped_ahead(world, page),
+		.no_copies = true,
+	};
+
+	world_check(world, page, &expected);
+}
+
+static bool map_at(char *addr)
+{
+	return mmap(addr, PAGE_BYTES, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == addr;
+}
+
+static void discard(struct world *world, struct page *page)
+{
+	if (madvise(page->addr, PAGE_BYTES, MADV_DONTNEED))
+		world_fail(world, "madvise: %s", strerror(errno));
+	forget(page);
+	check_gone(world, page);
+}
+
+static void unmap_and_map(struct world *world, struct page *page)
+{
+	if (munmap(page->addr, PAGE_BYTES) || !map_at(page->addr))
+		world_fail(world, "munmap, mmap: %s", strerror(errno));
+	forget(page);
+	page->advice = (struct advice){ NO_PLACE };
+	check_gone(world, page);
+}
+
+/* Data and place go along, and nothing else. */
+static void remap(struct world *world, struct page *page)
+{
+	char *to = page->other_addr;
+
+	if (mremap(page->addr, PAGE_BYTES, PAGE_BYTES,
+		   MREMAP_MAYMOVE | MREMAP_FIXED, to) != to)
+		world_fail(world, "mremap: %s", strerror(errno));
+	page->other_addr = page->addr;
+	page->addr = to;
+	page->advice = (struct advice){ NO_PLACE };
+	page->unheard = 0;
+	check_gone(world, page);
+}
+
+/* The child has all of it, and what it writes nobody else sees. */
+static bool child_is_right(struct world *world, struct page *page)
+{
+	volatile uint64_t *word = (volatile uint64_t *)page->addr;
+	bool right = *word == page->value;
+
+	*word = ++world->last_value;
+	return right && *word == world->last_value;
+}
+
+static void fork_once(struct walk *walk, struct page *touched)
+{
+	struct world *world = &walk->world;
+	unsigned int i;
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(child_is_right(world, touched) ? 0 : 1);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+		world_fail(world, "child: status %#x", status);
+	for (i = 0; i < PAGES; i++)
+		walk->pages[i].read_only = walk->pages[i].at != NOWHERE;
+	/* One page of two processes: the touch of one brings it home. */
+	if (touched->at < HOME) {
+		touched->at = HOME;
+		touched->unheard = 0;
+	}
+	world_check_unmoved(world, touched);
+}
+
+static void switch_peer(struct world *world, unsigned int dev, bool enabled)
+{
+	int rc = world_set_peer(world, dev, enabled);
+
+	if (rc)
+		world_fail(world, "HMMRT_IOC_PEER: %s", strerror(-rc));
+}
+
+/* Any advice: to the model, and to the module. */
+static void advise_any(struct world *world, struct page *page,
+		       unsigned int *seed)
+{
+	struct advice *advice = &page->advice;
+	uint32_t kind = 1 + rand_r(seed) % HMMRT_ADVICE_UNSET_GRANULARITY;
+	enum place place = rand_r(seed) % (HOME + 1);
+	enum who who = (enum who)place;
+	uint32_t location = 0;
+	uint64_t value = 0;
+
+	if (kind == HMMRT_ADVICE_SET_PREFERRED_LOCATION ||
+	    kind == HMMRT_ADVICE_SET_ACCESSED_BY ||
+	    kind == HMMRT_ADVICE_UNSET_ACCESSED_BY)
+		location = world_location(world, place);
+	if (kind == HMMRT_ADVICE_SET_GRANULARITY)
+		value = PAGE_BYTES << rand_r(seed) % 10;
+	if (kind == HMMRT_ADVICE_SET_READ_MOSTLY ||
+	    kind == HMMRT_ADVICE_UNSET_READ_MOSTLY)
+		advice->read_mostly = kind == HMMRT_ADVICE_SET_READ_MOSTLY;
+	if (kind == HMMRT_ADVICE_SET_NO_MIGRATE ||
+	    kind == HMMRT_ADVICE_UNSET_NO_MIGRATE)
+		advice->no_migrate = kind == HMMRT_ADVICE_SET_NO_MIGRATE;
+	if (kind == HMMRT_ADVICE_SET_PREFERRED_LOCATION)
+		advice->preferred = place;
+	if (kind == HMMRT_ADVICE_UNSET_PREFERRED_LOCATION)
+		advice->preferred = NOWHERE;
+	if (kind == HMMRT_ADVICE_SET_ACCESSED_BY) {
+		advice->accessed_by |= BY(who);
+		page->unheard &= ~BY(who);
+	}
+	if (kind == HMMRT_ADVICE_UNSET_ACCESSED_BY)
+		advice->accessed_by &= ~BY(who);
+	world_advise(world, page->addr, PAGE_BYTES, kind, location, value);
+	world_check_unmoved(world, page);
+}
+
+static void access_any(struct world *world, struct page *page,
+		       unsigned int *seed)
+{
+	world_access(world, page, rand_r(seed) % (PREFETCH + 1),
+		     rand_r(seed) % (CPU + 1));
+}
+
+static const char *const step_names[] = {
+	"DONTNEED", "munmap", "mremap", "fork", "peer", "advice",
+};
+
+static void step_once(struct walk *walk, struct page *page, unsigned int kind)
+{
+	struct world *world = &walk->world;
+	unsigned int *seed = &walk->seed;
+
+	switch (kind) {
+	case 0:
+		discard(world, page);
+		break;
+	case 1:
+		unmap_and_map(world, page);
+		break;
+	case 2:
+		remap(world, page);
+		break;
+	case 3:
+		fork_once(walk, page);
+		break;
+	case 4:
+		switch_peer(world, rand_r(seed) % DEVICES, rand_r(seed) % 2);
+		break;
+	case 5:
+	case 6:
+	case 7:
+		advise_any(world, page, seed);
+		break;
+	default:
+		access_any(world, page, seed);
+	}
+}
+
+/* What the step is about to meet; which access it is shows in the seed. */
+static void name_step(struct walk *walk, unsigned int number,
+		      const struct page *page, unsigned int kind)
+{
+	const struct advice *advice = &page->advice;
+	char mapped[16], written[16], accessed[16];
+
+	snprintf(walk->world.step, sizeof(walk->world.step),
+		 "step %u, page %d: %s, at %s, mapped %s, written %s;"
+		 "%s%s preferred %s, accessed by %s%s",
+		 number, (int)(page - walk->pages),
+		 kind < ARRAY_SIZE(step_names) ? step_names[kind] :
+		 kind < 8		       ? "advice" :
+						 "access",
+		 world_place_names[page->at],
+		 world_mask_name(page->view.mapped, mapped),
+		 world_mask_name(page->view.written, written),
+		 advice->read_mostly ? " READ_MOSTLY" : "",
+		 advice->no_migrate ? " NO_MIGRATE" : "",
+		 world_place_names[advice->preferred],
+		 world_mask_name(advice->accessed_by, accessed),
+		 page->read_only ? "; after fork" : "");
+}
+
+static bool pages_map(struct walk *walk)
+{
+	unsigned int i;
+
+	for (i = 0; i < PAGES; i++) {
+		struct page *page = &walk->pages[i];
+
+		page->addr = arena_anon(PAGE_BYTES);
+		page->other_addr = arena_anon(PAGE_BYTES);
+		page->advice = (struct advice){ NO_PLACE };
+		page->at = NOWHERE;
+		if (!page->addr || !page->other_addr ||
+		    munmap(page->other_addr, PAGE_BYTES))
+			return false;
+	}
+	return true;
+}
+
+FIXTURE(walk)
+{
+	struct walk walk;
+};
+
+FIXTURE_SETUP(walk)
+{
+	memset(&self->walk, 0, sizeof(self->walk));
+	ASSERT_EQ(0, world_start(&self->walk.world));
+	self->walk.seed = test_seed();
+	ASSERT_TRUE(pages_map(&self->walk));
+}
+
+FIXTURE_TEARDOWN(walk)
+{
+	EXPECT_EQ(0, session_end(&self->walk.world.session));
+}
+
+TEST_F_TIMEOUT(walk, random_steps_do_what_is_documented, 300)
+{
+	struct walk *walk = &self->walk;
+	struct world *world = &walk->world;
+	unsigned int number, i;
+
+	for (number = 0; number < STEPS && !world->failures; number++) {
+		struct page *page = &walk->pages[rand_r(&walk->seed) % PAGES];
+		unsigned int kind = rand_r(&walk->seed) % 20;
+
+		name_step(walk, number, page, kind);
+		step_once(walk, page, kind);
+		for (i = 0; i < PAGES; i++)
+			world_check_unmoved(world, &walk->pages[i]);
+	}
+	for (i = 0; i < PAGES; i++)
+		world_check_value(world, &walk->pages[i],
+				  *(volatile uint64_t *)walk->pages[i].addr);
+	ASSERT_EQ(0, world->failures);
+}
+
+TEST_HARNESS_MAIN

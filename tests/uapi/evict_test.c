@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A device that is evicted while it goes on working: what advice says of the memory
+ * holds for where its pages are then. Loads and removes the module.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/faulty_env.h"
+#include "lib/harness.h"
+#include "lib/session.h"
+
+#define HOST HMMRT_LOCATION_HOST
+
+FIXTURE(evict) {
+	struct faulty_env env;
+	struct hmmrt_page pages[PAGES];
+};
+
+FIXTURE_SETUP(evict)
+{
+	struct faulty_env *env = &self->env;
+
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	ASSERT_EQ(0, faulty_env_start(env));
+	env->first = 9000;
+	pages_fill(env->buf, LEN, env->first);
+}
+
+FIXTURE_TEARDOWN(evict)
+{
+	if (getenv("HMMRT_MODULE_DIR"))
+		EXPECT_EQ(0, faulty_env_end(&self->env));
+}
+
+static int advise(const struct faulty_env *env, size_t len, uint32_t kind,
+		  uint32_t location)
+{
+	return cmd_advise(env->manager, env->buf, len, kind, location, 0);
+}
+
+/* How many of the first @count pages the device reads as they should be. */
+static size_t read_right(const struct faulty_env *env, unsigned int device,
+			 size_t count)
+{
+	uint64_t value;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		if (faulty_read(env->fd[device], env->buf + i * PAGE_BYTES,
+				&value) ||
+		    value != env->first + i)
+			break;
+	}
+	return i;
+}
+
+static uint64_t faults(const struct faulty_env *env, unsigned int device)
+{
+	struct hmmrt_stats stats = { 0 };
+
+	cmd_stats(env->manager, env->id[device], &stats);
+	return stats.out_device_faults;
+}
+
+static size_t look(FIXTURE_DATA(evict) *self,
+		   bool (*is)(uint32_t id, const struct hmmrt_page *page))
+{
+	const struct faulty_env *env = &self->env;
+	size_t i, found = 0;
+
+	if (cmd_pages(env->manager, env->buf, LEN, self->pages))
+		return 0;
+	for (i = 0; i < PAGES; i++)
+		found += is(env->id[0], &self->pages[i]);
+	return found;
+}
+
+static bool is_mapped(uint32_t id, const struct hmmrt_page *page)
+{
+	return page->mapped_by & 1u << id;
+}
+
+static bool is_mapped_at_home(uint32_t id, const struct hmmrt_page *page)
+{
+	return page->location == HOST && is_mapped(id, page);
+}
+
+static bool is_copied(uint32_t id, const struct hmmrt_page *page)
+{
+	return page->copies & 1u << id;
+}
+
+/* Who accesses by advice has entries again, without a fault. */
+static bool wait_mapped(FIXTURE_DATA(evict) *self, bool at_home)
+{
+	unsigned int try;
+
+	for (try = 0; try < 1000; try++) {
+		if (look(self, at_home ? is_mapped_at_home : is_mapped) ==
+		    PAGES)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+TEST_F(evict, who_accesses_by_advice_is_given_entries_of_the_new_place)
+{
+	struct faulty_env *env = &self->env;
+
+	ASSERT_EQ(0, faulty_env_put_on(env, 1));
+	ASSERT_EQ(0, cmd_peer(env->manager, env->id[0], env->id[1],
+			      HMMRT_PEER_ENABLE, NULL));
+	ASSERT_EQ(0,
+		  advise(env, LEN, HMMRT_ADVICE_SET_ACCESSED_BY, env->id[0]));
+	ASSERT_TRUE(wait_mapped(self, false));
+	ASSERT_EQ(PAGES, faulty_env_pages_on(env, 1));
+	ASSERT_EQ(PAGES, read_right(env, 0, PAGES));
+	ASSERT_EQ(0, faulty_evict(env->control, 1));
+	ASSERT_TRUE(wait_mapped(self, true));
+	EXPECT_EQ(PAGES, read_right(env, 0, PAGES));
+	pages_fill(env->buf, LEN, ++env->first);
+	EXPECT_EQ(PAGES, read_right(env, 0, PAGES));
+	EXPECT_EQ(0, faults(env, 0));
+	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+}
+
+TEST_F(evict, pages_come_back_to_a_device_that_they_prefer)
+{
+	struct faulty_env *env = &self->env;
+
+	ASSERT_EQ(0, advise(env, LEN, HMMRT_ADVICE_SET_PREFERRED_LOCATION,
+			    env->id[1]));
+	ASSERT_EQ(0, faulty_env_put_on(env, 1));
+	ASSERT_EQ(0, faulty_evict(env->control, 1));
+	EXPECT_EQ(PAGES, pages_at(env->manager, env->buf, LEN, HOST));
+	/* The other device's faults move nothing. */
+	EXPECT_EQ(PAGES, read_right(env, 0, PAGES));
+	EXPECT_EQ(PAGES, pages_at(env->manager, env->buf, LEN, HOST));
+	EXPECT_EQ(PAGES, read_right(env, 1, PAGES));
+	EXPECT_EQ(PAGES, faulty_env_pages_on(env, 1));
+	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+}
+
+/* Others' pages come home, those of which there are copies have never been away. */
+TEST_F(evict, copies_stay_and_are_read_until_somebody_writes)
+{
+	const size_t count = PAGES / 4, len = LEN / 4;
+	struct faulty_env *env = &self->env;
+	uint64_t faults_before;
+	size_t copies;
+
+	ASSERT_EQ(0, faulty_env_put_on(env, 0));
+	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_HOST,
+				  env->buf, len));
+	ASSERT_EQ(0, advise(env, len, HMMRT_ADVICE_SET_READ_MOSTLY, 0));
+	ASSERT_EQ(count, read_right(env, 0, count));
+	copies = look(self, is_copied);
+	ASSERT_LT(0, copies);
+	ASSERT_EQ(PAGES - count, faulty_env_pages_on(env, 0));
+	faults_before = faults(env, 0);
+	EXPECT_EQ(-EBUSY, faulty_evict(env->control, 0));
+	EXPECT_EQ(PAGES, pages_at(env->manager, env->buf, LEN, HOST));
+	EXPECT_EQ(copies, look(self, is_copied));
+	EXPECT_EQ(count, read_right(env, 0, count));
+	EXPECT_EQ(faults_before, faults(env, 0));
+	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+	pages_fill(env->buf, LEN, ++env->first);
+	EXPECT_EQ(0, look(self, is_copied));
+	EXPECT_EQ(0, faulty_evict(env->control, 0));
+	EXPECT_EQ(count, read_right(env, 0, count));
+	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
+}
+
+/* An eviction is of the device: it is no space's move. */
+TEST_F(evict, what_came_home_by_it_has_no_cause)
+{
+	struct faulty_env *env = &self->env;
+	size_t i;
+
+	ASSERT_EQ(0, faulty_env_put_on(env, 1));
+	ASSERT_EQ(0, cmd_pages(env->manager, env->buf, LEN, self->pages));
+	for (i = 0; i < PAGES; i++) {
+		ASSERT_EQ(HMMRT_CAUSE_PREFETCH, self->pages[i].cause);
+		ASSERT_NE(0, self->pages[i].time);
+	}
+	ASSERT_EQ(0, faulty_evict(env->control, 1));
+	ASSERT_EQ(0, cmd_pages(env->manager, env->buf, LEN, self->pages));
+	for (i = 0; i < PAGES; i++) {
+		ASSERT_EQ(HOST, self->pages[i].location);
+		ASSERT_EQ(HMMRT_CAUSE_NONE, self->pages[i].cause);
+		ASSERT_EQ(0, self->pages[i].time);
+	}
+	ASSERT_EQ(PAGES, read_right(env, 1, PAGES));
+	ASSERT_EQ(0, cmd_pages(env->manager, env->buf, LEN, self->pages));
+	for (i = 0; i < PAGES; i++)
+		ASSERT_EQ(HMMRT_CAUSE_DEVICE_FAULT, self->pages[i].cause);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#include <signal.h>
+#include <unistd.h>
+
+#include "storm.h"
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+static void *storm_run(void *arg)
+{
+	struct storm *storm = arg;
+
+	while (!__atomic_load_n(&storm->stop, __ATOMIC_RELAXED)) {
+		pthread_kill(storm->victim, SIGUSR1);
+		usleep(200);
+	}
+	return NULL;
+}
+
+int storm_start(struct storm *storm)
+{
+	/* Without SA_RESTART. */
+	struct sigaction action = { .sa_handler = on_signal };
+
+	sigaction(SIGUSR1, &action, NULL);
+	storm->victim = pthread_self();
+	storm->stop = false;
+	return pthread_create(&storm->thread, NULL, storm_run, storm);
+}
+
+void storm_stop(struct storm *storm)
+{
+	__atomic_store_n(&storm->stop, true, __ATOMIC_RELAXED);
+	pthread_join(storm->thread, NULL);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* A storm of signals, for calls that must say how far they got. */
+#ifndef TESTS_UAPI_STORM_H
+#define TESTS_UAPI_STORM_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+struct storm {
+	pthread_t victim;
+	pthread_t thread;
+	bool stop;
+};
+
+/* SIGUSR1 to the calling thread, again and again; 0, or an errno. */
+int storm_start(struct storm *storm);
+void storm_stop(struct storm *storm);
+
+#endif

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "world.h"
+
+/* Turns that are certainly few enough, and a pause that ends them. */
+#define TURNS_FEW 3
+#define TURNS_PAUSE_US 120000
+
+/* How long entries of AccessedBy may take, which a worker makes. */
+#define WORKER_LIMIT_MS 5000
+
+const char *const world_who_names[] = { "A", "B", "CPU" };
+const char *const world_place_names[] = { "A", "B", "host", "nowhere" };
+const char *const world_op_names[] = { "reads", "writes", "prefetch to" };
+
+void __attribute__((format(printf, 2, 3)))
+world_fail(struct world *world, const char *format, ...)
+{
+	va_list args;
+
+	world->failures++;
+	fprintf(stderr, "# %s: ", world->step);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
+const char *world_mask_name(unsigned int mask, char text[16])
+{
+	snprintf(text, 16, "{%s%s%s }", mask & BY(A) ? " A" : "",
+		 mask & BY(B) ? " B" : "", mask & BY(CPU) ? " CPU" : "");
+	return text;
+}
+
+/* --- between the model's terms and the module's --------------------------- */
+
+uint32_t world_location(const struct world *world, enum place place)
+{
+	if (place <= ON_B)
+		return world->session.devices[place].id;
+	return place == HOME ? HMMRT_LOCATION_HOST : HMMRT_LOCATION_NONE;
+}
+
+static enum place place_of(const struct world *world, uint32_t location)
+{
+	if (location == HMMRT_LOCATION_HOST)
+		return HOME;
+	if (location == world->session.devices[A].id)
+		return ON_A;
+	return location == world->session.devices[B].id ? ON_B : NOWHERE;
+}
+
+static unsigned int mask_of(const struct world *world, uint32_t mask)
+{
+	unsigned int result = mask & HMMRT_BY_CPU ? BY(CPU) : 0;
+	unsigned int dev;
+
+	for (dev = A; dev < DEVICES; dev++)
+		if (mask & 1u << world->session.devices[dev].id)
+			result |= BY(dev);
+	return result;
+}
+
+static struct view look(struct world *world, const char *addr)
+{
+	struct view view = { .at = NOWHERE };
+	struct hmmrt_page page;
+	int rc = cmd_pages(world->fd, addr, PAGE_BYTES, &page);
+
+	if (rc) {
+		world_fail(world, "HMMRT_IOC_PAGES: %s", strerror(-rc));
+		return view;
+	}
+	view.at = place_of(world, page.location);
+	view.mapped = mask_of(world, page.mapped_by);
+	view.written = mask_of(world, page.written_by);
+	view.copies = mask_of(world, page.copies);
+	view.zeroes = page.flags & HMMRT_PAGE_ZEROES;
+	return view;
+}
+
+void world_advise(struct world *world, const char *addr, size_t len,
+		  uint32_t kind, uint32_t location, uint64_t value)
+{
+	int rc = cmd_advise(world->fd, addr, len, kind, location, value);
+
+	if (rc)
+		world_fail(world, "HMMRT_IOC_ADVISE %u: %s", kind,
+			   strerror(-rc));
+}
+
+/* --- the model: where pages go -------------------------------------------- */
+
+static bool reaches(const struct world *world, unsigned int dev,
+		    enum place place)
+{
+	return place >= HOME || place == (enum place)dev ||
+	       (world->peers[dev] & BY(place));
+}
+
+unsigned int world_mapped_ahead(const struct world *world,
+				const struct page *page)
+{
+	unsigned int dev, mask = 0;
+
+	if (page->advice.read_mostly || page->at == NOWHERE)
+		return 0;
+	for (dev = A; dev < DEVICES; dev++)
+		if ((page->advice.accessed_by & ~page->unheard & BY(dev)) &&
+		    reaches(world, dev, page->at))
+			mask |= BY(dev);
+	return mask;
+}
+
+/* Where a page is that a device did not get: home is where both reach it. */
+static enum place stays(const struct world *world, unsigned int dev,
+			enum place place)
+{
+	return place < HOME && reaches(world, dev, place) ? place : HOME;
+}
+
+/* Where a fault of the device leaves the page. */
+static enum place faulted(const struct world *world, const struct page *page,
+			  unsigned int dev, bool write)
+{
+	const struct advice *advice = &page->advice;
+	bool copies = advice->read_mostly && !write;
+	bool accessed = (advice->accessed_by & BY(dev)) && !advice->read_mostly;
+
+	if (page->at == (enum place)dev)
+		return page->at;
+	if (!advice->no_migrate && !copies) {
+		if (advice->preferred == (enum place)dev)
+			return dev;
+		if (advice->preferred == NOWHERE && !accessed)
+			return dev;
+	}
+	return stays(world, dev, page->at);
+}
+
+static bool has_entry(const struct page *page, unsigned int dev, bool write)
+{
+	return (write ? page->view.written : page->view.mapped) & BY(dev);
+}
+
+/* Before the page has come home and gone so often that it is to stay there. */
+static void count_turn(struct page *page)
+{
+	unsigned int *turns = &page->turns[page->addr > page->other_addr];
+
+	if (++*turns < TURNS_FEW)
+		return;
+	usleep(TURNS_PAUSE_US);
+	*turns = 0;
+}
+
+static struct expected device_touches(struct world *world, struct page *page,
+				      unsigned int dev, bool write)
+{
+	struct expected expected = {
+		.mapped = BY(dev),
+		.written = write ? BY(dev) : 0,
+		.no_copies = write,
+	};
+	enum place before = page->at;
+
+	if (has_entry(page, dev, write)) {
+		if (!write)
+			expected.copies = page->view.copies;
+		return expected;
+	}
+	/* To be written it is copied, and that is done at home. */
+	if (write && page->read_only && page->at < HOME)
+		page->at = HOME;
+	page->at = faulted(world, page, dev, write);
+	if (page->at == (enum place)dev)
+		count_turn(page);
+	if (write)
+		page->read_only = false;
+	page->unheard &= ~BY(dev);
+	if (before == NOWHERE && page->at == HOME)
+		page->unheard = ALL_DEVICES & ~BY(dev);
+	else if (before != page->at)
+		page->unheard = 0;
+	/* What nobody wrote is the kernel's zero page, which has none. */
+	if (!write && page->advice.read_mostly && !page->advice.no_migrate &&
+	    page->at == HOME && before != NOWHERE && !page->view.zeroes)
+		expected.copies = BY(dev) | page->view.copies;
+	if (before != page->at)
+		expected.not_mapped = ALL_DEVICES & ~BY(dev) &
+				      ~world_mapped_ahead(world, page);
+	return expected;
+}
+
+/* It has no way to memory of devices but to bring it home. */
+static struct expected cpu_touches(struct world *world, struct page *page,
+				   bool write)
+{
+	struct expected expected = {
+		.mapped = BY(CPU),
+		.written = write ? BY(CPU) : 0,
+		.no_copies = write,
+		.copies = write ? 0 : page->view.copies,
+	};
+
+	if (page->at == NOWHERE)
+		page->unheard = ALL_DEVICES;
+	else if (page->at != HOME)
+		page->unheard = 0;
+	if (page->at != HOME)
+		expected.not_mapped = ALL_DEVICES & ~page->advice.accessed_by;
+	page->at = HOME;
+	if (write)
+		page->read_only = false;
+	expected.mapped |= world_mapped_ahead(world, page);
+	return expected;
+}
+
+/* Read-mostly, and at home: it stays, and there is a copy. */
+static unsigned int prefetched_copy(const struct page *page, enum place to,
+				    struct expected *expected)
+{
+	const unsigned int copies = page->view.copies;
+
+	expected->mapped = BY(to);
+	/* The zero page has none; nor who reads what others have copies of. */
+	if (page->view.zeroes || ((page->view.mapped & BY(to)) &&
+				  (copies & ~BY(to)) && !(copies & BY(to))))
+		return HMMRT_OUTCOME_STAYED(HMMRT_STAY_BUSY);
+	expected->copies = BY(to) | copies;
+	return copies & BY(to) ? HMMRT_OUTCOME_THERE : HMMRT_OUTCOME_MOVED;
+}
+
+/* The outcome of the page; advice about faults does not matter. */
+static unsigned int prefetched(struct page *page, enum place to,
+			       struct expected *expected)
+{
+	enum place before = page->at;
+
+	*expected = (struct expected){};
+	if (to == HOME) {
+		if (before >= HOME)
+			return HMMRT_OUTCOME_THERE;
+	} else if (before == to) {
+		expected->mapped = BY(to);
+		return HMMRT_OUTCOME_THERE;
+	} else if (page->advice.no_migrate) {
+		return HMMRT_OUTCOME_STAYED(HMMRT_STAY_POLICY);
+	} else if (page->advice.read_mostly && before == HOME) {
+		return prefetched_copy(page, to, expected);
+	}
+	page->at = to;
+	page->unheard = 0;
+	expected->no_copies = true;
+	if (to < HOME)
+		expected->mapped = BY(to);
+	return HMMRT_OUTCOME_MOVED;
+}
+
+/* --- what was found ------------------------------------------------------- */
+
+/* Waits for the worker, if only its entries are missing. */
+static struct view look_mapped(struct world *world, const struct page *page,
+			       unsigned int mapped)
+{
+	struct view view = look(world, page->addr);
+	unsigned int ms = 0;
+
+	while (view.at == page->at && (mapped & ~view.mapped) &&
+	       ms++ < WORKER_LIMIT_MS) {
+		usleep(1000);
+		view = look(world, page->addr);
+	}
+	return view;
+}
+
+/* True of each page at any time. */
+static void check_always(struct world *world, const struct page *page)
+{
+	const struct view *view = &page->view;
+	unsigned int dev;
+	char one[16], two[16];
+
+	if (view->at == HOME ? !(view->mapped & BY(CPU)) :
+			       !!(view->mapped & BY(CPU)))
+		world_fail(world, "at %s, mapped by %s",
+			   world_place_names[view->at],
+			   world_mask_name(view->mapped, one));
+	if (view->at == NOWHERE && view->mapped)
+		world_fail(world, "not populated, mapped by %s",
+			   world_mask_name(view->mapped, one));
+	if (view->written & ~view->mapped)
+		world_fail(world, "written by %s, mapped by %s",
+			   world_mask_name(view->written, one),
+			   world_mask_name(view->mapped, two));
+	if (view->copies & ~view->mapped)
+		world_fail(world, "copies of %s, mapped by %s",
+			   world_mask_name(view->copies, one),
+			   world_mask_name(view->mapped, two));
+	if (view->copies && (view->written || view->at != HOME))
+		world_fail(world, "copies of %s, written by %s, at %s",
+			   world_mask_name(view->copies, one),
+			   world_mask_name(view->written, two),
+			   world_place_names[view->at]);
+	if (view->copies && !page->advice.read_mostly)
+		world_fail(world, "copies of %s without READ_MOSTLY",
+			   world_mask_name(view->copies, one));
+	for (dev = A; dev < DEVICES; dev++)
+		if ((view->mapped & BY(dev)) && !reaches(world, dev, view->at))
+			world_fail(world,
+				   "mapped by %s, which is no peer of %s",
+				   world_who_names[dev],
+				   world_place_names[view->at]);
+}
+
+void world_check(struct world *world, struct page *page,
+		 const struct expected *expected)
+{
+	unsigned int mapped = expected->mapped |
+			      world_mapped_ahead(world, page);
+	struct view view = look_mapped(world, page, mapped);
+	char one[16], two[16];
+
+	page->view = view;
+	/* Until it is written, also when they are gone. */
+	if (view.copies)
+		page->read_only = true;
+	if (view.at != page->at)
+		world_fail(world, "expected at %s, found at %s",
+			   world_place_names[page->at],
+			   world_place_names[view.at]);
+	else if (mapped & ~view.mapped)
+		world_fail(world, "expected mapped by %s, found %s",
+			   world_mask_name(mapped, one),
+			   world_mask_name(view.mapped, two));
+	page->at = view.at;
+	if (view.mapped & expected->not_mapped)
+		world_fail(world, "expected not mapped by %s, found %s",
+			   world_mask_name(expected->not_mapped, one),
+			   world_mask_name(view.mapped, two));
+	if (expected->written & ~view.written)
+		world_fail(world, "expected written by %s, found %s",
+			   world_mask_name(expected->written, one),
+			   world_mask_name(view.written, two));
+	if (expected->copies & ~view.copies)
+		world_fail(world, "expected copies of %s, found %s",
+			   world_mask_name(expected->copies, one),
+			   world_mask_name(view.copies, two));
+	if (expected->no_copies && view.copies)
+		world_fail(world, "expected no copies, found %s",
+			   world_mask_name(view.copies, one));
+	check_always(world, page);
+}
+
+void world_check_unmoved(struct world *world, struct page *page)
+{
+	const struct expected expected = {};
+
+	world_check(world, page, &expected);
+}
+
+/* --- accesses ------------------------------------------------------------- */
+
+void world_check_value(struct world *world, const struct page *page,
+		       uint64_t found)
+{
+	if (found != page->value)
+		world_fail(world, "expected the value %llu, found %llu",
+			   (unsigned long long)page->value,
+			   (unsigned long long)found);
+}
+
+static void device_does(struct world *world, struct page *page,
+			unsigned int dev, bool write)
+{
+	struct outcome outcome =
+		write ? agent_write(world->agents[dev], page->addr,
+				    page->value) :
+			agent_read(world->agents[dev], page->addr);
+
+	if (outcome.error || outcome.signal)
+		world_fail(world, "error %d, signal %d, errno %u",
+			   outcome.error, outcome.signal,
+			   outcome.record.out_errno);
+	else if (!write)
+		world_check_value(world, page, outcome.value);
+}
+
+void world_touch(struct world *world, struct page *page, enum who who,
+		 bool write)
+{
+	volatile uint64_t *word = (volatile uint64_t *)page->addr;
+	struct expected expected;
+
+	if (write)
+		page->value = ++world->last_value;
+	if (who != CPU) {
+		expected = device_touches(world, page, who, write);
+		device_does(world, page, who, write);
+	} else {
+		expected = cpu_touches(world, page, write);
+		if (write)
+			*word = page->value;
+		else
+			world_check_value(world, page, *word);
+	}
+	world_check(world, page, &expected);
+}
+
+static void prefetch(struct world *world, struct page *page, enum place to)
+{
+	uint8_t outcome = 0xff;
+	struct hmmrt_prefetch arg = {
+		.size = sizeof(arg),
+		.addr = (uintptr_t)page->addr,
+		.len = PAGE_BYTES,
+		.location = world_location(world, to),
+		.outcomes = (uintptr_t)&outcome,
+	};
+	struct expected expected;
+	unsigned int predicted = prefetched(page, to, &expected);
+	int rc = cmd_raw(world->fd, HMMRT_IOC_PREFETCH, &arg);
+
+	if (rc)
+		world_fail(world, "HMMRT_IOC_PREFETCH: %s", strerror(-rc));
+	else if (outcome != predicted)
+		world_fail(world, "expected outcome %u, found %u", predicted,
+			   outcome);
+	world_check(world, page, &expected);
+}
+
+void world_access(struct world *world, struct page *page, enum op op,
+		  enum who who)
+{
+	if (op == PREFETCH)
+		prefetch(world, page, who == CPU ? HOME : (enum place)who);
+	else
+		world_touch(world, page, who, op == WRITE);
+}
+
+int world_set_peer(struct world *world, unsigned int dev, bool enabled)
+{
+	unsigned int peer = !dev;
+
+	world->peers[dev] = enabled ? BY(peer) : 0;
+	return cmd_peer(world->fd, world->session.devices[dev].id,
+			world->session.devices[peer].id,
+			enabled ? HMMRT_PEER_ENABLE : HMMRT_PEER_DISABLE, NULL);
+}
+
+int world_start(struct world *world)
+{
+	unsigned int dev;
+	int rc;
+
+	memset(world, 0, sizeof(*world));
+	rc = session_start(&world->session, DEVICES, 1);
+	world->fd = world->session.space;
+	for (dev = A; dev < DEVICES; dev++)
+		world->agents[dev] = &world->session.devices[dev].agent;
+	/* More than pages are filled with. */
+	world->last_value = 1000;
+	return rc;
+}
