@@ -2,7 +2,9 @@
 // Advice, what is known of ranges and pages, and devices that use each other's memory.
 #include "device_fixture.hpp"
 
+#include <atomic>
 #include <cstring>
+#include <immintrin.h>
 #include <span>
 #include <sys/mman.h>
 #include <vector>
@@ -33,6 +35,13 @@ class Advice : public OnDevice {
         long result = 0;
         on_device([&] { result = sum(memory_); });
         return result;
+    }
+    /// A kernel that runs until the flag is set.
+    static void hold(hmm::stream_ref in, const std::atomic<bool>& go) {
+        hmm::launch(in, 1, [&go](std::size_t) {
+            while (!go)
+                _mm_pause();
+        });
     }
     static int attribute(hmmMemRangeAttribute which, std::span<const unsigned char> memory) {
         int value = -100;
@@ -105,15 +114,40 @@ TEST_F(Advice, ReadMostlyMakesACopyAndAWriteTakesItAway) {
 
 TEST_F(Advice, QueuedComesAfterWhatWasQueuedBefore) {
     const hmm::stream one;
-    int before = -1;
+    std::atomic<bool> go = false;
+    hold(one, go);
     hmm::prefetch(memory_, hmm::device(0), one);
-    one.call_host([] {});
     hmm::advise(memory_, hmm::no_migrate, one);
     hmm::prefetch(memory_, hmm::host, one);
     hmm::prefetch(memory_, hmm::device(0), one);
+    go = true;
     one.synchronize();
-    before = static_cast<int>(hmm::residency(memory_).on(hmm::device(0)));
-    EXPECT_EQ(before, 0) << "the first prefetch moved them, the last one was too late";
+    const auto found = hmm::residency(memory_);
+    EXPECT_TRUE(found.all_on(hmm::host)) << "the last prefetch was too late";
+    EXPECT_TRUE(all_prefetched(found)) << "the first prefetch moved them, or none came home";
+}
+
+TEST_F(Advice, QueuedComesBeforeWhatIsQueuedAfter) {
+    const hmm::stream one;
+    std::atomic<bool> go = false;
+    unsigned char* const raw = memory_.data();
+    const auto add_one = [=](std::size_t i) { raw[i]++; };
+    hold(one, go);
+    hmm::advise(memory_, hmm::no_migrate, one);
+    hmm::launch(one, bytes, add_one);
+    go = true;
+    one.synchronize();
+    EXPECT_TRUE(hmm::residency(memory_).all_on(hmm::host));
+
+    go = false;
+    hold(one, go);
+    hmm::unadvise(memory_, hmm::no_migrate, one);
+    hmm::prefetch(memory_, hmm::device(0), one);
+    hmm::launch(one, bytes, add_one);
+    go = true;
+    one.synchronize();
+    EXPECT_TRUE(hmm::residency(memory_).all_on(hmm::device(0)));
+    EXPECT_EQ(sum(memory_), 3 * static_cast<long>(bytes));
 }
 
 TEST_F(Advice, OfAHoleIsRefused) {

@@ -6,11 +6,13 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <immintrin.h>
 #include <numeric>
 #include <span>
 #include <sys/mman.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -227,6 +229,29 @@ TEST_F(Copy, ABatchOfPrefetchesGoesWhereItIsTold) {
     for (void* each : memory)
         EXPECT_EQ(hmmFree(each), hmmSuccess);
     EXPECT_EQ(used(), before);
+}
+
+/// setgid() sends a signal to each thread of the program, also to those that lanes borrow.
+TEST_F(Copy, PrefetchesGoOnWhenASignalComesInBetween) {
+    constexpr std::size_t bytes = 64 << 20;
+    void* memory = nullptr;
+    ASSERT_EQ(hmmMallocManaged(&memory, bytes, hmmMemAttachGlobal), hmmSuccess);
+    std::memset(memory, 1, bytes);
+    const std::size_t before = used();
+    std::atomic<bool> over = false;
+    std::atomic<int> changes = 0;
+    std::thread changes_group([&] {
+        while (!over && setgid(getgid()) == 0)
+            ++changes;
+    });
+    const hmmMemLocation device = {hmmMemLocationTypeDevice, 0};
+    EXPECT_EQ(hmmMemPrefetchAsync(memory, bytes, device, 0, nullptr), hmmSuccess);
+    EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
+    over = true;
+    changes_group.join();
+    EXPECT_GT(changes, 0);
+    EXPECT_EQ(used(), before + bytes);
+    EXPECT_EQ(hmmFree(memory), hmmSuccess);
 }
 
 TEST_F(Copy, ABatchWithAMistakeMovesNothing) {

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <optional>
@@ -43,6 +44,12 @@ inline bool falls_asleep(const std::atomic<pid_t>& thread) {
             if (line.starts_with("State:\tS")) return true;
     }
     return false;
+}
+
+/// Each page was moved by a prefetch last, and not by a fault.
+inline bool all_prefetched(const hmm::page_states& found) {
+    return std::all_of(found.begin(), found.end(),
+                       [](const hmmPageState& page) { return page.cause == hmmMoveCausePrefetch; });
 }
 
 class OnDevice : public testing::Test {

@@ -299,12 +299,29 @@ TEST_F(Launch, ConditionVariablesWorkAcrossCpuAndDevice) {
 TEST_F(Launch, GridsAndPrefetchesComeInQueueOrder) {
     std::vector<float> data(1 << 20, 1.0f);
     float* const raw = data.data();
+    std::atomic<bool> go = false;
+    const auto hold = [&] {
+        go = false;
+        hmm::launch(1, [&go](std::size_t) {
+            while (!go)
+                _mm_pause();
+        });
+    };
+    hold();
     hmm::prefetch(std::span(data), hmm::device(0));
     hmm::launch(hmm::dim3{1024}, hmm::dim3{1024},
                 [=](const hmm::thread_index& at) { raw[at.global_x()] += 1; });
-    hmm::prefetch(std::span(data), hmm::host);
-    hmm::launch(data.size(), [=](std::size_t i) { raw[i] *= 2; });
+    go = true;
     hmm::synchronize();
+    EXPECT_TRUE(all_prefetched(hmm::residency(std::span(data)))) << "the grid came first";
+
+    hold();
+    hmm::launch(hmm::dim3{1024}, hmm::dim3{1024},
+                [=](const hmm::thread_index& at) { raw[at.global_x()] *= 2; });
+    hmm::prefetch(std::span(data), hmm::host);
+    go = true;
+    hmm::synchronize();
+    EXPECT_TRUE(hmm::residency(std::span(data)).all_on(hmm::host)) << "the grid came last";
     EXPECT_EQ(data, std::vector<float>(data.size(), 4.0f));
 }
 

@@ -4,10 +4,14 @@
 
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
+#include <linux/capability.h>
 #include <span>
+#include <sstream>
+#include <string>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <vector>
 
@@ -15,6 +19,29 @@ namespace {
 
 constexpr std::size_t page = 4096;
 constexpr std::size_t bytes = 2 << 20;
+
+/// As long as it lives, its thread may lock so much and no more.
+class locked_memory_limit {
+  public:
+    explicit locked_memory_limit(rlim_t limit) {
+        EXPECT_EQ(getrlimit(RLIMIT_MEMLOCK, &before_), 0);
+        const rlimit lower = {limit, before_.rlim_max};
+        EXPECT_EQ(setrlimit(RLIMIT_MEMLOCK, &lower), 0);
+        EXPECT_EQ(syscall(SYS_capget, &header_, powers_), 0);
+        __user_cap_data_struct less[] = {powers_[0], powers_[1]};
+        less[0].effective &= ~(1u << CAP_IPC_LOCK);
+        EXPECT_EQ(syscall(SYS_capset, &header_, less), 0);
+    }
+    ~locked_memory_limit() {
+        syscall(SYS_capset, &header_, powers_);
+        setrlimit(RLIMIT_MEMLOCK, &before_);
+    }
+
+  private:
+    rlimit before_ = {};
+    __user_cap_header_struct header_ = {_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct powers_[2] = {};
+};
 
 class Placement : public OnDevice {
   protected:
@@ -35,6 +62,24 @@ class Placement : public OnDevice {
     void* unmapped() const {
         munmap(memory_.data() + bytes / 2, page);
         return memory_.data() + bytes / 2;
+    }
+
+    /// What the kernel says of the mapping that this is in.
+    static bool is_locked(const void* ptr) {
+        const auto at = reinterpret_cast<std::uintptr_t>(ptr);
+        std::ifstream mappings("/proc/self/smaps");
+        bool here = false;
+        for (std::string line; std::getline(mappings, line);) {
+            std::istringstream words(line);
+            std::uintptr_t begin = 0, end = 0;
+            char dash = 0;
+            if (words >> std::hex >> begin >> dash >> end && dash == '-')
+                here = begin <= at && at < end;
+            else if (here && line.starts_with("VmFlags:"))
+                return line.find(" lo") != std::string::npos;
+        }
+        ADD_FAILURE() << "not mapped";
+        return false;
     }
 
     std::span<unsigned char> memory_;
@@ -130,36 +175,61 @@ TEST_F(Registered, PageThatIsSharedStaysLockedUntilTheLastIsGone) {
     EXPECT_EQ(place_of(&memory_[0]), 0);
 }
 
+TEST_F(Registered, WhatTheProgramHadLockedStaysLocked) {
+    unsigned char* const populated = &memory_[2 * page];
+    ASSERT_EQ(munmap(&memory_[5 * page], page), 0);
+    unsigned char* const untouched = &memory_[5 * page];
+    ASSERT_EQ(mmap(untouched, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+                   -1, 0),
+              untouched);
+    ASSERT_EQ(mlock(populated, 2 * page), 0);
+    ASSERT_EQ(mlock2(untouched, page, MLOCK_ONFAULT), 0);
+    const auto locked = [&] {
+        std::string pages;
+        for (std::size_t i = 0; i < 8; i++)
+            pages += is_locked(&memory_[i * page]) ? 'L' : '-';
+        return pages;
+    };
+    ASSERT_EQ(locked(), "--LL-L--");
+    ASSERT_EQ(hmmHostRegister(&memory_[page], page + 1, 0), hmmSuccess);
+    ASSERT_EQ(hmmHostRegister(&memory_[2 * page + 1], 4 * page, 0), hmmSuccess);
+    EXPECT_EQ(locked(), "-LLLLLL-");
+    EXPECT_EQ(hmmHostUnregister(&memory_[2 * page + 1]), hmmSuccess);
+    EXPECT_EQ(locked(), "-LLL-L--");
+    EXPECT_EQ(hmmHostUnregister(&memory_[page]), hmmSuccess);
+    EXPECT_EQ(locked(), "--LL-L--");
+}
+
+TEST_F(Registered, ComesHomeByAPrefetch) {
+    hmm::prefetch(memory_, hmm::device(0));
+    hmm::synchronize();
+    const hmm::registered_memory registered(memory_);
+    int last = hmmInvalidDeviceId;
+    ASSERT_EQ(hmmMemRangeGetAttribute(&last, sizeof(last), hmmMemRangeAttributeLastPrefetchLocation,
+                                      memory_.data(), bytes),
+              hmmSuccess);
+    EXPECT_EQ(last, hmmCpuDeviceId);
+}
+
 TEST_F(Registered, OfAHoleIsRefused) {
     EXPECT_EQ(hmmHostRegister(unmapped(), page, 0), hmmErrorInvalidValue);
     EXPECT_EQ(hmmHostUnregister(unmapped()), hmmErrorHostMemoryNotRegistered);
 }
 
-/// In a process of its own: it gives up what may lock without limit.
 TEST_F(Registered, LimitOnLockedMemoryIsAnErrorThatNamesIt) {
-    if (geteuid() != 0) GTEST_SKIP() << "cannot become another user";
-    const pid_t child = fork();
-    if (child == 0) {
-        execl("/proc/self/exe", "runtime-placement", "--gtest_filter=*DISABLED_UnderALimit",
-              "--gtest_also_run_disabled_tests", nullptr);
-        _exit(127);
+    hmm::prefetch(memory_, hmm::device(0));
+    hmm::synchronize();
+    {
+        const locked_memory_limit limit(8 * page);
+        EXPECT_EQ(hmmHostRegister(memory_.data(), 9 * page, 0), hmmErrorMemoryAllocation);
+        EXPECT_NE(std::string(hmmGetLastErrorDetail()).find("RLIMIT_MEMLOCK is 32768 bytes"),
+                  std::string::npos)
+            << hmmGetLastErrorDetail();
     }
-    int status = -1;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
-}
-
-/// Run by the test before: only there it is not a change for the worse.
-TEST_F(Registered, DISABLED_UnderALimit) {
-    hmm::device_count();
-    const rlimit limit = {8 * page, 8 * page};
-    ASSERT_EQ(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
-    ASSERT_EQ(setresuid(65534, 65534, 65534), 0);
-    EXPECT_EQ(hmmHostRegister(memory_.data(), 9 * page, 0), hmmErrorMemoryAllocation);
-    EXPECT_NE(std::string(hmmGetLastErrorDetail()).find("RLIMIT_MEMLOCK is 32768 bytes"),
-              std::string::npos)
-        << hmmGetLastErrorDetail();
     EXPECT_EQ(hmmHostUnregister(memory_.data()), hmmErrorHostMemoryNotRegistered);
+    EXPECT_FALSE(is_locked(memory_.data()));
+    EXPECT_EQ(place_of(&memory_[0]), 0) << "nothing has moved";
+    EXPECT_EQ(place_of(&memory_[9 * page - 1]), 0);
 }
 
 TEST_F(Report, CountsPagesThatMovedThatWereThereAndThatStayed) {
@@ -181,6 +251,13 @@ TEST_F(Report, NamesTheReason) {
     EXPECT_EQ(report.stayed[hmmStayFile], bytes / page);
     EXPECT_EQ(report.moved + report.there, 0u);
     munmap(shared, bytes);
+}
+
+TEST_F(Report, OfRegisteredMemorySaysThatItIsPinned) {
+    const hmm::registered_memory registered(memory_);
+    const auto report = hmm::prefetch_with_report(memory_, hmm::device(0));
+    EXPECT_EQ(report.stayed[hmmStayPinned], bytes / page);
+    EXPECT_EQ(report.moved + report.there, 0u);
 }
 
 TEST_F(Report, OfAHoleIsRefusedAtOnce) {

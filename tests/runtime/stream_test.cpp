@@ -7,9 +7,11 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <dirent.h>
 #include <fstream>
 #include <immintrin.h>
+#include <memory>
 #include <span>
 #include <string>
 #include <sys/syscall.h>
@@ -224,6 +226,44 @@ TEST_F(Stream, DestroyingThemWithWorkPendingReturnsAtOnceAndTheWorkRuns) {
     EXPECT_TRUE(ran);
 }
 
+TEST_F(Stream, DestroyedWithEveryKindOfWorkPending) {
+    constexpr std::size_t part = 64 << 10;
+    void* managed = nullptr;
+    ASSERT_EQ(hmmMallocManaged(&managed, 4 * part, hmmMemAttachGlobal), hmmSuccess);
+    const std::span memory(static_cast<unsigned char*>(managed), 4 * part);
+    const auto copied = memory.first(part), moved = memory.subspan(part, part),
+               forgotten = memory.subspan(2 * part, part), advised = memory.last(part);
+    std::memset(managed, 1, memory.size());
+    const std::vector<unsigned char> source(part, 7);
+    std::atomic<bool> go = false, called = false;
+    auto owned = std::make_shared<int>(1);
+    const std::weak_ptr<int> watch = owned;
+    {
+        const hmm::stream one;
+        hold(one, go);
+        one.call_host([&called, owned = std::move(owned)] { called = true; });
+        hmm::copy(copied, std::span(source), one);
+        hmm::prefetch(moved, hmm::device(0), one);
+        hmm::discard(forgotten, one);
+        hmm::advise(advised, hmm::read_mostly, one);
+    }
+    EXPECT_FALSE(called || watch.expired());
+    EXPECT_EQ(copied[0] + forgotten[0], 2);
+    EXPECT_TRUE(hmm::residency(moved).all_on(hmm::host));
+    go = true;
+    hmm::synchronize();
+    EXPECT_TRUE(called && watch.expired());
+    EXPECT_TRUE(hmm::residency(moved).all_on(hmm::device(0)));
+    EXPECT_EQ(std::vector<unsigned char>(copied.begin(), copied.end()), source);
+    EXPECT_EQ(std::count(forgotten.begin(), forgotten.end(), 0), static_cast<long>(part));
+    int read_mostly = -1;
+    EXPECT_EQ(hmmMemRangeGetAttribute(&read_mostly, sizeof(read_mostly),
+                                      hmmMemRangeAttributeReadMostly, advised.data(), part),
+              hmmSuccess);
+    EXPECT_EQ(read_mostly, 1);
+    EXPECT_EQ(hmmFree(managed), hmmSuccess);
+}
+
 TEST_F(Stream, AnEventThatIsDestroyedIsWaitedForToItsEnd) {
     const hmm::stream one, other;
     std::atomic<bool> go = false, ran = false;
@@ -343,10 +383,25 @@ TEST_F(Stream, PrefetchesHaveTheirPlace) {
     const hmm::stream one;
     std::vector<float> data(1 << 18, 1.0f);
     float* const raw = data.data();
+    std::atomic<bool> go = false;
+    hold(one, go);
     hmm::prefetch(std::span(data), hmm::device(0), one);
     hmm::launch(one, data.size(), [=](std::size_t i) { raw[i] += 1; });
+    go = true;
+    one.synchronize();
+    const auto there = hmm::residency(std::span(data));
+    EXPECT_TRUE(there.all_on(hmm::device(0)));
+    EXPECT_TRUE(all_prefetched(there)) << "the kernel came first: it moved them by faults";
+
+    go = false;
+    hold(one, go);
+    hmm::launch(one, data.size(), [=](std::size_t i) { raw[i] *= 2; });
     hmm::prefetch(std::span(data), hmm::host, one);
-    hmm::parallel_for(one, data, [](float& value) { value *= 2; });
+    go = true;
+    one.synchronize();
+    const auto back = hmm::residency(std::span(data));
+    EXPECT_TRUE(back.all_on(hmm::host)) << "the kernel came last: it moved them by faults";
+    EXPECT_TRUE(all_prefetched(back));
     EXPECT_EQ(data, std::vector<float>(data.size(), 4.0f));
 }
 

@@ -168,6 +168,59 @@ TEST_F(Attributes, LastPrefetchIsWhereItWasAskedToGo) {
     EXPECT_EQ(attribute(hmmMemRangeAttributeLastPrefetchLocationId), 0);
 }
 
+TEST_F(Attributes, LastPrefetchHasATypeAndAnId) {
+    const auto expect = [&](std::size_t bytes, hmmMemLocationType type, int id, int place) {
+        EXPECT_EQ(
+            attribute<hmmMemLocationType>(hmmMemRangeAttributeLastPrefetchLocationType, 0, bytes),
+            type);
+        EXPECT_EQ(attribute(hmmMemRangeAttributeLastPrefetchLocationId, 0, bytes), id);
+        EXPECT_EQ(attribute(hmmMemRangeAttributeLastPrefetchLocation, 0, bytes), place);
+    };
+    expect(2 * page, hmmMemLocationTypeInvalid, hmmInvalidDeviceId, hmmInvalidDeviceId);
+    hmm::prefetch(memory(), hmm::device(1)); // whose id is 2
+    hmm::synchronize();
+    expect(2 * page, hmmMemLocationTypeDevice, 1, 1);
+    hmm::prefetch(memory(), hmm::host);
+    hmm::synchronize();
+    expect(2 * page, hmmMemLocationTypeHost, hmmCpuDeviceId, hmmCpuDeviceId);
+    hmm::prefetch(memory(), hmm::numa_node(7));
+    hmm::synchronize();
+    expect(2 * page, hmmMemLocationTypeHostNuma, 7, hmmCpuDeviceId);
+    hmm::prefetch(memory().first(page), hmm::device(0));
+    hmm::synchronize();
+    expect(page, hmmMemLocationTypeDevice, 0, 0);
+    expect(2 * page, hmmMemLocationTypeInvalid, hmmInvalidDeviceId, hmmInvalidDeviceId);
+}
+
+TEST_F(Attributes, AllAreReadByOneCall) {
+    hmm::advise(memory(), hmm::read_mostly);
+    hmm::advise(memory(), hmm::preferred(hmm::device(1)));
+    hmm::advise(memory(), hmm::accessed_by(hmm::device(0)));
+    hmm::prefetch(memory(), hmm::numa_node(7));
+    hmm::synchronize();
+    int values[8] = {}, accessed[2] = {};
+    hmmMemRangeAttribute which[8];
+    void* data[8];
+    std::size_t sizes[8];
+    for (int i = 0; i < 8; i++) {
+        which[i] = static_cast<hmmMemRangeAttribute>(hmmMemRangeAttributeReadMostly + i);
+        const bool list = which[i] == hmmMemRangeAttributeAccessedBy;
+        data[i] = list ? accessed : &values[i];
+        sizes[i] = list ? sizeof(accessed) : sizeof(int);
+    }
+    ASSERT_EQ(hmmMemRangeGetAttributes(data, sizes, which, 8, memory().data(), pages * page),
+              hmmSuccess);
+    EXPECT_EQ(values[0], 1);
+    EXPECT_EQ(values[1], 1);
+    EXPECT_EQ(accessed[0], 0);
+    EXPECT_EQ(accessed[1], hmmInvalidDeviceId);
+    EXPECT_EQ(values[3], hmmCpuDeviceId);
+    EXPECT_EQ(values[4], hmmMemLocationTypeDevice);
+    EXPECT_EQ(values[5], 1);
+    EXPECT_EQ(values[6], hmmMemLocationTypeHostNuma);
+    EXPECT_EQ(values[7], 7);
+}
+
 TEST_F(Attributes, AccessedByIsAListFilledUp) {
     const int none = hmmInvalidDeviceId;
     EXPECT_EQ(accessed_by(2), (std::vector{none, none}));
@@ -265,25 +318,63 @@ TEST_F(Attributes, OfAPointerToNothingAreNoError) {
     EXPECT_EQ(hmmPointerGetAttributes(nullptr, hole()), hmmErrorInvalidValue);
 }
 
-TEST_F(Attributes, DevicesSayTheSameOneByOneAndTogether) {
-    for (const int number : {0, 1}) {
-        const hmm::device which(number);
-        const hmmDeviceProp all = which.properties();
-        EXPECT_EQ(which.attribute(hmmDevAttrMultiProcessorCount), all.multiProcessorCount);
-        EXPECT_EQ(which.attribute(hmmDevAttrHostNativeAtomicSupported),
-                  all.hostNativeAtomicSupported);
-        EXPECT_EQ(which.attribute(hmmDevAttrDirectManagedMemAccessFromHost),
-                  all.directManagedMemAccessFromHost);
-        EXPECT_EQ(which.attribute(hmmDevAttrHostNumaId), all.hostNumaNode);
-        EXPECT_EQ(all.hostNumaNode, number == 0 ? -1 : 1);
-        EXPECT_EQ(which.attribute(hmmDevAttrPageableMemoryAccess), 1);
-        EXPECT_EQ(which.attribute(hmmDevAttrPageableMemoryAccessUsesHostPageTables), 0);
+TEST_F(Attributes, OfDevicesAreWhatTheModulesSayAndWhatIsAlwaysSo) {
+    const struct {
+        hmmDeviceAttr which;
+        int first, second;
+    } expected[] = {
+        {hmmDevAttrMultiProcessorCount, 2, 2},
+        {hmmDevAttrIntegrated, 0, 0},
+        {hmmDevAttrCanMapHostMemory, 1, 1},
+        {hmmDevAttrConcurrentKernels, 1, 1},
+        {hmmDevAttrAsyncEngineCount, 0, 0},
+        {hmmDevAttrUnifiedAddressing, 1, 1},
+        {hmmDevAttrStreamPrioritiesSupported, 1, 1},
+        {hmmDevAttrManagedMemory, 1, 1},
+        {hmmDevAttrHostNativeAtomicSupported, 1, 0},
+        {hmmDevAttrPageableMemoryAccess, 1, 1},
+        {hmmDevAttrConcurrentManagedAccess, 1, 1},
+        {hmmDevAttrCanUseHostPointerForRegisteredMem, 1, 1},
+        {hmmDevAttrHostRegisterSupported, 1, 1},
+        {hmmDevAttrPageableMemoryAccessUsesHostPageTables, 0, 0},
+        {hmmDevAttrDirectManagedMemAccessFromHost, 0, 1},
+        {hmmDevAttrHostNumaId, -1, 1},
+    };
+    for (const auto& each : expected) {
+        EXPECT_EQ(hmm::device(0).attribute(each.which), each.first) << each.which;
+        EXPECT_EQ(hmm::device(1).attribute(each.which), each.second) << each.which;
     }
     int value = 0;
-    EXPECT_EQ(hmmDeviceGetAttribute(&value, static_cast<hmmDeviceAttr>(17), 0),
-              hmmErrorInvalidValue);
+    for (const int none : {0, 15, 17, 90, 135})
+        EXPECT_EQ(hmmDeviceGetAttribute(&value, static_cast<hmmDeviceAttr>(none), 0),
+                  hmmErrorInvalidValue)
+            << none;
     EXPECT_EQ(hmmDeviceGetAttribute(&value, hmmDevAttrManagedMemory, 2), hmmErrorInvalidDevice);
     EXPECT_EQ(hmmDeviceGetAttribute(nullptr, hmmDevAttrManagedMemory, 0), hmmErrorInvalidValue);
+}
+
+TEST_F(Attributes, OfADeviceAreAllInItsProperties) {
+    const hmmDeviceProp first = hmm::device(0).properties(), second = hmm::device(1).properties();
+    EXPECT_STREQ(first.name, "hmmrt-gpu0");
+    EXPECT_STREQ(second.name, "hmmrt-gpu2");
+    EXPECT_EQ(first.totalGlobalMem, 256u << 20);
+    EXPECT_EQ(second.totalGlobalMem, 512u << 20);
+    EXPECT_EQ(first.hostNumaNode, -1);
+    EXPECT_EQ(second.hostNumaNode, 1);
+    EXPECT_EQ(first.hostNativeAtomicSupported, 1);
+    EXPECT_EQ(second.hostNativeAtomicSupported, 0);
+    EXPECT_EQ(first.directManagedMemAccessFromHost, 0);
+    EXPECT_EQ(second.directManagedMemAccessFromHost, 1);
+    for (const hmmDeviceProp& each : {first, second}) {
+        EXPECT_EQ(each.pageSize, page);
+        EXPECT_EQ(each.migrationBlockSize, 2u << 20);
+        EXPECT_EQ(each.multiProcessorCount, 2);
+        EXPECT_EQ(each.pageableMemoryAccess, 1);
+        EXPECT_EQ(each.concurrentManagedAccess, 1);
+        EXPECT_EQ(each.managedMemory, 1);
+        EXPECT_EQ(each.pageableMemoryAccessUsesHostPageTables, 0);
+        EXPECT_EQ(each.hostRegisterSupported, 1);
+    }
 }
 
 TEST_F(Residency, PagesAreInTheOrderOfTheirAddresses) {

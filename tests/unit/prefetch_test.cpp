@@ -59,6 +59,22 @@ TEST_F(Prefetch, InterruptedBySignalsCountsEachPageOnce) {
     EXPECT_EQ(outcomes, std::vector<hmmPageOutcome>(pages, hmmOutcomeMoved));
 }
 
+TEST_F(Prefetch, WaitingForAnEventReportsWhatQueuedCallsFailedWith) {
+    const hmm::event behind;
+    EXPECT_EQ(hmmMemPrefetchAsync(hole(), page, host, 0, nullptr), hmmSuccess);
+    hmm::default_stream.record(behind);
+    EXPECT_EQ(hmmEventSynchronize(behind.get()), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmEventSynchronize(behind.get()), hmmSuccess);
+}
+
+TEST_F(Prefetch, FreeLeavesWhatQueuedCallsFailedWithToTheirDevices) {
+    void* memory = nullptr;
+    ASSERT_EQ(hmmMallocManaged(&memory, page, hmmMemAttachGlobal), hmmSuccess);
+    EXPECT_EQ(hmmMemPrefetchAsync(hole(), page, host, 0, nullptr), hmmSuccess);
+    EXPECT_EQ(hmmFree(memory), hmmSuccess);
+    EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorInvalidValue);
+}
+
 TEST_F(Prefetch, ReportIsNotWantedByAll) {
     EXPECT_EQ(hmmMemPrefetchWithReport(memory().data(), page, on(0), nullptr, 0, nullptr),
               hmmSuccess);
@@ -91,6 +107,14 @@ TEST_F(Discard, TakesWholePagesInsideTheRangeOnly) {
     EXPECT_EQ(kernel.memory.discards[1].len, page);
 }
 
+TEST_F(Discard, LooksAtNothingOutsideTheWholePages) {
+    auto* const end = reinterpret_cast<std::byte*>(fakes::fake_memory::hole_end);
+    EXPECT_EQ(discard(end - 1, 1 + page), hmmSuccess);
+    EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
+    ASSERT_EQ(kernel.memory.discards.size(), 1u);
+    EXPECT_EQ(kernel.memory.discards[0].addr, fakes::fake_memory::hole_end);
+}
+
 TEST_F(Discard, ArgumentsAreCheckedBeforeAnythingIsQueued) {
     void* ptrs[] = {memory().data(), memory().data()};
     const std::size_t sizes[] = {page, page}, empty[] = {page, 0}, first = 0;
@@ -119,6 +143,40 @@ TEST_F(Discard, ThenPrefetchMovesAlsoThePagesAtTheEnds) {
     EXPECT_EQ(kernel.memory.prefetches[0].addr, address());
     EXPECT_EQ(kernel.memory.prefetches[0].len, 3 * page);
     EXPECT_EQ(kernel.memory.prefetches[0].location, 2u);
+}
+
+TEST_F(Discard, OfSeveralRangesIsDoneOneAfterTheOther) {
+    void* const ptrs[] = {&memory()[2 * page], &memory()[0], &memory()[5 * page]};
+    const std::size_t sizes[] = {page, 2 * page, 3 * page};
+    EXPECT_EQ(hmmMemDiscardBatchAsync(ptrs, sizes, 3, 0, nullptr), hmmSuccess);
+    EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
+    ASSERT_EQ(kernel.memory.discards.size(), 3u);
+    for (std::size_t i = 0; i < 3; i++) {
+        EXPECT_EQ(kernel.memory.discards[i].addr, reinterpret_cast<std::uint64_t>(ptrs[i]));
+        EXPECT_EQ(kernel.memory.discards[i].len, sizes[i]);
+    }
+    EXPECT_EQ(kernel.memory.order, "ddd");
+}
+
+/// Ranges 0 and 1 go to device 1, whose id is 2, the others home.
+TEST_F(Discard, ThenPrefetchOfSeveralTakesEachRangeInItsTurn) {
+    void* ptrs[4];
+    const std::size_t sizes[] = {page, 2 * page, page, page}, firsts[] = {0, 2};
+    for (std::size_t i = 0; i < 4; i++)
+        ptrs[i] = &memory()[2 * page * i];
+    const hmmMemLocation places[] = {on(1), host};
+    EXPECT_EQ(hmmMemDiscardAndPrefetchBatchAsync(ptrs, sizes, 4, places, firsts, 2, 0, nullptr),
+              hmmSuccess);
+    EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
+    EXPECT_EQ(kernel.memory.order, "dpdpdpdp");
+    ASSERT_EQ(kernel.memory.discards.size(), 4u);
+    ASSERT_EQ(kernel.memory.prefetches.size(), 4u);
+    for (std::size_t i = 0; i < 4; i++) {
+        EXPECT_EQ(kernel.memory.discards[i].addr, address(2 * page * i));
+        EXPECT_EQ(kernel.memory.prefetches[i].addr, address(2 * page * i));
+        EXPECT_EQ(kernel.memory.prefetches[i].len, sizes[i]);
+        EXPECT_EQ(kernel.memory.prefetches[i].location, i < 2 ? 2u : HMMRT_LOCATION_HOST);
+    }
 }
 
 TEST_F(Discard, OfAHoleOrOfLockedMemoryIsReportedOnce) {

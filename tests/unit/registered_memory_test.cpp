@@ -21,6 +21,9 @@ class Registered : public MemoryOverFakes {
         registered_.erase(from);
         return hmmHostUnregister(&memory()[from]);
     }
+    /// By the program itself.
+    void lock(std::size_t number) { kernel.memory.locked.insert(address(number * page)); }
+    void unlock(std::size_t number) { kernel.memory.locked.erase(address(number * page)); }
     void expect_locked(std::initializer_list<std::size_t> numbers) {
         std::set<std::uint64_t> expected;
         for (const std::size_t number : numbers)
@@ -93,6 +96,71 @@ TEST_F(Registered, AFailedLockLeavesNothingBehindAndNamesTheLimit) {
     kernel.memory.lock_error = 0;
     expect_locked({0});
     EXPECT_EQ(add(20, 4 * page), hmmSuccess);
+}
+
+TEST_F(Registered, WhatTheProgramHadLockedStaysLocked) {
+    for (const std::size_t number : {1, 2, 4})
+        lock(number);
+    EXPECT_EQ(add(0, 6 * page), hmmSuccess);
+    expect_locked({0, 1, 2, 3, 4, 5});
+    EXPECT_EQ(remove(0), hmmSuccess);
+    expect_locked({1, 2, 4});
+    EXPECT_EQ(add(2 * page, 2 * page), hmmSuccess);
+    unlock(1);
+    EXPECT_EQ(remove(2 * page), hmmSuccess);
+    expect_locked({2, 4});
+    unlock(2);
+    EXPECT_EQ(add(page, 3 * page), hmmSuccess);
+    EXPECT_EQ(remove(page), hmmSuccess);
+    expect_locked({4});
+    unlock(4);
+}
+
+TEST_F(Registered, WhatTheProgramHadLockedIsKnownOfAPageThatIsShared) {
+    lock(1);
+    EXPECT_EQ(add(10, page), hmmSuccess);
+    EXPECT_EQ(add(page + 10, 2 * page), hmmSuccess);
+    expect_locked({0, 1, 2, 3});
+    EXPECT_EQ(remove(10), hmmSuccess);
+    expect_locked({1, 2, 3});
+    EXPECT_EQ(add(20, page - 20), hmmSuccess);
+    EXPECT_EQ(remove(page + 10), hmmSuccess);
+    expect_locked({0, 1});
+    EXPECT_EQ(remove(20), hmmSuccess);
+    expect_locked({1});
+    unlock(1);
+}
+
+TEST_F(Registered, AFailedLockKeepsWhatTheProgramHadLocked) {
+    lock(1);
+    for (int* const error : {&kernel.memory.lock_error, &kernel.memory.populate_error}) {
+        *error = ENOMEM;
+        EXPECT_EQ(add(0, 4 * page), hmmErrorMemoryAllocation);
+        expect_locked({1});
+        *error = 0;
+    }
+    unlock(1);
+}
+
+TEST_F(Registered, WhatIsRefusedMovesNothing) {
+    hmm::prefetch(memory(), hmm::device(0));
+    hmm::synchronize();
+    kernel.memory.lock_error = ENOMEM;
+    EXPECT_EQ(add(0, page), hmmErrorMemoryAllocation);
+    kernel.memory.lock_error = 0;
+    auto* const before_hole = reinterpret_cast<std::byte*>(fakes::fake_memory::hole) - page;
+    EXPECT_EQ(hmmHostRegister(before_hole, 2 * page, 0), hmmErrorInvalidValue);
+    EXPECT_EQ(kernel.memory.prefetches.size(), 1u);
+    EXPECT_EQ(hmm::residency(memory()).on(hmm::host), 0u);
+}
+
+TEST_F(Registered, AByteThatIsRegisteredAlreadyMovesNothing) {
+    EXPECT_EQ(add(0, 1), hmmSuccess);
+    hmm::prefetch(memory(), hmm::device(0));
+    hmm::synchronize();
+    const std::size_t before = kernel.memory.prefetches.size();
+    EXPECT_EQ(add(0, page), hmmErrorHostMemoryAlreadyRegistered);
+    EXPECT_EQ(kernel.memory.prefetches.size(), before);
 }
 
 TEST_F(Registered, MemoryComesHomeBefore) {

@@ -281,6 +281,22 @@ TEST(SharedPool, GivesBlocksAndThenOrdinaryMemory) {
     EXPECT_NE(std::find(all.begin(), all.end(), again), all.end()) << "blocks are used again";
 }
 
+TEST(SharedPool, AChildTakesNoBlockBack) {
+    shared_pool pool;
+    auto* const block = static_cast<unsigned char*>(pool.allocate(1));
+    *block = 42;
+    const pid_t child = fork();
+    if (child == 0) {
+        pool.free(block);
+        _exit(0);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(*block, 42) << "the memory is shared";
+    pool.free(block);
+}
+
 // ---- the C and C++ interfaces, on the program's own runtime
 
 TEST(Interface, ArgumentsAreChecked) {
@@ -309,6 +325,13 @@ TEST(Interface, TheLastErrorIsKeptForTheThreadAndGivenOnce) {
     EXPECT_EQ(std::string(hmmGetLastErrorDetail()), "hmmSetDevice: device 99 of 2");
     std::thread([] { EXPECT_EQ(hmmGetLastError(), hmmSuccess); }).join();
     EXPECT_EQ(hmmGetLastError(), hmmErrorInvalidDevice);
+    EXPECT_EQ(hmmGetLastError(), hmmSuccess);
+}
+
+TEST(Interface, WhatIsNotSupportedIsGivenOnceToo) {
+    int here = 0;
+    EXPECT_EQ(hmmHostRegister(&here, 4, hmmHostRegisterIoMemory), hmmErrorNotSupported);
+    EXPECT_EQ(hmmGetLastError(), hmmErrorNotSupported);
     EXPECT_EQ(hmmGetLastError(), hmmSuccess);
 }
 

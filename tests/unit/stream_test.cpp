@@ -8,9 +8,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
 #include <set>
 #include <thread>
+#include <utility>
 
 using fakes::kernel;
 using namespace hmmrt;
@@ -163,6 +165,136 @@ TEST_F(Streams, AFaultIsSeenByAllAndNothingIsCalled) {
     EXPECT_EQ(hmmStreamQuery(good.get()), hmmErrorIllegalAddress);
     EXPECT_EQ(launch_nothing(good.get()), hmmErrorIllegalAddress);
     EXPECT_FALSE(called);
+}
+
+/// Queued in @in, once @go: the device has failed.
+void fail_after(hmm::stream_ref in, const std::atomic<bool>& go) {
+    hmm::launch(in, 1, [&go](std::size_t) {
+        while (!go && !kernel.agent_is_gone())
+            std::this_thread::yield();
+        fault_block fault = {};
+        fault.cause = fault_cause::signal;
+        fault.signal = SIGSEGV;
+        kernel.fault(fault);
+    });
+}
+
+TEST_F(Streams, AskingAfterAFaultDoesNotWaitForHostFunctions) {
+    const hmm::stream calls, bad;
+    const hmm::event some = calls.record();
+    std::atomic<bool> inside = false, leave = false, left = false;
+    const std::atomic<bool> at_once = true;
+    calls.call_host([&] {
+        inside = true;
+        while (!leave)
+            std::this_thread::yield();
+        left = true;
+    });
+    while (!inside)
+        std::this_thread::yield();
+    fail_after(bad, at_once);
+    while (hmmStreamQuery(bad.get()) != hmmErrorIllegalAddress)
+        std::this_thread::yield();
+    EXPECT_EQ(hmmStreamQuery(calls.get()), hmmErrorIllegalAddress);
+    EXPECT_EQ(hmmEventQuery(some.get()), hmmErrorIllegalAddress);
+    EXPECT_FALSE(left);
+    leave = true;
+    EXPECT_EQ(hmmStreamSynchronize(calls.get()), hmmErrorIllegalAddress);
+    EXPECT_TRUE(left);
+}
+
+TEST_F(Streams, AfterAFaultWhatHostFunctionsOwnedIsDestroyedWhenAWaitIsOver) {
+    struct slow {
+        std::atomic<int>* gone;
+        explicit slow(std::atomic<int>& count) : gone(&count) {}
+        slow(slow&& other) noexcept : gone(std::exchange(other.gone, nullptr)) {}
+        ~slow() {
+            if (gone == nullptr) return;
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            ++*gone;
+        }
+    };
+    const hmm::stream bad;
+    std::atomic<bool> go = false;
+    std::atomic<int> gone = 0;
+    fail_after(bad, go);
+    for (int i = 0; i < 3; i++)
+        bad.call_host([owned = slow(gone)] { ADD_FAILURE() << "called"; });
+    go = true;
+    EXPECT_EQ(hmmStreamSynchronize(bad.get()), hmmErrorIllegalAddress);
+    EXPECT_EQ(gone, 3);
+}
+
+std::atomic<bool> let_go;
+
+/// Holds its thread, but not for ever: it may have a lock that the others need.
+void hold_here(int) {
+    constexpr timespec millisecond = {0, 1000000};
+    for (int i = 0; i < 100 && !let_go; i++)
+        nanosleep(&millisecond, nullptr);
+}
+
+/// The thread that makes them is held wherever it happens to be.
+TEST_F(Streams, MadeDuringAResetAreGoneOrUsableAfterIt) {
+    struct sigaction action = {}, old;
+    action.sa_handler = hold_here;
+    ASSERT_EQ(sigaction(SIGUSR1, &action, &old), 0);
+    for (int i = 0; i < 50; i++) {
+        std::atomic<bool> begun = false;
+        let_go = false;
+        hmmStream_t last = nullptr;
+        std::thread makes([&] {
+            do {
+                if (last != nullptr) hmmStreamDestroy(last);
+                EXPECT_EQ(hmmStreamCreate(&last), hmmSuccess) << hmmGetLastErrorDetail();
+                begun = true;
+            } while (!let_go);
+        });
+        while (!begun)
+            std::this_thread::yield();
+        pthread_kill(makes.native_handle(), SIGUSR1);
+        EXPECT_EQ(hmmDeviceReset(), hmmSuccess);
+        let_go = true;
+        makes.join();
+        const hmmError_t code = launch_nothing(last);
+        EXPECT_TRUE(code == hmmSuccess || code == hmmErrorInvalidResourceHandle) << code;
+        hmmStreamDestroy(last);
+    }
+    sigaction(SIGUSR1, &old, nullptr);
+}
+
+/// The reset destroys what a host function owns, and waits there.
+TEST_F(Streams, OfAThreadIsMadeAnewWhileAResetIsUnderWay) {
+    const hmm::stream calls;
+    const std::atomic<bool> never = false;
+    std::atomic<bool> begun = false, resets = false, tried = false;
+    struct slow {
+        std::atomic<bool>*resets, *tried;
+        slow(std::atomic<bool>& now, std::atomic<bool>& until) : resets(&now), tried(&until) {}
+        slow(slow&& other) noexcept
+            : resets(std::exchange(other.resets, nullptr)), tried(other.tried) {}
+        ~slow() {
+            if (resets == nullptr) return;
+            *resets = true;
+            for (int i = 0; i < 100 && !*tried; i++)
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+    };
+    std::thread uses([&] {
+        EXPECT_EQ(launch_nothing(hmmStreamPerThread), hmmSuccess);
+        begun = true;
+        while (!resets)
+            std::this_thread::yield();
+        EXPECT_EQ(launch_nothing(hmmStreamPerThread), hmmSuccess);
+        tried = true;
+    });
+    while (!begun)
+        std::this_thread::yield();
+    hold(calls, never);
+    calls.call_host([owned = slow(resets, tried)] {});
+    EXPECT_EQ(hmmDeviceReset(), hmmSuccess);
+    EXPECT_TRUE(resets);
+    uses.join();
 }
 
 TEST_F(Streams, AResetMakesHandlesInvalid) {

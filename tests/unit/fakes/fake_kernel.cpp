@@ -229,6 +229,14 @@ int lock_memory(std::uint64_t address, std::size_t bytes) {
     return kernel.memory.lock(address, bytes);
 }
 
+int lock_on_fault(std::uint64_t address, std::size_t bytes) {
+    return kernel.memory.lock_on_fault(address, bytes);
+}
+
+bool has_locked(std::uint64_t address, std::size_t bytes) {
+    return kernel.memory.has_locked(address, bytes);
+}
+
 int unlock_memory(std::uint64_t address, std::size_t bytes) {
     return kernel.memory.unlock(address, bytes);
 }

@@ -59,11 +59,12 @@ bool fake_memory::is_mapped(std::uint64_t addr, std::uint64_t len) {
 void fake_memory::clear() {
     const std::lock_guard lock(lock_);
     interrupt_after = 0;
-    lock_error = 0;
+    lock_error = populate_error = 0;
     peers_possible = true;
     stays.clear();
     prefetches.clear();
     discards.clear();
+    order.clear();
     locked.clear();
     pages_.clear();
     peers_.clear();
@@ -103,6 +104,7 @@ std::uint8_t fake_memory::move(std::uint64_t addr, std::uint32_t location) {
 
 int fake_memory::prefetch(hmmrt_prefetch& request) {
     if (const int error = check(request.addr, request.len); error != 0) return error;
+    order += 'p';
     prefetches.push_back({request.addr, request.len, request.location});
     auto* outcomes = reinterpret_cast<std::uint8_t*>(request.outcomes);
     request.out_pages_moved = request.out_pages_there = 0;
@@ -187,19 +189,31 @@ int fake_memory::peer(hmmrt_peer& request) {
 
 int fake_memory::discard(std::uint64_t addr, std::uint64_t len) {
     const std::lock_guard lock(lock_);
+    order += 'd';
     discards.push_back({addr, len});
     if (!is_mapped(addr, len)) return -ENOMEM;
     const auto first = locked.lower_bound(addr);
     return first != locked.end() && *first < addr + len ? -EINVAL : 0;
 }
 
-/// An error comes after half of the pages.
 int fake_memory::lock(std::uint64_t addr, std::uint64_t len) {
+    if (const int error = lock_on_fault(addr, len); error != 0) return error;
+    return -populate_error;
+}
+
+/// An error comes after half of the pages.
+int fake_memory::lock_on_fault(std::uint64_t addr, std::uint64_t len) {
     const std::lock_guard lock(lock_);
     const std::uint64_t end = lock_error != 0 ? addr + len / 2 : addr + len;
     for (std::uint64_t at = addr; at < end; at += page)
         locked.insert(at);
     return -lock_error;
+}
+
+bool fake_memory::has_locked(std::uint64_t addr, std::uint64_t len) {
+    const std::lock_guard lock(lock_);
+    const auto first = locked.lower_bound(addr);
+    return first != locked.end() && *first < addr + len;
 }
 
 int fake_memory::unlock(std::uint64_t addr, std::uint64_t len) {

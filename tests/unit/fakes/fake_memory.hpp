@@ -12,6 +12,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <string>
 #include <vector>
 
 namespace fakes {
@@ -46,19 +47,23 @@ class fake_memory {
     int ioctl(unsigned long request, void* argument);
     int discard(std::uint64_t addr, std::uint64_t len);
     int lock(std::uint64_t addr, std::uint64_t len);
+    int lock_on_fault(std::uint64_t addr, std::uint64_t len);
+    bool has_locked(std::uint64_t addr, std::uint64_t len);
     int unlock(std::uint64_t addr, std::uint64_t len);
     static bool is_mapped(std::uint64_t addr, std::uint64_t len);
     void clear();
 
     // Set by tests.
     std::size_t interrupt_after = 0; ///< pages that a prefetch does before a signal comes
-    int lock_error = 0;
+    int lock_error = 0;              ///< what is to be locked is too much
+    int populate_error = 0;          ///< there is not that much memory
     bool peers_possible = true;
     std::map<std::uint64_t, enum hmmrt_stay> stays; ///< pages that do not move
 
     // Looked at by tests.
     std::vector<prefetch_call> prefetches;
     std::vector<discard_call> discards;
+    std::string order;              ///< a letter for each of both: p or d
     std::set<std::uint64_t> locked; ///< pages
 
   private:

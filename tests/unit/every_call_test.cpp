@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: MIT
+// Every function of the interface with each kind of argument that is wrong, and in each place
+// where it may not be called.
+#include "memory_fixture.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <set>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+using fakes::kernel;
+
+namespace {
+
+/// Arguments of a call; as they are made all is well.
+struct subject {
+    void* ptr;
+    std::size_t bytes;
+    hmmStream_t stream;
+    hmmEvent_t event;
+    int device;
+    hmmMemLocation where;
+};
+
+enum trait : unsigned {
+    takes_range = 1,  ///< and looks at once whether it is mapped
+    queues_range = 2, ///< and looks when it runs
+    wraps_too = 4,    ///< a range of 0 bytes is nothing, one that wraps is an error
+    takes_stream = 8, ///< 0 is one
+    takes_event = 16,
+    takes_device = 32,
+    takes_location = 64,
+    uses_device = 128,    ///< reports its sticky error
+    keeps_no_device = 256 ///< goes without modules
+};
+
+struct call {
+    const char* name;
+    unsigned traits;
+    hmmError_t (*run)(const subject&);
+};
+
+void nothing_to_do(void*) {}
+void no_items(void*, std::uint64_t, std::uint64_t) {}
+void no_thread(const hmmThreadIndex*, void*) {}
+
+hmmError_t prefetch_batch(const subject& of, decltype(hmmMemPrefetchBatchAsync) queue) {
+    const std::size_t first = 0;
+    return queue(&of.ptr, &of.bytes, 1, &of.where, &first, 1, 0, of.stream);
+}
+
+constexpr call calls[] = {
+    {"hmmGetDeviceCount", 0,
+     [](const subject&) {
+         int n;
+         return hmmGetDeviceCount(&n);
+     }},
+    {"hmmSetDevice", takes_device, [](const subject& of) { return hmmSetDevice(of.device); }},
+    {"hmmGetDevice", 0,
+     [](const subject&) {
+         int n;
+         return hmmGetDevice(&n);
+     }},
+    {"hmmGetDeviceProperties", takes_device,
+     [](const subject& of) {
+         hmmDeviceProp p;
+         return hmmGetDeviceProperties(&p, of.device);
+     }},
+    {"hmmDeviceGetAttribute", takes_device,
+     [](const subject& of) {
+         int value;
+         return hmmDeviceGetAttribute(&value, hmmDevAttrManagedMemory, of.device);
+     }},
+    {"hmmMemGetInfo", 0,
+     [](const subject&) {
+         std::size_t a, b;
+         return hmmMemGetInfo(&a, &b);
+     }},
+    {"hmmDeviceSynchronize", uses_device, [](const subject&) { return hmmDeviceSynchronize(); }},
+    {"hmmDeviceCanAccessPeer", takes_device,
+     [](const subject& of) {
+         int can;
+         return hmmDeviceCanAccessPeer(&can, 0, of.device);
+     }},
+    {"hmmLaunchKernel", takes_stream | uses_device,
+     [](const subject& of) {
+         return hmmLaunchKernel(no_thread, {1, 1, 1}, {1, 1, 1}, nullptr, 0, of.stream);
+     }},
+    {"hmmLaunchRange", takes_stream | uses_device,
+     [](const subject& of) { return hmmLaunchRange(no_items, nullptr, 1, nullptr, of.stream); }},
+    {"hmmSetStrict", keeps_no_device, [](const subject&) { return hmmSetStrict(0); }},
+    {"hmmDeviceGetStreamPriorityRange", 0,
+     [](const subject&) { return hmmDeviceGetStreamPriorityRange(nullptr, nullptr); }},
+    {"hmmStreamGetFlags", takes_stream,
+     [](const subject& of) {
+         unsigned flags;
+         return hmmStreamGetFlags(of.stream, &flags);
+     }},
+    {"hmmStreamGetPriority", takes_stream,
+     [](const subject& of) {
+         int level;
+         return hmmStreamGetPriority(of.stream, &level);
+     }},
+    {"hmmStreamGetDevice", takes_stream,
+     [](const subject& of) {
+         int number;
+         return hmmStreamGetDevice(of.stream, &number);
+     }},
+    {"hmmStreamSynchronize", takes_stream | uses_device,
+     [](const subject& of) { return hmmStreamSynchronize(of.stream); }},
+    {"hmmStreamQuery", takes_stream | uses_device,
+     [](const subject& of) {
+         const hmmError_t code = hmmStreamQuery(of.stream);
+         return code == hmmErrorNotReady ? hmmSuccess : code;
+     }},
+    {"hmmStreamWaitEvent", takes_stream | takes_event | uses_device,
+     [](const subject& of) { return hmmStreamWaitEvent(of.stream, of.event, 0); }},
+    {"hmmLaunchHostFunc", takes_stream | uses_device,
+     [](const subject& of) { return hmmLaunchHostFunc(of.stream, nothing_to_do, nullptr); }},
+    {"hmmLaunchHostClosure", takes_stream | uses_device,
+     [](const subject& of) {
+         return hmmLaunchHostClosure(nothing_to_do, nullptr, nullptr, of.stream);
+     }},
+    {"hmmEventRecord", takes_stream | takes_event | uses_device,
+     [](const subject& of) { return hmmEventRecord(of.event, of.stream); }},
+    {"hmmEventQuery", takes_event,
+     [](const subject& of) {
+         const hmmError_t code = hmmEventQuery(of.event);
+         return code == hmmErrorNotReady ? hmmSuccess : code;
+     }},
+    {"hmmEventSynchronize", takes_event,
+     [](const subject& of) { return hmmEventSynchronize(of.event); }},
+    {"hmmMemPrefetchAsync", queues_range | takes_stream | takes_location | uses_device,
+     [](const subject& of) {
+         return hmmMemPrefetchAsync(of.ptr, of.bytes, of.where, 0, of.stream);
+     }},
+    {"hmmMemPrefetchBatchAsync", queues_range | takes_stream | takes_location | uses_device,
+     [](const subject& of) { return prefetch_batch(of, hmmMemPrefetchBatchAsync); }},
+    {"hmmMemPrefetchWithReport", takes_range | takes_location,
+     [](const subject& of) {
+         return hmmMemPrefetchWithReport(of.ptr, of.bytes, of.where, nullptr, 0, nullptr);
+     }},
+    {"hmmMemDiscardBatchAsync", queues_range | takes_stream | uses_device,
+     [](const subject& of) {
+         return hmmMemDiscardBatchAsync(&of.ptr, &of.bytes, 1, 0, of.stream);
+     }},
+    {"hmmMemDiscardAndPrefetchBatchAsync",
+     queues_range | takes_stream | takes_location | uses_device,
+     [](const subject& of) { return prefetch_batch(of, hmmMemDiscardAndPrefetchBatchAsync); }},
+    {"hmmMemAdvise", takes_range | takes_location,
+     [](const subject& of) {
+         return hmmMemAdvise(of.ptr, of.bytes, hmmMemAdviseSetPreferredLocation, of.where);
+     }},
+    {"hmmMemAdviseAsync", queues_range | takes_stream | takes_location | uses_device,
+     [](const subject& of) {
+         return hmmMemAdviseAsync(of.ptr, of.bytes, hmmMemAdviseSetPreferredLocation, of.where,
+                                  of.stream);
+     }},
+    {"hmmMemSetGranularity", takes_range,
+     [](const subject& of) { return hmmMemSetGranularity(of.ptr, of.bytes, 0); }},
+    {"hmmMemRangeGetAttribute", takes_range,
+     [](const subject& of) {
+         int value;
+         return hmmMemRangeGetAttribute(&value, sizeof(value), hmmMemRangeAttributeReadMostly,
+                                        of.ptr, of.bytes);
+     }},
+    {"hmmMemRangeGetAttributes", takes_range,
+     [](const subject& of) {
+         int value;
+         void* const data = &value;
+         const std::size_t size = sizeof(value);
+         const auto which = hmmMemRangeAttributeReadMostly;
+         return hmmMemRangeGetAttributes(&data, &size, &which, 1, of.ptr, of.bytes);
+     }},
+    {"hmmPointerGetAttributes", 0,
+     [](const subject& of) {
+         hmmPointerAttributes found;
+         return hmmPointerGetAttributes(&found, of.ptr);
+     }},
+    {"hmmMemGetResidency", takes_range,
+     [](const subject& of) {
+         hmmPageState states[2];
+         return hmmMemGetResidency(of.ptr, of.bytes, states, 2);
+     }},
+    {"hmmMemcpyAsync", wraps_too | takes_stream | uses_device,
+     [](const subject& of) {
+         auto* const from = static_cast<char*>(of.ptr) + 4096;
+         return hmmMemcpyAsync(of.ptr, from, of.bytes, hmmMemcpyDefault, of.stream);
+     }},
+    {"hmmMemcpy", wraps_too | uses_device,
+     [](const subject& of) {
+         return hmmMemcpy(of.ptr, static_cast<char*>(of.ptr) + 4096, of.bytes, hmmMemcpyDefault);
+     }},
+    {"hmmMemsetAsync", wraps_too | takes_stream | uses_device,
+     [](const subject& of) { return hmmMemsetAsync(of.ptr, 1, of.bytes, of.stream); }},
+    {"hmmMemset", wraps_too | uses_device,
+     [](const subject& of) { return hmmMemset(of.ptr, 1, of.bytes); }},
+    {"hmmGetLastFault", 0,
+     [](const subject&) {
+         hmmFaultRecord record;
+         return hmmGetLastFault(&record);
+     }},
+};
+
+struct outcome {
+    const char* name;
+    hmmError_t code;
+};
+
+/// Calls that need what the one before made.
+std::vector<outcome> make_and_give_back(const subject& of) {
+    hmmStream_t stream = nullptr;
+    hmmEvent_t event = nullptr;
+    void* pointer = nullptr;
+    unsigned flags = 0;
+    return {
+        {"hmmStreamCreate", hmmStreamCreate(&stream)},
+        {"hmmStreamDestroy", hmmStreamDestroy(stream)},
+        {"hmmStreamCreateWithFlags", hmmStreamCreateWithFlags(&stream, hmmStreamNonBlocking)},
+        {"hmmStreamDestroy", hmmStreamDestroy(stream)},
+        {"hmmStreamCreateWithPriority", hmmStreamCreateWithPriority(&stream, 0, -1)},
+        {"hmmStreamDestroy", hmmStreamDestroy(stream)},
+        {"hmmEventCreate", hmmEventCreate(&event)},
+        {"hmmEventDestroy", hmmEventDestroy(event)},
+        {"hmmEventCreateWithFlags", hmmEventCreateWithFlags(&event, 0)},
+        {"hmmEventDestroy", hmmEventDestroy(event)},
+        {"hmmHostRegister", hmmHostRegister(of.ptr, of.bytes, 0)},
+        {"hmmHostGetFlags", hmmHostGetFlags(&flags, of.ptr)},
+        {"hmmHostGetDevicePointer", hmmHostGetDevicePointer(&pointer, of.ptr, 0)},
+        {"hmmHostUnregister", hmmHostUnregister(of.ptr)},
+        {"hmmMallocManaged", hmmMallocManaged(&pointer, 1, hmmMemAttachGlobal)},
+        {"hmmFree", hmmFree(pointer)},
+        {"hmmDeviceEnablePeerAccess", hmmDeviceEnablePeerAccess(1, 0)},
+        {"hmmDeviceDisablePeerAccess", hmmDeviceDisablePeerAccess(1)},
+        {"hmmDeviceReset", hmmDeviceReset()},
+    };
+}
+
+/// All of both kinds.
+std::vector<outcome> outcomes_of_all(const subject& of) {
+    std::vector<outcome> all = make_and_give_back(of);
+    for (const call& each : calls)
+        all.push_back({each.name, each.run(of)});
+    return all;
+}
+
+class EveryCall : public MemoryOverFakes {
+  protected:
+    subject good() { return {memory().data(), page, nullptr, event_.get(), 0, host}; }
+
+    /// All calls that have one of the traits, with @wrong.
+    static void expect(unsigned traits, const subject& wrong, hmmError_t code) {
+        for (const call& each : calls) {
+            if ((each.traits & traits) == 0) continue;
+            EXPECT_EQ(each.run(wrong), code) << each.name;
+        }
+    }
+    static hmmStream_t no_stream() { return reinterpret_cast<hmmStream_t>(~0ul); }
+
+    const hmm::event event_;
+};
+
+TEST_F(EveryCall, IsSuccessWhereNothingIsWrong) {
+    subject of = good();
+    for (const call& each : calls)
+        EXPECT_EQ(each.run(of), hmmSuccess) << each.name;
+    const hmm::stream stream;
+    of.stream = stream.get();
+    expect(takes_stream, of, hmmSuccess);
+    EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
+    for (const outcome& each : make_and_give_back(of))
+        EXPECT_EQ(each.code, hmmSuccess) << each.name;
+}
+
+TEST_F(EveryCall, WithoutAPlaceForItsResultIsRefused) {
+    void* const data = memory().data();
+    std::size_t bytes = 0;
+    const auto which = hmmMemRangeAttributeReadMostly;
+    const outcome outcomes[] = {
+        {"hmmGetDeviceCount", hmmGetDeviceCount(nullptr)},
+        {"hmmGetDevice", hmmGetDevice(nullptr)},
+        {"hmmGetDeviceProperties", hmmGetDeviceProperties(nullptr, 0)},
+        {"hmmDeviceGetAttribute", hmmDeviceGetAttribute(nullptr, hmmDevAttrManagedMemory, 0)},
+        {"hmmMemGetInfo, free", hmmMemGetInfo(nullptr, &bytes)},
+        {"hmmMemGetInfo, total", hmmMemGetInfo(&bytes, nullptr)},
+        {"hmmDeviceCanAccessPeer", hmmDeviceCanAccessPeer(nullptr, 0, 1)},
+        {"hmmStreamCreate", hmmStreamCreate(nullptr)},
+        {"hmmStreamCreateWithFlags", hmmStreamCreateWithFlags(nullptr, 0)},
+        {"hmmStreamCreateWithPriority", hmmStreamCreateWithPriority(nullptr, 0, 0)},
+        {"hmmStreamGetFlags", hmmStreamGetFlags(nullptr, nullptr)},
+        {"hmmStreamGetPriority", hmmStreamGetPriority(nullptr, nullptr)},
+        {"hmmStreamGetDevice", hmmStreamGetDevice(nullptr, nullptr)},
+        {"hmmEventCreate", hmmEventCreate(nullptr)},
+        {"hmmEventCreateWithFlags", hmmEventCreateWithFlags(nullptr, 0)},
+        {"hmmEventElapsedTime", hmmEventElapsedTime(nullptr, event_.get(), event_.get())},
+        {"hmmMemRangeGetAttribute", hmmMemRangeGetAttribute(nullptr, 4, which, data, page)},
+        {"hmmPointerGetAttributes", hmmPointerGetAttributes(nullptr, data)},
+        {"hmmMemGetResidency", hmmMemGetResidency(data, page, nullptr, 1)},
+        {"hmmMallocManaged", hmmMallocManaged(nullptr, page, hmmMemAttachGlobal)},
+        {"hmmHostGetDevicePointer", hmmHostGetDevicePointer(nullptr, data, 0)},
+        {"hmmHostGetFlags", hmmHostGetFlags(nullptr, data)},
+        {"hmmGetLastFault", hmmGetLastFault(nullptr)},
+    };
+    for (const outcome& each : outcomes)
+        EXPECT_EQ(each.code, hmmErrorInvalidValue) << each.name;
+}
+
+TEST_F(EveryCall, OfHostFunctionsCallsThemWithTheirArgument) {
+    const auto add_one = [](void* raw) { ++*static_cast<int*>(raw); };
+    int called = 0, given_back = 0;
+    EXPECT_EQ(hmmLaunchHostFunc(nullptr, add_one, &called), hmmSuccess);
+    EXPECT_EQ(hmmStreamSynchronize(nullptr), hmmSuccess);
+    EXPECT_EQ(called, 1);
+    EXPECT_EQ(hmmLaunchHostClosure(nothing_to_do, &given_back, add_one, nullptr), hmmSuccess);
+    EXPECT_EQ(hmmStreamSynchronize(nullptr), hmmSuccess);
+    EXPECT_EQ(given_back, 1);
+    EXPECT_EQ(hmmLaunchHostClosure(nothing_to_do, &given_back, add_one, no_stream()),
+              hmmErrorInvalidResourceHandle);
+    EXPECT_EQ(given_back, 1) << "it stays the caller's";
+}
+
+TEST_F(EveryCall, OfAStreamThatIsNoneIsRefused) {
+    subject of = good();
+    of.stream = no_stream();
+    expect(takes_stream, of, hmmErrorInvalidResourceHandle);
+    EXPECT_EQ(hmmStreamDestroy(no_stream()), hmmErrorInvalidResourceHandle);
+}
+
+TEST_F(EveryCall, OfAnEventThatIsNoneIsRefused) {
+    subject of = good();
+    of.event = reinterpret_cast<hmmEvent_t>(~0ul);
+    expect(takes_event, of, hmmErrorInvalidResourceHandle);
+}
+
+TEST_F(EveryCall, OfADeviceThatIsNoneIsRefused) {
+    subject of = good();
+    for (const int none : {-1, 2, 1000}) {
+        of.device = none;
+        of.where = on(none);
+        expect(takes_device | takes_location, of, hmmErrorInvalidDevice);
+    }
+}
+
+TEST_F(EveryCall, OfAPlaceThatIsNoneIsRefused) {
+    subject of = good();
+    for (const hmmMemLocation none : {hmmMemLocation{hmmMemLocationTypeInvalid, 0},
+                                      hmmMemLocation{static_cast<hmmMemLocationType>(5), 0},
+                                      hmmMemLocation{hmmMemLocationTypeHostNuma, -1},
+                                      hmmMemLocation{hmmMemLocationTypeHostNuma, 1024}}) {
+        of.where = none;
+        expect(takes_location, of, hmmErrorInvalidValue);
+    }
+}
+
+TEST_F(EveryCall, OfARangeThatIsNoneIsRefused) {
+    subject of = good();
+    for (const std::size_t wrong : {SIZE_MAX, SIZE_MAX / 2}) {
+        of.bytes = wrong;
+        expect(takes_range | queues_range | wraps_too, of, hmmErrorInvalidValue);
+    }
+    of.bytes = 0;
+    expect(takes_range | queues_range, of, hmmErrorInvalidValue);
+    expect(wraps_too, of, hmmSuccess);
+    EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess) << "nothing was queued";
+    EXPECT_TRUE(kernel.memory.prefetches.empty());
+    EXPECT_TRUE(kernel.memory.discards.empty());
+}
+
+TEST_F(EveryCall, OfAHoleIsRefusedAtOnceOrReportedOnce) {
+    subject of = good();
+    of.ptr = hole();
+    expect(takes_range, of, hmmErrorInvalidValue);
+    for (const call& each : calls) {
+        if ((each.traits & queues_range) == 0) continue;
+        EXPECT_EQ(each.run(of), hmmSuccess) << each.name;
+        EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorInvalidValue) << each.name;
+        EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess) << each.name;
+    }
+}
+
+TEST_F(EveryCall, OfADeviceThatFailedReportsWhatFailed) {
+    hmm::launch(1, [](std::size_t) {
+        hmmrt::fault_block fault = {};
+        fault.cause = hmmrt::fault_cause::signal;
+        fault.signal = SIGSEGV;
+        kernel.fault(fault);
+    });
+    EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorIllegalAddress);
+    expect(uses_device, good(), hmmErrorIllegalAddress);
+}
+
+TEST_F(EveryCall, FromAHostFunctionIsNotPermitted) {
+    const subject of = good();
+    const hmm::stream one;
+    const std::size_t before = kernel.memory.prefetches.size();
+    std::vector<outcome> outcomes;
+    one.call_host([&] { outcomes = outcomes_of_all(of); });
+    one.synchronize();
+    EXPECT_GT(outcomes.size(), std::size(calls));
+    for (const outcome& each : outcomes)
+        EXPECT_EQ(each.code, hmmErrorNotPermitted) << each.name;
+    EXPECT_EQ(kernel.memory.prefetches.size(), before);
+}
+
+TEST_F(EveryCall, InAChildOfForkIsRefused) {
+    const subject of = good();
+    hmm::launch(1, [](std::size_t) {});
+    hmm::synchronize();
+    const pid_t child = fork();
+    if (child == 0) {
+        int wrong = 0;
+        for (const outcome& each : outcomes_of_all(of)) {
+            if (each.code == hmmErrorForkedProcess) continue;
+            std::fprintf(stderr, "%s: %d\n", each.name, each.code);
+            wrong = 1;
+        }
+        _exit(wrong);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+}
+
+[[noreturn]] void call_all_without_modules() {
+    kernel.manager_open_error = ENOENT;
+    static char memory[2 * 4096];
+    const subject of = {memory, 4096, nullptr, nullptr, 0, {hmmMemLocationTypeHost, 0}};
+    int wrong = 0;
+    for (const call& each : calls) {
+        if ((each.traits & (takes_event | keeps_no_device)) != 0) continue;
+        const hmmError_t code = each.run(of);
+        if (code == hmmErrorNoDevice) continue;
+        std::fprintf(stderr, "%s: %d\n", each.name, code);
+        wrong = 1;
+    }
+    _exit(wrong);
+}
+
+/// In a program of its own, which has never found devices.
+TEST(EveryCallWithoutModules, SaysThatThereIsNoDevice) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(call_all_without_modules(), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(EveryCall, ThatIsExportedIsHere) {
+    std::set<std::string> known = {
+        "hmmClosureAllocate", "hmmClosureFree",     "hmmGetErrorName",       "hmmGetErrorString",
+        "hmmGetLastError",    "hmmPeekAtLastError", "hmmGetLastErrorDetail", "hmmEventElapsedTime"};
+    for (const outcome& each : outcomes_of_all(good()))
+        known.insert(each.name);
+    std::set<std::string> exported;
+    std::ifstream map(HMMRT_EXPORTS);
+    for (std::string word; map >> word;)
+        if (word.starts_with("hmm") && word.back() == ';')
+            exported.insert(word.substr(0, word.size() - 1));
+    EXPECT_EQ(exported, known);
+}
+
+} // namespace
