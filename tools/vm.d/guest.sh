@@ -113,16 +113,20 @@ probe_kvm() {
 	rm -rf "$dir"
 }
 
+# find_accelerator FILE: unless another process has just done so.
+find_accelerator() {
+	[[ -s $1 ]] && return
+	rm -f "$CACHE"/accelerator-*
+	probe_kvm >"$1.new"
+	mv "$1.new" "$1"
+}
+
 # The accelerator, found out once per boot of the host.
 accelerator() {
 	local file
 	[[ -w /dev/kvm ]] || { echo "tcg,thread=multi" && return; }
 	file=$CACHE/accelerator-$(cat /proc/sys/kernel/random/boot_id)
-	if [[ ! -s $file ]]; then
-		rm -f "$CACHE"/accelerator-*
-		probe_kvm >"$file.$$"
-		mv "$file.$$" "$file"
-	fi
+	[[ -s $file ]] || with_lock accelerator find_accelerator "$file"
 	cat "$file"
 }
 
