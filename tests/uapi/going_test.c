@@ -21,18 +21,6 @@
 #define LEN		(BLOCK_BYTES + 64 * PAGE_BYTES)
 #define PAGES		(LEN / PAGE_BYTES)
 
-static int64_t device_id(int manager, const char *name)
-{
-	struct hmmrt_device_info info;
-	uint32_t id;
-
-	for (id = 0; id < HMMRT_MAX_DEVICES; id++)
-		if (!cmd_device_info(manager, id, &info) &&
-		    !strcmp((char *)info.out_name, name))
-			return id;
-	return -1;
-}
-
 FIXTURE(going) {
 	int manager;
 	int control;
@@ -53,7 +41,7 @@ FIXTURE_SETUP(going)
 	ASSERT_EQ(0, faulty_devices(self->control, 2));
 	self->fd = open_faulty(0);
 	ASSERT_LE(0, self->fd);
-	self->id = (uint32_t)device_id(self->manager, "hmmrt-faulty0");
+	ASSERT_EQ(0, device_named(self->manager, "hmmrt-faulty0", &self->id));
 	self->buf = arena_anon(LEN);
 	ASSERT_NE(NULL, self->buf);
 	pages_fill(self->buf, LEN, 1);
@@ -202,9 +190,10 @@ TEST_F(going, pages_of_a_child_whose_parent_is_gone_come_home)
 TEST_F(going, unbinding_leaves_the_pages_of_other_devices)
 {
 	const size_t half = BLOCK_BYTES / 2;
-	uint32_t other = (uint32_t)device_id(self->manager, "hmmrt-faulty1");
 	int fd = open_faulty(1);
+	uint32_t other;
 
+	ASSERT_EQ(0, device_named(self->manager, "hmmrt-faulty1", &other));
 	ASSERT_EQ(0, put_on_device(self->manager, self->fd, self->id, self->buf,
 				   half));
 	ASSERT_EQ(0, put_on_device(self->manager, fd, other, self->buf + half,
@@ -288,8 +277,8 @@ TEST_F(going, id_of_a_device_that_goes_is_not_given_to_another)
 {
 	pthread_t thread;
 	struct hmmrt_device_info info;
-	int64_t sample = -1;
 	unsigned int try;
+	uint32_t sample;
 	void *rc;
 
 	ASSERT_EQ(0, put_on_device(self->manager, self->fd, self->id, self->buf,
@@ -303,10 +292,10 @@ TEST_F(going, id_of_a_device_that_goes_is_not_given_to_another)
 		usleep(100);
 	}
 	ASSERT_EQ(0, module_insert("hmmrt_sample", ""));
-	sample = device_id(self->manager, "hmmrt-sample");
+	EXPECT_EQ(0, device_named(self->manager, "hmmrt-sample", &sample));
 	/* With the thread still there the device is, too. */
 	if (pthread_tryjoin_np(thread, &rc) == EBUSY) {
-		EXPECT_NE((int64_t)self->id, sample);
+		EXPECT_NE(self->id, sample);
 		ASSERT_EQ(0, pthread_join(thread, &rc));
 	}
 	EXPECT_EQ(NULL, rc);

@@ -365,17 +365,6 @@ TEST_F(mapping, child_with_the_file_is_refused)
 	EXPECT_FALSE(is_enabled(env, A, B));
 }
 
-static int device_named(int fd, const char *name, uint32_t *id)
-{
-	struct hmmrt_device_info info;
-
-	for (*id = 0; *id < HMMRT_MAX_DEVICES; ++*id)
-		if (!cmd_device_info(fd, *id, &info) &&
-		    !strcmp((char *)info.out_name, name))
-			return 0;
-	return -ENODEV;
-}
-
 /* Devices of another driver are none that simulated GPUs reach. */
 TEST_F(mapping, devices_of_different_drivers_are_no_peers)
 {

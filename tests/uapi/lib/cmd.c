@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 
 #include "cmd.h"
@@ -185,6 +186,17 @@ int cmd_fault_record(int gpu, struct hmmrt_gpu_fault_record *record)
 {
 	*record = (struct hmmrt_gpu_fault_record){ .size = sizeof(*record) };
 	return cmd_raw(gpu, HMMRT_GPU_IOC_FAULT_RECORD, record);
+}
+
+int device_named(int fd, const char *name, uint32_t *id)
+{
+	struct hmmrt_device_info info;
+
+	for (*id = 0; *id < HMMRT_MAX_DEVICES; ++*id)
+		if (!cmd_device_info(fd, *id, &info) &&
+		    !strcmp((char *)info.out_name, name))
+			return 0;
+	return -ENODEV;
 }
 
 int64_t device_used_bytes(int fd, uint32_t id)

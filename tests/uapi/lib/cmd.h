@@ -43,6 +43,9 @@ int cmd_bind(int gpu, int space, struct hmmrt_gpu_bind *bind);
 int cmd_attach(int gpu, uint64_t token);
 int cmd_fault_record(int gpu, struct hmmrt_gpu_fault_record *record);
 
+/* 0, or -ENODEV: there is none of that name. */
+int device_named(int fd, const char *name, uint32_t *id);
+
 /* Bytes of device memory in use, or a negative errno. */
 int64_t device_used_bytes(int fd, uint32_t id);
 

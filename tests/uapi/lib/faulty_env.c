@@ -2,23 +2,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "faulty_env.h"
 #include "modules.h"
 #include "session.h"
-
-static int device_id(int manager, const char *name, uint32_t *id)
-{
-	struct hmmrt_device_info info;
-
-	for (*id = 0; *id < HMMRT_MAX_DEVICES; ++*id)
-		if (!cmd_device_info(manager, *id, &info) &&
-		    !strcmp((char *)info.out_name, name))
-			return 0;
-	return -ENODEV;
-}
 
 int faulty_env_devices(struct faulty_env *env)
 {
@@ -56,9 +44,9 @@ int faulty_env_start(struct faulty_env *env)
 	if (!rc)
 		rc = faulty_env_devices(env);
 	if (!rc)
-		rc = device_id(env->manager, "hmmrt-faulty0", &env->id[0]);
+		rc = device_named(env->manager, "hmmrt-faulty0", &env->id[0]);
 	if (!rc)
-		rc = device_id(env->manager, "hmmrt-faulty1", &env->id[1]);
+		rc = device_named(env->manager, "hmmrt-faulty1", &env->id[1]);
 	mapped = arena_anon(2 * BLOCK_BYTES);
 	env->buf = mapped + BLOCK_BYTES - LEN / 2;
 	return mapped ? rc : -ENOMEM;
