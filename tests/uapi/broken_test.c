@@ -314,6 +314,17 @@ TEST_F(broken, peers_page_that_cannot_come_home_is_used_there)
 
 /* --- huge pages -------------------------------------------------------------------- */
 
+/* Asks a device to take it; how many of its pages are there then, or an errno. */
+static long huge_to(const struct faulty_env *env, unsigned int device,
+		    char *buf)
+{
+	int rc = faulty_range(env->fd[device], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
+			      BLOCK_BYTES);
+
+	return rc ? rc :
+		    pages_at(env->manager, buf, BLOCK_BYTES, env->id[device]);
+}
+
 /* A block that is one page, where the kernel has that, on the first device. */
 static char *huge_on(struct faulty_env *env)
 {
@@ -322,12 +333,7 @@ static char *huge_on(struct faulty_env *env)
 	if (!buf || madvise(buf, BLOCK_BYTES, MADV_HUGEPAGE))
 		return NULL;
 	pages_fill(buf, BLOCK_BYTES, env->first);
-	if (faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
-			 BLOCK_BYTES) ||
-	    pages_at(env->manager, buf, BLOCK_BYTES, env->id[0]) !=
-		    (long)BLOCK_PAGES)
-		return NULL;
-	return buf;
+	return huge_to(env, 0, buf) == (long)BLOCK_PAGES ? buf : NULL;
 }
 
 TEST_F(broken, huge_page_that_cannot_be_read_is_sigbus_until_it_can)
@@ -370,15 +376,9 @@ TEST_F(broken, huge_page_goes_to_a_peer_by_way_of_system_memory)
 	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, faulty_fail_always(env->control,
 					HMMRT_FAULTY_COPY_FROM_PEER));
-	ASSERT_EQ(0, faulty_range(env->fd[1], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
-				  BLOCK_BYTES));
-	EXPECT_EQ(BLOCK_PAGES, pages_at(env->manager, buf, BLOCK_BYTES,
-					env->id[1]));
+	EXPECT_EQ(BLOCK_PAGES, huge_to(env, 1, buf));
 	faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_FROM_PEER);
-	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
-				  BLOCK_BYTES));
-	EXPECT_EQ(BLOCK_PAGES, pages_at(env->manager, buf, BLOCK_BYTES,
-					env->id[0]));
+	EXPECT_EQ(BLOCK_PAGES, huge_to(env, 0, buf));
 	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
 }
 
@@ -391,17 +391,13 @@ TEST_F(broken, huge_page_goes_to_a_peer_without_system_memory)
 	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0,
 		  faulty_fail_always(env->control, HMMRT_FAULTY_COPY_TO_HOST));
-	ASSERT_EQ(0, faulty_range(env->fd[1], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
-				  BLOCK_BYTES));
-	EXPECT_EQ(BLOCK_PAGES,
-		  pages_at(env->manager, buf, BLOCK_BYTES, env->id[1]));
+	EXPECT_EQ(BLOCK_PAGES, huge_to(env, 1, buf));
 	ASSERT_EQ(0, faulty_read(env->fd[1], buf + BLOCK_BYTES / 2, &value));
 	EXPECT_EQ(env->first + BLOCK_PAGES / 2, value);
 	/* The other way is closed: without this one it stays. */
 	ASSERT_EQ(0, faulty_fail_always(env->control,
 					HMMRT_FAULTY_COPY_FROM_PEER));
-	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
-				  BLOCK_BYTES));
+	EXPECT_EQ(0, huge_to(env, 0, buf));
 	EXPECT_EQ(BLOCK_PAGES,
 		  pages_at(env->manager, buf, BLOCK_BYTES, env->id[1]));
 	faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_FROM_PEER);
@@ -423,10 +419,7 @@ TEST_F(broken, huge_page_that_cannot_be_written_stays_at_home)
 	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
 	EXPECT_TRUE(faulty_env_is_unused(env));
 	faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_DEVICE);
-	EXPECT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
-				  BLOCK_BYTES));
-	EXPECT_EQ(BLOCK_PAGES, pages_at(env->manager, buf, BLOCK_BYTES,
-					env->id[0]));
+	EXPECT_EQ(BLOCK_PAGES, huge_to(env, 0, buf));
 	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
 }
 
