@@ -12,6 +12,7 @@
 #include "lib/faulty_env.h"
 #include "lib/harness.h"
 #include "lib/session.h"
+#include "lib/setting.h"
 
 FIXTURE(broken) {
 	struct faulty_env env;
@@ -505,16 +506,10 @@ TEST_F(broken, device_without_memory_is_used_remotely)
 static bool write_setting(const char *op, const char *name, const char *value)
 {
 	char path[128];
-	bool ok;
-	int fd;
 
 	snprintf(path, sizeof(path), "/sys/kernel/debug/hmmrt_faulty/%s/%s", op,
 		 name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	ok = fd >= 0 && write(fd, value, strlen(value)) > 0;
-	if (fd >= 0)
-		close(fd);
-	return ok;
+	return write_text(path, value);
 }
 
 TEST_F(broken, one_call_in_three_by_fault_injection)

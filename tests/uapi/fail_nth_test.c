@@ -14,6 +14,7 @@
 #include "lib/harness.h"
 #include "lib/modules.h"
 #include "lib/session.h"
+#include "lib/setting.h"
 
 /* No step needs that many. */
 #define MAX_ALLOCATIONS	2000
@@ -45,16 +46,6 @@ FIXTURE_VARIANT(step) {
 };
 
 /* --- the kernel's side of it ------------------------------------------------------- */
-
-static bool write_text(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool ok = fd >= 0 && write(fd, text, strlen(text)) > 0;
-
-	if (fd >= 0)
-		close(fd);
-	return ok;
-}
 
 /* Allocations that may wait fail, too; without a stack dump for each. */
 static bool fault_injection_works(void)

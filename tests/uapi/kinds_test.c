@@ -15,6 +15,7 @@
 #include "lib/ext2.h"
 #include "lib/harness.h"
 #include "lib/session.h"
+#include "lib/setting.h"
 
 /* As much as moves with one fault, and with an alignment that keeps it apart. */
 #define WINDOW_BYTES	(16 * PAGE_BYTES)
@@ -223,16 +224,6 @@ static char *map_in_arena(FIXTURE_DATA(memory) *self,
 		return map_sysv(self->len);
 	return arena_map(self->len, PROT_READ | PROT_WRITE, variant->flags,
 			 self->fd, 0);
-}
-
-static bool set_huge_pages(const char *count)
-{
-	FILE *file = fopen("/proc/sys/vm/nr_hugepages", "w");
-
-	if (!file)
-		return false;
-	fputs(count, file);
-	return !fclose(file);
 }
 
 FIXTURE_SETUP(memory)

@@ -12,6 +12,7 @@
 #include "lib/harness.h"
 #include "lib/modules.h"
 #include "lib/session.h"
+#include "lib/setting.h"
 
 #define PAGES		64
 #define LEN		(PAGES * PAGE_BYTES)
@@ -71,14 +72,6 @@ static int set_policy(void *buf, size_t len, int mode, unsigned long nodes)
 static bool run_on_node(int node)
 {
 	return !numa_run_on_node(node);
-}
-
-static bool write_text(const char *path, const char *text)
-{
-	FILE *file = fopen(path, "we");
-	bool done = file && fputs(text, file) >= 0;
-
-	return file && !fclose(file) && done;
 }
 
 FIXTURE(numa) {

@@ -11,6 +11,7 @@
 #include "lib/harness.h"
 #include "lib/pin.h"
 #include "lib/session.h"
+#include "lib/setting.h"
 #include "lib/storm.h"
 
 #define PAGES		16
@@ -214,21 +215,11 @@ TEST_F(outcome, of_file_and_shared_memory)
 	close(fd);
 }
 
-static bool have_huge_pages(const char *count)
-{
-	int fd = open("/proc/sys/vm/nr_hugepages", O_WRONLY | O_CLOEXEC);
-	ssize_t done = fd < 0 ? -1 : write(fd, count, strlen(count));
-
-	if (fd >= 0)
-		close(fd);
-	return done > 0;
-}
-
 TEST_F(outcome, of_hugetlb)
 {
 	char *buf;
 
-	if (!have_huge_pages("2"))
+	if (!set_huge_pages("2"))
 		SKIP(return, "no hugetlb pages");
 	buf = arena_map(BLOCK_BYTES, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
@@ -238,7 +229,7 @@ TEST_F(outcome, of_hugetlb)
 	ASSERT_EQ(0, prefetch(self, buf, BLOCK_BYTES, self->id));
 	ASSERT_OUTCOMES(0, BLOCK_PAGES, STAYED(HUGETLB));
 	ASSERT_EQ(0, munmap(buf, BLOCK_BYTES));
-	have_huge_pages("0");
+	set_huge_pages("0");
 }
 
 TEST_F(outcome, of_secret_memory_is_special)

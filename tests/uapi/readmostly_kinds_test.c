@@ -3,7 +3,6 @@
  * Read-mostly memory of which no copies are made, one kind after the other: it is
  * read where it is, and everybody reads what was written last.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "lib/harness.h"
 #include "lib/pin.h"
 #include "lib/session.h"
+#include "lib/setting.h"
 
 #define SMALL_LEN	(16 * PAGE_BYTES)
 #define WORD		0x5a5a5a5a5a5a5a5a
@@ -80,16 +80,6 @@ FIXTURE_VARIANT_ADD(kinds, hugetlb) {
 	.kind = HUGETLB, .stay = HMMRT_STAY_HUGETLB,
 };
 
-static bool put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	ssize_t done = fd < 0 ? -1 : write(fd, text, strlen(text));
-
-	if (fd >= 0)
-		close(fd);
-	return done > 0;
-}
-
 /* All pages hold the word. */
 static bool fill_file(int fd, size_t len)
 {
@@ -151,16 +141,14 @@ static bool merge(FIXTURE_DATA(kinds) *self)
 
 	if (madvise(self->buf, self->len, MADV_MERGEABLE))
 		return false;
-	put("/sys/kernel/mm/ksm/pages_to_scan", "20000");
-	put("/sys/kernel/mm/ksm/sleep_millisecs", "10");
-	put("/sys/kernel/mm/ksm/run", "1");
+	merging_start();
 	for (i = 0; i < 600; i++) {
 		merged = all_have(self, HMMRT_PAGE_MERGED);
 		if (merged)
 			break;
 		usleep(100000);
 	}
-	put("/sys/kernel/mm/ksm/run", "0");
+	merging_end();
 	return merged;
 }
 
@@ -195,7 +183,7 @@ FIXTURE_SETUP(kinds)
 	self->pin = -1;
 	self->len = SMALL_LEN;
 	self->word = WORD;
-	if (kind == HUGETLB && !put("/proc/sys/vm/nr_hugepages", "2"))
+	if (kind == HUGETLB && !set_huge_pages("2"))
 		SKIP(return, "no hugetlb pages");
 	self->buf = map_kind(self, kind);
 	ASSERT_NE(NULL, self->buf);
@@ -226,7 +214,7 @@ FIXTURE_TEARDOWN(kinds)
 	if (self->buf)
 		EXPECT_EQ(0, munmap(self->buf, self->len));
 	if (variant->kind == HUGETLB)
-		put("/proc/sys/vm/nr_hugepages", "0");
+		set_huge_pages("0");
 	EXPECT_EQ(0, session_end(&self->session));
 }
 

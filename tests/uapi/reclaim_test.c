@@ -7,7 +7,6 @@
  * freed, or never written by the CPU) must not be dropped by reclaim. Pressure
  * is made with memory.reclaim of a cgroup of our own, swap is on zram.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 
 #include "lib/harness.h"
 #include "lib/session.h"
+#include "lib/setting.h"
 
 #define CGROUP	"/sys/fs/cgroup/hmmrt-reclaim"
 #define SWAP	"/dev/zram0"
@@ -26,18 +26,6 @@ FIXTURE(pressure) {
 	uint32_t id;
 	uint32_t space;
 };
-
-static bool put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	ssize_t done;
-
-	if (fd < 0)
-		return false;
-	done = write(fd, text, strlen(text));
-	close(fd);
-	return done == (ssize_t)strlen(text);
-}
 
 static uint64_t get_number(const char *path)
 {
@@ -57,7 +45,7 @@ static bool swap_on(void)
 {
 	if (!swapon(SWAP, 0) || errno == EBUSY)
 		return true;
-	if (!put("/sys/block/zram0/disksize", "512M") ||
+	if (!write_text("/sys/block/zram0/disksize", "512M") ||
 	    system("mkswap " SWAP " >/dev/null 2>&1"))
 		return false;
 	return !swapon(SWAP, 0);
@@ -67,10 +55,10 @@ static bool enter_cgroup(void)
 {
 	char pid[16];
 
-	put("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+	write_text("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
 	mkdir(CGROUP, 0755);
 	snprintf(pid, sizeof(pid), "%d", getpid());
-	return put(CGROUP "/cgroup.procs", pid);
+	return write_text(CGROUP "/cgroup.procs", pid);
 }
 
 /* As much as there is: the last one fails, and says that nothing is left. */
@@ -79,7 +67,7 @@ static void reclaim(void)
 	int i;
 
 	for (i = 0; i < 8; i++)
-		if (!put(CGROUP "/memory.reclaim", "64M"))
+		if (!write_text(CGROUP "/memory.reclaim", "64M"))
 			break;
 }
 
@@ -98,7 +86,7 @@ FIXTURE_SETUP(pressure)
 FIXTURE_TEARDOWN(pressure)
 {
 	EXPECT_EQ(0, session_end(&self->session));
-	put("/sys/fs/cgroup/cgroup.procs", "0");
+	write_text("/sys/fs/cgroup/cgroup.procs", "0");
 }
 
 /* Fill the device, so that what comes next is mapped where it is. */
@@ -206,15 +194,13 @@ static void wait_for_merging(void)
 {
 	int i;
 
-	put("/sys/kernel/mm/ksm/pages_to_scan", "20000");
-	put("/sys/kernel/mm/ksm/sleep_millisecs", "10");
-	put("/sys/kernel/mm/ksm/run", "1");
+	merging_start();
 	for (i = 0; i < 600; i++) {
 		if (get_number("/sys/kernel/mm/ksm/pages_sharing") >= 32)
 			break;
 		usleep(100000);
 	}
-	put("/sys/kernel/mm/ksm/run", "0");
+	merging_end();
 }
 
 /* Two buffers that the kernel merged stay, and a write to one is not seen in the other. */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "faulty_env.h"
 #include "modules.h"
 #include "session.h"
+#include "setting.h"
 
 int faulty_env_devices(struct faulty_env *env)
 {
@@ -73,11 +73,8 @@ long faulty_env_pages_on(const struct faulty_env *env, unsigned int device)
 /* A processor that has not put its pages on the lists of the core keeps them busy. */
 static void pages_to_lists(void)
 {
-	int fd = open("/proc/sys/vm/compact_memory", O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0 || write(fd, "1", 1) != 1)
-		perror("# compact_memory");
-	close(fd);
+	if (!write_text("/proc/sys/vm/compact_memory", "1"))
+		fprintf(stderr, "# compact_memory cannot be written\n");
 }
 
 int faulty_env_put_on(struct faulty_env *env, unsigned int device)

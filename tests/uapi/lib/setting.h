@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Settings of the kernel, which are files. */
+#ifndef TESTS_UAPI_SETTING_H
+#define TESTS_UAPI_SETTING_H
+
+#include <stdbool.h>
+
+/* false: there is no such file, or not all of the text was taken. */
+bool write_text(const char *path, const char *text);
+
+/* How many hugetlb pages there are; as many as can be had. */
+bool set_huge_pages(const char *count);
+
+/* The kernel merges pages that are alike (KSM), until it is told to end. */
+void merging_start(void);
+void merging_end(void);
+
+#endif
