@@ -74,8 +74,14 @@ help_test() {
 		program's name, for only these programs. --debug leaves out what does not run on the debug kernel.
 		--kernel all runs the guest's tests with one kernel after the other.
 		The last line is `N passed, N failed, N skipped`; results are in build/out/results.
+
+		With the plain kernel all programs run in two guests at once, which share them: that takes the memory of
+		two, up to 10 GB of this machine with --memory as it is. With names, and with the debug kernel, it is one.
 	END
 	guest_options
+	cat <<-'END'
+		  --guests N           guests at once with the plain kernel (default 2)
+	END
 }
 
 help_kernel() { echo "tools/vm kernel [--kernel VERSION] [--debug]: builds the guest's kernel and says where it is."; }
@@ -107,14 +113,17 @@ enough_space() {
 	(($(df --output=avail -k "$CACHE" | tail -n 1) > 6 * 1024 * 1024))
 }
 
+# free_memory GB: there is that much.
+free_memory() { awk -v gb="$1" '/^MemAvailable/ { exit $2 < gb * 1024 * 1024 }' /proc/meminfo; }
+
 show_doctor() {
 	local missing versions version flavour
 	mapfile -t missing < <(missing_packages)
 	echo "This machine:"
 	check "Debian packages" test "${#missing[@]}" = 0
 	check "6 GB of room in $CACHE" enough_space
-	# shellcheck disable=SC2016 # awk's $2
-	check "4 GB of free memory" awk '/^MemAvailable/ { exit $2 < 4 * 1024 * 1024 }' /proc/meminfo
+	check "5 GB of free memory, for a guest" free_memory 5
+	check "10 GB of free memory, for two at once (tools/vm test --guests 1 runs one)" free_memory 10
 	check "KVM (without it the guest is emulated, which works and is slower)" test -w /dev/kvm
 	mapfile -t versions < <(all_kernels)
 	for version in "${versions[@]}"; do

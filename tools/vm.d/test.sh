@@ -138,13 +138,13 @@ test_in() {
 		title="$(uname -r)"
 		results=$BUILD/out/results/host
 	fi
-	rm -f "$results.txt" "$results".[0-9].txt
+	rm -f "$results.txt" "$results".[0-9]*.txt
 	if [[ $ON_HOST$FLAVOUR != noplain ]] || (($#)); then
 		run_anywhere "$REPO/tests/run-guest" "$BUILD" "$@" || rc=$?
 	else
 		run_parts "$results" || rc=$?
 	fi
-	add_sums "$results.txt" "$results".[0-9].txt
+	add_sums "$results.txt" "$results".[0-9]*.txt
 	tally_run "$title" "$rc" "$passed" "$failed" "$skipped"
 }
 
