@@ -32,6 +32,9 @@ tally_run() {
 	tally "$title" "$passed" "$failed" "$skipped"
 }
 
+# Runs a command that builds something, unless what there is is to be used.
+build_first() { [[ $BUILD_FIRST == no ]] || "$@"; }
+
 # The default kernel's checkpatch, so that what is right does not depend on what runs.
 run_lint() (
 	ensure_kernel "$(default_kernel)" plain
@@ -60,7 +63,7 @@ test_on_host() {
 	local select=()
 	rm -f "$junit"
 	(($#)) && select=(-R "$(IFS='|' && echo "$*")")
-	if ! build_host_tests; then
+	if ! build_first build_host_tests; then
 		tally host 0 1 0
 		return
 	fi
@@ -150,7 +153,7 @@ test_in() {
 
 test_canaries() {
 	local log=$BUILD/out/results/canary-$KERNEL.log rc=0 sums
-	if ! build_modules "$KERNEL" plain || ! build_modules "$KERNEL" debug; then
+	if ! build_first build_modules "$KERNEL" plain || ! build_first build_modules "$KERNEL" debug; then
 		tally "$KERNEL canary" 0 1 0
 		return
 	fi
@@ -216,7 +219,7 @@ test_everything() {
 	for KERNEL in "${kernels[@]}"; do
 		ensure_kernel "$KERNEL" plain
 		! kind_is_selected debug || ensure_kernel "$KERNEL" debug
-		build_all "$KERNEL" plain
+		build_first build_all "$KERNEL" plain
 	done
 	for kind in "${KINDS[@]}"; do test_here "$kind"; done
 	for KERNEL in "${kernels[@]}"; do
