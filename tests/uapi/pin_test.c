@@ -7,110 +7,31 @@
 #include <linux/io_uring.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/harness.h"
+#include "lib/ring.h"
 #include "lib/session.h"
 
 #define PAGES	8
 #define LEN	(PAGES * PAGE_BYTES)
 
-/* Room for one operation at a time; the queues are mapped as one. */
-struct ring {
-	int fd;
-	struct io_uring_params params;
-	char *queues;
-	size_t queues_len;
-	struct io_uring_sqe *entry;
-};
-
-static uint32_t *ring_word(struct ring *ring, uint32_t offset)
-{
-	return (uint32_t *)(ring->queues + offset);
-}
-
-/* 0 or a negative errno. */
-static int ring_start(struct ring *ring)
-{
-	const struct io_cqring_offsets *done = &ring->params.cq_off;
-
-	*ring = (struct ring){ .fd = -1 };
-	ring->fd = (int)syscall(SYS_io_uring_setup, 1, &ring->params);
-	if (ring->fd < 0)
-		return -errno;
-	if (!(ring->params.features & IORING_FEAT_SINGLE_MMAP))
-		return -EOPNOTSUPP;
-	ring->queues_len = done->cqes + ring->params.cq_entries *
-						sizeof(struct io_uring_cqe);
-	if (ring->queues_len < ring->params.sq_off.array + sizeof(uint32_t))
-		ring->queues_len =
-			ring->params.sq_off.array + sizeof(uint32_t);
-	ring->queues = mmap(NULL, ring->queues_len, PROT_READ | PROT_WRITE,
-			    MAP_SHARED, ring->fd, IORING_OFF_SQ_RING);
-	ring->entry = mmap(NULL, sizeof(*ring->entry), PROT_READ | PROT_WRITE,
-			   MAP_SHARED, ring->fd, IORING_OFF_SQES);
-	if (ring->queues == MAP_FAILED || ring->entry == MAP_FAILED)
-		return -errno;
-	return 0;
-}
-
-static void ring_end(struct ring *ring)
-{
-	if (ring->fd < 0)
-		return;
-	munmap(ring->queues, ring->queues_len);
-	munmap(ring->entry, sizeof(*ring->entry));
-	close(ring->fd);
-}
-
-static int ring_register(struct ring *ring, void *addr, size_t len)
-{
-	struct iovec buffer = { addr, len };
-
-	if (syscall(SYS_io_uring_register, ring->fd, IORING_REGISTER_BUFFERS,
-		    &buffer, 1))
-		return -errno;
-	return 0;
-}
-
-static int ring_unregister(struct ring *ring)
-{
-	if (syscall(SYS_io_uring_register, ring->fd, IORING_UNREGISTER_BUFFERS,
-		    NULL, 0))
-		return -errno;
-	return 0;
-}
-
 /* Between the start of a file and the buffer: bytes, or a negative errno. */
 static int ring_transfer(struct ring *ring, unsigned int op, int file,
 			 void *addr, size_t len)
 {
-	const struct io_sqring_offsets *todo = &ring->params.sq_off;
-	const struct io_cqring_offsets *done = &ring->params.cq_off;
-	uint32_t *tail = ring_word(ring, todo->tail);
-	uint32_t *head = ring_word(ring, done->head);
-	const struct io_uring_cqe *results =
-		(const struct io_uring_cqe *)(ring->queues + done->cqes);
-	int result;
-
-	*ring->entry = (struct io_uring_sqe){
+	const struct io_uring_sqe entry = {
 		.opcode = (uint8_t)op,
 		.fd = file,
 		.addr = (uintptr_t)addr,
 		.len = (uint32_t)len,
 	};
-	ring_word(ring, todo->array)[0] = 0;
-	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
-	if (syscall(SYS_io_uring_enter, ring->fd, 1, 1, IORING_ENTER_GETEVENTS,
-		    NULL, 0) != 1)
-		return -errno;
-	if (__atomic_load_n(ring_word(ring, done->tail), __ATOMIC_ACQUIRE) ==
-	    *head)
-		return -EAGAIN;
-	result = results[*head & *ring_word(ring, done->ring_mask)].res;
-	__atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
-	return result;
+	struct io_uring_cqe result;
+	int rc = ring_submit(ring, &entry, 1);
+
+	if (rc)
+		return rc;
+	return ring_take(ring, &result) ? result.res : -EAGAIN;
 }
 
 FIXTURE(buffer) {
@@ -132,7 +53,7 @@ FIXTURE_SETUP(buffer)
 	self->agent = session_agent(&self->session);
 	self->fd = self->session.space;
 	self->id = self->session.devices[0].id;
-	rc = ring_start(&self->ring);
+	rc = ring_start(&self->ring, 1);
 	if (rc == -ENOSYS)
 		SKIP(_exit(255), "no io_uring");
 	ASSERT_EQ(0, rc);
