@@ -8,7 +8,10 @@
  *            back: neighbours that say the same are one.
  * Locking    space->advice_lock. It is taken in notifiers and with pages locked,
  *            so nothing is allocated under it that would wait: who changes
- *            advice brings the memory along.
+ *            advice brings the memory along. A change and a question keep it
+ *            from their first range to their last, so that nobody sees half of
+ *            it: who unmaps memory, or faults, waits for as many ranges as this
+ *            process has made.
  * Lifetime   Advice is given under the mmap_lock, for what is mapped, and goes
  *            with munmap() or mremap(), of which the space's notifier hears. To
  *            drop the middle of a range takes memory for the second half; if
@@ -94,8 +97,10 @@ static void spares_free(struct change *change)
 {
 	struct advised *advised, *next;
 
-	list_for_each_entry_safe(advised, next, &change->spare, link)
+	list_for_each_entry_safe(advised, next, &change->spare, link) {
 		kfree(advised);
+		cond_resched();
+	}
 }
 
 static int spares_alloc(struct change *change, unsigned int count)
@@ -145,6 +150,7 @@ static unsigned int spares_needed(struct rb_root_cached *tree,
 		needed += advised->range.start < change->first;
 		needed += advised->range.last > change->last;
 		at = advised->range.last + 1;
+		cond_resched();
 	}
 	return needed + (at <= change->last);
 }
@@ -159,6 +165,7 @@ static void ranges_take_out(struct rb_root_cached *tree, struct change *change)
 	while ((advised = advised_first(tree, first, last))) {
 		interval_tree_remove(&advised->range, tree);
 		list_add_tail(&advised->link, &change->ranges);
+		cond_resched();
 	}
 }
 
@@ -242,6 +249,7 @@ static void ranges_put_back(struct rb_root_cached *tree, struct change *change)
 	list_for_each_entry_safe(advised, next, &change->ranges, link) {
 		list_del(&advised->link);
 		interval_tree_insert(&advised->range, tree);
+		cond_resched();
 	}
 }
 
@@ -341,6 +349,7 @@ static void tree_forget_device(struct hmmrt_space *space,
 	     advised = next) {
 		struct hmmrt_advice *advice = &advised->advice;
 
+		cond_resched();
 		next = advised_next(advised, 0, ULONG_MAX);
 		advice->accessed_by &= ~BIT(id);
 		if (advice->preferred == id)
@@ -376,6 +385,7 @@ static void tree_destroy(struct rb_root_cached *tree)
 	while ((advised = advised_first(tree, 0, ULONG_MAX))) {
 		interval_tree_remove(&advised->range, tree);
 		kfree(advised);
+		cond_resched();
 	}
 }
 

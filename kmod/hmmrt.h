@@ -37,7 +37,8 @@
  *                      Taken by the notifier: nothing is allocated, nobody
  *                      waited for, no migration and no hmm_range_fault() under
  *                      it.
- *   space->advice_lock rw_semaphore; advice. Nothing waits under it
+ *   space->advice_lock rw_semaphore; advice. Kept while going through all ranges
+ *                      that a call is about; nobody is waited for under it
  *   space->remap_lock  spinlock; blocks whose entries are wanted back
  *   driver's page table lock
  *   page table locks   of the core
