@@ -299,13 +299,25 @@ static void advice_forget(struct hmmrt_advice *advice,
 	*advice = hmmrt_no_advice;
 }
 
+/* Under the lock: a change may have all of it out of the tree at the moment. */
+static bool tree_is_empty(struct hmmrt_space *space,
+			  const struct rb_root_cached *tree)
+{
+	bool empty;
+
+	down_read(&space->advice_lock);
+	empty = RB_EMPTY_ROOT(&tree->rb_root);
+	up_read(&space->advice_lock);
+	return empty;
+}
+
 static void tree_drop(struct hmmrt_space *space, struct rb_root_cached *tree,
 		      unsigned long start, unsigned long end)
 {
 	struct advised *spare;
 	struct change change;
 
-	if (RB_EMPTY_ROOT(&tree->rb_root))
+	if (tree_is_empty(space, tree))
 		return;
 	change_init(&change, start, end);
 	spare = kmalloc(sizeof(*spare), GFP_NOWAIT | __GFP_NOWARN);
@@ -445,8 +457,6 @@ struct hmmrt_advice hmmrt_advice_at(struct hmmrt_space *space,
 {
 	struct hmmrt_advice advice;
 
-	if (RB_EMPTY_ROOT(&space->advice.rb_root))
-		return hmmrt_no_advice;
 	down_read(&space->advice_lock);
 	advice = tree_look(space, &space->advice, addr, start, end);
 	up_read(&space->advice_lock);

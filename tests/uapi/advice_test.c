@@ -214,6 +214,58 @@ TEST_F(advice, attributes_are_those_of_one_moment)
 	EXPECT_EQ(0, mixed);
 }
 
+/* A change has all that it meets out of the tree for a moment. */
+TEST_F(advice, holds_while_other_advice_is_given)
+{
+	struct changer changer = {
+		.fd = self->fd,
+		.len = PAGE_BYTES,
+		.locations = { HOST, HMMRT_LOCATION_HOST_NODE(0) },
+	};
+	pthread_t thread;
+	uint64_t i;
+
+	changer.buf = arena_anon(PAGE_BYTES);
+	ASSERT_NE(NULL, changer.buf);
+	ASSERT_EQ(0, cmd_advise(self->fd, changer.buf, PAGE_BYTES,
+				HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, prefer_in_turns, &changer));
+	for (i = 0; i < 2000; i++) {
+		ASSERT_EQ(0, madvise(changer.buf, PAGE_BYTES, MADV_DONTNEED));
+		ASSERT_DONE(agent_write(self->agent, changer.buf, i));
+	}
+	__atomic_store_n(&changer.stop, true, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(0, session_stats(&self->session, 0).out_migrated_to_device);
+}
+
+TEST_F(advice, goes_with_munmap_while_other_advice_is_given)
+{
+	char *buf = arena_anon(2 * PAGE_BYTES);
+	struct changer changer = {
+		.fd = self->fd,
+		.buf = buf + PAGE_BYTES,
+		.len = PAGE_BYTES,
+		.locations = { HOST, self->id },
+	};
+	pthread_t thread;
+	unsigned int i;
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, prefer_in_turns, &changer));
+	for (i = 0; i < 2000; i++) {
+		ASSERT_EQ(0, cmd_advise(self->fd, buf, PAGE_BYTES,
+					HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
+		ASSERT_EQ(0, munmap(buf, PAGE_BYTES));
+		ASSERT_EQ(buf,
+			  mmap(buf, PAGE_BYTES, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+		ASSERT_ATTRIBUTES(buf, PAGE_BYTES, 0, 0, NONE, NONE, 0);
+	}
+	__atomic_store_n(&changer.stop, true, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+}
+
 /* Another one may get its number. */
 TEST_F(advice, device_that_is_unbound_is_forgotten)
 {
