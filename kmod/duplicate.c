@@ -277,9 +277,10 @@ static void share_entries(struct migrate_vma *args, struct page **from,
 		pte_t pte = ptep_get(ptep), shared;
 
 		if (!page || !(args->src[i] & MIGRATE_PFN_MIGRATE) ||
-		    !page_suits(page) || !hmmrt_pte_is_migrating(pte, page))
+		    !page_suits(page) ||
+		    !hmmrt_pte_is_migration_entry_of(pte, page))
 			continue;
-		shared = hmmrt_pte_migrating_shared(pte);
+		shared = hmmrt_migration_entry_shared(pte);
 		if (!pte_same(pte, shared))
 			set_pte_at(args->vma->vm_mm, addr, ptep, shared);
 		get_page(page);

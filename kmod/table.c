@@ -98,8 +98,11 @@ bool hmmrt_is_moving(struct vm_area_struct *vma, unsigned long start,
 		moving = true;
 	} else if (pmd_present(*pmd) && !pmd_leaf(*pmd) && !pmd_bad(*pmd)) {
 		ptep = pte_offset_kernel(pmd, start);
-		for (i = 0; i < n && !moving; i++)
-			moving = hmmrt_pte_is_moving(ptep_get(ptep + i));
+		for (i = 0; i < n && !moving; i++) {
+			pte_t pte = ptep_get(ptep + i);
+
+			moving = hmmrt_pte_is_migration_entry(pte);
+		}
 	}
 	spin_unlock(pmd_lockptr(vma->vm_mm, pmd));
 	return moving;

@@ -109,21 +109,23 @@ static inline void hmmrt_migrate_device_pfns(unsigned long *src,
 #define pmd_is_migration_entry(pmd)	is_pmd_migration_entry(pmd)
 #endif
 
-/* Whether this entry stands for a page that is being migrated. */
-static inline bool hmmrt_pte_is_moving(pte_t pte)
+/* Whether this entry stands for a page, whichever it is, that is being migrated. */
+static inline bool hmmrt_pte_is_migration_entry(pte_t pte)
 {
 	return !pte_none(pte) && !pte_present(pte) &&
 	       softleaf_is_migration(softleaf_from_pte(pte));
 }
 
-static inline bool hmmrt_pte_is_migrating(pte_t pte, const struct page *page)
+/* Whether it stands for this page, that is being migrated. */
+static inline bool hmmrt_pte_is_migration_entry_of(pte_t pte,
+						   const struct page *page)
 {
-	return hmmrt_pte_is_moving(pte) &&
+	return hmmrt_pte_is_migration_entry(pte) &&
 	       softleaf_to_page(softleaf_from_pte(pte)) == page;
 }
 
 /* What copy_nonpresent_pte() makes of such an entry when a process forks. */
-static inline pte_t hmmrt_pte_migrating_shared(pte_t pte)
+static inline pte_t hmmrt_migration_entry_shared(pte_t pte)
 {
 	pgoff_t offset = swp_offset(softleaf_from_pte(pte));
 	pte_t shared = swp_entry_to_pte(make_readable_migration_entry(offset));
