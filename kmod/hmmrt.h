@@ -64,6 +64,7 @@
 #include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/rwsem.h>
+#include <linux/sched/signal.h>
 #include <linux/spinlock.h>
 #include <linux/srcu.h>
 #include <linux/workqueue.h>
@@ -417,6 +418,15 @@ bool hmmrt_is_moving(struct vm_area_struct *vma, unsigned long start,
 /* evict.c */
 void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 		       bool lose);
+
+/*
+ * Whether a signal is to end a call. Work for the task, as io_uring has, is none
+ * to the program, and waits.
+ */
+static inline bool hmmrt_interrupted(void)
+{
+	return task_sigpending(current);
+}
 
 /* memory.c: ioctls on memory of a space */
 int hmmrt_user_range_check(u64 addr, u64 len);

@@ -168,13 +168,12 @@ static int prefetch_part(const struct prefetch *prefetch,
 
 /*
  * A signal ends the call once it has moved something: who then repeats it gets
- * on, however often he is interrupted. Work for the task, as io_uring has, is no
- * signal to the program, and waits.
+ * on, however often he is interrupted.
  */
 static bool prefetch_interrupted(const struct hmmrt_prefetch *arg)
 {
 	return fatal_signal_pending(current) ||
-	       (task_sigpending(current) && arg->out_pages_moved);
+	       (hmmrt_interrupted() && arg->out_pages_moved);
 }
 
 /* All mappings of one block; there is one at @start. */
@@ -438,7 +437,7 @@ int hmmrt_exclusive(struct hmmrt_space *space, struct hmmrt_exclusive *arg)
 		arg->out_pages += (next - addr) >> PAGE_SHIFT;
 		if (READ_ONCE(binding->going))
 			rc = -ENODEV;
-		else if (next < end && signal_pending(current))
+		else if (next < end && hmmrt_interrupted())
 			rc = -EINTR;
 	}
 	hmmrt_binding_put(binding);

@@ -187,7 +187,7 @@ static int look_part(struct look *look, struct hmmrt_request *req,
 	do {
 		rc = look_once(look, req, start, end);
 		cond_resched();
-	} while (rc == -EAGAIN && !signal_pending(current));
+	} while (rc == -EAGAIN && !hmmrt_interrupted());
 	if (rc)
 		return rc == -EAGAIN ? -EINTR : rc;
 	bytes = hmmrt_request_pages(req) * look->entry_size;

@@ -93,7 +93,7 @@ static int part_serve(struct mm_struct *mm, struct range_walk *walk,
 		if (rc != -EAGAIN || (++attempts >= PART_ATTEMPTS &&
 				      time_after(jiffies, deadline)))
 			break;
-		if (signal_pending(current)) {
+		if (hmmrt_interrupted()) {
 			rc = -EINTR;
 			break;
 		}
@@ -366,7 +366,7 @@ static int snapshot_block(struct hmmrt_space *space, unsigned long start,
 	req->end = end;
 	do {
 		rc = snapshot_once(space->mm, req, pages);
-		if (rc == -EAGAIN && signal_pending(current))
+		if (rc == -EAGAIN && hmmrt_interrupted())
 			rc = -EINTR;
 		cond_resched();
 	} while (rc == -EAGAIN && time_before(jiffies, deadline));

@@ -745,7 +745,7 @@ static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
 		rc = hmmrt_request_again(req, fault_once(mm, req));
 		if (rc != -EAGAIN || time_after(jiffies, deadline))
 			break;
-		if (signal_pending(current)) {
+		if (hmmrt_interrupted()) {
 			rc = -EINTR;
 			break;
 		}

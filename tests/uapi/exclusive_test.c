@@ -4,11 +4,15 @@
  * looks, nothing that one of the two adds is lost, and what cannot be exclusive is
  * refused.
  */
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 
 #include "lib/harness.h"
+#include "lib/ring.h"
 #include "lib/session.h"
 
 #define LEN		(BLOCK_BYTES + 8 * PAGE_BYTES)
@@ -221,6 +225,66 @@ TEST_F(exclusive, call_ended_by_a_signal_says_how_far_it_got)
 	EXPECT_EQ(len, done);
 	EXPECT_LT(0, eintr);
 	EXPECT_EQ(-1, pages_check(buf, len, 1));
+}
+
+struct waker {
+	pthread_t thread;
+	int event;
+	bool awake;
+	bool stop;
+};
+
+static void *wake_often(void *arg)
+{
+	struct waker *waker = arg;
+	const uint64_t one = 1;
+
+	while (!__atomic_load_n(&waker->stop, __ATOMIC_RELAXED))
+		if (__atomic_load_n(&waker->awake, __ATOMIC_RELAXED) &&
+		    write(waker->event, &one, sizeof(one)) != sizeof(one))
+			break;
+	return NULL;
+}
+
+/* To the kernel they are as good as signals: the results of a poll of io_uring. */
+TEST_F(exclusive, work_for_the_task_ends_no_call)
+{
+	struct waker waker = { .event = eventfd(0, EFD_CLOEXEC) };
+	const struct io_uring_sqe poll = {
+		.opcode = IORING_OP_POLL_ADD,
+		.fd = waker.event,
+		.len = IORING_POLL_ADD_MULTI,
+		.poll32_events = POLLIN,
+	};
+	const size_t len = 4 * BLOCK_BYTES;
+	char *buf = arena_anon(len);
+	struct io_uring_cqe result;
+	unsigned int round, results = 0;
+	struct ring ring;
+	int rc;
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, len, 1);
+	rc = ring_start(&ring, 1024);
+	if (rc == -ENOSYS)
+		SKIP(return, "no io_uring");
+	ASSERT_EQ(0, rc);
+	ASSERT_EQ(0, ring_submit(&ring, &poll, 0));
+	ASSERT_EQ(0, pthread_create(&waker.thread, NULL, wake_often, &waker));
+	for (round = 0; round < 10; round++) {
+		__atomic_store_n(&waker.awake, true, __ATOMIC_RELAXED);
+		EXPECT_EQ(0, cmd_prefetch(self->fd, buf, len, self->id, NULL));
+		EXPECT_EQ(0, cmd_exclusive(self->fd, buf, len, self->id, NULL));
+		__atomic_store_n(&waker.awake, false, __ATOMIC_RELAXED);
+		for (; ring_take(&ring, &result); results++)
+			EXPECT_TRUE(result.flags & IORING_CQE_F_MORE);
+		EXPECT_EQ(-1, pages_check(buf, len, 1));
+	}
+	__atomic_store_n(&waker.stop, true, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_join(waker.thread, NULL));
+	EXPECT_LT(0, results);
+	ring_end(&ring);
+	close(waker.event);
 }
 
 TEST_HARNESS_MAIN
