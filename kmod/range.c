@@ -206,14 +206,20 @@ int hmmrt_fault_range(struct hmmrt_binding *binding, unsigned long start,
 }
 EXPORT_SYMBOL_GPL(hmmrt_fault_range);
 
+/*
+ * Unlike a fault or a process's own prefetch it moves what was written in a
+ * private mapping of a file. No copies are made of that: see docs/limits.md.
+ */
 static int part_to_device(struct hmmrt_request *req)
 {
 	enum hmmrt_policy_want want = hmmrt_policy_prefetched(&req->advice);
+	bool move = want == HMMRT_POLICY_MOVE &&
+		    hmmrt_vma_may_have_migratable(req->vma);
 
 	req->device_only = true;
-	req->copy = want == HMMRT_POLICY_COPY;
-	return hmmrt_serve_window(req, want != HMMRT_POLICY_STAY &&
-					       hmmrt_vma_may_have_migratable(req->vma));
+	req->copy = want == HMMRT_POLICY_COPY &&
+		    hmmrt_vma_may_migrate(req->vma);
+	return hmmrt_serve_window(req, move || req->copy);
 }
 
 int hmmrt_migrate_range_to_device(struct hmmrt_binding *binding,

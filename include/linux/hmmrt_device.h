@@ -464,7 +464,9 @@ struct hmmrt_migration {
  *
  * Best effort: what cannot move (pages of files, shared or pinned memory, no
  * room) stays, and what this call finds there is not mapped. Holes in anonymous
- * memory become zeroed device memory.
+ * memory become zeroed device memory. What was written in a private mapping of a
+ * file moves, as it does not by HMMRT_IOC_PREFETCH; where that is read-mostly it
+ * stays, and is not copied either.
  *
  * Context: see Ranges.
  * Return: 0, whatever moved; -EFAULT nothing is mapped at some address; -EACCES

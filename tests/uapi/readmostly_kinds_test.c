@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Read-mostly memory of which no copies are made, one kind after the other: it is
- * read where it is, and everybody reads what was written last.
+ * read where it is, and everybody reads what was written last. Loads and removes
+ * hmmrt_faulty.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/faulty_env.h"
 #include "lib/harness.h"
 #include "lib/pin.h"
 #include "lib/session.h"
@@ -252,6 +254,42 @@ TEST_F(kinds, is_read_where_it_is)
 		     agent_sum(self->agent, self->buf, self->len, PAGE_BYTES));
 	if (!variant->until_written)
 		EXPECT_EQ(1, copied(&self->session));
+}
+
+/* What was written in a private mapping moves when a driver asks for it, else. */
+TEST(written_pages_of_a_file_are_not_copied_for_a_driver_that_asks)
+{
+	int file = memfd_create("readmostly_kinds_test", MFD_CLOEXEC);
+	struct hmmrt_stats stats;
+	struct faulty_env env;
+	uint64_t value = 0;
+	char *buf;
+
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	ASSERT_EQ(0, faulty_env_start(&env));
+	ASSERT_EQ(0, ftruncate(file, LEN));
+	buf = arena_map(LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, LEN, 1);
+	ASSERT_EQ(0, cmd_advise(env.manager, buf, LEN,
+				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	ASSERT_EQ(0, faulty_range(env.fd[0], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
+				  LEN));
+	EXPECT_EQ(0, faulty_read(env.fd[0], buf, &value));
+	EXPECT_EQ(1, value);
+	EXPECT_EQ(PAGES, pages_at(env.manager, buf, LEN, HMMRT_LOCATION_HOST));
+	ASSERT_EQ(0, cmd_stats(env.manager, env.id[0], &stats));
+	EXPECT_EQ(0, stats.out_copied_pages);
+	ASSERT_EQ(0, cmd_advise(env.manager, buf, LEN,
+				HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
+	ASSERT_EQ(0, faulty_range(env.fd[0], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
+				  LEN));
+	EXPECT_LT(0, pages_at(env.manager, buf, LEN, env.id[0]));
+	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
+	ASSERT_EQ(0, munmap(buf, LEN));
+	close(file);
+	EXPECT_EQ(0, faulty_env_end(&env));
 }
 
 TEST_HARNESS_MAIN
