@@ -7,7 +7,9 @@
  * Again      The core takes such entries away like any others. The notifier says
  *            so and a worker maps the block anew, when the invalidation, and the
  *            migration it may be part of, are over. What is populated later is
- *            heard of by nobody: the device faults, once.
+ *            heard of by nobody: the device faults, once. A block that could not
+ *            be mapped is tried again, later and later, until something else is
+ *            taken away: then all of them at once.
  * Use        Nobody has touched anything yet. So such an entry tells the core
  *            nothing: the page is not marked accessed, and does not become dirty;
  *            what is clean is mapped for reading.
@@ -18,9 +20,12 @@
 
 #include "hmmrt.h"
 
-/* Attempts to map a part that keeps racing with others, and the next try. */
+/* Attempts to map a part that keeps racing with others. */
 #define MAP_ATTEMPTS	8
+
+/* Until what failed is tried again: at first, and at most. */
 #define MAP_DELAY	(HZ / 10)
+#define MAP_DELAY_MAX	(10 * HZ)
 
 /*
  * Devices move nothing while block->migrate is held, but the core may. Whose
@@ -100,15 +105,39 @@ static bool map_block(struct hmmrt_binding *binding, struct hmmrt_block *block,
 	return all && start >= end;
 }
 
-static void remap_later(struct hmmrt_block *block, unsigned long delay)
+/* false: it goes already. */
+static bool remap_add(struct hmmrt_space *space, struct hmmrt_block *block)
+{
+	lockdep_assert_held(&space->remap_lock);
+	if (space->remap_ended)
+		return false;
+	if (list_empty(&block->remap))
+		list_add_tail(&block->remap, &space->remap_blocks);
+	return true;
+}
+
+static void remap_soon(struct hmmrt_block *block)
 {
 	struct hmmrt_space *space = block->span->space;
 
 	spin_lock(&space->remap_lock);
-	if (!space->remap_ended && list_empty(&block->remap)) {
-		list_add_tail(&block->remap, &space->remap_blocks);
-		mod_delayed_work(system_dfl_wq, &space->remap_work, delay);
+	space->remap_delay = MAP_DELAY;
+	if (remap_add(space, block) && !space->remap_soon) {
+		space->remap_soon = true;
+		mod_delayed_work(system_dfl_wq, &space->remap_work, 0);
 	}
+	spin_unlock(&space->remap_lock);
+}
+
+/* It failed. What is to run sooner is not put off. */
+static void remap_later(struct hmmrt_block *block)
+{
+	struct hmmrt_space *space = block->span->space;
+
+	spin_lock(&space->remap_lock);
+	if (remap_add(space, block))
+		queue_delayed_work(system_dfl_wq, &space->remap_work,
+				   space->remap_delay);
 	spin_unlock(&space->remap_lock);
 }
 
@@ -131,9 +160,13 @@ static bool block_maps_ahead(struct hmmrt_space *space,
 	return false;
 }
 
-/* For the devices that access it, also those that have never been here. */
-static void remap_block(struct hmmrt_space *space, struct hmmrt_block *block)
+/*
+ * For the devices that access it, also those that have never been here. false: it
+ * is not all mapped.
+ */
+static bool remap_block(struct hmmrt_space *space, struct hmmrt_block *block)
 {
+	bool all = true;
 	u32 id;
 
 	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
@@ -146,9 +179,10 @@ static void remap_block(struct hmmrt_space *space, struct hmmrt_block *block)
 		    (IS_ERR(hmmrt_block_get(space, block->start, id)) ||
 		     !map_block(binding, block, block->start,
 				block->start + HMMRT_BLOCK_SIZE)))
-			remap_later(block, MAP_DELAY);
+			all = false;
 		hmmrt_binding_put(binding);
 	}
+	return all;
 }
 
 /* The next of @todo; from here on it may be wanted again. */
@@ -165,11 +199,21 @@ static struct hmmrt_block *remap_take(struct hmmrt_space *space,
 	return block;
 }
 
+static void remap_set_delay(struct hmmrt_space *space, bool failed)
+{
+	spin_lock(&space->remap_lock);
+	space->remap_delay = failed ? min_t(unsigned long, MAP_DELAY_MAX,
+					    2 * space->remap_delay) :
+				      MAP_DELAY;
+	spin_unlock(&space->remap_lock);
+}
+
 static void remap_work(struct work_struct *work)
 {
 	struct hmmrt_space *space =
 		container_of(work, struct hmmrt_space, remap_work.work);
 	struct hmmrt_block *block;
+	bool failed = false;
 	LIST_HEAD(todo);
 
 	/* The process is going: nobody will access anything. */
@@ -177,9 +221,15 @@ static void remap_work(struct work_struct *work)
 		return;
 	spin_lock(&space->remap_lock);
 	list_splice_init(&space->remap_blocks, &todo);
+	space->remap_soon = false;
 	spin_unlock(&space->remap_lock);
-	while ((block = remap_take(space, &todo)))
-		remap_block(space, block);
+	while ((block = remap_take(space, &todo))) {
+		if (remap_block(space, block))
+			continue;
+		remap_later(block);
+		failed = true;
+	}
+	remap_set_delay(space, failed);
 	mmput_async(space->mm);
 }
 
@@ -192,7 +242,7 @@ static void remap_work(struct work_struct *work)
 void hmmrt_map_ahead_again(struct hmmrt_block *block)
 {
 	if (READ_ONCE(block->span->space->maps_ahead))
-		remap_later(block, 0);
+		remap_soon(block);
 }
 
 /**
@@ -233,6 +283,7 @@ void hmmrt_map_ahead_init(struct hmmrt_space *space)
 {
 	spin_lock_init(&space->remap_lock);
 	INIT_LIST_HEAD(&space->remap_blocks);
+	space->remap_delay = MAP_DELAY;
 	INIT_DELAYED_WORK(&space->remap_work, remap_work);
 }
 
@@ -278,7 +329,7 @@ static void map_blocks(struct hmmrt_binding *binding, unsigned long start,
 		if (IS_ERR(block))
 			return;
 		if (!map_block(binding, block, start, next))
-			remap_later(block, MAP_DELAY);
+			remap_later(block);
 		start = next;
 	}
 }

@@ -203,8 +203,10 @@ struct hmmrt_space {
 	struct rb_root_cached advice;	/* see advice.c */
 	struct rb_root_cached prefetched;	/* last_prefetch alone */
 	bool maps_ahead;		/* there was advice to map something */
-	spinlock_t remap_lock;		/* the next two, and block->remap */
+	spinlock_t remap_lock;		/* the next four, and block->remap */
 	struct list_head remap_blocks;
+	unsigned long remap_delay;	/* before what failed is tried again */
+	bool remap_soon;		/* the work is to run without delay */
 	bool remap_ended;
 	struct delayed_work remap_work;
 

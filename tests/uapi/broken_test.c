@@ -484,6 +484,27 @@ TEST_F(broken, huge_page_that_its_device_took_along_is_sigbus)
 	EXPECT_EQ(0, value);
 }
 
+/* Who accesses by advice is given entries when it can have them, without a fault. */
+TEST_F(broken, device_that_could_not_prepare_is_given_entries_later)
+{
+	struct faulty_env *env = &self->env;
+	struct hmmrt_stats stats = { 0 };
+	unsigned int try;
+
+	/* Of both blocks, and three times. */
+	ASSERT_EQ(0, faulty_fail_next(env->control, HMMRT_FAULTY_PREPARE, 6));
+	ASSERT_EQ(0, cmd_advise(env->manager, env->buf, LEN,
+				HMMRT_ADVICE_SET_ACCESSED_BY, env->id[0], 0));
+	for (try = 0; try < 2000 && stats.out_mapped_pages < PAGES; try++) {
+		ASSERT_EQ(0, cmd_stats(env->manager, env->id[0], &stats));
+		usleep(10000);
+	}
+	EXPECT_LE(PAGES, stats.out_mapped_pages);
+	ASSERT_EQ(0, faulty_run_faults(env));
+	ASSERT_EQ(0, cmd_stats(env->manager, env->id[0], &stats));
+	EXPECT_EQ(0, stats.out_device_faults);
+}
+
 /* Memory that cannot be had is no reason to make page structs for all there is. */
 TEST_F(broken, device_without_memory_is_used_remotely)
 {
