@@ -12,6 +12,14 @@
 
 namespace hmm {
 
+namespace detail {
+
+/// Elements whose bytes may become any others.
+template <class T>
+concept overwritable = std::is_trivially_copyable_v<T> && std::convertible_to<T*, void*>;
+
+} // namespace detail
+
 /// Queues moving the pages of @memory. Best effort.
 template <class T, std::size_t Extent>
 void prefetch(std::span<T, Extent> memory, location to, stream_ref in = default_stream) {
@@ -32,8 +40,7 @@ hmmPrefetchReport prefetch_with_report(std::span<T, Extent> memory, location to)
 }
 
 /// Queues forgetting what is in @memory, in whole pages.
-template <class T, std::size_t Extent>
-requires std::is_trivially_copyable_v<T>
+template <detail::overwritable T, std::size_t Extent>
 void discard(std::span<T, Extent> memory, stream_ref in = default_stream) {
     if (memory.empty()) return;
     void* const data = memory.data();
@@ -42,8 +49,7 @@ void discard(std::span<T, Extent> memory, stream_ref in = default_stream) {
 }
 
 /// The same, and then moves it: no data travels.
-template <class T, std::size_t Extent>
-requires std::is_trivially_copyable_v<T>
+template <detail::overwritable T, std::size_t Extent>
 void discard_and_prefetch(std::span<T, Extent> memory, location to,
                           stream_ref in = default_stream) {
     if (memory.empty()) return;
@@ -65,8 +71,7 @@ void copy(std::span<T, To> to, std::span<From, Extent> from, stream_ref in = def
 }
 
 /// Queues setting each byte of @memory.
-template <class T, std::size_t Extent>
-requires std::is_trivially_copyable_v<T>
+template <detail::overwritable T, std::size_t Extent>
 void set_bytes(std::span<T, Extent> memory, std::byte value, stream_ref in = default_stream) {
     check(hmmMemsetAsync(memory.data(), std::to_integer<int>(value), memory.size_bytes(), in.get()),
           "set_bytes");

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The C++ interface: owners of memory, attributes.
+// The C++ interface: what its functions take, hand on and give back.
 #include "memory_fixture.hpp"
 
-#include "hmm/attributes.hpp"
-#include "hmm/managed_memory.hpp"
-
+#include <span>
+#include <string>
 #include <vector>
 
 namespace {
@@ -51,6 +50,36 @@ TEST_F(Wrappers, AttributesOfWhatWasNeverAdvisedAreNone) {
         EXPECT_EQ(found.last_prefetch.type, hmmMemLocationTypeInvalid);
         EXPECT_TRUE(found.accessed_by.empty());
     }
+}
+
+template <class T>
+constexpr bool may_be_moved = requires(std::span<T> memory) {
+    hmm::prefetch(memory, hmm::host);
+};
+template <class T>
+constexpr bool may_be_discarded = requires(std::span<T> memory) {
+    hmm::discard(memory);
+};
+template <class T>
+constexpr bool may_be_discarded_and_moved = requires(std::span<T> memory) {
+    hmm::discard_and_prefetch(memory, hmm::host);
+};
+template <class T>
+constexpr bool may_be_set = requires(std::span<T> memory) {
+    hmm::set_bytes(memory, std::byte(0));
+};
+template <class T>
+constexpr int ways_to_be_lost = may_be_discarded<T> + may_be_discarded_and_moved<T> + may_be_set<T>;
+
+TEST_F(Wrappers, ConstMemoryMayBeMovedButNotLost) {
+    EXPECT_TRUE((may_be_moved<int> && may_be_moved<const int> && may_be_moved<std::string>));
+    EXPECT_EQ(ways_to_be_lost<int>, 3);
+    EXPECT_EQ(ways_to_be_lost<const int>, 0);
+    EXPECT_EQ(ways_to_be_lost<std::string>, 0);
+    const std::span<const std::byte> only_read = memory();
+    hmm::prefetch(only_read.first(page), hmm::device(1));
+    hmm::synchronize();
+    EXPECT_EQ(hmm::residency(memory()).on(hmm::device(1)), 1u);
 }
 
 } // namespace
