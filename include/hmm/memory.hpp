@@ -39,6 +39,22 @@ hmmPrefetchReport prefetch_with_report(std::span<T, Extent> memory, location to)
     return report;
 }
 
+/// Also what became of each page that @memory touches, in the order of addresses; there
+/// may be more @outcomes than page_count(memory).
+template <class T, std::size_t Extent>
+hmmPrefetchReport prefetch_with_report(std::span<T, Extent> memory, location to,
+                                       std::span<hmmPageOutcome> outcomes) {
+    hmmPrefetchReport report = {};
+    if (memory.empty()) return report;
+    // In C that would say that nobody asks for them.
+    if (outcomes.empty())
+        throw error(hmmErrorInvalidValue, "prefetch_with_report", "fewer outcomes than pages", {});
+    check(hmmMemPrefetchWithReport(memory.data(), memory.size_bytes(), to.get(), outcomes.data(),
+                                   outcomes.size(), &report),
+          "prefetch_with_report");
+    return report;
+}
+
 /// Queues forgetting what is in @memory, in whole pages.
 template <detail::overwritable T, std::size_t Extent>
 void discard(std::span<T, Extent> memory, stream_ref in = default_stream) {

@@ -45,14 +45,21 @@ class page_states {
     std::vector<hmmPageState> states_;
 };
 
+/// Pages that @memory touches.
+template <class T, std::size_t Extent>
+std::size_t page_count(std::span<T, Extent> memory) noexcept {
+    if (memory.empty()) return 0;
+    constexpr std::uintptr_t page = 4096;
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
+    const std::uintptr_t last = begin + memory.size_bytes() - 1;
+    return last / page - begin / page + 1;
+}
+
 /// Of all pages that @memory touches.
 template <class T, std::size_t Extent>
 page_states residency(std::span<T, Extent> memory) {
     if (memory.empty()) return page_states({});
-    constexpr std::uintptr_t page = 4096;
-    const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
-    const std::uintptr_t last = begin + memory.size_bytes() - 1;
-    std::vector<hmmPageState> states(last / page - begin / page + 1);
+    std::vector<hmmPageState> states(page_count(memory));
     check(hmmMemGetResidency(memory.data(), memory.size_bytes(), states.data(), states.size()),
           "residency");
     return page_states(std::move(states));

@@ -6,9 +6,23 @@
 #include <string>
 #include <vector>
 
+using fakes::kernel;
+
 namespace {
 
 using Wrappers = MemoryOverFakes;
+
+/// That f() throws the error of @operation.
+template <class Function>
+void expect_error(hmmError_t code, const char* operation, Function f) {
+    try {
+        f();
+        ADD_FAILURE() << operation << ": no error";
+    } catch (const hmm::error& error) {
+        EXPECT_EQ(error.code(), code) << error.what();
+        EXPECT_STREQ(error.operation(), operation);
+    }
+}
 
 TEST_F(Wrappers, ManagedMemoryIsGivenBackByItsLastOwner) {
     const int* where = nullptr;
@@ -80,6 +94,45 @@ TEST_F(Wrappers, ConstMemoryMayBeMovedButNotLost) {
     hmm::prefetch(only_read.first(page), hmm::device(1));
     hmm::synchronize();
     EXPECT_EQ(hmm::residency(memory()).on(hmm::device(1)), 1u);
+}
+
+TEST_F(Wrappers, ReportGivesTheOutcomeOfEachPage) {
+    kernel.memory.stays[address(2 * page)] = HMMRT_STAY_PINNED;
+    const std::span<const std::byte> moved = memory().subspan(page + 1, 2 * page);
+    ASSERT_EQ(hmm::page_count(moved), 3u);
+    std::vector<hmmPageOutcome> outcomes(4, 255);
+    const hmmPrefetchReport report =
+        hmm::prefetch_with_report(moved, hmm::device(1), std::span(outcomes));
+    EXPECT_EQ(report.moved, 2u);
+    EXPECT_EQ(report.stayed[hmmStayPinned], 1u);
+    EXPECT_EQ(outcomes,
+              (std::vector<hmmPageOutcome>{hmmOutcomeMoved, hmmOutcomeStayed(hmmStayPinned),
+                                           hmmOutcomeMoved, 255}));
+    ASSERT_EQ(kernel.memory.prefetches.size(), 1u);
+    EXPECT_EQ(kernel.memory.prefetches[0].addr, address(page));
+    EXPECT_EQ(kernel.memory.prefetches[0].len, 3 * page);
+    EXPECT_EQ(kernel.memory.prefetches[0].location, 2u);
+}
+
+TEST_F(Wrappers, ReportWithFewerOutcomesThanPagesIsRefused) {
+    std::vector<hmmPageOutcome> outcomes(pages - 1);
+    for (const std::span<hmmPageOutcome> few : {std::span(outcomes), std::span<hmmPageOutcome>()})
+        expect_error(hmmErrorInvalidValue, "prefetch_with_report",
+                     [&] { hmm::prefetch_with_report(memory(), hmm::host, few); });
+    EXPECT_TRUE(kernel.memory.prefetches.empty());
+    EXPECT_EQ(hmm::prefetch_with_report(memory().first(0), hmm::host, outcomes).moved, 0u);
+}
+
+TEST_F(Wrappers, PagesAreCountedWhereverTheRangeBegins) {
+    EXPECT_EQ(hmm::page_count(memory().first(0)), 0u);
+    EXPECT_EQ(hmm::page_count(memory().first(1)), 1u);
+    EXPECT_EQ(hmm::page_count(memory().first(page)), 1u);
+    EXPECT_EQ(hmm::page_count(memory().first(page + 1)), 2u);
+    EXPECT_EQ(hmm::page_count(memory().subspan(page - 1, 2)), 2u);
+    const std::span whole = memory().first(2 * page);
+    EXPECT_EQ(hmm::page_count(std::span(reinterpret_cast<std::uint64_t*>(whole.data()),
+                                        whole.size() / sizeof(std::uint64_t))),
+              2u);
 }
 
 } // namespace
