@@ -4,6 +4,7 @@
 
 #include <hmm/advice.hpp>
 #include <hmm/attributes.hpp>
+#include <hmm/batch.hpp>
 #include <hmm/device.hpp>
 #include <hmm/error.hpp>
 #include <hmm/launch.hpp>

@@ -4,13 +4,55 @@
 
 #include <span>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 using fakes::kernel;
 
 namespace {
 
-using Wrappers = MemoryOverFakes;
+class Wrappers : public MemoryOverFakes {
+  protected:
+    static hmm::stream_ref no_stream() {
+        return hmm::stream_ref(reinterpret_cast<hmmStream_t>(~0ul));
+    }
+    std::span<std::byte> page_at(std::size_t number) {
+        return memory().subspan(number * page, page);
+    }
+
+    std::span<int, page / sizeof(int)> ints_at(std::size_t number) {
+        return std::span<int, page / sizeof(int)>(reinterpret_cast<int*>(page_at(number).data()),
+                                                  page / sizeof(int));
+    }
+
+    /// Pages that were moved, by number, and where to; since the last time.
+    void expect_moves(const std::vector<std::pair<std::size_t, std::uint32_t>>& moves) {
+        EXPECT_EQ(hmm::synchronize(std::nothrow), hmmSuccess);
+        std::vector<std::pair<std::size_t, std::uint32_t>> seen;
+        for (const fakes::prefetch_call& each : kernel.memory.prefetches) {
+            EXPECT_EQ(each.len, page);
+            seen.emplace_back((each.addr - address()) / page, each.location);
+        }
+        EXPECT_EQ(seen, moves);
+        kernel.memory.prefetches.clear();
+    }
+    void expect_discards(const std::vector<std::size_t>& numbers) {
+        EXPECT_EQ(hmm::synchronize(std::nothrow), hmmSuccess);
+        std::vector<std::size_t> seen;
+        for (const fakes::discard_call& each : kernel.memory.discards) {
+            EXPECT_EQ(each.len, page);
+            seen.push_back((each.addr - address()) / page);
+        }
+        EXPECT_EQ(seen, numbers);
+        kernel.memory.discards.clear();
+    }
+    /// Of both together, since the last time.
+    static void expect_order(const char* letters) {
+        EXPECT_EQ(kernel.memory.order, letters);
+        kernel.memory.order.clear();
+    }
+};
 
 /// That f() throws the error of @operation.
 template <class Function>
@@ -133,6 +175,106 @@ TEST_F(Wrappers, PagesAreCountedWhereverTheRangeBegins) {
     EXPECT_EQ(hmm::page_count(std::span(reinterpret_cast<std::uint64_t*>(whole.data()),
                                         whole.size() / sizeof(std::uint64_t))),
               2u);
+}
+
+TEST_F(Wrappers, PrefetchBatchMovesAllToOnePlaceInTheirOrder) {
+    const std::span<const std::byte> only_read = page_at(0);
+    hmm::prefetch_batch({page_at(5), memory().first(0), only_read, ints_at(3)}, hmm::device(1));
+    expect_moves({{5, 2}, {0, 2}, {3, 2}});
+    expect_order("ppp");
+}
+
+TEST_F(Wrappers, PrefetchBatchMovesEachToItsPlace) {
+    const std::span<const std::byte> only_read = page_at(4);
+    hmm::prefetch_batch({{page_at(1), hmm::device(1)},
+                         {memory().first(0), hmm::device(0)},
+                         {page_at(0), hmm::host},
+                         {only_read, hmm::device(0)},
+                         {page_at(2), hmm::numa_node(5)}});
+    expect_moves({{1, 2}, {0, HMMRT_LOCATION_HOST}, {4, 0}, {2, HMMRT_LOCATION_HOST_NODE(5u)}});
+    expect_order("pppp");
+}
+
+TEST_F(Wrappers, DiscardBatchForgetsAllInTheirOrder) {
+    hmm::discard_batch({page_at(6), memory().first(0), ints_at(1), page_at(4)});
+    expect_discards({6, 1, 4});
+    expect_order("ddd");
+}
+
+TEST_F(Wrappers, DiscardAndPrefetchBatchTakesEachInItsTurn) {
+    hmm::discard_and_prefetch_batch({page_at(6), memory().first(0), page_at(1)}, hmm::device(1));
+    expect_discards({6, 1});
+    expect_moves({{6, 2}, {1, 2}});
+    expect_order("dpdp");
+    hmm::discard_and_prefetch_batch({{page_at(2), hmm::host}, {page_at(7), hmm::device(1)}});
+    expect_discards({2, 7});
+    expect_moves({{2, HMMRT_LOCATION_HOST}, {7, 2}});
+    expect_order("dpdp");
+}
+
+TEST_F(Wrappers, BatchesAreMadeOfAnyRangeOfSpans) {
+    const std::vector<std::span<std::byte>> spans = {page_at(3), page_at(1)};
+    hmm::prefetch_batch(spans, hmm::device(1));
+    hmm::discard_batch(std::span(spans));
+    expect_moves({{3, 2}, {1, 2}});
+    expect_discards({3, 1});
+    const std::vector<std::pair<std::span<std::byte>, hmm::device>> moves = {
+        {page_at(2), hmm::device(1)}, {page_at(4), hmm::device(0)}};
+    hmm::prefetch_batch(moves);
+    hmm::discard_and_prefetch_batch(moves);
+    expect_moves({{2, 2}, {4, 0}, {2, 2}, {4, 0}});
+    expect_discards({2, 4});
+}
+
+TEST_F(Wrappers, BatchesAreOfTheirStream) {
+    const hmm::placed<hmm::memory_ref> placed(page_at(0), hmm::host);
+    const auto refused = [](const char* operation, auto f) {
+        expect_error(hmmErrorInvalidResourceHandle, operation, f);
+    };
+    refused("prefetch_batch", [&] { hmm::prefetch_batch({page_at(0)}, hmm::host, no_stream()); });
+    refused("prefetch_batch", [&] { hmm::prefetch_batch({placed}, no_stream()); });
+    refused("discard_batch", [&] { hmm::discard_batch({page_at(0)}, no_stream()); });
+    refused("discard_and_prefetch_batch",
+            [&] { hmm::discard_and_prefetch_batch({page_at(0)}, hmm::host, no_stream()); });
+    refused("discard_and_prefetch_batch",
+            [&] { hmm::discard_and_prefetch_batch({placed}, no_stream()); });
+}
+
+TEST_F(Wrappers, BatchesWithAPlaceThatIsNoneQueueNothing) {
+    const hmm::batch<hmm::placed<hmm::memory_ref>> wrong = {{page_at(0), hmm::host},
+                                                            {page_at(1), hmm::device(7)}};
+    expect_error(hmmErrorInvalidDevice, "discard_and_prefetch_batch",
+                 [&] { hmm::discard_and_prefetch_batch(wrong); });
+    expect_error(hmmErrorInvalidDevice, "prefetch_batch", [&] {
+        hmm::prefetch_batch({{page_at(0), hmm::host}, {page_at(1), hmm::device(7)}});
+    });
+    expect_moves({});
+    expect_discards({});
+}
+
+TEST_F(Wrappers, BatchesOfNothingAreNothing) {
+    const std::span<std::byte> empty = memory().first(0);
+    hmm::prefetch_batch({}, hmm::host);
+    hmm::prefetch_batch({empty}, hmm::device(0));
+    hmm::prefetch_batch({{empty, hmm::device(0)}});
+    hmm::discard_batch({empty});
+    hmm::discard_and_prefetch_batch({empty, empty}, hmm::host);
+    hmm::discard_and_prefetch_batch(std::vector<hmm::placed<hmm::memory_ref>>());
+    expect_order("");
+}
+
+template <class Memory>
+constexpr bool may_be_moved_in_batch = std::is_convertible_v<Memory, hmm::const_memory_ref>;
+template <class Memory>
+constexpr bool may_be_lost_in_batch = std::is_convertible_v<Memory, hmm::memory_ref>;
+
+TEST_F(Wrappers, BatchesMoveConstMemoryButDoNotLoseIt) {
+    EXPECT_TRUE((may_be_moved_in_batch<std::span<int>> && may_be_lost_in_batch<std::span<int>>));
+    EXPECT_TRUE(may_be_moved_in_batch<std::span<const int>>);
+    EXPECT_TRUE(may_be_moved_in_batch<std::span<std::string>>);
+    EXPECT_FALSE(may_be_lost_in_batch<std::span<const int>>);
+    EXPECT_FALSE(may_be_lost_in_batch<std::span<std::string>>);
+    EXPECT_FALSE(may_be_lost_in_batch<hmm::const_memory_ref>);
 }
 
 } // namespace
