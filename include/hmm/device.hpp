@@ -4,7 +4,15 @@
 
 #include <hmm/error.hpp>
 
+#include <cstddef>
+
 namespace hmm {
+
+/// Bytes of a device's memory, for all processes together.
+struct device_memory {
+    std::size_t free = 0;
+    std::size_t total = 0;
+};
 
 /// A device by its number; says nothing about whether it exists.
 class device {
@@ -22,6 +30,7 @@ class device {
         check(hmmDeviceGetAttribute(&result, which, number_), "attribute");
         return result;
     }
+    device_memory memory() const;
 
     friend constexpr bool operator==(device, device) noexcept = default;
 
@@ -58,6 +67,13 @@ class scoped_device {
   private:
     device before_;
 };
+
+inline device_memory device::memory() const {
+    const scoped_device use(*this);
+    device_memory result;
+    check(hmmMemGetInfo(&result.free, &result.total), "memory");
+    return result;
+}
 
 /// Waits for all work of the current device; throws what went wrong with it.
 inline void synchronize() {

@@ -66,6 +66,18 @@ void expect_error(hmmError_t code, const char* operation, Function f) {
     }
 }
 
+TEST_F(Wrappers, MemoryOfADeviceIsItsOwnWhicheverIsCurrent) {
+    for (const hmm::device current : {hmm::device(0), hmm::device(1)}) {
+        hmm::set_device(current);
+        EXPECT_EQ(hmm::device(0).memory().total, 256u << 20);
+        EXPECT_EQ(hmm::device(0).memory().free, 192u << 20);
+        EXPECT_EQ(hmm::device(1).memory().total, 512u << 20);
+        EXPECT_EQ(hmm::device(1).memory().free, 512u << 20);
+        EXPECT_THROW(static_cast<void>(hmm::device(7).memory()), hmm::error);
+        EXPECT_EQ(hmm::current_device(), current);
+    }
+}
+
 TEST_F(Wrappers, ManagedMemoryIsGivenBackByItsLastOwner) {
     const int* where = nullptr;
     {
