@@ -72,6 +72,18 @@ class stream_ref {
         check(hmmStreamGetDevice(handle_, &number), "stream where");
         return device(number);
     }
+    /// hmmStreamDefault or hmmStreamNonBlocking.
+    unsigned flags() const {
+        unsigned result = 0;
+        check(hmmStreamGetFlags(handle_, &result), "stream flags");
+        return result;
+    }
+    /// As it became: the nearest one that there is.
+    int priority() const {
+        int result = 0;
+        check(hmmStreamGetPriority(handle_, &result), "stream priority");
+        return result;
+    }
 
     void synchronize() const { check(hmmStreamSynchronize(handle_), "stream synchronize"); }
     bool idle() const {
@@ -117,6 +129,19 @@ inline const stream_ref default_stream{nullptr};
 /// The calling thread's own default stream.
 inline stream_ref per_thread_stream() noexcept {
     return stream_ref(hmmStreamPerThread);
+}
+
+/// The greatest is the lowest number.
+struct stream_priority_range {
+    int least = 0;
+    int greatest = 0;
+};
+
+/// Of the current device.
+inline stream_priority_range stream_priorities() {
+    stream_priority_range result;
+    check(hmmDeviceGetStreamPriorityRange(&result.least, &result.greatest), "stream_priorities");
+    return result;
 }
 
 class stream : public stream_ref {

@@ -78,6 +78,23 @@ TEST_F(Wrappers, MemoryOfADeviceIsItsOwnWhicheverIsCurrent) {
     }
 }
 
+TEST_F(Wrappers, StreamsSayWhatTheyWereMadeWith) {
+    const auto [least, greatest] = hmm::stream_priorities();
+    EXPECT_EQ(least, 0);
+    EXPECT_EQ(greatest, -1);
+    const hmm::stream high(hmmStreamDefault, greatest), apart(hmmStreamNonBlocking, least),
+        highest(hmmStreamNonBlocking, -100);
+    EXPECT_EQ(high.flags(), hmmStreamDefault);
+    EXPECT_EQ(high.priority(), greatest);
+    EXPECT_EQ(apart.flags(), hmmStreamNonBlocking);
+    EXPECT_EQ(apart.priority(), least);
+    EXPECT_EQ(highest.priority(), greatest);
+    EXPECT_EQ(hmm::default_stream.flags(), hmmStreamDefault);
+    EXPECT_EQ(hmm::default_stream.priority(), least);
+    expect_error(hmmErrorInvalidResourceHandle, "stream flags", [] { no_stream().flags(); });
+    expect_error(hmmErrorInvalidResourceHandle, "stream priority", [] { no_stream().priority(); });
+}
+
 TEST_F(Wrappers, ManagedMemoryIsGivenBackByItsLastOwner) {
     const int* where = nullptr;
     {
