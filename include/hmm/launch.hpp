@@ -220,4 +220,9 @@ requires std::ranges::sized_range<Range> && std::invocable < std::decay_t<Functi
     parallel_for(default_stream, std::forward<Range>(range), std::forward<Function>(f));
 }
 
+/// From now on, whether a kernel that makes a system call fails with hmmErrorSystemCall.
+inline void set_strict(bool strict) {
+    check(hmmSetStrict(strict ? 1 : 0), "set_strict");
+}
+
 } // namespace hmm

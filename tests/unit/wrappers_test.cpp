@@ -78,6 +78,15 @@ TEST_F(Wrappers, MemoryOfADeviceIsItsOwnWhicheverIsCurrent) {
     }
 }
 
+TEST_F(Wrappers, StrictModeGoesOnAndOff) {
+    hmm::launch(1, [](std::size_t) {});
+    hmm::synchronize();
+    for (const bool strict : {true, false}) {
+        hmm::set_strict(strict);
+        EXPECT_EQ(kernel.agent_is_strict(), strict);
+    }
+}
+
 TEST_F(Wrappers, StreamsSayWhatTheyWereMadeWith) {
     const auto [least, greatest] = hmm::stream_priorities();
     EXPECT_EQ(least, 0);

@@ -67,6 +67,7 @@ class fake_kernel {
     int start_agent();
     void end_agent();
     bool agent_is_gone() const { return agent_gone_.load(); }
+    bool agent_is_strict() const { return ctl_->strict.load() != 0; }
 
   private:
     void run_lane(std::uint32_t index);
