@@ -35,4 +35,12 @@ class registered_memory {
     std::span<std::byte> memory_;
 };
 
+/// What the memory that @pointer is into was registered with; throws if it was not.
+inline unsigned registered_flags(const void* pointer) {
+    unsigned flags = 0;
+    // Only looked up; not const in C because it is not in CUDA.
+    check(hmmHostGetFlags(&flags, const_cast<void*>(pointer)), "registered_flags");
+    return flags;
+}
+
 } // namespace hmm

@@ -120,6 +120,16 @@ TEST_F(Wrappers, ManagedMemoryIsGivenBackByItsLastOwner) {
     EXPECT_THROW(hmm::managed_memory<int>(SIZE_MAX / 2), hmm::error);
 }
 
+TEST_F(Wrappers, RegisteredFlagsAreOfTheMemoryThatThePointerIsInto) {
+    const hmm::registered_memory plain(page_at(0)), read_only(page_at(1), hmmHostRegisterReadOnly);
+    const std::byte* const first = page_at(0).data();
+    EXPECT_EQ(hmm::registered_flags(first + page - 1), hmmHostRegisterDefault);
+    EXPECT_EQ(hmm::registered_flags(first + page), hmmHostRegisterReadOnly);
+    EXPECT_EQ(hmm::registered_flags(first + 2 * page - 1), hmmHostRegisterReadOnly);
+    expect_error(hmmErrorInvalidValue, "registered_flags",
+                 [=] { hmm::registered_flags(first + 2 * page); });
+}
+
 TEST_F(Wrappers, AttributesAreThoseOfAllPages) {
     hmm::advise(memory(), hmm::read_mostly);
     hmm::advise(memory(), hmm::preferred(hmm::device(1))); // whose id is 2
