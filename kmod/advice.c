@@ -263,7 +263,8 @@ static void change_init(struct change *change, unsigned long start,
 	INIT_LIST_HEAD(&change->ranges);
 }
 
-static int advice_change(struct hmmrt_space *space, struct rb_root_cached *tree,
+static int advice_change(struct hmmrt_space *space,
+			 struct hmmrt_advice_tree *tree,
 			 unsigned long start, unsigned long end,
 			 advice_change_t fn, const struct hmmrt_advise *arg)
 {
@@ -273,20 +274,22 @@ static int advice_change(struct hmmrt_space *space, struct rb_root_cached *tree,
 
 	lockdep_assert_held(&space->mm->mmap_lock);
 	change_init(&change, start, end);
+	/* Before there is any: who looks without the lock overlooks none. */
+	WRITE_ONCE(tree->used, true);
 	down_write(&space->advice_lock);
-	while ((needed = spares_needed(tree, &change)) > change.spares) {
+	while ((needed = spares_needed(&tree->root, &change)) > change.spares) {
 		up_write(&space->advice_lock);
 		rc = spares_alloc(&change, needed);
 		if (rc)
 			goto out_free;
 		down_write(&space->advice_lock);
 	}
-	ranges_take_out(tree, &change);
+	ranges_take_out(&tree->root, &change);
 	ranges_cut(&change, change.first);
 	ranges_cut(&change, change.last + 1);
 	ranges_fill(&change);
 	ranges_change(&change, fn, arg);
-	ranges_put_back(tree, &change);
+	ranges_put_back(&tree->root, &change);
 	up_write(&space->advice_lock);
 out_free:
 	spares_free(&change);
@@ -299,25 +302,13 @@ static void advice_forget(struct hmmrt_advice *advice,
 	*advice = hmmrt_no_advice;
 }
 
-/* Under the lock: a change may have all of it out of the tree at the moment. */
-static bool tree_is_empty(struct hmmrt_space *space,
-			  const struct rb_root_cached *tree)
-{
-	bool empty;
-
-	down_read(&space->advice_lock);
-	empty = RB_EMPTY_ROOT(&tree->rb_root);
-	up_read(&space->advice_lock);
-	return empty;
-}
-
-static void tree_drop(struct hmmrt_space *space, struct rb_root_cached *tree,
+static void tree_drop(struct hmmrt_space *space, struct hmmrt_advice_tree *tree,
 		      unsigned long start, unsigned long end)
 {
 	struct advised *spare;
 	struct change change;
 
-	if (tree_is_empty(space, tree))
+	if (!READ_ONCE(tree->used))
 		return;
 	change_init(&change, start, end);
 	spare = kmalloc(sizeof(*spare), GFP_NOWAIT | __GFP_NOWARN);
@@ -326,12 +317,12 @@ static void tree_drop(struct hmmrt_space *space, struct rb_root_cached *tree,
 		change.spares++;
 	}
 	down_write(&space->advice_lock);
-	ranges_take_out(tree, &change);
+	ranges_take_out(&tree->root, &change);
 	ranges_cut(&change, change.last + 1);
 	/* Nothing is behind this one: what there is to cut here ends before. */
 	ranges_cut(&change, change.first);
 	ranges_change(&change, advice_forget, NULL);
-	ranges_put_back(tree, &change);
+	ranges_put_back(&tree->root, &change);
 	up_write(&space->advice_lock);
 	spares_free(&change);
 }
@@ -385,8 +376,8 @@ static void tree_forget_device(struct hmmrt_space *space,
 void hmmrt_advice_forget_device(struct hmmrt_space *space, u32 id)
 {
 	down_write(&space->advice_lock);
-	tree_forget_device(space, &space->advice, id);
-	tree_forget_device(space, &space->prefetched, id);
+	tree_forget_device(space, &space->advice.root, id);
+	tree_forget_device(space, &space->prefetched.root, id);
 	up_write(&space->advice_lock);
 }
 
@@ -403,15 +394,15 @@ static void tree_destroy(struct rb_root_cached *tree)
 
 void hmmrt_advice_destroy(struct hmmrt_space *space)
 {
-	tree_destroy(&space->advice);
-	tree_destroy(&space->prefetched);
+	tree_destroy(&space->advice.root);
+	tree_destroy(&space->prefetched.root);
 }
 
 void hmmrt_advice_init(struct hmmrt_space *space)
 {
 	init_rwsem(&space->advice_lock);
-	space->advice = RB_ROOT_CACHED;
-	space->prefetched = RB_ROOT_CACHED;
+	space->advice.root = RB_ROOT_CACHED;
+	space->prefetched.root = RB_ROOT_CACHED;
 }
 
 /* --- asking ---------------------------------------------------------------- */
@@ -457,8 +448,10 @@ struct hmmrt_advice hmmrt_advice_at(struct hmmrt_space *space,
 {
 	struct hmmrt_advice advice;
 
+	if (!READ_ONCE(space->advice.used))
+		return hmmrt_no_advice;
 	down_read(&space->advice_lock);
-	advice = tree_look(space, &space->advice, addr, start, end);
+	advice = tree_look(space, &space->advice.root, addr, start, end);
 	up_read(&space->advice_lock);
 	return advice;
 }
@@ -550,9 +543,9 @@ int hmmrt_range_attributes(struct hmmrt_space *space,
 	/* Both as they are at one moment. */
 	down_read(&space->advice_lock);
 	if (!rc)
-		rc = attributes_of(space, &space->advice, arg, attributes_and);
+		rc = attributes_of(space, &space->advice.root, arg, attributes_and);
 	if (!rc)
-		rc = attributes_of(space, &space->prefetched, arg,
+		rc = attributes_of(space, &space->prefetched.root, arg,
 				   prefetches_and);
 	up_read(&space->advice_lock);
 	mmap_read_unlock(space->mm);

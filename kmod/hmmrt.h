@@ -182,6 +182,12 @@ struct hmmrt_span {
 	struct hmmrt_block *blocks[HMMRT_SPAN_BLOCKS];
 };
 
+/* Ranges of advice: see advice.c. Under space->advice_lock, but for @used. */
+struct hmmrt_advice_tree {
+	struct rb_root_cached root;
+	bool used;			/* there has been a range */
+};
+
 struct hmmrt_space {
 	refcount_t refs;
 	struct mm_struct *mm;		/* mmgrab()ed */
@@ -200,8 +206,8 @@ struct hmmrt_space {
 	atomic_t fail_huge;		/* see hmmrt_fail_next_huge() */
 
 	struct rw_semaphore advice_lock;
-	struct rb_root_cached advice;	/* see advice.c */
-	struct rb_root_cached prefetched;	/* last_prefetch alone */
+	struct hmmrt_advice_tree advice;
+	struct hmmrt_advice_tree prefetched;	/* last_prefetch alone */
 	bool maps_ahead;		/* there was advice to map something */
 	spinlock_t remap_lock;		/* the next four, and block->remap */
 	struct list_head remap_blocks;
