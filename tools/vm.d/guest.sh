@@ -151,6 +151,9 @@ qemu_arguments() {
 	local share=local,security_model=none,multidevs=remap
 	local reserved=$((COHERENT_REGIONS * COHERENT_MIB)) options
 	options="console=ttyS0 panic=-1 oops=panic ignore_loglevel printk.devkmsg=on secretmem.enable=1"
+	# An emulated processor does not say that its clock is good, and the others are devices of QEMU: to ask one of
+	# those stops all processors.
+	[[ $ACCEL != tcg* ]] || options+=" tsc=reliable"
 	printf '%s\n' -machine "q35,max-ram-below-4g=${MEMORY_LOW_MIB}M" -accel "$ACCEL" \
 		-cpu max,erms=off,fsrm=off -smp "$CPUS" -m "$((MEMORY_MIB + reserved))M" \
 		-nodefaults -display none -no-reboot -serial "file:$RUN_DIR/serial" \
