@@ -206,6 +206,28 @@ TEST_F(Runtime, ALostAgentIsAnErrorAndNotAHang) {
     EXPECT_EQ(items, 3u);
 }
 
+TEST_F(Runtime, DevicesWorkFailAndGoEachForItself) {
+    std::atomic<std::uint64_t> items[2] = {};
+    for (int round = 1; round <= 2; round++) {
+        for (const int number : {0, 1})
+            launch(use(number), 5, count_items, &items[number]);
+        for (const int number : {0, 1}) {
+            use(number).synchronize();
+            EXPECT_EQ(items[number], 5u * static_cast<unsigned>(round));
+        }
+    }
+    launch(use(0), 1, fault_at_once, nullptr);
+    EXPECT_EQ(code_of([&] { use(0).synchronize(); }), hmmErrorIllegalAddress);
+    EXPECT_EQ(use(1).sticky_error(), hmmSuccess);
+    launch(use(1), 1, lose_agent, nullptr);
+    EXPECT_EQ(code_of([&] { use(1).synchronize(); }), hmmErrorDeviceLost);
+    use(0).reset();
+    launch(use(0), 1, count_items, &items[0]);
+    use(0).synchronize();
+    EXPECT_EQ(items[0], 11u);
+    EXPECT_EQ(use(1).sticky_error(), hmmErrorDeviceLost);
+}
+
 TEST_F(Runtime, AFailedStartSaysWhereAndMayBeTriedAgain) {
     std::atomic<std::uint64_t> items = 0;
     kernel.agent = fakes::agent_behaviour::fails_to_attach;

@@ -14,14 +14,22 @@ namespace fakes {
 fake_kernel kernel;
 
 namespace {
-constexpr int fake_fd = 1000; // never reaches the real kernel
+thread_local fake_agent* running_agent = nullptr; // of a lane
+}
+
+fake_kernel::~fake_kernel() {
+    for (auto& [pidfd, each] : agents_)
+        end(each);
+}
+
+int fake_kernel::open_fd() {
+    open_files++;
+    return next_fd_++;
 }
 
 int fake_kernel::open(const std::string& path) {
     const int error = path == "/dev/hmmrt" ? manager_open_error : gpu_open_error;
-    if (error != 0) return -error;
-    open_files++;
-    return fake_fd;
+    return error != 0 ? -error : open_fd();
 }
 
 int fake_kernel::ioctl(unsigned long request, void* argument) {
@@ -57,26 +65,36 @@ int fake_kernel::ioctl(unsigned long request, void* argument) {
     }
 }
 
-void fake_kernel::control_mapped_at(std::uint64_t address) {
-    ctl_ = reinterpret_cast<hmmrt::control*>(address);
+void fake_kernel::control_mapped_at(std::uint64_t address, int control_file) {
+    const std::lock_guard lock(lock_);
+    controls_[control_file] = reinterpret_cast<hmmrt::control*>(address);
 }
 
-int fake_kernel::start_agent() {
+int fake_kernel::start_agent(int control_file) {
     using hmmrt::agent_state;
-    agents_started++;
-    agent_gone_.store(agent == agent_behaviour::dies_while_starting);
+    const int pidfd = open_fd();
+    const std::lock_guard lock(lock_);
+    fake_agent& fresh = agents_[pidfd];
+    hmmrt::control& ctl = *controls_.at(control_file);
+    fresh.ctl = &ctl;
+    fresh.gone.store(agent == agent_behaviour::dies_while_starting);
     if (agent == agent_behaviour::fails_to_attach) {
-        ctl_->boot_failed_step.store(static_cast<std::uint32_t>(hmmrt::boot_step::attach));
-        ctl_->boot_errno.store(EACCES);
-        ctl_->state.store(static_cast<std::uint32_t>(agent_state::failed));
+        ctl.boot_failed_step.store(static_cast<std::uint32_t>(hmmrt::boot_step::attach));
+        ctl.boot_errno.store(EACCES);
+        ctl.state.store(static_cast<std::uint32_t>(agent_state::failed));
     }
     if (agent == agent_behaviour::runs) {
-        for (std::uint32_t i = 0; i < ctl_->lane_count; i++)
-            lanes_.emplace_back([this, i] { run_lane(i); });
-        ctl_->state.store(static_cast<std::uint32_t>(agent_state::ready));
+        for (std::uint32_t i = 0; i < ctl.lane_count; i++)
+            fresh.lanes.emplace_back([this, &fresh] { run_lane(fresh); });
+        ctl.state.store(static_cast<std::uint32_t>(agent_state::ready));
     }
-    open_files++;
-    return fake_fd;
+    agents_started++;
+    return pidfd;
+}
+
+fake_agent& fake_kernel::agent_of(int pidfd) {
+    const std::lock_guard lock(lock_);
+    return agents_.at(pidfd);
 }
 
 int fake_kernel::run_prefetch(const hmmrt::prefetch_work& work) {
@@ -97,13 +115,13 @@ int fake_kernel::run_advice(const hmmrt::advice_work& work) {
     return ioctl(HMMRT_IOC_ADVISE, &request);
 }
 
-void fake_kernel::note(hmmrt::entry_kind kind, int result) {
-    std::uint64_t none = 0;
-    if (result < 0)
-        ctl_->memory_error.compare_exchange_strong(none, hmmrt::memory_error_of(kind, result));
-}
-
-void fake_kernel::run_entry(const hmmrt::piece& mine) {
+void fake_kernel::run_entry(hmmrt::control& ctl, const hmmrt::piece& mine) {
+    // As the agent does with a call that fails.
+    const auto note = [&](hmmrt::entry_kind kind, int result) {
+        std::uint64_t none = 0;
+        if (result < 0)
+            ctl.memory_error.compare_exchange_strong(none, hmmrt::memory_error_of(kind, result));
+    };
     hmmrt::ring_entry& entry = *mine.entry;
     const hmmrt::range_work& work = entry.range;
     const std::uint64_t begin = mine.index * work.piece_items;
@@ -130,42 +148,61 @@ void fake_kernel::run_entry(const hmmrt::piece& mine) {
     }
 }
 
-void fake_kernel::run_lane(std::uint32_t) {
+void fake_kernel::run_lane(fake_agent& self) {
+    hmmrt::control& ctl = *self.ctl;
     hmmrt::piece mine = {};
     hmmrt::queue_turns turns;
-    while (!agent_gone_.load()) {
-        const std::uint32_t bell = ctl_->doorbell.load();
-        if (!ring_find(*ctl_, turns, mine)) {
-            ctl_->sleepers.fetch_add(1);
-            hmmrt::sys::wait_for_change(ctl_->doorbell, bell, 10);
-            ctl_->sleepers.fetch_sub(1);
+    running_agent = &self;
+    while (!self.gone.load()) {
+        const std::uint32_t bell = ctl.doorbell.load();
+        if (!ring_find(ctl, turns, mine)) {
+            ctl.sleepers.fetch_add(1);
+            hmmrt::sys::wait_for_change(ctl.doorbell, bell, 10);
+            ctl.sleepers.fetch_sub(1);
             continue;
         }
-        if (ctl_->sticky.load() == 0) run_entry(mine);
-        if (agent_gone_.load()) return; // in the middle of a launch
+        if (ctl.sticky.load() == 0) run_entry(ctl, mine);
+        if (self.gone.load()) return; // in the middle of a launch
         std::uint32_t over = 1;
-        if (ctl_->sticky.load() != 0) over += ring_take_rest(*ctl_, mine);
-        ring_finish(*ctl_, mine, over);
+        if (ctl.sticky.load() != 0) over += ring_take_rest(ctl, mine);
+        ring_finish(ctl, mine, over);
     }
 }
 
 void fake_kernel::fault(const hmmrt::fault_block& block) {
+    hmmrt::control& ctl = *running_agent->ctl;
     std::uint32_t none = 0;
-    if (!ctl_->sticky.compare_exchange_strong(none, 1)) return;
-    ctl_->fault = block;
-    ctl_->sticky.store(2);
+    if (!ctl.sticky.compare_exchange_strong(none, 1)) return;
+    ctl.fault = block;
+    ctl.sticky.store(2);
 }
 
 void fake_kernel::lose_agent() {
-    agent_gone_.store(true);
+    running_agent->gone.store(true);
 }
 
-void fake_kernel::end_agent() {
+bool fake_kernel::agent_is_gone() {
+    return running_agent->gone.load();
+}
+
+bool fake_kernel::agent_ended(int pidfd) {
+    return agent_of(pidfd).gone.load();
+}
+
+bool fake_kernel::agent_is_strict() {
     const std::lock_guard lock(lock_);
-    agent_gone_.store(true);
-    for (std::thread& lane : lanes_)
+    return agents_.rbegin()->second.ctl->strict.load() != 0;
+}
+
+void fake_kernel::end_agent(int pidfd) {
+    end(agent_of(pidfd));
+}
+
+void fake_kernel::end(fake_agent& which) {
+    which.gone.store(true);
+    for (std::thread& lane : which.lanes)
         lane.join();
-    lanes_.clear();
+    which.lanes.clear();
 }
 
 } // namespace fakes
@@ -199,19 +236,17 @@ int read_whole_file(const char*, std::string& content) {
 }
 
 int create_program_file(const char*, const void*, std::size_t) {
-    kernel.open_files++;
-    return fakes::fake_fd;
+    return kernel.open_fd();
 }
 
 int create_shared_memory(const char*, std::size_t) {
-    kernel.open_files++;
-    return fakes::fake_fd;
+    return kernel.open_fd();
 }
 
 std::int64_t map(std::uint64_t address, std::size_t bytes, int protection, int flags, int fd) {
     if (fd >= 0) {
         flags |= MAP_ANONYMOUS;
-        kernel.control_mapped_at(address);
+        kernel.control_mapped_at(address, fd);
     }
     void* const got = ::mmap(reinterpret_cast<void*>(address), bytes, protection, flags, -1, 0);
     return got == MAP_FAILED ? -errno : static_cast<std::int64_t>(address_of(got));
@@ -269,12 +304,12 @@ std::uint64_t monotonic_milliseconds() {
         std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
 }
 
-bool agent_ended(int, int) {
-    return kernel.agent_is_gone();
+bool agent_ended(int pidfd, int) {
+    return kernel.agent_ended(pidfd);
 }
 
-int kill_process(int) {
-    kernel.end_agent();
+int kill_process(int pidfd) {
+    kernel.end_agent(pidfd);
     return 0;
 }
 
@@ -311,8 +346,8 @@ std::uint64_t xfeature_permissions() {
     return 0;
 }
 
-int start_agent(const agent_files&) {
-    return kernel.start_agent();
+int start_agent(const agent_files& files) {
+    return kernel.start_agent(files.control);
 }
 
 } // namespace hmmrt::sys

@@ -32,9 +32,16 @@ struct fake_device {
 
 enum class agent_behaviour { runs, fails_to_attach, dies_while_starting };
 
+/// There is one for each control block that was started.
+struct fake_agent {
+    hmmrt::control* ctl;
+    std::atomic<bool> gone{false};
+    std::vector<std::thread> lanes;
+};
+
 class fake_kernel {
   public:
-    ~fake_kernel() { end_agent(); }
+    ~fake_kernel();
 
     // Set by tests.
     int manager_open_error = 0;
@@ -55,32 +62,37 @@ class fake_kernel {
     fake_memory memory;
     std::atomic<std::uint64_t> next_stamp{1}; ///< milliseconds, one more each time
 
-    // From device code of tests: as if this instruction had faulted.
-    void fault(const hmmrt::fault_block& block);
-    /// The agent goes away by itself.
-    void lose_agent();
+    // From device code of tests, about the agent that runs it.
 
-    // For the functions behind the seam.
+    /// As if this instruction had faulted.
+    static void fault(const hmmrt::fault_block& block);
+    /// The agent goes away by itself.
+    static void lose_agent();
+    static bool agent_is_gone();
+
+    // For the functions behind the seam. A descriptor never comes again.
+    int open_fd();
     int open(const std::string& path);
     int ioctl(unsigned long request, void* argument);
-    void control_mapped_at(std::uint64_t address);
-    int start_agent();
-    void end_agent();
-    bool agent_is_gone() const { return agent_gone_.load(); }
-    bool agent_is_strict() const { return ctl_->strict.load() != 0; }
+    void control_mapped_at(std::uint64_t address, int control_file);
+    int start_agent(int control_file);
+    void end_agent(int pidfd);
+    bool agent_ended(int pidfd);
+    /// The one that was started last.
+    bool agent_is_strict();
 
   private:
-    void run_lane(std::uint32_t index);
+    fake_agent& agent_of(int pidfd);
+    static void end(fake_agent& which);
+    void run_lane(fake_agent& self);
     int run_prefetch(const hmmrt::prefetch_work& work);
     int run_advice(const hmmrt::advice_work& work);
-    /// As the agent does with a call that fails.
-    void note(hmmrt::entry_kind kind, int result);
-    void run_entry(const hmmrt::piece& mine);
+    void run_entry(hmmrt::control& ctl, const hmmrt::piece& mine);
 
-    hmmrt::control* ctl_ = nullptr;
-    std::atomic<bool> agent_gone_{true};
-    std::vector<std::thread> lanes_;
+    std::atomic<int> next_fd_{1000}; ///< numbers that never reach the real kernel
     std::mutex lock_;
+    std::map<int, hmmrt::control*> controls_; ///< by descriptor
+    std::map<int, fake_agent> agents_;        ///< by pidfd; they stay
 };
 
 extern fake_kernel kernel;
