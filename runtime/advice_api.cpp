@@ -80,11 +80,11 @@ hmmError_t hmmMemAdvise(const void* ptr, size_t bytes, hmmMemoryAdvise advice,
 hmmError_t hmmMemAdviseAsync(const void* ptr, size_t bytes, hmmMemoryAdvise advice,
                              hmmMemLocation location, hmmStream_t stream) {
     return guarded("hmmMemAdviseAsync", [&] {
-        const stream_user where(stream);
+        stream_user where(stream);
         work_request request;
         request.kind = entry_kind::advice;
         request.advice = advice_of(ptr, bytes, advice, location, &where.home());
-        where.home().launch(request, where.get());
+        where.launch(request);
     });
 }
 

@@ -48,24 +48,30 @@ device& current_device() {
     return process::get().device_at(this_thread.device);
 }
 
-stream_user::stream_user(hmmStream_t handle) {
+stream_user::stream_user(hmmStream_t handle) : of_thread_(handle == hmmStreamPerThread) {
     if (handle == nullptr || handle == hmmStreamLegacy) {
         home_ = &current_device();
         return;
     }
-    stream_ = handle == hmmStreamPerThread
-                  ? thread_stream(current_device())
-                  : process::get().streams().find(reinterpret_cast<std::uint64_t>(handle));
+    stream_ = of_thread_ ? thread_stream(current_device())
+                         : process::get().streams().find(reinterpret_cast<std::uint64_t>(handle));
     if (!stream_) throw failure(hmmErrorInvalidResourceHandle, "there is no such stream");
     home_ = &stream_->home();
 }
 
+/// False if it is as it was.
+bool stream_user::renew() {
+    if (!of_thread_ || home_->is_current(*stream_->running())) return false;
+    stream_ = thread_stream(*home_);
+    return true;
+}
+
 void launch_in(hmmStream_t handle, const work_request& request) {
     if (handle == nullptr) return current_device().launch(request);
-    const stream_user where(handle);
+    stream_user where(handle);
     if (&where.home() != &current_device())
         throw failure(hmmErrorInvalidResourceHandle, "a stream of another device");
-    where.home().launch(request, where.get());
+    where.launch(request);
 }
 
 } // namespace hmmrt

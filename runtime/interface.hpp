@@ -57,9 +57,28 @@ class stream_user {
     stream* get() const { return stream_.get(); }
     device& home() const { return *home_; }
 
+    /// Calls queue(home, stream), which throws failure if it queued nothing; again if a
+    /// reset has taken the thread's default stream away meanwhile.
+    template <class Queue>
+    void submit(Queue queue) {
+        for (;;) {
+            try {
+                return queue(*home_, stream_.get());
+            } catch (const failure&) {
+                if (!renew()) throw;
+            }
+        }
+    }
+    void launch(const work_request& request) {
+        submit([&](device& home, stream* in) { home.launch(request, in); });
+    }
+
   private:
+    bool renew();
+
     std::shared_ptr<stream> stream_;
     device* home_;
+    bool of_thread_;
 };
 
 /// Launches belong to the current device. Throws failure.

@@ -11,19 +11,18 @@ void check_memory(const void* memory, std::size_t bytes) {
     pages_around(memory, bytes);
 }
 
-void launch_copy(const stream_user& where, std::size_t bytes, copy_closure::pointer closure) {
+void launch_copy(stream_user& where, std::size_t bytes, copy_closure::pointer closure) {
     work_request request;
     request.kind = entry_kind::serial;
     request.items = copy_closure::items(bytes);
     request.function = copy_closure::run;
     request.destroy = copy_closure::destroy;
     request.closure = closure.get();
-    where.home().launch(request, where.get());
+    where.launch(request);
     static_cast<void>(closure.release()); // the launch has it now
 }
 
-void copy(void* to, const void* from, std::size_t bytes, hmmMemcpyKind kind,
-          const stream_user& where) {
+void copy(void* to, const void* from, std::size_t bytes, hmmMemcpyKind kind, stream_user& where) {
     if (kind < hmmMemcpyHostToHost || kind > hmmMemcpyDefault)
         throw failure(hmmErrorInvalidMemcpyDirection,
                       hmmGetErrorString(hmmErrorInvalidMemcpyDirection));
@@ -33,7 +32,7 @@ void copy(void* to, const void* from, std::size_t bytes, hmmMemcpyKind kind,
     launch_copy(where, bytes, copy_closure::copy(to, from, bytes));
 }
 
-void fill(void* to, int value, std::size_t bytes, const stream_user& where) {
+void fill(void* to, int value, std::size_t bytes, stream_user& where) {
     if (bytes == 0) return;
     check_memory(to, bytes);
     launch_copy(where, bytes, copy_closure::fill(to, value, bytes));
@@ -59,24 +58,30 @@ using namespace hmmrt;
 
 hmmError_t hmmMemcpyAsync(void* to, const void* from, size_t bytes, hmmMemcpyKind kind,
                           hmmStream_t stream) {
-    return guarded("hmmMemcpyAsync", [&] { copy(to, from, bytes, kind, stream_user(stream)); });
+    return guarded("hmmMemcpyAsync", [&] {
+        stream_user where(stream);
+        copy(to, from, bytes, kind, where);
+    });
 }
 
 hmmError_t hmmMemcpy(void* to, const void* from, size_t bytes, hmmMemcpyKind kind) {
     return guarded("hmmMemcpy", [&] {
-        const stream_user where(hmmStreamLegacy);
+        stream_user where(hmmStreamLegacy);
         copy(to, from, bytes, kind, where);
         where.home().synchronize(where.get());
     });
 }
 
 hmmError_t hmmMemsetAsync(void* to, int value, size_t bytes, hmmStream_t stream) {
-    return guarded("hmmMemsetAsync", [&] { fill(to, value, bytes, stream_user(stream)); });
+    return guarded("hmmMemsetAsync", [&] {
+        stream_user where(stream);
+        fill(to, value, bytes, where);
+    });
 }
 
 hmmError_t hmmMemset(void* to, int value, size_t bytes) {
     return guarded("hmmMemset", [&] {
-        const stream_user where(hmmStreamLegacy);
+        stream_user where(hmmStreamLegacy);
         fill(to, value, bytes, where);
         where.home().synchronize(where.get());
     });

@@ -68,7 +68,7 @@ void add_discard(work_list& work, const ranges& all, std::size_t i) {
 
 /// All of it, or nothing if an argument is wrong.
 void queue_prefetches(const ranges& all, const destinations& to, bool discard, hmmStream_t stream) {
-    const stream_user where(stream);
+    stream_user where(stream);
     work_list work(own_pool());
     for (std::size_t i = 0, at = 0; i < all.ptrs.size(); i++) {
         while (at + 1 < to.first.size() && to.first[at + 1] <= i)
@@ -78,16 +78,16 @@ void queue_prefetches(const ranges& all, const destinations& to, bool discard, h
             prefetch_of(all.ptrs[i], all.sizes[i], location_id(to.locations[at], &where.home())));
     }
     for (const work_request& each : work)
-        where.home().launch(each, where.get());
+        where.launch(each);
 }
 
 void queue_discards(const ranges& all, hmmStream_t stream) {
-    const stream_user where(stream);
+    stream_user where(stream);
     work_list work(own_pool());
     for (std::size_t i = 0; i < all.ptrs.size(); i++)
         add_discard(work, all, i);
     for (const work_request& each : work)
-        where.home().launch(each, where.get());
+        where.launch(each);
 }
 
 void fill_report(hmmPrefetchReport& report, const hmmrt_prefetch& done) {
@@ -120,9 +120,9 @@ hmmError_t hmmMemPrefetchAsync(const void* ptr, size_t bytes, hmmMemLocation loc
                                unsigned int flags, hmmStream_t stream) {
     return guarded("hmmMemPrefetchAsync", [&] {
         require(flags == 0, "flags are not 0");
-        const stream_user where(stream);
+        stream_user where(stream);
         const std::uint32_t to = location_id(location, &where.home());
-        where.home().launch(prefetch_of(ptr, bytes, to), where.get());
+        where.launch(prefetch_of(ptr, bytes, to));
     });
 }
 

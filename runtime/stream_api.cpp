@@ -40,8 +40,8 @@ std::shared_ptr<event> event_of(hmmEvent_t handle) {
 
 void call_host(hmmHostFn_t fn, void* data, hmmDestroyFunction_t destroy, hmmStream_t in) {
     require(fn != nullptr, "fn is NULL");
-    const stream_user which(in);
-    which.home().call_host(fn, data, destroy, which.get());
+    stream_user(in).submit(
+        [&](device& home, stream* where) { home.call_host(fn, data, destroy, where); });
 }
 
 [[noreturn]] void throw_not_ready(const char* what) {
@@ -130,8 +130,9 @@ hmmError_t hmmStreamQuery(hmmStream_t stream) {
 hmmError_t hmmStreamWaitEvent(hmmStream_t stream, hmmEvent_t event, unsigned int flags) {
     return guarded("hmmStreamWaitEvent", [&] {
         require(flags == 0, "flags are not 0");
-        const stream_user which(stream);
-        which.home().wait_for(event_of(event)->point(), which.get());
+        stream_user which(stream);
+        const auto point = event_of(event)->point();
+        which.submit([&](device& home, hmmrt::stream* in) { home.wait_for(point, in); });
     });
 }
 
@@ -154,11 +155,11 @@ hmmError_t hmmEventCreateWithFlags(hmmEvent_t* event, unsigned int flags) {
 
 hmmError_t hmmEventRecord(hmmEvent_t event, hmmStream_t stream) {
     return guarded("hmmEventRecord", [&] {
-        const stream_user where(stream);
+        stream_user where(stream);
         const auto which = event_of(event);
         if (&which->home() != &where.home())
             throw failure(hmmErrorInvalidResourceHandle, "event and stream of different devices");
-        where.home().record(*which, where.get());
+        where.submit([&](device& home, hmmrt::stream* in) { home.record(*which, in); });
     });
 }
 

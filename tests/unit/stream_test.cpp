@@ -297,6 +297,74 @@ TEST_F(Streams, OfAThreadIsMadeAnewWhileAResetIsUnderWay) {
     uses.join();
 }
 
+struct resetting_closure {
+    std::atomic<bool> go = false;
+    int resets = 0;
+};
+
+void wait_to_go(void* closure, std::uint64_t, std::uint64_t) {
+    while (!static_cast<resetting_closure*>(closure)->go && !kernel.agent_is_gone())
+        std::this_thread::yield();
+}
+
+void reset_by_another_thread(void* closure) {
+    static_cast<resetting_closure*>(closure)->resets++;
+    std::thread([] { EXPECT_EQ(hmmDeviceReset(), hmmSuccess); }).join();
+}
+
+/// Who queues work destroys closures of work that is over, and the reset comes there.
+TEST_F(Streams, OfAThreadGoOnWhenAResetComesWhileWorkIsQueued) {
+    static int runs;
+    static char memory[2][16];
+    struct things {
+        hmmEvent_t fresh, pending;
+    };
+    constexpr hmmError_t (*queue_work[])(const things&) = {
+        [](const things&) {
+            const auto count = [](void*, std::uint64_t, std::uint64_t) { runs++; };
+            return hmmLaunchRange(count, nullptr, 1, nullptr, hmmStreamPerThread);
+        },
+        [](const things&) {
+            return hmmMemcpyAsync(memory[0], memory[1], 16, hmmMemcpyDefault, hmmStreamPerThread);
+        },
+        [](const things&) { return hmmMemsetAsync(memory[0], 1, 16, hmmStreamPerThread); },
+        [](const things&) {
+            return hmmMemPrefetchAsync(memory, 16, {hmmMemLocationTypeHost, 0}, 0,
+                                       hmmStreamPerThread);
+        },
+        [](const things&) {
+            return hmmMemAdviseAsync(memory, 16, hmmMemAdviseSetNoMigrate, {}, hmmStreamPerThread);
+        },
+        [](const things& of) { return hmmEventRecord(of.fresh, hmmStreamPerThread); },
+        [](const things& of) { return hmmStreamWaitEvent(hmmStreamPerThread, of.pending, 0); },
+        [](const things&) {
+            return hmmLaunchHostFunc(
+                hmmStreamPerThread, [](void*) { runs++; }, nullptr);
+        }};
+    runs = 0;
+    for (const auto& queue : queue_work) {
+        const std::ptrdiff_t number = &queue - queue_work;
+        const hmm::stream apart(hmmStreamNonBlocking), held;
+        const std::atomic<bool> never = false;
+        resetting_closure closure;
+        hmm::event fresh, over;
+        hold(held, never);
+        hmm::event pending = held.record();
+        ASSERT_EQ(
+            hmmLaunchRange(wait_to_go, &closure, 1, reset_by_another_thread, hmmStreamPerThread),
+            hmmSuccess);
+        ASSERT_EQ(hmmEventRecord(over.get(), hmmStreamPerThread), hmmSuccess);
+        apart.wait(over);
+        closure.go = true;
+        apart.synchronize();
+        EXPECT_EQ(queue({fresh.get(), pending.get()}), hmmSuccess)
+            << number << ": " << hmmGetLastErrorDetail();
+        EXPECT_EQ(closure.resets, 1) << number;
+        EXPECT_EQ(hmmStreamSynchronize(hmmStreamPerThread), hmmSuccess) << number;
+    }
+    EXPECT_EQ(runs, 2);
+}
+
 TEST_F(Streams, AResetMakesHandlesInvalid) {
     hmm::stream one;
     hmm::event some = one.record();
