@@ -57,9 +57,8 @@ std::uint32_t device::lanes() {
     return running ? running->lanes() : owner_.lane_count();
 }
 
-void device::throw_if_broken(session& running) {
-    if (const fault_block* fault = running.fault())
-        throw failure(error_of(*fault), describe(*fault, number_));
+void device::throw_if_broken(const fault_block* fault) {
+    if (fault != nullptr) throw failure(error_of(*fault), describe(*fault, number_));
 }
 
 void device::throw_lost() {
@@ -82,13 +81,13 @@ void device::throw_queued_error(session& running) {
 }
 
 void device::start() {
-    throw_if_broken(*ensure_session());
+    throw_if_broken(ensure_session()->fault());
 }
 
 std::uint64_t device::enqueue(const work_request& request, stream* where) {
     for (;;) {
         const auto running = where != nullptr ? where->running() : ensure_session();
-        throw_if_broken(*running);
+        throw_if_broken(running->fault());
         const std::uint64_t place =
             running->submit(where != nullptr ? where->queue() : legacy_queue, request);
         if (place != 0) {
@@ -105,14 +104,14 @@ void device::launch(const work_request& request, stream* where) {
         enqueue(request, where);
         return;
     }
-    throw_if_broken(where != nullptr ? *where->running() : *ensure_session());
+    throw_if_broken((where != nullptr ? where->running() : ensure_session())->fault());
     if (request.destroy != nullptr) request.destroy(request.closure);
 }
 
 std::shared_ptr<stream> device::create_stream(unsigned flags, int priority) {
     for (;;) {
         const auto running = ensure_session();
-        throw_if_broken(*running);
+        throw_if_broken(running->fault());
         if (!running->ended()) return make_own_shared<stream>(*this, running, flags, priority);
         // A reset came in between: there will be another session.
         if (is_current(*running)) throw_lost();
@@ -121,15 +120,16 @@ std::shared_ptr<stream> device::create_stream(unsigned flags, int priority) {
 
 /// First it was seen whether the work is over, then whether all is well: what lanes gave
 /// up is over, too.
-void device::throw_if_failed(session& running, bool there) {
-    throw_if_broken(running);
+void device::throw_if_failed(const fault_block* fault, bool there) {
+    throw_if_broken(fault);
     if (!there) throw_lost();
 }
 
 /// Of work that was waited for: host functions are waited for as well.
 void device::finish_wait(session& running, std::uint32_t queues, bool there) {
-    if (!there || running.fault() != nullptr) running.await_host_functions(queues);
-    throw_if_failed(running, there);
+    const fault_block* fault = running.fault(); // one that comes later is for the next call
+    if (!there || fault != nullptr) running.await_host_functions(queues);
+    throw_if_failed(fault, there);
 }
 
 std::shared_ptr<session> device::finish() {
@@ -163,7 +163,8 @@ bool device::idle(stream* where) {
     const bool there = where != nullptr ? running->reached(where->queue(), where->place())
                                         : running->reached_all(queues);
     if (there) running->reap_all(queues);
-    throw_if_failed(*running, there || !running->lost());
+    const bool good = there || !running->lost();
+    throw_if_failed(running->fault(), good);
     return there;
 }
 
@@ -183,7 +184,7 @@ void device::wait_for(const std::shared_ptr<event_point>& point, stream* where) 
     const bool over = !point || point->running->reached(point->queue, point->place);
     const auto running = where != nullptr ? where->running() : over ? current() : ensure_session();
     if (!running) return; // nothing is queued anywhere
-    throw_if_broken(*running);
+    throw_if_broken(running->fault());
     if (over && where != nullptr) return;
     work_request request;
     gate_task task;
@@ -222,7 +223,8 @@ bool device::happened(const event_point& point) {
     session& running = *point.running;
     const bool there = running.reached(point.queue, point.place);
     if (there) running.reap(point.queue);
-    throw_if_failed(running, there || !running.lost());
+    const bool good = there || !running.lost();
+    throw_if_failed(running.fault(), good);
     return there;
 }
 

@@ -61,8 +61,8 @@ class device : public in_own_memory {
     std::shared_ptr<session> current();
     std::shared_ptr<session> ensure_session();
     std::uint64_t enqueue(const work_request& request, stream* where);
-    void throw_if_broken(session& running);
-    void throw_if_failed(session& running, bool there);
+    void throw_if_broken(const fault_block* fault);
+    void throw_if_failed(const fault_block* fault, bool there);
     void finish_wait(session& running, std::uint32_t queues, bool there);
     [[noreturn]] void throw_lost();
     void throw_queued_error(session& running);

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <set>
 #include <thread>
+#include <ucontext.h>
 #include <utility>
 
 using fakes::kernel;
@@ -223,6 +224,86 @@ TEST_F(Streams, AfterAFaultWhatHostFunctionsOwnedIsDestroyedWhenAWaitIsOver) {
     go = true;
     EXPECT_EQ(hmmStreamSynchronize(bad.get()), hmmErrorIllegalAddress);
     EXPECT_EQ(gone, 3);
+}
+
+std::atomic<bool> fail_now, has_failed;
+std::atomic<int> steps_left;
+
+/// From where the thread begins to be stopped at each instruction, by SIGTRAP.
+void begin_steps(void*) {
+    asm volatile("lea -128(%%rsp), %%rsp; pushfq; orq $0x100, (%%rsp); popfq; lea 128(%%rsp), %%rsp"
+                 :
+                 :
+                 : "memory", "cc");
+}
+
+void end_steps() {
+    asm volatile(
+        "lea -128(%%rsp), %%rsp; pushfq; andq $~0x100, (%%rsp); popfq; lea 128(%%rsp), %%rsp"
+        :
+        :
+        : "memory", "cc");
+}
+
+/// The device fails at the last step, and the thread runs on.
+void take_step(int, siginfo_t*, void* raw_context) {
+    if (--steps_left > 0) return;
+    static_cast<ucontext_t*>(raw_context)->uc_mcontext.gregs[REG_EFL] &= ~0x100;
+    fail_now = true;
+    while (!has_failed)
+        continue;
+}
+
+/// The steps begin when the closure of work that is over is destroyed, and the wait is about
+/// to see whether all is well. Where the fault comes just in time to be seen is found by halves.
+TEST_F(Streams, AFaultWhenAWaitEndsIsSeenWithAllItsConsequencesOrNotAtAll) {
+    struct sigaction action = {}, old;
+    action.sa_sigaction = take_step;
+    action.sa_flags = SA_SIGINFO;
+    ASSERT_EQ(sigaction(SIGTRAP, &action, &old), 0);
+    int seen = 0, missed = 1 << 16;
+    while (missed - seen > 1) {
+        const int steps = (seen + missed) / 2;
+        const hmm::stream one, bad;
+        std::atomic<bool> go = false, inside = false, left = false;
+        fail_now = has_failed = false;
+        steps_left = steps;
+        hmm::launch(bad, 1, [](std::size_t) {
+            while (!fail_now)
+                std::this_thread::yield();
+            fault_block fault = {};
+            fault.cause = fault_cause::signal;
+            fault.signal = SIGSEGV;
+            kernel.fault(fault);
+            has_failed = true;
+        });
+        const auto wait_for_go = [](void* closure, std::uint64_t, std::uint64_t) {
+            while (!*static_cast<std::atomic<bool>*>(closure))
+                std::this_thread::yield();
+        };
+        ASSERT_EQ(hmmLaunchRange(wait_for_go, &go, 1, begin_steps, one.get()), hmmSuccess);
+        const hmm::event over = one.record();
+        one.call_host([&] {
+            inside = true;
+            while (!has_failed)
+                std::this_thread::yield();
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            left = true;
+        });
+        go = true;
+        while (!inside)
+            std::this_thread::yield();
+        const hmmError_t code = hmmEventSynchronize(over.get());
+        end_steps();
+        const bool waited = left;
+        EXPECT_TRUE(code == hmmSuccess || (code == hmmErrorIllegalAddress && waited))
+            << code << " at step " << steps << ", waited: " << waited;
+        (code == hmmSuccess ? missed : seen) = steps;
+        fail_now = true;
+        EXPECT_EQ(hmmDeviceReset(), hmmSuccess);
+    }
+    EXPECT_GT(seen, 0);
+    sigaction(SIGTRAP, &old, nullptr);
 }
 
 std::atomic<bool> let_go;
