@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "proc_maps.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 namespace hmmrt {
@@ -14,7 +15,8 @@ std::string_view take_line(std::string_view& text) {
 }
 
 /// "begin-end perms ..."
-bool parse_range(std::string_view line, special_map& out) {
+template <class Range>
+bool parse_range(std::string_view line, Range& out) {
     const char* const last = line.data() + line.size();
     const auto begin = std::from_chars(line.data(), last, out.begin, 16);
     if (begin.ec != std::errc() || begin.ptr == last || *begin.ptr != '-') return false;
@@ -37,6 +39,18 @@ kernel_maps find_kernel_maps(std::string_view proc_maps) {
     }
     // Data without code is of no use, and the agent places the parts relative to the vdso.
     if (found.vdso == 0) found.parts.clear();
+    return found;
+}
+
+std::vector<mapped_part> mappings_in(std::string_view proc_maps, std::uint64_t begin,
+                                     std::uint64_t end) {
+    std::vector<mapped_part> found;
+    while (!proc_maps.empty()) {
+        mapped_part part;
+        if (!parse_range(take_line(proc_maps), part) || part.end <= begin) continue;
+        if (part.begin >= end) break;
+        found.push_back({std::max(part.begin, begin), std::min(part.end, end)});
+    }
     return found;
 }
 

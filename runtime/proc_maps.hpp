@@ -18,4 +18,13 @@ struct kernel_maps {
 
 kernel_maps find_kernel_maps(std::string_view proc_maps);
 
+struct mapped_part {
+    std::uint64_t begin;
+    std::uint64_t end;
+};
+
+/// The parts of a range that are a mapping each, lowest address first.
+std::vector<mapped_part> mappings_in(std::string_view proc_maps, std::uint64_t begin,
+                                     std::uint64_t end);
+
 } // namespace hmmrt

@@ -3,6 +3,7 @@
 
 #include "failure.hpp"
 #include "memory_range.hpp"
+#include "proc_maps.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -46,13 +47,15 @@ page_range registered_memory::own_pages(std::uint64_t begin, std::size_t bytes) 
     return {first, first < end ? end - first : 0};
 }
 
-/// By halves: mostly nothing is locked, or all.
+/// Mappings are locked as a whole; mostly none is.
 void registered_memory::note_locked(const page_range& pages) {
     if (pages.len == 0 || !sys::has_locked(pages.addr, pages.len)) return;
-    if (pages.pages() == 1) return locked_before_.add(pages.addr, pages.addr + pages.len);
-    const std::uint64_t half = pages.pages() / 2 * page_size;
-    note_locked({pages.addr, half});
-    note_locked({pages.addr + half, pages.len - half});
+    std::string maps;
+    if (const int error = sys::read_whole_file("/proc/self/maps", maps); error < 0)
+        throw failure(hmmErrorUnknown, describe_errno("/proc/self/maps", error));
+    for (const mapped_part& part : mappings_in(maps, pages.addr, pages.addr + pages.len))
+        if (sys::has_locked(part.begin, part.end - part.begin))
+            locked_before_.add(part.begin, part.end);
 }
 
 void registered_memory::unlock(const page_range& own) {

@@ -39,4 +39,23 @@ TEST(ProcMaps, SkipsLinesItCannotRead) {
     EXPECT_TRUE(find_kernel_maps("\nnonsense [vdso]\n1000- [vdso]").parts.empty());
 }
 
+TEST(ProcMaps, TellsWhichPartsOfARangeAreAMappingEach) {
+    constexpr std::string_view text = "1000-3000 rw-p 00000000 00:00 0\n"
+                                      "nonsense\n"
+                                      "3000-5000 rw-p 00000000 00:00 0 [heap]\n"
+                                      "7000-9000 r--s 00000000 08:01 99 /some/file\n"
+                                      "9000-a000 rw-p 00000000 00:00 0\n";
+    const auto parts = [&](std::uint64_t begin, std::uint64_t end) {
+        std::vector<std::pair<std::uint64_t, std::uint64_t>> found;
+        for (const mapped_part& part : mappings_in(text, begin, end))
+            found.emplace_back(part.begin, part.end);
+        return found;
+    };
+    using list = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+    EXPECT_EQ(parts(0x2000, 0x8000), (list{{0x2000, 0x3000}, {0x3000, 0x5000}, {0x7000, 0x8000}}));
+    EXPECT_EQ(parts(0x3000, 0x5000), (list{{0x3000, 0x5000}}));
+    EXPECT_EQ(parts(0x5000, 0x7000), list{});
+    EXPECT_EQ(parts(0x9000, 0x10000), (list{{0x9000, 0xa000}}));
+}
+
 } // namespace

@@ -116,6 +116,22 @@ TEST_F(Registered, WhatTheProgramHadLockedStaysLocked) {
     unlock(4);
 }
 
+TEST_F(Registered, AMappingIsAskedOnceWhetherTheProgramLockedIt) {
+    for (std::size_t number = 0; number < pages; number++)
+        lock(number);
+    EXPECT_EQ(add(0, memory().size()), hmmSuccess);
+    EXPECT_LE(kernel.memory.lock_questions, 2);
+    EXPECT_EQ(remove(0), hmmSuccess);
+    unlock(3);
+    kernel.memory.lock_questions = 0;
+    EXPECT_EQ(add(page, 6 * page), hmmSuccess);
+    EXPECT_LE(kernel.memory.lock_questions, 4);
+    EXPECT_EQ(remove(page), hmmSuccess);
+    expect_locked({0, 1, 2, 4, 5, 6, 7});
+    for (std::size_t number = 0; number < pages; number++)
+        unlock(number);
+}
+
 TEST_F(Registered, WhatTheProgramHadLockedIsKnownOfAPageThatIsShared) {
     lock(1);
     EXPECT_EQ(add(10, page), hmmSuccess);

@@ -2,6 +2,7 @@
 #include "fakes/fake_memory.hpp"
 
 #include <cerrno>
+#include <cstdio>
 
 namespace fakes {
 namespace {
@@ -66,6 +67,7 @@ void fake_memory::clear() {
     discards.clear();
     order.clear();
     locked.clear();
+    lock_questions = 0;
     pages_.clear();
     peers_.clear();
 }
@@ -212,8 +214,26 @@ int fake_memory::lock_on_fault(std::uint64_t addr, std::uint64_t len) {
 
 bool fake_memory::has_locked(std::uint64_t addr, std::uint64_t len) {
     const std::lock_guard lock(lock_);
+    lock_questions++;
     const auto first = locked.lower_bound(addr);
     return first != locked.end() && *first < addr + len;
+}
+
+/// A mapping ends at the hole, and where locked pages begin or end.
+std::string fake_memory::maps() {
+    const std::lock_guard lock(lock_);
+    std::set<std::uint64_t> ends = {0x10000, hole, hole_end, 0x7ffffffff000};
+    for (const std::uint64_t addr : locked) {
+        if (locked.count(addr - page) == 0) ends.insert(addr);
+        if (locked.count(addr + page) == 0) ends.insert(addr + page);
+    }
+    std::string text;
+    for (auto at = ends.begin(); std::next(at) != ends.end(); ++at) {
+        char line[100];
+        std::snprintf(line, sizeof(line), "%lx-%lx rw-p 00000000 00:00 0\n", *at, *std::next(at));
+        if (*at != hole) text += line;
+    }
+    return text;
 }
 
 int fake_memory::unlock(std::uint64_t addr, std::uint64_t len) {

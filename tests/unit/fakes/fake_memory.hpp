@@ -51,6 +51,8 @@ class fake_memory {
     bool has_locked(std::uint64_t addr, std::uint64_t len);
     int unlock(std::uint64_t addr, std::uint64_t len);
     static bool is_mapped(std::uint64_t addr, std::uint64_t len);
+    /// As /proc/self/maps.
+    std::string maps();
     void clear();
 
     // Set by tests.
@@ -65,6 +67,7 @@ class fake_memory {
     std::vector<discard_call> discards;
     std::string order;              ///< a letter for each of both: p or d
     std::set<std::uint64_t> locked; ///< pages
+    int lock_questions = 0;
 
   private:
     int prefetch(hmmrt_prefetch& request);
