@@ -23,6 +23,18 @@ page_range pages_of(std::uint64_t begin, std::size_t bytes) {
     return pages_around(reinterpret_cast<const void*>(begin), bytes);
 }
 
+/// Mappings are locked as a whole; mostly none is.
+page_set locked_in(const page_range& pages) {
+    page_set locked;
+    if (pages.len == 0 || !sys::has_locked(pages.addr, pages.len)) return locked;
+    std::string maps;
+    if (const int error = sys::read_whole_file("/proc/self/maps", maps); error < 0)
+        throw failure(hmmErrorUnknown, describe_errno("/proc/self/maps", error));
+    for (const mapped_part& part : mappings_in(maps, pages.addr, pages.addr + pages.len))
+        if (sys::has_locked(part.begin, part.end - part.begin)) locked.add(part.begin, part.end);
+    return locked;
+}
+
 } // namespace
 
 bool registered_memory::overlaps(std::uint64_t begin, std::size_t bytes) const {
@@ -47,18 +59,7 @@ page_range registered_memory::own_pages(std::uint64_t begin, std::size_t bytes) 
     return {first, first < end ? end - first : 0};
 }
 
-/// Mappings are locked as a whole; mostly none is.
-void registered_memory::note_locked(const page_range& pages) {
-    if (pages.len == 0 || !sys::has_locked(pages.addr, pages.len)) return;
-    std::string maps;
-    if (const int error = sys::read_whole_file("/proc/self/maps", maps); error < 0)
-        throw failure(hmmErrorUnknown, describe_errno("/proc/self/maps", error));
-    for (const mapped_part& part : mappings_in(maps, pages.addr, pages.addr + pages.len))
-        if (sys::has_locked(part.begin, part.end - part.begin))
-            locked_before_.add(part.begin, part.end);
-}
-
-void registered_memory::unlock(const page_range& own) {
+void registered_memory::unlock(const page_range& own) noexcept {
     locked_before_.remove(own.addr, own.addr + own.len, [](std::uint64_t begin, std::uint64_t end) {
         sys::unlock_memory(begin, end - begin);
     });
@@ -76,18 +77,23 @@ void registered_memory::add(const void* ptr, std::size_t bytes, unsigned flags,
                       hmmGetErrorString(hmmErrorHostMemoryAlreadyRegistered));
     require(sys::is_mapped(pages.addr, pages.len), "part of the range is not mapped");
     const page_range own = own_pages(begin, bytes);
-    // A call that ran out of memory here may have left something.
-    locked_before_.remove(own.addr, own.addr + own.len, [](std::uint64_t, std::uint64_t) {});
-    note_locked(own);
-    const auto added = table_.emplace(begin, registration{bytes, flags}).first;
+    page_set locked = locked_in(own);
+    // Another registration may share the page at either end, and no other.
+    locked.cut(pages.addr + page_size);
+    locked.cut(pages.addr + pages.len - page_size);
+    table added(own_pool());
+    added.emplace(begin, registration{bytes, flags});
+    // From here on no memory is needed.
+    locked_before_.merge(locked);
+    table_.merge(added);
     int error = sys::lock_on_fault(pages.addr, pages.len);
     if (error >= 0) {
         bring_home(pages);
         error = sys::lock_memory(pages.addr, pages.len);
     }
     if (error >= 0) return;
-    table_.erase(added);
     unlock(own); // some may be locked
+    table_.erase(begin);
     throw_lock_error(error);
 }
 

@@ -40,8 +40,7 @@ class registered_memory {
 
     bool overlaps(std::uint64_t begin, std::size_t bytes) const;
     page_range own_pages(std::uint64_t begin, std::size_t bytes) const;
-    void note_locked(const page_range& pages);
-    void unlock(const page_range& own);
+    void unlock(const page_range& own) noexcept;
 
     mutable std::mutex lock_;
     table table_{own_pool()}; ///< by address

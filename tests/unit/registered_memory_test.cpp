@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Which pages are locked as registrations come and go.
 #include "memory_fixture.hpp"
+#include "own_memory.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <initializer_list>
+#include <map>
+#include <optional>
+#include <random>
 #include <set>
+#include <utility>
+#include <vector>
 
 using fakes::kernel;
 
@@ -156,6 +163,111 @@ TEST_F(Registered, AFailedLockKeepsWhatTheProgramHadLocked) {
         *error = 0;
     }
     unlock(1);
+}
+
+/// Until its end the runtime's own pool gives nothing.
+class no_own_memory {
+  public:
+    no_own_memory() {
+        kernel.map_error = ENOMEM;
+        for (std::size_t bytes = 8; bytes <= 1024; bytes += 8) {
+            try {
+                for (;;)
+                    taken_.emplace_back(hmmrt::own_pool()->allocate(bytes), bytes);
+            } catch (const std::bad_alloc&) {
+                continue;
+            }
+        }
+    }
+    no_own_memory(const no_own_memory&) = delete;
+    no_own_memory& operator=(const no_own_memory&) = delete;
+    ~no_own_memory() {
+        kernel.map_error = 0;
+        for (const auto& [memory, bytes] : taken_)
+            hmmrt::own_pool()->deallocate(memory, bytes);
+    }
+
+  private:
+    std::vector<std::pair<void*, std::size_t>> taken_;
+};
+
+TEST_F(Registered, OutOfMemoryNothingStaysLockedThatIsNotRegistered) {
+    for (const std::size_t number : {0, 1, 2, 3})
+        lock(number);
+    EXPECT_EQ(add(0, 2 * page), hmmSuccess);
+    {
+        std::optional<no_own_memory> none;
+        kernel.memory.while_locking = [&] { none.emplace(); };
+        kernel.memory.populate_error = EAGAIN;
+        EXPECT_EQ(add(2 * page, 4 * page), hmmErrorMemoryAllocation);
+        kernel.memory.while_locking = nullptr;
+        kernel.memory.populate_error = 0;
+    }
+    expect_locked({0, 1, 2, 3});
+
+    EXPECT_EQ(add(2 * page, 3 * page + 1), hmmSuccess);
+    EXPECT_EQ(add(5 * page + 1, 1), hmmSuccess);
+    {
+        const no_own_memory none;
+        EXPECT_EQ(add(6 * page, 1), hmmErrorMemoryAllocation);
+        EXPECT_EQ(remove(2 * page), hmmSuccess);
+        expect_locked({0, 1, 2, 3, 5});
+        EXPECT_EQ(remove(5 * page + 1), hmmSuccess);
+        EXPECT_EQ(remove(0), hmmSuccess);
+    }
+    expect_locked({0, 1, 2, 3});
+    for (const std::size_t number : {0, 1, 2, 3})
+        unlock(number);
+}
+
+/// Registrations of a few bytes to a few pages come and go, and locks of the program's own
+/// with them; whatever they share, a page is locked as long as it should be.
+TEST_F(Registered, InAnyOrderAPageIsLockedAsLongAsItShouldBe) {
+    std::mt19937 random(1);
+    std::map<std::size_t, std::size_t> registered; // bytes by offset
+    std::set<std::size_t> own;
+    const auto users = [&](std::size_t number) {
+        return std::count_if(registered.begin(), registered.end(), [&](const auto& each) {
+            return each.first / page <= number && (each.first + each.second - 1) / page >= number;
+        });
+    };
+    for (int i = 0; i < 5000; i++) {
+        const std::size_t from = random() % memory().size();
+        const std::size_t bytes =
+            std::min(random() % 2 == 0 ? random() % 64 + 1 : random() % (4 * page) + 1,
+                     memory().size() - from);
+        if (random() % 3 == 0 && !registered.empty()) {
+            const auto gone =
+                std::next(registered.begin(), static_cast<long>(random() % registered.size()));
+            ASSERT_EQ(remove(gone->first), hmmSuccess);
+            registered.erase(gone);
+        } else if (random() % 4 == 0) {
+            const std::size_t number = from / page;
+            if (users(number) > 0) continue; // a lock that comes later cannot be told apart
+            if (own.erase(number) == 0) own.insert(number);
+            (own.count(number) != 0) ? lock(number) : unlock(number);
+        } else {
+            const auto next = registered.lower_bound(from);
+            const bool free = (next == registered.end() || from + bytes <= next->first) &&
+                              (next == registered.begin() ||
+                               std::prev(next)->first + std::prev(next)->second <= from);
+            kernel.memory.populate_error = random() % 4 == 0 ? ENOMEM : 0;
+            const bool fails = kernel.memory.populate_error != 0;
+            EXPECT_EQ(add(from, bytes), !free   ? hmmErrorHostMemoryAlreadyRegistered
+                                        : fails ? hmmErrorMemoryAllocation
+                                                : hmmSuccess);
+            kernel.memory.populate_error = 0;
+            if (free && !fails) registered[from] = bytes;
+        }
+        for (std::size_t number = 0; number < pages; number++)
+            ASSERT_EQ(kernel.memory.locked.count(address(number * page)) != 0,
+                      users(number) > 0 || own.count(number) != 0)
+                << "page " << number << " after " << i << " steps";
+    }
+    for (const auto& each : registered)
+        ASSERT_EQ(remove(each.first), hmmSuccess);
+    for (const std::size_t number : own)
+        unlock(number);
 }
 
 TEST_F(Registered, WhatIsRefusedMovesNothing) {

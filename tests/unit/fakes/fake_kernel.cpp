@@ -244,6 +244,7 @@ int create_shared_memory(const char*, std::size_t) {
 }
 
 std::int64_t map(std::uint64_t address, std::size_t bytes, int protection, int flags, int fd) {
+    if (kernel.map_error != 0) return -kernel.map_error;
     if (fd >= 0) {
         flags |= MAP_ANONYMOUS;
         kernel.control_mapped_at(address, fd);

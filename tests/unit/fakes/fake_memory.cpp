@@ -62,6 +62,7 @@ void fake_memory::clear() {
     interrupt_after = 0;
     lock_error = populate_error = 0;
     peers_possible = true;
+    while_locking = nullptr;
     stays.clear();
     prefetches.clear();
     discards.clear();
@@ -200,6 +201,7 @@ int fake_memory::discard(std::uint64_t addr, std::uint64_t len) {
 
 int fake_memory::lock(std::uint64_t addr, std::uint64_t len) {
     if (const int error = lock_on_fault(addr, len); error != 0) return error;
+    if (while_locking) while_locking();
     return -populate_error;
 }
 
