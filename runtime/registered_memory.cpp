@@ -35,6 +35,15 @@ page_set locked_in(const page_range& pages) {
     return locked;
 }
 
+/// Limits come before anything moves; and what came home cannot leave again before it is
+/// locked.
+int lock_at_home(const page_range& pages, void (*bring_home)(const page_range&) noexcept) {
+    const int error = sys::lock_on_fault(pages.addr, pages.len);
+    if (error < 0) return error;
+    bring_home(pages);
+    return sys::lock_memory(pages.addr, pages.len);
+}
+
 } // namespace
 
 bool registered_memory::overlaps(std::uint64_t begin, std::size_t bytes) const {
@@ -65,34 +74,38 @@ void registered_memory::unlock(const page_range& own) noexcept {
     });
 }
 
-/// Limits come before anything moves; and what came home cannot leave again before it is
-/// locked.
-void registered_memory::add(const void* ptr, std::size_t bytes, unsigned flags,
-                            void (*bring_home)(const page_range&)) {
-    const page_range pages = pages_around(ptr, bytes);
-    const auto begin = reinterpret_cast<std::uint64_t>(ptr);
-    const std::lock_guard lock(lock_);
-    if (overlaps(begin, bytes))
+void registered_memory::enter(std::uint64_t begin, const registration& fresh) {
+    const page_range pages = pages_of(begin, fresh.bytes);
+    if (overlaps(begin, fresh.bytes))
         throw failure(hmmErrorHostMemoryAlreadyRegistered,
                       hmmGetErrorString(hmmErrorHostMemoryAlreadyRegistered));
     require(sys::is_mapped(pages.addr, pages.len), "part of the range is not mapped");
-    const page_range own = own_pages(begin, bytes);
-    page_set locked = locked_in(own);
+    page_set locked = locked_in(own_pages(begin, fresh.bytes));
     // Another registration may share the page at either end, and no other.
     locked.cut(pages.addr + page_size);
     locked.cut(pages.addr + pages.len - page_size);
     table added(own_pool());
-    added.emplace(begin, registration{bytes, flags});
+    added.emplace(begin, fresh);
     // From here on no memory is needed.
     locked_before_.merge(locked);
     table_.merge(added);
-    int error = sys::lock_on_fault(pages.addr, pages.len);
-    if (error >= 0) {
-        bring_home(pages);
-        error = sys::lock_memory(pages.addr, pages.len);
+}
+
+void registered_memory::add(const void* ptr, std::size_t bytes, unsigned flags,
+                            void (*bring_home)(const page_range&) noexcept) {
+    const page_range pages = pages_around(ptr, bytes);
+    const auto begin = reinterpret_cast<std::uint64_t>(ptr);
+    {
+        const std::lock_guard lock(lock_);
+        enter(begin, {bytes, flags});
     }
-    if (error >= 0) return;
-    unlock(own); // some may be locked
+    const int error = lock_at_home(pages, bring_home);
+    const std::lock_guard lock(lock_);
+    if (error >= 0) {
+        table_.find(begin)->second.ready = true;
+        return;
+    }
+    unlock(own_pages(begin, bytes)); // some may be locked
     table_.erase(begin);
     throw_lock_error(error);
 }
@@ -100,7 +113,7 @@ void registered_memory::add(const void* ptr, std::size_t bytes, unsigned flags,
 void registered_memory::remove(const void* ptr) {
     const std::lock_guard lock(lock_);
     const auto found = table_.find(reinterpret_cast<std::uint64_t>(ptr));
-    if (found == table_.end())
+    if (found == table_.end() || !found->second.ready)
         throw failure(hmmErrorHostMemoryNotRegistered,
                       hmmGetErrorString(hmmErrorHostMemoryNotRegistered));
     unlock(own_pages(found->first, found->second.bytes));
@@ -113,7 +126,7 @@ std::optional<unsigned> registered_memory::flags_of(const void* ptr) const {
     const auto next = table_.upper_bound(at);
     if (next == table_.begin()) return std::nullopt;
     const auto found = std::prev(next);
-    if (at - found->first >= found->second.bytes) return std::nullopt;
+    if (!found->second.ready || at - found->first >= found->second.bytes) return std::nullopt;
     return found->second.flags;
 }
 

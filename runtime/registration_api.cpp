@@ -13,7 +13,7 @@ void register_memory(const void* ptr, std::size_t bytes, unsigned flags) {
     if ((flags & hmmHostRegisterIoMemory) != 0)
         throw failure(hmmErrorNotSupported, "memory of other devices cannot be registered");
     process::get().devices(); // without one it fails here, as elsewhere
-    process::get().registered().add(ptr, bytes, flags, [](const page_range& pages) {
+    process::get().registered().add(ptr, bytes, flags, [](const page_range& pages) noexcept {
         process::get().bring_home(pages.addr, pages.len);
     });
 }

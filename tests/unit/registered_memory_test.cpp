@@ -4,7 +4,10 @@
 #include "own_memory.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <future>
 #include <initializer_list>
 #include <map>
 #include <optional>
@@ -268,6 +271,50 @@ TEST_F(Registered, InAnyOrderAPageIsLockedAsLongAsItShouldBe) {
         ASSERT_EQ(remove(each.first), hmmSuccess);
     for (const std::size_t number : own)
         unlock(number);
+}
+
+/// Another thread does something with the memory while it comes home, and while it is locked.
+TEST_F(Registered, WhatIsBeingRegisteredHoldsUpNobodyAndNobodySeesIt) {
+    hmm::prefetch(memory(), hmm::device(0)); // from here on there is something to bring home
+    hmm::synchronize();
+    std::byte* const first = &memory()[page + 100];
+    const auto meanwhile = [&] {
+        hmmPointerAttributes found = {};
+        unsigned flags = 0;
+        EXPECT_EQ(hmmPointerGetAttributes(&found, first), hmmSuccess);
+        EXPECT_EQ(found.type, hmmMemoryTypeUnregistered);
+        EXPECT_EQ(hmmHostGetFlags(&flags, first), hmmErrorInvalidValue);
+        EXPECT_EQ(hmmHostUnregister(first), hmmErrorHostMemoryNotRegistered);
+        EXPECT_EQ(hmmHostRegister(first + page, 1, 0), hmmErrorHostMemoryAlreadyRegistered);
+        EXPECT_EQ(hmmHostUnregister(memory().data()), hmmSuccess);
+        EXPECT_EQ(hmmHostRegister(first + 2 * page, page, 0), hmmSuccess);
+    };
+    for (auto* const hook : {&kernel.memory.while_prefetching, &kernel.memory.while_locking}) {
+        for (const int error : {0, ENOMEM}) {
+            EXPECT_EQ(hmmHostRegister(memory().data(), page + 100, 0), hmmSuccess);
+            std::future<void> other;
+            std::atomic<bool> begun = false;
+            *hook = [&] {
+                if (begun.exchange(true)) return;
+                other = std::async(std::launch::async, meanwhile);
+                EXPECT_EQ(other.wait_for(std::chrono::seconds(5)), std::future_status::ready);
+                kernel.memory.populate_error = error;
+            };
+            EXPECT_EQ(hmmHostRegister(first, 2 * page, 0),
+                      error != 0 ? hmmErrorMemoryAllocation : hmmSuccess);
+            kernel.memory.populate_error = 0;
+            other.get();
+            *hook = nullptr;
+            if (error != 0) {
+                expect_locked({3, 4});
+            } else {
+                expect_locked({1, 2, 3, 4});
+                EXPECT_EQ(hmmHostUnregister(first), hmmSuccess);
+            }
+            EXPECT_EQ(hmmHostUnregister(first + 2 * page), hmmSuccess);
+            expect_locked({});
+        }
+    }
 }
 
 TEST_F(Registered, WhatIsRefusedMovesNothing) {

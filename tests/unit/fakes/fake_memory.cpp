@@ -62,7 +62,7 @@ void fake_memory::clear() {
     interrupt_after = 0;
     lock_error = populate_error = 0;
     peers_possible = true;
-    while_locking = nullptr;
+    while_prefetching = while_locking = nullptr;
     stays.clear();
     prefetches.clear();
     discards.clear();
@@ -74,6 +74,7 @@ void fake_memory::clear() {
 }
 
 int fake_memory::ioctl(unsigned long request, void* argument) {
+    if (request == HMMRT_IOC_PREFETCH && while_prefetching) while_prefetching();
     const std::lock_guard lock(lock_);
     switch (request) {
     case HMMRT_IOC_PREFETCH:

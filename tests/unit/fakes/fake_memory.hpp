@@ -61,6 +61,7 @@ class fake_memory {
     int lock_error = 0;              ///< what is to be locked is too much
     int populate_error = 0;          ///< there is not that much memory
     bool peers_possible = true;
+    std::function<void()> while_prefetching;
     std::function<void()> while_locking;            ///< what is to be locked is brought into memory
     std::map<std::uint64_t, enum hmmrt_stay> stays; ///< pages that do not move
 
