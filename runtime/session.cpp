@@ -154,7 +154,14 @@ void session::copy_kernel_maps() {
 
 void session::start_agent() {
     const unique_fd image(open_sealed_image());
-    const int pidfd = sys::start_agent({image.get(), control_file_.get(), gpu_.get()});
+    int reader = -1, writer = -1;
+    if (const int error = sys::create_kill_pipe(reader, writer); error < 0)
+        throw failure(hmmErrorInitializationError, describe_errno("pipe of the agent", error));
+    kill_reader_ = unique_fd(reader);
+    kill_writer_ = unique_fd(writer);
+    fork_guard::add(reader);
+    fork_guard::add(writer);
+    const int pidfd = sys::start_agent({image.get(), control_file_.get(), gpu_.get(), reader});
     if (pidfd < 0)
         throw failure(hmmErrorInitializationError, describe_errno("starting the agent", pidfd));
     pidfd_ = unique_fd(pidfd);
@@ -426,7 +433,7 @@ void session::stop() {
     if (std::exchange(stopped_, true)) return;
     if (pidfd_.get() >= 0) {
         const std::uint64_t deadline = sys::monotonic_milliseconds() + end_limit_milliseconds;
-        sys::kill_process(pidfd_.get());
+        sys::kill_agent(kill_writer_.get());
         while (!sys::agent_ended(pidfd_.get(), -1) && sys::monotonic_milliseconds() < deadline)
             sys::sleep_milliseconds(1);
         sys::reap_process(pidfd_.get());
@@ -438,7 +445,7 @@ void session::stop() {
     }
     join_workers();
     parked_.clear();
-    for (unique_fd* file : {&pidfd_, &gpu_, &control_file_}) {
+    for (unique_fd* file : {&pidfd_, &gpu_, &control_file_, &kill_reader_, &kill_writer_}) {
         if (file->get() >= 0) fork_guard::remove(file->get());
     }
     gpu_.reset();

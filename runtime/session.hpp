@@ -198,6 +198,8 @@ class session : public std::enable_shared_from_this<session> {
     unique_fd control_file_;
     unique_fd gpu_;
     unique_fd pidfd_;
+    unique_fd kill_reader_;
+    unique_fd kill_writer_;
     std::vector<std::unique_ptr<parked_thread>,
                 own_memory_allocator<std::unique_ptr<parked_thread>>>
         parked_;

@@ -8,6 +8,10 @@
  * stranger in wait(), no Ctrl-C. Its pidfd arrives in our table through the
  * middle process.
  *
+ * It is killed by a pipe, whose reader has SIGKILL as its signal and the agent as its
+ * owner. Permission for that goes by the user ids with which the owner was set, which are
+ * the agent's. Those of the program may be others when it wants the agent to end.
+ *
  * Between clone() and exec nothing here may touch errno or other TLS: it is the
  * calling thread's.
  */
@@ -43,6 +47,12 @@ std::uint64_t arg(int value) {
     return static_cast<std::uint64_t>(value);
 }
 
+/// It owns the signals of the pipe from now on.
+std::int64_t own_kill_pipe(int reader) {
+    return raw_syscall(SYS_fcntl, arg(reader), F_SETOWN,
+                       static_cast<std::uint64_t>(raw_syscall(SYS_getpid)));
+}
+
 /// Moves the three files to the numbers the agent expects and closes all others.
 std::int64_t arrange_files(const agent_files& files) {
     const int sources[3] = {files.control, files.gpu, files.image};
@@ -70,7 +80,8 @@ int run_agent(void* argument) {
     char* const arguments[] = {name, nullptr};
     char* const no_environment[] = {nullptr};
 
-    std::int64_t result = arrange_files(request.files);
+    std::int64_t result = own_kill_pipe(request.files.kill_reader);
+    if (result >= 0) result = arrange_files(request.files);
     raw_syscall(SYS_chdir, address_of(root));
     if (result >= 0)
         result = raw_syscall(SYS_execveat, image_fd, address_of(empty), address_of(arguments),
@@ -121,6 +132,23 @@ class all_signals_blocked {
 };
 
 } // namespace
+
+int create_kill_pipe(int& reader, int& writer) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) < 0) return -errno;
+    reader = ends[0];
+    writer = ends[1];
+    if (::fcntl(reader, F_SETSIG, SIGKILL) == 0 && ::fcntl(reader, F_SETFL, O_ASYNC) == 0) return 0;
+    const int error = -errno;
+    close_file(reader);
+    close_file(writer);
+    return error;
+}
+
+int kill_agent(int kill_writer) {
+    const char byte = 0;
+    return static_cast<int>(raw_syscall(SYS_write, arg(kill_writer), address_of(&byte), 1));
+}
 
 int start_agent(const agent_files& files) {
     void* stacks = ::mmap(nullptr, 2 * stack_bytes, PROT_READ | PROT_WRITE,

@@ -175,12 +175,6 @@ bool agent_ended(int pidfd, int gpu_fd) {
     return (files[0].revents & POLLIN) != 0 || (files[1].revents & POLLHUP) != 0;
 }
 
-int kill_process(int pidfd) {
-    constexpr std::uint64_t sigkill = 9;
-    return static_cast<int>(
-        raw_syscall(SYS_pidfd_send_signal, static_cast<std::uint64_t>(pidfd), sigkill));
-}
-
 void reap_process(int pidfd) {
     constexpr auto by_pidfd = static_cast<idtype_t>(3); // P_PIDFD
     siginfo_t info;

@@ -52,7 +52,6 @@ std::uint64_t monotonic_milliseconds();
 
 /// True if the process behind @pidfd has ended, or @gpu_fd says that its agent has.
 bool agent_ended(int pidfd, int gpu_fd);
-int kill_process(int pidfd);
 /// For the case that it became our child after all: we are process 1 of a container.
 void reap_process(int pidfd);
 /// Sends @signal to a thread of this process.
@@ -69,12 +68,19 @@ int seccomp_mode();
 /// Permissions for large register state, by xfeature bit.
 std::uint64_t xfeature_permissions();
 
+/// A pipe that kills: see kill_agent().
+int create_kill_pipe(int& reader, int& writer);
+
 struct agent_files {
     int image;
     int control;
     int gpu;
+    int kill_reader;
 };
 /// Starts the agent as nobody's child; returns a pidfd.
 int start_agent(const agent_files& files);
+/// Kills the agent that was started with the other end, as long as that is open; also when
+/// we could not send it a signal any more, because we have given up root.
+int kill_agent(int kill_writer);
 
 } // namespace hmmrt::sys

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -194,6 +195,32 @@ TEST_F(Process, A8_TheAgentStaysWhenTheTerminalInterrupts) {
         std::signal(SIGINT, SIG_IGN);
         kill(0, SIGINT);
         usleep(50000);
+        expect_usable();
+    };
+    EXPECT_EQ(in_child(body), 0);
+}
+
+TEST_F(Process, A9_AResetEndsTheAgentAtOnceAlsoAfterGivingUpRoot) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root";
+    const std::set<pid_t> before = agents();
+    const auto body = [&] {
+        constexpr uid_t nobody = 65534;
+        const pid_t agent = start_agent();
+        const int lanes = hmm::current_device().properties().multiProcessorCount;
+        std::atomic<int> begun = 0;
+        hmm::launch(lanes, [&](std::size_t) {
+            for (begun++;;)
+                _mm_pause();
+        });
+        ASSERT_TRUE(comes_true([&] { return begun > 0; }));
+        ASSERT_EQ(setresuid(nobody, nobody, 0), 0);
+        ASSERT_EQ(kill(agent, 0), -1);
+        ASSERT_EQ(errno, EPERM);
+        const auto start = std::chrono::steady_clock::now();
+        EXPECT_EQ(hmmDeviceReset(), hmmSuccess);
+        EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+        EXPECT_TRUE(comes_true([&] { return none_but(before); }));
+        ASSERT_EQ(setresuid(0, 0, 0), 0);
         expect_usable();
     };
     EXPECT_EQ(in_child(body), 0);

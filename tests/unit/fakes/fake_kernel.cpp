@@ -70,13 +70,21 @@ void fake_kernel::control_mapped_at(std::uint64_t address, int control_file) {
     controls_[control_file] = reinterpret_cast<hmmrt::control*>(address);
 }
 
-int fake_kernel::start_agent(int control_file) {
+void fake_kernel::create_kill_pipe(int& reader, int& writer) {
+    reader = open_fd();
+    writer = open_fd();
+    const std::lock_guard lock(lock_);
+    kill_readers_[writer] = reader;
+}
+
+int fake_kernel::start_agent(int control_file, int kill_reader) {
     using hmmrt::agent_state;
     const int pidfd = open_fd();
     const std::lock_guard lock(lock_);
     fake_agent& fresh = agents_[pidfd];
     hmmrt::control& ctl = *controls_.at(control_file);
     fresh.ctl = &ctl;
+    fresh.kill_reader = kill_reader;
     fresh.gone.store(agent == agent_behaviour::dies_while_starting);
     if (agent == agent_behaviour::fails_to_attach) {
         ctl.boot_failed_step.store(static_cast<std::uint32_t>(hmmrt::boot_step::attach));
@@ -194,8 +202,15 @@ bool fake_kernel::agent_is_strict() {
     return agents_.rbegin()->second.ctl->strict.load() != 0;
 }
 
-void fake_kernel::end_agent(int pidfd) {
-    end(agent_of(pidfd));
+void fake_kernel::kill_agent(int kill_writer) {
+    fake_agent* killed = nullptr;
+    {
+        const std::lock_guard lock(lock_);
+        const int reader = kill_readers_.at(kill_writer);
+        for (auto& [pidfd, each] : agents_)
+            if (each.kill_reader == reader) killed = &each;
+    }
+    if (killed != nullptr) end(*killed);
 }
 
 void fake_kernel::end(fake_agent& which) {
@@ -309,11 +324,6 @@ bool agent_ended(int pidfd, int) {
     return kernel.agent_ended(pidfd);
 }
 
-int kill_process(int pidfd) {
-    kernel.end_agent(pidfd);
-    return 0;
-}
-
 void reap_process(int) {}
 
 int signal_thread(int tid, int signal) {
@@ -347,8 +357,18 @@ std::uint64_t xfeature_permissions() {
     return 0;
 }
 
+int create_kill_pipe(int& reader, int& writer) {
+    kernel.create_kill_pipe(reader, writer);
+    return 0;
+}
+
 int start_agent(const agent_files& files) {
-    return kernel.start_agent(files.control);
+    return kernel.start_agent(files.control, files.kill_reader);
+}
+
+int kill_agent(int kill_writer) {
+    kernel.kill_agent(kill_writer);
+    return 1;
 }
 
 } // namespace hmmrt::sys

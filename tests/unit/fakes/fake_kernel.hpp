@@ -35,6 +35,7 @@ enum class agent_behaviour { runs, fails_to_attach, dies_while_starting };
 /// There is one for each control block that was started.
 struct fake_agent {
     hmmrt::control* ctl;
+    int kill_reader;
     std::atomic<bool> gone{false};
     std::vector<std::thread> lanes;
 };
@@ -76,8 +77,9 @@ class fake_kernel {
     int open(const std::string& path);
     int ioctl(unsigned long request, void* argument);
     void control_mapped_at(std::uint64_t address, int control_file);
-    int start_agent(int control_file);
-    void end_agent(int pidfd);
+    void create_kill_pipe(int& reader, int& writer);
+    int start_agent(int control_file, int kill_reader);
+    void kill_agent(int kill_writer);
     bool agent_ended(int pidfd);
     /// The one that was started last.
     bool agent_is_strict();
@@ -93,6 +95,7 @@ class fake_kernel {
     std::atomic<int> next_fd_{1000}; ///< numbers that never reach the real kernel
     std::mutex lock_;
     std::map<int, hmmrt::control*> controls_; ///< by descriptor
+    std::map<int, int> kill_readers_;         ///< by writer
     std::map<int, fake_agent> agents_;        ///< by pidfd; they stay
 };
 
