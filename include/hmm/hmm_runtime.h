@@ -385,9 +385,9 @@ typedef struct hmmPrefetchReport {
 /*
  * Moves the pages of the range at once, without waiting for any stream, and says what
  * became of them; of queued prefetches nobody says. @report: may be NULL; set on success.
- * @outcomes: NULL, or an array for
- * @count pages; page i of the widened range gets outcomes[i]; on an error some may be
- * set. hmmErrorInvalidValue if @count is less than the pages there are.
+ * @outcomes: NULL, or an array for @count pages; page i of the widened range gets
+ * outcomes[i]; on an error some may be set. hmmErrorInvalidValue if @count is less than
+ * the pages there are.
  */
 HMM_API hmmError_t hmmMemPrefetchWithReport(const void* ptr, size_t bytes, hmmMemLocation location,
                                             hmmPageOutcome* outcomes, size_t count,
@@ -581,10 +581,11 @@ HMM_API hmmError_t hmmFree(void* memory);
  * and nothing moves them. What is on a device comes home, coherent memory too: that is a
  * prefetch to the host, for hmmMemRangeAttributeLastPrefetchLocation as well.
  * hmmErrorHostMemoryAlreadyRegistered if a byte is; two registrations may share a page.
- * hmmErrorMemoryAllocation if RLIMIT_MEMLOCK or the memory there is does not allow it,
- * hmmErrorNotPermitted if that limit is 0. Nothing has moved then, unless it is the
- * memory that was not enough. The pages are not to be munlock()ed or unmapped before
- * hmmHostUnregister().
+ * hmmErrorMemoryAllocation if RLIMIT_MEMLOCK does not allow it, hmmErrorNotPermitted if
+ * that is 0; nothing has moved then. hmmErrorMemoryAllocation, too, if there is not enough
+ * memory, or if part of the range cannot be touched: without permissions (PROT_NONE), or
+ * behind the end of its file. What was on a device may have come home by then. The pages
+ * are not to be munlock()ed or unmapped before hmmHostUnregister().
  */
 HMM_API hmmError_t hmmHostRegister(void* ptr, size_t bytes, unsigned int flags);
 /*
