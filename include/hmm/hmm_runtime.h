@@ -585,7 +585,9 @@ HMM_API hmmError_t hmmFree(void* memory);
  * that is 0; nothing has moved then. hmmErrorMemoryAllocation, too, if there is not enough
  * memory, or if part of the range cannot be touched: without permissions (PROT_NONE), or
  * behind the end of its file. What was on a device may have come home by then. The pages
- * are not to be munlock()ed or unmapped before hmmHostUnregister().
+ * are not to be munlock()ed or unmapped before hmmHostUnregister(). Pages that the program
+ * had locked with MLOCK_ONFAULT are in memory from here on, and their lock remains one
+ * without that flag.
  */
 HMM_API hmmError_t hmmHostRegister(void* ptr, size_t bytes, unsigned int flags);
 /*
