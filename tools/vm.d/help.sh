@@ -75,12 +75,12 @@ help_test() {
 		--kernel all runs the guest's tests with one kernel after the other.
 		The last line is `N passed, N failed, N skipped`; results are in build/out/results.
 
-		With the plain kernel all programs run in two guests at once, which share them: that takes the memory of
-		two, up to 10 GB of this machine with --memory as it is. With names, and with the debug kernel, it is one.
+		All programs run in two guests at once, which share them: that takes the memory of two, up to 10 GB of this
+		machine with --memory as it is. With names it is one.
 	END
 	guest_options
 	cat <<-'END'
-		  --guests N           guests at once with the plain kernel (default 2)
+		  --guests N           guests at once (default 2)
 	END
 }
 
