@@ -452,8 +452,8 @@ FIXTURE_TEARDOWN(module)
 		EXPECT_EQ(0, simgpu_restore(self->loaded.parameters));
 }
 
-/* Leaves a child that has its parent's pages, and no file; looks when told to. */
-static void put_and_exit(int ready, int go)
+/* Leaves a child that has its parent's pages, and no file; says so, and looks when told to. */
+static void put_and_exit(const int *ready, const int *go)
 {
 	int space = open_manager(), gpu = open_gpu(1);
 	char *buf = arena_anon(LEN), c;
@@ -468,8 +468,11 @@ static void put_and_exit(int ready, int go)
 		_exit(0);
 	close(space);
 	close(gpu);
-	c = read(go, &c, 1) == 1 && pages_check(buf, LEN, 1) == -1 ? 'y' : 'n';
-	_exit(write(ready, &c, 1) != 1);
+	close(go[1]);
+	if (write(ready[1], "r", 1) != 1)
+		_exit(1);
+	c = read(go[0], &c, 1) == 1 && pages_check(buf, LEN, 1) == -1 ? 'y' : 'n';
+	_exit(write(ready[1], &c, 1) != 1);
 }
 
 TEST_F(module, pages_of_processes_without_a_file_come_home_before_it_goes)
@@ -482,9 +485,10 @@ TEST_F(module, pages_of_processes_without_a_file_come_home_before_it_goes)
 	ASSERT_EQ(0, pipe2(go, O_CLOEXEC));
 	pid = fork();
 	if (!pid)
-		put_and_exit(ready[1], go[0]);
+		put_and_exit(ready, go);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_EQ(0, status);
+	ASSERT_EQ(1, read(ready[0], &c, 1));
 	space = open_manager();
 	EXPECT_EQ(LEN, device_used_bytes(space, 1));
 	close(space);
