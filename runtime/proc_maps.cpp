@@ -50,6 +50,7 @@ std::vector<mapped_part> mappings_in(std::string_view proc_maps, std::uint64_t b
         if (!parse_range(take_line(proc_maps), part) || part.end <= begin) continue;
         if (part.begin >= end) break;
         found.push_back({std::max(part.begin, begin), std::min(part.end, end)});
+        begin = found.back().end; // mappings that are joined while the file is read come twice
     }
     return found;
 }

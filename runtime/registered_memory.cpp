@@ -28,8 +28,10 @@ page_set locked_in(const page_range& pages) {
     page_set locked;
     if (pages.len == 0 || !sys::has_locked(pages.addr, pages.len)) return locked;
     std::string maps;
-    if (const int error = sys::read_whole_file("/proc/self/maps", maps); error < 0)
-        throw failure(hmmErrorUnknown, describe_errno("/proc/self/maps", error));
+    // Of this thread: the first one may have ended, and its file is empty then.
+    constexpr const char* file = "/proc/thread-self/maps";
+    if (const int error = sys::read_whole_file(file, maps); error < 0)
+        throw failure(hmmErrorUnknown, describe_errno(file, error));
     for (const mapped_part& part : mappings_in(maps, pages.addr, pages.addr + pages.len))
         if (sys::has_locked(part.begin, part.end - part.begin)) locked.add(part.begin, part.end);
     return locked;

@@ -141,8 +141,10 @@ void session::open_device(const session_options& options) {
 
 void session::copy_kernel_maps() {
     std::string text;
-    if (const int error = sys::read_whole_file("/proc/self/maps", text); error < 0)
-        throw failure(hmmErrorInitializationError, describe_errno("/proc/self/maps", error));
+    // Of this thread: the first one may have ended, and its file is empty then.
+    constexpr const char* file = "/proc/thread-self/maps";
+    if (const int error = sys::read_whole_file(file, text); error < 0)
+        throw failure(hmmErrorInitializationError, describe_errno(file, error));
     const kernel_maps maps = find_kernel_maps(text);
     if (maps.parts.size() > max_special_maps)
         throw failure(hmmErrorInitializationError, "more kernel mappings than known");
@@ -433,7 +435,7 @@ void session::stop() {
     if (std::exchange(stopped_, true)) return;
     if (pidfd_.get() >= 0) {
         const std::uint64_t deadline = sys::monotonic_milliseconds() + end_limit_milliseconds;
-        sys::kill_agent(kill_writer_.get());
+        sys::kill_agent(pidfd_.get(), kill_writer_.get());
         while (!sys::agent_ended(pidfd_.get(), -1) && sys::monotonic_milliseconds() < deadline)
             sys::sleep_milliseconds(1);
         sys::reap_process(pidfd_.get());

@@ -58,4 +58,14 @@ TEST(ProcMaps, TellsWhichPartsOfARangeAreAMappingEach) {
     EXPECT_EQ(parts(0x9000, 0x10000), (list{{0x9000, 0xa000}}));
 }
 
+TEST(ProcMaps, AMappingThatIsReadAgainAfterItHasGrownIsTakenOnce) {
+    const auto parts = mappings_in("1000-3000 rw-p 00000000 00:00 0\n"
+                                   "1000-5000 rw-p 00000000 00:00 0\n",
+                                   0x2000, 0x5000);
+    ASSERT_EQ(parts.size(), 2u);
+    EXPECT_EQ(parts[0].end, 0x3000u);
+    EXPECT_EQ(parts[1].begin, 0x3000u);
+    EXPECT_EQ(parts[1].end, 0x5000u);
+}
+
 } // namespace
