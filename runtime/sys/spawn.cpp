@@ -8,9 +8,10 @@
  * stranger in wait(), no Ctrl-C. Its pidfd arrives in our table through the
  * middle process.
  *
- * It is killed by a pipe, whose reader has SIGKILL as its signal and the agent as its
- * owner. Permission for that goes by the user ids with which the owner was set, which are
- * the agent's. Those of the program may be others when it wants the agent to end.
+ * Where it may not be sent a signal it is killed by a pipe, whose reader has SIGKILL as
+ * its signal and the agent as its owner. Permission for that goes by the user ids with which the
+ * owner was set, which are the agent's. Those of the program may be others when it wants the agent
+ * to end.
  *
  * Between clone() and exec nothing here may touch errno or other TLS: it is the
  * calling thread's.
@@ -145,7 +146,11 @@ int create_kill_pipe(int& reader, int& writer) {
     return error;
 }
 
-int kill_agent(int kill_writer) {
+int kill_agent(int pidfd, int kill_writer) {
+    const auto error =
+        static_cast<int>(raw_syscall(SYS_pidfd_send_signal, arg(pidfd), arg(SIGKILL)));
+    // A program that closes all its files may have one of its own by that number.
+    if (error != -EPERM) return error;
     const char byte = 0;
     return static_cast<int>(raw_syscall(SYS_write, arg(kill_writer), address_of(&byte), 1));
 }

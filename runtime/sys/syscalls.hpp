@@ -79,8 +79,8 @@ struct agent_files {
 };
 /// Starts the agent as nobody's child; returns a pidfd.
 int start_agent(const agent_files& files);
-/// Kills the agent that was started with the other end, as long as that is open; also when
-/// we could not send it a signal any more, because we have given up root.
-int kill_agent(int kill_writer);
+/// Kills the agent; also when we may not send it a signal any more, because we have given
+/// up root, by the other end of the pipe that it was started with.
+int kill_agent(int pidfd, int kill_writer);
 
 } // namespace hmmrt::sys

@@ -366,7 +366,7 @@ int start_agent(const agent_files& files) {
     return kernel.start_agent(files.control, files.kill_reader);
 }
 
-int kill_agent(int kill_writer) {
+int kill_agent(int, int kill_writer) {
     kernel.kill_agent(kill_writer);
     return 1;
 }
