@@ -129,7 +129,19 @@ static void remap_soon(struct hmmrt_block *block)
 	spin_unlock(&space->remap_lock);
 }
 
-/* It failed. What is to run sooner is not put off. */
+/* It failed for the first time. */
+static void remap_once_more(struct hmmrt_block *block)
+{
+	struct hmmrt_space *space = block->span->space;
+
+	spin_lock(&space->remap_lock);
+	space->remap_delay = MAP_DELAY;
+	if (remap_add(space, block) && !space->remap_soon)
+		mod_delayed_work(system_dfl_wq, &space->remap_work, MAP_DELAY);
+	spin_unlock(&space->remap_lock);
+}
+
+/* It failed again. What is to run sooner is not put off. */
 static void remap_later(struct hmmrt_block *block)
 {
 	struct hmmrt_space *space = block->span->space;
@@ -329,7 +341,7 @@ static void map_blocks(struct hmmrt_binding *binding, unsigned long start,
 		if (IS_ERR(block))
 			return;
 		if (!map_block(binding, block, start, next))
-			remap_later(block);
+			remap_once_more(block);
 		start = next;
 	}
 }
