@@ -580,7 +580,8 @@ HMM_API hmmError_t hmmFree(void* memory);
  * Locks the pages of the range in system memory (mlock()): devices use them from there,
  * and nothing moves them. What is on a device comes home, coherent memory too: that is a
  * prefetch to the host, for hmmMemRangeAttributeLastPrefetchLocation as well.
- * hmmErrorHostMemoryAlreadyRegistered if a byte is; two registrations may share a page.
+ * hmmErrorHostMemoryAlreadyRegistered if a byte is, or is being registered by another
+ * thread just now; two registrations may share a page.
  * hmmErrorMemoryAllocation if RLIMIT_MEMLOCK does not allow it, hmmErrorNotPermitted if
  * that is 0; nothing has moved then. hmmErrorMemoryAllocation, too, if there is not enough
  * memory, or if part of the range cannot be touched: without permissions (PROT_NONE), or

@@ -297,7 +297,7 @@ TEST_F(Registered, WhatIsBeingRegisteredHoldsUpNobodyAndNobodySeesIt) {
             *hook = [&] {
                 if (begun.exchange(true)) return;
                 other = std::async(std::launch::async, meanwhile);
-                EXPECT_EQ(other.wait_for(std::chrono::seconds(5)), std::future_status::ready);
+                EXPECT_EQ(other.wait_for(std::chrono::seconds(30)), std::future_status::ready);
                 kernel.memory.populate_error = error;
             };
             EXPECT_EQ(hmmHostRegister(first, 2 * page, 0),
