@@ -230,7 +230,7 @@ TEST_F(advice, holds_while_other_advice_is_given)
 	ASSERT_EQ(0, cmd_advise(self->fd, changer.buf, PAGE_BYTES,
 				HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, prefer_in_turns, &changer));
-	for (i = 0; i < 2000; i++) {
+	for (i = 0; i < 700; i++) {
 		ASSERT_EQ(0, madvise(changer.buf, PAGE_BYTES, MADV_DONTNEED));
 		ASSERT_DONE(agent_write(self->agent, changer.buf, i));
 	}
@@ -253,7 +253,7 @@ TEST_F(advice, goes_with_munmap_while_other_advice_is_given)
 
 	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, prefer_in_turns, &changer));
-	for (i = 0; i < 2000; i++) {
+	for (i = 0; i < 700; i++) {
 		ASSERT_EQ(0, cmd_advise(self->fd, buf, PAGE_BYTES,
 					HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
 		ASSERT_EQ(0, munmap(buf, PAGE_BYTES));
