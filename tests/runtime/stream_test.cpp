@@ -3,6 +3,7 @@
 // for each other.
 #include "device_fixture.hpp"
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -168,18 +169,20 @@ TEST_F(Stream, AChainThroughManyStreamsIsInOrder) {
 TEST_F(Stream, TheLegacyStreamWaitsForBlockingOnesAndTheyForIt) {
     const hmm::stream blocking;
     std::atomic<bool> go = false;
-    std::vector<int> order;
+    std::array<int, 5> order = {};
+    std::atomic<std::size_t> count = 0;
+    const auto note = [&](int which) { order[count++] = which; };
     hold(blocking, go);
-    hmm::launch(blocking, 1, [&](std::size_t) { order.push_back(1); });
-    hmm::launch(1, [&](std::size_t) { order.push_back(2); });
-    hmm::launch(blocking, 1, [&](std::size_t) { order.push_back(3); });
-    hmm::launch(hmm::per_thread_stream(), 1, [&](std::size_t) { order.push_back(4); });
-    hmm::launch(hmm::stream_ref(hmmStreamLegacy), 1, [&](std::size_t) { order.push_back(5); });
+    hmm::launch(blocking, 1, [&](std::size_t) { note(1); });
+    hmm::launch(1, [&](std::size_t) { note(2); });
+    hmm::launch(blocking, 1, [&](std::size_t) { note(3); });
+    hmm::launch(hmm::per_thread_stream(), 1, [&](std::size_t) { note(4); });
+    hmm::launch(hmm::stream_ref(hmmStreamLegacy), 1, [&](std::size_t) { note(5); });
     EXPECT_FALSE(hmm::default_stream.idle());
     go = true;
     hmm::synchronize();
     // 3 and 4 both wait for 2 and not for each other.
-    ASSERT_EQ(order.size(), 5u);
+    ASSERT_EQ(count, 5u);
     EXPECT_EQ(order[0], 1);
     EXPECT_EQ(order[1], 2);
     EXPECT_EQ(order[2] + order[3], 7);
