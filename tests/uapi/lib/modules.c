@@ -97,9 +97,23 @@ void simgpu_parameters(char *text, size_t size)
 	add_parameter(text, size, "fault_in_place");
 }
 
+/* Processes that were killed take a moment to let go of it. */
+static int simgpu_remove(void)
+{
+	unsigned int try;
+	int rc = -EWOULDBLOCK;
+
+	for (try = 0; try < 1000 && rc == -EWOULDBLOCK; try++) {
+		if (try)
+			usleep(10000);
+		rc = module_remove("hmmrt_simgpu");
+	}
+	return rc;
+}
+
 static int simgpu_load(const char *parameters)
 {
-	int rc = module_remove("hmmrt_simgpu");
+	int rc = simgpu_remove();
 
 	/* A test that failed may have left none. */
 	if (rc && rc != -ENOENT)

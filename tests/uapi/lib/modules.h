@@ -28,7 +28,10 @@ int module_remove(const char *name);
 #define SIMGPU_PARAMETERS	512
 void simgpu_parameters(char *text, size_t size);
 
-/* Loads hmmrt_simgpu again with others, and with those that it had before. */
+/*
+ * Loads hmmrt_simgpu again with others, and with those that it had before. Waits
+ * for users, up to 10 s.
+ */
 int simgpu_replace(char before[SIMGPU_PARAMETERS], const char *parameters);
 int simgpu_restore(const char *before);
 
