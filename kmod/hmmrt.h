@@ -468,12 +468,12 @@ bool hmmrt_page_is_private(const struct page *page);
 bool hmmrt_page_is_coherent(const struct page *page);
 struct dev_pagemap *hmmrt_page_pgmap(const struct page *page);
 
-/* Of device memory. Regions begin where a chunk does, also by their pfns. */
 static inline unsigned int hmmrt_request_pages(const struct hmmrt_request *req)
 {
 	return (req->end - req->start) >> PAGE_SHIFT;
 }
 
+/* Of device memory. Regions begin where a chunk does, also by their pfns. */
 static inline unsigned int hmmrt_page_index(const struct page *page)
 {
 	return page_to_pfn(page) % HMMRT_CHUNK_PAGES;
