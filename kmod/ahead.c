@@ -116,28 +116,17 @@ static bool remap_add(struct hmmrt_space *space, struct hmmrt_block *block)
 	return true;
 }
 
-static void remap_soon(struct hmmrt_block *block)
+/* What has not failed yet, or once. With it all that failed before is tried again. */
+static void remap_within(struct hmmrt_block *block, unsigned long delay)
 {
 	struct hmmrt_space *space = block->span->space;
 
 	spin_lock(&space->remap_lock);
 	space->remap_delay = MAP_DELAY;
 	if (remap_add(space, block) && !space->remap_soon) {
-		space->remap_soon = true;
-		mod_delayed_work(system_dfl_wq, &space->remap_work, 0);
+		space->remap_soon = !delay;
+		mod_delayed_work(system_dfl_wq, &space->remap_work, delay);
 	}
-	spin_unlock(&space->remap_lock);
-}
-
-/* It failed for the first time. */
-static void remap_once_more(struct hmmrt_block *block)
-{
-	struct hmmrt_space *space = block->span->space;
-
-	spin_lock(&space->remap_lock);
-	space->remap_delay = MAP_DELAY;
-	if (remap_add(space, block) && !space->remap_soon)
-		mod_delayed_work(system_dfl_wq, &space->remap_work, MAP_DELAY);
 	spin_unlock(&space->remap_lock);
 }
 
@@ -254,7 +243,7 @@ static void remap_work(struct work_struct *work)
 void hmmrt_map_ahead_again(struct hmmrt_block *block)
 {
 	if (READ_ONCE(block->span->space->maps_ahead))
-		remap_soon(block);
+		remap_within(block, 0);
 }
 
 /**
@@ -341,7 +330,7 @@ static void map_blocks(struct hmmrt_binding *binding, unsigned long start,
 		if (IS_ERR(block))
 			return;
 		if (!map_block(binding, block, start, next))
-			remap_once_more(block);
+			remap_within(block, MAP_DELAY);
 		start = next;
 	}
 }
