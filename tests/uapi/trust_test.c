@@ -448,6 +448,7 @@ TEST_F(bound, two_processes_cannot_mirror_each_other)
 		int manager = open_manager();
 		struct hmmrt_gpu_bind bind;
 
+		close(go[1]);
 		if (cmd_space_create(manager) ||
 		    cmd_bind(childs_gpu, manager, &bind))
 			_exit(1);
@@ -456,12 +457,16 @@ TEST_F(bound, two_processes_cannot_mirror_each_other)
 			_exit(2);
 		shared->child_rc =
 			cmd_attach(self->device->gpu, shared->parent_token);
+		/* The parent's try needs a space whose process still lives. */
+		if (read(go[0], &c, 1) != 1)
+			_exit(3);
 		_exit(0);
 	}
 	ASSERT_EQ(1, read(ready[0], &c, 1));
 	ASSERT_EQ(1, write(go[1], "g", 1));
 	/* Both at the same moment, more or less. */
 	ASSERT_EQ(-EACCES, cmd_attach(childs_gpu, shared->child_token));
+	ASSERT_EQ(1, write(go[1], "g", 1));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_EQ(0, status);
 	ASSERT_EQ(-EACCES, shared->child_rc);
