@@ -594,12 +594,13 @@ static int memory_alloc(struct hmmrt_request *req, unsigned int first,
 
 	memset(pages, 0, count * sizeof(*pages));
 	req->regions_seen = READ_ONCE(dev->vram.nr_regions);
-	hmmrt_vram_alloc(dev, block_index(req, first), count, pages, &full);
-	if (full && !req->no_grow &&
-	    req->regions_seen < dev->vram.max_regions) {
+	hmmrt_vram_alloc(dev, block_index(req, first), count, pages, req->room,
+			 &full);
+	if (full && hmmrt_request_may_get_room(req)) {
 		hmmrt_vram_free_unused(dev, pages, count);
 		return -ENOSPC;
 	}
+	hmmrt_request_release_room(req);
 	return 0;
 }
 

@@ -4,6 +4,14 @@
  * knowing whose it is. Needs no mm: it reaches pages that fork or mremap took
  * away from the space they were migrated for, and those of exited spaces.
  *
+ * Room       Who finds a device full lets go of all locks, has the chunk evicted
+ *            that was used longest ago, whoever has it, and begins anew with that
+ *            chunk in hand: it is reserved, so nobody else takes it meanwhile. If
+ *            nothing can be evicted, after a few tries, the memory is mapped where
+ *            it is. A prefetch evicts nothing that the same call has brought.
+ * Whose      An invalidation that comes while a thread unmaps what it evicts says
+ *            to whom the pages belong, if a space knows them: see hmmrt_evicting().
+ *
  * Lost       A page that the device cannot give back stays there, as with any
  *            other migration. When the device goes it cannot: it is replaced by
  *            one that is poisoned, as after an error of the memory itself, and
@@ -11,15 +19,36 @@
  *            there zeroes for data.
  */
 #include <linux/highmem.h>
+#include <linux/jiffies.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
+#include <linux/moduleparam.h>
 #include <linux/pagemap.h>
 #include <linux/slab.h>
 
 #include "hmmrt.h"
+#include "trace.h"
 
 /* How often others are waited for to let go of a page that has to be split. */
 #define SPLIT_TRIES	50
+/* Chunks in which all is busy, before a device is as good as full. */
+#define ROOM_TRIES	4
+/* For how long such a chunk is left alone. */
+#define BUSY_TIME	(HZ / 10)
+/* Chunks for one request: each may have given little. */
+#define ROOM_MAX	8
+
+static bool oversubscription = true;
+module_param(oversubscription, bool, 0644);
+MODULE_PARM_DESC(oversubscription,
+		 "devices that are full evict what was used longest ago; otherwise memory that they find no room for is mapped where it is (default Y)");
+
+/* What becomes of pages for which there is no memory, or no copy. */
+enum evict_mode {
+	EVICT_ROOM,	/* they stay: somebody wants their place */
+	EVICT_ALL,	/* memory is waited for; what cannot be read stays */
+	EVICT_LOSE,	/* what cannot be read goes as well */
+};
 
 /* By entry: a page in use, or all of the chunk as one. By index: a page of it. */
 struct eviction {
@@ -39,16 +68,22 @@ struct eviction {
  * split here, for that takes a mapping: it stays, and is tried again, until there
  * is memory for all of it. Its device is one that holds as much.
  */
-static struct page *evict_alloc_page(bool huge)
+static struct page *evict_alloc_page(bool huge, enum evict_mode mode)
 {
+	gfp_t gfp = GFP_HIGHUSER_MOVABLE;
+
 	if (huge)
 		return hmmrt_alloc_huge_page(GFP_TRANSHUGE, NULL, 0,
 					     NUMA_NO_NODE);
-	return alloc_page(GFP_HIGHUSER_MOVABLE | __GFP_NOFAIL);
+	if (mode == EVICT_ROOM)
+		gfp |= __GFP_NORETRY | __GFP_NOWARN;
+	else
+		gfp |= __GFP_NOFAIL;
+	return alloc_page(gfp);
 }
 
 /* Returns how many entries there are to copy. */
-static unsigned int evict_alloc(struct eviction *evict)
+static unsigned int evict_alloc(struct eviction *evict, enum evict_mode mode)
 {
 	unsigned int i, j, index, nr, found = 0;
 
@@ -60,7 +95,7 @@ static unsigned int evict_alloc(struct eviction *evict)
 			continue;
 		index = hmmrt_page_index(page);
 		nr = compound ? HMMRT_CHUNK_PAGES : 1;
-		page = evict_alloc_page(compound);
+		page = evict_alloc_page(compound, mode);
 		if (!page)
 			continue;
 		lock_page(page);
@@ -104,8 +139,9 @@ static void fill_lost(struct page *page)
 /* All at once has failed: one after the other, to know which it is. */
 static void evict_copy_single(struct hmmrt_device *dev,
 			      struct hmmrt_chunk *chunk,
-			      struct eviction *evict, bool lose)
+			      struct eviction *evict, enum evict_mode mode)
 {
+	bool lose = mode == EVICT_LOSE;
 	unsigned int i, failed = 0;
 
 	for (i = 0; i < HMMRT_CHUNK_PAGES; i++) {
@@ -133,16 +169,16 @@ static void evict_copy_single(struct hmmrt_device *dev,
 }
 
 static void evict_copy(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
-		       struct eviction *evict, bool lose)
+		       struct eviction *evict, enum evict_mode mode)
 {
 	unsigned int i;
 
 	/* Taken and not filled yet, or all let go: nothing may be behind it. */
-	if (!evict_alloc(evict))
+	if (!evict_alloc(evict, mode))
 		return;
 	if (dev->ops->copy_to_host(dev, evict->pages, chunk->offset,
 				   HMMRT_CHUNK_PAGES))
-		evict_copy_single(dev, chunk, evict, lose);
+		evict_copy_single(dev, chunk, evict, mode);
 	for (i = 0; i < evict->entries; i++) {
 		struct page *page = migrate_pfn_to_page(evict->dst[i]);
 
@@ -236,6 +272,77 @@ static void evict_poison_lost(struct hmmrt_device *dev,
 	}
 }
 
+/* --- whose they are ------------------------------------------------------- */
+
+/* A thread that unmaps what it evicts, on its stack. */
+struct evictor {
+	struct list_head link;
+	const struct task_struct *task;
+	struct hmmrt_device *dev;
+	bool room;
+};
+
+static DEFINE_SPINLOCK(evictors_lock);
+static LIST_HEAD(evictors);
+
+/*
+ * The device whose pages the calling thread is unmapping to evict them, or NULL;
+ * and whether it does so to make room. For notifiers.
+ */
+struct hmmrt_device *hmmrt_evicting(bool *room)
+{
+	struct hmmrt_device *dev = NULL;
+	struct evictor *evictor;
+
+	/* What is ours we have added ourselves. */
+	if (list_empty(&evictors))
+		return NULL;
+	spin_lock(&evictors_lock);
+	list_for_each_entry(evictor, &evictors, link) {
+		if (evictor->task == current) {
+			dev = evictor->dev;
+			*room = evictor->room;
+			break;
+		}
+	}
+	spin_unlock(&evictors_lock);
+	return dev;
+}
+
+/* Nothing is allocated meanwhile: reclaim unmaps, too. */
+static void evict_unmap(struct hmmrt_device *dev, struct eviction *evict,
+			bool room)
+{
+	struct evictor evictor = {
+		.task = current,
+		.dev = dev,
+		.room = room,
+	};
+
+	spin_lock(&evictors_lock);
+	list_add(&evictor.link, &evictors);
+	spin_unlock(&evictors_lock);
+	hmmrt_migrate_device_pfns(evict->src, evict->entries);
+	spin_lock(&evictors_lock);
+	list_del(&evictor.link);
+	spin_unlock(&evictors_lock);
+}
+
+/* --- chunks ------------------------------------------------------------------- */
+
+/* Best effort: pages that somebody has locked stay. */
+static void evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
+			struct eviction *evict, enum evict_mode mode)
+{
+	evict->entries = hmmrt_chunk_used(dev, chunk, evict->src);
+	evict_unmap(dev, evict, mode == EVICT_ROOM);
+	evict_copy(dev, chunk, evict, mode);
+	migrate_device_pages(evict->src, evict->dst, evict->entries);
+	evict_hold_lost(evict);
+	migrate_device_finalize(evict->src, evict->dst, evict->entries);
+	evict_poison_lost(dev, evict);
+}
+
 /**
  * hmmrt_evict_chunk() - bring a chunk of device memory home, best effort
  * @dev: whose
@@ -253,14 +360,77 @@ void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 	if (!READ_ONCE(chunk->used_pages))
 		return;
 	evict = kvzalloc(sizeof(*evict), GFP_KERNEL | __GFP_NOFAIL);
-	evict->entries = hmmrt_chunk_used(dev, chunk, evict->src);
-	hmmrt_migrate_device_pfns(evict->src, evict->entries);
-	evict_copy(dev, chunk, evict, lose);
-	migrate_device_pages(evict->src, evict->dst, evict->entries);
-	evict_hold_lost(evict);
-	migrate_device_finalize(evict->src, evict->dst, evict->entries);
-	evict_poison_lost(dev, evict);
+	evict_chunk(dev, chunk, evict, lose ? EVICT_LOSE : EVICT_ALL);
 	kvfree(evict);
+}
+
+/* --- room ------------------------------------------------------------------------ */
+
+/* Whether what is full may become less so. */
+bool hmmrt_may_evict(const struct hmmrt_request *req)
+{
+	return READ_ONCE(oversubscription) && !req->no_evict;
+}
+
+/* One chunk. 0 if some of it is free afterwards, and reserved for the request. */
+static int make_room(struct hmmrt_request *req, struct eviction *evict)
+{
+	struct hmmrt_device *dev = req->binding->dev;
+	struct hmmrt_chunk *chunk;
+	unsigned int before, after;
+
+	chunk = hmmrt_vram_reserve(dev, req->evict_before);
+	if (!chunk)
+		return -ENOMEM;
+	before = READ_ONCE(chunk->used_pages);
+	memset(evict, 0, sizeof(*evict));
+	evict_chunk(dev, chunk, evict, EVICT_ROOM);
+	after = READ_ONCE(chunk->used_pages);
+	trace_hmmrt_evict(dev->id, chunk->offset, before, after);
+	if (after == HMMRT_CHUNK_PAGES || after == before) {
+		chunk->busy_until = get_jiffies_64() + BUSY_TIME;
+		hmmrt_vram_unreserve(dev, chunk);
+		return -EBUSY;
+	}
+	req->room = chunk;
+	atomic64_inc(&req->binding->evictions);
+	return 0;
+}
+
+/**
+ * hmmrt_request_make_room() - evict something, for a request that found no room
+ * @req: of a device that is full
+ *
+ * Context: process context, sleeps, no lock is held, the mmap_lock neither.
+ * Return: 0, and req->room is for the next hmmrt_vram_alloc(); -ENOMEM nothing
+ * could be evicted; -EINTR.
+ */
+int hmmrt_request_make_room(struct hmmrt_request *req)
+{
+	struct eviction *evict;
+	unsigned int try;
+	int rc = -EBUSY;
+
+	might_sleep();
+	hmmrt_request_release_room(req);
+	if (req->evictions++ >= ROOM_MAX)
+		return -ENOMEM;
+	evict = kvmalloc(sizeof(*evict), GFP_KERNEL);
+	if (!evict)
+		return -ENOMEM;
+	for (try = 0; rc == -EBUSY && try < ROOM_TRIES; try++)
+		rc = fatal_signal_pending(current) ? -EINTR :
+						     make_room(req, evict);
+	kvfree(evict);
+	return rc == -EBUSY ? -ENOMEM : rc;
+}
+
+/* What is left of it is anybody's. */
+void hmmrt_request_release_room(struct hmmrt_request *req)
+{
+	if (req->room)
+		hmmrt_vram_unreserve(req->binding->dev, req->room);
+	req->room = NULL;
 }
 
 int hmmrt_device_evict(struct hmmrt_device *dev)

@@ -7,9 +7,10 @@
  *            and the word says nothing. It goes with the mapping.
  * Memory     Made when the first page of a block is about to move. Without memory
  *            for it there is no history.
- * Locking    Words are noted under block->migrate and forgotten by the notifier,
- *            which nobody who notes runs beside: those hold the mmap_lock. They are
- *            read with no lock.
+ * Locking    Words are noted under block->migrate, or by who evicts the page and has
+ *            it locked, and forgotten by the notifier, which nobody who notes runs
+ *            beside: those hold the mmap_lock, or the page. They are read with no
+ *            lock.
  */
 #include <linux/bitfield.h>
 #include <linux/ktime.h>
@@ -60,6 +61,20 @@ void hmmrt_history_note(struct hmmrt_block *block, unsigned long addr,
 	lockdep_assert_held(&block->migrate);
 	for (; block->history && i < end; i++)
 		WRITE_ONCE(block->history->words[i], word);
+}
+
+/* They go home, without block->migrate: there is no room for them. */
+void hmmrt_history_note_evicted(struct hmmrt_block *block, unsigned int first,
+				unsigned int n)
+{
+	/* Pairs with hmmrt_history_prepare(). */
+	struct hmmrt_history *history = smp_load_acquire(&block->history);
+	u64 word = hmmrt_history_word(HMMRT_CAUSE_EVICTION,
+				      HMMRT_LOCATION_HOST);
+	unsigned int i;
+
+	for (i = first; history && i < first + n; i++)
+		WRITE_ONCE(history->words[i], word);
 }
 
 /* Their mapping goes. */

@@ -40,6 +40,7 @@
  *   space->advice_lock rw_semaphore; advice. Kept while going through all ranges
  *                      that a call is about; nobody is waited for under it
  *   space->remap_lock  spinlock; blocks whose entries are wanted back
+ *   evictors_lock      spinlock; which threads evict something
  *   driver's page table lock
  *   page table locks   of the core
  *   vram->lock         spinlock, innermost: pages are freed under a page table
@@ -90,10 +91,14 @@ extern struct mutex hmmrt_roles_lock;
 
 struct hmmrt_chunk {
 	struct list_head link;		/* vram->free, partial or full */
+	struct list_head recent;	/* vram->recent, or empty: nothing used */
 	u64 offset;			/* in device memory */
+	u64 given;			/* vram->given when pages were taken last */
 	unsigned int used_pages;
 	bool populated;
 	bool trimming;			/* on no list, taken by nobody */
+	bool reserved;			/* is, or was, evicted: see evict.c */
+	u64 busy_until;			/* in jiffies: nothing could be evicted */
 	DECLARE_BITMAP(used, HMMRT_CHUNK_PAGES);
 };
 
@@ -117,8 +122,11 @@ struct hmmrt_vram {
 	struct list_head free;		/* nothing used; populated ones first */
 	struct list_head partial;
 	struct list_head full;
+	struct list_head recent;	/* used ones; used longest ago first */
+	u64 given;			/* times that pages were taken */
 	unsigned long used_pages;
 	unsigned long populated_chunks;
+	unsigned long evictions;	/* of chunks, to make room */
 
 	struct mutex populate;		/* memory behind chunks */
 	struct mutex grow;		/* regions; no lock of ours is held */
@@ -150,6 +158,7 @@ struct hmmrt_block_map {
 	DECLARE_BITMAP(mapped, HMMRT_BLOCK_PAGES);
 	DECLARE_BITMAP(writable, HMMRT_BLOCK_PAGES);
 	struct hmmrt_copies *copies;	/* see duplicate.c; NULL: never any */
+	struct hmmrt_policy_refaults refaults;
 	/* Ids of devices whose memory is, or was, in an entry of these. */
 	unsigned long peers;
 };
@@ -241,6 +250,9 @@ struct hmmrt_binding {
 	atomic64_t migrated_to_device;
 	atomic64_t copied;
 	atomic64_t retries;
+	atomic64_t evictions;		/* of chunks, whoever had them */
+	atomic64_t evicted;		/* pages of this space */
+	atomic64_t thrashing;		/* faults, see policy.h */
 };
 
 /*
@@ -260,7 +272,11 @@ struct hmmrt_request {
 	bool no_peers;			/* leave what is on other devices */
 	bool all_devices;		/* home from any, not the binding's alone */
 	bool no_grow;			/* device memory has its full size */
+	bool no_evict;			/* and nothing there can be evicted */
 	unsigned int regions_seen;	/* with -ENOSPC */
+	u64 evict_before;		/* only what was given out before */
+	unsigned int evictions;		/* for it */
+	struct hmmrt_chunk *room;	/* what was evicted for this, reserved */
 	bool narrow;			/* a neighbour failed: take one page */
 	bool exec;			/* what the vma permits, kept after it */
 	bool write;
@@ -316,6 +332,12 @@ void hmmrt_spans_forget_binding(struct hmmrt_binding *binding);
 /* serve.c */
 /* How long one fault starts again before the device must ask once more. */
 #define HMMRT_SERVE_TIMEOUT	HZ
+/*
+ * Attempts that there are however long they take: one that faulted pages in, or
+ * evicted others, has to be followed by one that maps them, also on a machine where
+ * that alone takes all of the time.
+ */
+#define HMMRT_SERVE_ATTEMPTS	8U
 
 struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 					  struct hmmrt_block *block);
@@ -323,6 +345,7 @@ void hmmrt_request_free(struct hmmrt_request *req);
 int hmmrt_snapshot(struct hmmrt_request *req);
 int hmmrt_snapshot_widened(struct hmmrt_request *req);
 bool hmmrt_mark_cow(struct hmmrt_request *req);
+bool hmmrt_request_may_get_room(const struct hmmrt_request *req);
 int hmmrt_request_again(struct hmmrt_request *req, int rc);
 int hmmrt_serve_window(struct hmmrt_request *req, bool migrate);
 bool hmmrt_fault_may_migrate(struct hmmrt_request *req);
@@ -361,6 +384,8 @@ void hmmrt_history_free(struct hmmrt_block *block);
 u64 hmmrt_history_word(enum hmmrt_cause cause, u32 location);
 void hmmrt_history_note(struct hmmrt_block *block, unsigned long addr,
 			unsigned int n, u64 word);
+void hmmrt_history_note_evicted(struct hmmrt_block *block, unsigned int first,
+				unsigned int n);
 void hmmrt_history_forget(struct hmmrt_block *block, unsigned int first,
 			  unsigned int n);
 void hmmrt_history_tell(struct hmmrt_block *block, unsigned int index,
@@ -424,8 +449,12 @@ bool hmmrt_is_moving(struct vm_area_struct *vma, unsigned long start,
 		     unsigned int n);
 
 /* evict.c */
+struct hmmrt_device *hmmrt_evicting(bool *room);
 void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 		       bool lose);
+bool hmmrt_may_evict(const struct hmmrt_request *req);
+int hmmrt_request_make_room(struct hmmrt_request *req);
+void hmmrt_request_release_room(struct hmmrt_request *req);
 
 /*
  * Whether a signal is to end a call. Work for the task, as io_uring has, is none
@@ -450,13 +479,16 @@ int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg);
 int hmmrt_pages(struct hmmrt_space *space, struct hmmrt_pages *arg);
 
 /* vram.c */
+struct hmmrt_chunk *hmmrt_vram_reserve(struct hmmrt_device *dev, u64 before);
+void hmmrt_vram_unreserve(struct hmmrt_device *dev, struct hmmrt_chunk *chunk);
+void hmmrt_vram_used(struct hmmrt_device *dev, u64 offset);
 bool hmmrt_vram_is_full(const struct hmmrt_device *dev);
 int hmmrt_vram_grow(struct hmmrt_device *dev, unsigned int seen_regions);
 int hmmrt_vram_init(struct hmmrt_device *dev, u64 size);
 void hmmrt_vram_destroy(struct hmmrt_device *dev);
 unsigned int hmmrt_vram_alloc(struct hmmrt_device *dev, unsigned int index,
 			      unsigned int npages, struct page **pages,
-			      bool *full);
+			      struct hmmrt_chunk *room, bool *full);
 void hmmrt_vram_free_unused(struct hmmrt_device *dev, struct page **pages,
 			    unsigned int npages);
 struct hmmrt_device *hmmrt_page_device(const struct page *page);

@@ -137,6 +137,9 @@ static void stats_fill(struct hmmrt_stats *stats,
 		atomic64_read(&binding->migrated_to_device);
 	stats->out_retries = atomic64_read(&binding->retries);
 	stats->out_copied_pages = atomic64_read(&binding->copied);
+	stats->out_evictions = atomic64_read(&binding->evictions);
+	stats->out_evicted_pages = atomic64_read(&binding->evicted);
+	stats->out_thrashing_faults = atomic64_read(&binding->thrashing);
 }
 
 static int ioc_stats(struct file *file, void *arg)

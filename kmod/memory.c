@@ -44,6 +44,8 @@ int hmmrt_request_lookup(struct mm_struct *mm, struct hmmrt_request *req,
 struct prefetch {
 	struct hmmrt_space *space;
 	struct hmmrt_binding *binding;	/* to its device; NULL: home */
+	u64 evict_before;		/* not what the call has brought itself */
+	bool full;			/* nothing is left to be evicted */
 	int node;			/* that is home, or NUMA_NO_NODE */
 	struct hmmrt_prefetch *arg;
 };
@@ -177,7 +179,7 @@ static bool prefetch_interrupted(const struct hmmrt_prefetch *arg)
 }
 
 /* All mappings of one block; there is one at @start. */
-static int prefetch_block(const struct prefetch *prefetch, unsigned long start,
+static int prefetch_block(struct prefetch *prefetch, unsigned long start,
 			  unsigned long end)
 {
 	struct hmmrt_binding *binding = prefetch->binding;
@@ -200,6 +202,8 @@ static int prefetch_block(const struct prefetch *prefetch, unsigned long start,
 		return -ENOMEM;
 	req->node = prefetch->node;
 	req->cause = HMMRT_CAUSE_PREFETCH;
+	req->evict_before = prefetch->evict_before;
+	req->no_evict = prefetch->full;
 	do {
 		rc = prefetch_part(prefetch, req, start, end);
 		if (binding) {
@@ -212,6 +216,7 @@ static int prefetch_block(const struct prefetch *prefetch, unsigned long start,
 		if (!rc && prefetch_interrupted(prefetch->arg))
 			rc = -EINTR;
 	} while (!rc && start < end);
+	prefetch->full = !hmmrt_may_evict(req);
 	hmmrt_request_free(req);
 	return rc;
 }
@@ -239,7 +244,8 @@ static u8 vma_outcome(const struct prefetch *prefetch,
 
 /*
  * The outcome of addresses without page tables, likewise, from @addr to *end at
- * most: nothing is there. A device that is full takes none of it.
+ * most: nothing is there. A device that is full of what this call has brought, or
+ * cannot evict, takes none of it.
  */
 static u8 hole_outcome(const struct prefetch *prefetch,
 		       struct vm_area_struct *vma, unsigned long addr,
@@ -255,7 +261,7 @@ static u8 hole_outcome(const struct prefetch *prefetch,
 	advice = hmmrt_advice_at(prefetch->space, addr, &start, end);
 	if (advice.flags & HMMRT_RANGE_NO_MIGRATE)
 		return HMMRT_OUTCOME_STAYED(HMMRT_STAY_POLICY);
-	return hmmrt_vram_is_full(prefetch->binding->dev) ?
+	return prefetch->full && hmmrt_vram_is_full(prefetch->binding->dev) ?
 		       HMMRT_OUTCOME_STAYED(HMMRT_STAY_NO_MEMORY) :
 		       HMMRT_OUTCOME_OPEN;
 }
@@ -279,7 +285,7 @@ static u8 part_outcome(const struct prefetch *prefetch,
 }
 
 /* One step, by the mapping at @addr; where the next one begins is in *next. */
-static int prefetch_step(const struct prefetch *prefetch, unsigned long addr,
+static int prefetch_step(struct prefetch *prefetch, unsigned long addr,
 			 unsigned long end, unsigned long *next)
 {
 	struct mm_struct *mm = prefetch->space->mm;
@@ -343,6 +349,9 @@ int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
 		rc = -ESRCH;
 		goto out_put;
 	}
+	if (prefetch.binding)
+		prefetch.evict_before =
+			READ_ONCE(prefetch.binding->dev->vram.given);
 	arg->out_pages_moved = 0;
 	arg->out_pages_there = 0;
 	memset(arg->out_stayed, 0, sizeof(arg->out_stayed));

@@ -496,15 +496,33 @@ static int plan_alloc(struct hmmrt_request *req, const struct plan *plan)
 	/* On our own device, which the binding holds. */
 	req->pages[0] = plan->near;
 	req->regions_seen = READ_ONCE(dev->vram.nr_regions);
-	got = hmmrt_vram_alloc(dev, index, n, req->pages, &full);
-	if (full && !req->no_grow &&
-	    req->regions_seen < dev->vram.max_regions) {
+	got = hmmrt_vram_alloc(dev, index, n, req->pages, req->room, &full);
+	if (full && hmmrt_request_may_get_room(req)) {
 		hmmrt_vram_free_unused(dev, req->pages, n);
 		return -ENOSPC;
 	}
+	hmmrt_request_release_room(req);
 	if (!got)
 		plan_is_full(req, plan);
 	return got;
+}
+
+/* Whether the device has too little memory to keep what it touches there. */
+static bool thrashes(struct hmmrt_request *req)
+{
+	struct hmmrt_device *dev = req->binding->dev;
+	struct hmmrt_block_map *map = req->block->maps[dev->id];
+	bool thrashes;
+
+	mutex_lock(&req->block->lock);
+	thrashes = hmmrt_policy_thrashes(&map->refaults,
+					 READ_ONCE(dev->vram.evictions),
+					 dev->vram.size >> HMMRT_CHUNK_SHIFT,
+					 jiffies_to_msecs(jiffies));
+	mutex_unlock(&req->block->lock);
+	if (thrashes)
+		atomic64_inc(&req->binding->thrashing);
+	return thrashes;
 }
 
 /* Prefetches go where they are told to, and faults where advice says. */
@@ -513,9 +531,12 @@ static bool stays_home(struct hmmrt_request *req)
 	unsigned int page = (req->addr - req->block->start) >> PAGE_SHIFT;
 
 	lockdep_assert_held(&req->block->migrate);
-	return req->access && req->advice.preferred != req->binding->dev->id &&
-	       hmmrt_policy_stays_home(&req->block->turns, page,
-				       jiffies_to_msecs(jiffies));
+	if (!req->access || req->room)
+		return false;
+	return thrashes(req) ||
+	       (req->advice.preferred != req->binding->dev->id &&
+		hmmrt_policy_stays_home(&req->block->turns, page,
+					jiffies_to_msecs(jiffies)));
 }
 
 /* What the next plan has; *from is behind that afterwards. */

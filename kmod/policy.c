@@ -14,6 +14,10 @@
  *                again, stays in system memory and is mapped remotely: moving it
  *                costs more than all its accesses.
  *
+ *                So does what is evicted again and again and asked for soon after
+ *                that: the device is too small for what is in use at a time. It
+ *                stays for a while, and the rest stays on the device.
+ *
  * Advice         goes before all that: what it says about a range is in the UAPI,
  *                at struct hmmrt_advise. A page that a device is preferred for
  *                comes home alone when the CPU takes it.
@@ -179,4 +183,47 @@ bool hmmrt_policy_stays_home(struct hmmrt_policy_turns *turns,
 		turns->turns++;
 	turns->home = false;
 	return turns->turns > TURNS_MAX;
+}
+
+/* Times in a row, as UVM counts, and for how long it stays at home then. */
+#define THRASHING_MAX		3u
+#define THRASHING_PIN_MS	150u
+/* What one instruction, and those of its neighbours, may need at a time. */
+#define THRASHING_CHUNKS	8ul
+
+/* It goes home to make room; there have been as many @evictions of the device. */
+void hmmrt_policy_evicted(struct hmmrt_policy_refaults *refaults,
+			  unsigned long evictions)
+{
+	refaults->evicted = evictions;
+	refaults->away = true;
+}
+
+/*
+ * A device of so many @chunks touched it: whether it is better left at home. Soon is
+ * when less than half of the device was evicted in between: with the oldest going
+ * first, that much more memory would have kept it.
+ */
+bool hmmrt_policy_thrashes(struct hmmrt_policy_refaults *refaults,
+			   unsigned long evictions, unsigned long chunks,
+			   unsigned int now)
+{
+	if (refaults->soon >= THRASHING_MAX) {
+		if (now - refaults->pinned <= THRASHING_PIN_MS)
+			return true;
+		refaults->soon = 0;
+		refaults->away = false;
+		return false;
+	}
+	if (!refaults->away)
+		return false;
+	refaults->away = false;
+	if (evictions - refaults->evicted < max(chunks / 2, THRASHING_CHUNKS))
+		refaults->soon++;
+	else
+		refaults->soon = 0;
+	if (refaults->soon < THRASHING_MAX)
+		return false;
+	refaults->pinned = now;
+	return true;
 }

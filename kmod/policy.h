@@ -59,6 +59,17 @@ struct hmmrt_policy_turns {
 	unsigned int when;
 };
 
+/*
+ * What a device has of a block, evicted to make room and faulted in again; zeroed
+ * at first. Distances are in evictions of the device, times in milliseconds.
+ */
+struct hmmrt_policy_refaults {
+	unsigned long evicted;		/* evictions that there had been by then */
+	bool away;			/* evicted, and not asked for since */
+	unsigned int soon;		/* times in a row that it was, soon after */
+	unsigned int pinned;		/* when it was left at home */
+};
+
 struct hmmrt_policy_window
 hmmrt_policy_device_window(const unsigned long *mapped, unsigned int page,
 			   const struct hmmrt_advice *advice);
@@ -73,6 +84,11 @@ hmmrt_policy_host_window(struct hmmrt_policy_run *run, unsigned int page,
 
 void hmmrt_policy_came_home(struct hmmrt_policy_turns *turns,
 			    struct hmmrt_policy_window win, unsigned int now);
+void hmmrt_policy_evicted(struct hmmrt_policy_refaults *refaults,
+			  unsigned long evictions);
+bool hmmrt_policy_thrashes(struct hmmrt_policy_refaults *refaults,
+			   unsigned long evictions, unsigned long chunks,
+			   unsigned int now);
 bool hmmrt_policy_stays_home(struct hmmrt_policy_turns *turns,
 			     unsigned int page, unsigned int now);
 

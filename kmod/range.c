@@ -25,6 +25,8 @@ struct range_walk {
 	unsigned int flags;		/* HMMRT_MIGRATE_* */
 	enum hmmrt_cause cause;		/* of what moves */
 	bool map;
+	u64 evict_before;		/* not what the call has brought itself */
+	bool full;			/* nothing is left to be evicted */
 	struct hmmrt_migration result;
 };
 
@@ -63,13 +65,6 @@ static int part_once(struct mm_struct *mm, const struct range_walk *walk,
 	return hmmrt_request_again(req, rc);
 }
 
-/*
- * Attempts that a part gets however long they take: one that faulted pages in has
- * to be followed by one that maps them, also on a machine where that alone takes
- * all of the time.
- */
-#define PART_ATTEMPTS	8U
-
 /* The window of the next mapping, until it stops racing with others. */
 static int part_serve(struct mm_struct *mm, struct range_walk *walk,
 		      struct hmmrt_request *req, unsigned long start,
@@ -90,7 +85,7 @@ static int part_serve(struct mm_struct *mm, struct range_walk *walk,
 		/* Later attempts find there what the first ones moved. */
 		if (!before)
 			there = req->there;
-		if (rc != -EAGAIN || (++attempts >= PART_ATTEMPTS &&
+		if (rc != -EAGAIN || (++attempts >= HMMRT_SERVE_ATTEMPTS &&
 				      time_after(jiffies, deadline)))
 			break;
 		if (hmmrt_interrupted()) {
@@ -131,10 +126,13 @@ static int block_walk(struct mm_struct *mm, struct range_walk *walk,
 		return -ENOMEM;
 	req->cause = walk->cause;
 	req->no_peers = walk->flags & HMMRT_MIGRATE_NO_PEERS;
+	req->evict_before = walk->evict_before;
+	req->no_evict = walk->full;
 	do {
 		rc = part_serve(mm, walk, req, start, end);
 		start = req->end;
 	} while (!rc && start < end);
+	walk->full = req->no_evict;
 	hmmrt_request_free(req);
 	return rc;
 }
@@ -152,6 +150,7 @@ static int range_walk(struct range_walk *walk, unsigned long start,
 		return rc;
 	if (!mmget_not_zero(mm))
 		return -ESRCH;
+	walk->evict_before = READ_ONCE(walk->binding->dev->vram.given);
 	for (; !rc && start < end; start = next) {
 		next = hmmrt_block_end(start, end);
 		rc = block_walk(mm, walk, start, next);

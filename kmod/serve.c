@@ -53,11 +53,13 @@ struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 	req->block = block;
 	req->node = NUMA_NO_NODE;
 	req->advice = hmmrt_no_advice;
+	req->evict_before = U64_MAX;
 	return req;
 }
 
 void hmmrt_request_free(struct hmmrt_request *req)
 {
+	hmmrt_request_release_room(req);
 	kvfree(req);
 }
 
@@ -647,6 +649,22 @@ static void choose_window(struct hmmrt_request *req)
 		       start + ((unsigned long)win.count << PAGE_SHIFT));
 }
 
+/* Whether a device can still grow by what it had when the request looked. */
+static bool may_grow(const struct hmmrt_request *req)
+{
+	return !req->no_grow &&
+	       req->regions_seen < req->binding->dev->vram.max_regions;
+}
+
+/*
+ * Of a request that found its device full: whether to let go of all locks and call
+ * hmmrt_request_again() with -ENOSPC.
+ */
+bool hmmrt_request_may_get_room(const struct hmmrt_request *req)
+{
+	return may_grow(req) || hmmrt_may_evict(req);
+}
+
 /*
  * What has to be done with no lock held before an attempt is repeated. Returns
  * @rc, or -EAGAIN for "repeat it".
@@ -655,7 +673,9 @@ int hmmrt_request_again(struct hmmrt_request *req, int rc)
 {
 	if (rc != -ENOSPC)
 		return rc;
-	if (hmmrt_vram_grow(req->binding->dev, req->regions_seen))
+	if (!may_grow(req))
+		req->no_evict = hmmrt_request_make_room(req);
+	else if (hmmrt_vram_grow(req->binding->dev, req->regions_seen))
 		req->no_grow = true;
 	return -EAGAIN;
 }
@@ -723,6 +743,7 @@ static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
 	unsigned long deadline = jiffies + HMMRT_SERVE_TIMEOUT;
 	struct hmmrt_request *req;
 	struct hmmrt_block *block;
+	unsigned int attempts = 0;
 	int rc;
 
 	rc = hmmrt_mapped_check(mm, addr, access);
@@ -743,7 +764,8 @@ static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
 	req->cause = HMMRT_CAUSE_DEVICE_FAULT;
 	for (;;) {
 		rc = hmmrt_request_again(req, fault_once(mm, req));
-		if (rc != -EAGAIN || time_after(jiffies, deadline))
+		if (rc != -EAGAIN || (++attempts >= HMMRT_SERVE_ATTEMPTS &&
+				      time_after(jiffies, deadline)))
 			break;
 		if (hmmrt_interrupted()) {
 			rc = -EINTR;

@@ -115,6 +115,29 @@ static bool span_unused(struct hmmrt_span *span, unsigned long start,
 	return true;
 }
 
+/*
+ * The pages of a block that a device evicts, under block->lock: the notifier comes
+ * before they move.
+ */
+static void block_evicted(struct hmmrt_block *block, unsigned long start,
+			  unsigned long end, const struct hmmrt_device *dev,
+			  bool room)
+{
+	struct hmmrt_block_map *map = block->maps[dev->id];
+	struct hmmrt_binding *binding;
+	unsigned int first, count;
+
+	lockdep_assert_held(&block->lock);
+	block_page_range(block, start, end, &first, &count);
+	hmmrt_history_note_evicted(block, first, count);
+	binding = hmmrt_space_binding(block->span->space, dev->id);
+	if (binding)
+		atomic64_add(count, &binding->evicted);
+	if (map && room)
+		hmmrt_policy_evicted(&map->refaults,
+				     READ_ONCE(dev->vram.evictions));
+}
+
 static const void *exclusive_owner(const struct mmu_notifier_range *range)
 {
 	return range && range->event == MMU_NOTIFY_EXCLUSIVE ? range->owner :
@@ -137,8 +160,12 @@ static unsigned long span_unmap(struct hmmrt_span *span, unsigned long start,
 				struct list_head *taken)
 {
 	const void *owner = exclusive_owner(range);
+	struct hmmrt_device *evicting;
 	unsigned long touched = 0;
+	bool room = false;
 	unsigned long va;
+
+	evicting = range ? hmmrt_evicting(&room) : NULL;
 
 	for (va = ALIGN_DOWN(start, HMMRT_BLOCK_SIZE); va < end;
 	     va += HMMRT_BLOCK_SIZE) {
@@ -148,6 +175,8 @@ static unsigned long span_unmap(struct hmmrt_span *span, unsigned long start,
 			continue;
 		mutex_lock(&block->lock);
 		touched |= block_unmap(block, start, end, owner, taken);
+		if (evicting)
+			block_evicted(block, start, end, evicting, room);
 		mutex_unlock(&block->lock);
 		hmmrt_map_ahead_again(block);
 		if (range && range->event == MMU_NOTIFY_UNMAP)

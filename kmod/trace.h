@@ -90,6 +90,27 @@ TRACE_EVENT(hmmrt_invalidate,
 		  __entry->start, __entry->end, __entry->event)
 );
 
+TRACE_EVENT(hmmrt_evict,
+	TP_PROTO(u32 device, u64 offset, unsigned int used_before,
+		 unsigned int used_after),
+	TP_ARGS(device, offset, used_before, used_after),
+	TP_STRUCT__entry(
+		__field(u32, device)
+		__field(u64, offset)
+		__field(unsigned int, used_before)
+		__field(unsigned int, used_after)
+	),
+	TP_fast_assign(
+		__entry->device = device;
+		__entry->offset = offset;
+		__entry->used_before = used_before;
+		__entry->used_after = used_after;
+	),
+	TP_printk("device=%u offset=%#llx used_before=%u used_after=%u",
+		  __entry->device, __entry->offset, __entry->used_before,
+		  __entry->used_after)
+);
+
 TRACE_EVENT(hmmrt_advise,
 	TP_PROTO(unsigned long start, unsigned long end, u32 advice,
 		 u32 location, int error),

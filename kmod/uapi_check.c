@@ -46,11 +46,14 @@ static void check_moves(void)
 	CHECK_AT(hmmrt_residency, len, 16);
 	CHECK_AT(hmmrt_residency, locations, 24);
 
-	CHECK_SIZE(hmmrt_stats, 96);
+	CHECK_SIZE(hmmrt_stats, 120);
 	CHECK_AT(hmmrt_stats, device_id, 8);
 	CHECK_AT(hmmrt_stats, out_device_faults, 16);
 	CHECK_AT(hmmrt_stats, out_retries, 80);
 	CHECK_AT(hmmrt_stats, out_copied_pages, 88);
+	CHECK_AT(hmmrt_stats, out_evictions, 96);
+	CHECK_AT(hmmrt_stats, out_evicted_pages, 104);
+	CHECK_AT(hmmrt_stats, out_thrashing_faults, 112);
 
 	CHECK_SIZE(hmmrt_exclusive, 40);
 	CHECK_AT(hmmrt_exclusive, addr, 8);

@@ -164,7 +164,9 @@ static void chunk_move(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk)
 	else if (chunk->used_pages == HMMRT_CHUNK_PAGES)
 		list = &vram->full;
 	/* Free ones that have memory come first. */
-	if (!chunk->used_pages && !chunk->populated)
+	if (chunk->reserved)
+		list_del_init(&chunk->link);
+	else if (!chunk->used_pages && !chunk->populated)
 		list_move_tail(&chunk->link, list);
 	else
 		list_move(&chunk->link, list);
@@ -180,8 +182,10 @@ static void chunk_free_page(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 	chunk->used_pages--;
 	if (!chunk->used_pages || chunk->used_pages == HMMRT_CHUNK_PAGES - 1)
 		chunk_move(vram, chunk);
-	if (!chunk->used_pages)
-		mod_delayed_work(system_dfl_wq, &vram->trim, TRIM_DELAY);
+	if (chunk->used_pages)
+		return;
+	list_del_init(&chunk->recent);
+	mod_delayed_work(system_dfl_wq, &vram->trim, TRIM_DELAY);
 }
 
 /* The last reference to a folio is gone, perhaps under a page table lock. */
@@ -300,6 +304,7 @@ static void region_publish(struct hmmrt_vram *vram, struct hmmrt_region *region)
 		struct hmmrt_chunk *chunk = &region->chunks[i];
 
 		chunk->offset = region->offset + ((u64)i << HMMRT_CHUNK_SHIFT);
+		INIT_LIST_HEAD(&chunk->recent);
 		list_add_tail(&chunk->link, &vram->free);
 	}
 	vram->regions[vram->nr_regions] = region;
@@ -370,17 +375,20 @@ int hmmrt_vram_grow(struct hmmrt_device *dev, unsigned int seen_regions)
 	return rc;
 }
 
-/* Take @npages pages at @index, or none. */
+/* Take @npages pages at @index, or none. A reserved chunk is for who has it. */
 static bool chunk_take(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
-		       unsigned int index, unsigned int npages)
+		       const struct hmmrt_chunk *room, unsigned int index,
+		       unsigned int npages)
 {
 	lockdep_assert_held(&vram->lock);
-	if (chunk->trimming ||
+	if (chunk->trimming || (chunk->reserved && chunk != room) ||
 	    find_next_bit(chunk->used, index + npages, index) < index + npages)
 		return false;
 	bitmap_set(chunk->used, index, npages);
 	chunk->used_pages += npages;
 	vram->used_pages += npages;
+	chunk->given = vram->given++;
+	list_move_tail(&chunk->recent, &vram->recent);
 	chunk_move(vram, chunk);
 	return true;
 }
@@ -388,6 +396,7 @@ static bool chunk_take(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 /* Whatever is free, anywhere. Returns how many pages it took, first in *index. */
 static unsigned int chunk_take_some(struct hmmrt_vram *vram,
 				    struct hmmrt_chunk *chunk,
+				    const struct hmmrt_chunk *room,
 				    unsigned int *index, unsigned int npages)
 {
 	unsigned int first, end;
@@ -398,28 +407,36 @@ static unsigned int chunk_take_some(struct hmmrt_vram *vram,
 	end = find_next_bit(chunk->used, HMMRT_CHUNK_PAGES, first);
 	npages = min(npages, end - first);
 	*index = first;
-	return chunk_take(vram, chunk, first, npages) ? npages : 0;
+	return chunk_take(vram, chunk, room, first, npages) ? npages : 0;
 }
 
 /*
- * Find room for a run: at the same index of the neighbour's chunk, then in a
- * chunk that nobody uses, then in any hole.
+ * Find a place for a run: at the same index of the neighbour's chunk, in what was
+ * evicted for it, in a chunk that nobody uses, then in any hole.
  */
 static struct hmmrt_chunk *vram_take(struct hmmrt_vram *vram,
 				     struct hmmrt_chunk *near,
+				     struct hmmrt_chunk *room,
 				     unsigned int *index, unsigned int *npages)
 {
 	struct hmmrt_chunk *chunk;
 	unsigned int got;
 
 	lockdep_assert_held(&vram->lock);
-	if (near && chunk_take(vram, near, *index, *npages))
+	if (near && chunk_take(vram, near, room, *index, *npages))
 		return near;
+	if (room && chunk_take(vram, room, room, *index, *npages))
+		return room;
 	chunk = list_first_entry_or_null(&vram->free, struct hmmrt_chunk, link);
-	if (chunk && chunk_take(vram, chunk, *index, *npages))
+	if (chunk && chunk_take(vram, chunk, room, *index, *npages))
 		return chunk;
+	got = room ? chunk_take_some(vram, room, room, index, *npages) : 0;
+	if (got) {
+		*npages = got;
+		return room;
+	}
 	list_for_each_entry(chunk, &vram->partial, link) {
-		got = chunk_take_some(vram, chunk, index, *npages);
+		got = chunk_take_some(vram, chunk, room, index, *npages);
 		if (got) {
 			*npages = got;
 			return chunk;
@@ -474,6 +491,7 @@ static void chunk_give_back(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
  *	entries to fill being NULL and following each other; out: pages without
  *	reference and lock, to be used with hmmrt_page_init() or handed to
  *	hmmrt_vram_free_unused()
+ * @room: a chunk that is reserved for this, or NULL
  * @full: out: there was no room for the rest; false if the driver had no memory
  *	for a chunk, which more struct pages would not help
  *
@@ -482,7 +500,7 @@ static void chunk_give_back(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
  */
 unsigned int hmmrt_vram_alloc(struct hmmrt_device *dev, unsigned int index,
 			      unsigned int npages, struct page **pages,
-			      bool *full)
+			      struct hmmrt_chunk *room, bool *full)
 {
 	struct hmmrt_vram *vram = &dev->vram;
 	struct page *hint = pages[0];
@@ -496,8 +514,8 @@ unsigned int hmmrt_vram_alloc(struct hmmrt_device *dev, unsigned int index,
 		unsigned long pfn;
 
 		spin_lock_irq(&vram->lock);
-		chunk = vram_take(vram, hint ? page_chunk(hint) : NULL, &at,
-				  &run);
+		chunk = vram_take(vram, hint ? page_chunk(hint) : NULL, room,
+				  &at, &run);
 		spin_unlock_irq(&vram->lock);
 		if (!chunk) {
 			*full = true;
@@ -529,6 +547,65 @@ unsigned int hmmrt_chunk_used(struct hmmrt_device *dev,
 		pfns[n++] = first + i;
 	spin_unlock_irq(&dev->vram.lock);
 	return n;
+}
+
+/**
+ * hmmrt_vram_reserve() - choose the chunk that is to be evicted next
+ * @dev: whose
+ * @before: none of which pages were given out since vram->given was this
+ *
+ * Of those the one that was used longest ago. Nobody is given pages of it before
+ * hmmrt_vram_unreserve().
+ * Return: the chunk, or NULL.
+ */
+struct hmmrt_chunk *hmmrt_vram_reserve(struct hmmrt_device *dev, u64 before)
+{
+	struct hmmrt_vram *vram = &dev->vram;
+	struct hmmrt_chunk *chunk, *found = NULL;
+
+	spin_lock_irq(&vram->lock);
+	list_for_each_entry(chunk, &vram->recent, recent) {
+		if (chunk->reserved || chunk->given >= before ||
+		    chunk->busy_until > get_jiffies_64())
+			continue;
+		chunk->reserved = true;
+		vram->evictions++;
+		chunk_move(vram, chunk);
+		found = chunk;
+		break;
+	}
+	spin_unlock_irq(&vram->lock);
+	return found;
+}
+
+/* What is still used of it is looked at again when all others have been. */
+void hmmrt_vram_unreserve(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
+{
+	struct hmmrt_vram *vram = &dev->vram;
+
+	spin_lock_irq(&vram->lock);
+	chunk->reserved = false;
+	chunk_move(vram, chunk);
+	if (chunk->used_pages)
+		list_move_tail(&chunk->recent, &vram->recent);
+	spin_unlock_irq(&vram->lock);
+}
+
+/* The device has used what is at @offset, which it had a moment ago. */
+void hmmrt_vram_used(struct hmmrt_device *dev, u64 offset)
+{
+	struct hmmrt_vram *vram = &dev->vram;
+	struct hmmrt_region *region;
+	struct hmmrt_chunk *chunk;
+
+	if (WARN_ON_ONCE(offset >= vram->size))
+		return;
+	region = vram->regions[offset / HMMRT_REGION_SIZE];
+	chunk = &region->chunks[(offset - region->offset) >> HMMRT_CHUNK_SHIFT];
+	spin_lock_irq(&vram->lock);
+	if (chunk->used_pages)
+		list_move_tail(&chunk->recent, &vram->recent);
+	spin_unlock_irq(&vram->lock);
 }
 
 /* Whether all of it is used; that may change at any time. */
@@ -612,6 +689,7 @@ int hmmrt_vram_init(struct hmmrt_device *dev, u64 size)
 	INIT_LIST_HEAD(&vram->free);
 	INIT_LIST_HEAD(&vram->partial);
 	INIT_LIST_HEAD(&vram->full);
+	INIT_LIST_HEAD(&vram->recent);
 	INIT_DELAYED_WORK(&vram->trim, vram_trim_work);
 	vram->size = size;
 	vram->max_regions = DIV_ROUND_UP_ULL(size, HMMRT_REGION_SIZE);

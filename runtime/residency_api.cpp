@@ -17,6 +17,7 @@ constexpr std::size_t pages_at_once = 4096;
 hmmPageState state_of(const hmmrt_page& page, const device_numbers& numbers) {
     static_assert(hmmPageZeroes == HMMRT_PAGE_ZEROES && hmmPageDirty == HMMRT_PAGE_DIRTY);
     static_assert(static_cast<int>(hmmMoveCauseUnbind) == HMMRT_CAUSE_UNBIND);
+    static_assert(static_cast<int>(hmmMoveCauseEviction) == HMMRT_CAUSE_EVICTION);
     hmmPageState state = {};
     state.location = numbers.place(page.location);
     state.flags = page.flags;

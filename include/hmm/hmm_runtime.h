@@ -498,7 +498,8 @@ typedef enum hmmMoveCause {
     hmmMoveCauseCpuFault,
     hmmMoveCausePrefetch,
     hmmMoveCauseExclusive,
-    hmmMoveCauseUnbind /* its device was reset */
+    hmmMoveCauseUnbind,  /* its device was reset */
+    hmmMoveCauseEviction /* its place on the device was needed */
 } hmmMoveCause;
 
 /* Of hmmPageState.flags. */

@@ -15,6 +15,7 @@
 #include "lib/harness.h"
 #include "lib/modules.h"
 #include "lib/session.h"
+#include "lib/setting.h"
 
 #define LEN		(3 * BLOCK_BYTES)
 #define PAGES(len)	((len) / PAGE_BYTES)
@@ -68,6 +69,7 @@ FIXTURE_TEARDOWN(coherent)
 
 	if (coherent_regions(starts) < 2)
 		return;
+	EXPECT_TRUE(set_oversubscription(true));
 	EXPECT_EQ(0, session_end(&self->session));
 	EXPECT_EQ(0, simgpu_restore(self->loaded.parameters));
 }
@@ -362,6 +364,7 @@ TEST_F(coherent, what_does_not_fit_is_mapped_remotely)
 	char *more = arena_anon(len);
 	struct hmmrt_prefetch result;
 
+	ASSERT_TRUE(set_oversubscription(false));
 	pages_fill(more, len, 1);
 	ASSERT_EQ(0, cmd_prefetch(self->space, more, len, self->id, &result));
 	EXPECT_EQ(BLOCK_PAGES, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
@@ -370,6 +373,20 @@ TEST_F(coherent, what_does_not_fit_is_mapped_remotely)
 	EXPECT_EQ(BLOCK_PAGES, pages_at(self->space, more, len,
 					HMMRT_LOCATION_HOST));
 	ASSERT_DONE(agent_fill(self->agent, more, len, PAGE_BYTES, 100));
+	EXPECT_EQ(-1, pages_check(more, len, 100));
+	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
+}
+
+TEST_F(coherent, what_does_not_fit_makes_room)
+{
+	const size_t len = (DEVICE_MIB << 20) + BLOCK_BYTES;
+	char *more = arena_anon(len);
+
+	pages_fill(more, len, 1);
+	ASSERT_VALUE(pages_sum(len, 1),
+		     agent_sum(self->agent, more, len, PAGE_BYTES));
+	ASSERT_DONE(agent_fill(self->agent, more, len, PAGE_BYTES, 100));
+	EXPECT_LT(0, session_stats(&self->session, 0).out_evictions);
 	EXPECT_EQ(-1, pages_check(more, len, 100));
 	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
 }

@@ -174,8 +174,7 @@ TEST_F(evict, copies_stay_and_are_read_until_somebody_writes)
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
 }
 
-/* An eviction is of the device: it is no space's move. */
-TEST_F(evict, what_came_home_by_it_has_no_cause)
+TEST_F(evict, what_came_home_says_that_it_was_evicted)
 {
 	struct faulty_env *env = &self->env;
 	size_t i;
@@ -190,8 +189,8 @@ TEST_F(evict, what_came_home_by_it_has_no_cause)
 	ASSERT_EQ(0, cmd_pages(env->manager, env->buf, LEN, self->pages));
 	for (i = 0; i < PAGES; i++) {
 		ASSERT_EQ(HOST, self->pages[i].location);
-		ASSERT_EQ(HMMRT_CAUSE_NONE, self->pages[i].cause);
-		ASSERT_EQ(0, self->pages[i].time);
+		ASSERT_EQ(HMMRT_CAUSE_EVICTION, self->pages[i].cause);
+		ASSERT_NE(0, self->pages[i].time);
 	}
 	ASSERT_EQ(PAGES, read_right(env, 1, PAGES));
 	ASSERT_EQ(0, cmd_pages(env->manager, env->buf, LEN, self->pages));

@@ -37,6 +37,7 @@ FIXTURE_SETUP(outcome)
 
 FIXTURE_TEARDOWN(outcome)
 {
+	EXPECT_TRUE(set_oversubscription(true));
 	EXPECT_EQ(0, session_end(&self->session));
 }
 
@@ -330,7 +331,9 @@ TEST_F(outcome, of_what_does_not_fit)
 	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, call(self, buf, len, self->id, NULL));
 	ASSERT_EQ(len / PAGE_BYTES, self->result.out_pages_moved);
+	ASSERT_TRUE(set_oversubscription(false));
 	ASSERT_EQ(0, prefetch(self, buf + len - PAGE_BYTES, more, self->id));
+	ASSERT_TRUE(set_oversubscription(true));
 	ASSERT_OUTCOMES(0, 1, HMMRT_OUTCOME_THERE);
 	ASSERT_EQ(1, self->result.out_pages_moved);
 	ASSERT_EQ(more / PAGE_BYTES - 2,

@@ -7,6 +7,7 @@
 #include "lib/harness.h"
 #include "lib/modules.h"
 #include "lib/session.h"
+#include "lib/setting.h"
 
 #define DEVICES		4
 #define MIB		(1UL << 20)
@@ -42,6 +43,7 @@ FIXTURE_TEARDOWN(sizes)
 {
 	if (!self->parameters[0])
 		return;
+	EXPECT_TRUE(set_oversubscription(true));
 	EXPECT_EQ(0, session_end(&self->session));
 	EXPECT_EQ(0, simgpu_restore(self->parameters));
 }
@@ -121,10 +123,12 @@ TEST_F(sizes, small_one_takes_its_part_of_what_a_large_one_has)
 	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
 }
 
+/* With eviction they end where all of it has been at some time. */
 TEST_F(sizes, faults_that_find_a_small_one_full_are_served_at_home)
 {
 	unsigned int device;
 
+	ASSERT_TRUE(set_oversubscription(false));
 	for (device = 0; device < DEVICES; device++) {
 		const size_t room = pages_of(device);
 
@@ -175,9 +179,10 @@ static int make_peer(const FIXTURE_DATA(sizes) *self, unsigned int device,
 			HMMRT_PEER_ENABLE, NULL);
 }
 
-/* What a small device has no room for it uses where its peer has it. */
+/* What a small device has no room for, and evicts nothing, it uses where its peer has it. */
 TEST_F(sizes, full_device_uses_all_that_its_large_peer_has)
 {
+	ASSERT_TRUE(set_oversubscription(false));
 	ASSERT_EQ(0, make_peer(self, TINY, LARGE));
 	ASSERT_EQ(0, prefetch(self, LARGE, NULL));
 	ASSERT_VALUE(pages_sum(LEN, 1), agent_sum(agent_of(self, TINY),

@@ -317,6 +317,7 @@ enum hmmrt_cause {
 	HMMRT_CAUSE_PREFETCH,
 	HMMRT_CAUSE_EXCLUSIVE,
 	HMMRT_CAUSE_UNBIND,
+	HMMRT_CAUSE_EVICTION,	/* its place was needed, or asked for */
 };
 
 /* Of hmmrt_page.flags. */
@@ -421,6 +422,11 @@ struct hmmrt_peer {
  * @out_invalidations: notifier callbacks that reached this space
  * @out_retries: faults started again because of an invalidation
  * @out_copied_pages: copies made of read-mostly pages
+ * @out_evictions: chunks of device memory that were evicted, whoever had them, to
+ *	make room for this space
+ * @out_evicted_pages: pages of this space that were evicted, whoever asked for it
+ * @out_thrashing_faults: device faults for what is evicted again and again, and was
+ *	therefore left where it is
  *
  * Counters since the binding was made, except out_cpu_faults,
  * out_migrated_to_host and out_invalidations, which are of the space.
@@ -440,6 +446,9 @@ struct hmmrt_stats {
 	__aligned_u64 out_invalidations;
 	__aligned_u64 out_retries;
 	__aligned_u64 out_copied_pages;
+	__aligned_u64 out_evictions;
+	__aligned_u64 out_evicted_pages;
+	__aligned_u64 out_thrashing_faults;
 };
 
 /**

@@ -22,6 +22,12 @@ bool set_huge_pages(const char *count)
 	return write_text("/proc/sys/vm/nr_hugepages", count);
 }
 
+bool set_oversubscription(bool on)
+{
+	return write_text("/sys/module/hmmrt/parameters/oversubscription",
+			  on ? "Y" : "N");
+}
+
 void merging_start(void)
 {
 	write_text("/sys/kernel/mm/ksm/pages_to_scan", "20000");

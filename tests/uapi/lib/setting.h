@@ -11,6 +11,9 @@ bool write_text(const char *path, const char *text);
 /* How many hugetlb pages there are; as many as can be had. */
 bool set_huge_pages(const char *count);
 
+/* Whether devices that are full evict what was used longest ago. */
+bool set_oversubscription(bool on);
+
 /* The kernel merges pages that are alike (KSM), until it is told to end. */
 void merging_start(void);
 void merging_end(void);

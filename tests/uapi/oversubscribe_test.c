@@ -1,0 +1,559 @@
+// SPDX-License-Identifier: MIT
+/*
+ * More memory in use than devices have: all of it is used there, what was used
+ * longest ago makes room, and nothing is lost. Loads hmmrt_simgpu with two small
+ * devices, and leaves it as it found it.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "lib/harness.h"
+#include "lib/modules.h"
+#include "lib/session.h"
+#include "lib/setting.h"
+
+#define HOST		HMMRT_LOCATION_HOST
+#define DEVICE_BYTES	(16UL << 20)
+#define DEVICE_PAGES	(DEVICE_BYTES / PAGE_BYTES)
+#define CHUNKS		(DEVICE_BYTES / BLOCK_BYTES)
+#define MODULE		"devices=2 memory=16"
+#define MOST		(4 * DEVICE_BYTES)
+/* An agent gets this long for one piece of work, on the slowest machine. */
+#define LIMIT_S		100
+
+/* What agents work on: they have copies of these, from before they were made. */
+static uint64_t *area;
+static size_t area_words;
+
+/* --- work ------------------------------------------------------------------------- */
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return *state >> 33;
+}
+
+static void streaming(uint64_t *words, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		words[i] = words[i] * 3 + i;
+}
+
+/* A word of every page, then the next word of every page. */
+static void strided(uint64_t *words, size_t count)
+{
+	const size_t stride = PAGE_BYTES / sizeof(*words);
+	size_t i, round;
+
+	for (round = 0; round < 3; round++)
+		for (i = round; i < count; i += stride)
+			words[i] += words[(i + stride) % count] + round;
+}
+
+static void at_random(uint64_t *words, size_t count)
+{
+	uint64_t state = 7;
+	unsigned int i;
+
+	for (i = 0; i < 3000; i++) {
+		size_t from = next_random(&state) % count;
+
+		words[next_random(&state) % count] += words[from] + i;
+	}
+}
+
+#define ROW	(PAGE_BYTES / sizeof(uint64_t))
+#define INNER	4
+
+/* C += A * B, of integers: the product has as many rows as fit behind the others. */
+static void gemm(uint64_t *words, size_t count)
+{
+	const size_t rows = (count - INNER * ROW) / (ROW + INNER);
+	uint64_t *b = words, *a = b + INNER * ROW, *c = a + rows * INNER;
+	size_t i, j, k;
+
+	for (i = 0; i < rows; i++)
+		for (k = 0; k < INNER; k++)
+			for (j = 0; j < ROW; j++)
+				c[i * ROW + j] +=
+					a[i * INNER + k] * b[k * ROW + j];
+}
+
+/* From one grid to the other, and back. */
+static void stencil(uint64_t *words, size_t count)
+{
+	const size_t rows = count / ROW / 2;
+	uint64_t *from = words, *to = words + rows * ROW;
+	size_t i, j, round;
+
+	for (round = 0; round < 2; round++) {
+		uint64_t *other = from;
+
+		for (i = 1; i + 1 < rows; i++)
+			for (j = i * ROW + 1; j < (i + 1) * ROW - 1; j++)
+				to[j] = from[j - ROW] + from[j - 1] + from[j] +
+					from[j + 1] + from[j + ROW];
+		from = to;
+		to = other;
+	}
+}
+
+/* Each page says which is next; a step has no address before the last one ended. */
+static void chasing(uint64_t *words, size_t count)
+{
+	const size_t pages = count / ROW;
+	size_t i, page = 0;
+
+	for (i = 0; i < pages; i++) {
+		uint64_t *here = words + page * ROW;
+
+		here[1] += i;
+		page = (page + 1 + here[2] % 5 * 131) % pages;
+	}
+}
+
+struct work {
+	const char *name;
+	void (*run)(uint64_t *words, size_t count);
+};
+
+static const struct work works[] = {
+	{ "streaming", streaming }, { "strided", strided },
+	{ "at random", at_random }, { "gemm", gemm },
+	{ "stencil", stencil },	    { "chasing", chasing },
+};
+
+static void (*job)(uint64_t *words, size_t count);
+
+static uint64_t run_job(void)
+{
+	job(area, area_words);
+	return 0;
+}
+
+static void fill(uint64_t *words, size_t count, uint64_t seed)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		words[i] = next_random(&seed);
+}
+
+/* --- one process, one or two devices ------------------------------------------------ */
+
+FIXTURE(oversubscribe) {
+	char parameters[SIMGPU_PARAMETERS];
+	struct session session;
+	int space;
+	uint32_t id;
+	char *buf;
+};
+
+FIXTURE_SETUP(oversubscribe)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
+	self->buf = arena_anon(MOST);
+	ASSERT_NE(NULL, self->buf);
+	ASSERT_EQ(0, session_start(&self->session, 2, 2));
+	self->space = self->session.space;
+	self->id = self->session.devices[0].id;
+}
+
+FIXTURE_TEARDOWN(oversubscribe)
+{
+	if (!self->parameters[0])
+		return;
+	EXPECT_TRUE(set_oversubscription(true));
+	EXPECT_EQ(0, session_end(&self->session));
+	EXPECT_EQ(0, simgpu_restore(self->parameters));
+}
+
+static struct agent *agent_of(FIXTURE_DATA(oversubscribe) *self,
+			      unsigned int device)
+{
+	return &self->session.devices[device].agent;
+}
+
+static int prefetch(const FIXTURE_DATA(oversubscribe) *self, const char *buf,
+		    size_t len, struct hmmrt_prefetch *result)
+{
+	return cmd_prefetch(self->space, buf, len, self->id, result);
+}
+
+static size_t pages_here(const FIXTURE_DATA(oversubscribe) *self,
+			 const char *buf, size_t len)
+{
+	return (size_t)pages_at(self->space, buf, len, self->id);
+}
+
+TEST_F(oversubscribe, prefetch_evicts_what_others_brought_but_not_its_own)
+{
+	const size_t more = 2 * BLOCK_BYTES;
+	struct hmmrt_prefetch result;
+
+	pages_fill(self->buf, DEVICE_BYTES + more, 1);
+	ASSERT_EQ(0, prefetch(self, self->buf, DEVICE_BYTES + more, &result));
+	EXPECT_EQ(DEVICE_PAGES, result.out_pages_moved);
+	EXPECT_EQ(2 * BLOCK_PAGES, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
+	EXPECT_EQ(DEVICE_PAGES, pages_here(self, self->buf, DEVICE_BYTES));
+	EXPECT_EQ(0, session_stats(&self->session, 0).out_evictions);
+
+	ASSERT_EQ(0, prefetch(self, self->buf + DEVICE_BYTES, more, &result));
+	EXPECT_EQ(2 * BLOCK_PAGES, result.out_pages_moved);
+	EXPECT_EQ(2, session_stats(&self->session, 0).out_evictions);
+	EXPECT_EQ(2 * BLOCK_PAGES,
+		  session_stats(&self->session, 0).out_evicted_pages);
+	/* The first ones had been there longest. */
+	EXPECT_EQ(2 * BLOCK_PAGES, (size_t)pages_at(self->space, self->buf,
+						    more, HOST));
+	EXPECT_EQ(DEVICE_PAGES, pages_here(self, self->buf + more,
+					   DEVICE_BYTES));
+	EXPECT_EQ(-1, pages_check(self->buf, DEVICE_BYTES + more, 1));
+}
+
+TEST_F(oversubscribe, evicted_page_says_why_and_when_it_moved)
+{
+	struct hmmrt_page page;
+
+	pages_fill(self->buf, DEVICE_BYTES + BLOCK_BYTES, 1);
+	ASSERT_EQ(0, prefetch(self, self->buf, DEVICE_BYTES, NULL));
+	ASSERT_EQ(0, prefetch(self, self->buf + DEVICE_BYTES, BLOCK_BYTES,
+			      NULL));
+	ASSERT_EQ(0, cmd_pages(self->space, self->buf, PAGE_BYTES, &page));
+	EXPECT_EQ(HOST, page.location);
+	EXPECT_EQ(HMMRT_CAUSE_EVICTION, page.cause);
+	EXPECT_NE(0, page.time);
+	EXPECT_EQ(0, page.mapped_by & 1u << self->id);
+}
+
+/* Nothing is lost, and what stays at home says why. */
+TEST_F(oversubscribe, can_be_forbidden)
+{
+	struct hmmrt_prefetch result;
+
+	ASSERT_TRUE(set_oversubscription(false));
+	pages_fill(self->buf, 2 * DEVICE_BYTES, 1);
+	ASSERT_EQ(0, prefetch(self, self->buf, DEVICE_BYTES, NULL));
+	ASSERT_EQ(0, prefetch(self, self->buf + DEVICE_BYTES, BLOCK_BYTES,
+			      &result));
+	EXPECT_EQ(BLOCK_PAGES, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
+	ASSERT_VALUE(pages_sum(2 * DEVICE_BYTES, 1),
+		     agent_sum(agent_of(self, 0), self->buf, 2 * DEVICE_BYTES,
+			       PAGE_BYTES));
+	EXPECT_EQ(DEVICE_PAGES, pages_here(self, self->buf, DEVICE_BYTES));
+	EXPECT_EQ(0, session_stats(&self->session, 0).out_evictions);
+}
+
+/* Copies are nobody's pages, and cannot be evicted: what is full of them is full. */
+TEST_F(oversubscribe, device_full_of_copies_uses_the_rest_remotely)
+{
+	char *rest = self->buf + DEVICE_BYTES;
+	struct hmmrt_prefetch result;
+
+	pages_fill(self->buf, 2 * DEVICE_BYTES, 1);
+	ASSERT_EQ(0, cmd_advise(self->space, self->buf, DEVICE_BYTES,
+				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	ASSERT_EQ(0, prefetch(self, self->buf, DEVICE_BYTES, NULL));
+	ASSERT_EQ((int64_t)DEVICE_BYTES,
+		  device_used_bytes(self->space, self->id));
+	ASSERT_EQ(0, prefetch(self, rest, BLOCK_BYTES, &result));
+	EXPECT_EQ(BLOCK_PAGES, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
+	ASSERT_DONE(agent_fill(agent_of(self, 0), rest, DEVICE_BYTES,
+			       PAGE_BYTES, 5000));
+	EXPECT_EQ(0, pages_here(self, rest, DEVICE_BYTES));
+	EXPECT_EQ(-1, pages_check(rest, DEVICE_BYTES, 5000));
+	EXPECT_EQ(-1, pages_check(self->buf, DEVICE_BYTES, 1));
+}
+
+/* Both work on all of it in turns; each has room for a quarter. */
+TEST_F(oversubscribe, two_devices_take_from_each_other)
+{
+	unsigned int round;
+
+	pages_fill(self->buf, MOST, 1);
+	for (round = 1; round < 4; round++) {
+		ASSERT_DONE(agent_fill(agent_of(self, round % 2), self->buf,
+				       MOST, PAGE_BYTES, 1000 * round));
+		ASSERT_VALUE(pages_sum(MOST, 1000 * round),
+			     agent_sum(agent_of(self, (round + 1) % 2),
+				       self->buf, MOST, PAGE_BYTES));
+	}
+	EXPECT_LT(0, session_stats(&self->session, 0).out_evictions);
+	EXPECT_LT(0, session_stats(&self->session, 1).out_evictions);
+	EXPECT_EQ(-1, pages_check(self->buf, MOST, 1000 * (round - 1)));
+}
+
+/* Both at once, a half each, while the process itself asks for room as well. */
+TEST_F(oversubscribe, two_devices_and_a_prefetch_at_the_same_time)
+{
+	const size_t half = MOST / 2, own = 4 * BLOCK_BYTES;
+	char *other = arena_anon(own);
+	unsigned int device, round;
+
+	ASSERT_NE(NULL, other);
+	pages_fill(other, own, 1);
+	for (device = 0; device < 2; device++) {
+		const uint64_t args[] = { (uintptr_t)self->buf + device * half,
+					  half, PAGE_BYTES, 1000 * device };
+
+		agent_post(agent_of(self, device), 0, AGENT_FILL, args,
+			   ARRAY_SIZE(args));
+	}
+	for (round = 0; round < 20; round++) {
+		ASSERT_EQ(0, prefetch(self, other, own, NULL));
+		ASSERT_EQ(-1, pages_check(other, own, 1 + round));
+		pages_fill(other, own, 2 + round);
+	}
+	for (device = 0; device < 2; device++) {
+		ASSERT_DONE(agent_wait(agent_of(self, device), 0, LIMIT_S));
+		EXPECT_EQ(-1, pages_check(self->buf + device * half, half,
+					  1000 * device));
+	}
+}
+
+/* --- every kind of work ------------------------------------------------------------- */
+
+FIXTURE(workload) {
+	char parameters[SIMGPU_PARAMETERS];
+	uint64_t *expected;
+};
+
+FIXTURE_VARIANT(workload) {
+	size_t percent;
+};
+
+FIXTURE_VARIANT_ADD(workload, in_1_1_times_the_memory) { .percent = 110 };
+FIXTURE_VARIANT_ADD(workload, in_1_5_times_the_memory) { .percent = 150 };
+FIXTURE_VARIANT_ADD(workload, in_twice_the_memory) { .percent = 200 };
+FIXTURE_VARIANT_ADD(workload, in_4_times_the_memory) { .percent = 400 };
+
+FIXTURE_SETUP(workload)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
+	area_words = variant->percent * DEVICE_BYTES / 100 / PAGE_BYTES * ROW;
+	self->expected = malloc(area_words * sizeof(*area));
+	ASSERT_NE(NULL, self->expected);
+}
+
+FIXTURE_TEARDOWN(workload)
+{
+	if (!self->parameters[0])
+		return;
+	free(self->expected);
+	EXPECT_EQ(0, simgpu_restore(self->parameters));
+}
+
+/* The device finds what the CPU finds with a copy of its own. */
+TEST_F(workload, has_the_results_that_the_cpu_has)
+{
+	const size_t bytes = area_words * sizeof(*area);
+	struct session session;
+	uint64_t evictions = 0;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(works); i++) {
+		area = arena_anon(bytes);
+		ASSERT_NE(NULL, area);
+		job = works[i].run;
+		ASSERT_EQ(0, session_start(&session, 1, 1));
+		fill(area, area_words, i);
+		memcpy(self->expected, area, bytes);
+		agent_post(session_agent(&session), 0, AGENT_CALL,
+			   (uint64_t[]){ (uintptr_t)run_job }, 1);
+		job(self->expected, area_words);
+		ASSERT_DONE(agent_wait(session_agent(&session), 0, LIMIT_S));
+		EXPECT_EQ(0, memcmp(area, self->expected, bytes))
+		{
+			TH_LOG("%s", works[i].name);
+		}
+		evictions += session_stats(&session, 0).out_evictions;
+		ASSERT_EQ(0, munmap(area, bytes));
+		ASSERT_EQ(0, session_end(&session));
+	}
+	EXPECT_LT(0, evictions);
+}
+
+/* --- several processes -------------------------------------------------------------- */
+
+FIXTURE(processes) {
+	char parameters[SIMGPU_PARAMETERS];
+	int64_t used;
+	int fd;
+	uint32_t id;
+};
+
+FIXTURE_SETUP(processes)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
+	self->fd = open_manager();
+	ASSERT_EQ(0, device_named(self->fd, "hmmrt-gpu0", &self->id));
+}
+
+FIXTURE_TEARDOWN(processes)
+{
+	if (!self->parameters[0])
+		return;
+	close(self->fd);
+	EXPECT_EQ(0, simgpu_restore(self->parameters));
+}
+
+/* Fill and sum @len bytes again and again; 0 if all was as written. */
+static int fill_and_sum(size_t len, unsigned int rounds)
+{
+	char *buf = arena_anon(len);
+	struct session session;
+	struct outcome outcome;
+	unsigned int round;
+	int rc = 1;
+
+	if (!buf || session_start(&session, 1, 1))
+		return 2;
+	for (round = 0; round < rounds; round++) {
+		const uint64_t first = getpid() + 100000ULL * round;
+
+		outcome = agent_fill(session_agent(&session), buf, len,
+				     PAGE_BYTES, first);
+		if (outcome.error || outcome.signal)
+			goto out;
+		outcome = agent_sum(session_agent(&session), buf, len,
+				    PAGE_BYTES);
+		if (outcome.error || outcome.signal ||
+		    outcome.value != pages_sum(len, first) ||
+		    (round % 2 && pages_check(buf, len, first) != -1))
+			goto out;
+	}
+	rc = 0;
+out:
+	/* Others use the device as well: what is left is looked at later. */
+	session_unbind(&session, 0);
+	close(session.space);
+	return rc;
+}
+
+static pid_t start_process(size_t len, unsigned int rounds)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(fill_and_sum(len, rounds));
+	return pid;
+}
+
+static bool ends_well(pid_t pid)
+{
+	int status;
+
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+	       !WEXITSTATUS(status);
+}
+
+/* Together they have six times the memory. */
+TEST_F(processes, three_share_a_device)
+{
+	pid_t pids[3];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(pids); i++)
+		pids[i] = start_process(2 * DEVICE_BYTES, 3);
+	for (i = 0; i < ARRAY_SIZE(pids); i++)
+		EXPECT_TRUE(ends_well(pids[i]));
+	EXPECT_EQ(0, device_used_bytes(self->fd, self->id));
+}
+
+/* Whoever is killed, in the middle of an eviction or not, takes nothing with it. */
+TEST_F(processes, killed_ones_do_no_harm)
+{
+	unsigned int seed = test_seed(), round;
+	pid_t victim, other;
+
+	other = start_process(2 * DEVICE_BYTES, 6);
+	for (round = 0; round < 12; round++) {
+		victim = start_process(2 * DEVICE_BYTES, 1000);
+		usleep(100000 + rand_r(&seed) % 400000);
+		ASSERT_EQ(0, kill(victim, SIGKILL));
+		ASSERT_EQ(victim, waitpid(victim, NULL, 0));
+	}
+	EXPECT_TRUE(ends_well(other));
+	/* Their agents go by themselves. */
+	for (round = 0; round < 1000; round++) {
+		if (!device_used_bytes(self->fd, self->id))
+			break;
+		usleep(10000);
+	}
+	EXPECT_EQ(0, device_used_bytes(self->fd, self->id));
+}
+
+/* --- a device of one chunk ---------------------------------------------------------- */
+
+FIXTURE(tiny) {
+	char parameters[SIMGPU_PARAMETERS];
+	struct session session;
+	char *buf;
+};
+
+FIXTURE_SETUP(tiny)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	ASSERT_EQ(0, simgpu_replace(self->parameters, "devices=1 memory=2"));
+	area_words = 4 * BLOCK_BYTES / sizeof(*area);
+	area = arena_anon(4 * BLOCK_BYTES);
+	ASSERT_NE(NULL, area);
+}
+
+FIXTURE_TEARDOWN(tiny)
+{
+	if (!self->parameters[0])
+		return;
+	EXPECT_EQ(0, session_end(&self->session));
+	EXPECT_EQ(0, simgpu_restore(self->parameters));
+}
+
+/* One instruction reads one block and writes another. */
+static void copy_back_and_forth(uint64_t *words, size_t count)
+{
+	const size_t half = count / 2;
+	size_t round, i;
+
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < half; i += ROW) {
+			uint64_t *to = words + half + i, *from = words + i;
+			size_t n = ROW;
+
+			asm volatile("rep movsq"
+				     : "+D"(to), "+S"(from), "+c"(n)
+				     :
+				     : "memory");
+		}
+		words[round]++;
+	}
+}
+
+/* An access that needs two blocks at a time ends where there is room for one. */
+TEST_F(tiny, instruction_that_needs_more_than_there_is_ends)
+{
+	size_t i;
+
+	job = copy_back_and_forth;
+	ASSERT_EQ(0, session_start(&self->session, 1, 1));
+	fill(area, area_words, 3);
+	agent_post(session_agent(&self->session), 0, AGENT_CALL,
+		   (uint64_t[]){ (uintptr_t)run_job }, 1);
+	ASSERT_DONE(agent_wait(session_agent(&self->session), 0, LIMIT_S));
+	area[1]--;
+	for (i = 0; i < area_words / 2; i++)
+		ASSERT_EQ(area[i], area[area_words / 2 + i]);
+	EXPECT_LT(0, session_stats(&self->session, 0).out_evictions);
+	EXPECT_LT(0, session_stats(&self->session, 0).out_thrashing_faults);
+}
+
+TEST_HARNESS_MAIN
