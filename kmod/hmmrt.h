@@ -127,6 +127,7 @@ struct hmmrt_vram {
 	unsigned long used_pages;
 	unsigned long populated_chunks;
 	unsigned long evictions;	/* of chunks, to make room */
+	bool trimming;			/* a chunk is on no list for a moment */
 
 	struct mutex populate;		/* memory behind chunks */
 	struct mutex grow;		/* regions; no lock of ours is held */
@@ -272,6 +273,7 @@ struct hmmrt_request {
 	bool no_peers;			/* leave what is on other devices */
 	bool all_devices;		/* home from any, not the binding's alone */
 	bool no_grow;			/* device memory has its full size */
+	bool no_trim;			/* what was being trimmed has been waited for */
 	bool no_evict;			/* and nothing there can be evicted */
 	unsigned int regions_seen;	/* with -ENOSPC */
 	u64 evict_before;		/* only what was given out before */
@@ -329,6 +331,13 @@ void hmmrt_span_revoke(struct hmmrt_space *space, unsigned long start,
 void hmmrt_spans_destroy(struct hmmrt_space *space);
 void hmmrt_spans_forget_binding(struct hmmrt_binding *binding);
 
+/* request.c */
+struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
+					  struct hmmrt_block *block);
+void hmmrt_request_free(struct hmmrt_request *req);
+bool hmmrt_request_may_get_room(const struct hmmrt_request *req);
+int hmmrt_request_again(struct hmmrt_request *req, int rc);
+
 /* serve.c */
 /* How long one fault starts again before the device must ask once more. */
 #define HMMRT_SERVE_TIMEOUT	HZ
@@ -339,14 +348,9 @@ void hmmrt_spans_forget_binding(struct hmmrt_binding *binding);
  */
 #define HMMRT_SERVE_ATTEMPTS	8U
 
-struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
-					  struct hmmrt_block *block);
-void hmmrt_request_free(struct hmmrt_request *req);
 int hmmrt_snapshot(struct hmmrt_request *req);
 int hmmrt_snapshot_widened(struct hmmrt_request *req);
 bool hmmrt_mark_cow(struct hmmrt_request *req);
-bool hmmrt_request_may_get_room(const struct hmmrt_request *req);
-int hmmrt_request_again(struct hmmrt_request *req, int rc);
 int hmmrt_serve_window(struct hmmrt_request *req, bool migrate);
 bool hmmrt_fault_may_migrate(struct hmmrt_request *req);
 int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access);
@@ -482,6 +486,8 @@ int hmmrt_pages(struct hmmrt_space *space, struct hmmrt_pages *arg);
 struct hmmrt_chunk *hmmrt_vram_reserve(struct hmmrt_device *dev, u64 before);
 void hmmrt_vram_unreserve(struct hmmrt_device *dev, struct hmmrt_chunk *chunk);
 void hmmrt_vram_used(struct hmmrt_device *dev, u64 offset);
+bool hmmrt_vram_is_trimming(const struct hmmrt_device *dev);
+void hmmrt_vram_wait_trimmed(struct hmmrt_device *dev);
 bool hmmrt_vram_is_full(const struct hmmrt_device *dev);
 int hmmrt_vram_grow(struct hmmrt_device *dev, unsigned int seen_regions);
 int hmmrt_vram_init(struct hmmrt_device *dev, u64 size);

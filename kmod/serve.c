@@ -40,29 +40,6 @@
 #include "hmmrt.h"
 #include "trace.h"
 
-struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
-					  struct hmmrt_block *block)
-{
-	struct hmmrt_request *req = kvmalloc(sizeof(*req), GFP_KERNEL);
-
-	if (!req)
-		return NULL;
-	memset(req, 0, offsetof(struct hmmrt_request, pfns));
-	memset(req->outcomes, HMMRT_OUTCOME_OPEN, sizeof(req->outcomes));
-	req->binding = binding;
-	req->block = block;
-	req->node = NUMA_NO_NODE;
-	req->advice = hmmrt_no_advice;
-	req->evict_before = U64_MAX;
-	return req;
-}
-
-void hmmrt_request_free(struct hmmrt_request *req)
-{
-	hmmrt_request_release_room(req);
-	kvfree(req);
-}
-
 static unsigned int req_page(const struct hmmrt_request *req)
 {
 	return (req->addr - req->start) >> PAGE_SHIFT;
@@ -647,37 +624,6 @@ static void choose_window(struct hmmrt_request *req)
 	req->start = max(req->start, start);
 	req->end = min(req->end,
 		       start + ((unsigned long)win.count << PAGE_SHIFT));
-}
-
-/* Whether a device can still grow by what it had when the request looked. */
-static bool may_grow(const struct hmmrt_request *req)
-{
-	return !req->no_grow &&
-	       req->regions_seen < req->binding->dev->vram.max_regions;
-}
-
-/*
- * Of a request that found its device full: whether to let go of all locks and call
- * hmmrt_request_again() with -ENOSPC.
- */
-bool hmmrt_request_may_get_room(const struct hmmrt_request *req)
-{
-	return may_grow(req) || hmmrt_may_evict(req);
-}
-
-/*
- * What has to be done with no lock held before an attempt is repeated. Returns
- * @rc, or -EAGAIN for "repeat it".
- */
-int hmmrt_request_again(struct hmmrt_request *req, int rc)
-{
-	if (rc != -ENOSPC)
-		return rc;
-	if (!may_grow(req))
-		req->no_evict = hmmrt_request_make_room(req);
-	else if (hmmrt_vram_grow(req->binding->dev, req->regions_seen))
-		req->no_grow = true;
-	return -EAGAIN;
 }
 
 /* Whether a fault of this device moves, or copies, what it finds there. */

@@ -29,6 +29,7 @@
  */
 #include <linux/bitmap.h>
 #include <linux/ioport.h>
+#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
@@ -566,7 +567,7 @@ struct hmmrt_chunk *hmmrt_vram_reserve(struct hmmrt_device *dev, u64 before)
 	spin_lock_irq(&vram->lock);
 	list_for_each_entry(chunk, &vram->recent, recent) {
 		if (chunk->reserved || chunk->given >= before ||
-		    chunk->busy_until > get_jiffies_64())
+		    time_before64(get_jiffies_64(), chunk->busy_until))
 			continue;
 		chunk->reserved = true;
 		vram->evictions++;
@@ -606,6 +607,18 @@ void hmmrt_vram_used(struct hmmrt_device *dev, u64 offset)
 	if (chunk->used_pages)
 		list_move_tail(&chunk->recent, &vram->recent);
 	spin_unlock_irq(&vram->lock);
+}
+
+/* Whether a chunk that nobody uses is losing its memory, and found by nobody. */
+bool hmmrt_vram_is_trimming(const struct hmmrt_device *dev)
+{
+	return READ_ONCE(dev->vram.trimming);
+}
+
+/* Context: process context, no lock of ours is held: drivers depopulate there. */
+void hmmrt_vram_wait_trimmed(struct hmmrt_device *dev)
+{
+	flush_delayed_work(&dev->vram.trim);
 }
 
 /* Whether all of it is used; that may change at any time. */
@@ -649,6 +662,7 @@ static struct hmmrt_chunk *trim_pick(struct hmmrt_vram *vram, unsigned int keep)
 	if (victim) {
 		list_del_init(&victim->link);
 		victim->trimming = true;
+		vram->trimming = true;
 		victim->populated = false;
 		vram->populated_chunks--;
 	}
@@ -665,6 +679,7 @@ static void vram_trim(struct hmmrt_device *dev, unsigned int keep)
 		dev->ops->depopulate(dev, chunk->offset);
 		spin_lock_irq(&vram->lock);
 		chunk->trimming = false;
+		vram->trimming = false;
 		list_add_tail(&chunk->link, &vram->free);
 		spin_unlock_irq(&vram->lock);
 		cond_resched();
