@@ -96,6 +96,8 @@ struct hmmrt_device *hmmrt_device_register(const struct hmmrt_device_desc *desc)
 	dev->memory_start = desc->memory_start;
 	refcount_set(&dev->users, 1);
 	init_completion(&dev->unused);
+	INIT_LIST_HEAD(&dev->bindings);
+	mutex_init(&dev->age);
 
 	mutex_lock(&devices_lock);
 	rc = device_id_reserve(dev);

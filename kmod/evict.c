@@ -418,6 +418,7 @@ int hmmrt_request_make_room(struct hmmrt_request *req)
 	evict = kvmalloc(sizeof(*evict), GFP_KERNEL);
 	if (!evict)
 		return -ENOMEM;
+	hmmrt_age(req->binding->dev);
 	for (try = 0; rc == -EBUSY && try < ROOM_TRIES; try++)
 		rc = fatal_signal_pending(current) ? -EINTR :
 						     make_room(req, evict);

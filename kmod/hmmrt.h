@@ -19,6 +19,7 @@
  *
  * Lock order, from the outside in:
  *
+ *   dev->age           mutex; only tried. Drivers are asked what was accessed
  *   space->peering     mutex; which devices are peers, and taking entries away
  *                      that they were given as such
  *   space->spans_lock  mutex; creation of spans and blocks
@@ -149,6 +150,8 @@ struct hmmrt_device {
 	u64 memory_start;	/* of coherent memory */
 	refcount_t users;		/* registration, bindings, ioctls */
 	struct completion unused;
+	struct list_head bindings;	/* hmmrt_roles_lock */
+	struct mutex age;		/* see age.c */
 	struct hmmrt_vram vram;
 };
 
@@ -240,6 +243,8 @@ struct hmmrt_binding {
 	void *drvdata;
 	struct mm_struct *agent;	/* mmgrab()ed, hmmrt_roles_lock */
 	struct list_head agent_link;
+	struct list_head device_link;	/* hmmrt_roles_lock */
+	unsigned long hand;		/* dev->age; see age.c */
 	bool going;			/* ioctls that use it end soon */
 	refcount_t users;		/* the driver, and ioctls for a while */
 	struct completion unused;
@@ -407,6 +412,9 @@ void hmmrt_peers_forget(struct hmmrt_binding *binding);
 
 /* exclusive.c */
 int hmmrt_make_exclusive(struct hmmrt_request *req);
+
+/* age.c */
+void hmmrt_age(struct hmmrt_device *dev);
 
 /* advice.c */
 extern const struct hmmrt_advice hmmrt_no_advice;

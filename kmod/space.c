@@ -303,6 +303,7 @@ struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 	refcount_inc(&dev->users);
 	space->bound |= BIT(dev->id);
 	rcu_assign_pointer(space->bindings[dev->id], binding);
+	list_add(&binding->device_link, &dev->bindings);
 	mutex_unlock(&hmmrt_roles_lock);
 	return binding;
 }
@@ -334,6 +335,7 @@ void hmmrt_unbind(struct hmmrt_binding *binding)
 	wait_for_completion(&binding->unused);
 	mutex_lock(&hmmrt_roles_lock);
 	rcu_assign_pointer(space->bindings[id], NULL);
+	list_del(&binding->device_link);
 	mutex_unlock(&hmmrt_roles_lock);
 	synchronize_srcu(&hmmrt_srcu);
 	hmmrt_peers_forget(binding);

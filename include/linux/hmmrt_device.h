@@ -122,9 +122,9 @@
  * hmmrt_unbind() takes as well, and in a notifier: the same rules, except that it
  * may take a sleeping lock. None of the three can fail.
  *
- * populate(), depopulate(), prepare() and copy_*() may sleep and allocate. They
- * end by themselves, for whoever unbinds or unregisters waits for them. All but
- * prepare() may come with a process's mmap_lock held for reading and with pages
+ * populate(), depopulate(), prepare(), accessed() and copy_*() may sleep and allocate.
+ * They end by themselves, for whoever unbinds or unregisters waits for them. All but
+ * prepare() and accessed() may come with a process's mmap_lock held for reading and with pages
  * locked, those in their arguments among them: they neither touch user memory
  * nor wait for who does. depopulate() comes from a work queue as well.
  *
@@ -213,6 +213,11 @@ typedef u64 hmmrt_pte_t;
  *	leave the present entry alone
  * @unmap: clear the entries of [@start, @end), inside one chunk
  * @invalidate: make sure that the device no longer uses the cleared entries
+ * @accessed: say which entries of one chunk of address space, from @start, the
+ *	device has used since it was asked last: @ptes[i] becomes the entry, or stays
+ *	0. Whether a page was used at all is enough, and one that is missed now and
+ *	then does no harm; optional. Without it the device evicts what it was given
+ *	longest ago
  * @released: the process has exited: stop working for it, the memory is going
  *
  * Those that return something return 0 or a negative errno; see Failing, and
@@ -237,6 +242,8 @@ struct hmmrt_device_ops {
 		      unsigned long end);
 	void (*invalidate)(struct hmmrt_binding *binding, unsigned long start,
 			   unsigned long end);
+	void (*accessed)(struct hmmrt_binding *binding, unsigned long start,
+			 hmmrt_pte_t *ptes);
 	void (*released)(struct hmmrt_binding *binding);
 };
 

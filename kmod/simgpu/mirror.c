@@ -21,6 +21,10 @@
  * Exec       Permission is that of the device entry and of the vma.
  * Kernel     Faults from kernel mode (the agent's own system calls on mirrored
  *            memory) are refused: the caller may hold locks that serving needs.
+ * Accessed   The processor marks PTEs that it uses, and a fill those that it is for
+ *            and not their neighbours: these are the accessed bits of the device.
+ *            Who asks for them takes the PTEs away, as a device drops its TLB,
+ *            for the processor marks nothing that it has cached.
  * Locking    Fill: agent's mmap_lock -> table->lock -> page table lock. Page
  *            tables are made first, with no lock, so that the fill allocates
  *            nothing. Shootdown: i_mmap_rwsem of the view -> page table lock.
@@ -29,6 +33,7 @@
 #include <linux/mm.h>
 #include <linux/mmu_notifier.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "../compat/compat.h"
@@ -43,6 +48,7 @@ struct run {
 struct fill {
 	struct simgpu *gpu;
 	struct mm_struct *mm;
+	unsigned long addr;	/* of the access that it is for */
 	unsigned long vm_flags;
 	const struct dpt_table *table;
 };
@@ -94,7 +100,8 @@ static int fill_pte(pte_t *ptep, unsigned long addr, void *data)
 		if (pte_write(*ptep) || !(flags & VM_WRITE))
 			return 0;
 	}
-	pte = pte_mkyoung(pte_mkspecial(pfn_pte(pfn, vm_get_page_prot(flags))));
+	pte = pte_mkspecial(pfn_pte(pfn, vm_get_page_prot(flags)));
+	pte = addr == fill->addr ? pte_mkyoung(pte) : pte_mkold(pte);
 	if (flags & VM_WRITE)
 		pte = pte_mkdirty(pte_mkwrite_novma(pte));
 	set_pte_at(fill->mm, addr, ptep, pte);
@@ -169,6 +176,7 @@ static bool tlb_fill(struct simgpu_view *view, struct vm_area_struct *vma,
 	struct fill fill = {
 		.gpu = view->gpu,
 		.mm = vma->vm_mm,
+		.addr = addr,
 		.vm_flags = vma->vm_flags,
 		.table = table,
 	};
@@ -465,7 +473,7 @@ void simgpu_mirror_invalidate(struct simgpu_view *view, unsigned long start,
 	/* The order that really counts stays visible to lockdep. */
 	might_lock_read(&mapping->i_mmap_rwsem);
 	/*
-	 * We are inside an mmu notifier of the application, and zapping the
+	 * We may be inside an mmu notifier of the application, and zapping the
 	 * agent announces an invalidation of the agent. To lockdep that is
 	 * recursion; but an agent has no notifiers, which is checked when it
 	 * attaches and when it maps, so there is nothing to recurse into.
@@ -473,4 +481,103 @@ void simgpu_mirror_invalidate(struct simgpu_view *view, unsigned long start,
 	lockdep_off();
 	unmap_mapping_range(mapping, start, end - start, 1);
 	lockdep_on();
+}
+
+/* --- accessed bits ------------------------------------------------------------ */
+
+struct harvest {
+	const struct dpt_table *table;
+	hmmrt_pte_t *ptes;
+	bool any;
+};
+
+static int harvest_pte(pte_t *ptep, unsigned long addr, void *data)
+{
+	unsigned int index = (addr >> PAGE_SHIFT) % DPT_ENTRIES;
+	struct harvest *harvest = data;
+	pte_t pte = ptep_get(ptep);
+
+	if (!pte_present(pte) || !pte_young(pte))
+		return 0;
+	harvest->ptes[index] = dpt_table_entry(harvest->table, index);
+	harvest->any = true;
+	return 0;
+}
+
+/* The one for an address, if there are tables down to it. */
+static pmd_t *agent_pmd(struct mm_struct *mm, unsigned long addr)
+{
+	pgd_t *pgd = pgd_offset(mm, addr);
+	p4d_t *p4d;
+	pud_t *pud;
+
+	if (pgd_none(*pgd))
+		return NULL;
+	p4d = p4d_offset(pgd, addr);
+	if (p4d_none(*p4d))
+		return NULL;
+	pud = pud_offset(p4d, addr);
+	return pud_none(*pud) ? NULL : pmd_offset(pud, addr);
+}
+
+/* A PMD has one bit for all of its pages. false: it is none of a large page. */
+static bool harvest_pmd(struct mm_struct *mm, unsigned long addr,
+			struct harvest *harvest)
+{
+	pmd_t *pmdp = agent_pmd(mm, addr);
+	unsigned int i;
+	pmd_t pmd;
+
+	if (!pmdp)
+		return true;
+	/* None becomes one while the table is locked. */
+	lockdep_assert_held(&harvest->table->lock);
+	pmd = READ_ONCE(*pmdp);
+	if (!pmd_trans_huge(pmd))
+		return pmd_none(pmd);
+	if (!pmd_young(pmd))
+		return true;
+	for (i = 0; i < DPT_ENTRIES; i++)
+		harvest->ptes[i] = dpt_table_entry(harvest->table, i);
+	harvest->any = true;
+	return true;
+}
+
+/*
+ * Which entries of a table its lanes have used. Tables of the agent stay while its
+ * mmap_lock is held.
+ */
+static bool harvest_table(struct mm_struct *mm, struct dpt_table *table,
+			  unsigned long start, hmmrt_pte_t *ptes)
+{
+	struct harvest harvest = { .table = table, .ptes = ptes };
+
+	lockdep_assert_held(&mm->mmap_lock);
+	spin_lock(&table->lock);
+	if (!harvest_pmd(mm, start, &harvest))
+		apply_to_existing_page_range(mm, start, HMMRT_CHUNK_SIZE,
+					     harvest_pte, &harvest);
+	spin_unlock(&table->lock);
+	return harvest.any;
+}
+
+/* See hmmrt_device_ops.accessed; [start, start + HMMRT_CHUNK_SIZE). */
+void simgpu_mirror_accessed(struct simgpu_view *view, unsigned long start,
+			    hmmrt_pte_t *ptes)
+{
+	/* The binding has a reference to the struct, once an agent attached. */
+	struct mm_struct *mm = smp_load_acquire(&view->agent_mm);
+	struct dpt_table *table = dpt_table(&view->dpt, start);
+	bool any = false;
+
+	if (!mm || !table || !mmget_not_zero(mm))
+		return;
+	if (!mmap_read_lock_killable(mm)) {
+		any = harvest_table(mm, table, start, ptes);
+		mmap_read_unlock(mm);
+	}
+	if (any)
+		simgpu_mirror_invalidate(view, start, start + HMMRT_CHUNK_SIZE);
+	/* The last reference may be ours: no exit_mmap() in a page fault. */
+	mmput_async(mm);
 }

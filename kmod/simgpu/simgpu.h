@@ -110,6 +110,8 @@ void simgpu_view_released(struct hmmrt_binding *binding);
 int simgpu_mirror_mmap(struct file *file, struct vm_area_struct *vma);
 void simgpu_mirror_invalidate(struct simgpu_view *view, unsigned long start,
 			      unsigned long end);
+void simgpu_mirror_accessed(struct simgpu_view *view, unsigned long start,
+			    hmmrt_pte_t *ptes);
 
 /* vram.c */
 extern const struct hmmrt_device_ops simgpu_ops;

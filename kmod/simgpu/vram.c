@@ -149,6 +149,12 @@ static void simgpu_invalidate(struct hmmrt_binding *binding,
 	simgpu_mirror_invalidate(hmmrt_binding_drvdata(binding), start, end);
 }
 
+static void simgpu_accessed(struct hmmrt_binding *binding, unsigned long start,
+			    hmmrt_pte_t *ptes)
+{
+	simgpu_mirror_accessed(hmmrt_binding_drvdata(binding), start, ptes);
+}
+
 const struct hmmrt_device_ops simgpu_ops = {
 	.api_version = HMMRT_DEVICE_API_VERSION,
 	.populate = simgpu_populate,
@@ -160,5 +166,6 @@ const struct hmmrt_device_ops simgpu_ops = {
 	.map = simgpu_map,
 	.unmap = simgpu_unmap,
 	.invalidate = simgpu_invalidate,
+	.accessed = simgpu_accessed,
 	.released = simgpu_view_released,
 };

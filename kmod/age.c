@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Age: which device memory has been in use lately.
+ *
+ * Model      Before something is evicted the driver is asked what the device has
+ *            used of some blocks; the chunks that those entries name go to the end
+ *            of vram->recent. A hand goes around all blocks of all that the device
+ *            is bound to, several for each chunk that is evicted: what comes to the
+ *            front of the list was passed by several times and not used.
+ * Locking    dev->age: one goes on with the hand at a time, others skip it. The
+ *            driver is asked with a reference to the binding and no lock: the block
+ *            and its span stay as long as the space does.
+ */
+#include <linux/bitmap.h>
+#include <linux/moduleparam.h>
+#include <linux/slab.h>
+
+#include "hmmrt.h"
+
+/* Blocks that the driver is asked about, and that are looked at for some. */
+#define AGE_BLOCKS	8
+#define AGE_LOOKS	1024
+
+static bool evict_by_access = true;
+module_param(evict_by_access, bool, 0644);
+MODULE_PARM_DESC(evict_by_access,
+		 "evict what was used longest ago; otherwise what was given out longest ago (default Y)");
+
+struct hand {
+	struct hmmrt_binding *binding;
+	hmmrt_pte_t *ptes;		/* HMMRT_BLOCK_PAGES */
+	unsigned int blocks;		/* left to ask about */
+	unsigned int looks;
+};
+
+/* Who the device is bound to and was not looked at for longest, with a reference. */
+static struct hmmrt_binding *binding_first(struct hmmrt_device *dev)
+{
+	struct hmmrt_binding *binding, *found = NULL;
+
+	mutex_lock(&hmmrt_roles_lock);
+	list_for_each_entry(binding, &dev->bindings, device_link) {
+		if (READ_ONCE(binding->going) ||
+		    !refcount_inc_not_zero(&binding->users))
+			continue;
+		found = binding;
+		break;
+	}
+	mutex_unlock(&hmmrt_roles_lock);
+	return found;
+}
+
+/* All of it was looked at. While we have a reference it is on the list. */
+static void binding_last(struct hmmrt_binding *binding)
+{
+	mutex_lock(&hmmrt_roles_lock);
+	list_move_tail(&binding->device_link, &binding->dev->bindings);
+	mutex_unlock(&hmmrt_roles_lock);
+	binding->hand = 0;
+}
+
+static bool block_is_mapped(const struct hmmrt_block *block, u32 device_id)
+{
+	const struct hmmrt_block_map *map;
+
+	if (!block)
+		return false;
+	/* Pairs with hmmrt_block_get(). */
+	map = smp_load_acquire(&block->maps[device_id]);
+	return map && !bitmap_empty(map->mapped, HMMRT_BLOCK_PAGES);
+}
+
+/* Entries of one block are of few chunks: those that follow each other ask once. */
+static void block_age(const struct hand *hand, const struct hmmrt_block *block)
+{
+	struct hmmrt_device *dev = hand->binding->dev;
+	u64 last = U64_MAX;
+	unsigned int i;
+
+	memset(hand->ptes, 0, HMMRT_BLOCK_PAGES * sizeof(hand->ptes[0]));
+	dev->ops->accessed(hand->binding, block->start, hand->ptes);
+	for (i = 0; i < HMMRT_BLOCK_PAGES; i++) {
+		u64 offset = hand->ptes[i] & HMMRT_PTE_ADDR;
+
+		if (!(hand->ptes[i] & HMMRT_PTE_DEVICE) ||
+		    offset >> HMMRT_CHUNK_SHIFT == last)
+			continue;
+		last = offset >> HMMRT_CHUNK_SHIFT;
+		hmmrt_vram_used(dev, offset);
+	}
+}
+
+/* The blocks of a span from the hand on. false: that was enough for now. */
+static bool span_age(struct hand *hand, const struct hmmrt_span *span)
+{
+	struct hmmrt_binding *binding = hand->binding;
+	unsigned long addr = max(binding->hand, span->start);
+	unsigned int i = (addr - span->start) >> HMMRT_BLOCK_SHIFT;
+
+	for (; i < HMMRT_SPAN_BLOCKS; i++) {
+		struct hmmrt_block *block = READ_ONCE(span->blocks[i]);
+
+		if (!hand->blocks || !hand->looks)
+			return false;
+		hand->looks--;
+		binding->hand = span->start +
+				((unsigned long)(i + 1) << HMMRT_BLOCK_SHIFT);
+		if (!block_is_mapped(block, binding->dev->id))
+			continue;
+		hand->blocks--;
+		block_age(hand, block);
+	}
+	return true;
+}
+
+static void binding_age(struct hand *hand)
+{
+	struct hmmrt_binding *binding = hand->binding;
+	struct hmmrt_span *span;
+	unsigned long index;
+
+	lockdep_assert_held(&binding->dev->age);
+	xa_for_each_start(&binding->space->spans, index, span,
+			  binding->hand >> HMMRT_SPAN_SHIFT)
+		if (!span_age(hand, span))
+			return;
+	binding_last(binding);
+}
+
+/**
+ * hmmrt_age() - find out what of a device's memory is in use
+ * @dev: which is about to evict something
+ *
+ * Context: process context, sleeps; no lock is held.
+ */
+void hmmrt_age(struct hmmrt_device *dev)
+{
+	struct hand hand = { .blocks = AGE_BLOCKS, .looks = AGE_LOOKS };
+	unsigned int turns;
+
+	might_sleep();
+	if (!dev->ops->accessed || !READ_ONCE(evict_by_access) ||
+	    !mutex_trylock(&dev->age))
+		return;
+	hand.ptes = kmalloc_array(HMMRT_BLOCK_PAGES, sizeof(*hand.ptes),
+				  GFP_KERNEL | __GFP_NOWARN);
+	if (!hand.ptes)
+		goto out_unlock;
+	for (turns = 0; turns < AGE_BLOCKS && hand.blocks && hand.looks;
+	     turns++) {
+		hand.binding = binding_first(dev);
+		if (!hand.binding)
+			break;
+		binding_age(&hand);
+		hmmrt_binding_put(hand.binding);
+	}
+	kfree(hand.ptes);
+out_unlock:
+	mutex_unlock(&dev->age);
+}
