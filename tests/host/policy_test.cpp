@@ -338,4 +338,111 @@ TEST(HostWindow, IsOnePageOfMemoryThatADeviceIsPreferredFor) {
     }
 }
 
+// --- what a device has too little memory for --------------------------------------------------
+
+// A device of so many chunks that evicts what was used longest ago.
+class SmallDevice {
+  public:
+    SmallDevice(unsigned chunks, unsigned blocks) : chunks_(chunks), refaults_(blocks) {}
+
+    // false: it is left at home.
+    bool use(unsigned which, unsigned now) {
+        const auto at = std::find(resident_.begin(), resident_.end(), which);
+        if (at != resident_.end()) {
+            resident_.erase(at);
+        } else {
+            if (hmmrt_policy_thrashes(&refaults_[which], evictions_, chunks_, now)) return false;
+            moves_++;
+            if (resident_.size() == chunks_) {
+                evictions_++;
+                hmmrt_policy_evicted(&refaults_[resident_.front()], evictions_);
+                resident_.erase(resident_.begin());
+            }
+        }
+        resident_.push_back(which);
+        return true;
+    }
+
+    unsigned moves() const { return moves_; }
+
+  private:
+    unsigned chunks_;
+    std::vector<hmmrt_policy_refaults> refaults_;
+    std::vector<unsigned> resident_;
+    unsigned long evictions_ = 0;
+    unsigned moves_ = 0;
+};
+
+// Sweep after sweep over all blocks; how many uses of the last sweep were at home.
+unsigned at_home(SmallDevice& device, unsigned blocks, unsigned sweeps) {
+    unsigned home = 0;
+    for (unsigned sweep = 0; sweep < sweeps; sweep++) {
+        home = 0;
+        for (unsigned i = 0; i < blocks; i++)
+            home += !device.use(i, sweep);
+    }
+    return home;
+}
+
+TEST(Thrashing, IsNoneWhereAllFits) {
+    SmallDevice device(64, 64);
+    EXPECT_EQ(at_home(device, 64, 20), 0u);
+    EXPECT_EQ(device.moves(), 64u);
+}
+
+// The oldest goes first, so without it each use of each sweep would be a move.
+TEST(Thrashing, LeavesAtHomeWhatIsALittleTooMuch) {
+    SmallDevice device(64, 70);
+    const unsigned home = at_home(device, 70, 20);
+    EXPECT_GE(home, 6u);
+    EXPECT_LE(home, 35u);
+    EXPECT_LT(device.moves(), 20u * 70 / 3);
+}
+
+TEST(Thrashing, IsNotThatMoreIsSweptThanWillEverFit) {
+    for (const unsigned factor : {2u, 4u}) {
+        SmallDevice device(64, 64 * factor);
+        EXPECT_EQ(at_home(device, 64 * factor, 20), 0u) << factor;
+    }
+}
+
+// Two blocks at a time and room for one: the third time it stays, and both are there.
+TEST(Thrashing, EndsAnAccessThatNeedsMoreThanThereIs) {
+    for (const unsigned chunks : {1u, 2u, 3u, 4u}) {
+        SmallDevice device(chunks, chunks + 1);
+        unsigned sweeps = 0;
+        while (!at_home(device, chunks + 1, 1))
+            ASSERT_LT(++sweeps, 5u) << chunks;
+    }
+}
+
+TEST(Thrashing, IsOverAfterAWhile) {
+    hmmrt_policy_refaults refaults = {};
+    unsigned long evictions = 0;
+    bool thrashes = false;
+    for (int i = 0; i < 3; i++) {
+        hmmrt_policy_evicted(&refaults, ++evictions);
+        EXPECT_FALSE(thrashes) << i;
+        thrashes = hmmrt_policy_thrashes(&refaults, evictions, 64, 1000);
+    }
+    EXPECT_TRUE(thrashes);
+    EXPECT_TRUE(hmmrt_policy_thrashes(&refaults, evictions, 64, 1150));
+    EXPECT_FALSE(hmmrt_policy_thrashes(&refaults, evictions, 64, 1151));
+    // And begins anew: one more refault is not enough.
+    hmmrt_policy_evicted(&refaults, ++evictions);
+    EXPECT_FALSE(hmmrt_policy_thrashes(&refaults, evictions, 64, 1152));
+}
+
+TEST(Thrashing, HasNoMemoryOfWhatCameBackLate) {
+    hmmrt_policy_refaults refaults = {};
+    unsigned long evictions = 0;
+    for (int i = 0; i < 20; i++) {
+        // Twice soon, then late.
+        const unsigned long distance = i % 3 == 2 ? 32 : 31;
+        hmmrt_policy_evicted(&refaults, evictions);
+        evictions += distance;
+        EXPECT_FALSE(hmmrt_policy_thrashes(&refaults, evictions, 64, i)) << i;
+    }
+}
+
 } // namespace

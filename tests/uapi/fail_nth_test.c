@@ -26,9 +26,12 @@ struct env {
 	int gpu;		/* as far as the step got */
 	int space;
 	size_t len;		/* of buf */
+	char *rest;		/* a block that fills the device, or NULL */
+	bool lost;		/* contents of either */
 };
 
 FIXTURE(step) {
+	char parameters[SIMGPU_PARAMETERS];
 	struct env env;
 };
 
@@ -41,6 +44,7 @@ FIXTURE_VARIANT(step) {
 	bool in_agent;
 	bool in_child;		/* the space stays with a process */
 	bool needs_agent;	/* attached */
+	bool tiny;		/* a device of one chunk */
 	size_t len;		/* memory it is about; a block if not said */
 	unsigned int stride;	/* not each allocation, there are too many */
 };
@@ -202,6 +206,22 @@ static void undo_far(struct env *env)
 	munmap(env->buf, env->len);
 }
 
+static void prepare_full(struct env *env)
+{
+	env->rest = arena_anon(BLOCK_BYTES);
+	pages_fill(env->rest, BLOCK_BYTES, 1);
+	cmd_prefetch(env->session.space, env->rest, BLOCK_BYTES,
+		     env->session.devices[0].id, NULL);
+	prepare_far(env);
+}
+
+static void undo_full(struct env *env)
+{
+	env->lost |= pages_check(env->rest, BLOCK_BYTES, 1) != -1;
+	munmap(env->rest, BLOCK_BYTES);
+	undo_far(env);
+}
+
 /* A refused access has its errno on record. */
 static int access_rc(struct outcome outcome)
 {
@@ -291,8 +311,7 @@ static int run_close(struct env *env)
 
 static void undo_close(struct env *env)
 {
-	if (pages_check(env->buf, env->len, 1) != -1)
-		fprintf(stderr, "# contents were lost\n");
+	env->lost |= pages_check(env->buf, env->len, 1) != -1;
 	undo_far(env);
 }
 
@@ -373,6 +392,12 @@ FIXTURE_VARIANT_ADD(step, close) {
 	.len = 32 * PAGE_BYTES, .stride = 3,
 };
 
+/* What is there goes home page by page: an allocation each. */
+FIXTURE_VARIANT_ADD(step, eviction) {
+	.prepare = prepare_full, .run = run_device_write, .undo = undo_full,
+	.in_agent = true, .needs_agent = true, .tiny = true, .stride = 7,
+};
+
 static bool errno_is_allowed(int rc)
 {
 	return rc == -ENOMEM || rc == -EFAULT;
@@ -446,6 +471,11 @@ FIXTURE_SETUP(step)
 
 	if (!fault_injection_works())
 		SKIP(_exit(255), "the kernel has no CONFIG_FAULT_INJECTION");
+	if (variant->tiny && !getenv("HMMRT_MODULE_DIR"))
+		SKIP(_exit(255), "HMMRT_MODULE_DIR does not say where they are");
+	if (variant->tiny)
+		ASSERT_EQ(0, simgpu_replace(self->parameters,
+					    "devices=2 memory=2"));
 	env->gpu = -1;
 	env->space = -1;
 	env->len = variant->len ? variant->len : BLOCK_BYTES;
@@ -460,6 +490,8 @@ FIXTURE_SETUP(step)
 FIXTURE_TEARDOWN(step)
 {
 	EXPECT_EQ(0, session_end(&self->env.session));
+	if (variant->tiny)
+		EXPECT_EQ(0, simgpu_restore(self->parameters));
 }
 
 TEST_F(step, survives_each_failed_allocation)
@@ -482,6 +514,10 @@ TEST_F(step, survives_each_failed_allocation)
 		if (attempt.rc)
 			ASSERT_EQ(0, attempt_step(env, variant, 0).rc);
 		variant->undo(env);
+		ASSERT_FALSE(env->lost)
+		{
+			TH_LOG("contents were lost by allocation %u", nth);
+		}
 		if (!attempt.failed)
 			break;
 	}

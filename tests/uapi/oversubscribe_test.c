@@ -48,7 +48,7 @@ static void strided(uint64_t *words, size_t count)
 	const size_t stride = PAGE_BYTES / sizeof(*words);
 	size_t i, round;
 
-	for (round = 0; round < 3; round++)
+	for (round = 0; round < 2; round++)
 		for (i = round; i < count; i += stride)
 			words[i] += words[(i + stride) % count] + round;
 }
@@ -58,7 +58,7 @@ static void at_random(uint64_t *words, size_t count)
 	uint64_t state = 7;
 	unsigned int i;
 
-	for (i = 0; i < 3000; i++) {
+	for (i = 0; i < 500; i++) {
 		size_t from = next_random(&state) % count;
 
 		words[next_random(&state) % count] += words[from] + i;
@@ -169,6 +169,7 @@ FIXTURE_TEARDOWN(oversubscribe)
 	if (!self->parameters[0])
 		return;
 	EXPECT_TRUE(set_oversubscription(true));
+	EXPECT_TRUE(set_evict_by_access(true));
 	EXPECT_EQ(0, session_end(&self->session));
 	EXPECT_EQ(0, simgpu_restore(self->parameters));
 }
@@ -268,6 +269,48 @@ TEST_F(oversubscribe, device_full_of_copies_uses_the_rest_remotely)
 	EXPECT_EQ(0, pages_here(self, rest, DEVICE_BYTES));
 	EXPECT_EQ(-1, pages_check(rest, DEVICE_BYTES, 5000));
 	EXPECT_EQ(-1, pages_check(self->buf, DEVICE_BYTES, 1));
+}
+
+#define HOT	(3 * BLOCK_BYTES)
+#define COLD	(29 * BLOCK_BYTES)
+
+/*
+ * Some blocks are read again and again while others are written, one after the
+ * other, four times as much as there is room for. Returns how many pages of the
+ * first ones are on the device in the end.
+ */
+static size_t hot_and_cold(FIXTURE_DATA(oversubscribe) *self,
+			   struct __test_metadata *_metadata)
+{
+	char *hot = self->buf, *cold = self->buf + HOT;
+	size_t at;
+
+	pages_fill(self->buf, HOT + COLD, 1);
+	for (at = 0; at < COLD; at += BLOCK_BYTES) {
+		ASSERT_VALUE(pages_sum(HOT, 1),
+			     agent_sum(agent_of(self, 0), hot, HOT,
+				       PAGE_BYTES));
+		ASSERT_DONE(agent_fill(agent_of(self, 0), cold + at,
+				       BLOCK_BYTES, PAGE_BYTES, at));
+	}
+	return pages_here(self, hot, HOT);
+}
+
+/* Entries that the device uses make their pages the last to go. */
+TEST_F(oversubscribe, what_is_used_again_and_again_stays)
+{
+	struct hmmrt_stats stats;
+
+	EXPECT_EQ(HOT / PAGE_BYTES, hot_and_cold(self, _metadata));
+	stats = session_stats(&self->session, 0);
+	EXPECT_LT(0, stats.out_evictions);
+	EXPECT_EQ(0, stats.out_thrashing_faults);
+
+	/* Otherwise it goes, comes, and is left at home in the end. */
+	ASSERT_TRUE(set_evict_by_access(false));
+	EXPECT_GT(HOT / PAGE_BYTES, hot_and_cold(self, _metadata));
+	stats = session_stats(&self->session, 0);
+	EXPECT_LT(0, stats.out_thrashing_faults);
 }
 
 /* Both work on all of it in turns; each has room for a quarter. */

@@ -28,6 +28,12 @@ bool set_oversubscription(bool on)
 			  on ? "Y" : "N");
 }
 
+bool set_evict_by_access(bool on)
+{
+	return write_text("/sys/module/hmmrt/parameters/evict_by_access",
+			  on ? "Y" : "N");
+}
+
 void merging_start(void)
 {
 	write_text("/sys/kernel/mm/ksm/pages_to_scan", "20000");

@@ -14,6 +14,9 @@ bool set_huge_pages(const char *count);
 /* Whether devices that are full evict what was used longest ago. */
 bool set_oversubscription(bool on);
 
+/* What was used longest ago, or what was given out longest ago. */
+bool set_evict_by_access(bool on);
+
 /* The kernel merges pages that are alike (KSM), until it is told to end. */
 void merging_start(void);
 void merging_end(void);

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Figures of the policies: what a sweep over more than the device has costs against
+ * one that fits, and what choosing victims by access saves.
+ *
+ * Medians of `repetitions`. Ratios are of the same round, so that both sides had the
+ * same machine.
+ */
+#include "manager.hpp"
+#include "measure.hpp"
+
+#include <hmm/hmm.hpp>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <vector>
+
+namespace {
+
+constexpr int repetitions = 5;
+constexpr std::size_t block = 2 << 20;
+
+std::uint64_t device_bytes(const bench::manager& manager) {
+    hmmrt_device_info info = {};
+    manager.call(HMMRT_IOC_DEVICE_INFO, info, "HMMRT_IOC_DEVICE_INFO");
+    return info.out_memory_bytes;
+}
+
+// In both directions, since the binding was made.
+std::uint64_t pages_moved(const bench::manager& manager) {
+    const hmmrt_stats stats = manager.statistics();
+    return stats.out_migrated_to_device + stats.out_evicted_pages;
+}
+
+void sweep(char* data, std::size_t bytes) {
+    hmm::launch(1, [=](std::size_t) {
+        auto* words = reinterpret_cast<std::uint64_t*>(data);
+        for (std::size_t i = 0; i < bytes / sizeof(*words); i += 8)
+            words[i] += i;
+    });
+    hmm::synchronize();
+}
+
+std::unique_ptr<bench::mapping> filled(std::size_t bytes) {
+    auto memory = std::make_unique<bench::mapping>(bytes, MAP_PRIVATE);
+    madvise(memory->data(), bytes, MADV_NOHUGEPAGE);
+    std::memset(memory->data(), 1, bytes);
+    return memory;
+}
+
+// ---- sweeps over more than there is
+
+struct sweep_figures {
+    std::vector<double> fitting, twice; // for a page moved
+};
+
+double sweep_time(const bench::manager& manager, char* data, std::size_t bytes) {
+    const auto before = pages_moved(manager);
+    const double taken = bench::seconds([&] { sweep(data, bytes); });
+    return taken / static_cast<double>(pages_moved(manager) - before);
+}
+
+void measure_sweeps(const bench::manager& manager) {
+    const auto room = device_bytes(manager);
+    sweep_figures f;
+    for (int i = 0; i < repetitions; i++) {
+        {
+            const auto memory = filled(room / 2);
+            f.fitting.push_back(sweep_time(manager, memory->data(), memory->size()));
+        }
+        const auto memory = filled(room * 2);
+        sweep(memory->data(), memory->size()); // the device is full of it
+        f.twice.push_back(sweep_time(manager, memory->data(), memory->size()));
+    }
+    std::printf("sweep over half of the device, and over twice as much as it has:\n");
+    std::printf("  %-46s %9.2f us\n", "for a page moved, half", bench::median(f.fitting) * 1e6);
+    std::printf("  %-46s %9.2f us\n", "for a page moved, twice", bench::median(f.twice) * 1e6);
+    std::printf("%-48s %9.2f (want <= 1.5)\n", "twice / half",
+                bench::median_ratio(f.twice, f.fitting));
+}
+
+// ---- what is used often, among what is used once
+
+struct victim_figures {
+    std::vector<double> faults, moved;
+};
+
+void choose_by_access(bool on) {
+    std::ofstream file("/sys/module/hmmrt/parameters/evict_by_access");
+    if (!(file << (on ? "Y" : "N") << std::flush)) bench::fail("evict_by_access");
+}
+
+// A third of the device again and again, while twice as much as it has is swept once.
+void measure_mix(const bench::manager& manager, victim_figures& f) {
+    const auto room = device_bytes(manager);
+    const auto hot = filled(room / 3 / block * block), cold = filled(2 * room);
+    const auto before = manager.statistics();
+    for (std::size_t at = 0; at < cold->size(); at += 4 * block) {
+        sweep(hot->data(), hot->size());
+        sweep(cold->data() + at, 4 * block);
+    }
+    const auto after = manager.statistics();
+    f.faults.push_back(static_cast<double>(after.out_device_faults - before.out_device_faults));
+    f.moved.push_back(
+        static_cast<double>(after.out_migrated_to_device - before.out_migrated_to_device));
+}
+
+void measure_victims(const bench::manager& manager) {
+    victim_figures by_access, by_allocation;
+    for (int i = 0; i < repetitions; i++) {
+        choose_by_access(false);
+        measure_mix(manager, by_allocation);
+        choose_by_access(true);
+        measure_mix(manager, by_access);
+    }
+    std::printf("a third of the device again and again, twice the device once:\n");
+    std::printf("  %-46s %9.0f\n", "device faults, by access", bench::median(by_access.faults));
+    std::printf("  %-46s %9.0f\n", "device faults, by allocation",
+                bench::median(by_allocation.faults));
+    std::printf("  %-46s %9.0f\n", "pages to the device, by access",
+                bench::median(by_access.moved));
+    std::printf("  %-46s %9.0f\n", "pages to the device, by allocation",
+                bench::median(by_allocation.moved));
+    std::printf("%-48s %9.2f\n", "faults by access / by allocation",
+                bench::median_ratio(by_access.faults, by_allocation.faults));
+}
+
+} // namespace
+
+int main() try {
+    hmm::launch(1, [](std::size_t) {}); // binds the device
+    hmm::synchronize();
+    const bench::manager manager;
+    measure_sweeps(manager);
+    measure_victims(manager);
+} catch (const hmm::error& error) {
+    std::fprintf(stderr, "%s: %s\n", error.operation(), error.what());
+    return 1;
+}
