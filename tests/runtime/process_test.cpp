@@ -49,7 +49,7 @@ bool none_but(const std::set<pid_t>& known) {
 }
 
 bool comes_true(auto condition) {
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 1500; i++) {
         if (condition()) return true;
         usleep(20000);
     }

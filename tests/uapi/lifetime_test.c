@@ -525,8 +525,7 @@ TEST(binding_that_is_undone_leaves_nothing_mapped)
  * binding maps meanwhile, or at once afterwards, it has to be told about: the
  * pages behind the middle of the later blocks, which the last one never had.
  */
-TEST_F_TIMEOUT(session, next_binding_at_once_is_not_disturbed_by_the_last_one,
-	       120)
+TEST_F(session, next_binding_at_once_is_not_disturbed_by_the_last_one)
 {
 	struct session_device *device = &self->session.devices[0], next;
 	const size_t len = MANY_BLOCKS * BLOCK_BYTES;

@@ -158,7 +158,7 @@ TEST_F(sizes, all_are_filled_at_the_same_time)
 			   ARRAY_SIZE(args[device]));
 	}
 	for (device = 0; device < DEVICES; device++) {
-		outcome = agent_wait(agent_of(self, device), 0, 60);
+		outcome = agent_wait(agent_of(self, device), 0, 120);
 		ASSERT_DONE(outcome);
 	}
 	for (device = 0; device < DEVICES; device++) {

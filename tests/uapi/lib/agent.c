@@ -18,7 +18,7 @@
 #include "cmd.h"
 
 /* Long enough for an emulated machine with a kernel that checks everything. */
-#define USUAL_LIMIT_S	30
+#define USUAL_LIMIT_S	120
 #define POLL_NS		(20 * 1000 * 1000)
 
 static double now(void)

@@ -9,7 +9,7 @@
 #include <kselftest_harness.h>
 
 #undef TEST_TIMEOUT_DEFAULT
-#define TEST_TIMEOUT_DEFAULT	120
+#define TEST_TIMEOUT_DEFAULT	600
 
 /* The access happened. */
 #define ASSERT_DONE(access)						\

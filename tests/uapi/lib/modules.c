@@ -103,7 +103,7 @@ static int simgpu_remove(void)
 	unsigned int try;
 	int rc = -EWOULDBLOCK;
 
-	for (try = 0; try < 1000 && rc == -EWOULDBLOCK; try++) {
+	for (try = 0; try < 6000 && rc == -EWOULDBLOCK; try++) {
 		if (try)
 			usleep(10000);
 		rc = module_remove("hmmrt_simgpu");

@@ -30,7 +30,7 @@ void simgpu_parameters(char *text, size_t size);
 
 /*
  * Loads hmmrt_simgpu again with others, and with those that it had before. Waits
- * for users, up to 10 s.
+ * for users, up to 60 s.
  */
 int simgpu_replace(char before[SIMGPU_PARAMETERS], const char *parameters);
 int simgpu_restore(const char *before);

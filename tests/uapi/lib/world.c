@@ -12,7 +12,7 @@
 #define TURNS_PAUSE_US 120000
 
 /* How long entries of AccessedBy may take, which a worker makes. */
-#define WORKER_LIMIT_MS 5000
+#define WORKER_LIMIT_MS 30000
 
 const char *const world_who_names[] = { "A", "B", "CPU" };
 const char *const world_place_names[] = { "A", "B", "host", "nowhere" };
