@@ -509,7 +509,7 @@ TEST_F(module, pages_of_processes_without_a_file_come_home_before_it_goes)
 	space = open_manager();
 	EXPECT_EQ(LEN, device_used_bytes(space, 1));
 	close(space);
-	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
+	ASSERT_EQ(0, simgpu_remove());
 	ASSERT_EQ(1, write(go[1], "g", 1));
 	ASSERT_EQ(1, read(ready[0], &c, 1));
 	EXPECT_EQ('y', c);
@@ -520,7 +520,7 @@ TEST_F(module, bad_addresses_are_refused)
 	unsigned long at = self->starts[0];
 	char text[128];
 
-	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
+	ASSERT_EQ(0, simgpu_remove());
 	/* The kernel's own. */
 	EXPECT_EQ(-EBUSY, module_insert("hmmrt_simgpu", "coherent=0x1000000"));
 	snprintf(text, sizeof(text), "memory=%d coherent=%#lx,%#lx", DEVICE_MIB,

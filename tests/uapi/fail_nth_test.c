@@ -543,7 +543,7 @@ static unsigned int count_allocations(const struct module_image *image, int fd)
 	    pread(fd, text, sizeof(text) - 1, 0) > 0)
 		left = (unsigned int)atoi(text);
 	fail_nth_arm(fd, 0);
-	module_remove("hmmrt_simgpu");
+	simgpu_remove();
 	return left ? many - left : 0;
 }
 
@@ -561,7 +561,7 @@ TEST(loading_survives_failed_allocations)
 		SKIP(return, "HMMRT_MODULE_DIR does not say where they are");
 	simgpu_parameters(parameters, sizeof(parameters));
 	ASSERT_EQ(0, module_image_read(&image, "hmmrt_simgpu"));
-	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
+	ASSERT_EQ(0, simgpu_remove());
 	fd = fail_nth_open(NULL, false);
 	total = count_allocations(&image, fd);
 	EXPECT_LT(0, total);
@@ -575,7 +575,7 @@ TEST(loading_survives_failed_allocations)
 			TH_LOG("allocation %u: %s", nth, strerror(-rc));
 		}
 		if (!rc)
-			EXPECT_EQ(0, module_remove("hmmrt_simgpu"));
+			EXPECT_EQ(0, simgpu_remove());
 	}
 	fprintf(stderr, "# %u of %u allocations tried, %u failed loads\n",
 		LOADS, total, failures);

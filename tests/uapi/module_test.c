@@ -20,7 +20,7 @@ FIXTURE_SETUP(modules)
 	simgpu_parameters(self->parameters, sizeof(self->parameters));
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(return, "HMMRT_MODULE_DIR does not say where they are");
-	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
+	ASSERT_EQ(0, simgpu_remove());
 }
 
 FIXTURE_TEARDOWN(modules)

@@ -660,7 +660,7 @@ FIXTURE_SETUP(nearest)
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(return, "HMMRT_MODULE_DIR does not say where they are");
 	simgpu_parameters(self->parameters, sizeof(self->parameters));
-	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
+	ASSERT_EQ(0, simgpu_remove());
 }
 
 FIXTURE_TEARDOWN(nearest)

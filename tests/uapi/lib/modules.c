@@ -98,7 +98,7 @@ void simgpu_parameters(char *text, size_t size)
 }
 
 /* Processes that were killed take a moment to let go of it. */
-static int simgpu_remove(void)
+int simgpu_remove(void)
 {
 	unsigned int try;
 	int rc = -EWOULDBLOCK;

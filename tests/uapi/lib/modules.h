@@ -28,9 +28,12 @@ int module_remove(const char *name);
 #define SIMGPU_PARAMETERS	512
 void simgpu_parameters(char *text, size_t size);
 
+/* Waits for users that are about to let go of it, up to 60 s. */
+int simgpu_remove(void);
+
 /*
  * Loads hmmrt_simgpu again with others, and with those that it had before. Waits
- * for users, up to 60 s.
+ * as simgpu_remove() does.
  */
 int simgpu_replace(char before[SIMGPU_PARAMETERS], const char *parameters);
 int simgpu_restore(const char *before);
