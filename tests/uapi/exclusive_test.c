@@ -230,6 +230,7 @@ TEST_F(exclusive, call_ended_by_a_signal_says_how_far_it_got)
 struct waker {
 	pthread_t thread;
 	int event;
+	bool begun;
 	bool awake;
 	bool stop;
 };
@@ -239,11 +240,12 @@ static void *wake_often(void *arg)
 	struct waker *waker = arg;
 	const uint64_t one = 1;
 
+	__atomic_store_n(&waker->begun, true, __ATOMIC_RELAXED);
 	while (!__atomic_load_n(&waker->stop, __ATOMIC_RELAXED)) {
 		if (__atomic_load_n(&waker->awake, __ATOMIC_RELAXED) &&
 		    write(waker->event, &one, sizeof(one)) != sizeof(one))
 			break;
-		usleep(50);
+		usleep(1000);
 	}
 	return NULL;
 }
@@ -273,7 +275,10 @@ TEST_F(exclusive, work_for_the_task_ends_no_call)
 	ASSERT_EQ(0, rc);
 	ASSERT_EQ(0, ring_submit(&ring, &poll, 0));
 	ASSERT_EQ(0, pthread_create(&waker.thread, NULL, wake_often, &waker));
-	for (round = 0; round < 5; round++) {
+	while (!__atomic_load_n(&waker.begun, __ATOMIC_RELAXED))
+		usleep(100);
+	/* More often where all calls were over before it woke anybody. */
+	for (round = 0; round < 5 || (!results && round < 100); round++) {
 		__atomic_store_n(&waker.awake, true, __ATOMIC_RELAXED);
 		EXPECT_EQ(0, cmd_prefetch(self->fd, buf, len, self->id, NULL));
 		EXPECT_EQ(0, cmd_exclusive(self->fd, buf, len, self->id, NULL));

@@ -392,7 +392,7 @@ static void *storm_run(void *arg)
 		syscall(SYS_tgkill, storm->agent->pid,
 			storm->agent->shared->lanes[storm->lane].tid, SIGUSR1);
 		storm->signals++;
-		usleep(50);
+		usleep(500);
 	}
 	return NULL;
 }

@@ -403,33 +403,40 @@ TEST_F(outcome, can_be_written_to_the_memory_that_moves)
 	ASSERT_EQ(-1, pages_check(buf, LEN, 1));
 }
 
-/* Pages that the call got to have one, and no others. */
+/*
+ * Pages that the call got to have one, and no others. Signals may miss all calls of
+ * a round, though not of all rounds.
+ */
 TEST_F(outcome, is_written_as_far_as_a_signal_let_it_get)
 {
 	const size_t len = 4 * BLOCK_BYTES;
 	struct storm storm;
-	unsigned int eintr = 0, calls = 0;
+	unsigned int eintr = 0, calls, round;
 	char *buf = arena_anon(len);
 	size_t got;
 	int rc;
 
 	pages_fill(buf, len, 1);
-	ASSERT_EQ(0, storm_start(&storm));
-	do {
-		rc = prefetch(self, buf, len, self->id);
-		got = self->result.out_pages_moved +
-		      self->result.out_pages_there;
-		if (rc != -EINTR)
-			continue;
-		eintr++;
-		ASSERT_TRUE(agrees(self, got));
-		ASSERT_TRUE(all(self->outcomes, got, len / PAGE_BYTES - got,
-				UNTOUCHED));
-	} while (rc == -EINTR && ++calls < 1000);
-	storm_stop(&storm);
-	ASSERT_EQ(0, rc);
+	for (round = 0; !eintr && round < STORM_ROUNDS; round++) {
+		ASSERT_EQ(0, prefetch(self, buf, len, HMMRT_LOCATION_HOST));
+		ASSERT_EQ(0, storm_start(&storm));
+		calls = 0;
+		do {
+			rc = prefetch(self, buf, len, self->id);
+			got = self->result.out_pages_moved +
+			      self->result.out_pages_there;
+			if (rc != -EINTR)
+				continue;
+			eintr++;
+			ASSERT_TRUE(agrees(self, got));
+			ASSERT_TRUE(all(self->outcomes, got,
+					len / PAGE_BYTES - got, UNTOUCHED));
+		} while (rc == -EINTR && ++calls < 1000);
+		storm_stop(&storm);
+		ASSERT_EQ(0, rc);
+		ASSERT_EQ(len / PAGE_BYTES, got);
+	}
 	ASSERT_LT(0, eintr);
-	ASSERT_EQ(len / PAGE_BYTES, got);
 }
 
 /* --- where home is -------------------------------------------------------------- */

@@ -609,29 +609,36 @@ TEST_F(space, second_bind_of_a_file_or_device_is_ebusy)
 
 /* --- a signal ------------------------------------------------------------------- */
 
+/* Signals may miss all calls of a round, though not of all rounds. */
 TEST_F(space, prefetch_ended_by_a_signal_says_how_far_it_got)
 {
 	const size_t len = 32 * BLOCK_BYTES;
 	struct storm storm;
-	unsigned int eintr = 0, calls = 0;
+	unsigned int eintr = 0, calls, round;
 	struct hmmrt_prefetch result;
-	uint64_t moved = 0;
 	char *buf = arena_anon(len);
+	uint64_t moved;
 	int rc;
 
 	ASSERT_NE(NULL, buf);
 	pages_fill(buf, len, 1);
-	ASSERT_EQ(0, storm_start(&storm));
-	do {
-		rc = cmd_prefetch(self->fd, buf, len, self->id, &result);
-		eintr += rc == -EINTR;
-		moved += result.out_pages_moved;
-	} while (rc == -EINTR && ++calls < 1000);
-	storm_stop(&storm);
-
-	ASSERT_EQ(0, rc);
+	for (round = 0; !eintr && round < STORM_ROUNDS; round++) {
+		ASSERT_EQ(0, cmd_prefetch(self->fd, buf, len,
+					  HMMRT_LOCATION_HOST, NULL));
+		ASSERT_EQ(0, storm_start(&storm));
+		moved = 0;
+		calls = 0;
+		do {
+			rc = cmd_prefetch(self->fd, buf, len, self->id,
+					  &result);
+			eintr += rc == -EINTR;
+			moved += result.out_pages_moved;
+		} while (rc == -EINTR && ++calls < 1000);
+		storm_stop(&storm);
+		ASSERT_EQ(0, rc);
+		ASSERT_EQ(len / PAGE_BYTES, moved);
+	}
 	ASSERT_LT(0, eintr);
-	ASSERT_EQ(len / PAGE_BYTES, moved);
 	ASSERT_EQ(-1, pages_check(buf, len, 1));
 }
 

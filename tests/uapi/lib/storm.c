@@ -4,9 +4,12 @@
 
 #include "storm.h"
 
+static unsigned int nr_signals;
+
 static void on_signal(int sig)
 {
 	(void)sig;
+	__atomic_fetch_add(&nr_signals, 1, __ATOMIC_RELAXED);
 }
 
 static void *storm_run(void *arg)
@@ -24,11 +27,16 @@ int storm_start(struct storm *storm)
 {
 	/* Without SA_RESTART. */
 	struct sigaction action = { .sa_handler = on_signal };
+	int rc;
 
 	sigaction(SIGUSR1, &action, NULL);
 	storm->victim = pthread_self();
 	storm->stop = false;
-	return pthread_create(&storm->thread, NULL, storm_run, storm);
+	__atomic_store_n(&nr_signals, 0, __ATOMIC_RELAXED);
+	rc = pthread_create(&storm->thread, NULL, storm_run, storm);
+	while (!rc && !__atomic_load_n(&nr_signals, __ATOMIC_RELAXED))
+		usleep(100);
+	return rc;
 }
 
 void storm_stop(struct storm *storm)

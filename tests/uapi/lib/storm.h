@@ -6,13 +6,19 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+/* How often to try again when no signal came at the right moment. */
+#define STORM_ROUNDS	20
+
 struct storm {
 	pthread_t victim;
 	pthread_t thread;
 	bool stop;
 };
 
-/* SIGUSR1 to the calling thread, again and again; 0, or an errno. */
+/*
+ * SIGUSR1 to the calling thread, again and again: the first has come when this
+ * returns 0. Otherwise an errno.
+ */
 int storm_start(struct storm *storm);
 void storm_stop(struct storm *storm);
 
