@@ -17,6 +17,7 @@
 #include "lib/session.h"
 
 #define RUN_S		3
+#define LIMIT_S		60
 #define LEN		(3 * BLOCK_BYTES)
 #define PAGES(len)	((len) / PAGE_BYTES)
 
@@ -340,18 +341,30 @@ TEST_F(dmirror, release_brings_pages_of_all_processes_home)
 			  LEN, self->data, NULL));
 }
 
-static void *load_and_remove(void *stop)
-{
-	long count = 0;
+struct loader {
+	bool stop;
+	int count;		/* or -1: it could not be loaded again */
+};
 
-	while (!__atomic_load_n((bool *)stop, __ATOMIC_RELAXED)) {
+static void *load_and_remove(void *arg)
+{
+	struct loader *loader = arg;
+	int count = 0;
+
+	while (count >= 0 &&
+	       !__atomic_load_n(&loader->stop, __ATOMIC_RELAXED)) {
 		if (module_remove("hmmrt_dmirror"))
 			continue;
-		if (load())
-			return (void *)-1L;
-		count++;
+		count = load() ? -1 : count + 1;
+		__atomic_store_n(&loader->count, count, __ATOMIC_RELAXED);
 	}
-	return (void *)count;
+	return NULL;
+}
+
+/* The module has been loaded, or could not be, and a device has been used. */
+static bool both_had_luck(const struct loader *loader, unsigned int used)
+{
+	return used && __atomic_load_n(&loader->count, __ATOMIC_RELAXED);
 }
 
 static int use_once(unsigned int device, char *buf, char *data)
@@ -368,19 +381,19 @@ static int use_once(unsigned int device, char *buf, char *data)
 
 TEST_F(dmirror, module_comes_and_goes_under_load)
 {
-	time_t end = time(NULL) + RUN_S;
+	const time_t end = time(NULL) + RUN_S, limit = end + LIMIT_S;
+	struct loader loader = { 0 };
 	unsigned int used = 0;
 	uint64_t *other = arena_anon(PAGE_BYTES);
-	bool stop = false;
 	pthread_t thread;
-	void *count;
 	int rc;
 
 	ASSERT_NE(NULL, other);
 	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt_dmirror"));
 	close_all(self->fd, self->devices);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, load_and_remove, &stop));
-	while (time(NULL) < end) {
+	ASSERT_EQ(0, pthread_create(&thread, NULL, load_and_remove, &loader));
+	while (time(NULL) < end ||
+	       (time(NULL) < limit && !both_had_luck(&loader, used))) {
 		rc = use_once(used % self->devices, self->buf, self->data);
 		EXPECT_TRUE(!rc || rc == -EAGAIN);
 		used += !rc;
@@ -388,9 +401,9 @@ TEST_F(dmirror, module_comes_and_goes_under_load)
 		*other = used;
 		ASSERT_VALUE(used, agent_read(self->agent, other));
 	}
-	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
-	ASSERT_EQ(0, pthread_join(thread, &count));
-	EXPECT_LT(0, (long)count);
+	__atomic_store_n(&loader.stop, true, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_LT(0, loader.count);
 	EXPECT_LT(0, used);
 	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
 	EXPECT_TRUE(open_all(self->fd, self->devices));

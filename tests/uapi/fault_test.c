@@ -595,8 +595,9 @@ TEST_F(device, lanes_fault_on_one_block_together)
 		ASSERT_VALUE(4096UL * 4097 / 2,
 			     agent_wait(self->agent, lane, 60));
 	ASSERT_EQ(4096, pages_at(self->session.space, buf, len, self->id));
-	/* Not one fault for each lane. */
-	ASSERT_GT(4 * 8 * 6, session_stats(&self->session, 0).out_device_faults);
+	/* One a lane at most for each window, of which a block has six. */
+	ASSERT_GE(4 * 8 * 6,
+		  session_stats(&self->session, 0).out_device_faults);
 }
 
 struct cpu_side {

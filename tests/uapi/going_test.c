@@ -110,9 +110,12 @@ static pid_t child_that_checks(char *buf, size_t len, int *go)
 	if (pipe2(gate, O_CLOEXEC))
 		return -1;
 	pid = fork();
-	if (!pid)
+	if (!pid) {
+		/* Or it would wait for ever for a parent that failed. */
+		close(gate[1]);
 		_exit(read(gate[0], &c, 1) != 1 ? 2 :
 						  pages_check(buf, len, 1) != -1);
+	}
 	close(gate[0]);
 	*go = gate[1];
 	return pid;
@@ -173,8 +176,10 @@ TEST_F(going, pages_of_a_child_whose_parent_is_gone_come_home)
 	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
 	close(self->fd);
 	pid = fork();
-	if (!pid)
+	if (!pid) {
+		close(gate[1]);
 		parent_run(self->buf, self->manager, gate[0]);
+	}
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_EQ(0, status);
 	EXPECT_LT(0, device_used_bytes(self->manager, self->id));
@@ -293,11 +298,10 @@ TEST_F(going, id_of_a_device_that_goes_is_not_given_to_another)
 	}
 	ASSERT_EQ(0, module_insert("hmmrt_sample", ""));
 	EXPECT_EQ(0, device_named(self->manager, "hmmrt-sample", &sample));
-	/* With the thread still there the device is, too. */
-	if (pthread_tryjoin_np(thread, &rc) == EBUSY) {
+	/* With pages on it still, the device was there when the other came. */
+	if (pages_at(self->manager, self->buf, 4 * PAGE_BYTES, self->id) > 0)
 		EXPECT_NE(self->id, sample);
-		ASSERT_EQ(0, pthread_join(thread, &rc));
-	}
+	ASSERT_EQ(0, pthread_join(thread, &rc));
 	EXPECT_EQ(NULL, rc);
 	EXPECT_EQ(0, module_remove("hmmrt_sample"));
 }
@@ -340,6 +344,9 @@ static int use_word(int fd, volatile uint64_t *word, uint64_t *value,
 		rc = faulty_range(fd, HMMRT_FAULTY_IOC_EXCLUSIVE, (void *)word,
 				  4 * PAGE_BYTES);
 	}
+	/* A call on a range gives up in the end where others always win. */
+	if (how % 4 >= 2 && rc == -EAGAIN)
+		return 0;
 	/* A call that failed, a page that is locked by a neighbour: it does not matter. */
 	return rc == -ENOMEM || rc == -EBUSY ? 0 : rc;
 }
@@ -359,8 +366,11 @@ static int use_once(char *buf, unsigned int *seed, uint64_t *value,
 		if (*word != *value)
 			rc = -EILSEQ;
 	}
-	if (fd < 0)
+	if (fd < 0) {
+		/* Leave the CPU to who brings it back. */
+		usleep(1000);
 		return fd == -ENOMEM ? 0 : fd;
+	}
 	close(fd);
 	return rc;
 }
@@ -533,7 +543,7 @@ static void *faulty_work(void *arg)
 	struct worker *worker = arg;
 	uint64_t value = 0, found;
 
-	while (!worker->rc && time(NULL) < worker->end) {
+	while (!worker->rc && (!worker->rounds || time(NULL) < worker->end)) {
 		worker->rc = faulty_write(worker->faulty, worker->word, ++value);
 		if (!worker->rc)
 			worker->rc = faulty_read(worker->faulty, worker->word,
@@ -552,11 +562,15 @@ static void *dmirror_work(void *arg)
 	uint64_t data[PAGE_BYTES / 8], last = 0;
 	int rc;
 
-	while (!worker->rc && time(NULL) < worker->end) {
+	while (!worker->rc && (!worker->rounds || time(NULL) < worker->end)) {
 		uint64_t seen;
 
-		worker->rc = dmirror_call(worker->dmirror, HMM_DMIRROR_READ,
-					  worker->page, data);
+		rc = dmirror_call(worker->dmirror, HMM_DMIRROR_READ,
+				  worker->page, data);
+		/* The other one always won: nothing was read. */
+		if (rc == -EBUSY)
+			continue;
+		worker->rc = rc;
 		seen = data[worker->word - (uint64_t *)worker->page];
 		/* It only counts up. */
 		if (!worker->rc && seen < last)

@@ -231,8 +231,11 @@ static bool orphan_begin(struct orphan *orphan, int *go, bool frees)
 		.frees = frees,
 	};
 	pid = fork();
-	if (!pid)
+	if (!pid) {
+		/* Or the child would wait for ever for a test that failed. */
+		close(gate[1]);
 		parent_run(orphan);
+	}
 	if (waitpid(pid, &status, 0) != pid || status ||
 	    read(ready[0], &c, 1) != 1)
 		return false;

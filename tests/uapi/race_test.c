@@ -54,7 +54,8 @@ TEST_F(race, device_never_reads_a_page_that_was_replaced)
 	uint64_t i;
 
 	ASSERT_NE(NULL, word);
-	for (i = 1; time(NULL) < self->end; i++) {
+	/* Some rounds, however slow the machine is: here, and below. */
+	for (i = 1; i <= 10 || time(NULL) < self->end; i++) {
 		ASSERT_TRUE(i & 1 ? map_again(word, PAGE_BYTES) :
 				    !madvise(word, PAGE_BYTES, MADV_DONTNEED));
 		ASSERT_VALUE(0, agent_read(self->agent, word));
@@ -63,7 +64,6 @@ TEST_F(race, device_never_reads_a_page_that_was_replaced)
 		ASSERT_DONE(agent_write(self->agent, word, ~i));
 		ASSERT_EQ(~i, *word);
 	}
-	ASSERT_LT(10, i);
 }
 
 /* The same with lanes that never leave the neighbours alone. */
@@ -79,7 +79,7 @@ TEST_F(race, replaced_pages_among_busy_neighbours)
 	ASSERT_NE(NULL, buf);
 	for (lane = 1; lane < LANES; lane++)
 		agent_post(self->agent, lane, AGENT_ADD, neighbour, 2);
-	for (i = 1; time(NULL) < self->end; i++) {
+	for (i = 1; i <= 10 || time(NULL) < self->end; i++) {
 		ASSERT_TRUE(map_again(word, PAGE_BYTES));
 		ASSERT_VALUE(0, agent_read(self->agent, word));
 		*word = i;
@@ -144,7 +144,7 @@ static void change_something(struct changer *c)
 			c->error = "fork";
 		break;
 	}
-	c->changes++;
+	__atomic_fetch_add(&c->changes, 1, __ATOMIC_RELAXED);
 }
 
 static void *change_until_stopped(void *arg)
@@ -162,14 +162,15 @@ TEST_F(race, random_changes_under_busy_lanes)
 		.len = 4 * BLOCK_BYTES,
 		.seed = self->seed,
 	};
-	unsigned int lane, rounds = 0;
+	unsigned int lane;
 	pthread_t thread;
 
 	changer.buf = arena_anon(changer.len);
 	ASSERT_NE(NULL, changer.buf);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, change_until_stopped,
 				    &changer));
-	while (time(NULL) < self->end) {
+	/* What is to be changed meanwhile is. */
+	do {
 		uint64_t read[] = { (uintptr_t)changer.buf, changer.len,
 				    PAGE_BYTES };
 		uint64_t fill[] = { (uintptr_t)changer.buf, changer.len,
@@ -188,13 +189,11 @@ TEST_F(race, random_changes_under_busy_lanes)
 			ASSERT_TRUE(!outcome.signal ||
 				    outcome.signal == SIGSEGV);
 		}
-		rounds++;
-	}
+	} while (time(NULL) < self->end ||
+		 !__atomic_load_n(&changer.changes, __ATOMIC_RELAXED));
 	__atomic_store_n(&changer.stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	ASSERT_NULL(changer.error);
-	ASSERT_LT(0, rounds);
-	ASSERT_LT(0, changer.changes);
 }
 
 /* --- forks while the device writes ------------------------------------------------------ */
@@ -205,12 +204,12 @@ TEST_F(race, forks_while_lanes_count_lose_nothing)
 	const uint64_t times = 30000;
 	uint64_t *word = arena_anon(PAGE_BYTES);
 	uint64_t args[] = { (uintptr_t)word, times };
-	unsigned int lane, forks = 0;
+	unsigned int lane;
 
 	ASSERT_NE(NULL, word);
 	for (lane = 0; lane < LANES; lane++)
 		agent_post(self->agent, lane, AGENT_ADD, args, 2);
-	while (time(NULL) < self->end) {
+	do {
 		int status = -1;
 		pid_t pid = fork();
 
@@ -222,12 +221,10 @@ TEST_F(race, forks_while_lanes_count_lose_nothing)
 		}
 		ASSERT_EQ(pid, waitpid(pid, &status, 0));
 		ASSERT_EQ(0, status);
-		forks++;
-	}
+	} while (time(NULL) < self->end);
 	for (lane = 0; lane < LANES; lane++)
 		ASSERT_DONE(agent_wait(self->agent, lane, 100));
 	ASSERT_EQ(LANES * times, *word);
-	ASSERT_LT(0, forks);
 }
 
 /* --- prefetch while the device writes --------------------------------------------------- */
@@ -248,13 +245,14 @@ static void *move_until_stopped(void *arg)
 
 	while (!__atomic_load_n(&mover->stop, __ATOMIC_RELAXED)) {
 		int rc = cmd_prefetch(session->space, mover->buf, mover->len,
-				      mover->moves++ & 1 ?
+				      mover->moves & 1 ?
 					      session->devices[0].id :
 					      HMMRT_LOCATION_HOST,
 				      NULL);
 
 		if (rc)
 			mover->error = rc;
+		__atomic_fetch_add(&mover->moves, 1, __ATOMIC_RELAXED);
 	}
 	return NULL;
 }
@@ -282,6 +280,8 @@ TEST_F(race, prefetches_under_counting_lanes_lose_nothing)
 	for (i = 0; i < 2; i++)
 		ASSERT_EQ(0, pthread_create(&threads[i], NULL,
 					    move_until_stopped, &movers[i]));
+	while (!__atomic_load_n(&movers[0].moves, __ATOMIC_RELAXED))
+		usleep(100);
 	for (lane = 0; lane < LANES; lane++) {
 		uint64_t args[] = { (uintptr_t)word, 1 << 20 };
 
@@ -428,7 +428,8 @@ TEST_F(race, permission_to_write_survives_late_looks)
 	for (i = 0; i < LOOKERS; i++)
 		ASSERT_EQ(0, pthread_create(&threads[i], NULL,
 					    look_once_a_round, &lookers));
-	for (round = 1; !failed && time(NULL) < self->end; round++)
+	for (round = 1; !failed && (round <= 2 || time(NULL) < self->end);
+	     round++)
 		failed = growing_round(self->agent, &lookers, round);
 	lookers.stop = true;
 	pthread_barrier_wait(&lookers.begin);
@@ -439,7 +440,6 @@ TEST_F(race, permission_to_write_survives_late_looks)
 		TH_LOG("round %llu: %s", (unsigned long long)round, failed);
 	}
 	EXPECT_EQ(0, lookers.error);
-	EXPECT_LT(2, round);
 	close(fd);
 }
 
@@ -476,7 +476,7 @@ TEST_F(race, signals_do_not_make_faults_fail)
 
 	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, storm_all_lanes, &storm));
-	for (round = 1; time(NULL) < self->end; round++) {
+	for (round = 1; round <= 2 || time(NULL) < self->end; round++) {
 		uint64_t fill[] = { (uintptr_t)buf, len, PAGE_BYTES, round };
 		uint64_t read[] = { (uintptr_t)buf, len, PAGE_BYTES };
 
@@ -520,14 +520,13 @@ TEST_F(race, many_threads_bring_one_page_home)
 	for (i = 0; i < ARRAY_SIZE(threads); i++)
 		ASSERT_EQ(0, pthread_create(&threads[i], NULL,
 					    touch_until_stopped, &toucher));
-	while (time(NULL) < self->end) {
+	do {
 		ASSERT_DONE(agent_write(self->agent, word + 1, rounds));
 		rounds++;
-	}
+	} while (time(NULL) < self->end);
 	__atomic_store_n(&toucher.stop, true, __ATOMIC_RELAXED);
 	for (i = 0; i < ARRAY_SIZE(threads); i++)
 		pthread_join(threads[i], NULL);
-	ASSERT_LT(0, rounds);
 	ASSERT_EQ(rounds - 1, word[1]);
 }
 
