@@ -221,11 +221,10 @@ TEST_F(outcome, of_hugetlb)
 	char *buf;
 
 	if (!set_huge_pages("2"))
-		SKIP(return, "no hugetlb pages");
+		SKIP(return, "no memory for hugetlb pages");
 	buf = arena_map(BLOCK_BYTES, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
-	if (!buf)
-		SKIP(return, "no memory for hugetlb pages");
+	ASSERT_NE(NULL, buf);
 	buf[0] = 1;
 	ASSERT_EQ(0, prefetch(self, buf, BLOCK_BYTES, self->id));
 	ASSERT_OUTCOMES(0, BLOCK_PAGES, STAYED(HUGETLB));

@@ -185,8 +185,10 @@ FIXTURE_SETUP(kinds)
 	self->pin = -1;
 	self->len = SMALL_LEN;
 	self->word = WORD;
-	if (kind == HUGETLB && !set_huge_pages("2"))
-		SKIP(return, "no hugetlb pages");
+	if (kind == HUGETLB && !set_huge_pages("2")) {
+		session_end(&self->session);
+		SKIP(_exit(255), "no hugetlb pages");
+	}
 	self->buf = map_kind(self, kind);
 	ASSERT_NE(NULL, self->buf);
 	if (kind == LOCKED)
@@ -195,8 +197,10 @@ FIXTURE_SETUP(kinds)
 		ASSERT_TRUE(merge(self));
 	if (kind == PINNED)
 		self->pin = pin_memory(self->buf, self->len);
-	if (self->pin == -ENOSYS)
-		SKIP(return, "no io_uring");
+	if (self->pin == -ENOSYS) {
+		session_end(&self->session);
+		SKIP(_exit(255), "no io_uring");
+	}
 	ASSERT_TRUE(kind != PINNED || self->pin >= 0);
 	ASSERT_EQ(0, cmd_advise(self->fd, self->buf, self->len,
 				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));

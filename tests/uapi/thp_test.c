@@ -125,8 +125,12 @@ FIXTURE_SETUP(thp)
 	self->data = malloc(BLOCK_BYTES);
 	ASSERT_NE(NULL, self->data);
 	self->buf = map_huge(self->fd, 1);
-	if (!self->buf)
-		SKIP(return, "the kernel gives no huge page");
+	if (!self->buf) {
+		close(self->fd);
+		session_end(&self->session);
+		module_remove("hmmrt_dmirror");
+		SKIP(_exit(255), "the kernel gives no huge page");
+	}
 }
 
 FIXTURE_TEARDOWN(thp)
@@ -392,7 +396,8 @@ TEST_F(thp, chunk_changes_between_large_and_single_pages)
 		ASSERT_EQ(-1, pages_check(small + PART, len, 100));
 
 		self->buf = map_huge(self->fd, 1);
-		ASSERT_NE(NULL, self->buf);
+		if (!self->buf)
+			SKIP(return, "the kernel gives no other huge page");
 	}
 }
 
@@ -504,7 +509,8 @@ TEST_F(thp, agent_has_it_by_one_entry)
 	char *second = map_huge(self->fd, 2000);
 	long before;
 
-	ASSERT_NE(NULL, second);
+	if (!second)
+		SKIP(return, "the kernel gives no second huge page");
 	/* The first one brings the tables above. */
 	ASSERT_VALUE(1, agent_read(agent, self->buf));
 	before = page_table_kib(agent);

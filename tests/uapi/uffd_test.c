@@ -33,8 +33,12 @@ FIXTURE_SETUP(uffd)
 	self->buf = arena_anon(LEN);
 	ASSERT_NE(NULL, self->buf);
 	self->uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	if (self->uffd < 0)
-		SKIP(return, "userfaultfd: %s", strerror(errno));
+	if (self->uffd < 0) {
+		int error = errno;
+
+		session_end(&self->session);
+		SKIP(_exit(255), "userfaultfd: %s", strerror(error));
+	}
 	ASSERT_EQ(0, ioctl(self->uffd, UFFDIO_API, &api));
 }
 

@@ -23,8 +23,10 @@ FIXTURE_SETUP(full)
 	self->agent = session_agent(&self->session);
 	self->id = self->session.devices[0].id;
 	ASSERT_EQ(0, cmd_device_info(self->session.space, self->id, &info));
-	if (info.out_memory_bytes > (512UL << 20))
-		SKIP(return, "device memory is too large to be filled");
+	if (info.out_memory_bytes > (512UL << 20)) {
+		session_end(&self->session);
+		SKIP(_exit(255), "device memory is too large to be filled");
+	}
 	self->len = info.out_memory_bytes;
 	self->buf = arena_anon(self->len);
 	ASSERT_NE(NULL, self->buf);

@@ -214,6 +214,33 @@ uint64_t pages_sum(size_t len, uint64_t first)
 	return n * first + n * (n - 1) / 2;
 }
 
+static long smaps_kib(const void *addr, const char *key)
+{
+	FILE *file = fopen("/proc/self/smaps", "re");
+	unsigned long start, end;
+	bool found = false;
+	long kib = -1;
+	char line[512];
+
+	while (file && kib < 0 && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+			found = start == (uintptr_t)addr;
+		else if (found && !strncmp(line, key, strlen(key)))
+			kib = strtol(line + strlen(key) + 1, NULL, 10);
+	}
+	if (file)
+		fclose(file);
+	return kib;
+}
+
+bool has_huge_pages(char *buf, size_t len)
+{
+	if (madvise(buf, len, MADV_HUGEPAGE))
+		return false;
+	memset(buf, 0x11, len);
+	return smaps_kib(buf, "AnonHugePages") == (long)(len >> 10);
+}
+
 /* /proc/self/pagemap has them as swap entries: the offset behind five bits. */
 uint64_t device_frame(const void *addr)
 {

@@ -77,6 +77,9 @@ long pages_check(const void *addr, size_t len, uint64_t first);
 /* What agent_sum() finds of them. */
 uint64_t pages_sum(size_t len, uint64_t first);
 
+/* Writes a mapping; whether the kernel had huge pages for all of it. */
+bool has_huge_pages(char *buf, size_t len);
+
 /*
  * The number of the page frame that stands for a page on a device; they follow
  * each other as device memory does. 0 for a page that is not on one.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,9 +19,27 @@ bool write_text(const char *path, const char *text)
 	return done;
 }
 
+#define HUGE_PAGES	"/proc/sys/vm/nr_hugepages"
+
 bool set_huge_pages(const char *count)
 {
-	return write_text("/proc/sys/vm/nr_hugepages", count);
+	int wanted = atoi(count), got = -1;
+	FILE *file;
+
+	if (wanted)
+		write_text("/proc/sys/vm/compact_memory", "1");
+	if (!write_text(HUGE_PAGES, count))
+		return false;
+	file = fopen(HUGE_PAGES, "re");
+	if (!file)
+		return false;
+	if (fscanf(file, "%d", &got) != 1)
+		got = -1;
+	fclose(file);
+	if (got >= wanted)
+		return true;
+	write_text(HUGE_PAGES, "0");
+	return false;
 }
 
 bool set_oversubscription(bool on)

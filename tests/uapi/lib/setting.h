@@ -8,7 +8,7 @@
 /* false: there is no such file, or not all of the text was taken. */
 bool write_text(const char *path, const char *text);
 
-/* How many hugetlb pages there are; as many as can be had. */
+/* How many hugetlb pages there are; false: so many cannot be had, and none are. */
 bool set_huge_pages(const char *count);
 
 /* Whether devices that are full evict what was used longest ago. */
