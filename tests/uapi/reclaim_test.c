@@ -92,17 +92,24 @@ FIXTURE_TEARDOWN(pressure)
 /* Fill the device, so that what comes next is mapped where it is. */
 static void *fill_device(struct session *session, size_t *len)
 {
+	const uint32_t id = session->devices[0].id;
 	struct hmmrt_device_info info;
-	struct hmmrt_prefetch moved;
+	unsigned int try;
 	void *buf;
 
-	if (cmd_device_info(session->space, session->devices[0].id, &info))
+	if (cmd_device_info(session->space, id, &info))
 		return NULL;
 	*len = info.out_memory_bytes;
 	buf = arena_anon(*len);
-	if (!buf || cmd_prefetch(session->space, buf, *len,
-				 session->devices[0].id, &moved))
-		return NULL;
+	/* Again while others still give back what they had. */
+	for (try = 0; buf && try < 500; try++) {
+		if (cmd_prefetch(session->space, buf, *len, id, NULL) ||
+		    cmd_device_info(session->space, id, &info))
+			return NULL;
+		if (info.out_used_bytes == info.out_memory_bytes)
+			break;
+		usleep(10000);
+	}
 	return buf;
 }
 

@@ -14,12 +14,14 @@
 #include "lib/harness.h"
 #include "lib/modules.h"
 #include "lib/session.h"
+#include "lib/setting.h"
 
 #define DEVICE_MIB	"64"
 #define DEVICE_BLOCKS	32
 #define PART		(16 * PAGE_BYTES)
 #define ROUNDS		20
 #define THREADS		4
+#define SCAN_SLEEP	"/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs"
 
 #ifndef HMM_DMIRROR_FLAGS
 #define HMM_DMIRROR_FLAGS		_IOWR('H', 0x08, struct hmm_dmirror_cmd)
@@ -75,6 +77,7 @@ FIXTURE(thp) {
 	bool large;		/* device memory has large pages */
 	char *buf;		/* one block, a huge page */
 	char *data;
+	char scan_sleep[16];	/* as it was */
 };
 
 /* How many pages of a range have all of @bits in a snapshot; -1: no snapshot. */
@@ -124,8 +127,12 @@ FIXTURE_SETUP(thp)
 	self->large = kernel_has_large_device_pages();
 	self->data = malloc(BLOCK_BYTES);
 	ASSERT_NE(NULL, self->data);
+	/* What is in pieces stays so: khugepaged sleeps for an hour. */
+	if (read_word(SCAN_SLEEP, self->scan_sleep))
+		write_text(SCAN_SLEEP, "3600000");
 	self->buf = map_huge(self->fd, 1);
 	if (!self->buf) {
+		write_text(SCAN_SLEEP, self->scan_sleep);
 		close(self->fd);
 		session_end(&self->session);
 		module_remove("hmmrt_dmirror");
@@ -135,6 +142,8 @@ FIXTURE_SETUP(thp)
 
 FIXTURE_TEARDOWN(thp)
 {
+	if (self->scan_sleep[0])
+		EXPECT_TRUE(write_text(SCAN_SLEEP, self->scan_sleep));
 	munmap(self->buf, BLOCK_BYTES);
 	close(self->fd);
 	EXPECT_EQ(0, session_end(&self->session));

@@ -19,24 +19,29 @@ bool write_text(const char *path, const char *text)
 	return done;
 }
 
+bool read_word(const char *path, char word[16])
+{
+	FILE *file = fopen(path, "re");
+	bool found;
+
+	if (!file)
+		return false;
+	found = fscanf(file, "%15s", word) == 1;
+	fclose(file);
+	return found;
+}
+
 #define HUGE_PAGES	"/proc/sys/vm/nr_hugepages"
 
 bool set_huge_pages(const char *count)
 {
-	int wanted = atoi(count), got = -1;
-	FILE *file;
+	char got[16];
 
-	if (wanted)
+	if (atoi(count))
 		write_text("/proc/sys/vm/compact_memory", "1");
-	if (!write_text(HUGE_PAGES, count))
+	if (!write_text(HUGE_PAGES, count) || !read_word(HUGE_PAGES, got))
 		return false;
-	file = fopen(HUGE_PAGES, "re");
-	if (!file)
-		return false;
-	if (fscanf(file, "%d", &got) != 1)
-		got = -1;
-	fclose(file);
-	if (got >= wanted)
+	if (atoi(got) >= atoi(count))
 		return true;
 	write_text(HUGE_PAGES, "0");
 	return false;

@@ -8,7 +8,10 @@
 /* false: there is no such file, or not all of the text was taken. */
 bool write_text(const char *path, const char *text);
 
-/* How many hugetlb pages there are; false: so many cannot be had, and none are. */
+/* What write_text() may restore later; false: there is no such file. */
+bool read_word(const char *path, char word[16]);
+
+/* How many hugetlb pages there are; false: too many, there are none. */
 bool set_huge_pages(const char *count);
 
 /* Whether devices that are full evict what was used longest ago. */
