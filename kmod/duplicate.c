@@ -115,6 +115,36 @@ void hmmrt_copies_free(struct list_head *taken)
 		copy_free(copy);
 }
 
+/**
+ * hmmrt_copies_evict() - give up the copies that are in a chunk of device memory
+ * @dev: whose
+ * @chunk: of it
+ * @room: to make room
+ *
+ * With all that devices have of the blocks that they are of: they fault again.
+ * Context: may sleep, no lock of ours is held.
+ */
+void hmmrt_copies_evict(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
+			bool room)
+{
+	struct hmmrt_block *block;
+	unsigned int index = 0;
+	int idx;
+
+	idx = srcu_read_lock(&hmmrt_srcu);
+	while ((block = hmmrt_vram_next_copy(dev, chunk, &index))) {
+		if (room) {
+			mutex_lock(&block->lock);
+			hmmrt_policy_evicted(&block->maps[dev->id]->refaults,
+					     READ_ONCE(dev->vram.evictions));
+			mutex_unlock(&block->lock);
+		}
+		hmmrt_span_revoke(block->span->space, block->start,
+				  block->start + HMMRT_BLOCK_SIZE);
+	}
+	srcu_read_unlock(&hmmrt_srcu, idx);
+}
+
 /* The block goes, and its copies are gone. */
 void hmmrt_copies_destroy(struct hmmrt_block_map *map)
 {
@@ -401,6 +431,7 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 		from[i] = NULL;
 		*to = NULL;
 		map->copies->at[base + i] = copy;
+		hmmrt_vram_note_copy(copy->page, block);
 		ptes[i] = HMMRT_PTE_VALID | HMMRT_PTE_DEVICE |
 			  hmmrt_page_offset(copy->page);
 		if (req->exec)
@@ -601,7 +632,10 @@ static int memory_alloc(struct hmmrt_request *req, unsigned int first,
 		return -ENOSPC;
 	}
 	hmmrt_request_release_room(req);
-	return 0;
+	if (!hmmrt_vram_prepare_copies(pages, count))
+		return 0;
+	hmmrt_vram_free_unused(dev, pages, count);
+	return -ENOMEM;
 }
 
 static int duplicate_locked(struct hmmrt_request *req)
@@ -611,6 +645,8 @@ static int duplicate_locked(struct hmmrt_request *req)
 	int idx, rc;
 
 	lockdep_assert_held(&req->block->migrate);
+	if (req->access && !req->room && hmmrt_request_thrashes(req))
+		return 0;
 	idx = srcu_read_lock(&hmmrt_srcu);
 	rc = hmmrt_snapshot(req);
 	count = rc ? 0 : mark_wanted(req, &first);

@@ -334,6 +334,7 @@ static void evict_unmap(struct hmmrt_device *dev, struct eviction *evict,
 static void evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 			struct eviction *evict, enum evict_mode mode)
 {
+	hmmrt_copies_evict(dev, chunk, mode == EVICT_ROOM);
 	evict->entries = hmmrt_chunk_used(dev, chunk, evict->src);
 	evict_unmap(dev, evict, mode == EVICT_ROOM);
 	evict_copy(dev, chunk, evict, mode);

@@ -101,6 +101,8 @@ struct hmmrt_chunk {
 	bool reserved;			/* is, or was, evicted: see evict.c */
 	u64 busy_until;			/* in jiffies: nothing could be evicted */
 	DECLARE_BITMAP(used, HMMRT_CHUNK_PAGES);
+	/* Of which block a page has a copy; NULL: of none. See duplicate.c. */
+	struct hmmrt_block **copy_of;
 };
 
 struct hmmrt_region {
@@ -342,6 +344,7 @@ struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 void hmmrt_request_free(struct hmmrt_request *req);
 bool hmmrt_request_may_get_room(const struct hmmrt_request *req);
 int hmmrt_request_again(struct hmmrt_request *req, int rc);
+bool hmmrt_request_thrashes(struct hmmrt_request *req);
 
 /* serve.c */
 /* How long one fault starts again before the device must ask once more. */
@@ -449,6 +452,8 @@ struct page *hmmrt_copy_page(const struct hmmrt_block_map *map,
 void hmmrt_copies_take(struct hmmrt_block_map *map, unsigned int first,
 		       unsigned int count, struct list_head *taken);
 void hmmrt_copies_free(struct list_head *taken);
+void hmmrt_copies_evict(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
+			bool room);
 void hmmrt_copies_destroy(struct hmmrt_block_map *map);
 unsigned int hmmrt_copies_of(const struct hmmrt_block *block,
 			     unsigned int index);
@@ -494,6 +499,11 @@ int hmmrt_pages(struct hmmrt_space *space, struct hmmrt_pages *arg);
 struct hmmrt_chunk *hmmrt_vram_reserve(struct hmmrt_device *dev, u64 before);
 void hmmrt_vram_unreserve(struct hmmrt_device *dev, struct hmmrt_chunk *chunk);
 void hmmrt_vram_used(struct hmmrt_device *dev, u64 offset);
+int hmmrt_vram_prepare_copies(struct page **pages, unsigned int n);
+void hmmrt_vram_note_copy(struct page *page, struct hmmrt_block *block);
+struct hmmrt_block *hmmrt_vram_next_copy(struct hmmrt_device *dev,
+					 const struct hmmrt_chunk *chunk,
+					 unsigned int *index);
 bool hmmrt_vram_is_trimming(const struct hmmrt_device *dev);
 void hmmrt_vram_wait_trimmed(struct hmmrt_device *dev);
 bool hmmrt_vram_is_full(const struct hmmrt_device *dev);

@@ -507,24 +507,6 @@ static int plan_alloc(struct hmmrt_request *req, const struct plan *plan)
 	return got;
 }
 
-/* Whether the device has too little memory to keep what it touches there. */
-static bool thrashes(struct hmmrt_request *req)
-{
-	struct hmmrt_device *dev = req->binding->dev;
-	struct hmmrt_block_map *map = req->block->maps[dev->id];
-	bool thrashes;
-
-	mutex_lock(&req->block->lock);
-	thrashes = hmmrt_policy_thrashes(&map->refaults,
-					 READ_ONCE(dev->vram.evictions),
-					 dev->vram.size >> HMMRT_CHUNK_SHIFT,
-					 jiffies_to_msecs(jiffies));
-	mutex_unlock(&req->block->lock);
-	if (thrashes)
-		atomic64_inc(&req->binding->thrashing);
-	return thrashes;
-}
-
 /* Prefetches go where they are told to, and faults where advice says. */
 static bool stays_home(struct hmmrt_request *req)
 {
@@ -533,7 +515,7 @@ static bool stays_home(struct hmmrt_request *req)
 	lockdep_assert_held(&req->block->migrate);
 	if (!req->access || req->room)
 		return false;
-	return thrashes(req) ||
+	return hmmrt_request_thrashes(req) ||
 	       (req->advice.preferred != req->binding->dev->id &&
 		hmmrt_policy_stays_home(&req->block->turns, page,
 					jiffies_to_msecs(jiffies)));

@@ -73,3 +73,24 @@ int hmmrt_request_again(struct hmmrt_request *req, int rc)
 	}
 	return -EAGAIN;
 }
+
+/*
+ * Whether the device has too little memory to keep there what it touches: asked once
+ * for each fault, before anything is evicted for it.
+ */
+bool hmmrt_request_thrashes(struct hmmrt_request *req)
+{
+	struct hmmrt_device *dev = req->binding->dev;
+	struct hmmrt_block_map *map = req->block->maps[dev->id];
+	bool thrashes;
+
+	mutex_lock(&req->block->lock);
+	thrashes = hmmrt_policy_thrashes(&map->refaults,
+					 READ_ONCE(dev->vram.evictions),
+					 dev->vram.size >> HMMRT_CHUNK_SHIFT,
+					 jiffies_to_msecs(jiffies));
+	mutex_unlock(&req->block->lock);
+	if (thrashes)
+		atomic64_inc(&req->binding->thrashing);
+	return thrashes;
+}

@@ -179,6 +179,8 @@ static void chunk_free_page(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 	lockdep_assert_held(&vram->lock);
 	if (WARN_ON_ONCE(!__test_and_clear_bit(index, chunk->used)))
 		return;
+	if (chunk->copy_of)
+		chunk->copy_of[index] = NULL;
 	vram->used_pages--;
 	chunk->used_pages--;
 	if (!chunk->used_pages || chunk->used_pages == HMMRT_CHUNK_PAGES - 1)
@@ -609,6 +611,66 @@ void hmmrt_vram_used(struct hmmrt_device *dev, u64 offset)
 	spin_unlock_irq(&vram->lock);
 }
 
+/**
+ * hmmrt_vram_prepare_copies() - before pages are used for copies
+ * @pages: of hmmrt_vram_alloc(); NULL: skip
+ * @n: how many
+ *
+ * Context: process context, may sleep.
+ * Return: 0, or -ENOMEM: there is no room to note whose copies they are.
+ */
+int hmmrt_vram_prepare_copies(struct page **pages, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		struct hmmrt_chunk *chunk = pages[i] ? page_chunk(pages[i]) :
+						       NULL;
+		struct hmmrt_block **copy_of;
+
+		if (!chunk || READ_ONCE(chunk->copy_of))
+			continue;
+		copy_of = kvcalloc(HMMRT_CHUNK_PAGES, sizeof(*copy_of),
+				   GFP_KERNEL_ACCOUNT);
+		if (!copy_of)
+			return -ENOMEM;
+		/* Others may make copies in the same chunk. */
+		if (cmpxchg(&chunk->copy_of, NULL, copy_of))
+			kvfree(copy_of);
+	}
+	return 0;
+}
+
+/* It holds a copy of a page of the block, until it is given back. */
+void hmmrt_vram_note_copy(struct page *page, struct hmmrt_block *block)
+{
+	struct hmmrt_region *region = page_region(page);
+	struct hmmrt_chunk *chunk = region_chunk(region, page);
+
+	spin_lock_irq(&region->dev->vram.lock);
+	chunk->copy_of[hmmrt_page_index(page)] = block;
+	spin_unlock_irq(&region->dev->vram.lock);
+}
+
+/*
+ * The block that the next copy at or behind page *index of a chunk is of, or NULL.
+ * In hmmrt_srcu: a block goes after its copies, and a grace period.
+ */
+struct hmmrt_block *hmmrt_vram_next_copy(struct hmmrt_device *dev,
+					 const struct hmmrt_chunk *chunk,
+					 unsigned int *index)
+{
+	struct hmmrt_block *block = NULL;
+
+	lockdep_assert_held(&hmmrt_srcu);
+	spin_lock_irq(&dev->vram.lock);
+	for (; chunk->copy_of && *index < HMMRT_CHUNK_PAGES && !block;
+	     (*index)++)
+		block = chunk->copy_of[*index];
+	spin_unlock_irq(&dev->vram.lock);
+	return block;
+}
+
 /* Whether a chunk that nobody uses is losing its memory, and found by nobody. */
 bool hmmrt_vram_is_trimming(const struct hmmrt_device *dev)
 {
@@ -729,7 +791,7 @@ static void region_evict(struct hmmrt_region *region, bool lose)
 void hmmrt_vram_destroy(struct hmmrt_device *dev)
 {
 	struct hmmrt_vram *vram = &dev->vram;
-	unsigned int i, try;
+	unsigned int i, j, try;
 
 	for (try = 1; READ_ONCE(vram->used_pages); try++) {
 		for (i = 0; i < vram->nr_regions; i++)
@@ -753,6 +815,8 @@ void hmmrt_vram_destroy(struct hmmrt_device *dev)
 		/* Then the numbers may be those of another device. */
 		region_forget(region, region->nr_chunks);
 		pgmap_destroy(&region->pgmap);
+		for (j = 0; j < region->nr_chunks; j++)
+			kvfree(region->chunks[j].copy_of);
 		kvfree(region);
 	}
 	kvfree(vram->regions);

@@ -335,8 +335,7 @@ struct hmmrt_device *hmmrt_pte_peer(hmmrt_pte_t pte);
  * Return: 0, or -EBUSY when pages are on the device afterwards: somebody had
  * them locked or pinned, or moved them there meanwhile, or the device did not
  * give them back. The kernel can pin pages of a coherent device where they are,
- * for as long as a read or a pipe lasts. Copies of read-mostly pages count too, and
- * stay until their process or its binding goes, or writes them.
+ * for as long as a read or a pipe lasts. Copies of read-mostly pages are given up.
  */
 int hmmrt_device_evict(struct hmmrt_device *dev);
 

@@ -18,6 +18,9 @@
 #define DEVICE_PAGES	(DEVICE_BYTES / PAGE_BYTES)
 #define CHUNKS		(DEVICE_BYTES / BLOCK_BYTES)
 #define MODULE		"devices=2 memory=16"
+/* Where much is moved, less of it: that takes long where all is checked. */
+#define LESS_BYTES	(DEVICE_BYTES / 2)
+#define LESS_MODULE	"devices=2 memory=8"
 #define MOST		(4 * DEVICE_BYTES)
 /* An agent gets this long for one piece of work, on the slowest machine. */
 #define LIMIT_S		100
@@ -250,8 +253,8 @@ TEST_F(oversubscribe, can_be_forbidden)
 	EXPECT_EQ(0, session_stats(&self->session, 0).out_evictions);
 }
 
-/* Copies are nobody's pages, and cannot be evicted: what is full of them is full. */
-TEST_F(oversubscribe, device_full_of_copies_uses_the_rest_remotely)
+/* Copies are nobody's pages, and go all the same; the pages stay what they are. */
+TEST_F(oversubscribe, copies_make_room)
 {
 	char *rest = self->buf + DEVICE_BYTES;
 	struct hmmrt_prefetch result;
@@ -263,12 +266,19 @@ TEST_F(oversubscribe, device_full_of_copies_uses_the_rest_remotely)
 	ASSERT_EQ((int64_t)DEVICE_BYTES,
 		  device_used_bytes(self->space, self->id));
 	ASSERT_EQ(0, prefetch(self, rest, BLOCK_BYTES, &result));
-	EXPECT_EQ(BLOCK_PAGES, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
+	EXPECT_EQ(BLOCK_PAGES, result.out_pages_moved);
 	ASSERT_DONE(agent_fill(agent_of(self, 0), rest, DEVICE_BYTES,
 			       PAGE_BYTES, 5000));
-	EXPECT_EQ(0, pages_here(self, rest, DEVICE_BYTES));
+	EXPECT_EQ(DEVICE_PAGES, pages_here(self, rest, DEVICE_BYTES));
+	ASSERT_VALUE(pages_sum(DEVICE_BYTES, 1),
+		     agent_sum(agent_of(self, 0), self->buf, DEVICE_BYTES,
+			       PAGE_BYTES));
+	pages_fill(self->buf, DEVICE_BYTES, 9);
+	ASSERT_VALUE(pages_sum(DEVICE_BYTES, 9),
+		     agent_sum(agent_of(self, 0), self->buf, DEVICE_BYTES,
+			       PAGE_BYTES));
 	EXPECT_EQ(-1, pages_check(rest, DEVICE_BYTES, 5000));
-	EXPECT_EQ(-1, pages_check(self->buf, DEVICE_BYTES, 1));
+	EXPECT_EQ(-1, pages_check(self->buf, DEVICE_BYTES, 9));
 }
 
 #define HOT	(3 * BLOCK_BYTES)
@@ -319,7 +329,7 @@ TEST_F(oversubscribe, two_devices_take_from_each_other)
 	unsigned int round;
 
 	pages_fill(self->buf, MOST, 1);
-	for (round = 1; round < 4; round++) {
+	for (round = 1; round < 3; round++) {
 		ASSERT_DONE(agent_fill(agent_of(self, round % 2), self->buf,
 				       MOST, PAGE_BYTES, 1000 * round));
 		ASSERT_VALUE(pages_sum(MOST, 1000 * round),
@@ -379,8 +389,8 @@ FIXTURE_SETUP(workload)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
-	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
-	area_words = variant->percent * DEVICE_BYTES / 100 / PAGE_BYTES * ROW;
+	ASSERT_EQ(0, simgpu_replace(self->parameters, LESS_MODULE));
+	area_words = variant->percent * LESS_BYTES / 100 / PAGE_BYTES * ROW;
 	self->expected = malloc(area_words * sizeof(*area));
 	ASSERT_NE(NULL, self->expected);
 }
@@ -436,7 +446,7 @@ FIXTURE_SETUP(processes)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
-	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
+	ASSERT_EQ(0, simgpu_replace(self->parameters, LESS_MODULE));
 	self->fd = open_manager();
 	ASSERT_EQ(0, device_named(self->fd, "hmmrt-gpu0", &self->id));
 }
@@ -506,7 +516,7 @@ TEST_F(processes, three_share_a_device)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(pids); i++)
-		pids[i] = start_process(2 * DEVICE_BYTES, 3);
+		pids[i] = start_process(2 * LESS_BYTES, 2);
 	for (i = 0; i < ARRAY_SIZE(pids); i++)
 		EXPECT_TRUE(ends_well(pids[i]));
 	EXPECT_EQ(0, device_used_bytes(self->fd, self->id));
@@ -518,9 +528,9 @@ TEST_F(processes, killed_ones_do_no_harm)
 	unsigned int seed = test_seed(), round;
 	pid_t victim, other;
 
-	other = start_process(2 * DEVICE_BYTES, 6);
-	for (round = 0; round < 12; round++) {
-		victim = start_process(2 * DEVICE_BYTES, 1000);
+	other = start_process(2 * LESS_BYTES, 4);
+	for (round = 0; round < 8; round++) {
+		victim = start_process(2 * LESS_BYTES, 1000);
 		usleep(100000 + rand_r(&seed) % 400000);
 		ASSERT_EQ(0, kill(victim, SIGKILL));
 		ASSERT_EQ(victim, waitpid(victim, NULL, 0));
@@ -581,14 +591,18 @@ static void copy_back_and_forth(uint64_t *words, size_t count)
 	}
 }
 
-/* An access that needs two blocks at a time ends where there is room for one. */
-TEST_F(tiny, instruction_that_needs_more_than_there_is_ends)
+static void try_to_copy(FIXTURE_DATA(tiny) *self,
+			struct __test_metadata *_metadata, bool read_mostly)
 {
 	size_t i;
 
 	job = copy_back_and_forth;
 	ASSERT_EQ(0, session_start(&self->session, 1, 1));
 	fill(area, area_words, 3);
+	if (read_mostly)
+		ASSERT_EQ(0, cmd_advise(self->session.space, area,
+					2 * BLOCK_BYTES,
+					HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
 	agent_post(session_agent(&self->session), 0, AGENT_CALL,
 		   (uint64_t[]){ (uintptr_t)run_job }, 1);
 	ASSERT_DONE(agent_wait(session_agent(&self->session), 0, LIMIT_S));
@@ -597,6 +611,17 @@ TEST_F(tiny, instruction_that_needs_more_than_there_is_ends)
 		ASSERT_EQ(area[i], area[area_words / 2 + i]);
 	EXPECT_LT(0, session_stats(&self->session, 0).out_evictions);
 	EXPECT_LT(0, session_stats(&self->session, 0).out_thrashing_faults);
+}
+
+/* An access that needs two blocks at a time ends where there is room for one. */
+TEST_F(tiny, instruction_that_needs_more_than_there_is_ends)
+{
+	try_to_copy(self, _metadata, false);
+}
+
+TEST_F(tiny, instruction_that_needs_a_copy_and_more_ends)
+{
+	try_to_copy(self, _metadata, true);
 }
 
 TEST_HARNESS_MAIN
