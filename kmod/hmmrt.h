@@ -495,6 +495,27 @@ void hmmrt_block_come_home(struct hmmrt_binding *binding,
 int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg);
 int hmmrt_pages(struct hmmrt_space *space, struct hmmrt_pages *arg);
 
+/* region.c */
+void *hmmrt_pgmap_owner(void);
+u64 hmmrt_page_offset(const struct page *page);
+bool hmmrt_device_is_coherent(const struct hmmrt_device *dev);
+struct hmmrt_device *hmmrt_page_device(const struct page *page);
+struct hmmrt_device *hmmrt_place_device(struct hmmrt_place *place,
+					const struct page *page);
+u64 hmmrt_place_offset(const struct hmmrt_place *place,
+		       const struct page *page);
+bool hmmrt_page_is_private(const struct page *page);
+bool hmmrt_page_is_coherent(const struct page *page);
+struct dev_pagemap *hmmrt_page_pgmap(const struct page *page);
+struct hmmrt_region *hmmrt_page_region(const struct page *page);
+struct hmmrt_chunk *hmmrt_region_chunk(struct hmmrt_region *region,
+				       const struct page *page);
+struct hmmrt_chunk *hmmrt_page_chunk(const struct page *page);
+unsigned long hmmrt_chunk_pfn(struct hmmrt_device *dev,
+			      const struct hmmrt_chunk *chunk);
+int hmmrt_vram_grow(struct hmmrt_device *dev, unsigned int seen_regions);
+void hmmrt_region_destroy(struct hmmrt_region *region);
+
 /* vram.c */
 struct hmmrt_chunk *hmmrt_vram_reserve(struct hmmrt_device *dev, u64 before);
 void hmmrt_vram_unreserve(struct hmmrt_device *dev, struct hmmrt_chunk *chunk);
@@ -507,22 +528,14 @@ struct hmmrt_block *hmmrt_vram_next_copy(struct hmmrt_device *dev,
 bool hmmrt_vram_is_trimming(const struct hmmrt_device *dev);
 void hmmrt_vram_wait_trimmed(struct hmmrt_device *dev);
 bool hmmrt_vram_is_full(const struct hmmrt_device *dev);
-int hmmrt_vram_grow(struct hmmrt_device *dev, unsigned int seen_regions);
 int hmmrt_vram_init(struct hmmrt_device *dev, u64 size);
 void hmmrt_vram_destroy(struct hmmrt_device *dev);
 unsigned int hmmrt_vram_alloc(struct hmmrt_device *dev, unsigned int index,
 			      unsigned int npages, struct page **pages,
 			      struct hmmrt_chunk *room, bool *full);
+void hmmrt_vram_folio_free(struct hmmrt_freed *freed);
 void hmmrt_vram_free_unused(struct hmmrt_device *dev, struct page **pages,
 			    unsigned int npages);
-struct hmmrt_device *hmmrt_page_device(const struct page *page);
-struct hmmrt_device *hmmrt_place_device(struct hmmrt_place *place,
-					const struct page *page);
-u64 hmmrt_place_offset(const struct hmmrt_place *place,
-		       const struct page *page);
-bool hmmrt_page_is_private(const struct page *page);
-bool hmmrt_page_is_coherent(const struct page *page);
-struct dev_pagemap *hmmrt_page_pgmap(const struct page *page);
 
 static inline unsigned int hmmrt_request_pages(const struct hmmrt_request *req)
 {
@@ -542,12 +555,9 @@ static inline bool hmmrt_pages_share_chunk(const struct page *one,
 	       page_to_pfn(two) / HMMRT_CHUNK_PAGES;
 }
 
-bool hmmrt_device_is_coherent(const struct hmmrt_device *dev);
-u64 hmmrt_page_offset(const struct page *page);
 unsigned int hmmrt_chunk_used(struct hmmrt_device *dev,
 			      const struct hmmrt_chunk *chunk,
 			      unsigned long *pfns);
-void *hmmrt_pgmap_owner(void);
 
 /* device.c */
 bool hmmrt_node_is_online(int node);

@@ -2,8 +2,8 @@
 /*
  * Device memory: ZONE_DEVICE pages, given out from chunks of 2 MiB.
  *
- * Model      Device memory is cut into regions of up to 256 MiB, which get
- *            struct pages when they are first needed, and those into chunks.
+ * Model      Device memory is cut into regions, which get struct pages when they
+ *            are first needed (region.c), and those into chunks.
  *            The driver puts real memory behind a chunk when its first page is
  *            given out (populate), and may take it back some time after the
  *            last one was freed (trim), so that an unused device costs little.
@@ -17,18 +17,17 @@
  *            stand for pages in any case, and splitting changes none, so there is
  *            no folio_split. Struct pages of what was freed still say that they
  *            are compound, until they are initialised anew; whose a page is goes
- *            by its number, see page_region().
+ *            by its number, see region.c.
  * Owner      Pages belong to the page tables that map them. Nothing here points
  *            to a space or block; a page may outlive both.
- * Locking    vram->lock, a spinlock and innermost: vram_folio_free() runs under
- *            a page table lock. vram->populate serialises putting memory behind
+ * Locking    vram->lock, a spinlock and innermost: hmmrt_vram_folio_free() runs
+ *            under a page table lock. vram->populate serialises putting memory behind
  *            chunks, vram->grow making regions. That is done with no lock held:
  *            the core takes hotplug locks for it, under which others take an
  *            mmap_lock; so the two cannot be one.
  * Terms      'offset' is in bytes of device memory, 'index' a page in a chunk.
  */
 #include <linux/bitmap.h>
-#include <linux/ioport.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -40,120 +39,6 @@
 #define TRIM_KEEP	4
 /* How often a device that goes is asked for pages that it cannot give back. */
 #define LAST_TRIES	3
-
-/* One owner for all devices: hmm_range_fault() spins on pages of others. */
-static int hmmrt_owner;
-
-void *hmmrt_pgmap_owner(void)
-{
-	return &hmmrt_owner;
-}
-
-/* struct hmmrt_region, by pfn / HMMRT_CHUNK_PAGES. */
-static DEFINE_XARRAY(regions_by_pfn);
-
-/*
- * By its number, for a page that is not held says nothing that lasts: what it is
- * part of, and the pgmap of that, are one word that the core rewrites when large
- * pages are made and split.
- */
-static struct hmmrt_region *page_region(const struct page *page)
-{
-	return xa_load(&regions_by_pfn, page_to_pfn(page) / HMMRT_CHUNK_PAGES);
-}
-
-/* The device whose memory this page is, or NULL for any other page. */
-struct hmmrt_device *hmmrt_page_device(const struct page *page)
-{
-	struct hmmrt_region *region;
-
-	if (!is_zone_device_page(page))
-		return NULL;
-	region = page_region(page);
-	return region ? region->dev : NULL;
-}
-
-/* The same, for many pages: those of a chunk are looked up once. */
-struct hmmrt_device *hmmrt_place_device(struct hmmrt_place *place,
-					const struct page *page)
-{
-	unsigned long number = page_to_pfn(page) / HMMRT_CHUNK_PAGES;
-
-	if (!is_zone_device_page(page))
-		return NULL;
-	if (place->number != number) {
-		place->number = number;
-		place->region = page_region(page);
-	}
-	return place->region ? place->region->dev : NULL;
-}
-
-/* Whether it is on a device, and the CPU does not reach it there. */
-bool hmmrt_page_is_private(const struct page *page)
-{
-	const struct hmmrt_device *dev = hmmrt_page_device(page);
-
-	return dev && !hmmrt_device_is_coherent(dev);
-}
-
-bool hmmrt_page_is_coherent(const struct page *page)
-{
-	const struct hmmrt_device *dev = hmmrt_page_device(page);
-
-	return dev && hmmrt_device_is_coherent(dev);
-}
-
-/* Of a page of ours. */
-struct dev_pagemap *hmmrt_page_pgmap(const struct page *page)
-{
-	return &page_region(page)->pgmap;
-}
-
-/* Whether the CPU and other devices can be given entries for its memory. */
-bool hmmrt_device_is_coherent(const struct hmmrt_device *dev)
-{
-	return dev->flags & HMMRT_DEVICE_COHERENT;
-}
-
-static u64 region_page_offset(const struct hmmrt_region *region,
-			      const struct page *page)
-{
-	return region->offset +
-	       ((u64)(page_to_pfn(page) - region->first_pfn) << PAGE_SHIFT);
-}
-
-u64 hmmrt_page_offset(const struct page *page)
-{
-	return region_page_offset(page_region(page), page);
-}
-
-/* Of a page that hmmrt_place_device() was asked for last. */
-u64 hmmrt_place_offset(const struct hmmrt_place *place, const struct page *page)
-{
-	return region_page_offset(place->region, page);
-}
-
-static struct hmmrt_chunk *region_chunk(struct hmmrt_region *region,
-					const struct page *page)
-{
-	return &region->chunks[(page_to_pfn(page) - region->first_pfn) /
-			       HMMRT_CHUNK_PAGES];
-}
-
-static struct hmmrt_chunk *page_chunk(const struct page *page)
-{
-	return region_chunk(page_region(page), page);
-}
-
-static unsigned long chunk_pfn(struct hmmrt_device *dev,
-			       const struct hmmrt_chunk *chunk)
-{
-	struct hmmrt_region *region =
-		dev->vram.regions[chunk->offset / HMMRT_REGION_SIZE];
-
-	return region->first_pfn +
-	       ((chunk->offset - region->offset) >> PAGE_SHIFT);
-}
 
 static void chunk_move(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk)
 {
@@ -192,190 +77,20 @@ static void chunk_free_page(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 }
 
 /* The last reference to a folio is gone, perhaps under a page table lock. */
-static void vram_folio_free(struct hmmrt_freed *freed)
+void hmmrt_vram_folio_free(struct hmmrt_freed *freed)
 {
 	struct page *page = hmmrt_freed_page(freed);
-	struct hmmrt_region *region = page_region(page);
+	struct hmmrt_region *region = hmmrt_page_region(page);
 	struct hmmrt_vram *vram = &region->dev->vram;
 	unsigned int index = hmmrt_page_index(page);
 	unsigned int end = index + hmmrt_freed_pages(freed);
-	struct hmmrt_chunk *chunk = region_chunk(region, page);
+	struct hmmrt_chunk *chunk = hmmrt_region_chunk(region, page);
 	unsigned long flags;
 
 	spin_lock_irqsave(&vram->lock, flags);
 	for (; index < end; index++)
 		chunk_free_page(vram, chunk, index);
 	spin_unlock_irqrestore(&vram->lock, flags);
-}
-
-static const struct dev_pagemap_ops vram_pagemap_ops = {
-	.HMMRT_PAGEMAP_FREE = vram_folio_free,
-	.migrate_to_ram = hmmrt_migrate_to_ram,
-};
-
-/* Coherent memory was reserved by the driver. */
-static void pgmap_release_range(const struct dev_pagemap *pgmap)
-{
-	if (pgmap->type == MEMORY_DEVICE_PRIVATE)
-		release_mem_region(pgmap->range.start,
-				   range_len(&pgmap->range));
-}
-
-/* Nothing is at those addresses; they only are not anybody else's. */
-static int pgmap_init_private(struct dev_pagemap *pgmap,
-			      struct hmmrt_device *dev, u64 size)
-{
-	struct resource *resource =
-		request_free_mem_region(&iomem_resource, size, dev->name);
-
-	if (IS_ERR(resource))
-		return PTR_ERR(resource);
-	pgmap->type = MEMORY_DEVICE_PRIVATE;
-	pgmap->range.start = resource->start;
-	pgmap->range.end = resource->end;
-	return 0;
-}
-
-static void pgmap_init_coherent(struct dev_pagemap *pgmap,
-				struct hmmrt_device *dev, u64 offset, u64 size)
-{
-	pgmap->type = MEMORY_DEVICE_COHERENT;
-	pgmap->range.start = dev->memory_start + offset;
-	pgmap->range.end = dev->memory_start + offset + size - 1;
-}
-
-static int pgmap_create(struct dev_pagemap *pgmap, struct hmmrt_device *dev,
-			u64 offset, u64 size)
-{
-	int rc = 0;
-
-	pgmap->nr_range = 1;
-	pgmap->ops = &vram_pagemap_ops;
-	pgmap->owner = hmmrt_pgmap_owner();
-	if (hmmrt_device_is_coherent(dev))
-		pgmap_init_coherent(pgmap, dev, offset, size);
-	else
-		rc = pgmap_init_private(pgmap, dev, size);
-	if (rc)
-		return rc;
-	rc = PTR_ERR_OR_ZERO(memremap_pages(pgmap,
-					    dev->numa_node == NUMA_NO_NODE ?
-						    numa_mem_id() :
-						    dev->numa_node));
-	if (rc)
-		pgmap_release_range(pgmap);
-	return rc;
-}
-
-static void pgmap_destroy(struct dev_pagemap *pgmap)
-{
-	memunmap_pages(pgmap);
-	pgmap_release_range(pgmap);
-}
-
-static void region_forget(const struct hmmrt_region *region, unsigned int n)
-{
-	while (n--)
-		xa_erase(&regions_by_pfn,
-			 region->first_pfn / HMMRT_CHUNK_PAGES + n);
-}
-
-/* Before any page of it is given out. */
-static int region_remember(struct hmmrt_region *region)
-{
-	unsigned int i;
-	int rc;
-
-	for (i = 0; i < region->nr_chunks; i++) {
-		rc = xa_err(xa_store(&regions_by_pfn,
-				     region->first_pfn / HMMRT_CHUNK_PAGES + i,
-				     region, GFP_KERNEL));
-		if (rc) {
-			region_forget(region, i);
-			return rc;
-		}
-	}
-	return 0;
-}
-
-static void region_publish(struct hmmrt_vram *vram, struct hmmrt_region *region)
-{
-	unsigned int i;
-
-	spin_lock_irq(&vram->lock);
-	for (i = 0; i < region->nr_chunks; i++) {
-		struct hmmrt_chunk *chunk = &region->chunks[i];
-
-		chunk->offset = region->offset + ((u64)i << HMMRT_CHUNK_SHIFT);
-		INIT_LIST_HEAD(&chunk->recent);
-		list_add_tail(&chunk->link, &vram->free);
-	}
-	vram->regions[vram->nr_regions] = region;
-	/* Who counts them without a lock finds what it counted. */
-	smp_store_release(&vram->nr_regions, vram->nr_regions + 1);
-	spin_unlock_irq(&vram->lock);
-}
-
-/*
- * Give the next part of device memory struct pages. -ENOSPC when all of it has
- * them already.
- */
-static int vram_grow_locked(struct hmmrt_device *dev)
-{
-	struct hmmrt_vram *vram = &dev->vram;
-	u64 offset = (u64)vram->nr_regions * HMMRT_REGION_SIZE;
-	struct hmmrt_region *region;
-	unsigned int nr_chunks;
-	u64 size;
-	int rc;
-
-	lockdep_assert_held(&vram->grow);
-	if (vram->nr_regions == vram->max_regions)
-		return -ENOSPC;
-	size = min_t(u64, vram->size - offset, HMMRT_REGION_SIZE);
-	nr_chunks = size >> HMMRT_CHUNK_SHIFT;
-
-	region = kvzalloc(struct_size(region, chunks, nr_chunks), GFP_KERNEL);
-	if (!region)
-		return -ENOMEM;
-	region->dev = dev;
-	region->offset = offset;
-	region->nr_chunks = nr_chunks;
-
-	rc = pgmap_create(&region->pgmap, dev, offset, size);
-	if (rc)
-		goto out_free;
-	region->first_pfn = PHYS_PFN(region->pgmap.range.start);
-	rc = IS_ALIGNED(region->first_pfn, HMMRT_CHUNK_PAGES) ?
-		     region_remember(region) :
-		     -EINVAL;
-	if (rc)
-		goto out_pgmap;
-	region_publish(vram, region);
-	return 0;
-
-out_pgmap:
-	pgmap_destroy(&region->pgmap);
-out_free:
-	kvfree(region);
-	return rc;
-}
-
-/*
- * Make one more region, unless somebody did since there were @seen_regions.
- * Context: no lock held, the mmap_lock neither.
- */
-int hmmrt_vram_grow(struct hmmrt_device *dev, unsigned int seen_regions)
-{
-	struct hmmrt_vram *vram = &dev->vram;
-	int rc = 0;
-
-	if (mutex_lock_killable(&vram->grow))
-		return -EINTR;
-	if (vram->nr_regions == seen_regions)
-		rc = vram_grow_locked(dev);
-	mutex_unlock(&vram->grow);
-	return rc;
 }
 
 /* Take @npages pages at @index, or none. A reserved chunk is for who has it. */
@@ -517,7 +232,7 @@ unsigned int hmmrt_vram_alloc(struct hmmrt_device *dev, unsigned int index,
 		unsigned long pfn;
 
 		spin_lock_irq(&vram->lock);
-		chunk = vram_take(vram, hint ? page_chunk(hint) : NULL, room,
+		chunk = vram_take(vram, hint ? hmmrt_page_chunk(hint) : NULL, room,
 				  &at, &run);
 		spin_unlock_irq(&vram->lock);
 		if (!chunk) {
@@ -528,7 +243,7 @@ unsigned int hmmrt_vram_alloc(struct hmmrt_device *dev, unsigned int index,
 			chunk_give_back(vram, chunk, at, run);
 			break;
 		}
-		pfn = chunk_pfn(dev, chunk) + at;
+		pfn = hmmrt_chunk_pfn(dev, chunk) + at;
 		for (i = 0; i < run; i++)
 			pages[done + i] = pfn_to_page(pfn + i);
 		done += run;
@@ -542,7 +257,7 @@ unsigned int hmmrt_chunk_used(struct hmmrt_device *dev,
 			      const struct hmmrt_chunk *chunk,
 			      unsigned long *pfns)
 {
-	unsigned long first = chunk_pfn(dev, chunk);
+	unsigned long first = hmmrt_chunk_pfn(dev, chunk);
 	unsigned int i, n = 0;
 
 	spin_lock_irq(&dev->vram.lock);
@@ -624,7 +339,7 @@ int hmmrt_vram_prepare_copies(struct page **pages, unsigned int n)
 	unsigned int i;
 
 	for (i = 0; i < n; i++) {
-		struct hmmrt_chunk *chunk = pages[i] ? page_chunk(pages[i]) :
+		struct hmmrt_chunk *chunk = pages[i] ? hmmrt_page_chunk(pages[i]) :
 						       NULL;
 		struct hmmrt_block **copy_of;
 
@@ -644,8 +359,8 @@ int hmmrt_vram_prepare_copies(struct page **pages, unsigned int n)
 /* It holds a copy of a page of the block, until it is given back. */
 void hmmrt_vram_note_copy(struct page *page, struct hmmrt_block *block)
 {
-	struct hmmrt_region *region = page_region(page);
-	struct hmmrt_chunk *chunk = region_chunk(region, page);
+	struct hmmrt_region *region = hmmrt_page_region(page);
+	struct hmmrt_chunk *chunk = hmmrt_region_chunk(region, page);
 
 	spin_lock_irq(&region->dev->vram.lock);
 	chunk->copy_of[hmmrt_page_index(page)] = block;
@@ -700,7 +415,7 @@ void hmmrt_vram_free_unused(struct hmmrt_device *dev, struct page **pages,
 	for (i = 0; i < npages; i++) {
 		if (!pages[i])
 			continue;
-		chunk_free_page(&dev->vram, page_chunk(pages[i]),
+		chunk_free_page(&dev->vram, hmmrt_page_chunk(pages[i]),
 				hmmrt_page_index(pages[i]));
 	}
 	spin_unlock_irq(&dev->vram.lock);
@@ -791,7 +506,7 @@ static void region_evict(struct hmmrt_region *region, bool lose)
 void hmmrt_vram_destroy(struct hmmrt_device *dev)
 {
 	struct hmmrt_vram *vram = &dev->vram;
-	unsigned int i, j, try;
+	unsigned int i, try;
 
 	for (try = 1; READ_ONCE(vram->used_pages); try++) {
 		for (i = 0; i < vram->nr_regions; i++)
@@ -809,15 +524,7 @@ void hmmrt_vram_destroy(struct hmmrt_device *dev)
 	/* And who found a page of ours in a snapshot has looked at it. */
 	synchronize_srcu(&hmmrt_srcu);
 	vram_trim(dev, 0);
-	for (i = 0; i < vram->nr_regions; i++) {
-		struct hmmrt_region *region = vram->regions[i];
-
-		/* Then the numbers may be those of another device. */
-		region_forget(region, region->nr_chunks);
-		pgmap_destroy(&region->pgmap);
-		for (j = 0; j < region->nr_chunks; j++)
-			kvfree(region->chunks[j].copy_of);
-		kvfree(region);
-	}
+	for (i = 0; i < vram->nr_regions; i++)
+		hmmrt_region_destroy(vram->regions[i]);
 	kvfree(vram->regions);
 }
