@@ -50,16 +50,16 @@ static struct hmmrt_binding *binding_first(struct hmmrt_device *dev)
 	return found;
 }
 
-/* All of it was looked at. While we have a reference it is on the list. */
+/* The others come first now. While we have a reference it is on the list. */
 static void binding_last(struct hmmrt_binding *binding)
 {
 	mutex_lock(&hmmrt_roles_lock);
 	list_move_tail(&binding->device_link, &binding->dev->bindings);
 	mutex_unlock(&hmmrt_roles_lock);
-	binding->hand = 0;
 }
 
-static bool block_is_mapped(const struct hmmrt_block *block, u32 device_id)
+/* Whether the device may have some of its own memory there. */
+static bool block_is_local(const struct hmmrt_block *block, u32 device_id)
 {
 	const struct hmmrt_block_map *map;
 
@@ -67,7 +67,8 @@ static bool block_is_mapped(const struct hmmrt_block *block, u32 device_id)
 		return false;
 	/* Pairs with hmmrt_block_get(). */
 	map = smp_load_acquire(&block->maps[device_id]);
-	return map && !bitmap_empty(map->mapped, HMMRT_BLOCK_PAGES);
+	return map && READ_ONCE(map->local) &&
+	       !bitmap_empty(map->mapped, HMMRT_BLOCK_PAGES);
 }
 
 /* Entries of one block are of few chunks: those that follow each other ask once. */
@@ -105,7 +106,7 @@ static bool span_age(struct hand *hand, const struct hmmrt_span *span)
 		hand->looks--;
 		binding->hand = span->start +
 				((unsigned long)(i + 1) << HMMRT_BLOCK_SHIFT);
-		if (!block_is_mapped(block, binding->dev->id))
+		if (!block_is_local(block, binding->dev->id))
 			continue;
 		hand->blocks--;
 		block_age(hand, block);
@@ -124,7 +125,7 @@ static void binding_age(struct hand *hand)
 			  binding->hand >> HMMRT_SPAN_SHIFT)
 		if (!span_age(hand, span))
 			return;
-	binding_last(binding);
+	binding->hand = 0;
 }
 
 /**
@@ -152,6 +153,7 @@ void hmmrt_age(struct hmmrt_device *dev)
 		if (!hand.binding)
 			break;
 		binding_age(&hand);
+		binding_last(hand.binding);
 		hmmrt_binding_put(hand.binding);
 	}
 	kfree(hand.ptes);

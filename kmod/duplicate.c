@@ -136,7 +136,7 @@ void hmmrt_copies_evict(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 		if (room) {
 			mutex_lock(&block->lock);
 			hmmrt_policy_evicted(&block->maps[dev->id]->refaults,
-					     READ_ONCE(dev->vram.evictions));
+					     atomic_long_read(&dev->vram.evictions));
 			mutex_unlock(&block->lock);
 		}
 		hmmrt_span_revoke(block->span->space, block->start,
@@ -411,7 +411,8 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 	lockdep_assert_held(&block->migrate);
 	mutex_lock(&block->lock);
 	/* What was advised since is looked at first, and then this lock taken. */
-	if (mmu_interval_read_retry(&block->span->notifier, seq) ||
+	if (map->zapping ||
+	    mmu_interval_read_retry(&block->span->notifier, seq) ||
 	    !is_read_mostly(req, run)) {
 		mutex_unlock(&block->lock);
 		return -EAGAIN;
@@ -436,6 +437,7 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 			  hmmrt_page_offset(copy->page);
 		if (req->exec)
 			ptes[i] |= HMMRT_PTE_EXEC;
+		map->local = true;
 		__set_bit(base + i, map->mapped);
 		__clear_bit(base + i, map->writable);
 		hmmrt_outcome_set(req, page_addr(req, run->first + i), 1,

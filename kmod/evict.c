@@ -68,9 +68,10 @@ struct eviction {
  * split here, for that takes a mapping: it stays, and is tried again, until there
  * is memory for all of it. Its device is one that holds as much.
  */
-static struct page *evict_alloc_page(bool huge, enum evict_mode mode)
+static struct page *evict_alloc_page(int node, bool huge, enum evict_mode mode)
 {
-	gfp_t gfp = GFP_HIGHUSER_MOVABLE;
+	/* Near to the device: whose it is has no say here, nor has who evicts it. */
+	gfp_t gfp = GFP_HIGHUSER_MOVABLE & ~__GFP_HARDWALL;
 
 	if (huge)
 		return hmmrt_alloc_huge_page(GFP_TRANSHUGE, NULL, 0,
@@ -79,11 +80,12 @@ static struct page *evict_alloc_page(bool huge, enum evict_mode mode)
 		gfp |= __GFP_NORETRY | __GFP_NOWARN;
 	else
 		gfp |= __GFP_NOFAIL;
-	return alloc_page(gfp);
+	return alloc_pages_node(node, gfp, 0);
 }
 
 /* Returns how many entries there are to copy. */
-static unsigned int evict_alloc(struct eviction *evict, enum evict_mode mode)
+static unsigned int evict_alloc(struct eviction *evict, int node,
+				enum evict_mode mode)
 {
 	unsigned int i, j, index, nr, found = 0;
 
@@ -95,7 +97,7 @@ static unsigned int evict_alloc(struct eviction *evict, enum evict_mode mode)
 			continue;
 		index = hmmrt_page_index(page);
 		nr = compound ? HMMRT_CHUNK_PAGES : 1;
-		page = evict_alloc_page(compound, mode);
+		page = evict_alloc_page(node, compound, mode);
 		if (!page)
 			continue;
 		lock_page(page);
@@ -174,7 +176,7 @@ static void evict_copy(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 	unsigned int i;
 
 	/* Taken and not filled yet, or all let go: nothing may be behind it. */
-	if (!evict_alloc(evict, mode))
+	if (!evict_alloc(evict, dev->numa_node, mode))
 		return;
 	if (dev->ops->copy_to_host(dev, evict->pages, chunk->offset,
 				   HMMRT_CHUNK_PAGES))
@@ -373,6 +375,12 @@ bool hmmrt_may_evict(const struct hmmrt_request *req)
 	return READ_ONCE(oversubscription) && !req->no_evict;
 }
 
+/* Whether another request of the same call may find something. */
+bool hmmrt_may_evict_later(const struct hmmrt_request *req)
+{
+	return READ_ONCE(oversubscription) && !req->none_left;
+}
+
 /* One chunk. 0 if some of it is free afterwards, and reserved for the request. */
 static int make_room(struct hmmrt_request *req, struct eviction *evict)
 {
@@ -381,8 +389,10 @@ static int make_room(struct hmmrt_request *req, struct eviction *evict)
 	unsigned int before, after;
 
 	chunk = hmmrt_vram_reserve(dev, req->evict_before);
-	if (!chunk)
+	if (IS_ERR(chunk)) {
+		req->none_left = PTR_ERR(chunk) == -ENOENT;
 		return -ENOMEM;
+	}
 	before = READ_ONCE(chunk->used_pages);
 	memset(evict, 0, sizeof(*evict));
 	evict_chunk(dev, chunk, evict, EVICT_ROOM);
@@ -394,6 +404,7 @@ static int make_room(struct hmmrt_request *req, struct eviction *evict)
 		return -EBUSY;
 	}
 	req->room = chunk;
+	atomic_long_inc(&dev->vram.evictions);
 	atomic64_inc(&req->binding->evictions);
 	return 0;
 }

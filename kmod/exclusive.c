@@ -174,6 +174,7 @@ static void let_go(struct page **pages, int n)
 static int make_exclusive_locked(struct hmmrt_request *req)
 {
 	struct hmmrt_block *block = req->block;
+	const struct hmmrt_block_map *map = block->maps[req->binding->dev->id];
 	struct page *pages[HMMRT_EXCLUSIVE_PAGES];
 	unsigned long revoked;
 	struct census census;
@@ -194,7 +195,8 @@ static int make_exclusive_locked(struct hmmrt_request *req)
 	block->exclusive = NULL;
 	if (got < 0)
 		rc = got;
-	else if (block->revoked != revoked || got < hmmrt_request_pages(req))
+	else if (map->zapping || block->revoked != revoked ||
+		 got < hmmrt_request_pages(req))
 		rc = -EAGAIN;
 	else
 		rc = map_atomic(req, pages);

@@ -129,7 +129,7 @@ struct hmmrt_vram {
 	u64 given;			/* times that pages were taken */
 	unsigned long used_pages;
 	unsigned long populated_chunks;
-	unsigned long evictions;	/* of chunks, to make room */
+	atomic_long_t evictions;	/* of chunks, to make room */
 	bool trimming;			/* a chunk is on no list for a moment */
 
 	struct mutex populate;		/* memory behind chunks */
@@ -165,6 +165,9 @@ struct hmmrt_block_map {
 	DECLARE_BITMAP(writable, HMMRT_BLOCK_PAGES);
 	struct hmmrt_copies *copies;	/* see duplicate.c; NULL: never any */
 	struct hmmrt_policy_refaults refaults;
+	bool local;		/* there is, or was, an entry of its own memory */
+	/* Those that took entries away, and have not invalidated them yet. */
+	unsigned int zapping;
 	/* Ids of devices whose memory is, or was, in an entry of these. */
 	unsigned long peers;
 };
@@ -263,6 +266,13 @@ struct hmmrt_binding {
 	atomic64_t thrashing;		/* faults, see policy.h */
 };
 
+/* How a device that was found full is to have room for the next attempt. */
+enum hmmrt_room_by {
+	HMMRT_ROOM_TRIMMED,	/* a chunk that nobody uses is found again */
+	HMMRT_ROOM_GROWN,	/* it has more memory than struct pages */
+	HMMRT_ROOM_EVICTED,
+};
+
 /*
  * One attempt to serve part of a block to a device: a fault, or a prefetch
  * (access == 0). Large; allocated, not on the stack.
@@ -281,7 +291,10 @@ struct hmmrt_request {
 	bool all_devices;		/* home from any, not the binding's alone */
 	bool no_grow;			/* device memory has its full size */
 	bool no_trim;			/* what was being trimmed has been waited for */
-	bool no_evict;			/* and nothing there can be evicted */
+	bool no_evict;			/* and nothing there can be evicted now */
+	bool none_left;			/* nothing is there that might be, at any time */
+	bool thrashes;			/* was counted as such */
+	enum hmmrt_room_by room_by;	/* with -ENOSPC */
 	unsigned int regions_seen;	/* with -ENOSPC */
 	u64 evict_before;		/* only what was given out before */
 	unsigned int evictions;		/* for it */
@@ -342,8 +355,9 @@ void hmmrt_spans_forget_binding(struct hmmrt_binding *binding);
 struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 					  struct hmmrt_block *block);
 void hmmrt_request_free(struct hmmrt_request *req);
-bool hmmrt_request_may_get_room(const struct hmmrt_request *req);
+bool hmmrt_request_may_get_room(struct hmmrt_request *req);
 int hmmrt_request_again(struct hmmrt_request *req, int rc);
+int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm);
 bool hmmrt_request_thrashes(struct hmmrt_request *req);
 
 /* serve.c */
@@ -470,6 +484,7 @@ struct hmmrt_device *hmmrt_evicting(bool *room);
 void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 		       bool lose);
 bool hmmrt_may_evict(const struct hmmrt_request *req);
+bool hmmrt_may_evict_later(const struct hmmrt_request *req);
 int hmmrt_request_make_room(struct hmmrt_request *req);
 void hmmrt_request_release_room(struct hmmrt_request *req);
 

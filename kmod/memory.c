@@ -127,7 +127,7 @@ static int prefetch_attempt(struct mm_struct *mm, struct hmmrt_request *req,
 	int rc;
 
 	hmmrt_outcomes_reopen(req);
-	if (mmap_read_lock_killable(mm))
+	if (hmmrt_request_lock_mm(req, mm))
 		return -EINTR;
 	rc = hmmrt_request_lookup(mm, req, start, end);
 	if (!rc)
@@ -147,6 +147,7 @@ static int prefetch_part(const struct prefetch *prefetch,
 			 unsigned long end)
 {
 	unsigned long deadline = jiffies + PART_TIMEOUT;
+	unsigned int attempts = 0;
 	int rc, rc_settle;
 
 	req->moved = 0;
@@ -159,7 +160,8 @@ static int prefetch_part(const struct prefetch *prefetch,
 		if (fatal_signal_pending(current))
 			break;
 		cond_resched();
-	} while (rc == -EAGAIN && time_before(jiffies, deadline));
+	} while (rc == -EAGAIN && (++attempts < HMMRT_SERVE_ATTEMPTS ||
+				   time_before(jiffies, deadline)));
 
 	rc_settle = settle_window(prefetch, req);
 	/* Best effort. */
@@ -216,7 +218,7 @@ static int prefetch_block(struct prefetch *prefetch, unsigned long start,
 		if (!rc && prefetch_interrupted(prefetch->arg))
 			rc = -EINTR;
 	} while (!rc && start < end);
-	prefetch->full = !hmmrt_may_evict(req);
+	prefetch->full = !hmmrt_may_evict_later(req);
 	hmmrt_request_free(req);
 	return rc;
 }

@@ -54,9 +54,13 @@ static void block_revoke(struct hmmrt_binding *binding,
 		return;
 	}
 	hmmrt_map_forget(map, &taken);
+	map->zapping++;
 	binding->dev->ops->unmap(binding, block->start, end);
 	mutex_unlock(&block->lock);
 	binding->dev->ops->invalidate(binding, block->start, end);
+	mutex_lock(&block->lock);
+	map->zapping--;
+	mutex_unlock(&block->lock);
 	hmmrt_copies_free(&taken);
 	hmmrt_map_ahead_again(block);
 }

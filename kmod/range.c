@@ -50,7 +50,7 @@ static int part_once(struct mm_struct *mm, const struct range_walk *walk,
 {
 	int rc;
 
-	if (mmap_read_lock_killable(mm))
+	if (hmmrt_request_lock_mm(req, mm))
 		return -EINTR;
 	req->vma = vma_lookup(mm, start);
 	rc = req->vma ? hmmrt_vma_check(req->vma, walk->access) : -EFAULT;
@@ -132,7 +132,7 @@ static int block_walk(struct mm_struct *mm, struct range_walk *walk,
 		rc = part_serve(mm, walk, req, start, end);
 		start = req->end;
 	} while (!rc && start < end);
-	walk->full = req->no_evict;
+	walk->full = !hmmrt_may_evict_later(req);
 	hmmrt_request_free(req);
 	return rc;
 }

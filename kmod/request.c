@@ -5,6 +5,7 @@
  * about that, in this order: a chunk that nobody uses may be losing its memory, and is
  * waited for; it may have memory without struct pages yet; something may be evicted.
  */
+#include <linux/mmap_lock.h>
 #include <linux/slab.h>
 
 #include "hmmrt.h"
@@ -32,26 +33,23 @@ void hmmrt_request_free(struct hmmrt_request *req)
 	kvfree(req);
 }
 
-/* Whether a device can still grow by what it had when the request looked. */
-static bool may_grow(const struct hmmrt_request *req)
-{
-	return !req->no_grow &&
-	       req->regions_seen < req->binding->dev->vram.max_regions;
-}
-
-/* Whether some of it will be there in a moment. */
-static bool may_wait(const struct hmmrt_request *req)
-{
-	return !req->no_trim && hmmrt_vram_is_trimming(req->binding->dev);
-}
-
 /*
  * Of a request that found its device full: whether to let go of all locks and call
  * hmmrt_request_again() with -ENOSPC.
  */
-bool hmmrt_request_may_get_room(const struct hmmrt_request *req)
+bool hmmrt_request_may_get_room(struct hmmrt_request *req)
 {
-	return may_wait(req) || may_grow(req) || hmmrt_may_evict(req);
+	const struct hmmrt_device *dev = req->binding->dev;
+
+	if (!req->no_trim && hmmrt_vram_is_trimming(dev))
+		req->room_by = HMMRT_ROOM_TRIMMED;
+	else if (!req->no_grow && req->regions_seen < dev->vram.max_regions)
+		req->room_by = HMMRT_ROOM_GROWN;
+	else if (hmmrt_may_evict(req))
+		req->room_by = HMMRT_ROOM_EVICTED;
+	else
+		return false;
+	return true;
 }
 
 /*
@@ -60,23 +58,43 @@ bool hmmrt_request_may_get_room(const struct hmmrt_request *req)
  */
 int hmmrt_request_again(struct hmmrt_request *req, int rc)
 {
+	struct hmmrt_device *dev = req->binding ? req->binding->dev : NULL;
+
 	if (rc != -ENOSPC)
 		return rc;
-	if (may_wait(req)) {
-		hmmrt_vram_wait_trimmed(req->binding->dev);
+	switch (req->room_by) {
+	case HMMRT_ROOM_TRIMMED:
+		hmmrt_vram_wait_trimmed(dev);
 		req->no_trim = true;
-	} else if (may_grow(req)) {
-		req->no_grow = hmmrt_vram_grow(req->binding->dev,
-					       req->regions_seen);
-	} else {
+		break;
+	case HMMRT_ROOM_GROWN:
+		req->no_grow = hmmrt_vram_grow(dev, req->regions_seen);
+		break;
+	case HMMRT_ROOM_EVICTED:
 		req->no_evict = hmmrt_request_make_room(req);
+		break;
 	}
 	return -EAGAIN;
 }
 
 /*
- * Whether the device has too little memory to keep there what it touches: asked once
- * for each fault, before anything is evicted for it.
+ * The mmap_lock, for reading, for the next attempt. Who waits for it does not keep
+ * others from what was evicted for him: it may be his own process that has it, for as
+ * long as it likes.
+ */
+int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm)
+{
+	if (req->room) {
+		if (mmap_read_trylock(mm))
+			return 0;
+		hmmrt_request_release_room(req);
+	}
+	return mmap_read_lock_killable(mm) ? -EINTR : 0;
+}
+
+/*
+ * Whether the device has too little memory to keep there what it touches: asked
+ * before anything is evicted for it.
  */
 bool hmmrt_request_thrashes(struct hmmrt_request *req)
 {
@@ -86,11 +104,12 @@ bool hmmrt_request_thrashes(struct hmmrt_request *req)
 
 	mutex_lock(&req->block->lock);
 	thrashes = hmmrt_policy_thrashes(&map->refaults,
-					 READ_ONCE(dev->vram.evictions),
+					 atomic_long_read(&dev->vram.evictions),
 					 dev->vram.size >> HMMRT_CHUNK_SHIFT,
 					 jiffies_to_msecs(jiffies));
 	mutex_unlock(&req->block->lock);
-	if (thrashes)
+	if (thrashes && !req->thrashes)
 		atomic64_inc(&req->binding->thrashing);
+	req->thrashes |= thrashes;
 	return thrashes;
 }

@@ -452,7 +452,8 @@ static int commit(struct hmmrt_request *req)
 	struct hmmrt_place place = {};
 
 	mutex_lock(&block->lock);
-	if (mmu_interval_read_retry(&block->span->notifier, req->seq)) {
+	if (map->zapping ||
+	    mmu_interval_read_retry(&block->span->notifier, req->seq)) {
 		mutex_unlock(&block->lock);
 		return -EAGAIN;
 	}
@@ -480,6 +481,7 @@ static int commit(struct hmmrt_request *req)
 		if (req->ptes[i] & HMMRT_PTE_PEER)
 			map->peers |= BIT(FIELD_GET(HMMRT_PTE_PEER_ID,
 						    req->ptes[i]));
+		map->local |= !!(req->ptes[i] & HMMRT_PTE_DEVICE);
 		__set_bit(base + i, map->mapped);
 		if (req->ptes[i] & HMMRT_PTE_WRITE)
 			__set_bit(base + i, map->writable);
@@ -645,7 +647,7 @@ static int fault_once(struct mm_struct *mm, struct hmmrt_request *req)
 
 	if (already_mapped(req))
 		return 0;
-	if (mmap_read_lock_killable(mm))
+	if (hmmrt_request_lock_mm(req, mm))
 		return -EINTR;
 	req->vma = vma_lookup(mm, req->addr);
 	rc = req->vma ? hmmrt_vma_check(req->vma, req->access) : -EFAULT;

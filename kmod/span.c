@@ -14,8 +14,9 @@
  *            sequence and starts again.
  * Zap        The driver's entries go under block->lock, the device's cached
  *            copies of them afterwards with no block lock held: once for the
- *            whole range. In between nothing can be mapped, for read_begin()
- *            waits until the invalidation has ended.
+ *            whole range. In between nothing is mapped there (map->zapping), and
+ *            who else takes entries away, and finds none any more, does not rely
+ *            on them being invalidated: it does that itself, before its pages go.
  * Terms      'start' is inclusive, 'end' exclusive, both page aligned.
  */
 #include <linux/bitmap.h>
@@ -25,11 +26,16 @@
 #include "hmmrt.h"
 #include "trace.h"
 
+static unsigned int block_index(const struct hmmrt_span *span,
+				unsigned long addr)
+{
+	return (addr - span->start) >> HMMRT_BLOCK_SHIFT;
+}
+
 static struct hmmrt_block *span_block(struct hmmrt_span *span,
 				      unsigned long addr)
 {
-	return READ_ONCE(span->blocks[(addr - span->start) >>
-				      HMMRT_BLOCK_SHIFT]);
+	return READ_ONCE(span->blocks[block_index(span, addr)]);
 }
 
 static void block_page_range(const struct hmmrt_block *block,
@@ -50,13 +56,15 @@ static bool map_has(const struct hmmrt_block_map *map, unsigned int first,
 }
 
 /*
- * Clear entries of all devices; returns a bitmap of device ids that had some.
- * @owner is that of an event of exclusive.c, NULL with any other; @taken collects
- * copies, which are to be freed when the devices no longer use them.
+ * Clear entries of all devices; returns a bitmap of device ids that had some, and may
+ * have them cached. @owner is that of an event of exclusive.c, NULL with any other;
+ * @taken collects copies, which are to be freed when the devices no longer use them;
+ * *zapping are the ids that block_zapped() is to be told of.
  */
 static unsigned long block_unmap(struct hmmrt_block *block, unsigned long start,
 				 unsigned long end, const void *owner,
-				 struct list_head *taken)
+				 struct list_head *taken,
+				 unsigned long *zapping)
 {
 	struct hmmrt_space *space = block->span->space;
 	unsigned long touched = 0;
@@ -70,6 +78,8 @@ static unsigned long block_unmap(struct hmmrt_block *block, unsigned long start,
 		struct hmmrt_block_map *map = block->maps[id];
 		struct hmmrt_binding *binding;
 
+		if (map && map->zapping)
+			touched |= BIT(id);
 		if (!map_has(map, first, count))
 			continue;
 		bitmap_clear(map->mapped, first, count);
@@ -83,9 +93,21 @@ static unsigned long block_unmap(struct hmmrt_block *block, unsigned long start,
 					 block->start +
 						 ((first + count)
 						  << PAGE_SHIFT));
-		touched |= BIT(id);
+		map->zapping++;
+		*zapping |= BIT(id);
 	}
-	return touched;
+	return touched | *zapping;
+}
+
+/* What block_unmap() took away is no longer cached. */
+static void block_zapped(struct hmmrt_block *block, unsigned long zapping)
+{
+	unsigned int id;
+
+	mutex_lock(&block->lock);
+	for_each_set_bit(id, &zapping, HMMRT_MAX_DEVICES)
+		block->maps[id]->zapping--;
+	mutex_unlock(&block->lock);
 }
 
 /* May not sleep: fine as long as there is nothing to take away. */
@@ -107,7 +129,8 @@ static bool span_unused(struct hmmrt_span *span, unsigned long start,
 		used = block->exclusive;
 		block_page_range(block, start, end, &first, &count);
 		for (id = 0; id < HMMRT_MAX_DEVICES; id++)
-			used |= map_has(block->maps[id], first, count);
+			used |= map_has(block->maps[id], first, count) ||
+				(block->maps[id] && block->maps[id]->zapping);
 		mutex_unlock(&block->lock);
 		if (used)
 			return false;
@@ -116,8 +139,9 @@ static bool span_unused(struct hmmrt_span *span, unsigned long start,
 }
 
 /*
- * The pages of a block that a device evicts, under block->lock: the notifier comes
- * before they move.
+ * The pages of a block that a device evicts, under block->lock, before their entries
+ * go: the notifier comes before they move, and also to spaces that merely once had
+ * them, as before a fork. Those have no entries of theirs.
  */
 static void block_evicted(struct hmmrt_block *block, unsigned long start,
 			  unsigned long end, const struct hmmrt_device *dev,
@@ -129,13 +153,15 @@ static void block_evicted(struct hmmrt_block *block, unsigned long start,
 
 	lockdep_assert_held(&block->lock);
 	block_page_range(block, start, end, &first, &count);
+	if (!map_has(map, first, count))
+		return;
 	hmmrt_history_note_evicted(block, first, count);
 	binding = hmmrt_space_binding(block->span->space, dev->id);
 	if (binding)
 		atomic64_add(count, &binding->evicted);
-	if (map && room)
+	if (room)
 		hmmrt_policy_evicted(&map->refaults,
-				     READ_ONCE(dev->vram.evictions));
+				     atomic_long_read(&dev->vram.evictions));
 }
 
 static const void *exclusive_owner(const struct mmu_notifier_range *range)
@@ -154,10 +180,16 @@ static void block_forget(struct hmmrt_block *block, unsigned long start,
 	hmmrt_history_forget(block, first, count);
 }
 
+/* Ids that block_unmap() named, by block of the span. */
+struct span_zapping {
+	unsigned long ids[HMMRT_SPAN_BLOCKS];
+};
+
 static unsigned long span_unmap(struct hmmrt_span *span, unsigned long start,
 				unsigned long end,
 				const struct mmu_notifier_range *range,
-				struct list_head *taken)
+				struct list_head *taken,
+				struct span_zapping *zapping)
 {
 	const void *owner = exclusive_owner(range);
 	struct hmmrt_device *evicting;
@@ -174,9 +206,10 @@ static unsigned long span_unmap(struct hmmrt_span *span, unsigned long start,
 		if (!block)
 			continue;
 		mutex_lock(&block->lock);
-		touched |= block_unmap(block, start, end, owner, taken);
 		if (evicting)
 			block_evicted(block, start, end, evicting, room);
+		touched |= block_unmap(block, start, end, owner, taken,
+				       &zapping->ids[block_index(span, va)]);
 		mutex_unlock(&block->lock);
 		hmmrt_map_ahead_again(block);
 		if (range && range->event == MMU_NOTIFY_UNMAP)
@@ -199,6 +232,16 @@ static void span_zap(struct hmmrt_span *span, unsigned long touched,
 	}
 }
 
+static void span_zapped(struct hmmrt_span *span,
+			const struct span_zapping *zapping)
+{
+	unsigned int i;
+
+	for (i = 0; i < HMMRT_SPAN_BLOCKS; i++)
+		if (zapping->ids[i])
+			block_zapped(span->blocks[i], zapping->ids[i]);
+}
+
 /*
  * Take away what the devices have of a part of a span; @range: because of that, or
  * NULL.
@@ -207,11 +250,13 @@ static unsigned long span_take(struct hmmrt_span *span, unsigned long start,
 			       unsigned long end,
 			       const struct mmu_notifier_range *range)
 {
+	struct span_zapping zapping = {};
 	unsigned long touched;
 	LIST_HEAD(taken);
 
-	touched = span_unmap(span, start, end, range, &taken);
+	touched = span_unmap(span, start, end, range, &taken, &zapping);
 	span_zap(span, touched, start, end);
+	span_zapped(span, &zapping);
 	hmmrt_copies_free(&taken);
 	return touched;
 }

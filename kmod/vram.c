@@ -274,20 +274,23 @@ unsigned int hmmrt_chunk_used(struct hmmrt_device *dev,
  *
  * Of those the one that was used longest ago. Nobody is given pages of it before
  * hmmrt_vram_unreserve().
- * Return: the chunk, or NULL.
+ * Return: the chunk; or an ERR_PTR: -EBUSY others evict all that there is, or could
+ * not do so a moment ago; -ENOENT there is none.
  */
 struct hmmrt_chunk *hmmrt_vram_reserve(struct hmmrt_device *dev, u64 before)
 {
 	struct hmmrt_vram *vram = &dev->vram;
-	struct hmmrt_chunk *chunk, *found = NULL;
+	struct hmmrt_chunk *chunk, *found = ERR_PTR(-ENOENT);
 
 	spin_lock_irq(&vram->lock);
 	list_for_each_entry(chunk, &vram->recent, recent) {
-		if (chunk->reserved || chunk->given >= before ||
+		if (chunk->given >= before)
+			continue;
+		found = ERR_PTR(-EBUSY);
+		if (chunk->reserved ||
 		    time_before64(get_jiffies_64(), chunk->busy_until))
 			continue;
 		chunk->reserved = true;
-		vram->evictions++;
 		chunk_move(vram, chunk);
 		found = chunk;
 		break;
@@ -306,6 +309,8 @@ void hmmrt_vram_unreserve(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 	chunk_move(vram, chunk);
 	if (chunk->used_pages)
 		list_move_tail(&chunk->recent, &vram->recent);
+	else
+		mod_delayed_work(system_dfl_wq, &vram->trim, TRIM_DELAY);
 	spin_unlock_irq(&vram->lock);
 }
 

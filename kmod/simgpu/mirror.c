@@ -517,7 +517,9 @@ static pmd_t *agent_pmd(struct mm_struct *mm, unsigned long addr)
 	if (p4d_none(*p4d))
 		return NULL;
 	pud = pud_offset(p4d, addr);
-	return pud_none(*pud) ? NULL : pmd_offset(pud, addr);
+	if (pud_none(*pud))
+		return NULL;
+	return pmd_offset(pud, addr);
 }
 
 /* A PMD has one bit for all of its pages. false: it is none of a large page. */
@@ -544,36 +546,49 @@ static bool harvest_pmd(struct mm_struct *mm, unsigned long addr,
 }
 
 /*
- * Which entries of a table its lanes have used. Tables of the agent stay while its
- * mmap_lock is held.
+ * Which entries of a table its lanes have used, as far as the first mapping of ours
+ * goes. What else an agent may have there is not looked at; and under a mapping that
+ * is there while the lock is held, page tables stay.
  */
-static bool harvest_table(struct mm_struct *mm, struct dpt_table *table,
+static bool harvest_table(struct mm_struct *mm, struct simgpu_view *view,
 			  unsigned long start, hmmrt_pte_t *ptes)
 {
+	struct dpt_table *table = dpt_table(&view->dpt, start);
 	struct harvest harvest = { .table = table, .ptes = ptes };
+	unsigned long end = start + HMMRT_CHUNK_SIZE;
+	struct vm_area_struct *vma;
 
 	lockdep_assert_held(&mm->mmap_lock);
+	vma = find_vma_intersection(mm, start, end);
+	if (!table || !vma || vma->vm_ops != &mirror_vm_ops ||
+	    vma->vm_private_data != view)
+		return false;
+	end = min(end, vma->vm_end);
 	spin_lock(&table->lock);
+	/* There is a page table, so nothing is allocated. */
 	if (!harvest_pmd(mm, start, &harvest))
-		apply_to_existing_page_range(mm, start, HMMRT_CHUNK_SIZE,
-					     harvest_pte, &harvest);
+		apply_to_page_range(mm, max(start, vma->vm_start),
+				    end - max(start, vma->vm_start),
+				    harvest_pte, &harvest);
 	spin_unlock(&table->lock);
 	return harvest.any;
 }
 
-/* See hmmrt_device_ops.accessed; [start, start + HMMRT_CHUNK_SIZE). */
+/*
+ * See hmmrt_device_ops.accessed; [start, start + HMMRT_CHUNK_SIZE). Who asks is
+ * somebody else perhaps, and does not wait for this process.
+ */
 void simgpu_mirror_accessed(struct simgpu_view *view, unsigned long start,
 			    hmmrt_pte_t *ptes)
 {
 	/* The binding has a reference to the struct, once an agent attached. */
 	struct mm_struct *mm = smp_load_acquire(&view->agent_mm);
-	struct dpt_table *table = dpt_table(&view->dpt, start);
 	bool any = false;
 
-	if (!mm || !table || !mmget_not_zero(mm))
+	if (!mm || !mmget_not_zero(mm))
 		return;
-	if (!mmap_read_lock_killable(mm)) {
-		any = harvest_table(mm, table, start, ptes);
+	if (mmap_read_trylock(mm)) {
+		any = harvest_table(mm, view, start, ptes);
 		mmap_read_unlock(mm);
 	}
 	if (any)

@@ -13,6 +13,7 @@
 #include "lib/harness.h"
 #include "lib/modules.h"
 #include "lib/session.h"
+#include "lib/setting.h"
 
 #define DEVICES		4
 #define LANES		2
@@ -136,6 +137,7 @@ FIXTURE_SETUP(moving)
 
 FIXTURE_TEARDOWN(moving)
 {
+	EXPECT_TRUE(set_oversubscription(true));
 	if (!getenv("HMMRT_MODULE_DIR"))
 		return;
 	EXPECT_EQ(0, session_end(&self->env.session));
@@ -226,6 +228,7 @@ TEST_F(moving, full_device_maps_what_its_peer_has)
 	char *other = arena_anon(DEVICE_BYTES);
 
 	ASSERT_NE(NULL, other);
+	ASSERT_TRUE(set_oversubscription(false));
 	pages_fill(other, DEVICE_BYTES, 7);
 	pages_fill(env->buf, LEN, 1);
 	ASSERT_EQ(0, put_on(env, other, DEVICE_BYTES, A));
@@ -249,6 +252,7 @@ TEST_F(moving, prefetch_moves_pages_that_a_peer_maps)
 	char *other = arena_anon(DEVICE_BYTES);
 
 	ASSERT_NE(NULL, other);
+	ASSERT_TRUE(set_oversubscription(false));
 	pages_fill(other, DEVICE_BYTES, 7);
 	pages_fill(env->buf, LEN, 1);
 	ASSERT_EQ(0, put_on(env, other, DEVICE_BYTES, A));

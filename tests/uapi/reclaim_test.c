@@ -85,11 +85,12 @@ FIXTURE_SETUP(pressure)
 
 FIXTURE_TEARDOWN(pressure)
 {
+	EXPECT_TRUE(set_oversubscription(true));
 	EXPECT_EQ(0, session_end(&self->session));
 	write_text("/sys/fs/cgroup/cgroup.procs", "0");
 }
 
-/* Fill the device, so that what comes next is mapped where it is. */
+/* Fill the device, and for good, so that what comes next is mapped where it is. */
 static void *fill_device(struct session *session, size_t *len)
 {
 	const uint32_t id = session->devices[0].id;
@@ -98,6 +99,8 @@ static void *fill_device(struct session *session, size_t *len)
 	void *buf;
 
 	if (cmd_device_info(session->space, id, &info))
+		return NULL;
+	if (!set_oversubscription(false))
 		return NULL;
 	*len = info.out_memory_bytes;
 	buf = arena_anon(*len);
