@@ -521,6 +521,65 @@ TEST_F(processes, three_share_a_device)
 	EXPECT_EQ(0, device_used_bytes(self->fd, self->id));
 }
 
+#define COUNT_ROUNDS	12
+
+static void count_up(uint64_t *words, size_t count)
+{
+	size_t i, round;
+
+	for (round = 0; round < COUNT_ROUNDS; round++)
+		for (i = 0; i < count; i += ROW)
+			__atomic_fetch_add(&words[i], 1, __ATOMIC_RELAXED);
+}
+
+/* How many pages have not been counted up to @expected. */
+static size_t miscounted(uint64_t expected)
+{
+	size_t i, wrong = 0;
+
+	for (i = 0; i < area_words; i += ROW)
+		wrong += area[i] != expected;
+	return wrong;
+}
+
+/*
+ * Two lanes count on every page, which another process evicts, while advice takes
+ * all entries away at once. An entry that is used after its page went loses a count.
+ */
+TEST_F(processes, entries_are_taken_from_all_sides)
+{
+	struct session session;
+	struct agent *agent;
+	unsigned int lane;
+	pid_t other;
+
+	area_words = 2 * LESS_BYTES / sizeof(*area);
+	area = arena_anon(2 * LESS_BYTES);
+	ASSERT_NE(NULL, area);
+	job = count_up;
+	ASSERT_EQ(0, session_start(&session, 1, 2));
+	agent = session_agent(&session);
+	other = start_process(2 * LESS_BYTES, 4);
+	for (lane = 0; lane < 2; lane++)
+		agent_post(agent, lane, AGENT_CALL,
+			   (uint64_t[]){ (uintptr_t)run_job }, 1);
+	for (lane = 0; lane < 2;) {
+		struct outcome outcome = agent_wait(agent, lane, 0);
+
+		lane += outcome.error != -ETIMEDOUT;
+		ASSERT_EQ(0, cmd_advise(session.space, area, 2 * LESS_BYTES,
+					HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+		ASSERT_EQ(0, cmd_advise(session.space, area, 2 * LESS_BYTES,
+					HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
+	}
+	for (lane = 0; lane < 2; lane++)
+		ASSERT_DONE(agent_wait(agent, lane, 0));
+	EXPECT_EQ(0, miscounted(2 * COUNT_ROUNDS));
+	EXPECT_TRUE(ends_well(other));
+	session_unbind(&session, 0);
+	close(session.space);
+}
+
 /* Whoever is killed, in the middle of an eviction or not, takes nothing with it. */
 TEST_F(processes, killed_ones_do_no_harm)
 {
