@@ -4,6 +4,7 @@
  * longest ago makes room, and nothing is lost. Loads hmmrt_simgpu with two small
  * devices, and leaves it as it found it.
  */
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -542,12 +543,33 @@ static size_t miscounted(uint64_t expected)
 	return wrong;
 }
 
+struct taker {
+	pthread_t thread;
+	int space;
+	bool stop;
+	int rc;
+};
+
+/* Takes all entries away at once, with the pages where they are. */
+static void *take_entries(void *arg)
+{
+	struct taker *taker = arg;
+
+	while (!taker->rc && !__atomic_load_n(&taker->stop, __ATOMIC_RELAXED))
+		taker->rc = cmd_advise(taker->space, area,
+				       area_words * sizeof(*area),
+				       HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0);
+	return NULL;
+}
+
 /*
- * Two lanes count on every page, which another process evicts, while advice takes
- * all entries away at once. An entry that is used after its page went loses a count.
+ * Two lanes count on every page, which another process evicts and this one brings
+ * home, while advice takes the entries away. One that is used after its page went
+ * loses a count.
  */
 TEST_F(processes, entries_are_taken_from_all_sides)
 {
+	struct taker taker = { 0 };
 	struct session session;
 	struct agent *agent;
 	unsigned int lane;
@@ -563,15 +585,18 @@ TEST_F(processes, entries_are_taken_from_all_sides)
 	for (lane = 0; lane < 2; lane++)
 		agent_post(agent, lane, AGENT_CALL,
 			   (uint64_t[]){ (uintptr_t)run_job }, 1);
+	taker.space = session.space;
+	ASSERT_EQ(0, pthread_create(&taker.thread, NULL, take_entries, &taker));
 	for (lane = 0; lane < 2;) {
 		struct outcome outcome = agent_wait(agent, lane, 0);
 
 		lane += outcome.error != -ETIMEDOUT;
-		ASSERT_EQ(0, cmd_advise(session.space, area, 2 * LESS_BYTES,
-					HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
-		ASSERT_EQ(0, cmd_advise(session.space, area, 2 * LESS_BYTES,
-					HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
+		EXPECT_EQ(0, cmd_prefetch(session.space, area, 2 * LESS_BYTES,
+					  HOST, NULL));
 	}
+	__atomic_store_n(&taker.stop, true, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_join(taker.thread, NULL));
+	EXPECT_EQ(0, taker.rc);
 	for (lane = 0; lane < 2; lane++)
 		ASSERT_DONE(agent_wait(agent, lane, 0));
 	EXPECT_EQ(0, miscounted(2 * COUNT_ROUNDS));
