@@ -5,7 +5,7 @@
  * about that, in this order: a chunk that nobody uses may be losing its memory, and is
  * waited for; it may have memory without struct pages yet; something may be evicted.
  */
-#include <linux/mmap_lock.h>
+#include <linux/mm.h>
 #include <linux/slab.h>
 
 #include "hmmrt.h"
