@@ -398,7 +398,7 @@ static int make_room(struct hmmrt_request *req, struct eviction *evict)
 	evict_chunk(dev, chunk, evict, EVICT_ROOM);
 	after = READ_ONCE(chunk->used_pages);
 	trace_hmmrt_evict(dev->id, chunk->offset, before, after);
-	if (after == HMMRT_CHUNK_PAGES || after == before) {
+	if (after && (after == HMMRT_CHUNK_PAGES || after >= before)) {
 		chunk->busy_until = get_jiffies_64() + BUSY_TIME;
 		hmmrt_vram_unreserve(dev, chunk);
 		return -EBUSY;

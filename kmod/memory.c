@@ -218,7 +218,7 @@ static int prefetch_block(struct prefetch *prefetch, unsigned long start,
 		if (!rc && prefetch_interrupted(prefetch->arg))
 			rc = -EINTR;
 	} while (!rc && start < end);
-	prefetch->full = !hmmrt_may_evict_later(req);
+	prefetch->full |= !hmmrt_may_evict_later(req);
 	hmmrt_request_free(req);
 	return rc;
 }

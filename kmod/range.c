@@ -132,7 +132,7 @@ static int block_walk(struct mm_struct *mm, struct range_walk *walk,
 		rc = part_serve(mm, walk, req, start, end);
 		start = req->end;
 	} while (!rc && start < end);
-	walk->full = !hmmrt_may_evict_later(req);
+	walk->full |= !hmmrt_may_evict_later(req);
 	hmmrt_request_free(req);
 	return rc;
 }

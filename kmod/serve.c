@@ -567,6 +567,9 @@ int hmmrt_serve_window(struct hmmrt_request *req, bool migrate)
 	req->write = req->vma->vm_flags & VM_WRITE;
 	if (migrate)
 		rc = move_or_copy(req);
+	/* What follows may take long: pages are faulted in. */
+	if (rc != -ENOSPC && rc != -EAGAIN)
+		hmmrt_request_release_room(req);
 	if (rc == -EMLINK) {
 		rc = break_cow(req);
 		return rc ? rc : -EAGAIN;

@@ -211,7 +211,6 @@ static unsigned long span_unmap(struct hmmrt_span *span, unsigned long start,
 		touched |= block_unmap(block, start, end, owner, taken,
 				       &zapping->ids[block_index(span, va)]);
 		mutex_unlock(&block->lock);
-		hmmrt_map_ahead_again(block);
 		if (range && range->event == MMU_NOTIFY_UNMAP)
 			block_forget(block, start, end);
 	}
@@ -242,6 +241,21 @@ static void span_zapped(struct hmmrt_span *span,
 			block_zapped(span->blocks[i], zapping->ids[i]);
 }
 
+/* What is to be mapped ahead may be, now that nothing is in the way. */
+static void span_map_again(struct hmmrt_span *span, unsigned long start,
+			   unsigned long end)
+{
+	unsigned long va;
+
+	for (va = ALIGN_DOWN(start, HMMRT_BLOCK_SIZE); va < end;
+	     va += HMMRT_BLOCK_SIZE) {
+		struct hmmrt_block *block = span_block(span, va);
+
+		if (block)
+			hmmrt_map_ahead_again(block);
+	}
+}
+
 /*
  * Take away what the devices have of a part of a span; @range: because of that, or
  * NULL.
@@ -257,6 +271,7 @@ static unsigned long span_take(struct hmmrt_span *span, unsigned long start,
 	touched = span_unmap(span, start, end, range, &taken, &zapping);
 	span_zap(span, touched, start, end);
 	span_zapped(span, &zapping);
+	span_map_again(span, start, end);
 	hmmrt_copies_free(&taken);
 	return touched;
 }

@@ -91,7 +91,7 @@ struct simgpu_view {
 	struct hmmrt_binding *binding;	/* set once its answer arrived */
 	bool offered;			/* the owner got the token */
 	u64 token;			/* 0 once used */
-	struct mm_struct *agent_mm;	/* set once; compared, never used */
+	struct mm_struct *agent_mm;	/* set once; kept by the binding */
 	struct pid *agent;
 
 	struct xarray failures;		/* by thread id of the lane */

@@ -522,7 +522,7 @@ TEST_F(processes, three_share_a_device)
 	EXPECT_EQ(0, device_used_bytes(self->fd, self->id));
 }
 
-#define COUNT_ROUNDS	12
+#define COUNT_ROUNDS	6
 
 static void count_up(uint64_t *words, size_t count)
 {
@@ -581,7 +581,7 @@ TEST_F(processes, entries_are_taken_from_all_sides)
 	job = count_up;
 	ASSERT_EQ(0, session_start(&session, 1, 2));
 	agent = session_agent(&session);
-	other = start_process(2 * LESS_BYTES, 4);
+	other = start_process(2 * LESS_BYTES, 2);
 	for (lane = 0; lane < 2; lane++)
 		agent_post(agent, lane, AGENT_CALL,
 			   (uint64_t[]){ (uintptr_t)run_job }, 1);
@@ -611,8 +611,8 @@ TEST_F(processes, killed_ones_do_no_harm)
 	unsigned int seed = test_seed(), round;
 	pid_t victim, other;
 
-	other = start_process(2 * LESS_BYTES, 4);
-	for (round = 0; round < 8; round++) {
+	other = start_process(2 * LESS_BYTES, 3);
+	for (round = 0; round < 6; round++) {
 		victim = start_process(2 * LESS_BYTES, 1000);
 		usleep(100000 + rand_r(&seed) % 400000);
 		ASSERT_EQ(0, kill(victim, SIGKILL));
