@@ -75,6 +75,7 @@
 #include "compat/compat.h"
 #include "compat/migrate.h"
 #include "policy.h"
+#include "table.h"
 
 #define HMMRT_BLOCK_SHIFT	HMMRT_CHUNK_SHIFT
 #define HMMRT_BLOCK_SIZE	HMMRT_CHUNK_SIZE
@@ -475,7 +476,6 @@ unsigned int hmmrt_copies_of(const struct hmmrt_block *block,
 /* table.c: the process's page tables */
 unsigned long hmmrt_next_table(struct vm_area_struct *vma, unsigned long addr,
 			       unsigned long end);
-pmd_t *hmmrt_entry_above(struct mm_struct *mm, unsigned long addr);
 bool hmmrt_is_moving(struct vm_area_struct *vma, unsigned long start,
 		     unsigned int n);
 

@@ -48,29 +48,6 @@ unsigned long hmmrt_next_table(struct vm_area_struct *vma, unsigned long addr,
 }
 
 /**
- * hmmrt_entry_above() - the entry above the page table of an address
- * @mm: its mmap_lock is held
- * @addr: in a mapping
- *
- * Return: the entry, or NULL if there is none.
- */
-pmd_t *hmmrt_entry_above(struct mm_struct *mm, unsigned long addr)
-{
-	pgd_t *pgd = pgd_offset(mm, addr);
-	p4d_t *p4d;
-	pud_t *pud;
-
-	lockdep_assert_held(&mm->mmap_lock);
-	if (pgd_none(*pgd))
-		return NULL;
-	p4d = p4d_offset(pgd, addr);
-	if (p4d_none(*p4d))
-		return NULL;
-	pud = pud_offset(p4d, addr);
-	return pud_none(*pud) || pud_leaf(*pud) ? NULL : pmd_offset(pud, addr);
-}
-
-/**
  * hmmrt_is_moving() - whether somebody is migrating pages of a window just now
  * @vma: its mmap_lock is held
  * @start: first address

@@ -37,6 +37,7 @@
 #include <linux/slab.h>
 
 #include "../compat/compat.h"
+#include "../table.h"
 #include "simgpu.h"
 
 /* Half-open page range [first, end) of a table. */
@@ -504,29 +505,11 @@ static int harvest_pte(pte_t *ptep, unsigned long addr, void *data)
 	return 0;
 }
 
-/* The one for an address, if there are tables down to it. */
-static pmd_t *agent_pmd(struct mm_struct *mm, unsigned long addr)
-{
-	pgd_t *pgd = pgd_offset(mm, addr);
-	p4d_t *p4d;
-	pud_t *pud;
-
-	if (pgd_none(*pgd))
-		return NULL;
-	p4d = p4d_offset(pgd, addr);
-	if (p4d_none(*p4d))
-		return NULL;
-	pud = pud_offset(p4d, addr);
-	if (pud_none(*pud))
-		return NULL;
-	return pmd_offset(pud, addr);
-}
-
 /* A PMD has one bit for all of its pages. false: it is none of a large page. */
 static bool harvest_pmd(struct mm_struct *mm, unsigned long addr,
 			struct harvest *harvest)
 {
-	pmd_t *pmdp = agent_pmd(mm, addr);
+	pmd_t *pmdp = hmmrt_entry_above(mm, addr);
 	unsigned int i;
 	pmd_t pmd;
 
