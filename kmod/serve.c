@@ -481,7 +481,8 @@ static int commit(struct hmmrt_request *req)
 		if (req->ptes[i] & HMMRT_PTE_PEER)
 			map->peers |= BIT(FIELD_GET(HMMRT_PTE_PEER_ID,
 						    req->ptes[i]));
-		map->local |= !!(req->ptes[i] & HMMRT_PTE_DEVICE);
+		if (req->ptes[i] & HMMRT_PTE_DEVICE)
+			WRITE_ONCE(map->local, true);
 		__set_bit(base + i, map->mapped);
 		if (req->ptes[i] & HMMRT_PTE_WRITE)
 			__set_bit(base + i, map->writable);

@@ -19,7 +19,8 @@
  *            are compound, until they are initialised anew; whose a page is goes
  *            by its number, see region.c.
  * Owner      Pages belong to the page tables that map them. Nothing here points
- *            to a space or block; a page may outlive both.
+ *            to a space or block, which a page may outlive; but copies are a
+ *            block's, and a chunk knows whose (copy_of).
  * Locking    vram->lock, a spinlock and innermost: hmmrt_vram_folio_free() runs
  *            under a page table lock. vram->populate serialises putting memory behind
  *            chunks, vram->grow making regions. That is done with no lock held:
@@ -350,8 +351,9 @@ int hmmrt_vram_prepare_copies(struct page **pages, unsigned int n)
 
 		if (!chunk || READ_ONCE(chunk->copy_of))
 			continue;
+		/* The device's, not of who happens to be the first. */
 		copy_of = kvcalloc(HMMRT_CHUNK_PAGES, sizeof(*copy_of),
-				   GFP_KERNEL_ACCOUNT);
+				   GFP_KERNEL);
 		if (!copy_of)
 			return -ENOMEM;
 		/* Others may make copies in the same chunk. */
