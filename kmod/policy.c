@@ -18,7 +18,8 @@
  *                that: the device is too small for what is in use at a time. It
  *                stays for a while, and the rest stays on the device.
  *
- * Advice         goes before all that: what it says about a range is in the UAPI,
+ * Advice         goes before all that, but for what is evicted again and again, which
+ *                no advice finds room for: what it says about a range is in the UAPI,
  *                at struct hmmrt_advise. A page that a device is preferred for
  *                comes home alone when the CPU takes it.
  *

@@ -416,7 +416,8 @@ struct hmmrt_peer {
  * @out_mapped_pages: device page table entries written
  * @out_remote_pages: of these, to memory that is not the device's own
  * @out_migrated_to_device: pages
- * @out_migrated_to_host: pages, by CPU fault, prefetch or eviction
+ * @out_migrated_to_host: pages, by CPU fault or prefetch, or because a device is no
+ *	longer bound; for evictions see @out_evicted_pages
  * @out_cpu_faults: CPU faults on device pages, of which those of a coherent
  *	device have none
  * @out_invalidations: notifier callbacks that reached this space
