@@ -679,6 +679,38 @@ static int advise_all(struct hmmrt_space *space, const struct hmmrt_advise *arg)
 	return rc;
 }
 
+static void advice_set_knob(struct hmmrt_advice *advice,
+			    const struct hmmrt_advise *arg)
+{
+	advice->knobs.set[arg->advice] = arg->value;
+}
+
+/**
+ * hmmrt_advice_set_knob() - a knob of a range
+ * @space: of the process, whose mm is alive
+ * @start: first address
+ * @end: behind the last one
+ * @slot: of the knob
+ * @set: its value plus one, or 0: no longer
+ *
+ * Context: takes the mmap_lock.
+ * Return: 0; -EFAULT no mapping covers some part; -ENOMEM; -EINTR.
+ */
+int hmmrt_advice_set_knob(struct hmmrt_space *space, unsigned long start,
+			  unsigned long end, u32 slot, u32 set)
+{
+	const struct hmmrt_advise arg = { .advice = slot, .value = set };
+	int rc = -EFAULT;
+
+	if (mmap_read_lock_killable(space->mm))
+		return -EINTR;
+	if (covered_end(space->mm, start, end) == end)
+		rc = advice_change(space, &space->advice, start, end,
+				   advice_set_knob, &arg);
+	mmap_read_unlock(space->mm);
+	return rc;
+}
+
 /* Where pages are asked to go: those before the first hole. */
 int hmmrt_advice_prefetched(struct hmmrt_space *space, unsigned long start,
 			    unsigned long end, u32 location)

@@ -155,6 +155,7 @@ struct hmmrt_device {
 	struct completion unused;
 	struct list_head bindings;	/* hmmrt_roles_lock */
 	struct mutex age;		/* see age.c */
+	struct hmmrt_set_knobs knobs;
 	struct hmmrt_vram vram;
 };
 
@@ -166,6 +167,7 @@ struct hmmrt_block_map {
 	DECLARE_BITMAP(writable, HMMRT_BLOCK_PAGES);
 	struct hmmrt_copies *copies;	/* see duplicate.c; NULL: never any */
 	struct hmmrt_policy_refaults refaults;
+	unsigned int faults;	/* about, since something was there last */
 	bool local;		/* there is, or was, an entry of its own memory */
 	/* Those that took entries away, and have not invalidated them yet. */
 	unsigned int zapping;
@@ -227,6 +229,7 @@ struct hmmrt_space {
 	struct rw_semaphore advice_lock;
 	struct hmmrt_advice_tree advice;
 	struct hmmrt_advice_tree prefetched;	/* last_prefetch alone */
+	struct hmmrt_set_knobs knobs;
 	bool maps_ahead;		/* there was advice to map something */
 	spinlock_t remap_lock;		/* the next four, and block->remap */
 	struct list_head remap_blocks;
@@ -306,6 +309,7 @@ struct hmmrt_request {
 	bool ahead;			/* nobody touched it: see ahead.c */
 	bool copy;			/* read-mostly: copy what is at home */
 	struct hmmrt_advice advice;	/* of all of the window */
+	struct hmmrt_knobs knobs;	/* of a fault, with that advice */
 	int node;			/* home to it, or NUMA_NO_NODE */
 	enum hmmrt_cause cause;		/* of what moves */
 	unsigned long seq;
@@ -444,6 +448,8 @@ struct hmmrt_advice hmmrt_advice_at(struct hmmrt_space *space,
 void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr);
 int hmmrt_advice_prefetched(struct hmmrt_space *space, unsigned long start,
 			    unsigned long end, u32 location);
+int hmmrt_advice_set_knob(struct hmmrt_space *space, unsigned long start,
+			  unsigned long end, u32 slot, u32 set);
 void hmmrt_advice_drop(struct hmmrt_space *space, unsigned long start,
 		       unsigned long end);
 void hmmrt_advice_forget_device(struct hmmrt_space *space, u32 id);
@@ -472,6 +478,15 @@ void hmmrt_copies_evict(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 void hmmrt_copies_destroy(struct hmmrt_block_map *map);
 unsigned int hmmrt_copies_of(const struct hmmrt_block *block,
 			     unsigned int index);
+
+/* tuning.c */
+struct hmmrt_knobs hmmrt_knobs_at(const struct hmmrt_space *space,
+				  const struct hmmrt_device *dev,
+				  const struct hmmrt_advice *advice);
+u32 hmmrt_device_knob(const struct hmmrt_device *dev, enum hmmrt_knob_id knob);
+u32 hmmrt_binding_knob(const struct hmmrt_binding *binding,
+		       enum hmmrt_knob_id knob);
+int hmmrt_knob(struct hmmrt_space *space, struct hmmrt_knob *arg);
 
 /* table.c: the process's page tables */
 unsigned long hmmrt_next_table(struct vm_area_struct *vma, unsigned long addr,

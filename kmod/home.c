@@ -547,15 +547,21 @@ static int cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
 	unsigned long start = block->start;
 	unsigned long end = start + HMMRT_BLOCK_SIZE;
 	struct hmmrt_policy_window win = { .count = HMMRT_BLOCK_PAGES };
+	struct hmmrt_space *space = block->span->space;
+	struct hmmrt_block *before;
 	struct hmmrt_advice advice;
+	struct hmmrt_knobs knobs;
 
 	lockdep_assert_held(&block->migrate);
-	advice = hmmrt_advice_at(block->span->space, vmf->address, &start, &end);
+	advice = hmmrt_advice_at(space, vmf->address, &start, &end);
+	knobs = hmmrt_knobs_at(space, hmmrt_page_device(vmf->page), &advice);
+	before = hmmrt_block_find(space, block->start - HMMRT_BLOCK_SIZE);
 	if (!(args->flags & HMMRT_SELECT_COMPOUND))
 		win = hmmrt_policy_host_window(&block->cpu_run,
+					       before ? &before->cpu_run : NULL,
 					       (args->start - block->start)
 						       >> PAGE_SHIFT,
-					       &advice);
+					       &advice, &knobs);
 	hmmrt_policy_came_home(&block->turns, win, jiffies_to_msecs(jiffies));
 	args->start = max(block->start + ((unsigned long)win.first
 					  << PAGE_SHIFT),

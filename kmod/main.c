@@ -126,6 +126,19 @@ static int ioc_peer(struct file *file, void *arg)
 	return hmmrt_peer(space, arg);
 }
 
+/* Those of a device are no process's: the file may have no space. */
+static int ioc_knob(struct file *file, void *arg)
+{
+	struct hmmrt_space *space = file_space(file);
+	struct hmmrt_knob *knob = arg;
+
+	if (knob->scope == HMMRT_SCOPE_DEVICE)
+		space = NULL;
+	if (IS_ERR(space))
+		return PTR_ERR(space);
+	return hmmrt_knob(space, knob);
+}
+
 static void stats_fill(struct hmmrt_stats *stats,
 		       const struct hmmrt_binding *binding)
 {
@@ -185,6 +198,7 @@ static const struct hmmrt_ioctl_op ioctl_ops[] = {
 	HMMRT_IOCTL_OP(HMMRT_IOC_RANGE_ATTRIBUTES, ioc_range_attributes,
 		       hmmrt_range_attributes, out_granularity),
 	HMMRT_IOCTL_OP(HMMRT_IOC_PEER, ioc_peer, hmmrt_peer, out_enabled),
+	HMMRT_IOCTL_OP(HMMRT_IOC_KNOB, ioc_knob, hmmrt_knob, out_name),
 };
 
 static long hmmrt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

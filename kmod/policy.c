@@ -3,12 +3,15 @@
  * Policy: whether what is touched moves, and how much with it.
  *
  * To the device  the largest aligned power-of-two window around the page, from
- *                64 KiB to the whole block, of which more than half would be
- *                mapped afterwards: scattered touches stay small, a sweep over
+ *                64 KiB to the whole block, of which more than half (51 %) would
+ *                be mapped afterwards: scattered touches stay small, a sweep over
  *                a block takes six faults.
+ *                Blocks are the same tree, one level up: where a sweep enters a
+ *                block from one that is mapped, it takes all of it.
  *                Or the whole block, where the CPU has it as one page: to take
  *                part of that would split it.
- * To the host    64 KiB, doubled for each fault that continues the last one.
+ * To the host    64 KiB, doubled for each fault that continues the last one; a
+ *                whole block where a run went through all of the block before.
  *
  * Not at all     what the CPU and a device take in turns, quickly and again and
  *                again, stays in system memory and is mapped remotely: moving it
@@ -91,10 +94,34 @@ advised_window(const struct hmmrt_advice *advice, unsigned int page)
 	};
 }
 
-struct hmmrt_policy_window
-hmmrt_policy_device_window(const unsigned long *mapped, unsigned int page,
-			   const struct hmmrt_advice *advice)
+/* Whether so many of @count pages are what the threshold asks for. */
+static bool is_dense(unsigned int pages, unsigned int count,
+		     const struct hmmrt_knobs *knobs)
 {
+	return pages * 100 > count * knobs->of[HMMRT_KNOB_PREFETCH_THRESHOLD];
+}
+
+/* Whether a sweep goes on from the block before, or downwards from that behind. */
+static bool enters_block(const struct hmmrt_policy_density *density,
+			 unsigned int page, const struct hmmrt_knobs *knobs)
+{
+	const unsigned int block = HMMRT_POLICY_BLOCK_PAGES;
+
+	if (!knobs->of[HMMRT_KNOB_PREFETCH_ACROSS_BLOCKS])
+		return false;
+	if (page < HMMRT_POLICY_GRANULE_PAGES)
+		return is_dense(density->before, block, knobs);
+	if (page >= block - HMMRT_POLICY_GRANULE_PAGES)
+		return is_dense(density->after, block, knobs);
+	return false;
+}
+
+struct hmmrt_policy_window
+hmmrt_policy_device_window(const struct hmmrt_policy_density *density,
+			   unsigned int page, const struct hmmrt_advice *advice,
+			   const struct hmmrt_knobs *knobs)
+{
+	const unsigned long *mapped = density->mapped;
 	struct hmmrt_policy_window best = {
 		.first = page & ~(HMMRT_POLICY_GRANULE_PAGES - 1),
 		.count = HMMRT_POLICY_GRANULE_PAGES,
@@ -104,11 +131,19 @@ hmmrt_policy_device_window(const unsigned long *mapped, unsigned int page,
 
 	if (advice->granularity)
 		return advised_window(advice, page);
+	if (!knobs->of[HMMRT_KNOB_PREFETCH_ENABLE] ||
+	    density->faults < knobs->of[HMMRT_KNOB_PREFETCH_MIN_FAULTS])
+		return best;
+	if (enters_block(density, page, knobs))
+		return (struct hmmrt_policy_window){
+			.count = HMMRT_POLICY_BLOCK_PAGES,
+		};
 	for (count = 2 * best.count; count <= HMMRT_POLICY_BLOCK_PAGES;
 	     count *= 2) {
 		unsigned int first = page & ~(count - 1);
 
-		if (2 * (weight(mapped, first, count) + gain) > count) {
+		if (is_dense(weight(mapped, first, count) + gain, count,
+			     knobs)) {
 			best.first = first;
 			best.count = count;
 		}
@@ -131,27 +166,48 @@ hmmrt_policy_huge_window(struct hmmrt_policy_window win, unsigned int order,
 	return within && 1u << order >= block.count ? block : win;
 }
 
-struct hmmrt_policy_window
-hmmrt_policy_host_window(struct hmmrt_policy_run *run, unsigned int page,
-			 const struct hmmrt_advice *advice)
+/* A run went through all of the block before this one, up to its end. */
+static bool run_enters_block(const struct hmmrt_policy_run *before,
+			     unsigned int page, const struct hmmrt_knobs *knobs)
 {
+	return before && !page &&
+	       knobs->of[HMMRT_KNOB_PREFETCH_ACROSS_BLOCKS] &&
+	       before->next == HMMRT_POLICY_BLOCK_PAGES && before->through;
+}
+
+/*
+ * The CPU touched @page. @before: the run over the block before, or NULL; others may
+ * be changing it.
+ */
+struct hmmrt_policy_window
+hmmrt_policy_host_window(struct hmmrt_policy_run *run,
+			 const struct hmmrt_policy_run *before,
+			 unsigned int page, const struct hmmrt_advice *advice,
+			 const struct hmmrt_knobs *knobs)
+{
+	const unsigned int most = knobs->of[HMMRT_KNOB_CPU_FAULT_MAX_PAGES];
 	struct hmmrt_policy_window win = { .first = page, .count = 1 };
+	bool goes_on = run->count && page == run->next;
 
 	if (advice->granularity)
 		return advised_window(advice, page);
 	if (advice->preferred < HMMRT_MAX_DEVICES)
 		return win;
-	if (run->count && page == run->next)
-		win.count = min(2 * run->count, HMMRT_POLICY_BLOCK_PAGES);
-	else
-		win.count = HMMRT_POLICY_GRANULE_PAGES;
-
-	if (run->count && page == run->next)
-		win.first = page;
-	else
+	if (run_enters_block(before, page, knobs)) {
+		win.count = HMMRT_POLICY_BLOCK_PAGES;
+	} else if (goes_on) {
+		win.count = 2 * run->count;
+	} else {
 		win.first = page & ~(HMMRT_POLICY_GRANULE_PAGES - 1);
+		win.count = HMMRT_POLICY_GRANULE_PAGES;
+	}
+	if (win.count > most) {
+		win.first = max(win.first, page + 1 - min(page + 1, most));
+		win.count = most;
+	}
 	win.count = min(win.count, HMMRT_POLICY_BLOCK_PAGES - win.first);
 
+	run->through = !win.first || (goes_on && run->through);
 	run->next = win.first + win.count;
 	run->count = win.count;
 	return win;

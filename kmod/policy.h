@@ -6,6 +6,8 @@
 #include <linux/types.h>
 #include <uapi/linux/hmmrt.h>
 
+#include "knobs.h"
+
 #define HMMRT_POLICY_BLOCK_PAGES	512u
 #define HMMRT_POLICY_GRANULE_PAGES	16u
 #define HMMRT_POLICY_PAGE_SIZE		4096u
@@ -20,6 +22,7 @@ struct hmmrt_advice {
 	u32 preferred;
 	u32 last_prefetch;
 	u32 granularity;	/* bytes; 0: as much as policy likes */
+	struct hmmrt_range_knobs knobs;
 };
 
 /* What becomes of pages that a device wants. */
@@ -45,6 +48,7 @@ struct hmmrt_policy_window {
 struct hmmrt_policy_run {
 	unsigned int next;
 	unsigned int count;
+	bool through;			/* it began where the block does */
 };
 
 /*
@@ -70,17 +74,28 @@ struct hmmrt_policy_refaults {
 	unsigned int pinned;		/* when it was left at home */
 };
 
+/* What a device has of a block that it touched, and of those at both ends of it. */
+struct hmmrt_policy_density {
+	const unsigned long *mapped;	/* by page of the block */
+	unsigned int faults;		/* of the block, with this one */
+	unsigned int before;		/* pages of the block before it */
+	unsigned int after;
+};
+
 struct hmmrt_policy_window
-hmmrt_policy_device_window(const unsigned long *mapped, unsigned int page,
-			   const struct hmmrt_advice *advice);
+hmmrt_policy_device_window(const struct hmmrt_policy_density *density,
+			   unsigned int page, const struct hmmrt_advice *advice,
+			   const struct hmmrt_knobs *knobs);
 
 struct hmmrt_policy_window
 hmmrt_policy_huge_window(struct hmmrt_policy_window win, unsigned int order,
 			 bool within);
 
 struct hmmrt_policy_window
-hmmrt_policy_host_window(struct hmmrt_policy_run *run, unsigned int page,
-			 const struct hmmrt_advice *advice);
+hmmrt_policy_host_window(struct hmmrt_policy_run *run,
+			 const struct hmmrt_policy_run *before,
+			 unsigned int page, const struct hmmrt_advice *advice,
+			 const struct hmmrt_knobs *knobs);
 
 void hmmrt_policy_came_home(struct hmmrt_policy_turns *turns,
 			    struct hmmrt_policy_window win, unsigned int now);

@@ -29,6 +29,7 @@
  *            memory is marked by us when it comes.
  */
 #include <linux/bitfield.h>
+#include <linux/bitmap.h>
 #include <linux/hmm.h>
 #include <linux/magic.h>
 #include <linux/mm.h>
@@ -608,11 +609,41 @@ static bool already_mapped(const struct hmmrt_request *req)
 	return mapped;
 }
 
+/* What the device has of the block at @start, which nobody may ever have used. */
+static unsigned int pages_mapped(const struct hmmrt_request *req,
+				 unsigned long start)
+{
+	const struct hmmrt_block *block =
+		hmmrt_block_find(req->binding->space, start);
+	const struct hmmrt_block_map *map;
+
+	if (!block)
+		return 0;
+	/* Pairs with hmmrt_block_get(). */
+	map = smp_load_acquire(&block->maps[req->binding->dev->id]);
+	return map ? bitmap_weight(map->mapped, HMMRT_BLOCK_PAGES) : 0;
+}
+
+/* No lock: others may map more meanwhile, or less. */
+static struct hmmrt_policy_window policy_window(const struct hmmrt_request *req,
+						unsigned int page)
+{
+	const struct hmmrt_block *block = req->block;
+	const struct hmmrt_block_map *map = block->maps[req->binding->dev->id];
+	const struct hmmrt_policy_density density = {
+		.mapped = map->mapped,
+		.faults = READ_ONCE(map->faults),
+		.before = pages_mapped(req, block->start - HMMRT_BLOCK_SIZE),
+		.after = pages_mapped(req, block->start + HMMRT_BLOCK_SIZE),
+	};
+
+	return hmmrt_policy_device_window(&density, page, &req->advice,
+					  &req->knobs);
+}
+
 /* The part of the block that goes with this fault. */
 static void choose_window(struct hmmrt_request *req)
 {
-	const struct hmmrt_block_map *map =
-		req->block->maps[req->binding->dev->id];
 	unsigned int page = (req->addr - req->block->start) >> PAGE_SHIFT;
 	unsigned long start = req->block->start;
 	struct hmmrt_policy_window win;
@@ -620,12 +651,14 @@ static void choose_window(struct hmmrt_request *req)
 	req->start = max(start, req->vma->vm_start);
 	req->end = min(start + HMMRT_BLOCK_SIZE, req->vma->vm_end);
 	hmmrt_request_advise(req, req->addr);
+	req->knobs = hmmrt_knobs_at(req->binding->space, req->binding->dev,
+				    &req->advice);
 	if (req->narrow) {
 		req->start = req->addr;
 		req->end = req->addr + PAGE_SIZE;
 		return;
 	}
-	win = hmmrt_policy_device_window(map->mapped, page, &req->advice);
+	win = policy_window(req, page);
 	start += (unsigned long)win.first << PAGE_SHIFT;
 	req->start = max(req->start, start);
 	req->end = min(req->end,
@@ -688,6 +721,12 @@ int hmmrt_mapped_check(struct mm_struct *mm, unsigned long addr,
 	return rc;
 }
 
+/* Of faults at the same time some may not be counted. */
+static void count_fault(struct hmmrt_block_map *map)
+{
+	WRITE_ONCE(map->faults, READ_ONCE(map->faults) + 1);
+}
+
 static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
 		       unsigned int access)
 {
@@ -714,6 +753,7 @@ static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
 	req->addr = addr & PAGE_MASK;
 	req->access = access;
 	req->cause = HMMRT_CAUSE_DEVICE_FAULT;
+	count_fault(block->maps[binding->dev->id]);
 	for (;;) {
 		rc = hmmrt_request_again(req, fault_once(mm, req));
 		if (rc != -EAGAIN || (++attempts >= HMMRT_SERVE_ATTEMPTS &&

@@ -84,6 +84,8 @@ static unsigned long block_unmap(struct hmmrt_block *block, unsigned long start,
 			continue;
 		bitmap_clear(map->mapped, first, count);
 		bitmap_clear(map->writable, first, count);
+		if (bitmap_empty(map->mapped, HMMRT_BLOCK_PAGES))
+			WRITE_ONCE(map->faults, 0);
 		hmmrt_copies_take(map, first, count, taken);
 		binding = hmmrt_space_binding(space, id);
 		if (!binding)

@@ -105,6 +105,24 @@ static void check_advice(void)
 	CHECK_AT(hmmrt_peer, out_enabled, 28);
 }
 
+static void check_knob(void)
+{
+	CHECK_SIZE(hmmrt_knob, 112);
+	CHECK_AT(hmmrt_knob, knob, 8);
+	CHECK_AT(hmmrt_knob, operation, 12);
+	CHECK_AT(hmmrt_knob, scope, 16);
+	CHECK_AT(hmmrt_knob, device_id, 20);
+	CHECK_AT(hmmrt_knob, addr, 24);
+	CHECK_AT(hmmrt_knob, len, 32);
+	CHECK_AT(hmmrt_knob, value, 40);
+	CHECK_AT(hmmrt_knob, out_value, 44);
+	CHECK_AT(hmmrt_knob, out_min, 48);
+	CHECK_AT(hmmrt_knob, out_max, 52);
+	CHECK_AT(hmmrt_knob, out_default, 56);
+	CHECK_AT(hmmrt_knob, out_scopes, 60);
+	CHECK_AT(hmmrt_knob, out_name, 64);
+}
+
 static void check_gpu(void)
 {
 	CHECK_SIZE(hmmrt_gpu_bind, 24);
@@ -126,5 +144,6 @@ void hmmrt_uapi_check(void)
 	check_informative();
 	check_moves();
 	check_advice();
+	check_knob();
 	check_gpu();
 }

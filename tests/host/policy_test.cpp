@@ -23,15 +23,38 @@ constexpr hmmrt_advice unadvised = {
     .preferred = HMMRT_LOCATION_NONE,
     .last_prefetch = HMMRT_LOCATION_NONE,
     .granularity = 0,
+    .knobs = {},
 };
+
+hmmrt_knobs default_knobs() {
+    const hmmrt_set_knobs none = {};
+    hmmrt_knobs knobs = {};
+    hmmrt_knobs_fill(&knobs, &none, nullptr, nullptr);
+    return knobs;
+}
+
+const hmmrt_knobs defaults = default_knobs();
 
 using Bits = std::bitset<block>;
 
-hmmrt_policy_window device_window(const Bits& mapped, unsigned page) {
+/// What there is around a block that somebody sweeps over, or nothing.
+struct Around {
+    unsigned before = 0, after = 0, faults = 1;
+};
+
+hmmrt_policy_window device_window(const Bits& mapped, unsigned page,
+                                  const hmmrt_knobs& knobs = defaults, Around around = {}) {
     unsigned long map[block / 64] = {};
     for (unsigned i = 0; i < block; i++)
         if (mapped[i]) map[i / 64] |= 1UL << i % 64;
-    return hmmrt_policy_device_window(map, page, &unadvised);
+    const hmmrt_policy_density density = {map, around.faults, around.before, around.after};
+    return hmmrt_policy_device_window(&density, page, &unadvised, &knobs);
+}
+
+hmmrt_policy_window host_window(hmmrt_policy_run& run, unsigned page,
+                                const hmmrt_policy_run* before = nullptr,
+                                const hmmrt_knobs& knobs = defaults) {
+    return hmmrt_policy_host_window(&run, before, page, &unadvised, &knobs);
 }
 
 unsigned weight(const Bits& mapped, unsigned first, unsigned count) {
@@ -73,7 +96,7 @@ Bits random_bits(std::mt19937& random) {
     return bits;
 }
 
-// Read off the description: the largest of which more than half would be mapped.
+// Read off the description: the largest of which more than 51 % would be mapped.
 hmmrt_policy_window model_window(const Bits& mapped, unsigned page) {
     const unsigned own = page / granule * granule;
     Bits after = mapped;
@@ -81,7 +104,7 @@ hmmrt_policy_window model_window(const Bits& mapped, unsigned page) {
         after.set(own + i);
     for (unsigned count = block; count > granule; count /= 2) {
         const unsigned first = page / count * count;
-        if (2 * weight(after, first, count) > count) return {first, count};
+        if (100 * weight(after, first, count) > 51 * count) return {first, count};
     }
     return {own, granule};
 }
@@ -177,6 +200,48 @@ TEST(DeviceWindow, SparseTouchesStaySmall) {
     EXPECT_EQ(mapped.count(), pages.size() * granule);
 }
 
+TEST(DeviceWindow, IsAsDenseAsTheThresholdSays) {
+    hmmrt_knobs knobs = defaults;
+    knobs.of[HMMRT_KNOB_PREFETCH_THRESHOLD] = 100;
+    std::mt19937 random(14);
+    for (int i = 0; i < 500; i++) {
+        const unsigned page = std::uniform_int_distribution<unsigned>(0, block - 1)(random);
+        // More than all there is: nothing is dense enough.
+        EXPECT_EQ(device_window(random_bits(random), page, knobs).count, granule);
+    }
+    knobs.of[HMMRT_KNOB_PREFETCH_THRESHOLD] = 1;
+    EXPECT_EQ(device_window({}, 100, knobs).count, block);
+    // 16 of 64 pages are a quarter.
+    knobs.of[HMMRT_KNOB_PREFETCH_THRESHOLD] = 24;
+    EXPECT_EQ(device_window({}, 100, knobs).count, 4 * granule);
+    knobs.of[HMMRT_KNOB_PREFETCH_THRESHOLD] = 25;
+    EXPECT_EQ(device_window({}, 100, knobs).count, 2 * granule);
+}
+
+TEST(DeviceWindow, IsAGranuleWherePrefetchIsOffOrNotYetEarned) {
+    hmmrt_knobs off = defaults, late = defaults;
+    off.of[HMMRT_KNOB_PREFETCH_ENABLE] = 0;
+    late.of[HMMRT_KNOB_PREFETCH_MIN_FAULTS] = 5;
+    const Bits full = Bits().set();
+    EXPECT_EQ(device_window(full, 77, off, {block, block, 99}).count, granule);
+    EXPECT_EQ(device_window(full, 77, late, {0, 0, 4}).count, granule);
+    EXPECT_EQ(device_window(full, 77, late, {0, 0, 5}).count, block);
+}
+
+TEST(DeviceWindow, OfABlockThatASweepEntersIsTheBlock) {
+    for (unsigned page = 0; page < block; page++) {
+        const bool up = page < granule, down = page >= block - granule;
+        EXPECT_EQ(device_window({}, page, defaults, {block, 0, 1}).count, up ? block : granule);
+        EXPECT_EQ(device_window({}, page, defaults, {0, block, 1}).count, down ? block : granule);
+    }
+    // 51 % of a block are 261.12 pages.
+    EXPECT_EQ(device_window({}, 0, defaults, {261, 0, 1}).count, granule);
+    EXPECT_EQ(device_window({}, 0, defaults, {262, 0, 1}).count, block);
+    hmmrt_knobs alone = defaults;
+    alone.of[HMMRT_KNOB_PREFETCH_ACROSS_BLOCKS] = 0;
+    EXPECT_EQ(device_window({}, 0, alone, {block, 0, 1}).count, granule);
+}
+
 // --- CPU faults
 // ------------------------------------------------------------------------------------
 
@@ -190,7 +255,7 @@ void expect_sane(const hmmrt_policy_window& window, unsigned page) {
 TEST(HostWindow, FirstOneIsTheGranuleOfThePage) {
     for (unsigned page = 0; page < block; page++) {
         hmmrt_policy_run run = {};
-        const auto window = hmmrt_policy_host_window(&run, page, &unadvised);
+        const auto window = host_window(run, page);
         EXPECT_EQ(window.first, page / granule * granule);
         EXPECT_EQ(window.count, granule);
     }
@@ -203,7 +268,7 @@ TEST(HostWindow, ContainsThePageAndEndsWithTheBlock) {
         const bool go_on = std::uniform_int_distribution<>(0, 2)(random) && run.next < block;
         const unsigned page =
             go_on ? run.next : std::uniform_int_distribution<unsigned>(0, block - 1)(random);
-        expect_sane(hmmrt_policy_host_window(&run, page, &unadvised), page);
+        expect_sane(host_window(run, page), page);
         if (HasFailure()) return;
     }
 }
@@ -212,7 +277,7 @@ TEST(HostWindow, DoublesForEachFaultThatGoesOn) {
     hmmrt_policy_run run = {};
     std::vector<unsigned> counts;
     for (unsigned page = 0; page < block;) {
-        const auto window = hmmrt_policy_host_window(&run, page, &unadvised);
+        const auto window = host_window(run, page);
         EXPECT_EQ(window.first, page);
         counts.push_back(window.count);
         page = window.first + window.count;
@@ -222,17 +287,58 @@ TEST(HostWindow, DoublesForEachFaultThatGoesOn) {
 
 TEST(HostWindow, StartsAnewAfterAJump) {
     hmmrt_policy_run run = {};
-    hmmrt_policy_host_window(&run, 0, &unadvised);
-    EXPECT_EQ(hmmrt_policy_host_window(&run, 16, &unadvised).count, 32u);
-    EXPECT_EQ(hmmrt_policy_host_window(&run, 200, &unadvised).count, granule);
-    EXPECT_EQ(hmmrt_policy_host_window(&run, 208, &unadvised).count, 32u);
+    host_window(run, 0);
+    EXPECT_EQ(host_window(run, 16).count, 32u);
+    EXPECT_EQ(host_window(run, 200).count, granule);
+    EXPECT_EQ(host_window(run, 208).count, 32u);
 }
 
 // At the end of a block nothing is left to go on with.
 TEST(HostWindow, AfterTheLastPageTheNextRunStartsAnew) {
     hmmrt_policy_run run = {};
-    hmmrt_policy_host_window(&run, block - granule, &unadvised);
-    EXPECT_EQ(hmmrt_policy_host_window(&run, 0, &unadvised).count, granule);
+    host_window(run, block - granule);
+    EXPECT_EQ(host_window(run, 0).count, granule);
+}
+
+// As the CPU reads on and on: of the first block in runs, of the others all at once.
+TEST(HostWindow, OfABlockAfterOneThatWasReadThroughIsTheBlock) {
+    hmmrt_policy_run first = {}, second = {}, third = {};
+    for (unsigned page = 0; page < block;)
+        page += host_window(first, page).count;
+    EXPECT_EQ(host_window(second, 0, &first).count, block);
+    EXPECT_EQ(host_window(third, 0, &second).count, block);
+    hmmrt_policy_run inside = {}, alone = {};
+    EXPECT_EQ(host_window(inside, 1, &first).count, granule);
+    hmmrt_knobs knobs = defaults;
+    knobs.of[HMMRT_KNOB_PREFETCH_ACROSS_BLOCKS] = 0;
+    EXPECT_EQ(host_window(alone, 0, &first, knobs).count, granule);
+}
+
+TEST(HostWindow, OfABlockAfterOneThatWasReadInPartIsAGranule) {
+    hmmrt_policy_run tail = {}, half = {}, next = {};
+    host_window(tail, block - granule);
+    EXPECT_EQ(host_window(next, 0, &tail).count, granule);
+    for (unsigned page = 0; page < block / 4;)
+        page += host_window(half, page).count;
+    next = {};
+    EXPECT_EQ(host_window(next, 0, &half).count, granule);
+}
+
+TEST(HostWindow, HasTheTouchedPageHoweverSmallItMustBe) {
+    std::mt19937 random(15);
+    hmmrt_knobs knobs = defaults;
+    hmmrt_policy_run run = {};
+    for (int i = 0; i < 20000; i++) {
+        const bool go_on = std::uniform_int_distribution<>(0, 1)(random) && run.next < block;
+        const unsigned page =
+            go_on ? run.next : std::uniform_int_distribution<unsigned>(0, block - 1)(random);
+        const unsigned most = std::uniform_int_distribution<unsigned>(1, block)(random);
+        knobs.of[HMMRT_KNOB_CPU_FAULT_MAX_PAGES] = most;
+        const auto window = host_window(run, page, nullptr, knobs);
+        expect_sane(window, page);
+        EXPECT_LE(window.count, most);
+        if (HasFailure()) return;
+    }
 }
 
 // A page of the CPU's that is as large as the block goes whole, and is not cut to a window.
@@ -317,9 +423,10 @@ TEST(PolicyWindows, AreAsLargeAsAdvised) {
         advice.granularity = count * HMMRT_POLICY_PAGE_SIZE;
         for (unsigned page = 0; page < block; page += 7) {
             const unsigned long none[block / 64] = {};
+            const hmmrt_policy_density density = {none, 1, block, block};
             hmmrt_policy_run run = {};
-            const auto device = hmmrt_policy_device_window(none, page, &advice);
-            const auto host = hmmrt_policy_host_window(&run, page, &advice);
+            const auto device = hmmrt_policy_device_window(&density, page, &advice, &defaults);
+            const auto host = hmmrt_policy_host_window(&run, nullptr, page, &advice, &defaults);
             for (const auto& window : {device, host}) {
                 EXPECT_EQ(window.count, count);
                 EXPECT_EQ(window.first, page / count * count);
@@ -332,7 +439,7 @@ TEST(HostWindow, IsOnePageOfMemoryThatADeviceIsPreferredFor) {
     const auto advice = advised(0, 3, 0);
     hmmrt_policy_run run = {};
     for (const unsigned page : {0u, 1u, 2u, 300u}) {
-        const auto window = hmmrt_policy_host_window(&run, page, &advice);
+        const auto window = hmmrt_policy_host_window(&run, nullptr, page, &advice, &defaults);
         EXPECT_EQ(window.first, page);
         EXPECT_EQ(window.count, 1u);
     }

@@ -158,6 +158,16 @@ static void fill_peer(struct env *env, void *arg)
 	peer->operation = HMMRT_PEER_ENABLE;
 }
 
+static void fill_knob(struct env *env, void *arg)
+{
+	struct hmmrt_knob *knob = arg;
+
+	knob->knob = HMMRT_KNOB_PREFETCH_THRESHOLD;
+	knob->operation = HMMRT_KNOB_SET;
+	knob->scope = HMMRT_SCOPE_SPACE;
+	knob->value = 51;
+}
+
 static void fill_stats(struct env *env, void *arg)
 {
 	struct hmmrt_stats *stats = arg;
@@ -234,6 +244,12 @@ FIXTURE_VARIANT_ADD(call, peer) {
 	.cmd = HMMRT_IOC_PEER, CALL(hmmrt_peer, out_enabled),
 	.outputs = offsetof(struct hmmrt_peer, out_possible),
 	.stage = STAGE_PEERS, .fill = fill_peer,
+};
+
+FIXTURE_VARIANT_ADD(call, knob) {
+	.cmd = HMMRT_IOC_KNOB, CALL(hmmrt_knob, out_name),
+	.outputs = offsetof(struct hmmrt_knob, out_value),
+	.stage = STAGE_SPACE, .fill = fill_knob,
 };
 
 FIXTURE_VARIANT_ADD(call, stats) {

@@ -72,6 +72,7 @@
 #define HMMRT_IOC_RANGE_ATTRIBUTES _IO(HMMRT_IOC_TYPE, 0x88)
 #define HMMRT_IOC_PAGES		_IO(HMMRT_IOC_TYPE, 0x89)
 #define HMMRT_IOC_PEER		_IO(HMMRT_IOC_TYPE, 0x8a)
+#define HMMRT_IOC_KNOB		_IO(HMMRT_IOC_TYPE, 0x8b)
 
 #define HMMRT_GPU_IOC_BIND	_IO(HMMRT_IOC_TYPE, 0xc0)
 #define HMMRT_GPU_IOC_ATTACH	_IO(HMMRT_IOC_TYPE, 0xc1)
@@ -307,6 +308,132 @@ struct hmmrt_range_attributes {
 	__u32 out_preferred_location;
 	__u32 out_last_prefetch;
 	__aligned_u64 out_granularity;
+};
+
+/*
+ * What policy goes by. The numbers are fixed; names, bounds and defaults are asked for
+ * with HMMRT_IOC_KNOB. Names and defaults are those of nvidia-uvm where it has them.
+ */
+enum hmmrt_knob_id {
+	/* What a device's touch does: enum hmmrt_migration_policy. */
+	HMMRT_KNOB_MIGRATION_POLICY = 0,
+	/* Whether more is moved than what was touched, 64 KiB of it. */
+	HMMRT_KNOB_PREFETCH_ENABLE,
+	/* Percent of a window that have to be on the device afterwards. */
+	HMMRT_KNOB_PREFETCH_THRESHOLD,
+	/* Faults of a block before that. */
+	HMMRT_KNOB_PREFETCH_MIN_FAULTS,
+	/* Whether a sweep that comes from the block before takes all of the next. */
+	HMMRT_KNOB_PREFETCH_ACROSS_BLOCKS,
+	/* What one touch of the CPU brings home, at most. */
+	HMMRT_KNOB_CPU_FAULT_MAX_PAGES,
+	/* Whether it is noticed that memory goes back and forth. */
+	HMMRT_KNOB_THRASHING_ENABLE,
+	/* Accesses of remote memory before it moves. */
+	HMMRT_KNOB_ACCESS_COUNTER_THRESHOLD,
+	HMMRT_KNOB_ACCESS_COUNTER_MIGRATION_ENABLE,
+	/* Moves that follow each other within a lapse before a block thrashes. */
+	HMMRT_KNOB_THRASHING_THRESHOLD,
+	/* Times that an access is held up before the block is pinned. */
+	HMMRT_KNOB_THRASHING_PIN_THRESHOLD,
+	HMMRT_KNOB_THRASHING_LAPSE_USEC,
+	/* How long an access is held up; in lapses, as the next two. */
+	HMMRT_KNOB_THRASHING_NAP,
+	/* How long a block stays where it was pinned. */
+	HMMRT_KNOB_THRASHING_PIN,
+	/* Quiet time after which all that is forgotten. */
+	HMMRT_KNOB_THRASHING_EPOCH,
+	/* How often it is, before thrashing of a block is no longer looked for. */
+	HMMRT_KNOB_THRASHING_MAX_RESETS,
+	/* Faults that are served together, at most. */
+	HMMRT_KNOB_FAULT_BATCH_COUNT,
+	/* When the device goes on: enum hmmrt_replay_policy. */
+	HMMRT_KNOB_FAULT_REPLAY_POLICY,
+	/* Whether faults for the same page become one. */
+	HMMRT_KNOB_FAULT_COALESCE,
+	/* Batches that are served at a time; 0: as many as there are CPUs. */
+	HMMRT_KNOB_FAULT_SERVICERS,
+	/* Whether a device that is full makes room. */
+	HMMRT_KNOB_OVERSUBSCRIPTION,
+	/* Evict what was used longest ago; otherwise what was given longest ago. */
+	HMMRT_KNOB_EVICT_BY_ACCESS,
+	/* Percent of the memory: less is free, and eviction begins by itself. */
+	HMMRT_KNOB_EVICT_LOW_WATERMARK,
+	/* So much is free, and it ends. */
+	HMMRT_KNOB_EVICT_HIGH_WATERMARK,
+	HMMRT_KNOBS,
+};
+
+/* Values of HMMRT_KNOB_MIGRATION_POLICY. */
+enum hmmrt_migration_policy {
+	HMMRT_MIGRATE_ON_TOUCH = 0,	/* it moves what it touches */
+	HMMRT_MIGRATE_ON_COUNT,		/* once it has touched it often enough */
+	HMMRT_MIGRATE_NEVER,		/* it reaches it where it is */
+};
+
+/* Values of HMMRT_KNOB_FAULT_REPLAY_POLICY. */
+enum hmmrt_replay_policy {
+	HMMRT_REPLAY_BLOCK = 0,		/* after each block that was served */
+	HMMRT_REPLAY_BATCH,		/* after each batch */
+	HMMRT_REPLAY_BATCH_FLUSH,	/* with what a batch has served by the way */
+	HMMRT_REPLAY_ONCE,		/* when no fault is left */
+};
+
+/* For whom a knob holds; in out_scopes a mask. */
+enum hmmrt_knob_scope {
+	HMMRT_SCOPE_DEVICE = 1,		/* all processes that it works for */
+	HMMRT_SCOPE_SPACE = 2,		/* this process */
+	HMMRT_SCOPE_RANGE = 4,		/* part of its memory */
+};
+
+#define HMMRT_KNOB_GET		0
+#define HMMRT_KNOB_SET		1
+#define HMMRT_KNOB_UNSET	2
+
+#define HMMRT_KNOB_NAME_LEN	48
+
+/**
+ * struct hmmrt_knob - ioctl(HMMRT_IOC_KNOB)
+ * @size: sizeof(struct hmmrt_knob)
+ * @flags: must be 0
+ * @knob: enum hmmrt_knob_id; EINVAL behind the last one
+ * @operation: HMMRT_KNOB_*
+ * @scope: one of enum hmmrt_knob_scope, and of @out_scopes
+ * @device_id: which device; for the other scopes, of whose faults @out_value is
+ * @addr: with HMMRT_SCOPE_RANGE the first byte, page aligned, else 0
+ * @len: with HMMRT_SCOPE_RANGE bytes, page multiple, > 0, else 0
+ * @value: with HMMRT_KNOB_SET, else 0
+ * @out_value: what holds in this scope after the call; of a range, for its first
+ *	page. What is not set for the range is as for the process, what is not set for
+ *	that as for the device, and what is not set at all has its default
+ * @out_min: least value
+ * @out_max: largest value
+ * @out_default: value as long as nobody sets one
+ * @out_scopes: what scopes it can be set in
+ * @out_name: NUL-terminated
+ *
+ * A change holds for what is decided afterwards; nothing moves because of it. What is
+ * set for a range is advice, and goes with the mapping as all advice does: see struct
+ * hmmrt_advise. Changes for a device need CAP_SYS_ADMIN (EPERM), hold until it is
+ * unregistered, and need no space; what is set for a process holds as long as its
+ * space. EFAULT if no mapping covers some part of the range.
+ */
+struct hmmrt_knob {
+	__u32 size;
+	__u32 flags;
+	__u32 knob;
+	__u32 operation;
+	__u32 scope;
+	__u32 device_id;
+	__aligned_u64 addr;
+	__aligned_u64 len;
+	__u32 value;
+	__u32 out_value;
+	__u32 out_min;
+	__u32 out_max;
+	__u32 out_default;
+	__u32 out_scopes;
+	__u8 out_name[HMMRT_KNOB_NAME_LEN];
 };
 
 /* Why a page was where it was found: hmmrt_page.cause */

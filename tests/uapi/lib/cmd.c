@@ -163,6 +163,54 @@ int cmd_peer(int fd, uint32_t device, uint32_t peer, uint32_t operation,
 	return rc;
 }
 
+int cmd_knob(int fd, struct hmmrt_knob *knob)
+{
+	knob->size = sizeof(*knob);
+	return cmd_raw(fd, HMMRT_IOC_KNOB, knob);
+}
+
+int cmd_set_knob(int fd, uint32_t scope, uint32_t device, uint32_t knob,
+		 uint32_t value)
+{
+	struct hmmrt_knob arg = {
+		.knob = knob,
+		.operation = HMMRT_KNOB_SET,
+		.scope = scope,
+		.device_id = device,
+		.value = value,
+	};
+
+	return cmd_knob(fd, &arg);
+}
+
+int cmd_unset_knob(int fd, uint32_t scope, uint32_t device, uint32_t knob)
+{
+	struct hmmrt_knob arg = {
+		.knob = knob,
+		.operation = HMMRT_KNOB_UNSET,
+		.scope = scope,
+		.device_id = device,
+	};
+
+	return cmd_knob(fd, &arg);
+}
+
+int cmd_set_range_knob(int fd, const volatile void *addr, size_t len,
+		       uint32_t device, uint32_t knob, uint32_t value)
+{
+	struct hmmrt_knob arg = {
+		.knob = knob,
+		.operation = HMMRT_KNOB_SET,
+		.scope = HMMRT_SCOPE_RANGE,
+		.device_id = device,
+		.addr = (uintptr_t)addr,
+		.len = len,
+		.value = value,
+	};
+
+	return cmd_knob(fd, &arg);
+}
+
 int cmd_bind(int gpu, int space, struct hmmrt_gpu_bind *bind)
 {
 	*bind = (struct hmmrt_gpu_bind){

@@ -39,6 +39,14 @@ int cmd_range_attributes(int fd, const volatile void *addr, size_t len,
 /* @operation on the peers of @device; outputs in *result, unless that is NULL. */
 int cmd_peer(int fd, uint32_t device, uint32_t peer, uint32_t operation,
 	     struct hmmrt_peer *result);
+/* All members but size are the caller's. */
+int cmd_knob(int fd, struct hmmrt_knob *knob);
+/* For a device, or for the process of @fd. */
+int cmd_set_knob(int fd, uint32_t scope, uint32_t device, uint32_t knob,
+		 uint32_t value);
+int cmd_unset_knob(int fd, uint32_t scope, uint32_t device, uint32_t knob);
+int cmd_set_range_knob(int fd, const volatile void *addr, size_t len,
+		       uint32_t device, uint32_t knob, uint32_t value);
 int cmd_bind(int gpu, int space, struct hmmrt_gpu_bind *bind);
 int cmd_attach(int gpu, uint64_t token);
 int cmd_fault_record(int gpu, struct hmmrt_gpu_fault_record *record);

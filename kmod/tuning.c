@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tuning: setting knobs, and asking for them. No lock: a knob is one word, and what
+ * is decided while several are changed goes by some of the old and some of the new.
+ */
+#include <linux/capability.h>
+#include <linux/sched/mm.h>
+#include <linux/string.h>
+
+#include "hmmrt.h"
+
+/* What holds for a fault of @dev; @space may be NULL. */
+struct hmmrt_knobs hmmrt_knobs_at(const struct hmmrt_space *space,
+				  const struct hmmrt_device *dev,
+				  const struct hmmrt_advice *advice)
+{
+	struct hmmrt_knobs knobs;
+
+	hmmrt_knobs_fill(&knobs, &dev->knobs, space ? &space->knobs : NULL,
+			 &advice->knobs);
+	return knobs;
+}
+
+u32 hmmrt_device_knob(const struct hmmrt_device *dev, enum hmmrt_knob_id knob)
+{
+	return hmmrt_knob_value(knob, &dev->knobs, NULL, NULL);
+}
+
+u32 hmmrt_binding_knob(const struct hmmrt_binding *binding,
+		       enum hmmrt_knob_id knob)
+{
+	return hmmrt_knob_value(knob, &binding->dev->knobs,
+				&binding->space->knobs, NULL);
+}
+
+static int knob_check(const struct hmmrt_knob *arg)
+{
+	const struct hmmrt_knob_info *info = hmmrt_knob_describe(arg->knob);
+
+	/* One scope, of those that the knob has. */
+	if (!info || hweight32(arg->scope) != 1 ||
+	    !(info->scopes & arg->scope))
+		return -EINVAL;
+	switch (arg->operation) {
+	case HMMRT_KNOB_GET:
+	case HMMRT_KNOB_UNSET:
+		if (arg->value)
+			return -EINVAL;
+		break;
+	case HMMRT_KNOB_SET:
+		if (!hmmrt_knob_valid(arg->knob, arg->scope, arg->value))
+			return -EINVAL;
+		break;
+	default:
+		return -EINVAL;
+	}
+	if (arg->scope == HMMRT_SCOPE_RANGE)
+		return hmmrt_user_range_check(arg->addr, arg->len);
+	return arg->addr || arg->len ? -EINVAL : 0;
+}
+
+static int knob_change_range(struct hmmrt_space *space,
+			     const struct hmmrt_knob *arg, u32 set)
+{
+	int rc;
+
+	if (!mmget_not_zero(space->mm))
+		return -ESRCH;
+	rc = hmmrt_advice_set_knob(space, arg->addr, arg->addr + arg->len,
+				   hmmrt_knob_describe(arg->knob)->slot, set);
+	mmput(space->mm);
+	return rc;
+}
+
+static int knob_change(struct hmmrt_space *space, struct hmmrt_device *dev,
+		       const struct hmmrt_knob *arg)
+{
+	u32 set = arg->operation == HMMRT_KNOB_SET ? arg->value + 1 : 0;
+
+	if (arg->operation == HMMRT_KNOB_GET)
+		return 0;
+	switch (arg->scope) {
+	case HMMRT_SCOPE_RANGE:
+		return knob_change_range(space, arg, set);
+	case HMMRT_SCOPE_SPACE:
+		WRITE_ONCE(space->knobs.set[arg->knob], set);
+		return 0;
+	default:
+		if (!capable(CAP_SYS_ADMIN))
+			return -EPERM;
+		WRITE_ONCE(dev->knobs.set[arg->knob], set);
+		return 0;
+	}
+}
+
+static void knob_answer(struct hmmrt_space *space,
+			const struct hmmrt_device *dev, struct hmmrt_knob *arg)
+{
+	const struct hmmrt_knob_info *info = hmmrt_knob_describe(arg->knob);
+	struct hmmrt_advice advice = hmmrt_no_advice;
+	unsigned long start = arg->addr, end = arg->addr + arg->len;
+
+	if (arg->scope == HMMRT_SCOPE_RANGE)
+		advice = hmmrt_advice_at(space, arg->addr, &start, &end);
+	arg->out_value = hmmrt_knob_value(arg->knob, &dev->knobs,
+					  space ? &space->knobs : NULL,
+					  &advice.knobs);
+	arg->out_min = info->min;
+	arg->out_max = info->max;
+	arg->out_default = info->by_default;
+	arg->out_scopes = info->scopes;
+	strscpy_pad((char *)arg->out_name, info->name, sizeof(arg->out_name));
+}
+
+/* HMMRT_IOC_KNOB; @space is NULL for what concerns a device alone. */
+int hmmrt_knob(struct hmmrt_space *space, struct hmmrt_knob *arg)
+{
+	struct hmmrt_device *dev;
+	int rc = knob_check(arg);
+
+	if (rc)
+		return rc;
+	dev = hmmrt_device_get(arg->device_id);
+	if (!dev)
+		return -ENODEV;
+	rc = knob_change(space, dev, arg);
+	if (!rc)
+		knob_answer(space, dev, arg);
+	hmmrt_device_put(dev);
+	return rc;
+}
