@@ -165,6 +165,7 @@ static void fill_knob(struct env *env, void *arg)
 	knob->knob = HMMRT_KNOB_PREFETCH_THRESHOLD;
 	knob->operation = HMMRT_KNOB_SET;
 	knob->scope = HMMRT_SCOPE_SPACE;
+	knob->device_id = env->session.devices[0].id;
 	knob->value = 51;
 }
 
@@ -249,7 +250,7 @@ FIXTURE_VARIANT_ADD(call, peer) {
 FIXTURE_VARIANT_ADD(call, knob) {
 	.cmd = HMMRT_IOC_KNOB, CALL(hmmrt_knob, out_name),
 	.outputs = offsetof(struct hmmrt_knob, out_value),
-	.stage = STAGE_SPACE, .fill = fill_knob,
+	.stage = STAGE_BOUND, .fill = fill_knob,
 };
 
 FIXTURE_VARIANT_ADD(call, stats) {
