@@ -141,6 +141,7 @@ void hmmrt_age(struct hmmrt_device *dev)
 
 	might_sleep();
 	if (!dev->ops->accessed || !READ_ONCE(evict_by_access) ||
+	    !hmmrt_device_knob(dev, HMMRT_KNOB_EVICT_BY_ACCESS) ||
 	    !mutex_trylock(&dev->age))
 		return;
 	hand.ptes = kmalloc_array(HMMRT_BLOCK_PAGES, sizeof(*hand.ptes),

@@ -195,6 +195,8 @@ void hmmrt_device_fill_info(struct hmmrt_device *dev,
 	info->out_memory_bytes = vram->size;
 	info->out_numa_node = dev->numa_node;
 	strscpy_pad((char *)info->out_name, dev->name, sizeof(info->out_name));
+	info->out_evictions = atomic_long_read(&vram->evictions);
+	info->out_evictions_ahead = atomic_long_read(&vram->evictions_ahead);
 	info->out_properties = 0;
 	if (dev->flags & HMMRT_DEVICE_NATIVE_ATOMICS)
 		info->out_properties |= HMMRT_PROPERTY_NATIVE_ATOMICS;

@@ -9,6 +9,8 @@
  *            chunk in hand: it is reserved, so nobody else takes it meanwhile. If
  *            nothing can be evicted, after a few tries, the memory is mapped where
  *            it is. A prefetch evicts nothing that the same call has brought.
+ * Ahead      Where watermarks are set, a worker does the same before anybody finds
+ *            the device full.
  * Whose      An invalidation that comes while a thread unmaps what it evicts says
  *            to whom the pages belong, if a space knows them: see hmmrt_evicting().
  *
@@ -369,42 +371,67 @@ void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 
 /* --- room ------------------------------------------------------------------------ */
 
+static bool may_oversubscribe(const struct hmmrt_device *dev)
+{
+	return READ_ONCE(oversubscription) &&
+	       hmmrt_device_knob(dev, HMMRT_KNOB_OVERSUBSCRIPTION);
+}
+
 /* Whether what is full may become less so. */
 bool hmmrt_may_evict(const struct hmmrt_request *req)
 {
-	return READ_ONCE(oversubscription) && !req->no_evict;
+	return may_oversubscribe(req->binding->dev) && !req->no_evict;
 }
 
 /* Whether another request of the same call may find something. */
 bool hmmrt_may_evict_later(const struct hmmrt_request *req)
 {
-	return READ_ONCE(oversubscription) && !req->none_left;
+	return may_oversubscribe(req->binding->dev) && !req->none_left;
+}
+
+/**
+ * evict_one() - evict what was used longest ago
+ * @dev: whose
+ * @before: none of which pages were given out since vram->given was this
+ * @evict: to work with
+ *
+ * Return: the chunk, some of which is free now, and reserved; or an ERR_PTR: -ENOENT
+ * there is none; -ENOMEM all are reserved, or were busy a moment ago; -EBUSY that one
+ * was busy, and another one may not be.
+ */
+static struct hmmrt_chunk *evict_one(struct hmmrt_device *dev, u64 before,
+				     struct eviction *evict)
+{
+	struct hmmrt_chunk *chunk = hmmrt_vram_reserve(dev, before);
+	unsigned int used, left;
+
+	if (IS_ERR(chunk))
+		return PTR_ERR(chunk) == -EBUSY ? ERR_PTR(-ENOMEM) : chunk;
+	used = READ_ONCE(chunk->used_pages);
+	memset(evict, 0, sizeof(*evict));
+	evict_chunk(dev, chunk, evict, EVICT_ROOM);
+	left = READ_ONCE(chunk->used_pages);
+	trace_hmmrt_evict(dev->id, chunk->offset, used, left);
+	if (left && (left == HMMRT_CHUNK_PAGES || left >= used)) {
+		chunk->busy_until = get_jiffies_64() + BUSY_TIME;
+		hmmrt_vram_unreserve(dev, chunk);
+		return ERR_PTR(-EBUSY);
+	}
+	atomic_long_inc(&dev->vram.evictions);
+	return chunk;
 }
 
 /* One chunk. 0 if some of it is free afterwards, and reserved for the request. */
 static int make_room(struct hmmrt_request *req, struct eviction *evict)
 {
 	struct hmmrt_device *dev = req->binding->dev;
-	struct hmmrt_chunk *chunk;
-	unsigned int before, after;
+	struct hmmrt_chunk *chunk = evict_one(dev, req->evict_before, evict);
 
-	chunk = hmmrt_vram_reserve(dev, req->evict_before);
 	if (IS_ERR(chunk)) {
 		req->none_left = PTR_ERR(chunk) == -ENOENT;
-		return -ENOMEM;
-	}
-	before = READ_ONCE(chunk->used_pages);
-	memset(evict, 0, sizeof(*evict));
-	evict_chunk(dev, chunk, evict, EVICT_ROOM);
-	after = READ_ONCE(chunk->used_pages);
-	trace_hmmrt_evict(dev->id, chunk->offset, before, after);
-	if (after && (after == HMMRT_CHUNK_PAGES || after >= before)) {
-		chunk->busy_until = get_jiffies_64() + BUSY_TIME;
-		hmmrt_vram_unreserve(dev, chunk);
-		return -EBUSY;
+		return PTR_ERR(chunk) == -EBUSY ? -EBUSY : -ENOMEM;
 	}
 	req->room = chunk;
-	atomic_long_inc(&dev->vram.evictions);
 	atomic64_inc(&req->binding->evictions);
 	return 0;
 }
@@ -444,6 +471,68 @@ void hmmrt_request_release_room(struct hmmrt_request *req)
 	if (req->room)
 		hmmrt_vram_unreserve(req->binding->dev, req->room);
 	req->room = NULL;
+}
+
+/* --- before anybody needs it ------------------------------------------------ */
+
+/* Less of it is free than a knob says; 0 says nothing. */
+static bool is_below(const struct hmmrt_device *dev, enum hmmrt_knob_id knob)
+{
+	const struct hmmrt_vram *vram = &dev->vram;
+
+	return hmmrt_policy_is_below(vram->size >> PAGE_SHIFT,
+				     READ_ONCE(vram->used_pages),
+				     hmmrt_device_knob(dev, knob));
+}
+
+/* What is busy is not waited for: who needs room next has this started again. */
+static void evict_ahead(struct work_struct *work)
+{
+	struct hmmrt_vram *vram =
+		container_of(work, struct hmmrt_vram, evict_ahead);
+	struct hmmrt_device *dev = container_of(vram, struct hmmrt_device, vram);
+	struct hmmrt_chunk *chunk;
+	struct eviction *evict;
+
+	evict = kvmalloc(sizeof(*evict), GFP_KERNEL);
+	if (!evict)
+		return;
+	while (!READ_ONCE(dev->going) &&
+	       (is_below(dev, HMMRT_KNOB_EVICT_LOW_WATERMARK) ||
+		is_below(dev, HMMRT_KNOB_EVICT_HIGH_WATERMARK))) {
+		hmmrt_age(dev);
+		chunk = evict_one(dev, U64_MAX, evict);
+		if (IS_ERR(chunk))
+			break;
+		hmmrt_vram_unreserve(dev, chunk);
+		atomic_long_inc(&vram->evictions_ahead);
+		cond_resched();
+	}
+	kvfree(evict);
+}
+
+void hmmrt_evict_ahead_init(struct hmmrt_device *dev)
+{
+	INIT_WORK(&dev->vram.evict_ahead, evict_ahead);
+}
+
+/* Nobody takes memory of the device any more. */
+void hmmrt_evict_ahead_stop(struct hmmrt_device *dev)
+{
+	cancel_work_sync(&dev->vram.evict_ahead);
+}
+
+/**
+ * hmmrt_evict_ahead() - memory was taken: is there enough for the next who comes?
+ * @dev: whose
+ *
+ * Context: any.
+ */
+void hmmrt_evict_ahead(struct hmmrt_device *dev)
+{
+	if (is_below(dev, HMMRT_KNOB_EVICT_LOW_WATERMARK) &&
+	    may_oversubscribe(dev))
+		queue_work(system_dfl_wq, &dev->vram.evict_ahead);
 }
 
 int hmmrt_device_evict(struct hmmrt_device *dev)

@@ -131,6 +131,8 @@ struct hmmrt_vram {
 	unsigned long used_pages;
 	unsigned long populated_chunks;
 	atomic_long_t evictions;	/* of chunks, to make room */
+	atomic_long_t evictions_ahead;	/* of them, before it was needed */
+	struct work_struct evict_ahead;
 	bool trimming;			/* a chunk is on no list for a moment */
 
 	struct mutex populate;		/* memory behind chunks */
@@ -502,6 +504,9 @@ bool hmmrt_may_evict(const struct hmmrt_request *req);
 bool hmmrt_may_evict_later(const struct hmmrt_request *req);
 int hmmrt_request_make_room(struct hmmrt_request *req);
 void hmmrt_request_release_room(struct hmmrt_request *req);
+void hmmrt_evict_ahead_init(struct hmmrt_device *dev);
+void hmmrt_evict_ahead_stop(struct hmmrt_device *dev);
+void hmmrt_evict_ahead(struct hmmrt_device *dev);
 
 /*
  * Whether a signal is to end a call. Work for the task, as io_uring has, is none

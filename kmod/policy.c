@@ -284,3 +284,9 @@ bool hmmrt_policy_thrashes(struct hmmrt_policy_refaults *refaults,
 	refaults->pinned = now;
 	return true;
 }
+
+/* Whether less than @percent of all pages are free. */
+bool hmmrt_policy_is_below(u64 pages, u64 used, unsigned int percent)
+{
+	return (pages - min(pages, used)) * 100 < pages * percent;
+}

@@ -106,5 +106,6 @@ bool hmmrt_policy_thrashes(struct hmmrt_policy_refaults *refaults,
 			   unsigned int now);
 bool hmmrt_policy_stays_home(struct hmmrt_policy_turns *turns,
 			     unsigned int page, unsigned int now);
+bool hmmrt_policy_is_below(u64 pages, u64 used, unsigned int percent);
 
 #endif /* _HMMRT_POLICY_H */

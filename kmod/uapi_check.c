@@ -17,7 +17,7 @@ static void check_informative(void)
 	CHECK_AT(hmmrt_info, out_block_size, 20);
 	CHECK_AT(hmmrt_info, out_features, 24);
 
-	CHECK_SIZE(hmmrt_device_info, 80);
+	CHECK_SIZE(hmmrt_device_info, 96);
 	CHECK_AT(hmmrt_device_info, device_id, 8);
 	CHECK_AT(hmmrt_device_info, out_numa_node, 12);
 	CHECK_AT(hmmrt_device_info, out_memory_bytes, 16);
@@ -25,6 +25,8 @@ static void check_informative(void)
 	CHECK_AT(hmmrt_device_info, out_backed_bytes, 32);
 	CHECK_AT(hmmrt_device_info, out_name, 40);
 	CHECK_AT(hmmrt_device_info, out_properties, 72);
+	CHECK_AT(hmmrt_device_info, out_evictions, 80);
+	CHECK_AT(hmmrt_device_info, out_evictions_ahead, 88);
 
 	CHECK_SIZE(hmmrt_space_create, 8);
 }

@@ -250,6 +250,7 @@ unsigned int hmmrt_vram_alloc(struct hmmrt_device *dev, unsigned int index,
 		done += run;
 		cond_resched();
 	}
+	hmmrt_evict_ahead(dev);
 	return done;
 }
 
@@ -490,6 +491,7 @@ int hmmrt_vram_init(struct hmmrt_device *dev, u64 size)
 	INIT_LIST_HEAD(&vram->full);
 	INIT_LIST_HEAD(&vram->recent);
 	INIT_DELAYED_WORK(&vram->trim, vram_trim_work);
+	hmmrt_evict_ahead_init(dev);
 	vram->size = size;
 	vram->max_regions = DIV_ROUND_UP_ULL(size, HMMRT_REGION_SIZE);
 	vram->regions = kvcalloc(vram->max_regions, sizeof(*vram->regions),
@@ -515,6 +517,7 @@ void hmmrt_vram_destroy(struct hmmrt_device *dev)
 	struct hmmrt_vram *vram = &dev->vram;
 	unsigned int i, try;
 
+	hmmrt_evict_ahead_stop(dev);
 	for (try = 1; READ_ONCE(vram->used_pages); try++) {
 		for (i = 0; i < vram->nr_regions; i++)
 			region_evict(vram->regions[i], try >= LAST_TRIES);

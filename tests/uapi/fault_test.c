@@ -121,7 +121,8 @@ TEST_F(device, second_sweep_takes_no_faults)
 	ASSERT_NE(NULL, buf);
 	ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES, 1));
 	faults = session_stats(&self->session, 0).out_device_faults;
-	ASSERT_EQ(4 * 6, faults);
+	/* A sweep takes the first block in windows, and the others whole. */
+	ASSERT_EQ(6 + 3, faults);
 	ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES, 2));
 	ASSERT_EQ(faults, session_stats(&self->session, 0).out_device_faults);
 	ASSERT_EQ(-1, pages_check(buf, len, 2));

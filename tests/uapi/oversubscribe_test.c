@@ -220,6 +220,43 @@ TEST_F(oversubscribe, prefetch_evicts_what_others_brought_but_not_its_own)
 	EXPECT_EQ(-1, pages_check(self->buf, DEVICE_BYTES + more, 1));
 }
 
+static struct hmmrt_device_info info_of(const FIXTURE_DATA(oversubscribe) *self)
+{
+	struct hmmrt_device_info info = { 0 };
+
+	cmd_device_info(self->space, self->id, &info);
+	return info;
+}
+
+/* Before anybody finds it full; what is longest there goes first. */
+TEST_F(oversubscribe, watermarks_keep_some_of_it_free)
+{
+	const size_t len = DEVICE_BYTES - BLOCK_BYTES;
+	unsigned int i;
+
+	ASSERT_EQ(0, cmd_set_knob(self->space, HMMRT_SCOPE_DEVICE, self->id,
+				  HMMRT_KNOB_EVICT_HIGH_WATERMARK, 50));
+	pages_fill(self->buf, len, 1);
+	ASSERT_EQ(0, prefetch(self, self->buf, len, NULL));
+	/* One block of eight is free, and that is enough as long as nobody says so. */
+	EXPECT_EQ(0, info_of(self).out_evictions);
+	EXPECT_EQ(len, info_of(self).out_used_bytes);
+
+	ASSERT_EQ(0, cmd_set_knob(self->space, HMMRT_SCOPE_DEVICE, self->id,
+				  HMMRT_KNOB_EVICT_LOW_WATERMARK, 20));
+	ASSERT_EQ(0, prefetch(self, self->buf + len, PAGE_BYTES, NULL));
+	for (i = 0; i < LIMIT_S * 100 &&
+		    info_of(self).out_used_bytes > DEVICE_BYTES / 2; i++)
+		usleep(10000);
+	EXPECT_GE(DEVICE_BYTES / 2, info_of(self).out_used_bytes);
+	EXPECT_LT(0, info_of(self).out_evictions_ahead);
+	EXPECT_EQ(info_of(self).out_evictions,
+		  info_of(self).out_evictions_ahead);
+	/* Nobody had to wait for that. */
+	EXPECT_EQ(0, session_stats(&self->session, 0).out_evictions);
+	EXPECT_EQ(-1, pages_check(self->buf, len, 1));
+}
+
 TEST_F(oversubscribe, evicted_page_says_why_and_when_it_moved)
 {
 	struct hmmrt_page page;
@@ -233,6 +270,20 @@ TEST_F(oversubscribe, evicted_page_says_why_and_when_it_moved)
 	EXPECT_EQ(HMMRT_CAUSE_EVICTION, page.cause);
 	EXPECT_NE(0, page.time);
 	EXPECT_EQ(0, page.mapped_by & 1u << self->id);
+}
+
+TEST_F(oversubscribe, can_be_forbidden_for_one_device)
+{
+	struct hmmrt_prefetch result;
+
+	ASSERT_EQ(0, cmd_set_knob(self->space, HMMRT_SCOPE_DEVICE, self->id,
+				  HMMRT_KNOB_OVERSUBSCRIPTION, 0));
+	pages_fill(self->buf, DEVICE_BYTES, 1);
+	ASSERT_EQ(0, prefetch(self, self->buf, DEVICE_BYTES, NULL));
+	ASSERT_EQ(0, prefetch(self, self->buf + DEVICE_BYTES, BLOCK_BYTES,
+			      &result));
+	EXPECT_EQ(BLOCK_PAGES, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
+	EXPECT_EQ(0, info_of(self).out_evictions);
 }
 
 /* Nothing is lost, and what stays at home says why. */

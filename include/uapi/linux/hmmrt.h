@@ -119,6 +119,8 @@ struct hmmrt_info {
  * @out_backed_bytes: of it, having host memory behind it now
  * @out_name: NUL-terminated; the device node is /dev/@out_name
  * @out_properties: HMMRT_PROPERTY_*
+ * @out_evictions: chunks that were evicted to make room, since it was registered
+ * @out_evictions_ahead: of them, because of a watermark and before anybody needed it
  */
 struct hmmrt_device_info {
 	__u32 size;
@@ -130,6 +132,8 @@ struct hmmrt_device_info {
 	__aligned_u64 out_backed_bytes;
 	__u8 out_name[HMMRT_DEVICE_NAME_LEN];
 	__aligned_u64 out_properties;
+	__aligned_u64 out_evictions;
+	__aligned_u64 out_evictions_ahead;
 };
 
 /**
