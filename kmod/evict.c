@@ -383,10 +383,11 @@ bool hmmrt_may_evict(const struct hmmrt_request *req)
 	return may_oversubscribe(req->binding->dev) && !req->no_evict;
 }
 
-/* Whether another request of the same call may find something. */
+/* Whether another request of the same call may find something: of one for home, no. */
 bool hmmrt_may_evict_later(const struct hmmrt_request *req)
 {
-	return may_oversubscribe(req->binding->dev) && !req->none_left;
+	return req->binding && may_oversubscribe(req->binding->dev) &&
+	       !req->none_left;
 }
 
 /**

@@ -552,4 +552,14 @@ TEST(Thrashing, HasNoMemoryOfWhatCameBackLate) {
     }
 }
 
+TEST(Watermark, IsAShareOfAllPages) {
+    for (unsigned percent = 0; percent <= 50; percent++)
+        for (unsigned long used = 0; used <= 1000; used++)
+            ASSERT_EQ(hmmrt_policy_is_below(1000, used, percent), 1000 - used < 10 * percent);
+    EXPECT_FALSE(hmmrt_policy_is_below(1000, 2000, 0));
+    // Of what no product of 32 bits holds.
+    EXPECT_TRUE(hmmrt_policy_is_below(1UL << 40, (1UL << 40) - 1, 1));
+    EXPECT_FALSE(hmmrt_policy_is_below(1UL << 40, 1UL << 39, 50));
+}
+
 } // namespace
