@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Figures of device faults: how many a sweep takes with the density of its windows and
+ * without, and what one costs while others map and unmap, where much is mapped, and
+ * where many processes use the device.
+ *
+ * Medians of `repetitions`. Ratios are of the same round, so that both sides had the
+ * same machine.
+ */
+#include "manager.hpp"
+#include "measure.hpp"
+
+#include <hmm/hmm.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <sys/wait.h>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr int repetitions = 7;
+constexpr std::size_t page = 4096, block = 2 << 20;
+constexpr std::size_t granule = 64 << 10; // what one fault takes without prefetch
+
+void touch_pages(char* data, std::size_t bytes, std::size_t stride) {
+    hmm::launch(1, [=](std::size_t) {
+        for (std::size_t at = 0; at < bytes; at += stride)
+            data[at]++;
+    });
+    hmm::synchronize();
+}
+
+std::unique_ptr<bench::mapping> filled(std::size_t bytes) {
+    auto memory = std::make_unique<bench::mapping>(bytes, MAP_PRIVATE);
+    madvise(memory->data(), bytes, MADV_NOHUGEPAGE);
+    std::memset(memory->data(), 1, bytes);
+    return memory;
+}
+
+void set_prefetch(const bench::manager& manager, bool on) {
+    hmmrt_knob knob = {};
+    knob.knob = HMMRT_KNOB_PREFETCH_ENABLE;
+    knob.operation = HMMRT_KNOB_SET;
+    knob.scope = HMMRT_SCOPE_SPACE;
+    knob.value = on;
+    manager.call(HMMRT_IOC_KNOB, knob, "HMMRT_IOC_KNOB");
+}
+
+// ---- with prefetch and without
+
+double faults_of_a_sweep(const bench::manager& manager) {
+    const auto memory = filled(64 << 20);
+    const auto before = manager.statistics().out_device_faults;
+    touch_pages(memory->data(), memory->size(), page);
+    return static_cast<double>(manager.statistics().out_device_faults - before);
+}
+
+void measure_prefetch(const bench::manager& manager) {
+    const double with = faults_of_a_sweep(manager);
+    set_prefetch(manager, false);
+    const double without = faults_of_a_sweep(manager);
+    set_prefetch(manager, true);
+    std::printf("sweep over 64 MiB:\n");
+    std::printf("  %-46s %9.0f\n", "device faults with prefetch", with);
+    std::printf("  %-46s %9.0f\n", "device faults without prefetch", without);
+    std::printf("%-48s %9.2f (want >= 10)\n", "without / with", without / with);
+}
+
+// ---- the cost of one
+
+/// Seconds for a fault that moves a granule, of @p count such faults.
+double fault_time(std::size_t count) {
+    const auto memory = filled(count * granule);
+    return bench::seconds([&] { touch_pages(memory->data(), memory->size(), granule); }) /
+           static_cast<double>(count);
+}
+
+/// The same for the CPU: as much as this kernel can do.
+double cpu_fault_time(std::size_t count) {
+    const bench::mapping memory(count * page, MAP_PRIVATE);
+    madvise(memory.data(), memory.size(), MADV_NOHUGEPAGE);
+    return bench::seconds([&] { std::memset(memory.data(), 1, memory.size()); }) /
+           static_cast<double>(count);
+}
+
+class traffic {
+  public:
+    traffic() : thread_([this] {
+        while (!end_) {
+            bench::mapping memory(1 << 20, MAP_PRIVATE);
+            memory.data()[0] = 1;
+            maps_++;
+        }
+    }) {
+        while (!maps_) std::this_thread::yield();
+    }
+    ~traffic() {
+        end_ = true;
+        thread_.join();
+    }
+    long maps() const { return maps_; }
+
+  private:
+    std::atomic<bool> end_{false};
+    std::atomic<long> maps_{0};
+    std::thread thread_;
+};
+
+void measure_traffic() {
+    std::vector<double> quiet, busy, cpu_quiet, cpu_busy;
+    long maps = 0;
+    for (int i = 0; i < repetitions; i++) {
+        quiet.push_back(fault_time(512));
+        cpu_quiet.push_back(cpu_fault_time(4096));
+        const traffic others;
+        busy.push_back(fault_time(512));
+        cpu_busy.push_back(cpu_fault_time(4096));
+        maps += others.maps();
+    }
+    std::printf("faults while another thread maps and unmaps (%ld times):\n", maps);
+    std::printf("  %-46s %9.2f us\n", "device fault, quiet", bench::median(quiet) * 1e6);
+    std::printf("  %-46s %9.2f us\n", "device fault, meanwhile", bench::median(busy) * 1e6);
+    std::printf("%-48s %9.2f (want >= 0.9)\n", "throughput of device faults, meanwhile / quiet",
+                bench::median_ratio(quiet, busy));
+    std::printf("%-48s %9.2f\n", "the same of CPU faults", bench::median_ratio(cpu_quiet, cpu_busy));
+}
+
+void measure_mapped() {
+    constexpr std::size_t much = 8UL << 30;
+    std::vector<double> small, large;
+    for (int i = 0; i < repetitions; i++) {
+        {
+            const auto memory = filled(1 << 20);
+            touch_pages(memory->data(), memory->size(), page);
+            small.push_back(fault_time(512));
+        }
+        // A page of each block: all blocks are known, and the device is left to others.
+        const bench::mapping memory(much, MAP_PRIVATE | MAP_NORESERVE);
+        madvise(memory.data(), much, MADV_NOHUGEPAGE);
+        hmm::set_granularity(std::span(memory.data(), much), page);
+        hmm::advise(std::span(memory.data(), much), hmm::no_migrate);
+        touch_pages(memory.data(), much, block);
+        large.push_back(fault_time(512));
+    }
+    std::printf("a fault, with so much mapped:\n");
+    std::printf("  %-46s %9.2f us\n", "1 MiB", bench::median(small) * 1e6);
+    std::printf("  %-46s %9.2f us\n", "8 GiB", bench::median(large) * 1e6);
+    std::printf("%-48s %9.2f (want <= 1.2)\n", "8 GiB / 1 MiB", bench::median_ratio(large, small));
+}
+
+// ---- many processes
+
+/// Processes that use the device once they are told to, and stay until they are told to go.
+class crowd {
+  public:
+    explicit crowd(int count) {
+        if (pipe(go_) != 0 || pipe(ready_) != 0 || pipe(end_) != 0) bench::fail("pipe");
+        for (int i = 0; i < count; i++) {
+            const pid_t child = fork();
+            if (child < 0) bench::fail("fork");
+            if (child == 0) live();
+            children_.push_back(child);
+        }
+        close(end_[0]);
+        close(go_[0]);
+    }
+    crowd(const crowd&) = delete;
+    crowd& operator=(const crowd&) = delete;
+    ~crowd() {
+        close(go_[1]);
+        close(end_[1]);
+        for (const pid_t child : children_)
+            waitpid(child, nullptr, 0);
+    }
+
+    void arrive() {
+        for (std::size_t i = 0; i < children_.size(); i++)
+            if (write(go_[1], "", 1) != 1) bench::fail("write");
+        char byte = 0;
+        for (std::size_t i = 0; i < children_.size(); i++)
+            if (read(ready_[0], &byte, 1) != 1 || byte) bench::fail("a process of the crowd");
+    }
+
+  private:
+    [[noreturn]] void live() {
+        close(go_[1]);
+        close(end_[1]);
+        char byte = 1;
+        if (read(go_[0], &byte, 1) != 1) _exit(1);
+        try {
+            const auto memory = filled(1 << 20);
+            touch_pages(memory->data(), memory->size(), page);
+            byte = 0;
+        } catch (const hmm::error& error) {
+            std::fprintf(stderr, "%s: %s\n", error.operation(), error.what());
+            byte = 1;
+        }
+        if (write(ready_[1], &byte, 1) != 1 || read(end_[0], &byte, 1) < 0) _exit(1);
+        _exit(0);
+    }
+
+    int go_[2] = {}, ready_[2] = {}, end_[2] = {};
+    std::vector<pid_t> children_;
+};
+
+void measure_processes(crowd& others, int count) {
+    std::vector<double> alone, among;
+    for (int i = 0; i < repetitions; i++)
+        alone.push_back(fault_time(512));
+    others.arrive();
+    for (int i = 0; i < repetitions; i++)
+        among.push_back(fault_time(512));
+    std::printf("a fault, with so many processes on the device:\n");
+    std::printf("  %-46s %9.2f us\n", "1", bench::median(alone) * 1e6);
+    std::printf("  %-46d %9.2f us\n", count, bench::median(among) * 1e6);
+    std::printf("%-48s %9.2f (want <= 1.2)\n", "many / 1",
+                bench::median(among) / bench::median(alone));
+}
+
+} // namespace
+
+int main() try {
+    constexpr int processes = 64;
+    crowd others(processes - 1); // before this process has threads
+    hmm::launch(1, [](std::size_t) {}); // binds the device
+    hmm::synchronize();
+    const bench::manager manager;
+    measure_prefetch(manager);
+    set_prefetch(manager, false);
+    measure_traffic();
+    measure_mapped();
+    measure_processes(others, processes);
+} catch (const hmm::error& error) {
+    std::fprintf(stderr, "%s: %s\n", error.operation(), error.what());
+    return 1;
+}
