@@ -412,7 +412,7 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 	mutex_lock(&block->lock);
 	/* What was advised since is looked at first, and then this lock taken. */
 	if (map->zapping ||
-	    mmu_interval_read_retry(&block->span->notifier, seq) ||
+	    hmmrt_block_read_retry(block, seq) ||
 	    !is_read_mostly(req, run)) {
 		mutex_unlock(&block->lock);
 		return -EAGAIN;
@@ -490,7 +490,6 @@ static int see_shared(struct hmmrt_request *req, const struct run *run,
 		      struct page **from, unsigned long *seq)
 {
 	struct hmm_range range = {
-		.notifier = &req->block->span->notifier,
 		.start = run_start(req, run),
 		.end = run_start(req, run) +
 		       ((unsigned long)run->count << PAGE_SHIFT),
@@ -500,10 +499,7 @@ static int see_shared(struct hmmrt_request *req, const struct run *run,
 	unsigned int i;
 	int rc;
 
-	memset(req->dst, 0, run->count * sizeof(req->dst[0]));
-	range.notifier_seq = mmu_interval_read_begin(range.notifier);
-	*seq = range.notifier_seq;
-	rc = hmm_range_fault(&range);
+	rc = hmmrt_look(req->block, &range, seq);
 	for (i = 0; i < run->count && !rc; i++) {
 		unsigned long pfn = req->dst[i];
 
@@ -512,7 +508,7 @@ static int see_shared(struct hmmrt_request *req, const struct run *run,
 		    hmm_pfn_to_page(pfn) != from[i])
 			release_page(&from[i]);
 	}
-	return rc == -EBUSY ? -EAGAIN : rc;
+	return rc;
 }
 
 /* Pages that are their owner's alone: see the top. */
@@ -543,7 +539,7 @@ static int hold_shared(struct hmmrt_request *req, const struct run *run,
 	int rc = 0;
 
 	mutex_lock(&block->lock);
-	if (mmu_interval_read_retry(&block->span->notifier, seq))
+	if (hmmrt_block_read_retry(block, seq))
 		rc = -EAGAIN;
 	for (i = 0; i < run->count; i++) {
 		unsigned int index = block_index(req, run->first + i);
@@ -565,7 +561,7 @@ static int copy_shared(struct hmmrt_request *req, const struct run *run,
 	unsigned long seq;
 	int rc;
 
-	seq = mmu_interval_read_begin(&req->block->span->notifier);
+	seq = hmmrt_block_read_begin(req->block, NULL);
 	rc = hold_shared(req, run, req->from, seq);
 	if (!rc) {
 		copy_run(req, run, req->from);

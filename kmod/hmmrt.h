@@ -58,6 +58,7 @@
 
 #include <linux/fs.h>
 #include <linux/hashtable.h>
+#include <linux/hmm.h>
 #include <linux/hmmrt_device.h>
 #include <linux/interval_tree.h>
 #include <linux/list.h>
@@ -193,7 +194,8 @@ struct hmmrt_block {
 
 	struct mutex lock;		/* all that follows, the driver's entries */
 	const void *exclusive;		/* owner of exclusive.c's own events */
-	unsigned long revoked;		/* invalidations by others */
+	unsigned long invalidations;	/* see hmmrt_block_read_begin() */
+	unsigned long revoked;		/* of them, those by others */
 	/* Indexed by device id; set once, before the device maps anything. */
 	struct hmmrt_block_map *maps[HMMRT_MAX_DEVICES];
 };
@@ -314,7 +316,7 @@ struct hmmrt_request {
 	struct hmmrt_knobs knobs;	/* of a fault, with that advice */
 	int node;			/* home to it, or NUMA_NO_NODE */
 	enum hmmrt_cause cause;		/* of what moves */
-	unsigned long seq;
+	unsigned long seq;		/* of pfns: hmmrt_block_read_begin() */
 
 	u64 moved;
 	u64 copied;
@@ -352,6 +354,10 @@ struct hmmrt_block *hmmrt_block_find(struct hmmrt_space *space,
 				     unsigned long addr);
 struct hmmrt_block *hmmrt_block_get(struct hmmrt_space *space,
 				    unsigned long addr, u32 device_id);
+unsigned long hmmrt_block_read_begin(struct hmmrt_block *block,
+				     unsigned long *span_seq);
+bool hmmrt_block_read_retry(const struct hmmrt_block *block, unsigned long seq);
+bool hmmrt_block_is_known(struct hmmrt_binding *binding, unsigned long addr);
 void hmmrt_map_forget(struct hmmrt_block_map *map, struct list_head *taken);
 void hmmrt_span_revoke(struct hmmrt_space *space, unsigned long start,
 		       unsigned long end);
@@ -364,6 +370,7 @@ struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 void hmmrt_request_free(struct hmmrt_request *req);
 bool hmmrt_request_may_get_room(struct hmmrt_request *req);
 int hmmrt_request_again(struct hmmrt_request *req, int rc);
+int hmmrt_mmap_read_lock(struct mm_struct *mm);
 int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm);
 bool hmmrt_request_thrashes(struct hmmrt_request *req);
 
@@ -377,6 +384,8 @@ bool hmmrt_request_thrashes(struct hmmrt_request *req);
  */
 #define HMMRT_SERVE_ATTEMPTS	8U
 
+int hmmrt_look(struct hmmrt_block *block, struct hmm_range *range,
+	       unsigned long *seq);
 int hmmrt_snapshot(struct hmmrt_request *req);
 int hmmrt_snapshot_widened(struct hmmrt_request *req);
 bool hmmrt_mark_cow(struct hmmrt_request *req);

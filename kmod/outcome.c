@@ -146,7 +146,7 @@ int hmmrt_outcomes_explain(struct hmmrt_request *req)
 				     HMMRT_POLICY_STAY)
 		vma_stays = HMMRT_STAY_POLICY;
 	mutex_lock(&block->lock);
-	if (mmu_interval_read_retry(&block->span->notifier, req->seq))
+	if (hmmrt_block_read_retry(block, req->seq))
 		rc = -EAGAIN;
 	for (i = 0; i < n && !rc; i++)
 		if (outcomes[i] == HMMRT_OUTCOME_OPEN)

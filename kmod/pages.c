@@ -167,7 +167,7 @@ static int look_once(const struct look *look, struct hmmrt_request *req,
 		rc = hmmrt_snapshot(req);
 	if (!rc) {
 		mutex_lock(&block->lock);
-		if (mmu_interval_read_retry(&block->span->notifier, req->seq))
+		if (hmmrt_block_read_retry(block, req->seq))
 			rc = -EAGAIN;
 		else
 			look->fill(req, look->entries);

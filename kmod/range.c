@@ -336,8 +336,7 @@ static int snapshot_once(struct mm_struct *mm, struct hmmrt_request *req,
 	rc = hmmrt_snapshot(req);
 	for (i = 0; i < n && !rc; i++)
 		pages[i] = page_state(req->pfns[i]);
-	if (!rc && mmu_interval_read_retry(&req->block->span->notifier,
-					   req->seq))
+	if (!rc && hmmrt_block_read_retry(req->block, req->seq))
 		rc = -EAGAIN;
 	srcu_read_unlock(&hmmrt_srcu, idx);
 	mmap_read_unlock(mm);

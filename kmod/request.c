@@ -5,6 +5,7 @@
  * about that, in this order: a chunk that nobody uses may be losing its memory, and is
  * waited for; it may have memory without struct pages yet; something may be evicted.
  */
+#include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
@@ -77,6 +78,30 @@ int hmmrt_request_again(struct hmmrt_request *req, int rc)
 	return -EAGAIN;
 }
 
+/* For how long a fault looks whether the mmap_lock is free before it sleeps. */
+#define LOCK_SPIN_NS	(100 * NSEC_PER_USEC)
+
+/**
+ * hmmrt_mmap_read_lock() - the mmap_lock, for reading, for a fault
+ * @mm: of the process
+ *
+ * A reader that sleeps is woken after up to 4 ms if writers come one after the other,
+ * as they do where a thread maps and unmaps all the time; each of them has the lock
+ * for a moment only. So it is worth while to look a few times.
+ * Return: 0 or -EINTR.
+ */
+int hmmrt_mmap_read_lock(struct mm_struct *mm)
+{
+	u64 end = ktime_get_ns() + LOCK_SPIN_NS;
+
+	do {
+		if (mmap_read_trylock(mm))
+			return 0;
+		cpu_relax();
+	} while (!need_resched() && ktime_get_ns() < end);
+	return mmap_read_lock_killable(mm) ? -EINTR : 0;
+}
+
 /*
  * The mmap_lock, for reading, for the next attempt. Who waits for it does not keep
  * others from what was evicted for him: it may be his own process that has it, for as
@@ -89,7 +114,7 @@ int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm)
 			return 0;
 		hmmrt_request_release_room(req);
 	}
-	return mmap_read_lock_killable(mm) ? -EINTR : 0;
+	return hmmrt_mmap_read_lock(mm);
 }
 
 /*

@@ -75,6 +75,38 @@ int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access)
 	return 0;
 }
 
+/* Looks that the span's other blocks may make vain, one after the other. */
+#define LOOK_TRIES	16
+
+/**
+ * hmmrt_look() - what a process has mapped of a block, or of a part of it
+ * @block: in use
+ * @range: all but notifier and notifier_seq is set
+ * @seq: out: for hmmrt_block_read_retry()
+ *
+ * The core gives up when anything is unmapped in the span; what does not concern the
+ * block is no reason to begin anew with all else.
+ * Context: mmap_lock held for reading.
+ * Return: of hmm_range_fault(), but -EAGAIN for -EBUSY.
+ */
+int hmmrt_look(struct hmmrt_block *block, struct hmm_range *range,
+	       unsigned long *seq)
+{
+	size_t bytes = ((range->end - range->start) >> PAGE_SHIFT) *
+		       sizeof(range->hmm_pfns[0]);
+	unsigned int try;
+	int rc = -EBUSY;
+
+	lockdep_assert_held(&block->span->space->mm->mmap_lock);
+	range->notifier = &block->span->notifier;
+	for (try = 0; rc == -EBUSY && try < LOOK_TRIES; try++) {
+		memset(range->hmm_pfns, 0, bytes);
+		*seq = hmmrt_block_read_begin(block, &range->notifier_seq);
+		rc = hmm_range_fault(range);
+	}
+	return rc == -EBUSY ? -EAGAIN : rc;
+}
+
 /*
  * What is there now, without faulting anything in. hmm_range_fault() never does
  * here: asked for one page it faults in all from there to the end of the range,
@@ -83,20 +115,13 @@ int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access)
 int hmmrt_snapshot(struct hmmrt_request *req)
 {
 	struct hmm_range range = {
-		.notifier = &req->block->span->notifier,
 		.start = req->start,
 		.end = req->end,
 		.hmm_pfns = req->pfns,
 		.dev_private_owner = hmmrt_pgmap_owner(),
 	};
-	int rc;
 
-	lockdep_assert_held(&req->block->span->space->mm->mmap_lock);
-	memset(req->pfns, 0, hmmrt_request_pages(req) * sizeof(req->pfns[0]));
-	range.notifier_seq = mmu_interval_read_begin(range.notifier);
-	req->seq = range.notifier_seq;
-	rc = hmm_range_fault(&range);
-	return rc == -EBUSY ? -EAGAIN : rc;
+	return hmmrt_look(req->block, &range, &req->seq);
 }
 
 /* Whether one mapping covers the block, and one advice that lets it be taken. */
@@ -453,8 +478,7 @@ static int commit(struct hmmrt_request *req)
 	struct hmmrt_place place = {};
 
 	mutex_lock(&block->lock);
-	if (map->zapping ||
-	    mmu_interval_read_retry(&block->span->notifier, req->seq)) {
+	if (map->zapping || hmmrt_block_read_retry(block, req->seq)) {
 		mutex_unlock(&block->lock);
 		return -EAGAIN;
 	}
@@ -710,7 +734,7 @@ int hmmrt_mapped_check(struct mm_struct *mm, unsigned long addr,
 	struct vm_area_struct *vma;
 	int rc;
 
-	if (mmap_read_lock_killable(mm))
+	if (hmmrt_mmap_read_lock(mm))
 		return -EINTR;
 	vma = vma_lookup(mm, addr);
 	if (!vma)
@@ -737,9 +761,12 @@ static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
 	unsigned int attempts = 0;
 	int rc;
 
-	rc = hmmrt_mapped_check(mm, addr, access);
-	if (rc)
-		return rc;
+	/* Where memory has been spent already an attempt will tell. */
+	if (!hmmrt_block_is_known(binding, addr)) {
+		rc = hmmrt_mapped_check(mm, addr, access);
+		if (rc)
+			return rc;
+	}
 	block = hmmrt_block_get(binding->space, addr, binding->dev->id);
 	if (IS_ERR(block))
 		return PTR_ERR(block);

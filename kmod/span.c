@@ -7,11 +7,16 @@
  *            MiB, so that mmap traffic elsewhere does not make faults here start
  *            again. It has up to 32 blocks of 2 MiB. Both are made at the first
  *            use and stay until the space goes.
- * Sequence   A block exists before mmu_interval_read_begin(). The notifier sets
- *            the sequence first, then looks for blocks and takes each lock; the
- *            other side takes the lock, then checks the sequence. So either the
- *            notifier finds what was mapped, or the mapping finds the new
- *            sequence and starts again.
+ * Sequence   A span's sequence changes with whatever is unmapped in 64 MiB; so each
+ *            block counts those that concern it. A block exists before
+ *            hmmrt_block_read_begin(), which reads the count, and then waits for
+ *            what is under way in the span. The notifier sets the sequence first,
+ *            then looks for blocks, takes each lock and counts; the other side
+ *            takes the lock, then checks the count. So either the notifier finds
+ *            what was mapped, or the mapping finds that there was one and starts
+ *            again. What began before the count was read is over when the wait
+ *            is; and who reads a count that has risen sees the sequence that had
+ *            been set before that, and waits.
  * Zap        The driver's entries go under block->lock, the device's cached
  *            copies of them afterwards with no block lock held: once for the
  *            whole range. In between nothing is mapped there (map->zapping), and
@@ -55,6 +60,44 @@ static bool map_has(const struct hmmrt_block_map *map, unsigned int first,
 			      first + count;
 }
 
+/* Who has looked at its page tables, and not yet mapped what was there, looks again. */
+static void block_invalidated(struct hmmrt_block *block)
+{
+	lockdep_assert_held(&block->lock);
+	WRITE_ONCE(block->invalidations, block->invalidations + 1);
+}
+
+/**
+ * hmmrt_block_read_begin() - before a look at the page tables of a block
+ * @block: in use
+ * @span_seq: NULL, or what the core wants to know
+ *
+ * Waits for an invalidation that is under way in the span.
+ * Return: for hmmrt_block_read_retry().
+ */
+unsigned long hmmrt_block_read_begin(struct hmmrt_block *block,
+				     unsigned long *span_seq)
+{
+	unsigned long seq = READ_ONCE(block->invalidations);
+	unsigned long core;
+
+	/* Pairs with span_invalidate(): the count is not newer than the sequence. */
+	smp_rmb();
+	core = mmu_interval_read_begin(&block->span->notifier);
+	if (span_seq)
+		*span_seq = core;
+	return seq;
+}
+
+/*
+ * Whether what was seen since hmmrt_block_read_begin() may be wrong. Without the
+ * block's lock: may have been, at some moment.
+ */
+bool hmmrt_block_read_retry(const struct hmmrt_block *block, unsigned long seq)
+{
+	return READ_ONCE(block->invalidations) != seq;
+}
+
 /*
  * Clear entries of all devices; returns a bitmap of device ids that had some, and may
  * have them cached. @owner is that of an event of exclusive.c, NULL with any other;
@@ -70,7 +113,7 @@ static unsigned long block_unmap(struct hmmrt_block *block, unsigned long start,
 	unsigned long touched = 0;
 	unsigned int first, count, id;
 
-	lockdep_assert_held(&block->lock);
+	block_invalidated(block);
 	if (!owner || owner != block->exclusive)
 		block->revoked++;
 	block_page_range(block, start, end, &first, &count);
@@ -128,6 +171,7 @@ static bool span_unused(struct hmmrt_span *span, unsigned long start,
 			continue;
 		if (!mutex_trylock(&block->lock))
 			return false;
+		block_invalidated(block);
 		used = block->exclusive;
 		block_page_range(block, start, end, &first, &count);
 		for (id = 0; id < HMMRT_MAX_DEVICES; id++)
@@ -292,7 +336,7 @@ static bool span_invalidate(struct mmu_interval_notifier *notifier,
 
 	end = PAGE_ALIGN_DOWN(end) + PAGE_SIZE;
 	mmu_interval_set_seq(notifier, seq);
-	/* Pairs with the block's publication before read_begin(): see above. */
+	/* Pairs with the block's publication, and with read_begin(): see above. */
 	smp_mb();
 	if (!mmu_notifier_range_blockable(range))
 		return span_unused(span, start, end);
@@ -436,6 +480,15 @@ struct hmmrt_block *hmmrt_block_get(struct hmmrt_space *space,
 out_unlock:
 	mutex_unlock(&space->spans_lock);
 	return block;
+}
+
+/* Whether hmmrt_block_get() would find it made. With a binding of the device. */
+bool hmmrt_block_is_known(struct hmmrt_binding *binding, unsigned long addr)
+{
+	const struct hmmrt_block *block =
+		hmmrt_block_find(binding->space, addr);
+
+	return block && READ_ONCE(block->maps[binding->dev->id]);
 }
 
 static void block_destroy(struct hmmrt_block *block)
