@@ -19,7 +19,8 @@
  * Signals    A waiting lane leaves at once, and takes a fault back that nobody has
  *            begun to serve. A servicer that is interrupted puts what it has not
  *            served back in front. Who has one pending to begin with serves its own
- *            fault alone, once: under a storm of signals that is how it gets on.
+ *            fault alone, once: under a storm of signals that is how it gets on. Who
+ *            is being killed serves nothing.
  * Replay     When lanes go on that were served: as soon as their group is (BLOCK),
  *            their batch is (BATCH), the same with those whose page is mapped by then
  *            (BATCH_FLUSH), or once nobody serves anything, in bounded time (ONCE).
@@ -200,7 +201,20 @@ static unsigned int most_servicers(const struct hmmrt_binding *binding)
 	return most ? most : num_online_cpus();
 }
 
-/* @queued, unless there is a slot; NULL: take one in any case. */
+static bool slot_try(struct hmmrt_binding *binding)
+{
+	struct hmmrt_fault_buffer *buffer = &binding->faults;
+	unsigned int most = most_servicers(binding);
+	bool taken;
+
+	spin_lock(&buffer->lock);
+	taken = buffer->servicers < most;
+	buffer->servicers += taken;
+	spin_unlock(&buffer->lock);
+	return taken;
+}
+
+/* A slot, which there may be by now, or a place for @queued. NULL: a slot anyway. */
 static bool slot_take_or_queue(struct hmmrt_binding *binding,
 			       struct hmmrt_queued_fault *queued)
 {
@@ -216,19 +230,6 @@ static bool slot_take_or_queue(struct hmmrt_binding *binding,
 		list_add_tail(&queued->link, &buffer->pending);
 		WRITE_ONCE(buffer->nr_pending, buffer->nr_pending + 1);
 	}
-	spin_unlock(&buffer->lock);
-	return taken;
-}
-
-static bool slot_try(struct hmmrt_binding *binding)
-{
-	struct hmmrt_fault_buffer *buffer = &binding->faults;
-	unsigned int most = most_servicers(binding);
-	bool taken;
-
-	spin_lock(&buffer->lock);
-	taken = buffer->servicers < most;
-	buffer->servicers += taken;
 	spin_unlock(&buffer->lock);
 	return taken;
 }
@@ -250,7 +251,7 @@ static void slots_fill(struct hmmrt_fault_buffer *buffer, unsigned int most,
 	}
 }
 
-/* The caller has nothing of anybody's left, and may not have had all the slots. */
+/* The end of a servicer, which has no fault of anybody left. */
 static void slot_give(struct hmmrt_binding *binding)
 {
 	struct hmmrt_fault_buffer *buffer = &binding->faults;
@@ -501,7 +502,7 @@ static void batch_count(struct batch *batch)
 {
 	struct hmmrt_binding *binding = batch->binding;
 	const struct hmmrt_batch_shape shape =
-		hmmrt_batch_shape(batch->faults, batch->n, batch->coalesce);
+		hmmrt_batch_measure(batch->faults, batch->n, batch->coalesce);
 
 	atomic64_inc(&binding->fault_batches);
 	atomic64_add(shape.merged, &binding->merged_faults);
@@ -588,6 +589,13 @@ static void refuse_pending(struct hmmrt_binding *binding)
 
 static void batch_do(struct batch *batch)
 {
+	struct mm_struct *mm = batch->binding->space->mm;
+
+	if (!mmget_not_zero(mm)) {
+		batch->rc = -ESRCH;
+		refuse_pending(batch->binding);
+		return;
+	}
 	batch_take(batch);
 	batch_count(batch);
 	batch_serve(batch);
@@ -595,15 +603,15 @@ static void batch_do(struct batch *batch)
 		flush(batch->binding);
 	if (batch->faults != &batch->own)
 		kvfree(batch->faults);
+	/* The last reference may be ours: no exit_mmap() in a page fault. */
+	mmput_async(mm);
 }
 
 /* With a slot, which is given up. */
 static int service(struct hmmrt_binding *binding, unsigned long addr,
 		   unsigned int access)
 {
-	struct hmmrt_fault_buffer *buffer = &binding->faults;
-	struct mm_struct *mm = binding->space->mm;
-	unsigned long drains = READ_ONCE(buffer->drains);
+	unsigned long drains = READ_ONCE(binding->faults.drains);
 	struct batch batch = {
 		.binding = binding,
 		.own = { .addr = addr, .access = access },
@@ -617,17 +625,11 @@ static int service(struct hmmrt_binding *binding, unsigned long addr,
 		.rc = -EINTR,
 	};
 
-	if (mmget_not_zero(mm)) {
+	if (!fatal_signal_pending(current))
 		batch_do(&batch);
-		/* The last reference may be ours: no exit_mmap() in a page fault. */
-		mmput_async(mm);
-	} else {
-		batch.rc = -ESRCH;
-		refuse_pending(binding);
-	}
 	slot_give(binding);
-	if (batch.rc != -ESRCH && batch.replay == HMMRT_REPLAY_ONCE)
-		wait_drained(buffer, drains);
+	if (batch.replay == HMMRT_REPLAY_ONCE)
+		wait_drained(&binding->faults, drains);
 	return batch.rc;
 }
 

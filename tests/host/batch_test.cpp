@@ -167,8 +167,8 @@ TEST(Batch, ShapeCountsBlocksAndDuplicates) {
             blocks.insert(fault.addr / block);
             pages.insert(fault.addr);
         }
-        const auto merging = hmmrt_batch_shape(faults.data(), size(faults), true);
-        const auto single = hmmrt_batch_shape(faults.data(), size(faults), false);
+        const auto merging = hmmrt_batch_measure(faults.data(), size(faults), true);
+        const auto single = hmmrt_batch_measure(faults.data(), size(faults), false);
         ASSERT_EQ(blocks.size(), merging.groups);
         ASSERT_EQ(blocks.size(), single.groups);
         ASSERT_EQ(faults.size() - pages.size(), merging.merged);
