@@ -77,7 +77,7 @@ unsigned int hmmrt_batch_access(const struct hmmrt_batch_fault *faults,
 
 struct hmmrt_batch_shape
 hmmrt_batch_measure(const struct hmmrt_batch_fault *faults, unsigned int n,
-		  bool coalesce)
+		    bool coalesce)
 {
 	struct hmmrt_batch_shape shape = { .merged = n };
 	unsigned int i;

@@ -34,6 +34,6 @@ unsigned int hmmrt_batch_access(const struct hmmrt_batch_fault *faults,
 				unsigned int first, unsigned int end);
 struct hmmrt_batch_shape
 hmmrt_batch_measure(const struct hmmrt_batch_fault *faults, unsigned int n,
-		  bool coalesce);
+		    bool coalesce);
 
 #endif /* _HMMRT_BATCH_H */

@@ -419,7 +419,7 @@ int hmmrt_binding_claim_agent(struct hmmrt_binding *binding,
  * @access: HMMRT_ACCESS_*
  *
  * As many faults of a binding as policy says are served at a time, each by its caller.
- * The others wait, and who serves serves some of them as well: faults of a block
+ * The others wait, and one that serves takes some of them along: faults of a block
  * together, those of a page as one. So a call may last as long as other faults do
  * that were there before it.
  *

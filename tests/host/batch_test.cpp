@@ -127,8 +127,7 @@ TEST(Batch, WithoutCoalescingNoneIsMerged) {
     std::mt19937 random(4);
     const Faults faults = sorted(random_faults(random));
     for (unsigned first = 0; first < size(faults); first++)
-        ASSERT_EQ(first + 1,
-                  hmmrt_batch_page_end(faults.data(), first, size(faults), false));
+        ASSERT_EQ(first + 1, hmmrt_batch_page_end(faults.data(), first, size(faults), false));
 }
 
 TEST(Batch, APageFallsApartIntoItsAccesses) {
@@ -176,4 +175,4 @@ TEST(Batch, ShapeCountsBlocksAndDuplicates) {
     }
 }
 
-}  // namespace
+} // namespace

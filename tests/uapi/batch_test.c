@@ -10,7 +10,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "lib/harness.h"
@@ -591,6 +593,56 @@ TEST_F(batch, kill_in_the_middle_of_a_batch_leaves_none)
 	agent_kill(self->agent);
 	EXPECT_EQ(0, stats_of(self).out_pending_faults);
 	EXPECT_EQ(1, *(volatile uint64_t *)block_at(self, HOLD_SECOND));
+}
+
+/* A process that will leave while its device waits. Returns its agent, or 0. */
+static pid_t owner_run(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	FIXTURE_DATA(batch) own;
+	unsigned int lane;
+
+	if (session_start(&own.session, 1, LANES))
+		return 0;
+	own.agent = session_agent(&own.session);
+	own.id = own.session.devices[0].id;
+	own.buf = arena_anon(BLOCKS * BLOCK_BYTES);
+	own.uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	if (!own.buf || ioctl(own.uffd, UFFDIO_API, &api) ||
+	    set_knob(&own, HMMRT_KNOB_FAULT_SERVICERS, 1))
+		return 0;
+	/* That is how it is to end, and not because its parent did. */
+	if (agent_syscall(own.agent, SYS_prctl, PR_SET_PDEATHSIG, 0, 0, 0, 0,
+			  0) ||
+	    !hold_start(&own))
+		return 0;
+	for (lane = 1; lane < LANES; lane++)
+		post_read(&own, lane, block_at(&own, FREE_BLOCK + lane));
+	return wait_pending(&own, OTHERS) ? own.agent->pid : 0;
+}
+
+TEST_F(batch, exit_of_the_owner_ends_faults_that_wait)
+{
+	int status = 0, tell[2];
+	pid_t agent = 0, owner;
+
+	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
+	ASSERT_EQ(0, pipe2(tell, O_CLOEXEC));
+	owner = fork();
+	ASSERT_LE(0, owner);
+	if (!owner) {
+		agent = owner_run();
+		_exit(write(tell[1], &agent, sizeof(agent)) != sizeof(agent));
+	}
+	ASSERT_EQ((ssize_t)sizeof(agent), read(tell[0], &agent, sizeof(agent)));
+	ASSERT_EQ(owner, waitpid(owner, &status, 0));
+	EXPECT_EQ(0, status);
+	ASSERT_NE(0, agent);
+	ASSERT_EQ(agent, waitpid(agent, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status));
+	EXPECT_EQ(SIGKILL, WTERMSIG(status));
+	close(tell[0]);
+	close(tell[1]);
 }
 
 /* --- changes meanwhile ------------------------------------------------------ */
