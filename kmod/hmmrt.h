@@ -42,6 +42,8 @@
  *                      that a call is about; nobody is waited for under it
  *   space->remap_lock  spinlock; blocks whose entries are wanted back
  *   evictors_lock      spinlock; which threads evict something
+ *   faults->lock       spinlock; faults of a binding that wait, and who serves
+ *                      them. Nothing is called under it
  *   driver's page table lock
  *   page table locks   of the core
  *   vram->lock         spinlock, innermost: pages are freed under a page table
@@ -70,6 +72,7 @@
 #include <linux/sched/signal.h>
 #include <linux/spinlock.h>
 #include <linux/srcu.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
@@ -250,6 +253,16 @@ struct hmmrt_space {
 	atomic64_t invalidations;
 };
 
+/* Faults of a binding that nobody serves yet; see fault.c. */
+struct hmmrt_fault_buffer {
+	spinlock_t lock;		/* all that follows, but for @drained */
+	struct list_head pending;	/* hmmrt_queued_fault.link, oldest first */
+	unsigned int nr_pending;
+	unsigned int servicers;		/* not 0 while one is pending */
+	unsigned long drains;		/* times that @servicers became 0 */
+	wait_queue_head_t drained;
+};
+
 struct hmmrt_binding {
 	struct hmmrt_space *space;
 	struct hmmrt_device *dev;
@@ -272,6 +285,12 @@ struct hmmrt_binding {
 	atomic64_t evictions;		/* of chunks, whoever had them */
 	atomic64_t evicted;		/* pages of this space */
 	atomic64_t thrashing;		/* faults, see policy.h */
+
+	struct hmmrt_fault_buffer faults;
+	atomic64_t fault_batches;
+	atomic64_t merged_faults;
+	atomic64_t flushed_faults;
+	atomic64_t replays;
 };
 
 /* How a device that was found full is to have room for the next attempt. */
@@ -317,6 +336,8 @@ struct hmmrt_request {
 	int node;			/* home to it, or NUMA_NO_NODE */
 	enum hmmrt_cause cause;		/* of what moves */
 	unsigned long seq;		/* of pfns: hmmrt_block_read_begin() */
+	/* Pages of the block that are asked for together, with @addr. */
+	DECLARE_BITMAP(faulted, HMMRT_BLOCK_PAGES);
 
 	u64 moved;
 	u64 copied;
@@ -394,6 +415,14 @@ bool hmmrt_fault_may_migrate(struct hmmrt_request *req);
 int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access);
 int hmmrt_mapped_check(struct mm_struct *mm, unsigned long addr,
 		       unsigned int access);
+bool hmmrt_is_mapped(const struct hmmrt_binding *binding,
+		     struct hmmrt_block *block, unsigned long addr,
+		     unsigned int access);
+int hmmrt_fault_once(struct mm_struct *mm, struct hmmrt_request *req);
+
+/* fault.c */
+void hmmrt_faults_init(struct hmmrt_binding *binding);
+void hmmrt_faults_check_none(struct hmmrt_binding *binding);
 
 /* migrate.c */
 bool hmmrt_vma_may_migrate(struct vm_area_struct *vma);

@@ -70,6 +70,8 @@ static const struct hmmrt_knob_info infos[HMMRT_KNOBS] = {
 		KNOB("evict_low_watermark", 0, 50, 0, DEVICE),
 	[HMMRT_KNOB_EVICT_HIGH_WATERMARK] =
 		KNOB("evict_high_watermark", 0, 50, 0, DEVICE),
+	[HMMRT_KNOB_FAULT_PATIENCE_MSEC] =
+		KNOB("fault_patience_msec", 1, 3600000, 1000, SPACE),
 };
 
 /* NULL: there is no such knob. */

@@ -153,6 +153,11 @@ static void stats_fill(struct hmmrt_stats *stats,
 	stats->out_evictions = atomic64_read(&binding->evictions);
 	stats->out_evicted_pages = atomic64_read(&binding->evicted);
 	stats->out_thrashing_faults = atomic64_read(&binding->thrashing);
+	stats->out_fault_batches = atomic64_read(&binding->fault_batches);
+	stats->out_merged_faults = atomic64_read(&binding->merged_faults);
+	stats->out_flushed_faults = atomic64_read(&binding->flushed_faults);
+	stats->out_replays = atomic64_read(&binding->replays);
+	stats->out_pending_faults = READ_ONCE(binding->faults.nr_pending);
 }
 
 static int ioc_stats(struct file *file, void *arg)

@@ -76,7 +76,7 @@ struct hmmrt_policy_refaults {
 
 /* What a device has of a block that it touched, and of those at both ends of it. */
 struct hmmrt_policy_density {
-	const unsigned long *mapped;	/* by page of the block */
+	const unsigned long *mapped;	/* by page of the block; also what faults now */
 	unsigned int faults;		/* of the block, with this one */
 	unsigned int before;		/* pages of the block before it */
 	unsigned int after;

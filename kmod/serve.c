@@ -613,23 +613,28 @@ int hmmrt_serve_window(struct hmmrt_request *req, bool migrate)
 }
 
 /*
- * Somebody else was served the same page meanwhile. Under the lock, so that the
- * entry is there too: a lane that came back to find none would come again and
+ * Whether somebody else was served the same page meanwhile. Under the lock, so that
+ * the entry is there too: a lane that came back to find none would come again and
  * again until the other one goes on.
  */
-static bool already_mapped(const struct hmmrt_request *req)
+bool hmmrt_is_mapped(const struct hmmrt_binding *binding,
+		     struct hmmrt_block *block, unsigned long addr,
+		     unsigned int access)
 {
-	const struct hmmrt_block_map *map =
-		req->block->maps[req->binding->dev->id];
-	unsigned int page = (req->addr - req->block->start) >> PAGE_SHIFT;
+	unsigned int page = (addr - block->start) >> PAGE_SHIFT;
+	const struct hmmrt_block_map *map;
 	bool mapped;
 
-	if (req->access & HMMRT_ACCESS_EXEC)
+	if (access & HMMRT_ACCESS_EXEC)
 		return false;
-	mutex_lock(&req->block->lock);
-	mapped = test_bit(page, req->access & HMMRT_ACCESS_WRITE ?
-					map->writable : map->mapped);
-	mutex_unlock(&req->block->lock);
+	/* Pairs with hmmrt_block_get(). */
+	map = smp_load_acquire(&block->maps[binding->dev->id]);
+	if (!map)
+		return false;
+	mutex_lock(&block->lock);
+	mapped = test_bit(page, access & HMMRT_ACCESS_WRITE ? map->writable :
+							      map->mapped);
+	mutex_unlock(&block->lock);
 	return mapped;
 }
 
@@ -654,13 +659,15 @@ static struct hmmrt_policy_window policy_window(const struct hmmrt_request *req,
 {
 	const struct hmmrt_block *block = req->block;
 	const struct hmmrt_block_map *map = block->maps[req->binding->dev->id];
+	DECLARE_BITMAP(mapped, HMMRT_BLOCK_PAGES);
 	const struct hmmrt_policy_density density = {
-		.mapped = map->mapped,
+		.mapped = mapped,
 		.faults = READ_ONCE(map->faults),
 		.before = pages_mapped(req, block->start - HMMRT_BLOCK_SIZE),
 		.after = pages_mapped(req, block->start + HMMRT_BLOCK_SIZE),
 	};
 
+	bitmap_or(mapped, map->mapped, req->faulted, HMMRT_BLOCK_PAGES);
 	return hmmrt_policy_device_window(&density, page, &req->advice,
 					  &req->knobs);
 }
@@ -702,11 +709,15 @@ bool hmmrt_fault_may_migrate(struct hmmrt_request *req)
 	       hmmrt_vma_may_migrate(req->vma);
 }
 
-static int fault_once(struct mm_struct *mm, struct hmmrt_request *req)
+/*
+ * One attempt to serve the page at req->addr to the device. 0: it is mapped; -EAGAIN:
+ * see hmmrt_request_again().
+ */
+int hmmrt_fault_once(struct mm_struct *mm, struct hmmrt_request *req)
 {
 	int rc;
 
-	if (already_mapped(req))
+	if (hmmrt_is_mapped(req->binding, req->block, req->addr, req->access))
 		return 0;
 	if (hmmrt_request_lock_mm(req, mm))
 		return -EINTR;
@@ -744,82 +755,3 @@ int hmmrt_mapped_check(struct mm_struct *mm, unsigned long addr,
 	mmap_read_unlock(mm);
 	return rc;
 }
-
-/* Of faults at the same time some may not be counted. */
-static void count_fault(struct hmmrt_block_map *map)
-{
-	WRITE_ONCE(map->faults, READ_ONCE(map->faults) + 1);
-}
-
-static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
-		       unsigned int access)
-{
-	struct mm_struct *mm = binding->space->mm;
-	unsigned long deadline = jiffies + HMMRT_SERVE_TIMEOUT;
-	struct hmmrt_request *req;
-	struct hmmrt_block *block;
-	unsigned int attempts = 0;
-	int rc;
-
-	/* Where memory has been spent already an attempt will tell. */
-	if (!hmmrt_block_is_known(binding, addr)) {
-		rc = hmmrt_mapped_check(mm, addr, access);
-		if (rc)
-			return rc;
-	}
-	block = hmmrt_block_get(binding->space, addr, binding->dev->id);
-	if (IS_ERR(block))
-		return PTR_ERR(block);
-	rc = binding->dev->ops->prepare(binding, block->start,
-					block->start + HMMRT_BLOCK_SIZE);
-	if (rc)
-		return rc;
-	req = hmmrt_request_alloc(binding, block);
-	if (!req)
-		return -ENOMEM;
-	req->addr = addr & PAGE_MASK;
-	req->access = access;
-	req->cause = HMMRT_CAUSE_DEVICE_FAULT;
-	count_fault(block->maps[binding->dev->id]);
-	for (;;) {
-		rc = hmmrt_request_again(req, fault_once(mm, req));
-		if (rc != -EAGAIN || (++attempts >= HMMRT_SERVE_ATTEMPTS &&
-				      time_after(jiffies, deadline)))
-			break;
-		if (hmmrt_interrupted()) {
-			rc = -EINTR;
-			break;
-		}
-		atomic64_inc(&binding->retries);
-		cond_resched();
-	}
-	atomic64_add(req->moved, &binding->migrated_to_device);
-	atomic64_add(req->copied, &binding->copied);
-	hmmrt_request_free(req);
-	return rc;
-}
-
-int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
-		unsigned int access)
-{
-	struct mm_struct *mm = binding->space->mm;
-	int rc;
-
-	might_sleep();
-	if (addr >= TASK_SIZE_MAX || !access)
-		return -EFAULT;
-	if (!mmget_not_zero(mm))
-		return -ESRCH;
-	rc = fault_serve(binding, addr, access);
-	/* The last reference may be ours: no exit_mmap() in a page fault. */
-	mmput_async(mm);
-
-	atomic64_inc(&binding->device_faults);
-	if (rc == -EHWPOISON)
-		rc = -EOPNOTSUPP;
-	trace_hmmrt_device_fault(binding->dev->id, addr, access, rc);
-	if (rc && rc != -EAGAIN && rc != -EINTR)
-		atomic64_inc(&binding->failed_faults);
-	return rc;
-}
-EXPORT_SYMBOL_GPL(hmmrt_fault);

@@ -292,6 +292,7 @@ struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 	INIT_LIST_HEAD(&binding->agent_link);
 	refcount_set(&binding->users, 1);
 	init_completion(&binding->unused);
+	hmmrt_faults_init(binding);
 
 	mutex_lock(&hmmrt_roles_lock);
 	if (space->bound & BIT(dev->id)) {
@@ -329,6 +330,7 @@ void hmmrt_unbind(struct hmmrt_binding *binding)
 	struct hmmrt_space *space = binding->space;
 	u32 id = binding->dev->id;
 
+	hmmrt_faults_check_none(binding);
 	/* While somebody may map, entries that go are taken away. */
 	WRITE_ONCE(binding->going, true);
 	hmmrt_binding_put(binding);

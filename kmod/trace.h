@@ -30,6 +30,26 @@ TRACE_EVENT(hmmrt_device_fault,
 		  __entry->addr, __entry->access, __entry->error)
 );
 
+TRACE_EVENT(hmmrt_fault_batch,
+	TP_PROTO(u32 device, unsigned int faults, unsigned int groups,
+		 unsigned int merged),
+	TP_ARGS(device, faults, groups, merged),
+	TP_STRUCT__entry(
+		__field(u32, device)
+		__field(unsigned int, faults)
+		__field(unsigned int, groups)
+		__field(unsigned int, merged)
+	),
+	TP_fast_assign(
+		__entry->device = device;
+		__entry->faults = faults;
+		__entry->groups = groups;
+		__entry->merged = merged;
+	),
+	TP_printk("device=%u faults=%u groups=%u merged=%u", __entry->device,
+		  __entry->faults, __entry->groups, __entry->merged)
+);
+
 TRACE_EVENT(hmmrt_migrate_to_device,
 	TP_PROTO(u32 device, unsigned long start, unsigned long end, u64 moved),
 	TP_ARGS(device, start, end, moved),

@@ -48,7 +48,7 @@ static void check_moves(void)
 	CHECK_AT(hmmrt_residency, len, 16);
 	CHECK_AT(hmmrt_residency, locations, 24);
 
-	CHECK_SIZE(hmmrt_stats, 120);
+	CHECK_SIZE(hmmrt_stats, 160);
 	CHECK_AT(hmmrt_stats, device_id, 8);
 	CHECK_AT(hmmrt_stats, out_device_faults, 16);
 	CHECK_AT(hmmrt_stats, out_retries, 80);
@@ -56,6 +56,11 @@ static void check_moves(void)
 	CHECK_AT(hmmrt_stats, out_evictions, 96);
 	CHECK_AT(hmmrt_stats, out_evicted_pages, 104);
 	CHECK_AT(hmmrt_stats, out_thrashing_faults, 112);
+	CHECK_AT(hmmrt_stats, out_fault_batches, 120);
+	CHECK_AT(hmmrt_stats, out_merged_faults, 128);
+	CHECK_AT(hmmrt_stats, out_flushed_faults, 136);
+	CHECK_AT(hmmrt_stats, out_replays, 144);
+	CHECK_AT(hmmrt_stats, out_pending_faults, 152);
 
 	CHECK_SIZE(hmmrt_exclusive, 40);
 	CHECK_AT(hmmrt_exclusive, addr, 8);

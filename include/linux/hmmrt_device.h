@@ -418,6 +418,11 @@ int hmmrt_binding_claim_agent(struct hmmrt_binding *binding,
  * @addr: the address, in the process's address space
  * @access: HMMRT_ACCESS_*
  *
+ * As many faults of a binding as policy says are served at a time, each by its caller.
+ * The others wait, and one that serves takes some of them along: faults of a block
+ * together, those of a page as one. So a call may last as long as other faults do
+ * that were there before it.
+ *
  * Context: process context, no locks; may take the process's mmap_lock, move
  * memory, and sleep. Ends early for a signal.
  * Return: 0 once the entry was mapped: repeat the access, it may already be

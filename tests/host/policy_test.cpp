@@ -125,6 +125,26 @@ TEST(DeviceWindow, IsAnAlignedPowerOfTwoAroundThePage) {
     }
 }
 
+// The manager counts pages that fault now as mapped: alone that changes nothing.
+TEST(DeviceWindow, IsTheSameWhetherOrNotThePageItselfCounts) {
+    std::mt19937 random(21);
+    for (int i = 0; i < 2000; i++) {
+        Bits mapped = random_bits(random);
+        const unsigned page = std::uniform_int_distribution<unsigned>(0, block - 1)(random);
+        const auto without = device_window(mapped, page);
+        const auto with = device_window(mapped.set(page), page);
+        ASSERT_EQ(without.first, with.first);
+        ASSERT_EQ(without.count, with.count);
+    }
+}
+
+TEST(DeviceWindow, TakesNeighboursThatFaultAsWell) {
+    Bits faulted;
+    faulted.set(0).set(granule).set(2 * granule + 3);
+    EXPECT_EQ(device_window(Bits(), 0).count, granule);
+    EXPECT_GE(device_window(faulted, 0).count, 2 * granule);
+}
+
 TEST(DeviceWindow, IsTheLargestThatWouldBeMoreThanHalfMapped) {
     std::mt19937 random(2);
     for (int i = 0; i < 3000; i++) {

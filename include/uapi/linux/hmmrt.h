@@ -365,6 +365,8 @@ enum hmmrt_knob_id {
 	HMMRT_KNOB_EVICT_LOW_WATERMARK,
 	/* So much is free, and it ends. */
 	HMMRT_KNOB_EVICT_HIGH_WATERMARK,
+	/* How long a fault waits for others that serve it before it serves itself. */
+	HMMRT_KNOB_FAULT_PATIENCE_MSEC,
 	HMMRT_KNOBS,
 };
 
@@ -559,9 +561,17 @@ struct hmmrt_peer {
  * @out_evicted_pages: pages of this space that were evicted, whoever asked for it
  * @out_thrashing_faults: device faults for what is evicted again and again, and was
  *	therefore left where it is
+ * @out_fault_batches: batches of device faults that were served, many of one fault
+ * @out_merged_faults: device faults that were served as one with another fault of the
+ *	same page
+ * @out_flushed_faults: device faults that were answered because their page had been
+ *	mapped by then, without being part of a batch; see HMMRT_REPLAY_BATCH_FLUSH
+ * @out_replays: times that lanes were told to go on: see enum hmmrt_replay_policy
+ * @out_pending_faults: device faults that wait at the moment, for others to be served
  *
  * Counters since the binding was made, except out_cpu_faults,
- * out_migrated_to_host and out_invalidations, which are of the space.
+ * out_migrated_to_host and out_invalidations, which are of the space, and
+ * out_pending_faults, which is no counter.
  */
 struct hmmrt_stats {
 	__u32 size;
@@ -581,6 +591,11 @@ struct hmmrt_stats {
 	__aligned_u64 out_evictions;
 	__aligned_u64 out_evicted_pages;
 	__aligned_u64 out_thrashing_faults;
+	__aligned_u64 out_fault_batches;
+	__aligned_u64 out_merged_faults;
+	__aligned_u64 out_flushed_faults;
+	__aligned_u64 out_replays;
+	__aligned_u64 out_pending_faults;
 };
 
 /**

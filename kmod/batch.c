@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Batches: which faults are served together. Sorted, the faults of a block follow each
+ * other (a group), in there those of a page, and of those the ones with the same access.
+ */
+#include <linux/sort.h>
+
+#include "batch.h"
+#include "policy.h"
+
+static unsigned long block_of(const struct hmmrt_batch_fault *fault)
+{
+	return fault->addr / HMMRT_POLICY_PAGE_SIZE / HMMRT_POLICY_BLOCK_PAGES;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct hmmrt_batch_fault *one = a, *two = b;
+
+	if (one->addr != two->addr)
+		return one->addr < two->addr ? -1 : 1;
+	if (one->access != two->access)
+		return one->access < two->access ? -1 : 1;
+	return 0;
+}
+
+/* By page, then by access. */
+void hmmrt_batch_sort(struct hmmrt_batch_fault *faults, unsigned int n)
+{
+	sort(faults, n, sizeof(*faults), compare, NULL);
+}
+
+/* Behind the last one of the block of @first; sorted, as all that follows. */
+unsigned int hmmrt_batch_group_end(const struct hmmrt_batch_fault *faults,
+				   unsigned int first, unsigned int n)
+{
+	unsigned int end = first + 1;
+
+	while (end < n && block_of(&faults[end]) == block_of(&faults[first]))
+		end++;
+	return end;
+}
+
+/* Behind the last one that is served together with @first. */
+unsigned int hmmrt_batch_page_end(const struct hmmrt_batch_fault *faults,
+				  unsigned int first, unsigned int n,
+				  bool coalesce)
+{
+	unsigned int end = first + 1;
+
+	while (coalesce && end < n && faults[end].addr == faults[first].addr)
+		end++;
+	return end;
+}
+
+/* Behind the last one that wants the same as @first. */
+unsigned int hmmrt_batch_access_end(const struct hmmrt_batch_fault *faults,
+				    unsigned int first, unsigned int n)
+{
+	unsigned int end = first + 1;
+
+	while (end < n && !compare(&faults[end], &faults[first]))
+		end++;
+	return end;
+}
+
+/* What satisfies all of them. */
+unsigned int hmmrt_batch_access(const struct hmmrt_batch_fault *faults,
+				unsigned int first, unsigned int end)
+{
+	unsigned int access = 0;
+
+	for (; first < end; first++)
+		access |= faults[first].access;
+	return access;
+}
+
+struct hmmrt_batch_shape
+hmmrt_batch_measure(const struct hmmrt_batch_fault *faults, unsigned int n,
+		    bool coalesce)
+{
+	struct hmmrt_batch_shape shape = { .merged = n };
+	unsigned int i;
+
+	for (i = 0; i < n; i = hmmrt_batch_group_end(faults, i, n))
+		shape.groups++;
+	for (i = 0; i < n; i = hmmrt_batch_page_end(faults, i, n, coalesce))
+		shape.merged--;
+	return shape;
+}

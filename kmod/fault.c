@@ -1,0 +1,762 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Faults of a device: who serves them, in what batches, and when their lanes go on.
+ *
+ * Servicers  A lane that faults serves its fault itself, in its own context, as long
+ *            as not too many do (fault_servicers): it has a slot. Otherwise the fault
+ *            is queued in the buffer of the binding, and the lane waits.
+ * Batches    A servicer takes what is pending along with its own fault. Sorted, all
+ *            faults of a block are one group: one block, one prepare(), one request,
+ *            and the window that policy chooses knows of all of them. Those of a page
+ *            become one, which wants what any of them wants; where that cannot be
+ *            had each access is served by itself, so that a read goes on where only
+ *            the write is refused.
+ * Slots      A servicer serves one batch, so that its lane goes on too, and gives its
+ *            slot to the fault that has been pending longest, whose lane is woken.
+ *            So while a fault is pending somebody has a slot. A lane that gets one as
+ *            it is about to leave for a signal makes its attempt all the same, and
+ *            gives the slot to the next.
+ * Signals    A waiting lane leaves at once, and takes a fault back that nobody has
+ *            begun to serve. A servicer that is interrupted puts what it has not
+ *            served back in front. Who has one pending to begin with serves its own
+ *            fault alone, once: under a storm of signals that is how it gets on. Who
+ *            is being killed serves nothing.
+ * Stuck      A servicer may wait for a program: what it faults in may be of FUSE, or
+ *            protected by userfaultfd, and that program may need the device. So who
+ *            has waited for a while (fault_patience_msec) serves its own fault, with a slot beyond those
+ *            that there are.
+ * Replay     When lanes go on that were served: as soon as their group is (BLOCK),
+ *            their batch is (BATCH), the same with those whose page is mapped by then
+ *            (BATCH_FLUSH), or once nobody serves anything, in bounded time (ONCE).
+ *            The servicer's own lane never goes on before its batch is done.
+ * Lifetime   A queued fault is held by its lane, and by the buffer or the servicer that
+ *            took it: either may be the last. A waiting lane has no reference to the
+ *            process's mm, or it would keep it from exiting. There is no fault at the
+ *            time of hmmrt_unbind(), so none waits for a binding that goes.
+ */
+#include <linux/cpumask.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "batch.h"
+#include "hmmrt.h"
+#include "trace.h"
+
+enum queued_state {
+	QUEUED_PENDING,		/* in the buffer */
+	QUEUED_TAKEN,		/* a servicer has it */
+	QUEUED_SERVES,		/* its lane has a slot, and does the rest */
+	QUEUED_ANSWERED,	/* @rc holds */
+};
+
+struct hmmrt_queued_fault {
+	refcount_t refs;
+	struct list_head link;		/* of who has it: buffer or servicer */
+	unsigned long addr;
+	unsigned int access;
+	int rc;				/* of the servicer, until it is answered */
+	wait_queue_head_t wait;
+	/* Under the lock of the buffer. */
+	enum queued_state state;
+	bool left;			/* its lane is gone */
+	bool once;			/* wait until @drains is another number */
+	unsigned long drains;
+};
+
+/* One servicer's work. */
+struct batch {
+	struct hmmrt_binding *binding;
+	struct hmmrt_batch_fault own;
+	struct hmmrt_batch_fault *faults;	/* &own, or an array */
+	unsigned int n;
+	struct list_head taken;		/* of others, as they came; no answer yet */
+	struct list_head answered;	/* their lanes wait for a replay */
+	unsigned long deadline;
+	u32 replay;
+	bool coalesce;
+	int rc;				/* of the own one */
+};
+
+void hmmrt_faults_init(struct hmmrt_binding *binding)
+{
+	struct hmmrt_fault_buffer *buffer = &binding->faults;
+
+	spin_lock_init(&buffer->lock);
+	INIT_LIST_HEAD(&buffer->pending);
+	init_waitqueue_head(&buffer->drained);
+}
+
+/* At the end of a binding no call with it is running. */
+void hmmrt_faults_check_none(struct hmmrt_binding *binding)
+{
+	struct hmmrt_fault_buffer *buffer = &binding->faults;
+
+	spin_lock(&buffer->lock);
+	WARN_ON(buffer->servicers || buffer->nr_pending ||
+		!list_empty(&buffer->pending));
+	spin_unlock(&buffer->lock);
+}
+
+/* --- queued faults -------------------------------------------------------- */
+
+static struct hmmrt_queued_fault *queued_alloc(unsigned long addr,
+					       unsigned int access)
+{
+	struct hmmrt_queued_fault *queued;
+
+	queued = kzalloc(sizeof(*queued), GFP_KERNEL | __GFP_NOWARN);
+	if (!queued)
+		return NULL;
+	/* Its lane's, and that of the buffer. */
+	refcount_set(&queued->refs, 2);
+	queued->addr = addr;
+	queued->access = access;
+	init_waitqueue_head(&queued->wait);
+	return queued;
+}
+
+static void queued_put(struct hmmrt_queued_fault *queued)
+{
+	if (refcount_dec_and_test(&queued->refs))
+		kfree(queued);
+}
+
+/* Under the lock they were told what they wait for; they go their own ways. */
+static void wake_all_of(struct list_head *list)
+{
+	struct hmmrt_queued_fault *queued, *next;
+
+	list_for_each_entry_safe(queued, next, list, link) {
+		list_del_init(&queued->link);
+		wake_up(&queued->wait);
+		queued_put(queued);
+	}
+}
+
+/* Lanes of the list, which is empty then, go on with what rc says. */
+static void replay(struct hmmrt_binding *binding, struct list_head *list,
+		   bool once)
+{
+	struct hmmrt_fault_buffer *buffer = &binding->faults;
+	struct hmmrt_queued_fault *queued;
+
+	spin_lock(&buffer->lock);
+	list_for_each_entry(queued, list, link) {
+		queued->state = QUEUED_ANSWERED;
+		queued->once = once;
+		queued->drains = buffer->drains;
+	}
+	spin_unlock(&buffer->lock);
+	wake_all_of(list);
+}
+
+/* Pending faults, the oldest @most of them, are the caller's. Returns how many. */
+static unsigned int take_pending(struct hmmrt_fault_buffer *buffer,
+				 unsigned int most, struct list_head *taken)
+{
+	struct hmmrt_queued_fault *queued, *next;
+	unsigned int n = 0;
+
+	spin_lock(&buffer->lock);
+	list_for_each_entry_safe(queued, next, &buffer->pending, link) {
+		if (n == most)
+			break;
+		queued->state = QUEUED_TAKEN;
+		list_move_tail(&queued->link, taken);
+		n++;
+	}
+	WRITE_ONCE(buffer->nr_pending, buffer->nr_pending - n);
+	spin_unlock(&buffer->lock);
+	return n;
+}
+
+/* In front of those that came meanwhile; without those whose lanes have left. */
+static void put_back(struct hmmrt_fault_buffer *buffer, struct list_head *taken)
+{
+	struct hmmrt_queued_fault *queued, *next;
+	LIST_HEAD(left);
+	unsigned int n = 0;
+
+	if (list_empty(taken))
+		return;
+	spin_lock(&buffer->lock);
+	list_for_each_entry_safe(queued, next, taken, link) {
+		if (queued->left) {
+			list_move(&queued->link, &left);
+			continue;
+		}
+		queued->state = QUEUED_PENDING;
+		n++;
+	}
+	list_splice_init(taken, &buffer->pending);
+	WRITE_ONCE(buffer->nr_pending, buffer->nr_pending + n);
+	spin_unlock(&buffer->lock);
+	wake_all_of(&left);
+}
+
+/* --- slots ---------------------------------------------------------------- */
+
+static unsigned int most_servicers(const struct hmmrt_binding *binding)
+{
+	u32 most = hmmrt_binding_knob(binding, HMMRT_KNOB_FAULT_SERVICERS);
+
+	return most ? most : num_online_cpus();
+}
+
+static bool slot_try(struct hmmrt_binding *binding)
+{
+	struct hmmrt_fault_buffer *buffer = &binding->faults;
+	unsigned int most = most_servicers(binding);
+	bool taken;
+
+	spin_lock(&buffer->lock);
+	taken = buffer->servicers < most;
+	buffer->servicers += taken;
+	spin_unlock(&buffer->lock);
+	return taken;
+}
+
+/* A slot, which there may be by now, or a place for @queued. NULL: a slot anyway. */
+static bool slot_take_or_queue(struct hmmrt_binding *binding,
+			       struct hmmrt_queued_fault *queued)
+{
+	struct hmmrt_fault_buffer *buffer = &binding->faults;
+	unsigned int most = most_servicers(binding);
+	bool taken;
+
+	spin_lock(&buffer->lock);
+	taken = !queued || buffer->servicers < most;
+	if (taken) {
+		buffer->servicers++;
+	} else {
+		list_add_tail(&queued->link, &buffer->pending);
+		WRITE_ONCE(buffer->nr_pending, buffer->nr_pending + 1);
+	}
+	spin_unlock(&buffer->lock);
+	return taken;
+}
+
+/* As many slots as are free go to the oldest faults; their lanes are on @list. */
+static void slots_fill(struct hmmrt_fault_buffer *buffer, unsigned int most,
+		       struct list_head *list)
+{
+	struct hmmrt_queued_fault *queued, *next;
+
+	lockdep_assert_held(&buffer->lock);
+	list_for_each_entry_safe(queued, next, &buffer->pending, link) {
+		if (buffer->servicers >= most)
+			break;
+		queued->state = QUEUED_SERVES;
+		list_move_tail(&queued->link, list);
+		buffer->servicers++;
+		WRITE_ONCE(buffer->nr_pending, buffer->nr_pending - 1);
+	}
+}
+
+/* The end of a servicer, which has no fault of anybody left. */
+static void slot_give(struct hmmrt_binding *binding)
+{
+	struct hmmrt_fault_buffer *buffer = &binding->faults;
+	unsigned int most = most_servicers(binding);
+	bool drained;
+	LIST_HEAD(list);
+
+	spin_lock(&buffer->lock);
+	buffer->servicers--;
+	slots_fill(buffer, most, &list);
+	drained = !buffer->servicers;
+	if (drained)
+		WRITE_ONCE(buffer->drains, buffer->drains + 1);
+	spin_unlock(&buffer->lock);
+	wake_all_of(&list);
+	if (!drained)
+		return;
+	if (hmmrt_binding_knob(binding, HMMRT_KNOB_FAULT_REPLAY_POLICY) ==
+	    HMMRT_REPLAY_ONCE)
+		atomic64_inc(&binding->replays);
+	if (wq_has_sleeper(&buffer->drained))
+		wake_up_all(&buffer->drained);
+}
+
+/* A lane of ONCE, which goes on earlier for a signal, or after a while. */
+static void wait_drained(struct hmmrt_fault_buffer *buffer,
+			 unsigned long drains)
+{
+	wait_event_interruptible_timeout(buffer->drained,
+					 READ_ONCE(buffer->drains) != drains,
+					 HMMRT_SERVE_TIMEOUT);
+}
+
+/* --- serving -------------------------------------------------------------- */
+
+static void answer(struct batch *batch, unsigned int first, unsigned int end,
+		   int rc)
+{
+	for (; first < end; first++) {
+		struct hmmrt_queued_fault *queued = batch->faults[first].queued;
+
+		if (!queued) {
+			batch->rc = rc;
+			continue;
+		}
+		queued->rc = rc;
+		list_move_tail(&queued->link, &batch->answered);
+	}
+}
+
+/* Of faults at the same time some may not be counted. */
+static void count_faults(struct hmmrt_block_map *map, unsigned int n)
+{
+	WRITE_ONCE(map->faults, READ_ONCE(map->faults) + n);
+}
+
+/* The next page of a group: what stood in the way of the last one may not now. */
+static void request_next(struct hmmrt_request *req, unsigned long addr,
+			 unsigned int access)
+{
+	hmmrt_request_release_room(req);
+	req->addr = addr;
+	req->access = access;
+	req->narrow = false;
+	req->no_grow = false;
+	req->no_trim = false;
+	req->no_evict = false;
+	req->none_left = false;
+	req->thrashes = false;
+	req->evictions = 0;
+}
+
+/* Attempts at one page. After the deadline there are only so many. */
+static int page_serve(struct batch *batch, struct hmmrt_request *req,
+		      unsigned long addr, unsigned int access)
+{
+	struct mm_struct *mm = batch->binding->space->mm;
+	unsigned int attempts = 0;
+	int rc;
+
+	request_next(req, addr, access);
+	for (;;) {
+		rc = hmmrt_request_again(req, hmmrt_fault_once(mm, req));
+		if (rc != -EAGAIN || (++attempts >= HMMRT_SERVE_ATTEMPTS &&
+				      time_after(jiffies, batch->deadline)))
+			return rc;
+		if (hmmrt_interrupted())
+			return -EINTR;
+		atomic64_inc(&batch->binding->retries);
+		cond_resched();
+	}
+}
+
+/* Faults of one page, together. An error: none of them has an answer. */
+static int faults_serve(struct batch *batch, struct hmmrt_request *req,
+			unsigned int first, unsigned int end)
+{
+	int rc = page_serve(batch, req, batch->faults[first].addr,
+			    hmmrt_batch_access(batch->faults, first, end));
+
+	/* Of different accesses one may be refused: each is asked for. */
+	if (rc == -EINTR || (rc && rc != -EAGAIN &&
+			     hmmrt_batch_access_end(batch->faults, first,
+						    end) < end))
+		return rc;
+	answer(batch, first, end, rc);
+	return 0;
+}
+
+static int merged_serve(struct batch *batch, struct hmmrt_request *req,
+			unsigned int first, unsigned int end)
+{
+	int rc = faults_serve(batch, req, first, end);
+	unsigned int next;
+
+	if (!rc || rc == -EINTR)
+		return rc;
+	for (; first < end; first = next) {
+		next = hmmrt_batch_access_end(batch->faults, first, end);
+		rc = faults_serve(batch, req, first, next);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/*
+ * Up to the first fault that could be served: before that no memory is spent on the
+ * block. Returns its index, or -EINTR.
+ */
+static int refuse_first(struct batch *batch, unsigned int first,
+			unsigned int end)
+{
+	struct mm_struct *mm = batch->binding->space->mm;
+	unsigned int next;
+	int rc;
+
+	/* Where it has been spent already an attempt will tell. */
+	if (hmmrt_block_is_known(batch->binding, batch->faults[first].addr))
+		return first;
+	for (; first < end; first = next) {
+		next = hmmrt_batch_access_end(batch->faults, first, end);
+		rc = hmmrt_mapped_check(mm, batch->faults[first].addr,
+					batch->faults[first].access);
+		if (!rc)
+			break;
+		if (rc == -EINTR)
+			return rc;
+		answer(batch, first, next, rc);
+	}
+	return first;
+}
+
+/* Pages of the group, for policy. */
+static void mark_faulted(struct batch *batch, struct hmmrt_request *req,
+			 unsigned int first, unsigned int end)
+{
+	struct hmmrt_block *block = req->block;
+	unsigned int n = 0;
+
+	for (; first < end; first++) {
+		unsigned long offset = batch->faults[first].addr - block->start;
+
+		n += !__test_and_set_bit(offset >> PAGE_SHIFT, req->faulted);
+	}
+	count_faults(block->maps[batch->binding->dev->id], n);
+}
+
+static int block_prepare(struct hmmrt_binding *binding, unsigned long addr,
+			 struct hmmrt_request **req)
+{
+	struct hmmrt_block *block =
+		hmmrt_block_get(binding->space, addr, binding->dev->id);
+	int rc;
+
+	if (IS_ERR(block))
+		return PTR_ERR(block);
+	rc = binding->dev->ops->prepare(binding, block->start,
+					block->start + HMMRT_BLOCK_SIZE);
+	if (rc)
+		return rc;
+	*req = hmmrt_request_alloc(binding, block);
+	return *req ? 0 : -ENOMEM;
+}
+
+/* Faults of one block. -EINTR: some have no answer yet. */
+static int group_serve(struct batch *batch, unsigned int first,
+		       unsigned int end)
+{
+	struct hmmrt_binding *binding = batch->binding;
+	struct hmmrt_request *req;
+	unsigned int next;
+	int rc = refuse_first(batch, first, end);
+
+	if (rc < 0)
+		return rc;
+	first = rc;
+	if (first == end)
+		return 0;
+	rc = block_prepare(binding, batch->faults[first].addr, &req);
+	if (rc) {
+		if (rc != -EINTR)
+			answer(batch, first, end, rc);
+		return rc == -EINTR ? rc : 0;
+	}
+	req->cause = HMMRT_CAUSE_DEVICE_FAULT;
+	mark_faulted(batch, req, first, end);
+	for (; !rc && first < end; first = next) {
+		next = hmmrt_batch_page_end(batch->faults, first, end,
+					    batch->coalesce);
+		rc = merged_serve(batch, req, first, next);
+	}
+	atomic64_add(req->moved, &binding->migrated_to_device);
+	atomic64_add(req->copied, &binding->copied);
+	hmmrt_request_free(req);
+	return rc;
+}
+
+/* The own fault, and with it what is pending; with no memory for that alone. */
+static void batch_take(struct batch *batch)
+{
+	struct hmmrt_binding *binding = batch->binding;
+	struct hmmrt_fault_buffer *buffer = &binding->faults;
+	u32 most = hmmrt_binding_knob(binding, HMMRT_KNOB_FAULT_BATCH_COUNT);
+	unsigned int pending = READ_ONCE(buffer->nr_pending);
+	struct hmmrt_queued_fault *queued;
+	struct hmmrt_batch_fault *faults;
+
+	batch->faults = &batch->own;
+	batch->n = 1;
+	pending = min(pending, most - 1);
+	if (!pending || hmmrt_interrupted())
+		return;
+	faults = kvmalloc_array(pending + 1, sizeof(*faults),
+				GFP_KERNEL | __GFP_NOWARN);
+	if (!faults)
+		return;
+	take_pending(buffer, pending, &batch->taken);
+	faults[0] = batch->own;
+	list_for_each_entry(queued, &batch->taken, link)
+		faults[batch->n++] = (struct hmmrt_batch_fault){
+			.addr = queued->addr,
+			.access = queued->access,
+			.queued = queued,
+		};
+	batch->faults = faults;
+	hmmrt_batch_sort(batch->faults, batch->n);
+}
+
+static void batch_count(struct batch *batch)
+{
+	struct hmmrt_binding *binding = batch->binding;
+	const struct hmmrt_batch_shape shape =
+		hmmrt_batch_measure(batch->faults, batch->n, batch->coalesce);
+
+	atomic64_inc(&binding->fault_batches);
+	atomic64_add(shape.merged, &binding->merged_faults);
+	trace_hmmrt_fault_batch(binding->dev->id, batch->n, shape.groups,
+				shape.merged);
+}
+
+/* Those that have an answer go on, if policy says so now. */
+static void batch_replay(struct batch *batch)
+{
+	bool once = batch->replay == HMMRT_REPLAY_ONCE;
+
+	if (!once)
+		atomic64_inc(&batch->binding->replays);
+	if (!list_empty(&batch->answered))
+		replay(batch->binding, &batch->answered, once);
+}
+
+static void batch_serve(struct batch *batch)
+{
+	unsigned int first, end;
+
+	for (first = 0; first < batch->n; first = end) {
+		end = hmmrt_batch_group_end(batch->faults, first, batch->n);
+		if (group_serve(batch, first, end) == -EINTR)
+			break;
+		if (end == batch->n)
+			break;
+		if (batch->replay == HMMRT_REPLAY_BLOCK)
+			batch_replay(batch);
+		if (hmmrt_interrupted())
+			break;
+		cond_resched();
+	}
+	batch_replay(batch);
+	put_back(&batch->binding->faults, &batch->taken);
+}
+
+static bool queued_is_mapped(struct hmmrt_binding *binding,
+			     const struct hmmrt_queued_fault *queued)
+{
+	struct hmmrt_block *block =
+		hmmrt_block_find(binding->space, queued->addr);
+
+	return block && hmmrt_is_mapped(binding, block, queued->addr,
+					queued->access);
+}
+
+/* What was served by the way goes on; the others wait where they waited. */
+static void flush(struct hmmrt_binding *binding)
+{
+	struct hmmrt_fault_buffer *buffer = &binding->faults;
+	struct hmmrt_queued_fault *queued, *next;
+	LIST_HEAD(taken);
+	LIST_HEAD(mapped);
+	unsigned int n = 0;
+
+	if (!READ_ONCE(buffer->nr_pending) ||
+	    !take_pending(buffer, UINT_MAX, &taken))
+		return;
+	list_for_each_entry_safe(queued, next, &taken, link) {
+		if (!queued_is_mapped(binding, queued))
+			continue;
+		queued->rc = 0;
+		list_move_tail(&queued->link, &mapped);
+		n++;
+	}
+	atomic64_add(n, &binding->flushed_faults);
+	replay(binding, &mapped, false);
+	put_back(buffer, &taken);
+}
+
+/* The process has exited: nothing of it will be served. */
+static void refuse_pending(struct hmmrt_binding *binding)
+{
+	struct hmmrt_queued_fault *queued;
+	LIST_HEAD(taken);
+
+	take_pending(&binding->faults, UINT_MAX, &taken);
+	list_for_each_entry(queued, &taken, link)
+		queued->rc = -ESRCH;
+	replay(binding, &taken, false);
+}
+
+static void batch_do(struct batch *batch)
+{
+	struct mm_struct *mm = batch->binding->space->mm;
+
+	if (!mmget_not_zero(mm)) {
+		batch->rc = -ESRCH;
+		refuse_pending(batch->binding);
+		return;
+	}
+	batch_take(batch);
+	batch_count(batch);
+	batch_serve(batch);
+	if (batch->replay == HMMRT_REPLAY_BATCH_FLUSH)
+		flush(batch->binding);
+	if (batch->faults != &batch->own)
+		kvfree(batch->faults);
+	/* The last reference may be ours: no exit_mmap() in a page fault. */
+	mmput_async(mm);
+}
+
+/* With a slot, which is given up. */
+static int service(struct hmmrt_binding *binding, unsigned long addr,
+		   unsigned int access)
+{
+	unsigned long drains = READ_ONCE(binding->faults.drains);
+	struct batch batch = {
+		.binding = binding,
+		.own = { .addr = addr, .access = access },
+		.taken = LIST_HEAD_INIT(batch.taken),
+		.answered = LIST_HEAD_INIT(batch.answered),
+		.deadline = jiffies + HMMRT_SERVE_TIMEOUT,
+		.replay = hmmrt_binding_knob(binding,
+					     HMMRT_KNOB_FAULT_REPLAY_POLICY),
+		.coalesce = hmmrt_binding_knob(binding,
+					       HMMRT_KNOB_FAULT_COALESCE),
+		.rc = -EINTR,
+	};
+
+	if (!fatal_signal_pending(current))
+		batch_do(&batch);
+	slot_give(binding);
+	if (batch.replay == HMMRT_REPLAY_ONCE)
+		wait_drained(&binding->faults, drains);
+	return batch.rc;
+}
+
+/* --- waiting -------------------------------------------------------------- */
+
+static bool queued_is_pending(struct hmmrt_fault_buffer *buffer,
+			      const struct hmmrt_queued_fault *queued)
+{
+	bool pending;
+
+	spin_lock(&buffer->lock);
+	pending = queued->state == QUEUED_PENDING ||
+		  queued->state == QUEUED_TAKEN;
+	spin_unlock(&buffer->lock);
+	return pending;
+}
+
+/*
+ * Until there is something to do, or a signal, or it took too long. Work for the task that is no signal
+ * ends an interruptible sleep, and goes on doing so: then signals are asked for.
+ */
+static void queued_wait(struct hmmrt_binding *binding,
+			struct hmmrt_queued_fault *queued)
+{
+	struct hmmrt_fault_buffer *buffer = &binding->faults;
+	u32 patience = hmmrt_binding_knob(binding,
+					  HMMRT_KNOB_FAULT_PATIENCE_MSEC);
+	unsigned long most = msecs_to_jiffies(patience);
+	unsigned long end = jiffies + most;
+	DEFINE_WAIT(wait);
+
+	for (;;) {
+		bool work = signal_pending(current);
+
+		prepare_to_wait(&queued->wait, &wait,
+				work ? TASK_KILLABLE : TASK_INTERRUPTIBLE);
+		if (!queued_is_pending(buffer, queued) ||
+		    hmmrt_interrupted() || time_after_eq(jiffies, end))
+			break;
+		schedule_timeout(work ? HZ / 10 : most);
+	}
+	finish_wait(&queued->wait, &wait);
+}
+
+/* The lane goes: a fault that nobody serves goes with it. Returns its state. */
+static enum queued_state queued_leave(struct hmmrt_fault_buffer *buffer,
+				      struct hmmrt_queued_fault *queued)
+{
+	enum queued_state state;
+
+	spin_lock(&buffer->lock);
+	state = queued->state;
+	queued->left = true;
+	if (state == QUEUED_PENDING) {
+		list_del_init(&queued->link);
+		WRITE_ONCE(buffer->nr_pending, buffer->nr_pending - 1);
+	}
+	spin_unlock(&buffer->lock);
+	if (state == QUEUED_PENDING)
+		queued_put(queued);
+	return state;
+}
+
+/* In the buffer, or on the way from there. */
+static int queued_serve(struct hmmrt_binding *binding,
+			struct hmmrt_queued_fault *queued)
+{
+	struct hmmrt_fault_buffer *buffer = &binding->faults;
+
+	queued_wait(binding, queued);
+	switch (queued_leave(buffer, queued)) {
+	case QUEUED_SERVES:
+		return service(binding, queued->addr, queued->access);
+	case QUEUED_ANSWERED:
+		if (queued->once)
+			wait_drained(buffer, queued->drains);
+		return queued->rc;
+	default:
+		if (hmmrt_interrupted())
+			return -EINTR;
+		/* Nobody has come to it; or who has it is stuck with another one. */
+		slot_take_or_queue(binding, NULL);
+		return service(binding, queued->addr, queued->access);
+	}
+}
+
+static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
+		       unsigned int access)
+{
+	struct hmmrt_queued_fault *queued;
+	int rc;
+
+	if (slot_try(binding))
+		return service(binding, addr, access);
+	queued = queued_alloc(addr, access);
+	if (slot_take_or_queue(binding, queued)) {
+		kfree(queued);
+		return service(binding, addr, access);
+	}
+	rc = queued_serve(binding, queued);
+	queued_put(queued);
+	return rc;
+}
+
+int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
+		unsigned int access)
+{
+	int rc;
+
+	might_sleep();
+	if (addr >= TASK_SIZE_MAX || !access)
+		return -EFAULT;
+	rc = fault_serve(binding, addr & PAGE_MASK, access);
+
+	atomic64_inc(&binding->device_faults);
+	if (rc == -EHWPOISON)
+		rc = -EOPNOTSUPP;
+	trace_hmmrt_device_fault(binding->dev->id, addr, access, rc);
+	if (rc && rc != -EAGAIN && rc != -EINTR)
+		atomic64_inc(&binding->failed_faults);
+	return rc;
+}
+EXPORT_SYMBOL_GPL(hmmrt_fault);
