@@ -651,7 +651,8 @@ static pid_t owner_run(void)
 	own.buf = arena_anon(BLOCKS * BLOCK_BYTES);
 	own.uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 	if (!own.buf || ioctl(own.uffd, UFFDIO_API, &api) ||
-	    set_knob(&own, HMMRT_KNOB_FAULT_SERVICERS, 1))
+	    set_knob(&own, HMMRT_KNOB_FAULT_SERVICERS, 1) ||
+	    set_knob(&own, HMMRT_KNOB_FAULT_PATIENCE_MSEC, 1000 * LIMIT_S))
 		return 0;
 	/* That is how it is to end, and not because its parent did. */
 	if (agent_syscall(own.agent, SYS_prctl, PR_SET_PDEATHSIG, 0, 0, 0, 0,
