@@ -153,6 +153,15 @@ static void stats_fill(struct hmmrt_stats *stats,
 	stats->out_evictions = atomic64_read(&binding->evictions);
 	stats->out_evicted_pages = atomic64_read(&binding->evicted);
 	stats->out_thrashing_faults = atomic64_read(&binding->thrashing);
+	stats->out_thrashing_blocks = atomic64_read(
+		&binding->thrashing_states[HMMRT_THRASHING_DETECTED]);
+	stats->out_throttled_faults = atomic64_read(
+		&binding->thrashing_states[HMMRT_THRASHING_THROTTLED]);
+	stats->out_pins = atomic64_read(
+		&binding->thrashing_states[HMMRT_THRASHING_PINNED]);
+	stats->out_unpins = atomic64_read(
+		&binding->thrashing_states[HMMRT_THRASHING_RELEASED]);
+	stats->out_counted_moves = atomic64_read(&binding->counted);
 }
 
 static int ioc_stats(struct file *file, void *arg)

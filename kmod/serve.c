@@ -484,6 +484,8 @@ static int commit(struct hmmrt_request *req)
 						    req->ptes[i]));
 		if (req->ptes[i] & HMMRT_PTE_DEVICE)
 			WRITE_ONCE(map->local, true);
+		else
+			WRITE_ONCE(map->remote, true);
 		__set_bit(base + i, map->mapped);
 		if (req->ptes[i] & HMMRT_PTE_WRITE)
 			__set_bit(base + i, map->writable);
@@ -493,6 +495,8 @@ static int commit(struct hmmrt_request *req)
 
 	atomic64_add(mapped, &binding->mapped_pages);
 	atomic64_add(remote, &binding->remote_pages);
+	if (remote)
+		hmmrt_counting_start(binding);
 	return 0;
 }
 
@@ -668,14 +672,28 @@ static void choose_window(struct hmmrt_request *req)
 /* Whether a fault of this device moves, or copies, what it finds there. */
 bool hmmrt_fault_may_migrate(struct hmmrt_request *req)
 {
-	enum hmmrt_policy_want want;
+	struct hmmrt_device *dev = req->binding->dev;
+	struct hmmrt_policy_page page = {
+		.advice = &req->advice,
+		.device = dev->id,
+		.write = req->access & HMMRT_ACCESS_WRITE,
+		.migratable = !(dev->flags & HMMRT_DEVICE_FAULT_IN_PLACE) &&
+			      hmmrt_vma_may_migrate(req->vma),
+	};
+	struct hmmrt_policy_decision decision;
 
-	want = hmmrt_policy_touched(&req->advice, req->binding->dev->id,
-				    req->access & HMMRT_ACCESS_WRITE);
-	req->copy = want == HMMRT_POLICY_COPY;
-	return want != HMMRT_POLICY_STAY &&
-	       !(req->binding->dev->flags & HMMRT_DEVICE_FAULT_IN_PLACE) &&
-	       hmmrt_vma_may_migrate(req->vma);
+	req->knobs = hmmrt_knobs_at(req->binding->space, dev, &req->advice);
+	page.migration_policy = req->knobs.of[HMMRT_KNOB_MIGRATION_POLICY];
+	decision = hmmrt_policy_residency(&page);
+	/* To ask is to count, so only what would move; and not what has room made. */
+	if (decision.want != HMMRT_POLICY_STAY && !req->room) {
+		page.no_room = hmmrt_request_thrashes(req);
+		page.pinned = hmmrt_request_pinned(req);
+		decision = hmmrt_policy_residency(&page);
+	}
+	req->rule = decision.rule;
+	req->copy = decision.want == HMMRT_POLICY_COPY;
+	return decision.want != HMMRT_POLICY_STAY;
 }
 
 static int fault_once(struct mm_struct *mm, struct hmmrt_request *req)
@@ -728,7 +746,7 @@ static void count_fault(struct hmmrt_block_map *map)
 }
 
 static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
-		       unsigned int access)
+		       unsigned int access, enum hmmrt_policy_rule *rule)
 {
 	struct mm_struct *mm = binding->space->mm;
 	unsigned long deadline = jiffies + HMMRT_SERVE_TIMEOUT;
@@ -768,6 +786,7 @@ static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
 	}
 	atomic64_add(req->moved, &binding->migrated_to_device);
 	atomic64_add(req->copied, &binding->copied);
+	*rule = req->rule;
 	hmmrt_request_free(req);
 	return rc;
 }
@@ -775,22 +794,26 @@ static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
 int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
 		unsigned int access)
 {
+	enum hmmrt_policy_rule rule = HMMRT_RULE_NONE;
 	struct mm_struct *mm = binding->space->mm;
 	int rc;
 
 	might_sleep();
 	if (addr >= TASK_SIZE_MAX || !access)
 		return -EFAULT;
+	rc = hmmrt_throttle(binding, addr);
+	if (rc)
+		return rc;
 	if (!mmget_not_zero(mm))
 		return -ESRCH;
-	rc = fault_serve(binding, addr, access);
+	rc = fault_serve(binding, addr, access, &rule);
 	/* The last reference may be ours: no exit_mmap() in a page fault. */
 	mmput_async(mm);
 
 	atomic64_inc(&binding->device_faults);
 	if (rc == -EHWPOISON)
 		rc = -EOPNOTSUPP;
-	trace_hmmrt_device_fault(binding->dev->id, addr, access, rc);
+	trace_hmmrt_device_fault(binding->dev->id, addr, access, rc, rule);
 	if (rc && rc != -EAGAIN && rc != -EINTR)
 		atomic64_inc(&binding->failed_faults);
 	return rc;

@@ -46,7 +46,7 @@ static void check_moves(void)
 	CHECK_AT(hmmrt_residency, len, 16);
 	CHECK_AT(hmmrt_residency, locations, 24);
 
-	CHECK_SIZE(hmmrt_stats, 120);
+	CHECK_SIZE(hmmrt_stats, 160);
 	CHECK_AT(hmmrt_stats, device_id, 8);
 	CHECK_AT(hmmrt_stats, out_device_faults, 16);
 	CHECK_AT(hmmrt_stats, out_retries, 80);
@@ -54,6 +54,11 @@ static void check_moves(void)
 	CHECK_AT(hmmrt_stats, out_evictions, 96);
 	CHECK_AT(hmmrt_stats, out_evicted_pages, 104);
 	CHECK_AT(hmmrt_stats, out_thrashing_faults, 112);
+	CHECK_AT(hmmrt_stats, out_thrashing_blocks, 120);
+	CHECK_AT(hmmrt_stats, out_throttled_faults, 128);
+	CHECK_AT(hmmrt_stats, out_pins, 136);
+	CHECK_AT(hmmrt_stats, out_unpins, 144);
+	CHECK_AT(hmmrt_stats, out_counted_moves, 152);
 
 	CHECK_SIZE(hmmrt_exclusive, 40);
 	CHECK_AT(hmmrt_exclusive, addr, 8);
