@@ -30,6 +30,9 @@
 #define LAPSE_MIGRATIONS	4u
 #define LAPSE_MAX		50000ull
 
+/* A fault is held up for as long as serving one may take, at most; likewise. */
+#define NAP_MAX			1000000ull
+
 /* What one instruction, and those of its neighbours, may need at a time. */
 #define REFAULT_CHUNKS		8ul
 
@@ -175,7 +178,8 @@ hmmrt_policy_hold(struct hmmrt_policy_thrashing *thrashing, unsigned int page,
 		return HMMRT_HOLD_PIN;
 	}
 	thrashing->throttles++;
-	*nap = knobs->of[HMMRT_KNOB_THRASHING_NAP] * pace->lapse;
+	*nap = min(knobs->of[HMMRT_KNOB_THRASHING_NAP] * pace->lapse,
+		   (u64)NAP_MAX);
 	*when = pace->now + *nap;
 	thrashing->last = max(thrashing->last, *when);
 	return HMMRT_HOLD_NAP;

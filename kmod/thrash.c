@@ -279,11 +279,10 @@ void hmmrt_pins_stop(struct hmmrt_pins *pins)
 void hmmrt_thrashing_reset(struct hmmrt_block *block)
 {
 	might_sleep();
-	if (READ_ONCE(block->thrashing.thrashes) || !list_empty(&block->pinned)) {
+	if (READ_ONCE(block->thrashing.thrashes))
 		trace_hmmrt_thrashing(HMMRT_LOCATION_NONE, block->start,
 				      HMMRT_THRASHING_RESET);
-		release(block, true);
-	}
+	release(block, true);
 }
 
 static void pinned(struct hmmrt_block *block, u32 device_id, u64 us)
@@ -336,8 +335,7 @@ bool hmmrt_request_pinned(const struct hmmrt_request *req)
 /* A signal ends it; so does work for the task, which then asks again sooner. */
 static int take_nap(u64 us)
 {
-	u64 most = jiffies_to_usecs(HMMRT_SERVE_TIMEOUT);
-	ktime_t nap = ns_to_ktime(min(us, most) * NSEC_PER_USEC);
+	ktime_t nap = ns_to_ktime(us * NSEC_PER_USEC);
 
 	set_current_state(TASK_INTERRUPTIBLE);
 	schedule_hrtimeout(&nap, HRTIMER_MODE_REL);
@@ -375,8 +373,7 @@ static enum hmmrt_policy_held ask(struct hmmrt_block *block,
  * @binding: of the device
  * @addr: what it touches
  *
- * Waits while others work with it, if they are to: for a nap, at most as long as one
- * fault may take anyway.
+ * Waits while others work with it, if they are to: for a nap, which policy bounds.
  * Context: sleeps, killably; nothing is held but the binding.
  * Return: 0 or -EINTR.
  */

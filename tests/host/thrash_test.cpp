@@ -16,7 +16,7 @@ namespace {
 
 constexpr unsigned granule = HMMRT_POLICY_GRANULE_PAGES;
 constexpr u64 lapse = 1000;
-constexpr u8 device = HMMRT_PLACE_DEVICE(3), other = HMMRT_PLACE_DEVICE(2),
+constexpr u8 mine = HMMRT_PLACE_DEVICE(3), other = HMMRT_PLACE_DEVICE(2),
              host = HMMRT_PLACE_HOST;
 
 hmmrt_knobs default_knobs() {
@@ -41,7 +41,7 @@ class Block {
         return hmmrt_policy_moved(&state, {first, count}, place, &at);
     }
 
-    hmmrt_policy_held hold(unsigned page = 0, u8 who = device) {
+    hmmrt_policy_held hold(unsigned page = 0, u8 who = mine) {
         const auto at = pace();
         return hmmrt_policy_hold(&state, page, who, &at, &nap);
     }
@@ -49,7 +49,7 @@ class Block {
     bool pinned() const { return hmmrt_policy_is_pinned(&state, now); }
 
     /// One touch of a device: it waits if it is to, and then moves the page unless that stays.
-    hmmrt_policy_held touch(unsigned page = 0, u8 who = device) {
+    hmmrt_policy_held touch(unsigned page = 0, u8 who = mine) {
         const auto found = hold(page, who);
         if (found == HMMRT_HOLD_NAP || found == HMMRT_HOLD_SHARE) now += nap;
         if (!pinned()) move(who, page / granule * granule);
@@ -71,7 +71,7 @@ class Block {
     void thrash(u64 pause = lapse / 10) {
         for (unsigned i = 0; i < 255 && !state.thrashes; i++) {
             now += pause;
-            move(i % 2 ? host : device);
+            move(i % 2 ? host : mine);
         }
     }
 };
@@ -103,10 +103,10 @@ TEST(BackAndForth, IsDetectedAfterAsManyMovesAsTheThresholdSays) {
     for (const unsigned threshold : {1u, 3u, 10u, 255u}) {
         Block block;
         block.knobs.of[HMMRT_KNOB_THRASHING_THRESHOLD] = threshold;
-        block.move(device);
+        block.move(mine);
         for (unsigned i = 1; i <= threshold; i++) {
             block.now += lapse;
-            EXPECT_EQ(block.move(i % 2 ? host : device), i == threshold) << threshold;
+            EXPECT_EQ(block.move(i % 2 ? host : mine), i == threshold) << threshold;
         }
         EXPECT_TRUE(block.state.thrashes);
     }
@@ -121,14 +121,14 @@ TEST(BackAndForth, IsNotWhatTakesLongerThanALapse) {
 TEST(BackAndForth, IsBetweenDevicesAsWell) {
     Block block;
     for (int i = 0; i < 4; i++)
-        block.move(i % 2 ? device : other);
+        block.move(i % 2 ? mine : other);
     EXPECT_TRUE(block.state.thrashes);
 }
 
 TEST(BackAndForth, IsNotWhatOneDeviceMovesAgainAndAgain) {
     Block block;
     for (int i = 0; i < 1000; i++)
-        EXPECT_FALSE(block.move(device));
+        EXPECT_FALSE(block.move(mine));
 }
 
 // Each part of the block goes once and comes home once, as with any work that is done in parts.
@@ -145,7 +145,7 @@ TEST(BackAndForth, IsNotASweepOverTheBlock) {
 TEST(BackAndForth, IsNoticedOfPagesThatAreNotAWholeGranule) {
     Block block;
     for (int i = 0; i < 4; i++)
-        block.move(i % 2 ? host : device, granule - 1, 2);
+        block.move(i % 2 ? host : mine, granule - 1, 2);
     EXPECT_EQ(block.hold(0), HMMRT_HOLD_NAP);
     EXPECT_EQ(block.hold(granule), HMMRT_HOLD_NAP);
     EXPECT_EQ(block.hold(2 * granule), HMMRT_HOLD_NOT);
@@ -167,11 +167,22 @@ TEST(Throttle, LetsTheOtherSideWorkForANap) {
     EXPECT_EQ(block.hold(5 * granule), HMMRT_HOLD_NOT);
 }
 
+TEST(Throttle, IsNeverForMoreThanASecond) {
+    Block block;
+    block.knobs.of[HMMRT_KNOB_THRASHING_NAP] = 100;
+    block.thrash();
+    block.move(host);
+    const hmmrt_policy_pace slow = {&block.knobs, block.now, 500000};
+    EXPECT_EQ(hmmrt_policy_hold(&block.state, 0, mine, &slow, &block.nap), HMMRT_HOLD_NAP);
+    EXPECT_EQ(block.nap, 1000000u);
+    EXPECT_EQ(block.state.when[0], block.now + 1000000);
+}
+
 TEST(Throttle, IsNotForWhoHasThePage) {
     Block block;
     block.thrash();
-    block.move(device);
-    EXPECT_EQ(block.hold(0, device), HMMRT_HOLD_NOT);
+    block.move(mine);
+    EXPECT_EQ(block.hold(0, mine), HMMRT_HOLD_NOT);
     EXPECT_EQ(block.hold(0, other), HMMRT_HOLD_NAP);
 }
 
@@ -238,7 +249,7 @@ TEST(Epoch, IsNotOverWhileSomethingMoves) {
     block.thrash();
     for (int i = 0; i < 100; i++) {
         block.now += 4 * lapse;
-        block.move(i % 2 ? host : device);
+        block.move(i % 2 ? host : mine);
         EXPECT_TRUE(block.state.thrashes);
     }
     block.now += 5 * lapse + 1;
@@ -306,7 +317,7 @@ TEST(AnyStream, KeepsWaitsBoundedAndPinsFinite) {
                 if (!block.pinned()) hmmrt_policy_forget(&block.state);
                 break;
             default: {
-                const u8 who = pick(1) ? device : other;
+                const u8 who = pick(1) ? mine : other;
                 const auto before = block.state.throttles;
                 const auto found = block.hold(page, who);
                 ASSERT_LE(block.state.throttles, naps);
