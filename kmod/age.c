@@ -71,24 +71,37 @@ static bool block_is_local(const struct hmmrt_block *block, u32 device_id)
 	       !bitmap_empty(map->mapped, HMMRT_BLOCK_PAGES);
 }
 
-/* Entries of one block are of few chunks: those that follow each other ask once. */
-static void block_age(const struct hand *hand, const struct hmmrt_block *block)
+/**
+ * hmmrt_age_ask() - what a device has used of a block since it was asked last
+ * @binding: of a device that can say so
+ * @block: of its space
+ * @ptes: room for HMMRT_BLOCK_PAGES
+ *
+ * Who asks takes the answer from all others. So whoever it is, what is learnt goes to
+ * all that it is of use to: the age of the device's own memory, and the counters of
+ * what it reaches elsewhere.
+ * Context: may sleep; no lock but dev->age, perhaps.
+ */
+void hmmrt_age_ask(struct hmmrt_binding *binding, struct hmmrt_block *block,
+		   hmmrt_pte_t *ptes)
 {
-	struct hmmrt_device *dev = hand->binding->dev;
+	struct hmmrt_device *dev = binding->dev;
 	u64 last = U64_MAX;
 	unsigned int i;
 
-	memset(hand->ptes, 0, HMMRT_BLOCK_PAGES * sizeof(hand->ptes[0]));
-	dev->ops->accessed(hand->binding, block->start, hand->ptes);
+	memset(ptes, 0, HMMRT_BLOCK_PAGES * sizeof(ptes[0]));
+	dev->ops->accessed(binding, block->start, ptes);
+	/* Entries of one block are of few chunks: a run of them counts once. */
 	for (i = 0; i < HMMRT_BLOCK_PAGES; i++) {
-		u64 offset = hand->ptes[i] & HMMRT_PTE_ADDR;
+		u64 offset = ptes[i] & HMMRT_PTE_ADDR;
 
-		if (!(hand->ptes[i] & HMMRT_PTE_DEVICE) ||
+		if (!(ptes[i] & HMMRT_PTE_DEVICE) ||
 		    offset >> HMMRT_CHUNK_SHIFT == last)
 			continue;
 		last = offset >> HMMRT_CHUNK_SHIFT;
 		hmmrt_vram_used(dev, offset);
 	}
+	hmmrt_count(binding, block, ptes);
 }
 
 /* The blocks of a span from the hand on. false: that was enough for now. */
@@ -109,7 +122,7 @@ static bool span_age(struct hand *hand, const struct hmmrt_span *span)
 		if (!block_is_local(block, binding->dev->id))
 			continue;
 		hand->blocks--;
-		block_age(hand, block);
+		hmmrt_age_ask(binding, block, hand->ptes);
 	}
 	return true;
 }

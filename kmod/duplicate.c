@@ -643,8 +643,6 @@ static int duplicate_locked(struct hmmrt_request *req)
 	int idx, rc;
 
 	lockdep_assert_held(&req->block->migrate);
-	if (req->access && !req->room && hmmrt_request_thrashes(req))
-		return 0;
 	idx = srcu_read_lock(&hmmrt_srcu);
 	rc = hmmrt_snapshot(req);
 	count = rc ? 0 : mark_wanted(req, &first);

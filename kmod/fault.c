@@ -57,6 +57,7 @@ struct hmmrt_queued_fault {
 	unsigned long addr;
 	unsigned int access;
 	int rc;				/* of the servicer, until it is answered */
+	enum hmmrt_policy_rule rule;	/* likewise */
 	wait_queue_head_t wait;
 	/* Under the lock of the buffer. */
 	enum queued_state state;
@@ -76,7 +77,9 @@ struct batch {
 	unsigned long deadline;
 	u32 replay;
 	bool coalesce;
+	enum hmmrt_policy_rule decided;	/* about the fault that is being served */
 	int rc;				/* of the own one */
+	enum hmmrt_policy_rule rule;
 };
 
 void hmmrt_faults_init(struct hmmrt_binding *binding)
@@ -299,9 +302,11 @@ static void answer(struct batch *batch, unsigned int first, unsigned int end,
 
 		if (!queued) {
 			batch->rc = rc;
+			batch->rule = batch->decided;
 			continue;
 		}
 		queued->rc = rc;
+		queued->rule = batch->decided;
 		list_move_tail(&queued->link, &batch->answered);
 	}
 }
@@ -324,6 +329,7 @@ static void request_next(struct hmmrt_request *req, unsigned long addr,
 	req->no_trim = false;
 	req->no_evict = false;
 	req->none_left = false;
+	req->rule = HMMRT_RULE_NONE;
 	req->thrashes = false;
 	req->evictions = 0;
 }
@@ -356,6 +362,7 @@ static int faults_serve(struct batch *batch, struct hmmrt_request *req,
 	int rc = page_serve(batch, req, batch->faults[first].addr,
 			    hmmrt_batch_access(batch->faults, first, end));
 
+	batch->decided = req->rule;
 	/* Of different accesses one may be refused: each is asked for. */
 	if (rc == -EINTR || (rc && rc != -EAGAIN &&
 			     hmmrt_batch_access_end(batch->faults, first,
@@ -616,7 +623,7 @@ static void batch_do(struct batch *batch)
 
 /* With a slot, which is given up. */
 static int service(struct hmmrt_binding *binding, unsigned long addr,
-		   unsigned int access)
+		   unsigned int access, enum hmmrt_policy_rule *rule)
 {
 	unsigned long drains = READ_ONCE(binding->faults.drains);
 	struct batch batch = {
@@ -637,6 +644,7 @@ static int service(struct hmmrt_binding *binding, unsigned long addr,
 	slot_give(binding);
 	if (batch.replay == HMMRT_REPLAY_ONCE)
 		wait_drained(&binding->faults, drains);
+	*rule = batch.rule;
 	return batch.rc;
 }
 
@@ -702,41 +710,43 @@ static enum queued_state queued_leave(struct hmmrt_fault_buffer *buffer,
 
 /* In the buffer, or on the way from there. */
 static int queued_serve(struct hmmrt_binding *binding,
-			struct hmmrt_queued_fault *queued)
+			struct hmmrt_queued_fault *queued,
+			enum hmmrt_policy_rule *rule)
 {
 	struct hmmrt_fault_buffer *buffer = &binding->faults;
 
 	queued_wait(binding, queued);
 	switch (queued_leave(buffer, queued)) {
 	case QUEUED_SERVES:
-		return service(binding, queued->addr, queued->access);
+		return service(binding, queued->addr, queued->access, rule);
 	case QUEUED_ANSWERED:
 		if (queued->once)
 			wait_drained(buffer, queued->drains);
+		*rule = queued->rule;
 		return queued->rc;
 	default:
 		if (hmmrt_interrupted())
 			return -EINTR;
 		/* Nobody has come to it; or who has it is stuck with another one. */
 		slot_take_or_queue(binding, NULL);
-		return service(binding, queued->addr, queued->access);
+		return service(binding, queued->addr, queued->access, rule);
 	}
 }
 
 static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
-		       unsigned int access)
+		       unsigned int access, enum hmmrt_policy_rule *rule)
 {
 	struct hmmrt_queued_fault *queued;
 	int rc;
 
 	if (slot_try(binding))
-		return service(binding, addr, access);
+		return service(binding, addr, access, rule);
 	queued = queued_alloc(addr, access);
 	if (slot_take_or_queue(binding, queued)) {
 		kfree(queued);
-		return service(binding, addr, access);
+		return service(binding, addr, access, rule);
 	}
-	rc = queued_serve(binding, queued);
+	rc = queued_serve(binding, queued, rule);
 	queued_put(queued);
 	return rc;
 }
@@ -744,17 +754,21 @@ static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
 int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
 		unsigned int access)
 {
+	enum hmmrt_policy_rule rule = HMMRT_RULE_NONE;
 	int rc;
 
 	might_sleep();
 	if (addr >= TASK_SIZE_MAX || !access)
 		return -EFAULT;
-	rc = fault_serve(binding, addr & PAGE_MASK, access);
+	rc = hmmrt_throttle(binding, addr);
+	if (rc)
+		return rc;
+	rc = fault_serve(binding, addr & PAGE_MASK, access, &rule);
 
 	atomic64_inc(&binding->device_faults);
 	if (rc == -EHWPOISON)
 		rc = -EOPNOTSUPP;
-	trace_hmmrt_device_fault(binding->dev->id, addr, access, rc);
+	trace_hmmrt_device_fault(binding->dev->id, addr, access, rc, rule);
 	if (rc && rc != -EAGAIN && rc != -EINTR)
 		atomic64_inc(&binding->failed_faults);
 	return rc;

@@ -41,6 +41,7 @@
  *   space->advice_lock rw_semaphore; advice. Kept while going through all ranges
  *                      that a call is about; nobody is waited for under it
  *   space->remap_lock  spinlock; blocks whose entries are wanted back
+ *   space->pins.lock   spinlock; blocks that are pinned, see thrash.c
  *   evictors_lock      spinlock; which threads evict something
  *   faults->lock       spinlock; faults of a binding that wait, and who serves
  *                      them. Nothing is called under it
@@ -163,6 +164,7 @@ struct hmmrt_device {
 	struct mutex age;		/* see age.c */
 	struct hmmrt_set_knobs knobs;
 	struct hmmrt_vram vram;
+	u64 migration_us;		/* what one takes; a running average */
 };
 
 /* --- address spaces ----------------------------------------------------- */
@@ -179,6 +181,8 @@ struct hmmrt_block_map {
 	unsigned int zapping;
 	/* Ids of devices whose memory is, or was, in an entry of these. */
 	unsigned long peers;
+	bool remote;		/* there is, or was, an entry of other memory */
+	struct hmmrt_counts *counts;	/* see counter.c; NULL: never any */
 };
 
 struct hmmrt_block {
@@ -189,16 +193,18 @@ struct hmmrt_block {
 	/* Holder of @migrate is a CPU fault; written by it, read by others. */
 	bool migrate_by_cpu_fault;
 	atomic_t cpu_fault_waits;	/* 0 or 1: see cpu_fault_wait() */
-	/* Sequential CPU faults, and turns, for policy; under @migrate. */
+	/* Sequential CPU faults, for policy; under @migrate. */
 	struct hmmrt_policy_run cpu_run;
-	struct hmmrt_policy_turns turns;
 	struct list_head remap;		/* space->remap_blocks, or empty */
+	struct list_head pinned;	/* space->pins.blocks, or empty */
 	struct hmmrt_history *history;	/* set once, or NULL; see history.c */
 
 	struct mutex lock;		/* all that follows, the driver's entries */
 	const void *exclusive;		/* owner of exclusive.c's own events */
 	unsigned long invalidations;	/* see hmmrt_block_read_begin() */
 	unsigned long revoked;		/* of them, those by others */
+	struct hmmrt_policy_thrashing thrashing;	/* see thrash.c */
+	u32 pinned_by;			/* device id, where @thrashing is pinned */
 	/* Indexed by device id; set once, before the device maps anything. */
 	struct hmmrt_block_map *maps[HMMRT_MAX_DEVICES];
 };
@@ -214,6 +220,14 @@ struct hmmrt_span {
 struct hmmrt_advice_tree {
 	struct rb_root_cached root;
 	bool used;			/* there has been a range */
+};
+
+/* Blocks that stay where they are for a while; see thrash.c. */
+struct hmmrt_pins {
+	spinlock_t lock;		/* all of this, and block->pinned */
+	struct list_head blocks;
+	unsigned long when;		/* in jiffies: @release runs */
+	struct delayed_work release;
 };
 
 struct hmmrt_space {
@@ -244,6 +258,8 @@ struct hmmrt_space {
 	bool remap_soon;		/* the work is to run without delay */
 	bool remap_ended;
 	struct delayed_work remap_work;
+	struct hmmrt_pins pins;
+	bool counts_ranges;		/* there was a range to count in */
 
 	/* Written under hmmrt_roles_lock, read under it or hmmrt_srcu. */
 	struct hmmrt_binding __rcu *bindings[HMMRT_MAX_DEVICES];
@@ -261,6 +277,13 @@ struct hmmrt_fault_buffer {
 	unsigned int servicers;		/* not 0 while one is pending */
 	unsigned long drains;		/* times that @servicers became 0 */
 	wait_queue_head_t drained;
+};
+
+/* Of a binding; see counter.c. */
+struct hmmrt_counting {
+	struct delayed_work work;
+	unsigned long hand;		/* the work alone */
+	bool seen;			/* something to count since it began anew */
 };
 
 struct hmmrt_binding {
@@ -291,6 +314,9 @@ struct hmmrt_binding {
 	atomic64_t merged_faults;
 	atomic64_t flushed_faults;
 	atomic64_t replays;
+	atomic64_t thrashing_states[HMMRT_THRASHING_STATES];
+	atomic64_t counted;		/* pages that moved because of it */
+	struct hmmrt_counting counting;
 };
 
 /* How a device that was found full is to have room for the next attempt. */
@@ -338,6 +364,7 @@ struct hmmrt_request {
 	unsigned long seq;		/* of pfns: hmmrt_block_read_begin() */
 	/* Pages of the block that are asked for together, with @addr. */
 	DECLARE_BITMAP(faulted, HMMRT_BLOCK_PAGES);
+	enum hmmrt_policy_rule rule;	/* that decided about a fault */
 
 	u64 moved;
 	u64 copied;
@@ -393,7 +420,6 @@ bool hmmrt_request_may_get_room(struct hmmrt_request *req);
 int hmmrt_request_again(struct hmmrt_request *req, int rc);
 int hmmrt_mmap_read_lock(struct mm_struct *mm);
 int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm);
-bool hmmrt_request_thrashes(struct hmmrt_request *req);
 
 /* serve.c */
 /* How long one fault starts again before the device must ask once more. */
@@ -477,6 +503,31 @@ int hmmrt_make_exclusive(struct hmmrt_request *req);
 
 /* age.c */
 void hmmrt_age(struct hmmrt_device *dev);
+void hmmrt_age_ask(struct hmmrt_binding *binding, struct hmmrt_block *block,
+		   hmmrt_pte_t *ptes);
+
+/* thrash.c */
+u64 hmmrt_now_us(void);
+void hmmrt_thrashing_moved_in(struct hmmrt_request *req, u64 began);
+void hmmrt_thrashing_came_home(struct hmmrt_block *block,
+			       struct hmmrt_device *dev, unsigned long start,
+			       unsigned long end, u64 began);
+void hmmrt_thrashing_reset(struct hmmrt_block *block);
+bool hmmrt_request_thrashes(struct hmmrt_request *req);
+bool hmmrt_request_pinned(const struct hmmrt_request *req);
+int hmmrt_throttle(struct hmmrt_binding *binding, unsigned long addr);
+void hmmrt_pins_init(struct hmmrt_pins *pins);
+void hmmrt_pins_stop(struct hmmrt_pins *pins);
+
+/* counter.c */
+void hmmrt_counting_init(struct hmmrt_binding *binding);
+void hmmrt_counting_start(struct hmmrt_binding *binding);
+void hmmrt_counting_stop(struct hmmrt_binding *binding);
+void hmmrt_counting_knob_set(struct hmmrt_space *space,
+			     struct hmmrt_device *dev);
+void hmmrt_count(const struct hmmrt_binding *binding, struct hmmrt_block *block,
+		 const hmmrt_pte_t *ptes);
+void hmmrt_counts_destroy(struct hmmrt_block_map *map);
 
 /* advice.c */
 extern const struct hmmrt_advice hmmrt_no_advice;

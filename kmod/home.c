@@ -562,7 +562,6 @@ static int cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
 					       (args->start - block->start)
 						       >> PAGE_SHIFT,
 					       &advice, &knobs);
-	hmmrt_policy_came_home(&block->turns, win, jiffies_to_msecs(jiffies));
 	args->start = max(block->start + ((unsigned long)win.first
 					  << PAGE_SHIFT),
 			  vmf->vma->vm_start);
@@ -614,6 +613,7 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 		.cause = cpu_fault_cause(space),
 		.must = (vmf->address - args->start) >> PAGE_SHIFT,
 	};
+	u64 began = hmmrt_now_us();
 	struct home_arrays *arrays;
 	vm_fault_t ret = 0;
 
@@ -640,6 +640,9 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	trace_hmmrt_migrate_to_host(args->start, args->end, home.moved, true);
 	if (space)
 		atomic64_add(home.moved, &space->migrated_to_host);
+	if (block && home.moved && home.cause == HMMRT_CAUSE_CPU_FAULT)
+		hmmrt_thrashing_came_home(block, hmmrt_page_device(vmf->page),
+					  args->start, args->end, began);
 	/* Faulting again would not help. */
 	if (home.must_unreadable)
 		ret = VM_FAULT_SIGBUS;

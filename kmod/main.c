@@ -158,6 +158,15 @@ static void stats_fill(struct hmmrt_stats *stats,
 	stats->out_flushed_faults = atomic64_read(&binding->flushed_faults);
 	stats->out_replays = atomic64_read(&binding->replays);
 	stats->out_pending_faults = READ_ONCE(binding->faults.nr_pending);
+	stats->out_thrashing_blocks = atomic64_read(
+		&binding->thrashing_states[HMMRT_THRASHING_DETECTED]);
+	stats->out_throttled_faults = atomic64_read(
+		&binding->thrashing_states[HMMRT_THRASHING_THROTTLED]);
+	stats->out_pins = atomic64_read(
+		&binding->thrashing_states[HMMRT_THRASHING_PINNED]);
+	stats->out_unpins = atomic64_read(
+		&binding->thrashing_states[HMMRT_THRASHING_RELEASED]);
+	stats->out_counted_moves = atomic64_read(&binding->counted);
 }
 
 static int ioc_stats(struct file *file, void *arg)

@@ -193,6 +193,7 @@ static int prefetch_block(struct prefetch *prefetch, unsigned long start,
 	block = hmmrt_block_get(space, start, prefetch->arg->location);
 	if (IS_ERR(block))
 		return PTR_ERR(block);
+	hmmrt_thrashing_reset(block);
 	if (binding) {
 		rc = binding->dev->ops->prepare(binding, block->start,
 						block->start + HMMRT_BLOCK_SIZE);

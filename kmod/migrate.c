@@ -507,20 +507,6 @@ static int plan_alloc(struct hmmrt_request *req, const struct plan *plan)
 	return got;
 }
 
-/* Prefetches go where they are told to, and faults where advice says. */
-static bool stays_home(struct hmmrt_request *req)
-{
-	unsigned int page = (req->addr - req->block->start) >> PAGE_SHIFT;
-
-	lockdep_assert_held(&req->block->migrate);
-	if (!req->access || req->room)
-		return false;
-	return hmmrt_request_thrashes(req) ||
-	       (req->advice.preferred != req->binding->dev->id &&
-		hmmrt_policy_stays_home(&req->block->turns, page,
-					jiffies_to_msecs(jiffies)));
-}
-
 /* What the next plan has; *from is behind that afterwards. */
 static int migrate_planned(struct hmmrt_request *req, unsigned int *from)
 {
@@ -546,16 +532,17 @@ static int migrate_planned(struct hmmrt_request *req, unsigned int *from)
 
 static int migrate_locked(struct hmmrt_request *req)
 {
+	u64 began = hmmrt_now_us(), moved_before = req->moved;
 	unsigned int from = 0;
 	int rc;
 
 	lockdep_assert_held(&req->block->migrate);
-	if (stays_home(req))
-		return 0;
 	req->there = 0;
 	do {
 		rc = migrate_planned(req, &from);
 	} while (!rc && from < hmmrt_request_pages(req));
+	if (req->moved > moved_before)
+		hmmrt_thrashing_moved_in(req, began);
 	return rc;
 }
 

@@ -13,13 +13,8 @@
  * To the host    64 KiB, doubled for each fault that continues the last one; a
  *                whole block where a run went through all of the block before.
  *
- * Not at all     what the CPU and a device take in turns, quickly and again and
- *                again, stays in system memory and is mapped remotely: moving it
- *                costs more than all its accesses.
- *
- *                So does what is evicted again and again and asked for soon after
- *                that: the device is too small for what is in use at a time. It
- *                stays for a while, and the rest stays on the device.
+ * Not at all     what goes back and forth, and what is evicted again and again: see
+ *                policy_thrash.c.
  *
  * Advice         goes before all that, but for what is evicted again and again, which
  *                no advice finds room for: what it says about a range is in the UAPI,
@@ -48,20 +43,59 @@ static unsigned int weight(const unsigned long *map, unsigned int first,
 	return n;
 }
 
-/* A device touched a page that is not its own. */
-enum hmmrt_policy_want hmmrt_policy_touched(const struct hmmrt_advice *advice,
-					    u32 device, bool write)
+static struct hmmrt_policy_decision decided(enum hmmrt_policy_want want,
+					     enum hmmrt_policy_rule rule)
 {
-	if (advice->flags & HMMRT_RANGE_NO_MIGRATE)
-		return HMMRT_POLICY_STAY;
-	if ((advice->flags & HMMRT_RANGE_READ_MOSTLY) && !write)
-		return HMMRT_POLICY_COPY;
-	if (advice->preferred == device)
-		return HMMRT_POLICY_MOVE;
-	if (advice->preferred != HMMRT_LOCATION_NONE ||
-	    hmmrt_policy_maps_ahead(advice, device))
-		return HMMRT_POLICY_STAY;
-	return HMMRT_POLICY_MOVE;
+	return (struct hmmrt_policy_decision){ .want = want, .rule = rule };
+}
+
+/* The rules that no advice goes before. */
+static enum hmmrt_policy_rule stays_whatever(const struct hmmrt_policy_page *page)
+{
+	if (!page->migratable)
+		return HMMRT_RULE_NOT_MIGRATABLE;
+	if (page->advice->flags & HMMRT_RANGE_NO_MIGRATE)
+		return HMMRT_RULE_NO_MIGRATE;
+	if (page->migration_policy == HMMRT_MIGRATE_NEVER)
+		return HMMRT_RULE_NEVER;
+	if (page->no_room)
+		return HMMRT_RULE_NO_ROOM;
+	return HMMRT_RULE_NONE;
+}
+
+/**
+ * hmmrt_policy_residency() - a device touched a page that is not its own
+ * @page: all that the decision goes by
+ *
+ * The rules of nvidia-uvm in its order, with these differences: a preferred location
+ * is not given up for a write to what is mostly read, and NO_ROOM goes before advice,
+ * for without it an access that needs more than there is room for would not end.
+ */
+struct hmmrt_policy_decision
+hmmrt_policy_residency(const struct hmmrt_policy_page *page)
+{
+	const struct hmmrt_advice *advice = page->advice;
+	bool mostly_read = advice->flags & HMMRT_RANGE_READ_MOSTLY;
+	enum hmmrt_policy_rule rule = stays_whatever(page);
+
+	if (rule != HMMRT_RULE_NONE)
+		return decided(HMMRT_POLICY_STAY, rule);
+	if (mostly_read && !page->write)
+		return decided(HMMRT_POLICY_COPY, HMMRT_RULE_READ_MOSTLY_READ);
+	if (advice->preferred == page->device)
+		return decided(HMMRT_POLICY_MOVE, HMMRT_RULE_PREFERRED_HERE);
+	if (advice->preferred != HMMRT_LOCATION_NONE)
+		return decided(HMMRT_POLICY_STAY,
+			       HMMRT_RULE_PREFERRED_ELSEWHERE);
+	if (page->pinned)
+		return decided(HMMRT_POLICY_STAY, HMMRT_RULE_THRASHING);
+	if (mostly_read)
+		return decided(HMMRT_POLICY_MOVE, HMMRT_RULE_READ_MOSTLY_WRITE);
+	if (hmmrt_policy_maps_ahead(advice, page->device))
+		return decided(HMMRT_POLICY_STAY, HMMRT_RULE_ACCESSED_BY);
+	if (page->migration_policy == HMMRT_MIGRATE_ON_COUNT && !page->counted)
+		return decided(HMMRT_POLICY_STAY, HMMRT_RULE_ON_COUNT);
+	return decided(HMMRT_POLICY_MOVE, HMMRT_RULE_DEFAULT);
 }
 
 /* It was asked for, by name of the device. */
@@ -211,78 +245,6 @@ hmmrt_policy_host_window(struct hmmrt_policy_run *run,
 	run->next = win.first + win.count;
 	run->count = win.count;
 	return win;
-}
-
-/* Turns after which a window stays, and how soon one has to follow the other. */
-#define TURNS_MAX	4u
-#define TURN_MS		100u
-
-void hmmrt_policy_came_home(struct hmmrt_policy_turns *turns,
-			    struct hmmrt_policy_window win, unsigned int now)
-{
-	if (win.first != turns->first || win.count != turns->count)
-		turns->turns = 0;
-	turns->first = win.first;
-	turns->count = win.count;
-	turns->home = true;
-	turns->when = now;
-}
-
-/* A device touched @page: whether it is better left where it is. */
-bool hmmrt_policy_stays_home(struct hmmrt_policy_turns *turns,
-			     unsigned int page, unsigned int now)
-{
-	if (page < turns->first || page >= turns->first + turns->count)
-		return false;
-	if (now - turns->when > TURN_MS)
-		turns->turns = 0;
-	else if (turns->home)
-		turns->turns++;
-	turns->home = false;
-	return turns->turns > TURNS_MAX;
-}
-
-/* Times in a row, as UVM counts, and for how long it stays at home then. */
-#define THRASHING_MAX		3u
-#define THRASHING_PIN_MS	150u
-/* What one instruction, and those of its neighbours, may need at a time. */
-#define THRASHING_CHUNKS	8ul
-
-/* It goes home to make room; there have been as many @evictions of the device. */
-void hmmrt_policy_evicted(struct hmmrt_policy_refaults *refaults,
-			  unsigned long evictions)
-{
-	refaults->evicted = evictions;
-	refaults->away = true;
-}
-
-/*
- * A device of so many @chunks touched it: whether it is better left at home. Soon is
- * when less than half of the device was evicted in between: with the oldest going
- * first, that much more memory would have kept it.
- */
-bool hmmrt_policy_thrashes(struct hmmrt_policy_refaults *refaults,
-			   unsigned long evictions, unsigned long chunks,
-			   unsigned int now)
-{
-	if (refaults->soon >= THRASHING_MAX) {
-		if (now - refaults->pinned <= THRASHING_PIN_MS)
-			return true;
-		refaults->soon = 0;
-		refaults->away = false;
-		return false;
-	}
-	if (!refaults->away)
-		return false;
-	refaults->away = false;
-	if (evictions - refaults->evicted < max(chunks / 2, THRASHING_CHUNKS))
-		refaults->soon++;
-	else
-		refaults->soon = 0;
-	if (refaults->soon < THRASHING_MAX)
-		return false;
-	refaults->pinned = now;
-	return true;
 }
 
 /* Whether less than @percent of all pages are free. */

@@ -32,8 +32,43 @@ enum hmmrt_policy_want {
 	HMMRT_POLICY_COPY,	/* it gets copies, to read */
 };
 
-enum hmmrt_policy_want hmmrt_policy_touched(const struct hmmrt_advice *advice,
-					    u32 device, bool write);
+/* What decides about a page that a device touched; the first that applies does. */
+enum hmmrt_policy_rule {
+	HMMRT_RULE_NONE,		/* nothing was decided */
+	HMMRT_RULE_NOT_MIGRATABLE,	/* of its kind, or its device maps in place */
+	HMMRT_RULE_NO_MIGRATE,
+	HMMRT_RULE_NEVER,		/* HMMRT_KNOB_MIGRATION_POLICY */
+	HMMRT_RULE_NO_ROOM,		/* evicted again and again */
+	HMMRT_RULE_READ_MOSTLY_READ,
+	HMMRT_RULE_PREFERRED_HERE,
+	HMMRT_RULE_PREFERRED_ELSEWHERE,
+	HMMRT_RULE_THRASHING,		/* goes back and forth */
+	HMMRT_RULE_READ_MOSTLY_WRITE,
+	HMMRT_RULE_ACCESSED_BY,
+	HMMRT_RULE_ON_COUNT,		/* not used often enough yet */
+	HMMRT_RULE_DEFAULT,
+	HMMRT_RULES,
+};
+
+/* A page that is not the device's own, and all that rules go by. */
+struct hmmrt_policy_page {
+	const struct hmmrt_advice *advice;
+	u32 device;
+	u32 migration_policy;		/* enum hmmrt_migration_policy */
+	bool write;
+	bool migratable;
+	bool no_room;			/* see struct hmmrt_policy_refaults */
+	bool pinned;			/* see struct hmmrt_policy_thrashing */
+	bool counted;			/* its accesses were, and are enough */
+};
+
+struct hmmrt_policy_decision {
+	enum hmmrt_policy_want want;
+	enum hmmrt_policy_rule rule;
+};
+
+struct hmmrt_policy_decision
+hmmrt_policy_residency(const struct hmmrt_policy_page *page);
 enum hmmrt_policy_want
 hmmrt_policy_prefetched(const struct hmmrt_advice *advice);
 bool hmmrt_policy_maps_ahead(const struct hmmrt_advice *advice, u32 device);
@@ -51,27 +86,68 @@ struct hmmrt_policy_run {
 	bool through;			/* it began where the block does */
 };
 
-/*
- * A window that goes back and forth between the CPU and a device; zeroed at
- * first. Times are in milliseconds.
- */
-struct hmmrt_policy_turns {
-	unsigned int first;
-	unsigned int count;
-	unsigned int turns;
-	bool home;		/* came home, and was not asked for since */
-	unsigned int when;
+#define HMMRT_POLICY_GRANULES \
+	(HMMRT_POLICY_BLOCK_PAGES / HMMRT_POLICY_GRANULE_PAGES)
+
+/* Where a granule of a block went last: nobody knows, a device id plus one, home. */
+#define HMMRT_PLACE_UNKNOWN	0u
+#define HMMRT_PLACE_DEVICE(id)	((id) + 1u)
+#define HMMRT_PLACE_HOST	0xffu
+
+/* What thrashing goes by; times are in microseconds. */
+struct hmmrt_policy_pace {
+	const struct hmmrt_knobs *knobs;
+	u64 now;
+	u64 lapse;		/* see hmmrt_policy_lapse() */
 };
 
 /*
+ * A block of which parts go back and forth between devices, or between the CPU and
+ * a device; zeroed at first. See policy_thrash.c.
+ */
+struct hmmrt_policy_thrashing {
+	u64 when[HMMRT_POLICY_GRANULES];	/* the last move; the end of a nap */
+	u8 place[HMMRT_POLICY_GRANULES];	/* where that went: HMMRT_PLACE_* */
+	u8 moves[HMMRT_POLICY_GRANULES];	/* that followed each other soon */
+	u64 last;		/* of all granules */
+	u64 pinned_until;	/* 0: it is not */
+	u32 throttles;
+	u32 resets;
+	bool thrashes;
+};
+
+/* What is noted of blocks that thrash, also in traces. */
+enum hmmrt_thrashing_state {
+	HMMRT_THRASHING_DETECTED,
+	HMMRT_THRASHING_THROTTLED,
+	HMMRT_THRASHING_PINNED,
+	HMMRT_THRASHING_RELEASED,
+	HMMRT_THRASHING_RESET,
+	HMMRT_THRASHING_STATES,
+};
+
+/* What becomes of a touch of a block that thrashes. */
+enum hmmrt_policy_held {
+	HMMRT_HOLD_NOT,		/* it goes on */
+	HMMRT_HOLD_NAP,		/* it is held up for a while, once more */
+	HMMRT_HOLD_SHARE,	/* as another touch is already */
+	HMMRT_HOLD_PIN,		/* from now on the block stays where it is */
+	HMMRT_HOLD_PINNED,	/* it does already */
+};
+
+u64 hmmrt_policy_average(u64 average, u64 sample);
+u64 hmmrt_policy_lapse(const struct hmmrt_knobs *knobs, u64 average);
+u64 hmmrt_policy_pin_time(const struct hmmrt_policy_pace *pace);
+
+/*
  * What a device has of a block, evicted to make room and faulted in again; zeroed
- * at first. Distances are in evictions of the device, times in milliseconds.
+ * at first. Distances are in evictions of the device.
  */
 struct hmmrt_policy_refaults {
 	unsigned long evicted;		/* evictions that there had been by then */
 	bool away;			/* evicted, and not asked for since */
 	unsigned int soon;		/* times in a row that it was, soon after */
-	unsigned int pinned;		/* when it was left at home */
+	u64 pinned_until;		/* left at home; 0: it is not */
 };
 
 /* What a device has of a block that it touched, and of those at both ends of it. */
@@ -97,15 +173,20 @@ hmmrt_policy_host_window(struct hmmrt_policy_run *run,
 			 unsigned int page, const struct hmmrt_advice *advice,
 			 const struct hmmrt_knobs *knobs);
 
-void hmmrt_policy_came_home(struct hmmrt_policy_turns *turns,
-			    struct hmmrt_policy_window win, unsigned int now);
+bool hmmrt_policy_moved(struct hmmrt_policy_thrashing *thrashing,
+			struct hmmrt_policy_window win, u8 place,
+			const struct hmmrt_policy_pace *pace);
+enum hmmrt_policy_held
+hmmrt_policy_hold(struct hmmrt_policy_thrashing *thrashing, unsigned int page,
+		  u8 place, const struct hmmrt_policy_pace *pace, u64 *nap);
+bool hmmrt_policy_is_pinned(const struct hmmrt_policy_thrashing *thrashing,
+			    u64 now);
+void hmmrt_policy_forget(struct hmmrt_policy_thrashing *thrashing);
 void hmmrt_policy_evicted(struct hmmrt_policy_refaults *refaults,
 			  unsigned long evictions);
 bool hmmrt_policy_thrashes(struct hmmrt_policy_refaults *refaults,
 			   unsigned long evictions, unsigned long chunks,
-			   unsigned int now);
-bool hmmrt_policy_stays_home(struct hmmrt_policy_turns *turns,
-			     unsigned int page, unsigned int now);
+			   const struct hmmrt_policy_pace *pace);
 bool hmmrt_policy_is_below(u64 pages, u64 used, unsigned int percent);
 
 #endif /* _HMMRT_POLICY_H */

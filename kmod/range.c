@@ -115,6 +115,8 @@ static int block_walk(struct mm_struct *mm, struct range_walk *walk,
 	block = hmmrt_block_get(binding->space, start, binding->dev->id);
 	if (IS_ERR(block))
 		return PTR_ERR(block);
+	if (walk->cause == HMMRT_CAUSE_PREFETCH)
+		hmmrt_thrashing_reset(block);
 	rc = walk->map ? binding->dev->ops->prepare(binding, block->start,
 						    block->start +
 							    HMMRT_BLOCK_SIZE) :
@@ -198,7 +200,8 @@ int hmmrt_fault_range(struct hmmrt_binding *binding, unsigned long start,
 	rc = range_walk(&walk, start, end);
 	atomic64_inc(&binding->device_faults);
 	atomic64_add(walk.result.moved, &binding->migrated_to_device);
-	trace_hmmrt_device_fault(binding->dev->id, start, access, rc);
+	trace_hmmrt_device_fault(binding->dev->id, start, access, rc,
+				 HMMRT_RULE_NONE);
 	if (rc && rc != -EAGAIN && rc != -EINTR)
 		atomic64_inc(&binding->failed_faults);
 	return rc;

@@ -116,25 +116,3 @@ int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm)
 	}
 	return hmmrt_mmap_read_lock(mm);
 }
-
-/*
- * Whether the device has too little memory to keep there what it touches: asked
- * before anything is evicted for it.
- */
-bool hmmrt_request_thrashes(struct hmmrt_request *req)
-{
-	struct hmmrt_device *dev = req->binding->dev;
-	struct hmmrt_block_map *map = req->block->maps[dev->id];
-	bool thrashes;
-
-	mutex_lock(&req->block->lock);
-	thrashes = hmmrt_policy_thrashes(&map->refaults,
-					 atomic_long_read(&dev->vram.evictions),
-					 dev->vram.size >> HMMRT_CHUNK_SHIFT,
-					 jiffies_to_msecs(jiffies));
-	mutex_unlock(&req->block->lock);
-	if (thrashes && !req->thrashes)
-		atomic64_inc(&req->binding->thrashing);
-	req->thrashes |= thrashes;
-	return thrashes;
-}

@@ -508,6 +508,8 @@ static int commit(struct hmmrt_request *req)
 						    req->ptes[i]));
 		if (req->ptes[i] & HMMRT_PTE_DEVICE)
 			WRITE_ONCE(map->local, true);
+		else
+			WRITE_ONCE(map->remote, true);
 		__set_bit(base + i, map->mapped);
 		if (req->ptes[i] & HMMRT_PTE_WRITE)
 			__set_bit(base + i, map->writable);
@@ -517,6 +519,8 @@ static int commit(struct hmmrt_request *req)
 
 	atomic64_add(mapped, &binding->mapped_pages);
 	atomic64_add(remote, &binding->remote_pages);
+	if (remote)
+		hmmrt_counting_start(binding);
 	return 0;
 }
 
@@ -699,14 +703,28 @@ static void choose_window(struct hmmrt_request *req)
 /* Whether a fault of this device moves, or copies, what it finds there. */
 bool hmmrt_fault_may_migrate(struct hmmrt_request *req)
 {
-	enum hmmrt_policy_want want;
+	struct hmmrt_device *dev = req->binding->dev;
+	struct hmmrt_policy_page page = {
+		.advice = &req->advice,
+		.device = dev->id,
+		.write = req->access & HMMRT_ACCESS_WRITE,
+		.migratable = !(dev->flags & HMMRT_DEVICE_FAULT_IN_PLACE) &&
+			      hmmrt_vma_may_migrate(req->vma),
+	};
+	struct hmmrt_policy_decision decision;
 
-	want = hmmrt_policy_touched(&req->advice, req->binding->dev->id,
-				    req->access & HMMRT_ACCESS_WRITE);
-	req->copy = want == HMMRT_POLICY_COPY;
-	return want != HMMRT_POLICY_STAY &&
-	       !(req->binding->dev->flags & HMMRT_DEVICE_FAULT_IN_PLACE) &&
-	       hmmrt_vma_may_migrate(req->vma);
+	req->knobs = hmmrt_knobs_at(req->binding->space, dev, &req->advice);
+	page.migration_policy = req->knobs.of[HMMRT_KNOB_MIGRATION_POLICY];
+	decision = hmmrt_policy_residency(&page);
+	/* To ask is to count, so only what would move; and not what has room made. */
+	if (decision.want != HMMRT_POLICY_STAY && !req->room) {
+		page.no_room = hmmrt_request_thrashes(req);
+		page.pinned = hmmrt_request_pinned(req);
+		decision = hmmrt_policy_residency(&page);
+	}
+	req->rule = decision.rule;
+	req->copy = decision.want == HMMRT_POLICY_COPY;
+	return decision.want != HMMRT_POLICY_STAY;
 }
 
 /*

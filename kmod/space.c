@@ -113,6 +113,7 @@ static struct hmmrt_space *space_create(struct mm_struct *mm)
 	xa_init(&space->spans);
 	hmmrt_advice_init(space);
 	hmmrt_map_ahead_init(space);
+	hmmrt_pins_init(&space->pins);
 	space->mm = mm;
 	mmgrab(mm);
 	space->release_notifier.ops = &space_notifier_ops;
@@ -136,6 +137,7 @@ err_drop_mm:
 static void space_destroy(struct hmmrt_space *space)
 {
 	hmmrt_map_ahead_stop(space);
+	hmmrt_pins_stop(&space->pins);
 	hmmrt_spans_destroy(space);
 	mmu_notifier_unregister(&space->release_notifier, space->mm);
 	hmmrt_advice_destroy(space);
@@ -293,6 +295,7 @@ struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 	refcount_set(&binding->users, 1);
 	init_completion(&binding->unused);
 	hmmrt_faults_init(binding);
+	hmmrt_counting_init(binding);
 
 	mutex_lock(&hmmrt_roles_lock);
 	if (space->bound & BIT(dev->id)) {
@@ -335,6 +338,7 @@ void hmmrt_unbind(struct hmmrt_binding *binding)
 	WRITE_ONCE(binding->going, true);
 	hmmrt_binding_put(binding);
 	wait_for_completion(&binding->unused);
+	hmmrt_counting_stop(binding);
 	mutex_lock(&hmmrt_roles_lock);
 	rcu_assign_pointer(space->bindings[id], NULL);
 	list_del(&binding->device_link);

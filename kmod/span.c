@@ -127,8 +127,10 @@ static unsigned long block_unmap(struct hmmrt_block *block, unsigned long start,
 			continue;
 		bitmap_clear(map->mapped, first, count);
 		bitmap_clear(map->writable, first, count);
-		if (bitmap_empty(map->mapped, HMMRT_BLOCK_PAGES))
+		if (bitmap_empty(map->mapped, HMMRT_BLOCK_PAGES)) {
 			WRITE_ONCE(map->faults, 0);
+			WRITE_ONCE(map->remote, false);
+		}
 		hmmrt_copies_take(map, first, count, taken);
 		binding = hmmrt_space_binding(space, id);
 		if (!binding)
@@ -427,6 +429,7 @@ static struct hmmrt_block *block_create(struct hmmrt_span *span,
 	block->start = start;
 	block->span = span;
 	INIT_LIST_HEAD(&block->remap);
+	INIT_LIST_HEAD(&block->pinned);
 	mutex_init(&block->migrate);
 	mutex_init(&block->lock);
 	/* Initialised before hmmrt_block_find() and the notifier see it. */
@@ -497,6 +500,7 @@ static void block_destroy(struct hmmrt_block *block)
 
 	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
 		hmmrt_copies_destroy(block->maps[id]);
+		hmmrt_counts_destroy(block->maps[id]);
 		kfree(block->maps[id]);
 	}
 	hmmrt_history_free(block);
@@ -556,6 +560,7 @@ void hmmrt_map_forget(struct hmmrt_block_map *map, struct list_head *taken)
 	bitmap_zero(map->mapped, HMMRT_BLOCK_PAGES);
 	bitmap_zero(map->writable, HMMRT_BLOCK_PAGES);
 	map->peers = 0;
+	map->remote = false;
 	hmmrt_copies_take(map, 0, HMMRT_BLOCK_PAGES, taken);
 }
 

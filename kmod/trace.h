@@ -11,23 +11,82 @@
 
 #include <linux/tracepoint.h>
 
+#include "policy.h"
+
+/* Why a fault moved what it found, or left it. */
+#define HMMRT_RULE_NAMES						\
+	EM(HMMRT_RULE_NONE, "none")					\
+	EM(HMMRT_RULE_NOT_MIGRATABLE, "not migratable")			\
+	EM(HMMRT_RULE_NO_MIGRATE, "advised not to migrate")		\
+	EM(HMMRT_RULE_NEVER, "never by migration policy")		\
+	EM(HMMRT_RULE_NO_ROOM, "no room for all in use")		\
+	EM(HMMRT_RULE_READ_MOSTLY_READ, "read of read-mostly")		\
+	EM(HMMRT_RULE_PREFERRED_HERE, "preferred here")			\
+	EM(HMMRT_RULE_PREFERRED_ELSEWHERE, "preferred elsewhere")	\
+	EM(HMMRT_RULE_THRASHING, "thrashing")				\
+	EM(HMMRT_RULE_READ_MOSTLY_WRITE, "write to read-mostly")	\
+	EM(HMMRT_RULE_ACCESSED_BY, "accessed by advice")		\
+	EM(HMMRT_RULE_ON_COUNT, "not used often enough")		\
+	EMe(HMMRT_RULE_DEFAULT, "touched")
+
+#define HMMRT_THRASHING_NAMES						\
+	EM(HMMRT_THRASHING_DETECTED, "detected")			\
+	EM(HMMRT_THRASHING_THROTTLED, "throttled")			\
+	EM(HMMRT_THRASHING_PINNED, "pinned")				\
+	EM(HMMRT_THRASHING_RELEASED, "released")			\
+	EMe(HMMRT_THRASHING_RESET, "reset")
+
+#undef EM
+#undef EMe
+#define EM(value, name)		TRACE_DEFINE_ENUM(value);
+#define EMe(value, name)	TRACE_DEFINE_ENUM(value);
+HMMRT_RULE_NAMES
+HMMRT_THRASHING_NAMES
+#undef EM
+#undef EMe
+#define EM(value, name)		{ value, name },
+#define EMe(value, name)	{ value, name }
+
 TRACE_EVENT(hmmrt_device_fault,
-	TP_PROTO(u32 device, unsigned long addr, unsigned int access, int error),
-	TP_ARGS(device, addr, access, error),
+	TP_PROTO(u32 device, unsigned long addr, unsigned int access, int error,
+		 unsigned int rule),
+	TP_ARGS(device, addr, access, error, rule),
 	TP_STRUCT__entry(
 		__field(u32, device)
 		__field(unsigned long, addr)
 		__field(unsigned int, access)
 		__field(int, error)
+		__field(unsigned int, rule)
 	),
 	TP_fast_assign(
 		__entry->device = device;
 		__entry->addr = addr;
 		__entry->access = access;
 		__entry->error = error;
+		__entry->rule = rule;
 	),
-	TP_printk("device=%u addr=%#lx access=%#x error=%d", __entry->device,
-		  __entry->addr, __entry->access, __entry->error)
+	TP_printk("device=%u addr=%#lx access=%#x error=%d why=%s",
+		  __entry->device, __entry->addr, __entry->access,
+		  __entry->error,
+		  __print_symbolic(__entry->rule, HMMRT_RULE_NAMES))
+);
+
+TRACE_EVENT(hmmrt_thrashing,
+	TP_PROTO(u32 device, unsigned long block, unsigned int state),
+	TP_ARGS(device, block, state),
+	TP_STRUCT__entry(
+		__field(u32, device)
+		__field(unsigned long, block)
+		__field(unsigned int, state)
+	),
+	TP_fast_assign(
+		__entry->device = device;
+		__entry->block = block;
+		__entry->state = state;
+	),
+	TP_printk("device=%u block=%#lx state=%s", __entry->device,
+		  __entry->block,
+		  __print_symbolic(__entry->state, HMMRT_THRASHING_NAMES))
 );
 
 TRACE_EVENT(hmmrt_fault_batch,

@@ -93,6 +93,20 @@ static int knob_change(struct hmmrt_space *space, struct hmmrt_device *dev,
 	}
 }
 
+/* What has been remote for long may begin to count. */
+static void knob_changed(struct hmmrt_space *space, struct hmmrt_device *dev,
+			 const struct hmmrt_knob *arg)
+{
+	if (arg->operation == HMMRT_KNOB_GET ||
+	    (arg->knob != HMMRT_KNOB_MIGRATION_POLICY &&
+	     arg->knob != HMMRT_KNOB_ACCESS_COUNTER_MIGRATION_ENABLE))
+		return;
+	if (arg->scope == HMMRT_SCOPE_RANGE &&
+	    arg->value == HMMRT_MIGRATE_ON_COUNT)
+		WRITE_ONCE(space->counts_ranges, true);
+	hmmrt_counting_knob_set(space, dev);
+}
+
 static void knob_answer(struct hmmrt_space *space,
 			const struct hmmrt_device *dev, struct hmmrt_knob *arg)
 {
@@ -124,8 +138,10 @@ int hmmrt_knob(struct hmmrt_space *space, struct hmmrt_knob *arg)
 	if (!dev)
 		return -ENODEV;
 	rc = knob_change(space, dev, arg);
-	if (!rc)
+	if (!rc) {
+		knob_changed(space, dev, arg);
 		knob_answer(space, dev, arg);
+	}
 	hmmrt_device_put(dev);
 	return rc;
 }

@@ -48,7 +48,7 @@ static void check_moves(void)
 	CHECK_AT(hmmrt_residency, len, 16);
 	CHECK_AT(hmmrt_residency, locations, 24);
 
-	CHECK_SIZE(hmmrt_stats, 160);
+	CHECK_SIZE(hmmrt_stats, 200);
 	CHECK_AT(hmmrt_stats, device_id, 8);
 	CHECK_AT(hmmrt_stats, out_device_faults, 16);
 	CHECK_AT(hmmrt_stats, out_retries, 80);
@@ -61,6 +61,11 @@ static void check_moves(void)
 	CHECK_AT(hmmrt_stats, out_flushed_faults, 136);
 	CHECK_AT(hmmrt_stats, out_replays, 144);
 	CHECK_AT(hmmrt_stats, out_pending_faults, 152);
+	CHECK_AT(hmmrt_stats, out_thrashing_blocks, 160);
+	CHECK_AT(hmmrt_stats, out_throttled_faults, 168);
+	CHECK_AT(hmmrt_stats, out_pins, 176);
+	CHECK_AT(hmmrt_stats, out_unpins, 184);
+	CHECK_AT(hmmrt_stats, out_counted_moves, 192);
 
 	CHECK_SIZE(hmmrt_exclusive, 40);
 	CHECK_AT(hmmrt_exclusive, addr, 8);

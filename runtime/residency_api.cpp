@@ -18,6 +18,7 @@ hmmPageState state_of(const hmmrt_page& page, const device_numbers& numbers) {
     static_assert(hmmPageZeroes == HMMRT_PAGE_ZEROES && hmmPageDirty == HMMRT_PAGE_DIRTY);
     static_assert(static_cast<int>(hmmMoveCauseUnbind) == HMMRT_CAUSE_UNBIND);
     static_assert(static_cast<int>(hmmMoveCauseEviction) == HMMRT_CAUSE_EVICTION);
+    static_assert(static_cast<int>(hmmMoveCauseAccessCounter) == HMMRT_CAUSE_ACCESS_COUNTER);
     hmmPageState state = {};
     state.location = numbers.place(page.location);
     state.flags = page.flags;

@@ -498,8 +498,9 @@ typedef enum hmmMoveCause {
     hmmMoveCauseCpuFault,
     hmmMoveCausePrefetch,
     hmmMoveCauseExclusive,
-    hmmMoveCauseUnbind,  /* its device was reset */
-    hmmMoveCauseEviction /* its place on the device was needed */
+    hmmMoveCauseUnbind,       /* its device was reset */
+    hmmMoveCauseEviction,     /* its place on the device was needed */
+    hmmMoveCauseAccessCounter /* a device had used it often where it was */
 } hmmMoveCause;
 
 /* Of hmmPageState.flags. */

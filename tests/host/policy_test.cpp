@@ -395,9 +395,19 @@ hmmrt_advice advised(uint32_t flags, uint32_t preferred, uint32_t accessed_by) {
 
 constexpr uint32_t no_place = HMMRT_LOCATION_NONE;
 
+// What becomes of what device 3 touches, where nothing but advice has a say.
+hmmrt_policy_want touched(const hmmrt_advice& advice, bool write) {
+    hmmrt_policy_page page = {};
+    page.advice = &advice;
+    page.device = 3;
+    page.write = write;
+    page.migratable = true;
+    return hmmrt_policy_residency(&page).want;
+}
+
 TEST(PolicyTouched, MovesWhatNobodySaidAnythingAbout) {
     for (const bool write : {false, true})
-        EXPECT_EQ(hmmrt_policy_touched(&unadvised, 3, write), HMMRT_POLICY_MOVE);
+        EXPECT_EQ(touched(unadvised, write), HMMRT_POLICY_MOVE);
 }
 
 // Each line: what it is decided by, for a read and for a write of device 3.
@@ -423,9 +433,75 @@ TEST(PolicyTouched, AsksAdviceInOrder) {
     };
     for (const auto& row : table) {
         const auto at = &row - table;
-        EXPECT_EQ(hmmrt_policy_touched(&row.advice, 3, false), row.read) << at;
-        EXPECT_EQ(hmmrt_policy_touched(&row.advice, 3, true), row.write) << at;
+        EXPECT_EQ(touched(row.advice, false), row.read) << at;
+        EXPECT_EQ(touched(row.advice, true), row.write) << at;
     }
+}
+
+// Each rule and the condition it has, in the order that is documented.
+struct Rule {
+    hmmrt_policy_rule rule;
+    hmmrt_policy_want want;
+    bool (*applies)(const hmmrt_policy_page& page);
+};
+
+bool has(const hmmrt_policy_page& page, uint32_t flag) { return page.advice->flags & flag; }
+
+const Rule rules[] = {
+    {HMMRT_RULE_NOT_MIGRATABLE, HMMRT_POLICY_STAY,
+     [](const hmmrt_policy_page& page) { return !page.migratable; }},
+    {HMMRT_RULE_NO_MIGRATE, HMMRT_POLICY_STAY,
+     [](const hmmrt_policy_page& page) { return has(page, HMMRT_RANGE_NO_MIGRATE); }},
+    {HMMRT_RULE_NEVER, HMMRT_POLICY_STAY,
+     [](const hmmrt_policy_page& page) { return page.migration_policy == HMMRT_MIGRATE_NEVER; }},
+    {HMMRT_RULE_NO_ROOM, HMMRT_POLICY_STAY,
+     [](const hmmrt_policy_page& page) { return page.no_room; }},
+    {HMMRT_RULE_READ_MOSTLY_READ, HMMRT_POLICY_COPY,
+     [](const hmmrt_policy_page& page) {
+         return has(page, HMMRT_RANGE_READ_MOSTLY) && !page.write;
+     }},
+    {HMMRT_RULE_PREFERRED_HERE, HMMRT_POLICY_MOVE,
+     [](const hmmrt_policy_page& page) { return page.advice->preferred == page.device; }},
+    {HMMRT_RULE_PREFERRED_ELSEWHERE, HMMRT_POLICY_STAY,
+     [](const hmmrt_policy_page& page) { return page.advice->preferred != no_place; }},
+    {HMMRT_RULE_THRASHING, HMMRT_POLICY_STAY,
+     [](const hmmrt_policy_page& page) { return page.pinned; }},
+    {HMMRT_RULE_READ_MOSTLY_WRITE, HMMRT_POLICY_MOVE,
+     [](const hmmrt_policy_page& page) { return has(page, HMMRT_RANGE_READ_MOSTLY); }},
+    {HMMRT_RULE_ACCESSED_BY, HMMRT_POLICY_STAY,
+     [](const hmmrt_policy_page& page) {
+         return (page.advice->accessed_by >> page.device & 1) != 0;
+     }},
+    {HMMRT_RULE_ON_COUNT, HMMRT_POLICY_STAY,
+     [](const hmmrt_policy_page& page) {
+         return page.migration_policy == HMMRT_MIGRATE_ON_COUNT && !page.counted;
+     }},
+    {HMMRT_RULE_DEFAULT, HMMRT_POLICY_MOVE, [](const hmmrt_policy_page&) { return true; }},
+};
+
+// Every combination of all that a decision goes by: the first rule that applies makes it.
+TEST(PolicyResidency, IsTheFirstRuleThatApplies) {
+    std::bitset<HMMRT_RULES> seen;
+    for (unsigned bits = 0; bits < 1u << 8; bits++)
+        for (uint32_t policy = HMMRT_MIGRATE_ON_TOUCH; policy <= HMMRT_MIGRATE_NEVER; policy++)
+            for (uint32_t preferred : {no_place, 3u, 2u, uint32_t(HMMRT_LOCATION_HOST),
+                                       uint32_t(HMMRT_LOCATION_HOST_NODE(1))}) {
+                const auto bit = [bits](unsigned n) { return (bits >> n & 1) != 0; };
+                const auto advice = advised((bit(0) ? HMMRT_RANGE_NO_MIGRATE : 0) |
+                                                (bit(1) ? HMMRT_RANGE_READ_MOSTLY : 0),
+                                            preferred, bit(2) ? 1u << 3 : 1u << 2);
+                const hmmrt_policy_page page = {&advice, 3,      policy, bit(3),
+                                                bit(4),  bit(5), bit(6), bit(7)};
+                const auto* expected = std::find_if(
+                    std::begin(rules), std::end(rules),
+                    [&page](const Rule& rule) { return rule.applies(page); });
+                const auto found = hmmrt_policy_residency(&page);
+                ASSERT_EQ(found.rule, expected->rule) << bits << " " << policy << " " << preferred;
+                ASSERT_EQ(found.want, expected->want) << found.rule;
+                seen.set(found.rule);
+            }
+    // All but "nothing was decided".
+    EXPECT_EQ(seen.count(), HMMRT_RULES - 1u);
 }
 
 TEST(PolicyPrefetched, GoesWhereItIsToldUnlessNothingMayMove) {
@@ -462,113 +538,6 @@ TEST(HostWindow, IsOnePageOfMemoryThatADeviceIsPreferredFor) {
         const auto window = hmmrt_policy_host_window(&run, nullptr, page, &advice, &defaults);
         EXPECT_EQ(window.first, page);
         EXPECT_EQ(window.count, 1u);
-    }
-}
-
-// --- what a device has too little memory for --------------------------------------------------
-
-// A device of so many chunks that evicts what was used longest ago.
-class SmallDevice {
-  public:
-    SmallDevice(unsigned chunks, unsigned blocks) : chunks_(chunks), refaults_(blocks) {}
-
-    // false: it is left at home.
-    bool use(unsigned which, unsigned now) {
-        const auto at = std::find(resident_.begin(), resident_.end(), which);
-        if (at != resident_.end()) {
-            resident_.erase(at);
-        } else {
-            if (hmmrt_policy_thrashes(&refaults_[which], evictions_, chunks_, now)) return false;
-            moves_++;
-            if (resident_.size() == chunks_) {
-                evictions_++;
-                hmmrt_policy_evicted(&refaults_[resident_.front()], evictions_);
-                resident_.erase(resident_.begin());
-            }
-        }
-        resident_.push_back(which);
-        return true;
-    }
-
-    unsigned moves() const { return moves_; }
-
-  private:
-    unsigned chunks_;
-    std::vector<hmmrt_policy_refaults> refaults_;
-    std::vector<unsigned> resident_;
-    unsigned long evictions_ = 0;
-    unsigned moves_ = 0;
-};
-
-// Sweep after sweep over all blocks; how many uses of the last sweep were at home.
-unsigned at_home(SmallDevice& device, unsigned blocks, unsigned sweeps) {
-    unsigned home = 0;
-    for (unsigned sweep = 0; sweep < sweeps; sweep++) {
-        home = 0;
-        for (unsigned i = 0; i < blocks; i++)
-            home += !device.use(i, sweep);
-    }
-    return home;
-}
-
-TEST(Thrashing, IsNoneWhereAllFits) {
-    SmallDevice device(64, 64);
-    EXPECT_EQ(at_home(device, 64, 20), 0u);
-    EXPECT_EQ(device.moves(), 64u);
-}
-
-// The oldest goes first, so without it each use of each sweep would be a move.
-TEST(Thrashing, LeavesAtHomeWhatIsALittleTooMuch) {
-    SmallDevice device(64, 70);
-    const unsigned home = at_home(device, 70, 20);
-    EXPECT_GE(home, 6u);
-    EXPECT_LE(home, 35u);
-    EXPECT_LT(device.moves(), 20u * 70 / 3);
-}
-
-TEST(Thrashing, IsNotThatMoreIsSweptThanWillEverFit) {
-    for (const unsigned factor : {2u, 4u}) {
-        SmallDevice device(64, 64 * factor);
-        EXPECT_EQ(at_home(device, 64 * factor, 20), 0u) << factor;
-    }
-}
-
-// Two blocks at a time and room for one: the third time it stays, and both are there.
-TEST(Thrashing, EndsAnAccessThatNeedsMoreThanThereIs) {
-    for (const unsigned chunks : {1u, 2u, 3u, 4u}) {
-        SmallDevice device(chunks, chunks + 1);
-        unsigned sweeps = 0;
-        while (!at_home(device, chunks + 1, 1))
-            ASSERT_LT(++sweeps, 5u) << chunks;
-    }
-}
-
-TEST(Thrashing, IsOverAfterAWhile) {
-    hmmrt_policy_refaults refaults = {};
-    unsigned long evictions = 0;
-    bool thrashes = false;
-    for (int i = 0; i < 3; i++) {
-        hmmrt_policy_evicted(&refaults, ++evictions);
-        EXPECT_FALSE(thrashes) << i;
-        thrashes = hmmrt_policy_thrashes(&refaults, evictions, 64, 1000);
-    }
-    EXPECT_TRUE(thrashes);
-    EXPECT_TRUE(hmmrt_policy_thrashes(&refaults, evictions, 64, 1150));
-    EXPECT_FALSE(hmmrt_policy_thrashes(&refaults, evictions, 64, 1151));
-    // And begins anew: one more refault is not enough.
-    hmmrt_policy_evicted(&refaults, ++evictions);
-    EXPECT_FALSE(hmmrt_policy_thrashes(&refaults, evictions, 64, 1152));
-}
-
-TEST(Thrashing, HasNoMemoryOfWhatCameBackLate) {
-    hmmrt_policy_refaults refaults = {};
-    unsigned long evictions = 0;
-    for (int i = 0; i < 20; i++) {
-        // Twice soon, then late.
-        const unsigned long distance = i % 3 == 2 ? 32 : 31;
-        hmmrt_policy_evicted(&refaults, evictions);
-        evictions += distance;
-        EXPECT_FALSE(hmmrt_policy_thrashes(&refaults, evictions, 64, i)) << i;
     }
 }
 

@@ -331,15 +331,23 @@ enum hmmrt_knob_id {
 	HMMRT_KNOB_PREFETCH_ACROSS_BLOCKS,
 	/* What one touch of the CPU brings home, at most. */
 	HMMRT_KNOB_CPU_FAULT_MAX_PAGES,
-	/* Whether it is noticed that memory goes back and forth. */
+	/*
+	 * Whether it is noticed that memory goes back and forth. That it is evicted
+	 * again and again is noticed in any case.
+	 */
 	HMMRT_KNOB_THRASHING_ENABLE,
-	/* Accesses of remote memory before it moves. */
+	/*
+	 * Accesses of remote memory, 64 KiB of it, before it moves: in how many looks
+	 * at it, of which there are up to fifty a second, some of it had been used.
+	 */
 	HMMRT_KNOB_ACCESS_COUNTER_THRESHOLD,
+	/* Whether it does; with HMMRT_MIGRATE_ON_COUNT it does in any case. */
 	HMMRT_KNOB_ACCESS_COUNTER_MIGRATION_ENABLE,
 	/* Moves that follow each other within a lapse before a block thrashes. */
 	HMMRT_KNOB_THRASHING_THRESHOLD,
 	/* Times that an access is held up before the block is pinned. */
 	HMMRT_KNOB_THRASHING_PIN_THRESHOLD,
+	/* At least; more, up to 50 ms, where a migration takes more than a quarter of it. */
 	HMMRT_KNOB_THRASHING_LAPSE_USEC,
 	/* How long an access is held up; in lapses, as the next two. */
 	HMMRT_KNOB_THRASHING_NAP,
@@ -451,6 +459,7 @@ enum hmmrt_cause {
 	HMMRT_CAUSE_EXCLUSIVE,
 	HMMRT_CAUSE_UNBIND,
 	HMMRT_CAUSE_EVICTION,	/* its place was needed, or asked for */
+	HMMRT_CAUSE_ACCESS_COUNTER,	/* a device had used it often where it was */
 };
 
 /* Of hmmrt_page.flags. */
@@ -568,6 +577,14 @@ struct hmmrt_peer {
  *	mapped by then, without being part of a batch; see HMMRT_REPLAY_BATCH_FLUSH
  * @out_replays: times that lanes were told to go on: see enum hmmrt_replay_policy
  * @out_pending_faults: device faults that wait at the moment, for others to be served
+ * @out_thrashing_blocks: blocks that were found to go back and forth
+ * @out_throttled_faults: device faults that were held up, so that others could use
+ *	such a block meanwhile
+ * @out_pins: blocks that were left where they are for a while, for either reason
+ * @out_unpins: of these, those that may move again: because the time was over, or
+ *	because the process said where it wants them
+ * @out_counted_moves: pages that moved because the device had used them often where
+ *	they were; also in @out_migrated_to_device
  *
  * Counters since the binding was made, except out_cpu_faults,
  * out_migrated_to_host and out_invalidations, which are of the space, and
@@ -596,6 +613,11 @@ struct hmmrt_stats {
 	__aligned_u64 out_flushed_faults;
 	__aligned_u64 out_replays;
 	__aligned_u64 out_pending_faults;
+	__aligned_u64 out_thrashing_blocks;
+	__aligned_u64 out_throttled_faults;
+	__aligned_u64 out_pins;
+	__aligned_u64 out_unpins;
+	__aligned_u64 out_counted_moves;
 };
 
 /**

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Access counters: what a device uses often where it is, comes to the device.
+ *
+ * Samples    There are no counters in the device. A work of the binding asks the
+ *            driver every now and then which entries of a block were used, as age.c
+ *            does, and counts the answers for each 64 KiB of it: what is used once and
+ *            what is used a million times between two looks count one. A threshold is
+ *            a number of such looks, then; and with many blocks to look at each of
+ *            them has its turn less often.
+ * Hand       Some blocks at a time, from where the last ones ended. When it has gone
+ *            around and found nothing that counts, the work ends; the next remote
+ *            entry, or a knob, starts it.
+ * Moves      As a prefetch of that part would be, if policy lets a fault move it once
+ *            it was counted. Whether or not it does, it is counted anew.
+ * Ending     The work uses the binding without a reference: hmmrt_unbind() waits for
+ *            it, when nobody is left who starts it. So it waits for nobody's mmap_lock:
+ *            it comes again.
+ */
+#include <linux/bitops.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "hmmrt.h"
+
+#define COUNT_PERIOD	max(HZ / 50, 1)
+/* Blocks that the driver is asked about, and that are looked at for some, at a time. */
+#define COUNT_BLOCKS	16
+#define COUNT_LOOKS	1024
+#define COUNT_ATTEMPTS	8
+
+#define GRANULE_SIZE	(HMMRT_POLICY_GRANULE_PAGES * PAGE_SIZE)
+
+/* Of what a device reaches in a block: samples that it was used in; block->lock. */
+struct hmmrt_counts {
+	u16 of[HMMRT_POLICY_GRANULES];
+};
+
+/* One period of the work. */
+struct look {
+	struct hmmrt_binding *binding;
+	hmmrt_pte_t *ptes;		/* HMMRT_BLOCK_PAGES */
+	unsigned int blocks;		/* left to ask about */
+	unsigned int looks;
+};
+
+/* --- counting ------------------------------------------------------------ */
+
+/* So that there is something to count with; without it nothing is. */
+static void counts_prepare(struct hmmrt_block *block,
+			   struct hmmrt_block_map *map)
+{
+	struct hmmrt_counts *counts;
+
+	if (READ_ONCE(map->counts))
+		return;
+	counts = kzalloc(sizeof(*counts), GFP_KERNEL | __GFP_NOWARN);
+	mutex_lock(&block->lock);
+	if (!map->counts)
+		swap(map->counts, counts);
+	mutex_unlock(&block->lock);
+	kfree(counts);
+}
+
+void hmmrt_counts_destroy(struct hmmrt_block_map *map)
+{
+	if (map)
+		kfree(map->counts);
+}
+
+static unsigned long granules_used(const hmmrt_pte_t *ptes)
+{
+	unsigned long used = 0;
+	unsigned int i;
+
+	for (i = 0; i < HMMRT_BLOCK_PAGES; i++)
+		if (ptes[i] && !(ptes[i] & HMMRT_PTE_DEVICE))
+			used |= BIT(i / HMMRT_POLICY_GRANULE_PAGES);
+	return used;
+}
+
+/**
+ * hmmrt_count() - what a device has used of a block
+ * @binding: of the device
+ * @block: of its space
+ * @ptes: what its driver said
+ *
+ * Context: may sleep; block->lock is taken.
+ */
+void hmmrt_count(const struct hmmrt_binding *binding, struct hmmrt_block *block,
+		 const hmmrt_pte_t *ptes)
+{
+	struct hmmrt_block_map *map = block->maps[binding->dev->id];
+	unsigned long used;
+	unsigned int i;
+
+	if (!READ_ONCE(map->counts))
+		return;
+	used = granules_used(ptes);
+	mutex_lock(&block->lock);
+	for_each_set_bit(i, &used, HMMRT_POLICY_GRANULES)
+		if (map->counts->of[i] < U16_MAX)
+			map->counts->of[i]++;
+	mutex_unlock(&block->lock);
+}
+
+/* Those that were used often enough; they are counted anew. */
+static unsigned long take_hot(struct hmmrt_block *block,
+			      struct hmmrt_block_map *map,
+			      const u32 *thresholds)
+{
+	unsigned long hot = 0;
+	unsigned int i;
+
+	mutex_lock(&block->lock);
+	for (i = 0; map->counts && i < HMMRT_POLICY_GRANULES; i++) {
+		if (!thresholds[i] || map->counts->of[i] < thresholds[i])
+			continue;
+		map->counts->of[i] = 0;
+		hot |= BIT(i);
+	}
+	mutex_unlock(&block->lock);
+	return hot;
+}
+
+/* --- what counts --------------------------------------------------------- */
+
+/* A fault's decision, once it was counted. */
+static bool moves(const struct hmmrt_binding *binding,
+		  const struct hmmrt_advice *advice,
+		  const struct hmmrt_knobs *knobs, bool pinned)
+{
+	const struct hmmrt_policy_page page = {
+		.advice = advice,
+		.device = binding->dev->id,
+		.migration_policy = knobs->of[HMMRT_KNOB_MIGRATION_POLICY],
+		.migratable = true,
+		.pinned = pinned,
+		.counted = true,
+	};
+
+	return hmmrt_policy_residency(&page).want == HMMRT_POLICY_MOVE;
+}
+
+static bool counts_at(const struct hmmrt_knobs *knobs)
+{
+	return knobs->of[HMMRT_KNOB_ACCESS_COUNTER_MIGRATION_ENABLE] ||
+	       knobs->of[HMMRT_KNOB_MIGRATION_POLICY] == HMMRT_MIGRATE_ON_COUNT;
+}
+
+/* By granule, from its first page; 0: it does not count. Returns whether some do. */
+static bool fill_thresholds(const struct hmmrt_binding *binding,
+			    const struct hmmrt_block *block, u32 *thresholds)
+{
+	unsigned long addr = block->start, end = addr + HMMRT_BLOCK_SIZE;
+	bool any = false;
+
+	while (addr < end) {
+		unsigned long start = addr, next = end;
+		struct hmmrt_advice advice;
+		struct hmmrt_knobs knobs;
+		u32 threshold = 0;
+
+		advice = hmmrt_advice_at(binding->space, addr, &start, &next);
+		knobs = hmmrt_knobs_at(binding->space, binding->dev, &advice);
+		if (counts_at(&knobs) && moves(binding, &advice, &knobs, false))
+			threshold = knobs.of[HMMRT_KNOB_ACCESS_COUNTER_THRESHOLD];
+		any |= threshold;
+		for (; addr < next; addr += GRANULE_SIZE)
+			*thresholds++ = threshold;
+	}
+	return any;
+}
+
+/* --- moving -------------------------------------------------------------- */
+
+/* The part that one mapping and one advice cover; the mmap_lock is held. */
+static int move_part(struct hmmrt_request *req)
+{
+	struct hmmrt_binding *binding = req->binding;
+	struct hmmrt_knobs knobs;
+
+	lockdep_assert_held(&binding->space->mm->mmap_lock);
+	hmmrt_request_advise(req, req->start);
+	knobs = hmmrt_knobs_at(binding->space, binding->dev, &req->advice);
+	req->knobs = knobs;
+	if (hmmrt_vma_check(req->vma, HMMRT_ACCESS_READ) ||
+	    !hmmrt_vma_may_migrate(req->vma) ||
+	    !moves(binding, &req->advice, &knobs, hmmrt_request_pinned(req)))
+		return 0;
+	return hmmrt_serve_window(req, true);
+}
+
+static int move_once(struct hmmrt_request *req, unsigned long start,
+		     unsigned long end)
+{
+	struct mm_struct *mm = req->binding->space->mm;
+	int rc;
+
+	if (!mmap_read_trylock(mm))
+		return -EBUSY;
+	rc = hmmrt_request_lookup(mm, req, start, end);
+	if (!rc)
+		rc = move_part(req);
+	req->vma = NULL;
+	mmap_read_unlock(mm);
+	return hmmrt_request_again(req, rc);
+}
+
+static void move_granule(struct hmmrt_binding *binding,
+			 struct hmmrt_block *block, unsigned int granule)
+{
+	unsigned long start = block->start + granule * GRANULE_SIZE;
+	unsigned long end = start + GRANULE_SIZE;
+	struct hmmrt_request *req;
+	unsigned int attempts = 0;
+	int rc = 0;
+
+	if (binding->dev->ops->prepare(binding, block->start,
+				       block->start + HMMRT_BLOCK_SIZE))
+		return;
+	req = hmmrt_request_alloc(binding, block);
+	if (!req)
+		return;
+	req->cause = HMMRT_CAUSE_ACCESS_COUNTER;
+	while (start < end && attempts < COUNT_ATTEMPTS) {
+		rc = move_once(req, start, end);
+		if (rc && rc != -EAGAIN)
+			break;
+		attempts = rc ? attempts + 1 : 0;
+		start = rc ? start : req->end;
+		cond_resched();
+	}
+	atomic64_add(req->moved, &binding->migrated_to_device);
+	atomic64_add(req->moved, &binding->counted);
+	hmmrt_request_free(req);
+}
+
+/* --- the work ------------------------------------------------------------ */
+
+/* What the device may have mapped there that is not its own; NULL: nothing. */
+static struct hmmrt_block_map *remote_map(const struct hmmrt_block *block,
+					  u32 device_id)
+{
+	struct hmmrt_block_map *map;
+
+	if (!block)
+		return NULL;
+	/* Pairs with hmmrt_block_get(). */
+	map = smp_load_acquire(&block->maps[device_id]);
+	return map && READ_ONCE(map->remote) ? map : NULL;
+}
+
+static void block_look(struct look *look, struct hmmrt_block *block)
+{
+	struct hmmrt_binding *binding = look->binding;
+	struct hmmrt_block_map *map = remote_map(block, binding->dev->id);
+	u32 thresholds[HMMRT_POLICY_GRANULES];
+	unsigned long hot;
+	unsigned int i;
+
+	if (!map || !fill_thresholds(binding, block, thresholds))
+		return;
+	WRITE_ONCE(binding->counting.seen, true);
+	look->blocks--;
+	counts_prepare(block, map);
+	hmmrt_age_ask(binding, block, look->ptes);
+	hot = take_hot(block, map, thresholds);
+	for_each_set_bit(i, &hot, HMMRT_POLICY_GRANULES)
+		if (!READ_ONCE(binding->going))
+			move_granule(binding, block, i);
+}
+
+/* The blocks of a span from the hand on. false: that was enough for now. */
+static bool span_look(struct look *look, const struct hmmrt_span *span)
+{
+	struct hmmrt_counting *counting = &look->binding->counting;
+	unsigned long addr = max(counting->hand, span->start);
+	unsigned int i = (addr - span->start) >> HMMRT_BLOCK_SHIFT;
+
+	for (; i < HMMRT_SPAN_BLOCKS; i++) {
+		if (!look->blocks || !look->looks ||
+		    READ_ONCE(look->binding->going))
+			return false;
+		look->looks--;
+		counting->hand = span->start +
+				 ((unsigned long)(i + 1) << HMMRT_BLOCK_SHIFT);
+		block_look(look, READ_ONCE(span->blocks[i]));
+	}
+	cond_resched();
+	return true;
+}
+
+/* false: once around, and nothing counts. */
+static bool binding_look(struct look *look)
+{
+	struct hmmrt_counting *counting = &look->binding->counting;
+	struct hmmrt_span *span;
+	unsigned long index;
+
+	xa_for_each_start(&look->binding->space->spans, index, span,
+			  counting->hand >> HMMRT_SPAN_SHIFT)
+		if (!span_look(look, span))
+			return true;
+	counting->hand = 0;
+	return xchg(&counting->seen, false);
+}
+
+static void counting_work(struct work_struct *work)
+{
+	struct hmmrt_counting *counting =
+		container_of(work, struct hmmrt_counting, work.work);
+	struct look look = {
+		.binding = container_of(counting, struct hmmrt_binding,
+					counting),
+		.blocks = COUNT_BLOCKS,
+		.looks = COUNT_LOOKS,
+	};
+	struct mm_struct *mm = look.binding->space->mm;
+	bool again = true;
+
+	/* The process is going: nobody will access anything. */
+	if (READ_ONCE(look.binding->going) || !mmget_not_zero(mm))
+		return;
+	look.ptes = kmalloc_array(HMMRT_BLOCK_PAGES, sizeof(*look.ptes),
+				  GFP_KERNEL | __GFP_NOWARN);
+	if (look.ptes)
+		again = binding_look(&look);
+	kfree(look.ptes);
+	mmput_async(mm);
+	if (again)
+		queue_delayed_work(system_dfl_wq, &counting->work,
+				   COUNT_PERIOD);
+}
+
+/* Whether anything may count for it. */
+static bool may_count(const struct hmmrt_binding *binding)
+{
+	if (!binding->dev->ops->accessed ||
+	    (binding->dev->flags & HMMRT_DEVICE_FAULT_IN_PLACE))
+		return false;
+	return READ_ONCE(binding->space->counts_ranges) ||
+	       hmmrt_binding_knob(binding,
+				  HMMRT_KNOB_ACCESS_COUNTER_MIGRATION_ENABLE) ||
+	       hmmrt_binding_knob(binding, HMMRT_KNOB_MIGRATION_POLICY) ==
+		       HMMRT_MIGRATE_ON_COUNT;
+}
+
+/**
+ * hmmrt_counting_start() - a device reaches something that is not its own
+ * @binding: of it; hmmrt_unbind() waits for the caller
+ *
+ * Context: any that may not be in a notifier.
+ */
+void hmmrt_counting_start(struct hmmrt_binding *binding)
+{
+	struct hmmrt_counting *counting = &binding->counting;
+
+	if (!may_count(binding))
+		return;
+	/* First: the work that ends now has seen it, or is started again. */
+	smp_store_mb(counting->seen, true);
+	queue_delayed_work(system_dfl_wq, &counting->work, COUNT_PERIOD);
+}
+
+void hmmrt_counting_init(struct hmmrt_binding *binding)
+{
+	INIT_DELAYED_WORK(&binding->counting.work, counting_work);
+}
+
+/* Nobody is left who starts it. */
+void hmmrt_counting_stop(struct hmmrt_binding *binding)
+{
+	cancel_delayed_work_sync(&binding->counting.work);
+}
+
+/**
+ * hmmrt_counting_knob_set() - something may count now that did not
+ * @space: for which, or NULL: for all that the device is bound to
+ * @dev: for which, with no space
+ */
+void hmmrt_counting_knob_set(struct hmmrt_space *space,
+			     struct hmmrt_device *dev)
+{
+	struct hmmrt_binding *binding;
+	u32 id;
+
+	for (id = 0; space && id < HMMRT_MAX_DEVICES; id++) {
+		binding = hmmrt_space_binding_get(space, id);
+		if (!binding)
+			continue;
+		hmmrt_counting_start(binding);
+		hmmrt_binding_put(binding);
+	}
+	if (space)
+		return;
+	mutex_lock(&hmmrt_roles_lock);
+	list_for_each_entry(binding, &dev->bindings, device_link) {
+		if (READ_ONCE(binding->going) ||
+		    !refcount_inc_not_zero(&binding->users))
+			continue;
+		hmmrt_counting_start(binding);
+		hmmrt_binding_put(binding);
+	}
+	mutex_unlock(&hmmrt_roles_lock);
+}

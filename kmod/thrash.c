@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Thrashing: what policy_thrash.c decides is noted here, and carried out.
+ *
+ * State      Of a block, under block->lock. Moves are noted by who made them, under
+ *            block->migrate, so in their order.
+ * Waiting    hmmrt_throttle(), at the beginning of a device fault and with nothing
+ *            held, not even the process's memory: who else faults there, in the
+ *            same block or another one, goes on. Only devices wait. migrate_to_ram()
+ *            must not, for the reference it comes with keeps the page where it is.
+ * Release    Entries of a pinned block stay until somebody takes them away. So pinned
+ *            blocks are on a list of the space, and a work takes their entries when the
+ *            time is over: the next touch decides anew.
+ */
+#include <linux/hrtimer.h>
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+
+#include "hmmrt.h"
+#include "trace.h"
+
+u64 hmmrt_now_us(void)
+{
+	return ktime_to_us(ktime_get());
+}
+
+static struct hmmrt_policy_pace pace_at(const struct hmmrt_knobs *knobs,
+					const struct hmmrt_device *dev)
+{
+	return (struct hmmrt_policy_pace){
+		.knobs = knobs,
+		.now = hmmrt_now_us(),
+		.lapse = hmmrt_policy_lapse(knobs,
+					    READ_ONCE(dev->migration_us)),
+	};
+}
+
+static struct hmmrt_knobs knobs_of(const struct hmmrt_block *block,
+				   const struct hmmrt_device *dev,
+				   unsigned long addr)
+{
+	unsigned long start = block->start, end = start + HMMRT_BLOCK_SIZE;
+	struct hmmrt_space *space = block->span->space;
+	struct hmmrt_advice advice = hmmrt_advice_at(space, addr, &start, &end);
+
+	return hmmrt_knobs_at(space, dev, &advice);
+}
+
+/* For whom it concerns: a device that may be unbound by now. */
+static void tell(const struct hmmrt_block *block, u32 device_id,
+		 enum hmmrt_thrashing_state state)
+{
+	struct hmmrt_binding *binding;
+	int idx;
+
+	trace_hmmrt_thrashing(device_id, block->start, state);
+	idx = srcu_read_lock(&hmmrt_srcu);
+	binding = hmmrt_space_binding(block->span->space, device_id);
+	if (binding)
+		atomic64_inc(&binding->thrashing_states[state]);
+	srcu_read_unlock(&hmmrt_srcu, idx);
+}
+
+/* --- moves --------------------------------------------------------------- */
+
+/* How long a migration took. Of two at a time one may not be counted. */
+static void note_time(struct hmmrt_device *dev, u64 began)
+{
+	u64 average = READ_ONCE(dev->migration_us);
+
+	WRITE_ONCE(dev->migration_us,
+		   hmmrt_policy_average(average, hmmrt_now_us() - began));
+}
+
+static void note_move(struct hmmrt_block *block, struct hmmrt_device *dev,
+		      const struct hmmrt_knobs *knobs, unsigned long start,
+		      unsigned long end, u8 place)
+{
+	struct hmmrt_policy_window win = {
+		.first = (start - block->start) >> PAGE_SHIFT,
+		.count = (end - start) >> PAGE_SHIFT,
+	};
+	struct hmmrt_policy_pace pace;
+	bool detected;
+
+	lockdep_assert_held(&block->migrate);
+	mutex_lock(&block->lock);
+	pace = pace_at(knobs, dev);
+	detected = hmmrt_policy_moved(&block->thrashing, win, place, &pace);
+	mutex_unlock(&block->lock);
+	if (detected)
+		tell(block, dev->id, HMMRT_THRASHING_DETECTED);
+}
+
+/**
+ * hmmrt_thrashing_moved_in() - something of a window went to a device
+ * @req: a fault's, or of what was counted; prefetches are told of elsewhere
+ * @began: when, see hmmrt_now_us()
+ *
+ * Context: block->migrate is held.
+ */
+void hmmrt_thrashing_moved_in(struct hmmrt_request *req, u64 began)
+{
+	struct hmmrt_device *dev = req->binding->dev;
+	struct hmmrt_knobs knobs;
+
+	lockdep_assert_held(&req->block->migrate);
+	note_time(dev, began);
+	if (!req->access && req->cause != HMMRT_CAUSE_ACCESS_COUNTER)
+		return;
+	knobs = knobs_of(req->block, dev, req->start);
+	note_move(req->block, dev, &knobs, req->start, req->end,
+		  HMMRT_PLACE_DEVICE(dev->id));
+}
+
+/**
+ * hmmrt_thrashing_came_home() - the CPU touched something of a window
+ * @block: of the window
+ * @dev: where the touched page was
+ * @start: first address
+ * @end: behind the last one
+ * @began: when, see hmmrt_now_us()
+ *
+ * Context: block->migrate is held; in hmmrt_srcu.
+ */
+void hmmrt_thrashing_came_home(struct hmmrt_block *block,
+			       struct hmmrt_device *dev, unsigned long start,
+			       unsigned long end, u64 began)
+{
+	struct hmmrt_knobs knobs = knobs_of(block, dev, start);
+
+	lockdep_assert_held(&block->migrate);
+	note_time(dev, began);
+	note_move(block, dev, &knobs, start, end, HMMRT_PLACE_HOST);
+}
+
+/* --- pins ---------------------------------------------------------------- */
+
+/* The work runs then, if not sooner. */
+static void run_at(struct hmmrt_pins *pins, unsigned long when)
+{
+	unsigned long now = jiffies;
+
+	lockdep_assert_held(&pins->lock);
+	if (delayed_work_pending(&pins->release) &&
+	    !time_before(when, pins->when))
+		return;
+	pins->when = when;
+	mod_delayed_work(system_dfl_wq, &pins->release,
+			 time_after(when, now) ? when - now : 0);
+}
+
+static void pin_for(struct hmmrt_block *block, u64 us)
+{
+	struct hmmrt_pins *pins = &block->span->space->pins;
+	/* A jiffy more than it takes, so that it is over then. */
+	u64 delay = min_t(u64, us, 3600ull * USEC_PER_SEC);
+
+	spin_lock(&pins->lock);
+	if (list_empty(&block->pinned))
+		list_add_tail(&block->pinned, &pins->blocks);
+	run_at(pins, jiffies + usecs_to_jiffies(delay) + 1);
+	spin_unlock(&pins->lock);
+}
+
+/* What became of the pins of a block, by the ids of those that had it pinned. */
+struct released {
+	unsigned long ids;
+	u64 next;			/* the first one that is left ends; 0: none */
+};
+
+static bool is_over(u64 until, u64 now, bool all, struct released *released)
+{
+	if (!until)
+		return false;
+	if (all || now >= until)
+		return true;
+	released->next = min_not_zero(released->next, until);
+	return false;
+}
+
+static void release_locked(struct hmmrt_block *block, u64 now, bool all,
+			   struct released *released)
+{
+	struct hmmrt_policy_thrashing *thrashing = &block->thrashing;
+	unsigned int id;
+
+	lockdep_assert_held(&block->lock);
+	if (is_over(thrashing->pinned_until, now, all, released)) {
+		released->ids |= BIT(block->pinned_by);
+		hmmrt_policy_forget(thrashing);
+	}
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
+		struct hmmrt_policy_refaults *refaults;
+
+		if (!block->maps[id])
+			continue;
+		refaults = &block->maps[id]->refaults;
+		if (!is_over(refaults->pinned_until, now, all, released))
+			continue;
+		released->ids |= BIT(id);
+		*refaults = (struct hmmrt_policy_refaults){};
+	}
+}
+
+/* Pins that are over, or all. Returns when the next one is, or 0. */
+static u64 release(struct hmmrt_block *block, bool all)
+{
+	struct released released = {};
+	unsigned int id;
+
+	mutex_lock(&block->lock);
+	release_locked(block, hmmrt_now_us(), all, &released);
+	if (all)
+		block->thrashing = (struct hmmrt_policy_thrashing){};
+	mutex_unlock(&block->lock);
+	if (!released.ids)
+		return released.next;
+	hmmrt_span_revoke(block->span->space, block->start,
+			  block->start + HMMRT_BLOCK_SIZE);
+	for_each_set_bit(id, &released.ids, HMMRT_MAX_DEVICES)
+		tell(block, id, HMMRT_THRASHING_RELEASED);
+	return released.next;
+}
+
+/* The next of @todo; from here on it may be pinned again. */
+static struct hmmrt_block *pins_take(struct hmmrt_pins *pins,
+				     struct list_head *todo)
+{
+	struct hmmrt_block *block;
+
+	spin_lock(&pins->lock);
+	block = list_first_entry_or_null(todo, struct hmmrt_block, pinned);
+	if (block)
+		list_del_init(&block->pinned);
+	spin_unlock(&pins->lock);
+	return block;
+}
+
+static void release_work(struct work_struct *work)
+{
+	struct hmmrt_pins *pins =
+		container_of(work, struct hmmrt_pins, release.work);
+	struct hmmrt_block *block;
+	LIST_HEAD(todo);
+
+	spin_lock(&pins->lock);
+	list_splice_init(&pins->blocks, &todo);
+	spin_unlock(&pins->lock);
+	while ((block = pins_take(pins, &todo))) {
+		u64 now, next = release(block, false);
+
+		now = hmmrt_now_us();
+		if (next)
+			pin_for(block, next > now ? next - now : 0);
+		cond_resched();
+	}
+}
+
+void hmmrt_pins_init(struct hmmrt_pins *pins)
+{
+	spin_lock_init(&pins->lock);
+	INIT_LIST_HEAD(&pins->blocks);
+	INIT_DELAYED_WORK(&pins->release, release_work);
+}
+
+/* No binding is left that could pin anything, and no call. */
+void hmmrt_pins_stop(struct hmmrt_pins *pins)
+{
+	cancel_delayed_work_sync(&pins->release);
+}
+
+/**
+ * hmmrt_thrashing_reset() - the process says where it wants a block
+ * @block: that may have been found to thrash
+ *
+ * Context: may sleep; no lock is held.
+ */
+void hmmrt_thrashing_reset(struct hmmrt_block *block)
+{
+	might_sleep();
+	if (READ_ONCE(block->thrashing.thrashes))
+		trace_hmmrt_thrashing(HMMRT_LOCATION_NONE, block->start,
+				      HMMRT_THRASHING_RESET);
+	release(block, true);
+}
+
+static void pinned(struct hmmrt_block *block, u32 device_id, u64 us)
+{
+	pin_for(block, us);
+	tell(block, device_id, HMMRT_THRASHING_PINNED);
+}
+
+/* --- touches ------------------------------------------------------------- */
+
+/**
+ * hmmrt_request_thrashes() - whether the device is too small for what it touches
+ * @req: a fault that would move something; asked before anything is evicted for it
+ */
+bool hmmrt_request_thrashes(struct hmmrt_request *req)
+{
+	struct hmmrt_device *dev = req->binding->dev;
+	struct hmmrt_block_map *map = req->block->maps[dev->id];
+	struct hmmrt_policy_pace pace = pace_at(&req->knobs, dev);
+	bool thrashes, before;
+
+	mutex_lock(&req->block->lock);
+	before = map->refaults.pinned_until;
+	thrashes = hmmrt_policy_thrashes(&map->refaults,
+					 atomic_long_read(&dev->vram.evictions),
+					 dev->vram.size >> HMMRT_CHUNK_SHIFT,
+					 &pace);
+	mutex_unlock(&req->block->lock);
+	if (thrashes && !before)
+		pinned(req->block, dev->id, hmmrt_policy_pin_time(&pace));
+	if (thrashes && !req->thrashes)
+		atomic64_inc(&req->binding->thrashing);
+	req->thrashes |= thrashes;
+	return thrashes;
+}
+
+/* Whether what is touched is to stay because it went back and forth. */
+bool hmmrt_request_pinned(const struct hmmrt_request *req)
+{
+	bool pinned;
+
+	if (!req->knobs.of[HMMRT_KNOB_THRASHING_ENABLE])
+		return false;
+	mutex_lock(&req->block->lock);
+	pinned = hmmrt_policy_is_pinned(&req->block->thrashing, hmmrt_now_us());
+	mutex_unlock(&req->block->lock);
+	return pinned;
+}
+
+/* A signal ends it; so does work for the task, which then asks again sooner. */
+static int take_nap(u64 us)
+{
+	ktime_t nap = ns_to_ktime(us * NSEC_PER_USEC);
+
+	set_current_state(TASK_INTERRUPTIBLE);
+	schedule_hrtimeout(&nap, HRTIMER_MODE_REL);
+	return hmmrt_interrupted() ? -EINTR : 0;
+}
+
+/* Somebody has been served the page meanwhile. */
+static bool is_mapped(const struct hmmrt_block *block, u32 device_id,
+		      unsigned int page)
+{
+	lockdep_assert_held(&block->lock);
+	return block->maps[device_id] &&
+	       test_bit(page, block->maps[device_id]->mapped);
+}
+
+static enum hmmrt_policy_held ask(struct hmmrt_block *block,
+				  struct hmmrt_device *dev, unsigned int page,
+				  const struct hmmrt_policy_pace *pace, u64 *nap)
+{
+	enum hmmrt_policy_held hold = HMMRT_HOLD_NOT;
+
+	mutex_lock(&block->lock);
+	if (!is_mapped(block, dev->id, page))
+		hold = hmmrt_policy_hold(&block->thrashing, page,
+					 HMMRT_PLACE_DEVICE(dev->id), pace,
+					 nap);
+	if (hold == HMMRT_HOLD_PIN)
+		block->pinned_by = dev->id;
+	mutex_unlock(&block->lock);
+	return hold;
+}
+
+/**
+ * hmmrt_throttle() - a device is about to be served what goes back and forth
+ * @binding: of the device
+ * @addr: what it touches
+ *
+ * Waits while others work with it, if they are to: for a nap, which policy bounds.
+ * Context: sleeps, killably; nothing is held but the binding.
+ * Return: 0 or -EINTR.
+ */
+int hmmrt_throttle(struct hmmrt_binding *binding, unsigned long addr)
+{
+	struct hmmrt_block *block = hmmrt_block_find(binding->space, addr);
+	struct hmmrt_device *dev = binding->dev;
+	struct hmmrt_policy_pace pace;
+	struct hmmrt_knobs knobs;
+	u64 nap = 0;
+
+	might_sleep();
+	if (!block || !READ_ONCE(block->thrashing.thrashes) ||
+	    (dev->flags & HMMRT_DEVICE_FAULT_IN_PLACE))
+		return 0;
+	knobs = knobs_of(block, dev, addr);
+	pace = pace_at(&knobs, dev);
+	switch (ask(block, dev, (addr - block->start) >> PAGE_SHIFT, &pace,
+		    &nap)) {
+	case HMMRT_HOLD_PIN:
+		pinned(block, dev->id, hmmrt_policy_pin_time(&pace));
+		return 0;
+	case HMMRT_HOLD_NAP:
+	case HMMRT_HOLD_SHARE:
+		tell(block, dev->id, HMMRT_THRASHING_THROTTLED);
+		return take_nap(nap);
+	default:
+		return 0;
+	}
+}

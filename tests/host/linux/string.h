@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_HOST_LINUX_STRING_H
+#define TESTS_HOST_LINUX_STRING_H
+
+#include <string.h>
+
+#endif

@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: MIT
+// Thrashing: what goes back and forth, and what is evicted again and again, in simulated time.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <random>
+#include <vector>
+
+extern "C" {
+#include "policy.h"
+}
+
+namespace {
+
+constexpr unsigned granule = HMMRT_POLICY_GRANULE_PAGES;
+constexpr u64 lapse = 1000;
+constexpr u8 mine = HMMRT_PLACE_DEVICE(3), other = HMMRT_PLACE_DEVICE(2),
+             host = HMMRT_PLACE_HOST;
+
+hmmrt_knobs default_knobs() {
+    const hmmrt_set_knobs none = {};
+    hmmrt_knobs knobs = {};
+    hmmrt_knobs_fill(&knobs, &none, nullptr, nullptr);
+    return knobs;
+}
+
+/// A block, a clock, and those who take it from each other.
+class Block {
+  public:
+    hmmrt_knobs knobs = default_knobs();
+    hmmrt_policy_thrashing state = {};
+    u64 now = 1000000;
+    u64 nap = 0;
+
+    hmmrt_policy_pace pace() const { return {&knobs, now, lapse}; }
+
+    bool move(u8 place, unsigned first = 0, unsigned count = granule) {
+        const auto at = pace();
+        return hmmrt_policy_moved(&state, {first, count}, place, &at);
+    }
+
+    hmmrt_policy_held hold(unsigned page = 0, u8 who = mine) {
+        const auto at = pace();
+        return hmmrt_policy_hold(&state, page, who, &at, &nap);
+    }
+
+    bool pinned() const { return hmmrt_policy_is_pinned(&state, now); }
+
+    /// One touch of a device: it waits if it is to, and then moves the page unless that stays.
+    hmmrt_policy_held touch(unsigned page = 0, u8 who = mine) {
+        const auto found = hold(page, who);
+        if (found == HMMRT_HOLD_NAP || found == HMMRT_HOLD_SHARE) now += nap;
+        if (!pinned()) move(who, page / granule * granule);
+        return found;
+    }
+
+    /// Device and CPU in turns, until somebody is pinned; how many turns it took, 0 for never.
+    unsigned turns_until_pinned(unsigned most, u64 pause = lapse / 10) {
+        for (unsigned turn = 1; turn <= most; turn++) {
+            now += pause;
+            if (touch() == HMMRT_HOLD_PIN) return turn;
+            now += pause;
+            move(host);
+        }
+        return 0;
+    }
+
+    /// As often as it takes to be detected.
+    void thrash(u64 pause = lapse / 10) {
+        for (unsigned i = 0; i < 255 && !state.thrashes; i++) {
+            now += pause;
+            move(i % 2 ? host : mine);
+        }
+    }
+};
+
+TEST(Lapse, IsWhatIsSetOrFourMigrations) {
+    hmmrt_knobs knobs = default_knobs();
+    EXPECT_EQ(hmmrt_policy_lapse(&knobs, 0), 500u);
+    EXPECT_EQ(hmmrt_policy_lapse(&knobs, 125), 500u);
+    EXPECT_EQ(hmmrt_policy_lapse(&knobs, 126), 504u);
+    EXPECT_EQ(hmmrt_policy_lapse(&knobs, 2000), 8000u);
+    // However long one took, nobody waits for more than that ...
+    EXPECT_EQ(hmmrt_policy_lapse(&knobs, 100000000), 50000u);
+    // ... but who asks for it.
+    knobs.of[HMMRT_KNOB_THRASHING_LAPSE_USEC] = 500000;
+    EXPECT_EQ(hmmrt_policy_lapse(&knobs, 100000000), 500000u);
+}
+
+TEST(Lapse, FollowsWhatMigrationsTake) {
+    u64 average = hmmrt_policy_average(0, 800);
+    EXPECT_EQ(average, 800u);
+    for (int i = 0; i < 100; i++)
+        average = hmmrt_policy_average(average, 8000);
+    EXPECT_NEAR(static_cast<double>(average), 8000, 80);
+    // One that took very long does not change it all.
+    EXPECT_LT(hmmrt_policy_average(800, 8000), 2000u);
+}
+
+TEST(BackAndForth, IsDetectedAfterAsManyMovesAsTheThresholdSays) {
+    for (const unsigned threshold : {1u, 3u, 10u, 255u}) {
+        Block block;
+        block.knobs.of[HMMRT_KNOB_THRASHING_THRESHOLD] = threshold;
+        block.move(mine);
+        for (unsigned i = 1; i <= threshold; i++) {
+            block.now += lapse;
+            EXPECT_EQ(block.move(i % 2 ? host : mine), i == threshold) << threshold;
+        }
+        EXPECT_TRUE(block.state.thrashes);
+    }
+}
+
+TEST(BackAndForth, IsNotWhatTakesLongerThanALapse) {
+    Block block;
+    EXPECT_EQ(block.turns_until_pinned(1000, lapse + 1), 0u);
+    EXPECT_FALSE(block.state.thrashes);
+}
+
+TEST(BackAndForth, IsBetweenDevicesAsWell) {
+    Block block;
+    for (int i = 0; i < 4; i++)
+        block.move(i % 2 ? mine : other);
+    EXPECT_TRUE(block.state.thrashes);
+}
+
+TEST(BackAndForth, IsNotWhatOneDeviceMovesAgainAndAgain) {
+    Block block;
+    for (int i = 0; i < 1000; i++)
+        EXPECT_FALSE(block.move(mine));
+}
+
+// Each part of the block goes once and comes home once, as with any work that is done in parts.
+TEST(BackAndForth, IsNotASweepOverTheBlock) {
+    Block block;
+    for (unsigned first = 0; first < HMMRT_POLICY_BLOCK_PAGES; first += granule) {
+        block.now += lapse / 10;
+        EXPECT_EQ(block.touch(first), HMMRT_HOLD_NOT);
+        block.now += lapse / 10;
+        EXPECT_FALSE(block.move(host, first));
+    }
+}
+
+TEST(BackAndForth, IsNoticedOfPagesThatAreNotAWholeGranule) {
+    Block block;
+    for (int i = 0; i < 4; i++)
+        block.move(i % 2 ? host : mine, granule - 1, 2);
+    EXPECT_EQ(block.hold(0), HMMRT_HOLD_NAP);
+    EXPECT_EQ(block.hold(granule), HMMRT_HOLD_NAP);
+    EXPECT_EQ(block.hold(2 * granule), HMMRT_HOLD_NOT);
+}
+
+TEST(Throttle, LetsTheOtherSideWorkForANap) {
+    Block block;
+    block.thrash();
+    block.move(host);
+    block.knobs.of[HMMRT_KNOB_THRASHING_NAP] = 7;
+    EXPECT_EQ(block.hold(), HMMRT_HOLD_NAP);
+    EXPECT_EQ(block.nap, 7 * lapse);
+    // Who comes later waits for as long as is left.
+    block.now += 2 * lapse;
+    EXPECT_EQ(block.hold(), HMMRT_HOLD_SHARE);
+    EXPECT_EQ(block.nap, 5 * lapse);
+    EXPECT_EQ(block.state.throttles, 1u);
+    // Somewhere else in the block nobody waits.
+    EXPECT_EQ(block.hold(5 * granule), HMMRT_HOLD_NOT);
+}
+
+TEST(Throttle, IsNeverForMoreThanASecond) {
+    Block block;
+    block.knobs.of[HMMRT_KNOB_THRASHING_NAP] = 100;
+    block.thrash();
+    block.move(host);
+    const hmmrt_policy_pace slow = {&block.knobs, block.now, 500000};
+    EXPECT_EQ(hmmrt_policy_hold(&block.state, 0, mine, &slow, &block.nap), HMMRT_HOLD_NAP);
+    EXPECT_EQ(block.nap, 1000000u);
+    EXPECT_EQ(block.state.when[0], block.now + 1000000);
+}
+
+TEST(Throttle, IsNotForWhoHasThePage) {
+    Block block;
+    block.thrash();
+    block.move(mine);
+    EXPECT_EQ(block.hold(0, mine), HMMRT_HOLD_NOT);
+    EXPECT_EQ(block.hold(0, other), HMMRT_HOLD_NAP);
+}
+
+TEST(Throttle, EndsWhenNobodyElseCameForALapse) {
+    Block block;
+    block.thrash();
+    block.move(host);
+    block.now += lapse + 1;
+    EXPECT_EQ(block.hold(), HMMRT_HOLD_NOT);
+}
+
+TEST(Pin, ComesAfterAsManyNapsAsTheKnobSays) {
+    for (const unsigned naps : {1u, 2u, 10u, 100u}) {
+        Block block;
+        block.knobs.of[HMMRT_KNOB_THRASHING_PIN_THRESHOLD] = naps;
+        EXPECT_NE(block.turns_until_pinned(naps + 10), 0u) << naps;
+        EXPECT_EQ(block.state.throttles, naps);
+        EXPECT_TRUE(block.pinned());
+        EXPECT_EQ(block.hold(), HMMRT_HOLD_PINNED);
+    }
+}
+
+TEST(Pin, LastsAsLongAsTheKnobSaysAndLeavesNothingBehind) {
+    Block block;
+    block.knobs.of[HMMRT_KNOB_THRASHING_PIN] = 20;
+    ASSERT_NE(block.turns_until_pinned(20), 0u);
+    const u64 began = block.now;
+    block.now = began + 20 * lapse - 1;
+    EXPECT_TRUE(block.pinned());
+    block.now++;
+    EXPECT_FALSE(block.pinned());
+    EXPECT_EQ(block.hold(), HMMRT_HOLD_NOT);
+    hmmrt_policy_forget(&block.state);
+    EXPECT_EQ(block.hold(), HMMRT_HOLD_NOT);
+    EXPECT_FALSE(block.state.thrashes);
+    // And begins anew.
+    EXPECT_NE(block.turns_until_pinned(20), 0u);
+}
+
+TEST(Epoch, QuietIsForgottenAndTooOftenIsNotLookedAtAnyMore) {
+    for (const unsigned most : {1u, 4u, 9u}) {
+        Block block;
+        block.knobs.of[HMMRT_KNOB_THRASHING_MAX_RESETS] = most;
+        for (unsigned i = 0; i < most; i++) {
+            block.thrash();
+            ASSERT_TRUE(block.state.thrashes) << i;
+            block.now += 2000 * lapse + 1;
+            EXPECT_EQ(block.hold(), HMMRT_HOLD_NOT);
+            EXPECT_FALSE(block.state.thrashes);
+            EXPECT_EQ(block.state.resets, i + 1);
+        }
+        block.thrash();
+        EXPECT_FALSE(block.state.thrashes);
+        EXPECT_EQ(block.turns_until_pinned(100), 0u);
+        // The process says where it wants the block: all is forgotten.
+        block.state = {};
+        EXPECT_NE(block.turns_until_pinned(100), 0u);
+    }
+}
+
+TEST(Epoch, IsNotOverWhileSomethingMoves) {
+    Block block;
+    block.knobs.of[HMMRT_KNOB_THRASHING_EPOCH] = 5;
+    block.thrash();
+    for (int i = 0; i < 100; i++) {
+        block.now += 4 * lapse;
+        block.move(i % 2 ? host : mine);
+        EXPECT_TRUE(block.state.thrashes);
+    }
+    block.now += 5 * lapse + 1;
+    block.move(host);
+    EXPECT_FALSE(block.state.thrashes);
+}
+
+TEST(Knob, SwitchesItOff) {
+    Block block;
+    block.knobs.of[HMMRT_KNOB_THRASHING_ENABLE] = 0;
+    EXPECT_EQ(block.turns_until_pinned(1000), 0u);
+    block.knobs.of[HMMRT_KNOB_THRASHING_ENABLE] = 1;
+    block.thrash();
+    block.move(host);
+    block.knobs.of[HMMRT_KNOB_THRASHING_ENABLE] = 0;
+    EXPECT_EQ(block.hold(), HMMRT_HOLD_NOT);
+}
+
+// --- whatever happens -------------------------------------------------------------------------
+
+unsigned seed() {
+    const char* text = std::getenv("HMMRT_TEST_SEED");
+    const unsigned value = text ? static_cast<unsigned>(std::strtoul(text, nullptr, 0))
+                                : std::random_device()();
+    std::cout << "HMMRT_TEST_SEED=" << value << "\n";
+    return value;
+}
+
+hmmrt_knobs random_knobs(std::mt19937& random) {
+    hmmrt_knobs knobs = default_knobs();
+    const auto set = [&](hmmrt_knob_id knob, u32 most) {
+        const u32 least = hmmrt_knob_describe(knob)->min;
+        knobs.of[knob] = std::uniform_int_distribution<u32>(least, most)(random);
+    };
+    set(HMMRT_KNOB_THRASHING_THRESHOLD, 6);
+    set(HMMRT_KNOB_THRASHING_PIN_THRESHOLD, 6);
+    set(HMMRT_KNOB_THRASHING_NAP, 4);
+    set(HMMRT_KNOB_THRASHING_PIN, 20);
+    set(HMMRT_KNOB_THRASHING_EPOCH, 60);
+    set(HMMRT_KNOB_THRASHING_MAX_RESETS, 5);
+    return knobs;
+}
+
+// No stream of events makes a device wait for longer than a nap, or so often that it is never
+// either served or told that the block stays; and a pin ends.
+TEST(AnyStream, KeepsWaitsBoundedAndPinsFinite) {
+    std::mt19937 random(seed());
+    const auto pick = [&random](unsigned most) {
+        return std::uniform_int_distribution<unsigned>(0, most)(random);
+    };
+    for (int stream = 0; stream < 300; stream++) {
+        Block block;
+        block.knobs = random_knobs(random);
+        const u64 nap = block.knobs.of[HMMRT_KNOB_THRASHING_NAP] * lapse;
+        const u64 pin = block.knobs.of[HMMRT_KNOB_THRASHING_PIN] * lapse;
+        const u32 naps = block.knobs.of[HMMRT_KNOB_THRASHING_PIN_THRESHOLD];
+        for (int event = 0; event < 2000; event++) {
+            block.now += pick(20) ? pick(lapse) : pick(100 * lapse);
+            const unsigned page = pick(3) ? 0 : pick(HMMRT_POLICY_BLOCK_PAGES - 1);
+            switch (pick(5)) {
+            case 0:
+                block.move(host, page, 1 + pick(HMMRT_POLICY_BLOCK_PAGES - page - 1));
+                break;
+            case 1:
+                if (!block.pinned()) hmmrt_policy_forget(&block.state);
+                break;
+            default: {
+                const u8 who = pick(1) ? mine : other;
+                const auto before = block.state.throttles;
+                const auto found = block.hold(page, who);
+                ASSERT_LE(block.state.throttles, naps);
+                if (found == HMMRT_HOLD_NAP) {
+                    ASSERT_EQ(block.nap, nap);
+                    ASSERT_EQ(block.state.throttles, before + 1);
+                }
+                if (found == HMMRT_HOLD_SHARE) {
+                    ASSERT_LE(block.nap, nap);
+                    ASSERT_GT(block.nap, 0u);
+                }
+                if (found == HMMRT_HOLD_PIN) {
+                    ASSERT_TRUE(block.pinned());
+                    ASSERT_EQ(block.state.pinned_until, block.now + pin);
+                }
+                ASSERT_EQ(found == HMMRT_HOLD_PINNED || found == HMMRT_HOLD_PIN, block.pinned());
+                if (!block.pinned()) block.move(who, page / granule * granule);
+            }
+            }
+            if (block.state.pinned_until && !block.pinned()) hmmrt_policy_forget(&block.state);
+        }
+    }
+}
+
+// Whoever goes on touching it: after a bounded number of naps the block is pinned.
+TEST(AnyStream, OfTurnsEndsInAPin) {
+    std::mt19937 random(seed());
+    for (int stream = 0; stream < 300; stream++) {
+        Block block;
+        block.knobs = random_knobs(random);
+        const u64 pause = std::uniform_int_distribution<u64>(0, lapse)(random);
+        const unsigned most = block.knobs.of[HMMRT_KNOB_THRASHING_THRESHOLD] +
+                              block.knobs.of[HMMRT_KNOB_THRASHING_PIN_THRESHOLD] + 2;
+        ASSERT_NE(block.turns_until_pinned(most, pause), 0u) << stream;
+    }
+}
+
+// --- what a device has too little memory for --------------------------------------------------
+
+constexpr u64 pin_time = 300 * lapse;
+
+// A device of so many chunks that evicts what was used longest ago.
+class SmallDevice {
+  public:
+    SmallDevice(unsigned chunks, unsigned blocks) : chunks_(chunks), refaults_(blocks) {}
+
+    // false: it is left at home.
+    bool use(unsigned which, u64 now) {
+        const auto at = std::find(resident_.begin(), resident_.end(), which);
+        if (at != resident_.end()) {
+            resident_.erase(at);
+        } else {
+            const hmmrt_policy_pace pace = {&knobs_, now, lapse};
+            if (hmmrt_policy_thrashes(&refaults_[which], evictions_, chunks_, &pace)) return false;
+            moves_++;
+            if (resident_.size() == chunks_) {
+                evictions_++;
+                hmmrt_policy_evicted(&refaults_[resident_.front()], evictions_);
+                resident_.erase(resident_.begin());
+            }
+        }
+        resident_.push_back(which);
+        return true;
+    }
+
+    unsigned moves() const { return moves_; }
+
+  private:
+    unsigned chunks_;
+    hmmrt_knobs knobs_ = default_knobs();
+    std::vector<hmmrt_policy_refaults> refaults_;
+    std::vector<unsigned> resident_;
+    unsigned long evictions_ = 0;
+    unsigned moves_ = 0;
+};
+
+// Sweep after sweep over all blocks; how many uses of the last sweep were at home.
+unsigned at_home(SmallDevice& device, unsigned blocks, unsigned sweeps) {
+    unsigned home = 0;
+    for (unsigned sweep = 0; sweep < sweeps; sweep++) {
+        home = 0;
+        for (unsigned i = 0; i < blocks; i++)
+            home += !device.use(i, 1000 * sweep);
+    }
+    return home;
+}
+
+TEST(Thrashing, IsNoneWhereAllFits) {
+    SmallDevice device(64, 64);
+    EXPECT_EQ(at_home(device, 64, 20), 0u);
+    EXPECT_EQ(device.moves(), 64u);
+}
+
+// The oldest goes first, so without it each use of each sweep would be a move.
+TEST(Thrashing, LeavesAtHomeWhatIsALittleTooMuch) {
+    SmallDevice device(64, 70);
+    const unsigned home = at_home(device, 70, 20);
+    EXPECT_GE(home, 6u);
+    EXPECT_LE(home, 35u);
+    EXPECT_LT(device.moves(), 20u * 70 / 3);
+}
+
+TEST(Thrashing, IsNotThatMoreIsSweptThanWillEverFit) {
+    for (const unsigned factor : {2u, 4u}) {
+        SmallDevice device(64, 64 * factor);
+        EXPECT_EQ(at_home(device, 64 * factor, 20), 0u) << factor;
+    }
+}
+
+// Two blocks at a time and room for one: the third time it stays, and both are there.
+TEST(Thrashing, EndsAnAccessThatNeedsMoreThanThereIs) {
+    for (const unsigned chunks : {1u, 2u, 3u, 4u}) {
+        SmallDevice device(chunks, chunks + 1);
+        unsigned sweeps = 0;
+        while (!at_home(device, chunks + 1, 1))
+            ASSERT_LT(++sweeps, 5u) << chunks;
+    }
+}
+
+// Also where thrashing is not looked for: what does not fit has to be used somehow.
+TEST(Thrashing, OfWhatIsEvictedIsLookedForInAnyCase) {
+    hmmrt_knobs knobs = default_knobs();
+    knobs.of[HMMRT_KNOB_THRASHING_ENABLE] = 0;
+    const hmmrt_policy_pace pace = {&knobs, 1000, lapse};
+    hmmrt_policy_refaults refaults = {};
+    for (int i = 0; i < 3; i++) {
+        hmmrt_policy_evicted(&refaults, 7);
+        EXPECT_EQ(hmmrt_policy_thrashes(&refaults, 7, 1, &pace), i == 2);
+    }
+}
+
+TEST(Thrashing, OfWhatIsEvictedTakesAsManyRefaultsAsTheKnobSays) {
+    for (const unsigned threshold : {1u, 5u, 20u}) {
+        hmmrt_knobs knobs = default_knobs();
+        knobs.of[HMMRT_KNOB_THRASHING_THRESHOLD] = threshold;
+        const hmmrt_policy_pace pace = {&knobs, 1000, lapse};
+        hmmrt_policy_refaults refaults = {};
+        for (unsigned i = 1; i <= threshold; i++) {
+            hmmrt_policy_evicted(&refaults, i);
+            EXPECT_EQ(hmmrt_policy_thrashes(&refaults, i, 64, &pace), i == threshold);
+        }
+    }
+}
+
+TEST(Thrashing, IsOverAfterAWhile) {
+    const hmmrt_knobs knobs = default_knobs();
+    hmmrt_policy_pace pace = {&knobs, 1000000, lapse};
+    hmmrt_policy_refaults refaults = {};
+    unsigned long evictions = 0;
+    bool thrashes = false;
+    for (int i = 0; i < 3; i++) {
+        hmmrt_policy_evicted(&refaults, ++evictions);
+        EXPECT_FALSE(thrashes) << i;
+        thrashes = hmmrt_policy_thrashes(&refaults, evictions, 64, &pace);
+    }
+    EXPECT_TRUE(thrashes);
+    pace.now += pin_time - 1;
+    EXPECT_TRUE(hmmrt_policy_thrashes(&refaults, evictions, 64, &pace));
+    pace.now++;
+    EXPECT_FALSE(hmmrt_policy_thrashes(&refaults, evictions, 64, &pace));
+    // Released it begins anew: one more refault is not enough.
+    refaults = {};
+    hmmrt_policy_evicted(&refaults, ++evictions);
+    EXPECT_FALSE(hmmrt_policy_thrashes(&refaults, evictions, 64, &pace));
+}
+
+TEST(Thrashing, HasNoMemoryOfWhatCameBackLate) {
+    const hmmrt_knobs knobs = default_knobs();
+    hmmrt_policy_refaults refaults = {};
+    unsigned long evictions = 0;
+    for (u64 i = 0; i < 20; i++) {
+        const hmmrt_policy_pace pace = {&knobs, i, lapse};
+        // Twice soon, then late.
+        const unsigned long distance = i % 3 == 2 ? 32 : 31;
+        hmmrt_policy_evicted(&refaults, evictions);
+        evictions += distance;
+        EXPECT_FALSE(hmmrt_policy_thrashes(&refaults, evictions, 64, &pace)) << i;
+    }
+}
+
+} // namespace

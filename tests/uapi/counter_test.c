@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a device uses often where it is comes to the device. The threshold is more
+ * than a page is ever looked at by accident: a part of 16 pages, each touched once,
+ * cannot count for more than 16.
+ */
+#include <stdlib.h>
+#include <time.h>
+
+#include "lib/harness.h"
+#include "lib/session.h"
+
+#define HOST		HMMRT_LOCATION_HOST
+#define GRANULE_BYTES	(16 * PAGE_BYTES)
+#define GRANULE_PAGES	16
+#define THRESHOLD	20
+#define LIMIT_S		200
+
+FIXTURE(counter) {
+	struct session session;
+	struct agent *agent;
+	int space;
+	uint32_t id;
+	char *buf;		/* a block */
+};
+
+static int set(const FIXTURE_DATA(counter) *self, uint32_t knob, uint32_t value)
+{
+	return cmd_set_knob(self->space, HMMRT_SCOPE_SPACE, self->id, knob,
+			    value);
+}
+
+FIXTURE_SETUP(counter)
+{
+	ASSERT_EQ(0, session_start(&self->session, 1, 1));
+	self->agent = session_agent(&self->session);
+	self->space = self->session.space;
+	self->id = self->session.devices[0].id;
+	self->buf = arena_anon(BLOCK_BYTES);
+	ASSERT_NE(NULL, self->buf);
+	pages_fill(self->buf, BLOCK_BYTES, 1);
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_ACCESS_COUNTER_THRESHOLD, THRESHOLD));
+}
+
+FIXTURE_TEARDOWN(counter)
+{
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+static char *granule(const FIXTURE_DATA(counter) *self, unsigned int index)
+{
+	return self->buf + index * GRANULE_BYTES;
+}
+
+static long pages_there(const FIXTURE_DATA(counter) *self, unsigned int index)
+{
+	return pages_at(self->space, granule(self, index), GRANULE_BYTES,
+			self->id);
+}
+
+static void touch_all(FIXTURE_DATA(counter) *self,
+		      struct __test_metadata *_metadata)
+{
+	ASSERT_VALUE(pages_sum(BLOCK_BYTES, 1),
+		     agent_sum(self->agent, self->buf, BLOCK_BYTES,
+			       PAGE_BYTES));
+	ASSERT_EQ(0, pages_at(self->space, self->buf, BLOCK_BYTES, self->id));
+}
+
+/* The device reads a granule, and another one, until the first one is there. */
+static void use_until_there(FIXTURE_DATA(counter) *self,
+			    struct __test_metadata *_metadata,
+			    unsigned int first, unsigned int second)
+{
+	const struct timespec pause = { .tv_nsec = 5000000 };
+	time_t began = time(NULL);
+
+	while (pages_there(self, first) != GRANULE_PAGES) {
+		ASSERT_LT(time(NULL) - began, LIMIT_S);
+		ASSERT_VALUE(1 + first * GRANULE_PAGES,
+			     agent_read(self->agent, granule(self, first)));
+		ASSERT_VALUE(1 + second * GRANULE_PAGES,
+			     agent_read(self->agent, granule(self, second)));
+		nanosleep(&pause, NULL);
+	}
+}
+
+TEST_F_TIMEOUT(counter, hot_memory_moves_and_cold_memory_stays, 500)
+{
+	struct hmmrt_stats stats;
+	struct hmmrt_page page;
+
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_MIGRATION_POLICY,
+			 HMMRT_MIGRATE_ON_COUNT));
+	touch_all(self, _metadata);
+	EXPECT_LT(0, session_stats(&self->session, 0).out_remote_pages);
+	use_until_there(self, _metadata, 3, 3);
+
+	ASSERT_EQ(0, cmd_pages(self->space, granule(self, 3), PAGE_BYTES,
+			       &page));
+	EXPECT_EQ(HMMRT_CAUSE_ACCESS_COUNTER, page.cause);
+	EXPECT_EQ(GRANULE_PAGES, pages_at(self->space, self->buf, BLOCK_BYTES,
+					  self->id));
+	stats = session_stats(&self->session, 0);
+	EXPECT_EQ(GRANULE_PAGES, stats.out_counted_moves);
+	EXPECT_EQ(GRANULE_PAGES, stats.out_migrated_to_device);
+	/* What is written there is what is read here. */
+	ASSERT_DONE(agent_fill(self->agent, self->buf, BLOCK_BYTES, PAGE_BYTES,
+			       1000));
+	EXPECT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1000));
+}
+
+TEST_F_TIMEOUT(counter, each_range_has_its_threshold, 500)
+{
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_MIGRATION_POLICY,
+			 HMMRT_MIGRATE_ON_COUNT));
+	ASSERT_EQ(0, cmd_set_range_knob(self->space, granule(self, 4),
+					GRANULE_BYTES, self->id,
+					HMMRT_KNOB_ACCESS_COUNTER_THRESHOLD,
+					65535));
+	touch_all(self, _metadata);
+	use_until_there(self, _metadata, 3, 4);
+	EXPECT_EQ(0, pages_there(self, 4));
+	/* With a threshold that it has passed long since it moves. */
+	ASSERT_EQ(0, cmd_set_range_knob(self->space, granule(self, 4),
+					GRANULE_BYTES, self->id,
+					HMMRT_KNOB_ACCESS_COUNTER_THRESHOLD,
+					1));
+	use_until_there(self, _metadata, 4, 4);
+}
+
+/* One part of a process counts, the rest moves when it is touched. */
+TEST_F_TIMEOUT(counter, policy_is_of_a_range_as_well, 500)
+{
+	ASSERT_EQ(0, cmd_set_range_knob(self->space, self->buf, GRANULE_BYTES,
+					self->id, HMMRT_KNOB_MIGRATION_POLICY,
+					HMMRT_MIGRATE_ON_COUNT));
+	ASSERT_VALUE(pages_sum(BLOCK_BYTES, 1),
+		     agent_sum(self->agent, self->buf, BLOCK_BYTES,
+			       PAGE_BYTES));
+	EXPECT_EQ(0, pages_there(self, 0));
+	EXPECT_EQ(BLOCK_PAGES - GRANULE_PAGES,
+		  pages_at(self->space, self->buf, BLOCK_BYTES, self->id));
+	use_until_there(self, _metadata, 0, 1);
+}
+
+TEST_F_TIMEOUT(counter, what_advice_keeps_stays, 500)
+{
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_MIGRATION_POLICY,
+			 HMMRT_MIGRATE_ON_COUNT));
+	ASSERT_EQ(0, cmd_advise(self->space, granule(self, 4), GRANULE_BYTES,
+				HMMRT_ADVICE_SET_PREFERRED_LOCATION, HOST, 0));
+	ASSERT_EQ(0, cmd_advise(self->space, granule(self, 5), GRANULE_BYTES,
+				HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
+	touch_all(self, _metadata);
+	use_until_there(self, _metadata, 3, 4);
+	use_until_there(self, _metadata, 6, 5);
+	EXPECT_EQ(0, pages_there(self, 4));
+	EXPECT_EQ(0, pages_there(self, 5));
+}
+
+/* Entries that were there before count from then on, without another fault. */
+TEST_F_TIMEOUT(counter, begins_when_it_is_switched_on, 500)
+{
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_MIGRATION_POLICY,
+			 HMMRT_MIGRATE_NEVER));
+	touch_all(self, _metadata);
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_MIGRATION_POLICY,
+			 HMMRT_MIGRATE_ON_TOUCH));
+	touch_all(self, _metadata);
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_ACCESS_COUNTER_MIGRATION_ENABLE, 1));
+	use_until_there(self, _metadata, 0, 0);
+	EXPECT_LT(0, session_stats(&self->session, 0).out_counted_moves);
+}
+
+/* The work ends with its binding, whatever it is about to do. */
+TEST_F_TIMEOUT(counter, device_may_go_while_it_counts, 500)
+{
+	unsigned int round;
+
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_MIGRATION_POLICY,
+			 HMMRT_MIGRATE_ON_COUNT));
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_ACCESS_COUNTER_THRESHOLD, 1));
+	for (round = 0; round < 5; round++) {
+		struct session other;
+
+		ASSERT_EQ(0, session_end(&self->session));
+		ASSERT_EQ(0, session_start(&other, 1, 1));
+		self->session = other;
+		self->agent = session_agent(&self->session);
+		self->space = self->session.space;
+		ASSERT_EQ(0, set(self, HMMRT_KNOB_MIGRATION_POLICY,
+				 HMMRT_MIGRATE_ON_COUNT));
+		ASSERT_EQ(0, set(self, HMMRT_KNOB_ACCESS_COUNTER_THRESHOLD, 1));
+		ASSERT_VALUE(pages_sum(BLOCK_BYTES, 1),
+			     agent_sum(self->agent, self->buf, BLOCK_BYTES,
+				       PAGE_BYTES));
+	}
+}
+
+TEST_HARNESS_MAIN

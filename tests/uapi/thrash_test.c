@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory that goes back and forth: it is noticed, devices are held up, the block stays
+ * where it is for a while and is let go. Times are set so that a slow machine changes
+ * nothing: half a second between two moves is soon, and a pin lasts until somebody
+ * ends it, or is over before anybody looks.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "lib/harness.h"
+#include "lib/session.h"
+
+#define HOST		HMMRT_LOCATION_HOST
+#define GRANULE_BYTES	(16 * PAGE_BYTES)
+#define SOON_US		500000
+#define FOR_EVER	100000
+/* Rounds, and seconds, after which something will never happen. */
+#define ROUNDS		1000
+#define LIMIT_S		120
+
+FIXTURE(thrash) {
+	struct session session;
+	struct agent *agent;
+	int space;
+	uint32_t id;
+	volatile uint64_t *word;
+	uint64_t expected;
+};
+
+static int set(const FIXTURE_DATA(thrash) *self, uint32_t knob, uint32_t value)
+{
+	return cmd_set_knob(self->space, HMMRT_SCOPE_SPACE, self->id, knob,
+			    value);
+}
+
+FIXTURE_SETUP(thrash)
+{
+	ASSERT_EQ(0, session_start(&self->session, 2, 2));
+	self->agent = session_agent(&self->session);
+	self->space = self->session.space;
+	self->id = self->session.devices[0].id;
+	self->word = arena_anon(2 * BLOCK_BYTES);
+	ASSERT_NE(NULL, self->word);
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_LAPSE_USEC, SOON_US));
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_PIN_THRESHOLD, 2));
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_PIN, FOR_EVER));
+}
+
+FIXTURE_TEARDOWN(thrash)
+{
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+static struct hmmrt_stats stats_of(const FIXTURE_DATA(thrash) *self)
+{
+	return session_stats(&self->session, 0);
+}
+
+static uint32_t location(const FIXTURE_DATA(thrash) *self)
+{
+	uint32_t location = HMMRT_LOCATION_NONE;
+
+	cmd_residency(self->space, (const void *)self->word, PAGE_BYTES,
+		      &location);
+	return location;
+}
+
+static bool is_mapped(const FIXTURE_DATA(thrash) *self)
+{
+	struct hmmrt_page page = { 0 };
+
+	cmd_pages(self->space, (const void *)self->word, PAGE_BYTES, &page);
+	return page.mapped_by & 1u << self->id;
+}
+
+/* Each adds one to what the other left. */
+static void turn(FIXTURE_DATA(thrash) *self, struct __test_metadata *_metadata)
+{
+	ASSERT_EQ(self->expected, *self->word);
+	*self->word = ++self->expected;
+	ASSERT_VALUE(self->expected, agent_read(self->agent, self->word));
+	ASSERT_DONE(agent_write(self->agent, self->word, ++self->expected));
+}
+
+static void turn_until_pinned(FIXTURE_DATA(thrash) *self,
+			      struct __test_metadata *_metadata)
+{
+	unsigned int round;
+
+	for (round = 0; !stats_of(self).out_pins; round++) {
+		ASSERT_LT(round, ROUNDS);
+		turn(self, _metadata);
+	}
+}
+
+/* Whether it did not last too long already; with a pause. */
+static bool wait_more(time_t began)
+{
+	const struct timespec pause = { .tv_nsec = 20000000 };
+
+	nanosleep(&pause, NULL);
+	return time(NULL) - began < LIMIT_S;
+}
+
+TEST_F_TIMEOUT(thrash, is_noticed_held_up_and_left_where_it_is, 500)
+{
+	struct hmmrt_stats before, after;
+	unsigned int i;
+
+	turn_until_pinned(self, _metadata);
+	before = stats_of(self);
+	EXPECT_EQ(1, before.out_thrashing_blocks);
+	EXPECT_EQ(2, before.out_throttled_faults);
+	EXPECT_EQ(1, before.out_pins);
+	EXPECT_EQ(0, before.out_unpins);
+	EXPECT_EQ(HOST, location(self));
+	EXPECT_TRUE(is_mapped(self));
+
+	for (i = 0; i < 500; i++)
+		turn(self, _metadata);
+	after = stats_of(self);
+	EXPECT_EQ(before.out_migrated_to_device, after.out_migrated_to_device);
+	EXPECT_EQ(before.out_throttled_faults, after.out_throttled_faults);
+}
+
+/* Nobody touches anything: the entry goes by itself, and the next touch moves. */
+TEST_F_TIMEOUT(thrash, is_let_go_when_the_time_is_over, 500)
+{
+	time_t began;
+
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_PIN, 1));
+	turn_until_pinned(self, _metadata);
+	ASSERT_LT(0, stats_of(self).out_remote_pages);
+	for (began = time(NULL); !stats_of(self).out_unpins || is_mapped(self);)
+		ASSERT_TRUE(wait_more(began));
+	EXPECT_EQ(HOST, location(self));
+	ASSERT_VALUE(self->expected, agent_read(self->agent, self->word));
+	EXPECT_EQ(self->id, location(self));
+	EXPECT_EQ(1, stats_of(self).out_unpins);
+}
+
+TEST_F_TIMEOUT(thrash, goes_where_it_is_sent, 500)
+{
+	turn_until_pinned(self, _metadata);
+	ASSERT_EQ(HOST, location(self));
+	ASSERT_EQ(0, cmd_prefetch(self->space, (const void *)self->word,
+				  PAGE_BYTES, self->id, NULL));
+	EXPECT_EQ(self->id, location(self));
+	EXPECT_EQ(1, stats_of(self).out_unpins);
+	/* And it moves with who touches it, as at first. */
+	ASSERT_EQ(self->expected, *self->word);
+	ASSERT_EQ(HOST, location(self));
+	ASSERT_VALUE(self->expected, agent_read(self->agent, self->word));
+	EXPECT_EQ(self->id, location(self));
+}
+
+TEST_F_TIMEOUT(thrash, prefers_what_advice_says, 500)
+{
+	unsigned int i;
+
+	ASSERT_EQ(0, cmd_advise(self->space, self->word, BLOCK_BYTES,
+				HMMRT_ADVICE_SET_PREFERRED_LOCATION, self->id,
+				0));
+	turn_until_pinned(self, _metadata);
+	for (i = 0; i < 10; i++) {
+		turn(self, _metadata);
+		ASSERT_EQ(self->id, location(self));
+	}
+}
+
+TEST_F_TIMEOUT(thrash, is_not_looked_for_where_that_is_off, 500)
+{
+	struct hmmrt_stats stats;
+	unsigned int i;
+
+	ASSERT_EQ(0, cmd_set_range_knob(self->space, self->word, BLOCK_BYTES,
+					self->id, HMMRT_KNOB_THRASHING_ENABLE,
+					0));
+	for (i = 0; i < 50; i++) {
+		turn(self, _metadata);
+		ASSERT_EQ(self->id, location(self));
+	}
+	stats = stats_of(self);
+	EXPECT_EQ(0, stats.out_thrashing_blocks);
+	EXPECT_EQ(0, stats.out_throttled_faults);
+	/* Elsewhere it is. */
+	ASSERT_EQ(self->expected, *self->word);
+	self->word += BLOCK_BYTES / sizeof(*self->word);
+	self->expected = 0;
+	turn_until_pinned(self, _metadata);
+	EXPECT_EQ(1, stats_of(self).out_thrashing_blocks);
+}
+
+/* A pin that was made is of no account either. */
+TEST_F_TIMEOUT(thrash, moves_again_when_it_is_switched_off, 500)
+{
+	turn_until_pinned(self, _metadata);
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_ENABLE, 0));
+	/* The entry that there is goes with the page, and is not asked for again. */
+	ASSERT_EQ(0, cmd_advise(self->space, self->word, BLOCK_BYTES,
+				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	ASSERT_EQ(0, cmd_advise(self->space, self->word, BLOCK_BYTES,
+				HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
+	ASSERT_VALUE(self->expected, agent_read(self->agent, self->word));
+	EXPECT_EQ(self->id, location(self));
+}
+
+/* The one that waits has nothing that the other one needs. */
+TEST_F_TIMEOUT(thrash, others_go_on_while_one_is_held_up, 500)
+{
+	char *other = (char *)self->word + BLOCK_BYTES;
+	unsigned int meanwhile = 0, round;
+
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_NAP, 100));
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_PIN_THRESHOLD, 255));
+	ASSERT_EQ(0, cmd_set_range_knob(self->space, other, BLOCK_BYTES,
+					self->id, HMMRT_KNOB_THRASHING_ENABLE,
+					0));
+	for (round = 0; !meanwhile; round++) {
+		uint64_t before = stats_of(self).out_throttled_faults;
+		struct outcome outcome;
+
+		ASSERT_LT(round, 50);
+		ASSERT_EQ(self->expected, *self->word);
+		agent_post(self->agent, 1, AGENT_WRITE,
+			   (uint64_t[]){ (uintptr_t)self->word,
+					 ++self->expected }, 2);
+		do {
+			bool waits = stats_of(self).out_throttled_faults > before;
+
+			pages_fill(other, PAGE_BYTES, round);
+			ASSERT_VALUE(round, agent_read(self->agent, other));
+			outcome = agent_wait(self->agent, 1, 0);
+			meanwhile += waits && outcome.error == -ETIMEDOUT;
+		} while (outcome.error == -ETIMEDOUT);
+		ASSERT_DONE(outcome);
+	}
+	EXPECT_LT(0, stats_of(self).out_throttled_faults);
+}
+
+/* Who waits is ended like anybody else; and nothing waits for the nap to end. */
+TEST_F_TIMEOUT(thrash, who_is_held_up_can_be_killed, 500)
+{
+	unsigned int round;
+
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_NAP, 100));
+	for (round = 0; !stats_of(self).out_throttled_faults; round++) {
+		ASSERT_LT(round, ROUNDS);
+		ASSERT_EQ(self->expected, *self->word);
+		agent_post(self->agent, 0, AGENT_WRITE,
+			   (uint64_t[]){ (uintptr_t)self->word,
+					 ++self->expected }, 2);
+		while (agent_wait(self->agent, 0, 0).error == -ETIMEDOUT &&
+		       !stats_of(self).out_throttled_faults)
+			;
+	}
+	agent_kill(self->agent);
+	EXPECT_TRUE(*self->word == self->expected ||
+		    *self->word == self->expected - 1);
+}
+
+#define ADDS	2000
+
+static void *add_often(void *word)
+{
+	unsigned int i;
+
+	for (i = 0; i < ADDS; i++)
+		__atomic_fetch_add((uint64_t *)word, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* Two devices with two lanes each and two threads, as quickly as they can. */
+static void add_from_all_sides(FIXTURE_DATA(thrash) *self,
+			       struct __test_metadata *_metadata)
+{
+	uint64_t args[] = { (uintptr_t)self->word, ADDS };
+	pthread_t threads[2];
+	unsigned int i;
+
+	for (i = 0; i < 4; i++)
+		agent_post(&self->session.devices[i % 2].agent, i / 2,
+			   AGENT_ADD, args, 2);
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, add_often,
+					    (void *)self->word));
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, pthread_join(threads[i], NULL));
+	for (i = 0; i < 4; i++)
+		ASSERT_DONE(agent_wait(&self->session.devices[i % 2].agent,
+				       i / 2, LIMIT_S));
+	ASSERT_EQ(6 * ADDS, *self->word);
+}
+
+TEST_F_TIMEOUT(thrash, all_get_on_and_lose_nothing, 500)
+{
+	ASSERT_EQ(0, cmd_unset_knob(self->space, HMMRT_SCOPE_SPACE, self->id,
+				    HMMRT_KNOB_THRASHING_LAPSE_USEC));
+	ASSERT_EQ(0, cmd_unset_knob(self->space, HMMRT_SCOPE_SPACE, self->id,
+				    HMMRT_KNOB_THRASHING_PIN));
+	add_from_all_sides(self, _metadata);
+}
+
+/* Detected, pinned and released all the time. */
+TEST_F_TIMEOUT(thrash, all_get_on_whatever_the_knobs_say, 500)
+{
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_LAPSE_USEC, 5));
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_THRESHOLD, 1));
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_PIN_THRESHOLD, 1));
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_PIN, 1));
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_EPOCH, 1));
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_MAX_RESETS, 255));
+	add_from_all_sides(self, _metadata);
+}
+
+TEST_HARNESS_MAIN
