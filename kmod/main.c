@@ -139,6 +139,12 @@ static int ioc_knob(struct file *file, void *arg)
 	return hmmrt_knob(space, knob);
 }
 
+static u64 thrashing_count(const struct hmmrt_binding *binding,
+			   enum hmmrt_thrashing_state state)
+{
+	return atomic64_read(&binding->thrashing_states[state]);
+}
+
 static void stats_fill(struct hmmrt_stats *stats,
 		       const struct hmmrt_binding *binding)
 {
@@ -153,14 +159,12 @@ static void stats_fill(struct hmmrt_stats *stats,
 	stats->out_evictions = atomic64_read(&binding->evictions);
 	stats->out_evicted_pages = atomic64_read(&binding->evicted);
 	stats->out_thrashing_faults = atomic64_read(&binding->thrashing);
-	stats->out_thrashing_blocks = atomic64_read(
-		&binding->thrashing_states[HMMRT_THRASHING_DETECTED]);
-	stats->out_throttled_faults = atomic64_read(
-		&binding->thrashing_states[HMMRT_THRASHING_THROTTLED]);
-	stats->out_pins = atomic64_read(
-		&binding->thrashing_states[HMMRT_THRASHING_PINNED]);
-	stats->out_unpins = atomic64_read(
-		&binding->thrashing_states[HMMRT_THRASHING_RELEASED]);
+	stats->out_thrashing_blocks =
+		thrashing_count(binding, HMMRT_THRASHING_DETECTED);
+	stats->out_throttled_faults =
+		thrashing_count(binding, HMMRT_THRASHING_THROTTLED);
+	stats->out_pins = thrashing_count(binding, HMMRT_THRASHING_PINNED);
+	stats->out_unpins = thrashing_count(binding, HMMRT_THRASHING_RELEASED);
 	stats->out_counted_moves = atomic64_read(&binding->counted);
 }
 
