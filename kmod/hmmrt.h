@@ -420,6 +420,7 @@ bool hmmrt_request_may_get_room(struct hmmrt_request *req);
 int hmmrt_request_again(struct hmmrt_request *req, int rc);
 int hmmrt_mmap_read_lock(struct mm_struct *mm);
 int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm);
+bool hmmrt_fault_may_migrate(struct hmmrt_request *req);
 
 /* serve.c */
 /* How long one fault starts again before the device must ask once more. */
@@ -437,7 +438,6 @@ int hmmrt_snapshot(struct hmmrt_request *req);
 int hmmrt_snapshot_widened(struct hmmrt_request *req);
 bool hmmrt_mark_cow(struct hmmrt_request *req);
 int hmmrt_serve_window(struct hmmrt_request *req, bool migrate);
-bool hmmrt_fault_may_migrate(struct hmmrt_request *req);
 int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access);
 int hmmrt_mapped_check(struct mm_struct *mm, unsigned long addr,
 		       unsigned int access);

@@ -139,6 +139,12 @@ static int ioc_knob(struct file *file, void *arg)
 	return hmmrt_knob(space, knob);
 }
 
+static u64 thrashing_count(const struct hmmrt_binding *binding,
+			   enum hmmrt_thrashing_state state)
+{
+	return atomic64_read(&binding->thrashing_states[state]);
+}
+
 static void stats_fill(struct hmmrt_stats *stats,
 		       const struct hmmrt_binding *binding)
 {
@@ -158,14 +164,12 @@ static void stats_fill(struct hmmrt_stats *stats,
 	stats->out_flushed_faults = atomic64_read(&binding->flushed_faults);
 	stats->out_replays = atomic64_read(&binding->replays);
 	stats->out_pending_faults = READ_ONCE(binding->faults.nr_pending);
-	stats->out_thrashing_blocks = atomic64_read(
-		&binding->thrashing_states[HMMRT_THRASHING_DETECTED]);
-	stats->out_throttled_faults = atomic64_read(
-		&binding->thrashing_states[HMMRT_THRASHING_THROTTLED]);
-	stats->out_pins = atomic64_read(
-		&binding->thrashing_states[HMMRT_THRASHING_PINNED]);
-	stats->out_unpins = atomic64_read(
-		&binding->thrashing_states[HMMRT_THRASHING_RELEASED]);
+	stats->out_thrashing_blocks =
+		thrashing_count(binding, HMMRT_THRASHING_DETECTED);
+	stats->out_throttled_faults =
+		thrashing_count(binding, HMMRT_THRASHING_THROTTLED);
+	stats->out_pins = thrashing_count(binding, HMMRT_THRASHING_PINNED);
+	stats->out_unpins = thrashing_count(binding, HMMRT_THRASHING_RELEASED);
 	stats->out_counted_moves = atomic64_read(&binding->counted);
 }
 

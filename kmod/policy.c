@@ -44,13 +44,14 @@ static unsigned int weight(const unsigned long *map, unsigned int first,
 }
 
 static struct hmmrt_policy_decision decided(enum hmmrt_policy_want want,
-					     enum hmmrt_policy_rule rule)
+					    enum hmmrt_policy_rule rule)
 {
 	return (struct hmmrt_policy_decision){ .want = want, .rule = rule };
 }
 
 /* The rules that no advice goes before. */
-static enum hmmrt_policy_rule stays_whatever(const struct hmmrt_policy_page *page)
+static enum hmmrt_policy_rule
+stays_whatever(const struct hmmrt_policy_page *page)
 {
 	if (!page->migratable)
 		return HMMRT_RULE_NOT_MIGRATABLE;

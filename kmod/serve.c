@@ -700,33 +700,6 @@ static void choose_window(struct hmmrt_request *req)
 		       start + ((unsigned long)win.count << PAGE_SHIFT));
 }
 
-/* Whether a fault of this device moves, or copies, what it finds there. */
-bool hmmrt_fault_may_migrate(struct hmmrt_request *req)
-{
-	struct hmmrt_device *dev = req->binding->dev;
-	struct hmmrt_policy_page page = {
-		.advice = &req->advice,
-		.device = dev->id,
-		.write = req->access & HMMRT_ACCESS_WRITE,
-		.migratable = !(dev->flags & HMMRT_DEVICE_FAULT_IN_PLACE) &&
-			      hmmrt_vma_may_migrate(req->vma),
-	};
-	struct hmmrt_policy_decision decision;
-
-	req->knobs = hmmrt_knobs_at(req->binding->space, dev, &req->advice);
-	page.migration_policy = req->knobs.of[HMMRT_KNOB_MIGRATION_POLICY];
-	decision = hmmrt_policy_residency(&page);
-	/* To ask is to count, so only what would move; and not what has room made. */
-	if (decision.want != HMMRT_POLICY_STAY && !req->room) {
-		page.no_room = hmmrt_request_thrashes(req);
-		page.pinned = hmmrt_request_pinned(req);
-		decision = hmmrt_policy_residency(&page);
-	}
-	req->rule = decision.rule;
-	req->copy = decision.want == HMMRT_POLICY_COPY;
-	return decision.want != HMMRT_POLICY_STAY;
-}
-
 /*
  * One attempt to serve the page at req->addr to the device. 0: it is mapped; -EAGAIN:
  * see hmmrt_request_again().

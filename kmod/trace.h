@@ -13,39 +13,25 @@
 
 #include "policy.h"
 
-/* Why a fault moved what it found, or left it. */
-#define HMMRT_RULE_NAMES						\
-	EM(HMMRT_RULE_NONE, "none")					\
-	EM(HMMRT_RULE_NOT_MIGRATABLE, "not migratable")			\
-	EM(HMMRT_RULE_NO_MIGRATE, "advised not to migrate")		\
-	EM(HMMRT_RULE_NEVER, "never by migration policy")		\
-	EM(HMMRT_RULE_NO_ROOM, "no room for all in use")		\
-	EM(HMMRT_RULE_READ_MOSTLY_READ, "read of read-mostly")		\
-	EM(HMMRT_RULE_PREFERRED_HERE, "preferred here")			\
-	EM(HMMRT_RULE_PREFERRED_ELSEWHERE, "preferred elsewhere")	\
-	EM(HMMRT_RULE_THRASHING, "thrashing")				\
-	EM(HMMRT_RULE_READ_MOSTLY_WRITE, "write to read-mostly")	\
-	EM(HMMRT_RULE_ACCESSED_BY, "accessed by advice")		\
-	EM(HMMRT_RULE_ON_COUNT, "not used often enough")		\
-	EMe(HMMRT_RULE_DEFAULT, "touched")
-
-#define HMMRT_THRASHING_NAMES						\
-	EM(HMMRT_THRASHING_DETECTED, "detected")			\
-	EM(HMMRT_THRASHING_THROTTLED, "throttled")			\
-	EM(HMMRT_THRASHING_PINNED, "pinned")				\
-	EM(HMMRT_THRASHING_RELEASED, "released")			\
-	EMe(HMMRT_THRASHING_RESET, "reset")
-
-#undef EM
-#undef EMe
-#define EM(value, name)		TRACE_DEFINE_ENUM(value);
-#define EMe(value, name)	TRACE_DEFINE_ENUM(value);
-HMMRT_RULE_NAMES
-HMMRT_THRASHING_NAMES
-#undef EM
-#undef EMe
-#define EM(value, name)		{ value, name },
-#define EMe(value, name)	{ value, name }
+/* For who reads events in binary: symbols are numbers there. */
+TRACE_DEFINE_ENUM(HMMRT_RULE_NONE);
+TRACE_DEFINE_ENUM(HMMRT_RULE_NOT_MIGRATABLE);
+TRACE_DEFINE_ENUM(HMMRT_RULE_NO_MIGRATE);
+TRACE_DEFINE_ENUM(HMMRT_RULE_NEVER);
+TRACE_DEFINE_ENUM(HMMRT_RULE_NO_ROOM);
+TRACE_DEFINE_ENUM(HMMRT_RULE_READ_MOSTLY_READ);
+TRACE_DEFINE_ENUM(HMMRT_RULE_PREFERRED_HERE);
+TRACE_DEFINE_ENUM(HMMRT_RULE_PREFERRED_ELSEWHERE);
+TRACE_DEFINE_ENUM(HMMRT_RULE_THRASHING);
+TRACE_DEFINE_ENUM(HMMRT_RULE_READ_MOSTLY_WRITE);
+TRACE_DEFINE_ENUM(HMMRT_RULE_ACCESSED_BY);
+TRACE_DEFINE_ENUM(HMMRT_RULE_ON_COUNT);
+TRACE_DEFINE_ENUM(HMMRT_RULE_DEFAULT);
+TRACE_DEFINE_ENUM(HMMRT_THRASHING_DETECTED);
+TRACE_DEFINE_ENUM(HMMRT_THRASHING_THROTTLED);
+TRACE_DEFINE_ENUM(HMMRT_THRASHING_PINNED);
+TRACE_DEFINE_ENUM(HMMRT_THRASHING_RELEASED);
+TRACE_DEFINE_ENUM(HMMRT_THRASHING_RESET);
 
 TRACE_EVENT(hmmrt_device_fault,
 	TP_PROTO(u32 device, unsigned long addr, unsigned int access, int error,
@@ -68,7 +54,20 @@ TRACE_EVENT(hmmrt_device_fault,
 	TP_printk("device=%u addr=%#lx access=%#x error=%d why=%s",
 		  __entry->device, __entry->addr, __entry->access,
 		  __entry->error,
-		  __print_symbolic(__entry->rule, HMMRT_RULE_NAMES))
+		  __print_symbolic(__entry->rule,
+			{ HMMRT_RULE_NONE, "none" },
+			{ HMMRT_RULE_NOT_MIGRATABLE, "not migratable" },
+			{ HMMRT_RULE_NO_MIGRATE, "advised not to migrate" },
+			{ HMMRT_RULE_NEVER, "never by migration policy" },
+			{ HMMRT_RULE_NO_ROOM, "no room for all in use" },
+			{ HMMRT_RULE_READ_MOSTLY_READ, "read of read-mostly" },
+			{ HMMRT_RULE_PREFERRED_HERE, "preferred here" },
+			{ HMMRT_RULE_PREFERRED_ELSEWHERE, "preferred elsewhere" },
+			{ HMMRT_RULE_THRASHING, "thrashing" },
+			{ HMMRT_RULE_READ_MOSTLY_WRITE, "write to read-mostly" },
+			{ HMMRT_RULE_ACCESSED_BY, "accessed by advice" },
+			{ HMMRT_RULE_ON_COUNT, "not used often enough" },
+			{ HMMRT_RULE_DEFAULT, "touched" }))
 );
 
 TRACE_EVENT(hmmrt_thrashing,
@@ -86,7 +85,12 @@ TRACE_EVENT(hmmrt_thrashing,
 	),
 	TP_printk("device=%u block=%#lx state=%s", __entry->device,
 		  __entry->block,
-		  __print_symbolic(__entry->state, HMMRT_THRASHING_NAMES))
+		  __print_symbolic(__entry->state,
+			{ HMMRT_THRASHING_DETECTED, "detected" },
+			{ HMMRT_THRASHING_THROTTLED, "throttled" },
+			{ HMMRT_THRASHING_PINNED, "pinned" },
+			{ HMMRT_THRASHING_RELEASED, "released" },
+			{ HMMRT_THRASHING_RESET, "reset" }))
 );
 
 TRACE_EVENT(hmmrt_fault_batch,

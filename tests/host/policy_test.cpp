@@ -445,7 +445,9 @@ struct Rule {
     bool (*applies)(const hmmrt_policy_page& page);
 };
 
-bool has(const hmmrt_policy_page& page, uint32_t flag) { return page.advice->flags & flag; }
+bool has(const hmmrt_policy_page& page, uint32_t flag) {
+    return page.advice->flags & flag;
+}
 
 const Rule rules[] = {
     {HMMRT_RULE_NOT_MIGRATABLE, HMMRT_POLICY_STAY,
@@ -492,9 +494,9 @@ TEST(PolicyResidency, IsTheFirstRuleThatApplies) {
                                             preferred, bit(2) ? 1u << 3 : 1u << 2);
                 const hmmrt_policy_page page = {&advice, 3,      policy, bit(3),
                                                 bit(4),  bit(5), bit(6), bit(7)};
-                const auto* expected = std::find_if(
-                    std::begin(rules), std::end(rules),
-                    [&page](const Rule& rule) { return rule.applies(page); });
+                const auto* expected =
+                    std::find_if(std::begin(rules), std::end(rules),
+                                 [&page](const Rule& rule) { return rule.applies(page); });
                 const auto found = hmmrt_policy_residency(&page);
                 ASSERT_EQ(found.rule, expected->rule) << bits << " " << policy << " " << preferred;
                 ASSERT_EQ(found.want, expected->want) << found.rule;

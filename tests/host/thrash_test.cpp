@@ -16,8 +16,7 @@ namespace {
 
 constexpr unsigned granule = HMMRT_POLICY_GRANULE_PAGES;
 constexpr u64 lapse = 1000;
-constexpr u8 mine = HMMRT_PLACE_DEVICE(3), other = HMMRT_PLACE_DEVICE(2),
-             host = HMMRT_PLACE_HOST;
+constexpr u8 mine = HMMRT_PLACE_DEVICE(3), other = HMMRT_PLACE_DEVICE(2), host = HMMRT_PLACE_HOST;
 
 hmmrt_knobs default_knobs() {
     const hmmrt_set_knobs none = {};
@@ -272,8 +271,8 @@ TEST(Knob, SwitchesItOff) {
 
 unsigned seed() {
     const char* text = std::getenv("HMMRT_TEST_SEED");
-    const unsigned value = text ? static_cast<unsigned>(std::strtoul(text, nullptr, 0))
-                                : std::random_device()();
+    const unsigned value =
+        text ? static_cast<unsigned>(std::strtoul(text, nullptr, 0)) : std::random_device()();
     std::cout << "HMMRT_TEST_SEED=" << value << "\n";
     return value;
 }

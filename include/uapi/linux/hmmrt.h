@@ -577,12 +577,12 @@ struct hmmrt_peer {
  *	mapped by then, without being part of a batch; see HMMRT_REPLAY_BATCH_FLUSH
  * @out_replays: times that lanes were told to go on: see enum hmmrt_replay_policy
  * @out_pending_faults: device faults that wait at the moment, for others to be served
- * @out_thrashing_blocks: blocks that were found to go back and forth
+ * @out_thrashing_blocks: times that a block was found to go back and forth
  * @out_throttled_faults: device faults that were held up, so that others could use
  *	such a block meanwhile
- * @out_pins: blocks that were left where they are for a while, for either reason
- * @out_unpins: of these, those that may move again: because the time was over, or
- *	because the process said where it wants them
+ * @out_pins: times that one was left where it is for a while, for either reason
+ * @out_unpins: times that this ended, and it may move again: the time was over, or
+ *	the process said where it wants it
  * @out_counted_moves: pages that moved because the device had used them often where
  *	they were; also in @out_migrated_to_device
  *
