@@ -17,7 +17,7 @@ static void check_informative(void)
 	CHECK_AT(hmmrt_info, out_block_size, 20);
 	CHECK_AT(hmmrt_info, out_features, 24);
 
-	CHECK_SIZE(hmmrt_device_info, 80);
+	CHECK_SIZE(hmmrt_device_info, 112);
 	CHECK_AT(hmmrt_device_info, device_id, 8);
 	CHECK_AT(hmmrt_device_info, out_numa_node, 12);
 	CHECK_AT(hmmrt_device_info, out_memory_bytes, 16);
@@ -25,6 +25,12 @@ static void check_informative(void)
 	CHECK_AT(hmmrt_device_info, out_backed_bytes, 32);
 	CHECK_AT(hmmrt_device_info, out_name, 40);
 	CHECK_AT(hmmrt_device_info, out_properties, 72);
+	CHECK_AT(hmmrt_device_info, out_free_chunks, 80);
+	CHECK_AT(hmmrt_device_info, out_partial_chunks, 84);
+	CHECK_AT(hmmrt_device_info, out_full_chunks, 88);
+	CHECK_AT(hmmrt_device_info, out_chunk_bytes, 92);
+	CHECK_AT(hmmrt_device_info, out_split_chunks, 96);
+	CHECK_AT(hmmrt_device_info, out_merged_chunks, 104);
 
 	CHECK_SIZE(hmmrt_space_create, 8);
 }
