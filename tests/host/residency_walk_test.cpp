@@ -61,20 +61,26 @@ class Walk {
         if (below(200) == 0) choose_knobs();
         const unsigned block = below(blocks);
         switch (below(16)) {
-        case 0: take_away(block); return true;
+        case 0:
+            take_away(block);
+            return true;
         case 1:
         case 2:
         case 3:
         case 4:
-        case 5: return host(block);
-        default: return device(block, below(devices));
+        case 5:
+            return host(block);
+        default:
+            return device(block, below(devices));
         }
     }
 
     unsigned long sweeps() const { return whole_; }
 
   private:
-    unsigned below(unsigned n) { return std::uniform_int_distribution<unsigned>(0, n - 1)(random_); }
+    unsigned below(unsigned n) {
+        return std::uniform_int_distribution<unsigned>(0, n - 1)(random_);
+    }
 
     void choose_knobs() {
         constexpr unsigned thresholds[] = {1, 25, 50, 51, 75, 99, 100};
@@ -127,9 +133,8 @@ class Walk {
         const hmmrt_policy_density kernel = {mapped.bits.data(), mapped.faults, before, after};
         const model_density density = {mapped.bytes.data(), mapped.faults, before, after};
         const model_window expected = model_device_window(&density, page, granularity, &model_);
-        const bool right = same("device", page,
-                                hmmrt_policy_device_window(&kernel, page, &advice, &knobs_),
-                                expected);
+        const bool right = same(
+            "device", page, hmmrt_policy_device_window(&kernel, page, &advice, &knobs_), expected);
         move(block, dev, expected);
         device_sweep_[dev][block] = expected.first + expected.count;
         return right;

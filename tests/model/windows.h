@@ -44,7 +44,7 @@ struct model_density {
 };
 
 static inline struct model_window model_span(unsigned int first,
-					       unsigned int count)
+					     unsigned int count)
 {
 	struct model_window window;
 

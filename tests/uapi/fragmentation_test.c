@@ -217,7 +217,7 @@ TEST_F_TIMEOUT(churn, leaves_whole_chunks, 100000)
 		rc = churn_once(churn);
 	ASSERT_EQ(0, rc);
 	ASSERT_LT(0, churn->looks);
-	TH_LOG("%lu steps; of %u chunks with half in use free: %u at least, %.1f on average; split %llu times, whole again %llu times",
+	TH_LOG("%lu steps; of %u chunks free: least %u, average %.1f; split %llu, merged %llu",
 	       churn->ops, chunks, churn->free_least,
 	       (double)churn->free_sum / (double)churn->looks,
 	       (unsigned long long)churn->info.out_split_chunks,

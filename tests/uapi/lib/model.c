@@ -132,12 +132,29 @@ static struct model_window device_window(const struct model *model,
 					&knobs));
 }
 
+/* Returns how many were on a device. */
+static unsigned int window_to_host(struct model *model,
+				   struct model_window window)
+{
+	unsigned int i, n = 0;
+
+	for (i = window.first; i < window.first + window.count; i++) {
+		if (model->pages[i].at >= MODEL_HOME)
+			continue;
+		model->pages[i].at = MODEL_HOME;
+		n++;
+	}
+	if (n)
+		invalidate(model, window.first, window.count);
+	return n;
+}
+
 /* The CPU asked for a page that is on a device. */
 static void bring_home(struct model *model, unsigned int page)
 {
 	const struct model_advice *advice = &model->pages[page].advice;
 	struct model_knobs knobs = knobs_at(model, page);
-	unsigned int block = block_of(page), i;
+	unsigned int block = block_of(page);
 	struct model_turns *turns = &model->turns[block];
 	struct model_window window;
 
@@ -150,11 +167,7 @@ static void bring_home(struct model *model, unsigned int page)
 		turns->turns = 0;
 	turns->window = window;
 	turns->home = true;
-	window = clip(model, page, window);
-	invalidate(model, window.first, window.count);
-	for (i = window.first; i < window.first + window.count; i++)
-		if (model->pages[i].at < MODEL_HOME)
-			model->pages[i].at = MODEL_HOME;
+	window_to_host(model, clip(model, page, window));
 }
 
 static bool moves(const struct model_advice *advice, unsigned int dev)
@@ -266,32 +279,24 @@ void model_cpu_touches(struct model *model, unsigned int page, bool write)
 		touched->read_only = false;
 }
 
+/* All of it has one advice. */
 static void prefetch_part(struct model *model, struct model_window part,
 			  enum model_place to, struct model_moves *moves)
 {
-	unsigned int i, n = 0;
+	unsigned int i, n = 0, stayed = 0;
 
-	if (to == MODEL_HOME) {
-		for (i = part.first; i < part.first + part.count; i++)
-			n += model->pages[i].at < MODEL_HOME;
-		if (n)
-			invalidate(model, part.first, part.count);
-		for (i = part.first; i < part.first + part.count; i++)
-			if (model->pages[i].at < MODEL_HOME)
-				model->pages[i].at = MODEL_HOME;
-	} else if (model->pages[part.first].advice.no_migrate) {
-		for (i = part.first; i < part.first + part.count; i++)
-			moves->stayed += model->pages[i].at != to;
-		for (i = part.first; i < part.first + part.count; i++)
-			moves->there += model->pages[i].at == to;
-		map_window(model, part, to);
-		return;
-	} else {
+	if (to == MODEL_HOME)
+		n = window_to_host(model, part);
+	else if (!model->pages[part.first].advice.no_migrate)
 		n = move_window(model, part, to);
+	else
+		for (i = part.first; i < part.first + part.count; i++)
+			stayed += model->pages[i].at != to;
+	if (to != MODEL_HOME)
 		map_window(model, part, to);
-	}
 	moves->moved += n;
-	moves->there += part.count - n;
+	moves->stayed += stayed;
+	moves->there += part.count - n - stayed;
 }
 
 struct model_moves model_prefetch(struct model *model, unsigned int first,
