@@ -191,7 +191,15 @@ void hmmrt_device_fill_info(struct hmmrt_device *dev,
 	info->out_used_bytes = (u64)vram->used_pages << PAGE_SHIFT;
 	info->out_backed_bytes = (u64)vram->populated_chunks
 				 << HMMRT_CHUNK_SHIFT;
+	info->out_partial_chunks = vram->partial_chunks;
+	info->out_full_chunks = vram->full_chunks;
+	info->out_split_chunks = vram->split_chunks;
+	info->out_merged_chunks = vram->merged_chunks;
 	spin_unlock_irq(&vram->lock);
+	info->out_free_chunks = (vram->size >> HMMRT_CHUNK_SHIFT) -
+				info->out_partial_chunks -
+				info->out_full_chunks;
+	info->out_chunk_bytes = HMMRT_CHUNK_SIZE;
 	info->out_memory_bytes = vram->size;
 	info->out_numa_node = dev->numa_node;
 	strscpy_pad((char *)info->out_name, dev->name, sizeof(info->out_name));

@@ -135,6 +135,11 @@ struct hmmrt_vram {
 	u64 given;			/* times that pages were taken */
 	unsigned long used_pages;
 	unsigned long populated_chunks;
+	/* Of what is in use; the rest is free, with struct pages or without. */
+	unsigned int partial_chunks;
+	unsigned int full_chunks;
+	u64 split_chunks;
+	u64 merged_chunks;
 	atomic_long_t evictions;	/* of chunks, to make room */
 	atomic_long_t evictions_ahead;	/* of them, before it was needed */
 	struct work_struct evict_ahead;

@@ -540,7 +540,10 @@ static bool cpu_fault_splits(const struct vm_fault *vmf)
 	       folio_test_large(page_folio(vmf->page));
 }
 
-/* Returns the node where it is to come home to. */
+/*
+ * What comes along ends where the mapping and the advice do. Returns the node where
+ * it is to come home to.
+ */
 static int cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
 			    struct migrate_vma *args)
 {
@@ -562,12 +565,15 @@ static int cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
 					       (args->start - block->start)
 						       >> PAGE_SHIFT,
 					       &advice, &knobs);
-	args->start = max(block->start + ((unsigned long)win.first
-					  << PAGE_SHIFT),
-			  vmf->vma->vm_start);
-	args->end = min(block->start + ((unsigned long)(win.first + win.count)
-					<< PAGE_SHIFT),
-			vmf->vma->vm_end);
+	/* A huge page comes whole, whatever parts of it were advised. */
+	if (args->flags & HMMRT_SELECT_COMPOUND)
+		return advised_node(&advice);
+	args->start = max3(block->start + ((unsigned long)win.first
+					   << PAGE_SHIFT),
+			   vmf->vma->vm_start, start);
+	args->end = min3(block->start + ((unsigned long)(win.first + win.count)
+					 << PAGE_SHIFT),
+			 vmf->vma->vm_end, end);
 	return advised_node(&advice);
 }
 

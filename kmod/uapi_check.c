@@ -17,7 +17,7 @@ static void check_informative(void)
 	CHECK_AT(hmmrt_info, out_block_size, 20);
 	CHECK_AT(hmmrt_info, out_features, 24);
 
-	CHECK_SIZE(hmmrt_device_info, 96);
+	CHECK_SIZE(hmmrt_device_info, 128);
 	CHECK_AT(hmmrt_device_info, device_id, 8);
 	CHECK_AT(hmmrt_device_info, out_numa_node, 12);
 	CHECK_AT(hmmrt_device_info, out_memory_bytes, 16);
@@ -27,6 +27,12 @@ static void check_informative(void)
 	CHECK_AT(hmmrt_device_info, out_properties, 72);
 	CHECK_AT(hmmrt_device_info, out_evictions, 80);
 	CHECK_AT(hmmrt_device_info, out_evictions_ahead, 88);
+	CHECK_AT(hmmrt_device_info, out_free_chunks, 96);
+	CHECK_AT(hmmrt_device_info, out_partial_chunks, 100);
+	CHECK_AT(hmmrt_device_info, out_full_chunks, 104);
+	CHECK_AT(hmmrt_device_info, out_chunk_bytes, 108);
+	CHECK_AT(hmmrt_device_info, out_split_chunks, 112);
+	CHECK_AT(hmmrt_device_info, out_merged_chunks, 120);
 
 	CHECK_SIZE(hmmrt_space_create, 8);
 }

@@ -11,7 +11,11 @@
  *            nothing to populate, and the CPU maps its pages as it does others.
  * Placement  A page of a block prefers the same index in a chunk that the
  *            block's neighbours are in: what a block has on a device grows
- *            together to 2 MiB without holes.
+ *            together to 2 MiB without holes. A block that has nothing there yet
+ *            begins in a chunk that nobody uses, as long as half of them are such.
+ *            Then whole chunks are for whole blocks: a part of one goes to the
+ *            fullest of some chunks that are in use, at the same index if it can be;
+ *            what is small, and so may stay small, anywhere in it.
  * Large      A chunk that is given out whole may be one folio. It is freed whole
  *            or, after the core has split it, page by page: the bits of a chunk
  *            stand for pages in any case, and splitting changes none, so there is
@@ -38,6 +42,9 @@
 #define TRIM_DELAY	(2 * HZ)
 /* Free chunks that keep their memory: the next user is likely soon. */
 #define TRIM_KEEP	4
+/* Chunks in use that are looked at for a run, and what is small. */
+#define PLACE_LOOKS	32
+#define PLACE_SMALL	(HMMRT_CHUNK_PAGES / 4)
 /* How often a device that goes is asked for pages that it cannot give back. */
 #define LAST_TRIES	3
 
@@ -59,6 +66,19 @@ static void chunk_move(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk)
 		list_move(&chunk->link, list);
 }
 
+/* How full it is has changed; for who asks how memory is cut up. */
+static void chunk_count(struct hmmrt_vram *vram, unsigned int before,
+			unsigned int after)
+{
+	lockdep_assert_held(&vram->lock);
+	vram->full_chunks -= before == HMMRT_CHUNK_PAGES;
+	vram->full_chunks += after == HMMRT_CHUNK_PAGES;
+	vram->partial_chunks -= before && before < HMMRT_CHUNK_PAGES;
+	vram->partial_chunks += after && after < HMMRT_CHUNK_PAGES;
+	vram->split_chunks += !before && after < HMMRT_CHUNK_PAGES;
+	vram->merged_chunks += !after;
+}
+
 static void chunk_free_page(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 			    unsigned int index)
 {
@@ -69,6 +89,7 @@ static void chunk_free_page(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 		chunk->copy_of[index] = NULL;
 	vram->used_pages--;
 	chunk->used_pages--;
+	chunk_count(vram, chunk->used_pages + 1, chunk->used_pages);
 	if (!chunk->used_pages || chunk->used_pages == HMMRT_CHUNK_PAGES - 1)
 		chunk_move(vram, chunk);
 	if (chunk->used_pages)
@@ -104,6 +125,7 @@ static bool chunk_take(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 	    find_next_bit(chunk->used, index + npages, index) < index + npages)
 		return false;
 	bitmap_set(chunk->used, index, npages);
+	chunk_count(vram, chunk->used_pages, chunk->used_pages + npages);
 	chunk->used_pages += npages;
 	vram->used_pages += npages;
 	chunk->given = vram->given++;
@@ -129,9 +151,62 @@ static unsigned int chunk_take_some(struct hmmrt_vram *vram,
 	return chunk_take(vram, chunk, room, first, npages) ? npages : 0;
 }
 
+/* Where a run would begin in a chunk, all of it; HMMRT_CHUNK_PAGES: nowhere. */
+static unsigned int chunk_room(struct hmmrt_chunk *chunk, unsigned int index,
+			       unsigned int npages)
+{
+	unsigned long at;
+
+	if (chunk->used_pages + npages > HMMRT_CHUNK_PAGES)
+		return HMMRT_CHUNK_PAGES;
+	if (find_next_bit(chunk->used, index + npages, index) >= index + npages)
+		return index;
+	if (npages > PLACE_SMALL)
+		return HMMRT_CHUNK_PAGES;
+	at = bitmap_find_next_zero_area(chunk->used, HMMRT_CHUNK_PAGES, 0,
+					npages, 0);
+	return min_t(unsigned long, at, HMMRT_CHUNK_PAGES);
+}
+
+/* Whether chunks that nobody uses are to be kept for whole blocks. */
+static bool vram_saves_chunks(const struct hmmrt_vram *vram)
+{
+	unsigned int used = vram->partial_chunks + vram->full_chunks;
+
+	lockdep_assert_held(&vram->lock);
+	return used > vram->size >> (HMMRT_CHUNK_SHIFT + 1);
+}
+
+/* Part of a block, to a chunk that is cut up anyway. */
+static struct hmmrt_chunk *vram_take_room(struct hmmrt_vram *vram,
+					  unsigned int *index,
+					  unsigned int npages)
+{
+	struct hmmrt_chunk *chunk, *found = NULL;
+	unsigned int looks = PLACE_LOOKS, at, found_at = 0;
+
+	lockdep_assert_held(&vram->lock);
+	list_for_each_entry(chunk, &vram->partial, link) {
+		if (!looks--)
+			break;
+		if (found && found->used_pages >= chunk->used_pages)
+			continue;
+		at = chunk_room(chunk, *index, npages);
+		if (at == HMMRT_CHUNK_PAGES)
+			continue;
+		found = chunk;
+		found_at = at;
+	}
+	if (!found || !chunk_take(vram, found, NULL, found_at, npages))
+		return NULL;
+	*index = found_at;
+	return found;
+}
+
 /*
  * Find a place for a run: at the same index of the neighbour's chunk, in what was
- * evicted for it, in a chunk that nobody uses, then in any hole.
+ * evicted for it, beside others where whole chunks are few, in a chunk that nobody
+ * uses, then in any hole.
  */
 static struct hmmrt_chunk *vram_take(struct hmmrt_vram *vram,
 				     struct hmmrt_chunk *near,
@@ -146,6 +221,11 @@ static struct hmmrt_chunk *vram_take(struct hmmrt_vram *vram,
 		return near;
 	if (room && chunk_take(vram, room, room, *index, *npages))
 		return room;
+	if (*npages < HMMRT_CHUNK_PAGES && vram_saves_chunks(vram)) {
+		chunk = vram_take_room(vram, index, *npages);
+		if (chunk)
+			return chunk;
+	}
 	chunk = list_first_entry_or_null(&vram->free, struct hmmrt_chunk, link);
 	if (chunk && chunk_take(vram, chunk, room, *index, *npages))
 		return chunk;

@@ -121,6 +121,14 @@ struct hmmrt_info {
  * @out_properties: HMMRT_PROPERTY_*
  * @out_evictions: chunks that were evicted to make room, since it was registered
  * @out_evictions_ahead: of them, because of a watermark and before anybody needed it
+ * @out_free_chunks: of the chunks that the device's memory is cut in, those that hold
+ *	nothing
+ * @out_partial_chunks: those that hold something, and have room
+ * @out_full_chunks: those that have none; the three are all that there are
+ * @out_chunk_bytes: how large they are
+ * @out_split_chunks: how often a chunk that held nothing was given out in part
+ * @out_merged_chunks: how often a chunk was whole again: the last page that it held
+ *	was freed
  */
 struct hmmrt_device_info {
 	__u32 size;
@@ -134,6 +142,12 @@ struct hmmrt_device_info {
 	__aligned_u64 out_properties;
 	__aligned_u64 out_evictions;
 	__aligned_u64 out_evictions_ahead;
+	__u32 out_free_chunks;
+	__u32 out_partial_chunks;
+	__u32 out_full_chunks;
+	__u32 out_chunk_bytes;
+	__aligned_u64 out_split_chunks;
+	__aligned_u64 out_merged_chunks;
 };
 
 /**
@@ -323,7 +337,7 @@ enum hmmrt_knob_id {
 	HMMRT_KNOB_MIGRATION_POLICY = 0,
 	/* Whether more is moved than what was touched, 64 KiB of it. */
 	HMMRT_KNOB_PREFETCH_ENABLE,
-	/* Percent of a window that have to be on the device afterwards. */
+	/* More than so many percent of a window have to be on the device afterwards. */
 	HMMRT_KNOB_PREFETCH_THRESHOLD,
 	/* Faults of a block before that. */
 	HMMRT_KNOB_PREFETCH_MIN_FAULTS,

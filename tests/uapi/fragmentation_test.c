@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Device memory that is taken and freed in pieces of all sizes, for long: how it is
+ * cut up by that, and that it is whole again in the end.
+ *
+ * HMMRT_TEST_SEED sets the seed, which is printed; HMMRT_MODEL_OPS how many pieces
+ * are taken or freed. Without that it goes on for SECONDS.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "lib/faulty_env.h"
+#include "lib/harness.h"
+#include "lib/session.h"
+
+#define SECONDS		30
+#define LEAST_OPS	2000
+#define SLOTS		96
+#define SLOT_PAGES	(5 * BLOCK_PAGES)
+#define MOST_PAGES	(4 * BLOCK_PAGES)
+/* Of the chunks of a device of which half is in use; see docs/limits.md. */
+#define LEAST_FREE(chunks)	((chunks) / 16)
+#define AVERAGE_FREE(chunks)	((chunks) / 4)
+
+struct slot {
+	char *base;
+	char *addr;		/* NULL: nothing is mapped */
+	size_t pages;
+};
+
+struct churn {
+	struct faulty_env env;
+	struct slot slots[SLOTS];
+	struct hmmrt_device_info info;
+	unsigned int seed;
+	size_t used;		/* pages */
+	size_t total;
+	unsigned long ops;
+	/* Where half of the device is in use. */
+	unsigned long looks;
+	unsigned long free_sum;
+	unsigned int free_least;
+};
+
+/* Each size from a page to 8 MiB is as likely as one twice as large. */
+static size_t any_pages(struct churn *churn)
+{
+	size_t most = (size_t)1 << rand_r(&churn->seed) % 12;
+
+	return most + (size_t)rand_r(&churn->seed) % most;
+}
+
+static bool chunks_add_up(const struct hmmrt_device_info *info)
+{
+	return (uint64_t)(info->out_free_chunks + info->out_partial_chunks +
+			  info->out_full_chunks) *
+		       info->out_chunk_bytes ==
+	       info->out_memory_bytes;
+}
+
+static int look(struct churn *churn)
+{
+	return cmd_device_info(churn->env.manager, churn->env.id[0],
+			       &churn->info);
+}
+
+static int give_back(struct churn *churn, struct slot *slot)
+{
+	if (munmap(slot->addr, slot->pages * PAGE_BYTES))
+		return -errno;
+	churn->used -= slot->pages;
+	slot->addr = NULL;
+	return 0;
+}
+
+/* At any page, as the heap of a process is. */
+static int take(struct churn *churn, struct slot *slot)
+{
+	size_t pages = any_pages(churn);
+	struct hmmrt_prefetch result;
+	char *addr;
+	int rc;
+
+	if (pages > MOST_PAGES)
+		pages = MOST_PAGES;
+	if (churn->used + pages > churn->total / 2)
+		return 0;
+	addr = slot->base + (size_t)rand_r(&churn->seed) %
+				    (SLOT_PAGES - pages) * PAGE_BYTES;
+	if (mmap(addr, pages * PAGE_BYTES, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != addr)
+		return -errno;
+	slot->addr = addr;
+	slot->pages = pages;
+	churn->used += pages;
+	rc = cmd_prefetch(churn->env.manager, addr, pages * PAGE_BYTES,
+			  churn->env.id[0], &result);
+	if (!rc && result.out_pages_moved != pages)
+		rc = -ENOSPC;
+	return rc;
+}
+
+static int churn_once(struct churn *churn)
+{
+	struct slot *slot = &churn->slots[rand_r(&churn->seed) % SLOTS];
+	int rc;
+
+	churn->ops++;
+	rc = slot->addr ? give_back(churn, slot) : take(churn, slot);
+	if (rc || churn->used < churn->total * 45 / 100)
+		return rc;
+	rc = look(churn);
+	if (rc || !chunks_add_up(&churn->info))
+		return rc ? rc : -EILSEQ;
+	if (!churn->looks++ ||
+	    churn->info.out_free_chunks < churn->free_least)
+		churn->free_least = churn->info.out_free_chunks;
+	churn->free_sum += churn->info.out_free_chunks;
+	return 0;
+}
+
+static bool goes_on(const struct churn *churn, time_t start)
+{
+	const char *text = getenv("HMMRT_MODEL_OPS");
+	struct timespec now;
+
+	if (text)
+		return churn->ops < strtoul(text, NULL, 0);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return churn->ops < LEAST_OPS || now.tv_sec - start < SECONDS;
+}
+
+FIXTURE(churn) {
+	struct churn churn;
+};
+
+FIXTURE_SETUP(churn)
+{
+	struct churn *churn = &self->churn;
+	unsigned int i;
+
+	memset(churn, 0, sizeof(*churn));
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	ASSERT_EQ(0, prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
+	ASSERT_EQ(0, faulty_env_start(&churn->env));
+	churn->seed = test_seed();
+	ASSERT_EQ(0, look(churn));
+	churn->total = churn->info.out_memory_bytes / PAGE_BYTES;
+	for (i = 0; i < SLOTS; i++) {
+		churn->slots[i].base = arena_anon(SLOT_PAGES * PAGE_BYTES);
+		ASSERT_NE(NULL, churn->slots[i].base);
+		ASSERT_EQ(0, munmap(churn->slots[i].base,
+				    SLOT_PAGES * PAGE_BYTES));
+	}
+}
+
+FIXTURE_TEARDOWN(churn)
+{
+	if (getenv("HMMRT_MODULE_DIR"))
+		EXPECT_EQ(0, faulty_env_end(&self->churn.env));
+}
+
+TEST_F_TIMEOUT(churn, chunks_are_told_apart_by_what_they_hold, 600)
+{
+	struct churn *churn = &self->churn;
+	char *buf = churn->slots[0].base;
+	uint64_t split, merged;
+	unsigned int chunks;
+
+	chunks = (unsigned int)(churn->info.out_memory_bytes / BLOCK_BYTES);
+	split = churn->info.out_split_chunks;
+	merged = churn->info.out_merged_chunks;
+	ASSERT_EQ(BLOCK_BYTES, churn->info.out_chunk_bytes);
+	ASSERT_EQ(chunks, churn->info.out_free_chunks);
+
+	ASSERT_EQ(buf, mmap(buf, 2 * BLOCK_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	ASSERT_EQ(0, cmd_prefetch(churn->env.manager, buf, BLOCK_BYTES,
+				  churn->env.id[0], NULL));
+	ASSERT_EQ(0, look(churn));
+	EXPECT_EQ(1, churn->info.out_full_chunks);
+	EXPECT_EQ(0, churn->info.out_partial_chunks);
+	EXPECT_EQ(chunks - 1, churn->info.out_free_chunks);
+	EXPECT_EQ(split, churn->info.out_split_chunks);
+
+	ASSERT_EQ(0, cmd_prefetch(churn->env.manager, buf + BLOCK_BYTES,
+				  PAGE_BYTES, churn->env.id[0], NULL));
+	ASSERT_EQ(0, look(churn));
+	EXPECT_EQ(1, churn->info.out_full_chunks);
+	EXPECT_EQ(1, churn->info.out_partial_chunks);
+	EXPECT_EQ(split + 1, churn->info.out_split_chunks);
+	EXPECT_EQ(merged, churn->info.out_merged_chunks);
+
+	ASSERT_EQ(0, munmap(buf, 2 * BLOCK_BYTES));
+	ASSERT_EQ(0, look(churn));
+	EXPECT_EQ(chunks, churn->info.out_free_chunks);
+	EXPECT_EQ(merged + 2, churn->info.out_merged_chunks);
+	EXPECT_TRUE(chunks_add_up(&churn->info));
+}
+
+TEST_F_TIMEOUT(churn, leaves_whole_chunks, 100000)
+{
+	struct churn *churn = &self->churn;
+	struct timespec now;
+	unsigned int chunks, i;
+	int rc = 0;
+
+	chunks = (unsigned int)(churn->info.out_memory_bytes / BLOCK_BYTES);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	while (!rc && goes_on(churn, now.tv_sec))
+		rc = churn_once(churn);
+	ASSERT_EQ(0, rc);
+	ASSERT_LT(0, churn->looks);
+	TH_LOG("%lu steps; of %u chunks free: least %u, average %.1f; split %llu, merged %llu",
+	       churn->ops, chunks, churn->free_least,
+	       (double)churn->free_sum / (double)churn->looks,
+	       (unsigned long long)churn->info.out_split_chunks,
+	       (unsigned long long)churn->info.out_merged_chunks);
+	for (i = 0; i < SLOTS; i++)
+		if (churn->slots[i].addr)
+			ASSERT_EQ(0, give_back(churn, &churn->slots[i]));
+	ASSERT_TRUE(faulty_env_is_unused(&churn->env));
+	ASSERT_EQ(0, look(churn));
+	EXPECT_EQ(chunks, churn->info.out_free_chunks);
+	EXPECT_EQ(0, churn->info.out_partial_chunks);
+	EXPECT_EQ(0, churn->info.out_full_chunks);
+	EXPECT_LE(LEAST_FREE(chunks), churn->free_least);
+	EXPECT_LE(AVERAGE_FREE(chunks) * churn->looks, churn->free_sum);
+}
+
+TEST_HARNESS_MAIN

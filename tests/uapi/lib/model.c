@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: MIT
+#include <string.h>
+
+#include "model.h"
+
+static const struct model_advice no_advice = { .preferred = MODEL_NOWHERE };
+static const uint16_t defaults[MODEL_KNOBS] = { 1, 51, 1, 1, 512 };
+
+/* Turns after which a window stays. */
+#define TURNS_MAX	4
+
+static unsigned int block_of(unsigned int page)
+{
+	return page / MODEL_BLOCK;
+}
+
+static unsigned int min_of(unsigned int one, unsigned int two)
+{
+	return one < two ? one : two;
+}
+
+static unsigned int max_of(unsigned int one, unsigned int two)
+{
+	return one > two ? one : two;
+}
+
+/* What is set for a range goes before what is set for the process. */
+static unsigned int knob_at(const struct model *model, unsigned int page,
+			    enum model_knob knob)
+{
+	uint16_t set = model->pages[page].advice.knobs[knob];
+
+	if (!set)
+		set = model->knobs[knob];
+	return set ? set - 1u : defaults[knob];
+}
+
+static struct model_knobs knobs_at(const struct model *model,
+				   unsigned int page)
+{
+	return (struct model_knobs){
+		.enable = knob_at(model, page, MODEL_ENABLE),
+		.threshold = knob_at(model, page, MODEL_THRESHOLD),
+		.min_faults = knob_at(model, page, MODEL_MIN_FAULTS),
+		.across = knob_at(model, page, MODEL_ACROSS),
+		.most = knob_at(model, page, MODEL_MOST),
+	};
+}
+
+static bool alike(const struct model_page *one, const struct model_page *two)
+{
+	return one->mapping == two->mapping &&
+	       !memcmp(&one->advice, &two->advice, sizeof(one->advice));
+}
+
+struct model_window model_alike(const struct model *model, unsigned int page)
+{
+	const struct model_page *pages = model->pages;
+	unsigned int start = page - page % MODEL_BLOCK;
+	unsigned int first = page, end = page + 1;
+
+	while (first > start && alike(&pages[first - 1], &pages[page]))
+		first--;
+	while (end < start + MODEL_BLOCK && alike(&pages[end], &pages[page]))
+		end++;
+	return (struct model_window){ first, end - first };
+}
+
+/* A window of the block, where it has the page's mapping and advice; in pages. */
+static struct model_window clip(const struct model *model, unsigned int page,
+				struct model_window window)
+{
+	struct model_window same = model_alike(model, page);
+	unsigned int start = page - page % MODEL_BLOCK;
+	unsigned int first = max_of(same.first, start + window.first);
+	unsigned int end = min_of(same.first + same.count,
+				  start + window.first + window.count);
+
+	return (struct model_window){ first, end - first };
+}
+
+static unsigned int mapped_of(const struct model *model, unsigned int block,
+			      unsigned int dev)
+{
+	const struct model_page *page = &model->pages[block * MODEL_BLOCK];
+	unsigned int i, n = 0;
+
+	for (i = 0; i < MODEL_BLOCK; i++)
+		n += page[i].mapped >> dev & 1;
+	return n;
+}
+
+/* What devices have of pages of a block is taken away. */
+static void invalidate(struct model *model, unsigned int first,
+		       unsigned int count)
+{
+	unsigned int i, dev, had = 0;
+
+	for (i = first; i < first + count; i++) {
+		had |= model->pages[i].mapped;
+		model->pages[i].mapped = 0;
+		model->pages[i].written = 0;
+	}
+	for (dev = 0; dev < MODEL_DEVICES; dev++)
+		if ((had >> dev & 1) &&
+		    !mapped_of(model, block_of(first), dev))
+			model->faults[dev][block_of(first)] = 0;
+}
+
+static struct model_window device_window(const struct model *model,
+					 unsigned int page, unsigned int dev)
+{
+	const unsigned int block = block_of(page);
+	unsigned char mapped[MODEL_BLOCK];
+	struct model_knobs knobs = knobs_at(model, page);
+	struct model_density density = {
+		.mapped = mapped,
+		.faults = model->faults[dev][block],
+		.before = block ? mapped_of(model, block - 1, dev) : 0,
+		.after = block + 1 < MODEL_BLOCKS ?
+				 mapped_of(model, block + 1, dev) :
+				 0,
+	};
+	unsigned int i;
+
+	for (i = 0; i < MODEL_BLOCK; i++)
+		mapped[i] = model->pages[block * MODEL_BLOCK + i].mapped >> dev &
+			    1;
+	return clip(model, page,
+		    model_device_window(&density, page % MODEL_BLOCK,
+					model->pages[page].advice.granularity,
+					&knobs));
+}
+
+/* Returns how many were on a device. */
+static unsigned int window_to_host(struct model *model,
+				   struct model_window window)
+{
+	unsigned int i, n = 0;
+
+	for (i = window.first; i < window.first + window.count; i++) {
+		if (model->pages[i].at >= MODEL_HOME)
+			continue;
+		model->pages[i].at = MODEL_HOME;
+		n++;
+	}
+	if (n)
+		invalidate(model, window.first, window.count);
+	return n;
+}
+
+/* The CPU asked for a page that is on a device. */
+static void bring_home(struct model *model, unsigned int page)
+{
+	const struct model_advice *advice = &model->pages[page].advice;
+	struct model_knobs knobs = knobs_at(model, page);
+	unsigned int block = block_of(page);
+	struct model_turns *turns = &model->turns[block];
+	struct model_window window;
+
+	window = model_host_window(&model->runs[block],
+				   block ? &model->runs[block - 1] : NULL,
+				   page % MODEL_BLOCK, advice->granularity,
+				   advice->preferred < MODEL_HOME, &knobs);
+	if (window.first != turns->window.first ||
+	    window.count != turns->window.count)
+		turns->turns = 0;
+	turns->window = window;
+	turns->home = true;
+	window_to_host(model, clip(model, page, window));
+}
+
+static bool moves(const struct model_advice *advice, unsigned int dev)
+{
+	if (advice->no_migrate)
+		return false;
+	return advice->preferred == dev || advice->preferred == MODEL_NOWHERE;
+}
+
+/* Entries for what the device reaches: its own memory, and the system's. */
+static void map_window(struct model *model, struct model_window window,
+		       unsigned int dev)
+{
+	unsigned int i;
+
+	for (i = window.first; i < window.first + window.count; i++)
+		if (model->pages[i].at == dev ||
+		    model->pages[i].at == MODEL_HOME)
+			model->pages[i].mapped |= 1u << dev;
+}
+
+/* Holes as well: nothing that was written is in them. Returns how many moved. */
+static unsigned int move_window(struct model *model,
+				struct model_window window, unsigned int dev)
+{
+	unsigned int i, n = 0, first = 0, end = 0;
+
+	for (i = window.first; i < window.first + window.count; i++) {
+		if (model->pages[i].at == dev)
+			continue;
+		if (!n++)
+			first = i;
+		end = i + 1;
+		model->pages[i].at = dev;
+	}
+	if (n)
+		invalidate(model, first, end - first);
+	return n;
+}
+
+/* In memory that is made up when it is touched its neighbours are, too. */
+static void fill_holes(struct model *model, struct model_window window)
+{
+	unsigned int i;
+
+	for (i = window.first; i < window.first + window.count; i++)
+		if (model->pages[i].at == MODEL_NOWHERE)
+			model->pages[i].at = MODEL_HOME;
+}
+
+static void take_turn(struct model *model, unsigned int page)
+{
+	struct model_turns *turns = &model->turns[block_of(page)];
+	unsigned int at = page % MODEL_BLOCK;
+
+	if (at < turns->window.first ||
+	    at >= turns->window.first + turns->window.count)
+		return;
+	turns->turns += turns->home;
+	turns->home = false;
+}
+
+bool model_has_entry(const struct model_page *page, unsigned int dev,
+		     bool write)
+{
+	return (write ? page->written : page->mapped) >> dev & 1;
+}
+
+void model_device_touches(struct model *model, unsigned int page,
+			  unsigned int dev, bool write, bool read_only)
+{
+	struct model_page *touched = &model->pages[page];
+	struct model_window window;
+
+	if (!model_has_entry(touched, dev, write)) {
+		model->faults[dev][block_of(page)]++;
+		model->all_faults[dev]++;
+		for (;;) {
+			window = device_window(model, page, dev);
+			if (moves(&touched->advice, dev)) {
+				take_turn(model, page);
+				move_window(model, window, dev);
+			} else if (touched->at == MODEL_NOWHERE) {
+				fill_holes(model, window);
+			}
+			map_window(model, window, dev);
+			/* Of another device it is reached at home. */
+			if (touched->at < MODEL_HOME &&
+			    (touched->at != dev || (write && read_only))) {
+				bring_home(model, page);
+				read_only = false;
+				continue;
+			}
+			break;
+		}
+	}
+	if (write)
+		touched->read_only = false;
+}
+
+void model_cpu_touches(struct model *model, unsigned int page, bool write)
+{
+	struct model_page *touched = &model->pages[page];
+
+	if (touched->at < MODEL_HOME)
+		bring_home(model, page);
+	touched->at = MODEL_HOME;
+	if (write)
+		touched->read_only = false;
+}
+
+/* All of it has one advice. */
+static void prefetch_part(struct model *model, struct model_window part,
+			  enum model_place to, struct model_moves *moves)
+{
+	unsigned int i, n = 0, stayed = 0;
+
+	if (to == MODEL_HOME)
+		n = window_to_host(model, part);
+	else if (!model->pages[part.first].advice.no_migrate)
+		n = move_window(model, part, to);
+	else
+		for (i = part.first; i < part.first + part.count; i++)
+			stayed += model->pages[i].at != to;
+	if (to != MODEL_HOME)
+		map_window(model, part, to);
+	moves->moved += n;
+	moves->stayed += stayed;
+	moves->there += part.count - n - stayed;
+}
+
+struct model_moves model_prefetch(struct model *model, unsigned int first,
+				  unsigned int count, enum model_place to)
+{
+	unsigned int end = first + count;
+	struct model_moves moves = { 0 };
+
+	while (first < end) {
+		struct model_window part = model_alike(model, first);
+
+		part.count = min_of(end, part.first + part.count) - first;
+		part.first = first;
+		prefetch_part(model, part, to, &moves);
+		first += part.count;
+	}
+	return moves;
+}
+
+void model_discard(struct model *model, unsigned int first, unsigned int count)
+{
+	unsigned int i;
+
+	for (i = first; i < first + count; i++) {
+		model->pages[i].at = MODEL_NOWHERE;
+		model->pages[i].value = 0;
+		model->pages[i].read_only = false;
+	}
+}
+
+void model_unmap(struct model *model, unsigned int first, unsigned int count)
+{
+	unsigned int i;
+
+	model_discard(model, first, count);
+	for (i = first; i < first + count; i++)
+		model->pages[i].advice = no_advice;
+}
+
+void model_move(struct model *model, unsigned int from, unsigned int to,
+		unsigned int count)
+{
+	unsigned int i;
+
+	model_unmap(model, to, count);
+	for (i = 0; i < count; i++) {
+		model->pages[to + i].at = model->pages[from + i].at;
+		model->pages[to + i].value = model->pages[from + i].value;
+		model->pages[to + i].read_only =
+			model->pages[from + i].read_only;
+	}
+	model_unmap(model, from, count);
+}
+
+void model_protect(struct model *model, unsigned int first, unsigned int count)
+{
+	unsigned int i;
+
+	for (i = first; i < first + count; i++)
+		if (model->pages[i].at != MODEL_NOWHERE)
+			model->pages[i].read_only = true;
+}
+
+void model_came_home(struct model *model, unsigned int page)
+{
+	if (model->pages[page].at < MODEL_HOME)
+		model->pages[page].at = MODEL_HOME;
+}
+
+void model_evict(struct model *model, unsigned int dev)
+{
+	unsigned int i;
+
+	for (i = 0; i < MODEL_PAGES; i++)
+		if (model->pages[i].at == dev)
+			model->pages[i].at = MODEL_HOME;
+}
+
+void model_found_mapped(struct model *model, unsigned int page,
+			unsigned int mapped, unsigned int written)
+{
+	model->pages[page].mapped = mapped;
+	model->pages[page].written = written;
+}
+
+void model_found_block(struct model *model, unsigned int block)
+{
+	unsigned int dev;
+
+	for (dev = 0; dev < MODEL_DEVICES; dev++)
+		if (!mapped_of(model, block, dev))
+			model->faults[dev][block] = 0;
+}
+
+bool model_is_in_turns(const struct model *model, unsigned int page)
+{
+	/* One fault may take two of them, if it has to copy the page. */
+	return model->turns[block_of(page)].turns + 2 > TURNS_MAX;
+}
+
+void model_forget_turns(struct model *model, unsigned int page)
+{
+	model->turns[block_of(page)].turns = 0;
+	model->turns[block_of(page)].home = false;
+}
+
+void model_init(struct model *model)
+{
+	memset(model, 0, sizeof(*model));
+	model_unmap(model, 0, MODEL_PAGES);
+}

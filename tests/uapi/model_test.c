@@ -1,0 +1,809 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Everything that moves pages, in any order and of any size, on a handful of blocks:
+ * after each step every page is where the model of the documentation says, and has
+ * what was written last.
+ *
+ * HMMRT_TEST_SEED sets the seed, which is printed; HMMRT_MODEL_OPS how many steps.
+ * Without that it goes on for SECONDS, with as many as the machine does.
+ *
+ * Both       kinds of devices: the simulated GPU, with an agent each, and devices
+ *            that are told to evict all they have.
+ * Checked    after a step the blocks it was about, and all of them every so often:
+ *            places exactly, always; who has entries exactly where pages move by
+ *            policy or prefetch, and elsewhere that nobody has more than the model
+ *            says. How many device faults that took.
+ * One CPU    for everything: what another one has just put on its lists is busy to
+ *            the core, and stays where it is.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/faulty_env.h"
+#include "lib/harness.h"
+#include "lib/model.h"
+#include "lib/session.h"
+
+#define SECONDS		25
+#define CHECK_ALL	64	/* steps */
+#define LOG_LINES	24
+#define LOG_BYTES	128
+#define CHILD_PAGES	4
+/* Longer than policy remembers turns. */
+#define TURNS_PAUSE_US	150000
+
+static const uint32_t knob_ids[MODEL_KNOBS] = {
+	HMMRT_KNOB_PREFETCH_ENABLE,	   HMMRT_KNOB_PREFETCH_THRESHOLD,
+	HMMRT_KNOB_PREFETCH_MIN_FAULTS,	   HMMRT_KNOB_PREFETCH_ACROSS_BLOCKS,
+	HMMRT_KNOB_CPU_FAULT_MAX_PAGES,
+};
+
+struct walk {
+	struct model model;
+	bool evicts;			/* devices of hmmrt_faulty */
+	struct session session;
+	struct faulty_env env;
+	int fd;
+	uint32_t ids[MODEL_DEVICES];
+	uint64_t faults_before[MODEL_DEVICES];
+	char *base;
+	uint64_t random;
+	uint64_t last_value;
+	unsigned int near;		/* page that was used last */
+	unsigned long step;
+	unsigned int failures;
+	char log[LOG_LINES][LOG_BYTES];
+	struct hmmrt_page found[MODEL_PAGES];
+};
+
+/* --- chance ------------------------------------------------------------------- */
+
+static unsigned int below(struct walk *walk, unsigned int n)
+{
+	walk->random ^= walk->random << 13;
+	walk->random ^= walk->random >> 7;
+	walk->random ^= walk->random << 17;
+	return (unsigned int)((walk->random >> 16) % n);
+}
+
+/* Where something just happened, at an end of a block, or anywhere. */
+static unsigned int any_page(struct walk *walk)
+{
+	unsigned int kind = below(walk, 8);
+	unsigned int page = below(walk, MODEL_PAGES);
+
+	if (kind < 4)
+		page = (walk->near + below(walk, 3 * MODEL_GRANULE)) %
+		       MODEL_PAGES;
+	else if (kind == 4)
+		page -= page % MODEL_BLOCK;
+	else if (kind == 5)
+		page += MODEL_BLOCK - 1 - page % MODEL_BLOCK;
+	walk->near = page;
+	return page;
+}
+
+/* From @first on: a few pages, or up to two blocks. */
+static unsigned int any_count(struct walk *walk, unsigned int first)
+{
+	static const unsigned int most[] = { 4, 40, 300, 2 * MODEL_BLOCK };
+	unsigned int count = 1 + below(walk, most[below(walk, 4)]);
+
+	return count < MODEL_PAGES - first ? count : MODEL_PAGES - first;
+}
+
+static char *addr_of(const struct walk *walk, unsigned int page)
+{
+	return walk->base + page * PAGE_BYTES;
+}
+
+/* --- what is said ------------------------------------------------------------- */
+
+static void __attribute__((format(printf, 2, 3)))
+note(struct walk *walk, const char *format, ...)
+{
+	char *line = walk->log[walk->step % LOG_LINES];
+	va_list args;
+	int n = snprintf(line, LOG_BYTES, "%lu: ", walk->step);
+
+	va_start(args, format);
+	vsnprintf(line + n, LOG_BYTES - (size_t)n, format, args);
+	va_end(args);
+}
+
+static void __attribute__((format(printf, 2, 3)))
+fail(struct walk *walk, const char *format, ...)
+{
+	unsigned long i, first;
+	va_list args;
+
+	if (!walk->failures++) {
+		first = walk->step >= LOG_LINES ? walk->step - LOG_LINES + 1 : 0;
+		for (i = first; i <= walk->step; i++)
+			fprintf(stderr, "# %s\n", walk->log[i % LOG_LINES]);
+	}
+	if (walk->failures > 8)
+		return;
+	va_start(args, format);
+	fputs("# ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	va_end(args);
+}
+
+/* --- looking ------------------------------------------------------------------ */
+
+enum entries {
+	FEWER,		/* the CPU may have taken some away */
+	EXACTLY,
+};
+
+static enum model_place place_of(const struct walk *walk, uint32_t location)
+{
+	if (location == HMMRT_LOCATION_HOST)
+		return MODEL_HOME;
+	if (location == walk->ids[0])
+		return MODEL_ON_A;
+	return location == walk->ids[1] ? MODEL_ON_B : MODEL_NOWHERE;
+}
+
+static unsigned int devices_of(const struct walk *walk, uint32_t mask)
+{
+	return (mask >> walk->ids[0] & 1) | (mask >> walk->ids[1] & 1) << 1;
+}
+
+static void compare(struct walk *walk, unsigned int index,
+		    const struct hmmrt_page *found, enum entries entries)
+{
+	const struct model_page *page = &walk->model.pages[index];
+	unsigned int mapped = devices_of(walk, found->mapped_by);
+	enum model_place at = place_of(walk, found->location);
+
+	if (at != (enum model_place)page->at)
+		fail(walk, "page %u: expected at %u, found at %u, cause %u",
+		     index, page->at, at, found->cause);
+	if (mapped & ~page->mapped ||
+	    (entries == EXACTLY && mapped != page->mapped))
+		fail(walk, "page %u: expected mapped by %x, found %x", index,
+		     page->mapped, mapped);
+	model_found_mapped(&walk->model, index, mapped,
+			   devices_of(walk, found->written_by));
+}
+
+/* All blocks that have some of the pages, and all of those. */
+static void look(struct walk *walk, unsigned int first, unsigned int count,
+		 enum entries entries)
+{
+	unsigned int end = first + count, i;
+	int rc;
+
+	first -= first % MODEL_BLOCK;
+	end = (end + MODEL_BLOCK - 1) / MODEL_BLOCK * MODEL_BLOCK;
+	rc = cmd_pages(walk->fd, addr_of(walk, first),
+		       (end - first) * PAGE_BYTES, walk->found);
+	if (rc)
+		fail(walk, "HMMRT_IOC_PAGES: %s", strerror(-rc));
+	for (i = first; !rc && i < end; i++)
+		compare(walk, i, &walk->found[i - first], entries);
+	for (i = first / MODEL_BLOCK; i < end / MODEL_BLOCK; i++)
+		model_found_block(&walk->model, i);
+}
+
+static void check_all(struct walk *walk)
+{
+	struct hmmrt_stats stats;
+	unsigned int dev;
+
+	look(walk, 0, MODEL_PAGES, EXACTLY);
+	for (dev = 0; dev < MODEL_DEVICES; dev++) {
+		int rc = cmd_stats(walk->fd, walk->ids[dev], &stats);
+		uint64_t found = stats.out_device_faults -
+				 walk->faults_before[dev];
+
+		if (rc || found != walk->model.all_faults[dev])
+			fail(walk, "device %u: expected %llu faults, found %llu",
+			     dev,
+			     (unsigned long long)walk->model.all_faults[dev],
+			     (unsigned long long)found);
+	}
+}
+
+/* Where mappings end is for the core to say. */
+static void find_mappings(struct walk *walk)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	uintptr_t base = (uintptr_t)walk->base, start, end;
+	unsigned int page = 0;
+	char line[512];
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx ", &start, &end) != 2 || end <= base)
+			continue;
+		while (page < MODEL_PAGES && base + page * PAGE_BYTES >= start &&
+		       base + page * PAGE_BYTES < end)
+			walk->model.pages[page++].mapping =
+				(uint32_t)(start / PAGE_BYTES);
+	}
+	if (maps)
+		fclose(maps);
+	if (page != MODEL_PAGES)
+		fail(walk, "/proc/self/maps has page %u in no mapping", page);
+}
+
+/* --- steps -------------------------------------------------------------------- */
+
+static void check_value(struct walk *walk, unsigned int page, uint64_t found)
+{
+	uint64_t expected = walk->model.pages[page].value;
+
+	if (found != expected)
+		fail(walk, "page %u: expected the value %llu, found %llu", page,
+		     (unsigned long long)expected, (unsigned long long)found);
+}
+
+/* 0, or an errno. */
+static int device_access(struct walk *walk, unsigned int dev, void *addr,
+			 bool write, uint64_t *value)
+{
+	struct agent *agent = &walk->session.devices[dev].agent;
+	struct outcome outcome;
+
+	if (walk->evicts)
+		return write ? faulty_write(walk->env.fd[dev], addr, *value) :
+			       faulty_read(walk->env.fd[dev], addr, value);
+	outcome = write ? agent_write(agent, addr, *value) :
+			  agent_read(agent, addr);
+	if (!write)
+		*value = outcome.value;
+	return outcome.error ? outcome.error :
+			       outcome.signal ? -EFAULT : 0;
+}
+
+/*
+ * Whether a write has to copy it, which where it is on a device brings it home. What
+ * fork() and mprotect() leave is not documented; a prefetch to where it is maps it
+ * and moves nothing, and the entry says so.
+ */
+static bool is_read_only(struct walk *walk, unsigned int index)
+{
+	struct model_page *page = &walk->model.pages[index];
+	enum model_place at = page->at;
+	struct model_moves moves;
+	struct hmmrt_page found;
+	int rc;
+
+	if (!page->read_only || at >= MODEL_HOME ||
+	    model_has_entry(page, at, true))
+		return false;
+	moves = model_prefetch(&walk->model, index, 1, at);
+	rc = cmd_prefetch(walk->fd, addr_of(walk, index), PAGE_BYTES,
+			  walk->ids[at], NULL);
+	if (!rc)
+		rc = cmd_pages(walk->fd, addr_of(walk, index), PAGE_BYTES,
+			       &found);
+	if (rc || moves.moved)
+		fail(walk, "prefetch to where it is: %d", rc);
+	compare(walk, index, &found, EXACTLY);
+	return !model_has_entry(page, at, true);
+}
+
+static void device_touches(struct walk *walk, unsigned int index,
+			   unsigned int dev, bool write)
+{
+	struct model_page *page = &walk->model.pages[index];
+	bool read_only = write && is_read_only(walk, index);
+	uint64_t value;
+	int rc;
+
+	if (model_is_in_turns(&walk->model, index)) {
+		usleep(TURNS_PAUSE_US);
+		model_forget_turns(&walk->model, index);
+	}
+	model_device_touches(&walk->model, index, dev, write, read_only);
+	if (write)
+		page->value = ++walk->last_value;
+	value = page->value;
+	rc = device_access(walk, dev, addr_of(walk, index), write, &value);
+	if (rc)
+		fail(walk, "device access: %s", strerror(-rc));
+	else
+		check_value(walk, index, value);
+}
+
+/* A page that is shared with a child may be replaced by a write: entries go. */
+static void step_device(struct walk *walk)
+{
+	unsigned int page = any_page(walk), dev = below(walk, MODEL_DEVICES);
+	bool write = below(walk, 2);
+
+	note(walk, "device %u %s page %u", dev, write ? "writes" : "reads",
+	     page);
+	device_touches(walk, page, dev, write);
+	look(walk, page, 1, write ? FEWER : EXACTLY);
+}
+
+static void step_device_run(struct walk *walk)
+{
+	unsigned int page = any_page(walk), dev = below(walk, MODEL_DEVICES);
+	unsigned int count = any_count(walk, page) % 64, i;
+	bool write = below(walk, 2);
+
+	note(walk, "device %u %s pages %u + %u", dev,
+	     write ? "writes" : "reads", page, count);
+	for (i = 0; i < count && !walk->failures; i++) {
+		device_touches(walk, page + i, dev, write);
+		/* What a write has taken away decides about the next one. */
+		if (write)
+			look(walk, page + i, 1, FEWER);
+	}
+	look(walk, page, count ? count : 1, EXACTLY);
+}
+
+static void cpu_touches(struct walk *walk, unsigned int index, bool write)
+{
+	volatile uint64_t *word = (uint64_t *)addr_of(walk, index);
+	struct model_page *page = &walk->model.pages[index];
+
+	model_cpu_touches(&walk->model, index, write);
+	check_value(walk, index, *word);
+	if (write) {
+		page->value = ++walk->last_value;
+		*word = page->value;
+	}
+}
+
+static void step_cpu(struct walk *walk)
+{
+	unsigned int page = any_page(walk);
+	unsigned int count = below(walk, 3) ? 1 : any_count(walk, page), i;
+	bool write = below(walk, 2);
+
+	note(walk, "the CPU %s pages %u + %u", write ? "writes" : "reads",
+	     page, count);
+	for (i = 0; i < count; i++)
+		cpu_touches(walk, page + i, write);
+	look(walk, page, count, FEWER);
+}
+
+static void step_prefetch(struct walk *walk)
+{
+	unsigned int first = any_page(walk), count = any_count(walk, first);
+	enum model_place to = below(walk, MODEL_HOME + 1);
+	struct hmmrt_prefetch result;
+	struct model_moves moves;
+	int rc;
+
+	note(walk, "prefetch of pages %u + %u to %u", first, count, to);
+	moves = model_prefetch(&walk->model, first, count, to);
+	rc = cmd_prefetch(walk->fd, addr_of(walk, first), count * PAGE_BYTES,
+			  to == MODEL_HOME ? HMMRT_LOCATION_HOST :
+					     walk->ids[to],
+			  &result);
+	if (rc)
+		fail(walk, "HMMRT_IOC_PREFETCH: %s", strerror(-rc));
+	else if (result.out_pages_moved != moves.moved ||
+		 result.out_pages_there != moves.there ||
+		 result.out_stayed[HMMRT_STAY_POLICY] != moves.stayed)
+		fail(walk, "expected %u moved, %u there; found %llu, %llu; busy %llu",
+		     moves.moved, moves.there,
+		     (unsigned long long)result.out_pages_moved,
+		     (unsigned long long)result.out_pages_there,
+		     (unsigned long long)result.out_stayed[HMMRT_STAY_BUSY]);
+	look(walk, first, count, EXACTLY);
+}
+
+static void step_discard(struct walk *walk)
+{
+	unsigned int first = any_page(walk), count = any_count(walk, first);
+
+	note(walk, "MADV_DONTNEED of pages %u + %u", first, count);
+	if (madvise(addr_of(walk, first), count * PAGE_BYTES, MADV_DONTNEED))
+		fail(walk, "madvise: %s", strerror(errno));
+	model_discard(&walk->model, first, count);
+	look(walk, first, count, FEWER);
+}
+
+static void map_again(struct walk *walk, unsigned int first,
+		      unsigned int count)
+{
+	char *addr = addr_of(walk, first);
+
+	if (mmap(addr, count * PAGE_BYTES, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != addr)
+		fail(walk, "mmap: %s", strerror(errno));
+}
+
+static void unmap(struct walk *walk, unsigned int first, unsigned int count)
+{
+	note(walk, "munmap and mmap of pages %u + %u", first, count);
+	if (munmap(addr_of(walk, first), count * PAGE_BYTES))
+		fail(walk, "munmap: %s", strerror(errno));
+	map_again(walk, first, count);
+	find_mappings(walk);
+	model_unmap(&walk->model, first, count);
+	look(walk, first, count, FEWER);
+}
+
+static void step_unmap(struct walk *walk)
+{
+	unsigned int first = any_page(walk);
+
+	/* Now and then everything, or there are only pieces in the end. */
+	if (!below(walk, 16))
+		unmap(walk, 0, MODEL_PAGES);
+	else
+		unmap(walk, first, any_count(walk, first));
+}
+
+static void protect(struct walk *walk, unsigned int first, unsigned int count,
+		    int prot)
+{
+	if (mprotect(addr_of(walk, first), count * PAGE_BYTES, prot))
+		fail(walk, "mprotect: %s", strerror(errno));
+	find_mappings(walk);
+	look(walk, first, count, FEWER);
+}
+
+/* What is there is read while it cannot be written. */
+static void step_protect(struct walk *walk)
+{
+	unsigned int first = any_page(walk), count = any_count(walk, first);
+	unsigned int page = first + below(walk, count);
+	unsigned int who = below(walk, MODEL_DEVICES + 1);
+
+	note(walk, "mprotect of pages %u + %u, %u reads %u", first, count, who,
+	     page);
+	protect(walk, first, count, PROT_READ);
+	if (who < MODEL_DEVICES)
+		device_touches(walk, page, who, false);
+	else
+		cpu_touches(walk, page, false);
+	look(walk, page, 1, who < MODEL_DEVICES ? EXACTLY : FEWER);
+	model_protect(&walk->model, first, count);
+	protect(walk, first, count, PROT_READ | PROT_WRITE);
+}
+
+/* Of one mapping, to another place. */
+static void step_move(struct walk *walk)
+{
+	unsigned int from = any_page(walk), to = below(walk, MODEL_PAGES);
+	unsigned int count = any_count(walk, from);
+	struct model_window same = model_alike(&walk->model, from);
+	size_t len;
+
+	if (count > same.first + same.count - from)
+		count = same.first + same.count - from;
+	if (count > MODEL_PAGES - to)
+		count = MODEL_PAGES - to;
+	len = count * PAGE_BYTES;
+	note(walk, "mremap of pages %u + %u to %u", from, count, to);
+	if (from < to + count && to < from + count)
+		return;
+	if (mremap(addr_of(walk, from), len, len,
+		   MREMAP_MAYMOVE | MREMAP_FIXED,
+		   addr_of(walk, to)) != addr_of(walk, to))
+		fail(walk, "mremap: %s", strerror(errno));
+	map_again(walk, from, count);
+	find_mappings(walk);
+	model_move(&walk->model, from, to, count);
+	look(walk, from, count, FEWER);
+	look(walk, to, count, FEWER);
+}
+
+static int child_status(const struct walk *walk, const unsigned int *pages,
+			bool write)
+{
+	unsigned int i;
+
+	for (i = 0; i < CHILD_PAGES; i++) {
+		volatile uint64_t *word = (uint64_t *)addr_of(walk, pages[i]);
+
+		if (*word != walk->model.pages[pages[i]].value)
+			return 1;
+		/* Nobody else sees that; and it may be there twice. */
+		if (write)
+			*word = *word;
+	}
+	return 0;
+}
+
+/* A page that both have comes home for both, alone. */
+static void step_fork(struct walk *walk)
+{
+	unsigned int pages[CHILD_PAGES], i;
+	bool write = below(walk, 2);
+	int status = -1;
+	pid_t pid;
+
+	for (i = 0; i < CHILD_PAGES; i++)
+		pages[i] = any_page(walk);
+	note(walk, "fork, the child %s pages %u %u %u %u",
+	     write ? "writes" : "reads", pages[0], pages[1], pages[2],
+	     pages[3]);
+	pid = fork();
+	if (!pid)
+		_exit(child_status(walk, pages, write));
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+		fail(walk, "child: status %#x", status);
+	for (i = 0; i < CHILD_PAGES; i++)
+		model_came_home(&walk->model, pages[i]);
+	model_protect(&walk->model, 0, MODEL_PAGES);
+	look(walk, 0, MODEL_PAGES, FEWER);
+}
+
+static uint32_t location_of(const struct walk *walk, unsigned int place)
+{
+	return place == MODEL_HOME ? HMMRT_LOCATION_HOST : walk->ids[place];
+}
+
+/* Nothing moves because of it. */
+static void step_advise(struct walk *walk)
+{
+	unsigned int first = any_page(walk), count = any_count(walk, first), i;
+	unsigned int kind = below(walk, 6), place = below(walk, MODEL_HOME + 1);
+	unsigned int pages = 1u << below(walk, 10);
+	static const uint32_t kinds[] = {
+		HMMRT_ADVICE_SET_PREFERRED_LOCATION,
+		HMMRT_ADVICE_UNSET_PREFERRED_LOCATION,
+		HMMRT_ADVICE_SET_NO_MIGRATE,
+		HMMRT_ADVICE_UNSET_NO_MIGRATE,
+		HMMRT_ADVICE_SET_GRANULARITY,
+		HMMRT_ADVICE_UNSET_GRANULARITY,
+	};
+	int rc;
+
+	note(walk, "advice %u of pages %u + %u: %u, %u", kinds[kind], first,
+	     count, place, pages);
+	for (i = first; i < first + count; i++) {
+		struct model_advice *advice = &walk->model.pages[i].advice;
+
+		if (kind < 2)
+			advice->preferred = kind ? MODEL_NOWHERE : place;
+		else if (kind < 4)
+			advice->no_migrate = kind == 2;
+		else
+			advice->granularity = kind == 4 ? pages : 0;
+	}
+	rc = cmd_advise(walk->fd, addr_of(walk, first), count * PAGE_BYTES,
+			kinds[kind], kind ? 0 : location_of(walk, place),
+			kind == 4 ? pages * PAGE_BYTES : 0);
+	if (rc)
+		fail(walk, "HMMRT_IOC_ADVISE: %s", strerror(-rc));
+	look(walk, first, count, FEWER);
+}
+
+static unsigned int any_value(struct walk *walk, enum model_knob knob)
+{
+	static const unsigned int thresholds[] = { 1, 25, 50, 51, 75, 99, 100 };
+
+	switch (knob) {
+	case MODEL_THRESHOLD:
+		return thresholds[below(walk, 7)];
+	case MODEL_MIN_FAULTS:
+		return 1 + below(walk, 4);
+	case MODEL_MOST:
+		return 1 + below(walk, below(walk, 2) ? 20 : MODEL_BLOCK);
+	default:
+		return below(walk, 4) != 0;
+	}
+}
+
+/* Of a range, or of the process; set, or set no longer. */
+static void step_knob(struct walk *walk)
+{
+	unsigned int first = any_page(walk), count = any_count(walk, first), i;
+	enum model_knob knob = below(walk, MODEL_KNOBS);
+	unsigned int value = any_value(walk, knob);
+	bool range = below(walk, 2), set = below(walk, 4);
+	struct hmmrt_knob arg = {
+		.knob = knob_ids[knob],
+		.operation = set ? HMMRT_KNOB_SET : HMMRT_KNOB_UNSET,
+		.scope = range ? HMMRT_SCOPE_RANGE : HMMRT_SCOPE_SPACE,
+		.device_id = walk->ids[below(walk, MODEL_DEVICES)],
+		.addr = range ? (uintptr_t)addr_of(walk, first) : 0,
+		.len = range ? count * PAGE_BYTES : 0,
+		.value = set ? value : 0,
+	};
+	int rc;
+
+	note(walk, "knob %u = %u (%s) of %s %u + %u", knob, value,
+	     set ? "set" : "unset", range ? "pages" : "the process", first,
+	     count);
+	if (!range)
+		walk->model.knobs[knob] = set ? value + 1 : 0;
+	for (i = first; range && i < first + count; i++)
+		walk->model.pages[i].advice.knobs[knob] = set ? value + 1 : 0;
+	rc = cmd_knob(walk->fd, &arg);
+	if (rc)
+		fail(walk, "HMMRT_IOC_KNOB: %s", strerror(-rc));
+}
+
+/* What somebody has locked at the moment stays, so more than once. */
+static void step_evict(struct walk *walk)
+{
+	unsigned int dev = below(walk, MODEL_DEVICES), try;
+	int rc = walk->evicts ? -EBUSY : 0;
+
+	note(walk, "device %u is evicted", dev);
+	if (!walk->evicts)
+		return;
+	for (try = 0; rc == -EBUSY && try < 100; try++)
+		rc = faulty_evict(walk->env.control, dev);
+	if (rc)
+		fail(walk, "HMMRT_FAULTY_IOC_EVICT: %s", strerror(-rc));
+	model_evict(&walk->model, dev);
+	look(walk, 0, MODEL_PAGES, FEWER);
+}
+
+static const struct step {
+	void (*take)(struct walk *walk);
+	unsigned int weight;
+} steps[] = {
+	{ step_device, 300 },	{ step_device_run, 80 }, { step_cpu, 250 },
+	{ step_prefetch, 120 }, { step_discard, 40 }, { step_unmap, 30 },
+	{ step_protect, 20 },	{ step_move, 20 },     { step_fork, 4 },
+	{ step_advise, 30 },	{ step_knob, 30 },     { step_evict, 3 },
+};
+
+static void step_any(struct walk *walk)
+{
+	unsigned int at, i, sum = 0;
+
+	for (i = 0; i < ARRAY_SIZE(steps); i++)
+		sum += steps[i].weight;
+	at = below(walk, sum);
+	for (i = 0; at >= steps[i].weight; i++)
+		at -= steps[i].weight;
+	steps[i].take(walk);
+}
+
+/* --- the whole ---------------------------------------------------------------- */
+
+static double seconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void walk_on(struct walk *walk)
+{
+	const char *text = getenv("HMMRT_MODEL_OPS");
+	unsigned long ops = text ? strtoul(text, NULL, 0) : 0;
+	double start = seconds_now(), took = 0;
+
+	for (; !walk->failures; walk->step++) {
+		if (ops ? walk->step >= ops :
+			  walk->step >= CHECK_ALL && took >= SECONDS)
+			break;
+		step_any(walk);
+		if (walk->step % CHECK_ALL == 0)
+			check_all(walk);
+		took = seconds_now() - start;
+	}
+	if (!walk->failures)
+		check_all(walk);
+	fprintf(stderr, "# %lu steps in %.1f s, %.0f a second; %llu and %llu device faults\n",
+		walk->step, took, (double)walk->step / took,
+		(unsigned long long)walk->model.all_faults[0],
+		(unsigned long long)walk->model.all_faults[1]);
+}
+
+static int open_devices(struct walk *walk)
+{
+	unsigned int i;
+	int rc;
+
+	if (walk->evicts) {
+		rc = faulty_env_start(&walk->env);
+		walk->fd = walk->env.manager;
+		memcpy(walk->ids, walk->env.id, sizeof(walk->ids));
+		return rc;
+	}
+	rc = session_start(&walk->session, MODEL_DEVICES, 1);
+	walk->fd = walk->session.space;
+	for (i = 0; i < MODEL_DEVICES; i++)
+		walk->ids[i] = walk->session.devices[i].id;
+	return rc;
+}
+
+static int close_devices(struct walk *walk)
+{
+	if (!walk->evicts)
+		return session_end(&walk->session);
+	return getenv("HMMRT_MODULE_DIR") ? faulty_env_end(&walk->env) : 0;
+}
+
+/* Each block has been used once: others the manager knows nothing of. */
+static int start(struct walk *walk)
+{
+	struct hmmrt_stats stats;
+	unsigned int dev;
+	int rc;
+
+	walk->base = arena_anon(MODEL_PAGES * PAGE_BYTES);
+	if (!walk->base)
+		return -ENOMEM;
+	rc = cmd_set_knob(walk->fd, HMMRT_SCOPE_SPACE, walk->ids[0],
+			  HMMRT_KNOB_THRASHING_ENABLE, 0);
+	for (dev = 0; !rc && dev < MODEL_DEVICES; dev++)
+		rc = cmd_prefetch(walk->fd, walk->base,
+				  MODEL_PAGES * PAGE_BYTES, walk->ids[dev],
+				  NULL);
+	for (dev = 0; !rc && dev < MODEL_DEVICES; dev++) {
+		rc = cmd_stats(walk->fd, walk->ids[dev], &stats);
+		walk->faults_before[dev] = stats.out_device_faults;
+	}
+	if (!rc && munmap(walk->base, MODEL_PAGES * PAGE_BYTES))
+		rc = -errno;
+	if (rc)
+		return rc;
+	model_init(&walk->model);
+	map_again(walk, 0, MODEL_PAGES);
+	find_mappings(walk);
+	return 0;
+}
+
+/* Huge pages are another model's. */
+static bool one_cpu_and_small_pages(void)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	return !sched_setaffinity(0, sizeof(one), &one) &&
+	       !prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+}
+
+FIXTURE(model) {
+	struct walk *walk;
+};
+
+FIXTURE_VARIANT(model) {
+	bool evicts;
+};
+
+FIXTURE_VARIANT_ADD(model, simgpu) {
+	.evicts = false,
+};
+
+FIXTURE_VARIANT_ADD(model, evicted) {
+	.evicts = true,
+};
+
+FIXTURE_SETUP(model)
+{
+	self->walk = calloc(1, sizeof(*self->walk));
+	ASSERT_NE(NULL, self->walk);
+	self->walk->evicts = variant->evicts;
+	if (variant->evicts && !getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	ASSERT_TRUE(one_cpu_and_small_pages());
+	ASSERT_EQ(0, open_devices(self->walk));
+	ASSERT_EQ(0, start(self->walk));
+	self->walk->random = 0x9e3779b97f4a7c15ULL * (1 + test_seed());
+}
+
+FIXTURE_TEARDOWN(model)
+{
+	EXPECT_EQ(0, close_devices(self->walk));
+	free(self->walk);
+}
+
+TEST_F_TIMEOUT(model, everything_is_where_it_is_documented_to_be, 100000)
+{
+	walk_on(self->walk);
+	ASSERT_EQ(0, self->walk->failures);
+}
+
+TEST_HARNESS_MAIN
