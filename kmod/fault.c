@@ -23,8 +23,8 @@
  *            is being killed serves nothing.
  * Stuck      A servicer may wait for a program: what it faults in may be of FUSE, or
  *            protected by userfaultfd, and that program may need the device. So who
- *            has waited for a while (fault_patience_msec) serves its own fault, with a slot beyond those
- *            that there are.
+ *            has waited for a while (fault_patience_msec) serves its own fault, with
+ *            a slot beyond those that there are.
  * Replay     When lanes go on that were served: as soon as their group is (BLOCK),
  *            their batch is (BATCH), the same with those whose page is mapped by then
  *            (BATCH_FLUSH), or once nobody serves anything, in bounded time (ONCE).
@@ -663,8 +663,9 @@ static bool queued_is_pending(struct hmmrt_fault_buffer *buffer,
 }
 
 /*
- * Until there is something to do, or a signal, or it took too long. Work for the task that is no signal
- * ends an interruptible sleep, and goes on doing so: then signals are asked for.
+ * Until there is something to do, or a signal, or it took too long. Work for the task
+ * that is no signal ends an interruptible sleep, and goes on doing so: then signals are
+ * asked for.
  */
 static void queued_wait(struct hmmrt_binding *binding,
 			struct hmmrt_queued_fault *queued)

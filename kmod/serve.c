@@ -270,10 +270,24 @@ static void fault_neighbours(struct hmmrt_request *req, bool write)
 	}
 }
 
+/*
+ * The touched page was not there while somebody moved something of the block: it may
+ * have been that. To fault it in would bring home what has just gone to a device.
+ */
+static int wait_moved(struct hmmrt_request *req)
+{
+	int rc = hmmrt_block_migrate_lock(req->block);
+
+	if (rc)
+		return rc;
+	mutex_unlock(&req->block->migrate);
+	return -EAGAIN;
+}
+
 /* Snapshot, with the page that was touched faulted in. */
 static int snapshot_wanted(struct hmmrt_request *req)
 {
-	bool fault;
+	bool fault, moving = mutex_is_locked(&req->block->migrate);
 	int idx, rc;
 
 	idx = srcu_read_lock(&hmmrt_srcu);
@@ -287,6 +301,9 @@ static int snapshot_wanted(struct hmmrt_request *req)
 	/* Something without a struct page. */
 	if (req->pfns[req_page(req)] & HMM_PFN_ERROR)
 		return -EOPNOTSUPP;
+	if (!req->pfns[req_page(req)] &&
+	    (moving || mutex_is_locked(&req->block->migrate)))
+		return wait_moved(req);
 	rc = fault_page(req, req->addr, req->access & HMMRT_ACCESS_WRITE);
 	if (!rc && !req->pfns[req_page(req)])
 		fault_neighbours(req, req->access & HMMRT_ACCESS_WRITE);

@@ -93,13 +93,15 @@ double cpu_fault_time(std::size_t count) {
 class busy_thread {
   public:
     template <class Function>
-    explicit busy_thread(Function once) : thread_([this, once] {
-        while (!end_) {
-            once();
-            times_++;
-        }
-    }) {
-        while (!times_) std::this_thread::yield();
+    explicit busy_thread(Function once)
+        : thread_([this, once] {
+              while (!end_) {
+                  once();
+                  times_++;
+              }
+          }) {
+        while (!times_)
+            std::this_thread::yield();
     }
     ~busy_thread() {
         end_ = true;
@@ -255,7 +257,7 @@ void measure_processes(crowd& others, int count) {
 
 int main() try {
     constexpr int processes = 64;
-    crowd others(processes - 1); // before this process has threads
+    crowd others(processes - 1);        // before this process has threads
     hmm::launch(1, [](std::size_t) {}); // binds the device
     hmm::synchronize();
     const bench::manager manager;

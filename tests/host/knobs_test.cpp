@@ -88,4 +88,4 @@ TEST(Knobs, CanBeSetToNothing) {
     EXPECT_EQ(hmmrt_knob_value(HMMRT_KNOB_PREFETCH_ENABLE, &device, nullptr, nullptr), 0u);
 }
 
-}  // namespace
+} // namespace

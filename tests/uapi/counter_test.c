@@ -102,8 +102,9 @@ TEST_F_TIMEOUT(counter, hot_memory_moves_and_cold_memory_stays, 500)
 	EXPECT_EQ(GRANULE_PAGES, pages_at(self->space, self->buf, BLOCK_BYTES,
 					  self->id));
 	stats = session_stats(&self->session, 0);
-	EXPECT_EQ(GRANULE_PAGES, stats.out_counted_moves);
-	EXPECT_EQ(GRANULE_PAGES, stats.out_migrated_to_device);
+	/* More, if an access met the first move and took it back. */
+	EXPECT_LE(GRANULE_PAGES, stats.out_counted_moves);
+	EXPECT_EQ(stats.out_counted_moves, stats.out_migrated_to_device);
 	/* What is written there is what is read here. */
 	ASSERT_DONE(agent_fill(self->agent, self->buf, BLOCK_BYTES, PAGE_BYTES,
 			       1000));

@@ -588,8 +588,6 @@ static unsigned int any_value(struct walk *walk, enum model_knob knob)
 	switch (knob) {
 	case MODEL_THRESHOLD:
 		return thresholds[below(walk, 7)];
-	case MODEL_MIN_FAULTS:
-		return 1 + below(walk, 4);
 	case MODEL_MOST:
 		return 1 + below(walk, below(walk, 2) ? 20 : MODEL_BLOCK);
 	default:
@@ -597,11 +595,25 @@ static unsigned int any_value(struct walk *walk, enum model_knob knob)
 	}
 }
 
+/*
+ * Not the one that counts faults: those since a block had no entry, and of some entries
+ * the model knows only that there are no more.
+ */
+static enum model_knob any_knob(struct walk *walk)
+{
+	enum model_knob knob;
+
+	do {
+		knob = below(walk, MODEL_KNOBS);
+	} while (knob == MODEL_MIN_FAULTS);
+	return knob;
+}
+
 /* Of a range, or of the process; set, or set no longer. */
 static void step_knob(struct walk *walk)
 {
 	unsigned int first = any_page(walk), count = any_count(walk, first), i;
-	enum model_knob knob = below(walk, MODEL_KNOBS);
+	enum model_knob knob = any_knob(walk);
 	unsigned int value = any_value(walk, knob);
 	bool range = below(walk, 2), set = below(walk, 4);
 	struct hmmrt_knob arg = {

@@ -245,9 +245,11 @@ TEST_F(oversubscribe, watermarks_keep_some_of_it_free)
 	ASSERT_EQ(0, cmd_set_knob(self->space, HMMRT_SCOPE_DEVICE, self->id,
 				  HMMRT_KNOB_EVICT_LOW_WATERMARK, 20));
 	ASSERT_EQ(0, prefetch(self, self->buf + len, PAGE_BYTES, NULL));
-	for (i = 0; i < LIMIT_S * 100 &&
-		    info_of(self).out_used_bytes > DEVICE_BYTES / 2; i++)
+	for (i = 0; i < LIMIT_S * 100; i++) {
+		if (info_of(self).out_used_bytes <= DEVICE_BYTES / 2)
+			break;
 		usleep(10000);
+	}
 	EXPECT_GE(DEVICE_BYTES / 2, info_of(self).out_used_bytes);
 	EXPECT_LT(0, info_of(self).out_evictions_ahead);
 	EXPECT_EQ(info_of(self).out_evictions,
