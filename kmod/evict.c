@@ -498,7 +498,7 @@ static void evict_ahead(struct work_struct *work)
 	evict = kvmalloc(sizeof(*evict), GFP_KERNEL);
 	if (!evict)
 		return;
-	while (!READ_ONCE(dev->going) &&
+	while (!READ_ONCE(dev->going) && may_oversubscribe(dev) &&
 	       (is_below(dev, HMMRT_KNOB_EVICT_LOW_WATERMARK) ||
 		is_below(dev, HMMRT_KNOB_EVICT_HIGH_WATERMARK))) {
 		hmmrt_age(dev);

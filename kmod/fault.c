@@ -5,12 +5,12 @@
  * Servicers  A lane that faults serves its fault itself, in its own context, as long
  *            as not too many do (fault_servicers): it has a slot. Otherwise the fault
  *            is queued in the buffer of the binding, and the lane waits.
- * Batches    A servicer takes what is pending along with its own fault. Sorted, all
- *            faults of a block are one group: one block, one prepare(), one request,
- *            and the window that policy chooses knows of all of them. Those of a page
- *            become one, which wants what any of them wants; where that cannot be
- *            had each access is served by itself, so that a read goes on where only
- *            the write is refused.
+ * Batches    A servicer takes what is pending along with its own fault, which is
+ *            served first, with its block. Sorted, all faults of a block are one
+ *            group: one block, one prepare(), one request, and the window that policy
+ *            chooses knows of all of them. Those of a page become one, which wants
+ *            what any of them wants; where that cannot be had each access is served
+ *            by itself, so that a read goes on where only the write is refused.
  * Slots      A servicer serves one batch, so that its lane goes on too, and gives its
  *            slot to the fault that has been pending longest, whose lane is woken.
  *            So while a fault is pending somebody has a slot. A lane that gets one as
@@ -23,8 +23,8 @@
  *            is being killed serves nothing.
  * Stuck      A servicer may wait for a program: what it faults in may be of FUSE, or
  *            protected by userfaultfd, and that program may need the device. So who
- *            has waited for a while (fault_patience_msec) serves its own fault, with
- *            a slot beyond those that there are.
+ *            has waited for a while (fault_patience_msec) serves its own fault, and no
+ *            other, with a slot beyond those that there are.
  * Replay     When lanes go on that were served: as soon as their group is (BLOCK),
  *            their batch is (BATCH), the same with those whose page is mapped by then
  *            (BATCH_FLUSH), or once nobody serves anything, in bounded time (ONCE).
@@ -76,6 +76,7 @@ struct batch {
 	struct list_head answered;	/* their lanes wait for a replay */
 	unsigned long deadline;
 	u32 replay;
+	bool alone;			/* nothing but the own fault */
 	bool coalesce;
 	enum hmmrt_policy_rule decided;	/* about the fault that is being served */
 	int rc;				/* of the own one */
@@ -494,7 +495,7 @@ static void batch_take(struct batch *batch)
 	batch->faults = &batch->own;
 	batch->n = 1;
 	pending = min(pending, most - 1);
-	if (!pending || hmmrt_interrupted())
+	if (!pending || batch->alone || hmmrt_interrupted())
 		return;
 	faults = kvmalloc_array(pending + 1, sizeof(*faults),
 				GFP_KERNEL | __GFP_NOWARN);
@@ -535,23 +536,57 @@ static void batch_replay(struct batch *batch)
 		replay(batch->binding, &batch->answered, once);
 }
 
+/* Where the group begins that the own fault is in, and in *end where it ends. */
+static unsigned int own_group(const struct batch *batch, unsigned int *end)
+{
+	unsigned int first, i;
+
+	for (first = 0;; first = *end) {
+		*end = hmmrt_batch_group_end(batch->faults, first, batch->n);
+		for (i = first; i < *end; i++)
+			if (!batch->faults[i].queued)
+				return first;
+	}
+}
+
+/* A group. false: interrupted, and some of it may have no answer. */
+static bool batch_group(struct batch *batch, unsigned int first,
+			unsigned int end)
+{
+	if (group_serve(batch, first, end) == -EINTR)
+		return false;
+	if (batch->replay == HMMRT_REPLAY_BLOCK)
+		batch_replay(batch);
+	cond_resched();
+	return true;
+}
+
+/* The groups in [@first, @end), likewise. */
+static bool batch_groups(struct batch *batch, unsigned int first,
+			 unsigned int end)
+{
+	unsigned int next;
+
+	for (; first < end; first = next) {
+		next = hmmrt_batch_group_end(batch->faults, first, end);
+		if (hmmrt_interrupted() || !batch_group(batch, first, next))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Its own fault first: who is interrupted again and again would serve others for ever,
+ * and nobody him.
+ */
 static void batch_serve(struct batch *batch)
 {
-	unsigned int first, end;
+	unsigned int end, first = own_group(batch, &end);
 
-	for (first = 0; first < batch->n; first = end) {
-		end = hmmrt_batch_group_end(batch->faults, first, batch->n);
-		if (group_serve(batch, first, end) == -EINTR)
-			break;
-		if (end == batch->n)
-			break;
-		if (batch->replay == HMMRT_REPLAY_BLOCK)
-			batch_replay(batch);
-		if (hmmrt_interrupted())
-			break;
-		cond_resched();
-	}
-	batch_replay(batch);
+	if (batch_group(batch, first, end) && batch_groups(batch, 0, first))
+		batch_groups(batch, end, batch->n);
+	if (batch->replay != HMMRT_REPLAY_BLOCK || !list_empty(&batch->answered))
+		batch_replay(batch);
 	put_back(&batch->binding->faults, &batch->taken);
 }
 
@@ -623,7 +658,7 @@ static void batch_do(struct batch *batch)
 
 /* With a slot, which is given up. */
 static int service(struct hmmrt_binding *binding, unsigned long addr,
-		   unsigned int access, enum hmmrt_policy_rule *rule)
+		   unsigned int access, bool alone, enum hmmrt_policy_rule *rule)
 {
 	unsigned long drains = READ_ONCE(binding->faults.drains);
 	struct batch batch = {
@@ -632,6 +667,7 @@ static int service(struct hmmrt_binding *binding, unsigned long addr,
 		.taken = LIST_HEAD_INIT(batch.taken),
 		.answered = LIST_HEAD_INIT(batch.answered),
 		.deadline = jiffies + HMMRT_SERVE_TIMEOUT,
+		.alone = alone,
 		.replay = hmmrt_binding_knob(binding,
 					     HMMRT_KNOB_FAULT_REPLAY_POLICY),
 		.coalesce = hmmrt_binding_knob(binding,
@@ -719,7 +755,8 @@ static int queued_serve(struct hmmrt_binding *binding,
 	queued_wait(binding, queued);
 	switch (queued_leave(buffer, queued)) {
 	case QUEUED_SERVES:
-		return service(binding, queued->addr, queued->access, rule);
+		return service(binding, queued->addr, queued->access, false,
+			       rule);
 	case QUEUED_ANSWERED:
 		if (queued->once)
 			wait_drained(buffer, queued->drains);
@@ -730,7 +767,8 @@ static int queued_serve(struct hmmrt_binding *binding,
 			return -EINTR;
 		/* Nobody has come to it; or who has it is stuck with another one. */
 		slot_take_or_queue(binding, NULL);
-		return service(binding, queued->addr, queued->access, rule);
+		return service(binding, queued->addr, queued->access, true,
+			       rule);
 	}
 }
 
@@ -741,11 +779,11 @@ static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
 	int rc;
 
 	if (slot_try(binding))
-		return service(binding, addr, access, rule);
+		return service(binding, addr, access, false, rule);
 	queued = queued_alloc(addr, access);
 	if (slot_take_or_queue(binding, queued)) {
 		kfree(queued);
-		return service(binding, addr, access, rule);
+		return service(binding, addr, access, false, rule);
 	}
 	rc = queued_serve(binding, queued, rule);
 	queued_put(queued);

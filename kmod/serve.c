@@ -271,8 +271,8 @@ static void fault_neighbours(struct hmmrt_request *req, bool write)
 }
 
 /*
- * The touched page was not there while somebody moved something of the block: it may
- * have been that. To fault it in would bring home what has just gone to a device.
+ * The touched page is on its way to somewhere. To fault it in would bring home what
+ * will just have gone to a device.
  */
 static int wait_moved(struct hmmrt_request *req)
 {
@@ -287,7 +287,7 @@ static int wait_moved(struct hmmrt_request *req)
 /* Snapshot, with the page that was touched faulted in. */
 static int snapshot_wanted(struct hmmrt_request *req)
 {
-	bool fault, moving = mutex_is_locked(&req->block->migrate);
+	bool fault;
 	int idx, rc;
 
 	idx = srcu_read_lock(&hmmrt_srcu);
@@ -301,8 +301,10 @@ static int snapshot_wanted(struct hmmrt_request *req)
 	/* Something without a struct page. */
 	if (req->pfns[req_page(req)] & HMM_PFN_ERROR)
 		return -EOPNOTSUPP;
+	/* What the core moves is waited for by the fault. */
 	if (!req->pfns[req_page(req)] &&
-	    (moving || mutex_is_locked(&req->block->migrate)))
+	    mutex_is_locked(&req->block->migrate) &&
+	    hmmrt_is_moving(req->vma, req->addr, 1))
 		return wait_moved(req);
 	rc = fault_page(req, req->addr, req->access & HMMRT_ACCESS_WRITE);
 	if (!rc && !req->pfns[req_page(req)])
