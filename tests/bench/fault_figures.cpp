@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 #include <span>
 #include <sys/wait.h>
 #include <thread>
@@ -36,13 +35,6 @@ void touch_pages(char* data, std::size_t bytes, std::size_t stride) {
     hmm::synchronize();
 }
 
-std::unique_ptr<bench::mapping> filled(std::size_t bytes) {
-    auto memory = std::make_unique<bench::mapping>(bytes, MAP_PRIVATE);
-    madvise(memory->data(), bytes, MADV_NOHUGEPAGE);
-    std::memset(memory->data(), 1, bytes);
-    return memory;
-}
-
 void set_prefetch(const bench::manager& manager, bool on) {
     hmmrt_knob knob = {};
     knob.knob = HMMRT_KNOB_PREFETCH_ENABLE;
@@ -55,7 +47,7 @@ void set_prefetch(const bench::manager& manager, bool on) {
 // ---- with prefetch and without
 
 double faults_of_a_sweep(const bench::manager& manager) {
-    const auto memory = filled(64 << 20);
+    const auto memory = bench::filled(64 << 20);
     const auto before = manager.statistics().out_device_faults;
     touch_pages(memory->data(), memory->size(), page);
     return static_cast<double>(manager.statistics().out_device_faults - before);
@@ -76,7 +68,7 @@ void measure_prefetch(const bench::manager& manager) {
 
 /// Seconds for a fault that moves a granule, of @p count such faults.
 double fault_time(std::size_t count) {
-    const auto memory = filled(count * granule);
+    const auto memory = bench::filled(count * granule);
     return bench::seconds([&] { touch_pages(memory->data(), memory->size(), granule); }) /
            static_cast<double>(count);
 }
@@ -166,7 +158,7 @@ void measure_mapped() {
     std::vector<double> small, large;
     for (int i = 0; i < repetitions; i++) {
         {
-            const auto memory = filled(1 << 20);
+            const auto memory = bench::filled(1 << 20);
             touch_pages(memory->data(), memory->size(), page);
             small.push_back(fault_time(512));
         }
@@ -224,7 +216,7 @@ class crowd {
         char byte = 1;
         if (read(go_[0], &byte, 1) != 1) _exit(1);
         try {
-            const auto memory = filled(1 << 20);
+            const auto memory = bench::filled(1 << 20);
             touch_pages(memory->data(), memory->size(), page);
             byte = 0;
         } catch (const hmm::error& error) {

@@ -4,8 +4,10 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <linux/hmmrt.h>
+#include <memory>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -64,5 +66,13 @@ class mapping {
     void* data_;
     std::size_t size_;
 };
+
+/// Written by the CPU, in single pages.
+inline std::unique_ptr<mapping> filled(std::size_t bytes) {
+    auto memory = std::make_unique<mapping>(bytes, MAP_PRIVATE);
+    madvise(memory->data(), bytes, MADV_NOHUGEPAGE);
+    std::memset(memory->data(), 1, bytes);
+    return memory;
+}
 
 } // namespace bench

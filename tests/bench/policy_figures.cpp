@@ -15,7 +15,6 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <memory>
 #include <vector>
 
 namespace {
@@ -44,13 +43,6 @@ void sweep(char* data, std::size_t bytes) {
     hmm::synchronize();
 }
 
-std::unique_ptr<bench::mapping> filled(std::size_t bytes) {
-    auto memory = std::make_unique<bench::mapping>(bytes, MAP_PRIVATE);
-    madvise(memory->data(), bytes, MADV_NOHUGEPAGE);
-    std::memset(memory->data(), 1, bytes);
-    return memory;
-}
-
 // ---- sweeps over more than there is
 
 struct sweep_figures {
@@ -68,10 +60,10 @@ void measure_sweeps(const bench::manager& manager) {
     sweep_figures f;
     for (int i = 0; i < repetitions; i++) {
         {
-            const auto memory = filled(room / 2);
+            const auto memory = bench::filled(room / 2);
             f.fitting.push_back(sweep_time(manager, memory->data(), memory->size()));
         }
-        const auto memory = filled(room * 2);
+        const auto memory = bench::filled(room * 2);
         sweep(memory->data(), memory->size()); // the device is full of it
         f.twice.push_back(sweep_time(manager, memory->data(), memory->size()));
     }
@@ -96,7 +88,7 @@ void choose_by_access(bool on) {
 // A third of the device again and again, while twice as much as it has is swept once.
 void measure_mix(const bench::manager& manager, victim_figures& f) {
     const auto room = device_bytes(manager);
-    const auto hot = filled(room / 3 / block * block), cold = filled(2 * room);
+    const auto hot = bench::filled(room / 3 / block * block), cold = bench::filled(2 * room);
     const auto before = manager.statistics();
     for (std::size_t at = 0; at < cold->size(); at += 4 * block) {
         sweep(hot->data(), hot->size());
