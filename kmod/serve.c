@@ -9,9 +9,9 @@
  *            page is on the device; (3) migrate what policy wants moved and the
  *            core lets go; (4) snapshot again, faulting the one page in that
  *            must be there; (5) under block->lock, if nothing of the block was
- *            invalidated meanwhile, tell the driver to map.
- *            What is not on the device by then is mapped
- *            where it is, remotely. Anything that raced makes it start again.
+ *            invalidated meanwhile, tell the driver to map. What is not on the
+ *            device by then is mapped where it is, remotely. Anything that raced
+ *            makes it start again.
  *            (1) and (3) are under block->migrate: of several lanes that fault
  *            in one block the first moves the window and the others find it
  *            there.
