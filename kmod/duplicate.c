@@ -385,13 +385,18 @@ static void copy_run(struct hmmrt_request *req, const struct run *run,
 	}
 }
 
-/* The advice was of all of the window, and may have changed. */
-static bool is_read_mostly(const struct hmmrt_request *req,
-			   const struct run *run)
+/*
+ * The advice was of all of the window, and copies are not to outlive it. What a knob said
+ * holds for what was decided by it.
+ */
+static bool is_duplicated(const struct hmmrt_request *req,
+			  const struct run *run)
 {
 	unsigned long start = run_start(req, run), end = start + PAGE_SIZE;
 	struct hmmrt_advice advice;
 
+	if (req->knobs.of[HMMRT_KNOB_READ_DUPLICATION])
+		return true;
 	advice = hmmrt_advice_at(req->block->span->space, start, &start, &end);
 	return advice.flags & HMMRT_RANGE_READ_MOSTLY;
 }
@@ -413,7 +418,7 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 	/* What was advised since is looked at first, and then this lock taken. */
 	if (map->zapping ||
 	    hmmrt_block_read_retry(block, seq) ||
-	    !is_read_mostly(req, run)) {
+	    !is_duplicated(req, run)) {
 		mutex_unlock(&block->lock);
 		return -EAGAIN;
 	}

@@ -425,6 +425,7 @@ bool hmmrt_request_may_get_room(struct hmmrt_request *req);
 int hmmrt_request_again(struct hmmrt_request *req, int rc);
 int hmmrt_mmap_read_lock(struct mm_struct *mm);
 int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm);
+enum hmmrt_policy_want hmmrt_request_prefetched(struct hmmrt_request *req);
 bool hmmrt_fault_may_migrate(struct hmmrt_request *req);
 
 /* serve.c */

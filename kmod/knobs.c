@@ -72,6 +72,8 @@ static const struct hmmrt_knob_info infos[HMMRT_KNOBS] = {
 		KNOB("evict_high_watermark", 0, 50, 0, DEVICE),
 	[HMMRT_KNOB_FAULT_PATIENCE_MSEC] =
 		KNOB("fault_patience_msec", 1, 3600000, 1000, SPACE),
+	[HMMRT_KNOB_READ_DUPLICATION] =
+		RANGE_KNOB("read_duplication", 0, 1, 0, 8),
 };
 
 /* NULL: there is no such knob. */

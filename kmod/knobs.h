@@ -10,7 +10,7 @@
 #include <uapi/linux/hmmrt.h>
 
 /* Knobs that a range can have of its own; see hmmrt_knob_info.slot. */
-#define HMMRT_RANGE_KNOBS	8
+#define HMMRT_RANGE_KNOBS	9
 
 struct hmmrt_knob_info {
 	const char *name;	/* UVM's where it has one, without uvm_ or uvm_perf_ */

@@ -111,7 +111,7 @@ static int settle_window(const struct prefetch *prefetch,
 /* The part that goes to a device; req covers it, mmap_lock is held. */
 static int prefetch_part_device(struct hmmrt_request *req)
 {
-	enum hmmrt_policy_want want = hmmrt_policy_prefetched(&req->advice);
+	enum hmmrt_policy_want want = hmmrt_request_prefetched(req);
 
 	if (hmmrt_vma_check(req->vma, HMMRT_ACCESS_READ))
 		return 0;

@@ -142,8 +142,7 @@ int hmmrt_outcomes_explain(struct hmmrt_request *req)
 	if (rc)
 		return rc;
 	vma_stays = hmmrt_vma_stays(req->vma);
-	if (vma_stays < 0 && hmmrt_policy_prefetched(&req->advice) ==
-				     HMMRT_POLICY_STAY)
+	if (vma_stays < 0 && (req->advice.flags & HMMRT_RANGE_NO_MIGRATE))
 		vma_stays = HMMRT_STAY_POLICY;
 	mutex_lock(&block->lock);
 	if (hmmrt_block_read_retry(block, req->seq))

@@ -96,17 +96,21 @@ hmmrt_policy_residency(const struct hmmrt_policy_page *page)
 		return decided(HMMRT_POLICY_STAY, HMMRT_RULE_ACCESSED_BY);
 	if (page->migration_policy == HMMRT_MIGRATE_ON_COUNT && !page->counted)
 		return decided(HMMRT_POLICY_STAY, HMMRT_RULE_ON_COUNT);
+	if (page->read_duplication && !page->write)
+		return decided(HMMRT_POLICY_COPY, HMMRT_RULE_READ_DUPLICATION);
 	return decided(HMMRT_POLICY_MOVE, HMMRT_RULE_DEFAULT);
 }
 
 /* It was asked for, by name of the device. */
 enum hmmrt_policy_want
-hmmrt_policy_prefetched(const struct hmmrt_advice *advice)
+hmmrt_policy_prefetched(const struct hmmrt_advice *advice,
+			bool read_duplication)
 {
 	if (advice->flags & HMMRT_RANGE_NO_MIGRATE)
 		return HMMRT_POLICY_STAY;
-	return advice->flags & HMMRT_RANGE_READ_MOSTLY ? HMMRT_POLICY_COPY :
-							 HMMRT_POLICY_MOVE;
+	if (advice->flags & HMMRT_RANGE_READ_MOSTLY || read_duplication)
+		return HMMRT_POLICY_COPY;
+	return HMMRT_POLICY_MOVE;
 }
 
 /* Whether a device is to have entries before it asks for them. */

@@ -46,6 +46,7 @@ enum hmmrt_policy_rule {
 	HMMRT_RULE_READ_MOSTLY_WRITE,
 	HMMRT_RULE_ACCESSED_BY,
 	HMMRT_RULE_ON_COUNT,		/* not used often enough yet */
+	HMMRT_RULE_READ_DUPLICATION,	/* HMMRT_KNOB_READ_DUPLICATION */
 	HMMRT_RULE_DEFAULT,
 	HMMRT_RULES,
 };
@@ -55,6 +56,7 @@ struct hmmrt_policy_page {
 	const struct hmmrt_advice *advice;
 	u32 device;
 	u32 migration_policy;		/* enum hmmrt_migration_policy */
+	bool read_duplication;		/* the knob */
 	bool write;
 	bool migratable;
 	bool no_room;			/* see struct hmmrt_policy_refaults */
@@ -70,7 +72,8 @@ struct hmmrt_policy_decision {
 struct hmmrt_policy_decision
 hmmrt_policy_residency(const struct hmmrt_policy_page *page);
 enum hmmrt_policy_want
-hmmrt_policy_prefetched(const struct hmmrt_advice *advice);
+hmmrt_policy_prefetched(const struct hmmrt_advice *advice,
+			bool read_duplication);
 bool hmmrt_policy_maps_ahead(const struct hmmrt_advice *advice, u32 device);
 
 /* Pages [first, first + count) of a block. */

@@ -214,7 +214,7 @@ EXPORT_SYMBOL_GPL(hmmrt_fault_range);
  */
 static int part_to_device(struct hmmrt_request *req)
 {
-	enum hmmrt_policy_want want = hmmrt_policy_prefetched(&req->advice);
+	enum hmmrt_policy_want want = hmmrt_request_prefetched(req);
 	bool move = want == HMMRT_POLICY_MOVE &&
 		    hmmrt_vma_may_have_migratable(req->vma);
 

@@ -117,6 +117,15 @@ int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm)
 	return hmmrt_mmap_read_lock(mm);
 }
 
+/* What a prefetch does with what it finds there. */
+enum hmmrt_policy_want hmmrt_request_prefetched(struct hmmrt_request *req)
+{
+	req->knobs = hmmrt_knobs_at(req->binding->space, req->binding->dev,
+				    &req->advice);
+	return hmmrt_policy_prefetched(&req->advice,
+				       req->knobs.of[HMMRT_KNOB_READ_DUPLICATION]);
+}
+
 /* Whether a fault of this device moves, or copies, what it finds there. */
 bool hmmrt_fault_may_migrate(struct hmmrt_request *req)
 {
@@ -132,6 +141,7 @@ bool hmmrt_fault_may_migrate(struct hmmrt_request *req)
 
 	req->knobs = hmmrt_knobs_at(req->binding->space, dev, &req->advice);
 	page.migration_policy = req->knobs.of[HMMRT_KNOB_MIGRATION_POLICY];
+	page.read_duplication = req->knobs.of[HMMRT_KNOB_READ_DUPLICATION];
 	decision = hmmrt_policy_residency(&page);
 	/* To ask is to count, so only what would move; and not what has room made. */
 	if (decision.want != HMMRT_POLICY_STAY && !req->room) {

@@ -478,13 +478,15 @@ const Rule rules[] = {
      [](const hmmrt_policy_page& page) {
          return page.migration_policy == HMMRT_MIGRATE_ON_COUNT && !page.counted;
      }},
+    {HMMRT_RULE_READ_DUPLICATION, HMMRT_POLICY_COPY,
+     [](const hmmrt_policy_page& page) { return page.read_duplication && !page.write; }},
     {HMMRT_RULE_DEFAULT, HMMRT_POLICY_MOVE, [](const hmmrt_policy_page&) { return true; }},
 };
 
 // Every combination of all that a decision goes by: the first rule that applies makes it.
 TEST(PolicyResidency, IsTheFirstRuleThatApplies) {
     std::bitset<HMMRT_RULES> seen;
-    for (unsigned bits = 0; bits < 1u << 8; bits++)
+    for (unsigned bits = 0; bits < 1u << 9; bits++)
         for (uint32_t policy = HMMRT_MIGRATE_ON_TOUCH; policy <= HMMRT_MIGRATE_NEVER; policy++)
             for (uint32_t preferred : {no_place, 3u, 2u, uint32_t(HMMRT_LOCATION_HOST),
                                        uint32_t(HMMRT_LOCATION_HOST_NODE(1))}) {
@@ -492,7 +494,7 @@ TEST(PolicyResidency, IsTheFirstRuleThatApplies) {
                 const auto advice = advised((bit(0) ? HMMRT_RANGE_NO_MIGRATE : 0) |
                                                 (bit(1) ? HMMRT_RANGE_READ_MOSTLY : 0),
                                             preferred, bit(2) ? 1u << 3 : 1u << 2);
-                const hmmrt_policy_page page = {&advice, 3,      policy, bit(3),
+                const hmmrt_policy_page page = {&advice, 3,      policy, bit(8), bit(3),
                                                 bit(4),  bit(5), bit(6), bit(7)};
                 const auto* expected =
                     std::find_if(std::begin(rules), std::end(rules),
@@ -510,9 +512,11 @@ TEST(PolicyPrefetched, GoesWhereItIsToldUnlessNothingMayMove) {
     const auto pinned = advised(HMMRT_RANGE_NO_MIGRATE | HMMRT_RANGE_READ_MOSTLY, no_place, 0);
     const auto copied = advised(HMMRT_RANGE_READ_MOSTLY, 2, 0);
     const auto elsewhere = advised(0, HMMRT_LOCATION_HOST, 1u << 3);
-    EXPECT_EQ(hmmrt_policy_prefetched(&pinned), HMMRT_POLICY_STAY);
-    EXPECT_EQ(hmmrt_policy_prefetched(&copied), HMMRT_POLICY_COPY);
-    EXPECT_EQ(hmmrt_policy_prefetched(&elsewhere), HMMRT_POLICY_MOVE);
+    EXPECT_EQ(hmmrt_policy_prefetched(&copied, false), HMMRT_POLICY_COPY);
+    EXPECT_EQ(hmmrt_policy_prefetched(&elsewhere, false), HMMRT_POLICY_MOVE);
+    EXPECT_EQ(hmmrt_policy_prefetched(&elsewhere, true), HMMRT_POLICY_COPY);
+    for (const bool read_duplication : {false, true})
+        EXPECT_EQ(hmmrt_policy_prefetched(&pinned, read_duplication), HMMRT_POLICY_STAY);
 }
 
 TEST(PolicyWindows, AreAsLargeAsAdvised) {

@@ -389,6 +389,11 @@ enum hmmrt_knob_id {
 	HMMRT_KNOB_EVICT_HIGH_WATERMARK,
 	/* How long a fault waits for others that serve it before it serves itself. */
 	HMMRT_KNOB_FAULT_PATIENCE_MSEC,
+	/*
+	 * Whether what a device reads, and would move, is copied as read-mostly memory
+	 * is: it stays at home too, and nothing is copied when it is evicted.
+	 */
+	HMMRT_KNOB_READ_DUPLICATION,
 	HMMRT_KNOBS,
 };
 
