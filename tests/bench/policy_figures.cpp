@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Figures of the policies: what a sweep over more than the device has costs against
- * one that fits, and what choosing victims by access saves.
+ * one that fits, what it saves to keep at home what is only read, and what choosing
+ * victims by access does.
  *
  * Medians of `repetitions`. Ratios are of the same round, so that both sides had the
  * same machine.
@@ -74,6 +75,45 @@ void measure_sweeps(const bench::manager& manager) {
                 bench::median_ratio(f.twice, f.fitting));
 }
 
+// ---- reading more than there is
+
+void duplicate_reads(const bench::manager& manager, bool on) {
+    hmmrt_knob knob = {};
+    knob.knob = HMMRT_KNOB_READ_DUPLICATION;
+    knob.operation = HMMRT_KNOB_SET;
+    knob.scope = HMMRT_SCOPE_SPACE;
+    knob.value = on ? 1 : 0;
+    manager.call(HMMRT_IOC_KNOB, knob, "HMMRT_IOC_KNOB");
+}
+
+double read_time(const char* data, std::size_t bytes) {
+    return bench::seconds([=] {
+        hmm::launch(1, [=](std::size_t) {
+            std::uint64_t sum = 0;
+            for (std::size_t i = 0; i < bytes; i += 64)
+                sum += *reinterpret_cast<const volatile std::uint64_t*>(data + i);
+            static_cast<void>(sum);
+        });
+        hmm::synchronize();
+    });
+}
+
+void measure_reads(const bench::manager& manager) {
+    const auto memory = bench::filled(2 * device_bytes(manager));
+    std::vector<double> moved, copied;
+    for (int i = 0; i < repetitions; i++)
+        for (const bool on : {false, true}) {
+            duplicate_reads(manager, on);
+            read_time(memory->data(), memory->size()); // what the other way left goes
+            (on ? copied : moved).push_back(read_time(memory->data(), memory->size()));
+        }
+    duplicate_reads(manager, false);
+    std::printf("twice as much as the device has, only read:\n");
+    std::printf("  %-46s %9.2f ms\n", "moved", bench::median(moved) * 1e3);
+    std::printf("  %-46s %9.2f ms\n", "copied (read_duplication)", bench::median(copied) * 1e3);
+    std::printf("%-48s %9.2f\n", "copied / moved", bench::median_ratio(copied, moved));
+}
+
 // ---- what is used often, among what is used once
 
 struct victim_figures {
@@ -127,6 +167,7 @@ int main() try {
     hmm::synchronize();
     const bench::manager manager;
     measure_sweeps(manager);
+    measure_reads(manager);
     measure_victims(manager);
 } catch (const hmm::error& error) {
     std::fprintf(stderr, "%s: %s\n", error.operation(), error.what());
