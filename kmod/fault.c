@@ -4,23 +4,17 @@
  *
  * Servicers  A lane that faults serves its fault itself, in its own context, as long
  *            as not too many do (fault_servicers): it has a slot. Otherwise the fault
- *            is queued in the buffer of the binding, and the lane waits.
+ *            is queued in the buffer of the binding (queue.c), and the lane waits.
  * Batches    A servicer takes what is pending along with its own fault, which is
  *            served first, with its block. Sorted, all faults of a block are one
  *            group: one block, one prepare(), one request, and the window that policy
  *            chooses knows of all of them. Those of a page become one, which wants
  *            what any of them wants; where that cannot be had each access is served
  *            by itself, so that a read goes on where only the write is refused.
- * Slots      A servicer serves one batch, so that its lane goes on too, and gives its
- *            slot to the fault that has been pending longest, whose lane is woken.
- *            So while a fault is pending somebody has a slot. A lane that gets one as
- *            it is about to leave for a signal makes its attempt all the same, and
- *            gives the slot to the next.
- * Signals    A waiting lane leaves at once, and takes a fault back that nobody has
- *            begun to serve. A servicer that is interrupted puts what it has not
- *            served back in front. Who has one pending to begin with serves its own
- *            fault alone, once: under a storm of signals that is how it gets on. Who
- *            is being killed serves nothing.
+ * Signals    A servicer that is interrupted puts what it has not served back in front.
+ *            Who has one pending to begin with serves its own fault alone, once: under
+ *            a storm of signals that is how it gets on. Who is being killed serves
+ *            nothing.
  * Stuck      A servicer may wait for a program: what it faults in may be of FUSE, or
  *            protected by userfaultfd, and that program may need the device. So who
  *            has waited for a while (fault_patience_msec) serves its own fault, and no
@@ -29,12 +23,7 @@
  *            their batch is (BATCH), the same with those whose page is mapped by then
  *            (BATCH_FLUSH), or once nobody serves anything, in bounded time (ONCE).
  *            The servicer's own lane never goes on before its batch is done.
- * Lifetime   A queued fault is held by its lane, and by the buffer or the servicer that
- *            took it: either may be the last. A waiting lane has no reference to the
- *            process's mm, or it would keep it from exiting. There is no fault at the
- *            time of hmmrt_unbind(), so none waits for a binding that goes.
  */
-#include <linux/cpumask.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -42,29 +31,8 @@
 
 #include "batch.h"
 #include "hmmrt.h"
+#include "queue.h"
 #include "trace.h"
-
-enum queued_state {
-	QUEUED_PENDING,		/* in the buffer */
-	QUEUED_TAKEN,		/* a servicer has it */
-	QUEUED_SERVES,		/* its lane has a slot, and does the rest */
-	QUEUED_ANSWERED,	/* @rc holds */
-};
-
-struct hmmrt_queued_fault {
-	refcount_t refs;
-	struct list_head link;		/* of who has it: buffer or servicer */
-	unsigned long addr;
-	unsigned int access;
-	int rc;				/* of the servicer, until it is answered */
-	enum hmmrt_policy_rule rule;	/* likewise */
-	wait_queue_head_t wait;
-	/* Under the lock of the buffer. */
-	enum queued_state state;
-	bool left;			/* its lane is gone */
-	bool once;			/* wait until @drains is another number */
-	unsigned long drains;
-};
 
 /* One servicer's work. */
 struct batch {
@@ -82,216 +50,6 @@ struct batch {
 	int rc;				/* of the own one */
 	enum hmmrt_policy_rule rule;
 };
-
-void hmmrt_faults_init(struct hmmrt_binding *binding)
-{
-	struct hmmrt_fault_buffer *buffer = &binding->faults;
-
-	spin_lock_init(&buffer->lock);
-	INIT_LIST_HEAD(&buffer->pending);
-	init_waitqueue_head(&buffer->drained);
-}
-
-/* At the end of a binding no call with it is running. */
-void hmmrt_faults_check_none(struct hmmrt_binding *binding)
-{
-	struct hmmrt_fault_buffer *buffer = &binding->faults;
-
-	spin_lock(&buffer->lock);
-	WARN_ON(buffer->servicers || buffer->nr_pending ||
-		!list_empty(&buffer->pending));
-	spin_unlock(&buffer->lock);
-}
-
-/* --- queued faults -------------------------------------------------------- */
-
-static struct hmmrt_queued_fault *queued_alloc(unsigned long addr,
-					       unsigned int access)
-{
-	struct hmmrt_queued_fault *queued;
-
-	queued = kzalloc(sizeof(*queued), GFP_KERNEL | __GFP_NOWARN);
-	if (!queued)
-		return NULL;
-	/* Its lane's, and that of the buffer. */
-	refcount_set(&queued->refs, 2);
-	queued->addr = addr;
-	queued->access = access;
-	init_waitqueue_head(&queued->wait);
-	return queued;
-}
-
-static void queued_put(struct hmmrt_queued_fault *queued)
-{
-	if (refcount_dec_and_test(&queued->refs))
-		kfree(queued);
-}
-
-/* Under the lock they were told what they wait for; they go their own ways. */
-static void wake_all_of(struct list_head *list)
-{
-	struct hmmrt_queued_fault *queued, *next;
-
-	list_for_each_entry_safe(queued, next, list, link) {
-		list_del_init(&queued->link);
-		wake_up(&queued->wait);
-		queued_put(queued);
-	}
-}
-
-/* Lanes of the list, which is empty then, go on with what rc says. */
-static void replay(struct hmmrt_binding *binding, struct list_head *list,
-		   bool once)
-{
-	struct hmmrt_fault_buffer *buffer = &binding->faults;
-	struct hmmrt_queued_fault *queued;
-
-	spin_lock(&buffer->lock);
-	list_for_each_entry(queued, list, link) {
-		queued->state = QUEUED_ANSWERED;
-		queued->once = once;
-		queued->drains = buffer->drains;
-	}
-	spin_unlock(&buffer->lock);
-	wake_all_of(list);
-}
-
-/* Pending faults, the oldest @most of them, are the caller's. Returns how many. */
-static unsigned int take_pending(struct hmmrt_fault_buffer *buffer,
-				 unsigned int most, struct list_head *taken)
-{
-	struct hmmrt_queued_fault *queued, *next;
-	unsigned int n = 0;
-
-	spin_lock(&buffer->lock);
-	list_for_each_entry_safe(queued, next, &buffer->pending, link) {
-		if (n == most)
-			break;
-		queued->state = QUEUED_TAKEN;
-		list_move_tail(&queued->link, taken);
-		n++;
-	}
-	WRITE_ONCE(buffer->nr_pending, buffer->nr_pending - n);
-	spin_unlock(&buffer->lock);
-	return n;
-}
-
-/* In front of those that came meanwhile; without those whose lanes have left. */
-static void put_back(struct hmmrt_fault_buffer *buffer, struct list_head *taken)
-{
-	struct hmmrt_queued_fault *queued, *next;
-	LIST_HEAD(left);
-	unsigned int n = 0;
-
-	if (list_empty(taken))
-		return;
-	spin_lock(&buffer->lock);
-	list_for_each_entry_safe(queued, next, taken, link) {
-		if (queued->left) {
-			list_move(&queued->link, &left);
-			continue;
-		}
-		queued->state = QUEUED_PENDING;
-		n++;
-	}
-	list_splice_init(taken, &buffer->pending);
-	WRITE_ONCE(buffer->nr_pending, buffer->nr_pending + n);
-	spin_unlock(&buffer->lock);
-	wake_all_of(&left);
-}
-
-/* --- slots ---------------------------------------------------------------- */
-
-static unsigned int most_servicers(const struct hmmrt_binding *binding)
-{
-	u32 most = hmmrt_binding_knob(binding, HMMRT_KNOB_FAULT_SERVICERS);
-
-	return most ? most : num_online_cpus();
-}
-
-static bool slot_try(struct hmmrt_binding *binding)
-{
-	struct hmmrt_fault_buffer *buffer = &binding->faults;
-	unsigned int most = most_servicers(binding);
-	bool taken;
-
-	spin_lock(&buffer->lock);
-	taken = buffer->servicers < most;
-	buffer->servicers += taken;
-	spin_unlock(&buffer->lock);
-	return taken;
-}
-
-/* A slot, which there may be by now, or a place for @queued. NULL: a slot anyway. */
-static bool slot_take_or_queue(struct hmmrt_binding *binding,
-			       struct hmmrt_queued_fault *queued)
-{
-	struct hmmrt_fault_buffer *buffer = &binding->faults;
-	unsigned int most = most_servicers(binding);
-	bool taken;
-
-	spin_lock(&buffer->lock);
-	taken = !queued || buffer->servicers < most;
-	if (taken) {
-		buffer->servicers++;
-	} else {
-		list_add_tail(&queued->link, &buffer->pending);
-		WRITE_ONCE(buffer->nr_pending, buffer->nr_pending + 1);
-	}
-	spin_unlock(&buffer->lock);
-	return taken;
-}
-
-/* As many slots as are free go to the oldest faults; their lanes are on @list. */
-static void slots_fill(struct hmmrt_fault_buffer *buffer, unsigned int most,
-		       struct list_head *list)
-{
-	struct hmmrt_queued_fault *queued, *next;
-
-	lockdep_assert_held(&buffer->lock);
-	list_for_each_entry_safe(queued, next, &buffer->pending, link) {
-		if (buffer->servicers >= most)
-			break;
-		queued->state = QUEUED_SERVES;
-		list_move_tail(&queued->link, list);
-		buffer->servicers++;
-		WRITE_ONCE(buffer->nr_pending, buffer->nr_pending - 1);
-	}
-}
-
-/* The end of a servicer, which has no fault of anybody left. */
-static void slot_give(struct hmmrt_binding *binding)
-{
-	struct hmmrt_fault_buffer *buffer = &binding->faults;
-	unsigned int most = most_servicers(binding);
-	bool drained;
-	LIST_HEAD(list);
-
-	spin_lock(&buffer->lock);
-	buffer->servicers--;
-	slots_fill(buffer, most, &list);
-	drained = !buffer->servicers;
-	if (drained)
-		WRITE_ONCE(buffer->drains, buffer->drains + 1);
-	spin_unlock(&buffer->lock);
-	wake_all_of(&list);
-	if (!drained)
-		return;
-	if (hmmrt_binding_knob(binding, HMMRT_KNOB_FAULT_REPLAY_POLICY) ==
-	    HMMRT_REPLAY_ONCE)
-		atomic64_inc(&binding->replays);
-	if (wq_has_sleeper(&buffer->drained))
-		wake_up_all(&buffer->drained);
-}
-
-/* A lane of ONCE, which goes on earlier for a signal, or after a while. */
-static void wait_drained(struct hmmrt_fault_buffer *buffer,
-			 unsigned long drains)
-{
-	wait_event_interruptible_timeout(buffer->drained,
-					 READ_ONCE(buffer->drains) != drains,
-					 HMMRT_SERVE_TIMEOUT);
-}
 
 /* --- serving -------------------------------------------------------------- */
 
@@ -501,7 +259,7 @@ static void batch_take(struct batch *batch)
 				GFP_KERNEL | __GFP_NOWARN);
 	if (!faults)
 		return;
-	take_pending(buffer, pending, &batch->taken);
+	hmmrt_queue_take(buffer, pending, &batch->taken);
 	faults[0] = batch->own;
 	list_for_each_entry(queued, &batch->taken, link)
 		faults[batch->n++] = (struct hmmrt_batch_fault){
@@ -533,7 +291,7 @@ static void batch_replay(struct batch *batch)
 	if (!once)
 		atomic64_inc(&batch->binding->replays);
 	if (!list_empty(&batch->answered))
-		replay(batch->binding, &batch->answered, once);
+		hmmrt_queue_replay(batch->binding, &batch->answered, once);
 }
 
 /* Where the group begins that the own fault is in, and in *end where it ends. */
@@ -587,7 +345,7 @@ static void batch_serve(struct batch *batch)
 		batch_groups(batch, end, batch->n);
 	if (batch->replay != HMMRT_REPLAY_BLOCK || !list_empty(&batch->answered))
 		batch_replay(batch);
-	put_back(&batch->binding->faults, &batch->taken);
+	hmmrt_queue_put_back(&batch->binding->faults, &batch->taken);
 }
 
 static bool queued_is_mapped(struct hmmrt_binding *binding,
@@ -610,7 +368,7 @@ static void flush(struct hmmrt_binding *binding)
 	unsigned int n = 0;
 
 	if (!READ_ONCE(buffer->nr_pending) ||
-	    !take_pending(buffer, UINT_MAX, &taken))
+	    !hmmrt_queue_take(buffer, UINT_MAX, &taken))
 		return;
 	list_for_each_entry_safe(queued, next, &taken, link) {
 		if (!queued_is_mapped(binding, queued))
@@ -620,8 +378,8 @@ static void flush(struct hmmrt_binding *binding)
 		n++;
 	}
 	atomic64_add(n, &binding->flushed_faults);
-	replay(binding, &mapped, false);
-	put_back(buffer, &taken);
+	hmmrt_queue_replay(binding, &mapped, false);
+	hmmrt_queue_put_back(buffer, &taken);
 }
 
 /* The process has exited: nothing of it will be served. */
@@ -630,10 +388,10 @@ static void refuse_pending(struct hmmrt_binding *binding)
 	struct hmmrt_queued_fault *queued;
 	LIST_HEAD(taken);
 
-	take_pending(&binding->faults, UINT_MAX, &taken);
+	hmmrt_queue_take(&binding->faults, UINT_MAX, &taken);
 	list_for_each_entry(queued, &taken, link)
 		queued->rc = -ESRCH;
-	replay(binding, &taken, false);
+	hmmrt_queue_replay(binding, &taken, false);
 }
 
 static void batch_do(struct batch *batch)
@@ -677,73 +435,14 @@ static int service(struct hmmrt_binding *binding, unsigned long addr,
 
 	if (!fatal_signal_pending(current))
 		batch_do(&batch);
-	slot_give(binding);
+	hmmrt_slot_give(binding);
 	if (batch.replay == HMMRT_REPLAY_ONCE)
-		wait_drained(&binding->faults, drains);
+		hmmrt_queue_wait_drained(&binding->faults, drains);
 	*rule = batch.rule;
 	return batch.rc;
 }
 
 /* --- waiting -------------------------------------------------------------- */
-
-static bool queued_is_pending(struct hmmrt_fault_buffer *buffer,
-			      const struct hmmrt_queued_fault *queued)
-{
-	bool pending;
-
-	spin_lock(&buffer->lock);
-	pending = queued->state == QUEUED_PENDING ||
-		  queued->state == QUEUED_TAKEN;
-	spin_unlock(&buffer->lock);
-	return pending;
-}
-
-/*
- * Until there is something to do, or a signal, or it took too long. Work for the task
- * that is no signal ends an interruptible sleep, and goes on doing so: then signals are
- * asked for.
- */
-static void queued_wait(struct hmmrt_binding *binding,
-			struct hmmrt_queued_fault *queued)
-{
-	struct hmmrt_fault_buffer *buffer = &binding->faults;
-	u32 patience = hmmrt_binding_knob(binding,
-					  HMMRT_KNOB_FAULT_PATIENCE_MSEC);
-	unsigned long most = msecs_to_jiffies(patience);
-	unsigned long end = jiffies + most;
-	DEFINE_WAIT(wait);
-
-	for (;;) {
-		bool work = signal_pending(current);
-
-		prepare_to_wait(&queued->wait, &wait,
-				work ? TASK_KILLABLE : TASK_INTERRUPTIBLE);
-		if (!queued_is_pending(buffer, queued) ||
-		    hmmrt_interrupted() || time_after_eq(jiffies, end))
-			break;
-		schedule_timeout(work ? HZ / 10 : most);
-	}
-	finish_wait(&queued->wait, &wait);
-}
-
-/* The lane goes: a fault that nobody serves goes with it. Returns its state. */
-static enum queued_state queued_leave(struct hmmrt_fault_buffer *buffer,
-				      struct hmmrt_queued_fault *queued)
-{
-	enum queued_state state;
-
-	spin_lock(&buffer->lock);
-	state = queued->state;
-	queued->left = true;
-	if (state == QUEUED_PENDING) {
-		list_del_init(&queued->link);
-		WRITE_ONCE(buffer->nr_pending, buffer->nr_pending - 1);
-	}
-	spin_unlock(&buffer->lock);
-	if (state == QUEUED_PENDING)
-		queued_put(queued);
-	return state;
-}
 
 /* In the buffer, or on the way from there. */
 static int queued_serve(struct hmmrt_binding *binding,
@@ -752,21 +451,21 @@ static int queued_serve(struct hmmrt_binding *binding,
 {
 	struct hmmrt_fault_buffer *buffer = &binding->faults;
 
-	queued_wait(binding, queued);
-	switch (queued_leave(buffer, queued)) {
-	case QUEUED_SERVES:
+	hmmrt_queued_wait(binding, queued);
+	switch (hmmrt_queued_leave(buffer, queued)) {
+	case HMMRT_QUEUED_SERVES:
 		return service(binding, queued->addr, queued->access, false,
 			       rule);
-	case QUEUED_ANSWERED:
+	case HMMRT_QUEUED_ANSWERED:
 		if (queued->once)
-			wait_drained(buffer, queued->drains);
+			hmmrt_queue_wait_drained(buffer, queued->drains);
 		*rule = queued->rule;
 		return queued->rc;
 	default:
 		if (hmmrt_interrupted())
 			return -EINTR;
 		/* Nobody has come to it; or who has it is stuck with another one. */
-		slot_take_or_queue(binding, NULL);
+		hmmrt_slot_take_or_queue(binding, NULL);
 		return service(binding, queued->addr, queued->access, true,
 			       rule);
 	}
@@ -778,15 +477,15 @@ static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
 	struct hmmrt_queued_fault *queued;
 	int rc;
 
-	if (slot_try(binding))
+	if (hmmrt_slot_try(binding))
 		return service(binding, addr, access, false, rule);
-	queued = queued_alloc(addr, access);
-	if (slot_take_or_queue(binding, queued)) {
+	queued = hmmrt_queued_alloc(addr, access);
+	if (hmmrt_slot_take_or_queue(binding, queued)) {
 		kfree(queued);
 		return service(binding, addr, access, false, rule);
 	}
 	rc = queued_serve(binding, queued, rule);
-	queued_put(queued);
+	hmmrt_queued_put(queued);
 	return rc;
 }
 

@@ -274,7 +274,7 @@ struct hmmrt_space {
 	atomic64_t invalidations;
 };
 
-/* Faults of a binding that nobody serves yet; see fault.c. */
+/* Faults of a binding that nobody serves yet; see queue.c. */
 struct hmmrt_fault_buffer {
 	spinlock_t lock;		/* all that follows, but for @drained */
 	struct list_head pending;	/* hmmrt_queued_fault.link, oldest first */
@@ -452,9 +452,9 @@ bool hmmrt_is_mapped(const struct hmmrt_binding *binding,
 		     unsigned int access);
 int hmmrt_fault_once(struct mm_struct *mm, struct hmmrt_request *req);
 
-/* fault.c */
-void hmmrt_faults_init(struct hmmrt_binding *binding);
-void hmmrt_faults_check_none(struct hmmrt_binding *binding);
+/* queue.c */
+void hmmrt_queue_init(struct hmmrt_binding *binding);
+void hmmrt_queue_check_empty(struct hmmrt_binding *binding);
 
 /* migrate.c */
 bool hmmrt_vma_may_migrate(struct vm_area_struct *vma);

@@ -294,7 +294,7 @@ struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 	INIT_LIST_HEAD(&binding->agent_link);
 	refcount_set(&binding->users, 1);
 	init_completion(&binding->unused);
-	hmmrt_faults_init(binding);
+	hmmrt_queue_init(binding);
 	hmmrt_counting_init(binding);
 
 	mutex_lock(&hmmrt_roles_lock);
@@ -333,7 +333,7 @@ void hmmrt_unbind(struct hmmrt_binding *binding)
 	struct hmmrt_space *space = binding->space;
 	u32 id = binding->dev->id;
 
-	hmmrt_faults_check_none(binding);
+	hmmrt_queue_check_empty(binding);
 	/* While somebody may map, entries that go are taken away. */
 	WRITE_ONCE(binding->going, true);
 	hmmrt_binding_put(binding);

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The fault buffer of a binding: faults that wait for somebody who serves them, and how
+ * many do at a time.
+ *
+ * Slots      A servicer serves one batch, so that its lane goes on too, and gives its
+ *            slot to the fault that has been pending longest, whose lane is woken.
+ *            So while a fault is pending somebody has a slot. A lane that gets one as
+ *            it is about to leave for a signal makes its attempt all the same, and
+ *            gives the slot to the next.
+ * Signals    A waiting lane leaves at once, and takes a fault back that nobody has
+ *            begun to serve.
+ * Lifetime   A queued fault is held by its lane, and by the buffer or the servicer that
+ *            took it: either may be the last. A waiting lane has no reference to the
+ *            process's mm, or it would keep it from exiting. There is no fault at the
+ *            time of hmmrt_unbind(), so none waits for a binding that goes.
+ * Locking    buffer->lock, for the list, the counts, and the state of what is queued.
+ */
+#include <linux/cpumask.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "hmmrt.h"
+#include "queue.h"
+
+void hmmrt_queue_init(struct hmmrt_binding *binding)
+{
+	struct hmmrt_fault_buffer *buffer = &binding->faults;
+
+	spin_lock_init(&buffer->lock);
+	INIT_LIST_HEAD(&buffer->pending);
+	init_waitqueue_head(&buffer->drained);
+}
+
+/* At the end of a binding no call with it is running. */
+void hmmrt_queue_check_empty(struct hmmrt_binding *binding)
+{
+	struct hmmrt_fault_buffer *buffer = &binding->faults;
+
+	spin_lock(&buffer->lock);
+	WARN_ON(buffer->servicers || buffer->nr_pending ||
+		!list_empty(&buffer->pending));
+	spin_unlock(&buffer->lock);
+}
+
+/* --- queued faults -------------------------------------------------------- */
+
+struct hmmrt_queued_fault *hmmrt_queued_alloc(unsigned long addr,
+					      unsigned int access)
+{
+	struct hmmrt_queued_fault *queued;
+
+	queued = kzalloc(sizeof(*queued), GFP_KERNEL | __GFP_NOWARN);
+	if (!queued)
+		return NULL;
+	/* Its lane's, and that of the buffer. */
+	refcount_set(&queued->refs, 2);
+	queued->addr = addr;
+	queued->access = access;
+	init_waitqueue_head(&queued->wait);
+	return queued;
+}
+
+void hmmrt_queued_put(struct hmmrt_queued_fault *queued)
+{
+	if (refcount_dec_and_test(&queued->refs))
+		kfree(queued);
+}
+
+/* Under the lock they were told what they wait for; they go their own ways. */
+static void wake_all_of(struct list_head *list)
+{
+	struct hmmrt_queued_fault *queued, *next;
+
+	list_for_each_entry_safe(queued, next, list, link) {
+		list_del_init(&queued->link);
+		wake_up(&queued->wait);
+		hmmrt_queued_put(queued);
+	}
+}
+
+/* Lanes of the list, which is empty then, go on with what rc says. */
+void hmmrt_queue_replay(struct hmmrt_binding *binding, struct list_head *list,
+			bool once)
+{
+	struct hmmrt_fault_buffer *buffer = &binding->faults;
+	struct hmmrt_queued_fault *queued;
+
+	spin_lock(&buffer->lock);
+	list_for_each_entry(queued, list, link) {
+		queued->state = HMMRT_QUEUED_ANSWERED;
+		queued->once = once;
+		queued->drains = buffer->drains;
+	}
+	spin_unlock(&buffer->lock);
+	wake_all_of(list);
+}
+
+/* Pending faults, the oldest @most of them, are the caller's. Returns how many. */
+unsigned int hmmrt_queue_take(struct hmmrt_fault_buffer *buffer,
+			      unsigned int most, struct list_head *taken)
+{
+	struct hmmrt_queued_fault *queued, *next;
+	unsigned int n = 0;
+
+	spin_lock(&buffer->lock);
+	list_for_each_entry_safe(queued, next, &buffer->pending, link) {
+		if (n == most)
+			break;
+		queued->state = HMMRT_QUEUED_TAKEN;
+		list_move_tail(&queued->link, taken);
+		n++;
+	}
+	WRITE_ONCE(buffer->nr_pending, buffer->nr_pending - n);
+	spin_unlock(&buffer->lock);
+	return n;
+}
+
+/* In front of those that came meanwhile; without those whose lanes have left. */
+void hmmrt_queue_put_back(struct hmmrt_fault_buffer *buffer,
+			  struct list_head *taken)
+{
+	struct hmmrt_queued_fault *queued, *next;
+	LIST_HEAD(left);
+	unsigned int n = 0;
+
+	if (list_empty(taken))
+		return;
+	spin_lock(&buffer->lock);
+	list_for_each_entry_safe(queued, next, taken, link) {
+		if (queued->left) {
+			list_move(&queued->link, &left);
+			continue;
+		}
+		queued->state = HMMRT_QUEUED_PENDING;
+		n++;
+	}
+	list_splice_init(taken, &buffer->pending);
+	WRITE_ONCE(buffer->nr_pending, buffer->nr_pending + n);
+	spin_unlock(&buffer->lock);
+	wake_all_of(&left);
+}
+
+/* --- slots ---------------------------------------------------------------- */
+
+static unsigned int most_servicers(const struct hmmrt_binding *binding)
+{
+	u32 most = hmmrt_binding_knob(binding, HMMRT_KNOB_FAULT_SERVICERS);
+
+	return most ? most : num_online_cpus();
+}
+
+bool hmmrt_slot_try(struct hmmrt_binding *binding)
+{
+	struct hmmrt_fault_buffer *buffer = &binding->faults;
+	unsigned int most = most_servicers(binding);
+	bool taken;
+
+	spin_lock(&buffer->lock);
+	taken = buffer->servicers < most;
+	buffer->servicers += taken;
+	spin_unlock(&buffer->lock);
+	return taken;
+}
+
+/* A slot, which there may be by now, or a place for @queued. NULL: a slot anyway. */
+bool hmmrt_slot_take_or_queue(struct hmmrt_binding *binding,
+			      struct hmmrt_queued_fault *queued)
+{
+	struct hmmrt_fault_buffer *buffer = &binding->faults;
+	unsigned int most = most_servicers(binding);
+	bool taken;
+
+	spin_lock(&buffer->lock);
+	taken = !queued || buffer->servicers < most;
+	if (taken) {
+		buffer->servicers++;
+	} else {
+		list_add_tail(&queued->link, &buffer->pending);
+		WRITE_ONCE(buffer->nr_pending, buffer->nr_pending + 1);
+	}
+	spin_unlock(&buffer->lock);
+	return taken;
+}
+
+/* As many slots as are free go to the oldest faults; their lanes are on @list. */
+static void slots_fill(struct hmmrt_fault_buffer *buffer, unsigned int most,
+		       struct list_head *list)
+{
+	struct hmmrt_queued_fault *queued, *next;
+
+	lockdep_assert_held(&buffer->lock);
+	list_for_each_entry_safe(queued, next, &buffer->pending, link) {
+		if (buffer->servicers >= most)
+			break;
+		queued->state = HMMRT_QUEUED_SERVES;
+		list_move_tail(&queued->link, list);
+		buffer->servicers++;
+		WRITE_ONCE(buffer->nr_pending, buffer->nr_pending - 1);
+	}
+}
+
+/* The end of a servicer, which has no fault of anybody left. */
+void hmmrt_slot_give(struct hmmrt_binding *binding)
+{
+	struct hmmrt_fault_buffer *buffer = &binding->faults;
+	unsigned int most = most_servicers(binding);
+	bool drained;
+	LIST_HEAD(list);
+
+	spin_lock(&buffer->lock);
+	buffer->servicers--;
+	slots_fill(buffer, most, &list);
+	drained = !buffer->servicers;
+	if (drained)
+		WRITE_ONCE(buffer->drains, buffer->drains + 1);
+	spin_unlock(&buffer->lock);
+	wake_all_of(&list);
+	if (!drained)
+		return;
+	if (hmmrt_binding_knob(binding, HMMRT_KNOB_FAULT_REPLAY_POLICY) ==
+	    HMMRT_REPLAY_ONCE)
+		atomic64_inc(&binding->replays);
+	if (wq_has_sleeper(&buffer->drained))
+		wake_up_all(&buffer->drained);
+}
+
+/* A lane of ONCE, which goes on earlier for a signal, or after a while. */
+void hmmrt_queue_wait_drained(struct hmmrt_fault_buffer *buffer,
+			      unsigned long drains)
+{
+	wait_event_interruptible_timeout(buffer->drained,
+					 READ_ONCE(buffer->drains) != drains,
+					 HMMRT_SERVE_TIMEOUT);
+}
+
+/* --- waiting -------------------------------------------------------------- */
+
+static bool queued_is_pending(struct hmmrt_fault_buffer *buffer,
+			      const struct hmmrt_queued_fault *queued)
+{
+	bool pending;
+
+	spin_lock(&buffer->lock);
+	pending = queued->state == HMMRT_QUEUED_PENDING ||
+		  queued->state == HMMRT_QUEUED_TAKEN;
+	spin_unlock(&buffer->lock);
+	return pending;
+}
+
+/*
+ * Until there is something to do, or a signal, or it took too long. Work for the task
+ * that is no signal ends an interruptible sleep, and goes on doing so: then signals are
+ * asked for.
+ */
+void hmmrt_queued_wait(struct hmmrt_binding *binding,
+		       struct hmmrt_queued_fault *queued)
+{
+	struct hmmrt_fault_buffer *buffer = &binding->faults;
+	u32 patience = hmmrt_binding_knob(binding,
+					  HMMRT_KNOB_FAULT_PATIENCE_MSEC);
+	unsigned long most = msecs_to_jiffies(patience);
+	unsigned long end = jiffies + most;
+	DEFINE_WAIT(wait);
+
+	for (;;) {
+		bool work = signal_pending(current);
+
+		prepare_to_wait(&queued->wait, &wait,
+				work ? TASK_KILLABLE : TASK_INTERRUPTIBLE);
+		if (!queued_is_pending(buffer, queued) ||
+		    hmmrt_interrupted() || time_after_eq(jiffies, end))
+			break;
+		schedule_timeout(work ? HZ / 10 : most);
+	}
+	finish_wait(&queued->wait, &wait);
+}
+
+/* The lane goes: a fault that nobody serves goes with it. Returns its state. */
+enum hmmrt_queued_state
+hmmrt_queued_leave(struct hmmrt_fault_buffer *buffer,
+		   struct hmmrt_queued_fault *queued)
+{
+	enum hmmrt_queued_state state;
+
+	spin_lock(&buffer->lock);
+	state = queued->state;
+	queued->left = true;
+	if (state == HMMRT_QUEUED_PENDING) {
+		list_del_init(&queued->link);
+		WRITE_ONCE(buffer->nr_pending, buffer->nr_pending - 1);
+	}
+	spin_unlock(&buffer->lock);
+	if (state == HMMRT_QUEUED_PENDING)
+		hmmrt_queued_put(queued);
+	return state;
+}
