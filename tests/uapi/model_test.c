@@ -18,7 +18,6 @@
  */
 #include <errno.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,11 +31,10 @@
 #include "lib/harness.h"
 #include "lib/model.h"
 #include "lib/session.h"
+#include "lib/steps.h"
 
 #define SECONDS		25
 #define CHECK_ALL	64	/* steps */
-#define LOG_LINES	24
-#define LOG_BYTES	128
 #define CHILD_PAGES	4
 /* Longer than policy remembers turns. */
 #define TURNS_PAUSE_US	150000
@@ -59,9 +57,7 @@ struct walk {
 	uint64_t random;
 	uint64_t last_value;
 	unsigned int near;		/* page that was used last */
-	unsigned long step;
-	unsigned int failures;
-	char log[LOG_LINES][LOG_BYTES];
+	struct steps steps;
 	struct hmmrt_page found[MODEL_PAGES];
 };
 
@@ -106,40 +102,6 @@ static char *addr_of(const struct walk *walk, unsigned int page)
 	return walk->base + page * PAGE_BYTES;
 }
 
-/* --- what is said ------------------------------------------------------------- */
-
-static void __attribute__((format(printf, 2, 3)))
-note(struct walk *walk, const char *format, ...)
-{
-	char *line = walk->log[walk->step % LOG_LINES];
-	va_list args;
-	int n = snprintf(line, LOG_BYTES, "%lu: ", walk->step);
-
-	va_start(args, format);
-	vsnprintf(line + n, LOG_BYTES - (size_t)n, format, args);
-	va_end(args);
-}
-
-static void __attribute__((format(printf, 2, 3)))
-fail(struct walk *walk, const char *format, ...)
-{
-	unsigned long i, first;
-	va_list args;
-
-	if (!walk->failures++) {
-		first = walk->step >= LOG_LINES ? walk->step - LOG_LINES + 1 : 0;
-		for (i = first; i <= walk->step; i++)
-			fprintf(stderr, "# %s\n", walk->log[i % LOG_LINES]);
-	}
-	if (walk->failures > 8)
-		return;
-	va_start(args, format);
-	fputs("# ", stderr);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
-	va_end(args);
-}
-
 /* --- looking ------------------------------------------------------------------ */
 
 enum entries {
@@ -169,11 +131,11 @@ static void compare(struct walk *walk, unsigned int index,
 	enum model_place at = place_of(walk, found->location);
 
 	if (at != (enum model_place)page->at)
-		fail(walk, "page %u: expected at %u, found at %u, cause %u",
+		steps_fail(&walk->steps, "page %u: expected at %u, found at %u, cause %u",
 		     index, page->at, at, found->cause);
 	if (mapped & ~page->mapped ||
 	    (entries == EXACTLY && mapped != page->mapped))
-		fail(walk, "page %u: expected mapped by %x, found %x", index,
+		steps_fail(&walk->steps, "page %u: expected mapped by %x, found %x", index,
 		     page->mapped, mapped);
 	model_found_mapped(&walk->model, index, mapped,
 			   devices_of(walk, found->written_by));
@@ -191,7 +153,7 @@ static void look(struct walk *walk, unsigned int first, unsigned int count,
 	rc = cmd_pages(walk->fd, addr_of(walk, first),
 		       (end - first) * PAGE_BYTES, walk->found);
 	if (rc)
-		fail(walk, "HMMRT_IOC_PAGES: %s", strerror(-rc));
+		steps_fail(&walk->steps, "HMMRT_IOC_PAGES: %s", strerror(-rc));
 	for (i = first; !rc && i < end; i++)
 		compare(walk, i, &walk->found[i - first], entries);
 	for (i = first / MODEL_BLOCK; i < end / MODEL_BLOCK; i++)
@@ -210,7 +172,7 @@ static void check_all(struct walk *walk)
 				 walk->faults_before[dev];
 
 		if (rc || found != walk->model.all_faults[dev])
-			fail(walk, "device %u: expected %llu faults, found %llu",
+			steps_fail(&walk->steps, "device %u: expected %llu faults, found %llu",
 			     dev,
 			     (unsigned long long)walk->model.all_faults[dev],
 			     (unsigned long long)found);
@@ -236,7 +198,7 @@ static void find_mappings(struct walk *walk)
 	if (maps)
 		fclose(maps);
 	if (page != MODEL_PAGES)
-		fail(walk, "/proc/self/maps has page %u in no mapping", page);
+		steps_fail(&walk->steps, "/proc/self/maps has page %u in no mapping", page);
 }
 
 /* --- steps -------------------------------------------------------------------- */
@@ -246,7 +208,7 @@ static void check_value(struct walk *walk, unsigned int page, uint64_t found)
 	uint64_t expected = walk->model.pages[page].value;
 
 	if (found != expected)
-		fail(walk, "page %u: expected the value %llu, found %llu", page,
+		steps_fail(&walk->steps, "page %u: expected the value %llu, found %llu", page,
 		     (unsigned long long)expected, (unsigned long long)found);
 }
 
@@ -291,7 +253,7 @@ static bool is_read_only(struct walk *walk, unsigned int index)
 		rc = cmd_pages(walk->fd, addr_of(walk, index), PAGE_BYTES,
 			       &found);
 	if (rc || moves.moved)
-		fail(walk, "prefetch to where it is: %d", rc);
+		steps_fail(&walk->steps, "prefetch to where it is: %d", rc);
 	compare(walk, index, &found, EXACTLY);
 	return !model_has_entry(page, at, true);
 }
@@ -314,7 +276,7 @@ static void device_touches(struct walk *walk, unsigned int index,
 	value = page->value;
 	rc = device_access(walk, dev, addr_of(walk, index), write, &value);
 	if (rc)
-		fail(walk, "device access: %s", strerror(-rc));
+		steps_fail(&walk->steps, "device access: %s", strerror(-rc));
 	else
 		check_value(walk, index, value);
 }
@@ -325,7 +287,7 @@ static void step_device(struct walk *walk)
 	unsigned int page = any_page(walk), dev = below(walk, MODEL_DEVICES);
 	bool write = below(walk, 2);
 
-	note(walk, "device %u %s page %u", dev, write ? "writes" : "reads",
+	steps_note(&walk->steps, "device %u %s page %u", dev, write ? "writes" : "reads",
 	     page);
 	device_touches(walk, page, dev, write);
 	look(walk, page, 1, write ? FEWER : EXACTLY);
@@ -337,9 +299,9 @@ static void step_device_run(struct walk *walk)
 	unsigned int count = any_count(walk, page) % 64, i;
 	bool write = below(walk, 2);
 
-	note(walk, "device %u %s pages %u + %u", dev,
+	steps_note(&walk->steps, "device %u %s pages %u + %u", dev,
 	     write ? "writes" : "reads", page, count);
-	for (i = 0; i < count && !walk->failures; i++) {
+	for (i = 0; i < count && !walk->steps.failures; i++) {
 		device_touches(walk, page + i, dev, write);
 		/* What a write has taken away decides about the next one. */
 		if (write)
@@ -367,7 +329,7 @@ static void step_cpu(struct walk *walk)
 	unsigned int count = below(walk, 3) ? 1 : any_count(walk, page), i;
 	bool write = below(walk, 2);
 
-	note(walk, "the CPU %s pages %u + %u", write ? "writes" : "reads",
+	steps_note(&walk->steps, "the CPU %s pages %u + %u", write ? "writes" : "reads",
 	     page, count);
 	for (i = 0; i < count; i++)
 		cpu_touches(walk, page + i, write);
@@ -382,18 +344,18 @@ static void step_prefetch(struct walk *walk)
 	struct model_moves moves;
 	int rc;
 
-	note(walk, "prefetch of pages %u + %u to %u", first, count, to);
+	steps_note(&walk->steps, "prefetch of pages %u + %u to %u", first, count, to);
 	moves = model_prefetch(&walk->model, first, count, to);
 	rc = cmd_prefetch(walk->fd, addr_of(walk, first), count * PAGE_BYTES,
 			  to == MODEL_HOME ? HMMRT_LOCATION_HOST :
 					     walk->ids[to],
 			  &result);
 	if (rc)
-		fail(walk, "HMMRT_IOC_PREFETCH: %s", strerror(-rc));
+		steps_fail(&walk->steps, "HMMRT_IOC_PREFETCH: %s", strerror(-rc));
 	else if (result.out_pages_moved != moves.moved ||
 		 result.out_pages_there != moves.there ||
 		 result.out_stayed[HMMRT_STAY_POLICY] != moves.stayed)
-		fail(walk, "expected %u moved, %u there; found %llu, %llu; busy %llu",
+		steps_fail(&walk->steps, "expected %u moved, %u there; found %llu, %llu; busy %llu",
 		     moves.moved, moves.there,
 		     (unsigned long long)result.out_pages_moved,
 		     (unsigned long long)result.out_pages_there,
@@ -405,9 +367,9 @@ static void step_discard(struct walk *walk)
 {
 	unsigned int first = any_page(walk), count = any_count(walk, first);
 
-	note(walk, "MADV_DONTNEED of pages %u + %u", first, count);
+	steps_note(&walk->steps, "MADV_DONTNEED of pages %u + %u", first, count);
 	if (madvise(addr_of(walk, first), count * PAGE_BYTES, MADV_DONTNEED))
-		fail(walk, "madvise: %s", strerror(errno));
+		steps_fail(&walk->steps, "madvise: %s", strerror(errno));
 	model_discard(&walk->model, first, count);
 	look(walk, first, count, FEWER);
 }
@@ -419,14 +381,14 @@ static void map_again(struct walk *walk, unsigned int first,
 
 	if (mmap(addr, count * PAGE_BYTES, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != addr)
-		fail(walk, "mmap: %s", strerror(errno));
+		steps_fail(&walk->steps, "mmap: %s", strerror(errno));
 }
 
 static void unmap(struct walk *walk, unsigned int first, unsigned int count)
 {
-	note(walk, "munmap and mmap of pages %u + %u", first, count);
+	steps_note(&walk->steps, "munmap and mmap of pages %u + %u", first, count);
 	if (munmap(addr_of(walk, first), count * PAGE_BYTES))
-		fail(walk, "munmap: %s", strerror(errno));
+		steps_fail(&walk->steps, "munmap: %s", strerror(errno));
 	map_again(walk, first, count);
 	find_mappings(walk);
 	model_unmap(&walk->model, first, count);
@@ -448,7 +410,7 @@ static void protect(struct walk *walk, unsigned int first, unsigned int count,
 		    int prot)
 {
 	if (mprotect(addr_of(walk, first), count * PAGE_BYTES, prot))
-		fail(walk, "mprotect: %s", strerror(errno));
+		steps_fail(&walk->steps, "mprotect: %s", strerror(errno));
 	find_mappings(walk);
 	look(walk, first, count, FEWER);
 }
@@ -460,7 +422,7 @@ static void step_protect(struct walk *walk)
 	unsigned int page = first + below(walk, count);
 	unsigned int who = below(walk, MODEL_DEVICES + 1);
 
-	note(walk, "mprotect of pages %u + %u, %u reads %u", first, count, who,
+	steps_note(&walk->steps, "mprotect of pages %u + %u, %u reads %u", first, count, who,
 	     page);
 	protect(walk, first, count, PROT_READ);
 	if (who < MODEL_DEVICES)
@@ -485,13 +447,13 @@ static void step_move(struct walk *walk)
 	if (count > MODEL_PAGES - to)
 		count = MODEL_PAGES - to;
 	len = count * PAGE_BYTES;
-	note(walk, "mremap of pages %u + %u to %u", from, count, to);
+	steps_note(&walk->steps, "mremap of pages %u + %u to %u", from, count, to);
 	if (from < to + count && to < from + count)
 		return;
 	if (mremap(addr_of(walk, from), len, len,
 		   MREMAP_MAYMOVE | MREMAP_FIXED,
 		   addr_of(walk, to)) != addr_of(walk, to))
-		fail(walk, "mremap: %s", strerror(errno));
+		steps_fail(&walk->steps, "mremap: %s", strerror(errno));
 	map_again(walk, from, count);
 	find_mappings(walk);
 	model_move(&walk->model, from, to, count);
@@ -526,14 +488,14 @@ static void step_fork(struct walk *walk)
 
 	for (i = 0; i < CHILD_PAGES; i++)
 		pages[i] = any_page(walk);
-	note(walk, "fork, the child %s pages %u %u %u %u",
+	steps_note(&walk->steps, "fork, the child %s pages %u %u %u %u",
 	     write ? "writes" : "reads", pages[0], pages[1], pages[2],
 	     pages[3]);
 	pid = fork();
 	if (!pid)
 		_exit(child_status(walk, pages, write));
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
-		fail(walk, "child: status %#x", status);
+		steps_fail(&walk->steps, "child: status %#x", status);
 	for (i = 0; i < CHILD_PAGES; i++)
 		model_came_home(&walk->model, pages[i]);
 	model_protect(&walk->model, 0, MODEL_PAGES);
@@ -561,7 +523,7 @@ static void step_advise(struct walk *walk)
 	};
 	int rc;
 
-	note(walk, "advice %u of pages %u + %u: %u, %u", kinds[kind], first,
+	steps_note(&walk->steps, "advice %u of pages %u + %u: %u, %u", kinds[kind], first,
 	     count, place, pages);
 	for (i = first; i < first + count; i++) {
 		struct model_advice *advice = &walk->model.pages[i].advice;
@@ -577,7 +539,7 @@ static void step_advise(struct walk *walk)
 			kinds[kind], kind ? 0 : location_of(walk, place),
 			kind == 4 ? pages * PAGE_BYTES : 0);
 	if (rc)
-		fail(walk, "HMMRT_IOC_ADVISE: %s", strerror(-rc));
+		steps_fail(&walk->steps, "HMMRT_IOC_ADVISE: %s", strerror(-rc));
 	look(walk, first, count, FEWER);
 }
 
@@ -627,7 +589,7 @@ static void step_knob(struct walk *walk)
 	};
 	int rc;
 
-	note(walk, "knob %u = %u (%s) of %s %u + %u", knob, value,
+	steps_note(&walk->steps, "knob %u = %u (%s) of %s %u + %u", knob, value,
 	     set ? "set" : "unset", range ? "pages" : "the process", first,
 	     count);
 	if (!range)
@@ -636,7 +598,7 @@ static void step_knob(struct walk *walk)
 		walk->model.pages[i].advice.knobs[knob] = set ? value + 1 : 0;
 	rc = cmd_knob(walk->fd, &arg);
 	if (rc)
-		fail(walk, "HMMRT_IOC_KNOB: %s", strerror(-rc));
+		steps_fail(&walk->steps, "HMMRT_IOC_KNOB: %s", strerror(-rc));
 }
 
 /* What somebody has locked at the moment stays, so more than once. */
@@ -645,13 +607,13 @@ static void step_evict(struct walk *walk)
 	unsigned int dev = below(walk, MODEL_DEVICES), try;
 	int rc = walk->evicts ? -EBUSY : 0;
 
-	note(walk, "device %u is evicted", dev);
+	steps_note(&walk->steps, "device %u is evicted", dev);
 	if (!walk->evicts)
 		return;
 	for (try = 0; rc == -EBUSY && try < 100; try++)
 		rc = faulty_evict(walk->env.control, dev);
 	if (rc)
-		fail(walk, "HMMRT_FAULTY_IOC_EVICT: %s", strerror(-rc));
+		steps_fail(&walk->steps, "HMMRT_FAULTY_IOC_EVICT: %s", strerror(-rc));
 	model_evict(&walk->model, dev);
 	look(walk, 0, MODEL_PAGES, FEWER);
 }
@@ -694,19 +656,19 @@ static void walk_on(struct walk *walk)
 	unsigned long ops = text ? strtoul(text, NULL, 0) : 0;
 	double start = seconds_now(), took = 0;
 
-	for (; !walk->failures; walk->step++) {
-		if (ops ? walk->step >= ops :
-			  walk->step >= CHECK_ALL && took >= SECONDS)
+	for (; !walk->steps.failures; walk->steps.now++) {
+		if (ops ? walk->steps.now >= ops :
+			  walk->steps.now >= CHECK_ALL && took >= SECONDS)
 			break;
 		step_any(walk);
-		if (walk->step % CHECK_ALL == 0)
+		if (walk->steps.now % CHECK_ALL == 0)
 			check_all(walk);
 		took = seconds_now() - start;
 	}
-	if (!walk->failures)
+	if (!walk->steps.failures)
 		check_all(walk);
 	fprintf(stderr, "# %lu steps in %.1f s, %.0f a second; %llu and %llu device faults\n",
-		walk->step, took, (double)walk->step / took,
+		walk->steps.now, took, (double)walk->steps.now / took,
 		(unsigned long long)walk->model.all_faults[0],
 		(unsigned long long)walk->model.all_faults[1]);
 }
@@ -815,7 +777,7 @@ FIXTURE_TEARDOWN(model)
 TEST_F_TIMEOUT(model, everything_is_where_it_is_documented_to_be, 100000)
 {
 	walk_on(self->walk);
-	ASSERT_EQ(0, self->walk->failures);
+	ASSERT_EQ(0, self->walk->steps.failures);
 }
 
 TEST_HARNESS_MAIN
