@@ -32,7 +32,8 @@
  *   EPERM       the caller is not the process this file belongs to
  *   EACCES      wrong token; the caller's role forbids it: an address space is
  *               an application or an agent, never both; or a mapping does
- *   EBADF       space_fd is not a file of /dev/hmmrt
+ *   EBADF       space_fd is not a file of /dev/hmmrt, or cgroup_fd not the folder of
+ *               a cgroup of the second version
  *   EBUSY       the file already is a space or a binding, the device is bound
  *               to this space already, the token was used, or memory is in a
  *               use that forbids it
@@ -73,6 +74,7 @@
 #define HMMRT_IOC_PAGES		_IO(HMMRT_IOC_TYPE, 0x89)
 #define HMMRT_IOC_PEER		_IO(HMMRT_IOC_TYPE, 0x8a)
 #define HMMRT_IOC_KNOB		_IO(HMMRT_IOC_TYPE, 0x8b)
+#define HMMRT_IOC_QUOTA		_IO(HMMRT_IOC_TYPE, 0x8c)
 
 #define HMMRT_GPU_IOC_BIND	_IO(HMMRT_IOC_TYPE, 0xc0)
 #define HMMRT_GPU_IOC_ATTACH	_IO(HMMRT_IOC_TYPE, 0xc1)
@@ -174,6 +176,7 @@ enum hmmrt_stay {
 	HMMRT_STAY_SPECIAL,	/* device mappings, no permission to read, secretmem */
 	HMMRT_STAY_POLICY,	/* HMMRT_ADVICE_SET_NO_MIGRATE */
 	HMMRT_STAY_WATCHED,	/* by userfaultfd, with nothing there yet */
+	HMMRT_STAY_QUOTA,	/* the process or its cgroup may have no more there */
 	HMMRT_STAY_REASONS = 12,
 };
 
@@ -469,6 +472,83 @@ struct hmmrt_knob {
 	__u8 out_name[HMMRT_KNOB_NAME_LEN];
 };
 
+#define HMMRT_QUOTA_GET		0
+#define HMMRT_QUOTA_SET		1
+
+/* Who has a quota. */
+enum hmmrt_quota_scope {
+	HMMRT_QUOTA_SPACE = 1,		/* this process */
+	HMMRT_QUOTA_CGROUP = 2,		/* a cgroup, and all in it */
+};
+
+#define HMMRT_QUOTA_NO_LIMIT	(~0ULL)
+
+/* Higher is kept longer. */
+#define HMMRT_PRIORITY_DEFAULT	128
+#define HMMRT_PRIORITY_MAX	255
+
+/**
+ * struct hmmrt_quota - ioctl(HMMRT_IOC_QUOTA)
+ * @size: sizeof(struct hmmrt_quota)
+ * @flags: must be 0
+ * @operation: HMMRT_QUOTA_GET or HMMRT_QUOTA_SET
+ * @scope: one of enum hmmrt_quota_scope
+ * @device_id: which device; with HMMRT_QUOTA_SPACE one that is bound to the space
+ *	(EINVAL otherwise)
+ * @cgroup_fd: with HMMRT_QUOTA_CGROUP the folder of a cgroup of the second version,
+ *	else 0
+ * @limit_bytes: with HMMRT_QUOTA_SET of device memory, page multiple, or
+ *	HMMRT_QUOTA_NO_LIMIT; else 0
+ * @priority: with HMMRT_QUOTA_SET up to HMMRT_PRIORITY_MAX, else 0
+ * @out_priority: after the call
+ * @out_limit_bytes: likewise
+ * @out_used_bytes: device memory that is charged to it
+ * @out_refused: faults, and blocks of calls, that were refused memory because of this
+ *	limit
+ * @out_evicted_bytes: what went home because of it
+ *
+ * A page of device memory is charged to the process it was taken for, copies of
+ * read-mostly pages too, until it is free: also when others have it since, as after a
+ * fork, and when the process has ended. And to the cgroup that the process was in when
+ * it bound the device, with all those above: to move the process later does not move
+ * the charge, nor what is charged after that.
+ *
+ * A limit holds to the page. Who would exceed it has something of what is charged to
+ * the same limit evicted, in chunks of a block's size; what then finds no room stays
+ * where it is, as on a device that is full, with HMMRT_STAY_QUOTA. With a limit below
+ * what is in use the excess is evicted before the call is back; what is in use just
+ * then stays, and @out_used_bytes says so. On EINTR the limit is set.
+ *
+ * When a device is full those lose memory first that have more than their share of
+ * it, which goes by priority among all that have some: the lowest priority first, and
+ * of those what was used longest ago. Who has his share, and asks for more, takes
+ * nothing from those that have no more than theirs. A process has no higher priority
+ * than any cgroup allows that it is in.
+ *
+ * Quotas of cgroups need CAP_SYS_ADMIN (EPERM) and no space; without cgroups in the
+ * kernel EOPNOTSUPP. They go with the cgroup, with the device, or with
+ * HMMRT_QUOTA_NO_LIMIT and HMMRT_PRIORITY_MAX, which is what a cgroup has at first. A
+ * process may lower its limit and priority, and raise them again up to what
+ * somebody with CAP_SYS_ADMIN has set last, or to HMMRT_QUOTA_NO_LIMIT and
+ * HMMRT_PRIORITY_DEFAULT if nobody did (EPERM beyond that). That lasts as long as its
+ * space, for all devices that have this id in turn.
+ */
+struct hmmrt_quota {
+	__u32 size;
+	__u32 flags;
+	__u32 operation;
+	__u32 scope;
+	__u32 device_id;
+	__s32 cgroup_fd;
+	__aligned_u64 limit_bytes;
+	__u32 priority;
+	__u32 out_priority;
+	__aligned_u64 out_limit_bytes;
+	__aligned_u64 out_used_bytes;
+	__aligned_u64 out_refused;
+	__aligned_u64 out_evicted_bytes;
+};
+
 /* Why a page was where it was found: hmmrt_page.cause */
 enum hmmrt_cause {
 	HMMRT_CAUSE_NONE = 0,	/* never moved, or not by this space */
@@ -604,6 +684,8 @@ struct hmmrt_peer {
  *	the process said where it wants it
  * @out_counted_moves: pages that moved because the device had used them often where
  *	they were; also in @out_migrated_to_device
+ * @out_quota_refusals: faults, and blocks of calls, that were refused device memory
+ *	because of a limit, see HMMRT_IOC_QUOTA, so that something was left where it is
  *
  * Counters since the binding was made, except out_cpu_faults,
  * out_migrated_to_host and out_invalidations, which are of the space, and
@@ -637,6 +719,7 @@ struct hmmrt_stats {
 	__aligned_u64 out_pins;
 	__aligned_u64 out_unpins;
 	__aligned_u64 out_counted_moves;
+	__aligned_u64 out_quota_refusals;
 };
 
 /**
