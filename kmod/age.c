@@ -3,8 +3,8 @@
  * Age: which device memory has been in use lately.
  *
  * Model      Before something is evicted the driver is asked what the device has
- *            used of some blocks; the chunks that those entries name go to the end
- *            of vram->recent. A hand goes around all blocks of all that the device
+ *            used of some blocks; the chunks that those entries name are used last
+ *            now (account.c has the order). A hand goes around all blocks of all that the device
  *            is bound to, several for each chunk that is evicted: what comes to the
  *            front of the list was passed by several times and not used.
  * Locking    dev->age: one goes on with the hand at a time, others skip it. The

@@ -119,24 +119,28 @@ void hmmrt_copies_free(struct list_head *taken)
  * hmmrt_copies_evict() - give up the copies that are in a chunk of device memory
  * @dev: whose
  * @chunk: of it
+ * @pages: of it, or NULL: all of them
  * @room: to make room
  *
  * With all that devices have of the blocks that they are of: they fault again.
  * Context: may sleep, no lock of ours is held.
  */
 void hmmrt_copies_evict(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
-			bool room)
+			const unsigned long *pages, bool room)
 {
 	struct hmmrt_block *block;
 	unsigned int index = 0;
 	int idx;
 
 	idx = srcu_read_lock(&hmmrt_srcu);
-	while ((block = hmmrt_vram_next_copy(dev, chunk, &index))) {
+	while ((block = hmmrt_vram_next_copy(dev, chunk, pages, &index))) {
+		const unsigned long *mapped = block->maps[dev->id]->mapped;
+
 		if (room) {
 			mutex_lock(&block->lock);
-			hmmrt_policy_evicted(&block->maps[dev->id]->refaults,
-					     atomic_long_read(&dev->vram.evictions));
+			hmmrt_thrashing_evicted(block, dev->id,
+						bitmap_weight(mapped,
+							      HMMRT_BLOCK_PAGES));
 			mutex_unlock(&block->lock);
 		}
 		hmmrt_span_revoke(block->span->space, block->start,
@@ -242,6 +246,7 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 
 	*first = n;
 	req->there = 0;
+	bitmap_zero(req->wanted, HMMRT_BLOCK_PAGES);
 	mutex_lock(&req->block->lock);
 	for (i = 0; i < n; i++) {
 		unsigned int index = block_index(req, i);
@@ -268,6 +273,7 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 			req->src[i] = 0;
 			continue;
 		}
+		__set_bit(i, req->wanted);
 		*first = min(*first, i);
 		end = i + 1;
 	}
@@ -618,26 +624,19 @@ static int spare_alloc(struct list_head *spare, unsigned int count)
 	return 0;
 }
 
-/* Device memory for the copies, into req->pages. As plan_alloc(). */
+/* Device memory for the copies, into req->pages. -ENOSPC: more can be had. */
 static int memory_alloc(struct hmmrt_request *req, unsigned int first,
 			unsigned int count)
 {
-	struct hmmrt_device *dev = req->binding->dev;
 	struct page **pages = req->pages + first;
-	bool full;
+	int rc = hmmrt_request_alloc_pages(req, first, first + count, pages,
+					   NULL);
 
-	memset(pages, 0, count * sizeof(*pages));
-	req->regions_seen = READ_ONCE(dev->vram.nr_regions);
-	hmmrt_vram_alloc(dev, block_index(req, first), count, pages, req->room,
-			 &full);
-	if (full && hmmrt_request_may_get_room(req)) {
-		hmmrt_vram_free_unused(dev, pages, count);
-		return -ENOSPC;
-	}
-	hmmrt_request_release_room(req);
+	if (rc < 0)
+		return rc;
 	if (!hmmrt_vram_prepare_copies(pages, count))
 		return 0;
-	hmmrt_vram_free_unused(dev, pages, count);
+	hmmrt_vram_free_unused(req->binding->dev, pages, count);
 	return -ENOMEM;
 }
 
@@ -664,7 +663,7 @@ static int duplicate_locked(struct hmmrt_request *req)
 	for (i = first; i < first + count; i++)
 		if (req->src[i] && !req->pages[i])
 			hmmrt_outcome_set(req, page_addr(req, i), 1,
-					  HMMRT_OUTCOME_STAYED(HMMRT_STAY_NO_MEMORY));
+					  HMMRT_OUTCOME_STAYED(hmmrt_request_lacks(req)));
 	rc = copy_runs(req, first, count, &spare);
 	hmmrt_vram_free_unused(req->binding->dev, req->pages + first, count);
 out_free:

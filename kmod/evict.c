@@ -9,6 +9,8 @@
  *            chunk in hand: it is reserved, so nobody else takes it meanwhile. If
  *            nothing can be evicted, after a few tries, the memory is mapped where
  *            it is. A prefetch evicts nothing that the same call has brought.
+ * Quota      Who has reached a limit does the same with what is charged to that limit,
+ *            and only with that: of a chunk that others have pages in, theirs stay.
  * Ahead      Where watermarks are set, a worker does the same before anybody finds
  *            the device full.
  * Whose      An invalidation that comes while a thread unmaps what it evicts says
@@ -35,8 +37,6 @@
 #define SPLIT_TRIES	50
 /* Chunks in which all is busy, before a device is as good as full. */
 #define ROOM_TRIES	4
-/* For how long such a chunk is left alone. */
-#define BUSY_TIME	(HZ / 10)
 /* Chunks for one request: each may have given little. */
 #define ROOM_MAX	8
 
@@ -336,10 +336,11 @@ static void evict_unmap(struct hmmrt_device *dev, struct eviction *evict,
 
 /* Best effort: pages that somebody has locked stay. */
 static void evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
-			struct eviction *evict, enum evict_mode mode)
+			const unsigned long *pages, struct eviction *evict,
+			enum evict_mode mode)
 {
-	hmmrt_copies_evict(dev, chunk, mode == EVICT_ROOM);
-	evict->entries = hmmrt_chunk_used(dev, chunk, evict->src);
+	hmmrt_copies_evict(dev, chunk, pages, mode == EVICT_ROOM);
+	evict->entries = hmmrt_chunk_used(dev, chunk, pages, evict->src);
 	evict_unmap(dev, evict, mode == EVICT_ROOM);
 	evict_copy(dev, chunk, evict, mode);
 	migrate_device_pages(evict->src, evict->dst, evict->entries);
@@ -365,7 +366,7 @@ void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 	if (!READ_ONCE(chunk->used_pages))
 		return;
 	evict = kvzalloc(sizeof(*evict), GFP_KERNEL | __GFP_NOFAIL);
-	evict_chunk(dev, chunk, evict, lose ? EVICT_LOSE : EVICT_ALL);
+	evict_chunk(dev, chunk, NULL, evict, lose ? EVICT_LOSE : EVICT_ALL);
 	kvfree(evict);
 }
 
@@ -390,51 +391,72 @@ bool hmmrt_may_evict_later(const struct hmmrt_request *req)
 	       !req->none_left;
 }
 
-/**
- * evict_one() - evict what was used longest ago
- * @dev: whose
- * @before: none of which pages were given out since vram->given was this
- * @evict: to work with
- *
- * Return: the chunk, some of which is free now, and reserved; or an ERR_PTR: -ENOENT
- * there is none; -ENOMEM all are reserved, or were busy a moment ago; -EBUSY that one
- * was busy, and another one may not be.
+/*
+ * One chunk. Returns it, reserved, if some of it is free afterwards, or an ERR_PTR:
+ * -ENOENT there is none, -EBUSY none now, -EAGAIN another one may do.
  */
-static struct hmmrt_chunk *evict_one(struct hmmrt_device *dev, u64 before,
+static struct hmmrt_chunk *evict_one(struct hmmrt_device *dev,
+				     const struct hmmrt_claim *claim,
 				     struct eviction *evict)
 {
-	struct hmmrt_chunk *chunk = hmmrt_vram_reserve(dev, before);
-	unsigned int used, left;
+	unsigned long pages[BITS_TO_LONGS(HMMRT_CHUNK_PAGES)];
+	struct hmmrt_chunk *chunk = hmmrt_vram_reserve(dev, claim, pages);
+	unsigned int before, gone;
 
 	if (IS_ERR(chunk))
-		return PTR_ERR(chunk) == -EBUSY ? ERR_PTR(-ENOMEM) : chunk;
-	used = READ_ONCE(chunk->used_pages);
+		return chunk;
+	before = READ_ONCE(chunk->used_pages);
 	memset(evict, 0, sizeof(*evict));
-	evict_chunk(dev, chunk, evict, EVICT_ROOM);
-	left = READ_ONCE(chunk->used_pages);
-	trace_hmmrt_evict(dev->id, chunk->offset, used, left);
-	if (left && (left == HMMRT_CHUNK_PAGES || left >= used)) {
-		chunk->busy_until = get_jiffies_64() + BUSY_TIME;
-		hmmrt_vram_unreserve(dev, chunk);
-		return ERR_PTR(-EBUSY);
+	evict_chunk(dev, chunk, pages, evict, EVICT_ROOM);
+	gone = bitmap_weight(pages, HMMRT_CHUNK_PAGES) -
+	       hmmrt_chunk_used(dev, chunk, pages, evict->src);
+	trace_hmmrt_evict(dev->id, chunk->offset, before,
+			  READ_ONCE(chunk->used_pages));
+	if (claim->within && gone)
+		hmmrt_account_evicted(claim->within, gone);
+	hmmrt_claim_end(&dev->vram, chunk, pages, !gone);
+	if (gone) {
+		atomic_long_inc(&dev->vram.evictions);
+		return chunk;
 	}
-	atomic_long_inc(&dev->vram.evictions);
-	return chunk;
+	hmmrt_vram_unreserve(dev, chunk);
+	return ERR_PTR(-EAGAIN);
 }
 
 /* One chunk. 0 if some of it is free afterwards, and reserved for the request. */
-static int make_room(struct hmmrt_request *req, struct eviction *evict)
+static int make_room(struct hmmrt_request *req, const struct hmmrt_claim *claim,
+		     struct eviction *evict)
 {
 	struct hmmrt_device *dev = req->binding->dev;
-	struct hmmrt_chunk *chunk = evict_one(dev, req->evict_before, evict);
+	struct hmmrt_chunk *chunk = evict_one(dev, claim, evict);
 
 	if (IS_ERR(chunk)) {
+		if (PTR_ERR(chunk) == -EAGAIN)
+			return -EBUSY;
 		req->none_left = PTR_ERR(chunk) == -ENOENT;
-		return PTR_ERR(chunk) == -EBUSY ? -EBUSY : -ENOMEM;
+		return -ENOMEM;
 	}
 	req->room = chunk;
 	atomic64_inc(&req->binding->evictions);
 	return 0;
+}
+
+/* Several, until one has given something. */
+static int make_room_for(struct hmmrt_request *req,
+			 const struct hmmrt_claim *claim)
+{
+	struct eviction *evict = kvmalloc(sizeof(*evict), GFP_KERNEL);
+	unsigned int try;
+	int rc = -EBUSY;
+
+	if (!evict)
+		return -ENOMEM;
+	hmmrt_age(req->binding->dev);
+	for (try = 0; rc == -EBUSY && try < ROOM_TRIES; try++)
+		rc = fatal_signal_pending(current) ? -EINTR :
+						     make_room(req, claim, evict);
+	kvfree(evict);
+	return rc == -EBUSY ? -ENOMEM : rc;
 }
 
 /**
@@ -447,23 +469,27 @@ static int make_room(struct hmmrt_request *req, struct eviction *evict)
  */
 int hmmrt_request_make_room(struct hmmrt_request *req)
 {
-	struct eviction *evict;
-	unsigned int try;
-	int rc = -EBUSY;
+	struct hmmrt_claim claim = {
+		.asker = req->binding->account,
+		.before = req->evict_before,
+	};
+	int rc;
 
 	might_sleep();
 	hmmrt_request_release_room(req);
 	if (req->evictions++ >= ROOM_MAX)
 		return -ENOMEM;
-	evict = kvmalloc(sizeof(*evict), GFP_KERNEL);
-	if (!evict)
-		return -ENOMEM;
-	hmmrt_age(req->binding->dev);
-	for (try = 0; rc == -EBUSY && try < ROOM_TRIES; try++)
-		rc = fatal_signal_pending(current) ? -EINTR :
-						     make_room(req, evict);
-	kvfree(evict);
-	return rc == -EBUSY ? -ENOMEM : rc;
+	if (req->room_by != HMMRT_ROOM_QUOTA)
+		return make_room_for(req, &claim);
+	claim.within = hmmrt_account_get_full(req->binding->account,
+					      bitmap_weight(req->wanted,
+							    HMMRT_BLOCK_PAGES));
+	/* It is so no longer. */
+	if (!claim.within)
+		return 0;
+	rc = make_room_for(req, &claim);
+	hmmrt_account_put(claim.within);
+	return rc;
 }
 
 /* What is left of it is anybody's. */
@@ -472,6 +498,46 @@ void hmmrt_request_release_room(struct hmmrt_request *req)
 	if (req->room)
 		hmmrt_vram_unreserve(req->binding->dev, req->room);
 	req->room = NULL;
+}
+
+/**
+ * hmmrt_evict_excess() - bring home what an account has beyond its limit, best effort
+ * @account: held by the caller
+ *
+ * Context: process context, sleeps, no lock is held.
+ * Return: 0, whatever was evicted; -EINTR.
+ */
+int hmmrt_evict_excess(struct hmmrt_account *account)
+{
+	const struct hmmrt_claim claim = {
+		.within = account,
+		.before = U64_MAX,
+	};
+	u64 tries = hmmrt_account_used(account);
+	struct eviction *evict;
+
+	might_sleep();
+	if (!hmmrt_account_excess(account))
+		return 0;
+	evict = kvmalloc(sizeof(*evict), GFP_KERNEL);
+	if (!evict)
+		return 0;
+	hmmrt_age(account->dev);
+	/* Each gives a page at least, or is busy and not tried again for a while. */
+	for (; tries && hmmrt_account_excess(account); tries--) {
+		struct hmmrt_chunk *chunk = evict_one(account->dev, &claim,
+						      evict);
+
+		if (!IS_ERR(chunk))
+			hmmrt_vram_unreserve(account->dev, chunk);
+		else if (PTR_ERR(chunk) != -EAGAIN)
+			break;
+		if (fatal_signal_pending(current))
+			break;
+		cond_resched();
+	}
+	kvfree(evict);
+	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
 /* --- before anybody needs it ------------------------------------------------ */
@@ -492,6 +558,7 @@ static void evict_ahead(struct work_struct *work)
 	struct hmmrt_vram *vram =
 		container_of(work, struct hmmrt_vram, evict_ahead);
 	struct hmmrt_device *dev = container_of(vram, struct hmmrt_device, vram);
+	const struct hmmrt_claim claim = { .before = U64_MAX };
 	struct hmmrt_chunk *chunk;
 	struct eviction *evict;
 
@@ -502,7 +569,7 @@ static void evict_ahead(struct work_struct *work)
 	       (is_below(dev, HMMRT_KNOB_EVICT_LOW_WATERMARK) ||
 		is_below(dev, HMMRT_KNOB_EVICT_HIGH_WATERMARK))) {
 		hmmrt_age(dev);
-		chunk = evict_one(dev, U64_MAX, evict);
+		chunk = evict_one(dev, &claim, evict);
 		if (IS_ERR(chunk))
 			break;
 		hmmrt_vram_unreserve(dev, chunk);

@@ -9,13 +9,15 @@
  *            device   a registered device and its memory (vram)
  *            region   a part of vram that has struct pages
  *            chunk    2 MiB of vram
+ *            account  what a process, or a cgroup, has of a device
  * Ownership  space -> spans -> blocks, all freed with the space; device ->
  *            regions -> chunks. A binding holds its space and its device; a
  *            space is held by /dev/hmmrt files and bindings, and survives the
  *            exit of its mm. Pages on a device are owned by the page tables
  *            that map them, never by a block or space: fork and mremap move
  *            them behind our back, so block bitmaps are about mappings only
- *            and zone_device_data points nowhere.
+ *            and zone_device_data points nowhere. Accounts are the device's:
+ *            they outlive their process as long as a page is charged to them.
  *
  * Lock order, from the outside in:
  *
@@ -79,6 +81,7 @@
 
 #include "compat/compat.h"
 #include "compat/migrate.h"
+#include "account.h"
 #include "policy.h"
 #include "table.h"
 
@@ -98,17 +101,19 @@ extern struct mutex hmmrt_roles_lock;
 
 struct hmmrt_chunk {
 	struct list_head link;		/* vram->free, partial or full */
-	struct list_head recent;	/* vram->recent, or empty: nothing used */
 	u64 offset;			/* in device memory */
 	u64 given;			/* vram->given when pages were taken last */
+	u64 used_at;			/* vram->uses when it was used last */
 	unsigned int used_pages;
 	bool populated;
 	bool trimming;			/* on no list, taken by nobody */
 	bool reserved;			/* is, or was, evicted: see evict.c */
-	u64 busy_until;			/* in jiffies: nothing could be evicted */
 	DECLARE_BITMAP(used, HMMRT_CHUNK_PAGES);
 	/* Of which block a page has a copy; NULL: of none. See duplicate.c. */
 	struct hmmrt_block **copy_of;
+	/* Of each account that has pages of it, and by page; see account.c. */
+	struct list_head charges;
+	struct hmmrt_charge *charged_to[HMMRT_CHUNK_PAGES];
 };
 
 struct hmmrt_region {
@@ -131,7 +136,7 @@ struct hmmrt_vram {
 	struct list_head free;		/* nothing used; populated ones first */
 	struct list_head partial;
 	struct list_head full;
-	struct list_head recent;	/* used ones; used longest ago first */
+	u64 uses;			/* of chunks, for their order */
 	u64 given;			/* times that pages were taken */
 	unsigned long used_pages;
 	unsigned long populated_chunks;
@@ -152,6 +157,13 @@ struct hmmrt_vram {
 	unsigned int max_regions;
 	struct hmmrt_region **regions;
 	struct delayed_work trim;	/* depopulates free chunks */
+
+	/* Accounts, see account.c; all under the lock. */
+	DECLARE_HASHTABLE(accounts, 8);	/* of processes, by mm */
+	struct list_head charged_accounts;	/* of them, those that have some */
+	unsigned int nr_charged;	/* how many that are */
+	struct list_head group_accounts;	/* of cgroups */
+	struct list_head gone_accounts;	/* nobody refers to them, to be freed */
 };
 
 struct hmmrt_device {
@@ -256,6 +268,8 @@ struct hmmrt_space {
 	struct hmmrt_advice_tree advice;
 	struct hmmrt_advice_tree prefetched;	/* last_prefetch alone */
 	struct hmmrt_set_knobs knobs;
+	/* By device id, for accounts to come; vram->lock of that device. */
+	struct hmmrt_quota_own quotas[HMMRT_MAX_DEVICES];
 	bool maps_ahead;		/* there was advice to map something */
 	spinlock_t remap_lock;		/* the next four, and block->remap */
 	struct list_head remap_blocks;
@@ -299,6 +313,7 @@ struct hmmrt_binding {
 	struct list_head agent_link;
 	struct list_head device_link;	/* hmmrt_roles_lock */
 	unsigned long hand;		/* dev->age; see age.c */
+	struct hmmrt_account *account;	/* held */
 	bool going;			/* ioctls that use it end soon */
 	refcount_t users;		/* the driver, and ioctls for a while */
 	struct completion unused;
@@ -322,6 +337,8 @@ struct hmmrt_binding {
 	atomic64_t thrashing_states[HMMRT_THRASHING_STATES];
 	atomic64_t counted;		/* pages that moved because of it */
 	struct hmmrt_counting counting;
+	atomic64_t quota_refusals;
+	atomic64_t given_up;		/* pages, to make room; for what is too small */
 };
 
 /* How a device that was found full is to have room for the next attempt. */
@@ -329,6 +346,7 @@ enum hmmrt_room_by {
 	HMMRT_ROOM_TRIMMED,	/* a chunk that nobody uses is found again */
 	HMMRT_ROOM_GROWN,	/* it has more memory than struct pages */
 	HMMRT_ROOM_EVICTED,
+	HMMRT_ROOM_QUOTA,	/* likewise, of those who share the limit */
 };
 
 /*
@@ -352,6 +370,9 @@ struct hmmrt_request {
 	bool no_evict;			/* and nothing there can be evicted now */
 	bool none_left;			/* nothing is there that might be, at any time */
 	bool thrashes;			/* was counted as such */
+	bool refused;			/* was counted as such */
+	enum hmmrt_lack lack;		/* of the last hmmrt_request_alloc_pages() */
+	DECLARE_BITMAP(wanted, HMMRT_BLOCK_PAGES);	/* of that, in the window */
 	enum hmmrt_room_by room_by;	/* with -ENOSPC */
 	unsigned int regions_seen;	/* with -ENOSPC */
 	u64 evict_before;		/* only what was given out before */
@@ -421,7 +442,10 @@ void hmmrt_spans_forget_binding(struct hmmrt_binding *binding);
 struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 					  struct hmmrt_block *block);
 void hmmrt_request_free(struct hmmrt_request *req);
-bool hmmrt_request_may_get_room(struct hmmrt_request *req);
+int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
+			      unsigned int end, struct page **pages,
+			      struct page *near);
+enum hmmrt_stay hmmrt_request_lacks(const struct hmmrt_request *req);
 int hmmrt_request_again(struct hmmrt_request *req, int rc);
 int hmmrt_mmap_read_lock(struct mm_struct *mm);
 int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm);
@@ -519,6 +543,8 @@ void hmmrt_thrashing_came_home(struct hmmrt_block *block,
 			       struct hmmrt_device *dev, unsigned long start,
 			       unsigned long end, u64 began);
 void hmmrt_thrashing_reset(struct hmmrt_block *block);
+void hmmrt_thrashing_evicted(struct hmmrt_block *block, u32 device_id,
+			     unsigned int pages);
 bool hmmrt_request_thrashes(struct hmmrt_request *req);
 bool hmmrt_request_pinned(const struct hmmrt_request *req);
 int hmmrt_throttle(struct hmmrt_binding *binding, unsigned long addr);
@@ -571,7 +597,7 @@ void hmmrt_copies_take(struct hmmrt_block_map *map, unsigned int first,
 		       unsigned int count, struct list_head *taken);
 void hmmrt_copies_free(struct list_head *taken);
 void hmmrt_copies_evict(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
-			bool room);
+			const unsigned long *pages, bool room);
 void hmmrt_copies_destroy(struct hmmrt_block_map *map);
 unsigned int hmmrt_copies_of(const struct hmmrt_block *block,
 			     unsigned int index);
@@ -602,6 +628,10 @@ void hmmrt_request_release_room(struct hmmrt_request *req);
 void hmmrt_evict_ahead_init(struct hmmrt_device *dev);
 void hmmrt_evict_ahead_stop(struct hmmrt_device *dev);
 void hmmrt_evict_ahead(struct hmmrt_device *dev);
+int hmmrt_evict_excess(struct hmmrt_account *account);
+
+/* quota.c */
+int hmmrt_quota(struct hmmrt_space *space, struct hmmrt_quota *arg);
 
 /*
  * Whether a signal is to end a call. Work for the task, as io_uring has, is none
@@ -647,22 +677,25 @@ int hmmrt_vram_grow(struct hmmrt_device *dev, unsigned int seen_regions);
 void hmmrt_region_destroy(struct hmmrt_region *region);
 
 /* vram.c */
-struct hmmrt_chunk *hmmrt_vram_reserve(struct hmmrt_device *dev, u64 before);
+struct hmmrt_chunk *hmmrt_vram_reserve(struct hmmrt_device *dev,
+				       const struct hmmrt_claim *claim,
+				       unsigned long *pages);
 void hmmrt_vram_unreserve(struct hmmrt_device *dev, struct hmmrt_chunk *chunk);
 void hmmrt_vram_used(struct hmmrt_device *dev, u64 offset);
 int hmmrt_vram_prepare_copies(struct page **pages, unsigned int n);
 void hmmrt_vram_note_copy(struct page *page, struct hmmrt_block *block);
 struct hmmrt_block *hmmrt_vram_next_copy(struct hmmrt_device *dev,
 					 const struct hmmrt_chunk *chunk,
+					 const unsigned long *pages,
 					 unsigned int *index);
 bool hmmrt_vram_is_trimming(const struct hmmrt_device *dev);
 void hmmrt_vram_wait_trimmed(struct hmmrt_device *dev);
 bool hmmrt_vram_is_full(const struct hmmrt_device *dev);
 int hmmrt_vram_init(struct hmmrt_device *dev, u64 size);
 void hmmrt_vram_destroy(struct hmmrt_device *dev);
-unsigned int hmmrt_vram_alloc(struct hmmrt_device *dev, unsigned int index,
+unsigned int hmmrt_vram_alloc(struct hmmrt_account *account, unsigned int index,
 			      unsigned int npages, struct page **pages,
-			      struct hmmrt_chunk *room, bool *full);
+			      struct hmmrt_chunk *room, enum hmmrt_lack *lack);
 void hmmrt_vram_folio_free(struct hmmrt_freed *freed);
 void hmmrt_vram_free_unused(struct hmmrt_device *dev, struct page **pages,
 			    unsigned int npages);
@@ -687,7 +720,7 @@ static inline bool hmmrt_pages_share_chunk(const struct page *one,
 
 unsigned int hmmrt_chunk_used(struct hmmrt_device *dev,
 			      const struct hmmrt_chunk *chunk,
-			      unsigned long *pfns);
+			      const unsigned long *pages, unsigned long *pfns);
 
 /* device.c */
 bool hmmrt_node_is_online(int node);

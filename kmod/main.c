@@ -139,6 +139,19 @@ static int ioc_knob(struct file *file, void *arg)
 	return hmmrt_knob(space, knob);
 }
 
+/* Those of cgroups are no process's: the file may have no space. */
+static int ioc_quota(struct file *file, void *arg)
+{
+	struct hmmrt_space *space = file_space(file);
+	struct hmmrt_quota *quota = arg;
+
+	if (quota->scope == HMMRT_QUOTA_CGROUP)
+		space = NULL;
+	if (IS_ERR(space))
+		return PTR_ERR(space);
+	return hmmrt_quota(space, quota);
+}
+
 static u64 thrashing_count(const struct hmmrt_binding *binding,
 			   enum hmmrt_thrashing_state state)
 {
@@ -171,6 +184,7 @@ static void stats_fill(struct hmmrt_stats *stats,
 	stats->out_pins = thrashing_count(binding, HMMRT_THRASHING_PINNED);
 	stats->out_unpins = thrashing_count(binding, HMMRT_THRASHING_RELEASED);
 	stats->out_counted_moves = atomic64_read(&binding->counted);
+	stats->out_quota_refusals = atomic64_read(&binding->quota_refusals);
 }
 
 static int ioc_stats(struct file *file, void *arg)
@@ -217,6 +231,8 @@ static const struct hmmrt_ioctl_op ioctl_ops[] = {
 		       hmmrt_range_attributes, out_granularity),
 	HMMRT_IOCTL_OP(HMMRT_IOC_PEER, ioc_peer, hmmrt_peer, out_enabled),
 	HMMRT_IOCTL_OP(HMMRT_IOC_KNOB, ioc_knob, hmmrt_knob, out_name),
+	HMMRT_IOCTL_OP(HMMRT_IOC_QUOTA, ioc_quota, hmmrt_quota,
+		       out_evicted_bytes, .write_on_error = true),
 };
 
 static long hmmrt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

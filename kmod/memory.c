@@ -264,7 +264,11 @@ static u8 hole_outcome(const struct prefetch *prefetch,
 	advice = hmmrt_advice_at(prefetch->space, addr, &start, end);
 	if (advice.flags & HMMRT_RANGE_NO_MIGRATE)
 		return HMMRT_OUTCOME_STAYED(HMMRT_STAY_POLICY);
-	return prefetch->full && hmmrt_vram_is_full(prefetch->binding->dev) ?
+	if (!prefetch->full)
+		return HMMRT_OUTCOME_OPEN;
+	if (hmmrt_account_is_full(prefetch->binding->account))
+		return HMMRT_OUTCOME_STAYED(HMMRT_STAY_QUOTA);
+	return hmmrt_vram_is_full(prefetch->binding->dev) ?
 		       HMMRT_OUTCOME_STAYED(HMMRT_STAY_NO_MEMORY) :
 		       HMMRT_OUTCOME_OPEN;
 }

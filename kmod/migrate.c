@@ -167,8 +167,10 @@ static struct plan make_plan(struct hmmrt_request *req, unsigned int from)
 	struct plan plan = { .first = n };
 	struct hmmrt_place place = {};
 
+	bitmap_zero(req->wanted, HMMRT_BLOCK_PAGES);
 	for (i = from; i < n; i++) {
 		if (plan_page(req, &plan, &place, i)) {
+			__set_bit(i, req->wanted);
 			plan.first = min(plan.first, i);
 			plan.end = i + 1;
 		} else if (req->copy && plan.end) {
@@ -342,6 +344,15 @@ static void assign_huge(struct migrate_vma *args, struct page **pages)
 	memset(pages + 1, 0, (HMMRT_BLOCK_PAGES - 1) * sizeof(pages[0]));
 }
 
+/* There is no memory for it, or it has come home since nothing was to be done for it. */
+static enum hmmrt_stay why_unassigned(const struct hmmrt_request *req,
+				      unsigned long addr)
+{
+	return test_bit((addr - req->start) >> PAGE_SHIFT, req->wanted) ?
+		       hmmrt_request_lacks(req) :
+		       HMMRT_STAY_BUSY;
+}
+
 /* Choose a destination for each page that setup() collected. */
 static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args,
 			struct page **pages)
@@ -368,7 +379,7 @@ static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args,
 		if (page && folio_test_ksm(page_folio(page)))
 			continue;
 		if (!pages[i]) {
-			stays(req, addr, n, HMMRT_STAY_NO_MEMORY);
+			stays(req, addr, n, why_unassigned(req, addr));
 			continue;
 		}
 		if (args->src[i] & HMMRT_PFN_COMPOUND) {
@@ -480,31 +491,7 @@ static void plan_is_full(struct hmmrt_request *req, const struct plan *plan)
 
 	for (i = plan->first; i < plan->end; i++)
 		if (outcomes[i] == HMMRT_OUTCOME_OPEN)
-			outcomes[i] = HMMRT_OUTCOME_STAYED(HMMRT_STAY_NO_MEMORY);
-}
-
-/* Fill req->pages for the plan. -ENOSPC: more memory can be made available. */
-static int plan_alloc(struct hmmrt_request *req, const struct plan *plan)
-{
-	struct hmmrt_device *dev = req->binding->dev;
-	unsigned int n = plan->end - plan->first;
-	unsigned int index, got;
-	bool full;
-
-	index = ((req->start - req->block->start) >> PAGE_SHIFT) + plan->first;
-	memset(req->pages, 0, n * sizeof(req->pages[0]));
-	/* On our own device, which the binding holds. */
-	req->pages[0] = plan->near;
-	req->regions_seen = READ_ONCE(dev->vram.nr_regions);
-	got = hmmrt_vram_alloc(dev, index, n, req->pages, req->room, &full);
-	if (full && hmmrt_request_may_get_room(req)) {
-		hmmrt_vram_free_unused(dev, req->pages, n);
-		return -ENOSPC;
-	}
-	hmmrt_request_release_room(req);
-	if (!got)
-		plan_is_full(req, plan);
-	return got;
+			outcomes[i] = HMMRT_OUTCOME_STAYED(hmmrt_request_lacks(req));
 }
 
 /* What the next plan has; *from is behind that afterwards. */
@@ -520,8 +507,11 @@ static int migrate_planned(struct hmmrt_request *req, unsigned int *from)
 		return rc;
 	if (req->copy)
 		*from = plan.end;
+	rc = hmmrt_request_alloc_pages(req, plan.first, plan.end, req->pages,
+				       plan.near);
 	/* When it is full nothing is disturbed for nothing. */
-	rc = plan_alloc(req, &plan);
+	if (!rc)
+		plan_is_full(req, &plan);
 	if (rc <= 0)
 		return rc;
 	rc = migrate_in(req, &plan, req->pages);

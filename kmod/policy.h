@@ -144,10 +144,10 @@ u64 hmmrt_policy_pin_time(const struct hmmrt_policy_pace *pace);
 
 /*
  * What a device has of a block, evicted to make room and faulted in again; zeroed
- * at first. Distances are in evictions of the device.
+ * at first.
  */
 struct hmmrt_policy_refaults {
-	unsigned long evicted;		/* evictions that there had been by then */
+	u64 evicted;			/* pages of the process, by then */
 	bool away;			/* evicted, and not asked for since */
 	unsigned int soon;		/* times in a row that it was, soon after */
 	u64 pinned_until;		/* left at home; 0: it is not */
@@ -185,11 +185,9 @@ hmmrt_policy_hold(struct hmmrt_policy_thrashing *thrashing, unsigned int page,
 bool hmmrt_policy_is_pinned(const struct hmmrt_policy_thrashing *thrashing,
 			    u64 now);
 void hmmrt_policy_forget(struct hmmrt_policy_thrashing *thrashing);
-void hmmrt_policy_evicted(struct hmmrt_policy_refaults *refaults,
-			  unsigned long evictions);
-bool hmmrt_policy_thrashes(struct hmmrt_policy_refaults *refaults,
-			   unsigned long evictions, unsigned long chunks,
-			   const struct hmmrt_policy_pace *pace);
+void hmmrt_policy_evicted(struct hmmrt_policy_refaults *refaults, u64 evicted);
+bool hmmrt_policy_thrashes(struct hmmrt_policy_refaults *refaults, u64 evicted,
+			   u64 there, const struct hmmrt_policy_pace *pace);
 bool hmmrt_policy_is_below(u64 pages, u64 used, unsigned int percent);
 
 #endif /* _HMMRT_POLICY_H */

@@ -34,7 +34,7 @@
 #define NAP_MAX			1000000ull
 
 /* What one instruction, and those of its neighbours, may need at a time. */
-#define REFAULT_CHUNKS		8ul
+#define REFAULT_PAGES		(8ull * HMMRT_POLICY_BLOCK_PAGES)
 
 /* A running average over about eight; it begins with the first sample. */
 u64 hmmrt_policy_average(u64 average, u64 sample)
@@ -185,30 +185,29 @@ hmmrt_policy_hold(struct hmmrt_policy_thrashing *thrashing, unsigned int page,
 	return HMMRT_HOLD_NAP;
 }
 
-/* It goes home to make room; there have been as many @evictions of the device. */
-void hmmrt_policy_evicted(struct hmmrt_policy_refaults *refaults,
-			  unsigned long evictions)
+/* It goes home to make room; so many pages of the process were @evicted by then. */
+void hmmrt_policy_evicted(struct hmmrt_policy_refaults *refaults, u64 evicted)
 {
-	refaults->evicted = evictions;
+	refaults->evicted = evicted;
 	refaults->away = true;
 }
 
 /*
- * A device of so many @chunks touched it: whether it is better left at home. Soon is
- * when less than half of the device was evicted in between: with the oldest going
- * first, that much more memory would have kept it. Whether thrashing is looked for
+ * A device touched it, of which the process has as many pages as are @there: whether it
+ * is better left at home. Soon is when less than half as many were evicted in between:
+ * with the oldest going first, that much more memory would have kept it. It is the
+ * process's own memory that counts, whatever others do. Whether thrashing is looked for
  * has no say: an access that needs more than there is room for has to end.
  */
-bool hmmrt_policy_thrashes(struct hmmrt_policy_refaults *refaults,
-			   unsigned long evictions, unsigned long chunks,
-			   const struct hmmrt_policy_pace *pace)
+bool hmmrt_policy_thrashes(struct hmmrt_policy_refaults *refaults, u64 evicted,
+			   u64 there, const struct hmmrt_policy_pace *pace)
 {
 	if (refaults->pinned_until)
 		return pace->now < refaults->pinned_until;
 	if (!refaults->away)
 		return false;
 	refaults->away = false;
-	if (evictions - refaults->evicted < max(chunks / 2, REFAULT_CHUNKS))
+	if (evicted - refaults->evicted < max(there / 2, REFAULT_PAGES))
 		refaults->soon++;
 	else
 		refaults->soon = 0;

@@ -228,7 +228,7 @@ static void region_publish(struct hmmrt_vram *vram, struct hmmrt_region *region)
 		struct hmmrt_chunk *chunk = &region->chunks[i];
 
 		chunk->offset = region->offset + ((u64)i << HMMRT_CHUNK_SHIFT);
-		INIT_LIST_HEAD(&chunk->recent);
+		INIT_LIST_HEAD(&chunk->charges);
 		list_add_tail(&chunk->link, &vram->free);
 	}
 	vram->regions[vram->nr_regions] = region;

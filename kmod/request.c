@@ -4,6 +4,7 @@
  * two attempts, with no lock held. A device that is full is asked for what it can do
  * about that, in this order: a chunk that nobody uses may be losing its memory, and is
  * waited for; it may have memory without struct pages yet; something may be evicted.
+ * Of those who have reached a limit something of their own may be.
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -34,14 +35,29 @@ void hmmrt_request_free(struct hmmrt_request *req)
 	kvfree(req);
 }
 
-/*
- * Of a request that found its device full: whether to let go of all locks and call
- * hmmrt_request_again() with -ENOSPC.
- */
-bool hmmrt_request_may_get_room(struct hmmrt_request *req)
+/* A limit was reached. If nothing is done about that it is a refusal. */
+static bool may_get_quota(struct hmmrt_request *req)
+{
+	req->room_by = HMMRT_ROOM_QUOTA;
+	if (hmmrt_may_evict(req))
+		return true;
+	if (!req->refused) {
+		hmmrt_account_refused(req->binding->account);
+		atomic64_inc(&req->binding->quota_refusals);
+	}
+	req->refused = true;
+	return false;
+}
+
+/* Whether something is lacking, and it is worth it to do something about that. */
+static bool may_get_room(struct hmmrt_request *req)
 {
 	const struct hmmrt_device *dev = req->binding->dev;
 
+	if (req->lack == HMMRT_LACK_NOTHING)
+		return false;
+	if (req->lack == HMMRT_LACK_QUOTA)
+		return may_get_quota(req);
 	if (!req->no_trim && hmmrt_vram_is_trimming(dev))
 		req->room_by = HMMRT_ROOM_TRIMMED;
 	else if (!req->no_grow && req->regions_seen < dev->vram.max_regions)
@@ -51,6 +67,101 @@ bool hmmrt_request_may_get_room(struct hmmrt_request *req)
 	else
 		return false;
 	return true;
+}
+
+/* Which of those in [first, end) decides where the block is: the longest run. */
+static unsigned int longest_run(const unsigned long *wanted, unsigned int first,
+				unsigned int end)
+{
+	unsigned int at, run_end, most = 0, found = end;
+
+	for (at = find_next_bit(wanted, end, first); at < end;
+	     at = find_next_bit(wanted, end, run_end)) {
+		run_end = find_next_zero_bit(wanted, end, at);
+		if (run_end - at <= most)
+			continue;
+		most = run_end - at;
+		found = at;
+	}
+	return found;
+}
+
+/* The run that begins at @at. Returns whether all of it was found. */
+static bool alloc_run(struct hmmrt_request *req, unsigned int at,
+		      unsigned int end, struct page **pages, unsigned int *got)
+{
+	unsigned int index = (req->start - req->block->start) >> PAGE_SHIFT;
+	unsigned int n = find_next_zero_bit(req->wanted, end, at) - at, some;
+
+	some = hmmrt_vram_alloc(req->binding->account, index + at, n, pages,
+				req->room, &req->lack);
+	*got += some;
+	return some == n;
+}
+
+/* The runs of what is wanted. Returns how many pages there were. */
+static unsigned int alloc_runs(struct hmmrt_request *req, unsigned int first,
+			       unsigned int end, struct page **pages,
+			       struct page *near)
+{
+	unsigned int at, longest = end, got = 0;
+
+	req->lack = HMMRT_LACK_NOTHING;
+	if (!near) {
+		longest = longest_run(req->wanted, first, end);
+		if (longest == end ||
+		    !alloc_run(req, longest, end, pages + (longest - first),
+			       &got))
+			return got;
+		near = pages[longest - first];
+	}
+	for (at = find_next_bit(req->wanted, end, first); at < end;
+	     at = find_next_bit(req->wanted, end,
+				find_next_zero_bit(req->wanted, end, at))) {
+		if (at == longest)
+			continue;
+		pages[at - first] = near;
+		if (!alloc_run(req, at, end, pages + (at - first), &got))
+			break;
+	}
+	return got;
+}
+
+/**
+ * hmmrt_request_alloc_pages() - device memory for a request
+ * @req: req->wanted says for which pages of its window
+ * @first: first page of the window to look at
+ * @end: behind the last one
+ * @pages: out: by page from @first on; for hmmrt_vram_free_unused()
+ * @near: one beside them that is there already, or NULL
+ *
+ * Context: may sleep; the mmap_lock and block->migrate may be held.
+ * Return: how many were found; -ENOSPC more can be made available with no lock held, by
+ * hmmrt_request_again().
+ */
+int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
+			      unsigned int end, struct page **pages,
+			      struct page *near)
+{
+	struct hmmrt_device *dev = req->binding->dev;
+	unsigned int got;
+
+	memset(pages, 0, (end - first) * sizeof(*pages));
+	req->regions_seen = READ_ONCE(dev->vram.nr_regions);
+	got = alloc_runs(req, first, end, pages, near);
+	if (may_get_room(req)) {
+		hmmrt_vram_free_unused(dev, pages, end - first);
+		return -ENOSPC;
+	}
+	hmmrt_request_release_room(req);
+	return got;
+}
+
+/* Why what found no room stays. */
+enum hmmrt_stay hmmrt_request_lacks(const struct hmmrt_request *req)
+{
+	return req->lack == HMMRT_LACK_QUOTA ? HMMRT_STAY_QUOTA :
+					       HMMRT_STAY_NO_MEMORY;
 }
 
 /*
@@ -72,6 +183,7 @@ int hmmrt_request_again(struct hmmrt_request *req, int rc)
 		req->no_grow = hmmrt_vram_grow(dev, req->regions_seen);
 		break;
 	case HMMRT_ROOM_EVICTED:
+	case HMMRT_ROOM_QUOTA:
 		req->no_evict = hmmrt_request_make_room(req);
 		break;
 	}

@@ -291,6 +291,12 @@ struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 	binding->space = space;
 	binding->dev = dev;
 	binding->drvdata = drvdata;
+	binding->account = hmmrt_account_get(dev, space);
+	if (IS_ERR(binding->account)) {
+		rc = PTR_ERR(binding->account);
+		kfree(binding);
+		return ERR_PTR(rc);
+	}
 	INIT_LIST_HEAD(&binding->agent_link);
 	refcount_set(&binding->users, 1);
 	init_completion(&binding->unused);
@@ -300,6 +306,7 @@ struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 	mutex_lock(&hmmrt_roles_lock);
 	if (space->bound & BIT(dev->id)) {
 		mutex_unlock(&hmmrt_roles_lock);
+		hmmrt_account_put(binding->account);
 		kfree(binding);
 		return ERR_PTR(-EBUSY);
 	}
@@ -355,6 +362,7 @@ void hmmrt_unbind(struct hmmrt_binding *binding)
 	mutex_unlock(&hmmrt_roles_lock);
 	if (binding->agent)
 		mmdrop(binding->agent);
+	hmmrt_account_put(binding->account);
 	hmmrt_device_put(binding->dev);
 	hmmrt_space_put(space);
 	kfree(binding);

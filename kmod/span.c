@@ -208,8 +208,7 @@ static void block_evicted(struct hmmrt_block *block, unsigned long start,
 	if (binding)
 		atomic64_add(count, &binding->evicted);
 	if (room)
-		hmmrt_policy_evicted(&map->refaults,
-				     atomic_long_read(&dev->vram.evictions));
+		hmmrt_thrashing_evicted(block, dev->id, count);
 }
 
 static const void *exclusive_owner(const struct mmu_notifier_range *range)

@@ -293,6 +293,20 @@ static void pinned(struct hmmrt_block *block, u32 device_id, u64 us)
 
 /* --- touches ------------------------------------------------------------- */
 
+/* Under block->lock, in hmmrt_srcu: a device gives up pages of it to make room. */
+void hmmrt_thrashing_evicted(struct hmmrt_block *block, u32 device_id,
+			     unsigned int pages)
+{
+	struct hmmrt_binding *binding =
+		hmmrt_space_binding(block->span->space, device_id);
+
+	lockdep_assert_held(&block->lock);
+	if (binding)
+		hmmrt_policy_evicted(&block->maps[device_id]->refaults,
+				     atomic64_add_return(pages,
+							 &binding->given_up));
+}
+
 /**
  * hmmrt_request_thrashes() - whether the device is too small for what it touches
  * @req: a fault that would move something; asked before anything is evicted for it
@@ -302,14 +316,14 @@ bool hmmrt_request_thrashes(struct hmmrt_request *req)
 	struct hmmrt_device *dev = req->binding->dev;
 	struct hmmrt_block_map *map = req->block->maps[dev->id];
 	struct hmmrt_policy_pace pace = pace_at(&req->knobs, dev);
+	u64 there = hmmrt_account_used(req->binding->account);
 	bool thrashes, before;
 
 	mutex_lock(&req->block->lock);
 	before = map->refaults.pinned_until;
 	thrashes = hmmrt_policy_thrashes(&map->refaults,
-					 atomic_long_read(&dev->vram.evictions),
-					 dev->vram.size >> HMMRT_CHUNK_SHIFT,
-					 &pace);
+					 atomic64_read(&req->binding->given_up),
+					 there, &pace);
 	mutex_unlock(&req->block->lock);
 	if (thrashes && !before)
 		pinned(req->block, dev->id, hmmrt_policy_pin_time(&pace));

@@ -54,7 +54,7 @@ static void check_moves(void)
 	CHECK_AT(hmmrt_residency, len, 16);
 	CHECK_AT(hmmrt_residency, locations, 24);
 
-	CHECK_SIZE(hmmrt_stats, 200);
+	CHECK_SIZE(hmmrt_stats, 208);
 	CHECK_AT(hmmrt_stats, device_id, 8);
 	CHECK_AT(hmmrt_stats, out_device_faults, 16);
 	CHECK_AT(hmmrt_stats, out_retries, 80);
@@ -72,6 +72,7 @@ static void check_moves(void)
 	CHECK_AT(hmmrt_stats, out_pins, 176);
 	CHECK_AT(hmmrt_stats, out_unpins, 184);
 	CHECK_AT(hmmrt_stats, out_counted_moves, 192);
+	CHECK_AT(hmmrt_stats, out_quota_refusals, 200);
 
 	CHECK_SIZE(hmmrt_exclusive, 40);
 	CHECK_AT(hmmrt_exclusive, addr, 8);
@@ -141,6 +142,22 @@ static void check_knob(void)
 	CHECK_AT(hmmrt_knob, out_name, 64);
 }
 
+static void check_quota(void)
+{
+	CHECK_SIZE(hmmrt_quota, 72);
+	CHECK_AT(hmmrt_quota, operation, 8);
+	CHECK_AT(hmmrt_quota, scope, 12);
+	CHECK_AT(hmmrt_quota, device_id, 16);
+	CHECK_AT(hmmrt_quota, cgroup_fd, 20);
+	CHECK_AT(hmmrt_quota, limit_bytes, 24);
+	CHECK_AT(hmmrt_quota, priority, 32);
+	CHECK_AT(hmmrt_quota, out_priority, 36);
+	CHECK_AT(hmmrt_quota, out_limit_bytes, 40);
+	CHECK_AT(hmmrt_quota, out_used_bytes, 48);
+	CHECK_AT(hmmrt_quota, out_refused, 56);
+	CHECK_AT(hmmrt_quota, out_evicted_bytes, 64);
+}
+
 static void check_gpu(void)
 {
 	CHECK_SIZE(hmmrt_gpu_bind, 24);
@@ -163,5 +180,6 @@ void hmmrt_uapi_check(void)
 	check_moves();
 	check_advice();
 	check_knob();
+	check_quota();
 	check_gpu();
 }

@@ -24,7 +24,8 @@
  *            by its number, see region.c.
  * Owner      Pages belong to the page tables that map them. Nothing here points
  *            to a space or block, which a page may outlive; but copies are a
- *            block's, and a chunk knows whose (copy_of).
+ *            block's, and a chunk knows whose (copy_of). Who is charged for a page
+ *            is an account, which lasts as long as that: see account.c.
  * Locking    vram->lock, a spinlock and innermost: hmmrt_vram_folio_free() runs
  *            under a page table lock. vram->populate serialises putting memory behind
  *            chunks, vram->grow making regions. That is done with no lock held:
@@ -87,6 +88,8 @@ static void chunk_free_page(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 		return;
 	if (chunk->copy_of)
 		chunk->copy_of[index] = NULL;
+	if (hmmrt_uncharge(vram, chunk, index))
+		mod_delayed_work(system_dfl_wq, &vram->trim, TRIM_DELAY);
 	vram->used_pages--;
 	chunk->used_pages--;
 	chunk_count(vram, chunk->used_pages + 1, chunk->used_pages);
@@ -94,7 +97,6 @@ static void chunk_free_page(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 		chunk_move(vram, chunk);
 	if (chunk->used_pages)
 		return;
-	list_del_init(&chunk->recent);
 	mod_delayed_work(system_dfl_wq, &vram->trim, TRIM_DELAY);
 }
 
@@ -129,7 +131,7 @@ static bool chunk_take(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 	chunk->used_pages += npages;
 	vram->used_pages += npages;
 	chunk->given = vram->given++;
-	list_move_tail(&chunk->recent, &vram->recent);
+	hmmrt_charges_used(vram, chunk);
 	chunk_move(vram, chunk);
 	return true;
 }
@@ -244,6 +246,32 @@ static struct hmmrt_chunk *vram_take(struct hmmrt_vram *vram,
 	return NULL;
 }
 
+/* No more than the account may have, and in the same moment its. */
+static struct hmmrt_chunk *vram_take_charged(struct hmmrt_account *account,
+					     struct hmmrt_chunk *near,
+					     struct hmmrt_chunk *room,
+					     unsigned int *index,
+					     unsigned int *npages,
+					     struct hmmrt_charge **spare,
+					     enum hmmrt_lack *lack)
+{
+	struct hmmrt_vram *vram = &account->dev->vram;
+	struct hmmrt_chunk *chunk = NULL;
+	u64 most;
+
+	spin_lock_irq(&vram->lock);
+	most = hmmrt_account_room(account);
+	*npages = min_t(u64, *npages, most);
+	if (*npages)
+		chunk = vram_take(vram, near, room, index, npages);
+	if (chunk)
+		hmmrt_charge(account, chunk, *index, *npages, spare);
+	spin_unlock_irq(&vram->lock);
+	if (!chunk)
+		*lack = most ? HMMRT_LACK_ROOM : HMMRT_LACK_QUOTA;
+	return chunk;
+}
+
 static int chunk_populate(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 {
 	struct hmmrt_vram *vram = &dev->vram;
@@ -283,7 +311,7 @@ static void chunk_give_back(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 
 /**
  * hmmrt_vram_alloc() - take pages of device memory
- * @dev: whose
+ * @account: who is charged for it, and of which device
  * @index: of the first page in its block
  * @npages: how many; index + npages is at most HMMRT_BLOCK_PAGES
  * @pages: in: neighbours that are on this device already, where known, the
@@ -291,37 +319,40 @@ static void chunk_give_back(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
  *	reference and lock, to be used with hmmrt_page_init() or handed to
  *	hmmrt_vram_free_unused()
  * @room: a chunk that is reserved for this, or NULL
- * @full: out: there was no room for the rest; false if the driver had no memory
- *	for a chunk, which more struct pages would not help
+ * @lack: out: why there was no room for the rest; nothing if the driver had no
+ *	memory for a chunk, which more struct pages would not help
  *
  * Context: process context, may sleep; mmap_lock and block->migrate may be held.
  * Return: how many were found.
  */
-unsigned int hmmrt_vram_alloc(struct hmmrt_device *dev, unsigned int index,
+unsigned int hmmrt_vram_alloc(struct hmmrt_account *account, unsigned int index,
 			      unsigned int npages, struct page **pages,
-			      struct hmmrt_chunk *room, bool *full)
+			      struct hmmrt_chunk *room, enum hmmrt_lack *lack)
 {
-	struct hmmrt_vram *vram = &dev->vram;
+	struct hmmrt_device *dev = account->dev;
+	struct hmmrt_charge *spare = NULL;
 	struct page *hint = pages[0];
 	unsigned int done = 0;
 
 	pages[0] = NULL;
-	*full = false;
+	*lack = HMMRT_LACK_NOTHING;
 	while (done < npages) {
 		unsigned int run = npages - done, at = index + done, i;
 		struct hmmrt_chunk *chunk;
 		unsigned long pfn;
 
-		spin_lock_irq(&vram->lock);
-		chunk = vram_take(vram, hint ? hmmrt_page_chunk(hint) : NULL, room,
-				  &at, &run);
-		spin_unlock_irq(&vram->lock);
-		if (!chunk) {
-			*full = true;
+		/* It can only be known later whether it takes one. */
+		if (!spare)
+			spare = kzalloc(sizeof(*spare), GFP_KERNEL_ACCOUNT);
+		if (!spare)
 			break;
-		}
+		chunk = vram_take_charged(account,
+					  hint ? hmmrt_page_chunk(hint) : NULL,
+					  room, &at, &run, &spare, lack);
+		if (!chunk)
+			break;
 		if (chunk_populate(dev, chunk)) {
-			chunk_give_back(vram, chunk, at, run);
+			chunk_give_back(&dev->vram, chunk, at, run);
 			break;
 		}
 		pfn = hmmrt_chunk_pfn(dev, chunk) + at;
@@ -330,58 +361,57 @@ unsigned int hmmrt_vram_alloc(struct hmmrt_device *dev, unsigned int index,
 		done += run;
 		cond_resched();
 	}
+	kfree(spare);
 	hmmrt_evict_ahead(dev);
 	return done;
 }
 
-/* Frame numbers of the pages of a chunk that are in use; returns how many. */
+/*
+ * Frame numbers of the pages of a chunk that are in use, of @pages unless that is NULL;
+ * returns how many.
+ */
 unsigned int hmmrt_chunk_used(struct hmmrt_device *dev,
 			      const struct hmmrt_chunk *chunk,
-			      unsigned long *pfns)
+			      const unsigned long *pages, unsigned long *pfns)
 {
 	unsigned long first = hmmrt_chunk_pfn(dev, chunk);
 	unsigned int i, n = 0;
 
 	spin_lock_irq(&dev->vram.lock);
 	for_each_set_bit(i, chunk->used, HMMRT_CHUNK_PAGES)
-		pfns[n++] = first + i;
+		if (!pages || test_bit(i, pages))
+			pfns[n++] = first + i;
 	spin_unlock_irq(&dev->vram.lock);
 	return n;
 }
 
 /**
- * hmmrt_vram_reserve() - choose the chunk that is to be evicted next
+ * hmmrt_vram_reserve() - the chunk that is to be evicted next
  * @dev: whose
- * @before: none of which pages were given out since vram->given was this
+ * @claim: see hmmrt_claim_chunk()
+ * @pages: out: what of it is to go
  *
- * Of those the one that was used longest ago. Nobody is given pages of it before
- * hmmrt_vram_unreserve().
- * Return: the chunk; or an ERR_PTR: -EBUSY others evict all that there is, or could
- * not do so a moment ago; -ENOENT there is none.
+ * Nobody is given pages of it before hmmrt_vram_unreserve().
+ * Return: as hmmrt_claim_chunk().
  */
-struct hmmrt_chunk *hmmrt_vram_reserve(struct hmmrt_device *dev, u64 before)
+struct hmmrt_chunk *hmmrt_vram_reserve(struct hmmrt_device *dev,
+				       const struct hmmrt_claim *claim,
+				       unsigned long *pages)
 {
 	struct hmmrt_vram *vram = &dev->vram;
-	struct hmmrt_chunk *chunk, *found = ERR_PTR(-ENOENT);
+	struct hmmrt_chunk *chunk;
 
 	spin_lock_irq(&vram->lock);
-	list_for_each_entry(chunk, &vram->recent, recent) {
-		if (chunk->given >= before)
-			continue;
-		found = ERR_PTR(-EBUSY);
-		if (chunk->reserved ||
-		    time_before64(get_jiffies_64(), chunk->busy_until))
-			continue;
+	chunk = hmmrt_claim_chunk(vram, claim, pages);
+	if (!IS_ERR(chunk)) {
 		chunk->reserved = true;
 		chunk_move(vram, chunk);
-		found = chunk;
-		break;
 	}
 	spin_unlock_irq(&vram->lock);
-	return found;
+	return chunk;
 }
 
-/* What is still used of it is looked at again when all others have been. */
+/* What is free of it is anybody's again. */
 void hmmrt_vram_unreserve(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 {
 	struct hmmrt_vram *vram = &dev->vram;
@@ -389,9 +419,7 @@ void hmmrt_vram_unreserve(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 	spin_lock_irq(&vram->lock);
 	chunk->reserved = false;
 	chunk_move(vram, chunk);
-	if (chunk->used_pages)
-		list_move_tail(&chunk->recent, &vram->recent);
-	else
+	if (!chunk->used_pages)
 		mod_delayed_work(system_dfl_wq, &vram->trim, TRIM_DELAY);
 	spin_unlock_irq(&vram->lock);
 }
@@ -408,8 +436,7 @@ void hmmrt_vram_used(struct hmmrt_device *dev, u64 offset)
 	region = vram->regions[offset / HMMRT_REGION_SIZE];
 	chunk = &region->chunks[(offset - region->offset) >> HMMRT_CHUNK_SHIFT];
 	spin_lock_irq(&vram->lock);
-	if (chunk->used_pages)
-		list_move_tail(&chunk->recent, &vram->recent);
+	hmmrt_charges_used(vram, chunk);
 	spin_unlock_irq(&vram->lock);
 }
 
@@ -456,11 +483,13 @@ void hmmrt_vram_note_copy(struct page *page, struct hmmrt_block *block)
 }
 
 /*
- * The block that the next copy at or behind page *index of a chunk is of, or NULL.
+ * The block that the next copy at or behind page *index of a chunk is of, or NULL;
+ * with @pages, of those.
  * In hmmrt_srcu: a block goes after its copies, and a grace period.
  */
 struct hmmrt_block *hmmrt_vram_next_copy(struct hmmrt_device *dev,
 					 const struct hmmrt_chunk *chunk,
+					 const unsigned long *pages,
 					 unsigned int *index)
 {
 	struct hmmrt_block *block = NULL;
@@ -469,7 +498,8 @@ struct hmmrt_block *hmmrt_vram_next_copy(struct hmmrt_device *dev,
 	spin_lock_irq(&dev->vram.lock);
 	for (; chunk->copy_of && *index < HMMRT_CHUNK_PAGES && !block;
 	     (*index)++)
-		block = chunk->copy_of[*index];
+		if (!pages || test_bit(*index, pages))
+			block = chunk->copy_of[*index];
 	spin_unlock_irq(&dev->vram.lock);
 	return block;
 }
@@ -557,6 +587,7 @@ static void vram_trim_work(struct work_struct *work)
 		container_of(to_delayed_work(work), struct hmmrt_vram, trim);
 
 	vram_trim(container_of(vram, struct hmmrt_device, vram), TRIM_KEEP);
+	hmmrt_accounts_sweep(container_of(vram, struct hmmrt_device, vram));
 }
 
 int hmmrt_vram_init(struct hmmrt_device *dev, u64 size)
@@ -569,8 +600,8 @@ int hmmrt_vram_init(struct hmmrt_device *dev, u64 size)
 	INIT_LIST_HEAD(&vram->free);
 	INIT_LIST_HEAD(&vram->partial);
 	INIT_LIST_HEAD(&vram->full);
-	INIT_LIST_HEAD(&vram->recent);
 	INIT_DELAYED_WORK(&vram->trim, vram_trim_work);
+	hmmrt_accounts_init(vram);
 	hmmrt_evict_ahead_init(dev);
 	vram->size = size;
 	vram->max_regions = DIV_ROUND_UP_ULL(size, HMMRT_REGION_SIZE);
@@ -614,6 +645,7 @@ void hmmrt_vram_destroy(struct hmmrt_device *dev)
 	/* And who found a page of ours in a snapshot has looked at it. */
 	synchronize_srcu(&hmmrt_srcu);
 	vram_trim(dev, 0);
+	hmmrt_accounts_destroy(dev);
 	for (i = 0; i < vram->nr_regions; i++)
 		hmmrt_region_destroy(vram->regions[i]);
 	kvfree(vram->regions);

@@ -93,6 +93,7 @@ void queue_discards(const ranges& all, hmmStream_t stream) {
 void fill_report(hmmPrefetchReport& report, const hmmrt_prefetch& done) {
     static_assert(static_cast<int>(hmmStayReasons) == HMMRT_STAY_REASONS);
     static_assert(static_cast<int>(hmmStayWatched) == HMMRT_STAY_WATCHED);
+    static_assert(static_cast<int>(hmmStayQuota) == HMMRT_STAY_QUOTA);
     static_assert(hmmOutcomeMoved == HMMRT_OUTCOME_MOVED && hmmOutcomeThere == HMMRT_OUTCOME_THERE);
     static_assert(hmmOutcomeStayed(hmmStayPolicy) == HMMRT_OUTCOME_STAYED(HMMRT_STAY_POLICY));
     report.moved = done.out_pages_moved;

@@ -366,6 +366,7 @@ typedef enum hmmStay {
     hmmStaySpecial, /* device mappings, no permission to read, secretmem */
     hmmStayPolicy,  /* hmmMemAdviseSetNoMigrate */
     hmmStayWatched, /* by userfaultfd, with nothing there yet */
+    hmmStayQuota,   /* the process or its cgroup may have no more there */
     hmmStayReasons = 12
 } hmmStay;
 

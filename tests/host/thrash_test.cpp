@@ -14,6 +14,17 @@ extern "C" {
 
 namespace {
 
+// In chunks: what the device has of the process, and what was evicted of that by then.
+void evicted_at(hmmrt_policy_refaults* refaults, std::uint64_t evicted) {
+    hmmrt_policy_evicted(refaults, evicted * HMMRT_POLICY_BLOCK_PAGES);
+}
+
+bool thrashes_after(hmmrt_policy_refaults* refaults, std::uint64_t evicted, std::uint64_t there,
+                    const hmmrt_policy_pace* pace) {
+    return hmmrt_policy_thrashes(refaults, evicted * HMMRT_POLICY_BLOCK_PAGES,
+                                 there * HMMRT_POLICY_BLOCK_PAGES, pace);
+}
+
 constexpr unsigned granule = HMMRT_POLICY_GRANULE_PAGES;
 constexpr u64 lapse = 1000;
 constexpr u8 mine = HMMRT_PLACE_DEVICE(3), other = HMMRT_PLACE_DEVICE(2), host = HMMRT_PLACE_HOST;
@@ -370,11 +381,11 @@ class SmallDevice {
             resident_.erase(at);
         } else {
             const hmmrt_policy_pace pace = {&knobs_, now, lapse};
-            if (hmmrt_policy_thrashes(&refaults_[which], evictions_, chunks_, &pace)) return false;
+            if (thrashes_after(&refaults_[which], evictions_, chunks_, &pace)) return false;
             moves_++;
             if (resident_.size() == chunks_) {
                 evictions_++;
-                hmmrt_policy_evicted(&refaults_[resident_.front()], evictions_);
+                evicted_at(&refaults_[resident_.front()], evictions_);
                 resident_.erase(resident_.begin());
             }
         }
@@ -443,8 +454,8 @@ TEST(Thrashing, OfWhatIsEvictedIsLookedForInAnyCase) {
     const hmmrt_policy_pace pace = {&knobs, 1000, lapse};
     hmmrt_policy_refaults refaults = {};
     for (int i = 0; i < 3; i++) {
-        hmmrt_policy_evicted(&refaults, 7);
-        EXPECT_EQ(hmmrt_policy_thrashes(&refaults, 7, 1, &pace), i == 2);
+        evicted_at(&refaults, 7);
+        EXPECT_EQ(thrashes_after(&refaults, 7, 1, &pace), i == 2);
     }
 }
 
@@ -455,8 +466,8 @@ TEST(Thrashing, OfWhatIsEvictedTakesAsManyRefaultsAsTheKnobSays) {
         const hmmrt_policy_pace pace = {&knobs, 1000, lapse};
         hmmrt_policy_refaults refaults = {};
         for (unsigned i = 1; i <= threshold; i++) {
-            hmmrt_policy_evicted(&refaults, i);
-            EXPECT_EQ(hmmrt_policy_thrashes(&refaults, i, 64, &pace), i == threshold);
+            evicted_at(&refaults, i);
+            EXPECT_EQ(thrashes_after(&refaults, i, 64, &pace), i == threshold);
         }
     }
 }
@@ -468,19 +479,19 @@ TEST(Thrashing, IsOverAfterAWhile) {
     unsigned long evictions = 0;
     bool thrashes = false;
     for (int i = 0; i < 3; i++) {
-        hmmrt_policy_evicted(&refaults, ++evictions);
+        evicted_at(&refaults, ++evictions);
         EXPECT_FALSE(thrashes) << i;
-        thrashes = hmmrt_policy_thrashes(&refaults, evictions, 64, &pace);
+        thrashes = thrashes_after(&refaults, evictions, 64, &pace);
     }
     EXPECT_TRUE(thrashes);
     pace.now += pin_time - 1;
-    EXPECT_TRUE(hmmrt_policy_thrashes(&refaults, evictions, 64, &pace));
+    EXPECT_TRUE(thrashes_after(&refaults, evictions, 64, &pace));
     pace.now++;
-    EXPECT_FALSE(hmmrt_policy_thrashes(&refaults, evictions, 64, &pace));
+    EXPECT_FALSE(thrashes_after(&refaults, evictions, 64, &pace));
     // Released it begins anew: one more refault is not enough.
     refaults = {};
-    hmmrt_policy_evicted(&refaults, ++evictions);
-    EXPECT_FALSE(hmmrt_policy_thrashes(&refaults, evictions, 64, &pace));
+    evicted_at(&refaults, ++evictions);
+    EXPECT_FALSE(thrashes_after(&refaults, evictions, 64, &pace));
 }
 
 TEST(Thrashing, HasNoMemoryOfWhatCameBackLate) {
@@ -491,9 +502,9 @@ TEST(Thrashing, HasNoMemoryOfWhatCameBackLate) {
         const hmmrt_policy_pace pace = {&knobs, i, lapse};
         // Twice soon, then late.
         const unsigned long distance = i % 3 == 2 ? 32 : 31;
-        hmmrt_policy_evicted(&refaults, evictions);
+        evicted_at(&refaults, evictions);
         evictions += distance;
-        EXPECT_FALSE(hmmrt_policy_thrashes(&refaults, evictions, 64, &pace)) << i;
+        EXPECT_FALSE(thrashes_after(&refaults, evictions, 64, &pace)) << i;
     }
 }
 

@@ -169,6 +169,17 @@ static void fill_knob(struct env *env, void *arg)
 	knob->value = 51;
 }
 
+static void fill_quota(struct env *env, void *arg)
+{
+	struct hmmrt_quota *quota = arg;
+
+	quota->operation = HMMRT_QUOTA_SET;
+	quota->scope = HMMRT_QUOTA_SPACE;
+	quota->device_id = env->session.devices[0].id;
+	quota->limit_bytes = HMMRT_QUOTA_NO_LIMIT;
+	quota->priority = HMMRT_PRIORITY_DEFAULT;
+}
+
 static void fill_stats(struct env *env, void *arg)
 {
 	struct hmmrt_stats *stats = arg;
@@ -251,6 +262,12 @@ FIXTURE_VARIANT_ADD(call, knob) {
 	.cmd = HMMRT_IOC_KNOB, CALL(hmmrt_knob, out_name),
 	.outputs = offsetof(struct hmmrt_knob, out_value),
 	.stage = STAGE_BOUND, .fill = fill_knob,
+};
+
+FIXTURE_VARIANT_ADD(call, quota) {
+	.cmd = HMMRT_IOC_QUOTA, CALL(hmmrt_quota, out_evicted_bytes),
+	.outputs = offsetof(struct hmmrt_quota, out_priority),
+	.stage = STAGE_BOUND, .fill = fill_quota,
 };
 
 FIXTURE_VARIANT_ADD(call, stats) {

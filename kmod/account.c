@@ -1,0 +1,628 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Accounts: who is charged for device memory, and whose goes when there is not enough.
+ *
+ * Model      A process has an account for each device that is bound to its space, and
+ *            each page that is taken for it is charged to that, until it is free.
+ *            What an account has of one chunk is a charge; a chunk knows the charge of
+ *            each of its pages: there is nothing of ours in a struct page. Accounts
+ *            stay with the device as long as they are held or charged, whatever
+ *            becomes of process, space and binding: pages are left by fork(), and
+ *            freed wherever their last reference goes. Of those that are charged
+ *            there are no more than processes_max: then what is left of a process
+ *            that has exited is evicted for one that comes.
+ * Cgroups    One with a quota has an account, too, which is charged what those in it
+ *            are; see kmod/quota.c for the tree that makes.
+ * Limits     Looked at and charged in one go, so they are never exceeded. What is done
+ *            about one that was reached is in kmod/request.c and kmod/evict.c.
+ * Use        account->charges is in the order in which their chunks were used last, so
+ *            what comes first is missed least. Whose turn it is: kmod/share.c.
+ * Locking    vram->lock, all of it: pages are freed under a page table lock. So charges
+ *            are freed there, which does not sleep, but accounts are not: those that
+ *            are gone are left to vram->trim, or to who comes by.
+ */
+#include <linux/bitmap.h>
+#include <linux/jiffies.h>
+#include <linux/moduleparam.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "compat/cgroup.h"
+#include "hmmrt.h"
+
+/*
+ * Charges of an account that are looked at for one that may go. Behind so many that were
+ * given out just now there is only what the device has used since.
+ */
+#define CLAIM_LOOKS	256u
+/* For how long what could not be evicted is left alone. */
+#define BUSY_TIME	(HZ / 10)
+/* More of them, and the products of share.c would not fit. */
+#define PROCESSES_MOST	65535u
+
+static unsigned int processes_max = 1024;
+module_param(processes_max, uint, 0644);
+MODULE_PARM_DESC(processes_max,
+		 "how many processes may have memory of a device at a time (default 1024, at most 65535)");
+
+/* --- limits ------------------------------------------------------------------- */
+
+static u64 account_room(const struct hmmrt_account *account)
+{
+	u64 limit = account->own.set.limit;
+
+	return limit > account->share.used ? limit - account->share.used : 0;
+}
+
+/* Of it and those above it, the one that allows the least. */
+static struct hmmrt_account *account_tightest(struct hmmrt_account *account)
+{
+	struct hmmrt_account *above, *tightest = account;
+
+	lockdep_assert_held(&account->dev->vram.lock);
+	for (above = account->parent; above; above = above->parent)
+		if (account_room(above) < account_room(tightest))
+			tightest = above;
+	return tightest;
+}
+
+/* It would be one more that has something. */
+static bool is_one_too_many(const struct hmmrt_account *account)
+{
+	const struct hmmrt_vram *vram = &account->dev->vram;
+
+	lockdep_assert_held(&vram->lock);
+	return !account->share.used &&
+	       vram->nr_charged >=
+		       min(READ_ONCE(processes_max), PROCESSES_MOST);
+}
+
+/* Whether it is @above, or in that cgroup. */
+static bool account_is_below(const struct hmmrt_account *account,
+			     const struct hmmrt_account *above)
+{
+	lockdep_assert_held(&above->dev->vram.lock);
+	while (account && account != above)
+		account = account->parent;
+	return account;
+}
+
+/* How many more pages it may have. */
+u64 hmmrt_account_room(struct hmmrt_account *account)
+{
+	return is_one_too_many(account) ?
+		       0 :
+		       account_room(account_tightest(account));
+}
+
+/* Whether it may not have one more page. */
+bool hmmrt_account_is_full(struct hmmrt_account *account)
+{
+	struct hmmrt_vram *vram = &account->dev->vram;
+	bool full;
+
+	spin_lock_irq(&vram->lock);
+	full = !hmmrt_account_room(account);
+	spin_unlock_irq(&vram->lock);
+	return full;
+}
+
+/* How much of the device it has, in pages. */
+u64 hmmrt_account_used(const struct hmmrt_account *account)
+{
+	struct hmmrt_vram *vram = &account->dev->vram;
+	u64 used;
+
+	spin_lock_irq(&vram->lock);
+	used = account->share.used;
+	spin_unlock_irq(&vram->lock);
+	return used;
+}
+
+/* Memory was refused, because of the limit that is the tightest. */
+void hmmrt_account_refused(struct hmmrt_account *account)
+{
+	struct hmmrt_vram *vram = &account->dev->vram;
+
+	spin_lock_irq(&vram->lock);
+	account_tightest(account)->refused++;
+	spin_unlock_irq(&vram->lock);
+}
+
+void hmmrt_account_evicted(struct hmmrt_account *account, unsigned int pages)
+{
+	struct hmmrt_vram *vram = &account->dev->vram;
+
+	spin_lock_irq(&vram->lock);
+	account->evicted += pages;
+	spin_unlock_irq(&vram->lock);
+}
+
+/* Of a process that has exited, and left pages. The next one is another one. */
+static struct hmmrt_account *orphan_find(struct hmmrt_vram *vram)
+{
+	struct hmmrt_account *account;
+
+	lockdep_assert_held(&vram->lock);
+	list_for_each_entry(account, &vram->charged_accounts, link) {
+		if (atomic_read(&account->mm->mm_users))
+			continue;
+		list_move_tail(&account->link, &vram->charged_accounts);
+		return account;
+	}
+	return NULL;
+}
+
+/*
+ * In what something has to go before there is room for @npages, held: the account, or
+ * the first one above it that has too little; or what nobody needs any more, where there
+ * are too many. NULL: there is room, or nothing can be done.
+ */
+struct hmmrt_account *hmmrt_account_get_full(struct hmmrt_account *account,
+					     unsigned int npages)
+{
+	struct hmmrt_vram *vram = &account->dev->vram;
+	struct hmmrt_account *full = account;
+
+	spin_lock_irq(&vram->lock);
+	if (is_one_too_many(account))
+		full = orphan_find(vram);
+	else
+		while (full && account_room(full) >= npages)
+			full = full->parent;
+	if (full)
+		full->holders++;
+	spin_unlock_irq(&vram->lock);
+	return full;
+}
+
+/* How many pages are charged to it beyond its limit. */
+u64 hmmrt_account_excess(const struct hmmrt_account *account)
+{
+	struct hmmrt_vram *vram = &account->dev->vram;
+	u64 limit, used;
+
+	spin_lock_irq(&vram->lock);
+	limit = account->own.set.limit;
+	used = account->share.used;
+	spin_unlock_irq(&vram->lock);
+	return used > limit ? used - limit : 0;
+}
+
+/* --- charges ------------------------------------------------------------------ */
+
+static void charge_add(struct hmmrt_charge *charge,
+		       struct hmmrt_account *account, struct hmmrt_chunk *chunk)
+{
+	lockdep_assert_held(&account->dev->vram.lock);
+	charge->account = account;
+	charge->chunk = chunk;
+	list_add(&charge->chunk_link, &chunk->charges);
+	list_add_tail(&charge->account_link, &account->charges);
+}
+
+static struct hmmrt_charge *charge_find(const struct hmmrt_account *account,
+					const struct hmmrt_chunk *chunk)
+{
+	struct hmmrt_charge *charge;
+
+	lockdep_assert_held(&account->dev->vram.lock);
+	list_for_each_entry(charge, &chunk->charges, chunk_link)
+		if (charge->account == account)
+			return charge;
+	return NULL;
+}
+
+/*
+ * Pages [index, index + npages) of a chunk, which was used just now, were taken for the
+ * account. *spare becomes the charge, and NULL, if there is none yet.
+ */
+void hmmrt_charge(struct hmmrt_account *account, struct hmmrt_chunk *chunk,
+		  unsigned int index, unsigned int npages,
+		  struct hmmrt_charge **spare)
+{
+	struct hmmrt_charge *charge = charge_find(account, chunk);
+	unsigned int end = index + npages;
+
+	lockdep_assert_held(&account->dev->vram.lock);
+	if (!charge) {
+		charge = *spare;
+		*spare = NULL;
+		charge_add(charge, account, chunk);
+	}
+	charge->npages += npages;
+	for (; index < end; index++)
+		chunk->charged_to[index] = charge;
+	if (!account->share.used) {
+		list_add_tail(&account->link,
+			      &account->dev->vram.charged_accounts);
+		account->dev->vram.nr_charged++;
+	}
+	for (; account; account = account->parent)
+		account->share.used += npages;
+}
+
+/* A page is free again. Returns whether somebody should sweep. */
+bool hmmrt_uncharge(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
+		    unsigned int index)
+{
+	struct hmmrt_charge *charge = chunk->charged_to[index];
+	struct hmmrt_account *account = charge->account, *above;
+
+	lockdep_assert_held(&vram->lock);
+	chunk->charged_to[index] = NULL;
+	if (!--charge->npages) {
+		list_del(&charge->chunk_link);
+		list_del(&charge->account_link);
+		kfree(charge);
+	}
+	for (above = account; above; above = above->parent)
+		above->share.used--;
+	if (account->share.used)
+		return false;
+	list_del_init(&account->link);
+	vram->nr_charged--;
+	return hmmrt_account_retire(account);
+}
+
+/* A chunk was used: of all that its pages are charged to it is the last now. */
+void hmmrt_charges_used(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk)
+{
+	struct hmmrt_charge *charge;
+
+	lockdep_assert_held(&vram->lock);
+	chunk->used_at = vram->uses++;
+	list_for_each_entry(charge, &chunk->charges, chunk_link)
+		list_move_tail(&charge->account_link,
+			       &charge->account->charges);
+}
+
+/* --- whose turn it is ------------------------------------------------------------ */
+
+/* No more than any cgroup allows that it is in. */
+static u32 account_priority(const struct hmmrt_account *account)
+{
+	u32 priority = account->own.set.priority;
+
+	while ((account = account->parent))
+		priority = min(priority, account->own.set.priority);
+	return priority;
+}
+
+static bool claim_concerns(const struct hmmrt_claim *claim,
+			   const struct hmmrt_account *account)
+{
+	return !claim->within ||
+	       account_is_below(account, claim->within);
+}
+
+/* All that share what is to become less, and who asks. */
+static struct hmmrt_share_sum claim_sum(struct hmmrt_vram *vram,
+					const struct hmmrt_claim *claim)
+{
+	struct hmmrt_share_sum sum = { .size = vram->size >> PAGE_SHIFT };
+	struct hmmrt_account *account, *asker = claim->asker;
+
+	lockdep_assert_held(&vram->lock);
+	if (claim->within)
+		sum.size = min(sum.size, claim->within->own.set.limit);
+	list_for_each_entry(account, &vram->charged_accounts, link) {
+		account->share.rank = HMMRT_SHARE_KEPT;
+		account->share.priority = account_priority(account);
+		if (claim_concerns(claim, account))
+			hmmrt_share_add(&sum, &account->share);
+	}
+	if (asker && !asker->share.used) {
+		asker->share.priority = account_priority(asker);
+		if (claim_concerns(claim, asker))
+			hmmrt_share_add(&sum, &asker->share);
+	}
+	return sum;
+}
+
+static void claim_rank(struct hmmrt_vram *vram, const struct hmmrt_claim *claim)
+{
+	const struct hmmrt_share_sum sum = claim_sum(vram, claim);
+	struct hmmrt_account *account;
+
+	lockdep_assert_held(&vram->lock);
+	list_for_each_entry(account, &vram->charged_accounts, link)
+		if (claim_concerns(claim, account))
+			hmmrt_share_rank(&sum, &account->share,
+					 claim->asker ? &claim->asker->share :
+							NULL);
+}
+
+static bool is_busy(u64 until)
+{
+	return time_before64(get_jiffies_64(), until);
+}
+
+/* A choice, and how it goes. */
+struct choice {
+	struct hmmrt_share_pick pick;
+	struct hmmrt_charge *charge;	/* the best so far, or an ERR_PTR */
+};
+
+/* What the account has that may go and was used longest ago. */
+static void choose_of(const struct hmmrt_account *account,
+		      const struct hmmrt_claim *claim, struct choice *choice)
+{
+	struct hmmrt_charge *charge;
+	unsigned int looks = 0;
+
+	list_for_each_entry(charge, &account->charges, account_link) {
+		const struct hmmrt_chunk *chunk = charge->chunk;
+
+		if (looks++ == CLAIM_LOOKS)
+			return;
+		if (chunk->given >= claim->before)
+			continue;
+		if (PTR_ERR_OR_ZERO(choice->charge) == -ENOENT)
+			choice->charge = ERR_PTR(-EBUSY);
+		if (chunk->reserved || is_busy(charge->busy_until))
+			continue;
+		if (hmmrt_share_better(&choice->pick, account->share.rank,
+				       chunk->used_at))
+			choice->charge = charge;
+		return;
+	}
+}
+
+/* Of a chunk, what is charged to those whose turn it is as well. */
+static void claim_pages(const struct hmmrt_charge *chosen, unsigned long *pages)
+{
+	const struct hmmrt_chunk *chunk = chosen->chunk;
+	unsigned int i;
+
+	bitmap_zero(pages, HMMRT_CHUNK_PAGES);
+	for_each_set_bit(i, chunk->used, HMMRT_CHUNK_PAGES) {
+		const struct hmmrt_account *account =
+			chunk->charged_to[i]->account;
+
+		if (account->share.rank <= chosen->account->share.rank)
+			__set_bit(i, pages);
+	}
+}
+
+/**
+ * hmmrt_claim_chunk() - choose the chunk that is to be evicted next
+ * @vram: of which
+ * @claim: for whom, of whom, and none of which pages were given out since vram->given
+ *	was claim->before
+ * @pages: out: what of it is to go
+ *
+ * Of those whose turn it is (kmod/share.c) the one that was used longest ago.
+ * Return: the chunk; or an ERR_PTR: -EBUSY others evict all that there is, or could
+ * not do so a moment ago; -ENOENT there is none.
+ */
+struct hmmrt_chunk *hmmrt_claim_chunk(struct hmmrt_vram *vram,
+				      const struct hmmrt_claim *claim,
+				      unsigned long *pages)
+{
+	struct choice choice = { .charge = ERR_PTR(-ENOENT) };
+	const struct hmmrt_account *account;
+	unsigned int busy;
+
+	lockdep_assert_held(&vram->lock);
+	claim_rank(vram, claim);
+	hmmrt_share_begin(&choice.pick);
+	/* Who could give nothing a moment ago is asked when nobody else can. */
+	for (busy = 0; busy < 2 && IS_ERR(choice.charge); busy++)
+		list_for_each_entry(account, &vram->charged_accounts, link)
+			if (account->share.rank <= choice.pick.rank &&
+			    account->share.rank != HMMRT_SHARE_KEPT &&
+			    is_busy(account->busy_until) == busy)
+				choose_of(account, claim, &choice);
+	if (IS_ERR(choice.charge))
+		return ERR_CAST(choice.charge);
+	claim_pages(choice.charge, pages);
+	return choice.charge->chunk;
+}
+
+/**
+ * hmmrt_claim_end() - what was chosen was evicted, as far as that could be
+ * @vram: of which
+ * @chunk: which
+ * @pages: of hmmrt_claim_chunk()
+ * @failed: all of them are there still
+ *
+ * What is there still is looked at again when all else of its account has been.
+ */
+void hmmrt_claim_end(struct hmmrt_vram *vram, const struct hmmrt_chunk *chunk,
+		     const unsigned long *pages, bool failed)
+{
+	u64 until = get_jiffies_64() + BUSY_TIME;
+	struct hmmrt_charge *charge, *last = NULL;
+	unsigned int i;
+
+	spin_lock_irq(&vram->lock);
+	for_each_set_bit(i, pages, HMMRT_CHUNK_PAGES) {
+		charge = chunk->charged_to[i];
+		if (!charge || charge == last)
+			continue;
+		last = charge;
+		list_move_tail(&charge->account_link, &charge->account->charges);
+		if (!failed)
+			continue;
+		charge->busy_until = until;
+		charge->account->busy_until = until;
+	}
+	spin_unlock_irq(&vram->lock);
+}
+
+/* --- coming and going -------------------------------------------------------------- */
+
+/* Nobody refers to it, and it is on no list. */
+void hmmrt_account_free(struct hmmrt_account *account)
+{
+	if (!account)
+		return;
+	if (account->mm)
+		mmdrop(account->mm);
+	hmmrt_cgroup_put(account->cgroup);
+	kfree(account);
+}
+
+/* If nobody refers to it any more: it is found no longer, and to be swept. */
+bool hmmrt_account_retire(struct hmmrt_account *account)
+{
+	struct hmmrt_vram *vram = &account->dev->vram;
+	struct hmmrt_account *above;
+
+	lockdep_assert_held(&vram->lock);
+	if (account->holders || account->share.used)
+		return false;
+	if (account->mm) {
+		hash_del(&account->by_mm);
+		for (above = account->parent; above; above = above->parent)
+			above->members--;
+	}
+	list_add(&account->link, &vram->gone_accounts);
+	return true;
+}
+
+/* Context: process context; no lock is held. */
+void hmmrt_account_put(struct hmmrt_account *account)
+{
+	struct hmmrt_device *dev = account->dev;
+	bool gone;
+
+	spin_lock_irq(&dev->vram.lock);
+	account->holders--;
+	gone = hmmrt_account_retire(account);
+	spin_unlock_irq(&dev->vram.lock);
+	if (gone)
+		hmmrt_accounts_sweep(dev);
+}
+
+/*
+ * One that is held by the caller, on no list, of a process or of a cgroup alone; takes
+ * the reference to @cgroup, also if it fails.
+ */
+struct hmmrt_account *hmmrt_account_alloc(struct hmmrt_device *dev,
+					  struct mm_struct *mm,
+					  struct cgroup *cgroup)
+{
+	struct hmmrt_account *account = kzalloc(sizeof(*account),
+						GFP_KERNEL_ACCOUNT);
+
+	if (!account) {
+		hmmrt_cgroup_put(cgroup);
+		return NULL;
+	}
+	account->dev = dev;
+	account->cgroup = cgroup;
+	account->mm = mm;
+	if (mm)
+		mmgrab(mm);
+	account->holders = 1;
+	INIT_LIST_HEAD(&account->link);
+	INIT_LIST_HEAD(&account->charges);
+	return account;
+}
+
+static struct hmmrt_account *account_find(struct hmmrt_vram *vram,
+					  const struct mm_struct *mm)
+{
+	struct hmmrt_account *account;
+
+	lockdep_assert_held(&vram->lock);
+	hash_for_each_possible(vram->accounts, account, by_mm,
+			       (unsigned long)mm) {
+		if (account->mm == mm) {
+			account->holders++;
+			return account;
+		}
+	}
+	return NULL;
+}
+
+static void account_publish(struct hmmrt_account *account,
+			    struct hmmrt_quota_own *own)
+{
+	struct hmmrt_vram *vram = &account->dev->vram;
+	struct hmmrt_account *above;
+
+	lockdep_assert_held(&vram->lock);
+	if (!own->known)
+		*own = hmmrt_no_quota;
+	account->own = *own;
+	account->parent = hmmrt_group_above(vram, account->cgroup);
+	for (above = account->parent; above; above = above->parent)
+		above->members++;
+	hash_add(vram->accounts, &account->by_mm, (unsigned long)account->mm);
+}
+
+/**
+ * hmmrt_account_get() - who is charged for a process's memory on a device
+ * @dev: which
+ * @space: of the calling process
+ *
+ * Context: may sleep, no lock is held.
+ * Return: the account, held, which is that of a former binding if that still is
+ * charged; or an ERR_PTR.
+ */
+struct hmmrt_account *hmmrt_account_get(struct hmmrt_device *dev,
+					struct hmmrt_space *space)
+{
+	struct hmmrt_vram *vram = &dev->vram;
+	struct hmmrt_account *account, *created;
+
+	hmmrt_accounts_sweep(dev);
+	created = hmmrt_account_alloc(dev, space->mm,
+				      hmmrt_cgroup_of(space->mm));
+	if (!created)
+		return ERR_PTR(-ENOMEM);
+	spin_lock_irq(&vram->lock);
+	account = account_find(vram, space->mm);
+	if (!account) {
+		account = created;
+		account_publish(account, &space->quotas[dev->id]);
+	}
+	spin_unlock_irq(&vram->lock);
+	if (account != created)
+		hmmrt_account_free(created);
+	return account;
+}
+
+static void accounts_free(struct list_head *accounts)
+{
+	struct hmmrt_account *account, *next;
+
+	list_for_each_entry_safe(account, next, accounts, link)
+		hmmrt_account_free(account);
+}
+
+/* Context: process context; no lock is held. */
+void hmmrt_accounts_sweep(struct hmmrt_device *dev)
+{
+	struct hmmrt_vram *vram = &dev->vram;
+	LIST_HEAD(gone);
+
+	might_sleep();
+	spin_lock_irq(&vram->lock);
+	hmmrt_groups_collect(vram);
+	list_splice_init(&vram->gone_accounts, &gone);
+	spin_unlock_irq(&vram->lock);
+	accounts_free(&gone);
+}
+
+void hmmrt_accounts_init(struct hmmrt_vram *vram)
+{
+	hash_init(vram->accounts);
+	INIT_LIST_HEAD(&vram->charged_accounts);
+	INIT_LIST_HEAD(&vram->group_accounts);
+	INIT_LIST_HEAD(&vram->gone_accounts);
+}
+
+/* Nobody uses the device, and no page of it. */
+void hmmrt_accounts_destroy(struct hmmrt_device *dev)
+{
+	struct hmmrt_vram *vram = &dev->vram;
+
+	hmmrt_accounts_sweep(dev);
+	accounts_free(&vram->group_accounts);
+	WARN_ON_ONCE(!hash_empty(vram->accounts) ||
+		     !list_empty(&vram->charged_accounts));
+}
