@@ -211,6 +211,39 @@ int cmd_set_range_knob(int fd, const volatile void *addr, size_t len,
 	return cmd_knob(fd, &arg);
 }
 
+int cmd_quota(int fd, struct hmmrt_quota *quota)
+{
+	quota->size = sizeof(*quota);
+	return cmd_raw(fd, HMMRT_IOC_QUOTA, quota);
+}
+
+int cmd_get_quota(int fd, uint32_t device, struct hmmrt_quota *quota)
+{
+	*quota = (struct hmmrt_quota){
+		.operation = HMMRT_QUOTA_GET,
+		.scope = HMMRT_QUOTA_SPACE,
+		.device_id = device,
+	};
+	return cmd_quota(fd, quota);
+}
+
+int cmd_set_quota(int fd, uint32_t device, uint64_t limit, uint32_t priority,
+		  struct hmmrt_quota *quota)
+{
+	struct hmmrt_quota arg = {
+		.operation = HMMRT_QUOTA_SET,
+		.scope = HMMRT_QUOTA_SPACE,
+		.device_id = device,
+		.limit_bytes = limit,
+		.priority = priority,
+	};
+	int rc = cmd_quota(fd, &arg);
+
+	if (quota)
+		*quota = arg;
+	return rc;
+}
+
 int cmd_bind(int gpu, int space, struct hmmrt_gpu_bind *bind)
 {
 	*bind = (struct hmmrt_gpu_bind){

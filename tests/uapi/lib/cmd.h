@@ -47,6 +47,12 @@ int cmd_set_knob(int fd, uint32_t scope, uint32_t device, uint32_t knob,
 int cmd_unset_knob(int fd, uint32_t scope, uint32_t device, uint32_t knob);
 int cmd_set_range_knob(int fd, const volatile void *addr, size_t len,
 		       uint32_t device, uint32_t knob, uint32_t value);
+/* All members but size are the caller's. */
+int cmd_quota(int fd, struct hmmrt_quota *quota);
+/* Of the process of @fd; @quota has what is there afterwards, unless it is NULL. */
+int cmd_get_quota(int fd, uint32_t device, struct hmmrt_quota *quota);
+int cmd_set_quota(int fd, uint32_t device, uint64_t limit, uint32_t priority,
+		  struct hmmrt_quota *quota);
 int cmd_bind(int gpu, int space, struct hmmrt_gpu_bind *bind);
 int cmd_attach(int gpu, uint64_t token);
 int cmd_fault_record(int gpu, struct hmmrt_gpu_fault_record *record);

@@ -1,0 +1,637 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Device memory of several processes: that nobody takes from those that have no more than
+ * their share, limits and priorities of cgroups, how many processes there may be. Loads
+ * hmmrt_simgpu with two small devices, and leaves it as it found it.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "lib/harness.h"
+#include "lib/modules.h"
+#include "lib/session.h"
+#include "lib/setting.h"
+
+#define DEVICE_BYTES	(16UL << 20)
+#define MODULE		"devices=2 memory=16"
+#define MOST		(2 * DEVICE_BYTES)
+#define NO_LIMIT	HMMRT_QUOTA_NO_LIMIT
+#define DEFAULT		HMMRT_PRIORITY_DEFAULT
+#define PROCESSES_MAX	"/sys/module/hmmrt/parameters/processes_max"
+#define CGROUP		"/sys/fs/cgroup/hmmrt-quota"
+/* Freed device pages are given back when the last process has let go. */
+#define GIVE_BACK_LIMIT_S	60
+#define OTHERS_MAX	4
+
+/* A process with a session of its own, and what it is told to do. */
+struct other {
+	pid_t pid;
+	int orders;
+	int answers;
+};
+
+enum order {
+	FILL = 'f',
+	INHERIT = 'i',
+	LOOK = 'l',
+	PREFETCH = 'p',
+	QUIT = 'q',
+	REFRAIN = 'r',		/* a limit of nothing */
+};
+
+struct answer {
+	bool right;
+	pid_t pid;
+	uint64_t faults;
+	uint64_t evicted;
+	uint64_t used;
+};
+
+struct plan {
+	size_t len;
+	uint32_t priority;
+	uint64_t limit;
+	const char *cgroup;		/* to be entered first, or NULL */
+};
+
+static struct answer carry_out(struct session *session, char *buf, size_t len,
+			       char order)
+{
+	struct answer answer = { .pid = getpid() };
+	struct hmmrt_quota quota;
+	struct hmmrt_stats stats;
+	struct outcome outcome;
+
+	if (order == PREFETCH) {
+		answer.right = !cmd_prefetch(session->space, buf, len,
+					     session->devices[0].id, NULL);
+	} else if (order == REFRAIN) {
+		answer.right = !cmd_set_quota(session->space,
+					      session->devices[0].id, 0,
+					      DEFAULT, NULL);
+	} else if (order == FILL) {
+		outcome = agent_fill(session_agent(session), buf, len,
+				     PAGE_BYTES, 77);
+		answer.right = !outcome.error && !outcome.signal;
+	} else {
+		outcome = agent_sum(session_agent(session), buf, len,
+				    PAGE_BYTES);
+		answer.right = !outcome.error && !outcome.signal &&
+			       outcome.value == pages_sum(len, 77);
+	}
+	stats = session_stats(session, 0);
+	answer.faults = stats.out_device_faults;
+	answer.evicted = stats.out_evicted_pages;
+	if (cmd_get_quota(session->space, session->devices[0].id, &quota))
+		answer.right = false;
+	answer.used = quota.out_used_bytes;
+	return answer;
+}
+
+/* A child goes on, which has the memory and no device; it is ours to wait for. */
+static int be_heir(struct session *session, const char *buf, size_t len,
+		   int orders, int answers)
+{
+	struct answer answer = { .right = true };
+	pid_t pid = fork();
+	char order;
+
+	if (pid)
+		_exit(pid < 0);
+	close(session->devices[0].gpu);
+	close(session->space);
+	answer.pid = getpid();
+	if (write(answers, &answer, sizeof(answer)) != sizeof(answer) ||
+	    read(orders, &order, 1) != 1)
+		return 4;
+	return pages_check(buf, len, 77) != -1;
+}
+
+static int be_other(const struct plan *plan, int orders, int answers)
+{
+	char *buf = arena_anon(plan->len);
+	struct session session;
+	char order;
+
+	if (plan->cgroup && !write_text(plan->cgroup, "0"))
+		return 2;
+	if (!buf || session_start(&session, 1, 1) ||
+	    cmd_set_quota(session.space, session.devices[0].id, plan->limit,
+			  plan->priority, NULL))
+		return 3;
+	pages_fill(buf, plan->len, 77);
+	while (read(orders, &order, 1) == 1 && order != QUIT) {
+		struct answer answer;
+
+		if (order == INHERIT)
+			return be_heir(&session, buf, plan->len, orders,
+				       answers);
+		answer = carry_out(&session, buf, plan->len, order);
+		if (write(answers, &answer, sizeof(answer)) != sizeof(answer))
+			return 4;
+	}
+	session_unbind(&session, 0);
+	close(session.space);
+	return 0;
+}
+
+/* Those that were not told to end, for who cleans up behind a test that failed. */
+static pid_t others[OTHERS_MAX];
+
+static void note_other(pid_t before, pid_t now)
+{
+	size_t i;
+
+	for (i = 0; i < OTHERS_MAX; i++) {
+		if (others[i] == before) {
+			others[i] = now;
+			return;
+		}
+	}
+}
+
+static void kill_others(void)
+{
+	size_t i;
+
+	for (i = 0; i < OTHERS_MAX; i++) {
+		if (others[i] > 0 && !kill(others[i], SIGKILL))
+			waitpid(others[i], NULL, 0);
+		others[i] = 0;
+	}
+}
+
+static bool start_other(struct other *other, const struct plan *plan)
+{
+	int orders[2], answers[2];
+
+	if (pipe2(orders, O_CLOEXEC) || pipe2(answers, O_CLOEXEC))
+		return false;
+	other->pid = fork();
+	if (!other->pid) {
+		close(orders[1]);
+		close(answers[0]);
+		_exit(be_other(plan, orders[0], answers[1]));
+	}
+	close(orders[0]);
+	close(answers[1]);
+	other->orders = orders[1];
+	other->answers = answers[0];
+	if (other->pid > 0)
+		note_other(0, other->pid);
+	return other->pid > 0;
+}
+
+static void tell(const struct other *other, char order)
+{
+	if (write(other->orders, &order, 1) != 1)
+		perror("# order");
+}
+
+static struct answer answer_of(const struct other *other)
+{
+	struct answer answer = { 0 };
+
+	if (read(other->answers, &answer, sizeof(answer)) != sizeof(answer))
+		answer.right = false;
+	return answer;
+}
+
+static struct answer ask(const struct other *other, char order)
+{
+	tell(other, order);
+	return answer_of(other);
+}
+
+/* *other has ended afterwards, and *heir is to be told to end. */
+static bool inherit(const struct other *other, struct other *heir)
+{
+	struct answer answer = ask(other, INHERIT);
+	int status;
+
+	*heir = *other;
+	heir->pid = answer.pid;
+	if (!answer.right)
+		return false;
+	note_other(other->pid, heir->pid);
+	return waitpid(other->pid, &status, 0) == other->pid && !status;
+}
+
+static bool end_other(struct other *other)
+{
+	int status;
+
+	note_other(other->pid, 0);
+	tell(other, QUIT);
+	close(other->orders);
+	close(other->answers);
+	return waitpid(other->pid, &status, 0) == other->pid &&
+	       WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+FIXTURE(processes) {
+	char parameters[SIMGPU_PARAMETERS];
+	int fd;
+	uint32_t id;
+};
+
+FIXTURE_SETUP(processes)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	/* An order to somebody who has failed is an answer that is missing. */
+	signal(SIGPIPE, SIG_IGN);
+	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
+	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
+	self->fd = open_manager();
+	ASSERT_EQ(0, device_named(self->fd, "hmmrt-gpu0", &self->id));
+}
+
+FIXTURE_TEARDOWN(processes)
+{
+	if (!self->parameters[0])
+		return;
+	kill_others();
+	rmdir(CGROUP "/a");
+	rmdir(CGROUP "/b");
+	rmdir(CGROUP);
+	EXPECT_TRUE(write_text(PROCESSES_MAX, "1024"));
+	close(self->fd);
+	EXPECT_EQ(0, simgpu_restore(self->parameters));
+}
+
+static bool is_given_back(const FIXTURE_DATA(processes) *self)
+{
+	unsigned int try;
+
+	for (try = 0; try < GIVE_BACK_LIMIT_S * 100; try++) {
+		if (!device_used_bytes(self->fd, self->id))
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+#define MODEST	(2 * BLOCK_BYTES)
+
+/* The modest one has its memory there, then the greedy one works on all of its. */
+static struct answer next_to_a_greedy_one(FIXTURE_DATA(processes) *self,
+					  struct __test_metadata *_metadata,
+					  const struct plan *modest_plan,
+					  uint64_t *faults)
+{
+	const struct plan greedy_plan = { MOST, DEFAULT, NO_LIMIT, NULL };
+	struct other modest, greedy;
+	struct answer answer;
+
+	ASSERT_TRUE(start_other(&modest, modest_plan));
+	answer = ask(&modest, FILL);
+	ASSERT_TRUE(answer.right);
+	EXPECT_EQ(MODEST, answer.used);
+	*faults = answer.faults;
+	ASSERT_TRUE(start_other(&greedy, &greedy_plan));
+	answer = ask(&greedy, FILL);
+	EXPECT_TRUE(answer.right);
+	EXPECT_LT(0, answer.evicted);
+	EXPECT_TRUE(ask(&greedy, PREFETCH).right);
+	EXPECT_TRUE(ask(&greedy, LOOK).right);
+	answer = ask(&modest, LOOK);
+	EXPECT_TRUE(answer.right);
+	EXPECT_TRUE(end_other(&greedy));
+	EXPECT_TRUE(end_other(&modest));
+	EXPECT_TRUE(is_given_back(self));
+	return answer;
+}
+
+TEST_F(processes, who_has_no_more_than_his_share_loses_nothing)
+{
+	const struct plan modest = { MODEST, DEFAULT, NO_LIMIT, NULL };
+	struct answer answer;
+	uint64_t faults;
+
+	answer = next_to_a_greedy_one(self, _metadata, &modest, &faults);
+	EXPECT_EQ(0, answer.evicted);
+	EXPECT_EQ(faults, answer.faults);
+	EXPECT_EQ(MODEST, answer.used);
+}
+
+/* The same memory is more than the share of one whose priority is low. */
+TEST_F(processes, who_has_a_low_priority_does)
+{
+	const struct plan modest = { MODEST, 0, NO_LIMIT, NULL };
+	struct answer answer;
+	uint64_t faults;
+
+	answer = next_to_a_greedy_one(self, _metadata, &modest, &faults);
+	EXPECT_LT(0, answer.evicted);
+	EXPECT_LT(faults, answer.faults);
+}
+
+/* A latecomer gets his share of what another one has filled. */
+TEST_F(processes, share_is_had_back_from_who_has_more)
+{
+	const struct plan plan = { MOST, DEFAULT, NO_LIMIT, NULL };
+	struct other first, second;
+	struct answer answer;
+
+	ASSERT_TRUE(start_other(&first, &plan));
+	EXPECT_EQ(DEVICE_BYTES, ask(&first, FILL).used);
+	ASSERT_TRUE(start_other(&second, &plan));
+	answer = ask(&second, FILL);
+	EXPECT_TRUE(answer.right);
+	EXPECT_EQ(DEVICE_BYTES / 2, answer.used);
+	answer = ask(&first, LOOK);
+	EXPECT_TRUE(answer.right);
+	EXPECT_EQ(DEVICE_BYTES / 2, answer.used);
+	EXPECT_TRUE(ask(&second, LOOK).right);
+	EXPECT_TRUE(end_other(&first));
+	EXPECT_TRUE(end_other(&second));
+	EXPECT_TRUE(is_given_back(self));
+}
+
+/* Limits are changed, and memory moves, in all processes when one is killed. */
+TEST_F(processes, killed_while_it_evicts_leaves_nothing)
+{
+	const struct plan plan = { MOST, DEFAULT, 3 * BLOCK_BYTES, NULL };
+	const struct plan victim_plan = { MOST, DEFAULT, 2 * BLOCK_BYTES, NULL };
+	unsigned int seed = test_seed(), round;
+	struct other other;
+
+	ASSERT_TRUE(start_other(&other, &plan));
+	for (round = 0; round < 5; round++) {
+		struct other victim;
+
+		ASSERT_TRUE(start_other(&victim, &victim_plan));
+		ASSERT_TRUE(ask(&victim, PREFETCH).right);
+		tell(&victim, rand_r(&seed) % 2 ? FILL : PREFETCH);
+		tell(&other, FILL);
+		usleep(rand_r(&seed) % 200000);
+		note_other(victim.pid, 0);
+		ASSERT_EQ(0, kill(victim.pid, SIGKILL));
+		ASSERT_EQ(victim.pid, waitpid(victim.pid, NULL, 0));
+		close(victim.orders);
+		close(victim.answers);
+		ASSERT_TRUE(answer_of(&other).right);
+		ASSERT_TRUE(ask(&other, LOOK).right);
+	}
+	EXPECT_GE(3 * BLOCK_BYTES, ask(&other, LOOK).used);
+	EXPECT_TRUE(end_other(&other));
+	EXPECT_TRUE(is_given_back(self));
+}
+
+/* Pages of both are in one chunk, of which those of one go. */
+TEST_F(processes, limit_of_one_takes_nothing_from_another)
+{
+	const size_t most = 4 * BLOCK_BYTES + BLOCK_BYTES / 2;
+	const struct plan first_plan = { most, DEFAULT, NO_LIMIT, NULL };
+	const struct plan second_plan = { BLOCK_BYTES / 8, DEFAULT, NO_LIMIT,
+					  NULL };
+	struct hmmrt_device_info info;
+	struct other first, second;
+	struct answer answer;
+
+	/* With more than half of all chunks in use a part of one goes beside others. */
+	ASSERT_TRUE(start_other(&first, &first_plan));
+	ASSERT_TRUE(ask(&first, PREFETCH).right);
+	ASSERT_TRUE(start_other(&second, &second_plan));
+	ASSERT_TRUE(ask(&second, PREFETCH).right);
+	ASSERT_EQ(0, cmd_device_info(self->fd, self->id, &info));
+	ASSERT_EQ(1, info.out_partial_chunks);
+	ASSERT_EQ(4, info.out_full_chunks);
+	answer = ask(&second, REFRAIN);
+	EXPECT_TRUE(answer.right);
+	EXPECT_EQ(0, answer.used);
+	answer = ask(&first, LOOK);
+	EXPECT_TRUE(answer.right);
+	EXPECT_EQ(0, answer.evicted);
+	EXPECT_EQ(most, answer.used);
+	EXPECT_TRUE(ask(&second, LOOK).right);
+	EXPECT_TRUE(end_other(&first));
+	EXPECT_TRUE(end_other(&second));
+	EXPECT_TRUE(is_given_back(self));
+}
+
+/* Until it has all of it there, or it takes too long. */
+static bool prefetches_all(const struct other *other, size_t len)
+{
+	unsigned int try;
+
+	for (try = 0; try < GIVE_BACK_LIMIT_S * 10; try++) {
+		if (ask(other, PREFETCH).used == len)
+			return true;
+		usleep(100000);
+	}
+	return false;
+}
+
+/* What is left of one that has ended goes home for one that is there. */
+TEST_F(processes, with_memory_are_no_more_than_may_be)
+{
+	const struct plan plan = { BLOCK_BYTES, DEFAULT, NO_LIMIT, NULL };
+	struct other first, second, heir;
+	struct answer answer;
+
+	ASSERT_TRUE(write_text(PROCESSES_MAX, "1"));
+	ASSERT_TRUE(start_other(&first, &plan));
+	EXPECT_EQ(BLOCK_BYTES, ask(&first, PREFETCH).used);
+	ASSERT_TRUE(start_other(&second, &plan));
+	EXPECT_EQ(0, ask(&second, PREFETCH).used);
+	answer = ask(&second, FILL);
+	EXPECT_TRUE(answer.right);
+	EXPECT_EQ(0, answer.used);
+	answer = ask(&first, LOOK);
+	EXPECT_TRUE(answer.right);
+	EXPECT_EQ(0, answer.evicted);
+	ASSERT_TRUE(inherit(&first, &heir));
+	EXPECT_EQ(BLOCK_BYTES, device_used_bytes(self->fd, self->id));
+	EXPECT_TRUE(prefetches_all(&second, BLOCK_BYTES));
+	EXPECT_EQ(BLOCK_BYTES, device_used_bytes(self->fd, self->id));
+	EXPECT_TRUE(ask(&second, LOOK).right);
+	EXPECT_TRUE(end_other(&second));
+	EXPECT_TRUE(end_other(&heir));
+	EXPECT_TRUE(is_given_back(self));
+}
+
+/* --- cgroups -------------------------------------------------------------------------- */
+
+static int cgroup_quota(const FIXTURE_DATA(processes) *self, int cgroup,
+			uint32_t operation, uint64_t limit,
+			struct hmmrt_quota *quota)
+{
+	bool set = operation == HMMRT_QUOTA_SET;
+
+	*quota = (struct hmmrt_quota){
+		.operation = operation,
+		.scope = HMMRT_QUOTA_CGROUP,
+		.device_id = self->id,
+		.cgroup_fd = cgroup,
+		.limit_bytes = limit,
+		.priority = set ? HMMRT_PRIORITY_MAX : 0,
+	};
+	return cmd_quota(self->fd, quota);
+}
+
+static uint64_t cgroup_used(const FIXTURE_DATA(processes) *self, int cgroup)
+{
+	struct hmmrt_quota quota;
+
+	if (cgroup_quota(self, cgroup, HMMRT_QUOTA_GET, 0, &quota))
+		return -1;
+	return quota.out_used_bytes;
+}
+
+static int open_cgroup(const char *path)
+{
+	if (mkdir(path, 0755) && errno != EEXIST)
+		return -1;
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* At the same time, and either gets some of the device. */
+static bool both_work(const struct other others[2])
+{
+	struct answer answer;
+	bool right = true;
+	size_t i;
+
+	for (i = 0; i < 2; i++)
+		tell(&others[i], FILL);
+	for (i = 0; i < 2; i++)
+		right &= answer_of(&others[i]).right;
+	for (i = 0; i < 2; i++) {
+		answer = ask(&others[i], LOOK);
+		right &= answer.right && answer.used;
+	}
+	return right;
+}
+
+/* Two processes in two groups, in one that has a limit for both. */
+TEST_F(processes, of_a_cgroup_have_one_limit_for_all)
+{
+	const uint64_t limit = 3 * BLOCK_BYTES;
+	const struct plan plans[] = {
+		{ DEVICE_BYTES / 2, DEFAULT, NO_LIMIT, CGROUP "/a/cgroup.procs" },
+		{ DEVICE_BYTES / 2, DEFAULT, NO_LIMIT, CGROUP "/b/cgroup.procs" },
+	};
+	int above = open_cgroup(CGROUP), a, b;
+	struct hmmrt_quota quota;
+	struct other others[2];
+	size_t i;
+
+	if (above < 0)
+		SKIP(return, "no cgroups of the second version");
+	a = open_cgroup(CGROUP "/a");
+	b = open_cgroup(CGROUP "/b");
+	ASSERT_LE(0, a);
+	ASSERT_LE(0, b);
+	for (i = 0; i < 2; i++) {
+		ASSERT_TRUE(start_other(&others[i], &plans[i]));
+		ASSERT_TRUE(ask(&others[i], PREFETCH).right);
+	}
+	/* No limit yet: the sum of those in it. */
+	EXPECT_EQ(DEVICE_BYTES, cgroup_used(self, above));
+	EXPECT_EQ(DEVICE_BYTES / 2, cgroup_used(self, a));
+	ASSERT_EQ(0, cgroup_quota(self, above, HMMRT_QUOTA_SET, limit, &quota));
+	EXPECT_GE(limit, quota.out_used_bytes);
+	EXPECT_LT(0, quota.out_evicted_bytes);
+	/* One below the other one, and what has one of its own. */
+	ASSERT_EQ(0, cgroup_quota(self, a, HMMRT_QUOTA_SET, BLOCK_BYTES,
+				  &quota));
+	EXPECT_TRUE(both_work(others));
+	EXPECT_GE(BLOCK_BYTES, cgroup_used(self, a));
+	EXPECT_GE(limit, cgroup_used(self, above));
+	EXPECT_EQ(cgroup_used(self, a) + cgroup_used(self, b),
+		  cgroup_used(self, above));
+	/* The one between goes; what it was charged is charged above still. */
+	ASSERT_EQ(0, cgroup_quota(self, a, HMMRT_QUOTA_SET, NO_LIMIT, &quota));
+	EXPECT_EQ(NO_LIMIT, quota.out_limit_bytes);
+	EXPECT_TRUE(ask(&others[0], FILL).right);
+	EXPECT_TRUE(ask(&others[0], LOOK).right);
+	EXPECT_GE(limit, cgroup_used(self, above));
+	for (i = 0; i < 2; i++)
+		EXPECT_TRUE(end_other(&others[i]));
+	EXPECT_TRUE(is_given_back(self));
+	EXPECT_EQ(0, cgroup_used(self, above));
+	close(a);
+	close(b);
+	EXPECT_EQ(0, rmdir(CGROUP "/a"));
+	EXPECT_EQ(0, rmdir(CGROUP "/b"));
+	/* It goes with its limit. */
+	EXPECT_EQ(0, rmdir(CGROUP));
+	close(above);
+}
+
+/* That of the process is the default one. */
+TEST_F(processes, of_a_cgroup_with_a_low_priority_have_that)
+{
+	const struct plan modest = { MODEST, DEFAULT, NO_LIMIT,
+				     CGROUP "/cgroup.procs" };
+	int cgroup = open_cgroup(CGROUP);
+	struct hmmrt_quota quota = {
+		.operation = HMMRT_QUOTA_SET,
+		.scope = HMMRT_QUOTA_CGROUP,
+		.device_id = self->id,
+		.cgroup_fd = cgroup,
+		.limit_bytes = NO_LIMIT,
+	};
+	struct answer answer;
+	uint64_t faults;
+
+	if (cgroup < 0)
+		SKIP(return, "no cgroups of the second version");
+	ASSERT_EQ(0, cmd_quota(self->fd, &quota));
+	EXPECT_EQ(0, quota.out_priority);
+	EXPECT_EQ(NO_LIMIT, quota.out_limit_bytes);
+	answer = next_to_a_greedy_one(self, _metadata, &modest, &faults);
+	EXPECT_LT(0, answer.evicted);
+	EXPECT_LT(faults, answer.faults);
+	/* As at first: then those in it have what they have. */
+	quota.priority = HMMRT_PRIORITY_MAX;
+	ASSERT_EQ(0, cmd_quota(self->fd, &quota));
+	answer = next_to_a_greedy_one(self, _metadata, &modest, &faults);
+	EXPECT_EQ(0, answer.evicted);
+	EXPECT_EQ(faults, answer.faults);
+	close(cgroup);
+}
+
+TEST_F(processes, of_a_cgroup_need_privilege_and_a_cgroup)
+{
+	int cgroup = open_cgroup(CGROUP), null;
+	struct hmmrt_quota quota;
+
+	if (cgroup < 0)
+		SKIP(return, "no cgroups of the second version");
+	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	EXPECT_EQ(-EBADF, cgroup_quota(self, null, HMMRT_QUOTA_GET, 0, &quota));
+	EXPECT_EQ(-EBADF, cgroup_quota(self, -1, HMMRT_QUOTA_GET, 0, &quota));
+	EXPECT_EQ(-EBADF, cgroup_quota(self, self->fd, HMMRT_QUOTA_SET, 0,
+				       &quota));
+	quota = (struct hmmrt_quota){
+		.operation = HMMRT_QUOTA_SET,
+		.scope = HMMRT_QUOTA_CGROUP,
+		.device_id = self->id,
+		.cgroup_fd = cgroup,
+		.priority = HMMRT_PRIORITY_MAX + 1,
+	};
+	EXPECT_EQ(-EINVAL, cmd_quota(self->fd, &quota));
+	quota.priority = 0;
+	quota.device_id = HMMRT_MAX_DEVICES;
+	EXPECT_EQ(-ENODEV, cmd_quota(self->fd, &quota));
+	ASSERT_EQ(0, seteuid(65534));
+	EXPECT_EQ(-EPERM, cgroup_quota(self, cgroup, HMMRT_QUOTA_SET, 0,
+				       &quota));
+	EXPECT_EQ(0, cgroup_quota(self, cgroup, HMMRT_QUOTA_GET, 0, &quota));
+	ASSERT_EQ(0, seteuid(0));
+	EXPECT_EQ(0, cgroup_quota(self, cgroup, HMMRT_QUOTA_SET, 0, &quota));
+	EXPECT_EQ(0, quota.out_limit_bytes);
+	EXPECT_EQ(HMMRT_PRIORITY_MAX, quota.out_priority);
+	close(cgroup);
+	EXPECT_EQ(0, rmdir(CGROUP));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Quotas of a process: who is charged for device memory, and what a limit does. Those of
+ * several processes are in fairness_test.c. Loads hmmrt_simgpu with two small devices,
+ * and leaves it as it found it.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "lib/harness.h"
+#include "lib/modules.h"
+#include "lib/session.h"
+#include "lib/setting.h"
+
+#define HOST		HMMRT_LOCATION_HOST
+#define DEVICE_BYTES	(16UL << 20)
+#define MODULE		"devices=2 memory=16"
+#define MOST		(2 * DEVICE_BYTES)
+#define NO_LIMIT	HMMRT_QUOTA_NO_LIMIT
+#define DEFAULT		HMMRT_PRIORITY_DEFAULT
+
+static struct hmmrt_quota quota_of(const struct session *session)
+{
+	struct hmmrt_quota quota;
+
+	if (cmd_get_quota(session->space, session->devices[0].id, &quota))
+		quota.out_used_bytes = -1;
+	return quota;
+}
+
+static int limit_to(const struct session *session, uint64_t limit)
+{
+	return cmd_set_quota(session->space, session->devices[0].id, limit,
+			     DEFAULT, NULL);
+}
+
+/* --- one process -------------------------------------------------------------------- */
+
+/* A child that has what its parent had, until it is told to end. */
+struct heir {
+	pid_t pid;
+	int orders;
+};
+
+FIXTURE(quota) {
+	char parameters[SIMGPU_PARAMETERS];
+	struct session session;
+	int space;
+	uint32_t id;
+	char *buf;
+	struct heir heir;		/* pid 0: there is none */
+};
+
+static bool end_heir(FIXTURE_DATA(quota) *self);
+
+FIXTURE_SETUP(quota)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
+	self->buf = arena_anon(MOST);
+	ASSERT_NE(NULL, self->buf);
+	ASSERT_EQ(0, session_start(&self->session, 1, 1));
+	self->space = self->session.space;
+	self->id = self->session.devices[0].id;
+}
+
+FIXTURE_TEARDOWN(quota)
+{
+	if (!self->parameters[0])
+		return;
+	if (self->heir.pid > 0)
+		end_heir(self);
+	EXPECT_TRUE(set_oversubscription(true));
+	EXPECT_EQ(0, session_end(&self->session));
+	EXPECT_EQ(0, simgpu_restore(self->parameters));
+}
+
+static int be_heir(const FIXTURE_DATA(quota) *self, int orders, int answers)
+{
+	char byte = 0;
+
+	/* Or it would keep the binding. */
+	close(self->session.devices[0].gpu);
+	if (write(answers, &byte, 1) != 1)
+		return 1;
+	return (int)read(orders, &byte, 1);
+}
+
+static bool start_heir(FIXTURE_DATA(quota) *self)
+{
+	struct heir *heir = &self->heir;
+	int orders[2], answers[2];
+	bool ready;
+	char byte;
+
+	if (pipe(orders) || pipe(answers))
+		return false;
+	heir->pid = fork();
+	if (!heir->pid) {
+		close(orders[1]);
+		_exit(be_heir(self, orders[0], answers[1]));
+	}
+	close(orders[0]);
+	close(answers[1]);
+	heir->orders = orders[1];
+	ready = heir->pid > 0 && read(answers[0], &byte, 1) == 1;
+	close(answers[0]);
+	return ready;
+}
+
+static bool end_heir(FIXTURE_DATA(quota) *self)
+{
+	pid_t pid = self->heir.pid;
+
+	self->heir.pid = 0;
+	close(self->heir.orders);
+	return waitpid(pid, NULL, 0) == pid;
+}
+
+static struct agent *agent_of(FIXTURE_DATA(quota) *self)
+{
+	return session_agent(&self->session);
+}
+
+static int prefetch(const FIXTURE_DATA(quota) *self, const char *buf,
+		    size_t len, struct hmmrt_prefetch *result)
+{
+	return cmd_prefetch(self->space, buf, len, self->id, result);
+}
+
+static size_t bytes_here(const FIXTURE_DATA(quota) *self)
+{
+	return PAGE_BYTES *
+	       (size_t)pages_at(self->space, self->buf, MOST, self->id);
+}
+
+static size_t charged(const FIXTURE_DATA(quota) *self)
+{
+	return quota_of(&self->session).out_used_bytes;
+}
+
+TEST_F(quota, there_is_none_at_first)
+{
+	struct hmmrt_quota quota = quota_of(&self->session);
+
+	EXPECT_EQ(NO_LIMIT, quota.out_limit_bytes);
+	EXPECT_EQ(DEFAULT, quota.out_priority);
+	EXPECT_EQ(0, quota.out_used_bytes);
+	EXPECT_EQ(0, quota.out_refused);
+	EXPECT_EQ(0, quota.out_evicted_bytes);
+}
+
+/* To the page, by whatever way it comes and goes. */
+TEST_F(quota, charge_is_what_is_there)
+{
+	pages_fill(self->buf, MOST, 1);
+	ASSERT_EQ(0, prefetch(self, self->buf, 3 * BLOCK_BYTES, NULL));
+	EXPECT_EQ(3 * BLOCK_BYTES, charged(self));
+	ASSERT_DONE(agent_fill(agent_of(self), self->buf + 4 * BLOCK_BYTES,
+			       BLOCK_BYTES / 2, PAGE_BYTES, 9));
+	EXPECT_LE(3 * BLOCK_BYTES + BLOCK_BYTES / 2, charged(self));
+	EXPECT_EQ(bytes_here(self), charged(self));
+	/* What the CPU touches comes home. */
+	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES / 4, 1));
+	EXPECT_EQ(bytes_here(self), charged(self));
+	EXPECT_GT(3 * BLOCK_BYTES + BLOCK_BYTES / 2, charged(self));
+	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, BLOCK_BYTES, HOST,
+				  NULL));
+	EXPECT_EQ(bytes_here(self), charged(self));
+	ASSERT_EQ(0, munmap(self->buf, MOST));
+	EXPECT_EQ(0, charged(self));
+	EXPECT_EQ(0, device_used_bytes(self->space, self->id));
+}
+
+TEST_F(quota, copies_are_charged)
+{
+	pages_fill(self->buf, BLOCK_BYTES, 1);
+	ASSERT_EQ(0, cmd_advise(self->space, self->buf, BLOCK_BYTES,
+				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	ASSERT_EQ(0, limit_to(&self->session, BLOCK_BYTES - PAGE_BYTES));
+	ASSERT_EQ(0, prefetch(self, self->buf, BLOCK_BYTES, NULL));
+	EXPECT_EQ(BLOCK_BYTES - PAGE_BYTES, charged(self));
+	ASSERT_VALUE(pages_sum(BLOCK_BYTES, 1),
+		     agent_sum(agent_of(self), self->buf, BLOCK_BYTES,
+			       PAGE_BYTES));
+	/* A write takes them away. */
+	pages_fill(self->buf, BLOCK_BYTES, 7);
+	EXPECT_EQ(0, charged(self));
+}
+
+TEST_F(quota, limit_holds_to_the_page)
+{
+	const size_t limit = 2 * BLOCK_BYTES + 5 * PAGE_BYTES;
+	struct hmmrt_prefetch result;
+	struct hmmrt_quota quota;
+
+	/* The last block has nothing yet. */
+	pages_fill(self->buf, 4 * BLOCK_BYTES, 1);
+	ASSERT_EQ(0, limit_to(&self->session, limit));
+	ASSERT_EQ(0, prefetch(self, self->buf, 5 * BLOCK_BYTES, &result));
+	EXPECT_EQ(limit / PAGE_BYTES, result.out_pages_moved);
+	EXPECT_EQ(5 * BLOCK_PAGES - limit / PAGE_BYTES,
+		  result.out_stayed[HMMRT_STAY_QUOTA]);
+	EXPECT_EQ(0, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
+	quota = quota_of(&self->session);
+	EXPECT_EQ(limit, quota.out_used_bytes);
+	EXPECT_EQ(limit, quota.out_limit_bytes);
+	EXPECT_LT(0, quota.out_refused);
+	EXPECT_EQ(quota.out_refused,
+		  session_stats(&self->session, 0).out_quota_refusals);
+	/* What the call has brought itself it did not evict. */
+	EXPECT_EQ(0, quota.out_evicted_bytes);
+	EXPECT_EQ(limit / PAGE_BYTES,
+		  (size_t)pages_at(self->space, self->buf, limit, self->id));
+	EXPECT_EQ(-1, pages_check(self->buf, 4 * BLOCK_BYTES, 1));
+}
+
+/* What is there already needs no room once more. */
+TEST_F(quota, what_is_there_is_not_charged_again)
+{
+	const size_t hole = 100 * PAGE_BYTES;
+	struct hmmrt_prefetch result;
+	struct hmmrt_quota quota;
+
+	pages_fill(self->buf, BLOCK_BYTES, 1);
+	ASSERT_EQ(0, prefetch(self, self->buf, BLOCK_BYTES, NULL));
+	ASSERT_EQ(0, limit_to(&self->session, BLOCK_BYTES));
+	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf + hole, PAGE_BYTES,
+				  HOST, NULL));
+	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf + 2 * hole, PAGE_BYTES,
+				  HOST, NULL));
+	EXPECT_EQ(BLOCK_BYTES - 2 * PAGE_BYTES, charged(self));
+	ASSERT_EQ(0, prefetch(self, self->buf, BLOCK_BYTES, &result));
+	EXPECT_EQ(2, result.out_pages_moved);
+	EXPECT_EQ(BLOCK_PAGES - 2, result.out_pages_there);
+	quota = quota_of(&self->session);
+	EXPECT_EQ(BLOCK_BYTES, quota.out_used_bytes);
+	EXPECT_EQ(0, quota.out_evicted_bytes);
+	EXPECT_EQ(0, quota.out_refused);
+}
+
+/* Its own goes, and the rest of the device stays free. */
+TEST_F(quota, device_that_has_reached_it_evicts_its_own)
+{
+	const size_t limit = 2 * BLOCK_BYTES;
+	unsigned int round;
+
+	pages_fill(self->buf, MOST, 1);
+	ASSERT_EQ(0, limit_to(&self->session, limit));
+	for (round = 1; round < 3; round++) {
+		ASSERT_DONE(agent_fill(agent_of(self), self->buf, MOST / 2,
+				       PAGE_BYTES, 1000 * round));
+		EXPECT_GE(limit, charged(self));
+		EXPECT_EQ(bytes_here(self), charged(self));
+		ASSERT_VALUE(pages_sum(MOST / 2, 1000 * round),
+			     agent_sum(agent_of(self), self->buf, MOST / 2,
+				       PAGE_BYTES));
+		EXPECT_GE(limit, charged(self));
+	}
+	EXPECT_LT(0, quota_of(&self->session).out_evicted_bytes);
+	EXPECT_LT(0, session_stats(&self->session, 0).out_evictions);
+	EXPECT_EQ(-1, pages_check(self->buf, MOST / 2, 1000 * (round - 1)));
+}
+
+TEST_F(quota, without_eviction_what_is_beyond_it_stays_at_home)
+{
+	ASSERT_TRUE(set_oversubscription(false));
+	pages_fill(self->buf, 4 * BLOCK_BYTES, 1);
+	ASSERT_EQ(0, limit_to(&self->session, BLOCK_BYTES));
+	ASSERT_DONE(agent_fill(agent_of(self), self->buf, 4 * BLOCK_BYTES,
+			       PAGE_BYTES, 50));
+	EXPECT_EQ(BLOCK_BYTES, charged(self));
+	EXPECT_EQ(0, session_stats(&self->session, 0).out_evictions);
+	EXPECT_LT(0, session_stats(&self->session, 0).out_quota_refusals);
+	EXPECT_EQ(-1, pages_check(self->buf, 4 * BLOCK_BYTES, 50));
+}
+
+TEST_F(quota, of_nothing_leaves_all_at_home)
+{
+	struct hmmrt_prefetch result;
+
+	pages_fill(self->buf, BLOCK_BYTES, 1);
+	ASSERT_EQ(0, limit_to(&self->session, 0));
+	ASSERT_EQ(0, prefetch(self, self->buf, 2 * BLOCK_BYTES, &result));
+	EXPECT_EQ(2 * BLOCK_PAGES, result.out_stayed[HMMRT_STAY_QUOTA]);
+	/* Once, however often it was tried. */
+	EXPECT_EQ(1, quota_of(&self->session).out_refused);
+	ASSERT_DONE(agent_fill(agent_of(self), self->buf, BLOCK_BYTES,
+			       PAGE_BYTES, 50));
+	EXPECT_EQ(0, charged(self));
+	EXPECT_LE(BLOCK_PAGES, session_stats(&self->session, 0).out_remote_pages);
+	EXPECT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 50));
+	ASSERT_EQ(0, limit_to(&self->session, NO_LIMIT));
+	ASSERT_EQ(0, prefetch(self, self->buf, BLOCK_BYTES, &result));
+	EXPECT_EQ(BLOCK_PAGES, result.out_pages_moved);
+}
+
+TEST_F(quota, lower_limit_evicts_at_once)
+{
+	struct hmmrt_quota quota;
+	struct hmmrt_page page;
+
+	pages_fill(self->buf, 4 * BLOCK_BYTES, 1);
+	ASSERT_EQ(0, prefetch(self, self->buf, 4 * BLOCK_BYTES, NULL));
+	ASSERT_EQ(0, cmd_set_quota(self->space, self->id, 2 * BLOCK_BYTES,
+				   DEFAULT, &quota));
+	EXPECT_EQ(2 * BLOCK_BYTES, quota.out_used_bytes);
+	EXPECT_EQ(2 * BLOCK_BYTES, quota.out_evicted_bytes);
+	ASSERT_EQ(0, cmd_pages(self->space, self->buf, PAGE_BYTES, &page));
+	EXPECT_EQ(HOST, page.location);
+	EXPECT_EQ(HMMRT_CAUSE_EVICTION, page.cause);
+	EXPECT_EQ(2 * BLOCK_BYTES, bytes_here(self));
+	EXPECT_EQ(-1, pages_check(self->buf, 4 * BLOCK_BYTES, 1));
+}
+
+/* Until the last process has let go of it, whoever that is. */
+TEST_F(quota, who_had_the_page_pays_after_a_fork)
+{
+	pages_fill(self->buf, BLOCK_BYTES, 1);
+	ASSERT_EQ(0, prefetch(self, self->buf, BLOCK_BYTES, NULL));
+	ASSERT_TRUE(start_heir(self));
+	ASSERT_EQ(0, munmap(self->buf, MOST));
+	EXPECT_EQ(BLOCK_BYTES, charged(self));
+	ASSERT_TRUE(end_heir(self));
+	EXPECT_EQ(0, charged(self));
+	EXPECT_EQ(0, device_used_bytes(self->space, self->id));
+}
+
+static int bind_again(FIXTURE_DATA(quota) *self)
+{
+	struct session_device *device = &self->session.devices[0];
+	struct hmmrt_gpu_bind bind;
+
+	session_unbind(&self->session, 0);
+	device->gpu = open_gpu(0);
+	return cmd_bind(device->gpu, self->space, &bind);
+}
+
+TEST_F(quota, outlives_the_binding)
+{
+	struct hmmrt_quota quota;
+
+	ASSERT_EQ(0, cmd_set_quota(self->space, self->id, BLOCK_BYTES, 3,
+				   NULL));
+	ASSERT_EQ(0, bind_again(self));
+	quota = quota_of(&self->session);
+	EXPECT_EQ(BLOCK_BYTES, quota.out_limit_bytes);
+	EXPECT_EQ(3, quota.out_priority);
+}
+
+TEST_F(quota, what_a_former_binding_left_is_still_charged)
+{
+	pages_fill(self->buf, BLOCK_BYTES, 1);
+	ASSERT_EQ(0, prefetch(self, self->buf, BLOCK_BYTES, NULL));
+	ASSERT_TRUE(start_heir(self));
+	/* What is not mapped here does not come home. */
+	ASSERT_EQ(0, munmap(self->buf, BLOCK_BYTES));
+	ASSERT_EQ(0, bind_again(self));
+	EXPECT_EQ(BLOCK_BYTES, charged(self));
+	ASSERT_TRUE(end_heir(self));
+	EXPECT_EQ(0, charged(self));
+}
+
+/* With nobody bound it goes with its last page, and a new one begins at nothing. */
+TEST_F(quota, account_goes_when_nobody_is_charged)
+{
+	pages_fill(self->buf, 2 * BLOCK_BYTES, 1);
+	ASSERT_EQ(0, prefetch(self, self->buf, 2 * BLOCK_BYTES, NULL));
+	ASSERT_EQ(0, limit_to(&self->session, BLOCK_BYTES));
+	EXPECT_EQ(BLOCK_BYTES, quota_of(&self->session).out_evicted_bytes);
+	ASSERT_TRUE(start_heir(self));
+	ASSERT_EQ(0, munmap(self->buf, 2 * BLOCK_BYTES));
+	/* Of the heir alone by now: it is the same account. */
+	ASSERT_EQ(0, bind_again(self));
+	EXPECT_EQ(BLOCK_BYTES, charged(self));
+	EXPECT_EQ(BLOCK_BYTES, quota_of(&self->session).out_evicted_bytes);
+	session_unbind(&self->session, 0);
+	ASSERT_TRUE(end_heir(self));
+	EXPECT_EQ(0, device_used_bytes(self->space, self->id));
+	ASSERT_EQ(0, bind_again(self));
+	EXPECT_EQ(0, quota_of(&self->session).out_evicted_bytes);
+	EXPECT_EQ(BLOCK_BYTES, quota_of(&self->session).out_limit_bytes);
+}
+
+/* What root has set holds for who is no longer root; below that he is free. */
+TEST_F(quota, what_was_set_with_privilege_is_the_most)
+{
+	const uint64_t limit = 2 * BLOCK_BYTES;
+
+	ASSERT_EQ(0, seteuid(65534));
+	EXPECT_EQ(-EPERM, cmd_set_quota(self->space, self->id, NO_LIMIT,
+					DEFAULT + 1, NULL));
+	EXPECT_EQ(0, cmd_set_quota(self->space, self->id, limit, 5, NULL));
+	EXPECT_EQ(0, cmd_set_quota(self->space, self->id, NO_LIMIT, DEFAULT,
+				   NULL));
+	ASSERT_EQ(0, seteuid(0));
+	ASSERT_EQ(0, cmd_set_quota(self->space, self->id, limit, 5, NULL));
+	ASSERT_EQ(0, seteuid(65534));
+	EXPECT_EQ(-EPERM, cmd_set_quota(self->space, self->id,
+					limit + PAGE_BYTES, 5, NULL));
+	EXPECT_EQ(-EPERM, cmd_set_quota(self->space, self->id, limit, 6, NULL));
+	EXPECT_EQ(0, cmd_set_quota(self->space, self->id, PAGE_BYTES, 0, NULL));
+	EXPECT_EQ(0, cmd_set_quota(self->space, self->id, limit, 5, NULL));
+	ASSERT_EQ(0, seteuid(0));
+	EXPECT_EQ(0, cmd_set_quota(self->space, self->id, NO_LIMIT,
+				   HMMRT_PRIORITY_MAX, NULL));
+}
+
+TEST_F(quota, bad_arguments_are_refused)
+{
+	const struct hmmrt_quota good = {
+		.operation = HMMRT_QUOTA_SET,
+		.scope = HMMRT_QUOTA_SPACE,
+		.device_id = self->id,
+		.limit_bytes = BLOCK_BYTES,
+	};
+	struct hmmrt_quota arg;
+
+#define TRY(_error, _member, _value)					\
+	do {								\
+		arg = good;						\
+		arg._member = (_value);					\
+		EXPECT_EQ((_error), cmd_quota(self->space, &arg));	\
+	} while (0)
+
+	TRY(-EINVAL, operation, HMMRT_QUOTA_SET + 1);
+	TRY(-EINVAL, scope, 0);
+	TRY(-EINVAL, scope, HMMRT_QUOTA_SPACE | HMMRT_QUOTA_CGROUP);
+	TRY(-EINVAL, device_id, self->id + 1);
+	TRY(-EINVAL, device_id, HMMRT_MAX_DEVICES);
+	TRY(-EINVAL, device_id, UINT32_MAX);
+	TRY(-EINVAL, cgroup_fd, 1);
+	TRY(-EINVAL, limit_bytes, BLOCK_BYTES + 1);
+	TRY(-EINVAL, limit_bytes, NO_LIMIT - 1);
+	TRY(-EINVAL, priority, HMMRT_PRIORITY_MAX + 1);
+	TRY(-EINVAL, operation, HMMRT_QUOTA_GET);
+	TRY(0, limit_bytes, NO_LIMIT);
+	TRY(0, priority, HMMRT_PRIORITY_MAX);
+#undef TRY
+	arg = good;
+	arg.operation = HMMRT_QUOTA_GET;
+	arg.limit_bytes = 0;
+	arg.priority = 1;
+	EXPECT_EQ(-EINVAL, cmd_quota(self->space, &arg));
+}
+
+TEST_HARNESS_MAIN
