@@ -132,11 +132,11 @@ static void compare(struct walk *walk, unsigned int index,
 
 	if (at != (enum model_place)page->at)
 		steps_fail(&walk->steps, "page %u: expected at %u, found at %u, cause %u",
-		     index, page->at, at, found->cause);
+			   index, page->at, at, found->cause);
 	if (mapped & ~page->mapped ||
 	    (entries == EXACTLY && mapped != page->mapped))
 		steps_fail(&walk->steps, "page %u: expected mapped by %x, found %x", index,
-		     page->mapped, mapped);
+			   page->mapped, mapped);
 	model_found_mapped(&walk->model, index, mapped,
 			   devices_of(walk, found->written_by));
 }
@@ -173,9 +173,9 @@ static void check_all(struct walk *walk)
 
 		if (rc || found != walk->model.all_faults[dev])
 			steps_fail(&walk->steps, "device %u: expected %llu faults, found %llu",
-			     dev,
-			     (unsigned long long)walk->model.all_faults[dev],
-			     (unsigned long long)found);
+				   dev,
+				   (unsigned long long)walk->model.all_faults[dev],
+				   (unsigned long long)found);
 	}
 }
 
@@ -209,7 +209,7 @@ static void check_value(struct walk *walk, unsigned int page, uint64_t found)
 
 	if (found != expected)
 		steps_fail(&walk->steps, "page %u: expected the value %llu, found %llu", page,
-		     (unsigned long long)expected, (unsigned long long)found);
+			   (unsigned long long)expected, (unsigned long long)found);
 }
 
 /* 0, or an errno. */
@@ -288,7 +288,7 @@ static void step_device(struct walk *walk)
 	bool write = below(walk, 2);
 
 	steps_note(&walk->steps, "device %u %s page %u", dev, write ? "writes" : "reads",
-	     page);
+		   page);
 	device_touches(walk, page, dev, write);
 	look(walk, page, 1, write ? FEWER : EXACTLY);
 }
@@ -300,7 +300,7 @@ static void step_device_run(struct walk *walk)
 	bool write = below(walk, 2);
 
 	steps_note(&walk->steps, "device %u %s pages %u + %u", dev,
-	     write ? "writes" : "reads", page, count);
+		   write ? "writes" : "reads", page, count);
 	for (i = 0; i < count && !walk->steps.failures; i++) {
 		device_touches(walk, page + i, dev, write);
 		/* What a write has taken away decides about the next one. */
@@ -330,7 +330,7 @@ static void step_cpu(struct walk *walk)
 	bool write = below(walk, 2);
 
 	steps_note(&walk->steps, "the CPU %s pages %u + %u", write ? "writes" : "reads",
-	     page, count);
+		   page, count);
 	for (i = 0; i < count; i++)
 		cpu_touches(walk, page + i, write);
 	look(walk, page, count, FEWER);
@@ -356,10 +356,10 @@ static void step_prefetch(struct walk *walk)
 		 result.out_pages_there != moves.there ||
 		 result.out_stayed[HMMRT_STAY_POLICY] != moves.stayed)
 		steps_fail(&walk->steps, "expected %u moved, %u there; found %llu, %llu; busy %llu",
-		     moves.moved, moves.there,
-		     (unsigned long long)result.out_pages_moved,
-		     (unsigned long long)result.out_pages_there,
-		     (unsigned long long)result.out_stayed[HMMRT_STAY_BUSY]);
+			   moves.moved, moves.there,
+			   (unsigned long long)result.out_pages_moved,
+			   (unsigned long long)result.out_pages_there,
+			   (unsigned long long)result.out_stayed[HMMRT_STAY_BUSY]);
 	look(walk, first, count, EXACTLY);
 }
 
@@ -423,7 +423,7 @@ static void step_protect(struct walk *walk)
 	unsigned int who = below(walk, MODEL_DEVICES + 1);
 
 	steps_note(&walk->steps, "mprotect of pages %u + %u, %u reads %u", first, count, who,
-	     page);
+		   page);
 	protect(walk, first, count, PROT_READ);
 	if (who < MODEL_DEVICES)
 		device_touches(walk, page, who, false);
@@ -489,8 +489,8 @@ static void step_fork(struct walk *walk)
 	for (i = 0; i < CHILD_PAGES; i++)
 		pages[i] = any_page(walk);
 	steps_note(&walk->steps, "fork, the child %s pages %u %u %u %u",
-	     write ? "writes" : "reads", pages[0], pages[1], pages[2],
-	     pages[3]);
+		   write ? "writes" : "reads", pages[0], pages[1], pages[2],
+		   pages[3]);
 	pid = fork();
 	if (!pid)
 		_exit(child_status(walk, pages, write));
@@ -524,7 +524,7 @@ static void step_advise(struct walk *walk)
 	int rc;
 
 	steps_note(&walk->steps, "advice %u of pages %u + %u: %u, %u", kinds[kind], first,
-	     count, place, pages);
+		   count, place, pages);
 	for (i = first; i < first + count; i++) {
 		struct model_advice *advice = &walk->model.pages[i].advice;
 
@@ -590,8 +590,8 @@ static void step_knob(struct walk *walk)
 	int rc;
 
 	steps_note(&walk->steps, "knob %u = %u (%s) of %s %u + %u", knob, value,
-	     set ? "set" : "unset", range ? "pages" : "the process", first,
-	     count);
+		   set ? "set" : "unset", range ? "pages" : "the process", first,
+		   count);
 	if (!range)
 		walk->model.knobs[knob] = set ? value + 1 : 0;
 	for (i = first; range && i < first + count; i++)
