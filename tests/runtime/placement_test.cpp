@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Memory that is discarded, memory that is registered, prefetches that report, pointers.
+#include "capability.hpp"
 #include "device_fixture.hpp"
 
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
-#include <linux/capability.h>
 #include <span>
 #include <sstream>
 #include <string>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -27,20 +25,12 @@ class locked_memory_limit {
         EXPECT_EQ(getrlimit(RLIMIT_MEMLOCK, &before_), 0);
         const rlimit lower = {limit, before_.rlim_max};
         EXPECT_EQ(setrlimit(RLIMIT_MEMLOCK, &lower), 0);
-        EXPECT_EQ(syscall(SYS_capget, &header_, powers_), 0);
-        __user_cap_data_struct less[] = {powers_[0], powers_[1]};
-        less[0].effective &= ~(1u << CAP_IPC_LOCK);
-        EXPECT_EQ(syscall(SYS_capset, &header_, less), 0);
     }
-    ~locked_memory_limit() {
-        syscall(SYS_capset, &header_, powers_);
-        setrlimit(RLIMIT_MEMLOCK, &before_);
-    }
+    ~locked_memory_limit() { setrlimit(RLIMIT_MEMLOCK, &before_); }
 
   private:
     rlimit before_ = {};
-    __user_cap_header_struct header_ = {_LINUX_CAPABILITY_VERSION_3, 0};
-    __user_cap_data_struct powers_[2] = {};
+    without_capability no_exception_{CAP_IPC_LOCK};
 };
 
 class Placement : public OnDevice {
