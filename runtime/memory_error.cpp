@@ -18,6 +18,8 @@ constexpr meaning meanings[] = {
     {EFAULT, hmmErrorInvalidValue, "part of the range is not mapped"},
     {EINVAL, hmmErrorInvalidValue, "no such place: a device that was reset, a node not online"},
     {EOVERFLOW, hmmErrorInvalidValue, "the range leaves the address space"},
+    {EPERM, hmmErrorNotPermitted, "that needs CAP_SYS_ADMIN"},
+    {EBADF, hmmErrorInvalidValue, "not the folder of a cgroup of the second version"},
     {ENOMEM, hmmErrorMemoryAllocation, "out of memory"},
     {ENODEV, hmmErrorInvalidDevice, "the device was removed"},
     {EOPNOTSUPP, hmmErrorNotSupported, "the loaded modules cannot do that"},

@@ -14,16 +14,6 @@ namespace {
 
 constexpr const char* manager_path = "/dev/hmmrt";
 
-unique_fd open_manager() {
-    unique_fd manager(sys::open_file(manager_path));
-    const int error = manager.get();
-    if (error >= 0) return manager;
-    if (error == -ENOENT || error == -ENXIO || error == -ENODEV)
-        throw failure(hmmErrorNoDevice, describe_errno(manager_path, error) + "; " +
-                                            hmmGetErrorString(hmmErrorNoDevice));
-    throw failure(hmmErrorDevicesUnavailable, describe_errno(manager_path, error));
-}
-
 [[noreturn]] void throw_driver_error(const char* operation, int error) {
     const bool another = error == -ENOTTY || error == -E2BIG;
     throw failure(another ? hmmErrorInsufficientDriver : hmmErrorInitializationError,
@@ -46,6 +36,16 @@ hmmrt_info query_info(int manager) {
 process& process::get() {
     static process* const instance = new process;
     return *instance;
+}
+
+unique_fd process::open_manager() {
+    unique_fd manager(sys::open_file(manager_path));
+    const int error = manager.get();
+    if (error >= 0) return manager;
+    if (error == -ENOENT || error == -ENXIO || error == -ENODEV)
+        throw failure(hmmErrorNoDevice, describe_errno(manager_path, error) + "; " +
+                                            hmmGetErrorString(hmmErrorNoDevice));
+    throw failure(hmmErrorDevicesUnavailable, describe_errno(manager_path, error));
 }
 
 const device_list& process::devices() {

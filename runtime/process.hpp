@@ -45,6 +45,8 @@ class process : public in_own_memory {
     /// Waits for all devices; throws the sticky error of one of them, at the end.
     void synchronize();
 
+    /// A file without a space, for what concerns no process. Throws failure.
+    static unique_fd open_manager();
     /// The file that calls for memory are made on. Creates the space if need be.
     int space();
     /// Has system memory wherever it can, for who may have used a device before.

@@ -7,11 +7,13 @@
 #include <hmm/batch.hpp>
 #include <hmm/device.hpp>
 #include <hmm/error.hpp>
+#include <hmm/knob.hpp>
 #include <hmm/launch.hpp>
 #include <hmm/location.hpp>
 #include <hmm/managed_memory.hpp>
 #include <hmm/memory.hpp>
 #include <hmm/peer.hpp>
+#include <hmm/quota.hpp>
 #include <hmm/registered_memory.hpp>
 #include <hmm/residency.hpp>
 #include <hmm/stream.hpp>

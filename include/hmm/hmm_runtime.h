@@ -606,6 +606,117 @@ HMM_API hmmError_t hmmHostGetDevicePointer(void** device, void* host, unsigned i
 /* What the memory that @ptr is into was registered with, else hmmErrorInvalidValue. */
 HMM_API hmmError_t hmmHostGetFlags(unsigned int* flags, void* ptr);
 
+/* ---- knobs and quotas ------------------------------------------------- */
+
+/*
+ * Knobs are the numbers that policy goes by. What each one means is said in
+ * <linux/hmmrt.h>: "prefetch_threshold" is HMMRT_KNOB_PREFETCH_THRESHOLD there.
+ *
+ * Where a knob is set. Of several that are, the nearest holds: the range, the process, the
+ * device, and if it is set nowhere its default. A change holds for what is decided
+ * afterwards; nothing moves because of it, and hmmDeviceReset() changes nothing about it.
+ */
+typedef enum hmmKnobScopeType {
+    /* The current device, for all processes. Changes need CAP_SYS_ADMIN. */
+    hmmKnobScopeTypeDevice = 1,
+    hmmKnobScopeTypeProcess = 2, /* this process, on all devices */
+    /* Part of its memory, on all devices; goes when it is unmapped or moved, as advice. */
+    hmmKnobScopeTypeRange = 4
+} hmmKnobScopeType;
+
+typedef struct hmmKnobScope {
+    hmmKnobScopeType type;
+    const void* ptr; /* of a range, as all ranges of memory; else ignored */
+    size_t bytes;    /* likewise */
+} hmmKnobScope;
+
+typedef struct hmmKnob {
+    char name[48];
+    unsigned int value; /* what holds */
+    unsigned int minimum, maximum;
+    unsigned int defaultValue;
+    unsigned int scopes; /* mask of hmmKnobScopeType: where it can be set */
+} hmmKnob;
+
+/* Values of "migration_policy": what a device's touch does. */
+typedef enum hmmMigrationPolicy {
+    hmmMigrateOnTouch = 0, /* it moves what it touches */
+    hmmMigrateOnCount = 1, /* once it has touched it often enough */
+    hmmMigrateNever = 2    /* it reaches it where it is */
+} hmmMigrationPolicy;
+
+/* Values of "fault_replay_policy": when a device goes on after faults. */
+typedef enum hmmReplayPolicy {
+    hmmReplayBlock = 0,      /* after each block that was served */
+    hmmReplayBatch = 1,      /* after each batch */
+    hmmReplayBatchFlush = 2, /* with what a batch has served by the way */
+    hmmReplayOnce = 3        /* when no fault is left */
+} hmmReplayPolicy;
+
+/* How many knobs the current device has. */
+HMM_API hmmError_t hmmKnobGetCount(int* count);
+/* One of them, from 0 on, with what holds for the current device. */
+HMM_API hmmError_t hmmKnobGetByIndex(hmmKnob* knob, int index);
+/*
+ * One by its name, with what holds in the scope for faults of the current device; of a
+ * range, for its first page. hmmErrorInvalidValue for a name that no knob has, an unknown
+ * type of scope, and one that is not among @scopes of the knob; so for the next two.
+ */
+HMM_API hmmError_t hmmKnobGet(hmmKnob* knob, const char* name, hmmKnobScope scope);
+/*
+ * hmmErrorInvalidValue for a value that is not from minimum to maximum;
+ * hmmErrorNotPermitted for a change that needs CAP_SYS_ADMIN.
+ */
+HMM_API hmmError_t hmmKnobSet(const char* name, unsigned int value, hmmKnobScope scope);
+/* As if it had never been set there. */
+HMM_API hmmError_t hmmKnobReset(const char* name, hmmKnobScope scope);
+
+#define hmmQuotaNoLimit SIZE_MAX
+/* Higher is kept longer. */
+#define hmmQuotaPriorityDefault 128u
+#define hmmQuotaPriorityMax 255u
+
+/* Who has a quota. */
+typedef enum hmmQuotaScopeType {
+    hmmQuotaScopeTypeProcess = 1, /* this process */
+    hmmQuotaScopeTypeCgroup = 2   /* a cgroup of the second version, and all in it */
+} hmmQuotaScopeType;
+
+typedef struct hmmQuotaScope {
+    hmmQuotaScopeType type;
+    int cgroup; /* of a cgroup, a descriptor of its folder; else ignored */
+} hmmQuotaScope;
+
+typedef struct hmmQuota {
+    size_t limit; /* bytes of device memory, or hmmQuotaNoLimit */
+    unsigned int priority;
+    size_t used;      /* bytes that are charged to it */
+    size_t evicted;   /* bytes that went home because of the limit */
+    uint64_t refused; /* times that memory was refused because of it */
+} hmmQuota;
+
+/*
+ * What a process or a cgroup may have of the current device, and has. For the process it
+ * starts the device. hmmErrorInvalidValue for an unknown type of scope, and for a descriptor
+ * that is not of the folder of a cgroup; hmmErrorNotSupported if the kernel has no cgroups.
+ */
+HMM_API hmmError_t hmmQuotaGet(hmmQuota* quota, hmmQuotaScope scope);
+/*
+ * @limit: a multiple of the page size, or hmmQuotaNoLimit. Who has reached it has something
+ * of his own evicted; what then finds no room is used where it is, and a prefetch says
+ * hmmStayQuota of it. What is in use beyond a new limit is evicted before the call is back.
+ * @priority: up to hmmQuotaPriorityMax. Of those who have more than their share of a device
+ * that is full, the lowest priority loses memory first. A process has none higher than its
+ * cgroups allow.
+ *
+ * Holds until the process ends or the cgroup is removed; hmmDeviceReset() changes nothing
+ * about it. hmmErrorNotPermitted without CAP_SYS_ADMIN for a cgroup, and for a process
+ * beyond what somebody with it has set last, or if nobody did, beyond
+ * hmmQuotaPriorityDefault. A cgroup has no quota with hmmQuotaNoLimit and
+ * hmmQuotaPriorityMax.
+ */
+HMM_API hmmError_t hmmQuotaSet(size_t limit, unsigned int priority, hmmQuotaScope scope);
+
 /* ---- errors ----------------------------------------------------------- */
 
 #define HMM_ACCESS_READ 0x1u

@@ -55,6 +55,14 @@ inline int control_peer(int space, hmmrt_peer& request) {
     return call_driver(space, HMMRT_IOC_PEER, request);
 }
 
+inline int control_knob(int manager, hmmrt_knob& request) {
+    return call_driver(manager, HMMRT_IOC_KNOB, request);
+}
+
+inline int control_quota(int manager, hmmrt_quota& request) {
+    return call_driver(manager, HMMRT_IOC_QUOTA, request);
+}
+
 /// Adds what @part says to the counts of @all.
 inline void add_prefetched(hmmrt_prefetch& all, const hmmrt_prefetch& part) {
     all.out_pages_moved += part.out_pages_moved;

@@ -53,6 +53,12 @@ hmmError_t prefetch_batch(const subject& of, decltype(hmmMemPrefetchBatchAsync) 
     return queue(&of.ptr, &of.bytes, 1, &of.where, &first, 1, 0, of.stream);
 }
 
+hmmKnobScope range_scope(const subject& of) {
+    return {hmmKnobScopeTypeRange, of.ptr, of.bytes};
+}
+
+constexpr hmmQuotaScope own_quota = {hmmQuotaScopeTypeProcess, 0};
+
 constexpr call calls[] = {
     {"hmmGetDeviceCount", 0,
      [](const subject&) {
@@ -199,6 +205,31 @@ constexpr call calls[] = {
      [](const subject& of) { return hmmMemsetAsync(of.ptr, 1, of.bytes, of.stream); }},
     {"hmmMemset", wraps_too | uses_device,
      [](const subject& of) { return hmmMemset(of.ptr, 1, of.bytes); }},
+    {"hmmKnobGetCount", 0,
+     [](const subject&) {
+         int n;
+         return hmmKnobGetCount(&n);
+     }},
+    {"hmmKnobGetByIndex", 0,
+     [](const subject&) {
+         hmmKnob knob;
+         return hmmKnobGetByIndex(&knob, 0);
+     }},
+    {"hmmKnobGet", takes_range,
+     [](const subject& of) {
+         hmmKnob knob;
+         return hmmKnobGet(&knob, "prefetch_threshold", range_scope(of));
+     }},
+    {"hmmKnobSet", takes_range,
+     [](const subject& of) { return hmmKnobSet("prefetch_threshold", 1, range_scope(of)); }},
+    {"hmmKnobReset", takes_range,
+     [](const subject& of) { return hmmKnobReset("prefetch_threshold", range_scope(of)); }},
+    {"hmmQuotaGet", uses_device,
+     [](const subject&) {
+         hmmQuota quota;
+         return hmmQuotaGet(&quota, own_quota);
+     }},
+    {"hmmQuotaSet", uses_device, [](const subject&) { return hmmQuotaSet(1 << 20, 1, own_quota); }},
     {"hmmGetLastFault", 0,
      [](const subject&) {
          hmmFaultRecord record;
@@ -303,6 +334,10 @@ TEST_F(EveryCall, WithoutAPlaceForItsResultIsRefused) {
         {"hmmMallocManaged", hmmMallocManaged(nullptr, page, hmmMemAttachGlobal)},
         {"hmmHostGetDevicePointer", hmmHostGetDevicePointer(nullptr, data, 0)},
         {"hmmHostGetFlags", hmmHostGetFlags(nullptr, data)},
+        {"hmmKnobGetCount", hmmKnobGetCount(nullptr)},
+        {"hmmKnobGetByIndex", hmmKnobGetByIndex(nullptr, 0)},
+        {"hmmKnobGet", hmmKnobGet(nullptr, "prefetch_threshold", range_scope(good()))},
+        {"hmmQuotaGet", hmmQuotaGet(nullptr, own_quota)},
         {"hmmGetLastFault", hmmGetLastFault(nullptr)},
     };
     for (const outcome& each : outcomes)

@@ -17,7 +17,10 @@ class MemoryOverFakes : public testing::Test {
     static constexpr std::size_t pages = 8;
     static constexpr hmmMemLocation host = {hmmMemLocationTypeHost, 0};
 
-    MemoryOverFakes() { fakes::kernel.memory.clear(); }
+    MemoryOverFakes() {
+        fakes::kernel.memory.clear();
+        fakes::kernel.policy.clear();
+    }
     ~MemoryOverFakes() override {
         for (int number : {1, 0}) {
             hmmSetDevice(number);

@@ -60,6 +60,10 @@ int fake_kernel::ioctl(unsigned long request, void* argument) {
         return 0;
     case HMMRT_GPU_IOC_BIND:
         return busy_binds-- > 0 ? -EBUSY : 0;
+    case HMMRT_IOC_KNOB:
+        return policy.knob(*static_cast<hmmrt_knob*>(argument));
+    case HMMRT_IOC_QUOTA:
+        return policy.quota(*static_cast<hmmrt_quota*>(argument));
     default:
         return memory.ioctl(request, argument);
     }

@@ -9,6 +9,7 @@
 
 #include "agent/ring.h"
 #include "fakes/fake_memory.hpp"
+#include "fakes/fake_policy.hpp"
 
 #include <linux/hmmrt.h>
 
@@ -62,6 +63,7 @@ class fake_kernel {
     std::atomic<int> open_files{0};
     std::atomic<int> agents_started{0};
     fake_memory memory;
+    fake_policy policy;
     std::atomic<std::uint64_t> next_stamp{1}; ///< milliseconds, one more each time
 
     // From device code of tests, about the agent that runs it.

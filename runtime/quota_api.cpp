@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// The C interface: how much of a device a process or a cgroup may have.
+#include "interface.hpp"
+#include "memory_error.hpp"
+#include "sys/ioctl.hpp"
+
+namespace hmmrt {
+namespace {
+
+/// Of the process: that one is bound.
+hmmrt_quota control_process(hmmrt_quota request, device& of) {
+    of.start();
+    request.scope = HMMRT_QUOTA_SPACE;
+    check_memory_call("quota", sys::control_quota(process::get().space(), request));
+    return request;
+}
+
+hmmrt_quota control_cgroup(hmmrt_quota request, int cgroup) {
+    request.scope = HMMRT_QUOTA_CGROUP;
+    request.cgroup_fd = cgroup;
+    const unique_fd manager = process::open_manager();
+    check_memory_call("quota of a cgroup", sys::control_quota(manager.get(), request));
+    return request;
+}
+
+/// Of the current device.
+hmmrt_quota control_quota(hmmrt_quota request, const hmmQuotaScope& scope) {
+    device& of = current_device();
+    request.device_id = of.id();
+    switch (scope.type) {
+    case hmmQuotaScopeTypeProcess:
+        return control_process(request, of);
+    case hmmQuotaScopeTypeCgroup:
+        return control_cgroup(request, scope.cgroup);
+    }
+    throw failure(hmmErrorInvalidValue, "unknown type of scope");
+}
+
+hmmQuota quota_of(const hmmrt_quota& answer) {
+    static_assert(hmmQuotaNoLimit == HMMRT_QUOTA_NO_LIMIT);
+    static_assert(hmmQuotaPriorityDefault == HMMRT_PRIORITY_DEFAULT);
+    static_assert(hmmQuotaPriorityMax == HMMRT_PRIORITY_MAX);
+    hmmQuota quota = {};
+    quota.limit = answer.out_limit_bytes;
+    quota.priority = answer.out_priority;
+    quota.used = answer.out_used_bytes;
+    quota.evicted = answer.out_evicted_bytes;
+    quota.refused = answer.out_refused;
+    return quota;
+}
+
+} // namespace
+} // namespace hmmrt
+
+using namespace hmmrt;
+
+hmmError_t hmmQuotaGet(hmmQuota* quota, hmmQuotaScope scope) {
+    return guarded("hmmQuotaGet", [&] {
+        require(quota != nullptr, "quota is NULL");
+        hmmrt_quota request = {};
+        request.operation = HMMRT_QUOTA_GET;
+        *quota = quota_of(control_quota(request, scope));
+    });
+}
+
+hmmError_t hmmQuotaSet(size_t limit, unsigned int priority, hmmQuotaScope scope) {
+    return guarded("hmmQuotaSet", [&] {
+        require(limit == hmmQuotaNoLimit || limit % page_size == 0,
+                "the limit is no multiple of the page size");
+        require(priority <= hmmQuotaPriorityMax, "the priority is above hmmQuotaPriorityMax");
+        hmmrt_quota request = {};
+        request.operation = HMMRT_QUOTA_SET;
+        request.limit_bytes = limit;
+        request.priority = priority;
+        control_quota(request, scope);
+    });
+}

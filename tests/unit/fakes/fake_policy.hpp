@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Stands in for the knobs and quotas of the modules: remembers what was set where, one
+ * value for all ranges, and refuses what a test says.
+ */
+#pragma once
+
+#include <linux/hmmrt.h>
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace fakes {
+
+struct fake_knob {
+    std::string name;
+    std::uint32_t min;
+    std::uint32_t max;
+    std::uint32_t by_default;
+    std::uint32_t scopes;
+    std::map<std::uint64_t, std::uint32_t> set; ///< by scope, and of a device its id
+};
+
+class fake_policy {
+  public:
+    int knob(hmmrt_knob& request);
+    int quota(hmmrt_quota& request);
+    void clear();
+
+    // Set by tests.
+    int knob_change_error = 0; ///< positive; asking is no change
+    int quota_error = 0;
+    std::vector<fake_knob> knobs;
+
+    // Looked at by tests.
+    std::vector<hmmrt_knob> knob_changes;
+    std::vector<hmmrt_quota> quotas; ///< every call
+
+  private:
+    std::mutex lock_;
+    hmmrt_quota held_ = {};
+};
+
+} // namespace fakes
