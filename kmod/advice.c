@@ -679,6 +679,19 @@ static int advise_all(struct hmmrt_space *space, const struct hmmrt_advise *arg)
 	return rc;
 }
 
+/* Whether all of a range may be advised, of a process whose mm is alive. */
+int hmmrt_advice_check(struct hmmrt_space *space, unsigned long start,
+		       unsigned long end)
+{
+	int rc;
+
+	if (mmap_read_lock_killable(space->mm))
+		return -EINTR;
+	rc = covered_end(space->mm, start, end) == end ? 0 : -EFAULT;
+	mmap_read_unlock(space->mm);
+	return rc;
+}
+
 static void advice_set_knob(struct hmmrt_advice *advice,
 			    const struct hmmrt_advise *arg)
 {

@@ -571,6 +571,8 @@ struct hmmrt_advice hmmrt_advice_at(struct hmmrt_space *space,
 void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr);
 int hmmrt_advice_prefetched(struct hmmrt_space *space, unsigned long start,
 			    unsigned long end, u32 location);
+int hmmrt_advice_check(struct hmmrt_space *space, unsigned long start,
+		       unsigned long end);
 int hmmrt_advice_set_knob(struct hmmrt_space *space, unsigned long start,
 			  unsigned long end, u32 slot, u32 set);
 void hmmrt_advice_drop(struct hmmrt_space *space, unsigned long start,

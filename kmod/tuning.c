@@ -62,12 +62,17 @@ static int knob_check(const struct hmmrt_knob *arg)
 static int knob_change_range(struct hmmrt_space *space,
 			     const struct hmmrt_knob *arg, u32 set)
 {
+	unsigned long start = arg->addr, end = start + arg->len;
 	int rc;
 
 	if (!mmget_not_zero(space->mm))
 		return -ESRCH;
-	rc = hmmrt_advice_set_knob(space, arg->addr, arg->addr + arg->len,
-				   hmmrt_knob_describe(arg->knob)->slot, set);
+	if (arg->operation == HMMRT_KNOB_GET)
+		rc = hmmrt_advice_check(space, start, end);
+	else
+		rc = hmmrt_advice_set_knob(space, start, end,
+					   hmmrt_knob_describe(arg->knob)->slot,
+					   set);
 	mmput(space->mm);
 	return rc;
 }
@@ -77,11 +82,11 @@ static int knob_change(struct hmmrt_space *space, struct hmmrt_device *dev,
 {
 	u32 set = arg->operation == HMMRT_KNOB_SET ? arg->value + 1 : 0;
 
+	if (arg->scope == HMMRT_SCOPE_RANGE)
+		return knob_change_range(space, arg, set);
 	if (arg->operation == HMMRT_KNOB_GET)
 		return 0;
 	switch (arg->scope) {
-	case HMMRT_SCOPE_RANGE:
-		return knob_change_range(space, arg, set);
 	case HMMRT_SCOPE_SPACE:
 		WRITE_ONCE(space->knobs.set[arg->knob], set);
 		return 0;

@@ -169,6 +169,8 @@ TEST_F(Knobs, OfARangeWithAHoleAreNotSet) {
     const hmmKnobScope all = {hmmKnobScopeTypeRange, memory_.data(), bytes};
     EXPECT_EQ(hmmKnobSet("prefetch_threshold", 30, all), hmmErrorInvalidValue);
     EXPECT_EQ(hmmKnobReset("prefetch_threshold", all), hmmErrorInvalidValue);
+    hmmKnob knob;
+    EXPECT_EQ(hmmKnobGet(&knob, "prefetch_threshold", all), hmmErrorInvalidValue);
     EXPECT_EQ(threshold_.get(first_half()).value, 51u);
 }
 

@@ -176,6 +176,12 @@ TEST_F(knob, bad_ones_are_refused)
 	EXPECT_EQ(-EFAULT, cmd_set_range_knob(self->fd, self->buf,
 					      4 * BLOCK_BYTES, self->id,
 					      HMMRT_KNOB_PREFETCH_ENABLE, 0));
+	knob = (struct hmmrt_knob){ .knob = HMMRT_KNOB_PREFETCH_ENABLE,
+				    .scope = HMMRT_SCOPE_RANGE,
+				    .device_id = self->id,
+				    .addr = (uintptr_t)self->buf,
+				    .len = 4 * BLOCK_BYTES };
+	EXPECT_EQ(-EFAULT, cmd_knob(self->fd, &knob));
 	EXPECT_EQ(-ENODEV, cmd_set_knob(self->fd, HMMRT_SCOPE_DEVICE,
 					HMMRT_MAX_DEVICES - 1,
 					HMMRT_KNOB_PREFETCH_ENABLE, 0));
