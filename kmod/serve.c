@@ -38,6 +38,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/swap.h>
+#include <linux/userfaultfd_k.h>
 
 #include "hmmrt.h"
 #include "trace.h"
@@ -168,11 +169,16 @@ int hmmrt_snapshot_widened(struct hmmrt_request *req)
 	return widen(req) ? hmmrt_snapshot(req) : 0;
 }
 
-/* As a CPU access would; the mmap_lock is kept. */
-static int fault_page(struct hmmrt_request *req, unsigned long addr, bool write)
+/*
+ * As a CPU access would. Who waits for a program, or for a disk, does so without the
+ * mmap_lock, and takes it again: *unlocked, and the vma is not what it was. NULL: it is
+ * kept, for what is not to be waited for.
+ */
+static int fault_page(struct hmmrt_request *req, unsigned long addr, bool write,
+		      bool *unlocked)
 {
 	return fixup_user_fault(req->vma->vm_mm, addr,
-				write ? FAULT_FLAG_WRITE : 0, NULL);
+				write ? FAULT_FLAG_WRITE : 0, unlocked);
 }
 
 /* In system memory, and a write to it would have to copy it first. */
@@ -204,26 +210,34 @@ bool hmmrt_mark_cow(struct hmmrt_request *req)
 
 /*
  * Before anything of the window is migrated for a write: pages that are shared
- * by COW would stay read-only on the device. hmmrt_mark_cow() has marked them.
+ * by COW would stay read-only on the device. hmmrt_mark_cow() has marked them. The
+ * attempt has ended.
  */
 static int break_cow(struct hmmrt_request *req)
 {
 	unsigned int i, n = hmmrt_request_pages(req);
+	bool unlocked = false;
 
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n && !unlocked; i++) {
 		unsigned long addr = req->start + ((unsigned long)i << PAGE_SHIFT);
+		bool wanted = req->whole || addr == req->addr;
 		int rc;
 
 		if (!req->pfns[i])
 			continue;
-		rc = fault_page(req, addr, true);
-		if (rc && (req->whole || addr == req->addr))
+		if (wanted)
+			rc = fault_page(req, addr, true, &unlocked);
+		else if (userfaultfd_armed(req->vma))
+			rc = -EFAULT;
+		else
+			rc = fault_page(req, addr, true, NULL);
+		if (rc && wanted)
 			return rc;
 		/* A neighbour that cannot be written: leave them all alone. */
 		if (rc)
 			req->narrow = true;
 	}
-	return 0;
+	return -EAGAIN;
 }
 
 /*
@@ -254,19 +268,20 @@ static bool vma_is_filled_on_touch(struct vm_area_struct *vma)
 /*
  * The touched page was not there and is now; the window's other holes follow if
  * they are of memory that would otherwise take one device fault a page. Best
- * effort, up to the first that cannot be had.
+ * effort, up to the first that cannot be had. What userfaultfd watches is told of
+ * nothing that nobody touched.
  */
 static void fault_neighbours(struct hmmrt_request *req, bool write)
 {
 	unsigned int i, n = hmmrt_request_pages(req);
 
-	if (!vma_is_filled_on_touch(req->vma))
+	if (!vma_is_filled_on_touch(req->vma) || userfaultfd_armed(req->vma))
 		return;
 	for (i = 0; i < n; i++) {
 		if (req->pfns[i] || i == req_page(req))
 			continue;
 		if (fault_page(req, req->start + ((unsigned long)i << PAGE_SHIFT),
-			       write && vma_is_anonymous(req->vma)))
+			       write && vma_is_anonymous(req->vma), NULL))
 			break;
 	}
 }
@@ -285,10 +300,10 @@ static int wait_moved(struct hmmrt_request *req)
 	return -EAGAIN;
 }
 
-/* Snapshot, with the page that was touched faulted in. */
+/* Snapshot, with the page that was touched faulted in: then the lock may be dropped. */
 static int snapshot_wanted(struct hmmrt_request *req)
 {
-	bool fault;
+	bool fault, unlocked = false;
 	int idx, rc;
 
 	idx = srcu_read_lock(&hmmrt_srcu);
@@ -307,7 +322,10 @@ static int snapshot_wanted(struct hmmrt_request *req)
 	    mutex_is_locked(&req->block->migrate) &&
 	    hmmrt_is_moving(req->vma, req->addr, 1))
 		return wait_moved(req);
-	rc = fault_page(req, req->addr, req->access & HMMRT_ACCESS_WRITE);
+	rc = fault_page(req, req->addr, req->access & HMMRT_ACCESS_WRITE,
+			&unlocked);
+	if (unlocked)
+		return rc ? rc : -EAGAIN;
 	if (!rc && !req->pfns[req_page(req)])
 		fault_neighbours(req, req->access & HMMRT_ACCESS_WRITE);
 	/* Now that it is there it can be copied. */
@@ -603,8 +621,8 @@ static int move_or_copy(struct hmmrt_request *req)
  * @req: window, vma, access
  * @migrate: whether to move what can move; with req->copy, to copy what is at home
  *
- * Context: mmap_lock held for reading; kept, unless a whole window was asked for
- * and the answer is not 0: req->vma is not valid then. Nothing else held.
+ * Context: mmap_lock held for reading; if the answer is not 0 it may have been
+ * dropped and taken again, and req->vma is not valid. Nothing else held.
  * Return: 0 mapped; -EAGAIN something raced; -ENXIO the touched page has to be
  * brought home first; or an error.
  */
@@ -620,10 +638,8 @@ int hmmrt_serve_window(struct hmmrt_request *req, bool migrate)
 	/* What follows may take long: pages are faulted in. */
 	if (rc != -ENOSPC && rc != -EAGAIN)
 		hmmrt_request_release_room(req);
-	if (rc == -EMLINK) {
-		rc = break_cow(req);
-		return rc ? rc : -EAGAIN;
-	}
+	if (rc == -EMLINK)
+		return break_cow(req);
 	if (rc)
 		return rc;
 	rc = req->access && req->whole ? snapshot_whole(req) :

@@ -251,6 +251,25 @@ static bool wait_arrived(struct server *server)
 	return !sem_timedwait(&server->arrived, &limit);
 }
 
+/* Mappings come and go while the device waits for the server. */
+TEST_F(fuse, who_waits_for_it_holds_nobody_up)
+{
+	const uint64_t args[] = { (uintptr_t)self->file };
+	struct outcome outcome;
+	void *at;
+
+	self->server.held_up = true;
+	agent_post(self->agent, 0, AGENT_READ, args, 1);
+	ASSERT_TRUE(wait_arrived(&self->server));
+	at = mmap(NULL, PAGE_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		  0);
+	EXPECT_NE(MAP_FAILED, at);
+	EXPECT_EQ(0, munmap(at, PAGE_BYTES));
+	sem_post(&self->server.go_on);
+	outcome = agent_wait(self->agent, 0, 60);
+	ASSERT_VALUE(FILE_WORD, outcome);
+}
+
 #define FILE_PAGES	(FILE_BYTES / PAGE_BYTES)
 
 /* What is read arrives in the page that was there when the read began. */
