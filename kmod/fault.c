@@ -90,6 +90,7 @@ static void request_next(struct hmmrt_request *req, unsigned long addr,
 	req->none_left = false;
 	req->rule = HMMRT_RULE_NONE;
 	req->thrashes = false;
+	req->was_missing = false;
 	req->refused = false;
 	req->evictions = 0;
 }

@@ -370,6 +370,7 @@ struct hmmrt_request {
 	bool no_evict;			/* and nothing there can be evicted now */
 	bool none_left;			/* nothing is there that might be, at any time */
 	bool thrashes;			/* was counted as such */
+	bool was_missing;		/* the touched page, which is there by now */
 	bool refused;			/* was counted as such */
 	enum hmmrt_lack lack;		/* of the last hmmrt_request_alloc_pages() */
 	DECLARE_BITMAP(wanted, HMMRT_BLOCK_PAGES);	/* of that, in the window */

@@ -300,39 +300,52 @@ static int wait_moved(struct hmmrt_request *req)
 	return -EAGAIN;
 }
 
-/* Snapshot, with the page that was touched faulted in: then the lock may be dropped. */
+/* Have the CPU take the touched page, by the snapshot; the lock may be dropped. */
+static int fault_wanted(struct hmmrt_request *req)
+{
+	unsigned long pfn = req->pfns[req_page(req)];
+	bool unlocked = false;
+	int rc;
+
+	/* Something without a struct page. */
+	if (pfn & HMM_PFN_ERROR)
+		return -EOPNOTSUPP;
+	/* What the core moves is waited for by the fault. */
+	if (!pfn && mutex_is_locked(&req->block->migrate) &&
+	    hmmrt_is_moving(req->vma, req->addr, 1))
+		return wait_moved(req);
+	req->was_missing = !pfn;
+	rc = fault_page(req, req->addr, req->access & HMMRT_ACCESS_WRITE,
+			&unlocked);
+	return !rc && unlocked ? -EAGAIN : rc;
+}
+
+/* Snapshot, with the page that was touched faulted in, now or by the last attempt. */
 static int snapshot_wanted(struct hmmrt_request *req)
 {
-	bool fault, unlocked = false;
+	bool fault;
 	int idx, rc;
 
 	idx = srcu_read_lock(&hmmrt_srcu);
 	rc = hmmrt_snapshot(req);
 	fault = !rc && needs_fault(req);
-	if (!rc && !fault)
+	if (!rc && !fault && !req->was_missing)
 		rc = hmmrt_snapshot_widened(req);
 	srcu_read_unlock(&hmmrt_srcu, idx);
-	if (!fault)
+	if (rc || (!fault && !req->was_missing))
 		return rc;
-	/* Something without a struct page. */
-	if (req->pfns[req_page(req)] & HMM_PFN_ERROR)
-		return -EOPNOTSUPP;
-	/* What the core moves is waited for by the fault. */
-	if (!req->pfns[req_page(req)] &&
-	    mutex_is_locked(&req->block->migrate) &&
-	    hmmrt_is_moving(req->vma, req->addr, 1))
-		return wait_moved(req);
-	rc = fault_page(req, req->addr, req->access & HMMRT_ACCESS_WRITE,
-			&unlocked);
-	if (unlocked)
-		return rc ? rc : -EAGAIN;
-	if (!rc && !req->pfns[req_page(req)])
+	if (fault)
+		rc = fault_wanted(req);
+	if (rc)
+		return rc;
+	if (req->was_missing)
 		fault_neighbours(req, req->access & HMMRT_ACCESS_WRITE);
+	req->was_missing = false;
 	/* Now that it is there it can be copied. */
-	if (!rc && req->copy)
+	if (req->copy)
 		return -EAGAIN;
 	/* Lost again meanwhile: commit_satisfies() starts again. */
-	rc = rc ? rc : hmmrt_snapshot(req);
+	rc = hmmrt_snapshot(req);
 	return rc ? rc : hmmrt_snapshot_widened(req);
 }
 
