@@ -37,6 +37,8 @@
 #define CLAIM_LOOKS	256u
 /* For how long what could not be evicted is left alone. */
 #define BUSY_TIME	(HZ / 10)
+/* Chunks of an account in a row, before others are asked first. */
+#define BUSY_FAILURES	2u
 /* More of them, and the products of share.c would not fit. */
 #define PROCESSES_MOST	65535u
 
@@ -64,6 +66,11 @@ static struct hmmrt_account *account_tightest(struct hmmrt_account *account)
 		if (account_room(above) < account_room(tightest))
 			tightest = above;
 	return tightest;
+}
+
+static bool is_busy(u64 until, u64 now)
+{
+	return time_before64(now, until);
 }
 
 /* It would be one more that has something. */
@@ -138,40 +145,52 @@ void hmmrt_account_evicted(struct hmmrt_account *account, unsigned int pages)
 	spin_unlock_irq(&vram->lock);
 }
 
-/* Of a process that has exited, and left pages. The next one is another one. */
+/* Of a process that has exited, and left pages: the fewest, so that it is soon done. */
 static struct hmmrt_account *orphan_find(struct hmmrt_vram *vram)
 {
-	struct hmmrt_account *account;
+	struct hmmrt_account *account, *found = NULL;
+	u64 now = get_jiffies_64();
 
 	lockdep_assert_held(&vram->lock);
-	list_for_each_entry(account, &vram->charged_accounts, link) {
-		if (atomic_read(&account->mm->mm_users))
-			continue;
-		list_move_tail(&account->link, &vram->charged_accounts);
-		return account;
-	}
-	return NULL;
+	list_for_each_entry(account, &vram->charged_accounts, link)
+		if (!atomic_read(&account->mm->mm_users) &&
+		    !is_busy(account->busy_until, now) &&
+		    (!found || account->share.used < found->share.used))
+			found = account;
+	return found;
+}
+
+/* The first, of it and those above it, that has too little room for so many pages. */
+static struct hmmrt_account *account_lacking(struct hmmrt_account *account,
+					     u64 npages)
+{
+	lockdep_assert_held(&account->dev->vram.lock);
+	while (account && account_room(account) >=
+				  min(npages, account->own.set.limit))
+		account = account->parent;
+	return account;
 }
 
 /*
- * In what something has to go before there is room for @npages, held: the account, or
- * the first one above it that has too little; or what nobody needs any more, where there
- * are too many. NULL: there is room, or nothing can be done.
+ * In what something has to go before there is room for @npages, or for as many as may be
+ * at most; held. Where too many have something it is what nobody needs any more.
+ * Return: NULL there is room; -ENOENT nothing can be done.
  */
 struct hmmrt_account *hmmrt_account_get_full(struct hmmrt_account *account,
 					     unsigned int npages)
 {
 	struct hmmrt_vram *vram = &account->dev->vram;
-	struct hmmrt_account *full = account;
+	struct hmmrt_account *full;
 
 	spin_lock_irq(&vram->lock);
-	if (is_one_too_many(account))
+	full = account_lacking(account, npages);
+	if (!full && is_one_too_many(account) &&
+	    account_room(account_tightest(account)))
 		full = orphan_find(vram);
-	else
-		while (full && account_room(full) >= npages)
-			full = full->parent;
 	if (full)
 		full->holders++;
+	else if (hmmrt_account_room(account) < npages)
+		full = ERR_PTR(-ENOENT);
 	spin_unlock_irq(&vram->lock);
 	return full;
 }
@@ -333,14 +352,10 @@ static void claim_rank(struct hmmrt_vram *vram, const struct hmmrt_claim *claim)
 							NULL);
 }
 
-static bool is_busy(u64 until)
-{
-	return time_before64(get_jiffies_64(), until);
-}
-
 /* A choice, and how it goes. */
 struct choice {
 	struct hmmrt_share_pick pick;
+	u64 now;			/* in jiffies */
 	struct hmmrt_charge *charge;	/* the best so far, or an ERR_PTR */
 };
 
@@ -360,7 +375,7 @@ static void choose_of(const struct hmmrt_account *account,
 			continue;
 		if (PTR_ERR_OR_ZERO(choice->charge) == -ENOENT)
 			choice->charge = ERR_PTR(-EBUSY);
-		if (chunk->reserved || is_busy(charge->busy_until))
+		if (chunk->reserved || is_busy(charge->busy_until, choice->now))
 			continue;
 		if (hmmrt_share_better(&choice->pick, account->share.rank,
 				       chunk->used_at))
@@ -400,7 +415,10 @@ struct hmmrt_chunk *hmmrt_claim_chunk(struct hmmrt_vram *vram,
 				      const struct hmmrt_claim *claim,
 				      unsigned long *pages)
 {
-	struct choice choice = { .charge = ERR_PTR(-ENOENT) };
+	struct choice choice = {
+		.charge = ERR_PTR(-ENOENT),
+		.now = get_jiffies_64(),
+	};
 	const struct hmmrt_account *account;
 	unsigned int busy;
 
@@ -412,12 +430,23 @@ struct hmmrt_chunk *hmmrt_claim_chunk(struct hmmrt_vram *vram,
 		list_for_each_entry(account, &vram->charged_accounts, link)
 			if (account->share.rank <= choice.pick.rank &&
 			    account->share.rank != HMMRT_SHARE_KEPT &&
-			    is_busy(account->busy_until) == busy)
+			    is_busy(account->busy_until, choice.now) == busy)
 				choose_of(account, claim, &choice);
 	if (IS_ERR(choice.charge))
 		return ERR_CAST(choice.charge);
 	claim_pages(choice.charge, pages);
 	return choice.charge->chunk;
+}
+
+/* One chunk that is busy says nothing of the others; several in a row do. */
+static void account_tried(struct hmmrt_account *account, bool failed)
+{
+	account->failures = failed ? account->failures + 1 : 0;
+	account->busy_until = 0;
+	if (account->failures < BUSY_FAILURES)
+		return;
+	account->failures = 0;
+	account->busy_until = get_jiffies_64() + BUSY_TIME;
 }
 
 /**
@@ -443,10 +472,8 @@ void hmmrt_claim_end(struct hmmrt_vram *vram, const struct hmmrt_chunk *chunk,
 			continue;
 		last = charge;
 		list_move_tail(&charge->account_link, &charge->account->charges);
-		if (!failed)
-			continue;
-		charge->busy_until = until;
-		charge->account->busy_until = until;
+		charge->busy_until = failed ? until : 0;
+		account_tried(charge->account, failed);
 	}
 	spin_unlock_irq(&vram->lock);
 }

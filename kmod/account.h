@@ -42,7 +42,8 @@ struct hmmrt_account {
 	struct cgroup *cgroup;		/* referenced; NULL: there are none */
 	unsigned int holders;		/* a binding, a quota, calls for a moment */
 	unsigned int members;		/* of a cgroup: processes in it */
-	u64 busy_until;			/* in jiffies: something could not be evicted */
+	unsigned int failures;		/* of evictions, in a row */
+	u64 busy_until;			/* in jiffies: there were too many */
 	struct hmmrt_quota_own own;
 	struct hmmrt_share share;	/* pages that are charged, rank */
 	u64 refused;

@@ -37,6 +37,8 @@
 #define SPLIT_TRIES	50
 /* Chunks in which all is busy, before a device is as good as full. */
 #define ROOM_TRIES	4
+/* The same for who has time to look further. */
+#define EXCESS_FAILURES	64
 /* Chunks for one request: each may have given little. */
 #define ROOM_MAX	8
 
@@ -484,10 +486,15 @@ int hmmrt_request_make_room(struct hmmrt_request *req)
 	claim.within = hmmrt_account_get_full(req->binding->account,
 					      bitmap_weight(req->wanted,
 							    HMMRT_BLOCK_PAGES));
-	/* It is so no longer. */
-	if (!claim.within)
-		return 0;
+	/* It is so no longer; or there is nobody to take it from. */
+	if (IS_ERR(claim.within))
+		req->none_left = hmmrt_account_is_full(req->binding->account);
+	if (IS_ERR_OR_NULL(claim.within))
+		return PTR_ERR_OR_ZERO(claim.within);
 	rc = make_room_for(req, &claim);
+	/* Of others there may be more. */
+	if (claim.within->mm != req->binding->account->mm)
+		req->none_left = false;
 	hmmrt_account_put(claim.within);
 	return rc;
 }
@@ -513,8 +520,8 @@ int hmmrt_evict_excess(struct hmmrt_account *account)
 		.within = account,
 		.before = U64_MAX,
 	};
-	u64 tries = hmmrt_account_used(account);
 	struct eviction *evict;
+	unsigned int failed = 0;
 
 	might_sleep();
 	if (!hmmrt_account_excess(account))
@@ -523,8 +530,10 @@ int hmmrt_evict_excess(struct hmmrt_account *account)
 	if (!evict)
 		return 0;
 	hmmrt_age(account->dev);
-	/* Each gives a page at least, or is busy and not tried again for a while. */
-	for (; tries && hmmrt_account_excess(account); tries--) {
+	/* Each gives a page at least, or is busy. */
+	while (failed < EXCESS_FAILURES && hmmrt_account_excess(account) &&
+	       !READ_ONCE(account->dev->going) &&
+	       !fatal_signal_pending(current)) {
 		struct hmmrt_chunk *chunk = evict_one(account->dev, &claim,
 						      evict);
 
@@ -532,8 +541,7 @@ int hmmrt_evict_excess(struct hmmrt_account *account)
 			hmmrt_vram_unreserve(account->dev, chunk);
 		else if (PTR_ERR(chunk) != -EAGAIN)
 			break;
-		if (fatal_signal_pending(current))
-			break;
+		failed = IS_ERR(chunk) ? failed + 1 : 0;
 		cond_resched();
 	}
 	kvfree(evict);

@@ -148,6 +148,7 @@ u64 hmmrt_policy_pin_time(const struct hmmrt_policy_pace *pace);
  */
 struct hmmrt_policy_refaults {
 	u64 evicted;			/* pages of the process, by then */
+	u64 when;			/* that was */
 	bool away;			/* evicted, and not asked for since */
 	unsigned int soon;		/* times in a row that it was, soon after */
 	u64 pinned_until;		/* left at home; 0: it is not */
@@ -185,7 +186,8 @@ hmmrt_policy_hold(struct hmmrt_policy_thrashing *thrashing, unsigned int page,
 bool hmmrt_policy_is_pinned(const struct hmmrt_policy_thrashing *thrashing,
 			    u64 now);
 void hmmrt_policy_forget(struct hmmrt_policy_thrashing *thrashing);
-void hmmrt_policy_evicted(struct hmmrt_policy_refaults *refaults, u64 evicted);
+void hmmrt_policy_evicted(struct hmmrt_policy_refaults *refaults, u64 evicted,
+			  u64 now);
 bool hmmrt_policy_thrashes(struct hmmrt_policy_refaults *refaults, u64 evicted,
 			   u64 there, const struct hmmrt_policy_pace *pace);
 bool hmmrt_policy_is_below(u64 pages, u64 used, unsigned int percent);

@@ -75,14 +75,17 @@ void hmmrt_policy_forget(struct hmmrt_policy_thrashing *thrashing)
 	thrashing->resets = resets;
 }
 
+static u64 epoch_of(const struct hmmrt_policy_pace *pace)
+{
+	return pace->knobs->of[HMMRT_KNOB_THRASHING_EPOCH] * pace->lapse;
+}
+
 /* It has been quiet for an epoch. */
 static void settle(struct hmmrt_policy_thrashing *thrashing,
 		   const struct hmmrt_policy_pace *pace)
 {
-	u64 epoch = pace->knobs->of[HMMRT_KNOB_THRASHING_EPOCH] * pace->lapse;
-
 	if (!thrashing->thrashes || thrashing->pinned_until ||
-	    pace->now <= thrashing->last + epoch)
+	    pace->now <= thrashing->last + epoch_of(pace))
 		return;
 	hmmrt_policy_forget(thrashing);
 	thrashing->resets++;
@@ -186,17 +189,19 @@ hmmrt_policy_hold(struct hmmrt_policy_thrashing *thrashing, unsigned int page,
 }
 
 /* It goes home to make room; so many pages of the process were @evicted by then. */
-void hmmrt_policy_evicted(struct hmmrt_policy_refaults *refaults, u64 evicted)
+void hmmrt_policy_evicted(struct hmmrt_policy_refaults *refaults, u64 evicted,
+			  u64 now)
 {
 	refaults->evicted = evicted;
+	refaults->when = now;
 	refaults->away = true;
 }
 
 /*
  * A device touched it, of which the process has as many pages as are @there: whether it
  * is better left at home. Soon is when less than half as many were evicted in between:
- * with the oldest going first, that much more memory would have kept it. It is the
- * process's own memory that counts, whatever others do. Whether thrashing is looked for
+ * with the oldest going first, that much more memory would have kept it; and no epoch
+ * has passed. It is the process's own memory that counts, whatever others do. Whether thrashing is looked for
  * has no say: an access that needs more than there is room for has to end.
  */
 bool hmmrt_policy_thrashes(struct hmmrt_policy_refaults *refaults, u64 evicted,
@@ -207,7 +212,8 @@ bool hmmrt_policy_thrashes(struct hmmrt_policy_refaults *refaults, u64 evicted,
 	if (!refaults->away)
 		return false;
 	refaults->away = false;
-	if (evicted - refaults->evicted < max(there / 2, REFAULT_PAGES))
+	if (evicted - refaults->evicted < max(there / 2, REFAULT_PAGES) &&
+	    pace->now - refaults->when < epoch_of(pace))
 		refaults->soon++;
 	else
 		refaults->soon = 0;

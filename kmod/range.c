@@ -215,7 +215,8 @@ EXPORT_SYMBOL_GPL(hmmrt_fault_range);
 static int part_to_device(struct hmmrt_request *req)
 {
 	enum hmmrt_policy_want want = hmmrt_request_prefetched(req);
-	bool move = want == HMMRT_POLICY_MOVE &&
+	bool move = want != HMMRT_POLICY_STAY &&
+		    !(req->advice.flags & HMMRT_RANGE_READ_MOSTLY) &&
 		    hmmrt_vma_may_have_migratable(req->vma);
 
 	req->device_only = true;

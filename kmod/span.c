@@ -585,6 +585,8 @@ void hmmrt_spans_forget_binding(struct hmmrt_binding *binding)
 				continue;
 			mutex_lock(&block->lock);
 			hmmrt_map_forget(block->maps[device_id], &taken);
+			/* The next binding counts anew. */
+			block->maps[device_id]->refaults.away = false;
 			mutex_unlock(&block->lock);
 			hmmrt_copies_free(&taken);
 			INIT_LIST_HEAD(&taken);

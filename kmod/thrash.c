@@ -304,7 +304,8 @@ void hmmrt_thrashing_evicted(struct hmmrt_block *block, u32 device_id,
 	if (binding)
 		hmmrt_policy_evicted(&block->maps[device_id]->refaults,
 				     atomic64_add_return(pages,
-							 &binding->given_up));
+							 &binding->given_up),
+				     hmmrt_now_us());
 }
 
 /**

@@ -24,7 +24,7 @@ bool ask(int manager, std::uint32_t number, hmmrt_knob& answer) {
     answer.device_id = current_device().id();
     const int error = sys::control_knob(manager, answer);
     if (error == -EINVAL) return false;
-    check_memory_call("knob", error);
+    check_policy_call("knob", error);
     return true;
 }
 
@@ -73,7 +73,7 @@ hmmrt_knob control_knob(const char* name, const hmmKnobScope& scope, std::uint32
     request.len = range.len;
     request.value = value;
     const bool of_device = scope.type == hmmKnobScopeTypeDevice;
-    check_memory_call(
+    check_policy_call(
         name, sys::control_knob(of_device ? manager.get() : process::get().space(), request));
     return request;
 }

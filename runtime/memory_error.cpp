@@ -18,8 +18,6 @@ constexpr meaning meanings[] = {
     {EFAULT, hmmErrorInvalidValue, "part of the range is not mapped"},
     {EINVAL, hmmErrorInvalidValue, "no such place: a device that was reset, a node not online"},
     {EOVERFLOW, hmmErrorInvalidValue, "the range leaves the address space"},
-    {EPERM, hmmErrorNotPermitted, "that needs CAP_SYS_ADMIN"},
-    {EBADF, hmmErrorInvalidValue, "not the folder of a cgroup of the second version"},
     {ENOMEM, hmmErrorMemoryAllocation, "out of memory"},
     {ENODEV, hmmErrorInvalidDevice, "the device was removed"},
     {EOPNOTSUPP, hmmErrorNotSupported, "the loaded modules cannot do that"},
@@ -34,6 +32,17 @@ void throw_memory_error(const char* operation, int error) {
         if (each.error == number)
             throw failure(each.code, describe_errno(operation, number) + "; " + each.text);
     throw failure(hmmErrorUnknown, describe_errno(operation, number));
+}
+
+void check_policy_call(const char* operation, int result) {
+    if (result == -EPERM)
+        throw failure(hmmErrorNotPermitted,
+                      describe_errno(operation, EPERM) + "; that needs CAP_SYS_ADMIN");
+    if (result == -EBADF)
+        throw failure(hmmErrorInvalidValue,
+                      describe_errno(operation, EBADF) +
+                          "; not the folder of a cgroup of the second version");
+    check_memory_call(operation, result);
 }
 
 } // namespace hmmrt

@@ -12,4 +12,7 @@ inline void check_memory_call(const char* operation, int result) {
     if (result < 0) throw_memory_error(operation, result);
 }
 
+/// Of knobs and quotas, which may be the administrator's to set.
+void check_policy_call(const char* operation, int result);
+
 } // namespace hmmrt

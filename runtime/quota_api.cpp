@@ -11,7 +11,7 @@ namespace {
 hmmrt_quota control_process(hmmrt_quota request, device& of) {
     of.start();
     request.scope = HMMRT_QUOTA_SPACE;
-    check_memory_call("quota", sys::control_quota(process::get().space(), request));
+    check_policy_call("quota", sys::control_quota(process::get().space(), request));
     return request;
 }
 
@@ -19,7 +19,7 @@ hmmrt_quota control_cgroup(hmmrt_quota request, int cgroup) {
     request.scope = HMMRT_QUOTA_CGROUP;
     request.cgroup_fd = cgroup;
     const unique_fd manager = process::open_manager();
-    check_memory_call("quota of a cgroup", sys::control_quota(manager.get(), request));
+    check_policy_call("quota of a cgroup", sys::control_quota(manager.get(), request));
     return request;
 }
 

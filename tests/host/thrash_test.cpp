@@ -15,8 +15,8 @@ extern "C" {
 namespace {
 
 // In chunks: what the device has of the process, and what was evicted of that by then.
-void evicted_at(hmmrt_policy_refaults* refaults, std::uint64_t evicted) {
-    hmmrt_policy_evicted(refaults, evicted * HMMRT_POLICY_BLOCK_PAGES);
+void evicted_at(hmmrt_policy_refaults* refaults, std::uint64_t evicted, std::uint64_t now = 0) {
+    hmmrt_policy_evicted(refaults, evicted * HMMRT_POLICY_BLOCK_PAGES, now);
 }
 
 bool thrashes_after(hmmrt_policy_refaults* refaults, std::uint64_t evicted, std::uint64_t there,
@@ -385,7 +385,7 @@ class SmallDevice {
             moves_++;
             if (resident_.size() == chunks_) {
                 evictions_++;
-                evicted_at(&refaults_[resident_.front()], evictions_);
+                evicted_at(&refaults_[resident_.front()], evictions_, now);
                 resident_.erase(resident_.begin());
             }
         }
@@ -479,7 +479,7 @@ TEST(Thrashing, IsOverAfterAWhile) {
     unsigned long evictions = 0;
     bool thrashes = false;
     for (int i = 0; i < 3; i++) {
-        evicted_at(&refaults, ++evictions);
+        evicted_at(&refaults, ++evictions, pace.now);
         EXPECT_FALSE(thrashes) << i;
         thrashes = thrashes_after(&refaults, evictions, 64, &pace);
     }
@@ -490,8 +490,26 @@ TEST(Thrashing, IsOverAfterAWhile) {
     EXPECT_FALSE(thrashes_after(&refaults, evictions, 64, &pace));
     // Released it begins anew: one more refault is not enough.
     refaults = {};
-    evicted_at(&refaults, ++evictions);
+    evicted_at(&refaults, ++evictions, pace.now);
     EXPECT_FALSE(thrashes_after(&refaults, evictions, 64, &pace));
+}
+
+// As with a small process that others take something from now and then.
+TEST(Thrashing, OfWhatIsEvictedIsWithinAnEpoch) {
+    const hmmrt_knobs knobs = default_knobs();
+    const std::uint64_t epoch = knobs.of[HMMRT_KNOB_THRASHING_EPOCH] * lapse;
+    for (const std::uint64_t pause : {epoch - 1, epoch}) {
+        hmmrt_policy_refaults refaults = {};
+        bool thrashes = false;
+        std::uint64_t now = 0;
+        for (int i = 0; i < 3; i++) {
+            evicted_at(&refaults, 1, now);
+            now += pause;
+            const hmmrt_policy_pace pace = {&knobs, now, lapse};
+            thrashes = thrashes_after(&refaults, 1, 1, &pace);
+        }
+        EXPECT_EQ(thrashes, pause < epoch);
+    }
 }
 
 TEST(Thrashing, HasNoMemoryOfWhatCameBackLate) {
