@@ -201,8 +201,9 @@ void hmmrt_policy_evicted(struct hmmrt_policy_refaults *refaults, u64 evicted,
  * A device touched it, of which the process has as many pages as are @there: whether it
  * is better left at home. Soon is when less than half as many were evicted in between:
  * with the oldest going first, that much more memory would have kept it; and no epoch
- * has passed. It is the process's own memory that counts, whatever others do. Whether thrashing is looked for
- * has no say: an access that needs more than there is room for has to end.
+ * has passed. It is the process's own memory that counts, whatever others do. Whether
+ * thrashing is looked for has no say: an access that needs more than there is room for
+ * has to end.
  */
 bool hmmrt_policy_thrashes(struct hmmrt_policy_refaults *refaults, u64 evicted,
 			   u64 there, const struct hmmrt_policy_pace *pace)
