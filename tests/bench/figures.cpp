@@ -222,8 +222,7 @@ void print_memory(const memory_figures& f) {
                 of(f.cold) / (of(f.prefetch) + of(f.prefetched)));
     std::printf("CPU touches / prefetch back      %6.3f  (want <= 1.5)\n",
                 of(f.touch_back) / of(f.prefetch_back));
-    std::printf("CPU read-back / prefetch back    %6.3f\n",
-                of(f.read_back) / of(f.prefetch_back));
+    std::printf("CPU read-back / prefetch back    %6.3f\n", of(f.read_back) / of(f.prefetch_back));
     std::printf("CPU read-back / (back + reading) %6.3f\n",
                 of(f.read_back) / (of(f.prefetch_back) + of(f.read_home)));
 }
