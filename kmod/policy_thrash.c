@@ -35,6 +35,8 @@
 
 /* What one instruction, and those of its neighbours, may need at a time. */
 #define REFAULT_PAGES		(8ull * HMMRT_POLICY_BLOCK_PAGES)
+/* In which it gets around to them again, whatever knobs say; in microseconds. */
+#define REFAULT_TIME		1000000ull
 
 /* A running average over about eight; it begins with the first sample. */
 u64 hmmrt_policy_average(u64 average, u64 sample)
@@ -214,7 +216,7 @@ bool hmmrt_policy_thrashes(struct hmmrt_policy_refaults *refaults, u64 evicted,
 		return false;
 	refaults->away = false;
 	if (evicted - refaults->evicted < max(there / 2, REFAULT_PAGES) &&
-	    pace->now - refaults->when < epoch_of(pace))
+	    pace->now < refaults->when + max(epoch_of(pace), REFAULT_TIME))
 		refaults->soon++;
 	else
 		refaults->soon = 0;

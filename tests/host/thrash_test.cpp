@@ -498,6 +498,7 @@ TEST(Thrashing, IsOverAfterAWhile) {
 TEST(Thrashing, OfWhatIsEvictedIsWithinAnEpoch) {
     const hmmrt_knobs knobs = default_knobs();
     const std::uint64_t epoch = knobs.of[HMMRT_KNOB_THRASHING_EPOCH] * lapse;
+    ASSERT_GE(epoch, 1000000u);
     for (const std::uint64_t pause : {epoch - 1, epoch}) {
         hmmrt_policy_refaults refaults = {};
         bool thrashes = false;
@@ -510,6 +511,22 @@ TEST(Thrashing, OfWhatIsEvictedIsWithinAnEpoch) {
         }
         EXPECT_EQ(thrashes, pause < epoch);
     }
+}
+
+// No knob keeps an access that needs more than there is room for from ending; and who came first
+// may have looked at the clock last.
+TEST(Thrashing, OfWhatIsEvictedIsSeenWithTheShortestEpochAndClocksThatDiffer) {
+    hmmrt_knobs knobs = default_knobs();
+    knobs.of[HMMRT_KNOB_THRASHING_EPOCH] = 1;
+    hmmrt_policy_refaults refaults = {};
+    bool thrashes = false;
+    for (int i = 0; i < 3; i++) {
+        evicted_at(&refaults, 1, 1000);
+        const std::uint64_t now = i == 1 ? 999 : 900000;
+        const hmmrt_policy_pace pace = {&knobs, now, lapse};
+        thrashes = thrashes_after(&refaults, 1, 1, &pace);
+    }
+    EXPECT_TRUE(thrashes);
 }
 
 TEST(Thrashing, HasNoMemoryOfWhatCameBackLate) {
