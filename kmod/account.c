@@ -148,16 +148,19 @@ void hmmrt_account_evicted(struct hmmrt_account *account, unsigned int pages)
 /* Of a process that has exited, and left pages: the fewest, so that it is soon done. */
 static struct hmmrt_account *orphan_find(struct hmmrt_vram *vram)
 {
-	struct hmmrt_account *account, *found = NULL;
+	struct hmmrt_account *account, *found = NULL, *busy = NULL;
 	u64 now = get_jiffies_64();
 
 	lockdep_assert_held(&vram->lock);
-	list_for_each_entry(account, &vram->charged_accounts, link)
-		if (!atomic_read(&account->mm->mm_users) &&
-		    !is_busy(account->busy_until, now) &&
-		    (!found || account->share.used < found->share.used))
+	list_for_each_entry(account, &vram->charged_accounts, link) {
+		if (atomic_read(&account->mm->mm_users))
+			continue;
+		if (is_busy(account->busy_until, now))
+			busy = account;
+		else if (!found || account->share.used < found->share.used)
 			found = account;
-	return found;
+	}
+	return found ? found : busy;
 }
 
 /* The first, of it and those above it, that has too little room for so many pages. */
@@ -442,7 +445,8 @@ struct hmmrt_chunk *hmmrt_claim_chunk(struct hmmrt_vram *vram,
 static void account_tried(struct hmmrt_account *account, bool failed)
 {
 	account->failures = failed ? account->failures + 1 : 0;
-	account->busy_until = 0;
+	if (!failed)
+		account->busy_until = 0;
 	if (account->failures < BUSY_FAILURES)
 		return;
 	account->failures = 0;
@@ -472,6 +476,9 @@ void hmmrt_claim_end(struct hmmrt_vram *vram, const struct hmmrt_chunk *chunk,
 			continue;
 		last = charge;
 		list_move_tail(&charge->account_link, &charge->account->charges);
+		/* Once each, however its pages lie among those of others. */
+		if (failed && charge->busy_until == until)
+			continue;
 		charge->busy_until = failed ? until : 0;
 		account_tried(charge->account, failed);
 	}

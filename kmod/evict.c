@@ -466,8 +466,8 @@ static int make_room_for(struct hmmrt_request *req,
  * @req: of a device that is full
  *
  * Context: process context, sleeps, no lock is held, the mmap_lock neither.
- * Return: 0, and req->room is for the next hmmrt_vram_alloc(); -ENOMEM nothing
- * could be evicted; -EINTR.
+ * Return: 0, and req->room is for the next hmmrt_vram_alloc(), or there is room for other
+ * reasons; -ENOMEM nothing could be evicted; -ENOENT it may not have as much; -EINTR.
  */
 int hmmrt_request_make_room(struct hmmrt_request *req)
 {
@@ -478,20 +478,24 @@ int hmmrt_request_make_room(struct hmmrt_request *req)
 	int rc;
 
 	might_sleep();
+	if (req->room_by == HMMRT_ROOM_QUOTA)
+		claim.within = hmmrt_account_get_full(req->binding->account,
+						      bitmap_weight(req->wanted,
+								    HMMRT_BLOCK_PAGES));
+	/* There is nobody to take it from: what it has room for is for the next attempt. */
+	if (IS_ERR(claim.within)) {
+		req->none_left = hmmrt_account_is_full(req->binding->account);
+		return PTR_ERR(claim.within);
+	}
 	hmmrt_request_release_room(req);
 	if (req->evictions++ >= ROOM_MAX)
-		return -ENOMEM;
-	if (req->room_by != HMMRT_ROOM_QUOTA)
-		return make_room_for(req, &claim);
-	claim.within = hmmrt_account_get_full(req->binding->account,
-					      bitmap_weight(req->wanted,
-							    HMMRT_BLOCK_PAGES));
-	/* It is so no longer; or there is nobody to take it from. */
-	if (IS_ERR(claim.within))
-		req->none_left = hmmrt_account_is_full(req->binding->account);
-	if (IS_ERR_OR_NULL(claim.within))
-		return PTR_ERR_OR_ZERO(claim.within);
-	rc = make_room_for(req, &claim);
+		rc = -ENOMEM;
+	else if (req->room_by == HMMRT_ROOM_QUOTA && !claim.within)
+		rc = 0;
+	else
+		rc = make_room_for(req, &claim);
+	if (!claim.within)
+		return rc;
 	/* Of others there may be more. */
 	if (claim.within->mm != req->binding->account->mm)
 		req->none_left = false;
