@@ -172,7 +172,7 @@ int hmmrt_snapshot_widened(struct hmmrt_request *req)
 /*
  * As a CPU access would. Who waits for a program, or for a disk, does so without the
  * mmap_lock, and takes it again: *unlocked, and the vma is not what it was. NULL: it is
- * kept, for what is not to be waited for.
+ * kept.
  */
 static int fault_page(struct hmmrt_request *req, unsigned long addr, bool write,
 		      bool *unlocked)
@@ -268,22 +268,24 @@ static bool vma_is_filled_on_touch(struct vm_area_struct *vma)
 /*
  * The touched page was not there and is now; the window's other holes follow if
  * they are of memory that would otherwise take one device fault a page. Best
- * effort, up to the first that cannot be had. What userfaultfd watches is told of
- * nothing that nobody touched.
+ * effort, up to the first that cannot be had, or that had to be waited for: -EAGAIN.
+ * What userfaultfd watches is told of nothing that nobody touched.
  */
-static void fault_neighbours(struct hmmrt_request *req, bool write)
+static int fault_neighbours(struct hmmrt_request *req, bool write)
 {
 	unsigned int i, n = hmmrt_request_pages(req);
+	bool unlocked = false;
+	int rc = 0;
 
 	if (!vma_is_filled_on_touch(req->vma) || userfaultfd_armed(req->vma))
-		return;
-	for (i = 0; i < n; i++) {
+		return 0;
+	for (i = 0; i < n && !rc && !unlocked; i++) {
 		if (req->pfns[i] || i == req_page(req))
 			continue;
-		if (fault_page(req, req->start + ((unsigned long)i << PAGE_SHIFT),
-			       write && vma_is_anonymous(req->vma), NULL))
-			break;
+		rc = fault_page(req, req->start + ((unsigned long)i << PAGE_SHIFT),
+				write && vma_is_anonymous(req->vma), &unlocked);
 	}
+	return unlocked ? -EAGAIN : 0;
 }
 
 /*
@@ -339,8 +341,10 @@ static int snapshot_wanted(struct hmmrt_request *req)
 	if (rc)
 		return rc;
 	if (req->was_missing)
-		fault_neighbours(req, req->access & HMMRT_ACCESS_WRITE);
+		rc = fault_neighbours(req, req->access & HMMRT_ACCESS_WRITE);
 	req->was_missing = false;
+	if (rc)
+		return rc;
 	/* Now that it is there it can be copied. */
 	if (req->copy)
 		return -EAGAIN;
