@@ -145,7 +145,7 @@ static int ioc_quota(struct file *file, void *arg)
 	struct hmmrt_space *space = file_space(file);
 	struct hmmrt_quota *quota = arg;
 
-	if (quota->scope == HMMRT_QUOTA_CGROUP)
+	if (quota->scope == HMMRT_QUOTA_OF_CGROUP)
 		space = NULL;
 	if (IS_ERR(space))
 		return PTR_ERR(space);

@@ -140,9 +140,9 @@ static int quota_check(const struct hmmrt_quota *arg)
 	if (!set && (arg->limit_bytes || arg->priority))
 		return -EINVAL;
 	switch (arg->scope) {
-	case HMMRT_QUOTA_SPACE:
+	case HMMRT_QUOTA_OF_SPACE:
 		return arg->cgroup_fd ? -EINVAL : 0;
-	case HMMRT_QUOTA_CGROUP:
+	case HMMRT_QUOTA_OF_CGROUP:
 		return 0;
 	default:
 		return -EINVAL;
@@ -317,7 +317,7 @@ int hmmrt_quota(struct hmmrt_space *space, struct hmmrt_quota *arg)
 
 	if (rc)
 		return rc;
-	if (arg->scope == HMMRT_QUOTA_SPACE)
+	if (arg->scope == HMMRT_QUOTA_OF_SPACE)
 		return quota_space(space, arg);
 	if (arg->operation == HMMRT_QUOTA_SET && !capable(CAP_SYS_ADMIN))
 		return -EPERM;

@@ -10,13 +10,13 @@ namespace {
 /// Of the process: that one is bound.
 hmmrt_quota control_process(hmmrt_quota request, device& of) {
     of.start();
-    request.scope = HMMRT_QUOTA_SPACE;
+    request.scope = HMMRT_QUOTA_OF_SPACE;
     check_policy_call("quota", sys::control_quota(process::get().space(), request));
     return request;
 }
 
 hmmrt_quota control_cgroup(hmmrt_quota request, int cgroup) {
-    request.scope = HMMRT_QUOTA_CGROUP;
+    request.scope = HMMRT_QUOTA_OF_CGROUP;
     request.cgroup_fd = cgroup;
     const unique_fd manager = process::open_manager();
     check_policy_call("quota of a cgroup", sys::control_quota(manager.get(), request));

@@ -704,7 +704,8 @@ HMM_API hmmError_t hmmQuotaGet(hmmQuota* quota, hmmQuotaScope scope);
 /*
  * @limit: a multiple of the page size, or hmmQuotaNoLimit. Who has reached it has something
  * of his own evicted; what then finds no room is used where it is, and a prefetch says
- * hmmStayQuota of it. What is in use beyond a new limit is evicted before the call is back.
+ * hmmStayQuota of it. What is in use beyond a new limit is evicted before the
+ * call is back, as far as nothing holds it.
  * @priority: up to hmmQuotaPriorityMax. Of those who have more than their share of a device
  * that is full, the lowest priority loses memory first. A process has none higher than its
  * cgroups allow.

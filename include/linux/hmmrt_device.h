@@ -424,7 +424,8 @@ int hmmrt_binding_claim_agent(struct hmmrt_binding *binding,
  * that were there before it.
  *
  * Context: process context, no locks; may take the process's mmap_lock, move
- * memory, and sleep. Ends early for a signal.
+ * memory, and sleep. Ends early for a signal; while a program is waited for that provides
+ * the page (FUSE, userfaultfd), for a fatal one alone.
  * Return: 0 once the entry was mapped: repeat the access, it may already be
  * gone again; -EINTR and -EAGAIN likewise ask to repeat it; -EFAULT nothing is
  * mapped at @addr, or a CPU that touches it would get SIGBUS; -EACCES no

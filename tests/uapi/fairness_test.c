@@ -467,7 +467,7 @@ static int cgroup_quota(const FIXTURE_DATA(processes) *self, int cgroup,
 
 	*quota = (struct hmmrt_quota){
 		.operation = operation,
-		.scope = HMMRT_QUOTA_CGROUP,
+		.scope = HMMRT_QUOTA_OF_CGROUP,
 		.device_id = self->id,
 		.cgroup_fd = cgroup,
 		.limit_bytes = limit,
@@ -574,7 +574,7 @@ TEST_F(processes, of_a_cgroup_with_a_low_priority_have_that)
 	int cgroup = open_cgroup(CGROUP);
 	struct hmmrt_quota quota = {
 		.operation = HMMRT_QUOTA_SET,
-		.scope = HMMRT_QUOTA_CGROUP,
+		.scope = HMMRT_QUOTA_OF_CGROUP,
 		.device_id = self->id,
 		.cgroup_fd = cgroup,
 		.limit_bytes = NO_LIMIT,
@@ -613,7 +613,7 @@ TEST_F(processes, of_a_cgroup_need_privilege_and_a_cgroup)
 				       &quota));
 	quota = (struct hmmrt_quota){
 		.operation = HMMRT_QUOTA_SET,
-		.scope = HMMRT_QUOTA_CGROUP,
+		.scope = HMMRT_QUOTA_OF_CGROUP,
 		.device_id = self->id,
 		.cgroup_fd = cgroup,
 		.priority = HMMRT_PRIORITY_MAX + 1,

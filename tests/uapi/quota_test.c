@@ -412,7 +412,7 @@ TEST_F(quota, bad_arguments_are_refused)
 {
 	const struct hmmrt_quota good = {
 		.operation = HMMRT_QUOTA_SET,
-		.scope = HMMRT_QUOTA_SPACE,
+		.scope = HMMRT_QUOTA_OF_SPACE,
 		.device_id = self->id,
 		.limit_bytes = BLOCK_BYTES,
 	};
@@ -427,7 +427,7 @@ TEST_F(quota, bad_arguments_are_refused)
 
 	TRY(-EINVAL, operation, HMMRT_QUOTA_SET + 1);
 	TRY(-EINVAL, scope, 0);
-	TRY(-EINVAL, scope, HMMRT_QUOTA_SPACE | HMMRT_QUOTA_CGROUP);
+	TRY(-EINVAL, scope, HMMRT_QUOTA_OF_SPACE | HMMRT_QUOTA_OF_CGROUP);
 	TRY(-EINVAL, device_id, self->id + 1);
 	TRY(-EINVAL, device_id, HMMRT_MAX_DEVICES);
 	TRY(-EINVAL, device_id, UINT32_MAX);

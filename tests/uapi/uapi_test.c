@@ -174,7 +174,7 @@ static void fill_quota(struct env *env, void *arg)
 	struct hmmrt_quota *quota = arg;
 
 	quota->operation = HMMRT_QUOTA_SET;
-	quota->scope = HMMRT_QUOTA_SPACE;
+	quota->scope = HMMRT_QUOTA_OF_SPACE;
 	quota->device_id = env->session.devices[0].id;
 	quota->limit_bytes = HMMRT_QUOTA_NO_LIMIT;
 	quota->priority = HMMRT_PRIORITY_DEFAULT;

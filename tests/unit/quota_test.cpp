@@ -29,7 +29,7 @@ TEST_F(Quota, OfTheProcessIsOnADeviceThatIsStarted) {
     const hmm::quota mine(hmm::device(1));
     mine.set(8 * page, 5);
     EXPECT_EQ(kernel.agents_started, before + 1);
-    EXPECT_EQ(last().scope, std::uint32_t(HMMRT_QUOTA_SPACE));
+    EXPECT_EQ(last().scope, std::uint32_t(HMMRT_QUOTA_OF_SPACE));
     EXPECT_EQ(last().device_id, 2u) << "the id of device 1";
     EXPECT_EQ(last().limit_bytes, 8 * page);
     EXPECT_EQ(last().priority, 5u);
@@ -41,7 +41,7 @@ TEST_F(Quota, OfACgroupStartsNothing) {
     const int agents = kernel.agents_started, files = kernel.open_files;
     const hmm::quota group(hmm::cgroup(42), hmm::device(1));
     group.set(hmmQuotaNoLimit, hmmQuotaPriorityMax);
-    EXPECT_EQ(last().scope, std::uint32_t(HMMRT_QUOTA_CGROUP));
+    EXPECT_EQ(last().scope, std::uint32_t(HMMRT_QUOTA_OF_CGROUP));
     EXPECT_EQ(last().cgroup_fd, 42);
     EXPECT_EQ(last().device_id, 2u);
     EXPECT_EQ(last().limit_bytes, HMMRT_QUOTA_NO_LIMIT);

@@ -394,7 +394,8 @@ enum hmmrt_knob_id {
 	HMMRT_KNOB_FAULT_PATIENCE_MSEC,
 	/*
 	 * Whether what a device reads, and would move, is copied as read-mostly memory
-	 * is: it stays at home too, and nothing is copied when it is evicted.
+	 * is, also by a prefetch: it stays at home too, and nothing is copied when it is
+	 * evicted.
 	 */
 	HMMRT_KNOB_READ_DUPLICATION,
 	HMMRT_KNOBS,
@@ -477,8 +478,8 @@ struct hmmrt_knob {
 
 /* Who has a quota. */
 enum hmmrt_quota_scope {
-	HMMRT_QUOTA_SPACE = 1,		/* this process */
-	HMMRT_QUOTA_CGROUP = 2,		/* a cgroup, and all in it */
+	HMMRT_QUOTA_OF_SPACE = 1,		/* this process */
+	HMMRT_QUOTA_OF_CGROUP = 2,		/* a cgroup, and all in it */
 };
 
 #define HMMRT_QUOTA_NO_LIMIT	(~0ULL)
@@ -493,9 +494,9 @@ enum hmmrt_quota_scope {
  * @flags: must be 0
  * @operation: HMMRT_QUOTA_GET or HMMRT_QUOTA_SET
  * @scope: one of enum hmmrt_quota_scope
- * @device_id: which device; with HMMRT_QUOTA_SPACE one that is bound to the space
+ * @device_id: which device; with HMMRT_QUOTA_OF_SPACE one that is bound to the space
  *	(EINVAL otherwise)
- * @cgroup_fd: with HMMRT_QUOTA_CGROUP the folder of a cgroup of the second version,
+ * @cgroup_fd: with HMMRT_QUOTA_OF_CGROUP the folder of a cgroup of the second version,
  *	else 0
  * @limit_bytes: with HMMRT_QUOTA_SET of device memory, page multiple, or
  *	HMMRT_QUOTA_NO_LIMIT; else 0
@@ -512,6 +513,9 @@ enum hmmrt_quota_scope {
  * fork, and when the process has ended. And to the cgroup that the process was in when
  * it bound the device, with all those above: to move the process later does not move
  * the charge, nor what is charged after that.
+ *
+ * With as many processes that have memory of the device as may be (the parameter
+ * processes_max of hmmrt), who has none is treated as if its limit were 0.
  *
  * A limit holds to the page. Who would exceed it has something of what is charged to
  * the same limit evicted, in chunks of a block's size; what then finds no room stays

@@ -221,7 +221,7 @@ int cmd_get_quota(int fd, uint32_t device, struct hmmrt_quota *quota)
 {
 	*quota = (struct hmmrt_quota){
 		.operation = HMMRT_QUOTA_GET,
-		.scope = HMMRT_QUOTA_SPACE,
+		.scope = HMMRT_QUOTA_OF_SPACE,
 		.device_id = device,
 	};
 	return cmd_quota(fd, quota);
@@ -232,7 +232,7 @@ int cmd_set_quota(int fd, uint32_t device, uint64_t limit, uint32_t priority,
 {
 	struct hmmrt_quota arg = {
 		.operation = HMMRT_QUOTA_SET,
-		.scope = HMMRT_QUOTA_SPACE,
+		.scope = HMMRT_QUOTA_OF_SPACE,
 		.device_id = device,
 		.limit_bytes = limit,
 		.priority = priority,

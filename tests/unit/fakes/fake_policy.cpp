@@ -73,7 +73,7 @@ int fake_policy::quota(hmmrt_quota& request) {
     const std::lock_guard lock(lock_);
     quotas.push_back(request);
     if (quota_error != 0) return -quota_error;
-    if (request.scope == HMMRT_QUOTA_SPACE && request.cgroup_fd != 0) return -EINVAL;
+    if (request.scope == HMMRT_QUOTA_OF_SPACE && request.cgroup_fd != 0) return -EINVAL;
     if (request.operation == HMMRT_QUOTA_SET) {
         held_.out_limit_bytes = request.limit_bytes;
         held_.out_priority = request.priority;
