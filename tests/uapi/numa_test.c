@@ -560,6 +560,7 @@ TEST_F(balancing, takes_nothing_from_cpu_and_device)
 
 #define FULL_LEN	(16 * MIB)
 #define FULL_PAGES	(FULL_LEN / PAGE_BYTES)
+#define FILL_ROUNDS	4
 #define SWAP		"/dev/zram0"
 #define POOL		"/sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages"
 
@@ -573,28 +574,54 @@ FIXTURE(full_node) {
 	bool swap_was_on;
 };
 
+/* The part of self->rest from *filled on, of as much as the node has. */
+static bool fill_rest(FIXTURE_DATA(full_node) *self, size_t *filled,
+		      long long *left)
+{
+	size_t len;
+
+	if (numa_node_size64(1, left) < 0)
+		return false;
+	len = (size_t)*left / PAGE_BYTES * PAGE_BYTES;
+	if (len > self->rest_len - *filled)
+		len = self->rest_len - *filled;
+	pages_fill(self->rest + *filled, len, 1);
+	*filled += len;
+	return true;
+}
+
 /*
- * First huge pages, as many as there are; then what is left in pieces. Without the
- * swap that another program may have left on, which would make room again.
+ * First huge pages, as many as there are; then what is left in pieces, again while the
+ * kernel finds caches there to give up. Without the swap that another program may have
+ * left on, which would make room again.
  */
 static bool fill_node_1(FIXTURE_DATA(full_node) *self)
 {
-	long long left;
+	long long size = numa_node_size64(1, NULL), left;
+	unsigned int round;
+	size_t filled = 0;
 	char text[32];
 
 	self->swap_was_on = !swapoff(SWAP);
-	snprintf(text, sizeof(text), "%lld",
-		 numa_node_size64(1, NULL) / (long long)BLOCK_BYTES);
-	if (!write_text("/proc/sys/vm/drop_caches", "1") ||
-	    !write_text(POOL, text) || numa_node_size64(1, &left) < 0)
+	snprintf(text, sizeof(text), "%lld", size / (long long)BLOCK_BYTES);
+	if (!write_text("/proc/sys/vm/drop_caches", "3") ||
+	    !write_text(POOL, text))
 		return false;
-	self->rest_len = (size_t)left / PAGE_BYTES * PAGE_BYTES;
+	self->rest_len = (size_t)size / PAGE_BYTES * PAGE_BYTES;
 	self->rest = mmap(NULL, self->rest_len, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (self->rest == MAP_FAILED ||
 	    set_policy(self->rest, self->rest_len, MPOL_PREFERRED, 2))
 		return false;
-	pages_fill(self->rest, self->rest_len, 1);
+	for (round = 0; round < FILL_ROUNDS; round++) {
+		if (!fill_rest(self, &filled, &left))
+			return false;
+		usleep(100000);
+		if (numa_node_size64(1, &left) < 0)
+			return false;
+		if (left < (long long)FULL_LEN / 2)
+			break;
+	}
 	return true;
 }
 
