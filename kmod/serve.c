@@ -395,20 +395,18 @@ static int mark_missing(struct hmmrt_request *req)
  * Have the CPU take what mark_missing() marked. The mmap_lock may be dropped and
  * taken again, so the vma is not what it was, and the attempt has ended.
  */
-static int fault_missing(struct mm_struct *mm, struct hmmrt_request *req)
+static int fault_missing(struct hmmrt_request *req)
 {
-	unsigned int flags =
-		req->access & HMMRT_ACCESS_WRITE ? FAULT_FLAG_WRITE : 0;
+	bool write = req->access & HMMRT_ACCESS_WRITE, unlocked = false;
 	unsigned int i, n = hmmrt_request_pages(req);
-	bool unlocked = false;
 	int rc = 0;
 
-	lockdep_assert_held(&mm->mmap_lock);
+	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
 	for (i = 0; i < n && !rc && !unlocked; i++)
 		if (req->pfns[i])
-			rc = fixup_user_fault(mm, req->start +
-						  ((unsigned long)i << PAGE_SHIFT),
-					      flags, &unlocked);
+			rc = fault_page(req, req->start +
+						 ((unsigned long)i << PAGE_SHIFT),
+					write, &unlocked);
 	return rc ? rc : -EAGAIN;
 }
 
@@ -422,7 +420,7 @@ static int snapshot_whole(struct hmmrt_request *req)
 	if (!rc)
 		rc = mark_missing(req);
 	srcu_read_unlock(&hmmrt_srcu, idx);
-	return rc > 0 ? fault_missing(req->vma->vm_mm, req) : rc;
+	return rc > 0 ? fault_missing(req) : rc;
 }
 
 /*
