@@ -5,8 +5,8 @@
  * away from the space they were migrated for, and those of exited spaces.
  *
  * Room       Who finds a device full lets go of all locks, has the chunk evicted
- *            that was used longest ago, whoever has it, and begins anew with that
- *            chunk in hand: it is reserved, so nobody else takes it meanwhile. If
+ *            that was used longest ago, of those whose turn it is, and begins anew with
+ *            that chunk in hand: it is reserved, so nobody else takes it meanwhile. If
  *            nothing can be evicted, after a few tries, the memory is mapped where
  *            it is. A prefetch evicts nothing that the same call has brought.
  * Quota      Who has reached a limit does the same with what is charged to that limit,
