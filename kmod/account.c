@@ -16,7 +16,7 @@
  * Limits     Looked at and charged in one go, so they are never exceeded. What is done
  *            about one that was reached is in kmod/request.c and kmod/evict.c.
  * Use        account->charges is in the order in which their chunks were used last, so
- *            what comes first is missed least. Whose turn it is: kmod/share.c.
+ *            what comes first is missed least. Whose turn it is: policy_share.c.
  * Locking    vram->lock, all of it: pages are freed under a page table lock. So charges
  *            are freed there, which does not sleep, but accounts are not: those that
  *            are gone are left to vram->trim, or to who comes by.
@@ -39,7 +39,7 @@
 #define BUSY_TIME	(HZ / 10)
 /* Chunks of an account in a row, before others are asked first. */
 #define BUSY_FAILURES	2u
-/* More of them, and the products of share.c would not fit. */
+/* More of them, and the products of policy_share.c would not fit. */
 #define PROCESSES_MOST	65535u
 
 static unsigned int processes_max = 1024;
@@ -319,10 +319,12 @@ static bool claim_concerns(const struct hmmrt_claim *claim,
 }
 
 /* All that share what is to become less, and who asks. */
-static struct hmmrt_share_sum claim_sum(struct hmmrt_vram *vram,
-					const struct hmmrt_claim *claim)
+static struct hmmrt_policy_share_sum
+claim_sum(struct hmmrt_vram *vram, const struct hmmrt_claim *claim)
 {
-	struct hmmrt_share_sum sum = { .size = vram->size >> PAGE_SHIFT };
+	struct hmmrt_policy_share_sum sum = {
+		.size = vram->size >> PAGE_SHIFT,
+	};
 	struct hmmrt_account *account, *asker = claim->asker;
 
 	lockdep_assert_held(&vram->lock);
@@ -332,32 +334,33 @@ static struct hmmrt_share_sum claim_sum(struct hmmrt_vram *vram,
 		account->share.rank = HMMRT_SHARE_KEPT;
 		account->share.priority = account_priority(account);
 		if (claim_concerns(claim, account))
-			hmmrt_share_add(&sum, &account->share);
+			hmmrt_policy_share_add(&sum, &account->share);
 	}
 	if (asker && !asker->share.used) {
 		asker->share.priority = account_priority(asker);
 		if (claim_concerns(claim, asker))
-			hmmrt_share_add(&sum, &asker->share);
+			hmmrt_policy_share_add(&sum, &asker->share);
 	}
 	return sum;
 }
 
 static void claim_rank(struct hmmrt_vram *vram, const struct hmmrt_claim *claim)
 {
-	const struct hmmrt_share_sum sum = claim_sum(vram, claim);
+	const struct hmmrt_policy_share_sum sum = claim_sum(vram, claim);
 	struct hmmrt_account *account;
 
 	lockdep_assert_held(&vram->lock);
 	list_for_each_entry(account, &vram->charged_accounts, link)
 		if (claim_concerns(claim, account))
-			hmmrt_share_rank(&sum, &account->share,
-					 claim->asker ? &claim->asker->share :
+			hmmrt_policy_share_rank(&sum, &account->share,
+						claim->asker ?
+							&claim->asker->share :
 							NULL);
 }
 
 /* A choice, and how it goes. */
 struct choice {
-	struct hmmrt_share_pick pick;
+	struct hmmrt_policy_share_pick pick;
 	u64 now;			/* in jiffies */
 	struct hmmrt_charge *charge;	/* the best so far, or an ERR_PTR */
 };
@@ -380,8 +383,9 @@ static void choose_of(const struct hmmrt_account *account,
 			choice->charge = ERR_PTR(-EBUSY);
 		if (chunk->reserved || is_busy(charge->busy_until, choice->now))
 			continue;
-		if (hmmrt_share_better(&choice->pick, account->share.rank,
-				       chunk->used_at))
+		if (hmmrt_policy_share_better(&choice->pick,
+					      account->share.rank,
+					      chunk->used_at))
 			choice->charge = charge;
 		return;
 	}
@@ -410,7 +414,7 @@ static void claim_pages(const struct hmmrt_charge *chosen, unsigned long *pages)
  *	was claim->before
  * @pages: out: what of it is to go
  *
- * Of those whose turn it is (kmod/share.c) the one that was used longest ago.
+ * Of those whose turn it is (policy_share.c) the one that was used longest ago.
  * Return: the chunk; or an ERR_PTR: -EBUSY others evict all that there is, or could
  * not do so a moment ago; -ENOENT there is none.
  */
@@ -427,7 +431,7 @@ struct hmmrt_chunk *hmmrt_claim_chunk(struct hmmrt_vram *vram,
 
 	lockdep_assert_held(&vram->lock);
 	claim_rank(vram, claim);
-	hmmrt_share_begin(&choice.pick);
+	hmmrt_policy_share_begin(&choice.pick);
 	/* Who could give nothing a moment ago is asked when nobody else can. */
 	for (busy = 0; busy < 2 && IS_ERR(choice.charge); busy++)
 		list_for_each_entry(account, &vram->charged_accounts, link)

@@ -6,7 +6,7 @@
 #include <linux/list.h>
 #include <linux/types.h>
 
-#include "share.h"
+#include "policy.h"
 
 struct cgroup;
 struct hmmrt_chunk;
@@ -45,7 +45,7 @@ struct hmmrt_account {
 	unsigned int failures;		/* of evictions, in a row */
 	u64 busy_until;			/* in jiffies: there were too many */
 	struct hmmrt_quota_own own;
-	struct hmmrt_share share;	/* pages that are charged, rank */
+	struct hmmrt_policy_share share; /* pages that are charged, rank */
 	u64 refused;
 	u64 evicted;			/* pages */
 };

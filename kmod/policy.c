@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Policy: whether what is touched moves, and how much with it.
+ * Policy: whether what is touched moves, and how much with it. What thrashes is in
+ * policy_thrash.c, and whose memory goes in policy_share.c.
  *
  * To the device  the largest aligned power-of-two window around the page, from
  *                64 KiB to the whole block, of which more than half (51 %) would

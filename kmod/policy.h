@@ -192,4 +192,35 @@ bool hmmrt_policy_thrashes(struct hmmrt_policy_refaults *refaults, u64 evicted,
 			   u64 there, const struct hmmrt_policy_pace *pace);
 bool hmmrt_policy_is_below(u64 pages, u64 used, unsigned int percent);
 
+/* Nothing of it is to be taken. */
+#define HMMRT_SHARE_KEPT	0xffffffffu
+
+/* One of those who share some memory. Sizes are in pages. */
+struct hmmrt_policy_share {
+	u64 used;
+	u32 priority;
+	u32 rank;		/* lower goes first; see hmmrt_policy_share_rank() */
+};
+
+/* What they share. Zeroed at first, but for @size. */
+struct hmmrt_policy_share_sum {
+	u64 size;
+	u64 weight;		/* of all who use some */
+};
+
+/* A choice among all that may go: the best so far. */
+struct hmmrt_policy_share_pick {
+	u32 rank;		/* HMMRT_SHARE_KEPT: there was none */
+	u64 used_at;		/* in the order of last use */
+};
+
+void hmmrt_policy_share_add(struct hmmrt_policy_share_sum *sum,
+			    const struct hmmrt_policy_share *share);
+void hmmrt_policy_share_rank(const struct hmmrt_policy_share_sum *sum,
+			     struct hmmrt_policy_share *share,
+			     const struct hmmrt_policy_share *asker);
+void hmmrt_policy_share_begin(struct hmmrt_policy_share_pick *pick);
+bool hmmrt_policy_share_better(struct hmmrt_policy_share_pick *pick, u32 rank,
+			       u64 used_at);
+
 #endif /* _HMMRT_POLICY_H */

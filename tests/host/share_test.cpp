@@ -10,36 +10,37 @@
 #include <vector>
 
 extern "C" {
-#include "share.h"
+#include "policy.h"
 }
 
 namespace {
 
 constexpr std::uint64_t chunk = 512;
 
-hmmrt_share share_of(std::uint64_t used, std::uint32_t priority = HMMRT_PRIORITY_DEFAULT) {
+hmmrt_policy_share share_of(std::uint64_t used, std::uint32_t priority = HMMRT_PRIORITY_DEFAULT) {
     return {.used = used, .priority = priority, .rank = 0};
 }
 
 /// Ranks all, as the kernel does before it looks at chunks.
-void rank(std::uint64_t size, std::vector<hmmrt_share>& shares, const hmmrt_share* asker) {
-    hmmrt_share_sum sum = {.size = size, .weight = 0};
+void rank(std::uint64_t size, std::vector<hmmrt_policy_share>& shares,
+          const hmmrt_policy_share* asker) {
+    hmmrt_policy_share_sum sum = {.size = size, .weight = 0};
     for (auto& share : shares)
-        hmmrt_share_add(&sum, &share);
+        hmmrt_policy_share_add(&sum, &share);
     for (auto& share : shares)
-        hmmrt_share_rank(&sum, &share, asker);
+        hmmrt_policy_share_rank(&sum, &share, asker);
 }
 
 TEST(Shares, OfOneIsAllOfIt) {
     for (const std::uint64_t used : {std::uint64_t{1}, 4 * chunk, 8 * chunk}) {
-        std::vector<hmmrt_share> shares = {share_of(used)};
+        std::vector<hmmrt_policy_share> shares = {share_of(used)};
         rank(8 * chunk, shares, shares.data());
         EXPECT_NE(shares[0].rank, HMMRT_SHARE_KEPT) << used;
     }
 }
 
 TEST(Shares, WhoHasTooMuchGivesToWhoHasTooLittle) {
-    std::vector<hmmrt_share> shares = {share_of(6 * chunk), share_of(2 * chunk)};
+    std::vector<hmmrt_policy_share> shares = {share_of(6 * chunk), share_of(2 * chunk)};
     rank(8 * chunk, shares, &shares[1]);
     EXPECT_LT(shares[0].rank, shares[1].rank);
     EXPECT_NE(shares[0].rank, HMMRT_SHARE_KEPT);
@@ -47,7 +48,7 @@ TEST(Shares, WhoHasTooMuchGivesToWhoHasTooLittle) {
 
 TEST(Shares, WhoHasTooMuchTakesNothingFromWhoHasNot) {
     for (const std::uint64_t modest : {std::uint64_t{1}, chunk, 4 * chunk}) {
-        std::vector<hmmrt_share> shares = {share_of(8 * chunk - modest), share_of(modest)};
+        std::vector<hmmrt_policy_share> shares = {share_of(8 * chunk - modest), share_of(modest)};
         rank(8 * chunk, shares, shares.data());
         EXPECT_EQ(shares[1].rank, HMMRT_SHARE_KEPT) << modest;
         EXPECT_NE(shares[0].rank, HMMRT_SHARE_KEPT) << modest;
@@ -56,7 +57,7 @@ TEST(Shares, WhoHasTooMuchTakesNothingFromWhoHasNot) {
 
 TEST(Shares, AreWeighedByPriority) {
     // 4 to 1: a fifth of ten chunks is two.
-    std::vector<hmmrt_share> shares = {share_of(7 * chunk, 3), share_of(3 * chunk, 0)};
+    std::vector<hmmrt_policy_share> shares = {share_of(7 * chunk, 3), share_of(3 * chunk, 0)};
     rank(10 * chunk, shares, shares.data());
     EXPECT_EQ(shares[1].rank, 0u);
     EXPECT_GT(shares[0].rank, static_cast<std::uint32_t>(HMMRT_PRIORITY_MAX));
@@ -65,21 +66,22 @@ TEST(Shares, AreWeighedByPriority) {
 }
 
 TEST(Shares, OfLowPriorityGoFirstAmongThoseWhoHaveTooMuch) {
-    std::vector<hmmrt_share> shares = {share_of(4 * chunk, 10), share_of(5 * chunk, 11),
-                                       share_of(0, 200)};
+    std::vector<hmmrt_policy_share> shares = {share_of(4 * chunk, 10), share_of(5 * chunk, 11),
+                                              share_of(0, 200)};
     rank(9 * chunk, shares, &shares[2]);
     EXPECT_LT(shares[0].rank, shares[1].rank);
 }
 
 TEST(Shares, WithoutAnAskerAreTakenFromAll) {
-    std::vector<hmmrt_share> shares = {share_of(6 * chunk), share_of(2 * chunk)};
+    std::vector<hmmrt_policy_share> shares = {share_of(6 * chunk), share_of(2 * chunk)};
     rank(8 * chunk, shares, nullptr);
     EXPECT_LT(shares[0].rank, shares[1].rank);
     EXPECT_NE(shares[1].rank, HMMRT_SHARE_KEPT);
 }
 
 TEST(Shares, DoNotOverflow) {
-    std::vector<hmmrt_share> shares(65535, share_of(std::uint64_t{1} << 20, HMMRT_PRIORITY_MAX));
+    std::vector<hmmrt_policy_share> shares(65535,
+                                           share_of(std::uint64_t{1} << 20, HMMRT_PRIORITY_MAX));
     shares[0].used = std::uint64_t{1} << 36;
     rank(std::uint64_t{1} << 36, shares, &shares[1]);
     EXPECT_EQ(shares[0].rank, static_cast<std::uint32_t>(HMMRT_PRIORITY_MAX));
@@ -87,22 +89,22 @@ TEST(Shares, DoNotOverflow) {
 }
 
 TEST(SharePick, TakesTheLowestRankAndOfThoseTheOneUsedLongestAgo) {
-    hmmrt_share_pick pick;
-    hmmrt_share_begin(&pick);
-    EXPECT_FALSE(hmmrt_share_better(&pick, HMMRT_SHARE_KEPT, 0));
-    EXPECT_TRUE(hmmrt_share_better(&pick, 300, 5));
-    EXPECT_FALSE(hmmrt_share_better(&pick, 300, 5));
-    EXPECT_FALSE(hmmrt_share_better(&pick, 301, 1));
-    EXPECT_TRUE(hmmrt_share_better(&pick, 300, 4));
-    EXPECT_TRUE(hmmrt_share_better(&pick, 7, 100));
-    EXPECT_FALSE(hmmrt_share_better(&pick, 300, 0));
-    EXPECT_FALSE(hmmrt_share_better(&pick, HMMRT_SHARE_KEPT, 0));
+    hmmrt_policy_share_pick pick;
+    hmmrt_policy_share_begin(&pick);
+    EXPECT_FALSE(hmmrt_policy_share_better(&pick, HMMRT_SHARE_KEPT, 0));
+    EXPECT_TRUE(hmmrt_policy_share_better(&pick, 300, 5));
+    EXPECT_FALSE(hmmrt_policy_share_better(&pick, 300, 5));
+    EXPECT_FALSE(hmmrt_policy_share_better(&pick, 301, 1));
+    EXPECT_TRUE(hmmrt_policy_share_better(&pick, 300, 4));
+    EXPECT_TRUE(hmmrt_policy_share_better(&pick, 7, 100));
+    EXPECT_FALSE(hmmrt_policy_share_better(&pick, 300, 0));
+    EXPECT_FALSE(hmmrt_policy_share_better(&pick, HMMRT_SHARE_KEPT, 0));
 }
 
 /// A device whose chunks each belong to one, least recently used first.
 struct Device {
     std::uint64_t chunks;
-    std::vector<hmmrt_share> shares;
+    std::vector<hmmrt_policy_share> shares;
     std::list<std::size_t> recent;
 
     /// @who wants one more chunk. Returns whose went, or shares.size() if nothing had to, or was
@@ -122,17 +124,17 @@ struct Device {
     }
 
     std::list<std::size_t>::iterator choose(std::size_t who) {
-        hmmrt_share_sum sum = {.size = chunks * chunk, .weight = 0};
+        hmmrt_policy_share_sum sum = {.size = chunks * chunk, .weight = 0};
         for (std::size_t i = 0; i < shares.size(); i++)
-            if (shares[i].used || i == who) hmmrt_share_add(&sum, &shares[i]);
+            if (shares[i].used || i == who) hmmrt_policy_share_add(&sum, &shares[i]);
         for (std::size_t i = 0; i < shares.size(); i++)
-            if (shares[i].used || i == who) hmmrt_share_rank(&sum, &shares[i], &shares[who]);
-        hmmrt_share_pick pick;
-        hmmrt_share_begin(&pick);
+            if (shares[i].used || i == who) hmmrt_policy_share_rank(&sum, &shares[i], &shares[who]);
+        hmmrt_policy_share_pick pick;
+        hmmrt_policy_share_begin(&pick);
         auto found = recent.end();
         std::uint64_t used_at = 0;
         for (auto at = recent.begin(); at != recent.end(); ++at)
-            if (hmmrt_share_better(&pick, shares[*at].rank, used_at++)) found = at;
+            if (hmmrt_policy_share_better(&pick, shares[*at].rank, used_at++)) found = at;
         return found;
     }
 };

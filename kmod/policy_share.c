@@ -11,29 +11,29 @@
  *           something of his own or of those who have too much.
  * Alone     has all of it for his share, and gives up what he used longest ago.
  */
-#include "share.h"
+#include "policy.h"
 
-static u64 share_weight(const struct hmmrt_share *share)
+static u64 share_weight(const struct hmmrt_policy_share *share)
 {
 	return (u64)share->priority + 1;
 }
 
 /* Before any is ranked: all that use some, and who asks. */
-void hmmrt_share_add(struct hmmrt_share_sum *sum,
-		     const struct hmmrt_share *share)
+void hmmrt_policy_share_add(struct hmmrt_policy_share_sum *sum,
+			    const struct hmmrt_policy_share *share)
 {
 	sum->weight += share_weight(share);
 }
 
 /* Products, for there is no remainder then: sizes of 2^36 and 2^16 of them fit. */
-static bool is_above(const struct hmmrt_share_sum *sum,
-		     const struct hmmrt_share *share)
+static bool is_above(const struct hmmrt_policy_share_sum *sum,
+		     const struct hmmrt_policy_share *share)
 {
 	return share->used * sum->weight > sum->size * share_weight(share);
 }
 
-static bool is_below(const struct hmmrt_share_sum *sum,
-		     const struct hmmrt_share *share)
+static bool is_below(const struct hmmrt_policy_share_sum *sum,
+		     const struct hmmrt_policy_share *share)
 {
 	return share->used * sum->weight < sum->size * share_weight(share);
 }
@@ -42,9 +42,9 @@ static bool is_below(const struct hmmrt_share_sum *sum,
  * When a share's memory goes: its rank, which is HMMRT_SHARE_KEPT if not at all for
  * this one. @asker: one of them, or NULL: nobody's request.
  */
-void hmmrt_share_rank(const struct hmmrt_share_sum *sum,
-		      struct hmmrt_share *share,
-		      const struct hmmrt_share *asker)
+void hmmrt_policy_share_rank(const struct hmmrt_policy_share_sum *sum,
+			     struct hmmrt_policy_share *share,
+			     const struct hmmrt_policy_share *asker)
 {
 	bool deserves = !asker || is_below(sum, asker);
 
@@ -56,14 +56,15 @@ void hmmrt_share_rank(const struct hmmrt_share_sum *sum,
 		share->rank = HMMRT_SHARE_KEPT;
 }
 
-void hmmrt_share_begin(struct hmmrt_share_pick *pick)
+void hmmrt_policy_share_begin(struct hmmrt_policy_share_pick *pick)
 {
 	pick->rank = HMMRT_SHARE_KEPT;
 	pick->used_at = 0;
 }
 
 /* Whether something of that rank goes rather than all that it was asked of before. */
-bool hmmrt_share_better(struct hmmrt_share_pick *pick, u32 rank, u64 used_at)
+bool hmmrt_policy_share_better(struct hmmrt_policy_share_pick *pick, u32 rank,
+			       u64 used_at)
 {
 	if (rank == HMMRT_SHARE_KEPT || rank > pick->rank ||
 	    (rank == pick->rank && used_at >= pick->used_at))
