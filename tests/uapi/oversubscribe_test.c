@@ -32,102 +32,7 @@ static size_t area_words;
 
 /* --- work ------------------------------------------------------------------------- */
 
-static uint64_t next_random(uint64_t *state)
-{
-	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
-	return *state >> 33;
-}
-
-static void streaming(uint64_t *words, size_t count)
-{
-	size_t i;
-
-	for (i = 0; i < count; i++)
-		words[i] = words[i] * 3 + i;
-}
-
-/* A word of every page, and of the page behind it. */
-static void strided(uint64_t *words, size_t count)
-{
-	const size_t stride = PAGE_BYTES / sizeof(*words);
-	size_t i;
-
-	for (i = 0; i < count; i += stride)
-		words[i] += words[(i + stride) % count];
-}
-
-static void at_random(uint64_t *words, size_t count)
-{
-	uint64_t state = 7;
-	unsigned int i;
-
-	for (i = 0; i < 500; i++) {
-		size_t from = next_random(&state) % count;
-
-		words[next_random(&state) % count] += words[from] + i;
-	}
-}
-
 #define ROW	(PAGE_BYTES / sizeof(uint64_t))
-#define INNER	4
-
-/* C += A * B, of integers: the product has as many rows as fit behind the others. */
-static void gemm(uint64_t *words, size_t count)
-{
-	const size_t rows = (count - INNER * ROW) / (ROW + INNER);
-	uint64_t *b = words, *a = b + INNER * ROW, *c = a + rows * INNER;
-	size_t i, j, k;
-
-	for (i = 0; i < rows; i++)
-		for (k = 0; k < INNER; k++)
-			for (j = 0; j < ROW; j++)
-				c[i * ROW + j] +=
-					a[i * INNER + k] * b[k * ROW + j];
-}
-
-/* From one grid to the other, and back. */
-static void stencil(uint64_t *words, size_t count)
-{
-	const size_t rows = count / ROW / 2;
-	uint64_t *from = words, *to = words + rows * ROW;
-	size_t i, j, round;
-
-	for (round = 0; round < 2; round++) {
-		uint64_t *other = from;
-
-		for (i = 1; i + 1 < rows; i++)
-			for (j = i * ROW + 1; j < (i + 1) * ROW - 1; j++)
-				to[j] = from[j - ROW] + from[j - 1] + from[j] +
-					from[j + 1] + from[j + ROW];
-		from = to;
-		to = other;
-	}
-}
-
-/* Each page says which is next; a step has no address before the last one ended. */
-static void chasing(uint64_t *words, size_t count)
-{
-	const size_t pages = count / ROW;
-	size_t i, page = 0;
-
-	for (i = 0; i < pages; i++) {
-		uint64_t *here = words + page * ROW;
-
-		here[1] += i;
-		page = (page + 1 + here[2] % 5 * 131) % pages;
-	}
-}
-
-struct work {
-	const char *name;
-	void (*run)(uint64_t *words, size_t count);
-};
-
-static const struct work works[] = {
-	{ "streaming", streaming }, { "strided", strided },
-	{ "at random", at_random }, { "gemm", gemm },
-	{ "stencil", stencil },	    { "chasing", chasing },
-};
 
 static void (*job)(uint64_t *words, size_t count);
 
@@ -135,14 +40,6 @@ static uint64_t run_job(void)
 {
 	job(area, area_words);
 	return 0;
-}
-
-static void fill(uint64_t *words, size_t count, uint64_t seed)
-{
-	size_t i;
-
-	for (i = 0; i < count; i++)
-		words[i] = next_random(&seed);
 }
 
 /* --- one process, one or two devices ------------------------------------------------ */
@@ -422,70 +319,6 @@ TEST_F(oversubscribe, two_devices_and_a_prefetch_at_the_same_time)
 	}
 }
 
-/* --- every kind of work ------------------------------------------------------------- */
-
-FIXTURE(workload) {
-	char parameters[SIMGPU_PARAMETERS];
-	uint64_t *expected;
-};
-
-FIXTURE_VARIANT(workload) {
-	size_t percent;
-};
-
-FIXTURE_VARIANT_ADD(workload, in_1_1_times_the_memory) { .percent = 110 };
-FIXTURE_VARIANT_ADD(workload, in_1_5_times_the_memory) { .percent = 150 };
-FIXTURE_VARIANT_ADD(workload, in_twice_the_memory) { .percent = 200 };
-FIXTURE_VARIANT_ADD(workload, in_4_times_the_memory) { .percent = 400 };
-
-FIXTURE_SETUP(workload)
-{
-	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
-	ASSERT_EQ(0, simgpu_replace(self->parameters, LESS_MODULE));
-	area_words = variant->percent * LESS_BYTES / 100 / PAGE_BYTES * ROW;
-	self->expected = malloc(area_words * sizeof(*area));
-	ASSERT_NE(NULL, self->expected);
-}
-
-FIXTURE_TEARDOWN(workload)
-{
-	if (!self->parameters[0])
-		return;
-	free(self->expected);
-	EXPECT_EQ(0, simgpu_restore(self->parameters));
-}
-
-/* The device finds what the CPU finds with a copy of its own. */
-TEST_F(workload, has_the_results_that_the_cpu_has)
-{
-	const size_t bytes = area_words * sizeof(*area);
-	struct session session;
-	uint64_t evictions = 0;
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(works); i++) {
-		area = arena_anon(bytes);
-		ASSERT_NE(NULL, area);
-		job = works[i].run;
-		ASSERT_EQ(0, session_start(&session, 1, 1));
-		fill(area, area_words, i);
-		memcpy(self->expected, area, bytes);
-		agent_post(session_agent(&session), 0, AGENT_CALL,
-			   (uint64_t[]){ (uintptr_t)run_job }, 1);
-		job(self->expected, area_words);
-		ASSERT_DONE(agent_wait(session_agent(&session), 0, LIMIT_S));
-		EXPECT_EQ(0, memcmp(area, self->expected, bytes))
-		{
-			TH_LOG("%s", works[i].name);
-		}
-		evictions += session_stats(&session, 0).out_evictions;
-		ASSERT_EQ(0, munmap(area, bytes));
-		ASSERT_EQ(0, session_end(&session));
-	}
-	EXPECT_LT(0, evictions);
-}
-
 /* --- several processes -------------------------------------------------------------- */
 
 FIXTURE(processes) {
@@ -734,7 +567,8 @@ static void try_to_copy(FIXTURE_DATA(tiny) *self,
 
 	job = copy_back_and_forth;
 	ASSERT_EQ(0, session_start(&self->session, 1, 1));
-	fill(area, area_words, 3);
+	for (i = 0; i < area_words; i++)
+		area[i] = 3 * i;
 	if (read_mostly)
 		ASSERT_EQ(0, cmd_advise(self->session.space, area,
 					2 * BLOCK_BYTES,

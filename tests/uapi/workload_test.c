@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Every kind of work in more memory than the devices have: the results are those of
+ * the CPU, bit by bit, while another process takes device memory and gives it back.
+ * Loads hmmrt_simgpu with two small devices, and leaves it as it found it.
+ *
+ * One device	does all of a process's work.
+ * Two		have a half each, at the same time, and then that of the other one:
+ *		what one wrote the other goes on with.
+ * Processes	share the memory that is asked for, one or three of them.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/harness.h"
+#include "lib/modules.h"
+#include "lib/session.h"
+
+#define MODULE		"devices=2 memory=4"
+#define DEVICE_BYTES	(4UL << 20)
+#define MAX_DEVICES	2
+#define MAX_PROCESSES	3
+/* An agent gets this long for one piece of work, on the slowest machine. */
+#define LIMIT_S		100
+
+/* --- work ------------------------------------------------------------------------- */
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return *state >> 33;
+}
+
+static void streaming(uint64_t *words, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		words[i] = words[i] * 3 + i;
+}
+
+/* A word of every page, and of the page behind it. */
+static void strided(uint64_t *words, size_t count)
+{
+	const size_t stride = PAGE_BYTES / sizeof(*words);
+	size_t i;
+
+	for (i = 0; i < count; i += stride)
+		words[i] += words[(i + stride) % count];
+}
+
+static void at_random(uint64_t *words, size_t count)
+{
+	uint64_t state = 7;
+	unsigned int i;
+
+	for (i = 0; i < 500; i++) {
+		size_t from = next_random(&state) % count;
+
+		words[next_random(&state) % count] += words[from] + i;
+	}
+}
+
+#define ROW	(PAGE_BYTES / sizeof(uint64_t))
+#define INNER	4
+
+/* C += A * B, of integers: the product has as many rows as fit behind the others. */
+static void gemm(uint64_t *words, size_t count)
+{
+	const size_t rows = (count - INNER * ROW) / (ROW + INNER);
+	uint64_t *b = words, *a = b + INNER * ROW, *c = a + rows * INNER;
+	size_t i, j, k;
+
+	for (i = 0; i < rows; i++)
+		for (k = 0; k < INNER; k++)
+			for (j = 0; j < ROW; j++)
+				c[i * ROW + j] +=
+					a[i * INNER + k] * b[k * ROW + j];
+}
+
+/* From one grid to the other, and back. */
+static void stencil(uint64_t *words, size_t count)
+{
+	const size_t rows = count / ROW / 2;
+	uint64_t *from = words, *to = words + rows * ROW;
+	size_t i, j, round;
+
+	for (round = 0; round < 2; round++) {
+		uint64_t *other = from;
+
+		for (i = 1; i + 1 < rows; i++)
+			for (j = i * ROW + 1; j < (i + 1) * ROW - 1; j++)
+				to[j] = from[j - ROW] + from[j - 1] + from[j] +
+					from[j + 1] + from[j + ROW];
+		from = to;
+		to = other;
+	}
+}
+
+/* Each page says which is next; a step has no address before the last one ended. */
+static void chasing(uint64_t *words, size_t count)
+{
+	const size_t pages = count / ROW;
+	size_t i, page = 0;
+
+	for (i = 0; i < pages; i++) {
+		uint64_t *here = words + page * ROW;
+
+		here[1] += i;
+		page = (page + 1 + here[2] % 5 * 131) % pages;
+	}
+}
+
+struct work {
+	const char *name;
+	void (*run)(uint64_t *words, size_t count);
+};
+
+static const struct work works[] = {
+	{ "streaming", streaming }, { "strided", strided },
+	{ "at random", at_random }, { "gemm", gemm },
+	{ "stencil", stencil },	    { "chasing", chasing },
+};
+
+
+/* --- a process that works ----------------------------------------------------------- */
+
+/* What agents work on, in memory that is none of a device. */
+struct job {
+	void (*run)(uint64_t *words, size_t count);
+	uint64_t *words;	/* the parts, one after the other */
+	size_t count;		/* of one part */
+};
+
+static struct job *job;
+
+static uint64_t run_first(void)
+{
+	job->run(job->words, job->count);
+	return 0;
+}
+
+static uint64_t run_second(void)
+{
+	job->run(job->words + job->count, job->count);
+	return 0;
+}
+
+static uint64_t (*const run_part[MAX_DEVICES])(void) = { run_first, run_second };
+
+/* Each device has each part once; false if one of them did not end well. */
+static bool work_on_devices(struct session *session)
+{
+	const unsigned int n = session->nr_devices;
+	unsigned int round, device;
+	bool well = true;
+
+	for (round = 0; well && round < n; round++) {
+		for (device = 0; device < n; device++)
+			agent_post(&session->devices[device].agent, 0,
+				   AGENT_CALL,
+				   (uint64_t[]){ (uintptr_t)run_part[(device + round) % n] },
+				   1);
+		for (device = 0; device < n; device++) {
+			struct outcome outcome =
+				agent_wait(&session->devices[device].agent, 0,
+					   LIMIT_S);
+
+			well = well && !outcome.error && !outcome.signal;
+		}
+	}
+	return well;
+}
+
+static void work_on_cpu(uint64_t *words, unsigned int devices)
+{
+	unsigned int round, part;
+
+	for (round = 0; round < devices; round++)
+		for (part = 0; part < devices; part++)
+			job->run(words + part * job->count, job->count);
+}
+
+static void fill(uint64_t *words, size_t count, uint64_t seed)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		words[i] = next_random(&seed);
+}
+
+static void *map_shared(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* What processes tell the one that started them. */
+struct shared {
+	uint64_t evictions;
+	uint64_t allocations;
+	unsigned int works;	/* that ended */
+	bool stop;
+};
+
+static struct shared *shared;
+
+/* So all have their memory at the same time, whoever is first. */
+static bool wait_for_works(unsigned int works)
+{
+	unsigned int try;
+
+	__atomic_fetch_add(&shared->works, 1, __ATOMIC_RELAXED);
+	for (try = 0; try < LIMIT_S * 100; try++) {
+		if (__atomic_load_n(&shared->works, __ATOMIC_RELAXED) >= works)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+static void leave(struct session *session)
+{
+	unsigned int i;
+
+	for (i = 0; i < session->nr_devices; i++) {
+		uint64_t n = session_stats(session, i).out_evictions;
+
+		__atomic_fetch_add(&shared->evictions, n, __ATOMIC_RELAXED);
+		session_unbind(session, i);
+	}
+	/* Others use the devices as well: what is left is looked at later. */
+	close(session->space);
+}
+
+/* NULL, or what went wrong. @works: of all processes, when this one is done. */
+static const char *do_work(struct session *session, size_t bytes,
+			   unsigned int works)
+{
+	const unsigned int devices = session->nr_devices;
+	uint64_t *expected = malloc(bytes);
+	const char *wrong = NULL;
+
+	job->words = arena_anon(bytes);
+	job->count = bytes / sizeof(*job->words) / devices;
+	if (!expected || !job->words)
+		return "no memory";
+	fill(job->words, devices * job->count, works);
+	memcpy(expected, job->words, bytes);
+	if (!work_on_devices(session))
+		wrong = "did not end";
+	if (!wait_for_works(works) && !wrong)
+		wrong = "others did not end";
+	work_on_cpu(expected, devices);
+	if (!wrong && memcmp(job->words, expected, bytes))
+		wrong = "other results";
+	munmap(job->words, bytes);
+	free(expected);
+	return wrong;
+}
+
+/* All kinds, each in memory of its own. */
+static int work(size_t bytes, unsigned int devices, unsigned int processes)
+{
+	struct session session;
+	const char *wrong = NULL;
+	size_t i;
+
+	job = map_shared(sizeof(*job));
+	if (!job || session_start(&session, devices, 1))
+		return 2;
+	for (i = 0; i < ARRAY_SIZE(works) && !wrong; i++) {
+		job->run = works[i].run;
+		wrong = do_work(&session, bytes, (i + 1) * processes);
+		if (wrong)
+			fprintf(stderr, "# %s: %s\n", works[i].name, wrong);
+	}
+	leave(&session);
+	return !!wrong;
+}
+
+/* --- a process that allocates ------------------------------------------------------- */
+
+#define PIECE_BYTES	(1UL << 20)
+
+/* Memory that is new each time goes to a device, and what it held is still there. */
+static bool allocate(const struct session *session, uint64_t turn)
+{
+	const uint32_t id = session->devices[turn % session->nr_devices].id;
+	char *piece = mmap(NULL, PIECE_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bool well;
+
+	if (piece == MAP_FAILED)
+		return false;
+	pages_fill(piece, PIECE_BYTES, turn);
+	well = !cmd_prefetch(session->space, piece, PIECE_BYTES, id, NULL) &&
+	       (turn % 4 || pages_check(piece, PIECE_BYTES, turn) == -1);
+	return !munmap(piece, PIECE_BYTES) && well;
+}
+
+static int allocate_until_told(unsigned int devices)
+{
+	struct session session;
+	uint64_t turn;
+
+	if (session_start(&session, devices, 1))
+		return 2;
+	for (turn = 0; !__atomic_load_n(&shared->stop, __ATOMIC_RELAXED); turn++)
+		if (!allocate(&session, turn))
+			return 3;
+	__atomic_store_n(&shared->allocations, turn, __ATOMIC_RELAXED);
+	leave(&session);
+	return 0;
+}
+
+static bool ends_well(pid_t pid)
+{
+	int status;
+
+	return pid > 0 && waitpid(pid, &status, 0) == pid &&
+	       WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+/* --- the whole ---------------------------------------------------------------------- */
+
+FIXTURE(workload) {
+	char parameters[SIMGPU_PARAMETERS];
+	int fd;
+	uint32_t ids[MAX_DEVICES];
+};
+
+FIXTURE_VARIANT(workload) {
+	size_t percent;		/* of all device memory that is used */
+};
+
+FIXTURE_VARIANT_ADD(workload, in_1_1_times_the_memory) { .percent = 110 };
+FIXTURE_VARIANT_ADD(workload, in_1_5_times_the_memory) { .percent = 150 };
+FIXTURE_VARIANT_ADD(workload, in_twice_the_memory) { .percent = 200 };
+FIXTURE_VARIANT_ADD(workload, in_4_times_the_memory) { .percent = 400 };
+
+FIXTURE_SETUP(workload)
+{
+	static const char *const names[] = { "hmmrt-gpu0", "hmmrt-gpu1" };
+	size_t i;
+
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
+	self->fd = open_manager();
+	for (i = 0; i < MAX_DEVICES; i++)
+		ASSERT_EQ(0, device_named(self->fd, names[i], &self->ids[i]));
+	shared = map_shared(sizeof(*shared));
+	ASSERT_NE(NULL, shared);
+}
+
+FIXTURE_TEARDOWN(workload)
+{
+	if (!self->parameters[0])
+		return;
+	munmap(shared, sizeof(*shared));
+	close(self->fd);
+	EXPECT_EQ(0, simgpu_restore(self->parameters));
+}
+
+static void work_among_others(FIXTURE_DATA(workload) *self,
+			      struct __test_metadata *_metadata, size_t percent,
+			      unsigned int devices, unsigned int processes)
+{
+	size_t pages = percent * DEVICE_BYTES * devices / 100 / processes /
+		       PAGE_BYTES / devices * devices;
+	pid_t pids[MAX_PROCESSES], other;
+	unsigned int i;
+
+	*shared = (struct shared){ 0 };
+	other = fork();
+	if (!other)
+		_exit(allocate_until_told(devices));
+	for (i = 0; i < processes; i++) {
+		pids[i] = fork();
+		if (!pids[i])
+			_exit(work(pages * PAGE_BYTES, devices, processes));
+	}
+	for (i = 0; i < processes; i++)
+		EXPECT_TRUE(ends_well(pids[i]));
+	__atomic_store_n(&shared->stop, true, __ATOMIC_RELAXED);
+	EXPECT_TRUE(ends_well(other));
+	EXPECT_LT(0, shared->evictions);
+	EXPECT_LT(0, shared->allocations);
+	for (i = 0; i < devices; i++)
+		EXPECT_EQ(0, device_used_bytes(self->fd, self->ids[i]));
+	TH_LOG("%u devices, %u processes: %llu evictions, %llu allocations",
+	       devices, processes, (unsigned long long)shared->evictions,
+	       (unsigned long long)shared->allocations);
+}
+
+TEST_F(workload, of_a_process_on_a_device)
+{
+	work_among_others(self, _metadata, variant->percent, 1, 1);
+}
+
+TEST_F(workload, of_a_process_on_two_devices)
+{
+	work_among_others(self, _metadata, variant->percent, 2, 1);
+}
+
+TEST_F(workload, of_three_processes_on_a_device)
+{
+	work_among_others(self, _metadata, variant->percent, 1, 3);
+}
+
+TEST_F(workload, of_three_processes_on_two_devices)
+{
+	work_among_others(self, _metadata, variant->percent, 2, 3);
+}
+
+TEST_HARNESS_MAIN
