@@ -124,6 +124,16 @@ static unsigned long take_hot(struct hmmrt_block *block,
 	return hot;
 }
 
+/* It was not its turn: it is with the next look, used or not. */
+static void keep_hot(struct hmmrt_block *block, struct hmmrt_block_map *map,
+		     unsigned int granule, u32 threshold)
+{
+	mutex_lock(&block->lock);
+	if (map->counts)
+		map->counts->of[granule] = threshold;
+	mutex_unlock(&block->lock);
+}
+
 /* --- what counts --------------------------------------------------------- */
 
 /* A fault's decision, once it was counted. */
@@ -149,13 +159,29 @@ static bool counts_at(const struct hmmrt_knobs *knobs)
 	       knobs->of[HMMRT_KNOB_MIGRATION_POLICY] == HMMRT_MIGRATE_ON_COUNT;
 }
 
-/* By granule, from its first page; 0: it does not count. Returns whether some do. */
+/* What @start to @end has, for the granules that it is in, if that is less. */
+static void fill_part(const struct hmmrt_block *block, unsigned long start,
+		      unsigned long end, u32 threshold, u32 *thresholds)
+{
+	unsigned int i = (start - block->start) / GRANULE_SIZE;
+	unsigned int last = (end - 1 - block->start) / GRANULE_SIZE;
+
+	for (; threshold && i <= last; i++)
+		if (!thresholds[i] || thresholds[i] > threshold)
+			thresholds[i] = threshold;
+}
+
+/*
+ * By granule, the least of what its parts have; 0: it does not count. Returns whether
+ * some do.
+ */
 static bool fill_thresholds(const struct hmmrt_binding *binding,
 			    const struct hmmrt_block *block, u32 *thresholds)
 {
 	unsigned long addr = block->start, end = addr + HMMRT_BLOCK_SIZE;
 	bool any = false;
 
+	memset(thresholds, 0, HMMRT_POLICY_GRANULES * sizeof(*thresholds));
 	while (addr < end) {
 		unsigned long start = addr, next = end;
 		struct hmmrt_advice advice;
@@ -167,8 +193,8 @@ static bool fill_thresholds(const struct hmmrt_binding *binding,
 		if (counts_at(&knobs) && moves(binding, &advice, &knobs, false))
 			threshold = knobs.of[HMMRT_KNOB_ACCESS_COUNTER_THRESHOLD];
 		any |= threshold;
-		for (; addr < next; addr += GRANULE_SIZE)
-			*thresholds++ = threshold;
+		fill_part(block, addr, next, threshold, thresholds);
+		addr = next;
 	}
 	return any;
 }
@@ -192,6 +218,7 @@ static int move_part(struct hmmrt_request *req)
 	return hmmrt_serve_window(req, true);
 }
 
+/* From @start on, what there is first. 0: up to req->end it is done. */
 static int move_once(struct hmmrt_request *req, unsigned long start,
 		     unsigned long end)
 {
@@ -200,15 +227,17 @@ static int move_once(struct hmmrt_request *req, unsigned long start,
 
 	if (!mmap_read_trylock(mm))
 		return -EBUSY;
-	rc = hmmrt_request_lookup(mm, req, start, end);
-	if (!rc)
-		rc = move_part(req);
+	req->vma = find_vma_intersection(mm, start, end);
+	req->start = req->vma ? max(start, req->vma->vm_start) : end;
+	req->end = req->vma ? min(end, req->vma->vm_end) : end;
+	rc = req->vma ? move_part(req) : 0;
 	req->vma = NULL;
 	mmap_read_unlock(mm);
 	return hmmrt_request_again(req, rc);
 }
 
-static void move_granule(struct hmmrt_binding *binding,
+/* Returns whether it need not be tried again. */
+static bool move_granule(struct hmmrt_binding *binding,
 			 struct hmmrt_block *block, unsigned int granule)
 {
 	unsigned long start = block->start + granule * GRANULE_SIZE;
@@ -219,10 +248,10 @@ static void move_granule(struct hmmrt_binding *binding,
 
 	if (binding->dev->ops->prepare(binding, block->start,
 				       block->start + HMMRT_BLOCK_SIZE))
-		return;
+		return false;
 	req = hmmrt_request_alloc(binding, block);
 	if (!req)
-		return;
+		return false;
 	req->cause = HMMRT_CAUSE_ACCESS_COUNTER;
 	while (start < end && attempts < COUNT_ATTEMPTS) {
 		rc = move_once(req, start, end);
@@ -235,6 +264,7 @@ static void move_granule(struct hmmrt_binding *binding,
 	atomic64_add(req->moved, &binding->migrated_to_device);
 	atomic64_add(req->moved, &binding->counted);
 	hmmrt_request_free(req);
+	return rc != -EBUSY && rc != -EAGAIN;
 }
 
 /* --- the work ------------------------------------------------------------ */
@@ -268,8 +298,9 @@ static void block_look(struct look *look, struct hmmrt_block *block)
 	hmmrt_age_ask(binding, block, look->ptes);
 	hot = take_hot(block, map, thresholds);
 	for_each_set_bit(i, &hot, HMMRT_POLICY_GRANULES)
-		if (!READ_ONCE(binding->going))
-			move_granule(binding, block, i);
+		if (!READ_ONCE(binding->going) &&
+		    !move_granule(binding, block, i))
+			keep_hot(block, map, i, thresholds[i]);
 }
 
 /* The blocks of a span from the hand on. false: that was enough for now. */

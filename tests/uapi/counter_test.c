@@ -130,6 +130,31 @@ TEST_F_TIMEOUT(counter, each_range_has_its_threshold, 500)
 	use_until_there(self, _metadata, 4, 4);
 }
 
+/* A part that is mapped only from its fifth page on, and a knob from its ninth. */
+TEST_F_TIMEOUT(counter, part_of_a_granule_moves_by_itself, 500)
+{
+	const long left = GRANULE_PAGES - 4;
+	volatile char *word = granule(self, 3) + 8 * PAGE_BYTES;
+	const struct timespec pause = { .tv_nsec = 5000000 };
+	time_t began = time(NULL);
+
+	ASSERT_EQ(0, munmap(granule(self, 3), 4 * PAGE_BYTES));
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_MIGRATION_POLICY,
+			 HMMRT_MIGRATE_ON_COUNT));
+	ASSERT_EQ(0, set(self, HMMRT_KNOB_ACCESS_COUNTER_THRESHOLD, 65535));
+	ASSERT_EQ(0, cmd_set_range_knob(self->space, (void *)word,
+					GRANULE_BYTES / 2, self->id,
+					HMMRT_KNOB_ACCESS_COUNTER_THRESHOLD,
+					THRESHOLD));
+	while (pages_at(self->space, granule(self, 3) + 4 * PAGE_BYTES,
+			left * PAGE_BYTES, self->id) != left) {
+		ASSERT_LT(time(NULL) - began, LIMIT_S);
+		ASSERT_VALUE(1 + 3 * GRANULE_PAGES + 8,
+			     agent_read(self->agent, word));
+		nanosleep(&pause, NULL);
+	}
+}
+
 /* One part of a process counts, the rest moves when it is touched. */
 TEST_F_TIMEOUT(counter, policy_is_of_a_range_as_well, 500)
 {
