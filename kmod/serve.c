@@ -48,6 +48,11 @@ static unsigned int req_page(const struct hmmrt_request *req)
 	return (req->addr - req->start) >> PAGE_SHIFT;
 }
 
+static unsigned long page_addr(const struct hmmrt_request *req, unsigned int i)
+{
+	return req->start + ((unsigned long)i << PAGE_SHIFT);
+}
+
 /*
  * secretmem has no kernel mapping to copy from and promises to be visible to
  * its owner's CPU page table alone. vma_is_secretmem() is not exported.
@@ -174,11 +179,12 @@ int hmmrt_snapshot_widened(struct hmmrt_request *req)
  * mmap_lock, and takes it again: *unlocked, and the vma is not what it was. NULL: it is
  * kept.
  */
-static int fault_page(struct hmmrt_request *req, unsigned long addr, bool write,
+static int fault_page(struct mm_struct *mm, unsigned long addr, bool write,
 		      bool *unlocked)
 {
-	return fixup_user_fault(req->vma->vm_mm, addr,
-				write ? FAULT_FLAG_WRITE : 0, unlocked);
+	lockdep_assert_held(&mm->mmap_lock);
+	return fixup_user_fault(mm, addr, write ? FAULT_FLAG_WRITE : 0,
+				unlocked);
 }
 
 /* In system memory, and a write to it would have to copy it first. */
@@ -219,18 +225,18 @@ static int break_cow(struct hmmrt_request *req)
 	bool unlocked = false;
 
 	for (i = 0; i < n && !unlocked; i++) {
-		unsigned long addr = req->start + ((unsigned long)i << PAGE_SHIFT);
+		unsigned long addr = page_addr(req, i);
 		bool wanted = req->whole || addr == req->addr;
 		int rc;
 
 		if (!req->pfns[i])
 			continue;
 		if (wanted)
-			rc = fault_page(req, addr, true, &unlocked);
+			rc = fault_page(req->vma->vm_mm, addr, true, &unlocked);
 		else if (userfaultfd_armed(req->vma))
 			rc = -EFAULT;
 		else
-			rc = fault_page(req, addr, true, NULL);
+			rc = fault_page(req->vma->vm_mm, addr, true, NULL);
 		if (rc && wanted)
 			return rc;
 		/* A neighbour that cannot be written: leave them all alone. */
@@ -282,7 +288,7 @@ static int fault_neighbours(struct hmmrt_request *req, bool write)
 	for (i = 0; i < n && !rc && !unlocked; i++) {
 		if (req->pfns[i] || i == req_page(req))
 			continue;
-		rc = fault_page(req, req->start + ((unsigned long)i << PAGE_SHIFT),
+		rc = fault_page(req->vma->vm_mm, page_addr(req, i),
 				write && vma_is_anonymous(req->vma), &unlocked);
 	}
 	return unlocked ? -EAGAIN : 0;
@@ -316,8 +322,9 @@ static int fault_wanted(struct hmmrt_request *req)
 	if (!pfn && mutex_is_locked(&req->block->migrate) &&
 	    hmmrt_is_moving(req->vma, req->addr, 1))
 		return wait_moved(req);
-	req->was_missing = !pfn;
-	rc = fault_page(req, req->addr, req->access & HMMRT_ACCESS_WRITE,
+	if (!pfn)
+		req->was_missing = true;
+	rc = fault_page(req->vma->vm_mm, req->addr, req->access & HMMRT_ACCESS_WRITE,
 			&unlocked);
 	return !rc && unlocked ? -EAGAIN : rc;
 }
@@ -393,21 +400,20 @@ static int mark_missing(struct hmmrt_request *req)
 
 /*
  * Have the CPU take what mark_missing() marked. The mmap_lock may be dropped and
- * taken again, so the vma is not what it was, and the attempt has ended.
+ * taken again, so the vma is not what it was, and the attempt has ended: what cannot
+ * be had after that, of what may be mapped there by now, is for the next one to say.
  */
 static int fault_missing(struct hmmrt_request *req)
 {
 	bool write = req->access & HMMRT_ACCESS_WRITE, unlocked = false;
 	unsigned int i, n = hmmrt_request_pages(req);
+	struct mm_struct *mm = req->vma->vm_mm;
 	int rc = 0;
 
-	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
-	for (i = 0; i < n && !rc && !unlocked; i++)
+	for (i = 0; i < n && !rc && !(unlocked && hmmrt_interrupted()); i++)
 		if (req->pfns[i])
-			rc = fault_page(req, req->start +
-						 ((unsigned long)i << PAGE_SHIFT),
-					write, &unlocked);
-	return rc ? rc : -EAGAIN;
+			rc = fault_page(mm, page_addr(req, i), write, &unlocked);
+	return rc && (rc == -EINTR || !unlocked) ? rc : -EAGAIN;
 }
 
 /* Snapshot that has all of the window, or else see to it that the next one has. */
@@ -602,15 +608,12 @@ static bool commit_satisfies(const struct hmmrt_request *req)
 static int bring_home(struct mm_struct *mm, struct hmmrt_request *req)
 {
 	bool write = req->access & HMMRT_ACCESS_WRITE;
-	unsigned int flags = write ? FAULT_FLAG_WRITE : 0;
 	bool unlocked = false;
-	int rc;
+	int rc = fault_page(mm, req->addr, write, &unlocked);
 
-	lockdep_assert_held(&mm->mmap_lock);
-	rc = fixup_user_fault(mm, req->addr, flags, &unlocked);
 	/* The first one brings it home; break COW before a reader moves it. */
 	if (!rc && write)
-		rc = fixup_user_fault(mm, req->addr, flags, &unlocked);
+		rc = fault_page(mm, req->addr, write, &unlocked);
 	return rc ? rc : -EAGAIN;
 }
 
@@ -777,10 +780,7 @@ out_unlock:
 	return rc;
 }
 
-/*
- * Whether there is anything at all that could be served, before memory is spent
- * on an address.
- */
+/* Before memory is spent on an address: whether anything there could be served. */
 int hmmrt_mapped_check(struct mm_struct *mm, unsigned long addr,
 		       unsigned int access)
 {
