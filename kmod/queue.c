@@ -259,19 +259,19 @@ void hmmrt_queued_wait(struct hmmrt_binding *binding,
 	struct hmmrt_fault_buffer *buffer = &binding->faults;
 	u32 patience = hmmrt_binding_knob(binding,
 					  HMMRT_KNOB_FAULT_PATIENCE_MSEC);
-	unsigned long most = msecs_to_jiffies(patience);
-	unsigned long end = jiffies + most;
+	unsigned long end = jiffies + msecs_to_jiffies(patience);
 	DEFINE_WAIT(wait);
 
 	for (;;) {
 		bool work = signal_pending(current);
+		long left = end - jiffies;
 
 		prepare_to_wait(&queued->wait, &wait,
 				work ? TASK_KILLABLE : TASK_INTERRUPTIBLE);
 		if (!queued_is_pending(buffer, queued) ||
-		    hmmrt_interrupted() || time_after_eq(jiffies, end))
+		    hmmrt_interrupted() || left <= 0)
 			break;
-		schedule_timeout(work ? HZ / 10 : most);
+		schedule_timeout(work ? min_t(long, left, HZ / 10) : left);
 	}
 	finish_wait(&queued->wait, &wait);
 }
