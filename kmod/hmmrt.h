@@ -338,6 +338,7 @@ struct hmmrt_binding {
 	atomic64_t counted;		/* pages that moved because of it */
 	struct hmmrt_counting counting;
 	atomic64_t quota_refusals;
+	atomic64_t memory_refusals;	/* for any other reason */
 	atomic64_t given_up;		/* pages, to make room; for what is too small */
 };
 

@@ -185,6 +185,9 @@ static void stats_fill(struct hmmrt_stats *stats,
 	stats->out_unpins = thrashing_count(binding, HMMRT_THRASHING_RELEASED);
 	stats->out_counted_moves = atomic64_read(&binding->counted);
 	stats->out_quota_refusals = atomic64_read(&binding->quota_refusals);
+	stats->out_memory_refusals = atomic64_read(&binding->memory_refusals);
+	stats->out_thrashing_resets =
+		thrashing_count(binding, HMMRT_THRASHING_RESET);
 }
 
 static int ioc_stats(struct file *file, void *arg)

@@ -48,6 +48,9 @@ enum hmmrt_policy_rule {
 	HMMRT_RULE_ON_COUNT,		/* not used often enough yet */
 	HMMRT_RULE_READ_DUPLICATION,	/* HMMRT_KNOB_READ_DUPLICATION */
 	HMMRT_RULE_DEFAULT,
+	/* It was to move, or to be copied, and there was nothing to take for it. */
+	HMMRT_RULE_NO_MEMORY,
+	HMMRT_RULE_QUOTA,
 	HMMRT_RULES,
 };
 

@@ -35,18 +35,11 @@ void hmmrt_request_free(struct hmmrt_request *req)
 	kvfree(req);
 }
 
-/* A limit was reached. If nothing is done about that it is a refusal. */
+/* A limit was reached. */
 static bool may_get_quota(struct hmmrt_request *req)
 {
 	req->room_by = HMMRT_ROOM_QUOTA;
-	if (hmmrt_may_evict(req))
-		return true;
-	if (!req->refused) {
-		hmmrt_account_refused(req->binding->account);
-		atomic64_inc(&req->binding->quota_refusals);
-	}
-	req->refused = true;
-	return false;
+	return hmmrt_may_evict(req);
 }
 
 /* Whether something is lacking, and it is worth it to do something about that. */
@@ -127,6 +120,46 @@ static unsigned int alloc_runs(struct hmmrt_request *req, unsigned int first,
 	return got;
 }
 
+/* Something stays where it is: counted once, however many attempts see it. */
+static void memory_refused(struct hmmrt_request *req)
+{
+	struct hmmrt_binding *binding = req->binding;
+	bool quota = req->lack == HMMRT_LACK_QUOTA;
+
+	if (req->refused)
+		return;
+	req->refused = true;
+	if (quota)
+		hmmrt_account_refused(binding->account);
+	atomic64_inc(quota ? &binding->quota_refusals :
+			     &binding->memory_refusals);
+}
+
+/* What was not found for the touched page decides about the fault. */
+static void rule_refused(struct hmmrt_request *req, unsigned int first,
+			 unsigned int end, struct page **pages)
+{
+	unsigned int touched = (req->addr - req->start) >> PAGE_SHIFT;
+
+	if (!req->access || touched < first || touched >= end ||
+	    !test_bit(touched, req->wanted) || pages[touched - first])
+		return;
+	req->rule = req->lack == HMMRT_LACK_QUOTA ? HMMRT_RULE_QUOTA :
+						    HMMRT_RULE_NO_MEMORY;
+}
+
+/* How many of [first, end) are wanted. */
+static unsigned int count_wanted(const struct hmmrt_request *req,
+				 unsigned int first, unsigned int end)
+{
+	unsigned int at, n = 0;
+
+	for (at = find_next_bit(req->wanted, end, first); at < end;
+	     at = find_next_bit(req->wanted, end, at + 1))
+		n++;
+	return n;
+}
+
 /**
  * hmmrt_request_alloc_pages() - device memory for a request
  * @req: req->wanted says for which pages of its window
@@ -154,6 +187,10 @@ int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 		return -ENOSPC;
 	}
 	hmmrt_request_release_room(req);
+	if (got < count_wanted(req, first, end)) {
+		memory_refused(req);
+		rule_refused(req, first, end, pages);
+	}
 	return got;
 }
 

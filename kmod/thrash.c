@@ -278,10 +278,13 @@ void hmmrt_pins_stop(struct hmmrt_pins *pins)
  */
 void hmmrt_thrashing_reset(struct hmmrt_block *block)
 {
+	bool thrashes = READ_ONCE(block->thrashing.thrashes);
+	unsigned int id;
+
 	might_sleep();
-	if (READ_ONCE(block->thrashing.thrashes))
-		trace_hmmrt_thrashing(HMMRT_LOCATION_NONE, block->start,
-				      HMMRT_THRASHING_RESET);
+	for (id = 0; thrashes && id < HMMRT_MAX_DEVICES; id++)
+		if (READ_ONCE(block->maps[id]))
+			tell(block, id, HMMRT_THRASHING_RESET);
 	release(block, true);
 }
 

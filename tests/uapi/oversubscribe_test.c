@@ -189,6 +189,8 @@ TEST_F(oversubscribe, can_be_forbidden_for_one_device)
 TEST_F(oversubscribe, can_be_forbidden)
 {
 	struct hmmrt_prefetch result;
+	struct hmmrt_stats stats;
+	uint64_t refused;
 
 	ASSERT_TRUE(set_oversubscription(false));
 	pages_fill(self->buf, 2 * DEVICE_BYTES, 1);
@@ -196,11 +198,17 @@ TEST_F(oversubscribe, can_be_forbidden)
 	ASSERT_EQ(0, prefetch(self, self->buf + DEVICE_BYTES, BLOCK_BYTES,
 			      &result));
 	EXPECT_EQ(BLOCK_PAGES, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
+	refused = session_stats(&self->session, 0).out_memory_refusals;
+	EXPECT_EQ(1, refused);
 	ASSERT_VALUE(pages_sum(2 * DEVICE_BYTES, 1),
 		     agent_sum(agent_of(self, 0), self->buf, 2 * DEVICE_BYTES,
 			       PAGE_BYTES));
 	EXPECT_EQ(DEVICE_PAGES, pages_here(self, self->buf, DEVICE_BYTES));
-	EXPECT_EQ(0, session_stats(&self->session, 0).out_evictions);
+	stats = session_stats(&self->session, 0);
+	EXPECT_EQ(0, stats.out_evictions);
+	/* A fault for each of the other blocks. */
+	EXPECT_LE(refused + CHUNKS - 1, stats.out_memory_refusals);
+	EXPECT_EQ(0, stats.out_quota_refusals);
 }
 
 /* Copies are nobody's pages, and go all the same; the pages stay what they are. */

@@ -149,6 +149,7 @@ TEST_F_TIMEOUT(thrash, goes_where_it_is_sent, 500)
 				  PAGE_BYTES, self->id, NULL));
 	EXPECT_EQ(self->id, location(self));
 	EXPECT_EQ(1, stats_of(self).out_unpins);
+	EXPECT_EQ(1, stats_of(self).out_thrashing_resets);
 	/* And it moves with who touches it, as at first. */
 	ASSERT_EQ(self->expected, *self->word);
 	ASSERT_EQ(HOST, location(self));

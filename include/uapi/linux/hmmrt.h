@@ -340,7 +340,7 @@ enum hmmrt_knob_id {
 	HMMRT_KNOB_MIGRATION_POLICY = 0,
 	/* Whether more is moved than what was touched, 64 KiB of it. */
 	HMMRT_KNOB_PREFETCH_ENABLE,
-	/* More than so many percent of a window have to be on the device afterwards. */
+	/* More than so many percent of a window have to be mapped there afterwards. */
 	HMMRT_KNOB_PREFETCH_THRESHOLD,
 	/* Faults of a block before that. */
 	HMMRT_KNOB_PREFETCH_MIN_FAULTS,
@@ -670,7 +670,8 @@ struct hmmrt_peer {
  * @out_copied_pages: copies made of read-mostly pages
  * @out_evictions: chunks of device memory that were evicted, whoever had them, to
  *	make room for this space
- * @out_evicted_pages: pages of this space that were evicted, whoever asked for it
+ * @out_evicted_pages: pages of this space that were evicted, whoever asked for it;
+ *	copies are dropped instead, and not counted
  * @out_thrashing_faults: device faults for what is evicted again and again, and was
  *	therefore left where it is
  * @out_fault_batches: batches of device faults that were served, many of one fault
@@ -690,6 +691,9 @@ struct hmmrt_peer {
  *	they were; also in @out_migrated_to_device
  * @out_quota_refusals: faults, and blocks of calls, that were refused device memory
  *	because of a limit, see HMMRT_IOC_QUOTA, so that something was left where it is
+ * @out_memory_refusals: likewise because there was none, and nothing to be evicted
+ * @out_thrashing_resets: times that the process said where it wants a block that had
+ *	been found to go back and forth
  *
  * Counters since the binding was made, except out_cpu_faults,
  * out_migrated_to_host and out_invalidations, which are of the space, and
@@ -724,6 +728,8 @@ struct hmmrt_stats {
 	__aligned_u64 out_unpins;
 	__aligned_u64 out_counted_moves;
 	__aligned_u64 out_quota_refusals;
+	__aligned_u64 out_memory_refusals;
+	__aligned_u64 out_thrashing_resets;
 };
 
 /**

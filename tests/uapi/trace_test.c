@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Trace events: what happened, and why, is said once for each time that it did, in the
+ * words and numbers that the informative calls have for it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/harness.h"
+#include "lib/modules.h"
+#include "lib/session.h"
+#include "lib/setting.h"
+#include "lib/tracing.h"
+
+#define DEVICE_BYTES	(4UL << 20)
+#define MODULE		"devices=1 memory=4"
+/* Half a second between two moves is soon; a pin lasts until somebody ends it. */
+#define SOON_US		500000
+#define FOR_EVER	100000
+#define ROUNDS		1000
+
+FIXTURE(trace) {
+	char parameters[SIMGPU_PARAMETERS];
+	struct session session;
+	struct agent *agent;
+	int space;
+	uint32_t id;
+	char *buf;
+};
+
+FIXTURE_SETUP(trace)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
+	ASSERT_EQ(0, session_start(&self->session, 1, 1));
+	self->agent = session_agent(&self->session);
+	self->space = self->session.space;
+	self->id = self->session.devices[0].id;
+	self->buf = arena_anon(3 * DEVICE_BYTES);
+	ASSERT_NE(NULL, self->buf);
+	pages_fill(self->buf, 3 * DEVICE_BYTES, 1);
+	ASSERT_TRUE(tracing_start());
+}
+
+FIXTURE_TEARDOWN(trace)
+{
+	if (!self->parameters[0])
+		return;
+	tracing_stop();
+	EXPECT_TRUE(set_oversubscription(true));
+	EXPECT_EQ(0, session_end(&self->session));
+	EXPECT_EQ(0, simgpu_restore(self->parameters));
+}
+
+static struct hmmrt_stats stats_of(const FIXTURE_DATA(trace) *self)
+{
+	return session_stats(&self->session, 0);
+}
+
+/* Touches a page, and looks what the event of its fault says. */
+static void touch(FIXTURE_DATA(trace) *self, struct __test_metadata *_metadata,
+		  const char *page, const char *why)
+{
+	char part[96];
+
+	snprintf(part, sizeof(part),
+		 "device=%u addr=%#lx access=0x1 error=0 why=%s\n", self->id,
+		 (unsigned long)page, why);
+	ASSERT_EQ(0, tracing_count("hmmrt_device_fault", part));
+	ASSERT_DONE(agent_read(self->agent, page));
+	EXPECT_EQ(1, tracing_count("hmmrt_device_fault", part))
+	{
+		TH_LOG("no event, or more than one, says: %s", part);
+	}
+}
+
+TEST_F(trace, fault_says_which_rule_decided)
+{
+	char *page = self->buf;
+
+	touch(self, _metadata, page, "touched");
+	page += BLOCK_BYTES;
+	ASSERT_EQ(0, cmd_advise(self->space, page, BLOCK_BYTES,
+				HMMRT_ADVICE_SET_PREFERRED_LOCATION,
+				HMMRT_LOCATION_HOST, 0));
+	touch(self, _metadata, page, "preferred elsewhere");
+	page += BLOCK_BYTES;
+	ASSERT_EQ(0, cmd_advise(self->space, page, BLOCK_BYTES,
+				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	touch(self, _metadata, page, "read of read-mostly");
+	page += BLOCK_BYTES;
+	ASSERT_EQ(0, cmd_set_range_knob(self->space, page, BLOCK_BYTES, self->id,
+					HMMRT_KNOB_MIGRATION_POLICY,
+					HMMRT_MIGRATE_NEVER));
+	touch(self, _metadata, page, "never by migration policy");
+	EXPECT_EQ(stats_of(self).out_device_faults,
+		  tracing_count("hmmrt_device_fault", ""));
+	EXPECT_EQ(stats_of(self).out_fault_batches,
+		  tracing_count("hmmrt_fault_batch",
+				"faults=1 groups=1 merged=0"));
+}
+
+TEST_F(trace, refused_fault_says_its_error)
+{
+	char part[96];
+
+	ASSERT_EQ(0, munmap(self->buf, BLOCK_BYTES));
+	ASSERT_REFUSED(SIGSEGV, EFAULT, agent_read(self->agent, self->buf));
+	snprintf(part, sizeof(part), "addr=%#lx access=0x1 error=-14 why=none\n",
+		 (unsigned long)self->buf);
+	EXPECT_EQ(1, tracing_count("hmmrt_device_fault", part));
+}
+
+/* What finds no room is mapped where it is, and says which kind of room. */
+TEST_F(trace, fault_that_finds_no_memory_says_so)
+{
+	ASSERT_TRUE(set_oversubscription(false));
+	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, DEVICE_BYTES,
+				  self->id, NULL));
+	touch(self, _metadata, self->buf + DEVICE_BYTES, "no device memory");
+	EXPECT_EQ(1, stats_of(self).out_memory_refusals);
+	EXPECT_EQ(0, stats_of(self).out_evictions);
+
+	ASSERT_EQ(0, cmd_set_quota(self->space, self->id, 0,
+				   HMMRT_PRIORITY_DEFAULT, NULL));
+	touch(self, _metadata, self->buf + 2 * DEVICE_BYTES, "limit reached");
+	EXPECT_EQ(1, stats_of(self).out_memory_refusals);
+	EXPECT_EQ(1, stats_of(self).out_quota_refusals);
+}
+
+TEST_F(trace, eviction_and_moves_are_told)
+{
+	char part[96];
+
+	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, DEVICE_BYTES,
+				  self->id, NULL));
+	touch(self, _metadata, self->buf + DEVICE_BYTES, "touched");
+	EXPECT_EQ(1, tracing_count("hmmrt_evict",
+				   "used_before=512 used_after=0\n"));
+	EXPECT_EQ(stats_of(self).out_evictions,
+		  tracing_count("hmmrt_evict", ""));
+	snprintf(part, sizeof(part), "device=%u range=[%#lx,%#lx) moved=512\n",
+		 self->id, (unsigned long)self->buf,
+		 (unsigned long)self->buf + BLOCK_BYTES);
+	EXPECT_EQ(1, tracing_count("hmmrt_migrate_to_device", part));
+	ASSERT_EQ(1, *(volatile uint64_t *)self->buf);
+	*(volatile uint64_t *)(self->buf + DEVICE_BYTES) = 1;
+	EXPECT_LT(0, tracing_count("hmmrt_migrate_to_host", "cause=cpu_fault\n"));
+	EXPECT_LT(0, tracing_count("hmmrt_invalidate", ""));
+}
+
+static unsigned int thrashing(const char *state)
+{
+	char part[32];
+
+	snprintf(part, sizeof(part), "state=%s\n", state);
+	return tracing_count("hmmrt_thrashing", part);
+}
+
+static void go_back_and_forth(FIXTURE_DATA(trace) *self,
+			      struct __test_metadata *_metadata)
+{
+	volatile uint64_t *word = (volatile uint64_t *)self->buf;
+	unsigned int round;
+
+	for (round = 0; !stats_of(self).out_pins; round++) {
+		ASSERT_LT(round, ROUNDS);
+		*word = round;
+		ASSERT_VALUE(round, agent_read(self->agent, word));
+	}
+}
+
+TEST_F(trace, each_step_of_thrashing_is_told)
+{
+	static const struct {
+		uint32_t knob, value;
+	} knobs[] = {
+		{ HMMRT_KNOB_THRASHING_LAPSE_USEC, SOON_US },
+		{ HMMRT_KNOB_THRASHING_PIN_THRESHOLD, 2 },
+		{ HMMRT_KNOB_THRASHING_PIN, FOR_EVER },
+	};
+	struct hmmrt_stats stats;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(knobs); i++)
+		ASSERT_EQ(0, cmd_set_knob(self->space, HMMRT_SCOPE_SPACE,
+					  self->id, knobs[i].knob,
+					  knobs[i].value));
+	go_back_and_forth(self, _metadata);
+	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, PAGE_BYTES, self->id,
+				  NULL));
+	stats = stats_of(self);
+	EXPECT_EQ(1, thrashing("detected"));
+	EXPECT_EQ(stats.out_throttled_faults, thrashing("throttled"));
+	EXPECT_LT(0, stats.out_throttled_faults);
+	EXPECT_EQ(1, thrashing("pinned"));
+	EXPECT_EQ(1, thrashing("released"));
+	EXPECT_EQ(1, thrashing("reset"));
+	EXPECT_EQ(1, stats.out_thrashing_resets);
+}
+
+TEST_HARNESS_MAIN
