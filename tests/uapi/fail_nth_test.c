@@ -283,6 +283,43 @@ static int run_advise(struct env *env)
 				    HMMRT_ADVICE_SET_ACCESSED_BY, id, 0);
 }
 
+static int run_range_knob(struct env *env)
+{
+	return cmd_set_range_knob(env->session.space, env->buf, PAGE_BYTES,
+				  env->session.devices[0].id,
+				  HMMRT_KNOB_MIGRATION_POLICY,
+				  HMMRT_MIGRATE_ON_COUNT);
+}
+
+static void prepare_duplication(struct env *env)
+{
+	prepare_far(env);
+	cmd_set_range_knob(env->session.space, env->buf, env->len,
+			   env->session.devices[0].id,
+			   HMMRT_KNOB_READ_DUPLICATION, 1);
+}
+
+static int run_exclusive(struct env *env)
+{
+	return cmd_exclusive(env->session.space, env->buf, env->len,
+			     env->session.devices[0].id, NULL);
+}
+
+/* What is there beyond it goes, as far as there is memory for it. */
+static int run_lower_quota(struct env *env)
+{
+	return cmd_set_quota(env->session.space, env->session.devices[0].id, 0,
+			     HMMRT_PRIORITY_DEFAULT, NULL);
+}
+
+static void undo_quota(struct env *env)
+{
+	cmd_set_quota(env->session.space, env->session.devices[0].id,
+		      HMMRT_QUOTA_NO_LIMIT, HMMRT_PRIORITY_DEFAULT, NULL);
+	env->lost |= pages_check(env->buf, env->len, 1) != -1;
+	undo_far(env);
+}
+
 static void prepare_read_mostly(struct env *env)
 {
 	prepare_far(env);
@@ -385,6 +422,26 @@ FIXTURE_VARIANT_ADD(step, advise) {
 FIXTURE_VARIANT_ADD(step, copies) {
 	.prepare = prepare_read_mostly, .run = run_prefetch, .undo = undo_far,
 	.needs_agent = true, .len = 32 * PAGE_BYTES,
+};
+
+FIXTURE_VARIANT_ADD(step, knob_of_a_range) {
+	.prepare = prepare_far, .run = run_range_knob, .undo = undo_far,
+	.needs_agent = true,
+};
+
+FIXTURE_VARIANT_ADD(step, read_duplication) {
+	.prepare = prepare_duplication, .run = run_device_read,
+	.undo = undo_far, .in_agent = true, .needs_agent = true,
+};
+
+FIXTURE_VARIANT_ADD(step, exclusive) {
+	.prepare = prepare_far, .run = run_exclusive, .undo = undo_far,
+	.needs_agent = true, .len = 32 * PAGE_BYTES,
+};
+
+FIXTURE_VARIANT_ADD(step, lower_quota) {
+	.prepare = prepare_on_device, .run = run_lower_quota,
+	.undo = undo_quota, .needs_agent = true, .len = 32 * PAGE_BYTES,
 };
 
 FIXTURE_VARIANT_ADD(step, close) {
