@@ -6,7 +6,11 @@
  * module.
  */
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -267,6 +271,73 @@ TEST_F(dmirror, range_over_blocks_and_mappings_takes_one_fault)
 	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_READ, self->buf, LEN,
 			  self->data, &result));
 	EXPECT_EQ(0, result.faults);
+}
+
+/* A program that fills pages when they are missing, and takes its time. */
+struct filler {
+	pthread_t thread;
+	int uffd;
+	size_t filled;
+};
+
+#define SLOW_PAGES	64
+#define SLOW_NS		30000000
+
+static bool fill_next(struct filler *filler)
+{
+	static uint64_t page[PAGE_BYTES / sizeof(uint64_t)]
+		__attribute__((aligned(PAGE_BYTES)));
+	struct pollfd event = { .fd = filler->uffd, .events = POLLIN };
+	struct uffdio_copy copy = {
+		.src = (uintptr_t)page,
+		.len = PAGE_BYTES,
+	};
+	struct uffd_msg msg;
+
+	if (poll(&event, 1, LIMIT_S * 1000) != 1 ||
+	    read(filler->uffd, &msg, sizeof(msg)) != sizeof(msg))
+		return false;
+	nanosleep(&(struct timespec){ .tv_nsec = SLOW_NS }, NULL);
+	copy.dst = msg.arg.pagefault.address & ~(PAGE_BYTES - 1);
+	page[0] = 1 + filler->filled;
+	return !ioctl(filler->uffd, UFFDIO_COPY, &copy);
+}
+
+static void *fill_slowly(void *arg)
+{
+	struct filler *filler = arg;
+
+	while (filler->filled < SLOW_PAGES && fill_next(filler))
+		filler->filled++;
+	return NULL;
+}
+
+/* Longer than a call that others get in the way of tries again. */
+TEST_F(dmirror, range_that_a_program_fills_slowly_takes_one_fault)
+{
+	const size_t len = SLOW_PAGES * PAGE_BYTES;
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct hmm_dmirror_cmd result;
+	struct filler filler = { 0 };
+	char *buf = arena_anon(len);
+
+	ASSERT_NE(NULL, buf);
+	filler.uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	ASSERT_LE(0, filler.uffd);
+	ASSERT_EQ(0, ioctl(filler.uffd, UFFDIO_API, &api));
+	range.range.start = (uintptr_t)buf;
+	range.range.len = len;
+	ASSERT_EQ(0, ioctl(filler.uffd, UFFDIO_REGISTER, &range));
+	ASSERT_EQ(0, pthread_create(&filler.thread, NULL, fill_slowly, &filler));
+	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_READ, buf, len, self->data,
+			  &result));
+	EXPECT_EQ(1, result.faults);
+	ASSERT_EQ(0, pthread_join(filler.thread, NULL));
+	EXPECT_EQ(SLOW_PAGES, filler.filled);
+	EXPECT_EQ(-1, pages_check(self->data, len, 1));
+	close(filler.uffd);
+	munmap(buf, len);
 }
 
 TEST_F(dmirror, pages_that_come_home_are_those_of_this_device)
