@@ -116,8 +116,7 @@ void map_and_unmap() {
 double sweep_time(const bench::manager& manager, std::size_t mib) {
     const auto memory = bench::filled(mib << 20);
     set_prefetch(manager, true);
-    const double time =
-        bench::seconds([&] { touch_pages(memory->data(), memory->size(), page); });
+    const double time = bench::seconds([&] { touch_pages(memory->data(), memory->size(), page); });
     set_prefetch(manager, false);
     return time / static_cast<double>(mib);
 }
