@@ -212,7 +212,7 @@ static int move_part(struct hmmrt_request *req)
 	knobs = hmmrt_knobs_at(binding->space, binding->dev, &req->advice);
 	req->knobs = knobs;
 	if (hmmrt_vma_check(req->vma, HMMRT_ACCESS_READ) ||
-	    !hmmrt_vma_may_migrate(req->vma) ||
+	    !hmmrt_vma_may_migrate(req->vma) || !counts_at(&knobs) ||
 	    !moves(binding, &req->advice, &knobs, hmmrt_request_pinned(req)))
 		return 0;
 	return hmmrt_serve_window(req, true);
