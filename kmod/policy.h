@@ -48,10 +48,10 @@ enum hmmrt_policy_rule {
 	HMMRT_RULE_ON_COUNT,		/* not used often enough yet */
 	HMMRT_RULE_READ_DUPLICATION,	/* HMMRT_KNOB_READ_DUPLICATION */
 	HMMRT_RULE_DEFAULT,
-	/* It was to move, or to be copied, and there was nothing to take for it. */
-	HMMRT_RULE_NO_MEMORY,
-	HMMRT_RULE_QUOTA,
 	HMMRT_RULES,
+	/* It was to move, or to be copied, and there was nothing to take for it. */
+	HMMRT_RULE_NO_MEMORY = HMMRT_RULES,
+	HMMRT_RULE_QUOTA,
 };
 
 /* A page that is not the device's own, and all that rules go by. */
