@@ -12,7 +12,8 @@
  *            around and found nothing that counts, the work ends; the next remote
  *            entry, or a knob, starts it.
  * Moves      As a prefetch of that part would be, if policy lets a fault move it once
- *            it was counted. Whether or not it does, it is counted anew.
+ *            it was counted. Whether or not it does, it is counted anew; what could
+ *            not be tried, for somebody was in the way, has its turn at the next look.
  * Ending     The work uses the binding without a reference: hmmrt_unbind() waits for
  *            it, when nobody is left who starts it. So it waits for nobody's mmap_lock:
  *            it comes again.
@@ -124,7 +125,7 @@ static unsigned long take_hot(struct hmmrt_block *block,
 	return hot;
 }
 
-/* It was not its turn: it is with the next look, used or not. */
+/* Somebody was in the way: the next look tries again, used meanwhile or not. */
 static void keep_hot(struct hmmrt_block *block, struct hmmrt_block_map *map,
 		     unsigned int granule, u32 threshold)
 {

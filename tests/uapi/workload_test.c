@@ -128,7 +128,6 @@ static const struct work works[] = {
 	{ "stencil", stencil },	    { "chasing", chasing },
 };
 
-
 /* --- a process that works ----------------------------------------------------------- */
 
 /* What agents work on, in memory that is none of a device. */
@@ -214,13 +213,13 @@ struct shared {
 static struct shared *shared;
 
 /* So all have their memory at the same time, whoever is first. */
-static bool wait_for_works(unsigned int works)
+static bool wait_for_works(unsigned int ended)
 {
 	unsigned int try;
 
 	__atomic_fetch_add(&shared->works, 1, __ATOMIC_RELAXED);
 	for (try = 0; try < LIMIT_S * 100; try++) {
-		if (__atomic_load_n(&shared->works, __ATOMIC_RELAXED) >= works)
+		if (__atomic_load_n(&shared->works, __ATOMIC_RELAXED) >= ended)
 			return true;
 		usleep(10000);
 	}
@@ -241,9 +240,9 @@ static void leave(struct session *session)
 	close(session->space);
 }
 
-/* NULL, or what went wrong. @works: of all processes, when this one is done. */
+/* NULL, or what went wrong. @ended: works of all processes, when this one is done. */
 static const char *do_work(struct session *session, size_t bytes,
-			   unsigned int works)
+			   unsigned int ended)
 {
 	const unsigned int devices = session->nr_devices;
 	uint64_t *expected = malloc(bytes);
@@ -253,11 +252,11 @@ static const char *do_work(struct session *session, size_t bytes,
 	job->count = bytes / sizeof(*job->words) / devices;
 	if (!expected || !job->words)
 		return "no memory";
-	fill(job->words, devices * job->count, works);
+	fill(job->words, devices * job->count, ended);
 	memcpy(expected, job->words, bytes);
 	if (!work_on_devices(session))
 		wrong = "did not end";
-	if (!wait_for_works(works) && !wrong)
+	if (!wait_for_works(ended) && !wrong)
 		wrong = "others did not end";
 	work_on_cpu(expected, devices);
 	if (!wrong && memcmp(job->words, expected, bytes))
