@@ -19,7 +19,6 @@
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "hmmrt.h"
@@ -408,10 +407,10 @@ void hmmrt_advice_init(struct hmmrt_space *space)
 /* --- asking ---------------------------------------------------------------- */
 
 /* The advice of @addr, and the part of [@start, @end) that has the same. */
-static struct hmmrt_advice tree_look(const struct hmmrt_space *space,
-				     const struct rb_root_cached *tree,
-				     unsigned long addr, unsigned long *start,
-				     unsigned long *end)
+struct hmmrt_advice hmmrt_advice_look(const struct hmmrt_space *space,
+				      const struct rb_root_cached *tree,
+				      unsigned long addr, unsigned long *start,
+				      unsigned long *end)
 {
 	struct advised *advised = advised_before(tree, addr);
 	struct hmmrt_advice advice = hmmrt_no_advice;
@@ -451,7 +450,7 @@ struct hmmrt_advice hmmrt_advice_at(struct hmmrt_space *space,
 	if (!READ_ONCE(space->advice.used))
 		return hmmrt_no_advice;
 	down_read(&space->advice_lock);
-	advice = tree_look(space, &space->advice.root, addr, start, end);
+	advice = hmmrt_advice_look(space, &space->advice.root, addr, start, end);
 	up_read(&space->advice_lock);
 	return advice;
 }
@@ -461,95 +460,6 @@ void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr)
 {
 	req->advice = hmmrt_advice_at(req->block->span->space, addr,
 				      &req->start, &req->end);
-}
-
-/* Where the first hole begins; @end if mappings cover all of it. */
-static unsigned long covered_end(struct mm_struct *mm, unsigned long start,
-				 unsigned long end)
-{
-	while (start < end) {
-		struct vm_area_struct *vma = vma_lookup(mm, start);
-
-		if (!vma)
-			return start;
-		start = vma->vm_end;
-	}
-	return end;
-}
-
-static void attributes_and(struct hmmrt_range_attributes *arg,
-			   const struct hmmrt_advice *advice, bool first)
-{
-	if (first) {
-		arg->out_flags = advice->flags;
-		arg->out_accessed_by = advice->accessed_by;
-		arg->out_preferred_location = advice->preferred;
-		arg->out_granularity = advice->granularity;
-		return;
-	}
-	arg->out_flags &= advice->flags;
-	arg->out_accessed_by &= advice->accessed_by;
-	if (arg->out_preferred_location != advice->preferred)
-		arg->out_preferred_location = HMMRT_LOCATION_NONE;
-	if (arg->out_granularity != advice->granularity)
-		arg->out_granularity = 0;
-}
-
-static void prefetches_and(struct hmmrt_range_attributes *arg,
-			   const struct hmmrt_advice *advice, bool first)
-{
-	if (first)
-		arg->out_last_prefetch = advice->last_prefetch;
-	else if (arg->out_last_prefetch != advice->last_prefetch)
-		arg->out_last_prefetch = HMMRT_LOCATION_NONE;
-}
-
-static int attributes_of(struct hmmrt_space *space, struct rb_root_cached *tree,
-			 struct hmmrt_range_attributes *arg,
-			 void (*and)(struct hmmrt_range_attributes *arg,
-				     const struct hmmrt_advice *advice,
-				     bool first))
-{
-	unsigned long at = arg->addr, end = at + arg->len;
-
-	while (at < end) {
-		unsigned long start = at, next = end;
-		struct hmmrt_advice advice;
-
-		advice = tree_look(space, tree, at, &start, &next);
-		and(arg, &advice, at == arg->addr);
-		if (fatal_signal_pending(current))
-			return -EINTR;
-		cond_resched();
-		at = next;
-	}
-	return 0;
-}
-
-int hmmrt_range_attributes(struct hmmrt_space *space,
-			   struct hmmrt_range_attributes *arg)
-{
-	unsigned long end;
-	int rc;
-
-	rc = hmmrt_user_range_check(arg->addr, arg->len);
-	if (rc)
-		return rc;
-	end = arg->addr + arg->len;
-	if (mmap_read_lock_killable(space->mm))
-		return -EINTR;
-	if (covered_end(space->mm, arg->addr, end) < end)
-		rc = -EFAULT;
-	/* Both as they are at one moment. */
-	down_read(&space->advice_lock);
-	if (!rc)
-		rc = attributes_of(space, &space->advice.root, arg, attributes_and);
-	if (!rc)
-		rc = attributes_of(space, &space->prefetched.root, arg,
-				   prefetches_and);
-	up_read(&space->advice_lock);
-	mmap_read_unlock(space->mm);
-	return rc;
 }
 
 /* --- giving advice ---------------------------------------------------------- */
@@ -672,22 +582,9 @@ static int advise_all(struct hmmrt_space *space, const struct hmmrt_advise *arg)
 
 	if (mmap_read_lock_killable(space->mm))
 		return -EINTR;
-	if (covered_end(space->mm, arg->addr, end) == end)
+	if (hmmrt_covered_end(space->mm, arg->addr, end) == end)
 		rc = advice_change(space, &space->advice, arg->addr, end,
 				   advice_apply, arg);
-	mmap_read_unlock(space->mm);
-	return rc;
-}
-
-/* Whether all of a range may be advised, of a process whose mm is alive. */
-int hmmrt_advice_check(struct hmmrt_space *space, unsigned long start,
-		       unsigned long end)
-{
-	int rc;
-
-	if (mmap_read_lock_killable(space->mm))
-		return -EINTR;
-	rc = covered_end(space->mm, start, end) == end ? 0 : -EFAULT;
 	mmap_read_unlock(space->mm);
 	return rc;
 }
@@ -717,7 +614,7 @@ int hmmrt_advice_set_knob(struct hmmrt_space *space, unsigned long start,
 
 	if (mmap_read_lock_killable(space->mm))
 		return -EINTR;
-	if (covered_end(space->mm, start, end) == end)
+	if (hmmrt_covered_end(space->mm, start, end) == end)
 		rc = advice_change(space, &space->advice, start, end,
 				   advice_set_knob, &arg);
 	mmap_read_unlock(space->mm);
@@ -733,7 +630,7 @@ int hmmrt_advice_prefetched(struct hmmrt_space *space, unsigned long start,
 
 	if (mmap_read_lock_killable(space->mm))
 		return -EINTR;
-	end = covered_end(space->mm, start, end);
+	end = hmmrt_covered_end(space->mm, start, end);
 	if (start < end)
 		rc = advice_change(space, &space->prefetched, start, end,
 				   advice_prefetched, &arg);

@@ -570,11 +570,13 @@ void hmmrt_advice_destroy(struct hmmrt_space *space);
 struct hmmrt_advice hmmrt_advice_at(struct hmmrt_space *space,
 				    unsigned long addr, unsigned long *start,
 				    unsigned long *end);
+struct hmmrt_advice hmmrt_advice_look(const struct hmmrt_space *space,
+				      const struct rb_root_cached *tree,
+				      unsigned long addr, unsigned long *start,
+				      unsigned long *end);
 void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr);
 int hmmrt_advice_prefetched(struct hmmrt_space *space, unsigned long start,
 			    unsigned long end, u32 location);
-int hmmrt_advice_check(struct hmmrt_space *space, unsigned long start,
-		       unsigned long end);
 int hmmrt_advice_set_knob(struct hmmrt_space *space, unsigned long start,
 			  unsigned long end, u32 slot, u32 set);
 void hmmrt_advice_drop(struct hmmrt_space *space, unsigned long start,
@@ -582,6 +584,12 @@ void hmmrt_advice_drop(struct hmmrt_space *space, unsigned long start,
 void hmmrt_advice_forget_device(struct hmmrt_space *space, u32 id);
 bool hmmrt_location_is_host(u32 location);
 int hmmrt_advise(struct hmmrt_space *space, struct hmmrt_advise *arg);
+
+/* attributes.c */
+unsigned long hmmrt_covered_end(struct mm_struct *mm, unsigned long start,
+				unsigned long end);
+int hmmrt_advice_check(struct hmmrt_space *space, unsigned long start,
+		       unsigned long end);
 int hmmrt_range_attributes(struct hmmrt_space *space,
 			   struct hmmrt_range_attributes *arg);
 
