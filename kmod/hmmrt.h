@@ -57,6 +57,9 @@
  * pages that a snapshot found, from the snapshot to the last look at them. All
  * processes share it, so nothing in such a section waits for an mmap_lock.
  * hmmrt_roles_lock is held for a moment only, for the same reason.
+ *
+ * hmmrt_lockdep_teach() tells lockdep the order around reclaim when the module is
+ * loaded, so that the first call that breaks it is reported.
  */
 #ifndef _HMMRT_H
 #define _HMMRT_H
@@ -439,6 +442,7 @@ void hmmrt_span_revoke(struct hmmrt_space *space, unsigned long start,
 		       unsigned long end);
 void hmmrt_spans_destroy(struct hmmrt_space *space);
 void hmmrt_spans_forget_binding(struct hmmrt_binding *binding);
+void hmmrt_lockdep_teach(void);
 
 /* request.c */
 struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,

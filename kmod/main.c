@@ -277,6 +277,7 @@ static struct miscdevice hmmrt_misc = {
 static int __init hmmrt_init(void)
 {
 	hmmrt_uapi_check();
+	hmmrt_lockdep_teach();
 	return misc_register(&hmmrt_misc);
 }
 

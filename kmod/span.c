@@ -25,6 +25,7 @@
  * Terms      'start' is inclusive, 'end' exclusive, both page aligned.
  */
 #include <linux/bitmap.h>
+#include <linux/init.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
@@ -418,8 +419,8 @@ struct hmmrt_block *hmmrt_block_find(struct hmmrt_space *space,
 	return span_block(span, addr);
 }
 
-static struct hmmrt_block *block_create(struct hmmrt_span *span,
-					unsigned long start)
+static struct hmmrt_block *block_alloc(struct hmmrt_span *span,
+				       unsigned long start)
 {
 	struct hmmrt_block *block = kzalloc(sizeof(*block), GFP_KERNEL_ACCOUNT);
 
@@ -431,6 +432,16 @@ static struct hmmrt_block *block_create(struct hmmrt_span *span,
 	INIT_LIST_HEAD(&block->pinned);
 	mutex_init(&block->migrate);
 	mutex_init(&block->lock);
+	return block;
+}
+
+static struct hmmrt_block *block_create(struct hmmrt_span *span,
+					unsigned long start)
+{
+	struct hmmrt_block *block = block_alloc(span, start);
+
+	if (!block)
+		return NULL;
 	/* Initialised before hmmrt_block_find() and the notifier see it. */
 	smp_store_release(&span->blocks[(start - span->start) >>
 					HMMRT_BLOCK_SHIFT], block);
@@ -596,4 +607,28 @@ void hmmrt_spans_forget_binding(struct hmmrt_binding *binding)
 	}
 	if (alive)
 		mmput_async(space->mm);
+}
+
+/**
+ * hmmrt_lockdep_teach() - what reclaim takes, and what it may be called under
+ *
+ * Lockdep would learn it from the first reclaim of a mirrored page, long after the
+ * first test of what is wrong. Without lockdep, or memory, nothing happens.
+ * Context: module init.
+ */
+void __init hmmrt_lockdep_teach(void)
+{
+	struct hmmrt_block *block;
+
+	if (!IS_ENABLED(CONFIG_PROVE_LOCKING))
+		return;
+	block = block_alloc(NULL, 0);
+	if (!block)
+		return;
+	mutex_lock(&block->migrate);
+	fs_reclaim_acquire(GFP_KERNEL);
+	might_lock(&block->lock);
+	fs_reclaim_release(GFP_KERNEL);
+	mutex_unlock(&block->migrate);
+	block_destroy(block);
 }
