@@ -392,19 +392,26 @@ static void copy_run(struct hmmrt_request *req, const struct run *run,
 }
 
 /*
- * The advice was of all of the window, and copies are not to outlive it. What a knob said
- * holds for what was decided by it.
+ * Whether the window is still to be copied. The advice was of all of it, and copies
+ * must not outlive advice that is taken back. @seq was read before: who takes advice
+ * back afterwards also counts an invalidation of the block (hmmrt_span_revoke()),
+ * which commit_run() finds, or comes after it and takes the copies away. So nothing
+ * has to be asked under block->lock. What a knob said holds for what was decided by
+ * it.
  */
 static bool is_duplicated(const struct hmmrt_request *req,
 			  const struct run *run)
 {
-	unsigned long start = run_start(req, run), end = start + PAGE_SIZE;
+	unsigned long start = run_start(req, run);
+	unsigned long end = page_addr(req, run->first + run->count);
+	unsigned long run_end = end;
 	struct hmmrt_advice advice;
 
+	lockdep_assert_not_held(&req->block->lock);
 	if (req->knobs.of[HMMRT_KNOB_READ_DUPLICATION])
 		return true;
 	advice = hmmrt_advice_at(req->block->span->space, start, &start, &end);
-	return advice.flags & HMMRT_RANGE_READ_MOSTLY;
+	return (advice.flags & HMMRT_RANGE_READ_MOSTLY) && end == run_end;
 }
 
 /* The device reads the copies from now on, if they still are some. */
@@ -420,11 +427,11 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 	unsigned int i;
 
 	lockdep_assert_held(&block->migrate);
+	/* Reclaim takes the lock: under it nobody waits for other calls. */
+	if (!is_duplicated(req, run))
+		return -EAGAIN;
 	mutex_lock(&block->lock);
-	/* What was advised since is looked at first, and then this lock taken. */
-	if (map->zapping ||
-	    hmmrt_block_read_retry(block, seq) ||
-	    !is_duplicated(req, run)) {
+	if (map->zapping || hmmrt_block_read_retry(block, seq)) {
 		mutex_unlock(&block->lock);
 		return -EAGAIN;
 	}

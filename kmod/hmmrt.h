@@ -36,12 +36,16 @@
  *                      where the core holds the page lock.
  *   vram->populate     mutex; the driver's populate() only
  *   [reclaim, folio locks, i_mmap_rwsem, anon_vma lock: the core's]
+ *   space->advice_lock rw_semaphore; advice. Held while a call goes through all
+ *                      ranges that it is about, so for as long as the process
+ *                      likes. The notifier takes it for munmap() and mremap()
+ *                      only, and never together with a block's lock: reclaim, by
+ *                      whichever process, does not wait for it. Nothing is
+ *                      allocated under it
  *   block->lock        mutex; bitmaps, and the driver's entries of this block.
  *                      Taken by the notifier: nothing is allocated, nobody
- *                      waited for, no migration and no hmm_range_fault() under
- *                      it.
- *   space->advice_lock rw_semaphore; advice. Kept while going through all ranges
- *                      that a call is about; nobody is waited for under it
+ *                      waited for, no advice looked up, no migration and no
+ *                      hmm_range_fault() under it.
  *   space->remap_lock  spinlock; blocks whose entries are wanted back
  *   space->pins.lock   spinlock; blocks that are pinned, see thrash.c
  *   evictors_lock      spinlock; which threads evict something

@@ -525,8 +525,9 @@ static void block_destroy(struct hmmrt_block *block)
  * @start: first address
  * @end: behind the last one
  *
- * They fault again, and are served anew. The sequence does not change: somebody who
- * is about to map it may do so at any moment, before or after.
+ * They fault again, and are served anew. The core's sequence does not change, but
+ * each block counts an invalidation under its lock: what was looked up before is
+ * not mapped afterwards. duplicate.c relies on that.
  * Context: may sleep.
  */
 void hmmrt_span_revoke(struct hmmrt_space *space, unsigned long start,
@@ -618,17 +619,32 @@ void hmmrt_spans_forget_binding(struct hmmrt_binding *binding)
  */
 void __init hmmrt_lockdep_teach(void)
 {
-	struct hmmrt_block *block;
+	struct hmmrt_block *block = NULL;
+	struct hmmrt_space *space;
+	struct hmmrt_span *span;
 
 	if (!IS_ENABLED(CONFIG_PROVE_LOCKING))
 		return;
-	block = block_alloc(NULL, 0);
+	space = kzalloc(sizeof(*space), GFP_KERNEL);
+	span = kzalloc(sizeof(*span), GFP_KERNEL);
+	if (!space || !span)
+		goto out_free;
+	span->space = space;
+	block = block_alloc(span, 0);
 	if (!block)
-		return;
+		goto out_free;
+	hmmrt_advice_init(space);
 	mutex_lock(&block->migrate);
 	fs_reclaim_acquire(GFP_KERNEL);
+	/* One then the other, never the other way round. */
+	down_read(&space->advice_lock);
 	might_lock(&block->lock);
+	up_read(&space->advice_lock);
 	fs_reclaim_release(GFP_KERNEL);
 	mutex_unlock(&block->migrate);
-	block_destroy(block);
+out_free:
+	if (block)
+		block_destroy(block);
+	kfree(span);
+	kfree(space);
 }

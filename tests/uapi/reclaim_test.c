@@ -7,11 +7,18 @@
  * freed, or never written by the CPU) must not be dropped by reclaim. Pressure
  * is made with memory.reclaim of a cgroup of our own, swap is on zram.
  */
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/swap.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
 
 #include "lib/harness.h"
 #include "lib/session.h"
@@ -241,6 +248,209 @@ TEST_F(pressure, writes_to_merged_pages_are_private)
 	ASSERT_EQ(-1, pages_check(one, len, 1));
 	ASSERT_VALUE(0x5a5a5a5a5a5a5a5a, agent_read(self->agent, two));
 	ASSERT_EQ(0x5a, two[len - PAGE_BYTES]);
+}
+
+/* --- reclaim and advice ------------------------------------------------------- */
+
+/* A call that takes so long alone takes a second beside the spinner. */
+#define ADVISING_NS	8000000ull
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+static void stay_on_processor(int number)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(number, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* Shared with the process that reclaims. */
+struct shared {
+	bool stop;
+	uint64_t longest_advice;	/* ns */
+	uint64_t longest_pageout;
+	uint64_t pageouts;
+};
+
+struct scene {
+	struct shared *shared;
+	int space;
+	char *many;			/* of this much are the ranges */
+	size_t many_len;
+	char *page;			/* that is reclaimed */
+};
+
+static bool stopped(const struct scene *scene)
+{
+	return __atomic_load_n(&scene->shared->stop, __ATOMIC_RELAXED);
+}
+
+/* Advice of all ranges at once: the second time they are what they were. */
+static int advise_many(const struct scene *scene)
+{
+	return cmd_advise(scene->space, scene->many, scene->many_len,
+			  HMMRT_ADVICE_SET_GRANULARITY, 0, BLOCK_BYTES);
+}
+
+/* More ranges until a call takes some time. false: it never does. */
+static bool make_ranges(struct scene *scene)
+{
+	size_t i, step = 500 * 2 * PAGE_BYTES;
+	uint64_t begin;
+
+	for (i = 0; scene->many_len < 50 * step;) {
+		scene->many_len += step;
+		for (; i < scene->many_len; i += 2 * PAGE_BYTES)
+			if (cmd_advise(scene->space, scene->many + i,
+				       PAGE_BYTES,
+				       HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0))
+				return false;
+		if (advise_many(scene))
+			return false;
+		begin = now_ns();
+		if (advise_many(scene))
+			return false;
+		if (now_ns() - begin > ADVISING_NS)
+			return true;
+	}
+	return false;
+}
+
+static void *spin(void *arg)
+{
+	const struct scene *scene = arg;
+
+	stay_on_processor(0);
+	while (!stopped(scene))
+		;
+	return NULL;
+}
+
+/* With next to no processor time. */
+static void *advise_slowly(void *arg)
+{
+	const struct scene *scene = arg;
+	uint64_t begin, took;
+
+	stay_on_processor(0);
+	setpriority(PRIO_PROCESS, syscall(SYS_gettid), 19);
+	while (!stopped(scene)) {
+		begin = now_ns();
+		advise_many(scene);
+		took = now_ns() - begin;
+		if (took > scene->shared->longest_advice)
+			__atomic_store_n(&scene->shared->longest_advice, took,
+					 __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+static void *touch(void *arg)
+{
+	const struct scene *scene = arg;
+
+	stay_on_processor(1);
+	while (!stopped(scene)) {
+		*(volatile char *)scene->page = 1;
+		usleep(1000);
+	}
+	return NULL;
+}
+
+/* What the process @pidfd has mapped. */
+static void page_out(const struct scene *scene, int pidfd)
+{
+	const struct iovec iov = { scene->page, PAGE_BYTES };
+	struct shared *shared = scene->shared;
+	uint64_t begin, took;
+
+	while (!stopped(scene)) {
+		begin = now_ns();
+		if (syscall(SYS_process_madvise, pidfd, &iov, 1, MADV_PAGEOUT,
+			    0) != (long)PAGE_BYTES)
+			_exit(1);
+		took = now_ns() - begin;
+		if (took > shared->longest_pageout)
+			shared->longest_pageout = took;
+		shared->pageouts++;
+		usleep(1000);
+	}
+	_exit(0);
+}
+
+/*
+ * The advice of a process takes as long as that likes. Meanwhile a device of it gets
+ * copies, and another process reclaims a page of the same block.
+ */
+TEST_F_TIMEOUT(pressure, does_not_wait_for_advice, 120)
+{
+	const int fd = memfd_create("reclaim_test", MFD_CLOEXEC);
+	struct scene scene = { .space = self->space };
+	uint64_t advising, begin;
+	unsigned int i;
+	pthread_t threads[3];
+	int status, pidfd;
+	char *buf;
+	pid_t pid;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "needs two processors");
+	scene.shared = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, scene.shared);
+	scene.many = mmap(NULL, 1ul << 30, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	ASSERT_NE(MAP_FAILED, scene.many);
+	buf = arena_anon(BLOCK_BYTES);
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, ftruncate(fd, PAGE_BYTES));
+	scene.page = mmap(buf + BLOCK_BYTES / 2, PAGE_BYTES,
+			  PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+	ASSERT_EQ(buf + BLOCK_BYTES / 2, scene.page);
+	ASSERT_EQ(0, cmd_advise(self->space, buf, PAGE_BYTES,
+				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	ASSERT_TRUE(make_ranges(&scene));
+	pidfd = syscall(SYS_pidfd_open, getpid(), 0);
+	ASSERT_LE(0, pidfd);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		stay_on_processor(1);
+		page_out(&scene, pidfd);
+	}
+	ASSERT_EQ(0, pthread_create(&threads[0], NULL, touch, &scene));
+	ASSERT_EQ(0, pthread_create(&threads[1], NULL, spin, &scene));
+	ASSERT_EQ(0, pthread_create(&threads[2], NULL, advise_slowly, &scene));
+	begin = now_ns();
+	for (i = 1; i <= 3 || now_ns() - begin < 3000000000ull; i++) {
+		*(uint64_t *)buf = i;
+		ASSERT_VALUE(i, agent_read(self->agent, buf));
+	}
+	__atomic_store_n(&scene.shared->stop, true, __ATOMIC_RELAXED);
+	for (i = 0; i < 3; i++)
+		ASSERT_EQ(0, pthread_join(threads[i], NULL));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(0, status);
+	advising = scene.shared->longest_advice;
+	TH_LOG("longest advice %llu ms, longest pageout of %llu %llu ms, %zu ranges",
+	       (unsigned long long)advising / 1000000,
+	       (unsigned long long)scene.shared->pageouts,
+	       (unsigned long long)scene.shared->longest_pageout / 1000000,
+	       scene.many_len / PAGE_BYTES);
+	ASSERT_LE(3, session_stats(&self->session, 0).out_copied_pages);
+	ASSERT_LT(20 * ADVISING_NS, advising);
+	ASSERT_GT(advising / 4, scene.shared->longest_pageout);
+	munmap(scene.many, 1ul << 30);
+	close(pidfd);
+	close(fd);
 }
 
 /* --- moved mappings --------------------------------------------------------- */
