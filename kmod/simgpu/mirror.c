@@ -471,13 +471,16 @@ void simgpu_mirror_invalidate(struct simgpu_view *view, unsigned long start,
 {
 	struct address_space *mapping = view->inode->i_mapping;
 
-	/* The order that really counts stays visible to lockdep. */
+	/* The order that counts stays visible: a class of its own, see file.c. */
 	might_lock_read(&mapping->i_mmap_rwsem);
 	/*
-	 * We may be inside an mmu notifier of the application, and zapping the
-	 * agent announces an invalidation of the agent. To lockdep that is
-	 * recursion; but an agent has no notifiers, which is checked when it
-	 * attaches and when it maps, so there is nothing to recurse into.
+	 * No annotation can say the rest. Zapping the agent acquires the core's
+	 * __mmu_notifier_invalidate_range_start_map, as whoever called the notifier
+	 * that we may be in did for the application: one map for all processes, which
+	 * modules do not reach, acquired without a subclass and whether or not there
+	 * are notifiers. An agent has none, which is checked when it attaches and when
+	 * it maps. It is off outside notifiers too: there lockdep would learn
+	 * i_mmap_rwsem before that map, and inside them it is the other way round.
 	 */
 	lockdep_off();
 	unmap_mapping_range(mapping, start, end - start, 1);
