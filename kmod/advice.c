@@ -12,17 +12,30 @@
  *            from their first range to their last, so that nobody sees half of
  *            it: who unmaps memory, or faults, waits for as many ranges as this
  *            process has made.
+ * Limit      A tree has advice_ranges_max at most, so that the wait is bounded.
+ *            Advice that would make more is refused; a prefetch that would is not
+ *            remembered; and of a range whose middle is unmapped the second half is
+ *            dropped.
  * Lifetime   Advice is given under the mmap_lock, for what is mapped, and goes
  *            with munmap() or mremap(), of which the space's notifier hears. To
  *            drop the middle of a range takes memory for the second half; if
  *            there is none at that moment, that half is dropped with it.
  */
 #include <linux/mm.h>
+#include <linux/moduleparam.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "hmmrt.h"
 #include "trace.h"
+
+/* As many are gone through in some 100 ms. */
+#define RANGES_MOST	1048576u
+
+static unsigned int advice_ranges_max = 131072;
+module_param(advice_ranges_max, uint, 0644);
+MODULE_PARM_DESC(advice_ranges_max,
+		 "how many ranges of advice a process may have (default 131072, at most 1048576)");
 
 struct advised {
 	struct interval_tree_node range;	/* bytes, first and last */
@@ -90,6 +103,9 @@ struct change {
 	struct list_head spare;		/* memory that was brought along */
 	unsigned int spares;
 	struct list_head ranges;	/* out of the tree, in order */
+	advice_change_t fn;
+	const struct hmmrt_advise *arg;
+	bool fills;			/* gives advice to what has none */
 };
 
 static void spares_free(struct change *change)
@@ -145,24 +161,64 @@ static unsigned int spares_needed(struct rb_root_cached *tree,
 	for (advised = advised_first(tree, change->first, change->last);
 	     advised; advised = advised_next(advised, change->first,
 					     change->last)) {
-		needed += advised->range.start > at;
+		needed += change->fills && advised->range.start > at;
 		needed += advised->range.start < change->first;
 		needed += advised->range.last > change->last;
 		at = advised->range.last + 1;
 		cond_resched();
 	}
-	return needed + (at <= change->last);
+	return needed + (change->fills && at <= change->last);
+}
+
+/*
+ * How many ranges there will be. spares_needed() does not see what will be joined; this
+ * does, by looking at all that the change meets and at one byte on either side.
+ */
+static unsigned int ranges_after(const struct hmmrt_space *space,
+				 struct hmmrt_advice_tree *tree,
+				 const struct change *change)
+{
+	unsigned long first = change->first ? change->first - 1 : 0;
+	unsigned long last = change->last + 1, at, next;
+	struct hmmrt_advice before = hmmrt_no_advice;
+	unsigned int ranges = tree->ranges;
+	struct advised *advised;
+
+	for (advised = advised_first(&tree->root, first, last); advised;
+	     advised = advised_next(advised, first, last))
+		ranges--;
+	for (at = first; at <= last; at = next) {
+		unsigned long start = at;
+		struct hmmrt_advice advice;
+
+		next = last + 1;
+		advice = hmmrt_advice_look(space, &tree->root, at, &start,
+					   &next);
+		if (at < change->first) {
+			next = min(next, change->first);
+		} else if (at <= change->last) {
+			next = min(next, change->last + 1);
+			change->fn(&advice, change->arg);
+		}
+		ranges += !advice_equal(&advice, &hmmrt_no_advice) &&
+			  !advice_equal(&advice, &before);
+		before = advice;
+		cond_resched();
+	}
+	return ranges;
 }
 
 /* What the change meets, and what it may be joined with. */
-static void ranges_take_out(struct rb_root_cached *tree, struct change *change)
+static void ranges_take_out(struct hmmrt_advice_tree *tree,
+			    struct change *change)
 {
 	unsigned long first = change->first ? change->first - 1 : 0;
 	unsigned long last = change->last + 1;
 	struct advised *advised;
 
-	while ((advised = advised_first(tree, first, last))) {
-		interval_tree_remove(&advised->range, tree);
+	while ((advised = advised_first(&tree->root, first, last))) {
+		interval_tree_remove(&advised->range, &tree->root);
+		tree->ranges--;
 		list_add_tail(&advised->link, &change->ranges);
 		cond_resched();
 	}
@@ -193,6 +249,8 @@ static void ranges_fill(struct change *change)
 	unsigned long at = change->first;
 	struct advised *advised, *hole;
 
+	if (!change->fills)
+		return;
 	list_for_each_entry(advised, &change->ranges, link) {
 		if (advised->range.last < at)
 			continue;
@@ -217,19 +275,19 @@ static void ranges_fill(struct change *change)
 	list_add_tail(&hole->link, &advised->link);
 }
 
-static void ranges_change(struct change *change, advice_change_t fn,
-			  const struct hmmrt_advise *arg)
+static void ranges_change(struct change *change)
 {
 	struct advised *advised;
 
 	list_for_each_entry(advised, &change->ranges, link)
 		if (advised->range.start >= change->first &&
 		    advised->range.last <= change->last)
-			fn(&advised->advice, arg);
+			change->fn(&advised->advice, change->arg);
 }
 
 /* Join what says the same, and forget what says nothing. */
-static void ranges_put_back(struct rb_root_cached *tree, struct change *change)
+static void ranges_put_back(struct hmmrt_advice_tree *tree,
+			    struct change *change)
 {
 	struct advised *advised, *next, *before = NULL;
 
@@ -247,20 +305,77 @@ static void ranges_put_back(struct rb_root_cached *tree, struct change *change)
 	}
 	list_for_each_entry_safe(advised, next, &change->ranges, link) {
 		list_del(&advised->link);
-		interval_tree_insert(&advised->range, tree);
+		interval_tree_insert(&advised->range, &tree->root);
+		tree->ranges++;
 		cond_resched();
 	}
 }
 
 static void change_init(struct change *change, unsigned long start,
-			unsigned long end)
+			unsigned long end, advice_change_t fn,
+			const struct hmmrt_advise *arg)
 {
+	struct hmmrt_advice advice = hmmrt_no_advice;
+
 	change->first = start;
 	change->last = end - 1;
 	change->spares = 0;
 	INIT_LIST_HEAD(&change->spare);
 	INIT_LIST_HEAD(&change->ranges);
+	change->fn = fn;
+	change->arg = arg;
+	fn(&advice, arg);
+	change->fills = !advice_equal(&advice, &hmmrt_no_advice);
 }
+
+static unsigned int ranges_max(void)
+{
+	return min(READ_ONCE(advice_ranges_max), RANGES_MOST);
+}
+
+/* What makes no more of them is never refused: the limit may have been lowered. */
+static bool makes_too_many(const struct hmmrt_space *space,
+			   struct hmmrt_advice_tree *tree,
+			   const struct change *change, unsigned int needed)
+{
+	unsigned int most = max(ranges_max(), tree->ranges);
+
+	return tree->ranges + needed > most &&
+	       ranges_after(space, tree, change) > most;
+}
+
+/* With the lock held for writing; without it meanwhile, if memory has to be had. */
+static int change_prepare(struct hmmrt_space *space,
+			  struct hmmrt_advice_tree *tree, struct change *change)
+{
+	unsigned int needed;
+	int rc = 0;
+
+	while (!rc) {
+		lockdep_assert_held_write(&space->advice_lock);
+		needed = spares_needed(&tree->root, change);
+		if (makes_too_many(space, tree, change, needed))
+			return -ENOSPC;
+		if (needed <= change->spares)
+			break;
+		up_write(&space->advice_lock);
+		rc = spares_alloc(change, needed);
+		down_write(&space->advice_lock);
+	}
+	return rc;
+}
+
+static void change_make(struct hmmrt_advice_tree *tree, struct change *change)
+{
+	ranges_take_out(tree, change);
+	ranges_cut(change, change->first);
+	ranges_cut(change, change->last + 1);
+	ranges_fill(change);
+	ranges_change(change);
+	ranges_put_back(tree, change);
+}
+
+/* -ENOSPC: there would be too many ranges. */
 
 static int advice_change(struct hmmrt_space *space,
 			 struct hmmrt_advice_tree *tree,
@@ -268,29 +383,17 @@ static int advice_change(struct hmmrt_space *space,
 			 advice_change_t fn, const struct hmmrt_advise *arg)
 {
 	struct change change;
-	unsigned int needed;
-	int rc = 0;
+	int rc;
 
 	lockdep_assert_held(&space->mm->mmap_lock);
-	change_init(&change, start, end);
+	change_init(&change, start, end, fn, arg);
 	/* Before there is any: who looks without the lock overlooks none. */
 	WRITE_ONCE(tree->used, true);
 	down_write(&space->advice_lock);
-	while ((needed = spares_needed(&tree->root, &change)) > change.spares) {
-		up_write(&space->advice_lock);
-		rc = spares_alloc(&change, needed);
-		if (rc)
-			goto out_free;
-		down_write(&space->advice_lock);
-	}
-	ranges_take_out(&tree->root, &change);
-	ranges_cut(&change, change.first);
-	ranges_cut(&change, change.last + 1);
-	ranges_fill(&change);
-	ranges_change(&change, fn, arg);
-	ranges_put_back(&tree->root, &change);
+	rc = change_prepare(space, tree, &change);
+	if (!rc)
+		change_make(tree, &change);
 	up_write(&space->advice_lock);
-out_free:
 	spares_free(&change);
 	return rc;
 }
@@ -309,20 +412,23 @@ static void tree_drop(struct hmmrt_space *space, struct hmmrt_advice_tree *tree,
 
 	if (!READ_ONCE(tree->used))
 		return;
-	change_init(&change, start, end);
+	change_init(&change, start, end, advice_forget, NULL);
 	spare = kmalloc(sizeof(*spare), GFP_NOWAIT | __GFP_NOWARN);
-	if (spare) {
+	down_write(&space->advice_lock);
+	/* For a range that is cut in two. */
+	if (spare && tree->ranges < ranges_max()) {
 		list_add(&spare->link, &change.spare);
 		change.spares++;
+		spare = NULL;
 	}
-	down_write(&space->advice_lock);
-	ranges_take_out(&tree->root, &change);
+	ranges_take_out(tree, &change);
 	ranges_cut(&change, change.last + 1);
 	/* Nothing is behind this one: what there is to cut here ends before. */
 	ranges_cut(&change, change.first);
-	ranges_change(&change, advice_forget, NULL);
-	ranges_put_back(&tree->root, &change);
+	ranges_change(&change);
+	ranges_put_back(tree, &change);
 	up_write(&space->advice_lock);
+	kfree(spare);
 	spares_free(&change);
 }
 
@@ -342,12 +448,12 @@ void hmmrt_advice_drop(struct hmmrt_space *space, unsigned long start,
 }
 
 static void tree_forget_device(struct hmmrt_space *space,
-			       struct rb_root_cached *tree, u32 id)
+			       struct hmmrt_advice_tree *tree, u32 id)
 {
 	struct advised *advised, *next;
 
 	lockdep_assert_held_write(&space->advice_lock);
-	for (advised = advised_first(tree, 0, ULONG_MAX); advised;
+	for (advised = advised_first(&tree->root, 0, ULONG_MAX); advised;
 	     advised = next) {
 		struct hmmrt_advice *advice = &advised->advice;
 
@@ -360,7 +466,8 @@ static void tree_forget_device(struct hmmrt_space *space,
 			advice->last_prefetch = HMMRT_LOCATION_NONE;
 		if (!advice_equal(advice, &hmmrt_no_advice))
 			continue;
-		interval_tree_remove(&advised->range, tree);
+		interval_tree_remove(&advised->range, &tree->root);
+		tree->ranges--;
 		kfree(advised);
 	}
 }
@@ -375,8 +482,8 @@ static void tree_forget_device(struct hmmrt_space *space,
 void hmmrt_advice_forget_device(struct hmmrt_space *space, u32 id)
 {
 	down_write(&space->advice_lock);
-	tree_forget_device(space, &space->advice.root, id);
-	tree_forget_device(space, &space->prefetched.root, id);
+	tree_forget_device(space, &space->advice, id);
+	tree_forget_device(space, &space->prefetched, id);
 	up_write(&space->advice_lock);
 }
 
@@ -575,18 +682,18 @@ static int advise_check(struct hmmrt_space *space,
 }
 
 /* All of the range is advised, or nothing. */
-static int advise_all(struct hmmrt_space *space, const struct hmmrt_advise *arg)
+static int advise_all(struct hmmrt_space *space, unsigned long start,
+		      unsigned long end, advice_change_t fn,
+		      const struct hmmrt_advise *arg)
 {
-	unsigned long end = arg->addr + arg->len;
 	int rc = -EFAULT;
 
 	if (mmap_read_lock_killable(space->mm))
 		return -EINTR;
-	if (hmmrt_covered_end(space->mm, arg->addr, end) == end)
-		rc = advice_change(space, &space->advice, arg->addr, end,
-				   advice_apply, arg);
+	if (hmmrt_covered_end(space->mm, start, end) == end)
+		rc = advice_change(space, &space->advice, start, end, fn, arg);
 	mmap_read_unlock(space->mm);
-	return rc;
+	return rc == -ENOSPC ? -ENOMEM : rc;
 }
 
 static void advice_set_knob(struct hmmrt_advice *advice,
@@ -604,21 +711,15 @@ static void advice_set_knob(struct hmmrt_advice *advice,
  * @set: its value plus one, or 0: no longer
  *
  * Context: takes the mmap_lock.
- * Return: 0; -EFAULT no mapping covers some part; -ENOMEM; -EINTR.
+ * Return: 0; -EFAULT no mapping covers some part; -ENOMEM, also for too many
+ * ranges; -EINTR.
  */
 int hmmrt_advice_set_knob(struct hmmrt_space *space, unsigned long start,
 			  unsigned long end, u32 slot, u32 set)
 {
 	const struct hmmrt_advise arg = { .advice = slot, .value = set };
-	int rc = -EFAULT;
 
-	if (mmap_read_lock_killable(space->mm))
-		return -EINTR;
-	if (hmmrt_covered_end(space->mm, start, end) == end)
-		rc = advice_change(space, &space->advice, start, end,
-				   advice_set_knob, &arg);
-	mmap_read_unlock(space->mm);
-	return rc;
+	return advise_all(space, start, end, advice_set_knob, &arg);
 }
 
 /* Where pages are asked to go: those before the first hole. */
@@ -634,6 +735,11 @@ int hmmrt_advice_prefetched(struct hmmrt_space *space, unsigned long start,
 	if (start < end)
 		rc = advice_change(space, &space->prefetched, start, end,
 				   advice_prefetched, &arg);
+	/* Nothing depends on it, and what was said before is no longer true. */
+	if (rc == -ENOSPC) {
+		tree_drop(space, &space->prefetched, start, end);
+		rc = 0;
+	}
 	mmap_read_unlock(space->mm);
 	return rc;
 }
@@ -668,7 +774,8 @@ int hmmrt_advise(struct hmmrt_space *space, struct hmmrt_advise *arg)
 		 * before it is asked who is whose peer: pairs with peer_enable().
 		 */
 		smp_store_mb(space->maps_ahead, true);
-	rc = advise_all(space, arg);
+	rc = advise_all(space, arg->addr, arg->addr + arg->len, advice_apply,
+			arg);
 	if (!rc)
 		advise_act(space, arg);
 	mmput(space->mm);

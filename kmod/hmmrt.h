@@ -37,11 +37,12 @@
  *   vram->populate     mutex; the driver's populate() only
  *   [reclaim, folio locks, i_mmap_rwsem, anon_vma lock: the core's]
  *   space->advice_lock rw_semaphore; advice. Held while a call goes through all
- *                      ranges that it is about, so for as long as the process
- *                      likes. The notifier takes it for munmap() and mremap()
- *                      only, and never together with a block's lock: reclaim, by
- *                      whichever process, does not wait for it. Nothing is
- *                      allocated under it
+ *                      ranges that it is about (advice_ranges_max), with as
+ *                      little processor time as the process likes. The notifier
+ *                      takes it for munmap() and mremap() only, and never
+ *                      together with a block's lock: reclaim, by whichever
+ *                      process, does not wait for it. Nothing is allocated under
+ *                      it
  *   block->lock        mutex; bitmaps, and the driver's entries of this block.
  *                      Taken by the notifier: nothing is allocated, nobody
  *                      waited for, no advice looked up, no migration and no
@@ -243,6 +244,7 @@ struct hmmrt_span {
 /* Ranges of advice: see advice.c. Under space->advice_lock, but for @used. */
 struct hmmrt_advice_tree {
 	struct rb_root_cached root;
+	unsigned int ranges;		/* see advice_ranges_max */
 	bool used;			/* there has been a range */
 };
 

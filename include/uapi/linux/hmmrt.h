@@ -40,7 +40,8 @@
  *   ENODEV      no such device, or it was unregistered or unbound, perhaps
  *               meanwhile
  *   ESRCH       the process of this space has exited
- *   ENOMEM      no memory for bookkeeping
+ *   ENOMEM      no memory for bookkeeping, or more ranges of advice than a
+ *               process may have
  *   EINTR       a signal arrived; out_* say how far the call got
  */
 #ifndef _UAPI_LINUX_HMMRT_H
@@ -273,7 +274,9 @@ enum hmmrt_advice_kind {
  * Advice is of addresses: it goes when they are unmapped or moved, stays when what
  * is there is replaced page by page, and does not follow a process through fork().
  * What names a device goes when that is unbound. It concerns memory that can move;
- * other memory is mapped where it is anyway.
+ * other memory is mapped where it is anyway. A process may have 131072 ranges with
+ * advice, or knobs (parameter advice_ranges_max of hmmrt), where neighbours that say
+ * the same are one. ENOMEM, and nothing is advised, if there would be more.
  *
  * READ_MOSTLY	A device that reads gets a copy of its own, and the CPU and other
  *	devices go on reading theirs. Whoever writes takes the copies away first.
@@ -314,7 +317,8 @@ struct hmmrt_advise {
  * @out_flags: HMMRT_RANGE_* that all pages have
  * @out_accessed_by: those whom all pages have: bits, and HMMRT_BY_CPU
  * @out_preferred_location: if all pages agree, else HMMRT_LOCATION_NONE
- * @out_last_prefetch: where they were asked to go last; likewise
+ * @out_last_prefetch: where they were asked to go last; likewise. of as many
+ *	ranges as a process may have advice for, and of no more
  * @out_granularity: bytes, if all pages agree and have one, else 0
  *
  * EFAULT if no mapping covers some part of the range.

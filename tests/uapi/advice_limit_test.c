@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+/*
+ * How many ranges of advice a process may have, and what becomes of one too many.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "lib/harness.h"
+#include "lib/session.h"
+#include "lib/setting.h"
+
+#define LIMIT	"/sys/module/hmmrt/parameters/advice_ranges_max"
+#define MOST	20
+#define NONE	HMMRT_LOCATION_NONE
+
+FIXTURE(limit) {
+	struct session session;
+	int fd;
+	uint32_t id;
+	char before[16];
+};
+
+FIXTURE_SETUP(limit)
+{
+	if (!read_word(LIMIT, self->before) || !write_text(LIMIT, "20"))
+		SKIP(return, "cannot set " LIMIT);
+	ASSERT_EQ(0, session_start(&self->session, 1, 1));
+	self->fd = self->session.space;
+	self->id = self->session.devices[0].id;
+}
+
+FIXTURE_TEARDOWN(limit)
+{
+	EXPECT_TRUE(write_text(LIMIT, self->before));
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+#define ASSERT_ATTRIBUTES(addr, len, flags, by, preferred, prefetch, grain)	\
+	do {									\
+		struct hmmrt_range_attributes _a;				\
+		ASSERT_EQ(0, cmd_range_attributes(self->fd, addr, len, &_a));	\
+		ASSERT_EQ((uint32_t)(flags), _a.out_flags);			\
+		ASSERT_EQ((uint32_t)(by), _a.out_accessed_by);			\
+		ASSERT_EQ((uint32_t)(preferred), _a.out_preferred_location);	\
+		ASSERT_EQ((uint32_t)(prefetch), _a.out_last_prefetch);		\
+		ASSERT_EQ((uint64_t)(grain), _a.out_granularity);		\
+	} while (0)
+
+/* Those of pages 0, 2, ..; the last one has three pages. */
+TEST_F(limit, more_ranges_than_may_be_are_refused)
+{
+	char *buf = arena_anon(64 * PAGE_BYTES);
+	char *last = buf + 38 * PAGE_BYTES;
+	const uint32_t dev = self->id;
+	size_t i;
+
+	ASSERT_NE(NULL, buf);
+	for (i = 0; i < MOST; i++)
+		EXPECT_EQ(0, cmd_advise(self->fd, buf + 2 * i * PAGE_BYTES,
+					(i < MOST - 1 ? 1 : 3) * PAGE_BYTES,
+					HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	/* One more, by advice and by a knob; one cut in two; all of the gaps. */
+	EXPECT_EQ(-ENOMEM, cmd_advise(self->fd, buf + 50 * PAGE_BYTES,
+				      PAGE_BYTES, HMMRT_ADVICE_SET_NO_MIGRATE,
+				      0, 0));
+	EXPECT_EQ(-ENOMEM, cmd_set_range_knob(self->fd, buf + 50 * PAGE_BYTES,
+					      PAGE_BYTES, dev,
+					      HMMRT_KNOB_READ_DUPLICATION, 1));
+	EXPECT_EQ(-ENOMEM, cmd_advise(self->fd, last + PAGE_BYTES, PAGE_BYTES,
+				      HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
+	EXPECT_EQ(-ENOMEM, cmd_advise(self->fd, buf, 64 * PAGE_BYTES,
+				      HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
+	/* What makes none: a change of one, a longer one, and what is joined. */
+	EXPECT_EQ(0, cmd_advise(self->fd, buf, PAGE_BYTES,
+				HMMRT_ADVICE_SET_GRANULARITY, 0, PAGE_BYTES));
+	EXPECT_EQ(0, cmd_advise(self->fd, buf + 41 * PAGE_BYTES, PAGE_BYTES,
+				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	EXPECT_EQ(0, cmd_advise(self->fd, buf + 50 * PAGE_BYTES, PAGE_BYTES,
+				HMMRT_ADVICE_UNSET_PREFERRED_LOCATION, 0, 0));
+	EXPECT_EQ(0, cmd_advise(self->fd, buf, 64 * PAGE_BYTES,
+				HMMRT_ADVICE_UNSET_NO_MIGRATE, 0, 0));
+	/* Of one that is cut by munmap() the part before remains. */
+	EXPECT_EQ(0, munmap(last + PAGE_BYTES, PAGE_BYTES));
+	ASSERT_ATTRIBUTES(last, PAGE_BYTES, HMMRT_RANGE_READ_MOSTLY, 0, NONE,
+			  NONE, 0);
+	ASSERT_ATTRIBUTES(last + 2 * PAGE_BYTES, 2 * PAGE_BYTES, 0, 0, NONE,
+			  NONE, 0);
+	ASSERT_ATTRIBUTES(buf, PAGE_BYTES, HMMRT_RANGE_READ_MOSTLY, 0, NONE,
+			  NONE, PAGE_BYTES);
+	/* One gone, one more; and all become one. */
+	EXPECT_EQ(0, cmd_advise(self->fd, buf, PAGE_BYTES,
+				HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
+	EXPECT_EQ(0, cmd_advise(self->fd, buf, PAGE_BYTES,
+				HMMRT_ADVICE_UNSET_GRANULARITY, 0, 0));
+	EXPECT_EQ(0, cmd_advise(self->fd, buf + 50 * PAGE_BYTES, PAGE_BYTES,
+				HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
+	EXPECT_EQ(-ENOMEM, cmd_advise(self->fd, buf + 52 * PAGE_BYTES,
+				      PAGE_BYTES, HMMRT_ADVICE_SET_NO_MIGRATE,
+				      0, 0));
+	EXPECT_EQ(0, cmd_advise(self->fd, buf, 39 * PAGE_BYTES,
+				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	EXPECT_EQ(0, cmd_advise(self->fd, buf + 52 * PAGE_BYTES, PAGE_BYTES,
+				HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
+}
+
+TEST_F(limit, prefetches_that_are_too_many_to_remember_are_made)
+{
+	char *buf = arena_anon(64 * PAGE_BYTES);
+	size_t i;
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, 64 * PAGE_BYTES, 1);
+	for (i = 0; i < MOST + 1; i++)
+		EXPECT_EQ(0, cmd_prefetch(self->fd, buf + 2 * i * PAGE_BYTES,
+					  PAGE_BYTES, self->id, NULL));
+	EXPECT_EQ(MOST + 1, pages_at(self->fd, buf, 64 * PAGE_BYTES, self->id));
+	ASSERT_ATTRIBUTES(buf + 38 * PAGE_BYTES, PAGE_BYTES, 0, 0, NONE,
+			  self->id, 0);
+	ASSERT_ATTRIBUTES(buf + 40 * PAGE_BYTES, PAGE_BYTES, 0, 0, NONE, NONE,
+			  0);
+}
+
+TEST_HARNESS_MAIN
