@@ -29,6 +29,9 @@
  *            reference. The core goes on after that. So when the page is alone
  *            again there is no copy.
  *
+ * selftest.c sees when the module is loaded whether the kernel does that; where it
+ * does not there are no copies.
+ *
  * To others it is a page in system memory that fork() had shared, and that somebody
  * holds. Who moves pages and unmaps them first is heard of, and then it is not held
  * any more; compaction looks before it unmaps, and goes by. So pages that promised
@@ -195,15 +198,19 @@ static struct hmmrt_block_map *req_map(const struct hmmrt_request *req)
 	return req->block->maps[req->binding->dev->id];
 }
 
-static bool page_suits(struct page *page)
+static bool can_share(struct page *page)
 {
 	struct folio *folio = page_folio(page);
 
-	if (is_zero_page(page) || is_zone_device_page(page) ||
-	    is_zone_movable_page(page))
+	if (is_zero_page(page) || is_zone_device_page(page))
 		return false;
 	return folio_test_anon(folio) && !folio_test_ksm(folio) &&
 	       !folio_test_hugetlb(folio);
+}
+
+static bool page_suits(struct page *page)
+{
+	return can_share(page) && !is_zone_movable_page(page);
 }
 
 /* Whether the page, by the snapshot, is one that can be copied. */
@@ -313,7 +320,7 @@ static void share_entries(struct migrate_vma *args, struct page **from,
 		pte_t pte = ptep_get(ptep), shared;
 
 		if (!page || !(args->src[i] & MIGRATE_PFN_MIGRATE) ||
-		    !page_suits(page) ||
+		    !can_share(page) ||
 		    !hmmrt_pte_is_migration_entry_of(pte, page))
 			continue;
 		shared = hmmrt_migration_entry_shared(pte);
@@ -475,6 +482,33 @@ static void release_run(const struct run *run, struct page **from)
 		release_page(&from[i]);
 }
 
+/**
+ * hmmrt_share_pages() - make pages of a process shared, and hold them
+ * @args: range within one table, and what to select; nothing is migrated
+ * @from: for as many pages: becomes each one that is shared and held, or NULL
+ *
+ * Who writes such a page in the process gets a new one, after an invalidation, for
+ * as long as it is held: see the top.
+ * Context: mmap_lock held.
+ * Return: 0; -ENOMEM; -EINVAL, nothing of it can be migrated.
+ */
+int hmmrt_share_pages(struct migrate_vma *args, struct page **from)
+{
+	unsigned long npages = (args->end - args->start) >> PAGE_SHIFT;
+	int rc;
+
+	lockdep_assert_held(&args->vma->vm_mm->mmap_lock);
+	memset(from, 0, npages * sizeof(*from));
+	rc = migrate_vma_setup(args);
+	if (rc || !args->cpages)
+		return rc;
+	memset(args->dst, 0, args->npages * sizeof(args->dst[0]));
+	share_table(args, from);
+	migrate_vma_pages(args);
+	migrate_vma_finalize(args);
+	return 0;
+}
+
 /* Make the pages of a run shared, and hold them. */
 static int share_run(struct hmmrt_request *req, const struct run *run,
 		     struct page **from)
@@ -492,15 +526,8 @@ static int share_run(struct hmmrt_request *req, const struct run *run,
 	int rc;
 
 	lockdep_assert_held(&req->block->migrate);
-	memset(from, 0, run->count * sizeof(*from));
-	rc = migrate_vma_setup(&args);
-	if (rc || !args.cpages)
-		return rc == -EINVAL ? 0 : rc;
-	memset(args.dst, 0, args.npages * sizeof(args.dst[0]));
-	share_table(&args, from);
-	migrate_vma_pages(&args);
-	migrate_vma_finalize(&args);
-	return 0;
+	rc = hmmrt_share_pages(&args, from);
+	return rc == -EINVAL ? 0 : rc;
 }
 
 /* Those that are mapped as shared pages now; the others are let go. */
@@ -523,7 +550,7 @@ static int see_shared(struct hmmrt_request *req, const struct run *run,
 
 		if (!(pfn & HMM_PFN_VALID) ||
 		    (pfn & (HMM_PFN_WRITE | HMM_PFN_ERROR)) ||
-		    hmm_pfn_to_page(pfn) != from[i])
+		    hmm_pfn_to_page(pfn) != from[i] || !page_suits(from[i]))
 			release_page(&from[i]);
 	}
 	return rc;
@@ -684,7 +711,7 @@ out_free:
  * @req: window within one vma; not for a write
  *
  * Best effort: what is not private anonymous memory at home, or held by somebody
- * else, has none and is mapped where it is.
+ * else, has none and is mapped where it is; as is all where copies do not work.
  *
  * Context: mmap_lock held for reading; takes block->migrate.
  * Return: 0, whatever was copied; -ENOSPC and -EAGAIN as
@@ -697,6 +724,8 @@ int hmmrt_duplicate(struct hmmrt_request *req)
 	int rc;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
+	if (!hmmrt_copies_work())
+		return 0;
 	rc = hmmrt_block_migrate_lock(req->block);
 	if (rc)
 		return rc;

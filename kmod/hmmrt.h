@@ -613,6 +613,7 @@ void hmmrt_map_ahead_all_again(struct hmmrt_space *space);
 
 /* duplicate.c */
 int hmmrt_duplicate(struct hmmrt_request *req);
+int hmmrt_share_pages(struct migrate_vma *args, struct page **from);
 struct page *hmmrt_copy_page(const struct hmmrt_block_map *map,
 			     unsigned int index);
 void hmmrt_copies_take(struct hmmrt_block_map *map, unsigned int first,
@@ -623,6 +624,10 @@ void hmmrt_copies_evict(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 void hmmrt_copies_destroy(struct hmmrt_block_map *map);
 unsigned int hmmrt_copies_of(const struct hmmrt_block *block,
 			     unsigned int index);
+
+/* selftest.c */
+bool hmmrt_copies_work(void);
+void hmmrt_selftest(void);
 
 /* tuning.c */
 struct hmmrt_knobs hmmrt_knobs_at(const struct hmmrt_space *space,

@@ -142,7 +142,8 @@ int hmmrt_outcomes_explain(struct hmmrt_request *req)
 	if (rc)
 		return rc;
 	vma_stays = hmmrt_vma_stays(req->vma);
-	if (vma_stays < 0 && (req->advice.flags & HMMRT_RANGE_NO_MIGRATE))
+	if (vma_stays < 0 && ((req->advice.flags & HMMRT_RANGE_NO_MIGRATE) ||
+			      (req->copy && !hmmrt_copies_work())))
 		vma_stays = HMMRT_STAY_POLICY;
 	mutex_lock(&block->lock);
 	if (hmmrt_block_read_retry(block, req->seq))

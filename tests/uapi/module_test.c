@@ -124,6 +124,54 @@ TEST_F(modules, native_atomics_are_as_asked_for)
 	close(fd);
 }
 
+/*
+ * The self-test of hmmrt is told to meet a kernel that writes shared pages in place.
+ * Advice is accepted, and devices read what was written last, where it is.
+ */
+TEST_F(modules, no_copies_where_the_self_test_fails)
+{
+	const size_t len = 16 * PAGE_BYTES;
+	struct hmmrt_prefetch result;
+	struct session session;
+	struct hmmrt_info info;
+	struct agent *agent;
+	uint64_t *buf, i;
+	uint32_t id;
+
+	ASSERT_EQ(0, module_remove("hmmrt"));
+	ASSERT_EQ(0, module_insert("hmmrt", "write_in_place=1"));
+	ASSERT_EQ(0, module_insert("hmmrt_simgpu", ""));
+	ASSERT_EQ(0, session_start(&session, 1, 1));
+	agent = session_agent(&session);
+	id = session.devices[0].id;
+	EXPECT_EQ(0, cmd_info(session.space, &info));
+	EXPECT_EQ(0, info.out_features);
+	buf = arena_anon(2 * BLOCK_BYTES);
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, len, 1);
+	EXPECT_EQ(0, cmd_advise(session.space, buf, len,
+				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	for (i = 1; i < 4; i++) {
+		*buf = i;
+		ASSERT_VALUE(i, agent_read(agent, buf));
+	}
+	EXPECT_EQ(0, cmd_prefetch(session.space, buf, len, id, &result));
+	EXPECT_EQ(16, result.out_stayed[HMMRT_STAY_POLICY]);
+	EXPECT_EQ(16, pages_at(session.space, buf, len, HMMRT_LOCATION_HOST));
+	EXPECT_LT(0, session_stats(&session, 0).out_remote_pages);
+	/* The knob means nothing: what is read moves. */
+	buf += BLOCK_BYTES / sizeof(*buf);
+	pages_fill(buf, len, 1);
+	EXPECT_EQ(0, cmd_set_knob(session.space, HMMRT_SCOPE_SPACE, id,
+				  HMMRT_KNOB_READ_DUPLICATION, 1));
+	ASSERT_VALUE(1, agent_read(agent, buf));
+	EXPECT_EQ(16, pages_at(session.space, buf, len, id));
+	EXPECT_EQ(0, session_stats(&session, 0).out_copied_pages);
+	EXPECT_EQ(0, session_end(&session));
+	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
+	ASSERT_EQ(0, module_remove("hmmrt"));
+}
+
 /* An unused device costs its page structs, and not its memory. */
 TEST_F(modules, large_devices_are_backed_when_they_are_used)
 {

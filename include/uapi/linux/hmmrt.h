@@ -81,6 +81,13 @@
 #define HMMRT_GPU_IOC_ATTACH	_IO(HMMRT_IOC_TYPE, 0xc1)
 #define HMMRT_GPU_IOC_FAULT_RECORD _IO(HMMRT_IOC_TYPE, 0xc2)
 
+/*
+ * Devices get copies of memory that is mostly read. Without this the kernel was seen to
+ * do what copies cannot live with, when the module was loaded: devices read such
+ * memory where it is, and the knob read_duplication means nothing.
+ */
+#define HMMRT_FEATURE_COPIES	0x1ull
+
 /**
  * struct hmmrt_info - ioctl(HMMRT_IOC_INFO), any file of /dev/hmmrt
  * @size: sizeof(struct hmmrt_info)
@@ -175,7 +182,8 @@ enum hmmrt_stay {
 	HMMRT_STAY_HUGETLB,
 	HMMRT_STAY_MERGED,	/* by KSM, shared with who knows whom */
 	HMMRT_STAY_SPECIAL,	/* device mappings, no permission to read, secretmem */
-	HMMRT_STAY_POLICY,	/* HMMRT_ADVICE_SET_NO_MIGRATE */
+	/* HMMRT_ADVICE_SET_NO_MIGRATE; to be copied, without HMMRT_FEATURE_COPIES */
+	HMMRT_STAY_POLICY,
 	HMMRT_STAY_WATCHED,	/* by userfaultfd, with nothing there yet */
 	HMMRT_STAY_QUOTA,	/* the process or its cgroup may have no more there */
 	HMMRT_STAY_REASONS = 12,
