@@ -75,14 +75,16 @@ session::session(parked_context& context, const session_options& options)
     if (!context_.guarded.add(slot_.address(), slot_.end()))
         throw failure(hmmErrorMemoryAllocation, "too many devices in this process");
     try {
+        const std::uint64_t token = open_device(options);
         create_control(options);
-        open_device(options);
+        ctl_->token = token;
         copy_kernel_maps();
         parked_.reserve(options.lanes);
         for (std::uint32_t i = 0; i < options.lanes; i++)
             parked_.push_back(std::make_unique<parked_thread>(context_, *ctl_, i));
         start_agent();
         await_agent();
+        close_control();
     } catch (...) {
         stop();
         throw;
@@ -119,7 +121,8 @@ void session::create_control(const session_options& options) {
     ctl_->strict.store(options.strict ? 1 : 0);
 }
 
-void session::open_device(const session_options& options) {
+/// Returns the token for the agent.
+std::uint64_t session::open_device(const session_options& options) {
     const std::uint64_t deadline = sys::monotonic_milliseconds() + end_limit_milliseconds;
     gpu_ = unique_fd(sys::open_file(options.device_path.c_str()));
     if (gpu_.get() < 0)
@@ -136,7 +139,7 @@ void session::open_device(const session_options& options) {
     if (error < 0)
         throw failure(error == -EBUSY ? hmmErrorDevicesUnavailable : hmmErrorInitializationError,
                       describe_errno("binding " + options.device_path, error));
-    ctl_->token = bind.out_token;
+    return bind.out_token;
 }
 
 void session::copy_kernel_maps() {
@@ -185,6 +188,16 @@ void session::await_agent() {
             throw failure(hmmErrorInitializationError, "the agent did not start in time");
         sys::wait_for_change(ctl_->state, state, slice_milliseconds);
     }
+}
+
+/// Both sides have mapped it; only other processes could use the descriptor now.
+void session::close_control() {
+    const int error = sys::seal_shared_memory(control_file_.get());
+    if (error < 0)
+        throw failure(hmmErrorInitializationError,
+                      describe_errno("control block, which another process has opened", error));
+    fork_guard::remove(control_file_.get());
+    control_file_.reset();
 }
 
 /// What the rules of streams add to what the request itself waits for: the legacy stream
@@ -451,6 +464,7 @@ void session::stop() {
         if (file->get() >= 0) fork_guard::remove(file->get());
     }
     gpu_.reset();
+    control_file_.reset();
     context_.guarded.remove(slot_.address());
 }
 

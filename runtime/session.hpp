@@ -169,10 +169,11 @@ class session : public std::enable_shared_from_this<session> {
     };
 
     void create_control(const session_options& options);
-    void open_device(const session_options& options);
+    std::uint64_t open_device(const session_options& options);
     void copy_kernel_maps();
     void start_agent();
     void await_agent();
+    void close_control();
     work_queue& shared(std::uint32_t queue) const { return ctl_->queues[queue]; }
     entry_after dependencies(std::uint32_t queue, const event_point* after) const;
     bool await_room(std::uint32_t queue, std::unique_lock<std::mutex>& lock);
@@ -195,7 +196,7 @@ class session : public std::enable_shared_from_this<session> {
     parked_context& context_;
     mapping slot_;
     control* ctl_ = nullptr;
-    unique_fd control_file_;
+    unique_fd control_file_; ///< until the agent runs
     unique_fd gpu_;
     unique_fd pidfd_;
     unique_fd kill_reader_;

@@ -71,6 +71,8 @@ void build_slot(control& early) {
           map(slot + slot_control_offset, control_size, PROT_READ | PROT_WRITE,
               MAP_SHARED | MAP_FIXED, agent_control_fd, 0));
 
+    raw_syscall(SYS_close, agent_control_fd); // mapped twice, and never again
+
     for (std::uint32_t i = 0; i < early.lane_count; i++) {
         const std::uint64_t area = lane_area(early, i);
         check(early, boot_step::reserve_slot, map_memory(area, 2 * page_size));

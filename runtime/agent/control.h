@@ -12,8 +12,11 @@
  *            answers (call_state).
  * Futexes    all words waited for are in here: shared futexes on memory of the
  *            mirror do not work, and private ones do not cross processes.
- * Trust      the application believes nothing in here that could harm it: device
- *            code can write all of it. It may confuse itself, not the kernel.
+ * Trust      the block is a gate for system calls: a process that can write to it has a
+ *            thread of the application make any call with any arguments, and so can do
+ *            all that the application can. It is mapped in these two processes only, and
+ *            has no descriptor once the agent runs (sys::seal_shared_memory()). Device
+ *            code can write to all of it, and may do what the application may.
  */
 #pragma once
 
@@ -45,7 +48,7 @@ inline constexpr std::uint32_t control_magic = 0x686d6d72;
 inline constexpr std::uint32_t control_version = 3;
 
 // Descriptors of the agent; it has no others.
-inline constexpr int agent_control_fd = 3;
+inline constexpr int agent_control_fd = 3; // closed when the block is mapped
 inline constexpr int agent_gpu_fd = 4;
 
 /// Sent between threads of the agent: stop running device code.
@@ -235,7 +238,7 @@ struct control {
     std::uint32_t magic;
     std::uint32_t version;
     std::uint64_t slot;
-    std::uint64_t token;     ///< for HMMRT_GPU_IOC_ATTACH
+    std::uint64_t token;     ///< for HMMRT_GPU_IOC_ATTACH, which takes it once
     std::uint64_t xfeatures; ///< permissions for large register state to ask for
     std::uint32_t lane_count;
     std::uint32_t special_count;

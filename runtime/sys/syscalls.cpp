@@ -4,6 +4,7 @@
 #include "agent/syscall.h"
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <ctime>
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,7 +55,7 @@ int create_executable_memfd(const char* name) {
 
 /// Closes @fd and returns @error if that is one, else seals it and returns it.
 int seal_or_close(int fd, int error, int seals) {
-    if (error >= 0) error = retried([&] { return ::fcntl(fd, F_ADD_SEALS, seals | F_SEAL_SEAL); });
+    if (error >= 0) error = retried([&] { return ::fcntl(fd, F_ADD_SEALS, seals); });
     if (error >= 0) return fd;
     ::close(fd);
     return error;
@@ -94,14 +96,31 @@ int create_program_file(const char* name, const void* data, std::size_t bytes) {
     const int fd = create_executable_memfd(name);
     if (fd < 0) return fd;
     const int error = write_all(fd, static_cast<const char*>(data), bytes);
-    return seal_or_close(fd, error, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+    return seal_or_close(fd, error, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
 }
 
 int create_shared_memory(const char* name, std::size_t bytes) {
     const int fd = create_memfd(name, 0);
     if (fd < 0) return fd;
-    const int error = retried([&] { return ::ftruncate(fd, static_cast<off_t>(bytes)); });
+    // A memfd starts with mode 0777, and /proc/PID/fd/N opens it for any process that may look at
+    // the descriptors of this one.
+    int error = retried([&] { return ::fchmod(fd, 0); });
+    if (error >= 0) error = retried([&] { return ::ftruncate(fd, static_cast<off_t>(bytes)); });
     return seal_or_close(fd, error, F_SEAL_SHRINK | F_SEAL_GROW);
+}
+
+/// The mode is not enough: a process of the same user may change it. The kernel grants a lease for
+/// reading only if no file that was opened for writing is left; the memfd itself was not opened
+/// but created, and does not count. An open() that breaks the lease meanwhile sends a signal, here
+/// one that is ignored by default.
+int seal_shared_memory(int fd) {
+    const int seals = F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
+    const int error = retried([&] { return ::fcntl(fd, F_ADD_SEALS, seals); });
+    if (error < 0) return error;
+    ::fcntl(fd, F_SETSIG, SIGURG);
+    const int lease = retried([&] { return ::fcntl(fd, F_SETLEASE, F_RDLCK); });
+    ::fcntl(fd, F_SETLEASE, F_UNLCK);
+    return lease == -EAGAIN ? -EBUSY : 0;
 }
 
 // Raw calls: sanitizers refuse addresses that they do not manage.

@@ -26,8 +26,11 @@ int read_whole_file(const char* path, std::string& content);
 
 /// A memfd that can be executed, with content that nobody can change any more.
 int create_program_file(const char* name, const void* data, std::size_t bytes);
-/// A memfd of zeros that keeps its size.
+/// A memfd of zeros that keeps its size. Its mode lets only a privileged process open it.
 int create_shared_memory(const char* name, std::size_t bytes);
+/// Call it when both processes have mapped such a memfd: no process can write to it or map it for
+/// writing from now on. -EBUSY if another open file of it can write.
+int seal_shared_memory(int fd);
 
 std::int64_t map(std::uint64_t address, std::size_t bytes, int protection, int flags, int fd);
 int unmap(std::uint64_t address, std::size_t bytes);

@@ -245,24 +245,35 @@ TEST_F(Process, TheAgentIsNobodysChild) {
     EXPECT_EQ(children_signalled, 0);
 }
 
-TEST_F(Process, TheAgentHasNoPrivilegesAndNoFilesButItsTwo) {
-    const pid_t agent = start_agent();
-    for (const char* set : {"CapInh", "CapPrm", "CapEff", "CapAmb"})
-        EXPECT_EQ(status_line(agent, set), "0000000000000000") << set;
-    EXPECT_EQ(status_line(agent, "NoNewPrivs"), "1");
-    EXPECT_EQ(status_line(agent, "Seccomp"), "2");
+/// What the descriptors of a process are of.
+std::map<std::string, std::string> files_of(const std::string& process) {
     std::map<std::string, std::string> files;
-    const std::string folder = "/proc/" + std::to_string(agent) + "/fd";
+    const std::string folder = "/proc/" + process + "/fd";
     DIR* const opened = opendir(folder.c_str());
-    ASSERT_NE(opened, nullptr);
+    if (opened == nullptr) return files;
     while (const dirent* entry = readdir(opened)) {
         char target[256] = "";
         if (readlink((folder + "/" + entry->d_name).c_str(), target, sizeof(target) - 1) > 0)
             files[entry->d_name] = target;
     }
     closedir(opened);
-    EXPECT_EQ(files.size(), 2u);
-    EXPECT_EQ(files["4"], "/dev/hmmrt-gpu0");
+    return files;
+}
+
+TEST_F(Process, TheAgentHasNoPrivilegesAndNoFileButTheDevice) {
+    const pid_t agent = start_agent();
+    for (const char* set : {"CapInh", "CapPrm", "CapEff", "CapAmb"})
+        EXPECT_EQ(status_line(agent, set), "0000000000000000") << set;
+    EXPECT_EQ(status_line(agent, "NoNewPrivs"), "1");
+    EXPECT_EQ(status_line(agent, "Seccomp"), "2");
+    const std::map<std::string, std::string> only = {{"4", "/dev/hmmrt-gpu0"}};
+    EXPECT_EQ(files_of(std::to_string(agent)), only);
+}
+
+TEST_F(Process, NoDescriptorOfTheControlBlockIsLeft) {
+    expect_usable();
+    for (const auto& [number, target] : files_of("self"))
+        EXPECT_EQ(target.find("hmmrt-control"), std::string::npos) << number;
 }
 
 TEST_F(Process, AKilledAgentIsAnErrorAndNotAHang) {

@@ -262,6 +262,10 @@ int create_shared_memory(const char*, std::size_t) {
     return kernel.open_fd();
 }
 
+int seal_shared_memory(int) {
+    return 0;
+}
+
 std::int64_t map(std::uint64_t address, std::size_t bytes, int protection, int flags, int fd) {
     if (kernel.map_error != 0) return -kernel.map_error;
     if (fd >= 0) {

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// The files that the runtime makes, and what other processes can do with them.
+#include "sys/fd.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <fcntl.h>
+#include <string>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace hmmrt;
+
+namespace {
+
+constexpr std::size_t bytes = 4096;
+
+/// Opens it as a process that looks into our descriptors does.
+int open_through_proc(int file, int flags) {
+    const std::string path = "/proc/self/fd/" + std::to_string(file);
+    const int opened = ::open(path.c_str(), flags | O_CLOEXEC);
+    return opened < 0 ? -errno : opened;
+}
+
+std::int64_t map_for_writing(const unique_fd& file) {
+    return sys::map(0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get());
+}
+
+class SharedMemory : public testing::Test {
+  protected:
+    /// A process of the same user owns the file and may change its mode.
+    unique_fd opened_by_another(int flags) const {
+        EXPECT_EQ(fchmod(file.get(), 0600), 0);
+        return unique_fd(open_through_proc(file.get(), flags));
+    }
+
+    unique_fd file{sys::create_shared_memory("shared", bytes)};
+};
+
+TEST_F(SharedMemory, ItsModePermitsNothing) {
+    struct stat status = {};
+    ASSERT_EQ(fstat(file.get(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0u);
+    if (geteuid() == 0) return; // may open it all the same
+    for (const int flags : {O_RDONLY, O_RDWR})
+        EXPECT_EQ(open_through_proc(file.get(), flags), -EACCES);
+}
+
+TEST_F(SharedMemory, AMappingFromBeforeTheSealStaysWritable) {
+    const std::int64_t mapped = map_for_writing(file);
+    ASSERT_GT(mapped, 0);
+    const mapping memory(static_cast<std::uint64_t>(mapped), bytes);
+    EXPECT_EQ(sys::seal_shared_memory(file.get()), 0);
+    *reinterpret_cast<volatile int*>(memory.address()) = 42;
+    EXPECT_EQ(*reinterpret_cast<volatile int*>(memory.address()), 42);
+}
+
+TEST_F(SharedMemory, AFileOpenedAfterTheSealCannotWrite) {
+    const unique_fd early = opened_by_another(O_RDONLY);
+    ASSERT_EQ(sys::seal_shared_memory(file.get()), 0);
+    for (const int from : {file.get(), early.get()}) {
+        const unique_fd other(open_through_proc(from, O_RDWR));
+        ASSERT_GE(other.get(), 0);
+        EXPECT_EQ(map_for_writing(other), -EPERM);
+        EXPECT_EQ(pwrite(other.get(), "x", 1, 0), -1);
+        EXPECT_EQ(errno, EPERM);
+    }
+}
+
+TEST_F(SharedMemory, AFileOpenedForWritingBeforeTheSealIsSeen) {
+    {
+        const unique_fd other = opened_by_another(O_RDWR);
+        ASSERT_GE(other.get(), 0);
+        EXPECT_EQ(sys::seal_shared_memory(file.get()), -EBUSY);
+    }
+    const unique_fd fresh(sys::create_shared_memory("fresh", bytes));
+    EXPECT_EQ(sys::seal_shared_memory(fresh.get()), 0);
+}
+
+TEST_F(SharedMemory, AMappingOfAnotherFileIsSeen) {
+    std::int64_t mapped;
+    {
+        const unique_fd other = opened_by_another(O_RDWR);
+        mapped = map_for_writing(other);
+    }
+    ASSERT_GT(mapped, 0);
+    const mapping memory(static_cast<std::uint64_t>(mapped), bytes);
+    EXPECT_EQ(sys::seal_shared_memory(file.get()), -EBUSY);
+}
+
+TEST_F(SharedMemory, AForeignSealIsSeen) {
+    ASSERT_EQ(fcntl(file.get(), F_ADD_SEALS, F_SEAL_SEAL), 0);
+    EXPECT_EQ(sys::seal_shared_memory(file.get()), -EPERM);
+}
+
+} // namespace
