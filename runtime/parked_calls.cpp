@@ -17,6 +17,12 @@ std::uint64_t arg(int value) {
     return static_cast<std::uint64_t>(value);
 }
 
+/// Device code can write to the control block meanwhile.
+template <class Word>
+Word read_once(const Word& word) {
+    return const_cast<const volatile Word&>(word);
+}
+
 class live_signal_view final : public signal_view {
   public:
     explicit live_signal_view(const parked_context& context) : context_(context) {}
@@ -87,12 +93,13 @@ void stop_other_lanes(const parked_context& context, control& ctl, std::uint32_t
 
 std::int64_t execute_forwarded_call(parked_context& context, control& ctl, std::uint32_t self) {
     lane_control& lane = ctl.lanes[self];
-    const std::int64_t number = lane.number;
+    const call_kind kind = read_once(lane.kind);
+    const std::int64_t number = read_once(lane.number);
     std::uint64_t args[6];
     for (int i = 0; i < 6; i++)
-        args[i] = lane.args[i];
+        args[i] = read_once(lane.args[i]);
 
-    switch (lane.kind) {
+    switch (kind) {
     case call_kind::await_others:
         await_other_lanes(ctl, self);
         return 0;
@@ -103,9 +110,11 @@ std::int64_t execute_forwarded_call(parked_context& context, control& ctl, std::
         if (signal_ends_launch(number, args, live_signal_view(context))) return call_ends_launch;
         break;
     case call_kind::system_call:
-        if (call_is_guarded(number, args, context.guarded, context.break_signal)) return -EINVAL;
         break;
+    default:
+        return -EINVAL;
     }
+    if (call_is_guarded(number, args, context.guarded, context.break_signal)) return -EINVAL;
     return raw_syscall(number, args[0], args[1], args[2], args[3], args[4], args[5]);
 }
 

@@ -174,17 +174,17 @@ void parked_thread::lend_thread() {
     lane_.fs_base = fs_base;
     lane_.stack_low = block_.address() + guard_bytes;
     lane_.stack_top = (here - own_stack_bytes) & ~std::uint64_t{63};
-    lane_.app_tid = static_cast<std::int32_t>(raw_syscall(SYS_gettid));
+    tid_ = static_cast<std::int32_t>(raw_syscall(SYS_gettid));
+    lane_.app_tid = tid_;
     for (; place_ < parked_context::capacity; place_++) {
         std::int32_t free = 0;
-        if (context_.threads[place_].compare_exchange_strong(free, lane_.app_tid)) break;
+        if (context_.threads[place_].compare_exchange_strong(free, tid_)) break;
     }
     ready_.store(1);
     raw_syscall(SYS_futex, address_of(&ready_), FUTEX_WAKE, 1);
 }
 
 void parked_thread::serve_calls() {
-    // This object is on the heap, which may be on the device: not to be touched per call.
     parked_context& context = context_;
     control& ctl = ctl_;
     const std::uint32_t index = index_;
@@ -192,8 +192,9 @@ void parked_thread::serve_calls() {
     futex_word& state = lane.state;
     lend_thread();
     for (;;) {
+        // In this order, and the other way round where it is set: the wait does not miss it.
         std::uint32_t now = state.load();
-        if (now == static_cast<std::uint32_t>(call_state::quit)) return;
+        if (quit_.load()) return;
         if (now != static_cast<std::uint32_t>(call_state::requested)) {
             raw_syscall(SYS_futex, address_of(&state), FUTEX_WAIT, now, 0);
             continue;
@@ -208,10 +209,11 @@ void parked_thread::serve_calls() {
 }
 
 parked_thread::~parked_thread() {
+    quit_.store(true);
     lane_.state.store(static_cast<std::uint32_t>(call_state::quit));
     sys::wake(lane_.state);
     while (pthread_tryjoin_np(thread_, nullptr) == EBUSY) {
-        sys::signal_thread(lane_.app_tid, context_.break_signal);
+        sys::signal_thread(tid_, context_.break_signal);
         sys::sleep_milliseconds(1);
     }
     if (place_ < parked_context::capacity) context_.threads[place_].store(0);

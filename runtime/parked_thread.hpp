@@ -56,6 +56,8 @@ class parked_thread : public in_own_memory {
     lane_control& lane_;
     std::uint32_t index_;
     std::uint32_t place_ = 0; ///< in parked_context::threads
+    std::int32_t tid_ = 0;
+    std::atomic<bool> quit_{false}; ///< call_state::quit only wakes: device code can write that
     mapping block_;
     std::uint64_t stack_end_ = 0; ///< end of the shared part
     pthread_t thread_ = {};

@@ -23,6 +23,7 @@ namespace {
 constexpr int slice_milliseconds = 100;
 constexpr int start_limit_milliseconds = 60000;
 constexpr int end_limit_milliseconds = 10000;
+constexpr int record_limit_milliseconds = 2000;
 
 const char* step_text(std::uint32_t step) {
     switch (static_cast<boot_step>(step)) {
@@ -250,7 +251,7 @@ std::uint32_t session::fill_work(ring_entry& entry, const work_request& request)
     switch (request.kind) {
     case entry_kind::range:
     case entry_kind::serial: {
-        const partition cut = cut_launch(request.items, ctl_->lane_count);
+        const partition cut = cut_launch(request.items, lanes());
         entry.range.function = reinterpret_cast<std::uint64_t>(request.function);
         entry.range.closure = reinterpret_cast<std::uint64_t>(request.closure);
         entry.range.items = request.items;
@@ -423,12 +424,30 @@ bool session::lost() {
     return ended_.load();
 }
 
+void session::await_record() {
+    const std::uint64_t deadline = sys::monotonic_milliseconds() + record_limit_milliseconds;
+    bool killed = false;
+    while (ctl_->sticky.load() == static_cast<std::uint32_t>(sticky_state::recording) && !lost()) {
+        if (!killed && sys::monotonic_milliseconds() >= deadline) {
+            sys::kill_agent(pidfd_.get(), kill_writer_.get());
+            killed = true;
+        }
+        std::this_thread::yield();
+    }
+}
+
 /// Lanes give work up from the moment that one begins to record its fault.
 const fault_block* session::fault() {
-    while (ctl_->sticky.load() == static_cast<std::uint32_t>(sticky_state::recording) && !lost())
-        std::this_thread::yield();
-    const bool valid = ctl_->sticky.load() >= static_cast<std::uint32_t>(sticky_state::ending);
-    return valid ? &ctl_->fault : nullptr;
+    if (has_fault_.load()) return &fault_;
+    if (ctl_->sticky.load() == static_cast<std::uint32_t>(sticky_state::none)) return nullptr;
+    await_record();
+    // A copy: device code can write to the block as long as the agent lives. If the agent ended
+    // in between, the fault stays unknown, but lanes have given up work.
+    const std::lock_guard lock(fault_lock_);
+    const bool recorded = ctl_->sticky.load() >= static_cast<std::uint32_t>(sticky_state::ending);
+    if (!has_fault_.load() && recorded) fault_ = ctl_->fault;
+    has_fault_.store(true);
+    return &fault_;
 }
 
 std::uint64_t session::take_memory_error() {

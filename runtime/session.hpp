@@ -126,7 +126,8 @@ class session : public std::enable_shared_from_this<session> {
     bool ended() const { return ended_.load(); }
     /// Begins nothing any more: it ended, or its device has a fault.
     bool over() const { return ended_.load() || ctl_->sticky.load() != 0; }
-    /// The fault that stopped the device, NULL if none did.
+    /// The fault that stopped the device, NULL if none did. Stays as it is for good. An agent that
+    /// does not come to the end of describing its fault is killed, and its cause stays unknown.
     const fault_block* fault();
     /// As control::memory_error, once; else 0.
     std::uint64_t take_memory_error();
@@ -174,6 +175,7 @@ class session : public std::enable_shared_from_this<session> {
     void start_agent();
     void await_agent();
     void close_control();
+    void await_record();
     work_queue& shared(std::uint32_t queue) const { return ctl_->queues[queue]; }
     entry_after dependencies(std::uint32_t queue, const event_point* after) const;
     bool await_room(std::uint32_t queue, std::unique_lock<std::mutex>& lock);
@@ -212,6 +214,10 @@ class session : public std::enable_shared_from_this<session> {
     std::mutex users_lock_;
     std::array<std::uint32_t, queue_count> users_ = {}; ///< streams of each queue
     std::mutex stop_lock_;
+
+    std::mutex fault_lock_;
+    std::atomic<bool> has_fault_{false};
+    fault_block fault_ = {}; ///< written once, under the lock, before has_fault_ is true
 };
 
 /// True in a function that hmmLaunchHostFunc() got.

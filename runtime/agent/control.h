@@ -16,7 +16,10 @@
  *            thread of the application make any call with any arguments, and so can do
  *            all that the application can. It is mapped in these two processes only, and
  *            has no descriptor once the agent runs (sys::seal_shared_memory()). Device
- *            code can write to all of it, and may do what the application may.
+ *            code can write to all of it, and may do what the application may. What it
+ *            writes there in error ends launches or its device, and does not make the
+ *            application hang or crash: that keeps its own copy of what it relies on
+ *            (lane count, thread ids, fault, order to quit), and checks what it reads.
  */
 #pragma once
 
@@ -238,9 +241,9 @@ struct control {
     std::uint32_t magic;
     std::uint32_t version;
     std::uint64_t slot;
-    std::uint64_t token;     ///< for HMMRT_GPU_IOC_ATTACH, which takes it once
-    std::uint64_t xfeatures; ///< permissions for large register state to ask for
-    std::uint32_t lane_count;
+    std::uint64_t token;      ///< for HMMRT_GPU_IOC_ATTACH, which takes it once
+    std::uint64_t xfeatures;  ///< permissions for large register state to ask for
+    std::uint32_t lane_count; ///< for the agent; the application keeps its own
     std::uint32_t special_count;
     special_map special[max_special_maps]; ///< vvar, vdso; by address
     std::uint64_t vdso;                    ///< address of the vdso proper, 0: none

@@ -202,8 +202,12 @@ bool fake_kernel::agent_ended(int pidfd) {
 }
 
 bool fake_kernel::agent_is_strict() {
+    return last_control().strict.load() != 0;
+}
+
+hmmrt::control& fake_kernel::last_control() {
     const std::lock_guard lock(lock_);
-    return agents_.rbegin()->second.ctl->strict.load() != 0;
+    return *agents_.rbegin()->second.ctl;
 }
 
 void fake_kernel::kill_agent(int kill_writer) {

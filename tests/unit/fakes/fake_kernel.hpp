@@ -83,8 +83,9 @@ class fake_kernel {
     int start_agent(int control_file, int kill_reader);
     void kill_agent(int kill_writer);
     bool agent_ended(int pidfd);
-    /// The one that was started last.
+    // Of the one that was started last.
     bool agent_is_strict();
+    hmmrt::control& last_control();
 
   private:
     fake_agent& agent_of(int pidfd);
