@@ -2,9 +2,10 @@
 /*
  * From execveat() to running lanes.
  *
- * Stage 1 runs where the kernel put us: it builds the slot and copies the image
- * there. Stage 2 runs in the slot: it gives up privileges, then replaces every
- * other mapping of this process, stage 1 included, by the device's mirror.
+ * Stage 1 runs where the kernel put us: it gives up privileges, builds the slot and
+ * copies the image there. Stage 2 runs in the slot: it replaces every other mapping of
+ * this process, stage 1 included, by the device's mirror. The kernel has made the process
+ * undumpable at exec, see sys/spawn.cpp.
  */
 #include "lane.h"
 #include "seccomp.h"
@@ -62,6 +63,19 @@ std::uint64_t find_vdso(const std::uint64_t* stack) {
     return 0;
 }
 
+/// Undumpable it is already, but for kernels with fs.suid_dumpable = 1.
+void drop_privileges(control& early) {
+    constexpr boot_step step = boot_step::privileges;
+    static_assert(sizeof(__user_cap_data_struct) == 12);
+    __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
+
+    check(early, step, raw_syscall(SYS_prctl, PR_SET_DUMPABLE, 0));
+    check(early, step, raw_syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1));
+    check(early, step, raw_syscall(SYS_capset, address_of(&header), address_of(none)));
+    raw_syscall(SYS_prctl, PR_SET_NAME, address_of("hmmrt-agent"));
+}
+
 void build_slot(control& early) {
     const std::uint64_t slot = early.slot;
     check(early, boot_step::reserve_slot,
@@ -94,18 +108,6 @@ void copy_image(control& early) {
 }
 
 // ---- stage 2
-
-void drop_privileges(control& ctl) {
-    constexpr boot_step step = boot_step::privileges;
-    static_assert(sizeof(__user_cap_data_struct) == 12);
-    __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-    __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
-
-    check(ctl, step, raw_syscall(SYS_prctl, PR_SET_DUMPABLE, 0));
-    check(ctl, step, raw_syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1));
-    check(ctl, step, raw_syscall(SYS_capset, address_of(&header), address_of(none)));
-    raw_syscall(SYS_prctl, PR_SET_NAME, address_of("hmmrt-agent"));
-}
 
 /// Large register state (AMX) has to be asked for before threads exist.
 void request_xfeatures(const control& ctl) {
@@ -242,7 +244,6 @@ void confine(control& ctl, std::int32_t pid) {
     control& ctl = *boot.ctl;
     const auto pid = static_cast<std::int32_t>(raw_syscall(SYS_getpid));
 
-    drop_privileges(ctl);
     request_xfeatures(ctl);
     attach(ctl);
     park_vdso(boot);
@@ -271,6 +272,7 @@ extern "C" [[noreturn]] void boot_from_exec(const std::uint64_t* stack) {
     if (early.magic != control_magic || early.version != control_version)
         fail(early, boot_step::control, -EPROTO);
 
+    drop_privileges(early);
     build_slot(early);
     copy_image(early);
 

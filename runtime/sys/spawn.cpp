@@ -13,6 +13,12 @@
  * owner was set, which are the agent's. Those of the program may be others when it wants the agent
  * to end.
  *
+ * No process may look at the agent or trace it, from its first instruction on. Its image can be
+ * executed and not read, which makes the kernel start it undumpable, unless a capability permits
+ * to read the image all the same: those are not effective at exec. They stay permitted until then:
+ * the agent still has the memory of the owner, which a process with fewer capabilities could
+ * reach through it.
+ *
  * Between clone() and exec nothing here may touch errno or other TLS: it is the
  * calling thread's.
  */
@@ -24,6 +30,7 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -52,6 +59,18 @@ std::uint64_t arg(int value) {
 std::int64_t own_kill_pipe(int reader) {
     return raw_syscall(SYS_fcntl, arg(reader), F_SETOWN,
                        static_cast<std::uint64_t>(raw_syscall(SYS_getpid)));
+}
+
+/// Of the calling task, which keeps the permitted ones.
+std::int64_t drop_effective_capabilities() {
+    __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct capabilities[_LINUX_CAPABILITY_U32S_3];
+    const std::int64_t result =
+        raw_syscall(SYS_capget, address_of(&header), address_of(capabilities));
+    if (result < 0) return result;
+    for (__user_cap_data_struct& part : capabilities)
+        part.effective = 0;
+    return raw_syscall(SYS_capset, address_of(&header), address_of(capabilities));
 }
 
 /// Moves the three files to the numbers the agent expects and closes all others.
@@ -84,6 +103,7 @@ int run_agent(void* argument) {
     std::int64_t result = own_kill_pipe(request.files.kill_reader);
     if (result >= 0) result = arrange_files(request.files);
     raw_syscall(SYS_chdir, address_of(root));
+    if (result >= 0) result = drop_effective_capabilities();
     if (result >= 0)
         result = raw_syscall(SYS_execveat, image_fd, address_of(empty), address_of(arguments),
                              address_of(no_environment), AT_EMPTY_PATH);

@@ -95,7 +95,8 @@ int read_whole_file(const char* path, std::string& content) {
 int create_program_file(const char* name, const void* data, std::size_t bytes) {
     const int fd = create_executable_memfd(name);
     if (fd < 0) return fd;
-    const int error = write_all(fd, static_cast<const char*>(data), bytes);
+    int error = write_all(fd, static_cast<const char*>(data), bytes);
+    if (error >= 0) error = retried([&] { return ::fchmod(fd, 0111); });
     return seal_or_close(fd, error, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
 }
 

@@ -24,7 +24,7 @@ int control_file(int fd, unsigned long request, void* argument);
 int control_file_once(int fd, unsigned long request, void* argument);
 int read_whole_file(const char* path, std::string& content);
 
-/// A memfd that can be executed, with content that nobody can change any more.
+/// A memfd that can be executed but not read, with content that cannot change any more.
 int create_program_file(const char* name, const void* data, std::size_t bytes);
 /// A memfd of zeros that keeps its size. Its mode lets only a privileged process open it.
 int create_shared_memory(const char* name, std::size_t bytes);

@@ -12,12 +12,15 @@
 #include <fcntl.h>
 #include <fstream>
 #include <immintrin.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <map>
 #include <set>
 #include <string>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -224,6 +227,68 @@ TEST_F(Process, A9_AResetEndsTheAgentAtOnceAlsoAfterGivingUpRoot) {
         expect_usable();
     };
     EXPECT_EQ(in_child(body), 0);
+}
+
+constexpr uid_t ordinary_user = 65534;
+
+/// Goes on as an ordinary user who may open the device all the same.
+void become_user_with_a_capability() {
+    __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct one[2] = {};
+    one[0].permitted = one[0].effective = 1u << CAP_DAC_OVERRIDE;
+    prctl(PR_SET_KEEPCAPS, 1);
+    ASSERT_EQ(setresuid(ordinary_user, ordinary_user, ordinary_user), 0);
+    ASSERT_EQ(syscall(SYS_capset, &header, one), 0);
+}
+
+/// Tries, as an ordinary user without capabilities, to get at each process that is new, until
+/// @over. Returns one that it could trace or open the memory or the first file of, else 0.
+pid_t reach_for_new_processes(const std::atomic<bool>& over) {
+    if (setresuid(ordinary_user, ordinary_user, ordinary_user) != 0) return -1;
+    while (!over) {
+        double load;
+        std::string running;
+        pid_t last = 0;
+        std::ifstream("/proc/loadavg") >> load >> load >> load >> running >> last;
+        for (pid_t process = last - 3; process <= last + 1; process++) {
+            if (process == getpid()) continue;
+            if (ptrace(PTRACE_SEIZE, process, nullptr, nullptr) == 0) return process;
+            for (const char* file : {"mem", "fd/3", "fd/4"}) {
+                const std::string path = "/proc/" + std::to_string(process) + "/" + file;
+                if (open(path.c_str(), O_RDWR | O_CLOEXEC) >= 0) return process;
+            }
+        }
+    }
+    return 0;
+}
+
+TEST_F(Process, AA_NoProcessOfTheSameUserReachesAnAgentThatStarts) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root";
+    struct shared_words {
+        std::atomic<bool> over;
+        std::atomic<pid_t> reached;
+    };
+    void* const memory = mmap(nullptr, sizeof(shared_words), PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    auto& words = *new (memory) shared_words;
+    const pid_t other = fork();
+    if (other == 0) {
+        words.reached = reach_for_new_processes(words.over);
+        _exit(0); // what it traces goes on
+    }
+    EXPECT_EQ(in_child([] {
+                  become_user_with_a_capability();
+                  for (int i = 0; i < 12; i++) {
+                      expect_usable();
+                      hmm::reset();
+                  }
+              }),
+              0);
+    words.over = true;
+    EXPECT_EQ(waitpid(other, nullptr, 0), other);
+    EXPECT_EQ(words.reached, 0);
+    munmap(memory, sizeof(shared_words));
 }
 
 // ---- the program itself

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Starting and ending an agent, which is this program here.
+// Starting and ending an agent, which is this program here, or one that only waits.
 #include "sys/fd.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstring>
+#include <elf.h>
 #include <fcntl.h>
+#include <fstream>
+#include <linux/capability.h>
+#include <string>
 #include <string_view>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,15 +25,48 @@ namespace {
 constexpr std::string_view agent_name = "hmmrt-agent";
 constexpr unsigned forgotten_seconds = 30;
 
+constexpr uid_t nobody = 65534;
+
+/// A program of three instructions, which wait: pause(), again and again.
+struct waiting_program {
+    Elf64_Ehdr header = {};
+    Elf64_Phdr segment = {};
+    unsigned char code[9] = {0xb8, SYS_pause, 0, 0, 0, 0x0f, 0x05, 0xeb, 0xf7};
+
+    waiting_program() {
+        constexpr std::uint64_t base = 0x400000;
+        std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+        header.e_ident[EI_CLASS] = ELFCLASS64;
+        header.e_ident[EI_DATA] = ELFDATA2LSB;
+        header.e_ident[EI_VERSION] = EV_CURRENT;
+        header.e_type = ET_EXEC;
+        header.e_machine = EM_X86_64;
+        header.e_version = EV_CURRENT;
+        header.e_entry = base + offsetof(waiting_program, code);
+        header.e_phoff = offsetof(waiting_program, segment);
+        header.e_ehsize = sizeof(header);
+        header.e_phentsize = sizeof(segment);
+        header.e_phnum = 1;
+        segment.p_type = PT_LOAD;
+        segment.p_flags = PF_R | PF_X;
+        segment.p_vaddr = segment.p_paddr = base;
+        segment.p_filesz = segment.p_memsz = sizeof(*this);
+        segment.p_align = page_size;
+    }
+};
+
+unique_fd this_program() {
+    return unique_fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+}
+
 struct agent {
     unique_fd kill_reader, kill_writer, pidfd;
 
-    agent() {
+    explicit agent(const unique_fd& image = this_program()) {
         int reader = -1, writer = -1;
         EXPECT_EQ(sys::create_kill_pipe(reader, writer), 0);
         kill_reader = unique_fd(reader);
         kill_writer = unique_fd(writer);
-        const unique_fd image(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
         const unique_fd control(sys::create_shared_memory("control", 4096));
         const unique_fd gpu(sys::create_shared_memory("gpu", 4096));
         pidfd = unique_fd(sys::start_agent({image.get(), control.get(), gpu.get(), reader}));
@@ -39,6 +79,44 @@ struct agent {
         return has_ended();
     }
 };
+
+/// Goes on as an ordinary user who has one capability that others lack, or none.
+void become_user(bool with_capability) {
+    __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct one[2] = {};
+    one[0].permitted = 1u << CAP_DAC_OVERRIDE;
+    one[0].effective = one[0].permitted;
+    prctl(PR_SET_KEEPCAPS, with_capability ? 1 : 0);
+    ASSERT_EQ(setresuid(nobody, nobody, nobody), 0);
+    if (with_capability) {
+        ASSERT_EQ(syscall(SYS_capset, &header, one), 0);
+    }
+}
+
+void drop_capabilities() {
+    __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct none[2] = {};
+    EXPECT_EQ(syscall(SYS_capset, &header, none), 0);
+}
+
+std::string process_of(const unique_fd& pidfd) {
+    std::ifstream info("/proc/self/fdinfo/" + std::to_string(pidfd.get()));
+    for (std::string key, value; info >> key >> value;)
+        if (key == "Pid:") return value;
+    return "";
+}
+
+/// What a process of the same user without capabilities can do to it: nothing.
+void expect_out_of_reach(const std::string& process) {
+    drop_capabilities();
+    EXPECT_EQ(ptrace(PTRACE_SEIZE, std::stoi(process), nullptr, nullptr), -1);
+    EXPECT_EQ(errno, EPERM);
+    for (const char* file : {"mem", "fd/3", "fd/4", "maps", "environ"}) {
+        const int opened = open(("/proc/" + process + "/" + file).c_str(), O_RDONLY);
+        EXPECT_EQ(opened, -1) << file;
+        EXPECT_TRUE(errno == EACCES || errno == EPERM) << file << ": " << errno;
+    }
+}
 
 /// Runs @body in a child; true if nothing failed there.
 bool passes_in_child(void (*body)()) {
@@ -72,7 +150,6 @@ TEST(Spawn, AnAgentThatHasEndedMayBeKilledAgain) {
 TEST(Spawn, WhoHasGivenUpRootEndsItsAgentAllTheSame) {
     if (geteuid() != 0) GTEST_SKIP() << "needs root";
     EXPECT_TRUE(passes_in_child([] {
-        constexpr uid_t nobody = 65534;
         const agent one;
         ASSERT_EQ(setresuid(nobody, nobody, nobody), 0);
         EXPECT_EQ(syscall(SYS_pidfd_send_signal, one.pidfd.get(), 0, nullptr, 0), -1);
@@ -81,6 +158,59 @@ TEST(Spawn, WhoHasGivenUpRootEndsItsAgentAllTheSame) {
         EXPECT_GE(sys::kill_agent(one.pidfd.get(), one.kill_writer.get()), 0);
         EXPECT_TRUE(one.ends());
     }));
+}
+
+/// An agent that makes no call for its protection: what there is came with exec.
+void start_agent_out_of_reach() {
+    const waiting_program program;
+    const unique_fd image(sys::create_program_file("waits", &program, sizeof(program)));
+    const agent one(image);
+    const std::string process = process_of(one.pidfd);
+    ASSERT_NE(process, "");
+    const pid_t other = fork();
+    if (other == 0) {
+        expect_out_of_reach(process);
+        _exit(testing::Test::HasFailure() ? 1 : 0);
+    }
+    int status = -1;
+    EXPECT_EQ(waitpid(other, &status, 0), other);
+    EXPECT_EQ(status, 0);
+    EXPECT_FALSE(one.has_ended());
+    EXPECT_GE(sys::kill_agent(one.pidfd.get(), one.kill_writer.get()), 0);
+    EXPECT_TRUE(one.ends());
+}
+
+TEST(Spawn, AnAgentIsOutOfReachFromItsFirstInstruction) {
+    EXPECT_TRUE(passes_in_child(start_agent_out_of_reach));
+}
+
+TEST(Spawn, AnAgentOfAUserWithACapabilityIsOutOfReachOfThoseWithout) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root";
+    EXPECT_TRUE(passes_in_child([] {
+        become_user(true);
+        start_agent_out_of_reach();
+    }));
+}
+
+TEST(Spawn, AnAgentOfAProgramThatGaveUpRootIsOutOfReach) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root";
+    EXPECT_TRUE(passes_in_child([] {
+        become_user(false);
+        start_agent_out_of_reach();
+    }));
+}
+
+TEST(Spawn, AnOwnersCapabilitiesStayAsTheyWere) {
+    __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct before[2] = {}, after[2] = {};
+    ASSERT_EQ(syscall(SYS_capget, &header, before), 0);
+    const int dumpable = prctl(PR_GET_DUMPABLE);
+    const agent one;
+    ASSERT_EQ(syscall(SYS_capget, &header, after), 0);
+    EXPECT_EQ(std::memcmp(before, after, sizeof(before)), 0);
+    EXPECT_EQ(prctl(PR_GET_DUMPABLE), dumpable);
+    EXPECT_GE(sys::kill_agent(one.pidfd.get(), one.kill_writer.get()), 0);
+    EXPECT_TRUE(one.ends());
 }
 
 } // namespace
