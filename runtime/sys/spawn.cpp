@@ -25,17 +25,20 @@
 #include "sys/syscalls.hpp"
 
 #include "agent/syscall.h"
+#include "sys/descriptors.hpp"
 
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <initializer_list>
 #include <linux/capability.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 namespace hmmrt::sys {
 namespace {
@@ -64,7 +67,7 @@ std::int64_t own_kill_pipe(int reader) {
 /// Of the calling task, which keeps the permitted ones.
 std::int64_t drop_effective_capabilities() {
     __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-    __user_cap_data_struct capabilities[_LINUX_CAPABILITY_U32S_3];
+    __user_cap_data_struct capabilities[_LINUX_CAPABILITY_U32S_3] = {};
     const std::int64_t result =
         raw_syscall(SYS_capget, address_of(&header), address_of(capabilities));
     if (result < 0) return result;
@@ -137,6 +140,17 @@ class not_a_subreaper {
     int was_ = 0;
 };
 
+/// As keep_standard_free(). An agent whose pidfd there is no number for ends now: nothing else
+/// could end it.
+int move_pidfd(int pidfd) {
+    if (pidfd > STDERR_FILENO) return pidfd;
+    const int moved = ::fcntl(pidfd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    const int result = moved < 0 ? -errno : moved;
+    if (moved < 0) raw_syscall(SYS_pidfd_send_signal, arg(pidfd), arg(SIGKILL));
+    close_file(pidfd);
+    return result;
+}
+
 class all_signals_blocked {
   public:
     all_signals_blocked() { // libc's own two signals, too
@@ -157,12 +171,15 @@ class all_signals_blocked {
 int create_kill_pipe(int& reader, int& writer) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) < 0) return -errno;
-    reader = ends[0];
-    writer = ends[1];
-    if (::fcntl(reader, F_SETSIG, SIGKILL) == 0 && ::fcntl(reader, F_SETFL, O_ASYNC) == 0) return 0;
-    const int error = -errno;
-    close_file(reader);
-    close_file(writer);
+    reader = keep_standard_free(ends[0]);
+    writer = keep_standard_free(ends[1]);
+    int error = reader < 0 ? reader : writer < 0 ? writer : 0;
+    if (error == 0 &&
+        (::fcntl(reader, F_SETSIG, SIGKILL) < 0 || ::fcntl(reader, F_SETFL, O_ASYNC) < 0))
+        error = -errno;
+    if (error == 0) return 0;
+    for (const int end : {reader, writer})
+        if (end >= 0) close_file(end);
     return error;
 }
 
@@ -196,9 +213,11 @@ int start_agent(const agent_files& files) {
     }
     errno = saved_errno;
     ::munmap(stacks, 2 * stack_bytes);
-    if (request.error == 0) return request.pidfd;
-    if (request.pidfd >= 0) close_file(request.pidfd);
-    return request.error;
+    if (request.error != 0) {
+        if (request.pidfd >= 0) close_file(request.pidfd);
+        return request.error;
+    }
+    return move_pidfd(request.pidfd);
 }
 
 } // namespace hmmrt::sys

@@ -2,6 +2,7 @@
 #include "sys/syscalls.hpp"
 
 #include "agent/syscall.h"
+#include "sys/descriptors.hpp"
 
 #include <cerrno>
 #include <csignal>
@@ -43,7 +44,8 @@ int write_all(int fd, const char* data, std::size_t bytes) {
 }
 
 int create_memfd(const char* name, unsigned flags) {
-    return retried([&] { return ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | flags); });
+    return keep_standard_free(
+        retried([&] { return ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | flags); }));
 }
 
 /// From 6.3 on a memfd that is to be executed has to say so.
@@ -64,7 +66,7 @@ int seal_or_close(int fd, int error, int seals) {
 } // namespace
 
 int open_file(const char* path) {
-    return retried([&] { return ::open(path, O_RDWR | O_CLOEXEC); });
+    return keep_standard_free(retried([&] { return ::open(path, O_RDWR | O_CLOEXEC); }));
 }
 
 int close_file(int fd) {
@@ -81,7 +83,7 @@ int control_file_once(int fd, unsigned long request, void* argument) {
 }
 
 int read_whole_file(const char* path, std::string& content) {
-    const int fd = retried([&] { return ::open(path, O_RDONLY | O_CLOEXEC); });
+    const int fd = keep_standard_free(retried([&] { return ::open(path, O_RDONLY | O_CLOEXEC); }));
     if (fd < 0) return fd;
     char buffer[4096];
     ssize_t got;

@@ -3,7 +3,8 @@
  * The seam: every system call that the runtime makes for itself goes through here,
  * and unit tests put another implementation behind it at link time.
  *
- * All functions return a value >= 0, or -errno. EINTR is handled here and in
+ * All functions return a value >= 0, or -errno; no descriptor is a standard file's, 0 to
+ * 2, also where the program has closed those. EINTR is handled here and in
  * ioctl.hpp, and nowhere else. Calls that parked threads execute for device code are
  * no part of this.
  */

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <dirent.h>
@@ -225,6 +226,35 @@ TEST_F(Process, A9_AResetEndsTheAgentAtOnceAlsoAfterGivingUpRoot) {
         EXPECT_TRUE(comes_true([&] { return none_but(before); }));
         ASSERT_EQ(setresuid(0, 0, 0), 0);
         expect_usable();
+    };
+    EXPECT_EQ(in_child(body), 0);
+}
+
+TEST_F(Process, AB_AProgramWithoutStandardFilesKeepsTheirNumbersFree) {
+    const auto body = [] {
+        close_range(STDIN_FILENO, STDERR_FILENO, 0);
+        int failures = 0;
+        for (int round = 0; round < 2; round++) {
+            int answer = 0;
+            try {
+                on_device([&] { answer = 42; });
+            } catch (const hmm::error&) {
+                failures++;
+            }
+            failures += answer != 42;
+            for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+                failures += fcntl(fd, F_GETFD) != -1;
+            std::string text(1 << 16, 'x'); // over what would be there
+            failures += std::printf("%s\n", text.c_str()) >= 0 && std::fflush(stdout) == 0;
+            try {
+                on_device([&] { answer = 43; });
+            } catch (const hmm::error&) {
+                failures++;
+            }
+            failures += answer != 43;
+            hmm::reset();
+        }
+        _exit(failures == 0 ? 0 : 1);
     };
     EXPECT_EQ(in_child(body), 0);
 }

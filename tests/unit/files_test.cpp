@@ -9,6 +9,7 @@
 #include <string>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace hmmrt;
@@ -93,6 +94,37 @@ TEST_F(SharedMemory, AMappingOfAnotherFileIsSeen) {
 TEST_F(SharedMemory, AForeignSealIsSeen) {
     ASSERT_EQ(fcntl(file.get(), F_ADD_SEALS, F_SEAL_SEAL), 0);
     EXPECT_EQ(sys::seal_shared_memory(file.get()), -EPERM);
+}
+
+/// Of a program that has closed its standard files; reports through its exit status.
+class WithoutStandardFiles : public testing::Test {
+  protected:
+    static int run(bool (*body)()) {
+        const pid_t child = fork();
+        if (child == 0) {
+            close_range(STDIN_FILENO, STDERR_FILENO, 0);
+            bool good = body();
+            for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+                good = good && fcntl(fd, F_GETFD) == -1;
+            _exit(good ? 0 : 1);
+        }
+        int status = -1;
+        EXPECT_EQ(waitpid(child, &status, 0), child);
+        return status;
+    }
+};
+
+TEST_F(WithoutStandardFiles, NoneTakesTheirNumbers) {
+    EXPECT_EQ(run([] {
+                  const unique_fd opened(sys::open_file("/dev/null"));
+                  const unique_fd shared(sys::create_shared_memory("shared", bytes));
+                  const unique_fd program(sys::create_program_file("program", "", 1));
+                  int reader = -1, writer = -1;
+                  const int error = sys::create_kill_pipe(reader, writer);
+                  return opened.get() > 2 && shared.get() > 2 && program.get() > 2 && error == 0 &&
+                         reader > 2 && writer > 2;
+              }),
+              0);
 }
 
 } // namespace

@@ -200,6 +200,19 @@ TEST(Spawn, AnAgentOfAProgramThatGaveUpRootIsOutOfReach) {
     }));
 }
 
+TEST(Spawn, AnAgentTakesNoNumberOfAStandardFile) {
+    EXPECT_TRUE(passes_in_child([] {
+        const unique_fd image = this_program();
+        close_range(STDIN_FILENO, STDERR_FILENO, 0);
+        const agent one(image);
+        EXPECT_GT(one.pidfd.get(), STDERR_FILENO);
+        for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+            EXPECT_EQ(fcntl(fd, F_GETFD), -1) << fd;
+        EXPECT_GE(sys::kill_agent(one.pidfd.get(), one.kill_writer.get()), 0);
+        EXPECT_TRUE(one.ends());
+    }));
+}
+
 TEST(Spawn, AnOwnersCapabilitiesStayAsTheyWere) {
     __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct before[2] = {}, after[2] = {};
