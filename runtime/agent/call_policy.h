@@ -7,6 +7,8 @@
  * executes its calls. So a call is forwarded unless
  *  - it is about the calling thread's own machine state (that is the lane's, in
  *    another process), or would pull the borrowed thread from under the lane, or
+ *  - it changes credentials or policy of the calling thread alone: that is the
+ *    borrowed one, which keeps the change for all device code that it serves later, or
  *  - it makes tasks, or waits for signals that are blocked there.
  */
 #pragma once
@@ -31,6 +33,8 @@ struct call_verdict {
 };
 
 // Numbers and constants that older headers lack.
+inline constexpr std::uint64_t call_landlock_restrict_self = 446;
+inline constexpr std::uint64_t call_lsm_set_self_attr = 460;
 inline constexpr std::uint64_t call_x32_bit = 0x40000000;
 inline constexpr std::uint64_t io_uring_enter_ext_arg = 1u << 3;
 
@@ -94,6 +98,66 @@ constexpr bool makes_no_sense(std::uint64_t number) {
     }
 }
 
+/// keyctl: what replaces keyrings of the calling thread.
+constexpr bool keyctl_changes_the_thread(std::uint64_t operation) {
+    constexpr std::uint64_t join_session_keyring = 1, set_request_keyring = 14,
+                            assume_authority = 16;
+    return operation == join_session_keyring || operation == set_request_keyring ||
+           operation == assume_authority;
+}
+
+/// Credentials are each thread's own for the kernel. libc's functions have every thread change
+/// them, by a signal of its own: see begins_change_of_all().
+constexpr bool changes_credentials(std::uint64_t number, std::uint64_t first) {
+    switch (number) {
+    case SYS_setuid:
+    case SYS_setgid:
+    case SYS_setreuid:
+    case SYS_setregid:
+    case SYS_setresuid:
+    case SYS_setresgid:
+    case SYS_setgroups:
+    case SYS_capset:
+    case call_landlock_restrict_self:
+    case call_lsm_set_self_attr:
+        return true;
+    case SYS_keyctl:
+        return keyctl_changes_the_thread(first);
+    default:
+        return false;
+    }
+}
+
+/// Scheduling, NUMA and execution policy. @own_thread is the borrowed thread, which the call may
+/// also name as 0.
+constexpr bool changes_policy(std::uint64_t number, const std::uint64_t (&args)[6],
+                              std::int32_t own_thread) {
+    constexpr std::uint64_t of_process = 0;         // PRIO_PROCESS, which means a thread
+    constexpr std::uint64_t io_of_process = 1;      // IOPRIO_WHO_PROCESS, likewise
+    constexpr std::uint32_t asks_only = UINT32_MAX; // personality()
+    const auto caller = [own_thread](std::uint64_t thread) {
+        const auto id = static_cast<std::int32_t>(thread);
+        return id == 0 || id == own_thread;
+    };
+    switch (number) {
+    case SYS_set_mempolicy:
+        return true;
+    case SYS_personality:
+        return static_cast<std::uint32_t>(args[0]) != asks_only;
+    case SYS_sched_setparam:
+    case SYS_sched_setscheduler:
+    case SYS_sched_setaffinity:
+    case SYS_sched_setattr:
+        return caller(args[0]);
+    case SYS_setpriority:
+        return static_cast<std::uint32_t>(args[0]) == of_process && caller(args[1]);
+    case SYS_ioprio_set:
+        return static_cast<std::uint32_t>(args[0]) == io_of_process && caller(args[1]);
+    default:
+        return false;
+    }
+}
+
 /// Calls that would change the borrowed thread where the lane is meant.
 constexpr bool changes_the_thread(std::uint64_t number, std::uint64_t first) {
     switch (number) {
@@ -131,11 +195,28 @@ constexpr int mask_argument(std::uint64_t number) {
     }
 }
 
+/// Is it how libc's setuid() and its relatives begin? They signal every other thread before they
+/// make the call themselves, and none may change if this one does not.
+constexpr bool begins_change_of_all(std::uint64_t number, const std::uint64_t (&args)[6]) {
+    constexpr std::uint64_t libc_change_signal = 33;
+    return (number == SYS_tgkill && args[2] == libc_change_signal) ||
+           (number == SYS_tkill && args[1] == libc_change_signal);
+}
+
 /// May change @args: signal masks are taken out, for the borrowed thread must keep its own.
-inline call_verdict decide_call(std::uint64_t number, std::uint64_t (&args)[6]) {
+/// @own_thread is its id.
+inline call_verdict decide_call(std::uint64_t number, std::uint64_t (&args)[6],
+                                std::int32_t own_thread) {
     if (makes_no_sense(number)) return {call_action::answer, -ENOSYS};
-    if (changes_the_thread(number, args[0])) return {call_action::answer, -EPERM};
+    if (changes_the_thread(number, args[0]) || changes_credentials(number, args[0]) ||
+        changes_policy(number, args, own_thread) || begins_change_of_all(number, args))
+        return {call_action::answer, -EPERM};
     switch (number) {
+    case SYS_setfsuid:
+    case SYS_setfsgid:
+        // They say what was, also when they change nothing: no id makes them do that.
+        args[0] = ~std::uint64_t{0};
+        break;
     case SYS_exit:
     case SYS_exit_group:
     case SYS_rt_sigreturn:

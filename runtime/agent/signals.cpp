@@ -156,7 +156,8 @@ void serve_call(lane& self, ucontext_t& context, std::int64_t number) {
     };
     std::uint64_t args[6] = {argument(REG_RDI), argument(REG_RSI), argument(REG_RDX),
                              argument(REG_R10), argument(REG_R8),  argument(REG_R9)};
-    const call_verdict verdict = decide_call(static_cast<std::uint64_t>(number), args);
+    const call_verdict verdict =
+        decide_call(static_cast<std::uint64_t>(number), args, self.shared->app_tid);
     std::int64_t result = verdict.value;
 
     switch (verdict.action) {

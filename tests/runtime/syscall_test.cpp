@@ -11,12 +11,17 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
+#include <linux/capability.h>
 #include <numeric>
 #include <poll.h>
+#include <sched.h>
 #include <string>
 #include <sys/epoll.h>
+#include <sys/fsuid.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/rseq.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -207,6 +212,39 @@ TEST_F(Syscall, TheBorrowedThreadIsNotChanged) {
     unsigned long fs = 0;
     on_device([&] { syscall(SYS_arch_prctl, ARCH_GET_FS, &fs); });
     EXPECT_NE(fs, 0u);
+}
+
+TEST_F(Syscall, CredentialsAndPolicyOfTheBorrowedThreadStay) {
+    const uid_t user = getuid();
+    __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct none[2] = {};
+    cpu_set_t cpus;
+    ASSERT_EQ(sched_getaffinity(0, sizeof(cpus), &cpus), 0);
+    EXPECT_EQ(errno_of([&] { return syscall(SYS_capset, &header, none); }), EPERM);
+    EXPECT_EQ(errno_of([&] { return syscall(SYS_setresuid, user, user, user); }), EPERM);
+    EXPECT_EQ(errno_of([&] { return setuid(user); }), EPERM);
+    EXPECT_EQ(errno_of([] { return syscall(SYS_landlock_restrict_self, -1, 0); }), EPERM);
+    EXPECT_EQ(errno_of([] { return syscall(SYS_set_mempolicy, 0, nullptr, 0); }), EPERM);
+    EXPECT_EQ(errno_of([&] { return sched_setaffinity(0, sizeof(cpus), &cpus); }), EPERM);
+    EXPECT_EQ(errno_of([&] { return sched_setaffinity(gettid(), sizeof(cpus), &cpus); }), EPERM);
+    EXPECT_EQ(errno_of([] { return setpriority(PRIO_PROCESS, 0, 1); }), EPERM);
+    EXPECT_EQ(errno_of([] { return personality(ADDR_NO_RANDOMIZE); }), EPERM);
+    int user_of_files = 0;
+    on_device([&] { user_of_files = setfsuid(user + 1); });
+    EXPECT_EQ(user_of_files, static_cast<int>(user));
+    on_device([&] { user_of_files = setfsuid(user + 1); });
+    EXPECT_EQ(user_of_files, static_cast<int>(user));
+}
+
+/// All threads of the program have the same ids.
+TEST_F(Syscall, AChangeOfUserFromDeviceCodeReachesNoThread) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root";
+    constexpr uid_t other = 65534;
+    EXPECT_EQ(errno_of([] { return seteuid(other); }), EPERM);
+    EXPECT_EQ(geteuid(), 0u);
+    uid_t on_lane = other;
+    on_device([&] { on_lane = geteuid(); });
+    EXPECT_EQ(on_lane, 0u);
 }
 
 TEST_F(Syscall, LanesAreNotRegisteredForRestartableSequences) {
