@@ -33,6 +33,7 @@
 #include <fcntl.h>
 #include <initializer_list>
 #include <linux/capability.h>
+#include <mutex>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -125,10 +126,16 @@ int run_middle(void* argument) {
         raw_syscall(SYS_exit, 0);
 }
 
-/// Orphans of a subreaper become its children: not to be one for a moment.
+/// Held from the moment that the flag is read until it is as it was: another thread that starts an
+/// agent would read it cleared, and its agent would be orphaned after it is set again. A child of
+/// fork() never takes it: devices do not follow there.
+constinit std::mutex subreaper_lock;
+
+/// Orphans of a subreaper become its children: not to be one for a moment. Setting the flag again
+/// covers the children that were forked meanwhile.
 class not_a_subreaper {
   public:
-    not_a_subreaper() {
+    not_a_subreaper() : lock_(subreaper_lock) {
         if (::prctl(PR_GET_CHILD_SUBREAPER, &was_) < 0) was_ = 0;
         if (was_ != 0) ::prctl(PR_SET_CHILD_SUBREAPER, 0);
     }
@@ -137,6 +144,7 @@ class not_a_subreaper {
     }
 
   private:
+    const std::lock_guard<std::mutex> lock_;
     int was_ = 0;
 };
 

@@ -16,6 +16,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace hmmrt;
@@ -197,6 +198,30 @@ TEST(Spawn, AnAgentOfAProgramThatGaveUpRootIsOutOfReach) {
     EXPECT_TRUE(passes_in_child([] {
         become_user(false);
         start_agent_out_of_reach();
+    }));
+}
+
+TEST(Spawn, AgentsThatASubreaperStartsAtOnceAreNotItsChildren) {
+    EXPECT_TRUE(passes_in_child([] {
+        constexpr int rounds = 100;
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
+        const auto start_and_end_agents = [] {
+            const waiting_program program;
+            for (int i = 0; i < rounds; i++) {
+                const unique_fd image(sys::create_program_file("waits", &program, sizeof(program)));
+                const agent one(image);
+                EXPECT_GE(sys::kill_agent(one.pidfd.get(), one.kill_writer.get()), 0);
+                EXPECT_TRUE(one.ends());
+            }
+        };
+        std::thread other(start_and_end_agents);
+        start_and_end_agents();
+        other.join();
+        EXPECT_EQ(waitpid(-1, nullptr, __WALL | WNOHANG), -1);
+        EXPECT_EQ(errno, ECHILD);
+        int subreaper = 0;
+        prctl(PR_GET_CHILD_SUBREAPER, &subreaper);
+        EXPECT_EQ(subreaper, 1);
     }));
 }
 
