@@ -4,6 +4,7 @@
 #include "shared_pool.hpp"
 
 #include <cstring>
+#include <initializer_list>
 #include <new>
 
 namespace hmmrt {

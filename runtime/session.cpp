@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <immintrin.h>
+#include <initializer_list>
 #include <new>
 #include <sys/mman.h>
 #include <thread>

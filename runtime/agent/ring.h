@@ -32,6 +32,8 @@
 #include "control.h"
 #include "futex.h"
 
+#include <initializer_list>
+
 namespace hmmrt {
 
 inline constexpr std::uint64_t cursor_of(std::uint32_t sequence, std::uint32_t remaining) {

@@ -10,6 +10,7 @@
 #include "lane.h"
 
 #include <cerrno>
+#include <initializer_list>
 #include <linux/audit.h>
 #include <linux/hmmrt.h>
 #include <signal.h>

@@ -27,10 +27,20 @@ include_alone() {
 		"$@" -Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude -Iinclude/uapi - 2>&1 | grep -E 'error:|warning:'
 }
 
+# Braces that are iterated over need a header that others include in one release of the library and not in the next.
+braces_without_header() {
+	local file
+	grep -lE 'for \([^;]* : \{' -- "$@" | while read -r file; do
+		grep -qF '#include <initializer_list>' "$file" ||
+			echo "$file: iterates over braces and does not include <initializer_list>"
+	done
+}
+
 # What programs include needs nothing else, in each language it is for; the modules' interface has no holes.
 check_headers() {
 	require gcc gcc && require g++ g++ && require clang++ clang || return
 	local header
+	braces_without_header include/hmm/*.hpp runtime/*.[ch]pp runtime/*/*.h runtime/*/*.[ch]pp
 	for header in include/uapi/linux/*.h; do
 		header=${header#include/uapi/}
 		include_alone "$header" gcc -x c -std=gnu99 -Wpadded
