@@ -19,7 +19,7 @@ constexpr error_text error_texts[] = {
     HMMRT_ERROR(hmmErrorMemoryAllocation, "not enough memory"),
     HMMRT_ERROR(hmmErrorInitializationError, "the device could not be started"),
     HMMRT_ERROR(hmmErrorInvalidConfiguration,
-                "a dimension of the grid is 0, or the grid has more than 2^64 threads"),
+                "a dimension of the grid is 0, or the grid has 2^64 threads or more"),
     HMMRT_ERROR(hmmErrorInvalidMemcpyDirection, "no known kind of copy"),
     HMMRT_ERROR(
         hmmErrorInsufficientDriver,

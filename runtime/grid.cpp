@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "grid.hpp"
 
+#include "memory_range.hpp"
 #include "shared_pool.hpp"
 
 #include <cstring>
@@ -72,6 +73,7 @@ void grid_closure::destroy(void* closure) {
 
 grid_closure::pointer grid_closure::create(hmmKernel_t kernel, hmmDim3 grid, hmmDim3 block,
                                            const void* args, std::size_t bytes) {
+    if (bytes > 0) pages_around(args, bytes); // so that the sum below does not overflow
     pointer memory(shared_pool::get().allocate(argument_offset + bytes));
     auto* closure = new (memory.get()) grid_closure;
     closure->kernel_ = kernel;

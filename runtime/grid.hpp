@@ -29,6 +29,7 @@ class grid_closure {
         void operator()(void* closure) const { destroy(closure); }
     };
     using pointer = std::unique_ptr<void, deleter>;
+    /// Throws failure if the arguments leave the address space.
     static pointer create(hmmKernel_t kernel, hmmDim3 grid, hmmDim3 block, const void* args,
                           std::size_t bytes);
 

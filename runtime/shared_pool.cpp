@@ -4,6 +4,7 @@
 #include "agent/syscall.h"
 #include "fork_guard.hpp"
 
+#include <cstdint>
 #include <new>
 #include <sys/mman.h>
 
@@ -42,6 +43,8 @@ void* shared_pool::allocate(std::size_t bytes) {
         const std::lock_guard lock(lock_);
         if (void* const block = take_block()) return block;
     }
+    // The operator rounds up to the alignment without looking for an overflow.
+    if (bytes > SIZE_MAX - alignment) throw std::bad_alloc();
     return ::operator new(bytes, std::align_val_t(alignment));
 }
 

@@ -195,7 +195,8 @@ typedef void (*hmmKernel_t)(const hmmThreadIndex* index, void* args);
 /*
  * Queues kernel(index, args) for all threads of all blocks. @argsBytes bytes at
  * @args are copied now; with @argsBytes 0 the pointer itself is handed on. There
- * is no barrier between the threads of a block.
+ * is no barrier between the threads of a block. hmmErrorInvalidConfiguration if a
+ * dimension is 0 or the threads are 2^64 or more.
  */
 HMM_API hmmError_t hmmLaunchKernel(hmmKernel_t kernel, hmmDim3 gridDim, hmmDim3 blockDim,
                                    const void* args, size_t argsBytes, hmmStream_t stream);

@@ -17,6 +17,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <iterator>
 #include <memory>
 #include <new>
@@ -29,6 +30,7 @@ namespace hmm {
 struct dim3 {
     std::uint32_t x = 1, y = 1, z = 1;
 
+    /// Modulo 2^64.
     constexpr std::uint64_t count() const noexcept { return std::uint64_t{x} * y * z; }
     friend constexpr bool operator==(const dim3&, const dim3&) noexcept = default;
 };
@@ -117,6 +119,16 @@ void launch_range(stream_ref in, std::uint64_t items, closure_pointer<Function> 
     static_cast<void>(function.release());
 }
 
+/// Threads of a grid that hmmLaunchKernel() would accept; throws hmm::error for another.
+inline std::uint64_t grid_items(const dim3& grid, const dim3& block) {
+    std::uint64_t items = 1;
+    for (const std::uint64_t size : {grid.x, grid.y, grid.z, block.x, block.y, block.z})
+        if (size == 0 || __builtin_mul_overflow(items, size, &items))
+            throw error(hmmErrorInvalidConfiguration, "launch",
+                        hmmGetErrorString(hmmErrorInvalidConfiguration), {});
+    return items;
+}
+
 /// Calls function(thread_index) for the items of a grid.
 template <class Function>
 struct grid_function {
@@ -147,11 +159,13 @@ requires std::invocable < std::decay_t<Function>
 }
 
 /// Queues f(thread_index) for all threads of all blocks in a stream of the current device.
+/// hmmErrorInvalidConfiguration if a dimension is 0 or the threads are 2^64 or more.
 template <class Function>
 requires std::invocable < std::decay_t<Function>
 &, const thread_index& > void launch(stream_ref in, dim3 grid, dim3 block, Function&& f) {
     using function = detail::grid_function<std::decay_t<Function>>;
-    detail::launch_range(in, grid.count() * block.count(),
+    const std::uint64_t items = detail::grid_items(grid, block);
+    detail::launch_range(in, items,
                          detail::make_closure<function>(grid, block, std::forward<Function>(f)));
 }
 

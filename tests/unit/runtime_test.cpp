@@ -341,6 +341,59 @@ TEST(Interface, ArgumentsAreChecked) {
     EXPECT_EQ(hmmMemPrefetchAsync(&here, 4, host, 1, nullptr), hmmErrorInvalidValue);
 }
 
+TEST(Interface, ArgumentsThatLeaveTheAddressSpaceAreRefused) {
+    const auto kernel_function = [](const hmmThreadIndex*, void*) {};
+    int here = 0;
+    for (const std::size_t bytes :
+         {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 47, SIZE_MAX - 63, SIZE_MAX / 2})
+        EXPECT_EQ(hmmLaunchKernel(kernel_function, {1, 1, 1}, {1, 1, 1}, &here, bytes, nullptr),
+                  hmmErrorInvalidValue)
+            << bytes;
+}
+
+TEST(Interface, ThereIsNoMemoryForClosuresOfImpossibleSize) {
+    for (const std::size_t less : {0, 1, 62, 63})
+        EXPECT_EQ(hmmClosureAllocate(SIZE_MAX - less), nullptr) << less;
+}
+
+TEST(Interface, GridsWithoutThreadsOrWithTooManyAreRefusedInBothLanguages) {
+    constexpr std::uint32_t most = UINT32_MAX, half = 1u << 31;
+    constexpr struct {
+        hmm::dim3 grid, block;
+    } wrong[] = {{{0}, {1}},
+                 {{1, 0}, {1}},
+                 {{1, 1, 0}, {1}},
+                 {{1}, {0}},
+                 {{1}, {1, 0}},
+                 {{1}, {1, 1, 0}},
+                 {{most, most, most}, {1, 1, 0}},
+                 {{half, half, 4}, {1}}, // 2^64
+                 {{1}, {half, half, 4}},
+                 {{1u << 16, 1u << 16, 1}, {half, 2}},
+                 {{half, half, 8}, {1}}, // 2^65: a product of 0 in 64 bits
+                 {{most, most, most}, {most, most, most}}};
+    const auto kernel_function = [](const hmmThreadIndex*, void*) { ADD_FAILURE() << "ran"; };
+    const auto as_c = [](const hmm::dim3& of) { return hmmDim3{of.x, of.y, of.z}; };
+    for (const auto& each : wrong) {
+        const auto& [grid, block] = each;
+        const std::ptrdiff_t number = &each - wrong;
+        EXPECT_EQ(hmmLaunchKernel(kernel_function, as_c(grid), as_c(block), nullptr, 0, nullptr),
+                  hmmErrorInvalidConfiguration)
+            << number;
+        auto owned = std::make_shared<int>(1);
+        auto function = [owned](const hmm::thread_index&) { ADD_FAILURE() << "ran"; };
+        try {
+            hmm::launch(grid, block, std::move(function));
+            ADD_FAILURE() << number << ": no error";
+        } catch (const hmm::error& error) {
+            EXPECT_EQ(error.code(), hmmErrorInvalidConfiguration) << number;
+            EXPECT_STREQ(error.operation(), "launch");
+            EXPECT_EQ(owned.use_count(), 2) << "the function is still the caller's";
+        }
+    }
+    hmm::synchronize();
+}
+
 TEST(Interface, TheLastErrorIsKeptForTheThreadAndGivenOnce) {
     EXPECT_EQ(hmmSetDevice(99), hmmErrorInvalidDevice);
     EXPECT_EQ(hmmPeekAtLastError(), hmmErrorInvalidDevice);
