@@ -12,11 +12,13 @@
 namespace hmmrt {
 namespace {
 
-/// Of the current device, if there is one.
+/// Of the device that the thread's last error came from, else of the current one, if there is one.
 hmmError_t sticky_error() noexcept {
     if (fork_guard::is_child()) return hmmErrorForkedProcess;
     try {
-        return current_device().sticky_error();
+        const int failed = this_thread.record.device;
+        device& from = failed < 0 ? current_device() : process::get().device_at(failed);
+        return from.sticky_error();
     } catch (const std::exception&) {
         return hmmSuccess;
     }
@@ -97,6 +99,14 @@ hmmError_t hmmGetLastError(void) {
 
 const char* hmmGetLastErrorDetail(void) {
     return calling_thread_is_lane() ? "called from a kernel" : this_thread.detail;
+}
+
+hmmError_t hmmGetLastErrorRecord(hmmFaultRecord* record) {
+    if (calling_thread_is_lane()) return hmmErrorNotSupported;
+    if (record == nullptr)
+        return remember(hmmErrorInvalidValue, "hmmGetLastErrorRecord", "record is NULL");
+    *record = this_thread.record;
+    return hmmSuccess;
 }
 
 hmmError_t hmmGetLastFault(hmmFaultRecord* record) {

@@ -58,12 +58,15 @@ std::uint32_t device::lanes() {
 }
 
 void device::throw_if_broken(const fault_block* fault) {
-    if (fault != nullptr) throw failure(error_of(*fault), describe(*fault, number_));
+    if (fault != nullptr)
+        throw failure(error_of(*fault), describe(*fault, number_), record_of(*fault, number_));
 }
 
 void device::throw_lost() {
-    throw failure(hmmErrorDeviceLost, "device " + std::to_string(number_) +
-                                          ": its agent has ended; hmmDeviceReset() starts anew");
+    throw failure(hmmErrorDeviceLost,
+                  "device " + std::to_string(number_) +
+                      ": its agent has ended; hmmDeviceReset() starts anew",
+                  no_fault(number_));
 }
 
 void device::throw_queued_error(session& running) {
@@ -256,12 +259,9 @@ hmmError_t device::sticky_error() {
 }
 
 hmmFaultRecord device::last_fault() {
-    hmmFaultRecord none = {};
-    none.device = number_;
-    none.system_call = -1;
     const auto running = current();
     const fault_block* fault = running ? running->fault() : nullptr;
-    return fault != nullptr ? record_of(*fault, number_) : none;
+    return fault != nullptr ? record_of(*fault, number_) : no_fault(number_);
 }
 
 } // namespace hmmrt

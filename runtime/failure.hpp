@@ -11,16 +11,28 @@
 
 namespace hmmrt {
 
+/// The record of an error that no kernel caused; @device is the one that failed, if any.
+constexpr hmmFaultRecord no_fault(int device = hmmInvalidDeviceId) {
+    hmmFaultRecord none = {};
+    none.device = device;
+    none.system_call = -1;
+    return none;
+}
+
 class failure : public std::exception {
   public:
-    failure(hmmError_t code, std::string detail) : code_(code), detail_(std::move(detail)) {}
+    failure(hmmError_t code, std::string detail) : failure(code, std::move(detail), no_fault()) {}
+    failure(hmmError_t code, std::string detail, const hmmFaultRecord& record)
+        : code_(code), detail_(std::move(detail)), record_(record) {}
 
     hmmError_t code() const { return code_; }
     const char* what() const noexcept override { return detail_.c_str(); }
+    const hmmFaultRecord& record() const { return record_; }
 
   private:
     hmmError_t code_;
     std::string detail_;
+    hmmFaultRecord record_;
 };
 
 /// "operation: No such file or directory"; @error is positive or negative.

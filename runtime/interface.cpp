@@ -38,8 +38,10 @@ std::shared_ptr<stream> thread_stream(device& where) {
 
 constinit thread_local thread_state this_thread;
 
-hmmError_t remember(hmmError_t code, const char* operation, const char* detail) {
+hmmError_t remember(hmmError_t code, const char* operation, const char* detail,
+                    const hmmFaultRecord& record) {
     this_thread.last_error = code;
+    this_thread.record = record;
     std::snprintf(this_thread.detail, sizeof(this_thread.detail), "%s: %s", operation, detail);
     return code;
 }

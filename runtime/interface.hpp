@@ -13,13 +13,15 @@ namespace hmmrt {
 struct thread_state {
     int device = 0;
     hmmError_t last_error = hmmSuccess;
+    hmmFaultRecord record = no_fault(); ///< of the last failed call, as it was then
     char detail[512] = "";
 };
 
 // Trivially destroyed: usable as long as the thread is.
 extern constinit thread_local thread_state this_thread;
 
-hmmError_t remember(hmmError_t code, const char* operation, const char* detail);
+hmmError_t remember(hmmError_t code, const char* operation, const char* detail,
+                    const hmmFaultRecord& record = no_fault());
 
 /// Runs @body; whatever it throws becomes the result.
 template <class Body>
@@ -33,7 +35,7 @@ hmmError_t guarded(const char* operation, Body body) noexcept {
         body();
         return hmmSuccess;
     } catch (const failure& error) {
-        return remember(error.code(), operation, error.what());
+        return remember(error.code(), operation, error.what(), error.record());
     } catch (const std::bad_alloc&) {
         return remember(hmmErrorMemoryAllocation, operation, "out of memory");
     } catch (const std::exception& error) {

@@ -10,7 +10,8 @@
 
 namespace hmm {
 
-/// What failed (operation), how (code), and, if a kernel was the cause, its record.
+/// What failed (operation), how (code), and, if a kernel was the cause, its record, of
+/// whichever device it ran on.
 class error : public std::runtime_error {
   public:
     error(hmmError_t code, const char* operation, const std::string& detail,
@@ -36,7 +37,7 @@ inline void check(hmmError_t code, const char* operation) {
     if (code == hmmSuccess) return;
     const std::string detail = hmmGetLastErrorDetail();
     hmmFaultRecord record = {};
-    hmmGetLastFault(&record);
+    hmmGetLastErrorRecord(&record);
     throw error(code, operation, detail, record);
 }
 

@@ -728,7 +728,7 @@ HMM_API hmmError_t hmmQuotaSet(size_t limit, unsigned int priority, hmmQuotaScop
 /* What a kernel did that ended its launch. */
 typedef struct hmmFaultRecord {
     hmmError_t error; /* hmmSuccess: no fault so far */
-    int device;
+    int device;       /* number; hmmInvalidDeviceId if no device failed */
     int lane;
     int signal;       /* the signal a CPU thread would have got: SIGSEGV, ... */
     int access;       /* HMM_ACCESS_* the instruction wanted, 0 if not a memory access */
@@ -741,7 +741,8 @@ typedef struct hmmFaultRecord {
     uint64_t item_count;  /*   [first_item, first_item + item_count) */
 } hmmFaultRecord;
 
-/* The calling thread's last error; resets it unless it is sticky. */
+/* The calling thread's last error; resets it unless it is sticky, until the device that
+ * failed is reset. */
 HMM_API hmmError_t hmmGetLastError(void);
 HMM_API hmmError_t hmmPeekAtLastError(void);
 /* "hmmErrorIllegalAddress"; never NULL. */
@@ -750,6 +751,12 @@ HMM_API const char* hmmGetErrorName(hmmError_t error);
 HMM_API const char* hmmGetErrorString(hmmError_t error);
 /* The last failed call of this thread in words, valid until its next hmm call. */
 HMM_API const char* hmmGetLastErrorDetail(void);
+/*
+ * What the last failed call of this thread found, if it was that a kernel had failed; else
+ * @error of the record is hmmSuccess. The device need not be the current one, and may have
+ * been reset since.
+ */
+HMM_API hmmError_t hmmGetLastErrorRecord(hmmFaultRecord* record);
 /* The record behind the current device's sticky error. */
 HMM_API hmmError_t hmmGetLastFault(hmmFaultRecord* record);
 

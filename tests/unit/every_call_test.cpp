@@ -338,6 +338,7 @@ TEST_F(EveryCall, WithoutAPlaceForItsResultIsRefused) {
         {"hmmKnobGetByIndex", hmmKnobGetByIndex(nullptr, 0)},
         {"hmmKnobGet", hmmKnobGet(nullptr, "prefetch_threshold", range_scope(good()))},
         {"hmmQuotaGet", hmmQuotaGet(nullptr, own_quota)},
+        {"hmmGetLastErrorRecord", hmmGetLastErrorRecord(nullptr)},
         {"hmmGetLastFault", hmmGetLastFault(nullptr)},
     };
     for (const outcome& each : outcomes)
@@ -483,8 +484,9 @@ TEST(EveryCallWithoutModules, SaysThatThereIsNoDevice) {
 
 TEST_F(EveryCall, ThatIsExportedIsHere) {
     std::set<std::string> known = {
-        "hmmClosureAllocate", "hmmClosureFree",     "hmmGetErrorName",       "hmmGetErrorString",
-        "hmmGetLastError",    "hmmPeekAtLastError", "hmmGetLastErrorDetail", "hmmEventElapsedTime"};
+        "hmmClosureAllocate",    "hmmClosureFree",      "hmmGetErrorName",
+        "hmmGetErrorString",     "hmmGetLastError",     "hmmPeekAtLastError",
+        "hmmGetLastErrorDetail", "hmmEventElapsedTime", "hmmGetLastErrorRecord"};
     for (const outcome& each : outcomes_of_all(good()))
         known.insert(each.name);
     std::set<std::string> exported;

@@ -487,6 +487,71 @@ TEST(Interface, ErrorsCarryCodeOperationAndRecord) {
     EXPECT_EQ(hmm::synchronize(std::nothrow), hmmSuccess);
 }
 
+/// Device 1 has a fault, and the current one is device 0.
+hmm::stream stream_of_a_failed_device() {
+    const hmm::scoped_device second(hmm::device(1));
+    hmm::stream result;
+    EXPECT_EQ(hmmLaunchRange(fault_at_once, nullptr, 1, nullptr, result.get()), hmmSuccess);
+    return result;
+}
+
+TEST(Interface, ErrorsCarryTheRecordOfTheDeviceThatFailedWhicheverIsCurrent) {
+    const hmm::stream failed = stream_of_a_failed_device();
+    try {
+        failed.synchronize();
+        FAIL();
+    } catch (const hmm::error& error) {
+        EXPECT_EQ(error.code(), hmmErrorIllegalAddress);
+        EXPECT_EQ(error.record().error, hmmErrorIllegalAddress);
+        EXPECT_EQ(error.record().device, 1);
+        EXPECT_EQ(error.record().signal, SIGSEGV);
+    }
+    hmm::reset(hmm::device(1));
+}
+
+TEST(Interface, TheRecordOfTheLastErrorOutlivesAResetOfItsDevice) {
+    hmmFaultRecord record = {};
+    std::thread([&] { EXPECT_EQ(hmmGetLastErrorRecord(&record), hmmSuccess); }).join();
+    EXPECT_EQ(record.error, hmmSuccess);
+    EXPECT_EQ(record.device, hmmInvalidDeviceId);
+    const hmm::stream failed = stream_of_a_failed_device();
+    EXPECT_EQ(hmmStreamSynchronize(failed.get()), hmmErrorIllegalAddress);
+    hmm::reset(hmm::device(1));
+    EXPECT_EQ(hmmGetLastErrorRecord(&record), hmmSuccess);
+    EXPECT_EQ(record.error, hmmErrorIllegalAddress);
+    EXPECT_EQ(record.device, 1);
+    EXPECT_EQ(hmmSetDevice(99), hmmErrorInvalidDevice);
+    EXPECT_EQ(hmmGetLastErrorRecord(&record), hmmSuccess);
+    EXPECT_EQ(record.error, hmmSuccess);
+    EXPECT_EQ(record.device, hmmInvalidDeviceId);
+}
+
+TEST(Interface, ErrorsThatNoKernelCausedCarryNoRecordOfOne) {
+    const hmm::stream failed = stream_of_a_failed_device();
+    EXPECT_EQ(hmmStreamSynchronize(failed.get()), hmmErrorIllegalAddress);
+    {
+        const hmm::scoped_device second(hmm::device(1));
+        try {
+            hmm::check(hmmSetDevice(99), "set_device");
+            ADD_FAILURE() << "no error";
+        } catch (const hmm::error& error) {
+            EXPECT_EQ(error.code(), hmmErrorInvalidDevice);
+            EXPECT_EQ(error.record().error, hmmSuccess);
+        }
+    }
+    hmm::reset(hmm::device(1));
+}
+
+TEST(Interface, TheLastErrorIsStickyAsLongAsTheDeviceThatFailed) {
+    const hmm::stream failed = stream_of_a_failed_device();
+    EXPECT_EQ(hmmStreamSynchronize(failed.get()), hmmErrorIllegalAddress);
+    for (int i = 0; i < 3; i++)
+        EXPECT_EQ(hmmGetLastError(), hmmErrorIllegalAddress);
+    hmm::reset(hmm::device(1));
+    EXPECT_EQ(hmmGetLastError(), hmmErrorIllegalAddress) << "it happened";
+    EXPECT_EQ(hmmGetLastError(), hmmSuccess);
+}
+
 TEST(Interface, AForkedChildGetsAnErrorAndNotAHang) {
     hmm::launch(1, [](std::size_t) {});
     hmm::synchronize();
