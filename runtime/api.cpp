@@ -15,6 +15,7 @@ namespace {
 /// Of the device that the thread's last error came from, else of the current one, if there is one.
 hmmError_t sticky_error() noexcept {
     if (fork_guard::is_child()) return hmmErrorForkedProcess;
+    const no_cancellation until_the_end;
     try {
         const int failed = this_thread.record.device;
         device& from = failed < 0 ? current_device() : process::get().device_at(failed);

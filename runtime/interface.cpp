@@ -14,6 +14,7 @@ struct thread_streams {
     ~thread_streams() {
         over = true;
         if (fork_guard::is_child()) return;
+        const no_cancellation until_the_end;
         for (const std::uint64_t handle : handles)
             if (handle != 0) process::get().streams().remove(handle);
     }

@@ -7,8 +7,22 @@
 #include "process.hpp"
 
 #include <new>
+#include <pthread.h>
 
 namespace hmmrt {
+
+/// The calling thread is not cancelled while this object lives. Cancellation unwinds the
+/// stack, and the functions of the interface are noexcept.
+class no_cancellation {
+  public:
+    no_cancellation() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+    no_cancellation(const no_cancellation&) = delete;
+    no_cancellation& operator=(const no_cancellation&) = delete;
+    ~no_cancellation() { pthread_setcancelstate(before_, nullptr); }
+
+  private:
+    int before_ = PTHREAD_CANCEL_ENABLE;
+};
 
 struct thread_state {
     int device = 0;
@@ -31,6 +45,7 @@ hmmError_t guarded(const char* operation, Body body) noexcept {
     if (calling_thread_is_lane()) return hmmErrorNotSupported; // that memory is the lane's
     if (calling_thread_is_host_function())
         return remember(hmmErrorNotPermitted, operation, "called from a host function");
+    const no_cancellation until_the_end;
     try {
         body();
         return hmmSuccess;

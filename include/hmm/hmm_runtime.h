@@ -21,6 +21,9 @@
  * Calls from inside a kernel return hmmErrorNotSupported, calls from a host
  * function hmmErrorNotPermitted, calls in a fork()ed child of a process that had
  * used a device hmmErrorForkedProcess.
+ *
+ * No function is a cancellation point: a thread that is cancelled with pthread_cancel(), of
+ * deferred type, returns from the call that it is in before it ends.
  */
 #ifndef HMM_HMM_RUNTIME_H
 #define HMM_HMM_RUNTIME_H

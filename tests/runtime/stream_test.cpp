@@ -13,6 +13,7 @@
 #include <fstream>
 #include <immintrin.h>
 #include <memory>
+#include <pthread.h>
 #include <span>
 #include <string>
 #include <sys/syscall.h>
@@ -554,6 +555,60 @@ TEST_F(Stream, AKilledAgentHoldsUpNobody) {
     EXPECT_EQ(hmmStreamQuery(one.get()), hmmErrorDeviceLost);
     hmm::reset();
     EXPECT_FALSE(called);
+    expect_usable();
+}
+
+/// A thread that waits in a call until @held goes on, and then runs until it is cancelled.
+struct waiting_thread {
+    hmmStream_t held = nullptr;
+    hmmEvent_t over = nullptr;
+    hmmError_t (*wait)(const waiting_thread& self) = nullptr;
+    pthread_t thread = {};
+    std::atomic<pid_t> id = 0;
+    std::atomic<hmmError_t> code = hmmErrorUnknown;
+
+    static void* run(void* raw) {
+        auto& self = *static_cast<waiting_thread*>(raw);
+        self.id = static_cast<pid_t>(syscall(SYS_gettid));
+        self.code = self.wait(self);
+        for (;;)
+            pause();
+    }
+};
+
+TEST_F(Stream, AThreadThatIsCancelledInAWaitReturnsFromItFirst) {
+    static char memory[2][16];
+    constexpr hmmError_t (*waits[])(const waiting_thread&) = {
+        [](const waiting_thread& self) { return hmmStreamSynchronize(self.held); },
+        [](const waiting_thread& self) { return hmmEventSynchronize(self.over); },
+        [](const waiting_thread&) { return hmmDeviceSynchronize(); },
+        [](const waiting_thread&) {
+            return hmmMemcpy(memory[0], memory[1], 16, hmmMemcpyDefault);
+        }};
+    const hmm::stream held;
+    std::atomic<bool> go = false;
+    hold(held, go);
+    const hmm::event over = held.record();
+    std::array<waiting_thread, std::size(waits)> all;
+    for (std::size_t i = 0; i < all.size(); i++) {
+        all[i].held = held.get();
+        all[i].over = over.get();
+        all[i].wait = waits[i];
+        ASSERT_EQ(pthread_create(&all[i].thread, nullptr, waiting_thread::run, &all[i]), 0);
+    }
+    for (const waiting_thread& each : all) {
+        EXPECT_TRUE(falls_asleep(each.id));
+        EXPECT_EQ(pthread_cancel(each.thread), 0);
+    }
+    // Longer than a wait sleeps at a time: each gets to all that it does meanwhile.
+    usleep(300000);
+    go = true;
+    for (const waiting_thread& each : all) {
+        void* result = nullptr;
+        ASSERT_EQ(pthread_join(each.thread, &result), 0);
+        EXPECT_EQ(result, PTHREAD_CANCELED) << &each - all.data();
+        EXPECT_EQ(each.code, hmmSuccess) << &each - all.data();
+    }
     expect_usable();
 }
 

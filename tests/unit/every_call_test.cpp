@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <fstream>
+#include <pthread.h>
 #include <set>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -459,6 +460,40 @@ TEST_F(EveryCall, InAChildOfForkIsRefused) {
     int status = -1;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
+}
+
+struct cancelled_thread {
+    subject of;
+    std::vector<outcome> outcomes;
+    bool went_on = false;
+
+    static void* run(void* raw) {
+        auto& self = *static_cast<cancelled_thread*>(raw);
+        pthread_cancel(pthread_self());
+        for (const call& each : calls)
+            self.outcomes.push_back({each.name, each.run(self.of)});
+        for (const outcome& each : make_and_give_back(self.of)) // resets the device
+            self.outcomes.push_back(each);
+        hmmClosureFree(hmmClosureAllocate(1));
+        hmmSetDevice(99);
+        hmmGetLastError();
+        self.went_on = true;
+        pthread_testcancel();
+        return nullptr;
+    }
+};
+
+TEST_F(EveryCall, OfAThreadThatIsToEndReturnsBeforeItEnds) {
+    cancelled_thread self = {good(), {}};
+    pthread_t thread;
+    void* result = nullptr;
+    ASSERT_EQ(pthread_create(&thread, nullptr, cancelled_thread::run, &self), 0);
+    ASSERT_EQ(pthread_join(thread, &result), 0);
+    EXPECT_EQ(result, PTHREAD_CANCELED);
+    EXPECT_TRUE(self.went_on);
+    EXPECT_GT(self.outcomes.size(), std::size(calls));
+    for (const outcome& each : self.outcomes)
+        EXPECT_EQ(each.code, hmmSuccess) << each.name;
 }
 
 [[noreturn]] void call_all_without_modules() {

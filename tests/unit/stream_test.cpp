@@ -13,6 +13,7 @@
 #include <set>
 #include <thread>
 #include <ucontext.h>
+#include <unistd.h>
 #include <utility>
 
 using fakes::kernel;
@@ -224,6 +225,57 @@ TEST_F(Streams, AfterAFaultWhatHostFunctionsOwnedIsDestroyedWhenAWaitIsOver) {
     go = true;
     EXPECT_EQ(hmmStreamSynchronize(bad.get()), hmmErrorIllegalAddress);
     EXPECT_EQ(gone, 3);
+}
+
+/// A thread that waits for @held, and runs on until it is cancelled.
+struct waiting_thread {
+    hmmStream_t held;
+    hmmEvent_t over;
+    hmmError_t (*wait)(const waiting_thread& self);
+    std::atomic<bool> returned = false;
+    std::atomic<hmmError_t> code = hmmErrorUnknown;
+
+    static void* run(void* raw) {
+        auto& self = *static_cast<waiting_thread*>(raw);
+        self.code = self.wait(self);
+        self.returned = true;
+        for (;;)
+            usleep(1000);
+    }
+};
+
+TEST_F(Streams, AThreadThatIsCancelledInAWaitReturnsFromItFirst) {
+    static char memory[2][16];
+    constexpr hmmError_t (*waits[])(const waiting_thread&) = {
+        [](const waiting_thread& self) { return hmmStreamSynchronize(self.held); },
+        [](const waiting_thread& self) { return hmmEventSynchronize(self.over); },
+        [](const waiting_thread&) { return hmmDeviceSynchronize(); },
+        [](const waiting_thread&) { return hmmMemcpy(memory[0], memory[1], 16, hmmMemcpyDefault); },
+        [](const waiting_thread&) { return hmmMemset(memory[0], 1, 16); }};
+    for (const auto& wait : waits) {
+        const std::ptrdiff_t number = &wait - waits;
+        const hmm::stream held;
+        std::atomic<bool> go = false;
+        hold(held, go);
+        const hmm::event over = held.record();
+        waiting_thread self = {held.get(), over.get(), wait};
+        kernel.looks_at_agents = 0;
+        pthread_t thread;
+        ASSERT_EQ(pthread_create(&thread, nullptr, waiting_thread::run, &self), 0);
+        while (kernel.looks_at_agents == 0)
+            std::this_thread::yield();
+        EXPECT_EQ(pthread_cancel(thread), 0);
+        kernel.looks_at_agents = 0;
+        while (kernel.looks_at_agents < 2)
+            std::this_thread::yield();
+        EXPECT_FALSE(self.returned) << number;
+        go = true;
+        void* result = nullptr;
+        ASSERT_EQ(pthread_join(thread, &result), 0);
+        EXPECT_EQ(result, PTHREAD_CANCELED) << number;
+        EXPECT_TRUE(self.returned) << number;
+        EXPECT_EQ(self.code, hmmSuccess) << number;
+    }
 }
 
 std::atomic<bool> fail_now, has_failed;

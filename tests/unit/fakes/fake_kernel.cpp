@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -236,11 +237,15 @@ namespace hmmrt::sys {
 
 using fakes::kernel;
 
+// Where the C library's function is a point of cancellation, so is the fake.
+
 int open_file(const char* path) {
+    pthread_testcancel();
     return kernel.open(path);
 }
 
 int close_file(int) {
+    pthread_testcancel();
     kernel.open_files--;
     return 0;
 }
@@ -254,11 +259,13 @@ int control_file_once(int, unsigned long request, void* argument) {
 }
 
 int read_whole_file(const char*, std::string& content) {
+    pthread_testcancel();
     content = "1000-2000 r-xp 00000000 00:00 0 [vdso]\n" + kernel.memory.maps();
     return 0;
 }
 
 int create_program_file(const char*, const void*, std::size_t) {
+    pthread_testcancel();
     return kernel.open_fd();
 }
 
@@ -333,10 +340,14 @@ std::uint64_t monotonic_milliseconds() {
 }
 
 bool agent_ended(int pidfd, int) {
+    kernel.looks_at_agents++;
+    pthread_testcancel();
     return kernel.agent_ended(pidfd);
 }
 
-void reap_process(int) {}
+void reap_process(int) {
+    pthread_testcancel();
+}
 
 int signal_thread(int tid, int signal) {
     return static_cast<int>(raw_syscall(SYS_tgkill, static_cast<std::uint64_t>(::getpid()),

@@ -62,6 +62,7 @@ class fake_kernel {
     // Looked at by tests.
     std::atomic<int> open_files{0};
     std::atomic<int> agents_started{0};
+    std::atomic<int> looks_at_agents{0}; ///< whether they still live
     fake_memory memory;
     fake_policy policy;
     std::atomic<std::uint64_t> next_stamp{1}; ///< milliseconds, one more each time
