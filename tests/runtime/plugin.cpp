@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+// A library that a program loads while it runs, and that uses the device.
+#include <hmm/hmm.hpp>
+
+extern "C" __attribute__((visibility("default"))) bool use_device() {
+    int answer = 0;
+    hmm::launch(1, [&](std::size_t) { answer = 42; });
+    return hmm::synchronize(std::nothrow) == hmmSuccess && answer == 42;
+}
