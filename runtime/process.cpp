@@ -52,28 +52,30 @@ const device_list& process::devices() {
     const std::lock_guard lock(lock_);
     if (devices_.empty()) {
         const unique_fd manager = open_manager();
-        enumerate(manager.get());
+        devices_ = enumerate(manager.get());
     }
     return devices_;
 }
 
-void process::enumerate(int manager) {
+device_list process::enumerate(int manager) {
     const hmmrt_info info = query_info(manager);
-    devices_.reserve(HMMRT_MAX_DEVICES);
-    for (std::uint32_t id = 0; id < HMMRT_MAX_DEVICES && devices_.size() < info.out_devices; id++) {
+    device_list list;
+    list.reserve(HMMRT_MAX_DEVICES);
+    for (std::uint32_t id = 0; id < HMMRT_MAX_DEVICES && list.size() < info.out_devices; id++) {
         hmmrt_device_info found = {};
         found.device_id = id;
         const int error = sys::get_device_info(manager, found);
         if (error == -ENODEV) continue;
         if (error < 0) throw_driver_error("device information", error);
         found.out_name[HMMRT_DEVICE_NAME_LEN - 1] = '\0';
-        devices_.push_back(
-            std::make_unique<device>(*this, static_cast<int>(devices_.size()), id,
+        list.push_back(
+            std::make_unique<device>(*this, static_cast<int>(list.size()), id,
                                      std::string(reinterpret_cast<const char*>(found.out_name))));
     }
-    if (devices_.empty())
+    if (list.empty())
         throw failure(hmmErrorNoDevice, "the manager is loaded, but no device is: modprobe "
                                         "hmmrt_simgpu");
+    return list;
 }
 
 device& process::device_at(int number) {

@@ -65,10 +65,10 @@ class process : public in_own_memory {
     void forget_streams(const device& of);
 
   private:
-    void enumerate(int manager);
+    device_list enumerate(int manager);
 
     std::mutex lock_;
-    device_list devices_;
+    device_list devices_; ///< empty until all were found; never changes afterwards
     unique_fd space_;
     std::optional<bool> strict_;
     parked_context parked_;

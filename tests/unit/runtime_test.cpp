@@ -37,6 +37,7 @@ class Runtime : public testing::Test {
         for (const auto& each : started)
             each->reset();
         kernel.manager_open_error = kernel.gpu_open_error = kernel.busy_binds = 0;
+        kernel.device_info_errors.clear();
         kernel.uapi_version = HMMRT_UAPI_VERSION;
         kernel.agent = fakes::agent_behaviour::runs;
         kernel.environment.clear();
@@ -99,6 +100,21 @@ TEST_F(Runtime, ModulesThatAreLoadedLaterAreFound) {
     EXPECT_EQ(code_of([&] { program.devices(); }), hmmErrorNoDevice);
     kernel.manager_open_error = 0;
     EXPECT_EQ(program.devices().size(), 2u);
+}
+
+TEST_F(Runtime, DevicesOfWhichOneFailsToAnswerAreAllFoundByTheNextCall) {
+    for (const int error : {EIO, ENOMEM, EINTR}) {
+        kernel.device_info_errors = {{2, error}};
+        for (int i = 0; i < 2; i++)
+            EXPECT_EQ(code_of([&] { program.devices(); }), hmmErrorInitializationError) << error;
+        EXPECT_EQ(code_of([&] { program.device_at(0); }), hmmErrorInitializationError) << error;
+    }
+    kernel.device_info_errors = {{2, E2BIG}};
+    EXPECT_EQ(code_of([&] { program.devices(); }), hmmErrorInsufficientDriver);
+    kernel.device_info_errors.clear();
+    ASSERT_EQ(program.devices().size(), 2u);
+    EXPECT_EQ(program.device_at(0).id(), 0u);
+    EXPECT_EQ(program.device_at(1).id(), 2u);
 }
 
 TEST_F(Runtime, WithoutPermissionDevicesAreUnavailable) {

@@ -45,6 +45,8 @@ int fake_kernel::ioctl(unsigned long request, void* argument) {
     }
     case HMMRT_IOC_DEVICE_INFO: {
         auto& info = *static_cast<hmmrt_device_info*>(argument);
+        const auto error = device_info_errors.find(info.device_id);
+        if (error != device_info_errors.end()) return -error->second;
         for (const fake_device& device : devices) {
             if (device.id != info.device_id) continue;
             info.out_memory_bytes = device.memory;

@@ -52,7 +52,8 @@ class fake_kernel {
     std::vector<fake_device> devices = {
         {0, "hmmrt-gpu0", 256 << 20, 64 << 20, HMMRT_PROPERTY_NATIVE_ATOMICS},
         {2, "hmmrt-gpu2", 512 << 20, 0, HMMRT_PROPERTY_COHERENT, 1}};
-    int busy_binds = 0; ///< so many times EBUSY first
+    std::map<std::uint32_t, int> device_info_errors; ///< errno by device id
+    int busy_binds = 0;                              ///< so many times EBUSY first
     int map_error = 0;
     agent_behaviour agent = agent_behaviour::runs;
     std::map<std::string, std::string> environment;
