@@ -51,10 +51,14 @@ hmmError_t hmmLaunchRange(hmmRangeFunction_t fn, void* closure, uint64_t count,
     });
 }
 
-hmmError_t hmmLaunchKernel(hmmKernel_t kernel, hmmDim3 gridDim, hmmDim3 blockDim, const void* args,
-                           size_t argsBytes, hmmStream_t stream) {
-    return guarded("hmmLaunchKernel", [&] {
-        require(kernel != nullptr, "kernel is NULL");
+hmmError_t hmmLaunchFunction(hmmKernel_t kernel, hmmDim3 gridDim, hmmDim3 blockDim,
+                             const void* args, size_t argsBytes, size_t sharedMem,
+                             hmmStream_t stream) {
+    return guarded("hmmLaunchFunction", [&] {
+        if (kernel == nullptr)
+            throw failure(hmmErrorInvalidDeviceFunction,
+                          hmmGetErrorString(hmmErrorInvalidDeviceFunction));
+        if (sharedMem != 0) throw failure(hmmErrorNotSupported, "there is no shared memory");
         require(args != nullptr || argsBytes == 0, "args is NULL, but argsBytes is not 0");
         work_request request;
         request.items = grid_items(gridDim, blockDim);

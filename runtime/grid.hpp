@@ -19,7 +19,7 @@ hmmThreadIndex grid_thread(hmmDim3 grid, hmmDim3 block, std::uint64_t item);
 /// Moves on to the next item.
 void advance(hmmThreadIndex& index);
 
-/// The arguments of hmmLaunchKernel(), in one allocation with a copy of the kernel's.
+/// The arguments of hmmLaunchFunction(), in one allocation with a copy of the kernel's.
 class grid_closure {
   public:
     static void run(void* raw, std::uint64_t begin, std::uint64_t end) noexcept;

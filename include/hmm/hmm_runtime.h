@@ -3,8 +3,12 @@
  * hmmrt: the C interface, usable from C and C++.
  *
  * Names and meanings follow CUDA's runtime with `hmm` for `cuda`, so that a
- * unified-memory program ports by search and replace. What differs: device
- * code is native code of this very program, so every pointer that is valid on
+ * unified-memory program ports by search and replace: what it calls, in C++ with
+ * the overloads and default arguments that it is used to (hmm_overloads.hpp). What
+ * differs is said function by function in docs/api.md. The words of the language
+ * that are no functions (__global__, threadIdx, dim3) are in hmm_language.hpp;
+ * f<<<grid, block>>>(x) has to be written as hmmLaunchKernel(). The main difference:
+ * device code is native code of this very program, so every pointer that is valid on
  * the CPU is valid in a kernel (heap, stack, globals, mapped files), and so is
  * every function pointer.
  *
@@ -121,7 +125,7 @@ typedef struct hmmThreadIndex {
 
 /*
  * A kernel, called once for each thread of the grid. `args` is the copy that
- * hmmLaunchKernel() made of the caller's arguments.
+ * hmmLaunchFunction() made of the caller's arguments.
  *
  *     struct scale_args { float *data; float factor; };
  *     static void scale(const hmmThreadIndex *index, void *args)
@@ -132,18 +136,25 @@ typedef struct hmmThreadIndex {
  *     }
  *     ...
  *     struct scale_args a = {data, 2.0f};
- *     hmmLaunchKernel(scale, (hmmDim3){n / 256, 1, 1}, (hmmDim3){256, 1, 1}, &a, sizeof(a), 0);
+ *     hmmLaunchFunction(scale, (hmmDim3){n / 256, 1, 1}, (hmmDim3){256, 1, 1}, &a, sizeof(a), 0,
+ * 0);
  */
 typedef void (*hmmKernel_t)(const hmmThreadIndex* index, void* args);
 
 /*
  * Queues kernel(index, args) for all threads of all blocks. @argsBytes bytes at
  * @args are copied now; with @argsBytes 0 the pointer itself is handed on. There
- * is no barrier between the threads of a block. hmmErrorInvalidConfiguration if a
- * dimension is 0 or the threads are 2^64 or more.
+ * is no barrier between the threads of a block, and no shared memory: for @sharedMem
+ * other than 0 hmmErrorNotSupported. hmmErrorInvalidDeviceFunction if @kernel is NULL;
+ * hmmErrorInvalidConfiguration if a dimension is 0 or the threads are 2^64 or more.
+ *
+ * CUDA's hmmLaunchKernel(), which takes a function of any parameters and an array of
+ * pointers to arguments, has to know the types: there it is in C++ (hmm_overloads.hpp).
+ * C has no function of that name.
  */
-HMM_API hmmError_t hmmLaunchKernel(hmmKernel_t kernel, hmmDim3 gridDim, hmmDim3 blockDim,
-                                   const void* args, size_t argsBytes, hmmStream_t stream);
+HMM_API hmmError_t hmmLaunchFunction(hmmKernel_t kernel, hmmDim3 gridDim, hmmDim3 blockDim,
+                                     const void* args, size_t argsBytes, size_t sharedMem,
+                                     hmmStream_t stream);
 
 /* Runs items [begin, end) of a range. */
 typedef void (*hmmRangeFunction_t)(void* closure, uint64_t begin, uint64_t end);
@@ -222,7 +233,8 @@ HMM_API hmmError_t hmmStreamQuery(hmmStream_t stream);
  * of that stream, whether the event has happened or not. A device that fails or is reset
  * holds up nobody who waits for its events. @flags must be 0.
  */
-HMM_API hmmError_t hmmStreamWaitEvent(hmmStream_t stream, hmmEvent_t event, unsigned int flags);
+HMM_API hmmError_t hmmStreamWaitEvent(hmmStream_t stream, hmmEvent_t event,
+                                      unsigned int flags HMM_DEFAULT(0));
 
 typedef void (*hmmHostFn_t)(void* userData);
 
@@ -253,7 +265,7 @@ HMM_API hmmError_t hmmLaunchHostClosure(hmmHostFn_t fn, void* closure, hmmDestro
 HMM_API hmmError_t hmmEventCreate(hmmEvent_t* event);
 HMM_API hmmError_t hmmEventCreateWithFlags(hmmEvent_t* event, unsigned int flags);
 /* Puts the event behind the work of @stream, of the same device; forgets where it was before. */
-HMM_API hmmError_t hmmEventRecord(hmmEvent_t event, hmmStream_t stream);
+HMM_API hmmError_t hmmEventRecord(hmmEvent_t event, hmmStream_t stream HMM_DEFAULT(nullptr));
 /* hmmErrorNotReady until what was before it is done. Success if it was never recorded. */
 HMM_API hmmError_t hmmEventQuery(hmmEvent_t event);
 /* Waits until then; returns errors as a synchronisation with its device does. */
@@ -287,7 +299,7 @@ HMM_API hmmError_t hmmEventDestroy(hmmEvent_t event);
  * same. @flags must be 0.
  */
 HMM_API hmmError_t hmmMemPrefetchAsync(const void* ptr, size_t bytes, hmmMemLocation location,
-                                       unsigned int flags, hmmStream_t stream);
+                                       unsigned int flags, hmmStream_t stream HMM_DEFAULT(nullptr));
 
 /*
  * Moves @count ranges, each as hmmMemPrefetchAsync() does, one after the other. The
@@ -298,7 +310,7 @@ HMM_API hmmError_t hmmMemPrefetchAsync(const void* ptr, size_t bytes, hmmMemLoca
 HMM_API hmmError_t hmmMemPrefetchBatchAsync(void* const* ptrs, const size_t* sizes, size_t count,
                                             const hmmMemLocation* locations, const size_t* firsts,
                                             size_t locationCount, unsigned long long flags,
-                                            hmmStream_t stream);
+                                            hmmStream_t stream HMM_DEFAULT(nullptr));
 
 /* Why a page did not move. */
 typedef enum hmmStay {
@@ -348,12 +360,14 @@ HMM_API hmmError_t hmmMemPrefetchWithReport(const void* ptr, size_t bytes, hmmMe
  * the next synchronisation. If an argument is wrong nothing is queued. @flags must be 0.
  */
 HMM_API hmmError_t hmmMemDiscardBatchAsync(void* const* ptrs, const size_t* sizes, size_t count,
-                                           unsigned long long flags, hmmStream_t stream);
+                                           unsigned long long flags,
+                                           hmmStream_t stream HMM_DEFAULT(nullptr));
 /* Each range is discarded, then moved as by hmmMemPrefetchBatchAsync(): no data travels. */
 HMM_API hmmError_t hmmMemDiscardAndPrefetchBatchAsync(void* const* ptrs, const size_t* sizes,
                                                       size_t count, const hmmMemLocation* locations,
                                                       const size_t* firsts, size_t locationCount,
-                                                      unsigned long long flags, hmmStream_t stream);
+                                                      unsigned long long flags,
+                                                      hmmStream_t stream HMM_DEFAULT(nullptr));
 
 typedef enum hmmMemoryAdvise {
     /* A device that reads gets a copy; who writes takes the copies away first. */
@@ -382,7 +396,8 @@ HMM_API hmmError_t hmmMemAdvise(const void* ptr, size_t bytes, hmmMemoryAdvise a
                                 hmmMemLocation location);
 /* The same, when the work queued before is done. */
 HMM_API hmmError_t hmmMemAdviseAsync(const void* ptr, size_t bytes, hmmMemoryAdvise advice,
-                                     hmmMemLocation location, hmmStream_t stream);
+                                     hmmMemLocation location,
+                                     hmmStream_t stream HMM_DEFAULT(nullptr));
 /*
  * How many bytes one device fault moves, aligned to themselves, in the range: a power of
  * two from the page size to migrationBlockSize; 0: as if never said.
@@ -494,11 +509,12 @@ typedef enum hmmMemcpyKind {
  * hmmErrorInvalidMemcpyDirection for a @kind that is none. 0 bytes: nothing.
  */
 HMM_API hmmError_t hmmMemcpyAsync(void* to, const void* from, size_t bytes, hmmMemcpyKind kind,
-                                  hmmStream_t stream);
+                                  hmmStream_t stream HMM_DEFAULT(nullptr));
 /* The same in the default stream of the current device, and waits for it. */
 HMM_API hmmError_t hmmMemcpy(void* to, const void* from, size_t bytes, hmmMemcpyKind kind);
 /* Queues a fill with the low byte of @value, as a copy is made. */
-HMM_API hmmError_t hmmMemsetAsync(void* to, int value, size_t bytes, hmmStream_t stream);
+HMM_API hmmError_t hmmMemsetAsync(void* to, int value, size_t bytes,
+                                  hmmStream_t stream HMM_DEFAULT(nullptr));
 HMM_API hmmError_t hmmMemset(void* to, int value, size_t bytes);
 
 #define hmmMemAttachGlobal 0x1u
@@ -706,6 +722,10 @@ HMM_API hmmError_t hmmGetLastFault(hmmFaultRecord* record);
 
 #ifdef __cplusplus
 }
+#endif
+
+#if defined(__cplusplus) && __cplusplus >= 201703L
+#include "hmm_overloads.hpp"
 #endif
 
 #endif /* HMM_HMM_RUNTIME_H */

@@ -93,9 +93,9 @@ constexpr call calls[] = {
          int can;
          return hmmDeviceCanAccessPeer(&can, 0, of.device);
      }},
-    {"hmmLaunchKernel", takes_stream | uses_device,
+    {"hmmLaunchFunction", takes_stream | uses_device,
      [](const subject& of) {
-         return hmmLaunchKernel(no_thread, {1, 1, 1}, {1, 1, 1}, nullptr, 0, of.stream);
+         return hmmLaunchFunction(no_thread, 1, 1, nullptr, 0, 0, of.stream);
      }},
     {"hmmLaunchRange", takes_stream | uses_device,
      [](const subject& of) { return hmmLaunchRange(no_items, nullptr, 1, nullptr, of.stream); }},

@@ -341,13 +341,17 @@ TEST(Interface, ArgumentsAreChecked) {
     EXPECT_EQ(hmmGetDeviceCount(nullptr), hmmErrorInvalidValue);
     EXPECT_EQ(hmmLaunchRange(nullptr, nullptr, 1, nullptr, nullptr), hmmErrorInvalidValue);
     const auto kernel_function = [](const hmmThreadIndex*, void*) {};
-    EXPECT_EQ(hmmLaunchKernel(kernel_function, {0, 1, 1}, {1, 1, 1}, nullptr, 0, nullptr),
+    EXPECT_EQ(hmmLaunchFunction(kernel_function, {0, 1, 1}, 1, nullptr, 0, 0, nullptr),
               hmmErrorInvalidConfiguration);
-    EXPECT_EQ(hmmLaunchKernel(kernel_function, {1, 1, 1}, {1, 1, 1}, nullptr, 8, nullptr),
+    EXPECT_EQ(hmmLaunchFunction(kernel_function, 1, 1, nullptr, 8, 0, nullptr),
               hmmErrorInvalidValue);
-    EXPECT_EQ(hmmLaunchKernel(kernel_function, {1, 1, 1}, {1, 1, 1}, nullptr, 0,
-                              reinterpret_cast<hmmStream_t>(3)),
-              hmmErrorInvalidResourceHandle);
+    EXPECT_EQ(
+        hmmLaunchFunction(kernel_function, 1, 1, nullptr, 0, 0, reinterpret_cast<hmmStream_t>(3)),
+        hmmErrorInvalidResourceHandle);
+    EXPECT_EQ(hmmLaunchFunction(nullptr, 1, 1, nullptr, 0, 0, nullptr),
+              hmmErrorInvalidDeviceFunction);
+    EXPECT_EQ(hmmLaunchFunction(kernel_function, 1, 1, nullptr, 0, 1, nullptr),
+              hmmErrorNotSupported);
     int here = 0;
     const hmmMemLocation nowhere = {hmmMemLocationTypeInvalid, 0};
     const hmmMemLocation host = {hmmMemLocationTypeHost, 0};
@@ -362,8 +366,9 @@ TEST(Interface, ArgumentsThatLeaveTheAddressSpaceAreRefused) {
     int here = 0;
     for (const std::size_t bytes :
          {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 47, SIZE_MAX - 63, SIZE_MAX / 2})
-        EXPECT_EQ(hmmLaunchKernel(kernel_function, {1, 1, 1}, {1, 1, 1}, &here, bytes, nullptr),
-                  hmmErrorInvalidValue)
+        EXPECT_EQ(
+            hmmLaunchFunction(kernel_function, {1, 1, 1}, {1, 1, 1}, &here, bytes, 0, nullptr),
+            hmmErrorInvalidValue)
             << bytes;
 }
 
@@ -393,8 +398,9 @@ TEST(Interface, GridsWithoutThreadsOrWithTooManyAreRefusedInBothLanguages) {
     for (const auto& each : wrong) {
         const auto& [grid, block] = each;
         const std::ptrdiff_t number = &each - wrong;
-        EXPECT_EQ(hmmLaunchKernel(kernel_function, as_c(grid), as_c(block), nullptr, 0, nullptr),
-                  hmmErrorInvalidConfiguration)
+        EXPECT_EQ(
+            hmmLaunchFunction(kernel_function, as_c(grid), as_c(block), nullptr, 0, 0, nullptr),
+            hmmErrorInvalidConfiguration)
             << number;
         auto owned = std::make_shared<int>(1);
         auto function = [owned](const hmm::thread_index&) { ADD_FAILURE() << "ran"; };

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The C++ part of the C interface; hmm_runtime.h includes it. CUDA's functions as C++ programs
+ * call them: pointers of any type where memory is handed out, arguments that can be left out, and
+ * kernels with parameters of their own.
+ */
+#pragma once
+
+#include "hmm_runtime.h"
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+namespace hmm::detail {
+
+// What a kernel that hmmLaunchKernel() launched finds its thread by; hmm_language.hpp gives them
+// their names in CUDA.
+inline thread_local hmmDim3 threadIdx{0, 0, 0};
+inline thread_local hmmDim3 blockIdx{0, 0, 0};
+inline thread_local hmmDim3 blockDim{0, 0, 0};
+inline thread_local hmmDim3 gridDim{0, 0, 0};
+
+/// A kernel and a copy of its arguments, as they are copied to the device.
+template <class... Parameters>
+class kernel_call {
+    static_assert((std::is_trivially_copyable_v<Parameters> && ...),
+                  "arguments of kernels are copied as bytes");
+    static_assert(((alignof(Parameters) <= alignof(std::max_align_t)) && ...),
+                  "arguments of kernels are aligned as malloc() aligns");
+
+  public:
+    kernel_call(void (*function)(Parameters...), void** arguments) : function_(function) {
+        std::size_t i = 0;
+        ((std::memcpy(&arguments_[offsets[i]], arguments[i], sizeof(Parameters)), i++), ...);
+    }
+
+    /// False if there are too few pointers to see.
+    static bool complete(void** arguments) {
+        if (sizeof...(Parameters) > 0 && arguments == nullptr) return false;
+        for (std::size_t i = 0; i < sizeof...(Parameters); i++)
+            if (arguments[i] == nullptr) return false;
+        return true;
+    }
+    /// An hmmKernel_t.
+    static void run(const hmmThreadIndex* index, void* self) {
+        threadIdx = index->threadIdx;
+        blockIdx = index->blockIdx;
+        blockDim = index->blockDim;
+        gridDim = index->gridDim;
+        static_cast<kernel_call*>(self)->call(std::index_sequence_for<Parameters...>());
+    }
+
+  private:
+    static constexpr auto offsets = [] {
+        std::array<std::size_t, sizeof...(Parameters) + 1> result = {}; // the last one is the end
+        std::size_t i = 0, at = 0;
+        [[maybe_unused]] const auto add = [&](std::size_t bytes, std::size_t alignment) {
+            at = (at + alignment - 1) / alignment * alignment;
+            result[i++] = at;
+            at += bytes;
+        };
+        (add(sizeof(Parameters), alignof(Parameters)), ...);
+        result[i] = at;
+        return result;
+    }();
+
+    template <std::size_t... I>
+    void call(std::index_sequence<I...>) {
+        function_(*reinterpret_cast<Parameters*>(&arguments_[offsets[I]])...);
+    }
+
+    void (*function_)(Parameters...);
+    alignas(std::max_align_t) std::array<unsigned char, offsets.back() + 1> arguments_;
+};
+
+/// Calls give(void**) and stores what it gave as what the caller takes it for.
+template <class T, class Give>
+hmmError_t give_to(T** memory, Give give) {
+    if (memory == nullptr) return give(nullptr);
+    void* given = nullptr;
+    const hmmError_t code = give(&given);
+    if (code == hmmSuccess) *memory = static_cast<T*>(given);
+    return code;
+}
+
+inline hmmMemLocation location_of(int device) {
+    if (device == hmmCpuDeviceId) return {hmmMemLocationTypeHost, 0};
+    return {hmmMemLocationTypeDevice, device};
+}
+
+} // namespace hmm::detail
+
+/*
+ * Queues function(*args[0], *args[1], ...) for all threads of all blocks. Each args[i] points to an
+ * argument of exactly the type of parameter i, which is copied now, byte by byte; parameters are of
+ * trivially copyable types. hmmErrorInvalidValue if @args or one of them is NULL; otherwise as
+ * hmmLaunchFunction().
+ */
+template <class... Parameters>
+hmmError_t hmmLaunchKernel(void (*function)(Parameters...), hmmDim3 gridDim, hmmDim3 blockDim,
+                           void** args, size_t sharedMem = 0, hmmStream_t stream = nullptr) {
+    using call = hmm::detail::kernel_call<Parameters...>;
+    if (function == nullptr)
+        return hmmLaunchFunction(nullptr, gridDim, blockDim, nullptr, 0, sharedMem, stream);
+    if (!call::complete(args))
+        return hmmLaunchFunction(&call::run, gridDim, blockDim, nullptr, sizeof(call), sharedMem,
+                                 stream);
+    const call copied(function, args);
+    return hmmLaunchFunction(&call::run, gridDim, blockDim, &copied, sizeof(copied), sharedMem,
+                             stream);
+}
+
+/* A kernel whose parameters are not known cannot be called: name the function, do not cast it. */
+hmmError_t hmmLaunchKernel(const void* function, hmmDim3 gridDim, hmmDim3 blockDim, void** args,
+                           size_t sharedMem = 0, hmmStream_t stream = nullptr) = delete;
+
+template <class T>
+hmmError_t hmmMallocManaged(T** memory, size_t bytes, unsigned int flags = hmmMemAttachGlobal) {
+    const auto allocate = [&](void** out) { return hmmMallocManaged(out, bytes, flags); };
+    return hmm::detail::give_to(memory, allocate);
+}
+
+template <class T>
+hmmError_t hmmHostGetDevicePointer(T** device, void* host, unsigned int flags = 0) {
+    const auto look = [&](void** out) { return hmmHostGetDevicePointer(out, host, flags); };
+    return hmm::detail::give_to(device, look);
+}
+
+/* Places by the number of a device, or hmmCpuDeviceId. */
+inline hmmError_t hmmMemPrefetchAsync(const void* ptr, size_t bytes, int device,
+                                      hmmStream_t stream = nullptr) {
+    return hmmMemPrefetchAsync(ptr, bytes, hmm::detail::location_of(device), 0, stream);
+}
+
+inline hmmError_t hmmMemAdvise(const void* ptr, size_t bytes, hmmMemoryAdvise advice, int device) {
+    return hmmMemAdvise(ptr, bytes, advice, hmm::detail::location_of(device));
+}
+
+inline hmmError_t hmmEventCreate(hmmEvent_t* event, unsigned int flags) {
+    return hmmEventCreateWithFlags(event, flags);
+}
