@@ -99,9 +99,9 @@ hmmMemoryType type_of(const void* ptr) {
 hmmPointerAttributes attributes_of(const void* ptr) {
     std::uint32_t location = HMMRT_LOCATION_NONE;
     if (!find_page(ptr, location))
-        return {hmmMemoryTypeUnregistered, hmmInvalidDeviceId, nullptr, nullptr};
+        return {hmmMemoryTypeUnregistered, hmmInvalidDeviceId, nullptr, nullptr, {}};
     void* const same = const_cast<void*>(ptr);
-    return {type_of(ptr), device_numbers().place(location), same, same};
+    return {type_of(ptr), device_numbers().place(location), same, same, {}};
 }
 
 } // namespace

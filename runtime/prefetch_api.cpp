@@ -96,6 +96,7 @@ void fill_report(hmmPrefetchReport& report, const hmmrt_prefetch& done) {
     static_assert(static_cast<int>(hmmStayQuota) == HMMRT_STAY_QUOTA);
     static_assert(hmmOutcomeMoved == HMMRT_OUTCOME_MOVED && hmmOutcomeThere == HMMRT_OUTCOME_THERE);
     static_assert(hmmOutcomeStayed(hmmStayPolicy) == HMMRT_OUTCOME_STAYED(HMMRT_STAY_POLICY));
+    report = {};
     report.moved = done.out_pages_moved;
     report.there = done.out_pages_there;
     std::copy(std::begin(done.out_stayed), std::end(done.out_stayed), report.stayed);

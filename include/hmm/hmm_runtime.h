@@ -22,6 +22,11 @@
  * Errors: every function returns one, and remembers it for the calling thread
  * (hmmGetLastError). hmmGetLastErrorDetail() says in words what went wrong.
  *
+ * Structs that the library fills end in @reserved, which it sets to zero. A later version
+ * may give part of it a meaning, of which zero says what was before; sizes and the members
+ * that are here stay. In a struct that the program fills, @reserved has to be zero:
+ * hmmErrorInvalidValue if it is not. Structs that are passed by value do not change.
+ *
  * Calls from inside a kernel return hmmErrorNotSupported, calls from a host
  * function hmmErrorNotPermitted, calls in a fork()ed child of a process that had
  * used a device hmmErrorForkedProcess.
@@ -32,6 +37,7 @@
 #ifndef HMM_HMM_RUNTIME_H
 #define HMM_HMM_RUNTIME_H
 
+#include "hmm_properties.h"
 #include "hmm_types.h"
 
 #include <stddef.h>
@@ -41,53 +47,12 @@
 extern "C" {
 #endif
 
-typedef struct hmmDeviceProp {
-    char name[32];
-    size_t totalGlobalMem;
-    size_t pageSize;
-    size_t migrationBlockSize;     /* migration never crosses a multiple of this */
-    int multiProcessorCount;       /* lanes: kernels running at the same time */
-    int hostNumaNode;              /* nearest node of the host, -1 if none */
-    int pageableMemoryAccess;      /* 1: kernels may follow any pointer */
-    int concurrentManagedAccess;   /* 1: CPU and device may touch a page in turns at any time */
-    int hostNativeAtomicSupported; /* 1: atomic operations of CPU and device on host memory are so
-                                      to each other */
-    /* 1: the CPU uses pages that are on the device where they are, and does not bring them home */
-    int directManagedMemAccessFromHost;
-    int managedMemory;                          /* 1: hmmMallocManaged() works */
-    int pageableMemoryAccessUsesHostPageTables; /* 0: the device has page tables of its own */
-    int hostRegisterSupported;                  /* 1: hmmHostRegister() works */
-} hmmDeviceProp;
-
-/* Each is a number; those that say whether, 0 or 1. */
-typedef enum hmmDeviceAttr {
-    hmmDevAttrMultiProcessorCount = 16, /* lanes */
-    hmmDevAttrIntegrated = 18,          /* 1: device memory is the host's; it never is */
-    hmmDevAttrCanMapHostMemory = 19,
-    hmmDevAttrConcurrentKernels = 31,
-    hmmDevAttrAsyncEngineCount = 40, /* 0: lanes make the copies */
-    hmmDevAttrUnifiedAddressing = 41,
-    hmmDevAttrStreamPrioritiesSupported = 78,
-    hmmDevAttrManagedMemory = 83,
-    hmmDevAttrHostNativeAtomicSupported = 86,
-    hmmDevAttrPageableMemoryAccess = 88,
-    hmmDevAttrConcurrentManagedAccess = 89,
-    hmmDevAttrCanUseHostPointerForRegisteredMem = 91,
-    hmmDevAttrHostRegisterSupported = 99,
-    hmmDevAttrPageableMemoryAccessUsesHostPageTables = 100,
-    hmmDevAttrDirectManagedMemAccessFromHost = 101,
-    hmmDevAttrHostNumaId = 134 /* nearest node of the host, -1 if none */
-} hmmDeviceAttr;
-
 /* ---- devices ---------------------------------------------------------- */
 
 HMM_API hmmError_t hmmGetDeviceCount(int* count);
 /* The calling thread's device for all that follows; 0 at first. */
 HMM_API hmmError_t hmmSetDevice(int device);
 HMM_API hmmError_t hmmGetDevice(int* device);
-HMM_API hmmError_t hmmGetDeviceProperties(hmmDeviceProp* prop, int device);
-/* One of them. hmmErrorInvalidValue for an @attr that is none of the above. */
-HMM_API hmmError_t hmmDeviceGetAttribute(int* value, hmmDeviceAttr attr, int device);
 /* Device memory of the current device, all processes together. */
 HMM_API hmmError_t hmmMemGetInfo(size_t* free_bytes, size_t* total_bytes);
 /* Waits until all work queued on the current device is done. */
@@ -338,6 +303,7 @@ typedef struct hmmPrefetchReport {
     size_t moved;                  /* pages */
     size_t there;                  /* pages that were there before, or had a copy there */
     size_t stayed[hmmStayReasons]; /* pages, by hmmStay */
+    size_t reserved[4];
 } hmmPrefetchReport;
 
 /*
@@ -444,6 +410,7 @@ typedef struct hmmPointerAttributes {
                    if nothing is there yet */
     void* devicePointer; /* the pointer itself, as any device may use it */
     void* hostPointer;   /* likewise */
+    int reserved[10];
 } hmmPointerAttributes;
 
 /*
@@ -483,6 +450,7 @@ typedef struct hmmPageState {
     unsigned int copies;    /* mask: devices that have a copy of their own */
     hmmMoveCause cause;     /* of the last move */
     uint64_t time;          /* of that: nanoseconds of CLOCK_MONOTONIC */
+    uint64_t reserved[2];
 } hmmPageState;
 
 /*
@@ -597,6 +565,7 @@ typedef struct hmmKnob {
     unsigned int minimum, maximum;
     unsigned int defaultValue;
     unsigned int scopes; /* mask of hmmKnobScopeType: where it can be set */
+    unsigned int reserved[8];
 } hmmKnob;
 
 /* Values of "migration_policy": what a device's touch does. */
@@ -654,6 +623,7 @@ typedef struct hmmQuota {
     size_t used;      /* bytes that are charged to it */
     size_t evicted;   /* bytes that went home because of the limit */
     uint64_t refused; /* times that memory was refused because of it */
+    uint64_t reserved[4];
 } hmmQuota;
 
 /*
@@ -690,15 +660,16 @@ typedef struct hmmFaultRecord {
     hmmError_t error; /* hmmSuccess: no fault so far */
     int device;       /* number; hmmInvalidDeviceId if no device failed */
     int lane;
-    int signal;       /* the signal a CPU thread would have got: SIGSEGV, ... */
-    int access;       /* HMM_ACCESS_* the instruction wanted, 0 if not a memory access */
-    int error_number; /* errno: EFAULT nothing mapped, EACCES no permission, ... */
-    int system_call;  /* number of the refused call, -1 if that is not the cause */
-    int reserved;
+    int signal;           /* the signal a CPU thread would have got: SIGSEGV, ... */
+    int access;           /* HMM_ACCESS_* the instruction wanted, 0 if not a memory access */
+    int error_number;     /* errno: EFAULT nothing mapped, EACCES no permission, ... */
+    int system_call;      /* number of the refused call, -1 if that is not the cause */
+    int padding;          /* 0 */
     uint64_t address;     /* of the access */
     uint64_t instruction; /* address of the instruction */
     uint64_t first_item;  /* the failing item is in the piece */
     uint64_t item_count;  /*   [first_item, first_item + item_count) */
+    uint64_t reserved[4];
 } hmmFaultRecord;
 
 /* The calling thread's last error; resets it unless it is sticky, until the device that

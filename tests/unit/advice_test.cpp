@@ -323,7 +323,15 @@ TEST_F(Attributes, OfDevicesAreWhatTheModulesSayAndWhatIsAlwaysSo) {
         hmmDeviceAttr which;
         int first, second;
     } expected[] = {
+        {hmmDevAttrMaxThreadsPerBlock, 1024, 1024},
+        {hmmDevAttrMaxBlockDimZ, 1024, 1024},
+        {hmmDevAttrMaxGridDimX, INT_MAX, INT_MAX},
+        {hmmDevAttrMaxSharedMemoryPerBlock, 0, 0},
+        {hmmDevAttrWarpSize, 1, 1},
         {hmmDevAttrMultiProcessorCount, 2, 2},
+        {hmmDevAttrPciBusId, -1, -1},
+        {hmmDevAttrMultiGpuBoardGroupID, 0, 1},
+        {hmmDevAttrMemoryPoolsSupported, 1, 1},
         {hmmDevAttrIntegrated, 0, 0},
         {hmmDevAttrCanMapHostMemory, 1, 1},
         {hmmDevAttrConcurrentKernels, 1, 1},
@@ -345,7 +353,7 @@ TEST_F(Attributes, OfDevicesAreWhatTheModulesSayAndWhatIsAlwaysSo) {
         EXPECT_EQ(hmm::device(1).attribute(each.which), each.second) << each.which;
     }
     int value = 0;
-    for (const int none : {0, 15, 17, 90, 135})
+    for (const int none : {0, 21, 92, 135, 200})
         EXPECT_EQ(hmmDeviceGetAttribute(&value, static_cast<hmmDeviceAttr>(none), 0),
                   hmmErrorInvalidValue)
             << none;
@@ -359,8 +367,8 @@ TEST_F(Attributes, OfADeviceAreAllInItsProperties) {
     EXPECT_STREQ(second.name, "hmmrt-gpu2");
     EXPECT_EQ(first.totalGlobalMem, 256u << 20);
     EXPECT_EQ(second.totalGlobalMem, 512u << 20);
-    EXPECT_EQ(first.hostNumaNode, -1);
-    EXPECT_EQ(second.hostNumaNode, 1);
+    EXPECT_EQ(first.hostNumaId, -1);
+    EXPECT_EQ(second.hostNumaId, 1);
     EXPECT_EQ(first.hostNativeAtomicSupported, 1);
     EXPECT_EQ(second.hostNativeAtomicSupported, 0);
     EXPECT_EQ(first.directManagedMemAccessFromHost, 0);
@@ -374,6 +382,8 @@ TEST_F(Attributes, OfADeviceAreAllInItsProperties) {
         EXPECT_EQ(each.managedMemory, 1);
         EXPECT_EQ(each.pageableMemoryAccessUsesHostPageTables, 0);
         EXPECT_EQ(each.hostRegisterSupported, 1);
+        EXPECT_EQ(each.maxThreadsPerBlock, each.maxThreadsDim[0]);
+        EXPECT_EQ(each.major, 0) << "no number of a device that it is not";
     }
 }
 
