@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The C interface: advice.
+#include "allocation.hpp"
 #include "location.hpp"
 #include "memory_error.hpp"
 #include "memory_range.hpp"
@@ -67,6 +68,12 @@ bool is_granularity(std::size_t bytes) {
 }
 
 } // namespace
+
+void prefer_device(std::uint64_t begin, std::size_t whole, device& where) {
+    where.start();
+    advise_now({begin, whole, 0, HMMRT_ADVICE_SET_PREFERRED_LOCATION, where.id()});
+}
+
 } // namespace hmmrt
 
 using namespace hmmrt;

@@ -31,7 +31,10 @@ hmmError_t sticky_error() noexcept {
 using namespace hmmrt;
 
 hmmError_t hmmDeviceSynchronize(void) {
-    return guarded("hmmDeviceSynchronize", [] { current_device().synchronize(); });
+    return guarded("hmmDeviceSynchronize", [] {
+        current_device().synchronize();
+        process::get().pools().settle();
+    });
 }
 
 hmmError_t hmmDeviceReset(void) {

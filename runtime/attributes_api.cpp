@@ -90,18 +90,28 @@ bool find_page(const void* ptr, std::uint32_t& location) {
     return true;
 }
 
-hmmMemoryType type_of(const void* ptr) {
-    if (process::get().registered().flags_of(ptr)) return hmmMemoryTypeHost;
-    return process::get().managed().contains(ptr) ? hmmMemoryTypeManaged
-                                                  : hmmMemoryTypeUnregistered;
+void set_origin(hmmPointerAttributes& found, hmmMemoryType type, int device) {
+    found.type = type;
+    found.device = device;
 }
 
 hmmPointerAttributes attributes_of(const void* ptr) {
+    hmmPointerAttributes found = {};
+    set_origin(found, hmmMemoryTypeUnregistered, hmmInvalidDeviceId);
     std::uint32_t location = HMMRT_LOCATION_NONE;
-    if (!find_page(ptr, location))
-        return {hmmMemoryTypeUnregistered, hmmInvalidDeviceId, nullptr, nullptr, {}};
-    void* const same = const_cast<void*>(ptr);
-    return {type_of(ptr), device_numbers().place(location), same, same, {}};
+    if (!find_page(ptr, location)) {
+        found.location = hmmInvalidDeviceId;
+        return found;
+    }
+    found.location = device_numbers().place(location);
+    found.devicePointer = found.hostPointer = const_cast<void*>(ptr);
+    if (const auto device = process::get().registered().device_of(ptr)) {
+        set_origin(found, hmmMemoryTypeHost, *device);
+    } else if (const auto given = process::get().managed().find(ptr)) {
+        const bool of_device = given->kind == memory_kind::device;
+        set_origin(found, of_device ? hmmMemoryTypeDevice : hmmMemoryTypeManaged, given->device);
+    }
+    return found;
 }
 
 } // namespace

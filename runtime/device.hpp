@@ -52,6 +52,9 @@ class device : public in_own_memory {
 
     void reset();
     void set_strict(bool strict);
+    /// hmmSetDeviceFlags()
+    void set_flags(unsigned flags) { flags_.store(flags); }
+    unsigned flags() const { return flags_.load(); }
 
     /// hmmSuccess, or the sticky error.
     hmmError_t sticky_error();
@@ -71,6 +74,7 @@ class device : public in_own_memory {
     int number_;
     std::uint32_t id_;
     std::string name_;
+    std::atomic<unsigned> flags_{0};
     std::mutex lock_; ///< of starts and resets
     std::mutex session_lock_;
     std::shared_ptr<session> session_;

@@ -28,40 +28,44 @@ std::uint64_t map_aligned(std::size_t bytes, std::uint64_t alignment) {
 
 } // namespace
 
-void* managed_memory::allocate(std::size_t bytes) {
+std::size_t managed_memory::whole_pages(std::size_t bytes) {
     if (bytes > std::numeric_limits<std::size_t>::max() - 2 * huge_page_size)
         throw std::bad_alloc();
-    const std::size_t whole = (bytes + page_size - 1) & ~(page_size - 1);
-    const std::uint64_t at =
-        map_aligned(whole, whole >= huge_page_size ? huge_page_size : page_size);
+    return (bytes + page_size - 1) & ~(page_size - 1);
+}
+
+std::uint64_t managed_memory::map(std::size_t whole) {
+    return map_aligned(whole, whole >= huge_page_size ? huge_page_size : page_size);
+}
+
+void managed_memory::unmap(std::uint64_t begin, std::size_t whole) {
+    sys::unmap(begin, whole);
+}
+
+void managed_memory::add(const allocation& given) {
+    const std::lock_guard lock(lock_);
+    table_.emplace(given.begin, given);
+}
+
+void* managed_memory::allocate(std::size_t bytes, memory_kind kind, int device) {
+    const std::size_t whole = whole_pages(bytes);
+    const allocation given = {map(whole), whole, kind, device, nullptr};
     try {
-        const std::lock_guard lock(lock_);
-        sizes_.emplace(at, whole);
+        add(given);
     } catch (...) {
-        sys::unmap(at, whole);
+        unmap(given.begin, whole);
         throw;
     }
-    return reinterpret_cast<void*>(at);
+    return given.memory();
 }
 
-bool managed_memory::contains(const void* ptr) const {
+std::optional<allocation> managed_memory::find(const void* ptr) const {
     const auto at = reinterpret_cast<std::uint64_t>(ptr);
     const std::lock_guard lock(lock_);
-    auto found = sizes_.upper_bound(at);
-    return found != sizes_.begin() && at - (--found)->first < found->second;
-}
-
-bool managed_memory::forget(void* memory, std::size_t& bytes) {
-    const std::lock_guard lock(lock_);
-    const auto found = sizes_.find(reinterpret_cast<std::uint64_t>(memory));
-    if (found == sizes_.end()) return false;
-    bytes = found->second;
-    sizes_.erase(found);
-    return true;
-}
-
-void managed_memory::release(void* memory, std::size_t bytes) {
-    sys::unmap(reinterpret_cast<std::uint64_t>(memory), bytes);
+    auto found = table_.upper_bound(at);
+    if (found == table_.begin() || at - (--found)->first >= found->second.bytes)
+        return std::nullopt;
+    return found->second;
 }
 
 } // namespace hmmrt

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C interface: copies, memory to use.
+// The C interface: copies and fills of bytes that lie side by side.
 #include "copy.hpp"
 #include "memory_range.hpp"
 
@@ -38,19 +38,6 @@ void fill(void* to, int value, std::size_t bytes, stream_user& where) {
     launch_copy(where, bytes, copy_closure::fill(to, value, bytes));
 }
 
-/// No device uses it afterwards, whatever became of its work.
-void free_managed(void* memory) {
-    std::size_t bytes = 0;
-    require(process::get().managed().forget(memory, bytes),
-            "no memory of hmmMallocManaged(), or freed already");
-    struct releaser {
-        void* memory;
-        std::size_t bytes;
-        ~releaser() { managed_memory::release(memory, bytes); }
-    } const release{memory, bytes};
-    process::get().synchronize();
-}
-
 } // namespace
 } // namespace hmmrt
 
@@ -87,18 +74,22 @@ hmmError_t hmmMemset(void* to, int value, size_t bytes) {
     });
 }
 
-hmmError_t hmmMallocManaged(void** memory, size_t bytes, unsigned int flags) {
-    return guarded("hmmMallocManaged", [&] {
-        require(memory != nullptr, "memory is NULL");
-        require(bytes > 0, "0 bytes");
-        require(flags == hmmMemAttachGlobal || flags == hmmMemAttachHost, "unknown flags");
-        process::get().devices(); // without one it fails here, not when it is freed
-        *memory = process::get().managed().allocate(bytes);
+hmmError_t hmmMemcpyPeerAsync(void* to, int toDevice, const void* from, int fromDevice,
+                              size_t bytes, hmmStream_t stream) {
+    return guarded("hmmMemcpyPeerAsync", [&] {
+        process::get().device_at(toDevice);
+        process::get().device_at(fromDevice);
+        stream_user where(stream);
+        copy(to, from, bytes, hmmMemcpyDefault, where);
     });
 }
 
-hmmError_t hmmFree(void* memory) {
-    return guarded("hmmFree", [&] {
-        if (memory != nullptr) free_managed(memory);
+hmmError_t hmmMemcpyPeer(void* to, int toDevice, const void* from, int fromDevice, size_t bytes) {
+    return guarded("hmmMemcpyPeer", [&] {
+        process::get().device_at(toDevice);
+        process::get().device_at(fromDevice);
+        stream_user where(hmmStreamLegacy);
+        copy(to, from, bytes, hmmMemcpyDefault, where);
+        where.home().synchronize(where.get());
     });
 }

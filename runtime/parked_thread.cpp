@@ -27,17 +27,6 @@ constexpr std::size_t smallest_stack = 1 << 20;
 
 thread_local bool on_lane = false;
 
-std::size_t default_stack_bytes() {
-    pthread_attr_t attributes;
-    std::size_t bytes = 8 << 20;
-    if (pthread_getattr_default_np(&attributes) == 0) {
-        pthread_attr_getstacksize(&attributes, &bytes);
-        pthread_attr_destroy(&attributes);
-    }
-    if (bytes < smallest_stack) bytes = smallest_stack;
-    return (bytes + page_size - 1) & ~(page_size - 1);
-}
-
 /// A lane runs on another CPU than its thread: per-CPU data guarded by restartable
 /// sequences would be corrupted. Libraries fall back when they see this thread failed to register.
 void leave_rseq() {
@@ -75,6 +64,17 @@ void empty_handler(int) {}
 
 } // namespace
 
+std::size_t lane_stack_bytes() {
+    pthread_attr_t attributes;
+    std::size_t bytes = 8 << 20;
+    if (pthread_getattr_default_np(&attributes) == 0) {
+        pthread_attr_getstacksize(&attributes, &bytes);
+        pthread_attr_destroy(&attributes);
+    }
+    if (bytes < smallest_stack) bytes = smallest_stack;
+    return (bytes + page_size - 1) & ~(page_size - 1);
+}
+
 bool calling_thread_is_lane() {
     return on_lane;
 }
@@ -106,7 +106,7 @@ parked_thread::parked_thread(parked_context& context, control& ctl, std::uint32_
 }
 
 void parked_thread::allocate_stack() {
-    const std::size_t stack_bytes = default_stack_bytes();
+    const std::size_t stack_bytes = lane_stack_bytes();
     const std::size_t bytes = guard_bytes + stack_bytes + private_bytes;
     const std::int64_t base =
         sys::map(0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);

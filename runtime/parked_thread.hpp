@@ -23,6 +23,9 @@
 
 namespace hmmrt {
 
+/// Of the stack that lanes run on.
+std::size_t lane_stack_bytes();
+
 /// What all parked threads of the process share.
 struct parked_context {
     guarded_ranges guarded;

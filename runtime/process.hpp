@@ -10,6 +10,7 @@
 #include "device.hpp"
 #include "handle_table.hpp"
 #include "managed_memory.hpp"
+#include "memory_pool.hpp"
 #include "registered_memory.hpp"
 
 #include <memory>
@@ -54,6 +55,7 @@ class process : public in_own_memory {
 
     managed_memory& managed() { return managed_; }
     registered_memory& registered() { return registered_; }
+    pool_table& pools() { return pools_; }
     /// Of looking whether a peer is enabled, and changing that.
     std::mutex& peer_lock() { return peer_lock_; }
     handle_table<stream>& streams() { return streams_; }
@@ -74,6 +76,7 @@ class process : public in_own_memory {
     parked_context parked_;
     managed_memory managed_;
     registered_memory registered_;
+    pool_table pools_;
     std::mutex peer_lock_;
     handle_table<stream> streams_;
     handle_table<event> events_;

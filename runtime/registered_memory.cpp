@@ -93,13 +93,13 @@ void registered_memory::enter(std::uint64_t begin, const registration& fresh) {
     table_.merge(added);
 }
 
-void registered_memory::add(const void* ptr, std::size_t bytes, unsigned flags,
+void registered_memory::add(const void* ptr, std::size_t bytes, unsigned flags, int device,
                             void (*bring_home)(const page_range&) noexcept) {
     const page_range pages = pages_around(ptr, bytes);
     const auto begin = reinterpret_cast<std::uint64_t>(ptr);
     {
         const std::lock_guard lock(lock_);
-        enter(begin, {bytes, flags});
+        enter(begin, {bytes, flags, device});
     }
     const int error = lock_at_home(pages, bring_home);
     const std::lock_guard lock(lock_);
@@ -122,14 +122,24 @@ void registered_memory::remove(const void* ptr) {
     table_.erase(found);
 }
 
-std::optional<unsigned> registered_memory::flags_of(const void* ptr) const {
+std::optional<registered_memory::registration> registered_memory::find(const void* ptr) const {
     const auto at = reinterpret_cast<std::uint64_t>(ptr);
     const std::lock_guard lock(lock_);
     const auto next = table_.upper_bound(at);
     if (next == table_.begin()) return std::nullopt;
     const auto found = std::prev(next);
     if (!found->second.ready || at - found->first >= found->second.bytes) return std::nullopt;
-    return found->second.flags;
+    return found->second;
+}
+
+std::optional<unsigned> registered_memory::flags_of(const void* ptr) const {
+    const auto found = find(ptr);
+    return found ? std::optional(found->flags) : std::nullopt;
+}
+
+std::optional<int> registered_memory::device_of(const void* ptr) const {
+    const auto found = find(ptr);
+    return found ? std::optional(found->device) : std::nullopt;
 }
 
 } // namespace hmmrt

@@ -27,20 +27,24 @@ class registered_memory {
   public:
     /// @bring_home is called with pages that are allowed to be locked, before they are in
     /// memory. Throws failure, and then nothing is registered.
-    void add(const void* ptr, std::size_t bytes, unsigned flags,
+    void add(const void* ptr, std::size_t bytes, unsigned flags, int device,
              void (*bring_home)(const page_range&) noexcept);
     void remove(const void* ptr);
     /// What the memory that the address is in was registered with.
     std::optional<unsigned> flags_of(const void* ptr) const;
+    /// The current device of the thread that registered it.
+    std::optional<int> device_of(const void* ptr) const;
 
   private:
     struct registration {
         std::size_t bytes;
         unsigned flags;
+        int device;
         bool ready = false;
     };
     using table = std::pmr::map<std::uint64_t, registration>;
 
+    std::optional<registration> find(const void* ptr) const;
     bool overlaps(std::uint64_t begin, std::size_t bytes) const;
     page_range own_pages(std::uint64_t begin, std::size_t bytes) const;
     void enter(std::uint64_t begin, const registration& fresh);

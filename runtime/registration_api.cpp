@@ -12,10 +12,18 @@ void register_memory(const void* ptr, std::size_t bytes, unsigned flags) {
     require((flags & ~known_flags) == 0, "unknown flags");
     if ((flags & hmmHostRegisterIoMemory) != 0)
         throw failure(hmmErrorNotSupported, "memory of other devices cannot be registered");
-    process::get().devices(); // without one it fails here, as elsewhere
-    process::get().registered().add(ptr, bytes, flags, [](const page_range& pages) noexcept {
-        process::get().bring_home(pages.addr, pages.len);
-    });
+    const int device = current_device().number();
+    process::get().registered().add(
+        ptr, bytes, flags, device,
+        [](const page_range& pages) noexcept { process::get().bring_home(pages.addr, pages.len); });
+}
+
+/// What hmmHostAlloc() gave stays registered until it is freed.
+void unregister_memory(void* ptr) {
+    const auto given = process::get().managed().find(ptr);
+    if (given && given->kind == memory_kind::host)
+        throw failure(hmmErrorHostMemoryNotRegistered, "memory of hmmHostAlloc()");
+    process::get().registered().remove(ptr);
 }
 
 unsigned flags_of(const void* ptr) {
@@ -34,7 +42,7 @@ hmmError_t hmmHostRegister(void* ptr, size_t bytes, unsigned int flags) {
 }
 
 hmmError_t hmmHostUnregister(void* ptr) {
-    return guarded("hmmHostUnregister", [&] { process::get().registered().remove(ptr); });
+    return guarded("hmmHostUnregister", [&] { unregister_memory(ptr); });
 }
 
 hmmError_t hmmHostGetDevicePointer(void** device, void* host, unsigned int flags) {

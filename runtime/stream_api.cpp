@@ -117,6 +117,7 @@ hmmError_t hmmStreamSynchronize(hmmStream_t stream) {
     return guarded("hmmStreamSynchronize", [&] {
         const stream_user which(stream);
         which.home().synchronize(which.get());
+        process::get().pools().settle();
     });
 }
 
@@ -175,6 +176,7 @@ hmmError_t hmmEventSynchronize(hmmEvent_t event) {
     return guarded("hmmEventSynchronize", [&] {
         const auto which = event_of(event);
         if (const auto point = which->point()) which->home().synchronize(*point);
+        process::get().pools().settle();
     });
 }
 

@@ -124,6 +124,48 @@ hmmError_t hmmMallocManaged(T** memory, size_t bytes, unsigned int flags = hmmMe
 }
 
 template <class T>
+hmmError_t hmmMalloc(T** memory, size_t bytes) {
+    return hmm::detail::give_to(memory, [&](void** out) { return hmmMalloc(out, bytes); });
+}
+
+template <class T>
+hmmError_t hmmMallocHost(T** memory, size_t bytes, unsigned int flags = hmmHostAllocDefault) {
+    return hmm::detail::give_to(memory,
+                                [&](void** out) { return hmmHostAlloc(out, bytes, flags); });
+}
+
+template <class T>
+hmmError_t hmmHostAlloc(T** memory, size_t bytes, unsigned int flags) {
+    return hmm::detail::give_to(memory,
+                                [&](void** out) { return hmmHostAlloc(out, bytes, flags); });
+}
+
+template <class T>
+hmmError_t hmmMallocPitch(T** memory, size_t* pitch, size_t width, size_t height) {
+    const auto allocate = [&](void** out) { return hmmMallocPitch(out, pitch, width, height); };
+    return hmm::detail::give_to(memory, allocate);
+}
+
+template <class T>
+hmmError_t hmmMallocAsync(T** memory, size_t bytes, hmmStream_t stream) {
+    const auto allocate = [&](void** out) { return hmmMallocAsync(out, bytes, stream); };
+    return hmm::detail::give_to(memory, allocate);
+}
+
+template <class T>
+hmmError_t hmmMallocFromPoolAsync(T** memory, size_t bytes, hmmMemPool_t pool, hmmStream_t stream) {
+    const auto allocate = [&](void** out) {
+        return hmmMallocFromPoolAsync(out, bytes, pool, stream);
+    };
+    return hmm::detail::give_to(memory, allocate);
+}
+
+template <class T>
+hmmError_t hmmMallocAsync(T** memory, size_t bytes, hmmMemPool_t pool, hmmStream_t stream) {
+    return hmmMallocFromPoolAsync(memory, bytes, pool, stream);
+}
+
+template <class T>
 hmmError_t hmmHostGetDevicePointer(T** device, void* host, unsigned int flags = 0) {
     const auto look = [&](void** out) { return hmmHostGetDevicePointer(out, host, flags); };
     return hmm::detail::give_to(device, look);
@@ -141,4 +183,42 @@ inline hmmError_t hmmMemAdvise(const void* ptr, size_t bytes, hmmMemoryAdvise ad
 
 inline hmmError_t hmmEventCreate(hmmEvent_t* event, unsigned int flags) {
     return hmmEventCreateWithFlags(event, flags);
+}
+
+template <class Result, class... Parameters>
+hmmError_t hmmFuncGetAttributes(hmmFuncAttributes* attributes, Result (*function)(Parameters...)) {
+    return hmmFuncGetAttributes(attributes, reinterpret_cast<const void*>(function));
+}
+
+template <class Result, class... Parameters>
+hmmError_t hmmOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks,
+                                                        Result (*function)(Parameters...),
+                                                        int blockSize, size_t sharedMem) {
+    return hmmOccupancyMaxActiveBlocksPerMultiprocessor(
+        blocks, reinterpret_cast<const void*>(function), blockSize, sharedMem);
+}
+
+template <class Result, class... Parameters>
+hmmError_t hmmOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks,
+                                                                 Result (*function)(Parameters...),
+                                                                 int blockSize, size_t sharedMem,
+                                                                 unsigned int flags) {
+    return hmmOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        blocks, reinterpret_cast<const void*>(function), blockSize, sharedMem, flags);
+}
+
+template <class Result, class... Parameters>
+hmmError_t hmmOccupancyMaxPotentialBlockSize(int* minGridSize, int* blockSize,
+                                             Result (*function)(Parameters...),
+                                             size_t sharedMem = 0, int blockSizeLimit = 0) {
+    return hmmOccupancyMaxPotentialBlockSize(
+        minGridSize, blockSize, reinterpret_cast<const void*>(function), sharedMem, blockSizeLimit);
+}
+
+template <class Result, class... Parameters>
+hmmError_t hmmOccupancyAvailableDynamicSMemPerBlock(size_t* bytes,
+                                                    Result (*function)(Parameters...), int blocks,
+                                                    int blockSize) {
+    return hmmOccupancyAvailableDynamicSMemPerBlock(bytes, reinterpret_cast<const void*>(function),
+                                                    blocks, blockSize);
 }

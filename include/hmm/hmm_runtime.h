@@ -37,7 +37,10 @@
 #ifndef HMM_HMM_RUNTIME_H
 #define HMM_HMM_RUNTIME_H
 
+#include "hmm_allocation.h"
+#include "hmm_copy.h"
 #include "hmm_properties.h"
+#include "hmm_queries.h"
 #include "hmm_types.h"
 
 #include <stddef.h>
@@ -218,6 +221,15 @@ HMM_API hmmError_t hmmLaunchHostFunc(hmmStream_t stream, hmmHostFn_t fn, void* u
  */
 HMM_API hmmError_t hmmLaunchHostClosure(hmmHostFn_t fn, void* closure, hmmDestroyFunction_t destroy,
                                         hmmStream_t stream);
+
+/*
+ * Queues callback(stream, status, userData), which is called as a host function is, but also if the
+ * device has failed or is reset before: @status then is the sticky error, or hmmErrorDeviceLost.
+ * @flags must be 0.
+ */
+typedef void (*hmmStreamCallback_t)(hmmStream_t stream, hmmError_t status, void* userData);
+HMM_API hmmError_t hmmStreamAddCallback(hmmStream_t stream, hmmStreamCallback_t callback,
+                                        void* userData, unsigned int flags);
 
 /* ---- events ----------------------------------------------------------- */
 
@@ -406,11 +418,13 @@ typedef enum hmmMemoryType {
 
 typedef struct hmmPointerAttributes {
     hmmMemoryType type;
-    int device; /* where the page is now: device number, hmmCpuDeviceId, or hmmInvalidDeviceId
-                   if nothing is there yet */
+    int device; /* the current one when the memory was allocated or registered; of Unregistered
+                   hmmInvalidDeviceId */
     void* devicePointer; /* the pointer itself, as any device may use it */
     void* hostPointer;   /* likewise */
-    int reserved[10];
+    int location;        /* not in CUDA: where the page is now: device number, hmmCpuDeviceId, or
+                            hmmInvalidDeviceId if nothing is there yet */
+    int reserved[9];
 } hmmPointerAttributes;
 
 /*
@@ -461,15 +475,6 @@ typedef struct hmmPageState {
 HMM_API hmmError_t hmmMemGetResidency(const void* ptr, size_t bytes, hmmPageState* states,
                                       size_t count);
 
-/* Says nothing here: any memory is as good as any other. */
-typedef enum hmmMemcpyKind {
-    hmmMemcpyHostToHost = 0,
-    hmmMemcpyHostToDevice = 1,
-    hmmMemcpyDeviceToHost = 2,
-    hmmMemcpyDeviceToDevice = 3,
-    hmmMemcpyDefault = 4
-} hmmMemcpyKind;
-
 /*
  * Queues a copy, which the device of the stream makes: its accesses move pages as those
  * of kernels do, and an address that is not mapped is as fatal. One lane at a time works
@@ -485,19 +490,16 @@ HMM_API hmmError_t hmmMemsetAsync(void* to, int value, size_t bytes,
                                   hmmStream_t stream HMM_DEFAULT(nullptr));
 HMM_API hmmError_t hmmMemset(void* to, int value, size_t bytes);
 
-#define hmmMemAttachGlobal 0x1u
-#define hmmMemAttachHost 0x2u
-
 /*
  * Memory of its own mapping, full of zeroes: what malloc() gives is as good, but shares
  * its pages with others. On a multiple of the page size; from 2 MiB on, of 2 MiB, so
- * that it can be huge pages. @flags: one of the two above; they change nothing.
+ * that it can be huge pages. @flags: hmmMemAttachGlobal or hmmMemAttachHost; they change nothing.
  */
 HMM_API hmmError_t hmmMallocManaged(void** memory, size_t bytes, unsigned int flags);
 /*
- * Gives memory of hmmMallocManaged() back when all work of all devices is done; a sticky
- * error is returned, and the memory is gone all the same. What queued calls for memory
- * failed with is left for a synchronisation with their device. NULL: nothing.
+ * Gives memory of hmmMallocManaged(), hmmMalloc() and hmmMallocAsync() back when all work of all
+ * devices is done; a sticky error is returned, and the memory is gone all the same. What queued
+ * calls for memory failed with is left for a synchronisation with their device. NULL: nothing.
  * hmmErrorInvalidValue for other memory.
  */
 HMM_API hmmError_t hmmFree(void* memory);

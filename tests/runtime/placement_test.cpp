@@ -47,7 +47,7 @@ class Placement : public OnDevice {
     static int place_of(const void* ptr) {
         hmmPointerAttributes found = {};
         EXPECT_EQ(hmmPointerGetAttributes(&found, ptr), hmmSuccess) << hmmGetLastErrorDetail();
-        return found.device;
+        return found.location;
     }
     void* unmapped() const {
         munmap(memory_.data() + bytes / 2, page);
@@ -275,13 +275,14 @@ TEST_F(Pointers, OfMemoryThatIsNotThereSaySo) {
     hmmPointerAttributes found;
     ASSERT_EQ(hmmPointerGetAttributes(&found, managed), hmmSuccess);
     EXPECT_EQ(found.type, hmmMemoryTypeManaged);
-    EXPECT_EQ(found.device, hmmInvalidDeviceId) << "nothing is there yet";
+    EXPECT_EQ(found.device, 0);
+    EXPECT_EQ(found.location, hmmInvalidDeviceId) << "nothing is there yet";
     EXPECT_EQ(found.hostPointer, managed);
     ASSERT_EQ(hmmFree(managed), hmmSuccess);
 
     for (void* const nothing : {unmapped(), static_cast<void*>(nullptr)}) {
         ASSERT_EQ(hmmPointerGetAttributes(&found, nothing), hmmSuccess);
-        EXPECT_EQ(found.device, hmmInvalidDeviceId);
+        EXPECT_EQ(found.location, hmmInvalidDeviceId);
         EXPECT_EQ(found.hostPointer, nullptr);
     }
 }

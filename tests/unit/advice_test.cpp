@@ -279,7 +279,8 @@ TEST_F(Attributes, PointersSayWhatTheyPointTo) {
     hmmPointerAttributes found;
     ASSERT_EQ(hmmPointerGetAttributes(&found, &memory()[5]), hmmSuccess);
     EXPECT_EQ(found.type, hmmMemoryTypeUnregistered);
-    EXPECT_EQ(found.device, hmmCpuDeviceId);
+    EXPECT_EQ(found.device, hmmInvalidDeviceId);
+    EXPECT_EQ(found.location, hmmCpuDeviceId);
     EXPECT_EQ(found.hostPointer, &memory()[5]);
     EXPECT_EQ(found.devicePointer, &memory()[5]);
 
@@ -293,7 +294,8 @@ TEST_F(Attributes, PointersSayWhatTheyPointTo) {
         return found.type;
     };
     EXPECT_EQ(type_at(0), hmmMemoryTypeManaged);
-    EXPECT_EQ(found.device, 1);
+    EXPECT_EQ(found.device, 0) << "the current one";
+    EXPECT_EQ(found.location, 1);
     EXPECT_EQ(type_at(page - 1), hmmMemoryTypeManaged);
     EXPECT_EQ(type_at(page), hmmMemoryTypeUnregistered);
     ASSERT_EQ(hmmFree(managed), hmmSuccess);
@@ -312,6 +314,7 @@ TEST_F(Attributes, OfAPointerToNothingAreNoError) {
         ASSERT_EQ(hmmPointerGetAttributes(&found, nothing), hmmSuccess);
         EXPECT_EQ(found.type, hmmMemoryTypeUnregistered);
         EXPECT_EQ(found.device, hmmInvalidDeviceId);
+        EXPECT_EQ(found.location, hmmInvalidDeviceId);
         EXPECT_EQ(found.devicePointer, nullptr);
         EXPECT_EQ(found.hostPointer, nullptr);
     }

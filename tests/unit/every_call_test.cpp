@@ -58,6 +58,16 @@ hmmKnobScope range_scope(const subject& of) {
     return {hmmKnobScopeTypeRange, of.ptr, of.bytes};
 }
 
+/// A row of so many bytes, from a page behind it.
+hmmMemcpy3DParms box_copy(const subject& of) {
+    hmmMemcpy3DParms params = {};
+    params.dstPtr = make_hmmPitchedPtr(of.ptr, of.bytes, of.bytes, 1);
+    params.srcPtr = make_hmmPitchedPtr(static_cast<char*>(of.ptr) + 4096, of.bytes, of.bytes, 1);
+    params.extent = {of.bytes, 1, 1};
+    params.kind = hmmMemcpyDefault;
+    return params;
+}
+
 constexpr hmmQuotaScope own_quota = {hmmQuotaScopeTypeProcess, 0};
 
 constexpr call calls[] = {
@@ -206,6 +216,157 @@ constexpr call calls[] = {
      [](const subject& of) { return hmmMemsetAsync(of.ptr, 1, of.bytes, of.stream); }},
     {"hmmMemset", wraps_too | uses_device,
      [](const subject& of) { return hmmMemset(of.ptr, 1, of.bytes); }},
+    {"hmmMemcpyPeerAsync", wraps_too | takes_stream | takes_device | uses_device,
+     [](const subject& of) {
+         auto* const from = static_cast<char*>(of.ptr) + 4096;
+         return hmmMemcpyPeerAsync(of.ptr, of.device, from, 0, of.bytes, of.stream);
+     }},
+    {"hmmMemcpyPeer", wraps_too | takes_device | uses_device,
+     [](const subject& of) {
+         auto* const from = static_cast<char*>(of.ptr) + 4096;
+         return hmmMemcpyPeer(of.ptr, 0, from, of.device, of.bytes);
+     }},
+    {"hmmMemcpy2DAsync", wraps_too | takes_stream | uses_device,
+     [](const subject& of) {
+         auto* const from = static_cast<char*>(of.ptr) + 4096;
+         return hmmMemcpy2DAsync(of.ptr, of.bytes, from, of.bytes, of.bytes, 1, hmmMemcpyDefault,
+                                 of.stream);
+     }},
+    {"hmmMemcpy2D", wraps_too | uses_device,
+     [](const subject& of) {
+         auto* const from = static_cast<char*>(of.ptr) + 4096;
+         return hmmMemcpy2D(of.ptr, of.bytes, from, of.bytes, of.bytes, 1, hmmMemcpyDefault);
+     }},
+    {"hmmMemset2DAsync", wraps_too | takes_stream | uses_device,
+     [](const subject& of) {
+         return hmmMemset2DAsync(of.ptr, of.bytes, 1, of.bytes, 1, of.stream);
+     }},
+    {"hmmMemset2D", wraps_too | uses_device,
+     [](const subject& of) { return hmmMemset2D(of.ptr, of.bytes, 1, of.bytes, 1); }},
+    {"hmmMemcpy3DAsync", wraps_too | takes_stream | uses_device,
+     [](const subject& of) {
+         const hmmMemcpy3DParms params = box_copy(of);
+         return hmmMemcpy3DAsync(&params, of.stream);
+     }},
+    {"hmmMemcpy3D", wraps_too | uses_device,
+     [](const subject& of) {
+         const hmmMemcpy3DParms params = box_copy(of);
+         return hmmMemcpy3D(&params);
+     }},
+    {"hmmMemset3DAsync", wraps_too | takes_stream | uses_device,
+     [](const subject& of) {
+         return hmmMemset3DAsync(box_copy(of).dstPtr, 1, {of.bytes, 1, 1}, of.stream);
+     }},
+    {"hmmMemset3D", wraps_too | uses_device,
+     [](const subject& of) {
+         return hmmMemset3D(box_copy(of).dstPtr, 1, {of.bytes, 1, 1});
+     }},
+    {"hmmStreamAttachMemAsync", takes_range | takes_stream,
+     [](const subject& of) {
+         return hmmStreamAttachMemAsync(of.stream, of.ptr, of.bytes, hmmMemAttachGlobal);
+     }},
+    {"hmmStreamAddCallback", takes_stream | uses_device,
+     [](const subject& of) {
+         const auto nothing = [](hmmStream_t, hmmError_t, void*) {};
+         return hmmStreamAddCallback(of.stream, nothing, nullptr, 0);
+     }},
+    {"hmmMalloc", uses_device,
+     [](const subject&) {
+         void* memory = nullptr;
+         const hmmError_t code = hmmMalloc(&memory, 1);
+         if (code == hmmSuccess) hmmFree(memory);
+         return code;
+     }},
+    {"hmmMallocAsync", takes_stream | uses_device,
+     [](const subject& of) {
+         void* memory = nullptr;
+         const hmmError_t code = hmmMallocAsync(&memory, 1, of.stream);
+         if (code == hmmSuccess) hmmFreeAsync(memory, of.stream);
+         return code;
+     }},
+    {"hmmMallocFromPoolAsync", takes_stream | uses_device,
+     [](const subject& of) {
+         hmmMemPool_t pool = nullptr;
+         void* memory = nullptr;
+         hmmError_t code = hmmDeviceGetDefaultMemPool(&pool, 0);
+         if (code == hmmSuccess) code = hmmMallocFromPoolAsync(&memory, 1, pool, of.stream);
+         if (code == hmmSuccess) hmmFreeAsync(memory, of.stream);
+         return code;
+     }},
+    {"hmmMemPoolCreate", takes_device,
+     [](const subject& of) {
+         hmmMemPool_t pool = nullptr;
+         hmmMemPoolProps props = {};
+         props.allocType = hmmMemAllocationTypePinned;
+         props.location = {hmmMemLocationTypeDevice, of.device};
+         const hmmError_t code = hmmMemPoolCreate(&pool, &props);
+         if (code == hmmSuccess) hmmMemPoolDestroy(pool);
+         return code;
+     }},
+    {"hmmDeviceGetDefaultMemPool", takes_device,
+     [](const subject& of) {
+         hmmMemPool_t pool;
+         return hmmDeviceGetDefaultMemPool(&pool, of.device);
+     }},
+    {"hmmDeviceGetMemPool", takes_device,
+     [](const subject& of) {
+         hmmMemPool_t pool;
+         return hmmDeviceGetMemPool(&pool, of.device);
+     }},
+    {"hmmDeviceSetMemPool", takes_device,
+     [](const subject& of) {
+         hmmMemPool_t pool = nullptr;
+         hmmDeviceGetDefaultMemPool(&pool, of.device);
+         return hmmDeviceSetMemPool(of.device, pool);
+     }},
+    {"hmmRuntimeGetVersion", keeps_no_device,
+     [](const subject&) {
+         int version;
+         return hmmRuntimeGetVersion(&version);
+     }},
+    {"hmmDriverGetVersion", keeps_no_device,
+     [](const subject&) {
+         int version;
+         return hmmDriverGetVersion(&version);
+     }},
+    {"hmmSetDeviceFlags", 0, [](const subject&) { return hmmSetDeviceFlags(0); }},
+    {"hmmGetDeviceFlags", 0,
+     [](const subject&) {
+         unsigned flags;
+         return hmmGetDeviceFlags(&flags);
+     }},
+    {"hmmDeviceGetLimit", 0,
+     [](const subject&) {
+         std::size_t value;
+         return hmmDeviceGetLimit(&value, hmmLimitStackSize);
+     }},
+    {"hmmDeviceSetLimit", 0,
+     [](const subject&) { return hmmDeviceSetLimit(hmmLimitStackSize, 1024); }},
+    {"hmmFuncGetAttributes", 0,
+     [](const subject&) {
+         hmmFuncAttributes found;
+         return hmmFuncGetAttributes(&found, no_items);
+     }},
+    {"hmmOccupancyMaxActiveBlocksPerMultiprocessor", 0,
+     [](const subject&) {
+         int blocks;
+         return hmmOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, no_items, 1, 0);
+     }},
+    {"hmmOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", 0,
+     [](const subject&) {
+         int blocks;
+         return hmmOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, no_items, 1, 0, 0);
+     }},
+    {"hmmOccupancyMaxPotentialBlockSize", 0,
+     [](const subject&) {
+         int grid, block;
+         return hmmOccupancyMaxPotentialBlockSize(&grid, &block, no_items);
+     }},
+    {"hmmOccupancyAvailableDynamicSMemPerBlock", 0,
+     [](const subject&) {
+         std::size_t bytes;
+         return hmmOccupancyAvailableDynamicSMemPerBlock(&bytes, no_items, 1, 1);
+     }},
     {"hmmKnobGetCount", 0,
      [](const subject&) {
          int n;
@@ -249,7 +410,32 @@ std::vector<outcome> make_and_give_back(const subject& of) {
     hmmEvent_t event = nullptr;
     void* pointer = nullptr;
     unsigned flags = 0;
+    std::size_t pitch = 0;
+    std::uint64_t value = 0;
+    hmmPitchedPtr box = {};
+    hmmMemPool_t pool = nullptr;
+    hmmMemPoolProps props = {};
+    props.allocType = hmmMemAllocationTypePinned;
+    props.location = {hmmMemLocationTypeDevice, 0};
+    const auto threshold = hmmMemPoolAttrReleaseThreshold;
     return {
+        {"hmmMalloc", hmmMalloc(&pointer, 1)},
+        {"hmmFree", hmmFree(pointer)},
+        {"hmmHostAlloc", hmmHostAlloc(&pointer, 1, hmmHostAllocDefault)},
+        {"hmmFreeHost", hmmFreeHost(pointer)},
+        {"hmmMallocHost", hmmMallocHost(&pointer, 1)},
+        {"hmmFreeHost", hmmFreeHost(pointer)},
+        {"hmmMallocPitch", hmmMallocPitch(&pointer, &pitch, 1, 1)},
+        {"hmmFree", hmmFree(pointer)},
+        {"hmmMalloc3D", hmmMalloc3D(&box, {1, 1, 1})},
+        {"hmmFree", hmmFree(box.ptr)},
+        {"hmmMemPoolCreate", hmmMemPoolCreate(&pool, &props)},
+        {"hmmMallocFromPoolAsync", hmmMallocFromPoolAsync(&pointer, 1, pool, nullptr)},
+        {"hmmFreeAsync", hmmFreeAsync(pointer, nullptr)},
+        {"hmmMemPoolGetAttribute", hmmMemPoolGetAttribute(pool, threshold, &value)},
+        {"hmmMemPoolSetAttribute", hmmMemPoolSetAttribute(pool, threshold, &value)},
+        {"hmmMemPoolTrimTo", hmmMemPoolTrimTo(pool, 0)},
+        {"hmmMemPoolDestroy", hmmMemPoolDestroy(pool)},
         {"hmmStreamCreate", hmmStreamCreate(&stream)},
         {"hmmStreamDestroy", hmmStreamDestroy(stream)},
         {"hmmStreamCreateWithFlags", hmmStreamCreateWithFlags(&stream, hmmStreamNonBlocking)},
@@ -341,6 +527,46 @@ TEST_F(EveryCall, WithoutAPlaceForItsResultIsRefused) {
         {"hmmQuotaGet", hmmQuotaGet(nullptr, own_quota)},
         {"hmmGetLastErrorRecord", hmmGetLastErrorRecord(nullptr)},
         {"hmmGetLastFault", hmmGetLastFault(nullptr)},
+    };
+    for (const outcome& each : outcomes)
+        EXPECT_EQ(each.code, hmmErrorInvalidValue) << each.name;
+}
+
+TEST_F(EveryCall, ThatGivesOutMemoryOrKnowledgeWithoutAPlaceForItIsRefused) {
+    void* nowhere = nullptr;
+    std::size_t bytes = 0;
+    hmmMemPool_t pool = nullptr;
+    ASSERT_EQ(hmmDeviceGetDefaultMemPool(&pool, 0), hmmSuccess);
+    const outcome outcomes[] = {
+        {"hmmMalloc", hmmMalloc(nullptr, page)},
+        {"hmmHostAlloc", hmmHostAlloc(nullptr, page, 0)},
+        {"hmmMallocHost", hmmMallocHost(nullptr, page)},
+        {"hmmMallocPitch", hmmMallocPitch(nullptr, &bytes, 1, 1)},
+        {"hmmMallocPitch, pitch", hmmMallocPitch(&nowhere, nullptr, 1, 1)},
+        {"hmmMalloc3D", hmmMalloc3D(nullptr, {1, 1, 1})},
+        {"hmmMallocAsync", hmmMallocAsync(nullptr, page, nullptr)},
+        {"hmmMallocFromPoolAsync", hmmMallocFromPoolAsync(nullptr, page, pool, nullptr)},
+        {"hmmMemPoolCreate", hmmMemPoolCreate(nullptr, nullptr)},
+        {"hmmMemPoolGetAttribute",
+         hmmMemPoolGetAttribute(pool, hmmMemPoolAttrUsedMemCurrent, nullptr)},
+        {"hmmMemPoolSetAttribute",
+         hmmMemPoolSetAttribute(pool, hmmMemPoolAttrReleaseThreshold, nullptr)},
+        {"hmmDeviceGetDefaultMemPool", hmmDeviceGetDefaultMemPool(nullptr, 0)},
+        {"hmmDeviceGetMemPool", hmmDeviceGetMemPool(nullptr, 0)},
+        {"hmmMemcpy3D", hmmMemcpy3D(nullptr)},
+        {"hmmMemcpy3DAsync", hmmMemcpy3DAsync(nullptr)},
+        {"hmmRuntimeGetVersion", hmmRuntimeGetVersion(nullptr)},
+        {"hmmDriverGetVersion", hmmDriverGetVersion(nullptr)},
+        {"hmmGetDeviceFlags", hmmGetDeviceFlags(nullptr)},
+        {"hmmDeviceGetLimit", hmmDeviceGetLimit(nullptr, hmmLimitStackSize)},
+        {"hmmFuncGetAttributes", hmmFuncGetAttributes(nullptr, no_items)},
+        {"hmmOccupancyMaxActiveBlocksPerMultiprocessor",
+         hmmOccupancyMaxActiveBlocksPerMultiprocessor(nullptr, no_items, 1, 0)},
+        {"hmmOccupancyMaxPotentialBlockSize",
+         hmmOccupancyMaxPotentialBlockSize(nullptr, nullptr, no_items)},
+        {"hmmOccupancyAvailableDynamicSMemPerBlock",
+         hmmOccupancyAvailableDynamicSMemPerBlock(nullptr, no_items, 1, 1)},
+        {"hmmStreamAddCallback", hmmStreamAddCallback(nullptr, nullptr, nullptr, 0)},
     };
     for (const outcome& each : outcomes)
         EXPECT_EQ(each.code, hmmErrorInvalidValue) << each.name;

@@ -1,12 +1,105 @@
 // SPDX-License-Identifier: MIT
-// What programs ask before they launch.
+// What programs ask before they launch, and callbacks.
 #include "memory_fixture.hpp"
 
+#include <atomic>
+#include <cerrno>
+#include <csignal>
 #include <cstring>
+#include <vector>
+
+using fakes::kernel;
 
 namespace {
 
+void some_kernel(int*, float) {}
+
 class Queries : public MemoryOverFakes {};
+class Callbacks : public MemoryOverFakes {};
+
+TEST_F(Queries, VersionsAreThoseOfTheLibraryAndOfModulesThatServeIt) {
+    int driver = -1, runtime = -1;
+    ASSERT_EQ(hmmRuntimeGetVersion(&runtime), hmmSuccess);
+    EXPECT_EQ(runtime, HMMRT_VERSION);
+    ASSERT_EQ(hmmDriverGetVersion(&driver), hmmSuccess);
+    EXPECT_EQ(driver, runtime);
+    kernel.uapi_version = HMMRT_UAPI_VERSION + 1;
+    EXPECT_EQ(hmmDriverGetVersion(&driver), hmmSuccess);
+    EXPECT_EQ(driver, 0);
+    kernel.uapi_version = HMMRT_UAPI_VERSION;
+    kernel.manager_open_error = ENOENT;
+    driver = -1;
+    EXPECT_EQ(hmmDriverGetVersion(&driver), hmmSuccess);
+    EXPECT_EQ(driver, 0);
+    kernel.manager_open_error = EACCES;
+    EXPECT_EQ(hmmDriverGetVersion(&driver), hmmErrorDevicesUnavailable);
+    kernel.manager_open_error = 0;
+}
+
+TEST_F(Queries, FlagsAreKeptByDevice) {
+    unsigned flags = 99;
+    ASSERT_EQ(hmmSetDeviceFlags(hmmDeviceScheduleSpin | hmmDeviceMapHost), hmmSuccess);
+    ASSERT_EQ(hmmGetDeviceFlags(&flags), hmmSuccess);
+    EXPECT_EQ(flags, hmmDeviceScheduleSpin | hmmDeviceMapHost);
+    EXPECT_EQ(hmmSetDeviceFlags(hmmDeviceScheduleSpin | hmmDeviceScheduleYield),
+              hmmErrorInvalidValue);
+    EXPECT_EQ(hmmSetDeviceFlags(0x20), hmmErrorInvalidValue);
+    hmm::set_device(hmm::device(1));
+    ASSERT_EQ(hmmGetDeviceFlags(&flags), hmmSuccess);
+    EXPECT_EQ(flags, 0u);
+    hmm::set_device(hmm::device(0));
+    EXPECT_EQ(hmmSetDeviceFlags(0), hmmSuccess);
+}
+
+TEST_F(Queries, LimitsAreWhatTheyAre) {
+    std::size_t value = 0;
+    ASSERT_EQ(hmmDeviceGetLimit(&value, hmmLimitStackSize), hmmSuccess);
+    EXPECT_GE(value, 1u << 20);
+    EXPECT_EQ(hmmDeviceSetLimit(hmmLimitStackSize, value), hmmSuccess);
+    EXPECT_EQ(hmmDeviceSetLimit(hmmLimitStackSize, value + 1), hmmErrorInvalidValue);
+    ASSERT_EQ(hmmDeviceGetLimit(&value, hmmLimitMallocHeapSize), hmmSuccess);
+    EXPECT_EQ(value, SIZE_MAX);
+    for (int limit = hmmLimitPrintfFifoSize; limit <= hmmLimitPersistingL2CacheSize; limit++) {
+        if (limit == hmmLimitMallocHeapSize) continue;
+        EXPECT_EQ(hmmDeviceGetLimit(&value, static_cast<hmmLimit>(limit)),
+                  hmmErrorUnsupportedLimit);
+        EXPECT_EQ(hmmDeviceSetLimit(static_cast<hmmLimit>(limit), 0), hmmErrorUnsupportedLimit);
+    }
+    EXPECT_EQ(hmmDeviceGetLimit(&value, static_cast<hmmLimit>(7)), hmmErrorInvalidValue);
+}
+
+TEST_F(Queries, OccupancyIsABlockForEachLane) {
+    int blocks = -1, grid = -1, block = -1;
+    ASSERT_EQ(hmmOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, some_kernel, 64, 0),
+              hmmSuccess);
+    EXPECT_EQ(blocks, 1);
+    ASSERT_EQ(hmmOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, some_kernel, 64, 1),
+              hmmSuccess);
+    EXPECT_EQ(blocks, 0) << "no lane has shared memory";
+    ASSERT_EQ(hmmOccupancyMaxPotentialBlockSize(&grid, &block, some_kernel), hmmSuccess);
+    EXPECT_EQ(grid, 2);
+    EXPECT_EQ(block, 1024);
+    ASSERT_EQ(hmmOccupancyMaxPotentialBlockSize(&grid, &block, some_kernel, 0, 100), hmmSuccess);
+    EXPECT_EQ(block, 100);
+    std::size_t bytes = 1;
+    ASSERT_EQ(hmmOccupancyAvailableDynamicSMemPerBlock(&bytes, some_kernel, 1, 64), hmmSuccess);
+    EXPECT_EQ(bytes, 0u);
+    const void* const no_function = nullptr;
+    EXPECT_EQ(hmmOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, no_function, 64, 0),
+              hmmErrorInvalidDeviceFunction);
+    EXPECT_EQ(hmmOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, some_kernel, 0, 0),
+              hmmErrorInvalidValue);
+    EXPECT_EQ(hmmOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, some_kernel, 1, 0, 2),
+              hmmErrorInvalidValue);
+    EXPECT_EQ(hmmOccupancyMaxPotentialBlockSize(&grid, &block, no_function, 0, 0),
+              hmmErrorInvalidDeviceFunction);
+    EXPECT_EQ(hmmOccupancyMaxPotentialBlockSize(&grid, &block, some_kernel, 1),
+              hmmErrorNotSupported);
+    EXPECT_EQ(hmmOccupancyMaxPotentialBlockSize(&grid, &block, some_kernel, 0, -1),
+              hmmErrorInvalidValue);
+    EXPECT_EQ(hmmOccupancyAvailableDynamicSMemPerBlock(&bytes, some_kernel, 0, 64),
+              hmmErrorInvalidValue);
+}
 
 TEST_F(Queries, ReservedMembersAreZero) {
     const auto expect_zeroes = [](const auto& reserved) {
@@ -16,6 +109,11 @@ TEST_F(Queries, ReservedMembersAreZero) {
     const auto fill = [](auto& what) {
         std::memset(static_cast<void*>(&what), 0xff, sizeof(what));
     };
+    hmmFuncAttributes function;
+    fill(function);
+    ASSERT_EQ(hmmFuncGetAttributes(&function, some_kernel), hmmSuccess);
+    EXPECT_EQ(function.maxThreadsPerBlock, 1024);
+    expect_zeroes(function.reserved);
     hmmDeviceProp prop;
     fill(prop);
     ASSERT_EQ(hmmGetDeviceProperties(&prop, 0), hmmSuccess);
@@ -41,6 +139,69 @@ TEST_F(Queries, ReservedMembersAreZero) {
     fill(record);
     ASSERT_EQ(hmmGetLastFault(&record), hmmSuccess);
     expect_zeroes(record.reserved);
+    EXPECT_EQ(hmmFuncGetAttributes(&function, static_cast<const void*>(nullptr)),
+              hmmErrorInvalidDeviceFunction);
+}
+
+TEST_F(Queries, ErrorsThatProgramsLookForHaveNames) {
+    EXPECT_STREQ(hmmGetErrorName(hmmErrorMisalignedAddress), "hmmErrorMisalignedAddress");
+    EXPECT_STREQ(hmmGetErrorName(hmmErrorInvalidPitchValue), "hmmErrorInvalidPitchValue");
+    EXPECT_EQ(static_cast<int>(hmmErrorInvalidPitchValue), 12);
+    EXPECT_EQ(static_cast<int>(hmmErrorInvalidDeviceFunction), 98);
+    EXPECT_EQ(static_cast<int>(hmmErrorUnsupportedLimit), 215);
+    EXPECT_EQ(static_cast<int>(hmmErrorMisalignedAddress), 716);
+}
+
+void keep_status(hmmStream_t, hmmError_t status, void* data) {
+    static_cast<std::vector<hmmError_t>*>(data)->push_back(status);
+}
+
+TEST_F(Callbacks, AreCalledInTheirPlaceWithSuccess) {
+    std::vector<hmmError_t> seen;
+    std::atomic<int> step = 0;
+    const hmm::stream in;
+    hmm::launch(in, 1, [&](std::size_t) { step = 1; });
+    ASSERT_EQ(hmmStreamAddCallback(in.get(), keep_status, &seen, 0), hmmSuccess);
+    in.synchronize();
+    EXPECT_EQ(step, 1);
+    EXPECT_EQ(seen, std::vector{hmmSuccess});
+    EXPECT_EQ(hmmStreamAddCallback(in.get(), keep_status, &seen, 1), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmStreamAddCallback(in.get(), nullptr, &seen, 0), hmmErrorInvalidValue);
+}
+
+TEST_F(Callbacks, AreToldOfADeviceThatFailed) {
+    std::vector<hmmError_t> seen;
+    const hmm::stream in;
+    hmm::launch(in, 1, [](std::size_t) {
+        hmmrt::fault_block fault = {};
+        fault.cause = hmmrt::fault_cause::signal;
+        fault.signal = SIGSEGV;
+        kernel.fault(fault);
+    });
+    const hmmError_t code = hmmStreamAddCallback(in.get(), keep_status, &seen, 0);
+    EXPECT_EQ(hmmStreamSynchronize(in.get()), hmmErrorIllegalAddress);
+    if (code == hmmSuccess) {
+        EXPECT_EQ(seen, std::vector{hmmErrorIllegalAddress});
+    } else { // it had failed by then
+        EXPECT_EQ(code, hmmErrorIllegalAddress);
+        EXPECT_TRUE(seen.empty());
+    }
+}
+
+TEST_F(Callbacks, OfADeviceThatIsResetAreToldThatItIsLost) {
+    std::vector<hmmError_t> seen;
+    std::atomic<bool> begun = false;
+    const hmm::stream in;
+    hmm::launch(in, 1, [&](std::size_t) {
+        begun = true;
+        while (!kernel.agent_is_gone())
+            std::this_thread::yield();
+    });
+    ASSERT_EQ(hmmStreamAddCallback(in.get(), keep_status, &seen, 0), hmmSuccess);
+    while (!begun)
+        std::this_thread::yield();
+    EXPECT_EQ(hmmDeviceReset(), hmmSuccess);
+    EXPECT_EQ(seen, std::vector{hmmErrorDeviceLost});
 }
 
 } // namespace

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+// The C interface: memory that the library gives out.
+#include "allocation.hpp"
+#include "memory_pool.hpp"
+#include "memory_range.hpp"
+
+#include <exception>
+#include <utility>
+
+namespace hmmrt {
+namespace {
+
+constexpr unsigned host_flags =
+    hmmHostAllocPortable | hmmHostAllocMapped | hmmHostAllocWriteCombined;
+
+/// Gives back what allocate() gave, unless it is released.
+class fresh_memory {
+  public:
+    fresh_memory(std::size_t bytes, memory_kind kind, const device& where)
+        : memory_(process::get().managed().allocate(bytes, kind, where.number())) {}
+    fresh_memory(const fresh_memory&) = delete;
+    fresh_memory& operator=(const fresh_memory&) = delete;
+    ~fresh_memory() {
+        if (memory_ == nullptr) return;
+        const auto gone =
+            process::get().managed().forget(memory_, [](const allocation&) { return true; });
+        managed_memory::unmap(gone->begin, gone->bytes);
+    }
+
+    void* get() const { return memory_; }
+    void* release() { return std::exchange(memory_, nullptr); }
+
+  private:
+    void* memory_;
+};
+
+/// NULL for 0 bytes.
+void* allocate_on_device(std::size_t bytes) {
+    device& where = current_device();
+    if (bytes == 0) return nullptr;
+    fresh_memory fresh(bytes, memory_kind::device, where);
+    prefer_device(reinterpret_cast<std::uint64_t>(fresh.get()), managed_memory::whole_pages(bytes),
+                  where);
+    return fresh.release();
+}
+
+/// NULL for 0 bytes.
+void* allocate_on_host(std::size_t bytes, unsigned flags) {
+    require((flags & ~host_flags) == 0, "unknown flags");
+    const device& where = current_device();
+    if (bytes == 0) return nullptr;
+    fresh_memory fresh(bytes, memory_kind::host, where);
+    const auto nothing_to_bring = [](const page_range&) noexcept {};
+    process::get().registered().add(fresh.get(), bytes, flags, where.number(), nothing_to_bring);
+    return fresh.release();
+}
+
+/// Gives it back at the end, when no device uses it any more.
+class giving_back {
+  public:
+    explicit giving_back(const allocation& gone) : gone_(gone), to_pool_(returned_memory(gone)) {}
+    giving_back(const giving_back&) = delete;
+    giving_back& operator=(const giving_back&) = delete;
+    ~giving_back() {
+        if (!due_) return;
+        if (gone_.pool)
+            gone_.pool->give_back(std::move(to_pool_), nullptr);
+        else
+            managed_memory::unmap(gone_.begin, gone_.bytes);
+    }
+
+    void set_due() { due_ = true; }
+
+  private:
+    const allocation gone_;
+    kept_list to_pool_;
+    bool due_ = false;
+};
+
+void free_memory(void* memory) {
+    const auto wanted = [](const allocation& each) { return each.kind != memory_kind::host; };
+    managed_memory& all = process::get().managed();
+    const auto found = all.find(memory);
+    const char* const wrong = "no memory of hmmMalloc() and its relatives, or freed already";
+    require(found.has_value(), wrong);
+    giving_back back(*found);
+    require(all.forget(memory, wanted).has_value(), wrong);
+    back.set_due();
+    process::get().synchronize();
+}
+
+void free_host(void* memory) {
+    const auto wanted = [](const allocation& each) { return each.kind == memory_kind::host; };
+    managed_memory& all = process::get().managed();
+    const auto found = all.find(memory);
+    const char* const wrong = "no memory of hmmHostAlloc(), or freed already";
+    require(found.has_value(), wrong);
+    giving_back back(*found);
+    require(all.forget(memory, wanted).has_value(), wrong);
+    back.set_due();
+    std::exception_ptr failed;
+    try {
+        process::get().synchronize();
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    process::get().registered().remove(memory);
+    if (failed) std::rethrow_exception(failed);
+}
+
+/// A range of what the library gave out, or of any memory, if it says how long it is.
+void check_attached(const void* ptr, std::size_t bytes) {
+    const auto given = process::get().managed().find(ptr);
+    if (bytes > 0) {
+        const page_range pages = pages_around(ptr, bytes);
+        require(sys::is_mapped(pages.addr, pages.len), "part of the range is not mapped");
+        return;
+    }
+    require(given && given->kind == memory_kind::managed && given->memory() == ptr,
+            "0 bytes, and no memory of hmmMallocManaged() begins there");
+}
+
+} // namespace
+} // namespace hmmrt
+
+using namespace hmmrt;
+
+hmmError_t hmmMallocManaged(void** memory, size_t bytes, unsigned int flags) {
+    return guarded("hmmMallocManaged", [&] {
+        require(memory != nullptr, "memory is NULL");
+        require(bytes > 0, "0 bytes");
+        require(flags == hmmMemAttachGlobal || flags == hmmMemAttachHost, "unknown flags");
+        const device& where = current_device(); // without one it fails here, not when it is freed
+        *memory = process::get().managed().allocate(bytes, memory_kind::managed, where.number());
+    });
+}
+
+hmmError_t hmmMalloc(void** memory, size_t bytes) {
+    return guarded("hmmMalloc", [&] {
+        require(memory != nullptr, "memory is NULL");
+        *memory = allocate_on_device(bytes);
+    });
+}
+
+hmmError_t hmmFree(void* memory) {
+    return guarded("hmmFree", [&] {
+        if (memory != nullptr) free_memory(memory);
+    });
+}
+
+hmmError_t hmmHostAlloc(void** memory, size_t bytes, unsigned int flags) {
+    return guarded("hmmHostAlloc", [&] {
+        require(memory != nullptr, "memory is NULL");
+        *memory = allocate_on_host(bytes, flags);
+    });
+}
+
+hmmError_t hmmMallocHost(void** memory, size_t bytes) {
+    return guarded("hmmMallocHost", [&] {
+        require(memory != nullptr, "memory is NULL");
+        *memory = allocate_on_host(bytes, hmmHostAllocDefault);
+    });
+}
+
+hmmError_t hmmFreeHost(void* memory) {
+    return guarded("hmmFreeHost", [&] {
+        if (memory != nullptr) free_host(memory);
+    });
+}
+
+hmmError_t hmmStreamAttachMemAsync(hmmStream_t stream, void* ptr, size_t bytes,
+                                   unsigned int flags) {
+    return guarded("hmmStreamAttachMemAsync", [&] {
+        require(flags == hmmMemAttachGlobal || flags == hmmMemAttachHost ||
+                    flags == hmmMemAttachSingle,
+                "unknown flags");
+        const stream_user where(stream);
+        require(flags != hmmMemAttachSingle || where.get() != nullptr,
+                "the legacy default stream has no memory of its own");
+        check_attached(ptr, bytes);
+    });
+}

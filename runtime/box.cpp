@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include "box.hpp"
+
+#include "shared_pool.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace hmmrt {
+namespace {
+
+/// Rows are counted through all layers.
+char* place_of(const box_place& place, const box_size& size, std::size_t row) {
+    return place.begin + row / size.height * place.layer + row % size.height * place.pitch;
+}
+
+} // namespace
+
+void box_closure::work_on_row(std::size_t row, std::size_t column, std::size_t bytes) const {
+    char* const to = place_of(to_, size_, row) + column;
+    if (from_.begin != nullptr)
+        std::memcpy(to, place_of(from_, size_, row) + column, bytes);
+    else
+        std::memset(to, value_, bytes);
+}
+
+void box_closure::run(void* raw, std::uint64_t begin, std::uint64_t end) noexcept {
+    const auto& self = *static_cast<const box_closure*>(raw);
+    const std::size_t width = self.size_.width;
+    const std::size_t all = width * self.size_.height * self.size_.depth;
+    const std::size_t last = std::min<std::size_t>(end * copy_closure::item_bytes, all);
+    std::size_t at = begin * copy_closure::item_bytes;
+    std::size_t row = at / width, column = at % width;
+
+    while (at < last) {
+        const std::size_t bytes = std::min(width - column, last - at);
+        self.work_on_row(row++, column, bytes);
+        at += bytes;
+        column = 0;
+    }
+}
+
+copy_closure::pointer box_closure::create(const box_closure& made) {
+    copy_closure::pointer memory(shared_pool::get().allocate(sizeof(box_closure)));
+    new (memory.get()) box_closure(made);
+    return memory;
+}
+
+copy_closure::pointer box_closure::copy(const box_place& to, const box_place& from,
+                                        const box_size& size) {
+    box_closure made = {};
+    made.to_ = to;
+    made.from_ = from;
+    made.size_ = size;
+    return create(made);
+}
+
+copy_closure::pointer box_closure::fill(const box_place& to, int value, const box_size& size) {
+    box_closure made = {};
+    made.to_ = to;
+    made.size_ = size;
+    made.value_ = value;
+    return create(made);
+}
+
+} // namespace hmmrt

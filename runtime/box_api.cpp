@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// The C interface: copies and fills of rows and boxes, and memory for them.
+#include "box.hpp"
+#include "memory_range.hpp"
+#include "properties.hpp"
+
+namespace hmmrt {
+namespace {
+
+constexpr std::size_t row_alignment = 512;
+
+/// Throws failure, and std::bad_alloc if it is more than an address can say.
+std::size_t product(std::size_t a, std::size_t b) {
+    std::size_t result = 0;
+    if (__builtin_mul_overflow(a, b, &result))
+        throw failure(hmmErrorInvalidValue, "the rows leave the address space");
+    return result;
+}
+
+std::size_t sum(std::size_t a, std::size_t b) {
+    std::size_t result = 0;
+    if (__builtin_add_overflow(a, b, &result))
+        throw failure(hmmErrorInvalidValue, "the rows leave the address space");
+    return result;
+}
+
+void check_kind(hmmMemcpyKind kind) {
+    if (kind < hmmMemcpyHostToHost || kind > hmmMemcpyDefault)
+        throw failure(hmmErrorInvalidMemcpyDirection,
+                      hmmGetErrorString(hmmErrorInvalidMemcpyDirection));
+}
+
+/// Of a box that is not empty.
+void check_place(const box_place& place, const box_size& size) {
+    require(place.begin != nullptr, "memory is NULL");
+    const std::size_t layers = product(size.depth - 1, place.layer);
+    const std::size_t rows = product(size.height - 1, place.pitch);
+    pages_around(place.begin, sum(sum(layers, rows), size.width));
+}
+
+void check_pitch(std::size_t pitch, std::size_t width) {
+    if (pitch < width)
+        throw failure(hmmErrorInvalidPitchValue, hmmGetErrorString(hmmErrorInvalidPitchValue));
+}
+
+box_place rows_at(const void* memory, std::size_t pitch) {
+    return {static_cast<char*>(const_cast<void*>(memory)), pitch, 0};
+}
+
+void launch_box(stream_user& where, const box_size& size, copy_closure::pointer closure) {
+    work_request request;
+    request.kind = entry_kind::serial;
+    request.items = copy_closure::items(product(product(size.width, size.height), size.depth));
+    request.function = box_closure::run;
+    request.destroy = copy_closure::destroy;
+    request.closure = closure.get();
+    where.launch(request);
+    static_cast<void>(closure.release()); // the launch has it now
+}
+
+void copy_box(const box_place& to, const box_place& from, const box_size& size,
+              stream_user& where) {
+    check_pitch(to.pitch, size.width);
+    check_pitch(from.pitch, size.width);
+    if (size.empty()) return;
+    check_place(to, size);
+    check_place(from, size);
+    launch_box(where, size, box_closure::copy(to, from, size));
+}
+
+void fill_box(const box_place& to, int value, const box_size& size, stream_user& where) {
+    check_pitch(to.pitch, size.width);
+    if (size.empty()) return;
+    check_place(to, size);
+    launch_box(where, size, box_closure::fill(to, value, size));
+}
+
+/// A box at a place in memory that may be larger. Throws failure.
+box_place box_in(const hmmPitchedPtr& memory, const hmmPos& at, const hmmExtent& extent) {
+    require(extent.depth <= 1 || memory.ysize >= extent.height,
+            "the box is higher than the memory has rows");
+    const std::size_t layer = product(memory.pitch, memory.ysize);
+    const std::size_t offset = sum(sum(product(at.z, layer), product(at.y, memory.pitch)), at.x);
+    const auto begin = reinterpret_cast<std::uint64_t>(memory.ptr);
+    return {reinterpret_cast<char*>(sum(begin, memory.ptr != nullptr ? offset : 0)), memory.pitch,
+            layer};
+}
+
+box_size size_of(const hmmExtent& extent) {
+    return {extent.width, extent.height, extent.depth};
+}
+
+void copy_parms(const hmmMemcpy3DParms* params, stream_user& where) {
+    require(params != nullptr, "params is NULL");
+    check_kind(params->kind);
+    if (params->srcArray != nullptr || params->dstArray != nullptr)
+        throw failure(hmmErrorNotSupported, "there are no arrays");
+    copy_box(box_in(params->dstPtr, params->dstPos, params->extent),
+             box_in(params->srcPtr, params->srcPos, params->extent), size_of(params->extent),
+             where);
+}
+
+/// Calls queue(stream) with the default stream of the current device, and waits for it.
+template <class Queue>
+void do_and_wait(Queue queue) {
+    stream_user where(hmmStreamLegacy);
+    queue(where);
+    where.home().synchronize(where.get());
+}
+
+/// Distance of rows.
+std::size_t pitch_for(std::size_t width) {
+    require(width <= greatest_pitch - row_alignment, "rows are too long");
+    return (width + row_alignment - 1) / row_alignment * row_alignment;
+}
+
+} // namespace
+} // namespace hmmrt
+
+using namespace hmmrt;
+
+hmmError_t hmmMallocPitch(void** memory, size_t* pitch, size_t width, size_t height) {
+    std::size_t bytes = 0;
+    const hmmError_t code = guarded("hmmMallocPitch", [&] {
+        require(memory != nullptr && pitch != nullptr, "a result is NULL");
+        bytes = product(pitch_for(width), height);
+        *pitch = bytes != 0 ? pitch_for(width) : 0;
+    });
+    return code == hmmSuccess ? hmmMalloc(memory, bytes) : code;
+}
+
+hmmError_t hmmMalloc3D(hmmPitchedPtr* memory, hmmExtent extent) {
+    hmmPitchedPtr made = make_hmmPitchedPtr(nullptr, 0, extent.width, extent.height);
+    std::size_t bytes = 0;
+    hmmError_t code = guarded("hmmMalloc3D", [&] {
+        require(memory != nullptr, "memory is NULL");
+        bytes = product(product(pitch_for(extent.width), extent.height), extent.depth);
+        made.pitch = bytes != 0 ? pitch_for(extent.width) : 0;
+    });
+    if (code == hmmSuccess) code = hmmMalloc(&made.ptr, bytes);
+    if (code == hmmSuccess) *memory = made;
+    return code;
+}
+
+hmmError_t hmmMemcpy2DAsync(void* to, size_t toPitch, const void* from, size_t fromPitch,
+                            size_t width, size_t height, hmmMemcpyKind kind, hmmStream_t stream) {
+    return guarded("hmmMemcpy2DAsync", [&] {
+        check_kind(kind);
+        stream_user where(stream);
+        copy_box(rows_at(to, toPitch), rows_at(from, fromPitch), {width, height, 1}, where);
+    });
+}
+
+hmmError_t hmmMemcpy2D(void* to, size_t toPitch, const void* from, size_t fromPitch, size_t width,
+                       size_t height, hmmMemcpyKind kind) {
+    return guarded("hmmMemcpy2D", [&] {
+        check_kind(kind);
+        do_and_wait([&](stream_user& where) {
+            copy_box(rows_at(to, toPitch), rows_at(from, fromPitch), {width, height, 1}, where);
+        });
+    });
+}
+
+hmmError_t hmmMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
+                            hmmStream_t stream) {
+    return guarded("hmmMemset2DAsync", [&] {
+        stream_user where(stream);
+        fill_box(rows_at(to, pitch), value, {width, height, 1}, where);
+    });
+}
+
+hmmError_t hmmMemset2D(void* to, size_t pitch, int value, size_t width, size_t height) {
+    return guarded("hmmMemset2D", [&] {
+        do_and_wait([&](stream_user& where) {
+            fill_box(rows_at(to, pitch), value, {width, height, 1}, where);
+        });
+    });
+}
+
+hmmError_t hmmMemcpy3DAsync(const hmmMemcpy3DParms* params, hmmStream_t stream) {
+    return guarded("hmmMemcpy3DAsync", [&] {
+        stream_user where(stream);
+        copy_parms(params, where);
+    });
+}
+
+hmmError_t hmmMemcpy3D(const hmmMemcpy3DParms* params) {
+    return guarded("hmmMemcpy3D",
+                   [&] { do_and_wait([&](stream_user& where) { copy_parms(params, where); }); });
+}
+
+hmmError_t hmmMemset3DAsync(hmmPitchedPtr to, int value, hmmExtent extent, hmmStream_t stream) {
+    return guarded("hmmMemset3DAsync", [&] {
+        stream_user where(stream);
+        fill_box(box_in(to, {}, extent), value, size_of(extent), where);
+    });
+}
+
+hmmError_t hmmMemset3D(hmmPitchedPtr to, int value, hmmExtent extent) {
+    return guarded("hmmMemset3D", [&] {
+        do_and_wait([&](stream_user& where) {
+            fill_box(box_in(to, {}, extent), value, size_of(extent), where);
+        });
+    });
+}

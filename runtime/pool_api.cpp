@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// The C interface: memory in the order of streams.
+#include "memory_pool.hpp"
+#include "memory_range.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace hmmrt {
+namespace {
+
+std::uint64_t number_of(hmmMemPool_t pool) {
+    return reinterpret_cast<std::uint64_t>(pool);
+}
+
+hmmMemPool_t as_pool(std::uint64_t number) {
+    return reinterpret_cast<hmmMemPool_t>(number);
+}
+
+pool_table& pools() {
+    return process::get().pools();
+}
+
+/// From the pool, or from the current one of the stream's device if there is none.
+void* allocate(std::size_t bytes, const hmmMemPool_t* pool, hmmStream_t stream) {
+    const stream_user where(stream);
+    where.home().start();
+    const std::uint64_t handle =
+        pool != nullptr ? number_of(*pool) : pools().current_of(where.home());
+    const auto from = pools().find(handle);
+    if (bytes == 0) return nullptr;
+    return from->allocate(bytes, where.home(), where.get()).memory();
+}
+
+/// It can be given out again when what is queued in the stream now is done.
+void free_in(void* memory, hmmStream_t stream) {
+    managed_memory& all = process::get().managed();
+    const auto of_pool = [](const allocation& each) { return each.pool != nullptr; };
+    const char* const wrong = "no memory of hmmMallocAsync(), or freed already";
+    stream_user where(stream);
+    const auto found = all.find(memory);
+    require(found && found->memory() == memory && of_pool(*found), wrong);
+    kept_list gone = returned_memory(*found);
+    event place(where.home(), hmmEventDisableTiming);
+    where.submit([&](device& home, hmmrt::stream* in) { home.record(place, in); });
+    require(all.forget(memory, of_pool).has_value(), wrong);
+    found->pool->give_back(std::move(gone), place.point());
+}
+
+void check_props(const hmmMemPoolProps* props) {
+    require(props != nullptr, "props is NULL");
+    require(props->allocType == hmmMemAllocationTypePinned, "unknown type of memory");
+    const auto is_zero = [](unsigned char byte) { return byte == 0; };
+    require(std::all_of(std::begin(props->reserved), std::end(props->reserved), is_zero),
+            "reserved members are not 0");
+    if (props->handleTypes != hmmMemHandleTypeNone)
+        throw failure(hmmErrorNotSupported, "pools cannot be handed to other processes");
+    require(props->location.type != hmmMemLocationTypeInvalid, "unknown type of location");
+    if (props->location.type != hmmMemLocationTypeDevice)
+        throw failure(hmmErrorNotSupported, "pools are of devices");
+}
+
+} // namespace
+} // namespace hmmrt
+
+using namespace hmmrt;
+
+hmmError_t hmmMallocAsync(void** memory, size_t bytes, hmmStream_t stream) {
+    return guarded("hmmMallocAsync", [&] {
+        require(memory != nullptr, "memory is NULL");
+        *memory = allocate(bytes, nullptr, stream);
+    });
+}
+
+hmmError_t hmmMallocFromPoolAsync(void** memory, size_t bytes, hmmMemPool_t pool,
+                                  hmmStream_t stream) {
+    return guarded("hmmMallocFromPoolAsync", [&] {
+        require(memory != nullptr, "memory is NULL");
+        *memory = allocate(bytes, &pool, stream);
+    });
+}
+
+hmmError_t hmmFreeAsync(void* memory, hmmStream_t stream) {
+    return guarded("hmmFreeAsync", [&] { free_in(memory, stream); });
+}
+
+hmmError_t hmmMemPoolCreate(hmmMemPool_t* pool, const hmmMemPoolProps* props) {
+    return guarded("hmmMemPoolCreate", [&] {
+        require(pool != nullptr, "pool is NULL");
+        check_props(props);
+        device& home = process::get().device_at(props->location.id);
+        *pool = as_pool(pools().create(home, props->maxSize != 0 ? props->maxSize : SIZE_MAX));
+    });
+}
+
+hmmError_t hmmMemPoolDestroy(hmmMemPool_t pool) {
+    return guarded("hmmMemPoolDestroy", [&] { pools().destroy(number_of(pool)); });
+}
+
+hmmError_t hmmMemPoolTrimTo(hmmMemPool_t pool, size_t minBytesToKeep) {
+    return guarded("hmmMemPoolTrimTo",
+                   [&] { pools().find(number_of(pool))->trim(minBytesToKeep); });
+}
+
+hmmError_t hmmMemPoolGetAttribute(hmmMemPool_t pool, hmmMemPoolAttr attr, void* value) {
+    return guarded("hmmMemPoolGetAttribute", [&] {
+        require(value != nullptr, "value is NULL");
+        pools().find(number_of(pool))->get(attr, value);
+    });
+}
+
+hmmError_t hmmMemPoolSetAttribute(hmmMemPool_t pool, hmmMemPoolAttr attr, void* value) {
+    return guarded("hmmMemPoolSetAttribute", [&] {
+        require(value != nullptr, "value is NULL");
+        pools().find(number_of(pool))->set(attr, value);
+    });
+}
+
+hmmError_t hmmDeviceGetDefaultMemPool(hmmMemPool_t* pool, int device) {
+    return guarded("hmmDeviceGetDefaultMemPool", [&] {
+        require(pool != nullptr, "pool is NULL");
+        *pool = as_pool(pools().default_of(process::get().device_at(device)));
+    });
+}
+
+hmmError_t hmmDeviceGetMemPool(hmmMemPool_t* pool, int device) {
+    return guarded("hmmDeviceGetMemPool", [&] {
+        require(pool != nullptr, "pool is NULL");
+        *pool = as_pool(pools().current_of(process::get().device_at(device)));
+    });
+}
+
+hmmError_t hmmDeviceSetMemPool(int device, hmmMemPool_t pool) {
+    return guarded("hmmDeviceSetMemPool",
+                   [&] { pools().set_current(process::get().device_at(device), number_of(pool)); });
+}
