@@ -21,7 +21,7 @@ licence_of() {
 # The licence texts themselves, and formats that have no comments.
 has_no_spdx_line() {
 	case $1 in
-	LICENSE | LICENSES/* | *.json | *.svg | *.txt) [[ $1 != *CMakeLists.txt ]] ;;
+	LICENSE | LICENSES/* | *.json | *.svg | *.abi | *.txt) [[ $1 != *CMakeLists.txt ]] ;;
 	*) return 1 ;;
 	esac
 }
