@@ -29,8 +29,11 @@ struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 	return req;
 }
 
+/* @req may be NULL, as with kvfree(). */
 void hmmrt_request_free(struct hmmrt_request *req)
 {
+	if (!req)
+		return;
 	hmmrt_request_release_room(req);
 	kvfree(req);
 }

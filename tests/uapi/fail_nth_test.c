@@ -2,7 +2,9 @@
 /*
  * Kernel integrity when memory runs out: each step that a process or an agent
  * makes is repeated with its first, second, third... allocation failing, until it
- * needs no more of them. It may succeed or fail with ENOMEM, or with EFAULT where
+ * needs no more of them; and once more with those that follow failing as well, for
+ * the kernel has a second way to most memory, and a caller of both sees a failure
+ * only when both fail. It may succeed or fail with ENOMEM, or with EFAULT where
  * the kernel fails copies from and to the process as well; nothing else, and
  * afterwards it must succeed; that nothing leaked or warned is for the kernel
  * log and kmemleak to say.
@@ -18,6 +20,16 @@
 
 /* No step needs that many. */
 #define MAX_ALLOCATIONS	2000
+
+/*
+ * How many slab allocations, and how many page allocations, fail in a row. More
+ * than any fallback tries; few, for the kernel repeats a page fault that finds no
+ * memory until it finds some.
+ */
+#define BURST		"8"
+/* A burst begins at each of the first allocations, and then at every so many. */
+#define BURST_EACH	12
+#define BURST_STRIDE	17
 
 struct env {
 	struct session session;
@@ -57,10 +69,16 @@ static bool fault_injection_works(void)
 	static const char *const settings[][2] = {
 		{ "/sys/kernel/debug/failslab/ignore-gfp-wait", "N" },
 		{ "/sys/kernel/debug/failslab/verbose", "0" },
+		{ "/sys/kernel/debug/failslab/times", "0" },
+		{ "/sys/kernel/debug/failslab/task-filter", "Y" },
+		{ "/sys/kernel/debug/failslab/probability", "100" },
 		{ "/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "N" },
 		{ "/sys/kernel/debug/fail_page_alloc/ignore-gfp-highmem", "N" },
 		{ "/sys/kernel/debug/fail_page_alloc/min-order", "0" },
 		{ "/sys/kernel/debug/fail_page_alloc/verbose", "0" },
+		{ "/sys/kernel/debug/fail_page_alloc/times", "0" },
+		{ "/sys/kernel/debug/fail_page_alloc/task-filter", "Y" },
+		{ "/sys/kernel/debug/fail_page_alloc/probability", "100" },
 	};
 	unsigned int i;
 
@@ -70,21 +88,24 @@ static bool fault_injection_works(void)
 	return !access("/proc/self/fail-nth", W_OK);
 }
 
-static int fail_nth_open(const struct env *env, bool in_agent)
+/* A file of the thread whose allocations are to fail. */
+static int fail_open(const struct env *env, bool in_agent, const char *name)
 {
 	char path[64];
 
-	if (!in_agent)
-		return open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/fail-nth",
-		 env->agent->pid, env->agent->shared->lanes[0].tid);
+	if (in_agent)
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/%s",
+			 env->agent->pid, env->agent->shared->lanes[0].tid,
+			 name);
+	else
+		snprintf(path, sizeof(path), "/proc/thread-self/%s", name);
 	return open(path, O_RDWR | O_CLOEXEC);
 }
 
-static void fail_nth_arm(int fd, unsigned int nth)
+static void fail_write(int fd, unsigned int value)
 {
 	char text[16];
-	int len = snprintf(text, sizeof(text), "%u", nth);
+	int len = snprintf(text, sizeof(text), "%u", value);
 
 	/* The write itself may be what fails: then it did so for the last time. */
 	if (pwrite(fd, text, (size_t)len, 0) != len &&
@@ -99,8 +120,15 @@ static bool fail_nth_disarm(int fd)
 	bool failed = pread(fd, text, sizeof(text) - 1, 0) > 0 &&
 		      text[0] == '0';
 
-	fail_nth_arm(fd, 0);
+	fail_write(fd, 0);
 	return failed;
+}
+
+/* How many of either kind fail after the one that fail-nth names. */
+static void set_burst(const char *times)
+{
+	write_text("/sys/kernel/debug/failslab/times", times);
+	write_text("/sys/kernel/debug/fail_page_alloc/times", times);
 }
 
 /* --- the steps ------------------------------------------------------------------------ */
@@ -471,30 +499,44 @@ static void prepare_regions(struct env *env)
 	undo_open(env);
 }
 
-/* What a step came to with one allocation failing, and whether that one came. */
+/* What a step came to with allocations failing, and whether the first of them came. */
 struct attempt {
 	int rc;
 	bool failed;
 };
 
+/* Which allocations fail; nth is 0: none. */
+struct failing {
+	unsigned int nth;
+	bool burst;		/* and those after it */
+};
+
 static struct attempt attempt_in(struct env *env,
 				 const FIXTURE_VARIANT(step) *variant,
-				 unsigned int nth)
+				 struct failing failing)
 {
-	int fd = fail_nth_open(env, variant->in_agent);
+	int nth = fail_open(env, variant->in_agent, "fail-nth");
+	int task = fail_open(env, variant->in_agent, "make-it-fail");
 	struct attempt attempt;
 
-	fail_nth_arm(fd, nth);
+	/* Until the nth has failed no other does, whatever the task's flag says. */
+	if (failing.burst) {
+		set_burst(BURST);
+		fail_write(task, 1);
+	}
+	fail_write(nth, failing.nth);
 	attempt.rc = variant->run(env);
-	attempt.failed = fail_nth_disarm(fd);
-	close(fd);
+	attempt.failed = fail_nth_disarm(nth);
+	fail_write(task, 0);
+	close(nth);
+	close(task);
 	return attempt;
 }
 
 /* The child's space ends with it. */
 static struct attempt attempt_in_child(struct env *env,
 				       const FIXTURE_VARIANT(step) *variant,
-				       unsigned int nth)
+				       struct failing failing)
 {
 	struct attempt attempt = { .rc = -ECHILD };
 	int status;
@@ -502,7 +544,7 @@ static struct attempt attempt_in_child(struct env *env,
 
 	pid = fork();
 	if (!pid) {
-		attempt = attempt_in(env, variant, nth);
+		attempt = attempt_in(env, variant, failing);
 		_exit(attempt.failed ? 128 - attempt.rc : -attempt.rc);
 	}
 	if (waitpid(pid, &status, 0) == pid && WIFEXITED(status)) {
@@ -514,10 +556,10 @@ static struct attempt attempt_in_child(struct env *env,
 
 static struct attempt attempt_step(struct env *env,
 				   const FIXTURE_VARIANT(step) *variant,
-				   unsigned int nth)
+				   struct failing failing)
 {
-	return variant->in_child ? attempt_in_child(env, variant, nth) :
-				   attempt_in(env, variant, nth);
+	return variant->in_child ? attempt_in_child(env, variant, failing) :
+				   attempt_in(env, variant, failing);
 }
 
 /* --- the sweep --------------------------------------------------------------------------- */
@@ -551,37 +593,71 @@ FIXTURE_TEARDOWN(step)
 		EXPECT_EQ(0, simgpu_restore(self->parameters));
 }
 
-TEST_F(step, survives_each_failed_allocation)
+/* Returns whether there were enough allocations for something to fail. */
+static bool attempt_and_repeat(struct __test_metadata *_metadata,
+			       struct env *env,
+			       const FIXTURE_VARIANT(step) *variant,
+			       struct failing failing, unsigned int *enomem)
 {
-	struct env *env = &self->env;
-	unsigned int stride = variant->stride ? variant->stride : 1;
-	unsigned int nth, enomem = 0;
 	struct attempt attempt;
 
-	for (nth = 1; nth < MAX_ALLOCATIONS; nth += stride) {
-		variant->prepare(env);
-		attempt = attempt_step(env, variant, nth);
-		ASSERT_TRUE(attempt.rc == 0 ||
-			    (attempt.failed && errno_is_allowed(attempt.rc)))
-		{
-			TH_LOG("allocation %u: %s", nth, strerror(-attempt.rc));
-		}
-		enomem += attempt.rc == -ENOMEM;
-		/* Whatever is left of the attempt, the next one is clean. */
-		if (attempt.rc)
-			ASSERT_EQ(0, attempt_step(env, variant, 0).rc);
-		variant->undo(env);
-		ASSERT_FALSE(env->lost)
-		{
-			TH_LOG("contents were lost by allocation %u", nth);
-		}
-		if (!attempt.failed)
-			break;
+	variant->prepare(env);
+	attempt = attempt_step(env, variant, failing);
+	ASSERT_TRUE(attempt.rc == 0 ||
+		    (attempt.failed && errno_is_allowed(attempt.rc)))
+	{
+		TH_LOG("allocation %u: %s", failing.nth,
+		       strerror(-attempt.rc));
 	}
-	fprintf(stderr, "# %u allocations failed, %u times ENOMEM\n",
-		(nth - 1) / stride, enomem);
-	ASSERT_LT(1, nth);
-	ASSERT_GT(MAX_ALLOCATIONS, nth);
+	*enomem += attempt.rc == -ENOMEM;
+	/* Whatever is left of the attempt, the next one is clean. */
+	if (attempt.rc)
+		ASSERT_EQ(0, attempt_step(env, variant,
+					  (struct failing){ 0 }).rc);
+	variant->undo(env);
+	ASSERT_FALSE(env->lost)
+	{
+		TH_LOG("contents were lost by allocation %u", failing.nth);
+	}
+	return attempt.failed;
+}
+
+TEST_F(step, survives_each_failed_allocation)
+{
+	unsigned int stride = variant->stride ? variant->stride : 1;
+	struct failing failing = { .nth = 1 };
+	unsigned int enomem = 0, failed = 0;
+
+	for (; failing.nth < MAX_ALLOCATIONS; failing.nth += stride, failed++)
+		if (!attempt_and_repeat(_metadata, &self->env, variant, failing,
+					&enomem))
+			break;
+	fprintf(stderr, "# %u allocations failed, %u times ENOMEM\n", failed,
+		enomem);
+	ASSERT_LT(1, failing.nth);
+	ASSERT_GT(MAX_ALLOCATIONS, failing.nth);
+}
+
+TEST_F(step, survives_bursts_of_failed_allocations)
+{
+	unsigned int stride = variant->stride ? variant->stride : 1;
+	struct failing failing = { .nth = 1, .burst = true };
+	unsigned int enomem = 0, failed = 0;
+
+	while (failing.nth < MAX_ALLOCATIONS) {
+		if (!attempt_and_repeat(_metadata, &self->env, variant, failing,
+					&enomem))
+			break;
+		failed++;
+		failing.nth += failing.nth < BURST_EACH ?
+				       stride :
+				       BURST_STRIDE * stride;
+	}
+	set_burst("0");
+	fprintf(stderr, "# %u bursts of allocations failed, %u times ENOMEM\n",
+		failed, enomem);
+	ASSERT_LT(1, failing.nth);
+	ASSERT_GT(MAX_ALLOCATIONS, failing.nth);
 }
 
 /* --- loading -------------------------------------------------------------------------------- */
@@ -595,11 +671,11 @@ static unsigned int count_allocations(const struct module_image *image, int fd)
 	char text[16] = { 0 };
 	unsigned int left = 0;
 
-	fail_nth_arm(fd, many);
+	fail_write(fd, many);
 	if (!module_image_insert(image, "devices=1 memory=2") &&
 	    pread(fd, text, sizeof(text) - 1, 0) > 0)
 		left = (unsigned int)atoi(text);
-	fail_nth_arm(fd, 0);
+	fail_write(fd, 0);
 	simgpu_remove();
 	return left ? many - left : 0;
 }
@@ -619,11 +695,11 @@ TEST(loading_survives_failed_allocations)
 	simgpu_parameters(parameters, sizeof(parameters));
 	ASSERT_EQ(0, module_image_read(&image, "hmmrt_simgpu"));
 	ASSERT_EQ(0, simgpu_remove());
-	fd = fail_nth_open(NULL, false);
+	fd = fail_open(NULL, false, "fail-nth");
 	total = count_allocations(&image, fd);
 	EXPECT_LT(0, total);
 	for (nth = 1; nth <= total; nth += 1 + total / LOADS) {
-		fail_nth_arm(fd, nth);
+		fail_write(fd, nth);
 		rc = module_image_insert(&image, "devices=1 memory=2");
 		fail_nth_disarm(fd);
 		failures += !!rc;
