@@ -583,8 +583,11 @@ static void account_publish(struct hmmrt_account *account,
 	struct hmmrt_account *above;
 
 	lockdep_assert_held(&vram->lock);
-	if (!own->known)
+	/* What was set for a former device with this id is not for this one. */
+	if (own->serial != account->dev->serial) {
 		*own = hmmrt_no_quota;
+		own->serial = account->dev->serial;
+	}
 	account->own = *own;
 	account->parent = hmmrt_group_above(vram, account->cgroup);
 	for (above = account->parent; above; above = above->parent)

@@ -23,7 +23,7 @@ struct hmmrt_quota_set {
 
 /* The same, and up to what the process may change it; vram->lock. */
 struct hmmrt_quota_own {
-	bool known;			/* there ever was an account */
+	u64 serial;			/* of the device; 0: there was no account */
 	struct hmmrt_quota_set set;
 	struct hmmrt_quota_set most;
 };

@@ -16,6 +16,7 @@
 
 static DEFINE_MUTEX(devices_lock);
 static struct hmmrt_device *devices[HMMRT_MAX_DEVICES];
+static u64 last_serial;
 
 bool hmmrt_node_is_online(int node)
 {
@@ -75,6 +76,7 @@ static int device_id_reserve(struct hmmrt_device *dev)
 	if (free == HMMRT_MAX_DEVICES)
 		return -ENOSPC;
 	dev->id = free;
+	dev->serial = ++last_serial;
 	return 0;
 }
 

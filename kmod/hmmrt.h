@@ -176,6 +176,7 @@ struct hmmrt_vram {
 
 struct hmmrt_device {
 	u32 id;
+	u64 serial;			/* never 0, and no other device's */
 	char name[HMMRT_DEVICE_NAME_LEN];
 	const struct hmmrt_device_ops *ops;
 	void *drvdata;

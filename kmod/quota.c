@@ -18,7 +18,6 @@
 #define NO_LIMIT	U64_MAX
 
 const struct hmmrt_quota_own hmmrt_no_quota = {
-	.known = true,
 	.set = { .limit = NO_LIMIT, .priority = HMMRT_PRIORITY_DEFAULT },
 	.most = { .limit = NO_LIMIT, .priority = HMMRT_PRIORITY_DEFAULT },
 };

@@ -306,6 +306,26 @@ TEST_F(going, id_of_a_device_that_goes_is_not_given_to_another)
 	EXPECT_EQ(0, module_remove("hmmrt_sample"));
 }
 
+/* Ids are given again; what was said of a device is said of no other. */
+TEST_F(going, quota_goes_with_its_device)
+{
+	struct hmmrt_quota quota;
+	uint32_t id;
+
+	ASSERT_EQ(0, cmd_set_quota(self->manager, self->id, BLOCK_BYTES, 3,
+				   NULL));
+	ASSERT_EQ(0, faulty_devices(self->control, 0));
+	close(self->fd);
+	ASSERT_EQ(0, faulty_devices(self->control, 2));
+	self->fd = open_faulty(0);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, device_named(self->manager, "hmmrt-faulty0", &id));
+	ASSERT_EQ(self->id, id);
+	ASSERT_EQ(0, cmd_get_quota(self->manager, id, &quota));
+	EXPECT_EQ(HMMRT_QUOTA_NO_LIMIT, quota.out_limit_bytes);
+	EXPECT_EQ(HMMRT_PRIORITY_DEFAULT, quota.out_priority);
+}
+
 /* --- under load ------------------------------------------------------------------------ */
 
 #define PROCESSES	3

@@ -547,7 +547,8 @@ enum hmmrt_quota_scope {
  * process may lower its limit and priority, and raise them again up to what
  * somebody with CAP_SYS_ADMIN has set last, or to HMMRT_QUOTA_NO_LIMIT and
  * HMMRT_PRIORITY_DEFAULT if nobody did (EPERM beyond that). That lasts as long as its
- * space, for all devices that have this id in turn.
+ * space and the device, over any number of bindings. The next device that has this id
+ * begins without a quota.
  */
 struct hmmrt_quota {
 	__u32 size;
