@@ -98,7 +98,7 @@ static int simgpu_open(struct inode *inode, struct file *file)
 	struct miscdevice *misc = file->private_data;
 	struct simgpu_view *view;
 
-	view = kzalloc(sizeof(*view), GFP_KERNEL);
+	view = kzalloc(sizeof(*view), GFP_KERNEL_ACCOUNT);
 	if (!view)
 		return -ENOMEM;
 	view->inode = simgpu_inode_get();
@@ -111,7 +111,7 @@ static int simgpu_open(struct inode *inode, struct file *file)
 	view->gpu = container_of(misc, struct simgpu, misc);
 	mutex_init(&view->lock);
 	dpt_init(&view->dpt);
-	xa_init(&view->failures);
+	simgpu_failures_init(view);
 	init_waitqueue_head(&view->gone);
 	file->private_data = view;
 	file->f_mapping = view->inode->i_mapping;
@@ -122,15 +122,11 @@ static int simgpu_open(struct inode *inode, struct file *file)
 static int simgpu_release(struct inode *inode, struct file *file)
 {
 	struct simgpu_view *view = file->private_data;
-	struct view_failure *failure;
-	unsigned long index;
 
 	if (view->binding)
 		hmmrt_unbind(view->binding);
 	dpt_destroy(&view->dpt);
-	xa_for_each(&view->failures, index, failure)
-		kfree(failure);
-	xa_destroy(&view->failures);
+	simgpu_failures_destroy(view);
 	if (view->agent)
 		remove_wait_queue(&view->agent->wait_pidfd, &view->agent_exit);
 	put_pid(view->agent);
@@ -265,7 +261,7 @@ static int ioc_fault_record(struct file *file, void *arg)
 	record->out_access = 0;
 	record->out_errno = 0;
 	/* A lane asks for its own; nobody else writes it. */
-	failure = xa_load(&view->failures, task_pid_nr(current));
+	failure = simgpu_failure_find(view);
 	if (failure) {
 		record->out_addr = failure->addr;
 		record->out_access = failure->access;

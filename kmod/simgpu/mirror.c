@@ -213,6 +213,124 @@ static vm_fault_t failure_code(int error)
 	}
 }
 
+/* --- failed accesses ---------------------------------------------------------- */
+
+/*
+ * Records are by thread id, and ids are given again: one whose thread has ended is
+ * taken over by the next thread with its id, or freed by a sweep.
+ */
+#define SWEEP_FAILURES	64u
+
+void simgpu_failures_init(struct simgpu_view *view)
+{
+	xa_init_flags(&view->failures, XA_FLAGS_ACCOUNT);
+	view->sweep_failures = SWEEP_FAILURES;
+}
+
+static void failure_free(struct view_failure *failure)
+{
+	put_pid(failure->lane);
+	kfree(failure);
+}
+
+void simgpu_failures_destroy(struct simgpu_view *view)
+{
+	struct view_failure *failure;
+	unsigned long index;
+
+	xa_for_each(&view->failures, index, failure)
+		failure_free(failure);
+	xa_destroy(&view->failures);
+}
+
+static bool lane_ended(struct pid *lane)
+{
+	bool ended;
+
+	rcu_read_lock();
+	ended = !pid_task(lane, PIDTYPE_PID);
+	rcu_read_unlock();
+	return ended;
+}
+
+/* The record of a lane that has ended, taken off the view; NULL: it has not. */
+static struct view_failure *failure_take_ended(struct simgpu_view *view,
+					       unsigned long index)
+{
+	struct view_failure *failure;
+
+	xa_lock(&view->failures);
+	failure = xa_load(&view->failures, index);
+	if (failure && lane_ended(failure->lane)) {
+		__xa_erase(&view->failures, index);
+		view->nr_failures--;
+	} else {
+		failure = NULL;
+	}
+	xa_unlock(&view->failures);
+	return failure;
+}
+
+/* There are at most twice as many records as lanes, and some. */
+static void failures_sweep(struct simgpu_view *view)
+{
+	struct view_failure *failure;
+	unsigned long index;
+
+	if (READ_ONCE(view->nr_failures) < READ_ONCE(view->sweep_failures))
+		return;
+	xa_for_each(&view->failures, index, failure) {
+		failure = failure_take_ended(view, index);
+		if (failure)
+			failure_free(failure);
+		cond_resched();
+	}
+	xa_lock(&view->failures);
+	view->sweep_failures = max(SWEEP_FAILURES, 2 * view->nr_failures);
+	xa_unlock(&view->failures);
+}
+
+/*
+ * The record of the calling lane, or NULL. It stays, and no other thread writes it,
+ * until the lane ends.
+ */
+struct view_failure *simgpu_failure_find(struct simgpu_view *view)
+{
+	struct view_failure *failure;
+
+	xa_lock(&view->failures);
+	failure = xa_load(&view->failures, task_pid_nr(current));
+	if (failure && failure->lane != task_pid(current)) {
+		put_pid(failure->lane);
+		*failure = (struct view_failure){
+			.lane = get_pid(task_pid(current)),
+		};
+	}
+	xa_unlock(&view->failures);
+	return failure;
+}
+
+static bool failure_create(struct simgpu_view *view)
+{
+	struct view_failure *failure =
+		kzalloc(sizeof(*failure), GFP_KERNEL_ACCOUNT);
+	int rc;
+
+	if (!failure)
+		return false;
+	failures_sweep(view);
+	failure->lane = get_pid(task_pid(current));
+	xa_lock(&view->failures);
+	rc = xa_err(__xa_store(&view->failures, task_pid_nr(current), failure,
+			       GFP_KERNEL_ACCOUNT));
+	if (!rc)
+		view->nr_failures++;
+	xa_unlock(&view->failures);
+	if (rc)
+		failure_free(failure);
+	return !rc;
+}
+
 /*
  * The manager refused this access of this lane a moment ago, after the lock
  * was dropped; now, with the lock held again, it can be reported. 0: it did not.
@@ -221,8 +339,7 @@ static vm_fault_t failure_report(struct simgpu_view *view,
 				 const struct vm_fault *vmf,
 				 unsigned int access)
 {
-	struct view_failure *failure =
-		xa_load(&view->failures, task_pid_nr(current));
+	struct view_failure *failure = simgpu_failure_find(view);
 
 	if (!failure || !failure->pending)
 		return 0;
@@ -234,12 +351,10 @@ static vm_fault_t failure_report(struct simgpu_view *view,
 	return failure_code(failure->error);
 }
 
-/* Only the lane itself writes its record. */
 static void failure_store(struct simgpu_view *view, unsigned long addr,
 			  unsigned int access, int error)
 {
-	struct view_failure *failure =
-		xa_load(&view->failures, task_pid_nr(current));
+	struct view_failure *failure = simgpu_failure_find(view);
 
 	if (!failure)
 		return;
@@ -251,25 +366,20 @@ static void failure_store(struct simgpu_view *view, unsigned long addr,
 
 /*
  * The record of this lane, so that a failure has a place later; empty for a new
- * access, whoever had the thread id before.
+ * access.
  */
 static bool failure_reserve(struct simgpu_view *view,
 			    const struct vm_fault *vmf)
 {
-	struct view_failure *failure;
+	struct view_failure *failure = simgpu_failure_find(view);
 
-	failure = xa_load(&view->failures, task_pid_nr(current));
-	if (failure && !(vmf->flags & FAULT_FLAG_TRIED))
-		memset(failure, 0, sizeof(*failure));
-	if (failure)
-		return true;
-	failure = kzalloc(sizeof(*failure), GFP_KERNEL);
 	if (!failure)
-		return false;
-	if (xa_err(xa_store(&view->failures, task_pid_nr(current), failure,
-			    GFP_KERNEL))) {
-		kfree(failure);
-		return false;
+		return failure_create(view);
+	if (!(vmf->flags & FAULT_FLAG_TRIED)) {
+		failure->addr = 0;
+		failure->access = 0;
+		failure->error = 0;
+		failure->pending = false;
 	}
 	return true;
 }

@@ -76,6 +76,7 @@ struct simgpu {
 
 /* A failed access of one lane, until the access is repeated. */
 struct view_failure {
+	struct pid *lane;	/* the thread; referenced */
 	unsigned long addr;
 	unsigned int access;
 	int error;
@@ -94,7 +95,10 @@ struct simgpu_view {
 	struct mm_struct *agent_mm;	/* set once; kept by the binding */
 	struct pid *agent;
 
-	struct xarray failures;		/* by thread id of the lane */
+	/* By thread id of the lane; its lock for records of lanes that ended. */
+	struct xarray failures;
+	unsigned int nr_failures;	/* xa_lock of @failures */
+	unsigned int sweep_failures;	/* at so many; likewise */
 
 	wait_queue_entry_t agent_exit;	/* as a pidfd of the agent would wait */
 	wait_queue_head_t gone;
@@ -108,6 +112,9 @@ void simgpu_view_released(struct hmmrt_binding *binding);
 
 /* mirror.c */
 int simgpu_mirror_mmap(struct file *file, struct vm_area_struct *vma);
+struct view_failure *simgpu_failure_find(struct simgpu_view *view);
+void simgpu_failures_init(struct simgpu_view *view);
+void simgpu_failures_destroy(struct simgpu_view *view);
 void simgpu_mirror_invalidate(struct simgpu_view *view, unsigned long start,
 			      unsigned long end);
 void simgpu_mirror_accessed(struct simgpu_view *view, unsigned long start,
