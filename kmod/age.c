@@ -8,8 +8,8 @@
  *            is bound to, several for each chunk that is evicted: what comes to the
  *            front of the list was passed by several times and not used.
  * Locking    dev->age: one goes on with the hand at a time, others skip it. The
- *            driver is asked with a reference to the binding and no lock: the block
- *            and its span stay as long as the space does.
+ *            driver is asked with references to the binding and to the block, and
+ *            no lock.
  */
 #include <linux/bitmap.h>
 #include <linux/moduleparam.h>
@@ -63,8 +63,6 @@ static bool block_is_local(const struct hmmrt_block *block, u32 device_id)
 {
 	const struct hmmrt_block_map *map;
 
-	if (!block)
-		return false;
 	/* Pairs with hmmrt_block_get(). */
 	map = smp_load_acquire(&block->maps[device_id]);
 	return map && READ_ONCE(map->local) &&
@@ -104,40 +102,26 @@ void hmmrt_age_ask(struct hmmrt_binding *binding, struct hmmrt_block *block,
 	hmmrt_count(binding, block, ptes);
 }
 
-/* The blocks of a span from the hand on. false: that was enough for now. */
-static bool span_age(struct hand *hand, const struct hmmrt_span *span)
-{
-	struct hmmrt_binding *binding = hand->binding;
-	unsigned long addr = max(binding->hand, span->start);
-	unsigned int i = (addr - span->start) >> HMMRT_BLOCK_SHIFT;
-
-	for (; i < HMMRT_SPAN_BLOCKS; i++) {
-		struct hmmrt_block *block = READ_ONCE(span->blocks[i]);
-
-		if (!hand->blocks || !hand->looks)
-			return false;
-		hand->looks--;
-		binding->hand = span->start +
-				((unsigned long)(i + 1) << HMMRT_BLOCK_SHIFT);
-		if (!block_is_local(block, binding->dev->id))
-			continue;
-		hand->blocks--;
-		hmmrt_age_ask(binding, block, hand->ptes);
-	}
-	return true;
-}
-
 static void binding_age(struct hand *hand)
 {
 	struct hmmrt_binding *binding = hand->binding;
-	struct hmmrt_span *span;
-	unsigned long index;
+	struct hmmrt_block *block;
 
 	lockdep_assert_held(&binding->dev->age);
-	xa_for_each_start(&binding->space->spans, index, span,
-			  binding->hand >> HMMRT_SPAN_SHIFT)
-		if (!span_age(hand, span))
+	for (;;) {
+		if (!hand->blocks || !hand->looks)
 			return;
+		hand->looks--;
+		block = hmmrt_block_next(binding->space, &binding->hand);
+		if (!block)
+			break;
+		binding->hand += HMMRT_BLOCK_SIZE;
+		if (block_is_local(block, binding->dev->id)) {
+			hand->blocks--;
+			hmmrt_age_ask(binding, block, hand->ptes);
+		}
+		hmmrt_block_put(block);
+	}
 	binding->hand = 0;
 }
 

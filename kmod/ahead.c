@@ -105,14 +105,17 @@ static bool map_block(struct hmmrt_binding *binding, struct hmmrt_block *block,
 	return all && start >= end;
 }
 
-/* false: it goes already. */
+/* The list refers to the block. false: the space, or the block, goes already. */
 static bool remap_add(struct hmmrt_space *space, struct hmmrt_block *block)
 {
 	lockdep_assert_held(&space->remap_lock);
 	if (space->remap_ended)
 		return false;
-	if (list_empty(&block->remap))
-		list_add_tail(&block->remap, &space->remap_blocks);
+	if (!list_empty(&block->remap))
+		return true;
+	if (!hmmrt_block_hold(block))
+		return false;
+	list_add_tail(&block->remap, &space->remap_blocks);
 	return true;
 }
 
@@ -161,6 +164,21 @@ static bool block_maps_ahead(struct hmmrt_space *space,
 	return false;
 }
 
+/* For one device, of which there may be no map yet. false: it is not all mapped. */
+static bool remap_for(struct hmmrt_binding *binding, struct hmmrt_block *block)
+{
+	struct hmmrt_block *same = hmmrt_block_get(binding->space, block->start,
+						   binding->dev->id);
+	bool all;
+
+	if (IS_ERR(same))
+		return false;
+	all = map_block(binding, same, same->start,
+			same->start + HMMRT_BLOCK_SIZE);
+	hmmrt_block_put(same);
+	return all;
+}
+
 /*
  * For the devices that access it, also those that have never been here. false: it
  * is not all mapped.
@@ -177,16 +195,17 @@ static bool remap_block(struct hmmrt_space *space, struct hmmrt_block *block)
 		if (!binding)
 			continue;
 		if (block_maps_ahead(space, block, id) &&
-		    (IS_ERR(hmmrt_block_get(space, block->start, id)) ||
-		     !map_block(binding, block, block->start,
-				block->start + HMMRT_BLOCK_SIZE)))
+		    !remap_for(binding, block))
 			all = false;
 		hmmrt_binding_put(binding);
 	}
 	return all;
 }
 
-/* The next of @todo; from here on it may be wanted again. */
+/*
+ * The next of @todo, with the reference that the list had; from here on it may be
+ * wanted again.
+ */
 static struct hmmrt_block *remap_take(struct hmmrt_space *space,
 				      struct list_head *todo)
 {
@@ -225,10 +244,11 @@ static void remap_work(struct work_struct *work)
 	space->remap_soon = false;
 	spin_unlock(&space->remap_lock);
 	while ((block = remap_take(space, &todo))) {
-		if (remap_block(space, block))
-			continue;
-		remap_later(block);
-		failed = true;
+		if (!remap_block(space, block)) {
+			remap_later(block);
+			failed = true;
+		}
+		hmmrt_block_put(block);
 	}
 	remap_set_delay(space, failed);
 	mmput_async(space->mm);
@@ -254,19 +274,15 @@ void hmmrt_map_ahead_again(struct hmmrt_block *block)
  */
 void hmmrt_map_ahead_all_again(struct hmmrt_space *space)
 {
-	struct hmmrt_span *span;
-	unsigned long index;
-	unsigned int i;
+	struct hmmrt_block *block;
+	unsigned long addr;
 
 	if (!READ_ONCE(space->maps_ahead))
 		return;
-	xa_for_each(&space->spans, index, span) {
-		for (i = 0; i < HMMRT_SPAN_BLOCKS; i++) {
-			struct hmmrt_block *block = READ_ONCE(span->blocks[i]);
-
-			if (block)
-				hmmrt_map_ahead_again(block);
-		}
+	for (addr = 0; (block = hmmrt_block_next(space, &addr));
+	     addr += HMMRT_BLOCK_SIZE) {
+		hmmrt_map_ahead_again(block);
+		hmmrt_block_put(block);
 		cond_resched();
 	}
 }
@@ -274,10 +290,14 @@ void hmmrt_map_ahead_all_again(struct hmmrt_space *space)
 /* Blocks may go afterwards; notifiers may still run. */
 void hmmrt_map_ahead_stop(struct hmmrt_space *space)
 {
+	struct hmmrt_block *block;
+
 	spin_lock(&space->remap_lock);
 	space->remap_ended = true;
 	spin_unlock(&space->remap_lock);
 	cancel_delayed_work_sync(&space->remap_work);
+	while ((block = remap_take(space, &space->remap_blocks)))
+		hmmrt_block_put(block);
 }
 
 void hmmrt_map_ahead_init(struct hmmrt_space *space)
@@ -331,6 +351,7 @@ static void map_blocks(struct hmmrt_binding *binding, unsigned long start,
 			return;
 		if (!map_block(binding, block, start, next))
 			remap_within(block, MAP_DELAY);
+		hmmrt_block_put(block);
 		start = next;
 	}
 }

@@ -276,8 +276,6 @@ static struct hmmrt_block_map *remote_map(const struct hmmrt_block *block,
 {
 	struct hmmrt_block_map *map;
 
-	if (!block)
-		return NULL;
 	/* Pairs with hmmrt_block_get(). */
 	map = smp_load_acquire(&block->maps[device_id]);
 	return map && READ_ONCE(map->remote) ? map : NULL;
@@ -304,37 +302,25 @@ static void block_look(struct look *look, struct hmmrt_block *block)
 			keep_hot(block, map, i, thresholds[i]);
 }
 
-/* The blocks of a span from the hand on. false: that was enough for now. */
-static bool span_look(struct look *look, const struct hmmrt_span *span)
-{
-	struct hmmrt_counting *counting = &look->binding->counting;
-	unsigned long addr = max(counting->hand, span->start);
-	unsigned int i = (addr - span->start) >> HMMRT_BLOCK_SHIFT;
-
-	for (; i < HMMRT_SPAN_BLOCKS; i++) {
-		if (!look->blocks || !look->looks ||
-		    READ_ONCE(look->binding->going))
-			return false;
-		look->looks--;
-		counting->hand = span->start +
-				 ((unsigned long)(i + 1) << HMMRT_BLOCK_SHIFT);
-		block_look(look, READ_ONCE(span->blocks[i]));
-	}
-	cond_resched();
-	return true;
-}
-
 /* false: once around, and nothing counts. */
 static bool binding_look(struct look *look)
 {
 	struct hmmrt_counting *counting = &look->binding->counting;
-	struct hmmrt_span *span;
-	unsigned long index;
+	struct hmmrt_block *block;
 
-	xa_for_each_start(&look->binding->space->spans, index, span,
-			  counting->hand >> HMMRT_SPAN_SHIFT)
-		if (!span_look(look, span))
+	for (;;) {
+		if (!look->blocks || !look->looks ||
+		    READ_ONCE(look->binding->going))
 			return true;
+		look->looks--;
+		block = hmmrt_block_next(look->binding->space, &counting->hand);
+		if (!block)
+			break;
+		counting->hand += HMMRT_BLOCK_SIZE;
+		block_look(look, block);
+		hmmrt_block_put(block);
+		cond_resched();
+	}
 	counting->hand = 0;
 	return xchg(&counting->seen, false);
 }

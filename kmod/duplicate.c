@@ -108,7 +108,9 @@ static void copy_free(struct hmmrt_copy *copy)
 
 /*
  * Once no device uses them. The originals may be written in place from here on.
- * Context: any that may sleep; in notifiers.
+ * Context: any that may sleep; in notifiers. In the section of hmmrt_srcu, or with
+ * the reference to the block, in which they were taken off it: until then chunks
+ * name the block, see hmmrt_vram_next_copy().
  */
 void hmmrt_copies_free(struct list_head *taken)
 {
@@ -148,6 +150,7 @@ void hmmrt_copies_evict(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 		}
 		hmmrt_span_revoke(block->span->space, block->start,
 				  block->start + HMMRT_BLOCK_SIZE);
+		hmmrt_block_put(block);
 	}
 	srcu_read_unlock(&hmmrt_srcu, idx);
 }

@@ -192,6 +192,7 @@ static void mark_faulted(struct batch *batch, struct hmmrt_request *req,
 	count_faults(block->maps[batch->binding->dev->id], n);
 }
 
+/* *req has a reference to its block. */
 static int block_prepare(struct hmmrt_binding *binding, unsigned long addr,
 			 struct hmmrt_request **req)
 {
@@ -204,9 +205,14 @@ static int block_prepare(struct hmmrt_binding *binding, unsigned long addr,
 	rc = binding->dev->ops->prepare(binding, block->start,
 					block->start + HMMRT_BLOCK_SIZE);
 	if (rc)
-		return rc;
+		goto err_put;
 	*req = hmmrt_request_alloc(binding, block);
-	return *req ? 0 : -ENOMEM;
+	if (*req)
+		return 0;
+	rc = -ENOMEM;
+err_put:
+	hmmrt_block_put(block);
+	return rc;
 }
 
 /* Faults of one block. -EINTR: some have no answer yet. */
@@ -215,6 +221,7 @@ static int group_serve(struct batch *batch, unsigned int first,
 {
 	struct hmmrt_binding *binding = batch->binding;
 	struct hmmrt_request *req;
+	struct hmmrt_block *block;
 	unsigned int next;
 	int rc = refuse_first(batch, first, end);
 
@@ -238,7 +245,9 @@ static int group_serve(struct batch *batch, unsigned int first,
 	}
 	atomic64_add(req->moved, &binding->migrated_to_device);
 	atomic64_add(req->copied, &binding->copied);
+	block = req->block;
 	hmmrt_request_free(req);
+	hmmrt_block_put(block);
 	return rc;
 }
 
@@ -355,9 +364,11 @@ static bool queued_is_mapped(struct hmmrt_binding *binding,
 {
 	struct hmmrt_block *block =
 		hmmrt_block_find(binding->space, queued->addr);
+	bool mapped = block && hmmrt_is_mapped(binding, block, queued->addr,
+					       queued->access);
 
-	return block && hmmrt_is_mapped(binding, block, queued->addr,
-					queued->access);
+	hmmrt_block_put(block);
+	return mapped;
 }
 
 /* What was served by the way goes on; the others wait where they waited. */

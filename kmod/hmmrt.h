@@ -57,14 +57,20 @@
  *   vram->lock         spinlock, innermost: pages are freed under a page table
  *                      lock
  *
- * hmmrt_srcu protects lookups (mm to space, space to binding, span to block)
- * where no reference can be taken: in notifiers and migrate_to_ram(); and device
- * pages that a snapshot found, from the snapshot to the last look at them. All
+ * hmmrt_srcu protects lookups (mm to space, space to binding, space to span, span
+ * to block) where no reference can be taken, as in notifiers, or until one has
+ * been; and device pages that a snapshot found, from the snapshot to the last look
+ * at them. All
  * processes share it, so nothing in such a section waits for an mmap_lock.
  * hmmrt_roles_lock is held for a moment only, for the same reason.
  *
  * hmmrt_lockdep_teach() tells lockdep the order around reclaim when the module is
  * loaded, so that the first call that breaks it is reported.
+ *
+ * Who uses a block has a reference to it (hmmrt_block_find(), _get(), _next()); a
+ * block on the list of remap or pins is referred to by that list. Notifiers have
+ * none: they use blocks in hmmrt_srcu and under block->lock. Only who has a
+ * reference writes entries.
  */
 #ifndef _HMMRT_H
 #define _HMMRT_H
@@ -214,6 +220,7 @@ struct hmmrt_block_map {
 struct hmmrt_block {
 	unsigned long start;
 	struct hmmrt_span *span;
+	refcount_t refs;		/* the span's, and of those that use it */
 
 	struct mutex migrate;		/* around migrate_vma_*() */
 	/* Holder of @migrate is a CPU fault; written by it, read by others. */
@@ -438,8 +445,12 @@ void hmmrt_binding_put(struct hmmrt_binding *binding);
 int hmmrt_span_prepare(struct hmmrt_space *space, unsigned long addr);
 struct hmmrt_block *hmmrt_block_find(struct hmmrt_space *space,
 				     unsigned long addr);
+struct hmmrt_block *hmmrt_block_next(struct hmmrt_space *space,
+				     unsigned long *addr);
 struct hmmrt_block *hmmrt_block_get(struct hmmrt_space *space,
 				    unsigned long addr, u32 device_id);
+bool hmmrt_block_hold(struct hmmrt_block *block);
+void hmmrt_block_put(struct hmmrt_block *block);
 unsigned long hmmrt_block_read_begin(struct hmmrt_block *block,
 				     unsigned long *span_seq);
 bool hmmrt_block_read_retry(const struct hmmrt_block *block, unsigned long seq);

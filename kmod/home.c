@@ -565,6 +565,7 @@ static int cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
 					       (args->start - block->start)
 						       >> PAGE_SHIFT,
 					       &advice, &knobs);
+	hmmrt_block_put(before);
 	/* A huge page comes whole, whatever parts of it were advised. */
 	if (args->flags & HMMRT_SELECT_COMPOUND)
 		return advised_node(&advice);
@@ -708,6 +709,7 @@ vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf)
 		cond_resched();
 	}
 out_srcu:
+	hmmrt_block_put(block);
 	srcu_read_unlock(&hmmrt_srcu, idx);
 	return ret;
 }

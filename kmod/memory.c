@@ -180,29 +180,14 @@ static bool prefetch_interrupted(const struct hmmrt_prefetch *arg)
 	       (hmmrt_interrupted() && arg->out_pages_moved);
 }
 
-/* All mappings of one block; there is one at @start. */
-static int prefetch_block(struct prefetch *prefetch, unsigned long start,
-			  unsigned long end)
+/* All mappings of one block, of which there is one at @start. */
+static int prefetch_parts(struct prefetch *prefetch, struct hmmrt_request *req,
+			  unsigned long start, unsigned long end)
 {
 	struct hmmrt_binding *binding = prefetch->binding;
 	struct hmmrt_space *space = prefetch->space;
-	struct hmmrt_request *req;
-	struct hmmrt_block *block;
 	int rc;
 
-	block = hmmrt_block_get(space, start, prefetch->arg->location);
-	if (IS_ERR(block))
-		return PTR_ERR(block);
-	hmmrt_thrashing_reset(block);
-	if (binding) {
-		rc = binding->dev->ops->prepare(binding, block->start,
-						block->start + HMMRT_BLOCK_SIZE);
-		if (rc)
-			return rc;
-	}
-	req = hmmrt_request_alloc(binding, block);
-	if (!req)
-		return -ENOMEM;
 	req->node = prefetch->node;
 	req->cause = HMMRT_CAUSE_PREFETCH;
 	req->evict_before = prefetch->evict_before;
@@ -220,7 +205,32 @@ static int prefetch_block(struct prefetch *prefetch, unsigned long start,
 			rc = -EINTR;
 	} while (!rc && start < end);
 	prefetch->full |= !hmmrt_may_evict_later(req);
+	return rc;
+}
+
+static int prefetch_block(struct prefetch *prefetch, unsigned long start,
+			  unsigned long end)
+{
+	struct hmmrt_binding *binding = prefetch->binding;
+	struct hmmrt_request *req;
+	struct hmmrt_block *block;
+	int rc = 0;
+
+	block = hmmrt_block_get(prefetch->space, start,
+				prefetch->arg->location);
+	if (IS_ERR(block))
+		return PTR_ERR(block);
+	hmmrt_thrashing_reset(block);
+	if (binding)
+		rc = binding->dev->ops->prepare(binding, block->start,
+						block->start + HMMRT_BLOCK_SIZE);
+	if (rc)
+		goto out_put;
+	req = hmmrt_request_alloc(binding, block);
+	rc = req ? prefetch_parts(prefetch, req, start, end) : -ENOMEM;
 	hmmrt_request_free(req);
+out_put:
+	hmmrt_block_put(block);
 	return rc;
 }
 

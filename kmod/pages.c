@@ -211,6 +211,7 @@ static int look_block(struct look *look, struct hmmrt_request *req,
 		rc = look_part(look, req, start, end);
 		start = req->end;
 	} while (!rc && start < end);
+	hmmrt_block_put(req->block);
 	return rc;
 }
 

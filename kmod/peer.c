@@ -67,17 +67,13 @@ static void block_revoke(struct hmmrt_binding *binding,
 
 static void binding_revoke(struct hmmrt_binding *binding, u32 peer_id)
 {
-	struct hmmrt_span *span;
-	unsigned long index;
-	unsigned int i;
+	struct hmmrt_block *block;
+	unsigned long addr;
 
-	xa_for_each(&binding->space->spans, index, span) {
-		for (i = 0; i < HMMRT_SPAN_BLOCKS; i++) {
-			struct hmmrt_block *block = READ_ONCE(span->blocks[i]);
-
-			if (block)
-				block_revoke(binding, block, peer_id);
-		}
+	for (addr = 0; (block = hmmrt_block_next(binding->space, &addr));
+	     addr += HMMRT_BLOCK_SIZE) {
+		block_revoke(binding, block, peer_id);
+		hmmrt_block_put(block);
 		cond_resched();
 	}
 }

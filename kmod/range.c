@@ -101,29 +101,13 @@ static int part_serve(struct mm_struct *mm, struct range_walk *walk,
 	return rc;
 }
 
-static int block_walk(struct mm_struct *mm, struct range_walk *walk,
-		      unsigned long start, unsigned long end)
+static int parts_walk(struct mm_struct *mm, struct range_walk *walk,
+		      struct hmmrt_block *block, unsigned long start,
+		      unsigned long end)
 {
-	struct hmmrt_binding *binding = walk->binding;
-	struct hmmrt_request *req;
-	struct hmmrt_block *block;
+	struct hmmrt_request *req = hmmrt_request_alloc(walk->binding, block);
 	int rc;
 
-	rc = hmmrt_mapped_check(mm, start, walk->access);
-	if (rc)
-		return rc;
-	block = hmmrt_block_get(binding->space, start, binding->dev->id);
-	if (IS_ERR(block))
-		return PTR_ERR(block);
-	if (walk->cause == HMMRT_CAUSE_PREFETCH)
-		hmmrt_thrashing_reset(block);
-	rc = walk->map ? binding->dev->ops->prepare(binding, block->start,
-						    block->start +
-							    HMMRT_BLOCK_SIZE) :
-			 0;
-	if (rc)
-		return rc;
-	req = hmmrt_request_alloc(binding, block);
 	if (!req)
 		return -ENOMEM;
 	req->cause = walk->cause;
@@ -136,6 +120,30 @@ static int block_walk(struct mm_struct *mm, struct range_walk *walk,
 	} while (!rc && start < end);
 	walk->full |= !hmmrt_may_evict_later(req);
 	hmmrt_request_free(req);
+	return rc;
+}
+
+static int block_walk(struct mm_struct *mm, struct range_walk *walk,
+		      unsigned long start, unsigned long end)
+{
+	struct hmmrt_binding *binding = walk->binding;
+	struct hmmrt_block *block;
+	int rc;
+
+	rc = hmmrt_mapped_check(mm, start, walk->access);
+	if (rc)
+		return rc;
+	block = hmmrt_block_get(binding->space, start, binding->dev->id);
+	if (IS_ERR(block))
+		return PTR_ERR(block);
+	if (walk->cause == HMMRT_CAUSE_PREFETCH)
+		hmmrt_thrashing_reset(block);
+	if (walk->map)
+		rc = binding->dev->ops->prepare(binding, block->start,
+						block->start + HMMRT_BLOCK_SIZE);
+	if (!rc)
+		rc = parts_walk(mm, walk, block, start, end);
+	hmmrt_block_put(block);
 	return rc;
 }
 
@@ -368,8 +376,10 @@ static int snapshot_block(struct hmmrt_space *space, unsigned long start,
 	if (IS_ERR(block))
 		return PTR_ERR(block);
 	req = hmmrt_request_alloc(NULL, block);
-	if (!req)
-		return -ENOMEM;
+	if (!req) {
+		rc = -ENOMEM;
+		goto out_put;
+	}
 	req->start = start;
 	req->end = end;
 	do {
@@ -379,6 +389,8 @@ static int snapshot_block(struct hmmrt_space *space, unsigned long start,
 		cond_resched();
 	} while (rc == -EAGAIN && time_before(jiffies, deadline));
 	hmmrt_request_free(req);
+out_put:
+	hmmrt_block_put(block);
 	return rc;
 }
 

@@ -700,15 +700,19 @@ bool hmmrt_is_mapped(const struct hmmrt_binding *binding,
 static unsigned int pages_mapped(const struct hmmrt_request *req,
 				 unsigned long start)
 {
-	const struct hmmrt_block *block =
+	struct hmmrt_block *block =
 		hmmrt_block_find(req->binding->space, start);
 	const struct hmmrt_block_map *map;
+	unsigned int mapped = 0;
 
 	if (!block)
 		return 0;
 	/* Pairs with hmmrt_block_get(). */
 	map = smp_load_acquire(&block->maps[req->binding->dev->id]);
-	return map ? bitmap_weight(map->mapped, HMMRT_BLOCK_PAGES) : 0;
+	if (map)
+		mapped = bitmap_weight(map->mapped, HMMRT_BLOCK_PAGES);
+	hmmrt_block_put(block);
+	return mapped;
 }
 
 /* No lock: others may map more meanwhile, or less. */

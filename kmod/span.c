@@ -407,16 +407,87 @@ int hmmrt_span_prepare(struct hmmrt_space *space, unsigned long addr)
 	return PTR_ERR_OR_ZERO(span);
 }
 
-/* The block of @addr if it was ever used. Caller in hmmrt_srcu or with a ref. */
+/* One more reference. In hmmrt_srcu, or with one; false: it goes just now. */
+bool hmmrt_block_hold(struct hmmrt_block *block)
+{
+	return refcount_inc_not_zero(&block->refs);
+}
+
+/* @block may be NULL. Its span has a reference still. Context: any. */
+void hmmrt_block_put(struct hmmrt_block *block)
+{
+	if (block)
+		refcount_dec(&block->refs);
+}
+
+/**
+ * hmmrt_block_find() - the block of an address, if there is one
+ * @space: in use
+ * @addr: any address in the block
+ *
+ * Return: the block, for hmmrt_block_put(), or NULL: no device has anything there.
+ */
 struct hmmrt_block *hmmrt_block_find(struct hmmrt_space *space,
 				     unsigned long addr)
 {
+	struct hmmrt_block *block = NULL;
 	struct hmmrt_span *span;
+	int idx;
 
+	idx = srcu_read_lock(&hmmrt_srcu);
 	span = xa_load(&space->spans, addr >> HMMRT_SPAN_SHIFT);
-	if (!span)
-		return NULL;
-	return span_block(span, addr);
+	if (span)
+		block = span_block(span, addr);
+	if (block && !hmmrt_block_hold(block))
+		block = NULL;
+	srcu_read_unlock(&hmmrt_srcu, idx);
+	return block;
+}
+
+/* The first block of the span at or behind @addr that can be had. */
+static struct hmmrt_block *span_next(struct hmmrt_span *span,
+				     unsigned long addr)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&hmmrt_srcu);
+	for (i = block_index(span, max(addr, span->start));
+	     i < HMMRT_SPAN_BLOCKS; i++) {
+		struct hmmrt_block *block = READ_ONCE(span->blocks[i]);
+
+		if (block && hmmrt_block_hold(block))
+			return block;
+	}
+	return NULL;
+}
+
+/**
+ * hmmrt_block_next() - the next block of a space
+ * @space: in use
+ * @addr: in: where to begin; out: where the block begins
+ *
+ * Blocks that are made or go meanwhile may be seen or not.
+ * Return: the block, for hmmrt_block_put(), or NULL: there are no more.
+ */
+struct hmmrt_block *hmmrt_block_next(struct hmmrt_space *space,
+				     unsigned long *addr)
+{
+	struct hmmrt_block *block = NULL;
+	struct hmmrt_span *span;
+	unsigned long index;
+	int idx;
+
+	idx = srcu_read_lock(&hmmrt_srcu);
+	xa_for_each_start(&space->spans, index, span,
+			  *addr >> HMMRT_SPAN_SHIFT) {
+		block = span_next(span, *addr);
+		if (block)
+			break;
+	}
+	if (block)
+		*addr = block->start;
+	srcu_read_unlock(&hmmrt_srcu, idx);
+	return block;
 }
 
 static struct hmmrt_block *block_alloc(struct hmmrt_span *span,
@@ -428,6 +499,7 @@ static struct hmmrt_block *block_alloc(struct hmmrt_span *span,
 		return NULL;
 	block->start = start;
 	block->span = span;
+	refcount_set(&block->refs, 1);
 	INIT_LIST_HEAD(&block->remap);
 	INIT_LIST_HEAD(&block->pinned);
 	mutex_init(&block->migrate);
@@ -456,7 +528,7 @@ static struct hmmrt_block *block_create(struct hmmrt_span *span,
  *	HMMRT_MAX_DEVICES
  *
  * Context: may sleep; no mmap_lock held.
- * Return: the block, or an ERR_PTR.
+ * Return: the block, for hmmrt_block_put(), or an ERR_PTR.
  */
 struct hmmrt_block *hmmrt_block_get(struct hmmrt_space *space,
 				    unsigned long addr, u32 device_id)
@@ -468,6 +540,7 @@ struct hmmrt_block *hmmrt_block_get(struct hmmrt_space *space,
 
 	if (block && (!maps || READ_ONCE(block->maps[device_id])))
 		return block;
+	hmmrt_block_put(block);
 	if (mutex_lock_killable(&space->spans_lock))
 		return ERR_PTR(-EINTR);
 	span = span_get(space, addr);
@@ -484,12 +557,15 @@ struct hmmrt_block *hmmrt_block_get(struct hmmrt_space *space,
 	}
 	if (maps && !block->maps[device_id]) {
 		map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
-		if (map)
-			/* Zeroed before anybody sees it. */
-			smp_store_release(&block->maps[device_id], map);
-		else
+		if (!map) {
 			block = ERR_PTR(-ENOMEM);
+			goto out_unlock;
+		}
+		/* Zeroed before anybody sees it. */
+		smp_store_release(&block->maps[device_id], map);
 	}
+	/* While the lock is held the span has its reference. */
+	refcount_inc(&block->refs);
 out_unlock:
 	mutex_unlock(&space->spans_lock);
 	return block;
@@ -498,15 +574,17 @@ out_unlock:
 /* Whether hmmrt_block_get() would find it made. With a binding of the device. */
 bool hmmrt_block_is_known(struct hmmrt_binding *binding, unsigned long addr)
 {
-	const struct hmmrt_block *block =
-		hmmrt_block_find(binding->space, addr);
+	struct hmmrt_block *block = hmmrt_block_find(binding->space, addr);
+	bool known = block && READ_ONCE(block->maps[binding->dev->id]);
 
-	return block && READ_ONCE(block->maps[binding->dev->id]);
+	hmmrt_block_put(block);
+	return known;
 }
 
 static void block_destroy(struct hmmrt_block *block)
 {
 	unsigned int id;
+
 
 	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
 		hmmrt_copies_destroy(block->maps[id]);
@@ -545,6 +623,13 @@ void hmmrt_span_revoke(struct hmmrt_space *space, unsigned long start,
 	srcu_read_unlock(&hmmrt_srcu, idx);
 }
 
+/* Only its span refers to it. */
+static void span_block_destroy(struct hmmrt_block *block)
+{
+	WARN_ON_ONCE(refcount_read(&block->refs) != 1);
+	block_destroy(block);
+}
+
 /* The last user of the space is gone, and hmmrt_srcu readers too. */
 void hmmrt_spans_destroy(struct hmmrt_space *space)
 {
@@ -556,7 +641,7 @@ void hmmrt_spans_destroy(struct hmmrt_space *space)
 		mmu_interval_notifier_remove(&span->notifier);
 		for (i = 0; i < HMMRT_SPAN_BLOCKS; i++)
 			if (span->blocks[i])
-				block_destroy(span->blocks[i]);
+				span_block_destroy(span->blocks[i]);
 		kfree(span);
 	}
 	xa_destroy(&space->spans);
@@ -584,17 +669,13 @@ void hmmrt_spans_forget_binding(struct hmmrt_binding *binding)
 	struct hmmrt_space *space = binding->space;
 	u32 device_id = binding->dev->id;
 	bool alive = mmget_not_zero(space->mm);
-	struct hmmrt_span *span;
-	unsigned long index;
-	unsigned int i;
+	struct hmmrt_block *block;
+	unsigned long addr;
 	LIST_HEAD(taken);
 
-	xa_for_each(&space->spans, index, span) {
-		for (i = 0; i < HMMRT_SPAN_BLOCKS; i++) {
-			struct hmmrt_block *block = READ_ONCE(span->blocks[i]);
-
-			if (!block || !block->maps[device_id])
-				continue;
+	for (addr = 0; (block = hmmrt_block_next(space, &addr));
+	     addr += HMMRT_BLOCK_SIZE) {
+		if (READ_ONCE(block->maps[device_id])) {
 			mutex_lock(&block->lock);
 			hmmrt_map_forget(block->maps[device_id], &taken);
 			/* The next binding counts anew. */
@@ -605,6 +686,7 @@ void hmmrt_spans_forget_binding(struct hmmrt_binding *binding)
 			if (alive)
 				hmmrt_block_come_home(binding, block);
 		}
+		hmmrt_block_put(block);
 	}
 	if (alive)
 		mmput_async(space->mm);

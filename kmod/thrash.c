@@ -157,8 +157,11 @@ static void pin_for(struct hmmrt_block *block, u64 us)
 	u64 delay = min_t(u64, us, 3600ull * USEC_PER_SEC);
 
 	spin_lock(&pins->lock);
-	if (list_empty(&block->pinned))
+	/* The list refers to it, as the caller does. */
+	if (list_empty(&block->pinned)) {
+		refcount_inc(&block->refs);
 		list_add_tail(&block->pinned, &pins->blocks);
+	}
 	run_at(pins, jiffies + usecs_to_jiffies(delay) + 1);
 	spin_unlock(&pins->lock);
 }
@@ -223,7 +226,10 @@ static u64 release(struct hmmrt_block *block, bool all)
 	return released.next;
 }
 
-/* The next of @todo; from here on it may be pinned again. */
+/*
+ * The next of @todo, with the reference that the list had; from here on it may be
+ * pinned again.
+ */
 static struct hmmrt_block *pins_take(struct hmmrt_pins *pins,
 				     struct list_head *todo)
 {
@@ -253,6 +259,7 @@ static void release_work(struct work_struct *work)
 		now = hmmrt_now_us();
 		if (next)
 			pin_for(block, next > now ? next - now : 0);
+		hmmrt_block_put(block);
 		cond_resched();
 	}
 }
@@ -267,7 +274,11 @@ void hmmrt_pins_init(struct hmmrt_pins *pins)
 /* No binding is left that could pin anything, and no call. */
 void hmmrt_pins_stop(struct hmmrt_pins *pins)
 {
+	struct hmmrt_block *block;
+
 	cancel_delayed_work_sync(&pins->release);
+	while ((block = pins_take(pins, &pins->blocks)))
+		hmmrt_block_put(block);
 }
 
 /**
@@ -386,6 +397,31 @@ static enum hmmrt_policy_held ask(struct hmmrt_block *block,
 	return hold;
 }
 
+/* How long the device is to wait, or 0. */
+static u64 throttle_nap(struct hmmrt_binding *binding,
+			struct hmmrt_block *block, unsigned long addr)
+{
+	struct hmmrt_device *dev = binding->dev;
+	struct hmmrt_policy_pace pace;
+	struct hmmrt_knobs knobs;
+	u64 nap = 0;
+
+	knobs = knobs_of(block, dev, addr);
+	pace = pace_at(&knobs, dev);
+	switch (ask(block, dev, (addr - block->start) >> PAGE_SHIFT, &pace,
+		    &nap)) {
+	case HMMRT_HOLD_PIN:
+		pinned(block, dev->id, hmmrt_policy_pin_time(&pace));
+		return 0;
+	case HMMRT_HOLD_NAP:
+	case HMMRT_HOLD_SHARE:
+		tell(block, dev->id, HMMRT_THRASHING_THROTTLED);
+		return nap;
+	default:
+		return 0;
+	}
+}
+
 /**
  * hmmrt_throttle() - a device is about to be served what goes back and forth
  * @binding: of the device
@@ -398,27 +434,12 @@ static enum hmmrt_policy_held ask(struct hmmrt_block *block,
 int hmmrt_throttle(struct hmmrt_binding *binding, unsigned long addr)
 {
 	struct hmmrt_block *block = hmmrt_block_find(binding->space, addr);
-	struct hmmrt_device *dev = binding->dev;
-	struct hmmrt_policy_pace pace;
-	struct hmmrt_knobs knobs;
 	u64 nap = 0;
 
 	might_sleep();
-	if (!block || !READ_ONCE(block->thrashing.thrashes) ||
-	    (dev->flags & HMMRT_DEVICE_FAULT_IN_PLACE))
-		return 0;
-	knobs = knobs_of(block, dev, addr);
-	pace = pace_at(&knobs, dev);
-	switch (ask(block, dev, (addr - block->start) >> PAGE_SHIFT, &pace,
-		    &nap)) {
-	case HMMRT_HOLD_PIN:
-		pinned(block, dev->id, hmmrt_policy_pin_time(&pace));
-		return 0;
-	case HMMRT_HOLD_NAP:
-	case HMMRT_HOLD_SHARE:
-		tell(block, dev->id, HMMRT_THRASHING_THROTTLED);
-		return take_nap(nap);
-	default:
-		return 0;
-	}
+	if (block && READ_ONCE(block->thrashing.thrashes) &&
+	    !(binding->dev->flags & HMMRT_DEVICE_FAULT_IN_PLACE))
+		nap = throttle_nap(binding, block, addr);
+	hmmrt_block_put(block);
+	return nap ? take_nap(nap) : 0;
 }

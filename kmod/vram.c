@@ -483,9 +483,10 @@ void hmmrt_vram_note_copy(struct page *page, struct hmmrt_block *block)
 }
 
 /*
- * The block that the next copy at or behind page *index of a chunk is of, or NULL;
- * with @pages, of those.
- * In hmmrt_srcu: a block goes after its copies, and a grace period.
+ * The block that the next copy at or behind page *index of a chunk is of, for
+ * hmmrt_block_put(), or NULL; with @pages, of those. A block is there until no chunk
+ * names it; one that goes just now has no copies that are not being freed.
+ * Context: in hmmrt_srcu.
  */
 struct hmmrt_block *hmmrt_vram_next_copy(struct hmmrt_device *dev,
 					 const struct hmmrt_chunk *chunk,
@@ -498,8 +499,11 @@ struct hmmrt_block *hmmrt_vram_next_copy(struct hmmrt_device *dev,
 	spin_lock_irq(&dev->vram.lock);
 	for (; chunk->copy_of && *index < HMMRT_CHUNK_PAGES && !block;
 	     (*index)++)
-		if (!pages || test_bit(*index, pages))
+		if (!pages || test_bit(*index, pages)) {
 			block = chunk->copy_of[*index];
+			if (block && !hmmrt_block_hold(block))
+				block = NULL;
+		}
 	spin_unlock_irq(&dev->vram.lock);
 	return block;
 }
