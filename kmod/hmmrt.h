@@ -295,6 +295,7 @@ struct hmmrt_space {
 	bool remap_ended;
 	struct delayed_work remap_work;
 	struct hmmrt_pins pins;
+	atomic_long_t nr_blocks;
 	bool counts_ranges;		/* there was a range to count in */
 
 	/* Written under hmmrt_roles_lock, read under it or hmmrt_srcu. */

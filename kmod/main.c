@@ -211,6 +211,7 @@ static int ioc_stats(struct file *file, void *arg)
 	stats->out_migrated_to_host = atomic64_read(&space->migrated_to_host);
 	stats->out_cpu_faults = atomic64_read(&space->cpu_faults);
 	stats->out_invalidations = atomic64_read(&space->invalidations);
+	stats->out_blocks = atomic_long_read(&space->nr_blocks);
 	return 0;
 }
 

@@ -500,6 +500,7 @@ static struct hmmrt_block *block_alloc(struct hmmrt_span *span,
 	block->start = start;
 	block->span = span;
 	refcount_set(&block->refs, 1);
+	atomic_long_inc(&span->space->nr_blocks);
 	INIT_LIST_HEAD(&block->remap);
 	INIT_LIST_HEAD(&block->pinned);
 	mutex_init(&block->migrate);
@@ -585,6 +586,7 @@ static void block_destroy(struct hmmrt_block *block)
 {
 	unsigned int id;
 
+	atomic_long_dec(&block->span->space->nr_blocks);
 
 	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
 		hmmrt_copies_destroy(block->maps[id]);

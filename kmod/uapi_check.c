@@ -54,7 +54,7 @@ static void check_moves(void)
 	CHECK_AT(hmmrt_residency, len, 16);
 	CHECK_AT(hmmrt_residency, locations, 24);
 
-	CHECK_SIZE(hmmrt_stats, 224);
+	CHECK_SIZE(hmmrt_stats, 232);
 	CHECK_AT(hmmrt_stats, device_id, 8);
 	CHECK_AT(hmmrt_stats, out_device_faults, 16);
 	CHECK_AT(hmmrt_stats, out_retries, 80);
@@ -75,6 +75,7 @@ static void check_moves(void)
 	CHECK_AT(hmmrt_stats, out_quota_refusals, 200);
 	CHECK_AT(hmmrt_stats, out_memory_refusals, 208);
 	CHECK_AT(hmmrt_stats, out_thrashing_resets, 216);
+	CHECK_AT(hmmrt_stats, out_blocks, 224);
 
 	CHECK_SIZE(hmmrt_exclusive, 40);
 	CHECK_AT(hmmrt_exclusive, addr, 8);

@@ -707,10 +707,13 @@ struct hmmrt_peer {
  * @out_memory_refusals: likewise because there was none, and nothing to be evicted
  * @out_thrashing_resets: times that the process said where it wants a block that had
  *	been found to go back and forth
+ * @out_blocks: parts of the address space, of 2 MiB each, that the manager keeps
+ *	something of, about 10 KiB each with what devices keep of it. One goes a moment
+ *	after the last mapping of it has
  *
  * Counters since the binding was made, except out_cpu_faults,
- * out_migrated_to_host and out_invalidations, which are of the space, and
- * out_pending_faults, which is no counter.
+ * out_migrated_to_host and out_invalidations, which are of the space,
+ * out_pending_faults, which is no counter, and out_blocks, which is neither.
  */
 struct hmmrt_stats {
 	__u32 size;
@@ -743,6 +746,7 @@ struct hmmrt_stats {
 	__aligned_u64 out_quota_refusals;
 	__aligned_u64 out_memory_refusals;
 	__aligned_u64 out_thrashing_resets;
+	__aligned_u64 out_blocks;
 };
 
 /**
