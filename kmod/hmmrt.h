@@ -10,8 +10,9 @@
  *            region   a part of vram that has struct pages
  *            chunk    2 MiB of vram
  *            account  what a process, or a cgroup, has of a device
- * Ownership  space -> spans -> blocks, all freed with the space; device ->
- *            regions -> chunks. A binding holds its space and its device; a
+ * Ownership  space -> spans -> blocks, freed with the space, or before when nothing
+ *            is mapped there any more (reap.c); device -> regions -> chunks. A
+ *            binding holds its space and its device; a
  *            space is held by /dev/hmmrt files and bindings, and survives the
  *            exit of its mm. Pages on a device are owned by the page tables
  *            that map them, never by a block or space: fork and mremap move
@@ -24,7 +25,7 @@
  *   dev->age           mutex; only tried. Drivers are asked what was accessed
  *   space->peering     mutex; which devices are peers, and taking entries away
  *                      that they were given as such
- *   space->spans_lock  mutex; creation of spans and blocks
+ *   space->spans_lock  mutex; creation of spans and blocks, and taking them out
  *   hmmrt_roles_lock   mutex; which mm is mirrored, which is an agent
  *   space->exclusive   mutex; around hmmrt_exclusive_range()
  *   mmap_lock          of the mirrored process; never an agent's together
@@ -49,6 +50,7 @@
  *                      hmm_range_fault() under it.
  *   space->remap_lock  spinlock; blocks whose entries are wanted back
  *   space->pins.lock   spinlock; blocks that are pinned, see thrash.c
+ *   space->reap.lock   spinlock; whether spans are still reaped
  *   evictors_lock      spinlock; which threads evict something
  *   faults->lock       spinlock; faults of a binding that wait, and who serves
  *                      them. Nothing is called under it
@@ -67,10 +69,13 @@
  * hmmrt_lockdep_teach() tells lockdep the order around reclaim when the module is
  * loaded, so that the first call that breaks it is reported.
  *
- * Who uses a block has a reference to it (hmmrt_block_find(), _get(), _next()); a
- * block on the list of remap or pins is referred to by that list. Notifiers have
- * none: they use blocks in hmmrt_srcu and under block->lock. Only who has a
- * reference writes entries.
+ * A user of a block holds a reference to it (hmmrt_block_find(), _get(), _next());
+ * the lists of remap and of pins hold one for each block on them. Notifiers hold
+ * none: they use blocks in hmmrt_srcu and under block->lock. Entries are written
+ * with a reference only. So a block of which nothing is mapped, and to which only
+ * its span refers, can go: under space->spans_lock its last reference is dropped,
+ * from then on none can be taken, and it is freed after a grace period of
+ * hmmrt_srcu. Its span stays while it has blocks.
  */
 #ifndef _HMMRT_H
 #define _HMMRT_H
@@ -221,6 +226,7 @@ struct hmmrt_block {
 	unsigned long start;
 	struct hmmrt_span *span;
 	refcount_t refs;		/* the span's, and of those that use it */
+	struct list_head reaped;	/* reap.c, when it has gone */
 
 	struct mutex migrate;		/* around migrate_vma_*() */
 	/* Holder of @migrate is a CPU fault; written by it, read by others. */
@@ -246,6 +252,7 @@ struct hmmrt_span {
 	struct mmu_interval_notifier notifier;
 	struct hmmrt_space *space;
 	unsigned long start;
+	struct list_head reaped;	/* reap.c, when it has gone */
 	struct hmmrt_block *blocks[HMMRT_SPAN_BLOCKS];
 };
 
@@ -263,6 +270,16 @@ struct hmmrt_pins {
 	unsigned long when;		/* in jiffies: @release runs */
 	struct delayed_work release;
 };
+
+/* Blocks of addresses where nothing is mapped any more; see reap.c. */
+struct hmmrt_reap {
+	spinlock_t lock;		/* @ended */
+	bool ended;			/* @work is not queued any more */
+	struct delayed_work work;
+};
+
+/* Of space->spans: something in it was unmapped since it was reaped. */
+#define HMMRT_SPAN_UNMAPPED	XA_MARK_1
 
 struct hmmrt_space {
 	refcount_t refs;
@@ -295,6 +312,7 @@ struct hmmrt_space {
 	bool remap_ended;
 	struct delayed_work remap_work;
 	struct hmmrt_pins pins;
+	struct hmmrt_reap reap;
 	atomic_long_t nr_blocks;
 	bool counts_ranges;		/* there was a range to count in */
 
@@ -452,6 +470,7 @@ struct hmmrt_block *hmmrt_block_get(struct hmmrt_space *space,
 				    unsigned long addr, u32 device_id);
 bool hmmrt_block_hold(struct hmmrt_block *block);
 void hmmrt_block_put(struct hmmrt_block *block);
+void hmmrt_block_destroy(struct hmmrt_block *block);
 unsigned long hmmrt_block_read_begin(struct hmmrt_block *block,
 				     unsigned long *span_seq);
 bool hmmrt_block_read_retry(const struct hmmrt_block *block, unsigned long seq);
@@ -462,6 +481,11 @@ void hmmrt_span_revoke(struct hmmrt_space *space, unsigned long start,
 void hmmrt_spans_destroy(struct hmmrt_space *space);
 void hmmrt_spans_forget_binding(struct hmmrt_binding *binding);
 void hmmrt_lockdep_teach(void);
+
+/* reap.c */
+void hmmrt_reap_init(struct hmmrt_space *space);
+void hmmrt_reap_stop(struct hmmrt_space *space);
+void hmmrt_reap_unmapped(struct hmmrt_span *span);
 
 /* request.c */
 struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,

@@ -114,6 +114,7 @@ static struct hmmrt_space *space_create(struct mm_struct *mm)
 	hmmrt_advice_init(space);
 	hmmrt_map_ahead_init(space);
 	hmmrt_pins_init(&space->pins);
+	hmmrt_reap_init(space);
 	space->mm = mm;
 	mmgrab(mm);
 	space->release_notifier.ops = &space_notifier_ops;
@@ -138,6 +139,7 @@ static void space_destroy(struct hmmrt_space *space)
 {
 	hmmrt_map_ahead_stop(space);
 	hmmrt_pins_stop(&space->pins);
+	hmmrt_reap_stop(space);
 	hmmrt_spans_destroy(space);
 	mmu_notifier_unregister(&space->release_notifier, space->mm);
 	hmmrt_advice_destroy(space);

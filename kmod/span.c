@@ -6,7 +6,8 @@
  * Model      A span is an mmu_interval_notifier over an aligned window of 64
  *            MiB, so that mmap traffic elsewhere does not make faults here start
  *            again. It has up to 32 blocks of 2 MiB. Both are made at the first
- *            use and stay until the space goes.
+ *            use, and stay until nothing is mapped there any more, or the space
+ *            goes; of their lifetime see hmmrt.h and reap.c.
  * Sequence   A span's sequence changes with whatever is unmapped in 64 MiB; so each
  *            block counts those that concern it. A block exists before
  *            hmmrt_block_read_begin(), which reads the count, and then waits for
@@ -346,6 +347,8 @@ static bool span_invalidate(struct mmu_interval_notifier *notifier,
 	idx = srcu_read_lock(&hmmrt_srcu);
 	touched = span_take(span, start, end, range);
 	srcu_read_unlock(&hmmrt_srcu, idx);
+	if (range->event == MMU_NOTIFY_UNMAP)
+		hmmrt_reap_unmapped(span);
 	trace_hmmrt_invalidate(touched, start, end, range->event);
 	atomic64_inc(&span->space->invalidations);
 	return true;
@@ -582,7 +585,8 @@ bool hmmrt_block_is_known(struct hmmrt_binding *binding, unsigned long addr)
 	return known;
 }
 
-static void block_destroy(struct hmmrt_block *block)
+/* No reference is left, and no look-up, in hmmrt_srcu or otherwise, finds it. */
+void hmmrt_block_destroy(struct hmmrt_block *block)
 {
 	unsigned int id;
 
@@ -629,7 +633,7 @@ void hmmrt_span_revoke(struct hmmrt_space *space, unsigned long start,
 static void span_block_destroy(struct hmmrt_block *block)
 {
 	WARN_ON_ONCE(refcount_read(&block->refs) != 1);
-	block_destroy(block);
+	hmmrt_block_destroy(block);
 }
 
 /* The last user of the space is gone, and hmmrt_srcu readers too. */
@@ -728,7 +732,7 @@ void __init hmmrt_lockdep_teach(void)
 	mutex_unlock(&block->migrate);
 out_free:
 	if (block)
-		block_destroy(block);
+		hmmrt_block_destroy(block);
 	kfree(span);
 	kfree(space);
 }

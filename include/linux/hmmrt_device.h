@@ -122,6 +122,11 @@
  * hmmrt_unbind() takes as well, and in a notifier: the same rules, except that it
  * may take a sleeping lock. None of the three can fail.
  *
+ * forget() comes with a lock held under which the manager makes what it keeps of
+ * addresses: it frees, takes the driver's own locks, and does not wait. It is not
+ * called while prepare(), map(), unmap() or accessed() run for the same addresses;
+ * invalidate() may.
+ *
  * populate(), depopulate(), prepare(), accessed() and copy_*() may sleep and allocate.
  * They end by themselves, for whoever unbinds or unregisters waits for them. All but
  * prepare() and accessed() may come with a process's mmap_lock held for reading and with pages
@@ -208,7 +213,7 @@ typedef u64 hmmrt_pte_t;
  *	another device of this driver, each within one chunk; optional
  * @prepare: allocate what map() needs for [@start, @end), one chunk of address
  *	space; called again for the same range, before each map() of it. What is
- *	made stays until the binding goes
+ *	made stays until forget(), or until the binding goes
  * @map: write entries for consecutive pages from @start; invalid ones in @ptes
  *	leave the present entry alone
  * @unmap: clear the entries of [@start, @end), inside one chunk
@@ -218,6 +223,9 @@ typedef u64 hmmrt_pte_t;
  *	0. Whether a page was used at all is enough, and one that is missed now and
  *	then does no harm; optional. Without it the device evicts what it was given
  *	longest ago
+ * @forget: nothing of [@start, @end), one chunk of address space, is mapped any more,
+ *	nor will be before the next prepare() of it, which comes afterwards: what
+ *	prepare() made may be freed. Neither sleeps for long nor allocates; optional
  * @released: the process has exited: stop working for it, the memory is going
  *
  * Those that return something return 0 or a negative errno; see Failing, and
@@ -244,6 +252,8 @@ struct hmmrt_device_ops {
 			   unsigned long end);
 	void (*accessed)(struct hmmrt_binding *binding, unsigned long start,
 			 hmmrt_pte_t *ptes);
+	void (*forget)(struct hmmrt_binding *binding, unsigned long start,
+		       unsigned long end);
 	void (*released)(struct hmmrt_binding *binding);
 };
 

@@ -8,8 +8,11 @@
  *            into entries first; the room for them is always there, so nothing
  *            is allocated.
  * Owner      An entry holds no page: the manager unmaps it before the page can
- *            go. Tables stay until the view goes.
- * Locking    dpt->lock to create tables; table->lock for entries.
+ *            go. Tables stay until the manager forgets their addresses, or the
+ *            view goes.
+ * Locking    dpt->lock to create tables; table->lock for entries. The manager
+ *            forgets a table when it does not use it; a TLB fill looks a table up
+ *            and uses it in one section of RCU.
  */
 #include <linux/slab.h>
 
@@ -20,7 +23,7 @@
 void dpt_init(struct dpt *dpt)
 {
 	mutex_init(&dpt->lock);
-	xa_init(&dpt->tables);
+	xa_init_flags(&dpt->tables, XA_FLAGS_ACCOUNT);
 }
 
 static void table_free(struct dpt_table *table)
@@ -35,14 +38,17 @@ void dpt_destroy(struct dpt *dpt)
 	unsigned long index;
 
 	xa_for_each(&dpt->tables, index, table)
-		table_free(table);
+		if (!xa_is_value(table))
+			table_free(table);
 	xa_destroy(&dpt->tables);
 	mutex_destroy(&dpt->lock);
 }
 
 struct dpt_table *dpt_table(struct dpt *dpt, unsigned long addr)
 {
-	return xa_load(&dpt->tables, addr >> HMMRT_CHUNK_SHIFT);
+	void *entry = xa_load(&dpt->tables, addr >> HMMRT_CHUNK_SHIFT);
+
+	return xa_is_value(entry) ? NULL : entry;
 }
 
 static int table_create(struct dpt *dpt, unsigned long addr)
@@ -63,6 +69,8 @@ static int table_create(struct dpt *dpt, unsigned long addr)
 		return -ENOMEM;
 	}
 	spin_lock_init(&table->lock);
+	/* There are PTEs still, or may be, that the last table had there. */
+	table->tlb_has_ptes = xa_load(&dpt->tables, addr >> HMMRT_CHUNK_SHIFT);
 	rc = xa_err(xa_store(&dpt->tables, addr >> HMMRT_CHUNK_SHIFT, table,
 			     GFP_KERNEL));
 	if (rc)
@@ -163,5 +171,39 @@ void dpt_unmap(struct dpt *dpt, unsigned long start, unsigned long end)
 			spin_unlock(&table->lock);
 		}
 		start = next;
+	}
+}
+
+static void table_free_rcu(struct rcu_head *rcu)
+{
+	table_free(container_of(rcu, struct dpt_table, rcu));
+}
+
+static void table_forget(struct dpt *dpt, struct dpt_table *table,
+			 unsigned long addr)
+{
+	bool had_ptes;
+
+	spin_lock(&table->lock);
+	WARN_ON_ONCE(table->huge);
+	table->forgotten = true;
+	had_ptes = table->tlb_has_ptes;
+	spin_unlock(&table->lock);
+	/* In place of the table: nothing is allocated. */
+	xa_store(&dpt->tables, addr >> HMMRT_CHUNK_SHIFT,
+		 had_ptes ? xa_mk_value(1) : NULL, 0);
+	call_rcu(&table->rcu, table_free_rcu);
+}
+
+/* See hmmrt_device_ops.forget: not beside prepare, map or unmap of this range. */
+void dpt_forget(struct dpt *dpt, unsigned long start, unsigned long end)
+{
+	unsigned long addr;
+
+	for (addr = start; addr < end; addr += LEAF_SIZE) {
+		struct dpt_table *table = dpt_table(dpt, addr);
+
+		if (table)
+			table_forget(dpt, table, addr);
 	}
 }

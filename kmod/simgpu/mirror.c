@@ -165,11 +165,11 @@ static struct run vma_run(const struct vm_area_struct *vma, unsigned long base)
 			     .end = (hi - base) >> PAGE_SHIFT };
 }
 
-/* Set PTEs from the device page table. false: it has nothing that permits it. */
-static bool tlb_fill(struct simgpu_view *view, struct vm_area_struct *vma,
-		     unsigned long addr, unsigned int access)
+/* Set PTEs from a table. false: it has nothing that permits the access. */
+static bool tlb_fill_from(struct dpt_table *table, struct simgpu_view *view,
+			  struct vm_area_struct *vma, unsigned long addr,
+			  unsigned int access)
 {
-	struct dpt_table *table = dpt_table(&view->dpt, addr);
 	unsigned long base = ALIGN_DOWN(addr, HMMRT_CHUNK_SIZE);
 	unsigned int index = (addr - base) >> PAGE_SHIFT;
 	unsigned long want = access_vm_flags(access);
@@ -182,23 +182,34 @@ static bool tlb_fill(struct simgpu_view *view, struct vm_area_struct *vma,
 		.table = table,
 	};
 	hmmrt_pte_t entry;
-	bool hit;
 
-	if (!table)
-		return false;
-	spin_lock(&table->lock);
+	lockdep_assert_held(&table->lock);
 	entry = dpt_table_entry(table, index);
-	hit = entry && (entry_vm_flags(entry, vma->vm_flags) & want) == want;
-	if (hit) {
-		run = valid_run(table, index, limit.first, limit.end);
-		apply_to_page_range(vma->vm_mm,
-				    base + ((unsigned long)run.first
-					    << PAGE_SHIFT),
-				    (unsigned long)(run.end - run.first)
-					    << PAGE_SHIFT,
-				    fill_pte, &fill);
+	if (!entry || (entry_vm_flags(entry, vma->vm_flags) & want) != want)
+		return false;
+	run = valid_run(table, index, limit.first, limit.end);
+	apply_to_page_range(vma->vm_mm,
+			    base + ((unsigned long)run.first << PAGE_SHIFT),
+			    (unsigned long)(run.end - run.first) << PAGE_SHIFT,
+			    fill_pte, &fill);
+	return true;
+}
+
+/* The same from the device page table. */
+static bool tlb_fill(struct simgpu_view *view, struct vm_area_struct *vma,
+		     unsigned long addr, unsigned int access)
+{
+	struct dpt_table *table;
+	bool hit = false;
+
+	rcu_read_lock();
+	table = dpt_table(&view->dpt, addr);
+	if (table) {
+		spin_lock(&table->lock);
+		hit = tlb_fill_from(table, view, vma, addr, access);
+		spin_unlock(&table->lock);
 	}
-	spin_unlock(&table->lock);
+	rcu_read_unlock();
 	return hit;
 }
 
@@ -425,16 +436,34 @@ static vm_fault_t mirror_check(const struct vm_fault *vmf, unsigned int access)
 	return 0;
 }
 
-/* From now on with page tables. false: there is a PMD, set a moment ago. */
-static bool use_ptes(struct dpt_table *table, const struct vm_fault *vmf)
-{
-	bool huge;
+/* What there is to fill a TLB entry with, and from. */
+enum tlb_way {
+	TLB_MISS,		/* no table: the device has nothing there */
+	TLB_IS_HUGE,		/* there is a PMD, set a moment ago */
+	TLB_BY_PTES,		/* with page tables, from now on */
+};
 
-	spin_lock(&table->lock);
-	table->tlb_has_ptes = true;
-	huge = pmd_trans_huge(READ_ONCE(*vmf->pmd));
-	spin_unlock(&table->lock);
-	return !huge;
+/* A table that is forgotten is none: the next one knows what it knew by then. */
+static enum tlb_way use_ptes(struct simgpu_view *view,
+			     const struct vm_fault *vmf)
+{
+	enum tlb_way way = TLB_MISS;
+	struct dpt_table *table;
+
+	rcu_read_lock();
+	table = dpt_table(&view->dpt, vmf->address);
+	if (table) {
+		spin_lock(&table->lock);
+		if (!table->forgotten) {
+			table->tlb_has_ptes = true;
+			way = pmd_trans_huge(READ_ONCE(*vmf->pmd)) ?
+				      TLB_IS_HUGE :
+				      TLB_BY_PTES;
+		}
+		spin_unlock(&table->lock);
+	}
+	rcu_read_unlock();
+	return way;
 }
 
 static vm_fault_t mirror_access(struct vm_fault *vmf, unsigned int access)
@@ -442,17 +471,20 @@ static vm_fault_t mirror_access(struct vm_fault *vmf, unsigned int access)
 	struct vm_area_struct *vma = vmf->vma;
 	struct simgpu_view *view = vma->vm_private_data;
 	unsigned long addr = vmf->address & PAGE_MASK;
-	struct dpt_table *table = dpt_table(&view->dpt, addr);
 	vm_fault_t ret;
 
 	lockdep_assert_held(&vma->vm_mm->mmap_lock);
 	ret = mirror_check(vmf, access);
 	if (ret)
 		return ret;
-	if (!table)
+	switch (use_ptes(view, vmf)) {
+	case TLB_MISS:
 		return mirror_serve(vmf, access);
-	if (!use_ptes(table, vmf))
+	case TLB_IS_HUGE:
 		return VM_FAULT_NOPAGE;
+	case TLB_BY_PTES:
+		break;
+	}
 	if (apply_to_page_range(vma->vm_mm, addr, PAGE_SIZE, touch_pte, NULL))
 		return VM_FAULT_OOM;
 	if (tlb_fill(view, vma, addr, access))
@@ -477,27 +509,40 @@ static vm_fault_t mirror_fault(struct vm_fault *vmf)
 }
 
 /* 0: there is no entry that permits it; FALLBACK: with page tables. */
-static vm_fault_t tlb_fill_huge(struct vm_fault *vmf, unsigned int access)
+static vm_fault_t tlb_fill_huge_from(struct dpt_table *table,
+				     struct vm_fault *vmf, unsigned int access)
 {
 	struct simgpu_view *view = vmf->vma->vm_private_data;
-	struct dpt_table *table = dpt_table(&view->dpt, vmf->address);
 	unsigned long want = access_vm_flags(access);
-	vm_fault_t ret = VM_FAULT_FALLBACK;
 	hmmrt_pte_t entry;
 
-	if (!table)
-		return 0;
-	spin_lock(&table->lock);
+	lockdep_assert_held(&table->lock);
 	entry = dpt_table_entry(table,
 				(vmf->address >> PAGE_SHIFT) % DPT_ENTRIES);
 	if (table->tlb_has_ptes)
-		ret = VM_FAULT_FALLBACK;
-	else if (!entry ||
-		 (entry_vm_flags(entry, vmf->vma->vm_flags) & want) != want)
-		ret = 0;
-	else if (table->huge && fill_pmd(vmf, view->gpu, table->huge))
-		ret = VM_FAULT_NOPAGE;
-	spin_unlock(&table->lock);
+		return VM_FAULT_FALLBACK;
+	if (!entry ||
+	    (entry_vm_flags(entry, vmf->vma->vm_flags) & want) != want)
+		return 0;
+	if (table->huge && fill_pmd(vmf, view->gpu, table->huge))
+		return VM_FAULT_NOPAGE;
+	return VM_FAULT_FALLBACK;
+}
+
+static vm_fault_t tlb_fill_huge(struct vm_fault *vmf, unsigned int access)
+{
+	struct simgpu_view *view = vmf->vma->vm_private_data;
+	struct dpt_table *table;
+	vm_fault_t ret = 0;
+
+	rcu_read_lock();
+	table = dpt_table(&view->dpt, vmf->address);
+	if (table) {
+		spin_lock(&table->lock);
+		ret = tlb_fill_huge_from(table, vmf, access);
+		spin_unlock(&table->lock);
+	}
+	rcu_read_unlock();
 	return ret;
 }
 
@@ -649,24 +694,30 @@ static bool harvest_pmd(struct mm_struct *mm, unsigned long addr,
 static bool harvest_table(struct mm_struct *mm, struct simgpu_view *view,
 			  unsigned long start, hmmrt_pte_t *ptes)
 {
-	struct dpt_table *table = dpt_table(&view->dpt, start);
-	struct harvest harvest = { .table = table, .ptes = ptes };
+	struct harvest harvest = { .ptes = ptes };
 	unsigned long end = start + HMMRT_CHUNK_SIZE;
 	struct vm_area_struct *vma;
+	struct dpt_table *table;
 
 	lockdep_assert_held(&mm->mmap_lock);
 	vma = find_vma_intersection(mm, start, end);
-	if (!table || !vma || vma->vm_ops != &mirror_vm_ops ||
+	if (!vma || vma->vm_ops != &mirror_vm_ops ||
 	    vma->vm_private_data != view)
 		return false;
 	end = min(end, vma->vm_end);
-	spin_lock(&table->lock);
-	/* There is a page table, so nothing is allocated. */
-	if (!harvest_pmd(mm, start, &harvest))
-		apply_to_page_range(mm, max(start, vma->vm_start),
-				    end - max(start, vma->vm_start),
-				    harvest_pte, &harvest);
-	spin_unlock(&table->lock);
+	rcu_read_lock();
+	table = dpt_table(&view->dpt, start);
+	if (table) {
+		harvest.table = table;
+		spin_lock(&table->lock);
+		/* There is a page table, so nothing is allocated. */
+		if (!harvest_pmd(mm, start, &harvest))
+			apply_to_page_range(mm, max(start, vma->vm_start),
+					    end - max(start, vma->vm_start),
+					    harvest_pte, &harvest);
+		spin_unlock(&table->lock);
+	}
+	rcu_read_unlock();
 	return harvest.any;
 }
 

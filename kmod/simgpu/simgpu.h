@@ -28,6 +28,7 @@
 #include <linux/miscdevice.h>
 #include <linux/mm_types.h>
 #include <linux/mutex.h>
+#include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/xarray.h>
@@ -43,13 +44,19 @@
 struct dpt_table {
 	spinlock_t lock;	/* the entries */
 	bool tlb_has_ptes;	/* or may have; set once, see mirror.c */
+	bool forgotten;		/* it is empty and goes, see dpt_forget() */
+	struct rcu_head rcu;
 	hmmrt_pte_t huge;
 	hmmrt_pte_t *pte;	/* DPT_ENTRIES, a page of its own */
 };
 
 struct dpt {
 	struct mutex lock;	/* creation of tables */
-	struct xarray tables;	/* upper levels: by address >> 21 */
+	/*
+	 * Upper levels: by address >> 21. A value where there was a table that
+	 * left its tlb_has_ptes to the next one.
+	 */
+	struct xarray tables;
 };
 
 void dpt_init(struct dpt *dpt);
@@ -60,6 +67,7 @@ hmmrt_pte_t dpt_table_entry(const struct dpt_table *table, unsigned int index);
 void dpt_map(struct dpt *dpt, unsigned long start, const hmmrt_pte_t *ptes,
 	     unsigned int npages);
 void dpt_unmap(struct dpt *dpt, unsigned long start, unsigned long end);
+void dpt_forget(struct dpt *dpt, unsigned long start, unsigned long end);
 
 /* --- devices ------------------------------------------------------------- */
 

@@ -149,6 +149,14 @@ static void simgpu_invalidate(struct hmmrt_binding *binding,
 	simgpu_mirror_invalidate(hmmrt_binding_drvdata(binding), start, end);
 }
 
+static void simgpu_forget(struct hmmrt_binding *binding, unsigned long start,
+			  unsigned long end)
+{
+	struct simgpu_view *view = hmmrt_binding_drvdata(binding);
+
+	dpt_forget(&view->dpt, start, end);
+}
+
 static void simgpu_accessed(struct hmmrt_binding *binding, unsigned long start,
 			    hmmrt_pte_t *ptes)
 {
@@ -167,5 +175,6 @@ const struct hmmrt_device_ops simgpu_ops = {
 	.unmap = simgpu_unmap,
 	.invalidate = simgpu_invalidate,
 	.accessed = simgpu_accessed,
+	.forget = simgpu_forget,
 	.released = simgpu_view_released,
 };

@@ -40,6 +40,21 @@ void shim_dpt_unmap(struct dpt *dpt, unsigned long start, unsigned long end)
 	dpt_unmap(dpt, start, end);
 }
 
+void shim_dpt_forget(struct dpt *dpt, unsigned long start, unsigned long end)
+{
+	dpt_forget(dpt, start, end);
+}
+
+void shim_dpt_set_tlb_ptes(struct dpt *dpt, unsigned long addr)
+{
+	dpt_table(dpt, addr)->tlb_has_ptes = true;
+}
+
+bool shim_dpt_has_tlb_ptes(struct dpt *dpt, unsigned long addr)
+{
+	return dpt_table(dpt, addr)->tlb_has_ptes;
+}
+
 bool shim_dpt_has_table(struct dpt *dpt, unsigned long addr)
 {
 	return dpt_table(dpt, addr);

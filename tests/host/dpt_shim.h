@@ -21,6 +21,10 @@ int shim_dpt_prepare(struct dpt *dpt, unsigned long start, unsigned long end);
 void shim_dpt_map(struct dpt *dpt, unsigned long start, const uint64_t *ptes,
 		  unsigned int npages);
 void shim_dpt_unmap(struct dpt *dpt, unsigned long start, unsigned long end);
+void shim_dpt_forget(struct dpt *dpt, unsigned long start, unsigned long end);
+/* The TLB has page tables of its own there, or may have. */
+void shim_dpt_set_tlb_ptes(struct dpt *dpt, unsigned long addr);
+bool shim_dpt_has_tlb_ptes(struct dpt *dpt, unsigned long addr);
 bool shim_dpt_has_table(struct dpt *dpt, unsigned long addr);
 /* Zero where there is none. */
 uint64_t shim_dpt_entry(struct dpt *dpt, unsigned long addr);

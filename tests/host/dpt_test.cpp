@@ -107,6 +107,32 @@ TEST_F(Dpt, UnmappingWhereNoTablesAreDoesNothing) {
     EXPECT_FALSE(shim_dpt_has_table(dpt_, 0));
 }
 
+TEST_F(Dpt, WhatIsForgottenHasNoTableUntilItIsPreparedAgain) {
+    ASSERT_EQ(shim_dpt_prepare(dpt_, 0, 3 * table_bytes), 0);
+    map(0, run(0x5000, 1, 0));
+    map(2 * table_bytes, run(0x7000, 1, 0));
+    shim_dpt_unmap(dpt_, 0, page);
+    shim_dpt_forget(dpt_, 0, table_bytes);
+    EXPECT_FALSE(shim_dpt_has_table(dpt_, 0));
+    EXPECT_TRUE(shim_dpt_has_table(dpt_, table_bytes));
+    EXPECT_EQ(shim_dpt_entry(dpt_, 2 * table_bytes), 0x7000 | SHIM_PTE_VALID);
+    shim_dpt_forget(dpt_, 0, table_bytes);
+    ASSERT_EQ(shim_dpt_prepare(dpt_, 0, page), 0);
+    EXPECT_EQ(shim_dpt_entry(dpt_, 0), 0u);
+    map(0, run(0x6000, 1, 0));
+    EXPECT_EQ(shim_dpt_entry(dpt_, 0), 0x6000 | SHIM_PTE_VALID);
+}
+
+TEST_F(Dpt, TheNextTableKnowsThatTheTlbHasPageTables) {
+    ASSERT_EQ(shim_dpt_prepare(dpt_, 0, 2 * table_bytes), 0);
+    shim_dpt_set_tlb_ptes(dpt_, 0);
+    shim_dpt_forget(dpt_, 0, 2 * table_bytes);
+    EXPECT_FALSE(shim_dpt_has_table(dpt_, 0));
+    ASSERT_EQ(shim_dpt_prepare(dpt_, 0, 2 * table_bytes), 0);
+    EXPECT_TRUE(shim_dpt_has_tlb_ptes(dpt_, 0));
+    EXPECT_FALSE(shim_dpt_has_tlb_ptes(dpt_, table_bytes));
+}
+
 TEST_F(Dpt, InvalidEntriesLeaveWhatIsThere) {
     ASSERT_EQ(shim_dpt_prepare(dpt_, 0, table_bytes), 0);
     map(0, run(0x1000, 3, SHIM_PTE_WRITE));

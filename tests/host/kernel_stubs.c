@@ -55,12 +55,30 @@ void *xa_load(struct xarray *xa, unsigned long index)
 	return entry ? entry->value : NULL;
 }
 
+static void *xa_erase(struct xarray *xa, unsigned long index)
+{
+	struct host_entry **link = &xa->first, *entry;
+	void *before;
+
+	while (*link && (*link)->index != index)
+		link = &(*link)->next;
+	entry = *link;
+	if (!entry)
+		return NULL;
+	*link = entry->next;
+	before = entry->value;
+	free(entry);
+	return before;
+}
+
 void *xa_store(struct xarray *xa, unsigned long index, void *value, gfp_t gfp)
 {
 	struct host_entry *entry = entry_find(xa, index);
 	void *before = NULL;
 
 	(void)gfp;
+	if (!value)
+		return xa_erase(xa, index);
 	if (!entry) {
 		entry = host_alloc(sizeof(*entry));
 		if (!entry)

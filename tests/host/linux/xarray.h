@@ -17,6 +17,20 @@ struct xarray {
 	struct host_entry *first;
 };
 
+#define XA_FLAGS_ACCOUNT	0u
+#define xa_init_flags(xa, flags) xa_init(xa)
+
+/* Numbers in place of pointers, which are even. */
+static inline void *xa_mk_value(unsigned long value)
+{
+	return (void *)(uintptr_t)(2 * value + 1);
+}
+
+static inline bool xa_is_value(const void *entry)
+{
+	return (uintptr_t)entry & 1;
+}
+
 void xa_init(struct xarray *xa);
 void *xa_load(struct xarray *xa, unsigned long index);
 /* What was there, or an error for xa_err(). */

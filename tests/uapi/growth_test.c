@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory that the modules keep for a process, and give back: of addresses where
+ * nothing is mapped any more none is left, nor of threads that have ended.
+ * HMMRT_GROWTH=full does each at full size: a million blocks, a hundred thousand
+ * threads.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "lib/harness.h"
+#include "lib/session.h"
+#include "lib/setting.h"
+
+#define CGROUP		"/sys/fs/cgroup/hmmrt-growth"
+/* Where nothing else is, and the agent sees nothing. */
+#define FAR		0x200000000000UL
+/* What a block takes at least, with what a device keeps of it. */
+#define BLOCK_COSTS	5000
+#define WAIT_S		20
+
+FIXTURE(growth) {
+	struct session session;
+	struct agent *agent;
+	bool in_cgroup;
+};
+
+static bool full_size(void)
+{
+	const char *text = getenv("HMMRT_GROWTH");
+
+	return text && !strcmp(text, "full");
+}
+
+static double seconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Kernel memory that is charged to us; 0 where that cannot be told. */
+static uint64_t slab_bytes(const FIXTURE_DATA(growth) *self)
+{
+	unsigned long long bytes = 0;
+	char line[128];
+	FILE *file;
+
+	if (!self->in_cgroup)
+		return 0;
+	file = fopen(CGROUP "/memory.stat", "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "slab %llu", &bytes) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return bytes;
+}
+
+static uint64_t blocks(const FIXTURE_DATA(growth) *self)
+{
+	return session_stats(&self->session, 0).out_blocks;
+}
+
+/* They go a moment after their mappings have. */
+static bool blocks_become(const FIXTURE_DATA(growth) *self, uint64_t most)
+{
+	double end = seconds_now() + WAIT_S;
+
+	while (blocks(self) > most && seconds_now() < end)
+		usleep(10000);
+	return blocks(self) <= most;
+}
+
+static bool slab_becomes(const FIXTURE_DATA(growth) *self, uint64_t most)
+{
+	double end = seconds_now() + WAIT_S;
+
+	while (slab_bytes(self) > most && seconds_now() < end)
+		usleep(10000);
+	return slab_bytes(self) <= most;
+}
+
+FIXTURE_SETUP(growth)
+{
+	write_text("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+	mkdir(CGROUP, 0755);
+	self->in_cgroup = write_text(CGROUP "/cgroup.procs", "0") &&
+			  !access(CGROUP "/memory.stat", R_OK);
+	ASSERT_EQ(0, session_start(&self->session, 1, 2));
+	self->agent = session_agent(&self->session);
+}
+
+FIXTURE_TEARDOWN(growth)
+{
+	EXPECT_EQ(0, session_end(&self->session));
+	write_text("/sys/fs/cgroup/cgroup.procs", "0");
+	rmdir(CGROUP);
+}
+
+/* --- what is unmapped ----------------------------------------------------------------- */
+
+/* The next block is mapped, a page of it goes to the device, and it is unmapped. */
+static int walk(const FIXTURE_DATA(growth) *self, unsigned long count)
+{
+	unsigned long i;
+	int rc = 0;
+
+	for (i = 0; i < count && !rc; i++) {
+		char *at = mmap((void *)(FAR + i * BLOCK_BYTES), BLOCK_BYTES,
+				PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+					MAP_FIXED_NOREPLACE,
+				-1, 0);
+
+		if (at == MAP_FAILED)
+			return -errno;
+		*(volatile uint64_t *)at = i;
+		rc = cmd_prefetch(self->session.space, at, PAGE_BYTES,
+				  self->session.devices[0].id, NULL);
+		munmap(at, BLOCK_BYTES);
+	}
+	return rc;
+}
+
+TEST_F(growth, of_what_is_unmapped_nothing_is_left)
+{
+	const unsigned long count = full_size() ? 1000000 : 1500;
+	uint64_t blocks_before = blocks(self), slab_before = slab_bytes(self);
+
+	ASSERT_EQ(0, walk(self, count));
+	EXPECT_TRUE(blocks_become(self, blocks_before + 8))
+	{
+		TH_LOG("%llu blocks of %lu are left",
+		       (unsigned long long)blocks(self), count);
+	}
+	EXPECT_TRUE(slab_becomes(self, slab_before + count * BLOCK_COSTS / 4))
+	{
+		TH_LOG("%llu KiB are left of %lu blocks",
+		       (unsigned long long)(slab_bytes(self) - slab_before) >> 10,
+		       count);
+	}
+}
+
+/* While it is mapped, what moved when is remembered. */
+TEST_F(growth, what_is_mapped_is_kept_and_charged)
+{
+	const unsigned long count = 300;
+	uint64_t blocks_before = blocks(self), slab_before = slab_bytes(self);
+	struct hmmrt_page page;
+	unsigned long i;
+	char *at;
+
+	at = mmap((void *)FAR, count * BLOCK_BYTES, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+			  MAP_FIXED_NOREPLACE,
+		  -1, 0);
+	ASSERT_EQ((void *)FAR, at);
+	for (i = 0; i < count; i++) {
+		*(volatile uint64_t *)(at + i * BLOCK_BYTES) = i;
+		ASSERT_EQ(0, cmd_prefetch(self->session.space,
+					  at + i * BLOCK_BYTES, PAGE_BYTES,
+					  self->session.devices[0].id, NULL));
+	}
+	EXPECT_EQ(blocks_before + count, blocks(self));
+	if (self->in_cgroup)
+		EXPECT_LT(slab_before + count * BLOCK_COSTS, slab_bytes(self));
+	/* All but the last but one; the work has been there when those are gone. */
+	munmap(at, (count - 2) * BLOCK_BYTES);
+	munmap(at + (count - 1) * BLOCK_BYTES, BLOCK_BYTES);
+	EXPECT_TRUE(blocks_become(self, blocks_before + 1));
+	EXPECT_EQ(blocks_before + 1, blocks(self));
+	at += (count - 2) * BLOCK_BYTES;
+	ASSERT_EQ(0, cmd_pages(self->session.space, at, PAGE_BYTES, &page));
+	EXPECT_EQ(self->session.devices[0].id, page.location);
+	EXPECT_EQ(HMMRT_CAUSE_PREFETCH, page.cause);
+	EXPECT_EQ(count - 2, *(volatile uint64_t *)at);
+	munmap(at, BLOCK_BYTES);
+	EXPECT_TRUE(blocks_become(self, blocks_before));
+}
+
+/* At the same addresses, with other contents, and the device has none of the old. */
+TEST_F(growth, what_is_mapped_again_is_found_again)
+{
+	const size_t len = 3 * BLOCK_BYTES;
+	uint64_t blocks_before = blocks(self);
+	char *at = arena_anon(len);
+	unsigned int round;
+
+	ASSERT_NE(NULL, at);
+	for (round = 0; round < 4; round++) {
+		uint64_t first = 1000 * round;
+
+		pages_fill(at, len, first);
+		ASSERT_VALUE(pages_sum(len, first),
+			     agent_sum(self->agent, at, len, PAGE_BYTES));
+		ASSERT_DONE(agent_fill(self->agent, at, len, PAGE_BYTES,
+				       first + 1));
+		ASSERT_EQ(-1, pages_check(at, len, first + 1));
+		ASSERT_EQ(0, munmap(at, len));
+		ASSERT_TRUE(blocks_become(self, blocks_before));
+		ASSERT_EQ(at, mmap(at, len, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS |
+					   MAP_FIXED_NOREPLACE,
+				   -1, 0));
+	}
+	munmap(at, len);
+}
+
+/* Lanes work in what is unmapped and mapped again; a refused access is none lost. */
+TEST_F(growth, reaping_under_busy_lanes_loses_nothing)
+{
+	const size_t len = 4 * BLOCK_BYTES;
+	double end = seconds_now() + (full_size() ? 60 : 3);
+	char *at = arena_anon(len);
+	unsigned int rounds = 0, lane;
+
+	ASSERT_NE(NULL, at);
+	while (seconds_now() < end) {
+		uint64_t args[2][3];
+		char *hole = at + (rounds % 4) * BLOCK_BYTES;
+
+		pages_fill(hole, BLOCK_BYTES, rounds);
+		for (lane = 0; lane < 2; lane++) {
+			args[lane][0] = (uintptr_t)at + lane * PAGE_BYTES;
+			args[lane][1] = len - 2 * PAGE_BYTES;
+			args[lane][2] = PAGE_BYTES;
+			agent_post(self->agent, lane, AGENT_SUM, args[lane], 3);
+		}
+		munmap(hole, BLOCK_BYTES);
+		/* Now and then long enough for the hole to be reaped. */
+		if (rounds % 8 == 0)
+			usleep(60000);
+		ASSERT_EQ(hole, mmap(hole, BLOCK_BYTES, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS |
+					     MAP_FIXED_NOREPLACE,
+				     -1, 0));
+		for (lane = 0; lane < 2; lane++)
+			ASSERT_EQ(0, agent_wait(self->agent, lane, 60).error);
+		pages_fill(hole, BLOCK_BYTES, rounds);
+		ASSERT_VALUE(pages_sum(BLOCK_BYTES, rounds),
+			     agent_sum(self->agent, hole, BLOCK_BYTES,
+				       PAGE_BYTES));
+		rounds++;
+	}
+	fprintf(stderr, "# %u rounds\n", rounds);
+	munmap(at, len);
+}
+
+/* --- threads ---------------------------------------------------------------------------- */
+
+static volatile uint64_t *refused;
+static unsigned long *nr_threads;	/* shared with the agent */
+static __thread sigjmp_buf escape;
+
+static void on_refused(int sig)
+{
+	(void)sig;
+	siglongjmp(escape, 1);
+}
+
+static void *touch(void *unused)
+{
+	(void)unused;
+	return sigsetjmp(escape, 1) ? (void *)refused :
+				      (void *)(uintptr_t)*refused;
+}
+
+/* In the agent: threads, one after the other, each with an access that fails. */
+static uint64_t run_threads(void)
+{
+	struct sigaction action = { .sa_handler = on_refused }, before;
+	unsigned long i, done = 0;
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 64 << 10);
+	sigaction(SIGSEGV, &action, &before);
+	for (i = 0; i < *nr_threads; i++) {
+		pthread_t thread;
+		void *rc = NULL;
+
+		if (pthread_create(&thread, &attr, touch, NULL))
+			break;
+		pthread_join(thread, &rc);
+		done += rc == (void *)refused;
+	}
+	sigaction(SIGSEGV, &before, NULL);
+	return done;
+}
+
+static struct outcome agent_run_threads(struct agent *agent,
+					unsigned long count)
+{
+	*nr_threads = count;
+	return agent_call(agent, run_threads);
+}
+
+/* Of the whole system, in KiB. */
+static long slab_kib(void)
+{
+	FILE *file = fopen("/proc/meminfo", "re");
+	char line[128];
+	long kib = 0;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Slab: %ld", &kib) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return kib;
+}
+
+/* What ended threads had of the kernel takes a moment to be freed. */
+static bool slab_kib_becomes(long most)
+{
+	double end = seconds_now() + 5;
+
+	while (slab_kib() > most && seconds_now() < end)
+		usleep(10000);
+	return slab_kib() <= most;
+}
+
+/* The agent is a fork of ours: it has what is set before. */
+FIXTURE(threads) {
+	struct session session;
+};
+
+FIXTURE_SETUP(threads)
+{
+	nr_threads = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, nr_threads);
+	refused = arena_map(BLOCK_BYTES, PROT_NONE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(NULL, (void *)refused);
+	ASSERT_EQ(0, session_start(&self->session, 1, 1));
+}
+
+FIXTURE_TEARDOWN(threads)
+{
+	EXPECT_EQ(0, session_end(&self->session));
+	munmap((void *)refused, BLOCK_BYTES);
+	munmap(nr_threads, PAGE_BYTES);
+}
+
+TEST_F(threads, that_have_ended_leave_nothing)
+{
+	struct agent *agent = session_agent(&self->session);
+	/* KASAN keeps what is freed. */
+	bool measured = access("/sys/kernel/debug/kmemleak", F_OK);
+	unsigned long count = full_size() ? 100000 : measured ? 10000 : 300;
+	long before;
+
+	/* What the first ones need stays. */
+	ASSERT_VALUE(300, agent_run_threads(agent, 300));
+	before = slab_kib();
+	ASSERT_VALUE(count, agent_run_threads(agent, count));
+	if (measured)
+		EXPECT_TRUE(slab_kib_becomes(before + 20 * (long)count / 1024))
+		{
+			TH_LOG("%ld KiB are left of %lu threads",
+			       slab_kib() - before, count);
+		}
+	/* The next one's failure is its own, and is told. */
+	ASSERT_REFUSED(SIGSEGV, EACCES, agent_read(agent, refused));
+}
+
+TEST_HARNESS_MAIN
