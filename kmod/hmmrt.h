@@ -253,6 +253,7 @@ struct hmmrt_span {
 	struct hmmrt_space *space;
 	unsigned long start;
 	struct list_head reaped;	/* reap.c, when it has gone */
+	bool borrowed;			/* of one block, in no xarray */
 	struct hmmrt_block *blocks[HMMRT_SPAN_BLOCKS];
 };
 
@@ -468,6 +469,9 @@ struct hmmrt_block *hmmrt_block_next(struct hmmrt_space *space,
 				     unsigned long *addr);
 struct hmmrt_block *hmmrt_block_get(struct hmmrt_space *space,
 				    unsigned long addr, u32 device_id);
+struct hmmrt_block *hmmrt_block_borrow(struct hmmrt_space *space,
+				       unsigned long addr);
+void hmmrt_block_return(struct hmmrt_block *block);
 bool hmmrt_block_hold(struct hmmrt_block *block);
 void hmmrt_block_put(struct hmmrt_block *block);
 void hmmrt_block_destroy(struct hmmrt_block *block);

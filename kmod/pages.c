@@ -3,8 +3,8 @@
  * What a process learns about its own memory: where its pages are, who has them
  * mapped, and how they came there.
  *
- * Only looks: nothing is faulted in and nothing moves. A range is cut as in
- * memory.c, and each part is what one snapshot shows.
+ * Only looks: nothing is faulted in, nothing moves, and nothing is kept of it. A
+ * range is cut as in memory.c, and each part is what one snapshot shows.
  */
 #include <linux/hmm.h>
 #include <linux/mm.h>
@@ -204,14 +204,14 @@ static int look_block(struct look *look, struct hmmrt_request *req,
 
 	if (rc)
 		return rc;
-	req->block = hmmrt_block_get(look->space, start, HMMRT_LOCATION_HOST);
+	req->block = hmmrt_block_borrow(look->space, start);
 	if (IS_ERR(req->block))
 		return PTR_ERR(req->block);
 	do {
 		rc = look_part(look, req, start, end);
 		start = req->end;
 	} while (!rc && start < end);
-	hmmrt_block_put(req->block);
+	hmmrt_block_return(req->block);
 	return rc;
 }
 

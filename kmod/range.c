@@ -4,8 +4,7 @@
  *
  * A range is cut where blocks and mappings end, as in memory.c; a part is one
  * window, served as a fault is or not at all. The mmap_lock is dropped between
- * the parts. Looking takes a block and nothing else, and not even that where
- * nothing is mapped.
+ * the parts. Looking leaves nothing behind.
  */
 #include <linux/hmm.h>
 #include <linux/mm.h>
@@ -325,17 +324,6 @@ static struct hmmrt_page_state page_state(unsigned long pfn)
 	return state;
 }
 
-/* Whether anything is; if not, no block need be made for it. */
-static int range_is_mapped(struct mm_struct *mm, unsigned long start,
-			   unsigned long end, bool *mapped)
-{
-	if (mmap_read_lock_killable(mm))
-		return -EINTR;
-	*mapped = find_vma_intersection(mm, start, end);
-	mmap_read_unlock(mm);
-	return 0;
-}
-
 static int snapshot_once(struct mm_struct *mm, struct hmmrt_request *req,
 			 struct hmmrt_page_state *pages)
 {
@@ -361,25 +349,14 @@ static int snapshot_block(struct hmmrt_space *space, unsigned long start,
 	unsigned long deadline = jiffies + HMMRT_SERVE_TIMEOUT;
 	struct hmmrt_request *req;
 	struct hmmrt_block *block;
-	bool mapped;
-	int rc;
+	int rc = -ENOMEM;
 
-	rc = range_is_mapped(space->mm, start, end, &mapped);
-	if (rc)
-		return rc;
-	if (!mapped) {
-		for (; start < end; start += PAGE_SIZE)
-			*pages++ = page_state(HMM_PFN_ERROR);
-		return 0;
-	}
-	block = hmmrt_block_get(space, start, HMMRT_LOCATION_HOST);
+	block = hmmrt_block_borrow(space, start);
 	if (IS_ERR(block))
 		return PTR_ERR(block);
 	req = hmmrt_request_alloc(NULL, block);
-	if (!req) {
-		rc = -ENOMEM;
-		goto out_put;
-	}
+	if (!req)
+		goto out_return;
 	req->start = start;
 	req->end = end;
 	do {
@@ -389,8 +366,8 @@ static int snapshot_block(struct hmmrt_space *space, unsigned long start,
 		cond_resched();
 	} while (rc == -EAGAIN && time_before(jiffies, deadline));
 	hmmrt_request_free(req);
-out_put:
-	hmmrt_block_put(block);
+out_return:
+	hmmrt_block_return(block);
 	return rc;
 }
 

@@ -296,6 +296,8 @@ static void span_map_again(struct hmmrt_span *span, unsigned long start,
 {
 	unsigned long va;
 
+	if (span->borrowed)
+		return;
 	for (va = ALIGN_DOWN(start, HMMRT_BLOCK_SIZE); va < end;
 	     va += HMMRT_BLOCK_SIZE) {
 		struct hmmrt_block *block = span_block(span, va);
@@ -347,7 +349,7 @@ static bool span_invalidate(struct mmu_interval_notifier *notifier,
 	idx = srcu_read_lock(&hmmrt_srcu);
 	touched = span_take(span, start, end, range);
 	srcu_read_unlock(&hmmrt_srcu, idx);
-	if (range->event == MMU_NOTIFY_UNMAP)
+	if (range->event == MMU_NOTIFY_UNMAP && !span->borrowed)
 		hmmrt_reap_unmapped(span);
 	trace_hmmrt_invalidate(touched, start, end, range->event);
 	atomic64_inc(&span->space->invalidations);
@@ -634,6 +636,71 @@ static void span_block_destroy(struct hmmrt_block *block)
 {
 	WARN_ON_ONCE(refcount_read(&block->refs) != 1);
 	hmmrt_block_destroy(block);
+}
+
+static struct hmmrt_block *borrowed_create(struct hmmrt_space *space,
+					   unsigned long start)
+{
+	struct hmmrt_block *block;
+	struct hmmrt_span *span;
+	int rc;
+
+	span = kzalloc(sizeof(*span), GFP_KERNEL_ACCOUNT);
+	if (!span)
+		return ERR_PTR(-ENOMEM);
+	span->space = space;
+	span->start = ALIGN_DOWN(start, HMMRT_SPAN_SIZE);
+	span->borrowed = true;
+	rc = -ENOMEM;
+	block = block_create(span, start);
+	if (!block)
+		goto err_free;
+	rc = mmu_interval_notifier_insert(&span->notifier, space->mm, start,
+					  HMMRT_BLOCK_SIZE, &span_notifier_ops);
+	if (rc)
+		goto err_destroy;
+	return block;
+
+err_destroy:
+	hmmrt_block_destroy(block);
+err_free:
+	kfree(span);
+	return ERR_PTR(rc);
+}
+
+/**
+ * hmmrt_block_borrow() - a block to look at what is mapped somewhere
+ * @space: referenced by the caller; its mm is alive
+ * @addr: any address in the block
+ *
+ * The one that there is; or one that only the caller has, in which no device has
+ * anything, nor can have. To look leaves nothing behind.
+ * Context: may sleep; no mmap_lock held.
+ * Return: the block, for hmmrt_block_return(), or an ERR_PTR.
+ */
+struct hmmrt_block *hmmrt_block_borrow(struct hmmrt_space *space,
+				       unsigned long addr)
+{
+	struct hmmrt_block *block = hmmrt_block_find(space, addr);
+
+	if (block)
+		return block;
+	return borrowed_create(space, ALIGN_DOWN(addr, HMMRT_BLOCK_SIZE));
+}
+
+/* Context: may sleep; no lock of ours is held, and no mmap_lock. */
+void hmmrt_block_return(struct hmmrt_block *block)
+{
+	struct hmmrt_span *span = block->span;
+
+	if (!span->borrowed) {
+		hmmrt_block_put(block);
+		return;
+	}
+	/* Waits for the notifier; no look-up ever finds the block. */
+	mmu_interval_notifier_remove(&span->notifier);
+	span_block_destroy(block);
+	kfree(span);
 }
 
 /* The last user of the space is gone, and hmmrt_srcu readers too. */

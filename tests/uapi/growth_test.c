@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that the modules keep for a process, and give back: of addresses where
- * nothing is mapped any more none is left, nor of threads that have ended.
- * HMMRT_GROWTH=full does each at full size: a million blocks, a hundred thousand
- * threads.
+ * Memory that the modules keep for a process, and give back: looking costs none, of
+ * addresses where nothing is mapped any more none is left, nor of threads that have
+ * ended. HMMRT_GROWTH=full does each at full size: a terabyte, a million blocks, a
+ * hundred thousand threads.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -17,6 +17,8 @@
 #include "lib/setting.h"
 
 #define CGROUP		"/sys/fs/cgroup/hmmrt-growth"
+#define GIB		(1UL << 30)
+#define TIB		(1024 * GIB)
 /* Where nothing else is, and the agent sees nothing. */
 #define FAR		0x200000000000UL
 /* What a block takes at least, with what a device keeps of it. */
@@ -101,6 +103,66 @@ FIXTURE_TEARDOWN(growth)
 	EXPECT_EQ(0, session_end(&self->session));
 	write_text("/sys/fs/cgroup/cgroup.procs", "0");
 	rmdir(CGROUP);
+}
+
+/* --- looking ---------------------------------------------------------------------- */
+
+static void *map_far(size_t len, int prot)
+{
+	return mmap((void *)FAR, len, prot,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+			    MAP_FIXED_NOREPLACE,
+		    -1, 0);
+}
+
+static int look_at(int space, const char *at, size_t len)
+{
+	static uint32_t locations[GIB / PAGE_BYTES];
+	static struct hmmrt_page pages[BLOCK_PAGES];
+	size_t done;
+	int rc = 0;
+
+	for (done = 0; !rc && done < len; done += GIB) {
+		rc = cmd_residency(space, at + done, GIB, locations);
+		if (!rc)
+			rc = cmd_pages(space, at + done, BLOCK_BYTES, pages);
+	}
+	return rc;
+}
+
+TEST_F(growth, looking_at_what_was_never_touched_costs_nothing)
+{
+	const size_t len = full_size() ? TIB : 16 * GIB;
+	uint64_t blocks_before = blocks(self), slab_before = slab_bytes(self);
+	char *at = map_far(TIB, PROT_NONE);
+
+	ASSERT_EQ((void *)FAR, at);
+	ASSERT_EQ(0, look_at(self->session.space, at, len));
+	EXPECT_EQ(blocks_before, blocks(self));
+	EXPECT_EQ(0, cmd_prefetch(self->session.space, at, TIB,
+				  self->session.devices[0].id, NULL));
+	EXPECT_EQ(0, cmd_prefetch(self->session.space, at, TIB,
+				  HMMRT_LOCATION_HOST, NULL));
+	EXPECT_EQ(blocks_before, blocks(self));
+	EXPECT_GT(slab_before + (1UL << 20), slab_bytes(self));
+	munmap(at, TIB);
+}
+
+TEST_F(growth, looking_at_what_no_device_has_costs_nothing)
+{
+	uint64_t blocks_before = blocks(self);
+	char *at = arena_anon(GIB);
+	static uint32_t locations[4 * BLOCK_PAGES];
+
+	ASSERT_NE(NULL, at);
+	pages_fill(at, 3 * BLOCK_BYTES, 1);
+	ASSERT_EQ(0, cmd_residency(self->session.space, at, 4 * BLOCK_BYTES,
+				   locations));
+	EXPECT_EQ(HMMRT_LOCATION_HOST, locations[0]);
+	EXPECT_EQ(HMMRT_LOCATION_HOST, locations[3 * BLOCK_PAGES - 1]);
+	EXPECT_EQ(HMMRT_LOCATION_NONE, locations[3 * BLOCK_PAGES]);
+	EXPECT_EQ(blocks_before, blocks(self));
+	munmap(at, GIB);
 }
 
 /* --- what is unmapped ----------------------------------------------------------------- */
