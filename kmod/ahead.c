@@ -18,6 +18,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 
+#include "compat/cgroup.h"
 #include "hmmrt.h"
 
 /* Attempts to map a part that keeps racing with others. */
@@ -232,6 +233,7 @@ static void remap_work(struct work_struct *work)
 {
 	struct hmmrt_space *space =
 		container_of(work, struct hmmrt_space, remap_work.work);
+	struct hmmrt_charging charging;
 	struct hmmrt_block *block;
 	bool failed = false;
 	LIST_HEAD(todo);
@@ -243,6 +245,7 @@ static void remap_work(struct work_struct *work)
 	list_splice_init(&space->remap_blocks, &todo);
 	space->remap_soon = false;
 	spin_unlock(&space->remap_lock);
+	charging = hmmrt_charge_to(space->mm);
 	while ((block = remap_take(space, &todo))) {
 		if (!remap_block(space, block)) {
 			remap_later(block);
@@ -250,6 +253,7 @@ static void remap_work(struct work_struct *work)
 		}
 		hmmrt_block_put(block);
 	}
+	hmmrt_charge_end(charging);
 	remap_set_delay(space, failed);
 	mmput_async(space->mm);
 }

@@ -23,6 +23,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#include "compat/cgroup.h"
 #include "hmmrt.h"
 
 #define COUNT_PERIOD	max(HZ / 50, 1)
@@ -56,7 +57,7 @@ static void counts_prepare(struct hmmrt_block *block,
 
 	if (READ_ONCE(map->counts))
 		return;
-	counts = kzalloc(sizeof(*counts), GFP_KERNEL | __GFP_NOWARN);
+	counts = kzalloc(sizeof(*counts), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	mutex_lock(&block->lock);
 	if (!map->counts)
 		swap(map->counts, counts);
@@ -336,16 +337,19 @@ static void counting_work(struct work_struct *work)
 		.looks = COUNT_LOOKS,
 	};
 	struct mm_struct *mm = look.binding->space->mm;
+	struct hmmrt_charging charging;
 	bool again = true;
 
 	/* The process is going: nobody will access anything. */
 	if (READ_ONCE(look.binding->going) || !mmget_not_zero(mm))
 		return;
+	charging = hmmrt_charge_to(mm);
 	look.ptes = kmalloc_array(HMMRT_BLOCK_PAGES, sizeof(*look.ptes),
 				  GFP_KERNEL | __GFP_NOWARN);
 	if (look.ptes)
 		again = binding_look(&look);
 	kfree(look.ptes);
+	hmmrt_charge_end(charging);
 	mmput_async(mm);
 	if (again)
 		queue_delayed_work(system_dfl_wq, &counting->work,

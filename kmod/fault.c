@@ -30,6 +30,7 @@
 #include <linux/slab.h>
 
 #include "batch.h"
+#include "compat/cgroup.h"
 #include "hmmrt.h"
 #include "queue.h"
 #include "trace.h"
@@ -410,15 +411,19 @@ static void refuse_pending(struct hmmrt_binding *binding)
 static void batch_do(struct batch *batch)
 {
 	struct mm_struct *mm = batch->binding->space->mm;
+	struct hmmrt_charging charging;
 
 	if (!mmget_not_zero(mm)) {
 		batch->rc = -ESRCH;
 		refuse_pending(batch->binding);
 		return;
 	}
+	/* Agent and owner may be in different cgroups. */
+	charging = hmmrt_charge_to(mm);
 	batch_take(batch);
 	batch_count(batch);
 	batch_serve(batch);
+	hmmrt_charge_end(charging);
 	if (batch->replay == HMMRT_REPLAY_BATCH_FLUSH)
 		flush(batch->binding);
 	if (batch->faults != &batch->own)

@@ -103,14 +103,14 @@ static struct hmmrt_space *space_create(struct mm_struct *mm)
 	struct hmmrt_space *space;
 	int rc;
 
-	space = kzalloc(sizeof(*space), GFP_KERNEL);
+	space = kzalloc(sizeof(*space), GFP_KERNEL_ACCOUNT);
 	if (!space)
 		return ERR_PTR(-ENOMEM);
 	refcount_set(&space->refs, 1);
 	mutex_init(&space->spans_lock);
 	mutex_init(&space->exclusive);
 	mutex_init(&space->peering);
-	xa_init(&space->spans);
+	xa_init_flags(&space->spans, XA_FLAGS_ACCOUNT);
 	hmmrt_advice_init(space);
 	hmmrt_map_ahead_init(space);
 	hmmrt_pins_init(&space->pins);
@@ -287,7 +287,7 @@ struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 	rc = hmmrt_vram_grow(dev, 0);
 	if (rc)
 		return ERR_PTR(rc);
-	binding = kzalloc(sizeof(*binding), GFP_KERNEL);
+	binding = kzalloc(sizeof(*binding), GFP_KERNEL_ACCOUNT);
 	if (!binding)
 		return ERR_PTR(-ENOMEM);
 	binding->space = space;

@@ -8,9 +8,11 @@
 
 #include <linux/cgroup.h>
 #include <linux/err.h>
+#include <linux/memcontrol.h>
 #include <linux/mm_types.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
 
 struct cgroup;
 
@@ -24,7 +26,7 @@ static inline struct cgroup *hmmrt_cgroup_from_fd(int fd)
 	return IS_ERR(cgroup) ? ERR_PTR(-EBADF) : cgroup;
 }
 
-/* The one that a process is in, with a reference; @mm is current's. */
+/* The one that the process of @mm is in, with a reference. */
 static inline struct cgroup *hmmrt_cgroup_of(struct mm_struct *mm)
 {
 	struct task_struct *task = NULL;
@@ -95,6 +97,48 @@ static inline bool hmmrt_cgroup_is_in(struct cgroup *cgroup,
 static inline bool hmmrt_cgroup_is_dead(const struct cgroup *cgroup)
 {
 	return true;
+}
+
+#endif
+
+/* Between the two, what this thread allocates is charged to another process. */
+struct hmmrt_charging {
+	struct mem_cgroup *memcg;
+	struct mem_cgroup *before;
+};
+
+#if defined(CONFIG_CGROUPS) && defined(CONFIG_MEMCG)
+
+/* To the process of @mm, which is alive. Such sections nest. */
+static inline struct hmmrt_charging hmmrt_charge_to(struct mm_struct *mm)
+{
+	struct cgroup *cgroup = hmmrt_cgroup_of(mm);
+	struct cgroup_subsys_state *css =
+		cgroup_get_e_css(cgroup, &memory_cgrp_subsys);
+	struct hmmrt_charging charging = {
+		.memcg = mem_cgroup_from_css(css),
+	};
+
+	hmmrt_cgroup_put(cgroup);
+	charging.before = set_active_memcg(charging.memcg);
+	return charging;
+}
+
+static inline void hmmrt_charge_end(struct hmmrt_charging charging)
+{
+	set_active_memcg(charging.before);
+	css_put(&charging.memcg->css);
+}
+
+#else
+
+static inline struct hmmrt_charging hmmrt_charge_to(struct mm_struct *mm)
+{
+	return (struct hmmrt_charging){};
+}
+
+static inline void hmmrt_charge_end(struct hmmrt_charging charging)
+{
 }
 
 #endif

@@ -246,6 +246,29 @@ TEST_F(growth, what_is_mapped_is_kept_and_charged)
 	EXPECT_TRUE(blocks_become(self, blocks_before));
 }
 
+/* Also by an agent that is in another cgroup. */
+TEST_F(growth, what_device_faults_make_is_charged_to_the_owner)
+{
+	const unsigned long count = 200;
+	uint64_t slab_before;
+	char pid[16];
+	char *at;
+
+	if (!self->in_cgroup)
+		SKIP(return, "no cgroups of the second version");
+	at = arena_map(count * BLOCK_BYTES, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	ASSERT_NE(NULL, at);
+	snprintf(pid, sizeof(pid), "%d", self->agent->pid);
+	ASSERT_TRUE(write_text("/sys/fs/cgroup/cgroup.procs", pid));
+	slab_before = slab_bytes(self);
+	ASSERT_VALUE(0, agent_sum(self->agent, at, count * BLOCK_BYTES,
+				  BLOCK_BYTES));
+	EXPECT_LT(slab_before + count * BLOCK_COSTS, slab_bytes(self));
+	munmap(at, count * BLOCK_BYTES);
+	EXPECT_TRUE(slab_becomes(self, slab_before + count * BLOCK_COSTS / 4));
+}
+
 /* At the same addresses, with other contents, and the device has none of the old. */
 TEST_F(growth, what_is_mapped_again_is_found_again)
 {
