@@ -58,15 +58,14 @@ static void binding_last(struct hmmrt_binding *binding)
 	mutex_unlock(&hmmrt_roles_lock);
 }
 
-/* Whether the device may have some of its own memory there. */
+/* Whether the device has, or just had, some of its own memory mapped there. */
 static bool block_is_local(const struct hmmrt_block *block, u32 device_id)
 {
 	const struct hmmrt_block_map *map;
 
 	/* Pairs with hmmrt_block_get(). */
 	map = smp_load_acquire(&block->maps[device_id]);
-	return map && READ_ONCE(map->local) &&
-	       !bitmap_empty(map->mapped, HMMRT_BLOCK_PAGES);
+	return map && !bitmap_empty(map->local, HMMRT_BLOCK_PAGES);
 }
 
 /**

@@ -465,7 +465,7 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 			  hmmrt_page_offset(copy->page);
 		if (req->exec)
 			ptes[i] |= HMMRT_PTE_EXEC;
-		WRITE_ONCE(map->local, true);
+		__set_bit(base + i, map->local);
 		__set_bit(base + i, map->mapped);
 		__clear_bit(base + i, map->writable);
 		hmmrt_outcome_set(req, page_addr(req, run->first + i), 1,

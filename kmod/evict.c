@@ -65,6 +65,7 @@ struct eviction {
 	/* Of a huge page that is lost: what its pages are known by later. */
 	const struct address_space *mapping;
 	pgoff_t index;
+	struct hmmrt_evictor evictor;
 };
 
 /*
@@ -280,25 +281,16 @@ static void evict_poison_lost(struct hmmrt_device *dev,
 
 /* --- whose they are ------------------------------------------------------- */
 
-/* A thread that unmaps what it evicts, on its stack. */
-struct evictor {
-	struct list_head link;
-	const struct task_struct *task;
-	struct hmmrt_device *dev;
-	bool room;
-};
-
 static DEFINE_SPINLOCK(evictors_lock);
 static LIST_HEAD(evictors);
 
 /*
- * The device whose pages the calling thread is unmapping to evict them, or NULL;
- * and whether it does so to make room. For notifiers.
+ * The calling thread as one that is unmapping pages to evict them, or NULL. For
+ * notifiers.
  */
-struct hmmrt_device *hmmrt_evicting(bool *room)
+struct hmmrt_evictor *hmmrt_evicting(void)
 {
-	struct hmmrt_device *dev = NULL;
-	struct evictor *evictor;
+	struct hmmrt_evictor *evictor, *found = NULL;
 
 	/* What is ours we have added ourselves. */
 	if (list_empty(&evictors))
@@ -306,31 +298,30 @@ struct hmmrt_device *hmmrt_evicting(bool *room)
 	spin_lock(&evictors_lock);
 	list_for_each_entry(evictor, &evictors, link) {
 		if (evictor->task == current) {
-			dev = evictor->dev;
-			*room = evictor->room;
+			found = evictor;
 			break;
 		}
 	}
 	spin_unlock(&evictors_lock);
-	return dev;
+	return found;
 }
 
 /* Nothing is allocated meanwhile: reclaim unmaps, too. */
 static void evict_unmap(struct hmmrt_device *dev, struct eviction *evict,
 			bool room)
 {
-	struct evictor evictor = {
-		.task = current,
-		.dev = dev,
-		.room = room,
-	};
+	struct hmmrt_evictor *evictor = &evict->evictor;
 
+	evictor->task = current;
+	evictor->dev = dev;
+	evictor->room = room;
+	evictor->nr_taken = 0;
 	spin_lock(&evictors_lock);
-	list_add(&evictor.link, &evictors);
+	list_add(&evictor->link, &evictors);
 	spin_unlock(&evictors_lock);
 	hmmrt_migrate_device_pfns(evict->src, evict->entries);
 	spin_lock(&evictors_lock);
-	list_del(&evictor.link);
+	list_del(&evictor->link);
 	spin_unlock(&evictors_lock);
 }
 

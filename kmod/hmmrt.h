@@ -210,10 +210,11 @@ struct hmmrt_device {
 struct hmmrt_block_map {
 	DECLARE_BITMAP(mapped, HMMRT_BLOCK_PAGES);
 	DECLARE_BITMAP(writable, HMMRT_BLOCK_PAGES);
+	/* Entries of the device's own memory, among those that are mapped. */
+	DECLARE_BITMAP(local, HMMRT_BLOCK_PAGES);
 	struct hmmrt_copies *copies;	/* see duplicate.c; NULL: never any */
 	struct hmmrt_policy_refaults refaults;
 	unsigned int faults;	/* about, since something was there last */
-	bool local;		/* there is, or was, an entry of its own memory */
 	/* Those that took entries away, and have not invalidated them yet. */
 	unsigned int zapping;
 	/* Ids of devices whose memory is, or was, in an entry of these. */
@@ -385,6 +386,28 @@ enum hmmrt_room_by {
 	HMMRT_ROOM_GROWN,	/* it has more memory than struct pages */
 	HMMRT_ROOM_EVICTED,
 	HMMRT_ROOM_QUOTA,	/* likewise, of those who share the limit */
+};
+
+/* Blocks of which an evictor notes what it took. Pages of further ones go singly. */
+#define HMMRT_EVICTOR_BLOCKS	32
+
+/* Entries of the evicting device that went before the core announced their pages. */
+struct hmmrt_taken {
+	const struct hmmrt_block *block;	/* only to be compared */
+	DECLARE_BITMAP(pages, HMMRT_BLOCK_PAGES);
+};
+
+/*
+ * A thread that unmaps what it evicts, see evict.c. The list apart, only that thread
+ * uses it: notifiers run in it.
+ */
+struct hmmrt_evictor {
+	struct list_head link;		/* evictors_lock */
+	const struct task_struct *task;
+	struct hmmrt_device *dev;
+	bool room;			/* somebody wants the place of the pages */
+	unsigned int nr_taken;
+	struct hmmrt_taken taken[HMMRT_EVICTOR_BLOCKS];
 };
 
 /*
@@ -686,7 +709,7 @@ bool hmmrt_is_moving(struct vm_area_struct *vma, unsigned long start,
 		     unsigned int n);
 
 /* evict.c */
-struct hmmrt_device *hmmrt_evicting(bool *room);
+struct hmmrt_evictor *hmmrt_evicting(void);
 void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 		       bool lose);
 bool hmmrt_may_evict(const struct hmmrt_request *req);

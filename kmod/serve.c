@@ -566,7 +566,7 @@ static int commit(struct hmmrt_request *req)
 			map->peers |= BIT(FIELD_GET(HMMRT_PTE_PEER_ID,
 						    req->ptes[i]));
 		if (req->ptes[i] & HMMRT_PTE_DEVICE)
-			WRITE_ONCE(map->local, true);
+			__set_bit(base + i, map->local);
 		else
 			WRITE_ONCE(map->remote, true);
 		__set_bit(base + i, map->mapped);

@@ -23,6 +23,9 @@
  *            whole range. In between nothing is mapped there (map->zapping), and
  *            who else takes entries away, and finds none any more, does not rely
  *            on them being invalidated: it does that itself, before its pages go.
+ * Evict      The core announces the pages of a chunk that is evicted one by one. The
+ *            first one of a block takes all entries of the block away that may be of
+ *            the evicting device's memory, so that the device invalidates once.
  * Terms      'start' is inclusive, 'end' exclusive, both page aligned.
  */
 #include <linux/bitmap.h>
@@ -100,52 +103,140 @@ bool hmmrt_block_read_retry(const struct hmmrt_block *block, unsigned long seq)
 	return READ_ONCE(block->invalidations) != seq;
 }
 
+/* Ids of devices that took entries of a block away, by block of the span. */
+struct span_zapping {
+	unsigned long ids[HMMRT_SPAN_BLOCKS];
+};
+
+/* What is being taken away from the devices, of a part of a span. */
+struct taking {
+	unsigned long start;		/* of what the core announced */
+	unsigned long end;
+	unsigned long zap_start;	/* of what the devices are to invalidate */
+	unsigned long zap_end;
+	const void *owner;		/* of an event of exclusive.c, or NULL */
+	struct hmmrt_evictor *evictor;	/* the calling thread, or NULL */
+	struct list_head copies;	/* to be freed after the invalidation */
+	struct span_zapping zapping;	/* what block_zapped() is to be told of */
+};
+
+/* Clear @count entries of one device, from index @first on. */
+static void map_unmap(struct hmmrt_block *block, unsigned int id,
+		      unsigned int first, unsigned int count,
+		      struct taking *taking)
+{
+	struct hmmrt_block_map *map = block->maps[id];
+	unsigned long start = block->start + ((unsigned long)first << PAGE_SHIFT);
+	struct hmmrt_binding *binding;
+
+	lockdep_assert_held(&block->lock);
+	bitmap_clear(map->mapped, first, count);
+	bitmap_clear(map->writable, first, count);
+	bitmap_clear(map->local, first, count);
+	hmmrt_copies_take(map, first, count, &taking->copies);
+	binding = hmmrt_space_binding(block->span->space, id);
+	if (binding)
+		binding->dev->ops->unmap(binding, start,
+					 start + ((unsigned long)count
+						  << PAGE_SHIFT));
+}
+
+/* The device is to invalidate what it had of the block, unless it is unbound. */
+static void map_zap(struct hmmrt_block *block, unsigned int id,
+		    struct taking *taking)
+{
+	struct hmmrt_block_map *map = block->maps[id];
+	unsigned long *ids =
+		&taking->zapping.ids[block_index(block->span, block->start)];
+
+	lockdep_assert_held(&block->lock);
+	if (bitmap_empty(map->mapped, HMMRT_BLOCK_PAGES)) {
+		WRITE_ONCE(map->faults, 0);
+		WRITE_ONCE(map->remote, false);
+	}
+	if (!hmmrt_space_binding(block->span->space, id) || (*ids & BIT(id)))
+		return;
+	map->zapping++;
+	*ids |= BIT(id);
+}
+
+/*
+ * Entries of a device that may be of the memory of one that evicts some of it. Its own
+ * without copies: those have been taken care of. Of another device's memory there may
+ * be entries of system memory among them; they are faulted in again.
+ */
+static void map_find_evicted(const struct hmmrt_block_map *map, unsigned int id,
+			     const struct hmmrt_device *dev,
+			     unsigned long *pages)
+{
+	unsigned int i;
+
+	bitmap_zero(pages, HMMRT_BLOCK_PAGES);
+	if (!map)
+		return;
+	if (id != dev->id) {
+		if (map->peers & BIT(dev->id) ||
+		    (map->remote && hmmrt_device_is_coherent(dev)))
+			bitmap_andnot(pages, map->mapped, map->local,
+				      HMMRT_BLOCK_PAGES);
+		return;
+	}
+	bitmap_and(pages, map->mapped, map->local, HMMRT_BLOCK_PAGES);
+	if (!map->copies)
+		return;
+	for_each_set_bit(i, pages, HMMRT_BLOCK_PAGES)
+		if (hmmrt_copy_page(map, i))
+			__clear_bit(i, pages);
+}
+
+/* All that map_find_evicted() finds, of all devices. */
+static void block_unmap_evicted(struct hmmrt_block *block,
+				struct taking *taking)
+{
+	DECLARE_BITMAP(pages, HMMRT_BLOCK_PAGES);
+	unsigned int id, first, end;
+
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
+		map_find_evicted(block->maps[id], id, taking->evictor->dev,
+				 pages);
+		if (bitmap_empty(pages, HMMRT_BLOCK_PAGES))
+			continue;
+		for_each_set_bitrange(first, end, pages, HMMRT_BLOCK_PAGES)
+			map_unmap(block, id, first, end - first, taking);
+		map_zap(block, id, taking);
+	}
+	taking->zap_start = min(taking->zap_start, block->start);
+	taking->zap_end = max(taking->zap_end,
+			      block->start + HMMRT_BLOCK_SIZE);
+}
+
 /*
  * Clear entries of all devices; returns a bitmap of device ids that had some, and may
- * have them cached. @owner is that of an event of exclusive.c, NULL with any other;
- * @taken collects copies, which are to be freed when the devices no longer use them;
- * *zapping are the ids that block_zapped() is to be told of.
+ * have them cached.
  */
-static unsigned long block_unmap(struct hmmrt_block *block, unsigned long start,
-				 unsigned long end, const void *owner,
-				 struct list_head *taken,
-				 unsigned long *zapping)
+static unsigned long block_unmap(struct hmmrt_block *block,
+				 struct taking *taking, bool evicted)
 {
-	struct hmmrt_space *space = block->span->space;
 	unsigned long touched = 0;
 	unsigned int first, count, id;
 
 	block_invalidated(block);
-	if (!owner || owner != block->exclusive)
+	if (!taking->owner || taking->owner != block->exclusive)
 		block->revoked++;
-	block_page_range(block, start, end, &first, &count);
-	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
-		struct hmmrt_block_map *map = block->maps[id];
-		struct hmmrt_binding *binding;
-
-		if (map && map->zapping)
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++)
+		if (block->maps[id] && block->maps[id]->zapping)
 			touched |= BIT(id);
-		if (!map_has(map, first, count))
+	if (evicted)
+		block_unmap_evicted(block, taking);
+	block_page_range(block, taking->start, taking->end, &first, &count);
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
+		if (!map_has(block->maps[id], first, count))
 			continue;
-		bitmap_clear(map->mapped, first, count);
-		bitmap_clear(map->writable, first, count);
-		if (bitmap_empty(map->mapped, HMMRT_BLOCK_PAGES)) {
-			WRITE_ONCE(map->faults, 0);
-			WRITE_ONCE(map->remote, false);
-		}
-		hmmrt_copies_take(map, first, count, taken);
-		binding = hmmrt_space_binding(space, id);
-		if (!binding)
-			continue;
-		binding->dev->ops->unmap(binding,
-					 block->start + (first << PAGE_SHIFT),
-					 block->start +
-						 ((first + count)
-						  << PAGE_SHIFT));
-		map->zapping++;
-		*zapping |= BIT(id);
+		map_unmap(block, id, first, count, taking);
+		map_zap(block, id, taking);
 	}
-	return touched | *zapping;
+	return touched |
+	       taking->zapping.ids[block_index(block->span, block->start)];
 }
 
 /* What block_unmap() took away is no longer cached. */
@@ -188,29 +279,89 @@ static bool span_unused(struct hmmrt_span *span, unsigned long start,
 	return true;
 }
 
-/*
- * The pages of a block that a device evicts, under block->lock, before their entries
- * go: the notifier comes before they move, and also to spaces that merely once had
- * them, as before a fork. Those have no entries of theirs.
- */
-static void block_evicted(struct hmmrt_block *block, unsigned long start,
-			  unsigned long end, const struct hmmrt_device *dev,
-			  bool room)
+/* Whether a device has entries of the announced pages. */
+static bool block_has(const struct hmmrt_block *block, unsigned int first,
+		      unsigned int count)
 {
-	struct hmmrt_block_map *map = block->maps[dev->id];
-	struct hmmrt_binding *binding;
-	unsigned int first, count;
+	unsigned int id;
+
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++)
+		if (map_has(block->maps[id], first, count))
+			return true;
+	return false;
+}
+
+/* What was taken of the block, or NULL. */
+static struct hmmrt_taken *evictor_taken(struct hmmrt_evictor *evictor,
+					 const struct hmmrt_block *block)
+{
+	unsigned int i;
+
+	for (i = 0; i < evictor->nr_taken; i++)
+		if (evictor->taken[i].block == block)
+			return &evictor->taken[i];
+	return NULL;
+}
+
+/* The first page of a block, if there is room to note what is taken of that. */
+static struct hmmrt_taken *evictor_take(struct hmmrt_evictor *evictor,
+					const struct hmmrt_block *block)
+{
+	struct hmmrt_taken *taken;
 
 	lockdep_assert_held(&block->lock);
-	block_page_range(block, start, end, &first, &count);
-	if (!map_has(map, first, count))
-		return;
+	if (evictor->nr_taken == HMMRT_EVICTOR_BLOCKS)
+		return NULL;
+	taken = &evictor->taken[evictor->nr_taken++];
+	taken->block = block;
+	map_find_evicted(block->maps[evictor->dev->id], evictor->dev->id,
+			 evictor->dev, taken->pages);
+	return taken;
+}
+
+/* Pages of a block go home from a device that had them mapped. */
+static void block_note_evicted(struct hmmrt_block *block, unsigned int first,
+			       unsigned int count,
+			       const struct hmmrt_evictor *evictor)
+{
+	struct hmmrt_binding *binding;
+
+	lockdep_assert_held(&block->lock);
 	hmmrt_history_note_evicted(block, first, count);
-	binding = hmmrt_space_binding(block->span->space, dev->id);
+	binding = hmmrt_space_binding(block->span->space, evictor->dev->id);
 	if (binding)
 		atomic64_add(count, &binding->evicted);
-	if (room)
-		hmmrt_thrashing_evicted(block, dev->id, count);
+	if (evictor->room)
+		hmmrt_thrashing_evicted(block, evictor->dev->id, count);
+}
+
+/*
+ * Pages of a block that a device evicts, under block->lock, before their entries go: the
+ * notifier comes before they move, and also to spaces that merely once had them, as
+ * before a fork. Those have no entries of theirs, nor had the evictor taken any.
+ * Return: whether all entries of what the device evicts are to go.
+ */
+static bool block_evicted(struct hmmrt_block *block, struct taking *taking)
+{
+	struct hmmrt_evictor *evictor = taking->evictor;
+	struct hmmrt_taken *taken = evictor_taken(evictor, block);
+	unsigned int first, count;
+	bool had, began = false;
+
+	block_page_range(block, taking->start, taking->end, &first, &count);
+	had = map_has(block->maps[evictor->dev->id], first, count);
+	if (!taken && block_has(block, first, count)) {
+		taken = evictor_take(evictor, block);
+		began = taken;
+	}
+	if (taken) {
+		had |= find_next_bit(taken->pages, first + count, first) <
+		       first + count;
+		bitmap_clear(taken->pages, first, count);
+	}
+	if (had)
+		block_note_evicted(block, first, count, evictor);
+	return began;
 }
 
 static const void *exclusive_owner(const struct mmu_notifier_range *range)
@@ -229,39 +380,26 @@ static void block_forget(struct hmmrt_block *block, unsigned long start,
 	hmmrt_history_forget(block, first, count);
 }
 
-/* Ids that block_unmap() named, by block of the span. */
-struct span_zapping {
-	unsigned long ids[HMMRT_SPAN_BLOCKS];
-};
-
-static unsigned long span_unmap(struct hmmrt_span *span, unsigned long start,
-				unsigned long end,
-				const struct mmu_notifier_range *range,
-				struct list_head *taken,
-				struct span_zapping *zapping)
+static unsigned long span_unmap(struct hmmrt_span *span, struct taking *taking,
+				const struct mmu_notifier_range *range)
 {
-	const void *owner = exclusive_owner(range);
-	struct hmmrt_device *evicting;
 	unsigned long touched = 0;
-	bool room = false;
 	unsigned long va;
 
-	evicting = range ? hmmrt_evicting(&room) : NULL;
-
-	for (va = ALIGN_DOWN(start, HMMRT_BLOCK_SIZE); va < end;
+	for (va = ALIGN_DOWN(taking->start, HMMRT_BLOCK_SIZE); va < taking->end;
 	     va += HMMRT_BLOCK_SIZE) {
 		struct hmmrt_block *block = span_block(span, va);
+		bool evicted = false;
 
 		if (!block)
 			continue;
 		mutex_lock(&block->lock);
-		if (evicting)
-			block_evicted(block, start, end, evicting, room);
-		touched |= block_unmap(block, start, end, owner, taken,
-				       &zapping->ids[block_index(span, va)]);
+		if (taking->evictor)
+			evicted = block_evicted(block, taking);
+		touched |= block_unmap(block, taking, evicted);
 		mutex_unlock(&block->lock);
 		if (range && range->event == MMU_NOTIFY_UNMAP)
-			block_forget(block, start, end);
+			block_forget(block, taking->start, taking->end);
 	}
 	return touched;
 }
@@ -315,15 +453,22 @@ static unsigned long span_take(struct hmmrt_span *span, unsigned long start,
 			       unsigned long end,
 			       const struct mmu_notifier_range *range)
 {
-	struct span_zapping zapping = {};
+	struct taking taking = {
+		.start = start,
+		.end = end,
+		.zap_start = start,
+		.zap_end = end,
+		.owner = exclusive_owner(range),
+		.evictor = range ? hmmrt_evicting() : NULL,
+		.copies = LIST_HEAD_INIT(taking.copies),
+	};
 	unsigned long touched;
-	LIST_HEAD(taken);
 
-	touched = span_unmap(span, start, end, range, &taken, &zapping);
-	span_zap(span, touched, start, end);
-	span_zapped(span, &zapping);
+	touched = span_unmap(span, &taking, range);
+	span_zap(span, touched, taking.zap_start, taking.zap_end);
+	span_zapped(span, &taking.zapping);
 	span_map_again(span, start, end);
-	hmmrt_copies_free(&taken);
+	hmmrt_copies_free(&taking.copies);
 	return touched;
 }
 
@@ -728,6 +873,7 @@ void hmmrt_map_forget(struct hmmrt_block_map *map, struct list_head *taken)
 {
 	bitmap_zero(map->mapped, HMMRT_BLOCK_PAGES);
 	bitmap_zero(map->writable, HMMRT_BLOCK_PAGES);
+	bitmap_zero(map->local, HMMRT_BLOCK_PAGES);
 	map->peers = 0;
 	map->remote = false;
 	hmmrt_copies_take(map, 0, HMMRT_BLOCK_PAGES, taken);

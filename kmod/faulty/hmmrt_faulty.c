@@ -36,6 +36,7 @@ struct faulty {
 	char name[HMMRT_DEVICE_NAME_LEN];
 	struct mutex lock;		/* contexts */
 	struct list_head contexts;
+	atomic_t invalidations;		/* calls of invalidate() */
 };
 
 /* One open file. */
@@ -202,6 +203,9 @@ static void faulty_unmap(struct hmmrt_binding *binding, unsigned long start,
 static void faulty_invalidate(struct hmmrt_binding *binding,
 			      unsigned long start, unsigned long end)
 {
+	struct context *context = hmmrt_binding_drvdata(binding);
+
+	atomic_inc(&context->faulty->invalidations);
 }
 
 static void faulty_released(struct hmmrt_binding *binding)
@@ -479,6 +483,17 @@ static int device_evict(unsigned long number)
 	return rc;
 }
 
+static int device_invalidations(unsigned long number)
+{
+	int count = -ENODEV;
+
+	mutex_lock(&devices_lock);
+	if (number < nr_devices)
+		count = atomic_read(&devices[number].invalidations) & INT_MAX;
+	mutex_unlock(&devices_lock);
+	return count;
+}
+
 static int failure_set(struct hmmrt_faulty_fail __user *arg)
 {
 	struct hmmrt_faulty_fail fail;
@@ -510,6 +525,8 @@ static long control_ioctl(struct file *file, unsigned int cmd,
 		return failure_set((void __user *)arg);
 	case HMMRT_FAULTY_IOC_EVICT:
 		return device_evict(arg);
+	case HMMRT_FAULTY_IOC_INVALIDATIONS:
+		return device_invalidations(arg);
 	default:
 		return -ENOTTY;
 	}

@@ -196,4 +196,144 @@ TEST_F(evict, what_came_home_says_that_it_was_evicted)
 		ASSERT_EQ(HMMRT_CAUSE_DEVICE_FAULT, self->pages[i].cause);
 }
 
+/* --- what the device is told ------------------------------------------------------ */
+
+/* Of a chunk that one block has, however many pages it is. */
+#define INVALIDATIONS_MAX	4
+
+/* A block in single pages, on the first device; NULL: it is not. */
+static char *block_on_device(const struct faulty_env *env)
+{
+	char *buf = arena_anon(BLOCK_BYTES);
+
+	if (!buf || madvise(buf, BLOCK_BYTES, MADV_NOHUGEPAGE))
+		return NULL;
+	pages_fill(buf, BLOCK_BYTES, env->first);
+	if (faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
+			 BLOCK_BYTES))
+		return NULL;
+	return pages_at(env->manager, buf, BLOCK_BYTES, env->id[0]) ==
+			       (long)BLOCK_PAGES ?
+		       buf :
+		       NULL;
+}
+
+static uint64_t evicted(const struct faulty_env *env, unsigned int device)
+{
+	struct hmmrt_stats stats = { 0 };
+
+	cmd_stats(env->manager, env->id[device], &stats);
+	return stats.out_evicted_pages;
+}
+
+/* How often devices are told to invalidate while the first one is evicted. */
+static int invalidations_to_evict(const struct faulty_env *env,
+				  unsigned int device)
+{
+	int before = faulty_invalidations(env->control, device);
+	int rc = faulty_evict(env->control, 0);
+
+	return rc ? rc : faulty_invalidations(env->control, device) - before;
+}
+
+TEST_F(evict, chunk_of_single_pages_is_invalidated_at_once)
+{
+	struct faulty_env *env = &self->env;
+	static struct hmmrt_page pages[BLOCK_PAGES];
+	char *buf = block_on_device(env);
+	int count;
+	size_t i;
+
+	ASSERT_NE(NULL, buf);
+	count = invalidations_to_evict(env, 0);
+	EXPECT_LE(1, count);
+	EXPECT_GE(INVALIDATIONS_MAX, count);
+	EXPECT_EQ(BLOCK_PAGES, evicted(env, 0));
+	ASSERT_EQ(0, cmd_pages(env->manager, buf, BLOCK_BYTES, pages));
+	for (i = 0; i < BLOCK_PAGES; i++) {
+		ASSERT_EQ(HOST, pages[i].location);
+		ASSERT_EQ(HMMRT_CAUSE_EVICTION, pages[i].cause);
+		ASSERT_EQ(0, pages[i].mapped_by & 1u << env->id[0]);
+	}
+	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
+}
+
+/* Half of the block is no longer there when it comes home. */
+TEST_F(evict, only_what_comes_home_is_counted)
+{
+	struct faulty_env *env = &self->env;
+	char *buf = block_on_device(env);
+	uint64_t value = 0;
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, munmap(buf + BLOCK_BYTES / 2, BLOCK_BYTES / 2));
+	/* To split a mapping in a block takes all entries of that away. */
+	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_FAULT, buf,
+				  BLOCK_BYTES / 2));
+	ASSERT_EQ(0, faulty_evict(env->control, 0));
+	EXPECT_EQ(BLOCK_PAGES / 2, evicted(env, 0));
+	EXPECT_EQ(0, faulty_read(env->fd[0], buf, &value));
+	EXPECT_EQ(env->first, value);
+	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES / 2, env->first));
+}
+
+/* Entries of what is elsewhere are left alone. */
+TEST_F(evict, entries_of_other_memory_stay)
+{
+	const size_t half = BLOCK_BYTES / 2, half_pages = BLOCK_PAGES / 2;
+	struct faulty_env *env = &self->env;
+	static struct hmmrt_page pages[BLOCK_PAGES];
+	char *buf = block_on_device(env);
+	uint64_t value = 0;
+	size_t i;
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_HOST, buf,
+				  half));
+	ASSERT_EQ(0, cmd_advise(env->manager, buf, half,
+				HMMRT_ADVICE_SET_PREFERRED_LOCATION, HOST, 0));
+	for (i = 0; i < half_pages; i++)
+		ASSERT_EQ(0, faulty_read(env->fd[0], buf + i * PAGE_BYTES,
+					 &value));
+	EXPECT_GE(INVALIDATIONS_MAX, invalidations_to_evict(env, 0));
+	ASSERT_EQ(0, cmd_pages(env->manager, buf, BLOCK_BYTES, pages));
+	for (i = 0; i < BLOCK_PAGES; i++) {
+		ASSERT_EQ(HOST, pages[i].location);
+		ASSERT_EQ(i < half_pages, is_mapped(env->id[0], &pages[i]));
+	}
+	EXPECT_EQ(half_pages, evicted(env, 0));
+	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
+}
+
+/* Nor is a peer told of each page. */
+TEST_F(evict, peer_that_maps_a_chunk_is_invalidated_at_once)
+{
+	struct faulty_env *env = &self->env;
+	char *buf = block_on_device(env);
+	uint64_t value = 0;
+	int count;
+	size_t i;
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, cmd_peer(env->manager, env->id[1], env->id[0],
+			      HMMRT_PEER_ENABLE, NULL));
+	/* With no memory of its own it maps what is there. */
+	ASSERT_EQ(0, faulty_fail_always(env->control, HMMRT_FAULTY_POPULATE));
+	for (i = 0; i < BLOCK_PAGES; i++)
+		ASSERT_EQ(0, faulty_read(env->fd[1], buf + i * PAGE_BYTES,
+					 &value));
+	ASSERT_EQ(BLOCK_PAGES, (size_t)pages_at(env->manager, buf, BLOCK_BYTES,
+						env->id[0]));
+	count = invalidations_to_evict(env, 1);
+	EXPECT_LE(1, count);
+	EXPECT_GE(INVALIDATIONS_MAX, count);
+	pages_fill(buf, BLOCK_BYTES, ++env->first);
+	for (i = 0; i < BLOCK_PAGES; i += 16) {
+		ASSERT_EQ(0, faulty_read(env->fd[1], buf + i * PAGE_BYTES,
+					 &value));
+		ASSERT_EQ(env->first + i, value);
+	}
+	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
+}
+
 TEST_HARNESS_MAIN

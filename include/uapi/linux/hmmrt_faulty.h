@@ -36,6 +36,8 @@ enum hmmrt_faulty_op {
 	_IOWR('h', 0xe1, struct hmmrt_faulty_fail)
 /* Bring home what is on a device: its number is the argument itself. */
 #define HMMRT_FAULTY_IOC_EVICT		_IO('h', 0xe2)
+/* How often a device was told to invalidate: its number is the argument itself. */
+#define HMMRT_FAULTY_IOC_INVALIDATIONS	_IO('h', 0xe3)
 
 #define HMMRT_FAULTY_IOC_FAULT \
 	_IOWR('h', 0xe8, struct hmmrt_faulty_range)

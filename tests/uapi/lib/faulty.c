@@ -73,6 +73,13 @@ int faulty_evict(int control, unsigned long number)
 	return ioctl(control, HMMRT_FAULTY_IOC_EVICT, number) ? -errno : 0;
 }
 
+int faulty_invalidations(int control, unsigned long number)
+{
+	int count = ioctl(control, HMMRT_FAULTY_IOC_INVALIDATIONS, number);
+
+	return count < 0 ? -errno : count;
+}
+
 int faulty_read(int fd, const volatile void *addr, uint64_t *value)
 {
 	ssize_t rc = pread(fd, value, sizeof(*value), (off_t)(uintptr_t)addr);

@@ -27,6 +27,8 @@ int faulty_fail_always(int control, enum hmmrt_faulty_op op);
 int faulty_fail_stop(int control, enum hmmrt_faulty_op op);
 
 int faulty_evict(int control, unsigned long number);
+/* How often the device was told to invalidate, or a negative errno. */
+int faulty_invalidations(int control, unsigned long number);
 
 /* Accesses of the device to a word, and calls of it on a range. */
 int faulty_read(int fd, const volatile void *addr, uint64_t *value);
