@@ -32,9 +32,14 @@
 
 /*
  * Charges of an account that are looked at for one that may go. Behind so many that were
- * given out just now there is only what the device has used since.
+ * given out just now there is only what the device has used since. Where many accounts
+ * are asked it is fewer of each, so that a claim takes no longer than CLAIM_LOOKS_ALL.
  */
 #define CLAIM_LOOKS	256u
+#define CLAIM_LOOKS_LEAST	4u
+#define CLAIM_LOOKS_ALL	8192u
+/* Accounts and charges that are looked at before vram->lock is let go for a moment. */
+#define CLAIM_BATCH	256u
 /* For how long what could not be evicted is left alone. */
 #define BUSY_TIME	(HZ / 10)
 /* Chunks of an account in a row, before others are asked first. */
@@ -264,6 +269,18 @@ void hmmrt_charge(struct hmmrt_account *account, struct hmmrt_chunk *chunk,
 		account->share.used += npages;
 }
 
+/* The account is about to have nothing, and to leave the list: no hand stays at it. */
+static void hands_leave(struct hmmrt_vram *vram,
+			const struct hmmrt_account *account)
+{
+	struct hmmrt_claim_hand *hand;
+
+	lockdep_assert_held(&vram->lock);
+	list_for_each_entry(hand, &vram->hands, link)
+		if (hand->next == &account->link)
+			hand->next = account->link.next;
+}
+
 /* A page is free again. Returns whether somebody should sweep. */
 bool hmmrt_uncharge(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 		    unsigned int index)
@@ -282,6 +299,7 @@ bool hmmrt_uncharge(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 		above->share.used--;
 	if (account->share.used)
 		return false;
+	hands_leave(vram, account);
 	list_del_init(&account->link);
 	vram->nr_charged--;
 	return hmmrt_account_retire(account);
@@ -318,93 +336,159 @@ static bool claim_concerns(const struct hmmrt_claim *claim,
 	       account_is_below(account, claim->within);
 }
 
-/* All that share what is to become less, and who asks. */
-static struct hmmrt_policy_share_sum
-claim_sum(struct hmmrt_vram *vram, const struct hmmrt_claim *claim)
+/* A choice, and how it goes. */
+struct choice {
+	struct hmmrt_vram *vram;
+	const struct hmmrt_claim *claim;
+	struct hmmrt_policy_share_sum sum;
+	struct hmmrt_policy_share_pick pick;
+	u64 now;			/* in jiffies */
+	bool busy;			/* those are asked that could give nothing */
+	unsigned int looks_each;	/* charges of an account that are looked at */
+	struct hmmrt_chunk *chunk;	/* the best so far, or an ERR_PTR */
+	struct hmmrt_claim_hand hand;
+	unsigned int looks;		/* since vram->lock was taken */
+	struct hmmrt_claim_cost cost;
+};
+
+/*
+ * Enough has been looked at with interrupts off. What was seen before may have changed
+ * afterwards; the hand is at an account that is charged, or at the end.
+ */
+static void choice_breathe(struct choice *choice)
 {
-	struct hmmrt_policy_share_sum sum = {
-		.size = vram->size >> PAGE_SHIFT,
-	};
-	struct hmmrt_account *account, *asker = claim->asker;
+	struct hmmrt_vram *vram = choice->vram;
 
 	lockdep_assert_held(&vram->lock);
-	if (claim->within)
-		sum.size = min(sum.size, claim->within->own.set.limit);
-	list_for_each_entry(account, &vram->charged_accounts, link) {
-		account->share.rank = HMMRT_SHARE_KEPT;
+	choice->cost.most_looks = max(choice->cost.most_looks, choice->looks);
+	if (choice->looks < CLAIM_BATCH)
+		return;
+	choice->looks = 0;
+	choice->cost.pauses++;
+	list_add(&choice->hand.link, &vram->hands);
+	spin_unlock_irq(&vram->lock);
+	cond_resched();
+	spin_lock_irq(&vram->lock);
+	list_del(&choice->hand.link);
+}
+
+/* The next account that is charged, or NULL; vram->lock is let go now and then. */
+static struct hmmrt_account *choice_next(struct choice *choice)
+{
+	struct hmmrt_account *account;
+
+	choice_breathe(choice);
+	if (choice->hand.next == &choice->vram->charged_accounts)
+		return NULL;
+	account = list_entry(choice->hand.next, struct hmmrt_account, link);
+	choice->hand.next = account->link.next;
+	choice->looks++;
+	return account;
+}
+
+static void choice_restart(struct choice *choice)
+{
+	choice->hand.next = choice->vram->charged_accounts.next;
+}
+
+/* All that share what is to become less, and who asks. */
+static void choice_add_up(struct choice *choice)
+{
+	struct hmmrt_account *account, *asker = choice->claim->asker;
+	struct hmmrt_account *within = choice->claim->within;
+
+	choice->sum.size = choice->vram->size >> PAGE_SHIFT;
+	if (within)
+		choice->sum.size = min(choice->sum.size, within->own.set.limit);
+	choice_restart(choice);
+	while ((account = choice_next(choice))) {
 		account->share.priority = account_priority(account);
-		if (claim_concerns(claim, account))
-			hmmrt_policy_share_add(&sum, &account->share);
+		if (claim_concerns(choice->claim, account))
+			hmmrt_policy_share_add(&choice->sum, &account->share);
 	}
 	if (asker && !asker->share.used) {
 		asker->share.priority = account_priority(asker);
-		if (claim_concerns(claim, asker))
-			hmmrt_policy_share_add(&sum, &asker->share);
+		if (claim_concerns(choice->claim, asker))
+			hmmrt_policy_share_add(&choice->sum, &asker->share);
 	}
-	return sum;
 }
 
-static void claim_rank(struct hmmrt_vram *vram, const struct hmmrt_claim *claim)
+/* Whose turn it is, by what all have now. */
+static u32 choice_rank(const struct choice *choice,
+		       struct hmmrt_account *account)
 {
-	const struct hmmrt_policy_share_sum sum = claim_sum(vram, claim);
-	struct hmmrt_account *account;
+	const struct hmmrt_claim *claim = choice->claim;
 
-	lockdep_assert_held(&vram->lock);
-	list_for_each_entry(account, &vram->charged_accounts, link)
-		if (claim_concerns(claim, account))
-			hmmrt_policy_share_rank(&sum, &account->share,
-						claim->asker ?
-							&claim->asker->share :
-							NULL);
+	lockdep_assert_held(&choice->vram->lock);
+	if (!claim_concerns(claim, account))
+		return HMMRT_SHARE_KEPT;
+	account->share.priority = account_priority(account);
+	hmmrt_policy_share_rank(&choice->sum, &account->share,
+				claim->asker ? &claim->asker->share : NULL);
+	return account->share.rank;
 }
-
-/* A choice, and how it goes. */
-struct choice {
-	struct hmmrt_policy_share_pick pick;
-	u64 now;			/* in jiffies */
-	struct hmmrt_charge *charge;	/* the best so far, or an ERR_PTR */
-};
 
 /* What the account has that may go and was used longest ago. */
-static void choose_of(const struct hmmrt_account *account,
-		      const struct hmmrt_claim *claim, struct choice *choice)
+static void choose_of(struct choice *choice, struct hmmrt_account *account)
 {
-	struct hmmrt_charge *charge;
+	u32 rank = choice_rank(choice, account);
+	const struct hmmrt_charge *charge;
 	unsigned int looks = 0;
 
+	if (rank == HMMRT_SHARE_KEPT || rank > choice->pick.rank)
+		return;
 	list_for_each_entry(charge, &account->charges, account_link) {
 		const struct hmmrt_chunk *chunk = charge->chunk;
 
-		if (looks++ == CLAIM_LOOKS)
-			return;
-		if (chunk->given >= claim->before)
+		if (looks++ == choice->looks_each)
+			break;
+		if (chunk->given >= choice->claim->before)
 			continue;
-		if (PTR_ERR_OR_ZERO(choice->charge) == -ENOENT)
-			choice->charge = ERR_PTR(-EBUSY);
+		if (PTR_ERR_OR_ZERO(choice->chunk) == -ENOENT)
+			choice->chunk = ERR_PTR(-EBUSY);
 		if (chunk->reserved || is_busy(charge->busy_until, choice->now))
 			continue;
-		if (hmmrt_policy_share_better(&choice->pick,
-					      account->share.rank,
+		if (hmmrt_policy_share_better(&choice->pick, rank,
 					      chunk->used_at))
-			choice->charge = charge;
-		return;
+			choice->chunk = charge->chunk;
+		break;
 	}
+	choice->looks += looks;
 }
 
-/* Of a chunk, what is charged to those whose turn it is as well. */
-static void claim_pages(const struct hmmrt_charge *chosen, unsigned long *pages)
+static void choose(struct choice *choice)
 {
-	const struct hmmrt_chunk *chunk = chosen->chunk;
-	unsigned int i;
+	struct hmmrt_account *account;
+
+	choice_restart(choice);
+	while ((account = choice_next(choice)))
+		if (is_busy(account->busy_until, choice->now) == choice->busy)
+			choose_of(choice, account);
+}
+
+/* Of a chunk, what is charged to those whose turn it is as well. Returns how much. */
+static unsigned int claim_pages(const struct choice *choice,
+				unsigned long *pages)
+{
+	const struct hmmrt_chunk *chunk = choice->chunk;
+	const struct hmmrt_charge *last = NULL;
+	unsigned int i, n = 0;
+	bool goes = false;
 
 	bitmap_zero(pages, HMMRT_CHUNK_PAGES);
 	for_each_set_bit(i, chunk->used, HMMRT_CHUNK_PAGES) {
-		const struct hmmrt_account *account =
-			chunk->charged_to[i]->account;
+		const struct hmmrt_charge *charge = chunk->charged_to[i];
 
-		if (account->share.rank <= chosen->account->share.rank)
-			__set_bit(i, pages);
+		if (charge != last)
+			goes = choice_rank(choice, charge->account) <=
+			       choice->pick.rank;
+		last = charge;
+		if (!goes)
+			continue;
+		__set_bit(i, pages);
+		n++;
 	}
+	return n;
 }
 
 /**
@@ -413,36 +497,43 @@ static void claim_pages(const struct hmmrt_charge *chosen, unsigned long *pages)
  * @claim: for whom, of whom, and none of which pages were given out since vram->given
  *	was claim->before
  * @pages: out: what of it is to go
+ * @cost: out: what it took
  *
- * Of those whose turn it is (policy_share.c) the one that was used longest ago.
+ * Of those whose turn it is (policy_share.c) the one that was used longest ago. With
+ * more accounts and charges than are looked at in one go vram->lock is let go in
+ * between, and what was chosen is looked at once more in the end.
  * Return: the chunk; or an ERR_PTR: -EBUSY others evict all that there is, or could
- * not do so a moment ago; -ENOENT there is none.
+ * not do so a moment ago; -ENOENT there is none; -EAGAIN what was chosen is gone.
  */
 struct hmmrt_chunk *hmmrt_claim_chunk(struct hmmrt_vram *vram,
 				      const struct hmmrt_claim *claim,
-				      unsigned long *pages)
+				      unsigned long *pages,
+				      struct hmmrt_claim_cost *cost)
 {
 	struct choice choice = {
-		.charge = ERR_PTR(-ENOENT),
+		.vram = vram,
+		.claim = claim,
+		.chunk = ERR_PTR(-ENOENT),
 		.now = get_jiffies_64(),
+		.looks_each = clamp(CLAIM_LOOKS_ALL / (vram->nr_charged + 1),
+				    CLAIM_LOOKS_LEAST, CLAIM_LOOKS),
 	};
-	const struct hmmrt_account *account;
-	unsigned int busy;
 
 	lockdep_assert_held(&vram->lock);
-	claim_rank(vram, claim);
+	choice_add_up(&choice);
 	hmmrt_policy_share_begin(&choice.pick);
+	choose(&choice);
 	/* Who could give nothing a moment ago is asked when nobody else can. */
-	for (busy = 0; busy < 2 && IS_ERR(choice.charge); busy++)
-		list_for_each_entry(account, &vram->charged_accounts, link)
-			if (account->share.rank <= choice.pick.rank &&
-			    account->share.rank != HMMRT_SHARE_KEPT &&
-			    is_busy(account->busy_until, choice.now) == busy)
-				choose_of(account, claim, &choice);
-	if (IS_ERR(choice.charge))
-		return ERR_CAST(choice.charge);
-	claim_pages(choice.charge, pages);
-	return choice.charge->chunk;
+	choice.busy = true;
+	if (IS_ERR(choice.chunk))
+		choose(&choice);
+	*cost = choice.cost;
+	cost->most_looks = max(cost->most_looks, choice.looks);
+	if (IS_ERR(choice.chunk))
+		return choice.chunk;
+	if (choice.chunk->reserved || !claim_pages(&choice, pages))
+		return ERR_PTR(-EAGAIN);
+	return choice.chunk;
 }
 
 /* One chunk that is busy says nothing of the others; several in a row do. */
@@ -653,6 +744,7 @@ void hmmrt_accounts_init(struct hmmrt_vram *vram)
 {
 	hash_init(vram->accounts);
 	INIT_LIST_HEAD(&vram->charged_accounts);
+	INIT_LIST_HEAD(&vram->hands);
 	INIT_LIST_HEAD(&vram->group_accounts);
 	INIT_LIST_HEAD(&vram->gone_accounts);
 }

@@ -67,6 +67,18 @@ struct hmmrt_claim {
 	u64 before;			/* only what was given out before */
 };
 
+/* Where a claim goes on after it has let go of vram->lock; vram->lock. */
+struct hmmrt_claim_hand {
+	struct list_head link;		/* vram->hands, meanwhile */
+	struct list_head *next;		/* an account->link, or the list's head */
+};
+
+/* What it took to choose a chunk. */
+struct hmmrt_claim_cost {
+	unsigned int most_looks;	/* at accounts and charges, with vram->lock held */
+	unsigned int pauses;		/* times that the lock was let go */
+};
+
 /* Why hmmrt_vram_alloc() did not find all that was asked for. */
 enum hmmrt_lack {
 	HMMRT_LACK_NOTHING,	/* it did, or the driver had no memory */
@@ -102,7 +114,8 @@ bool hmmrt_uncharge(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 void hmmrt_charges_used(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk);
 struct hmmrt_chunk *hmmrt_claim_chunk(struct hmmrt_vram *vram,
 				      const struct hmmrt_claim *claim,
-				      unsigned long *pages);
+				      unsigned long *pages,
+				      struct hmmrt_claim_cost *cost);
 void hmmrt_claim_end(struct hmmrt_vram *vram, const struct hmmrt_chunk *chunk,
 		     const unsigned long *pages, bool failed);
 

@@ -386,16 +386,20 @@ bool hmmrt_may_evict_later(const struct hmmrt_request *req)
 
 /*
  * One chunk. Returns it, reserved, if some of it is free afterwards, or an ERR_PTR:
- * -ENOENT there is none, -EBUSY none now, -EAGAIN another one may do.
+ * -ENOENT there is none, -EBUSY none now, -EAGAIN another one, or another try, may do.
  */
 static struct hmmrt_chunk *evict_one(struct hmmrt_device *dev,
 				     const struct hmmrt_claim *claim,
 				     struct eviction *evict)
 {
 	unsigned long pages[BITS_TO_LONGS(HMMRT_CHUNK_PAGES)];
-	struct hmmrt_chunk *chunk = hmmrt_vram_reserve(dev, claim, pages);
+	struct hmmrt_claim_cost cost;
+	struct hmmrt_chunk *chunk;
 	unsigned int before, gone;
 
+	chunk = hmmrt_vram_reserve(dev, claim, pages, &cost);
+	trace_hmmrt_claim(dev->id, READ_ONCE(dev->vram.nr_charged), &cost,
+			  PTR_ERR_OR_ZERO(chunk));
 	if (IS_ERR(chunk))
 		return chunk;
 	before = READ_ONCE(chunk->used_pages);

@@ -181,6 +181,7 @@ struct hmmrt_vram {
 	DECLARE_HASHTABLE(accounts, 8);	/* of processes, by mm */
 	struct list_head charged_accounts;	/* of them, those that have some */
 	unsigned int nr_charged;	/* how many that are */
+	struct list_head hands;		/* claims that go through them */
 	struct list_head group_accounts;	/* of cgroups */
 	struct list_head gone_accounts;	/* nobody refers to them, to be freed */
 };
@@ -770,7 +771,8 @@ void hmmrt_region_destroy(struct hmmrt_region *region);
 /* vram.c */
 struct hmmrt_chunk *hmmrt_vram_reserve(struct hmmrt_device *dev,
 				       const struct hmmrt_claim *claim,
-				       unsigned long *pages);
+				       unsigned long *pages,
+				       struct hmmrt_claim_cost *cost);
 void hmmrt_vram_unreserve(struct hmmrt_device *dev, struct hmmrt_chunk *chunk);
 void hmmrt_vram_used(struct hmmrt_device *dev, u64 offset);
 int hmmrt_vram_prepare_copies(struct page **pages, unsigned int n);

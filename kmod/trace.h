@@ -11,6 +11,7 @@
 
 #include <linux/tracepoint.h>
 
+#include "account.h"
 #include "policy.h"
 
 /* For who reads events in binary: symbols are numbers there. */
@@ -177,6 +178,29 @@ TRACE_EVENT(hmmrt_invalidate,
 	),
 	TP_printk("devices=%#lx range=[%#lx,%#lx) event=%d", __entry->devices,
 		  __entry->start, __entry->end, __entry->event)
+);
+
+TRACE_EVENT(hmmrt_claim,
+	TP_PROTO(u32 device, unsigned int accounts,
+		 const struct hmmrt_claim_cost *cost, int error),
+	TP_ARGS(device, accounts, cost, error),
+	TP_STRUCT__entry(
+		__field(u32, device)
+		__field(unsigned int, accounts)
+		__field(unsigned int, looks)
+		__field(unsigned int, pauses)
+		__field(int, error)
+	),
+	TP_fast_assign(
+		__entry->device = device;
+		__entry->accounts = accounts;
+		__entry->looks = cost->most_looks;
+		__entry->pauses = cost->pauses;
+		__entry->error = error;
+	),
+	TP_printk("device=%u accounts=%u looks=%u pauses=%u error=%d",
+		  __entry->device, __entry->accounts, __entry->looks,
+		  __entry->pauses, __entry->error)
 );
 
 TRACE_EVENT(hmmrt_evict,

@@ -390,19 +390,21 @@ unsigned int hmmrt_chunk_used(struct hmmrt_device *dev,
  * @dev: whose
  * @claim: see hmmrt_claim_chunk()
  * @pages: out: what of it is to go
+ * @cost: out: see hmmrt_claim_chunk()
  *
  * Nobody is given pages of it before hmmrt_vram_unreserve().
  * Return: as hmmrt_claim_chunk().
  */
 struct hmmrt_chunk *hmmrt_vram_reserve(struct hmmrt_device *dev,
 				       const struct hmmrt_claim *claim,
-				       unsigned long *pages)
+				       unsigned long *pages,
+				       struct hmmrt_claim_cost *cost)
 {
 	struct hmmrt_vram *vram = &dev->vram;
 	struct hmmrt_chunk *chunk;
 
 	spin_lock_irq(&vram->lock);
-	chunk = hmmrt_claim_chunk(vram, claim, pages);
+	chunk = hmmrt_claim_chunk(vram, claim, pages, cost);
 	if (!IS_ERR(chunk)) {
 		chunk->reserved = true;
 		chunk_move(vram, chunk);

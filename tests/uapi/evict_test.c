@@ -3,12 +3,15 @@
  * A device that is evicted while it goes on working: what advice says of the memory
  * holds for where its pages are then. Loads and removes the module.
  */
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/faulty_env.h"
 #include "lib/harness.h"
 #include "lib/session.h"
+#include "lib/tracing.h"
 
 #define HOST HMMRT_LOCATION_HOST
 
@@ -334,6 +337,82 @@ TEST_F(evict, peer_that_maps_a_chunk_is_invalidated_at_once)
 		ASSERT_EQ(env->first + i, value);
 	}
 	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
+}
+
+/* --- choosing among many ------------------------------------------------------------ */
+
+#define MANY		140
+/* What is looked at with interrupts off, and how much of the device there is. */
+#define LOOKS_MAX	320
+#define DEVICE_BYTES	(32 * BLOCK_BYTES)
+
+/* Has a page on the device until the pipe is closed. */
+static void have_a_page(int go, int ready)
+{
+	char *buf = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = open_faulty(0);
+	char byte = 0;
+
+	if (buf == MAP_FAILED || fd < 0)
+		_exit(1);
+	*buf = 1;
+	if (faulty_range(fd, HMMRT_FAULTY_IOC_TO_DEVICE, buf, PAGE_BYTES) ||
+	    write(ready, &byte, 1) != 1)
+		_exit(1);
+	_exit(read(go, &byte, 1) != 0 || *buf != 1);
+}
+
+static unsigned int start_many(unsigned int count, int go[2], int ready[2])
+{
+	unsigned int i;
+	char byte;
+
+	for (i = 0; i < count; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			close(go[1]);
+			have_a_page(go[0], ready[1]);
+		}
+		if (pid < 0 || read(ready[0], &byte, 1) != 1)
+			break;
+	}
+	return i;
+}
+
+/* With interrupts off only so many are looked at, however many there are. */
+TEST_F(evict, choosing_among_many_processes_is_done_in_steps)
+{
+	struct faulty_env *env = &self->env;
+	char *buf = arena_anon(DEVICE_BYTES);
+	unsigned int i, good = 0;
+	int go[2], ready[2], status;
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, madvise(buf, DEVICE_BYTES, MADV_NOHUGEPAGE));
+	ASSERT_EQ(0, pipe2(go, O_CLOEXEC));
+	ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));
+	EXPECT_EQ(MANY, start_many(MANY, go, ready));
+	/* It has too much, and gives some up for one that has nothing. */
+	EXPECT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
+				  DEVICE_BYTES));
+	EXPECT_TRUE(tracing_start());
+	EXPECT_EQ(1, start_many(1, go, ready));
+	EXPECT_LT(MANY / 2, tracing_most("hmmrt_claim", "accounts="));
+	EXPECT_LT(0, tracing_most("hmmrt_claim", "pauses="));
+	EXPECT_LT(0, tracing_most("hmmrt_claim", "looks="));
+	EXPECT_GE(LOOKS_MAX, tracing_most("hmmrt_claim", "looks="));
+	EXPECT_LT(0, tracing_count("hmmrt_evict", ""));
+	tracing_stop();
+	close(go[1]);
+	for (i = 0; i <= MANY; i++)
+		good += waitpid(-1, &status, 0) > 0 && !status;
+	EXPECT_EQ(MANY + 1, good);
+	close(go[0]);
+	close(ready[0]);
+	close(ready[1]);
+	munmap(buf, DEVICE_BYTES);
 }
 
 TEST_HARNESS_MAIN

@@ -29,23 +29,57 @@ void tracing_stop(void)
 	forget();
 }
 
-unsigned int tracing_count(const char *event, const char *part)
+/* Calls @look with what is behind @part in each event of that name that has it. */
+static void each_event(const char *event, const char *part,
+		       void (*look)(const char *text, unsigned long *sum),
+		       unsigned long *sum)
 {
 	FILE *file = fopen(TRACEFS "trace", "re");
-	unsigned int n = 0;
 	char *line = NULL, name[64];
 	size_t size = 0;
 
 	if (!file)
-		return 0;
+		return;
 	/* As in "lane-123 [000] ..... 12.345: hmmrt_evict: device=0 ...". */
 	snprintf(name, sizeof(name), ": %s: ", event);
 	while (getline(&line, &size, file) > 0) {
 		const char *found = strstr(line, name);
 
-		n += found && strstr(found + strlen(name), part);
+		if (found)
+			found = strstr(found + strlen(name), part);
+		if (found)
+			look(found + strlen(part), sum);
 	}
 	free(line);
 	fclose(file);
-	return n;
+}
+
+static void add_one(const char *text, unsigned long *sum)
+{
+	(void)text;
+	++*sum;
+}
+
+unsigned int tracing_count(const char *event, const char *part)
+{
+	unsigned long n = 0;
+
+	each_event(event, part, add_one, &n);
+	return (unsigned int)n;
+}
+
+static void keep_most(const char *text, unsigned long *most)
+{
+	unsigned long number = strtoul(text, NULL, 10);
+
+	if (number > *most)
+		*most = number;
+}
+
+unsigned long tracing_most(const char *event, const char *field)
+{
+	unsigned long most = 0;
+
+	each_event(event, field, keep_most, &most);
+	return most;
 }

@@ -12,4 +12,7 @@ void tracing_stop(void);
 /* How many events of that name there were since, of which the text has @part. */
 unsigned int tracing_count(const char *event, const char *part);
 
+/* The largest number that they had behind @field, as in "looks="; 0: there were none. */
+unsigned long tracing_most(const char *event, const char *field);
+
 #endif
