@@ -39,6 +39,8 @@
 #define ROOM_TRIES	4
 /* The same for who has time to look further. */
 #define EXCESS_FAILURES	64
+/* How often a device that goes is asked for a page that it does not give back. */
+#define LAST_TRIES	3
 /* Chunks for one request: each may have given little. */
 #define ROOM_MAX	8
 
@@ -51,7 +53,7 @@ MODULE_PARM_DESC(oversubscription,
 enum evict_mode {
 	EVICT_ROOM,	/* they stay: somebody wants their place */
 	EVICT_ALL,	/* memory is waited for; what cannot be read stays */
-	EVICT_LOSE,	/* what cannot be read goes as well */
+	EVICT_LOSE,	/* what could not be read LAST_TRIES times goes as well */
 };
 
 /* By entry: a page in use, or all of the chunk as one. By index: a page of it. */
@@ -143,36 +145,67 @@ static void fill_lost(struct page *page)
 	kunmap_local(at);
 }
 
+/* Whether a page that could not be read just now was asked for often enough. */
+static bool was_last_try(struct hmmrt_chunk *chunk, unsigned int i)
+{
+	if (!chunk->failures)
+		return false;
+	if (chunk->failures[i] < LAST_TRIES)
+		chunk->failures[i]++;
+	return chunk->failures[i] == LAST_TRIES;
+}
+
+/* Pages that could not be read: some are to be lost, the others stay. */
+static void evict_unreadable(struct hmmrt_device *dev,
+			     struct hmmrt_chunk *chunk,
+			     struct eviction *evict,
+			     const unsigned long *unreadable,
+			     enum evict_mode mode)
+{
+	unsigned int i, lost;
+
+	for_each_set_bit(i, unreadable, HMMRT_CHUNK_PAGES)
+		if (mode == EVICT_LOSE && was_last_try(chunk, i))
+			__set_bit(i, evict->lost);
+	/* With one part of a large page all of it stays. */
+	for_each_set_bit(i, unreadable, HMMRT_CHUNK_PAGES)
+		if (!test_bit(i, evict->lost) && evict->pages[i])
+			evict_leave(evict, i);
+	for_each_set_bit(i, evict->lost, HMMRT_CHUNK_PAGES) {
+		if (evict->pages[i])
+			fill_lost(evict->pages[i]);
+		else
+			__clear_bit(i, evict->lost);
+	}
+	lost = bitmap_weight(evict->lost, HMMRT_CHUNK_PAGES);
+	if (lost)
+		pr_err("%s: %u pages of device memory at %#llx could not be read, and %s\n",
+		       dev->name, lost, chunk->offset,
+		       HMMRT_MAY_POISON ? "are lost" : "read as zeroes");
+	else
+		pr_err_ratelimited("%s: %u pages of device memory at %#llx could not be read\n",
+				   dev->name,
+				   bitmap_weight(unreadable, HMMRT_CHUNK_PAGES),
+				   chunk->offset);
+}
+
 /* All at once has failed: one after the other, to know which it is. */
 static void evict_copy_single(struct hmmrt_device *dev,
 			      struct hmmrt_chunk *chunk,
 			      struct eviction *evict, enum evict_mode mode)
 {
-	bool lose = mode == EVICT_LOSE;
-	unsigned int i, failed = 0;
+	DECLARE_BITMAP(unreadable, HMMRT_CHUNK_PAGES) = {};
+	unsigned int i;
 
-	for (i = 0; i < HMMRT_CHUNK_PAGES; i++) {
-		if (!evict->pages[i] ||
-		    !dev->ops->copy_to_host(dev, &evict->pages[i],
-					    chunk->offset +
-						    ((u64)i << PAGE_SHIFT),
-					    1))
-			continue;
-		failed++;
-		if (!lose) {
-			evict_leave(evict, i);
-			continue;
-		}
-		fill_lost(evict->pages[i]);
-		__set_bit(i, evict->lost);
-	}
-	if (failed && lose)
-		pr_err("%s: %u pages of device memory at %#llx could not be read, and %s\n",
-		       dev->name, failed, chunk->offset,
-		       HMMRT_MAY_POISON ? "are lost" : "read as zeroes");
-	else if (failed)
-		pr_err_ratelimited("%s: %u pages of device memory at %#llx could not be read\n",
-				   dev->name, failed, chunk->offset);
+	for (i = 0; i < HMMRT_CHUNK_PAGES; i++)
+		if (evict->pages[i] &&
+		    dev->ops->copy_to_host(dev, &evict->pages[i],
+					   chunk->offset +
+						   ((u64)i << PAGE_SHIFT),
+					   1))
+			__set_bit(i, unreadable);
+	if (!bitmap_empty(unreadable, HMMRT_CHUNK_PAGES))
+		evict_unreadable(dev, chunk, evict, unreadable, mode);
 }
 
 static void evict_copy(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
@@ -346,7 +379,8 @@ static void evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
  * hmmrt_evict_chunk() - bring a chunk of device memory home, best effort
  * @dev: whose
  * @chunk: of it
- * @lose: what the device cannot give back goes all the same
+ * @lose: what the device cannot give back goes all the same, in the LAST_TRIES-th of
+ *	such calls that asked for it
  *
  * Pages that somebody has locked stay: the caller comes again.
  * Context: process context, sleeps, no lock of ours is taken.
@@ -358,6 +392,11 @@ void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 
 	if (!READ_ONCE(chunk->used_pages))
 		return;
+	/* Without, what cannot be read stays for now. */
+	if (lose && !chunk->failures)
+		chunk->failures = kcalloc(HMMRT_CHUNK_PAGES,
+					  sizeof(chunk->failures[0]),
+					  GFP_KERNEL);
 	evict = kvzalloc(sizeof(*evict), GFP_KERNEL | __GFP_NOFAIL);
 	evict_chunk(dev, chunk, NULL, evict, lose ? EVICT_LOSE : EVICT_ALL);
 	kvfree(evict);

@@ -130,6 +130,8 @@ struct hmmrt_chunk {
 	DECLARE_BITMAP(used, HMMRT_CHUNK_PAGES);
 	/* Of which block a page has a copy; NULL: of none. See duplicate.c. */
 	struct hmmrt_block **copy_of;
+	/* Copies home that failed while the device goes, by page; NULL: none. */
+	u8 *failures;
 	/* Of each account that has pages of it, and by page; see account.c. */
 	struct list_head charges;
 	struct hmmrt_charge *charged_to[HMMRT_CHUNK_PAGES];

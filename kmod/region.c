@@ -307,7 +307,9 @@ void hmmrt_region_destroy(struct hmmrt_region *region)
 	/* Then the numbers may be those of another device. */
 	region_forget(region, region->nr_chunks);
 	pgmap_destroy(&region->pgmap);
-	for (i = 0; i < region->nr_chunks; i++)
+	for (i = 0; i < region->nr_chunks; i++) {
 		kvfree(region->chunks[i].copy_of);
+		kfree(region->chunks[i].failures);
+	}
 	kvfree(region);
 }

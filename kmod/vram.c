@@ -46,8 +46,6 @@
 /* Chunks in use that are looked at for a run, and what is small. */
 #define PLACE_LOOKS	32
 #define PLACE_SMALL	(HMMRT_CHUNK_PAGES / 4)
-/* How often a device that goes is asked for pages that it cannot give back. */
-#define LAST_TRIES	3
 
 static void chunk_move(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk)
 {
@@ -616,28 +614,30 @@ int hmmrt_vram_init(struct hmmrt_device *dev, u64 size)
 	return vram->regions ? 0 : -ENOMEM;
 }
 
-static void region_evict(struct hmmrt_region *region, bool lose)
+static void region_evict(struct hmmrt_region *region)
 {
 	unsigned int i;
 
-	for (i = 0; i < region->nr_chunks; i++)
-		hmmrt_evict_chunk(region->dev, &region->chunks[i], lose);
+	for (i = 0; i < region->nr_chunks; i++) {
+		hmmrt_evict_chunk(region->dev, &region->chunks[i], true);
+		cond_resched();
+	}
 }
 
 /*
  * Bring every page home and forget the device's memory. Cannot fail: a page
  * that is in use at the moment is tried again, and one that the device does not
- * give back is lost in the end.
+ * give back when it is asked for several times is lost.
  */
 void hmmrt_vram_destroy(struct hmmrt_device *dev)
 {
 	struct hmmrt_vram *vram = &dev->vram;
-	unsigned int i, try;
+	unsigned int i;
 
 	hmmrt_evict_ahead_stop(dev);
-	for (try = 1; READ_ONCE(vram->used_pages); try++) {
+	while (READ_ONCE(vram->used_pages)) {
 		for (i = 0; i < vram->nr_regions; i++)
-			region_evict(vram->regions[i], try >= LAST_TRIES);
+			region_evict(vram->regions[i]);
 		if (!READ_ONCE(vram->used_pages))
 			break;
 		pr_info_ratelimited("%s: %lu pages in use, trying again\n",

@@ -17,6 +17,7 @@
  *                           takes.
  */
 #include <linux/debugfs.h>
+#include <linux/delay.h>
 #include <linux/fault-inject.h>
 #include <linux/list.h>
 #include <linux/miscdevice.h>
@@ -28,6 +29,8 @@
 #include <uapi/linux/hmmrt_faulty.h>
 
 #include "../softdev.h"
+
+#define SLOW_COPY_MAX	10000
 
 struct faulty {
 	struct soft_memory memory;	/* first, for its peers */
@@ -148,11 +151,19 @@ static int faulty_copy_to_device(struct hmmrt_device *dev, u64 offset,
 	return 0;
 }
 
+/* Milliseconds that the next copy to the host takes before it fails, or 0. */
+static atomic_t slow_copy;
+
 static int faulty_copy_to_host(struct hmmrt_device *dev, struct page **dst,
 			       u64 offset, unsigned int npages)
 {
 	struct faulty *faulty = hmmrt_device_drvdata(dev);
+	int msecs = atomic_xchg(&slow_copy, 0);
 
+	if (msecs) {
+		msleep(msecs);
+		return -EIO;
+	}
 	if (fails(HMMRT_FAULTY_COPY_TO_HOST))
 		return -EIO;
 	soft_copy_out(dst, soft_memory_at(&faulty->memory, offset), npages);
@@ -515,6 +526,13 @@ static int failure_set(struct hmmrt_faulty_fail __user *arg)
 	return copy_to_user(arg, &fail, sizeof(fail)) ? -EFAULT : 0;
 }
 
+static int slow_copy_set(unsigned long msecs)
+{
+	if (msecs > SLOW_COPY_MAX)
+		return -EINVAL;
+	return msecs ? atomic_xchg(&slow_copy, msecs) : atomic_read(&slow_copy);
+}
+
 static long control_ioctl(struct file *file, unsigned int cmd,
 			  unsigned long arg)
 {
@@ -527,6 +545,8 @@ static long control_ioctl(struct file *file, unsigned int cmd,
 		return device_evict(arg);
 	case HMMRT_FAULTY_IOC_INVALIDATIONS:
 		return device_invalidations(arg);
+	case HMMRT_FAULTY_IOC_SLOW:
+		return slow_copy_set(arg);
 	default:
 		return -ENOTTY;
 	}

@@ -148,6 +148,54 @@ TEST_F(broken, device_that_goes_is_asked_more_than_once)
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
 }
 
+/* Ends with 0 if the page is SIGBUS first, and then what it should be. */
+static void child_reads_twice(const struct faulty_env *env, int go)
+{
+	uint64_t value = 0;
+	char c;
+
+	if (read(go, &c, 1) != 1 || cpu_read(env->buf, &value) != SIGBUS)
+		_exit(1);
+	if (read(go, &c, 1) != 0 || cpu_read(env->buf, &value))
+		_exit(2);
+	_exit(value == env->first ? 0 : 3);
+}
+
+/*
+ * A page that is busy for long was not asked for: it still is three times. Each time
+ * is a call for all of the chunk, and one for the page. The page is the child's alone,
+ * and a child has no binding, so nothing but the end of the device asks for it.
+ */
+TEST_F(broken, page_that_was_busy_while_its_device_goes_is_asked_for_as_often)
+{
+	struct faulty_env *env = &self->env;
+	int status = -1, ends[2];
+	unsigned int try;
+	pid_t pid;
+
+	ASSERT_EQ(0, pipe2(ends, O_CLOEXEC));
+	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE,
+				  env->buf, PAGE_BYTES));
+	pid = fork();
+	if (!pid) {
+		close(ends[1]);
+		child_reads_twice(env, ends[0]);
+	}
+	close(ends[0]);
+	ASSERT_EQ(0, madvise(env->buf, PAGE_BYTES, MADV_DONTNEED));
+	ASSERT_EQ(0, faulty_slow_copy(env->control, 1500));
+	ASSERT_EQ(1, write(ends[1], "1", 1));
+	for (try = 0; try < 10000 && faulty_slow_copy(env->control, 0); try++)
+		usleep(1000);
+	ASSERT_EQ(0, faulty_fail_next(env->control, HMMRT_FAULTY_COPY_TO_HOST,
+				      4));
+	ASSERT_EQ(0, faulty_devices(env->control, 0));
+	EXPECT_EQ(0, faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST));
+	close(ends[1]);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+}
+
 /* Some kernels cannot poison memory; the manager says so when it comes to that. */
 static bool kernel_said(const char *text)
 {

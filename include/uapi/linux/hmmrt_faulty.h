@@ -39,6 +39,12 @@ enum hmmrt_faulty_op {
 /* How often a device was told to invalidate: its number is the argument itself. */
 #define HMMRT_FAULTY_IOC_INVALIDATIONS	_IO('h', 0xe3)
 
+/*
+ * The next copy to the host takes as many milliseconds as the argument says, and
+ * fails; 0 changes nothing. Returns what was set before: 0 once that copy has begun.
+ */
+#define HMMRT_FAULTY_IOC_SLOW		_IO('h', 0xe4)
+
 #define HMMRT_FAULTY_IOC_FAULT \
 	_IOWR('h', 0xe8, struct hmmrt_faulty_range)
 #define HMMRT_FAULTY_IOC_TO_DEVICE \

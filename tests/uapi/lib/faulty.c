@@ -80,6 +80,13 @@ int faulty_invalidations(int control, unsigned long number)
 	return count < 0 ? -errno : count;
 }
 
+int faulty_slow_copy(int control, unsigned long msecs)
+{
+	int left = ioctl(control, HMMRT_FAULTY_IOC_SLOW, msecs);
+
+	return left < 0 ? -errno : left;
+}
+
 int faulty_read(int fd, const volatile void *addr, uint64_t *value)
 {
 	ssize_t rc = pread(fd, value, sizeof(*value), (off_t)(uintptr_t)addr);

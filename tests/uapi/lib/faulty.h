@@ -30,6 +30,12 @@ int faulty_evict(int control, unsigned long number);
 /* How often the device was told to invalidate, or a negative errno. */
 int faulty_invalidations(int control, unsigned long number);
 
+/*
+ * The next copy to the host takes so long, and fails; 0 changes nothing. Returns what
+ * was set before: 0 once that copy has begun.
+ */
+int faulty_slow_copy(int control, unsigned long msecs);
+
 /* Accesses of the device to a word, and calls of it on a range. */
 int faulty_read(int fd, const volatile void *addr, uint64_t *value);
 int faulty_write(int fd, volatile void *addr, uint64_t value);
