@@ -17,10 +17,14 @@
  *            to whom the pages belong, if a space knows them: see hmmrt_evicting().
  *
  * Lost       A page that the device cannot give back stays there, as with any
- *            other migration. When the device goes it cannot: it is replaced by
- *            one that is poisoned, as after an error of the memory itself, and
- *            who touches it gets SIGBUS. Only where the kernel cannot do that are
- *            there zeroes for data.
+ *            other migration. When the device goes it cannot: a page without
+ *            memory takes its place (lost.c), and who touches that gets SIGBUS. Of
+ *            a large page of which some can be read, that comes home, and the rest
+ *            is poisoned, as after an error of the memory itself; only where the
+ *            kernel cannot do that are there zeroes for data.
+ * Memory     For what is to come home without being asked for, pages are taken
+ *            before any page of the device is locked. Without some, the rest stays:
+ *            a device that goes has its pages tried again.
  */
 #include <linux/highmem.h>
 #include <linux/jiffies.h>
@@ -63,36 +67,77 @@ struct eviction {
 	unsigned long dst[HMMRT_CHUNK_PAGES];
 	u16 entry[HMMRT_CHUNK_PAGES];		/* by index */
 	struct page *pages[HMMRT_CHUNK_PAGES];	/* to copy to; NULL: nothing */
+	struct list_head spare;		/* pages to copy to, that are not used yet */
+	DECLARE_BITMAP(gone, HMMRT_CHUNK_PAGES);	/* replaced: see lost.c */
+	/* Parts of a huge page that are lost, and what they are known by later. */
 	DECLARE_BITMAP(lost, HMMRT_CHUNK_PAGES);
-	/* Of a huge page that is lost: what its pages are known by later. */
 	const struct address_space *mapping;
 	pgoff_t index;
 	struct hmmrt_evictor evictor;
 };
 
-/*
- * The device goes away: its only copy must find a place. A large folio cannot be
- * split here, for that takes a mapping: it stays, and is tried again, until there
- * is memory for all of it. Its device is one that holds as much.
- */
-static struct page *evict_alloc_page(int node, bool huge, enum evict_mode mode)
+/* Near to the device: whose it is has no say here, nor has who evicts it. */
+#define EVICT_GFP	(GFP_HIGHUSER_MOVABLE & ~__GFP_HARDWALL)
+
+/* Pages for what is in use of a chunk, as far as there are some. No page is locked. */
+static void evict_prepare(struct eviction *evict, int node)
 {
-	/* Near to the device: whose it is has no say here, nor has who evicts it. */
-	gfp_t gfp = GFP_HIGHUSER_MOVABLE & ~__GFP_HARDWALL;
+	unsigned int n = evict->entries;
+
+	INIT_LIST_HEAD(&evict->spare);
+	/* One that is large takes one of its own, later. */
+	if (n && folio_test_large(page_folio(pfn_to_page(evict->src[0]))))
+		return;
+	while (n--) {
+		struct page *page = alloc_pages_node(node, EVICT_GFP, 0);
+
+		if (!page)
+			return;
+		list_add(&page->lru, &evict->spare);
+	}
+}
+
+static struct page *evict_take_spare(struct eviction *evict)
+{
+	struct page *page = list_first_entry_or_null(&evict->spare, struct page,
+						     lru);
+
+	if (page)
+		list_del_init(&page->lru);
+	return page;
+}
+
+static void evict_free_spare(struct eviction *evict)
+{
+	struct page *page;
+
+	while ((page = evict_take_spare(evict)))
+		put_page(page);
+}
+
+/*
+ * Pages of the device are locked: memory is not waited for, but what was got before that
+ * comes first. A large folio cannot be split here, for that takes a mapping: it stays,
+ * and is tried again, until there is memory for all of it. Its device is one that holds
+ * as much.
+ */
+static struct page *evict_alloc_page(struct eviction *evict, int node,
+				     bool huge)
+{
+	struct page *page;
 
 	if (huge)
 		return hmmrt_alloc_huge_page(GFP_TRANSHUGE, NULL, 0,
 					     NUMA_NO_NODE);
-	if (mode == EVICT_ROOM)
-		gfp |= __GFP_NORETRY | __GFP_NOWARN;
-	else
-		gfp |= __GFP_NOFAIL;
-	return alloc_pages_node(node, gfp, 0);
+	page = evict_take_spare(evict);
+	return page ? page :
+		      alloc_pages_node(node,
+				       EVICT_GFP | __GFP_NORETRY | __GFP_NOWARN,
+				       0);
 }
 
 /* Returns how many entries there are to copy. */
-static unsigned int evict_alloc(struct eviction *evict, int node,
-				enum evict_mode mode)
+static unsigned int evict_alloc(struct eviction *evict, int node)
 {
 	unsigned int i, j, index, nr, found = 0;
 
@@ -104,7 +149,7 @@ static unsigned int evict_alloc(struct eviction *evict, int node,
 			continue;
 		index = hmmrt_page_index(page);
 		nr = compound ? HMMRT_CHUNK_PAGES : 1;
-		page = evict_alloc_page(node, compound, mode);
+		page = evict_alloc_page(evict, node, compound);
 		if (!page)
 			continue;
 		lock_page(page);
@@ -155,6 +200,61 @@ static bool was_last_try(struct hmmrt_chunk *chunk, unsigned int i)
 	return chunk->failures[i] == LAST_TRIES;
 }
 
+/* A page without memory takes the place of @index, or all of that if it is large. */
+static bool evict_lose(struct eviction *evict, unsigned int index)
+{
+	unsigned long *dst = &evict->dst[evict->entry[index]];
+	unsigned long compound = *dst & HMMRT_PFN_COMPOUND;
+	struct page *lost = hmmrt_lost_page(compound);
+	struct page *page = migrate_pfn_to_page(*dst);
+
+	if (!lost)
+		return false;
+	*dst = migrate_pfn(page_to_pfn(lost)) | compound;
+	unlock_page(page);
+	put_page(page);
+	if (compound)
+		memset(evict->pages, 0, sizeof(evict->pages));
+	else
+		evict->pages[index] = NULL;
+	return true;
+}
+
+/* What is to be lost, of single pages. It stays for now where that cannot be. */
+static void evict_lose_single(struct eviction *evict,
+			      const unsigned long *lost)
+{
+	unsigned int i;
+
+	for_each_set_bit(i, lost, HMMRT_CHUNK_PAGES) {
+		if (evict_lose(evict, i))
+			__set_bit(i, evict->gone);
+		else
+			evict_leave(evict, i);
+	}
+}
+
+/* The same of a huge page. What can be read of it is not lost. */
+static void evict_lose_huge(struct hmmrt_device *dev, struct eviction *evict,
+			    const unsigned long *lost)
+{
+	unsigned int i, n = bitmap_weight(lost, HMMRT_CHUNK_PAGES);
+
+	if (n == HMMRT_CHUNK_PAGES) {
+		if (evict_lose(evict, 0))
+			bitmap_fill(evict->gone, HMMRT_CHUNK_PAGES);
+		else
+			evict_leave(evict, 0);
+		return;
+	}
+	bitmap_copy(evict->lost, lost, HMMRT_CHUNK_PAGES);
+	for_each_set_bit(i, lost, HMMRT_CHUNK_PAGES)
+		fill_lost(evict->pages[i]);
+	pr_err_ratelimited("%s: %u pages of a large one could not be read, and %s\n",
+			   dev->name, n,
+			   HMMRT_MAY_POISON ? "are lost" : "read as zeroes");
+}
+
 /* Pages that could not be read: some are to be lost, the others stay. */
 static void evict_unreadable(struct hmmrt_device *dev,
 			     struct hmmrt_chunk *chunk,
@@ -162,31 +262,25 @@ static void evict_unreadable(struct hmmrt_device *dev,
 			     const unsigned long *unreadable,
 			     enum evict_mode mode)
 {
-	unsigned int i, lost;
+	unsigned int i = find_first_bit(unreadable, HMMRT_CHUNK_PAGES);
+	DECLARE_BITMAP(lost, HMMRT_CHUNK_PAGES) = {};
+	bool huge = evict->dst[evict->entry[i]] & HMMRT_PFN_COMPOUND;
 
+	pr_err_ratelimited("%s: %u pages of device memory at %#llx could not be read\n",
+			   dev->name,
+			   bitmap_weight(unreadable, HMMRT_CHUNK_PAGES),
+			   chunk->offset);
 	for_each_set_bit(i, unreadable, HMMRT_CHUNK_PAGES)
 		if (mode == EVICT_LOSE && was_last_try(chunk, i))
-			__set_bit(i, evict->lost);
+			__set_bit(i, lost);
 	/* With one part of a large page all of it stays. */
 	for_each_set_bit(i, unreadable, HMMRT_CHUNK_PAGES)
-		if (!test_bit(i, evict->lost) && evict->pages[i])
+		if (!test_bit(i, lost) && evict->pages[i])
 			evict_leave(evict, i);
-	for_each_set_bit(i, evict->lost, HMMRT_CHUNK_PAGES) {
-		if (evict->pages[i])
-			fill_lost(evict->pages[i]);
-		else
-			__clear_bit(i, evict->lost);
-	}
-	lost = bitmap_weight(evict->lost, HMMRT_CHUNK_PAGES);
-	if (lost)
-		pr_err("%s: %u pages of device memory at %#llx could not be read, and %s\n",
-		       dev->name, lost, chunk->offset,
-		       HMMRT_MAY_POISON ? "are lost" : "read as zeroes");
-	else
-		pr_err_ratelimited("%s: %u pages of device memory at %#llx could not be read\n",
-				   dev->name,
-				   bitmap_weight(unreadable, HMMRT_CHUNK_PAGES),
-				   chunk->offset);
+	if (!huge)
+		evict_lose_single(evict, lost);
+	else if (evict->pages[0] && !bitmap_empty(lost, HMMRT_CHUNK_PAGES))
+		evict_lose_huge(dev, evict, lost);
 }
 
 /* All at once has failed: one after the other, to know which it is. */
@@ -214,7 +308,7 @@ static void evict_copy(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 	unsigned int i;
 
 	/* Taken and not filled yet, or all let go: nothing may be behind it. */
-	if (!evict_alloc(evict, dev->numa_node, mode))
+	if (!evict_alloc(evict, dev->numa_node))
 		return;
 	if (dev->ops->copy_to_host(dev, evict->pages, chunk->offset,
 				   HMMRT_CHUNK_PAGES))
@@ -222,33 +316,41 @@ static void evict_copy(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 	for (i = 0; i < evict->entries; i++) {
 		struct page *page = migrate_pfn_to_page(evict->dst[i]);
 
-		if (page)
+		if (page && !is_zone_device_page(page))
 			folio_mark_dirty(page_folio(page));
 	}
 }
 
+/* How many pages lost.c has got of the device: those of which the place was taken. */
+static unsigned int evict_count_gone(const struct eviction *evict)
+{
+	unsigned int i, n = 0;
+
+	for_each_set_bit(i, evict->gone, HMMRT_CHUNK_PAGES)
+		n += !!(evict->src[evict->entry[i]] & MIGRATE_PFN_MIGRATE);
+	return n;
+}
+
 /*
- * What takes the place of lost pages, with a reference; not if it did not. Of a
- * huge page one is all there may be: it is split to poison a part of it, and that
+ * What takes the place of a huge page that is lost in part, with a reference; not if it
+ * did not. One is all there may be: the page is split to poison a part of it, and that
  * takes that nobody else has any.
  */
 static void evict_hold_lost(struct eviction *evict)
 {
-	unsigned int i;
+	unsigned int i = find_first_bit(evict->lost, HMMRT_CHUNK_PAGES);
+	const struct folio *folio;
 
-	for_each_set_bit(i, evict->lost, HMMRT_CHUNK_PAGES) {
-		unsigned int entry = evict->entry[i];
-
-		if (!(evict->src[entry] & MIGRATE_PFN_MIGRATE)) {
-			__clear_bit(i, evict->lost);
-		} else if (!(evict->dst[entry] & HMMRT_PFN_COMPOUND)) {
-			get_page(evict->pages[i]);
-		} else if (!evict->mapping) {
-			get_page(evict->pages[i]);
-			evict->mapping = page_folio(evict->pages[i])->mapping;
-			evict->index = page_folio(evict->pages[i])->index;
-		}
+	if (i == HMMRT_CHUNK_PAGES)
+		return;
+	if (!(evict->src[evict->entry[i]] & MIGRATE_PFN_MIGRATE)) {
+		bitmap_zero(evict->lost, HMMRT_CHUNK_PAGES);
+		return;
 	}
+	get_page(evict->pages[i]);
+	folio = page_folio(evict->pages[i]);
+	evict->mapping = folio->mapping;
+	evict->index = folio->index;
 }
 
 /*
@@ -300,10 +402,10 @@ static void evict_poison_lost(struct hmmrt_device *dev,
 
 		if (split && !evict_find_lost(evict, i))
 			continue;
-		if (evict->mapping && !split)
+		if (!split)
 			wait_for_others(page);
 		poison_page(page);
-		split = evict->mapping;
+		split = true;
 		if (HMMRT_MAY_POISON && PageCompound(page)) {
 			pr_err("%s: a lost page is in use, and holds nothing of value\n",
 			       dev->name);
@@ -360,19 +462,45 @@ static void evict_unmap(struct hmmrt_device *dev, struct eviction *evict,
 
 /* --- chunks ------------------------------------------------------------------- */
 
-/* Best effort: pages that somebody has locked stay. */
-static void evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
-			const unsigned long *pages, struct eviction *evict,
-			enum evict_mode mode)
+/* Best effort: pages that somebody has locked stay. Returns how many were lost. */
+static unsigned int evict_chunk(struct hmmrt_device *dev,
+				struct hmmrt_chunk *chunk,
+				const unsigned long *pages,
+				struct eviction *evict, enum evict_mode mode)
 {
+	unsigned int gone;
+
 	hmmrt_copies_evict(dev, chunk, pages, mode == EVICT_ROOM);
 	evict->entries = hmmrt_chunk_used(dev, chunk, pages, evict->src);
+	if (mode == EVICT_ROOM)
+		INIT_LIST_HEAD(&evict->spare);
+	else
+		evict_prepare(evict, dev->numa_node);
 	evict_unmap(dev, evict, mode == EVICT_ROOM);
 	evict_copy(dev, chunk, evict, mode);
 	migrate_device_pages(evict->src, evict->dst, evict->entries);
+	gone = evict_count_gone(evict);
 	evict_hold_lost(evict);
 	migrate_device_finalize(evict->src, evict->dst, evict->entries);
 	evict_poison_lost(dev, evict);
+	evict_free_spare(evict);
+	return gone;
+}
+
+/* Before a chunk may lose pages. Without memory for that they stay for now. */
+static void prepare_to_lose(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
+{
+	int rc = 0;
+
+	if (!chunk->failures)
+		chunk->failures = kcalloc(HMMRT_CHUNK_PAGES,
+					  sizeof(chunk->failures[0]),
+					  GFP_KERNEL);
+	else if (memchr_inv(chunk->failures, 0, HMMRT_CHUNK_PAGES))
+		rc = hmmrt_lost_prepare();
+	if (rc)
+		pr_err_ratelimited("%s: no struct pages for what is lost: %d\n",
+				   dev->name, rc);
 }
 
 /**
@@ -380,26 +508,28 @@ static void evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
  * @dev: whose
  * @chunk: of it
  * @lose: what the device cannot give back goes all the same, in the LAST_TRIES-th of
- *	such calls that asked for it
+ *	such calls that asked for it; between hmmrt_lost_begin() and _end()
  *
- * Pages that somebody has locked stay: the caller comes again.
+ * Pages that somebody has locked stay, and those for which there is no memory: the
+ * caller comes again.
  * Context: process context, sleeps, no lock of ours is taken.
  */
 void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 		       bool lose)
 {
 	struct eviction *evict;
+	unsigned int gone;
 
 	if (!READ_ONCE(chunk->used_pages))
 		return;
-	/* Without, what cannot be read stays for now. */
-	if (lose && !chunk->failures)
-		chunk->failures = kcalloc(HMMRT_CHUNK_PAGES,
-					  sizeof(chunk->failures[0]),
-					  GFP_KERNEL);
+	if (lose)
+		prepare_to_lose(dev, chunk);
 	evict = kvzalloc(sizeof(*evict), GFP_KERNEL | __GFP_NOFAIL);
-	evict_chunk(dev, chunk, NULL, evict, lose ? EVICT_LOSE : EVICT_ALL);
+	gone = evict_chunk(dev, chunk, NULL, evict,
+			   lose ? EVICT_LOSE : EVICT_ALL);
 	kvfree(evict);
+	if (lose)
+		dev->vram.lost_pages += gone;
 }
 
 /* --- room ------------------------------------------------------------------------ */
@@ -655,11 +785,16 @@ int hmmrt_device_evict(struct hmmrt_device *dev)
 	unsigned int i, j;
 
 	might_sleep();
-	/* Regions are added, and go with the device only. */
-	for (i = 0; i < smp_load_acquire(&vram->nr_regions); i++)
-		for (j = 0; j < vram->regions[i]->nr_chunks; j++)
+	/* Regions are added, and go with the device only; pairs with region_publish(). */
+	for (i = 0; i < smp_load_acquire(&vram->nr_regions); i++) {
+		for (j = 0; j < vram->regions[i]->nr_chunks; j++) {
+			if (fatal_signal_pending(current))
+				return -EINTR;
 			hmmrt_evict_chunk(dev, &vram->regions[i]->chunks[j],
 					  false);
+			cond_resched();
+		}
+	}
 	return READ_ONCE(vram->used_pages) ? -EBUSY : 0;
 }
 EXPORT_SYMBOL_GPL(hmmrt_device_evict);

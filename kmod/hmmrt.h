@@ -168,6 +168,7 @@ struct hmmrt_vram {
 	u64 merged_chunks;
 	atomic_long_t evictions;	/* of chunks, to make room */
 	atomic_long_t evictions_ahead;	/* of them, before it was needed */
+	unsigned long lost_pages;	/* that could not be read while it goes */
 	struct work_struct evict_ahead;
 	bool trimming;			/* a chunk is on no list for a moment */
 
@@ -723,6 +724,13 @@ void hmmrt_evict_ahead_init(struct hmmrt_device *dev);
 void hmmrt_evict_ahead_stop(struct hmmrt_device *dev);
 void hmmrt_evict_ahead(struct hmmrt_device *dev);
 int hmmrt_evict_excess(struct hmmrt_account *account);
+
+/* lost.c */
+void hmmrt_lost_begin(void);
+void hmmrt_lost_end(void);
+int hmmrt_lost_prepare(void);
+struct page *hmmrt_lost_page(bool huge);
+void hmmrt_lost_exit(void);
 
 /* quota.c */
 int hmmrt_quota(struct hmmrt_space *space, struct hmmrt_quota *arg);

@@ -286,6 +286,7 @@ static int __init hmmrt_init(void)
 static void __exit hmmrt_exit(void)
 {
 	misc_deregister(&hmmrt_misc);
+	hmmrt_lost_exit();
 }
 
 module_init(hmmrt_init);

@@ -635,6 +635,7 @@ void hmmrt_vram_destroy(struct hmmrt_device *dev)
 	unsigned int i;
 
 	hmmrt_evict_ahead_stop(dev);
+	hmmrt_lost_begin();
 	while (READ_ONCE(vram->used_pages)) {
 		for (i = 0; i < vram->nr_regions; i++)
 			region_evict(vram->regions[i]);
@@ -644,6 +645,10 @@ void hmmrt_vram_destroy(struct hmmrt_device *dev)
 				    dev->name, READ_ONCE(vram->used_pages));
 		schedule_timeout_uninterruptible(HZ / 10);
 	}
+	hmmrt_lost_end();
+	if (vram->lost_pages)
+		pr_err("%s: %lu pages of device memory could not be read, and are lost\n",
+		       dev->name, vram->lost_pages);
 	/* Whoever freed the last page has also queued the trimming by then. */
 	spin_lock_irq(&vram->lock);
 	spin_unlock_irq(&vram->lock);

@@ -85,10 +85,12 @@
  *					home, then what can be read does
  *	prepare				the call that needed it answers its error
  *
- * What a device that is unregistered does not give back, asked three times, is
- * lost: who touches it gets SIGBUS, as after an error of the memory itself; on a
- * kernel that cannot poison memory it is zeroes. The log says how much it is. The
- * other ops cannot fail. A failed populate() is not followed by a depopulate().
+ * What a device that is unregistered does not give back, asked three times for each
+ * page, is lost: who touches it gets SIGBUS. It takes no memory but a struct page for
+ * each page that is mapped. Of a large page of which some can be read, the rest is
+ * poisoned, as after an error of the memory itself; on a kernel that cannot poison
+ * memory it is zeroes. The log says how much is lost. The other ops cannot fail. A
+ * failed populate() is not followed by a depopulate().
  */
 
 /**
@@ -325,7 +327,9 @@ hmmrt_device_register(const struct hmmrt_device_desc *desc);
  * hmmrt_device_unregister() - bring all pages home, and forget the device
  * @dev: no binding of it is left, and nobody calls anything with it
  *
- * Context: process context, no locks, sleeps. Allocates without failing.
+ * Pages for which there is no memory wait for some.
+ *
+ * Context: process context, no locks, sleeps.
  */
 void hmmrt_device_unregister(struct hmmrt_device *dev);
 void *hmmrt_device_drvdata(const struct hmmrt_device *dev);
@@ -341,11 +345,12 @@ struct hmmrt_device *hmmrt_pte_peer(hmmrt_pte_t pte);
  * hmmrt_device_evict() - bring all pages of a device home, whoever has them
  * @dev: registered; stays usable, and may be in use meanwhile
  *
- * Context: process context, no locks, sleeps. Allocates without failing.
- * Return: 0, or -EBUSY when pages are on the device afterwards: somebody had
- * them locked or pinned, or moved them there meanwhile, or the device did not
- * give them back. The kernel can pin pages of a coherent device where they are,
- * for as long as a read or a pipe lasts. Copies of read-mostly pages are given up.
+ * Context: process context, no locks, sleeps.
+ * Return: 0; -EINTR for a fatal signal; or -EBUSY when pages are on the device
+ * afterwards: somebody had them locked or pinned, or moved them there meanwhile, there
+ * was no memory for them, or the device did not give them back. The kernel can pin
+ * pages of a coherent device where they are, for as long as a read or a pipe lasts.
+ * Copies of read-mostly pages are given up.
  */
 int hmmrt_device_evict(struct hmmrt_device *dev);
 

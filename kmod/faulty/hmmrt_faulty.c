@@ -31,6 +31,7 @@
 #include "../softdev.h"
 
 #define SLOW_COPY_MAX	10000
+#define HOLLOW_MIB_MAX	(64 << 10)
 
 struct faulty {
 	struct soft_memory memory;	/* first, for its peers */
@@ -40,6 +41,7 @@ struct faulty {
 	struct mutex lock;		/* contexts */
 	struct list_head contexts;
 	atomic_t invalidations;		/* calls of invalidate() */
+	bool hollow;			/* nothing is behind its memory */
 };
 
 /* One open file. */
@@ -52,6 +54,8 @@ struct context {
 };
 
 static DEFINE_MUTEX(devices_lock);
+/* Memory of hollow devices that come from now on; 0: they are not. devices_lock. */
+static u64 hollow_bytes;
 static struct faulty devices[HMMRT_FAULTY_MAX_DEVICES];
 static unsigned long nr_devices;
 
@@ -130,6 +134,8 @@ static int faulty_populate(struct hmmrt_device *dev, u64 offset)
 
 	if (fails(HMMRT_FAULTY_POPULATE))
 		return -ENOMEM;
+	if (faulty->hollow)
+		return 0;
 	return soft_populate(&faulty->memory, offset);
 }
 
@@ -137,7 +143,8 @@ static void faulty_depopulate(struct hmmrt_device *dev, u64 offset)
 {
 	struct faulty *faulty = hmmrt_device_drvdata(dev);
 
-	soft_depopulate(&faulty->memory, offset);
+	if (!faulty->hollow)
+		soft_depopulate(&faulty->memory, offset);
 }
 
 static int faulty_copy_to_device(struct hmmrt_device *dev, u64 offset,
@@ -147,6 +154,8 @@ static int faulty_copy_to_device(struct hmmrt_device *dev, u64 offset,
 
 	if (fails(HMMRT_FAULTY_COPY_TO_DEVICE))
 		return -EIO;
+	if (faulty->hollow)
+		return 0;
 	soft_copy_in(soft_memory_at(&faulty->memory, offset), src, npages);
 	return 0;
 }
@@ -164,7 +173,7 @@ static int faulty_copy_to_host(struct hmmrt_device *dev, struct page **dst,
 		msleep(msecs);
 		return -EIO;
 	}
-	if (fails(HMMRT_FAULTY_COPY_TO_HOST))
+	if (faulty->hollow || fails(HMMRT_FAULTY_COPY_TO_HOST))
 		return -EIO;
 	soft_copy_out(dst, soft_memory_at(&faulty->memory, offset), npages);
 	return 0;
@@ -177,7 +186,7 @@ static int faulty_copy_from_peer(struct hmmrt_device *dev, u64 offset,
 	struct faulty *to = hmmrt_device_drvdata(dev);
 	struct faulty *from = hmmrt_device_drvdata(peer);
 
-	if (fails(HMMRT_FAULTY_COPY_FROM_PEER))
+	if (to->hollow || from->hollow || fails(HMMRT_FAULTY_COPY_FROM_PEER))
 		return -EIO;
 	memcpy(soft_memory_at(&to->memory, offset),
 	       soft_memory_at(&from->memory, peer_offset),
@@ -331,6 +340,8 @@ static int faulty_access(struct file *file, unsigned long addr, size_t len,
 
 	if (len != sizeof(*word) || addr % sizeof(*word))
 		return -EINVAL;
+	if (context->faulty->hollow)
+		return -EIO;
 	do {
 		rc = context_enter(context);
 		if (rc)
@@ -435,14 +446,16 @@ static int device_come(struct faulty *faulty)
 	struct hmmrt_device_desc desc = {
 		.name = faulty->name,
 		.ops = &faulty_ops,
-		.memory_bytes = SOFT_MEMORY_BYTES,
+		.memory_bytes = hollow_bytes ? hollow_bytes : SOFT_MEMORY_BYTES,
 		.numa_node = NUMA_NO_NODE,
-		.flags = HMMRT_DEVICE_PEER_ACCESS,
+		/* Peers would look for its memory. */
+		.flags = hollow_bytes ? 0 : HMMRT_DEVICE_PEER_ACCESS,
 		.drvdata = faulty,
 	};
 	int rc;
 
 	lockdep_assert_held(&devices_lock);
+	faulty->hollow = hollow_bytes;
 	faulty->dev = hmmrt_device_register(&desc);
 	if (IS_ERR(faulty->dev))
 		return PTR_ERR(faulty->dev);
@@ -526,6 +539,16 @@ static int failure_set(struct hmmrt_faulty_fail __user *arg)
 	return copy_to_user(arg, &fail, sizeof(fail)) ? -EFAULT : 0;
 }
 
+static int hollow_set(unsigned long mib)
+{
+	if (mib > HOLLOW_MIB_MAX || mib % (HMMRT_CHUNK_SIZE >> 20))
+		return -EINVAL;
+	mutex_lock(&devices_lock);
+	hollow_bytes = (u64)mib << 20;
+	mutex_unlock(&devices_lock);
+	return 0;
+}
+
 static int slow_copy_set(unsigned long msecs)
 {
 	if (msecs > SLOW_COPY_MAX)
@@ -547,6 +570,8 @@ static long control_ioctl(struct file *file, unsigned int cmd,
 		return device_invalidations(arg);
 	case HMMRT_FAULTY_IOC_SLOW:
 		return slow_copy_set(arg);
+	case HMMRT_FAULTY_IOC_HOLLOW:
+		return hollow_set(arg);
 	default:
 		return -ENOTTY;
 	}

@@ -45,6 +45,12 @@ enum hmmrt_faulty_op {
  */
 #define HMMRT_FAULTY_IOC_SLOW		_IO('h', 0xe4)
 
+/*
+ * Devices that come from now on have so many MiB, with nothing behind: they take what is
+ * copied to them, and give nothing back. 0: as devices are at first. EIO for accesses.
+ */
+#define HMMRT_FAULTY_IOC_HOLLOW		_IO('h', 0xe5)
+
 #define HMMRT_FAULTY_IOC_FAULT \
 	_IOWR('h', 0xe8, struct hmmrt_faulty_range)
 #define HMMRT_FAULTY_IOC_TO_DEVICE \

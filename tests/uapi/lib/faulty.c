@@ -80,6 +80,11 @@ int faulty_invalidations(int control, unsigned long number)
 	return count < 0 ? -errno : count;
 }
 
+int faulty_hollow(int control, unsigned long mib)
+{
+	return ioctl(control, HMMRT_FAULTY_IOC_HOLLOW, mib) ? -errno : 0;
+}
+
 int faulty_slow_copy(int control, unsigned long msecs)
 {
 	int left = ioctl(control, HMMRT_FAULTY_IOC_SLOW, msecs);

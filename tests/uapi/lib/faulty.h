@@ -30,6 +30,9 @@ int faulty_evict(int control, unsigned long number);
 /* How often the device was told to invalidate, or a negative errno. */
 int faulty_invalidations(int control, unsigned long number);
 
+/* Devices that come from now on have so much memory, and give nothing back; 0: not. */
+int faulty_hollow(int control, unsigned long mib);
+
 /*
  * The next copy to the host takes so long, and fails; 0 changes nothing. Returns what
  * was set before: 0 once that copy has begun.
