@@ -26,6 +26,12 @@
  *            without fork() (the mmap_lock), and goes to a device by this block
  *            only. Without an entry it may be on its way, and come back to where
  *            it was. The memory of other drivers' devices is not looked after.
+ * Anonymous  The core faults in what was lost between the census and the call, and
+ *            cannot be interrupted in it: it neither drops the mmap_lock nor looks
+ *            for a signal. So only mappings whose faults wait for no program are
+ *            taken: anonymous ones that userfaultfd does not watch. A private
+ *            mapping of a file is refused also where the page has been copied: when
+ *            the copy is discarded, the next fault reads the file.
  * Locking    space->exclusive around it all, so that a block has one owner.
  *            block->migrate, once all is at home: the core faults in what was
  *            lost meanwhile, and migrate_to_ram() would wait for it.
@@ -214,8 +220,11 @@ int hmmrt_make_exclusive(struct hmmrt_request *req)
 	lockdep_assert_held(&mm->mmap_lock);
 	req->end = min(req->end,
 		       req->start + HMMRT_EXCLUSIVE_PAGES * PAGE_SIZE);
-	/* UFFDIO_MOVE could bring a page of coherent memory at any time. */
-	if ((req->vma->vm_flags & VM_SHARED) || userfaultfd_armed(req->vma))
+	/*
+	 * Neither a file system nor a handler is waited for under block->migrate;
+	 * and UFFDIO_MOVE could bring a page of coherent memory at any time.
+	 */
+	if (!vma_is_anonymous(req->vma) || userfaultfd_armed(req->vma))
 		return -EBUSY;
 	rc = fault_in(mm, req);
 	if (!rc)

@@ -33,7 +33,8 @@
  *                      Reclaim is allowed under it. Never taken in a notifier,
  *                      not held when the core may fault for us (a snapshot may
  *                      be taken), but for exclusive.c, which sees to it that
- *                      nothing is on a device; migrate_to_ram() only tries it
+ *                      nothing is on a device, and that no program is waited for;
+ *                      migrate_to_ram() only tries it
  *                      where the core holds the page lock.
  *   vram->populate     mutex; the driver's populate() only
  *   [reclaim, folio locks, i_mmap_rwsem, anon_vma lock: the core's]

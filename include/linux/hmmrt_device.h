@@ -534,7 +534,8 @@ int hmmrt_migrate_range_to_host(struct hmmrt_binding *binding,
  * Context: see Ranges.
  * Return: 0 once each page was mapped so; -EBUSY some page cannot be, now or at
  * all: it is locked, pinned, part of a huge page, registered with userfaultfd, or
- * not anonymous; others may be mapped. -EFAULT and -EACCES as hmmrt_fault() for a
+ * in a mapping that is not anonymous, which a private one of a file is not either;
+ * others may be mapped. No program is waited for. -EFAULT and -EACCES as hmmrt_fault() for a
  * write; otherwise see Ranges.
  */
 int hmmrt_exclusive_range(struct hmmrt_binding *binding, unsigned long start,

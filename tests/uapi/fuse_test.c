@@ -26,10 +26,10 @@
 struct server {
 	int fd;
 	volatile uint64_t *touch;	/* a page that the device has */
-	bool held_up; /* who reads waits for the test */
+	volatile bool held_up; /* reads wait for the test */
 	sem_t arrived;
 	sem_t go_on;
-	unsigned int reads;
+	volatile unsigned int reads;
 	pthread_t thread;
 };
 
@@ -268,6 +268,29 @@ TEST_F(fuse, who_waits_for_it_holds_nobody_up)
 	sem_post(&self->server.go_on);
 	outcome = agent_wait(self->agent, 0, 60);
 	ASSERT_VALUE(FILE_WORD, outcome);
+}
+
+/* The answer does not depend on the server, which is not asked. */
+TEST_F_TIMEOUT(fuse, memory_of_a_file_is_not_made_exclusive, 30)
+{
+	const uint32_t id = self->session.devices[0].id;
+	const int space = self->session.space;
+	unsigned int reads;
+
+	self->server.held_up = true;
+	ASSERT_EQ(-EBUSY, cmd_exclusive(space, self->file, FILE_BYTES, id, NULL));
+	ASSERT_EQ(0, self->server.reads);
+	self->server.held_up = false;
+	/* Nor is the process's own copy, behind which the file would be found. */
+	*(volatile uint64_t *)self->file = 5;
+	reads = self->server.reads;
+	self->server.held_up = true;
+	EXPECT_EQ(-EBUSY, cmd_exclusive(space, self->file, PAGE_BYTES, id, NULL));
+	EXPECT_EQ(reads, self->server.reads);
+	EXPECT_EQ(5, *(volatile uint64_t *)self->file);
+	self->server.held_up = false;
+	/* What is beside it is. */
+	EXPECT_EQ(0, cmd_exclusive(space, self->block, PAGE_BYTES, id, NULL));
 }
 
 #define FILE_PAGES	(FILE_BYTES / PAGE_BYTES)

@@ -769,8 +769,9 @@ struct hmmrt_stats {
  *
  * For private anonymous memory that may be written: EACCES if it may not, EFAULT
  * if no mapping covers some part. EBUSY if some page cannot be exclusive: it is
- * locked, pinned, shared, of a file, registered with userfaultfd, or others keep
- * touching it. Pages before it, and pages near it, may be.
+ * locked, pinned, shared, registered with userfaultfd, in a mapping of a file (also
+ * a private one that was written), or others keep touching it. Pages before it, and
+ * pages near it, may be. No program is waited for.
  */
 struct hmmrt_exclusive {
 	__u32 size;
