@@ -65,7 +65,7 @@ static unsigned long map_part(struct hmmrt_request *req, unsigned long end)
 		return end;
 	moving = core_is_moving(req);
 	rc = hmmrt_serve_window(req, false);
-	mutex_unlock(&req->block->migrate);
+	hmmrt_block_migrate_unlock(req->block);
 	return moving || rc == -EAGAIN ? req->start : req->end;
 }
 

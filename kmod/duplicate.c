@@ -733,7 +733,7 @@ int hmmrt_duplicate(struct hmmrt_request *req)
 	if (rc)
 		return rc;
 	rc = duplicate_locked(req);
-	mutex_unlock(&req->block->migrate);
+	hmmrt_block_migrate_unlock(req->block);
 	trace_hmmrt_duplicate(req->binding->dev->id, req->start, req->end,
 			      req->copied - copied_before);
 	return rc;

@@ -234,6 +234,6 @@ int hmmrt_make_exclusive(struct hmmrt_request *req)
 	if (rc)
 		return rc;
 	rc = make_exclusive_locked(req);
-	mutex_unlock(&req->block->migrate);
+	hmmrt_block_migrate_unlock(req->block);
 	return rc;
 }

@@ -34,8 +34,8 @@
  *                      not held when the core may fault for us (a snapshot may
  *                      be taken), but for exclusive.c, which sees to it that
  *                      nothing is on a device, and that no program is waited for;
- *                      migrate_to_ram() only tries it
- *                      where the core holds the page lock.
+ *                      migrate_to_ram() only tries it: see turn.c. Not slept
+ *                      on in hmmrt_srcu.
  *   vram->populate     mutex; the driver's populate() only
  *   [reclaim, folio locks, i_mmap_rwsem, anon_vma lock: the core's]
  *   space->advice_lock rw_semaphore; advice. Held while a call goes through all
@@ -64,7 +64,8 @@
  * to block) where no reference can be taken, as in notifiers, or until one has
  * been; and device pages that a snapshot found, from the snapshot to the last look
  * at them. All
- * processes share it, so nothing in such a section waits for an mmap_lock.
+ * processes share it, so nothing in such a section waits for an mmap_lock, or for
+ * block->migrate.
  * hmmrt_roles_lock is held for a moment only, for the same reason.
  *
  * hmmrt_lockdep_teach() tells lockdep the order around reclaim when the module is
@@ -237,7 +238,6 @@ struct hmmrt_block {
 	struct mutex migrate;		/* around migrate_vma_*() */
 	/* Holder of @migrate is a CPU fault; written by it, read by others. */
 	bool migrate_by_cpu_fault;
-	atomic_t cpu_fault_waits;	/* 0 or 1: see cpu_fault_wait() */
 	/* Sequential CPU faults, for policy; under @migrate. */
 	struct hmmrt_policy_run cpu_run;
 	struct list_head remap;		/* space->remap_blocks, or empty */
@@ -564,7 +564,6 @@ void hmmrt_queue_check_empty(struct hmmrt_binding *binding);
 /* migrate.c */
 bool hmmrt_vma_may_migrate(struct vm_area_struct *vma);
 bool hmmrt_vma_may_have_migratable(struct vm_area_struct *vma);
-int hmmrt_block_migrate_lock(struct hmmrt_block *block);
 unsigned long hmmrt_select_device(const struct hmmrt_device *dev);
 bool hmmrt_request_is_huge(const struct hmmrt_request *req);
 bool hmmrt_huge_fails(struct hmmrt_space *space);
@@ -706,6 +705,24 @@ u32 hmmrt_device_knob(const struct hmmrt_device *dev, enum hmmrt_knob_id knob);
 u32 hmmrt_binding_knob(const struct hmmrt_binding *binding,
 		       enum hmmrt_knob_id knob);
 int hmmrt_knob(struct hmmrt_space *space, struct hmmrt_knob *arg);
+
+/* turn.c */
+struct hmmrt_turn;
+
+/* What a CPU fault waits for once it has left hmmrt_srcu; begins as {}. */
+struct hmmrt_turn_wait {
+	struct hmmrt_turn *turn;	/* NULL: nothing */
+	int ended;
+	bool again;			/* it has waited */
+};
+
+void hmmrt_turns_init(void);
+int hmmrt_block_migrate_lock(struct hmmrt_block *block);
+void hmmrt_block_migrate_unlock(struct hmmrt_block *block);
+bool hmmrt_cpu_fault_lock(struct hmmrt_block *block, bool user,
+			  struct hmmrt_turn_wait *wait);
+bool hmmrt_turn_wait(struct hmmrt_turn_wait *wait);
+void hmmrt_turn_wait_cancel(struct hmmrt_turn_wait *wait);
 
 /* table.c: the process's page tables */
 unsigned long hmmrt_next_table(struct vm_area_struct *vma, unsigned long addr,

@@ -314,7 +314,7 @@ static int migrate_window_out(struct migrate_vma *args, struct home_pages *to,
 	rc = migrate_vma_setup(args);
 	if (!rc && args->cpages)
 		migrate_out(args, to, home);
-	mutex_unlock(&block->migrate);
+	hmmrt_block_migrate_unlock(block);
 	return rc;
 }
 
@@ -461,42 +461,6 @@ int hmmrt_window_to_host(struct hmmrt_request *req)
 	if (rc || req->there == n)
 		return rc;
 	return hmmrt_migrate_to_host(req);
-}
-
-/*
- * One CPU fault may wait for a device's migration to end, where the core does
- * not hold the page lock: that merely skips this page. No second one: it would
- * keep the first from migrating by its reference to the page.
- */
-static bool cpu_fault_wait(struct hmmrt_block *block)
-{
-	int rc;
-
-	if (!HMMRT_MIGRATE_TO_RAM_MAY_WAIT ||
-	    READ_ONCE(block->migrate_by_cpu_fault) ||
-	    atomic_cmpxchg(&block->cpu_fault_waits, 0, 1))
-		return false;
-	rc = mutex_lock_killable(&block->migrate);
-	atomic_set(&block->cpu_fault_waits, 0);
-	return !rc;
-}
-
-/*
- * A CPU fault may not wait for another one: on kernels that call us with an
- * extra page reference the two would keep each other from migrating, for ever.
- * Nor may it let others run while it has that reference; user mode does so on
- * its way out, without it. false: go back and fault again.
- */
-static bool cpu_fault_lock(struct hmmrt_block *block,
-			   const struct vm_fault *vmf)
-{
-	if (!mutex_trylock(&block->migrate) && !cpu_fault_wait(block)) {
-		if (!(vmf->flags & FAULT_FLAG_USER))
-			cond_resched();
-		return false;
-	}
-	WRITE_ONCE(block->migrate_by_cpu_fault, true);
-	return true;
 }
 
 /* In place of block->migrate where there is no block; only ever tried. */
@@ -659,14 +623,9 @@ out_free:
 	return ret;
 }
 
-/*
- * The CPU touched a page on a device. The block is looked up for its lock and
- * for how much to bring along; without one (a fork child, a process that closed
- * its files, a mapping that was moved) the page comes alone.
- *
- * Return: 0 also when nothing moved: the CPU faults again.
- */
-vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf)
+/* One attempt; @wait says what it is worth to wait for before the next one. */
+static vm_fault_t cpu_fault_once(struct vm_fault *vmf,
+				 struct hmmrt_turn_wait *wait)
 {
 	struct migrate_vma args = {
 		.vma = vmf->vma,
@@ -691,25 +650,47 @@ vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf)
 	idx = srcu_read_lock(&hmmrt_srcu);
 	space = hmmrt_space_find(vmf->vma->vm_mm);
 	if (space) {
-		atomic64_inc(&space->cpu_faults);
+		if (!wait->again)
+			atomic64_inc(&space->cpu_faults);
 		block = hmmrt_block_find(space, vmf->address);
 	}
 	if (block) {
-		if (!cpu_fault_lock(block, vmf))
+		if (!hmmrt_cpu_fault_lock(block, vmf->flags & FAULT_FLAG_USER,
+					  wait))
 			goto out_srcu;
 		if (!cpu_fault_splits(vmf))
 			node = cpu_fault_window(vmf, block, &args);
 		ret = cpu_fault_migrate(vmf, &args, space, block, node);
-		mutex_unlock(&block->migrate);
+		hmmrt_block_migrate_unlock(block);
 	} else if (orphan_trylock(vmf->page)) {
 		ret = cpu_fault_migrate(vmf, &args, space, NULL, node);
 		orphan_unlock(vmf->page);
 	} else if (!(vmf->flags & FAULT_FLAG_USER)) {
-		/* As in cpu_fault_lock(). */
+		/* As in hmmrt_cpu_fault_lock(). */
 		cond_resched();
 	}
 out_srcu:
 	hmmrt_block_put(block);
 	srcu_read_unlock(&hmmrt_srcu, idx);
+	return ret;
+}
+
+/*
+ * The CPU touched a page on a device. The block is looked up for its lock and
+ * for how much to bring along; without one (a fork child, a process that closed
+ * its files, a mapping that was moved) the page comes alone.
+ *
+ * Return: 0 also when nothing moved: the CPU faults again.
+ */
+vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf)
+{
+	struct hmmrt_turn_wait wait = {};
+	vm_fault_t ret = cpu_fault_once(vmf, &wait);
+
+	/* Once: another wait is for another fault. */
+	if (!hmmrt_turn_wait(&wait))
+		return ret;
+	ret = cpu_fault_once(vmf, &wait);
+	hmmrt_turn_wait_cancel(&wait);
 	return ret;
 }

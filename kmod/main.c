@@ -280,6 +280,7 @@ static int __init hmmrt_init(void)
 	hmmrt_uapi_check();
 	hmmrt_lockdep_teach();
 	hmmrt_selftest();
+	hmmrt_turns_init();
 	return misc_register(&hmmrt_misc);
 }
 

@@ -67,15 +67,6 @@ bool hmmrt_huge_fails(struct hmmrt_space *space)
 	       atomic_xchg(&space->fail_huge, 0);
 }
 
-/* For migration that is asked for; a CPU fault has its own way. */
-int hmmrt_block_migrate_lock(struct hmmrt_block *block)
-{
-	if (mutex_lock_killable(&block->migrate))
-		return -EINTR;
-	WRITE_ONCE(block->migrate_by_cpu_fault, false);
-	return 0;
-}
-
 static struct hmmrt_device *pfn_device(unsigned long hmm_pfn,
 				       struct hmmrt_place *place)
 {
@@ -557,7 +548,7 @@ int hmmrt_migrate_to_device(struct hmmrt_request *req)
 	if (rc)
 		return rc;
 	rc = migrate_locked(req);
-	mutex_unlock(&req->block->migrate);
+	hmmrt_block_migrate_unlock(req->block);
 	trace_hmmrt_migrate_to_device(req->binding->dev->id, req->start,
 				      req->end, req->moved - moved_before);
 	return rc;

@@ -304,7 +304,7 @@ static int wait_moved(struct hmmrt_request *req)
 
 	if (rc)
 		return rc;
-	mutex_unlock(&req->block->migrate);
+	hmmrt_block_migrate_unlock(req->block);
 	return -EAGAIN;
 }
 

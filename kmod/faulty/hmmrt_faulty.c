@@ -7,6 +7,7 @@
  * Failing    Each op that may fail asks fails() first. A test says which call is
  *            to fail; where the kernel can inject faults, it can be told to as
  *            well: see debugfs, hmmrt_faulty/.
+ * Holding    Copies wait while a test looks at what others do meanwhile.
  * Going      A device that goes takes its node away, so that there are no new
  *            files; stops for each file, by the gate, and unbinds it; and is
  *            unregistered. What is left of a file then answers ENODEV.
@@ -126,6 +127,33 @@ static bool fails(enum hmmrt_faulty_op op)
 	return fail || fails_by_injection(failure);
 }
 
+/* --- holding up ------------------------------------------------------------- */
+
+/* Ops end by themselves, whatever becomes of the test. */
+#define HOLD_LIMIT	(30 * HZ)
+
+static DECLARE_WAIT_QUEUE_HEAD(hold_wait);
+static bool holding;
+static atomic_t held = ATOMIC_INIT(0);
+
+static void hold_up(void)
+{
+	if (!READ_ONCE(holding))
+		return;
+	atomic_inc(&held);
+	wait_event_timeout(hold_wait, !READ_ONCE(holding), HOLD_LIMIT);
+	atomic_dec(&held);
+}
+
+static int hold_set(unsigned long hold)
+{
+	if (hold > 1)
+		return -EINVAL;
+	WRITE_ONCE(holding, hold);
+	wake_up_all(&hold_wait);
+	return atomic_read(&held);
+}
+
 /* --- what the manager asks for ---------------------------------------------- */
 
 static int faulty_populate(struct hmmrt_device *dev, u64 offset)
@@ -152,6 +180,7 @@ static int faulty_copy_to_device(struct hmmrt_device *dev, u64 offset,
 {
 	struct faulty *faulty = hmmrt_device_drvdata(dev);
 
+	hold_up();
 	if (fails(HMMRT_FAULTY_COPY_TO_DEVICE))
 		return -EIO;
 	if (faulty->hollow)
@@ -169,6 +198,7 @@ static int faulty_copy_to_host(struct hmmrt_device *dev, struct page **dst,
 	struct faulty *faulty = hmmrt_device_drvdata(dev);
 	int msecs = atomic_xchg(&slow_copy, 0);
 
+	hold_up();
 	if (msecs) {
 		msleep(msecs);
 		return -EIO;
@@ -572,6 +602,8 @@ static long control_ioctl(struct file *file, unsigned int cmd,
 		return slow_copy_set(arg);
 	case HMMRT_FAULTY_IOC_HOLLOW:
 		return hollow_set(arg);
+	case HMMRT_FAULTY_IOC_HOLD:
+		return hold_set(arg);
 	default:
 		return -ENOTTY;
 	}

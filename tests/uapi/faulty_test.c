@@ -3,8 +3,13 @@
  * A device that fails: each op that may fail does so at its first, second, ...
  * call while a process uses the device in each way there is. What is documented
  * holds: the call fails with its error, or does without; no page is lost, none is
- * left on the device, and the next attempt works. Loads and removes the module.
+ * left on the device, and the next attempt works. A device that is slow holds up
+ * who needs the block, and no other process. Loads and removes the module.
  */
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/wait.h>
+
 #include "lib/faulty_env.h"
 #include "lib/harness.h"
 #include "lib/session.h"
@@ -240,6 +245,140 @@ TEST_F(failing, call_is_survived_and_the_next_attempt_works)
 	/* It ended because there were no more calls to fail, and there were some. */
 	EXPECT_EQ(1, rc);
 	EXPECT_LT(0, failed);
+}
+
+/* --- a copy that takes long --------------------------------------------------------- */
+
+#define OTHERS_LIMIT_S	15
+
+struct slow_copy {
+	struct faulty_env *env;
+	char *moves;		/* to the device, slowly */
+	volatile uint64_t *touched;	/* on the device already, of the same block */
+	sem_t touch;
+	int rc;
+	uint64_t found;
+	pthread_t mover;
+	pthread_t toucher;
+};
+
+static void *move_slowly(void *arg)
+{
+	struct slow_copy *copy = arg;
+
+	copy->rc = faulty_range(copy->env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE,
+				copy->moves, PAGE_BYTES);
+	return NULL;
+}
+
+static void *touch_meanwhile(void *arg)
+{
+	struct slow_copy *copy = arg;
+
+	sem_wait(&copy->touch);
+	copy->found = *copy->touched;
+	return NULL;
+}
+
+/* A process that has a space of its own and gives it up, when it is told to. */
+static pid_t bystander(int gate)
+{
+	pid_t pid = fork();
+	int manager;
+	char c;
+
+	if (pid)
+		return pid;
+	if (read(gate, &c, 1) != 1)
+		_exit(2);
+	manager = open_manager();
+	if (manager < 0 || cmd_space_create(manager))
+		_exit(3);
+	close(manager);
+	_exit(0);
+}
+
+/* Its status, or -1 if it takes too long. */
+static int bystander_end(pid_t pid)
+{
+	unsigned int try;
+	int status = -1;
+
+	for (try = 0; try < OTHERS_LIMIT_S * 100; try++) {
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return status;
+		usleep(10000);
+	}
+	return -1;
+}
+
+static uint64_t cpu_faults(const struct faulty_env *env)
+{
+	struct hmmrt_stats stats = {};
+
+	cmd_stats(env->manager, env->id[0], &stats);
+	return stats.out_cpu_faults;
+}
+
+FIXTURE(slow) {
+	struct faulty_env env;
+};
+
+FIXTURE_SETUP(slow)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+	ASSERT_EQ(0, faulty_env_start(&self->env));
+	pages_fill(self->env.buf, LEN, 1);
+}
+
+FIXTURE_TEARDOWN(slow)
+{
+	if (getenv("HMMRT_MODULE_DIR"))
+		EXPECT_EQ(0, faulty_env_end(&self->env));
+}
+
+/*
+ * A CPU fault waits for a migration of its block, which lasts; that of another
+ * process to give up its space does not.
+ */
+TEST_F_TIMEOUT(slow, cpu_fault_that_waits_for_it_holds_up_nobody_else, 60)
+{
+	struct faulty_env *env = &self->env;
+	struct slow_copy copy = {
+		.env = env,
+		.moves = env->buf + PAGE_BYTES,
+		.touched = (uint64_t *)env->buf,
+	};
+	uint64_t faults;
+	int gate[2];
+	pid_t pid;
+
+	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE,
+				  env->buf, PAGE_BYTES));
+	ASSERT_EQ(1, faulty_env_pages_on(env, 0));
+	ASSERT_EQ(0, pipe(gate));
+	/* All that needs the mmap_lock for writing comes first. */
+	pid = bystander(gate[0]);
+	ASSERT_LT(0, pid);
+	ASSERT_EQ(0, sem_init(&copy.touch, 0, 0));
+	ASSERT_EQ(0, pthread_create(&copy.toucher, NULL, touch_meanwhile, &copy));
+	faults = cpu_faults(env);
+	ASSERT_LE(0, faulty_hold(env->control, true));
+	ASSERT_EQ(0, pthread_create(&copy.mover, NULL, move_slowly, &copy));
+	ASSERT_EQ(0, faulty_wait_held(env->control));
+	sem_post(&copy.touch);
+	while (cpu_faults(env) == faults)
+		usleep(1000);
+	ASSERT_EQ(1, write(gate[1], "g", 1));
+	EXPECT_EQ(0, bystander_end(pid));
+	EXPECT_LT(0, faulty_hold(env->control, true));
+	faulty_hold(env->control, false);
+	pthread_join(copy.mover, NULL);
+	pthread_join(copy.toucher, NULL);
+	EXPECT_EQ(0, copy.rc);
+	EXPECT_EQ(1, copy.found);
+	EXPECT_EQ(-1, pages_check(env->buf, LEN, 1));
 }
 
 TEST_HARNESS_MAIN

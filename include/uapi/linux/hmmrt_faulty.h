@@ -51,6 +51,12 @@ enum hmmrt_faulty_op {
  */
 #define HMMRT_FAULTY_IOC_HOLLOW		_IO('h', 0xe5)
 
+/*
+ * The argument itself is 1: copies to and from the devices wait from now on, for half
+ * a minute at most; 0: they go on. Returns how many wait.
+ */
+#define HMMRT_FAULTY_IOC_HOLD		_IO('h', 0xe6)
+
 #define HMMRT_FAULTY_IOC_FAULT \
 	_IOWR('h', 0xe8, struct hmmrt_faulty_range)
 #define HMMRT_FAULTY_IOC_TO_DEVICE \

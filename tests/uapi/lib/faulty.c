@@ -92,6 +92,26 @@ int faulty_slow_copy(int control, unsigned long msecs)
 	return left < 0 ? -errno : left;
 }
 
+int faulty_hold(int control, bool hold)
+{
+	int rc = ioctl(control, HMMRT_FAULTY_IOC_HOLD, (unsigned long)hold);
+
+	return rc < 0 ? -errno : rc;
+}
+
+int faulty_wait_held(int control)
+{
+	unsigned int try;
+	int rc = 0;
+
+	for (try = 0; !rc && try < 2000; try++) {
+		rc = faulty_hold(control, true);
+		if (!rc)
+			usleep(5000);
+	}
+	return rc > 0 ? 0 : rc ? rc : -ETIMEDOUT;
+}
+
 int faulty_read(int fd, const volatile void *addr, uint64_t *value)
 {
 	ssize_t rc = pread(fd, value, sizeof(*value), (off_t)(uintptr_t)addr);

@@ -6,6 +6,7 @@
 #ifndef TESTS_UAPI_FAULTY_H
 #define TESTS_UAPI_FAULTY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,11 @@ int faulty_hollow(int control, unsigned long mib);
  * was set before: 0 once that copy has begun.
  */
 int faulty_slow_copy(int control, unsigned long msecs);
+
+/* Copies wait, or go on. Returns how many wait, or a negative errno. */
+int faulty_hold(int control, bool hold);
+/* Until one does; 0 or -ETIMEDOUT. */
+int faulty_wait_held(int control);
 
 /* Accesses of the device to a word, and calls of it on a range. */
 int faulty_read(int fd, const volatile void *addr, uint64_t *value);

@@ -58,6 +58,7 @@ int faulty_env_end(struct faulty_env *env)
 
 	for (op = 0; op < HMMRT_FAULTY_OPS; op++)
 		faulty_fail_stop(env->control, op);
+	faulty_hold(env->control, false);
 	close(env->fd[0]);
 	close(env->fd[1]);
 	close(env->control);
