@@ -300,8 +300,12 @@ struct hmmrt_space {
 	unsigned long peers[HMMRT_MAX_DEVICES];
 	const void *exclusive_task;	/* who is in it; only to be compared */
 	struct xarray spans;		/* by start >> HMMRT_SPAN_SHIFT */
-	/* Device ids whose maps are in use or not yet forgotten; roles_lock. */
+	/*
+	 * Device ids whose maps are in use or not yet forgotten; written under
+	 * hmmrt_roles_lock.
+	 */
 	unsigned long bound;
+	wait_queue_head_t unbound;	/* a bit of @bound was cleared */
 	bool released;			/* the mm is gone, or nearly so */
 	atomic_t fail_huge;		/* see hmmrt_fail_next_huge() */
 

@@ -111,6 +111,7 @@ static struct hmmrt_space *space_create(struct mm_struct *mm)
 	mutex_init(&space->exclusive);
 	mutex_init(&space->peering);
 	xa_init_flags(&space->spans, XA_FLAGS_ACCOUNT);
+	init_waitqueue_head(&space->unbound);
 	hmmrt_advice_init(space);
 	hmmrt_map_ahead_init(space);
 	hmmrt_pins_init(&space->pins);
@@ -314,7 +315,7 @@ struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 	}
 	refcount_inc(&space->refs);
 	refcount_inc(&dev->users);
-	space->bound |= BIT(dev->id);
+	WRITE_ONCE(space->bound, space->bound | BIT(dev->id));
 	rcu_assign_pointer(space->bindings[dev->id], binding);
 	list_add(&binding->device_link, &dev->bindings);
 	mutex_unlock(&hmmrt_roles_lock);
@@ -360,8 +361,9 @@ void hmmrt_unbind(struct hmmrt_binding *binding)
 	/* Only now may the device be bound again: its maps are clean. */
 	mutex_lock(&hmmrt_roles_lock);
 	list_del(&binding->agent_link);
-	space->bound &= ~BIT(id);
+	WRITE_ONCE(space->bound, space->bound & ~BIT(id));
 	mutex_unlock(&hmmrt_roles_lock);
+	wake_up_all(&space->unbound);
 	if (binding->agent)
 		mmdrop(binding->agent);
 	hmmrt_account_put(binding->account);
@@ -370,6 +372,35 @@ void hmmrt_unbind(struct hmmrt_binding *binding)
 	kfree(binding);
 }
 EXPORT_SYMBOL_GPL(hmmrt_unbind);
+
+static bool is_bound(const struct hmmrt_space *space, u32 id)
+{
+	return READ_ONCE(space->bound) & BIT(id);
+}
+
+/* How often signals are looked for that are none to TASK_KILLABLE. */
+#define SIGNAL_PERIOD	(HZ / 10)
+
+int hmmrt_wait_unbound(struct hmmrt_space *space, struct hmmrt_device *dev,
+		       unsigned long timeout)
+{
+	unsigned long end = jiffies + timeout;
+	long left;
+
+	while (is_bound(space, dev->id)) {
+		left = end - jiffies;
+		if (left <= 0)
+			return -EBUSY;
+		left = min_t(long, left, SIGNAL_PERIOD);
+		if (wait_event_killable_timeout(space->unbound,
+						!is_bound(space, dev->id),
+						left) < 0 ||
+		    hmmrt_interrupted())
+			return -EINTR;
+	}
+	return 0;
+}
+EXPORT_SYMBOL_GPL(hmmrt_wait_unbound);
 
 void *hmmrt_binding_drvdata(const struct hmmrt_binding *binding)
 {

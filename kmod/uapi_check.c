@@ -163,10 +163,12 @@ static void check_quota(void)
 
 static void check_gpu(void)
 {
-	CHECK_SIZE(hmmrt_gpu_bind, 24);
+	CHECK_SIZE(hmmrt_gpu_bind, 32);
 	CHECK_AT(hmmrt_gpu_bind, space_fd, 8);
 	CHECK_AT(hmmrt_gpu_bind, out_device_id, 12);
 	CHECK_AT(hmmrt_gpu_bind, out_token, 16);
+	CHECK_AT(hmmrt_gpu_bind, wait_msec, 24);
+	CHECK_AT(hmmrt_gpu_bind, __reserved, 28);
 
 	CHECK_SIZE(hmmrt_gpu_attach, 16);
 	CHECK_AT(hmmrt_gpu_attach, token, 8);

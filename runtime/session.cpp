@@ -125,7 +125,6 @@ void session::create_control(const session_options& options) {
 
 /// Returns the token for the agent.
 std::uint64_t session::open_device(const session_options& options) {
-    const std::uint64_t deadline = sys::monotonic_milliseconds() + end_limit_milliseconds;
     gpu_ = unique_fd(sys::open_file(options.device_path.c_str()));
     if (gpu_.get() < 0)
         throw failure(hmmErrorDevicesUnavailable, describe_errno(options.device_path, gpu_.get()));
@@ -133,11 +132,9 @@ std::uint64_t session::open_device(const session_options& options) {
 
     hmmrt_gpu_bind bind = {};
     bind.space_fd = options.space_fd;
-    int error;
     // The binding of a session before this one may need a moment to go.
-    while ((error = sys::bind_device(gpu_.get(), bind)) == -EBUSY &&
-           sys::monotonic_milliseconds() < deadline)
-        sys::sleep_milliseconds(1);
+    bind.wait_msec = end_limit_milliseconds;
+    const int error = sys::bind_device(gpu_.get(), bind);
     if (error < 0)
         throw failure(error == -EBUSY ? hmmErrorDevicesUnavailable : hmmErrorInitializationError,
                       describe_errno("binding " + options.device_path, error));

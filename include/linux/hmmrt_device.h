@@ -395,6 +395,21 @@ struct hmmrt_binding *hmmrt_bind_current(struct hmmrt_device *dev,
 					 void *drvdata);
 
 /**
+ * hmmrt_wait_unbound() - wait until a device is not bound to a space
+ * @space: held by the caller
+ * @dev: registered
+ * @timeout: in jiffies, at most LONG_MAX
+ *
+ * For who found hmmrt_bind() to answer -EBUSY: an hmmrt_unbind() may be under way, or
+ * about to begin. Another thread may bind the device first.
+ *
+ * Context: process context, no locks, sleeps.
+ * Return: 0; -EBUSY it was bound for all of that time; -EINTR.
+ */
+int hmmrt_wait_unbound(struct hmmrt_space *space, struct hmmrt_device *dev,
+		       unsigned long timeout);
+
+/**
  * hmmrt_unbind() - the end of a binding
  * @binding: that the device has stopped using, see Lifetimes
  *

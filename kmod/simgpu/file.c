@@ -147,30 +147,16 @@ static int view_agent_exits(struct wait_queue_entry *entry, unsigned int mode,
 	return 0;
 }
 
-static int ioc_bind(struct file *file, void *arg)
+/* The file becomes a binding. */
+static int view_bind(struct simgpu_view *view, struct hmmrt_space *space,
+		     struct hmmrt_gpu_bind *bind)
 {
-	struct simgpu_view *view = file->private_data;
-	struct hmmrt_gpu_bind *bind = arg;
 	struct hmmrt_binding *binding;
-	struct hmmrt_space *space;
-	int rc;
 
-	space = hmmrt_space_get_from_fd(bind->space_fd);
-	if (IS_ERR(space))
-		return PTR_ERR(space);
-	/* Who undoes a binding may have it for as long as that waits. */
-	rc = mutex_lock_killable(&view->lock);
-	if (rc)
-		goto out_put;
-	if (view->binding) {
-		rc = -EBUSY;
-		goto out_unlock;
-	}
+	lockdep_assert_held(&view->lock);
 	binding = hmmrt_bind(space, view->gpu->dev, view);
-	if (IS_ERR(binding)) {
-		rc = PTR_ERR(binding);
-		goto out_unlock;
-	}
+	if (IS_ERR(binding))
+		return PTR_ERR(binding);
 	do {
 		get_random_bytes(&view->token, sizeof(view->token));
 	} while (!view->token);
@@ -178,9 +164,47 @@ static int ioc_bind(struct file *file, void *arg)
 	smp_store_release(&view->binding, binding);
 	bind->out_device_id = hmmrt_device_id(view->gpu->dev);
 	bind->out_token = view->token;
-out_unlock:
+	return 0;
+}
+
+/* -EAGAIN: it may become one when the device's last binding has ended. */
+static int view_bind_once(struct simgpu_view *view, struct hmmrt_space *space,
+			  struct hmmrt_gpu_bind *bind)
+{
+	int rc;
+
+	/* Who undoes a binding may have it for as long as that waits. */
+	rc = mutex_lock_killable(&view->lock);
+	if (rc)
+		return rc;
+	rc = view->binding ? -EBUSY : view_bind(view, space, bind);
+	if (rc == -EBUSY && !view->binding)
+		rc = -EAGAIN;
 	mutex_unlock(&view->lock);
-out_put:
+	return rc;
+}
+
+static int ioc_bind(struct file *file, void *arg)
+{
+	struct simgpu_view *view = file->private_data;
+	struct hmmrt_gpu_bind *bind = arg;
+	unsigned long end = jiffies + msecs_to_jiffies(bind->wait_msec);
+	struct hmmrt_space *space;
+	int rc;
+
+	if (bind->__reserved)
+		return -EOPNOTSUPP;
+	space = hmmrt_space_get_from_fd(bind->space_fd);
+	if (IS_ERR(space))
+		return PTR_ERR(space);
+	/* With no lock held while it waits: the file may be attached to by others. */
+	while ((rc = view_bind_once(view, space, bind)) == -EAGAIN) {
+		long left = end - jiffies;
+
+		rc = hmmrt_wait_unbound(space, view->gpu->dev, max(left, 0L));
+		if (rc)
+			break;
+	}
 	/* The binding has its own reference. */
 	hmmrt_space_put(space);
 	return rc;

@@ -404,7 +404,7 @@ TEST_F(session, next_agent_sees_what_the_killed_one_wrote)
 	session_unbind(&self->session, 0);
 	device->gpu = open_gpu(0);
 	ASSERT_EQ(0, agent_start(&device->agent, device->gpu, 1));
-	ASSERT_EQ(0, cmd_bind(device->gpu, self->session.space, &bind));
+	ASSERT_EQ(0, cmd_bind_next(device->gpu, self->session.space, &bind));
 	device->token = bind.out_token;
 	ASSERT_EQ(0, session_attach(&self->session));
 	ASSERT_VALUE(1234, agent_read(&device->agent, self->buf));
@@ -422,11 +422,8 @@ static int next_begin(struct session_device *next)
 static int next_take_over(struct session_device *next, int space)
 {
 	struct hmmrt_gpu_bind bind;
-	unsigned int try;
-	int rc = -EBUSY;
+	int rc = cmd_bind_next(next->gpu, space, &bind);
 
-	for (try = 0; try < 1000000 && rc == -EBUSY; try++)
-		rc = cmd_bind(next->gpu, space, &bind);
 	if (rc)
 		return rc;
 	next->token = bind.out_token;

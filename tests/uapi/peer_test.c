@@ -517,7 +517,7 @@ TEST_F(mapping, unbinding_the_peer_takes_it_away)
 	ASSERT_DONE(agent_write(agent_of(env, A), env->buf, 100));
 	/* The next binding begins without peers. */
 	gpu = open_gpu(B);
-	ASSERT_EQ(0, cmd_bind(gpu, env->space, &bind));
+	ASSERT_EQ(0, cmd_bind_next(gpu, env->space, &bind));
 	ASSERT_EQ(id, bind.out_device_id);
 	EXPECT_FALSE(is_enabled(env, A, B));
 	EXPECT_FALSE(is_enabled(env, B, A));

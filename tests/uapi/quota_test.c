@@ -335,7 +335,7 @@ static int bind_again(FIXTURE_DATA(quota) *self)
 
 	session_unbind(&self->session, 0);
 	device->gpu = open_gpu(0);
-	return cmd_bind(device->gpu, self->space, &bind);
+	return cmd_bind_next(device->gpu, self->space, &bind);
 }
 
 TEST_F(quota, outlives_the_binding)

@@ -602,7 +602,7 @@ TEST_F(space, second_bind_of_a_file_or_device_is_ebusy)
 	ASSERT_EQ(-EBUSY, cmd_bind(gpu, self->fd, &bind));
 	/* The agent holds the file, too. */
 	session_unbind(&self->session, 0);
-	ASSERT_EQ(0, cmd_bind(gpu, self->fd, &bind));
+	ASSERT_EQ(0, cmd_bind_next(gpu, self->fd, &bind));
 	ASSERT_EQ(self->id, bind.out_device_id);
 	self->session.devices[0].gpu = gpu;
 }

@@ -5,8 +5,12 @@
  * thing in a call that is otherwise valid, and then makes the valid one.
  */
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
 
 #include "lib/harness.h"
 #include "lib/session.h"
@@ -77,6 +81,7 @@ FIXTURE_VARIANT(call) {
 	uint32_t size;
 	uint32_t min_size;	/* of the first version */
 	uint32_t outputs;	/* where those begin, 0 without any */
+	uint32_t outputs_end;	/* where inputs follow, 0 at the end */
 	enum stage stage;
 	bool on_gpu;		/* which file it is for */
 	bool by_agent;
@@ -279,6 +284,7 @@ FIXTURE_VARIANT_ADD(call, stats) {
 FIXTURE_VARIANT_ADD(call, bind) {
 	.cmd = HMMRT_GPU_IOC_BIND, CALL(hmmrt_gpu_bind, out_token),
 	.outputs = offsetof(struct hmmrt_gpu_bind, out_device_id),
+	.outputs_end = offsetof(struct hmmrt_gpu_bind, wait_msec),
 	.stage = STAGE_SPACE, .on_gpu = true, .fill = fill_bind,
 };
 
@@ -430,11 +436,13 @@ TEST_F(call, struct_or_tail_that_runs_into_the_void_is_efault)
 /* What stands there before is no input, and nothing of it is left. */
 TEST_F(call, outputs_may_hold_anything_before)
 {
-	uint32_t at = variant->outputs ? variant->outputs : variant->size;
+	uint32_t end = variant->outputs_end ? variant->outputs_end :
+					      variant->size;
+	uint32_t at = variant->outputs ? variant->outputs : end;
 
-	memset(self->arg->bytes + at, 0xa5, variant->size - at);
+	memset(self->arg->bytes + at, 0xa5, end - at);
 	ASSERT_EQ(0, call_run(self, variant, self->arg));
-	for (; at + 8 <= variant->size; at += 8)
+	for (; at + 8 <= end; at += 8)
 		ASSERT_NE(0, memcmp(self->arg->bytes + at,
 				    "\xa5\xa5\xa5\xa5\xa5\xa5\xa5\xa5", 8))
 		{
@@ -516,6 +524,67 @@ TEST_F(files, every_number_is_in_the_list_or_enotty)
 			}
 		}
 	}
+}
+
+/* --- waiting for the end of a binding ------------------------------------------- */
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+static void *unbind_in_a_moment(void *arg)
+{
+	usleep(200000);
+	session_unbind(arg, 0);
+	return NULL;
+}
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+TEST(bind_waits_for_as_long_as_it_is_told)
+{
+	const struct itimerval soon = { .it_value.tv_usec = 200000 };
+	struct sigaction action = { .sa_handler = on_alarm };
+	struct hmmrt_gpu_bind bind = {
+		.size = sizeof(bind),
+		.__reserved = 1,
+	};
+	struct session session;
+	pthread_t thread;
+	double began;
+	int gpu;
+
+	ASSERT_EQ(0, session_open(&session, 1));
+	ASSERT_EQ(0, session_bind(&session, 1));
+	bind.space_fd = session.space;
+	gpu = open_gpu(0);
+	ASSERT_LE(0, gpu);
+	began = seconds();
+	EXPECT_EQ(-EOPNOTSUPP, cmd_raw(gpu, HMMRT_GPU_IOC_BIND, &bind));
+	EXPECT_EQ(-EBUSY, cmd_bind_wait(gpu, session.space, 300, &bind));
+	EXPECT_LE(0.3, seconds() - began);
+	/* For what no wait will change there is none. */
+	began = seconds();
+	EXPECT_EQ(-EBUSY, cmd_bind_wait(session.devices[0].gpu, session.space,
+					60000, &bind));
+	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &soon, NULL));
+	EXPECT_EQ(-EINTR, cmd_bind_wait(gpu, session.space, 60000, &bind));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, unbind_in_a_moment,
+				    &session));
+	EXPECT_EQ(0, cmd_bind_wait(gpu, session.space, 60000, &bind));
+	EXPECT_GT(50, seconds() - began);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(session.devices[0].id, bind.out_device_id);
+	session.devices[0].gpu = gpu;
+	EXPECT_EQ(0, session_end(&session));
 }
 
 TEST_HARNESS_MAIN

@@ -36,7 +36,8 @@ class Runtime : public testing::Test {
     ~Runtime() override {
         for (const auto& each : started)
             each->reset();
-        kernel.manager_open_error = kernel.gpu_open_error = kernel.busy_binds = 0;
+        kernel.manager_open_error = kernel.gpu_open_error = 0;
+        kernel.busy_milliseconds = 0;
         kernel.device_info_errors.clear();
         kernel.uapi_version = HMMRT_UAPI_VERSION;
         kernel.agent = fakes::agent_behaviour::runs;
@@ -263,7 +264,7 @@ TEST_F(Runtime, AFailedStartSaysWhereAndMayBeTriedAgain) {
 }
 
 TEST_F(Runtime, ABindingThatIsStillGoingIsWaitedFor) {
-    kernel.busy_binds = 3;
+    kernel.busy_milliseconds = 5000;
     std::atomic<std::uint64_t> items = 0;
     launch(use(), 1, count_items, &items);
     use().synchronize();

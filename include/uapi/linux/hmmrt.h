@@ -790,6 +790,16 @@ struct hmmrt_exclusive {
  * @space_fd: a /dev/hmmrt file on which the caller created its space
  * @out_device_id: id of this device
  * @out_token: to be shown by the agent in HMMRT_GPU_IOC_ATTACH, once
+ * @wait_msec: how long to wait while the device is bound to this space already; 0:
+ *	not at all
+ * @__reserved: must be 0
+ *
+ * A binding ends when the last reference to its file is gone: all descriptors are
+ * closed, and the agent's process has exited, with its mappings. The kernel may need a
+ * moment for that after close() and waitpid() are back, and the end itself brings
+ * memory home. To bind the device again, wait with @wait_msec; EBUSY says that the
+ * device was bound for all of that time, or that the file is a binding already. A
+ * signal ends the wait with EINTR.
  *
  * poll() of the file reports EPOLLHUP once an attached agent is gone.
  */
@@ -799,6 +809,8 @@ struct hmmrt_gpu_bind {
 	__s32 space_fd;
 	__u32 out_device_id;
 	__aligned_u64 out_token;
+	__u32 wait_msec;
+	__u32 __reserved;
 };
 
 /**

@@ -244,13 +244,25 @@ int cmd_set_quota(int fd, uint32_t device, uint64_t limit, uint32_t priority,
 	return rc;
 }
 
-int cmd_bind(int gpu, int space, struct hmmrt_gpu_bind *bind)
+int cmd_bind_wait(int gpu, int space, uint32_t msec,
+		  struct hmmrt_gpu_bind *bind)
 {
 	*bind = (struct hmmrt_gpu_bind){
 		.size = sizeof(*bind),
 		.space_fd = space,
+		.wait_msec = msec,
 	};
 	return cmd_raw(gpu, HMMRT_GPU_IOC_BIND, bind);
+}
+
+int cmd_bind(int gpu, int space, struct hmmrt_gpu_bind *bind)
+{
+	return cmd_bind_wait(gpu, space, 0, bind);
+}
+
+int cmd_bind_next(int gpu, int space, struct hmmrt_gpu_bind *bind)
+{
+	return cmd_bind_wait(gpu, space, 60000, bind);
 }
 
 int cmd_attach(int gpu, uint64_t token)

@@ -54,6 +54,10 @@ int cmd_get_quota(int fd, uint32_t device, struct hmmrt_quota *quota);
 int cmd_set_quota(int fd, uint32_t device, uint64_t limit, uint32_t priority,
 		  struct hmmrt_quota *quota);
 int cmd_bind(int gpu, int space, struct hmmrt_gpu_bind *bind);
+/* When the device's last binding to the space has ended. */
+int cmd_bind_next(int gpu, int space, struct hmmrt_gpu_bind *bind);
+int cmd_bind_wait(int gpu, int space, uint32_t msec,
+		  struct hmmrt_gpu_bind *bind);
 int cmd_attach(int gpu, uint64_t token);
 int cmd_fault_record(int gpu, struct hmmrt_gpu_fault_record *record);
 

@@ -57,7 +57,7 @@ int session_bind(struct session *session, unsigned int nr_lanes)
 		struct session_device *device = &session->devices[i];
 		struct hmmrt_gpu_bind bind;
 
-		rc = cmd_bind(device->gpu, session->space, &bind);
+		rc = cmd_bind_next(device->gpu, session->space, &bind);
 		if (rc)
 			return complain("HMMRT_GPU_IOC_BIND", rc);
 		device->id = bind.out_device_id;

@@ -62,7 +62,8 @@ int fake_kernel::ioctl(unsigned long request, void* argument) {
     case HMMRT_IOC_SPACE_CREATE:
         return 0;
     case HMMRT_GPU_IOC_BIND:
-        return busy_binds-- > 0 ? -EBUSY : 0;
+        if (busy_milliseconds > static_cast<hmmrt_gpu_bind*>(argument)->wait_msec) return -EBUSY;
+        return 0;
     case HMMRT_IOC_KNOB:
         return policy.knob(*static_cast<hmmrt_knob*>(argument));
     case HMMRT_IOC_QUOTA:

@@ -53,7 +53,7 @@ class fake_kernel {
         {0, "hmmrt-gpu0", 256 << 20, 64 << 20, HMMRT_PROPERTY_NATIVE_ATOMICS},
         {2, "hmmrt-gpu2", 512 << 20, 0, HMMRT_PROPERTY_COHERENT, 1}};
     std::map<std::uint32_t, int> device_info_errors; ///< errno by device id
-    int busy_binds = 0;                              ///< so many times EBUSY first
+    std::uint32_t busy_milliseconds = 0; ///< BIND says EBUSY unless it may wait for so long
     int map_error = 0;
     agent_behaviour agent = agent_behaviour::runs;
     std::map<std::string, std::string> environment;
