@@ -678,11 +678,12 @@ void hmmrt_request_release_room(struct hmmrt_request *req)
 /**
  * hmmrt_evict_excess() - bring home what an account has beyond its limit, best effort
  * @account: held by the caller
+ * @going: of a binding, if the call holds one: hmmrt_unbind() waits for the call then
  *
  * Context: process context, sleeps, no lock is held.
- * Return: 0, whatever was evicted; -EINTR.
+ * Return: 0, whatever was evicted; -EINTR; -ENODEV when @going says so.
  */
-int hmmrt_evict_excess(struct hmmrt_account *account)
+int hmmrt_evict_excess(struct hmmrt_account *account, const bool *going)
 {
 	const struct hmmrt_claim claim = {
 		.within = account,
@@ -690,6 +691,7 @@ int hmmrt_evict_excess(struct hmmrt_account *account)
 	};
 	struct eviction *evict;
 	unsigned int failed = 0;
+	bool gone = false;
 
 	might_sleep();
 	if (!hmmrt_account_excess(account))
@@ -700,7 +702,7 @@ int hmmrt_evict_excess(struct hmmrt_account *account)
 	hmmrt_age(account->dev);
 	/* Each gives a page at least, or is busy. */
 	while (failed < EXCESS_FAILURES && hmmrt_account_excess(account) &&
-	       !READ_ONCE(account->dev->going) &&
+	       !gone && !READ_ONCE(account->dev->going) &&
 	       !fatal_signal_pending(current)) {
 		struct hmmrt_chunk *chunk = evict_one(account->dev, &claim,
 						      evict);
@@ -710,9 +712,12 @@ int hmmrt_evict_excess(struct hmmrt_account *account)
 		else if (PTR_ERR(chunk) != -EAGAIN)
 			break;
 		failed = IS_ERR(chunk) ? failed + 1 : 0;
+		gone = going && READ_ONCE(*going);
 		cond_resched();
 	}
 	kvfree(evict);
+	if (gone)
+		return -ENODEV;
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 

@@ -745,7 +745,7 @@ void hmmrt_request_release_room(struct hmmrt_request *req);
 void hmmrt_evict_ahead_init(struct hmmrt_device *dev);
 void hmmrt_evict_ahead_stop(struct hmmrt_device *dev);
 void hmmrt_evict_ahead(struct hmmrt_device *dev);
-int hmmrt_evict_excess(struct hmmrt_account *account);
+int hmmrt_evict_excess(struct hmmrt_account *account, const bool *going);
 
 /* lost.c */
 void hmmrt_lost_begin(void);

@@ -215,7 +215,7 @@ static int quota_space(struct hmmrt_space *space, struct hmmrt_quota *arg)
 	if (arg->operation == HMMRT_QUOTA_SET)
 		rc = space_set(space, binding->account, quota_wanted(arg));
 	if (arg->operation == HMMRT_QUOTA_SET && !rc)
-		rc = hmmrt_evict_excess(binding->account);
+		rc = hmmrt_evict_excess(binding->account, &binding->going);
 	quota_answer(arg, binding->account);
 	hmmrt_binding_put(binding);
 	return rc;
@@ -266,7 +266,7 @@ static int quota_set_cgroup(struct hmmrt_device *dev, struct cgroup *cgroup,
 		hmmrt_account_free(created);
 	if (!group)
 		return 0;
-	rc = hmmrt_evict_excess(group);
+	rc = hmmrt_evict_excess(group, NULL);
 	hmmrt_account_put(group);
 	return rc;
 }

@@ -3,8 +3,8 @@
  * A device that fails: each op that may fail does so at its first, second, ...
  * call while a process uses the device in each way there is. What is documented
  * holds: the call fails with its error, or does without; no page is lost, none is
- * left on the device, and the next attempt works. A device that is slow holds up
- * who needs the block, and no other process. Loads and removes the module.
+ * left on the device, and the next attempt works. A slow device holds up users of
+ * the block, and no other process. Loads and removes the module.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -379,6 +379,74 @@ TEST_F_TIMEOUT(slow, cpu_fault_that_waits_for_it_holds_up_nobody_else, 60)
 	EXPECT_EQ(0, copy.rc);
 	EXPECT_EQ(1, copy.found);
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, 1));
+}
+
+#define QUOTA_BLOCKS	8
+
+struct shrinking {
+	struct faulty_env *env;
+	int rc;
+	pthread_t thread;
+};
+
+static int quota_call(struct faulty_env *env, uint32_t operation,
+		      uint32_t priority)
+{
+	struct hmmrt_quota quota = {
+		.size = sizeof(quota),
+		.operation = operation,
+		.scope = HMMRT_QUOTA_OF_SPACE,
+		.device_id = env->id[0],
+		.priority = priority,
+	};
+
+	return cmd_raw(env->manager, HMMRT_IOC_QUOTA, &quota);
+}
+
+static void *shrink(void *arg)
+{
+	struct shrinking *shrinking = arg;
+
+	shrinking->rc = quota_call(shrinking->env, HMMRT_QUOTA_SET,
+				   HMMRT_PRIORITY_DEFAULT);
+	return NULL;
+}
+
+static void *unplug(void *arg)
+{
+	struct faulty_env *env = arg;
+
+	return (void *)(intptr_t)faulty_devices(env->control, 0);
+}
+
+/* A limit that evicts much is given up when the binding ends, and the device goes. */
+TEST_F_TIMEOUT(slow, quota_that_evicts_ends_with_the_binding, 120)
+{
+	const size_t len = QUOTA_BLOCKS * BLOCK_BYTES;
+	struct faulty_env *env = &self->env;
+	struct shrinking shrinking = { .env = env };
+	char *buf = arena_anon(len);
+	pthread_t unplugging;
+	void *rc;
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, len, 1);
+	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
+				  len));
+	ASSERT_LE(0, faulty_hold(env->control, true));
+	ASSERT_EQ(0, pthread_create(&shrinking.thread, NULL, shrink,
+				    &shrinking));
+	ASSERT_EQ(0, faulty_wait_held(env->control));
+	ASSERT_EQ(0, pthread_create(&unplugging, NULL, unplug, env));
+	/* The binding is going when it is found no more. */
+	while (quota_call(env, HMMRT_QUOTA_GET, 0) != -EINVAL)
+		usleep(1000);
+	faulty_hold(env->control, false);
+	pthread_join(shrinking.thread, NULL);
+	EXPECT_EQ(-ENODEV, shrinking.rc);
+	pthread_join(unplugging, &rc);
+	EXPECT_EQ(NULL, rc);
+	EXPECT_EQ(-1, pages_check(buf, len, 1));
 }
 
 TEST_HARNESS_MAIN
