@@ -3,14 +3,36 @@
 #
 # Which files there are, and what kind each is.
 
-# Sets FILES (all text files that git has, or would add) and its parts:
+# All files that git has, or would add, of the folder it is called in. Where git knows nothing of that, as where an
+# archive of the source was unpacked, all files but those that .gitignore names.
+list_files() {
+	if [[ -e .git ]] && git ls-files --cached --others --exclude-standard -- . ':!build' 2>/dev/null; then
+		return
+	fi
+	find_files_not_ignored
+}
+
+# What .gitignore may have here: comments, names of folders with a slash behind, and names.
+find_files_not_ignored() {
+	local line ignored=(-name .git)
+	while read -r line; do
+		case $line in
+		'' | '#'*) ;;
+		*/) ignored+=(-o -type d -name "${line%/}") ;;
+		*) ignored+=(-o -name "$line") ;;
+		esac
+	done <.gitignore
+	find . \( "${ignored[@]}" \) -prune -o ! -type d -printf '%P\n'
+}
+
+# Sets FILES (all text files among those) and its parts:
 #   KERNEL_FILES  C of the modules
 #   C_FILES       C of tests that use the kernel's test harness, in the kernel's style
 #   CPP_FILES     C++, and C that C++ programs include or learn from, in our style
 #   SHELL_FILES, MARKDOWN
 find_files() {
 	local file
-	mapfile -t FILES < <(git ls-files --cached --others --exclude-standard -- . ':!build' | sort -u |
+	mapfile -t FILES < <(list_files | sort -u |
 		while read -r file; do [[ -f $file && ! -L $file ]] && echo "$file"; done |
 		xargs -r -d '\n' grep -lI '')
 	KERNEL_FILES=() C_FILES=() CPP_FILES=() SHELL_FILES=() MARKDOWN=()
