@@ -8,6 +8,8 @@
  * Trust      The file equals ptrace of its owner. So each call checks whose it
  *            is by mm, which neither fork nor passing the fd carries over, and
  *            the token keeps a child that holds the file from attaching first.
+ *            A process that was the agent and has executed another program is
+ *            not the agent any more: that program may have other privileges.
  * Mapping    Each view has an inode of its own, and its files' f_mapping points
  *            to that, as in drm: shootdown finds this view's entries and nothing
  *            else; exec permission is still decided by the path of the node.
@@ -136,7 +138,10 @@ static int simgpu_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* The agent's exit wakes those that poll us: they may have come before it. */
+/*
+ * The agent's exit wakes those that poll the file: they may have come before it.
+ * Its exec does so in mirror_close().
+ */
 static int view_agent_exits(struct wait_queue_entry *entry, unsigned int mode,
 			    int flags, void *key)
 {
@@ -231,6 +236,34 @@ static void ioc_bind_answered(struct file *file, bool arrived)
 	mutex_unlock(&view->lock);
 }
 
+/* As for_each_thread(), which on some kernels names a lock that modules cannot. */
+#define for_each_thread_of(leader, thread)				\
+	list_for_each_entry_rcu(thread, &(leader)->signal->thread_head, \
+				thread_node)
+
+/*
+ * Kill each thread of the process that still has the agent's mm. exec replaces the
+ * mm under task_lock, before it changes credentials: what is killed under that lock
+ * runs no instruction of another program. All threads: one that is exiting already
+ * does not pass the signal on to the others.
+ */
+static void kill_agent(struct simgpu_view *view)
+{
+	struct task_struct *leader, *thread;
+
+	rcu_read_lock();
+	leader = pid_task(view->agent, PIDTYPE_TGID);
+	if (leader) {
+		for_each_thread_of(leader, thread) {
+			task_lock(thread);
+			if (thread->mm == view->agent_mm)
+				send_sig(SIGKILL, thread, 1);
+			task_unlock(thread);
+		}
+	}
+	rcu_read_unlock();
+}
+
 static int ioc_attach(struct file *file, void *arg)
 {
 	struct simgpu_view *view = file->private_data;
@@ -264,7 +297,7 @@ static int ioc_attach(struct file *file, void *arg)
 	/* Pairs with the owner's end, which may have missed us. */
 	smp_mb();
 	if (hmmrt_binding_released(view->binding))
-		kill_pid(view->agent, SIGKILL, 1);
+		kill_agent(view);
 out_unlock:
 	mutex_unlock(&view->lock);
 	return rc;
@@ -309,18 +342,31 @@ static long simgpu_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 				    ARRAY_SIZE(ioctl_ops));
 }
 
-/* All threads of a process are gone, with their memory and files. */
-static bool process_exited(struct pid *tgid)
+/*
+ * All threads of the agent's process are gone, with their memory and files, or the
+ * process has executed another program. The binding keeps agent_mm, so no other mm
+ * has its address.
+ */
+static bool agent_has_ended(struct simgpu_view *view)
 {
-	struct task_struct *leader;
-	bool exited;
+	struct task_struct *leader, *thread;
+	struct mm_struct *mm;
+	bool ended;
 
 	rcu_read_lock();
-	leader = pid_task(tgid, PIDTYPE_TGID);
-	exited = !leader || (READ_ONCE(leader->exit_state) &&
-			     thread_group_empty(leader));
+	leader = pid_task(view->agent, PIDTYPE_TGID);
+	ended = !leader || (READ_ONCE(leader->exit_state) &&
+			    thread_group_empty(leader));
+	if (!ended) {
+		for_each_thread_of(leader, thread) {
+			mm = READ_ONCE(thread->mm);
+			/* None: the thread is exiting. */
+			if (mm && mm != view->agent_mm)
+				ended = true;
+		}
+	}
 	rcu_read_unlock();
-	return exited;
+	return ended;
 }
 
 static __poll_t simgpu_poll(struct file *file, struct poll_table_struct *wait)
@@ -331,7 +377,10 @@ static __poll_t simgpu_poll(struct file *file, struct poll_table_struct *wait)
 	/* Pairs with ioc_attach(). */
 	if (!smp_load_acquire(&view->agent_mm))
 		return 0;
-	return process_exited(view->agent) ? EPOLLHUP : 0;
+	/* Kept: the threads of a program that exits have no mm for a while. */
+	if (!READ_ONCE(view->agent_ended) && agent_has_ended(view))
+		WRITE_ONCE(view->agent_ended, true);
+	return READ_ONCE(view->agent_ended) ? EPOLLHUP : 0;
 }
 
 /* The application is gone: its agent dies with it, not before. */
@@ -341,7 +390,7 @@ void simgpu_view_released(struct hmmrt_binding *binding)
 
 	/* Pairs with ioc_attach(). */
 	if (smp_load_acquire(&view->agent_mm))
-		kill_pid(view->agent, SIGKILL, 1);
+		kill_agent(view);
 }
 
 const struct file_operations simgpu_fops = {

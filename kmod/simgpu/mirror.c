@@ -581,6 +581,17 @@ static vm_fault_t mirror_pfn_mkwrite(struct vm_fault *vmf)
 	return ret & VM_FAULT_ERROR ? ret : ret | VM_FAULT_NOPAGE;
 }
 
+/*
+ * exec unmaps the agent's memory after the process has its new mm: whoever polls
+ * the file looks again. After munmap() they find that nothing has changed.
+ */
+static void mirror_close(struct vm_area_struct *vma)
+{
+	struct simgpu_view *view = vma->vm_private_data;
+
+	wake_up_all(&view->gone);
+}
+
 static int mirror_mremap(struct vm_area_struct *vma)
 {
 	return -EINVAL;
@@ -593,6 +604,7 @@ static int mirror_mprotect(struct vm_area_struct *vma, unsigned long start,
 }
 
 static const struct vm_operations_struct mirror_vm_ops = {
+	.close = mirror_close,
 	.mremap = mirror_mremap,
 	.mprotect = mirror_mprotect,
 	.fault = mirror_fault,

@@ -102,6 +102,7 @@ struct simgpu_view {
 	u64 token;			/* 0 once used */
 	struct mm_struct *agent_mm;	/* set once; kept by the binding */
 	struct pid *agent;
+	bool agent_ended;		/* poll() has said so */
 
 	/* By thread id of the lane; its lock for records of lanes that ended. */
 	struct xarray failures;

@@ -313,6 +313,109 @@ TEST_F(early, agent_does_not_outlive_an_owner_that_ends_while_it_attaches)
 	TH_LOG("%u of %u were too late", refused, round);
 }
 
+/* --- the agent executes something else ------------------------------------------- */
+
+/* Begins to sleep as another program, which is not waited for. */
+static void post_exec(struct agent *agent)
+{
+	/* In memory that parent and child share, argv behind its only string. */
+	char *name = (char *)agent->shared->scratch;
+	char **argv = (char **)(agent->shared->scratch + 64);
+	uint64_t args[] = { SYS_execve, (uintptr_t)name, (uintptr_t)argv, 0 };
+
+	strcpy(name, "/bin/sleep");
+	argv[0] = name;
+	argv[1] = strcpy(name + 32, "100");
+	argv[2] = NULL;
+	agent_post(agent, 0, AGENT_SYSCALL, args, ARRAY_SIZE(args));
+}
+
+static bool wait_for_program(pid_t pid, const char *name)
+{
+	char path[64], comm[32] = "";
+	unsigned int try;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	for (try = 0; try < LIMIT_S * 100; try++) {
+		file = fopen(path, "re");
+		if (!file || fscanf(file, "%31s", comm) != 1)
+			comm[0] = 0;
+		if (file)
+			fclose(file);
+		if (!strcmp(comm, name))
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+static short poll_gpu(int gpu, int timeout_ms)
+{
+	struct pollfd pollfd = { .fd = gpu, .events = POLLIN };
+
+	return poll(&pollfd, 1, timeout_ms) < 0 ? -1 : pollfd.revents;
+}
+
+static void *poll_for_ever(void *arg)
+{
+	*(short *)arg = poll_gpu(*(short *)arg, LIMIT_S * 1000);
+	return NULL;
+}
+
+/*
+ * What the agent has executed may be a setuid program: it is not the owner's to
+ * kill. The first signal to end it is the one that its status tells of.
+ */
+TEST_F(early, program_that_the_agent_executed_is_not_killed_with_the_owner)
+{
+	pthread_t thread;
+	short result;
+	int status;
+
+	ASSERT_TRUE(early_begin(self));
+	ASSERT_EQ(0, agent_attach(&self->agent, self->gpu, *self->token));
+	ASSERT_EQ(0, agent_map(&self->agent, (void *)ARENA_BASE, PAGE_BYTES,
+			       PROT_READ));
+	ASSERT_EQ(0, poll_gpu(self->gpu, 0));
+	result = (short)self->gpu;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, poll_for_ever, &result));
+	post_exec(&self->agent);
+	EXPECT_TRUE(wait_for_program(self->agent.pid, "sleep"));
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(POLLHUP, result);
+
+	/* Its memory, and with it the agent's, goes before it is waited for. */
+	ASSERT_EQ(0, kill(self->owner, SIGKILL));
+	ASSERT_EQ(self->owner, waitpid(self->owner, &status, 0));
+	EXPECT_EQ(POLLHUP, poll_gpu(self->gpu, 0));
+	ASSERT_EQ(0, kill(self->agent.pid, SIGTERM));
+	ASSERT_EQ(self->agent.pid, waitpid(self->agent.pid, &status, 0));
+	self->agent.pid = 0;
+	ASSERT_TRUE(WIFSIGNALED(status));
+	EXPECT_EQ(SIGTERM, WTERMSIG(status));
+	EXPECT_EQ(POLLHUP, poll_gpu(self->gpu, 0));
+	early_end(self);
+}
+
+/* It had mapped nothing whose end would wake who polls; who asks is told. */
+TEST_F(early, agent_that_executes_before_it_maps_is_seen_by_poll)
+{
+	int status;
+
+	ASSERT_TRUE(early_begin(self));
+	ASSERT_EQ(0, agent_attach(&self->agent, self->gpu, *self->token));
+	ASSERT_EQ(0, poll_gpu(self->gpu, 0));
+	post_exec(&self->agent);
+	EXPECT_TRUE(wait_for_program(self->agent.pid, "sleep"));
+	EXPECT_EQ(POLLHUP, poll_gpu(self->gpu, 0));
+	agent_kill(&self->agent);
+	EXPECT_EQ(POLLHUP, poll_gpu(self->gpu, LIMIT_S * 1000));
+	ASSERT_EQ(0, kill(self->owner, SIGKILL));
+	ASSERT_EQ(self->owner, waitpid(self->owner, &status, 0));
+	early_end(self);
+}
+
 /* --- the agent ends: heard by the owner ----------------------------------------- */
 
 FIXTURE(session) {
@@ -335,19 +438,6 @@ FIXTURE_SETUP(session)
 FIXTURE_TEARDOWN(session)
 {
 	EXPECT_EQ(0, session_end(&self->session));
-}
-
-static short poll_gpu(int gpu, int timeout_ms)
-{
-	struct pollfd pollfd = { .fd = gpu, .events = POLLIN };
-
-	return poll(&pollfd, 1, timeout_ms) < 0 ? -1 : pollfd.revents;
-}
-
-static void *poll_for_ever(void *arg)
-{
-	*(short *)arg = poll_gpu(*(short *)arg, LIMIT_S * 1000);
-	return NULL;
 }
 
 TEST_F(session, poll_says_nothing_while_the_agent_lives)

@@ -801,7 +801,9 @@ struct hmmrt_exclusive {
  * device was bound for all of that time, or that the file is a binding already. A
  * signal ends the wait with EINTR.
  *
- * poll() of the file reports EPOLLHUP once an attached agent is gone.
+ * poll() of the file reports EPOLLHUP once the attached agent's process has exited
+ * or has executed another program. A poll() that waits is woken by an exit, and by
+ * an exec of an agent that has mapped the file.
  */
 struct hmmrt_gpu_bind {
 	__u32 size;
@@ -820,8 +822,9 @@ struct hmmrt_gpu_bind {
  * @token: from HMMRT_GPU_IOC_BIND
  *
  * The caller's address space becomes the agent of the binding and the only one
- * that may map the file. It is killed when the owner's address space goes. It
- * may not be the owner, have a space or mmu notifiers, or be attached elsewhere.
+ * that may map the file. It is killed when the owner's address space goes; a process
+ * that has executed another program by then is not. It may not be the owner, have a
+ * space or mmu notifiers, or be attached elsewhere.
  */
 struct hmmrt_gpu_attach {
 	__u32 size;
