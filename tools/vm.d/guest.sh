@@ -13,6 +13,7 @@ FLAVOUR=plain
 MEMORY=4G
 CPUS=2
 NUMA='' # nodes; the usual number when empty
+THP='' # mode of transparent huge pages; the kernel's own default when empty
 TIME_LIMIT='' # seconds; the usual one when empty
 MODULES="hmmrt hmmrt_simgpu"
 SIMGPU_PARAMS=${HMMRT_SIMGPU_PARAMS:-}
@@ -151,6 +152,7 @@ qemu_arguments() {
 	local share=local,security_model=none,multidevs=remap
 	local reserved=$((COHERENT_REGIONS * COHERENT_MIB)) options
 	options="console=ttyS0 panic=-1 oops=panic ignore_loglevel printk.devkmsg=on secretmem.enable=1"
+	[[ -z $THP ]] || options+=" transparent_hugepage=$THP"
 	# An emulated processor does not say that its clock is good, and the others are devices of QEMU: to ask one of
 	# those stops all processors.
 	[[ $ACCEL != tcg* ]] || options+=" tsc=reliable"

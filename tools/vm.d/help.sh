@@ -12,6 +12,7 @@ guest_options() {
 		  --memory SIZE        the guest's memory (default 4G)
 		  --cpus N             its processors (default 2)
 		  --numa N             its NUMA nodes (default 1, for tests 2)
+		  --thp MODE           its transparent huge pages: always, madvise (default) or never
 		  --time-limit SEC     after this a guest that still runs is ended (default 900)
 		  --module-param P=V   a parameter for hmmrt_simgpu.ko, more than once if needed; also from HMMRT_SIMGPU_PARAMS
 		  --coherent           the CPU reads and writes the devices' memory in place
