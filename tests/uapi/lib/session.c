@@ -173,10 +173,31 @@ void *arena_map(size_t len, int prot, int flags, int fd, off_t offset)
 	return addr;
 }
 
+static bool huge_pages_are_the_default(void)
+{
+	int fd = open("/sys/kernel/mm/transparent_hugepage/enabled",
+		      O_RDONLY | O_CLOEXEC);
+	char modes[64] = "";
+
+	if (fd < 0)
+		return false;
+	if (read(fd, modes, sizeof(modes) - 1) < 0)
+		modes[0] = 0;
+	close(fd);
+	return strstr(modes, "[always]");
+}
+
 void *arena_anon(size_t len)
 {
-	return arena_map(len, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	static int ask_for_small = -1;
+	void *addr = arena_map(len, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (ask_for_small < 0)
+		ask_for_small = huge_pages_are_the_default();
+	if (addr && ask_for_small && madvise(addr, len, MADV_NOHUGEPAGE))
+		return NULL;
+	return addr;
 }
 
 unsigned int test_seed(void)

@@ -64,7 +64,11 @@ struct hmmrt_stats session_stats(const struct session *session,
  */
 void *arena_map(size_t len, int prot, int flags, int fd, off_t offset);
 
-/* Private anonymous memory, readable and writable. */
+/*
+ * Private anonymous memory, readable and writable, in single pages unless a test
+ * asks for others: where transparent_hugepage is `always`, this says
+ * MADV_NOHUGEPAGE. What tests count depends on it.
+ */
 void *arena_anon(size_t len);
 
 /* Of what is random; printed, HMMRT_TEST_SEED sets it. */
