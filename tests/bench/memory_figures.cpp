@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Figures of the memory calls: what a prefetch costs against memcpy() and against
- * the kernel's own driver, by turns; and what advice costs when there is much of it.
+ * the kernel's own driver, by turns; how huge pages come home; and what advice costs
+ * when there is much of it.
  *
  * Medians of `repetitions`, after one to warm up. Ratios are of the same round, so
  * that both sides had the same machine.
@@ -12,8 +13,10 @@
 
 #include <hmm/hmm.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -35,6 +38,17 @@ void print_ratio(const char* name, const std::vector<double>& of, const std::vec
 }
 
 // ---- prefetches
+
+void prefetch(const bench::manager& manager, char* memory, unsigned int location) {
+    hmmrt_prefetch argument = {};
+    argument.addr = reinterpret_cast<std::uintptr_t>(memory);
+    argument.len = bytes;
+    argument.location = location;
+    manager.call(HMMRT_IOC_PREFETCH, argument, "HMMRT_IOC_PREFETCH");
+    if (argument.out_pages_moved == bytes / page_size) return;
+    std::fprintf(stderr, "prefetch: %llu pages moved\n", argument.out_pages_moved);
+    std::exit(1);
+}
 
 struct prefetch_figures {
     std::vector<double> memcpy, to_device, to_host;
@@ -62,16 +76,7 @@ class prefetch_bench {
     }
 
   private:
-    void prefetch(unsigned int location) const {
-        hmmrt_prefetch argument = {};
-        argument.addr = reinterpret_cast<std::uintptr_t>(memory_.data());
-        argument.len = bytes;
-        argument.location = location;
-        manager_.call(HMMRT_IOC_PREFETCH, argument, "HMMRT_IOC_PREFETCH");
-        if (argument.out_pages_moved == bytes / page_size) return;
-        std::fprintf(stderr, "prefetch: %llu pages moved\n", argument.out_pages_moved);
-        std::exit(1);
-    }
+    void prefetch(unsigned int location) const { ::prefetch(manager_, memory_.data(), location); }
 
     const bench::manager& manager_;
     bench::mapping memory_{bytes, MAP_PRIVATE};
@@ -100,6 +105,74 @@ void measure_prefetches(const bench::manager& manager, const bench::kernel_drive
     for (int i = 0; i < repetitions; i++)
         ours.measure_once(figures, theirs);
     print_prefetches(figures);
+}
+
+// ---- huge pages
+
+constexpr std::size_t huge_page_size = 2 << 20;
+
+struct huge_figures {
+    std::vector<double> touch, longest, to_host;
+};
+
+/// Huge pages where the kernel has them on devices; elsewhere they move in pieces.
+class huge_bench {
+  public:
+    explicit huge_bench(const bench::manager& manager)
+        : manager_(manager), data_(aligned(memory_.data())) {
+        madvise(data_, bytes, MADV_HUGEPAGE);
+        std::memset(data_, 1, bytes);
+    }
+
+    void measure_once(huge_figures& figures) const {
+        double touches = 0, longest = 0;
+        prefetch(manager_, data_, 0);
+        for (std::size_t at = 0; at < bytes; at += huge_page_size) {
+            const double taken = bench::seconds([&] { touch(data_ + at); });
+            touches += taken;
+            longest = std::max(longest, taken);
+        }
+        figures.touch.push_back(touches);
+        figures.longest.push_back(longest);
+        prefetch(manager_, data_, 0);
+        figures.to_host.push_back(
+            bench::seconds([&] { prefetch(manager_, data_, HMMRT_LOCATION_HOST); }));
+    }
+
+  private:
+    static char* aligned(char* address) {
+        const auto number = reinterpret_cast<std::uintptr_t>(address);
+        return address + (-number & (huge_page_size - 1));
+    }
+    static void touch(const char* huge_page) {
+        for (std::size_t at = 0; at < huge_page_size; at += page_size)
+            static_cast<void>(*static_cast<const volatile char*>(huge_page + at));
+    }
+
+    const bench::manager& manager_;
+    bench::mapping memory_{bytes + huge_page_size, MAP_PRIVATE};
+    char* data_;
+};
+
+void print_huge(const huge_figures& f) {
+    double worst = 0;
+    for (std::size_t i = 0; i < f.touch.size(); i++)
+        worst = std::max(worst, f.touch[i] / f.to_host[i]);
+    std::printf("64 MiB in huge pages:\n");
+    print_time("CPU touches them on the device", f.touch, 1e3, "ms");
+    print_time("the one that takes longest", f.longest, 1e3, "ms");
+    print_time("prefetch back", f.to_host, 1e3, "ms");
+    print_ratio("CPU touches / prefetch back", f.touch, f.to_host, "(want <= 1.5)");
+    std::printf("%-48s %9.2f (want <= 1.5)\n", "the same, worst round", worst);
+}
+
+void measure_huge(const bench::manager& manager) {
+    const huge_bench huge(manager);
+    huge_figures figures, warming_up;
+    huge.measure_once(warming_up);
+    for (int i = 0; i < repetitions; i++)
+        huge.measure_once(figures);
+    print_huge(figures);
 }
 
 // ---- advice
@@ -249,6 +322,7 @@ int main() try {
     hmm::synchronize();
     const bench::manager manager;
     measure_prefetches(manager, theirs);
+    measure_huge(manager);
     measure_advice(manager);
 } catch (const hmm::error& error) {
     std::fprintf(stderr, "%s: %s\n", error.operation(), error.what());
