@@ -233,6 +233,7 @@ struct hmmrt_block {
 	unsigned long start;
 	struct hmmrt_span *span;
 	refcount_t refs;		/* the span's, and of those that use it */
+	u64 serial;			/* of no other block, before or after */
 	struct list_head reaped;	/* reap.c, when it has gone */
 
 	struct mutex migrate;		/* around migrate_vma_*() */
@@ -402,7 +403,7 @@ enum hmmrt_room_by {
 
 /* Entries of the evicting device that went before the core announced their pages. */
 struct hmmrt_taken {
-	const struct hmmrt_block *block;	/* only to be compared */
+	u64 block;			/* its serial number */
 	DECLARE_BITMAP(pages, HMMRT_BLOCK_PAGES);
 };
 

@@ -256,6 +256,7 @@ static bool span_unused(struct hmmrt_span *span, unsigned long start,
 {
 	unsigned long va;
 
+	lockdep_assert(srcu_read_lock_held(&hmmrt_srcu));
 	for (va = ALIGN_DOWN(start, HMMRT_BLOCK_SIZE); va < end;
 	     va += HMMRT_BLOCK_SIZE) {
 		struct hmmrt_block *block = span_block(span, va);
@@ -298,7 +299,7 @@ static struct hmmrt_taken *evictor_taken(struct hmmrt_evictor *evictor,
 	unsigned int i;
 
 	for (i = 0; i < evictor->nr_taken; i++)
-		if (evictor->taken[i].block == block)
+		if (evictor->taken[i].block == block->serial)
 			return &evictor->taken[i];
 	return NULL;
 }
@@ -313,7 +314,8 @@ static struct hmmrt_taken *evictor_take(struct hmmrt_evictor *evictor,
 	if (evictor->nr_taken == HMMRT_EVICTOR_BLOCKS)
 		return NULL;
 	taken = &evictor->taken[evictor->nr_taken++];
-	taken->block = block;
+	/* Not the address: the block may go, and the next one be where it was. */
+	taken->block = block->serial;
 	map_find_evicted(block->maps[evictor->dev->id], evictor->dev->id,
 			 evictor->dev, taken->pages);
 	return taken;
@@ -488,10 +490,14 @@ static bool span_invalidate(struct mmu_interval_notifier *notifier,
 	mmu_interval_set_seq(notifier, seq);
 	/* Pairs with the block's publication, and with read_begin(): see above. */
 	smp_mb();
-	if (!mmu_notifier_range_blockable(range))
-		return span_unused(span, start, end);
-
+	/* A block that is reaped meanwhile stays until the section ends. */
 	idx = srcu_read_lock(&hmmrt_srcu);
+	if (!mmu_notifier_range_blockable(range)) {
+		bool unused = span_unused(span, start, end);
+
+		srcu_read_unlock(&hmmrt_srcu, idx);
+		return unused;
+	}
 	touched = span_take(span, start, end, range);
 	srcu_read_unlock(&hmmrt_srcu, idx);
 	if (range->event == MMU_NOTIFY_UNMAP && !span->borrowed)
@@ -640,6 +646,8 @@ struct hmmrt_block *hmmrt_block_next(struct hmmrt_space *space,
 	return block;
 }
 
+static atomic64_t block_serials = ATOMIC64_INIT(0);
+
 static struct hmmrt_block *block_alloc(struct hmmrt_span *span,
 				       unsigned long start)
 {
@@ -650,6 +658,7 @@ static struct hmmrt_block *block_alloc(struct hmmrt_span *span,
 	block->start = start;
 	block->span = span;
 	refcount_set(&block->refs, 1);
+	block->serial = atomic64_inc_return(&block_serials);
 	atomic_long_inc(&span->space->nr_blocks);
 	INIT_LIST_HEAD(&block->remap);
 	INIT_LIST_HEAD(&block->pinned);
