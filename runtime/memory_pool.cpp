@@ -71,25 +71,30 @@ kept_list::iterator memory_pool::find_fitting(std::size_t whole, device& where, 
     return best;
 }
 
-/// Its bytes may be more than asked for.
-std::uint64_t memory_pool::take(std::size_t whole, std::size_t& bytes, device& where,
-                                const stream* in) {
+/// A list of one, whose bytes may be more than asked for. Work that is queued before may still use
+/// it, as @after says; NULL: it is new, or unused.
+kept_list memory_pool::take(std::size_t whole, device& where, const stream* in) {
+    kept_list taken(own_pool());
     if (const auto found = find_fitting(whole, where, in); found != kept_.end()) {
-        const std::uint64_t begin = found->begin;
-        bytes = found->bytes;
-        kept_.erase(found);
-        return begin;
+        taken.splice(taken.end(), kept_, found);
+        return taken;
     }
     if (limit_ < whole) throw failure(hmmErrorMemoryAllocation, "more than the pool may have");
     release_unused(std::max(limit_ - whole, std::size_t{threshold_}));
     if (reserved_ > limit_ - whole) release_unused(limit_ - whole);
     if (reserved_ > limit_ - whole)
         throw failure(hmmErrorMemoryAllocation, "the pool has as much as it may have");
-    const std::uint64_t begin = managed_memory::map(whole);
-    bytes = whole;
+    taken.push_back({0, whole, nullptr});
+    taken.front().begin = managed_memory::map(whole);
     reserved_ += whole;
     reserved_high_ = std::max(reserved_high_, reserved_);
-    return begin;
+    return taken;
+}
+
+/// What take() gave was not given out: it is as before.
+void memory_pool::put_back(kept_list&& taken) noexcept {
+    kept_.splice(kept_.end(), taken);
+    release_unused(std::max(used_, std::size_t{threshold_}));
 }
 
 allocation memory_pool::allocate(std::size_t bytes, device& where, const stream* in) {
@@ -100,18 +105,18 @@ allocation memory_pool::allocate(std::size_t bytes, device& where, const stream*
     given.kind = memory_kind::device;
     given.device = home_.number();
     given.pool = shared_from_this();
-    given.begin = take(whole, given.bytes, where, in);
-    used_ += given.bytes;
+    kept_list taken = take(whole, where, in);
+    given.begin = taken.front().begin;
+    given.bytes = taken.front().bytes;
     try {
         // Again also for memory that was given out before: a reset takes advice away.
         prefer_device(given.begin, given.bytes, home_);
         process::get().managed().add(given);
     } catch (...) {
-        managed_memory::unmap(given.begin, given.bytes);
-        used_ -= given.bytes;
-        reserved_ -= given.bytes;
+        put_back(std::move(taken));
         throw;
     }
+    used_ += given.bytes;
     used_high_ = std::max(used_high_, used_);
     return given;
 }

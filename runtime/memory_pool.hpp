@@ -68,7 +68,8 @@ class memory_pool : public std::enable_shared_from_this<memory_pool> {
 
   private:
     kept_list::iterator find_fitting(std::size_t whole, device& where, const stream* in);
-    std::uint64_t take(std::size_t whole, std::size_t& bytes, device& where, const stream* in);
+    kept_list take(std::size_t whole, device& where, const stream* in);
+    void put_back(kept_list&& taken) noexcept;
     void release_unused(std::size_t keep);
 
     device& home_;

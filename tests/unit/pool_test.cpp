@@ -3,6 +3,7 @@
 #include "memory_fixture.hpp"
 
 #include <atomic>
+#include <csignal>
 #include <thread>
 
 using fakes::kernel;
@@ -150,6 +151,32 @@ TEST_F(Pool, TrimsNothingThatIsUsedOrMayBe) {
     EXPECT_EQ(reserved(), page);
     used_by_us[0] = 1;
     free(used_by_us, in);
+}
+
+TEST_F(Pool, KeepsWhatIsInUseWhenItsDeviceHasFailed) {
+    const hmmMemPool_t other = create(1, 0);
+    const hmm::stream in;
+    char *first = nullptr, *second = nullptr;
+    std::uint64_t kept = 0;
+    ASSERT_EQ(hmmMallocFromPoolAsync(&first, page, other, in.get()), hmmSuccess);
+    close(in);
+    free(first, in);
+    ASSERT_EQ(hmmSetDevice(1), hmmSuccess);
+    hmm::launch(1, [](std::size_t) {
+        hmmrt::fault_block fault = {};
+        fault.cause = hmmrt::fault_cause::signal;
+        fault.signal = SIGSEGV;
+        kernel.fault(fault);
+    });
+    EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorIllegalAddress);
+    ASSERT_EQ(hmmSetDevice(0), hmmSuccess);
+    EXPECT_EQ(hmmMallocFromPoolAsync(&second, page, other, in.get()), hmmErrorIllegalAddress);
+    EXPECT_EQ(hmmMemPoolGetAttribute(other, hmmMemPoolAttrReservedMemCurrent, &kept), hmmSuccess);
+    EXPECT_EQ(kept, page) << "the stream may still use it";
+    first[0] = 1;
+    open();
+    in.synchronize();
+    EXPECT_EQ(hmmMemPoolDestroy(other), hmmSuccess);
 }
 
 TEST_F(Pool, HasNoMoreThanItMay) {
