@@ -95,10 +95,11 @@ typedef enum hmmMemPoolAttr {
 } hmmMemPoolAttr;
 
 /*
- * Memory for work that is queued in @stream from now on; other streams and the CPU have to wait
- * for nothing, as it is there when the call is back. From the current pool of the stream's device,
- * or from @pool. hmmErrorMemoryAllocation if the pool may not have that much. 0 bytes: success and
- * NULL.
+ * Memory for work that is queued in @stream from now on. Earlier work in @stream may still use the
+ * same memory under its last allocation: order other streams, the CPU, and a free in another stream
+ * behind this place in @stream, by an event or a synchronisation. From the current pool of the
+ * stream's device, or from @pool. hmmErrorMemoryAllocation if the pool may not have that much. 0
+ * bytes: success and NULL.
  */
 HMM_API hmmError_t hmmMallocAsync(void** memory, size_t bytes, hmmStream_t stream);
 HMM_API hmmError_t hmmMallocFromPoolAsync(void** memory, size_t bytes, hmmMemPool_t pool,
