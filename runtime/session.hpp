@@ -164,6 +164,7 @@ class session : public std::enable_shared_from_this<session> {
         std::condition_variable gates_changed;
         std::condition_variable gate_over;
         bool busy = false; ///< the worker has a gate that is no longer in the list
+        bool left = false; ///< the session ended, and the worker has passed all gates
         std::pmr::list<waiting_gate> gates{own_pool()};
         bool has_worker = false;
         pthread_t worker = {};

@@ -110,7 +110,8 @@ bool session::next_gate(queue_state& state, waiting_gate& out) {
         pthread_detach(state.worker);
         return false;
     }
-    if (ended_.load()) { // join_workers() waits, and sees to the gates that are left
+    if (state.gates.empty()) { // join_workers() waits, and sees to gates that come after this
+        state.left = true;
         state.gate_over.notify_all();
         return false;
     }
@@ -143,7 +144,7 @@ void session::await_host_functions(std::uint32_t queues) {
         queue_state& state = queues_[static_cast<std::size_t>(__builtin_ctz(queues))];
         std::unique_lock lock(state.gates_lock);
         state.gate_over.wait(lock,
-                             [&] { return !state.busy && (state.gates.empty() || ended_.load()); });
+                             [&] { return !state.busy && (state.gates.empty() || state.left); });
     }
 }
 

@@ -204,4 +204,20 @@ TEST_F(Callbacks, OfADeviceThatIsResetAreToldThatItIsLost) {
     EXPECT_EQ(seen, std::vector{hmmErrorDeviceLost});
 }
 
+TEST_F(Callbacks, AllAreToldThatTheAgentWasLost) {
+    std::vector<hmmError_t> seen;
+    std::atomic<bool> open = false;
+    const hmm::stream in;
+    hmm::launch(in, 1, [&](std::size_t) {
+        while (!open)
+            std::this_thread::yield();
+        kernel.lose_agent();
+    });
+    for (int i = 0; i < 3; i++)
+        ASSERT_EQ(hmmStreamAddCallback(in.get(), keep_status, &seen, 0), hmmSuccess);
+    open = true;
+    EXPECT_EQ(hmmStreamSynchronize(in.get()), hmmErrorDeviceLost);
+    EXPECT_EQ(seen, std::vector(3, hmmErrorDeviceLost));
+}
+
 } // namespace
