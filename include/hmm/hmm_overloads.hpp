@@ -171,14 +171,20 @@ hmmError_t hmmHostGetDevicePointer(T** device, void* host, unsigned int flags = 
     return hmm::detail::give_to(device, look);
 }
 
-/* Places by the number of a device, or hmmCpuDeviceId. */
-inline hmmError_t hmmMemPrefetchAsync(const void* ptr, size_t bytes, int device,
-                                      hmmStream_t stream = nullptr) {
-    return hmmMemPrefetchAsync(ptr, bytes, hmm::detail::location_of(device), 0, stream);
+/*
+ * Places by the number of a device, or hmmCpuDeviceId. Templates, so that a location in braces is
+ * not taken for a number.
+ */
+template <class Number, std::enable_if_t<std::is_integral_v<Number>, int> = 0>
+hmmError_t hmmMemPrefetchAsync(const void* ptr, size_t bytes, Number device,
+                               hmmStream_t stream = nullptr) {
+    return hmmMemPrefetchAsync(ptr, bytes, hmm::detail::location_of(static_cast<int>(device)), 0,
+                               stream);
 }
 
-inline hmmError_t hmmMemAdvise(const void* ptr, size_t bytes, hmmMemoryAdvise advice, int device) {
-    return hmmMemAdvise(ptr, bytes, advice, hmm::detail::location_of(device));
+template <class Number, std::enable_if_t<std::is_integral_v<Number>, int> = 0>
+hmmError_t hmmMemAdvise(const void* ptr, size_t bytes, hmmMemoryAdvise advice, Number device) {
+    return hmmMemAdvise(ptr, bytes, advice, hmm::detail::location_of(static_cast<int>(device)));
 }
 
 inline hmmError_t hmmEventCreate(hmmEvent_t* event, unsigned int flags) {

@@ -37,6 +37,16 @@ TEST_F(Advice, IsOfAllPagesThatTheRangeTouches) {
     EXPECT_EQ(attribute(hmmMemRangeAttributeReadMostly, page), 1);
 }
 
+TEST_F(Advice, ALocationInBracesIsNoNumberOfADevice) {
+    void* const data = memory().data();
+    EXPECT_EQ(hmmMemAdvise(data, page, hmmMemAdviseSetPreferredLocation, {hmmMemLocationTypeHost}),
+              hmmSuccess);
+    EXPECT_EQ(hmmMemPrefetchAsync(data, page, {hmmMemLocationTypeHost}, 0), hmmSuccess);
+    EXPECT_EQ(hmmMemAdvise(data, page, hmmMemAdviseSetPreferredLocation, 1), hmmSuccess);
+    EXPECT_EQ(hmmMemPrefetchAsync(data, page, hmmCpuDeviceId), hmmSuccess);
+    EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
+}
+
 TEST_F(Advice, WrongArgumentsAreRefused) {
     void* const data = memory().data();
     const auto advise = [&](const void* ptr, std::size_t bytes, hmmMemoryAdvise advice,
