@@ -75,19 +75,24 @@ void fill_box(const box_place& to, int value, const box_size& size, stream_user&
     launch_box(where, size, box_closure::fill(to, value, size));
 }
 
+box_size size_of(const hmmExtent& extent) {
+    return {extent.width, extent.height, extent.depth};
+}
+
 /// A box at a place in memory that may be larger. Throws failure.
 box_place box_in(const hmmPitchedPtr& memory, const hmmPos& at, const hmmExtent& extent) {
-    require(extent.depth <= 1 || memory.ysize >= extent.height,
+    const bool empty = size_of(extent).empty();
+    // A row that is longer than the pitch is told by check_pitch().
+    require(empty || extent.width > memory.pitch || at.x <= memory.pitch - extent.width,
+            "the box goes beyond the end of a row");
+    require(empty || extent.depth <= 1 ||
+                (at.y <= memory.ysize && extent.height <= memory.ysize - at.y),
             "the box is higher than the memory has rows");
     const std::size_t layer = product(memory.pitch, memory.ysize);
     const std::size_t offset = sum(sum(product(at.z, layer), product(at.y, memory.pitch)), at.x);
     const auto begin = reinterpret_cast<std::uint64_t>(memory.ptr);
     return {reinterpret_cast<char*>(sum(begin, memory.ptr != nullptr ? offset : 0)), memory.pitch,
             layer};
-}
-
-box_size size_of(const hmmExtent& extent) {
-    return {extent.width, extent.height, extent.depth};
 }
 
 void copy_parms(const hmmMemcpy3DParms* params, stream_user& where) {
