@@ -30,8 +30,16 @@ inline int create_space(int fd) {
     return call_driver(fd, HMMRT_IOC_SPACE_CREATE, argument);
 }
 
+/// A signal ends the wait for another binding: it goes on with what is left of wait_msec.
 inline int bind_device(int gpu_fd, hmmrt_gpu_bind& bind) {
-    return call_driver(gpu_fd, HMMRT_GPU_IOC_BIND, bind);
+    const std::uint64_t deadline = monotonic_milliseconds() + bind.wait_msec;
+    bind.size = sizeof(bind);
+    for (;;) {
+        const int error = control_file_once(gpu_fd, HMMRT_GPU_IOC_BIND, &bind);
+        if (error != -EINTR) return error;
+        const std::uint64_t now = monotonic_milliseconds();
+        bind.wait_msec = now < deadline ? static_cast<std::uint32_t>(deadline - now) : 0;
+    }
 }
 
 inline int get_residency(int space, hmmrt_residency& request) {
