@@ -18,8 +18,10 @@
  *            has no descriptor once the agent runs (sys::seal_shared_memory()). Device
  *            code can write to all of it, and may do what the application may. What it
  *            writes there in error ends launches or its device, and does not make the
- *            application hang or crash: that keeps its own copy of what it relies on
+ *            application crash: that keeps its own copy of what it relies on
  *            (lane count, thread ids, fault, order to quit), and checks what it reads.
+ *            A store that sets the count of completed work back makes those who wait
+ *            for that work wait until the device is reset.
  */
 #pragma once
 
