@@ -571,35 +571,50 @@ FIXTURE(full_node) {
 	char *buf;
 	char *rest;
 	size_t rest_len;
+	size_t filled;		/* of rest */
 	bool swap_was_on;
 };
 
-/* The part of self->rest from *filled on, of as much as the node has. */
-static bool fill_rest(FIXTURE_DATA(full_node) *self, size_t *filled,
-		      long long *left)
+/* The part of self->rest that is not filled, of as much as the node has. */
+static bool fill_rest(FIXTURE_DATA(full_node) *self, long long *left)
 {
 	size_t len;
 
 	if (numa_node_size64(1, left) < 0)
 		return false;
 	len = (size_t)*left / PAGE_BYTES * PAGE_BYTES;
-	if (len > self->rest_len - *filled)
-		len = self->rest_len - *filled;
-	pages_fill(self->rest + *filled, len, 1);
-	*filled += len;
+	if (len > self->rest_len - self->filled)
+		len = self->rest_len - self->filled;
+	pages_fill(self->rest + self->filled, len, 1);
+	self->filled += len;
+	return true;
+}
+
+/* In pieces, again while the kernel finds caches there to give up. */
+static bool fill_up(FIXTURE_DATA(full_node) *self)
+{
+	unsigned int round;
+	long long left;
+
+	for (round = 0; round < FILL_ROUNDS; round++) {
+		if (!fill_rest(self, &left))
+			return false;
+		usleep(100000);
+		if (numa_node_size64(1, &left) < 0)
+			return false;
+		if (left < (long long)FULL_LEN / 2)
+			break;
+	}
 	return true;
 }
 
 /*
- * First huge pages, as many as there are; then what is left in pieces, again while the
- * kernel finds caches there to give up. Without the swap that another program may have
- * left on, which would make room again.
+ * First huge pages, as many as there are; then what is left. Without the swap that another
+ * program may have left on, which would make room again.
  */
 static bool fill_node_1(FIXTURE_DATA(full_node) *self)
 {
-	long long size = numa_node_size64(1, NULL), left;
-	unsigned int round;
-	size_t filled = 0;
+	long long size = numa_node_size64(1, NULL);
 	char text[32];
 
 	self->swap_was_on = !swapoff(SWAP);
@@ -613,16 +628,7 @@ static bool fill_node_1(FIXTURE_DATA(full_node) *self)
 	if (self->rest == MAP_FAILED ||
 	    set_policy(self->rest, self->rest_len, MPOL_PREFERRED, 2))
 		return false;
-	for (round = 0; round < FILL_ROUNDS; round++) {
-		if (!fill_rest(self, &filled, &left))
-			return false;
-		usleep(100000);
-		if (numa_node_size64(1, &left) < 0)
-			return false;
-		if (left < (long long)FULL_LEN / 2)
-			break;
-	}
-	return true;
+	return fill_up(self);
 }
 
 FIXTURE_SETUP(full_node)
@@ -680,9 +686,19 @@ static uint64_t recount_on_node(const char *buf, size_t len, int node,
 TEST_F(full_node, prefetch_to_it_says_no_memory)
 {
 	struct hmmrt_prefetch result;
+	unsigned int try;
 
 	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, FULL_LEN, ON_NODE(1),
 				  &result));
+	/* The kernel may have given up caches just then: the node was not full. */
+	for (try = 0; try < FILL_ROUNDS &&
+	     !result.out_stayed[HMMRT_STAY_NO_MEMORY]; try++) {
+		ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, FULL_LEN,
+					  self->id, NULL));
+		ASSERT_TRUE(fill_up(self));
+		ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, FULL_LEN,
+					  ON_NODE(1), &result));
+	}
 	TH_LOG("%llu of %lu pages found room",
 	       (unsigned long long)result.out_pages_moved, FULL_PAGES);
 	ASSERT_LT(0, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
