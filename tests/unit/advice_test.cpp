@@ -37,11 +37,21 @@ TEST_F(Advice, IsOfAllPagesThatTheRangeTouches) {
     EXPECT_EQ(attribute(hmmMemRangeAttributeReadMostly, page), 1);
 }
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers" // the id of the host means nothing
+hmmError_t prefer_host(void* data, std::size_t bytes) {
+    return hmmMemAdvise(data, bytes, hmmMemAdviseSetPreferredLocation, {hmmMemLocationTypeHost});
+}
+
+hmmError_t prefetch_to_host(void* data, std::size_t bytes) {
+    return hmmMemPrefetchAsync(data, bytes, {hmmMemLocationTypeHost}, 0);
+}
+#pragma GCC diagnostic pop
+
 TEST_F(Advice, ALocationInBracesIsNoNumberOfADevice) {
     void* const data = memory().data();
-    EXPECT_EQ(hmmMemAdvise(data, page, hmmMemAdviseSetPreferredLocation, {hmmMemLocationTypeHost}),
-              hmmSuccess);
-    EXPECT_EQ(hmmMemPrefetchAsync(data, page, {hmmMemLocationTypeHost}, 0), hmmSuccess);
+    EXPECT_EQ(prefer_host(data, page), hmmSuccess);
+    EXPECT_EQ(prefetch_to_host(data, page), hmmSuccess);
     EXPECT_EQ(hmmMemAdvise(data, page, hmmMemAdviseSetPreferredLocation, 1), hmmSuccess);
     EXPECT_EQ(hmmMemPrefetchAsync(data, page, hmmCpuDeviceId), hmmSuccess);
     EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
