@@ -42,9 +42,9 @@ HMM_API hmmError_t hmmFreeHost(void* memory);
 #define hmmMemAttachSingle 0x4u
 
 /*
- * Says who is going to use the memory, from the work on that is queued in @stream later: all
- * devices, the CPU, or this stream alone. It changes nothing, as CPU and devices may use all
- * memory at any time; what is checked are the arguments. @ptr: what hmmMallocManaged() gave, with
+ * Declares that all devices, the CPU, or this stream alone will use the memory, beginning with
+ * work that is queued in @stream after this call. The call checks its arguments and changes
+ * nothing: CPU and devices may use all memory at any time. @ptr: what hmmMallocManaged() gave, with
  * @bytes 0; or any range. hmmErrorInvalidValue for unknown @flags, and for Single with the legacy
  * default stream.
  */
