@@ -35,17 +35,6 @@ FIXTURE_TEARDOWN(limit)
 	EXPECT_EQ(0, session_end(&self->session));
 }
 
-#define ASSERT_ATTRIBUTES(addr, len, flags, by, preferred, prefetch, grain)	\
-	do {									\
-		struct hmmrt_range_attributes _a;				\
-		ASSERT_EQ(0, cmd_range_attributes(self->fd, addr, len, &_a));	\
-		ASSERT_EQ((uint32_t)(flags), _a.out_flags);			\
-		ASSERT_EQ((uint32_t)(by), _a.out_accessed_by);			\
-		ASSERT_EQ((uint32_t)(preferred), _a.out_preferred_location);	\
-		ASSERT_EQ((uint32_t)(prefetch), _a.out_last_prefetch);		\
-		ASSERT_EQ((uint64_t)(grain), _a.out_granularity);		\
-	} while (0)
-
 /* Those of pages 0, 2, ..; the last one has three pages. */
 TEST_F(limit, more_ranges_than_may_be_are_refused)
 {

@@ -45,17 +45,6 @@ FIXTURE_TEARDOWN(advice)
 
 /* --- what is remembered ----------------------------------------------------- */
 
-#define ASSERT_ATTRIBUTES(addr, len, flags, by, preferred, prefetch, grain)	\
-	do {									\
-		struct hmmrt_range_attributes _a;				\
-		ASSERT_EQ(0, cmd_range_attributes(self->fd, addr, len, &_a));	\
-		ASSERT_EQ((uint32_t)(flags), _a.out_flags);			\
-		ASSERT_EQ((uint32_t)(by), _a.out_accessed_by);			\
-		ASSERT_EQ((uint32_t)(preferred), _a.out_preferred_location);	\
-		ASSERT_EQ((uint32_t)(prefetch), _a.out_last_prefetch);		\
-		ASSERT_EQ((uint64_t)(grain), _a.out_granularity);		\
-	} while (0)
-
 TEST_F(advice, each_kind_is_set_and_unset)
 {
 	char *buf = arena_anon(BLOCK_BYTES);
