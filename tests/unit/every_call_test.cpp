@@ -646,12 +646,7 @@ TEST_F(EveryCall, OfAHoleIsRefusedAtOnceOrReportedOnce) {
 }
 
 TEST_F(EveryCall, OfADeviceThatFailedReportsWhatFailed) {
-    hmm::launch(1, [](std::size_t) {
-        hmmrt::fault_block fault = {};
-        fault.cause = hmmrt::fault_cause::signal;
-        fault.signal = SIGSEGV;
-        kernel.fault(fault);
-    });
+    hmm::launch(1, [](std::size_t) { kernel.raise(SIGSEGV); });
     EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorIllegalAddress);
     expect(uses_device, good(), hmmErrorIllegalAddress);
 }

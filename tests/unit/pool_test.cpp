@@ -162,12 +162,7 @@ TEST_F(Pool, KeepsWhatIsInUseWhenItsDeviceHasFailed) {
     close(in);
     free(first, in);
     ASSERT_EQ(hmmSetDevice(1), hmmSuccess);
-    hmm::launch(1, [](std::size_t) {
-        hmmrt::fault_block fault = {};
-        fault.cause = hmmrt::fault_cause::signal;
-        fault.signal = SIGSEGV;
-        kernel.fault(fault);
-    });
+    hmm::launch(1, [](std::size_t) { kernel.raise(SIGSEGV); });
     EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorIllegalAddress);
     ASSERT_EQ(hmmSetDevice(0), hmmSuccess);
     EXPECT_EQ(hmmMallocFromPoolAsync(&second, page, other, in.get()), hmmErrorIllegalAddress);
@@ -268,12 +263,7 @@ TEST_F(Pool, WrongArgumentsAreErrors) {
 TEST_F(Pool, OfADeviceThatFailedTakesMemoryBackAfterAReset) {
     char* const memory = allocate(page);
     free(allocate(2 * page));
-    hmm::launch(1, [](std::size_t) {
-        hmmrt::fault_block fault = {};
-        fault.cause = hmmrt::fault_cause::signal;
-        fault.signal = SIGSEGV;
-        kernel.fault(fault);
-    });
+    hmm::launch(1, [](std::size_t) { kernel.raise(SIGSEGV); });
     EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorIllegalAddress);
     EXPECT_EQ(hmmFreeAsync(memory, nullptr), hmmErrorIllegalAddress);
     char* more = nullptr;

@@ -172,12 +172,7 @@ TEST_F(Callbacks, AreCalledInTheirPlaceWithSuccess) {
 TEST_F(Callbacks, AreToldOfADeviceThatFailed) {
     std::vector<hmmError_t> seen;
     const hmm::stream in;
-    hmm::launch(in, 1, [](std::size_t) {
-        hmmrt::fault_block fault = {};
-        fault.cause = hmmrt::fault_cause::signal;
-        fault.signal = SIGSEGV;
-        kernel.fault(fault);
-    });
+    hmm::launch(in, 1, [](std::size_t) { kernel.raise(SIGSEGV); });
     const hmmError_t code = hmmStreamAddCallback(in.get(), keep_status, &seen, 0);
     EXPECT_EQ(hmmStreamSynchronize(in.get()), hmmErrorIllegalAddress);
     if (code == hmmSuccess) {

@@ -193,6 +193,13 @@ void fake_kernel::fault(const hmmrt::fault_block& block) {
     ctl.sticky.store(2);
 }
 
+void fake_kernel::raise(int signal) {
+    hmmrt::fault_block block = {};
+    block.cause = hmmrt::fault_cause::signal;
+    block.signal = signal;
+    fault(block);
+}
+
 void fake_kernel::lose_agent() {
     running_agent->gone.store(true);
 }

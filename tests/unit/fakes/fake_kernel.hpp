@@ -72,6 +72,8 @@ class fake_kernel {
 
     /// As if this instruction had faulted.
     static void fault(const hmmrt::fault_block& block);
+    /// As if it had raised this signal.
+    static void raise(int signal);
     /// The agent goes away by itself.
     static void lose_agent();
     static bool agent_is_gone();
