@@ -14,7 +14,7 @@
  * Ahead      Where watermarks are set, a worker does the same before anybody finds
  *            the device full.
  * Whose      An invalidation that comes while a thread unmaps what it evicts says
- *            to whom the pages belong, if a space knows them: see hmmrt_evicting().
+ *            to whom the pages belong, if a space knows them: see invalidate.c.
  *
  * Lost       A page that the device cannot give back stays there, as with any
  *            other migration. When the device goes it cannot: a page without
@@ -414,50 +414,13 @@ static void evict_poison_lost(struct hmmrt_device *dev,
 	}
 }
 
-/* --- whose they are ------------------------------------------------------- */
-
-static DEFINE_SPINLOCK(evictors_lock);
-static LIST_HEAD(evictors);
-
-/*
- * The calling thread as one that is unmapping pages to evict them, or NULL. For
- * notifiers.
- */
-struct hmmrt_evictor *hmmrt_evicting(void)
-{
-	struct hmmrt_evictor *evictor, *found = NULL;
-
-	/* What is ours we have added ourselves. */
-	if (list_empty(&evictors))
-		return NULL;
-	spin_lock(&evictors_lock);
-	list_for_each_entry(evictor, &evictors, link) {
-		if (evictor->task == current) {
-			found = evictor;
-			break;
-		}
-	}
-	spin_unlock(&evictors_lock);
-	return found;
-}
-
 /* Nothing is allocated meanwhile: reclaim unmaps, too. */
 static void evict_unmap(struct hmmrt_device *dev, struct eviction *evict,
 			bool room)
 {
-	struct hmmrt_evictor *evictor = &evict->evictor;
-
-	evictor->task = current;
-	evictor->dev = dev;
-	evictor->room = room;
-	evictor->nr_taken = 0;
-	spin_lock(&evictors_lock);
-	list_add(&evictor->link, &evictors);
-	spin_unlock(&evictors_lock);
+	hmmrt_evictor_begin(&evict->evictor, dev, room);
 	hmmrt_migrate_device_pfns(evict->src, evict->entries);
-	spin_lock(&evictors_lock);
-	list_del(&evictor->link);
-	spin_unlock(&evictors_lock);
+	hmmrt_evictor_end(&evict->evictor);
 }
 
 /* --- chunks ------------------------------------------------------------------- */

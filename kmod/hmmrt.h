@@ -494,6 +494,16 @@ struct hmmrt_binding *hmmrt_space_binding_get(struct hmmrt_space *space,
 					      u32 device_id);
 void hmmrt_binding_put(struct hmmrt_binding *binding);
 
+/* invalidate.c */
+void hmmrt_evictor_begin(struct hmmrt_evictor *evictor,
+			 struct hmmrt_device *dev, bool room);
+void hmmrt_evictor_end(struct hmmrt_evictor *evictor);
+unsigned long hmmrt_block_read_begin(struct hmmrt_block *block,
+				     unsigned long *span_seq);
+bool hmmrt_block_read_retry(const struct hmmrt_block *block, unsigned long seq);
+void hmmrt_span_revoke(struct hmmrt_space *space, unsigned long start,
+		       unsigned long end);
+
 /* span.c */
 int hmmrt_span_prepare(struct hmmrt_space *space, unsigned long addr);
 struct hmmrt_block *hmmrt_block_find(struct hmmrt_space *space,
@@ -508,13 +518,8 @@ void hmmrt_block_return(struct hmmrt_block *block);
 bool hmmrt_block_hold(struct hmmrt_block *block);
 void hmmrt_block_put(struct hmmrt_block *block);
 void hmmrt_block_destroy(struct hmmrt_block *block);
-unsigned long hmmrt_block_read_begin(struct hmmrt_block *block,
-				     unsigned long *span_seq);
-bool hmmrt_block_read_retry(const struct hmmrt_block *block, unsigned long seq);
 bool hmmrt_block_is_known(struct hmmrt_binding *binding, unsigned long addr);
 void hmmrt_map_forget(struct hmmrt_block_map *map, struct list_head *taken);
-void hmmrt_span_revoke(struct hmmrt_space *space, unsigned long start,
-		       unsigned long end);
 void hmmrt_spans_destroy(struct hmmrt_space *space);
 void hmmrt_spans_forget_binding(struct hmmrt_binding *binding);
 void hmmrt_lockdep_teach(void);
@@ -736,7 +741,6 @@ bool hmmrt_is_moving(struct vm_area_struct *vma, unsigned long start,
 		     unsigned int n);
 
 /* evict.c */
-struct hmmrt_evictor *hmmrt_evicting(void);
 void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 		       bool lose);
 bool hmmrt_may_evict(const struct hmmrt_request *req);

@@ -1,0 +1,568 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Invalidation: the notifier of a span takes mappings away from devices before the
+ * core mm changes them.
+ *
+ * Sequence   A span's sequence changes with whatever is unmapped in 64 MiB; so each
+ *            block counts those that concern it. A block exists before
+ *            hmmrt_block_read_begin(), which reads the count, and then waits for
+ *            what is under way in the span. The notifier sets the sequence first,
+ *            then looks for blocks, takes each lock and counts; the other side
+ *            takes the lock, then checks the count. So either the notifier finds
+ *            what was mapped, or the mapping finds that there was one and starts
+ *            again. What began before the count was read is over when the wait
+ *            is; and who reads a count that has risen sees the sequence that had
+ *            been set before that, and waits.
+ * Zap        The driver's entries go under block->lock, the device's cached
+ *            copies of them afterwards with no block lock held: once for the
+ *            whole range. In between nothing is mapped there (map->zapping), and
+ *            who else takes entries away, and finds none any more, does not rely
+ *            on them being invalidated: it does that itself, before its pages go.
+ * Evict      The core announces the pages of a chunk that is evicted one by one. The
+ *            first one of a block takes all entries of the block away that may be of
+ *            the evicting device's memory, so that the device invalidates once.
+ * Terms      'start' is inclusive, 'end' exclusive, both page aligned.
+ */
+#include <linux/bitmap.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "hmmrt.h"
+#include "span.h"
+#include "trace.h"
+
+static void block_page_range(const struct hmmrt_block *block,
+			     unsigned long start, unsigned long end,
+			     unsigned int *first, unsigned int *count)
+{
+	start = max(start, block->start);
+	end = min(end, block->start + HMMRT_BLOCK_SIZE);
+	*first = (start - block->start) >> PAGE_SHIFT;
+	*count = (end - start) >> PAGE_SHIFT;
+}
+
+static bool map_has(const struct hmmrt_block_map *map, unsigned int first,
+		    unsigned int count)
+{
+	return map && find_next_bit(map->mapped, first + count, first) <
+			      first + count;
+}
+
+/* Who has looked at its page tables, and not yet mapped what was there, looks again. */
+static void block_invalidated(struct hmmrt_block *block)
+{
+	lockdep_assert_held(&block->lock);
+	WRITE_ONCE(block->invalidations, block->invalidations + 1);
+}
+
+/**
+ * hmmrt_block_read_begin() - before a look at the page tables of a block
+ * @block: in use
+ * @span_seq: NULL, or what the core wants to know
+ *
+ * Waits for an invalidation that is under way in the span.
+ * Return: for hmmrt_block_read_retry().
+ */
+unsigned long hmmrt_block_read_begin(struct hmmrt_block *block,
+				     unsigned long *span_seq)
+{
+	unsigned long seq = READ_ONCE(block->invalidations);
+	unsigned long core;
+
+	/* Pairs with span_invalidate(): the count is not newer than the sequence. */
+	smp_rmb();
+	core = mmu_interval_read_begin(&block->span->notifier);
+	if (span_seq)
+		*span_seq = core;
+	return seq;
+}
+
+/*
+ * Whether what was seen since hmmrt_block_read_begin() may be wrong. Without the
+ * block's lock: may have been, at some moment.
+ */
+bool hmmrt_block_read_retry(const struct hmmrt_block *block, unsigned long seq)
+{
+	return READ_ONCE(block->invalidations) != seq;
+}
+
+/* Ids of devices that took entries of a block away, by block of the span. */
+struct span_zapping {
+	unsigned long ids[HMMRT_SPAN_BLOCKS];
+};
+
+/* What is being taken away from the devices, of a part of a span. */
+struct taking {
+	unsigned long start;		/* of what the core announced */
+	unsigned long end;
+	unsigned long zap_start;	/* of what the devices are to invalidate */
+	unsigned long zap_end;
+	const void *owner;		/* of an event of exclusive.c, or NULL */
+	struct hmmrt_evictor *evictor;	/* the calling thread, or NULL */
+	struct list_head copies;	/* to be freed after the invalidation */
+	struct span_zapping zapping;	/* what block_zapped() is to be told of */
+};
+
+/* Clear @count entries of one device, from index @first on. */
+static void map_unmap(struct hmmrt_block *block, unsigned int id,
+		      unsigned int first, unsigned int count,
+		      struct taking *taking)
+{
+	struct hmmrt_block_map *map = block->maps[id];
+	unsigned long start = block->start + ((unsigned long)first << PAGE_SHIFT);
+	struct hmmrt_binding *binding;
+
+	lockdep_assert_held(&block->lock);
+	bitmap_clear(map->mapped, first, count);
+	bitmap_clear(map->writable, first, count);
+	bitmap_clear(map->local, first, count);
+	hmmrt_copies_take(map, first, count, &taking->copies);
+	binding = hmmrt_space_binding(block->span->space, id);
+	if (binding)
+		binding->dev->ops->unmap(binding, start,
+					 start + ((unsigned long)count
+						  << PAGE_SHIFT));
+}
+
+/* The device is to invalidate what it had of the block, unless it is unbound. */
+static void map_zap(struct hmmrt_block *block, unsigned int id,
+		    struct taking *taking)
+{
+	struct hmmrt_block_map *map = block->maps[id];
+	unsigned long *ids =
+		&taking->zapping.ids[block_index(block->span, block->start)];
+
+	lockdep_assert_held(&block->lock);
+	if (bitmap_empty(map->mapped, HMMRT_BLOCK_PAGES)) {
+		WRITE_ONCE(map->faults, 0);
+		WRITE_ONCE(map->remote, false);
+	}
+	if (!hmmrt_space_binding(block->span->space, id) || (*ids & BIT(id)))
+		return;
+	map->zapping++;
+	*ids |= BIT(id);
+}
+
+/*
+ * Entries of a device that may be of the memory of one that evicts some of it. Its own
+ * without copies: those have been taken care of. Of another device's memory there may
+ * be entries of system memory among them; they are faulted in again.
+ */
+static void map_find_evicted(const struct hmmrt_block_map *map, unsigned int id,
+			     const struct hmmrt_device *dev,
+			     unsigned long *pages)
+{
+	unsigned int i;
+
+	bitmap_zero(pages, HMMRT_BLOCK_PAGES);
+	if (!map)
+		return;
+	if (id != dev->id) {
+		if (map->peers & BIT(dev->id) ||
+		    (map->remote && hmmrt_device_is_coherent(dev)))
+			bitmap_andnot(pages, map->mapped, map->local,
+				      HMMRT_BLOCK_PAGES);
+		return;
+	}
+	bitmap_and(pages, map->mapped, map->local, HMMRT_BLOCK_PAGES);
+	if (!map->copies)
+		return;
+	for_each_set_bit(i, pages, HMMRT_BLOCK_PAGES)
+		if (hmmrt_copy_page(map, i))
+			__clear_bit(i, pages);
+}
+
+/* All that map_find_evicted() finds, of all devices. */
+static void block_unmap_evicted(struct hmmrt_block *block,
+				struct taking *taking)
+{
+	DECLARE_BITMAP(pages, HMMRT_BLOCK_PAGES);
+	unsigned int id, first, end;
+
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
+		map_find_evicted(block->maps[id], id, taking->evictor->dev,
+				 pages);
+		if (bitmap_empty(pages, HMMRT_BLOCK_PAGES))
+			continue;
+		for_each_set_bitrange(first, end, pages, HMMRT_BLOCK_PAGES)
+			map_unmap(block, id, first, end - first, taking);
+		map_zap(block, id, taking);
+	}
+	taking->zap_start = min(taking->zap_start, block->start);
+	taking->zap_end = max(taking->zap_end,
+			      block->start + HMMRT_BLOCK_SIZE);
+}
+
+/*
+ * Clear entries of all devices; returns a bitmap of device ids that had some, and may
+ * have them cached.
+ */
+static unsigned long block_unmap(struct hmmrt_block *block,
+				 struct taking *taking, bool evicted)
+{
+	unsigned long touched = 0;
+	unsigned int first, count, id;
+
+	block_invalidated(block);
+	if (!taking->owner || taking->owner != block->exclusive)
+		block->revoked++;
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++)
+		if (block->maps[id] && block->maps[id]->zapping)
+			touched |= BIT(id);
+	if (evicted)
+		block_unmap_evicted(block, taking);
+	block_page_range(block, taking->start, taking->end, &first, &count);
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
+		if (!map_has(block->maps[id], first, count))
+			continue;
+		map_unmap(block, id, first, count, taking);
+		map_zap(block, id, taking);
+	}
+	return touched |
+	       taking->zapping.ids[block_index(block->span, block->start)];
+}
+
+/* What block_unmap() took away is no longer cached. */
+static void block_zapped(struct hmmrt_block *block, unsigned long zapping)
+{
+	unsigned int id;
+
+	mutex_lock(&block->lock);
+	for_each_set_bit(id, &zapping, HMMRT_MAX_DEVICES)
+		block->maps[id]->zapping--;
+	mutex_unlock(&block->lock);
+}
+
+/* May not sleep: fine as long as there is nothing to take away. */
+static bool span_unused(struct hmmrt_span *span, unsigned long start,
+			unsigned long end)
+{
+	unsigned long va;
+
+	lockdep_assert(srcu_read_lock_held(&hmmrt_srcu));
+	for (va = ALIGN_DOWN(start, HMMRT_BLOCK_SIZE); va < end;
+	     va += HMMRT_BLOCK_SIZE) {
+		struct hmmrt_block *block = span_block(span, va);
+		unsigned int first, count, id;
+		bool used;
+
+		if (!block)
+			continue;
+		if (!mutex_trylock(&block->lock))
+			return false;
+		block_invalidated(block);
+		used = block->exclusive;
+		block_page_range(block, start, end, &first, &count);
+		for (id = 0; id < HMMRT_MAX_DEVICES; id++)
+			used |= map_has(block->maps[id], first, count) ||
+				(block->maps[id] && block->maps[id]->zapping);
+		mutex_unlock(&block->lock);
+		if (used)
+			return false;
+	}
+	return true;
+}
+
+/* Whether a device has entries of the announced pages. */
+static bool block_has(const struct hmmrt_block *block, unsigned int first,
+		      unsigned int count)
+{
+	unsigned int id;
+
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++)
+		if (map_has(block->maps[id], first, count))
+			return true;
+	return false;
+}
+
+static DEFINE_SPINLOCK(evictors_lock);
+static LIST_HEAD(evictors);
+
+/**
+ * hmmrt_evictor_begin() - the calling thread is going to unmap pages to evict them
+ * @evictor: stays until hmmrt_evictor_end()
+ * @dev: the device that evicts them
+ * @room: another allocation waits for their place
+ */
+void hmmrt_evictor_begin(struct hmmrt_evictor *evictor,
+			 struct hmmrt_device *dev, bool room)
+{
+	evictor->task = current;
+	evictor->dev = dev;
+	evictor->room = room;
+	evictor->nr_taken = 0;
+	spin_lock(&evictors_lock);
+	list_add(&evictor->link, &evictors);
+	spin_unlock(&evictors_lock);
+}
+
+void hmmrt_evictor_end(struct hmmrt_evictor *evictor)
+{
+	spin_lock(&evictors_lock);
+	list_del(&evictor->link);
+	spin_unlock(&evictors_lock);
+}
+
+/* The calling thread as one that is unmapping pages to evict them, or NULL. */
+static struct hmmrt_evictor *evicting(void)
+{
+	struct hmmrt_evictor *evictor, *found = NULL;
+
+	/* No lock is needed: the calling thread alone adds and removes its entry. */
+	if (list_empty(&evictors))
+		return NULL;
+	spin_lock(&evictors_lock);
+	list_for_each_entry(evictor, &evictors, link) {
+		if (evictor->task == current) {
+			found = evictor;
+			break;
+		}
+	}
+	spin_unlock(&evictors_lock);
+	return found;
+}
+
+/* What was taken of the block, or NULL. */
+static struct hmmrt_taken *evictor_taken(struct hmmrt_evictor *evictor,
+					 const struct hmmrt_block *block)
+{
+	unsigned int i;
+
+	for (i = 0; i < evictor->nr_taken; i++)
+		if (evictor->taken[i].block == block->serial)
+			return &evictor->taken[i];
+	return NULL;
+}
+
+/* The first page of a block, if there is room to note what is taken of that. */
+static struct hmmrt_taken *evictor_take(struct hmmrt_evictor *evictor,
+					const struct hmmrt_block *block)
+{
+	struct hmmrt_taken *taken;
+
+	lockdep_assert_held(&block->lock);
+	if (evictor->nr_taken == HMMRT_EVICTOR_BLOCKS)
+		return NULL;
+	taken = &evictor->taken[evictor->nr_taken++];
+	/* Not the address: the block may go, and the next one be where it was. */
+	taken->block = block->serial;
+	map_find_evicted(block->maps[evictor->dev->id], evictor->dev->id,
+			 evictor->dev, taken->pages);
+	return taken;
+}
+
+/* Pages of a block go home from a device that had them mapped. */
+static void block_note_evicted(struct hmmrt_block *block, unsigned int first,
+			       unsigned int count,
+			       const struct hmmrt_evictor *evictor)
+{
+	struct hmmrt_binding *binding;
+
+	lockdep_assert_held(&block->lock);
+	hmmrt_history_note_evicted(block, first, count);
+	binding = hmmrt_space_binding(block->span->space, evictor->dev->id);
+	if (binding)
+		atomic64_add(count, &binding->evicted);
+	if (evictor->room)
+		hmmrt_thrashing_evicted(block, evictor->dev->id, count);
+}
+
+/*
+ * Pages of a block that a device evicts, under block->lock, before their entries go: the
+ * notifier comes before they move, and also to spaces that merely once had them, as
+ * before a fork. Those have no entries of theirs, nor had the evictor taken any.
+ * Return: whether all entries of what the device evicts are to go.
+ */
+static bool block_evicted(struct hmmrt_block *block, struct taking *taking)
+{
+	struct hmmrt_evictor *evictor = taking->evictor;
+	struct hmmrt_taken *taken = evictor_taken(evictor, block);
+	unsigned int first, count;
+	bool had, began = false;
+
+	block_page_range(block, taking->start, taking->end, &first, &count);
+	had = map_has(block->maps[evictor->dev->id], first, count);
+	if (!taken && block_has(block, first, count)) {
+		taken = evictor_take(evictor, block);
+		began = taken;
+	}
+	if (taken) {
+		had |= find_next_bit(taken->pages, first + count, first) <
+		       first + count;
+		bitmap_clear(taken->pages, first, count);
+	}
+	if (had)
+		block_note_evicted(block, first, count, evictor);
+	return began;
+}
+
+static const void *exclusive_owner(const struct mmu_notifier_range *range)
+{
+	return range && range->event == MMU_NOTIFY_EXCLUSIVE ? range->owner :
+							       NULL;
+}
+
+/* Memory that is mapped there afterwards has not moved yet. */
+static void block_forget(struct hmmrt_block *block, unsigned long start,
+			 unsigned long end)
+{
+	unsigned int first, count;
+
+	block_page_range(block, start, end, &first, &count);
+	hmmrt_history_forget(block, first, count);
+}
+
+static unsigned long span_unmap(struct hmmrt_span *span, struct taking *taking,
+				const struct mmu_notifier_range *range)
+{
+	unsigned long touched = 0;
+	unsigned long va;
+
+	for (va = ALIGN_DOWN(taking->start, HMMRT_BLOCK_SIZE); va < taking->end;
+	     va += HMMRT_BLOCK_SIZE) {
+		struct hmmrt_block *block = span_block(span, va);
+		bool evicted = false;
+
+		if (!block)
+			continue;
+		mutex_lock(&block->lock);
+		if (taking->evictor)
+			evicted = block_evicted(block, taking);
+		touched |= block_unmap(block, taking, evicted);
+		mutex_unlock(&block->lock);
+		if (range && range->event == MMU_NOTIFY_UNMAP)
+			block_forget(block, taking->start, taking->end);
+	}
+	return touched;
+}
+
+static void span_zap(struct hmmrt_span *span, unsigned long touched,
+		     unsigned long start, unsigned long end)
+{
+	unsigned int id;
+
+	for_each_set_bit(id, &touched, HMMRT_MAX_DEVICES) {
+		struct hmmrt_binding *binding;
+
+		binding = hmmrt_space_binding(span->space, id);
+		if (binding)
+			binding->dev->ops->invalidate(binding, start, end);
+	}
+}
+
+static void span_zapped(struct hmmrt_span *span,
+			const struct span_zapping *zapping)
+{
+	unsigned int i;
+
+	for (i = 0; i < HMMRT_SPAN_BLOCKS; i++)
+		if (zapping->ids[i])
+			block_zapped(span->blocks[i], zapping->ids[i]);
+}
+
+/* What is to be mapped ahead may be, now that nothing is in the way. */
+static void span_map_again(struct hmmrt_span *span, unsigned long start,
+			   unsigned long end)
+{
+	unsigned long va;
+
+	if (span->borrowed)
+		return;
+	for (va = ALIGN_DOWN(start, HMMRT_BLOCK_SIZE); va < end;
+	     va += HMMRT_BLOCK_SIZE) {
+		struct hmmrt_block *block = span_block(span, va);
+
+		if (block)
+			hmmrt_map_ahead_again(block);
+	}
+}
+
+/*
+ * Take away what the devices have of a part of a span; @range: because of that, or
+ * NULL.
+ */
+static unsigned long span_take(struct hmmrt_span *span, unsigned long start,
+			       unsigned long end,
+			       const struct mmu_notifier_range *range)
+{
+	struct taking taking = {
+		.start = start,
+		.end = end,
+		.zap_start = start,
+		.zap_end = end,
+		.owner = exclusive_owner(range),
+		.evictor = range ? evicting() : NULL,
+		.copies = LIST_HEAD_INIT(taking.copies),
+	};
+	unsigned long touched;
+
+	touched = span_unmap(span, &taking, range);
+	span_zap(span, touched, taking.zap_start, taking.zap_end);
+	span_zapped(span, &taking.zapping);
+	span_map_again(span, start, end);
+	hmmrt_copies_free(&taking.copies);
+	return touched;
+}
+
+static bool span_invalidate(struct mmu_interval_notifier *notifier,
+			    const struct mmu_notifier_range *range,
+			    unsigned long seq)
+{
+	struct hmmrt_span *span =
+		container_of(notifier, struct hmmrt_span, notifier);
+	unsigned long start = max(range->start & PAGE_MASK, span->start);
+	/* 'end' is ULONG_MAX when the whole mm goes. */
+	unsigned long end = min(range->end - 1, span->start + HMMRT_SPAN_SIZE - 1);
+	unsigned long touched;
+	int idx;
+
+	end = PAGE_ALIGN_DOWN(end) + PAGE_SIZE;
+	mmu_interval_set_seq(notifier, seq);
+	/* Pairs with the block's publication, and with read_begin(): see above. */
+	smp_mb();
+	/* A block that is reaped meanwhile stays until the section ends. */
+	idx = srcu_read_lock(&hmmrt_srcu);
+	if (!mmu_notifier_range_blockable(range)) {
+		bool unused = span_unused(span, start, end);
+
+		srcu_read_unlock(&hmmrt_srcu, idx);
+		return unused;
+	}
+	touched = span_take(span, start, end, range);
+	srcu_read_unlock(&hmmrt_srcu, idx);
+	if (range->event == MMU_NOTIFY_UNMAP && !span->borrowed)
+		hmmrt_reap_unmapped(span);
+	trace_hmmrt_invalidate(touched, start, end, range->event);
+	atomic64_inc(&span->space->invalidations);
+	return true;
+}
+
+const struct mmu_interval_notifier_ops hmmrt_span_notifier_ops = {
+	.invalidate = span_invalidate,
+};
+
+/**
+ * hmmrt_span_revoke() - take away what devices have of a range
+ * @space: of the process
+ * @start: first address
+ * @end: behind the last one
+ *
+ * They fault again, and are served anew. The core's sequence does not change, but
+ * each block counts an invalidation under its lock: what was looked up before is
+ * not mapped afterwards. duplicate.c relies on that.
+ * Context: may sleep.
+ */
+void hmmrt_span_revoke(struct hmmrt_space *space, unsigned long start,
+		       unsigned long end)
+{
+	struct hmmrt_span *span;
+	unsigned long index;
+	int idx;
+
+	idx = srcu_read_lock(&hmmrt_srcu);
+	xa_for_each_range(&space->spans, index, span, start >> HMMRT_SPAN_SHIFT,
+			  (end - 1) >> HMMRT_SPAN_SHIFT)
+		span_take(span, max(start, span->start),
+			  min(end, span->start + HMMRT_SPAN_SIZE), NULL);
+	srcu_read_unlock(&hmmrt_srcu, idx);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What span.c and invalidate.c share: the blocks of a span by address.
+ */
+#ifndef _HMMRT_SPAN_H
+#define _HMMRT_SPAN_H
+
+#include "hmmrt.h"
+
+extern const struct mmu_interval_notifier_ops hmmrt_span_notifier_ops;
+
+static inline unsigned int block_index(const struct hmmrt_span *span,
+				       unsigned long addr)
+{
+	return (addr - span->start) >> HMMRT_BLOCK_SHIFT;
+}
+
+static inline struct hmmrt_block *span_block(struct hmmrt_span *span,
+					     unsigned long addr)
+{
+	return READ_ONCE(span->blocks[block_index(span, addr)]);
+}
+
+#endif /* _HMMRT_SPAN_H */
