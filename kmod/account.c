@@ -391,7 +391,7 @@ static void choice_restart(struct choice *choice)
 	choice->hand.next = choice->vram->charged_accounts.next;
 }
 
-/* All that share what is to become less, and who asks. */
+/* The asker, and all accounts that share what is to become less. */
 static void choice_add_up(struct choice *choice)
 {
 	struct hmmrt_account *account, *asker = choice->claim->asker;

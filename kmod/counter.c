@@ -12,8 +12,8 @@
  *            around and found nothing that counts, the work ends; the next remote
  *            entry, or a knob, starts it.
  * Moves      As a prefetch of that part would be, if policy lets a fault move it once
- *            it was counted. Whether or not it does, it is counted anew; what could
- *            not be tried, for somebody was in the way, has its turn at the next look.
+ *            it was counted. Whether or not it does, its count begins at 0 again. If
+ *            another call holds the block or the mmap_lock, the next look tries again.
  * Ending     The work uses the binding without a reference: hmmrt_unbind() waits for
  *            it, when nobody is left who starts it. So it waits for nobody's mmap_lock:
  *            it comes again.
@@ -126,7 +126,7 @@ static unsigned long take_hot(struct hmmrt_block *block,
 	return hot;
 }
 
-/* Somebody was in the way: the next look tries again, used meanwhile or not. */
+/* Another call is in the way: the next look tries again, used meanwhile or not. */
 static void keep_hot(struct hmmrt_block *block, struct hmmrt_block_map *map,
 		     unsigned int granule, u32 threshold)
 {

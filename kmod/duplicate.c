@@ -403,11 +403,11 @@ static void copy_run(struct hmmrt_request *req, const struct run *run,
 
 /*
  * Whether the window is still to be copied. The advice was of all of it, and copies
- * must not outlive advice that is taken back. @seq was read before: who takes advice
- * back afterwards also counts an invalidation of the block (hmmrt_span_revoke()),
- * which commit_run() finds, or comes after it and takes the copies away. So nothing
- * has to be asked under block->lock. What a knob said holds for what was decided by
- * it.
+ * must not outlive advice that is taken back. @seq was read before: a call that takes
+ * advice back afterwards counts an invalidation of the block (hmmrt_span_revoke()).
+ * Either commit_run() finds that, or the call comes after it and takes the copies
+ * away. So no advice is looked up under block->lock. What a knob said holds for what
+ * was decided by it.
  */
 static bool is_duplicated(const struct hmmrt_request *req,
 			  const struct run *run)
@@ -437,7 +437,7 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 	unsigned int i;
 
 	lockdep_assert_held(&block->migrate);
-	/* Reclaim takes the lock: under it nobody waits for other calls. */
+	/* Reclaim takes the lock: no code waits for other calls under it. */
 	if (!is_duplicated(req, run))
 		return -EAGAIN;
 	mutex_lock(&block->lock);
@@ -490,8 +490,8 @@ static void release_run(const struct run *run, struct page **from)
  * @args: range within one table, and what to select; nothing is migrated
  * @from: for as many pages: becomes each one that is shared and held, or NULL
  *
- * Who writes such a page in the process gets a new one, after an invalidation, for
- * as long as it is held: see the top.
+ * As long as such a page is held, a write by the process goes to a new page, after an
+ * invalidation: see the top.
  * Context: mmap_lock held.
  * Return: 0; -ENOMEM; -EINVAL, nothing of it can be migrated.
  */

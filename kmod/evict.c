@@ -18,7 +18,7 @@
  *
  * Lost       A page that the device cannot give back stays there, as with any
  *            other migration. When the device goes it cannot: a page without
- *            memory takes its place (lost.c), and who touches that gets SIGBUS. Of
+ *            memory takes its place (lost.c), and a touch of that is SIGBUS. Of
  *            a large page of which some can be read, that comes home, and the rest
  *            is poisoned, as after an error of the memory itself; only where the
  *            kernel cannot do that are there zeroes for data.
@@ -76,7 +76,7 @@ struct eviction {
 	struct hmmrt_evictor evictor;
 };
 
-/* Near to the device: whose it is has no say here, nor has who evicts it. */
+/* Allocate near the device; ignore the cpusets of owner and evictor. */
 #define EVICT_GFP	(GFP_HIGHUSER_MOVABLE & ~__GFP_HARDWALL)
 
 /* Pages for what is in use of a chunk, as far as there are some. No page is locked. */
@@ -425,7 +425,7 @@ static void evict_unmap(struct hmmrt_device *dev, struct eviction *evict,
 
 /* --- chunks ------------------------------------------------------------------- */
 
-/* Best effort: pages that somebody has locked stay. Returns how many were lost. */
+/* Best effort: pages that are locked stay. Returns how many were lost. */
 static unsigned int evict_chunk(struct hmmrt_device *dev,
 				struct hmmrt_chunk *chunk,
 				const unsigned long *pages,
@@ -473,7 +473,7 @@ static void prepare_to_lose(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
  * @lose: what the device cannot give back goes all the same, in the LAST_TRIES-th of
  *	such calls that asked for it; between hmmrt_lost_begin() and _end()
  *
- * Pages that somebody has locked stay, and those for which there is no memory: the
+ * Pages that are locked stay, and those for which there is no memory: the
  * caller comes again.
  * Context: process context, sleeps, no lock of ours is taken.
  */

@@ -415,7 +415,7 @@ struct hmmrt_evictor {
 	struct list_head link;		/* evictors_lock */
 	const struct task_struct *task;
 	struct hmmrt_device *dev;
-	bool room;			/* somebody wants the place of the pages */
+	bool room;			/* another allocation waits for their place */
 	unsigned int nr_taken;
 	struct hmmrt_taken taken[HMMRT_EVICTOR_BLOCKS];
 };

@@ -165,7 +165,7 @@ static void area_destroy(struct lost_area *area)
 	module_put(THIS_MODULE);
 }
 
-/* Areas that nobody has a page of, nor will. */
+/* Remove areas without a page in use, once no device may lose more. */
 static void areas_reap(struct work_struct *work)
 {
 	struct lost_area *area, *next;
@@ -271,7 +271,7 @@ struct page *hmmrt_lost_page(bool huge)
 	return page;
 }
 
-/* Nobody has a page, for each area holds the module; the work may still be ending. */
+/* No area is left, for each holds the module; the work may still be ending. */
 void hmmrt_lost_exit(void)
 {
 	flush_work(&reap_work);

@@ -22,7 +22,7 @@
 
 #define OLD	0x6f6c64u
 #define NEW	0x6e6577u
-/* A page that somebody else holds for a moment cannot be shared. */
+/* A page that another user holds for a moment cannot be shared. */
 #define TRIES	100
 
 static bool write_in_place;

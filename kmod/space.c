@@ -378,7 +378,10 @@ static bool is_bound(const struct hmmrt_space *space, u32 id)
 	return READ_ONCE(space->bound) & BIT(id);
 }
 
-/* How often signals are looked for that are none to TASK_KILLABLE. */
+/*
+ * A killable wait ignores other signals: look for them this often. An interruptible one
+ * ends at once for task work, which is no signal to the program.
+ */
 #define SIGNAL_PERIOD	(HZ / 10)
 
 int hmmrt_wait_unbound(struct hmmrt_space *space, struct hmmrt_device *dev,

@@ -228,7 +228,7 @@ struct hmmrt_block *hmmrt_block_get(struct hmmrt_space *space,
 			block = ERR_PTR(-ENOMEM);
 			goto out_unlock;
 		}
-		/* Zeroed before anybody sees it. */
+		/* Zeroed before other threads see it. */
 		smp_store_release(&block->maps[device_id], map);
 	}
 	/* While the lock is held the span has its reference. */

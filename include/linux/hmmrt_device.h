@@ -86,7 +86,7 @@
  *	prepare				the call that needed it answers its error
  *
  * What a device that is unregistered does not give back, asked three times for each
- * page, is lost: who touches it gets SIGBUS. It takes no memory but a struct page for
+ * page, is lost: a touch of it is SIGBUS. It takes no memory but a struct page for
  * each page that is mapped. Of a large page of which some can be read, the rest is
  * poisoned, as after an error of the memory itself; on a kernel that cannot poison
  * memory it is zeroes. The log says how much is lost. The other ops cannot fail. A
@@ -347,7 +347,7 @@ struct hmmrt_device *hmmrt_pte_peer(hmmrt_pte_t pte);
  *
  * Context: process context, no locks, sleeps.
  * Return: 0; -EINTR for a fatal signal; or -EBUSY when pages are on the device
- * afterwards: somebody had them locked or pinned, or moved them there meanwhile, there
+ * afterwards: they were locked or pinned, another call moved them there meanwhile, there
  * was no memory for them, or the device did not give them back. The kernel can pin
  * pages of a coherent device where they are, for as long as a read or a pipe lasts.
  * Copies of read-mostly pages are given up.
@@ -400,7 +400,7 @@ struct hmmrt_binding *hmmrt_bind_current(struct hmmrt_device *dev,
  * @dev: registered
  * @timeout: in jiffies, at most LONG_MAX
  *
- * For who found hmmrt_bind() to answer -EBUSY: an hmmrt_unbind() may be under way, or
+ * Call this when hmmrt_bind() answers -EBUSY: an hmmrt_unbind() may be under way, or
  * about to begin. Another thread may bind the device first.
  *
  * Context: process context, no locks, sleeps.

@@ -178,7 +178,7 @@ static int view_bind_once(struct simgpu_view *view, struct hmmrt_space *space,
 {
 	int rc;
 
-	/* Who undoes a binding may have it for as long as that waits. */
+	/* Another thread may hold the lock for as long as its hmmrt_unbind() waits. */
 	rc = mutex_lock_killable(&view->lock);
 	if (rc)
 		return rc;

@@ -582,8 +582,8 @@ static vm_fault_t mirror_pfn_mkwrite(struct vm_fault *vmf)
 }
 
 /*
- * exec unmaps the agent's memory after the process has its new mm: whoever polls
- * the file looks again. After munmap() they find that nothing has changed.
+ * exec unmaps the agent's memory after the process has its new mm. Wake the threads that
+ * poll the file, so that they look again; after munmap() they find no change.
  */
 static void mirror_close(struct vm_area_struct *vma)
 {
@@ -642,7 +642,7 @@ void simgpu_mirror_invalidate(struct simgpu_view *view, unsigned long start,
 	might_lock_read(&mapping->i_mmap_rwsem);
 	/*
 	 * No annotation can say the rest. Zapping the agent acquires the core's
-	 * __mmu_notifier_invalidate_range_start_map, as whoever called the notifier
+	 * __mmu_notifier_invalidate_range_start_map, as the caller of the notifier
 	 * that we may be in did for the application: one map for all processes, which
 	 * modules do not reach, acquired without a subclass and whether or not there
 	 * are notifiers. An agent has none, which is checked when it attaches and when

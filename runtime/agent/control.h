@@ -20,7 +20,7 @@
  *            writes there in error ends launches or its device, and does not make the
  *            application crash: that keeps its own copy of what it relies on
  *            (lane count, thread ids, fault, order to quit), and checks what it reads.
- *            A store that sets the count of completed work back makes those who wait
+ *            A store that sets the count of completed work back makes callers that wait
  *            for that work wait until the device is reset.
  */
 #pragma once
