@@ -46,6 +46,7 @@ struct batch {
 	unsigned long deadline;
 	u32 replay;
 	bool alone;			/* nothing but the own fault */
+	bool nowait;			/* for no program, nor for other lanes */
 	bool coalesce;
 	enum hmmrt_policy_rule decided;	/* about the fault that is being served */
 	int rc;				/* of the own one */
@@ -168,7 +169,8 @@ static int refuse_first(struct batch *batch, unsigned int first,
 	for (; first < end; first = next) {
 		next = hmmrt_batch_access_end(batch->faults, first, end);
 		rc = hmmrt_mapped_check(mm, batch->faults[first].addr,
-					batch->faults[first].access);
+					batch->faults[first].access,
+					batch->nowait);
 		if (!rc)
 			break;
 		if (rc == -EINTR)
@@ -238,6 +240,7 @@ static int group_serve(struct batch *batch, unsigned int first,
 		return rc == -EINTR ? rc : 0;
 	}
 	req->cause = HMMRT_CAUSE_DEVICE_FAULT;
+	req->nowait = batch->nowait;
 	mark_faulted(batch, req, first, end);
 	for (; !rc && first < end; first = next) {
 		next = hmmrt_batch_page_end(batch->faults, first, end,
@@ -432,9 +435,17 @@ static void batch_do(struct batch *batch)
 	mmput_async(mm);
 }
 
+/* What a servicer takes besides its own fault, and what it waits for. */
+enum service_mode {
+	SERVE_PENDING,			/* all that is in the buffer */
+	SERVE_ALONE,
+	SERVE_NOWAIT,			/* alone; see HMMRT_FAULT_NOWAIT */
+};
+
 /* With a slot, which is given up. */
 static int service(struct hmmrt_binding *binding, unsigned long addr,
-		   unsigned int access, bool alone, enum hmmrt_policy_rule *rule)
+		   unsigned int access, enum service_mode mode,
+		   enum hmmrt_policy_rule *rule)
 {
 	unsigned long drains = READ_ONCE(binding->faults.drains);
 	struct batch batch = {
@@ -443,7 +454,8 @@ static int service(struct hmmrt_binding *binding, unsigned long addr,
 		.taken = LIST_HEAD_INIT(batch.taken),
 		.answered = LIST_HEAD_INIT(batch.answered),
 		.deadline = jiffies + HMMRT_SERVE_TIMEOUT,
-		.alone = alone,
+		.alone = mode != SERVE_PENDING,
+		.nowait = mode == SERVE_NOWAIT,
 		.replay = hmmrt_binding_knob(binding,
 					     HMMRT_KNOB_FAULT_REPLAY_POLICY),
 		.coalesce = hmmrt_binding_knob(binding,
@@ -454,7 +466,7 @@ static int service(struct hmmrt_binding *binding, unsigned long addr,
 	if (!fatal_signal_pending(current))
 		batch_do(&batch);
 	hmmrt_slot_give(binding);
-	if (batch.replay == HMMRT_REPLAY_ONCE)
+	if (batch.replay == HMMRT_REPLAY_ONCE && !batch.nowait)
 		hmmrt_queue_wait_drained(&binding->faults, drains);
 	*rule = batch.rule;
 	return batch.rc;
@@ -472,8 +484,8 @@ static int queued_serve(struct hmmrt_binding *binding,
 	hmmrt_queued_wait(binding, queued);
 	switch (hmmrt_queued_leave(buffer, queued)) {
 	case HMMRT_QUEUED_SERVES:
-		return service(binding, queued->addr, queued->access, false,
-			       rule);
+		return service(binding, queued->addr, queued->access,
+			       SERVE_PENDING, rule);
 	case HMMRT_QUEUED_ANSWERED:
 		if (queued->once)
 			hmmrt_queue_wait_drained(buffer, queued->drains);
@@ -484,8 +496,8 @@ static int queued_serve(struct hmmrt_binding *binding,
 			return -EINTR;
 		/* Nobody has come to it; or who has it is stuck with another one. */
 		hmmrt_slot_take_or_queue(binding, NULL);
-		return service(binding, queued->addr, queued->access, true,
-			       rule);
+		return service(binding, queued->addr, queued->access,
+			       SERVE_ALONE, rule);
 	}
 }
 
@@ -496,30 +508,45 @@ static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
 	int rc;
 
 	if (hmmrt_slot_try(binding))
-		return service(binding, addr, access, false, rule);
+		return service(binding, addr, access, SERVE_PENDING, rule);
 	queued = hmmrt_queued_alloc(addr, access);
 	if (hmmrt_slot_take_or_queue(binding, queued)) {
 		kfree(queued);
-		return service(binding, addr, access, false, rule);
+		return service(binding, addr, access, SERVE_PENDING, rule);
 	}
 	rc = queued_serve(binding, queued, rule);
 	hmmrt_queued_put(queued);
 	return rc;
 }
 
+/* A servicer may wait for a program: so with a slot beyond those that there are. */
+static int fault_serve_nowait(struct hmmrt_binding *binding, unsigned long addr,
+			      unsigned int access, enum hmmrt_policy_rule *rule)
+{
+	hmmrt_slot_take_or_queue(binding, NULL);
+	return service(binding, addr, access, SERVE_NOWAIT, rule);
+}
+
 int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
 		unsigned int access)
 {
 	enum hmmrt_policy_rule rule = HMMRT_RULE_NONE;
-	int rc;
+	bool nowait = access & HMMRT_FAULT_NOWAIT;
+	int rc = 0;
 
 	might_sleep();
+	access &= ~HMMRT_FAULT_NOWAIT;
 	if (addr >= TASK_SIZE_MAX || !access)
 		return -EFAULT;
-	rc = hmmrt_throttle(binding, addr);
+	if (!nowait)
+		rc = hmmrt_throttle(binding, addr);
 	if (rc)
 		return rc;
-	rc = fault_serve(binding, addr & PAGE_MASK, access, &rule);
+	rc = nowait ? fault_serve_nowait(binding, addr & PAGE_MASK, access,
+					 &rule) :
+		      fault_serve(binding, addr & PAGE_MASK, access, &rule);
+	if (nowait && hmmrt_would_wait(rc))
+		return -EBUSY;
 
 	atomic64_inc(&binding->device_faults);
 	if (rc == -EHWPOISON)

@@ -292,6 +292,7 @@ struct hmmrt_reap {
 struct hmmrt_space {
 	refcount_t refs;
 	struct mm_struct *mm;		/* mmgrab()ed */
+	kuid_t uid;			/* of the thread that made it */
 	struct hlist_node hash;		/* hmmrt_roles_lock and hmmrt_srcu */
 	struct mmu_notifier release_notifier;
 	struct mutex spans_lock;	/* creation of spans and blocks */
@@ -450,6 +451,7 @@ struct hmmrt_request {
 	u64 evict_before;		/* only what was given out before */
 	unsigned int evictions;		/* for it */
 	struct hmmrt_chunk *room;	/* what was evicted for this, reserved */
+	bool nowait;			/* for no program, nor the mmap_lock */
 	bool narrow;			/* a neighbour failed: take one page */
 	bool exec;			/* what the vma permits, kept after it */
 	bool write;
@@ -553,6 +555,12 @@ bool hmmrt_fault_may_migrate(struct hmmrt_request *req);
  */
 #define HMMRT_SERVE_ATTEMPTS	8U
 
+/* What an attempt of a request answers that does not wait: the lock, or a page. */
+static inline bool hmmrt_would_wait(int rc)
+{
+	return rc == -ENOLCK || rc == -EBUSY;
+}
+
 int hmmrt_look(struct hmmrt_block *block, struct hmm_range *range,
 	       unsigned long *seq);
 int hmmrt_snapshot(struct hmmrt_request *req);
@@ -561,7 +569,7 @@ bool hmmrt_mark_cow(struct hmmrt_request *req);
 int hmmrt_serve_window(struct hmmrt_request *req, bool migrate);
 int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access);
 int hmmrt_mapped_check(struct mm_struct *mm, unsigned long addr,
-		       unsigned int access);
+		       unsigned int access, bool nowait);
 bool hmmrt_is_mapped(const struct hmmrt_binding *binding,
 		     struct hmmrt_block *block, unsigned long addr,
 		     unsigned int access);

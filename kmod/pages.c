@@ -200,7 +200,7 @@ static int look_part(struct look *look, struct hmmrt_request *req,
 static int look_block(struct look *look, struct hmmrt_request *req,
 		      unsigned long start, unsigned long end)
 {
-	int rc = hmmrt_mapped_check(look->space->mm, start, 0);
+	int rc = hmmrt_mapped_check(look->space->mm, start, 0, false);
 
 	if (rc)
 		return rc;

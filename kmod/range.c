@@ -24,6 +24,7 @@ struct range_walk {
 	unsigned int flags;		/* HMMRT_MIGRATE_* */
 	enum hmmrt_cause cause;		/* of what moves */
 	bool map;
+	bool nowait;			/* -ENOLCK or -EBUSY instead */
 	u64 evict_before;		/* not what the call has brought itself */
 	bool full;			/* nothing is left to be evicted */
 	struct hmmrt_migration result;
@@ -49,8 +50,9 @@ static int part_once(struct mm_struct *mm, const struct range_walk *walk,
 {
 	int rc;
 
-	if (hmmrt_request_lock_mm(req, mm))
-		return -EINTR;
+	rc = hmmrt_request_lock_mm(req, mm);
+	if (rc)
+		return rc;
 	req->vma = vma_lookup(mm, start);
 	rc = req->vma ? hmmrt_vma_check(req->vma, walk->access) : -EFAULT;
 	if (!rc) {
@@ -113,6 +115,7 @@ static int parts_walk(struct mm_struct *mm, struct range_walk *walk,
 	req->no_peers = walk->flags & HMMRT_MIGRATE_NO_PEERS;
 	req->evict_before = walk->evict_before;
 	req->no_evict = walk->full;
+	req->nowait = walk->nowait;
 	do {
 		rc = part_serve(mm, walk, req, start, end);
 		start = req->end;
@@ -129,7 +132,7 @@ static int block_walk(struct mm_struct *mm, struct range_walk *walk,
 	struct hmmrt_block *block;
 	int rc;
 
-	rc = hmmrt_mapped_check(mm, start, walk->access);
+	rc = hmmrt_mapped_check(mm, start, walk->access, walk->nowait);
 	if (rc)
 		return rc;
 	block = hmmrt_block_get(binding->space, start, binding->dev->id);
@@ -196,18 +199,21 @@ int hmmrt_fault_range(struct hmmrt_binding *binding, unsigned long start,
 	struct range_walk walk = {
 		.binding = binding,
 		.part = access & HMMRT_ACCESS_WRITE ? part_write : part_read,
-		.access = access,
+		.access = access & ~HMMRT_FAULT_NOWAIT,
 		.cause = HMMRT_CAUSE_DEVICE_FAULT,
 		.map = true,
+		.nowait = access & HMMRT_FAULT_NOWAIT,
 	};
 	int rc;
 
-	if (!access)
+	if (!walk.access)
 		return -EINVAL;
 	rc = range_walk(&walk, start, end);
+	if (walk.nowait && hmmrt_would_wait(rc))
+		return -EBUSY;
 	atomic64_inc(&binding->device_faults);
 	atomic64_add(walk.result.moved, &binding->migrated_to_device);
-	trace_hmmrt_device_fault(binding->dev->id, start, access, rc,
+	trace_hmmrt_device_fault(binding->dev->id, start, walk.access, rc,
 				 HMMRT_RULE_NONE);
 	if (rc && rc != -EAGAIN && rc != -EINTR)
 		atomic64_inc(&binding->failed_faults);
@@ -282,6 +288,7 @@ int hmmrt_exclusive_range(struct hmmrt_binding *binding, unsigned long start,
 		.access = HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE,
 		.cause = HMMRT_CAUSE_EXCLUSIVE,
 		.map = true,
+		.nowait = nowait,
 	};
 	int rc;
 

@@ -236,13 +236,14 @@ int hmmrt_request_again(struct hmmrt_request *req, int rc)
 /**
  * hmmrt_mmap_read_lock() - the mmap_lock, for reading, for a fault
  * @mm: of the process
+ * @nowait: the caller does not wait for its holder, which may wait for a program
  *
  * A reader that sleeps is woken after up to 4 ms if writers come one after the other,
  * as they do where a thread maps and unmaps all the time; each of them has the lock
  * for a moment only. So it is worth while to look a few times.
- * Return: 0 or -EINTR.
+ * Return: 0 or -EINTR; if @nowait, 0 or -ENOLCK: the lock is taken.
  */
-int hmmrt_mmap_read_lock(struct mm_struct *mm)
+int hmmrt_mmap_read_lock(struct mm_struct *mm, bool nowait)
 {
 	u64 end = ktime_get_ns() + LOCK_SPIN_NS;
 
@@ -251,6 +252,8 @@ int hmmrt_mmap_read_lock(struct mm_struct *mm)
 			return 0;
 		cpu_relax();
 	} while (!need_resched() && ktime_get_ns() < end);
+	if (nowait)
+		return -ENOLCK;
 	return mmap_read_lock_killable(mm) ? -EINTR : 0;
 }
 
@@ -266,7 +269,7 @@ int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm)
 			return 0;
 		hmmrt_request_release_room(req);
 	}
-	return hmmrt_mmap_read_lock(mm);
+	return hmmrt_mmap_read_lock(mm, req->nowait);
 }
 
 /* What a prefetch does with what it finds there. */

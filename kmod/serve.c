@@ -174,15 +174,31 @@ int hmmrt_snapshot_widened(struct hmmrt_request *req)
 	return widen(req) ? hmmrt_snapshot(req) : 0;
 }
 
+/* Memory that is made up when it is touched: to have more of it costs little. */
+static bool vma_is_filled_on_touch(struct vm_area_struct *vma)
+{
+	return vma_is_anonymous(vma) ||
+	       (vma->vm_file && file_inode(vma->vm_file)->i_sb->s_magic ==
+					TMPFS_MAGIC);
+}
+
 /*
- * As a CPU access would. Who waits for a program, or for a disk, does so without the
- * mmap_lock, and takes it again: *unlocked, and the vma is not what it was. NULL: it is
- * kept.
+ * As a CPU access would. A fault that waits for a program, or for a disk, drops the
+ * mmap_lock meanwhile, and takes it again: *unlocked, and the vma is not what it was.
+ * NULL: it is kept. A request that does not wait for programs keeps it too: -EBUSY if
+ * the page might need one. A file system in user space, even one that is told not to
+ * wait, may be waited for in its readahead.
  */
-static int fault_page(struct mm_struct *mm, unsigned long addr, bool write,
-		      bool *unlocked)
+static int fault_page(const struct hmmrt_request *req, struct mm_struct *mm,
+		      unsigned long addr, bool write, bool *unlocked)
 {
 	lockdep_assert_held(&mm->mmap_lock);
+	if (req->nowait) {
+		if (!vma_is_filled_on_touch(req->vma) ||
+		    userfaultfd_armed(req->vma))
+			return -EBUSY;
+		unlocked = NULL;
+	}
 	return fixup_user_fault(mm, addr, write ? FAULT_FLAG_WRITE : 0,
 				unlocked);
 }
@@ -232,11 +248,12 @@ static int break_cow(struct hmmrt_request *req)
 		if (!req->pfns[i])
 			continue;
 		if (wanted)
-			rc = fault_page(req->vma->vm_mm, addr, true, &unlocked);
+			rc = fault_page(req, req->vma->vm_mm, addr, true,
+					&unlocked);
 		else if (userfaultfd_armed(req->vma))
 			rc = -EFAULT;
 		else
-			rc = fault_page(req->vma->vm_mm, addr, true, NULL);
+			rc = fault_page(req, req->vma->vm_mm, addr, true, NULL);
 		if (rc && wanted)
 			return rc;
 		/* A neighbour that cannot be written: leave them all alone. */
@@ -263,14 +280,6 @@ static bool needs_fault(const struct hmmrt_request *req)
 	       !hmmrt_page_is_private(hmm_pfn_to_page(pfn));
 }
 
-/* Memory that is made up when it is touched: to have more of it costs little. */
-static bool vma_is_filled_on_touch(struct vm_area_struct *vma)
-{
-	return vma_is_anonymous(vma) ||
-	       (vma->vm_file && file_inode(vma->vm_file)->i_sb->s_magic ==
-					TMPFS_MAGIC);
-}
-
 /*
  * The touched page was not there and is now; the window's other holes follow if
  * they are of memory that would otherwise take one device fault a page. Best
@@ -288,7 +297,7 @@ static int fault_neighbours(struct hmmrt_request *req, bool write)
 	for (i = 0; i < n && !rc && !unlocked; i++) {
 		if (req->pfns[i] || i == req_page(req))
 			continue;
-		rc = fault_page(req->vma->vm_mm, page_addr(req, i),
+		rc = fault_page(req, req->vma->vm_mm, page_addr(req, i),
 				write && vma_is_anonymous(req->vma), &unlocked);
 	}
 	return unlocked ? -EAGAIN : 0;
@@ -324,8 +333,8 @@ static int fault_wanted(struct hmmrt_request *req)
 		return wait_moved(req);
 	if (!pfn)
 		req->was_missing = true;
-	rc = fault_page(req->vma->vm_mm, req->addr, req->access & HMMRT_ACCESS_WRITE,
-			&unlocked);
+	rc = fault_page(req, req->vma->vm_mm, req->addr,
+			req->access & HMMRT_ACCESS_WRITE, &unlocked);
 	return !rc && unlocked ? -EAGAIN : rc;
 }
 
@@ -412,7 +421,8 @@ static int fault_missing(struct hmmrt_request *req)
 
 	for (i = 0; i < n && !rc && !(unlocked && hmmrt_interrupted()); i++)
 		if (req->pfns[i])
-			rc = fault_page(mm, page_addr(req, i), write, &unlocked);
+			rc = fault_page(req, mm, page_addr(req, i), write,
+					&unlocked);
 	return rc && (rc == -EINTR || !unlocked) ? rc : -EAGAIN;
 }
 
@@ -609,11 +619,11 @@ static int bring_home(struct mm_struct *mm, struct hmmrt_request *req)
 {
 	bool write = req->access & HMMRT_ACCESS_WRITE;
 	bool unlocked = false;
-	int rc = fault_page(mm, req->addr, write, &unlocked);
+	int rc = fault_page(req, mm, req->addr, write, &unlocked);
 
 	/* The first one brings it home; break COW before a reader moves it. */
 	if (!rc && write)
-		rc = fault_page(mm, req->addr, write, &unlocked);
+		rc = fault_page(req, mm, req->addr, write, &unlocked);
 	return rc ? rc : -EAGAIN;
 }
 
@@ -768,8 +778,9 @@ int hmmrt_fault_once(struct mm_struct *mm, struct hmmrt_request *req)
 
 	if (hmmrt_is_mapped(req->binding, req->block, req->addr, req->access))
 		return 0;
-	if (hmmrt_request_lock_mm(req, mm))
-		return -EINTR;
+	rc = hmmrt_request_lock_mm(req, mm);
+	if (rc)
+		return rc;
 	req->vma = vma_lookup(mm, req->addr);
 	rc = req->vma ? hmmrt_vma_check(req->vma, req->access) : -EFAULT;
 	if (rc)
@@ -784,15 +795,19 @@ out_unlock:
 	return rc;
 }
 
-/* Before memory is spent on an address: whether anything there could be served. */
+/*
+ * Before memory is spent on an address: whether anything there could be served. The
+ * mmap_lock is taken as hmmrt_mmap_read_lock() says.
+ */
 int hmmrt_mapped_check(struct mm_struct *mm, unsigned long addr,
-		       unsigned int access)
+		       unsigned int access, bool nowait)
 {
 	struct vm_area_struct *vma;
 	int rc;
 
-	if (hmmrt_mmap_read_lock(mm))
-		return -EINTR;
+	rc = hmmrt_mmap_read_lock(mm, nowait);
+	if (rc)
+		return rc;
 	vma = vma_lookup(mm, addr);
 	if (!vma)
 		rc = -EFAULT;

@@ -14,6 +14,7 @@
  *            reference can be taken and dropped: both under hmmrt_srcu, which
  *            the destroying side waits for.
  */
+#include <linux/cred.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/sched/mm.h>
@@ -117,6 +118,7 @@ static struct hmmrt_space *space_create(struct mm_struct *mm)
 	hmmrt_pins_init(&space->pins);
 	hmmrt_reap_init(space);
 	space->mm = mm;
+	space->uid = current_uid();
 	mmgrab(mm);
 	space->release_notifier.ops = &space_notifier_ops;
 	rc = mmu_notifier_register(&space->release_notifier, mm);

@@ -114,6 +114,34 @@
  */
 
 /**
+ * DOC: Waiting for programs
+ *
+ * Where a program provides the page (a FUSE server, a handler of userfaultfd), a fault
+ * lasts as long as the program likes, and only a signal ends it. A thread of the
+ * process can wait for that: hmmrt_fault() in its context. A worker cannot, for it
+ * serves others as well, and so does what unbinds or unplugs: it waits for the call.
+ * Such a driver does not wait for programs::
+ *
+ *	// the worker
+ *	rc = hmmrt_fault(binding, addr, access | HMMRT_FAULT_NOWAIT);
+ *	if (rc == -EBUSY)
+ *		fault->in = hmmrt_fault_in_begin(binding, addr, access,
+ *						 my_done, fault);
+ *
+ *	// my_done(fault, rc): the page was there
+ *	if (!rc || rc == -EINTR || rc == -EAGAIN)
+ *		my_queue(fault);		// the worker serves it again
+ *	else
+ *		my_cancel(fault, rc);
+ *
+ *	// the fault was served, was cancelled, or the binding goes
+ *	hmmrt_fault_in_end(fault->in);		// no my_done() from here on
+ *
+ * None of these calls waits for a program, so hmmrt_unbind() soon follows.
+ * kmod/faulty/worker.c is a whole one: one worker for all processes.
+ */
+
+/**
  * DOC: Locking
  *
  * map() and unmap() are called with a lock of the manager held under which the
@@ -442,11 +470,19 @@ bool hmmrt_binding_released(const struct hmmrt_binding *binding);
 int hmmrt_binding_claim_agent(struct hmmrt_binding *binding,
 			      struct mm_struct *mm);
 
+/*
+ * With HMMRT_ACCESS_* of hmmrt_fault() and hmmrt_fault_range(): wait for no program.
+ * The answer is -EBUSY where a page is not there and is not made by the kernel alone
+ * (anonymous memory and tmpfs without userfaultfd are), or where another thread holds
+ * the mmap_lock. Other faults are not waited for either, nor is thrashing throttled.
+ */
+#define HMMRT_FAULT_NOWAIT	BIT(31)
+
 /**
  * hmmrt_fault() - serve a fault of the device's MMU
  * @binding: which device for which process
  * @addr: the address, in the process's address space
- * @access: HMMRT_ACCESS_*
+ * @access: HMMRT_ACCESS_*, and HMMRT_FAULT_NOWAIT
  *
  * As many faults of a binding as policy says are served at a time, each by its caller.
  * The others wait, and one that serves takes some of them along: faults of a block
@@ -460,7 +496,7 @@ int hmmrt_binding_claim_agent(struct hmmrt_binding *binding,
  * gone again; -EINTR and -EAGAIN likewise ask to repeat it; -EFAULT nothing is
  * mapped at @addr, or a CPU that touches it would get SIGBUS; -EACCES no
  * permission; -EOPNOTSUPP memory that cannot be mirrored; -ENOMEM; -ESRCH the
- * process has exited; or what prepare() answered.
+ * process has exited; -EBUSY see HMMRT_FAULT_NOWAIT; or what prepare() answered.
  */
 int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
 		unsigned int access);
@@ -470,7 +506,7 @@ int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
  * @binding: which device for which process
  * @start: first address
  * @end: behind the last one
- * @access: HMMRT_ACCESS_*
+ * @access: HMMRT_ACCESS_*, and HMMRT_FAULT_NOWAIT
  *
  * As hmmrt_fault() for each page, with one look at the page table, one migration
  * and one map() for all that a block has of the range.
@@ -482,6 +518,52 @@ int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
  */
 int hmmrt_fault_range(struct hmmrt_binding *binding, unsigned long start,
 		      unsigned long end, unsigned int access);
+
+struct hmmrt_fault_in;
+
+/*
+ * The end of a fault-in, with @data of its beginning. Called from a thread of the
+ * manager and under a spinlock: it neither sleeps nor calls into this interface.
+ * @rc: 0 the page was there; -EINTR and -EAGAIN: ask again; or what hmmrt_fault() would
+ * answer: -EFAULT, -EACCES, -EOPNOTSUPP, -ENOMEM.
+ */
+typedef void (*hmmrt_fault_in_done_t)(void *data, int rc);
+
+/**
+ * hmmrt_fault_in_begin() - have a page faulted in that may take long
+ * @binding: which process
+ * @addr: the address, in its address space
+ * @access: HMMRT_ACCESS_*
+ * @done: called once, unless hmmrt_fault_in_end() comes first
+ * @data: for @done
+ *
+ * For a fault that was answered -EBUSY, see Waiting for programs. Nothing is mapped for
+ * the device: serve the fault again. Each holds the memory of the process, if that
+ * exits, until it ends.
+ *
+ * Context: process context, no locks, sleeps, but waits for no program.
+ * Return: for hmmrt_fault_in_end(), or an ERR_PTR: -EAGAIN there are as many as the
+ * process or its user may have: ask later; -EFAULT no address, or no access; -ESRCH
+ * the process has exited; -ENOMEM; -EINTR.
+ */
+struct hmmrt_fault_in *hmmrt_fault_in_begin(struct hmmrt_binding *binding,
+					    unsigned long addr,
+					    unsigned int access,
+					    hmmrt_fault_in_done_t done,
+					    void *data);
+
+/**
+ * hmmrt_fault_in_end() - no interest in a page any more
+ * @fault_in: not used afterwards
+ *
+ * Called once for each hmmrt_fault_in_begin(), whether or not done() was called, and
+ * before hmmrt_unbind(). done() is not running when it returns, nor is it called later.
+ * What cannot be interrupted goes on alone: it keeps this module, not the driver's, from
+ * being unloaded.
+ *
+ * Context: process context; takes a spinlock that done() is called under.
+ */
+void hmmrt_fault_in_end(struct hmmrt_fault_in *fault_in);
 
 /**
  * struct hmmrt_migration - what became of the pages of a range
