@@ -722,15 +722,14 @@ int hmmrt_advice_set_knob(struct hmmrt_space *space, unsigned long start,
 	return advise_all(space, start, end, advice_set_knob, &arg);
 }
 
-/* Where pages are asked to go: those before the first hole. */
+/* Where pages are asked to go: those before the first hole. The mmap_lock is held. */
 int hmmrt_advice_prefetched(struct hmmrt_space *space, unsigned long start,
 			    unsigned long end, u32 location)
 {
 	const struct hmmrt_advise arg = { .location = location };
 	int rc = 0;
 
-	if (mmap_read_lock_killable(space->mm))
-		return -EINTR;
+	lockdep_assert_held(&space->mm->mmap_lock);
 	end = hmmrt_covered_end(space->mm, start, end);
 	if (start < end)
 		rc = advice_change(space, &space->prefetched, start, end,
@@ -740,7 +739,6 @@ int hmmrt_advice_prefetched(struct hmmrt_space *space, unsigned long start,
 		tree_drop(space, &space->prefetched, start, end);
 		rc = 0;
 	}
-	mmap_read_unlock(space->mm);
 	return rc;
 }
 

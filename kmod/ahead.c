@@ -24,6 +24,9 @@
 /* Attempts to map a part that keeps racing with others. */
 #define MAP_ATTEMPTS	8
 
+/* How long a block waits for the mmap_lock before it is tried again later. */
+#define MAP_LOCK_WAIT	(HZ / 2)
+
 /* Until what failed is tried again: at first, and at most. */
 #define MAP_DELAY	(HZ / 10)
 #define MAP_DELAY_MAX	(10 * HZ)
@@ -74,6 +77,7 @@ static bool map_block(struct hmmrt_binding *binding, struct hmmrt_block *block,
 		      unsigned long start, unsigned long end)
 {
 	struct mm_struct *mm = binding->space->mm;
+	unsigned long end_wait = jiffies + MAP_LOCK_WAIT;
 	unsigned int attempts = 0;
 	struct hmmrt_request *req;
 	bool all = true;
@@ -88,7 +92,8 @@ static bool map_block(struct hmmrt_binding *binding, struct hmmrt_block *block,
 	while (start < end) {
 		unsigned long next;
 
-		if (mmap_read_lock_killable(mm))
+		/* Its holder may wait for a program, and hmmrt_unbind() for us. */
+		if (!hmmrt_mmap_read_lock_until(mm, end_wait))
 			break;
 		req->start = start;
 		next = map_part(req, end);
@@ -247,7 +252,8 @@ static void remap_work(struct work_struct *work)
 	spin_unlock(&space->remap_lock);
 	charging = hmmrt_charge_to(space->mm);
 	while ((block = remap_take(space, &todo))) {
-		if (!remap_block(space, block)) {
+		if (!READ_ONCE(space->remap_ended) &&
+		    !remap_block(space, block)) {
 			remap_later(block);
 			failed = true;
 		}
@@ -297,7 +303,7 @@ void hmmrt_map_ahead_stop(struct hmmrt_space *space)
 	struct hmmrt_block *block;
 
 	spin_lock(&space->remap_lock);
-	space->remap_ended = true;
+	WRITE_ONCE(space->remap_ended, true);
 	spin_unlock(&space->remap_lock);
 	cancel_delayed_work_sync(&space->remap_work);
 	while ((block = remap_take(space, &space->remap_blocks)))
@@ -313,13 +319,16 @@ void hmmrt_map_ahead_init(struct hmmrt_space *space)
 }
 
 /* The next block with something in it; *@start is @end if there is none. */
-static int next_populated(struct mm_struct *mm, unsigned long *start,
+static int next_populated(struct hmmrt_binding **binding,
+			  struct hmmrt_space *space, unsigned long *start,
 			  unsigned long end)
 {
+	struct mm_struct *mm = space->mm;
 	struct vm_area_struct *vma;
+	int rc = hmmrt_binding_mmap_read_lock(binding, space);
 
-	if (mmap_read_lock_killable(mm))
-		return -EINTR;
+	if (rc)
+		return rc;
 	while (*start < end) {
 		unsigned long until;
 
@@ -338,22 +347,23 @@ static int next_populated(struct mm_struct *mm, unsigned long *start,
 	return 0;
 }
 
-static void map_blocks(struct hmmrt_binding *binding, unsigned long start,
+/* *@binding is NULL if it has gone. */
+static void map_blocks(struct hmmrt_binding **binding, unsigned long start,
 		       unsigned long end)
 {
-	struct hmmrt_space *space = binding->space;
+	struct hmmrt_space *space = (*binding)->space;
 
-	while (!READ_ONCE(binding->going) && !fatal_signal_pending(current)) {
+	while (!READ_ONCE((*binding)->going) && !fatal_signal_pending(current)) {
 		struct hmmrt_block *block;
 		unsigned long next;
 
-		if (next_populated(space->mm, &start, end) || start >= end)
+		if (next_populated(binding, space, &start, end) || start >= end)
 			return;
 		next = hmmrt_block_end(start, end);
-		block = hmmrt_block_get(space, start, binding->dev->id);
+		block = hmmrt_block_get(space, start, (*binding)->dev->id);
 		if (IS_ERR(block))
 			return;
-		if (!map_block(binding, block, start, next))
+		if (!map_block(*binding, block, start, next))
 			remap_within(block, MAP_DELAY);
 		hmmrt_block_put(block);
 		start = next;
@@ -377,6 +387,7 @@ void hmmrt_map_ahead(struct hmmrt_space *space, unsigned long start,
 
 	if (!binding)
 		return;
-	map_blocks(binding, start, end);
-	hmmrt_binding_put(binding);
+	map_blocks(&binding, start, end);
+	if (binding)
+		hmmrt_binding_put(binding);
 }

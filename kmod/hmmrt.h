@@ -495,6 +495,8 @@ struct hmmrt_binding *hmmrt_space_binding(struct hmmrt_space *space,
 struct hmmrt_binding *hmmrt_space_binding_get(struct hmmrt_space *space,
 					      u32 device_id);
 void hmmrt_binding_put(struct hmmrt_binding *binding);
+int hmmrt_binding_mmap_read_lock(struct hmmrt_binding **binding,
+				 struct hmmrt_space *space);
 
 /* invalidate.c */
 void hmmrt_evictor_begin(struct hmmrt_evictor *evictor,
@@ -540,7 +542,8 @@ int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 			      struct page *near);
 enum hmmrt_stay hmmrt_request_lacks(const struct hmmrt_request *req);
 int hmmrt_request_again(struct hmmrt_request *req, int rc);
-int hmmrt_mmap_read_lock(struct mm_struct *mm);
+int hmmrt_mmap_read_lock(struct mm_struct *mm, bool nowait);
+bool hmmrt_mmap_read_lock_until(struct mm_struct *mm, unsigned long end);
 int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm);
 enum hmmrt_policy_want hmmrt_request_prefetched(struct hmmrt_request *req);
 bool hmmrt_fault_may_migrate(struct hmmrt_request *req);
@@ -617,6 +620,8 @@ void hmmrt_history_tell(struct hmmrt_block *block, unsigned int index,
 			u32 location, struct hmmrt_page *page);
 
 /* range.c */
+int hmmrt_exclusive_part(struct hmmrt_binding **binding, unsigned long start,
+			 unsigned long end);
 int hmmrt_range_check(unsigned long start, unsigned long end);
 unsigned long hmmrt_block_end(unsigned long addr, unsigned long end);
 
@@ -786,7 +791,7 @@ int hmmrt_request_lookup(struct mm_struct *mm, struct hmmrt_request *req,
 int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg);
 int hmmrt_exclusive(struct hmmrt_space *space, struct hmmrt_exclusive *arg);
 void hmmrt_block_come_home(struct hmmrt_binding *binding,
-			   struct hmmrt_block *block);
+			   struct hmmrt_block *block, unsigned long *wait);
 
 /* pages.c: ioctls that only look */
 int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg);

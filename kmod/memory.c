@@ -120,15 +120,36 @@ static int prefetch_part_device(struct hmmrt_request *req)
 					       hmmrt_vma_stays(req->vma) < 0);
 }
 
-/* One attempt at a part. req->start and end are set once there is a mapping. */
-static int prefetch_attempt(struct mm_struct *mm, struct hmmrt_request *req,
-			    unsigned long start, unsigned long end)
+/*
+ * The mmap_lock for the next attempt. Memory that was evicted for it may be another
+ * attempt's meanwhile. -ENODEV, and for a fatal signal -EINTR: the binding may be
+ * gone, and the request's pointer to it is with it.
+ */
+static int prefetch_lock(struct prefetch *prefetch, struct hmmrt_request *req)
 {
+	struct mm_struct *mm = prefetch->space->mm;
+	int rc;
+
+	if (req->room && mmap_read_trylock(mm))
+		return 0;
+	hmmrt_request_release_room(req);
+	rc = hmmrt_binding_mmap_read_lock(&prefetch->binding, prefetch->space);
+	req->binding = prefetch->binding;
+	return rc;
+}
+
+/* One attempt at a part. req->start and end are set once there is a mapping. */
+static int prefetch_attempt(struct prefetch *prefetch,
+			    struct hmmrt_request *req, unsigned long start,
+			    unsigned long end)
+{
+	struct mm_struct *mm = prefetch->space->mm;
 	int rc;
 
 	hmmrt_outcomes_reopen(req);
-	if (hmmrt_request_lock_mm(req, mm))
-		return -EINTR;
+	rc = prefetch_lock(prefetch, req);
+	if (rc)
+		return rc;
 	rc = hmmrt_request_lookup(mm, req, start, end);
 	if (!rc)
 		hmmrt_request_advise(req, start);
@@ -142,9 +163,8 @@ static int prefetch_attempt(struct mm_struct *mm, struct hmmrt_request *req,
 }
 
 /* One part, until it stops racing with others; req->end says where it ended. */
-static int prefetch_part(const struct prefetch *prefetch,
-			 struct hmmrt_request *req, unsigned long start,
-			 unsigned long end)
+static int prefetch_part(struct prefetch *prefetch, struct hmmrt_request *req,
+			 unsigned long start, unsigned long end)
 {
 	unsigned long deadline = jiffies + PART_TIMEOUT;
 	unsigned int attempts = 0;
@@ -156,7 +176,7 @@ static int prefetch_part(const struct prefetch *prefetch,
 	req->end = start;
 	memset(req->outcomes, HMMRT_OUTCOME_OPEN, sizeof(req->outcomes));
 	do {
-		rc = prefetch_attempt(prefetch->space->mm, req, start, end);
+		rc = prefetch_attempt(prefetch, req, start, end);
 		if (fatal_signal_pending(current))
 			break;
 		cond_resched();
@@ -180,12 +200,25 @@ static bool prefetch_interrupted(const struct hmmrt_prefetch *arg)
 	       (hmmrt_interrupted() && arg->out_pages_moved);
 }
 
+/* What a part has moved. A binding that is gone has no counts. */
+static void prefetch_count(const struct prefetch *prefetch,
+			   const struct hmmrt_request *req, bool home)
+{
+	struct hmmrt_binding *binding = prefetch->binding;
+
+	if (home)
+		atomic64_add(req->moved, &prefetch->space->migrated_to_host);
+	if (!binding)
+		return;
+	atomic64_add(req->moved, &binding->migrated_to_device);
+	atomic64_add(req->copied, &binding->copied);
+}
+
 /* All mappings of one block, of which there is one at @start. */
 static int prefetch_parts(struct prefetch *prefetch, struct hmmrt_request *req,
 			  unsigned long start, unsigned long end)
 {
-	struct hmmrt_binding *binding = prefetch->binding;
-	struct hmmrt_space *space = prefetch->space;
+	bool home = !prefetch->binding;
 	int rc;
 
 	req->node = prefetch->node;
@@ -194,12 +227,7 @@ static int prefetch_parts(struct prefetch *prefetch, struct hmmrt_request *req,
 	req->no_evict = prefetch->full;
 	do {
 		rc = prefetch_part(prefetch, req, start, end);
-		if (binding) {
-			atomic64_add(req->moved, &binding->migrated_to_device);
-			atomic64_add(req->copied, &binding->copied);
-		} else {
-			atomic64_add(req->moved, &space->migrated_to_host);
-		}
+		prefetch_count(prefetch, req, home);
 		start = req->end;
 		if (!rc && prefetch_interrupted(prefetch->arg))
 			rc = -EINTR;
@@ -310,8 +338,9 @@ static int prefetch_step(struct prefetch *prefetch, unsigned long addr,
 	struct vm_area_struct *vma;
 	int rc;
 
-	if (mmap_read_lock_killable(mm))
-		return -EINTR;
+	rc = hmmrt_binding_mmap_read_lock(&prefetch->binding, prefetch->space);
+	if (rc)
+		return rc;
 	vma = vma_lookup(mm, addr);
 	if (vma)
 		outcome = part_outcome(prefetch, vma, addr, end, next);
@@ -323,7 +352,7 @@ static int prefetch_step(struct prefetch *prefetch, unsigned long addr,
 		     settle_alike(prefetch, addr, *next, outcome);
 	if (rc)
 		return rc;
-	/* Somebody waits for us in hmmrt_unbind(). */
+	/* hmmrt_unbind() waits for this call. */
 	if (prefetch->binding && READ_ONCE(prefetch->binding->going))
 		return -ENODEV;
 	return fatal_signal_pending(current) ? -EINTR : 0;
@@ -373,7 +402,12 @@ int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
 	arg->out_pages_there = 0;
 	memset(arg->out_stayed, 0, sizeof(arg->out_stayed));
 	end = arg->addr + arg->len;
-	rc = hmmrt_advice_prefetched(space, arg->addr, end, arg->location);
+	rc = hmmrt_binding_mmap_read_lock(&prefetch.binding, space);
+	if (!rc) {
+		rc = hmmrt_advice_prefetched(space, arg->addr, end,
+					     arg->location);
+		mmap_read_unlock(space->mm);
+	}
 	for (addr = arg->addr; !rc && addr < end; addr = next)
 		rc = prefetch_step(&prefetch, addr, end, &next);
 	mmput(space->mm);
@@ -386,9 +420,14 @@ out_put:
 /* The next mapping in the block at or after @addr; returns where it ended. */
 static unsigned long come_home_part(struct mm_struct *mm,
 				    struct hmmrt_request *req,
-				    unsigned long addr, unsigned long end)
+				    unsigned long addr, unsigned long end,
+				    unsigned long *wait)
 {
-	if (mmap_read_lock_killable(mm))
+	unsigned long began = jiffies;
+	bool locked = hmmrt_mmap_read_lock_until(mm, began + *wait);
+
+	*wait -= min(*wait, jiffies - began);
+	if (!locked)
 		return end;
 	req->vma = find_vma(mm, addr);
 	if (req->vma && req->vma->vm_start < end) {
@@ -407,13 +446,15 @@ static unsigned long come_home_part(struct mm_struct *mm,
  * hmmrt_block_come_home() - bring what a device has of a block home
  * @binding: of the device; the mm of its space is alive
  * @block: of that space
+ * @wait: in jiffies: for how long it may still wait for the mmap_lock
  *
  * Best effort, for a device that stops working for a process: what is busy or
- * left over by a fatal signal stays until it is touched.
+ * left over by a fatal signal stays until it is touched. So does the rest where the
+ * lock is not to be had: its holder may wait for a program.
  * Context: may sleep, takes the mmap_lock.
  */
 void hmmrt_block_come_home(struct hmmrt_binding *binding,
-			   struct hmmrt_block *block)
+			   struct hmmrt_block *block, unsigned long *wait)
 {
 	struct hmmrt_space *space = binding->space;
 	unsigned long end = block->start + HMMRT_BLOCK_SIZE;
@@ -425,7 +466,7 @@ void hmmrt_block_come_home(struct hmmrt_binding *binding,
 		return;
 	req->cause = HMMRT_CAUSE_UNBIND;
 	while (addr < end) {
-		addr = come_home_part(space->mm, req, addr, end);
+		addr = come_home_part(space->mm, req, addr, end, wait);
 		cond_resched();
 	}
 	atomic64_add(req->moved, &space->migrated_to_host);
@@ -453,11 +494,15 @@ int hmmrt_exclusive(struct hmmrt_space *space, struct hmmrt_exclusive *arg)
 	binding = hmmrt_space_binding_get(space, arg->device_id);
 	if (!binding)
 		return -EINVAL;
+	if (!mmget_not_zero(space->mm)) {
+		rc = -ESRCH;
+		goto out_put;
+	}
 	arg->out_pages = 0;
 	end = arg->addr + arg->len;
 	for (addr = arg->addr; !rc && addr < end; addr = next) {
 		next = hmmrt_block_end(addr, end);
-		rc = hmmrt_exclusive_range(binding, addr, next);
+		rc = hmmrt_exclusive_part(&binding, addr, next);
 		if (rc)
 			break;
 		arg->out_pages += (next - addr) >> PAGE_SHIFT;
@@ -466,6 +511,9 @@ int hmmrt_exclusive(struct hmmrt_space *space, struct hmmrt_exclusive *arg)
 		else if (next < end && hmmrt_interrupted())
 			rc = -EINTR;
 	}
-	hmmrt_binding_put(binding);
+	mmput(space->mm);
+out_put:
+	if (binding)
+		hmmrt_binding_put(binding);
 	return exclusive_errno(rc);
 }

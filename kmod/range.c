@@ -279,8 +279,9 @@ int hmmrt_migrate_range_to_host(struct hmmrt_binding *binding,
 }
 EXPORT_SYMBOL_GPL(hmmrt_migrate_range_to_host);
 
-int hmmrt_exclusive_range(struct hmmrt_binding *binding, unsigned long start,
-			  unsigned long end)
+/* @nowait: -ENOLCK where another thread holds the mmap_lock. */
+static int exclusive_range(struct hmmrt_binding *binding, unsigned long start,
+			   unsigned long end, bool nowait)
 {
 	struct range_walk walk = {
 		.binding = binding,
@@ -301,7 +302,39 @@ int hmmrt_exclusive_range(struct hmmrt_binding *binding, unsigned long start,
 	mutex_unlock(&binding->space->exclusive);
 	return rc;
 }
+
+int hmmrt_exclusive_range(struct hmmrt_binding *binding, unsigned long start,
+			  unsigned long end)
+{
+	return exclusive_range(binding, start, end, false);
+}
 EXPORT_SYMBOL_GPL(hmmrt_exclusive_range);
+
+/**
+ * hmmrt_exclusive_part() - as hmmrt_exclusive_range(), for a call of a process
+ * @binding: with the caller's reference; NULL afterwards if it is gone
+ * @start: first address
+ * @end: behind the last one
+ *
+ * The caller has no reference while it waits for the mmap_lock: hmmrt_unbind() waits
+ * for references, and so does the next caller, for space->exclusive.
+ * Context: as hmmrt_exclusive_range(); the mm of the space is alive.
+ * Return: as hmmrt_exclusive_range(), or -ENODEV.
+ */
+int hmmrt_exclusive_part(struct hmmrt_binding **binding, unsigned long start,
+			 unsigned long end)
+{
+	struct hmmrt_space *space = (*binding)->space;
+	int rc;
+
+	while ((rc = exclusive_range(*binding, start, end, true)) == -ENOLCK) {
+		rc = hmmrt_binding_mmap_read_lock(binding, space);
+		if (rc)
+			break;
+		mmap_read_unlock(space->mm);
+	}
+	return rc;
+}
 
 /* --- only looking ------------------------------------------------------- */
 

@@ -258,7 +258,21 @@ int hmmrt_mmap_read_lock(struct mm_struct *mm, bool nowait)
 }
 
 /*
- * The mmap_lock, for reading, for the next attempt. Who waits for it does not keep
+ * The mmap_lock, for reading, where the wait for its holder must end. Returns whether
+ * it was to be had before @end, in jiffies, and before a fatal signal.
+ */
+bool hmmrt_mmap_read_lock_until(struct mm_struct *mm, unsigned long end)
+{
+	while (hmmrt_mmap_read_lock(mm, true)) {
+		if (time_after_eq(jiffies, end) || fatal_signal_pending(current))
+			return false;
+		schedule_timeout_killable(1);
+	}
+	return true;
+}
+
+/*
+ * The mmap_lock, for reading, for the next attempt, as above. Who waits for it does not keep
  * others from what was evicted for him: it may be his own process that has it, for as
  * long as it likes.
  */

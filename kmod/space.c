@@ -280,6 +280,42 @@ void hmmrt_binding_put(struct hmmrt_binding *binding)
 		complete(&binding->unused);
 }
 
+/**
+ * hmmrt_binding_mmap_read_lock() - the mmap_lock, for a call that holds a binding
+ * @binding: of @space, with the caller's reference; NULL: of none
+ * @space: whose mm is alive
+ *
+ * hmmrt_unbind() waits for the reference, and the holder of the lock may wait for a
+ * program. So the caller has no reference while it waits. If the binding is gone
+ * afterwards *@binding is NULL: the caller had a pointer to it, and has none any more.
+ * Context: sleeps, killably; no lock is held.
+ * Return: 0, locked; -EINTR; -ENODEV.
+ */
+int hmmrt_binding_mmap_read_lock(struct hmmrt_binding **binding,
+				 struct hmmrt_space *space)
+{
+	struct hmmrt_binding *held = *binding;
+	int rc = hmmrt_mmap_read_lock(space->mm, held);
+	u32 id;
+
+	if (rc != -ENOLCK)
+		return rc;
+	id = held->dev->id;
+	hmmrt_binding_put(held);
+	rc = hmmrt_mmap_read_lock(space->mm, false);
+	/* A new one at the same address is as good: it is of the same device id. */
+	*binding = hmmrt_space_binding_get(space, id);
+	if (*binding == held)
+		return rc;
+	if (*binding)
+		hmmrt_binding_put(*binding);
+	*binding = NULL;
+	if (rc)
+		return rc;
+	mmap_read_unlock(space->mm);
+	return -ENODEV;
+}
+
 struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 				 struct hmmrt_device *dev, void *drvdata)
 {

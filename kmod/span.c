@@ -369,6 +369,9 @@ void hmmrt_map_forget(struct hmmrt_block_map *map, struct list_head *taken)
 	hmmrt_copies_take(map, 0, HMMRT_BLOCK_PAGES, taken);
 }
 
+/* For how long, in all, the end of a binding waits for the mmap_lock. */
+#define COME_HOME_LOCK_WAIT	(5 * HZ)
+
 /*
  * A binding is gone with all its entries: forget what it had mapped, and bring
  * home what its device has there, if there is still a process to have it.
@@ -376,6 +379,7 @@ void hmmrt_map_forget(struct hmmrt_block_map *map, struct list_head *taken)
 void hmmrt_spans_forget_binding(struct hmmrt_binding *binding)
 {
 	struct hmmrt_space *space = binding->space;
+	unsigned long wait = COME_HOME_LOCK_WAIT;
 	u32 device_id = binding->dev->id;
 	bool alive = mmget_not_zero(space->mm);
 	struct hmmrt_block *block;
@@ -393,7 +397,7 @@ void hmmrt_spans_forget_binding(struct hmmrt_binding *binding)
 			hmmrt_copies_free(&taken);
 			INIT_LIST_HEAD(&taken);
 			if (alive)
-				hmmrt_block_come_home(binding, block);
+				hmmrt_block_come_home(binding, block, &wait);
 		}
 		hmmrt_block_put(block);
 	}

@@ -182,8 +182,9 @@
  * binding any more, and no call with it is running or can begin. From then on
  * entries need not be taken away with unmap(): they are just meaningless. When it
  * returns no op is called for the binding, and the page table can be freed. It
- * waits for prefetches of the process for a moment, and for nothing else of it.
- * It is not called from released(), where the device only stops.
+ * waits for prefetches of the process for a moment, for its mmap_lock a few seconds
+ * at most, and for nothing else of it. It is not called from released(), where the
+ * device only stops.
  *
  * A device is unregistered when it is unbound everywhere. One that can be
  * unplugged unbinds its processes itself, while their files are open:
@@ -442,7 +443,8 @@ int hmmrt_wait_unbound(struct hmmrt_space *space, struct hmmrt_device *dev,
  * @binding: that the device has stopped using, see Lifetimes
  *
  * What this device had mapped is forgotten. Its pages come home if the process is
- * alive; what is busy at the moment stays until somebody touches it.
+ * alive; what is busy at the moment stays until it is touched, and so does the rest if
+ * another thread holds the mmap_lock for five seconds.
  *
  * Context: process context, no locks, sleeps; in no op.
  */
