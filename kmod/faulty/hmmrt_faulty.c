@@ -7,6 +7,8 @@
  * Failing    Each op that may fail asks fails() first. A test says which call is
  *            to fail; where the kernel can inject faults, it can be told to as
  *            well: see debugfs, hmmrt_faulty/.
+ * Serving    An access serves its fault itself, or has it served by the one worker that
+ *            there is for all (worker.c).
  * Holding    Copies wait while a test looks at what others do meanwhile.
  * Going      A device that goes takes its node away, so that there are no new
  *            files; stops for each file, by the gate, and unbinds it; and is
@@ -30,6 +32,7 @@
 #include <uapi/linux/hmmrt_faulty.h>
 
 #include "../softdev.h"
+#include "worker.h"
 
 #define SLOW_COPY_MAX	10000
 #define HOLLOW_MIB_MAX	(64 << 10)
@@ -51,12 +54,15 @@ struct context {
 	struct list_head link;
 	struct rw_semaphore gate;
 	struct hmmrt_binding *binding;	/* NULL: the device is gone */
+	bool stopping;			/* it goes: accesses end */
 	struct soft_mmu mmu;
 };
 
 static DEFINE_MUTEX(devices_lock);
 /* Memory of hollow devices that come from now on; 0: they are not. devices_lock. */
 static u64 hollow_bytes;
+/* Faults of accesses are served by the worker. */
+static bool by_worker;
 static struct faulty devices[HMMRT_FAULTY_MAX_DEVICES];
 static unsigned long nr_devices;
 
@@ -311,6 +317,8 @@ static void context_stop(struct context *context)
 	struct hmmrt_binding *binding;
 
 	lockdep_assert_held(&context->faulty->lock);
+	WRITE_ONCE(context->stopping, true);
+	worker_stopping();
 	down_write(&context->gate);
 	binding = context->binding;
 	context->binding = NULL;
@@ -351,13 +359,18 @@ static int context_enter(struct context *context)
 static int access_or_fault(struct context *context, unsigned long addr,
 			   u64 *word, bool write)
 {
+	unsigned int access = write ? HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE :
+				      HMMRT_ACCESS_READ;
 	int rc;
 
 	if (soft_mmu_access(&context->mmu, addr, word, write))
 		return 0;
-	rc = hmmrt_fault(context->binding, addr,
-			 write ? HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE :
-				 HMMRT_ACCESS_READ);
+	rc = READ_ONCE(by_worker) ?
+		     worker_fault(context->binding, addr, access,
+				  &context->stopping) :
+		     hmmrt_fault(context->binding, addr, access);
+	if (rc == -EINTR && READ_ONCE(context->stopping))
+		return -ENODEV;
 	return rc ? rc : -EAGAIN;
 }
 
@@ -586,6 +599,14 @@ static int slow_copy_set(unsigned long msecs)
 	return msecs ? atomic_xchg(&slow_copy, msecs) : atomic_read(&slow_copy);
 }
 
+static int worker_set(unsigned long on)
+{
+	if (on > 1)
+		return -EINVAL;
+	WRITE_ONCE(by_worker, on);
+	return 0;
+}
+
 static long control_ioctl(struct file *file, unsigned int cmd,
 			  unsigned long arg)
 {
@@ -604,6 +625,8 @@ static long control_ioctl(struct file *file, unsigned int cmd,
 		return hollow_set(arg);
 	case HMMRT_FAULTY_IOC_HOLD:
 		return hold_set(arg);
+	case HMMRT_FAULTY_IOC_WORKER:
+		return worker_set(arg);
 	default:
 		return -ENOTTY;
 	}
@@ -650,6 +673,7 @@ static void __exit faulty_exit(void)
 {
 	misc_deregister(&control_misc);
 	devices_set(0);
+	worker_exit();
 	debugfs_remove_recursive(failures_dir);
 }
 

@@ -57,6 +57,12 @@ enum hmmrt_faulty_op {
  */
 #define HMMRT_FAULTY_IOC_HOLD		_IO('h', 0xe6)
 
+/*
+ * The argument itself is 1: from now on one worker serves the faults of accesses, of
+ * all devices and processes; 0: each access serves its own, as at first.
+ */
+#define HMMRT_FAULTY_IOC_WORKER		_IO('h', 0xe7)
+
 #define HMMRT_FAULTY_IOC_FAULT \
 	_IOWR('h', 0xe8, struct hmmrt_faulty_range)
 #define HMMRT_FAULTY_IOC_TO_DEVICE \

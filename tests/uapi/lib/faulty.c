@@ -112,6 +112,13 @@ int faulty_wait_held(int control)
 	return rc > 0 ? 0 : rc ? rc : -ETIMEDOUT;
 }
 
+int faulty_worker(int control, bool on)
+{
+	return ioctl(control, HMMRT_FAULTY_IOC_WORKER, (unsigned long)on) ?
+		       -errno :
+		       0;
+}
+
 int faulty_read(int fd, const volatile void *addr, uint64_t *value)
 {
 	ssize_t rc = pread(fd, value, sizeof(*value), (off_t)(uintptr_t)addr);

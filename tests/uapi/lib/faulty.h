@@ -45,6 +45,9 @@ int faulty_hold(int control, bool hold);
 /* Until one does; 0 or -ETIMEDOUT. */
 int faulty_wait_held(int control);
 
+/* One worker serves the faults of accesses, or each access its own. */
+int faulty_worker(int control, bool on);
+
 /* Accesses of the device to a word, and calls of it on a range. */
 int faulty_read(int fd, const volatile void *addr, uint64_t *value);
 int faulty_write(int fd, volatile void *addr, uint64_t value);

@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A driver with one worker for the faults of all processes. A process whose page a
+ * program withholds (a FUSE server, a handler of userfaultfd), or which holds its own
+ * mmap_lock that way, holds up neither the faults of other processes, nor the end of
+ * its own binding, nor a device that goes, nor the removal of the driver.
+ */
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "lib/faulty_env.h"
+#include "lib/fuse_server.h"
+#include "lib/harness.h"
+#include "lib/modules.h"
+#include "lib/session.h"
+
+/* Of what must not wait for the program; a wait for the mmap_lock takes five seconds. */
+#define SOON_S		30
+
+/* What parent and child tell each other. */
+struct shared {
+	volatile int arrived;		/* the page is asked for */
+	volatile int go_on;		/* and may come */
+	volatile int lock_asked;	/* a mapping is about to be made */
+	volatile int lock_taken;	/* and was made */
+	volatile int read_done;
+	volatile int read_rc;
+	volatile uint64_t value;
+	volatile int prefetch_done;
+	volatile int prefetch_rc;
+};
+
+FIXTURE(worker) {
+	struct faulty_env env;
+	struct fuse_server server;
+	struct shared *shared;
+	pid_t child;
+	int base;			/* users of the manager's module */
+};
+
+FIXTURE_VARIANT(worker) {
+	bool uffd;
+};
+
+FIXTURE_VARIANT_ADD(worker, fuse) {
+	.uffd = false,
+};
+
+FIXTURE_VARIANT_ADD(worker, uffd) {
+	.uffd = true,
+};
+
+static int manager_users(void)
+{
+	FILE *file = fopen("/sys/module/hmmrt/refcnt", "re");
+	int users = -1;
+
+	if (!file)
+		return -1;
+	if (fscanf(file, "%d", &users) != 1)
+		users = -1;
+	fclose(file);
+	return users;
+}
+
+static int env_start(struct faulty_env *env)
+{
+	int rc = faulty_env_start(env);
+
+	return rc ? rc : faulty_worker(env->control, true);
+}
+
+FIXTURE_SETUP(worker)
+{
+	int rc;
+
+	self->base = manager_users();
+	ASSERT_LE(0, self->base);
+	self->shared = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->shared);
+	rc = fuse_server_start(&self->server);
+	if (rc == -ENOENT)
+		SKIP(_exit(255), "/dev/fuse: %s", strerror(-rc));
+	ASSERT_EQ(0, rc);
+	self->server.held_up = true;
+	ASSERT_EQ(0, env_start(&self->env));
+}
+
+static void child_kill(FIXTURE_DATA(worker) *self)
+{
+	if (self->child > 0) {
+		kill(self->child, SIGKILL);
+		waitpid(self->child, NULL, 0);
+	}
+	self->child = 0;
+}
+
+FIXTURE_TEARDOWN(worker)
+{
+	self->shared->go_on = 1;
+	fuse_server_go_on(&self->server);
+	child_kill(self);
+	EXPECT_EQ(0, fuse_server_end(&self->server));
+	EXPECT_EQ(0, faulty_env_end(&self->env));
+}
+
+static double now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static bool becomes(const volatile int *what, int value)
+{
+	double end = now_s() + 2 * SOON_S;
+
+	while (*what != value && now_s() < end)
+		usleep(2000);
+	return *what == value;
+}
+
+/* --- the child: a process that waits for a program ------------------------------- */
+
+struct handler {
+	struct shared *shared;
+	int uffd;
+	char *at;
+};
+
+/* Answers the first page that is missing, when it is told to. */
+static void *handle(void *arg)
+{
+	static uint64_t page[PAGE_BYTES / sizeof(uint64_t)]
+		__attribute__((aligned(PAGE_BYTES))) = { FUSE_FILE_WORD };
+	struct handler *handler = arg;
+	struct pollfd event = { .fd = handler->uffd, .events = POLLIN };
+	struct uffdio_copy copy = {
+		.dst = (uintptr_t)handler->at,
+		.src = (uintptr_t)page,
+		.len = PAGE_BYTES,
+	};
+
+	if (poll(&event, 1, 2 * SOON_S * 1000) == 1)
+		handler->shared->arrived = 1;
+	becomes(&handler->shared->go_on, 1);
+	if (ioctl(handler->uffd, UFFDIO_COPY, &copy))
+		perror("# UFFDIO_COPY");
+	return NULL;
+}
+
+/* A page that its handler provides; NULL if there is none. */
+static char *watched_page(struct shared *shared)
+{
+	static struct handler handler;
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = {
+		.range = { .len = PAGE_BYTES },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	pthread_t thread;
+
+	handler.shared = shared;
+	handler.at = arena_anon(PAGE_BYTES);
+	range.range.start = (uintptr_t)handler.at;
+	handler.uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	if (!handler.at || handler.uffd < 0 ||
+	    ioctl(handler.uffd, UFFDIO_API, &api) ||
+	    ioctl(handler.uffd, UFFDIO_REGISTER, &range) ||
+	    pthread_create(&thread, NULL, handle, &handler))
+		return NULL;
+	return handler.at;
+}
+
+static char *file_page(const struct fuse_server *server)
+{
+	int fd = open(server->path, O_RDONLY | O_CLOEXEC);
+	char *at;
+
+	if (fd < 0)
+		return NULL;
+	at = mmap(NULL, FUSE_FILE_BYTES, PROT_READ, MAP_PRIVATE, fd, 0);
+	/* Now, or the process would wait for the server when it exits. */
+	close(fd);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+/* What it has of the parent would keep the parent's binding and module. */
+static void child_leave_env(struct faulty_env *env)
+{
+	close(env->fd[0]);
+	close(env->fd[1]);
+	close(env->control);
+	close(env->manager);
+}
+
+/* The device reads the page that a program has, for this process. */
+static void child_read(FIXTURE_DATA(worker) *self, bool uffd)
+{
+	const char *at = uffd ? watched_page(self->shared) :
+				file_page(&self->server);
+	int fd = open_faulty(0);
+	uint64_t value = 0;
+
+	self->shared->read_rc =
+		at && fd >= 0 ? faulty_read(fd, at, &value) : -ENOENT;
+	self->shared->value = value;
+	self->shared->read_done = 1;
+}
+
+static int child_start(FIXTURE_DATA(worker) *self, bool uffd)
+{
+	self->child = fork();
+	if (self->child)
+		return self->child < 0 ? -errno : 0;
+	child_leave_env(&self->env);
+	child_read(self, uffd);
+	_exit(0);
+}
+
+static bool page_is_asked_for(FIXTURE_DATA(worker) *self, bool uffd)
+{
+	return uffd ? becomes(&self->shared->arrived, 1) :
+		      fuse_server_wait_arrived(&self->server);
+}
+
+static void page_comes(FIXTURE_DATA(worker) *self)
+{
+	self->shared->go_on = 1;
+	fuse_server_go_on(&self->server);
+}
+
+/* --- tests ------------------------------------------------------------------------ */
+
+TEST_F_TIMEOUT(worker, serves_others_meanwhile, 120)
+{
+	double began;
+
+	ASSERT_EQ(0, child_start(self, variant->uffd));
+	ASSERT_TRUE(page_is_asked_for(self, variant->uffd));
+	began = now_s();
+	pages_fill(self->env.buf, LEN, 7);
+	self->env.first = 7;
+	ASSERT_EQ(0, faulty_run_faults(&self->env));
+	EXPECT_GT(SOON_S, now_s() - began);
+	ASSERT_EQ(0, self->shared->read_done);
+	page_comes(self);
+	ASSERT_TRUE(becomes(&self->shared->read_done, 1));
+	ASSERT_EQ(0, self->shared->read_rc);
+	ASSERT_EQ(FUSE_FILE_WORD, self->shared->value);
+}
+
+TEST_F_TIMEOUT(worker, lets_its_device_go_meanwhile, 120)
+{
+	double began;
+
+	ASSERT_EQ(0, child_start(self, variant->uffd));
+	ASSERT_TRUE(page_is_asked_for(self, variant->uffd));
+	began = now_s();
+	ASSERT_EQ(0, faulty_devices(self->env.control, 0));
+	EXPECT_GT(SOON_S, now_s() - began);
+	ASSERT_TRUE(becomes(&self->shared->read_done, 1));
+	ASSERT_EQ(-ENODEV, self->shared->read_rc);
+}
+
+/* The thread that waits for the page keeps the manager, and nothing else. */
+TEST_F_TIMEOUT(worker, is_removed_meanwhile, 120)
+{
+	double began = now_s();
+	int users = 0;
+
+	ASSERT_EQ(0, child_start(self, variant->uffd));
+	ASSERT_TRUE(page_is_asked_for(self, variant->uffd));
+	child_kill(self);
+	EXPECT_GT(SOON_S, now_s() - began);
+	ASSERT_EQ(0, faulty_env_end(&self->env));
+	EXPECT_GT(2 * SOON_S, now_s() - began);
+	/* A handler is gone with its process; the server is the parent's. */
+	if (!variant->uffd)
+		EXPECT_EQ(self->base + 1, manager_users());
+	page_comes(self);
+	while ((users = manager_users()) != self->base &&
+	       now_s() < began + 3 * SOON_S)
+		usleep(10000);
+	EXPECT_EQ(self->base, users);
+	ASSERT_EQ(0, env_start(&self->env));
+}
+
+FIXTURE(locked) {
+	struct faulty_env env;
+	struct fuse_server server;
+	struct shared *shared;
+	pid_t child;
+};
+
+FIXTURE_SETUP(locked)
+{
+	int rc;
+
+	self->shared = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->shared);
+	rc = fuse_server_start(&self->server);
+	if (rc == -ENOENT)
+		SKIP(_exit(255), "/dev/fuse: %s", strerror(-rc));
+	ASSERT_EQ(0, rc);
+	ASSERT_EQ(0, env_start(&self->env));
+}
+
+FIXTURE_TEARDOWN(locked)
+{
+	fuse_server_go_on(&self->server);
+	if (self->child > 0) {
+		kill(self->child, SIGKILL);
+		waitpid(self->child, NULL, 0);
+	}
+	EXPECT_EQ(0, fuse_server_end(&self->server));
+	EXPECT_EQ(0, faulty_env_end(&self->env));
+}
+
+/*
+ * What the threads of a process do while one holds its mmap_lock. They all begin before
+ * that: a new one needs the lock for its stack.
+ */
+struct locker {
+	struct shared *shared;
+	char *file;
+	char *buf;
+	int manager;
+	int fd;
+	uint32_t id;
+};
+
+/* The kernel reads the page for it with the mmap_lock held. */
+static void *read_itself(void *arg)
+{
+	struct locker *locker = arg;
+	int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	char c;
+
+	becomes(&locker->shared->go_on, 1);
+	if (pread(fd, &c, 1, (off_t)(uintptr_t)locker->file) != 1)
+		perror("# /proc/self/mem");
+	return NULL;
+}
+
+/* A writer that waits keeps further readers out. */
+static void *map_something(void *arg)
+{
+	struct locker *locker = arg;
+	void *at;
+
+	becomes(&locker->shared->go_on, 2);
+	locker->shared->lock_asked = 1;
+	at = mmap(NULL, PAGE_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		  0);
+	locker->shared->lock_taken = at != MAP_FAILED;
+	return NULL;
+}
+
+static void *prefetch_something(void *arg)
+{
+	struct locker *locker = arg;
+
+	becomes(&locker->shared->go_on, 3);
+	locker->shared->prefetch_rc = cmd_prefetch(locker->manager, locker->buf,
+						   LEN, locker->id, NULL);
+	locker->shared->prefetch_done = 1;
+	return NULL;
+}
+
+static void *access_something(void *arg)
+{
+	struct locker *locker = arg;
+	uint64_t value = 0;
+
+	becomes(&locker->shared->go_on, 3);
+	locker->shared->read_rc =
+		faulty_read(locker->fd, locker->buf + LEN / 2, &value);
+	locker->shared->read_done = 1;
+	return NULL;
+}
+
+static int child_lock(FIXTURE_DATA(locked) *self)
+{
+	void *(*const runs[])(void *) = {
+		read_itself,
+		map_something,
+		prefetch_something,
+		access_something,
+	};
+	struct locker locker = {
+		.shared = self->shared,
+		.file = file_page(&self->server),
+		.buf = arena_anon(LEN),
+		.manager = open_manager(),
+		.fd = open_faulty(0),
+		.id = self->env.id[0],
+	};
+	pthread_t thread;
+	unsigned int i;
+
+	if (!locker.file || !locker.buf || locker.fd < 0 ||
+	    cmd_space_create(locker.manager))
+		return 1;
+	/* Something of it is on the device, and would come home. */
+	pages_fill(locker.buf, LEN, 1);
+	if (faulty_range(locker.fd, HMMRT_FAULTY_IOC_TO_DEVICE, locker.buf,
+			 LEN / 2))
+		return 2;
+	for (i = 0; i < 4; i++)
+		if (pthread_create(&thread, NULL, runs[i], &locker))
+			return 3;
+	self->shared->go_on = 1;
+	if (!becomes(&self->shared->prefetch_done, 1) ||
+	    !becomes(&self->shared->read_done, 1))
+		return 4;
+	return pages_check(locker.buf, LEN, 1) == -1 ? 0 : 5;
+}
+
+/*
+ * Neither a prefetch nor a fault that needs the lock keeps the binding; and its end
+ * leaves on the device what it cannot bring home, which the device's end does.
+ */
+TEST_F_TIMEOUT(locked, process_does_not_keep_the_device, 120)
+{
+	double began;
+	int status;
+
+	self->server.held_up = true;
+	self->child = fork();
+	ASSERT_LE(0, self->child);
+	if (!self->child) {
+		child_leave_env(&self->env);
+		_exit(child_lock(self));
+	}
+	ASSERT_TRUE(fuse_server_wait_arrived(&self->server));
+	self->shared->go_on = 2;
+	ASSERT_TRUE(becomes(&self->shared->lock_asked, 1));
+	usleep(200000);
+	if (self->shared->lock_taken)
+		SKIP(return, "this kernel does not hold the mmap_lock");
+	self->shared->go_on = 3;
+	usleep(200000);
+	ASSERT_EQ(0, self->shared->prefetch_done);
+	ASSERT_EQ(0, self->shared->read_done);
+	began = now_s();
+	pages_fill(self->env.buf, LEN, 7);
+	self->env.first = 7;
+	ASSERT_EQ(0, faulty_run_faults(&self->env));
+	ASSERT_EQ(0, faulty_devices(self->env.control, 0));
+	EXPECT_GT(SOON_S, now_s() - began);
+	ASSERT_TRUE(becomes(&self->shared->read_done, 1));
+	ASSERT_EQ(-ENODEV, self->shared->read_rc);
+	ASSERT_EQ(0, self->shared->lock_taken);
+	fuse_server_go_on(&self->server);
+	ASSERT_EQ(self->child, waitpid(self->child, &status, 0));
+	self->child = 0;
+	ASSERT_TRUE(WIFEXITED(status));
+	ASSERT_EQ(0, WEXITSTATUS(status));
+	ASSERT_EQ(-ENODEV, self->shared->prefetch_rc);
+}
+
+TEST_HARNESS_MAIN
