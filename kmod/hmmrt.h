@@ -56,6 +56,8 @@
  *   faults->lock       spinlock; faults of a binding that wait, and who serves
  *                      them. Nothing is called under it
  *   driver's page table lock
+ *   fault_in->lock     spinlock; see fault_in.c. A driver's done() is called under
+ *                      it, which takes the driver's own locks
  *   page table locks   of the core
  *   vram->lock         spinlock, innermost: pages are freed under a page table
  *                      lock
@@ -67,6 +69,10 @@
  * processes share it, so nothing in such a section waits for an mmap_lock, or for
  * block->migrate.
  * hmmrt_roles_lock is held for a moment only, for the same reason.
+ *
+ * hmmrt_unbind() waits for references to the binding. So a caller with one does not
+ * wait for the mmap_lock, whose holder may wait for a program: see
+ * hmmrt_binding_mmap_read_lock().
  *
  * hmmrt_lockdep_teach() tells lockdep the order around reclaim when the module is
  * loaded, so that the first call that breaks it is reported.
