@@ -16,10 +16,12 @@
  *            meets. Then the migration is called off: the page comes back mapped
  *            read-only, and not as this process's alone.
  *            Only here the page is locked, and nothing is waited for meanwhile:
- *            invalidations may be waiting for its lock.
+ *            invalidations may be waiting for its lock. A huge page that is copied
+ *            whole is isolated and comes back as one, where the kernel can.
  * Held       With a reference of ours the page has two users, and a write goes
  *            to a new page (wp_page_copy()): not the page's mapping alone decides
- *            that, but whoever has a reference. Pins that want the page itself
+ *            that, but whoever has a reference. Of a huge page a write splits the
+ *            entry first, which invalidates all of it. Pins that want the page itself
  *            (FOLL_PIN) get a new one in the same way.
  * Copied     once it is seen to be mapped like that, or known to be for the copy of
  *            another device. Nobody writes it from the look on, until an
@@ -29,8 +31,8 @@
  *            reference. The core goes on after that. So when the page is alone
  *            again there is no copy.
  *
- * selftest.c sees when the module is loaded whether the kernel does that; where it
- * does not there are no copies.
+ * selftest.c sees when the module is loaded whether the kernel does that, with a
+ * single page; where it does not there are no copies.
  *
  * To others it is a page in system memory that fork() had shared, and that somebody
  * holds. Who moves pages and unmaps them first is heard of, and then it is not held
@@ -153,6 +155,49 @@ void hmmrt_copies_evict(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 		hmmrt_block_put(block);
 	}
 	srcu_read_unlock(&hmmrt_srcu, idx);
+}
+
+static bool block_has_copies(struct hmmrt_block *block)
+{
+	bool found = false;
+	u32 id;
+
+	mutex_lock(&block->lock);
+	for (id = 0; id < HMMRT_MAX_DEVICES && !found; id++) {
+		const struct hmmrt_block_map *map = block->maps[id];
+
+		found = map && map->copies &&
+			memchr_inv(map->copies, 0, sizeof(*map->copies));
+	}
+	mutex_unlock(&block->lock);
+	return found;
+}
+
+/**
+ * hmmrt_copies_let_split() - give up the copies of a huge page that is to be split
+ * @req: with a snapshot
+ * @first: of the pages of the window that migrate_vma_setup() is to isolate
+ * @count: of those
+ *
+ * If the core has to split a huge page for that it looks first whether somebody holds
+ * any of it, and only the copies of these pages end by themselves.
+ * Context: block->migrate held.
+ * Return: whether there were some.
+ */
+bool hmmrt_copies_let_split(const struct hmmrt_request *req,
+			    unsigned int first, unsigned int count)
+{
+	struct hmmrt_block *block = req->block;
+
+	lockdep_assert_held(&block->migrate);
+	if (count == HMMRT_BLOCK_PAGES ||
+	    hmm_pfn_to_map_order(req->pfns[first]) <
+		    HMMRT_BLOCK_SHIFT - PAGE_SHIFT ||
+	    !block_has_copies(block))
+		return false;
+	hmmrt_span_revoke(block->span->space, block->start,
+			  block->start + HMMRT_BLOCK_SIZE);
+	return true;
 }
 
 /* The block goes, and its copies are gone. */
@@ -342,6 +387,23 @@ static void share_entries_nested(struct migrate_vma *args, struct page **from,
 	spin_unlock(lock);
 }
 
+/* The same for a huge page that was isolated as one. The entry is locked. */
+static void share_huge_entry(struct migrate_vma *args, struct page **from,
+			     pmd_t *pmdp)
+{
+	struct page *page = migrate_pfn_to_page(args->src[0]);
+	unsigned int i;
+
+	if (!page || !(args->src[0] & MIGRATE_PFN_MIGRATE) ||
+	    !can_share(page) || !hmmrt_pmd_is_migration_entry_of(*pmdp, page))
+		return;
+	set_pmd_at(args->vma->vm_mm, args->start, pmdp,
+		   hmmrt_migration_pmd_shared(*pmdp));
+	folio_ref_add(page_folio(page), HMMRT_BLOCK_PAGES);
+	for (i = 0; i < HMMRT_BLOCK_PAGES; i++)
+		from[i] = page + i;
+}
+
 /*
  * What setup() left proves that there was a table, but it may be gone since: who
  * frees it, or puts a huge page there, takes the lock of the entry above. That may
@@ -356,7 +418,9 @@ static void share_table(struct migrate_vma *args, struct page **from)
 	if (!pmd)
 		return;
 	above = pmd_lock(mm, pmd);
-	if (pmd_present(*pmd) && !pmd_leaf(*pmd) && !pmd_bad(*pmd)) {
+	if (hmmrt_pfn_pages(args->src[0]) > 1) {
+		share_huge_entry(args, from, pmd);
+	} else if (pmd_present(*pmd) && !pmd_leaf(*pmd) && !pmd_bad(*pmd)) {
 		pte_t *ptep = pte_offset_kernel(pmd, args->start);
 
 		lock = pte_lockptr(mm, pmd);
@@ -529,6 +593,12 @@ static int share_run(struct hmmrt_request *req, const struct run *run,
 	int rc;
 
 	lockdep_assert_held(&req->block->migrate);
+	/* The rest of it is to be copied again as well. */
+	if (hmmrt_copies_let_split(req, run->first, run->count))
+		return -EAGAIN;
+	/* A huge page stays one, if the kernel can and all of it is to be copied. */
+	if (run->count == HMMRT_BLOCK_PAGES)
+		args.flags |= HMMRT_SELECT_COMPOUND;
 	rc = hmmrt_share_pages(&args, from);
 	return rc == -EINVAL ? 0 : rc;
 }
@@ -686,6 +756,8 @@ static int duplicate_locked(struct hmmrt_request *req)
 	lockdep_assert_held(&req->block->migrate);
 	idx = srcu_read_lock(&hmmrt_srcu);
 	rc = hmmrt_snapshot(req);
+	if (!rc)
+		rc = hmmrt_snapshot_widened(req);
 	count = rc ? 0 : mark_wanted(req, &first);
 	srcu_read_unlock(&hmmrt_srcu, idx);
 	if (rc || !count)

@@ -718,6 +718,8 @@ void hmmrt_copies_take(struct hmmrt_block_map *map, unsigned int first,
 void hmmrt_copies_free(struct list_head *taken);
 void hmmrt_copies_evict(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 			const unsigned long *pages, bool room);
+bool hmmrt_copies_let_split(const struct hmmrt_request *req,
+			    unsigned int first, unsigned int count);
 void hmmrt_copies_destroy(struct hmmrt_block_map *map);
 unsigned int hmmrt_copies_of(const struct hmmrt_block *block,
 			     unsigned int index);

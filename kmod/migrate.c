@@ -439,6 +439,7 @@ static int migrate_in(struct hmmrt_request *req, const struct plan *plan,
 	    !hmmrt_huge_fails(req->block->span->space))
 		args.flags |= HMMRT_SELECT_COMPOUND;
 	hmmrt_history_prepare(req->block);
+	hmmrt_copies_let_split(req, plan->first, plan->end - plan->first);
 	rc = migrate_vma_setup(&args);
 	if (rc)
 		return rc;

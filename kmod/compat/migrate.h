@@ -137,4 +137,40 @@ static inline pte_t hmmrt_migration_entry_shared(pte_t pte)
 	return shared;
 }
 
+/*
+ * The same for the entry of a huge page. Until 7.1 migrate_vma_setup() splits those, so
+ * there is no such entry.
+ */
+#ifdef HMMRT_HAVE_DEVICE_THP
+static inline bool hmmrt_pmd_is_migration_entry_of(pmd_t pmd,
+						   const struct page *page)
+{
+	return pmd_is_migration_entry(pmd) &&
+	       softleaf_to_page(softleaf_from_pmd(pmd)) == page;
+}
+
+static inline pmd_t hmmrt_migration_pmd_shared(pmd_t pmd)
+{
+	pgoff_t offset = swp_offset(softleaf_from_pmd(pmd));
+	pmd_t shared = swp_entry_to_pmd(make_readable_migration_entry(offset));
+
+	if (pmd_swp_soft_dirty(pmd))
+		shared = pmd_swp_mksoft_dirty(shared);
+	if (pmd_swp_uffd_wp(pmd))
+		shared = pmd_swp_mkuffd_wp(shared);
+	return shared;
+}
+#else
+static inline bool hmmrt_pmd_is_migration_entry_of(pmd_t pmd,
+						   const struct page *page)
+{
+	return false;
+}
+
+static inline pmd_t hmmrt_migration_pmd_shared(pmd_t pmd)
+{
+	return pmd;
+}
+#endif
+
 #endif /* _HMMRT_COMPAT_MIGRATE_H */

@@ -189,6 +189,60 @@ TEST_F(thp, asked_for_it_comes_home_as_it_went)
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
 }
 
+/* Copies of read-mostly memory: the page at home stays what it is, where it can. */
+TEST_F(thp, copied_it_stays_whole_until_it_is_written)
+{
+	struct agent *agent = session_agent(&self->session);
+	const long whole = self->large ? BLOCK_PAGES : 0;
+	const int fd = self->session.space;
+
+	ASSERT_EQ(0, cmd_advise(fd, self->buf, BLOCK_BYTES,
+				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	ASSERT_VALUE(pages_sum(BLOCK_BYTES, 1),
+		     agent_sum(agent, self->buf, BLOCK_BYTES, PAGE_BYTES));
+	ASSERT_EQ(BLOCK_PAGES, session_stats(&self->session, 0).out_copied_pages);
+	ASSERT_EQ(BLOCK_PAGES, pages_at(fd, self->buf, BLOCK_BYTES,
+					HMMRT_LOCATION_HOST));
+	ASSERT_EQ(whole, huge_pages(self->fd, self->buf));
+	/* Without copies it is written as ever. */
+	ASSERT_EQ(0, cmd_advise(fd, self->buf, BLOCK_BYTES,
+				HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
+	pages_fill(self->buf, BLOCK_BYTES, 2);
+	ASSERT_EQ(whole, huge_pages(self->fd, self->buf));
+	/* With them a write comes before the next look of the device. */
+	ASSERT_EQ(0, cmd_advise(fd, self->buf, BLOCK_BYTES,
+				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	ASSERT_VALUE(pages_sum(BLOCK_BYTES, 2),
+		     agent_sum(agent, self->buf, BLOCK_BYTES, PAGE_BYTES));
+	*(uint64_t *)(self->buf + PART) = 9000;
+	ASSERT_VALUE(9000, agent_read(agent, self->buf + PART));
+	pages_fill(self->buf, BLOCK_BYTES, 3);
+	ASSERT_VALUE(pages_sum(BLOCK_BYTES, 3),
+		     agent_sum(agent, self->buf, BLOCK_BYTES, PAGE_BYTES));
+	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 3));
+}
+
+/* Part of it is to move while the device has copies of the rest. */
+TEST_F(thp, part_of_it_moves_that_is_not_to_be_copied_any_more)
+{
+	struct agent *agent = session_agent(&self->session);
+	const int fd = self->session.space;
+	char *part = self->buf + 3 * PART;
+	struct hmmrt_prefetch report;
+
+	ASSERT_EQ(0, cmd_advise(fd, self->buf, BLOCK_BYTES,
+				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	ASSERT_VALUE(pages_sum(BLOCK_BYTES, 1),
+		     agent_sum(agent, self->buf, BLOCK_BYTES, PAGE_BYTES));
+	ASSERT_EQ(0, cmd_advise(fd, part, PART, HMMRT_ADVICE_UNSET_READ_MOSTLY,
+				0, 0));
+	ASSERT_EQ(0, cmd_prefetch(fd, part, PART, 0, &report));
+	ASSERT_EQ(PART / PAGE_BYTES, pages_at(fd, part, PART, 0));
+	ASSERT_VALUE(pages_sum(BLOCK_BYTES, 1),
+		     agent_sum(agent, self->buf, BLOCK_BYTES, PAGE_BYTES));
+	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
+}
+
 /* What the device wrote is what comes home. */
 TEST_F(thp, device_writes_come_home)
 {
