@@ -44,18 +44,16 @@
 
 #include "hmmrt.h"
 
-/* -EAGAIN when the mmap_lock was dropped: req->vma is not valid then. */
+/* The mmap_lock is kept: a caller may hold the binding, and no program is waited for. */
 static int fault_in(struct mm_struct *mm, const struct hmmrt_request *req)
 {
 	unsigned long addr;
-	bool unlocked = false;
 	int rc = 0;
 
 	lockdep_assert_held(&mm->mmap_lock);
-	for (addr = req->start; !rc && !unlocked && addr < req->end;
-	     addr += PAGE_SIZE)
-		rc = fixup_user_fault(mm, addr, FAULT_FLAG_WRITE, &unlocked);
-	return !rc && unlocked ? -EAGAIN : rc;
+	for (addr = req->start; !rc && addr < req->end; addr += PAGE_SIZE)
+		rc = fixup_user_fault(mm, addr, FAULT_FLAG_WRITE, NULL);
+	return rc;
 }
 
 /* What a snapshot of a window shows; what is on its way it does not. */

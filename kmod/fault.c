@@ -192,7 +192,9 @@ static void mark_faulted(struct batch *batch, struct hmmrt_request *req,
 
 		n += !__test_and_set_bit(offset >> PAGE_SHIFT, req->faulted);
 	}
-	count_faults(block->maps[batch->binding->dev->id], n);
+	/* A fault that may come again is counted when it has an answer. */
+	if (!batch->nowait)
+		count_faults(block->maps[batch->binding->dev->id], n);
 }
 
 /* *req has a reference to its block. */
@@ -250,6 +252,8 @@ static int group_serve(struct batch *batch, unsigned int first,
 	atomic64_add(req->moved, &binding->migrated_to_device);
 	atomic64_add(req->copied, &binding->copied);
 	block = req->block;
+	if (batch->nowait && batch->rc != -ENOLCK)
+		count_faults(block->maps[binding->dev->id], 1);
 	hmmrt_request_free(req);
 	hmmrt_block_put(block);
 	return rc;
@@ -303,7 +307,7 @@ static void batch_replay(struct batch *batch)
 {
 	bool once = batch->replay == HMMRT_REPLAY_ONCE;
 
-	if (!once)
+	if (!once && batch->rc != -ENOLCK)
 		atomic64_inc(&batch->binding->replays);
 	if (!list_empty(&batch->answered))
 		hmmrt_queue_replay(batch->binding, &batch->answered, once);
@@ -424,8 +428,12 @@ static void batch_do(struct batch *batch)
 	/* Agent and owner may be in different cgroups. */
 	charging = hmmrt_charge_to(mm);
 	batch_take(batch);
-	batch_count(batch);
+	if (!batch->nowait)
+		batch_count(batch);
 	batch_serve(batch);
+	/* Else it comes again when the page is there. */
+	if (batch->nowait && batch->rc != -ENOLCK)
+		batch_count(batch);
 	hmmrt_charge_end(charging);
 	if (batch->replay == HMMRT_REPLAY_BATCH_FLUSH)
 		flush(batch->binding);
@@ -453,7 +461,10 @@ static int service(struct hmmrt_binding *binding, unsigned long addr,
 		.own = { .addr = addr, .access = access },
 		.taken = LIST_HEAD_INIT(batch.taken),
 		.answered = LIST_HEAD_INIT(batch.answered),
-		.deadline = jiffies + HMMRT_SERVE_TIMEOUT,
+		/* A worker has others to serve: a few attempts. */
+		.deadline = mode == SERVE_NOWAIT ?
+				    jiffies - 1 :
+				    jiffies + HMMRT_SERVE_TIMEOUT,
 		.alone = mode != SERVE_PENDING,
 		.nowait = mode == SERVE_NOWAIT,
 		.replay = hmmrt_binding_knob(binding,
@@ -536,6 +547,8 @@ int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
 
 	might_sleep();
 	access &= ~HMMRT_FAULT_NOWAIT;
+	if (access & ~HMMRT_ACCESS_ALL)
+		return -EINVAL;
 	if (addr >= TASK_SIZE_MAX || !access)
 		return -EFAULT;
 	if (!nowait)
@@ -545,7 +558,7 @@ int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
 	rc = nowait ? fault_serve_nowait(binding, addr & PAGE_MASK, access,
 					 &rule) :
 		      fault_serve(binding, addr & PAGE_MASK, access, &rule);
-	if (nowait && hmmrt_would_wait(rc))
+	if (rc == -ENOLCK)
 		return -EBUSY;
 
 	atomic64_inc(&binding->device_faults);

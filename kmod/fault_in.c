@@ -17,6 +17,7 @@
  * Locking    fault_ins_lock  spinlock: the list of all.
  *            fault_in->lock  spinlock: done() is called under it.
  */
+#include <linux/cred.h>
 #include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -24,6 +25,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "compat/cgroup.h"
 #include "hmmrt.h"
 
 #define FAULT_INS_PER_PROCESS	32
@@ -33,7 +35,7 @@ struct hmmrt_fault_in {
 	struct list_head link;		/* of fault_ins */
 	refcount_t refs;		/* the thread's, and the driver's */
 	struct mm_struct *mm;		/* the thread's reference */
-	kuid_t uid;			/* of the process */
+	const struct cred *cred;	/* of the process, held */
 	unsigned long addr;
 	unsigned int access;
 	struct task_struct *thread;	/* the driver's reference */
@@ -47,8 +49,10 @@ static LIST_HEAD(fault_ins);
 
 static void fault_in_put(struct hmmrt_fault_in *fault_in)
 {
-	if (refcount_dec_and_test(&fault_in->refs))
-		kfree(fault_in);
+	if (!refcount_dec_and_test(&fault_in->refs))
+		return;
+	put_cred(fault_in->cred);
+	kfree(fault_in);
 }
 
 /* Into the list, if neither process nor user has as many as there may be. */
@@ -61,7 +65,7 @@ static bool fault_in_admit(struct hmmrt_fault_in *fault_in)
 	spin_lock(&fault_ins_lock);
 	list_for_each_entry(other, &fault_ins, link) {
 		of_process += other->mm == fault_in->mm;
-		of_user += uid_eq(other->uid, fault_in->uid);
+		of_user += uid_eq(other->cred->uid, fault_in->cred->uid);
 	}
 	admitted = of_process < FAULT_INS_PER_PROCESS &&
 		   of_user < FAULT_INS_PER_USER;
@@ -90,7 +94,7 @@ static bool is_detached(struct hmmrt_fault_in *fault_in)
 	return detached;
 }
 
-/* As the process would. The mmap_lock is dropped where a program is waited for. */
+/* The mmap_lock is dropped where a program is waited for. */
 static int touch(const struct hmmrt_fault_in *fault_in)
 {
 	struct mm_struct *mm = fault_in->mm;
@@ -108,7 +112,22 @@ static int touch(const struct hmmrt_fault_in *fault_in)
 					      FAULT_FLAG_WRITE : 0,
 				      &unlocked);
 	mmap_read_unlock(mm);
-	return rc == -EHWPOISON ? -EOPNOTSUPP : rc;
+	return rc;
+}
+
+/*
+ * As the process would: file systems ask for the credentials (a FUSE server in a user
+ * namespace refuses who has no id there), and pages are charged to its cgroup.
+ */
+static int touch_as_process(const struct hmmrt_fault_in *fault_in)
+{
+	struct hmmrt_charging charging = hmmrt_charge_to(fault_in->mm);
+	const struct cred *before = override_creds(fault_in->cred);
+	int rc = touch(fault_in);
+
+	revert_creds(before);
+	hmmrt_charge_end(charging);
+	return rc;
 }
 
 static int fault_in_thread(void *data)
@@ -116,17 +135,18 @@ static int fault_in_thread(void *data)
 	struct hmmrt_fault_in *fault_in = data;
 	int rc = -EINTR;
 
-	/* A signal that came before was ignored: hmmrt_fault_in_end() says so too. */
+	/* A signal before was ignored. hmmrt_fault_in_end() detaches, then sends it. */
 	allow_signal(SIGKILL);
 	if (!is_detached(fault_in))
-		rc = touch(fault_in);
+		rc = touch_as_process(fault_in);
 	fault_in_leave(fault_in);
-	mmput(fault_in->mm);
 	spin_lock(&fault_in->lock);
 	if (fault_in->done)
 		fault_in->done(fault_in->data, rc);
 	fault_in->done = NULL;
 	spin_unlock(&fault_in->lock);
+	/* The last reference may be ours: devices are told that the process is gone. */
+	mmput(fault_in->mm);
 	fault_in_put(fault_in);
 	module_put_and_kthread_exit(0);
 }
@@ -160,7 +180,8 @@ struct hmmrt_fault_in *hmmrt_fault_in_begin(struct hmmrt_binding *binding,
 	int rc;
 
 	might_sleep();
-	access &= ~HMMRT_FAULT_NOWAIT;
+	if (access & ~HMMRT_ACCESS_ALL)
+		return ERR_PTR(-EINVAL);
 	if (addr >= TASK_SIZE_MAX || !access)
 		return ERR_PTR(-EFAULT);
 	fault_in = kzalloc(sizeof(*fault_in), GFP_KERNEL);
@@ -169,7 +190,7 @@ struct hmmrt_fault_in *hmmrt_fault_in_begin(struct hmmrt_binding *binding,
 	refcount_set(&fault_in->refs, 2);
 	spin_lock_init(&fault_in->lock);
 	fault_in->mm = space->mm;
-	fault_in->uid = space->uid;
+	fault_in->cred = get_cred(space->cred);
 	fault_in->addr = addr & PAGE_MASK;
 	fault_in->access = access;
 	fault_in->done = done;
@@ -190,6 +211,7 @@ err_leave:
 err_put_mm:
 	mmput_async(space->mm);
 err_free:
+	put_cred(fault_in->cred);
 	kfree(fault_in);
 	return ERR_PTR(rc);
 }
@@ -197,6 +219,8 @@ EXPORT_SYMBOL_GPL(hmmrt_fault_in_begin);
 
 void hmmrt_fault_in_end(struct hmmrt_fault_in *fault_in)
 {
+	if (!fault_in)
+		return;
 	spin_lock(&fault_in->lock);
 	fault_in->done = NULL;
 	spin_unlock(&fault_in->lock);

@@ -55,9 +55,10 @@
  *   evictors_lock      spinlock; which threads evict something
  *   faults->lock       spinlock; faults of a binding that wait, and who serves
  *                      them. Nothing is called under it
+ *   fault_ins_lock     spinlock; pages that are faulted in for drivers
+ *   fault_in->lock     spinlock; a driver's done() is called under it, and takes the
+ *                      driver's own locks
  *   driver's page table lock
- *   fault_in->lock     spinlock; see fault_in.c. A driver's done() is called under
- *                      it, which takes the driver's own locks
  *   page table locks   of the core
  *   vram->lock         spinlock, innermost: pages are freed under a page table
  *                      lock
@@ -70,9 +71,9 @@
  * block->migrate.
  * hmmrt_roles_lock is held for a moment only, for the same reason.
  *
- * hmmrt_unbind() waits for references to the binding. So a caller with one does not
- * wait for the mmap_lock, whose holder may wait for a program: see
- * hmmrt_binding_mmap_read_lock().
+ * hmmrt_unbind() waits for references to the binding. So a caller with one waits
+ * neither for a program nor for the mmap_lock, whose holder may wait for one: see
+ * hmmrt_binding_pause().
  *
  * hmmrt_lockdep_teach() tells lockdep the order around reclaim when the module is
  * loaded, so that the first call that breaks it is reported.
@@ -298,7 +299,7 @@ struct hmmrt_reap {
 struct hmmrt_space {
 	refcount_t refs;
 	struct mm_struct *mm;		/* mmgrab()ed */
-	kuid_t uid;			/* of the thread that made it */
+	const struct cred *cred;	/* of the thread that made it */
 	struct hlist_node hash;		/* hmmrt_roles_lock and hmmrt_srcu */
 	struct mmu_notifier release_notifier;
 	struct mutex spans_lock;	/* creation of spans and blocks */
@@ -364,6 +365,7 @@ struct hmmrt_binding {
 	struct hmmrt_space *space;
 	struct hmmrt_device *dev;
 	void *drvdata;
+	u64 serial;			/* of no other binding, ever */
 	struct mm_struct *agent;	/* mmgrab()ed, hmmrt_roles_lock */
 	struct list_head agent_link;
 	struct list_head device_link;	/* hmmrt_roles_lock */
@@ -457,7 +459,7 @@ struct hmmrt_request {
 	u64 evict_before;		/* only what was given out before */
 	unsigned int evictions;		/* for it */
 	struct hmmrt_chunk *room;	/* what was evicted for this, reserved */
-	bool nowait;			/* for no program, nor the mmap_lock */
+	bool nowait;			/* for a program, or the mmap_lock: -ENOLCK */
 	bool narrow;			/* a neighbour failed: take one page */
 	bool exec;			/* what the vma permits, kept after it */
 	bool write;
@@ -501,6 +503,17 @@ struct hmmrt_binding *hmmrt_space_binding(struct hmmrt_space *space,
 struct hmmrt_binding *hmmrt_space_binding_get(struct hmmrt_space *space,
 					      u32 device_id);
 void hmmrt_binding_put(struct hmmrt_binding *binding);
+/* Which binding it was that a call gave up for a while. */
+struct hmmrt_binding_pause {
+	u32 device_id;
+	u64 serial;
+};
+
+void hmmrt_binding_pause(struct hmmrt_binding **binding,
+			 struct hmmrt_binding_pause *pause);
+bool hmmrt_binding_resume(struct hmmrt_binding **binding,
+			  struct hmmrt_space *space,
+			  const struct hmmrt_binding_pause *pause);
 int hmmrt_binding_mmap_read_lock(struct hmmrt_binding **binding,
 				 struct hmmrt_space *space);
 
@@ -564,12 +577,6 @@ bool hmmrt_fault_may_migrate(struct hmmrt_request *req);
  */
 #define HMMRT_SERVE_ATTEMPTS	8U
 
-/* What an attempt of a request answers that does not wait: the lock, or a page. */
-static inline bool hmmrt_would_wait(int rc)
-{
-	return rc == -ENOLCK || rc == -EBUSY;
-}
-
 int hmmrt_look(struct hmmrt_block *block, struct hmm_range *range,
 	       unsigned long *seq);
 int hmmrt_snapshot(struct hmmrt_request *req);
@@ -624,6 +631,10 @@ void hmmrt_history_forget(struct hmmrt_block *block, unsigned int first,
 			  unsigned int n);
 void hmmrt_history_tell(struct hmmrt_block *block, unsigned int index,
 			u32 location, struct hmmrt_page *page);
+
+/* All that a device may want of a page. */
+#define HMMRT_ACCESS_ALL \
+	(HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE | HMMRT_ACCESS_EXEC)
 
 /* range.c */
 int hmmrt_exclusive_part(struct hmmrt_binding **binding, unsigned long start,

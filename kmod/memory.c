@@ -68,11 +68,38 @@ static void count_outcome(struct hmmrt_prefetch *arg, u8 outcome,
 		arg->out_stayed[outcome - HMMRT_OUTCOME_STAYED(0)] += n;
 }
 
+/*
+ * The memory for the outcomes may be a program's to provide, so the call has no binding
+ * while it waits for that. -ENODEV: it is gone.
+ */
+static int tell_outcomes(struct prefetch *prefetch, unsigned long addr,
+			 const u8 *outcomes, unsigned long n)
+{
+	u8 __user *to = outcomes_ptr(prefetch->arg, addr);
+	bool has_binding = prefetch->binding;
+	struct hmmrt_binding_pause pause;
+	unsigned long left;
+
+	pagefault_disable();
+	left = copy_to_user(to, outcomes, n);
+	pagefault_enable();
+	if (!left)
+		return 0;
+	if (has_binding)
+		hmmrt_binding_pause(&prefetch->binding, &pause);
+	left = copy_to_user(to, outcomes, n);
+	if (has_binding &&
+	    !hmmrt_binding_resume(&prefetch->binding, prefetch->space, &pause))
+		return -ENODEV;
+	return left ? -EFAULT : 0;
+}
+
 /* All of [addr, end) has the same outcome, which costs no memory. */
-static int settle_alike(const struct prefetch *prefetch, unsigned long addr,
+static int settle_alike(struct prefetch *prefetch, unsigned long addr,
 			unsigned long end, u8 outcome)
 {
 	u8 outcomes[256];
+	int rc;
 
 	count_outcome(prefetch->arg, outcome, (end - addr) >> PAGE_SHIFT);
 	memset(outcomes, outcome, sizeof(outcomes));
@@ -80,8 +107,9 @@ static int settle_alike(const struct prefetch *prefetch, unsigned long addr,
 		unsigned long n = min((end - addr) >> PAGE_SHIFT,
 				      sizeof(outcomes));
 
-		if (copy_to_user(outcomes_ptr(prefetch->arg, addr), outcomes, n))
-			return -EFAULT;
+		rc = tell_outcomes(prefetch, addr, outcomes, n);
+		if (rc)
+			return rc;
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		cond_resched();
@@ -90,22 +118,23 @@ static int settle_alike(const struct prefetch *prefetch, unsigned long addr,
 	return 0;
 }
 
-/* What kept racing stays where it is. */
-static int settle_window(const struct prefetch *prefetch,
-			 struct hmmrt_request *req)
+/* What kept racing stays where it is. -ENODEV: the binding is gone, see prefetch_lock(). */
+static int settle_window(struct prefetch *prefetch, struct hmmrt_request *req)
 {
 	unsigned long i, n = hmmrt_request_pages(req);
 	u8 *outcomes = hmmrt_outcomes(req);
+	int rc = 0;
 
 	for (i = 0; i < n; i++) {
 		if (outcomes[i] == HMMRT_OUTCOME_OPEN)
 			outcomes[i] = HMMRT_OUTCOME_STAYED(HMMRT_STAY_BUSY);
 		count_outcome(prefetch->arg, outcomes[i], 1);
 	}
-	if (prefetch->arg->outcomes &&
-	    copy_to_user(outcomes_ptr(prefetch->arg, req->start), outcomes, n))
-		return -EFAULT;
-	return 0;
+	hmmrt_request_release_room(req);
+	if (prefetch->arg->outcomes)
+		rc = tell_outcomes(prefetch, req->start, outcomes, n);
+	req->binding = prefetch->binding;
+	return rc;
 }
 
 /* The part that goes to a device; req covers it, mmap_lock is held. */

@@ -24,7 +24,7 @@ struct range_walk {
 	unsigned int flags;		/* HMMRT_MIGRATE_* */
 	enum hmmrt_cause cause;		/* of what moves */
 	bool map;
-	bool nowait;			/* -ENOLCK or -EBUSY instead */
+	bool nowait;			/* -ENOLCK instead */
 	u64 evict_before;		/* not what the call has brought itself */
 	bool full;			/* nothing is left to be evicted */
 	struct hmmrt_migration result;
@@ -199,21 +199,18 @@ int hmmrt_fault_range(struct hmmrt_binding *binding, unsigned long start,
 	struct range_walk walk = {
 		.binding = binding,
 		.part = access & HMMRT_ACCESS_WRITE ? part_write : part_read,
-		.access = access & ~HMMRT_FAULT_NOWAIT,
+		.access = access,
 		.cause = HMMRT_CAUSE_DEVICE_FAULT,
 		.map = true,
-		.nowait = access & HMMRT_FAULT_NOWAIT,
 	};
 	int rc;
 
-	if (!walk.access)
+	if (!access || (access & ~HMMRT_ACCESS_ALL))
 		return -EINVAL;
 	rc = range_walk(&walk, start, end);
-	if (walk.nowait && hmmrt_would_wait(rc))
-		return -EBUSY;
 	atomic64_inc(&binding->device_faults);
 	atomic64_add(walk.result.moved, &binding->migrated_to_device);
-	trace_hmmrt_device_fault(binding->dev->id, start, walk.access, rc,
+	trace_hmmrt_device_fault(binding->dev->id, start, access, rc,
 				 HMMRT_RULE_NONE);
 	if (rc && rc != -EAGAIN && rc != -EINTR)
 		atomic64_inc(&binding->failed_faults);
@@ -279,9 +276,12 @@ int hmmrt_migrate_range_to_host(struct hmmrt_binding *binding,
 }
 EXPORT_SYMBOL_GPL(hmmrt_migrate_range_to_host);
 
-/* @nowait: -ENOLCK where another thread holds the mmap_lock. */
+/* How often the mmap_lock may be taken again by others after it was waited for. */
+#define EXCLUSIVE_TRIES	256
+
+/* -ENOLCK: the mmap_lock is taken. */
 static int exclusive_range(struct hmmrt_binding *binding, unsigned long start,
-			   unsigned long end, bool nowait)
+			   unsigned long end)
 {
 	struct range_walk walk = {
 		.binding = binding,
@@ -289,7 +289,7 @@ static int exclusive_range(struct hmmrt_binding *binding, unsigned long start,
 		.access = HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE,
 		.cause = HMMRT_CAUSE_EXCLUSIVE,
 		.map = true,
-		.nowait = nowait,
+		.nowait = true,
 	};
 	int rc;
 
@@ -303,10 +303,32 @@ static int exclusive_range(struct hmmrt_binding *binding, unsigned long start,
 	return rc;
 }
 
+/*
+ * Of a driver, which keeps the binding. It waits for the mmap_lock outside of
+ * space->exclusive: a call of the process may wait for that, with another binding.
+ */
 int hmmrt_exclusive_range(struct hmmrt_binding *binding, unsigned long start,
 			  unsigned long end)
 {
-	return exclusive_range(binding, start, end, false);
+	struct mm_struct *mm = binding->space->mm;
+	unsigned int tries = 0;
+	int rc;
+
+	while ((rc = exclusive_range(binding, start, end)) == -ENOLCK) {
+		if (++tries == EXCLUSIVE_TRIES)
+			return -EAGAIN;
+		if (hmmrt_interrupted())
+			return -EINTR;
+		if (!mmget_not_zero(mm))
+			return -ESRCH;
+		rc = hmmrt_mmap_read_lock(mm, false);
+		if (!rc)
+			mmap_read_unlock(mm);
+		mmput_async(mm);
+		if (rc)
+			break;
+	}
+	return rc;
 }
 EXPORT_SYMBOL_GPL(hmmrt_exclusive_range);
 
@@ -325,9 +347,14 @@ int hmmrt_exclusive_part(struct hmmrt_binding **binding, unsigned long start,
 			 unsigned long end)
 {
 	struct hmmrt_space *space = (*binding)->space;
+	unsigned int tries = 0;
 	int rc;
 
-	while ((rc = exclusive_range(*binding, start, end, true)) == -ENOLCK) {
+	while ((rc = exclusive_range(*binding, start, end)) == -ENOLCK) {
+		if (++tries == EXCLUSIVE_TRIES)
+			return -EAGAIN;
+		if (hmmrt_interrupted())
+			return -EINTR;
 		rc = hmmrt_binding_mmap_read_lock(binding, space);
 		if (rc)
 			break;

@@ -272,9 +272,9 @@ bool hmmrt_mmap_read_lock_until(struct mm_struct *mm, unsigned long end)
 }
 
 /*
- * The mmap_lock, for reading, for the next attempt, as above. Who waits for it does not keep
- * others from what was evicted for him: it may be his own process that has it, for as
- * long as it likes.
+ * The mmap_lock for the next attempt, as hmmrt_mmap_read_lock() says. A request that has
+ * to wait for it gives up the memory that was evicted for it: a thread of its own process
+ * may hold the lock for as long as it likes.
  */
 int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm)
 {

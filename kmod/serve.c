@@ -177,15 +177,21 @@ int hmmrt_snapshot_widened(struct hmmrt_request *req)
 /* Memory that is made up when it is touched: to have more of it costs little. */
 static bool vma_is_filled_on_touch(struct vm_area_struct *vma)
 {
-	return vma_is_anonymous(vma) ||
-	       (vma->vm_file && file_inode(vma->vm_file)->i_sb->s_magic ==
-					TMPFS_MAGIC);
+	const struct inode *inode;
+
+	if (vma_is_anonymous(vma))
+		return true;
+	if (!vma->vm_file)
+		return false;
+	/* Not the nodes of devtmpfs, which has the same number. */
+	inode = file_inode(vma->vm_file);
+	return inode->i_sb->s_magic == TMPFS_MAGIC && S_ISREG(inode->i_mode);
 }
 
 /*
  * As a CPU access would. A fault that waits for a program, or for a disk, drops the
  * mmap_lock meanwhile, and takes it again: *unlocked, and the vma is not what it was.
- * NULL: it is kept. A request that does not wait for programs keeps it too: -EBUSY if
+ * NULL: it is kept. A request that does not wait for programs keeps it too: -ENOLCK if
  * the page might need one. A file system in user space, even one that is told not to
  * wait, may be waited for in its readahead.
  */
@@ -196,7 +202,7 @@ static int fault_page(const struct hmmrt_request *req, struct mm_struct *mm,
 	if (req->nowait) {
 		if (!vma_is_filled_on_touch(req->vma) ||
 		    userfaultfd_armed(req->vma))
-			return -EBUSY;
+			return -ENOLCK;
 		unlocked = NULL;
 	}
 	return fixup_user_fault(mm, addr, write ? FAULT_FLAG_WRITE : 0,

@@ -26,6 +26,7 @@
 DEFINE_MUTEX(hmmrt_roles_lock);
 DEFINE_SRCU(hmmrt_srcu);
 
+static atomic64_t last_serial = ATOMIC64_INIT(0);	/* of a binding */
 static DEFINE_HASHTABLE(spaces, 6);
 static LIST_HEAD(agents);
 
@@ -118,7 +119,7 @@ static struct hmmrt_space *space_create(struct mm_struct *mm)
 	hmmrt_pins_init(&space->pins);
 	hmmrt_reap_init(space);
 	space->mm = mm;
-	space->uid = current_uid();
+	space->cred = get_current_cred();
 	mmgrab(mm);
 	space->release_notifier.ops = &space_notifier_ops;
 	rc = mmu_notifier_register(&space->release_notifier, mm);
@@ -132,6 +133,7 @@ static struct hmmrt_space *space_create(struct mm_struct *mm)
 err_unregister:
 	mmu_notifier_unregister(&space->release_notifier, mm);
 err_drop_mm:
+	put_cred(space->cred);
 	mmdrop(mm);
 	kfree(space);
 	return ERR_PTR(rc);
@@ -146,6 +148,7 @@ static void space_destroy(struct hmmrt_space *space)
 	hmmrt_spans_destroy(space);
 	mmu_notifier_unregister(&space->release_notifier, space->mm);
 	hmmrt_advice_destroy(space);
+	put_cred(space->cred);
 	mmdrop(space->mm);
 	mutex_destroy(&space->spans_lock);
 	mutex_destroy(&space->exclusive);
@@ -280,6 +283,35 @@ void hmmrt_binding_put(struct hmmrt_binding *binding)
 		complete(&binding->unused);
 }
 
+/*
+ * A call that waits for a program has no reference to its binding meanwhile. Whatever
+ * it has made for the binding, as with prepare(), is gone if the binding is: so another
+ * one of the same device, at the same address perhaps, does not do.
+ */
+void hmmrt_binding_pause(struct hmmrt_binding **binding,
+			 struct hmmrt_binding_pause *pause)
+{
+	pause->device_id = (*binding)->dev->id;
+	pause->serial = (*binding)->serial;
+	hmmrt_binding_put(*binding);
+	*binding = NULL;
+}
+
+/* false: *binding stays NULL, it is gone. */
+bool hmmrt_binding_resume(struct hmmrt_binding **binding,
+			  struct hmmrt_space *space,
+			  const struct hmmrt_binding_pause *pause)
+{
+	struct hmmrt_binding *now =
+		hmmrt_space_binding_get(space, pause->device_id);
+
+	if (now && now->serial == pause->serial)
+		*binding = now;
+	else if (now)
+		hmmrt_binding_put(now);
+	return *binding;
+}
+
 /**
  * hmmrt_binding_mmap_read_lock() - the mmap_lock, for a call that holds a binding
  * @binding: of @space, with the caller's reference; NULL: of none
@@ -294,26 +326,18 @@ void hmmrt_binding_put(struct hmmrt_binding *binding)
 int hmmrt_binding_mmap_read_lock(struct hmmrt_binding **binding,
 				 struct hmmrt_space *space)
 {
-	struct hmmrt_binding *held = *binding;
-	int rc = hmmrt_mmap_read_lock(space->mm, held);
-	u32 id;
+	struct hmmrt_binding_pause pause;
+	int rc = hmmrt_mmap_read_lock(space->mm, *binding);
 
 	if (rc != -ENOLCK)
 		return rc;
-	id = held->dev->id;
-	hmmrt_binding_put(held);
+	hmmrt_binding_pause(binding, &pause);
 	rc = hmmrt_mmap_read_lock(space->mm, false);
-	/* A new one at the same address is as good: it is of the same device id. */
-	*binding = hmmrt_space_binding_get(space, id);
-	if (*binding == held)
-		return rc;
-	if (*binding)
-		hmmrt_binding_put(*binding);
-	*binding = NULL;
-	if (rc)
-		return rc;
-	mmap_read_unlock(space->mm);
-	return -ENODEV;
+	if (!hmmrt_binding_resume(binding, space, &pause) && !rc) {
+		mmap_read_unlock(space->mm);
+		rc = -ENODEV;
+	}
+	return rc;
 }
 
 struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
@@ -332,6 +356,7 @@ struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 	binding->space = space;
 	binding->dev = dev;
 	binding->drvdata = drvdata;
+	binding->serial = atomic64_inc_return(&last_serial);
 	binding->account = hmmrt_account_get(dev, space);
 	if (IS_ERR(binding->account)) {
 		rc = PTR_ERR(binding->account);

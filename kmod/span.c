@@ -396,7 +396,7 @@ void hmmrt_spans_forget_binding(struct hmmrt_binding *binding)
 			mutex_unlock(&block->lock);
 			hmmrt_copies_free(&taken);
 			INIT_LIST_HEAD(&taken);
-			if (alive)
+			if (alive && wait)
 				hmmrt_block_come_home(binding, block, &wait);
 		}
 		hmmrt_block_put(block);

@@ -118,15 +118,18 @@
  *
  * Where a program provides the page (a FUSE server, a handler of userfaultfd), a fault
  * lasts as long as the program likes, and only a signal ends it. A thread of the
- * process can wait for that: hmmrt_fault() in its context. A worker cannot, for it
- * serves others as well, and so does what unbinds or unplugs: it waits for the call.
+ * process can wait for that: hmmrt_fault() in its context. A worker cannot: it serves
+ * other processes too. hmmrt_unbind() cannot either: no call may be running then.
  * Such a driver does not wait for programs::
  *
  *	// the worker
  *	rc = hmmrt_fault(binding, addr, access | HMMRT_FAULT_NOWAIT);
- *	if (rc == -EBUSY)
- *		fault->in = hmmrt_fault_in_begin(binding, addr, access,
- *						 my_done, fault);
+ *	if (rc == -EBUSY) {
+ *		in = hmmrt_fault_in_begin(binding, addr, access, my_done,
+ *					  fault);
+ *		if (!IS_ERR(in))
+ *			my_keep(fault, in);	// unless my_done() came first
+ *	}
  *
  *	// my_done(fault, rc): the page was there
  *	if (!rc || rc == -EINTR || rc == -EAGAIN)
@@ -134,11 +137,17 @@
  *	else
  *		my_cancel(fault, rc);
  *
- *	// the fault was served, was cancelled, or the binding goes
- *	hmmrt_fault_in_end(fault->in);		// no my_done() from here on
+ *	// before it is served again, when it is cancelled, or the binding goes
+ *	hmmrt_fault_in_end(in);			// no my_done() from here on
  *
- * None of these calls waits for a program, so hmmrt_unbind() soon follows.
- * kmod/faulty/worker.c is a whole one: one worker for all processes.
+ * None of these calls waits for a program, so hmmrt_unbind() soon follows. The calls
+ * for ranges wait for the process's mmap_lock, whose holder may wait for a program: a
+ * thread of the process makes them. kmod/faulty/worker.c is a whole worker, for all
+ * processes.
+ *
+ * A page that is faulted in keeps the memory of its process. A driver whose files can
+ * be mapped ends what is under way when a process closes its file (flush()): the
+ * mapping, and with it the file, would stay otherwise for as long as the program likes.
  */
 
 /**
@@ -473,10 +482,10 @@ int hmmrt_binding_claim_agent(struct hmmrt_binding *binding,
 			      struct mm_struct *mm);
 
 /*
- * With HMMRT_ACCESS_* of hmmrt_fault() and hmmrt_fault_range(): wait for no program.
- * The answer is -EBUSY where a page is not there and is not made by the kernel alone
- * (anonymous memory and tmpfs without userfaultfd are), or where another thread holds
- * the mmap_lock. Other faults are not waited for either, nor is thrashing throttled.
+ * With HMMRT_ACCESS_* of hmmrt_fault(): wait for no program. The answer is -EBUSY where
+ * a page is not there and is not made by the kernel alone (anonymous memory and tmpfs
+ * without userfaultfd are; swap is read), or where another thread holds the mmap_lock.
+ * Other faults are not waited for either, nor is thrashing throttled.
  */
 #define HMMRT_FAULT_NOWAIT	BIT(31)
 
@@ -498,7 +507,8 @@ int hmmrt_binding_claim_agent(struct hmmrt_binding *binding,
  * gone again; -EINTR and -EAGAIN likewise ask to repeat it; -EFAULT nothing is
  * mapped at @addr, or a CPU that touches it would get SIGBUS; -EACCES no
  * permission; -EOPNOTSUPP memory that cannot be mirrored; -ENOMEM; -ESRCH the
- * process has exited; -EBUSY see HMMRT_FAULT_NOWAIT; or what prepare() answered.
+ * process has exited; -EINVAL no such access; -EBUSY see HMMRT_FAULT_NOWAIT; or what
+ * prepare() answered.
  */
 int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
 		unsigned int access);
@@ -508,7 +518,7 @@ int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
  * @binding: which device for which process
  * @start: first address
  * @end: behind the last one
- * @access: HMMRT_ACCESS_*, and HMMRT_FAULT_NOWAIT
+ * @access: HMMRT_ACCESS_*
  *
  * As hmmrt_fault() for each page, with one look at the page table, one migration
  * and one map() for all that a block has of the range.
@@ -540,13 +550,12 @@ typedef void (*hmmrt_fault_in_done_t)(void *data, int rc);
  * @data: for @done
  *
  * For a fault that was answered -EBUSY, see Waiting for programs. Nothing is mapped for
- * the device: serve the fault again. Each holds the memory of the process, if that
- * exits, until it ends.
+ * the device: serve the fault again. @done may be called before this returns.
  *
  * Context: process context, no locks, sleeps, but waits for no program.
  * Return: for hmmrt_fault_in_end(), or an ERR_PTR: -EAGAIN there are as many as the
- * process or its user may have: ask later; -EFAULT no address, or no access; -ESRCH
- * the process has exited; -ENOMEM; -EINTR.
+ * process or its user may have: ask later; -EFAULT no address, or no access; -EINVAL no
+ * such access; -ESRCH the process has exited; -ENOMEM; -EINTR.
  */
 struct hmmrt_fault_in *hmmrt_fault_in_begin(struct hmmrt_binding *binding,
 					    unsigned long addr,
@@ -556,7 +565,7 @@ struct hmmrt_fault_in *hmmrt_fault_in_begin(struct hmmrt_binding *binding,
 
 /**
  * hmmrt_fault_in_end() - no interest in a page any more
- * @fault_in: not used afterwards
+ * @fault_in: not used afterwards; may be NULL
  *
  * Called once for each hmmrt_fault_in_begin(), whether or not done() was called, and
  * before hmmrt_unbind(). done() is not running when it returns, nor is it called later.

@@ -14,8 +14,8 @@
  *            says so, by its gate.
  * Locking    lock  spinlock: the list, the states. Taken in fault_in_done().
  */
-#include <linux/delay.h>
 #include <linux/hmmrt_device.h>
+#include <linux/jiffies.h>
 #include <linux/list.h>
 #include <linux/sched/signal.h>
 #include <linux/spinlock.h>
@@ -124,8 +124,7 @@ static void serve(struct fault *fault)
 {
 	int rc;
 
-	if (fault->in)
-		hmmrt_fault_in_end(fault->in);
+	hmmrt_fault_in_end(fault->in);
 	fault->in = NULL;
 	rc = hmmrt_fault(fault->binding, fault->addr,
 			 fault->access | HMMRT_FAULT_NOWAIT);
@@ -176,8 +175,7 @@ static bool take_back(struct fault *fault)
 	list_del_init(&fault->link);
 	fault->state = ANSWERED;
 	spin_unlock(&lock);
-	if (fault->in)
-		hmmrt_fault_in_end(fault->in);
+	hmmrt_fault_in_end(fault->in);
 	return answered;
 }
 
@@ -206,9 +204,9 @@ int worker_fault(struct hmmrt_binding *binding, unsigned long addr,
 	wait_event_killable(changed, is_over(&fault, stopping));
 	if (!take_back(&fault))
 		return -EINTR;
-	/* There are too many that wait: see hmmrt_fault_in_begin(). */
+	/* Too many wait, see hmmrt_fault_in_begin(), or others got in between. */
 	if (fault.rc == -EAGAIN)
-		msleep_interruptible(10);
+		schedule_timeout_killable(msecs_to_jiffies(10));
 	return fault.rc;
 }
 

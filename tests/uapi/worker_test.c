@@ -189,7 +189,8 @@ static char *file_page(const struct fuse_server *server)
 
 	if (fd < 0)
 		return NULL;
-	at = mmap(NULL, FUSE_FILE_BYTES, PROT_READ, MAP_PRIVATE, fd, 0);
+	at = mmap(NULL, FUSE_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE,
+		  fd, 0);
 	/* Now, or the process would wait for the server when it exits. */
 	close(fd);
 	return at == MAP_FAILED ? NULL : at;
@@ -294,6 +295,55 @@ TEST_F_TIMEOUT(worker, is_removed_meanwhile, 120)
 		usleep(10000);
 	EXPECT_EQ(self->base, users);
 	ASSERT_EQ(0, env_start(&self->env));
+}
+
+/* Outcomes of a prefetch go to memory that the program provides. */
+static void child_prefetch(FIXTURE_DATA(worker) *self, bool uffd)
+{
+	char *at = uffd ? watched_page(self->shared) : file_page(&self->server);
+	char *buf = arena_anon(LEN);
+	int manager = open_manager(), fd = open_faulty(0);
+	struct hmmrt_prefetch arg = {
+		.size = sizeof(arg),
+		.addr = (uintptr_t)buf,
+		.len = LEN,
+		.location = self->env.id[0],
+		.outcomes = (uintptr_t)at,
+	};
+
+	if (!at || !buf || fd < 0 || cmd_space_create(manager))
+		_exit(1);
+	pages_fill(buf, LEN, 1);
+	self->shared->prefetch_rc =
+		ioctl(manager, HMMRT_IOC_PREFETCH, &arg) ? -errno : 0;
+	self->shared->prefetch_done = 1;
+	if (pages_check(buf, LEN, 1) != -1)
+		_exit(2);
+	_exit(0);
+}
+
+TEST_F_TIMEOUT(worker, lets_its_device_go_while_outcomes_are_told, 120)
+{
+	double began;
+	int status;
+
+	self->child = fork();
+	ASSERT_LE(0, self->child);
+	if (!self->child) {
+		child_leave_env(&self->env);
+		child_prefetch(self, variant->uffd);
+	}
+	ASSERT_TRUE(page_is_asked_for(self, variant->uffd));
+	began = now_s();
+	ASSERT_EQ(0, faulty_devices(self->env.control, 0));
+	EXPECT_GT(SOON_S, now_s() - began);
+	ASSERT_EQ(0, self->shared->prefetch_done);
+	page_comes(self);
+	ASSERT_EQ(self->child, waitpid(self->child, &status, 0));
+	self->child = 0;
+	ASSERT_TRUE(WIFEXITED(status));
+	ASSERT_EQ(0, WEXITSTATUS(status));
+	ASSERT_EQ(-ENODEV, self->shared->prefetch_rc);
 }
 
 FIXTURE(locked) {
