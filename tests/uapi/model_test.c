@@ -336,10 +336,9 @@ static void step_cpu(struct walk *walk)
 	look(walk, page, count, FEWER);
 }
 
-static void step_prefetch(struct walk *walk)
+static void prefetch(struct walk *walk, unsigned int first, unsigned int count,
+		     enum model_place to)
 {
-	unsigned int first = any_page(walk), count = any_count(walk, first);
-	enum model_place to = below(walk, MODEL_HOME + 1);
 	struct hmmrt_prefetch result;
 	struct model_moves moves;
 	int rc;
@@ -374,6 +373,13 @@ static void step_discard(struct walk *walk)
 	look(walk, first, count, FEWER);
 }
 
+static void step_prefetch(struct walk *walk)
+{
+	unsigned int first = any_page(walk), count = any_count(walk, first);
+
+	prefetch(walk, first, count, below(walk, MODEL_HOME + 1));
+}
+
 static void map_again(struct walk *walk, unsigned int first,
 		      unsigned int count)
 {
@@ -382,6 +388,23 @@ static void map_again(struct walk *walk, unsigned int first,
 	if (mmap(addr, count * PAGE_BYTES, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != addr)
 		steps_fail(&walk->steps, "mmap: %s", strerror(errno));
+}
+
+/*
+ * What the modules keep of a block that is unmapped goes, sooner or later, and a page
+ * that mremap() brings there would come home alone. So there is something in it again,
+ * and a touch of the CPU with which the next one does not go on.
+ */
+static void remake_blocks(struct walk *walk, unsigned int first,
+			  unsigned int count)
+{
+	unsigned int block = (first + MODEL_BLOCK - 1) / MODEL_BLOCK;
+
+	for (; (block + 1) * MODEL_BLOCK <= first + count; block++) {
+		prefetch(walk, block * MODEL_BLOCK, 1, MODEL_ON_A);
+		cpu_touches(walk, block * MODEL_BLOCK, false);
+		look(walk, block * MODEL_BLOCK, 1, FEWER);
+	}
 }
 
 static void unmap(struct walk *walk, unsigned int first, unsigned int count)
@@ -393,6 +416,7 @@ static void unmap(struct walk *walk, unsigned int first, unsigned int count)
 	find_mappings(walk);
 	model_unmap(&walk->model, first, count);
 	look(walk, first, count, FEWER);
+	remake_blocks(walk, first, count);
 }
 
 static void step_unmap(struct walk *walk)
@@ -459,6 +483,7 @@ static void step_move(struct walk *walk)
 	model_move(&walk->model, from, to, count);
 	look(walk, from, count, FEWER);
 	look(walk, to, count, FEWER);
+	remake_blocks(walk, from, count);
 }
 
 static int child_status(const struct walk *walk, const unsigned int *pages,
