@@ -19,10 +19,10 @@
  *            invalidations may be waiting for its lock. A huge page that is copied
  *            whole is isolated and comes back as one, where the kernel can.
  * Held       With a reference of ours the page has two users, and a write goes
- *            to a new page (wp_page_copy()): not the page's mapping alone decides
- *            that, but whoever has a reference. Of a huge page a write splits the
- *            entry first, which invalidates all of it. Pins that want the page itself
- *            (FOLL_PIN) get a new one in the same way.
+ *            to a new page (wp_page_copy()): the core asks for the references to the
+ *            page, not for its mapping alone. A write to a huge page first splits the
+ *            entry, which invalidates all of it. A pin of the page itself (FOLL_PIN)
+ *            gets a new page in the same way.
  * Copied     once it is seen to be mapped like that, or known to be for the copy of
  *            another device. Nobody writes it from the look on, until an
  *            invalidation of its address.
@@ -179,8 +179,8 @@ static bool block_has_copies(struct hmmrt_block *block)
  * @first: of the pages of the window that migrate_vma_setup() is to isolate
  * @count: of those
  *
- * If the core has to split a huge page for that it looks first whether somebody holds
- * any of it, and only the copies of these pages end by themselves.
+ * The core refuses to split a huge page of which any page has a further reference, as
+ * the pages with copies have. An invalidation ends the copies of these pages only.
  * Context: block->migrate held.
  * Return: whether there were some.
  */

@@ -116,8 +116,8 @@ static int touch(const struct hmmrt_fault_in *fault_in)
 }
 
 /*
- * As the process would: file systems ask for the credentials (a FUSE server in a user
- * namespace refuses who has no id there), and pages are charged to its cgroup.
+ * As the process would: with its credentials, for a FUSE mount of a user namespace refuses
+ * users without an id there, and with its pages charged to its cgroup.
  */
 static int touch_as_process(const struct hmmrt_fault_in *fault_in)
 {
@@ -224,7 +224,7 @@ void hmmrt_fault_in_end(struct hmmrt_fault_in *fault_in)
 	spin_lock(&fault_in->lock);
 	fault_in->done = NULL;
 	spin_unlock(&fault_in->lock);
-	/* Nobody wants the page any more. A thread that has exited gets no signal. */
+	/* The thread may sleep in the fault: wake it. It may have exited already. */
 	send_sig(SIGKILL, fault_in->thread, 1);
 	put_task_struct(fault_in->thread);
 	fault_in_put(fault_in);

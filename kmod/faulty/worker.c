@@ -7,7 +7,7 @@
  * States     PENDING   on the list
  *            SERVED    by the worker, at the moment
  *            AWAY      until its page is faulted in
- *            ANSWERED  nobody but the access that waits uses it
+ *            ANSWERED  only the access that waits for it uses it
  * Lifetime   A fault is on the stack of the access that waits for it. The access takes
  *            it back, whatever its state, before it returns; it waits for the worker
  *            alone, which soon goes on. So a binding is in use as long as the access
@@ -32,7 +32,7 @@ struct fault {
 	unsigned long addr;
 	unsigned int access;
 	enum fault_state state;
-	struct hmmrt_fault_in *in;	/* of the worker, or of who takes it back */
+	struct hmmrt_fault_in *in;	/* of the worker, or of take_back() */
 	bool came;			/* fault_in_done() was called */
 	int rc;
 };
