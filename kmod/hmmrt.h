@@ -3,88 +3,94 @@
  * hmmrt: the memory manager, private to hmmrt.ko.
  *
  * Objects    space    one mirrored process address space, one per mm
- *            span     an mmu_interval_notifier over an aligned window of it
- *            block    2 MiB of it: what is mapped where, and two locks
+ *            span     an aligned 64 MiB window of a space, with one
+ *                     mmu_interval_notifier
+ *            block    2 MiB of a span: which device maps which page, and two
+ *                     locks
  *            binding  one device on one space
  *            device   a registered device and its memory (vram)
  *            region   a part of vram that has struct pages
  *            chunk    2 MiB of vram
- *            account  what a process, or a cgroup, has of a device
- * Ownership  space -> spans -> blocks, freed with the space, or before when nothing
- *            is mapped there any more (reap.c); device -> regions -> chunks. A
- *            binding holds its space and its device; a
- *            space is held by /dev/hmmrt files and bindings, and survives the
- *            exit of its mm. Pages on a device are owned by the page tables
- *            that map them, never by a block or space: fork and mremap move
- *            them behind our back, so block bitmaps are about mappings only
- *            and zone_device_data points nowhere. Accounts are the device's:
- *            they outlive their process as long as a page is charged to them.
+ *            account  the device memory charged to a process or a cgroup
+ * Ownership  A space owns spans, and a span owns blocks. They are freed with
+ *            the space, or earlier when nothing is mapped there any more
+ *            (reap.c). A device owns regions, and a region owns chunks. A
+ *            binding holds a reference to its space and to its device. Open
+ *            /dev/hmmrt files and bindings hold a space, which survives the
+ *            exit of its mm.
+ *            The page tables that map a device page own it; a block or a space
+ *            never does. fork() and mremap() move pages without telling hmmrt,
+ *            so block bitmaps describe mappings only, and zone_device_data
+ *            points nowhere. Accounts belong to the device: an account outlives
+ *            its process as long as a page is charged to it.
  *
- * Lock order, from the outside in:
+ * Lock order, from the outermost lock to the innermost:
  *
- *   dev->age           mutex; only tried. Drivers are asked what was accessed
- *   space->peering     mutex; which devices are peers, and taking entries away
- *                      that they were given as such
- *   space->spans_lock  mutex; creation of spans and blocks, and taking them out
- *   hmmrt_roles_lock   mutex; which mm is mirrored, which is an agent
+ *   dev->age           mutex; only taken with trylock. Held while drivers are
+ *                      asked which pages were accessed
+ *   space->peering     mutex; which devices are peers, and removal of the
+ *                      entries that a device has as a peer
+ *   space->spans_lock  mutex; creation and removal of spans and blocks
+ *   hmmrt_roles_lock   mutex; which mm is mirrored, which mm is an agent
  *   space->exclusive   mutex; around hmmrt_exclusive_range()
- *   mmap_lock          of the mirrored process; never an agent's together
+ *   mmap_lock          of the mirrored process; never together with an agent's
  *   block->migrate     mutex; around migrate_vma_setup() .. finalize().
- *                      Reclaim is allowed under it. Never taken in a notifier,
- *                      not held when the core may fault for us (a snapshot may
- *                      be taken), but for exclusive.c, which sees to it that
- *                      nothing is on a device, and that no program is waited for;
- *                      migrate_to_ram() only tries it: see turn.c. Not slept
- *                      on in hmmrt_srcu.
+ *                      Reclaim is allowed under it. Notifiers never take it.
+ *                      It is not held where the core may fault pages in for
+ *                      hmmrt; taking a snapshot is fine. exclusive.c is the
+ *                      exception: it makes sure that no page is on a device
+ *                      and that no fault waits for a program.
+ *                      migrate_to_ram() only tries the lock, see turn.c. No
+ *                      code sleeps on it inside hmmrt_srcu.
  *   vram->populate     mutex; the driver's populate() only
  *   [reclaim, folio locks, i_mmap_rwsem, anon_vma lock: the core's]
- *   space->advice_lock rw_semaphore; advice. Held while a call goes through all
- *                      ranges that it is about (advice_ranges_max), with as
- *                      little processor time as the process likes. The notifier
- *                      takes it for munmap() and mremap() only, and never
- *                      together with a block's lock: reclaim, by whichever
- *                      process, does not wait for it. Nothing is allocated under
- *                      it
+ *   space->advice_lock rw_semaphore; advice. A call holds it while it walks all
+ *                      ranges that it concerns (up to advice_ranges_max), even
+ *                      if the process gets little CPU time. The notifier takes
+ *                      it for munmap() and mremap() only, and never together
+ *                      with a block's lock, so reclaim does not wait for it,
+ *                      in whichever process it runs. No memory is allocated
+ *                      under it
  *   block->lock        mutex; bitmaps, and the driver's entries of this block.
- *                      Taken by the notifier: nothing is allocated, nobody
- *                      waited for, no advice looked up, no migration and no
- *                      hmm_range_fault() under it.
- *   space->remap_lock  spinlock; blocks whose entries are wanted back
- *   space->pins.lock   spinlock; blocks that are pinned, see thrash.c
+ *                      Taken by the notifier. So its holder allocates nothing,
+ *                      waits for no other thread, looks up no advice, does not
+ *                      migrate and does not call hmm_range_fault().
+ *   space->remap_lock  spinlock; blocks with entries to be mapped again
+ *   space->pins.lock   spinlock; blocks with a thrash pin, see thrash.c
  *   space->reap.lock   spinlock; whether spans are still reaped
- *   evictors_lock      spinlock; which threads evict something
- *   faults->lock       spinlock; faults of a binding that wait, and who serves
- *                      them. Nothing is called under it
+ *   evictors_lock      spinlock; which threads evict
+ *   faults->lock       spinlock; pending faults of a binding, and the number of
+ *                      fault workers. No function is called under it
  *   fault_ins_lock     spinlock; pages that are faulted in for drivers
- *   fault_in->lock     spinlock; a driver's done() is called under it, and takes the
- *                      driver's own locks
+ *   fault_in->lock     spinlock; a driver's done() is called under it and takes
+ *                      the driver's own locks
  *   driver's page table lock
  *   page table locks   of the core
  *   vram->lock         spinlock, innermost: pages are freed under a page table
  *                      lock
  *
- * hmmrt_srcu protects lookups (mm to space, space to binding, space to span, span
- * to block) where no reference can be taken, as in notifiers, or until one has
- * been; and device pages that a snapshot found, from the snapshot to the last look
- * at them. All
- * processes share it, so nothing in such a section waits for an mmap_lock, or for
- * block->migrate.
- * hmmrt_roles_lock is held for a moment only, for the same reason.
+ * hmmrt_srcu protects lookups (mm to space, space to binding, space to span,
+ * span to block) in notifiers, which can take no reference, and elsewhere until
+ * a reference has been taken. It also protects device pages found by a
+ * snapshot, from the snapshot to their last use. All processes share it, so
+ * code in such a section waits neither for an mmap_lock nor for block->migrate.
+ * For the same reason hmmrt_roles_lock is held for a short time only.
  *
- * hmmrt_unbind() waits for references to the binding. So a caller with one waits
- * neither for a program nor for the mmap_lock, whose holder may wait for one: see
- * hmmrt_binding_pause().
+ * hmmrt_unbind() waits for references to the binding. So a caller that holds a
+ * reference waits neither for a program nor for the mmap_lock, because the
+ * holder of the mmap_lock may wait for a program: see hmmrt_binding_pause().
  *
- * hmmrt_lockdep_teach() tells lockdep the order around reclaim when the module is
- * loaded, so that the first call that breaks it is reported.
+ * hmmrt_lockdep_teach() teaches lockdep the order around reclaim when the
+ * module is loaded, so that lockdep reports the first call that breaks it.
  *
- * A user of a block holds a reference to it (hmmrt_block_find(), _get(), _next());
- * the lists of remap and of pins hold one for each block on them. Notifiers hold
- * none: they use blocks in hmmrt_srcu and under block->lock. Entries are written
- * with a reference only. So a block of which nothing is mapped, and to which only
- * its span refers, can go: under space->spans_lock its last reference is dropped,
- * from then on none can be taken, and it is freed after a grace period of
- * hmmrt_srcu. Its span stays while it has blocks.
+ * A user of a block holds a reference to it (hmmrt_block_find(), _get(),
+ * _next()). The lists of blocks to remap and of thrash pins hold one reference
+ * for each block on them. Notifiers hold none: they use blocks inside
+ * hmmrt_srcu and under block->lock. Entries are written only with a reference. So a block
+ * can be freed if nothing of it is mapped and only its span refers to it: its
+ * last reference is dropped under space->spans_lock, after which none can be
+ * taken, and it is freed after a grace period of hmmrt_srcu. A span stays while
+ * it has blocks.
  */
 #ifndef _HMMRT_H
 #define _HMMRT_H
@@ -128,20 +134,29 @@ extern struct mutex hmmrt_roles_lock;
 /* --- device memory ------------------------------------------------------ */
 
 struct hmmrt_chunk {
-	struct list_head link;		/* vram->free, partial or full */
+	struct list_head link;		/* on vram->free, partial or full */
 	u64 offset;			/* in device memory */
-	u64 given;			/* vram->given when pages were taken last */
-	u64 used_at;			/* vram->uses when it was used last */
+	u64 given;	/* vram->given at the last allocation from it */
+	u64 used_at;			/* vram->uses at its last use */
 	unsigned int used_pages;
 	bool populated;
-	bool trimming;			/* on no list, taken by nobody */
-	bool reserved;			/* is, or was, evicted: see evict.c */
+	bool trimming;			/* on no list; no allocation takes it */
+	bool reserved;			/* taken for eviction, see evict.c */
 	DECLARE_BITMAP(used, HMMRT_CHUNK_PAGES);
-	/* Of which block a page has a copy; NULL: of none. See duplicate.c. */
+	/*
+	 * By page: the block that the page is a duplicate for, or NULL. The
+	 * array is NULL until it is needed. See duplicate.c.
+	 */
 	struct hmmrt_block **copy_of;
-	/* Copies home that failed while the device goes, by page; NULL: none. */
+	/*
+	 * By page: failed copies to system memory while the device goes away.
+	 * NULL: none failed.
+	 */
 	u8 *failures;
-	/* Of each account that has pages of it, and by page; see account.c. */
+	/*
+	 * One charge for each account with pages in the chunk, and the charge
+	 * of each page; see account.c.
+	 */
 	struct list_head charges;
 	struct hmmrt_charge *charged_to[HMMRT_CHUNK_PAGES];
 };
@@ -155,34 +170,37 @@ struct hmmrt_region {
 	struct hmmrt_chunk chunks[];
 };
 
-/* Where the page was that was looked up last; begins as {}. */
+/* Cache of the last page-to-region lookup. Initialise with {}. */
 struct hmmrt_place {
 	unsigned long number;		/* pfn / HMMRT_CHUNK_PAGES */
 	struct hmmrt_region *region;
 };
 
 struct hmmrt_vram {
-	spinlock_t lock;		/* the lists, and all of the chunks */
-	struct list_head free;		/* nothing used; populated ones first */
+	spinlock_t lock;		/* protects the lists and all chunks */
+	struct list_head free;	/* no used pages; populated chunks first */
 	struct list_head partial;
 	struct list_head full;
-	u64 uses;			/* of chunks, for their order */
-	u64 given;			/* times that pages were taken */
+	u64 uses;			/* counter that orders uses of chunks */
+	u64 given;			/* number of page allocations */
 	unsigned long used_pages;
 	unsigned long populated_chunks;
-	/* Of what is in use; the rest is free, with struct pages or without. */
+	/* Chunks in use. All others are free, with or without struct pages. */
 	unsigned int partial_chunks;
 	unsigned int full_chunks;
 	u64 split_chunks;
 	u64 merged_chunks;
-	atomic_long_t evictions;	/* of chunks, to make room */
-	atomic_long_t evictions_ahead;	/* of them, before it was needed */
-	unsigned long lost_pages;	/* that could not be read while it goes */
+	atomic_long_t evictions;	/* chunks evicted to free memory */
+	/* Of those, evicted by the watermark worker. */
+	atomic_long_t evictions_ahead;
+	/* Unreadable while the device goes away. */
+	unsigned long lost_pages;
 	struct work_struct evict_ahead;
-	bool trimming;			/* a chunk is on no list for a moment */
+	bool trimming;	/* a chunk being trimmed is on no list */
 
-	struct mutex populate;		/* memory behind chunks */
-	struct mutex grow;		/* regions; no lock of ours is held */
+	struct mutex populate;		/* putting memory behind chunks */
+	/* Adding regions; taken with no other lock held. */
+	struct mutex grow;
 	u64 size;
 	unsigned int nr_regions;
 	unsigned int max_regions;
@@ -190,75 +208,90 @@ struct hmmrt_vram {
 	struct delayed_work trim;	/* depopulates free chunks */
 
 	/* Accounts, see account.c; all under the lock. */
-	DECLARE_HASHTABLE(accounts, 8);	/* of processes, by mm */
-	struct list_head charged_accounts;	/* of them, those that have some */
-	unsigned int nr_charged;	/* how many that are */
-	struct list_head hands;		/* claims that go through them */
+	DECLARE_HASHTABLE(accounts, 8);	/* of processes, hashed by mm */
+	/* Process accounts with charged pages. */
+	struct list_head charged_accounts;
+	unsigned int nr_charged;	/* length of charged_accounts */
+	struct list_head hands;	/* clock hands of claims on charged_accounts */
 	struct list_head group_accounts;	/* of cgroups */
-	struct list_head gone_accounts;	/* nobody refers to them, to be freed */
+	struct list_head gone_accounts;	/* unreferenced, to be freed */
 };
 
 struct hmmrt_device {
 	u32 id;
-	u64 serial;			/* never 0, and no other device's */
+	u64 serial;			/* never 0, unique among devices */
 	char name[HMMRT_DEVICE_NAME_LEN];
 	const struct hmmrt_device_ops *ops;
 	void *drvdata;
 	int numa_node;
 	unsigned int flags;		/* HMMRT_DEVICE_* */
-	bool going;			/* unregistered, and found by nobody */
-	u64 memory_start;	/* of coherent memory */
-	refcount_t users;		/* registration, bindings, ioctls */
+	bool going;	/* unregistered; lookups no longer find it */
+	u64 memory_start;	/* physical, of coherent memory */
+	refcount_t users;	/* registration, bindings, running ioctls */
 	struct completion unused;
 	struct list_head bindings;	/* hmmrt_roles_lock */
 	struct mutex age;		/* see age.c */
 	struct hmmrt_set_knobs knobs;
 	struct hmmrt_vram vram;
-	u64 migration_us;		/* what one takes; a running average */
+	u64 migration_us;		/* running average of one migration */
 };
 
 /* --- address spaces ----------------------------------------------------- */
 
-/* What one device has mapped of one block; under block->lock. */
+/* What one device has mapped of one block; protected by block->lock. */
 struct hmmrt_block_map {
 	DECLARE_BITMAP(mapped, HMMRT_BLOCK_PAGES);
 	DECLARE_BITMAP(writable, HMMRT_BLOCK_PAGES);
-	/* Entries of the device's own memory, among those that are mapped. */
+	/* Mapped entries that point to the device's own memory. */
 	DECLARE_BITMAP(local, HMMRT_BLOCK_PAGES);
-	struct hmmrt_copies *copies;	/* see duplicate.c; NULL: never any */
+	/* NULL until first used; see duplicate.c. */
+	struct hmmrt_copies *copies;
 	struct hmmrt_policy_refaults refaults;
-	unsigned int faults;	/* about, since something was there last */
-	/* Those that took entries away, and have not invalidated them yet. */
+	unsigned int faults;	/* approximate, since the map was last empty */
+	/*
+	 * Callers that removed entries but have not yet invalidated the
+	 * device's cached copies of them.
+	 */
 	unsigned int zapping;
-	/* Ids of devices whose memory is, or was, in an entry of these. */
+	/*
+	 * Ids of devices with memory that an entry here points to, or pointed
+	 * to.
+	 */
 	unsigned long peers;
-	bool remote;		/* there is, or was, an entry of other memory */
-	struct hmmrt_counts *counts;	/* see counter.c; NULL: never any */
+	bool remote;	/* an entry points, or pointed, to memory elsewhere */
+	/* NULL until first used; see counter.c. */
+	struct hmmrt_counts *counts;
 };
 
 struct hmmrt_block {
 	unsigned long start;
 	struct hmmrt_span *span;
-	refcount_t refs;		/* the span's, and of those that use it */
-	u64 serial;			/* of no other block, before or after */
-	struct list_head reaped;	/* reap.c, when it has gone */
+	refcount_t refs;	/* one of the span, and one of each user */
+	u64 serial;	/* unique among all blocks, past and future */
+	/* Used by reap.c once the block is removed. */
+	struct list_head reaped;
 
 	struct mutex migrate;		/* around migrate_vma_*() */
-	/* Holder of @migrate is a CPU fault; written by it, read by others. */
+	/*
+	 * The holder of @migrate is a CPU fault. Written by the holder, read by
+	 * others.
+	 */
 	bool migrate_by_cpu_fault;
 	/* Sequential CPU faults, for policy; under @migrate. */
 	struct hmmrt_policy_run cpu_run;
-	struct list_head remap;		/* space->remap_blocks, or empty */
-	struct list_head pinned;	/* space->pins.blocks, or empty */
+	struct list_head remap;		/* on space->remap_blocks, or empty */
+	struct list_head pinned;	/* on space->pins.blocks, or empty */
 	struct hmmrt_history *history;	/* set once, or NULL; see history.c */
 
-	struct mutex lock;		/* all that follows, the driver's entries */
+	/* Protects the fields below and the driver's entries. */
+	struct mutex lock;
 	const void *exclusive;		/* owner of exclusive.c's own events */
 	unsigned long invalidations;	/* see hmmrt_block_read_begin() */
-	unsigned long revoked;		/* of them, those by others */
+	/* Those not caused by the owner in @exclusive. */
+	unsigned long revoked;
 	struct hmmrt_policy_thrashing thrashing;	/* see thrash.c */
-	u32 pinned_by;			/* device id, where @thrashing is pinned */
-	/* Indexed by device id; set once, before the device maps anything. */
+	u32 pinned_by;			/* device id that has the thrash pin */
+	/* Indexed by device id. Set once, before the device maps anything. */
 	struct hmmrt_block_map *maps[HMMRT_MAX_DEVICES];
 };
 
@@ -266,77 +299,87 @@ struct hmmrt_span {
 	struct mmu_interval_notifier notifier;
 	struct hmmrt_space *space;
 	unsigned long start;
-	struct list_head reaped;	/* reap.c, when it has gone */
-	bool borrowed;			/* of one block, in no xarray */
+	/* Used by reap.c once the span is removed. */
+	struct list_head reaped;
+	bool borrowed;	/* holds one borrowed block; in no xarray */
 	struct hmmrt_block *blocks[HMMRT_SPAN_BLOCKS];
 };
 
-/* Ranges of advice: see advice.c. Under space->advice_lock, but for @used. */
+/*
+ * Ranges of advice, see advice.c. Under space->advice_lock, except for @used.
+ */
 struct hmmrt_advice_tree {
 	struct rb_root_cached root;
-	unsigned int ranges;		/* see advice_ranges_max */
-	bool used;			/* there has been a range */
+	unsigned int ranges;		/* at most advice_ranges_max */
+	bool used;			/* the tree had a range at some time */
 };
 
-/* Blocks that stay where they are for a while; see thrash.c. */
+/* Blocks with a thrash pin, see thrash.c. */
 struct hmmrt_pins {
-	spinlock_t lock;		/* all of this, and block->pinned */
+	spinlock_t lock;	/* protects this struct and block->pinned */
 	struct list_head blocks;
-	unsigned long when;		/* in jiffies: @release runs */
+	unsigned long when;	/* time in jiffies at which @release runs */
 	struct delayed_work release;
 };
 
-/* Blocks of addresses where nothing is mapped any more; see reap.c. */
+/* Blocks of addresses at which nothing is mapped any more; see reap.c. */
 struct hmmrt_reap {
-	spinlock_t lock;		/* @ended */
-	bool ended;			/* @work is not queued any more */
+	spinlock_t lock;		/* protects @ended */
+	bool ended;			/* @work is no longer queued */
 	struct delayed_work work;
 };
 
-/* Of space->spans: something in it was unmapped since it was reaped. */
+/*
+ * Mark in space->spans: something in the span was unmapped since the last reap.
+ */
 #define HMMRT_SPAN_UNMAPPED	XA_MARK_1
 
 struct hmmrt_space {
 	refcount_t refs;
-	struct mm_struct *mm;		/* mmgrab()ed */
-	const struct cred *cred;	/* of the thread that made it */
+	struct mm_struct *mm;		/* held by mmgrab() */
+	/* Of the thread that created the space. */
+	const struct cred *cred;
 	struct hlist_node hash;		/* hmmrt_roles_lock and hmmrt_srcu */
 	struct mmu_notifier release_notifier;
 	struct mutex spans_lock;	/* creation of spans and blocks */
-	struct mutex exclusive;		/* one hmmrt_exclusive_range() */
-	struct mutex peering;		/* changes of @peers, see peer.c */
-	/* By device id: a bit for each device whose memory it may map. */
+	struct mutex exclusive;		/* serialises hmmrt_exclusive_range() */
+	struct mutex peering;	/* serialises changes of @peers, see peer.c */
+	/* By device id: a bit for each device with memory that it may map. */
 	unsigned long peers[HMMRT_MAX_DEVICES];
-	const void *exclusive_task;	/* who is in it; only to be compared */
+	const void *exclusive_task;	/* task in exclusive.c; only compared */
 	struct xarray spans;		/* by start >> HMMRT_SPAN_SHIFT */
 	/*
-	 * Device ids whose maps are in use or not yet forgotten; written under
-	 * hmmrt_roles_lock.
+	 * Ids of devices with maps that are in use or not yet torn down;
+	 * written under hmmrt_roles_lock.
 	 */
 	unsigned long bound;
 	wait_queue_head_t unbound;	/* a bit of @bound was cleared */
-	bool released;			/* the mm is gone, or nearly so */
+	bool released;			/* the mm has exited or is about to */
 	atomic_t fail_huge;		/* see hmmrt_fail_next_huge() */
 
 	struct rw_semaphore advice_lock;
 	struct hmmrt_advice_tree advice;
-	struct hmmrt_advice_tree prefetched;	/* last_prefetch alone */
+	struct hmmrt_advice_tree prefetched;	/* uses last_prefetch only */
 	struct hmmrt_set_knobs knobs;
-	/* By device id, for accounts to come; vram->lock of that device. */
+	/*
+	 * By device id, for accounts created later; under vram->lock of the
+	 * device.
+	 */
 	struct hmmrt_quota_own quotas[HMMRT_MAX_DEVICES];
-	bool maps_ahead;		/* there was advice to map something */
-	spinlock_t remap_lock;		/* the next four, and block->remap */
+	bool maps_ahead;	/* advice asks, or asked, for mapping ahead */
+	spinlock_t remap_lock;	/* protects the next four, and block->remap */
 	struct list_head remap_blocks;
-	unsigned long remap_delay;	/* before what failed is tried again */
-	bool remap_soon;		/* the work is to run without delay */
+	/* Before failed blocks are tried again. */
+	unsigned long remap_delay;
+	bool remap_soon;		/* the work is queued without delay */
 	bool remap_ended;
 	struct delayed_work remap_work;
 	struct hmmrt_pins pins;
 	struct hmmrt_reap reap;
 	atomic_long_t nr_blocks;
-	bool counts_ranges;		/* there was a range to count in */
+	bool counts_ranges;	/* a range has, or had, access-counter knobs */
 
-	/* Written under hmmrt_roles_lock, read under it or hmmrt_srcu. */
+	/* Written under hmmrt_roles_lock, read under that or hmmrt_srcu. */
 	struct hmmrt_binding __rcu *bindings[HMMRT_MAX_DEVICES];
 
 	atomic64_t migrated_to_host;
@@ -344,35 +387,37 @@ struct hmmrt_space {
 	atomic64_t invalidations;
 };
 
-/* Faults of a binding that nobody serves yet; see queue.c. */
+/* Pending faults of a binding, which no fault worker has taken; see queue.c. */
 struct hmmrt_fault_buffer {
-	spinlock_t lock;		/* all that follows, but for @drained */
-	struct list_head pending;	/* hmmrt_queued_fault.link, oldest first */
+	spinlock_t lock;	/* protects the fields below, except @drained */
+	/* hmmrt_queued_fault.link, oldest first. */
+	struct list_head pending;
 	unsigned int nr_pending;
-	unsigned int servicers;		/* not 0 while one is pending */
-	unsigned long drains;		/* times that @servicers became 0 */
+	/* Fault workers; not 0 while a fault is pending. */
+	unsigned int servicers;
+	unsigned long drains;		/* how often @servicers became 0 */
 	wait_queue_head_t drained;
 };
 
-/* Of a binding; see counter.c. */
+/* Access counting of a binding; see counter.c. */
 struct hmmrt_counting {
 	struct delayed_work work;
-	unsigned long hand;		/* the work alone */
-	bool seen;			/* something to count since it began anew */
+	unsigned long hand;		/* clock hand; used by the work only */
+	bool seen;	/* found something to count in this round */
 };
 
 struct hmmrt_binding {
 	struct hmmrt_space *space;
 	struct hmmrt_device *dev;
 	void *drvdata;
-	u64 serial;			/* of no other binding, ever */
-	struct mm_struct *agent;	/* mmgrab()ed, hmmrt_roles_lock */
+	u64 serial;			/* unique among all bindings */
+	struct mm_struct *agent;	/* held by mmgrab(); hmmrt_roles_lock */
 	struct list_head agent_link;
 	struct list_head device_link;	/* hmmrt_roles_lock */
-	unsigned long hand;		/* dev->age; see age.c */
-	struct hmmrt_account *account;	/* held */
-	bool going;			/* ioctls that use it end soon */
-	refcount_t users;		/* the driver, and ioctls for a while */
+	unsigned long hand;	/* clock hand, under dev->age; see age.c */
+	struct hmmrt_account *account;	/* the binding holds a reference */
+	bool going;	/* unbinding; ioctls that use it end soon */
+	refcount_t users;		/* the driver, and running ioctls */
 	struct completion unused;
 
 	atomic64_t device_faults;
@@ -382,9 +427,9 @@ struct hmmrt_binding {
 	atomic64_t migrated_to_device;
 	atomic64_t copied;
 	atomic64_t retries;
-	atomic64_t evictions;		/* of chunks, whoever had them */
+	atomic64_t evictions;		/* chunks evicted for this binding */
 	atomic64_t evicted;		/* pages of this space */
-	atomic64_t thrashing;		/* faults, see policy.h */
+	atomic64_t thrashing;	/* faults on thrashing pages, see policy.h */
 
 	struct hmmrt_fault_buffer faults;
 	atomic64_t fault_batches;
@@ -392,95 +437,111 @@ struct hmmrt_binding {
 	atomic64_t flushed_faults;
 	atomic64_t replays;
 	atomic64_t thrashing_states[HMMRT_THRASHING_STATES];
-	atomic64_t counted;		/* pages that moved because of it */
+	atomic64_t counted;		/* pages moved by access counters */
 	struct hmmrt_counting counting;
 	atomic64_t quota_refusals;
-	atomic64_t memory_refusals;	/* for any other reason */
-	atomic64_t given_up;		/* pages, to make room; for what is too small */
+	atomic64_t memory_refusals;	/* refused for any reason but a quota */
+	/*
+	 * Pages, including duplicates, that were evicted for other allocations:
+	 * tells policy that the device is too small.
+	 */
+	atomic64_t given_up;
 };
 
-/* How a device that was found full is to have room for the next attempt. */
+/* How a device that ran out of memory gets free memory for the next attempt. */
 enum hmmrt_room_by {
-	HMMRT_ROOM_TRIMMED,	/* a chunk that nobody uses is found again */
-	HMMRT_ROOM_GROWN,	/* it has more memory than struct pages */
+	HMMRT_ROOM_TRIMMED,	/* wait for an unused chunk being trimmed */
+	HMMRT_ROOM_GROWN,	/* make struct pages for more of its memory */
 	HMMRT_ROOM_EVICTED,
-	HMMRT_ROOM_QUOTA,	/* likewise, of those who share the limit */
+	HMMRT_ROOM_QUOTA,	/* evict pages charged to the same limit */
 };
 
-/* Blocks of which an evictor notes what it took. Pages of further ones go singly. */
+/*
+ * Number of blocks for which an evictor records what it removed. Pages of
+ * further blocks are unmapped one by one.
+ */
 #define HMMRT_EVICTOR_BLOCKS	32
 
-/* Entries of the evicting device that went before the core announced their pages. */
+/*
+ * Entries of the evicting device that were removed before the core announced
+ * their pages.
+ */
 struct hmmrt_taken {
-	u64 block;			/* its serial number */
+	u64 block;			/* block->serial */
 	DECLARE_BITMAP(pages, HMMRT_BLOCK_PAGES);
 };
 
 /*
- * A thread that unmaps what it evicts, see evict.c. The list apart, only that thread
- * uses it: notifiers run in it.
+ * A thread that unmaps the pages that it evicts, see evict.c. Only that thread
+ * uses the struct, because notifiers run in it; the list is shared.
  */
 struct hmmrt_evictor {
-	struct list_head link;		/* evictors_lock */
+	struct list_head link;		/* protected by evictors_lock */
 	const struct task_struct *task;
 	struct hmmrt_device *dev;
-	bool room;			/* another allocation waits for their place */
+	bool room;	/* another allocation waits for the memory */
 	unsigned int nr_taken;
 	struct hmmrt_taken taken[HMMRT_EVICTOR_BLOCKS];
 };
 
 /*
  * One attempt to serve part of a block to a device: a fault, or a prefetch
- * (access == 0). Large; allocated, not on the stack.
+ * (access == 0). It is large, so it is allocated and not on the stack.
  */
 struct hmmrt_request {
 	struct hmmrt_binding *binding;
 	struct hmmrt_block *block;
-	struct vm_area_struct *vma;	/* valid while mmap_lock is held */
+	struct vm_area_struct *vma;	/* valid while the mmap_lock is held */
 	unsigned long start;		/* window, within block and vma */
 	unsigned long end;
-	unsigned long addr;		/* page that must be mapped, if access */
+	unsigned long addr;	/* page that must be mapped, if access */
 	unsigned int access;
-	bool whole;			/* all of the window must be mapped, if access */
+	bool whole;			/* map all of the window, if access */
 	bool device_only;		/* map only what is on the device */
-	bool no_peers;			/* leave what is on other devices */
-	bool all_devices;		/* home from any, not the binding's alone */
-	bool no_grow;			/* device memory has its full size */
-	bool no_trim;			/* what was being trimmed has been waited for */
-	bool no_evict;			/* and nothing there can be evicted now */
-	bool none_left;			/* nothing is there that might be, at any time */
-	bool thrashes;			/* was counted as such */
-	bool was_missing;		/* the touched page, which is there by now */
-	bool refused;			/* was counted as such */
-	enum hmmrt_lack lack;		/* of the last hmmrt_request_alloc_pages() */
-	DECLARE_BITMAP(wanted, HMMRT_BLOCK_PAGES);	/* of that, in the window */
-	enum hmmrt_room_by room_by;	/* with -ENOSPC */
-	unsigned int regions_seen;	/* with -ENOSPC */
-	u64 evict_before;		/* only what was given out before */
-	unsigned int evictions;		/* for it */
-	struct hmmrt_chunk *room;	/* what was evicted for this, reserved */
-	bool nowait;			/* for a program, or the mmap_lock: -ENOLCK */
+	bool no_peers;			/* leave pages of other devices there */
+	bool all_devices;		/* move pages back from all devices */
+	bool no_grow;			/* device memory cannot grow */
+	bool no_trim;			/* has already waited for trimming */
+	bool no_evict;	/* an eviction has failed: do not evict again */
+	bool none_left;	/* no page can be evicted, now or later */
+	bool thrashes;			/* already counted as thrashing */
+	bool was_missing;	/* the touched page was missing, now present */
+	bool refused;			/* already counted as refused */
+	enum hmmrt_lack lack;	/* of the last hmmrt_request_alloc_pages() */
+	/* Pages that need memory, in the window. */
+	DECLARE_BITMAP(wanted, HMMRT_BLOCK_PAGES);
+	enum hmmrt_room_by room_by;	/* next step, with -ENOSPC */
+	unsigned int regions_seen;	/* number of regions, with -ENOSPC */
+	u64 evict_before;	/* evict only chunks last given out before */
+	unsigned int evictions;		/* evictions made for this request */
+	struct hmmrt_chunk *room;	/* chunk evicted and reserved for it */
+	bool nowait;	/* never wait for a program or mmap_lock: -ENOLCK */
 	bool narrow;			/* a neighbour failed: take one page */
-	bool exec;			/* what the vma permits, kept after it */
+	bool exec;	/* the vma permits it; valid without the vma */
 	bool write;
-	bool ahead;			/* nobody touched it: see ahead.c */
-	bool copy;			/* read-mostly: copy what is at home */
-	struct hmmrt_advice advice;	/* of all of the window */
-	struct hmmrt_knobs knobs;	/* of a fault, with that advice */
-	int node;			/* home to it, or NUMA_NO_NODE */
-	enum hmmrt_cause cause;		/* of what moves */
-	unsigned long seq;		/* of pfns: hmmrt_block_read_begin() */
-	/* Pages of the block that are asked for together, with @addr. */
+	bool ahead;	/* mapped ahead, not touched; see ahead.c */
+	bool copy;			/* duplicate pages in system memory */
+	struct hmmrt_advice advice;	/* holds for the whole window */
+	struct hmmrt_knobs knobs;	/* of a fault, with @advice applied */
+	int node;	/* target node in system memory, or NUMA_NO_NODE */
+	enum hmmrt_cause cause;		/* recorded for pages that move */
+	unsigned long seq;	/* of @pfns, by hmmrt_block_read_begin() */
+	/*
+	 * Pages of the block that the faults of one batch want, including
+	 * @addr.
+	 */
 	DECLARE_BITMAP(faulted, HMMRT_BLOCK_PAGES);
-	enum hmmrt_policy_rule rule;	/* that decided about a fault */
+	enum hmmrt_policy_rule rule;	/* rule that decided about a fault */
 
 	u64 moved;
 	u64 copied;
 	u64 there;
 
 	union {
-		unsigned long pfns[HMMRT_BLOCK_PAGES];	/* of a snapshot */
-		struct page *from[HMMRT_BLOCK_PAGES];	/* of a copy after it */
+		/* Result of a snapshot. */
+		unsigned long pfns[HMMRT_BLOCK_PAGES];
+		/* Originals of duplicates, after it. */
+		struct page *from[HMMRT_BLOCK_PAGES];
 	};
 	unsigned long src[HMMRT_BLOCK_PAGES];
 	union {
@@ -503,7 +564,7 @@ struct hmmrt_binding *hmmrt_space_binding(struct hmmrt_space *space,
 struct hmmrt_binding *hmmrt_space_binding_get(struct hmmrt_space *space,
 					      u32 device_id);
 void hmmrt_binding_put(struct hmmrt_binding *binding);
-/* Which binding it was that a call gave up for a while. */
+/* A binding that a call has released for a while, to find it again. */
 struct hmmrt_binding_pause {
 	u32 device_id;
 	u64 serial;
@@ -568,12 +629,12 @@ enum hmmrt_policy_want hmmrt_request_prefetched(struct hmmrt_request *req);
 bool hmmrt_fault_may_migrate(struct hmmrt_request *req);
 
 /* serve.c */
-/* How long one fault starts again before the device must ask once more. */
+/* How long a fault is retried before -EAGAIN goes to the device. */
 #define HMMRT_SERVE_TIMEOUT	HZ
 /*
- * Attempts that there are however long they take: one that faulted pages in, or
- * evicted others, has to be followed by one that maps them, also on a machine where
- * that alone takes all of the time.
+ * Attempts that a fault always gets, however long they take. An attempt that
+ * faulted pages in or evicted others must be followed by one that maps them,
+ * even on a machine on which that alone takes longer than the timeout.
  */
 #define HMMRT_SERVE_ATTEMPTS	8U
 
@@ -609,7 +670,7 @@ int hmmrt_window_to_host(struct hmmrt_request *req);
 vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf);
 
 /* outcome.c */
-/* Nobody knows yet. */
+/* The outcome is not known yet. */
 #define HMMRT_OUTCOME_OPEN	0xffu
 
 void hmmrt_outcome_set(struct hmmrt_request *req, unsigned long addr,
@@ -632,7 +693,7 @@ void hmmrt_history_forget(struct hmmrt_block *block, unsigned int first,
 void hmmrt_history_tell(struct hmmrt_block *block, unsigned int index,
 			u32 location, struct hmmrt_page *page);
 
-/* All that a device may want of a page. */
+/* All access rights that a device can ask for. */
 #define HMMRT_ACCESS_ALL \
 	(HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE | HMMRT_ACCESS_EXEC)
 
@@ -751,9 +812,11 @@ int hmmrt_knob(struct hmmrt_space *space, struct hmmrt_knob *arg);
 /* turn.c */
 struct hmmrt_turn;
 
-/* What a CPU fault waits for once it has left hmmrt_srcu; begins as {}. */
+/*
+ * What a CPU fault waits for after it has left hmmrt_srcu. Initialise with {}.
+ */
 struct hmmrt_turn_wait {
-	struct hmmrt_turn *turn;	/* NULL: nothing */
+	struct hmmrt_turn *turn;	/* NULL: nothing to wait for */
 	int ended;
 	bool again;			/* it has waited */
 };
@@ -795,8 +858,8 @@ void hmmrt_lost_exit(void);
 int hmmrt_quota(struct hmmrt_space *space, struct hmmrt_quota *arg);
 
 /*
- * Whether a signal is to end a call. Work for the task, as io_uring has, is none
- * to the program, and waits.
+ * Return whether a pending signal must end a call. Task work that is no signal,
+ * as io_uring queues it, does not count: it waits until the call returns.
  */
 static inline bool hmmrt_interrupted(void)
 {
@@ -812,7 +875,7 @@ int hmmrt_exclusive(struct hmmrt_space *space, struct hmmrt_exclusive *arg);
 void hmmrt_block_come_home(struct hmmrt_binding *binding,
 			   struct hmmrt_block *block, unsigned long *wait);
 
-/* pages.c: ioctls that only look */
+/* pages.c: ioctls that only read state */
 int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg);
 int hmmrt_pages(struct hmmrt_space *space, struct hmmrt_pages *arg);
 
@@ -867,7 +930,10 @@ static inline unsigned int hmmrt_request_pages(const struct hmmrt_request *req)
 	return (req->end - req->start) >> PAGE_SHIFT;
 }
 
-/* Of device memory. Regions begin where a chunk does, also by their pfns. */
+/*
+ * Index of a device page in its chunk. The first pfn of a region is aligned to
+ * chunks.
+ */
 static inline unsigned int hmmrt_page_index(const struct page *page)
 {
 	return page_to_pfn(page) % HMMRT_CHUNK_PAGES;
