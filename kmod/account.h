@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who is charged for device memory, and whose goes: account.c, quota.c. */
+/*
+ * Which account is charged for device memory, and which accounts lose pages
+ * when it runs out: account.c, quota.c.
+ */
 #ifndef _HMMRT_ACCOUNT_H
 #define _HMMRT_ACCOUNT_H
 
@@ -15,71 +18,76 @@ struct hmmrt_space;
 struct hmmrt_vram;
 struct mm_struct;
 
-/* What may be had of a device, and how long it is kept. */
+/* How much of a device may be used, and how long its pages are kept. */
 struct hmmrt_quota_set {
-	u64 limit;			/* in pages; U64_MAX: none */
+	u64 limit;			/* in pages; U64_MAX: no limit */
 	u32 priority;
 };
 
-/* The same, and up to what the process may change it; vram->lock. */
+/*
+ * The quota, and the highest values that the process may set; under vram->lock.
+ */
 struct hmmrt_quota_own {
-	u64 serial;			/* of the device; 0: there was no account */
+	u64 serial;	/* of the device; 0: never had an account */
 	struct hmmrt_quota_set set;
 	struct hmmrt_quota_set most;
 };
 
 /*
- * What a process, or all of a cgroup, has of a device. Under vram->lock, but for what
- * never changes; see account.c.
+ * The pages of a device charged to a process, or to all processes of a cgroup.
+ * Protected by vram->lock, except for fields that never change; see account.c.
  */
 struct hmmrt_account {
-	struct hlist_node by_mm;	/* of a process: vram->accounts */
-	struct list_head link;		/* charged_, group_ or gone_accounts */
-	struct list_head charges;	/* used longest ago first */
+	struct hlist_node by_mm;	/* process: in vram->accounts */
+	/* On the charged_, group_ or gone_accounts list. */
+	struct list_head link;
+	struct list_head charges;	/* least recently used first */
 	struct hmmrt_device *dev;
-	struct hmmrt_account *parent;	/* nearest cgroup with a quota, or NULL */
-	struct mm_struct *mm;		/* mmgrab()ed; NULL: of a cgroup */
-	struct cgroup *cgroup;		/* referenced; NULL: there are none */
-	unsigned int holders;		/* a binding, a quota, calls for a moment */
-	unsigned int members;		/* of a cgroup: processes in it */
-	unsigned int failures;		/* of evictions, in a row */
-	u64 busy_until;			/* in jiffies: there were too many */
+	struct hmmrt_account *parent;	/* nearest cgroup with quota, or NULL */
+	struct mm_struct *mm;		/* held by mmgrab(); NULL: a cgroup */
+	struct cgroup *cgroup;		/* referenced; NULL without cgroups */
+	unsigned int holders;		/* bindings, quotas, running calls */
+	unsigned int members;		/* cgroup: number of processes in it */
+	unsigned int failures;		/* evictions that failed in a row */
+	u64 busy_until;	/* in jiffies, after too many failures */
 	struct hmmrt_quota_own own;
-	struct hmmrt_policy_share share; /* pages that are charged, rank */
+	struct hmmrt_policy_share share; /* charged pages, and the rank */
 	u64 refused;
-	u64 evicted;			/* pages */
+	u64 evicted;			/* in pages */
 };
 
-/* What an account has of a chunk; vram->lock. */
+/* The pages of one chunk charged to one account; under vram->lock. */
 struct hmmrt_charge {
-	struct list_head chunk_link;	/* chunk->charges */
-	struct list_head account_link;	/* account->charges */
+	struct list_head chunk_link;	/* on chunk->charges */
+	struct list_head account_link;	/* on account->charges */
 	struct hmmrt_account *account;
 	struct hmmrt_chunk *chunk;
 	unsigned int npages;		/* never 0 */
-	u64 busy_until;			/* in jiffies: nothing could be evicted */
+	u64 busy_until;	/* in jiffies, after a failed eviction */
 };
 
-/* For whom device memory is to be evicted, and of whom. */
+/* A request to evict: for which account, and from which accounts. */
 struct hmmrt_claim {
-	struct hmmrt_account *asker;	/* NULL: nobody's request */
-	struct hmmrt_account *within;	/* only what it is charged, or NULL */
-	u64 before;			/* only what was given out before */
+	struct hmmrt_account *asker;	/* NULL: no account asks */
+	/* NULL, or evict only pages charged to it. */
+	struct hmmrt_account *within;
+	u64 before;	/* evict only chunks given out before this */
 };
 
-/* Where a claim goes on after it has let go of vram->lock; vram->lock. */
+/* Where a claim continues after it has dropped vram->lock; under vram->lock. */
 struct hmmrt_claim_hand {
-	struct list_head link;		/* vram->hands, meanwhile */
-	struct list_head *next;		/* an account->link, or the list's head */
+	struct list_head link;	/* on vram->hands while vram->lock is dropped */
+	struct list_head *next;		/* an account->link, or the list head */
 };
 
-/* What it took to choose a chunk. */
+/* The cost of choosing a chunk. */
 struct hmmrt_claim_cost {
-	unsigned int most_looks;	/* at accounts and charges, with vram->lock held */
-	unsigned int pauses;		/* times that the lock was let go */
+	/* Most accounts and charges visited in one hold of vram->lock. */
+	unsigned int most_looks;
+	unsigned int pauses;		/* how often vram->lock was dropped */
 };
 
-/* Why hmmrt_vram_alloc() did not find all that was asked for. */
+/* Why hmmrt_vram_alloc() did not find all pages that it was asked for. */
 enum hmmrt_lack {
 	HMMRT_LACK_NOTHING,	/* it did, or the driver had no memory */
 	HMMRT_LACK_ROOM,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Batches of device faults, on plain data, also built and tested in user space. What
- * is said of an array that is sorted is said of one that hmmrt_batch_sort() has seen.
+ * Batches of device faults. Works on plain data and is also built and tested in
+ * user space. Functions that need a sorted array need one sorted by
+ * hmmrt_batch_sort().
  */
 #ifndef _HMMRT_BATCH_H
 #define _HMMRT_BATCH_H
@@ -13,13 +14,14 @@ struct hmmrt_queued_fault;
 struct hmmrt_batch_fault {
 	unsigned long addr;			/* of the page */
 	unsigned int access;			/* HMMRT_ACCESS_* */
-	struct hmmrt_queued_fault *queued;	/* NULL: who serves the batch has it */
+	/* NULL: the fault worker's own fault. */
+	struct hmmrt_queued_fault *queued;
 };
 
-/* What becomes of a batch. */
+/* What a batch consists of. */
 struct hmmrt_batch_shape {
-	unsigned int groups;		/* blocks */
-	unsigned int merged;		/* faults that are served with another one */
+	unsigned int groups;		/* number of blocks */
+	unsigned int merged;	/* faults served together with another */
 };
 
 void hmmrt_batch_sort(struct hmmrt_batch_fault *faults, unsigned int n);

@@ -86,11 +86,11 @@
  * A user of a block holds a reference to it (hmmrt_block_find(), _get(),
  * _next()). The lists of blocks to remap and of thrash pins hold one reference
  * for each block on them. Notifiers hold none: they use blocks inside
- * hmmrt_srcu and under block->lock. Entries are written only with a reference. So a block
- * can be freed if nothing of it is mapped and only its span refers to it: its
- * last reference is dropped under space->spans_lock, after which none can be
- * taken, and it is freed after a grace period of hmmrt_srcu. A span stays while
- * it has blocks.
+ * hmmrt_srcu and under block->lock. Entries are written only with a reference.
+ * So a block can be freed if nothing of it is mapped and only its span refers
+ * to it: its last reference is dropped under space->spans_lock, after which
+ * none can be taken, and it is freed after a grace period of hmmrt_srcu. A span
+ * stays while it has blocks.
  */
 #ifndef _HMMRT_H
 #define _HMMRT_H
@@ -512,9 +512,9 @@ struct hmmrt_request {
 	DECLARE_BITMAP(wanted, HMMRT_BLOCK_PAGES);
 	enum hmmrt_room_by room_by;	/* next step, with -ENOSPC */
 	unsigned int regions_seen;	/* number of regions, with -ENOSPC */
-	u64 evict_before;	/* evict only chunks last given out before */
+	u64 evict_before;	/* evict only chunks with a smaller @given */
 	unsigned int evictions;		/* evictions made for this request */
-	struct hmmrt_chunk *room;	/* chunk evicted and reserved for it */
+	struct hmmrt_chunk *room;	/* evicted and reserved for this request */
 	bool nowait;	/* never wait for a program or mmap_lock: -ENOLCK */
 	bool narrow;			/* a neighbour failed: take one page */
 	bool exec;	/* the vma permits it; valid without the vma */

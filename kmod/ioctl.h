@@ -2,11 +2,11 @@
 /*
  * Table-driven dispatch of size-first ioctl arguments, for both modules.
  *
- * The rules are those of "General ioctl format" in uapi/linux/hmmrt.h. Handlers
- * get a complete, zero-extended copy. Where the command has something to say it
- * is written back, on success and where the table says so. A command that changes
- * something is told whether that arrived, and undoes it if not, so that EFAULT
- * always means that nothing was.
+ * "General ioctl format" in uapi/linux/hmmrt.h defines the rules. Handlers get
+ * a complete, zero-extended copy of the argument. A command with output fields
+ * has the argument written back on success, and on -EINTR if the table says so.
+ * A command that changes state can learn whether the write succeeded, and undo
+ * the change if not, so that EFAULT always means that nothing was changed.
  */
 #ifndef _HMMRT_IOCTL_H
 #define _HMMRT_IOCTL_H
@@ -14,7 +14,7 @@
 #include <linux/fs.h>
 #include <linux/uaccess.h>
 
-/* Every argument starts like this. */
+/* Every argument starts with these fields. */
 struct hmmrt_ioctl_head {
 	u32 size;
 	u32 flags;
@@ -24,14 +24,15 @@ struct hmmrt_ioctl_head {
 
 struct hmmrt_ioctl_op {
 	unsigned int cmd;
-	u32 size;		/* of the struct today */
-	u32 min_size;		/* of its first version */
-	bool write_on_error;	/* out_* are valid with -EINTR, too */
-	bool silent;		/* there are no out_* */
+	u32 size;		/* of the current struct */
+	u32 min_size;		/* of the struct's first version */
+	bool write_on_error;	/* out_* are valid with -EINTR too */
+	bool silent;		/* has no out_* fields */
 	int (*fn)(struct file *file, void *arg);
 	/*
-	 * After an @fn that succeeded. Until here nobody acts upon what it did;
-	 * if the answer did not arrive nothing is left of it. Cannot fail.
+	 * Called after an @fn that succeeded. Nothing acts on the change made
+	 * by @fn before this call. If the answer did not arrive, the change
+	 * must be undone completely. Cannot fail.
 	 */
 	void (*answered)(struct file *file, bool arrived);
 };
@@ -60,13 +61,15 @@ static inline long hmmrt_ioctl_run(struct file *file,
 		return -EFAULT;
 	if (size < op->min_size)
 		return -EINVAL;
-	/* Nobody's struct; and the tail is looked at in one go. */
+	/* No struct is that large, and the tail is checked in one call. */
 	if (size > PAGE_SIZE)
 		return -E2BIG;
 	rc = copy_struct_from_user(arg, op->size, uarg, size);
 	if (rc)
 		return rc;
-	/* No command has flags yet; the first one moves this check. */
+	/*
+	 * No command has flags yet. The first that does must move this check.
+	 */
 	if (head->flags)
 		return -EOPNOTSUPP;
 	rc = op->fn(file, arg);

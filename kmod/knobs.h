@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knobs: the numbers that policy goes by, on plain data, also built and tested in
- * user space. Which there are is in the UAPI, enum hmmrt_knob_id.
+ * Knobs: the numbers that tune policy. Works on plain data and is also built
+ * and tested in user space. The UAPI lists the knobs in enum hmmrt_knob_id.
  */
 #ifndef _HMMRT_KNOBS_H
 #define _HMMRT_KNOBS_H
@@ -9,21 +9,23 @@
 #include <linux/types.h>
 #include <uapi/linux/hmmrt.h>
 
-/* Knobs that a range can have of its own; see hmmrt_knob_info.slot. */
+/* Number of knobs that can be set for a range; see hmmrt_knob_info.slot. */
 #define HMMRT_RANGE_KNOBS	9
 
 struct hmmrt_knob_info {
-	const char *name;	/* UVM's where it has one, without uvm_ or uvm_perf_ */
+	/* UVM's name without uvm_ or uvm_perf_, if UVM has this knob. */
+	const char *name;
 	u32 min;
 	u32 max;
 	u32 by_default;
-	u32 scopes;		/* enum hmmrt_knob_scope */
-	u32 slot;		/* with HMMRT_KNOB_RANGE: which of hmmrt_range_knobs */
+	u32 scopes;		/* mask of enum hmmrt_knob_scope */
+	/* With HMMRT_KNOB_RANGE: index in hmmrt_range_knobs. */
+	u32 slot;
 };
 
 /*
- * What somebody has set, plus one; 0: nothing. Read without a lock: each word is true
- * by itself.
+ * The value set plus one; 0 if none is set. Read without a lock: each word is
+ * valid by itself.
  */
 struct hmmrt_set_knobs {
 	u32 set[HMMRT_KNOBS];
@@ -33,7 +35,7 @@ struct hmmrt_range_knobs {
 	u32 set[HMMRT_RANGE_KNOBS];
 };
 
-/* What holds for one fault: all of them have a value. */
+/* The values in effect for one fault; every knob has one. */
 struct hmmrt_knobs {
 	u32 of[HMMRT_KNOBS];
 };

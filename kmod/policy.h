@@ -13,48 +13,54 @@
 #define HMMRT_POLICY_PAGE_SIZE		4096u
 
 /*
- * What a process wants of a range; places are locations of the UAPI. Compared as
- * memory: there are no holes in it.
+ * Advice of a process for a range. Locations are those of the UAPI. Compared
+ * with memcmp(), so the struct has no padding.
  */
 struct hmmrt_advice {
 	u32 flags;		/* HMMRT_RANGE_* */
-	u32 accessed_by;	/* device ids, HMMRT_BY_CPU */
+	u32 accessed_by;	/* device ids and HMMRT_BY_CPU */
 	u32 preferred;
 	u32 last_prefetch;
-	u32 granularity;	/* bytes; 0: as much as policy likes */
+	u32 granularity;	/* in bytes; 0: policy decides */
 	struct hmmrt_range_knobs knobs;
 };
 
-/* What becomes of pages that a device wants. */
+/* What happens to pages that a device wants. */
 enum hmmrt_policy_want {
-	HMMRT_POLICY_MOVE,	/* they move to it */
-	HMMRT_POLICY_STAY,	/* it gets entries for where they are */
-	HMMRT_POLICY_COPY,	/* it gets copies, to read */
+	HMMRT_POLICY_MOVE,	/* they migrate to the device */
+	HMMRT_POLICY_STAY,	/* the device maps them where they are */
+	HMMRT_POLICY_COPY,	/* the device gets duplicates, to read */
 };
 
-/* What decides about a page that a device touched; the first that applies does. */
+/*
+ * The rule that decides about a page that a device touched. The first rule that
+ * applies decides.
+ */
 enum hmmrt_policy_rule {
-	HMMRT_RULE_NONE,		/* nothing was decided */
-	HMMRT_RULE_NOT_MIGRATABLE,	/* of its kind, or its device maps in place */
+	HMMRT_RULE_NONE,		/* no decision was made */
+	/* Page cannot migrate, or the device maps in place. */
+	HMMRT_RULE_NOT_MIGRATABLE,
 	HMMRT_RULE_NO_MIGRATE,
 	HMMRT_RULE_NEVER,		/* HMMRT_KNOB_MIGRATION_POLICY */
-	HMMRT_RULE_NO_ROOM,		/* evicted again and again */
+	HMMRT_RULE_NO_ROOM,	/* evicted and touched again repeatedly */
 	HMMRT_RULE_READ_MOSTLY_READ,
 	HMMRT_RULE_PREFERRED_HERE,
 	HMMRT_RULE_PREFERRED_ELSEWHERE,
-	HMMRT_RULE_THRASHING,		/* goes back and forth */
+	HMMRT_RULE_THRASHING,		/* moves back and forth */
 	HMMRT_RULE_READ_MOSTLY_WRITE,
 	HMMRT_RULE_ACCESSED_BY,
 	HMMRT_RULE_ON_COUNT,		/* not used often enough yet */
 	HMMRT_RULE_READ_DUPLICATION,	/* HMMRT_KNOB_READ_DUPLICATION */
 	HMMRT_RULE_DEFAULT,
 	HMMRT_RULES,
-	/* It was to move, or to be copied, and there was nothing to take for it. */
+	/*
+	 * The page should move, or be duplicated, but no memory was available.
+	 */
 	HMMRT_RULE_NO_MEMORY = HMMRT_RULES,
 	HMMRT_RULE_QUOTA,
 };
 
-/* A page that is not the device's own, and all that rules go by. */
+/* A page outside the device's own memory, with all inputs of the rules. */
 struct hmmrt_policy_page {
 	const struct hmmrt_advice *advice;
 	u32 device;
@@ -63,8 +69,9 @@ struct hmmrt_policy_page {
 	bool write;
 	bool migratable;
 	bool no_room;			/* see struct hmmrt_policy_refaults */
-	bool pinned;			/* see struct hmmrt_policy_thrashing */
-	bool counted;			/* its accesses were, and are enough */
+	/* Has a thrash pin, see struct hmmrt_policy_thrashing. */
+	bool pinned;
+	bool counted;	/* access counter has reached its threshold */
 };
 
 struct hmmrt_policy_decision {
@@ -85,22 +92,28 @@ struct hmmrt_policy_window {
 	unsigned int count;
 };
 
-/* A run of CPU faults over a block that goes upwards; zeroed at first. */
+/* A run of CPU faults upwards through a block. Initialise with zeroes. */
 struct hmmrt_policy_run {
 	unsigned int next;
 	unsigned int count;
-	bool through;			/* it began where the block does */
+	bool through;			/* the run began at the block's start */
 };
 
 #define HMMRT_POLICY_GRANULES \
 	(HMMRT_POLICY_BLOCK_PAGES / HMMRT_POLICY_GRANULE_PAGES)
 
-/* Where a granule of a block went last: nobody knows, a device id plus one, home. */
+/*
+ * The last known location of a granule: unknown, a device id plus one, or
+ * system memory.
+ */
 #define HMMRT_PLACE_UNKNOWN	0u
 #define HMMRT_PLACE_DEVICE(id)	((id) + 1u)
 #define HMMRT_PLACE_HOST	0xffu
 
-/* What thrashing goes by; times are in microseconds. */
+/*
+ * Inputs of thrashing detection; times are in microseconds. Lapse, nap and
+ * epoch are terms of nvidia-uvm.
+ */
 struct hmmrt_policy_pace {
 	const struct hmmrt_knobs *knobs;
 	u64 now;
@@ -108,21 +121,23 @@ struct hmmrt_policy_pace {
 };
 
 /*
- * A block of which parts go back and forth between devices, or between the CPU and
- * a device; zeroed at first. See policy_thrash.c.
+ * Thrashing state of a block, parts of which move back and forth between
+ * devices, or between the CPU and a device. Initialise with zeroes. See
+ * policy_thrash.c.
  */
 struct hmmrt_policy_thrashing {
-	u64 when[HMMRT_POLICY_GRANULES];	/* the last move; the end of a nap */
-	u8 place[HMMRT_POLICY_GRANULES];	/* where that went: HMMRT_PLACE_* */
-	u8 moves[HMMRT_POLICY_GRANULES];	/* that followed each other soon */
-	u64 last;		/* of all granules */
-	u64 pinned_until;	/* 0: it is not */
+	u64 when[HMMRT_POLICY_GRANULES];	/* last move, or end of a nap */
+	/* Location after it: HMMRT_PLACE_*. */
+	u8 place[HMMRT_POLICY_GRANULES];
+	u8 moves[HMMRT_POLICY_GRANULES];	/* moves in quick succession */
+	u64 last;		/* time of the last move of any granule */
+	u64 pinned_until;	/* end of the thrash pin; 0: no pin */
 	u32 throttles;
 	u32 resets;
 	bool thrashes;
 };
 
-/* What is noted of blocks that thrash, also in traces. */
+/* Changes of state of a thrashing block, counted and traced. */
 enum hmmrt_thrashing_state {
 	HMMRT_THRASHING_DETECTED,
 	HMMRT_THRASHING_THROTTLED,
@@ -132,13 +147,13 @@ enum hmmrt_thrashing_state {
 	HMMRT_THRASHING_STATES,
 };
 
-/* What becomes of a touch of a block that thrashes. */
+/* What happens when a device touches a thrashing block. */
 enum hmmrt_policy_held {
-	HMMRT_HOLD_NOT,		/* it goes on */
-	HMMRT_HOLD_NAP,		/* it is held up for a while, once more */
-	HMMRT_HOLD_SHARE,	/* as another touch is already */
-	HMMRT_HOLD_PIN,		/* from now on the block stays where it is */
-	HMMRT_HOLD_PINNED,	/* it does already */
+	HMMRT_HOLD_NOT,		/* the fault is served at once */
+	HMMRT_HOLD_NAP,		/* the fault starts another nap */
+	HMMRT_HOLD_SHARE,	/* the fault waits for a nap already begun */
+	HMMRT_HOLD_PIN,		/* the block gets a thrash pin now */
+	HMMRT_HOLD_PINNED,	/* the block has a thrash pin already */
 };
 
 u64 hmmrt_policy_average(u64 average, u64 sample);
@@ -146,22 +161,26 @@ u64 hmmrt_policy_lapse(const struct hmmrt_knobs *knobs, u64 average);
 u64 hmmrt_policy_pin_time(const struct hmmrt_policy_pace *pace);
 
 /*
- * What a device has of a block, evicted to make room and faulted in again; zeroed
- * at first.
+ * Pages of a block that were evicted from a device to free memory and faulted
+ * in again. Initialise with zeroes.
  */
 struct hmmrt_policy_refaults {
-	u64 evicted;			/* pages of the process, by then */
-	u64 when;			/* that was */
-	bool away;			/* evicted, and not asked for since */
-	unsigned int soon;		/* times in a row that it was, soon after */
-	u64 pinned_until;		/* left at home; 0: it is not */
+	u64 evicted;	/* pages evicted from the process by then */
+	u64 when;			/* time of the eviction */
+	bool away;			/* evicted, and not touched since */
+	unsigned int soon;	/* times in a row that a touch followed soon */
+	/* Stays in system memory until then; 0: no pin. */
+	u64 pinned_until;
 };
 
-/* What a device has of a block that it touched, and of those at both ends of it. */
+/*
+ * What a device has mapped of a block that it touched, and of the neighbours.
+ */
 struct hmmrt_policy_density {
-	const unsigned long *mapped;	/* by page of the block; also what faults now */
-	unsigned int faults;		/* of the block, with this one */
-	unsigned int before;		/* pages of the block before it */
+	/* By page of the block; includes the pages that fault now. */
+	const unsigned long *mapped;
+	unsigned int faults;		/* of the block, including this one */
+	unsigned int before;		/* pages mapped of the block before */
 	unsigned int after;
 };
 
@@ -195,26 +214,26 @@ bool hmmrt_policy_thrashes(struct hmmrt_policy_refaults *refaults, u64 evicted,
 			   u64 there, const struct hmmrt_policy_pace *pace);
 bool hmmrt_policy_is_below(u64 pages, u64 used, unsigned int percent);
 
-/* Nothing of it is to be taken. */
+/* Rank of memory that must not be evicted. */
 #define HMMRT_SHARE_KEPT	0xffffffffu
 
-/* One of those who share some memory. Sizes are in pages. */
+/* One of the accounts that share memory. Sizes are in pages. */
 struct hmmrt_policy_share {
 	u64 used;
 	u32 priority;
-	u32 rank;		/* lower goes first; see hmmrt_policy_share_rank() */
+	u32 rank;	/* lower goes first; see hmmrt_policy_share_rank() */
 };
 
-/* What they share. Zeroed at first, but for @size. */
+/* The shared memory. Initialise with zeroes, except @size. */
 struct hmmrt_policy_share_sum {
 	u64 size;
-	u64 weight;		/* of all who use some */
+	u64 weight;		/* sum over all accounts with pages */
 };
 
-/* A choice among all that may go: the best so far. */
+/* The best candidate for eviction so far. */
 struct hmmrt_policy_share_pick {
-	u32 rank;		/* HMMRT_SHARE_KEPT: there was none */
-	u64 used_at;		/* in the order of last use */
+	u32 rank;		/* HMMRT_SHARE_KEPT: no candidate yet */
+	u64 used_at;		/* position in the order of last use */
 };
 
 void hmmrt_policy_share_add(struct hmmrt_policy_share_sum *sum,

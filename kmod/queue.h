@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Faults that wait in the buffer of a binding, and slots of who serves them. */
+/*
+ * Pending faults in the buffer of a binding, and permits of the fault workers.
+ */
 #ifndef _HMMRT_QUEUE_H
 #define _HMMRT_QUEUE_H
 
@@ -7,23 +9,23 @@
 
 enum hmmrt_queued_state {
 	HMMRT_QUEUED_PENDING,		/* in the buffer */
-	HMMRT_QUEUED_TAKEN,		/* a servicer has it */
-	HMMRT_QUEUED_SERVES,		/* its lane has a slot, and does the rest */
-	HMMRT_QUEUED_ANSWERED,	/* @rc holds */
+	HMMRT_QUEUED_TAKEN,		/* a fault worker has it */
+	HMMRT_QUEUED_SERVES,	/* its lane got a permit and must serve */
+	HMMRT_QUEUED_ANSWERED,	/* @rc is valid */
 };
 
 struct hmmrt_queued_fault {
 	refcount_t refs;
-	struct list_head link;		/* of who has it: buffer or servicer */
+	struct list_head link;	/* in the buffer, or the fault worker's list */
 	unsigned long addr;
 	unsigned int access;
-	int rc;				/* of the servicer, until it is answered */
-	enum hmmrt_policy_rule rule;	/* likewise */
+	int rc;				/* written by the fault worker */
+	enum hmmrt_policy_rule rule;	/* written by the fault worker */
 	wait_queue_head_t wait;
-	/* Under the lock of the buffer. */
+	/* Protected by the lock of the buffer. */
 	enum hmmrt_queued_state state;
-	bool left;			/* its lane is gone */
-	bool once;			/* wait until @drains is another number */
+	bool left;			/* its lane has left */
+	bool once;			/* wait until @drains has changed */
 	unsigned long drains;
 };
 

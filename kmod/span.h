@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What span.c and invalidate.c share: the blocks of a span by address.
- */
+/* Lookup of a span's blocks by address, shared by span.c and invalidate.c. */
 #ifndef _HMMRT_SPAN_H
 #define _HMMRT_SPAN_H
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Looking into page tables, for the manager and the simulated GPU. */
+/* Page table lookups, for the manager and the simulated GPU. */
 #ifndef _HMMRT_TABLE_H
 #define _HMMRT_TABLE_H
 
 #include <linux/mm.h>
 
 /**
- * hmmrt_entry_above() - the entry above the page table of an address
- * @mm: its mmap_lock is held
+ * hmmrt_entry_above() - find the PMD entry for an address
+ * @mm: the caller holds its mmap_lock
  * @addr: in a mapping
  *
- * Return: the entry, or NULL if there is none.
+ * Return: the entry, or NULL if there is no table for it.
  */
 static inline pmd_t *hmmrt_entry_above(struct mm_struct *mm,
 				       unsigned long addr)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Trace events hmmrt:*. The same fields in the same order everywhere: device,
- * range or address, then what happened. The CREATE_TRACE_POINTS user is trace.c.
+ * Trace events hmmrt:*. All events have the same fields in the same order:
+ * device, range or address, then what happened. trace.c defines
+ * CREATE_TRACE_POINTS.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM hmmrt
@@ -14,7 +15,7 @@
 #include "account.h"
 #include "policy.h"
 
-/* For who reads events in binary: symbols are numbers there. */
+/* Readers of binary events see numbers instead of these symbols. */
 TRACE_DEFINE_ENUM(HMMRT_RULE_NONE);
 TRACE_DEFINE_ENUM(HMMRT_RULE_NOT_MIGRATABLE);
 TRACE_DEFINE_ENUM(HMMRT_RULE_NO_MIGRATE);
