@@ -52,7 +52,7 @@ module_param(processes_max, uint, 0644);
 MODULE_PARM_DESC(processes_max,
 		 "how many processes may have memory of a device at a time (default 1024, at most 65535)");
 
-/* --- limits ------------------------------------------------------------------- */
+/* --- limits --------------------------------------------------------------- */
 
 static u64 account_room(const struct hmmrt_account *account)
 {
@@ -216,7 +216,7 @@ u64 hmmrt_account_excess(const struct hmmrt_account *account)
 	return used > limit ? used - limit : 0;
 }
 
-/* --- charges ------------------------------------------------------------------ */
+/* --- charges -------------------------------------------------------------- */
 
 static void charge_add(struct hmmrt_charge *charge,
 		       struct hmmrt_account *account, struct hmmrt_chunk *chunk)
@@ -317,7 +317,7 @@ void hmmrt_charges_used(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk)
 			       &charge->account->charges);
 }
 
-/* --- whose turn it is ------------------------------------------------------------ */
+/* --- whose turn it is ----------------------------------------------------- */
 
 /* No more than any cgroup allows that it is in. */
 static u32 account_priority(const struct hmmrt_account *account)
@@ -580,7 +580,7 @@ void hmmrt_claim_end(struct hmmrt_vram *vram, const struct hmmrt_chunk *chunk,
 	spin_unlock_irq(&vram->lock);
 }
 
-/* --- coming and going -------------------------------------------------------------- */
+/* --- coming and going ----------------------------------------------------- */
 
 /* Nobody refers to it, and it is on no list. */
 void hmmrt_account_free(struct hmmrt_account *account)

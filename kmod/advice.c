@@ -511,7 +511,7 @@ void hmmrt_advice_init(struct hmmrt_space *space)
 	space->prefetched.root = RB_ROOT_CACHED;
 }
 
-/* --- asking ---------------------------------------------------------------- */
+/* --- asking --------------------------------------------------------------- */
 
 /* The advice of @addr, and the part of [@start, @end) that has the same. */
 struct hmmrt_advice hmmrt_advice_look(const struct hmmrt_space *space,
@@ -569,7 +569,7 @@ void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr)
 				      &req->start, &req->end);
 }
 
-/* --- giving advice ---------------------------------------------------------- */
+/* --- giving advice -------------------------------------------------------- */
 
 static u32 location_bit(u32 location)
 {

@@ -1,47 +1,51 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Copies of read-mostly pages: a device reads its own, and the CPU and the other
- * devices go on reading the page itself, which stays where it is.
+ * Read duplication: a device gets its own duplicate of a read-mostly page,
+ * while the CPU and other devices keep reading the page itself, which stays
+ * where it is.
  *
- * A copy is right for as long as nobody writes the page, so a write has to be
- * heard of before it happens. Pages of private anonymous memory are written
- * without a word to anybody, once they are writable. But the core knows pages
- * that a process must not write in place, those that fork() has left shared, and
- * it tells all notifiers before it gives the process another one instead. So a
- * page that is copied is put into that state:
+ * A duplicate is valid only while the page is not written, so hmmrt must learn
+ * of a write before it happens. Once a page of private anonymous memory is
+ * writable, the CPU writes it without notifying anything. But the core also has
+ * pages that a process must not write in place: those that fork() has left
+ * shared. It notifies all notifiers before it gives the process a new page
+ * instead. So hmmrt puts a page that is to be duplicated into that state:
  *
- * Shared     migrate_vma_setup() takes the page out of all page tables and looks
- *            whether somebody else has a hold of it. The migration entry that it
- *            leaves is made one of a shared page, as fork() does with those it
- *            meets. Then the migration is called off: the page comes back mapped
- *            read-only, and not as this process's alone.
- *            Only here the page is locked, and nothing is waited for meanwhile:
- *            invalidations may be waiting for its lock. A huge page that is copied
- *            whole is isolated and comes back as one, where the kernel can.
- * Held       With a reference of ours the page has two users, and a write goes
- *            to a new page (wp_page_copy()): the core asks for the references to the
- *            page, not for its mapping alone. A write to a huge page first splits the
- *            entry, which invalidates all of it. A pin of the page itself (FOLL_PIN)
- *            gets a new page in the same way.
- * Copied     once it is seen to be mapped like that, or known to be for the copy of
- *            another device. Nobody writes it from the look on, until an
- *            invalidation of its address.
- * Collapsed  by any invalidation, of whatever cause: the entry of the device goes
- *            in the notifier, then its cached copies, and then the copy and our
- *            reference. The core goes on after that. So when the page is alone
- *            again there is no copy.
+ * Shared     migrate_vma_setup() removes the page from all page tables and
+ *            checks that nothing else holds it. The migration entry that it
+ *            leaves is changed into that of a shared page, as fork() does with
+ *            migration entries. Then the migration is cancelled: the page is
+ *            mapped again, read-only and not exclusive to this process. The
+ *            page is locked only during this step, and nothing waits in it,
+ *            because invalidations may be waiting for the page lock. A huge
+ *            page that is duplicated whole is isolated as one and stays huge,
+ *            if the kernel supports that.
+ * Held       With a reference held by hmmrt the page has two users, so a write
+ *            goes to a new page (wp_page_copy()): the core checks the
+ *            references to the page, not only its mappings. A write to a huge
+ *            page first splits the entry, which invalidates all of it. A pin of
+ *            the page itself (FOLL_PIN) gets a new page in the same way.
+ * Copied     The page is copied once a snapshot shows it mapped like that, or
+ *            if another device has a duplicate of it. It is not written between
+ *            that check and the next invalidation of its address.
+ * Collapsed  Any invalidation, for whatever reason, ends the duplicate. The
+ *            notifier removes the device's entry, then what the device has
+ *            cached of it, then the duplicate and hmmrt's reference. The core
+ *            continues after that. So when the page has a single user again, no
+ *            duplicate is left.
  *
- * selftest.c sees when the module is loaded whether the kernel does that, with a
- * single page; where it does not there are no copies.
+ * selftest.c checks with a single page, when the module is loaded, that the
+ * kernel behaves like this. If it does not, no duplicates are made.
  *
- * To others it is a page in system memory that fork() had shared, and that somebody
- * holds. Who moves pages and unmaps them first is heard of, and then it is not held
- * any more; compaction looks before it unmaps, and goes by. So pages that promised
- * to be movable (ZONE_MOVABLE) are not copied.
+ * Other code sees a page in system memory that fork() had shared and that has
+ * an extra reference. Code that unmaps a page before it moves it triggers the
+ * notifier, which drops the reference. Compaction checks references before it
+ * unmaps, and skips the page. So pages that must stay movable (ZONE_MOVABLE)
+ * are not duplicated.
  *
- * Locking    map->copies and what is in it: block->lock. Copies are made with
- *            block->migrate held, and given to the device only if no
- *            invalidation was heard of since.
+ * Locking    block->lock protects map->copies and its contents. A duplicate is
+ *            made with block->migrate held. The device gets it only if no
+ *            invalidation has arrived since.
  */
 #include <linux/hmm.h>
 #include <linux/migrate.h>
@@ -53,19 +57,22 @@
 #include "hmmrt.h"
 #include "trace.h"
 
-/* Its page is held; the copy is device memory without a user of its own. */
+/*
+ * A duplicate and its original. The original is held by a reference; the
+ * duplicate is device memory with no reference.
+ */
 struct hmmrt_copy {
-	struct list_head link;		/* of those to be freed */
+	struct list_head link;		/* on a list of duplicates to free */
 	struct page *original;
 	struct page *page;
 };
 
-/* The copies of one device in one block, by page. */
+/* The duplicates of one device in one block, by page. */
 struct hmmrt_copies {
 	struct hmmrt_copy *at[HMMRT_BLOCK_PAGES];
 };
 
-/* Memory of the device that has a copy of a page, or NULL. */
+/* Return the device's duplicate of a page, or NULL. */
 struct page *hmmrt_copy_page(const struct hmmrt_block_map *map,
 			     unsigned int index)
 {
@@ -74,14 +81,14 @@ struct page *hmmrt_copy_page(const struct hmmrt_block_map *map,
 	return map->copies->at[index]->page;
 }
 
-/* --- taking away ------------------------------------------------------------ */
+/* --- taking away ---------------------------------------------------------- */
 
 /**
- * hmmrt_copies_take() - the entries of some pages are gone
+ * hmmrt_copies_take() - remove the duplicates of pages with removed entries
  * @map: of one device in one block; block->lock is held
- * @first: page of the block
- * @count: pages
- * @taken: collects the copies, for hmmrt_copies_free()
+ * @first: first page, by index in the block
+ * @count: number of pages
+ * @taken: list to which the duplicates are added, for hmmrt_copies_free()
  */
 void hmmrt_copies_take(struct hmmrt_block_map *map, unsigned int first,
 		       unsigned int count, struct list_head *taken)
@@ -109,10 +116,11 @@ static void copy_free(struct hmmrt_copy *copy)
 }
 
 /*
- * Once no device uses them. The originals may be written in place from here on.
- * Context: any that may sleep; in notifiers. In the section of hmmrt_srcu, or with
- * the reference to the block, in which they were taken off it: until then chunks
- * name the block, see hmmrt_vram_next_copy().
+ * Free duplicates that no device uses any more. From here on the originals may
+ * be written in place. Context: any that may sleep, including notifiers. The
+ * caller is in the section of hmmrt_srcu, or has the reference to the block, in
+ * which it took the duplicates off the block: chunks name the block until then,
+ * see hmmrt_vram_next_copy().
  */
 void hmmrt_copies_free(struct list_head *taken)
 {
@@ -123,14 +131,15 @@ void hmmrt_copies_free(struct list_head *taken)
 }
 
 /**
- * hmmrt_copies_evict() - give up the copies that are in a chunk of device memory
- * @dev: whose
- * @chunk: of it
- * @pages: of it, or NULL: all of them
- * @room: to make room
+ * hmmrt_copies_evict() - drop the duplicates in a chunk of device memory
+ * @dev: device of the chunk
+ * @chunk: chunk to clear
+ * @pages: pages of the chunk to clear, or NULL for all
+ * @room: the eviction is to free memory
  *
- * With all that devices have of the blocks that they are of: they fault again.
- * Context: may sleep, no lock of ours is held.
+ * Also removes all entries of the blocks that have these duplicates, on all
+ * devices: they fault again.
+ * Context: may sleep, no hmmrt lock is held.
  */
 void hmmrt_copies_evict(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 			const unsigned long *pages, bool room)
@@ -174,15 +183,17 @@ static bool block_has_copies(struct hmmrt_block *block)
 }
 
 /**
- * hmmrt_copies_let_split() - give up the copies of a huge page that is to be split
+ * hmmrt_copies_let_split() - drop the duplicates of a huge page before a split
  * @req: with a snapshot
- * @first: of the pages of the window that migrate_vma_setup() is to isolate
- * @count: of those
+ * @first: first page of the window that migrate_vma_setup() will isolate
+ * @count: number of those pages
  *
- * The core refuses to split a huge page of which any page has a further reference, as
- * the pages with copies have. An invalidation ends the copies of these pages only.
+ * The core cannot split a huge page if one of its pages has an extra reference,
+ * as pages with duplicates have. The invalidation by migrate_vma_setup() ends
+ * only the duplicates of the pages that it isolates, so this ends those of the
+ * whole block.
  * Context: block->migrate held.
- * Return: whether there were some.
+ * Return: whether there were duplicates.
  */
 bool hmmrt_copies_let_split(const struct hmmrt_request *req,
 			    unsigned int first, unsigned int count)
@@ -200,7 +211,7 @@ bool hmmrt_copies_let_split(const struct hmmrt_request *req,
 	return true;
 }
 
-/* The block goes, and its copies are gone. */
+/* Free the bookkeeping when the block goes away; its duplicates are gone. */
 void hmmrt_copies_destroy(struct hmmrt_block_map *map)
 {
 	unsigned int i;
@@ -212,14 +223,14 @@ void hmmrt_copies_destroy(struct hmmrt_block_map *map)
 	kvfree(map->copies);
 }
 
-/* --- making ------------------------------------------------------------------ */
+/* --- making --------------------------------------------------------------- */
 
 /*
- * A run of pages to be copied together: of those that are shared already, for
- * they have copies on other devices, or of those that are not.
+ * A run of pages to be copied together. Either all of them are shared already,
+ * because other devices have duplicates of them, or none is.
  */
 struct run {
-	unsigned int first;		/* in the window */
+	unsigned int first;		/* by index in the window */
 	unsigned int count;
 	bool shared;
 };
@@ -261,7 +272,7 @@ static bool page_suits(struct page *page)
 	return can_share(page) && !is_zone_movable_page(page);
 }
 
-/* Whether the page, by the snapshot, is one that can be copied. */
+/* Return whether the snapshot shows a page that can be duplicated. */
 static bool pfn_suits(unsigned long pfn)
 {
 	return (pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR) &&
@@ -274,7 +285,7 @@ static bool has_copy(const struct hmmrt_block *block, u32 id,
 	return block->maps[id] && hmmrt_copy_page(block->maps[id], index);
 }
 
-/* How many devices have a copy of a page. */
+/* Return how many devices have a duplicate of a page. */
 unsigned int hmmrt_copies_of(const struct hmmrt_block *block,
 			     unsigned int index)
 {
@@ -290,8 +301,8 @@ unsigned int hmmrt_copies_of(const struct hmmrt_block *block,
 #define IS_SHARED	2ul
 
 /*
- * What has to be done with each page, in req->src, by the snapshot in req->pfns.
- * Returns how many there are from the first one to the last.
+ * Record in req->src what to do with each page, according to the snapshot in
+ * req->pfns. Returns the number of pages from the first one wanted to the last.
  */
 static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 {
@@ -319,10 +330,13 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 		}
 		if (!pfn_suits(pfn))
 			continue;
-		/* It has none of this device, so those are others'. */
+		/*
+		 * This device has no duplicate, so any that exist are on
+		 * others.
+		 */
 		req->src[i] = hmmrt_copies_of(req->block, index) ? IS_SHARED :
 								   TO_SHARE;
-		/* An entry is not replaced by another one, but taken away. */
+		/* A present entry must be removed first, not replaced. */
 		if (req->src[i] == IS_SHARED &&
 		    test_bit(index, req_map(req)->mapped)) {
 			req->src[i] = 0;
@@ -342,7 +356,7 @@ static int copies_alloc(struct hmmrt_request *req)
 	struct hmmrt_copies *copies;
 
 	lockdep_assert_held(&req->block->migrate);
-	/* Set once, by who holds block->migrate. */
+	/* Set once, under block->migrate. */
 	if (map->copies)
 		return 0;
 	copies = kvzalloc(sizeof(*copies), GFP_KERNEL_ACCOUNT);
@@ -355,8 +369,9 @@ static int copies_alloc(struct hmmrt_request *req)
 }
 
 /*
- * The entries of isolated pages become those of shared pages; from[] has a
- * reference to each such page. The table is locked.
+ * Turn the migration entries of isolated pages into those of shared pages.
+ * from[] gets each such page, with a reference. The caller holds the page table
+ * lock.
  */
 static void share_entries(struct migrate_vma *args, struct page **from,
 			  pte_t *ptep)
@@ -387,7 +402,10 @@ static void share_entries_nested(struct migrate_vma *args, struct page **from,
 	spin_unlock(lock);
 }
 
-/* The same for a huge page that was isolated as one. The entry is locked. */
+/*
+ * The same for a huge page that was isolated as one. The caller holds the PMD
+ * lock.
+ */
 static void share_huge_entry(struct migrate_vma *args, struct page **from,
 			     pmd_t *pmdp)
 {
@@ -405,9 +423,9 @@ static void share_huge_entry(struct migrate_vma *args, struct page **from,
 }
 
 /*
- * What setup() left proves that there was a table, but it may be gone since: who
- * frees it, or puts a huge page there, takes the lock of the entry above. That may
- * be the table's own.
+ * The entries left by migrate_vma_setup() prove that there was a table, but it
+ * may be gone by now. Code that frees it, or installs a huge page, takes the
+ * lock of the entry above, which may be the same lock as that of the table.
  */
 static void share_table(struct migrate_vma *args, struct page **from)
 {
@@ -440,8 +458,8 @@ static void release_page(struct page **from)
 }
 
 /*
- * Fill copies of the run from @from, where it is set; those that come to nothing
- * are taken off it.
+ * Copy the pages of a run that are set in @from to the duplicates. Pages that
+ * fail are released and cleared in @from.
  */
 static void copy_run(struct hmmrt_request *req, const struct run *run,
 		     struct page **from)
@@ -466,12 +484,13 @@ static void copy_run(struct hmmrt_request *req, const struct run *run,
 }
 
 /*
- * Whether the window is still to be copied. The advice was of all of it, and copies
- * must not outlive advice that is taken back. @seq was read before: a call that takes
- * advice back afterwards counts an invalidation of the block (hmmrt_span_revoke()).
- * Either commit_run() finds that, or the call comes after it and takes the copies
- * away. So no advice is looked up under block->lock. What a knob said holds for what
- * was decided by it.
+ * Return whether the window is still to be duplicated. The advice covered the
+ * whole window, and duplicates must not outlive advice that is withdrawn. @seq
+ * was read earlier, and a call that withdraws advice after that counts an
+ * invalidation of the block (hmmrt_span_revoke()). So either commit_run() sees
+ * the invalidation, or the call runs later and removes the duplicates. This way
+ * no advice is looked up under block->lock. If a knob asked for duplication,
+ * that decision stands.
  */
 static bool is_duplicated(const struct hmmrt_request *req,
 			  const struct run *run)
@@ -488,7 +507,7 @@ static bool is_duplicated(const struct hmmrt_request *req,
 	return (advice.flags & HMMRT_RANGE_READ_MOSTLY) && end == run_end;
 }
 
-/* The device reads the copies from now on, if they still are some. */
+/* Map the duplicates for the device, if they are still valid. */
 static int commit_run(struct hmmrt_request *req, const struct run *run,
 		      struct page **from, unsigned long seq,
 		      struct list_head *spare)
@@ -501,7 +520,10 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 	unsigned int i;
 
 	lockdep_assert_held(&block->migrate);
-	/* Reclaim takes the lock: no code waits for other calls under it. */
+	/*
+	 * Reclaim takes block->lock, so nothing waits for other calls under it.
+	 * The advice lookup may wait, so it comes first.
+	 */
 	if (!is_duplicated(req, run))
 		return -EAGAIN;
 	mutex_lock(&block->lock);
@@ -514,7 +536,7 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 		struct hmmrt_copy *copy;
 
 		ptes[i] = 0;
-		/* An entry is not replaced by another one, but taken away. */
+		/* A present entry must be removed first, not replaced. */
 		if (!from[i] || test_bit(base + i, map->mapped))
 			continue;
 		copy = list_first_entry(spare, struct hmmrt_copy, link);
@@ -551,13 +573,14 @@ static void release_run(const struct run *run, struct page **from)
 
 /**
  * hmmrt_share_pages() - make pages of a process shared, and hold them
- * @args: range within one table, and what to select; nothing is migrated
- * @from: for as many pages: becomes each one that is shared and held, or NULL
+ * @args: range within one page table, and what to select; nothing is migrated
+ * @from: array for all pages of the range: each page that is now shared and
+ *	held, or NULL
  *
- * As long as such a page is held, a write by the process goes to a new page, after an
- * invalidation: see the top.
+ * While such a page is held, a write by the process invalidates its address and
+ * then goes to a new page: see the top of this file.
  * Context: mmap_lock held.
- * Return: 0; -ENOMEM; -EINVAL, nothing of it can be migrated.
+ * Return: 0; -ENOMEM; -EINVAL: nothing in the range can be migrated.
  */
 int hmmrt_share_pages(struct migrate_vma *args, struct page **from)
 {
@@ -593,17 +616,20 @@ static int share_run(struct hmmrt_request *req, const struct run *run,
 	int rc;
 
 	lockdep_assert_held(&req->block->migrate);
-	/* The rest of it is to be copied again as well. */
+	/* Duplicates of the rest are gone too and must be made again. */
 	if (hmmrt_copies_let_split(req, run->first, run->count))
 		return -EAGAIN;
-	/* A huge page stays one, if the kernel can and all of it is to be copied. */
+	/*
+	 * A huge page stays huge if the kernel supports that and all of it is
+	 * duplicated.
+	 */
 	if (run->count == HMMRT_BLOCK_PAGES)
 		args.flags |= HMMRT_SELECT_COMPOUND;
 	rc = hmmrt_share_pages(&args, from);
 	return rc == -EINVAL ? 0 : rc;
 }
 
-/* Those that are mapped as shared pages now; the others are let go. */
+/* Keep the pages that a snapshot shows mapped as shared; release the others. */
 static int see_shared(struct hmmrt_request *req, const struct run *run,
 		      struct page **from, unsigned long *seq)
 {
@@ -629,7 +655,10 @@ static int see_shared(struct hmmrt_request *req, const struct run *run,
 	return rc;
 }
 
-/* Pages that are their owner's alone: see the top. */
+/*
+ * Duplicate pages that are still exclusive to the process: see the top of this
+ * file.
+ */
 static int share_and_copy(struct hmmrt_request *req, const struct run *run,
 			  struct list_head *spare)
 {
@@ -647,7 +676,10 @@ static int share_and_copy(struct hmmrt_request *req, const struct run *run,
 	return rc;
 }
 
-/* A reference to each page that a copy elsewhere proves to be shared. */
+/*
+ * Take a reference to each page known to be shared, because another device has
+ * a duplicate of it.
+ */
 static int hold_shared(struct hmmrt_request *req, const struct run *run,
 		       struct page **from, unsigned long seq)
 {
@@ -697,7 +729,7 @@ static int copy_runs(struct hmmrt_request *req, unsigned int first,
 	unsigned int i, end = first + count;
 	int rc = 0;
 
-	/* req->src is used again. */
+	/* The runs below overwrite req->src, so save it first. */
 	for (i = first; i < end; i++) {
 		if (req->src[i] && req->pages[i])
 			__set_bit(i, todo);
@@ -731,7 +763,10 @@ static int spare_alloc(struct list_head *spare, unsigned int count)
 	return 0;
 }
 
-/* Device memory for the copies, into req->pages. -ENOSPC: more can be had. */
+/*
+ * Allocate device memory for the duplicates into req->pages. Returns -ENOSPC if
+ * more can be made available.
+ */
 static int memory_alloc(struct hmmrt_request *req, unsigned int first,
 			unsigned int count)
 {
@@ -777,21 +812,25 @@ static int duplicate_locked(struct hmmrt_request *req)
 	hmmrt_vram_free_unused(req->binding->dev, req->pages + first, count);
 out_free:
 	hmmrt_copies_free(&spare);
-	/* Without bookkeeping it is read where it is. */
+	/*
+	 * Without bookkeeping memory the device maps the pages where they are.
+	 */
 	return rc == -ENOMEM ? 0 : rc;
 }
 
 /**
- * hmmrt_duplicate() - give a device copies of what can be copied of a window
+ * hmmrt_duplicate() - give a device duplicates of the pages of a window
  * @req: window within one vma; not for a write
  *
- * Best effort: what is not private anonymous memory at home, or held by somebody
- * else, has none and is mapped where it is; as is all where copies do not work.
+ * Best effort: a page is mapped where it is if it is not private anonymous
+ * memory in system memory, or if something else holds it. If the self-test
+ * failed, no page is duplicated.
  *
  * Context: mmap_lock held for reading; takes block->migrate.
- * Return: 0, whatever was copied; -ENOSPC and -EAGAIN as
- * hmmrt_migrate_to_device(); -EINTR; -ENOMEM. req->copied adds up over attempts;
- * there is of this one. Outcomes are set as far as they are known.
+ * Return: 0, however many pages were copied; -ENOSPC and -EAGAIN as
+ * hmmrt_migrate_to_device(); -EINTR; -ENOMEM. req->copied adds up over
+ * attempts; req->there is that of this attempt. Outcomes are set as far as they
+ * are known.
  */
 int hmmrt_duplicate(struct hmmrt_request *req)
 {

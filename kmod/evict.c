@@ -1,30 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Eviction by device address: bring a chunk of device memory home without
- * knowing whose it is. Needs no mm: it reaches pages that fork or mremap took
- * away from the space they were migrated for, and those of exited spaces.
+ * Eviction by device address: migrate a chunk of device memory back to system
+ * memory without knowing its owner. Needs no mm, so it reaches pages that
+ * fork() or mremap() took away from the space that they were migrated for, and
+ * pages of spaces that have exited.
  *
- * Room       Who finds a device full lets go of all locks, has the chunk evicted
- *            that was used longest ago, of those whose turn it is, and begins anew with
- *            that chunk in hand: it is reserved, so nobody else takes it meanwhile. If
- *            nothing can be evicted, after a few tries, the memory is mapped where
- *            it is. A prefetch evicts nothing that the same call has brought.
- * Quota      Who has reached a limit does the same with what is charged to that limit,
- *            and only with that: of a chunk that others have pages in, theirs stay.
- * Ahead      Where watermarks are set, a worker does the same before anybody finds
- *            the device full.
- * Whose      An invalidation that comes while a thread unmaps what it evicts says
- *            to whom the pages belong, if a space knows them: see invalidate.c.
+ * Full       A request that finds the device full drops all locks, evicts the
+ *            least recently used chunk of the accounts that policy_share.c
+ *            chooses, and starts again with that chunk. The chunk is reserved,
+ *            so no other request allocates from it. If nothing can be evicted
+ *            after a few tries, the memory is mapped where it is. A prefetch
+ *            does not evict pages that the same call has migrated.
+ * Quota      A request that reaches a limit does the same, but evicts only
+ *            pages charged to that limit. Pages that other accounts have in the
+ *            chunk stay.
+ * Ahead      If watermarks are set, a worker evicts before a request finds the
+ *            device full.
+ * Owners     An invalidation that arrives while a thread unmaps the pages that
+ *            it evicts tells hmmrt which space the pages belong to, if a space
+ *            knows them: see invalidate.c.
  *
- * Lost       A page that the device cannot give back stays there, as with any
- *            other migration. When the device goes it cannot: a page without
- *            memory takes its place (lost.c), and a touch of that is SIGBUS. Of
- *            a large page of which some can be read, that comes home, and the rest
- *            is poisoned, as after an error of the memory itself; only where the
- *            kernel cannot do that are there zeroes for data.
- * Memory     For what is to come home without being asked for, pages are taken
- *            before any page of the device is locked. Without some, the rest stays:
- *            a device that goes has its pages tried again.
+ * Lost       A page that the device cannot read back stays there, as with any
+ *            other migration. When the device goes away the page cannot stay: a
+ *            page without memory replaces it (lost.c), and a touch raises
+ *            SIGBUS. If part of a large page can be read, the large page
+ *            migrates back and the unreadable part is poisoned, as after a
+ *            memory error. Only where the kernel cannot poison does that part
+ *            read as zeroes.
+ * Memory     An eviction that frees no memory for a request (EVICT_ALL,
+ *            EVICT_LOSE) allocates system memory before it locks any device
+ *            page. Pages that get none stay. A device that goes away has its
+ *            pages tried again.
  */
 #include <linux/highmem.h>
 #include <linux/jiffies.h>
@@ -37,15 +43,15 @@
 #include "hmmrt.h"
 #include "trace.h"
 
-/* How often others are waited for to let go of a page that has to be split. */
+/* Waits for other users of a page that must be split. */
 #define SPLIT_TRIES	50
-/* Chunks in which all is busy, before a device is as good as full. */
+/* Chunks that may turn out busy before the device counts as full. */
 #define ROOM_TRIES	4
-/* The same for who has time to look further. */
+/* The same for hmmrt_evict_excess(), which has time for more chunks. */
 #define EXCESS_FAILURES	64
-/* How often a device that goes is asked for a page that it does not give back. */
+/* Reads of an unreadable page before it is lost, when its device goes away. */
 #define LAST_TRIES	3
-/* Chunks for one request: each may have given little. */
+/* Chunks evicted for one request; each may free only few pages. */
 #define ROOM_MAX	8
 
 static bool oversubscription = true;
@@ -53,23 +59,31 @@ module_param(oversubscription, bool, 0644);
 MODULE_PARM_DESC(oversubscription,
 		 "devices that are full evict what was used longest ago; otherwise memory that they find no room for is mapped where it is (default Y)");
 
-/* What becomes of pages for which there is no memory, or no copy. */
+/* What happens to pages that get no memory or cannot be copied. */
 enum evict_mode {
-	EVICT_ROOM,	/* they stay: somebody wants their place */
-	EVICT_ALL,	/* memory is waited for; what cannot be read stays */
-	EVICT_LOSE,	/* what could not be read LAST_TRIES times goes as well */
+	EVICT_ROOM,	/* they stay; another request wants their memory */
+	EVICT_ALL,	/* wait for memory; unreadable pages stay */
+	EVICT_LOSE,	/* also drop pages unreadable LAST_TRIES times */
 };
 
-/* By entry: a page in use, or all of the chunk as one. By index: a page of it. */
+/*
+ * State of one eviction. src[] and dst[] are indexed by entry: a used page, or
+ * the whole chunk if it is one large folio. All other arrays and bitmaps are
+ * indexed by page of the chunk.
+ */
 struct eviction {
 	unsigned int entries;
 	unsigned long src[HMMRT_CHUNK_PAGES];
 	unsigned long dst[HMMRT_CHUNK_PAGES];
-	u16 entry[HMMRT_CHUNK_PAGES];		/* by index */
-	struct page *pages[HMMRT_CHUNK_PAGES];	/* to copy to; NULL: nothing */
-	struct list_head spare;		/* pages to copy to, that are not used yet */
-	DECLARE_BITMAP(gone, HMMRT_CHUNK_PAGES);	/* replaced: see lost.c */
-	/* Parts of a huge page that are lost, and what they are known by later. */
+	u16 entry[HMMRT_CHUNK_PAGES];		/* page to its entry */
+	struct page *pages[HMMRT_CHUNK_PAGES];	/* copy targets, or NULL */
+	struct list_head spare;		/* copy targets not used yet */
+	/* Replaced, see lost.c. */
+	DECLARE_BITMAP(gone, HMMRT_CHUNK_PAGES);
+	/*
+	 * Lost parts of a huge page, and the mapping and index that identify
+	 * the page after it was split.
+	 */
 	DECLARE_BITMAP(lost, HMMRT_CHUNK_PAGES);
 	const struct address_space *mapping;
 	pgoff_t index;
@@ -79,13 +93,16 @@ struct eviction {
 /* Allocate near the device; ignore the cpusets of owner and evictor. */
 #define EVICT_GFP	(GFP_HIGHUSER_MOVABLE & ~__GFP_HARDWALL)
 
-/* Pages for what is in use of a chunk, as far as there are some. No page is locked. */
+/*
+ * Allocate pages for the used pages of a chunk, as many as possible. No page is
+ * locked.
+ */
 static void evict_prepare(struct eviction *evict, int node)
 {
 	unsigned int n = evict->entries;
 
 	INIT_LIST_HEAD(&evict->spare);
-	/* One that is large takes one of its own, later. */
+	/* A large folio gets its memory later. */
 	if (n && folio_test_large(page_folio(pfn_to_page(evict->src[0]))))
 		return;
 	while (n--) {
@@ -116,10 +133,10 @@ static void evict_free_spare(struct eviction *evict)
 }
 
 /*
- * Pages of the device are locked: memory is not waited for, but what was got before that
- * comes first. A large folio cannot be split here, for that takes a mapping: it stays,
- * and is tried again, until there is memory for all of it. Its device is one that holds
- * as much.
+ * Device pages are locked, so the allocator does not retry hard; pages
+ * allocated beforehand are used first. A large folio cannot be split here,
+ * because a split needs a mapping. It stays, and is tried again until a huge
+ * page is available.
  */
 static struct page *evict_alloc_page(struct eviction *evict, int node,
 				     bool huge)
@@ -136,7 +153,7 @@ static struct page *evict_alloc_page(struct eviction *evict, int node,
 				       0);
 }
 
-/* Returns how many entries there are to copy. */
+/* Returns the number of entries to copy. */
 static unsigned int evict_alloc(struct eviction *evict, int node)
 {
 	unsigned int i, j, index, nr, found = 0;
@@ -163,7 +180,7 @@ static unsigned int evict_alloc(struct eviction *evict, int node)
 	return found;
 }
 
-/* The page at @index, with all that it is one page with. */
+/* Do not copy the page at @index, nor the rest of its large page. */
 static void evict_leave(struct eviction *evict, unsigned int index)
 {
 	unsigned int i = evict->entry[index];
@@ -179,8 +196,9 @@ static void evict_leave(struct eviction *evict, unsigned int index)
 }
 
 /*
- * Nobody is to read it. But not zeroes: a huge page is split for poison, and in
- * that the core puts its own page of zeroes where it finds some.
+ * Fill a lost page, which nothing must read. Poisoning splits the huge page,
+ * and the split replaces pages full of zeroes by the zero page, so do not use
+ * zeroes if the page will be poisoned.
  */
 static void fill_lost(struct page *page)
 {
@@ -190,7 +208,7 @@ static void fill_lost(struct page *page)
 	kunmap_local(at);
 }
 
-/* Whether a page that could not be read just now was asked for often enough. */
+/* Count a failed read. Return whether it was the last one allowed. */
 static bool was_last_try(struct hmmrt_chunk *chunk, unsigned int i)
 {
 	if (!chunk->failures)
@@ -200,7 +218,10 @@ static bool was_last_try(struct hmmrt_chunk *chunk, unsigned int i)
 	return chunk->failures[i] == LAST_TRIES;
 }
 
-/* A page without memory takes the place of @index, or all of that if it is large. */
+/*
+ * Replace the page at @index, or its whole large page, by a page without
+ * memory.
+ */
 static bool evict_lose(struct eviction *evict, unsigned int index)
 {
 	unsigned long *dst = &evict->dst[evict->entry[index]];
@@ -220,7 +241,10 @@ static bool evict_lose(struct eviction *evict, unsigned int index)
 	return true;
 }
 
-/* What is to be lost, of single pages. It stays for now where that cannot be. */
+/*
+ * Replace lost single pages. A page stays for now if no replacement is
+ * available.
+ */
 static void evict_lose_single(struct eviction *evict,
 			      const unsigned long *lost)
 {
@@ -234,7 +258,7 @@ static void evict_lose_single(struct eviction *evict,
 	}
 }
 
-/* The same of a huge page. What can be read of it is not lost. */
+/* Handle lost parts of a huge page. The readable parts are kept. */
 static void evict_lose_huge(struct hmmrt_device *dev, struct eviction *evict,
 			    const unsigned long *lost)
 {
@@ -250,12 +274,12 @@ static void evict_lose_huge(struct hmmrt_device *dev, struct eviction *evict,
 	bitmap_copy(evict->lost, lost, HMMRT_CHUNK_PAGES);
 	for_each_set_bit(i, lost, HMMRT_CHUNK_PAGES)
 		fill_lost(evict->pages[i]);
-	pr_err_ratelimited("%s: %u pages of a large one could not be read, and %s\n",
+	pr_err_ratelimited("%s: %u pages of a large page could not be read, and %s\n",
 			   dev->name, n,
 			   HMMRT_MAY_POISON ? "are lost" : "read as zeroes");
 }
 
-/* Pages that could not be read: some are to be lost, the others stay. */
+/* Sort pages that could not be read into lost pages and pages that stay. */
 static void evict_unreadable(struct hmmrt_device *dev,
 			     struct hmmrt_chunk *chunk,
 			     struct eviction *evict,
@@ -273,7 +297,7 @@ static void evict_unreadable(struct hmmrt_device *dev,
 	for_each_set_bit(i, unreadable, HMMRT_CHUNK_PAGES)
 		if (mode == EVICT_LOSE && was_last_try(chunk, i))
 			__set_bit(i, lost);
-	/* With one part of a large page all of it stays. */
+	/* If one part of a large page stays, all of it stays. */
 	for_each_set_bit(i, unreadable, HMMRT_CHUNK_PAGES)
 		if (!test_bit(i, lost) && evict->pages[i])
 			evict_leave(evict, i);
@@ -283,7 +307,10 @@ static void evict_unreadable(struct hmmrt_device *dev,
 		evict_lose_huge(dev, evict, lost);
 }
 
-/* All at once has failed: one after the other, to know which it is. */
+/*
+ * The copy of the whole chunk failed. Copy page by page to find the pages that
+ * cannot be read.
+ */
 static void evict_copy_single(struct hmmrt_device *dev,
 			      struct hmmrt_chunk *chunk,
 			      struct eviction *evict, enum evict_mode mode)
@@ -307,7 +334,10 @@ static void evict_copy(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 {
 	unsigned int i;
 
-	/* Taken and not filled yet, or all let go: nothing may be behind it. */
+	/*
+	 * No entry to copy: the pages were allocated but not filled yet, or all
+	 * freed. The chunk may have no memory behind it.
+	 */
 	if (!evict_alloc(evict, dev->numa_node))
 		return;
 	if (dev->ops->copy_to_host(dev, evict->pages, chunk->offset,
@@ -321,7 +351,10 @@ static void evict_copy(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 	}
 }
 
-/* How many pages lost.c has got of the device: those of which the place was taken. */
+/*
+ * Count device pages that a lost page has replaced: only those that did
+ * migrate.
+ */
 static unsigned int evict_count_gone(const struct eviction *evict)
 {
 	unsigned int i, n = 0;
@@ -332,9 +365,9 @@ static unsigned int evict_count_gone(const struct eviction *evict)
 }
 
 /*
- * What takes the place of a huge page that is lost in part, with a reference; not if it
- * did not. One is all there may be: the page is split to poison a part of it, and that
- * takes that nobody else has any.
+ * Take a reference to the huge page that replaces a partly lost one, unless the
+ * migration failed. Poisoning a part splits the page, and the split fails if
+ * there is any further reference, so take only this one.
  */
 static void evict_hold_lost(struct eviction *evict)
 {
@@ -354,8 +387,8 @@ static void evict_hold_lost(struct eviction *evict)
 }
 
 /*
- * A further part of a huge page, which nobody holds since that was split: it may
- * be free by now, or somebody else's.
+ * Find another lost part of a huge page. Nothing has held it since the split,
+ * so it may be free or reused by now.
  */
 static bool evict_find_lost(const struct eviction *evict, unsigned int i)
 {
@@ -372,7 +405,9 @@ static bool evict_find_lost(const struct eviction *evict, unsigned int i)
 	return false;
 }
 
-/* Who touches the page gets SIGBUS, if it may be; the reference is given back. */
+/*
+ * Make a touch of the page raise SIGBUS if the kernel can. Drops the reference.
+ */
 static void poison_page(struct page *page)
 {
 #if HMMRT_MAY_POISON
@@ -382,7 +417,10 @@ static void poison_page(struct page *page)
 #endif
 }
 
-/* Others than us and who has it mapped: they are in the way of a split. */
+/*
+ * Wait for references other than this one and the mappings: they prevent a
+ * split.
+ */
 static void wait_for_others(struct page *page)
 {
 	unsigned int try;
@@ -414,7 +452,10 @@ static void evict_poison_lost(struct hmmrt_device *dev,
 	}
 }
 
-/* Nothing is allocated meanwhile: reclaim unmaps, too. */
+/*
+ * Allocate nothing between begin and end: reclaim in this thread also unmaps
+ * pages.
+ */
 static void evict_unmap(struct hmmrt_device *dev, struct eviction *evict,
 			bool room)
 {
@@ -423,9 +464,9 @@ static void evict_unmap(struct hmmrt_device *dev, struct eviction *evict,
 	hmmrt_evictor_end(&evict->evictor);
 }
 
-/* --- chunks ------------------------------------------------------------------- */
+/* --- chunks --------------------------------------------------------------- */
 
-/* Best effort: pages that are locked stay. Returns how many were lost. */
+/* Best effort: locked pages stay. Returns the number of lost pages. */
 static unsigned int evict_chunk(struct hmmrt_device *dev,
 				struct hmmrt_chunk *chunk,
 				const unsigned long *pages,
@@ -450,7 +491,10 @@ static unsigned int evict_chunk(struct hmmrt_device *dev,
 	return gone;
 }
 
-/* Before a chunk may lose pages. Without memory for that they stay for now. */
+/*
+ * Prepare a chunk to lose pages. Without memory for that the pages stay for
+ * now.
+ */
 static void prepare_to_lose(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 {
 	int rc = 0;
@@ -462,20 +506,19 @@ static void prepare_to_lose(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 	else if (memchr_inv(chunk->failures, 0, HMMRT_CHUNK_PAGES))
 		rc = hmmrt_lost_prepare();
 	if (rc)
-		pr_err_ratelimited("%s: no struct pages for what is lost: %d\n",
+		pr_err_ratelimited("%s: no struct pages for lost pages: %d\n",
 				   dev->name, rc);
 }
 
 /**
- * hmmrt_evict_chunk() - bring a chunk of device memory home, best effort
- * @dev: whose
- * @chunk: of it
- * @lose: what the device cannot give back goes all the same, in the LAST_TRIES-th of
- *	such calls that asked for it; between hmmrt_lost_begin() and _end()
+ * hmmrt_evict_chunk() - migrate a chunk to system memory, best effort
+ * @dev: device of the chunk
+ * @chunk: chunk to evict
+ * @lose: drop pages that could not be read in LAST_TRIES such calls; only
+ *	between hmmrt_lost_begin() and _end()
  *
- * Pages that are locked stay, and those for which there is no memory: the
- * caller comes again.
- * Context: process context, sleeps, no lock of ours is taken.
+ * Locked pages stay, and pages that get no memory. The caller must try again.
+ * Context: process context, sleeps, no hmmrt lock is held.
  */
 void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 		       bool lose)
@@ -495,7 +538,7 @@ void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 		dev->vram.lost_pages += gone;
 }
 
-/* --- room ------------------------------------------------------------------------ */
+/* --- free memory ---------------------------------------------------------- */
 
 static bool may_oversubscribe(const struct hmmrt_device *dev)
 {
@@ -503,13 +546,16 @@ static bool may_oversubscribe(const struct hmmrt_device *dev)
 	       hmmrt_device_knob(dev, HMMRT_KNOB_OVERSUBSCRIPTION);
 }
 
-/* Whether what is full may become less so. */
+/* Return whether eviction may free memory for the request. */
 bool hmmrt_may_evict(const struct hmmrt_request *req)
 {
 	return may_oversubscribe(req->binding->dev) && !req->no_evict;
 }
 
-/* Whether another request of the same call may find something: of one for home, no. */
+/*
+ * Return whether a later request of the same call may still evict. A request
+ * for system memory has no binding and evicts nothing.
+ */
 bool hmmrt_may_evict_later(const struct hmmrt_request *req)
 {
 	return req->binding && may_oversubscribe(req->binding->dev) &&
@@ -517,8 +563,9 @@ bool hmmrt_may_evict_later(const struct hmmrt_request *req)
 }
 
 /*
- * One chunk. Returns it, reserved, if some of it is free afterwards, or an ERR_PTR:
- * -ENOENT there is none, -EBUSY none now, -EAGAIN another one, or another try, may do.
+ * Evict one chunk. Returns the chunk, reserved, if some of it was freed.
+ * Otherwise returns an ERR_PTR: -ENOENT no chunk can be evicted; -EBUSY none at
+ * the moment; -EAGAIN another chunk or another try may succeed.
  */
 static struct hmmrt_chunk *evict_one(struct hmmrt_device *dev,
 				     const struct hmmrt_claim *claim,
@@ -552,7 +599,10 @@ static struct hmmrt_chunk *evict_one(struct hmmrt_device *dev,
 	return ERR_PTR(-EAGAIN);
 }
 
-/* One chunk. 0 if some of it is free afterwards, and reserved for the request. */
+/*
+ * Evict one chunk. Returns 0 if some of it was freed and is reserved for the
+ * request.
+ */
 static int make_room(struct hmmrt_request *req, const struct hmmrt_claim *claim,
 		     struct eviction *evict)
 {
@@ -570,7 +620,7 @@ static int make_room(struct hmmrt_request *req, const struct hmmrt_claim *claim,
 	return 0;
 }
 
-/* Several, until one has given something. */
+/* Try several chunks until one frees memory. */
 static int make_room_for(struct hmmrt_request *req,
 			 const struct hmmrt_claim *claim)
 {
@@ -589,12 +639,13 @@ static int make_room_for(struct hmmrt_request *req,
 }
 
 /**
- * hmmrt_request_make_room() - evict something, for a request that found no room
- * @req: of a device that is full
+ * hmmrt_request_make_room() - evict for a request that found no free memory
+ * @req: request for a device that is full
  *
- * Context: process context, sleeps, no lock is held, the mmap_lock neither.
- * Return: 0, and req->room is for the next hmmrt_vram_alloc(), or there is room for other
- * reasons; -ENOMEM nothing could be evicted; -ENOENT it may not have as much; -EINTR.
+ * Context: process context, sleeps, no lock is held, not even the mmap_lock.
+ * Return: 0: req->room is reserved for the next hmmrt_vram_alloc(), or memory
+ * was freed otherwise; -ENOMEM: nothing could be evicted; -ENOENT: the account
+ * may not have that much; -EINTR.
  */
 int hmmrt_request_make_room(struct hmmrt_request *req)
 {
@@ -609,7 +660,10 @@ int hmmrt_request_make_room(struct hmmrt_request *req)
 		claim.within = hmmrt_account_get_full(req->binding->account,
 						      bitmap_weight(req->wanted,
 								    HMMRT_BLOCK_PAGES));
-	/* There is nobody to take it from: what it has room for is for the next attempt. */
+	/*
+	 * No account can give up pages. The next attempt takes what the limit
+	 * still allows.
+	 */
 	if (IS_ERR(claim.within)) {
 		req->none_left = hmmrt_account_is_full(req->binding->account);
 		return PTR_ERR(claim.within);
@@ -623,14 +677,14 @@ int hmmrt_request_make_room(struct hmmrt_request *req)
 		rc = make_room_for(req, &claim);
 	if (!claim.within)
 		return rc;
-	/* Of others there may be more. */
+	/* The limit is not the process's own, so more may become evictable. */
 	if (claim.within->mm != req->binding->account->mm)
 		req->none_left = false;
 	hmmrt_account_put(claim.within);
 	return rc;
 }
 
-/* What is left of it is anybody's. */
+/* Make the rest of the reserved chunk available to all requests. */
 void hmmrt_request_release_room(struct hmmrt_request *req)
 {
 	if (req->room)
@@ -639,12 +693,13 @@ void hmmrt_request_release_room(struct hmmrt_request *req)
 }
 
 /**
- * hmmrt_evict_excess() - bring home what an account has beyond its limit, best effort
- * @account: held by the caller
- * @going: of a binding, if the call holds one: hmmrt_unbind() waits for the call then
+ * hmmrt_evict_excess() - evict pages beyond an account's limit, best effort
+ * @account: the caller holds a reference
+ * @going: flag of the binding that the call holds, or NULL; when it is set,
+ *	hmmrt_unbind() waits for this call
  *
  * Context: process context, sleeps, no lock is held.
- * Return: 0, whatever was evicted; -EINTR; -ENODEV when @going says so.
+ * Return: 0, whatever was evicted; -EINTR; -ENODEV if *@going was set.
  */
 int hmmrt_evict_excess(struct hmmrt_account *account, const bool *going)
 {
@@ -663,7 +718,7 @@ int hmmrt_evict_excess(struct hmmrt_account *account, const bool *going)
 	if (!evict)
 		return 0;
 	hmmrt_age(account->dev);
-	/* Each gives a page at least, or is busy. */
+	/* Each round frees a page at least, or finds a busy chunk. */
 	while (failed < EXCESS_FAILURES && hmmrt_account_excess(account) &&
 	       !gone && !READ_ONCE(account->dev->going) &&
 	       !fatal_signal_pending(current)) {
@@ -684,9 +739,12 @@ int hmmrt_evict_excess(struct hmmrt_account *account, const bool *going)
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
-/* --- before anybody needs it ------------------------------------------------ */
+/* --- watermarks ----------------------------------------------------------- */
 
-/* Less of it is free than a knob says; 0 says nothing. */
+/*
+ * Return whether less memory is free than the knob says. A knob of 0 disables
+ * it.
+ */
 static bool is_below(const struct hmmrt_device *dev, enum hmmrt_knob_id knob)
 {
 	const struct hmmrt_vram *vram = &dev->vram;
@@ -696,7 +754,10 @@ static bool is_below(const struct hmmrt_device *dev, enum hmmrt_knob_id knob)
 				     hmmrt_device_knob(dev, knob));
 }
 
-/* What is busy is not waited for: who needs room next has this started again. */
+/*
+ * Does not wait for busy pages: the next allocation that finds too little free
+ * memory queues the work again.
+ */
 static void evict_ahead(struct work_struct *work)
 {
 	struct hmmrt_vram *vram =
@@ -728,15 +789,15 @@ void hmmrt_evict_ahead_init(struct hmmrt_device *dev)
 	INIT_WORK(&dev->vram.evict_ahead, evict_ahead);
 }
 
-/* Nobody takes memory of the device any more. */
+/* No thread allocates memory of the device any more. */
 void hmmrt_evict_ahead_stop(struct hmmrt_device *dev)
 {
 	cancel_work_sync(&dev->vram.evict_ahead);
 }
 
 /**
- * hmmrt_evict_ahead() - memory was taken: is there enough for the next who comes?
- * @dev: whose
+ * hmmrt_evict_ahead() - start eviction if free memory is below the watermark
+ * @dev: device from which memory was just allocated
  *
  * Context: any.
  */
@@ -753,7 +814,10 @@ int hmmrt_device_evict(struct hmmrt_device *dev)
 	unsigned int i, j;
 
 	might_sleep();
-	/* Regions are added, and go with the device only; pairs with region_publish(). */
+	/*
+	 * Regions are only added, and removed with the device. Pairs with
+	 * region_publish().
+	 */
 	for (i = 0; i < smp_load_acquire(&vram->nr_regions); i++) {
 		for (j = 0; j < vram->regions[i]->nr_chunks; j++) {
 			if (fatal_signal_pending(current))

@@ -82,7 +82,7 @@ static void fault_in_leave(struct hmmrt_fault_in *fault_in)
 	spin_unlock(&fault_ins_lock);
 }
 
-/* --- the thread ------------------------------------------------------------- */
+/* --- the thread ----------------------------------------------------------- */
 
 static bool is_detached(struct hmmrt_fault_in *fault_in)
 {
@@ -151,7 +151,7 @@ static int fault_in_thread(void *data)
 	module_put_and_kthread_exit(0);
 }
 
-/* --- for drivers ------------------------------------------------------------ */
+/* --- for drivers ---------------------------------------------------------- */
 
 /* The thread runs once it is woken, and holds the module. */
 static int fault_in_start(struct hmmrt_fault_in *fault_in)
