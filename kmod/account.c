@@ -1,25 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Accounts: who is charged for device memory, and whose goes when there is not enough.
+ * Accounts: which account is charged for device memory, and from which account
+ * pages are evicted when memory runs out.
  *
- * Model      A process has an account for each device that is bound to its space, and
- *            each page that is taken for it is charged to that, until it is free.
- *            What an account has of one chunk is a charge; a chunk knows the charge of
- *            each of its pages: there is nothing of ours in a struct page. Accounts
- *            stay with the device as long as they are held or charged, whatever
- *            becomes of process, space and binding: pages are left by fork(), and
- *            freed wherever their last reference goes. Of those that are charged
- *            there are no more than processes_max: then what is left of a process
- *            that has exited is evicted for one that comes.
- * Cgroups    One with a quota has an account, too, which is charged what those in it
- *            are; see kmod/quota.c for the tree that makes.
- * Limits     Looked at and charged in one go, so they are never exceeded. What is done
- *            about one that was reached is in kmod/request.c and kmod/evict.c.
- * Use        account->charges is in the order in which their chunks were used last, so
- *            what comes first is missed least. Whose turn it is: policy_share.c.
- * Locking    vram->lock, all of it: pages are freed under a page table lock. So charges
- *            are freed there, which does not sleep, but accounts are not: those that
- *            are gone are left to vram->trim, or to who comes by.
+ * Model      A process has an account for each device that is bound to its
+ *            space. Each page allocated for the process is charged to that
+ *            account until the page is free. The pages of one chunk charged to
+ *            one account form a charge. A chunk records the charge of each of
+ *            its pages, so hmmrt stores nothing in struct page. An account
+ *            stays with the device while it is held or charged, even if the
+ *            process, the space or the binding goes away: fork() leaves pages
+ *            behind, and a page is freed wherever its last reference is
+ *            dropped. At most processes_max accounts are charged at a time. At
+ *            that limit, pages left by a process that has exited are evicted
+ *            for a new process.
+ * Cgroups    A cgroup with a quota also has an account. It is charged for the
+ *            pages of all processes in it; see kmod/quota.c for the tree that
+ *            this forms.
+ * Limits     An allocation checks the limits and charges its pages under one
+ *            hold of the lock, so it never exceeds a limit. kmod/request.c and
+ *            kmod/evict.c handle requests that reach a limit.
+ * Use        account->charges is ordered by the last use of the chunks, least
+ *            recently used first. policy_share.c decides which account loses
+ *            pages.
+ * Locking    vram->lock protects everything here, because pages are freed under
+ *            a page table lock. Charges are freed under it, which does not
+ *            sleep. Freeing an account may sleep: unused accounts are left to
+ *            vram->trim or to the next caller that can sleep.
  */
 #include <linux/bitmap.h>
 #include <linux/jiffies.h>
@@ -31,20 +38,21 @@
 #include "hmmrt.h"
 
 /*
- * Charges of an account that are looked at for one that may go. Behind so many that were
- * given out just now there is only what the device has used since. Where many accounts
- * are asked it is fewer of each, so that a claim takes no longer than CLAIM_LOOKS_ALL.
+ * Charges of an account to visit in search of one to evict. They are in order
+ * of use: if all of these were given out too recently for the claim, the device
+ * has used the chunks behind them since. With many accounts fewer charges of each are visited, so that the
+ * claim visits no more than CLAIM_LOOKS_ALL.
  */
 #define CLAIM_LOOKS	256u
 #define CLAIM_LOOKS_LEAST	4u
 #define CLAIM_LOOKS_ALL	8192u
-/* Accounts and charges that are looked at before vram->lock is let go for a moment. */
+/* Accounts and charges to visit before vram->lock is dropped briefly. */
 #define CLAIM_BATCH	256u
-/* For how long what could not be evicted is left alone. */
+/* Time for which an account or charge is skipped after evictions failed. */
 #define BUSY_TIME	(HZ / 10)
-/* Chunks of an account in a row, before others are asked first. */
+/* Failed evictions in a row before the whole account is skipped. */
 #define BUSY_FAILURES	2u
-/* More of them, and the products of policy_share.c would not fit. */
+/* With more accounts the products in policy_share.c would overflow. */
 #define PROCESSES_MOST	65535u
 
 static unsigned int processes_max = 1024;
@@ -61,7 +69,10 @@ static u64 account_room(const struct hmmrt_account *account)
 	return limit > account->share.used ? limit - account->share.used : 0;
 }
 
-/* Of it and those above it, the one that allows the least. */
+/*
+ * Return the account with the least left below its limit: this one or one above
+ * it.
+ */
 static struct hmmrt_account *account_tightest(struct hmmrt_account *account)
 {
 	struct hmmrt_account *above, *tightest = account;
@@ -78,7 +89,10 @@ static bool is_busy(u64 until, u64 now)
 	return time_before64(now, until);
 }
 
-/* It would be one more that has something. */
+/*
+ * Return whether charging this account would exceed the number of accounts that
+ * may be charged.
+ */
 static bool is_one_too_many(const struct hmmrt_account *account)
 {
 	const struct hmmrt_vram *vram = &account->dev->vram;
@@ -89,7 +103,7 @@ static bool is_one_too_many(const struct hmmrt_account *account)
 		       min(READ_ONCE(processes_max), PROCESSES_MOST);
 }
 
-/* Whether it is @above, or in that cgroup. */
+/* Return whether the account is @above, or in that cgroup. */
 static bool account_is_below(const struct hmmrt_account *account,
 			     const struct hmmrt_account *above)
 {
@@ -99,7 +113,7 @@ static bool account_is_below(const struct hmmrt_account *account,
 	return account;
 }
 
-/* How many more pages it may have. */
+/* Return how many more pages the account may have. */
 u64 hmmrt_account_room(struct hmmrt_account *account)
 {
 	return is_one_too_many(account) ?
@@ -107,7 +121,7 @@ u64 hmmrt_account_room(struct hmmrt_account *account)
 		       account_room(account_tightest(account));
 }
 
-/* Whether it may not have one more page. */
+/* Return whether the account may not have one more page. */
 bool hmmrt_account_is_full(struct hmmrt_account *account)
 {
 	struct hmmrt_vram *vram = &account->dev->vram;
@@ -119,7 +133,7 @@ bool hmmrt_account_is_full(struct hmmrt_account *account)
 	return full;
 }
 
-/* How much of the device it has, in pages. */
+/* Return the number of pages charged to the account. */
 u64 hmmrt_account_used(const struct hmmrt_account *account)
 {
 	struct hmmrt_vram *vram = &account->dev->vram;
@@ -131,7 +145,7 @@ u64 hmmrt_account_used(const struct hmmrt_account *account)
 	return used;
 }
 
-/* Memory was refused, because of the limit that is the tightest. */
+/* Count a refusal at the account with the tightest limit. */
 void hmmrt_account_refused(struct hmmrt_account *account)
 {
 	struct hmmrt_vram *vram = &account->dev->vram;
@@ -150,7 +164,10 @@ void hmmrt_account_evicted(struct hmmrt_account *account, unsigned int pages)
 	spin_unlock_irq(&vram->lock);
 }
 
-/* Of a process that has exited, and left pages: the fewest, so that it is soon done. */
+/*
+ * Find an account of an exited process that still has pages. Prefer the one
+ * with the fewest pages, which is empty soonest.
+ */
 static struct hmmrt_account *orphan_find(struct hmmrt_vram *vram)
 {
 	struct hmmrt_account *account, *found = NULL, *busy = NULL;
@@ -168,7 +185,10 @@ static struct hmmrt_account *orphan_find(struct hmmrt_vram *vram)
 	return found ? found : busy;
 }
 
-/* The first, of it and those above it, that has too little room for so many pages. */
+/*
+ * Return the first account, from this one upwards, with too little left for
+ * @npages.
+ */
 static struct hmmrt_account *account_lacking(struct hmmrt_account *account,
 					     u64 npages)
 {
@@ -180,9 +200,10 @@ static struct hmmrt_account *account_lacking(struct hmmrt_account *account,
 }
 
 /*
- * In what something has to go before there is room for @npages, or for as many as may be
- * at most; held. Where too many have something it is what nobody needs any more.
- * Return: NULL there is room; -ENOENT nothing can be done.
+ * Find the account from which pages must be evicted before @npages, or as many
+ * as its limit allows, can be charged. If too many accounts are charged, it is
+ * that of an exited process. Return: the account, held; NULL if enough is left;
+ * -ENOENT if eviction cannot help.
  */
 struct hmmrt_account *hmmrt_account_get_full(struct hmmrt_account *account,
 					     unsigned int npages)
@@ -203,7 +224,7 @@ struct hmmrt_account *hmmrt_account_get_full(struct hmmrt_account *account,
 	return full;
 }
 
-/* How many pages are charged to it beyond its limit. */
+/* Return how many pages are charged beyond the limit. */
 u64 hmmrt_account_excess(const struct hmmrt_account *account)
 {
 	struct hmmrt_vram *vram = &account->dev->vram;
@@ -241,8 +262,9 @@ static struct hmmrt_charge *charge_find(const struct hmmrt_account *account,
 }
 
 /*
- * Pages [index, index + npages) of a chunk, which was used just now, were taken for the
- * account. *spare becomes the charge, and NULL, if there is none yet.
+ * Charge pages [index, index + npages) of a chunk, which has just been used, to
+ * the account. If it has no charge for the chunk yet, uses *spare and sets it
+ * to NULL.
  */
 void hmmrt_charge(struct hmmrt_account *account, struct hmmrt_chunk *chunk,
 		  unsigned int index, unsigned int npages,
@@ -269,7 +291,10 @@ void hmmrt_charge(struct hmmrt_account *account, struct hmmrt_chunk *chunk,
 		account->share.used += npages;
 }
 
-/* The account is about to have nothing, and to leave the list: no hand stays at it. */
+/*
+ * Move clock hands off an account that is about to leave the list of charged
+ * ones.
+ */
 static void hands_leave(struct hmmrt_vram *vram,
 			const struct hmmrt_account *account)
 {
@@ -281,7 +306,9 @@ static void hands_leave(struct hmmrt_vram *vram,
 			hand->next = account->link.next;
 }
 
-/* A page is free again. Returns whether somebody should sweep. */
+/*
+ * Uncharge a page that is free again. Returns whether accounts must be swept.
+ */
 bool hmmrt_uncharge(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 		    unsigned int index)
 {
@@ -305,7 +332,10 @@ bool hmmrt_uncharge(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 	return hmmrt_account_retire(account);
 }
 
-/* A chunk was used: of all that its pages are charged to it is the last now. */
+/*
+ * Record a use of the chunk: it becomes the most recently used one of all
+ * accounts that its pages are charged to.
+ */
 void hmmrt_charges_used(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk)
 {
 	struct hmmrt_charge *charge;
@@ -317,9 +347,9 @@ void hmmrt_charges_used(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk)
 			       &charge->account->charges);
 }
 
-/* --- whose turn it is ----------------------------------------------------- */
+/* --- choosing what to evict ----------------------------------------------- */
 
-/* No more than any cgroup allows that it is in. */
+/* Return the priority, limited by that of each cgroup above. */
 static u32 account_priority(const struct hmmrt_account *account)
 {
 	u32 priority = account->own.set.priority;
@@ -336,24 +366,25 @@ static bool claim_concerns(const struct hmmrt_claim *claim,
 	       account_is_below(account, claim->within);
 }
 
-/* A choice, and how it goes. */
+/* State of the choice of a chunk. */
 struct choice {
 	struct hmmrt_vram *vram;
 	const struct hmmrt_claim *claim;
 	struct hmmrt_policy_share_sum sum;
 	struct hmmrt_policy_share_pick pick;
 	u64 now;			/* in jiffies */
-	bool busy;			/* those are asked that could give nothing */
-	unsigned int looks_each;	/* charges of an account that are looked at */
+	bool busy;	/* visit only accounts that failed lately */
+	unsigned int looks_each;	/* charges to visit per account */
 	struct hmmrt_chunk *chunk;	/* the best so far, or an ERR_PTR */
 	struct hmmrt_claim_hand hand;
-	unsigned int looks;		/* since vram->lock was taken */
+	unsigned int looks;		/* visits since vram->lock was taken */
 	struct hmmrt_claim_cost cost;
 };
 
 /*
- * Enough has been looked at with interrupts off. What was seen before may have changed
- * afterwards; the hand is at an account that is charged, or at the end.
+ * Drop vram->lock briefly after many visits with interrupts off. Anything seen
+ * before may have changed afterwards. The clock hand still points to a charged
+ * account or to the end.
  */
 static void choice_breathe(struct choice *choice)
 {
@@ -372,7 +403,7 @@ static void choice_breathe(struct choice *choice)
 	list_del(&choice->hand.link);
 }
 
-/* The next account that is charged, or NULL; vram->lock is let go now and then. */
+/* Return the next charged account, or NULL. Drops vram->lock now and then. */
 static struct hmmrt_account *choice_next(struct choice *choice)
 {
 	struct hmmrt_account *account;
@@ -391,7 +422,7 @@ static void choice_restart(struct choice *choice)
 	choice->hand.next = choice->vram->charged_accounts.next;
 }
 
-/* The asker, and all accounts that share what is to become less. */
+/* Sum up the weights of the asker and of all accounts in the claim. */
 static void choice_add_up(struct choice *choice)
 {
 	struct hmmrt_account *account, *asker = choice->claim->asker;
@@ -413,7 +444,7 @@ static void choice_add_up(struct choice *choice)
 	}
 }
 
-/* Whose turn it is, by what all have now. */
+/* Return the rank of an account by the current charges. */
 static u32 choice_rank(const struct choice *choice,
 		       struct hmmrt_account *account)
 {
@@ -428,7 +459,7 @@ static u32 choice_rank(const struct choice *choice,
 	return account->share.rank;
 }
 
-/* What the account has that may go and was used longest ago. */
+/* Find the least recently used chunk of an account that may be evicted. */
 static void choose_of(struct choice *choice, struct hmmrt_account *account)
 {
 	u32 rank = choice_rank(choice, account);
@@ -466,7 +497,10 @@ static void choose(struct choice *choice)
 			choose_of(choice, account);
 }
 
-/* Of a chunk, what is charged to those whose turn it is as well. Returns how much. */
+/*
+ * Select the pages of the chunk charged to accounts of the chosen rank or a
+ * lower one. Returns their number.
+ */
 static unsigned int claim_pages(const struct choice *choice,
 				unsigned long *pages)
 {
@@ -492,18 +526,19 @@ static unsigned int claim_pages(const struct choice *choice,
 }
 
 /**
- * hmmrt_claim_chunk() - choose the chunk that is to be evicted next
- * @vram: of which
- * @claim: for whom, of whom, and none of which pages were given out since vram->given
- *	was claim->before
- * @pages: out: what of it is to go
- * @cost: out: what it took
+ * hmmrt_claim_chunk() - choose the chunk to evict next
+ * @vram: memory of the device
+ * @claim: which account asks, which accounts may lose pages, and that no page
+ *	of the chunk was given out since vram->given was claim->before
+ * @pages: out: pages of the chunk to evict
+ * @cost: out: what the choice took
  *
- * Of those whose turn it is (policy_share.c) the one that was used longest ago. With
- * more accounts and charges than are looked at in one go vram->lock is let go in
- * between, and what was chosen is looked at once more in the end.
- * Return: the chunk; or an ERR_PTR: -EBUSY others evict all that there is, or could
- * not do so a moment ago; -ENOENT there is none; -EAGAIN what was chosen is gone.
+ * Chooses the least recently used chunk of the accounts that policy_share.c
+ * ranks lowest. With many accounts and charges vram->lock is dropped in
+ * between, and the chosen chunk is checked again at the end.
+ * Return: the chunk; or an ERR_PTR: -EBUSY other threads are evicting all
+ * candidates, or failed to a moment ago; -ENOENT no candidate exists; -EAGAIN
+ * the chosen chunk is no longer a candidate.
  */
 struct hmmrt_chunk *hmmrt_claim_chunk(struct hmmrt_vram *vram,
 				      const struct hmmrt_claim *claim,
@@ -523,7 +558,10 @@ struct hmmrt_chunk *hmmrt_claim_chunk(struct hmmrt_vram *vram,
 	choice_add_up(&choice);
 	hmmrt_policy_share_begin(&choice.pick);
 	choose(&choice);
-	/* Who could give nothing a moment ago is asked when nobody else can. */
+	/*
+	 * Try accounts with recent failures only if no other account can give
+	 * up pages.
+	 */
 	choice.busy = true;
 	if (IS_ERR(choice.chunk))
 		choose(&choice);
@@ -536,7 +574,7 @@ struct hmmrt_chunk *hmmrt_claim_chunk(struct hmmrt_vram *vram,
 	return choice.chunk;
 }
 
-/* One chunk that is busy says nothing of the others; several in a row do. */
+/* One busy chunk says nothing about the rest of an account; several do. */
 static void account_tried(struct hmmrt_account *account, bool failed)
 {
 	account->failures = failed ? account->failures + 1 : 0;
@@ -549,13 +587,13 @@ static void account_tried(struct hmmrt_account *account, bool failed)
 }
 
 /**
- * hmmrt_claim_end() - what was chosen was evicted, as far as that could be
- * @vram: of which
- * @chunk: which
- * @pages: of hmmrt_claim_chunk()
- * @failed: all of them are there still
+ * hmmrt_claim_end() - record the result of an eviction
+ * @vram: memory of the device
+ * @chunk: the chosen chunk
+ * @pages: set by hmmrt_claim_chunk()
+ * @failed: all of these pages are still there
  *
- * What is there still is looked at again when all else of its account has been.
+ * Pages that are still there are tried again after all others of their account.
  */
 void hmmrt_claim_end(struct hmmrt_vram *vram, const struct hmmrt_chunk *chunk,
 		     const unsigned long *pages, bool failed)
@@ -571,7 +609,10 @@ void hmmrt_claim_end(struct hmmrt_vram *vram, const struct hmmrt_chunk *chunk,
 			continue;
 		last = charge;
 		list_move_tail(&charge->account_link, &charge->account->charges);
-		/* Once each, however its pages lie among those of others. */
+		/*
+		 * Once per charge, even if its pages lie between those of
+		 * others.
+		 */
 		if (failed && charge->busy_until == until)
 			continue;
 		charge->busy_until = failed ? until : 0;
@@ -580,9 +621,9 @@ void hmmrt_claim_end(struct hmmrt_vram *vram, const struct hmmrt_chunk *chunk,
 	spin_unlock_irq(&vram->lock);
 }
 
-/* --- coming and going ----------------------------------------------------- */
+/* --- lifetime ------------------------------------------------------------- */
 
-/* Nobody refers to it, and it is on no list. */
+/* Free an account that is unreferenced and on no list. */
 void hmmrt_account_free(struct hmmrt_account *account)
 {
 	if (!account)
@@ -593,7 +634,10 @@ void hmmrt_account_free(struct hmmrt_account *account)
 	kfree(account);
 }
 
-/* If nobody refers to it any more: it is found no longer, and to be swept. */
+/*
+ * Unhash an account that is unreferenced and without pages, and queue it to be
+ * swept. Returns whether it was.
+ */
 bool hmmrt_account_retire(struct hmmrt_account *account)
 {
 	struct hmmrt_vram *vram = &account->dev->vram;
@@ -626,8 +670,9 @@ void hmmrt_account_put(struct hmmrt_account *account)
 }
 
 /*
- * One that is held by the caller, on no list, of a process or of a cgroup alone; takes
- * the reference to @cgroup, also if it fails.
+ * Allocate an account for a process or for a cgroup. The caller gets a
+ * reference; the account is on no list. Consumes the reference to @cgroup, also
+ * on failure.
  */
 struct hmmrt_account *hmmrt_account_alloc(struct hmmrt_device *dev,
 					  struct mm_struct *mm,
@@ -674,7 +719,7 @@ static void account_publish(struct hmmrt_account *account,
 	struct hmmrt_account *above;
 
 	lockdep_assert_held(&vram->lock);
-	/* What was set for a former device with this id is not for this one. */
+	/* A quota set for an earlier device with this id does not apply. */
 	if (own->serial != account->dev->serial) {
 		*own = hmmrt_no_quota;
 		own->serial = account->dev->serial;
@@ -687,13 +732,13 @@ static void account_publish(struct hmmrt_account *account,
 }
 
 /**
- * hmmrt_account_get() - who is charged for a process's memory on a device
- * @dev: which
+ * hmmrt_account_get() - get the account of a process on a device
+ * @dev: the device
  * @space: of the calling process
  *
  * Context: may sleep, no lock is held.
- * Return: the account, held, which is that of a former binding if that still is
- * charged; or an ERR_PTR.
+ * Return: the account, with a reference; the one of an earlier binding if it
+ * still exists; or an ERR_PTR.
  */
 struct hmmrt_account *hmmrt_account_get(struct hmmrt_device *dev,
 					struct hmmrt_space *space)
@@ -749,7 +794,7 @@ void hmmrt_accounts_init(struct hmmrt_vram *vram)
 	INIT_LIST_HEAD(&vram->gone_accounts);
 }
 
-/* Nobody uses the device, and no page of it. */
+/* No thread uses the device or any of its pages. */
 void hmmrt_accounts_destroy(struct hmmrt_device *dev)
 {
 	struct hmmrt_vram *vram = &dev->vram;

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Advice: what a process wants of ranges of its memory.
+ * Advice: what a process asks for about ranges of its memory.
  *
- * Model      Ranges that do not overlap, in an interval tree of the space; what
- *            is in none of them has no advice. A change takes those that it
- *            meets out of the tree, cuts, changes and joins them, and puts them
- *            back: neighbours that say the same are one.
- * Locking    space->advice_lock. It is taken in notifiers and with pages locked,
- *            so nothing is allocated under it that would wait: who changes
- *            advice brings the memory along. A change and a question keep it
- *            from their first range to their last, so that nobody sees half of
- *            it: who unmaps memory, or faults, waits for as many ranges as this
- *            process has made.
- * Limit      A tree has advice_ranges_max at most, so that the wait is bounded.
- *            Advice that would make more is refused; a prefetch that would is not
- *            remembered; and of a range whose middle is unmapped the second half is
- *            dropped.
- * Lifetime   Advice is given under the mmap_lock, for what is mapped, and goes
- *            with munmap() or mremap(), of which the space's notifier hears. To
- *            drop the middle of a range takes memory for the second half; if
- *            there is none at that moment, that half is dropped with it.
+ * Model      An interval tree in the space holds ranges that do not overlap.
+ *            Memory outside all ranges has no advice. A change takes the ranges
+ *            that it meets out of the tree, cuts, changes and merges them, and
+ *            puts them back. Adjacent ranges with equal advice are always
+ *            merged.
+ * Locking    space->advice_lock protects the trees. It is taken in notifiers
+ *            and with pages locked, so no allocation under it may wait: a
+ *            change allocates its memory beforehand. A change or a lookup holds
+ *            the lock from its first range to its last, so that no thread sees
+ *            a change half done. So munmap() and faults wait for as many ranges
+ *            as this process has created.
+ * Limit      A tree has at most advice_ranges_max ranges, which bounds the
+ *            wait. Advice that would create more is refused. A prefetch that
+ *            would is not remembered. If the middle of a range is unmapped, the
+ *            second half is dropped.
+ * Lifetime   Advice is given under the mmap_lock, for mapped memory only.
+ *            munmap() and mremap() drop it through the space's notifier. To
+ *            drop the middle of a range needs memory for the second half; if
+ *            the allocation fails, that half is dropped too.
  */
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
@@ -29,7 +30,7 @@
 #include "hmmrt.h"
 #include "trace.h"
 
-/* As many are gone through in some 100 ms. */
+/* A walk over this many ranges takes about 100 ms. */
 #define RANGES_MOST	1048576u
 
 static unsigned int advice_ranges_max = 131072;
@@ -38,8 +39,8 @@ MODULE_PARM_DESC(advice_ranges_max,
 		 "how many ranges of advice a process may have (default 131072, at most 1048576)");
 
 struct advised {
-	struct interval_tree_node range;	/* bytes, first and last */
-	struct list_head link;			/* while out of the tree */
+	struct interval_tree_node range;	/* in bytes: first and last */
+	struct list_head link;			/* used while out of the tree */
 	struct hmmrt_advice advice;
 };
 
@@ -63,7 +64,10 @@ static struct advised *advised_first(struct rb_root_cached *tree,
 	return node ? container_of(node, struct advised, range) : NULL;
 }
 
-/* The last that begins at or before @addr. They are in order of both ends. */
+/*
+ * Return the last range that starts at or before @addr, or NULL. The ranges are
+ * ordered by both ends.
+ */
 static struct advised *advised_before(const struct rb_root_cached *tree,
 				      unsigned long addr)
 {
@@ -100,12 +104,12 @@ typedef void (*advice_change_t)(struct hmmrt_advice *advice,
 
 struct change {
 	unsigned long first, last;
-	struct list_head spare;		/* memory that was brought along */
+	struct list_head spare;		/* memory allocated beforehand */
 	unsigned int spares;
-	struct list_head ranges;	/* out of the tree, in order */
+	struct list_head ranges;	/* taken out of the tree, in order */
 	advice_change_t fn;
 	const struct hmmrt_advise *arg;
-	bool fills;			/* gives advice to what has none */
+	bool fills;			/* gives advice to memory without any */
 };
 
 static void spares_free(struct change *change)
@@ -150,7 +154,7 @@ static void spare_put(struct change *change, struct advised *advised)
 	change->spares++;
 }
 
-/* How many more ranges there can be afterwards than now. */
+/* Return an upper limit for the number of ranges that the change adds. */
 static unsigned int spares_needed(struct rb_root_cached *tree,
 				  const struct change *change)
 {
@@ -171,8 +175,9 @@ static unsigned int spares_needed(struct rb_root_cached *tree,
 }
 
 /*
- * How many ranges there will be. spares_needed() does not see what will be joined; this
- * does, by looking at all that the change meets and at one byte on either side.
+ * Return the exact number of ranges after the change. Unlike spares_needed()
+ * this takes merges into account: it looks at all that the change meets and at
+ * one byte on either side.
  */
 static unsigned int ranges_after(const struct hmmrt_space *space,
 				 struct hmmrt_advice_tree *tree,
@@ -208,7 +213,7 @@ static unsigned int ranges_after(const struct hmmrt_space *space,
 	return ranges;
 }
 
-/* What the change meets, and what it may be joined with. */
+/* Take out the ranges that the change meets or may be merged with. */
 static void ranges_take_out(struct hmmrt_advice_tree *tree,
 			    struct change *change)
 {
@@ -224,7 +229,7 @@ static void ranges_take_out(struct hmmrt_advice_tree *tree,
 	}
 }
 
-/* A range that crosses @at becomes two. */
+/* Split the range that crosses @at. */
 static void ranges_cut(struct change *change, unsigned long at)
 {
 	struct advised *advised, *rest;
@@ -271,7 +276,7 @@ static void ranges_fill(struct change *change)
 	hole->advice = hmmrt_no_advice;
 	hole->range.start = at;
 	hole->range.last = change->last;
-	/* Before the one that ended the loop, or at the end. */
+	/* Insert before the range that ended the loop, or at the end. */
 	list_add_tail(&hole->link, &advised->link);
 }
 
@@ -285,7 +290,7 @@ static void ranges_change(struct change *change)
 			change->fn(&advised->advice, change->arg);
 }
 
-/* Join what says the same, and forget what says nothing. */
+/* Merge adjacent ranges with equal advice, and drop ranges without advice. */
 static void ranges_put_back(struct hmmrt_advice_tree *tree,
 			    struct change *change)
 {
@@ -333,7 +338,9 @@ static unsigned int ranges_max(void)
 	return min(READ_ONCE(advice_ranges_max), RANGES_MOST);
 }
 
-/* What makes no more of them is never refused: the limit may have been lowered. */
+/*
+ * A change that adds no range is never refused, even if the limit was lowered.
+ */
 static bool makes_too_many(const struct hmmrt_space *space,
 			   struct hmmrt_advice_tree *tree,
 			   const struct change *change, unsigned int needed)
@@ -344,7 +351,7 @@ static bool makes_too_many(const struct hmmrt_space *space,
 	       ranges_after(space, tree, change) > most;
 }
 
-/* With the lock held for writing; without it meanwhile, if memory has to be had. */
+/* Call with advice_lock held for writing. Drops it while it allocates. */
 static int change_prepare(struct hmmrt_space *space,
 			  struct hmmrt_advice_tree *tree, struct change *change)
 {
@@ -375,7 +382,6 @@ static void change_make(struct hmmrt_advice_tree *tree, struct change *change)
 	ranges_put_back(tree, change);
 }
 
-/* -ENOSPC: there would be too many ranges. */
 
 static int advice_change(struct hmmrt_space *space,
 			 struct hmmrt_advice_tree *tree,
@@ -387,7 +393,10 @@ static int advice_change(struct hmmrt_space *space,
 
 	lockdep_assert_held(&space->mm->mmap_lock);
 	change_init(&change, start, end, fn, arg);
-	/* Before there is any: who looks without the lock overlooks none. */
+	/*
+	 * Set before the first range is added, so that readers without the lock
+	 * do not miss it.
+	 */
 	WRITE_ONCE(tree->used, true);
 	down_write(&space->advice_lock);
 	rc = change_prepare(space, tree, &change);
@@ -415,7 +424,7 @@ static void tree_drop(struct hmmrt_space *space, struct hmmrt_advice_tree *tree,
 	change_init(&change, start, end, advice_forget, NULL);
 	spare = kmalloc(sizeof(*spare), GFP_NOWAIT | __GFP_NOWARN);
 	down_write(&space->advice_lock);
-	/* For a range that is cut in two. */
+	/* Used if a range is cut in two. */
 	if (spare && tree->ranges < ranges_max()) {
 		list_add(&spare->link, &change.spare);
 		change.spares++;
@@ -423,7 +432,10 @@ static void tree_drop(struct hmmrt_space *space, struct hmmrt_advice_tree *tree,
 	}
 	ranges_take_out(tree, &change);
 	ranges_cut(&change, change.last + 1);
-	/* Nothing is behind this one: what there is to cut here ends before. */
+	/*
+	 * This cut can do without the spare: after the first cut the range ends
+	 * inside the dropped part, so its second half is dropped anyway.
+	 */
 	ranges_cut(&change, change.first);
 	ranges_change(&change);
 	ranges_put_back(tree, &change);
@@ -433,10 +445,10 @@ static void tree_drop(struct hmmrt_space *space, struct hmmrt_advice_tree *tree,
 }
 
 /**
- * hmmrt_advice_drop() - memory was unmapped, or moved away
- * @space: of the process
+ * hmmrt_advice_drop() - drop the advice of memory that was unmapped or moved
+ * @space: space of the process
  * @start: first address
- * @end: behind the last one
+ * @end: end address, exclusive
  *
  * Context: in a notifier that may sleep.
  */
@@ -473,9 +485,9 @@ static void tree_forget_device(struct hmmrt_space *space,
 }
 
 /**
- * hmmrt_advice_forget_device() - a device is unbound
- * @space: of the process
- * @id: of the device, which another one may get
+ * hmmrt_advice_forget_device() - drop advice about a device that is unbound
+ * @space: space of the process
+ * @id: id of the device, which another device may get later
  *
  * Context: may sleep.
  */
@@ -511,9 +523,12 @@ void hmmrt_advice_init(struct hmmrt_space *space)
 	space->prefetched.root = RB_ROOT_CACHED;
 }
 
-/* --- asking --------------------------------------------------------------- */
+/* --- lookup --------------------------------------------------------------- */
 
-/* The advice of @addr, and the part of [@start, @end) that has the same. */
+/*
+ * Return the advice at @addr. Shrink [@start, @end) to the part around @addr
+ * that has the same advice.
+ */
 struct hmmrt_advice hmmrt_advice_look(const struct hmmrt_space *space,
 				      const struct rb_root_cached *tree,
 				      unsigned long addr, unsigned long *start,
@@ -539,12 +554,11 @@ struct hmmrt_advice hmmrt_advice_look(const struct hmmrt_space *space,
 }
 
 /**
- * hmmrt_advice_at() - the advice of an address
- * @space: of the process
+ * hmmrt_advice_at() - return the advice at an address
+ * @space: space of the process
  * @addr: in [*@start, *@end)
- * @start: becomes the first address from which on it is the same, if that is
- *	higher
- * @end: likewise
+ * @start: raised to the first address with the same advice, if that is higher
+ * @end: lowered to the end of the same advice, if that is lower
  *
  * Context: any that may sleep.
  */
@@ -562,7 +576,10 @@ struct hmmrt_advice hmmrt_advice_at(struct hmmrt_space *space,
 	return advice;
 }
 
-/* The advice of a part of a window, which is cut where that ends. */
+/*
+ * Shrink the window to the part around @addr with the same advice, and store
+ * that in the request.
+ */
 void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr)
 {
 	req->advice = hmmrt_advice_at(req->block->span->space, addr,
@@ -619,7 +636,10 @@ static void advice_prefetched(struct hmmrt_advice *advice,
 	advice->last_prefetch = arg->location;
 }
 
-/* Whether a location is a part of system memory, and one that exists. */
+/*
+ * Return whether a location is system memory, or a NUMA node of it that is
+ * online.
+ */
 bool hmmrt_location_is_host(u32 location)
 {
 	if (location == HMMRT_LOCATION_HOST)
@@ -681,7 +701,7 @@ static int advise_check(struct hmmrt_space *space,
 	return ok ? 0 : -EINVAL;
 }
 
-/* All of the range is advised, or nothing. */
+/* Change the advice of all of the range, or of none. */
 static int advise_all(struct hmmrt_space *space, unsigned long start,
 		      unsigned long end, advice_change_t fn,
 		      const struct hmmrt_advise *arg)
@@ -703,15 +723,15 @@ static void advice_set_knob(struct hmmrt_advice *advice,
 }
 
 /**
- * hmmrt_advice_set_knob() - a knob of a range
- * @space: of the process, whose mm is alive
+ * hmmrt_advice_set_knob() - set or unset a knob of a range
+ * @space: space of the process, with an mm that is alive
  * @start: first address
- * @end: behind the last one
- * @slot: of the knob
- * @set: its value plus one, or 0: no longer
+ * @end: end address, exclusive
+ * @slot: slot of the knob in struct hmmrt_range_knobs
+ * @set: its value plus one, or 0 to unset it
  *
  * Context: takes the mmap_lock.
- * Return: 0; -EFAULT no mapping covers some part; -ENOMEM, also for too many
+ * Return: 0; -EFAULT: some part is not mapped; -ENOMEM: also for too many
  * ranges; -EINTR.
  */
 int hmmrt_advice_set_knob(struct hmmrt_space *space, unsigned long start,
@@ -722,7 +742,10 @@ int hmmrt_advice_set_knob(struct hmmrt_space *space, unsigned long start,
 	return advise_all(space, start, end, advice_set_knob, &arg);
 }
 
-/* Where pages are asked to go: those before the first hole. The mmap_lock is held. */
+/*
+ * Record the location that a prefetch asks for, up to the first hole. Call with
+ * the mmap_lock held.
+ */
 int hmmrt_advice_prefetched(struct hmmrt_space *space, unsigned long start,
 			    unsigned long end, u32 location)
 {
@@ -734,7 +757,7 @@ int hmmrt_advice_prefetched(struct hmmrt_space *space, unsigned long start,
 	if (start < end)
 		rc = advice_change(space, &space->prefetched, start, end,
 				   advice_prefetched, &arg);
-	/* Nothing depends on it, and what was said before is no longer true. */
+	/* Nothing depends on this, but older records are no longer true. */
 	if (rc == -ENOSPC) {
 		tree_drop(space, &space->prefetched, start, end);
 		rc = 0;
@@ -742,7 +765,7 @@ int hmmrt_advice_prefetched(struct hmmrt_space *space, unsigned long start,
 	return rc;
 }
 
-/* What the advice means for what is mapped already: best effort. */
+/* Apply new advice to memory that is mapped already: best effort. */
 static void advise_act(struct hmmrt_space *space, const struct hmmrt_advise *arg)
 {
 	unsigned long end = arg->addr + arg->len;
@@ -768,8 +791,8 @@ int hmmrt_advise(struct hmmrt_space *space, struct hmmrt_advise *arg)
 	if (arg->advice == HMMRT_ADVICE_SET_ACCESSED_BY &&
 	    arg->location != HMMRT_LOCATION_HOST)
 		/*
-		 * Before there is any, so that no notifier overlooks it, and
-		 * before it is asked who is whose peer: pairs with peer_enable().
+		 * Set before the advice is recorded, so that no notifier misses
+		 * it, and before peers are checked: pairs with peer_enable().
 		 */
 		smp_store_mb(space->maps_ahead, true);
 	rc = advise_all(space, arg->addr, arg->addr + arg->len, advice_apply,

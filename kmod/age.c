@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Age: which device memory has been in use lately.
+ * Age: which device memory was used recently.
  *
- * Model      Before something is evicted the driver is asked what the device has
- *            used of some blocks; the chunks that those entries name are used last
- *            now (account.c has the order). A hand goes around all blocks of all that the device
- *            is bound to, several for each chunk that is evicted: what comes to the
- *            front of the list was passed by several times and not used.
- * Locking    dev->age: one goes on with the hand at a time, others skip it. The
- *            driver is asked with references to the binding and to the block, and
- *            no lock.
+ * Model      Before an eviction the driver is asked which entries of some
+ *            blocks the device has used. The chunks that these entries point to
+ *            become the most recently used ones (account.c keeps the order). A
+ *            clock hand goes around all blocks of all spaces that the device is
+ *            bound to, several blocks per evicted chunk. So chunks at the front
+ *            of the list were visited several times without having been used.
+ * Locking    dev->age: one thread at a time moves the hand, others skip this.
+ *            The driver is asked with references to the binding and to the
+ *            block, and with no other lock held.
  */
 #include <linux/bitmap.h>
 #include <linux/moduleparam.h>
@@ -17,7 +18,10 @@
 
 #include "hmmrt.h"
 
-/* Blocks that the driver is asked about, and that are looked at for some. */
+/*
+ * Per eviction: blocks to ask the driver about, and blocks to visit in search
+ * of them.
+ */
 #define AGE_BLOCKS	8
 #define AGE_LOOKS	1024
 
@@ -29,11 +33,14 @@ MODULE_PARM_DESC(evict_by_access,
 struct hand {
 	struct hmmrt_binding *binding;
 	hmmrt_pte_t *ptes;		/* HMMRT_BLOCK_PAGES */
-	unsigned int blocks;		/* left to ask about */
+	unsigned int blocks;		/* blocks left to ask about */
 	unsigned int looks;
 };
 
-/* Who the device is bound to and was not looked at for longest, with a reference. */
+/*
+ * Return the binding of the device that was not visited for longest, with a
+ * reference.
+ */
 static struct hmmrt_binding *binding_first(struct hmmrt_device *dev)
 {
 	struct hmmrt_binding *binding, *found = NULL;
@@ -50,7 +57,10 @@ static struct hmmrt_binding *binding_first(struct hmmrt_device *dev)
 	return found;
 }
 
-/* The others come first now. While we have a reference it is on the list. */
+/*
+ * Move the binding to the end of the list. It is on the list while there is a
+ * reference to it.
+ */
 static void binding_last(struct hmmrt_binding *binding)
 {
 	mutex_lock(&hmmrt_roles_lock);
@@ -58,7 +68,10 @@ static void binding_last(struct hmmrt_binding *binding)
 	mutex_unlock(&hmmrt_roles_lock);
 }
 
-/* Whether the device has, or just had, some of its own memory mapped there. */
+/*
+ * Return whether the device has, or just had, its own memory mapped in the
+ * block.
+ */
 static bool block_is_local(const struct hmmrt_block *block, u32 device_id)
 {
 	const struct hmmrt_block_map *map;
@@ -69,15 +82,15 @@ static bool block_is_local(const struct hmmrt_block *block, u32 device_id)
 }
 
 /**
- * hmmrt_age_ask() - what a device has used of a block since it was asked last
- * @binding: of a device that can say so
- * @block: of its space
- * @ptes: room for HMMRT_BLOCK_PAGES
+ * hmmrt_age_ask() - ask what a device has used of a block since the last call
+ * @binding: of a device with an accessed() operation
+ * @block: block of the binding's space
+ * @ptes: array of HMMRT_BLOCK_PAGES entries, to be filled
  *
- * Who asks takes the answer from all others. So whoever it is, what is learnt goes to
- * all that it is of use to: the age of the device's own memory, and the counters of
- * what it reaches elsewhere.
- * Context: may sleep; no lock but dev->age, perhaps.
+ * The driver reports each use only once. So every caller records the answer for
+ * all users of it: the age of the device's own memory, and the counters of its
+ * remote accesses.
+ * Context: may sleep; no lock is held except possibly dev->age.
  */
 void hmmrt_age_ask(struct hmmrt_binding *binding, struct hmmrt_block *block,
 		   hmmrt_pte_t *ptes)
@@ -88,7 +101,10 @@ void hmmrt_age_ask(struct hmmrt_binding *binding, struct hmmrt_block *block,
 
 	memset(ptes, 0, HMMRT_BLOCK_PAGES * sizeof(ptes[0]));
 	dev->ops->accessed(binding, block->start, ptes);
-	/* Entries of one block are of few chunks: a run of them counts once. */
+	/*
+	 * The entries of a block point to few chunks: record a run of them
+	 * once.
+	 */
 	for (i = 0; i < HMMRT_BLOCK_PAGES; i++) {
 		u64 offset = ptes[i] & HMMRT_PTE_ADDR;
 
@@ -125,8 +141,8 @@ static void binding_age(struct hand *hand)
 }
 
 /**
- * hmmrt_age() - find out what of a device's memory is in use
- * @dev: which is about to evict something
+ * hmmrt_age() - find out which memory of a device is in use
+ * @dev: device about to evict
  *
  * Context: process context, sleeps; no lock is held.
  */

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Entries for a device before it asks for them (HMMRT_ADVICE_SET_ACCESSED_BY).
+ * Mapping memory for a device before it faults (HMMRT_ADVICE_SET_ACCESSED_BY).
  *
- * Given      When the advice is, for what is populated, from the page tables:
- *            nothing is faulted in, and what is empty costs nothing.
- * Again      The core takes such entries away like any others. The notifier says
- *            so and a worker maps the block anew, when the invalidation, and the
- *            migration it may be part of, are over. What is populated later is
- *            heard of by nobody: the device faults, once. A block that could not
- *            be mapped is tried again, later and later, until something else is
- *            taken away: then all of them at once.
- * Use        Nobody has touched anything yet. So such an entry tells the core
- *            nothing: the page is not marked accessed, and does not become dirty;
- *            what is clean is mapped for reading.
+ * Given      When the advice is given, the populated part of the range is
+ *            mapped from the page tables. Nothing is faulted in, and
+ *            unpopulated memory costs nothing.
+ * Again      The core invalidates such entries like any others. The notifier
+ *            reports it, and a worker maps the block again once the
+ *            invalidation, and the migration that it may be part of, are over.
+ *            Nothing reports memory that is populated later: the device faults
+ *            once. A block that could not be mapped is retried with growing
+ *            delays, until something else is invalidated: then all such blocks
+ *            are retried at once.
+ * Use        Such an entry does not mean that the page was used. So the page is
+ *            not marked accessed and does not become dirty. A clean page is
+ *            mapped read-only.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -21,20 +23,19 @@
 #include "compat/cgroup.h"
 #include "hmmrt.h"
 
-/* Attempts to map a part that keeps racing with others. */
+/* Attempts to map a part that keeps racing with invalidations. */
 #define MAP_ATTEMPTS	8
 
-/* How long a block waits for the mmap_lock before it is tried again later. */
+/* How long to wait for the mmap_lock before the block is retried later. */
 #define MAP_LOCK_WAIT	(HZ / 2)
 
-/* Until what failed is tried again: at first, and at most. */
+/* First and longest delay before failed blocks are retried. */
 #define MAP_DELAY	(HZ / 10)
 #define MAP_DELAY_MAX	(10 * HZ)
 
 /*
- * Devices move nothing while block->migrate is held, but the core may. Whose
- * invalidation is under way is waited for; who begins later asks for the block
- * again.
+ * Devices do not migrate pages while block->migrate is held, but the core may.
+ * Wait for invalidations in progress; later ones queue the block again.
  */
 static bool core_is_moving(const struct hmmrt_request *req)
 {
@@ -44,7 +45,10 @@ static bool core_is_moving(const struct hmmrt_request *req)
 			       hmmrt_request_pages(req));
 }
 
-/* What is populated, where it is; req->start is set. Returns where it ended. */
+/*
+ * Map the populated pages of one mapping where they are, from req->start on.
+ * Returns the end of what was handled.
+ */
 static unsigned long map_part(struct hmmrt_request *req, unsigned long end)
 {
 	struct mm_struct *mm = req->block->span->space->mm;
@@ -72,7 +76,7 @@ static unsigned long map_part(struct hmmrt_request *req, unsigned long end)
 	return moving || rc == -EAGAIN ? req->start : req->end;
 }
 
-/* false: it is not all mapped. */
+/* Returns false if not everything was mapped. */
 static bool map_block(struct hmmrt_binding *binding, struct hmmrt_block *block,
 		      unsigned long start, unsigned long end)
 {
@@ -92,7 +96,10 @@ static bool map_block(struct hmmrt_binding *binding, struct hmmrt_block *block,
 	while (start < end) {
 		unsigned long next;
 
-		/* Its holder may wait for a program, and hmmrt_unbind() for us. */
+		/*
+		 * The holder of the mmap_lock may wait for a program, and
+		 * hmmrt_unbind() waits for this call.
+		 */
 		if (!hmmrt_mmap_read_lock_until(mm, end_wait))
 			break;
 		req->start = start;
@@ -111,7 +118,10 @@ static bool map_block(struct hmmrt_binding *binding, struct hmmrt_block *block,
 	return all && start >= end;
 }
 
-/* The list refers to the block. false: the space, or the block, goes already. */
+/*
+ * Add the block to the list, with a reference. Returns false if the space or
+ * the block is going away.
+ */
 static bool remap_add(struct hmmrt_space *space, struct hmmrt_block *block)
 {
 	lockdep_assert_held(&space->remap_lock);
@@ -125,7 +135,10 @@ static bool remap_add(struct hmmrt_space *space, struct hmmrt_block *block)
 	return true;
 }
 
-/* What has not failed yet, or once. With it all that failed before is tried again. */
+/*
+ * Queue a block that has not failed yet or failed once. This retries all blocks
+ * that failed earlier too.
+ */
 static void remap_within(struct hmmrt_block *block, unsigned long delay)
 {
 	struct hmmrt_space *space = block->span->space;
@@ -139,7 +152,7 @@ static void remap_within(struct hmmrt_block *block, unsigned long delay)
 	spin_unlock(&space->remap_lock);
 }
 
-/* It failed again. What is to run sooner is not put off. */
+/* Queue a block that failed again. Does not delay work that is due sooner. */
 static void remap_later(struct hmmrt_block *block)
 {
 	struct hmmrt_space *space = block->span->space;
@@ -151,7 +164,7 @@ static void remap_later(struct hmmrt_block *block)
 	spin_unlock(&space->remap_lock);
 }
 
-/* Whether some of a block is to be mapped for a device before it asks. */
+/* Return whether any part of the block is to be mapped ahead for the device. */
 static bool block_maps_ahead(struct hmmrt_space *space,
 			     const struct hmmrt_block *block, u32 id)
 {
@@ -170,7 +183,10 @@ static bool block_maps_ahead(struct hmmrt_space *space,
 	return false;
 }
 
-/* For one device, of which there may be no map yet. false: it is not all mapped. */
+/*
+ * Map the block for one device, which may have no map of it yet. Returns false
+ * if not everything was mapped.
+ */
 static bool remap_for(struct hmmrt_binding *binding, struct hmmrt_block *block)
 {
 	struct hmmrt_block *same = hmmrt_block_get(binding->space, block->start,
@@ -186,8 +202,8 @@ static bool remap_for(struct hmmrt_binding *binding, struct hmmrt_block *block)
 }
 
 /*
- * For the devices that access it, also those that have never been here. false: it
- * is not all mapped.
+ * Map the block for all devices that the advice names, even if they never used
+ * it. Returns false if not everything was mapped.
  */
 static bool remap_block(struct hmmrt_space *space, struct hmmrt_block *block)
 {
@@ -209,8 +225,8 @@ static bool remap_block(struct hmmrt_space *space, struct hmmrt_block *block)
 }
 
 /*
- * The next of @todo, with the reference that the list had; from here on it may be
- * wanted again.
+ * Take the next block of @todo, with the reference of the list. From here on it
+ * may be queued again.
  */
 static struct hmmrt_block *remap_take(struct hmmrt_space *space,
 				      struct list_head *todo)
@@ -243,7 +259,7 @@ static void remap_work(struct work_struct *work)
 	bool failed = false;
 	LIST_HEAD(todo);
 
-	/* The process is going: nobody will access anything. */
+	/* The process is exiting, so there is nothing to map. */
 	if (!mmget_not_zero(space->mm))
 		return;
 	spin_lock(&space->remap_lock);
@@ -265,7 +281,7 @@ static void remap_work(struct work_struct *work)
 }
 
 /**
- * hmmrt_map_ahead_again() - entries of a block were taken away
+ * hmmrt_map_ahead_again() - map a block again after entries were removed
  * @block: of a space
  *
  * Context: any; in notifiers.
@@ -277,7 +293,7 @@ void hmmrt_map_ahead_again(struct hmmrt_block *block)
 }
 
 /**
- * hmmrt_map_ahead_all_again() - a device reaches more than it did
+ * hmmrt_map_ahead_all_again() - map blocks again after a device gained access
  * @space: in use
  *
  * Context: may sleep.
@@ -297,7 +313,7 @@ void hmmrt_map_ahead_all_again(struct hmmrt_space *space)
 	}
 }
 
-/* Blocks may go afterwards; notifiers may still run. */
+/* After this, blocks may be freed; notifiers may still run. */
 void hmmrt_map_ahead_stop(struct hmmrt_space *space)
 {
 	struct hmmrt_block *block;
@@ -318,7 +334,7 @@ void hmmrt_map_ahead_init(struct hmmrt_space *space)
 	INIT_DELAYED_WORK(&space->remap_work, remap_work);
 }
 
-/* The next block with something in it; *@start is @end if there is none. */
+/* Advance *@start to the next populated part, or to @end if nothing is. */
 static int next_populated(struct hmmrt_binding **binding,
 			  struct hmmrt_space *space, unsigned long *start,
 			  unsigned long end)
@@ -347,7 +363,7 @@ static int next_populated(struct hmmrt_binding **binding,
 	return 0;
 }
 
-/* *@binding is NULL if it has gone. */
+/* Sets *@binding to NULL if the binding is gone. */
 static void map_blocks(struct hmmrt_binding **binding, unsigned long start,
 		       unsigned long end)
 {
@@ -371,13 +387,13 @@ static void map_blocks(struct hmmrt_binding **binding, unsigned long start,
 }
 
 /**
- * hmmrt_map_ahead() - give a device entries for all that is populated
- * @space: of the process, whose mm is alive
+ * hmmrt_map_ahead() - map all populated memory of a range for a device
+ * @space: space of the process, with an mm that is alive
  * @start: first address
- * @end: behind the last one
- * @id: of the device
+ * @end: end address, exclusive
+ * @id: id of the device
  *
- * Best effort, where advice says so.
+ * Best effort, and only where advice asks for it.
  * Context: may sleep, takes the mmap_lock.
  */
 void hmmrt_map_ahead(struct hmmrt_space *space, unsigned long start,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * HMMRT_IOC_RANGE_ATTRIBUTES: what the advice of all pages of a range has in
- * common; and whether there are mappings to have advice.
+ * HMMRT_IOC_RANGE_ATTRIBUTES: the advice that all pages of a range have in
+ * common. Also checks whether mappings cover a range.
  */
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 
 #include "hmmrt.h"
 
-/* Where the first hole begins; @end if mappings cover all of it. */
+/* Return the start of the first hole, or @end if mappings cover the range. */
 unsigned long hmmrt_covered_end(struct mm_struct *mm, unsigned long start,
 				unsigned long end)
 {
@@ -86,7 +86,7 @@ int hmmrt_range_attributes(struct hmmrt_space *space,
 		return -EINTR;
 	if (hmmrt_covered_end(space->mm, arg->addr, end) < end)
 		rc = -EFAULT;
-	/* Both as they are at one moment. */
+	/* Read both trees under one hold of the lock. */
 	down_read(&space->advice_lock);
 	if (!rc)
 		rc = attributes_of(space, &space->advice.root, arg, attributes_and);
@@ -98,7 +98,10 @@ int hmmrt_range_attributes(struct hmmrt_space *space,
 	return rc;
 }
 
-/* Whether all of a range may be advised, of a process whose mm is alive. */
+/*
+ * Check that mappings cover the range, so that it may be advised. The mm is
+ * alive.
+ */
 int hmmrt_advice_check(struct hmmrt_space *space, unsigned long start,
 		       unsigned long end)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Batches: which faults are served together. Sorted, the faults of a block follow each
- * other (a group), in there those of a page, and of those the ones with the same access.
+ * Batches: which faults are served together. In a sorted array the faults of a
+ * block are adjacent and form a group. In a group the faults of a page are
+ * adjacent, and among those the faults with the same access.
  */
 #include <linux/sort.h>
 
@@ -24,13 +25,16 @@ static int compare(const void *a, const void *b)
 	return 0;
 }
 
-/* By page, then by access. */
+/* Sort by page, then by access. */
 void hmmrt_batch_sort(struct hmmrt_batch_fault *faults, unsigned int n)
 {
 	sort(faults, n, sizeof(*faults), compare, NULL);
 }
 
-/* Behind the last one of the block of @first; sorted, as all that follows. */
+/*
+ * Return the end of the group that starts at @first. Needs a sorted array, as
+ * all functions below do.
+ */
 unsigned int hmmrt_batch_group_end(const struct hmmrt_batch_fault *faults,
 				   unsigned int first, unsigned int n)
 {
@@ -41,7 +45,7 @@ unsigned int hmmrt_batch_group_end(const struct hmmrt_batch_fault *faults,
 	return end;
 }
 
-/* Behind the last one that is served together with @first. */
+/* Return the end of the faults that are served together with @first. */
 unsigned int hmmrt_batch_page_end(const struct hmmrt_batch_fault *faults,
 				  unsigned int first, unsigned int n,
 				  bool coalesce)
@@ -53,7 +57,7 @@ unsigned int hmmrt_batch_page_end(const struct hmmrt_batch_fault *faults,
 	return end;
 }
 
-/* Behind the last one that wants the same as @first. */
+/* Return the end of the faults with the same page and access as @first. */
 unsigned int hmmrt_batch_access_end(const struct hmmrt_batch_fault *faults,
 				    unsigned int first, unsigned int n)
 {
@@ -64,7 +68,7 @@ unsigned int hmmrt_batch_access_end(const struct hmmrt_batch_fault *faults,
 	return end;
 }
 
-/* What satisfies all of them. */
+/* Return the access rights that satisfy all of the faults. */
 unsigned int hmmrt_batch_access(const struct hmmrt_batch_fault *faults,
 				unsigned int first, unsigned int end)
 {

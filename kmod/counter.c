@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Access counters: what a device uses often where it is, comes to the device.
+ * Access counters: memory that a device uses often in another location migrates
+ * to the device.
  *
- * Samples    There are no counters in the device. A work of the binding asks the
- *            driver every now and then which entries of a block were used, as age.c
- *            does, and counts the answers for each 64 KiB of it: what is used once and
- *            what is used a million times between two looks count one. A threshold is
- *            a number of such looks, then; and with many blocks to look at each of
- *            them has its turn less often.
- * Hand       Some blocks at a time, from where the last ones ended. When it has gone
- *            around and found nothing that counts, the work ends; the next remote
- *            entry, or a knob, starts it.
- * Moves      As a prefetch of that part would be, if policy lets a fault move it once
- *            it was counted. Whether or not it does, its count begins at 0 again. If
- *            another call holds the block or the mmap_lock, the next look tries again.
- * Ending     The work uses the binding without a reference: hmmrt_unbind() waits for
- *            it, when nobody is left who starts it. So it waits for nobody's mmap_lock:
- *            it comes again.
+ * Samples    The device has no counters. A work of the binding regularly asks
+ *            the driver which entries of a block were used, as age.c does, and
+ *            counts the answers per 64 KiB. One use and a million uses between
+ *            two samples both count as one. So a threshold is a number of
+ *            samples. With many blocks each block is sampled less often.
+ * Hand       The work samples some blocks at a time, and a clock hand remembers
+ *            where to continue. If the hand has gone around and found nothing
+ *            to count, the work stops. The next remote entry, or a change of a
+ *            knob, starts it again.
+ * Moves      A 64 KiB part that has reached its threshold migrates like a
+ *            prefetch, if policy lets a fault move it. Its count restarts at 0
+ *            whether or not it moves. If another call holds the block or the
+ *            mmap_lock, the next sample tries again.
+ * Ending     The work uses the binding without a reference. hmmrt_unbind()
+ *            waits for it once nothing can start it any more. So the work does
+ *            not wait for the mmap_lock: it tries again later.
  */
 #include <linux/bitops.h>
 #include <linux/mm.h>
@@ -27,29 +29,35 @@
 #include "hmmrt.h"
 
 #define COUNT_PERIOD	max(HZ / 50, 1)
-/* Blocks that the driver is asked about, and that are looked at for some, at a time. */
+/*
+ * Per run: blocks to ask the driver about, and blocks to visit in search of
+ * them.
+ */
 #define COUNT_BLOCKS	16
 #define COUNT_LOOKS	1024
 #define COUNT_ATTEMPTS	8
 
 #define GRANULE_SIZE	(HMMRT_POLICY_GRANULE_PAGES * PAGE_SIZE)
 
-/* Of what a device reaches in a block: samples that it was used in; block->lock. */
+/*
+ * By granule of a block: samples in which remote memory there was used.
+ * Protected by block->lock.
+ */
 struct hmmrt_counts {
 	u16 of[HMMRT_POLICY_GRANULES];
 };
 
-/* One period of the work. */
+/* One run of the work. */
 struct look {
 	struct hmmrt_binding *binding;
 	hmmrt_pte_t *ptes;		/* HMMRT_BLOCK_PAGES */
-	unsigned int blocks;		/* left to ask about */
+	unsigned int blocks;		/* blocks left to ask about */
 	unsigned int looks;
 };
 
 /* --- counting ------------------------------------------------------------ */
 
-/* So that there is something to count with; without it nothing is. */
+/* Allocate the counters of a block. On failure nothing is counted. */
 static void counts_prepare(struct hmmrt_block *block,
 			   struct hmmrt_block_map *map)
 {
@@ -83,10 +91,10 @@ static unsigned long granules_used(const hmmrt_pte_t *ptes)
 }
 
 /**
- * hmmrt_count() - what a device has used of a block
+ * hmmrt_count() - count the remote accesses of a device in a block
  * @binding: of the device
- * @block: of its space
- * @ptes: what its driver said
+ * @block: block of the binding's space
+ * @ptes: entries that the driver reported as used
  *
  * Context: may sleep; block->lock is taken.
  */
@@ -107,7 +115,10 @@ void hmmrt_count(const struct hmmrt_binding *binding, struct hmmrt_block *block,
 	mutex_unlock(&block->lock);
 }
 
-/* Those that were used often enough; they are counted anew. */
+/*
+ * Return the granules that have reached their threshold, and reset their
+ * counts.
+ */
 static unsigned long take_hot(struct hmmrt_block *block,
 			      struct hmmrt_block_map *map,
 			      const u32 *thresholds)
@@ -126,7 +137,10 @@ static unsigned long take_hot(struct hmmrt_block *block,
 	return hot;
 }
 
-/* Another call is in the way: the next look tries again, used meanwhile or not. */
+/*
+ * Another call was in the way. Set the count so that the next sample tries
+ * again, even without another use.
+ */
 static void keep_hot(struct hmmrt_block *block, struct hmmrt_block_map *map,
 		     unsigned int granule, u32 threshold)
 {
@@ -138,7 +152,7 @@ static void keep_hot(struct hmmrt_block *block, struct hmmrt_block_map *map,
 
 /* --- what counts --------------------------------------------------------- */
 
-/* A fault's decision, once it was counted. */
+/* Return whether a fault that reached the threshold would move the page. */
 static bool moves(const struct hmmrt_binding *binding,
 		  const struct hmmrt_advice *advice,
 		  const struct hmmrt_knobs *knobs, bool pinned)
@@ -161,7 +175,10 @@ static bool counts_at(const struct hmmrt_knobs *knobs)
 	       knobs->of[HMMRT_KNOB_MIGRATION_POLICY] == HMMRT_MIGRATE_ON_COUNT;
 }
 
-/* What @start to @end has, for the granules that it is in, if that is less. */
+/*
+ * Lower the thresholds of the granules that [@start, @end) touches to
+ * @threshold. 0 changes nothing.
+ */
 static void fill_part(const struct hmmrt_block *block, unsigned long start,
 		      unsigned long end, u32 threshold, u32 *thresholds)
 {
@@ -174,8 +191,8 @@ static void fill_part(const struct hmmrt_block *block, unsigned long start,
 }
 
 /*
- * By granule, the least of what its parts have; 0: it does not count. Returns whether
- * some do.
+ * Fill in the threshold of each granule: the lowest of its parts, or 0 if none
+ * counts. Returns whether any part counts.
  */
 static bool fill_thresholds(const struct hmmrt_binding *binding,
 			    const struct hmmrt_block *block, u32 *thresholds)
@@ -203,7 +220,10 @@ static bool fill_thresholds(const struct hmmrt_binding *binding,
 
 /* --- moving -------------------------------------------------------------- */
 
-/* The part that one mapping and one advice cover; the mmap_lock is held. */
+/*
+ * Move the part that one mapping and one advice cover. Call with the mmap_lock
+ * held.
+ */
 static int move_part(struct hmmrt_request *req)
 {
 	struct hmmrt_binding *binding = req->binding;
@@ -220,7 +240,10 @@ static int move_part(struct hmmrt_request *req)
 	return hmmrt_serve_window(req, true);
 }
 
-/* From @start on, what there is first. 0: up to req->end it is done. */
+/*
+ * Move the first mapped part at or after @start. If 0, all up to req->end is
+ * done.
+ */
 static int move_once(struct hmmrt_request *req, unsigned long start,
 		     unsigned long end)
 {
@@ -238,7 +261,7 @@ static int move_once(struct hmmrt_request *req, unsigned long start,
 	return hmmrt_request_again(req, rc);
 }
 
-/* Returns whether it need not be tried again. */
+/* Returns whether the granule needs no further try. */
 static bool move_granule(struct hmmrt_binding *binding,
 			 struct hmmrt_block *block, unsigned int granule)
 {
@@ -271,7 +294,9 @@ static bool move_granule(struct hmmrt_binding *binding,
 
 /* --- the work ------------------------------------------------------------ */
 
-/* What the device may have mapped there that is not its own; NULL: nothing. */
+/*
+ * Return the device's map of the block if it may have remote entries, or NULL.
+ */
 static struct hmmrt_block_map *remote_map(const struct hmmrt_block *block,
 					  u32 device_id)
 {
@@ -303,7 +328,7 @@ static void block_look(struct look *look, struct hmmrt_block *block)
 			keep_hot(block, map, i, thresholds[i]);
 }
 
-/* false: once around, and nothing counts. */
+/* Returns false if the hand has gone around and nothing counts. */
 static bool binding_look(struct look *look)
 {
 	struct hmmrt_counting *counting = &look->binding->counting;
@@ -340,7 +365,7 @@ static void counting_work(struct work_struct *work)
 	struct hmmrt_charging charging;
 	bool again = true;
 
-	/* The process is going: nobody will access anything. */
+	/* The process is exiting, so there is nothing to count. */
 	if (READ_ONCE(look.binding->going) || !mmget_not_zero(mm))
 		return;
 	charging = hmmrt_charge_to(mm);
@@ -356,7 +381,7 @@ static void counting_work(struct work_struct *work)
 				   COUNT_PERIOD);
 }
 
-/* Whether anything may count for it. */
+/* Return whether access counting may apply to anything of the binding. */
 static bool may_count(const struct hmmrt_binding *binding)
 {
 	if (!binding->dev->ops->accessed ||
@@ -370,10 +395,10 @@ static bool may_count(const struct hmmrt_binding *binding)
 }
 
 /**
- * hmmrt_counting_start() - a device reaches something that is not its own
- * @binding: of it; hmmrt_unbind() waits for the caller
+ * hmmrt_counting_start() - start counting; the device has a remote entry
+ * @binding: binding of the device; hmmrt_unbind() waits for the caller
  *
- * Context: any that may not be in a notifier.
+ * Context: any, except in notifiers.
  */
 void hmmrt_counting_start(struct hmmrt_binding *binding)
 {
@@ -381,7 +406,9 @@ void hmmrt_counting_start(struct hmmrt_binding *binding)
 
 	if (!may_count(binding))
 		return;
-	/* First: the work that ends now has seen it, or is started again. */
+	/*
+	 * Set @seen first: a work that is ending sees it, or is queued again.
+	 */
 	smp_store_mb(counting->seen, true);
 	queue_delayed_work(system_dfl_wq, &counting->work, COUNT_PERIOD);
 }
@@ -391,16 +418,16 @@ void hmmrt_counting_init(struct hmmrt_binding *binding)
 	INIT_DELAYED_WORK(&binding->counting.work, counting_work);
 }
 
-/* Nobody is left who starts it. */
+/* Call when nothing can start the work any more. */
 void hmmrt_counting_stop(struct hmmrt_binding *binding)
 {
 	cancel_delayed_work_sync(&binding->counting.work);
 }
 
 /**
- * hmmrt_counting_knob_set() - something may count now that did not
- * @space: for which, or NULL: for all that the device is bound to
- * @dev: for which, with no space
+ * hmmrt_counting_knob_set() - start counting after a knob was changed
+ * @space: space with the knob, or NULL for all spaces bound to the device
+ * @dev: device with the knob, if @space is NULL
  */
 void hmmrt_counting_knob_set(struct hmmrt_space *space,
 			     struct hmmrt_device *dev)

@@ -2,10 +2,11 @@
 /*
  * Devices: registration, ids, lifetime.
  *
- * A device is used by its registration, by each binding, and by ioctls for a
- * moment. Unregistering waits for the others, then brings its pages home. Its id
- * and name are its own until that is done: pages that are still there are found
- * by the id, and no other device is taken for their place.
+ * The registration, each binding, and each running ioctl hold a reference to a
+ * device. Unregistering waits for bindings and ioctls, then migrates the
+ * device's pages back to system memory. The device keeps its id and name until
+ * that is done: remaining pages are found by the id, and no other device may
+ * take it.
  */
 #include <linux/bitfield.h>
 #include <linux/ioport.h>
@@ -23,13 +24,15 @@ bool hmmrt_node_is_online(int node)
 	return node >= 0 && node < MAX_NUMNODES && node_online(node);
 }
 
-/* The struct pages of the device's memory are made there. */
+/* The struct pages of the device's memory are allocated on this node. */
 static bool numa_node_valid(int node)
 {
 	return node == NUMA_NO_NODE || hmmrt_node_is_online(node);
 }
 
-/* Coherent memory that is not the kernel's own, or none. */
+/*
+ * Coherent memory must not be System RAM; other devices must give no address.
+ */
 static bool desc_memory_valid(const struct hmmrt_device_desc *desc)
 {
 	if (!desc->memory_bytes ||
@@ -144,14 +147,19 @@ u32 hmmrt_device_id(const struct hmmrt_device *dev)
 }
 EXPORT_SYMBOL_GPL(hmmrt_device_id);
 
-/* Nothing changes while the entry is there: see hmmrt_device_unregister(). */
+/*
+ * The device cannot go while the entry exists: see hmmrt_device_unregister().
+ */
 struct hmmrt_device *hmmrt_pte_peer(hmmrt_pte_t pte)
 {
 	return READ_ONCE(devices[FIELD_GET(HMMRT_PTE_PEER_ID, pte)]);
 }
 EXPORT_SYMBOL_GPL(hmmrt_pte_peer);
 
-/* The device with a reference, or NULL: also for one that is going. */
+/*
+ * Return the device with a reference, or NULL if the id is unused or the device
+ * is going away.
+ */
 struct hmmrt_device *hmmrt_device_get(u32 id)
 {
 	struct hmmrt_device *dev = NULL;

@@ -1,40 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Exclusive access: pages that only one device has an entry for, until somebody
- * else touches them.
+ * Exclusive access: pages for which only one device has an entry, until another
+ * device or the CPU touches them.
  *
  * Model      The core replaces the CPU's entries by device-exclusive ones and
- *            hands the pages over locked. Who touches such a page waits for its
- *            lock, announces that the entry goes (an invalidation, which takes
- *            the device's away), and has the old entry put back.
- * Own event  Making a page exclusive is announced like any other change, on this
- *            thread and for every process that maps the page: all devices lose
- *            their entries for it. The sequence changes with it, so it cannot
- *            tell whether something else came in between, as discarding the
- *            memory does without the page's lock. block->revoked can: it counts
- *            all invalidations but those whose owner is block->exclusive.
- * Order      Pages are faulted in, and what was exclusive given back, before
- *            counting begins: the core would do it on the way, and that counts.
- *            The count is read before mmu_interval_read_begin(), which waits for
- *            those that were counted and have not ended.
- * Coherent   The core would do this to pages of coherent memory as well, but such
- *            an entry must not be: cores that do not count it as a mapping take
- *            it for a migration entry when eviction lets go of the page, make it
- *            an ordinary one, and add a reference that nobody gives back. So the
- *            pages come home first, and block->migrate keeps them there: a page of
- *            system memory with a writable entry is mapped nowhere else, stays so
- *            without fork() (the mmap_lock), and goes to a device by this block
- *            only. Without an entry it may be on its way, and come back to where
- *            it was. The memory of other drivers' devices is not looked after.
- * Anonymous  The core faults in what was lost between the census and the call, and
- *            cannot be interrupted in it: it neither drops the mmap_lock nor looks
- *            for a signal. So only mappings whose faults wait for no program are
- *            taken: anonymous ones that userfaultfd does not watch. A private
- *            mapping of a file is refused also where the page has been copied: when
- *            the copy is discarded, the next fault reads the file.
- * Locking    space->exclusive around it all, so that a block has one owner.
- *            block->migrate, once all is at home: the core faults in what was
- *            lost meanwhile, and migrate_to_ram() would wait for it.
+ *            returns the pages locked. A CPU fault on such a page waits for the
+ *            page lock, sends an invalidation, which removes the device's
+ *            entry, and restores the old entry.
+ * Own event  Making a page exclusive sends invalidations like any other change,
+ *            in this thread and for every process that maps the page: all
+ *            devices lose their entries for it. This also changes the notifier
+ *            sequence, so the sequence cannot tell whether another invalidation
+ *            came in between, such as one for discarded memory, which needs no
+ *            page lock. block->revoked can: it counts all invalidations except
+ *            those with the owner block->exclusive.
+ * Order      Pages are faulted in, and exclusive pages given back, before the
+ *            count is read. Otherwise the core does that during the call, and
+ *            the count changes. The count is read before
+ *            mmu_interval_read_begin(), which waits for invalidations that were
+ *            counted and have not ended.
+ * Coherent   The core would also make pages of coherent memory exclusive, but
+ *            that must not happen. Kernels that do not count such an entry as a
+ *            mapping take it for a migration entry when eviction releases the
+ *            page: they make it an ordinary entry and add a reference that is
+ *            never dropped. So the pages migrate to system memory first, and
+ *            block->migrate keeps them there. A page of system memory with a
+ *            writable entry is mapped nowhere else. That does not change
+ *            without fork(), which needs the mmap_lock, and only this block can
+ *            migrate the page to a device. A page without an entry may be in
+ *            migration and return to the device. Memory of other drivers'
+ *            devices is not handled.
+ * Anonymous  The core faults in pages that were lost between the census and the
+ *            call. It cannot be interrupted there: it neither drops the
+ *            mmap_lock nor checks for signals. So only mappings with faults
+ *            that wait for no program are accepted: anonymous ones without
+ *            userfaultfd. A private file mapping is refused even where the page
+ *            has been copied, because once the copy is discarded the next fault
+ *            reads the file.
+ * Locking    space->exclusive is held throughout, so that a block has one
+ *            owner. block->migrate is taken only when all pages are in system
+ *            memory: the core faults in pages lost since then, and a fault on a
+ *            device page would need block->migrate in migrate_to_ram().
  */
 #include <linux/hmm.h>
 #include <linux/memremap.h>
@@ -44,7 +50,10 @@
 
 #include "hmmrt.h"
 
-/* The mmap_lock is kept: a caller may hold the binding, and no program is waited for. */
+/*
+ * The mmap_lock is not dropped: the caller may hold the binding, and the faults
+ * wait for no program.
+ */
 static int fault_in(struct mm_struct *mm, const struct hmmrt_request *req)
 {
 	unsigned long addr;
@@ -56,11 +65,11 @@ static int fault_in(struct mm_struct *mm, const struct hmmrt_request *req)
 	return rc;
 }
 
-/* What a snapshot of a window shows; what is on its way it does not. */
+/* What a snapshot of a window shows. It does not show pages in migration. */
 struct census {
-	unsigned int at_home;		/* in system memory, this process's alone */
+	unsigned int at_home;	/* in system memory, exclusive to the process */
 	unsigned int coherent;
-	unsigned int never;		/* special, or of another driver's device */
+	unsigned int never;	/* special, or on another driver's device */
 };
 
 static void census_add(struct census *census, unsigned long hmm_pfn)
@@ -96,7 +105,9 @@ static int take_census(struct hmmrt_request *req, struct census *census)
 	return rc;
 }
 
-/* From coherent memory; fault_in() has brought home what the CPU cannot reach. */
+/*
+ * Migrate coherent memory back. fault_in() has moved what the CPU cannot reach.
+ */
 static int bring_home(struct hmmrt_request *req)
 {
 	struct census census;
@@ -108,13 +119,13 @@ static int bring_home(struct hmmrt_request *req)
 	rc = hmmrt_migrate_to_host(req);
 	if (!rc)
 		rc = take_census(req, &census);
-	/* Somebody has them pinned. */
+	/* Some pages are pinned. */
 	if (!rc && census.coherent)
 		rc = -EBUSY;
 	return rc;
 }
 
-/* From here on others are counted. */
+/* Start to count invalidations by others. */
 static unsigned long block_watch(struct hmmrt_block *block, const void *owner)
 {
 	unsigned long revoked;
@@ -128,8 +139,9 @@ static unsigned long block_watch(struct hmmrt_block *block, const void *owner)
 }
 
 /*
- * The pages are locked, so who wants one back waits. -EBUSY if there is none for
- * some; -EAGAIN for a page that must not be, so that it is faulted in again.
+ * Map the pages for the device. They are locked, so a thread that wants one
+ * back waits. Returns -EBUSY if a page could not be made exclusive, or -EAGAIN
+ * for device memory, which must be faulted in again.
  */
 static int map_atomic(struct hmmrt_request *req, struct page **pages)
 {
@@ -154,7 +166,10 @@ static int map_atomic(struct hmmrt_request *req, struct page **pages)
 		req->ptes[i] = HMMRT_PTE_VALID | HMMRT_PTE_WRITE |
 			       HMMRT_PTE_ATOMIC |
 			       PFN_PHYS(page_to_pfn(pages[i]));
-		/* Not as writable: an ordinary write fault gives it back. */
+		/*
+		 * Not marked writable: an ordinary write fault ends exclusive
+		 * access.
+		 */
 		__set_bit(base + i, map->mapped);
 		folio_mark_dirty(page_folio(pages[i]));
 		mapped++;
@@ -219,8 +234,9 @@ int hmmrt_make_exclusive(struct hmmrt_request *req)
 	req->end = min(req->end,
 		       req->start + HMMRT_EXCLUSIVE_PAGES * PAGE_SIZE);
 	/*
-	 * Neither a file system nor a handler is waited for under block->migrate;
-	 * and UFFDIO_MOVE could bring a page of coherent memory at any time.
+	 * No file system and no userfaultfd handler may be waited for under
+	 * block->migrate, and UFFDIO_MOVE could move in a page of coherent
+	 * memory at any time.
 	 */
 	if (!vma_is_anonymous(req->vma) || userfaultfd_armed(req->vma))
 		return -EBUSY;

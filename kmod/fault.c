@@ -1,28 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Faults of a device: who serves them, in what batches, and when their lanes go on.
+ * Faults of a device: which lane serves them, in what batches, and when the
+ * waiting lanes continue.
  *
- * Servicers  A lane that faults serves its fault itself, in its own context, as long
- *            as not too many do (fault_servicers): it has a slot. Otherwise the fault
- *            is queued in the buffer of the binding (queue.c), and the lane waits.
- * Batches    A servicer takes what is pending along with its own fault, which is
- *            served first, with its block. Sorted, all faults of a block are one
- *            group: one block, one prepare(), one request, and the window that policy
- *            chooses knows of all of them. Those of a page become one, which wants
- *            what any of them wants; where that cannot be had each access is served
- *            by itself, so that a read goes on where only the write is refused.
- * Signals    A servicer that is interrupted puts what it has not served back in front.
- *            Who has one pending to begin with serves its own fault alone, once: under
- *            a storm of signals that is how it gets on. Who is being killed serves
+ * Workers    A fault worker is a lane that serves faults for itself and for
+ *            others. A lane that faults serves its fault itself, in its own
+ *            context, as long as the number of fault workers is below the limit
+ *            (fault_servicers): it holds a fault worker permit. Otherwise the
+ *            fault is queued in the buffer of the binding (queue.c), and the
+ *            lane waits.
+ * Batches    A fault worker takes pending faults along with its own fault. The
+ *            block of its own fault is served first. After sorting, all faults
+ *            of a block form one group: one block, one prepare(), one request,
+ *            and the window that policy chooses takes all of them into account.
+ *            Faults of the same page become one, with the access rights of all.
+ *            If those are refused, each access is served by itself, so that a
+ *            read succeeds even if only the write is refused.
+ * Signals    A fault worker that is interrupted puts unserved faults back at
+ *            the front of the buffer. A lane that starts with a signal pending
+ *            serves only its own fault, once: this way it makes progress even
+ *            under a storm of signals. A lane that is being killed serves
  *            nothing.
- * Stuck      A servicer may wait for a program: what it faults in may be of FUSE, or
- *            protected by userfaultfd, and that program may need the device. So who
- *            has waited for a while (fault_patience_msec) serves its own fault, and no
- *            other, with a slot beyond those that there are.
- * Replay     When lanes go on that were served: as soon as their group is (BLOCK),
- *            their batch is (BATCH), the same with those whose page is mapped by then
- *            (BATCH_FLUSH), or once nobody serves anything, in bounded time (ONCE).
- *            The servicer's own lane never goes on before its batch is done.
+ * Stuck      A fault worker may wait for a program: the page that it faults in
+ *            may belong to FUSE or be registered with userfaultfd, and that
+ *            program may need the device. So a lane that has waited for the
+ *            wait timeout (fault_patience_msec) serves its own fault, and no
+ *            other, with a permit beyond the limit.
+ * Replay     The replay policy says when served lanes continue: when their
+ *            group is served (BLOCK); when the batch is served (BATCH); the
+ *            same, together with pending faults that the batch has mapped too
+ *            (BATCH_FLUSH); or when no fault worker is left, in bounded time
+ *            (ONCE). The fault worker's own lane never continues before its
+ *            batch is done.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -35,21 +44,23 @@
 #include "queue.h"
 #include "trace.h"
 
-/* One servicer's work. */
+/* The work of one fault worker. */
 struct batch {
 	struct hmmrt_binding *binding;
 	struct hmmrt_batch_fault own;
 	struct hmmrt_batch_fault *faults;	/* &own, or an array */
 	unsigned int n;
-	struct list_head taken;		/* of others, as they came; no answer yet */
-	struct list_head answered;	/* their lanes wait for a replay */
+	/* From the buffer, in order; not answered yet. */
+	struct list_head taken;
+	/* Answered; their lanes wait for a replay. */
+	struct list_head answered;
 	unsigned long deadline;
 	u32 replay;
-	bool alone;			/* nothing but the own fault */
-	bool nowait;			/* for no program, nor for other lanes */
+	bool alone;			/* serve only the own fault */
+	bool nowait;	/* wait for no program and no other lane */
 	bool coalesce;
-	enum hmmrt_policy_rule decided;	/* about the fault that is being served */
-	int rc;				/* of the own one */
+	enum hmmrt_policy_rule decided;	/* rule for the fault being served */
+	int rc;				/* result of the own fault */
 	enum hmmrt_policy_rule rule;
 };
 
@@ -72,13 +83,16 @@ static void answer(struct batch *batch, unsigned int first, unsigned int end,
 	}
 }
 
-/* Of faults at the same time some may not be counted. */
+/* Concurrent updates may lose a few faults. */
 static void count_faults(struct hmmrt_block_map *map, unsigned int n)
 {
 	WRITE_ONCE(map->faults, READ_ONCE(map->faults) + n);
 }
 
-/* The next page of a group: what stood in the way of the last one may not now. */
+/*
+ * Prepare the request for the next page of a group. Clear the limits found for
+ * the last page, which may not apply to this one.
+ */
 static void request_next(struct hmmrt_request *req, unsigned long addr,
 			 unsigned int access)
 {
@@ -97,7 +111,9 @@ static void request_next(struct hmmrt_request *req, unsigned long addr,
 	req->evictions = 0;
 }
 
-/* Attempts at one page. After the deadline there are only so many. */
+/*
+ * Try to serve one page. After the deadline the number of attempts is limited.
+ */
 static int page_serve(struct batch *batch, struct hmmrt_request *req,
 		      unsigned long addr, unsigned int access)
 {
@@ -118,7 +134,7 @@ static int page_serve(struct batch *batch, struct hmmrt_request *req,
 	}
 }
 
-/* Faults of one page, together. An error: none of them has an answer. */
+/* Serve the faults of one page together. On error none of them is answered. */
 static int faults_serve(struct batch *batch, struct hmmrt_request *req,
 			unsigned int first, unsigned int end)
 {
@@ -126,7 +142,7 @@ static int faults_serve(struct batch *batch, struct hmmrt_request *req,
 			    hmmrt_batch_access(batch->faults, first, end));
 
 	batch->decided = req->rule;
-	/* Of different accesses one may be refused: each is asked for. */
+	/* If the accesses differ, only one may be refused: try each alone. */
 	if (rc == -EINTR || (rc && rc != -EAGAIN &&
 			     hmmrt_batch_access_end(batch->faults, first,
 						    end) < end))
@@ -153,8 +169,8 @@ static int merged_serve(struct batch *batch, struct hmmrt_request *req,
 }
 
 /*
- * Up to the first fault that could be served: before that no memory is spent on the
- * block. Returns its index, or -EINTR.
+ * Refuse faults up to the first one that can be served, so that no memory is
+ * spent on the block before. Returns the index of that fault, or -EINTR.
  */
 static int refuse_first(struct batch *batch, unsigned int first,
 			unsigned int end)
@@ -163,7 +179,7 @@ static int refuse_first(struct batch *batch, unsigned int first,
 	unsigned int next;
 	int rc;
 
-	/* Where it has been spent already an attempt will tell. */
+	/* The memory is spent already, so an attempt finds out. */
 	if (hmmrt_block_is_known(batch->binding, batch->faults[first].addr))
 		return first;
 	for (; first < end; first = next) {
@@ -180,7 +196,7 @@ static int refuse_first(struct batch *batch, unsigned int first,
 	return first;
 }
 
-/* Pages of the group, for policy. */
+/* Record the pages of the group, for policy. */
 static void mark_faulted(struct batch *batch, struct hmmrt_request *req,
 			 unsigned int first, unsigned int end)
 {
@@ -192,12 +208,12 @@ static void mark_faulted(struct batch *batch, struct hmmrt_request *req,
 
 		n += !__test_and_set_bit(offset >> PAGE_SHIFT, req->faulted);
 	}
-	/* A fault that may come again is counted when it has an answer. */
+	/* With nowait the fault may come again; it is counted once answered. */
 	if (!batch->nowait)
 		count_faults(block->maps[batch->binding->dev->id], n);
 }
 
-/* *req has a reference to its block. */
+/* On success *req holds a reference to its block. */
 static int block_prepare(struct hmmrt_binding *binding, unsigned long addr,
 			 struct hmmrt_request **req)
 {
@@ -220,7 +236,7 @@ err_put:
 	return rc;
 }
 
-/* Faults of one block. -EINTR: some have no answer yet. */
+/* Serve the faults of one block. On -EINTR some are not answered yet. */
 static int group_serve(struct batch *batch, unsigned int first,
 		       unsigned int end)
 {
@@ -259,7 +275,10 @@ static int group_serve(struct batch *batch, unsigned int first,
 	return rc;
 }
 
-/* The own fault, and with it what is pending; with no memory for that alone. */
+/*
+ * Take the own fault and pending ones. If there is no memory for an array, take
+ * only the own fault.
+ */
 static void batch_take(struct batch *batch)
 {
 	struct hmmrt_binding *binding = batch->binding;
@@ -302,7 +321,7 @@ static void batch_count(struct batch *batch)
 				shape.merged);
 }
 
-/* Those that have an answer go on, if policy says so now. */
+/* Let lanes with an answer continue, if the replay policy says so now. */
 static void batch_replay(struct batch *batch)
 {
 	bool once = batch->replay == HMMRT_REPLAY_ONCE;
@@ -313,7 +332,7 @@ static void batch_replay(struct batch *batch)
 		hmmrt_queue_replay(batch->binding, &batch->answered, once);
 }
 
-/* Where the group begins that the own fault is in, and in *end where it ends. */
+/* Return the start of the group with the own fault, and its end in *end. */
 static unsigned int own_group(const struct batch *batch, unsigned int *end)
 {
 	unsigned int first, i;
@@ -326,7 +345,9 @@ static unsigned int own_group(const struct batch *batch, unsigned int *end)
 	}
 }
 
-/* A group. false: interrupted, and some of it may have no answer. */
+/*
+ * Serve a group. Returns false if interrupted; some faults may not be answered.
+ */
 static bool batch_group(struct batch *batch, unsigned int first,
 			unsigned int end)
 {
@@ -338,7 +359,7 @@ static bool batch_group(struct batch *batch, unsigned int first,
 	return true;
 }
 
-/* The groups in [@first, @end), likewise. */
+/* Serve the groups in [@first, @end). Returns false if interrupted. */
 static bool batch_groups(struct batch *batch, unsigned int first,
 			 unsigned int end)
 {
@@ -353,8 +374,8 @@ static bool batch_groups(struct batch *batch, unsigned int first,
 }
 
 /*
- * Its own fault first: who is interrupted again and again would serve others for ever,
- * and nobody him.
+ * Serve the own fault first. Otherwise a lane that is interrupted again and
+ * again would keep serving other faults and never its own.
  */
 static void batch_serve(struct batch *batch)
 {
@@ -379,7 +400,10 @@ static bool queued_is_mapped(struct hmmrt_binding *binding,
 	return mapped;
 }
 
-/* What was served by the way goes on; the others wait where they waited. */
+/*
+ * Let lanes continue with faults that the batch has mapped too. Put the others
+ * back.
+ */
 static void flush(struct hmmrt_binding *binding)
 {
 	struct hmmrt_fault_buffer *buffer = &binding->faults;
@@ -403,7 +427,7 @@ static void flush(struct hmmrt_binding *binding)
 	hmmrt_queue_put_back(buffer, &taken);
 }
 
-/* The process has exited: nothing of it will be served. */
+/* The process has exited, so no fault can be served. */
 static void refuse_pending(struct hmmrt_binding *binding)
 {
 	struct hmmrt_queued_fault *queued;
@@ -425,13 +449,13 @@ static void batch_do(struct batch *batch)
 		refuse_pending(batch->binding);
 		return;
 	}
-	/* Agent and owner may be in different cgroups. */
+	/* The agent and the owner may be in different cgroups. */
 	charging = hmmrt_charge_to(mm);
 	batch_take(batch);
 	if (!batch->nowait)
 		batch_count(batch);
 	batch_serve(batch);
-	/* Else it comes again when the page is there. */
+	/* Otherwise the fault comes again when the page is present. */
 	if (batch->nowait && batch->rc != -ENOLCK)
 		batch_count(batch);
 	hmmrt_charge_end(charging);
@@ -439,18 +463,18 @@ static void batch_do(struct batch *batch)
 		flush(batch->binding);
 	if (batch->faults != &batch->own)
 		kvfree(batch->faults);
-	/* The last reference may be ours: no exit_mmap() in a page fault. */
+	/* This may be the last reference: do not run exit_mmap() in a fault. */
 	mmput_async(mm);
 }
 
-/* What a servicer takes besides its own fault, and what it waits for. */
+/* Which faults a fault worker serves, and what it waits for. */
 enum service_mode {
-	SERVE_PENDING,			/* all that is in the buffer */
+	SERVE_PENDING,			/* its own fault and pending ones */
 	SERVE_ALONE,
-	SERVE_NOWAIT,			/* alone; see HMMRT_FAULT_NOWAIT */
+	SERVE_NOWAIT,	/* own fault only; see HMMRT_FAULT_NOWAIT */
 };
 
-/* With a slot, which is given up. */
+/* Serve with a permit, which is released at the end. */
 static int service(struct hmmrt_binding *binding, unsigned long addr,
 		   unsigned int access, enum service_mode mode,
 		   enum hmmrt_policy_rule *rule)
@@ -461,7 +485,10 @@ static int service(struct hmmrt_binding *binding, unsigned long addr,
 		.own = { .addr = addr, .access = access },
 		.taken = LIST_HEAD_INIT(batch.taken),
 		.answered = LIST_HEAD_INIT(batch.answered),
-		/* A worker has others to serve: a few attempts. */
+		/*
+		 * The driver's thread has other faults to serve, so make few
+		 * attempts.
+		 */
 		.deadline = mode == SERVE_NOWAIT ?
 				    jiffies - 1 :
 				    jiffies + HMMRT_SERVE_TIMEOUT,
@@ -485,7 +512,7 @@ static int service(struct hmmrt_binding *binding, unsigned long addr,
 
 /* --- waiting -------------------------------------------------------------- */
 
-/* In the buffer, or on the way from there. */
+/* Wait as a queued fault, then act on what became of it. */
 static int queued_serve(struct hmmrt_binding *binding,
 			struct hmmrt_queued_fault *queued,
 			enum hmmrt_policy_rule *rule)
@@ -505,7 +532,9 @@ static int queued_serve(struct hmmrt_binding *binding,
 	default:
 		if (hmmrt_interrupted())
 			return -EINTR;
-		/* Nobody has come to it; or who has it is stuck with another one. */
+		/*
+		 * No fault worker has taken it, or the one that did is stuck.
+		 */
 		hmmrt_slot_take_or_queue(binding, NULL);
 		return service(binding, queued->addr, queued->access,
 			       SERVE_ALONE, rule);
@@ -530,7 +559,7 @@ static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
 	return rc;
 }
 
-/* A servicer may wait for a program: so with a slot beyond those that there are. */
+/* Fault workers may wait for programs, so use a permit beyond the limit. */
 static int fault_serve_nowait(struct hmmrt_binding *binding, unsigned long addr,
 			      unsigned int access, enum hmmrt_policy_rule *rule)
 {

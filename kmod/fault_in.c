@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Faulting in a page for a driver that must not wait for it: where a program provides
- * the page (FUSE, userfaultfd), that takes as long as the program likes.
+ * Faulting in a page for a driver that must not wait for it. If a program
+ * provides the page (FUSE, userfaultfd), that takes as long as the program
+ * likes.
  *
- * Threads    Each page has a kernel thread, which takes the fault that a thread of the
- *            process would take. A signal ends most of its sleeps but not all: a read
- *            from a FUSE server without asynchronous reads cannot be interrupted. So
- *            nothing waits for a thread, and no work queue is kept busy by one.
- * Lifetime   A thread holds the mm, the module, and its struct hmmrt_fault_in; neither
- *            the binding nor the space nor the device. The driver detaches it with
- *            hmmrt_fault_in_end(): done() is not called afterwards. The module cannot
- *            be unloaded while a thread is left.
- * Limits     Kernel threads do not count against RLIMIT_NPROC, and a detached one
- *            outlives its process. So a process has so many, and a user so many,
- *            detached ones included.
- * Locking    fault_ins_lock  spinlock: the list of all.
- *            fault_in->lock  spinlock: done() is called under it.
+ * Threads    Each page gets a kernel thread, which takes the fault as a thread
+ *            of the process would. A signal ends most of its sleeps but not
+ *            all: a read from a FUSE server without asynchronous reads cannot
+ *            be interrupted. So hmmrt never waits for a thread and does not
+ *            block a workqueue with one.
+ * Lifetime   A thread holds the mm, the module, and its struct hmmrt_fault_in.
+ *            It holds neither the binding nor the space nor the device. The
+ *            driver detaches the thread with hmmrt_fault_in_end(); done() is
+ *            not called after that. The module cannot be unloaded while a
+ *            thread exists.
+ * Limits     Kernel threads do not count against RLIMIT_NPROC, and a detached
+ *            one outlives its process. So the number per process and the number
+ *            per user are limited. Detached threads count.
+ * Locking    fault_ins_lock, a spinlock, protects the list of all faults.
+ *            fault_in->lock, a spinlock, is held while done() is called.
  */
 #include <linux/cred.h>
 #include <linux/kthread.h>
@@ -32,14 +35,14 @@
 #define FAULT_INS_PER_USER	256
 
 struct hmmrt_fault_in {
-	struct list_head link;		/* of fault_ins */
-	refcount_t refs;		/* the thread's, and the driver's */
-	struct mm_struct *mm;		/* the thread's reference */
-	const struct cred *cred;	/* of the process, held */
+	struct list_head link;		/* on fault_ins */
+	refcount_t refs;	/* one of the thread, one of the driver */
+	struct mm_struct *mm;		/* referenced by the thread */
+	const struct cred *cred;	/* of the process, referenced */
 	unsigned long addr;
 	unsigned int access;
-	struct task_struct *thread;	/* the driver's reference */
-	spinlock_t lock;		/* @done */
+	struct task_struct *thread;	/* referenced by the driver */
+	spinlock_t lock;		/* protects @done */
 	hmmrt_fault_in_done_t done;	/* NULL: called, or detached */
 	void *data;
 };
@@ -55,7 +58,7 @@ static void fault_in_put(struct hmmrt_fault_in *fault_in)
 	kfree(fault_in);
 }
 
-/* Into the list, if neither process nor user has as many as there may be. */
+/* Add to the list, unless the process or the user is at its limit. */
 static bool fault_in_admit(struct hmmrt_fault_in *fault_in)
 {
 	unsigned int of_process = 0, of_user = 0;
@@ -94,7 +97,7 @@ static bool is_detached(struct hmmrt_fault_in *fault_in)
 	return detached;
 }
 
-/* The mmap_lock is dropped where a program is waited for. */
+/* Drops the mmap_lock where the fault waits for a program. */
 static int touch(const struct hmmrt_fault_in *fault_in)
 {
 	struct mm_struct *mm = fault_in->mm;
@@ -116,8 +119,9 @@ static int touch(const struct hmmrt_fault_in *fault_in)
 }
 
 /*
- * As the process would: with its credentials, for a FUSE mount of a user namespace refuses
- * users without an id there, and with its pages charged to its cgroup.
+ * Fault as the process would. Use its credentials, because a FUSE mount in a
+ * user namespace refuses users without an id there. Charge the page to its
+ * cgroup.
  */
 static int touch_as_process(const struct hmmrt_fault_in *fault_in)
 {
@@ -135,7 +139,10 @@ static int fault_in_thread(void *data)
 	struct hmmrt_fault_in *fault_in = data;
 	int rc = -EINTR;
 
-	/* A signal before was ignored. hmmrt_fault_in_end() detaches, then sends it. */
+	/*
+	 * A signal sent before this is lost. hmmrt_fault_in_end() detaches the
+	 * thread before it sends SIGKILL, so check for that afterwards.
+	 */
 	allow_signal(SIGKILL);
 	if (!is_detached(fault_in))
 		rc = touch_as_process(fault_in);
@@ -145,7 +152,7 @@ static int fault_in_thread(void *data)
 		fault_in->done(fault_in->data, rc);
 	fault_in->done = NULL;
 	spin_unlock(&fault_in->lock);
-	/* The last reference may be ours: devices are told that the process is gone. */
+	/* This may be the last reference, and notify devices of the exit. */
 	mmput(fault_in->mm);
 	fault_in_put(fault_in);
 	module_put_and_kthread_exit(0);
@@ -153,7 +160,7 @@ static int fault_in_thread(void *data)
 
 /* --- for drivers ---------------------------------------------------------- */
 
-/* The thread runs once it is woken, and holds the module. */
+/* The thread starts to run when woken, and holds the module. */
 static int fault_in_start(struct hmmrt_fault_in *fault_in)
 {
 	struct task_struct *thread;
@@ -224,7 +231,7 @@ void hmmrt_fault_in_end(struct hmmrt_fault_in *fault_in)
 	spin_lock(&fault_in->lock);
 	fault_in->done = NULL;
 	spin_unlock(&fault_in->lock);
-	/* The thread may sleep in the fault: wake it. It may have exited already. */
+	/* Wake the thread, which may sleep in the fault. It may have exited. */
 	send_sig(SIGKILL, fault_in->thread, 1);
 	put_task_struct(fault_in->thread);
 	fault_in_put(fault_in);
