@@ -102,7 +102,7 @@ static void evict_prepare(struct eviction *evict, int node)
 	unsigned int n = evict->entries;
 
 	INIT_LIST_HEAD(&evict->spare);
-	/* A large folio gets its memory later. */
+	/* A large folio gets its copy target later. */
 	if (n && folio_test_large(page_folio(pfn_to_page(evict->src[0]))))
 		return;
 	while (n--) {
@@ -643,9 +643,9 @@ static int make_room_for(struct hmmrt_request *req,
  * @req: request for a device that is full
  *
  * Context: process context, sleeps, no lock is held, not even the mmap_lock.
- * Return: 0: req->room is reserved for the next hmmrt_vram_alloc(), or memory
- * was freed otherwise; -ENOMEM: nothing could be evicted; -ENOENT: the account
- * may not have that much; -EINTR.
+ * Return: 0 if req->room is reserved for the next hmmrt_vram_alloc() or memory
+ * became free otherwise; -ENOMEM if nothing could be evicted; -ENOENT if the
+ * account may not have that much; -EINTR.
  */
 int hmmrt_request_make_room(struct hmmrt_request *req)
 {

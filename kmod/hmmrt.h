@@ -191,9 +191,9 @@ struct hmmrt_vram {
 	u64 split_chunks;
 	u64 merged_chunks;
 	atomic_long_t evictions;	/* chunks evicted to free memory */
-	/* Of those, evicted by the watermark worker. */
+	/* Chunks evicted early, by the watermark worker. */
 	atomic_long_t evictions_ahead;
-	/* Unreadable while the device goes away. */
+	/* Pages that could not be read while the device goes away. */
 	unsigned long lost_pages;
 	struct work_struct evict_ahead;
 	bool trimming;	/* a chunk being trimmed is on no list */
@@ -287,7 +287,7 @@ struct hmmrt_block {
 	struct mutex lock;
 	const void *exclusive;		/* owner of exclusive.c's own events */
 	unsigned long invalidations;	/* see hmmrt_block_read_begin() */
-	/* Those not caused by the owner in @exclusive. */
+	/* Invalidations not caused by the owner in @exclusive. */
 	unsigned long revoked;
 	struct hmmrt_policy_thrashing thrashing;	/* see thrash.c */
 	u32 pinned_by;			/* device id that has the thrash pin */
@@ -337,7 +337,7 @@ struct hmmrt_reap {
 struct hmmrt_space {
 	refcount_t refs;
 	struct mm_struct *mm;		/* held by mmgrab() */
-	/* Of the thread that created the space. */
+	/* Credentials of the thread that created the space. */
 	const struct cred *cred;
 	struct hlist_node hash;		/* hmmrt_roles_lock and hmmrt_srcu */
 	struct mmu_notifier release_notifier;
@@ -497,7 +497,7 @@ struct hmmrt_request {
 	unsigned long addr;	/* page that must be mapped, if access */
 	unsigned int access;
 	bool whole;			/* map all of the window, if access */
-	bool device_only;		/* map only what is on the device */
+	bool device_only;		/* map only pages on the device */
 	bool no_peers;			/* leave pages of other devices there */
 	bool all_devices;		/* move pages back from all devices */
 	bool no_grow;			/* device memory cannot grow */
