@@ -40,8 +40,8 @@
 /*
  * Charges of an account to visit in search of one to evict. They are in order
  * of use: if all of these were given out too recently for the claim, the device
- * has used the chunks behind them since. With many accounts fewer charges of each are visited, so that the
- * claim visits no more than CLAIM_LOOKS_ALL.
+ * has used the chunks behind them since. With many accounts fewer charges of
+ * each are visited, so that the claim visits no more than CLAIM_LOOKS_ALL.
  */
 #define CLAIM_LOOKS	256u
 #define CLAIM_LOOKS_LEAST	4u

@@ -150,7 +150,7 @@ struct hmmrt_chunk {
 	struct hmmrt_block **copy_of;
 	/*
 	 * By page: failed copies to system memory while the device goes away.
-	 * NULL: none failed.
+	 * NULL: none counted yet.
 	 */
 	u8 *failures;
 	/*
@@ -199,7 +199,7 @@ struct hmmrt_vram {
 	bool trimming;	/* a chunk being trimmed is on no list */
 
 	struct mutex populate;		/* putting memory behind chunks */
-	/* Adding regions; taken with no other lock held. */
+	/* Adding regions; taken with no other hmmrt lock held. */
 	struct mutex grow;
 	u64 size;
 	unsigned int nr_regions;
@@ -249,8 +249,8 @@ struct hmmrt_block_map {
 	struct hmmrt_policy_refaults refaults;
 	unsigned int faults;	/* approximate, since the map was last empty */
 	/*
-	 * Callers that removed entries but have not yet invalidated the
-	 * device's cached copies of them.
+	 * Callers that removed entries but have not yet made the device
+	 * invalidate what it has cached of them.
 	 */
 	unsigned int zapping;
 	/*
@@ -341,7 +341,8 @@ struct hmmrt_space {
 	const struct cred *cred;
 	struct hlist_node hash;		/* hmmrt_roles_lock and hmmrt_srcu */
 	struct mmu_notifier release_notifier;
-	struct mutex spans_lock;	/* creation of spans and blocks */
+	/* Creation and removal of spans and blocks. */
+	struct mutex spans_lock;
 	struct mutex exclusive;		/* serialises hmmrt_exclusive_range() */
 	struct mutex peering;	/* serialises changes of @peers, see peer.c */
 	/* By device id: a bit for each device with memory that it may map. */
@@ -369,7 +370,7 @@ struct hmmrt_space {
 	bool maps_ahead;	/* advice asks, or asked, for mapping ahead */
 	spinlock_t remap_lock;	/* protects the next four, and block->remap */
 	struct list_head remap_blocks;
-	/* Before failed blocks are tried again. */
+	/* Delay in jiffies before failed blocks are tried again. */
 	unsigned long remap_delay;
 	bool remap_soon;		/* the work is queued without delay */
 	bool remap_ended;
@@ -428,7 +429,7 @@ struct hmmrt_binding {
 	atomic64_t copied;
 	atomic64_t retries;
 	atomic64_t evictions;		/* chunks evicted for this binding */
-	atomic64_t evicted;		/* pages of this space */
+	atomic64_t evicted;		/* evicted pages of this space */
 	atomic64_t thrashing;	/* faults on thrashing pages, see policy.h */
 
 	struct hmmrt_fault_buffer faults;
@@ -514,7 +515,7 @@ struct hmmrt_request {
 	unsigned int regions_seen;	/* number of regions, with -ENOSPC */
 	u64 evict_before;	/* evict only chunks with a smaller @given */
 	unsigned int evictions;		/* evictions made for this request */
-	struct hmmrt_chunk *room;	/* evicted and reserved for this request */
+	struct hmmrt_chunk *room;	/* evicted for this request, reserved */
 	bool nowait;	/* never wait for a program or mmap_lock: -ENOLCK */
 	bool narrow;			/* a neighbour failed: take one page */
 	bool exec;	/* the vma permits it; valid without the vma */
