@@ -69,10 +69,7 @@ static u64 account_room(const struct hmmrt_account *account)
 	return limit > account->share.used ? limit - account->share.used : 0;
 }
 
-/*
- * Return the account with the least left below its limit: this one or one above
- * it.
- */
+/* Return the account with the least left: this one or one above it. */
 static struct hmmrt_account *account_tightest(struct hmmrt_account *account)
 {
 	struct hmmrt_account *above, *tightest = account;
@@ -89,10 +86,7 @@ static bool is_busy(u64 until, u64 now)
 	return time_before64(now, until);
 }
 
-/*
- * Return whether charging this account would exceed the number of accounts that
- * may be charged.
- */
+/* Return whether this would be one charged account too many. */
 static bool is_one_too_many(const struct hmmrt_account *account)
 {
 	const struct hmmrt_vram *vram = &account->dev->vram;
@@ -185,10 +179,7 @@ static struct hmmrt_account *orphan_find(struct hmmrt_vram *vram)
 	return found ? found : busy;
 }
 
-/*
- * Return the first account, from this one upwards, with too little left for
- * @npages.
- */
+/* Return the first account upwards with too little left for @npages. */
 static struct hmmrt_account *account_lacking(struct hmmrt_account *account,
 					     u64 npages)
 {
@@ -291,10 +282,7 @@ void hmmrt_charge(struct hmmrt_account *account, struct hmmrt_chunk *chunk,
 		account->share.used += npages;
 }
 
-/*
- * Move clock hands off an account that is about to leave the list of charged
- * ones.
- */
+/* Move clock hands off an account that leaves the charged list. */
 static void hands_leave(struct hmmrt_vram *vram,
 			const struct hmmrt_account *account)
 {
@@ -306,9 +294,7 @@ static void hands_leave(struct hmmrt_vram *vram,
 			hand->next = account->link.next;
 }
 
-/*
- * Uncharge a page that is free again. Returns whether accounts must be swept.
- */
+/* Uncharge a free page. Returns whether accounts must be swept. */
 bool hmmrt_uncharge(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 		    unsigned int index)
 {
@@ -558,10 +544,7 @@ struct hmmrt_chunk *hmmrt_claim_chunk(struct hmmrt_vram *vram,
 	choice_add_up(&choice);
 	hmmrt_policy_share_begin(&choice.pick);
 	choose(&choice);
-	/*
-	 * Try accounts with recent failures only if no other account can give
-	 * up pages.
-	 */
+	/* Ask accounts with recent failures only if no other can give. */
 	choice.busy = true;
 	if (IS_ERR(choice.chunk))
 		choose(&choice);
@@ -609,10 +592,7 @@ void hmmrt_claim_end(struct hmmrt_vram *vram, const struct hmmrt_chunk *chunk,
 			continue;
 		last = charge;
 		list_move_tail(&charge->account_link, &charge->account->charges);
-		/*
-		 * Once per charge, even if its pages lie between those of
-		 * others.
-		 */
+		/* Once per charge, even if its pages are not contiguous. */
 		if (failed && charge->busy_until == until)
 			continue;
 		charge->busy_until = failed ? until : 0;

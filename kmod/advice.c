@@ -64,10 +64,7 @@ static struct advised *advised_first(struct rb_root_cached *tree,
 	return node ? container_of(node, struct advised, range) : NULL;
 }
 
-/*
- * Return the last range that starts at or before @addr, or NULL. The ranges are
- * ordered by both ends.
- */
+/* Return the last range that starts at or before @addr. Both ends ascend. */
 static struct advised *advised_before(const struct rb_root_cached *tree,
 				      unsigned long addr)
 {
@@ -338,9 +335,7 @@ static unsigned int ranges_max(void)
 	return min(READ_ONCE(advice_ranges_max), RANGES_MOST);
 }
 
-/*
- * A change that adds no range is never refused, even if the limit was lowered.
- */
+/* A change that adds no range is allowed even after the limit was lowered. */
 static bool makes_too_many(const struct hmmrt_space *space,
 			   struct hmmrt_advice_tree *tree,
 			   const struct change *change, unsigned int needed)
@@ -393,10 +388,7 @@ static int advice_change(struct hmmrt_space *space,
 
 	lockdep_assert_held(&space->mm->mmap_lock);
 	change_init(&change, start, end, fn, arg);
-	/*
-	 * Set before the first range is added, so that readers without the lock
-	 * do not miss it.
-	 */
+	/* Set first, so that readers without the lock miss no range. */
 	WRITE_ONCE(tree->used, true);
 	down_write(&space->advice_lock);
 	rc = change_prepare(space, tree, &change);
@@ -576,10 +568,7 @@ struct hmmrt_advice hmmrt_advice_at(struct hmmrt_space *space,
 	return advice;
 }
 
-/*
- * Shrink the window to the part around @addr with the same advice, and store
- * that in the request.
- */
+/* Shrink the window to the advice at @addr, and store the advice in @req. */
 void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr)
 {
 	req->advice = hmmrt_advice_at(req->block->span->space, addr,
@@ -636,10 +625,7 @@ static void advice_prefetched(struct hmmrt_advice *advice,
 	advice->last_prefetch = arg->location;
 }
 
-/*
- * Return whether a location is system memory, or a NUMA node of it that is
- * online.
- */
+/* Return whether a location is system memory or an online node of it. */
 bool hmmrt_location_is_host(u32 location)
 {
 	if (location == HMMRT_LOCATION_HOST)
@@ -742,10 +728,7 @@ int hmmrt_advice_set_knob(struct hmmrt_space *space, unsigned long start,
 	return advise_all(space, start, end, advice_set_knob, &arg);
 }
 
-/*
- * Record the location that a prefetch asks for, up to the first hole. Call with
- * the mmap_lock held.
- */
+/* Record the target of a prefetch, up to the first hole. */
 int hmmrt_advice_prefetched(struct hmmrt_space *space, unsigned long start,
 			    unsigned long end, u32 location)
 {

@@ -43,13 +43,13 @@
 #include "hmmrt.h"
 #include "trace.h"
 
-/* Waits for other users of a page that must be split. */
+/* How many times to wait for other users of a page that must be split. */
 #define SPLIT_TRIES	50
 /* Chunks that may turn out busy before the device counts as full. */
 #define ROOM_TRIES	4
 /* The same for hmmrt_evict_excess(), which has time for more chunks. */
 #define EXCESS_FAILURES	64
-/* Reads of an unreadable page before it is lost, when its device goes away. */
+/* Failed reads before a page is lost, when its device goes away. */
 #define LAST_TRIES	3
 /* Chunks evicted for one request; each may free only few pages. */
 #define ROOM_MAX	8
@@ -93,10 +93,7 @@ struct eviction {
 /* Allocate near the device; ignore the cpusets of owner and evictor. */
 #define EVICT_GFP	(GFP_HIGHUSER_MOVABLE & ~__GFP_HARDWALL)
 
-/*
- * Allocate pages for the used pages of a chunk, as many as possible. No page is
- * locked.
- */
+/* Allocate pages for the used pages of a chunk. No page is locked. */
 static void evict_prepare(struct eviction *evict, int node)
 {
 	unsigned int n = evict->entries;
@@ -218,10 +215,7 @@ static bool was_last_try(struct hmmrt_chunk *chunk, unsigned int i)
 	return chunk->failures[i] == LAST_TRIES;
 }
 
-/*
- * Replace the page at @index, or its whole large page, by a page without
- * memory.
- */
+/* Replace the page at @index, or its whole large page, by a lost page. */
 static bool evict_lose(struct eviction *evict, unsigned int index)
 {
 	unsigned long *dst = &evict->dst[evict->entry[index]];
@@ -241,10 +235,7 @@ static bool evict_lose(struct eviction *evict, unsigned int index)
 	return true;
 }
 
-/*
- * Replace lost single pages. A page stays for now if no replacement is
- * available.
- */
+/* Replace lost single pages. A page without a replacement stays for now. */
 static void evict_lose_single(struct eviction *evict,
 			      const unsigned long *lost)
 {
@@ -307,10 +298,7 @@ static void evict_unreadable(struct hmmrt_device *dev,
 		evict_lose_huge(dev, evict, lost);
 }
 
-/*
- * The copy of the whole chunk failed. Copy page by page to find the pages that
- * cannot be read.
- */
+/* Copying the whole chunk failed: find the pages that cannot be read. */
 static void evict_copy_single(struct hmmrt_device *dev,
 			      struct hmmrt_chunk *chunk,
 			      struct eviction *evict, enum evict_mode mode)
@@ -351,10 +339,7 @@ static void evict_copy(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 	}
 }
 
-/*
- * Count device pages that a lost page has replaced: only those that did
- * migrate.
- */
+/* Count the device pages that did migrate to a lost page. */
 static unsigned int evict_count_gone(const struct eviction *evict)
 {
 	unsigned int i, n = 0;
@@ -405,9 +390,7 @@ static bool evict_find_lost(const struct eviction *evict, unsigned int i)
 	return false;
 }
 
-/*
- * Make a touch of the page raise SIGBUS if the kernel can. Drops the reference.
- */
+/* Make a touch of the page raise SIGBUS, if possible. Drops the reference. */
 static void poison_page(struct page *page)
 {
 #if HMMRT_MAY_POISON
@@ -417,10 +400,7 @@ static void poison_page(struct page *page)
 #endif
 }
 
-/*
- * Wait for references other than this one and the mappings: they prevent a
- * split.
- */
+/* Wait for references, except this one and mappings, that prevent a split. */
 static void wait_for_others(struct page *page)
 {
 	unsigned int try;
@@ -452,10 +432,7 @@ static void evict_poison_lost(struct hmmrt_device *dev,
 	}
 }
 
-/*
- * Allocate nothing between begin and end: reclaim in this thread also unmaps
- * pages.
- */
+/* Allocate nothing between begin and end: reclaim unmaps pages too. */
 static void evict_unmap(struct hmmrt_device *dev, struct eviction *evict,
 			bool room)
 {
@@ -491,10 +468,7 @@ static unsigned int evict_chunk(struct hmmrt_device *dev,
 	return gone;
 }
 
-/*
- * Prepare a chunk to lose pages. Without memory for that the pages stay for
- * now.
- */
+/* Prepare a chunk to lose pages. If memory is short, they stay for now. */
 static void prepare_to_lose(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 {
 	int rc = 0;
@@ -599,10 +573,7 @@ static struct hmmrt_chunk *evict_one(struct hmmrt_device *dev,
 	return ERR_PTR(-EAGAIN);
 }
 
-/*
- * Evict one chunk. Returns 0 if some of it was freed and is reserved for the
- * request.
- */
+/* Evict one chunk. Returns 0 if some of it is now reserved for the request. */
 static int make_room(struct hmmrt_request *req, const struct hmmrt_claim *claim,
 		     struct eviction *evict)
 {
@@ -660,10 +631,7 @@ int hmmrt_request_make_room(struct hmmrt_request *req)
 		claim.within = hmmrt_account_get_full(req->binding->account,
 						      bitmap_weight(req->wanted,
 								    HMMRT_BLOCK_PAGES));
-	/*
-	 * No account can give up pages. The next attempt takes what the limit
-	 * still allows.
-	 */
+	/* No account can give up pages; the next attempt takes what is left. */
 	if (IS_ERR(claim.within)) {
 		req->none_left = hmmrt_account_is_full(req->binding->account);
 		return PTR_ERR(claim.within);
@@ -741,10 +709,7 @@ int hmmrt_evict_excess(struct hmmrt_account *account, const bool *going)
 
 /* --- watermarks ----------------------------------------------------------- */
 
-/*
- * Return whether less memory is free than the knob says. A knob of 0 disables
- * it.
- */
+/* Return whether less memory is free than the knob says. 0 disables it. */
 static bool is_below(const struct hmmrt_device *dev, enum hmmrt_knob_id knob)
 {
 	const struct hmmrt_vram *vram = &dev->vram;
@@ -814,10 +779,7 @@ int hmmrt_device_evict(struct hmmrt_device *dev)
 	unsigned int i, j;
 
 	might_sleep();
-	/*
-	 * Regions are only added, and removed with the device. Pairs with
-	 * region_publish().
-	 */
+	/* Regions go with the device only. Pairs with region_publish(). */
 	for (i = 0; i < smp_load_acquire(&vram->nr_regions); i++) {
 		for (j = 0; j < vram->regions[i]->nr_chunks; j++) {
 			if (fatal_signal_pending(current))
