@@ -377,7 +377,7 @@ static void change_make(struct hmmrt_advice_tree *tree, struct change *change)
 	ranges_put_back(tree, change);
 }
 
-
+/* Returns -ENOSPC if there would be too many ranges. */
 static int advice_change(struct hmmrt_space *space,
 			 struct hmmrt_advice_tree *tree,
 			 unsigned long start, unsigned long end,
