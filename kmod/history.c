@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Why and when the pages of a block moved last.
+ * Why and when the pages of a block last moved.
  *
- * Model      One word a page: time, cause, and where it went. Where it is now is
- *            asked of the page table; if that is elsewhere, somebody else moved it,
- *            and the word says nothing. It goes with the mapping.
- * Memory     Made when the first page of a block is about to move. Without memory
- *            for it there is no history.
- * Locking    Words are noted under block->migrate, or by who evicts the page and has
- *            it locked, and forgotten by the notifier, which nobody who notes runs
- *            beside: those hold the mmap_lock, or the page. They are read with no
- *            lock.
+ * Model      There is one word per page: time, cause, and the location that the
+ *            page moved to. The current location comes from the page table. If
+ *            it differs from the word, something else moved the page, and the
+ *            word is ignored. The word is cleared when the mapping is removed.
+ * Memory     Allocated when the first page of a block is about to move. If the
+ *            allocation fails there is no history.
+ * Locking    Words are written under block->migrate, or by an evictor that has
+ *            the page locked. The notifier clears them. It never runs beside a
+ *            writer, because writers hold the mmap_lock or the page lock.
+ *            Readers take no lock.
  */
 #include <linux/bitfield.h>
 #include <linux/ktime.h>
@@ -18,7 +19,7 @@
 
 #include "hmmrt.h"
 
-/* The lower bits of the time, four microseconds, hold the rest. */
+/* The low 12 bits of the time, about 4 us, hold the other two fields. */
 #define WORD_LOCATION	GENMASK_ULL(7, 0)
 #define WORD_CAUSE	GENMASK_ULL(11, 8)
 #define WORD_TIME	GENMASK_ULL(63, 12)
@@ -27,7 +28,7 @@ struct hmmrt_history {
 	u64 words[HMMRT_BLOCK_PAGES];
 };
 
-/* Before pages of the block are locked: it allocates. */
+/* Call before pages of the block are locked, because this allocates. */
 void hmmrt_history_prepare(struct hmmrt_block *block)
 {
 	struct hmmrt_history *history;
@@ -36,7 +37,7 @@ void hmmrt_history_prepare(struct hmmrt_block *block)
 	if (block->history)
 		return;
 	history = kzalloc(sizeof(*history), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	/* Zeroed before anybody sees it. */
+	/* Zeroed before another thread sees it. */
 	smp_store_release(&block->history, history);
 }
 
@@ -45,14 +46,14 @@ void hmmrt_history_free(struct hmmrt_block *block)
 	kfree(block->history);
 }
 
-/* What to note of pages that move now. */
+/* The word to record for pages that move now. */
 u64 hmmrt_history_word(enum hmmrt_cause cause, u32 location)
 {
 	return (ktime_get_ns() & WORD_TIME) | FIELD_PREP(WORD_CAUSE, cause) |
 	       FIELD_PREP(WORD_LOCATION, location & WORD_LOCATION);
 }
 
-/* @n pages from @addr on have moved. */
+/* Record that @n pages from @addr on have moved. */
 void hmmrt_history_note(struct hmmrt_block *block, unsigned long addr,
 			unsigned int n, u64 word)
 {
@@ -63,7 +64,7 @@ void hmmrt_history_note(struct hmmrt_block *block, unsigned long addr,
 		WRITE_ONCE(block->history->words[i], word);
 }
 
-/* They go home, without block->migrate: there is no room for them. */
+/* Record an eviction to system memory; block->migrate is not held. */
 void hmmrt_history_note_evicted(struct hmmrt_block *block, unsigned int first,
 				unsigned int n)
 {
@@ -77,7 +78,7 @@ void hmmrt_history_note_evicted(struct hmmrt_block *block, unsigned int first,
 		WRITE_ONCE(history->words[i], word);
 }
 
-/* Their mapping goes. */
+/* Clear the words of pages with a mapping that is being removed. */
 void hmmrt_history_forget(struct hmmrt_block *block, unsigned int first,
 			  unsigned int n)
 {
@@ -89,7 +90,7 @@ void hmmrt_history_forget(struct hmmrt_block *block, unsigned int first,
 		WRITE_ONCE(history->words[i], 0);
 }
 
-/* Cause and time for a page of the block that is at @location now. */
+/* Fill in cause and time for a page of the block that is at @location now. */
 void hmmrt_history_tell(struct hmmrt_block *block, unsigned int index,
 			u32 location, struct hmmrt_page *page)
 {

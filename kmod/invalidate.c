@@ -1,26 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Invalidation: the notifier of a span takes mappings away from devices before the
- * core mm changes them.
+ * Invalidation: the notifier of a span takes mappings away from devices before
+ * the core mm changes them.
  *
- * Sequence   A span's sequence changes with whatever is unmapped in 64 MiB; so each
- *            block counts those that concern it. A block exists before
- *            hmmrt_block_read_begin(), which reads the count, and then waits for
- *            what is under way in the span. The notifier sets the sequence first,
- *            then looks for blocks, takes each lock and counts; the other side
- *            takes the lock, then checks the count. So either the notifier finds
- *            what was mapped, or the mapping finds that there was one and starts
- *            again. What began before the count was read is over when the wait
- *            is; and who reads a count that has risen sees the sequence that had
- *            been set before that, and waits.
- * Zap        The driver's entries go under block->lock, the device's cached
- *            copies of them afterwards with no block lock held: once for the
- *            whole range. In between nothing is mapped there (map->zapping), and
- *            who else takes entries away, and finds none any more, does not rely
- *            on them being invalidated: it does that itself, before its pages go.
- * Evict      The core announces the pages of a chunk that is evicted one by one. The
- *            first one of a block takes all entries of the block away that may be of
- *            the evicting device's memory, so that the device invalidates once.
+ * Sequence   The sequence of a span's notifier changes with every invalidation
+ *            in its 64 MiB. So each block counts the invalidations that concern
+ *            it. A block exists before hmmrt_block_read_begin(), which first
+ *            reads the count and then waits for invalidations under way in the
+ *            span. The notifier first sets the sequence, then finds blocks,
+ *            takes each block's lock and increments its count. The mapping side
+ *            takes the lock, then checks the count. So either the notifier
+ *            finds the new entries, or the mapping side finds that the count
+ *            has changed and starts again. An invalidation that began before
+ *            the count was read has ended when the wait ends. A reader that
+ *            sees an incremented count also sees the sequence that was set
+ *            before, and waits.
+ * Zap        The driver's entries are removed under block->lock. The device's
+ *            cached copies of them are invalidated afterwards, once for the
+ *            whole range, with no block lock held. In between nothing is mapped
+ *            there (map->zapping). Another thread that takes entries away at
+ *            that time finds none, but must not rely on the pending
+ *            invalidation: it invalidates the device itself before its pages
+ *            are freed.
+ * Evict      The core announces the pages of an evicted chunk one by one. The
+ *            first such page of a block removes all entries of the block that
+ *            may point to the evicting device's memory, so that the device
+ *            invalidates once.
  * Terms      'start' is inclusive, 'end' exclusive, both page aligned.
  */
 #include <linux/bitmap.h>
@@ -48,7 +53,7 @@ static bool map_has(const struct hmmrt_block_map *map, unsigned int first,
 			      first + count;
 }
 
-/* Who has looked at its page tables, and not yet mapped what was there, looks again. */
+/* Make every reader that has not mapped its snapshot yet take a new one. */
 static void block_invalidated(struct hmmrt_block *block)
 {
 	lockdep_assert_held(&block->lock);
@@ -56,9 +61,9 @@ static void block_invalidated(struct hmmrt_block *block)
 }
 
 /**
- * hmmrt_block_read_begin() - before a look at the page tables of a block
+ * hmmrt_block_read_begin() - call before reading the page tables of a block
  * @block: in use
- * @span_seq: NULL, or what the core wants to know
+ * @span_seq: out: the notifier's sequence, for the core; may be NULL
  *
  * Waits for an invalidation that is under way in the span.
  * Return: for hmmrt_block_read_retry().
@@ -69,7 +74,10 @@ unsigned long hmmrt_block_read_begin(struct hmmrt_block *block,
 	unsigned long seq = READ_ONCE(block->invalidations);
 	unsigned long core;
 
-	/* Pairs with span_invalidate(): the count is not newer than the sequence. */
+	/*
+	 * Pairs with span_invalidate(): the count is not newer than the
+	 * sequence.
+	 */
 	smp_rmb();
 	core = mmu_interval_read_begin(&block->span->notifier);
 	if (span_seq)
@@ -78,29 +86,30 @@ unsigned long hmmrt_block_read_begin(struct hmmrt_block *block,
 }
 
 /*
- * Whether what was seen since hmmrt_block_read_begin() may be wrong. Without the
- * block's lock: may have been, at some moment.
+ * Returns true if a snapshot since hmmrt_block_read_begin() may be stale. The
+ * answer is stable under the block's lock only; without it, it may be out of
+ * date at once.
  */
 bool hmmrt_block_read_retry(const struct hmmrt_block *block, unsigned long seq)
 {
 	return READ_ONCE(block->invalidations) != seq;
 }
 
-/* Ids of devices that took entries of a block away, by block of the span. */
+/* Ids of the devices that lost entries of a block, by block of the span. */
 struct span_zapping {
 	unsigned long ids[HMMRT_SPAN_BLOCKS];
 };
 
-/* What is being taken away from the devices, of a part of a span. */
+/* The entries that are being taken away from devices in a part of a span. */
 struct taking {
-	unsigned long start;		/* of what the core announced */
+	unsigned long start;		/* of the announced range */
 	unsigned long end;
-	unsigned long zap_start;	/* of what the devices are to invalidate */
+	unsigned long zap_start;	/* of the range that devices invalidate */
 	unsigned long zap_end;
 	const void *owner;		/* of an event of exclusive.c, or NULL */
 	struct hmmrt_evictor *evictor;	/* the calling thread, or NULL */
 	struct list_head copies;	/* to be freed after the invalidation */
-	struct span_zapping zapping;	/* what block_zapped() is to be told of */
+	struct span_zapping zapping;	/* for block_zapped() */
 };
 
 /* Clear @count entries of one device, from index @first on. */
@@ -124,7 +133,7 @@ static void map_unmap(struct hmmrt_block *block, unsigned int id,
 						  << PAGE_SHIFT));
 }
 
-/* The device is to invalidate what it had of the block, unless it is unbound. */
+/* Note that the device has to invalidate the block, unless it is unbound. */
 static void map_zap(struct hmmrt_block *block, unsigned int id,
 		    struct taking *taking)
 {
@@ -144,9 +153,10 @@ static void map_zap(struct hmmrt_block *block, unsigned int id,
 }
 
 /*
- * Entries of a device that may be of the memory of one that evicts some of it. Its own
- * without copies: those have been taken care of. Of another device's memory there may
- * be entries of system memory among them; they are faulted in again.
+ * Find entries of device @id that may point to memory of @dev, which evicts
+ * some of it. The evicting device's own duplicates are excluded, because they
+ * have been handled already. For another device the entries may include system
+ * memory; those are faulted in again.
  */
 static void map_find_evicted(const struct hmmrt_block_map *map, unsigned int id,
 			     const struct hmmrt_device *dev,
@@ -172,7 +182,7 @@ static void map_find_evicted(const struct hmmrt_block_map *map, unsigned int id,
 			__clear_bit(i, pages);
 }
 
-/* All that map_find_evicted() finds, of all devices. */
+/* Remove all entries that map_find_evicted() finds, of all devices. */
 static void block_unmap_evicted(struct hmmrt_block *block,
 				struct taking *taking)
 {
@@ -194,8 +204,8 @@ static void block_unmap_evicted(struct hmmrt_block *block,
 }
 
 /*
- * Clear entries of all devices; returns a bitmap of device ids that had some, and may
- * have them cached.
+ * Remove entries of all devices. Returns a bitmap of the device ids that had
+ * some, and may have them cached.
  */
 static unsigned long block_unmap(struct hmmrt_block *block,
 				 struct taking *taking, bool evicted)
@@ -222,7 +232,7 @@ static unsigned long block_unmap(struct hmmrt_block *block,
 	       taking->zapping.ids[block_index(block->span, block->start)];
 }
 
-/* What block_unmap() took away is no longer cached. */
+/* The devices no longer cache the entries that block_unmap() removed. */
 static void block_zapped(struct hmmrt_block *block, unsigned long zapping)
 {
 	unsigned int id;
@@ -233,7 +243,7 @@ static void block_zapped(struct hmmrt_block *block, unsigned long zapping)
 	mutex_unlock(&block->lock);
 }
 
-/* May not sleep: fine as long as there is nothing to take away. */
+/* Must not sleep. Returns true if there is nothing to take away. */
 static bool span_unused(struct hmmrt_span *span, unsigned long start,
 			unsigned long end)
 {
@@ -263,7 +273,7 @@ static bool span_unused(struct hmmrt_span *span, unsigned long start,
 	return true;
 }
 
-/* Whether a device has entries of the announced pages. */
+/* Returns true if a device has entries of the announced pages. */
 static bool block_has(const struct hmmrt_block *block, unsigned int first,
 		      unsigned int count)
 {
@@ -279,10 +289,11 @@ static DEFINE_SPINLOCK(evictors_lock);
 static LIST_HEAD(evictors);
 
 /**
- * hmmrt_evictor_begin() - the calling thread is going to unmap pages to evict them
- * @evictor: stays until hmmrt_evictor_end()
+ * hmmrt_evictor_begin() - the calling thread is going to unmap pages to evict
+ * them
+ * @evictor: must stay valid until hmmrt_evictor_end()
  * @dev: the device that evicts them
- * @room: another allocation waits for their place
+ * @room: another allocation waits for their memory
  */
 void hmmrt_evictor_begin(struct hmmrt_evictor *evictor,
 			 struct hmmrt_device *dev, bool room)
@@ -303,12 +314,12 @@ void hmmrt_evictor_end(struct hmmrt_evictor *evictor)
 	spin_unlock(&evictors_lock);
 }
 
-/* The calling thread as one that is unmapping pages to evict them, or NULL. */
+/* The entry of the calling thread if it is evicting pages, or NULL. */
 static struct hmmrt_evictor *evicting(void)
 {
 	struct hmmrt_evictor *evictor, *found = NULL;
 
-	/* No lock is needed: the calling thread alone adds and removes its entry. */
+	/* Lockless check is safe: only current adds an entry for current. */
 	if (list_empty(&evictors))
 		return NULL;
 	spin_lock(&evictors_lock);
@@ -322,7 +333,7 @@ static struct hmmrt_evictor *evicting(void)
 	return found;
 }
 
-/* What was taken of the block, or NULL. */
+/* The entries taken from the block so far, or NULL. */
 static struct hmmrt_taken *evictor_taken(struct hmmrt_evictor *evictor,
 					 const struct hmmrt_block *block)
 {
@@ -334,7 +345,9 @@ static struct hmmrt_taken *evictor_taken(struct hmmrt_evictor *evictor,
 	return NULL;
 }
 
-/* The first page of a block, if there is room to note what is taken of that. */
+/*
+ * Record the first evicted page of a block, if there is a record left to use.
+ */
 static struct hmmrt_taken *evictor_take(struct hmmrt_evictor *evictor,
 					const struct hmmrt_block *block)
 {
@@ -344,14 +357,14 @@ static struct hmmrt_taken *evictor_take(struct hmmrt_evictor *evictor,
 	if (evictor->nr_taken == HMMRT_EVICTOR_BLOCKS)
 		return NULL;
 	taken = &evictor->taken[evictor->nr_taken++];
-	/* Not the address: the block may go, and the next one be where it was. */
+	/* Use the serial: a new block may get the address of a freed block. */
 	taken->block = block->serial;
 	map_find_evicted(block->maps[evictor->dev->id], evictor->dev->id,
 			 evictor->dev, taken->pages);
 	return taken;
 }
 
-/* Pages of a block go home from a device that had them mapped. */
+/* Count pages that leave a device, to system memory, and that it had mapped. */
 static void block_note_evicted(struct hmmrt_block *block, unsigned int first,
 			       unsigned int count,
 			       const struct hmmrt_evictor *evictor)
@@ -368,10 +381,11 @@ static void block_note_evicted(struct hmmrt_block *block, unsigned int first,
 }
 
 /*
- * Pages of a block that a device evicts, under block->lock, before their entries go: the
- * notifier comes before they move, and also to spaces that merely once had them, as
- * before a fork. Those have no entries of theirs, nor had the evictor taken any.
- * Return: whether all entries of what the device evicts are to go.
+ * Handle pages of a block that a device evicts, before their entries are
+ * removed. Runs under block->lock. The notifier runs before the pages move, and
+ * also for spaces that merely had the pages once, for example before a fork.
+ * Such a space has no entries of them, and the evictor has taken none from it.
+ * Return: whether all entries of the evicting device's memory have to go.
  */
 static bool block_evicted(struct hmmrt_block *block, struct taking *taking)
 {
@@ -402,7 +416,7 @@ static const void *exclusive_owner(const struct mmu_notifier_range *range)
 							       NULL;
 }
 
-/* Memory that is mapped there afterwards has not moved yet. */
+/* Forget the history: memory mapped here later has not moved yet. */
 static void block_forget(struct hmmrt_block *block, unsigned long start,
 			 unsigned long end)
 {
@@ -460,7 +474,7 @@ static void span_zapped(struct hmmrt_span *span,
 			block_zapped(span->blocks[i], zapping->ids[i]);
 }
 
-/* What is to be mapped ahead may be, now that nothing is in the way. */
+/* Map pages ahead again, now that the invalidation is over. */
 static void span_map_again(struct hmmrt_span *span, unsigned long start,
 			   unsigned long end)
 {
@@ -478,8 +492,8 @@ static void span_map_again(struct hmmrt_span *span, unsigned long start,
 }
 
 /*
- * Take away what the devices have of a part of a span; @range: because of that, or
- * NULL.
+ * Take away what the devices have mapped of a part of a span. @range is the
+ * event that causes this, or NULL.
  */
 static unsigned long span_take(struct hmmrt_span *span, unsigned long start,
 			       unsigned long end,
@@ -511,16 +525,20 @@ static bool span_invalidate(struct mmu_interval_notifier *notifier,
 	struct hmmrt_span *span =
 		container_of(notifier, struct hmmrt_span, notifier);
 	unsigned long start = max(range->start & PAGE_MASK, span->start);
-	/* 'end' is ULONG_MAX when the whole mm goes. */
+	/* 'end' is ULONG_MAX when the whole mm is torn down. */
 	unsigned long end = min(range->end - 1, span->start + HMMRT_SPAN_SIZE - 1);
 	unsigned long touched;
 	int idx;
 
 	end = PAGE_ALIGN_DOWN(end) + PAGE_SIZE;
 	mmu_interval_set_seq(notifier, seq);
-	/* Pairs with the block's publication, and with read_begin(): see above. */
+	/*
+	 * Pairs with the block's publication, and with read_begin(): see above.
+	 */
 	smp_mb();
-	/* A block that is reaped meanwhile stays until the section ends. */
+	/*
+	 * A block that is reaped at the same time stays until the section ends.
+	 */
 	idx = srcu_read_lock(&hmmrt_srcu);
 	if (!mmu_notifier_range_blockable(range)) {
 		bool unused = span_unused(span, start, end);
@@ -542,14 +560,14 @@ const struct mmu_interval_notifier_ops hmmrt_span_notifier_ops = {
 };
 
 /**
- * hmmrt_span_revoke() - take away what devices have of a range
+ * hmmrt_span_revoke() - take away what devices have mapped of a range
  * @space: of the process
  * @start: first address
  * @end: behind the last one
  *
- * They fault again, and are served anew. The core's sequence does not change, but
- * each block counts an invalidation under its lock: what was looked up before is
- * not mapped afterwards. duplicate.c relies on that.
+ * The devices fault again and get new entries. The core's sequence does not
+ * change, but each block counts an invalidation under its lock, so that a
+ * snapshot taken before is not mapped afterwards. duplicate.c relies on that.
  * Context: may sleep.
  */
 void hmmrt_span_revoke(struct hmmrt_space *space, unsigned long start,

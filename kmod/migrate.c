@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Migration of private anonymous memory to a device; kmod/home.c has the way
- * back, and what is said here goes for both.
+ * Migration of private anonymous memory to a device. kmod/home.c has the way
+ * back; this comment applies to both.
  *
  * Everything else (files, shared memory, hugetlb, locked and special mappings)
  * stays where it is and is mapped remotely. The core refuses pages that are
  * pinned or busy; those stay too.
  *
- * Order      Destination memory is allocated before migrate_vma_setup(), for
- *            reclaim may need the pages that setup locks. block->migrate is held
- *            from setup to finalize, so that a CPU fault does not take single
- *            pages out of a run that is on its way.
- * Merged     KSM's pages do not move: the core would move one with all of its
- *            mappings, those of other processes too, or bounce it.
- * Large      A block that is one page to the CPU moves as one, where the core
- *            does that and both sides have room for it whole. It is asked for
- *            (HMMRT_SELECT_COMPOUND) when the destination is at hand only, for
- *            else the core splits the page before we see it, which is what we
- *            want then. An entry of src or dst that is compound stands for the
- *            block; the others are 0.
- * Callbacks  setup() and pages() invalidate the range: our own notifier runs, on
- *            this thread, and takes block->lock. So that is not held here.
- * Result     Which pages moved is known after migrate_vma_pages(), no earlier;
- *            pages that did not move are put back by finalize.
+ * Order      Destination memory is allocated before migrate_vma_setup(),
+ *            because reclaim may need the pages that setup locks.
+ *            block->migrate is held from setup to finalize, so that a CPU fault
+ *            does not take single pages out of a run that is being migrated.
+ * Merged     KSM pages do not move: the core would move a KSM page with all of
+ *            its mappings, including those of other processes, or bounce it.
+ * Large      A block that is one page to the CPU moves as one page if the core
+ *            supports that and source and destination both have free memory for
+ *            the whole page. HMMRT_SELECT_COMPOUND asks for this only after the
+ *            destination is allocated. Without the flag the core splits the
+ *            page before hmmrt sees it, as wanted in that case. A compound
+ *            entry of src or dst stands for the whole block; the other entries
+ *            are 0.
+ * Callbacks  setup() and pages() invalidate the range: hmmrt's own notifier
+ *            runs on this thread and takes block->lock. So the caller must not
+ *            hold block->lock.
+ * Result     Which pages moved is known only after migrate_vma_pages().
+ *            finalize puts back the pages that did not move.
  */
 #include <linux/hmm.h>
 #include <linux/jiffies.h>
@@ -42,9 +44,9 @@ bool hmmrt_vma_may_migrate(struct vm_area_struct *vma)
 }
 
 /*
- * Whether pages of it may be private and anonymous, as the copies that a private
- * mapping of a file has of pages that were written. Those move when it is asked
- * for; the core refuses the file's own.
+ * Returns true if the VMA may have private anonymous pages: a private mapping
+ * of a file has such copies of pages that were written. An explicit migration
+ * moves those; the core refuses the file's own pages.
  */
 bool hmmrt_vma_may_have_migratable(struct vm_area_struct *vma)
 {
@@ -60,7 +62,7 @@ void hmmrt_fail_next_huge(struct hmmrt_binding *binding, bool fail)
 }
 EXPORT_SYMBOL_GPL(hmmrt_fail_next_huge);
 
-/* Whether one was asked for that there is to be none of. */
+/* Returns true, once, if a test has asked for a huge page to fail. */
 bool hmmrt_huge_fails(struct hmmrt_space *space)
 {
 	return space && atomic_read(&space->fail_huge) &&
@@ -81,7 +83,7 @@ static bool pfn_merged(unsigned long hmm_pfn)
 	       folio_test_ksm(page_folio(hmm_pfn_to_page(hmm_pfn)));
 }
 
-/* What migrate_vma_setup() is to pick for what is on @dev. */
+/* The flag that makes migrate_vma_setup() select pages that are on @dev. */
 unsigned long hmmrt_select_device(const struct hmmrt_device *dev)
 {
 	return hmmrt_device_is_coherent(dev) ?
@@ -89,19 +91,20 @@ unsigned long hmmrt_select_device(const struct hmmrt_device *dev)
 		       MIGRATE_VMA_SELECT_DEVICE_PRIVATE;
 }
 
-/* What of the window has to move, by the snapshot in req->pfns. */
+/* The part of the window that has to move, by the snapshot in req->pfns. */
 struct plan {
 	unsigned int first;
 	unsigned int end;
-	unsigned long select;		/* what the devices are that have some */
+	unsigned long select;		/* flags for those devices */
 	bool huge;			/* all of the block, as one page */
-	struct page *near;		/* a neighbour that is here already */
+	struct page *near;		/* a neighbour already on the device */
 };
 
 /*
- * Whether the CPU has, by the snapshot in req->pfns, one page for the whole block
- * or nothing yet where it would make one page of it. With VM_HUGEPAGE only: what
- * else it goes by then is not for modules to see.
+ * Returns true if, by the snapshot in req->pfns, the CPU has one page for the
+ * whole block, or has nothing yet and would allocate one page for it. The
+ * second case covers VM_HUGEPAGE only: the core's other criteria are not
+ * visible to modules.
  */
 bool hmmrt_request_is_huge(const struct hmmrt_request *req)
 {
@@ -121,7 +124,7 @@ static void stays(struct hmmrt_request *req, unsigned long addr,
 	hmmrt_outcome_set(req, addr, n, HMMRT_OUTCOME_STAYED(stay));
 }
 
-/* Whether a page is to move, by the snapshot. */
+/* Returns true if a page has to move, by the snapshot. */
 static bool plan_page(struct hmmrt_request *req, struct plan *plan,
 		      struct hmmrt_place *place, unsigned int i)
 {
@@ -136,7 +139,7 @@ static bool plan_page(struct hmmrt_request *req, struct plan *plan,
 	}
 	if (dev && req->no_peers)
 		return false;
-	/* It is copied instead. */
+	/* This page is duplicated instead. */
 	if (req->copy && !dev && req->pfns[i])
 		return false;
 	if (pfn_merged(req->pfns[i])) {
@@ -149,8 +152,9 @@ static bool plan_page(struct hmmrt_request *req, struct plan *plan,
 }
 
 /*
- * From page @from on. Where pages between those that move have copies, on whichever
- * device, one run only: a migration takes away all that there is in its range.
+ * Plan from page @from on. With req->copy the plan ends after one run of pages
+ * that move: pages between two runs may have duplicates on any device, and a
+ * migration takes away all duplicates in its range.
  */
 static struct plan make_plan(struct hmmrt_request *req, unsigned int from)
 {
@@ -177,8 +181,8 @@ static struct plan make_plan(struct hmmrt_request *req, unsigned int from)
 }
 
 /*
- * From one device to another, without the CPU: pages that follow each other on
- * both sides, each in one chunk.
+ * Copy from one device to another without the CPU. The pages are consecutive on
+ * both sides, and within one chunk on each.
  */
 static int copy_direct(struct hmmrt_device *dev, struct page *dst,
 		       struct page *src, unsigned int n)
@@ -192,8 +196,8 @@ static int copy_direct(struct hmmrt_device *dev, struct page *dst,
 }
 
 /*
- * One page through system memory: the devices need not know each other. The
- * source is locked by now, so reclaim must not be waited for.
+ * Copy one page through system memory, for devices that cannot copy from each
+ * other. The source is locked by now, so this must not wait for reclaim.
  */
 static int copy_staged(struct hmmrt_device *dev, struct page *dst,
 		       struct page *src)
@@ -212,7 +216,7 @@ static int copy_staged(struct hmmrt_device *dev, struct page *dst,
 	return rc;
 }
 
-/* The block is one page, or a hole, and goes to a whole chunk. */
+/* Copy a block that is one page, or a hole, to a whole chunk. */
 static int copy_huge(struct hmmrt_device *dev, struct page *dst,
 		     struct page *src, struct page **from)
 {
@@ -233,10 +237,11 @@ static int copy_huge(struct hmmrt_device *dev, struct page *dst,
 }
 
 /*
- * Pages i and j can be of one copy: they go to device memory that is consecutive,
- * and come from memory that the CPU reaches, or from consecutive memory of a
- * device. Within one chunk: behind it struct pages go on, but not what they stand
- * for.
+ * Returns true if pages i and j can be copied together: they go to consecutive
+ * device memory, and come from memory that the CPU reaches or from consecutive
+ * memory of one device. A run stays within one chunk: struct pages continue
+ * behind the end of a chunk, but the device memory that they stand for does
+ * not.
  */
 static bool same_run(struct page **dst, const unsigned long *src,
 		     unsigned int i, unsigned int j)
@@ -252,15 +257,15 @@ static bool same_run(struct page **dst, const unsigned long *src,
 	return page == first + (j - i) && hmmrt_pages_share_chunk(page, first);
 }
 
-/* What migrate_vma_pages() is to find copied, by index in its range. */
+/* The pages to copy before migrate_vma_pages(), by index in its range. */
 struct copies {
 	const unsigned long *src;
 	unsigned long *dst;
 	struct page **pages;		/* of dst */
-	struct page **from;		/* room for one page each */
+	struct page **from;		/* scratch space, one entry per page */
 };
 
-/* It could not be copied: it stays where it is. */
+/* A page that could not be copied stays where it is. */
 static void copy_failed(struct copies *copies, unsigned int i)
 {
 	unlock_page(copies->pages[i]);
@@ -269,7 +274,9 @@ static void copy_failed(struct copies *copies, unsigned int i)
 	copies->dst[i] = 0;
 }
 
-/* Of another device. All at once, or if that fails one by one. */
+/*
+ * Copy a run from another device: all at once, or if that fails page by page.
+ */
 static void copy_peer_run(struct hmmrt_device *dev, struct copies *copies,
 			  unsigned int i, unsigned int end)
 {
@@ -282,7 +289,7 @@ static void copy_peer_run(struct hmmrt_device *dev, struct copies *copies,
 			copy_failed(copies, i);
 }
 
-/* Of memory that the CPU reaches, or of holes. */
+/* Copy a run from memory that the CPU reaches, or clear a run of holes. */
 static void copy_host_run(struct hmmrt_device *dev, struct copies *copies,
 			  unsigned int i, unsigned int end)
 {
@@ -297,7 +304,7 @@ static void copy_host_run(struct hmmrt_device *dev, struct copies *copies,
 		copy_failed(copies, i);
 }
 
-/* Copy by runs; dst of what could not be copied is cleared. */
+/* Copy by runs, and clear the dst entries of pages that could not be copied. */
 static void copy_in(struct hmmrt_device *dev, struct copies *copies,
 		    unsigned int n)
 {
@@ -325,7 +332,9 @@ static void copy_in(struct hmmrt_device *dev, struct copies *copies,
 	}
 }
 
-/* Of the block: pages[] is a whole chunk. Its pages are no longer single ones. */
+/*
+ * Assign the block to pages[], a whole chunk, which becomes one compound page.
+ */
 static void assign_huge(struct migrate_vma *args, struct page **pages)
 {
 	hmmrt_huge_page_init(pages[0], hmmrt_page_pgmap(pages[0]));
@@ -335,7 +344,7 @@ static void assign_huge(struct migrate_vma *args, struct page **pages)
 	memset(pages + 1, 0, (HMMRT_BLOCK_PAGES - 1) * sizeof(pages[0]));
 }
 
-/* There is no memory for it, or it has come home since nothing was to be done for it. */
+/* Either no memory was found for the page, or it moved back after the plan. */
 static enum hmmrt_stay why_unassigned(const struct hmmrt_request *req,
 				      unsigned long addr)
 {
@@ -361,12 +370,18 @@ static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args,
 			continue;
 		if (page && hmmrt_page_device(page) == dev)
 			continue;
-		/* The core would put a writable page where a write is awaited. */
+		/*
+		 * The core would map a writable page where userfaultfd awaits a
+		 * write.
+		 */
 		if (!page && userfaultfd_wp(req->vma)) {
 			stays(req, addr, n, HMMRT_STAY_WATCHED);
 			continue;
 		}
-		/* It is locked now, so this is for good. */
+		/*
+		 * The folio is locked, so it cannot become a KSM page after
+		 * this check.
+		 */
 		if (page && folio_test_ksm(page_folio(page)))
 			continue;
 		if (!pages[i]) {
@@ -400,7 +415,7 @@ static void count_moved(struct hmmrt_request *req,
 	}
 }
 
-/* Device memory for the plan is one chunk, in order. */
+/* Returns true if the device memory for the plan is one chunk, in order. */
 static bool is_whole_chunk(struct page **pages)
 {
 	unsigned int i;
@@ -450,14 +465,17 @@ static int migrate_in(struct hmmrt_request *req, const struct plan *plan,
 	migrate_vma_pages(&args);
 	count_moved(req, &args);
 	migrate_vma_finalize(&args);
-	/* What was initialised is not ours to give back. */
+	/*
+	 * Initialised pages belong to the core now; the caller must not free
+	 * them.
+	 */
 	for (i = 0; i < args.npages; i++)
 		if (pages[i] && args.dst[i])
 			pages[i] = NULL;
 	return 0;
 }
 
-/* Look, and decide what moves of what begins at @from. */
+/* Snapshot the window, and decide which pages from @from on move. */
 static int snapshot_and_plan(struct hmmrt_request *req, unsigned int from,
 			     struct plan *plan)
 {
@@ -475,7 +493,7 @@ static int snapshot_and_plan(struct hmmrt_request *req, unsigned int from,
 	return rc;
 }
 
-/* For what of the plan was to move. */
+/* Set why the planned pages stay: there is no device memory for them. */
 static void plan_is_full(struct hmmrt_request *req, const struct plan *plan)
 {
 	u8 *outcomes = hmmrt_outcomes(req);
@@ -486,7 +504,7 @@ static void plan_is_full(struct hmmrt_request *req, const struct plan *plan)
 			outcomes[i] = HMMRT_OUTCOME_STAYED(hmmrt_request_lacks(req));
 }
 
-/* What the next plan has; *from is behind that afterwards. */
+/* Migrate the pages of the next plan, and advance *from past that plan. */
 static int migrate_planned(struct hmmrt_request *req, unsigned int *from)
 {
 	struct plan plan;
@@ -501,7 +519,7 @@ static int migrate_planned(struct hmmrt_request *req, unsigned int *from)
 		*from = plan.end;
 	rc = hmmrt_request_alloc_pages(req, plan.first, plan.end, req->pages,
 				       plan.near);
-	/* When it is full nothing is disturbed for nothing. */
+	/* Without device memory for any page, do not unmap any page. */
 	if (!rc)
 		plan_is_full(req, &plan);
 	if (rc <= 0)
@@ -530,14 +548,14 @@ static int migrate_locked(struct hmmrt_request *req)
 
 /**
  * hmmrt_migrate_to_device() - move what can move of a window, best effort
- * @req: window within one vma; with @req->copy, nothing of what is at home
+ * @req: window within one vma; with @req->copy, pages in system memory stay
  *
  * Context: mmap_lock held for reading; takes block->migrate.
- * Return: 0, whatever moved; -EMLINK nothing moved, for a write COW has to be
- * broken first, req->pfns says where; -ENOSPC likewise, see
- * hmmrt_request_again(); -EAGAIN something raced; -EINTR.
- * req->moved adds up over attempts; there is of this one. Outcomes are set as far
- * as they are known.
+ * Return: 0, however many pages moved; -EMLINK nothing moved, COW has to be
+ * broken first for a write, and req->pfns says where; -ENOSPC
+ * hmmrt_request_again() can make more device memory available; -EAGAIN
+ * something raced; -EINTR. req->moved adds up over attempts; req->there is of
+ * this attempt only. Outcomes are set as far as they are known.
  */
 int hmmrt_migrate_to_device(struct hmmrt_request *req)
 {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests: what is made once for all attempts at a window, and what is done between
- * two attempts, with no lock held. A device that is full is asked for what it can do
- * about that, in this order: a chunk that nobody uses may be losing its memory, and is
- * waited for; it may have memory without struct pages yet; something may be evicted.
- * Of those who have reached a limit something of their own may be.
+ * Requests: allocation of what all attempts at a window share, and the work
+ * between two attempts, which is done with no lock held.
+ *
+ * When a device is full there are three ways to get free memory, tried in this
+ * order: wait for an unused chunk that is being trimmed; make struct pages for
+ * memory that has none yet; evict something. When a limit is reached, only
+ * memory that is charged to the same limit may be evicted.
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -38,14 +40,14 @@ void hmmrt_request_free(struct hmmrt_request *req)
 	kvfree(req);
 }
 
-/* A limit was reached. */
+/* A quota was reached. */
 static bool may_get_quota(struct hmmrt_request *req)
 {
 	req->room_by = HMMRT_ROOM_QUOTA;
 	return hmmrt_may_evict(req);
 }
 
-/* Whether something is lacking, and it is worth it to do something about that. */
+/* Returns true if memory is short and there is a way to make some available. */
 static bool may_get_room(struct hmmrt_request *req)
 {
 	const struct hmmrt_device *dev = req->binding->dev;
@@ -65,7 +67,9 @@ static bool may_get_room(struct hmmrt_request *req)
 	return true;
 }
 
-/* Which of those in [first, end) decides where the block is: the longest run. */
+/*
+ * Find the longest wanted run in [first, end): it decides which chunk is used.
+ */
 static unsigned int longest_run(const unsigned long *wanted, unsigned int first,
 				unsigned int end)
 {
@@ -82,7 +86,7 @@ static unsigned int longest_run(const unsigned long *wanted, unsigned int first,
 	return found;
 }
 
-/* The run that begins at @at. Returns whether all of it was found. */
+/* Allocate the run that begins at @at. Returns true if all of it was found. */
 static bool alloc_run(struct hmmrt_request *req, unsigned int at,
 		      unsigned int end, struct page **pages, unsigned int *got)
 {
@@ -95,7 +99,7 @@ static bool alloc_run(struct hmmrt_request *req, unsigned int at,
 	return some == n;
 }
 
-/* The runs of what is wanted. Returns how many pages there were. */
+/* Allocate all wanted runs. Returns how many pages were found. */
 static unsigned int alloc_runs(struct hmmrt_request *req, unsigned int first,
 			       unsigned int end, struct page **pages,
 			       struct page *near)
@@ -123,7 +127,7 @@ static unsigned int alloc_runs(struct hmmrt_request *req, unsigned int first,
 	return got;
 }
 
-/* Something stays where it is: counted once, however many attempts see it. */
+/* Count a refusal: once per request, however many attempts see it. */
 static void memory_refused(struct hmmrt_request *req)
 {
 	struct hmmrt_binding *binding = req->binding;
@@ -138,7 +142,7 @@ static void memory_refused(struct hmmrt_request *req)
 			     &binding->memory_refusals);
 }
 
-/* What was not found for the touched page decides about the fault. */
+/* If the touched page got no memory, record that as the rule for the fault. */
 static void rule_refused(struct hmmrt_request *req, unsigned int first,
 			 unsigned int end, struct page **pages)
 {
@@ -151,7 +155,7 @@ static void rule_refused(struct hmmrt_request *req, unsigned int first,
 						    HMMRT_RULE_NO_MEMORY;
 }
 
-/* How many of [first, end) are wanted. */
+/* Count the wanted pages in [first, end). */
 static unsigned int count_wanted(const struct hmmrt_request *req,
 				 unsigned int first, unsigned int end)
 {
@@ -164,16 +168,16 @@ static unsigned int count_wanted(const struct hmmrt_request *req,
 }
 
 /**
- * hmmrt_request_alloc_pages() - device memory for a request
+ * hmmrt_request_alloc_pages() - allocate device memory for a request
  * @req: req->wanted says for which pages of its window
- * @first: first page of the window to look at
+ * @first: first page of the window to consider
  * @end: behind the last one
  * @pages: out: by page from @first on; for hmmrt_vram_free_unused()
- * @near: one beside them that is there already, or NULL
+ * @near: a neighbour that is on the device already, or NULL
  *
  * Context: may sleep; the mmap_lock and block->migrate may be held.
- * Return: how many were found; -ENOSPC more can be made available with no lock held, by
- * hmmrt_request_again().
+ * Return: how many were found; -ENOSPC more can be made available with no lock
+ * held, by hmmrt_request_again().
  */
 int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 			      unsigned int end, struct page **pages,
@@ -197,7 +201,7 @@ int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 	return got;
 }
 
-/* Why what found no room stays. */
+/* Why a page for which no device memory was found stays. */
 enum hmmrt_stay hmmrt_request_lacks(const struct hmmrt_request *req)
 {
 	return req->lack == HMMRT_LACK_QUOTA ? HMMRT_STAY_QUOTA :
@@ -205,8 +209,8 @@ enum hmmrt_stay hmmrt_request_lacks(const struct hmmrt_request *req)
 }
 
 /*
- * What has to be done with no lock held before an attempt is repeated. Returns
- * @rc, or -EAGAIN for "repeat it".
+ * Do the work that needs all locks dropped before an attempt is repeated.
+ * Returns @rc, or -EAGAIN if the caller has to repeat the attempt.
  */
 int hmmrt_request_again(struct hmmrt_request *req, int rc)
 {
@@ -230,18 +234,19 @@ int hmmrt_request_again(struct hmmrt_request *req, int rc)
 	return -EAGAIN;
 }
 
-/* For how long a fault looks whether the mmap_lock is free before it sleeps. */
+/* How long a fault spins on the mmap_lock before it sleeps. */
 #define LOCK_SPIN_NS	(100 * NSEC_PER_USEC)
 
 /**
- * hmmrt_mmap_read_lock() - the mmap_lock, for reading, for a fault
+ * hmmrt_mmap_read_lock() - take the mmap_lock for reading, for a fault
  * @mm: of the process
- * @nowait: the caller does not wait for its holder, which may wait for a program
+ * @nowait: do not wait for the holder, which may itself wait for a program
  *
- * A reader that sleeps is woken after up to 4 ms if writers come one after the other,
- * as they do where a thread maps and unmaps all the time; each of them has the lock
- * for a moment only. So it is worth while to look a few times.
- * Return: 0 or -EINTR; if @nowait, 0 or -ENOLCK: the lock is taken.
+ * A sleeping reader may wait for up to 4 ms if writers follow each other
+ * closely, as when a thread maps and unmaps all the time. Each writer holds the
+ * lock for a moment only, so it pays to spin first.
+ * Return: 0 or -EINTR; if @nowait, 0 or -ENOLCK: the lock is held by another
+ * thread.
  */
 int hmmrt_mmap_read_lock(struct mm_struct *mm, bool nowait)
 {
@@ -258,8 +263,8 @@ int hmmrt_mmap_read_lock(struct mm_struct *mm, bool nowait)
 }
 
 /*
- * The mmap_lock, for reading, where the wait for its holder must end. Returns whether
- * it was to be had before @end, in jiffies, and before a fatal signal.
+ * Take the mmap_lock for reading, and wait for its holder until @end at most,
+ * in jiffies. Returns false if @end or a fatal signal comes first.
  */
 bool hmmrt_mmap_read_lock_until(struct mm_struct *mm, unsigned long end)
 {
@@ -272,9 +277,10 @@ bool hmmrt_mmap_read_lock_until(struct mm_struct *mm, unsigned long end)
 }
 
 /*
- * The mmap_lock for the next attempt, as hmmrt_mmap_read_lock() says. A request that has
- * to wait for it gives up the memory that was evicted for it: a thread of its own process
- * may hold the lock for as long as it likes.
+ * Take the mmap_lock for the next attempt, like hmmrt_mmap_read_lock(). A
+ * request that would have to wait first gives up the memory that was evicted
+ * for it, because a thread of its own process may hold the lock for as long as
+ * it likes.
  */
 int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm)
 {
@@ -286,7 +292,7 @@ int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm)
 	return hmmrt_mmap_read_lock(mm, req->nowait);
 }
 
-/* What a prefetch does with what it finds there. */
+/* What a prefetch does with pages that are not on the device. */
 enum hmmrt_policy_want hmmrt_request_prefetched(struct hmmrt_request *req)
 {
 	req->knobs = hmmrt_knobs_at(req->binding->space, req->binding->dev,
@@ -295,7 +301,7 @@ enum hmmrt_policy_want hmmrt_request_prefetched(struct hmmrt_request *req)
 				       req->knobs.of[HMMRT_KNOB_READ_DUPLICATION]);
 }
 
-/* Whether a fault of this device moves, or copies, what it finds there. */
+/* Returns true if a fault of this device moves, or duplicates, the pages. */
 bool hmmrt_fault_may_migrate(struct hmmrt_request *req)
 {
 	struct hmmrt_device *dev = req->binding->dev;
@@ -312,7 +318,10 @@ bool hmmrt_fault_may_migrate(struct hmmrt_request *req)
 	page.migration_policy = req->knobs.of[HMMRT_KNOB_MIGRATION_POLICY];
 	page.read_duplication = req->knobs.of[HMMRT_KNOB_READ_DUPLICATION];
 	decision = hmmrt_policy_residency(&page);
-	/* To ask is to count, so only what would move; and not what has room made. */
+	/*
+	 * Asking counts a fault as thrashing, so ask only if pages would move,
+	 * and not again when memory was already evicted for this request.
+	 */
 	if (decision.want != HMMRT_POLICY_STAY && !req->room) {
 		page.no_room = hmmrt_request_thrashes(req);
 		page.pinned = hmmrt_request_pinned(req);

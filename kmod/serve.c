@@ -1,33 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Serving a device: from an address the device wants to an entry in its page
- * table.
+ * Serving a device: from an address that the device wants to an entry in its
+ * page table.
  *
- * Flow       One attempt at a window of a block: (1) snapshot what the CPU page
- *            table has; (2) for a write, where that shows pages without write
- *            permission, break COW and start again, for it cannot be done once a
- *            page is on the device; (3) migrate what policy wants moved and the
- *            core lets go; (4) snapshot again, faulting the one page in that
- *            must be there; (5) under block->lock, if nothing of the block was
- *            invalidated meanwhile, tell the driver to map. What is not on the
- *            device by then is mapped where it is, remotely. Anything that raced
- *            makes it start again.
- *            (1) and (3) are under block->migrate: of several lanes that fault
- *            in one block the first moves the window and the others find it
- *            there.
- * Special    A page that is on the device without write permission (after fork
- *            or mprotect) is not upgraded by hmm_range_fault(), which ignores
- *            REQ_WRITE for pages of ours: it is brought home by a CPU fault and
- *            the flow starts again, breaking COW there. Likewise a page on
- *            another device that could not move here, unless the two are peers:
- *            then it is mapped where it is. None of this is so with
- *            a coherent device: to the CPU its pages are mapped like others, so
- *            faults upgrade them in place, and other devices map them remotely.
- * Dirty      Devices write behind the core's back: a page that they may write is
- *            marked dirty when it is mapped, or reclaim would drop MADV_FREE and
- *            clean shmem pages together with the writes. In coherent memory too:
- *            the core itself may bring such a page home, to pin it. Other device
- *            memory is marked by us when it comes.
+ * Flow       One attempt at a window of a block has five steps:
+ *            (1) Snapshot the CPU page table.
+ *            (2) For a write, if the snapshot shows pages without write
+ *                permission, break COW and start again. COW cannot be broken
+ *                once a page is on the device.
+ *            (3) Migrate the pages that policy wants to move and the core
+ *                agrees to move.
+ *            (4) Snapshot again, and fault in the one page that must be there.
+ *            (5) Under block->lock, tell the driver to map, unless something
+ *                in the block was invalidated since the snapshot. A page that
+ *                is not on the device by then is mapped remotely.
+ *            An attempt that raced with anything starts again.
+ *            Steps (1) and (3) run under block->migrate: when several lanes
+ *            fault in one block, the first lane moves the window and the
+ *            others find it on the device.
+ * Special    hmm_range_fault() ignores REQ_WRITE for hmmrt's own pages. So it
+ *            does not upgrade a page that is on the device without write
+ *            permission (after fork or mprotect). A CPU fault migrates such a
+ *            page back to system memory, and the flow starts again and breaks
+ *            COW there. The same happens to a page on another device that
+ *            could not move here, unless the two devices are peers: then the
+ *            page is mapped where it is. Neither applies to a coherent device:
+ *            its pages are mapped by the CPU like any other page, so faults
+ *            upgrade them in place, and other devices map them remotely.
+ * Dirty      Devices write to memory without telling the core. So a page that
+ *            a device may write is marked dirty when it is mapped. Otherwise
+ *            reclaim would drop MADV_FREE and clean shmem pages together with
+ *            the writes. This includes coherent memory, because the core
+ *            itself may migrate such a page to system memory, to pin it.
+ *            hmmrt marks other device memory when it migrates back.
  */
 #include <linux/bitfield.h>
 #include <linux/bitmap.h>
@@ -54,8 +59,8 @@ static unsigned long page_addr(const struct hmmrt_request *req, unsigned int i)
 }
 
 /*
- * secretmem has no kernel mapping to copy from and promises to be visible to
- * its owner's CPU page table alone. vma_is_secretmem() is not exported.
+ * secretmem has no kernel mapping to copy from, and promises to be visible only
+ * through its owner's CPU page table. vma_is_secretmem() is not exported.
  */
 static bool vma_is_secret(struct vm_area_struct *vma)
 {
@@ -64,8 +69,9 @@ static bool vma_is_secret(struct vm_area_struct *vma)
 }
 
 /*
- * Whether a device may use this mapping for @access; 0 or what to answer. To the
- * core a shadow stack is writable; a device would write it as any memory.
+ * Check that a device may use this mapping for @access. Returns 0 or an error.
+ * A shadow stack is writable to the core, but a device would write to it as to
+ * any other memory, so devices may not use it.
  */
 int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access)
 {
@@ -82,17 +88,20 @@ int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access)
 	return 0;
 }
 
-/* Looks that the span's other blocks may make vain, one after the other. */
+/*
+ * Retries when unrelated invalidations in the span bump the notifier sequence.
+ */
 #define LOOK_TRIES	16
 
 /**
- * hmmrt_look() - what a process has mapped of a block, or of a part of it
+ * hmmrt_look() - snapshot the CPU page table of a block, or of a part of it
  * @block: in use
  * @range: all but notifier and notifier_seq is set
  * @seq: out: for hmmrt_block_read_retry()
  *
- * The core gives up when anything is unmapped in the span; what does not concern the
- * block is no reason to begin anew with all else.
+ * hmm_range_fault() fails with -EBUSY when anything is unmapped in the span. An
+ * invalidation outside of the block does not concern the caller, so this
+ * function tries again instead of making the caller start from the beginning.
  * Context: mmap_lock held for reading.
  * Return: of hmm_range_fault(), but -EAGAIN for -EBUSY.
  */
@@ -115,9 +124,9 @@ int hmmrt_look(struct hmmrt_block *block, struct hmm_range *range,
 }
 
 /*
- * What is there now, without faulting anything in. hmm_range_fault() never does
- * here: asked for one page it faults in all from there to the end of the range,
- * and fails if any of it cannot be.
+ * Snapshot the window without faulting anything in. hmmrt never makes
+ * hmm_range_fault() fault: when asked for one page it faults in everything from
+ * there to the end of the range, and fails if any of that cannot be faulted in.
  */
 int hmmrt_snapshot(struct hmmrt_request *req)
 {
@@ -131,7 +140,10 @@ int hmmrt_snapshot(struct hmmrt_request *req)
 	return hmmrt_look(req->block, &range, &req->seq);
 }
 
-/* Whether one mapping covers the block, and one advice that lets it be taken. */
+/*
+ * Returns true if one mapping and one advice without granularity cover the
+ * block.
+ */
 static bool block_is_alike(const struct hmmrt_request *req)
 {
 	unsigned long start = req->block->start;
@@ -144,7 +156,7 @@ static bool block_is_alike(const struct hmmrt_request *req)
 	return end - start == HMMRT_BLOCK_SIZE;
 }
 
-/* Whether policy takes more than the window, by the snapshot of it. */
+/* Widen the window if policy takes more than it, judged by its snapshot. */
 static bool widen(struct hmmrt_request *req)
 {
 	struct hmmrt_block *block = req->block;
@@ -155,7 +167,10 @@ static bool widen(struct hmmrt_request *req)
 	struct hmmrt_policy_window win;
 	unsigned long pfn;
 
-	/* Who asked for a range gets that, and who fell back to one page it. */
+		/*
+		 * Keep a range that was asked for, and the one page of a
+		 * fallback.
+		 */
 	if (!req->access || req->whole || req->narrow)
 		return false;
 	pfn = req->pfns[req_page(req)];
@@ -168,13 +183,17 @@ static bool widen(struct hmmrt_request *req)
 	return win.count != old.count;
 }
 
-/* After a snapshot that does: once more, if that shows that more is wanted. */
+/*
+ * Call after a snapshot: widens the window if need be, and snapshots it again.
+ */
 int hmmrt_snapshot_widened(struct hmmrt_request *req)
 {
 	return widen(req) ? hmmrt_snapshot(req) : 0;
 }
 
-/* Memory that is made up when it is touched: to have more of it costs little. */
+/*
+ * Memory that is allocated when it is touched: faulting in more costs little.
+ */
 static bool vma_is_filled_on_touch(struct vm_area_struct *vma)
 {
 	const struct inode *inode;
@@ -183,17 +202,19 @@ static bool vma_is_filled_on_touch(struct vm_area_struct *vma)
 		return true;
 	if (!vma->vm_file)
 		return false;
-	/* Not the nodes of devtmpfs, which has the same number. */
+	/* Exclude the nodes of devtmpfs, which has the same magic number. */
 	inode = file_inode(vma->vm_file);
 	return inode->i_sb->s_magic == TMPFS_MAGIC && S_ISREG(inode->i_mode);
 }
 
 /*
- * As a CPU access would. A fault that waits for a program, or for a disk, drops the
- * mmap_lock meanwhile, and takes it again: *unlocked, and the vma is not what it was.
- * NULL: it is kept. A request that does not wait for programs keeps it too: -ENOLCK if
- * the page might need one. A file system in user space, even one that is told not to
- * wait, may be waited for in its readahead.
+ * Fault a page in as a CPU access would. A fault that waits for a program or
+ * for a disk drops the mmap_lock and takes it again: it sets *unlocked, and the
+ * vma is no longer valid. With @unlocked NULL the lock is kept. A request that
+ * must not wait for programs (nowait) keeps the lock too, and gets -ENOLCK if
+ * the page might need a program. A file in a user space file system might: its
+ * readahead may wait for that file system even in a fault that is told not to
+ * wait.
  */
 static int fault_page(const struct hmmrt_request *req, struct mm_struct *mm,
 		      unsigned long addr, bool write, bool *unlocked)
@@ -209,7 +230,7 @@ static int fault_page(const struct hmmrt_request *req, struct mm_struct *mm,
 				unlocked);
 }
 
-/* In system memory, and a write to it would have to copy it first. */
+/* Returns true for a page in system memory that a write would have to copy. */
 static bool needs_cow(unsigned long pfn)
 {
 	struct page *page;
@@ -221,8 +242,8 @@ static bool needs_cow(unsigned long pfn)
 }
 
 /*
- * Whether a write to the window, by the snapshot in req->pfns, has to copy. If
- * so req->pfns is replaced by what break_cow() needs to know.
+ * Returns true if a write to the window has to break COW, by the snapshot in
+ * req->pfns. If so, it replaces req->pfns by the marks that break_cow() needs.
  */
 bool hmmrt_mark_cow(struct hmmrt_request *req)
 {
@@ -237,9 +258,10 @@ bool hmmrt_mark_cow(struct hmmrt_request *req)
 }
 
 /*
- * Before anything of the window is migrated for a write: pages that are shared
- * by COW would stay read-only on the device. hmmrt_mark_cow() has marked them. The
- * attempt has ended.
+ * Break COW for the pages that hmmrt_mark_cow() has marked. For a write this
+ * happens before anything of the window migrates, because pages shared by COW
+ * would stay read-only on the device. Ends the attempt: returns -EAGAIN or an
+ * error.
  */
 static int break_cow(struct hmmrt_request *req)
 {
@@ -262,7 +284,9 @@ static int break_cow(struct hmmrt_request *req)
 			rc = fault_page(req, req->vma->vm_mm, addr, true, NULL);
 		if (rc && wanted)
 			return rc;
-		/* A neighbour that cannot be written: leave them all alone. */
+		/*
+		 * If a neighbour cannot be written, leave all neighbours alone.
+		 */
 		if (rc)
 			req->narrow = true;
 	}
@@ -270,8 +294,9 @@ static int break_cow(struct hmmrt_request *req)
 }
 
 /*
- * Whether the touched page has to be faulted in. Not if it is on a device: that
- * would do nothing there, and commit_satisfies() knows what does.
+ * Returns true if the touched page has to be faulted in. A page on a device
+ * does not: a fault would do nothing there, and commit_satisfies() handles that
+ * case.
  */
 static bool needs_fault(const struct hmmrt_request *req)
 {
@@ -287,10 +312,12 @@ static bool needs_fault(const struct hmmrt_request *req)
 }
 
 /*
- * The touched page was not there and is now; the window's other holes follow if
- * they are of memory that would otherwise take one device fault a page. Best
- * effort, up to the first that cannot be had, or that had to be waited for: -EAGAIN.
- * What userfaultfd watches is told of nothing that nobody touched.
+ * The touched page was missing and is there now. Fault in the window's other
+ * holes too if their memory would otherwise take one device fault per page.
+ * This is best effort: it stops at the first page that fails. It also stops at
+ * the first page that dropped the mmap_lock, and returns -EAGAIN. It skips
+ * memory with userfaultfd, which must not get an event for a page that was not
+ * touched.
  */
 static int fault_neighbours(struct hmmrt_request *req, bool write)
 {
@@ -310,8 +337,8 @@ static int fault_neighbours(struct hmmrt_request *req, bool write)
 }
 
 /*
- * The touched page is on its way to somewhere. To fault it in would bring home what
- * will just have gone to a device.
+ * The touched page is being migrated. Faulting it in would move it back from
+ * the device that it is going to, so wait until the migration has ended.
  */
 static int wait_moved(struct hmmrt_request *req)
 {
@@ -323,17 +350,20 @@ static int wait_moved(struct hmmrt_request *req)
 	return -EAGAIN;
 }
 
-/* Have the CPU take the touched page, by the snapshot; the lock may be dropped. */
+/*
+ * Fault in the touched page, by the snapshot. May drop and retake the
+ * mmap_lock.
+ */
 static int fault_wanted(struct hmmrt_request *req)
 {
 	unsigned long pfn = req->pfns[req_page(req)];
 	bool unlocked = false;
 	int rc;
 
-	/* Something without a struct page. */
+	/* This is memory without a struct page. */
 	if (pfn & HMM_PFN_ERROR)
 		return -EOPNOTSUPP;
-	/* What the core moves is waited for by the fault. */
+	/* The fault itself waits for a page that the core is moving. */
 	if (!pfn && mutex_is_locked(&req->block->migrate) &&
 	    hmmrt_is_moving(req->vma, req->addr, 1))
 		return wait_moved(req);
@@ -344,7 +374,7 @@ static int fault_wanted(struct hmmrt_request *req)
 	return !rc && unlocked ? -EAGAIN : rc;
 }
 
-/* Snapshot, with the page that was touched faulted in, now or by the last attempt. */
+/* Snapshot, with the touched page faulted in, now or by the last attempt. */
 static int snapshot_wanted(struct hmmrt_request *req)
 {
 	bool fault;
@@ -367,15 +397,17 @@ static int snapshot_wanted(struct hmmrt_request *req)
 	req->was_missing = false;
 	if (rc)
 		return rc;
-	/* Now that it is there it can be copied. */
+	/* Start again: now that the page is there it can be duplicated. */
 	if (req->copy)
 		return -EAGAIN;
-	/* Lost again meanwhile: commit_satisfies() starts again. */
+	/* If the page is lost again by now, commit_satisfies() starts again. */
 	rc = hmmrt_snapshot(req);
 	return rc ? rc : hmmrt_snapshot_widened(req);
 }
 
-/* Whether the device reaches the memory of @dev, which may be its own or NULL. */
+/*
+ * Returns true if the device reaches memory of @dev: itself, another, or NULL.
+ */
 static bool can_reach(const struct hmmrt_request *req,
 		      const struct hmmrt_device *dev)
 {
@@ -384,7 +416,7 @@ static bool can_reach(const struct hmmrt_request *req,
 	       hmmrt_peer_enabled(req->binding, dev);
 }
 
-/* Whether the device can be given an entry that permits the access. */
+/* Returns true if the device can get an entry that permits the access. */
 static bool can_map(const struct hmmrt_request *req, unsigned long pfn)
 {
 	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))
@@ -395,8 +427,9 @@ static bool can_map(const struct hmmrt_request *req, unsigned long pfn)
 }
 
 /*
- * What the CPU has to be asked for, by the snapshot in req->pfns, which is
- * replaced by one word a page that says so. Returns how many.
+ * Find the pages that the CPU has to fault in, by the snapshot in req->pfns,
+ * and replace that by one word per page that marks them. Returns how many there
+ * are.
  */
 static int mark_missing(struct hmmrt_request *req)
 {
@@ -405,7 +438,7 @@ static int mark_missing(struct hmmrt_request *req)
 	for (i = 0; i < n; i++)
 		missing += !can_map(req, req->pfns[i]);
 	for (i = 0; i < n && missing; i++) {
-		/* Something without a struct page. */
+		/* This is memory without a struct page. */
 		if (req->pfns[i] & HMM_PFN_ERROR)
 			return -EOPNOTSUPP;
 		req->pfns[i] = !can_map(req, req->pfns[i]);
@@ -414,9 +447,10 @@ static int mark_missing(struct hmmrt_request *req)
 }
 
 /*
- * Have the CPU take what mark_missing() marked. The mmap_lock may be dropped and
- * taken again, so the vma is not what it was, and the attempt has ended: what cannot
- * be had after that, of what may be mapped there by now, is for the next one to say.
+ * Fault in the pages that mark_missing() marked. If this drops and retakes the
+ * mmap_lock, the vma is no longer valid and the attempt has ended: then a page
+ * that cannot be faulted in is not an error yet, because something else may be
+ * mapped there by now. The next attempt finds out.
  */
 static int fault_missing(struct hmmrt_request *req)
 {
@@ -432,7 +466,7 @@ static int fault_missing(struct hmmrt_request *req)
 	return rc && (rc == -EINTR || !unlocked) ? rc : -EAGAIN;
 }
 
-/* Snapshot that has all of the window, or else see to it that the next one has. */
+/* Snapshot the whole window; fault in missing pages for the next attempt. */
 static int snapshot_whole(struct hmmrt_request *req)
 {
 	int idx, rc;
@@ -446,8 +480,9 @@ static int snapshot_whole(struct hmmrt_request *req)
 }
 
 /*
- * Whether a page that nobody touched may be written by the device without anybody
- * being told more than is true: it is dirty already, or has no clean copy.
+ * Returns true if giving the device write permission for an untouched page
+ * reports nothing that is not true: the page is dirty already, or has no clean
+ * copy.
  */
 static bool is_dirty_anyway(struct page *page)
 {
@@ -462,23 +497,28 @@ static void mark_used(struct page *page, bool write)
 {
 	struct folio *folio = page_folio(page);
 
-	/* hugetlb is not reclaimed, and not on the lists this would look at. */
+	/* hugetlb pages are not reclaimed, and are on none of the LRU lists. */
 	if (folio_test_hugetlb(folio))
 		return;
 	if (write && (folio_test_anon(folio) || folio_test_swapbacked(folio)))
 		folio_mark_dirty(folio);
-	/* Neither is device memory; but a page comes home as dirty as it was. */
+	/*
+	 * Nor is device memory, but the dirty flag migrates back with the page.
+	 */
 	if (is_zone_device_page(page))
 		return;
 	/*
-	 * A second time may put it on a list of this CPU that holds it until the
-	 * list is full: what could move could not be moved.
+	 * A second call may put the folio into a batch of this CPU, which holds
+	 * a reference until the batch is full. The folio could not migrate
+	 * then.
 	 */
 	if (!folio_test_anon(folio) || !folio_test_referenced(folio))
 		folio_mark_accessed(folio);
 }
 
-/* The entry of a page that the device has a copy of stays what it is. */
+/*
+ * A page that the device has a duplicate of keeps the entry for the duplicate.
+ */
 static hmmrt_pte_t copy_pte(const struct hmmrt_request *req,
 			    const struct page *copy)
 {
@@ -486,7 +526,7 @@ static hmmrt_pte_t copy_pte(const struct hmmrt_request *req,
 	       (req->exec ? HMMRT_PTE_EXEC : 0) | hmmrt_page_offset(copy);
 }
 
-/* Where the device finds the page: the part of the entry that says so. */
+/* The part of an entry that says where the device finds the page. */
 static hmmrt_pte_t pte_target(const struct hmmrt_request *req,
 			      const struct hmmrt_device *dev,
 			      const struct hmmrt_place *place,
@@ -501,7 +541,10 @@ static hmmrt_pte_t pte_target(const struct hmmrt_request *req,
 	return PFN_PHYS(page_to_pfn(page));
 }
 
-/* Whether the device is to have an entry for this memory: see device_only. */
+/*
+ * Returns true if the device may get an entry for memory of @dev; see
+ * device_only.
+ */
 static bool may_map(const struct hmmrt_request *req,
 		    const struct hmmrt_device *dev)
 {
@@ -542,7 +585,7 @@ static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
 	return pte | pte_target(req, dev, place, page);
 }
 
-/* The snapshot becomes entries, if it still holds. */
+/* Turn the snapshot into entries of the device, if it is still valid. */
 static int commit(struct hmmrt_request *req)
 {
 	struct hmmrt_binding *binding = req->binding;
@@ -561,7 +604,7 @@ static int commit(struct hmmrt_request *req)
 		struct page *copy = hmmrt_copy_page(map, base + i);
 
 		if (copy) {
-			/* Else somebody writes what the device has a copy of. */
+			/* A duplicated page must not be writable. */
 			WARN_ON_ONCE(req->pfns[i] & HMM_PFN_WRITE);
 			req->ptes[i] = copy_pte(req, copy);
 			continue;
@@ -570,8 +613,9 @@ static int commit(struct hmmrt_request *req)
 		if (!req->ptes[i])
 			continue;
 		/*
-		 * A snapshot from before somebody's write fault: permission
-		 * grows without an invalidation, and shrinks only with one.
+		 * The snapshot may be older than a write fault that another
+		 * lane has served. Permission grows without an invalidation,
+		 * and shrinks only with one.
 		 */
 		if (test_bit(base + i, map->writable))
 			req->ptes[i] |= HMMRT_PTE_WRITE;
@@ -607,9 +651,10 @@ static bool pte_permits(hmmrt_pte_t pte, unsigned int access)
 }
 
 /*
- * Whether the page that was touched got an entry that permits the access; if
- * not it is on some device and has to come home first. A whole window has such
- * entries, by the snapshot that was committed.
+ * Returns true if the touched page got an entry that permits the access. If
+ * not, it is on some device and has to migrate back to system memory first. A
+ * request for a whole window always has such entries, by the snapshot that was
+ * committed.
  */
 static bool commit_satisfies(const struct hmmrt_request *req)
 {
@@ -618,8 +663,9 @@ static bool commit_satisfies(const struct hmmrt_request *req)
 }
 
 /*
- * Bring the touched page home as a CPU access would. Nothing of ours is held:
- * migrate_to_ram() needs block->migrate. May drop and retake the mmap_lock.
+ * Migrate the touched page back to system memory as a CPU access would. The
+ * caller holds no hmmrt lock: migrate_to_ram() needs block->migrate. May drop
+ * and retake the mmap_lock.
  */
 static int bring_home(struct mm_struct *mm, struct hmmrt_request *req)
 {
@@ -627,13 +673,17 @@ static int bring_home(struct mm_struct *mm, struct hmmrt_request *req)
 	bool unlocked = false;
 	int rc = fault_page(req, mm, req->addr, write, &unlocked);
 
-	/* The first one brings it home; break COW before a reader moves it. */
+	/*
+	 * The first fault moves it. Break COW before a reader moves it again.
+	 */
 	if (!rc && write)
 		rc = fault_page(req, mm, req->addr, write, &unlocked);
 	return rc ? rc : -EAGAIN;
 }
 
-/* Of what is to be copied, a prefetch moves what is not at home. */
+/*
+ * With req->copy, a prefetch first moves pages that are not in system memory.
+ */
 static int move_or_copy(struct hmmrt_request *req)
 {
 	u64 moved = req->moved;
@@ -645,7 +695,7 @@ static int move_or_copy(struct hmmrt_request *req)
 		return rc;
 	moved = req->moved - moved;
 	rc = hmmrt_duplicate(req);
-	/* What has just come was not there before. */
+	/* Pages that have just moved here were not there before. */
 	req->there -= min(req->there, moved);
 	return rc;
 }
@@ -653,12 +703,14 @@ static int move_or_copy(struct hmmrt_request *req)
 /**
  * hmmrt_serve_window() - one attempt at the flow above
  * @req: window, vma, access
- * @migrate: whether to move what can move; with req->copy, to copy what is at home
+ * @migrate: move what can move; with req->copy, duplicate what is in system
+ *	memory
  *
- * Context: mmap_lock held for reading; if the answer is not 0 it may have been
- * dropped and taken again, and req->vma is not valid. Nothing else held.
- * Return: 0 mapped; -EAGAIN something raced; -ENXIO the touched page has to be
- * brought home first; or an error.
+ * Context: mmap_lock held for reading, and no other lock. If the result is not
+ * 0, the mmap_lock may have been dropped and taken again, and req->vma is not
+ * valid.
+ * Return: 0 mapped; -EAGAIN something raced; -ENXIO the touched page has to
+ * migrate back to system memory first; or an error.
  */
 int hmmrt_serve_window(struct hmmrt_request *req, bool migrate)
 {
@@ -669,7 +721,7 @@ int hmmrt_serve_window(struct hmmrt_request *req, bool migrate)
 	req->write = req->vma->vm_flags & VM_WRITE;
 	if (migrate)
 		rc = move_or_copy(req);
-	/* What follows may take long: pages are faulted in. */
+	/* The rest may take long, because it faults pages in. */
 	if (rc != -ENOSPC && rc != -EAGAIN)
 		hmmrt_request_release_room(req);
 	if (rc == -EMLINK)
@@ -687,9 +739,10 @@ int hmmrt_serve_window(struct hmmrt_request *req, bool migrate)
 }
 
 /*
- * Whether somebody else was served the same page meanwhile. Under the lock, so that
- * the entry is there too: a lane that came back to find none would come again and
- * again until the other one goes on.
+ * Returns true if another lane has already mapped this page for the same
+ * access. Takes the block's lock so that the driver's entry is in place too.
+ * Otherwise a lane could replay, find no entry, and fault again and again until
+ * the other lane continues.
  */
 bool hmmrt_is_mapped(const struct hmmrt_binding *binding,
 		     struct hmmrt_block *block, unsigned long addr,
@@ -712,7 +765,9 @@ bool hmmrt_is_mapped(const struct hmmrt_binding *binding,
 	return mapped;
 }
 
-/* What the device has of the block at @start, which nobody may ever have used. */
+/*
+ * Count pages mapped by the device in the block at @start, which may not exist.
+ */
 static unsigned int pages_mapped(const struct hmmrt_request *req,
 				 unsigned long start)
 {
@@ -731,7 +786,7 @@ static unsigned int pages_mapped(const struct hmmrt_request *req,
 	return mapped;
 }
 
-/* No lock: others may map more meanwhile, or less. */
+/* Takes no lock: other threads may map or unmap pages at the same time. */
 static struct hmmrt_policy_window policy_window(const struct hmmrt_request *req,
 						unsigned int page)
 {
@@ -750,7 +805,7 @@ static struct hmmrt_policy_window policy_window(const struct hmmrt_request *req,
 					  &req->knobs);
 }
 
-/* The part of the block that goes with this fault. */
+/* Choose the part of the block that this fault maps. */
 static void choose_window(struct hmmrt_request *req)
 {
 	unsigned int page = (req->addr - req->block->start) >> PAGE_SHIFT;
@@ -775,8 +830,8 @@ static void choose_window(struct hmmrt_request *req)
 }
 
 /*
- * One attempt to serve the page at req->addr to the device. 0: it is mapped; -EAGAIN:
- * see hmmrt_request_again().
+ * One attempt to serve the page at req->addr to the device. Returns 0 if it is
+ * mapped; for -EAGAIN see hmmrt_request_again().
  */
 int hmmrt_fault_once(struct mm_struct *mm, struct hmmrt_request *req)
 {
@@ -802,8 +857,8 @@ out_unlock:
 }
 
 /*
- * Before memory is spent on an address: whether anything there could be served. The
- * mmap_lock is taken as hmmrt_mmap_read_lock() says.
+ * Check that something at an address could be served, before memory is spent on
+ * it. Takes the mmap_lock as hmmrt_mmap_read_lock() describes.
  */
 int hmmrt_mapped_check(struct mm_struct *mm, unsigned long addr,
 		       unsigned int access, bool nowait)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Spans and blocks: which part of an address space is mirrored. How they are made,
- * found and freed; invalidate.c has what their notifier does.
+ * Spans and blocks: which part of an address space is mirrored, and how spans
+ * and blocks are made, found and freed. Their notifier is in invalidate.c.
  *
  * Model      A span is an mmu_interval_notifier over an aligned window of 64
- *            MiB, so that mmap traffic elsewhere does not make faults here start
- *            again. It has up to 32 blocks of 2 MiB. Both are made at the first
- *            use, and stay until nothing is mapped there any more, or the space
- *            goes; of their lifetime see hmmrt.h and reap.c.
+ *            MiB, so that mmap traffic elsewhere does not make faults here
+ *            start again. It has up to 32 blocks of 2 MiB. Both are made at the
+ *            first use, and stay until nothing is mapped there any more or the
+ *            space is freed. For their lifetime see hmmrt.h and reap.c.
  * Terms      'start' is inclusive, 'end' exclusive, both page aligned.
  */
 #include <linux/bitmap.h>
@@ -59,7 +59,10 @@ static struct hmmrt_span *span_get(struct hmmrt_space *space,
 	return span_create(space, ALIGN_DOWN(addr, HMMRT_SPAN_SIZE));
 }
 
-/* The first insertion may take the mmap_lock; get it over with. */
+/*
+ * Make the span early: the first insertion of a notifier may take the
+ * mmap_lock.
+ */
 int hmmrt_span_prepare(struct hmmrt_space *space, unsigned long addr)
 {
 	struct hmmrt_span *span;
@@ -70,13 +73,16 @@ int hmmrt_span_prepare(struct hmmrt_space *space, unsigned long addr)
 	return PTR_ERR_OR_ZERO(span);
 }
 
-/* One more reference. In hmmrt_srcu, or with one; false: it goes just now. */
+/*
+ * Take another reference. The caller is in hmmrt_srcu or has a reference.
+ * Returns false if the block is being freed.
+ */
 bool hmmrt_block_hold(struct hmmrt_block *block)
 {
 	return refcount_inc_not_zero(&block->refs);
 }
 
-/* @block may be NULL. Its span has a reference still. Context: any. */
+/* @block may be NULL. Never drops the span's own reference. Context: any. */
 void hmmrt_block_put(struct hmmrt_block *block)
 {
 	if (block)
@@ -84,11 +90,12 @@ void hmmrt_block_put(struct hmmrt_block *block)
 }
 
 /**
- * hmmrt_block_find() - the block of an address, if there is one
+ * hmmrt_block_find() - find the block of an address
  * @space: in use
  * @addr: any address in the block
  *
- * Return: the block, for hmmrt_block_put(), or NULL: no device has anything there.
+ * Return: the block, for hmmrt_block_put(), or NULL: no device has anything
+ * there.
  */
 struct hmmrt_block *hmmrt_block_find(struct hmmrt_space *space,
 				     unsigned long addr)
@@ -107,7 +114,7 @@ struct hmmrt_block *hmmrt_block_find(struct hmmrt_space *space,
 	return block;
 }
 
-/* The first block of the span at or behind @addr that can be had. */
+/* The span's first block at or behind @addr that is not being freed. */
 static struct hmmrt_block *span_next(struct hmmrt_span *span,
 				     unsigned long addr)
 {
@@ -129,7 +136,7 @@ static struct hmmrt_block *span_next(struct hmmrt_span *span,
  * @space: in use
  * @addr: in: where to begin; out: where the block begins
  *
- * Blocks that are made or go meanwhile may be seen or not.
+ * Blocks that are created or freed at the same time may be seen or not.
  * Return: the block, for hmmrt_block_put(), or NULL: there are no more.
  */
 struct hmmrt_block *hmmrt_block_next(struct hmmrt_space *space,
@@ -231,14 +238,17 @@ struct hmmrt_block *hmmrt_block_get(struct hmmrt_space *space,
 		/* Zeroed before other threads see it. */
 		smp_store_release(&block->maps[device_id], map);
 	}
-	/* While the lock is held the span has its reference. */
+	/* The span has its reference as long as spans_lock is held. */
 	refcount_inc(&block->refs);
 out_unlock:
 	mutex_unlock(&space->spans_lock);
 	return block;
 }
 
-/* Whether hmmrt_block_get() would find it made. With a binding of the device. */
+/*
+ * Returns true if the block and its map exist, so that hmmrt_block_get() would
+ * not allocate. The caller has a binding of the device.
+ */
 bool hmmrt_block_is_known(struct hmmrt_binding *binding, unsigned long addr)
 {
 	struct hmmrt_block *block = hmmrt_block_find(binding->space, addr);
@@ -248,7 +258,7 @@ bool hmmrt_block_is_known(struct hmmrt_binding *binding, unsigned long addr)
 	return known;
 }
 
-/* No reference is left, and no look-up, in hmmrt_srcu or otherwise, finds it. */
+/* Context: no reference is left, and no lookup can find the block any more. */
 void hmmrt_block_destroy(struct hmmrt_block *block)
 {
 	unsigned int id;
@@ -266,7 +276,7 @@ void hmmrt_block_destroy(struct hmmrt_block *block)
 	kfree(block);
 }
 
-/* Only its span refers to it. */
+/* Context: the span has the only reference. */
 static void span_block_destroy(struct hmmrt_block *block)
 {
 	WARN_ON_ONCE(refcount_read(&block->refs) != 1);
@@ -304,12 +314,13 @@ err_free:
 }
 
 /**
- * hmmrt_block_borrow() - a block to look at what is mapped somewhere
+ * hmmrt_block_borrow() - get a block to inspect what is mapped there
  * @space: referenced by the caller; its mm is alive
  * @addr: any address in the block
  *
- * The one that there is; or one that only the caller has, in which no device has
- * anything, nor can have. To look leaves nothing behind.
+ * Returns the existing block if there is one. Otherwise it returns a temporary
+ * block that only the caller sees, and in which no device can map anything. So
+ * an inspection leaves nothing behind.
  * Context: may sleep; no mmap_lock held.
  * Return: the block, for hmmrt_block_return(), or an ERR_PTR.
  */
@@ -323,7 +334,7 @@ struct hmmrt_block *hmmrt_block_borrow(struct hmmrt_space *space,
 	return borrowed_create(space, ALIGN_DOWN(addr, HMMRT_BLOCK_SIZE));
 }
 
-/* Context: may sleep; no lock of ours is held, and no mmap_lock. */
+/* Context: may sleep; no hmmrt lock and no mmap_lock held. */
 void hmmrt_block_return(struct hmmrt_block *block)
 {
 	struct hmmrt_span *span = block->span;
@@ -332,13 +343,15 @@ void hmmrt_block_return(struct hmmrt_block *block)
 		hmmrt_block_put(block);
 		return;
 	}
-	/* Waits for the notifier; no look-up ever finds the block. */
+	/*
+	 * This waits for the notifier. No lookup ever finds a borrowed block.
+	 */
 	mmu_interval_notifier_remove(&span->notifier);
 	span_block_destroy(block);
 	kfree(span);
 }
 
-/* The last user of the space is gone, and hmmrt_srcu readers too. */
+/* Context: the space has no user and no hmmrt_srcu reader any more. */
 void hmmrt_spans_destroy(struct hmmrt_space *space)
 {
 	struct hmmrt_span *span;
@@ -356,8 +369,8 @@ void hmmrt_spans_destroy(struct hmmrt_space *space)
 }
 
 /*
- * All that a device has of a block; under its lock. Copies are to be freed when the
- * device no longer uses them.
+ * Forget all that a device has of a block. Context: block->lock held. The
+ * duplicates in @taken are to be freed once the device no longer uses them.
  */
 void hmmrt_map_forget(struct hmmrt_block_map *map, struct list_head *taken)
 {
@@ -369,12 +382,13 @@ void hmmrt_map_forget(struct hmmrt_block_map *map, struct list_head *taken)
 	hmmrt_copies_take(map, 0, HMMRT_BLOCK_PAGES, taken);
 }
 
-/* For how long, in all, the end of a binding waits for the mmap_lock. */
+/* How long, in all, the end of a binding waits for the mmap_lock. */
 #define COME_HOME_LOCK_WAIT	(5 * HZ)
 
 /*
- * A binding is gone with all its entries: forget what it had mapped, and bring
- * home what its device has there, if there is still a process to have it.
+ * A binding is gone with all its entries: forget what it had mapped, and
+ * migrate the pages on its device back to system memory if the process still
+ * exists.
  */
 void hmmrt_spans_forget_binding(struct hmmrt_binding *binding)
 {
@@ -391,7 +405,7 @@ void hmmrt_spans_forget_binding(struct hmmrt_binding *binding)
 		if (READ_ONCE(block->maps[device_id])) {
 			mutex_lock(&block->lock);
 			hmmrt_map_forget(block->maps[device_id], &taken);
-			/* The next binding counts anew. */
+			/* The next binding starts with a new count. */
 			block->maps[device_id]->refaults.away = false;
 			mutex_unlock(&block->lock);
 			hmmrt_copies_free(&taken);
@@ -406,10 +420,11 @@ void hmmrt_spans_forget_binding(struct hmmrt_binding *binding)
 }
 
 /**
- * hmmrt_lockdep_teach() - what reclaim takes, and what it may be called under
+ * hmmrt_lockdep_teach() - teach lockdep the lock order around reclaim
  *
- * Lockdep would learn it from the first reclaim of a mirrored page, long after the
- * first test of what is wrong. Without lockdep, or memory, nothing happens.
+ * Without this, lockdep would learn the order from the first reclaim of a
+ * mirrored page, which may be long after the first call that breaks it. Does
+ * nothing without lockdep or without memory.
  * Context: module init.
  */
 void __init hmmrt_lockdep_teach(void)
@@ -431,7 +446,7 @@ void __init hmmrt_lockdep_teach(void)
 	hmmrt_advice_init(space);
 	mutex_lock(&block->migrate);
 	fs_reclaim_acquire(GFP_KERNEL);
-	/* One then the other, never the other way round. */
+	/* block->lock nests inside advice_lock, never the other way round. */
 	down_read(&space->advice_lock);
 	might_lock(&block->lock);
 	up_read(&space->advice_lock);

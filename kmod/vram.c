@@ -1,37 +1,44 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Device memory: ZONE_DEVICE pages, given out from chunks of 2 MiB.
+ * Device memory: ZONE_DEVICE pages, allocated from chunks of 2 MiB.
  *
- * Model      Device memory is cut into regions, which get struct pages when they
- *            are first needed (region.c), and those into chunks.
+ * Model      Device memory is divided into regions, and regions into chunks. A
+ *            region gets struct pages when they are first needed (region.c).
  *            The driver puts real memory behind a chunk when its first page is
- *            given out (populate), and may take it back some time after the
- *            last one was freed (trim), so that an unused device costs little.
- *            Coherent memory has an address that the driver gave: there is
- *            nothing to populate, and the CPU maps its pages as it does others.
- * Placement  A page of a block prefers the same index in a chunk that the
- *            block's neighbours are in: what a block has on a device grows
- *            together to 2 MiB without holes. A block that has nothing there yet
- *            begins in a chunk that nobody uses, as long as half of them are such.
- *            Then whole chunks are for whole blocks: a part of one goes to the
- *            fullest of some chunks that are in use, at the same index if it can be;
- *            what is small, and so may stay small, anywhere in it.
- * Large      A chunk that is given out whole may be one folio. It is freed whole
- *            or, after the core has split it, page by page: the bits of a chunk
- *            stand for pages in any case, and splitting changes none, so there is
- *            no folio_split. Struct pages of what was freed still say that they
- *            are compound, until they are initialised anew; whose a page is goes
- *            by its number, see region.c.
+ *            allocated (populate). It may take the memory back some time after
+ *            the last page was freed (trim), so that an unused device costs
+ *            little. Coherent memory has an address that the driver supplied:
+ *            there is nothing to populate, and the CPU maps its pages like any
+ *            others.
+ * Placement  A page of a block prefers the same index in the chunk that holds
+ *            the block's neighbours, so that the block's pages on a device grow
+ *            together to 2 MiB without holes. The first pages of a block go to
+ *            an unused chunk, as long as at least half of the chunks are
+ *            unused. After that, whole chunks are kept for whole blocks: a part
+ *            of a block goes to the fullest of some chunks in use, at the same
+ *            index if possible. A small part, which may stay small, goes to any
+ *            index of such a chunk.
+ * Large      A chunk that is allocated whole may be one folio. It is freed
+ *            whole or, after the core has split it, page by page. The bits of a
+ *            chunk always stand for pages and splitting changes none of them,
+ *            so there is no folio_split callback. Struct pages of freed memory
+ *            still say that they are compound until they are initialised again.
+ *            The device of a page follows from its page frame number, see
+ *            region.c.
  * Owner      Pages belong to the page tables that map them. Nothing here points
- *            to a space or block, which a page may outlive; but copies are a
- *            block's, and a chunk knows whose (copy_of). Who is charged for a page
- *            is an account, which lasts as long as that: see account.c.
- * Locking    vram->lock, a spinlock and innermost: hmmrt_vram_folio_free() runs
- *            under a page table lock. vram->populate serialises putting memory behind
- *            chunks, vram->grow making regions. That is done with no lock held:
- *            the core takes hotplug locks for it, under which others take an
- *            mmap_lock; so the two cannot be one.
- * Terms      'offset' is in bytes of device memory, 'index' a page in a chunk.
+ *            to a space or block, which a page may outlive. Duplicates are the
+ *            exception: they belong to a block, and the chunk points to it
+ *            (copy_of). A page is charged to an account, which lives as long as
+ *            the page is charged to it: see account.c.
+ * Locking    vram->lock is a spinlock and innermost, because
+ *            hmmrt_vram_folio_free() runs under a page table lock.
+ *            vram->populate serialises putting memory behind chunks, and
+ *            vram->grow serialises making regions. A region is made with no
+ *            other lock held: the core takes hotplug locks for it, and other
+ *            code takes an mmap_lock under those. So populate and grow cannot
+ *            be one mutex.
+ * Terms      'offset' is in bytes of device memory, 'index' is a page in a
+ *            chunk.
  */
 #include <linux/bitmap.h>
 #include <linux/jiffies.h>
@@ -41,9 +48,11 @@
 #include "hmmrt.h"
 
 #define TRIM_DELAY	(2 * HZ)
-/* Free chunks that keep their memory: the next user is likely soon. */
+/* Free chunks that keep their memory, because the next user is likely soon. */
 #define TRIM_KEEP	4
-/* Chunks in use that are looked at for a run, and what is small. */
+/*
+ * How many chunks in use are scanned for free memory, and what counts as small.
+ */
 #define PLACE_LOOKS	32
 #define PLACE_SMALL	(HMMRT_CHUNK_PAGES / 4)
 
@@ -56,7 +65,7 @@ static void chunk_move(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk)
 		list = &vram->free;
 	else if (chunk->used_pages == HMMRT_CHUNK_PAGES)
 		list = &vram->full;
-	/* Free ones that have memory come first. */
+	/* Populated free chunks come first. */
 	if (chunk->reserved)
 		list_del_init(&chunk->link);
 	else if (!chunk->used_pages && !chunk->populated)
@@ -65,7 +74,7 @@ static void chunk_move(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk)
 		list_move(&chunk->link, list);
 }
 
-/* How full it is has changed; for who asks how memory is cut up. */
+/* The fill level of a chunk has changed: update the statistics. */
 static void chunk_count(struct hmmrt_vram *vram, unsigned int before,
 			unsigned int after)
 {
@@ -115,7 +124,7 @@ void hmmrt_vram_folio_free(struct hmmrt_freed *freed)
 	spin_unlock_irqrestore(&vram->lock, flags);
 }
 
-/* Take @npages pages at @index, or none. A reserved chunk is for who has it. */
+/* Take @npages pages at @index, or none. Only @room may be a reserved chunk. */
 static bool chunk_take(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 		       const struct hmmrt_chunk *room, unsigned int index,
 		       unsigned int npages)
@@ -134,7 +143,10 @@ static bool chunk_take(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 	return true;
 }
 
-/* Whatever is free, anywhere. Returns how many pages it took, first in *index. */
+/*
+ * Take the first free run of a chunk, up to @npages pages. Returns how many
+ * pages it took; *index is the first of them.
+ */
 static unsigned int chunk_take_some(struct hmmrt_vram *vram,
 				    struct hmmrt_chunk *chunk,
 				    const struct hmmrt_chunk *room,
@@ -151,7 +163,7 @@ static unsigned int chunk_take_some(struct hmmrt_vram *vram,
 	return chunk_take(vram, chunk, room, first, npages) ? npages : 0;
 }
 
-/* Where a run would begin in a chunk, all of it; HMMRT_CHUNK_PAGES: nowhere. */
+/* Where a whole run fits in a chunk; HMMRT_CHUNK_PAGES if it does not fit. */
 static unsigned int chunk_room(struct hmmrt_chunk *chunk, unsigned int index,
 			       unsigned int npages)
 {
@@ -168,7 +180,7 @@ static unsigned int chunk_room(struct hmmrt_chunk *chunk, unsigned int index,
 	return min_t(unsigned long, at, HMMRT_CHUNK_PAGES);
 }
 
-/* Whether chunks that nobody uses are to be kept for whole blocks. */
+/* Returns true if unused chunks have to be kept for whole blocks. */
 static bool vram_saves_chunks(const struct hmmrt_vram *vram)
 {
 	unsigned int used = vram->partial_chunks + vram->full_chunks;
@@ -177,7 +189,7 @@ static bool vram_saves_chunks(const struct hmmrt_vram *vram)
 	return used > vram->size >> (HMMRT_CHUNK_SHIFT + 1);
 }
 
-/* Part of a block, to a chunk that is cut up anyway. */
+/* Put a part of a block into a chunk that is partly used already. */
 static struct hmmrt_chunk *vram_take_room(struct hmmrt_vram *vram,
 					  unsigned int *index,
 					  unsigned int npages)
@@ -204,9 +216,10 @@ static struct hmmrt_chunk *vram_take_room(struct hmmrt_vram *vram,
 }
 
 /*
- * Find a place for a run: at the same index of the neighbour's chunk, in what was
- * evicted for it, beside others where whole chunks are few, in a chunk that nobody
- * uses, then in any hole.
+ * Find a location for a run. Try in this order: the same index of the
+ * neighbour's chunk, the chunk that was evicted for the run, a partly used
+ * chunk if unused chunks are few, an unused chunk, any hole in the evicted
+ * chunk, any hole at all.
  */
 static struct hmmrt_chunk *vram_take(struct hmmrt_vram *vram,
 				     struct hmmrt_chunk *near,
@@ -244,7 +257,10 @@ static struct hmmrt_chunk *vram_take(struct hmmrt_vram *vram,
 	return NULL;
 }
 
-/* No more than the account may have, and in the same moment its. */
+/*
+ * Allocate no more than the account may have, and charge it under the same
+ * lock.
+ */
 static struct hmmrt_chunk *vram_take_charged(struct hmmrt_account *account,
 					     struct hmmrt_chunk *near,
 					     struct hmmrt_chunk *room,
@@ -284,7 +300,10 @@ static int chunk_populate(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 	if (populated)
 		return 0;
 
-	/* Its pages are ours, so it cannot be trimmed; others may race. */
+	/*
+	 * Pages of the chunk are allocated, so it cannot be trimmed. Other
+	 * threads may populate it at the same time.
+	 */
 	if (mutex_lock_killable(&vram->populate))
 		return -EINTR;
 	rc = chunk->populated ? 0 : dev->ops->populate(dev, chunk->offset);
@@ -309,18 +328,20 @@ static void chunk_give_back(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 
 /**
  * hmmrt_vram_alloc() - take pages of device memory
- * @account: who is charged for it, and of which device
+ * @account: the account to charge; it says which device
  * @index: of the first page in its block
  * @npages: how many; index + npages is at most HMMRT_BLOCK_PAGES
- * @pages: in: neighbours that are on this device already, where known, the
- *	entries to fill being NULL and following each other; out: pages without
- *	reference and lock, to be used with hmmrt_page_init() or handed to
+ * @pages: in: pages[0] is a neighbour that is on this device already, or NULL;
+ *	the entries to fill follow each other; out: pages without reference and
+ *	lock, to be used with hmmrt_page_init() or handed to
  *	hmmrt_vram_free_unused()
  * @room: a chunk that is reserved for this, or NULL
- * @lack: out: why there was no room for the rest; nothing if the driver had no
- *	memory for a chunk, which more struct pages would not help
+ * @lack: out: why no free memory was found for the rest; HMMRT_LACK_NOTHING if
+ *	the driver had no memory for a chunk, which more struct pages would not
+ *	help
  *
- * Context: process context, may sleep; mmap_lock and block->migrate may be held.
+ * Context: process context, may sleep; mmap_lock and block->migrate may be
+ * held.
  * Return: how many were found.
  */
 unsigned int hmmrt_vram_alloc(struct hmmrt_account *account, unsigned int index,
@@ -339,7 +360,7 @@ unsigned int hmmrt_vram_alloc(struct hmmrt_account *account, unsigned int index,
 		struct hmmrt_chunk *chunk;
 		unsigned long pfn;
 
-		/* It can only be known later whether it takes one. */
+		/* Whether the charge needs one is known only under the lock. */
 		if (!spare)
 			spare = kzalloc(sizeof(*spare), GFP_KERNEL_ACCOUNT);
 		if (!spare)
@@ -365,8 +386,8 @@ unsigned int hmmrt_vram_alloc(struct hmmrt_account *account, unsigned int index,
 }
 
 /*
- * Frame numbers of the pages of a chunk that are in use, of @pages unless that is NULL;
- * returns how many.
+ * Fill @pfns with the frame numbers of the used pages of a chunk. With @pages,
+ * only pages in that bitmap. Returns how many there are.
  */
 unsigned int hmmrt_chunk_used(struct hmmrt_device *dev,
 			      const struct hmmrt_chunk *chunk,
@@ -384,13 +405,14 @@ unsigned int hmmrt_chunk_used(struct hmmrt_device *dev,
 }
 
 /**
- * hmmrt_vram_reserve() - the chunk that is to be evicted next
- * @dev: whose
+ * hmmrt_vram_reserve() - reserve the chunk to evict next
+ * @dev: the device
  * @claim: see hmmrt_claim_chunk()
- * @pages: out: what of it is to go
+ * @pages: out: which of its pages to evict
  * @cost: out: see hmmrt_claim_chunk()
  *
- * Nobody is given pages of it before hmmrt_vram_unreserve().
+ * Only an allocation with this chunk as its room gets pages of it before
+ * hmmrt_vram_unreserve().
  * Return: as hmmrt_claim_chunk().
  */
 struct hmmrt_chunk *hmmrt_vram_reserve(struct hmmrt_device *dev,
@@ -411,7 +433,7 @@ struct hmmrt_chunk *hmmrt_vram_reserve(struct hmmrt_device *dev,
 	return chunk;
 }
 
-/* What is free of it is anybody's again. */
+/* Let any allocation use the chunk's free pages again. */
 void hmmrt_vram_unreserve(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 {
 	struct hmmrt_vram *vram = &dev->vram;
@@ -424,7 +446,9 @@ void hmmrt_vram_unreserve(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 	spin_unlock_irq(&vram->lock);
 }
 
-/* The device has used what is at @offset, which it had a moment ago. */
+/*
+ * The device has just used its memory at @offset: update the order of eviction.
+ */
 void hmmrt_vram_used(struct hmmrt_device *dev, u64 offset)
 {
 	struct hmmrt_vram *vram = &dev->vram;
@@ -441,12 +465,12 @@ void hmmrt_vram_used(struct hmmrt_device *dev, u64 offset)
 }
 
 /**
- * hmmrt_vram_prepare_copies() - before pages are used for copies
- * @pages: of hmmrt_vram_alloc(); NULL: skip
+ * hmmrt_vram_prepare_copies() - prepare pages to hold duplicates
+ * @pages: of hmmrt_vram_alloc(); NULL entries are skipped
  * @n: how many
  *
  * Context: process context, may sleep.
- * Return: 0, or -ENOMEM: there is no room to note whose copies they are.
+ * Return: 0, or -ENOMEM: no memory for the pointers to blocks.
  */
 int hmmrt_vram_prepare_copies(struct page **pages, unsigned int n)
 {
@@ -459,19 +483,25 @@ int hmmrt_vram_prepare_copies(struct page **pages, unsigned int n)
 
 		if (!chunk || READ_ONCE(chunk->copy_of))
 			continue;
-		/* The device's, not of who happens to be the first. */
+		/*
+		 * The array belongs to the device, so no cgroup is charged for
+		 * it.
+		 */
 		copy_of = kvcalloc(HMMRT_CHUNK_PAGES, sizeof(*copy_of),
 				   GFP_KERNEL);
 		if (!copy_of)
 			return -ENOMEM;
-		/* Others may make copies in the same chunk. */
+		/* Another thread may prepare the same chunk. */
 		if (cmpxchg(&chunk->copy_of, NULL, copy_of))
 			kvfree(copy_of);
 	}
 	return 0;
 }
 
-/* It holds a copy of a page of the block, until it is given back. */
+/*
+ * Note that the page holds a duplicate of a page of the block, until it is
+ * freed.
+ */
 void hmmrt_vram_note_copy(struct page *page, struct hmmrt_block *block)
 {
 	struct hmmrt_region *region = hmmrt_page_region(page);
@@ -483,9 +513,11 @@ void hmmrt_vram_note_copy(struct page *page, struct hmmrt_block *block)
 }
 
 /*
- * The block that the next copy at or behind page *index of a chunk is of, for
- * hmmrt_block_put(), or NULL; with @pages, of those. A block is there until no chunk
- * names it; one that goes just now has no copies that are not being freed.
+ * Find the next duplicate in a chunk, at or behind page *index, and with @pages
+ * only among those. Returns the block that it belongs to, for
+ * hmmrt_block_put(), or NULL. A block exists until no chunk points to it. A
+ * block that is being freed right now is skipped: all of its duplicates are
+ * being freed already.
  * Context: in hmmrt_srcu.
  */
 struct hmmrt_block *hmmrt_vram_next_copy(struct hmmrt_device *dev,
@@ -508,26 +540,26 @@ struct hmmrt_block *hmmrt_vram_next_copy(struct hmmrt_device *dev,
 	return block;
 }
 
-/* Whether a chunk that nobody uses is losing its memory, and found by nobody. */
+/* Returns true while trimming keeps an unused chunk off the lists. */
 bool hmmrt_vram_is_trimming(const struct hmmrt_device *dev)
 {
 	return READ_ONCE(dev->vram.trimming);
 }
 
-/* Context: process context, no lock of ours is held: drivers depopulate there. */
+/* Context: process context, no hmmrt lock held: the work calls depopulate(). */
 void hmmrt_vram_wait_trimmed(struct hmmrt_device *dev)
 {
 	flush_delayed_work(&dev->vram.trim);
 }
 
-/* Whether all of it is used; that may change at any time. */
+/* Returns true if all of the device memory is used; may change at any time. */
 bool hmmrt_vram_is_full(const struct hmmrt_device *dev)
 {
 	return (u64)READ_ONCE(dev->vram.used_pages) << PAGE_SHIFT >=
 	       dev->vram.size;
 }
 
-/* Give back pages of hmmrt_vram_alloc() that were not initialised; NULL: skip. */
+/* Free pages of hmmrt_vram_alloc() that were not initialised; skips NULL. */
 void hmmrt_vram_free_unused(struct hmmrt_device *dev, struct page **pages,
 			    unsigned int npages)
 {
@@ -543,7 +575,7 @@ void hmmrt_vram_free_unused(struct hmmrt_device *dev, struct page **pages,
 	spin_unlock_irq(&dev->vram.lock);
 }
 
-/* Take a populated free chunk that is to lose its memory out of circulation. */
+/* Take a populated free chunk off its list, to depopulate it. */
 static struct hmmrt_chunk *trim_pick(struct hmmrt_vram *vram, unsigned int keep)
 {
 	struct hmmrt_chunk *chunk, *victim = NULL;
@@ -625,9 +657,9 @@ static void region_evict(struct hmmrt_region *region)
 }
 
 /*
- * Bring every page home and forget the device's memory. Cannot fail: a page
- * that is in use at the moment is tried again, and one that the device does not
- * give back when it is asked for several times is lost.
+ * Migrate every page back to system memory and forget the device's memory.
+ * Cannot fail: a page that is busy is tried again, and a page that the device
+ * fails to give back several times is lost.
  */
 void hmmrt_vram_destroy(struct hmmrt_device *dev)
 {
@@ -649,11 +681,13 @@ void hmmrt_vram_destroy(struct hmmrt_device *dev)
 	if (vram->lost_pages)
 		pr_err("%s: %lu pages of device memory could not be read, and are lost\n",
 		       dev->name, vram->lost_pages);
-	/* Whoever freed the last page has also queued the trimming by then. */
+	/*
+	 * The thread that freed the last page has queued the trim work by then.
+	 */
 	spin_lock_irq(&vram->lock);
 	spin_unlock_irq(&vram->lock);
 	cancel_delayed_work_sync(&vram->trim);
-	/* And who found a page of ours in a snapshot has looked at it. */
+	/* Wait for readers that found a page of the device in a snapshot. */
 	synchronize_srcu(&hmmrt_srcu);
 	vram_trim(dev, 0);
 	hmmrt_accounts_destroy(dev);
