@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The way home: what is on a device comes back when the CPU touches it, or when
- * it is asked for. A CPU fault brings home what the CPU cannot reach, and leaves
- * coherent memory alone; whoever asks for home gets both.
+ * Migration back to system memory, for a CPU fault or an explicit request. A
+ * CPU fault migrates device memory that the CPU cannot reach, and leaves
+ * coherent memory alone. An explicit request migrates both.
  *
- * Of the order of things, see kmod/migrate.c. Without a block, and for what no
- * space knows, see kmod/evict.c.
+ * kmod/migrate.c describes the order of the steps. For pages without a block,
+ * and for pages of processes that have no space, see kmod/evict.c.
  */
 #include <linux/hash.h>
 #include <linux/hmm.h>
@@ -19,18 +19,19 @@
 #include "trace.h"
 
 /*
- * Where a window comes home to. All of it, or what there was memory for; of a
- * block that is one page on the device one page, or else single ones.
+ * Destination pages in system memory for a window: for all of it, or for as
+ * much as there was memory for. For a block that is one page on the device this
+ * is one page, or else single pages.
  */
 struct home_pages {
-	int node;			/* or NUMA_NO_NODE: by the mapping's policy */
-	bool strict;			/* there and nowhere else */
+	int node;			/* or NUMA_NO_NODE: mapping's policy */
+	bool strict;			/* on that node and no other */
 	unsigned int n;
 	bool huge;			/* page[] is one page */
 	struct page *page[HMMRT_BLOCK_PAGES];
 };
 
-/* Where advice would have pages of the host, or NUMA_NO_NODE. */
+/* The node of the host that advice prefers, or NUMA_NO_NODE. */
 static int advised_node(const struct hmmrt_advice *advice)
 {
 	if (advice->preferred >= HMMRT_LOCATION_NONE ||
@@ -45,7 +46,7 @@ static struct page *alloc_host_page(struct vm_area_struct *vma,
 {
 	gfp_t gfp = GFP_HIGHUSER_MOVABLE;
 
-	/* Neighbours are a favour; the page itself is not. */
+	/* The touched page must be allocated; its neighbours are optional. */
 	if (!must)
 		gfp |= __GFP_NORETRY | __GFP_NOWARN;
 	if (to->node == NUMA_NO_NODE)
@@ -68,7 +69,7 @@ static void alloc_host(struct vm_area_struct *vma, unsigned long start,
 					      to, i == must);
 }
 
-/* One page for a block. false: there is none. */
+/* Allocate one page for a whole block. Returns false if that fails. */
 static bool alloc_host_huge(struct hmmrt_space *space,
 			    struct vm_area_struct *vma, unsigned long start,
 			    struct home_pages *to)
@@ -88,7 +89,7 @@ static bool alloc_host_huge(struct hmmrt_space *space,
 	return true;
 }
 
-/* What has been used is no longer ours. */
+/* Forget a page that the process uses now, so that it is not freed. */
 static void home_page_used(struct home_pages *to, unsigned int i)
 {
 	if (to->huge)
@@ -109,7 +110,7 @@ static void free_host(struct home_pages *to)
 	}
 }
 
-/* Pages that follow each other; their device may be any of ours. */
+/* Copy consecutive pages of any one device to system memory. */
 static int copy_out(struct page *src, struct page **dst, unsigned int n)
 {
 	struct hmmrt_device *dev = hmmrt_page_device(src);
@@ -124,20 +125,20 @@ static void report_unreadable(struct page *src, int rc)
 			   rc);
 }
 
-/* A window on its way home, and what became of it. */
+/* A window that migrates to system memory, and the result of that. */
 struct homecoming {
-	struct hmmrt_block *block;	/* NULL: the page comes alone */
-	struct hmmrt_request *req;	/* NULL: a CPU fault, nobody is told */
+	struct hmmrt_block *block;	/* NULL: only one page migrates */
+	struct hmmrt_request *req;	/* NULL: a CPU fault */
 	enum hmmrt_cause cause;
-	const struct hmmrt_device *dev;	/* only what is there; NULL: from any */
+	const struct hmmrt_device *dev;	/* the source; NULL: any device */
 	unsigned long must;		/* index of the touched page, if any */
 
 	unsigned long moved;
-	bool must_unreadable;		/* its device could not give it back */
-	bool raced;			/* it was no longer one page */
+	bool must_unreadable;		/* the touched page cannot be read */
+	bool raced;			/* the block is no longer one page */
 };
 
-/* There is no memory for @n pages from index @i on. */
+/* There is no system memory for @n pages from index @i on. */
 static void home_is_full(const struct homecoming *home,
 			 const struct migrate_vma *args, unsigned long i,
 			 unsigned int n)
@@ -148,8 +149,9 @@ static void home_is_full(const struct homecoming *home,
 }
 
 /*
- * The block is one page. If we do not have one for it the core splits it, as far
- * as it can: that takes single pages from the first one on.
+ * The block is one page on the device. If the destination is not one page, the
+ * core splits the block as far as it can, into single pages from the first one
+ * on.
  */
 static void assign_home_huge(struct migrate_vma *args, struct home_pages *to,
 			     struct homecoming *home)
@@ -165,7 +167,7 @@ static void assign_home_huge(struct migrate_vma *args, struct home_pages *to,
 	rc = copy_out(src, to->page, to->n);
 	if (rc) {
 		report_unreadable(src, rc);
-		/* The touched page is one of them. */
+		/* The touched page is part of the block. */
 		home->must_unreadable = true;
 		return;
 	}
@@ -185,7 +187,7 @@ static void assign_home_huge(struct migrate_vma *args, struct home_pages *to,
 	}
 }
 
-/* How many from @i on one copy brings home: they follow each other on a device. */
+/* How many pages from @i on are consecutive on a device, for a single copy. */
 static unsigned long home_run(const struct migrate_vma *args,
 			      const struct home_pages *to, unsigned long i)
 {
@@ -207,7 +209,7 @@ static void take_home(struct migrate_vma *args, struct home_pages *to,
 	args->dst[i] = migrate_pfn(page_to_pfn(to->page[i]));
 }
 
-/* All at once, or if that fails one by one. */
+/* Copy a run: all at once, or if that fails page by page. */
 static void bring_run_home(struct migrate_vma *args, struct home_pages *to,
 			   unsigned long i, unsigned long n,
 			   struct homecoming *home)
@@ -229,7 +231,9 @@ static void bring_run_home(struct migrate_vma *args, struct home_pages *to,
 	}
 }
 
-/* What a device cannot give back stays there. */
+/*
+ * Copy the pages and set dst. A page that its device cannot read stays there.
+ */
 static void assign_home(struct migrate_vma *args, struct home_pages *to,
 			struct homecoming *home)
 {
@@ -284,7 +288,9 @@ static void migrate_out(struct migrate_vma *args, struct home_pages *to,
 	for (i = 0; i < args->npages; i++) {
 		if (!args->dst[i])
 			continue;
-		/* The only copy: reclaim must not take it for a clean page. */
+		/*
+		 * This is the only copy, so reclaim must not find a clean page.
+		 */
 		folio_mark_dirty(page_folio(to->page[i]));
 		if (args->src[i] & MIGRATE_PFN_MIGRATE)
 			home_reached(home, args, i,
@@ -294,7 +300,7 @@ static void migrate_out(struct migrate_vma *args, struct home_pages *to,
 	migrate_vma_finalize(args);
 }
 
-/* src, dst and pages for up to a block; not initialised. */
+/* Arrays for up to a block of pages; not initialised. */
 struct home_arrays {
 	unsigned long src[HMMRT_BLOCK_PAGES];
 	unsigned long dst[HMMRT_BLOCK_PAGES];
@@ -318,7 +324,7 @@ static int migrate_window_out(struct migrate_vma *args, struct home_pages *to,
 	return rc;
 }
 
-/* The window as one page, if it is one. true: there is nothing more to do. */
+/* Migrate the window as one page, if it is one. Returns true if that is all. */
 static bool migrate_huge_out(struct hmmrt_request *req,
 			     struct migrate_vma *args, struct home_pages *to,
 			     struct homecoming *home, int *rc)
@@ -330,7 +336,7 @@ static bool migrate_huge_out(struct hmmrt_request *req,
 	*rc = migrate_window_out(args, to, home);
 	args->flags &= ~HMMRT_SELECT_COMPOUND;
 	free_host(to);
-	/* Some of it may still be readable. */
+	/* Single pages of the block may still be readable. */
 	if (!home->must_unreadable)
 		return true;
 	home->must_unreadable = false;
@@ -338,9 +344,9 @@ static bool migrate_huge_out(struct hmmrt_request *req,
 }
 
 /**
- * hmmrt_migrate_to_host() - bring a window home, best effort
+ * hmmrt_migrate_to_host() - migrate a window to system memory, best effort
  * @req: window within one vma and block, with a snapshot of it, or with none if
- *	the pfns are 0; with a binding, only what its device has, unless
+ *	the pfns are 0; with a binding, only pages on its device migrate, unless
  *	all_devices is set
  *
  * Context: mmap_lock held for reading; takes block->migrate.
@@ -391,7 +397,7 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 	return rc == -EINVAL ? 0 : rc;
 }
 
-/* How many pages are on no device; with a binding, not on its device. */
+/* Count the pages that are on no device; with a binding, not on its device. */
 static unsigned long pages_there(struct hmmrt_request *req)
 {
 	unsigned long i, n = hmmrt_request_pages(req), count = 0;
@@ -414,9 +420,9 @@ static unsigned long pages_there(struct hmmrt_request *req)
 }
 
 /*
- * A snapshot shows nothing of a mapping that cannot be read, but the core has
- * picked what is on a device. What it could not lock has no entry here, as if it
- * were at home.
+ * A snapshot shows nothing of a mapping that cannot be read, but the core still
+ * selects the pages that are on a device. A page that the core could not lock
+ * has no entry in src, so it counts as if it were in system memory.
  */
 static int unreadable_to_host(struct hmmrt_request *req)
 {
@@ -438,12 +444,13 @@ static int unreadable_to_host(struct hmmrt_request *req)
 }
 
 /**
- * hmmrt_window_to_host() - as hmmrt_migrate_to_host(), looking first
+ * hmmrt_window_to_host() - hmmrt_migrate_to_host(), with a snapshot before it
  * @req: window within one vma and block
  *
- * Where nothing has to move nothing is allocated or locked.
+ * If no page has to move, this allocates and locks nothing.
  * Context: as hmmrt_migrate_to_host().
- * Return: as that; req->there says how many pages needed no moving.
+ * Return: as hmmrt_migrate_to_host(); req->there says how many pages did not
+ * have to move.
  */
 int hmmrt_window_to_host(struct hmmrt_request *req)
 {
@@ -463,7 +470,7 @@ int hmmrt_window_to_host(struct hmmrt_request *req)
 	return hmmrt_migrate_to_host(req);
 }
 
-/* In place of block->migrate where there is no block; only ever tried. */
+/* Taken instead of block->migrate if there is no block; only ever tried. */
 static DEFINE_SPINLOCK(orphans_lock);
 static struct page *orphans[64];
 
@@ -493,10 +500,12 @@ static void orphan_unlock(struct page *page)
 }
 
 /*
- * A part of a large page that is not mapped as one any more: the core splits it
- * first, and the access is repeated. It comes alone then. Of a window the core
- * would go on with the page that was locked before, which need not be the one
- * that is locked afterwards; and it would wait for the locks of other large pages.
+ * Returns true if the touched page is part of a large folio that is no longer
+ * mapped as one. The core splits the folio first, and the access is repeated.
+ * Then only the touched page migrates. With a larger window the core would
+ * continue with the page that was locked before the split, which need not be
+ * the page that is locked after it. It would also wait for the locks of other
+ * large folios.
  */
 static bool cpu_fault_splits(const struct vm_fault *vmf)
 {
@@ -505,8 +514,8 @@ static bool cpu_fault_splits(const struct vm_fault *vmf)
 }
 
 /*
- * What comes along ends where the mapping and the advice do. Returns the node where
- * it is to come home to.
+ * Choose the window that migrates with the touched page. It ends where the
+ * mapping and the advice end. Returns the NUMA node to migrate it to.
  */
 static int cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
 			    struct migrate_vma *args)
@@ -530,7 +539,7 @@ static int cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
 						       >> PAGE_SHIFT,
 					       &advice, &knobs);
 	hmmrt_block_put(before);
-	/* A huge page comes whole, whatever parts of it were advised. */
+	/* A huge page migrates whole, whichever parts of it have advice. */
 	if (args->flags & HMMRT_SELECT_COMPOUND)
 		return advised_node(&advice);
 	args->start = max3(block->start + ((unsigned long)win.first
@@ -543,11 +552,13 @@ static int cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
 }
 
 /*
- * Memory for a window that the CPU touched. false: none for the touched page.
+ * Allocate memory for a window that the CPU touched. Returns false if there is
+ * none for the touched page.
  *
- * Where that is one page for the block and there is none for it, a single page
- * will do: the core cannot split what the fault has a reference to, but in trying
- * it turns the entry into single ones, and the access is repeated.
+ * If the block is one page and no huge page can be allocated, a single page is
+ * enough: the core cannot split a folio that the fault has a reference to, but
+ * in trying it turns the huge entry into single ones, and the access is
+ * repeated.
  */
 static bool cpu_fault_alloc(struct hmmrt_space *space, struct vm_fault *vmf,
 			    const struct migrate_vma *args,
@@ -566,7 +577,7 @@ static bool cpu_fault_alloc(struct hmmrt_space *space, struct vm_fault *vmf,
 	return to->page[must];
 }
 
-/* What is made exclusive is touched by who makes it so, for that. */
+/* A fault of the thread that makes memory exclusive has a separate cause. */
 static enum hmmrt_cause cpu_fault_cause(const struct hmmrt_space *space)
 {
 	return space && READ_ONCE(space->exclusive_task) == current ?
@@ -614,7 +625,10 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	if (block && home.moved && home.cause == HMMRT_CAUSE_CPU_FAULT)
 		hmmrt_thrashing_came_home(block, hmmrt_page_device(vmf->page),
 					  args->start, args->end, began);
-	/* Faulting again would not help. */
+	/*
+	 * The device cannot give the page back, so another fault would not
+	 * help.
+	 */
 	if (home.must_unreadable)
 		ret = VM_FAULT_SIGBUS;
 out_free:
@@ -623,7 +637,7 @@ out_free:
 	return ret;
 }
 
-/* One attempt; @wait says what it is worth to wait for before the next one. */
+/* Make one attempt; @wait is set if a wait before the next one is useful. */
 static vm_fault_t cpu_fault_once(struct vm_fault *vmf,
 				 struct hmmrt_turn_wait *wait)
 {
@@ -641,7 +655,9 @@ static vm_fault_t cpu_fault_once(struct vm_fault *vmf,
 	vm_fault_t ret = 0;
 	int idx;
 
-	/* With a PTE it is single pages, whatever they still are parts of. */
+	/*
+	 * A fault with a PTE is for a single page, even within a large folio.
+	 */
 	if (HMMRT_HAS_DEVICE_THP && !vmf->pte) {
 		args.start = ALIGN_DOWN(vmf->address, HMMRT_BLOCK_SIZE);
 		args.end = args.start + HMMRT_BLOCK_SIZE;
@@ -676,9 +692,10 @@ out_srcu:
 }
 
 /*
- * The CPU touched a page on a device. The block is looked up for its lock and
- * for how much to bring along; without one (a fork child, a process that closed
- * its files, a mapping that was moved) the page comes alone.
+ * The CPU touched a page on a device. The block provides the lock, and decides
+ * how many pages migrate along. Without a block (in a fork child, in a process
+ * that closed its files, in a mapping that was moved) only the touched page
+ * migrates.
  *
  * Return: 0 also when nothing moved: the CPU faults again.
  */
@@ -687,7 +704,7 @@ vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf)
 	struct hmmrt_turn_wait wait = {};
 	vm_fault_t ret = cpu_fault_once(vmf, &wait);
 
-	/* Once: another wait is for another fault. */
+	/* Wait once only: another wait is for another fault. */
 	if (!hmmrt_turn_wait(&wait))
 		return ret;
 	ret = cpu_fault_once(vmf, &wait);

@@ -104,9 +104,9 @@ struct span_zapping {
 struct taking {
 	unsigned long start;		/* of the announced range */
 	unsigned long end;
-	unsigned long zap_start;	/* of the range that devices invalidate */
+	unsigned long zap_start;	/* of the range to invalidate */
 	unsigned long zap_end;
-	const void *owner;		/* of an event of exclusive.c, or NULL */
+	const void *owner;		/* of exclusive.c's event, or NULL */
 	struct hmmrt_evictor *evictor;	/* the calling thread, or NULL */
 	struct list_head copies;	/* to be freed after the invalidation */
 	struct span_zapping zapping;	/* for block_zapped() */
@@ -364,7 +364,7 @@ static struct hmmrt_taken *evictor_take(struct hmmrt_evictor *evictor,
 	return taken;
 }
 
-/* Count pages that leave a device, to system memory, and that it had mapped. */
+/* Account for pages that a device evicts and had mapped. */
 static void block_note_evicted(struct hmmrt_block *block, unsigned int first,
 			       unsigned int count,
 			       const struct hmmrt_evictor *evictor)

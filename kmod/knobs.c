@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Knobs: which there are, and which value holds where. What is set for a range goes
- * before what is set for the process, that before what is set for the device, and
- * that before the default.
+ * Knobs: which knobs there are, and which value applies where. A value that is
+ * set for a range overrides one that is set for the process, which overrides
+ * one that is set for the device, which overrides the default.
  */
 #include <linux/compiler.h>
 
@@ -76,13 +76,13 @@ static const struct hmmrt_knob_info infos[HMMRT_KNOBS] = {
 		RANGE_KNOB("read_duplication", 0, 1, 0, 8),
 };
 
-/* NULL: there is no such knob. */
+/* Returns NULL if there is no such knob. */
 const struct hmmrt_knob_info *hmmrt_knob_describe(u32 knob)
 {
 	return knob < HMMRT_KNOBS ? &infos[knob] : NULL;
 }
 
-/* Whether it can have this value there. */
+/* Returns true if the knob can have this value in this scope. */
 bool hmmrt_knob_valid(u32 knob, u32 scope, u32 value)
 {
 	const struct hmmrt_knob_info *info = hmmrt_knob_describe(knob);

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Lost pages: what takes the place of device memory that could not be read when its
- * device went.
+ * Lost pages: replacements for device memory that could not be read when its
+ * device was removed.
  *
- * Model      A lost page is a page of device memory with nothing behind it: no device,
- *            no system memory, only its struct page. A process keeps an entry for it,
- *            which fork() copies and munmap() takes away as any other; the CPU faults
- *            on it and gets SIGBUS. The owner of the pgmap is not that of devices, so
- *            hmm_range_fault() and migrate_vma_setup() leave such entries alone.
- * Memory     Areas of 128 MiB of addresses, with 2 MiB of struct pages each. They are
- *            made before pages are locked, and go when their last page is free. An
- *            area holds the module.
- * Locking    areas_mutex  making and removing areas; takes the core's hotplug locks
- *            areas_lock   spinlock, innermost: which pages are taken. Pages are freed
+ * Model      A lost page is a page of device memory with nothing behind it: no
+ *            device and no system memory, only its struct page. A process keeps
+ *            an entry for it, which fork() copies and munmap() removes like any
+ *            other. A CPU access to it gets SIGBUS. The pgmap's owner is not
+ *            the one that devices use, so hmm_range_fault() and
+ *            migrate_vma_setup() leave such entries alone.
+ * Memory     Areas of 128 MiB of addresses, with 2 MiB of struct pages each.
+ *            They are made before pages are locked, and removed when their last
+ *            page is freed and no device may lose more pages. An area holds a
+ *            reference to the module.
+ * Locking    areas_mutex making and removing areas; takes the core's hotplug
+ *            locks areas_lock spinlock, innermost: which pages are taken. Pages
+ *            are freed
  *                         under page table locks
  */
 #include <linux/bitmap.h>
@@ -41,16 +44,16 @@ static DEFINE_SPINLOCK(areas_lock);
 static LIST_HEAD(areas);
 /* struct lost_area, by pfn / AREA_PAGES. */
 static DEFINE_XARRAY(areas_by_pfn);
-/* Devices that go, and may need an area that is empty; areas_mutex. */
+/* Devices that are being removed and may need an empty area; areas_mutex. */
 static unsigned int users;
 
-/* Not that of devices: see Model. */
+/* Differs from the owner that devices use: see Model. */
 static int lost_owner;
 
 static void areas_reap(struct work_struct *work);
 static DECLARE_WORK(reap_work, areas_reap);
 
-/* Where a run begins, by index in the area; AREA_PAGES: there is none. */
+/* Find a free run, by index in the area; AREA_PAGES if there is none. */
 static unsigned long area_find(struct lost_area *area, unsigned int npages)
 {
 	unsigned long at;
@@ -63,7 +66,7 @@ static unsigned long area_find(struct lost_area *area, unsigned int npages)
 	return min(at, AREA_PAGES);
 }
 
-/* The last reference is gone, perhaps under a page table lock. */
+/* The last reference was dropped, perhaps under a page table lock. */
 static void lost_free(struct hmmrt_freed *freed)
 {
 	unsigned long pfn = page_to_pfn(hmmrt_freed_page(freed));
@@ -82,8 +85,8 @@ static void lost_free(struct hmmrt_freed *freed)
 }
 
 /*
- * Not VM_FAULT_HWPOISON, which is as true: the kernel logs each touch of such a page,
- * and a program may touch it again and again.
+ * VM_FAULT_HWPOISON would be as correct, but the kernel logs each access to
+ * such a page, and a program may repeat the access again and again.
  */
 static vm_fault_t lost_touched(struct vm_fault *vmf)
 {
@@ -142,7 +145,7 @@ static int area_create(void)
 			     GFP_KERNEL));
 	if (rc)
 		goto err_unmap;
-	/* Its pages point to code of this module; the caller holds that now. */
+	/* Pages of the area point to code of this module. */
 	__module_get(THIS_MODULE);
 	spin_lock_irq(&areas_lock);
 	list_add(&area->link, &areas);
@@ -165,7 +168,7 @@ static void area_destroy(struct lost_area *area)
 	module_put(THIS_MODULE);
 }
 
-/* Remove areas without a page in use, once no device may lose more. */
+/* Remove areas without used pages, once no device may lose more pages. */
 static void areas_reap(struct work_struct *work)
 {
 	struct lost_area *area, *next;
@@ -214,11 +217,12 @@ static bool has_room(void)
 }
 
 /**
- * hmmrt_lost_prepare() - see to it that a chunk can be lost
+ * hmmrt_lost_prepare() - make sure that the pages of a chunk can be lost
  *
- * Others may take what there is before the caller does.
- * Context: process context, no lock is held; between hmmrt_lost_begin() and _end().
- * Return: 0, or what the core answers when it cannot make struct pages.
+ * Another thread may take the prepared pages before the caller does.
+ * Context: process context, no lock is held; between hmmrt_lost_begin() and
+ * _end().
+ * Return: 0, or the core's error if it cannot make struct pages.
  */
 int hmmrt_lost_prepare(void)
 {
@@ -245,11 +249,11 @@ static struct page *lost_take(struct lost_area *area, unsigned int npages)
 }
 
 /**
- * hmmrt_lost_page() - what takes the place of a page that is lost
- * @huge: of one of HMMRT_CHUNK_PAGES
+ * hmmrt_lost_page() - take a replacement for a page that is lost
+ * @huge: the lost page has HMMRT_CHUNK_PAGES pages
  *
  * Context: as hmmrt_lost_prepare(); pages may be locked.
- * Return: a page that is locked and has a reference, or NULL: there is none.
+ * Return: a page that is locked and has a reference, or NULL if none is free.
  */
 struct page *hmmrt_lost_page(bool huge)
 {
@@ -271,7 +275,9 @@ struct page *hmmrt_lost_page(bool huge)
 	return page;
 }
 
-/* No area is left, for each holds the module; the work may still be ending. */
+/*
+ * Each area holds the module, so no area is left. The work may still be ending.
+ */
 void hmmrt_lost_exit(void)
 {
 	flush_work(&reap_work);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * hmmrt.ko: /dev/hmmrt, its ioctl table, and module init. No policy here.
+ * hmmrt.ko: /dev/hmmrt, its ioctl table, and module init. It contains no
+ * policy.
  */
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
@@ -9,7 +10,9 @@
 #include "hmmrt.h"
 #include "ioctl.h"
 
-/* The caller's space; a file belongs to the process that made it one. */
+/*
+ * The file's space; only the process that created the space may use the file.
+ */
 static struct hmmrt_space *file_space(struct file *file)
 {
 	/* Pairs with the cmpxchg() that publishes it. */
@@ -55,7 +58,7 @@ static int ioc_space_create(struct file *file, void *arg)
 	space = hmmrt_space_get(current->mm);
 	if (IS_ERR(space))
 		return PTR_ERR(space);
-	/* Publishes the space; release() finds it, nobody replaces it. */
+	/* This publishes the space. It stays until release(). */
 	if (cmpxchg(&file->private_data, NULL, space)) {
 		hmmrt_space_put(space);
 		return -EBUSY;
@@ -126,7 +129,7 @@ static int ioc_peer(struct file *file, void *arg)
 	return hmmrt_peer(space, arg);
 }
 
-/* Those of a device are no process's: the file may have no space. */
+/* Knobs of a device belong to no process, so the file needs no space. */
 static int ioc_knob(struct file *file, void *arg)
 {
 	struct hmmrt_space *space = file_space(file);
@@ -139,7 +142,7 @@ static int ioc_knob(struct file *file, void *arg)
 	return hmmrt_knob(space, knob);
 }
 
-/* Those of cgroups are no process's: the file may have no space. */
+/* Quotas of cgroups belong to no process, so the file needs no space. */
 static int ioc_quota(struct file *file, void *arg)
 {
 	struct hmmrt_space *space = file_space(file);
@@ -267,7 +270,7 @@ const struct file_operations hmmrt_fops = {
 	.compat_ioctl = compat_ptr_ioctl,
 };
 
-/* A space file stands for its process: not for everybody. */
+/* An open file gives control over its process's memory: mode 0660, not 0666. */
 static struct miscdevice hmmrt_misc = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "hmmrt",

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a process asks of its own memory: prefetch, exclusive access.
+ * Calls of a process for its own memory: prefetch, exclusive access.
  *
- * A range is cut where blocks and mappings end. The mmap_lock is dropped between
- * the parts, so that the rest of the process is not kept out for long, and a
- * fatal signal ends the call there.
+ * A range is cut where blocks and mappings end. The mmap_lock is dropped
+ * between the parts, so that the rest of the process is not kept out for long.
+ * A fatal signal ends the call between two parts.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -17,7 +17,7 @@
 
 #define PART_TIMEOUT	HZ
 
-/* Of a range that a process gave. */
+/* Check a range that a process passed to an ioctl. */
 int hmmrt_user_range_check(u64 addr, u64 len)
 {
 	if (!len || !IS_ALIGNED(addr, PAGE_SIZE) || !IS_ALIGNED(len, PAGE_SIZE))
@@ -43,10 +43,10 @@ int hmmrt_request_lookup(struct mm_struct *mm, struct hmmrt_request *req,
 /* One HMMRT_IOC_PREFETCH. */
 struct prefetch {
 	struct hmmrt_space *space;
-	struct hmmrt_binding *binding;	/* to its device; NULL: home */
-	u64 evict_before;		/* not what the call has brought itself */
+	struct hmmrt_binding *binding;	/* target; NULL: system memory */
+	u64 evict_before;		/* spares pages that this call moved */
 	bool full;			/* nothing is left to be evicted */
-	int node;			/* that is home, or NUMA_NO_NODE */
+	int node;			/* for system memory, or NUMA_NO_NODE */
 	struct hmmrt_prefetch *arg;
 };
 
@@ -69,8 +69,9 @@ static void count_outcome(struct hmmrt_prefetch *arg, u8 outcome,
 }
 
 /*
- * The memory for the outcomes may be a program's to provide, so the call has no binding
- * while it waits for that. -ENODEV: it is gone.
+ * Write outcomes to the caller. A page fault on that memory may have to wait
+ * for a program, so the call gives up its binding while it waits. Returns
+ * -ENODEV if the binding is gone afterwards.
  */
 static int tell_outcomes(struct prefetch *prefetch, unsigned long addr,
 			 const u8 *outcomes, unsigned long n)
@@ -94,7 +95,7 @@ static int tell_outcomes(struct prefetch *prefetch, unsigned long addr,
 	return left ? -EFAULT : 0;
 }
 
-/* All of [addr, end) has the same outcome, which costs no memory. */
+/* All of [addr, end) has the same outcome, so no array for it is allocated. */
 static int settle_alike(struct prefetch *prefetch, unsigned long addr,
 			unsigned long end, u8 outcome)
 {
@@ -118,7 +119,10 @@ static int settle_alike(struct prefetch *prefetch, unsigned long addr,
 	return 0;
 }
 
-/* What kept racing stays where it is. -ENODEV: the binding is gone, see prefetch_lock(). */
+/*
+ * Report the outcomes of a window. Pages that kept racing stay where they are.
+ * Returns -ENODEV if the binding is gone, see prefetch_lock().
+ */
 static int settle_window(struct prefetch *prefetch, struct hmmrt_request *req)
 {
 	unsigned long i, n = hmmrt_request_pages(req);
@@ -137,7 +141,7 @@ static int settle_window(struct prefetch *prefetch, struct hmmrt_request *req)
 	return rc;
 }
 
-/* The part that goes to a device; req covers it, mmap_lock is held. */
+/* Serve a part to a device; req covers the part and the mmap_lock is held. */
 static int prefetch_part_device(struct hmmrt_request *req)
 {
 	enum hmmrt_policy_want want = hmmrt_request_prefetched(req);
@@ -150,9 +154,10 @@ static int prefetch_part_device(struct hmmrt_request *req)
 }
 
 /*
- * The mmap_lock for the next attempt. Memory that was evicted for it may be another
- * attempt's meanwhile. -ENODEV, and for a fatal signal -EINTR: the binding may be
- * gone, and the request's pointer to it is with it.
+ * Take the mmap_lock for the next attempt. Before it waits it releases memory
+ * that was evicted for this request, so another allocation may take that. With
+ * -ENODEV, and with -EINTR after a fatal signal, the binding may be gone; then
+ * the request's pointer to it is NULL.
  */
 static int prefetch_lock(struct prefetch *prefetch, struct hmmrt_request *req)
 {
@@ -191,7 +196,10 @@ static int prefetch_attempt(struct prefetch *prefetch,
 	return hmmrt_request_again(req, rc);
 }
 
-/* One part, until it stops racing with others; req->end says where it ended. */
+/*
+ * Repeat one part while it races with other changes; req->end says where it
+ * ended.
+ */
 static int prefetch_part(struct prefetch *prefetch, struct hmmrt_request *req,
 			 unsigned long start, unsigned long end)
 {
@@ -213,15 +221,15 @@ static int prefetch_part(struct prefetch *prefetch, struct hmmrt_request *req,
 				   time_before(jiffies, deadline)));
 
 	rc_settle = settle_window(prefetch, req);
-	/* Best effort. */
+	/* A part that keeps racing is no error: prefetch is best effort. */
 	if (rc == -EAGAIN)
 		rc = 0;
 	return rc ? rc : rc_settle;
 }
 
 /*
- * A signal ends the call once it has moved something: who then repeats it gets
- * on, however often he is interrupted.
+ * A signal that is not fatal ends the call only if it has moved something. So a
+ * caller that repeats the call makes progress, however often signals arrive.
  */
 static bool prefetch_interrupted(const struct hmmrt_prefetch *arg)
 {
@@ -229,7 +237,7 @@ static bool prefetch_interrupted(const struct hmmrt_prefetch *arg)
 	       (hmmrt_interrupted() && arg->out_pages_moved);
 }
 
-/* What a part has moved. A binding that is gone has no counts. */
+/* Add what a part has moved. A binding that is gone has no counters. */
 static void prefetch_count(const struct prefetch *prefetch,
 			   const struct hmmrt_request *req, bool home)
 {
@@ -243,7 +251,7 @@ static void prefetch_count(const struct prefetch *prefetch,
 	atomic64_add(req->copied, &binding->copied);
 }
 
-/* All mappings of one block, of which there is one at @start. */
+/* Prefetch all mappings of one block. There is a mapping at @start. */
 static int prefetch_parts(struct prefetch *prefetch, struct hmmrt_request *req,
 			  unsigned long start, unsigned long end)
 {
@@ -292,17 +300,17 @@ out_put:
 }
 
 /*
- * The outcome of all of a mapping, where that can be told without looking at
- * pages, or HMMRT_OUTCOME_OPEN: a block costs memory, and there may be terabytes.
- * What was locked went to system memory, or was in coherent memory and stays
- * there; so that has to be looked at.
+ * The outcome for a whole mapping if it is known without a scan of its pages,
+ * or else HMMRT_OUTCOME_OPEN. A block costs memory, and a mapping may have
+ * terabytes. Pages of a locked mapping are in system memory, or in coherent
+ * memory if they were there before; so they have to be scanned.
  */
 static u8 vma_outcome(const struct prefetch *prefetch,
 		      struct vm_area_struct *vma)
 {
 	int stays;
 
-	/* Device memory is anonymous memory. */
+	/* Only anonymous pages migrate to devices. */
 	if (!prefetch->binding)
 		return READ_ONCE(vma->anon_vma) ? HMMRT_OUTCOME_OPEN :
 						  HMMRT_OUTCOME_THERE;
@@ -313,9 +321,10 @@ static u8 vma_outcome(const struct prefetch *prefetch,
 }
 
 /*
- * The outcome of addresses without page tables, likewise, from @addr to *end at
- * most: nothing is there. A device that is full of what this call has brought, or
- * cannot evict, takes none of it.
+ * The outcome for addresses without page tables if it is known without a block,
+ * or else HMMRT_OUTCOME_OPEN. It applies from @addr to *end, which may be
+ * lowered. Nothing is there. A device takes no page of the hole if it is full
+ * of pages that this call has moved, or cannot evict.
  */
 static u8 hole_outcome(const struct prefetch *prefetch,
 		       struct vm_area_struct *vma, unsigned long addr,
@@ -340,7 +349,9 @@ static u8 hole_outcome(const struct prefetch *prefetch,
 		       HMMRT_OUTCOME_OPEN;
 }
 
-/* The outcome of what begins at @addr, likewise; where that ends is in *next. */
+/*
+ * The outcome of the part that begins at @addr; *next is where the part ends.
+ */
 static u8 part_outcome(const struct prefetch *prefetch,
 		       struct vm_area_struct *vma, unsigned long addr,
 		       unsigned long end, unsigned long *next)
@@ -358,7 +369,7 @@ static u8 part_outcome(const struct prefetch *prefetch,
 	return outcome;
 }
 
-/* One step, by the mapping at @addr; where the next one begins is in *next. */
+/* Do one step for the mapping at @addr; *next is where the next step begins. */
 static int prefetch_step(struct prefetch *prefetch, unsigned long addr,
 			 unsigned long end, unsigned long *next)
 {
@@ -381,13 +392,13 @@ static int prefetch_step(struct prefetch *prefetch, unsigned long addr,
 		     settle_alike(prefetch, addr, *next, outcome);
 	if (rc)
 		return rc;
-	/* hmmrt_unbind() waits for this call. */
+	/* hmmrt_unbind() waits for this call, so end it soon. */
 	if (prefetch->binding && READ_ONCE(prefetch->binding->going))
 		return -ENODEV;
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
-/* What a location means: a reference to a binding, or a node, or neither. */
+/* Translate the location: to a referenced binding, to a node, or to neither. */
 static int prefetch_aim(struct prefetch *prefetch)
 {
 	u32 location = prefetch->arg->location;
@@ -446,7 +457,10 @@ out_put:
 	return rc;
 }
 
-/* The next mapping in the block at or after @addr; returns where it ended. */
+/*
+ * Migrate the next mapping of the block at or after @addr; returns where it
+ * ends.
+ */
 static unsigned long come_home_part(struct mm_struct *mm,
 				    struct hmmrt_request *req,
 				    unsigned long addr, unsigned long end,
@@ -472,14 +486,16 @@ static unsigned long come_home_part(struct mm_struct *mm,
 }
 
 /**
- * hmmrt_block_come_home() - bring what a device has of a block home
+ * hmmrt_block_come_home() - migrate a block's pages on a device to system
+ * memory
  * @binding: of the device; the mm of its space is alive
  * @block: of that space
- * @wait: in jiffies: for how long it may still wait for the mmap_lock
+ * @wait: in jiffies: how long it may still wait for the mmap_lock
  *
- * Best effort, for a device that stops working for a process: what is busy or
- * left over by a fatal signal stays until it is touched. So does the rest where the
- * lock is not to be had: its holder may wait for a program.
+ * This is best effort, for a device that stops working for a process. Pages
+ * that are busy, or left over after a fatal signal, stay until they are
+ * touched. So does the rest if the lock cannot be taken in time: its holder may
+ * wait for a program.
  * Context: may sleep, takes the mmap_lock.
  */
 void hmmrt_block_come_home(struct hmmrt_binding *binding,
@@ -502,13 +518,16 @@ void hmmrt_block_come_home(struct hmmrt_binding *binding,
 	hmmrt_request_free(req);
 }
 
-/* Whatever stands in the way of a page, to the process it is in use. */
+/* To the process, a page that cannot be made exclusive is in use. */
 static int exclusive_errno(int rc)
 {
 	return rc == -EAGAIN || rc == -EOPNOTSUPP ? -EBUSY : rc;
 }
 
-/* A block at a time: others may have theirs in between. */
+/*
+ * Works on one block at a time, so that other callers get their turn in
+ * between.
+ */
 int hmmrt_exclusive(struct hmmrt_space *space, struct hmmrt_exclusive *arg)
 {
 	struct hmmrt_binding *binding;

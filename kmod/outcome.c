@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What becomes of each page of a prefetch, and why.
+ * The outcome for each page of a prefetch: what happened to it, and why.
  *
- * Model      A request has one outcome a page. Who moves a page or finds out why
- *            it cannot move says so when it happens; that it moved is final, all
- *            else is of one attempt. What nobody has said anything about is open,
- *            and explained by what is there once the attempt is over.
- * Looking    Pages are looked at under block->lock while the snapshot's sequence
- *            holds: the notifier of whoever takes one out of its mapping waits for
- *            that lock, so they stay what they are.
+ * Model      A request has one outcome per page. The code that moves a page, or
+ *            finds out why it cannot move, sets the outcome at that moment.
+ *            MOVED is final; any other outcome belongs to one attempt only. A
+ *            page without an outcome is open. Once the attempt is over, the
+ *            reason is derived from the state of the page.
+ * Reading    Page state is read under block->lock while the snapshot's sequence
+ *            is valid. A thread that unmaps a page runs the notifier first,
+ *            which waits for block->lock; so the pages stay what they are.
  */
 #include <linux/hmm.h>
 #include <linux/mm.h>
@@ -23,7 +24,7 @@ static unsigned int outcome_index(const struct hmmrt_request *req,
 	return (addr - req->block->start) >> PAGE_SHIFT;
 }
 
-/* Of @n pages from @addr on. */
+/* Set the outcome of @n pages from @addr on. */
 void hmmrt_outcome_set(struct hmmrt_request *req, unsigned long addr,
 		       unsigned int n, u8 outcome)
 {
@@ -34,13 +35,13 @@ void hmmrt_outcome_set(struct hmmrt_request *req, unsigned long addr,
 			req->outcomes[i] = outcome;
 }
 
-/* Those of the window, which are in the order of its pages. */
+/* The outcomes of the window, in the order of its pages. */
 u8 *hmmrt_outcomes(struct hmmrt_request *req)
 {
 	return &req->outcomes[outcome_index(req, req->start)];
 }
 
-/* For another attempt. */
+/* Reset the outcomes for another attempt. */
 void hmmrt_outcomes_reopen(struct hmmrt_request *req)
 {
 	hmmrt_outcome_set(req, req->block->start, HMMRT_BLOCK_PAGES,
@@ -48,7 +49,7 @@ void hmmrt_outcomes_reopen(struct hmmrt_request *req)
 }
 
 /**
- * hmmrt_vma_stays() - whether nothing of a mapping moves to a device
+ * hmmrt_vma_stays() - why no page of a mapping can move to a device
  * @vma: the mapping
  *
  * Context: mmap_lock held.
@@ -69,8 +70,9 @@ int hmmrt_vma_stays(struct vm_area_struct *vma)
 }
 
 /*
- * Held by more than its mappings: the core does not move it then. Of a large page
- * it is known only if it is pinned for I/O; who has one locked lets go soon.
+ * Returns true if a page is held by more than its mappings, so that the core
+ * does not move it. For a large folio only a pin for I/O can be detected. A
+ * locked page does not count: the holder of the lock releases the page soon.
  */
 static bool folio_is_held(struct folio *folio, unsigned int copies)
 {
@@ -82,12 +84,12 @@ static bool folio_is_held(struct folio *folio, unsigned int copies)
 		return false;
 	known = atomic_read(&folio->_mapcount) + 1;
 	known += folio_test_swapcache(folio) + copies;
-	/* On its way back to its list after an attempt to move it. */
+	/* The folio returns to its LRU list after an attempt to move it. */
 	known += !folio_is_zone_device(folio) && !folio_test_lru(folio);
 	return folio_ref_count(folio) > known;
 }
 
-/* Why a page did not move. Nothing there, or the zero page: nothing to move. */
+/* Why a page did not move. A hole or the zero page has nothing to move. */
 static enum hmmrt_stay page_stay(const struct hmmrt_request *req,
 				 unsigned int index, unsigned long pfn)
 {
@@ -106,7 +108,10 @@ static enum hmmrt_stay page_stay(const struct hmmrt_request *req,
 	return folio_is_held(folio, copies) ? HMMRT_STAY_PINNED : HMMRT_STAY_BUSY;
 }
 
-/* By what is there now. Home is wherever no device is, even if that is nowhere. */
+/*
+ * The outcome by the current state. A page on no device counts as system
+ * memory.
+ */
 static u8 explain(const struct hmmrt_request *req, int vma_stays,
 		  unsigned int index, unsigned long pfn)
 {
@@ -122,7 +127,7 @@ static u8 explain(const struct hmmrt_request *req, int vma_stays,
 }
 
 /**
- * hmmrt_outcomes_explain() - find a reason for what is open in a window
+ * hmmrt_outcomes_explain() - find a reason for each open page of a window
  * @req: after an attempt at the window; its snapshot is replaced
  *
  * Context: mmap_lock held; takes block->lock.

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Policy: whether what is touched moves, and how much with it. What thrashes is in
- * policy_thrash.c, and whose memory goes in policy_share.c.
+ * Policy: if a touched page moves, and how many pages move with it. Thrashing
+ * is in policy_thrash.c, and the choice of memory to evict in policy_share.c.
  *
- * To the device  the largest aligned power-of-two window around the page, from
- *                64 KiB to the whole block, of which more than half (51 %) would
- *                be mapped afterwards: scattered touches stay small, a sweep over
- *                a block takes six faults.
- *                Blocks are the same tree, one level up: where a sweep enters a
- *                block from one that is mapped, it takes all of it.
- *                Or the whole block, where the CPU has it as one page: to take
- *                part of that would split it.
- * To the host    64 KiB, doubled for each fault that continues the last one; a
- *                whole block where a run went through all of the block before.
+ * To the device  The largest aligned power-of-two window around the page, from
+ *                64 KiB to the whole block, of which more than half (51 %)
+ *                would be mapped afterwards. So scattered touches stay small,
+ *                and a sweep over a block takes six faults. Blocks are the same
+ *                tree, one level up: a sweep that enters a block from a mapped
+ *                block takes all of it. If the CPU has the block as one page,
+ *                the window is the whole block, because a part of it would
+ *                split the page.
+ * To the host    64 KiB, doubled for each fault that continues the last one. A
+ *                run that went through all of the block before takes a whole
+ *                block.
  *
- * Not at all     what goes back and forth, and what is evicted again and again: see
- *                policy_thrash.c.
+ * Not at all     Pages that move back and forth, or are evicted again and
+ *                again: see policy_thrash.c.
  *
- * Advice         goes before all that, but for what is evicted again and again, which
- *                no advice finds room for: what it says about a range is in the UAPI,
- *                at struct hmmrt_advise. A page that a device is preferred for
- *                comes home alone when the CPU takes it.
+ * Advice         Overrides all of this, except for pages that are evicted again
+ *                and again, because no advice makes free memory for them. The
+ *                UAPI describes advice at struct hmmrt_advice. A page with a
+ *                device as its preferred location migrates alone when the CPU
+ *                touches it.
  *
  * Terms          'first' is a page index in a block, 'count' is in pages.
  */
@@ -50,7 +52,7 @@ static struct hmmrt_policy_decision decided(enum hmmrt_policy_want want,
 	return (struct hmmrt_policy_decision){ .want = want, .rule = rule };
 }
 
-/* The rules that no advice goes before. */
+/* The rules that override advice. */
 static enum hmmrt_policy_rule
 stays_whatever(const struct hmmrt_policy_page *page)
 {
@@ -66,12 +68,13 @@ stays_whatever(const struct hmmrt_policy_page *page)
 }
 
 /**
- * hmmrt_policy_residency() - a device touched a page that is not its own
- * @page: all that the decision goes by
+ * hmmrt_policy_residency() - a device touched a page that it does not have
+ * @page: all that the decision depends on
  *
- * The rules of nvidia-uvm in its order, with these differences: a preferred location
- * is not given up for a write to what is mostly read, and NO_ROOM goes before advice,
- * for without it an access that needs more than there is room for would not end.
+ * These are the rules of nvidia-uvm in its order, with two differences. A write
+ * to read-mostly memory does not give up the preferred location. NO_ROOM
+ * overrides advice, because otherwise an access that needs more memory than the
+ * device has free would never end.
  */
 struct hmmrt_policy_decision
 hmmrt_policy_residency(const struct hmmrt_policy_page *page)
@@ -102,7 +105,7 @@ hmmrt_policy_residency(const struct hmmrt_policy_page *page)
 	return decided(HMMRT_POLICY_MOVE, HMMRT_RULE_DEFAULT);
 }
 
-/* It was asked for, by name of the device. */
+/* A prefetch names the device, so only advice keeps pages from moving. */
 enum hmmrt_policy_want
 hmmrt_policy_prefetched(const struct hmmrt_advice *advice,
 			bool read_duplication)
@@ -114,7 +117,7 @@ hmmrt_policy_prefetched(const struct hmmrt_advice *advice,
 	return HMMRT_POLICY_MOVE;
 }
 
-/* Whether a device is to have entries before it asks for them. */
+/* Returns true if a device gets entries before it asks for them. */
 bool hmmrt_policy_maps_ahead(const struct hmmrt_advice *advice, u32 device)
 {
 	if (!(advice->accessed_by & BIT(device)))
@@ -134,14 +137,17 @@ advised_window(const struct hmmrt_advice *advice, unsigned int page)
 	};
 }
 
-/* Whether so many of @count pages are what the threshold asks for. */
+/* Returns true if @pages out of @count exceed the threshold. */
 static bool is_dense(unsigned int pages, unsigned int count,
 		     const struct hmmrt_knobs *knobs)
 {
 	return pages * 100 > count * knobs->of[HMMRT_KNOB_PREFETCH_THRESHOLD];
 }
 
-/* Whether a sweep goes on from the block before, or downwards from that behind. */
+/*
+ * Returns true if a sweep continues from the block before, or down from the
+ * next.
+ */
 static bool enters_block(const struct hmmrt_policy_density *density,
 			 unsigned int page, const struct hmmrt_knobs *knobs)
 {
@@ -192,8 +198,8 @@ hmmrt_policy_device_window(const struct hmmrt_policy_density *density,
 }
 
 /*
- * What becomes of a window that was chosen before it was known that the CPU has
- * pages of @order there. @within: the block is in one mapping.
+ * Adjust a window that was chosen before it was known that the CPU has pages of
+ * @order there. @within: the block is in one mapping.
  */
 struct hmmrt_policy_window
 hmmrt_policy_huge_window(struct hmmrt_policy_window win, unsigned int order,
@@ -206,7 +212,7 @@ hmmrt_policy_huge_window(struct hmmrt_policy_window win, unsigned int order,
 	return within && 1u << order >= block.count ? block : win;
 }
 
-/* A run went through all of the block before this one, up to its end. */
+/* Returns true if a run went through all of the block before, up to its end. */
 static bool run_enters_block(const struct hmmrt_policy_run *before,
 			     unsigned int page, const struct hmmrt_knobs *knobs)
 {
@@ -216,8 +222,8 @@ static bool run_enters_block(const struct hmmrt_policy_run *before,
 }
 
 /*
- * The CPU touched @page. @before: the run over the block before, or NULL; others may
- * be changing it.
+ * The window to move when the CPU touched @page. @before is the run over the
+ * block before, or NULL; other threads may change it at the same time.
  */
 struct hmmrt_policy_window
 hmmrt_policy_host_window(struct hmmrt_policy_run *run,
@@ -253,7 +259,7 @@ hmmrt_policy_host_window(struct hmmrt_policy_run *run,
 	return win;
 }
 
-/* Whether less than @percent of all pages are free. */
+/* Returns true if less than @percent of all pages are free. */
 bool hmmrt_policy_is_below(u64 pages, u64 used, unsigned int percent)
 {
 	return (pages - min(pages, used)) * 100 < pages * percent;

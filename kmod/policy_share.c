@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Shares: whose memory goes when there is not enough for all.
+ * Shares: which account loses memory when there is not enough for all.
  *
- * Fair      Who uses some has a part of it that is fair, by weight: priority + 1. It
- *           is no limit: what others leave is anybody's.
- * Order     First goes what somebody has beyond his fair share: of those the one of
- *           the lowest priority first, and among equals what was used longest ago.
- *           Only who has less than his share may take from those that have no more
- *           than theirs; who has all of it, and asks for more, has to give up
- *           something of his own or of those who have too much.
- * Alone     has all of it for his share, and gives up what he used longest ago.
+ * Fair      Each account that uses memory has a fair share by weight: priority
+ *           + 1. The share is no limit: any account may use what the others
+ *           leave.
+ * Order     Memory above an account's fair share is evicted first: from the
+ *           account with the lowest priority, and at equal priority the least
+ *           recently used. Only an account below its share may take from
+ *           accounts that are not above theirs. An account that has all of its
+ *           share and asks for more has to give up memory of its own, or of
+ *           accounts above their shares.
+ * Alone     A single account has all memory as its share, and gives up what it
+ *           used least recently.
  */
 #include "policy.h"
 
@@ -18,14 +21,17 @@ static u64 share_weight(const struct hmmrt_policy_share *share)
 	return (u64)share->priority + 1;
 }
 
-/* Before any is ranked: all that use some, and who asks. */
+/* Add all accounts that use memory, and the asker, before any is ranked. */
 void hmmrt_policy_share_add(struct hmmrt_policy_share_sum *sum,
 			    const struct hmmrt_policy_share *share)
 {
 	sum->weight += share_weight(share);
 }
 
-/* Products, for there is no remainder then: sizes of 2^36 and 2^16 of them fit. */
+/*
+ * Compares products, so there is no remainder. Sizes of 2^36 and 2^16 accounts
+ * fit.
+ */
 static bool is_above(const struct hmmrt_policy_share_sum *sum,
 		     const struct hmmrt_policy_share *share)
 {
@@ -39,8 +45,9 @@ static bool is_below(const struct hmmrt_policy_share_sum *sum,
 }
 
 /*
- * When a share's memory goes: its rank, which is HMMRT_SHARE_KEPT if not at all for
- * this one. @asker: one of them, or NULL: nobody's request.
+ * Rank an account: lower ranks are evicted first, and HMMRT_SHARE_KEPT is not
+ * evicted for this asker. @asker is one of the accounts, or NULL if no account
+ * asks.
  */
 void hmmrt_policy_share_rank(const struct hmmrt_policy_share_sum *sum,
 			     struct hmmrt_policy_share *share,
@@ -62,7 +69,10 @@ void hmmrt_policy_share_begin(struct hmmrt_policy_share_pick *pick)
 	pick->used_at = 0;
 }
 
-/* Whether something of that rank goes rather than all that it was asked of before. */
+/*
+ * Returns true, and records it, if this is to be evicted before the best so
+ * far.
+ */
 bool hmmrt_policy_share_better(struct hmmrt_policy_share_pick *pick, u32 rank,
 			       u64 used_at)
 {

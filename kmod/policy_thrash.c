@@ -1,50 +1,68 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Policy: what goes back and forth, and is better left where it is.
+ * Policy: which pages move back and forth, and are better left where they are.
+ * Lapse, nap and epoch are nvidia-uvm's terms, and so is the thrash pin.
  *
- * Moves      By granule of a block: each move that follows the last one, of somebody
- *            else, within a lapse counts. So many in a row, and the block thrashes.
- * Lapse      As set; but on a device that takes longer to move something than that,
- *            moves could not follow each other so quickly, so it is at least four
- *            times what a migration takes on average: between two moves there is one,
- *            and what thrashes spends a quarter of its time or more on moving.
- * Throttled  A device that touches such a granule waits for a nap, in which the other
- *            side gets work done with what it has. The CPU never waits: it would keep
- *            its page from moving.
- * Pinned     After some naps the block is left where it is, and devices reach it there:
- *            one access is dearer then, all of them are cheaper. When that time is over
- *            everything is forgotten but how often.
- * Quiet      If nothing has moved for an epoch, all is forgotten; too often, and
- *            the block is no longer looked at: it is used in bursts.
+ * Moves      Counted by granule of a block. A move counts if it follows a move
+ *            by another processor within a lapse. After a threshold of such
+ *            moves in a row the block thrashes.
+ * Lapse      The time between two moves that counts as thrashing, a knob. On a
+ *            device with slow migrations two moves could never follow each
+ *            other that quickly. So a lapse is at least four times the average
+ *            migration, and thrashing means a quarter of the time or more is
+ *            spent on moving.
+ * Throttled  A device that touches a thrashing granule waits for a nap, in
+ *            which the other side makes progress with the pages that it has.
+ *            The CPU never waits: a waiting CPU fault would keep its page from
+ *            moving.
+ * Pinned     After some naps the block is pinned where it is, and devices
+ *            access it remotely: a single access costs more, all of them
+ *            together cost less. When the pin ends, all state but the number of
+ *            resets is cleared.
+ * Quiet      If no page has moved for an epoch, the state is reset. After too
+ *            many resets the block is no longer watched: it is used in bursts.
  *
- * Evicted    Again and again, and asked for soon after: the device is too small for
- *            what is in use at a time. There is no other side that a nap would
- *            help, so the block stays at home at once; the rest stays on the device.
+ * Evicted    If pages are evicted again and again and needed again soon after,
+ *            the device is too small for what is in use at a time. No other
+ *            side would benefit from a nap, so the block stays in system memory
+ *            at once. Other blocks stay on the device.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>
 
 #include "policy.h"
 
-/* Of a lapse: migrations, and the longest one that these may make, in microseconds. */
+/*
+ * Migrations per lapse, and the longest lapse that they can cause, in
+ * microseconds.
+ */
 #define LAPSE_MIGRATIONS	4u
 #define LAPSE_MAX		50000ull
 
-/* A fault is held up for as long as serving one may take, at most; likewise. */
+/*
+ * The longest nap, in microseconds: about as long as serving a fault may take.
+ */
 #define NAP_MAX			1000000ull
 
-/* What one instruction, and those of its neighbours, may need at a time. */
+/*
+ * Pages that one instruction, and those of its neighbours, may need at a time.
+ */
 #define REFAULT_PAGES		(8ull * HMMRT_POLICY_BLOCK_PAGES)
-/* In which it gets around to them again, whatever knobs say; in microseconds. */
+/*
+ * The least time, in microseconds, in which a re-fault is soon, whatever knobs
+ * say.
+ */
 #define REFAULT_TIME		1000000ull
 
-/* A running average over about eight; it begins with the first sample. */
+/*
+ * A running average over about eight samples; it starts with the first sample.
+ */
 u64 hmmrt_policy_average(u64 average, u64 sample)
 {
 	return average ? average - average / 8 + sample / 8 : sample;
 }
 
-/* @average: what a migration of the device takes, in microseconds; 0: not known. */
+/* @average: of the device's migrations, in microseconds; 0 if not known. */
 u64 hmmrt_policy_lapse(const struct hmmrt_knobs *knobs, u64 average)
 {
 	u64 set = knobs->of[HMMRT_KNOB_THRASHING_LAPSE_USEC];
@@ -68,7 +86,7 @@ static bool is_off(const struct hmmrt_policy_thrashing *thrashing,
 	       thrashing->resets >= knobs->of[HMMRT_KNOB_THRASHING_MAX_RESETS];
 }
 
-/* All but how often it was: after a pin, or a quiet time. */
+/* Clear all state but the number of resets: after a pin, or a quiet epoch. */
 void hmmrt_policy_forget(struct hmmrt_policy_thrashing *thrashing)
 {
 	u32 resets = thrashing->resets;
@@ -82,7 +100,7 @@ static u64 epoch_of(const struct hmmrt_policy_pace *pace)
 	return pace->knobs->of[HMMRT_KNOB_THRASHING_EPOCH] * pace->lapse;
 }
 
-/* It has been quiet for an epoch. */
+/* Reset the state if the block has been quiet for an epoch. */
 static void settle(struct hmmrt_policy_thrashing *thrashing,
 		   const struct hmmrt_policy_pace *pace)
 {
@@ -93,7 +111,7 @@ static void settle(struct hmmrt_policy_thrashing *thrashing,
 	thrashing->resets++;
 }
 
-/* Returns how many moves of a granule have followed each other now. */
+/* Count a move of a granule. Returns how many have followed each other now. */
 static unsigned int count_move(struct hmmrt_policy_thrashing *thrashing,
 			       unsigned int granule, u8 place,
 			       const struct hmmrt_policy_pace *pace)
@@ -113,13 +131,13 @@ static unsigned int count_move(struct hmmrt_policy_thrashing *thrashing,
 }
 
 /**
- * hmmrt_policy_moved() - a window has moved, because somebody touched it
+ * hmmrt_policy_moved() - record that a window has moved because of a touch
  * @thrashing: of its block
  * @win: pages of the block
  * @place: where it went, HMMRT_PLACE_*
- * @pace: when
+ * @pace: the current time, the lapse and the knobs
  *
- * Return: whether the block thrashes, and did not before.
+ * Return: true if the block thrashes from now on, and did not before.
  */
 bool hmmrt_policy_moved(struct hmmrt_policy_thrashing *thrashing,
 			struct hmmrt_policy_window win, u8 place,
@@ -147,12 +165,12 @@ bool hmmrt_policy_is_pinned(const struct hmmrt_policy_thrashing *thrashing,
 }
 
 /**
- * hmmrt_policy_hold() - whether a device that touches a page waits
+ * hmmrt_policy_hold() - decide if a device that touches a page has to wait
  * @thrashing: of its block
  * @page: of the block
  * @place: of the device, HMMRT_PLACE_*
- * @pace: when
- * @nap: how long, with HMMRT_HOLD_NAP and HMMRT_HOLD_SHARE
+ * @pace: the current time, the lapse and the knobs
+ * @nap: out: how long, with HMMRT_HOLD_NAP and HMMRT_HOLD_SHARE
  */
 enum hmmrt_policy_held
 hmmrt_policy_hold(struct hmmrt_policy_thrashing *thrashing, unsigned int page,
@@ -165,7 +183,7 @@ hmmrt_policy_hold(struct hmmrt_policy_thrashing *thrashing, unsigned int page,
 	settle(thrashing, pace);
 	if (is_off(thrashing, pace))
 		return HMMRT_HOLD_NOT;
-	/* When that is over, it is released, and there is nothing more to hold. */
+	/* After its end the pin is about to be released: nothing to hold. */
 	if (thrashing->pinned_until)
 		return hmmrt_policy_is_pinned(thrashing, pace->now) ?
 			       HMMRT_HOLD_PINNED : HMMRT_HOLD_NOT;
@@ -190,7 +208,10 @@ hmmrt_policy_hold(struct hmmrt_policy_thrashing *thrashing, unsigned int page,
 	return HMMRT_HOLD_NAP;
 }
 
-/* It goes home to make room; so many pages of the process were @evicted by then. */
+/*
+ * Record an eviction to system memory, made to get free memory. @evicted is how
+ * many pages of the process were evicted in total by then.
+ */
 void hmmrt_policy_evicted(struct hmmrt_policy_refaults *refaults, u64 evicted,
 			  u64 now)
 {
@@ -200,12 +221,16 @@ void hmmrt_policy_evicted(struct hmmrt_policy_refaults *refaults, u64 evicted,
 }
 
 /*
- * A device touched it, of which the process has as many pages as are @there: whether it
- * is better left at home. Soon is when less than half as many were evicted in between:
- * with the oldest going first, that much more memory would have kept it; and no epoch
- * has passed. It is the process's own memory that counts, whatever others do. Whether
- * thrashing is looked for has no say: an access that needs more than there is room for
- * has to end.
+ * A device touched pages that may have been evicted. Returns true if they are
+ * better left in system memory. @there is how many pages the process has on the
+ * device.
+ *
+ * A touch is soon after the eviction if fewer pages than half of @there were
+ * evicted in between, and no epoch has passed. As the oldest pages are evicted
+ * first, that much more memory would have kept them. Only the process's own
+ * evictions count, whatever other processes do. This applies even if thrashing
+ * detection is off: an access that needs more memory than the device has free
+ * must come to an end.
  */
 bool hmmrt_policy_thrashes(struct hmmrt_policy_refaults *refaults, u64 evicted,
 			   u64 there, const struct hmmrt_policy_pace *pace)

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The fault buffer of a binding: faults that wait for somebody who serves them, and how
- * many do at a time.
+ * The fault buffer of a binding: faults that wait for a fault worker, and how
+ * many fault workers run at a time.
  *
- * Slots      A servicer serves one batch, so that its lane goes on too, and gives its
- *            slot to the fault that has been pending longest, whose lane is woken.
- *            So while a fault is pending somebody has a slot. A lane that gets one as
- *            it is about to leave for a signal makes its attempt all the same, and
- *            gives the slot to the next.
- * Signals    A waiting lane leaves at once, and takes a fault back that nobody has
- *            begun to serve.
- * Lifetime   A queued fault is held by its lane, and by the buffer or the servicer that
- *            took it: either may be the last. A waiting lane has no reference to the
- *            process's mm, or it would keep it from exiting. There is no fault at the
- *            time of hmmrt_unbind(), so none waits for a binding that goes.
- * Locking    buffer->lock, for the list, the counts, and the state of what is queued.
+ * Slots      A fault worker is a lane that serves faults for other lanes; it
+ *            needs a fault worker permit. It serves one batch, so that its own
+ *            lane continues, and hands its permit to the fault that has been
+ *            pending longest, with a wakeup of that lane. So while a fault is
+ *            pending, at least one lane has a permit. A lane that gets a permit
+ *            while it is about to leave for a signal makes its attempt all the
+ *            same, and then hands the permit to the next.
+ * Signals    A waiting lane leaves at once, and takes its fault back if no
+ *            fault worker has begun to serve it.
+ * Lifetime   A queued fault is referenced by its lane, and by the buffer or the
+ *            fault worker that took it; either may be the last. A waiting lane
+ *            has no reference to the process's mm, because that would keep the
+ *            process from exiting. No fault is in progress at the time of
+ *            hmmrt_unbind(), so no lane waits for a binding that is being
+ *            removed.
+ * Locking    buffer->lock protects the list, the counts, and the state of
+ *            queued faults.
  */
 #include <linux/cpumask.h>
 #include <linux/sched/signal.h>
@@ -53,7 +58,7 @@ struct hmmrt_queued_fault *hmmrt_queued_alloc(unsigned long addr,
 	queued = kzalloc(sizeof(*queued), GFP_KERNEL | __GFP_NOWARN);
 	if (!queued)
 		return NULL;
-	/* Its lane's, and that of the buffer. */
+	/* One reference is the lane's, the other one the buffer's. */
 	refcount_set(&queued->refs, 2);
 	queued->addr = addr;
 	queued->access = access;
@@ -67,7 +72,7 @@ void hmmrt_queued_put(struct hmmrt_queued_fault *queued)
 		kfree(queued);
 }
 
-/* Under the lock they were told what they wait for; they go their own ways. */
+/* Wake the lanes. Their states were set under the lock before. */
 static void wake_all_of(struct list_head *list)
 {
 	struct hmmrt_queued_fault *queued, *next;
@@ -79,7 +84,9 @@ static void wake_all_of(struct list_head *list)
 	}
 }
 
-/* Lanes of the list, which is empty then, go on with what rc says. */
+/*
+ * Answer the faults of @list, which is empty afterwards; their lanes continue.
+ */
 void hmmrt_queue_replay(struct hmmrt_binding *binding, struct list_head *list,
 			bool once)
 {
@@ -96,7 +103,9 @@ void hmmrt_queue_replay(struct hmmrt_binding *binding, struct list_head *list,
 	wake_all_of(list);
 }
 
-/* Pending faults, the oldest @most of them, are the caller's. Returns how many. */
+/*
+ * Take the oldest pending faults, @most of them. Returns how many there were.
+ */
 unsigned int hmmrt_queue_take(struct hmmrt_fault_buffer *buffer,
 			      unsigned int most, struct list_head *taken)
 {
@@ -116,7 +125,10 @@ unsigned int hmmrt_queue_take(struct hmmrt_fault_buffer *buffer,
 	return n;
 }
 
-/* In front of those that came meanwhile; without those whose lanes have left. */
+/*
+ * Put faults back in front of newer ones, and drop faults of lanes that have
+ * left.
+ */
 void hmmrt_queue_put_back(struct hmmrt_fault_buffer *buffer,
 			  struct list_head *taken)
 {
@@ -141,7 +153,7 @@ void hmmrt_queue_put_back(struct hmmrt_fault_buffer *buffer,
 	wake_all_of(&left);
 }
 
-/* --- slots ---------------------------------------------------------------- */
+/* --- fault worker permits ------------------------------------------------- */
 
 static unsigned int most_servicers(const struct hmmrt_binding *binding)
 {
@@ -163,7 +175,10 @@ bool hmmrt_slot_try(struct hmmrt_binding *binding)
 	return taken;
 }
 
-/* A slot, which there may be by now, or a place for @queued. NULL: a slot anyway. */
+/*
+ * Take a permit if there is one by now, or else queue @queued. With NULL, take
+ * a permit in excess of the limit. Returns true if a permit was taken.
+ */
 bool hmmrt_slot_take_or_queue(struct hmmrt_binding *binding,
 			      struct hmmrt_queued_fault *queued)
 {
@@ -183,7 +198,9 @@ bool hmmrt_slot_take_or_queue(struct hmmrt_binding *binding,
 	return taken;
 }
 
-/* As many slots as are free go to the oldest faults; their lanes are on @list. */
+/*
+ * Hand free permits to the oldest faults. Their lanes are on @list afterwards.
+ */
 static void slots_fill(struct hmmrt_fault_buffer *buffer, unsigned int most,
 		       struct list_head *list)
 {
@@ -200,7 +217,7 @@ static void slots_fill(struct hmmrt_fault_buffer *buffer, unsigned int most,
 	}
 }
 
-/* The end of a servicer, which has no fault of anybody left. */
+/* A fault worker ends, and has no fault of another lane left. */
 void hmmrt_slot_give(struct hmmrt_binding *binding)
 {
 	struct hmmrt_fault_buffer *buffer = &binding->faults;
@@ -225,7 +242,10 @@ void hmmrt_slot_give(struct hmmrt_binding *binding)
 		wake_up_all(&buffer->drained);
 }
 
-/* A lane of ONCE, which goes on earlier for a signal, or after a while. */
+/*
+ * Replay policy ONCE: wait until no fault worker is left. A signal or the
+ * timeout ends the wait earlier.
+ */
 void hmmrt_queue_wait_drained(struct hmmrt_fault_buffer *buffer,
 			      unsigned long drains)
 {
@@ -249,9 +269,10 @@ static bool queued_is_pending(struct hmmrt_fault_buffer *buffer,
 }
 
 /*
- * Until there is something to do, or a signal, or it took too long. Work for the task
- * that is no signal ends an interruptible sleep, and goes on doing so: then signals are
- * asked for.
+ * Wait until the fault is answered or the lane has a permit, or for a signal,
+ * or until the wait timeout. Task work that is not a signal keeps ending an
+ * interruptible sleep; then the lane sleeps killably and checks for signals
+ * periodically.
  */
 void hmmrt_queued_wait(struct hmmrt_binding *binding,
 		       struct hmmrt_queued_fault *queued)
@@ -276,7 +297,9 @@ void hmmrt_queued_wait(struct hmmrt_binding *binding,
 	finish_wait(&queued->wait, &wait);
 }
 
-/* The lane goes: a fault that nobody serves goes with it. Returns its state. */
+/*
+ * The lane leaves, with its fault if that is still pending. Returns the state.
+ */
 enum hmmrt_queued_state
 hmmrt_queued_leave(struct hmmrt_fault_buffer *buffer,
 		   struct hmmrt_queued_fault *queued)

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Thrashing: what policy_thrash.c decides is noted here, and carried out.
+ * Thrashing: records moves for policy_thrash.c, and carries out its decisions.
  *
- * State      Of a block, under block->lock. Moves are noted by who made them, under
- *            block->migrate, so in their order.
- * Waiting    hmmrt_throttle(), at the beginning of a device fault and with nothing
- *            held, not even the process's memory: who else faults there, in the
- *            same block or another one, goes on. Only devices wait. migrate_to_ram()
- *            must not, for the reference it comes with keeps the page where it is.
- * Release    Entries of a pinned block stay until somebody takes them away. So pinned
- *            blocks are on a list of the space, and a work takes their entries when the
- *            time is over: the next touch decides anew.
+ * State      Per block, under block->lock. A move is recorded by the thread
+ *            that made it, under block->migrate, so moves are recorded in their
+ *            order.
+ * Waiting    hmmrt_throttle() sleeps at the beginning of a device fault. It
+ *            holds nothing, not even a reference to the process's memory, so
+ *            other faults in the same block or another one continue. Only
+ *            devices wait. migrate_to_ram() must not wait, because it is called
+ *            with a page reference that keeps the page from migrating.
+ * Release    The devices' entries of a thrash-pinned block stay until they are
+ *            taken away. So such blocks are on a list of the space, and a work
+ *            takes the entries away when the pin ends. The next touch decides
+ *            again.
  */
 #include <linux/hrtimer.h>
 #include <linux/jiffies.h>
@@ -46,7 +49,7 @@ static struct hmmrt_knobs knobs_of(const struct hmmrt_block *block,
 	return hmmrt_knobs_at(space, dev, &advice);
 }
 
-/* For whom it concerns: a device that may be unbound by now. */
+/* Count and trace an event for a device, which may be unbound by now. */
 static void tell(const struct hmmrt_block *block, u32 device_id,
 		 enum hmmrt_thrashing_state state)
 {
@@ -63,7 +66,9 @@ static void tell(const struct hmmrt_block *block, u32 device_id,
 
 /* --- moves --------------------------------------------------------------- */
 
-/* How long a migration took. Of two at a time one may not be counted. */
+/*
+ * Average the time of a migration. Of two at the same time one may be missed.
+ */
 static void note_time(struct hmmrt_device *dev, u64 began)
 {
 	u64 average = READ_ONCE(dev->migration_us);
@@ -93,9 +98,10 @@ static void note_move(struct hmmrt_block *block, struct hmmrt_device *dev,
 }
 
 /**
- * hmmrt_thrashing_moved_in() - something of a window went to a device
- * @req: a fault's, or of what was counted; prefetches are told of elsewhere
- * @began: when, see hmmrt_now_us()
+ * hmmrt_thrashing_moved_in() - record that pages of a window moved to a device
+ * @req: a fault, or a migration by access counter; of other requests, only the
+ *	time counts
+ * @began: when it began, see hmmrt_now_us()
  *
  * Context: block->migrate is held.
  */
@@ -114,12 +120,12 @@ void hmmrt_thrashing_moved_in(struct hmmrt_request *req, u64 began)
 }
 
 /**
- * hmmrt_thrashing_came_home() - the CPU touched something of a window
+ * hmmrt_thrashing_came_home() - record that the CPU moved pages back by a touch
  * @block: of the window
- * @dev: where the touched page was
+ * @dev: the device that had the touched page
  * @start: first address
  * @end: behind the last one
- * @began: when, see hmmrt_now_us()
+ * @began: when it began, see hmmrt_now_us()
  *
  * Context: block->migrate is held; in hmmrt_srcu.
  */
@@ -134,9 +140,9 @@ void hmmrt_thrashing_came_home(struct hmmrt_block *block,
 	note_move(block, dev, &knobs, start, end, HMMRT_PLACE_HOST);
 }
 
-/* --- pins ---------------------------------------------------------------- */
+/* --- thrash pins --------------------------------------------------------- */
 
-/* The work runs then, if not sooner. */
+/* Make the work run at @when, or earlier if it is due earlier. */
 static void run_at(struct hmmrt_pins *pins, unsigned long when)
 {
 	unsigned long now = jiffies;
@@ -153,11 +159,11 @@ static void run_at(struct hmmrt_pins *pins, unsigned long when)
 static void pin_for(struct hmmrt_block *block, u64 us)
 {
 	struct hmmrt_pins *pins = &block->span->space->pins;
-	/* A jiffy more than it takes, so that it is over then. */
+	/* Add a jiffy, so that the pin has ended when the work runs. */
 	u64 delay = min_t(u64, us, 3600ull * USEC_PER_SEC);
 
 	spin_lock(&pins->lock);
-	/* The list refers to it, as the caller does. */
+		/* The list holds a reference; the caller has one already. */
 	if (list_empty(&block->pinned)) {
 		refcount_inc(&block->refs);
 		list_add_tail(&block->pinned, &pins->blocks);
@@ -166,10 +172,12 @@ static void pin_for(struct hmmrt_block *block, u64 us)
 	spin_unlock(&pins->lock);
 }
 
-/* What became of the pins of a block, by the ids of those that had it pinned. */
+/*
+ * The thrash pins of a block that were released, by id of the pinning device.
+ */
 struct released {
 	unsigned long ids;
-	u64 next;			/* the first one that is left ends; 0: none */
+	u64 next;			/* when the next one ends, or 0 */
 };
 
 static bool is_over(u64 until, u64 now, bool all, struct released *released)
@@ -206,7 +214,10 @@ static void release_locked(struct hmmrt_block *block, u64 now, bool all,
 	}
 }
 
-/* Pins that are over, or all. Returns when the next one is, or 0. */
+/*
+ * Release thrash pins that have ended, or all. Returns when the next one ends,
+ * or 0.
+ */
 static u64 release(struct hmmrt_block *block, bool all)
 {
 	struct released released = {};
@@ -227,8 +238,8 @@ static u64 release(struct hmmrt_block *block, bool all)
 }
 
 /*
- * The next of @todo, with the reference that the list had; from here on it may be
- * pinned again.
+ * Take the next block off @todo, with the list's reference. From here on the
+ * block may be thrash-pinned again.
  */
 static struct hmmrt_block *pins_take(struct hmmrt_pins *pins,
 				     struct list_head *todo)
@@ -271,7 +282,7 @@ void hmmrt_pins_init(struct hmmrt_pins *pins)
 	INIT_DELAYED_WORK(&pins->release, release_work);
 }
 
-/* No binding is left that could pin anything, and no call. */
+/* Context: no binding and no call is left that could pin a block. */
 void hmmrt_pins_stop(struct hmmrt_pins *pins)
 {
 	struct hmmrt_block *block;
@@ -282,8 +293,9 @@ void hmmrt_pins_stop(struct hmmrt_pins *pins)
 }
 
 /**
- * hmmrt_thrashing_reset() - the process says where it wants a block
- * @block: that may have been found to thrash
+ * hmmrt_thrashing_reset() - forget thrashing: the process says where it wants a
+ * block
+ * @block: may have been found to thrash
  *
  * Context: may sleep; no lock is held.
  */
@@ -307,7 +319,10 @@ static void pinned(struct hmmrt_block *block, u32 device_id, u64 us)
 
 /* --- touches ------------------------------------------------------------- */
 
-/* Under block->lock, in hmmrt_srcu: a device gives up pages of it to make room. */
+/*
+ * A device evicts pages of the block to get free memory. Context: block->lock
+ * held, in hmmrt_srcu.
+ */
 void hmmrt_thrashing_evicted(struct hmmrt_block *block, u32 device_id,
 			     unsigned int pages)
 {
@@ -323,8 +338,10 @@ void hmmrt_thrashing_evicted(struct hmmrt_block *block, u32 device_id,
 }
 
 /**
- * hmmrt_request_thrashes() - whether the device is too small for what it touches
- * @req: a fault that would move something; asked before anything is evicted for it
+ * hmmrt_request_thrashes() - check if the device is too small for what it
+ * touches
+ * @req: a fault that would move something; ask before anything is evicted for
+ *	it
  */
 bool hmmrt_request_thrashes(struct hmmrt_request *req)
 {
@@ -348,7 +365,10 @@ bool hmmrt_request_thrashes(struct hmmrt_request *req)
 	return thrashes;
 }
 
-/* Whether what is touched is to stay because it went back and forth. */
+/*
+ * Returns true if the touched page has to stay because its block is
+ * thrash-pinned.
+ */
 bool hmmrt_request_pinned(const struct hmmrt_request *req)
 {
 	bool pinned;
@@ -361,7 +381,10 @@ bool hmmrt_request_pinned(const struct hmmrt_request *req)
 	return pinned;
 }
 
-/* A signal ends it; so does work for the task, which then asks again sooner. */
+/*
+ * A signal ends the nap. Task work ends it too; then the lane asks again
+ * sooner.
+ */
 static int take_nap(u64 us)
 {
 	ktime_t nap = ns_to_ktime(us * NSEC_PER_USEC);
@@ -371,7 +394,7 @@ static int take_nap(u64 us)
 	return hmmrt_interrupted() ? -EINTR : 0;
 }
 
-/* Somebody has been served the page meanwhile. */
+/* Returns true if another lane has been served the page by now. */
 static bool is_mapped(const struct hmmrt_block *block, u32 device_id,
 		      unsigned int page)
 {
@@ -397,7 +420,7 @@ static enum hmmrt_policy_held ask(struct hmmrt_block *block,
 	return hold;
 }
 
-/* How long the device is to wait, or 0. */
+/* How long the device has to wait, or 0. */
 static u64 throttle_nap(struct hmmrt_binding *binding,
 			struct hmmrt_block *block, unsigned long addr)
 {
@@ -423,11 +446,12 @@ static u64 throttle_nap(struct hmmrt_binding *binding,
 }
 
 /**
- * hmmrt_throttle() - a device is about to be served what goes back and forth
+ * hmmrt_throttle() - delay a device fault on pages that move back and forth
  * @binding: of the device
- * @addr: what it touches
+ * @addr: the faulting address
  *
- * Waits while others work with it, if they are to: for a nap, which policy bounds.
+ * If policy says so, waits for a nap while the other side uses the pages.
+ * Policy bounds the nap.
  * Context: sleeps, killably; nothing is held but the binding.
  * Return: 0 or -EINTR.
  */
