@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a process learns about its own memory: where its pages are, who has them
- * mapped, and how they came there.
+ * Queries of a process about its memory: where its pages are, which devices
+ * have them mapped, and why they moved there.
  *
- * Only looks: nothing is faulted in, nothing moves, and nothing is kept of it. A
- * range is cut as in memory.c, and each part is what one snapshot shows.
+ * Queries only read: nothing is faulted in, nothing moves, and no state is
+ * kept. A range is cut as in memory.c, and the result for each part is one
+ * snapshot.
  */
 #include <linux/hmm.h>
 #include <linux/mm.h>
@@ -30,14 +31,14 @@ static u32 pfn_location(unsigned long pfn)
 	return dev ? dev->id : HMMRT_LOCATION_HOST;
 }
 
-/* What is asked of each page of a range. */
+/* A query of one entry for each page of a range. */
 struct look {
 	struct hmmrt_space *space;
-	/* One entry for each page of the window, by the snapshot of it. */
+	/* Fills in an entry for each page of the window, from its snapshot. */
 	void (*fill)(const struct hmmrt_request *req, void *entries);
 	size_t entry_size;
-	void *entries;			/* of a block */
-	char __user *out;		/* for what comes next */
+	void *entries;			/* of one block */
+	char __user *out;		/* for the next entries */
 };
 
 static void fill_locations(const struct hmmrt_request *req, void *entries)
@@ -49,7 +50,7 @@ static void fill_locations(const struct hmmrt_request *req, void *entries)
 		locations[i] = pfn_location(req->pfns[i]);
 }
 
-/* Devices that have an entry for a page of the block. */
+/* Fill in the devices that have an entry for a page of the block. */
 static void fill_mapped(const struct hmmrt_block *block, unsigned int index,
 			struct hmmrt_page *page)
 {
@@ -70,9 +71,10 @@ static void fill_mapped(const struct hmmrt_block *block, unsigned int index,
 }
 
 /*
- * Whether there is no clean copy. That the CPU wrote shows in its entries only, if
- * at all, and those are not for modules to see: but memory that is nowhere else is
- * not clean, nor is what it may write of that.
+ * Returns true if there is no clean copy of the folio. A write by the CPU
+ * shows, if at all, only in page table entries, which modules cannot read. But
+ * anonymous memory with no copy elsewhere is not clean, and neither is memory
+ * that the CPU may write.
  */
 static bool folio_is_dirty(struct folio *folio, unsigned long pfn)
 {
@@ -90,7 +92,7 @@ static u32 page_flags(struct vm_area_struct *vma, unsigned long pfn)
 
 	if (hmm_pfn_to_map_order(pfn))
 		flags |= HMMRT_PAGE_HUGE;
-	/* The huge one is known by where it is only. */
+	/* The huge zero page can only be told by its mapping. */
 	if (is_zero_page(page) ||
 	    (vma_is_anonymous(vma) && !folio_test_anon(folio)))
 		return flags | HMMRT_PAGE_ZEROES;
@@ -105,7 +107,7 @@ static u32 page_flags(struct vm_area_struct *vma, unsigned long pfn)
 	return flags;
 }
 
-/* What the CPU has of a page. */
+/* Fill in the CPU's view of a page. */
 static void fill_present(struct vm_area_struct *vma, unsigned long pfn,
 			 struct hmmrt_page *page)
 {
@@ -133,7 +135,10 @@ static void fill_page(const struct hmmrt_request *req, unsigned long i,
 	if ((pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR)) {
 		fill_present(req->vma, pfn, page);
 	} else if (page->mapped_by) {
-		/* Exclusive: with no entry of the CPU's, it is written there. */
+		/*
+		 * Exclusive access: the CPU has no entry, so the device may
+		 * write.
+		 */
 		page->written_by = page->mapped_by;
 		home = HMMRT_LOCATION_HOST;
 	}
@@ -150,8 +155,8 @@ static void fill_pages(const struct hmmrt_request *req, void *entries)
 }
 
 /*
- * One look at the window. While the sequence holds, under block->lock, what was
- * found is there and mapped: see outcome.c.
+ * Make one attempt at the window. As long as the sequence is valid, under
+ * block->lock, the pages of the snapshot stay there and mapped: see outcome.c.
  */
 static int look_once(const struct look *look, struct hmmrt_request *req,
 		     unsigned long start, unsigned long end)
@@ -177,7 +182,10 @@ static int look_once(const struct look *look, struct hmmrt_request *req,
 	return rc;
 }
 
-/* The part of a block that one mapping covers; req->end says how far it got. */
+/*
+ * Query the part of a block that one mapping covers; req->end is where it
+ * ended.
+ */
 static int look_part(struct look *look, struct hmmrt_request *req,
 		     unsigned long start, unsigned long end)
 {

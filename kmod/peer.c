@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Peers: devices that are given entries for each other's memory, where a process
- * enables that for the two.
+ * Peers: two devices that map each other's memory, if a process enables that
+ * for them.
  *
  * Model      space->peers has, for each device, the ids of the devices whose
- *            memory it may map. kmod/serve.c asks when it writes an entry, and
- *            notes in the block map whose memory there is one for. A page that
- *            leaves the peer takes all entries along by its invalidation, so
- *            nothing here is needed for that.
- * End        Disabling, and the end of either binding, takes a bit back and then
- *            the entries. The bit is cleared under space->spans_lock: a block that
- *            was made before is found, and who maps in one that was made later
- *            sees that it is cleared. In a block that is found either its lock
- *            was taken by who maps first, who then noted it, or he sees it too.
- * Coherent   memory is mapped by all devices anyway, by its physical address: no
- *            entry for it depends on what is enabled here.
- * Locking    space->peering, so that it is over for everybody who comes second.
+ *            memory it may map. kmod/serve.c checks that when it writes an
+ *            entry, and records in the block map which peer's memory the entry
+ *            is for. When a page leaves the peer, its invalidation removes all
+ *            entries, so nothing here has to do that.
+ * End        Disabling peers, or ending either binding, clears a bit and then
+ *            removes the entries. The bit is cleared under space->spans_lock.
+ *            So a block that was created before is found here, and a lane that
+ *            maps in a block created later sees the cleared bit. In a block
+ *            that is found, a mapping lane either took the block's lock first,
+ *            and then has recorded the peer, or it sees the cleared bit too.
+ * Coherent   All devices map coherent memory by its physical address. Entries
+ *            for it do not depend on what is enabled here.
+ * Locking    space->peering serialises changes, so that a change is complete
+ *            when the next caller gets the mutex.
  */
 #include "hmmrt.h"
 
@@ -26,7 +28,7 @@ static bool peer_possible(const struct hmmrt_device *dev,
 	       (dev->flags & peer->flags & HMMRT_DEVICE_PEER_ACCESS);
 }
 
-/* For good only under block->lock, see above. */
+/* The result is stable under block->lock only, see above. */
 bool hmmrt_peer_enabled(const struct hmmrt_binding *binding,
 			const struct hmmrt_device *peer)
 {
@@ -35,9 +37,9 @@ bool hmmrt_peer_enabled(const struct hmmrt_binding *binding,
 }
 
 /*
- * All that the device has of the block goes: what is not the peer's it gets again
- * by a fault. As in the notifier, the device's cached copies go after the entries,
- * without the lock.
+ * Remove all entries that the device has of the block. It gets the entries that
+ * are not of the peer's memory back by faults. As in the notifier, the device's
+ * cached copies are invalidated after the entries, without the lock.
  */
 static void block_revoke(struct hmmrt_binding *binding,
 			 struct hmmrt_block *block, u32 peer_id)
@@ -83,7 +85,7 @@ static void peer_enable(struct hmmrt_space *space, u32 device_id, u32 peer_id)
 	lockdep_assert_held(&space->peering);
 	if (space->peers[device_id] & BIT(peer_id))
 		return;
-	/* Before advice is looked for: see hmmrt_advise(). */
+	/* Set the bit before the scan for advice: see hmmrt_advise(). */
 	smp_store_mb(space->peers[device_id],
 		     space->peers[device_id] | BIT(peer_id));
 	hmmrt_map_ahead_all_again(space);
@@ -102,7 +104,7 @@ static void peer_disable(struct hmmrt_space *space, u32 device_id, u32 peer_id)
 		   space->peers[device_id] & ~BIT(peer_id));
 	mutex_unlock(&space->spans_lock);
 	idx = srcu_read_lock(&hmmrt_srcu);
-	/* Entries of none that is bound are meaningless: see hmmrt_unbind(). */
+	/* Without a binding there are no valid entries: see hmmrt_unbind(). */
 	binding = hmmrt_space_binding(space, device_id);
 	if (binding)
 		binding_revoke(binding, peer_id);
@@ -148,7 +150,7 @@ int hmmrt_peer(struct hmmrt_space *space, struct hmmrt_peer *arg)
 	return rc;
 }
 
-/* The binding is found by nobody any more: the next one begins without peers. */
+/* Lookups no longer find the binding. The next binding starts without peers. */
 void hmmrt_peers_forget(struct hmmrt_binding *binding)
 {
 	struct hmmrt_space *space = binding->space;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Quotas: how much of a device a process or a cgroup may have, and how long it is kept.
+ * Quotas: how much memory of a device a process or a cgroup may use, and its
+ * priority in eviction.
  *
- * Cgroups    One with a quota has an account (kmod/account.c), which is charged what
- *            those in it are. Accounts are a tree, by account->parent, of those groups
- *            alone that have quotas; it is made anew where one gets its first or loses
- *            it. A process is where it was when it bound the device.
- * Locking    vram->lock, for the tree and what was set.
+ * Cgroups    A cgroup with a quota has an account (kmod/account.c), which is
+ *            charged for the processes in it. Accounts form a tree, by
+ *            account->parent, that has only the cgroups with quotas. The tree
+ *            is adjusted when a cgroup gets its first quota or loses its quota.
+ *            A process counts for the cgroup that it was in when it bound the
+ *            device.
+ * Locking    vram->lock protects the tree and the quotas.
  */
 #include <linux/capability.h>
 #include <linux/hashtable.h>
@@ -22,7 +25,7 @@ const struct hmmrt_quota_own hmmrt_no_quota = {
 	.most = { .limit = NO_LIMIT, .priority = HMMRT_PRIORITY_DEFAULT },
 };
 
-/* Of a cgroup: those in it have what they have. */
+/* The quota of a cgroup without one: only the quotas of its members apply. */
 static const struct hmmrt_quota_set no_group_quota = {
 	.limit = NO_LIMIT,
 	.priority = HMMRT_PRIORITY_MAX,
@@ -30,7 +33,7 @@ static const struct hmmrt_quota_set no_group_quota = {
 
 /* --- cgroups -------------------------------------------------------------------- */
 
-/* The nearest cgroup that has a quota, of @cgroup and those above it. */
+/* The nearest cgroup with a quota: @cgroup itself, or an ancestor. */
 struct hmmrt_account *hmmrt_group_above(struct hmmrt_vram *vram,
 					struct cgroup *cgroup)
 {
@@ -57,7 +60,9 @@ static struct hmmrt_account *group_find(struct hmmrt_vram *vram,
 	return NULL;
 }
 
-/* It comes between those in it, and what was above them. */
+/*
+ * Insert the group into the tree, between its members and their former parent.
+ */
 static void group_insert(struct hmmrt_vram *vram, struct hmmrt_account *group)
 {
 	struct hmmrt_account *account;
@@ -87,7 +92,7 @@ static void adopt(struct hmmrt_account *account,
 		account->parent = from->parent;
 }
 
-/* Nobody is charged in it any more; who removes it puts it. */
+/* Remove a group from the tree. The caller drops the reference to it. */
 static void group_remove(struct hmmrt_vram *vram, struct hmmrt_account *group)
 {
 	struct hmmrt_account *account;
@@ -97,7 +102,9 @@ static void group_remove(struct hmmrt_vram *vram, struct hmmrt_account *group)
 	list_del_init(&group->link);
 	list_for_each_entry(account, &vram->group_accounts, link)
 		adopt(account, group);
-	/* Those that nobody refers to have left their cgroups. */
+	/*
+	 * Accounts of processes without a reference are in no cgroup any more.
+	 */
 	hash_for_each(vram->accounts, bucket, account, by_mm)
 		adopt(account, group);
 	group->parent = NULL;
@@ -106,9 +113,9 @@ static void group_remove(struct hmmrt_vram *vram, struct hmmrt_account *group)
 }
 
 /*
- * Cgroups there are no more of, and nobody in them: nobody can enter them. Nothing tells
- * a module when one goes: until somebody binds the device, or lets go of it, that keeps
- * a struct cgroup.
+ * Remove groups of cgroups that were deleted and have no members: none can be
+ * added. Modules are not told when a cgroup is deleted. So a struct cgroup is
+ * held until a process binds the device or unbinds from it.
  */
 void hmmrt_groups_collect(struct hmmrt_vram *vram)
 {
@@ -182,7 +189,10 @@ static void quota_answer(struct hmmrt_quota *arg,
 	spin_unlock_irq(&account->dev->vram.lock);
 }
 
-/* What somebody privileged sets is the most that others may go back to. */
+/*
+ * A quota set with privilege is the most that an unprivileged caller may set
+ * later.
+ */
 static int space_set(struct hmmrt_space *space, struct hmmrt_account *account,
 		     struct hmmrt_quota_set set)
 {
@@ -227,7 +237,11 @@ static bool is_no_group_quota(struct hmmrt_quota_set set)
 	       set.priority == no_group_quota.priority;
 }
 
-/* Its account, held, if it has a quota; @created, if it is to get one. */
+/*
+ * Set the quota of a cgroup. Returns its account, held, which is @created if
+ * the cgroup gets its first quota. Returns NULL if it has no quota and gets
+ * none.
+ */
 static struct hmmrt_account *group_set(struct hmmrt_vram *vram,
 				       struct hmmrt_account *created,
 				       struct hmmrt_quota_set set)
@@ -271,7 +285,7 @@ static int quota_set_cgroup(struct hmmrt_device *dev, struct cgroup *cgroup,
 	return rc;
 }
 
-/* Also of one that has no quota: what is charged to those in it. */
+/* For a cgroup without a quota this sums up the charges of its processes. */
 static void quota_answer_cgroup(struct hmmrt_device *dev, struct cgroup *cgroup,
 				struct hmmrt_quota *arg)
 {
@@ -308,7 +322,7 @@ static int quota_cgroup(struct hmmrt_device *dev, struct hmmrt_quota *arg)
 	return rc;
 }
 
-/* HMMRT_IOC_QUOTA; @space is NULL for what concerns a cgroup. */
+/* HMMRT_IOC_QUOTA; @space is NULL for the quota of a cgroup. */
 int hmmrt_quota(struct hmmrt_space *space, struct hmmrt_quota *arg)
 {
 	struct hmmrt_device *dev;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What drivers ask for by range: mapping, migration, and a look.
+ * Driver calls for ranges: mapping, migration, and snapshots.
  *
- * A range is cut where blocks and mappings end, as in memory.c; a part is one
- * window, served as a fault is or not at all. The mmap_lock is dropped between
- * the parts. Looking leaves nothing behind.
+ * A range is cut where blocks and mappings end, as in memory.c. Each part is
+ * one window, which is served like a fault, as a whole or not at all. The
+ * mmap_lock is dropped between the parts. A snapshot leaves nothing behind.
  */
 #include <linux/hmm.h>
 #include <linux/mm.h>
@@ -24,8 +24,8 @@ struct range_walk {
 	unsigned int flags;		/* HMMRT_MIGRATE_* */
 	enum hmmrt_cause cause;		/* of what moves */
 	bool map;
-	bool nowait;			/* -ENOLCK instead */
-	u64 evict_before;		/* not what the call has brought itself */
+	bool nowait;			/* fail with -ENOLCK instead of waiting */
+	u64 evict_before;		/* spares pages that this call moved */
 	bool full;			/* nothing is left to be evicted */
 	struct hmmrt_migration result;
 };
@@ -66,7 +66,10 @@ static int part_once(struct mm_struct *mm, const struct range_walk *walk,
 	return hmmrt_request_again(req, rc);
 }
 
-/* The window of the next mapping, until it stops racing with others. */
+/*
+ * Serve the window of the next mapping, again while it races with other
+ * changes.
+ */
 static int part_serve(struct mm_struct *mm, struct range_walk *walk,
 		      struct hmmrt_request *req, unsigned long start,
 		      unsigned long end)
@@ -83,7 +86,10 @@ static int part_serve(struct mm_struct *mm, struct range_walk *walk,
 		u64 before = req->moved;
 
 		rc = part_once(mm, walk, req, start, end);
-		/* Later attempts find there what the first ones moved. */
+		/*
+		 * Later attempts find pages on the device that the first ones
+		 * moved.
+		 */
 		if (!before)
 			there = req->there;
 		if (rc != -EAGAIN || (++attempts >= HMMRT_SERVE_ATTEMPTS &&
@@ -174,7 +180,7 @@ static int range_walk(struct range_walk *walk, unsigned long start,
 	return rc == -EHWPOISON ? -EOPNOTSUPP : rc;
 }
 
-/* Policy asks about the first page for all of the window. */
+/* Policy decides by the first page for all of the window. */
 static int part_fault(struct hmmrt_request *req, unsigned int access)
 {
 	req->addr = req->start;
@@ -219,8 +225,9 @@ int hmmrt_fault_range(struct hmmrt_binding *binding, unsigned long start,
 EXPORT_SYMBOL_GPL(hmmrt_fault_range);
 
 /*
- * Unlike a fault or a process's own prefetch it moves what was written in a
- * private mapping of a file. No copies are made of that: see docs/limits.md.
+ * Unlike a fault or a process's own prefetch, this moves written pages of a
+ * private mapping of a file. It makes no duplicates of them: see
+ * docs/limits.md.
  */
 static int part_to_device(struct hmmrt_request *req)
 {
@@ -276,10 +283,10 @@ int hmmrt_migrate_range_to_host(struct hmmrt_binding *binding,
 }
 EXPORT_SYMBOL_GPL(hmmrt_migrate_range_to_host);
 
-/* How often the mmap_lock may be taken again by others after it was waited for. */
+/* How often another thread may take the mmap_lock again after a wait for it. */
 #define EXCLUSIVE_TRIES	256
 
-/* -ENOLCK: the mmap_lock is taken. */
+/* Returns -ENOLCK if another thread holds the mmap_lock. */
 static int exclusive_range(struct hmmrt_binding *binding, unsigned long start,
 			   unsigned long end)
 {
@@ -304,8 +311,9 @@ static int exclusive_range(struct hmmrt_binding *binding, unsigned long start,
 }
 
 /*
- * Of a driver, which keeps the binding. It waits for the mmap_lock outside of
- * space->exclusive: a call of the process may wait for that, with another binding.
+ * For a driver, which keeps its reference to the binding. Waits for the
+ * mmap_lock outside of space->exclusive, because a call of the process may wait
+ * for that mutex with another binding.
  */
 int hmmrt_exclusive_range(struct hmmrt_binding *binding, unsigned long start,
 			  unsigned long end)
@@ -333,13 +341,13 @@ int hmmrt_exclusive_range(struct hmmrt_binding *binding, unsigned long start,
 EXPORT_SYMBOL_GPL(hmmrt_exclusive_range);
 
 /**
- * hmmrt_exclusive_part() - as hmmrt_exclusive_range(), for a call of a process
+ * hmmrt_exclusive_part() - hmmrt_exclusive_range() for a call of a process
  * @binding: with the caller's reference; NULL afterwards if it is gone
  * @start: first address
  * @end: behind the last one
  *
- * The caller has no reference while it waits for the mmap_lock: hmmrt_unbind() waits
- * for references, and so does the next caller, for space->exclusive.
+ * The caller has no reference while it waits for the mmap_lock: hmmrt_unbind()
+ * waits for references, and so does the next caller, for space->exclusive.
  * Context: as hmmrt_exclusive_range(); the mm of the space is alive.
  * Return: as hmmrt_exclusive_range(), or -ENODEV.
  */
@@ -363,7 +371,7 @@ int hmmrt_exclusive_part(struct hmmrt_binding **binding, unsigned long start,
 	return rc;
 }
 
-/* --- only looking ------------------------------------------------------- */
+/* --- snapshots ---------------------------------------------------------- */
 
 static struct hmmrt_page_state page_state(unsigned long pfn)
 {

@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reaping: what is kept of addresses goes when nothing is mapped there any more.
+ * Reaping: frees the blocks and spans of addresses where nothing is mapped any
+ * more.
  *
- * Model      The notifier marks spans of which something is unmapped, and a work
- *            looks at them when that is over. A block goes if the process has no
- *            page table for any of it, no device has an entry, and it is not in use.
- *            With it go its maps, its history and what drivers keep for it
- *            (forget()). A span goes with its last block. What is in use at the
- *            moment is looked at again.
- * Why there  A block that is still mapped has things to remember: why its pages
- *            moved, whether it thrashes. So it stays as long as the page table does
- *            that the core keeps for the same addresses, also one that has become
- *            empty; and there are no more blocks than such tables, for long.
- * Safety     A block that is wanted again a moment later is made again. That it is
- *            empty and not in use is decided together, under block->lock: entries
- *            are written under that lock and with a reference, and afterwards none
- *            can be taken. The block is taken out of its span and forgotten under
- *            space->spans_lock, under which it would be made again. The work waits
+ * Model      The notifier marks a span when something in it is unmapped, and a
+ *            work scans marked spans afterwards. A block is freed if the
+ *            process has no page table for any of it, no device has an entry,
+ *            and it is not in use. Its maps, its history and the driver's data
+ *            for it (forget()) are freed with it. A span is freed with its last
+ *            block. A block that is in use at the moment is scanned again
+ *            later.
+ * Why there  A block that is still mapped has state to keep: why its pages
+ *            moved, and if it thrashes. So it stays as long as the core keeps a
+ *            page table for the same addresses, even an empty one. Except for a
+ *            short time, there are no more blocks than such tables.
+ * Safety     A block that is needed again a moment later is created again. One
+ *            critical section of block->lock decides that the block is both
+ *            empty and unused: entries are written under that lock and with a
+ *            reference, and after this decision no reference can be taken. The
+ *            block is removed from its span and forgotten under
+ *            space->spans_lock, the lock for creating it again. The work waits
  *            for notifiers that still use it.
- * Locking    space->spans_lock, and below it mmap_lock, which is only tried: the
- *            work waits for no program. A notifier is removed without any lock, for
- *            that waits for the invalidations under way.
+ * Locking    space->spans_lock, and inside it mmap_lock, which is only tried:
+ *            the work waits for no program. A notifier is removed with no lock
+ *            held, because that waits for the invalidations under way.
  */
 #include <linux/bitmap.h>
 #include <linux/jiffies.h>
@@ -30,16 +33,16 @@
 
 #include "hmmrt.h"
 
-/* From the first notification on, so that many are looked at together. */
+/* Delay from the first notification, so that one scan handles many. */
 #define REAP_DELAY	max(HZ / 20, 1)
 
-/* What has gone, and is freed at the end. */
+/* Blocks and spans that were removed, and are freed at the end. */
 struct reaped {
 	struct list_head blocks;
 	struct list_head spans;
 };
 
-/* Whether the process has a page table for any of [start, end). */
+/* Returns true if the process has a page table for any of [start, end). */
 static bool is_populated(struct mm_struct *mm, unsigned long start,
 			 unsigned long end)
 {
@@ -60,7 +63,7 @@ static bool is_populated(struct mm_struct *mm, unsigned long start,
 	return false;
 }
 
-/* Blocks of addresses without page tables, by index. -EBUSY: not now. */
+/* Find blocks without page tables, by index. -EBUSY: the mmap_lock is taken. */
 static int find_unmapped(const struct hmmrt_span *span, unsigned long *unmapped)
 {
 	struct mm_struct *mm = span->space->mm;
@@ -96,7 +99,7 @@ static bool block_is_empty(const struct hmmrt_block *block)
 	return !block->exclusive;
 }
 
-/* Drivers need not keep what prepare() made. */
+/* Let drivers free what prepare() has allocated for the block. */
 static void block_forget(const struct hmmrt_block *block)
 {
 	struct hmmrt_space *space = block->span->space;
@@ -117,7 +120,7 @@ static void block_forget(const struct hmmrt_block *block)
 	srcu_read_unlock(&hmmrt_srcu, idx);
 }
 
-/* false: it is in use. */
+/* Returns false if the block is in use. */
 static bool block_reap(struct hmmrt_span *span, unsigned int index,
 		       struct reaped *reaped)
 {
@@ -141,7 +144,7 @@ static bool span_is_empty(const struct hmmrt_span *span)
 	return !memchr_inv(span->blocks, 0, sizeof(span->blocks));
 }
 
-/* false: some of it is to be looked at again. */
+/* Returns false if a part of the span has to be scanned again. */
 static bool span_reap(struct hmmrt_span *span, struct reaped *reaped)
 {
 	struct hmmrt_space *space = span->space;
@@ -150,7 +153,7 @@ static bool span_reap(struct hmmrt_span *span, struct reaped *reaped)
 	bool done = true;
 	unsigned int i;
 
-	/* First: what is unmapped from here on marks it again. */
+	/* Clear the mark first: an unmap from here on sets it again. */
 	xa_clear_mark(&space->spans, index, HMMRT_SPAN_UNMAPPED);
 	mutex_lock(&space->spans_lock);
 	if (find_unmapped(span, &unmapped)) {
@@ -206,10 +209,10 @@ static void reap_work(struct work_struct *work)
 	unsigned long index;
 	bool done = true;
 
-	/* The process is going: all goes with the space. */
+	/* The process is exiting, so everything is freed with the space. */
 	if (!mmget_not_zero(space->mm))
 		return;
-	/* Only this work, and the end of the space, take spans out. */
+	/* Only this work, and the end of the space, remove spans. */
 	xa_for_each_marked(&space->spans, index, span, HMMRT_SPAN_UNMAPPED) {
 		done &= span_reap(span, &reaped);
 		cond_resched();
@@ -221,7 +224,8 @@ static void reap_work(struct work_struct *work)
 }
 
 /**
- * hmmrt_reap_unmapped() - something of a span is being unmapped
+ * hmmrt_reap_unmapped() - schedule a scan, because a part of a span is being
+ * unmapped
  * @span: of a space
  *
  * Context: in its notifier.
@@ -242,7 +246,7 @@ void hmmrt_reap_init(struct hmmrt_space *space)
 	INIT_DELAYED_WORK(&space->reap.work, reap_work);
 }
 
-/* Spans may go afterwards; notifiers may still run. */
+/* Afterwards spans may be freed. Notifiers may still run. */
 void hmmrt_reap_stop(struct hmmrt_space *space)
 {
 	spin_lock(&space->reap.lock);

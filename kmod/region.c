@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Regions: the parts of device memory that have struct pages, and which page is
- * where.
+ * Regions: the parts of device memory that have struct pages, and the lookup
+ * from a page to its device.
  *
- * Model      A region is up to 256 MiB of device memory with a pgmap of its own,
- *            made when it is first needed. Whose a page is goes by its number, of
- *            which chunks have some each: regions begin at a multiple of that.
- * Locking    Regions are made under vram->grow, with no other lock of ours, and stay
- *            until the device goes. They are looked up with none.
+ * Model      A region is up to 256 MiB of device memory with its own pgmap,
+ *            made when it is first needed. The device of a page is looked up by
+ *            the page's frame number divided by the pages per chunk. Regions
+ *            begin at a multiple of that.
+ * Locking    Regions are made under vram->grow, with no other hmmrt lock held,
+ *            and stay until the device is removed. Lookups take no lock.
  */
 #include <linux/ioport.h>
 #include <linux/mm.h>
@@ -15,7 +16,9 @@
 
 #include "hmmrt.h"
 
-/* One owner for all devices: hmm_range_fault() spins on pages of others. */
+/*
+ * All devices share an owner: hmm_range_fault() spins on pages of other owners.
+ */
 static int hmmrt_owner;
 
 void *hmmrt_pgmap_owner(void)
@@ -27,9 +30,9 @@ void *hmmrt_pgmap_owner(void)
 static DEFINE_XARRAY(regions_by_pfn);
 
 /*
- * By its number, for a page that is not held says nothing that lasts: what it is
- * part of, and the pgmap of that, are one word that the core rewrites when large
- * pages are made and split.
+ * Looks up by page frame number, because the struct page of a page without a
+ * reference is not stable: the core keeps the compound head and the pgmap in
+ * one word, and rewrites that word when it makes and splits large pages.
  */
 struct hmmrt_region *hmmrt_page_region(const struct page *page)
 {
@@ -47,7 +50,7 @@ struct hmmrt_device *hmmrt_page_device(const struct page *page)
 	return region ? region->dev : NULL;
 }
 
-/* The same, for many pages: those of a chunk are looked up once. */
+/* Like hmmrt_page_device(), for many pages: looks up each chunk only once. */
 struct hmmrt_device *hmmrt_place_device(struct hmmrt_place *place,
 					const struct page *page)
 {
@@ -62,7 +65,7 @@ struct hmmrt_device *hmmrt_place_device(struct hmmrt_place *place,
 	return place->region ? place->region->dev : NULL;
 }
 
-/* Whether it is on a device, and the CPU does not reach it there. */
+/* Returns true if the page is on a device, where the CPU cannot reach it. */
 bool hmmrt_page_is_private(const struct page *page)
 {
 	const struct hmmrt_device *dev = hmmrt_page_device(page);
@@ -77,13 +80,13 @@ bool hmmrt_page_is_coherent(const struct page *page)
 	return dev && hmmrt_device_is_coherent(dev);
 }
 
-/* Of a page of ours. */
+/* The page must be on a device of hmmrt. */
 struct dev_pagemap *hmmrt_page_pgmap(const struct page *page)
 {
 	return &hmmrt_page_region(page)->pgmap;
 }
 
-/* Whether the CPU and other devices can be given entries for its memory. */
+/* Returns true if the CPU and other devices can map the device's memory. */
 bool hmmrt_device_is_coherent(const struct hmmrt_device *dev)
 {
 	return dev->flags & HMMRT_DEVICE_COHERENT;
@@ -101,7 +104,7 @@ u64 hmmrt_page_offset(const struct page *page)
 	return region_page_offset(hmmrt_page_region(page), page);
 }
 
-/* Of a page that hmmrt_place_device() was asked for last. */
+/* The offset of the page that hmmrt_place_device() looked up last. */
 u64 hmmrt_place_offset(const struct hmmrt_place *place, const struct page *page)
 {
 	return region_page_offset(place->region, page);
@@ -134,7 +137,7 @@ static const struct dev_pagemap_ops vram_pagemap_ops = {
 	.migrate_to_ram = hmmrt_migrate_to_ram,
 };
 
-/* Coherent memory was reserved by the driver. */
+/* The driver owns the address range of coherent memory. */
 static void pgmap_release_range(const struct dev_pagemap *pgmap)
 {
 	if (pgmap->type == MEMORY_DEVICE_PRIVATE)
@@ -142,7 +145,9 @@ static void pgmap_release_range(const struct dev_pagemap *pgmap)
 				   range_len(&pgmap->range));
 }
 
-/* Nothing is at those addresses; they only are not anybody else's. */
+/*
+ * Reserve addresses with nothing behind them, so that nothing else uses them.
+ */
 static int pgmap_init_private(struct dev_pagemap *pgmap,
 			      struct hmmrt_device *dev, u64 size)
 {
@@ -201,7 +206,7 @@ static void region_forget(const struct hmmrt_region *region, unsigned int n)
 			 region->first_pfn / HMMRT_CHUNK_PAGES + n);
 }
 
-/* Before any page of it is given out. */
+/* Call before any page of the region is allocated. */
 static int region_remember(struct hmmrt_region *region)
 {
 	unsigned int i;
@@ -232,14 +237,14 @@ static void region_publish(struct hmmrt_vram *vram, struct hmmrt_region *region)
 		list_add_tail(&chunk->link, &vram->free);
 	}
 	vram->regions[vram->nr_regions] = region;
-	/* Who counts them without a lock finds what it counted. */
+	/* A lockless reader of nr_regions finds all regions that it counts. */
 	smp_store_release(&vram->nr_regions, vram->nr_regions + 1);
 	spin_unlock_irq(&vram->lock);
 }
 
 /*
- * Give the next part of device memory struct pages. -ENOSPC when all of it has
- * them already.
+ * Make struct pages for the next part of device memory. Returns -ENOSPC if all
+ * of it has struct pages already.
  */
 static int vram_grow_locked(struct hmmrt_device *dev)
 {
@@ -283,8 +288,8 @@ out_free:
 }
 
 /*
- * Make one more region, unless somebody did since there were @seen_regions.
- * Context: no lock held, the mmap_lock neither.
+ * Make one more region, unless one was added since there were @seen_regions.
+ * Context: no lock held, not even the mmap_lock.
  */
 int hmmrt_vram_grow(struct hmmrt_device *dev, unsigned int seen_regions)
 {
@@ -299,12 +304,17 @@ int hmmrt_vram_grow(struct hmmrt_device *dev, unsigned int seen_regions)
 	return rc;
 }
 
-/* Nobody has a page of it, or looks for one. */
+/*
+ * Context: no page of the region is in use, and no lookup for one is running.
+ */
 void hmmrt_region_destroy(struct hmmrt_region *region)
 {
 	unsigned int i;
 
-	/* Then the numbers may be those of another device. */
+	/*
+	 * Do this first: another device may get the page frame numbers
+	 * afterwards.
+	 */
 	region_forget(region, region->nr_chunks);
 	pgmap_destroy(&region->pgmap);
 	for (i = 0; i < region->nr_chunks; i++) {

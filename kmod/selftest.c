@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What copies of read-mostly pages rest on, and no header promises: a page that is
- * shared (see duplicate.c) and held is not written in place, but the process gets a
- * new one, and notifiers hear of that first.
+ * Self-test of an assumption that duplicates of read-mostly pages depend on,
+ * and that no header promises: a page that is shared (see duplicate.c) and has
+ * an extra reference is not written in place. The process gets a new page, and
+ * notifiers run first.
  *
- * Seen once, when the module is loaded, in the process that loads it: with one page
- * that is made shared by the code that copies use, held, and written as a program
- * writes. What does not hold, or cannot be seen, means that no copies are made;
- * nothing else depends on it.
+ * The test runs once, when the module is loaded, in the process that loads it.
+ * It uses one page. The code for duplicates makes the page shared; the test
+ * holds a reference and writes to the page as a program does. If the assumption
+ * does not hold, or cannot be tested, no duplicates are made. Nothing else
+ * depends on it.
  */
 #include <linux/highmem.h>
 #include <linux/init.h>
@@ -22,7 +24,9 @@
 
 #define OLD	0x6f6c64u
 #define NEW	0x6e6577u
-/* A page that another user holds for a moment cannot be shared. */
+/*
+ * A page that something else holds for a moment cannot be shared, so try again.
+ */
 #define TRIES	100
 
 static bool write_in_place;
@@ -35,10 +39,10 @@ static bool copies_work __ro_after_init;
 struct test {
 	struct mmu_interval_notifier notifier;
 	struct page *page;		/* held; NULL: not yet shared */
-	u32 at_notice;			/* what it had in it then; 0: there was none */
+	u32 at_notice;			/* its word in the notifier; 0: not run */
 };
 
-/* Whether devices may be given copies of what the CPU reads. */
+/* Returns true if devices may get duplicates of pages that the CPU reads. */
 bool hmmrt_copies_work(void)
 {
 	return copies_work;
@@ -60,7 +64,7 @@ static void page_set_word(struct page *page, u32 word)
 	kunmap_local(words);
 }
 
-/* Called by the write below, and perhaps by reclaim, which also finds what is old. */
+/* Runs for the write below. Reclaim may call it too, and finds the old word. */
 static bool test_notice(struct mmu_interval_notifier *notifier,
 			const struct mmu_notifier_range *range,
 			unsigned long seq)
@@ -102,7 +106,7 @@ static int test_share(struct test *test, unsigned long addr)
 	return rc || page ? rc : -EAGAIN;
 }
 
-/* The access of a program, or what a kernel would make of it that knows no better. */
+/* Write like a program, or, for tests, like a kernel that writes in place. */
 static int test_write(const struct test *test, u32 __user *word)
 {
 	if (!write_in_place)
@@ -111,7 +115,7 @@ static int test_write(const struct test *test, u32 __user *word)
 	return 0;
 }
 
-/* 0: it holds; -EBADE: it does not. */
+/* Returns 0 if the assumption holds, -EBADE if it does not. */
 static int test_held(struct test *test, u32 __user *word)
 {
 	u32 seen = 0;
@@ -165,7 +169,7 @@ static int test_once(void)
 }
 
 /**
- * hmmrt_selftest() - see whether copies may be made
+ * hmmrt_selftest() - test if duplicates may be made
  *
  * Context: module init, in the process that loads the module.
  */

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Spaces: a process's address space, mirrored; and the devices bound to it.
+ * Spaces: mirrored address spaces of processes, and the devices bound to them.
  *
  * Roles      An mm is mirrored (has a space) or executes for a device (is an
- *            agent), never both and never agent of two: two processes that
- *            mirror each other would deadlock in their notifiers, as would one
- *            that mirrors itself. Decided in one place, under hmmrt_roles_lock.
- * Lifetime   A space lives as long as a file or binding refers to it, whether or
- *            not its mm does. When the mm exits, bindings are told (released);
- *            the mm_struct itself is held to the end, so that its address names
- *            nothing else.
+ *            agent), never both, and is never agent of two bindings. Two
+ *            processes that mirror each other would deadlock in their
+ *            notifiers, and so would a process that mirrors itself.
+ *            hmmrt_roles_lock protects this decision.
+ * Lifetime   A space lives as long as a file or binding refers to it, even
+ *            after its mm is gone. When the mm exits, bindings are told
+ *            (released). The mm_struct itself is held to the end, so that its
+ *            address is not reused.
  * Lookups    By mm in migrate_to_ram() and by device id in notifiers, where no
- *            reference can be taken and dropped: both under hmmrt_srcu, which
- *            the destroying side waits for.
+ *            reference can be taken and dropped. Both are in hmmrt_srcu, and
+ *            the destroying side waits for its readers.
  */
 #include <linux/cred.h>
 #include <linux/file.h>
@@ -54,7 +55,7 @@ static bool mm_is_agent(struct mm_struct *mm)
 	return false;
 }
 
-/* The process is going: the devices must stop before its memory does. */
+/* The process is exiting: devices must stop before its memory is torn down. */
 static void space_mm_release(struct mmu_notifier *notifier,
 			     struct mm_struct *mm)
 {
@@ -63,7 +64,9 @@ static void space_mm_release(struct mmu_notifier *notifier,
 	unsigned int id;
 	int idx;
 
-	/* Before asking for the agents: see hmmrt_binding_released(). */
+	/*
+	 * Set this before the search for agents: see hmmrt_binding_released().
+	 */
 	smp_store_mb(space->released, true);
 	idx = srcu_read_lock(&hmmrt_srcu);
 	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
@@ -76,14 +79,14 @@ static void space_mm_release(struct mmu_notifier *notifier,
 	srcu_read_unlock(&hmmrt_srcu, idx);
 }
 
-/* What is unmapped loses its advice, whether or not a device ever was there. */
+/* Unmapped addresses lose their advice, even if no device ever used them. */
 static int space_invalidate(struct mmu_notifier *notifier,
 			    const struct mmu_notifier_range *range)
 {
 	struct hmmrt_space *space =
 		container_of(notifier, struct hmmrt_space, release_notifier);
 
-	/* Where it may not sleep the process is being killed. */
+	/* If this may not sleep, the process is being killed. */
 	if (range->event == MMU_NOTIFY_UNMAP &&
 	    mmu_notifier_range_blockable(range))
 		hmmrt_advice_drop(space, range->start, range->end);
@@ -96,9 +99,9 @@ static const struct mmu_notifier_ops space_notifier_ops = {
 };
 
 /*
- * Everything that waits for the mmap_lock happens before the space is published
- * and with no lock held: who keeps that lock of his own process must not keep
- * others out of theirs.
+ * All waits for the mmap_lock happen before the space is published and with no
+ * lock held. Otherwise a process that holds its own mmap_lock could keep other
+ * processes from getting theirs.
  */
 static struct hmmrt_space *space_create(struct mm_struct *mm)
 {
@@ -139,7 +142,7 @@ err_drop_mm:
 	return ERR_PTR(rc);
 }
 
-/* Nobody else refers to it, and it is not in the table. */
+/* Context: there is no other reference, and the space is not in the table. */
 static void space_destroy(struct hmmrt_space *space)
 {
 	hmmrt_map_ahead_stop(space);
@@ -156,7 +159,7 @@ static void space_destroy(struct hmmrt_space *space)
 	kfree(space);
 }
 
-/* The mm's space with a reference, or NULL if it may get one. */
+/* The mm's space with a reference, or NULL if the mm may get a space. */
 static struct hmmrt_space *space_lookup(struct mm_struct *mm)
 {
 	struct hmmrt_space *space = hmmrt_space_find(mm);
@@ -170,7 +173,7 @@ static struct hmmrt_space *space_lookup(struct mm_struct *mm)
 }
 
 /**
- * hmmrt_space_get() - the space of a process, made if it has none
+ * hmmrt_space_get() - get the space of a process, and create it if it has none
  * @mm: the caller's own, alive
  *
  * Context: may sleep, takes the mmap_lock.
@@ -190,7 +193,7 @@ struct hmmrt_space *hmmrt_space_get(struct mm_struct *mm)
 	created = space_create(mm);
 	if (IS_ERR(created))
 		return created;
-	/* From here an attach is refused: the mm has notifiers. */
+	/* From here on an attach is refused, because the mm has notifiers. */
 	mutex_lock(&hmmrt_roles_lock);
 	space = space_lookup(mm);
 	if (!space) {
@@ -259,8 +262,9 @@ struct hmmrt_binding *hmmrt_space_binding(struct hmmrt_space *space,
 }
 
 /*
- * The same with a reference, for those that wait for the mmap_lock meanwhile:
- * only this process's hmmrt_unbind() waits for them.
+ * Like hmmrt_space_binding(), but takes a reference, so that the caller may
+ * wait for the mmap_lock. Only this process's hmmrt_unbind() waits for the
+ * reference.
  */
 struct hmmrt_binding *hmmrt_space_binding_get(struct hmmrt_space *space,
 					      u32 device_id)
@@ -284,9 +288,10 @@ void hmmrt_binding_put(struct hmmrt_binding *binding)
 }
 
 /*
- * A call that waits for a program has no reference to its binding meanwhile. Whatever
- * it has made for the binding, as with prepare(), is gone if the binding is: so another
- * one of the same device, at the same address perhaps, does not do.
+ * Drop the reference to a binding while a call waits for a program. If the
+ * binding ends in this time, everything that the call has made for it, for
+ * example by prepare(), is gone too. So resuming with another binding of the
+ * same device, perhaps at the same address, must fail.
  */
 void hmmrt_binding_pause(struct hmmrt_binding **binding,
 			 struct hmmrt_binding_pause *pause)
@@ -297,7 +302,7 @@ void hmmrt_binding_pause(struct hmmrt_binding **binding,
 	*binding = NULL;
 }
 
-/* false: *binding stays NULL, it is gone. */
+/* Returns false if the binding is gone; then *binding stays NULL. */
 bool hmmrt_binding_resume(struct hmmrt_binding **binding,
 			  struct hmmrt_space *space,
 			  const struct hmmrt_binding_pause *pause)
@@ -313,13 +318,15 @@ bool hmmrt_binding_resume(struct hmmrt_binding **binding,
 }
 
 /**
- * hmmrt_binding_mmap_read_lock() - the mmap_lock, for a call that holds a binding
- * @binding: of @space, with the caller's reference; NULL: of none
- * @space: whose mm is alive
+ * hmmrt_binding_mmap_read_lock() - take the mmap_lock in a call that holds a
+ * binding
+ * @binding: of @space, with the caller's reference; may point to NULL
+ * @space: its mm is alive
  *
- * hmmrt_unbind() waits for the reference, and the holder of the lock may wait for a
- * program. So the caller has no reference while it waits. If the binding is gone
- * afterwards *@binding is NULL: the caller had a pointer to it, and has none any more.
+ * hmmrt_unbind() waits for the reference, and the holder of the lock may wait
+ * for a program. So the caller has no reference while it waits. If the binding
+ * is gone afterwards, *@binding is NULL, and the caller must not use its old
+ * pointer.
  * Context: sleeps, killably; no lock is held.
  * Return: 0, locked; -EINTR; -ENODEV.
  */
@@ -346,7 +353,9 @@ struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 	struct hmmrt_binding *binding;
 	int rc;
 
-	/* The first region at once: a kernel that cannot do it says so now. */
+	/*
+	 * Make the first region now, so that an unsupported kernel fails here.
+	 */
 	rc = hmmrt_vram_grow(dev, 0);
 	if (rc)
 		return ERR_PTR(rc);
@@ -407,7 +416,9 @@ void hmmrt_unbind(struct hmmrt_binding *binding)
 	u32 id = binding->dev->id;
 
 	hmmrt_queue_check_empty(binding);
-	/* While somebody may map, entries that go are taken away. */
+	/*
+	 * While another thread may map, removed entries are still taken away.
+	 */
 	WRITE_ONCE(binding->going, true);
 	hmmrt_binding_put(binding);
 	wait_for_completion(&binding->unused);
@@ -421,7 +432,9 @@ void hmmrt_unbind(struct hmmrt_binding *binding)
 	hmmrt_advice_forget_device(space, id);
 	hmmrt_spans_forget_binding(binding);
 
-	/* Only now may the device be bound again: its maps are clean. */
+	/*
+	 * Only now may the device be bound again, because its maps are clean.
+	 */
 	mutex_lock(&hmmrt_roles_lock);
 	list_del(&binding->agent_link);
 	WRITE_ONCE(space->bound, space->bound & ~BIT(id));
@@ -442,8 +455,9 @@ static bool is_bound(const struct hmmrt_space *space, u32 id)
 }
 
 /*
- * A killable wait ignores other signals: look for them this often. An interruptible one
- * ends at once for task work, which is no signal to the program.
+ * How often a killable wait checks for signals, because it ignores all but
+ * fatal ones. An interruptible wait would end at once for task work, which is
+ * no signal to the program.
  */
 #define SIGNAL_PERIOD	(HZ / 10)
 

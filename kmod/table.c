@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Walks of the process's page tables, where hmm_range_fault() does not tell
- * enough. Tables go with their mapping, under the mmap_lock for writing; those
- * below a pmd also when they are empty or a huge page takes their place, under
- * the pmd's lock.
+ * Walks of the process's page tables, for information that hmm_range_fault()
+ * does not provide. Tables are freed with their mapping, under the mmap_lock
+ * for writing. A table below a pmd is also freed when it is empty or replaced
+ * by a huge page, under the pmd's lock.
  */
 #include <linux/mm.h>
 
 #include "hmmrt.h"
 
 /*
- * The next address with a page table, in a mapping, without looking at entries:
- * what was never touched is not worth a block. A hint only, for others fill it.
- * What is in no mapping may be losing its tables just now.
+ * Find the next address with a page table, in a mapping, without reading
+ * entries. Memory that was never touched is not worth a block. The result is a
+ * hint only, because other threads may add tables. Addresses outside of any
+ * mapping must not be walked: their tables may be freed at the same time.
  */
 unsigned long hmmrt_next_table(struct vm_area_struct *vma, unsigned long addr,
 			       unsigned long end)
 {
-	/* Tables that are shared go without the mmap_lock. */
+	/* Shared tables are freed without the mmap_lock. */
 	if (vma->vm_flags & VM_HUGETLB)
 		return addr;
 	while (addr < end) {
@@ -48,14 +49,14 @@ unsigned long hmmrt_next_table(struct vm_area_struct *vma, unsigned long addr,
 }
 
 /**
- * hmmrt_is_moving() - whether somebody is migrating pages of a window just now
+ * hmmrt_is_moving() - check if pages of a window are being migrated right now
  * @vma: its mmap_lock is held
  * @start: first address
- * @n: pages in it and in one block
+ * @n: pages in the window, all in one block
  *
- * The entry of such a page comes back without an invalidation, and until then
- * hmm_range_fault() tells it from a hole only by filling the holes. Nothing is
- * said of hugetlb, whose tables may go under other locks.
+ * The entry of such a page returns without an invalidation. Until then
+ * hmm_range_fault() can tell it from a hole only by faulting in the holes.
+ * Always false for hugetlb, whose tables may be freed under other locks.
  */
 bool hmmrt_is_moving(struct vm_area_struct *vma, unsigned long start,
 		     unsigned int n)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tuning: setting knobs, and asking for them. No lock: a knob is one word, and what
- * is decided while several are changed goes by some of the old and some of the new.
+ * Tuning: setting and reading knobs. This takes no lock: a knob is one word,
+ * and a decision made while several knobs change may use some old and some new
+ * values.
  */
 #include <linux/capability.h>
 #include <linux/sched/mm.h>
@@ -9,7 +10,7 @@
 
 #include "hmmrt.h"
 
-/* What holds for a fault of @dev; @space may be NULL. */
+/* The knobs that apply to a fault of @dev; @space may be NULL. */
 struct hmmrt_knobs hmmrt_knobs_at(const struct hmmrt_space *space,
 				  const struct hmmrt_device *dev,
 				  const struct hmmrt_advice *advice)
@@ -39,7 +40,7 @@ static int knob_check(const struct hmmrt_knob *arg)
 {
 	const struct hmmrt_knob_info *info = hmmrt_knob_describe(arg->knob);
 
-	/* One scope, of those that the knob has. */
+	/* There must be exactly one scope, which the knob supports. */
 	if (!info || hweight32(arg->scope) != 1 ||
 	    !(info->scopes & arg->scope))
 		return -EINVAL;
@@ -100,7 +101,7 @@ static int knob_change(struct hmmrt_space *space, struct hmmrt_device *dev,
 	}
 }
 
-/* What has been remote for long may begin to count. */
+/* Memory that has been remote for a long time may have to be counted now. */
 static void knob_changed(struct hmmrt_space *space, struct hmmrt_device *dev,
 			 const struct hmmrt_knob *arg)
 {
@@ -133,7 +134,7 @@ static void knob_answer(struct hmmrt_space *space,
 	strscpy_pad((char *)arg->out_name, info->name, sizeof(arg->out_name));
 }
 
-/* HMMRT_IOC_KNOB; @space is NULL for what concerns a device alone. */
+/* HMMRT_IOC_KNOB; @space is NULL for a knob of a device. */
 int hmmrt_knob(struct hmmrt_space *space, struct hmmrt_knob *arg)
 {
 	struct hmmrt_device *dev;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whose turn it is to migrate pages of a block: block->migrate.
+ * Turns: which thread may migrate pages of a block. This is block->migrate.
  *
- * Devices    sleep on the mutex: they hold a binding, and with it the block.
- * CPU faults only try it. They find the block by hmmrt_srcu, and a section of that
- *            in which a fault sleeps holds up synchronize_srcu() for every process.
- *            Where the core calls without the page lock a fault may wait for the end
- *            of a device's migration: it leaves hmmrt_srcu and sleeps on the hash of
- *            the block, with no reference to that, for a bounded time.
+ * Devices    sleep on the mutex. They hold a binding, and with it the block.
+ * CPU faults only try the mutex. They find the block in hmmrt_srcu, and a fault
+ * that
+ *            sleeps in hmmrt_srcu holds up synchronize_srcu() for every
+ *            process. If the core calls without the page lock, a fault may wait
+ *            for the end of a device's migration: it leaves hmmrt_srcu and
+ *            sleeps on the hash of the block, without a reference to the block,
+ *            for a bounded time.
  */
 #include <linux/hash.h>
 #include <linux/log2.h>
@@ -17,13 +19,13 @@
 struct hmmrt_turn {
 	wait_queue_head_t wait;
 	atomic_t ended;			/* migrations */
-	atomic_t waits;			/* 0 or 1 CPU fault */
+	atomic_t waits;			/* CPU faults that wait: 0 or 1 */
 };
 
 /* By hash of the block. */
 static struct hmmrt_turn turns[64];
 
-/* A migration may take longer: then the CPU faults again. */
+/* If a migration takes longer than this, the CPU faults again. */
 #define TURN_WAIT	(HZ / 2)
 
 void hmmrt_turns_init(void)
@@ -39,7 +41,7 @@ static struct hmmrt_turn *turn_of(const struct hmmrt_block *block)
 	return &turns[hash_ptr(block, ilog2(ARRAY_SIZE(turns)))];
 }
 
-/* For migration that is asked for. */
+/* For an explicit migration or a device fault. */
 int hmmrt_block_migrate_lock(struct hmmrt_block *block)
 {
 	RCU_LOCKDEP_WARN(srcu_read_lock_held(&hmmrt_srcu),
@@ -50,7 +52,7 @@ int hmmrt_block_migrate_lock(struct hmmrt_block *block)
 	return 0;
 }
 
-/* Of a CPU fault as well. */
+/* Also unlocks what hmmrt_cpu_fault_lock() has locked. */
 void hmmrt_block_migrate_unlock(struct hmmrt_block *block)
 {
 	struct hmmrt_turn *turn = turn_of(block);
@@ -66,9 +68,10 @@ void hmmrt_block_migrate_unlock(struct hmmrt_block *block)
 }
 
 /*
- * One CPU fault may wait for a device's migration to end, where the core does
- * not hold the page lock: that merely skips this page. No second one: it would
- * keep the first from migrating by its reference to the page.
+ * One CPU fault may wait for the end of a device's migration if the core does
+ * not hold the page lock; the migration merely skips the page of that fault. A
+ * second fault must not wait, because its page reference would keep the first
+ * from migrating.
  */
 static bool turn_wait_begin(struct hmmrt_block *block,
 			    struct hmmrt_turn_wait *wait)
@@ -81,7 +84,7 @@ static bool turn_wait_begin(struct hmmrt_block *block,
 		return false;
 	wait->turn = turn;
 	wait->ended = atomic_read(&turn->ended);
-	/* Before the lock is tried again: its holder is counted later. */
+	/* Read this before the next trylock: its holder is counted later. */
 	smp_rmb();
 	return true;
 }
@@ -94,15 +97,15 @@ void hmmrt_turn_wait_cancel(struct hmmrt_turn_wait *wait)
 }
 
 /**
- * hmmrt_cpu_fault_lock() - block->migrate for a CPU fault
+ * hmmrt_cpu_fault_lock() - take block->migrate for a CPU fault
  * @block: found in this section of hmmrt_srcu
  * @user: the fault is of user mode
- * @wait: out: if there is something to wait for; zeroed before
+ * @wait: out: set if there is something to wait for; zeroed by the caller
  *
- * A CPU fault may not wait for another one: on kernels that call us with an
- * extra page reference the two would keep each other from migrating, for ever.
- * Nor may it let others run while it has that reference; user mode does so on
- * its way out, without it.
+ * A CPU fault must not wait for another one: on kernels that call
+ * migrate_to_ram() with an extra page reference, the two would keep each other
+ * from migrating forever. Nor may a fault of user mode schedule here with that
+ * reference; it does so on its way out, without the reference.
  * Return: false: leave hmmrt_srcu, call hmmrt_turn_wait(), and fault again.
  */
 bool hmmrt_cpu_fault_lock(struct hmmrt_block *block, bool user,
@@ -112,7 +115,7 @@ bool hmmrt_cpu_fault_lock(struct hmmrt_block *block, bool user,
 
 	lockdep_assert(srcu_read_lock_held(&hmmrt_srcu));
 	if (!locked && turn_wait_begin(block, wait)) {
-		/* It may have ended before the wait began. */
+		/* The migration may have ended before the wait began. */
 		locked = mutex_trylock(&block->migrate);
 		if (locked)
 			hmmrt_turn_wait_cancel(wait);
@@ -124,7 +127,7 @@ bool hmmrt_cpu_fault_lock(struct hmmrt_block *block, bool user,
 	return locked;
 }
 
-/* Not in hmmrt_srcu. Returns whether it is worth to try again at once. */
+/* Not in hmmrt_srcu. Returns true if another attempt is useful at once. */
 bool hmmrt_turn_wait(struct hmmrt_turn_wait *wait)
 {
 	struct hmmrt_turn *turn = wait->turn;

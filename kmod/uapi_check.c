@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The layout of the UAPI, frozen: a build error here is an ABI break. */
+/* The layout of the UAPI is frozen: a build error here is an ABI break. */
 #include <linux/build_bug.h>
 
 #include "hmmrt.h"
