@@ -289,8 +289,7 @@ static DEFINE_SPINLOCK(evictors_lock);
 static LIST_HEAD(evictors);
 
 /**
- * hmmrt_evictor_begin() - the calling thread is going to unmap pages to evict
- * them
+ * hmmrt_evictor_begin() - the calling thread will unmap pages to evict
  * @evictor: must stay valid until hmmrt_evictor_end()
  * @dev: the device that evicts them
  * @room: another allocation waits for their memory

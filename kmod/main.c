@@ -270,7 +270,7 @@ const struct file_operations hmmrt_fops = {
 	.compat_ioctl = compat_ptr_ioctl,
 };
 
-/* An open file gives control over its process's memory: mode 0660, not 0666. */
+/* An open file stands for its process, so not every user may open one. */
 static struct miscdevice hmmrt_misc = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "hmmrt",

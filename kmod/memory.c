@@ -486,16 +486,15 @@ static unsigned long come_home_part(struct mm_struct *mm,
 }
 
 /**
- * hmmrt_block_come_home() - migrate a block's pages on a device to system
- * memory
+ * hmmrt_block_come_home() - move a block's pages off a device
  * @binding: of the device; the mm of its space is alive
  * @block: of that space
  * @wait: in jiffies: how long it may still wait for the mmap_lock
  *
- * This is best effort, for a device that stops working for a process. Pages
- * that are busy, or left over after a fatal signal, stay until they are
- * touched. So does the rest if the lock cannot be taken in time: its holder may
- * wait for a program.
+ * Best effort migration to system memory, for a device that stops working for a
+ * process. Pages that are busy, or left over after a fatal signal, stay until
+ * they are touched. So does the rest if the lock cannot be taken in time: its
+ * holder may wait for a program.
  * Context: may sleep, takes the mmap_lock.
  */
 void hmmrt_block_come_home(struct hmmrt_binding *binding,

@@ -9,8 +9,8 @@
  * Lapse      The time between two moves that counts as thrashing, a knob. On a
  *            device with slow migrations two moves could never follow each
  *            other that quickly. So a lapse is at least four times the average
- *            migration, and thrashing means a quarter of the time or more is
- *            spent on moving.
+ *            migration (up to 50 ms), and thrashing means a quarter of the time
+ *            or more is spent on moving.
  * Throttled  A device that touches a thrashing granule waits for a nap, in
  *            which the other side makes progress with the pages that it has.
  *            The CPU never waits: a waiting CPU fault would keep its page from

@@ -3,7 +3,7 @@
  * The fault buffer of a binding: faults that wait for a fault worker, and how
  * many fault workers run at a time.
  *
- * Slots      A fault worker is a lane that serves faults for other lanes; it
+ * Permits    A fault worker is a lane that serves faults for other lanes; it
  *            needs a fault worker permit. It serves one batch, so that its own
  *            lane continues, and hands its permit to the fault that has been
  *            pending longest, with a wakeup of that lane. So while a fault is

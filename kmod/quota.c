@@ -31,7 +31,7 @@ static const struct hmmrt_quota_set no_group_quota = {
 	.priority = HMMRT_PRIORITY_MAX,
 };
 
-/* --- cgroups -------------------------------------------------------------------- */
+/* --- cgroups -------------------------------------------------------------- */
 
 /* The nearest cgroup with a quota: @cgroup itself, or an ancestor. */
 struct hmmrt_account *hmmrt_group_above(struct hmmrt_vram *vram,
@@ -114,8 +114,8 @@ static void group_remove(struct hmmrt_vram *vram, struct hmmrt_account *group)
 
 /*
  * Remove groups of cgroups that were deleted and have no members: none can be
- * added. Modules are not told when a cgroup is deleted. So a struct cgroup is
- * held until a process binds the device or unbinds from it.
+ * added. Modules are not told when a cgroup is deleted. So a deleted cgroup's
+ * struct cgroup is held until a process binds the device or unbinds from it.
  */
 void hmmrt_groups_collect(struct hmmrt_vram *vram)
 {
@@ -131,7 +131,7 @@ void hmmrt_groups_collect(struct hmmrt_vram *vram)
 	}
 }
 
-/* --- HMMRT_IOC_QUOTA ------------------------------------------------------------ */
+/* --- HMMRT_IOC_QUOTA ------------------------------------------------------ */
 
 static int quota_check(const struct hmmrt_quota *arg)
 {

@@ -24,7 +24,7 @@ struct range_walk {
 	unsigned int flags;		/* HMMRT_MIGRATE_* */
 	enum hmmrt_cause cause;		/* of what moves */
 	bool map;
-	bool nowait;			/* fail with -ENOLCK instead of waiting */
+	bool nowait;			/* return -ENOLCK, do not wait */
 	u64 evict_before;		/* spares pages that this call moved */
 	bool full;			/* nothing is left to be evicted */
 	struct hmmrt_migration result;

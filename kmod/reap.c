@@ -224,8 +224,7 @@ static void reap_work(struct work_struct *work)
 }
 
 /**
- * hmmrt_reap_unmapped() - schedule a scan, because a part of a span is being
- * unmapped
+ * hmmrt_reap_unmapped() - schedule a scan of a span with unmapped parts
  * @span: of a space
  *
  * Context: in its notifier.

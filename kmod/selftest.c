@@ -39,7 +39,7 @@ static bool copies_work __ro_after_init;
 struct test {
 	struct mmu_interval_notifier notifier;
 	struct page *page;		/* held; NULL: not yet shared */
-	u32 at_notice;			/* its word in the notifier; 0: not run */
+	u32 at_notice;			/* page's word then; 0: not called */
 };
 
 /* Returns true if devices may get duplicates of pages that the CPU reads. */
@@ -186,7 +186,7 @@ void __init hmmrt_selftest(void)
 	}
 	copies_work = !rc;
 	if (rc)
-		pr_warn("hmmrt: no copies of read-mostly memory: %s (%d)\n",
+		pr_warn("hmmrt: no duplicates of read-mostly memory: %s (%d)\n",
 			rc == -EBADE ? "this kernel writes shared pages in place" :
 				       "the self-test failed",
 			rc);

@@ -318,8 +318,7 @@ bool hmmrt_binding_resume(struct hmmrt_binding **binding,
 }
 
 /**
- * hmmrt_binding_mmap_read_lock() - take the mmap_lock in a call that holds a
- * binding
+ * hmmrt_binding_mmap_read_lock() - take the mmap_lock, holding a binding
  * @binding: of @space, with the caller's reference; may point to NULL
  * @space: its mm is alive
  *

@@ -6,10 +6,11 @@
  *            that made it, under block->migrate, so moves are recorded in their
  *            order.
  * Waiting    hmmrt_throttle() sleeps at the beginning of a device fault. It
- *            holds nothing, not even a reference to the process's memory, so
- *            other faults in the same block or another one continue. Only
- *            devices wait. migrate_to_ram() must not wait, because it is called
- *            with a page reference that keeps the page from migrating.
+ *            holds nothing but the binding, not even a reference to the
+ *            process's mm, so other faults in the same block or another one
+ *            continue. Only devices wait. migrate_to_ram() must not wait,
+ *            because it is called with a page reference that keeps the page
+ *            from migrating.
  * Release    The devices' entries of a thrash-pinned block stay until they are
  *            taken away. So such blocks are on a list of the space, and a work
  *            takes the entries away when the pin ends. The next touch decides
@@ -98,7 +99,7 @@ static void note_move(struct hmmrt_block *block, struct hmmrt_device *dev,
 }
 
 /**
- * hmmrt_thrashing_moved_in() - record that pages of a window moved to a device
+ * hmmrt_thrashing_moved_in() - record a move to a device
  * @req: a fault, or a migration by access counter; of other requests, only the
  *	time counts
  * @began: when it began, see hmmrt_now_us()
@@ -293,9 +294,8 @@ void hmmrt_pins_stop(struct hmmrt_pins *pins)
 }
 
 /**
- * hmmrt_thrashing_reset() - forget thrashing: the process says where it wants a
- * block
- * @block: may have been found to thrash
+ * hmmrt_thrashing_reset() - forget that a block thrashes
+ * @block: the process says where it wants it; may have been found to thrash
  *
  * Context: may sleep; no lock is held.
  */
@@ -338,8 +338,7 @@ void hmmrt_thrashing_evicted(struct hmmrt_block *block, u32 device_id,
 }
 
 /**
- * hmmrt_request_thrashes() - check if the device is too small for what it
- * touches
+ * hmmrt_request_thrashes() - check if the device is too small for its use
  * @req: a fault that would move something; ask before anything is evicted for
  *	it
  */

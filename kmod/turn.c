@@ -4,8 +4,7 @@
  *
  * Devices    sleep on the mutex. They hold a binding, and with it the block.
  * CPU faults only try the mutex. They find the block in hmmrt_srcu, and a fault
- * that
- *            sleeps in hmmrt_srcu holds up synchronize_srcu() for every
+ *            that sleeps in hmmrt_srcu holds up synchronize_srcu() for every
  *            process. If the core calls without the page lock, a fault may wait
  *            for the end of a device's migration: it leaves hmmrt_srcu and
  *            sleeps on the hash of the block, without a reference to the block,
@@ -104,8 +103,10 @@ void hmmrt_turn_wait_cancel(struct hmmrt_turn_wait *wait)
  *
  * A CPU fault must not wait for another one: on kernels that call
  * migrate_to_ram() with an extra page reference, the two would keep each other
- * from migrating forever. Nor may a fault of user mode schedule here with that
- * reference; it does so on its way out, without the reference.
+ * from migrating forever. Nor should it let other threads run while it has that
+ * reference. A fault of user mode schedules on its way out, without the
+ * reference. A fault of kernel mode may not get there, so it calls
+ * cond_resched() here.
  * Return: false: leave hmmrt_srcu, call hmmrt_turn_wait(), and fault again.
  */
 bool hmmrt_cpu_fault_lock(struct hmmrt_block *block, bool user,

@@ -411,8 +411,8 @@ unsigned int hmmrt_chunk_used(struct hmmrt_device *dev,
  * @pages: out: which of its pages to evict
  * @cost: out: see hmmrt_claim_chunk()
  *
- * Only an allocation with this chunk as its room gets pages of it before
- * hmmrt_vram_unreserve().
+ * Before hmmrt_vram_unreserve(), only a call of hmmrt_vram_alloc() with this
+ * chunk as @room takes pages of it.
  * Return: as hmmrt_claim_chunk().
  */
 struct hmmrt_chunk *hmmrt_vram_reserve(struct hmmrt_device *dev,
