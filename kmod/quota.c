@@ -115,7 +115,8 @@ static void group_remove(struct hmmrt_vram *vram, struct hmmrt_account *group)
 /*
  * Remove groups of cgroups that were deleted and have no members: none can be
  * added. Modules are not told when a cgroup is deleted. So a deleted cgroup's
- * struct cgroup is held until a process binds the device or unbinds from it.
+ * struct cgroup is held until the next hmmrt_accounts_sweep(), for example when
+ * a process binds or unbinds the device.
  */
 void hmmrt_groups_collect(struct hmmrt_vram *vram)
 {
