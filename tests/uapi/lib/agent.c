@@ -17,7 +17,7 @@
 #include "agent.h"
 #include "cmd.h"
 
-/* Long enough for an emulated machine with a kernel that checks everything. */
+/* Long enough for an emulated machine with a debug kernel. */
 #define USUAL_LIMIT_S	120
 #define POLL_NS		(20 * 1000 * 1000)
 
@@ -102,7 +102,7 @@ static uint64_t do_syscall(const uint64_t *args)
 	return (uint64_t)(rc == -1 ? -errno : rc);
 }
 
-/* The status that a child of this process gets from reading there. */
+/* Forks a child that reads the word; returns the child's wait status. */
 static uint64_t do_read_in_child(const uint64_t *args)
 {
 	int status = -1;
@@ -117,7 +117,7 @@ static uint64_t do_read_in_child(const uint64_t *args)
 	return (uint64_t)status;
 }
 
-/* Each write may be refused; on_fault() comes back here. */
+/* Each write may fail; on_fault() then jumps back to here. */
 static uint64_t do_write_often(const uint64_t *args)
 {
 	volatile uint64_t i, happened = 0;
@@ -161,7 +161,7 @@ static uint64_t lane_execute(enum agent_op op, const uint64_t *args)
 	_exit(0);
 }
 
-/* A fault in there ends it; on_fault() has filled in the outcome. */
+/* A fault during the command ends it; on_fault() has filled in the outcome. */
 static void lane_serve(struct agent_lane *lane)
 {
 	if (!sigsetjmp(my_escape, 1))

@@ -3,16 +3,16 @@
  * A raw agent: a child process that executes for a device, without a runtime.
  *
  * Model      The child attaches to a bound file and maps parts of it at file
- *            offset == address. From then on each access of the child there is
- *            a device access to its parent's memory, and each of its threads a
- *            lane. What it needs itself (text, stack, heap) is its own copy from
- *            the fork and stays where it is, so only a small part of the address
- *            space may be mapped: the arena.
+ *            offset == address. From then on, an access of the child to such a
+ *            mapping is a device access to its parent's memory, and each thread
+ *            of the child is a lane. The child's own text, stack and heap are
+ *            its copy from the fork and stay where they are. Therefore the
+ *            child maps only a small part of the address space: the arena.
  * Commands   Each lane has a mailbox in memory that parent and child share. The
- *            parent posts one command and waits for its outcome, with a limit:
- *            an access that never ends is an outcome too, -ETIMEDOUT.
- * Faults     An access that fails ends its command: the outcome has the signal
- *            and the record that the device keeps of it.
+ *            parent posts one command and waits for its outcome, with a limit.
+ *            An access that does not end in time has the outcome -ETIMEDOUT.
+ * Faults     An access that fails ends its command. The outcome has the signal
+ *            and the record that the device keeps of the failure.
  */
 #ifndef TESTS_UAPI_AGENT_H
 #define TESTS_UAPI_AGENT_H
@@ -28,7 +28,7 @@
 #define AGENT_SCRATCH_BYTES	4096
 
 enum agent_op {
-	AGENT_READ,		/* args: address -> the word there */
+	AGENT_READ,		/* args: address; returns the word */
 	AGENT_WRITE,		/* args: address, word */
 	AGENT_SUM,		/* args: address, bytes, stride -> sum of words */
 	AGENT_FILL,		/* args: address, bytes, stride, first; counts up */
@@ -40,17 +40,17 @@ enum agent_op {
 	AGENT_QUIT,
 };
 
-/* What became of a command. */
+/* Outcome of a command. */
 struct outcome {
-	int error;		/* 0, -ETIMEDOUT, or -EPIPE: the agent is gone */
-	int signal;		/* 0 or the one that ended it */
+	int error;		/* 0, -ETIMEDOUT, or -EPIPE: agent exited */
+	int signal;		/* signal that ended it, or 0 */
 	uint64_t signal_addr;
 	uint64_t value;
 	struct hmmrt_gpu_fault_record record;	/* size is 0 without a signal */
 };
 
 struct agent_lane {
-	uint32_t request;	/* futexes; equal when the lane is idle */
+	uint32_t request;	/* futexes; equal while the lane is idle */
 	uint32_t reply;
 	pid_t tid;
 	enum agent_op op;
@@ -63,34 +63,40 @@ struct agent_shared {
 	uint32_t lanes_ready;
 	int gpu;
 	struct agent_lane lanes[AGENT_MAX_LANES];
-	/* For the arguments of system calls. */
+	/* Holds the arguments of system calls. */
 	uint8_t scratch[AGENT_SCRATCH_BYTES] __attribute__((aligned(64)));
 };
 
 struct agent {
-	pid_t pid;		/* 0: none, or waited for */
-	int status;		/* of waitpid(), once it ended */
+	pid_t pid;		/* 0: not started, or reaped */
+	int status;		/* from waitpid(), once it exited */
 	unsigned int nr_lanes;
 	struct agent_shared *shared;
 };
 
-/* Fork the child; it keeps @gpu and all other files. 0 or a negative errno. */
+/*
+ * Forks the child, which keeps @gpu and all other open files. Returns 0 or a
+ * negative errno.
+ */
 int agent_start(struct agent *agent, int gpu, unsigned int nr_lanes);
 
-/* Let it quit, or kill it, and wait for it. */
+/* Ask the agent to quit, or kill it; both wait until it has exited. */
 void agent_quit(struct agent *agent);
 void agent_kill(struct agent *agent);
 
-/* Wait until it is gone by itself; false when it still lives after @seconds. */
+/*
+ * Waits until the agent exits by itself. Returns false if it still lives after
+ * @seconds.
+ */
 bool agent_wait_gone(struct agent *agent, unsigned int seconds);
 
-/* One command of one lane, begun and waited for. */
+/* Start a command on a lane, and wait for its outcome. */
 void agent_post(struct agent *agent, unsigned int lane, enum agent_op op,
 		const uint64_t *args, unsigned int nr_args);
 struct outcome agent_wait(struct agent *agent, unsigned int lane,
 			  unsigned int seconds);
 
-/* The same together, on lane 0, with the usual limit. */
+/* Post a command to lane 0 and wait for it, with the default time limit. */
 struct outcome agent_read(struct agent *agent, const volatile void *addr);
 struct outcome agent_write(struct agent *agent, volatile void *addr,
 			   uint64_t value);
@@ -100,18 +106,27 @@ struct outcome agent_fill(struct agent *agent, volatile void *addr, size_t len,
 			  size_t stride, uint64_t first);
 struct outcome agent_call(struct agent *agent, const void *function);
 
-/* A system call of the agent: its result, or a negative errno. */
+/*
+ * Executes a system call in the agent. Returns its result or a negative errno.
+ */
 int64_t agent_syscall(struct agent *agent, long number, uint64_t a, uint64_t b,
 		      uint64_t c, uint64_t d, uint64_t e, uint64_t f);
 
-/* System calls with arguments in memory, by way of the scratch area. */
+/*
+ * System calls with arguments in memory; these pass through the scratch area.
+ */
 int agent_ioctl(struct agent *agent, int fd, unsigned int cmd, void *arg,
 		size_t size);
 int agent_attach(struct agent *agent, int gpu, uint64_t token);
-/* open() of the agent: its file descriptor, or a negative errno. */
+/*
+ * Calls open() in the agent. Returns its file descriptor or a negative errno.
+ */
 int agent_open(struct agent *agent, const char *path, int flags);
 
-/* mmap() of the agent's gpu file at offset == @addr: 0 or a negative errno. */
+/*
+ * Calls mmap() in the agent, on its gpu file at offset == @addr. Returns 0 or a
+ * negative errno.
+ */
 int agent_map(struct agent *agent, const volatile void *addr, size_t len,
 	      int prot);
 int agent_unmap(struct agent *agent, const volatile void *addr, size_t len);

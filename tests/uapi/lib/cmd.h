@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ioctls of include/uapi/linux/hmmrt.h, one function each. All return 0 or
- * a negative errno, and fill in the struct's size; outputs are in the struct.
+ * Wrappers for the ioctls of include/uapi/linux/hmmrt.h, one function each. All
+ * return 0 or a negative errno and fill in the struct's size. Outputs are in
+ * the struct.
  */
 #ifndef TESTS_UAPI_CMD_H
 #define TESTS_UAPI_CMD_H
@@ -15,11 +16,14 @@
 #define BLOCK_BYTES	(2UL << 20)
 #define BLOCK_PAGES	(BLOCK_BYTES / PAGE_BYTES)
 
-/* A file descriptor or a negative errno; the first device is number 0. */
+/*
+ * Return a file descriptor or a negative errno. @number of the first device is
+ * 0.
+ */
 int open_manager(void);
 int open_gpu(unsigned int number);
 
-/* ioctl() with the error as a negative errno. */
+/* Calls ioctl(); returns 0 or a negative errno. */
 int cmd_raw(int fd, unsigned int cmd, void *arg);
 
 int cmd_info(int fd, struct hmmrt_info *info);
@@ -36,38 +40,46 @@ int cmd_advise(int fd, const volatile void *addr, size_t len, uint32_t advice,
 	       uint32_t location, uint64_t value);
 int cmd_range_attributes(int fd, const volatile void *addr, size_t len,
 			 struct hmmrt_range_attributes *attributes);
-/* @operation on the peers of @device; outputs in *result, unless that is NULL. */
+/*
+ * Applies @operation to the peers of @device. Stores the outputs in *result,
+ * unless @result is NULL.
+ */
 int cmd_peer(int fd, uint32_t device, uint32_t peer, uint32_t operation,
 	     struct hmmrt_peer *result);
-/* All members but size are the caller's. */
+/* The caller fills in all members but size. */
 int cmd_knob(int fd, struct hmmrt_knob *knob);
-/* For a device, or for the process of @fd. */
+/* Set or unset a knob of a device, or of the process that owns @fd. */
 int cmd_set_knob(int fd, uint32_t scope, uint32_t device, uint32_t knob,
 		 uint32_t value);
 int cmd_unset_knob(int fd, uint32_t scope, uint32_t device, uint32_t knob);
 int cmd_set_range_knob(int fd, const volatile void *addr, size_t len,
 		       uint32_t device, uint32_t knob, uint32_t value);
-/* All members but size are the caller's. */
+/* The caller fills in all members but size. */
 int cmd_quota(int fd, struct hmmrt_quota *quota);
-/* Of the process of @fd; @quota has what is there afterwards, unless it is NULL. */
+/*
+ * Get or set the quota of the process that owns @fd. *quota has the state
+ * afterwards; for cmd_set_quota(), @quota may be NULL.
+ */
 int cmd_get_quota(int fd, uint32_t device, struct hmmrt_quota *quota);
 int cmd_set_quota(int fd, uint32_t device, uint64_t limit, uint32_t priority,
 		  struct hmmrt_quota *quota);
 int cmd_bind(int gpu, int space, struct hmmrt_gpu_bind *bind);
-/* When the device's last binding to the space has ended. */
+/*
+ * Waits until the device's previous binding to the space has ended, then binds.
+ */
 int cmd_bind_next(int gpu, int space, struct hmmrt_gpu_bind *bind);
 int cmd_bind_wait(int gpu, int space, uint32_t msec,
 		  struct hmmrt_gpu_bind *bind);
 int cmd_attach(int gpu, uint64_t token);
 int cmd_fault_record(int gpu, struct hmmrt_gpu_fault_record *record);
 
-/* 0, or -ENODEV: there is none of that name. */
+/* Finds a device by name. Returns 0, or -ENODEV if no device has that name. */
 int device_named(int fd, const char *name, uint32_t *id);
 
-/* Bytes of device memory in use, or a negative errno. */
+/* Returns the bytes of device memory in use, or a negative errno. */
 int64_t device_used_bytes(int fd, uint32_t id);
 
-/* How many of the pages are at @location; -1 when the call fails. */
+/* Counts the pages that are at @location. Returns -1 if the call fails. */
 long pages_at(int fd, const void *addr, size_t len, uint32_t location);
 
 #endif

@@ -16,7 +16,7 @@
 
 #define IMAGE_BYTES	(16UL << 20)
 
-/* mkfs waits seconds for random numbers where there are none yet. */
+/* A fixed UUID: without one, mkfs may wait seconds for random numbers. */
 #define ANY_UUID	"686d6d72-7400-4000-8000-000000000001"
 #define MKFS		"/sbin/mkfs.ext2 -q -b 4096 -U " ANY_UUID \
 			" -E hash_seed=" ANY_UUID
@@ -27,7 +27,7 @@ static int complain(const char *what, int error)
 	return -error;
 }
 
-/* The image has no name any more when this returns. */
+/* The image is unlinked before this returns. */
 static int make_image(void)
 {
 	char path[] = "/tmp/hmmrt-ext2.XXXXXX", command[256];
@@ -46,9 +46,9 @@ static int make_image(void)
 }
 
 /*
- * A free loop device for the image; it goes when nobody uses it any more. What is
- * kept open is for reading: what may be written otherwise cannot be mounted
- * (CONFIG_BLK_DEV_WRITE_MOUNTED).
+ * Attaches the image to a free loop device, which is released with its last
+ * user. Keeps only a read-only descriptor open: a block device that is open for
+ * writing cannot be mounted without CONFIG_BLK_DEV_WRITE_MOUNTED.
  */
 static int attach_loop(int image, char *loop, size_t size)
 {
@@ -75,7 +75,7 @@ static int attach_loop(int image, char *loop, size_t size)
 	return held;
 }
 
-/* A file on a mount that is taken away as soon as the file is open. */
+/* Opens a file on the mount, then detaches the mount. */
 static int open_on(const char *loop)
 {
 	char dir[] = "/tmp/hmmrt-ext2.XXXXXX", path[64];
@@ -114,7 +114,7 @@ int ext2_file(size_t len)
 	return fd;
 }
 
-/* How many pages of the file are in memory; -1 if that is not known. */
+/* Counts the pages of the file that are in memory. Returns -1 on failure. */
 static long cached_pages(int fd)
 {
 	unsigned char there[BLOCK_PAGES];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file on a file system of its own that has a disk: unlike on tmpfs, a write to
- * a mapping of it has to be noticed, and to be written back.
+ * A file on a private, disk-backed file system. Unlike tmpfs, it has dirty
+ * tracking and writeback for shared mappings.
  */
 #ifndef TESTS_UAPI_EXT2_H
 #define TESTS_UAPI_EXT2_H
@@ -9,15 +9,16 @@
 #include <stddef.h>
 
 /*
- * A file of @len zeroes, open for reading and writing. The file system is nowhere
- * to be seen and goes with the last file descriptor and mapping. A negative errno
- * after a line on stderr that says what is missing.
+ * Creates a file of @len zeroes and opens it for reading and writing. The file
+ * system is detached from the mount tree; it goes away with the last file
+ * descriptor and mapping. Returns a negative errno after it printed to stderr
+ * what is missing.
  */
 int ext2_file(size_t len);
 
 /*
- * Writes the file and forgets what is in memory of it: the next read comes from
- * the disk. It must not be mapped. 0 or a negative errno.
+ * Writes the file back and drops its page cache, so that the next read comes
+ * from the disk. The file must not be mapped. Returns 0 or a negative errno.
  */
 int ext2_reread(int fd);
 

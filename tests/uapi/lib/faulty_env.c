@@ -71,7 +71,10 @@ long faulty_env_pages_on(const struct faulty_env *env, unsigned int device)
 	return pages_at(env->manager, env->buf, LEN, env->id[device]);
 }
 
-/* A processor that has not put its pages on the lists of the core keeps them busy. */
+/*
+ * Pages in a CPU's folio batches have an extra reference, which makes them
+ * busy. Compaction drains the batches to the LRU lists.
+ */
 static void pages_to_lists(void)
 {
 	if (!write_text("/proc/sys/vm/compact_memory", "1"))

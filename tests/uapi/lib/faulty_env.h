@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Two devices of hmmrt_faulty on this process, and memory to use them with. */
+/*
+ * Two hmmrt_faulty devices bound to this process, and memory to use them with.
+ */
 #ifndef TESTS_UAPI_FAULTY_ENV_H
 #define TESTS_UAPI_FAULTY_ENV_H
 
@@ -9,7 +11,7 @@
 #include "cmd.h"
 #include "faulty.h"
 
-/* Over the border of two blocks. */
+/* The buffer crosses the boundary of two blocks. */
 #define LEN		(64 * PAGE_BYTES)
 #define PAGES		(LEN / PAGE_BYTES)
 
@@ -19,21 +21,27 @@ struct faulty_env {
 	int fd[2];
 	uint32_t id[2];
 	char *buf;
-	uint64_t first;		/* what the pages hold */
+	uint64_t first;		/* page i holds first + i */
 };
 
-/* Loads the module and removes it; 0 or a negative errno, as all others. */
+/*
+ * Load and remove the module. Like all functions here that return int, they
+ * return 0 or a negative errno.
+ */
 int faulty_env_start(struct faulty_env *env);
 int faulty_env_end(struct faulty_env *env);
-/* New devices have no memory, no page tables, and no spans know them. */
+/*
+ * Replaces the devices by new ones, with no memory allocated, empty page
+ * tables, and no spans that know them.
+ */
 int faulty_env_devices(struct faulty_env *env);
 
 long faulty_env_pages_on(const struct faulty_env *env, unsigned int device);
 int faulty_env_put_on(struct faulty_env *env, unsigned int device);
-/* Freed pages take a moment. */
+/* Waits a while, because pages are freed asynchronously. */
 bool faulty_env_is_unused(const struct faulty_env *env);
 
-/* The first device reads each page, -EILSEQ if one has something else. */
+/* The first device reads each page; -EILSEQ if a value is wrong. */
 int faulty_run_faults(struct faulty_env *env);
 int faulty_run_to_device(struct faulty_env *env);
 

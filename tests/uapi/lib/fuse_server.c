@@ -63,7 +63,10 @@ static void serve_read(struct fuse_server *server,
 	      read->size < FUSE_FILE_BYTES ? read->size : FUSE_FILE_BYTES);
 }
 
-/* No FUSE_ASYNC_READ: a read that waits for us takes no signal. */
+/*
+ * FUSE_ASYNC_READ stays off, so that a read waiting for the server is not
+ * interrupted by signals.
+ */
 static void serve(struct fuse_server *server, const struct fuse_in_header *in)
 {
 	struct fuse_entry_out entry = {
@@ -108,7 +111,7 @@ static void serve(struct fuse_server *server, const struct fuse_in_header *in)
 	}
 }
 
-/* Until the file system is unmounted. */
+/* Serves requests until the file system is unmounted. */
 static void *server_run(void *arg)
 {
 	static union {

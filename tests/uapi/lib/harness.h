@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kselftest_harness.h, with time limits for emulated machines and checks for
- * outcomes of device accesses and for what is remembered of a range.
+ * Adapts kselftest_harness.h: a time limit long enough for emulated machines,
+ * and checks for outcomes of device accesses and for the attributes of a range.
  */
 #ifndef TESTS_UAPI_HARNESS_H
 #define TESTS_UAPI_HARNESS_H
@@ -11,7 +11,7 @@
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT	600
 
-/* The access happened. */
+/* Expect the access to succeed. */
 #define ASSERT_DONE(access)						\
 	do {								\
 		struct outcome _o = (access);				\
@@ -31,7 +31,7 @@
 		}							\
 	} while (0)
 
-/* The access happened, and this is what it found. */
+/* Expect the access to succeed and to return @expected. */
 #define ASSERT_VALUE(expected, access)					\
 	do {								\
 		struct outcome _v = (access);				\
@@ -39,7 +39,7 @@
 		ASSERT_EQ((uint64_t)(expected), _v.value);		\
 	} while (0)
 
-/* The access was refused, and recorded with this errno. */
+/* Expect the access to fail with this signal and this errno in its record. */
 #define ASSERT_REFUSED(sig, err, access)				\
 	do {								\
 		struct outcome _r = (access);				\
@@ -48,7 +48,10 @@
 		ASSERT_EQ((unsigned int)(err), _r.record.out_errno);	\
 	} while (0)
 
-/* What is remembered of a range; of a fixture with the file @fd of a space. */
+/*
+ * Expect these attributes of a range. Needs a fixture with the space's file in
+ * @fd.
+ */
 #define ASSERT_ATTRIBUTES(addr, len, flags, by, preferred, prefetch, grain)	\
 	do {									\
 		struct hmmrt_range_attributes _a;				\

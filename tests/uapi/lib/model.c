@@ -6,7 +6,7 @@
 static const struct model_advice no_advice = { .preferred = MODEL_NOWHERE };
 static const uint16_t defaults[MODEL_KNOBS] = { 1, 51, 1, 1, 512 };
 
-/* Turns after which a window stays. */
+/* Number of turns after which a window is no longer migrated. */
 #define TURNS_MAX	4
 
 static unsigned int block_of(unsigned int page)
@@ -24,7 +24,7 @@ static unsigned int max_of(unsigned int one, unsigned int two)
 	return one > two ? one : two;
 }
 
-/* What is set for a range goes before what is set for the process. */
+/* A range's setting overrides the setting of the process. */
 static unsigned int knob_at(const struct model *model, unsigned int page,
 			    enum model_knob knob)
 {
@@ -66,7 +66,7 @@ struct model_window model_alike(const struct model *model, unsigned int page)
 	return (struct model_window){ first, end - first };
 }
 
-/* A window of the block, where it has the page's mapping and advice; in pages. */
+/* Limits a window (in pages of the block) to the page's mapping and advice. */
 static struct model_window clip(const struct model *model, unsigned int page,
 				struct model_window window)
 {
@@ -90,7 +90,7 @@ static unsigned int mapped_of(const struct model *model, unsigned int block,
 	return n;
 }
 
-/* What devices have of pages of a block is taken away. */
+/* Remove the devices' entries for these pages of one block. */
 static void invalidate(struct model *model, unsigned int first,
 		       unsigned int count)
 {
@@ -132,7 +132,7 @@ static struct model_window device_window(const struct model *model,
 					&knobs));
 }
 
-/* Returns how many were on a device. */
+/* Returns how many pages were on a device. */
 static unsigned int window_to_host(struct model *model,
 				   struct model_window window)
 {
@@ -149,7 +149,7 @@ static unsigned int window_to_host(struct model *model,
 	return n;
 }
 
-/* The CPU asked for a page that is on a device. */
+/* The CPU faults on a page that is on a device. */
 static void bring_home(struct model *model, unsigned int page)
 {
 	const struct model_advice *advice = &model->pages[page].advice;
@@ -177,7 +177,7 @@ static bool moves(const struct model_advice *advice, unsigned int dev)
 	return advice->preferred == dev || advice->preferred == MODEL_NOWHERE;
 }
 
-/* Entries for what the device reaches: its own memory, and the system's. */
+/* Map what the device can reach: its own memory and system memory. */
 static void map_window(struct model *model, struct model_window window,
 		       unsigned int dev)
 {
@@ -189,7 +189,10 @@ static void map_window(struct model *model, struct model_window window,
 			model->pages[i].mapped |= 1u << dev;
 }
 
-/* Holes as well: nothing that was written is in them. Returns how many moved. */
+/*
+ * Also moves unpopulated pages, as they have no contents. Returns how many
+ * moved.
+ */
 static unsigned int move_window(struct model *model,
 				struct model_window window, unsigned int dev)
 {
@@ -208,7 +211,9 @@ static unsigned int move_window(struct model *model,
 	return n;
 }
 
-/* In memory that is made up when it is touched its neighbours are, too. */
+/*
+ * A device fault that populates a page populates the rest of the window, too.
+ */
 static void fill_holes(struct model *model, struct model_window window)
 {
 	unsigned int i;
@@ -254,7 +259,7 @@ void model_device_touches(struct model *model, unsigned int page,
 				fill_holes(model, window);
 			}
 			map_window(model, window, dev);
-			/* Of another device it is reached at home. */
+			/* The other device's page moves to system memory. */
 			if (touched->at < MODEL_HOME &&
 			    (touched->at != dev || (write && read_only))) {
 				bring_home(model, page);
@@ -279,7 +284,7 @@ void model_cpu_touches(struct model *model, unsigned int page, bool write)
 		touched->read_only = false;
 }
 
-/* All of it has one advice. */
+/* All pages of @part have the same advice. */
 static void prefetch_part(struct model *model, struct model_window part,
 			  enum model_place to, struct model_moves *moves)
 {
@@ -393,7 +398,7 @@ void model_found_block(struct model *model, unsigned int block)
 
 bool model_is_in_turns(const struct model *model, unsigned int page)
 {
-	/* One fault may take two of them, if it has to copy the page. */
+	/* One fault may take two turns, if it has to copy the page. */
 	return model->turns[block_of(page)].turns + 2 > TURNS_MAX;
 }
 

@@ -70,7 +70,7 @@ int module_remove(const char *name)
 	return syscall(SYS_delete_module, name, O_NONBLOCK) ? -errno : 0;
 }
 
-/* Appends it as module_insert() takes it. */
+/* Appends a parameter in the format of module_insert(). */
 static void add_parameter(char *text, size_t size, const char *name)
 {
 	char path[128], value[256];
@@ -97,7 +97,7 @@ void simgpu_parameters(char *text, size_t size)
 	add_parameter(text, size, "fault_in_place");
 }
 
-/* Processes that were killed take a moment to let go of it. */
+/* Killed processes take a moment to release the module. */
 int simgpu_remove(void)
 {
 	unsigned int try;
@@ -115,7 +115,7 @@ static int simgpu_load(const char *parameters)
 {
 	int rc = simgpu_remove();
 
-	/* A test that failed may have left none. */
+	/* A failed test may have left the module unloaded. */
 	if (rc && rc != -ENOENT)
 		return rc;
 	return module_insert("hmmrt_simgpu", parameters);

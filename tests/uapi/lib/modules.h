@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loading and unloading the modules, from the folder that HMMRT_MODULE_DIR names.
+ * Loads and unloads modules from the directory that HMMRT_MODULE_DIR names.
  * Results are 0 or a negative errno.
  */
 #ifndef TESTS_UAPI_MODULES_H
@@ -10,7 +10,7 @@
 
 int module_insert(const char *name, const char *parameters);
 
-/* The same in two steps: loading the image needs no file system. */
+/* The same in two steps; inserting the image needs no file system. */
 struct module_image {
 	void *data;
 	size_t len;
@@ -21,26 +21,26 @@ int module_image_insert(const struct module_image *image,
 			const char *parameters);
 void module_image_free(struct module_image *image);
 
-/* Does not wait for users. */
+/* Does not wait for users of the module to go away. */
 int module_remove(const char *name);
 
-/* The parameters that the loaded hmmrt_simgpu has, to load it again with them. */
+/* Writes the parameters of the loaded hmmrt_simgpu, to reload it with them. */
 #define SIMGPU_PARAMETERS	512
 void simgpu_parameters(char *text, size_t size);
 
-/* Waits for users that are about to let go of it, up to 60 s. */
+/* Waits up to 60 s for exiting users to release the module. */
 int simgpu_remove(void);
 
 /*
- * Loads hmmrt_simgpu again with others, and with those that it had before. Waits
- * as simgpu_remove() does.
+ * Reload hmmrt_simgpu with other parameters, and with the previous ones. Both
+ * wait as simgpu_remove() does.
  */
 int simgpu_replace(char before[SIMGPU_PARAMETERS], const char *parameters);
 int simgpu_restore(const char *before);
 
 /*
- * Where there is memory for coherent devices, by HMMRT_COHERENT_MEMORY. Returns how
- * many regions; 0 also where modules cannot be loaded.
+ * Finds the memory regions for coherent devices from HMMRT_COHERENT_MEMORY.
+ * Returns their number; 0 also if modules cannot be loaded.
  */
 #define COHERENT_REGIONS	4
 unsigned int coherent_regions(unsigned long starts[COHERENT_REGIONS]);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that is pinned for I/O, as long as the test wants: a buffer of an io_uring. */
+/* Memory with a long-term GUP pin, held as a registered io_uring buffer. */
 #ifndef TESTS_UAPI_PIN_H
 #define TESTS_UAPI_PIN_H
 
 #include <stddef.h>
 
-/* A file descriptor, or a negative errno; closing it lets go, some time later. */
+/*
+ * Returns a file descriptor or a negative errno. Closing it unpins
+ * asynchronously.
+ */
 int pin_memory(void *addr, size_t len);
 
-/* Lets go now, and closes it. */
+/* Unpins immediately, and closes the file. */
 int unpin_memory(int pin);
 
 #endif

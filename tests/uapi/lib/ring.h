@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An io_uring with room for one operation at a time. */
+/* An io_uring that takes one operation at a time. */
 #ifndef TESTS_UAPI_RING_H
 #define TESTS_UAPI_RING_H
 
@@ -12,23 +12,26 @@
 struct ring {
 	int fd;
 	struct io_uring_params params;
-	char *queues;		/* both, mapped as one */
+	char *queues;		/* SQ and CQ rings in one mapping */
 	size_t queues_len;
 	struct io_uring_sqe *entry;
 };
 
-/* With room for so many results that nobody has taken; 0 or a negative errno. */
+/*
+ * Creates a ring that holds @results completions. Returns 0 or a negative
+ * errno.
+ */
 int ring_start(struct ring *ring, unsigned int results);
 void ring_end(struct ring *ring);
 
-/* Memory becomes a buffer of it, and is one no more. */
+/* Register and unregister memory as a fixed buffer. */
 int ring_register(struct ring *ring, void *addr, size_t len);
 int ring_unregister(struct ring *ring);
 
-/* Begins an operation, and waits until there are as many results. */
+/* Submits an operation and waits until @results completions are there. */
 int ring_submit(struct ring *ring, const struct io_uring_sqe *entry,
 		unsigned int results);
-/* false: there is no result. */
+/* Returns false if no completion is there. */
 bool ring_take(struct ring *ring, struct io_uring_cqe *result);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "session.h"
 
-/* Freed device pages are given back when the last process has let go. */
+/* Device pages are freed when the last process that uses them is gone. */
 #define GIVE_BACK_LIMIT_S	20
 
 static int complain(const char *what, int rc)
@@ -37,7 +37,10 @@ int session_open(struct session *session, unsigned int nr_devices)
 	return 0;
 }
 
-/* Agents first: a fork of a process that has a space works, but is a test. */
+/*
+ * Start the agents before the space exists: forking a process that has a space
+ * works, but is the subject of a test.
+ */
 int session_bind(struct session *session, unsigned int nr_lanes)
 {
 	unsigned int i;
@@ -107,7 +110,10 @@ static bool device_is_given_back(int manager,
 
 	for (try = 0; try < GIVE_BACK_LIMIT_S * 100; try++) {
 		used = device_used_bytes(manager, device->id);
-		/* Less where somebody else had still to give back. */
+		/*
+		 * May be less, if memory of an earlier test was still in use
+		 * then.
+		 */
 		if (used >= 0 && used <= device->used_before)
 			return true;
 		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
@@ -263,7 +269,9 @@ bool has_huge_pages(char *buf, size_t len)
 	return smaps_kib(buf, "AnonHugePages") == (long)(len >> 10);
 }
 
-/* /proc/self/pagemap has them as swap entries: the offset behind five bits. */
+/*
+ * pagemap shows device pages as swap entries: the offset follows 5 type bits.
+ */
 uint64_t device_frame(const void *addr)
 {
 	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);

@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* Settings of the kernel, which are files. */
+/* Kernel settings in procfs and sysfs files. */
 #ifndef TESTS_UAPI_SETTING_H
 #define TESTS_UAPI_SETTING_H
 
 #include <stdbool.h>
 
-/* false: there is no such file, or not all of the text was taken. */
+/* Returns false if the file does not exist or did not take all of the text. */
 bool write_text(const char *path, const char *text);
 
-/* What write_text() may restore later; false: there is no such file. */
+/* Reads a value for write_text() to restore later. Returns false on failure. */
 bool read_word(const char *path, char word[16]);
 
-/* How many hugetlb pages there are; false: too many, there are none. */
+/*
+ * Sets the number of hugetlb pages. If the kernel cannot allocate that many,
+ * sets 0 and returns false.
+ */
 bool set_huge_pages(const char *count);
 
-/* Whether devices that are full evict what was used longest ago. */
+/* Sets whether a full device evicts its least recently used memory. */
 bool set_oversubscription(bool on);
 
-/* What was used longest ago, or what was given out longest ago. */
+/* Sets the order of eviction: by last access, or by allocation. */
 bool set_evict_by_access(bool on);
 
-/* The kernel merges pages that are alike (KSM), until it is told to end. */
+/* Start and stop merging of identical pages (KSM). */
 void merging_start(void);
 void merging_end(void);
 

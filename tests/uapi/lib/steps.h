@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* What a random test did last, for who reads why it failed. */
+/* Keeps the last steps of a random test, to print them on failure. */
 #ifndef TESTS_UAPI_STEPS_H
 #define TESTS_UAPI_STEPS_H
 
 #define STEPS_KEPT	24
 #define STEPS_BYTES	128
 
-/* Zeroed at first. */
+/* Initialise with zeroes. */
 struct steps {
-	unsigned long now;		/* who walks counts them */
+	unsigned long now;		/* current step; the caller counts */
 	unsigned int failures;
 	char lines[STEPS_KEPT][STEPS_BYTES];
 };
 
-/* What the step is. */
+/* Records the current step. */
 void steps_note(struct steps *steps, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* What is wrong after it; the first time with the steps that led there. */
+/* Reports a failure. The first failure also prints the recorded steps. */
 void steps_fail(struct steps *steps, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

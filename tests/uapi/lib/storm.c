@@ -25,7 +25,7 @@ static void *storm_run(void *arg)
 
 int storm_start(struct storm *storm)
 {
-	/* Without SA_RESTART. */
+	/* No SA_RESTART: system calls must return. */
 	struct sigaction action = { .sa_handler = on_signal };
 	int rc;
 

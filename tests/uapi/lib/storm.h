@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A storm of signals, for calls that must say how far they got. */
+/* A storm of signals, for calls that must report how far they got. */
 #ifndef TESTS_UAPI_STORM_H
 #define TESTS_UAPI_STORM_H
 
 #include <pthread.h>
 #include <stdbool.h>
 
-/* How often to try again when no signal came at the right moment. */
+/* Number of retries if no signal arrived at the right moment. */
 #define STORM_ROUNDS	20
 
 struct storm {
@@ -16,8 +16,8 @@ struct storm {
 };
 
 /*
- * SIGUSR1 to the calling thread, again and again: the first has come when this
- * returns 0. Otherwise an errno.
+ * Sends SIGUSR1 to the calling thread repeatedly. The first signal has been
+ * handled when this returns 0. Otherwise returns an errno.
  */
 int storm_start(struct storm *storm);
 void storm_stop(struct storm *storm);

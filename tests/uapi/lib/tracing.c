@@ -9,7 +9,7 @@
 #define TRACEFS	"/sys/kernel/tracing/"
 #define EVENTS	TRACEFS "events/hmmrt/enable"
 
-/* To open it in order to write it anew is to forget what there was. */
+/* Opening the file with O_TRUNC clears the trace buffer. */
 static bool forget(void)
 {
 	FILE *file = fopen(TRACEFS "trace", "we");
@@ -29,7 +29,10 @@ void tracing_stop(void)
 	forget();
 }
 
-/* Calls @look with what is behind @part in each event of that name that has it. */
+/*
+ * For each event of that name that contains @part, calls @look with the text
+ * behind it.
+ */
 static void each_event(const char *event, const char *part,
 		       void (*look)(const char *text, unsigned long *sum),
 		       unsigned long *sum)
@@ -40,7 +43,9 @@ static void each_event(const char *event, const char *part,
 
 	if (!file)
 		return;
-	/* As in "lane-123 [000] ..... 12.345: hmmrt_evict: device=0 ...". */
+	/*
+	 * A line is "lane-123 [000] ..... 12.345: hmmrt_evict: device=0 ...".
+	 */
 	snprintf(name, sizeof(name), ": %s: ", event);
 	while (getline(&line, &size, file) > 0) {
 		const char *found = strstr(line, name);

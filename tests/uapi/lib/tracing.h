@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* What the trace events of the modules say, to who reads them with tracefs. */
+/* The modules' trace events, as a reader of tracefs sees them. */
 #ifndef TESTS_UAPI_TRACING_H
 #define TESTS_UAPI_TRACING_H
 
 #include <stdbool.h>
 
-/* All events of hmmrt, from now on; false: there is no tracefs. */
+/* Enables all events of hmmrt. Returns false if tracefs is missing. */
 bool tracing_start(void);
 void tracing_stop(void);
 
-/* How many events of that name there were since, of which the text has @part. */
+/* Counts the events with that name since then whose text contains @part. */
 unsigned int tracing_count(const char *event, const char *part);
 
-/* The largest number that they had behind @field, as in "looks="; 0: there were none. */
+/*
+ * Returns the largest number behind @field (such as "looks=") in events of that
+ * name, or 0 if there were no events.
+ */
 unsigned long tracing_most(const char *event, const char *field);
 
 #endif

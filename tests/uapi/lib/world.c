@@ -7,11 +7,14 @@
 
 #include "world.h"
 
-/* Turns that are certainly few enough, and a pause that ends them. */
+/*
+ * A number of turns below the thrashing limit, and a pause that resets the
+ * count.
+ */
 #define TURNS_FEW 3
 #define TURNS_PAUSE_US 120000
 
-/* How long entries of AccessedBy may take, which a worker makes. */
+/* Time limit for AccessedBy entries, which a worker thread makes. */
 #define WORKER_LIMIT_MS 30000
 
 const char *const world_who_names[] = { "A", "B", "CPU" };
@@ -118,14 +121,17 @@ unsigned int world_mapped_ahead(const struct world *world,
 	return mask;
 }
 
-/* Where a page is that a device did not get: home is where both reach it. */
+/*
+ * A page that does not migrate to the faulting device stays where that device
+ * can reach it; otherwise it moves to system memory.
+ */
 static enum place stays(const struct world *world, unsigned int dev,
 			enum place place)
 {
 	return place < HOME && reaches(world, dev, place) ? place : HOME;
 }
 
-/* Where a fault of the device leaves the page. */
+/* Location of the page after the device's fault. */
 static enum place faulted(const struct world *world, const struct page *page,
 			  unsigned int dev, bool write)
 {
@@ -149,7 +155,10 @@ static bool has_entry(const struct page *page, unsigned int dev, bool write)
 	return (write ? page->view.written : page->view.mapped) & BY(dev);
 }
 
-/* Before the page has come home and gone so often that it is to stay there. */
+/*
+ * Waits before the page migrates so often that it would be left in system
+ * memory.
+ */
 static void count_turn(struct page *page)
 {
 	unsigned int *turns = &page->turns[page->addr > page->other_addr];
@@ -175,7 +184,9 @@ static struct expected device_touches(struct world *world, struct page *page,
 			expected.copies = page->view.copies;
 		return expected;
 	}
-	/* To be written it is copied, and that is done at home. */
+	/*
+	 * A write has to copy the page first, which happens in system memory.
+	 */
 	if (write && page->read_only && page->at < HOME)
 		page->at = HOME;
 	page->at = faulted(world, page, dev, write);
@@ -188,7 +199,7 @@ static struct expected device_touches(struct world *world, struct page *page,
 		page->unheard = ALL_DEVICES & ~BY(dev);
 	else if (before != page->at)
 		page->unheard = 0;
-	/* What nobody wrote is the kernel's zero page, which has none. */
+	/* The zero page is never duplicated; unwritten pages map it. */
 	if (!write && page->advice.read_mostly && !page->advice.no_migrate &&
 	    page->at == HOME && before != NOWHERE && !page->view.zeroes)
 		expected.copies = BY(dev) | page->view.copies;
@@ -198,7 +209,7 @@ static struct expected device_touches(struct world *world, struct page *page,
 	return expected;
 }
 
-/* It has no way to memory of devices but to bring it home. */
+/* The CPU cannot map device memory, so its access migrates the page back. */
 static struct expected cpu_touches(struct world *world, struct page *page,
 				   bool write)
 {
@@ -222,14 +233,19 @@ static struct expected cpu_touches(struct world *world, struct page *page,
 	return expected;
 }
 
-/* Read-mostly, and at home: it stays, and there is a copy. */
+/*
+ * A read-mostly page in system memory stays, and the device gets a duplicate.
+ */
 static unsigned int prefetched_copy(const struct page *page, enum place to,
 				    struct expected *expected)
 {
 	const unsigned int copies = page->view.copies;
 
 	expected->mapped = BY(to);
-	/* The zero page has none; nor who reads what others have copies of. */
+	/*
+	 * No duplicate of the zero page, nor for a device that already maps the
+	 * original while another device has a duplicate.
+	 */
 	if (page->view.zeroes || ((page->view.mapped & BY(to)) &&
 				  (copies & ~BY(to)) && !(copies & BY(to))))
 		return HMMRT_OUTCOME_STAYED(HMMRT_STAY_BUSY);
@@ -237,7 +253,9 @@ static unsigned int prefetched_copy(const struct page *page, enum place to,
 	return copies & BY(to) ? HMMRT_OUTCOME_THERE : HMMRT_OUTCOME_MOVED;
 }
 
-/* The outcome of the page; advice about faults does not matter. */
+/*
+ * The outcome of a prefetch; advice that applies only to faults has no effect.
+ */
 static unsigned int prefetched(struct page *page, enum place to,
 			       struct expected *expected)
 {
@@ -265,7 +283,7 @@ static unsigned int prefetched(struct page *page, enum place to,
 
 /* --- what was found ------------------------------------------------------- */
 
-/* Waits for the worker, if only its entries are missing. */
+/* Waits for the worker thread if only its entries are missing. */
 static struct view look_mapped(struct world *world, const struct page *page,
 			       unsigned int mapped)
 {
@@ -280,7 +298,7 @@ static struct view look_mapped(struct world *world, const struct page *page,
 	return view;
 }
 
-/* True of each page at any time. */
+/* Conditions that hold for each page at any time. */
 static void check_always(struct world *world, const struct page *page)
 {
 	const struct view *view = &page->view;
@@ -328,7 +346,10 @@ void world_check(struct world *world, struct page *page,
 	char one[16], two[16];
 
 	page->view = view;
-	/* Until it is written, also when they are gone. */
+	/*
+	 * Remains true until the page is written, even if the duplicates are
+	 * gone.
+	 */
 	if (view.copies)
 		page->read_only = true;
 	if (view.at != page->at)
@@ -464,7 +485,7 @@ int world_start(struct world *world)
 	world->fd = world->session.space;
 	for (dev = A; dev < DEVICES; dev++)
 		world->agents[dev] = &world->session.devices[dev].agent;
-	/* More than pages are filled with. */
+	/* Larger than any value that tests fill pages with. */
 	world->last_value = 1000;
 	return rc;
 }
