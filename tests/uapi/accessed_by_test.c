@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that is accessed by a device by advice: mapped for it before it asks, and
- * again whenever entries were taken away; nothing moves for it.
+ * SET_ACCESSED_BY: the device gets its entries before it accesses the memory,
+ * and gets them again after each invalidation. No page migrates for it.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -47,7 +47,7 @@ static uint64_t mapped(const struct session *session, unsigned int device)
 	return session_stats(session, device).out_mapped_pages;
 }
 
-/* A worker maps again what an invalidation took: give it a while. */
+/* A worker thread maps again after an invalidation, which takes a while. */
 static bool wait_mapped(const struct session *session, unsigned int device,
 			uint64_t count)
 {
@@ -86,7 +86,9 @@ TEST_F(accessed_by, is_mapped_again_after_each_invalidation)
 	ASSERT_EQ(0, cmd_advise(self->fd, buf, GRANULE_BYTES,
 				HMMRT_ADVICE_SET_ACCESSED_BY, self->id, 0));
 	before = faults(&self->session, 0);
-	/* To the other device, and home by the CPU's faults. */
+	/*
+	 * Prefetch to the other device, then CPU faults back to system memory.
+	 */
 	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, GRANULE_BYTES, self->other_id,
 				  NULL));
 	ASSERT_AT(self->other_id, buf, GRANULE_BYTES);
@@ -95,7 +97,7 @@ TEST_F(accessed_by, is_mapped_again_after_each_invalidation)
 	ASSERT_TRUE(wait_mapped(&self->session, 0, 2 * pages));
 	ASSERT_VALUE(pages * (pages + 1) / 2,
 		     agent_sum(self->agent, buf, GRANULE_BYTES, PAGE_BYTES));
-	/* Permissions that went and came back. */
+	/* Removing the write permission invalidates the entries again. */
 	ASSERT_EQ(0, mprotect(buf, GRANULE_BYTES, PROT_READ));
 	ASSERT_TRUE(wait_mapped(&self->session, 0, 3 * pages));
 	ASSERT_VALUE(1, agent_read(self->agent, buf));
@@ -118,7 +120,7 @@ TEST_F(accessed_by, ends_when_it_is_unset)
 	ASSERT_AT(self->id, buf, GRANULE_BYTES);
 }
 
-/* The worker has blocks of a space that goes. */
+/* The worker still has blocks queued when the device is unbound. */
 TEST_F(accessed_by, with_invalidations_until_the_end)
 {
 	char *buf = arena_anon(4 * BLOCK_BYTES);

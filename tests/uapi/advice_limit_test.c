@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * How many ranges of advice a process may have, and what becomes of one too many.
+ * The limit for the number of advice ranges of a process, and the calls that
+ * exceed it.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -35,7 +36,7 @@ FIXTURE_TEARDOWN(limit)
 	EXPECT_EQ(0, session_end(&self->session));
 }
 
-/* Those of pages 0, 2, ..; the last one has three pages. */
+/* Advise pages 0, 2, ... 38. The last range has three pages. */
 TEST_F(limit, more_ranges_than_may_be_are_refused)
 {
 	char *buf = arena_anon(64 * PAGE_BYTES);
@@ -48,7 +49,11 @@ TEST_F(limit, more_ranges_than_may_be_are_refused)
 		EXPECT_EQ(0, cmd_advise(self->fd, buf + 2 * i * PAGE_BYTES,
 					(i < MOST - 1 ? 1 : 3) * PAGE_BYTES,
 					HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
-	/* One more, by advice and by a knob; one cut in two; all of the gaps. */
+	/*
+	 * Calls that need more ranges fail: new advice, a new range knob,
+	 * unsetting the middle of a range (which splits it), and filling all
+	 * gaps.
+	 */
 	EXPECT_EQ(-ENOMEM, cmd_advise(self->fd, buf + 50 * PAGE_BYTES,
 				      PAGE_BYTES, HMMRT_ADVICE_SET_NO_MIGRATE,
 				      0, 0));
@@ -59,7 +64,10 @@ TEST_F(limit, more_ranges_than_may_be_are_refused)
 				      HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
 	EXPECT_EQ(-ENOMEM, cmd_advise(self->fd, buf, 64 * PAGE_BYTES,
 				      HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
-	/* What makes none: a change of one, a longer one, and what is joined. */
+	/*
+	 * Calls that need no new range succeed: changing one, extending one,
+	 * and unset calls that change nothing.
+	 */
 	EXPECT_EQ(0, cmd_advise(self->fd, buf, PAGE_BYTES,
 				HMMRT_ADVICE_SET_GRANULARITY, 0, PAGE_BYTES));
 	EXPECT_EQ(0, cmd_advise(self->fd, buf + 41 * PAGE_BYTES, PAGE_BYTES,
@@ -68,7 +76,10 @@ TEST_F(limit, more_ranges_than_may_be_are_refused)
 				HMMRT_ADVICE_UNSET_PREFERRED_LOCATION, 0, 0));
 	EXPECT_EQ(0, cmd_advise(self->fd, buf, 64 * PAGE_BYTES,
 				HMMRT_ADVICE_UNSET_NO_MIGRATE, 0, 0));
-	/* Of one that is cut by munmap() the part before remains. */
+	/*
+	 * munmap() in the middle of a range needs one more. It always succeeds,
+	 * so the range keeps only the part before the hole.
+	 */
 	EXPECT_EQ(0, munmap(last + PAGE_BYTES, PAGE_BYTES));
 	ASSERT_ATTRIBUTES(last, PAGE_BYTES, HMMRT_RANGE_READ_MOSTLY, 0, NONE,
 			  NONE, 0);
@@ -76,7 +87,10 @@ TEST_F(limit, more_ranges_than_may_be_are_refused)
 			  NONE, 0);
 	ASSERT_ATTRIBUTES(buf, PAGE_BYTES, HMMRT_RANGE_READ_MOSTLY, 0, NONE,
 			  NONE, PAGE_BYTES);
-	/* One gone, one more; and all become one. */
+	/*
+	 * Removing a range allows one new range. Merging many ranges allows
+	 * more.
+	 */
 	EXPECT_EQ(0, cmd_advise(self->fd, buf, PAGE_BYTES,
 				HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
 	EXPECT_EQ(0, cmd_advise(self->fd, buf, PAGE_BYTES,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Each advice, and pairs of them, against each access and each place that a page
- * can be at: afterwards it is where the model says, mapped by whom that says, and
- * has the data that was written last.
+ * Each kind of advice and pairs of kinds, with each access and each first
+ * location of a page. After the access the page must be where the model says,
+ * mapped by the processors that the model names, and must have the data written
+ * last.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "lib/world.h"
 
 #define GRANULES_PAGES 32
-/* In the middle of the second granule of 64 KiB. */
+/* In the middle of the second 64 KiB granule. */
 #define TOUCHED_PAGE 25
 
 #define NO_PLACE .preferred = NOWHERE
@@ -65,7 +66,9 @@ static const struct advice combinations[] = {
 	  .granularity = 16 * PAGE_BYTES },
 };
 
-/* One call each; ACCESSED_BY last, as it acts at once. */
+/*
+ * One call for each kind. ACCESSED_BY comes last, as it takes effect at once.
+ */
 static void advise_as(struct world *world, char *addr, size_t len,
 		      const struct advice *advice)
 {
@@ -93,7 +96,7 @@ static void advise_as(struct world *world, char *addr, size_t len,
 				     0);
 }
 
-/* Memory of one combination, at its first place. */
+/* Maps memory with this advice and puts it at its first location. */
 static char *prepare(struct world *world, struct page *page, size_t len,
 		     const struct advice *advice, enum place first)
 {
@@ -124,13 +127,16 @@ static char *prepare(struct world *world, struct page *page, size_t len,
 	return buf;
 }
 
-/* How many pages a fault takes along, and itself. */
+/* Returns how many pages a fault moves, including the faulting page. */
 static size_t moved_together(const struct page *page, enum op op, enum who who,
 			     enum place first)
 {
 	if (page->at == first)
 		return 0;
-	/* The CPU's own faults populate no neighbours, and ranges are exact. */
+	/*
+	 * CPU faults populate no neighbours, and a prefetch moves only its
+	 * range.
+	 */
 	if (op == PREFETCH || (who == CPU && first == NOWHERE))
 		return 1;
 	return page->advice.granularity < GRANULES_PAGES * PAGE_BYTES ?

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Advice: what is remembered of ranges, against a model that remembers it page by
- * page; and what each kind does to where pages are, against what they say.
+ * Advice: compares the attributes of ranges with a model that keeps them page
+ * by page, and checks what each kind of advice does to the location of pages.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -43,7 +43,7 @@ FIXTURE_TEARDOWN(advice)
 	EXPECT_EQ(0, session_end(&self->session));
 }
 
-/* --- what is remembered ----------------------------------------------------- */
+/* --- attributes ----------------------------------------------------------- */
 
 TEST_F(advice, each_kind_is_set_and_unset)
 {
@@ -87,7 +87,7 @@ TEST_F(advice, each_kind_is_set_and_unset)
 
 #define NO_NODE HMMRT_LOCATION_HOST_NODE(HMMRT_LOCATION_MAX_NODE)
 
-/* Of a buffer of four pages. */
+/* Offsets are relative to a buffer of four pages. */
 static const struct bad_call {
 	int error;
 	uint64_t offset;
@@ -171,7 +171,10 @@ static void *prefer_in_turns(void *arg)
 	return NULL;
 }
 
-/* All pages agree at any time, though they are of many ranges. */
+/*
+ * A reader sees each change of a large range in all of its pages or in none,
+ * although the range consists of many stored ranges.
+ */
 TEST_F(advice, attributes_are_those_of_one_moment)
 {
 	struct hmmrt_range_attributes attributes;
@@ -203,7 +206,10 @@ TEST_F(advice, attributes_are_those_of_one_moment)
 	EXPECT_EQ(0, mixed);
 }
 
-/* A change has all that it meets out of the tree for a moment. */
+/*
+ * While the advice of a range changes, its entries are out of the tree for a
+ * moment. A concurrent fault must still see the advice that did not change.
+ */
 TEST_F(advice, holds_while_other_advice_is_given)
 {
 	struct changer changer = {
@@ -255,7 +261,7 @@ TEST_F(advice, goes_with_munmap_while_other_advice_is_given)
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 }
 
-/* Another one may get its number. */
+/* The device's id may be given to another device after the unbinding. */
 TEST_F(advice, device_that_is_unbound_is_forgotten)
 {
 	const uint64_t gpu = (uint64_t)self->session.devices[1].gpu;
@@ -273,7 +279,7 @@ TEST_F(advice, device_that_is_unbound_is_forgotten)
 				HMMRT_ADVICE_SET_ACCESSED_BY, self->id, 0));
 	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, 4 * PAGE_BYTES, self->other_id,
 				  NULL));
-	/* The agent of the first one has the file, too. */
+	/* The first device's agent has the second device's file open, too. */
 	agent_syscall(self->agent, SYS_close, gpu, 0, 0, 0, 0, 0);
 	session_unbind(&self->session, 1);
 	ASSERT_ATTRIBUTES(buf, 2 * PAGE_BYTES, 0, 1u << self->id, NONE, NONE,
@@ -384,7 +390,9 @@ static uint32_t model_location(uint32_t advice, uint32_t dev)
 	}
 }
 
-/* What the call must answer, and does to the model. */
+/*
+ * Applies the call to the model and returns the expected result of the ioctl.
+ */
 static int model_advise(struct model_page *model, size_t first, size_t count,
 			uint32_t advice, uint32_t location, uint64_t value)
 {
@@ -408,7 +416,7 @@ static bool same_attributes(const struct hmmrt_range_attributes *one,
 	       one->out_granularity == two->out_granularity;
 }
 
-/* The index of the first page that is not as the model says, or -1. */
+/* Returns the index of the first page that differs from the model, or -1. */
 static long model_check(int fd, char *buf, const struct model_page *model)
 {
 	long i;
@@ -438,7 +446,7 @@ static bool model_unmap(char *buf, struct model_page *model, size_t first,
 	return !munmap(buf + first * PAGE_BYTES, count * PAGE_BYTES);
 }
 
-/* Over what is there, too: that is an unmapping as well. */
+/* Maps over existing mappings, too, which unmaps them first. */
 static bool model_map(char *buf, struct model_page *model, size_t first,
 		      size_t count)
 {
@@ -522,14 +530,14 @@ TEST_F(advice, goes_with_munmap_and_mremap_and_stays_with_the_rest)
 	ASSERT_EQ(0, status);
 	ASSERT_ATTRIBUTES(buf, 8 * PAGE_BYTES, HMMRT_RANGE_NO_MIGRATE, 0, NONE,
 			  NONE, 0);
-	/* Shrunk and grown in place: what is new has none. */
+	/* Shrink and grow in place: the new part has no advice. */
 	ASSERT_EQ(buf, mremap(buf, 8 * PAGE_BYTES, 6 * PAGE_BYTES, 0));
 	ASSERT_EQ(buf, mremap(buf, 6 * PAGE_BYTES, 8 * PAGE_BYTES, 0));
 	ASSERT_ATTRIBUTES(buf, 6 * PAGE_BYTES, HMMRT_RANGE_NO_MIGRATE, 0, NONE,
 			  NONE, 0);
 	ASSERT_ATTRIBUTES(buf + 6 * PAGE_BYTES, 2 * PAGE_BYTES, 0, 0, NONE,
 			  NONE, 0);
-	/* Moved: neither here nor there. */
+	/* After a move, neither the old nor the new address has advice. */
 	memset(buf, 1, 8 * PAGE_BYTES);
 	ASSERT_EQ(there, mremap(buf, 8 * PAGE_BYTES, 8 * PAGE_BYTES,
 				MREMAP_MAYMOVE | MREMAP_FIXED, there));
@@ -566,7 +574,7 @@ TEST_F_TIMEOUT(advice, terabyte_that_is_nearly_empty_is_advised_at_once, 300)
 				HMMRT_ADVICE_SET_ACCESSED_BY, self->id, 0));
 	ASSERT_ATTRIBUTES(buf, len, 0, 1u << self->id, NONE, NONE, 0);
 	ASSERT_LE(16, session_stats(&self->session, 0).out_mapped_pages);
-	/* One look at each of its pages would take hours here. */
+	/* Checking each page of the terabyte would take hours. */
 	ASSERT_GT(60000000000ull, now_ns() - begin);
 	ASSERT_EQ(0, munmap(buf, len));
 }
@@ -611,7 +619,7 @@ TEST_F(advice, last_prefetch_is_where_pages_were_asked_to_go)
 			  0);
 }
 
-/* --- what it does ------------------------------------------------------------ */
+/* --- effects -------------------------------------------------------------- */
 
 #define ASSERT_AT(location, addr, len)					\
 	ASSERT_EQ((long)((len) / PAGE_BYTES),				\
@@ -630,7 +638,7 @@ TEST_F(advice, preferred_host_keeps_pages_from_devices_that_touch_them)
 	ASSERT_AT(HOST, buf, GRANULE_BYTES);
 	ASSERT_EQ(-1, pages_check(buf, GRANULE_BYTES, 9));
 	ASSERT_EQ(0, session_stats(&self->session, 0).out_migrated_to_device);
-	/* A prefetch moves them all the same, and there they stay. */
+	/* A prefetch moves the pages regardless. Faults leave them there. */
 	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, GRANULE_BYTES, self->id, NULL));
 	ASSERT_AT(self->id, buf, GRANULE_BYTES);
 	ASSERT_EQ(-1, pages_check(buf, GRANULE_BYTES, 9));
@@ -649,12 +657,18 @@ TEST_F(advice, preferred_device_gets_pages_and_others_leave_them)
 	ASSERT_EQ(0, cmd_advise(self->fd, buf, GRANULE_BYTES,
 				HMMRT_ADVICE_SET_PREFERRED_LOCATION, self->id,
 				0));
-	/* Not its place: it reads them where they are. */
+	/*
+	 * The preferred location is another device: this one maps them
+	 * remotely.
+	 */
 	ASSERT_VALUE(1, agent_read(self->other, buf));
 	ASSERT_AT(HOST, buf, GRANULE_BYTES);
 	ASSERT_VALUE(1, agent_read(self->agent, buf));
 	ASSERT_AT(self->id, buf, GRANULE_BYTES);
-	/* The CPU has no other way to a page: it takes that one alone. */
+	/*
+	 * The CPU cannot map the device's memory; its fault migrates only one
+	 * page.
+	 */
 	ASSERT_EQ(2, *(uint64_t *)(buf + PAGE_BYTES));
 	ASSERT_AT(HOST, buf + PAGE_BYTES, PAGE_BYTES);
 	ASSERT_AT(self->id, buf + 2 * PAGE_BYTES, GRANULE_BYTES - 2 * PAGE_BYTES);
@@ -662,7 +676,9 @@ TEST_F(advice, preferred_device_gets_pages_and_others_leave_them)
 	ASSERT_AT(self->id, buf, GRANULE_BYTES);
 }
 
-/* Turns make other memory stay at home. */
+/*
+ * Without the advice, such alternating accesses leave memory in system memory.
+ */
 TEST_F(advice, preferred_device_gets_pages_however_often_the_cpu_takes_them)
 {
 	uint64_t *word = arena_anon(PAGE_BYTES);
@@ -731,7 +747,7 @@ TEST_F(advice, granularity_is_how_much_one_fault_moves)
 			     agent_read(self->agent, buf + BLOCK_BYTES / 2));
 		ASSERT_EQ((long)(grain / PAGE_BYTES),
 			  pages_at(self->fd, buf, BLOCK_BYTES, self->id));
-		/* And home again. */
+		/* The CPU's fault moves the same number of pages back. */
 		ASSERT_EQ(0, cmd_prefetch(self->fd, buf, BLOCK_BYTES, self->id,
 					  NULL));
 		ASSERT_EQ(1, *(volatile uint64_t *)buf);

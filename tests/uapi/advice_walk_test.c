@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Advice, accesses, prefetches, peers, fork, munmap, mremap and discards in any
- * order: after each step all pages are as the model says.
+ * A random sequence of advice, accesses, prefetches, peer changes, fork,
+ * munmap, mremap and discards. After each step, all pages must match the model.
  *
- * HMMRT_TEST_SEED sets the seed of what is random; it is printed.
+ * HMMRT_TEST_SEED sets the random seed, which is printed.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ struct walk {
 	unsigned int seed;
 };
 
-/* Another page, of which nothing is known. */
+/* Models a page that was just discarded. */
 static void forget(struct page *page)
 {
 	page->at = NOWHERE;
@@ -70,7 +70,7 @@ static void unmap_and_map(struct world *world, struct page *page)
 	check_gone(world, page);
 }
 
-/* Data and place go along, and nothing else. */
+/* Data and location move with the page; advice does not. */
 static void remap(struct world *world, struct page *page)
 {
 	char *to = page->other_addr;
@@ -85,7 +85,9 @@ static void remap(struct world *world, struct page *page)
 	check_gone(world, page);
 }
 
-/* The child has all of it, and what it writes nobody else sees. */
+/*
+ * The child sees the page's value; its own write is not visible to the parent.
+ */
 static bool child_is_right(struct world *world, struct page *page)
 {
 	volatile uint64_t *word = (volatile uint64_t *)page->addr;
@@ -108,7 +110,10 @@ static void fork_once(struct walk *walk, struct page *touched)
 		world_fail(world, "child: status %#x", status);
 	for (i = 0; i < PAGES; i++)
 		walk->pages[i].read_only = walk->pages[i].at != NOWHERE;
-	/* One page of two processes: the touch of one brings it home. */
+	/*
+	 * After fork(), both processes map the page: the child's access
+	 * migrates it back to system memory for both.
+	 */
 	if (touched->at < HOME) {
 		touched->at = HOME;
 		touched->unheard = 0;
@@ -124,7 +129,7 @@ static void switch_peer(struct world *world, unsigned int dev, bool enabled)
 		world_fail(world, "HMMRT_IOC_PEER: %s", strerror(-rc));
 }
 
-/* Any advice: to the model, and to the module. */
+/* Gives random advice to both the model and the module. */
 static void advise_any(struct world *world, struct page *page,
 		       unsigned int *seed)
 {
@@ -203,7 +208,9 @@ static void step_once(struct walk *walk, struct page *page, unsigned int kind)
 	}
 }
 
-/* What the step is about to meet; which access it is shows in the seed. */
+/*
+ * Describes the state before the step. The seed determines which access it is.
+ */
 static void name_step(struct walk *walk, unsigned int number,
 		      const struct page *page, unsigned int kind)
 {

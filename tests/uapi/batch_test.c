@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Batches of device faults: what lanes get that wait while another one's fault is
- * served, whatever becomes of that. With one servicer, a fault that userfaultfd holds up
- * keeps all others waiting; the counters say when they do.
+ * Batches of device faults: lanes wait while another lane serves a batch, and
+ * must get the right result however that ends. There is one fault worker.
+ * userfaultfd holds its fault up, so that all other faults wait. The statistics
+ * show when they do.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -22,10 +23,10 @@
 #define OTHERS		(LANES - 1)
 #define LIMIT_S		120
 #define BLOCKS		16UL
-/* Blocks of the buffer with one page each that can be held up. */
+/* Blocks with one page each that can be held up. */
 #define HOLD_FIRST	0
 #define HOLD_SECOND	1
-/* The blocks from here on are for the others. */
+/* The other lanes use the blocks from here on. */
 #define FREE_BLOCK	2
 
 FIXTURE(batch) {
@@ -54,7 +55,7 @@ FIXTURE_SETUP(batch)
 	}
 	ASSERT_EQ(0, cmd_set_knob(self->session.space, HMMRT_SCOPE_SPACE, self->id,
 				  HMMRT_KNOB_FAULT_SERVICERS, 1));
-	/* Those that wait do so until the test is done with them. */
+	/* Lanes must wait until the test lets them continue. */
 	ASSERT_EQ(0, cmd_set_knob(self->session.space, HMMRT_SCOPE_SPACE, self->id,
 				  HMMRT_KNOB_FAULT_PATIENCE_MSEC,
 				  1000 * LIMIT_S));
@@ -67,7 +68,7 @@ FIXTURE_TEARDOWN(batch)
 	EXPECT_EQ(0, session_end(&self->session));
 }
 
-/* --- holding a fault up ----------------------------------------------------- */
+/* --- holding a fault up --------------------------------------------------- */
 
 static char *block_at(FIXTURE_DATA(batch) *self, unsigned int block)
 {
@@ -96,7 +97,7 @@ static int protect(FIXTURE_DATA(batch) *self, unsigned int block, bool on)
 	return ioctl(self->uffd, UFFDIO_WRITEPROTECT, &protect);
 }
 
-/* A write of a device to the first page of this block will be held up. */
+/* Prepares a block so that a device write to its first page is held up. */
 static bool hold_prepare(FIXTURE_DATA(batch) *self, unsigned int block)
 {
 	char *page = block_at(self, block);
@@ -114,7 +115,7 @@ static bool hold_prepare(FIXTURE_DATA(batch) *self, unsigned int block)
 	return !protect(self, block, true);
 }
 
-/* Whether the write to the page of this block is held up by now. */
+/* Returns true once the write to the page of this block is held up. */
 static bool hold_wait(FIXTURE_DATA(batch) *self, unsigned int block)
 {
 	struct pollfd event = { .fd = self->uffd, .events = POLLIN };
@@ -149,7 +150,7 @@ static struct outcome wait_for(FIXTURE_DATA(batch) *self, unsigned int lane)
 	return agent_wait(self->agent, lane, LIMIT_S);
 }
 
-/* Lane 0 is the servicer, and stays it. */
+/* Makes lane 0 the fault worker, and holds it up. */
 static bool hold_start(FIXTURE_DATA(batch) *self)
 {
 	if (!hold_prepare(self, HOLD_FIRST))
@@ -182,7 +183,7 @@ static bool wait_pending(FIXTURE_DATA(batch) *self, unsigned int pending)
 	return wait_until(self, 0, pending);
 }
 
-/* --- what a batch is -------------------------------------------------------- */
+/* --- forming batches ------------------------------------------------------ */
 
 TEST_F(batch, fault_alone_is_a_batch_and_waits_for_nobody)
 {
@@ -242,7 +243,7 @@ TEST_F(batch, nothing_is_merged_if_that_is_not_wanted)
 	EXPECT_EQ(0, stats_of(self).out_merged_faults);
 }
 
-/* One window takes what each alone would have taken a part of. */
+/* One migration serves all faults of a block. Alone, each would move a part. */
 TEST_F(batch, pages_of_one_block_are_served_together)
 {
 	char *block = block_at(self, FREE_BLOCK);
@@ -277,7 +278,7 @@ TEST_F(batch, faults_of_many_blocks_and_many_accesses_are_all_served)
 	before = stats_of(self);
 	ASSERT_TRUE(hold_start(self));
 	for (lane = 1; lane < LANES; lane++) {
-		/* Downwards, so that they are not sorted as they come. */
+		/* Downwards, so that they do not arrive sorted. */
 		char *page = block_at(self, FREE_BLOCK + LANES - lane);
 
 		if (lane & 1)
@@ -303,7 +304,7 @@ TEST_F(batch, faults_of_many_blocks_and_many_accesses_are_all_served)
 	EXPECT_GT(OTHERS, after.out_fault_batches - before.out_fault_batches);
 }
 
-/* Each in a batch of its own, one after the other, until none is left. */
+/* Each fault gets its own batch, and the worker serves them all. */
 TEST_F(batch, of_one_fault_each_still_serves_all)
 {
 	unsigned int lane;
@@ -323,7 +324,7 @@ TEST_F(batch, of_one_fault_each_still_serves_all)
 	EXPECT_EQ(0, stats_of(self).out_merged_faults);
 }
 
-/* --- good and bad ones ------------------------------------------------------ */
+/* --- valid and invalid accesses ------------------------------------------- */
 
 TEST_F(batch, only_the_lanes_that_do_wrong_are_refused)
 {
@@ -337,7 +338,10 @@ TEST_F(batch, only_the_lanes_that_do_wrong_are_refused)
 	ASSERT_EQ(0, munmap(missing, PAGE_BYTES));
 	ASSERT_EQ(0, mprotect(forbidden, PAGE_BYTES, PROT_NONE));
 	ASSERT_TRUE(hold_start(self));
-	/* The write and the reads of one page are one fault at first. */
+	/*
+	 * The write and the read of this page are merged into one fault at
+	 * first.
+	 */
 	post_write(self, 1, read_only, 9);
 	post_read(self, 2, read_only);
 	post_read(self, 3, missing);
@@ -380,7 +384,7 @@ TEST_F(batch, of_refused_faults_alone_makes_nothing)
 
 /* --- replay ----------------------------------------------------------------- */
 
-/* Two lanes each on the pages of three blocks, one on another. */
+/* Two lanes access each of three blocks; one lane accesses another block. */
 static void post_pairs(FIXTURE_DATA(batch) *self)
 {
 	unsigned int lane;
@@ -421,7 +425,10 @@ TEST_F(batch, block_replays_after_each_block)
 	struct hmmrt_stats stats =
 		pairs_run(_metadata, self, HMMRT_REPLAY_BLOCK);
 
-	/* The one that was held up, and four blocks of one batch. */
+	/*
+	 * One replay for the held-up fault, and four for the blocks of one
+	 * batch.
+	 */
 	EXPECT_LE(1 + 4, stats.out_replays);
 	EXPECT_LT(stats.out_fault_batches, stats.out_replays);
 	EXPECT_EQ(0, stats.out_flushed_faults);
@@ -444,7 +451,7 @@ TEST_F(batch, batch_flush_replays_after_each_batch)
 	EXPECT_EQ(stats.out_fault_batches, stats.out_replays);
 }
 
-/* Nobody goes on before the last one has been served; then all do. */
+/* No lane continues before the last fault has been served; then all do. */
 TEST_F(batch, once_replays_when_nothing_is_left)
 {
 	struct hmmrt_stats stats =
@@ -454,7 +461,10 @@ TEST_F(batch, once_replays_when_nothing_is_left)
 	EXPECT_GT(stats.out_fault_batches, stats.out_replays);
 }
 
-/* Batches of one fault: the others of its page are never served. */
+/*
+ * With batches of one fault, the first one serves the page. The flush then
+ * answers the other faults of that page without serving them.
+ */
 TEST_F(batch, flush_answers_what_is_mapped_by_now)
 {
 	char *page = block_at(self, FREE_BLOCK);
@@ -482,7 +492,7 @@ static int signal_lane(FIXTURE_DATA(batch) *self, unsigned int lane)
 			    self->agent->shared->lanes[lane].tid, SIGUSR1);
 }
 
-/* It leaves the buffer, runs its handler, and comes again. */
+/* The lane leaves the fault buffer, runs its handler, and faults again. */
 TEST_F(batch, signal_to_a_lane_that_waits_loses_no_fault)
 {
 	uint64_t faults;
@@ -507,9 +517,8 @@ TEST_F(batch, signal_to_a_lane_that_waits_loses_no_fault)
 }
 
 /*
- * Lane 1 serves a batch with the faults of all others in it, and is held up by the
- * first behind its own, that of lane 2: the block that is held up comes before all the
- * others.
+ * Lane 1 serves a batch that has the faults of all other lanes. The fault of
+ * lane 2 holds it up: the held-up block sorts before all other blocks.
  */
 static void hold_in_batch(struct __test_metadata *_metadata,
 			  FIXTURE_DATA(batch) *self)
@@ -556,13 +565,16 @@ TEST_F(batch, signal_to_the_servicer_puts_back_what_it_has)
 	expect_rest(_metadata, self, 3);
 	ASSERT_VALUE((FREE_BLOCK + 1) * BLOCK_PAGES, wait_for(self, 1));
 	after = stats_of(self);
-	/* Its own fault came first; what it put back others have served, each once. */
+	/*
+	 * Lane 1's own fault was the first of its batch. Other lanes have
+	 * served the faults that it put back, each once.
+	 */
 	EXPECT_EQ(OTHERS, after.out_device_faults - before.out_device_faults);
 	EXPECT_LE(1, after.out_fault_batches - before.out_fault_batches);
 	EXPECT_EQ(0, after.out_failed_faults);
 }
 
-/* A fault that is being served goes on without its lane, which comes again. */
+/* The fault is served to its end. The lane faults again after its handler. */
 TEST_F(batch, signal_to_lanes_whose_faults_are_being_served)
 {
 	struct hmmrt_stats before;
@@ -579,7 +591,10 @@ TEST_F(batch, signal_to_lanes_whose_faults_are_being_served)
 	ASSERT_VALUE((FREE_BLOCK + 1) * BLOCK_PAGES, wait_for(self, 1));
 }
 
-/* What the only servicer waits for may need the device: the others go on. */
+/*
+ * The fault worker may wait for something that needs the device. Other lanes
+ * must continue, so each serves its own fault after the wait timeout.
+ */
 TEST_F(batch, fault_behind_one_that_is_stuck_serves_itself)
 {
 	char *page = block_at(self, FREE_BLOCK);
@@ -594,7 +609,7 @@ TEST_F(batch, fault_behind_one_that_is_stuck_serves_itself)
 	EXPECT_EQ(0, stats_of(self).out_pending_faults);
 }
 
-/* Likewise one that is in the same batch. */
+/* The same for a fault in the batch that is stuck. */
 TEST_F(batch, fault_in_a_batch_that_is_stuck_serves_itself)
 {
 	char *page = block_at(self, FREE_BLOCK);
@@ -608,7 +623,7 @@ TEST_F(batch, fault_in_a_batch_that_is_stuck_serves_itself)
 	post_read(self, 2, page);
 	ASSERT_TRUE(wait_pending(self, 2));
 	ASSERT_EQ(0, protect(self, HOLD_FIRST, false));
-	/* Lane 1 has both faults now, and is held up by its own, which is first. */
+	/* Lane 1 has both faults in its batch, and is held up by its own. */
 	ASSERT_TRUE(hold_wait(self, HOLD_SECOND));
 	ASSERT_VALUE(5, wait_for(self, 2));
 	ASSERT_EQ(0, protect(self, HOLD_SECOND, false));
@@ -638,7 +653,10 @@ TEST_F(batch, kill_in_the_middle_of_a_batch_leaves_none)
 	EXPECT_EQ(1, *(volatile uint64_t *)block_at(self, HOLD_SECOND));
 }
 
-/* A process that will leave while its device waits. Returns its agent, or 0. */
+/*
+ * Runs in a process that exits while lanes of its device wait. Returns the pid
+ * of its agent, or 0.
+ */
 static pid_t owner_run(void)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -655,7 +673,7 @@ static pid_t owner_run(void)
 	    set_knob(&own, HMMRT_KNOB_FAULT_SERVICERS, 1) ||
 	    set_knob(&own, HMMRT_KNOB_FAULT_PATIENCE_MSEC, 1000 * LIMIT_S))
 		return 0;
-	/* That is how it is to end, and not because its parent did. */
+	/* The agent must end because of the unbinding, not with its parent. */
 	if (agent_syscall(own.agent, SYS_prctl, PR_SET_PDEATHSIG, 0, 0, 0, 0,
 			  0) ||
 	    !hold_start(&own))
@@ -689,7 +707,7 @@ TEST_F(batch, exit_of_the_owner_ends_faults_that_wait)
 	close(tell[1]);
 }
 
-/* --- changes meanwhile ------------------------------------------------------ */
+/* --- concurrent changes --------------------------------------------------- */
 
 TEST_F(batch, unmap_in_the_middle_of_a_batch_is_seen)
 {
@@ -705,7 +723,9 @@ TEST_F(batch, unmap_in_the_middle_of_a_batch_is_seen)
 	EXPECT_EQ(1, stats_of(self).out_failed_faults);
 }
 
-/* More slots than before: those that wait get them, as soon as one is given back. */
+/*
+ * Raising the number adds fault worker permits. A new fault takes one at once.
+ */
 TEST_F(batch, number_of_servicers_may_change_meanwhile)
 {
 	hold_in_batch(_metadata, self);
@@ -718,7 +738,7 @@ TEST_F(batch, number_of_servicers_may_change_meanwhile)
 	ASSERT_VALUE((FREE_BLOCK + 1) * BLOCK_PAGES, wait_for(self, 1));
 }
 
-/* --- all at once ------------------------------------------------------------ */
+/* --- everything at once --------------------------------------------------- */
 
 #define COUNTERS	4
 #define ADDS		400
@@ -729,7 +749,10 @@ struct disturber {
 	bool stop;
 };
 
-/* Signals to lanes, and touches that take the counters away from the device. */
+/*
+ * Sends signals to lanes, and touches the counters so that they leave the
+ * device.
+ */
 static void *disturb(void *arg)
 {
 	struct disturber *disturber = arg;

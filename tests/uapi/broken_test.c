@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Devices that stay broken, or go: no page is lost but those that nobody can read
- * any more, and whoever touches these is told. Loads and removes the module.
+ * Devices that keep failing, or that go away. Only pages that cannot be read
+ * any more are lost, and each access to them gets an error. Loads and removes
+ * the module.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -41,7 +42,7 @@ static void on_sigbus(int sig)
 	siglongjmp(escape, sig);
 }
 
-/* 0, or the signal that it got. */
+/* Returns 0, or the signal that the read caused. */
 static int cpu_read(const volatile char *addr, uint64_t *value)
 {
 	struct sigaction action = { .sa_handler = on_sigbus }, before;
@@ -69,11 +70,11 @@ TEST_F(broken, page_that_cannot_be_read_is_sigbus_until_it_can)
 	EXPECT_EQ(EFAULT, errno);
 	close(ends[0]);
 	close(ends[1]);
-	/* It is where it was, and the device has it. */
+	/* The page is still on the device, and the device can read it. */
 	EXPECT_EQ(PAGES, faulty_env_pages_on(env, 0));
 	EXPECT_EQ(0, faulty_read(env->fd[0], env->buf, &value));
 	EXPECT_EQ(env->first, value);
-	/* The other device does not get it either. */
+	/* The other device cannot get the page either. */
 	ASSERT_EQ(0, faulty_fail_always(env->control,
 					HMMRT_FAULTY_COPY_FROM_PEER));
 	EXPECT_EQ(-EFAULT, faulty_read(env->fd[1], env->buf, &value));
@@ -83,7 +84,7 @@ TEST_F(broken, page_that_cannot_be_read_is_sigbus_until_it_can)
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
 }
 
-/* Of a page that a fork shares, each gets as much as he can get. */
+/* A page shared by fork(): each process gets the error of its own access. */
 TEST_F(broken, child_gets_sigbus_as_well_and_the_page_stays)
 {
 	struct faulty_env *env = &self->env;
@@ -104,14 +105,19 @@ TEST_F(broken, child_gets_sigbus_as_well_and_the_page_stays)
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
 }
 
-/* A CPU fault brings neighbours along: theirs is not the toucher's trouble. */
+/*
+ * A CPU fault also migrates neighbours. Their failure must not fail the access.
+ */
 TEST_F(broken, neighbour_that_cannot_be_read_harms_nobody)
 {
 	struct faulty_env *env = &self->env;
 	uint64_t value = 0;
 
 	ASSERT_EQ(0, faulty_env_put_on(env, 0));
-	/* All of the 64 KiB that come home with their sixth page, then the first. */
+	/*
+	 * Two calls fail: the copy of all 64 KiB around the sixth page, then
+	 * the copy of the first page alone.
+	 */
 	ASSERT_EQ(0, faulty_fail_next(env->control, HMMRT_FAULTY_COPY_TO_HOST, 2));
 	ASSERT_EQ(0, cpu_read(env->buf + 5 * PAGE_BYTES, &value));
 	EXPECT_EQ(env->first + 5, value);
@@ -134,7 +140,7 @@ TEST_F(broken, eviction_leaves_what_cannot_be_read)
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
 }
 
-/* Asked again, the device that goes gives back everything. */
+/* One copy fails when the device goes away; the retry moves everything. */
 TEST_F(broken, device_that_goes_is_asked_more_than_once)
 {
 	struct faulty_env *env = &self->env;
@@ -147,7 +153,7 @@ TEST_F(broken, device_that_goes_is_asked_more_than_once)
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
 }
 
-/* Ends with 0 if the page is SIGBUS first, and then what it should be. */
+/* Exits with 0 if the first read gets SIGBUS and the second the right value. */
 static void child_reads_twice(const struct faulty_env *env, int go)
 {
 	uint64_t value = 0;
@@ -163,10 +169,11 @@ static void child_reads_twice(const struct faulty_env *env, int go)
 }
 
 /*
- * A page that is busy for long was not asked for: it still is three times. Each time
- * is a call for all of the chunk, and one for the page. The page is the child's alone,
- * and a child has no binding, so nothing but the end of the device asks for it. The
- * bindings end before the copy begins, and the other device stays: the end of either
+ * A device that goes away evicts its pages, in up to three passes. A pass that
+ * finds a page busy does not count. Each pass makes one copy call for the whole
+ * chunk and one for the page. Only the child has the page, and a child has no
+ * binding, so only the end of the device evicts the page. The bindings end
+ * before the copy begins, and the other device stays, because the end of either
  * would wait for the copy.
  */
 TEST_F(broken, page_that_was_busy_while_its_device_goes_is_asked_for_as_often)
@@ -203,7 +210,7 @@ TEST_F(broken, page_that_was_busy_while_its_device_goes_is_asked_for_as_often)
 	EXPECT_EQ(0, status);
 }
 
-/* Not what some other memory had, nor zeroes. */
+/* Lost pages give SIGBUS, not zeroes or the contents of other memory. */
 TEST_F(broken, what_a_device_took_along_is_sigbus)
 {
 	struct faulty_env *env = &self->env;
@@ -222,13 +229,13 @@ TEST_F(broken, what_a_device_took_along_is_sigbus)
 		ASSERT_EQ(i < lost ? SIGBUS : 0, cpu_read(addr, &value));
 		ASSERT_EQ(i < lost ? 0 : env->first + i, value);
 	}
-	/* The addresses can be used again. */
+	/* The addresses can be reused. */
 	ASSERT_EQ(0, madvise(env->buf, lost * PAGE_BYTES, MADV_DONTNEED));
 	ASSERT_EQ(0, cpu_read(env->buf, &value));
 	EXPECT_EQ(0, value);
 }
 
-/* What /proc/meminfo says, in KiB; -1: nothing. */
+/* Returns a value of /proc/meminfo in KiB, or -1 if it is missing. */
 static long meminfo(const char *name)
 {
 	FILE *file = fopen("/proc/meminfo", "re");
@@ -245,7 +252,10 @@ static long meminfo(const char *name)
 	return kib;
 }
 
-/* How often lost pages are known to the machine: areas go when nobody has any. */
+/*
+ * Counts the areas of lost pages in /proc/iomem. An area goes away with the
+ * last mapping of its pages.
+ */
 static unsigned int lost_areas(void)
 {
 	FILE *file = fopen("/proc/iomem", "re");
@@ -271,8 +281,9 @@ static bool lost_areas_go(void)
 }
 
 /*
- * A device with nothing behind it, of which all is used: it gives nothing back. What it
- * takes along costs no memory, however much that is: 32 MiB, or what is asked for.
+ * The device has no storage behind its memory, so it cannot return any data.
+ * All its memory is in use when it goes away. Its lost pages must not use
+ * system memory, for 32 MiB or for the size that the environment sets.
  */
 TEST_F(broken, memory_that_is_lost_costs_none)
 {
@@ -293,7 +304,7 @@ TEST_F(broken, memory_that_is_lost_costs_none)
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	ASSERT_NE(MAP_FAILED, (void *)buf);
 	ASSERT_EQ(0, madvise(buf, len, MADV_NOHUGEPAGE));
-	/* Nothing was there: it is the device's from the beginning. */
+	/* The pages were not populated: they are allocated on the device. */
 	ASSERT_EQ(0, faulty_range(fd, HMMRT_FAULTY_IOC_TO_DEVICE, buf, len));
 	poisoned = meminfo("HardwareCorrupted:");
 	available = meminfo("MemAvailable:");
@@ -310,7 +321,10 @@ TEST_F(broken, memory_that_is_lost_costs_none)
 	ASSERT_EQ(0, faulty_hollow(env->control, 0));
 }
 
-/* Lost pages are the process's until it unmaps them, whatever it does meanwhile. */
+/*
+ * Lost pages belong to the process until it unmaps them: they survive fork(),
+ * mremap() and mprotect().
+ */
 TEST_F(broken, what_a_device_took_along_is_memory_of_the_process)
 {
 	struct faulty_env *env = &self->env;
@@ -326,7 +340,7 @@ TEST_F(broken, what_a_device_took_along_is_memory_of_the_process)
 	ASSERT_EQ(0, faulty_fail_always(env->control, HMMRT_FAULTY_COPY_TO_HOST));
 	ASSERT_EQ(0, faulty_devices(env->control, 0));
 	faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST);
-	/* A call that reads them, and a child. */
+	/* Read them in a system call, and in a child. */
 	EXPECT_EQ(-1, write(ends[1], env->buf, 1));
 	EXPECT_EQ(EFAULT, errno);
 	pid = fork();
@@ -340,7 +354,10 @@ TEST_F(broken, what_a_device_took_along_is_memory_of_the_process)
 	EXPECT_EQ(SIGBUS, cpu_read(away, &value));
 	ASSERT_EQ(0, mprotect(env->buf + PAGE_BYTES, PAGE_BYTES, PROT_READ));
 	EXPECT_EQ(SIGBUS, cpu_read(env->buf + PAGE_BYTES, &value));
-	/* The next device gets what is beside them, and is told of them. */
+	/*
+	 * A new device gets the adjacent pages, and an error for the lost
+	 * pages.
+	 */
 	ASSERT_EQ(0, faulty_env_devices(env));
 	EXPECT_EQ(-EFAULT, faulty_read(env->fd[0], env->buf + 2 * PAGE_BYTES,
 				       &value));
@@ -373,7 +390,10 @@ TEST_F(broken, peer_copy_that_fails_goes_by_way_of_system_memory)
 	ASSERT_EQ(0, faulty_env_put_on(env, 1));
 	ASSERT_EQ(0, faulty_read(env->fd[1], env->buf, &value));
 	EXPECT_EQ(env->first, value);
-	/* One page that cannot be read this way either stays, without the others. */
+	/*
+	 * If the copy to system memory fails for one page, only that page
+	 * stays.
+	 */
 	ASSERT_EQ(0, faulty_fail_nth(env->control, HMMRT_FAULTY_COPY_TO_HOST, 5));
 	ASSERT_EQ(0, faulty_run_to_device(env));
 	EXPECT_EQ(PAGES - 1, faulty_env_pages_on(env, 0));
@@ -381,7 +401,9 @@ TEST_F(broken, peer_copy_that_fails_goes_by_way_of_system_memory)
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
 }
 
-/* What goes from device to device does not touch system memory: it could not. */
+/*
+ * A copy from device to device bypasses system memory: copies to it fail here.
+ */
 TEST_F(broken, peer_copy_needs_no_system_memory)
 {
 	struct faulty_env *env = &self->env;
@@ -398,7 +420,7 @@ TEST_F(broken, peer_copy_needs_no_system_memory)
 					 &value));
 		ASSERT_EQ(env->first + i, value);
 	}
-	/* The other way is closed: without this one they stay. */
+	/* If the peer copy fails, too, the pages stay. */
 	ASSERT_EQ(0, faulty_fail_always(env->control,
 					HMMRT_FAULTY_COPY_FROM_PEER));
 	ASSERT_EQ(0, faulty_run_to_device(env));
@@ -408,7 +430,7 @@ TEST_F(broken, peer_copy_needs_no_system_memory)
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
 }
 
-/* With no memory for a page of its own a device maps what its peer has. */
+/* Lets device 0 map the pages on its peer: it cannot allocate device memory. */
 static int map_peers_pages(struct faulty_env *env)
 {
 	int rc = faulty_env_put_on(env, 1);
@@ -425,7 +447,7 @@ static int map_peers_pages(struct faulty_env *env)
 	return rc;
 }
 
-/* Pages that are to stay on the peer are mapped there, once it is one. */
+/* A migration that excludes peers' pages maps them once the peer is enabled. */
 TEST_F(broken, migration_that_leaves_peers_alone_maps_what_they_have)
 {
 	struct faulty_env *env = &self->env;
@@ -455,7 +477,7 @@ TEST_F(broken, peer_goes_while_its_memory_is_mapped)
 
 	ASSERT_EQ(0, map_peers_pages(env));
 	ASSERT_EQ(0, faulty_write(env->fd[0], env->buf, env->first));
-	/* It takes its files along. */
+	/* The device's files end with it. */
 	ASSERT_EQ(0, faulty_devices(env->control, 1));
 	ASSERT_EQ(0, faulty_run_faults(env));
 	EXPECT_EQ(PAGES, pages_at(env->manager, env->buf, LEN,
@@ -474,7 +496,9 @@ TEST_F(broken, peer_is_evicted_while_its_memory_is_mapped)
 	ASSERT_EQ(0, faulty_run_faults(env));
 }
 
-/* What cannot be read for the CPU can be used by who maps it. */
+/*
+ * A page that the CPU cannot get remains accessible to the device that maps it.
+ */
 TEST_F(broken, peers_page_that_cannot_come_home_is_used_there)
 {
 	struct faulty_env *env = &self->env;
@@ -489,7 +513,10 @@ TEST_F(broken, peers_page_that_cannot_come_home_is_used_there)
 
 /* --- huge pages -------------------------------------------------------------------- */
 
-/* Asks a device to take it; how many of its pages are there then, or an errno. */
+/*
+ * Moves a block to a device. Returns how many of its pages are there
+ * afterwards, or a negative errno.
+ */
 static long huge_to(const struct faulty_env *env, unsigned int device,
 		    char *buf)
 {
@@ -500,7 +527,10 @@ static long huge_to(const struct faulty_env *env, unsigned int device,
 		    pages_at(env->manager, buf, BLOCK_BYTES, env->id[device]);
 }
 
-/* A block that is one page, where the kernel has that, on the first device. */
+/*
+ * Maps a huge page, if the kernel supports it, and moves it to the first
+ * device.
+ */
 static char *huge_on(struct faulty_env *env)
 {
 	char *buf = arena_anon(BLOCK_BYTES);
@@ -538,7 +568,7 @@ TEST_F(broken, huge_page_that_cannot_be_read_whole_comes_in_pieces_when_asked_fo
 	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_HOST, buf,
 				  BLOCK_BYTES));
 	EXPECT_EQ(0, faulty_fail_stop(env->control, HMMRT_FAULTY_COPY_TO_HOST));
-	/* Where it went in pieces, one of them failed. */
+	/* If the kernel moved it in parts, one part failed. */
 	EXPECT_GE(1, pages_at(env->manager, buf, BLOCK_BYTES, env->id[0]));
 	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
 }
@@ -569,7 +599,7 @@ TEST_F(broken, huge_page_goes_to_a_peer_without_system_memory)
 	EXPECT_EQ(BLOCK_PAGES, huge_to(env, 1, buf));
 	ASSERT_EQ(0, faulty_read(env->fd[1], buf + BLOCK_BYTES / 2, &value));
 	EXPECT_EQ(env->first + BLOCK_PAGES / 2, value);
-	/* The other way is closed: without this one it stays. */
+	/* If the peer copy fails, too, the page stays. */
 	ASSERT_EQ(0, faulty_fail_always(env->control,
 					HMMRT_FAULTY_COPY_FROM_PEER));
 	EXPECT_EQ(0, huge_to(env, 0, buf));
@@ -598,7 +628,10 @@ TEST_F(broken, huge_page_that_cannot_be_written_stays_at_home)
 	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
 }
 
-/* Also a page that is no longer mapped whole, nor in one place, nor by one process. */
+/*
+ * One page is mapped whole, the other in parts, at two addresses. Both are also
+ * mapped by a child.
+ */
 TEST_F(broken, huge_pages_come_home_when_their_device_goes)
 {
 	const size_t part = 16 * PAGE_BYTES;
@@ -656,14 +689,17 @@ TEST_F(broken, huge_page_that_its_device_took_along_is_sigbus)
 	EXPECT_EQ(0, value);
 }
 
-/* Who accesses by advice is given entries when it can have them, without a fault. */
+/*
+ * An AccessedBy device gets its entries later if it could not take them at
+ * first.
+ */
 TEST_F(broken, device_that_could_not_prepare_is_given_entries_later)
 {
 	struct faulty_env *env = &self->env;
 	struct hmmrt_stats stats = { 0 };
 	unsigned int try;
 
-	/* Of both blocks, and three times. */
+	/* Fail three times for both blocks. */
 	ASSERT_EQ(0, faulty_fail_next(env->control, HMMRT_FAULTY_PREPARE, 6));
 	ASSERT_EQ(0, cmd_advise(env->manager, env->buf, LEN,
 				HMMRT_ADVICE_SET_ACCESSED_BY, env->id[0], 0));
@@ -677,7 +713,9 @@ TEST_F(broken, device_that_could_not_prepare_is_given_entries_later)
 	EXPECT_EQ(0, stats.out_device_faults);
 }
 
-/* Memory that cannot be had is no reason to make page structs for all there is. */
+/*
+ * Failed allocations must not make struct pages for all of the device's memory.
+ */
 TEST_F(broken, device_without_memory_is_used_remotely)
 {
 	struct faulty_env *env = &self->env;
@@ -694,7 +732,7 @@ TEST_F(broken, device_without_memory_is_used_remotely)
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
 }
 
-/* --- the kernel's own fault injection ----------------------------------------------- */
+/* --- the kernel's fault injection ----------------------------------------- */
 
 static bool write_setting(const char *op, const char *name, const char *value)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Devices whose memory the CPU uses in place: pages that are there stay there
- * until somebody asks for them, whoever uses them, and every byte comes home when
- * the device goes. Loads the modules with such devices, and leaves them as it
- * found them.
+ * Devices with memory that the CPU maps directly. Pages on such a device stay
+ * there when the CPU or another device uses them; only an explicit migration
+ * moves them. All of them migrate back when the device goes away. Reloads the
+ * modules with such devices, and restores their parameters afterwards.
  */
 #include <fcntl.h>
 #include <sys/uio.h>
@@ -25,7 +25,7 @@ struct loaded {
 	char parameters[SIMGPU_PARAMETERS];	/* before; empty: not loaded */
 };
 
-/* Two simulated GPUs with memory at these addresses, 0 for memory of their own. */
+/* Loads two simulated GPUs with memory at these addresses; 0: not coherent. */
 static int load(struct loaded *loaded, unsigned long first,
 		unsigned long second)
 {
@@ -86,7 +86,7 @@ TEST_F(coherent, device_says_what_it_is)
 	ASSERT_EQ(0, cmd_device_info(self->space, self->id, &info));
 	EXPECT_NE(0, info.out_properties & HMMRT_PROPERTY_COHERENT);
 	EXPECT_EQ(LEN, info.out_used_bytes);
-	/* Its memory is no memory of the host. */
+	/* Coherent device memory uses no system memory. */
 	EXPECT_EQ(0, info.out_backed_bytes);
 	ASSERT_EQ(0, cmd_device_info(self->space, self->session.devices[1].id,
 				     &info));
@@ -123,7 +123,10 @@ TEST_F(coherent, fault_moves_pages_to_the_device)
 						    BLOCK_BYTES, PAGE_BYTES));
 	EXPECT_EQ(BLOCK_PAGES, device_pages(self->space, buf, BLOCK_BYTES));
 	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, 7));
-	/* What nobody had touched is zero, and not what was there before. */
+	/*
+	 * Pages that were never written read as zero, without old device
+	 * contents.
+	 */
 	ASSERT_VALUE(0, agent_read(self->agent, hole));
 	EXPECT_LT(0, device_pages(self->space, hole, BLOCK_BYTES));
 	EXPECT_EQ(0, *hole);
@@ -183,7 +186,7 @@ TEST_F(coherent, prefetch_brings_pages_home_and_back)
 	ASSERT_VALUE(6, agent_read(self->agent, self->buf));
 }
 
-/* Both ways between memory that the CPU reaches and memory that it does not. */
+/* Between memory that the CPU can map and memory that it cannot map. */
 TEST_F(coherent, pages_go_to_another_device_and_come_back)
 {
 	uint32_t other = self->session.devices[1].id;
@@ -194,20 +197,22 @@ TEST_F(coherent, pages_go_to_another_device_and_come_back)
 	ASSERT_VALUE(1, agent_read(&self->session.devices[1].agent, self->buf));
 	ASSERT_DONE(agent_fill(&self->session.devices[1].agent, self->buf, LEN,
 			       PAGE_BYTES, 300));
-	/* A CPU fault brings home what the CPU cannot reach, and only that. */
+	/*
+	 * CPU faults migrate only the pages on the device that is not coherent.
+	 */
 	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf + BLOCK_BYTES,
 				  BLOCK_BYTES, self->id, NULL));
 	ASSERT_EQ(-1, pages_check(self->buf, LEN, 300));
 	EXPECT_EQ(BLOCK_PAGES, device_pages(self->space, self->buf, LEN));
 	EXPECT_EQ(0, pages_at(self->space, self->buf, LEN, other));
-	/* A device's fault moves them on to it. */
+	/* Faults of the other device migrate pages out of coherent memory. */
 	ASSERT_DONE(agent_fill(&self->session.devices[1].agent, self->buf, LEN,
 			       PAGE_BYTES, 600));
 	EXPECT_EQ(0, device_used_bytes(self->space, self->id));
 	ASSERT_EQ(-1, pages_check(self->buf, LEN, 600));
 }
 
-/* --- what the process does with its memory ------------------------------------------- */
+/* --- operations on the process's memory ----------------------------------- */
 
 TEST_F(coherent, fork_copies_on_write)
 {
@@ -289,7 +294,10 @@ TEST_F(coherent, moved_mapping_takes_its_pages_along)
 	EXPECT_EQ(-1, pages_check(moved, LEN, 60));
 }
 
-/* Neither is reclaimed, and what the device writes to a lazily freed page stays. */
+/*
+ * Neither advice reclaims device pages. A device write to a lazily freed page
+ * is kept.
+ */
 TEST_F(coherent, advice_to_reclaim_loses_nothing)
 {
 	ASSERT_EQ(0, madvise(self->buf, LEN, MADV_FREE));
@@ -299,7 +307,7 @@ TEST_F(coherent, advice_to_reclaim_loses_nothing)
 	EXPECT_EQ(PAGES(LEN), device_pages(self->space, self->buf, LEN));
 }
 
-/* --- the kernel uses it --------------------------------------------------------------- */
+/* --- use by the kernel ---------------------------------------------------- */
 
 TEST_F(coherent, direct_reads_and_writes_of_files_reach_device_memory)
 {
@@ -331,7 +339,10 @@ TEST_F(coherent, read_and_write_calls_use_device_memory)
 	close(ends[1]);
 }
 
-/* A pipe holds the page itself. It stays as long as that lasts, and no longer. */
+/*
+ * The pipe has a reference to the page, which blocks migration until it is
+ * read.
+ */
 TEST_F(coherent, page_in_a_pipe_stays_until_it_is_read)
 {
 	struct iovec page = { self->buf, PAGE_BYTES };
@@ -356,7 +367,7 @@ TEST_F(coherent, page_in_a_pipe_stays_until_it_is_read)
 	close(ends[1]);
 }
 
-/* --- too much of it ------------------------------------------------------------------ */
+/* --- oversubscription ----------------------------------------------------- */
 
 TEST_F(coherent, what_does_not_fit_is_mapped_remotely)
 {
@@ -391,12 +402,12 @@ TEST_F(coherent, what_does_not_fit_makes_room)
 	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
 }
 
-/* --- ends ----------------------------------------------------------------------------- */
+/* --- end of a binding ----------------------------------------------------- */
 
 TEST_F(coherent, unbinding_brings_pages_home)
 {
 	ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES, 70));
-	/* The second agent has the first one's file, too. */
+	/* The second agent has the first one's file open, too. */
 	session_unbind(&self->session, 1);
 	session_unbind(&self->session, 0);
 	EXPECT_EQ(0, device_pages(self->space, self->buf, LEN));
@@ -447,7 +458,7 @@ TEST_F(coherent, processes_do_not_see_each_others_memory)
 	}
 }
 
-/* --- the module ----------------------------------------------------------------------- */
+/* --- module load and unload ----------------------------------------------- */
 
 FIXTURE(module) {
 	struct loaded loaded;
@@ -469,7 +480,10 @@ FIXTURE_TEARDOWN(module)
 		EXPECT_EQ(0, simgpu_restore(self->loaded.parameters));
 }
 
-/* Leaves a child that has its parent's pages, and no file; says so, and looks when told to. */
+/*
+ * Exits and leaves a child that has the pages but no open file. The child
+ * reports that it runs, and checks the pages when told to.
+ */
 static void put_and_exit(const int *ready, const int *go)
 {
 	int space = open_manager(), gpu = open_gpu(1);
@@ -521,7 +535,7 @@ TEST_F(module, bad_addresses_are_refused)
 	char text[128];
 
 	ASSERT_EQ(0, simgpu_remove());
-	/* The kernel's own. */
+	/* An address in the kernel's own memory. */
 	EXPECT_EQ(-EBUSY, module_insert("hmmrt_simgpu", "coherent=0x1000000"));
 	snprintf(text, sizeof(text), "memory=%d coherent=%#lx,%#lx", DEVICE_MIB,
 		 at, at + BLOCK_BYTES);
@@ -534,12 +548,12 @@ TEST_F(module, bad_addresses_are_refused)
 	EXPECT_GT(0, module_insert("hmmrt_simgpu", text));
 	snprintf(text, sizeof(text), "spm_addr_dev0=%#lx", at);
 	EXPECT_EQ(-EINVAL, module_insert("hmmrt_dmirror", text));
-	/* None of it has kept the memory. */
+	/* None of the failed loads has kept the memory. */
 	snprintf(text, sizeof(text), "memory=%d coherent=%#lx", DEVICE_MIB, at);
 	EXPECT_EQ(0, module_insert("hmmrt_simgpu", text));
 }
 
-/* --- several devices on one process ----------------------------------------------------- */
+/* --- several devices bound to one process --------------------------------- */
 
 FIXTURE(mirrors) {
 	unsigned long starts[COHERENT_REGIONS];
@@ -652,7 +666,7 @@ TEST_F(mirrors, exclusive_pages_come_home_from_coherent_memory)
 	EXPECT_EQ(-EPERM, call(self->fd[3], HMM_DMIRROR_CHECK_EXCLUSIVE,
 			       self->buf, len, NULL));
 	EXPECT_EQ(0, host_pages(self->space, self->buf + len, LEN - len));
-	/* Nothing on the device is in the way of its eviction. */
+	/* The exclusive access does not block the eviction. */
 	ASSERT_EQ(0, call(self->fd[2], HMM_DMIRROR_RELEASE, self->buf, LEN,
 			  NULL));
 	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a device uses often where it is comes to the device. The threshold is more
- * than a page is ever looked at by accident: a part of 16 pages, each touched once,
- * cannot count for more than 16.
+ * Access counters: memory that a device accesses often remotely migrates to the
+ * device. The threshold is above 16, so that a granule of 16 pages with one
+ * access to each page does not reach it.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -21,7 +21,7 @@ FIXTURE(counter) {
 	struct agent *agent;
 	int space;
 	uint32_t id;
-	char *buf;		/* a block */
+	char *buf;		/* one block */
 };
 
 static int set(const FIXTURE_DATA(counter) *self, uint32_t knob, uint32_t value)
@@ -67,7 +67,7 @@ static void touch_all(FIXTURE_DATA(counter) *self,
 	ASSERT_EQ(0, pages_at(self->space, self->buf, BLOCK_BYTES, self->id));
 }
 
-/* The device reads a granule, and another one, until the first one is there. */
+/* The device reads two granules in turns until the first one has migrated. */
 static void use_until_there(FIXTURE_DATA(counter) *self,
 			    struct __test_metadata *_metadata,
 			    unsigned int first, unsigned int second)
@@ -85,7 +85,7 @@ static void use_until_there(FIXTURE_DATA(counter) *self,
 	}
 }
 
-/* Pages are there before the work that moved them has counted them. */
+/* The worker counts the pages only after they have moved. */
 static struct hmmrt_stats wait_for_moves(FIXTURE_DATA(counter) *self)
 {
 	const struct timespec pause = { .tv_nsec = 5000000 };
@@ -117,10 +117,10 @@ TEST_F_TIMEOUT(counter, hot_memory_moves_and_cold_memory_stays, 500)
 	EXPECT_EQ(GRANULE_PAGES, pages_at(self->space, self->buf, BLOCK_BYTES,
 					  self->id));
 	stats = wait_for_moves(self);
-	/* More, if an access met the first move and took it back. */
+	/* May be more, if an access raced with the first move and undid it. */
 	EXPECT_LE(GRANULE_PAGES, stats.out_counted_moves);
 	EXPECT_EQ(stats.out_counted_moves, stats.out_migrated_to_device);
-	/* What is written there is what is read here. */
+	/* Device writes must be visible to the CPU. */
 	ASSERT_DONE(agent_fill(self->agent, self->buf, BLOCK_BYTES, PAGE_BYTES,
 			       1000));
 	EXPECT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1000));
@@ -137,7 +137,7 @@ TEST_F_TIMEOUT(counter, each_range_has_its_threshold, 500)
 	touch_all(self, _metadata);
 	use_until_there(self, _metadata, 3, 4);
 	EXPECT_EQ(0, pages_there(self, 4));
-	/* With a threshold that it has passed long since it moves. */
+	/* With a threshold below its count, the granule migrates. */
 	ASSERT_EQ(0, cmd_set_range_knob(self->space, granule(self, 4),
 					GRANULE_BYTES, self->id,
 					HMMRT_KNOB_ACCESS_COUNTER_THRESHOLD,
@@ -145,7 +145,10 @@ TEST_F_TIMEOUT(counter, each_range_has_its_threshold, 500)
 	use_until_there(self, _metadata, 4, 4);
 }
 
-/* A part that is mapped only from its fifth page on, and a knob from its ninth. */
+/*
+ * The first four pages of the granule are unmapped; a knob applies from the
+ * ninth.
+ */
 TEST_F_TIMEOUT(counter, part_of_a_granule_moves_by_itself, 500)
 {
 	const long left = GRANULE_PAGES - 4;
@@ -170,7 +173,7 @@ TEST_F_TIMEOUT(counter, part_of_a_granule_moves_by_itself, 500)
 	}
 }
 
-/* One part of a process counts, the rest moves when it is touched. */
+/* One range uses access counters; the other pages migrate on first touch. */
 TEST_F_TIMEOUT(counter, policy_is_of_a_range_as_well, 500)
 {
 	ASSERT_EQ(0, cmd_set_range_knob(self->space, self->buf, GRANULE_BYTES,
@@ -200,7 +203,7 @@ TEST_F_TIMEOUT(counter, what_advice_keeps_stays, 500)
 	EXPECT_EQ(0, pages_there(self, 5));
 }
 
-/* Entries that were there before count from then on, without another fault. */
+/* Existing entries are counted from then on, without another fault. */
 TEST_F_TIMEOUT(counter, begins_when_it_is_switched_on, 500)
 {
 	ASSERT_EQ(0, set(self, HMMRT_KNOB_MIGRATION_POLICY,
@@ -214,7 +217,7 @@ TEST_F_TIMEOUT(counter, begins_when_it_is_switched_on, 500)
 	EXPECT_LT(0, session_stats(&self->session, 0).out_counted_moves);
 }
 
-/* The work ends with its binding, whatever it is about to do. */
+/* The counter's work ends with its binding, whatever it is doing. */
 TEST_F_TIMEOUT(counter, device_may_go_while_it_counts, 500)
 {
 	unsigned int round;

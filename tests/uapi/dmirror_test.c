@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * hmmrt_dmirror where the kernel's own tests of its calls do not look: whose
- * file it is, ranges over blocks and mappings, errors, ends, and several devices
- * on one process, of this driver and of the simulated GPU. Loads and removes the
- * module.
+ * Tests of hmmrt_dmirror beyond the kernel's own tests of its ioctls: ownership
+ * of files, ranges across blocks and mappings, errors, close and unload, and
+ * several devices bound to one process, both of this driver and of the
+ * simulated GPU. Loads and removes the module.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -55,7 +55,7 @@ static int call(int fd, unsigned int number, const void *addr, size_t len,
 	return rc;
 }
 
-/* Two, and two coherent ones where there is memory for them. */
+/* Two devices, and two coherent devices if there is memory for them. */
 static unsigned int all_devices(void)
 {
 	unsigned long starts[COHERENT_REGIONS];
@@ -98,7 +98,7 @@ FIXTURE(dmirror) {
 	struct session session;
 	struct agent *agent;
 	int manager;
-	unsigned int devices;	/* two, or four if two can be coherent */
+	unsigned int devices;	/* 2, or 4 with two coherent ones */
 	int fd[4];
 	char *buf;
 	char *data;
@@ -132,7 +132,7 @@ FIXTURE_TEARDOWN(dmirror)
 	EXPECT_EQ(0, module_remove("hmmrt_dmirror"));
 }
 
-/* --- whose it is -------------------------------------------------------------------- */
+/* --- ownership of files --------------------------------------------------- */
 
 static int in_child(int (*run)(int fd, char *buf), int fd, char *buf)
 {
@@ -225,7 +225,7 @@ TEST_F(dmirror, errors_are_those_of_the_kernels_driver)
 	ASSERT_EQ(0, munmap(buf + 2 * BLOCK_BYTES, PAGE_BYTES));
 	EXPECT_EQ(-EFAULT, call(fd, HMM_DMIRROR_READ, buf, PAGE_BYTES,
 				self->data, &result));
-	/* Not written on failure. */
+	/* A failed call does not write its outputs. */
 	EXPECT_EQ(12345, result.faults);
 	EXPECT_EQ(-EFAULT, call(fd, HMM_DMIRROR_WRITE, buf, PAGE_BYTES,
 				self->data, NULL));
@@ -266,14 +266,14 @@ TEST_F(dmirror, range_over_blocks_and_mappings_takes_one_fault)
 	EXPECT_EQ(PAGES(LEN), result.cpages);
 	EXPECT_EQ(1, result.faults);
 	EXPECT_EQ(-1, pages_check(self->data, LEN, 1));
-	/* A fault maps pages where they are. */
+	/* A fault maps pages without migrating them. */
 	EXPECT_EQ(PAGES(LEN), host_pages(self->manager, self->buf, LEN));
 	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_READ, self->buf, LEN,
 			  self->data, &result));
 	EXPECT_EQ(0, result.faults);
 }
 
-/* A program that fills pages when they are missing, and takes its time. */
+/* Serves missing pages through userfaultfd, slowly. */
 struct filler {
 	pthread_t thread;
 	int uffd;
@@ -312,7 +312,9 @@ static void *fill_slowly(void *arg)
 	return NULL;
 }
 
-/* Longer than a call that others get in the way of tries again. */
+/*
+ * Takes longer than the timeout of a call that keeps losing to invalidations.
+ */
 TEST_F(dmirror, range_that_a_program_fills_slowly_takes_one_fault)
 {
 	const size_t len = SLOW_PAGES * PAGE_BYTES;
@@ -369,7 +371,7 @@ TEST_F(dmirror, snapshot_over_nothing_faults_nothing_in)
 	ASSERT_NE(MAP_FAILED, (void *)bytes);
 	ASSERT_NE(MAP_FAILED, (void *)hole);
 	ASSERT_EQ(0, munmap(hole, len));
-	/* Of the range's addresses none is the buffer's. */
+	/* The buffer must not be in the range. */
 	if ((char *)bytes < hole + len && (char *)bytes + PAGES(len) > hole)
 		SKIP(return, "the buffer is where the hole was");
 	memset(bytes, 1, 64);
@@ -380,7 +382,7 @@ TEST_F(dmirror, snapshot_over_nothing_faults_nothing_in)
 	munmap(bytes, PAGES(len));
 }
 
-/* --- ends ---------------------------------------------------------------------------- */
+/* --- close, release and unload -------------------------------------------- */
 
 TEST_F(dmirror, closing_brings_pages_home)
 {
@@ -414,7 +416,7 @@ TEST_F(dmirror, release_brings_pages_of_all_processes_home)
 
 struct loader {
 	bool stop;
-	int count;		/* or -1: it could not be loaded again */
+	int count;		/* or -1: reload failed */
 };
 
 static void *load_and_remove(void *arg)
@@ -432,7 +434,7 @@ static void *load_and_remove(void *arg)
 	return NULL;
 }
 
-/* The module has been loaded, or could not be, and a device has been used. */
+/* A device has been used, and the module was reloaded or failed to reload. */
 static bool both_had_luck(const struct loader *loader, unsigned int used)
 {
 	return used && __atomic_load_n(&loader->count, __ATOMIC_RELAXED);
@@ -468,7 +470,7 @@ TEST_F(dmirror, module_comes_and_goes_under_load)
 		rc = use_once(used % self->devices, self->buf, self->data);
 		EXPECT_TRUE(!rc || rc == -EAGAIN);
 		used += !rc;
-		/* The simulated GPU goes on with the same process. */
+		/* The simulated GPU continues to work with the same process. */
 		*other = used;
 		ASSERT_VALUE(used, agent_read(self->agent, other));
 	}
@@ -488,11 +490,11 @@ TEST_F(dmirror, pages_go_from_one_driver_to_the_other)
 	uint64_t *word = (uint64_t *)self->buf;
 
 	ASSERT_EQ(0, cmd_prefetch(self->manager, self->buf, LEN, gpu, NULL));
-	/* Pages of another device are not for a migration to take. */
+	/* A migration does not take pages of another device. */
 	EXPECT_EQ(-ENOENT, call(self->fd[0], HMM_DMIRROR_MIGRATE_TO_DEV,
 				self->buf, LEN, self->data, NULL));
 	EXPECT_EQ(PAGES(LEN), pages_at(self->manager, self->buf, LEN, gpu));
-	/* But for a fault they come home. */
+	/* A fault migrates them to system memory. */
 	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_READ, self->buf, LEN,
 			  self->data, NULL));
 	EXPECT_EQ(-1, pages_check(self->data, LEN, 1));
@@ -523,7 +525,7 @@ TEST_F(dmirror, exclusive_ends_when_another_device_looks)
 	EXPECT_EQ(-EPERM, call(fd, HMM_DMIRROR_CHECK_EXCLUSIVE,
 			       self->buf + BLOCK_BYTES - PAGE_BYTES, PAGE_BYTES,
 			       NULL, NULL));
-	/* An ordinary write gives it back as well. */
+	/* A device write without exclusive access ends it, too. */
 	ASSERT_EQ(0, call(fd, HMM_DMIRROR_EXCLUSIVE, word, PAGE_BYTES,
 			  self->data, NULL));
 	ASSERT_EQ(0, call(fd, HMM_DMIRROR_WRITE, word, PAGE_BYTES, self->data,
@@ -535,14 +537,14 @@ TEST_F(dmirror, exclusive_ends_when_another_device_looks)
 struct worker {
 	pthread_t thread;
 	int fd;
-	char *buf;		/* its own */
-	char *all;		/* everybody's */
+	char *buf;		/* own page */
+	char *all;		/* shared by all workers */
 	unsigned int seed;
 	time_t end;
 	const char *error;
 };
 
-/* EBUSY: for a second others were always faster. That is no loss, so once more. */
+/* Retries on EBUSY: concurrent invalidations starved the call for a second. */
 static int call_served(struct worker *worker, unsigned int number,
 		       uint64_t *data)
 {
@@ -594,7 +596,10 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Each writes its own page and reads it back; what they do to all is harmless. */
+/*
+ * Each device writes its own page and reads it back, while all of them migrate,
+ * evict and make exclusive the whole block.
+ */
 TEST_F(dmirror, devices_on_one_block_lose_no_write)
 {
 	struct worker workers[4];
@@ -652,8 +657,8 @@ static void *migrate(void *arg)
 }
 
 /*
- * One takes pages exclusively, one moves them, one evicts. That no page is held for
- * ever shows in the teardown: the module can be removed.
+ * One thread makes pages exclusive, one migrates them, one evicts them. The
+ * teardown shows that no page stays locked: the module can be removed.
  */
 TEST_F(dmirror, pages_made_exclusive_while_they_are_evicted_come_free)
 {
@@ -684,7 +689,9 @@ TEST_F(dmirror, pages_made_exclusive_while_they_are_evicted_come_free)
 	fprintf(stderr, "# exclusive %u times\n", got);
 }
 
-/* Moves what it has in common with its parent, until that has copies of its own. */
+/*
+ * Migrates pages shared with the parent, until the parent has its own copies.
+ */
 static int child_migrates(unsigned int number, char *buf)
 {
 	static char data[64 * PAGE_BYTES];
@@ -704,8 +711,8 @@ static int child_migrates(unsigned int number, char *buf)
 }
 
 /*
- * Pages that are shared with a child are copied first, and until then the child moves
- * them, to memory that the CPU reaches and to other.
+ * Exclusive access copies the pages that are shared with a child first. Until
+ * then the child migrates them, to coherent and to other devices.
  */
 TEST_F(dmirror, pages_made_exclusive_while_a_child_moves_them_come_free)
 {
@@ -742,7 +749,10 @@ static void *discard(void *arg)
 	return NULL;
 }
 
-/* Memory that is discarded while it is made exclusive: none of it stays mapped. */
+/*
+ * Memory is discarded while it is made exclusive. No discarded page may stay
+ * mapped.
+ */
 TEST_F(dmirror, exclusive_never_shows_what_was_discarded)
 {
 	struct worker worker = { .all = self->buf, .end = time(NULL) + RUN_S };
@@ -758,7 +768,7 @@ TEST_F(dmirror, exclusive_never_shows_what_was_discarded)
 		got += !rc;
 	}
 	pthread_join(worker.thread, NULL);
-	/* Whatever is mapped now is what the CPU sees. */
+	/* The device must see what the CPU writes now. */
 	pages_fill(self->buf, len, 500);
 	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_READ, self->buf, len,
 			  self->data, NULL));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Read-mostly memory: devices read copies of their own, and whatever is written,
- * by whom and in which way ever, is what everybody reads afterwards.
+ * Read-mostly memory: devices read their own duplicates. After a write by the
+ * CPU, a device or the kernel, every reader must see the new data.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -29,7 +29,7 @@ FIXTURE(copies) {
 	char *buf;
 };
 
-/* A granule that is advised, and filled with 1, 2, ... */
+/* A granule with READ_MOSTLY, filled with 1, 2, ... */
 FIXTURE_SETUP(copies)
 {
 	ASSERT_EQ(0, session_start(&self->session, 2, 1));
@@ -64,7 +64,7 @@ static uint64_t *page(const char *buf, size_t i)
 	ASSERT_EQ((long)((len) / PAGE_BYTES),				\
 		  pages_at(self->fd, addr, len, HOST))
 
-/* The device has copies of all of it now. */
+/* Reads all of the range; the device must get a duplicate of each page. */
 #define ASSERT_COPIED(device, addr, len)				\
 	do {								\
 		const uint64_t _before = copied(&self->session, device);	\
@@ -87,7 +87,7 @@ TEST_F(copies, device_reads_its_own_and_pages_stay_at_home)
 	ASSERT_EQ(0, session_stats(&self->session, 0).out_migrated_to_device);
 	ASSERT_EQ(0, cmd_device_info(self->fd, self->id, &info));
 	ASSERT_LE(GRANULE_BYTES, info.out_used_bytes);
-	/* The CPU's reading took nothing away. */
+	/* The CPU's reads have not dropped the duplicates. */
 	ASSERT_EQ(GRANULE_PAGES, copied(&self->session, 0));
 	ASSERT_EQ(0, session_stats(&self->session, 0).out_cpu_faults);
 }
@@ -130,7 +130,7 @@ TEST_F(copies, two_devices_have_theirs_at_once)
 		ASSERT_VALUE(136, agent_sum(self->other, self->buf,
 					    GRANULE_BYTES, PAGE_BYTES));
 	}
-	/* Neither had to get them again. */
+	/* Neither device had to duplicate again. */
 	ASSERT_EQ(GRANULE_PAGES, copied(&self->session, 0));
 	ASSERT_EQ(GRANULE_PAGES, copied(&self->session, 1));
 	*page(self->buf, 3) = 77;
@@ -154,7 +154,7 @@ TEST_F(copies, what_a_device_writes_is_what_all_others_read)
 	}
 }
 
-/* The kernel writes for the process, and by other ways than its entries. */
+/* The kernel writes for the process, also without using its page tables. */
 TEST_F(copies, what_the_kernel_writes_is_what_devices_read)
 {
 	uint64_t word = 4711;
@@ -204,7 +204,7 @@ TEST_F(copies, fork_keeps_both_sides_apart)
 	close(fds[1]);
 }
 
-/* Copies of pages that fork() has shared already, and a child that writes them. */
+/* fork() shares the pages before they are duplicated; then the child writes. */
 TEST_F(copies, child_that_was_there_before_the_copies)
 {
 	int status, fds[2];
@@ -225,7 +225,10 @@ TEST_F(copies, child_that_was_there_before_the_copies)
 	ASSERT_EQ(1, write(fds[1], "", 1));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_EQ(0, status);
-	/* Alone again, and still copied: a write must not go unheard. */
+	/*
+	 * The child is gone and the pages are still duplicated. A write must
+	 * invalidate the duplicates.
+	 */
 	ASSERT_VALUE(136, agent_sum(self->agent, self->buf, GRANULE_BYTES,
 				    PAGE_BYTES));
 	*page(self->buf, 0) = 10;
@@ -295,13 +298,16 @@ TEST_F(copies, prefetch_makes_them_and_says_so)
 				  &result));
 	ASSERT_EQ(0, result.out_pages_moved);
 	ASSERT_EQ(GRANULE_PAGES, result.out_pages_there);
-	/* It reads them without a fault. */
+	/* The device then reads without a fault. */
 	ASSERT_VALUE(136, agent_sum(self->agent, self->buf, GRANULE_BYTES,
 				    PAGE_BYTES));
 	ASSERT_EQ(0, session_stats(&self->session, 0).out_device_faults);
 }
 
-/* What moves is between copies, of this device and of others: they stay. */
+/*
+ * The pages that migrate have duplicated pages between them. The duplicates of
+ * both devices stay.
+ */
 TEST_F(copies, prefetch_of_what_is_between_takes_none)
 {
 	char *buf = arena_anon(GRANULE_BYTES);
@@ -342,7 +348,7 @@ TEST_F(copies, unset_takes_them_back)
 	ASSERT_EQ(0, cmd_device_info(self->fd, self->id, &info));
 	ASSERT_EQ(self->session.devices[0].used_before,
 		  (int64_t)info.out_used_bytes);
-	/* From here it is memory as any other: it moves. */
+	/* Without the advice, the pages migrate on access. */
 	ASSERT_VALUE(136, agent_sum(self->agent, self->buf, GRANULE_BYTES,
 				    PAGE_BYTES));
 	ASSERT_EQ(GRANULE_PAGES,
@@ -350,7 +356,10 @@ TEST_F(copies, unset_takes_them_back)
 	ASSERT_EQ(-1, pages_check(self->buf, GRANULE_BYTES, 1));
 }
 
-/* Memory that is on a device when it is advised comes home by its reader. */
+/*
+ * Pages that are on a device when the advice is set stay there for its reads.
+ * Reads by others migrate them back.
+ */
 TEST_F(copies, pages_on_a_device_are_read_there_until_the_cpu_wants_them)
 {
 	ASSERT_EQ(0, cmd_advise(self->fd, self->buf, GRANULE_BYTES,
@@ -368,7 +377,10 @@ TEST_F(copies, pages_on_a_device_are_read_there_until_the_cpu_wants_them)
 	ASSERT_COPIED(0, self->buf, GRANULE_BYTES);
 }
 
-/* Held by somebody else: not to be made shared, but to be read where it is. */
+/*
+ * A page with an extra reference gets no duplicate; the device maps it
+ * remotely.
+ */
 TEST_F(copies, page_that_a_pipe_holds_has_none)
 {
 	struct iovec iov = { self->buf, PAGE_BYTES };
@@ -387,7 +399,9 @@ TEST_F(copies, page_that_a_pipe_holds_has_none)
 	close(fds[1]);
 }
 
-/* Taken for I/O while it is copied: what arrives is what all read. */
+/*
+ * A page that is spliced after it was duplicated: all must read the same data.
+ */
 TEST_F(copies, page_that_a_pipe_takes_later_stays_right)
 {
 	struct iovec iov = { self->buf, PAGE_BYTES };
@@ -447,7 +461,10 @@ TEST_F_TIMEOUT(copies, block_of_huge_pages_can_be_copied, 300)
 		     agent_sum(self->agent, buf, 2 * BLOCK_BYTES, PAGE_BYTES));
 }
 
-/* A device with both in one block loses both when the peers part. */
+/*
+ * A device with duplicates and entries for a peer's pages in one block loses
+ * both when peer access is disabled.
+ */
 TEST_F(copies, go_with_a_peers_entries_of_the_same_block)
 {
 	char *buf = arena_anon(2 * PAGE_BYTES);
@@ -480,7 +497,7 @@ TEST_F(copies, go_with_a_peers_entries_of_the_same_block)
 	ASSERT_VALUE(2, agent_read(self->agent, page(buf, 1)));
 }
 
-/* --- in a hurry --------------------------------------------------------------- */
+/* --- under load ----------------------------------------------------------- */
 
 struct writer {
 	char *buf;
@@ -488,7 +505,7 @@ struct writer {
 	uint64_t rounds;
 };
 
-/* Each page counts up; whoever reads it never sees it count down. */
+/* Each page's value only grows, so no reader may see it decrease. */
 static void *write_on(void *arg)
 {
 	struct writer *writer = arg;
@@ -567,7 +584,7 @@ TEST_F(copies, unbind_gives_their_memory_back)
 {
 	ASSERT_COPIED(0, self->buf, GRANULE_BYTES);
 	ASSERT_COPIED(1, self->buf, GRANULE_BYTES);
-	/* Each agent has the files of both devices. */
+	/* Each agent has the files of both devices open. */
 	session_unbind(&self->session, 0);
 	session_unbind(&self->session, 1);
 	ASSERT_TRUE(wait_unused(&self->session, 0));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A device that is evicted while it goes on working: what advice says of the memory
- * holds for where its pages are then. Loads and removes the module.
+ * Evicts a device that continues to work. Advice must then apply to the new
+ * location of the pages. Loads and removes the module.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static int advise(const struct faulty_env *env, size_t len, uint32_t kind,
 	return cmd_advise(env->manager, env->buf, len, kind, location, 0);
 }
 
-/* How many of the first @count pages the device reads as they should be. */
+/* Counts the leading pages, up to @count, that the device reads correctly. */
 static size_t read_right(const struct faulty_env *env, unsigned int device,
 			 size_t count)
 {
@@ -95,7 +95,7 @@ static bool is_copied(uint32_t id, const struct hmmrt_page *page)
 	return page->copies & 1u << id;
 }
 
-/* Who accesses by advice has entries again, without a fault. */
+/* Waits until an AccessedBy device has entries again, without a fault. */
 static bool wait_mapped(FIXTURE_DATA(evict) *self, bool at_home)
 {
 	unsigned int try;
@@ -139,7 +139,7 @@ TEST_F(evict, pages_come_back_to_a_device_that_they_prefer)
 	ASSERT_EQ(0, faulty_env_put_on(env, 1));
 	ASSERT_EQ(0, faulty_evict(env->control, 1));
 	EXPECT_EQ(PAGES, pages_at(env->manager, env->buf, LEN, HOST));
-	/* The other device's faults move nothing. */
+	/* Faults of the other device do not migrate the pages. */
 	EXPECT_EQ(PAGES, read_right(env, 0, PAGES));
 	EXPECT_EQ(PAGES, pages_at(env->manager, env->buf, LEN, HOST));
 	EXPECT_EQ(PAGES, read_right(env, 1, PAGES));
@@ -147,7 +147,10 @@ TEST_F(evict, pages_come_back_to_a_device_that_they_prefer)
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
 }
 
-/* Others' pages come home, those of which there are copies have never been away. */
+/*
+ * Pages on the device migrate back. Duplicated pages already are in system
+ * memory.
+ */
 TEST_F(evict, copies_go_and_are_made_again)
 {
 	const size_t count = PAGES / 4, len = LEN / 4;
@@ -199,12 +202,15 @@ TEST_F(evict, what_came_home_says_that_it_was_evicted)
 		ASSERT_EQ(HMMRT_CAUSE_DEVICE_FAULT, self->pages[i].cause);
 }
 
-/* --- what the device is told ------------------------------------------------------ */
+/* --- invalidations of a device -------------------------------------------- */
 
-/* Of a chunk that one block has, however many pages it is. */
+/* For a chunk used by one block, independent of its number of pages. */
 #define INVALIDATIONS_MAX	4
 
-/* A block in single pages, on the first device; NULL: it is not. */
+/*
+ * Maps a block of single pages and moves it to the first device; NULL on
+ * failure.
+ */
 static char *block_on_device(const struct faulty_env *env)
 {
 	char *buf = arena_anon(BLOCK_BYTES);
@@ -229,7 +235,7 @@ static uint64_t evicted(const struct faulty_env *env, unsigned int device)
 	return stats.out_evicted_pages;
 }
 
-/* How often devices are told to invalidate while the first one is evicted. */
+/* Counts a device's invalidations while the first device is evicted. */
 static int invalidations_to_evict(const struct faulty_env *env,
 				  unsigned int device)
 {
@@ -261,7 +267,7 @@ TEST_F(evict, chunk_of_single_pages_is_invalidated_at_once)
 	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
 }
 
-/* Half of the block is no longer there when it comes home. */
+/* Half of the block is unmapped before the eviction. */
 TEST_F(evict, only_what_comes_home_is_counted)
 {
 	struct faulty_env *env = &self->env;
@@ -270,7 +276,10 @@ TEST_F(evict, only_what_comes_home_is_counted)
 
 	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, munmap(buf + BLOCK_BYTES / 2, BLOCK_BYTES / 2));
-	/* To split a mapping in a block takes all entries of that away. */
+	/*
+	 * Splitting a mapping inside a block removes all its entries; fault
+	 * them in.
+	 */
 	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_FAULT, buf,
 				  BLOCK_BYTES / 2));
 	ASSERT_EQ(0, faulty_evict(env->control, 0));
@@ -280,7 +289,7 @@ TEST_F(evict, only_what_comes_home_is_counted)
 	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES / 2, env->first));
 }
 
-/* Entries of what is elsewhere are left alone. */
+/* Entries for pages in other locations stay. */
 TEST_F(evict, entries_of_other_memory_stay)
 {
 	const size_t half = BLOCK_BYTES / 2, half_pages = BLOCK_PAGES / 2;
@@ -308,7 +317,7 @@ TEST_F(evict, entries_of_other_memory_stay)
 	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
 }
 
-/* Nor is a peer told of each page. */
+/* A peer gets no invalidation for each page, either. */
 TEST_F(evict, peer_that_maps_a_chunk_is_invalidated_at_once)
 {
 	struct faulty_env *env = &self->env;
@@ -320,7 +329,7 @@ TEST_F(evict, peer_that_maps_a_chunk_is_invalidated_at_once)
 	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, cmd_peer(env->manager, env->id[1], env->id[0],
 			      HMMRT_PEER_ENABLE, NULL));
-	/* With no memory of its own it maps what is there. */
+	/* It cannot allocate device memory, so it maps its peer's pages. */
 	ASSERT_EQ(0, faulty_fail_always(env->control, HMMRT_FAULTY_POPULATE));
 	for (i = 0; i < BLOCK_PAGES; i++)
 		ASSERT_EQ(0, faulty_read(env->fd[1], buf + i * PAGE_BYTES,
@@ -339,14 +348,16 @@ TEST_F(evict, peer_that_maps_a_chunk_is_invalidated_at_once)
 	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
 }
 
-/* --- choosing among many ------------------------------------------------------------ */
+/* --- choosing a victim among many processes ------------------------------- */
 
 #define MANY		140
-/* What is looked at with interrupts off, and how much of the device there is. */
+/*
+ * Limit for accounts examined with interrupts off, and the size of the device.
+ */
 #define LOOKS_MAX	320
 #define DEVICE_BYTES	(32 * BLOCK_BYTES)
 
-/* Has a page on the device until the pipe is closed. */
+/* Keeps a page on the device until the pipe is closed. */
 static void have_a_page(int go, int ready)
 {
 	char *buf = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
@@ -381,7 +392,7 @@ static unsigned int start_many(unsigned int count, int go[2], int ready[2])
 	return i;
 }
 
-/* With interrupts off only so many are looked at, however many there are. */
+/* The search examines a limited number of accounts with interrupts off. */
 TEST_F(evict, choosing_among_many_processes_is_done_in_steps)
 {
 	struct faulty_env *env = &self->env;
@@ -394,7 +405,10 @@ TEST_F(evict, choosing_among_many_processes_is_done_in_steps)
 	ASSERT_EQ(0, pipe2(go, O_CLOEXEC));
 	ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));
 	EXPECT_EQ(MANY, start_many(MANY, go, ready));
-	/* It has too much, and gives some up for one that has nothing. */
+	/*
+	 * This process exceeds its share, and gives up memory for one that has
+	 * none.
+	 */
 	EXPECT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_DEVICE, buf,
 				  DEVICE_BYTES));
 	EXPECT_TRUE(tracing_start());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that is exclusive for a device: it uses it without a fault until the CPU
- * looks, nothing that one of the two adds is lost, and what cannot be exclusive is
- * refused.
+ * Exclusive access: the device uses the memory without faults until the CPU
+ * accesses it, no increment by either is lost, and memory that cannot be
+ * exclusive is refused.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -45,7 +45,7 @@ FIXTURE_TEARDOWN(exclusive)
 	EXPECT_EQ(0, session_end(&self->session));
 }
 
-/* Where the CPU's entry has gone; those of device pages as well. */
+/* Returns false if the CPU's entry was replaced, also for device pages. */
 static bool cpu_has_entry(const void *addr)
 {
 	return !device_frame(addr);
@@ -59,7 +59,9 @@ TEST_F(exclusive, device_takes_no_fault_until_the_cpu_looks)
 	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, self->id, NULL));
 	ASSERT_EQ(0, cmd_exclusive(self->fd, self->buf, LEN, self->id, &result));
 	EXPECT_EQ(PAGES, result.out_pages);
-	/* They came home for it, and the CPU has lost them. */
+	/*
+	 * The pages migrated to system memory, and the CPU's entries are gone.
+	 */
 	EXPECT_EQ(0, pages_at(self->fd, self->buf, LEN, self->id));
 	EXPECT_EQ(PAGES, pages_at(self->fd, self->buf, LEN,
 				  HMMRT_LOCATION_NONE));
@@ -69,7 +71,7 @@ TEST_F(exclusive, device_takes_no_fault_until_the_cpu_looks)
 	ASSERT_DONE(agent_write(self->agent, word, 77));
 	EXPECT_EQ(faults, session_stats(&self->session, 0).out_device_faults);
 	EXPECT_FALSE(cpu_has_entry(word));
-	/* Only this page is given back. */
+	/* The CPU's access ends the exclusive access of only this page. */
 	EXPECT_EQ(77, *(volatile uint64_t *)word);
 	EXPECT_TRUE(cpu_has_entry(word));
 	EXPECT_FALSE(cpu_has_entry(self->buf + PAGE_BYTES));
@@ -80,7 +82,7 @@ TEST_F(exclusive, device_takes_no_fault_until_the_cpu_looks)
 	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
 }
 
-/* Lanes add to a word each, in pages of their own. */
+/* Each lane increments its own word, in its own page. */
 static void lanes_begin(struct agent *agent, char *buf)
 {
 	unsigned int i;
@@ -120,7 +122,10 @@ TEST_F(exclusive, no_increment_of_device_or_cpu_is_lost)
 			ASSERT_TRUE(!rc || rc == -EBUSY);
 			got += !rc;
 			i = got % WORDS;
-			/* Looking takes one of them away; and adding does. */
+			/*
+			 * Both the read and the increment by the CPU end a
+			 * page's exclusive access.
+			 */
 			value = __atomic_load_n((uint64_t *)(self->buf +
 							     i * PAGE_BYTES),
 						__ATOMIC_RELAXED);
@@ -250,7 +255,10 @@ static void *wake_often(void *arg)
 	return NULL;
 }
 
-/* To the kernel they are as good as signals: the results of a poll of io_uring. */
+/*
+ * Task work from a multishot poll of io_uring interrupts waits like a signal,
+ * but must not end a call.
+ */
 TEST_F(exclusive, work_for_the_task_ends_no_call)
 {
 	struct waker waker = { .event = eventfd(0, EFD_CLOEXEC) };
@@ -260,7 +268,7 @@ TEST_F(exclusive, work_for_the_task_ends_no_call)
 		.len = IORING_POLL_ADD_MULTI,
 		.poll32_events = POLLIN,
 	};
-	const size_t len = 2 * BLOCK_BYTES; /* signals are looked for in between */
+	const size_t len = 2 * BLOCK_BYTES; /* signal check between blocks */
 	char *buf = arena_anon(len);
 	struct io_uring_cqe result;
 	unsigned int round, results = 0;
@@ -277,7 +285,7 @@ TEST_F(exclusive, work_for_the_task_ends_no_call)
 	ASSERT_EQ(0, pthread_create(&waker.thread, NULL, wake_often, &waker));
 	while (!__atomic_load_n(&waker.begun, __ATOMIC_RELAXED))
 		usleep(100);
-	/* More often where all calls were over before it woke anybody. */
+	/* Add rounds if the waker never ran before the calls ended. */
 	for (round = 0; round < 5 || (!results && round < 100); round++) {
 		__atomic_store_n(&waker.awake, true, __ATOMIC_RELAXED);
 		EXPECT_EQ(0, cmd_prefetch(self->fd, buf, len, self->id, NULL));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Kernel integrity when memory runs out: each step that a process or an agent
- * makes is repeated with its first, second, third... allocation failing, until it
- * needs no more of them; and once more with those that follow failing as well, for
- * the kernel has a second way to most memory, and a caller of both sees a failure
- * only when both fail. It may succeed or fail with ENOMEM, or with EFAULT where
- * the kernel fails copies from and to the process as well; nothing else, and
- * afterwards it must succeed; that nothing leaked or warned is for the kernel
- * log and kmemleak to say.
+ * Kernel integrity when memory runs out. Each step of a process or an agent is
+ * repeated with its first, second, third, ... allocation failing, until the
+ * step makes fewer allocations. A second test also fails the allocations that
+ * follow, because the kernel has a fallback for most allocations and reports a
+ * failure only if both fail. A step may succeed, or fail with ENOMEM, or with
+ * EFAULT where the kernel injects failures into user copies, too. A repetition
+ * without failures must succeed. Leaks and warnings show in the kernel log and
+ * in kmemleak.
  */
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -18,16 +18,16 @@
 #include "lib/session.h"
 #include "lib/setting.h"
 
-/* No step needs that many. */
+/* More than any step needs. */
 #define MAX_ALLOCATIONS	2000
 
 /*
- * How many slab allocations, and how many page allocations, fail in a row. More
- * than any fallback tries; few, for the kernel repeats a page fault that finds no
- * memory until it finds some.
+ * Number of slab allocations, and of page allocations, that fail in a row. This
+ * is more than any fallback tries. It must be small, because the kernel repeats
+ * a page fault until it finds memory.
  */
 #define BURST		"8"
-/* A burst begins at each of the first allocations, and then at every so many. */
+/* A burst starts at each of the first allocations, then at every 17th. */
 #define BURST_EACH	12
 #define BURST_STRIDE	17
 
@@ -35,11 +35,11 @@ struct env {
 	struct session session;
 	struct agent *agent;
 	char *buf;
-	int gpu;		/* as far as the step got */
+	int gpu;		/* opened by the step, or -1 */
 	int space;
-	size_t len;		/* of buf */
-	char *rest;		/* a block that fills the device, or NULL */
-	bool lost;		/* contents of either */
+	size_t len;		/* bytes in buf */
+	char *rest;		/* block that fills the device, or NULL */
+	bool lost;		/* contents of buf or rest */
 };
 
 FIXTURE(step) {
@@ -48,22 +48,22 @@ FIXTURE(step) {
 };
 
 FIXTURE_VARIANT(step) {
-	/* 0 or a negative errno each; prepare and undo never fail. */
+	/* run returns 0 or a negative errno; prepare and undo never fail. */
 	void (*prepare)(struct env *env);
 	int (*run)(struct env *env);
 	void (*undo)(struct env *env);
-	/* Whose allocations fail, if not ours. */
+	/* Fail the agent's allocations, not those of the test. */
 	bool in_agent;
-	bool in_child;		/* the space stays with a process */
+	bool in_child;		/* a process keeps its space */
 	bool needs_agent;	/* attached */
-	bool tiny;		/* a device of one chunk */
-	size_t len;		/* memory it is about; a block if not said */
-	unsigned int stride;	/* not each allocation, there are too many */
+	bool tiny;		/* device of one chunk */
+	size_t len;		/* bytes of memory; 0: one block */
+	unsigned int stride;	/* skip some: there are too many */
 };
 
-/* --- the kernel's side of it ------------------------------------------------------- */
+/* --- fault injection ------------------------------------------------------ */
 
-/* Allocations that may wait fail, too; without a stack dump for each. */
+/* Allocations that may sleep fail, too. No stack dump for each failure. */
 static bool fault_injection_works(void)
 {
 	static const char *const settings[][2] = {
@@ -88,7 +88,7 @@ static bool fault_injection_works(void)
 	return !access("/proc/self/fail-nth", W_OK);
 }
 
-/* A file of the thread whose allocations are to fail. */
+/* Opens a proc file of the thread that is to see failing allocations. */
 static int fail_open(const struct env *env, bool in_agent, const char *name)
 {
 	char path[64];
@@ -107,13 +107,16 @@ static void fail_write(int fd, unsigned int value)
 	char text[16];
 	int len = snprintf(text, sizeof(text), "%u", value);
 
-	/* The write itself may be what fails: then it did so for the last time. */
+	/*
+	 * The injected failure may hit this write itself; the second one
+	 * succeeds.
+	 */
 	if (pwrite(fd, text, (size_t)len, 0) != len &&
 	    pwrite(fd, text, (size_t)len, 0) != len)
 		perror("# fail-nth");
 }
 
-/* Whether the allocation came, and failed. */
+/* Returns true if the allocation was reached and failed. */
 static bool fail_nth_disarm(int fd)
 {
 	char text[16] = { 0 };
@@ -124,7 +127,7 @@ static bool fail_nth_disarm(int fd)
 	return failed;
 }
 
-/* How many of either kind fail after the one that fail-nth names. */
+/* Sets how many allocations of each kind fail after the nth one. */
 static void set_burst(const char *times)
 {
 	write_text("/sys/kernel/debug/failslab/times", times);
@@ -189,7 +192,7 @@ static int run_attach(struct env *env)
 	return agent_attach(env->agent, device->gpu, device->token);
 }
 
-/* The token is used up: a new binding, and with it a new agent. */
+/* The token is used up: bind again, with a new agent. */
 static void undo_attach(struct env *env)
 {
 	struct session_device *device = &env->session.devices[0];
@@ -214,7 +217,10 @@ static void undo_map(struct env *env)
 		    BLOCK_BYTES);
 }
 
-/* Far from all that was used before: span, block and tables are made anew. */
+/*
+ * Far from memory used before, so that span, block and page tables are
+ * allocated.
+ */
 static void prepare_far(struct env *env)
 {
 	env->buf = arena_anon(env->len);
@@ -250,7 +256,7 @@ static void undo_full(struct env *env)
 	undo_far(env);
 }
 
-/* A refused access has its errno on record. */
+/* A refused access has its errno in the fault record. */
 static int access_rc(struct outcome outcome)
 {
 	if (outcome.error)
@@ -333,7 +339,7 @@ static int run_exclusive(struct env *env)
 			     env->session.devices[0].id, NULL);
 }
 
-/* What is there beyond it goes, as far as there is memory for it. */
+/* A limit of 0 evicts everything, as far as system memory can be allocated. */
 static int run_lower_quota(struct env *env)
 {
 	return cmd_set_quota(env->session.space, env->session.devices[0].id, 0,
@@ -355,7 +361,7 @@ static void prepare_read_mostly(struct env *env)
 		   HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0);
 }
 
-/* Closing cannot fail, and brings home what it can. */
+/* Closing cannot fail; it migrates back what it can. */
 static void prepare_second_binding(struct env *env)
 {
 	struct hmmrt_gpu_bind bind = { 0 };
@@ -477,7 +483,7 @@ FIXTURE_VARIANT_ADD(step, close) {
 	.len = 32 * PAGE_BYTES, .stride = 3,
 };
 
-/* What is there goes home page by page: an allocation each. */
+/* The chunk is evicted page by page, with an allocation for each. */
 FIXTURE_VARIANT_ADD(step, eviction) {
 	.prepare = prepare_full, .run = run_device_write, .undo = undo_full,
 	.in_agent = true, .needs_agent = true, .tiny = true, .stride = 7,
@@ -489,8 +495,8 @@ static bool errno_is_allowed(int rc)
 }
 
 /*
- * Struct pages for a device's memory are made by its first binding. The core
- * warns when it has no memory for them: that is not swept.
+ * A device's first binding creates the struct pages for its memory. mm warns if
+ * that allocation fails, so bind once before the sweep.
  */
 static void prepare_regions(struct env *env)
 {
@@ -499,16 +505,16 @@ static void prepare_regions(struct env *env)
 	undo_open(env);
 }
 
-/* What a step came to with allocations failing, and whether the first of them came. */
+/* Result of a step, and whether the first failing allocation was reached. */
 struct attempt {
 	int rc;
 	bool failed;
 };
 
-/* Which allocations fail; nth is 0: none. */
+/* Selects the failing allocations; nth == 0: none. */
 struct failing {
 	unsigned int nth;
-	bool burst;		/* and those after it */
+	bool burst;		/* also those after it */
 };
 
 static struct attempt attempt_in(struct env *env,
@@ -519,7 +525,9 @@ static struct attempt attempt_in(struct env *env,
 	int task = fail_open(env, variant->in_agent, "make-it-fail");
 	struct attempt attempt;
 
-	/* Until the nth has failed no other does, whatever the task's flag says. */
+	/*
+	 * No allocation fails before the nth one, whatever make-it-fail says.
+	 */
 	if (failing.burst) {
 		set_burst(BURST);
 		fail_write(task, 1);
@@ -533,7 +541,7 @@ static struct attempt attempt_in(struct env *env,
 	return attempt;
 }
 
-/* The child's space ends with it. */
+/* A space lasts as long as its process, so a child runs the step. */
 static struct attempt attempt_in_child(struct env *env,
 				       const FIXTURE_VARIANT(step) *variant,
 				       struct failing failing)
@@ -562,7 +570,7 @@ static struct attempt attempt_step(struct env *env,
 				   attempt_in(env, variant, failing);
 }
 
-/* --- the sweep --------------------------------------------------------------------------- */
+/* --- repeating the steps -------------------------------------------------- */
 
 FIXTURE_SETUP(step)
 {
@@ -593,7 +601,7 @@ FIXTURE_TEARDOWN(step)
 		EXPECT_EQ(0, simgpu_restore(self->parameters));
 }
 
-/* Returns whether there were enough allocations for something to fail. */
+/* Returns whether the step made enough allocations for one to fail. */
 static bool attempt_and_repeat(struct __test_metadata *_metadata,
 			       struct env *env,
 			       const FIXTURE_VARIANT(step) *variant,
@@ -610,7 +618,7 @@ static bool attempt_and_repeat(struct __test_metadata *_metadata,
 		       strerror(-attempt.rc));
 	}
 	*enomem += attempt.rc == -ENOMEM;
-	/* Whatever is left of the attempt, the next one is clean. */
+	/* A failed attempt must not prevent the next one from succeeding. */
 	if (attempt.rc)
 		ASSERT_EQ(0, attempt_step(env, variant,
 					  (struct failing){ 0 }).rc);
@@ -660,11 +668,11 @@ TEST_F(step, survives_bursts_of_failed_allocations)
 	ASSERT_GT(MAX_ALLOCATIONS, failing.nth);
 }
 
-/* --- loading -------------------------------------------------------------------------------- */
+/* --- loading the module --------------------------------------------------- */
 
 #define LOADS	150
 
-/* How many allocations, or what else fails, loading the device module makes. */
+/* Counts the allocations and other failure points of loading the module. */
 static unsigned int count_allocations(const struct module_image *image, int fd)
 {
 	const unsigned int many = 1000000;
@@ -680,7 +688,7 @@ static unsigned int count_allocations(const struct module_image *image, int fd)
 	return left ? many - left : 0;
 }
 
-/* Too many to fail each: every so many, all over it. */
+/* There are too many to fail each one, so this samples them evenly. */
 TEST(loading_survives_failed_allocations)
 {
 	unsigned int nth, total, failures = 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Device memory of several processes: that nobody takes from those that have no more than
- * their share, limits and priorities of cgroups, how many processes there may be. Loads
- * hmmrt_simgpu with two small devices, and leaves it as it found it.
+ * Device memory shared by several processes: a process within its share loses
+ * nothing to others, cgroups have limits and priorities, and the number of
+ * processes is limited. Loads hmmrt_simgpu with two small devices, and restores
+ * its parameters.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -24,11 +25,11 @@
 #define DEFAULT		HMMRT_PRIORITY_DEFAULT
 #define PROCESSES_MAX	"/sys/module/hmmrt/parameters/processes_max"
 #define CGROUP		"/sys/fs/cgroup/hmmrt-quota"
-/* Freed device pages are given back when the last process has let go. */
+/* Device pages are freed when the last process that uses them is gone. */
 #define GIVE_BACK_LIMIT_S	60
 #define OTHERS_MAX	4
 
-/* A process with a session of its own, and what it is told to do. */
+/* A process with its own session, which executes orders from the test. */
 struct other {
 	pid_t pid;
 	int orders;
@@ -41,7 +42,7 @@ enum order {
 	LOOK = 'l',
 	PREFETCH = 'p',
 	QUIT = 'q',
-	REFRAIN = 'r',		/* a limit of nothing */
+	REFRAIN = 'r',		/* set a limit of 0 */
 };
 
 struct answer {
@@ -56,7 +57,7 @@ struct plan {
 	size_t len;
 	uint32_t priority;
 	uint64_t limit;
-	const char *cgroup;		/* to be entered first, or NULL */
+	const char *cgroup;		/* cgroup.procs to join, or NULL */
 };
 
 static struct answer carry_out(struct session *session, char *buf, size_t len,
@@ -93,7 +94,9 @@ static struct answer carry_out(struct session *session, char *buf, size_t len,
 	return answer;
 }
 
-/* A child goes on, which has the memory and no device; it is ours to wait for. */
+/*
+ * Leaves a child that has the memory but no device. The test reaps the child.
+ */
 static int be_heir(struct session *session, const char *buf, size_t len,
 		   int orders, int answers)
 {
@@ -140,7 +143,7 @@ static int be_other(const struct plan *plan, int orders, int answers)
 	return 0;
 }
 
-/* Those that were not told to end, for who cleans up behind a test that failed. */
+/* Processes that still run, to be killed if the test fails. */
 static pid_t others[OTHERS_MAX];
 
 static void note_other(pid_t before, pid_t now)
@@ -208,7 +211,7 @@ static struct answer ask(const struct other *other, char order)
 	return answer_of(other);
 }
 
-/* *other has ended afterwards, and *heir is to be told to end. */
+/* Ends *other. The caller must end *heir. */
 static bool inherit(const struct other *other, struct other *heir)
 {
 	struct answer answer = ask(other, INHERIT);
@@ -244,7 +247,7 @@ FIXTURE_SETUP(processes)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
-	/* An order to somebody who has failed is an answer that is missing. */
+	/* An order to a process that has failed shows as a missing answer. */
 	signal(SIGPIPE, SIG_IGN);
 	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
 	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
@@ -279,7 +282,10 @@ static bool is_given_back(const FIXTURE_DATA(processes) *self)
 
 #define MODEST	(2 * BLOCK_BYTES)
 
-/* The modest one has its memory there, then the greedy one works on all of its. */
+/*
+ * The modest process puts its memory on the device, then the greedy one uses
+ * all of its own, which is more than the device has.
+ */
 static struct answer next_to_a_greedy_one(FIXTURE_DATA(processes) *self,
 					  struct __test_metadata *_metadata,
 					  const struct plan *modest_plan,
@@ -320,7 +326,7 @@ TEST_F(processes, who_has_no_more_than_his_share_loses_nothing)
 	EXPECT_EQ(MODEST, answer.used);
 }
 
-/* The same memory is more than the share of one whose priority is low. */
+/* At low priority, the share is smaller than the same memory. */
 TEST_F(processes, who_has_a_low_priority_does)
 {
 	const struct plan modest = { MODEST, 0, NO_LIMIT, NULL };
@@ -332,7 +338,7 @@ TEST_F(processes, who_has_a_low_priority_does)
 	EXPECT_LT(faults, answer.faults);
 }
 
-/* A latecomer gets his share of what another one has filled. */
+/* A process that comes later gets its share of a full device. */
 TEST_F(processes, share_is_had_back_from_who_has_more)
 {
 	const struct plan plan = { MOST, DEFAULT, NO_LIMIT, NULL };
@@ -354,7 +360,7 @@ TEST_F(processes, share_is_had_back_from_who_has_more)
 	EXPECT_TRUE(is_given_back(self));
 }
 
-/* Limits are changed, and memory moves, in all processes when one is killed. */
+/* A process is killed while limits apply and all processes migrate memory. */
 TEST_F(processes, killed_while_it_evicts_leaves_nothing)
 {
 	const struct plan plan = { MOST, DEFAULT, 3 * BLOCK_BYTES, NULL };
@@ -384,7 +390,7 @@ TEST_F(processes, killed_while_it_evicts_leaves_nothing)
 	EXPECT_TRUE(is_given_back(self));
 }
 
-/* Pages of both are in one chunk, of which those of one go. */
+/* Both processes have pages in one chunk. Only those of one are evicted. */
 TEST_F(processes, limit_of_one_takes_nothing_from_another)
 {
 	const size_t most = 4 * BLOCK_BYTES + BLOCK_BYTES / 2;
@@ -395,7 +401,10 @@ TEST_F(processes, limit_of_one_takes_nothing_from_another)
 	struct other first, second;
 	struct answer answer;
 
-	/* With more than half of all chunks in use a part of one goes beside others. */
+	/*
+	 * When more than half of the chunks are in use, partial ones are
+	 * shared.
+	 */
 	ASSERT_TRUE(start_other(&first, &first_plan));
 	ASSERT_TRUE(ask(&first, PREFETCH).right);
 	ASSERT_TRUE(start_other(&second, &second_plan));
@@ -416,7 +425,7 @@ TEST_F(processes, limit_of_one_takes_nothing_from_another)
 	EXPECT_TRUE(is_given_back(self));
 }
 
-/* Until it has all of it there, or it takes too long. */
+/* Prefetches until all memory is on the device. Returns false on timeout. */
 static bool prefetches_all(const struct other *other, size_t len)
 {
 	unsigned int try;
@@ -429,7 +438,9 @@ static bool prefetches_all(const struct other *other, size_t len)
 	return false;
 }
 
-/* What is left of one that has ended goes home for one that is there. */
+/*
+ * Memory left by a process that ended is evicted for a process that still runs.
+ */
 TEST_F(processes, with_memory_are_no_more_than_may_be)
 {
 	const struct plan plan = { BLOCK_BYTES, DEFAULT, NO_LIMIT, NULL };
@@ -492,7 +503,7 @@ static int open_cgroup(const char *path)
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* At the same time, and either gets some of the device. */
+/* Both processes fill at the same time, and each gets some device memory. */
 static bool both_work(const struct other others[2])
 {
 	struct answer answer;
@@ -510,7 +521,7 @@ static bool both_work(const struct other others[2])
 	return right;
 }
 
-/* Two processes in two groups, in one that has a limit for both. */
+/* Two processes in two child groups of one group that limits both. */
 TEST_F(processes, of_a_cgroup_have_one_limit_for_all)
 {
 	const uint64_t limit = 3 * BLOCK_BYTES;
@@ -533,13 +544,13 @@ TEST_F(processes, of_a_cgroup_have_one_limit_for_all)
 		ASSERT_TRUE(start_other(&others[i], &plans[i]));
 		ASSERT_TRUE(ask(&others[i], PREFETCH).right);
 	}
-	/* No limit yet: the sum of those in it. */
+	/* Without a limit, the usage is the sum over the group's processes. */
 	EXPECT_EQ(DEVICE_BYTES, cgroup_used(self, above));
 	EXPECT_EQ(DEVICE_BYTES / 2, cgroup_used(self, a));
 	ASSERT_EQ(0, cgroup_quota(self, above, HMMRT_QUOTA_SET, limit, &quota));
 	EXPECT_GE(limit, quota.out_used_bytes);
 	EXPECT_LT(0, quota.out_evicted_bytes);
-	/* One below the other one, and what has one of its own. */
+	/* A limit of the child group, below the limit of its parent. */
 	ASSERT_EQ(0, cgroup_quota(self, a, HMMRT_QUOTA_SET, BLOCK_BYTES,
 				  &quota));
 	EXPECT_TRUE(both_work(others));
@@ -547,7 +558,9 @@ TEST_F(processes, of_a_cgroup_have_one_limit_for_all)
 	EXPECT_GE(limit, cgroup_used(self, above));
 	EXPECT_EQ(cgroup_used(self, a) + cgroup_used(self, b),
 		  cgroup_used(self, above));
-	/* The one between goes; what it was charged is charged above still. */
+	/*
+	 * Without the child's limit, its usage is still charged to the parent.
+	 */
 	ASSERT_EQ(0, cgroup_quota(self, a, HMMRT_QUOTA_SET, NO_LIMIT, &quota));
 	EXPECT_EQ(NO_LIMIT, quota.out_limit_bytes);
 	EXPECT_TRUE(ask(&others[0], FILL).right);
@@ -561,12 +574,12 @@ TEST_F(processes, of_a_cgroup_have_one_limit_for_all)
 	close(b);
 	EXPECT_EQ(0, rmdir(CGROUP "/a"));
 	EXPECT_EQ(0, rmdir(CGROUP "/b"));
-	/* It goes with its limit. */
+	/* The limit goes away with the cgroup. */
 	EXPECT_EQ(0, rmdir(CGROUP));
 	close(above);
 }
 
-/* That of the process is the default one. */
+/* The process itself has the default priority. */
 TEST_F(processes, of_a_cgroup_with_a_low_priority_have_that)
 {
 	const struct plan modest = { MODEST, DEFAULT, NO_LIMIT,
@@ -590,7 +603,9 @@ TEST_F(processes, of_a_cgroup_with_a_low_priority_have_that)
 	answer = next_to_a_greedy_one(self, _metadata, &modest, &faults);
 	EXPECT_LT(0, answer.evicted);
 	EXPECT_LT(faults, answer.faults);
-	/* As at first: then those in it have what they have. */
+	/*
+	 * With the default priority again, processes in the group lose nothing.
+	 */
 	quota.priority = HMMRT_PRIORITY_MAX;
 	ASSERT_EQ(0, cmd_quota(self->fd, &quota));
 	answer = next_to_a_greedy_one(self, _metadata, &modest, &faults);

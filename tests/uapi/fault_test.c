@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Device faults: what a device reads and writes is the process's memory, where
- * pages are afterwards, and how many faults that took.
+ * Device faults: the device reads and writes the process's memory. Checks the
+ * location of pages afterwards, and the number of faults.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -61,7 +61,7 @@ TEST_F(device, untouched_memory_reads_as_zero_and_can_be_written)
 	ASSERT_EQ(6, *second);
 }
 
-/* The CPU has mapped the zero page already, and reads it again afterwards. */
+/* The CPU maps the zero page before the device's write and reads after it. */
 TEST_F(device, write_over_the_zero_page_is_seen_by_the_cpu)
 {
 	uint64_t *words = arena_anon(BLOCK_BYTES);
@@ -99,7 +99,7 @@ TEST_F(device, pages_move_to_the_device_and_home_again)
 	EXPECT_GT(BLOCK_PAGES / 4, stats.out_cpu_faults);
 }
 
-/* 16, 32, 64, 128, 256, 512 pages: the window doubles as it is used up. */
+/* The window doubles each time: 16, 32, 64, 128, 256, 512 pages. */
 TEST_F(device, sweep_over_a_block_takes_six_faults)
 {
 	const size_t len = BLOCK_BYTES;
@@ -121,14 +121,17 @@ TEST_F(device, second_sweep_takes_no_faults)
 	ASSERT_NE(NULL, buf);
 	ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES, 1));
 	faults = session_stats(&self->session, 0).out_device_faults;
-	/* A sweep takes the first block in windows, and the others whole. */
+	/*
+	 * The sweep faults six times in the first block, and once in each later
+	 * one.
+	 */
 	ASSERT_EQ(6 + 3, faults);
 	ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES, 2));
 	ASSERT_EQ(faults, session_stats(&self->session, 0).out_device_faults);
 	ASSERT_EQ(-1, pages_check(buf, len, 2));
 }
 
-/* One page in each 64 KiB, from the far end: no window may grow. */
+/* Touches one 64 KiB granule in four: the window must not grow. */
 TEST_F(device, scattered_touches_move_little)
 {
 	const size_t len = BLOCK_BYTES, step = 4 * 16 * PAGE_BYTES;
@@ -143,7 +146,7 @@ TEST_F(device, scattered_touches_move_little)
 		  session_stats(&self->session, 0).out_migrated_to_device);
 }
 
-/* A block on the device is one piece of device memory in address order. */
+/* Returns true if the pages are consecutive in device memory. */
 static bool frames_are_contiguous(const char *addr, size_t pages)
 {
 	uint64_t first = device_frame(addr);
@@ -187,7 +190,7 @@ TEST_F(device, unmapped_memory_is_refused)
 		  outcome.record.out_access);
 	ASSERT_EQ(outcome.record.out_addr, outcome.signal_addr);
 	ASSERT_EQ(1, session_stats(&self->session, 0).out_failed_faults);
-	/* And mapped again it is new. */
+	/* Mapped again, the memory is zero. */
 	ASSERT_EQ(words + 512,
 		  mmap(words + 512, PAGE_BYTES, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
@@ -220,7 +223,7 @@ TEST_F(device, write_to_read_only_memory_is_refused)
 	outcome = agent_write(self->agent, word, 4);
 	ASSERT_REFUSED(SIGSEGV, EACCES, outcome);
 	ASSERT_EQ((uintptr_t)word, outcome.record.out_addr);
-	/* Also when the device has the page already. */
+	/* The same after the device has mapped the page. */
 	ASSERT_VALUE(3, agent_read(self->agent, word));
 	ASSERT_REFUSED(SIGSEGV, EACCES, agent_write(self->agent, word, 4));
 	ASSERT_EQ(3, *word);
@@ -238,7 +241,7 @@ TEST_F(device, no_access_to_prot_none)
 	ASSERT_VALUE(1, agent_read(self->agent, word));
 }
 
-/* The page stays on the device meanwhile, and nothing there upgrades it. */
+/* The page stays on the device, read-only until the device writes. */
 TEST_F(device, write_after_mprotect_down_and_up_happens)
 {
 	const size_t len = BLOCK_BYTES;
@@ -265,7 +268,7 @@ TEST_F(device, code_runs_where_the_owner_may_execute)
 	ASSERT_REFUSED(SIGSEGV, EACCES, agent_call(self->agent, code));
 	ASSERT_EQ(0, mprotect(code, PAGE_BYTES, PROT_READ | PROT_EXEC));
 	ASSERT_VALUE(0x5eed, agent_call(self->agent, code));
-	/* Read first: the TLB entry is there and forbids execution. */
+	/* The read makes a TLB entry that forbids execution. */
 	ASSERT_EQ(0, mprotect(code, PAGE_BYTES, PROT_READ));
 	ASSERT_DONE(agent_read(self->agent, code));
 	ASSERT_EQ(SIGSEGV, agent_call(self->agent, code).signal);
@@ -300,7 +303,7 @@ TEST_F(device, write_to_shared_memory_stays_in_system_memory)
 	close(fd);
 }
 
-/* Not a fault for each page, although nothing moves. */
+/* There must not be one fault per page, although nothing migrates. */
 TEST_F(device, sweep_over_fresh_shared_memory_takes_few_faults)
 {
 	const size_t len = 2 * BLOCK_BYTES;
@@ -313,7 +316,9 @@ TEST_F(device, sweep_over_fresh_shared_memory_takes_few_faults)
 	ASSERT_EQ(-1, pages_check(buf, len, 1));
 }
 
-/* This program, mapped private: the device gets copies, the file none. */
+/*
+ * Maps this program MAP_PRIVATE: device writes go to a copy, not to the file.
+ */
 TEST_F(device, write_to_a_private_file_mapping_does_not_reach_the_file)
 {
 	const size_t len = 4 * PAGE_BYTES;
@@ -334,7 +339,10 @@ TEST_F(device, write_to_a_private_file_mapping_does_not_reach_the_file)
 	close(fd);
 }
 
-/* Behind the end of the file is memory of nobody, which harms no neighbour. */
+/*
+ * Pages behind the end of a file are refused without affecting their
+ * neighbours.
+ */
 TEST_F(device, access_behind_the_end_of_a_file_is_refused)
 {
 	int fd = memfd_create("fault_test", MFD_CLOEXEC);
@@ -348,7 +356,10 @@ TEST_F(device, access_behind_the_end_of_a_file_is_refused)
 	ASSERT_REFUSED(SIGSEGV, EFAULT,
 		       agent_read(self->agent, buf + PAGE_BYTES));
 	ASSERT_VALUE(1, agent_read(self->agent, buf));
-	/* It comes into being, and goes with the file. */
+	/*
+	 * The page appears when the file grows, and goes away when it is
+	 * truncated.
+	 */
 	ASSERT_EQ(0, ftruncate(fd, 2 * PAGE_BYTES));
 	ASSERT_DONE(agent_write(self->agent, buf + PAGE_BYTES, 2));
 	ASSERT_EQ(0, ftruncate(fd, PAGE_BYTES));
@@ -357,9 +368,11 @@ TEST_F(device, access_behind_the_end_of_a_file_is_refused)
 	close(fd);
 }
 
-/* --- what a device cannot reach --------------------------------------------- */
+/* --- memory that a device cannot access ----------------------------------- */
 
-/* Where this process has the data of its vdso; so has the agent, by fork. */
+/*
+ * Returns the address of the vDSO data. The agent has it there, too, by fork().
+ */
 static char *find_vvar(size_t *len)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -418,15 +431,19 @@ static void go_on(int signal)
 }
 
 /*
- * Some kernels that check the flags of pages stumble over the count of failed ones
- * when device memory goes: over its struct pages, which are gone by then.
+ * With CONFIG_DEBUG_VM_PGFLAGS, some kernels fail when device memory is
+ * removed: they update the count of poisoned pages in struct pages that are
+ * already gone.
  */
 static bool kernel_bears_failed_memory(void)
 {
 	return system("zcat /proc/config.gz | grep -q ^CONFIG_DEBUG_VM_PGFLAGS=y");
 }
 
-/* The memory behind a page has failed: the page is lost to the device as well, and no other. */
+/*
+ * A page with poisoned memory is an error for the device, too. Its neighbours
+ * keep working.
+ */
 TEST_F(device, page_with_failed_memory_is_efault)
 {
 	char *buf = arena_anon(3 * PAGE_BYTES);
@@ -435,7 +452,7 @@ TEST_F(device, page_with_failed_memory_is_efault)
 		SKIP(return, "CONFIG_DEBUG_VM_PGFLAGS");
 	ASSERT_NE(NULL, buf);
 	pages_fill(buf, 3 * PAGE_BYTES, 1);
-	/* Some kernels tell the owner at once, who may not ignore it. */
+	/* Some kernels send SIGBUS at once, which cannot be ignored. */
 	signal(SIGBUS, go_on);
 	ASSERT_EQ(0, madvise(buf + PAGE_BYTES, PAGE_BYTES, MADV_HWPOISON));
 	signal(SIGBUS, SIG_DFL);
@@ -446,20 +463,23 @@ TEST_F(device, page_with_failed_memory_is_efault)
 	ASSERT_VALUE(1, agent_read(self->agent, buf));
 	ASSERT_DONE(agent_write(self->agent, buf + 2 * PAGE_BYTES, 9));
 	ASSERT_EQ(9, buf[2 * PAGE_BYTES]);
-	/* Given back, the address is as good as any. */
+	/* After MADV_DONTNEED the address can be used again. */
 	ASSERT_EQ(0, madvise(buf, 3 * PAGE_BYTES, MADV_DONTNEED));
 	ASSERT_DONE(agent_write(self->agent, buf + PAGE_BYTES, 4));
 	ASSERT_EQ(4, buf[PAGE_BYTES]);
 }
 
-/* The CPU refuses these by itself: there is no mapping to ask for them. */
+/*
+ * No mapping covers these addresses, so the CPU faults without asking the
+ * device.
+ */
 TEST_F(device, addresses_that_cannot_be_mapped_end_in_a_signal)
 {
 	const uint64_t bad[] = {
 		0x0000800000000000, /* behind the last page */
-		0x8000000000000000, /* no address at all */
+		0x8000000000000000, /* not canonical */
 		0xffff7fffffffffff,
-		0xffff888000000000, /* the kernel's */
+		0xffff888000000000, /* kernel addresses */
 		0xfffffffffffff000,
 	};
 	uint64_t *word = arena_anon(PAGE_BYTES);
@@ -477,7 +497,7 @@ TEST_F(device, addresses_that_cannot_be_mapped_end_in_a_signal)
 	ASSERT_EQ(1, *word);
 }
 
-/* What the CPU may do with them, the device may not: it must read, too. */
+/* The CPU may use these mappings, but a device needs read permission. */
 TEST_F(device, mappings_that_cannot_be_read_are_eacces)
 {
 	char *buf = arena_anon(2 * PAGE_BYTES);
@@ -504,13 +524,16 @@ static pid_t fork_and_hold(int pipe_fds[2], const uint64_t *word,
 	if (pid)
 		return pid;
 	close(pipe_fds[1]);
-	/* Until the parent says so, or is gone. */
+	/* Waits until the parent writes or exits. */
 	if (read(pipe_fds[0], &c, 1) < 0)
 		_exit(2);
 	_exit(*word == expected ? 0 : 1);
 }
 
-/* Shared by COW, with the child alive, on the device and in system memory. */
+/*
+ * Pages are shared copy-on-write with a running child, on the device and in
+ * system memory.
+ */
 TEST_F(device, write_after_fork_reaches_only_the_parent)
 {
 	uint64_t *words = arena_anon(2 * BLOCK_BYTES);
@@ -537,7 +560,7 @@ TEST_F(device, write_after_fork_reaches_only_the_parent)
 	close(fds[0]);
 }
 
-/* The child is gone: nothing is shared, but pages stay write-protected. */
+/* The child has exited: pages are not shared but still write-protected. */
 TEST_F(device, write_after_a_child_came_and_went_happens)
 {
 	const size_t len = BLOCK_BYTES;
@@ -556,9 +579,9 @@ TEST_F(device, write_after_a_child_came_and_went_happens)
 	ASSERT_EQ(-1, pages_check(buf, 2 * len, 5));
 }
 
-/* --- several at once -------------------------------------------------------- */
+/* --- concurrent accesses -------------------------------------------------- */
 
-/* Four lanes and the CPU count in one word, while it goes back and forth. */
+/* Four lanes and the CPU increment one word, while its page migrates. */
 TEST_F(device, atomics_of_lanes_and_cpu_add_up)
 {
 	const uint64_t times = 20000;
@@ -572,7 +595,7 @@ TEST_F(device, atomics_of_lanes_and_cpu_add_up)
 		agent_post(self->agent, lane, AGENT_ADD, args, 2);
 	for (i = 0; i < times; i++) {
 		__atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
-		/* Let it go now and then. */
+		/* Pause, so that the device gets the page. */
 		if (i % 64 == 0)
 			usleep(1);
 	}
@@ -596,7 +619,7 @@ TEST_F(device, lanes_fault_on_one_block_together)
 		ASSERT_VALUE(4096UL * 4097 / 2,
 			     agent_wait(self->agent, lane, 60));
 	ASSERT_EQ(4096, pages_at(self->session.space, buf, len, self->id));
-	/* One a lane at most for each window, of which a block has six. */
+	/* At most one fault per lane and window; a block has six windows. */
 	ASSERT_GE(4 * 8 * 6,
 		  session_stats(&self->session, 0).out_device_faults);
 }
@@ -623,7 +646,7 @@ static void *write_odd_words(void *arg)
 	return NULL;
 }
 
-/* Different words of the same pages: nobody loses a write. */
+/* They write different words of the same pages; no write may be lost. */
 TEST_F(device, cpu_and_device_write_different_words_of_a_page)
 {
 	struct cpu_side side = { .len = 64 * PAGE_BYTES };
@@ -634,7 +657,7 @@ TEST_F(device, cpu_and_device_write_different_words_of_a_page)
 	side.buf = arena_anon(side.len);
 	ASSERT_NE(NULL, side.buf);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, write_odd_words, &side));
-	/* All fifty may be over before a new thread gets to run. */
+	/* All 50 rounds could end before a new thread runs. */
 	while (!__atomic_load_n(&side.rounds, __ATOMIC_RELAXED))
 		usleep(1000);
 	for (round = 1; round <= 50; round++)
@@ -647,7 +670,7 @@ TEST_F(device, cpu_and_device_write_different_words_of_a_page)
 		ASSERT_EQ(side.rounds, ((uint64_t *)(side.buf + at))[1]);
 }
 
-/* What does not fit stays at home, and does not take longer for it. */
+/* Pages that do not fit stay in system memory, and cause no extra faults. */
 TEST_F(device, buffer_larger_than_device_memory_works)
 {
 	const size_t beyond = 8 * BLOCK_BYTES;
@@ -727,7 +750,7 @@ TEST_F(two_devices, use_a_buffer_at_once)
 	ASSERT_EQ(10000, *words);
 }
 
-/* One has it, the other reads: not there at the same time. */
+/* The page is on one device; the other device's access migrates it. */
 TEST_F(two_devices, read_after_the_other_wrote_sees_it)
 {
 	uint64_t *word = arena_anon(PAGE_BYTES);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * A device that fails: each op that may fail does so at its first, second, ...
- * call while a process uses the device in each way there is. What is documented
- * holds: the call fails with its error, or does without; no page is lost, none is
- * left on the device, and the next attempt works. A slow device holds up users of
- * the block, and no other process. Loads and removes the module.
+ * A failing device: each operation that may fail does so at its first, second,
+ * ... call, while a process uses the device in each possible way. The call must
+ * fail with its documented error or succeed without the operation. No page may
+ * be lost or left on the device, and the next attempt must work. A slow device
+ * may delay users of the same block but no other process. Loads and removes the
+ * module.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -17,7 +18,7 @@
 /* More calls than any step makes. */
 #define MAX_NTH		5000
 
-/* --- ways to use a device -------------------------------------------------------- */
+/* --- ways to use a device ------------------------------------------------- */
 
 static int start_at_home(struct faulty_env *env)
 {
@@ -68,7 +69,7 @@ static int run_evict(struct faulty_env *env)
 	return faulty_evict(env->control, 0);
 }
 
-/* Its end is nobody's failure: what is not read back stays. */
+/* Unbinding cannot fail: a page that cannot be read stays on the device. */
 static int run_unbind(struct faulty_env *env)
 {
 	close(env->fd[0]);
@@ -84,8 +85,8 @@ FIXTURE_VARIANT(failing) {
 	enum hmmrt_faulty_op op;
 	int (*start)(struct faulty_env *env);
 	int (*run)(struct faulty_env *env);
-	int error;		/* that it may give; 0: it does without */
-	bool moves;		/* to the device, if nothing fails */
+	int error;		/* allowed errno; 0: must succeed */
+	bool moves;		/* to the device without failures */
 };
 
 #define FAILING(_op, _start, _run) \
@@ -196,7 +197,10 @@ FIXTURE_TEARDOWN(failing)
 		EXPECT_EQ(0, faulty_env_end(&self->env));
 }
 
-/* 0 with the failed call, 1 when it made fewer calls, or what went wrong. */
+/*
+ * Returns 0 if the nth call failed, 1 if there were fewer calls, or a negative
+ * errno.
+ */
 static int fail_once(struct faulty_env *env, const FIXTURE_VARIANT(failing) *variant,
 		     unsigned int nth)
 {
@@ -215,7 +219,10 @@ static int fail_once(struct faulty_env *env, const FIXTURE_VARIANT(failing) *var
 	left = faulty_fail_stop(env->control, variant->op);
 	if (rc && (left || rc != -variant->error))
 		return rc;
-	/* Without tables nothing can be done; a page is perhaps a neighbour's. */
+	/*
+	 * A failed PREPARE must fail the call. Other failures may only concern
+	 * a neighbouring page.
+	 */
 	if (!left && !rc && variant->op == HMMRT_FAULTY_PREPARE)
 		return -ENODATA;
 	return left > 0;
@@ -242,19 +249,22 @@ TEST_F(failing, call_is_survived_and_the_next_attempt_works)
 					  HMMRT_LOCATION_HOST));
 		ASSERT_TRUE(faulty_env_is_unused(env));
 	}
-	/* It ended because there were no more calls to fail, and there were some. */
+	/*
+	 * The loop ended because no call was left to fail, and some calls
+	 * failed.
+	 */
 	EXPECT_EQ(1, rc);
 	EXPECT_LT(0, failed);
 }
 
-/* --- a copy that takes long --------------------------------------------------------- */
+/* --- a slow copy ---------------------------------------------------------- */
 
 #define OTHERS_LIMIT_S	15
 
 struct slow_copy {
 	struct faulty_env *env;
-	char *moves;		/* to the device, slowly */
-	volatile uint64_t *touched;	/* on the device already, of the same block */
+	char *moves;		/* migrates slowly */
+	volatile uint64_t *touched;	/* same block, already on the device */
 	sem_t touch;
 	int rc;
 	uint64_t found;
@@ -280,7 +290,7 @@ static void *touch_meanwhile(void *arg)
 	return NULL;
 }
 
-/* A process that has a space of its own and gives it up, when it is told to. */
+/* Forks a process that, when told to, creates a space and closes it. */
 static pid_t bystander(int gate)
 {
 	pid_t pid = fork();
@@ -298,7 +308,7 @@ static pid_t bystander(int gate)
 	_exit(0);
 }
 
-/* Its status, or -1 if it takes too long. */
+/* Returns its wait status, or -1 on timeout. */
 static int bystander_end(pid_t pid)
 {
 	unsigned int try;
@@ -339,8 +349,8 @@ FIXTURE_TEARDOWN(slow)
 }
 
 /*
- * A CPU fault waits for a migration of its block, which lasts; that of another
- * process to give up its space does not.
+ * A CPU fault waits for the slow migration of its block. Another process must
+ * be able to close its space at the same time.
  */
 TEST_F_TIMEOUT(slow, cpu_fault_that_waits_for_it_holds_up_nobody_else, 60)
 {
@@ -358,7 +368,7 @@ TEST_F_TIMEOUT(slow, cpu_fault_that_waits_for_it_holds_up_nobody_else, 60)
 				  env->buf, PAGE_BYTES));
 	ASSERT_EQ(1, faulty_env_pages_on(env, 0));
 	ASSERT_EQ(0, pipe(gate));
-	/* All that needs the mmap_lock for writing comes first. */
+	/* Anything that takes the mmap_lock for writing must come first. */
 	pid = bystander(gate[0]);
 	ASSERT_LT(0, pid);
 	ASSERT_EQ(0, sem_init(&copy.touch, 0, 0));
@@ -419,7 +429,10 @@ static void *unplug(void *arg)
 	return (void *)(intptr_t)faulty_devices(env->control, 0);
 }
 
-/* A limit that evicts much is given up when the binding ends, and the device goes. */
+/*
+ * Lowering a limit, which evicts much, stops when the binding ends and the
+ * device goes away.
+ */
 TEST_F_TIMEOUT(slow, quota_that_evicts_ends_with_the_binding, 120)
 {
 	const size_t len = QUOTA_BLOCKS * BLOCK_BYTES;
@@ -438,7 +451,7 @@ TEST_F_TIMEOUT(slow, quota_that_evicts_ends_with_the_binding, 120)
 				    &shrinking));
 	ASSERT_EQ(0, faulty_wait_held(env->control));
 	ASSERT_EQ(0, pthread_create(&unplugging, NULL, unplug, env));
-	/* The binding is going when it is found no more. */
+	/* The call fails once the binding is on its way out. */
 	while (quota_call(env, HMMRT_QUOTA_GET, 0) != -EINVAL)
 		usleep(1000);
 	faulty_hold(env->control, false);
