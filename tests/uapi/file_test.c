@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Files that are mapped, used by a device and changed by other means: written,
- * written back, cut.
+ * File mappings that a device uses while the file is written, written back or
+ * truncated by other means.
  */
 #include <fcntl.h>
 
@@ -88,7 +88,9 @@ TEST_F(file, writes_are_seen_by_the_device)
 	}
 }
 
-/* Writing back makes entries read-only: the next write is noticed again. */
+/*
+ * Writeback makes the entries read-only, so that the next write faults again.
+ */
 TEST_F(file, has_what_the_device_wrote_after_it_was_written_back)
 {
 	const off_t last = LEN - PAGE_BYTES;
@@ -121,7 +123,7 @@ TEST_F(file, that_is_cut_is_refused_behind_its_end)
 	outcome = agent_read(self->agent, second);
 	ASSERT_REFUSED(SIGSEGV, EFAULT, outcome);
 	ASSERT_EQ((uintptr_t)second, outcome.record.out_addr);
-	/* When it grows again there are zeroes. */
+	/* After the file grows again, the pages are zero. */
 	ASSERT_EQ(0, ftruncate(self->fd, LEN));
 	ASSERT_VALUE(0, agent_read(self->agent, second));
 	ASSERT_VALUE(1, agent_read(self->agent, self->buf));

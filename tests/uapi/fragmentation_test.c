@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Device memory that is taken and freed in pieces of all sizes, for long: how it is
- * cut up by that, and that it is whole again in the end.
+ * Allocates and frees device memory in pieces of all sizes for a long time.
+ * Checks how many chunks stay whole, and that all are whole in the end.
  *
- * HMMRT_TEST_SEED sets the seed, which is printed; HMMRT_MODEL_OPS how many pieces
- * are taken or freed. Without that it goes on for SECONDS.
+ * HMMRT_TEST_SEED sets the random seed, which is printed. HMMRT_MODEL_OPS sets
+ * the number of operations; without it, the test runs for SECONDS.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,13 +23,15 @@
 #define SLOTS		96
 #define SLOT_PAGES	(5 * BLOCK_PAGES)
 #define MOST_PAGES	(4 * BLOCK_PAGES)
-/* Of the chunks of a device of which half is in use; see docs/limits.md. */
+/*
+ * Expected free chunks when half of the device is in use; see docs/limits.md.
+ */
 #define LEAST_FREE(chunks)	((chunks) / 16)
 #define AVERAGE_FREE(chunks)	((chunks) / 4)
 
 struct slot {
 	char *base;
-	char *addr;		/* NULL: nothing is mapped */
+	char *addr;		/* NULL: not mapped */
 	size_t pages;
 };
 
@@ -41,13 +43,13 @@ struct churn {
 	size_t used;		/* pages */
 	size_t total;
 	unsigned long ops;
-	/* Where half of the device is in use. */
+	/* Sampled while about half of the device is in use. */
 	unsigned long looks;
 	unsigned long free_sum;
 	unsigned int free_least;
 };
 
-/* Each size from a page to 8 MiB is as likely as one twice as large. */
+/* Sizes from one page to 8 MiB; each power of two has the same probability. */
 static size_t any_pages(struct churn *churn)
 {
 	size_t most = (size_t)1 << rand_r(&churn->seed) % 12;
@@ -78,7 +80,7 @@ static int give_back(struct churn *churn, struct slot *slot)
 	return 0;
 }
 
-/* At any page, as the heap of a process is. */
+/* At a random page, like the heap of a process. */
 static int take(struct churn *churn, struct slot *slot)
 {
 	size_t pages = any_pages(churn);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * A file whose pages the process itself provides, by FUSE: while the device's
- * access waits for such a page, the thread that provides it takes CPU faults on
- * pages that the device has, in the same block. Who held the block meanwhile
- * would wait for ever. And it answers when it likes, so that what happens during a
- * read is not a matter of luck.
+ * A file with pages that the process itself provides by FUSE. While the
+ * device's access waits for such a page, the thread that provides it takes CPU
+ * faults on device pages of the same block. Holding the block's lock during the
+ * wait would deadlock. The server answers when the test wants it to, so the
+ * tests do not depend on timing.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -60,7 +60,7 @@ TEST_F(fuse, page_is_read_by_the_device)
 	ASSERT_LT(0, self->server.reads);
 }
 
-/* The thread needs a page of this very block, which is on the device. */
+/* The server's thread needs a page of this block, which is on the device. */
 TEST_F(fuse, server_may_fault_in_the_block_that_waits_for_it)
 {
 	const size_t front = 32 * PAGE_BYTES;
@@ -75,7 +75,7 @@ TEST_F(fuse, server_may_fault_in_the_block_that_waits_for_it)
 	ASSERT_EQ(8 + self->server.reads, *self->server.touch);
 }
 
-/* And a write makes a private copy of such a page. */
+/* A device write makes a private copy of the file's page. */
 TEST_F(fuse, write_waits_for_the_page_and_copies_it)
 {
 	ASSERT_EQ(0, cmd_prefetch(self->session.space, self->block,
@@ -88,7 +88,7 @@ TEST_F(fuse, write_waits_for_the_page_and_copies_it)
 	ASSERT_EQ(10 + self->server.reads, *self->server.touch);
 }
 
-/* One read() past the page cache, into memory of the process. */
+/* A read() with O_DIRECT into memory of the process. */
 struct reading {
 	char path[64];
 	char *buf;
@@ -107,7 +107,7 @@ static void *read_directly(void *arg)
 	return NULL;
 }
 
-/* Mappings come and go while the device waits for the server. */
+/* mmap() and munmap() must work while the device waits for the server. */
 TEST_F(fuse, who_waits_for_it_holds_nobody_up)
 {
 	const uint64_t args[] = { (uintptr_t)self->file };
@@ -126,7 +126,7 @@ TEST_F(fuse, who_waits_for_it_holds_nobody_up)
 	ASSERT_VALUE(FUSE_FILE_WORD, outcome);
 }
 
-/* The answer does not depend on the server, which is not asked. */
+/* The call must fail without reading from the server. */
 TEST_F_TIMEOUT(fuse, memory_of_a_file_is_not_made_exclusive, 30)
 {
 	const uint32_t id = self->session.devices[0].id;
@@ -137,7 +137,9 @@ TEST_F_TIMEOUT(fuse, memory_of_a_file_is_not_made_exclusive, 30)
 	ASSERT_EQ(-EBUSY, cmd_exclusive(space, self->file, FUSE_FILE_BYTES, id, NULL));
 	ASSERT_EQ(0, self->server.reads);
 	self->server.held_up = false;
-	/* Nor is the process's own copy, behind which the file would be found. */
+	/*
+	 * The process's private copy is refused, too, as the file is behind it.
+	 */
 	*(volatile uint64_t *)self->file = 5;
 	reads = self->server.reads;
 	self->server.held_up = true;
@@ -145,11 +147,11 @@ TEST_F_TIMEOUT(fuse, memory_of_a_file_is_not_made_exclusive, 30)
 	EXPECT_EQ(reads, self->server.reads);
 	EXPECT_EQ(5, *(volatile uint64_t *)self->file);
 	self->server.held_up = false;
-	/* What is beside it is. */
+	/* Anonymous memory beside the file can be exclusive. */
 	EXPECT_EQ(0, cmd_exclusive(space, self->block, PAGE_BYTES, id, NULL));
 }
 
-/* What is read arrives in the page that was there when the read began. */
+/* Data of a direct read arrives in the page that the read pinned. */
 TEST_F(fuse, page_stays_while_it_is_read_into)
 {
 	const uint32_t id = self->session.devices[0].id;
@@ -176,7 +178,7 @@ TEST_F(fuse, page_stays_while_it_is_read_into)
 	fuse_server_go_on(&self->server);
 	pthread_join(reading.thread, NULL);
 	ASSERT_EQ((ssize_t)FUSE_FILE_BYTES, reading.got);
-	/* It has the word in its first page, and zeroes. */
+	/* The first page starts with the word; all other bytes are zero. */
 	ASSERT_VALUE(FUSE_FILE_WORD,
 		     agent_sum(self->agent, reading.buf, FUSE_FILE_BYTES,
 			       PAGE_BYTES));

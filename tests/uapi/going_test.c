@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Devices that come and go while processes use them, and several drivers on one
- * process. Wherever fork, exit and mremap have taken a page, it comes home before
- * its device goes; what is left of a file of that device answers ENODEV. Loads
- * and removes the modules.
+ * Devices that are added and removed while processes use them, and several
+ * drivers on one process. The device's pages migrate back before it goes away,
+ * wherever fork, exit and mremap have left them. Open files of a removed device
+ * return ENODEV. Loads and removes the modules.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -82,7 +82,9 @@ TEST_F(going, file_of_a_device_that_is_gone_is_enodev)
 	EXPECT_EQ(-ENOENT, open_faulty(0));
 	EXPECT_EQ(-EINVAL, cmd_prefetch(self->manager, self->buf, LEN, self->id,
 					NULL));
-	/* Nor is it one of the next device of that name. */
+	/*
+	 * The file does not work for a new device with the same name, either.
+	 */
 	ASSERT_EQ(0, faulty_devices(self->control, 1));
 	EXPECT_EQ(-ENODEV, faulty_read(self->fd, self->buf, &value));
 	close(self->fd);
@@ -99,7 +101,7 @@ TEST_F(going, module_with_an_open_file_stays)
 	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt_faulty"));
 }
 
-/* --- what processes do with their pages meanwhile ---------------------------------- */
+/* --- fork, exit and mremap of device pages -------------------------------- */
 
 static pid_t child_that_checks(char *buf, size_t len, int *go)
 {
@@ -111,7 +113,7 @@ static pid_t child_that_checks(char *buf, size_t len, int *go)
 		return -1;
 	pid = fork();
 	if (!pid) {
-		/* Or it would wait for ever for a parent that failed. */
+		/* Otherwise read() would never return if the parent fails. */
 		close(gate[1]);
 		_exit(read(gate[0], &c, 1) != 1 ? 2 :
 						  pages_check(buf, len, 1) != -1);
@@ -131,7 +133,10 @@ static int child_end(pid_t pid, int go)
 	return status;
 }
 
-/* One half shared with a child, one moved away; bound all the time. */
+/*
+ * All pages are shared with a child and some are moved, while the binding
+ * stays.
+ */
 TEST_F(going, pages_that_were_shared_and_moved_come_home)
 {
 	const size_t part = 32 * PAGE_BYTES;
@@ -152,7 +157,7 @@ TEST_F(going, pages_that_were_shared_and_moved_come_home)
 	EXPECT_EQ(0, child_end(pid, go));
 }
 
-/* Uses the device, leaves the pages to a child of its own, and exits. */
+/* Moves pages to the device, leaves them to a forked child, and exits. */
 static void parent_run(char *buf, int manager, int gate)
 {
 	int fd = open_faulty(0);
@@ -213,7 +218,7 @@ TEST_F(going, unbinding_leaves_the_pages_of_other_devices)
 	self->fd = -1;
 }
 
-/* --- calls that are under way -------------------------------------------------------- */
+/* --- calls in progress ---------------------------------------------------- */
 
 struct prefetch {
 	pthread_t thread;
@@ -245,7 +250,10 @@ static bool wait_for_use(int manager, uint32_t id)
 	return false;
 }
 
-/* A page in each block: it takes seconds, whatever there is room for. */
+/*
+ * Populates one page in each block, so that the prefetch takes seconds even
+ * when the device is full.
+ */
 TEST_F(going, prefetch_under_way_ends_with_its_device)
 {
 	struct prefetch prefetch = {
@@ -275,8 +283,8 @@ static void *go_slowly(void *arg)
 }
 
 /*
- * One that does not give its pages back goes slowly. Until it is gone nobody finds
- * it, and no other device is in its place.
+ * A device that cannot return its pages goes away slowly. Until it is gone,
+ * lookups do not find it, and no new device gets its id.
  */
 TEST_F(going, id_of_a_device_that_goes_is_not_given_to_another)
 {
@@ -298,7 +306,10 @@ TEST_F(going, id_of_a_device_that_goes_is_not_given_to_another)
 	}
 	ASSERT_EQ(0, module_insert("hmmrt_sample", ""));
 	EXPECT_EQ(0, device_named(self->manager, "hmmrt-sample", &sample));
-	/* With pages on it still, the device was there when the other came. */
+	/*
+	 * If pages are still on it, it was there when the new device got its
+	 * id.
+	 */
 	if (pages_at(self->manager, self->buf, 4 * PAGE_BYTES, self->id) > 0)
 		EXPECT_NE(self->id, sample);
 	ASSERT_EQ(0, pthread_join(thread, &rc));
@@ -306,7 +317,7 @@ TEST_F(going, id_of_a_device_that_goes_is_not_given_to_another)
 	EXPECT_EQ(0, module_remove("hmmrt_sample"));
 }
 
-/* Ids are given again; what was said of a device is said of no other. */
+/* Ids are reused; a new device must not inherit the quota of an old one. */
 TEST_F(going, quota_goes_with_its_device)
 {
 	struct hmmrt_quota quota;
@@ -326,14 +337,14 @@ TEST_F(going, quota_goes_with_its_device)
 	EXPECT_EQ(HMMRT_PRIORITY_DEFAULT, quota.out_priority);
 }
 
-/* --- under load ------------------------------------------------------------------------ */
+/* --- under load ----------------------------------------------------------- */
 
 #define PROCESSES	3
-/* Enough to have met devices that go; and how long that may take at most. */
+/* Enough uses to meet removed devices, and the time limit for them. */
 #define USES		60
 #define USES_LIMIT_S	80
 
-/* What a process that finds the device gone may be told. */
+/* Errors that are allowed once the device is gone. */
 static bool is_gone(int rc)
 {
 	return rc == -ENODEV || rc == -ENOENT || rc == -ENXIO;
@@ -364,14 +375,14 @@ static int use_word(int fd, volatile uint64_t *word, uint64_t *value,
 		rc = faulty_range(fd, HMMRT_FAULTY_IOC_EXCLUSIVE, (void *)word,
 				  4 * PAGE_BYTES);
 	}
-	/* A call on a range gives up in the end where others always win. */
+	/* A range call may give up when concurrent invalidations always win. */
 	if (how % 4 >= 2 && rc == -EAGAIN)
 		return 0;
-	/* A call that failed, a page that is locked by a neighbour: it does not matter. */
+	/* Injected failures, and pages locked by a neighbour, are allowed. */
 	return rc == -ENOMEM || rc == -EBUSY ? 0 : rc;
 }
 
-/* Opens a device and does some things with it, as long as it is there. */
+/* Opens a device and uses it a few times, while it exists. */
 static int use_once(char *buf, unsigned int *seed, uint64_t *value,
 		    unsigned int *used)
 {
@@ -387,7 +398,7 @@ static int use_once(char *buf, unsigned int *seed, uint64_t *value,
 			rc = -EILSEQ;
 	}
 	if (fd < 0) {
-		/* Leave the CPU to who brings it back. */
+		/* Let the process run that adds devices. */
 		usleep(1000);
 		return fd == -ENOMEM ? 0 : fd;
 	}
@@ -395,7 +406,7 @@ static int use_once(char *buf, unsigned int *seed, uint64_t *value,
 	return rc;
 }
 
-/* Exits with 0 when it has used devices, and none of its writes was lost. */
+/* Exits with 0 if it used devices and lost no write. */
 static void user_run(char *buf, unsigned int seed)
 {
 	time_t end = time(NULL) + USES_LIMIT_S;
@@ -416,7 +427,10 @@ static void user_run(char *buf, unsigned int seed)
 	_exit(rc || used < USES);
 }
 
-/* Until all children have exited; how many of them did so with 0. */
+/*
+ * Adds and removes devices until all children have exited. Returns how many of
+ * them exited with 0.
+ */
 static unsigned int come_and_go(int control)
 {
 	static const enum hmmrt_faulty_op ops[] = {
@@ -516,7 +530,7 @@ static int dmirror_call(int fd, unsigned int call, void *addr, void *data)
 	return rc;
 }
 
-/* Each finds what the one before it wrote, wherever the page is by then. */
+/* Each device reads what the previous one wrote, wherever the page is. */
 TEST_F(drivers, four_take_turns_on_one_word)
 {
 	uint64_t *word = (uint64_t *)self->buf, found, data[PAGE_BYTES / 8];
@@ -552,7 +566,7 @@ struct worker {
 	int faulty;
 	int dmirror;
 	char *page;
-	uint64_t *word;		/* its own, on everybody's page */
+	uint64_t *word;		/* own word on the shared page */
 	time_t end;
 	unsigned int rounds;
 	int rc;
@@ -575,7 +589,10 @@ static void *faulty_work(void *arg)
 	return NULL;
 }
 
-/* It reads, and takes the page away: a write of it is one of the whole page. */
+/*
+ * Reads the word and migrates the page. It cannot write, as a write by dmirror
+ * replaces the whole page.
+ */
 static void *dmirror_work(void *arg)
 {
 	struct worker *worker = arg;
@@ -587,12 +604,12 @@ static void *dmirror_work(void *arg)
 
 		rc = dmirror_call(worker->dmirror, HMM_DMIRROR_READ,
 				  worker->page, data);
-		/* The other one always won: nothing was read. */
+		/* Other threads always invalidated first: nothing was read. */
 		if (rc == -EBUSY)
 			continue;
 		worker->rc = rc;
 		seen = data[worker->word - (uint64_t *)worker->page];
-		/* It only counts up. */
+		/* The word only counts up. */
 		if (!worker->rc && seen < last)
 			worker->rc = -EILSEQ;
 		last = seen;
@@ -605,7 +622,7 @@ static void *dmirror_work(void *arg)
 	return NULL;
 }
 
-/* On one page at the same time, each with a word of its own. */
+/* All use one page at the same time, each with its own word. */
 TEST_F(drivers, four_at_once_on_one_page_lose_no_write)
 {
 	uint64_t *words = (uint64_t *)self->buf, value = 0;
@@ -622,7 +639,7 @@ TEST_F(drivers, four_at_once_on_one_page_lose_no_write)
 		};
 	}
 	words[8] = 0;
-	/* What the simulated GPU writes is what the mirror looks at. */
+	/* dmirror reads the word that the simulated GPU writes. */
 	workers[1].word = &words[16];
 	words[16] = 0;
 	ASSERT_EQ(0, pthread_create(&workers[0].thread, NULL, faulty_work,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that the modules keep for a process, and give back: looking costs none, of
- * addresses where nothing is mapped any more none is left, nor of threads that have
- * ended. HMMRT_GROWTH=full does each at full size: a terabyte, a million blocks, a
- * hundred thousand threads.
+ * Memory that the modules keep for a process. Queries allocate none, and the
+ * state of unmapped addresses and of ended threads is freed. HMMRT_GROWTH=full
+ * runs each test at full size: a terabyte, a million blocks, a hundred thousand
+ * threads.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -19,9 +19,9 @@
 #define CGROUP		"/sys/fs/cgroup/hmmrt-growth"
 #define GIB		(1UL << 30)
 #define TIB		(1024 * GIB)
-/* Where nothing else is, and the agent sees nothing. */
+/* An address range that nothing else uses and that the agent does not map. */
 #define FAR		0x200000000000UL
-/* What a block takes at least, with what a device keeps of it. */
+/* Minimum bytes of a block and of a device's state for it. */
 #define BLOCK_COSTS	5000
 #define WAIT_S		20
 
@@ -46,7 +46,7 @@ static double seconds_now(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Kernel memory that is charged to us; 0 where that cannot be told. */
+/* Slab memory charged to this cgroup; 0 if that is unknown. */
 static uint64_t slab_bytes(const FIXTURE_DATA(growth) *self)
 {
 	unsigned long long bytes = 0;
@@ -69,7 +69,7 @@ static uint64_t blocks(const FIXTURE_DATA(growth) *self)
 	return session_stats(&self->session, 0).out_blocks;
 }
 
-/* They go a moment after their mappings have. */
+/* Blocks are freed some time after their mappings. */
 static bool blocks_become(const FIXTURE_DATA(growth) *self, uint64_t most)
 {
 	double end = seconds_now() + WAIT_S;
@@ -105,7 +105,7 @@ FIXTURE_TEARDOWN(growth)
 	rmdir(CGROUP);
 }
 
-/* --- looking ---------------------------------------------------------------------- */
+/* --- queries -------------------------------------------------------------- */
 
 static void *map_far(size_t len, int prot)
 {
@@ -165,9 +165,9 @@ TEST_F(growth, looking_at_what_no_device_has_costs_nothing)
 	munmap(at, GIB);
 }
 
-/* --- what is unmapped ----------------------------------------------------------------- */
+/* --- unmapped memory ------------------------------------------------------ */
 
-/* The next block is mapped, a page of it goes to the device, and it is unmapped. */
+/* For each block: map it, move one page of it to the device, unmap it. */
 static int walk(const FIXTURE_DATA(growth) *self, unsigned long count)
 {
 	unsigned long i;
@@ -209,7 +209,7 @@ TEST_F_TIMEOUT(growth, of_what_is_unmapped_nothing_is_left, 7200)
 	}
 }
 
-/* While it is mapped, what moved when is remembered. */
+/* A mapped block keeps the history of its pages. */
 TEST_F(growth, what_is_mapped_is_kept_and_charged)
 {
 	const unsigned long count = 300;
@@ -232,7 +232,10 @@ TEST_F(growth, what_is_mapped_is_kept_and_charged)
 	EXPECT_EQ(blocks_before + count, blocks(self));
 	if (self->in_cgroup)
 		EXPECT_LT(slab_before + count * BLOCK_COSTS, slab_bytes(self));
-	/* All but the last but one; the work has been there when those are gone. */
+	/*
+	 * Unmap all blocks but one. Once the others are freed, the reaper has
+	 * run, and it must have kept that block.
+	 */
 	munmap(at, (count - 2) * BLOCK_BYTES);
 	munmap(at + (count - 1) * BLOCK_BYTES, BLOCK_BYTES);
 	EXPECT_TRUE(blocks_become(self, blocks_before + 1));
@@ -246,7 +249,7 @@ TEST_F(growth, what_is_mapped_is_kept_and_charged)
 	EXPECT_TRUE(blocks_become(self, blocks_before));
 }
 
-/* Also by an agent that is in another cgroup. */
+/* Faults of an agent in another cgroup are charged to the owner, too. */
 TEST_F(growth, what_device_faults_make_is_charged_to_the_owner)
 {
 	const unsigned long count = 200;
@@ -269,7 +272,10 @@ TEST_F(growth, what_device_faults_make_is_charged_to_the_owner)
 	EXPECT_TRUE(slab_becomes(self, slab_before + count * BLOCK_COSTS / 4));
 }
 
-/* At the same addresses, with other contents, and the device has none of the old. */
+/*
+ * New mappings at the same address have new contents; the device must not see
+ * old pages.
+ */
 TEST_F(growth, what_is_mapped_again_is_found_again)
 {
 	const size_t len = 3 * BLOCK_BYTES;
@@ -297,7 +303,10 @@ TEST_F(growth, what_is_mapped_again_is_found_again)
 	munmap(at, len);
 }
 
-/* Lanes work in what is unmapped and mapped again; a refused access is none lost. */
+/*
+ * Lanes access memory that is unmapped and mapped again. Accesses may be
+ * refused then, but the next contents must be read correctly.
+ */
 TEST_F(growth, reaping_under_busy_lanes_loses_nothing)
 {
 	const size_t len = 4 * BLOCK_BYTES;
@@ -318,7 +327,9 @@ TEST_F(growth, reaping_under_busy_lanes_loses_nothing)
 			agent_post(self->agent, lane, AGENT_SUM, args[lane], 3);
 		}
 		munmap(hole, BLOCK_BYTES);
-		/* Now and then long enough for the hole to be reaped. */
+		/*
+		 * In some rounds, wait until the block of the hole is reaped.
+		 */
 		if (rounds % 8 == 0)
 			usleep(60000);
 		ASSERT_EQ(hole, mmap(hole, BLOCK_BYTES, PROT_READ | PROT_WRITE,
@@ -356,7 +367,10 @@ static void *touch(void *unused)
 				      (void *)(uintptr_t)*refused;
 }
 
-/* In the agent: threads, one after the other, each with an access that fails. */
+/*
+ * Runs in the agent: creates threads one after the other, each with one failing
+ * access.
+ */
 static uint64_t run_threads(void)
 {
 	struct sigaction action = { .sa_handler = on_refused }, before;
@@ -386,7 +400,7 @@ static struct outcome agent_run_threads(struct agent *agent,
 	return agent_call(agent, run_threads);
 }
 
-/* Of the whole system, in KiB. */
+/* Slab memory of the whole system in KiB. */
 static long slab_kib(void)
 {
 	FILE *file = fopen("/proc/meminfo", "re");
@@ -401,7 +415,7 @@ static long slab_kib(void)
 	return kib;
 }
 
-/* What ended threads had of the kernel takes a moment to be freed. */
+/* The kernel frees the memory of ended threads some time later. */
 static bool slab_kib_becomes(long most)
 {
 	double end = seconds_now() + 5;
@@ -411,7 +425,7 @@ static bool slab_kib_becomes(long most)
 	return slab_kib() <= most;
 }
 
-/* The agent is a fork of ours: it has what is set before. */
+/* Set up before the session, because the agent is a fork of this process. */
 FIXTURE(threads) {
 	struct session session;
 };
@@ -434,19 +448,19 @@ FIXTURE_TEARDOWN(threads)
 	munmap(nr_threads, PAGE_BYTES);
 }
 
-/* A command of the agent may take two minutes. */
+/* Limits the time of one agent command, which may take two minutes. */
 #define THREADS_AT_ONCE	10000UL
 
 TEST_F_TIMEOUT(threads, that_have_ended_leave_nothing, 7200)
 {
 	struct agent *agent = session_agent(&self->session);
-	/* KASAN keeps what is freed. */
+	/* KASAN delays freeing, so do not measure on debug kernels. */
 	bool measured = access("/sys/kernel/debug/kmemleak", F_OK);
 	unsigned long count = full_size() ? 100000 : measured ? 10000 : 300;
 	unsigned long left, some;
 	long before;
 
-	/* What the first ones need stays. */
+	/* Memory that the first threads allocate stays allocated. */
 	ASSERT_VALUE(300, agent_run_threads(agent, 300));
 	before = slab_kib();
 	for (left = count; left; left -= some) {
@@ -459,7 +473,7 @@ TEST_F_TIMEOUT(threads, that_have_ended_leave_nothing, 7200)
 			TH_LOG("%ld KiB are left of %lu threads",
 			       slab_kib() - before, count);
 		}
-	/* The next one's failure is its own, and is told. */
+	/* A later failure is still recorded and reported. */
 	ASSERT_REFUSED(SIGSEGV, EACCES, agent_read(agent, refused));
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every kind of memory that a process can have: the device reads what the CPU
- * wrote and the other way round, and the page is where it has to be. Private
- * anonymous memory moves to the device, everything else is used where it is.
+ * Each kind of memory that a process can have: the device reads what the CPU
+ * wrote and the other way round, and pages are where they must be. Private
+ * anonymous memory migrates to the device; other memory is mapped remotely.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -17,7 +17,10 @@
 #include "lib/session.h"
 #include "lib/setting.h"
 
-/* As much as moves with one fault, and with an alignment that keeps it apart. */
+/*
+ * As much as one fault migrates, and aligned so that nothing else migrates with
+ * it.
+ */
 #define WINDOW_BYTES	(16 * PAGE_BYTES)
 
 enum backing {
@@ -27,7 +30,9 @@ enum backing {
 	MEMFD,
 	OWN_PROGRAM,
 	SYSV,
-	/* What is not mapped for the test: it is there when the agent starts. */
+	/*
+	 * Memory that exists when the agent starts; the test does not map it.
+	 */
 	SMALL_HEAP,
 	LARGE_HEAP,
 	STACK,
@@ -183,7 +188,7 @@ static size_t backing_bytes(enum backing backing)
 	}
 }
 
-/* NULL for what is mapped in the arena. */
+/* Returns NULL for kinds that are mapped in the arena. */
 static char *own_memory(FIXTURE_DATA(memory) *self, enum backing backing)
 {
 	switch (backing) {
@@ -316,7 +321,7 @@ TEST_F(memory, file_sees_shared_writes_and_no_private_ones)
 	ASSERT_EQ(variant->flags & MAP_SHARED ? before + 1 : before, after);
 }
 
-/* --- anonymous memory, looked at closer ------------------------------------- */
+/* --- anonymous memory in detail ------------------------------------------- */
 
 FIXTURE(anonymous) {
 	struct session session;
@@ -341,7 +346,7 @@ FIXTURE_TEARDOWN(anonymous)
 	EXPECT_EQ(0, session_end(&self->session));
 }
 
-/* What was there before, on the device and at home, is nobody's to see. */
+/* Old contents of device and system memory must not be visible. */
 TEST_F(anonymous, that_the_device_touches_first_is_zero_all_over)
 {
 	char *dirty = arena_anon(self->len);
@@ -358,7 +363,9 @@ TEST_F(anonymous, that_the_device_touches_first_is_zero_all_over)
 		uint64_t *words = (uint64_t *)(self->buf + i);
 
 		ASSERT_EQ(5 + i / PAGE_BYTES, words[0]);
-		/* Each byte is the one before it, and the first is zero. */
+		/*
+		 * Word 1 is zero, and each later word equals the one before it.
+		 */
 		ASSERT_EQ(0, words[1]);
 		ASSERT_EQ(0, memcmp(words + 1, words + 2,
 				    PAGE_BYTES - 2 * sizeof(*words)));
@@ -410,7 +417,7 @@ TEST_F(anonymous, guard_page_among_pages_that_move_is_refused)
 	ASSERT_EQ(-1, pages_check(guard, 9 * PAGE_BYTES, 8));
 }
 
-/* --- the stack of a thread that runs -------------------------------------------- */
+/* --- the stack of a running thread ---------------------------------------- */
 
 struct stack_work {
 	struct agent *agent;
@@ -457,7 +464,7 @@ static uint64_t return_a_number(void)
 	return 0xc0de;
 }
 
-/* The program's own text, by its functions' own addresses. */
+/* Maps the program's text for the agent at its own address. */
 TEST_F(anonymous, text_of_the_program_is_called_and_read)
 {
 	uint64_t (*volatile function)(void) = return_a_number;
@@ -477,7 +484,7 @@ TEST_F(anonymous, text_of_the_program_is_called_and_read)
 /* return 42; */
 static const uint8_t made_code[] = { 0xb8, 42, 0, 0, 0, 0xc3 };
 
-/* As a JIT compiler does: what the device has run is made anew by the CPU. */
+/* Like a JIT compiler: the CPU rewrites code that the device has run. */
 TEST_F(anonymous, code_that_is_made_anew_runs_anew)
 {
 	uint8_t i;

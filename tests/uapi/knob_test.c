@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Knobs: what they say of themselves, where they hold, and that policy goes by them.
- */
+/* Knobs: their descriptions, their scopes, and their effect on policy. */
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -13,7 +11,7 @@
 #define NOBODY		65534
 #define GRANULE_PAGES	16
 #define GRANULES	(BLOCK_PAGES / GRANULE_PAGES)
-/* Windows of 1, 1, 2, 4, 8 and 16 granules. */
+/* The faults map 1, 1, 2, 4, 8 and 16 granules. */
 #define SWEEP_FAULTS	6
 
 FIXTURE(knob) {
@@ -69,7 +67,7 @@ static int get(const FIXTURE_DATA(knob) *self, uint32_t scope, uint32_t knob,
 	return cmd_knob(self->fd, result);
 }
 
-/* What a sweep over a part of the buffer takes. */
+/* Sweep over a part of the buffer and expect @count faults. */
 #define EXPECT_SWEEP(count, first_block, blocks)				\
 	do {									\
 		const uint64_t _before = faults(self);				\
@@ -152,7 +150,7 @@ TEST_F(knob, bad_ones_are_refused)
 			       HMMRT_KNOB_PREFETCH_THRESHOLD, 101));
 	EXPECT_EQ(-EINVAL, set(self, HMMRT_SCOPE_SPACE,
 			       HMMRT_KNOB_PREFETCH_THRESHOLD, 0));
-	/* Of a device alone; of no range; two scopes at a time; none. */
+	/* Device-only knob; knob without range scope; two scopes; no scope. */
 	EXPECT_EQ(-EINVAL, set(self, HMMRT_SCOPE_SPACE,
 			       HMMRT_KNOB_OVERSUBSCRIPTION, 1));
 	EXPECT_EQ(-EINVAL, cmd_set_range_knob(self->fd, self->buf, BLOCK_BYTES,
@@ -166,7 +164,7 @@ TEST_F(knob, bad_ones_are_refused)
 	EXPECT_EQ(-EINVAL, cmd_knob(self->fd, &knob));
 	knob = (struct hmmrt_knob){ .scope = HMMRT_SCOPE_SPACE, .value = 1 };
 	EXPECT_EQ(-EINVAL, cmd_knob(self->fd, &knob));
-	/* An address where there is no range to have one; none where there is. */
+	/* An address outside of range scope; no address in range scope. */
 	knob = (struct hmmrt_knob){ .scope = HMMRT_SCOPE_SPACE,
 				    .addr = (uintptr_t)self->buf,
 				    .len = PAGE_BYTES };
@@ -185,13 +183,16 @@ TEST_F(knob, bad_ones_are_refused)
 	EXPECT_EQ(-ENODEV, cmd_set_knob(self->fd, HMMRT_SCOPE_DEVICE,
 					HMMRT_MAX_DEVICES - 1,
 					HMMRT_KNOB_PREFETCH_ENABLE, 0));
-	/* Nothing of all that was done. */
+	/* None of the calls has changed anything. */
 	ASSERT_EQ(0, get(self, HMMRT_SCOPE_RANGE, HMMRT_KNOB_PREFETCH_ENABLE,
 			 self->buf, &knob));
 	EXPECT_EQ(1, knob.out_value);
 }
 
-/* The device is everybody's: who may not change it may look at it. */
+/*
+ * A process without privilege cannot change a device's knobs, but can read
+ * them.
+ */
 TEST_F(knob, of_a_device_is_for_the_administrator)
 {
 	struct hmmrt_knob knob;
@@ -222,7 +223,9 @@ TEST_F(knob, without_prefetch_each_granule_takes_a_fault)
 	EXPECT_SWEEP(2 * GRANULES, 0, 2);
 	ASSERT_EQ(0, cmd_unset_knob(self->fd, HMMRT_SCOPE_SPACE, self->id,
 				    HMMRT_KNOB_PREFETCH_ENABLE));
-	/* The sweep comes from a block that is there. */
+	/*
+	 * The neighbouring block is mapped, so one fault takes the whole block.
+	 */
 	EXPECT_SWEEP(1, 2, 1);
 }
 
@@ -243,7 +246,10 @@ TEST_F(knob, a_sweep_stays_within_blocks_where_it_is_told_to)
 
 TEST_F(knob, density_is_what_the_threshold_says)
 {
-	/* One granule of two is enough, and so on up to the block. */
+	/*
+	 * One granule exceeds the threshold in every window, so take the whole
+	 * block.
+	 */
 	ASSERT_EQ(0, set(self, HMMRT_SCOPE_SPACE,
 			 HMMRT_KNOB_PREFETCH_THRESHOLD, 1));
 	EXPECT_SWEEP(1, 0, 1);
@@ -256,7 +262,10 @@ TEST_F(knob, windows_grow_after_so_many_faults)
 {
 	ASSERT_EQ(0, set(self, HMMRT_SCOPE_DEVICE,
 			 HMMRT_KNOB_PREFETCH_MIN_FAULTS, 5));
-	/* Four granules, then two for a window of eight, then the rest. */
+	/*
+	 * Four faults with one granule each, then windows of 8, 16 and 32
+	 * granules.
+	 */
 	EXPECT_SWEEP(4 + 3, 0, 1);
 }
 
@@ -284,7 +293,10 @@ TEST_F(knob, the_cpu_takes_whole_blocks_when_it_reads_on)
 				  self->id, NULL));
 	EXPECT_EQ(-1, pages_check(self->buf, 3 * BLOCK_BYTES, 1));
 	stats = session_stats(&self->session, 0);
-	/* More where others keep a page from coming with its window. */
+	/*
+	 * May be more if other users of a page keep it from moving with its
+	 * window.
+	 */
 	EXPECT_LE(SWEEP_FAULTS + 2, stats.out_cpu_faults);
 	EXPECT_GT(2 * SWEEP_FAULTS, stats.out_cpu_faults);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The end of things: of the owner, of the agent, of files in any order, of the
- * modules. An agent never outlives its owner, the owner hears of its agent's
- * end, and nothing that is in use goes away.
+ * The end of the owner, of the agent, of files in any order, and of the
+ * modules. An agent never outlives its owner, the owner learns when its agent
+ * ends, and nothing that is in use goes away.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -16,9 +16,9 @@
 
 #define LIMIT_S		30
 
-/* --- the owner ends: seen from a third process --------------------------------- */
+/* --- end of the owner, watched by a third process ------------------------- */
 
-/* What the owner tells its parent, the test. */
+/* Report from the owner to its parent, the test. */
 struct owner_report {
 	pid_t agent;
 	long on_device;		/* pages */
@@ -35,7 +35,7 @@ FIXTURE(owner) {
 
 FIXTURE_VARIANT(owner) {
 	enum { BY_EXIT, BY_SIGNAL, BY_EXEC } end;
-	bool busy;		/* in the middle of faults */
+	bool busy;		/* while faults are being served */
 };
 
 FIXTURE_VARIANT_ADD(owner, exits) { .end = BY_EXIT };
@@ -47,7 +47,9 @@ FIXTURE_VARIANT_ADD(owner, is_killed_in_mid_fault) {
 };
 FIXTURE_VARIANT_ADD(owner, execs_in_mid_fault) { .end = BY_EXEC, .busy = true };
 
-/* Sets everything up, keeps the agent busy if asked, and ends when told to. */
+/*
+ * Sets up a session, keeps the agent busy if asked to, and ends when told to.
+ */
 static void owner_run(struct owner_report *report, int from_test,
 		      const FIXTURE_VARIANT(owner) *variant)
 {
@@ -61,7 +63,7 @@ static void owner_run(struct owner_report *report, int from_test,
 	rc = session_start(&session, 1, 2);
 	agent = session_agent(&session);
 	report->agent = agent->pid;
-	/* That the agent dies is the device's doing, not that of this. */
+	/* The unbinding must kill the agent, not the death of its parent. */
 	agent_syscall(agent, SYS_prctl, PR_SET_PDEATHSIG, 0, 0, 0, 0, 0);
 	buf = arena_anon(len);
 	pages_fill(buf, BLOCK_BYTES, 1);
@@ -74,7 +76,7 @@ static void owner_run(struct owner_report *report, int from_test,
 		agent_post(agent, 0, AGENT_SUM, args, 3);
 		agent_post(agent, 1, AGENT_SUM, args, 3);
 	}
-	/* All of the report is there when this is. */
+	/* Publishes the whole report. */
 	__atomic_store_n(&report->rc, rc, __ATOMIC_RELEASE);
 	if (read(from_test, &c, 1) != 1)
 		_exit(2);
@@ -103,7 +105,7 @@ FIXTURE_SETUP(owner)
 	self->manager = open_manager();
 	ASSERT_LE(0, self->manager);
 	self->used_before = device_used_bytes(self->manager, 0);
-	/* So that the agent's end can be waited for here. */
+	/* Makes this process reap the agent. */
 	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
 	self->owner = fork();
 	if (!self->owner) {
@@ -133,7 +135,9 @@ static bool wait_for_status(pid_t pid, int *status)
 	return false;
 }
 
-/* A process that exec()ed does not wait for the agent: it stays a zombie. */
+/*
+ * A process that called exec() does not reap the agent, which stays a zombie.
+ */
 static bool wait_for_zombie(pid_t pid)
 {
 	unsigned int try;
@@ -184,7 +188,7 @@ TEST_F(owner, end_kills_the_agent_and_gives_device_memory_back)
 	}
 	if (variant->end == BY_EXEC) {
 		ASSERT_TRUE(wait_for_zombie(report->agent));
-		/* What it is now has no pages there. */
+		/* The new program has no pages on the device. */
 		ASSERT_TRUE(wait_for_memory(self->manager, self->used_before));
 		ASSERT_EQ(0, kill(self->owner, SIGKILL));
 	}
@@ -195,7 +199,7 @@ TEST_F(owner, end_kills_the_agent_and_gives_device_memory_back)
 	ASSERT_TRUE(wait_for_memory(self->manager, self->used_before));
 }
 
-/* --- the owner ends before its agent has attached ------------------------------- */
+/* --- end of the owner before the agent attaches --------------------------- */
 
 FIXTURE(early) {
 	uint64_t *token;
@@ -205,7 +209,7 @@ FIXTURE(early) {
 	int gpu;
 };
 
-/* Binds the files, says the token, and waits to be killed. */
+/* Binds the files, publishes the token, and waits to be killed. */
 static void early_owner_run(int space, int gpu, uint64_t *token)
 {
 	struct hmmrt_gpu_bind bind;
@@ -218,7 +222,7 @@ static void early_owner_run(int space, int gpu, uint64_t *token)
 		pause();
 }
 
-/* The agent is this process's child, so that it survives its owner here. */
+/* Here the agent is a child of this process and may outlive the owner. */
 static bool early_begin(FIXTURE_DATA(early) *self)
 {
 	unsigned int try;
@@ -267,13 +271,13 @@ TEST_F(early, agent_cannot_attach_to_an_owner_that_is_gone)
 	ASSERT_EQ(0, kill(self->owner, SIGKILL));
 	ASSERT_EQ(self->owner, waitpid(self->owner, &status, 0));
 	EXPECT_EQ(-ESRCH, agent_attach(&self->agent, self->gpu, *self->token));
-	/* It was refused, and not let in to be killed. */
+	/* The agent was refused, not attached and then killed. */
 	EXPECT_EQ(-EINVAL, agent_map(&self->agent, (void *)ARENA_BASE,
 				     PAGE_BYTES, PROT_READ));
 	early_end(self);
 }
 
-/* Not waited for, so that it happens while this process goes on. */
+/* Does not wait, so that the attach runs concurrently with this process. */
 static void post_attach(struct agent *agent, int gpu, uint64_t token)
 {
 	struct hmmrt_gpu_attach attach = {
@@ -287,7 +291,7 @@ static void post_attach(struct agent *agent, int gpu, uint64_t token)
 	agent_post(agent, 0, AGENT_SYSCALL, args, ARRAY_SIZE(args));
 }
 
-/* At the same moment: too late, or let in and killed. */
+/* The attach either comes too late, or succeeds and the agent is killed. */
 TEST_F(early, agent_does_not_outlive_an_owner_that_ends_while_it_attaches)
 {
 	unsigned int round, refused = 0;
@@ -313,12 +317,12 @@ TEST_F(early, agent_does_not_outlive_an_owner_that_ends_while_it_attaches)
 	TH_LOG("%u of %u were too late", refused, round);
 }
 
-/* --- the agent executes something else ------------------------------------------- */
+/* --- exec() by the agent -------------------------------------------------- */
 
-/* Begins to sleep as another program, which is not waited for. */
+/* Executes sleep as another program, without waiting for it. */
 static void post_exec(struct agent *agent)
 {
-	/* In memory that parent and child share, argv behind its only string. */
+	/* In memory shared with the child: the string, and argv behind it. */
 	char *name = (char *)agent->shared->scratch;
 	char **argv = (char **)(agent->shared->scratch + 64);
 	uint64_t args[] = { SYS_execve, (uintptr_t)name, (uintptr_t)argv, 0 };
@@ -364,8 +368,9 @@ static void *poll_for_ever(void *arg)
 }
 
 /*
- * What the agent has executed may be a setuid program: it is not the owner's to
- * kill. The first signal to end it is the one that its status tells of.
+ * The agent may have executed a setuid program, which the owner must not kill.
+ * The exit status shows the first signal that ended it, so SIGTERM shows that
+ * no earlier signal was sent.
  */
 TEST_F(early, program_that_the_agent_executed_is_not_killed_with_the_owner)
 {
@@ -385,7 +390,10 @@ TEST_F(early, program_that_the_agent_executed_is_not_killed_with_the_owner)
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	EXPECT_EQ(POLLHUP, result);
 
-	/* Its memory, and with it the agent's, goes before it is waited for. */
+	/*
+	 * The owner's memory, and the agent with it, goes before waitpid()
+	 * returns.
+	 */
 	ASSERT_EQ(0, kill(self->owner, SIGKILL));
 	ASSERT_EQ(self->owner, waitpid(self->owner, &status, 0));
 	EXPECT_EQ(POLLHUP, poll_gpu(self->gpu, 0));
@@ -398,7 +406,7 @@ TEST_F(early, program_that_the_agent_executed_is_not_killed_with_the_owner)
 	early_end(self);
 }
 
-/* It had mapped nothing whose end would wake who polls; who asks is told. */
+/* Without a mapping, exec() wakes no poller, but a new poll() reports it. */
 TEST_F(early, agent_that_executes_before_it_maps_is_seen_by_poll)
 {
 	int status;
@@ -416,7 +424,7 @@ TEST_F(early, agent_that_executes_before_it_maps_is_seen_by_poll)
 	early_end(self);
 }
 
-/* --- the agent ends: heard by the owner ----------------------------------------- */
+/* --- end of the agent, seen by the owner ---------------------------------- */
 
 FIXTURE(session) {
 	struct session session;
@@ -483,7 +491,7 @@ TEST_F(session, agent_killed_in_mid_fault_leaves_the_memory_intact)
 	ASSERT_EQ(POLLHUP, poll_gpu(self->gpu, LIMIT_S * 1000));
 }
 
-/* A new agent on a new file goes on where the last one was. */
+/* A new agent on a new file continues with the memory of the last one. */
 TEST_F(session, next_agent_sees_what_the_killed_one_wrote)
 {
 	struct session_device *device = &self->session.devices[0];
@@ -500,7 +508,9 @@ TEST_F(session, next_agent_sees_what_the_killed_one_wrote)
 	ASSERT_VALUE(1234, agent_read(&device->agent, self->buf));
 }
 
-/* Opened and with an agent, not bound: so far the last one has the device. */
+/*
+ * Opens the device and starts an agent. The last binding still has the device.
+ */
 static int next_begin(struct session_device *next)
 {
 	*next = (struct session_device){ .gpu = open_gpu(0) };
@@ -508,7 +518,7 @@ static int next_begin(struct session_device *next)
 			       agent_start(&next->agent, next->gpu, 1);
 }
 
-/* As soon as it is possible. */
+/* Binds as soon as the last binding has ended. */
 static int next_take_over(struct session_device *next, int space)
 {
 	struct hmmrt_gpu_bind bind;
@@ -525,7 +535,7 @@ static int next_take_over(struct session_device *next, int space)
 			 PROT_READ | PROT_WRITE);
 }
 
-/* --- a binding whose answer does not arrive ------------------------------------------ */
+/* --- a binding with an answer that cannot be copied out ------------------- */
 
 struct prefetcher {
 	int space;
@@ -534,7 +544,7 @@ struct prefetcher {
 	bool stop;
 };
 
-/* Whenever there is a binding. */
+/* Prefetches succeed whenever a binding exists. */
 static void *prefetch_on(void *arg)
 {
 	struct prefetcher *prefetcher = arg;
@@ -548,7 +558,10 @@ static void *prefetch_on(void *arg)
 	return NULL;
 }
 
-/* What was mapped for it is not there for the next binding of the same file. */
+/*
+ * Entries made for an undone binding must not be there for the next binding of
+ * the same file.
+ */
 TEST(binding_that_is_undone_leaves_nothing_mapped)
 {
 	struct hmmrt_gpu_bind *answer =
@@ -576,7 +589,7 @@ TEST(binding_that_is_undone_leaves_nothing_mapped)
 	};
 	prefetcher.space = session.space;
 	prefetcher.buf = buf;
-	prefetcher.id = 0; /* of the first device; compared below */
+	prefetcher.id = 0; /* the first device; checked below */
 	ASSERT_EQ(0, mprotect(answer, PAGE_BYTES, PROT_READ));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, prefetch_on, &prefetcher));
 	for (i = 0; i < 300; i++)
@@ -585,7 +598,7 @@ TEST(binding_that_is_undone_leaves_nothing_mapped)
 	__atomic_store_n(&prefetcher.stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 
-	/* Other pages, which an entry from before would not show. */
+	/* New pages, which a stale entry would not show. */
 	ASSERT_EQ(buf, mmap(buf, BLOCK_BYTES, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
 	pages_fill(buf, BLOCK_BYTES, 1000);
@@ -603,14 +616,14 @@ TEST(binding_that_is_undone_leaves_nothing_mapped)
 	ASSERT_EQ(0, session_end(&session));
 }
 
-/* --- the next binding ---------------------------------------------------------------- */
+/* --- the next binding ----------------------------------------------------- */
 
 #define MANY_BLOCKS	32
 
 /*
- * To unbind takes a while when there is much to bring home. What the next
- * binding maps meanwhile, or at once afterwards, it has to be told about: the
- * pages behind the middle of the later blocks, which the last one never had.
+ * Unbinding takes a while if many pages have to migrate back. The next binding
+ * maps memory in this time or right afterwards, and must get all invalidations.
+ * It maps the second half of each block, which the last binding never mapped.
  */
 TEST_F(session, next_binding_at_once_is_not_disturbed_by_the_last_one)
 {
@@ -622,7 +635,7 @@ TEST_F(session, next_binding_at_once_is_not_disturbed_by_the_last_one)
 	unsigned int round;
 	size_t at;
 
-	/* Or the next agent, a child, would share them. */
+	/* Otherwise the next agent, a forked child, would share the pages. */
 	ASSERT_EQ(0, madvise(many, len, MADV_DONTFORK));
 	ASSERT_EQ(0, madvise(few, len, MADV_DONTFORK));
 	for (round = 0; round < 8; round++) {
@@ -633,7 +646,7 @@ TEST_F(session, next_binding_at_once_is_not_disturbed_by_the_last_one)
 					  device->id, NULL));
 		ASSERT_DONE(agent_fill(&last, few, len, BLOCK_BYTES, round));
 
-		/* The next agent inherited it. */
+		/* The next agent inherited this file. */
 		agent_syscall(&next.agent, SYS_close, (uint64_t)device->gpu, 0,
 			      0, 0, 0, 0);
 		close(device->gpu);
@@ -662,7 +675,7 @@ TEST_F(session, next_binding_at_once_is_not_disturbed_by_the_last_one)
 	}
 }
 
-/* It was attached, and had mapped nothing yet. */
+/* The agent had attached but not mapped anything yet. */
 TEST(agent_gone_before_it_mapped_is_seen_by_poll)
 {
 	struct session session;
@@ -678,7 +691,7 @@ TEST(agent_gone_before_it_mapped_is_seen_by_poll)
 	ASSERT_EQ(0, session_end(&session));
 }
 
-/* --- files are closed in any order ----------------------------------------------- */
+/* --- closing files in any order ------------------------------------------- */
 
 FIXTURE(order) {
 	struct session session;
@@ -688,8 +701,8 @@ FIXTURE(order) {
 
 FIXTURE_VARIANT(order) {
 	/*
-	 * s: close the space, g: close the gpu, a: the agent quits, k: is killed,
-	 * f: the agent closes its copy of the gpu
+	 * s: close the space, g: close the gpu, a: the agent quits,
+	 * k: the agent is killed, f: the agent closes its copy of the gpu
 	 */
 	const char *steps;
 };
@@ -743,7 +756,7 @@ static void order_step(FIXTURE_DATA(order) *self, char step)
 	}
 }
 
-/* While there is an agent it works; afterwards nothing is lost. */
+/* While the agent runs, it works; afterwards no data is lost. */
 TEST_F(order, does_not_matter)
 {
 	const char *step;
@@ -761,9 +774,9 @@ TEST_F(order, does_not_matter)
 	ASSERT_EQ(-1, pages_check(self->buf, 8 * BLOCK_BYTES, 1));
 }
 
-/* --- the mapping goes while it is used ------------------------------------------- */
+/* --- unmapping the mirror while it is in use ------------------------------ */
 
-/* Lanes fault while another takes their mapping away and puts it back. */
+/* Lanes fault while lane 0 unmaps their mirror and maps it again. */
 TEST_F(session, unmapping_the_mirror_under_faulting_lanes_is_harmless)
 {
 	const size_t len = 8 * BLOCK_BYTES;
@@ -789,7 +802,7 @@ TEST_F(session, unmapping_the_mirror_under_faulting_lanes_is_harmless)
 	}
 }
 
-/* The last reference to everything may be the one that a fault holds. */
+/* The last reference to all objects may be held by a fault in progress. */
 TEST_F(session, everything_goes_under_faulting_lanes)
 {
 	const size_t len = 8 * BLOCK_BYTES;
@@ -823,14 +836,14 @@ TEST(modules_in_use_cannot_be_removed)
 
 	if (!geteuid() && access("/sys/module/hmmrt_simgpu/refcnt", R_OK))
 		SKIP(return, "not modules here");
-	/* hmmrt is used by hmmrt_simgpu all the time. */
+	/* hmmrt_simgpu always uses hmmrt. */
 	ASSERT_EQ(-EWOULDBLOCK, remove_module("hmmrt"));
 	ASSERT_EQ(0, session_open(&session, 1));
 	ASSERT_EQ(-EWOULDBLOCK, remove_module("hmmrt_simgpu"));
 	ASSERT_EQ(0, session_bind(&session, 1));
 	ASSERT_EQ(-EWOULDBLOCK, remove_module("hmmrt_simgpu"));
 	ASSERT_EQ(0, session_attach(&session));
-	/* Only the agent's mapping is left. */
+	/* The agent's mapping is the only remaining user. */
 	agent_syscall(session_agent(&session), SYS_close,
 		      (uint64_t)session.devices[0].gpu, 0, 0, 0, 0, 0);
 	close(session.devices[0].gpu);

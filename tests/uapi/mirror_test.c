@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The agent's mapping of the device: how it may be made, and that nothing the
- * agent does to it gives it more than the device has, or keeps what the owner
- * took back.
+ * The agent's mapping of the device (the mirror): how it may be created, and
+ * that no operation of the agent on it gives more access than the device has,
+ * or keeps memory that the owner has unmapped.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -39,7 +39,7 @@ FIXTURE_TEARDOWN(mirror)
 	EXPECT_EQ(0, session_end(&self->session));
 }
 
-/* The agent's mmap() of the device: 0 or a negative errno. */
+/* Calls mmap() of the device in the agent. Returns 0 or a negative errno. */
 static int agent_mmap(struct agent *agent, uintptr_t addr, size_t len, int prot,
 		      int flags, uintptr_t offset)
 {
@@ -51,8 +51,8 @@ static int agent_mmap(struct agent *agent, uintptr_t addr, size_t len, int prot,
 }
 
 /*
- * Whatever was done to the mapping before: the device sees the owner's memory,
- * and no longer once the owner has taken it away.
+ * The device sees the owner's memory, and loses it when the owner unmaps it,
+ * whatever the agent did to the mapping before.
  */
 #define ASSERT_MIRROR_INTACT()						\
 	do {								\
@@ -65,7 +65,7 @@ static int agent_mmap(struct agent *agent, uintptr_t addr, size_t len, int prot,
 			       agent_read(self->agent, self->buf));	\
 	} while (0)
 
-/* --- how it may be made --------------------------------------------------------- */
+/* --- creating the mapping ------------------------------------------------- */
 
 TEST_F(mirror, private_mapping_is_einval)
 {
@@ -89,7 +89,7 @@ TEST_F(mirror, offset_that_is_not_the_address_is_einval)
 					      BLOCK_BYTES,
 					      PROT_READ | PROT_WRITE,
 					      MAP_SHARED | MAP_FIXED, bad[i]));
-	/* Where the kernel chooses, the offset cannot be right but by chance. */
+	/* Where the kernel chooses the address, the offset cannot match it. */
 	EXPECT_EQ(-EINVAL, agent_mmap(self->agent, 0, BLOCK_BYTES, PROT_READ,
 				      MAP_SHARED, buf));
 	ASSERT_REFUSED(SIGSEGV, 0,
@@ -105,7 +105,7 @@ TEST_F(mirror, mapping_over_the_mapping_works)
 	ASSERT_MIRROR_INTACT();
 }
 
-/* Permission is that of the mapping, too. */
+/* The permissions of the agent's mapping apply, too. */
 TEST_F(mirror, mapping_without_write_permission_reads_only)
 {
 	ASSERT_EQ(0, agent_map(self->agent, self->buf, BLOCK_BYTES, PROT_READ));
@@ -116,14 +116,14 @@ TEST_F(mirror, mapping_without_write_permission_reads_only)
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
 }
 
-/* --- what the agent may try with it -------------------------------------------- */
+/* --- operations of the agent on the mapping ------------------------------- */
 
 TEST_F(mirror, mremap_cannot_move_it)
 {
 	const uint64_t buf = (uintptr_t)self->buf;
 
 	ASSERT_VALUE(1, agent_read(self->agent, self->buf));
-	/* A part, all there is, to keep the source, to grow. */
+	/* Move a part, move all, keep the source, grow, duplicate. */
 	ASSERT_EQ(-EINVAL,
 		  agent_syscall(self->agent, SYS_mremap, buf, PAGE_BYTES,
 				PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED,
@@ -163,7 +163,7 @@ TEST_F(mirror, mprotect_is_refused)
 	ASSERT_MIRROR_INTACT();
 }
 
-/* A read-only mirror of a writable page cannot become a writable one. */
+/* A read-only mirror of writable memory cannot become writable. */
 TEST_F(mirror, mprotect_cannot_add_write_permission)
 {
 	ASSERT_EQ(0, agent_map(self->agent, self->buf, BLOCK_BYTES, PROT_READ));
@@ -182,7 +182,7 @@ TEST_F(mirror, remap_file_pages_is_refused)
 				   (uintptr_t)self->buf, PAGE_BYTES, 0,
 				   (uintptr_t)self->buf / PAGE_BYTES + 1, 0,
 				   0));
-	/* The core has unmapped the page before it asked us. */
+	/* mm has unmapped the page before it calls the driver. */
 	ASSERT_EQ(SIGSEGV, agent_read(self->agent, self->buf).signal);
 	ASSERT_EQ(0, agent_map(self->agent, self->buf, PAGE_BYTES,
 			       PROT_READ | PROT_WRITE));
@@ -211,7 +211,7 @@ TEST_F(mirror, child_of_the_agent_does_not_inherit_it)
 	ASSERT_MIRROR_INTACT();
 }
 
-/* Each advice there is, and numbers beyond, on a mapping with entries. */
+/* Every madvise() advice, and unknown numbers, on a mapping with entries. */
 TEST_F(mirror, no_advice_harms)
 {
 	unsigned int advice;
@@ -225,7 +225,7 @@ TEST_F(mirror, no_advice_harms)
 	ASSERT_MIRROR_INTACT();
 }
 
-/* Calls that walk page tables, and must not think these are pages. */
+/* System calls that walk page tables must not take the entries for pages. */
 TEST_F(mirror, other_calls_on_it_do_not_harm)
 {
 	const uint64_t buf = (uintptr_t)self->buf;
@@ -273,7 +273,7 @@ TEST_F(mirror, userfaultfd_cannot_register_it)
 	ASSERT_MIRROR_INTACT();
 }
 
-/* A window of the mirror goes and comes back while the rest stays. */
+/* Unmap a part of the mirror and map it again; the rest stays. */
 TEST_F(mirror, unmapping_a_part_leaves_the_rest)
 {
 	char *middle = self->buf + 8 * PAGE_BYTES;
@@ -289,9 +289,9 @@ TEST_F(mirror, unmapping_a_part_leaves_the_rest)
 	ASSERT_MIRROR_INTACT();
 }
 
-/* --- the agent's kernel side ------------------------------------------------------ */
+/* --- system calls of the agent -------------------------------------------- */
 
-/* The agent's calls may not make the kernel fault on mirrored memory. */
+/* System calls of the agent cannot make the kernel fault in mirrored memory. */
 TEST_F(mirror, system_calls_on_untouched_memory_are_efault)
 {
 	const uint64_t buf = (uintptr_t)self->buf;
@@ -301,7 +301,7 @@ TEST_F(mirror, system_calls_on_untouched_memory_are_efault)
 	memfd = (int)agent_syscall(self->agent, SYS_memfd_create, scratch, 0, 0,
 				   0, 0, 0);
 	ASSERT_LE(0, memfd);
-	/* From it, to it, a pointer in it, a string, a futex. */
+	/* As source, destination, ioctl argument, path, result and futex. */
 	EXPECT_EQ(-EFAULT, agent_syscall(self->agent, SYS_write,
 					 (uint64_t)memfd, buf, 64, 0, 0, 0));
 	ASSERT_EQ(64, agent_syscall(self->agent, SYS_write, (uint64_t)memfd,
@@ -323,7 +323,10 @@ TEST_F(mirror, system_calls_on_untouched_memory_are_efault)
 	ASSERT_MIRROR_INTACT();
 }
 
-/* The device has it for reading, so the kernel's write would need a fault. */
+/*
+ * The device may only read the page, so a write by the kernel would need a
+ * fault.
+ */
 TEST_F(mirror, kernel_cannot_write_what_the_device_may_only_read)
 {
 	const uint64_t scratch = (uintptr_t)self->agent->shared->scratch;
@@ -349,7 +352,7 @@ TEST_F(mirror, kernel_cannot_write_what_the_device_may_only_read)
 	close(fd);
 }
 
-/* Nor does anybody get at the mirror through the agent. */
+/* Other processes cannot access the mirror through the agent, either. */
 TEST_F(mirror, agents_memory_there_is_not_readable_for_others)
 {
 	uint64_t word = 0;
@@ -399,7 +402,7 @@ static void *storm_run(void *arg)
 
 #define STORM_WRITES	3000
 
-/* How many of the writes happened. */
+/* Returns how many of the writes succeeded. */
 static struct outcome write_under_storm(struct agent *agent,
 					volatile void *addr, unsigned int times)
 {
@@ -422,7 +425,7 @@ FIXTURE(page) {
 	int fd;
 	uint64_t *word;		/* a page that the device may only read */
 	uint64_t before;
-	uint64_t *witness;	/* the same page, seen in another way */
+	uint64_t *witness;	/* the same page through another mapping */
 };
 
 FIXTURE_VARIANT(page) {
@@ -486,8 +489,8 @@ FIXTURE_TEARDOWN(page)
 }
 
 /*
- * A signal makes the service of the fault end early, with nothing decided: who
- * let the core go on then would write to the page.
+ * A signal interrupts the service of the fault before its result is known. If
+ * the fault handler then let mm continue, the write would reach the page.
  */
 TEST_F(page, is_not_written_under_a_storm_of_signals)
 {
@@ -501,7 +504,9 @@ TEST_F(page, is_not_written_under_a_storm_of_signals)
 	ASSERT_EQ(self->before, *(volatile uint64_t *)self->word);
 }
 
-/* What the write would have to copy is back, and the device may read it only. */
+/*
+ * Restores the page that a write has to copy, mapped read-only by the device.
+ */
 static int page_reset(FIXTURE_DATA(page) *self)
 {
 	if (self->witness)
@@ -513,7 +518,7 @@ static int page_reset(FIXTURE_DATA(page) *self)
 	       mprotect(self->word, PAGE_BYTES, PROT_READ | PROT_WRITE);
 }
 
-/* The same where the owner may write: it happens, and to a private copy. */
+/* Here the owner may write: the write succeeds, to a private copy. */
 TEST_F(page, is_copied_before_a_write_under_a_storm)
 {
 	unsigned int round;

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * Everything that moves pages, in any order and of any size, on a handful of blocks:
- * after each step every page is where the model of the documentation says, and has
- * what was written last.
+ * Random operations of all kinds and sizes that move pages, on a handful of
+ * blocks. After each step every page must be where the model of the
+ * documentation says, and must have the data written last.
  *
- * HMMRT_TEST_SEED sets the seed, which is printed; HMMRT_MODEL_OPS how many steps.
- * Without that it goes on for SECONDS, with as many as the machine does.
+ * HMMRT_TEST_SEED sets the random seed, which is printed. HMMRT_MODEL_OPS sets
+ * the number of steps; without it, the test runs for SECONDS.
  *
- * Both       kinds of devices: the simulated GPU, with an agent each, and devices
- *            that are told to evict all they have.
- * Checked    after a step the blocks it was about, and all of them every so often:
- *            places exactly, always; who has entries exactly where pages move by
- *            policy or prefetch, and elsewhere that nobody has more than the model
- *            says. How many device faults that took.
- * One CPU    for everything: what another one has just put on its lists is busy to
- *            the core, and stays where it is.
+ * Devices    Two variants: the simulated GPU, with an agent for each device,
+ *            and hmmrt_faulty, with devices that evict all their memory on
+ *            command.
+ * Checked    The blocks of each step after it, and all blocks every CHECK_ALL
+ *            steps. Locations must always match exactly. Device entries must
+ *            match exactly where policy or prefetch moves pages; elsewhere a
+ *            device may have fewer than the model says. The numbers of device
+ *            faults must match.
+ * One CPU    The test runs on one CPU: pages in another CPU's folio batches
+ *            have extra references, so mm would leave them where they are.
  */
 #include <errno.h>
 #include <sched.h>
@@ -47,7 +49,7 @@ static const uint32_t knob_ids[MODEL_KNOBS] = {
 
 struct walk {
 	struct model model;
-	bool evicts;			/* devices of hmmrt_faulty */
+	bool evicts;			/* uses devices of hmmrt_faulty */
 	struct session session;
 	struct faulty_env env;
 	int fd;
@@ -56,12 +58,12 @@ struct walk {
 	char *base;
 	uint64_t random;
 	uint64_t last_value;
-	unsigned int near;		/* page that was used last */
+	unsigned int near;		/* page used last */
 	struct steps steps;
 	struct hmmrt_page found[MODEL_PAGES];
 };
 
-/* --- chance ------------------------------------------------------------------- */
+/* --- random choices ------------------------------------------------------- */
 
 static unsigned int below(struct walk *walk, unsigned int n)
 {
@@ -71,7 +73,7 @@ static unsigned int below(struct walk *walk, unsigned int n)
 	return (unsigned int)((walk->random >> 16) % n);
 }
 
-/* Where something just happened, at an end of a block, or anywhere. */
+/* Near the page used last, at an end of a block, or anywhere. */
 static unsigned int any_page(struct walk *walk)
 {
 	unsigned int kind = below(walk, 8);
@@ -88,7 +90,7 @@ static unsigned int any_page(struct walk *walk)
 	return page;
 }
 
-/* From @first on: a few pages, or up to two blocks. */
+/* Returns a length from @first on: a few pages, or up to two blocks. */
 static unsigned int any_count(struct walk *walk, unsigned int first)
 {
 	static const unsigned int most[] = { 4, 40, 300, 2 * MODEL_BLOCK };
@@ -102,10 +104,10 @@ static char *addr_of(const struct walk *walk, unsigned int page)
 	return walk->base + page * PAGE_BYTES;
 }
 
-/* --- looking ------------------------------------------------------------------ */
+/* --- comparing with the model --------------------------------------------- */
 
 enum entries {
-	FEWER,		/* the CPU may have taken some away */
+	FEWER,		/* the CPU may have removed some */
 	EXACTLY,
 };
 
@@ -141,7 +143,7 @@ static void compare(struct walk *walk, unsigned int index,
 			   devices_of(walk, found->written_by));
 }
 
-/* All blocks that have some of the pages, and all of those. */
+/* Compares all pages of all blocks that contain some of these pages. */
 static void look(struct walk *walk, unsigned int first, unsigned int count,
 		 enum entries entries)
 {
@@ -179,7 +181,7 @@ static void check_all(struct walk *walk)
 	}
 }
 
-/* Where mappings end is for the core to say. */
+/* mm decides where mappings start and end. */
 static void find_mappings(struct walk *walk)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -212,7 +214,7 @@ static void check_value(struct walk *walk, unsigned int page, uint64_t found)
 			   (unsigned long long)expected, (unsigned long long)found);
 }
 
-/* 0, or an errno. */
+/* Returns 0 or a negative errno. */
 static int device_access(struct walk *walk, unsigned int dev, void *addr,
 			 bool write, uint64_t *value)
 {
@@ -231,9 +233,10 @@ static int device_access(struct walk *walk, unsigned int dev, void *addr,
 }
 
 /*
- * Whether a write has to copy it, which where it is on a device brings it home. What
- * fork() and mprotect() leave is not documented; a prefetch to where it is maps it
- * and moves nothing, and the entry says so.
+ * Tells whether a device write has to copy the page, which migrates a device
+ * page back. How fork() and mprotect() leave a page is not documented. A
+ * prefetch to the page's own location maps it without moving it, and the new
+ * entry shows whether the page can be written in place.
  */
 static bool is_read_only(struct walk *walk, unsigned int index)
 {
@@ -281,7 +284,7 @@ static void device_touches(struct walk *walk, unsigned int index,
 		check_value(walk, index, value);
 }
 
-/* A page that is shared with a child may be replaced by a write: entries go. */
+/* A write may replace a page shared with a child, which removes entries. */
 static void step_device(struct walk *walk)
 {
 	unsigned int page = any_page(walk), dev = below(walk, MODEL_DEVICES);
@@ -303,7 +306,7 @@ static void step_device_run(struct walk *walk)
 		   write ? "writes" : "reads", page, count);
 	for (i = 0; i < count && !walk->steps.failures; i++) {
 		device_touches(walk, page + i, dev, write);
-		/* What a write has taken away decides about the next one. */
+		/* The entries that a write removed affect the next access. */
 		if (write)
 			look(walk, page + i, 1, FEWER);
 	}
@@ -391,9 +394,10 @@ static void map_again(struct walk *walk, unsigned int first,
 }
 
 /*
- * What the modules keep of a block that is unmapped goes, sooner or later, and a page
- * that mremap() brings there would come home alone. So there is something in it again,
- * and a touch of the CPU with which the next one does not go on.
+ * The modules free the state of an unmapped block at some later time. Without
+ * this state, a page that mremap() moves there would migrate back alone. So
+ * this uses the block again, and touches it from the CPU at a page that the
+ * next CPU fault does not continue.
  */
 static void remake_blocks(struct walk *walk, unsigned int first,
 			  unsigned int count)
@@ -423,7 +427,7 @@ static void step_unmap(struct walk *walk)
 {
 	unsigned int first = any_page(walk);
 
-	/* Now and then everything, or there are only pieces in the end. */
+	/* Sometimes unmap everything; otherwise only small mappings remain. */
 	if (!below(walk, 16))
 		unmap(walk, 0, MODEL_PAGES);
 	else
@@ -439,7 +443,7 @@ static void protect(struct walk *walk, unsigned int first, unsigned int count,
 	look(walk, first, count, FEWER);
 }
 
-/* What is there is read while it cannot be written. */
+/* Reads one of the pages while they are write-protected. */
 static void step_protect(struct walk *walk)
 {
 	unsigned int first = any_page(walk), count = any_count(walk, first);
@@ -458,7 +462,7 @@ static void step_protect(struct walk *walk)
 	protect(walk, first, count, PROT_READ | PROT_WRITE);
 }
 
-/* Of one mapping, to another place. */
+/* Moves pages of one mapping to another address. */
 static void step_move(struct walk *walk)
 {
 	unsigned int from = any_page(walk), to = below(walk, MODEL_PAGES);
@@ -496,14 +500,17 @@ static int child_status(const struct walk *walk, const unsigned int *pages,
 
 		if (*word != walk->model.pages[pages[i]].value)
 			return 1;
-		/* Nobody else sees that; and it may be there twice. */
+		/*
+		 * The write is private to the child; a page may be chosen
+		 * twice.
+		 */
 		if (write)
 			*word = *word;
 	}
 	return 0;
 }
 
-/* A page that both have comes home for both, alone. */
+/* A page shared with the child migrates back for both, without neighbours. */
 static void step_fork(struct walk *walk)
 {
 	unsigned int pages[CHILD_PAGES], i;
@@ -532,7 +539,7 @@ static uint32_t location_of(const struct walk *walk, unsigned int place)
 	return place == MODEL_HOME ? HMMRT_LOCATION_HOST : walk->ids[place];
 }
 
-/* Nothing moves because of it. */
+/* Advice by itself moves nothing. */
 static void step_advise(struct walk *walk)
 {
 	unsigned int first = any_page(walk), count = any_count(walk, first), i;
@@ -583,8 +590,9 @@ static unsigned int any_value(struct walk *walk, enum model_knob knob)
 }
 
 /*
- * Not the one that counts faults: those since a block had no entry, and of some entries
- * the model knows only that there are no more.
+ * Never PREFETCH_MIN_FAULTS: it counts the faults since the block lost its last
+ * entry, and after CPU operations the model only knows an upper bound of
+ * entries.
  */
 static enum model_knob any_knob(struct walk *walk)
 {
@@ -596,7 +604,7 @@ static enum model_knob any_knob(struct walk *walk)
 	return knob;
 }
 
-/* Of a range, or of the process; set, or set no longer. */
+/* Sets or unsets a knob of a range or of the process. */
 static void step_knob(struct walk *walk)
 {
 	unsigned int first = any_page(walk), count = any_count(walk, first), i;
@@ -626,7 +634,7 @@ static void step_knob(struct walk *walk)
 		steps_fail(&walk->steps, "HMMRT_IOC_KNOB: %s", strerror(-rc));
 }
 
-/* What somebody has locked at the moment stays, so more than once. */
+/* Pages that are locked at the moment stay, so this retries. */
 static void step_evict(struct walk *walk)
 {
 	unsigned int dev = below(walk, MODEL_DEVICES), try;
@@ -665,7 +673,7 @@ static void step_any(struct walk *walk)
 	steps[i].take(walk);
 }
 
-/* --- the whole ---------------------------------------------------------------- */
+/* --- the test ------------------------------------------------------------- */
 
 static double seconds_now(void)
 {
@@ -723,7 +731,7 @@ static int close_devices(struct walk *walk)
 	return getenv("HMMRT_MODULE_DIR") ? faulty_env_end(&walk->env) : 0;
 }
 
-/* Each block has been used once: others the manager knows nothing of. */
+/* Uses each block once, because the manager keeps no state of unused blocks. */
 static int start(struct walk *walk)
 {
 	struct hmmrt_stats stats;
@@ -753,7 +761,7 @@ static int start(struct walk *walk)
 	return 0;
 }
 
-/* Huge pages are another model's. */
+/* Huge pages are not part of this model. */
 static bool one_cpu_and_small_pages(void)
 {
 	cpu_set_t one;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loading and unloading: parameters, order, and that pages which processes still
- * have on a device come home before it goes. Leaves the modules loaded as it
- * found them.
+ * Loading and unloading: parameters, dependencies, and that pages which
+ * processes still have on a device migrate back before the device goes away.
+ * Leaves the modules loaded with the parameters that they had before.
  */
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -125,8 +125,9 @@ TEST_F(modules, native_atomics_are_as_asked_for)
 }
 
 /*
- * The self-test of hmmrt is told to meet a kernel that writes shared pages in place.
- * Advice is accepted, and devices read what was written last, where it is.
+ * A parameter makes hmmrt's self-test find a kernel that writes shared pages in
+ * place. hmmrt then accepts READ_MOSTLY but makes no duplicates. Devices map
+ * the memory remotely and read what was written last.
  */
 TEST_F(modules, no_copies_where_the_self_test_fails)
 {
@@ -159,7 +160,7 @@ TEST_F(modules, no_copies_where_the_self_test_fails)
 	EXPECT_EQ(16, result.out_stayed[HMMRT_STAY_POLICY]);
 	EXPECT_EQ(16, pages_at(session.space, buf, len, HMMRT_LOCATION_HOST));
 	EXPECT_LT(0, session_stats(&session, 0).out_remote_pages);
-	/* The knob means nothing: what is read moves. */
+	/* The knob has no effect: pages migrate on read. */
 	buf += BLOCK_BYTES / sizeof(*buf);
 	pages_fill(buf, len, 1);
 	EXPECT_EQ(0, cmd_set_knob(session.space, HMMRT_SCOPE_SPACE, id,
@@ -172,7 +173,9 @@ TEST_F(modules, no_copies_where_the_self_test_fails)
 	ASSERT_EQ(0, module_remove("hmmrt"));
 }
 
-/* An unused device costs its page structs, and not its memory. */
+/*
+ * An unused device uses memory for its struct pages, but not for its contents.
+ */
 TEST_F(modules, large_devices_are_backed_when_they_are_used)
 {
 	const size_t len = 2 * BLOCK_BYTES;
@@ -201,18 +204,18 @@ TEST_F(modules, large_devices_are_backed_when_they_are_used)
 	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
 }
 
-/* --- pages that belong to nobody's space ------------------------------------------- */
+/* --- pages of processes without a space ----------------------------------- */
 
 /*
- * A process whose pages are on a device and whose files are closed: a child that
- * took them over from its parent, which is gone.
+ * A process with pages on a device but without open files: a forked child that
+ * inherited the pages from its parent, which has exited.
  */
 struct orphan {
 	char *buf;
 	size_t len;
-	int ready;		/* pipes */
+	int ready;		/* pipe ends */
 	int go;
-	bool frees;		/* or looks at them */
+	bool frees;		/* or checks them */
 };
 
 static void orphan_run(const struct orphan *orphan)
@@ -242,7 +245,7 @@ static int put_on_device(int fd, int gpu, const struct orphan *orphan)
 	return rc;
 }
 
-/* The child inherits the pages by fork; the parent's exit leaves it alone. */
+/* The child inherits the pages by fork(); then the parent exits. */
 static void parent_run(struct orphan *orphan)
 {
 	int fd = open_manager(), gpu = open_gpu(0);
@@ -258,11 +261,14 @@ static void parent_run(struct orphan *orphan)
 		close(gpu);
 		orphan_run(orphan);
 	}
-	/* Pages that are shared with the child do not come home with the fd. */
+	/*
+	 * Pages shared with the child stay on the device when the file is
+	 * closed.
+	 */
 	_exit(pid < 0);
 }
 
-/* Leaves a process with pages on the device and no binding there. */
+/* Leaves a process with pages on the device but without a binding. */
 static bool orphan_begin(struct orphan *orphan, int *go, bool frees)
 {
 	int ready[2], gate[2], status = -1;
@@ -280,7 +286,7 @@ static bool orphan_begin(struct orphan *orphan, int *go, bool frees)
 	};
 	pid = fork();
 	if (!pid) {
-		/* Or the child would wait for ever for a test that failed. */
+		/* Otherwise the child would wait forever if the test fails. */
 		close(gate[1]);
 		parent_run(orphan);
 	}
@@ -326,8 +332,8 @@ TEST_F(modules, pages_of_a_fork_child_come_home_before_the_device_goes)
 }
 
 /*
- * Freeing the last page of a chunk asks for trimming two seconds later. However
- * late that comes, it must not reach a device that is gone by then.
+ * Freeing the last page of a chunk schedules trimming two seconds later. A late
+ * trim must not access a device that is gone.
  */
 TEST_F(modules, device_may_go_while_its_last_pages_are_freed)
 {
@@ -346,11 +352,11 @@ TEST_F(modules, device_may_go_while_its_last_pages_are_freed)
 		ASSERT_LT(0, waitpid(-1, &status, 0));
 		ASSERT_EQ(0, status);
 	}
-	/* Nothing is to happen by then: there is nothing to wait for. */
+	/* Lets pending trims run. They have no visible effect to wait for. */
 	sleep(3);
 }
 
-/* mremap() takes them where no block knows them. */
+/* mremap() moves the pages to addresses without a block. */
 TEST_F(modules, moved_pages_come_home_before_the_device_goes)
 {
 	const size_t len = 2 * BLOCK_BYTES;
