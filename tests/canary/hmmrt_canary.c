@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A module that misbehaves on request. The tests of the tests load it to see
- * that a warning, a leak and a hang each turn a run red:
+ * A module that misbehaves on request. Tests of the test tools load it to check
+ * that a warning, a leak and a hang each make a run fail:
  *
  *   insmod hmmrt_canary.ko fault=warn   a WARN
- *   insmod hmmrt_canary.ko fault=leak   memory that nobody points to any more
- *   insmod hmmrt_canary.ko fault=hang   the loader sleeps and cannot be killed, for seconds=N
- *   insmod hmmrt_canary.ko fault=none   nothing: the run must stay green
+ *   insmod hmmrt_canary.ko fault=leak   memory that no pointer refers to
+ *   insmod hmmrt_canary.ko fault=hang   uninterruptible sleep for seconds=N
+ *   insmod hmmrt_canary.ko fault=none   nothing: the run must pass
  */
 #include <linux/bug.h>
 #include <linux/jiffies.h>
@@ -17,12 +17,12 @@
 
 static char *fault = "none";
 module_param(fault, charp, 0444);
-MODULE_PARM_DESC(fault, "What to do wrong: none, warn, leak or hang");
+MODULE_PARM_DESC(fault, "Fault to cause: none, warn, leak or hang");
 
-/* Longer than any time limit that a test sets. */
+/* Default: longer than the time limit of any test. */
 static unsigned int seconds = 3600;
 module_param(seconds, uint, 0444);
-MODULE_PARM_DESC(seconds, "How long a hang lasts");
+MODULE_PARM_DESC(seconds, "Duration of a hang in seconds");
 
 static int canary_leak(void)
 {
@@ -31,7 +31,7 @@ static int canary_leak(void)
 	if (!lost)
 		return -ENOMEM;
 	memset(lost, 0x5a, 192);
-	/* The pointer is hidden from the compiler too, which would drop the pair. */
+	/* Otherwise the compiler may remove kmalloc() and memset(). */
 	OPTIMIZER_HIDE_VAR(lost);
 	return 0;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much goes along with a page that is touched: what is documented of it, written
- * down a second time. For tests, in C and C++.
+ * The window of pages that a fault moves: a second implementation of the
+ * documented rules. For tests in C and C++.
  *
- * Sources    The comments at the top of kmod/policy.c and at enum hmmrt_knob_id; none
- *            of the code. Slow and plain on purpose: it asks of each window whether
- *            the sentence holds for it.
+ * Sources    The comments at the top of kmod/policy.c and at enum
+ *            hmmrt_knob_id; none of the code. It is slow and simple on
+ *            purpose: it checks for each window whether the rule applies.
  */
 #ifndef TESTS_MODEL_WINDOWS_H
 #define TESTS_MODEL_WINDOWS_H
@@ -15,7 +15,7 @@
 #define MODEL_BLOCK	512u
 #define MODEL_GRANULE	16u	/* 64 KiB */
 
-/* Of the knobs those that windows go by. */
+/* The knobs that determine windows. */
 struct model_knobs {
 	unsigned int enable;
 	unsigned int threshold;
@@ -29,18 +29,18 @@ struct model_window {
 	unsigned int count;
 };
 
-/* CPU faults over one block that continue each other. */
+/* Sequential CPU faults in one block. */
 struct model_run {
 	unsigned int next;	/* page that would continue it */
-	unsigned int count;	/* pages of the last one; 0: there was none */
+	unsigned int count;	/* pages of the last window; 0: none */
 	bool from_start;
 };
 
-/* What a device has of a block when it touches a page of it. */
+/* Pages of a block that a device maps when it faults in that block. */
 struct model_density {
-	const unsigned char *mapped;	/* by page, not 0 if it is */
-	unsigned int faults;		/* of the block, with this one */
-	unsigned int before, after;	/* pages of the blocks beside it */
+	const unsigned char *mapped;	/* for each page; 0: not mapped */
+	unsigned int faults;		/* in the block, including this one */
+	unsigned int before, after;	/* in adjacent blocks */
 };
 
 static inline struct model_window model_span(unsigned int first,
@@ -65,7 +65,7 @@ static inline bool model_more_than(unsigned int pages, unsigned int of,
 	return 100.0 * pages / of > knobs->threshold;
 }
 
-/* What would be mapped of a window if the granule of the page were. */
+/* Mapped pages of a window, counting the granule of @page as mapped. */
 static inline unsigned int model_weight(const unsigned char *mapped,
 					struct model_window window,
 					unsigned int page)
@@ -106,8 +106,9 @@ model_device_window(const struct model_density *density, unsigned int page,
 }
 
 /*
- * Of more than @most pages those go that end with the touched one, or of a run that
- * goes on those that begin with it.
+ * Limits a window to @most pages: the first ones if they include @page,
+ * otherwise those that end with @page. The window of a continued run starts
+ * with @page.
  */
 static inline struct model_window model_cut(struct model_window window,
 					    unsigned int page,
@@ -122,8 +123,8 @@ static inline struct model_window model_cut(struct model_window window,
 }
 
 /*
- * @preferred: the page is to be on some device. @before: the run over the block
- * before, or NULL.
+ * @preferred: the page's preferred location is a device.
+ * @before: the run of the block before, or NULL.
  */
 static inline struct model_window
 model_host_window(struct model_run *run, const struct model_run *before,
