@@ -86,9 +86,7 @@ TEST_F(accessed_by, is_mapped_again_after_each_invalidation)
 	ASSERT_EQ(0, cmd_advise(self->fd, buf, GRANULE_BYTES,
 				HMMRT_ADVICE_SET_ACCESSED_BY, self->id, 0));
 	before = faults(&self->session, 0);
-	/*
-	 * Prefetch to the other device, then CPU faults back to system memory.
-	 */
+	/* Prefetch to the other device; CPU faults then migrate it back. */
 	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, GRANULE_BYTES, self->other_id,
 				  NULL));
 	ASSERT_AT(self->other_id, buf, GRANULE_BYTES);

@@ -66,9 +66,7 @@ static const struct advice combinations[] = {
 	  .granularity = 16 * PAGE_BYTES },
 };
 
-/*
- * One call for each kind. ACCESSED_BY comes last, as it takes effect at once.
- */
+/* One call for each kind. ACCESSED_BY is last, as it acts at once. */
 static void advise_as(struct world *world, char *addr, size_t len,
 		      const struct advice *advice)
 {

@@ -676,9 +676,7 @@ TEST_F(advice, preferred_device_gets_pages_and_others_leave_them)
 	ASSERT_AT(self->id, buf, GRANULE_BYTES);
 }
 
-/*
- * Without the advice, such alternating accesses leave memory in system memory.
- */
+/* Without the advice, such accesses leave memory in system memory. */
 TEST_F(advice, preferred_device_gets_pages_however_often_the_cpu_takes_them)
 {
 	uint64_t *word = arena_anon(PAGE_BYTES);

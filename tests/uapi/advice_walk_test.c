@@ -85,9 +85,7 @@ static void remap(struct world *world, struct page *page)
 	check_gone(world, page);
 }
 
-/*
- * The child sees the page's value; its own write is not visible to the parent.
- */
+/* The child sees the page's value; only the child sees its own write. */
 static bool child_is_right(struct world *world, struct page *page)
 {
 	volatile uint64_t *word = (volatile uint64_t *)page->addr;
@@ -208,9 +206,7 @@ static void step_once(struct walk *walk, struct page *page, unsigned int kind)
 	}
 }
 
-/*
- * Describes the state before the step. The seed determines which access it is.
- */
+/* Describes the state before the step. The seed determines the access. */
 static void name_step(struct walk *walk, unsigned int number,
 		      const struct page *page, unsigned int kind)
 {

@@ -382,7 +382,7 @@ TEST_F(batch, of_refused_faults_alone_makes_nothing)
 	EXPECT_EQ(OTHERS, stats_of(self).out_failed_faults);
 }
 
-/* --- replay ----------------------------------------------------------------- */
+/* --- replay --------------------------------------------------------------- */
 
 /* Two lanes access each of three blocks; one lane accesses another block. */
 static void post_pairs(FIXTURE_DATA(batch) *self)
@@ -484,7 +484,7 @@ TEST_F(batch, flush_answers_what_is_mapped_by_now)
 	EXPECT_EQ(0, stats_of(self).out_merged_faults);
 }
 
-/* --- signals ---------------------------------------------------------------- */
+/* --- signals -------------------------------------------------------------- */
 
 static int signal_lane(FIXTURE_DATA(batch) *self, unsigned int lane)
 {
@@ -724,7 +724,8 @@ TEST_F(batch, unmap_in_the_middle_of_a_batch_is_seen)
 }
 
 /*
- * Raising the number adds fault worker permits. A new fault takes one at once.
+ * Raising the number adds fault worker permits: a new fault takes one at once,
+ * and waiting lanes get the others as soon as one is released.
  */
 TEST_F(batch, number_of_servicers_may_change_meanwhile)
 {

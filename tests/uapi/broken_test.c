@@ -105,9 +105,7 @@ TEST_F(broken, child_gets_sigbus_as_well_and_the_page_stays)
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
 }
 
-/*
- * A CPU fault also migrates neighbours. Their failure must not fail the access.
- */
+/* A CPU fault also migrates neighbours. Their failure must not fail it. */
 TEST_F(broken, neighbour_that_cannot_be_read_harms_nobody)
 {
 	struct faulty_env *env = &self->env;
@@ -377,7 +375,7 @@ TEST_F(broken, what_a_device_took_along_is_memory_of_the_process)
 	close(ends[1]);
 }
 
-/* --- peers ------------------------------------------------------------------------- */
+/* --- peers ---------------------------------------------------------------- */
 
 TEST_F(broken, peer_copy_that_fails_goes_by_way_of_system_memory)
 {
@@ -401,9 +399,7 @@ TEST_F(broken, peer_copy_that_fails_goes_by_way_of_system_memory)
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
 }
 
-/*
- * A copy from device to device bypasses system memory: copies to it fail here.
- */
+/* Copies between devices bypass system memory: copies to it fail here. */
 TEST_F(broken, peer_copy_needs_no_system_memory)
 {
 	struct faulty_env *env = &self->env;
@@ -496,9 +492,7 @@ TEST_F(broken, peer_is_evicted_while_its_memory_is_mapped)
 	ASSERT_EQ(0, faulty_run_faults(env));
 }
 
-/*
- * A page that the CPU cannot get remains accessible to the device that maps it.
- */
+/* A page that the CPU cannot get is still usable where it is mapped. */
 TEST_F(broken, peers_page_that_cannot_come_home_is_used_there)
 {
 	struct faulty_env *env = &self->env;
@@ -511,7 +505,7 @@ TEST_F(broken, peers_page_that_cannot_come_home_is_used_there)
 	EXPECT_EQ(PAGES, faulty_env_pages_on(env, 1));
 }
 
-/* --- huge pages -------------------------------------------------------------------- */
+/* --- huge pages ----------------------------------------------------------- */
 
 /*
  * Moves a block to a device. Returns how many of its pages are there
@@ -713,9 +707,7 @@ TEST_F(broken, device_that_could_not_prepare_is_given_entries_later)
 	EXPECT_EQ(0, stats.out_device_faults);
 }
 
-/*
- * Failed allocations must not make struct pages for all of the device's memory.
- */
+/* Failed allocations must not create struct pages for all device memory. */
 TEST_F(broken, device_without_memory_is_used_remotely)
 {
 	struct faulty_env *env = &self->env;

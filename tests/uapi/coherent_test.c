@@ -93,7 +93,7 @@ TEST_F(coherent, device_says_what_it_is)
 	EXPECT_EQ(0, info.out_properties & HMMRT_PROPERTY_COHERENT);
 }
 
-/* --- in place ----------------------------------------------------------------------- */
+/* --- in place ------------------------------------------------------------- */
 
 TEST_F(coherent, cpu_uses_device_memory_in_place)
 {
@@ -197,9 +197,7 @@ TEST_F(coherent, pages_go_to_another_device_and_come_back)
 	ASSERT_VALUE(1, agent_read(&self->session.devices[1].agent, self->buf));
 	ASSERT_DONE(agent_fill(&self->session.devices[1].agent, self->buf, LEN,
 			       PAGE_BYTES, 300));
-	/*
-	 * CPU faults migrate only the pages on the device that is not coherent.
-	 */
+	/* CPU faults migrate only pages on the non-coherent device. */
 	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf + BLOCK_BYTES,
 				  BLOCK_BYTES, self->id, NULL));
 	ASSERT_EQ(-1, pages_check(self->buf, LEN, 300));

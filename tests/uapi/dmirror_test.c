@@ -182,7 +182,7 @@ TEST_F(dmirror, second_file_of_a_process_is_ebusy)
 	EXPECT_LE(0, self->fd[0]);
 }
 
-/* --- arguments and errors ----------------------------------------------------------- */
+/* --- arguments and errors ------------------------------------------------- */
 
 TEST_F(dmirror, wrong_arguments_are_einval)
 {
@@ -253,7 +253,7 @@ TEST_F(dmirror, errors_are_those_of_the_kernels_driver)
 				PAGE_BYTES, NULL, NULL));
 }
 
-/* --- ranges -------------------------------------------------------------------------- */
+/* --- ranges --------------------------------------------------------------- */
 
 TEST_F(dmirror, range_over_blocks_and_mappings_takes_one_fault)
 {
@@ -312,9 +312,7 @@ static void *fill_slowly(void *arg)
 	return NULL;
 }
 
-/*
- * Takes longer than the timeout of a call that keeps losing to invalidations.
- */
+/* Takes longer than the timeout of a call that loses to invalidations. */
 TEST_F(dmirror, range_that_a_program_fills_slowly_takes_one_fault)
 {
 	const size_t len = SLOW_PAGES * PAGE_BYTES;
@@ -482,7 +480,7 @@ TEST_F(dmirror, module_comes_and_goes_under_load)
 	EXPECT_TRUE(open_all(self->fd, self->devices));
 }
 
-/* --- several devices ------------------------------------------------------------------ */
+/* --- several devices ------------------------------------------------------ */
 
 TEST_F(dmirror, pages_go_from_one_driver_to_the_other)
 {
@@ -689,9 +687,7 @@ TEST_F(dmirror, pages_made_exclusive_while_they_are_evicted_come_free)
 	fprintf(stderr, "# exclusive %u times\n", got);
 }
 
-/*
- * Migrates pages shared with the parent, until the parent has its own copies.
- */
+/* Migrates pages shared with the parent, until that has its own copies. */
 static int child_migrates(unsigned int number, char *buf)
 {
 	static char data[64 * PAGE_BYTES];

@@ -399,9 +399,7 @@ TEST_F(copies, page_that_a_pipe_holds_has_none)
 	close(fds[1]);
 }
 
-/*
- * A page that is spliced after it was duplicated: all must read the same data.
- */
+/* A page is spliced after it was duplicated: all read the same data. */
 TEST_F(copies, page_that_a_pipe_takes_later_stays_right)
 {
 	struct iovec iov = { self->buf, PAGE_BYTES };

@@ -351,9 +351,7 @@ TEST_F(evict, peer_that_maps_a_chunk_is_invalidated_at_once)
 /* --- choosing a victim among many processes ------------------------------- */
 
 #define MANY		140
-/*
- * Limit for accounts examined with interrupts off, and the size of the device.
- */
+/* Limit of accounts examined with interrupts off; size of the device. */
 #define LOOKS_MAX	320
 #define DEVICE_BYTES	(32 * BLOCK_BYTES)
 

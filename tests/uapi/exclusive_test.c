@@ -59,9 +59,7 @@ TEST_F(exclusive, device_takes_no_fault_until_the_cpu_looks)
 	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, self->id, NULL));
 	ASSERT_EQ(0, cmd_exclusive(self->fd, self->buf, LEN, self->id, &result));
 	EXPECT_EQ(PAGES, result.out_pages);
-	/*
-	 * The pages migrated to system memory, and the CPU's entries are gone.
-	 */
+	/* The pages are in system memory, and the CPU's entries are gone. */
 	EXPECT_EQ(0, pages_at(self->fd, self->buf, LEN, self->id));
 	EXPECT_EQ(PAGES, pages_at(self->fd, self->buf, LEN,
 				  HMMRT_LOCATION_NONE));

@@ -134,7 +134,7 @@ static void set_burst(const char *times)
 	write_text("/sys/kernel/debug/fail_page_alloc/times", times);
 }
 
-/* --- the steps ------------------------------------------------------------------------ */
+/* --- the steps ------------------------------------------------------------ */
 
 static void nothing(struct env *env)
 {
@@ -525,9 +525,7 @@ static struct attempt attempt_in(struct env *env,
 	int task = fail_open(env, variant->in_agent, "make-it-fail");
 	struct attempt attempt;
 
-	/*
-	 * No allocation fails before the nth one, whatever make-it-fail says.
-	 */
+	/* Whatever make-it-fail says, nothing fails before the nth one. */
 	if (failing.burst) {
 		set_burst(BURST);
 		fail_write(task, 1);

@@ -94,9 +94,7 @@ static struct answer carry_out(struct session *session, char *buf, size_t len,
 	return answer;
 }
 
-/*
- * Leaves a child that has the memory but no device. The test reaps the child.
- */
+/* Leaves a child with the memory but no device. The test reaps it. */
 static int be_heir(struct session *session, const char *buf, size_t len,
 		   int orders, int answers)
 {
@@ -438,9 +436,7 @@ static bool prefetches_all(const struct other *other, size_t len)
 	return false;
 }
 
-/*
- * Memory left by a process that ended is evicted for a process that still runs.
- */
+/* Memory left by an ended process is evicted for a running process. */
 TEST_F(processes, with_memory_are_no_more_than_may_be)
 {
 	const struct plan plan = { BLOCK_BYTES, DEFAULT, NO_LIMIT, NULL };
@@ -468,7 +464,7 @@ TEST_F(processes, with_memory_are_no_more_than_may_be)
 	EXPECT_TRUE(is_given_back(self));
 }
 
-/* --- cgroups -------------------------------------------------------------------------- */
+/* --- cgroups -------------------------------------------------------------- */
 
 static int cgroup_quota(const FIXTURE_DATA(processes) *self, int cgroup,
 			uint32_t operation, uint64_t limit,
@@ -558,9 +554,7 @@ TEST_F(processes, of_a_cgroup_have_one_limit_for_all)
 	EXPECT_GE(limit, cgroup_used(self, above));
 	EXPECT_EQ(cgroup_used(self, a) + cgroup_used(self, b),
 		  cgroup_used(self, above));
-	/*
-	 * Without the child's limit, its usage is still charged to the parent.
-	 */
+	/* The child's usage is still charged to the parent's limit. */
 	ASSERT_EQ(0, cgroup_quota(self, a, HMMRT_QUOTA_SET, NO_LIMIT, &quota));
 	EXPECT_EQ(NO_LIMIT, quota.out_limit_bytes);
 	EXPECT_TRUE(ask(&others[0], FILL).right);
@@ -603,9 +597,7 @@ TEST_F(processes, of_a_cgroup_with_a_low_priority_have_that)
 	answer = next_to_a_greedy_one(self, _metadata, &modest, &faults);
 	EXPECT_LT(0, answer.evicted);
 	EXPECT_LT(faults, answer.faults);
-	/*
-	 * With the default priority again, processes in the group lose nothing.
-	 */
+	/* At the default priority, processes in the group lose nothing. */
 	quota.priority = HMMRT_PRIORITY_MAX;
 	ASSERT_EQ(0, cmd_quota(self->fd, &quota));
 	answer = next_to_a_greedy_one(self, _metadata, &modest, &faults);

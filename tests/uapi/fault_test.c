@@ -316,9 +316,7 @@ TEST_F(device, sweep_over_fresh_shared_memory_takes_few_faults)
 	ASSERT_EQ(-1, pages_check(buf, len, 1));
 }
 
-/*
- * Maps this program MAP_PRIVATE: device writes go to a copy, not to the file.
- */
+/* Maps this program MAP_PRIVATE: device writes do not reach the file. */
 TEST_F(device, write_to_a_private_file_mapping_does_not_reach_the_file)
 {
 	const size_t len = 4 * PAGE_BYTES;
@@ -370,9 +368,7 @@ TEST_F(device, access_behind_the_end_of_a_file_is_refused)
 
 /* --- memory that a device cannot access ----------------------------------- */
 
-/*
- * Returns the address of the vDSO data. The agent has it there, too, by fork().
- */
+/* Returns the address of the vDSO data, inherited by the agent in fork(). */
 static char *find_vvar(size_t *len)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -513,7 +509,7 @@ TEST_F(device, mappings_that_cannot_be_read_are_eacces)
 		       agent_call(self->agent, buf + PAGE_BYTES));
 }
 
-/* --- fork ------------------------------------------------------------------ */
+/* --- fork ----------------------------------------------------------------- */
 
 static pid_t fork_and_hold(int pipe_fds[2], const uint64_t *word,
 			   uint64_t expected)

@@ -88,9 +88,7 @@ TEST_F(file, writes_are_seen_by_the_device)
 	}
 }
 
-/*
- * Writeback makes the entries read-only, so that the next write faults again.
- */
+/* Writeback makes the entries read-only: the next write faults again. */
 TEST_F(file, has_what_the_device_wrote_after_it_was_written_back)
 {
 	const off_t last = LEN - PAGE_BYTES;

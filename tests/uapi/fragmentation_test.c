@@ -23,9 +23,7 @@
 #define SLOTS		96
 #define SLOT_PAGES	(5 * BLOCK_PAGES)
 #define MOST_PAGES	(4 * BLOCK_PAGES)
-/*
- * Expected free chunks when half of the device is in use; see docs/limits.md.
- */
+/* Expected free chunks with half of the device in use; see docs/limits.md. */
 #define LEAST_FREE(chunks)	((chunks) / 16)
 #define AVERAGE_FREE(chunks)	((chunks) / 4)
 

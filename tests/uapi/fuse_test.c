@@ -137,9 +137,7 @@ TEST_F_TIMEOUT(fuse, memory_of_a_file_is_not_made_exclusive, 30)
 	ASSERT_EQ(-EBUSY, cmd_exclusive(space, self->file, FUSE_FILE_BYTES, id, NULL));
 	ASSERT_EQ(0, self->server.reads);
 	self->server.held_up = false;
-	/*
-	 * The process's private copy is refused, too, as the file is behind it.
-	 */
+	/* The process's private copy of a file page is refused, too. */
 	*(volatile uint64_t *)self->file = 5;
 	reads = self->server.reads;
 	self->server.held_up = true;

@@ -82,9 +82,7 @@ TEST_F(going, file_of_a_device_that_is_gone_is_enodev)
 	EXPECT_EQ(-ENOENT, open_faulty(0));
 	EXPECT_EQ(-EINVAL, cmd_prefetch(self->manager, self->buf, LEN, self->id,
 					NULL));
-	/*
-	 * The file does not work for a new device with the same name, either.
-	 */
+	/* The file does not work for a new device of the same name. */
 	ASSERT_EQ(0, faulty_devices(self->control, 1));
 	EXPECT_EQ(-ENODEV, faulty_read(self->fd, self->buf, &value));
 	close(self->fd);
@@ -470,7 +468,7 @@ TEST_F(going, devices_come_go_and_fail_under_load)
 	self->fd = -1;
 }
 
-/* --- several drivers --------------------------------------------------------------------- */
+/* --- several drivers ------------------------------------------------------ */
 
 FIXTURE(drivers) {
 	struct session session;

@@ -327,9 +327,7 @@ TEST_F(growth, reaping_under_busy_lanes_loses_nothing)
 			agent_post(self->agent, lane, AGENT_SUM, args[lane], 3);
 		}
 		munmap(hole, BLOCK_BYTES);
-		/*
-		 * In some rounds, wait until the block of the hole is reaped.
-		 */
+		/* Sometimes, wait until the hole's block is reaped. */
 		if (rounds % 8 == 0)
 			usleep(60000);
 		ASSERT_EQ(hole, mmap(hole, BLOCK_BYTES, PROT_READ | PROT_WRITE,
@@ -348,7 +346,7 @@ TEST_F(growth, reaping_under_busy_lanes_loses_nothing)
 	munmap(at, len);
 }
 
-/* --- threads ---------------------------------------------------------------------------- */
+/* --- threads -------------------------------------------------------------- */
 
 static volatile uint64_t *refused;
 static unsigned long *nr_threads;	/* shared with the agent */

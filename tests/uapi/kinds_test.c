@@ -30,9 +30,7 @@ enum backing {
 	MEMFD,
 	OWN_PROGRAM,
 	SYSV,
-	/*
-	 * Memory that exists when the agent starts; the test does not map it.
-	 */
+	/* Exists when the agent starts; the test does not map it. */
 	SMALL_HEAP,
 	LARGE_HEAP,
 	STACK,
@@ -363,9 +361,7 @@ TEST_F(anonymous, that_the_device_touches_first_is_zero_all_over)
 		uint64_t *words = (uint64_t *)(self->buf + i);
 
 		ASSERT_EQ(5 + i / PAGE_BYTES, words[0]);
-		/*
-		 * Word 1 is zero, and each later word equals the one before it.
-		 */
+		/* Word 1 is zero, and each later word equals the last. */
 		ASSERT_EQ(0, words[1]);
 		ASSERT_EQ(0, memcmp(words + 1, words + 2,
 				    PAGE_BYTES - 2 * sizeof(*words)));
@@ -457,7 +453,7 @@ TEST_F(anonymous, stack_of_another_thread_is_shared_with_the_device)
 	ASSERT_VALUE(16 * 9 + 120, work.sum);
 }
 
-/* --- code ----------------------------------------------------------------------- */
+/* --- code ----------------------------------------------------------------- */
 
 static uint64_t return_a_number(void)
 {

@@ -223,9 +223,7 @@ TEST_F(knob, without_prefetch_each_granule_takes_a_fault)
 	EXPECT_SWEEP(2 * GRANULES, 0, 2);
 	ASSERT_EQ(0, cmd_unset_knob(self->fd, HMMRT_SCOPE_SPACE, self->id,
 				    HMMRT_KNOB_PREFETCH_ENABLE));
-	/*
-	 * The neighbouring block is mapped, so one fault takes the whole block.
-	 */
+	/* The neighbouring block is mapped: one fault takes all. */
 	EXPECT_SWEEP(1, 2, 1);
 }
 

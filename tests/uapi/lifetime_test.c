@@ -47,9 +47,7 @@ FIXTURE_VARIANT_ADD(owner, is_killed_in_mid_fault) {
 };
 FIXTURE_VARIANT_ADD(owner, execs_in_mid_fault) { .end = BY_EXEC, .busy = true };
 
-/*
- * Sets up a session, keeps the agent busy if asked to, and ends when told to.
- */
+/* Sets up a session, keeps the agent busy if asked; ends when told to. */
 static void owner_run(struct owner_report *report, int from_test,
 		      const FIXTURE_VARIANT(owner) *variant)
 {
@@ -135,9 +133,7 @@ static bool wait_for_status(pid_t pid, int *status)
 	return false;
 }
 
-/*
- * A process that called exec() does not reap the agent, which stays a zombie.
- */
+/* After exec(), the process does not reap the agent: it stays a zombie. */
 static bool wait_for_zombie(pid_t pid)
 {
 	unsigned int try;
@@ -508,9 +504,7 @@ TEST_F(session, next_agent_sees_what_the_killed_one_wrote)
 	ASSERT_VALUE(1234, agent_read(&device->agent, self->buf));
 }
 
-/*
- * Opens the device and starts an agent. The last binding still has the device.
- */
+/* Opens the device, starts an agent; the last binding still exists. */
 static int next_begin(struct session_device *next)
 {
 	*next = (struct session_device){ .gpu = open_gpu(0) };
@@ -823,7 +817,7 @@ TEST_F(session, everything_goes_under_faulting_lanes)
 		ASSERT_EQ(0, agent_wait(self->agent, lane, 60).error);
 }
 
-/* --- modules ---------------------------------------------------------------------- */
+/* --- modules -------------------------------------------------------------- */
 
 static int remove_module(const char *name)
 {

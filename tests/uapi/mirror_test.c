@@ -378,7 +378,7 @@ TEST_F(mirror, agents_memory_there_is_not_readable_for_others)
 	ASSERT_MIRROR_INTACT();
 }
 
-/* --- read-only stays read-only ---------------------------------------------------- */
+/* --- read-only stays read-only -------------------------------------------- */
 
 struct storm {
 	struct agent *agent;
@@ -504,9 +504,7 @@ TEST_F(page, is_not_written_under_a_storm_of_signals)
 	ASSERT_EQ(self->before, *(volatile uint64_t *)self->word);
 }
 
-/*
- * Restores the page that a write has to copy, mapped read-only by the device.
- */
+/* Restores the page that a write has to copy; the device maps it read-only. */
 static int page_reset(FIXTURE_DATA(page) *self)
 {
 	if (self->witness)

@@ -203,7 +203,7 @@ static void find_mappings(struct walk *walk)
 		steps_fail(&walk->steps, "/proc/self/maps has page %u in no mapping", page);
 }
 
-/* --- steps -------------------------------------------------------------------- */
+/* --- steps ---------------------------------------------------------------- */
 
 static void check_value(struct walk *walk, unsigned int page, uint64_t found)
 {

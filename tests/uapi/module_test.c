@@ -173,9 +173,7 @@ TEST_F(modules, no_copies_where_the_self_test_fails)
 	ASSERT_EQ(0, module_remove("hmmrt"));
 }
 
-/*
- * An unused device uses memory for its struct pages, but not for its contents.
- */
+/* An unused device has struct pages, but no memory for its contents. */
 TEST_F(modules, large_devices_are_backed_when_they_are_used)
 {
 	const size_t len = 2 * BLOCK_BYTES;

@@ -28,15 +28,15 @@
 #define AGENT_SCRATCH_BYTES	4096
 
 enum agent_op {
-	AGENT_READ,		/* args: address; returns the word */
+	AGENT_READ,		/* args: address -> word */
 	AGENT_WRITE,		/* args: address, word */
-	AGENT_SUM,		/* args: address, bytes, stride -> sum of words */
-	AGENT_FILL,		/* args: address, bytes, stride, first; counts up */
-	AGENT_ADD,		/* args: address, times; atomically, one each */
-	AGENT_CALL,		/* args: address -> what the function returns */
-	AGENT_SYSCALL,		/* args: number, six more -> or -errno */
-	AGENT_READ_IN_CHILD,	/* args: address -> status of a child reading */
-	AGENT_WRITE_OFTEN,	/* args: address, times -> how many happened */
+	AGENT_SUM,		/* args: address, bytes, stride -> sum */
+	AGENT_FILL,		/* args: address, bytes, stride, first value */
+	AGENT_ADD,		/* args: address, count; atomic increments */
+	AGENT_CALL,		/* args: address -> function's result */
+	AGENT_SYSCALL,		/* args: number, six more -> result or -errno */
+	AGENT_READ_IN_CHILD,	/* args: address -> wait status of a child */
+	AGENT_WRITE_OFTEN,	/* args: address, times -> successful writes */
 	AGENT_QUIT,
 };
 
@@ -106,21 +106,15 @@ struct outcome agent_fill(struct agent *agent, volatile void *addr, size_t len,
 			  size_t stride, uint64_t first);
 struct outcome agent_call(struct agent *agent, const void *function);
 
-/*
- * Executes a system call in the agent. Returns its result or a negative errno.
- */
+/* A system call in the agent. Returns its result or a negative errno. */
 int64_t agent_syscall(struct agent *agent, long number, uint64_t a, uint64_t b,
 		      uint64_t c, uint64_t d, uint64_t e, uint64_t f);
 
-/*
- * System calls with arguments in memory; these pass through the scratch area.
- */
+/* System calls with arguments in memory, passed in the scratch area. */
 int agent_ioctl(struct agent *agent, int fd, unsigned int cmd, void *arg,
 		size_t size);
 int agent_attach(struct agent *agent, int gpu, uint64_t token);
-/*
- * Calls open() in the agent. Returns its file descriptor or a negative errno.
- */
+/* Calls open() in the agent. Returns a descriptor or a negative errno. */
 int agent_open(struct agent *agent, const char *path, int flags);
 
 /*

@@ -64,9 +64,7 @@ int cmd_get_quota(int fd, uint32_t device, struct hmmrt_quota *quota);
 int cmd_set_quota(int fd, uint32_t device, uint64_t limit, uint32_t priority,
 		  struct hmmrt_quota *quota);
 int cmd_bind(int gpu, int space, struct hmmrt_gpu_bind *bind);
-/*
- * Waits until the device's previous binding to the space has ended, then binds.
- */
+/* Binds as soon as the device's previous binding to the space has ended. */
 int cmd_bind_next(int gpu, int space, struct hmmrt_gpu_bind *bind);
 int cmd_bind_wait(int gpu, int space, uint32_t msec,
 		  struct hmmrt_gpu_bind *bind);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Two hmmrt_faulty devices bound to this process, and memory to use them with.
- */
+/* Two hmmrt_faulty devices bound to this process, and memory for tests. */
 #ifndef TESTS_UAPI_FAULTY_ENV_H
 #define TESTS_UAPI_FAULTY_ENV_H
 

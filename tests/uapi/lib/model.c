@@ -211,9 +211,7 @@ static unsigned int move_window(struct model *model,
 	return n;
 }
 
-/*
- * A device fault that populates a page populates the rest of the window, too.
- */
+/* A device fault that populates a page populates the whole window. */
 static void fill_holes(struct model *model, struct model_window window)
 {
 	unsigned int i;

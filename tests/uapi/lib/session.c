@@ -269,9 +269,7 @@ bool has_huge_pages(char *buf, size_t len)
 	return smaps_kib(buf, "AnonHugePages") == (long)(len >> 10);
 }
 
-/*
- * pagemap shows device pages as swap entries: the offset follows 5 type bits.
- */
+/* In pagemap, device pages are swap entries: 5 type bits, then the offset. */
 uint64_t device_frame(const void *addr)
 {
 	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);

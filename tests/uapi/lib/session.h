@@ -77,18 +77,14 @@ void *arena_anon(size_t len);
  */
 unsigned int test_seed(void);
 
-/*
- * Write first, first + 1, ... to the first word of each page, and check them.
- */
+/* Write first, first + 1, ... to each page's first word, and check them. */
 void pages_fill(void *addr, size_t len, uint64_t first);
 /* Returns the index of the first page with another value, or -1. */
 long pages_check(const void *addr, size_t len, uint64_t first);
 /* Returns what agent_sum() computes for pages filled this way. */
 uint64_t pages_sum(size_t len, uint64_t first);
 
-/*
- * Writes a mapping; returns true if the kernel used huge pages for all of it.
- */
+/* Writes a mapping; returns true if huge pages back all of it. */
 bool has_huge_pages(char *buf, size_t len);
 
 /*

@@ -184,9 +184,7 @@ static struct expected device_touches(struct world *world, struct page *page,
 			expected.copies = page->view.copies;
 		return expected;
 	}
-	/*
-	 * A write has to copy the page first, which happens in system memory.
-	 */
+	/* A write has to copy the page first, in system memory. */
 	if (write && page->read_only && page->at < HOME)
 		page->at = HOME;
 	page->at = faulted(world, page, dev, write);
@@ -233,9 +231,7 @@ static struct expected cpu_touches(struct world *world, struct page *page,
 	return expected;
 }
 
-/*
- * A read-mostly page in system memory stays, and the device gets a duplicate.
- */
+/* A read-mostly page in system memory stays; the device gets a duplicate. */
 static unsigned int prefetched_copy(const struct page *page, enum place to,
 				    struct expected *expected)
 {
@@ -253,9 +249,7 @@ static unsigned int prefetched_copy(const struct page *page, enum place to,
 	return copies & BY(to) ? HMMRT_OUTCOME_THERE : HMMRT_OUTCOME_MOVED;
 }
 
-/*
- * The outcome of a prefetch; advice that applies only to faults has no effect.
- */
+/* The outcome of a prefetch; advice only for faults has no effect. */
 static unsigned int prefetched(struct page *page, enum place to,
 			       struct expected *expected)
 {

@@ -58,9 +58,7 @@ struct page {
 	enum place at;
 	uint64_t value;
 	bool read_only;		/* a write must fault on the CPU first */
-	/*
-	 * Devices not told that the page is populated; they must fault first.
-	 */
+	/* Devices not told that the page is populated; they fault first. */
 	unsigned int unheard;
 	struct view view;	/* as found after the last step */
 };
@@ -106,9 +104,7 @@ void world_advise(struct world *world, const char *addr, size_t len,
 unsigned int world_mapped_ahead(const struct world *world,
 				const struct page *page);
 
-/*
- * Do one access, or a prefetch to the location of @who, and check the result.
- */
+/* Do one access, or a prefetch to @who's location, and check the result. */
 void world_access(struct world *world, struct page *page, enum op op,
 		  enum who who);
 void world_touch(struct world *world, struct page *page, enum who who,
