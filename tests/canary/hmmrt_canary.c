@@ -17,12 +17,12 @@
 
 static char *fault = "none";
 module_param(fault, charp, 0444);
-MODULE_PARM_DESC(fault, "Fault to cause: none, warn, leak or hang");
+MODULE_PARM_DESC(fault, "What to do wrong: none, warn, leak or hang");
 
 /* Default: longer than the time limit of any test. */
 static unsigned int seconds = 3600;
 module_param(seconds, uint, 0444);
-MODULE_PARM_DESC(seconds, "Duration of a hang in seconds");
+MODULE_PARM_DESC(seconds, "How long a hang lasts");
 
 static int canary_leak(void)
 {

@@ -390,9 +390,7 @@ static uint32_t model_location(uint32_t advice, uint32_t dev)
 	}
 }
 
-/*
- * Applies the call to the model and returns the expected result of the ioctl.
- */
+/* Applies the call to the model. Returns the result expected of the ioctl. */
 static int model_advise(struct model_page *model, size_t first, size_t count,
 			uint32_t advice, uint32_t location, uint64_t value)
 {

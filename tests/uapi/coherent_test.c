@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Devices with memory that the CPU maps directly. Pages on such a device stay
- * there when the CPU or another device uses them; only an explicit migration
- * moves them. All of them migrate back when the device goes away. Reloads the
- * modules with such devices, and restores their parameters afterwards.
+ * Devices with memory that the CPU maps directly. Accesses by the CPU leave
+ * pages on such a device, and so do faults of devices that map pages remotely.
+ * Prefetches, and faults of devices that migrate pages, move them. All of them
+ * migrate back when the device goes away. Reloads the modules with such
+ * devices, and restores their parameters afterwards.
  */
 #include <fcntl.h>
 #include <sys/uio.h>

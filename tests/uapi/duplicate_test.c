@@ -357,8 +357,8 @@ TEST_F(copies, unset_takes_them_back)
 }
 
 /*
- * Pages that are on a device when the advice is set stay there for its reads.
- * Reads by others migrate them back.
+ * Pages that are on a device when the advice is set stay there for reads by
+ * that device. Reads by others migrate them back.
  */
 TEST_F(copies, pages_on_a_device_are_read_there_until_the_cpu_wants_them)
 {

@@ -324,7 +324,7 @@ TEST_F(processes, who_has_no_more_than_his_share_loses_nothing)
 	EXPECT_EQ(MODEST, answer.used);
 }
 
-/* At low priority, the share is smaller than the same memory. */
+/* At low priority, the same memory exceeds the process's share. */
 TEST_F(processes, who_has_a_low_priority_does)
 {
 	const struct plan modest = { MODEST, 0, NO_LIMIT, NULL };
@@ -554,7 +554,7 @@ TEST_F(processes, of_a_cgroup_have_one_limit_for_all)
 	EXPECT_GE(limit, cgroup_used(self, above));
 	EXPECT_EQ(cgroup_used(self, a) + cgroup_used(self, b),
 		  cgroup_used(self, above));
-	/* The child's usage is still charged to the parent's limit. */
+	/* Without its own limit, the child still counts for the parent. */
 	ASSERT_EQ(0, cgroup_quota(self, a, HMMRT_QUOTA_SET, NO_LIMIT, &quota));
 	EXPECT_EQ(NO_LIMIT, quota.out_limit_bytes);
 	EXPECT_TRUE(ask(&others[0], FILL).right);

@@ -241,7 +241,10 @@ TEST_F(device, no_access_to_prot_none)
 	ASSERT_VALUE(1, agent_read(self->agent, word));
 }
 
-/* The page stays on the device, read-only until the device writes. */
+/*
+ * The page stays on the device. mprotect() does not make the device's entry
+ * writable again; the device's write fault does.
+ */
 TEST_F(device, write_after_mprotect_down_and_up_happens)
 {
 	const size_t len = BLOCK_BYTES;

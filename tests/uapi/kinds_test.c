@@ -361,7 +361,7 @@ TEST_F(anonymous, that_the_device_touches_first_is_zero_all_over)
 		uint64_t *words = (uint64_t *)(self->buf + i);
 
 		ASSERT_EQ(5 + i / PAGE_BYTES, words[0]);
-		/* Word 1 is zero, and each later word equals the last. */
+		/* Word 1 is zero, and the later words equal it. */
 		ASSERT_EQ(0, words[1]);
 		ASSERT_EQ(0, memcmp(words + 1, words + 2,
 				    PAGE_BYTES - 2 * sizeof(*words)));

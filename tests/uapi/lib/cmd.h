@@ -16,10 +16,7 @@
 #define BLOCK_BYTES	(2UL << 20)
 #define BLOCK_PAGES	(BLOCK_BYTES / PAGE_BYTES)
 
-/*
- * Return a file descriptor or a negative errno. @number of the first device is
- * 0.
- */
+/* Return a file descriptor or a negative errno. @number counts from 0. */
 int open_manager(void);
 int open_gpu(unsigned int number);
 

@@ -67,7 +67,7 @@ struct model {
 	struct model_page pages[MODEL_PAGES];
 	struct model_run runs[MODEL_BLOCKS];
 	struct model_turns turns[MODEL_BLOCKS];
-	unsigned int faults[MODEL_DEVICES][MODEL_BLOCKS];	/* of policy */
+	unsigned int faults[MODEL_DEVICES][MODEL_BLOCKS];	/* for policy */
 	uint64_t all_faults[MODEL_DEVICES];
 	uint16_t knobs[MODEL_KNOBS];	/* value + 1; 0: not set */
 };

@@ -43,9 +43,7 @@ static void each_event(const char *event, const char *part,
 
 	if (!file)
 		return;
-	/*
-	 * A line is "lane-123 [000] ..... 12.345: hmmrt_evict: device=0 ...".
-	 */
+	/* Lines look like "lane-1 [000] ..... 1.2: hmmrt_evict: device=0". */
 	snprintf(name, sizeof(name), ": %s: ", event);
 	while (getline(&line, &size, file) > 0) {
 		const char *found = strstr(line, name);

@@ -9,7 +9,7 @@
 bool tracing_start(void);
 void tracing_stop(void);
 
-/* Counts the events with that name since then whose text contains @part. */
+/* Counts the events with that name since then that contain @part. */
 unsigned int tracing_count(const char *event, const char *part);
 
 /*
