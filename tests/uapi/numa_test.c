@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Several nodes: which one pages come home to, devices that are near to one, and
- * what the kernel moves between nodes while devices use it.
+ * Several NUMA nodes: which node pages migrate back to, devices that have a
+ * nearest node, and pages that the kernel moves between nodes while devices use
+ * them.
  */
 #include <numa.h>
 #include <numaif.h>
@@ -27,8 +28,8 @@ static bool have_two_nodes(void)
 }
 
 /*
- * Where move_pages() says that each page of the buffer is, or, with @node, what
- * became of it when it was to move there: a node or a negative errno.
+ * Asks move_pages() for the status of each page of the buffer: its node or a
+ * negative errno. With @node >= 0, first asks it to move the pages there.
  */
 static int page_status(const char *buf, int node, int status[PAGES])
 {
@@ -54,7 +55,9 @@ static int count_status(const int status[PAGES], int wanted)
 	return n;
 }
 
-/* How many pages of the buffer are on a node; -1 when the call fails. */
+/*
+ * Returns how many pages of the buffer are on a node, -1 when the call fails.
+ */
 static int pages_on_node(const char *buf, int node)
 {
 	int status[PAGES];
@@ -101,7 +104,7 @@ FIXTURE_TEARDOWN(numa)
 	EXPECT_EQ(0, session_end(&self->session));
 }
 
-/* Fills the buffer with first, first + 1, ..., and sends it to the device. */
+/* Fills the buffer with first, first + 1, ..., and moves it to the device. */
 static int put_on_device(FIXTURE_DATA(numa) *self, uint64_t first)
 {
 	int rc;
@@ -123,7 +126,10 @@ static int prefer(FIXTURE_DATA(numa) *self, int node)
 	return advise(self, HMMRT_ADVICE_SET_PREFERRED_LOCATION, ON_NODE(node));
 }
 
-/* The two ways home: each page is touched, or all are asked for. */
+/*
+ * Moves the buffer back to system memory, by CPU faults or by a prefetch to the
+ * host, and checks its contents.
+ */
 static bool come_home(FIXTURE_DATA(numa) *self, bool by_fault, uint64_t first)
 {
 	if (!by_fault &&
@@ -132,7 +138,7 @@ static bool come_home(FIXTURE_DATA(numa) *self, bool by_fault, uint64_t first)
 	return pages_check(self->buf, LEN, first) < 0;
 }
 
-/* --- home to which node ----------------------------------------------------------- */
+/* --- the node that pages migrate back to ---------------------------------- */
 
 TEST_F(numa, prefetch_to_a_node_brings_pages_there)
 {
@@ -152,7 +158,7 @@ TEST_F(numa, prefetch_to_a_node_brings_pages_there)
 	}
 }
 
-/* They are in system memory already, and that is what is asked for. */
+/* The pages are already in system memory, which satisfies the prefetch. */
 TEST_F(numa, prefetch_to_a_node_leaves_pages_that_are_at_home_on_theirs)
 {
 	struct hmmrt_prefetch result;
@@ -180,7 +186,7 @@ TEST_F(numa, node_that_is_not_online_is_einval)
 	EXPECT_EQ(PAGES, pages_at(self->fd, self->buf, LEN, self->id));
 }
 
-/* In all of these: by a prefetch to the host, and by CPU faults. */
+/* Each test of a policy covers a prefetch to the host and CPU faults. */
 TEST_F(numa, without_a_policy_pages_come_to_the_node_of_the_cpu)
 {
 	unsigned int i;
@@ -252,7 +258,9 @@ TEST_F(numa, advised_node_goes_before_the_policy)
 		ASSERT_EQ(0, put_on_device(self, i));
 		ASSERT_TRUE(come_home(self, i % 2, i));
 		ASSERT_EQ(PAGES, pages_on_node(self->buf, node));
-		/* And no longer than it is advised. */
+		/*
+		 * Without the advice the policy of the mapping decides again.
+		 */
 		ASSERT_EQ(0, advise(self,
 				    HMMRT_ADVICE_UNSET_PREFERRED_LOCATION, 0));
 		ASSERT_EQ(0, put_on_device(self, i));
@@ -272,7 +280,7 @@ TEST_F(numa, node_of_a_prefetch_goes_before_the_advised_one)
 
 #define CPUSET	"/sys/fs/cgroup/hmmrt-numa"
 
-/* What a process may not have is to it as if it were full. */
+/* A prefetch treats a node outside of the process's cpuset as a full node. */
 TEST_F(numa, node_outside_of_the_cpuset_has_no_memory)
 {
 	struct hmmrt_prefetch result;
@@ -297,7 +305,7 @@ TEST_F(numa, node_outside_of_the_cpuset_has_no_memory)
 	ASSERT_EQ(-1, pages_check(self->buf, LEN, 1));
 }
 
-/* --- what the kernel moves between nodes -------------------------------------------- */
+/* --- pages that the kernel moves between nodes ---------------------------- */
 
 TEST_F(numa, move_pages_leaves_what_is_on_the_device)
 {
@@ -342,7 +350,7 @@ TEST_F(numa, move_pages_takes_what_the_device_has_mapped)
 	ASSERT_LE(PAGES, session_stats(&self->session, 0).out_remote_pages);
 }
 
-/* How many pages the device has entries for, without asking it. */
+/* Returns how many pages the device has entries for, without device access. */
 static unsigned int pages_mapped(FIXTURE_DATA(numa) *self)
 {
 	static struct hmmrt_page pages[PAGES];
@@ -355,7 +363,10 @@ static unsigned int pages_mapped(FIXTURE_DATA(numa) *self)
 	return count;
 }
 
-/* A worker maps them, also when it looked while the kernel was moving them. */
+/*
+ * The manager's worker maps the pages again, also when its lookup raced with
+ * move_pages().
+ */
 TEST_F(numa, move_pages_leaves_the_device_what_it_accesses_by_advice)
 {
 	unsigned int round, ms;
@@ -398,7 +409,7 @@ TEST_F(numa, move_pages_takes_what_the_device_has_copies_of)
 
 #define COUNTS	5000000
 
-/* The lane and the CPU count in one word; the pages go from node to node. */
+/* The lane and the CPU increment one word while its page changes nodes. */
 static bool count_while_pages_move(FIXTURE_DATA(numa) *self)
 {
 	const uint64_t args[] = { (uintptr_t)self->buf, COUNTS };
@@ -441,7 +452,10 @@ TEST_F(numa, nothing_is_lost_while_mapped_pages_move_between_nodes)
 #define BALANCE_MOVES	2
 #define SCAN		"/sys/kernel/debug/sched/numa_balancing/"
 
-/* Often, or on a slow machine it takes minutes; where the kernel has them. */
+/*
+ * Make balancing scan often where the kernel has these knobs: by default it
+ * takes minutes on a slow machine.
+ */
 static const struct {
 	const char *path;
 	const char *text;
@@ -500,7 +514,7 @@ FIXTURE_TEARDOWN(balancing)
 	scan_as_before(self);
 }
 
-/* All of it as @first on says, over and over: it is time on the CPU that counts. */
+/* Reads the buffer 1000 times and checks it: balancing depends on CPU time. */
 static bool read_often(const char *buf, uint64_t first)
 {
 	unsigned int i;
@@ -512,9 +526,9 @@ static bool read_often(const char *buf, uint64_t first)
 }
 
 /*
- * One half of the memory stays at home, where the device maps it, and nothing but
- * balancing moves it; the other one goes to the device and comes back. CPU and
- * device write in turn, and the CPU is now one of this node, now one of that.
+ * `home` is advised not to migrate: the device maps it in system memory, and
+ * only balancing moves it. `away` moves to the device and back. CPU and device
+ * write in turn, and the CPU thread changes its node every 32 rounds.
  */
 TEST_F(balancing, takes_nothing_from_cpu_and_device)
 {
@@ -556,7 +570,7 @@ TEST_F(balancing, takes_nothing_from_cpu_and_device)
 	ASSERT_EQ(-1, pages_check(away, LEN, 2 * round));
 }
 
-/* --- a node without memory -------------------------------------------------------------- */
+/* --- a node without free memory ------------------------------------------- */
 
 #define FULL_LEN	(16 * MIB)
 #define FULL_PAGES	(FULL_LEN / PAGE_BYTES)
@@ -575,7 +589,7 @@ FIXTURE(full_node) {
 	bool swap_was_on;
 };
 
-/* The part of self->rest that is not filled, of as much as the node has. */
+/* Fills more of self->rest: as many pages as the node has free. */
 static bool fill_rest(FIXTURE_DATA(full_node) *self, long long *left)
 {
 	size_t len;
@@ -590,7 +604,7 @@ static bool fill_rest(FIXTURE_DATA(full_node) *self, long long *left)
 	return true;
 }
 
-/* In pieces, again while the kernel finds caches there to give up. */
+/* Repeats while the kernel still frees page caches on the node. */
 static bool fill_up(FIXTURE_DATA(full_node) *self)
 {
 	unsigned int round;
@@ -609,8 +623,9 @@ static bool fill_up(FIXTURE_DATA(full_node) *self)
 }
 
 /*
- * First huge pages, as many as there are; then what is left. Without the swap that another
- * program may have left on, which would make room again.
+ * Takes as many huge pages as the node has, then fills the rest of it page by
+ * page. Switches off swap that another test may have left on: it would free
+ * memory on the node again.
  */
 static bool fill_node_1(FIXTURE_DATA(full_node) *self)
 {
@@ -669,7 +684,10 @@ static int count_on_node(const char *buf, size_t len, int node)
 	return n;
 }
 
-/* Again for a while: a page that the kernel is at work on is on no node. */
+/*
+ * Retries for up to 10 s: a page that the kernel has isolated is reported on no
+ * node.
+ */
 static uint64_t recount_on_node(const char *buf, size_t len, int node,
 				uint64_t wanted)
 {
@@ -690,7 +708,10 @@ TEST_F(full_node, prefetch_to_it_says_no_memory)
 
 	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, FULL_LEN, ON_NODE(1),
 				  &result));
-	/* The kernel may have given up caches just then: the node was not full. */
+	/*
+	 * If all pages fit, the kernel had freed page caches: fill up and
+	 * retry.
+	 */
 	for (try = 0; try < FILL_ROUNDS &&
 	     !result.out_stayed[HMMRT_STAY_NO_MEMORY]; try++) {
 		ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, FULL_LEN,
@@ -708,7 +729,9 @@ TEST_F(full_node, prefetch_to_it_says_no_memory)
 		  recount_on_node(self->buf, FULL_LEN, 1,
 				  result.out_pages_moved));
 	ASSERT_EQ(0, count_on_node(self->buf, FULL_LEN, 0));
-	/* What stayed is there, and finds room elsewhere. */
+	/*
+	 * Pages that stayed are still on the device, and fit on the other node.
+	 */
 	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, FULL_LEN, ON_NODE(0),
 				  &result));
 	ASSERT_EQ(0, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
@@ -732,7 +755,7 @@ TEST_F(full_node, pages_that_prefer_it_come_to_another)
 	ASSERT_EQ(-1, pages_check(self->buf, FULL_LEN, 1));
 }
 
-/* --- devices that are near to a node ------------------------------------------------------ */
+/* --- devices with a nearest node ------------------------------------------ */
 
 FIXTURE(nearest) {
 	char parameters[SIMGPU_PARAMETERS];
@@ -772,7 +795,7 @@ TEST_F(nearest, devices_say_which_node_is_theirs)
 	close(fd);
 }
 
-/* Whatever the process that is the first to use it wants for itself. */
+/* The mempolicy of the first process that uses the device has no effect. */
 TEST_F(nearest, memory_of_a_device_is_of_its_node)
 {
 	const unsigned long node_0 = 1;
@@ -789,7 +812,10 @@ TEST_F(nearest, memory_of_a_device_is_of_its_node)
 	ASSERT_EQ(0, set_mempolicy(MPOL_BIND, &node_0, 8 * sizeof(node_0)));
 	for (i = 0; i < 2; i++)
 		numa_node_size64(i, &before[i]);
-	/* Holes: the device gets zeroes, and nothing is read. */
+	/*
+	 * The buffer is not populated: the device gets zeroes, no page is
+	 * copied.
+	 */
 	ASSERT_EQ(0, cmd_prefetch(session.space, buf, 64 * MIB,
 				  session.devices[0].id, NULL));
 	for (i = 0; i < 2; i++)

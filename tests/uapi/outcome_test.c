@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a prefetch says became of each page: that it moved, was there, or stayed and
- * why. The counters are those of the pages, whatever ended the call.
+ * The outcome that a prefetch reports for each page: moved, already there, or
+ * stayed for a reason. The result's counters always match the outcomes that
+ * were written, also where the call ends early.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -63,7 +64,7 @@ static uint64_t counted(const struct hmmrt_prefetch *result, uint8_t outcome)
 	return result->out_stayed[outcome - HMMRT_OUTCOME_STAYED(0)];
 }
 
-/* How many pages have each outcome is what the counters say. */
+/* Returns true if the counters match the outcomes of the pages. */
 static bool agrees(FIXTURE_DATA(outcome) *self, size_t pages)
 {
 	uint64_t found[2 + HMMRT_STAY_REASONS] = { 0 };
@@ -81,7 +82,10 @@ static bool agrees(FIXTURE_DATA(outcome) *self, size_t pages)
 	return true;
 }
 
-/* 0, or what the call answered, or -EPROTO when it contradicts itself. */
+/*
+ * Prefetches and checks that counters and outcomes agree. Returns the result of
+ * the call, or -EPROTO where they do not agree.
+ */
 static int prefetch(FIXTURE_DATA(outcome) *self, const void *addr, size_t len,
 		    uint32_t location)
 {
@@ -94,7 +98,7 @@ static int prefetch(FIXTURE_DATA(outcome) *self, const void *addr, size_t len,
 	return rc;
 }
 
-/* Pages [first, first + count) have the outcome. */
+/* Returns true if pages [first, first + count) have the outcome. */
 static bool all(const uint8_t *outcomes, size_t first, size_t count,
 		uint8_t outcome)
 {
@@ -167,7 +171,7 @@ TEST_F(outcome, of_a_page_that_is_pinned_for_io)
 	ASSERT_EQ(-1, pages_check(buf, LEN, 1));
 }
 
-/* It holds no pin, only a reference. */
+/* A page in a pipe has no GUP pin, only a raised refcount. */
 TEST_F(outcome, of_a_page_in_a_pipe_is_pinned)
 {
 	char *buf = arena_anon(LEN), page[PAGE_BYTES];
@@ -248,7 +252,7 @@ TEST_F(outcome, of_secret_memory_is_special)
 	close(fd);
 }
 
-/* One block, one mapping after the other. */
+/* One block with several mappings in a row. */
 TEST_F(outcome, of_mappings_that_share_a_block)
 {
 	char *buf = arena_anon(LEN), *file = buf + 4 * PAGE_BYTES,
@@ -268,7 +272,10 @@ TEST_F(outcome, of_mappings_that_share_a_block)
 	ASSERT_OUTCOMES(13, 3, HMMRT_OUTCOME_MOVED);
 }
 
-/* The core finds what a snapshot does not show. */
+/*
+ * The kernel's migration code finds device pages that a snapshot does not show
+ * because of PROT_NONE.
+ */
 TEST_F(outcome, of_pages_that_nobody_may_read_on_their_way_home)
 {
 	char *buf = arena_anon(LEN);
@@ -366,7 +373,10 @@ TEST_F(outcome, into_bad_memory_is_efault)
 	ASSERT_EQ(-EFAULT,
 		  call(self, buf, LEN, self->id, (void *)0xffff888000000000));
 	ASSERT_EQ(-EFAULT, call(self, buf, LEN, self->id, (void *)~7UL));
-	/* What is without exception, and what has been done before it. */
+	/*
+	 * Outcomes are copied block by block: the pages that were there and
+	 * those that the call has moved are reported before the copy faults.
+	 */
 	ASSERT_EQ(-EFAULT, call(self, buf, 2 * BLOCK_BYTES, self->id,
 				end - BLOCK_PAGES));
 	ASSERT_TRUE(all(end - BLOCK_PAGES, 0, PAGES, HMMRT_OUTCOME_THERE));
@@ -376,7 +386,10 @@ TEST_F(outcome, into_bad_memory_is_efault)
 	ASSERT_EQ(-1, pages_check(buf, 2 * BLOCK_BYTES, 1));
 }
 
-/* As of a mapping that is not looked at page by page. */
+/*
+ * The outcome of a mapping that the manager does not examine page by page is
+ * also written to user memory.
+ */
 TEST_F(outcome, of_shared_memory_into_bad_memory_is_efault)
 {
 	char *buf = arena_map(LEN, PROT_READ | PROT_WRITE,
@@ -390,7 +403,10 @@ TEST_F(outcome, of_shared_memory_into_bad_memory_is_efault)
 	ASSERT_TRUE(all(end - PAGES, 0, PAGES, STAYED(FILE)));
 }
 
-/* The page that holds them goes, and comes back to be written. */
+/*
+ * The page that holds the outcomes moves to the device and faults back when
+ * they are written.
+ */
 TEST_F(outcome, can_be_written_to_the_memory_that_moves)
 {
 	char *buf = arena_anon(LEN);
@@ -403,8 +419,9 @@ TEST_F(outcome, can_be_written_to_the_memory_that_moves)
 }
 
 /*
- * Pages that the call got to have one, and no others. Signals may miss all calls of
- * a round, though not of all rounds.
+ * With -EINTR, pages that the call completed have an outcome, all other
+ * outcomes are untouched. In one round the signals may miss all calls, so the
+ * test repeats the round until one call is interrupted.
  */
 TEST_F(outcome, is_written_as_far_as_a_signal_let_it_get)
 {
@@ -438,7 +455,7 @@ TEST_F(outcome, is_written_as_far_as_a_signal_let_it_get)
 	ASSERT_LT(0, eintr);
 }
 
-/* --- where home is -------------------------------------------------------------- */
+/* --- nodes of system memory ----------------------------------------------- */
 
 static bool node_is_online(unsigned int node)
 {
@@ -483,7 +500,7 @@ TEST_F(outcome, of_a_node_is_that_pages_come_home_to_it)
 	}
 }
 
-/* Bookkeeping for all of it would take 2 GiB, and never end. */
+/* Bookkeeping for each of its blocks would take 2 GiB and too long. */
 TEST_F(outcome, of_a_reserved_terabyte_is_that_it_is_at_home)
 {
 	const size_t len = 1UL << 40;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * More memory in use than devices have: all of it is used there, what was used
- * longest ago makes room, and nothing is lost. Loads hmmrt_simgpu with two small
- * devices, and leaves it as it found it.
+ * Programs use more memory than the devices have: devices work on all of it,
+ * the least recently used blocks are evicted, and no data is lost. Loads
+ * hmmrt_simgpu with two small devices, and restores the module and its
+ * parameters afterwards.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -19,14 +20,17 @@
 #define DEVICE_PAGES	(DEVICE_BYTES / PAGE_BYTES)
 #define CHUNKS		(DEVICE_BYTES / BLOCK_BYTES)
 #define MODULE		"devices=2 memory=16"
-/* Where much is moved, less of it: that takes long where all is checked. */
+/* Less memory for tests that move a lot: debug kernels take long for it. */
 #define LESS_BYTES	(DEVICE_BYTES / 2)
 #define LESS_MODULE	"devices=2 memory=8"
 #define MOST		(4 * DEVICE_BYTES)
-/* An agent gets this long for one piece of work, on the slowest machine. */
+/* Limit for one piece of an agent's work on the slowest machine. */
 #define LIMIT_S		100
 
-/* What agents work on: they have copies of these, from before they were made. */
+/*
+ * Memory that agents work on. Set before the agents are forked, which inherit
+ * these variables.
+ */
 static uint64_t *area;
 static size_t area_words;
 
@@ -109,7 +113,10 @@ TEST_F(oversubscribe, prefetch_evicts_what_others_brought_but_not_its_own)
 	EXPECT_EQ(2, session_stats(&self->session, 0).out_evictions);
 	EXPECT_EQ(2 * BLOCK_PAGES,
 		  session_stats(&self->session, 0).out_evicted_pages);
-	/* The first ones had been there longest. */
+	/*
+	 * The blocks that were first on the device were the least recently
+	 * used.
+	 */
 	EXPECT_EQ(2 * BLOCK_PAGES, (size_t)pages_at(self->space, self->buf,
 						    more, HOST));
 	EXPECT_EQ(DEVICE_PAGES, pages_here(self, self->buf + more,
@@ -125,7 +132,10 @@ static struct hmmrt_device_info info_of(const FIXTURE_DATA(oversubscribe) *self)
 	return info;
 }
 
-/* Before anybody finds it full; what is longest there goes first. */
+/*
+ * With watermarks a worker evicts the least recently used blocks before an
+ * allocation finds the device full.
+ */
 TEST_F(oversubscribe, watermarks_keep_some_of_it_free)
 {
 	const size_t len = DEVICE_BYTES - BLOCK_BYTES;
@@ -135,7 +145,10 @@ TEST_F(oversubscribe, watermarks_keep_some_of_it_free)
 				  HMMRT_KNOB_EVICT_HIGH_WATERMARK, 50));
 	pages_fill(self->buf, len, 1);
 	ASSERT_EQ(0, prefetch(self, self->buf, len, NULL));
-	/* One block of eight is free, and that is enough as long as nobody says so. */
+	/*
+	 * One of eight blocks is free. The low watermark is 0 by default, so
+	 * that nothing is evicted.
+	 */
 	EXPECT_EQ(0, info_of(self).out_evictions);
 	EXPECT_EQ(len, info_of(self).out_used_bytes);
 
@@ -151,7 +164,7 @@ TEST_F(oversubscribe, watermarks_keep_some_of_it_free)
 	EXPECT_LT(0, info_of(self).out_evictions_ahead);
 	EXPECT_EQ(info_of(self).out_evictions,
 		  info_of(self).out_evictions_ahead);
-	/* Nobody had to wait for that. */
+	/* No fault or prefetch had to evict. */
 	EXPECT_EQ(0, session_stats(&self->session, 0).out_evictions);
 	EXPECT_EQ(-1, pages_check(self->buf, len, 1));
 }
@@ -185,7 +198,10 @@ TEST_F(oversubscribe, can_be_forbidden_for_one_device)
 	EXPECT_EQ(0, info_of(self).out_evictions);
 }
 
-/* Nothing is lost, and what stays at home says why. */
+/*
+ * Without oversubscription no data is lost, and the outcome and the counters
+ * say why pages stay in system memory.
+ */
 TEST_F(oversubscribe, can_be_forbidden)
 {
 	struct hmmrt_prefetch result;
@@ -206,12 +222,15 @@ TEST_F(oversubscribe, can_be_forbidden)
 	EXPECT_EQ(DEVICE_PAGES, pages_here(self, self->buf, DEVICE_BYTES));
 	stats = session_stats(&self->session, 0);
 	EXPECT_EQ(0, stats.out_evictions);
-	/* A fault for each of the other blocks. */
+	/* At least one refused fault for each of the other blocks. */
 	EXPECT_LE(refused + CHUNKS - 1, stats.out_memory_refusals);
 	EXPECT_EQ(0, stats.out_quota_refusals);
 }
 
-/* Copies are nobody's pages, and go all the same; the pages stay what they are. */
+/*
+ * Device memory that holds duplicates is evicted, too. Their pages keep their
+ * contents in system memory.
+ */
 TEST_F(oversubscribe, copies_make_room)
 {
 	char *rest = self->buf + DEVICE_BYTES;
@@ -243,9 +262,9 @@ TEST_F(oversubscribe, copies_make_room)
 #define COLD	(29 * BLOCK_BYTES)
 
 /*
- * Some blocks are read again and again while others are written, one after the
- * other, four times as much as there is room for. Returns how many pages of the
- * first ones are on the device in the end.
+ * Reads the hot blocks again after each write to a cold block. The cold blocks
+ * take about four times the memory of the device. Returns how many of the hot
+ * pages are on the device in the end.
  */
 static size_t hot_and_cold(FIXTURE_DATA(oversubscribe) *self,
 			   struct __test_metadata *_metadata)
@@ -264,7 +283,9 @@ static size_t hot_and_cold(FIXTURE_DATA(oversubscribe) *self,
 	return pages_here(self, hot, HOT);
 }
 
-/* Entries that the device uses make their pages the last to go. */
+/*
+ * Eviction by access: pages with entries that the device uses are evicted last.
+ */
 TEST_F(oversubscribe, what_is_used_again_and_again_stays)
 {
 	struct hmmrt_stats stats;
@@ -274,14 +295,20 @@ TEST_F(oversubscribe, what_is_used_again_and_again_stays)
 	EXPECT_LT(0, stats.out_evictions);
 	EXPECT_EQ(0, stats.out_thrashing_faults);
 
-	/* Otherwise it goes, comes, and is left at home in the end. */
+	/*
+	 * Without it the hot pages move to and fro until they stay in system
+	 * memory because of thrashing.
+	 */
 	ASSERT_TRUE(set_evict_by_access(false));
 	EXPECT_GT(HOT / PAGE_BYTES, hot_and_cold(self, _metadata));
 	stats = session_stats(&self->session, 0);
 	EXPECT_LT(0, stats.out_thrashing_faults);
 }
 
-/* Both work on all of it in turns; each has room for a quarter. */
+/*
+ * Both devices work on all of the memory in turns. Each has memory for a
+ * quarter of it.
+ */
 TEST_F(oversubscribe, two_devices_take_from_each_other)
 {
 	unsigned int round;
@@ -299,7 +326,10 @@ TEST_F(oversubscribe, two_devices_take_from_each_other)
 	EXPECT_EQ(-1, pages_check(self->buf, MOST, 1000 * (round - 1)));
 }
 
-/* Both at once, a half each, while the process itself asks for room as well. */
+/*
+ * Each device fills a half at the same time, while the process prefetches to
+ * the first one.
+ */
 TEST_F(oversubscribe, two_devices_and_a_prefetch_at_the_same_time)
 {
 	const size_t half = MOST / 2, own = 4 * BLOCK_BYTES;
@@ -353,7 +383,10 @@ FIXTURE_TEARDOWN(processes)
 	EXPECT_EQ(0, simgpu_restore(self->parameters));
 }
 
-/* Fill and sum @len bytes again and again; 0 if all was as written. */
+/*
+ * Fills and sums @len bytes again and again. Returns 0 if all values were
+ * right.
+ */
 static int fill_and_sum(size_t len, unsigned int rounds)
 {
 	char *buf = arena_anon(len);
@@ -380,7 +413,10 @@ static int fill_and_sum(size_t len, unsigned int rounds)
 	}
 	rc = 0;
 out:
-	/* Others use the device as well: what is left is looked at later. */
+	/*
+	 * Not session_end(), which checks that the device memory is free: other
+	 * processes still use the device. The test checks that at its end.
+	 */
 	session_unbind(&session, 0);
 	close(session.space);
 	return rc;
@@ -403,7 +439,7 @@ static bool ends_well(pid_t pid)
 	       !WEXITSTATUS(status);
 }
 
-/* Together they have six times the memory. */
+/* Three processes use six times the memory of the device. */
 TEST_F(processes, three_share_a_device)
 {
 	pid_t pids[3];
@@ -427,7 +463,7 @@ static void count_up(uint64_t *words, size_t count)
 			__atomic_fetch_add(&words[i], 1, __ATOMIC_RELAXED);
 }
 
-/* How many pages have not been counted up to @expected. */
+/* Returns how many pages do not have the count @expected. */
 static size_t miscounted(uint64_t expected)
 {
 	size_t i, wrong = 0;
@@ -444,7 +480,7 @@ struct taker {
 	int rc;
 };
 
-/* Takes all entries away at once, with the pages where they are. */
+/* Removes all device entries with each call. The pages stay where they are. */
 static void *take_entries(void *arg)
 {
 	struct taker *taker = arg;
@@ -457,9 +493,9 @@ static void *take_entries(void *arg)
 }
 
 /*
- * Two lanes count on every page, which another process evicts and this one brings
- * home, while advice takes the entries away. One that is used after its page went
- * loses a count.
+ * Two lanes count in every page. Another process evicts the pages, this one
+ * prefetches them back, and advice removes the entries. A write through a stale
+ * entry would lose a count.
  */
 TEST_F(processes, entries_are_taken_from_all_sides)
 {
@@ -499,7 +535,10 @@ TEST_F(processes, entries_are_taken_from_all_sides)
 	close(session.space);
 }
 
-/* Whoever is killed, in the middle of an eviction or not, takes nothing with it. */
+/*
+ * Processes that are killed at any moment, also during an eviction, do not harm
+ * another process and give all device memory back.
+ */
 TEST_F(processes, killed_ones_do_no_harm)
 {
 	unsigned int seed = test_seed(), round;
@@ -513,7 +552,7 @@ TEST_F(processes, killed_ones_do_no_harm)
 		ASSERT_EQ(victim, waitpid(victim, NULL, 0));
 	}
 	EXPECT_TRUE(ends_well(other));
-	/* Their agents go by themselves. */
+	/* The agents of the killed processes end asynchronously. */
 	for (round = 0; round < 1000; round++) {
 		if (!device_used_bytes(self->fd, self->id))
 			break;
@@ -548,7 +587,7 @@ FIXTURE_TEARDOWN(tiny)
 	EXPECT_EQ(0, simgpu_restore(self->parameters));
 }
 
-/* One instruction reads one block and writes another. */
+/* Each instruction reads from one block and writes to another. */
 static void copy_back_and_forth(uint64_t *words, size_t count)
 {
 	const size_t half = count / 2;
@@ -591,7 +630,10 @@ static void try_to_copy(FIXTURE_DATA(tiny) *self,
 	EXPECT_LT(0, session_stats(&self->session, 0).out_thrashing_faults);
 }
 
-/* An access that needs two blocks at a time ends where there is room for one. */
+/*
+ * A device with memory for one block completes an instruction that accesses
+ * two.
+ */
 TEST_F(tiny, instruction_that_needs_more_than_there_is_ends)
 {
 	try_to_copy(self, _metadata, false);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a process is told about its pages: where each is, who has it mapped, what it
- * is, and how it came there.
+ * HMMRT_IOC_PAGES: the location of each page, the devices and CPUs that have it
+ * mapped, its flags, and when and why it last moved.
  */
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -25,7 +25,7 @@ FIXTURE(pages) {
 	uint32_t device;	/* in masks */
 	char *buf;
 	struct hmmrt_page page;
-	uint64_t before;	/* the time of what self->page was before */
+	uint64_t before;	/* self->page.time of the previous look() */
 };
 
 FIXTURE_SETUP(pages)
@@ -68,7 +68,7 @@ static uint64_t now(void)
 		ASSERT_EQ(0, self->page.copies);			\
 	} while (0)
 
-/* It has moved since it was last looked at, and this is why. */
+/* The page has moved since the previous look(), for the reason @why. */
 #define ASSERT_MOVED(why)						\
 	do {								\
 		ASSERT_EQ(why, self->page.cause);			\
@@ -105,10 +105,10 @@ TEST_F(pages, page_that_goes_back_and_forth_tells_each_step)
 	ASSERT_PAGE(buf, self->id, self->device, self->device);
 	ASSERT_EQ(HMMRT_PAGE_DIRTY, self->page.flags);
 	ASSERT_MOVED(HMMRT_CAUSE_DEVICE_FAULT);
-	/* To about a millisecond. */
+	/* The time has a resolution of about a millisecond. */
 	ASSERT_LT(started - 1000000, self->page.time);
 
-	/* It is there: nothing moves. */
+	/* The page is already on the device: nothing moves. */
 	ASSERT_DONE(agent_write(self->agent, buf, 2));
 	ASSERT_PAGE(buf, self->id, self->device, self->device);
 	ASSERT_EQ(HMMRT_CAUSE_DEVICE_FAULT, self->page.cause);
@@ -128,7 +128,10 @@ TEST_F(pages, page_that_goes_back_and_forth_tells_each_step)
 	ASSERT_MOVED(HMMRT_CAUSE_PREFETCH);
 }
 
-/* The page stays on the device, shared; both have to ask before they write. */
+/*
+ * After fork() the page is on the device and shared. The device has no entry
+ * for it until its next fault.
+ */
 TEST_F(pages, fork_takes_entries_and_leaves_pages)
 {
 	uint64_t moved;
@@ -166,7 +169,10 @@ TEST_F(pages, exclusive_page_is_its_devices_alone)
 	ASSERT_EQ(0, cmd_exclusive(self->fd, self->buf, LEN, self->id, NULL));
 	ASSERT_PAGE(self->buf, NONE, self->device, self->device);
 	ASSERT_MOVED(HMMRT_CAUSE_EXCLUSIVE);
-	/* It is at home, and the CPU takes it back without moving it. */
+	/*
+	 * The page is in system memory: a CPU fault revokes the exclusive
+	 * access and moves nothing.
+	 */
 	*(volatile char *)self->buf = 1;
 	ASSERT_PAGE(self->buf, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
 	ASSERT_EQ(HMMRT_CAUSE_EXCLUSIVE, self->page.cause);
@@ -185,7 +191,7 @@ TEST_F(pages, remote_page_is_mapped_by_both)
 	ASSERT_NO_HISTORY();
 }
 
-/* --- what it does not claim ------------------------------------------------------- */
+/* --- pages without history ------------------------------------------------ */
 
 TEST_F(pages, discarded_page_has_no_history)
 {
@@ -276,7 +282,10 @@ TEST_F(pages, pinned_page_says_so)
 	ASSERT_EQ(HMMRT_PAGE_DIRTY, self->page.flags);
 }
 
-/* Of a private mapping of a file: what was written is no longer the file's. */
+/*
+ * In a private mapping of a file a page is a page of the file until it is
+ * written.
+ */
 TEST_F(pages, page_of_a_file_says_so_until_it_is_copied)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Several devices on one process: pages that go from one to the other without
- * coming home, and peers, devices that map each other's memory. What is random
- * has a seed, printed, HMMRT_TEST_SEED sets it. Loads hmmrt_simgpu with four
- * devices, and leaves it as it found it.
+ * Several devices on one process: pages that migrate directly between devices,
+ * and peers, which are devices that map each other's memory. Random tests print
+ * their seed, and HMMRT_TEST_SEED sets it. Loads hmmrt_simgpu with four
+ * devices, and restores the module and its parameters afterwards.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -26,7 +26,7 @@
 enum { A, B, C, D };
 
 struct env {
-	char parameters[SIMGPU_PARAMETERS];	/* before */
+	char parameters[SIMGPU_PARAMETERS];	/* before the test */
 	struct session session;
 	int space;
 	char *buf;
@@ -67,7 +67,7 @@ static struct hmmrt_stats stats_of(const struct env *env, unsigned int device)
 	return session_stats(&env->session, device);
 }
 
-/* How many pages of @buf a device has. */
+/* Returns how many pages of @buf are on a device. */
 static long pages_on(const struct env *env, const void *buf, size_t len,
 		     unsigned int device)
 {
@@ -144,7 +144,10 @@ FIXTURE_TEARDOWN(moving)
 	EXPECT_EQ(0, simgpu_restore(self->env.parameters));
 }
 
-/* By prefetches, and by faults; nothing is in system memory on the way. */
+/*
+ * Pages migrate by prefetches and by faults. The counters show that none goes
+ * through system memory.
+ */
 TEST_F(moving, pages_go_from_device_to_device_without_coming_home)
 {
 	struct env *env = &self->env;
@@ -190,7 +193,10 @@ TEST_F(moving, huge_pages_go_from_device_to_device_without_coming_home)
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, 1 + DEVICES));
 }
 
-/* In pieces: pages of two devices and of none, in turn, go where they are sent. */
+/*
+ * Groups of three pages are on two devices and in system memory, in turn. All
+ * migrate to a third device.
+ */
 TEST_F(moving, pages_of_several_devices_meet_on_one)
 {
 	struct env *env = &self->env;
@@ -221,7 +227,10 @@ TEST_F(moving, fault_moves_a_peers_page_when_it_can)
 	EXPECT_EQ(0, stats_of(env, A).out_remote_pages);
 }
 
-/* Where there is no room, peers leave the page where it is; others send it home. */
+/*
+ * A full device maps pages of an enabled peer in place. Without peer access
+ * they migrate to system memory.
+ */
 TEST_F(moving, full_device_maps_what_its_peer_has)
 {
 	struct env *env = &self->env;
@@ -245,7 +254,10 @@ TEST_F(moving, full_device_maps_what_its_peer_has)
 	EXPECT_EQ(-1, pages_check(other, DEVICE_BYTES, 7));
 }
 
-/* What was asked for moves also where it is mapped, and the entries follow. */
+/*
+ * A prefetch moves pages that a peer has mapped, and the peer maps them at
+ * their new location.
+ */
 TEST_F(moving, prefetch_moves_pages_that_a_peer_maps)
 {
 	struct env *env = &self->env;
@@ -313,7 +325,7 @@ TEST_F(mapping, is_enabled_for_one_direction_of_one_pair)
 		for (peer = A; peer < DEVICES; peer++)
 			EXPECT_EQ(device == A && peer == B,
 				  is_enabled(env, device, peer));
-	/* Once more is no error, and neither is to disable what is not enabled. */
+	/* Enabling twice and disabling what is not enabled succeed. */
 	ASSERT_EQ(0, enable(env, A, B));
 	ASSERT_EQ(0, disable(env, B, A));
 	EXPECT_TRUE(is_enabled(env, A, B));
@@ -369,7 +381,7 @@ TEST_F(mapping, child_with_the_file_is_refused)
 	EXPECT_FALSE(is_enabled(env, A, B));
 }
 
-/* Devices of another driver are none that simulated GPUs reach. */
+/* Devices of different drivers cannot be peers. */
 TEST_F(mapping, devices_of_different_drivers_are_no_peers)
 {
 	struct env *env = &self->env;
@@ -410,7 +422,7 @@ TEST_F(mapping, peers_page_is_used_where_it_is)
 	EXPECT_EQ(PAGES, before.out_remote_pages);
 	EXPECT_EQ(PAGES, before.out_mapped_pages);
 	EXPECT_EQ(0, before.out_migrated_to_device);
-	/* It stays mapped, and both see what the other one writes. */
+	/* The pages stay mapped. Both devices see what the other one writes. */
 	ASSERT_VALUE(pages_sum(LEN, 3000),
 		     agent_sum(agent_of(env, B), env->buf, LEN, PAGE_BYTES));
 	ASSERT_DONE(agent_fill(agent_of(env, B), env->buf, LEN, PAGE_BYTES,
@@ -454,18 +466,23 @@ TEST_F(mapping, goes_when_it_is_disabled)
 	ASSERT_VALUE(100, agent_read(agent_of(env, A), env->buf));
 	EXPECT_LT(faults, stats_of(env, A).out_device_faults);
 	EXPECT_LT(0, pages_home(env, env->buf, BLOCK_BYTES));
-	/* The other block was mapped, too. */
+	/* Disabling removed the entries of the other block, too. */
 	ASSERT_VALUE(100 + BLOCK_PAGES,
 		     agent_read(agent_of(env, A), env->buf + BLOCK_BYTES));
 	EXPECT_LT(0, pages_home(env, env->buf + BLOCK_BYTES, BLOCK_BYTES));
-	/* What it had in system memory and of its own it has again. */
+	/*
+	 * Device A can map pages in system memory and in its own memory again.
+	 */
 	ASSERT_EQ(0, put_on(env, env->buf, BLOCK_BYTES, A));
 	ASSERT_VALUE(pages_sum(LEN, 100),
 		     agent_sum(agent_of(env, A), env->buf, LEN, PAGE_BYTES));
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, 100));
 }
 
-/* A page that may not be written where it is comes home for it, as a device's own. */
+/*
+ * A write to a peer's page that is not writable there migrates the page to
+ * system memory first, as a write to the device's own page does.
+ */
 TEST_F(mapping, write_to_a_page_without_permission_comes_home_first)
 {
 	struct env *env = &self->env;
@@ -483,7 +500,10 @@ TEST_F(mapping, write_to_a_page_without_permission_comes_home_first)
 	EXPECT_EQ(-1, pages_check(env->buf + PAGE_BYTES, LEN - PAGE_BYTES, 2));
 }
 
-/* The agents have the files of all devices: those of the others close this one. */
+/*
+ * Agents inherit the file descriptors of all devices. The binding ends when the
+ * other agents have closed this device's descriptor, too.
+ */
 static void unbind(struct env *env, unsigned int device)
 {
 	uint64_t gpu = (uint64_t)env->session.devices[device].gpu;
@@ -515,7 +535,7 @@ TEST_F(mapping, unbinding_the_peer_takes_it_away)
 	ASSERT_VALUE(pages_sum(LEN, 100),
 		     agent_sum(agent_of(env, A), env->buf, LEN, PAGE_BYTES));
 	ASSERT_DONE(agent_write(agent_of(env, A), env->buf, 100));
-	/* The next binding begins without peers. */
+	/* A new binding starts without peers. */
 	gpu = open_gpu(B);
 	ASSERT_EQ(0, cmd_bind_next(gpu, env->space, &bind));
 	ASSERT_EQ(id, bind.out_device_id);
@@ -585,7 +605,10 @@ TEST_F(mapping, unmapped_memory_is_out_of_reach_and_given_back)
 	EXPECT_EQ(peer->used_before, device_used_bytes(env->space, peer->id));
 }
 
-/* Exclusive pages are at home, also where a peer could be mapped. */
+/*
+ * Exclusive access migrates pages to system memory, also from a peer whose
+ * memory the device could map.
+ */
 TEST_F(mapping, exclusive_pages_come_home)
 {
 	struct env *env = &self->env;
@@ -602,9 +625,12 @@ TEST_F(mapping, exclusive_pages_come_home)
 	ASSERT_VALUE(40, agent_read(agent_of(env, B), word));
 }
 
-/* --- many at once ------------------------------------------------------------------------ */
+/* --- concurrent use ------------------------------------------------------- */
 
-/* Whether what one of them did, 0 the CPU or 1 + device, is right. */
+/*
+ * Reads or writes a page by the CPU (@who is 0) or by device @who - 1. Returns
+ * false if the access fails or reads a wrong value.
+ */
 static bool take_turn(struct env *env, uint64_t *words, uint64_t value,
 		      unsigned int who, size_t page, bool write)
 {
@@ -627,7 +653,10 @@ static bool take_turn(struct env *env, uint64_t *words, uint64_t value,
 	       (write || outcome.value == words[page]);
 }
 
-/* Who reads sees what was written last, wherever the page is and whoever maps it. */
+/*
+ * Every reader sees the last write, wherever the page is and whichever device
+ * maps it.
+ */
 TEST_F(mapping, whoever_wrote_last_is_seen_by_all)
 {
 	struct env *env = &self->env;
@@ -682,7 +711,10 @@ static void *switch_until_stopped(void *arg)
 	return NULL;
 }
 
-/* Two threads change it, and pages move, while both lanes of the device write. */
+/*
+ * Two threads enable and disable peer access and the page moves between
+ * devices, while both lanes of device A write to it.
+ */
 TEST_F(mapping, switched_by_two_threads_under_load_loses_no_write)
 {
 	struct env *env = &self->env;
@@ -741,7 +773,10 @@ FIXTURE_TEARDOWN(ending)
 	EXPECT_EQ(0, simgpu_restore(self->env.parameters));
 }
 
-/* Has the first device map what the second one has, and waits for its end. */
+/*
+ * Has device A map pages of device B, reports to the test, and waits to be
+ * killed.
+ */
 static void owner_run(int to_test)
 {
 	struct env env;

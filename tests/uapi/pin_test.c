@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that is a buffer of an io_uring while a device uses it: it is at home for as
- * long as it is one, and files, device and CPU see the same in it.
+ * Memory that is registered as a buffer of an io_uring while a device uses it.
+ * It stays in system memory as long as it is registered, and files, device and
+ * CPU see the same contents.
  */
 #include <fcntl.h>
 #include <linux/io_uring.h>
@@ -16,7 +17,10 @@
 #define PAGES	8
 #define LEN	(PAGES * PAGE_BYTES)
 
-/* Between the start of a file and the buffer: bytes, or a negative errno. */
+/*
+ * Transfers between the start of a file and the buffer. Returns the number of
+ * bytes or a negative errno.
+ */
 static int ring_transfer(struct ring *ring, unsigned int op, int file,
 			 void *addr, size_t len)
 {
@@ -44,7 +48,7 @@ FIXTURE(buffer) {
 	char *buf;
 };
 
-/* Registered while it is on the device. */
+/* Registers the buffer while it is on the device. */
 FIXTURE_SETUP(buffer)
 {
 	int rc;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Quotas of a process: who is charged for device memory, and what a limit does. Those of
- * several processes are in fairness_test.c. Loads hmmrt_simgpu with two small devices,
- * and leaves it as it found it.
+ * Quotas of a process: which process is charged for device memory, and what a
+ * limit does. Quotas of several processes are in fairness_test.c. Loads
+ * hmmrt_simgpu with two small devices, and restores the module and its
+ * parameters afterwards.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -37,7 +38,10 @@ static int limit_to(const struct session *session, uint64_t limit)
 
 /* --- one process -------------------------------------------------------------------- */
 
-/* A child that has what its parent had, until it is told to end. */
+/*
+ * A child that inherits its parent's memory and keeps it until it is told to
+ * end.
+ */
 struct heir {
 	pid_t pid;
 	int orders;
@@ -49,7 +53,7 @@ FIXTURE(quota) {
 	int space;
 	uint32_t id;
 	char *buf;
-	struct heir heir;		/* pid 0: there is none */
+	struct heir heir;		/* pid 0: not started */
 };
 
 static bool end_heir(FIXTURE_DATA(quota) *self);
@@ -81,7 +85,7 @@ static int be_heir(const FIXTURE_DATA(quota) *self, int orders, int answers)
 {
 	char byte = 0;
 
-	/* Or it would keep the binding. */
+	/* An open descriptor would keep the binding. */
 	close(self->session.devices[0].gpu);
 	if (write(answers, &byte, 1) != 1)
 		return 1;
@@ -152,7 +156,7 @@ TEST_F(quota, there_is_none_at_first)
 	EXPECT_EQ(0, quota.out_evicted_bytes);
 }
 
-/* To the page, by whatever way it comes and goes. */
+/* The charge is exact to the page for prefetches, faults, and munmap(). */
 TEST_F(quota, charge_is_what_is_there)
 {
 	pages_fill(self->buf, MOST, 1);
@@ -162,7 +166,9 @@ TEST_F(quota, charge_is_what_is_there)
 			       BLOCK_BYTES / 2, PAGE_BYTES, 9));
 	EXPECT_LE(3 * BLOCK_BYTES + BLOCK_BYTES / 2, charged(self));
 	EXPECT_EQ(bytes_here(self), charged(self));
-	/* What the CPU touches comes home. */
+	/*
+	 * A CPU fault moves pages back to system memory, and the charge falls.
+	 */
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES / 4, 1));
 	EXPECT_EQ(bytes_here(self), charged(self));
 	EXPECT_GT(3 * BLOCK_BYTES + BLOCK_BYTES / 2, charged(self));
@@ -185,7 +191,7 @@ TEST_F(quota, copies_are_charged)
 	ASSERT_VALUE(pages_sum(BLOCK_BYTES, 1),
 		     agent_sum(agent_of(self), self->buf, BLOCK_BYTES,
 			       PAGE_BYTES));
-	/* A write takes them away. */
+	/* A write by the CPU drops the duplicates. */
 	pages_fill(self->buf, BLOCK_BYTES, 7);
 	EXPECT_EQ(0, charged(self));
 }
@@ -196,7 +202,7 @@ TEST_F(quota, limit_holds_to_the_page)
 	struct hmmrt_prefetch result;
 	struct hmmrt_quota quota;
 
-	/* The last block has nothing yet. */
+	/* The fifth block is not populated. */
 	pages_fill(self->buf, 4 * BLOCK_BYTES, 1);
 	ASSERT_EQ(0, limit_to(&self->session, limit));
 	ASSERT_EQ(0, prefetch(self, self->buf, 5 * BLOCK_BYTES, &result));
@@ -210,14 +216,14 @@ TEST_F(quota, limit_holds_to_the_page)
 	EXPECT_LT(0, quota.out_refused);
 	EXPECT_EQ(quota.out_refused,
 		  session_stats(&self->session, 0).out_quota_refusals);
-	/* What the call has brought itself it did not evict. */
+	/* A prefetch does not evict the pages that it has moved itself. */
 	EXPECT_EQ(0, quota.out_evicted_bytes);
 	EXPECT_EQ(limit / PAGE_BYTES,
 		  (size_t)pages_at(self->space, self->buf, limit, self->id));
 	EXPECT_EQ(-1, pages_check(self->buf, 4 * BLOCK_BYTES, 1));
 }
 
-/* What is there already needs no room once more. */
+/* A prefetch of pages that are already there needs no additional charge. */
 TEST_F(quota, what_is_there_is_not_charged_again)
 {
 	const size_t hole = 100 * PAGE_BYTES;
@@ -241,7 +247,10 @@ TEST_F(quota, what_is_there_is_not_charged_again)
 	EXPECT_EQ(0, quota.out_refused);
 }
 
-/* Its own goes, and the rest of the device stays free. */
+/*
+ * A process at its limit evicts its own blocks although the device has free
+ * memory.
+ */
 TEST_F(quota, device_that_has_reached_it_evicts_its_own)
 {
 	const size_t limit = 2 * BLOCK_BYTES;
@@ -285,7 +294,7 @@ TEST_F(quota, of_nothing_leaves_all_at_home)
 	ASSERT_EQ(0, limit_to(&self->session, 0));
 	ASSERT_EQ(0, prefetch(self, self->buf, 2 * BLOCK_BYTES, &result));
 	EXPECT_EQ(2 * BLOCK_PAGES, result.out_stayed[HMMRT_STAY_QUOTA]);
-	/* Once, however often it was tried. */
+	/* One call counts one refusal, however many attempts it made. */
 	EXPECT_EQ(1, quota_of(&self->session).out_refused);
 	ASSERT_DONE(agent_fill(agent_of(self), self->buf, BLOCK_BYTES,
 			       PAGE_BYTES, 50));
@@ -315,7 +324,10 @@ TEST_F(quota, lower_limit_evicts_at_once)
 	EXPECT_EQ(-1, pages_check(self->buf, 4 * BLOCK_BYTES, 1));
 }
 
-/* Until the last process has let go of it, whoever that is. */
+/*
+ * After fork() the parent stays charged until the last process has unmapped the
+ * pages.
+ */
 TEST_F(quota, who_had_the_page_pays_after_a_fork)
 {
 	pages_fill(self->buf, BLOCK_BYTES, 1);
@@ -355,7 +367,7 @@ TEST_F(quota, what_a_former_binding_left_is_still_charged)
 	pages_fill(self->buf, BLOCK_BYTES, 1);
 	ASSERT_EQ(0, prefetch(self, self->buf, BLOCK_BYTES, NULL));
 	ASSERT_TRUE(start_heir(self));
-	/* What is not mapped here does not come home. */
+	/* Unbinding does not migrate pages that this process has not mapped. */
 	ASSERT_EQ(0, munmap(self->buf, BLOCK_BYTES));
 	ASSERT_EQ(0, bind_again(self));
 	EXPECT_EQ(BLOCK_BYTES, charged(self));
@@ -363,7 +375,10 @@ TEST_F(quota, what_a_former_binding_left_is_still_charged)
 	EXPECT_EQ(0, charged(self));
 }
 
-/* With nobody bound it goes with its last page, and a new one begins at nothing. */
+/*
+ * Without a binding the account goes with its last page. A new account starts
+ * with counters of 0 and keeps the limit.
+ */
 TEST_F(quota, account_goes_when_nobody_is_charged)
 {
 	pages_fill(self->buf, 2 * BLOCK_BYTES, 1);
@@ -372,7 +387,10 @@ TEST_F(quota, account_goes_when_nobody_is_charged)
 	EXPECT_EQ(BLOCK_BYTES, quota_of(&self->session).out_evicted_bytes);
 	ASSERT_TRUE(start_heir(self));
 	ASSERT_EQ(0, munmap(self->buf, 2 * BLOCK_BYTES));
-	/* Of the heir alone by now: it is the same account. */
+	/*
+	 * Only the child maps the pages now: they are charged to the same
+	 * account.
+	 */
 	ASSERT_EQ(0, bind_again(self));
 	EXPECT_EQ(BLOCK_BYTES, charged(self));
 	EXPECT_EQ(BLOCK_BYTES, quota_of(&self->session).out_evicted_bytes);
@@ -384,7 +402,10 @@ TEST_F(quota, account_goes_when_nobody_is_charged)
 	EXPECT_EQ(BLOCK_BYTES, quota_of(&self->session).out_limit_bytes);
 }
 
-/* What root has set holds for who is no longer root; below that he is free. */
+/*
+ * A limit or priority that a privileged process set is the maximum without
+ * privilege. Smaller values can be set freely.
+ */
 TEST_F(quota, what_was_set_with_privilege_is_the_most)
 {
 	const uint64_t limit = 2 * BLOCK_BYTES;
