@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Figures of device faults: how many a sweep takes with the density of its windows and
- * without, and what one costs while others map and unmap, where much is mapped, and
- * where many processes use the device.
+ * Measures device faults: how many a sweep causes with and without prefetch by
+ * density, and what one fault costs while another thread maps and unmaps, with
+ * much memory mapped, and with many processes on the device.
  *
- * Medians of `repetitions`. Ratios are of the same round, so that both sides had the
- * same machine.
+ * Figures are medians of `repetitions`. Each ratio compares measurements of the
+ * same round, so that both run under the same load of the machine.
  */
 #include "manager.hpp"
 #include "measure.hpp"
@@ -25,7 +25,7 @@ namespace {
 
 constexpr int repetitions = 7;
 constexpr std::size_t page = 4096, block = 2 << 20;
-constexpr std::size_t granule = 64 << 10; // what one fault takes without prefetch
+constexpr std::size_t granule = 64 << 10; // what one fault moves without prefetch
 
 void touch_pages(char* data, std::size_t bytes, std::size_t stride) {
     hmm::launch(1, [=](std::size_t) {
@@ -44,7 +44,7 @@ void set_prefetch(const bench::manager& manager, bool on) {
     manager.call(HMMRT_IOC_KNOB, knob, "HMMRT_IOC_KNOB");
 }
 
-// ---- with prefetch and without
+// ---- with and without prefetch
 
 double faults_of_a_sweep(const bench::manager& manager) {
     const auto memory = bench::filled(64 << 20);
@@ -64,16 +64,16 @@ void measure_prefetch(const bench::manager& manager) {
     std::printf("%-48s %9.2f (want >= 10)\n", "without / with", without / with);
 }
 
-// ---- the cost of one
+// ---- the cost of one fault
 
-/// Seconds for a fault that moves a granule, of @p count such faults.
+/// Returns the seconds per fault for @p count faults that move a granule each.
 double fault_time(std::size_t count) {
     const auto memory = bench::filled(count * granule);
     return bench::seconds([&] { touch_pages(memory->data(), memory->size(), granule); }) /
            static_cast<double>(count);
 }
 
-/// The same for the CPU: as much as this kernel can do.
+/// The same for CPU faults, as a baseline of what the kernel can do.
 double cpu_fault_time(std::size_t count) {
     const bench::mapping memory(count * page, MAP_PRIVATE);
     madvise(memory.data(), memory.size(), MADV_NOHUGEPAGE);
@@ -81,7 +81,7 @@ double cpu_fault_time(std::size_t count) {
            static_cast<double>(count);
 }
 
-/// A thread of this process that does something all the time.
+/// A thread of this process that repeats something until it is destroyed.
 class busy_thread {
   public:
     template <class Function>
@@ -112,7 +112,7 @@ void map_and_unmap() {
     memory.data()[0] = 1;
 }
 
-/// Seconds for a MiB of a sweep, with what policy takes along with a fault.
+/// Returns the seconds per MiB of a sweep with prefetch enabled.
 double sweep_time(const bench::manager& manager, std::size_t mib) {
     const auto memory = bench::filled(mib << 20);
     set_prefetch(manager, true);
@@ -148,7 +148,8 @@ void print_kept(const char* versus, const fault_times& before, const fault_times
     line("CPU faults", mapping.cpu, before.cpu);
 }
 
-// A thread that computes costs something, too: its CPU has to be told what was unmapped.
+// A computing thread has a cost, too: unmapping has to send TLB invalidations
+// to its CPU. So "computes" is a second baseline.
 void measure_traffic(const bench::manager& manager) {
     fault_times quiet, computing, mapping;
     long maps = 0;
@@ -180,7 +181,8 @@ void measure_mapped() {
             touch_pages(memory->data(), memory->size(), page);
             small.push_back(fault_time(512));
         }
-        // A page of each block: all blocks are known, and the device is left to others.
+        // Touch one page per block: the manager gets to know all blocks, and
+        // device memory stays free.
         const bench::mapping memory(much, MAP_PRIVATE | MAP_NORESERVE);
         madvise(memory.data(), much, MADV_NOHUGEPAGE);
         hmm::set_granularity(std::span(memory.data(), much), page);
@@ -196,7 +198,7 @@ void measure_mapped() {
 
 // ---- many processes
 
-/// Processes that use the device once they are told to, and stay until they are told to go.
+/// Processes that use the device when told to, and live until told to exit.
 class crowd {
   public:
     explicit crowd(int count) {
@@ -267,7 +269,7 @@ void measure_processes(crowd& others, int count) {
 
 int main() try {
     constexpr int processes = 64;
-    crowd others(processes - 1);        // before this process has threads
+    crowd others(processes - 1);        // forks, so before this process has threads
     hmm::launch(1, [](std::size_t) {}); // binds the device
     hmm::synchronize();
     const bench::manager manager;

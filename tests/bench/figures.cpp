@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The project's figures, medians of `repetitions`: how near the device comes to the
- * CPU, what faulting costs against moving beforehand, what a launch costs against
- * the cheapest way two processes can take turns, what is gained by a copy beside a
- * kernel, and what two threads of the CPU gain from each other's company.
+ * The project's main figures, medians of `repetitions`: device code compared
+ * with the CPU, faulting compared with prefetching, a launch compared with the
+ * cheapest way in which two processes can alternate, and the gain from running
+ * a copy beside a kernel, compared with the gain of two CPU threads.
  *
- * One lane does the work, as one CPU thread does in the loops compared with.
+ * One lane does the work, like the one CPU thread that it is compared with.
  */
 #include "manager.hpp"
 #include "measure.hpp"
@@ -34,7 +34,7 @@ constexpr std::size_t count = bytes / sizeof(float);
 constexpr int repetitions = 7;
 constexpr int rounds = 2000;
 
-// ---- taking turns
+// ---- alternating processes
 
 void futex(std::atomic<unsigned>& word, int operation, unsigned value) {
     syscall(SYS_futex, &word, operation, value, nullptr, nullptr, 0);
@@ -54,7 +54,7 @@ void answer_forever(shared_words& words) {
     }
 }
 
-/// Another process to take turns with; make it before the first launch.
+/// Another process to alternate with. Create it before the first launch.
 class opponent {
   public:
     opponent() : words_(*new (memory_.data()) shared_words), child_(fork()) {
@@ -68,7 +68,8 @@ class opponent {
         waitpid(child_, nullptr, 0);
     }
 
-    /// One round trip; both sleep in between.
+    /// Returns the seconds per round trip. Each side sleeps while the other
+    /// runs.
     double ping_pong() {
         const double taken = bench::seconds([&] {
             for (int k = 0; k < rounds; k++, round_++) {
@@ -105,7 +106,7 @@ void measure_turns() {
         turns.push_back(other.ping_pong());
         launches.push_back(null_launch());
     }
-    turns.erase(turns.begin()); // warming up
+    turns.erase(turns.begin()); // the first is a warm-up
     launches.erase(launches.begin());
     std::printf("futex ping-pong of two processes  %9.2f us\n", bench::median(turns) * 1e6);
     std::printf("null launch + synchronize         %9.2f us\n", bench::median(launches) * 1e6);
@@ -127,7 +128,7 @@ void measure_turns() {
     return result;
 }
 
-/// Memory the CPU has just filled, somewhere new each time.
+/// Memory that the CPU has just filled, newly mapped for each measurement.
 class fresh_memory {
   public:
     fresh_memory()
@@ -148,7 +149,8 @@ class fresh_memory {
     float* data_;
 };
 
-/// A word of each page: what it takes to have them, with next to no reading.
+/// Reads one word per page: the cost of getting the pages, nearly without
+/// reading.
 float touch(const float* data) {
     float all = 0;
     for (std::size_t i = 0; i < count; i += 4096 / sizeof(*data))
@@ -229,7 +231,7 @@ void print_memory(const memory_figures& f) {
 
 // ---- copies beside kernels
 
-/// Arithmetic only: neither memory nor its bandwidth is shared with a copy.
+/// Arithmetic only: it shares neither memory nor bandwidth with a copy.
 [[gnu::noinline]] unsigned stir(std::size_t steps) {
     unsigned value = 1;
     for (std::size_t i = 0; i < steps; i++)
@@ -245,7 +247,7 @@ struct copy_figures {
 class copy_bench {
   public:
     void measure_once(copy_figures& figures) {
-        std::memcpy(to_.data(), from_.data(), bytes); // brings both home
+        std::memcpy(to_.data(), from_.data(), bytes); // moves both to system memory
         figures.memcpy.push_back(
             bench::seconds([&] { std::memcpy(to_.data(), from_.data(), bytes); }));
         figures.cold.push_back(bench::seconds([&] { copy_alone(); }));
@@ -264,14 +266,14 @@ class copy_bench {
     }
 
   private:
-    /// The same work by threads of the CPU: what this machine can gain at this moment.
+    /// The same work by CPU threads: what this machine can gain at this moment.
     void measure_threads(copy_figures& figures, std::size_t steps) {
         const auto copy = [&] { std::memcpy(to_.data(), from_.data(), bytes); };
         const auto kernel = [=] {
             volatile unsigned sink = stir(steps);
             static_cast<void>(sink);
         };
-        copy(); // brings both home
+        copy(); // moves both to system memory
         figures.threads_apart.push_back(bench::seconds([&] {
             copy();
             std::thread(kernel).join();
@@ -293,10 +295,10 @@ class copy_bench {
         });
         kernels_.synchronize();
     }
-    /// How much work takes a kernel so many seconds.
+    /// Returns how many steps a kernel does in @p wanted seconds.
     std::size_t steps_for(double wanted) const {
         constexpr std::size_t trial = 4 << 20;
-        kernel_alone(trial); // the first time it also takes faults
+        kernel_alone(trial); // the first launch also takes faults
         const double taken = bench::seconds([&] { kernel_alone(trial); });
         return static_cast<std::size_t>(trial * (wanted / taken));
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The kernel's own HMM driver, lib/test_hmm, in a process that hmmrt knows nothing
- * of: so neither hears of the other's invalidations.
+ * The kernel's own HMM driver, lib/test_hmm. It runs in a process without
+ * hmmrt, so that neither gets the other's invalidations.
  */
 #pragma once
 
@@ -21,12 +21,12 @@ namespace bench {
 class kernel_driver {
   public:
     struct times {
-        double to_device; ///< it also reads what it has moved, and hands it back
-        double read;      ///< that alone, of memory that is there
+        double to_device; ///< the call also reads the moved pages and copies them to the caller
+        double read;      ///< only that reading, of pages that are on the device
         double to_host;
     };
 
-    /// Forks: make it before the first launch.
+    /// Forks, so create it before the first launch.
     explicit kernel_driver(std::size_t bytes) : bytes_(bytes) {
         insert();
         int questions[2], answers[2];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The manager's calls, as a program makes them that measures. It ends when one fails.
+// The manager's calls for the benchmarks. The program exits when a call fails.
 #pragma once
 
 #include <cstdio>
@@ -47,7 +47,8 @@ class manager {
     int fd_;
 };
 
-/// Memory of its own for each measurement; @p flags for mmap() say whose it is.
+/// New memory for each measurement. @p flags of mmap(): MAP_PRIVATE or
+/// MAP_SHARED.
 class mapping {
   public:
     mapping(std::size_t size, int flags)
@@ -67,7 +68,7 @@ class mapping {
     std::size_t size_;
 };
 
-/// Written by the CPU, in single pages.
+/// Memory that the CPU has written, in single pages.
 inline std::unique_ptr<mapping> filled(std::size_t bytes) {
     auto memory = std::make_unique<mapping>(bytes, MAP_PRIVATE);
     madvise(memory->data(), bytes, MADV_NOHUGEPAGE);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Taking times.
+// Measuring times.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,8 @@ inline double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-/// Of what was measured in the same round, so that both had the same machine.
+/// Returns the median of the ratios of measurements of the same round, so that
+/// both run under the same load of the machine.
 inline double median_ratio(const std::vector<double>& of, const std::vector<double>& to) {
     std::vector<double> ratios;
     for (std::size_t i = 0; i < of.size(); i++)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Figures of the memory calls: what a prefetch costs against memcpy() and against
- * the kernel's own driver, by turns; how huge pages come home; and what advice costs
- * when there is much of it.
+ * Measures the memory calls: a prefetch compared with memcpy() and with the
+ * kernel's own driver, in alternation; how huge pages migrate back; and what
+ * advice costs with many ranges.
  *
- * Medians of `repetitions`, after one to warm up. Ratios are of the same round, so
- * that both sides had the same machine.
+ * Figures are medians of `repetitions` after one warm-up round. Each ratio
+ * compares measurements of the same round, so that both run under the same load
+ * of the machine.
  */
 #include "kernel_driver.hpp"
 #include "manager.hpp"
@@ -116,7 +117,8 @@ struct huge_figures {
     std::vector<double> touch_new, longest_new;
 };
 
-/// Huge pages where the kernel has them on devices; elsewhere they move in pieces.
+/// Uses huge pages where the kernel supports them in device memory. Elsewhere
+/// they migrate as single pages.
 class huge_bench {
   public:
     explicit huge_bench(const bench::manager& manager)
@@ -126,7 +128,8 @@ class huge_bench {
         prefetch(manager_, data_, 0);
         touch_all(figures.touch, figures.longest);
         prefetch(manager_, data_, 0);
-        // The memory that the data left: now it comes home to other memory.
+        // Take the memory that the data left, so that the data migrates back to
+        // other memory.
         kept_.push_back(std::make_unique<bench::mapping>(bytes + huge_page_size, MAP_PRIVATE));
         filled(*kept_.back());
         touch_all(figures.touch_new, figures.longest_new);
@@ -201,8 +204,9 @@ struct advice_figures {
 };
 
 /*
- * Memory that is shared: the faults move nothing, which leaves looking up and mapping.
- * Every other page is preferred at home, so that this is what becomes of those anyway.
+ * Shared memory: its faults migrate nothing, which leaves lookup and mapping.
+ * Every other page has system memory as its preferred location, where shared
+ * pages are mapped anyway.
  */
 class advice_bench {
   public:
@@ -235,7 +239,7 @@ class advice_bench {
     }
 
   private:
-    /// A call for each page; time of one.
+    /// Makes a call for each page, and returns the seconds per call.
     double advise(const bench::mapping& memory, std::size_t from, std::size_t to) const {
         return bench::seconds([&] {
                    for (std::size_t i = from; i < to; i++)
@@ -253,7 +257,7 @@ class advice_bench {
         manager_.call(HMMRT_IOC_ADVISE, argument, "HMMRT_IOC_ADVISE");
     }
 
-    /// Of one page, from that of index @p from on.
+    /// Returns the seconds per call for one page, from page @p from on.
     double attributes(const bench::mapping& memory, std::size_t from) const {
         return bench::seconds([&] {
                    for (std::size_t i = from; i < from + sample; i++)
@@ -268,7 +272,7 @@ class advice_bench {
         manager_.call(HMMRT_IOC_RANGE_ATTRIBUTES, argument, "HMMRT_IOC_RANGE_ATTRIBUTES");
     }
 
-    /// One device fault, on a page that the CPU has filled.
+    /// Returns the seconds per device fault on a page that the CPU has filled.
     double faults(const bench::mapping& memory) const {
         constexpr std::size_t stride = ranges / sample;
         static_assert(stride % 2 == 0, "the same advice for all");

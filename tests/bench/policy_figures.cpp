@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Figures of the policies: what a sweep over more than the device has costs against
- * one that fits, what it saves to keep at home what is only read, and what choosing
- * victims by access does.
+ * Measures the policies: a sweep over more memory than the device has compared
+ * with one that fits, what read duplication saves, and the effect of choosing
+ * eviction victims by access.
  *
- * Medians of `repetitions`. Ratios are of the same round, so that both sides had the
- * same machine.
+ * Figures are medians of `repetitions`. Each ratio compares measurements of the
+ * same round, so that both run under the same load of the machine.
  */
 #include "manager.hpp"
 #include "measure.hpp"
@@ -29,7 +29,7 @@ std::uint64_t device_bytes(const bench::manager& manager) {
     return info.out_memory_bytes;
 }
 
-// In both directions, since the binding was made.
+// Pages moved in both directions since the binding was made.
 std::uint64_t pages_moved(const bench::manager& manager) {
     const hmmrt_stats stats = manager.statistics();
     return stats.out_migrated_to_device + stats.out_evicted_pages;
@@ -44,10 +44,10 @@ void sweep(char* data, std::size_t bytes) {
     hmm::synchronize();
 }
 
-// ---- sweeps over more than there is
+// ---- sweeps over more than the device has
 
 struct sweep_figures {
-    std::vector<double> fitting, twice; // for a page moved
+    std::vector<double> fitting, twice; // per page that moved
 };
 
 double sweep_time(const bench::manager& manager, char* data, std::size_t bytes) {
@@ -65,7 +65,7 @@ void measure_sweeps(const bench::manager& manager) {
             f.fitting.push_back(sweep_time(manager, memory->data(), memory->size()));
         }
         const auto memory = bench::filled(room * 2);
-        sweep(memory->data(), memory->size()); // the device is full of it
+        sweep(memory->data(), memory->size()); // fills the device with it
         f.twice.push_back(sweep_time(manager, memory->data(), memory->size()));
     }
     std::printf("sweep over half of the device, and over twice as much as it has:\n");
@@ -75,7 +75,7 @@ void measure_sweeps(const bench::manager& manager) {
                 bench::median_ratio(f.twice, f.fitting));
 }
 
-// ---- reading more than there is
+// ---- reading more than the device has
 
 void duplicate_reads(const bench::manager& manager, bool on) {
     hmmrt_knob knob = {};
@@ -104,7 +104,7 @@ void measure_reads(const bench::manager& manager) {
     for (int i = 0; i < repetitions; i++)
         for (const bool on : {false, true}) {
             duplicate_reads(manager, on);
-            read_time(memory->data(), memory->size()); // what the other way left goes
+            read_time(memory->data(), memory->size()); // evicts what the other mode left
             (on ? copied : moved).push_back(read_time(memory->data(), memory->size()));
         }
     duplicate_reads(manager, false);
@@ -114,7 +114,7 @@ void measure_reads(const bench::manager& manager) {
     std::printf("%-48s %9.2f\n", "copied / moved", bench::median_ratio(copied, moved));
 }
 
-// ---- what is used often, among what is used once
+// ---- hot memory among memory that is used once
 
 struct victim_figures {
     std::vector<double> faults, moved;
@@ -125,7 +125,8 @@ void choose_by_access(bool on) {
     if (!(file << (on ? "Y" : "N") << std::flush)) bench::fail("evict_by_access");
 }
 
-// A third of the device again and again, while twice as much as it has is swept once.
+// Sweeps over a third of the device again and again, and once over twice its
+// memory.
 void measure_mix(const bench::manager& manager, victim_figures& f) {
     const auto room = device_bytes(manager);
     const auto hot = bench::filled(room / 3 / block * block), cold = bench::filled(2 * room);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Changes of the owner's memory while the device uses it. Each test runs for a
- * while and checks that the device never sees what the owner has taken away, and
- * that no write is lost; what is random has a seed, printed, HMMRT_TEST_SEED
+ * The owner changes its memory while the device uses it. Each test runs for a
+ * while and checks that the device never sees pages that the owner has removed,
+ * and that no write is lost. Random tests print their seed, and HMMRT_TEST_SEED
  * sets it.
  */
 #include <fcntl.h>
@@ -47,14 +47,20 @@ static bool map_again(void *addr, size_t len)
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == addr;
 }
 
-/* A page is replaced by another with the next number; nobody sees the last one. */
+/*
+ * The owner replaces a page again and again and writes a new number to it. The
+ * device never reads a number of an earlier page.
+ */
 TEST_F(race, device_never_reads_a_page_that_was_replaced)
 {
 	uint64_t *word = arena_anon(BLOCK_BYTES);
 	uint64_t i;
 
 	ASSERT_NE(NULL, word);
-	/* Some rounds, however slow the machine is: here, and below. */
+	/*
+	 * At least 10 rounds, also on a slow machine. The same holds for the
+	 * loops below.
+	 */
 	for (i = 1; i <= 10 || time(NULL) < self->end; i++) {
 		ASSERT_TRUE(i & 1 ? map_again(word, PAGE_BYTES) :
 				    !madvise(word, PAGE_BYTES, MADV_DONTNEED));
@@ -66,7 +72,7 @@ TEST_F(race, device_never_reads_a_page_that_was_replaced)
 	}
 }
 
-/* The same with lanes that never leave the neighbours alone. */
+/* The same while other lanes count in a page next to it. */
 TEST_F(race, replaced_pages_among_busy_neighbours)
 {
 	const size_t len = 64 * PAGE_BYTES;
@@ -169,7 +175,7 @@ TEST_F(race, random_changes_under_busy_lanes)
 	ASSERT_NE(NULL, changer.buf);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, change_until_stopped,
 				    &changer));
-	/* What is to be changed meanwhile is. */
+	/* Run at least until the thread has made one change. */
 	do {
 		uint64_t read[] = { (uintptr_t)changer.buf, changer.len,
 				    PAGE_BYTES };
@@ -185,7 +191,11 @@ TEST_F(race, random_changes_under_busy_lanes)
 				agent_wait(self->agent, lane, 60);
 
 			ASSERT_EQ(0, outcome.error);
-			/* Writes meet moments of read-only, all meet holes. */
+			/*
+			 * Writes can fault on memory that is read-only for a
+			 * moment. Nothing leaves holes, but a lane may fault on
+			 * one between two calls.
+			 */
 			ASSERT_TRUE(!outcome.signal ||
 				    outcome.signal == SIGSEGV);
 		}
@@ -198,7 +208,10 @@ TEST_F(race, random_changes_under_busy_lanes)
 
 /* --- forks while the device writes ------------------------------------------------------ */
 
-/* Each child has all of a moment or later writes, but never one of after it. */
+/*
+ * After fork() the device's writes reach only the parent: the child's copy of
+ * the word does not change.
+ */
 TEST_F(race, forks_while_lanes_count_lose_nothing)
 {
 	const uint64_t times = 30000;
@@ -257,7 +270,7 @@ static void *move_until_stopped(void *arg)
 	return NULL;
 }
 
-/* Wherever the pages are at the moment, each write gets there. */
+/* Every write reaches the page, wherever the page is at that moment. */
 TEST_F(race, prefetches_under_counting_lanes_lose_nothing)
 {
 	struct mover movers[2];
@@ -271,7 +284,9 @@ TEST_F(race, prefetches_under_counting_lanes_lose_nothing)
 		.len = 2 * BLOCK_BYTES,
 	};
 	ASSERT_NE(NULL, movers[0].buf);
-	/* The second starts with another place, and moves a part. */
+	/*
+	 * The second thread starts with the other direction, and moves a part.
+	 */
 	movers[1] = movers[0];
 	movers[1].moves = 1;
 	movers[1].buf += BLOCK_BYTES / 2;
@@ -300,7 +315,10 @@ TEST_F(race, prefetches_under_counting_lanes_lose_nothing)
 
 /* --- permission that grows ---------------------------------------------------------------- */
 
-/* A look takes longer the more there is to see; written is less of it. */
+/*
+ * A lookup takes the longer the larger the range is. Lanes write only a part of
+ * the range, so that lookups overlap with the writes.
+ */
 #define GROWING_BYTES	BLOCK_BYTES
 #define WRITTEN_PAGES	64
 #define WRITTEN_BYTES	(WRITTEN_PAGES * PAGE_BYTES)
@@ -311,12 +329,15 @@ struct lookers {
 	char *buf;
 	bool stop;
 	int error;
-	/* All of them and the test. */
+	/* For all lookers and the test. */
 	pthread_barrier_t begin;
 	pthread_barrier_t end;
 };
 
-/* A prefetch of a file moves nothing: it maps what is there, as it is. */
+/*
+ * A prefetch to a device does not move pages of a file, it only maps them as it
+ * finds them.
+ */
 static void *look_once_a_round(void *arg)
 {
 	struct lookers *lookers = arg;
@@ -336,7 +357,9 @@ static void *look_once_a_round(void *arg)
 	}
 }
 
-/* Each page by one lane, which writes round + n to its n-th page. */
+/*
+ * Each page is written by one lane. Lane l writes round + n to its n-th page.
+ */
 static void post_writers(struct agent *agent, char *buf, uint64_t round)
 {
 	unsigned int lane;
@@ -370,8 +393,8 @@ static bool map_mirror_again(struct agent *agent, char *buf)
 }
 
 /*
- * While lanes write each looker looks once; afterwards they write again. Each
- * page costs one fault, or some; a lane that comes in vain makes thousands.
+ * Each looker makes one lookup while lanes write. Then the lanes write again.
+ * Each page costs a few faults. A lane that faults in a loop makes thousands.
  */
 static const char *growing_round(struct agent *agent, struct lookers *lookers,
 				 uint64_t round)
@@ -379,7 +402,7 @@ static const char *growing_round(struct agent *agent, struct lookers *lookers,
 	uint64_t faults = session_stats(lookers->session, 0).out_device_faults;
 	size_t page;
 
-	/* Mapped anew, and to read only. */
+	/* Drop the pages, and map them for reading only. */
 	if (madvise(lookers->buf, GROWING_BYTES, MADV_DONTNEED))
 		return "madvise";
 	pages_check(lookers->buf, GROWING_BYTES, 0);
@@ -404,10 +427,11 @@ static const char *growing_round(struct agent *agent, struct lookers *lookers,
 }
 
 /*
- * A page of a file becomes writable when it is first written, and nobody is told.
- * Who looked before that, and maps what he saw after it, must not take the
- * permission back: a lane that writes would come again and again. The mirror is
- * mapped anew in between, so that lanes ask for what they had.
+ * A page of a file becomes writable with the first write to it, without an
+ * invalidation. A lookup that began earlier still sees it as read-only. Mapping
+ * that result must not remove the write permission of the device: a lane that
+ * writes would fault again and again. The mirror is mapped again in between, so
+ * that lanes fault for the permission that they had.
  */
 TEST_F(race, permission_to_write_survives_late_looks)
 {
@@ -464,7 +488,7 @@ static void *storm_all_lanes(void *arg)
 	return NULL;
 }
 
-/* A fault that a signal ended is made again, and none fails for it. */
+/* The agent retries a fault that a signal interrupted. No fault fails. */
 TEST_F(race, signals_do_not_make_faults_fail)
 {
 	const size_t len = 4 * BLOCK_BYTES;
@@ -508,7 +532,10 @@ static void *touch_until_stopped(void *arg)
 	return NULL;
 }
 
-/* They hold references that keep the page from migrating: somebody must win. */
+/*
+ * CPU threads hold references that keep the page from migrating. The device's
+ * writes must complete nevertheless.
+ */
 TEST_F(race, many_threads_bring_one_page_home)
 {
 	uint64_t *word = arena_anon(PAGE_BYTES);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The knob read_duplication: what a device reads stays at home too, and is evicted
- * without a copy. What becomes of copies otherwise is in duplicate_test.c. Loads
- * hmmrt_simgpu with two small devices, and leaves it as it found it.
+ * The knob read_duplication: pages that a device reads stay in system memory,
+ * too, and are evicted without a copy back. Other tests of duplicates are in
+ * duplicate_test.c. Loads hmmrt_simgpu with two small devices, and restores the
+ * module and its parameters afterwards.
  */
 #include <stdlib.h>
 
@@ -69,7 +70,9 @@ TEST_F(duplication, what_is_read_stays_at_home_too)
 	EXPECT_EQ(0, stats(self).out_cpu_faults);
 }
 
-/* Whoever writes it: then there is one again. */
+/*
+ * After a write by the device or the CPU only one instance of the page is left.
+ */
 TEST_F(duplication, what_is_written_moves)
 {
 	ASSERT_SUM(1, BLOCK_BYTES);
@@ -86,7 +89,9 @@ TEST_F(duplication, what_is_written_moves)
 		  pages_at(self->space, self->buf, BLOCK_BYTES, HOST));
 }
 
-/* All of it is at home all the time: nothing had to be copied there. */
+/*
+ * All pages stay in system memory all the time: eviction copies nothing back.
+ */
 TEST_F(duplication, eviction_drops_it)
 {
 	unsigned int round;
@@ -129,7 +134,7 @@ TEST_F(duplication, is_for_ranges_too)
 					BLOCK_BYTES, HOST));
 }
 
-/* What was copied by then stays until it is evicted, or written. */
+/* Duplicates that exist by then stay until they are evicted or written. */
 TEST_F(duplication, ends_with_the_knob)
 {
 	ASSERT_SUM(1, BLOCK_BYTES);

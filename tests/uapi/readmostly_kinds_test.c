@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Read-mostly memory of which no copies are made, one kind after the other: it is
- * read where it is, and everybody reads what was written last. Loads and removes
+ * Read-mostly memory of kinds that cannot be duplicated. Devices read it in
+ * place, and everyone reads what was written last. Loads and removes
  * hmmrt_faulty.
  */
 #include <stdio.h>
@@ -39,14 +39,14 @@ FIXTURE(kinds) {
 	int pin;
 	char *buf;
 	size_t len;
-	uint64_t word;		/* that is in each page at first */
-	uint64_t *ordinary;	/* a page that is copied */
+	uint64_t word;		/* initial contents of each word */
+	uint64_t *ordinary;	/* a page that can be duplicated */
 };
 
 FIXTURE_VARIANT(kinds) {
 	enum kind kind;
 	enum hmmrt_stay stay;
-	/* By a write it becomes memory that is copied. */
+	/* After a write the memory can be duplicated. */
 	bool until_written;
 };
 
@@ -82,7 +82,7 @@ FIXTURE_VARIANT_ADD(kinds, hugetlb) {
 	.kind = HUGETLB, .stay = HMMRT_STAY_HUGETLB,
 };
 
-/* All pages hold the word. */
+/* Fills all pages with WORD. */
 static bool fill_file(int fd, size_t len)
 {
 	char page[PAGE_BYTES];
@@ -135,7 +135,7 @@ static bool all_have(FIXTURE_DATA(kinds) *self, uint32_t flag)
 	return true;
 }
 
-/* Its pages are all alike: the kernel makes one of them. */
+/* All pages have the same contents. Waits until KSM has merged them. */
 static bool merge(FIXTURE_DATA(kinds) *self)
 {
 	unsigned int i;
@@ -234,7 +234,7 @@ TEST_F(kinds, is_read_where_it_is)
 	const uint64_t pages = self->len / PAGE_BYTES;
 	struct hmmrt_prefetch result;
 
-	/* What can be copied is. */
+	/* The ordinary page is duplicated. */
 	ASSERT_VALUE(1, agent_read(self->agent, self->ordinary));
 	ASSERT_EQ(1, copied(&self->session));
 	ASSERT_VALUE(pages * self->word,
@@ -260,7 +260,10 @@ TEST_F(kinds, is_read_where_it_is)
 		EXPECT_EQ(1, copied(&self->session));
 }
 
-/* What was written in a private mapping moves when a driver asks for it, else. */
+/*
+ * Without read-mostly advice written pages of a private file mapping move when
+ * a driver asks for it. With the advice they stay and are not duplicated.
+ */
 TEST(written_pages_of_a_file_are_not_copied_for_a_driver_that_asks)
 {
 	int file = memfd_create("readmostly_kinds_test", MFD_CLOEXEC);

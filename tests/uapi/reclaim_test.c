@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that the core mm takes away, merges or moves while a device uses it:
- * nothing that a device wrote is lost, and nobody else sees it.
+ * The core mm reclaims, merges or moves memory while a device uses it. No write
+ * of a device is lost, and no other process sees it.
  *
- * The device writes behind the core's back, so pages that look clean (lazily
- * freed, or never written by the CPU) must not be dropped by reclaim. Pressure
- * is made with memory.reclaim of a cgroup of our own, swap is on zram.
+ * The core mm does not see the device's writes, so it must not drop pages that
+ * look clean: pages that are lazily freed, or that the CPU never wrote. The
+ * tests create pressure with memory.reclaim of their own cgroup, and swap to
+ * zram.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -47,7 +48,7 @@ static uint64_t get_number(const char *path)
 	return number;
 }
 
-/* Once for all tests of this program; the guest does not outlive it. */
+/* Swap stays on for all tests of this program. It goes away with the guest. */
 static bool swap_on(void)
 {
 	if (!swapon(SWAP, 0) || errno == EBUSY)
@@ -68,7 +69,7 @@ static bool enter_cgroup(void)
 	return write_text(CGROUP "/cgroup.procs", pid);
 }
 
-/* As much as there is: the last one fails, and says that nothing is left. */
+/* Reclaims as much as possible: the last write fails when nothing is left. */
 static void reclaim(void)
 {
 	int i;
@@ -97,7 +98,10 @@ FIXTURE_TEARDOWN(pressure)
 	write_text("/sys/fs/cgroup/cgroup.procs", "0");
 }
 
-/* Fill the device, and for good, so that what comes next is mapped where it is. */
+/*
+ * Fills the device and switches eviction off, so that faults on other pages map
+ * them in system memory.
+ */
 static void *fill_device(struct session *session, size_t *len)
 {
 	const uint32_t id = session->devices[0].id;
@@ -111,7 +115,7 @@ static void *fill_device(struct session *session, size_t *len)
 		return NULL;
 	*len = info.out_memory_bytes;
 	buf = arena_anon(*len);
-	/* Again while others still give back what they had. */
+	/* Repeat while other users still free device memory. */
 	for (try = 0; buf && try < 500; try++) {
 		if (cmd_prefetch(session->space, buf, *len, id, NULL) ||
 		    cmd_device_info(session->space, id, &info))
@@ -132,7 +136,7 @@ TEST_F(pressure, swapped_pages_come_to_the_device)
 	ASSERT_NE(NULL, buf);
 	pages_fill(buf, len, 1);
 	reclaim();
-	/* Most are out now, or this tests nothing. */
+	/* Most pages must be swapped out, or the test tests nothing. */
 	ASSERT_GT(pages / 2, (uint64_t)pages_at(self->space, buf, len,
 						HMMRT_LOCATION_HOST));
 	ASSERT_VALUE(pages * (pages + 1) / 2,
@@ -155,7 +159,7 @@ TEST_F(pressure, neighbours_that_are_swapped_out_keep_their_contents)
 	ASSERT_EQ(-1, pages_check(buf + half, half, 1 + half / PAGE_BYTES));
 }
 
-/* Lazily freed, then written by the device only, in system memory. */
+/* Lazily freed pages in system memory that only the device writes to. */
 TEST_F(pressure, device_writes_to_lazily_freed_pages_stay)
 {
 	const size_t len = 64 * PAGE_BYTES;
@@ -174,7 +178,7 @@ TEST_F(pressure, device_writes_to_lazily_freed_pages_stay)
 	munmap(ballast, ballast_len);
 }
 
-/* The same on the device, brought home by the CPU, and only then pressure. */
+/* The same on the device. The CPU moves the pages back before the pressure. */
 TEST_F(pressure, lazily_freed_pages_that_came_home_stay)
 {
 	const size_t len = 64 * PAGE_BYTES;
@@ -189,7 +193,7 @@ TEST_F(pressure, lazily_freed_pages_that_came_home_stay)
 	ASSERT_EQ(-1, pages_check(buf, len, 50));
 }
 
-/* The CPU has only read: its page table entries are writable and clean. */
+/* The CPU only reads: its page table entries are writable and clean. */
 TEST_F(pressure, device_writes_to_clean_shared_pages_stay)
 {
 	const size_t len = 64 * PAGE_BYTES;
@@ -220,7 +224,10 @@ static void wait_for_merging(void)
 	merging_end();
 }
 
-/* Two buffers that the kernel merged stay, and a write to one is not seen in the other. */
+/*
+ * Two buffers that KSM merged keep their contents. A write to one does not
+ * change the other.
+ */
 TEST_F(pressure, writes_to_merged_pages_are_private)
 {
 	const size_t len = 32 * PAGE_BYTES;
@@ -252,7 +259,7 @@ TEST_F(pressure, writes_to_merged_pages_are_private)
 
 /* --- reclaim and advice ------------------------------------------------------- */
 
-/* A call that takes so long alone takes a second beside the spinner. */
+/* A call that takes this long alone takes a second next to the spinner. */
 #define ADVISING_NS	8000000ull
 
 static uint64_t now_ns(void)
@@ -283,9 +290,9 @@ struct shared {
 struct scene {
 	struct shared *shared;
 	int space;
-	char *many;			/* of this much are the ranges */
+	char *many;			/* holds the ranges */
 	size_t many_len;
-	char *page;			/* that is reclaimed */
+	char *page;			/* the page that is reclaimed */
 };
 
 static bool stopped(const struct scene *scene)
@@ -293,14 +300,17 @@ static bool stopped(const struct scene *scene)
 	return __atomic_load_n(&scene->shared->stop, __ATOMIC_RELAXED);
 }
 
-/* Advice of all ranges at once: the second time they are what they were. */
+/* Changes all ranges in one call. The second call finds no change to make. */
 static int advise_many(const struct scene *scene)
 {
 	return cmd_advise(scene->space, scene->many, scene->many_len,
 			  HMMRT_ADVICE_SET_GRANULARITY, 0, BLOCK_BYTES);
 }
 
-/* More ranges until a call takes some time. false: it never does. */
+/*
+ * Makes more ranges until one call takes long enough. Returns false if it never
+ * does.
+ */
 static bool make_ranges(struct scene *scene)
 {
 	size_t i, step = 500 * 2 * PAGE_BYTES;
@@ -334,7 +344,7 @@ static void *spin(void *arg)
 	return NULL;
 }
 
-/* With next to no processor time. */
+/* Advises at the lowest priority, on the processor of the spinner. */
 static void *advise_slowly(void *arg)
 {
 	const struct scene *scene = arg;
@@ -365,7 +375,7 @@ static void *touch(void *arg)
 	return NULL;
 }
 
-/* What the process @pidfd has mapped. */
+/* Reclaims a page of the process @pidfd again and again. */
 static void page_out(const struct scene *scene, int pidfd)
 {
 	const struct iovec iov = { scene->page, PAGE_BYTES };
@@ -387,8 +397,9 @@ static void page_out(const struct scene *scene, int pidfd)
 }
 
 /*
- * The advice of a process takes as long as that likes. Meanwhile a device of it gets
- * copies, and another process reclaims a page of the same block.
+ * Reclaim does not wait for advice. One thread of the process is in long advice
+ * calls while its device gets duplicates in a block, and another process
+ * reclaims a page of the same block.
  */
 TEST_F_TIMEOUT(pressure, does_not_wait_for_advice, 120)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The sample driver: it loads, serves faults by moving memory to its device, and
- * is gone again.
+ * The sample driver loads, serves faults by moving memory to its device, and is
+ * removed again.
  */
 #include <fcntl.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Devices of different sizes: each takes what it has room for, and says so of the
- * rest, whatever the others still have. Loads hmmrt_simgpu with four devices, and
- * leaves it as it found it.
+ * Devices of different sizes: each takes the pages that fit and reports the
+ * rest, however much memory the others have. Loads hmmrt_simgpu with four
+ * devices, and restores the module and its parameters afterwards.
  */
 #include "lib/harness.h"
 #include "lib/modules.h"
@@ -14,13 +14,13 @@
 #define LEN		(24 * MIB)
 #define PAGES		(LEN / PAGE_BYTES)
 
-/* The devices, and what each has. */
+/* The devices, with the memory of each. */
 enum { LARGE, SMALL, TINY, MIDDLE };
 #define SIZES		"64,8,2,32"
 static const size_t bytes[DEVICES] = { 64 * MIB, 8 * MIB, 2 * MIB, 32 * MIB };
 
 FIXTURE(sizes) {
-	char parameters[SIMGPU_PARAMETERS];	/* before */
+	char parameters[SIMGPU_PARAMETERS];	/* before the test */
 	struct session session;
 	int space;
 	char *buf;
@@ -58,7 +58,7 @@ static struct agent *agent_of(FIXTURE_DATA(sizes) *self, unsigned int device)
 	return &self->session.devices[device].agent;
 }
 
-/* How many pages of the buffer a device has. */
+/* Returns how many pages of the buffer are on a device. */
 static size_t pages_on(const FIXTURE_DATA(sizes) *self, unsigned int device)
 {
 	return (size_t)pages_at(self->space, self->buf, LEN,
@@ -108,7 +108,10 @@ TEST_F(sizes, small_one_is_full_where_a_large_one_takes_all)
 	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
 }
 
-/* From the large one, as far as there is room; the rest is where it was. */
+/*
+ * Pages move from the large to the small device as far as its memory allows.
+ * The rest stays on the large device.
+ */
 TEST_F(sizes, small_one_takes_its_part_of_what_a_large_one_has)
 {
 	struct hmmrt_prefetch result;
@@ -123,7 +126,10 @@ TEST_F(sizes, small_one_takes_its_part_of_what_a_large_one_has)
 	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
 }
 
-/* With eviction they end where all of it has been at some time. */
+/*
+ * A fault that finds the device full maps the page in system memory. Eviction
+ * is off: with it all pages would be on the device at some time.
+ */
 TEST_F(sizes, faults_that_find_a_small_one_full_are_served_at_home)
 {
 	unsigned int device;
@@ -139,7 +145,7 @@ TEST_F(sizes, faults_that_find_a_small_one_full_are_served_at_home)
 	}
 }
 
-/* Each fills its own buffer, which is as large for all. */
+/* Each device fills a buffer, and the buffers have the same size. */
 TEST_F(sizes, all_are_filled_at_the_same_time)
 {
 	uint64_t args[DEVICES][4];
@@ -179,7 +185,7 @@ static int make_peer(const FIXTURE_DATA(sizes) *self, unsigned int device,
 			HMMRT_PEER_ENABLE, NULL);
 }
 
-/* What a small device has no room for, and evicts nothing, it uses where its peer has it. */
+/* A full device that cannot evict uses the memory of its peer in place. */
 TEST_F(sizes, full_device_uses_all_that_its_large_peer_has)
 {
 	ASSERT_TRUE(set_oversubscription(false));
@@ -196,7 +202,7 @@ TEST_F(sizes, full_device_uses_all_that_its_large_peer_has)
 	EXPECT_EQ(-1, pages_check(self->buf, LEN, 7000));
 }
 
-/* Whichever of the four has it, each of them finds it. */
+/* Every device reads what another one wrote, whichever device has the page. */
 TEST_F(sizes, peers_of_all_sizes_see_what_the_others_wrote)
 {
 	unsigned int device, peer;
@@ -220,7 +226,7 @@ TEST_F(sizes, peers_of_all_sizes_see_what_the_others_wrote)
 	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1000 * DEVICES));
 }
 
-/* --- the parameter ------------------------------------------------------------------ */
+/* --- the module parameter ------------------------------------------------- */
 
 FIXTURE(parameter) {
 	char before[SIMGPU_PARAMETERS];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the calls answer: ranges, files in the wrong state, things that are taken
- * or not there, and the values of the informative calls.
+ * Results of the calls: bad ranges, files in the wrong state, busy or missing
+ * objects, and the values that the informative calls return.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -31,7 +31,7 @@ FIXTURE_TEARDOWN(space)
 	EXPECT_EQ(0, session_end(&self->session));
 }
 
-/* --- ranges: prefetch and residency alike ----------------------------------- */
+/* --- ranges: the same for prefetch and residency -------------------------- */
 
 struct bad_range {
 	uintptr_t addr;
@@ -39,7 +39,7 @@ struct bad_range {
 	int error;
 };
 
-/* The first two are at the end of user space, wherever that is. */
+/* find_bad_ranges() sets the first two to the end of user space. */
 static struct bad_range bad_ranges[] = {
 	{ 0, PAGE_BYTES, -EOVERFLOW },
 	{ 0, 2 * PAGE_BYTES, -EOVERFLOW },
@@ -60,7 +60,10 @@ static struct bad_range bad_ranges[] = {
 	{ ARENA_BASE - PAGE_BYTES, 2 * PAGE_BYTES, -EFAULT },
 };
 
-/* With page tables of five levels that is further up, for who asks for it. */
+/*
+ * The end of user space. With five-level page tables a process can map memory
+ * above 47 bits by passing an address hint there.
+ */
 static uintptr_t user_end(void)
 {
 	const uintptr_t four_levels = 1UL << 47, five_levels = 1UL << 56;
@@ -115,7 +118,10 @@ TEST_F(space, residency_refuses_bad_ranges)
 		const struct bad_range *bad = &bad_ranges[i];
 		int error = bad->error;
 
-		/* Longer than a GiB, and too long for the address space. */
+		/*
+		 * Longer than a GiB, and too long for the address space: either
+		 * errno is right.
+		 */
 		if (error == -EOVERFLOW && bad->len > (1UL << 30))
 			error = cmd_residency(self->fd, (void *)bad->addr,
 					      bad->len, locations);
@@ -184,7 +190,7 @@ TEST_F(space, prefetch_moves_what_comes_before_a_hole)
 				  2 * BLOCK_PAGES + 1));
 }
 
-/* --- prefetch and residency: what they say ----------------------------------- */
+/* --- prefetch and residency: their results -------------------------------- */
 
 TEST_F(space, prefetch_there_and_back_says_what_moved)
 {
@@ -217,7 +223,7 @@ TEST_F(space, prefetch_there_and_back_says_what_moved)
 	ASSERT_EQ(-1, pages_check(buf, len, 1));
 }
 
-/* Half of each block is there already. */
+/* Half of each block is already on the device. */
 TEST_F(space, prefetch_adds_to_what_is_there)
 {
 	const size_t len = 2 * BLOCK_BYTES, half = BLOCK_BYTES / 2;
@@ -269,7 +275,7 @@ static uint64_t slab_bytes(void)
 
 #define TERABYTE (1UL << 40)
 
-/* A prefetch of all of it, and how much slab that took. */
+/* Prefetches all of it. @slab: by how much that increased slab memory. */
 static int prefetch_terabyte(int fd, char *buf, uint32_t location,
 			     struct hmmrt_prefetch *result, uint64_t *slab)
 {
@@ -284,7 +290,7 @@ static int prefetch_terabyte(int fd, char *buf, uint32_t location,
 	return rc;
 }
 
-/* Its bookkeeping would take 2 GiB. */
+/* Bookkeeping for each of its blocks would take 2 GiB. */
 TEST_F(space, prefetch_of_a_reserved_terabyte_costs_no_memory)
 {
 	char *buf = mmap(NULL, TERABYTE, PROT_NONE,
@@ -300,7 +306,7 @@ TEST_F(space, prefetch_of_a_reserved_terabyte_costs_no_memory)
 	munmap(buf, TERABYTE);
 }
 
-/* With a page every 64 GiB. */
+/* One populated page every 64 GiB. */
 #define SPARSE_PAGES 16
 
 static char *sparse_map(void)
@@ -344,7 +350,7 @@ TEST_F(space, prefetch_of_a_sparse_terabyte_home_looks_at_what_is_there)
 	munmap(buf, TERABYTE);
 }
 
-/* It takes what it has room for; of the rest only what is populated is looked at. */
+/* The prefetch fills the device. After that it visits populated memory only. */
 TEST_F(space, prefetch_of_a_sparse_terabyte_ends_when_the_device_is_full)
 {
 	char *buf = sparse_map();
@@ -367,7 +373,7 @@ TEST_F(space, prefetch_of_a_sparse_terabyte_ends_when_the_device_is_full)
 	munmap(buf, TERABYTE);
 }
 
-/* What is advised not to move is not even tried. */
+/* The prefetch does not visit memory that is advised not to migrate. */
 TEST_F(space, prefetch_of_a_terabyte_that_is_not_to_migrate_costs_no_memory)
 {
 	char *buf = sparse_map();
@@ -541,7 +547,7 @@ TEST_F(space, calls_on_a_file_without_a_space_are_einval)
 	ASSERT_EQ(-EINVAL, cmd_stats(fresh, self->id, &stats));
 	ASSERT_EQ(-EINVAL, cmd_bind(gpu, fresh, &bind));
 
-	/* A second file of the process is as good as the first. */
+	/* A second file of the process works like the first one. */
 	ASSERT_EQ(0, cmd_space_create(fresh));
 	ASSERT_EQ(0, cmd_prefetch(fresh, buf, PAGE_BYTES, HMMRT_LOCATION_HOST,
 				  NULL));
@@ -600,7 +606,7 @@ TEST_F(space, second_bind_of_a_file_or_device_is_ebusy)
 	ASSERT_LE(0, gpu);
 	ASSERT_EQ(-EBUSY, cmd_bind(self->gpu, self->fd, &bind));
 	ASSERT_EQ(-EBUSY, cmd_bind(gpu, self->fd, &bind));
-	/* The agent holds the file, too. */
+	/* The agent closes its descriptor of the file, too. */
 	session_unbind(&self->session, 0);
 	ASSERT_EQ(0, cmd_bind_next(gpu, self->fd, &bind));
 	ASSERT_EQ(self->id, bind.out_device_id);
@@ -609,7 +615,10 @@ TEST_F(space, second_bind_of_a_file_or_device_is_ebusy)
 
 /* --- a signal ------------------------------------------------------------------- */
 
-/* Signals may miss all calls of a round, though not of all rounds. */
+/*
+ * In one round the signals may miss all calls, so the test repeats the round
+ * until one call is interrupted.
+ */
 TEST_F(space, prefetch_ended_by_a_signal_says_how_far_it_got)
 {
 	const size_t len = 32 * BLOCK_BYTES;
@@ -642,7 +651,7 @@ TEST_F(space, prefetch_ended_by_a_signal_says_how_far_it_got)
 	ASSERT_EQ(-1, pages_check(buf, len, 1));
 }
 
-/* --- what the informative calls say ---------------------------------------------- */
+/* --- values of the informative calls -------------------------------------- */
 
 TEST_F(space, info_describes_this_version)
 {
@@ -716,7 +725,7 @@ TEST_F(space, stats_start_at_zero_and_count)
 	EXPECT_LT(0, stats.out_invalidations);
 }
 
-/* Those of the binding; those of the space go on. */
+/* The counters of the binding restart. The counters of the space continue. */
 TEST_F(space, stats_of_a_new_binding_start_at_zero)
 {
 	struct session_device *device = &self->session.devices[0];
@@ -741,7 +750,7 @@ TEST_F(space, stats_of_a_new_binding_start_at_zero)
 	EXPECT_EQ(BLOCK_PAGES, stats.out_migrated_to_host);
 }
 
-/* Its pages come home with the binding. */
+/* Unbinding migrates the device's pages back to system memory. */
 TEST_F(space, unbinding_brings_pages_home)
 {
 	const size_t len = 3 * BLOCK_BYTES;

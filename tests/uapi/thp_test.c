@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Huge pages: they go to a device and come home as one page where the kernel can
- * do that, and in pieces where it cannot or there is no room; what is in them is
- * the same in either case. hmmrt_dmirror says by what kind of entry a page is
- * mapped, and fails an allocation when told to. Loads and removes the module.
+ * Huge pages migrate to a device and back as one large page where the kernel
+ * supports that, and as single pages where it does not or memory is fragmented.
+ * The contents are the same in both cases. hmmrt_dmirror reports by which kind
+ * of entry a page is mapped, and fails allocations on request. Loads and
+ * removes the module.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -44,8 +45,8 @@ static bool kernel_has(const char *function)
 }
 
 /*
- * Whether large pages of device memory are a thing of this kernel: it serves CPU
- * faults on them, and is one of those whose migration of them is mended.
+ * Returns true if this kernel has large pages of device memory: it serves CPU
+ * faults on them, and is new enough to have fixes for their migration.
  */
 static bool kernel_has_large_device_pages(void)
 {
@@ -77,10 +78,13 @@ FIXTURE(thp) {
 	bool large;		/* device memory has large pages */
 	char *buf;		/* one block, a huge page */
 	char *data;
-	char scan_sleep[16];	/* as it was */
+	char scan_sleep[16];	/* before the test */
 };
 
-/* How many pages of a range have all of @bits in a snapshot; -1: no snapshot. */
+/*
+ * Returns how many pages of a range have all of @bits in a snapshot, or -1 if
+ * the snapshot fails.
+ */
 static long count_bits(int fd, const void *addr, size_t len, uint8_t bits)
 {
 	size_t i, n = len / PAGE_BYTES;
@@ -105,7 +109,7 @@ static long on_device(int fd, const void *addr, size_t len)
 	return count_bits(fd, addr, len, HMM_DMIRROR_PROT_DEV_PRIVATE_LOCAL);
 }
 
-/* An aligned block that is one page to the CPU, or NULL. */
+/* Returns an aligned block that the CPU maps as one huge page, or NULL. */
 static char *map_huge(int fd, uint64_t first)
 {
 	char *buf = arena_anon(BLOCK_BYTES);
@@ -127,7 +131,9 @@ FIXTURE_SETUP(thp)
 	self->large = kernel_has_large_device_pages();
 	self->data = malloc(BLOCK_BYTES);
 	ASSERT_NE(NULL, self->data);
-	/* What is in pieces stays so: khugepaged sleeps for an hour. */
+	/*
+	 * Keep khugepaged from collapsing single pages: it sleeps for an hour.
+	 */
 	if (read_word(SCAN_SLEEP, self->scan_sleep))
 		write_text(SCAN_SLEEP, "3600000");
 	self->buf = map_huge(self->fd, 1);
@@ -151,7 +157,10 @@ FIXTURE_TEARDOWN(thp)
 	free(self->data);
 }
 
-/* All of it goes to the device; by one entry if @whole says so. */
+/*
+ * Migrates the block to the device, and checks that one entry maps it if
+ * @whole, otherwise single entries.
+ */
 static bool go_to_device(const FIXTURE_DATA(thp) *self, bool whole)
 {
 	return !call(self->fd, HMM_DMIRROR_MIGRATE_TO_DEV, self->buf,
@@ -189,7 +198,10 @@ TEST_F(thp, asked_for_it_comes_home_as_it_went)
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
 }
 
-/* Copies of read-mostly memory: the page at home stays what it is, where it can. */
+/*
+ * Read-mostly duplicates: the huge page in system memory stays whole where the
+ * kernel supports large device pages.
+ */
 TEST_F(thp, copied_it_stays_whole_until_it_is_written)
 {
 	struct agent *agent = session_agent(&self->session);
@@ -204,12 +216,12 @@ TEST_F(thp, copied_it_stays_whole_until_it_is_written)
 	ASSERT_EQ(BLOCK_PAGES, pages_at(fd, self->buf, BLOCK_BYTES,
 					HMMRT_LOCATION_HOST));
 	ASSERT_EQ(whole, huge_pages(self->fd, self->buf));
-	/* Without copies it is written as ever. */
+	/* Without duplicates a write leaves the huge page whole. */
 	ASSERT_EQ(0, cmd_advise(fd, self->buf, BLOCK_BYTES,
 				HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
 	pages_fill(self->buf, BLOCK_BYTES, 2);
 	ASSERT_EQ(whole, huge_pages(self->fd, self->buf));
-	/* With them a write comes before the next look of the device. */
+	/* With duplicates the CPU writes before the device reads again. */
 	ASSERT_EQ(0, cmd_advise(fd, self->buf, BLOCK_BYTES,
 				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
 	ASSERT_VALUE(pages_sum(BLOCK_BYTES, 2),
@@ -222,7 +234,10 @@ TEST_F(thp, copied_it_stays_whole_until_it_is_written)
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 3));
 }
 
-/* Part of it is to move while the device has copies of the rest. */
+/*
+ * A prefetch moves a part without read-mostly advice, while the device has
+ * duplicates of the rest.
+ */
 TEST_F(thp, part_of_it_moves_that_is_not_to_be_copied_any_more)
 {
 	struct agent *agent = session_agent(&self->session);
@@ -243,7 +258,7 @@ TEST_F(thp, part_of_it_moves_that_is_not_to_be_copied_any_more)
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
 }
 
-/* What the device wrote is what comes home. */
+/* The CPU reads what the device wrote. */
 TEST_F(thp, device_writes_come_home)
 {
 	ASSERT_TRUE(go_to_device(self, self->large));
@@ -321,7 +336,10 @@ TEST_F(thp, part_that_is_moved_away_keeps_its_contents)
 	ASSERT_EQ(-1, pages_check(self->buf, 5 * PART, 1));
 }
 
-/* The child writes all of it; neither sees what the other wrote. */
+/*
+ * The child writes all of the block. Parent and child do not see each other's
+ * writes.
+ */
 static int child_writes(char *buf)
 {
 	if (pages_check(buf, BLOCK_BYTES, 1) != -1)
@@ -346,7 +364,7 @@ TEST_F(thp, after_fork_each_has_its_own)
 	ASSERT_EQ(-1, pages_check(self->buf, PART, 3000));
 	ASSERT_EQ(-1, pages_check(self->buf + PART, BLOCK_BYTES - PART,
 				  1 + 16));
-	/* And the device writes its own again. */
+	/* The device writes the parent's pages. */
 	pages_fill(self->data, BLOCK_BYTES, 4000);
 	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_WRITE, self->buf, BLOCK_BYTES,
 			  self->data, NULL));
@@ -374,7 +392,11 @@ TEST_F(thp, without_a_large_page_at_home_a_touch_brings_pieces)
 	ASSERT_EQ(0, huge_pages(self->fd, self->buf));
 }
 
-/* The touched page is not the first: it alone is not what the core has locked. */
+/*
+ * The core splits the large page before it migrates. The CPU touches a page
+ * that is not the first one, so the page that was locked before the split need
+ * not be the one that is locked after it.
+ */
 TEST_F(thp, without_a_large_page_at_home_any_page_may_be_touched_first)
 {
 	const size_t touched = 5;
@@ -389,7 +411,7 @@ TEST_F(thp, without_a_large_page_at_home_any_page_may_be_touched_first)
 	ASSERT_EQ(16, BLOCK_PAGES - on_device(self->fd, self->buf, BLOCK_BYTES));
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
 	ASSERT_EQ(0, on_device(self->fd, self->buf, BLOCK_BYTES));
-	/* Nothing of it is left locked. */
+	/* Migrating again succeeds: no page of the block is left locked. */
 	ASSERT_TRUE(go_to_device(self, false));
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
 }
@@ -409,7 +431,7 @@ TEST_F(thp, without_a_large_page_at_home_pieces_come_when_asked_for)
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
 }
 
-/* One page is left in each chunk of device memory. */
+/* One page stays in use in each chunk of device memory. */
 TEST_F(thp, into_pieces_of_device_memory_it_goes_in_pieces)
 {
 	char *all = arena_anon(DEVICE_BLOCKS * BLOCK_BYTES);
@@ -434,8 +456,9 @@ TEST_F(thp, into_pieces_of_device_memory_it_goes_in_pieces)
 }
 
 /*
- * A chunk that was one large page is used for single ones, not from its first
- * page on, and they come home when the device is emptied; and the other way.
+ * A chunk that held one large page is reused for single pages, beginning behind
+ * its start. They migrate back when the device is emptied. Then the chunk is
+ * reused for a large page.
  */
 TEST_F(thp, chunk_changes_between_large_and_single_pages)
 {
@@ -499,7 +522,7 @@ TEST_F(thp, several_threads_touch_it_at_once)
 	}
 }
 
-/* Reclaim has no use for what is on a device. */
+/* Reclaim does not touch pages in device memory. */
 TEST_F(thp, pressure_leaves_it_where_it_is)
 {
 	ASSERT_TRUE(go_to_device(self, self->large));
@@ -508,7 +531,7 @@ TEST_F(thp, pressure_leaves_it_where_it_is)
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
 }
 
-/* A huge zero page, and nothing at all. */
+/* Migrates memory that is not populated, and a huge zero page. */
 TEST_F(thp, holes_become_zeroes_on_the_device)
 {
 	uint64_t word = 0;
@@ -527,7 +550,7 @@ TEST_F(thp, holes_become_zeroes_on_the_device)
 	}
 }
 
-/* A fault of the simulated GPU takes the block, not a window of it. */
+/* A fault of the simulated GPU moves the whole block, not only a window. */
 TEST_F(thp, device_fault_moves_all_of_it)
 {
 	struct agent *agent = session_agent(&self->session);
@@ -544,7 +567,7 @@ TEST_F(thp, device_fault_moves_all_of_it)
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 600));
 }
 
-/* Of the agent's page tables, in KiB; -1 when it cannot be found. */
+/* Returns the size of the agent's page tables in KiB, -1 if it is not known. */
 static long page_table_kib(const struct agent *agent)
 {
 	char path[32], line[128];
@@ -562,8 +585,9 @@ static long page_table_kib(const struct agent *agent)
 }
 
 /*
- * A leaf takes no page table of the agent, where the kernel has entries for that.
- * When part of it goes, the agent sees the rest, and zeroes there.
+ * Where the kernel has large PFN mappings, the agent maps a leaf without a page
+ * table of its own. When a part of the block is discarded, the agent sees
+ * zeroes there and the contents of the rest.
  */
 TEST_F(thp, agent_has_it_by_one_entry)
 {
@@ -574,7 +598,7 @@ TEST_F(thp, agent_has_it_by_one_entry)
 
 	if (!second)
 		SKIP(return, "the kernel gives no second huge page");
-	/* The first one brings the tables above. */
+	/* The first access allocates the upper page tables. */
 	ASSERT_VALUE(1, agent_read(agent, self->buf));
 	before = page_table_kib(agent);
 	ASSERT_LT(0, before);

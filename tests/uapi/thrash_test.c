@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that goes back and forth: it is noticed, devices are held up, the block stays
- * where it is for a while and is let go. Times are set so that a slow machine changes
- * nothing: half a second between two moves is soon, and a pin lasts until somebody
- * ends it, or is over before anybody looks.
+ * Thrashing: it is detected, device faults are throttled, the block is thrash
+ * pinned at its location for a while and then released. The times are set such
+ * that a slow machine changes nothing: two moves within half a second count as
+ * thrashing, and a thrash pin is either ended by the test or has a very short
+ * time.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #define GRANULE_BYTES	(16 * PAGE_BYTES)
 #define SOON_US		500000
 #define FOR_EVER	100000
-/* Rounds, and seconds, after which something will never happen. */
+/* Rounds, and seconds, after which a test fails. */
 #define ROUNDS		1000
 #define LIMIT_S		120
 
@@ -75,7 +76,7 @@ static bool is_mapped(const FIXTURE_DATA(thrash) *self)
 	return page.mapped_by & 1u << self->id;
 }
 
-/* Each adds one to what the other left. */
+/* CPU and device each check the word and increment it. */
 static void turn(FIXTURE_DATA(thrash) *self, struct __test_metadata *_metadata)
 {
 	ASSERT_EQ(self->expected, *self->word);
@@ -95,7 +96,7 @@ static void turn_until_pinned(FIXTURE_DATA(thrash) *self,
 	}
 }
 
-/* Whether it did not last too long already; with a pause. */
+/* Pauses for 20 ms. Returns false when the time limit has passed. */
 static bool wait_more(time_t began)
 {
 	const struct timespec pause = { .tv_nsec = 20000000 };
@@ -125,7 +126,10 @@ TEST_F_TIMEOUT(thrash, is_noticed_held_up_and_left_where_it_is, 500)
 	EXPECT_EQ(before.out_throttled_faults, after.out_throttled_faults);
 }
 
-/* Nobody touches anything: the entry goes by itself, and the next touch moves. */
+/*
+ * The entry is removed when the time of the thrash pin is over, without any
+ * access. The next access migrates the page again.
+ */
 TEST_F_TIMEOUT(thrash, is_let_go_when_the_time_is_over, 500)
 {
 	time_t began;
@@ -150,7 +154,7 @@ TEST_F_TIMEOUT(thrash, goes_where_it_is_sent, 500)
 	EXPECT_EQ(self->id, location(self));
 	EXPECT_EQ(1, stats_of(self).out_unpins);
 	EXPECT_EQ(1, stats_of(self).out_thrashing_resets);
-	/* And it moves with who touches it, as at first. */
+	/* Then pages migrate on faults again, as before the detection. */
 	ASSERT_EQ(self->expected, *self->word);
 	ASSERT_EQ(HOST, location(self));
 	ASSERT_VALUE(self->expected, agent_read(self->agent, self->word));
@@ -186,7 +190,7 @@ TEST_F_TIMEOUT(thrash, is_not_looked_for_where_that_is_off, 500)
 	stats = stats_of(self);
 	EXPECT_EQ(0, stats.out_thrashing_blocks);
 	EXPECT_EQ(0, stats.out_throttled_faults);
-	/* Elsewhere it is. */
+	/* In other blocks thrashing is still detected. */
 	ASSERT_EQ(self->expected, *self->word);
 	self->word += BLOCK_BYTES / sizeof(*self->word);
 	self->expected = 0;
@@ -194,12 +198,12 @@ TEST_F_TIMEOUT(thrash, is_not_looked_for_where_that_is_off, 500)
 	EXPECT_EQ(1, stats_of(self).out_thrashing_blocks);
 }
 
-/* A pin that was made is of no account either. */
+/* Switching detection off also disables an existing thrash pin. */
 TEST_F_TIMEOUT(thrash, moves_again_when_it_is_switched_off, 500)
 {
 	turn_until_pinned(self, _metadata);
 	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_ENABLE, 0));
-	/* The entry that there is goes with the page, and is not asked for again. */
+	/* Advice removes the device's entry, so that the next access faults. */
 	ASSERT_EQ(0, cmd_advise(self->space, self->word, BLOCK_BYTES,
 				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
 	ASSERT_EQ(0, cmd_advise(self->space, self->word, BLOCK_BYTES,
@@ -208,7 +212,7 @@ TEST_F_TIMEOUT(thrash, moves_again_when_it_is_switched_off, 500)
 	EXPECT_EQ(self->id, location(self));
 }
 
-/* The one that waits has nothing that the other one needs. */
+/* A throttled fault holds nothing that other lanes need. */
 TEST_F_TIMEOUT(thrash, others_go_on_while_one_is_held_up, 500)
 {
 	char *other = (char *)self->word + BLOCK_BYTES;
@@ -241,7 +245,10 @@ TEST_F_TIMEOUT(thrash, others_go_on_while_one_is_held_up, 500)
 	EXPECT_LT(0, stats_of(self).out_throttled_faults);
 }
 
-/* Who waits is ended like anybody else; and nothing waits for the nap to end. */
+/*
+ * An agent in a throttled fault can be killed, and this does not wait for the
+ * end of the nap.
+ */
 TEST_F_TIMEOUT(thrash, who_is_held_up_can_be_killed, 500)
 {
 	unsigned int round;
@@ -273,7 +280,10 @@ static void *add_often(void *word)
 	return NULL;
 }
 
-/* Two devices with two lanes each and two threads, as quickly as they can. */
+/*
+ * Two devices with two lanes each and two CPU threads increment one word
+ * without pauses.
+ */
 static void add_from_all_sides(FIXTURE_DATA(thrash) *self,
 			       struct __test_metadata *_metadata)
 {
@@ -304,7 +314,7 @@ TEST_F_TIMEOUT(thrash, all_get_on_and_lose_nothing, 500)
 	add_from_all_sides(self, _metadata);
 }
 
-/* Detected, pinned and released all the time. */
+/* With these knobs blocks are detected, pinned and released all the time. */
 TEST_F_TIMEOUT(thrash, all_get_on_whatever_the_knobs_say, 500)
 {
 	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_LAPSE_USEC, 5));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Trace events: what happened, and why, is said once for each time that it did, in the
- * words and numbers that the informative calls have for it.
+ * Trace events: each event is logged once for each occurrence, and its fields
+ * have the names and values of the informative calls.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,10 @@
 
 #define DEVICE_BYTES	(4UL << 20)
 #define MODULE		"devices=1 memory=4"
-/* Half a second between two moves is soon; a pin lasts until somebody ends it. */
+/*
+ * Two moves within half a second count as thrashing. A thrash pin lasts until
+ * the test ends it.
+ */
 #define SOON_US		500000
 #define FOR_EVER	100000
 #define ROUNDS		1000
@@ -58,7 +61,9 @@ static struct hmmrt_stats stats_of(const FIXTURE_DATA(trace) *self)
 	return session_stats(&self->session, 0);
 }
 
-/* Touches a page, and looks what the event of its fault says. */
+/*
+ * The device touches a page. Exactly one event must report the fault with @why.
+ */
 static void touch(FIXTURE_DATA(trace) *self, struct __test_metadata *_metadata,
 		  const char *page, const char *why)
 {
@@ -112,7 +117,10 @@ TEST_F(trace, refused_fault_says_its_error)
 	EXPECT_EQ(1, tracing_count("hmmrt_device_fault", part));
 }
 
-/* What finds no room is mapped where it is, and says which kind of room. */
+/*
+ * A fault that finds no memory maps the page in system memory. The event tells
+ * full device memory from a reached quota.
+ */
 TEST_F(trace, fault_that_finds_no_memory_says_so)
 {
 	ASSERT_TRUE(set_oversubscription(false));

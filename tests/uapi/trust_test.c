@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Who may do what: a file works for the process it belongs to, whoever else may
- * hold it; the agent is let in once, with the token; and an address space is an
- * application or an agent, never both.
+ * Permissions: a file works only for the process that it belongs to, whichever
+ * process holds a descriptor. The token lets exactly one agent attach. An
+ * address space belongs either to an application or to an agent, never to both.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -36,8 +36,8 @@ FIXTURE_TEARDOWN(bound)
 }
 
 /*
- * Runs a function in a process of its own; its result must be 0 or a negative
- * errno, which arrives as an exit status.
+ * Runs a function in a child process. The function returns 0 or a negative
+ * errno, which the child passes on as exit status.
  */
 static int in_child(int (*fn)(void *), void *arg)
 {
@@ -51,7 +51,7 @@ static int in_child(int (*fn)(void *), void *arg)
 	return -WEXITSTATUS(status);
 }
 
-/* --- files in other hands ---------------------------------------------------- */
+/* --- descriptors in other processes --------------------------------------- */
 
 struct stolen {
 	int space;
@@ -68,7 +68,7 @@ struct attempt {
 	int rc;
 };
 
-/* All, so that one wrong answer does not hide another. */
+/* Reports all wrong results, so that one does not hide another. */
 static int attempts_judge(const struct attempt *attempts, size_t count)
 {
 	int rc = 0;
@@ -165,7 +165,9 @@ static int try_everything(void *arg)
 	return attempts_judge(attempts, ARRAY_SIZE(attempts));
 }
 
-/* Has nothing but a socket over which the files come. */
+/*
+ * Closes all descriptors except for a socket, and receives the files over it.
+ */
 static int receive_and_try_everything(void *arg)
 {
 	struct stolen stolen = *(struct stolen *)arg;
@@ -201,7 +203,7 @@ TEST_F(bound, fork_child_is_refused_everything)
 	ASSERT_EQ(0, session_attach(&self->session));
 	stolen.attached = true;
 	ASSERT_EQ(0, in_child(try_everything, &stolen));
-	/* It was not for nothing that they were refused: they work. */
+	/* The files still work for their owner. */
 	self->buf[0] = 1;
 	ASSERT_VALUE(1, agent_read(self->agent, self->buf));
 }
@@ -226,7 +228,7 @@ TEST_F(bound, receiver_of_the_files_is_refused_everything)
 	}
 }
 
-/* The agent is nobody special to the owner's other file. */
+/* The agent has no access to the owner's manager file. */
 TEST_F(bound, agent_is_refused_the_space)
 {
 	struct hmmrt_residency residency = {
@@ -236,14 +238,14 @@ TEST_F(bound, agent_is_refused_the_space)
 		.locations = (uintptr_t)self->agent->shared->scratch + 1024,
 	};
 
-	/* The agent was forked with the file open. */
+	/* The agent inherits the descriptor. */
 	ASSERT_EQ(0, session_attach(&self->session));
 	ASSERT_EQ(-EPERM, agent_ioctl(self->agent, self->session.space,
 				      HMMRT_IOC_RESIDENCY, &residency,
 				      sizeof(residency)));
 }
 
-/* Informative calls are for everybody who may open the node. */
+/* Every process that can open the device node can make informative calls. */
 static int try_info(void *arg)
 {
 	const struct stolen *stolen = arg;
@@ -261,7 +263,7 @@ TEST_F(bound, fork_child_may_ask_for_information)
 	ASSERT_EQ(0, in_child(try_info, &stolen));
 }
 
-/* The file of one is no space for the other, although both have one. */
+/* A process that has a space cannot use the file of another process's space. */
 static int try_with_own_space(void *arg)
 {
 	const struct stolen *stolen = arg;
@@ -314,7 +316,7 @@ TEST_F(bound, token_works_once)
 	ASSERT_EQ(-EBUSY, agent_attach(self->agent, self->device->gpu, token));
 	ASSERT_EQ(-EPERM, agent_map(&second, self->buf, BLOCK_BYTES,
 				    PROT_READ | PROT_WRITE));
-	/* Also when the first agent is gone: a new one needs a new file. */
+	/* Also when the first agent is gone: a new agent needs a new file. */
 	agent_kill(self->agent);
 	ASSERT_EQ(-EBUSY, agent_attach(&second, self->device->gpu, token));
 	ASSERT_EQ(-EPERM, agent_map(&second, self->buf, BLOCK_BYTES,
@@ -338,7 +340,7 @@ TEST_F(bound, tokens_differ)
 TEST_F(bound, owner_cannot_be_its_own_agent)
 {
 	ASSERT_EQ(-EACCES, cmd_attach(self->device->gpu, self->device->token));
-	/* And has not used up the token. */
+	/* The attempt has not used up the token. */
 	ASSERT_EQ(0, session_attach(&self->session));
 	ASSERT_EQ(-EPERM, mmap_rc(self->buf + 4 * BLOCK_BYTES, PROT_READ,
 				  MAP_SHARED, self->device->gpu,
@@ -354,7 +356,7 @@ static int attach_with_a_space(void *arg)
 	return rc ? rc : cmd_attach(stolen->gpu, stolen->token);
 }
 
-/* The space is gone, but its mm may still have notifiers of anybody. */
+/* The space is closed, but the mm may still have notifiers. */
 static int attach_after_a_space(void *arg)
 {
 	const struct stolen *stolen = arg;
@@ -391,7 +393,7 @@ TEST_F(bound, agent_cannot_have_a_space)
 	ASSERT_EQ(-EACCES, agent_ioctl(self->agent, manager,
 				       HMMRT_IOC_SPACE_CREATE, &create,
 				       sizeof(create)));
-	/* Nor was the agent harmed by that. */
+	/* The agent still works after the refusal. */
 	self->buf[0] = 5;
 	ASSERT_VALUE(5, agent_read(self->agent, self->buf));
 }
@@ -423,8 +425,9 @@ TEST_F(two_bound, agent_of_one_device_cannot_attach_to_another)
 }
 
 /*
- * What a child with a space, a bound device and an unattached agent's token says
- * to its parent, which has the same; each then tries to be the other's agent.
+ * Parent and child each have a space, a bound device and an agent that is not
+ * attached. They exchange the tokens here, and each tries to attach to the
+ * other's device.
  */
 struct mutual {
 	uint64_t parent_token;
@@ -457,14 +460,14 @@ TEST_F(bound, two_processes_cannot_mirror_each_other)
 			_exit(2);
 		shared->child_rc =
 			cmd_attach(self->device->gpu, shared->parent_token);
-		/* The parent's try needs a space whose process still lives. */
+		/* The parent's attempt needs this process alive. */
 		if (read(go[0], &c, 1) != 1)
 			_exit(3);
 		_exit(0);
 	}
 	ASSERT_EQ(1, read(ready[0], &c, 1));
 	ASSERT_EQ(1, write(go[1], "g", 1));
-	/* Both at the same moment, more or less. */
+	/* The two attempts run at about the same time. */
 	ASSERT_EQ(-EACCES, cmd_attach(childs_gpu, shared->child_token));
 	ASSERT_EQ(1, write(go[1], "g", 1));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
@@ -473,7 +476,7 @@ TEST_F(bound, two_processes_cannot_mirror_each_other)
 	close(childs_gpu);
 }
 
-/* --- both at once: one of them wins ------------------------------------------------- */
+/* --- concurrent calls: exactly one wins ----------------------------------- */
 
 struct racer {
 	pthread_barrier_t *start;
@@ -511,7 +514,7 @@ static int race_for_a_role(void *arg)
 	return -EPROTO;
 }
 
-/* Neither both roles, nor none. */
+/* The process gets exactly one of the two roles. */
 TEST_F(bound, role_is_decided_once)
 {
 	struct stolen stolen = steal(&self->session, self->buf, false);

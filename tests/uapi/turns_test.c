@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * CPU and device take turns on the same pages, very often. Each turn checks what
- * the other one wrote; whether pages moved is counted by the manager.
+ * CPU and device take turns on the same pages, many times. Each turn checks
+ * what the other side wrote. The manager's counters say whether pages moved.
  */
 #include "lib/harness.h"
 #include "lib/session.h"
@@ -26,7 +26,7 @@ FIXTURE_TEARDOWN(turns)
 	EXPECT_EQ(0, session_end(&self->session));
 }
 
-/* Every word of the page but the first, which changes hands. */
+/* Writes every word of the page but the first, which the turns use. */
 static void paint(uint64_t *page, uint64_t seed)
 {
 	size_t i;
@@ -45,7 +45,10 @@ static bool is_painted(const uint64_t *page, uint64_t seed)
 	return true;
 }
 
-/* What changes hands so quickly is soon left at home: most turns are remote. */
+/*
+ * Such short turns are thrashing: the page soon stays in system memory, and
+ * most turns of the device are remote accesses.
+ */
 TEST_F_TIMEOUT(turns, ten_thousand_on_one_page_lose_nothing, 500)
 {
 	uint64_t *word = arena_anon(PAGE_BYTES);
@@ -62,7 +65,10 @@ TEST_F_TIMEOUT(turns, ten_thousand_on_one_page_lose_nothing, 500)
 	ASSERT_TRUE(is_painted(word, 77));
 }
 
-/* Told to go there: each turn is a migration to the device and one home. */
+/*
+ * A prefetch before each turn of the device: each round is one migration to the
+ * device and one back.
+ */
 TEST_F_TIMEOUT(turns, page_that_is_sent_there_each_time_loses_nothing, 500)
 {
 	const uint64_t rounds = 1000;
@@ -87,7 +93,7 @@ TEST_F_TIMEOUT(turns, page_that_is_sent_there_each_time_loses_nothing, 500)
 	EXPECT_EQ(rounds, stats.out_migrated_to_host);
 }
 
-/* By faults alone, and nobody looks at how often that is. */
+/* Faults alone migrate the pages. Thrashing detection is off. */
 TEST_F_TIMEOUT(turns, windows_that_follow_each_other_move_each_time, 500)
 {
 	const uint64_t rounds = 500;
@@ -114,7 +120,9 @@ TEST_F_TIMEOUT(turns, windows_that_follow_each_other_move_each_time, 500)
 	EXPECT_EQ(stats.out_migrated_to_device, stats.out_migrated_to_host);
 }
 
-/* A block goes back and forth as a whole, each page with contents of its own. */
+/*
+ * Prefetches move two blocks back and forth. Each page has different contents.
+ */
 TEST_F_TIMEOUT(turns, blocks_that_go_back_and_forth_lose_nothing, 500)
 {
 	const size_t len = 2 * BLOCK_BYTES;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The form of the ioctls: sizes, flags, pointers, reserved members, states. One
- * list, the variants below, says what calls there are; each test changes one
- * thing in a call that is otherwise valid, and then makes the valid one.
+ * The form of the ioctls: sizes, flags, pointers, reserved members, states. The
+ * variants below are the list of all calls. Each test changes one thing in a
+ * valid call, expects an error, and then makes the valid call.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@
 #include "lib/harness.h"
 #include "lib/session.h"
 
-/* How far the files have come before the call is made. */
+/* The state of the files before the call is made. */
 enum stage {
 	STAGE_OPEN,
 	STAGE_SPACE,
@@ -28,7 +28,7 @@ struct env {
 	struct session session;
 	int peer;		/* another device, or -1 */
 	uint32_t peer_id;
-	char *buf;		/* of one block */
+	char *buf;		/* one block */
 	uint32_t locations[BLOCK_PAGES];
 	struct hmmrt_page pages[BLOCK_PAGES];
 };
@@ -73,19 +73,19 @@ static int env_start(struct env *env, enum stage stage)
 FIXTURE(call) {
 	struct env env;
 	int fd;
-	union arg *arg;		/* with an inaccessible page behind its page */
+	union arg *arg;		/* its page precedes an inaccessible one */
 };
 
 FIXTURE_VARIANT(call) {
 	unsigned int cmd;
 	uint32_t size;
-	uint32_t min_size;	/* of the first version */
-	uint32_t outputs;	/* where those begin, 0 without any */
-	uint32_t outputs_end;	/* where inputs follow, 0 at the end */
+	uint32_t min_size;	/* size of the first version */
+	uint32_t outputs;	/* offset of the outputs, or 0 */
+	uint32_t outputs_end;	/* offset of inputs after them, or 0 */
 	enum stage stage;
-	bool on_gpu;		/* which file it is for */
+	bool on_gpu;		/* the call is for the GPU's file */
 	bool by_agent;
-	/* Input members of a valid call, in the order of the struct. */
+	/* Sets the input members of a valid call. */
 	void (*fill)(struct env *env, void *arg);
 };
 
@@ -306,7 +306,7 @@ FIXTURE_SETUP(call)
 	char *pages = mmap(NULL, 2 * PAGE_BYTES, PROT_READ | PROT_WRITE,
 			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	/* Before the agent is forked: it has them at the same place. */
+	/* Map the pages before the agent is forked, which inherits them. */
 	ASSERT_NE(MAP_FAILED, pages);
 	ASSERT_EQ(0, mprotect(pages + PAGE_BYTES, PAGE_BYTES, PROT_NONE));
 	self->env.peer = -1;
@@ -325,7 +325,7 @@ FIXTURE_TEARDOWN(call)
 	EXPECT_EQ(0, session_end(&self->env.session));
 }
 
-/* The call, by whom it is for. */
+/* Makes the call, in this process or in the agent. */
 static int call_run(FIXTURE_DATA(call) *self, const FIXTURE_VARIANT(call) *v,
 		    void *arg)
 {
@@ -336,7 +336,7 @@ static int call_run(FIXTURE_DATA(call) *self, const FIXTURE_VARIANT(call) *v,
 	return cmd_raw(self->fd, v->cmd, arg);
 }
 
-/* Refused, and nothing was written. */
+/* The call is refused and writes nothing. */
 #define ASSERT_CALL_REFUSED(err)					\
 	do {								\
 		union arg _before = *self->arg;				\
@@ -381,7 +381,7 @@ TEST_F(call, size_above_with_a_tail_of_something_is_e2big)
 	self->arg->bytes[size - 1] = 0;
 	self->arg->bytes[variant->size] = 0x80;
 	ASSERT_CALL_REFUSED(E2BIG);
-	/* Behind the end it does not matter. */
+	/* Bytes behind the given size are ignored. */
 	self->arg->bytes[variant->size] = 0;
 	self->arg->bytes[size] = 1;
 	ASSERT_EQ(0, call_run(self, variant, self->arg));
@@ -402,7 +402,10 @@ TEST_F(call, unknown_flags_are_eopnotsupp)
 
 TEST_F(call, bad_pointers_are_efault)
 {
-	/* NULL, into the guard page, a hole, the kernel, beyond everything. */
+	/*
+	 * NULL, the guard page, a hole, the last page of user space, kernel
+	 * memory, and the end of the address space.
+	 */
 	const uintptr_t bad[] = {
 		0, (uintptr_t)self->arg + PAGE_BYTES, ARENA_BASE - PAGE_BYTES,
 		0x7ffffffff000, 0xffff888000000000, ~7UL,
@@ -433,7 +436,7 @@ TEST_F(call, struct_or_tail_that_runs_into_the_void_is_efault)
 	ASSERT_EQ(0, call_run(self, variant, self->arg));
 }
 
-/* What stands there before is no input, and nothing of it is left. */
+/* Previous contents of the outputs are ignored and overwritten. */
 TEST_F(call, outputs_may_hold_anything_before)
 {
 	uint32_t end = variant->outputs_end ? variant->outputs_end :
@@ -450,7 +453,7 @@ TEST_F(call, outputs_may_hold_anything_before)
 		}
 }
 
-/* Also files of the other kind, where the number means nothing. */
+/* The files of manager and GPU do not accept each other's numbers. */
 TEST_F(call, is_enotty_on_the_other_file)
 {
 	int other = variant->on_gpu ? self->env.session.space :
@@ -463,7 +466,7 @@ TEST_F(call, is_enotty_on_the_other_file)
 	ASSERT_EQ(0, call_run(self, variant, self->arg));
 }
 
-/* The number with a direction or size in it is another number. */
+/* The number with direction and size bits of _IOW() is unknown. */
 TEST_F(call, is_enotty_with_bits_of_iow)
 {
 	FIXTURE_VARIANT(call) changed = *variant;
@@ -503,7 +506,7 @@ static bool number_is_known(bool on_gpu, unsigned int number)
 	return false;
 }
 
-/* So that no call can be added without the tests above. */
+/* Fails if a call is added without a variant above. */
 TEST_F(files, every_number_is_in_the_list_or_enotty)
 {
 	unsigned int number;
@@ -570,7 +573,10 @@ TEST(bind_waits_for_as_long_as_it_is_told)
 	EXPECT_EQ(-EOPNOTSUPP, cmd_raw(gpu, HMMRT_GPU_IOC_BIND, &bind));
 	EXPECT_EQ(-EBUSY, cmd_bind_wait(gpu, session.space, 300, &bind));
 	EXPECT_LE(0.3, seconds() - began);
-	/* For what no wait will change there is none. */
+	/*
+	 * No wait where the file itself is already bound: waiting cannot change
+	 * that.
+	 */
 	began = seconds();
 	EXPECT_EQ(-EBUSY, cmd_bind_wait(session.devices[0].gpu, session.space,
 					60000, &bind));

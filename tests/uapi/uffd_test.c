@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that userfaultfd watches: what its handler is to hear of is not done behind
- * its back, and a device waits for it as the CPU does, which holds nobody else up.
+ * Memory that userfaultfd watches. Its handler gets every event that the CPU
+ * would cause, a device waits for the handler as the CPU does, and this wait
+ * blocks no other thread.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -74,7 +75,7 @@ static void *touch(void *at)
 	return NULL;
 }
 
-/* The next thing that the handler hears of; an address of 0 is none. */
+/* Returns the next event of the handler. Its address is 0 if none comes. */
 static struct uffd_msg event_of(int uffd)
 {
 	struct pollfd event = { .fd = uffd, .events = POLLIN };
@@ -107,7 +108,7 @@ static int fill_missing(int uffd, char *at, uint64_t value)
 	return ioctl(uffd, UFFDIO_COPY, &copy);
 }
 
-/* Which takes the mmap_lock for writing. */
+/* Maps and unmaps a page, which takes the mmap_lock for writing. */
 static bool memory_can_be_mapped(void)
 {
 	void *at = mmap(NULL, PAGE_BYTES, PROT_READ,
@@ -146,7 +147,7 @@ TEST_F(uffd, missing_page_is_waited_for)
 	outcome = agent_wait(self->agent, 0, LIMIT_S);
 	ASSERT_DONE(outcome);
 	EXPECT_EQ(5, *(volatile uint64_t *)at);
-	/* Of what nobody touched it heard nothing. */
+	/* The handler got no event for pages that nothing touched. */
 	EXPECT_FALSE(heard_of(self->uffd));
 }
 
@@ -190,8 +191,9 @@ TEST_F(uffd, write_of_a_device_is_waited_for)
 }
 
 /*
- * Also of a page that holds nothing yet, which a device would get a fresh page for:
- * its handler hears of the first write, wherever the page was meanwhile.
+ * The handler also gets the event for a page that is not populated, where a
+ * device would get a new page. It gets the event of the first write, wherever
+ * the page has been in between.
  */
 TEST_F(uffd, write_that_userfaultfd_awaits_is_announced)
 {
@@ -205,7 +207,9 @@ TEST_F(uffd, write_that_userfaultfd_awaits_is_announced)
 	struct uffd_msg message;
 	pthread_t thread;
 
-	/* The page of zeroes that all share, and one of its own. */
+	/*
+	 * The first page is the shared zero page, the second an anonymous one.
+	 */
 	ASSERT_EQ(0, ((volatile char *)buf)[0]);
 	buf[PAGE_BYTES] = 1;
 	ASSERT_EQ(0, watch(self->uffd, buf, UFFDIO_REGISTER_MODE_WP));
@@ -232,12 +236,15 @@ TEST_F(uffd, write_that_userfaultfd_awaits_is_announced)
 	EXPECT_EQ(2, buf[0]);
 }
 
-/* It may be moved at any time, without a word to the device. */
+/*
+ * Such memory cannot be made exclusive: the handler may move it at any time,
+ * and the device would not notice.
+ */
 TEST_F(uffd, watched_memory_is_not_made_exclusive)
 {
 	int fd = self->session.space;
 
-	/* One page is missing: nobody waits for the handler. */
+	/* One page is missing, and the call does not wait for the handler. */
 	pages_fill(self->buf + PAGE_BYTES, LEN - PAGE_BYTES, 1);
 	ASSERT_EQ(0, watch(self->uffd, self->buf, UFFDIO_REGISTER_MODE_MISSING));
 	EXPECT_EQ(-EBUSY, cmd_exclusive(fd, self->buf, LEN, self->id, NULL));

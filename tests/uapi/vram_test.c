@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Device memory that is nearly full and in pieces: what is put into the pieces
- * is what was there, and nothing beside them changes.
+ * Device memory that is nearly full and fragmented. Pages that migrate into the
+ * free pieces keep their contents, and the pages next to them do not change.
  */
 #include "lib/harness.h"
 #include "lib/session.h"
@@ -14,7 +14,7 @@ FIXTURE(full) {
 	size_t len;
 };
 
-/* A buffer as large as the device, with all of its blocks there. */
+/* Fills the device with one buffer of its size. */
 FIXTURE_SETUP(full)
 {
 	struct hmmrt_device_info info;
@@ -42,7 +42,7 @@ FIXTURE_TEARDOWN(full)
 	EXPECT_EQ(0, session_end(&self->session));
 }
 
-/* Two blocks of which the second comes behind the first in device memory. */
+/* Finds two blocks with chunks that follow each other in device memory. */
 static bool find_neighbours(char *buf, size_t len, char **first, char **second)
 {
 	size_t i, j;
@@ -62,8 +62,8 @@ static bool find_neighbours(char *buf, size_t len, char **first, char **second)
 }
 
 /*
- * The last four pages of one chunk and the first twelve of the next are the
- * only free ones. Their page structs follow each other, their memory does not.
+ * Only the last four pages of one chunk and the first twelve of the next are
+ * free. Their page structs are adjacent, their memory is not.
  */
 TEST_F(full, window_over_the_end_of_a_chunk_has_its_contents)
 {
@@ -78,14 +78,14 @@ TEST_F(full, window_over_the_end_of_a_chunk_has_its_contents)
 				  self->id, NULL));
 	ASSERT_EQ(device_frame(first) + BLOCK_PAGES, device_frame(second));
 	frame = device_frame(first + BLOCK_BYTES - tail);
-	/* What is freed last is taken first. */
+	/* The allocator takes the page that was freed last first. */
 	ASSERT_EQ(0, madvise(second, head, MADV_DONTNEED));
 	ASSERT_EQ(0, madvise(first + BLOCK_BYTES - tail, tail, MADV_DONTNEED));
 
 	pages_fill(window, head + tail, 1);
 	ASSERT_VALUE(16 * 17 / 2, agent_sum(self->agent, window, head + tail,
 					    PAGE_BYTES));
-	/* They are there, one behind the other, or this tests nothing. */
+	/* The window must be in these pages, or the test tests nothing. */
 	ASSERT_EQ(16, pages_at(self->session.space, window, head + tail,
 			       self->id));
 	ASSERT_EQ(frame, device_frame(window));

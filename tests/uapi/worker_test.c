@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * A driver with one worker for the faults of all processes. A process whose page a
- * program withholds (a FUSE server, a handler of userfaultfd), or which holds its own
- * mmap_lock that way, holds up neither the faults of other processes, nor the end of
- * its own binding, nor a device that goes, nor the removal of the driver.
+ * A driver with one kernel worker that serves the faults of all processes. One
+ * process waits for a program that withholds a page: a FUSE server or a
+ * userfaultfd handler. It may also hold its mmap_lock while it waits. This must
+ * not delay the faults of other processes, the end of the binding, the removal
+ * of the device, or the removal of the driver.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -22,13 +23,16 @@
 #include "lib/modules.h"
 #include "lib/session.h"
 
-/* Of what must not wait for the program; a wait for the mmap_lock takes five seconds. */
+/*
+ * Limit for what must not wait for the program. It allows for one wait for the
+ * mmap_lock, which takes up to five seconds.
+ */
 #define SOON_S		30
 
-/* What parent and child tell each other. */
+/* State that parent and child share. */
 struct shared {
-	volatile int arrived;		/* the page is asked for */
-	volatile int go_on;		/* and may come */
+	volatile int arrived;		/* the page was requested */
+	volatile int go_on;		/* the program may provide it */
 	volatile int lock_asked;	/* a mapping is about to be made */
 	volatile int lock_taken;	/* and was made */
 	volatile int read_done;
@@ -138,7 +142,7 @@ struct handler {
 	char *at;
 };
 
-/* Answers the first page that is missing, when it is told to. */
+/* Waits for the first missing page, and provides it when told to. */
 static void *handle(void *arg)
 {
 	static uint64_t page[PAGE_BYTES / sizeof(uint64_t)]
@@ -159,7 +163,7 @@ static void *handle(void *arg)
 	return NULL;
 }
 
-/* A page that its handler provides; NULL if there is none. */
+/* Returns a page that the userfaultfd handler provides, or NULL. */
 static char *watched_page(struct shared *shared)
 {
 	static struct handler handler;
@@ -191,12 +195,15 @@ static char *file_page(const struct fuse_server *server)
 		return NULL;
 	at = mmap(NULL, FUSE_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE,
 		  fd, 0);
-	/* Now, or the process would wait for the server when it exits. */
+	/* Close it now: at exit the process would wait for the server. */
 	close(fd);
 	return at == MAP_FAILED ? NULL : at;
 }
 
-/* What it has of the parent would keep the parent's binding and module. */
+/*
+ * Closes descriptors that the child inherited: they would keep the parent's
+ * binding and the module.
+ */
 static void child_leave_env(struct faulty_env *env)
 {
 	close(env->fd[0]);
@@ -205,7 +212,7 @@ static void child_leave_env(struct faulty_env *env)
 	close(env->manager);
 }
 
-/* The device reads the page that a program has, for this process. */
+/* The device reads the page that the program withholds. */
 static void child_read(FIXTURE_DATA(worker) *self, bool uffd)
 {
 	const char *at = uffd ? watched_page(self->shared) :
@@ -274,7 +281,10 @@ TEST_F_TIMEOUT(worker, lets_its_device_go_meanwhile, 120)
 	ASSERT_EQ(-ENODEV, self->shared->read_rc);
 }
 
-/* The thread that waits for the page keeps the manager, and nothing else. */
+/*
+ * The thread that waits for the page keeps a reference to the manager's module
+ * only.
+ */
 TEST_F_TIMEOUT(worker, is_removed_meanwhile, 120)
 {
 	double began = now_s();
@@ -286,7 +296,10 @@ TEST_F_TIMEOUT(worker, is_removed_meanwhile, 120)
 	EXPECT_GT(SOON_S, now_s() - began);
 	ASSERT_EQ(0, faulty_env_end(&self->env));
 	EXPECT_GT(2 * SOON_S, now_s() - began);
-	/* A handler is gone with its process; the server is the parent's. */
+	/*
+	 * The userfaultfd handler ended with the child. The FUSE server is a
+	 * process of the parent and still withholds the page.
+	 */
 	if (!variant->uffd)
 		EXPECT_EQ(self->base + 1, manager_users());
 	page_comes(self);
@@ -297,7 +310,7 @@ TEST_F_TIMEOUT(worker, is_removed_meanwhile, 120)
 	ASSERT_EQ(0, env_start(&self->env));
 }
 
-/* Outcomes of a prefetch go to memory that the program provides. */
+/* A prefetch writes its outcomes to memory that the program provides. */
 static void child_prefetch(FIXTURE_DATA(worker) *self, bool uffd)
 {
 	char *at = uffd ? watched_page(self->shared) : file_page(&self->server);
@@ -379,8 +392,8 @@ FIXTURE_TEARDOWN(locked)
 }
 
 /*
- * What the threads of a process do while one holds its mmap_lock. They all begin before
- * that: a new one needs the lock for its stack.
+ * Threads of a process of which one holds the mmap_lock. All are created before
+ * that: creating a thread needs the lock to map its stack.
  */
 struct locker {
 	struct shared *shared;
@@ -391,7 +404,7 @@ struct locker {
 	uint32_t id;
 };
 
-/* The kernel reads the page for it with the mmap_lock held. */
+/* The kernel faults the page in with the mmap_lock held for reading. */
 static void *read_itself(void *arg)
 {
 	struct locker *locker = arg;
@@ -404,7 +417,7 @@ static void *read_itself(void *arg)
 	return NULL;
 }
 
-/* A writer that waits keeps further readers out. */
+/* A waiting writer blocks further readers. */
 static void *map_something(void *arg)
 {
 	struct locker *locker = arg;
@@ -463,7 +476,10 @@ static int child_lock(FIXTURE_DATA(locked) *self)
 	if (!locker.file || !locker.buf || locker.fd < 0 ||
 	    cmd_space_create(locker.manager))
 		return 1;
-	/* Something of it is on the device, and would come home. */
+	/*
+	 * Half of the buffer is on the device, so that unbinding has to migrate
+	 * it back.
+	 */
 	pages_fill(locker.buf, LEN, 1);
 	if (faulty_range(locker.fd, HMMRT_FAULTY_IOC_TO_DEVICE, locker.buf,
 			 LEN / 2))
@@ -479,8 +495,9 @@ static int child_lock(FIXTURE_DATA(locked) *self)
 }
 
 /*
- * Neither a prefetch nor a fault that needs the lock keeps the binding; and its end
- * leaves on the device what it cannot bring home, which the device's end does.
+ * A prefetch and a fault that wait for the lock do not keep the binding.
+ * Unbinding leaves pages on the device that it cannot migrate without the lock.
+ * The removal of the device migrates them.
  */
 TEST_F_TIMEOUT(locked, process_does_not_keep_the_device, 120)
 {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every kind of work in more memory than the devices have: the results are those of
- * the CPU, bit by bit, while another process takes device memory and gives it back.
- * Loads hmmrt_simgpu with two small devices, and leaves it as it found it.
+ * Several kinds of work on more memory than the devices have. The results must
+ * equal those of the CPU bit by bit, while another process allocates and frees
+ * device memory. Loads hmmrt_simgpu with two small devices, and restores the
+ * module and its parameters afterwards.
  *
- * One device	does all of a process's work.
- * Two		have a half each, at the same time, and then that of the other one:
- *		what one wrote the other goes on with.
- * Processes	share the memory that is asked for, one or three of them.
+ * One device	does all work of a process.
+ * Two		each work on a half at the same time, then on the other half,
+ * 		with the results of the other device.
+ * Processes	one or three share the requested memory.
  */
 #include <errno.h>
 #include <signal.h>
@@ -25,7 +26,7 @@
 #define DEVICE_BYTES	(4UL << 20)
 #define MAX_DEVICES	2
 #define MAX_PROCESSES	3
-/* An agent gets this long for one piece of work, on the slowest machine. */
+/* Limit for one piece of an agent's work on the slowest machine. */
 #define LIMIT_S		60
 #define MOST_S		1500
 
@@ -45,7 +46,7 @@ static void streaming(uint64_t *words, size_t count)
 		words[i] = words[i] * 3 + i;
 }
 
-/* A word of every page, and of the page behind it. */
+/* Adds a word of the next page to a word of every page. */
 static void strided(uint64_t *words, size_t count)
 {
 	const size_t stride = PAGE_BYTES / sizeof(*words);
@@ -70,7 +71,7 @@ static void at_random(uint64_t *words, size_t count)
 #define ROW	(PAGE_BYTES / sizeof(uint64_t))
 #define INNER	4
 
-/* C += A * B, of integers: the product has as many rows as fit behind the others. */
+/* C += A * B with integers. C has as many rows as fit behind B and A. */
 static void gemm(uint64_t *words, size_t count)
 {
 	const size_t rows = (count - INNER * ROW) / (ROW + INNER);
@@ -84,7 +85,7 @@ static void gemm(uint64_t *words, size_t count)
 					a[i * INNER + k] * b[k * ROW + j];
 }
 
-/* From one grid to the other, and back. */
+/* Computes the second grid from the first, then the first from the second. */
 static void stencil(uint64_t *words, size_t count)
 {
 	const size_t rows = count / ROW / 2;
@@ -103,7 +104,10 @@ static void stencil(uint64_t *words, size_t count)
 	}
 }
 
-/* Each page says which is next; a step has no address before the last one ended. */
+/*
+ * Each page determines the next one: a step has no address before the previous
+ * step ended.
+ */
 static void chasing(uint64_t *words, size_t count)
 {
 	const size_t pages = count / ROW;
@@ -130,7 +134,7 @@ static const struct work works[] = {
 
 /* --- a process that works ----------------------------------------------------------- */
 
-/* What agents work on, in memory that is none of a device. */
+/* Work of the agents. It is in shared memory and never migrates. */
 struct job {
 	void (*run)(uint64_t *words, size_t count);
 	uint64_t *words;	/* the parts, one after the other */
@@ -153,7 +157,7 @@ static uint64_t run_second(void)
 
 static uint64_t (*const run_part[MAX_DEVICES])(void) = { run_first, run_second };
 
-/* Each device has each part once; false if one of them did not end well. */
+/* Each device works on each part once. Returns false if a job fails. */
 static bool work_on_devices(struct session *session)
 {
 	const unsigned int n = session->nr_devices;
@@ -202,17 +206,20 @@ static void *map_shared(size_t size)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* What processes tell the one that started them. */
+/* Written by the child processes, read by the test. */
 struct shared {
 	uint64_t evictions;
 	uint64_t allocations;
-	unsigned int works;	/* that ended */
+	unsigned int works;	/* jobs that have ended */
 	bool stop;
 };
 
 static struct shared *shared;
 
-/* So all have their memory at the same time, whoever is first. */
+/*
+ * Waits until @ended jobs have ended, so that all processes keep their memory
+ * until then.
+ */
 static bool wait_for_works(unsigned int ended)
 {
 	unsigned int try;
@@ -236,11 +243,17 @@ static void leave(struct session *session)
 		__atomic_fetch_add(&shared->evictions, n, __ATOMIC_RELAXED);
 		session_unbind(session, i);
 	}
-	/* Others use the devices as well: what is left is looked at later. */
+	/*
+	 * Not session_end(), which checks that the device memory is free: other
+	 * processes still use the devices. The test checks that at its end.
+	 */
 	close(session->space);
 }
 
-/* NULL, or what went wrong. @ended: works of all processes, when this one is done. */
+/*
+ * Returns NULL or what went wrong. @ended: how many jobs of all processes have
+ * ended after this one.
+ */
 static const char *do_work(struct session *session, size_t bytes,
 			   unsigned int ended)
 {
@@ -266,7 +279,7 @@ static const char *do_work(struct session *session, size_t bytes,
 	return wrong;
 }
 
-/* All kinds, each in memory of its own. */
+/* Does each kind of work in newly mapped memory. */
 static int work(size_t bytes, unsigned int devices, unsigned int processes)
 {
 	struct session session;
@@ -290,7 +303,10 @@ static int work(size_t bytes, unsigned int devices, unsigned int processes)
 
 #define PIECE_BYTES	(1UL << 20)
 
-/* Memory that is new each time goes to a device, and what it held is still there. */
+/*
+ * Maps new memory, prefetches it to a device, and checks its contents in every
+ * fourth turn.
+ */
 static bool allocate(const struct session *session, uint64_t turn)
 {
 	const uint32_t id = session->devices[turn % session->nr_devices].id;
@@ -329,7 +345,7 @@ static bool ends_well(pid_t pid)
 	       WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
-/* --- the whole ---------------------------------------------------------------------- */
+/* --- the tests ------------------------------------------------------------ */
 
 FIXTURE(workload) {
 	char parameters[SIMGPU_PARAMETERS];
@@ -370,7 +386,7 @@ FIXTURE_TEARDOWN(workload)
 	EXPECT_EQ(0, simgpu_restore(self->parameters));
 }
 
-/* Who was killed gives it back a little later. */
+/* Agents of processes that were killed free device memory asynchronously. */
 static int64_t used_bytes_soon(int fd, uint32_t id)
 {
 	unsigned int try;
