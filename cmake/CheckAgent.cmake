@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# cmake -DREADELF=... -DAGENT=FILE -P: what the linker script cannot assert.
+# cmake -DREADELF=... -DAGENT=FILE -P: checks what the linker script cannot assert.
 execute_process(COMMAND ${READELF} -lW ${AGENT} OUTPUT_VARIABLE headers RESULT_VARIABLE failed)
 if(failed)
   message(FATAL_ERROR "cannot read ${AGENT}")

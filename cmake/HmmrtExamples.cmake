@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The examples are a project of their own, built as a user would: against the
-# installed package.
+# The examples are a separate project. They are built against the installed
+# package, as users build them.
 include(ExternalProject)
 
 ExternalProject_Add(hmmrt-examples

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Headers, both libraries, CMake package, pkg-config; and a copy of the installed
-# tree in stage/ of the build folder, for the examples.
+# Installs headers, both libraries, the CMake package and the pkg-config file. The
+# examples use a copy of the installed tree, in stage/ of the build folder.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS hmmrt-shared hmmrt-static EXPORT hmmrtTargets

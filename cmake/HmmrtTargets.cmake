@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# How our own code is compiled.
+# Compiler options for the project's code.
 
-# hmmrt_strict(TARGET...): warnings, and sanitizers where asked for.
+# hmmrt_strict(TARGET...): enables warnings, and sanitizers with HMMRT_SANITIZE.
 function(hmmrt_strict)
   foreach(target IN LISTS ARGN)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow

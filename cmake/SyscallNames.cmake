@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# cmake -DHEADER=unistd_64.h -DOUTPUT=FILE -P: lines {number, "name"}, of the
-# numbers that the header defines as __NR_name.
+# cmake -DHEADER=unistd_64.h -DOUTPUT=FILE -P: writes a line {number, "name"} for
+# each __NR_name that the header defines.
 file(STRINGS ${HEADER} lines REGEX "^#define __NR_[a-z0-9_]+ [0-9]+$")
 set(entries "// Made from ${HEADER}.\n")
 foreach(line IN LISTS lines)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Batches of faults: order, groups and merging against a model that looks at each pair.
+// Batches of faults: order, groups and merging, compared with a model that
+// compares each pair of faults.
 #include <algorithm>
 #include <map>
 #include <random>
@@ -35,7 +36,7 @@ std::multiset<Key> keys(const Faults& faults) {
     return result;
 }
 
-// Each with a name of its own, so that none can stand for another.
+// Each fault has a unique pointer, so that none can stand for another.
 Faults random_faults(std::mt19937& random) {
     Faults faults(std::uniform_int_distribution<std::size_t>(1, 300)(random));
     const unsigned blocks = std::uniform_int_distribution<unsigned>(1, 6)(random);
@@ -149,7 +150,7 @@ TEST(Batch, APageFallsApartIntoItsAccesses) {
     }
 }
 
-// What is behind the end is looked at by none of them.
+// The functions do not read entries behind the end that they are given.
 TEST(Batch, EndsWhereItIsToldTo) {
     const Faults faults(4, {page, HMMRT_ACCESS_READ, nullptr});
     EXPECT_EQ(2u, hmmrt_batch_group_end(faults.data(), 0, 2));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kmod/simgpu/dpt.c for C++, which cannot read its headers. */
+/* Access to kmod/simgpu/dpt.c from C++, which cannot include its headers. */
 #ifndef TESTS_HOST_DPT_SHIM_H
 #define TESTS_HOST_DPT_SHIM_H
 
@@ -22,11 +22,11 @@ void shim_dpt_map(struct dpt *dpt, unsigned long start, const uint64_t *ptes,
 		  unsigned int npages);
 void shim_dpt_unmap(struct dpt *dpt, unsigned long start, unsigned long end);
 void shim_dpt_forget(struct dpt *dpt, unsigned long start, unsigned long end);
-/* The TLB has page tables of its own there, or may have. */
+/* Marks that the TLB has, or may have, its own page tables there. */
 void shim_dpt_set_tlb_ptes(struct dpt *dpt, unsigned long addr);
 bool shim_dpt_has_tlb_ptes(struct dpt *dpt, unsigned long addr);
 bool shim_dpt_has_table(struct dpt *dpt, unsigned long addr);
-/* Zero where there is none. */
+/* Returns 0 if there is no entry. */
 uint64_t shim_dpt_entry(struct dpt *dpt, unsigned long addr);
 bool shim_dpt_is_leaf(struct dpt *dpt, unsigned long addr);
 

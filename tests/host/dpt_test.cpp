@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The device page table against a map of pages, and its leaves.
+// The device page table, compared with a map of pages, and its leaves.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -28,7 +28,7 @@ class Dpt : public testing::Test {
 
     void expect_warnings(unsigned count) { expected_warnings_ = count; }
 
-    // Entries for count pages that lie one after the other, the first at address.
+    // Entries for count pages of contiguous memory, the first at address.
     static std::vector<uint64_t> run(uint64_t address, unsigned count, uint64_t flags) {
         std::vector<uint64_t> ptes(count);
         for (unsigned i = 0; i < count; i++)
@@ -70,7 +70,8 @@ TEST_F(Dpt, PrepareOfTheEndOfARangeDoesNotTouchTheNextTable) {
     EXPECT_FALSE(shim_dpt_has_table(dpt_, table_bytes));
 }
 
-// Each allocation in turn; what was made before stays good.
+// Fails each allocation in turn. What the failed call has allocated stays
+// usable.
 TEST_F(Dpt, PrepareWithoutMemoryFailsAndCanBeRepeated) {
     int failures = 0;
     for (int nth = 0;; nth++) {
@@ -85,7 +86,7 @@ TEST_F(Dpt, PrepareWithoutMemoryFailsAndCanBeRepeated) {
         map(start, run(0x10000, 4, 0));
         EXPECT_EQ(shim_dpt_entry(dpt_, start + page), 0x11000 | SHIM_PTE_VALID);
     }
-    EXPECT_EQ(failures, 9); // a table, its entries and its place, three times
+    EXPECT_EQ(failures, 9); // a table, its entries and its index entry, three times
 }
 
 TEST_F(Dpt, MappingWithoutATableWarnsAndDoesNothing) {
@@ -244,7 +245,8 @@ class DptRandom : public Dpt, public testing::WithParamInterface<unsigned> {
         return std::uniform_int_distribution<unsigned>(0, limit - 1)(random_);
     }
 
-    // Runs that fit together to leaves, single pages, and holes that change nothing.
+    // Runs that can combine to leaves, single pages, and holes, which change
+    // nothing.
     std::vector<uint64_t> random_ptes(unsigned table, unsigned first, unsigned count) {
         const uint64_t flags = below(4) ? SHIM_PTE_WRITE : SHIM_PTE_EXEC | SHIM_PTE_DEVICE;
         auto ptes = run((table + 1) * table_bytes + first * page, count, flags);
@@ -263,7 +265,7 @@ class DptRandom : public Dpt, public testing::WithParamInterface<unsigned> {
         const auto ptes = random_ptes(table, first, count);
         map(Model::base + table * table_bytes + first * page, ptes);
         model_.map(table * pages_per_table + first, ptes);
-        // Completed to what fits together, it is kept as one.
+        // A table with contiguous, aligned entries must be a leaf.
         EXPECT_EQ(shim_dpt_is_leaf(dpt_, Model::base + table * table_bytes),
                   model_.is_contiguous(table));
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands in for the kernel behind the headers in linux/. */
+/* Replaces the kernel functions that the headers in linux/ declare. */
 #ifndef TESTS_HOST_KERNEL_STUBS_H
 #define TESTS_HOST_KERNEL_STUBS_H
 
@@ -10,13 +10,16 @@
 extern "C" {
 #endif
 
-/* Zeroed memory, unless it is this allocation's turn to fail. */
+/* Allocates zeroed memory, or fails when host_fail_after() says so. */
 void *host_alloc(size_t size);
 
-/* The allocation after @count others fails; a negative count: none does. */
+/*
+ * Makes the allocation after @count others fail. With a negative count none
+ * fails.
+ */
 void host_fail_after(int count);
 
-/* Counts the warnings that kernel code gave, and returns the condition. */
+/* Counts the warnings of kernel code, and returns the condition. */
 bool host_warn_on(bool condition);
 unsigned int host_warnings(void);
 

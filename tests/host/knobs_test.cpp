@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Knobs: that the table is sound, and which value holds where several are set.
+// Knobs: the table is consistent, and the right value applies where several are
+// set.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -67,7 +68,8 @@ TEST(Knobs, OfARangeGoBeforeThoseOfTheProcessAndThoseBeforeTheDevices) {
     EXPECT_EQ(hmmrt_knob_value(knob, &device, &space, &range), 10u);
 }
 
-// The first slot is somebody's; knobs without one do not look there.
+// Knobs that cannot be set for ranges have slot 0, which belongs to another
+// knob, and must not read it.
 TEST(Knobs, WithoutASlotAreNotOfARange) {
     hmmrt_set_knobs device = {};
     hmmrt_range_knobs range = {};

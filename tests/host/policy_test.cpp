@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Policy: what every window must be, and how many faults it takes to get a block.
+// Policy: the properties of every window, and how many faults a block takes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ const hmmrt_knobs defaults = default_knobs();
 
 using Bits = std::bitset<block>;
 
-/// What there is around a block that somebody sweeps over, or nothing.
+/// How much of the blocks before and after is mapped, and the faults so far.
 struct Around {
     unsigned before = 0, after = 0, faults = 1;
 };
@@ -64,7 +64,8 @@ unsigned weight(const Bits& mapped, unsigned first, unsigned count) {
     return n;
 }
 
-// Maps window after window; how many it took to have the pages in this order.
+// Maps a window for each fault. Returns how many faults it takes to map all
+// pages in this order.
 unsigned faults_for(const std::vector<unsigned>& pages, Bits mapped = {}) {
     unsigned faults = 0;
     for (unsigned page : pages) {
@@ -85,7 +86,7 @@ std::vector<unsigned> upwards() {
 
 Bits random_bits(std::mt19937& random) {
     Bits bits;
-    // From nearly empty to nearly full, single pages and whole granules.
+    // From nearly empty to nearly full, with single pages or whole granules.
     const double density = std::uniform_real_distribution<>(0, 1)(random);
     const unsigned unit = std::uniform_int_distribution<>(0, 1)(random) ? 1 : granule;
     std::bernoulli_distribution set(density);
@@ -96,7 +97,8 @@ Bits random_bits(std::mt19937& random) {
     return bits;
 }
 
-// Read off the description: the largest of which more than 51 % would be mapped.
+// The documented rule: the largest window of which more than 51 % would be
+// mapped.
 hmmrt_policy_window model_window(const Bits& mapped, unsigned page) {
     const unsigned own = page / granule * granule;
     Bits after = mapped;
@@ -125,7 +127,8 @@ TEST(DeviceWindow, IsAnAlignedPowerOfTwoAroundThePage) {
     }
 }
 
-// The manager counts pages that fault now as mapped: alone that changes nothing.
+// The manager counts the pages that fault now as mapped. Counting the page
+// itself must not change the window.
 TEST(DeviceWindow, IsTheSameWhetherOrNotThePageItselfCounts) {
     std::mt19937 random(21);
     for (int i = 0; i < 2000; i++) {
@@ -171,7 +174,7 @@ TEST(DeviceWindow, OfAFullBlockIsTheBlock) {
     EXPECT_EQ(window.count, block);
 }
 
-// Only whether they are more than half counts, not which.
+// The window depends on how much is mapped, not on which pages.
 TEST(DeviceWindow, DoesNotShrinkWhenMoreIsMapped) {
     std::mt19937 random(3);
     for (int i = 0; i < 200; i++) {
@@ -205,7 +208,7 @@ TEST(DeviceWindow, RandomOrderTakesFewerFaultsThanGranules) {
     }
 }
 
-// One page in each second granule: the block is not taken for a sweep of it.
+// One page in every fourth granule: the policy must not take this for a sweep.
 TEST(DeviceWindow, SparseTouchesStaySmall) {
     std::vector<unsigned> pages;
     for (unsigned page = 0; page < block; page += 4 * granule)
@@ -226,12 +229,12 @@ TEST(DeviceWindow, IsAsDenseAsTheThresholdSays) {
     std::mt19937 random(14);
     for (int i = 0; i < 500; i++) {
         const unsigned page = std::uniform_int_distribution<unsigned>(0, block - 1)(random);
-        // More than all there is: nothing is dense enough.
+        // The threshold is more than can be mapped: no window is dense enough.
         EXPECT_EQ(device_window(random_bits(random), page, knobs).count, granule);
     }
     knobs.of[HMMRT_KNOB_PREFETCH_THRESHOLD] = 1;
     EXPECT_EQ(device_window({}, 100, knobs).count, block);
-    // 16 of 64 pages are a quarter.
+    // With one granule mapped, 16 of 64 pages are 25 %.
     knobs.of[HMMRT_KNOB_PREFETCH_THRESHOLD] = 24;
     EXPECT_EQ(device_window({}, 100, knobs).count, 4 * granule);
     knobs.of[HMMRT_KNOB_PREFETCH_THRESHOLD] = 25;
@@ -313,14 +316,15 @@ TEST(HostWindow, StartsAnewAfterAJump) {
     EXPECT_EQ(host_window(run, 208).count, 32u);
 }
 
-// At the end of a block nothing is left to go on with.
+// After the last page of a block no fault can continue the run.
 TEST(HostWindow, AfterTheLastPageTheNextRunStartsAnew) {
     hmmrt_policy_run run = {};
     host_window(run, block - granule);
     EXPECT_EQ(host_window(run, 0).count, granule);
 }
 
-// As the CPU reads on and on: of the first block in runs, of the others all at once.
+// The CPU reads several blocks in order: the first one in growing windows, the
+// following ones each in one window.
 TEST(HostWindow, OfABlockAfterOneThatWasReadThroughIsTheBlock) {
     hmmrt_policy_run first = {}, second = {}, third = {};
     for (unsigned page = 0; page < block;)
@@ -361,7 +365,7 @@ TEST(HostWindow, HasTheTouchedPageHoweverSmallItMustBe) {
     }
 }
 
-// A page of the CPU's that is as large as the block goes whole, and is not cut to a window.
+// A CPU page as large as the block moves as a whole.
 TEST(PolicyHugeWindow, TakesTheBlockWhereTheCpuHasItAsOnePage) {
     for (unsigned page = 0; page < block; page += granule) {
         const hmmrt_policy_window small = {page, granule};
@@ -395,7 +399,7 @@ hmmrt_advice advised(uint32_t flags, uint32_t preferred, uint32_t accessed_by) {
 
 constexpr uint32_t no_place = HMMRT_LOCATION_NONE;
 
-// What becomes of what device 3 touches, where nothing but advice has a say.
+// What happens to a page that device 3 touches, if only advice decides.
 hmmrt_policy_want touched(const hmmrt_advice& advice, bool write) {
     hmmrt_policy_page page = {};
     page.advice = &advice;
@@ -410,7 +414,7 @@ TEST(PolicyTouched, MovesWhatNobodySaidAnythingAbout) {
         EXPECT_EQ(touched(unadvised, write), HMMRT_POLICY_MOVE);
 }
 
-// Each line: what it is decided by, for a read and for a write of device 3.
+// Each line: the advice, and the result of a read and of a write of device 3.
 TEST(PolicyTouched, AsksAdviceInOrder) {
     const struct {
         hmmrt_advice advice;
@@ -438,7 +442,7 @@ TEST(PolicyTouched, AsksAdviceInOrder) {
     }
 }
 
-// Each rule and the condition it has, in the order that is documented.
+// Each rule with its condition, in the documented order.
 struct Rule {
     hmmrt_policy_rule rule;
     hmmrt_policy_want want;
@@ -483,7 +487,8 @@ const Rule rules[] = {
     {HMMRT_RULE_DEFAULT, HMMRT_POLICY_MOVE, [](const hmmrt_policy_page&) { return true; }},
 };
 
-// Every combination of all that a decision goes by: the first rule that applies makes it.
+// Tries every combination of all inputs of a decision: the first rule that
+// applies must decide.
 TEST(PolicyResidency, IsTheFirstRuleThatApplies) {
     std::bitset<HMMRT_RULES> seen;
     for (unsigned bits = 0; bits < 1u << 9; bits++)
@@ -504,7 +509,7 @@ TEST(PolicyResidency, IsTheFirstRuleThatApplies) {
                 ASSERT_EQ(found.want, expected->want) << found.rule;
                 seen.set(found.rule);
             }
-    // All but "nothing was decided".
+    // All rules were seen, except for "nothing was decided".
     EXPECT_EQ(seen.count(), HMMRT_RULES - 1u);
 }
 
@@ -552,7 +557,7 @@ TEST(Watermark, IsAShareOfAllPages) {
         for (unsigned long used = 0; used <= 1000; used++)
             ASSERT_EQ(hmmrt_policy_is_below(1000, used, percent), 1000 - used < 10 * percent);
     EXPECT_FALSE(hmmrt_policy_is_below(1000, 2000, 0));
-    // Of what no product of 32 bits holds.
+    // Numbers with a product that does not fit into 32 bits.
     EXPECT_TRUE(hmmrt_policy_is_below(1UL << 40, (1UL << 40) - 1, 1));
     EXPECT_FALSE(hmmrt_policy_is_below(1UL << 40, 1UL << 39, 50));
 }

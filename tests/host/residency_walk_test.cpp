@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A million touches in any order: policy.c decides as the model in tests/model does, and what is
-// where goes on from that. Nothing here but windows: tests/uapi/model_test has the rest.
+// A million random touches. policy.c must choose the same windows as the model
+// in tests/model, and later touches depend on the resulting locations. This
+// test covers windows only; tests/uapi/model_test covers the rest.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -31,7 +32,7 @@ unsigned seed() {
     return value;
 }
 
-// What a device has of a block, as the kernel keeps it and as the model does.
+// What a device has mapped of a block, in the kernel's and the model's form.
 struct Mapped {
     std::array<unsigned long, words> bits{};
     std::array<unsigned char, MODEL_BLOCK> bytes{};
@@ -56,7 +57,7 @@ class Walk {
   public:
     explicit Walk(unsigned seed) : random_(seed) { choose_knobs(); }
 
-    // false: they disagree, and it was said.
+    // Returns false if policy.c and the model differ, after reporting it.
     bool step() {
         if (below(200) == 0) choose_knobs();
         const unsigned block = below(blocks);
@@ -96,7 +97,7 @@ class Walk {
         knobs_.of[HMMRT_KNOB_CPU_FAULT_MAX_PAGES] = model_.most;
     }
 
-    // Advice for one touch.
+    // Random advice for one touch.
     hmmrt_advice choose_advice(unsigned& granularity, bool& preferred) {
         hmmrt_advice advice = {};
         granularity = below(16) ? 0 : 1u << below(10);
@@ -107,7 +108,7 @@ class Walk {
         return advice;
     }
 
-    // Where a sweep is, or anywhere.
+    // The next page of a sweep, or a random page.
     unsigned choose_page(unsigned& sweep) {
         if (below(3) == 0) sweep = below(4) ? below(MODEL_BLOCK) : 0;
         return sweep < MODEL_BLOCK ? sweep : below(MODEL_BLOCK);
@@ -158,7 +159,7 @@ class Walk {
         return right;
     }
 
-    // To a device, or home.
+    // To a device, or to system memory if `to` is no device.
     void move(unsigned block, unsigned to, model_window window) {
         for (unsigned dev = 0; dev < devices; dev++) {
             mapped_[dev][block].set(window, dev == to);
@@ -187,7 +188,7 @@ TEST(ResidencyWalk, EveryWindowIsWhatIsDocumented) {
     const unsigned long count = steps();
     for (unsigned long i = 0; i < count; i++)
         ASSERT_TRUE(walk.step()) << "step " << i;
-    // It has met what it is about.
+    // Enough windows were whole blocks.
     EXPECT_GT(walk.sweeps(), count / 1000);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Shares: whose memory goes first, by single cases and by a model that evicts until nothing changes
-// any more.
+// Shares: which process's memory is evicted first, tested by single cases and
+// by a model of a device with random requests.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ hmmrt_policy_share share_of(std::uint64_t used, std::uint32_t priority = HMMRT_P
     return {.used = used, .priority = priority, .rank = 0};
 }
 
-/// Ranks all, as the kernel does before it looks at chunks.
+/// Ranks all shares, as the kernel does before it chooses a chunk.
 void rank(std::uint64_t size, std::vector<hmmrt_policy_share>& shares,
           const hmmrt_policy_share* asker) {
     hmmrt_policy_share_sum sum = {.size = size, .weight = 0};
@@ -56,7 +56,7 @@ TEST(Shares, WhoHasTooMuchTakesNothingFromWhoHasNot) {
 }
 
 TEST(Shares, AreWeighedByPriority) {
-    // 4 to 1: a fifth of ten chunks is two.
+    // Priority 3 against 0 is a weight of 4 to 1: a fifth of ten chunks is two.
     std::vector<hmmrt_policy_share> shares = {share_of(7 * chunk, 3), share_of(3 * chunk, 0)};
     rank(10 * chunk, shares, shares.data());
     EXPECT_EQ(shares[1].rank, 0u);
@@ -101,14 +101,15 @@ TEST(SharePick, TakesTheLowestRankAndOfThoseTheOneUsedLongestAgo) {
     EXPECT_FALSE(hmmrt_policy_share_better(&pick, HMMRT_SHARE_KEPT, 0));
 }
 
-/// A device whose chunks each belong to one, least recently used first.
+/// A device with chunks that each belong to one user, least recently used
+/// first.
 struct Device {
     std::uint64_t chunks;
     std::vector<hmmrt_policy_share> shares;
     std::list<std::size_t> recent;
 
-    /// @who wants one more chunk. Returns whose went, or shares.size() if nothing had to, or was
-    /// there to take.
+    /// User @who requests one more chunk. Returns the user that lost a chunk,
+    /// or shares.size() if no eviction was needed or none was possible.
     std::size_t want(std::size_t who) {
         std::size_t victim = shares.size();
         if (recent.size() >= chunks) {
@@ -149,8 +150,8 @@ TEST(SharesOfADevice, OneAloneIsLeastRecentlyUsed) {
     }
 }
 
-// Whatever came before: who wants as much as he gets has his share in the end, and nobody ever
-// finds nothing.
+// After random requests each user that wants more has at least its share, and
+// no request on a full device fails to find a victim.
 TEST(SharesOfADevice, EverybodyGetsHisShareWhateverTheOthersDo) {
     const unsigned int seed = std::random_device{}();
     std::mt19937 random(seed);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Thrashing: what goes back and forth, and what is evicted again and again, in simulated time.
+// Thrashing: memory that moves back and forth or is evicted again and again, in
+// simulated time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +15,7 @@ extern "C" {
 
 namespace {
 
-// In chunks: what the device has of the process, and what was evicted of that by then.
+// @evicted is in chunks: evictions of the device up to this one.
 void evicted_at(hmmrt_policy_refaults* refaults, std::uint64_t evicted, std::uint64_t now = 0) {
     hmmrt_policy_evicted(refaults, evicted * HMMRT_POLICY_BLOCK_PAGES, now);
 }
@@ -36,7 +37,7 @@ hmmrt_knobs default_knobs() {
     return knobs;
 }
 
-/// A block, a clock, and those who take it from each other.
+/// A block, a clock, and the processors that move the block.
 class Block {
   public:
     hmmrt_knobs knobs = default_knobs();
@@ -58,7 +59,8 @@ class Block {
 
     bool pinned() const { return hmmrt_policy_is_pinned(&state, now); }
 
-    /// One touch of a device: it waits if it is to, and then moves the page unless that stays.
+    /// One touch of a device: it waits if it is throttled, then moves the page
+    /// unless it is pinned.
     hmmrt_policy_held touch(unsigned page = 0, u8 who = mine) {
         const auto found = hold(page, who);
         if (found == HMMRT_HOLD_NAP || found == HMMRT_HOLD_SHARE) now += nap;
@@ -66,7 +68,8 @@ class Block {
         return found;
     }
 
-    /// Device and CPU in turns, until somebody is pinned; how many turns it took, 0 for never.
+    /// Device and CPU touch in turn until the block is pinned. Returns the
+    /// number of turns, 0 if it is not pinned within @most.
     unsigned turns_until_pinned(unsigned most, u64 pause = lapse / 10) {
         for (unsigned turn = 1; turn <= most; turn++) {
             now += pause;
@@ -77,7 +80,7 @@ class Block {
         return 0;
     }
 
-    /// As often as it takes to be detected.
+    /// Moves the block until thrashing is detected.
     void thrash(u64 pause = lapse / 10) {
         for (unsigned i = 0; i < 255 && !state.thrashes; i++) {
             now += pause;
@@ -92,9 +95,9 @@ TEST(Lapse, IsWhatIsSetOrFourMigrations) {
     EXPECT_EQ(hmmrt_policy_lapse(&knobs, 125), 500u);
     EXPECT_EQ(hmmrt_policy_lapse(&knobs, 126), 504u);
     EXPECT_EQ(hmmrt_policy_lapse(&knobs, 2000), 8000u);
-    // However long one took, nobody waits for more than that ...
+    // A slow migration raises the lapse to 50 ms at most ...
     EXPECT_EQ(hmmrt_policy_lapse(&knobs, 100000000), 50000u);
-    // ... but who asks for it.
+    // ... unless the knob asks for more.
     knobs.of[HMMRT_KNOB_THRASHING_LAPSE_USEC] = 500000;
     EXPECT_EQ(hmmrt_policy_lapse(&knobs, 100000000), 500000u);
 }
@@ -105,7 +108,7 @@ TEST(Lapse, FollowsWhatMigrationsTake) {
     for (int i = 0; i < 100; i++)
         average = hmmrt_policy_average(average, 8000);
     EXPECT_NEAR(static_cast<double>(average), 8000, 80);
-    // One that took very long does not change it all.
+    // One slow migration does not dominate the average.
     EXPECT_LT(hmmrt_policy_average(800, 8000), 2000u);
 }
 
@@ -141,7 +144,8 @@ TEST(BackAndForth, IsNotWhatOneDeviceMovesAgainAndAgain) {
         EXPECT_FALSE(block.move(mine));
 }
 
-// Each part of the block goes once and comes home once, as with any work that is done in parts.
+// Each part of the block moves to the device once and back once, as in work
+// that is done in parts.
 TEST(BackAndForth, IsNotASweepOverTheBlock) {
     Block block;
     for (unsigned first = 0; first < HMMRT_POLICY_BLOCK_PAGES; first += granule) {
@@ -168,12 +172,12 @@ TEST(Throttle, LetsTheOtherSideWorkForANap) {
     block.knobs.of[HMMRT_KNOB_THRASHING_NAP] = 7;
     EXPECT_EQ(block.hold(), HMMRT_HOLD_NAP);
     EXPECT_EQ(block.nap, 7 * lapse);
-    // Who comes later waits for as long as is left.
+    // A later fault waits for the rest of the nap.
     block.now += 2 * lapse;
     EXPECT_EQ(block.hold(), HMMRT_HOLD_SHARE);
     EXPECT_EQ(block.nap, 5 * lapse);
     EXPECT_EQ(block.state.throttles, 1u);
-    // Somewhere else in the block nobody waits.
+    // Faults elsewhere in the block do not wait.
     EXPECT_EQ(block.hold(5 * granule), HMMRT_HOLD_NOT);
 }
 
@@ -228,7 +232,7 @@ TEST(Pin, LastsAsLongAsTheKnobSaysAndLeavesNothingBehind) {
     hmmrt_policy_forget(&block.state);
     EXPECT_EQ(block.hold(), HMMRT_HOLD_NOT);
     EXPECT_FALSE(block.state.thrashes);
-    // And begins anew.
+    // Detection starts again.
     EXPECT_NE(block.turns_until_pinned(20), 0u);
 }
 
@@ -247,7 +251,7 @@ TEST(Epoch, QuietIsForgottenAndTooOftenIsNotLookedAtAnyMore) {
         block.thrash();
         EXPECT_FALSE(block.state.thrashes);
         EXPECT_EQ(block.turns_until_pinned(100), 0u);
-        // The process says where it wants the block: all is forgotten.
+        // The process gives advice for the block: the state is cleared.
         block.state = {};
         EXPECT_NE(block.turns_until_pinned(100), 0u);
     }
@@ -278,7 +282,7 @@ TEST(Knob, SwitchesItOff) {
     EXPECT_EQ(block.hold(), HMMRT_HOLD_NOT);
 }
 
-// --- whatever happens -------------------------------------------------------------------------
+// --- random events ----------------------------------------------------------------------------
 
 unsigned seed() {
     const char* text = std::getenv("HMMRT_TEST_SEED");
@@ -303,8 +307,8 @@ hmmrt_knobs random_knobs(std::mt19937& random) {
     return knobs;
 }
 
-// No stream of events makes a device wait for longer than a nap, or so often that it is never
-// either served or told that the block stays; and a pin ends.
+// No sequence of events makes a device wait longer than a nap, or so often that
+// it is neither served nor told that the block is pinned. Every pin ends.
 TEST(AnyStream, KeepsWaitsBoundedAndPinsFinite) {
     std::mt19937 random(seed());
     const auto pick = [&random](unsigned most) {
@@ -352,7 +356,8 @@ TEST(AnyStream, KeepsWaitsBoundedAndPinsFinite) {
     }
 }
 
-// Whoever goes on touching it: after a bounded number of naps the block is pinned.
+// If device and CPU go on touching in turn, the block is pinned after a bounded
+// number of naps.
 TEST(AnyStream, OfTurnsEndsInAPin) {
     std::mt19937 random(seed());
     for (int stream = 0; stream < 300; stream++) {
@@ -365,16 +370,16 @@ TEST(AnyStream, OfTurnsEndsInAPin) {
     }
 }
 
-// --- what a device has too little memory for --------------------------------------------------
+// --- more blocks than the device has memory for -----------------------------------------------
 
 constexpr u64 pin_time = 300 * lapse;
 
-// A device of so many chunks that evicts what was used longest ago.
+// A device with a number of chunks that evicts the least recently used.
 class SmallDevice {
   public:
     SmallDevice(unsigned chunks, unsigned blocks) : chunks_(chunks), refaults_(blocks) {}
 
-    // false: it is left at home.
+    // Returns false if the block stays in system memory.
     bool use(unsigned which, u64 now) {
         const auto at = std::find(resident_.begin(), resident_.end(), which);
         if (at != resident_.end()) {
@@ -404,7 +409,8 @@ class SmallDevice {
     unsigned moves_ = 0;
 };
 
-// Sweep after sweep over all blocks; how many uses of the last sweep were at home.
+// Sweeps over all blocks. Returns how many uses of the last sweep were in
+// system memory.
 unsigned at_home(SmallDevice& device, unsigned blocks, unsigned sweeps) {
     unsigned home = 0;
     for (unsigned sweep = 0; sweep < sweeps; sweep++) {
@@ -421,7 +427,8 @@ TEST(Thrashing, IsNoneWhereAllFits) {
     EXPECT_EQ(device.moves(), 64u);
 }
 
-// The oldest goes first, so without it each use of each sweep would be a move.
+// Eviction takes the oldest block first: without detection each use of each
+// sweep would be a move.
 TEST(Thrashing, LeavesAtHomeWhatIsALittleTooMuch) {
     SmallDevice device(64, 70);
     const unsigned home = at_home(device, 70, 20);
@@ -437,7 +444,8 @@ TEST(Thrashing, IsNotThatMoreIsSweptThanWillEverFit) {
     }
 }
 
-// Two blocks at a time and room for one: the third time it stays, and both are there.
+// An access needs one block more than the device holds. After at most five
+// sweeps a block stays in system memory, and the access can complete.
 TEST(Thrashing, EndsAnAccessThatNeedsMoreThanThereIs) {
     for (const unsigned chunks : {1u, 2u, 3u, 4u}) {
         SmallDevice device(chunks, chunks + 1);
@@ -447,7 +455,8 @@ TEST(Thrashing, EndsAnAccessThatNeedsMoreThanThereIs) {
     }
 }
 
-// Also where thrashing is not looked for: what does not fit has to be used somehow.
+// Also with thrashing detection switched off: an access that does not fit must
+// complete.
 TEST(Thrashing, OfWhatIsEvictedIsLookedForInAnyCase) {
     hmmrt_knobs knobs = default_knobs();
     knobs.of[HMMRT_KNOB_THRASHING_ENABLE] = 0;
@@ -488,13 +497,14 @@ TEST(Thrashing, IsOverAfterAWhile) {
     EXPECT_TRUE(thrashes_after(&refaults, evictions, 64, &pace));
     pace.now++;
     EXPECT_FALSE(thrashes_after(&refaults, evictions, 64, &pace));
-    // Released it begins anew: one more refault is not enough.
+    // After the release counting starts again: one more refault is not enough.
     refaults = {};
     evicted_at(&refaults, ++evictions, pace.now);
     EXPECT_FALSE(thrashes_after(&refaults, evictions, 64, &pace));
 }
 
-// As with a small process that others take something from now and then.
+// Refaults count only within an epoch. A small process that loses a chunk now
+// and then does not thrash.
 TEST(Thrashing, OfWhatIsEvictedIsWithinAnEpoch) {
     const hmmrt_knobs knobs = default_knobs();
     const std::uint64_t epoch = knobs.of[HMMRT_KNOB_THRASHING_EPOCH] * lapse;
@@ -513,8 +523,8 @@ TEST(Thrashing, OfWhatIsEvictedIsWithinAnEpoch) {
     }
 }
 
-// No knob keeps an access that needs more than there is room for from ending; and who came first
-// may have looked at the clock last.
+// No knob may keep an access that needs more memory than there is from
+// completing. Faults may read the clock in a different order than they arrive.
 TEST(Thrashing, OfWhatIsEvictedIsSeenWithTheShortestEpochAndClocksThatDiffer) {
     hmmrt_knobs knobs = default_knobs();
     knobs.of[HMMRT_KNOB_THRASHING_EPOCH] = 1;
@@ -535,7 +545,7 @@ TEST(Thrashing, HasNoMemoryOfWhatCameBackLate) {
     unsigned long evictions = 0;
     for (u64 i = 0; i < 20; i++) {
         const hmmrt_policy_pace pace = {&knobs, i, lapse};
-        // Twice soon, then late.
+        // Two early refaults, then a late one.
         const unsigned long distance = i % 3 == 2 ? 32 : 31;
         evicted_at(&refaults, evictions);
         evictions += distance;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Advice, what is known of ranges and pages, and devices that use each other's memory.
+// Advice, attributes of ranges and states of pages, and devices that use each
+// other's memory.
 #include "device_fixture.hpp"
 
 #include <atomic>
@@ -36,7 +37,7 @@ class Advice : public OnDevice {
         on_device([&] { result = sum(memory_); });
         return result;
     }
-    /// A kernel that runs until the flag is set.
+    /// Launches a kernel that runs until the flag is set.
     static void hold(hmm::stream_ref in, const std::atomic<bool>& go) {
         hmm::launch(in, 1, [&go](std::size_t) {
             while (!go)

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/// As long as it lives, its thread goes without this one.
+/// Removes a capability from its thread for the lifetime of the object.
 class without_capability {
   public:
     explicit without_capability(unsigned which) {

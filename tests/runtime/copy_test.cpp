@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Copies, fills, batches of prefetches, and memory that the library gives out.
+// Copies, fills, batches of prefetches, and memory that the library allocates.
 #include "device_fixture.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace {
 
 constexpr std::size_t page = 4096;
-constexpr std::size_t item = 64 << 10; // pieces of a copy consist of these
+constexpr std::size_t item = 64 << 10; // a copy is divided into pieces of this size
 
 class Copy : public OnDevice {
   protected:
@@ -166,7 +166,7 @@ TEST_F(Copy, FreeWaitsForKernelsOfAllStreams) {
             std::this_thread::yield();
         go = true;
     });
-    EXPECT_EQ(hmmFree(raw), hmmSuccess); // before that, a fault: the memory would be gone
+    EXPECT_EQ(hmmFree(raw), hmmSuccess); // waits, or the kernel would fault
     EXPECT_TRUE(go);
     other.join();
 }
@@ -199,7 +199,7 @@ TEST_F(Copy, MemoryOfADeviceThatFailedIsFreedAllTheSame) {
     EXPECT_EQ(hmmDeviceReset(), hmmSuccess);
 }
 
-/// Bytes of device memory that are used.
+/// Returns how many bytes of device memory are in use.
 std::size_t used() {
     std::size_t free = 0, total = 0;
     EXPECT_EQ(hmmMemGetInfo(&free, &total), hmmSuccess);
@@ -231,7 +231,8 @@ TEST_F(Copy, ABatchOfPrefetchesGoesWhereItIsTold) {
     EXPECT_EQ(used(), before);
 }
 
-/// setgid() sends a signal to each thread of the program, also to those that lanes borrow.
+/// setgid() makes the C library signal each thread of the program, also the
+/// parked threads that make calls for lanes.
 TEST_F(Copy, PrefetchesGoOnWhenASignalComesInBetween) {
     constexpr std::size_t bytes = 64 << 20;
     void* memory = nullptr;

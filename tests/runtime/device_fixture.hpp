@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A device that is fresh before and after each test.
+// A fixture that resets the device after each test.
 #pragma once
 
 #include <hmm/hmm.hpp>
@@ -13,14 +13,14 @@
 #include <string>
 #include <unistd.h>
 
-/// Runs @body as a launch of one item and waits.
+/// Runs @body as a launch of one item and waits for it.
 template <class Function>
 void on_device(Function body) {
     hmm::launch(1, [&](std::size_t) { body(); });
     hmm::synchronize();
 }
 
-/// The error that ends a launch of one item, if one does.
+/// Returns the error that ends a launch of one item, if there is one.
 template <class Function>
 std::optional<hmm::error> error_on_device(Function body) {
     try {
@@ -31,12 +31,12 @@ std::optional<hmm::error> error_on_device(Function body) {
     return std::nullopt;
 }
 
-/// For tests of which one item waits for another.
+/// Tests in which one item waits for another need several lanes.
 inline bool has_lanes(int wanted) {
     return hmm::current_device().properties().multiProcessorCount >= wanted;
 }
 
-/// Waits until a thread of this process, whose number may be still to come, sleeps.
+/// Waits until a thread of this process sleeps. Its id may still be unset.
 inline bool falls_asleep(const std::atomic<pid_t>& thread) {
     for (int i = 0; i < 6000; i++, usleep(10000)) {
         std::ifstream status("/proc/self/task/" + std::to_string(thread.load()) + "/status");
@@ -46,7 +46,7 @@ inline bool falls_asleep(const std::atomic<pid_t>& thread) {
     return false;
 }
 
-/// Each page was moved by a prefetch last, and not by a fault.
+/// Returns true if the last move of each page was by a prefetch.
 inline bool all_prefetched(const hmm::page_states& found) {
     return std::all_of(found.begin(), found.end(),
                        [](const hmmPageState& page) { return page.cause == hmmMoveCausePrefetch; });
@@ -56,7 +56,7 @@ class OnDevice : public testing::Test {
   protected:
     ~OnDevice() override { hmmDeviceReset(); }
 
-    /// The device still does its work, or does it again after a reset.
+    /// The device still works, or works again after a reset.
     static void expect_usable() {
         int answer = 0;
         on_device([&] { answer = 42; });

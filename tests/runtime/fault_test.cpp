@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Device code that must not go on: the launch ends, the program does not.
+// Device code with fatal errors: the launch ends, the program does not.
 #include "device_fixture.hpp"
 
 #include <atomic>
@@ -62,7 +62,7 @@ void write_byte(void* address) {
 }
 
 TEST_F(Fault, ReadAndWriteOfAHole) {
-    void* const hole = reinterpret_cast<void*>(0x100000000000); // nothing comes to lie there
+    void* const hole = reinterpret_cast<void*>(0x100000000000); // never mapped
     expect_illegal([=] { read_byte(hole); }, hole, HMM_ACCESS_READ, EFAULT);
     expect_illegal([=] { write_byte(hole); }, hole, HMM_ACCESS_WRITE, EFAULT);
 }
@@ -138,7 +138,7 @@ TEST_F(Fault, TheKernelsAddresses) {
     frame[0] = 1;
     if (++depth == limit) return 0;
     const int below = recurse(depth, limit);
-    return below + frame[0]; // read after the call: this is no loop
+    return below + frame[0]; // used after the call: no tail call
 }
 
 TEST_F(Fault, StackOverflow) {
@@ -296,7 +296,7 @@ TEST_F(Fault, ResetWhileAnotherThreadWaits) {
         launched = gettid();
         EXPECT_EQ(hmm::synchronize(std::nothrow), hmmErrorDeviceLost);
     });
-    // Before it waits, a reset would leave it nothing to wait for.
+    // If the reset came before the wait, there would be nothing to wait for.
     EXPECT_TRUE(falls_asleep(launched));
     hmm::reset();
     waiter.join();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Knobs: what they say of themselves, where they hold, and that devices go by them.
+// Knobs: their descriptions, their scopes, and their effect on devices.
 #include "capability.hpp"
 #include "device_fixture.hpp"
 
@@ -39,7 +39,7 @@ class Knobs : public OnDevice {
         return hmm::residency(memory).all_on(hmm::device(0));
     }
 
-    // Whole blocks: nothing beside it moves with it.
+    // Whole blocks, so that no other memory moves with it.
     const hmm::managed_memory<unsigned char> owner_ = hmm::managed_memory<unsigned char>(bytes);
     const std::span<unsigned char> memory_ = owner_.get();
     const hmm::knob policy_ = hmm::knob("migration_policy");

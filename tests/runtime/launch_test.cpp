@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an ordinary program may do in device code.
+// What an ordinary program can do in device code.
 #include "device_fixture.hpp"
 
 #include <atomic>
@@ -132,7 +132,7 @@ TEST_F(Launch, UsesTheLibrarysStringAndMathFunctions) {
     frame[0] = 1;
     if (depth == 0) return 0;
     const int below = recurse(depth - 1);
-    return below + frame[0]; // read after the call: this is no loop
+    return below + frame[0]; // used after the call: no tail call
 }
 
 TEST_F(Launch, HasAStackOfSeveralMegabytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Moving memory through the interface, and what device memory is used.
+// Moving memory through the interface, and how much device memory is used.
 #include "device_fixture.hpp"
 
 #include <cerrno>
@@ -48,7 +48,7 @@ class Memory : public OnDevice {
         return stats.out_device_faults;
     }
 
-    /// Pages of @memory at @location.
+    /// Returns how many pages of @memory are at @location.
     static std::size_t pages_at(std::span<unsigned char> memory, std::uint32_t location) {
         const int space = open_space();
         std::vector<std::uint32_t> where(memory.size() / page);

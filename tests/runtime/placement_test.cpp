@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory that is discarded, memory that is registered, prefetches that report, pointers.
+// Discarded memory, registered memory, prefetches that report, pointers.
 #include "capability.hpp"
 #include "device_fixture.hpp"
 
@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t page = 4096;
 constexpr std::size_t bytes = 2 << 20;
 
-/// As long as it lives, its thread may lock so much and no more.
+/// Limits how much memory its thread can lock, for the lifetime of the object.
 class locked_memory_limit {
   public:
     explicit locked_memory_limit(rlim_t limit) {
@@ -54,7 +54,8 @@ class Placement : public OnDevice {
         return memory_.data() + bytes / 2;
     }
 
-    /// What the kernel says of the mapping that this is in.
+    /// Returns true if the kernel reports the mapping of this address as
+    /// locked.
     static bool is_locked(const void* ptr) {
         const auto at = reinterpret_cast<std::uintptr_t>(ptr);
         std::ifstream mappings("/proc/self/smaps");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A library that a program loads while it runs, and that uses the device.
+// A library that uses the device. A program loads it while it runs.
 #include <hmm/hmm.hpp>
 
 extern "C" __attribute__((visibility("default"))) bool use_device() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Programs for CUDA, ported by search and replace, find nothing wrong.
+// CUDA programs, ported by search and replace, compute the right results.
 #include "device_fixture.hpp"
 #include "ported.h"
 

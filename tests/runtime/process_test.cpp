@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The agent and the program as processes: who sees whom, and who dies with whom.
+// The agent and the program as processes: which sees the other, and which ends
+// with the other.
 #include "device_fixture.hpp"
 
 #include <atomic>
@@ -31,7 +32,7 @@
 
 namespace {
 
-/// Processes called "hmmrt-agent".
+/// Returns all processes called "hmmrt-agent".
 std::set<pid_t> agents() {
     std::set<pid_t> found;
     DIR* const proc = opendir("/proc");
@@ -45,7 +46,7 @@ std::set<pid_t> agents() {
     return found;
 }
 
-/// True if all agents there are now are in @known.
+/// Returns true if all current agents are in @known.
 bool none_but(const std::set<pid_t>& known) {
     for (const pid_t agent : agents())
         if (known.count(agent) == 0) return false;
@@ -69,7 +70,7 @@ std::string status_line(pid_t process, const std::string& key) {
 
 class Process : public OnDevice {
   protected:
-    /// The one agent this program has.
+    /// Starts this program's agent and returns its process id.
     static pid_t start_agent() {
         const std::set<pid_t> before = agents();
         expect_usable();
@@ -79,7 +80,8 @@ class Process : public OnDevice {
         return 0;
     }
 
-    /// Runs @body in a child that has not used a device, returns its wait status.
+    /// Runs @body in a child that has not used a device. Returns its wait
+    /// status.
     template <class Function>
     static int in_child(Function body) {
         const pid_t child = fork();
@@ -93,7 +95,7 @@ class Process : public OnDevice {
     }
 };
 
-// ---- before the first use: children of fork() are programs of their own here
+// ---- before the first use: children of fork() can still use devices
 
 TEST_F(Process, A0_ChildrenOfAProgramThatUsedNoDeviceMayUseThem) {
     EXPECT_EQ(in_child([] { expect_usable(); }), 0);
@@ -244,7 +246,7 @@ TEST_F(Process, AB_AProgramWithoutStandardFilesKeepsTheirNumbersFree) {
             failures += answer != 42;
             for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
                 failures += fcntl(fd, F_GETFD) != -1;
-            std::string text(1 << 16, 'x'); // over what would be there
+            std::string text(1 << 16, 'x'); // would overwrite a file with this number
             failures += std::printf("%s\n", text.c_str()) >= 0 && std::fflush(stdout) == 0;
             try {
                 on_device([&] { answer = 43; });
@@ -261,7 +263,7 @@ TEST_F(Process, AB_AProgramWithoutStandardFilesKeepsTheirNumbersFree) {
 
 constexpr uid_t ordinary_user = 65534;
 
-/// Goes on as an ordinary user who may open the device all the same.
+/// Becomes an ordinary user that can still open the device.
 void become_user_with_a_capability() {
     __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct one[2] = {};
@@ -271,8 +273,9 @@ void become_user_with_a_capability() {
     ASSERT_EQ(syscall(SYS_capset, &header, one), 0);
 }
 
-/// Tries, as an ordinary user without capabilities, to get at each process that is new, until
-/// @over. Returns one that it could trace or open the memory or the first file of, else 0.
+/// Tries, as an ordinary user without capabilities, to access each new process
+/// until @over. Returns a process that it could trace, or with memory or first
+/// files that it could open, otherwise 0.
 pid_t reach_for_new_processes(const std::atomic<bool>& over) {
     if (setresuid(ordinary_user, ordinary_user, ordinary_user) != 0) return -1;
     while (!over) {
@@ -305,7 +308,7 @@ TEST_F(Process, AA_NoProcessOfTheSameUserReachesAnAgentThatStarts) {
     const pid_t other = fork();
     if (other == 0) {
         words.reached = reach_for_new_processes(words.over);
-        _exit(0); // what it traces goes on
+        _exit(0); // the processes that it traces continue
     }
     EXPECT_EQ(in_child([] {
                   become_user_with_a_capability();
@@ -340,7 +343,7 @@ TEST_F(Process, TheAgentIsNobodysChild) {
     EXPECT_EQ(children_signalled, 0);
 }
 
-/// What the descriptors of a process are of.
+/// Returns the targets of all descriptors of a process.
 std::map<std::string, std::string> files_of(const std::string& process) {
     std::map<std::string, std::string> files;
     const std::string folder = "/proc/" + process + "/fd";
@@ -449,7 +452,7 @@ TEST_F(Process, ResetEndsTheParkedThreads) {
         closedir(tasks);
         return count;
     };
-    // One that was joined is still counted for a moment.
+    // A joined thread is still counted for a moment.
     const auto alone = [&] { return threads() == 1; };
     ASSERT_TRUE(comes_true(alone)) << "the test before left threads";
     for (int i = 0; i < 20; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Quotas of this process and of a cgroup that it is in: what they let a device have.
+// Quotas of this process and of its cgroup, and how they limit a device.
 #include "capability.hpp"
 #include "device_fixture.hpp"
 
@@ -36,13 +36,13 @@ class Quotas : public OnDevice {
             ASSERT_EQ(value, expected);
     }
 
-    // Whole blocks: nothing beside it moves with it.
+    // Whole blocks, so that no other memory moves with it.
     const hmm::managed_memory<unsigned char> owner_ = hmm::managed_memory<unsigned char>(bytes);
     const std::span<unsigned char> memory_ = owner_.get();
     const hmm::quota mine_ = hmm::quota(hmm::device(0));
 };
 
-/// A cgroup of this test's.
+/// A cgroup that belongs to this test.
 class own_cgroup {
   public:
     own_cgroup() {
@@ -55,7 +55,7 @@ class own_cgroup {
     }
     own_cgroup(const own_cgroup&) = delete;
     own_cgroup& operator=(const own_cgroup&) = delete;
-    /// Agents that were started in it may need a moment to go.
+    /// Agents that were started in the cgroup may need a moment to exit.
     ~own_cgroup() {
         if (folder_ < 0) return;
         close(folder_);
@@ -177,7 +177,7 @@ TEST_F(Quotas, WrongArgumentsAreRefused) {
 TEST_F(Quotas, OfACgroupBoundWhoIsInIt) {
     const own_cgroup group;
     if (!group.exists()) GTEST_SKIP() << "no cgroups of the second version";
-    hmm::reset(); // who is bound already stays charged where he was
+    hmm::reset(); // an existing binding stays charged to its cgroup
     ASSERT_TRUE(group.enter());
     const hmm::quota shared = group.on(hmm::device(0));
     EXPECT_EQ(shared.get().limit, hmmQuotaNoLimit);

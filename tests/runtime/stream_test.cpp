@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Streams and events on the device. Order is proved by data, concurrency by kernels that wait
-// for each other.
+// Streams and events on the device. Data prove the order, and kernels that wait
+// for each other prove concurrency.
 #include "device_fixture.hpp"
 
 #include <array>
@@ -26,7 +26,7 @@ namespace {
 
 class Stream : public OnDevice {
   protected:
-    /// A kernel that runs until the flag is set.
+    /// Launches a kernel that runs until the flag is set.
     static void hold(hmm::stream_ref in, const std::atomic<bool>& go) {
         hmm::launch(in, 1, [&go](std::size_t) {
             while (!go)
@@ -51,7 +51,7 @@ class Stream : public OnDevice {
         closedir(tasks);
         return count;
     }
-    /// One that was joined is still counted for a moment.
+    /// A joined thread is still counted for a moment.
     static bool threads_become_at_most(int wanted) {
         for (int i = 0; i < 6000 && threads() > wanted; i++)
             usleep(10000);
@@ -188,7 +188,7 @@ TEST_F(Stream, TheLegacyStreamWaitsForBlockingOnesAndTheyForIt) {
     EXPECT_FALSE(hmm::default_stream.idle());
     go = true;
     hmm::synchronize();
-    // 3 and 4 both wait for 2 and not for each other.
+    // 3 and 4 both wait for 2, but not for each other.
     ASSERT_EQ(count, 5u);
     EXPECT_EQ(order[0], 1);
     EXPECT_EQ(order[1], 2);
@@ -216,7 +216,7 @@ TEST_F(Stream, AThousandOfThem) {
         std::vector<hmm::stream> all(1000);
         for (std::size_t i = 0; i < all.size(); i++)
             hmm::launch(all[i], 1, [raw = done.data(), i](std::size_t) { raw[i]++; });
-    } // destroyed, most with work pending
+    } // destroys the streams, most with pending work
     hmm::synchronize();
     EXPECT_EQ(done, std::vector<int>(1000, 1));
 }
@@ -320,7 +320,7 @@ TEST_F(Stream, HighPriorityGoesFirstWhenLanesBecomeFree) {
     hmm::launch(high, pieces, [&](std::size_t) { begun++; });
     go = true;
     hmm::synchronize();
-    // Another lane may have taken a piece, and not begun it yet.
+    // Another lane may have taken a piece without having started it.
     EXPECT_GT(least, pieces - lanes);
     EXPECT_EQ(begun, pieces);
 }
@@ -558,7 +558,8 @@ TEST_F(Stream, AKilledAgentHoldsUpNobody) {
     expect_usable();
 }
 
-/// A thread that waits in a call until @held goes on, and then runs until it is cancelled.
+/// A thread that waits in a call until @held continues, and then runs until it
+/// is cancelled.
 struct waiting_thread {
     hmmStream_t held = nullptr;
     hmmEvent_t over = nullptr;
@@ -600,7 +601,8 @@ TEST_F(Stream, AThreadThatIsCancelledInAWaitReturnsFromItFirst) {
         EXPECT_TRUE(falls_asleep(each.id));
         EXPECT_EQ(pthread_cancel(each.thread), 0);
     }
-    // Longer than a wait sleeps at a time: each gets to all that it does meanwhile.
+    // Longer than one sleep of a wait, so that each thread reaches all steps of
+    // its wait.
     usleep(300000);
     go = true;
     for (const waiting_thread& each : all) {
@@ -657,7 +659,7 @@ TEST_F(Stream, OfTwoDevicesWaitForEachOthersEvents) {
     here.synchronize();
     EXPECT_EQ(seen, 42);
 
-    // A device that is reset holds up nobody.
+    // A device that is reset blocks no other device.
     std::atomic<bool> never = false;
     {
         const hmm::scoped_device use(second);

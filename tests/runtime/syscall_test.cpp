@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// System calls made by device code: docs/device-syscalls.md, line by line.
+// System calls of device code: docs/device-syscalls.md, line by line.
 #include "device_fixture.hpp"
 
 #include <asm/prctl.h>
@@ -36,7 +36,7 @@ namespace {
 
 class Syscall : public OnDevice {
   protected:
-    /// errno of a call that must fail on the device.
+    /// Returns the errno of a call that must fail on the device.
     template <class Call>
     static int errno_of(Call call) {
         int error = 0;
@@ -191,7 +191,7 @@ TEST_F(Syscall, TasksCannotBeMade) {
     int shell = 0;
     bool refused = false;
     on_device([&] {
-        shell = std::system("true"); // by definition as if the shell could not be run
+        shell = std::system("true"); // POSIX: as if the shell could not be executed
         try {
             std::thread([] {}).join();
         } catch (const std::system_error&) {
@@ -236,7 +236,7 @@ TEST_F(Syscall, CredentialsAndPolicyOfTheBorrowedThreadStay) {
     EXPECT_EQ(user_of_files, static_cast<int>(user));
 }
 
-/// All threads of the program have the same ids.
+/// All threads of the program keep the same ids.
 TEST_F(Syscall, AChangeOfUserFromDeviceCodeReachesNoThread) {
     if (geteuid() != 0) GTEST_SKIP() << "needs root";
     constexpr uid_t other = 65534;
@@ -357,12 +357,13 @@ TEST_F(Syscall, CallsOfAnotherArchitectureEndTheLaunch) {
         asm volatile("int $0x80" : "+a"(result) : : "memory", "r8", "r9", "r10", "r11");
     });
     ASSERT_TRUE(error);
-    // Kernels without i386 do not know the instruction.
+    // Kernels without i386 support treat the instruction as an error.
     EXPECT_TRUE(error->code() == hmmErrorSystemCall || error->code() == hmmErrorIllegalAddress);
 }
 
 TEST_F(Syscall, TheAgentsOwnInstructionIsOfNoUse) {
-    // Find a syscall instruction in the agent's image and jump to it: seccomp's turn.
+    // Finds a syscall instruction in the agent's image and jumps to it: the
+    // seccomp filter must stop it.
     expect_end(hmmErrorSystemCall, "", [] {
         const auto* at = reinterpret_cast<const unsigned char*>(0x2a0000000000);
         while (at[0] != 0x0f || at[1] != 0x05)
@@ -389,7 +390,7 @@ TEST_F(Strict, EveryCallEndsTheLaunchAndIsNamed) {
 }
 
 TEST_F(Strict, TheVdsoAnswersWithoutACall) {
-    // The coarse clocks need no hardware that the vdso might not be able to read.
+    // The vdso can read the coarse clocks without hardware support.
     timespec before, on_lane = {}, after;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &before);
     on_device([&] { clock_gettime(CLOCK_MONOTONIC_COARSE, &on_lane); });

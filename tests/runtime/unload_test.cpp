@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The program itself is not linked with the library: what uses the device is loaded and
-// unloaded while the program runs.
+// The program is not linked with the library. It loads and unloads a plugin
+// that uses the device.
 #include <gtest/gtest.h>
 
 #include <dlfcn.h>
@@ -8,7 +8,8 @@
 
 namespace {
 
-/// The C library has each thread of the process change its ids, in a signal handler.
+/// For setgid() the C library signals each thread of the process, which then
+/// changes its ids.
 TEST(Plugin, ThatIsUnloadedLeavesTheThreadsOfTheDeviceSound) {
     for (int i = 0; i < 2; i++) {
         void* const plugin = dlopen(HMMRT_PLUGIN, RTLD_NOW | RTLD_LOCAL);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Advice, attributes of ranges and pointers, states of pages, attributes of devices.
+// Advice, attributes of ranges and pointers, states of pages, attributes of
+// devices.
 #include "memory_fixture.hpp"
 
 #include <climits>
@@ -38,7 +39,7 @@ TEST_F(Advice, IsOfAllPagesThatTheRangeTouches) {
 }
 
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers" // the id of the host means nothing
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers" // ids of the host are unused
 hmmError_t prefer_host(void* data, std::size_t bytes) {
     return hmmMemAdvise(data, bytes, hmmMemAdviseSetPreferredLocation, {hmmMemLocationTypeHost});
 }
@@ -142,7 +143,7 @@ TEST_F(Advice, GranularityIsAPowerOfTwoBetweenAPageAndABlock) {
 }
 
 TEST_F(Attributes, PlacesAreNumbersOfThisProcess) {
-    hmm::advise(memory(), hmm::preferred(hmm::device(1))); // whose id is 2
+    hmm::advise(memory(), hmm::preferred(hmm::device(1))); // its id is 2
     EXPECT_EQ(attribute(hmmMemRangeAttributePreferredLocation), 1);
     EXPECT_EQ(attribute(hmmMemRangeAttributePreferredLocationId), 1);
     EXPECT_EQ(attribute<hmmMemLocationType>(hmmMemRangeAttributePreferredLocationType),
@@ -197,7 +198,7 @@ TEST_F(Attributes, LastPrefetchHasATypeAndAnId) {
         EXPECT_EQ(attribute(hmmMemRangeAttributeLastPrefetchLocation, 0, bytes), place);
     };
     expect(2 * page, hmmMemLocationTypeInvalid, hmmInvalidDeviceId, hmmInvalidDeviceId);
-    hmm::prefetch(memory(), hmm::device(1)); // whose id is 2
+    hmm::prefetch(memory(), hmm::device(1)); // its id is 2
     hmm::synchronize();
     expect(2 * page, hmmMemLocationTypeDevice, 1, 1);
     hmm::prefetch(memory(), hmm::host);

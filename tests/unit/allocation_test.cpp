@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory that the library gives out: of devices, of the host, and what is known of it.
+// Memory that the library allocates, of devices and of the host, and its
+// attributes.
 #include "memory_fixture.hpp"
 
 #include <cerrno>

@@ -157,7 +157,7 @@ TEST(CallPolicy, MemoryPolicyAndPersonalityOfTheBorrowedThreadStay) {
     EXPECT_EQ(decide(SYS_personality, 0xffffffff).action, call_action::forward);
 }
 
-/// Whether there are arguments with which a call is not forwarded as it is.
+/// Returns true if the call is not forwarded unchanged for some arguments.
 bool is_special(std::uint64_t number) {
     for (const std::uint64_t first : {0u, 1u, 0xffffffffu}) {
         const std::uint64_t before[6] = {first, 0, 2, 3, 4, 5};

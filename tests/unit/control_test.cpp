@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Device code can write to the control block. Here it does, and the program goes on.
+// Device code can write to the control block. Here it does, and the program
+// must survive.
 #include "device.hpp"
 #include "failure.hpp"
 #include "fakes/fake_kernel.hpp"
@@ -45,7 +46,7 @@ class ControlBlock : public testing::Test {
         gpu.launch(request);
     }
 
-    /// Has the parked thread of the first lane begin a call.
+    /// Makes the parked thread of the first lane start a call.
     static void begin_call(call_kind kind, std::int64_t number,
                            std::initializer_list<std::uint64_t> args = {}) {
         lane_control& lane = block().lanes[0];

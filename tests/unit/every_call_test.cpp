@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every function of the interface with each kind of argument that is wrong, and in each place
-// where it may not be called.
+// Calls every function of the interface with each kind of wrong argument, and
+// in each context where it must not be called.
 #include "memory_fixture.hpp"
 
 #include <cerrno>
@@ -17,7 +17,7 @@ using fakes::kernel;
 
 namespace {
 
-/// Arguments of a call; as they are made all is well.
+/// Arguments of a call. By default all are valid.
 struct subject {
     void* ptr;
     std::size_t bytes;
@@ -28,15 +28,15 @@ struct subject {
 };
 
 enum trait : unsigned {
-    takes_range = 1,  ///< and looks at once whether it is mapped
-    queues_range = 2, ///< and looks when it runs
-    wraps_too = 4,    ///< a range of 0 bytes is nothing, one that wraps is an error
-    takes_stream = 8, ///< 0 is one
+    takes_range = 1,  ///< and checks at once that it is mapped
+    queues_range = 2, ///< and checks it when it runs
+    wraps_too = 4,    ///< 0 bytes are valid and do nothing, wrapping is an error
+    takes_stream = 8, ///< 0 is valid
     takes_event = 16,
     takes_device = 32,
     takes_location = 64,
-    uses_device = 128,    ///< reports its sticky error
-    keeps_no_device = 256 ///< goes without modules
+    uses_device = 128,    ///< reports the sticky error of the device
+    keeps_no_device = 256 ///< works without modules
 };
 
 struct call {
@@ -58,7 +58,7 @@ hmmKnobScope range_scope(const subject& of) {
     return {hmmKnobScopeTypeRange, of.ptr, of.bytes};
 }
 
-/// A row of so many bytes, from a page behind it.
+/// Copies a row of this size from the next page.
 hmmMemcpy3DParms box_copy(const subject& of) {
     hmmMemcpy3DParms params = {};
     params.dstPtr = make_hmmPitchedPtr(of.ptr, of.bytes, of.bytes, 1);
@@ -404,7 +404,7 @@ struct outcome {
     hmmError_t code;
 };
 
-/// Calls that need what the one before made.
+/// Calls that use the result of an earlier call.
 std::vector<outcome> make_and_give_back(const subject& of) {
     hmmStream_t stream = nullptr;
     hmmEvent_t event = nullptr;
@@ -458,7 +458,7 @@ std::vector<outcome> make_and_give_back(const subject& of) {
     };
 }
 
-/// All of both kinds.
+/// Outcomes of both groups of calls.
 std::vector<outcome> outcomes_of_all(const subject& of) {
     std::vector<outcome> all = make_and_give_back(of);
     for (const call& each : calls)
@@ -470,7 +470,7 @@ class EveryCall : public MemoryOverFakes {
   protected:
     subject good() { return {memory().data(), page, nullptr, event_.get(), 0, host}; }
 
-    /// All calls that have one of the traits, with @wrong.
+    /// Makes all calls that have one of the traits with the arguments @wrong.
     static void expect(unsigned traits, const subject& wrong, hmmError_t code) {
         for (const call& each : calls) {
             if ((each.traits & traits) == 0) continue;
@@ -732,7 +732,7 @@ TEST_F(EveryCall, OfAThreadThatIsToEndReturnsBeforeItEnds) {
     _exit(wrong);
 }
 
-/// In a program of its own, which has never found devices.
+/// Runs in another process, which has never found devices.
 TEST(EveryCallWithoutModules, SaysThatThereIsNoDevice) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_EXIT(call_all_without_modules(), testing::ExitedWithCode(0), "");

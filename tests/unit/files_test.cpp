@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The files that the runtime makes, and what other processes can do with them.
+// The files that the runtime creates, and what other processes can do with
+// them.
 #include "sys/fd.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@ namespace {
 
 constexpr std::size_t bytes = 4096;
 
-/// Opens it as a process that looks into our descriptors does.
+/// Opens the file as another process does through our descriptors in /proc.
 int open_through_proc(int file, int flags) {
     const std::string path = "/proc/self/fd/" + std::to_string(file);
     const int opened = ::open(path.c_str(), flags | O_CLOEXEC);
@@ -31,7 +32,7 @@ std::int64_t map_for_writing(const unique_fd& file) {
 
 class SharedMemory : public testing::Test {
   protected:
-    /// A process of the same user owns the file and may change its mode.
+    /// A process of the same user owns the file and can change its mode.
     unique_fd opened_by_another(int flags) const {
         EXPECT_EQ(fchmod(file.get(), 0600), 0);
         return unique_fd(open_through_proc(file.get(), flags));
@@ -44,7 +45,7 @@ TEST_F(SharedMemory, ItsModePermitsNothing) {
     struct stat status = {};
     ASSERT_EQ(fstat(file.get(), &status), 0);
     EXPECT_EQ(status.st_mode & 0777, 0u);
-    if (geteuid() == 0) return; // may open it all the same
+    if (geteuid() == 0) return; // root can open it nevertheless
     for (const int flags : {O_RDONLY, O_RDWR})
         EXPECT_EQ(open_through_proc(file.get(), flags), -EACCES);
 }
@@ -96,7 +97,8 @@ TEST_F(SharedMemory, AForeignSealIsSeen) {
     EXPECT_EQ(sys::seal_shared_memory(file.get()), -EPERM);
 }
 
-/// Of a program that has closed its standard files; reports through its exit status.
+/// Tests in a program that has closed its standard files. It reports through
+/// its exit status.
 class WithoutStandardFiles : public testing::Test {
   protected:
     static int run(bool (*body)()) {

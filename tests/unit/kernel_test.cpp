@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels with parameters of their own.
+// Kernels with their own parameters.
 #include "memory_fixture.hpp"
 
 #include "hmm/hmm_language.hpp"
@@ -32,7 +32,7 @@ TEST_F(Kernels, GetTheirArgumentsAndKnowTheirThread) {
     void* arguments[] = {&where, &values, &last};
     ASSERT_EQ(hmmLaunchKernel(note, dim3(3, 2), 5, arguments), hmmSuccess);
     values = {};
-    where = nullptr; // they were copied
+    where = nullptr; // the launch has copied the arguments
     ASSERT_EQ(hmmDeviceSynchronize(), hmmSuccess);
     std::uint64_t expected = 0;
     for (std::uint64_t thread = 0; thread < 30; thread++)

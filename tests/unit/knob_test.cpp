@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Knobs: found by name, changed in their scope, refused with a reason.
+// Knobs are found by name, changed in their scope, and refused with a reason.
 #include "memory_fixture.hpp"
 
 #include <cerrno>

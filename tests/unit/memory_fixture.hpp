@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The interface for memory over fakes: each test begins with memory that knows nothing.
+// The memory interface on top of the fakes. Each test begins with empty fakes.
 #pragma once
 
 #include "fakes/fake_kernel.hpp"

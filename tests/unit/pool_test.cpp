@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory in the order of streams.
+// Memory that is allocated and freed in stream order.
 #include "memory_fixture.hpp"
 
 #include <atomic>
@@ -42,7 +42,7 @@ class Pool : public MemoryOverFakes {
     static void free(void* memory, hmm::stream_ref in = hmm::default_stream) {
         EXPECT_EQ(hmmFreeAsync(memory, in.get()), hmmSuccess);
     }
-    /// Work that lasts until open().
+    /// Queues work that runs until open().
     void close(hmm::stream_ref in) {
         hmm::launch(in, 1, [&](std::size_t) {
             while (!open_)
@@ -117,7 +117,7 @@ TEST_F(Pool, WithoutOpportunisticReuseGoesByTheOrderOfStreamsAlone) {
               hmmSuccess);
     char* const first = allocate(page, left);
     free(first, left);
-    while (!left.idle()) // which is no synchronisation
+    while (!left.idle()) // idle() does not synchronize
         std::this_thread::yield();
     char* const second = allocate(page, right);
     EXPECT_NE(second, first);

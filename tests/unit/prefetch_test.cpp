@@ -158,7 +158,7 @@ TEST_F(Discard, OfSeveralRangesIsDoneOneAfterTheOther) {
     EXPECT_EQ(kernel.memory.order, "ddd");
 }
 
-/// Ranges 0 and 1 go to device 1, whose id is 2, the others home.
+/// Ranges 0 and 1 go to device 1, whose id is 2, the others to system memory.
 TEST_F(Discard, ThenPrefetchOfSeveralTakesEachRangeInItsTurn) {
     void* ptrs[4];
     const std::size_t sizes[] = {page, 2 * page, page, page}, firsts[] = {0, 2};

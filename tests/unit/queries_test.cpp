@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What programs ask before they launch, and callbacks.
+// Queries that programs make before they launch, and callbacks.
 #include "memory_fixture.hpp"
 
 #include <atomic>
@@ -177,7 +177,7 @@ TEST_F(Callbacks, AreToldOfADeviceThatFailed) {
     EXPECT_EQ(hmmStreamSynchronize(in.get()), hmmErrorIllegalAddress);
     if (code == hmmSuccess) {
         EXPECT_EQ(seen, std::vector{hmmErrorIllegalAddress});
-    } else { // it had failed by then
+    } else { // the device had failed before the call
         EXPECT_EQ(code, hmmErrorIllegalAddress);
         EXPECT_TRUE(seen.empty());
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Quotas: whose they are, what is handed on, and what is refused.
+// Quotas: their scopes, what is passed on to the modules, and what is refused.
 #include "memory_fixture.hpp"
 
 #include <cerrno>

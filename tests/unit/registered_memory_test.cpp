@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which pages are locked as registrations come and go.
+// Which pages are locked while registrations come and go.
 #include "memory_fixture.hpp"
 #include "own_memory.hpp"
 
@@ -31,7 +31,7 @@ class Registered : public MemoryOverFakes {
         registered_.erase(from);
         return hmmHostUnregister(&memory()[from]);
     }
-    /// By the program itself.
+    /// Locks and unlocks as the program itself does.
     void lock(std::size_t number) { kernel.memory.locked.insert(address(number * page)); }
     void unlock(std::size_t number) { kernel.memory.locked.erase(address(number * page)); }
     void expect_locked(std::initializer_list<std::size_t> numbers) {
@@ -168,7 +168,7 @@ TEST_F(Registered, AFailedLockKeepsWhatTheProgramHadLocked) {
     unlock(1);
 }
 
-/// Until its end the runtime's own pool gives nothing.
+/// Exhausts the runtime's own pool for the lifetime of the object.
 class no_own_memory {
   public:
     no_own_memory() {
@@ -223,11 +223,12 @@ TEST_F(Registered, OutOfMemoryNothingStaysLockedThatIsNotRegistered) {
         unlock(number);
 }
 
-/// Registrations of a few bytes to a few pages come and go, and locks of the program's own
-/// with them; whatever they share, a page is locked as long as it should be.
+/// Registers and unregisters ranges of a few bytes to a few pages at random,
+/// and locks pages as the program itself does. Each page stays locked exactly
+/// as long as a registration or a lock of the program covers it.
 TEST_F(Registered, InAnyOrderAPageIsLockedAsLongAsItShouldBe) {
     std::mt19937 random(1);
-    std::map<std::size_t, std::size_t> registered; // bytes by offset
+    std::map<std::size_t, std::size_t> registered; // size by offset
     std::set<std::size_t> own;
     const auto users = [&](std::size_t number) {
         return std::count_if(registered.begin(), registered.end(), [&](const auto& each) {
@@ -246,7 +247,7 @@ TEST_F(Registered, InAnyOrderAPageIsLockedAsLongAsItShouldBe) {
             registered.erase(gone);
         } else if (random() % 4 == 0) {
             const std::size_t number = from / page;
-            if (users(number) > 0) continue; // a lock that comes later cannot be told apart
+            if (users(number) > 0) continue; // a later lock cannot be distinguished
             if (own.erase(number) == 0) own.insert(number);
             (own.count(number) != 0) ? lock(number) : unlock(number);
         } else {
@@ -273,9 +274,11 @@ TEST_F(Registered, InAnyOrderAPageIsLockedAsLongAsItShouldBe) {
         unlock(number);
 }
 
-/// Another thread does something with the memory while it comes home, and while it is locked.
+/// Another thread uses the memory while it migrates back to system memory, and
+/// while it is locked. The registration must not block that thread and must not
+/// be visible to it.
 TEST_F(Registered, WhatIsBeingRegisteredHoldsUpNobodyAndNobodySeesIt) {
-    hmm::prefetch(memory(), hmm::device(0)); // from here on there is something to bring home
+    hmm::prefetch(memory(), hmm::device(0)); // gives the registration pages to move back
     hmm::synchronize();
     std::byte* const first = &memory()[page + 100];
     const auto meanwhile = [&] {

@@ -23,7 +23,8 @@ class Ring : public testing::Test {
         entry.after_mask.store(0);
         return ring_publish(*ctl, where);
     }
-    /// The next entry of @where is to wait until @other has completed @target entries.
+    /// Publishes an entry of @where that waits until @other has completed
+    /// @target entries.
     std::uint32_t publish_after(work_queue& where, work_queue& other, std::uint32_t target) {
         ring_entry& entry = entry_at(where, where.submitted.load());
         const auto number = static_cast<std::uint32_t>(&other - ctl->queues);
@@ -33,7 +34,8 @@ class Ring : public testing::Test {
         entry.after_mask.store(1u << number);
         return ring_publish(*ctl, where);
     }
-    /// Number of the queue that the next piece comes from, and finishes it; -1: none.
+    /// Finds a piece and finishes it. Returns the number of its queue, -1 if
+    /// there is no piece.
     int find() {
         if (!ring_find(*ctl, turns, mine)) return -1;
         ring_finish(*ctl, mine, 1);
@@ -137,7 +139,8 @@ TEST_F(Ring, SequenceNumbersMayWrap) {
     }
 }
 
-/// Lanes as the agent has them, counting how often each item of each launch was run.
+/// Threads act as lanes of an agent, and count how often each item of each
+/// launch runs.
 TEST_F(Ring, ManyLanesRunEveryPieceOnce) {
     constexpr std::uint32_t launches = 3000, most_pieces = 7, lanes = 4;
     std::vector<std::atomic<int>> runs(launches * most_pieces);
@@ -272,7 +275,8 @@ TEST_F(Ring, QueuesOfAKindAreDisjointAndCoverAll) {
     EXPECT_EQ(seen, (1u << queue_count) - 1);
 }
 
-/// Each entry of a queue waits for the one before it in another; chains meet and part.
+/// Each entry of a queue waits for an entry of the previous queue, in a chain
+/// through all queues.
 TEST_F(Ring, ManyLanesKeepTheOrderAcrossQueues) {
     constexpr std::uint32_t rounds = 500, chain = 8, lanes = 4;
     std::vector<std::uint32_t> order;
@@ -290,7 +294,8 @@ TEST_F(Ring, ManyLanesKeepTheOrderAcrossQueues) {
                     ctl->sleepers.fetch_sub(1);
                     continue;
                 }
-                // One chain through all queues: nothing runs at the same time.
+                // One chain through all queues: no two entries run at the same
+                // time.
                 order.push_back(own.sequence * chain +
                                 static_cast<std::uint32_t>(own.from - ctl->queues));
                 over++;
@@ -313,7 +318,8 @@ TEST_F(Ring, ManyLanesKeepTheOrderAcrossQueues) {
         EXPECT_EQ(order[i], i);
 }
 
-/// Serial entries beside others: each piece once, in order, by one lane at a time.
+/// Serial entries next to parallel ones. Each piece of a serial entry runs
+/// once, in order, on one lane at a time.
 TEST_F(Ring, ManyLanesTakeTurnsAtSerialEntries) {
     constexpr std::uint32_t rounds = 500, pieces = 7, lanes = 4;
     std::vector<std::uint32_t> order;
@@ -354,7 +360,8 @@ TEST_F(Ring, ManyLanesTakeTurnsAtSerialEntries) {
         EXPECT_EQ(order[i], i);
 }
 
-/// One entry lets several others go, which only end together: all lanes have to be awake.
+/// One gate releases several entries that can only end together: the ring must
+/// wake all lanes.
 TEST_F(Ring, EntriesThatWaitedForTheSameRunSideBySide) {
     constexpr std::uint32_t rounds = 300, lanes = 4;
     std::atomic<std::uint32_t> met = 0;
@@ -387,7 +394,8 @@ TEST_F(Ring, EntriesThatWaitedForTheSameRunSideBySide) {
         publish(queue, 1, entry_kind::gate);
         for (std::uint32_t number = 1; number <= lanes; number++)
             publish_after(ctl->queues[number], queue, round + 1);
-        // A gate opens when those before it have passed; every other one finds all asleep.
+        // A gate can be opened when the earlier gates have been passed. In
+        // every other round all lanes are asleep.
         while (queue.completed.load() != round || (round % 2 == 0 && ctl->sleepers.load() < lanes))
             std::this_thread::yield();
         ring_open_gate(*ctl, queue, round);

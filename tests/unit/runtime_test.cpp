@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The runtime as a whole, over a kernel and an agent that are fakes.
+// The runtime as a whole, with a fake kernel and a fake agent.
 #include "device.hpp"
 #include "failure.hpp"
 #include "fakes/fake_kernel.hpp"
@@ -30,7 +30,7 @@ hmmError_t code_of(Function f) {
     return hmmSuccess;
 }
 
-/// A program of its own for each test.
+/// A new program object for each test.
 class Runtime : public testing::Test {
   protected:
     ~Runtime() override {
@@ -510,7 +510,7 @@ TEST(Interface, ErrorsCarryCodeOperationAndRecord) {
     EXPECT_EQ(hmm::synchronize(std::nothrow), hmmSuccess);
 }
 
-/// Device 1 has a fault, and the current one is device 0.
+/// Returns a stream of device 1, which has a fault. The current device is 0.
 hmm::stream stream_of_a_failed_device() {
     const hmm::scoped_device second(hmm::device(1));
     hmm::stream result;

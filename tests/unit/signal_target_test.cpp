@@ -18,7 +18,7 @@ class fake_view final : public signal_view {
     std::int32_t process_group() const override { return group; }
     bool is_own_thread(std::int32_t tid) const override { return tid >= own && tid <= parked; }
     bool is_parked_thread(std::int32_t tid) const override { return tid == parked; }
-    bool is_default(int signal) const override { return signal != SIGUSR1; } // handled
+    bool is_default(int signal) const override { return signal != SIGUSR1; } // it has a handler
     int break_signal() const override { return 63; }
 };
 

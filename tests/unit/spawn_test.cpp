@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Starting and ending an agent, which is this program here, or one that only waits.
+// Starting and ending an agent. The agent is this program or a minimal one that
+// only waits.
 #include "sys/fd.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +29,7 @@ constexpr unsigned forgotten_seconds = 30;
 
 constexpr uid_t nobody = 65534;
 
-/// A program of three instructions, which wait: pause(), again and again.
+/// A program that loops over pause(), in three instructions.
 struct waiting_program {
     Elf64_Ehdr header = {};
     Elf64_Phdr segment = {};
@@ -81,7 +82,7 @@ struct agent {
     }
 };
 
-/// Goes on as an ordinary user who has one capability that others lack, or none.
+/// Becomes an ordinary user with one extra capability, or with none.
 void become_user(bool with_capability) {
     __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct one[2] = {};
@@ -107,7 +108,7 @@ std::string process_of(const unique_fd& pidfd) {
     return "";
 }
 
-/// What a process of the same user without capabilities can do to it: nothing.
+/// A process of the same user without capabilities has no access to it.
 void expect_out_of_reach(const std::string& process) {
     drop_capabilities();
     EXPECT_EQ(ptrace(PTRACE_SEIZE, std::stoi(process), nullptr, nullptr), -1);
@@ -119,7 +120,7 @@ void expect_out_of_reach(const std::string& process) {
     }
 }
 
-/// Runs @body in a child; true if nothing failed there.
+/// Runs @body in a child. Returns true if no check failed there.
 bool passes_in_child(void (*body)()) {
     const pid_t child = fork();
     if (child == 0) {
@@ -145,7 +146,7 @@ TEST(Spawn, AnAgentThatHasEndedMayBeKilledAgain) {
     EXPECT_EQ(sys::kill_agent(one.pidfd.get(), one.kill_writer.get()), 0);
     EXPECT_TRUE(one.ends());
     const int again = sys::kill_agent(one.pidfd.get(), one.kill_writer.get());
-    EXPECT_TRUE(again == 0 || again == -ESRCH) << again; // it may not be buried yet
+    EXPECT_TRUE(again == 0 || again == -ESRCH) << again; // it may still be a zombie
 }
 
 TEST(Spawn, WhoHasGivenUpRootEndsItsAgentAllTheSame) {
@@ -161,7 +162,7 @@ TEST(Spawn, WhoHasGivenUpRootEndsItsAgentAllTheSame) {
     }));
 }
 
-/// An agent that makes no call for its protection: what there is came with exec.
+/// This agent makes no call to protect itself: its protection comes from exec.
 void start_agent_out_of_reach() {
     const waiting_program program;
     const unique_fd image(sys::create_program_file("waits", &program, sizeof(program)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Streams and events over a kernel and an agent that are fakes.
+// Streams and events with a fake kernel and a fake agent.
 #include "device.hpp"
 #include "fakes/fake_kernel.hpp"
 #include "handle_table.hpp"
@@ -169,7 +169,7 @@ TEST_F(Streams, AFaultIsSeenByAllAndNothingIsCalled) {
     EXPECT_FALSE(called);
 }
 
-/// Queued in @in, once @go: the device has failed.
+/// Queues work in @in that makes the device fail once @go is set.
 void fail_after(hmm::stream_ref in, const std::atomic<bool>& go) {
     hmm::launch(in, 1, [&go](std::size_t) {
         while (!go && !kernel.agent_is_gone())
@@ -227,7 +227,7 @@ TEST_F(Streams, AfterAFaultWhatHostFunctionsOwnedIsDestroyedWhenAWaitIsOver) {
     EXPECT_EQ(gone, 3);
 }
 
-/// A thread that waits for @held, and runs on until it is cancelled.
+/// A thread that waits for @held, and then runs until it is cancelled.
 struct waiting_thread {
     hmmStream_t held;
     hmmEvent_t over;
@@ -281,7 +281,7 @@ TEST_F(Streams, AThreadThatIsCancelledInAWaitReturnsFromItFirst) {
 std::atomic<bool> fail_now, has_failed;
 std::atomic<int> steps_left;
 
-/// From where the thread begins to be stopped at each instruction, by SIGTRAP.
+/// From here on the thread single-steps: SIGTRAP stops it at each instruction.
 void begin_steps(void*) {
     asm volatile("lea -128(%%rsp), %%rsp; pushfq; orq $0x100, (%%rsp); popfq; lea 128(%%rsp), %%rsp"
                  :
@@ -297,7 +297,7 @@ void end_steps() {
         : "memory", "cc");
 }
 
-/// The device fails at the last step, and the thread runs on.
+/// At the last step the device fails, and single-stepping ends.
 void take_step(int, siginfo_t*, void* raw_context) {
     if (--steps_left > 0) return;
     static_cast<ucontext_t*>(raw_context)->uc_mcontext.gregs[REG_EFL] &= ~0x100;
@@ -306,8 +306,9 @@ void take_step(int, siginfo_t*, void* raw_context) {
         continue;
 }
 
-/// The steps begin when the closure of work that is over is destroyed, and the wait is about
-/// to see whether all is well. Where the fault comes just in time to be seen is found by halves.
+/// Single-stepping begins where the wait destroys the closure of finished work,
+/// just before it checks for errors. A binary search finds the step at which
+/// the fault is just early enough to be seen.
 TEST_F(Streams, AFaultWhenAWaitEndsIsSeenWithAllItsConsequencesOrNotAtAll) {
     struct sigaction action = {}, old;
     action.sa_sigaction = take_step;
@@ -360,14 +361,14 @@ TEST_F(Streams, AFaultWhenAWaitEndsIsSeenWithAllItsConsequencesOrNotAtAll) {
 
 std::atomic<bool> let_go;
 
-/// Holds its thread, but not for ever: it may have a lock that the others need.
+/// Holds its thread for a limited time: it may have a lock that others need.
 void hold_here(int) {
     constexpr timespec millisecond = {0, 1000000};
     for (int i = 0; i < 100 && !let_go; i++)
         nanosleep(&millisecond, nullptr);
 }
 
-/// The thread that makes them is held wherever it happens to be.
+/// A signal holds the thread that makes streams at a random point.
 TEST_F(Streams, MadeDuringAResetAreGoneOrUsableAfterIt) {
     struct sigaction action = {}, old;
     action.sa_handler = hold_here;
@@ -396,7 +397,8 @@ TEST_F(Streams, MadeDuringAResetAreGoneOrUsableAfterIt) {
     sigaction(SIGUSR1, &old, nullptr);
 }
 
-/// The reset destroys what a host function owns, and waits there.
+/// The reset destroys a closure of a host function, and waits in that
+/// destructor.
 TEST_F(Streams, OfAThreadIsMadeAnewWhileAResetIsUnderWay) {
     const hmm::stream calls;
     const std::atomic<bool> never = false;
@@ -445,7 +447,8 @@ void reset_by_another_thread(void* closure) {
     std::thread([] { EXPECT_EQ(hmmDeviceReset(), hmmSuccess); }).join();
 }
 
-/// Who queues work destroys closures of work that is over, and the reset comes there.
+/// A thread that queues work destroys closures of finished work. The reset
+/// comes from such a closure.
 TEST_F(Streams, OfAThreadGoOnWhenAResetComesWhileWorkIsQueued) {
     static int runs;
     static char memory[2][16];

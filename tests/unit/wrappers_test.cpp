@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C++ interface: what its functions take, hand on and give back.
+// The C++ interface: what its functions accept, pass on and return.
 #include "memory_fixture.hpp"
 
 #include <span>
@@ -26,7 +26,7 @@ class Wrappers : public MemoryOverFakes {
                                                   page / sizeof(int));
     }
 
-    /// Pages that were moved, by number, and where to; since the last time.
+    /// Checks which pages were moved where since the last check.
     void expect_moves(const std::vector<std::pair<std::size_t, std::uint32_t>>& moves) {
         EXPECT_EQ(hmm::synchronize(std::nothrow), hmmSuccess);
         std::vector<std::pair<std::size_t, std::uint32_t>> seen;
@@ -47,14 +47,14 @@ class Wrappers : public MemoryOverFakes {
         EXPECT_EQ(seen, numbers);
         kernel.memory.discards.clear();
     }
-    /// Of both together, since the last time.
+    /// Checks the order of prefetches and discards since the last check.
     static void expect_order(const char* letters) {
         EXPECT_EQ(kernel.memory.order, letters);
         kernel.memory.order.clear();
     }
 };
 
-/// That f() throws the error of @operation.
+/// Checks that f() throws the error of @operation.
 template <class Function>
 void expect_error(hmmError_t code, const char* operation, Function f) {
     try {
@@ -132,7 +132,7 @@ TEST_F(Wrappers, RegisteredFlagsAreOfTheMemoryThatThePointerIsInto) {
 
 TEST_F(Wrappers, AttributesAreThoseOfAllPages) {
     hmm::advise(memory(), hmm::read_mostly);
-    hmm::advise(memory(), hmm::preferred(hmm::device(1))); // whose id is 2
+    hmm::advise(memory(), hmm::preferred(hmm::device(1))); // its id is 2
     hmm::advise(memory(), hmm::accessed_by(hmm::device(1)));
     hmm::advise(memory(), hmm::accessed_by(hmm::host));
     hmm::prefetch(memory(), hmm::numa_node(7));

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Modules and user space of this checkout.
+# Builds modules and user space of this checkout.
 #
 #   build/VERSION-FLAVOUR/    a copy of the module sources with the modules built for that kernel
 #   build/user/               libraries, tools, tests and examples (cmake)
-#   build/host-asan/          the same under ASan and UBSan, for the tests that need no guest
+#   build/host-asan/          the same with ASan and UBSan, for the tests that need no guest
 
 module_dir() { echo "$BUILD/$1-$2"; }
 
-# Kbuild puts objects beside sources, so each kernel gets its own copy of them. What is no source
-# (objects, *.mod.c, generated/) stays in the copy, so only what changed is compiled again.
-# Prints what it changed.
+# Kbuild writes objects next to the sources, so each kernel gets its own copy of the sources. Objects, *.mod.c and
+# generated/ stay in the copy, so that only changed files are compiled again. Prints the files that it changed.
 sync_module_sources() {
 	mkdir -p "$1"
 	(cd "$REPO" && rsync --archive --omit-dir-times --relative --delete --out-format=%n \
@@ -20,13 +19,13 @@ sync_module_sources() {
 		Kbuild include kmod tests/canary "$1/")
 }
 
-# make_modules KERNEL_BUILD DIR: the modules themselves, then the canary of the tests.
+# make_modules KERNEL_BUILD DIR: makes hmmrt's modules, then the module of the canary tests.
 make_modules() {
 	make -C "$1" M="$2" W=1 -j"$JOBS" modules &&
 		make -C "$1" M="$2/tests/canary" W=1 modules
 }
 
-# Whether the modules in DIR were built, and for this very kernel.
+# modules_are_for KERNEL_BUILD DIR: succeeds if the modules in DIR are built for exactly this kernel.
 modules_are_for() { [[ -e $2/done && $(<"$2/done") == "$1" ]]; }
 
 build_modules_locked() {
@@ -45,7 +44,7 @@ build_modules() {
 		build_modules_locked "modules for $1 $2" "$KERNEL_BUILD" "$(module_dir "$1" "$2")"
 }
 
-# User space is the same for all kernels, so what it takes from one comes from the default kernel.
+# User space is the same for all kernels. It uses the default kernel's source.
 default_kernel_source() (ensure_source "$(default_kernel)" && echo "$KERNEL_SOURCE")
 
 cmake_build() {
@@ -66,14 +65,14 @@ user_step() {
 	up_to_date "$1" || step "$text" cmake_build "$@"
 }
 
-# The whole user space; the kernel source is needed for kselftest_harness.h.
+# Builds all of user space. It needs the kernel source for kselftest_harness.h.
 build_user() {
 	[[ -e $REPO/CMakeLists.txt ]] || return 0
 	with_lock "$(checkout_lock user)" user_step "user space" "$BUILD/user"
 }
 
-# The kernel's own tests of HMM, of the version that they run on, beside the modules that they test. In a shell
-# of its own: the source is looked for with the paths of the plain flavour.
+# build_upstream VERSION FLAVOUR: builds the kernel's own HMM tests of this version next to the modules. It runs in a
+# subshell because ensure_source sets the kernel paths to those of the plain flavour.
 build_upstream() (
 	ensure_source "$1" || exit
 	dir=$(module_dir "$1" "$2")
@@ -86,7 +85,7 @@ build_host_tests() {
 		"$BUILD/host-asan" -DHMMRT_SANITIZE=ON
 }
 
-# Everything that a run on this kernel needs.
+# Builds everything that a run on this kernel needs.
 build_all() {
 	build_modules "$1" "$2" && build_upstream "$1" "$2" && build_user
 }

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# What every part of tools/vm uses: paths, exit codes, one line a step, locks.
+# Shared by all parts of tools/vm: paths, exit codes, messages, locks.
 #
-# CACHE holds what is shared by all checkouts of a user: unpacked kernel sources and built kernels.
+# CACHE is shared by all checkouts of a user: unpacked kernel sources and built kernels.
 # BUILD belongs to this checkout: modules, user space, results (out/) and logs (log/).
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
@@ -12,7 +12,7 @@ BUILD=$REPO/build
 CACHE=${HMMRT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hmmrt}
 JOBS=$(nproc)
 
-# Exit codes that are not the command's own
+# Exit codes of tools/vm itself
 readonly EXIT_USAGE=64 # the arguments make no sense
 readonly EXIT_GUEST=69 # the guest did not boot, panicked, hung or was lost
 readonly EXIT_LOG=70   # the kernel log holds a complaint
@@ -29,13 +29,13 @@ usage_error() {
 	exit "$EXIT_USAGE"
 }
 
-# Seconds as people read them.
+# Prints seconds in a readable form.
 human_time() {
 	local s=$1
 	if ((s < 60)); then echo "$s s"; else printf '%d min %02d s\n' $((s / 60)) $((s % 60)); fi
 }
 
-# step TEXT COMMAND...: one line for the step; its output goes to a log that is shown when it fails.
+# step TEXT COMMAND...: runs the command and prints one line. Its output goes to a log, which is shown on failure.
 step() {
 	local text=$1 log rc=0 start=$SECONDS
 	shift
@@ -54,7 +54,7 @@ step() {
 	rm -f "$log"
 }
 
-# with_lock NAME COMMAND...: one process at a time runs the command under this name, over all checkouts.
+# with_lock NAME COMMAND...: runs the command under the lock NAME, which all checkouts of the user share.
 with_lock() {
 	local lock=$CACHE/lock/$1 rc=0 fd
 	shift
@@ -69,5 +69,5 @@ with_lock() {
 	return "$rc"
 }
 
-# A lock name that is this checkout's own.
+# checkout_lock NAME: prints a lock name that is unique to this checkout.
 checkout_lock() { echo "checkout-$(printf %s "$REPO" | sha256sum | cut -c1-12)-$1"; }

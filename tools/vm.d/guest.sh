@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Boots the guest for one command and judges how it went.
+# Boots the guest for one command and determines the result.
 #
-# Each run has a folder build/log/run.XXXXXX that the guest shares: the host puts the command in, the guest
-# puts `status` and `kmemleak` back (see guest-init), and QEMU writes the serial console to `serial`: the whole
-# kernel log, whatever became of the guest.
+# Each run has a folder build/log/run.XXXXXX, which the guest mounts. The host writes the command to it, the guest
+# writes `status` and `kmemleak` (see guest-init), and QEMU writes the serial console to `serial`, which has the
+# whole kernel log even if the guest is lost.
 
-# Options of a run; tools/vm fills them from the command line.
+# Options of a run, with their defaults. tools/vm sets them from the command line.
 KERNEL=$(default_kernel)
 FLAVOUR=plain
 MEMORY=4G
 CPUS=2
-NUMA='' # nodes; the usual number when empty
-THP='' # mode of transparent huge pages; the kernel's own default when empty
-TIME_LIMIT='' # seconds; the usual one when empty
+NUMA='' # nodes; the default of the command when empty
+THP='' # mode of transparent huge pages; the kernel's default when empty
+TIME_LIMIT='' # seconds; the default of the command when empty
 MODULES="hmmrt hmmrt_simgpu"
 SIMGPU_PARAMS=${HMMRT_SIMGPU_PARAMS:-}
 LEAK_SCAN=yes
@@ -22,7 +22,7 @@ PREALLOC=no
 INTERACTIVE=no
 COHERENT=no
 
-# Memory for devices whose memory the CPU reaches; behind the guest's own, and its kernel leaves it alone.
+# Memory for coherent devices. It lies behind the guest's RAM, and the guest's kernel does not use it.
 readonly COHERENT_REGIONS=4
 readonly COHERENT_MIB=256
 readonly USUAL_TIME_LIMIT=900
@@ -38,8 +38,8 @@ new_run_dir() {
 	chmod 755 "$RUN_DIR"
 }
 
-# Where the guest's memory is, in MiB: at most 2 GiB of it lie below 4 GiB, where the firmware has its tables. So
-# what lies last is always above, and is the devices'.
+# Plans the guest's memory map, in MiB. At most 2 GiB of RAM are below 4 GiB, where the firmware has its tables. The
+# devices' memory is the last part, which is always above 4 GiB.
 plan_memory() {
 	local region start
 	MEMORY_MIB=$(((($(numfmt --from=iec "$MEMORY") >> 20) + 1) / 2 * 2))
@@ -52,7 +52,7 @@ plan_memory() {
 	done
 }
 
-# What the scripts in the guest need to know, as shell assignments both busybox and bash read.
+# Writes the variables for the scripts in the guest, as shell assignments that busybox and bash can read.
 write_conf() {
 	local name
 	MODULE_DIR=$(module_dir "$KERNEL" "$FLAVOUR")
@@ -67,7 +67,7 @@ write_conf() {
 	fi
 }
 
-# The command sees a small, known environment: these variables and all that start with HMMRT_ or GTEST_.
+# The command gets a small, defined environment: these variables and all that start with HMMRT_ or GTEST_.
 write_environment() {
 	local name
 	for name in PATH HOME TERM LANG LC_ALL $(compgen -e HMMRT_) $(compgen -e GTEST_); do
@@ -92,7 +92,7 @@ make_initramfs() {
 	rm -rf "$root"
 }
 
-# A kernel that says it is alive and stops: enough to know whether KVM works here. It can hang instead of failing.
+# Tests whether KVM works here, with a guest that prints a line and powers off. KVM can hang instead of failing.
 probe_kvm() {
 	local dir pid try
 	dir=$(mktemp -d)
@@ -105,7 +105,7 @@ probe_kvm() {
 		-serial "file:$dir/serial" -no-reboot -kernel "$KERNEL_IMAGE" -initrd "$dir/cpio" \
 		-append "console=ttyS0 panic=-1" </dev/null >/dev/null 2>&1 &
 	pid=$!
-	# No wait for it: a process stuck in the kernel does not even die.
+	# Do not wait for it: a process that is stuck in the kernel does not exit even when killed.
 	for ((try = 0; try < KVM_DEADLINE * 10; try++)); do
 		kill -0 "$pid" 2>/dev/null && sleep 0.1
 	done
@@ -114,7 +114,7 @@ probe_kvm() {
 	rm -rf "$dir"
 }
 
-# find_accelerator FILE: unless another process has just done so.
+# find_accelerator FILE: writes the accelerator to FILE, unless another process has just done so.
 find_accelerator() {
 	[[ -s $1 ]] && return
 	rm -f "$CACHE"/accelerator-*
@@ -122,7 +122,7 @@ find_accelerator() {
 	mv "$1.new" "$1"
 }
 
-# The accelerator, found out once per boot of the host.
+# Prints the accelerator. It is determined once per boot of this machine.
 accelerator() {
 	local file
 	[[ -w /dev/kvm ]] || { echo "tcg,thread=multi" && return; }
@@ -131,8 +131,8 @@ accelerator() {
 	cat "$file"
 }
 
-# Two or more nodes share the memory and the processors evenly; the last has the devices' memory as well. Each
-# processor is a socket: none may lie across nodes.
+# With two or more nodes, memory and processors are divided evenly, and the last node also has the devices' memory.
+# Each processor is a socket, because a socket must not span nodes.
 numa_arguments() {
 	local node first=0 last given=0 end
 	((NUMA > 1)) || return 0
@@ -153,8 +153,8 @@ qemu_arguments() {
 	local reserved=$((COHERENT_REGIONS * COHERENT_MIB)) options
 	options="console=ttyS0 panic=-1 oops=panic ignore_loglevel printk.devkmsg=on secretmem.enable=1"
 	[[ -z $THP ]] || options+=" transparent_hugepage=$THP"
-	# An emulated processor does not say that its clock is good, and the others are devices of QEMU: to ask one of
-	# those stops all processors.
+	# An emulated processor does not announce a reliable TSC. The other clocks are devices of QEMU: reading one
+	# stops all processors.
 	[[ $ACCEL != tcg* ]] || options+=" tsc=reliable"
 	printf '%s\n' -machine "q35,max-ram-below-4g=${MEMORY_LOW_MIB}M" -accel "$ACCEL" \
 		-cpu max,erms=off,fsrm=off -smp "$CPUS" -m "$((MEMORY_MIB + reserved))M" \
@@ -175,7 +175,7 @@ qemu_arguments() {
 	fi
 }
 
-# Runs QEMU under the time limit; its exit status only matters as "timed out" (124).
+# Runs QEMU under the time limit. Of its exit status only "timed out" (124 or 137) is used.
 run_qemu() {
 	local arguments pid rc=0
 	ACCEL=$(accelerator)
@@ -189,7 +189,7 @@ run_qemu() {
 	return "$rc"
 }
 
-# Passes the command's output on while the guest writes it.
+# Forwards the command's output while the guest writes it.
 run_qemu_with_output() {
 	local out err rc=0
 	mkfifo "$RUN_DIR/out" "$RUN_DIR/err"
@@ -197,7 +197,7 @@ run_qemu_with_output() {
 	out=$!
 	cat "$RUN_DIR/err" >&2 &
 	err=$!
-	# Held open here, so that neither side ends before QEMU does, even when QEMU fails at once.
+	# Keep the pipes open here, so that the readers run until QEMU ends, even if QEMU fails immediately.
 	exec {hold_out}>"$RUN_DIR/out" {hold_err}>"$RUN_DIR/err"
 	run_qemu </dev/null || rc=$?
 	exec {hold_out}>&- {hold_err}>&-
@@ -221,7 +221,7 @@ report_lost_guest() {
 	say "the whole console is in $RUN_DIR/serial"
 }
 
-# The command's status, unless the guest or its kernel log has something worse to tell.
+# Returns the command's status, EXIT_GUEST if the guest was lost, or EXIT_LOG if the kernel complained.
 judge_run() {
 	local qemu_status=$1 complaints status
 	if [[ ! -s $RUN_DIR/status ]]; then

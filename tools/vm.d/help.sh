@@ -7,20 +7,20 @@ guest_options() {
 	cat <<-'END'
 
 		Options:
-		  --kernel VERSION     a kernel of tools/kernel/KERNELS (default: its first); for tests also all
+		  --kernel VERSION     a kernel of tools/kernel/KERNELS (default: the first one); for tests also all
 		  --debug              the debug flavour: KASAN, lockdep, kmemleak, fault injection; several times slower
 		  --memory SIZE        the guest's memory (default 4G)
 		  --cpus N             its processors (default 2)
 		  --numa N             its NUMA nodes (default 1, for tests 2)
 		  --thp MODE           its transparent huge pages: always, madvise (default) or never
-		  --time-limit SEC     after this a guest that still runs is ended (default 900)
-		  --module-param P=V   a parameter for hmmrt_simgpu.ko, more than once if needed; also from HMMRT_SIMGPU_PARAMS
-		  --coherent           the CPU reads and writes the devices' memory in place
-		  --no-modules         do not load hmmrt's modules first
-		  --no-build           use the modules and programs as they are
-		  --no-leak-scan       debug flavour: no leak scan at the end (saves some seconds)
-		  --prealloc           touch all guest memory on the host first; for measurements
-		  --host               load the modules into this machine's own kernel and run without a guest
+		  --time-limit SEC     stop the guest after this time (default 900, for tests 4200)
+		  --module-param P=V   a parameter for hmmrt_simgpu.ko, can be repeated; also from HMMRT_SIMGPU_PARAMS
+		  --coherent           coherent devices: the CPU reads and writes their memory in place
+		  --no-modules         do not load hmmrt's modules before the command
+		  --no-build           use the modules and programs that are already built
+		  --no-leak-scan       debug flavour: skip the leak scan at the end (saves some seconds)
+		  --prealloc           allocate all guest memory on this machine first; for measurements
+		  --host               load the modules into this machine's kernel and run without a guest
 	END
 }
 
@@ -28,17 +28,17 @@ help_overview() {
 	cat <<-'END'
 		tools/vm: build hmmrt and run it in a guest whose kernel has HMM and device-private memory.
 
-		  tools/vm demo              see it work
+		  tools/vm demo              run the examples
 		  tools/vm test [NAME...]    run all tests, or the named test programs
 		  tools/vm run -- CMD...     run a command in the guest
-		  tools/vm shell             a shell in the guest
+		  tools/vm shell             open a shell in the guest
 		  tools/vm build             build modules, libraries, tests and examples
 		  tools/vm kernel            build the guest's kernel
-		  tools/vm doctor            what is missing on this machine and how to get it
-		  tools/vm help COMMAND      more about one of these
+		  tools/vm doctor            list what is missing on this machine and how to get it
+		  tools/vm help COMMAND      describe one of these commands
 
-		The first use installs packages (when root) and builds a kernel; both are kept. The guest sees this
-		machine's files, read-only; /tmp, /var/tmp, /run and /dev/shm are its own and build/out is shared.
+		The first use installs packages (when root) and builds a kernel; both are kept. The guest sees the files of
+		this machine read-only, except for build/out, which is shared, and its own /tmp, /var/tmp, /run and /dev/shm.
 	END
 }
 
@@ -47,7 +47,7 @@ help_run() {
 		tools/vm run [OPTIONS] -- CMD...
 
 		Boots a guest, loads hmmrt.ko and hmmrt_simgpu.ko, runs the command in the current folder and stops.
-		The exit status is the command's own, or
+		The exit status is that of the command, or
 		  69  the guest did not boot, panicked, hung or was lost
 		  70  the kernel complained during the run: a warning, a lock or memory error, a leak, a hang
 		Logs are kept under build/log.
@@ -56,7 +56,7 @@ help_run() {
 }
 
 help_shell() {
-	echo "tools/vm shell [OPTIONS]: an interactive shell in a guest; leave it with exit."
+	echo "tools/vm shell [OPTIONS]: opens an interactive shell in a guest; leave it with exit."
 	guest_options
 }
 
@@ -69,35 +69,34 @@ help_test() {
 	cat <<-'END'
 		tools/vm test [OPTIONS] [NAME...]
 
-		Tests on the host under ASan and UBSan, then in a guest with the plain kernel, then with the debug kernel,
-		then the canaries: a failing test, a warning, a leak and a hang, each of which must turn a run red.
-		A NAME is one of lint, host, plain, debug and canary, for only these kinds of test, or part of a test
-		program's name, for only these programs. --debug leaves out what does not run on the debug kernel.
-		--kernel all runs the guest's tests with one kernel after the other.
+		Runs tools/lint, native tests with ASan and UBSan, tests in a guest with the plain kernel and with the debug
+		kernel, and the canaries: a failing test, a warning, a leak and a hang, each of which must make a run fail.
+		NAME selects a kind of test (lint, host, plain, debug, canary) or all test programs with NAME in their name.
+		--debug runs only the tests on the debug kernel. --kernel all runs the guest's tests with each kernel.
 		The last line is `N passed, N failed, N skipped`; results are in build/out/results.
 
-		All programs run in two guests at once, which share them: that takes the memory of two, up to 10 GB of this
-		machine with --memory as it is. With names it is one.
+		Without a NAME two guests run concurrently and divide the test programs. They use up to 10 GB of memory with
+		the default --memory. With the name of a program one guest is used.
 	END
 	guest_options
 	cat <<-'END'
-		  --guests N           guests at once (default 2)
+		  --guests N           number of concurrent guests (default 2)
 	END
 }
 
-help_kernel() { echo "tools/vm kernel [--kernel VERSION] [--debug]: builds the guest's kernel and says where it is."; }
+help_kernel() { echo "tools/vm kernel [--kernel VERSION] [--debug]: builds the guest's kernel and prints its path."; }
 
 help_build() {
-	echo "tools/vm build [--kernel VERSION] [--debug]: builds kernel, modules and user space; boots nothing."
+	echo "tools/vm build [--kernel VERSION] [--debug]: builds kernel, modules and user space without booting."
 }
 
-help_doctor() { echo "tools/vm doctor: says what is missing on this machine and how to get it; changes nothing."; }
+help_doctor() { echo "tools/vm doctor: lists what is missing on this machine and how to get it; changes nothing."; }
 
 show_help() {
 	if declare -F "help_$1" >/dev/null; then "help_$1"; else help_overview; fi
 }
 
-# check TEXT COMMAND...: one line of the doctor.
+# check TEXT COMMAND...: prints one line of the doctor.
 check() {
 	local text=$1
 	shift
@@ -114,7 +113,7 @@ enough_space() {
 	(($(df --output=avail -k "$CACHE" | tail -n 1) > 6 * 1024 * 1024))
 }
 
-# free_memory GB: there is that much.
+# free_memory GB: succeeds if this much memory is available.
 free_memory() { awk -v gb="$1" '/^MemAvailable/ { exit $2 < gb * 1024 * 1024 }' /proc/meminfo; }
 
 show_doctor() {
@@ -122,10 +121,10 @@ show_doctor() {
 	mapfile -t missing < <(missing_packages)
 	echo "This machine:"
 	check "Debian packages" test "${#missing[@]}" = 0
-	check "6 GB of room in $CACHE" enough_space
+	check "6 GB of free space in $CACHE" enough_space
 	check "5 GB of free memory, for a guest" free_memory 5
-	check "10 GB of free memory, for two at once (tools/vm test --guests 1 runs one)" free_memory 10
-	check "KVM (without it the guest is emulated, which works and is slower)" test -w /dev/kvm
+	check "10 GB of free memory, for two guests (tools/vm test --guests 1 uses one)" free_memory 10
+	check "KVM (without it the guest is emulated, which is slower)" test -w /dev/kvm
 	mapfile -t versions < <(all_kernels)
 	for version in "${versions[@]}"; do
 		for flavour in plain debug; do
@@ -135,7 +134,7 @@ show_doctor() {
 	if ((${#missing[@]})); then
 		printf '\nTo install what is missing, as root:\n  %s\n' "$(install_command "${missing[@]}")"
 	fi
-	printf '\n--host, that is without a guest: '
-	check_host_kernel 2>&1 && echo "this kernel has what is needed"
+	printf '\n--host (without a guest): '
+	check_host_kernel 2>&1 && echo "this kernel has all required options"
 	return 0
 }

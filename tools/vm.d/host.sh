@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# --host: the running kernel has what is needed, so the modules are loaded here and no guest is booted.
+# --host: loads the modules into the running kernel of this machine instead of booting a guest.
 
 HOST_BUILD=${HMMRT_HOST_BUILD:-/lib/modules/$(uname -r)/build}
 
-# Says what the running kernel lacks; fails when there is something.
+# Prints what the running kernel lacks, and fails if anything is missing.
 check_host_kernel() {
 	local config option missing=()
 	config=/boot/config-$(uname -r)
@@ -42,7 +42,7 @@ load_host_modules() {
 	done
 }
 
-# build_host BUILD_FIRST: modules for the running kernel, and user space.
+# build_host BUILD_FIRST: builds the modules for the running kernel, and user space.
 build_host() {
 	check_host_kernel || return "$EXIT_GUEST"
 	MODULE_DIR=$(module_dir "$(uname -r)" host)
@@ -51,7 +51,7 @@ build_host() {
 		build_modules_locked "modules for the running kernel" "$HOST_BUILD" "$MODULE_DIR" && build_user
 }
 
-# run_host COMMAND...: as run_guest, on this kernel. The log is read from where it stood before.
+# run_host COMMAND...: like run_guest, on the running kernel. Only log lines of this run are checked.
 run_host() {
 	local rc=0 mark complaints
 	new_run_dir

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# The guest's kernels. A kernel is VERSION (a line of tools/kernel/KERNELS) in a FLAVOUR, plain or debug.
+# Builds the guest's kernels. A kernel is a VERSION of tools/kernel/KERNELS in a FLAVOUR, plain or debug.
 #
-#   $CACHE/package/PACKAGE_PACKAGEVERSION_all.deb  the source, if it is not of this machine's release
-#   $CACHE/source/PACKAGE-PACKAGEVERSION/       the unpacked source, never built in
-#   $CACHE/kernel/VERSION-FLAVOUR-KEY/          its build folder; `done` in it says that it is complete
+#   $CACHE/package/PACKAGE_PACKAGEVERSION_all.deb  the source, if this machine's release does not have it
+#   $CACHE/source/PACKAGE-PACKAGEVERSION/       the unpacked source; builds are out of tree
+#   $CACHE/kernel/VERSION-FLAVOUR-KEY/          its build folder; complete if it has the file `done`
 #
-# KEY is a hash of the source's package version, the compiler and the configuration without its comments, so
-# a changed option or an updated package makes a new kernel and leaves the old one alone. A build that was
-# interrupted goes on where it stopped, because make does.
+# KEY is a hash of the source's package version, the compiler and the configuration without comments. So a changed
+# option or an updated package makes a new kernel and keeps the old one. make continues an interrupted build.
 
 KERNEL_D=$REPO/tools/kernel
 
@@ -24,10 +23,10 @@ kernel_package() {
 	echo "$package"
 }
 
-# Empty for a package of this machine's release, which is installed.
+# Prints the suite to fetch the source from. Empty for a package of this machine's release, which is installed.
 kernel_suite() { awk -v v="$1" '!/^#/ && $1 == v { print $3 }' "$KERNEL_D/KERNELS"; }
 
-# The options of a VERSION in a FLAVOUR, later lines winning.
+# kernel_options VERSION FLAVOUR: prints the options. Later files override earlier ones.
 kernel_options() {
 	local files=("$KERNEL_D/guest.config")
 	[[ $2 == debug ]] && files+=("$KERNEL_D/debug.config")
@@ -36,7 +35,7 @@ kernel_options() {
 		awk -F= '{ value[$1] = $2 } END { for (name in value) print name "=" value[name] }' | sort
 }
 
-# The version of the package that a kernel is built from: the installed one, or the one that was fetched.
+# Prints the version of the source package: of the installed one, or of the one that was fetched.
 kernel_package_version() {
 	local package file
 	package=$(kernel_package "$1")
@@ -56,12 +55,12 @@ kernel_paths() {
 	KERNEL_SOURCE=$CACHE/source/$(kernel_package "$1")-$version
 	key=$( (echo "$version" && gcc --version | head -n 1 && kernel_options "$1" "$2") | sha256sum | cut -c1-12)
 	KERNEL_BUILD=$CACHE/kernel/$1-$2-$key
-	# Unpacking itself costs an emulated machine a second; but KASAN does not survive a start without it (PVH).
+	# vmlinux saves the decompression, about a second of emulation. With KASAN the direct start (PVH) does not work.
 	KERNEL_IMAGE=$KERNEL_BUILD/vmlinux
 	[[ $2 == plain ]] || KERNEL_IMAGE=$KERNEL_BUILD/arch/x86/boot/bzImage
 }
 
-# The packed source, on the standard output.
+# Writes the packed source to the standard output.
 packed_source() {
 	local package
 	package=$(kernel_package "$1")
@@ -82,7 +81,7 @@ unpack_kernel() {
 
 kernel_make() { make -C "$KERNEL_SOURCE" O="$KERNEL_BUILD" "$@"; }
 
-# configure_kernel VERSION FLAVOUR: applies the options and refuses a configuration in which one was lost.
+# configure_kernel VERSION FLAVOUR: applies the options, and fails if one of them did not take effect.
 configure_kernel() {
 	local options=$KERNEL_BUILD/requested.config line lost=0
 	mkdir -p "$KERNEL_BUILD" &&
@@ -100,11 +99,11 @@ configure_kernel() {
 	((lost == 0)) && kernel_make prepare modules_prepare
 }
 
-# Objects that are still to be compiled: a dry run names them. Its errors (it cannot link what it did not
-# build) do not matter.
+# Counts the objects that still have to be compiled, by a dry run. The dry run reports errors, because it cannot link
+# objects that it did not build. They are ignored.
 count_objects() { { kernel_make -n -k bzImage modules 2>/dev/null || true; } | grep -c -- ' -c -o ' || true; }
 
-# Follows a growing build log until the process is gone. On a terminal the count moves; elsewhere each tenth is written.
+# Follows the build log until the process ends. On a terminal it updates a count, elsewhere it prints each tenth.
 show_progress() {
 	local pid=$1 log=$2 total=$3 text=$4 count last=0 tenth
 	while kill -0 "$pid" 2>/dev/null; do
@@ -156,14 +155,14 @@ ensure_kernel_package() {
 	[[ -z $suite ]] || ensure_fetched "$(kernel_package "$1")" "$suite"
 }
 
-# ensure_source VERSION: afterwards KERNEL_SOURCE is there.
+# ensure_source VERSION: unpacks the source if needed, and sets KERNEL_SOURCE.
 ensure_source() {
 	ensure_kernel_package "$1" || return
 	kernel_paths "$1" plain
 	with_lock "$(basename "$KERNEL_SOURCE")" unpack_kernel_once "$1"
 }
 
-# ensure_kernel VERSION FLAVOUR: afterwards KERNEL_SOURCE, KERNEL_BUILD and KERNEL_IMAGE are there.
+# ensure_kernel VERSION FLAVOUR: builds the kernel if needed, and sets KERNEL_SOURCE, KERNEL_BUILD and KERNEL_IMAGE.
 ensure_kernel() {
 	ensure_kernel_package "$1" || return
 	kernel_paths "$1" "$2"

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# The Debian packages that the other steps need: found missing, installed when root, named otherwise. A package
-# that this machine's release does not have is not installed; it is fetched into $CACHE/package and unpacked there.
+# The Debian packages that the other steps need. Missing ones are installed when running as root, and listed
+# otherwise. A package of another release is not installed, only fetched into $CACHE/package.
 
 readonly DEBIAN_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 
-# Those of the default kernel too: user space is built with its headers, whatever kernel runs.
+# Includes the default kernel's source: user space is built with it, whichever kernel runs.
 wanted_packages() {
 	local version
 	sed 's/#.*//' "$REPO/tools/packages"
@@ -50,24 +50,24 @@ ensure_packages() {
 	with_lock packages install_missing_locked
 }
 
-# The newest one that was fetched, if any.
+# Prints the path of the newest fetched version, if there is one.
 fetched_package() { find "$CACHE/package" -name "$1_*.deb" 2>/dev/null | sort -V | tail -n 1; }
 
-# Where this machine gets Debian from, by its own configuration of apt.
+# Prints the Debian mirror of this machine's apt configuration.
 # shellcheck disable=SC2016 # apt's fields
 debian_mirror() {
 	apt-get indextargets --format '$(CREATED_BY) $(ORIGIN) $(LABEL) $(REPO_URI)' |
 		sed -n 's/^Packages Debian Debian //p' | head -n 1
 }
 
-# fetch_package PACKAGE SUITE: apt fetches and checks it, as it would be installed, with lists of its own; what
-# apt knows of this machine stays as it is.
+# fetch_package PACKAGE SUITE: apt fetches and verifies the package, with separate package lists. The apt state of
+# this machine does not change.
 fetch_package() (
 	mirror=$(debian_mirror)
 	[[ $mirror ]] || die "apt knows no Debian mirror; apt-get update may help"
 	folder=$(mktemp -d)
 	trap 'rm -rf "$folder"' EXIT
-	# Readable for the user that apt downloads as.
+	# apt downloads as another user, which needs read access.
 	chmod 755 "$folder"
 	mkdir -p "$folder/lists/partial" "$folder/cache/archives/partial" "$CACHE/package"
 	echo "deb [signed-by=$DEBIAN_KEYRING] $mirror $2 main" >"$folder/sources.list"

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# `tools/vm test`: every kind of test one after the other, summed up in one last line.
+# `tools/vm test`: runs the kinds of tests one after the other, and prints the sums in the last line.
 #
-#   lint     tools/lint, as one test
-#   host     tests that need no kernel module, under ASan and UBSan
+#   lint     tools/lint, counted as one test
+#   host     tests that need no kernel module, run natively with ASan and UBSan
 #   plain    the guest with the plain kernel
 #   debug    the guest with the debug kernel
-#   canary   the tests of the tests
+#   canary   tests of the test tools
 
 PASSED=0
 FAILED=0
 SKIPPED=0
 TEST_TIME_LIMIT=4200
 TEST_NUMA=2
-TEST_GUESTS=2 # at once
+TEST_GUESTS=2 # that run concurrently
 
 # tally TITLE PASSED FAILED SKIPPED
 tally() {
@@ -22,7 +22,7 @@ tally() {
 	printf '== %s: %d passed, %d failed, %d skipped\n\n' "$@"
 }
 
-# tally_run TITLE STATUS PASSED FAILED SKIPPED: a bad status without a failed test is a failure too.
+# tally_run TITLE STATUS PASSED FAILED SKIPPED: counts a non-zero status without a failed test as a failure.
 tally_run() {
 	local title=$1 status=$2 passed=$3 failed=$4 skipped=$5
 	if ((status != 0 && failed == 0)); then
@@ -32,10 +32,10 @@ tally_run() {
 	tally "$title" "$passed" "$failed" "$skipped"
 }
 
-# Runs a command that builds something, unless what there is is to be used.
+# Runs a build command, unless --no-build was given.
 build_first() { [[ $BUILD_FIRST == no ]] || "$@"; }
 
-# The default kernel's checkpatch, so that what is right does not depend on what runs.
+# Uses the default kernel's checkpatch, so that the result does not depend on --kernel.
 run_lint() (
 	ensure_kernel "$(default_kernel)" plain
 	HMMRT_KERNEL_SOURCE=$KERNEL_SOURCE HMMRT_KERNEL_BUILD=$KERNEL_BUILD "$REPO/tools/lint" "$@"
@@ -51,7 +51,7 @@ test_lint() {
 	fi
 }
 
-# The number an attribute of the test suite has in ctest's JUnit file; 0 when there is no file.
+# junit_number ATTRIBUTE FILE: prints a number of the test suite in ctest's JUnit file, 0 without a file.
 junit_number() {
 	local number
 	number=$(sed -n "s/^[[:space:]]*$1=\"\([0-9]*\)\".*/\1/p; /<testcase/q" "$2" 2>/dev/null) || true
@@ -80,7 +80,7 @@ test_on_host() {
 	tally_run host "$rc" $((tests - failed - skipped)) "$failed" "$skipped"
 }
 
-# add_sums FILE...: to passed, failed and skipped of the caller, what guests left.
+# add_sums FILE...: adds the sums that guests wrote to the caller's passed, failed and skipped.
 add_sums() {
 	local file sums
 	for file in "$@"; do
@@ -90,8 +90,8 @@ add_sums() {
 	done
 }
 
-# run_parts RESULTS: the programs in several guests, which share them; the worst status. A program that no guest
-# has run, and a guest that was lost, count as failures.
+# run_parts RESULTS: runs the programs in several guests, which divide the work. Returns the worst status. A program
+# that no guest has run and a guest that wrote no sums count as failures.
 run_parts() {
 	local results=$1 part rc=0 worst=0 pids=()
 	prepare || return
@@ -119,7 +119,7 @@ lost_part() {
 	((failed++)) || true
 }
 
-# Programs of the list without a log.
+# Counts programs of the list without a log as failures.
 count_left_out() {
 	local path name
 	while read -r path _; do
@@ -130,7 +130,7 @@ count_left_out() {
 	done < <(grep -vE '^[[:space:]]*(#|$)' "$BUILD/user/tests/guest-tests.txt")
 }
 
-# test_in FLAVOUR [NAME...]: builds for this flavour, boots, and reads the sums that the guests left.
+# test_in FLAVOUR [NAME...]: builds for this flavour, boots, and reads the sums that the guests wrote.
 test_in() {
 	local rc=0 passed=0 failed=0 skipped=0 title results
 	FLAVOUR=$1
@@ -162,7 +162,7 @@ test_canaries() {
 	tally "$KERNEL canary" "${sums[@]}"
 }
 
-# Its last line is "self-test: N passed, N failed".
+# The last line of the self-test is "self-test: N passed, N failed".
 test_lint_itself() {
 	local log=$BUILD/out/results/lint-self-test.log rc=0 passed=0 failed=0
 	run_lint --self-test >"$log" 2>&1 || rc=$?
@@ -172,8 +172,8 @@ test_lint_itself() {
 	tally_run "lint's self-test" "$rc" "$passed" "$failed" 0
 }
 
-# Splits the arguments into KINDS to run and PROGRAMS to look for. Without kinds, all of them; with programs
-# only, the kinds that have programs.
+# Splits the arguments into KINDS and PROGRAMS. Without arguments all kinds are selected, with programs only the
+# kinds that have programs.
 select_tests() {
 	local name
 	KINDS=() PROGRAMS=()
@@ -190,7 +190,7 @@ select_tests() {
 	if [[ $ON_HOST == yes ]]; then KINDS=(host plain); fi
 }
 
-# What needs no guest, and so no kernel of its own.
+# Kinds that need no guest run once, not for each kernel.
 test_here() {
 	case $1 in
 	lint) test_lint ;;
@@ -215,7 +215,7 @@ test_everything() {
 	mkdir -p "$BUILD/out/results"
 	ensure_packages
 	mapfile -t kernels < <(chosen_kernels)
-	# The slow things first, so that a missing one is known at once.
+	# Build the kernels first: it takes longest, and problems show up early.
 	for KERNEL in "${kernels[@]}"; do
 		ensure_kernel "$KERNEL" plain
 		! kind_is_selected debug || ensure_kernel "$KERNEL" debug

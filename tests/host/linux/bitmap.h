@@ -9,7 +9,7 @@
 #define BITS_TO_LONGS(n)	(((n) + BITS_PER_LONG - 1) / BITS_PER_LONG)
 #define DECLARE_BITMAP(name, bits) unsigned long name[BITS_TO_LONGS(bits)]
 
-/* One bit at a time; the kernel's reads whole words. */
+/* Checks one bit at a time; the kernel's function reads whole words. */
 static inline unsigned long find_next_bit(const unsigned long *map,
 					  unsigned long size,
 					  unsigned long offset)

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <stdbool.h>
 
-/* Locks know only whether they are held; there is one thread. */
+/* The tests have one thread: a lock only knows whether it is held. */
 struct host_lock {
 	bool held;
 };

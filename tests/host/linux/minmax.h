@@ -2,7 +2,7 @@
 #ifndef TESTS_HOST_LINUX_MINMAX_H
 #define TESTS_HOST_LINUX_MINMAX_H
 
-/* The kernel's also refuse to compare different types. */
+/* The kernel's macros also refuse to compare different types. */
 #define min(a, b)				\
 	({					\
 		__typeof__(a) min_a = (a);	\

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tests have one thread: a grace period is over at once. */
+/* The tests have one thread: a grace period is over immediately. */
 #ifndef TESTS_HOST_LINUX_RCUPDATE_H
 #define TESTS_HOST_LINUX_RCUPDATE_H
 

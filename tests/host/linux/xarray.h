@@ -6,7 +6,7 @@
 
 #include "kernel_stubs.h"
 
-/* A list in no order; the kernel's is a tree. */
+/* An unordered list; the kernel uses a tree. */
 struct host_entry {
 	unsigned long index;
 	void *value;
@@ -20,7 +20,7 @@ struct xarray {
 #define XA_FLAGS_ACCOUNT	0u
 #define xa_init_flags(xa, flags) xa_init(xa)
 
-/* Numbers in place of pointers, which are even. */
+/* Stores a number in place of a pointer. Pointers are even. */
 static inline void *xa_mk_value(unsigned long value)
 {
 	return (void *)(uintptr_t)(2 * value + 1);
@@ -33,7 +33,7 @@ static inline bool xa_is_value(const void *entry)
 
 void xa_init(struct xarray *xa);
 void *xa_load(struct xarray *xa, unsigned long index);
-/* What was there, or an error for xa_err(). */
+/* Returns the previous entry, or an error for xa_err(). */
 void *xa_store(struct xarray *xa, unsigned long index, void *value, gfp_t gfp);
 int xa_err(const void *result);
 void xa_destroy(struct xarray *xa);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A program for CUDA: copies of rows and boxes, pools, callbacks. The build replaces `cuda` by
-// `hmm` in it and changes nothing else.
+// A CUDA program: copies of rows and boxes, pools, callbacks. The build only
+// replaces `cuda` with `hmm` in it.
 #include "ported.h"
 
 #include <cuda_runtime.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program for CUDA in C, which has no kernels of its own: what it calls of the runtime. The
- * build replaces `cuda` by `hmm` in it and changes nothing else.
+ * A CUDA program in C without kernels: the runtime functions that it calls. The
+ * build only replaces `cuda` with `hmm` in it.
  */
 #include "ported.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A program for CUDA, as such programs are written: kernels on managed memory. The build replaces
-// `cuda` by `hmm` in it and changes nothing else.
+// A typical CUDA program: kernels on managed memory. The build only replaces
+// `cuda` with `hmm` in it.
 #include "ported.h"
 
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs for CUDA, as functions; each returns how much was wrong. */
+/* CUDA programs as functions. Each returns the number of wrong results. */
 #ifndef PORTED_H
 #define PORTED_H
 

@@ -132,7 +132,7 @@ int fake_kernel::run_advice(const hmmrt::advice_work& work) {
 }
 
 void fake_kernel::run_entry(hmmrt::control& ctl, const hmmrt::piece& mine) {
-    // As the agent does with a call that fails.
+    // The agent reports a failed call in the same way.
     const auto note = [&](hmmrt::entry_kind kind, int result) {
         std::uint64_t none = 0;
         if (result < 0)
@@ -178,7 +178,7 @@ void fake_kernel::run_lane(fake_agent& self) {
             continue;
         }
         if (ctl.sticky.load() == 0) run_entry(ctl, mine);
-        if (self.gone.load()) return; // in the middle of a launch
+        if (self.gone.load()) return; // lost in the middle of a launch
         std::uint32_t over = 1;
         if (ctl.sticky.load() != 0) over += ring_take_rest(ctl, mine);
         ring_finish(ctl, mine, over);
@@ -241,13 +241,14 @@ void fake_kernel::end(fake_agent& which) {
 
 } // namespace fakes
 
-// ---- behind the seam: time, memory and futexes are real
+// ---- system calls: time, memory and futexes are real
 
 namespace hmmrt::sys {
 
 using fakes::kernel;
 
-// Where the C library's function is a point of cancellation, so is the fake.
+// Where the function of the C library is a cancellation point, the fake is one,
+// too.
 
 int open_file(const char* path) {
     pthread_testcancel();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stands in for the kernel and for the agent behind runtime/sys/syscalls.hpp.
+ * Replaces the kernel and the agent behind runtime/sys/syscalls.hpp.
  *
- * The fake agent is a few threads of this process that run launches directly: what
- * is tested is the runtime's side, not how device code is confined.
+ * The fake agent is a few threads of this process that run launches directly:
+ * these tests cover the runtime, not the confinement of device code.
  */
 #pragma once
 
@@ -33,7 +33,7 @@ struct fake_device {
 
 enum class agent_behaviour { runs, fails_to_attach, dies_while_starting };
 
-/// There is one for each control block that was started.
+/// One for each control block that was started.
 struct fake_agent {
     hmmrt::control* ctl;
     int kill_reader;
@@ -53,32 +53,33 @@ class fake_kernel {
         {0, "hmmrt-gpu0", 256 << 20, 64 << 20, HMMRT_PROPERTY_NATIVE_ATOMICS},
         {2, "hmmrt-gpu2", 512 << 20, 0, HMMRT_PROPERTY_COHERENT, 1}};
     std::map<std::uint32_t, int> device_info_errors; ///< errno by device id
-    std::uint32_t busy_milliseconds = 0; ///< BIND says EBUSY unless it may wait for so long
+    std::uint32_t busy_milliseconds = 0; ///< BIND fails with EBUSY unless it can wait this long
     int map_error = 0;
     agent_behaviour agent = agent_behaviour::runs;
     std::map<std::string, std::string> environment;
     int cpus = 2;
     int seccomp_mode = 0;
 
-    // Looked at by tests.
+    // Read by tests.
     std::atomic<int> open_files{0};
     std::atomic<int> agents_started{0};
-    std::atomic<int> looks_at_agents{0}; ///< whether they still live
+    std::atomic<int> looks_at_agents{0}; ///< checks that they are alive
     fake_memory memory;
     fake_policy policy;
-    std::atomic<std::uint64_t> next_stamp{1}; ///< milliseconds, one more each time
+    std::atomic<std::uint64_t> next_stamp{1}; ///< milliseconds, increases by one
 
-    // From device code of tests, about the agent that runs it.
+    // Called by device code of tests, and apply to the agent that runs it.
 
-    /// As if this instruction had faulted.
+    /// Acts as if the current instruction had faulted.
     static void fault(const hmmrt::fault_block& block);
-    /// As if it had raised this signal.
+    /// Acts as if it had raised this signal.
     static void raise(int signal);
-    /// The agent goes away by itself.
+    /// Acts as if the agent had died.
     static void lose_agent();
     static bool agent_is_gone();
 
-    // For the functions behind the seam. A descriptor never comes again.
+    // Called by the functions that replace system calls. A descriptor is never
+    // reused.
     int open_fd();
     int open(const std::string& path);
     int ioctl(unsigned long request, void* argument);
@@ -87,7 +88,7 @@ class fake_kernel {
     int start_agent(int control_file, int kill_reader);
     void kill_agent(int kill_writer);
     bool agent_ended(int pidfd);
-    // Of the one that was started last.
+    // Of the agent that was started last.
     bool agent_is_strict();
     hmmrt::control& last_control();
 
@@ -103,7 +104,7 @@ class fake_kernel {
     std::mutex lock_;
     std::map<int, hmmrt::control*> controls_; ///< by descriptor
     std::map<int, int> kill_readers_;         ///< by writer
-    std::map<int, fake_agent> agents_;        ///< by pidfd; they stay
+    std::map<int, fake_agent> agents_;        ///< by pidfd; never removed
 };
 
 extern fake_kernel kernel;

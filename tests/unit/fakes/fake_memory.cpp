@@ -94,7 +94,7 @@ int fake_memory::ioctl(unsigned long request, void* argument) {
     }
 }
 
-/// Returns its outcome.
+/// Returns the outcome of the page.
 std::uint8_t fake_memory::move(std::uint64_t addr, std::uint32_t location) {
     fake_page& one = pages_[addr];
     one.last_prefetch = location;
@@ -206,7 +206,7 @@ int fake_memory::lock(std::uint64_t addr, std::uint64_t len) {
     return -populate_error;
 }
 
-/// An error comes after half of the pages.
+/// Locks half of the pages before an error.
 int fake_memory::lock_on_fault(std::uint64_t addr, std::uint64_t len) {
     const std::lock_guard lock(lock_);
     const std::uint64_t end = lock_error != 0 ? addr + len / 2 : addr + len;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stands in for what the modules know about the memory of a program: places, advice and
- * locks, page by page. Everything is mapped, but for one hole; a page is in system
- * memory until it is prefetched.
+ * Replaces what the modules know about the memory of a program: location,
+ * advice and locks of each page. Everything is mapped except for one hole. A
+ * page is in system memory until it is prefetched.
  */
 #pragma once
 
@@ -40,11 +40,11 @@ struct fake_page {
 
 class fake_memory {
   public:
-    static constexpr std::uint64_t hole = 0x700000000000; ///< with its block
+    static constexpr std::uint64_t hole = 0x700000000000; ///< the start of a block without mappings
     static constexpr std::uint64_t hole_end = hole + (2 << 20);
     static constexpr std::uint64_t lock_limit = 64 << 10;
 
-    /// 0 or -errno; -ENOTTY for what is not about memory.
+    /// Returns 0 or -errno; -ENOTTY for requests that are not about memory.
     int ioctl(unsigned long request, void* argument);
     int discard(std::uint64_t addr, std::uint64_t len);
     int lock(std::uint64_t addr, std::uint64_t len);
@@ -52,23 +52,23 @@ class fake_memory {
     bool has_locked(std::uint64_t addr, std::uint64_t len);
     int unlock(std::uint64_t addr, std::uint64_t len);
     static bool is_mapped(std::uint64_t addr, std::uint64_t len);
-    /// As /proc/self/maps.
+    /// In the format of /proc/self/maps.
     std::string maps();
     void clear();
 
     // Set by tests.
-    std::size_t interrupt_after = 0; ///< pages that a prefetch does before a signal comes
-    int lock_error = 0;              ///< what is to be locked is too much
-    int populate_error = 0;          ///< there is not that much memory
+    std::size_t interrupt_after = 0; ///< pages that a prefetch moves before a signal
+    int lock_error = 0;              ///< the limit of locked memory is reached
+    int populate_error = 0;          ///< not enough memory
     bool peers_possible = true;
     std::function<void()> while_prefetching;
-    std::function<void()> while_locking;            ///< what is to be locked is brought into memory
+    std::function<void()> while_locking;            ///< while pages to lock are populated
     std::map<std::uint64_t, enum hmmrt_stay> stays; ///< pages that do not move
 
-    // Looked at by tests.
+    // Read by tests.
     std::vector<prefetch_call> prefetches;
     std::vector<discard_call> discards;
-    std::string order;              ///< a letter for each of both: p or d
+    std::string order;              ///< a letter for each call: p or d
     std::set<std::uint64_t> locked; ///< pages
     int lock_questions = 0;
 

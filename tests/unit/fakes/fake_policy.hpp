@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stands in for the knobs and quotas of the modules: remembers what was set where, one
- * value for all ranges, and refuses what a test says.
+ * Replaces the knobs and quotas of the modules: stores which value was set
+ * where, with one value for all ranges, and fails when a test wants that.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct fake_knob {
     std::uint32_t max;
     std::uint32_t by_default;
     std::uint32_t scopes;
-    std::map<std::uint64_t, std::uint32_t> set; ///< by scope, and of a device its id
+    std::map<std::uint64_t, std::uint32_t> set; ///< by scope, and by id for devices
 };
 
 class fake_policy {
@@ -31,11 +31,11 @@ class fake_policy {
     void clear();
 
     // Set by tests.
-    int knob_change_error = 0; ///< positive; asking is no change
+    int knob_change_error = 0; ///< positive; queries still succeed
     int quota_error = 0;
     std::vector<fake_knob> knobs;
 
-    // Looked at by tests.
+    // Read by tests.
     std::vector<hmmrt_knob> knob_changes;
     std::vector<hmmrt_quota> quotas; ///< every call
 
