@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Exits with 0 if no device holds a page of any process. Frees can be deferred, so
+// Exits with 0 if no device holds a page of any process. Frees can be deferred:
 // it waits up to five seconds, then prints the devices in use and exits with 1.
 #include <linux/hmmrt.h>
 

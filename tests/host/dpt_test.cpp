@@ -208,7 +208,7 @@ TEST_F(Dpt, AWriteIntoALeafSplitsIt) {
     EXPECT_EQ(shim_dpt_entry(dpt_, 101 * page), (table_bytes + 101 * page) | SHIM_PTE_VALID);
 }
 
-// --- random operations against a model -----------------------------------------------------------
+// --- random operations against a model ---------------------------------------
 
 class Model {
   public:

@@ -265,8 +265,7 @@ TEST(DeviceWindow, OfABlockThatASweepEntersIsTheBlock) {
     EXPECT_EQ(device_window({}, 0, alone, {block, 0, 1}).count, granule);
 }
 
-// --- CPU faults
-// ------------------------------------------------------------------------------------
+// --- CPU faults --------------------------------------------------------------
 
 void expect_sane(const hmmrt_policy_window& window, unsigned page) {
     EXPECT_LE(window.first, page);

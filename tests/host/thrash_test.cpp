@@ -282,7 +282,7 @@ TEST(Knob, SwitchesItOff) {
     EXPECT_EQ(block.hold(), HMMRT_HOLD_NOT);
 }
 
-// --- random events ----------------------------------------------------------------------------
+// --- random events -----------------------------------------------------------
 
 unsigned seed() {
     const char* text = std::getenv("HMMRT_TEST_SEED");
@@ -370,7 +370,7 @@ TEST(AnyStream, OfTurnsEndsInAPin) {
     }
 }
 
-// --- more blocks than the device has memory for -----------------------------------------------
+// --- more blocks than the device has memory for ------------------------------
 
 constexpr u64 pin_time = 300 * lapse;
 

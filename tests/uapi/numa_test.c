@@ -445,7 +445,7 @@ TEST_F(numa, nothing_is_lost_while_mapped_pages_move_between_nodes)
 	ASSERT_EQ(-1, pages_check(self->buf + PAGE_BYTES, LEN - PAGE_BYTES, 2));
 }
 
-/* --- balancing ------------------------------------------------------------------------ */
+/* --- balancing ------------------------------------------------------------ */
 
 #define BALANCING	"/proc/sys/kernel/numa_balancing"
 #define BALANCE_LIMIT_S	240

@@ -347,7 +347,7 @@ TEST_F(outcome, of_what_does_not_fit)
 	ASSERT_OUTCOMES(BLOCK_PAGES, BLOCK_PAGES, STAYED(NO_MEMORY));
 }
 
-/* --- where the call ends early ----------------------------------------------- */
+/* --- where the call ends early -------------------------------------------- */
 
 TEST_F(outcome, is_written_up_to_a_hole)
 {

@@ -34,7 +34,7 @@
 static uint64_t *area;
 static size_t area_words;
 
-/* --- work ------------------------------------------------------------------------- */
+/* --- work ----------------------------------------------------------------- */
 
 #define ROW	(PAGE_BYTES / sizeof(uint64_t))
 
@@ -46,7 +46,7 @@ static uint64_t run_job(void)
 	return 0;
 }
 
-/* --- one process, one or two devices ------------------------------------------------ */
+/* --- one process, one or two devices -------------------------------------- */
 
 FIXTURE(oversubscribe) {
 	char parameters[SIMGPU_PARAMETERS];
@@ -357,7 +357,7 @@ TEST_F(oversubscribe, two_devices_and_a_prefetch_at_the_same_time)
 	}
 }
 
-/* --- several processes -------------------------------------------------------------- */
+/* --- several processes ---------------------------------------------------- */
 
 FIXTURE(processes) {
 	char parameters[SIMGPU_PARAMETERS];
@@ -561,7 +561,7 @@ TEST_F(processes, killed_ones_do_no_harm)
 	EXPECT_EQ(0, device_used_bytes(self->fd, self->id));
 }
 
-/* --- a device of one chunk ---------------------------------------------------------- */
+/* --- a device of one chunk ------------------------------------------------ */
 
 FIXTURE(tiny) {
 	char parameters[SIMGPU_PARAMETERS];

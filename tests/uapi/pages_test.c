@@ -82,7 +82,7 @@ static uint64_t now(void)
 		ASSERT_EQ(0, self->page.time);				\
 	} while (0)
 
-/* --- one page, step by step ------------------------------------------------------ */
+/* --- one page, step by step ----------------------------------------------- */
 
 TEST_F(pages, page_that_nobody_touched_is_nowhere)
 {
@@ -234,7 +234,7 @@ TEST_F(pages, moved_mapping_has_no_history_and_keeps_its_pages)
 	ASSERT_PAGE(place, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
 }
 
-/* --- flags -------------------------------------------------------------------------- */
+/* --- flags ---------------------------------------------------------------- */
 
 TEST_F(pages, protected_page_is_written_by_nobody)
 {
@@ -315,7 +315,7 @@ TEST_F(pages, part_of_a_huge_page_says_so)
 	ASSERT_EQ(HMMRT_PAGE_DIRTY | HMMRT_PAGE_HUGE, self->page.flags);
 }
 
-/* --- ranges and errors ----------------------------------------------------------- */
+/* --- ranges and errors ---------------------------------------------------- */
 
 TEST_F(pages, range_over_blocks_and_mappings_has_an_entry_for_each_page)
 {

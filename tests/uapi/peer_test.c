@@ -122,7 +122,7 @@ static uint64_t *word_of(char *buf, size_t page)
 	return (uint64_t *)(buf + page * PAGE_BYTES);
 }
 
-/* --- pages that move ---------------------------------------------------------------- */
+/* --- pages that move ------------------------------------------------------ */
 
 FIXTURE(moving) {
 	struct env env;
@@ -283,7 +283,7 @@ TEST_F(moving, prefetch_moves_pages_that_a_peer_maps)
 	EXPECT_EQ(0, stats_of(env, A).out_cpu_faults);
 }
 
-/* --- peers: devices whose faults map pages where they are ------------------------------- */
+/* --- peers: devices whose faults map pages where they are ----------------- */
 
 FIXTURE(mapping) {
 	struct env env;
@@ -750,7 +750,7 @@ TEST_F(mapping, switched_by_two_threads_under_load_loses_no_write)
 	EXPECT_EQ(10 * LANES * times, *word);
 }
 
-/* --- the end of a process ------------------------------------------------------------------ */
+/* --- the end of a process ------------------------------------------------- */
 
 FIXTURE(ending) {
 	struct env env;

@@ -36,7 +36,7 @@ static int limit_to(const struct session *session, uint64_t limit)
 			     DEFAULT, NULL);
 }
 
-/* --- one process -------------------------------------------------------------------- */
+/* --- one process ---------------------------------------------------------- */
 
 /*
  * A child that inherits its parent's memory and keeps it until it is told to

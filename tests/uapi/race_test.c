@@ -97,7 +97,7 @@ TEST_F(race, replaced_pages_among_busy_neighbours)
 		  *(uint64_t *)(buf + 21 * PAGE_BYTES));
 }
 
-/* --- random changes under lanes that read everywhere ---------------------------------- */
+/* --- random changes under lanes that read everywhere ---------------------- */
 
 struct changer {
 	char *buf;
@@ -192,9 +192,8 @@ TEST_F(race, random_changes_under_busy_lanes)
 
 			ASSERT_EQ(0, outcome.error);
 			/*
-			 * Writes can fault on memory that is read-only for a
-			 * moment. Nothing leaves holes, but a lane may fault on
-			 * one between two calls.
+			 * Writes can hit memory that is read-only for a moment.
+			 * Any access can hit a hole.
 			 */
 			ASSERT_TRUE(!outcome.signal ||
 				    outcome.signal == SIGSEGV);
@@ -206,7 +205,7 @@ TEST_F(race, random_changes_under_busy_lanes)
 	ASSERT_NULL(changer.error);
 }
 
-/* --- forks while the device writes ------------------------------------------------------ */
+/* --- forks while the device writes ---------------------------------------- */
 
 /*
  * After fork() the device's writes reach only the parent: the child's copy of
@@ -240,7 +239,7 @@ TEST_F(race, forks_while_lanes_count_lose_nothing)
 	ASSERT_EQ(LANES * times, *word);
 }
 
-/* --- prefetch while the device writes --------------------------------------------------- */
+/* --- prefetch while the device writes ------------------------------------- */
 
 struct mover {
 	const struct session *session;
@@ -313,7 +312,7 @@ TEST_F(race, prefetches_under_counting_lanes_lose_nothing)
 	ASSERT_EQ((uint64_t)LANES << 20, *word);
 }
 
-/* --- permission that grows ---------------------------------------------------------------- */
+/* --- permission that grows ------------------------------------------------ */
 
 /*
  * A lookup takes the longer the larger the range is. Lanes write only a part of
@@ -467,7 +466,7 @@ TEST_F(race, permission_to_write_survives_late_looks)
 	close(fd);
 }
 
-/* --- signals ------------------------------------------------------------------------------ */
+/* --- signals -------------------------------------------------------------- */
 
 struct storm {
 	struct agent *agent;
@@ -516,7 +515,7 @@ TEST_F(race, signals_do_not_make_faults_fail)
 	ASSERT_EQ(0, session_stats(&self->session, 0).out_failed_faults);
 }
 
-/* --- many CPU threads on one page ------------------------------------------------------------ */
+/* --- many CPU threads on one page ----------------------------------------- */
 
 struct toucher {
 	uint64_t *word;

@@ -257,7 +257,7 @@ TEST_F(pressure, writes_to_merged_pages_are_private)
 	ASSERT_EQ(0x5a, two[len - PAGE_BYTES]);
 }
 
-/* --- reclaim and advice ------------------------------------------------------- */
+/* --- reclaim and advice --------------------------------------------------- */
 
 /* A call that takes this long alone takes a second next to the spinner. */
 #define ADVISING_NS	8000000ull
@@ -464,7 +464,7 @@ TEST_F_TIMEOUT(pressure, does_not_wait_for_advice, 120)
 	close(fd);
 }
 
-/* --- moved mappings --------------------------------------------------------- */
+/* --- moved mappings ------------------------------------------------------- */
 
 TEST_F(pressure, moved_mapping_takes_its_device_pages_along)
 {

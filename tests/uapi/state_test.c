@@ -432,7 +432,7 @@ TEST_F(space, residency_tells_populated_pages_from_others)
 	EXPECT_EQ(self->id, locations[3]);
 }
 
-/* --- wrong values ------------------------------------------------------------- */
+/* --- wrong values --------------------------------------------------------- */
 
 TEST_F(space, prefetch_to_what_is_not_bound_or_online_is_einval)
 {
@@ -530,7 +530,7 @@ TEST_F(space, bind_to_what_is_no_space_is_ebadf)
 	close(gpu);
 }
 
-/* --- wrong states -------------------------------------------------------------- */
+/* --- wrong states --------------------------------------------------------- */
 
 TEST_F(space, calls_on_a_file_without_a_space_are_einval)
 {
@@ -613,7 +613,7 @@ TEST_F(space, second_bind_of_a_file_or_device_is_ebusy)
 	self->session.devices[0].gpu = gpu;
 }
 
-/* --- a signal ------------------------------------------------------------------- */
+/* --- a signal ------------------------------------------------------------- */
 
 /*
  * In one round the signals may miss all calls, so the test repeats the round

@@ -288,7 +288,7 @@ TEST_F(bound, process_with_a_space_gets_nothing_from_another)
 	ASSERT_EQ(0, in_child(try_with_own_space, &stolen));
 }
 
-/* --- the token ------------------------------------------------------------------ */
+/* --- the token ------------------------------------------------------------ */
 
 TEST_F(bound, wrong_token_is_eacces)
 {
@@ -335,7 +335,7 @@ TEST_F(bound, tokens_differ)
 	ASSERT_NE(first, bind.out_token);
 }
 
-/* --- application or agent --------------------------------------------------------- */
+/* --- application or agent ------------------------------------------------- */
 
 TEST_F(bound, owner_cannot_be_its_own_agent)
 {

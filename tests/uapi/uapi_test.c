@@ -477,7 +477,7 @@ TEST_F(call, is_enotty_with_bits_of_iow)
 	ASSERT_EQ(0, call_run(self, variant, self->arg));
 }
 
-/* --- without variants ------------------------------------------------------ */
+/* --- without variants ----------------------------------------------------- */
 
 FIXTURE(files) {
 	struct session session;
@@ -529,7 +529,7 @@ TEST_F(files, every_number_is_in_the_list_or_enotty)
 	}
 }
 
-/* --- waiting for the end of a binding ------------------------------------------- */
+/* --- waiting for the end of a binding ------------------------------------- */
 
 static void on_alarm(int sig)
 {

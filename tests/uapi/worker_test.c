@@ -134,7 +134,7 @@ static bool becomes(const volatile int *what, int value)
 	return *what == value;
 }
 
-/* --- the child: a process that waits for a program ------------------------------- */
+/* --- the child: a process that waits for a program ------------------------ */
 
 struct handler {
 	struct shared *shared;
@@ -248,7 +248,7 @@ static void page_comes(FIXTURE_DATA(worker) *self)
 	fuse_server_go_on(&self->server);
 }
 
-/* --- tests ------------------------------------------------------------------------ */
+/* --- tests ---------------------------------------------------------------- */
 
 TEST_F_TIMEOUT(worker, serves_others_meanwhile, 120)
 {

@@ -7,7 +7,7 @@
  *
  * One device	does all work of a process.
  * Two		each work on a half at the same time, then on the other half,
- * 		with the results of the other device.
+ *		with the results of the other device.
  * Processes	one or three share the requested memory.
  */
 #include <errno.h>
@@ -30,7 +30,7 @@
 #define LIMIT_S		60
 #define MOST_S		1500
 
-/* --- work ------------------------------------------------------------------------- */
+/* --- work ----------------------------------------------------------------- */
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -132,7 +132,7 @@ static const struct work works[] = {
 	{ "stencil", stencil },	    { "chasing", chasing },
 };
 
-/* --- a process that works ----------------------------------------------------------- */
+/* --- a process that works ------------------------------------------------- */
 
 /* Work of the agents. It is in shared memory and never migrates. */
 struct job {
@@ -299,7 +299,7 @@ static int work(size_t bytes, unsigned int devices, unsigned int processes)
 	return !!wrong;
 }
 
-/* --- a process that allocates ------------------------------------------------------- */
+/* --- a process that allocates --------------------------------------------- */
 
 #define PIECE_BYTES	(1UL << 20)
 
