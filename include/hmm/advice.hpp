@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the program knows about how memory will be used.
+ * Advice about how the program will use memory.
  *
  *     hmm::advise(table, hmm::read_mostly);
  *     hmm::advise(field, hmm::preferred(hmm::device(1)));
  *     hmm::unadvise(field, hmm::preferred(hmm::device(1)));
  *
- * Empty spans are left alone.
+ * Empty spans are ignored.
  */
 #pragma once
 
@@ -33,17 +33,17 @@ class advice {
     location where_;
 };
 
-/// Who reads gets a copy.
+/// Devices that read a page get a duplicate of it.
 inline constexpr advice read_mostly(hmmMemAdviseSetReadMostly, hmmMemAdviseUnsetReadMostly, host);
-/// Nothing moves to a device.
+/// Pages never migrate to a device.
 inline constexpr advice no_migrate(hmmMemAdviseSetNoMigrate, hmmMemAdviseUnsetNoMigrate, host);
 
-/// Pages stay there while others can use them from there.
+/// Pages stay at the location while other processors can access them there.
 constexpr advice preferred(location where) noexcept {
     return {hmmMemAdviseSetPreferredLocation, hmmMemAdviseUnsetPreferredLocation, where};
 }
 
-/// Its faults move nothing.
+/// The device keeps its mappings, and its faults migrate nothing.
 constexpr advice accessed_by(device which) noexcept {
     return {hmmMemAdviseSetAccessedBy, hmmMemAdviseUnsetAccessedBy, which};
 }
@@ -52,7 +52,7 @@ constexpr advice accessed_by(host_t) noexcept {
     return {hmmMemAdviseSetAccessedBy, hmmMemAdviseUnsetAccessedBy, host};
 }
 
-/// From now on.
+/// Applies advice immediately.
 template <class T, std::size_t Extent>
 void advise(std::span<T, Extent> memory, advice what) {
     if (memory.empty()) return;
@@ -65,7 +65,7 @@ void unadvise(std::span<T, Extent> memory, advice what) {
     check(hmmMemAdvise(memory.data(), memory.size_bytes(), what.unset(), what.where()), "unadvise");
 }
 
-/// When the work queued before is done.
+/// Applies advice when the work queued before in @in is done.
 template <class T, std::size_t Extent>
 void advise(std::span<T, Extent> memory, advice what, stream_ref in) {
     if (memory.empty()) return;
@@ -81,7 +81,8 @@ void unadvise(std::span<T, Extent> memory, advice what, stream_ref in) {
         "unadvise");
 }
 
-/// How many bytes one device fault moves there; 0: as if never said.
+/// Sets how many bytes one device fault in @memory migrates; 0 removes the
+/// setting.
 template <class T, std::size_t Extent>
 void set_granularity(std::span<T, Extent> memory, std::size_t bytes) {
     if (memory.empty()) return;

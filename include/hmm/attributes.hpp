@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is known of ranges of memory and of pointers.
+// Attributes of memory ranges and of pointers.
 #pragma once
 
 #include <hmm/location.hpp>
@@ -11,17 +11,17 @@
 
 namespace hmm {
 
-/// What all pages of a range have in common.
+/// Attributes that all pages of a range share.
 struct range_attributes {
     bool read_mostly = false;
-    /// Type Invalid if pages differ, or there is none.
+    /// The type is Invalid if pages differ or have no location.
     hmmMemLocation preferred = {hmmMemLocationTypeInvalid, hmmInvalidDeviceId};
     hmmMemLocation last_prefetch = {hmmMemLocationTypeInvalid, hmmInvalidDeviceId};
-    /// Device numbers by size, then hmmCpuDeviceId.
+    /// Device numbers in ascending order, then hmmCpuDeviceId.
     std::vector<int> accessed_by;
 };
 
-/// As they are at one moment.
+/// Gets a consistent snapshot of the attributes of @memory.
 template <class T, std::size_t Extent>
 range_attributes attributes(std::span<T, Extent> memory) {
     range_attributes result;
@@ -52,7 +52,7 @@ range_attributes attributes(std::span<T, Extent> memory) {
     return result;
 }
 
-/// Of any address.
+/// Gets the attributes of any address.
 inline hmmPointerAttributes attributes(const void* pointer) {
     hmmPointerAttributes result;
     check(hmmPointerGetAttributes(&result, pointer), "attributes");

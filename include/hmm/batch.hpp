@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Several ranges of memory with one call. They are done one after the other; if an
- * argument is wrong nothing is queued.
+ * Operations on several ranges of memory with one call. The ranges are
+ * processed one after the other. If an argument is invalid, nothing is queued.
  *
  *     hmm::prefetch_batch({std::span(left), std::span(right)}, hmm::device(1));
- *     hmm::prefetch_batch({{std::span(left), hmm::device(1)}, {std::span(right), hmm::host}});
+ *     hmm::prefetch_batch({{std::span(left), hmm::device(1)},
+ *                          {std::span(right), hmm::host}});
  *     hmm::discard_batch(rows, in); // any range of spans
  *
- * Empty spans are left out.
+ * Empty spans are ignored.
  */
 #pragma once
 
@@ -23,9 +24,10 @@
 
 namespace hmm {
 
-// Each is a span, or a list, as it stands. NOLINTBEGIN(google-explicit-constructor)
+// These classes convert implicitly from spans and lists.
+// NOLINTBEGIN(google-explicit-constructor)
 
-/// Names memory of any type, const or not.
+/// Refers to memory of any type, const or not.
 class const_memory_ref {
   public:
     template <class T, std::size_t Extent>
@@ -41,25 +43,27 @@ class const_memory_ref {
     std::size_t bytes_;
 };
 
-/// Names memory whose bytes may be lost.
+/// Refers to memory with content that may be discarded.
 class memory_ref : public const_memory_ref {
   public:
     template <detail::overwritable T, std::size_t Extent>
     constexpr memory_ref(std::span<T, Extent> memory) noexcept : const_memory_ref(memory) {}
 };
 
-/// Memory and where it is to be.
+/// Memory and its target location.
 template <class Memory>
 using placed = std::pair<Memory, location>;
 
-/// What one call takes: elements in braces, or any range of what converts to them.
+/// The argument of a batch call: a braced list of elements, or any range of
+/// values that convert to Element.
 template <class Element>
 class batch {
   public:
     batch(std::initializer_list<Element> elements) : elements_(elements) {}
     template <std::ranges::input_range Range>
     requires std::convertible_to<std::ranges::range_reference_t<Range>, Element>
-    // A batch is no range. NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
+    // A batch is not a range, so this does not hide the copy constructor.
+    // NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
     batch(Range&& range) {
         for (auto&& each : range)
             elements_.push_back(std::forward<decltype(each)>(each));
@@ -75,7 +79,7 @@ class batch {
 
 namespace detail {
 
-/// A batch as the C interface takes it.
+/// A batch in the form that the C interface takes.
 class batch_arrays {
   public:
     template <class Memory>
@@ -94,7 +98,8 @@ class batch_arrays {
         check(hmmMemDiscardBatchAsync(ptrs_.data(), sizes_.data(), ptrs_.size(), 0, in.get()),
               operation);
     }
-    /// By hmmMemPrefetchBatchAsync(), or its brother that discards.
+    /// @call is hmmMemPrefetchBatchAsync() or
+    /// hmmMemDiscardAndPrefetchBatchAsync().
     void move(decltype(hmmMemPrefetchBatchAsync) call, stream_ref in, const char* operation) const {
         if (ptrs_.empty()) return;
         check(call(ptrs_.data(), sizes_.data(), ptrs_.size(), locations_.data(), firsts_.data(),
@@ -105,7 +110,8 @@ class batch_arrays {
   private:
     void add(const_memory_ref memory) {
         if (memory.size_bytes() == 0) return;
-        // Not const in C, even where it is only moved.
+        // The C interface takes non-const pointers even if it only moves the
+        // memory.
         ptrs_.push_back(const_cast<void*>(memory.data()));
         sizes_.push_back(memory.size_bytes());
     }
@@ -120,29 +126,29 @@ class batch_arrays {
     std::vector<void*> ptrs_;
     std::vector<std::size_t> sizes_;
     std::vector<hmmMemLocation> locations_;
-    std::vector<std::size_t> firsts_; ///< range of each location
+    std::vector<std::size_t> firsts_; ///< first range of each location
 };
 
 } // namespace detail
 
-/// Queues moving the pages of @all. Best effort.
+/// Queues migrating the pages of @all to one location. Best effort.
 inline void prefetch_batch(const batch<const_memory_ref>& all, location to,
                            stream_ref in = default_stream) {
     detail::batch_arrays(all, to).move(hmmMemPrefetchBatchAsync, in, "prefetch_batch");
 }
 
-/// Each to a place of its own.
+/// Queues migrating each range to its own location.
 inline void prefetch_batch(const batch<placed<const_memory_ref>>& all,
                            stream_ref in = default_stream) {
     detail::batch_arrays(all).move(hmmMemPrefetchBatchAsync, in, "prefetch_batch");
 }
 
-/// Queues forgetting what is in @all, in whole pages.
+/// Queues discarding the whole pages inside each range of @all.
 inline void discard_batch(const batch<memory_ref>& all, stream_ref in = default_stream) {
     detail::batch_arrays(all).discard(in, "discard_batch");
 }
 
-/// The same, and moves each range when it is discarded: no data travels.
+/// Queues discarding each range and then migrating it. No data is copied.
 inline void discard_and_prefetch_batch(const batch<memory_ref>& all, location to,
                                        stream_ref in = default_stream) {
     detail::batch_arrays(all, to).move(hmmMemDiscardAndPrefetchBatchAsync, in,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Devices, and which one the calling thread uses.
+// Devices, and the current device of the calling thread.
 #pragma once
 
 #include <hmm/error.hpp>
@@ -8,13 +8,13 @@
 
 namespace hmm {
 
-/// Bytes of a device's memory, for all processes together.
+/// Free and total bytes of device memory, for all processes together.
 struct device_memory {
     std::size_t free = 0;
     std::size_t total = 0;
 };
 
-/// A device by its number; says nothing about whether it exists.
+/// A device number. The device need not exist.
 class device {
   public:
     constexpr explicit device(int number) noexcept : number_(number) {}
@@ -38,7 +38,8 @@ class device {
     int number_;
 };
 
-/// Devices there are; throws hmm::error with hmmErrorNoDevice if none.
+/// Returns the number of devices; throws hmm::error with hmmErrorNoDevice if
+/// there is no device.
 inline int device_count() {
     int count = 0;
     check(hmmGetDeviceCount(&count), "device_count");
@@ -51,12 +52,12 @@ inline device current_device() {
     return device(number);
 }
 
-/// For all that the calling thread does from now on.
+/// Sets the current device of the calling thread.
 inline void set_device(device which) {
     check(hmmSetDevice(which.number()), "set_device");
 }
 
-/// Uses another device until the end of the scope.
+/// Makes another device current until the end of the scope.
 class scoped_device {
   public:
     explicit scoped_device(device which) : before_(current_device()) { set_device(which); }
@@ -75,7 +76,7 @@ inline device_memory device::memory() const {
     return result;
 }
 
-/// Waits for all work of the current device; throws what went wrong with it.
+/// Waits for all work of the current device; throws its error if it failed.
 inline void synchronize() {
     check(hmmDeviceSynchronize(), "synchronize");
 }
@@ -85,12 +86,13 @@ inline void synchronize(device which) {
     synchronize();
 }
 
-/// The same without exceptions.
+/// As synchronize(), but returns the error.
 [[nodiscard]] inline hmmError_t synchronize(std::nothrow_t) noexcept {
     return hmmDeviceSynchronize();
 }
 
-/// Ends all work of the current device and forgets its error; its memory comes home.
+/// Ends all work of the current device, clears its error and migrates its pages
+/// back to system memory.
 inline void reset() {
     check(hmmDeviceReset(), "reset");
 }

@@ -10,8 +10,8 @@
 
 namespace hmm {
 
-/// What failed (operation), how (code), and, if a kernel was the cause, its record, of
-/// whichever device it ran on.
+/// An error: the operation that failed, the error code, and, if a failed kernel
+/// was the cause, its fault record. The kernel may have run on any device.
 class error : public std::runtime_error {
   public:
     error(hmmError_t code, const char* operation, const std::string& detail,
@@ -23,16 +23,17 @@ class error : public std::runtime_error {
 
     hmmError_t code() const noexcept { return code_; }
     const char* operation() const noexcept { return operation_; }
-    /// Its `error` member is hmmSuccess if no kernel failed.
+    /// The `error` member of the record is hmmSuccess if no kernel failed.
     const hmmFaultRecord& record() const noexcept { return record_; }
 
   private:
     hmmError_t code_;
-    const char* operation_; // a literal
+    const char* operation_; // a string literal
     hmmFaultRecord record_;
 };
 
-/// Throws hmm::error unless @code is hmmSuccess. For the call that just returned @code.
+/// Throws hmm::error unless @code is hmmSuccess. @code must be the result of
+/// the last library call of this thread.
 inline void check(hmmError_t code, const char* operation) {
     if (code == hmmSuccess) return;
     const std::string detail = hmmGetLastErrorDetail();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C++ interface, all of it.
+// Includes the whole C++ interface.
 #pragma once
 
 #include <hmm/advice.hpp>

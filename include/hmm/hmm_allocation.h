@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that the library gives out: at once, and in the order of streams; hmm_runtime.h includes
- * it. */
+/*
+ * Memory allocation: immediate and stream-ordered. hmm_runtime.h includes this
+ * file.
+ */
 #ifndef HMM_HMM_ALLOCATION_H
 #define HMM_HMM_ALLOCATION_H
 
@@ -13,27 +15,31 @@ extern "C" {
 #endif
 
 /*
- * Memory of its own mapping, as hmmMallocManaged() gives it, which prefers the current device:
- * its faults bring it there. It takes no room on the device before it is touched, so there
- * may be more of it than the device has; and the CPU may use it, which brings it home. Full of
- * zeroes. Starts the device. 0 bytes: success and NULL.
+ * Allocates zero-filled memory in a mapping of its own, as hmmMallocManaged()
+ * does, and sets the current device as its preferred location: faults of that
+ * device migrate pages to it. Starts the device. The allocation takes no device
+ * memory until it is touched, so a program may allocate more than the device
+ * has. The CPU may access the memory; the access migrates the page back to
+ * system memory. For 0 bytes, returns success and NULL.
  */
 HMM_API hmmError_t hmmMalloc(void** memory, size_t bytes);
 
 #define hmmHostAllocDefault 0x0u
-#define hmmHostAllocPortable 0x1u      /* always so */
-#define hmmHostAllocMapped 0x2u        /* always so */
-#define hmmHostAllocWriteCombined 0x4u /* changes nothing */
+#define hmmHostAllocPortable 0x1u      /* no effect: always portable */
+#define hmmHostAllocMapped 0x2u        /* no effect: always mapped */
+#define hmmHostAllocWriteCombined 0x4u /* no effect */
 
 /*
- * Memory of its own mapping that is registered: locked in system memory, used by devices from
- * there. Full of zeroes; errors as of hmmHostRegister(). 0 bytes: success and NULL.
+ * Allocates zero-filled memory in a mapping of its own and registers it: its
+ * pages are locked in system memory, and devices access them there. Errors as
+ * for hmmHostRegister(). For 0 bytes, returns success and NULL.
  */
 HMM_API hmmError_t hmmHostAlloc(void** memory, size_t bytes, unsigned int flags);
 HMM_API hmmError_t hmmMallocHost(void** memory, size_t bytes);
 /*
- * Gives memory of the two above back when all work of all devices is done; errors as of
- * hmmFree(). NULL: nothing. hmmErrorInvalidValue for other memory.
+ * Frees memory of hmmHostAlloc() or hmmMallocHost(), after all work of all
+ * devices is done. Errors as for hmmFree(). NULL is ignored.
+ * hmmErrorInvalidValue for other memory.
  */
 HMM_API hmmError_t hmmFreeHost(void* memory);
 
@@ -42,31 +48,37 @@ HMM_API hmmError_t hmmFreeHost(void* memory);
 #define hmmMemAttachSingle 0x4u
 
 /*
- * Declares that all devices, the CPU, or this stream alone will use the memory, beginning with
- * work that is queued in @stream after this call. The call checks its arguments and changes
- * nothing: CPU and devices may use all memory at any time. @ptr: what hmmMallocManaged() gave, with
- * @bytes 0; or any range. hmmErrorInvalidValue for unknown @flags, and for Single with the legacy
- * default stream.
+ * Declares that all devices, the CPU, or only @stream will use the memory,
+ * starting with work that is queued in @stream after this call. The call checks
+ * its arguments and has no other effect: the CPU and all devices may use all
+ * memory at any time. @ptr: a pointer from hmmMallocManaged(), with @bytes 0;
+ * or the start of any range. hmmErrorInvalidValue for unknown @flags, and for
+ * hmmMemAttachSingle with the legacy default stream.
  */
 HMM_API hmmError_t hmmStreamAttachMemAsync(hmmStream_t stream, void* ptr,
                                            size_t bytes HMM_DEFAULT(0),
                                            unsigned int flags HMM_DEFAULT(hmmMemAttachSingle));
 
-/* ---- in the order of streams ------------------------------------------ */
+/* ---- stream-ordered allocation ---------------------------------------- */
 
 /*
- * A pool keeps memory that was freed and gives it out again: to work behind the free in the same
- * stream at once, to other work when the free has been reached. Memory is as that of
- * hmmMalloc(), but what is in it at first is not defined. It takes whole pages.
+ * A pool keeps freed memory and reuses it. Work queued in the stream of the
+ * free, after the free, may reuse the memory immediately; other work may reuse
+ * it once that stream has reached the free. Pool memory behaves as that of
+ * hmmMalloc(), but its initial content is undefined. Allocations are rounded up
+ * to whole pages.
  *
- * Each device has a default pool, which stays, and a current one, at first the default one. Both
- * survive hmmDeviceReset(). A handle of a pool that is gone is an hmmErrorInvalidResourceHandle.
+ * Each device has a default pool, which cannot be destroyed, and a current
+ * pool, which initially is the default pool. Both survive hmmDeviceReset().
+ * Functions return hmmErrorInvalidResourceHandle for the handle of a destroyed
+ * pool.
  */
 typedef struct hmmMemPool* hmmMemPool_t;
 
 typedef enum hmmMemAllocationType {
     hmmMemAllocationTypeInvalid = 0,
-    hmmMemAllocationTypePinned = 1 /* the only one; it moves all the same */
+    /* the only type; the memory still migrates */
+    hmmMemAllocationTypePinned = 1
 } hmmMemAllocationType;
 
 typedef enum hmmMemAllocationHandleType {
@@ -77,52 +89,77 @@ typedef enum hmmMemAllocationHandleType {
 typedef struct hmmMemPoolProps {
     hmmMemAllocationType allocType;
     hmmMemAllocationHandleType handleTypes;
-    hmmMemLocation location; /* a device; hmmErrorNotSupported for other places */
-    size_t maxSize;          /* bytes that the pool may have; 0: any number */
+    /* a device; hmmErrorNotSupported for other locations */
+    hmmMemLocation location;
+    /* maximum size of the pool in bytes; 0: no limit */
+    size_t maxSize;
     unsigned char reserved[64];
 } hmmMemPoolProps;
 
 typedef enum hmmMemPoolAttr {
-    hmmMemPoolReuseFollowEventDependencies = 1, /* int: 0, other values hmmErrorNotSupported */
-    hmmMemPoolReuseAllowOpportunistic = 2,      /* int: whether what is unused goes to any stream */
-    hmmMemPoolReuseAllowInternalDependencies = 3, /* int: 0, other values hmmErrorNotSupported */
-    /* uint64_t: bytes that a synchronisation leaves the pool; 0 at first */
+    /* int: must be 0; other values: hmmErrorNotSupported */
+    hmmMemPoolReuseFollowEventDependencies = 1,
+    /* int: nonzero if any stream may reuse unused memory */
+    hmmMemPoolReuseAllowOpportunistic = 2,
+    /* int: must be 0; other values: hmmErrorNotSupported */
+    hmmMemPoolReuseAllowInternalDependencies = 3,
+    /*
+     * uint64_t: unused memory above this size is returned to the system at a
+     * synchronisation; initially 0
+     */
     hmmMemPoolAttrReleaseThreshold = 4,
-    hmmMemPoolAttrReservedMemCurrent = 5, /* uint64_t: bytes that the pool has */
-    hmmMemPoolAttrReservedMemHigh = 6,    /* uint64_t: the most it ever had; may be set to 0 */
-    hmmMemPoolAttrUsedMemCurrent = 7,     /* uint64_t: of them, those that are given out */
-    hmmMemPoolAttrUsedMemHigh = 8         /* uint64_t: the most that ever were; may be set to 0 */
+    /* uint64_t: bytes reserved by the pool */
+    hmmMemPoolAttrReservedMemCurrent = 5,
+    /* uint64_t: peak of ReservedMemCurrent; may be set to 0 */
+    hmmMemPoolAttrReservedMemHigh = 6,
+    /* uint64_t: reserved bytes that are allocated */
+    hmmMemPoolAttrUsedMemCurrent = 7,
+    /* uint64_t: peak of UsedMemCurrent; may be set to 0 */
+    hmmMemPoolAttrUsedMemHigh = 8
 } hmmMemPoolAttr;
 
 /*
- * Memory for work that is queued in @stream from now on. Earlier work in @stream may still use the
- * same memory under its last allocation: order other streams, the CPU, and a free in another stream
- * behind this place in @stream, by an event or a synchronisation. From the current pool of the
- * stream's device, or from @pool. hmmErrorMemoryAllocation if the pool may not have that much. 0
- * bytes: success and NULL.
+ * Allocates memory for work that is queued in @stream after this call, from the
+ * current pool of the stream's device or from @pool. Earlier work in @stream
+ * may still use the same memory through its previous allocation. Use an event
+ * or a synchronisation to order accesses by other streams and by the CPU, and a
+ * free in another stream, after this point of @stream. hmmErrorMemoryAllocation
+ * if the pool would exceed its maximum size. For 0 bytes, returns success and
+ * NULL.
  */
 HMM_API hmmError_t hmmMallocAsync(void** memory, size_t bytes, hmmStream_t stream);
 HMM_API hmmError_t hmmMallocFromPoolAsync(void** memory, size_t bytes, hmmMemPool_t pool,
                                           hmmStream_t stream);
 /*
- * Gives memory of the two above back to its pool when the work queued before in @stream is done.
- * hmmErrorInvalidValue for other memory. If the call fails, the memory stays the caller's;
- * hmmFree() takes it too.
+ * Returns memory of hmmMallocAsync() or hmmMallocFromPoolAsync() to its pool
+ * when all work queued before in @stream is done. hmmErrorInvalidValue for
+ * other memory. If the call fails, the caller still owns the memory. hmmFree()
+ * accepts this memory too.
  */
 HMM_API hmmError_t hmmFreeAsync(void* memory, hmmStream_t stream);
 
-/* hmmErrorInvalidValue for props that are not as said above. */
+/* hmmErrorInvalidValue for @props that hmmMemPoolProps does not allow. */
 HMM_API hmmError_t hmmMemPoolCreate(hmmMemPool_t* pool, const hmmMemPoolProps* props);
 /*
- * Returns at once. Memory that is given out stays what it is until it is freed. Where the pool was
- * the current one, the default one is. hmmErrorInvalidValue for a default pool.
+ * Destroys a pool without waiting. Its allocations stay valid until they are
+ * freed. If the pool was the current pool of its device, the default pool
+ * becomes the current one. hmmErrorInvalidValue for a default pool.
  */
 HMM_API hmmError_t hmmMemPoolDestroy(hmmMemPool_t pool);
-/* Gives unused memory back to the system, while the pool has more than that. */
+/*
+ * Returns unused memory to the system while the pool has more than
+ * @minBytesToKeep bytes.
+ */
 HMM_API hmmError_t hmmMemPoolTrimTo(hmmMemPool_t pool, size_t minBytesToKeep);
-/* @value: as said with the attribute. hmmErrorInvalidValue for an unknown one. */
+/*
+ * @value points to the type given at the attribute. hmmErrorInvalidValue for an
+ * unknown attribute.
+ */
 HMM_API hmmError_t hmmMemPoolGetAttribute(hmmMemPool_t pool, hmmMemPoolAttr attr, void* value);
-/* hmmErrorInvalidValue, too, for one that cannot be set, or not to that. */
+/*
+ * As above. Also hmmErrorInvalidValue for an attribute that cannot be set, or
+ * cannot be set to this value.
+ */
 HMM_API hmmError_t hmmMemPoolSetAttribute(hmmMemPool_t pool, hmmMemPoolAttr attr, void* value);
 HMM_API hmmError_t hmmDeviceGetDefaultMemPool(hmmMemPool_t* pool, int device);
 HMM_API hmmError_t hmmDeviceGetMemPool(hmmMemPool_t* pool, int device);

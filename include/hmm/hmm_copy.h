@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies and fills: of bytes, of rows, of boxes; hmm_runtime.h includes it. */
+/* Copies and fills of rows and boxes. hmm_runtime.h includes this file. */
 #ifndef HMM_HMM_COPY_H
 #define HMM_HMM_COPY_H
 
@@ -11,7 +11,9 @@
 extern "C" {
 #endif
 
-/* Says nothing here: any memory is as good as any other. */
+/*
+ * Direction of a copy. It has no effect: a copy may read and write any memory.
+ */
 typedef enum hmmMemcpyKind {
     hmmMemcpyHostToHost = 0,
     hmmMemcpyHostToDevice = 1,
@@ -23,22 +25,30 @@ typedef enum hmmMemcpyKind {
 /* ---- rows ------------------------------------------------------------- */
 
 /*
- * Memory of hmmMalloc() for @height rows of @width bytes; they begin @pitch bytes apart, a multiple
- * of 512. If one of the two is 0: success, NULL and 0.
+ * Allocates memory for @height rows of @width bytes with hmmMalloc(). Rows
+ * start @pitch bytes apart, a multiple of 512. If @width or @height is 0,
+ * returns success, NULL and a pitch of 0.
  */
 HMM_API hmmError_t hmmMallocPitch(void** memory, size_t* pitch, size_t width, size_t height);
 /*
- * Queues a copy of @height rows of @width bytes, as hmmMemcpyAsync() does; they begin @toPitch and
- * @fromPitch bytes apart. hmmErrorInvalidPitchValue for a pitch that is less than the width;
- * hmmErrorInvalidValue for rows that leave the address space. No row, or rows of 0 bytes: nothing.
+ * Queues a copy of @height rows of @width bytes, as hmmMemcpyAsync() does. Rows
+ * start @toPitch and @fromPitch bytes apart. hmmErrorInvalidPitchValue for a
+ * pitch below @width; hmmErrorInvalidValue for rows that exceed the address
+ * space. If @width or @height is 0, the call has no effect.
  */
 HMM_API hmmError_t hmmMemcpy2DAsync(void* to, size_t toPitch, const void* from, size_t fromPitch,
                                     size_t width, size_t height, hmmMemcpyKind kind,
                                     hmmStream_t stream HMM_DEFAULT(nullptr));
-/* The same in the default stream of the current device, and waits for it; likewise below. */
+/*
+ * Copies in the default stream of the current device and waits for it. The same
+ * holds for the other functions below without "Async".
+ */
 HMM_API hmmError_t hmmMemcpy2D(void* to, size_t toPitch, const void* from, size_t fromPitch,
                                size_t width, size_t height, hmmMemcpyKind kind);
-/* Queues a fill of the rows, and of nothing between them, with the low byte of @value. */
+/*
+ * Queues a fill of the rows with the low byte of @value. The padding between
+ * rows keeps its content.
+ */
 HMM_API hmmError_t hmmMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
                                     hmmStream_t stream HMM_DEFAULT(nullptr));
 HMM_API hmmError_t hmmMemset2D(void* to, size_t pitch, int value, size_t width, size_t height);
@@ -57,11 +67,14 @@ typedef struct hmmPos {
     size_t z;
 } hmmPos;
 
-/* Rows that begin @pitch bytes apart, of which @ysize are one above the other in each layer. */
+/*
+ * Memory of a box: rows that start @pitch bytes apart, with @ysize rows per
+ * layer.
+ */
 typedef struct hmmPitchedPtr {
     void* ptr;
     size_t pitch;
-    size_t xsize; /* bytes of a row; for the program alone */
+    size_t xsize; /* bytes per row; the library ignores it */
     size_t ysize;
 } hmmPitchedPtr;
 
@@ -91,12 +104,12 @@ static inline hmmPitchedPtr make_hmmPitchedPtr(void* ptr, size_t pitch, size_t x
     return made;
 }
 
-/* There are no arrays: hmmErrorNotSupported for one that is not NULL. */
+/* Arrays are not supported: hmmErrorNotSupported for one that is not NULL. */
 typedef struct hmmArray* hmmArray_t;
 
 typedef struct hmmMemcpy3DParms {
     hmmArray_t srcArray; /* NULL */
-    hmmPos srcPos;       /* where the box begins in srcPtr */
+    hmmPos srcPos;       /* start of the box in srcPtr */
     hmmPitchedPtr srcPtr;
     hmmArray_t dstArray; /* NULL */
     hmmPos dstPos;
@@ -105,11 +118,14 @@ typedef struct hmmMemcpy3DParms {
     hmmMemcpyKind kind;
 } hmmMemcpy3DParms;
 
-/* Memory of hmmMalloc() for a box; as hmmMallocPitch(). */
+/*
+ * Allocates memory for a box with hmmMalloc(). Otherwise as hmmMallocPitch().
+ */
 HMM_API hmmError_t hmmMalloc3D(hmmPitchedPtr* memory, hmmExtent extent);
 /*
- * Queues a copy of a box: as hmmMemcpy2DAsync() does for each layer. hmmErrorInvalidValue, too, if
- * there are several layers and the box is higher than the memory that it is in has rows.
+ * Queues a copy of a box: copies each layer as hmmMemcpy2DAsync() does. Also
+ * hmmErrorInvalidValue if the box has several layers and more rows than a layer
+ * of the memory (ysize).
  */
 HMM_API hmmError_t hmmMemcpy3DAsync(const hmmMemcpy3DParms* params,
                                     hmmStream_t stream HMM_DEFAULT(nullptr));
@@ -118,11 +134,11 @@ HMM_API hmmError_t hmmMemset3DAsync(hmmPitchedPtr to, int value, hmmExtent exten
                                     hmmStream_t stream HMM_DEFAULT(nullptr));
 HMM_API hmmError_t hmmMemset3D(hmmPitchedPtr to, int value, hmmExtent extent);
 
-/* ---- from device to device -------------------------------------------- */
+/* ---- between devices -------------------------------------------------- */
 
 /*
- * As hmmMemcpyAsync(): that both devices exist is checked, and which device the memory is on is
- * nothing that a copy has to be told.
+ * As hmmMemcpyAsync(). The call checks that both devices exist and otherwise
+ * ignores them: a copy need not be told which device holds the memory.
  */
 HMM_API hmmError_t hmmMemcpyPeerAsync(void* to, int toDevice, const void* from, int fromDevice,
                                       size_t bytes, hmmStream_t stream HMM_DEFAULT(nullptr));

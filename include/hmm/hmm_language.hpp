@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * Words of CUDA's language that are no functions, for programs that are written with them. They
- * are in the global namespace, so nothing else includes this file: a program does, or its build
- * (g++ -include hmm/hmm_language.hpp).
+ * CUDA language keywords and built-in variables (__global__, threadIdx, dim3).
+ * They are defined in the global namespace, so no other header includes this
+ * file. A program includes it, or its build does (g++ -include
+ * hmm/hmm_language.hpp).
  *
- * threadIdx and the others are set in kernels of hmmLaunchKernel() alone. A kernel that stores
- * their addresses finds other threads there later.
+ * threadIdx and the other variables are set only in kernels launched with
+ * hmmLaunchKernel(). They change for each thread of the grid, so a kernel must
+ * not keep their addresses.
  */
 #pragma once
 
 #include "hmm_runtime.h"
 
-// Device code is native code: every function can be called there.
+// Device code is native code and can call every function, so these keywords
+// expand to nothing.
 // NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
 #define __global__
 #define __device__

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The C++ part of the C interface; hmm_runtime.h includes it. CUDA's functions as C++ programs
- * call them: pointers of any type where memory is handed out, arguments that can be left out, and
- * kernels with parameters of their own.
+ * C++ overloads of the C interface; hmm_runtime.h includes this file. They let
+ * C++ programs call the functions as they call CUDA's: with pointers of any
+ * type, with default arguments, and with kernels that have typed parameters.
  */
 #pragma once
 
@@ -16,14 +16,15 @@
 
 namespace hmm::detail {
 
-// What a kernel that hmmLaunchKernel() launched finds its thread by; hmm_language.hpp gives them
-// their names in CUDA.
+// Index of the running thread in a kernel of hmmLaunchKernel().
+// hmm_language.hpp exports these variables under CUDA's names.
 inline thread_local hmmDim3 threadIdx{0, 0, 0};
 inline thread_local hmmDim3 blockIdx{0, 0, 0};
 inline thread_local hmmDim3 blockDim{0, 0, 0};
 inline thread_local hmmDim3 gridDim{0, 0, 0};
 
-/// A kernel and a copy of its arguments, as they are copied to the device.
+/// A kernel and a copy of its arguments. hmmLaunchFunction() copies this object
+/// to the device.
 template <class... Parameters>
 class kernel_call {
     static_assert((std::is_trivially_copyable_v<Parameters> && ...),
@@ -37,14 +38,14 @@ class kernel_call {
         ((std::memcpy(&arguments_[offsets[i]], arguments[i], sizeof(Parameters)), i++), ...);
     }
 
-    /// False if there are too few pointers to see.
+    /// False if @arguments, or one of the pointers in it, is NULL.
     static bool complete(void** arguments) {
         if (sizeof...(Parameters) > 0 && arguments == nullptr) return false;
         for (std::size_t i = 0; i < sizeof...(Parameters); i++)
             if (arguments[i] == nullptr) return false;
         return true;
     }
-    /// An hmmKernel_t.
+    /// The hmmKernel_t that runs the kernel; @self is the kernel_call.
     static void run(const hmmThreadIndex* index, void* self) {
         threadIdx = index->threadIdx;
         blockIdx = index->blockIdx;
@@ -55,7 +56,8 @@ class kernel_call {
 
   private:
     static constexpr auto offsets = [] {
-        std::array<std::size_t, sizeof...(Parameters) + 1> result = {}; // the last one is the end
+        // the last element is the total size
+        std::array<std::size_t, sizeof...(Parameters) + 1> result = {};
         std::size_t i = 0, at = 0;
         [[maybe_unused]] const auto add = [&](std::size_t bytes, std::size_t alignment) {
             at = (at + alignment - 1) / alignment * alignment;
@@ -76,7 +78,7 @@ class kernel_call {
     alignas(std::max_align_t) std::array<unsigned char, offsets.back() + 1> arguments_;
 };
 
-/// Calls give(void**) and stores what it gave as what the caller takes it for.
+/// Calls give(void**) and stores the returned pointer in the caller's type.
 template <class T, class Give>
 hmmError_t give_to(T** memory, Give give) {
     if (memory == nullptr) return give(nullptr);
@@ -94,10 +96,11 @@ inline hmmMemLocation location_of(int device) {
 } // namespace hmm::detail
 
 /*
- * Queues function(*args[0], *args[1], ...) for all threads of all blocks. Each args[i] points to an
- * argument of exactly the type of parameter i, which is copied now, byte by byte; parameters are of
- * trivially copyable types. hmmErrorInvalidValue if @args or one of them is NULL; otherwise as
- * hmmLaunchFunction().
+ * Queues function(*args[0], *args[1], ...) for all threads of all blocks. Each
+ * args[i] points to an argument of exactly the type of parameter i. The call
+ * copies the arguments byte by byte, so parameters must be of trivially
+ * copyable types. hmmErrorInvalidValue if @args or one of its elements is NULL;
+ * other errors as for hmmLaunchFunction().
  */
 template <class... Parameters>
 hmmError_t hmmLaunchKernel(void (*function)(Parameters...), hmmDim3 gridDim, hmmDim3 blockDim,
@@ -113,7 +116,10 @@ hmmError_t hmmLaunchKernel(void (*function)(Parameters...), hmmDim3 gridDim, hmm
                              stream);
 }
 
-/* A kernel whose parameters are not known cannot be called: name the function, do not cast it. */
+/*
+ * Deleted: the parameter types of a `const void*` kernel are unknown. Pass the
+ * function itself, without a cast.
+ */
 hmmError_t hmmLaunchKernel(const void* function, hmmDim3 gridDim, hmmDim3 blockDim, void** args,
                            size_t sharedMem = 0, hmmStream_t stream = nullptr) = delete;
 
@@ -172,8 +178,8 @@ hmmError_t hmmHostGetDevicePointer(T** device, void* host, unsigned int flags = 
 }
 
 /*
- * Places by the number of a device, or hmmCpuDeviceId. Templates, so that a location in braces is
- * not taken for a number.
+ * Locations given as a device number or hmmCpuDeviceId. These are templates, so
+ * that a braced hmmMemLocation does not convert to a number.
  */
 template <class Number, std::enable_if_t<std::is_integral_v<Number>, int> = 0>
 hmmError_t hmmMemPrefetchAsync(const void* ptr, size_t bytes, Number device,

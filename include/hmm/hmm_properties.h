@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a device is like; hmm_runtime.h includes it. */
+/* Device properties and attributes. hmm_runtime.h includes this file. */
 #ifndef HMM_HMM_PROPERTIES_H
 #define HMM_HMM_PROPERTIES_H
 
@@ -12,81 +12,104 @@ extern "C" {
 #endif
 
 /*
- * What a device is like. A lane is what CUDA calls a multiprocessor; it runs one thread of a
- * block after the other, so a warp is one thread, and there is no shared memory and there are
- * no registers to share. Numbers that a simulated device has none of, or that are not known, are 0.
+ * Properties of a device. A lane corresponds to a CUDA multiprocessor. It runs
+ * the threads of a block one after the other: a warp is one thread, and there
+ * is no shared memory and no shared register file. Members that do not apply to
+ * a simulated device, or have an unknown value, are 0.
  */
 typedef struct hmmDeviceProp {
     char name[256];
     size_t totalGlobalMem;
-    size_t sharedMemPerBlock;     /* 0: there is none */
-    int regsPerBlock;             /* 0 */
-    int warpSize;                 /* 1 */
-    size_t memPitch;              /* greatest distance between rows */
-    int maxThreadsPerBlock;       /* more work as well, but no program needs them */
-    int maxThreadsDim[3];         /* likewise */
-    int maxGridSize[3];           /* likewise: grids are bounded by 2^64 threads */
-    size_t totalConstMem;         /* 0 */
-    int major;                    /* 0.0: it is none of the devices that CUDA numbers; */
-    int minor;                    /*   what it can, the other members say */
-    int multiProcessorCount;      /* lanes: kernels running at the same time */
-    int integrated;               /* 0: device memory is not the host's */
-    int canMapHostMemory;         /* 1 */
-    int computeMode;              /* 0: any number of programs and threads use it */
+    size_t sharedMemPerBlock; /* 0: not available */
+    int regsPerBlock;         /* 0 */
+    int warpSize;             /* 1 */
+    size_t memPitch;          /* maximum pitch in bytes */
+    int maxThreadsPerBlock;   /* not enforced: larger blocks run too */
+    int maxThreadsDim[3];     /* not enforced */
+    /* not enforced: a grid may have up to 2^64 - 1 threads */
+    int maxGridSize[3];
+    size_t totalConstMem; /* 0 */
+    /* 0.0: no CUDA compute capability */
+    int major;
+    int minor;               /* 0 */
+    int multiProcessorCount; /* number of lanes */
+    /* 0: device memory is separate from system memory */
+    int integrated;
+    int canMapHostMemory; /* 1 */
+    /* 0: any number of programs and threads may use it */
+    int computeMode;
     int concurrentKernels;        /* 1 */
-    int kernelExecTimeoutEnabled; /* 0: kernels may run for ever */
+    int kernelExecTimeoutEnabled; /* 0: kernels have no time limit */
     int ECCEnabled;               /* 0 */
-    int pciBusID;                 /* -1: it is on no bus; likewise the next two */
+    /* -1: not on a PCI bus; same for the next two */
+    int pciBusID;
     int pciDeviceID;
     int pciDomainID;
     int tccDriver;         /* 0 */
-    int asyncEngineCount;  /* 0: lanes make the copies */
+    int asyncEngineCount;  /* 0: lanes execute the copies */
     int unifiedAddressing; /* 1 */
-    int clockRate;         /* 0: not known; likewise the next three */
+    int clockRate;         /* 0: unknown; same for the next three */
     int memoryClockRate;
     int memoryBusWidth;
     int l2CacheSize;
-    int persistingL2CacheMaxSize;         /* 0 */
-    int accessPolicyMaxWindowSize;        /* 0 */
-    int maxThreadsPerMultiProcessor;      /* as maxThreadsPerBlock */
-    int maxBlocksPerMultiProcessor;       /* 1 */
-    int streamPrioritiesSupported;        /* 1 */
-    int globalL1CacheSupported;           /* 1: the caches are a processor's */
+    int persistingL2CacheMaxSize;    /* 0 */
+    int accessPolicyMaxWindowSize;   /* 0 */
+    int maxThreadsPerMultiProcessor; /* as maxThreadsPerBlock */
+    int maxBlocksPerMultiProcessor;  /* 1 */
+    int streamPrioritiesSupported;   /* 1 */
+    /* 1: the caches are those of the CPU */
+    int globalL1CacheSupported;
     int localL1CacheSupported;            /* 1 */
     size_t sharedMemPerMultiprocessor;    /* 0 */
     size_t sharedMemPerBlockOptin;        /* 0 */
     size_t reservedSharedMemPerBlock;     /* 0 */
     int regsPerMultiprocessor;            /* 0 */
     int isMultiGpuBoard;                  /* 0 */
-    int multiGpuBoardGroupID;             /* the device's number */
-    int singleToDoublePrecisionPerfRatio; /* 0: not known */
+    int multiGpuBoardGroupID;             /* the device number */
+    int singleToDoublePrecisionPerfRatio; /* 0: unknown */
     int computePreemptionSupported;       /* 0 */
     int cooperativeLaunch;                /* 0 */
     int cooperativeMultiDeviceLaunch;     /* 0 */
     int clusterLaunch;                    /* 0 */
-    int managedMemory;                    /* 1: hmmMallocManaged() works */
-    int pageableMemoryAccess;             /* 1: kernels may follow any pointer */
-    int concurrentManagedAccess; /* 1: CPU and device may touch a page in turns at any time */
-    /* 1: atomic operations of CPU and device on host memory are so to each other */
+    /* 1: hmmMallocManaged() is supported */
+    int managedMemory;
+    /* 1: kernels may dereference any valid pointer */
+    int pageableMemoryAccess;
+    /* 1: CPU and devices may access a page at any time */
+    int concurrentManagedAccess;
+    /*
+     * 1: atomic operations of the CPU and of devices on system memory are
+     * atomic with respect to each other
+     */
     int hostNativeAtomicSupported;
-    /* 1: the CPU uses pages that are on the device where they are, and does not bring them home */
+    /* 1: the CPU accesses pages in device memory without migrating them */
     int directManagedMemAccessFromHost;
-    int pageableMemoryAccessUsesHostPageTables;  /* 0: the device has page tables of its own */
-    int canUseHostPointerForRegisteredMem;       /* 1 */
-    int hostRegisterSupported;                   /* 1: hmmHostRegister() works */
-    int hostRegisterReadOnlySupported;           /* 1: that flag is taken, and changes nothing */
-    int memoryPoolsSupported;                    /* 1: hmmMallocAsync() works */
-    unsigned int memoryPoolSupportedHandleTypes; /* 0: pools are this process's alone */
-    int ipcEventSupported;                       /* 0 */
-    int timelineSemaphoreInteropSupported;       /* 0 */
-    int gpuDirectRDMASupported;                  /* 0 */
-    int hostNumaId;                              /* nearest node of the host, -1 if none */
-    size_t pageSize;                             /* not in CUDA */
-    size_t migrationBlockSize; /* not in CUDA: migration never crosses a multiple of this */
+    /* 0: the device has its own page tables */
+    int pageableMemoryAccessUsesHostPageTables;
+    int canUseHostPointerForRegisteredMem; /* 1 */
+    /* 1: hmmHostRegister() is supported */
+    int hostRegisterSupported;
+    /* 1: the flag is accepted and has no effect */
+    int hostRegisterReadOnlySupported;
+    /* 1: hmmMallocAsync() is supported */
+    int memoryPoolsSupported;
+    /* 0: pools cannot be shared between processes */
+    unsigned int memoryPoolSupportedHandleTypes;
+    int ipcEventSupported;                 /* 0 */
+    int timelineSemaphoreInteropSupported; /* 0 */
+    int gpuDirectRDMASupported;            /* 0 */
+    /* nearest NUMA node of the host, -1 if none */
+    int hostNumaId;
+    size_t pageSize; /* not in CUDA */
+    /* not in CUDA: migration never crosses a multiple of this */
+    size_t migrationBlockSize;
     int reserved[64];
 } hmmDeviceProp;
 
-/* Each is a number; those that say whether, 0 or 1: what the member of that name is. */
+/*
+ * Each attribute is the member of hmmDeviceProp with the same name, as an int.
+ * Boolean attributes are 0 or 1.
+ */
 typedef enum hmmDeviceAttr {
     hmmDevAttrMaxThreadsPerBlock = 1,
     hmmDevAttrMaxBlockDimX = 2,
@@ -98,7 +121,7 @@ typedef enum hmmDeviceAttr {
     hmmDevAttrMaxSharedMemoryPerBlock = 8,
     hmmDevAttrTotalConstantMemory = 9,
     hmmDevAttrWarpSize = 10,
-    hmmDevAttrMaxPitch = 11, /* INT_MAX, which says less than memPitch */
+    hmmDevAttrMaxPitch = 11, /* INT_MAX; memPitch may be larger */
     hmmDevAttrMaxRegistersPerBlock = 12,
     hmmDevAttrClockRate = 13,
     hmmDevAttrMultiProcessorCount = 16, /* lanes */
@@ -155,7 +178,7 @@ typedef enum hmmDeviceAttr {
 } hmmDeviceAttr;
 
 HMM_API hmmError_t hmmGetDeviceProperties(hmmDeviceProp* prop, int device);
-/* One of them. hmmErrorInvalidValue for an @attr that is none of the above. */
+/* Gets one attribute. hmmErrorInvalidValue if @attr is not an hmmDeviceAttr. */
 HMM_API hmmError_t hmmDeviceGetAttribute(int* value, hmmDeviceAttr attr, int device);
 
 #ifdef __cplusplus

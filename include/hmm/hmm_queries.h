@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Versions, settings of devices, and what programs ask to choose a launch by; hmm_runtime.h
- * includes it. */
+/*
+ * Versions, device flags and limits, function attributes and occupancy.
+ * hmm_runtime.h includes this file.
+ */
 #ifndef HMM_HMM_QUERIES_H
 #define HMM_HMM_QUERIES_H
 
@@ -14,14 +16,14 @@ extern "C" {
 
 /* ---- versions --------------------------------------------------------- */
 
-/* 1000 * major + 10 * minor, of this library. */
+/* Version of this header: 1000 * major + 10 * minor. */
 #define HMMRT_VERSION 10
 
-/* That of the library that runs. */
+/* Version of the loaded library, encoded as HMMRT_VERSION. */
 HMM_API hmmError_t hmmRuntimeGetVersion(int* version);
 /*
- * That of the library too, if the loaded modules speak its version; 0 if there are none, or of
- * another version.
+ * Version of the library if the loaded modules implement the same interface
+ * version. 0 if no modules are loaded, or they have another version.
  */
 HMM_API hmmError_t hmmDriverGetVersion(int* version);
 
@@ -37,39 +39,53 @@ HMM_API hmmError_t hmmDriverGetVersion(int* version);
 #define hmmDeviceMask 0x1fu
 
 /*
- * Flags of the current device in this process. They are kept and change nothing: all waiting is
- * done asleep, and devices reach all memory of the host. hmmErrorInvalidValue for unknown flags,
- * and for more than one way to wait.
+ * Sets flags of the current device for this process. The library stores them,
+ * and they have no effect: all waits sleep, and devices can access all system
+ * memory. hmmErrorInvalidValue for unknown flags, and for more than one
+ * hmmDeviceSchedule flag.
  */
 HMM_API hmmError_t hmmSetDeviceFlags(unsigned int flags);
-/* As they were set, 0 at first. */
+/* Gets the flags that were set; initially 0. */
 HMM_API hmmError_t hmmGetDeviceFlags(unsigned int* flags);
 
-/* hmmErrorUnsupportedLimit for all but the two that say something. */
+/*
+ * hmmErrorUnsupportedLimit for all but hmmLimitStackSize and
+ * hmmLimitMallocHeapSize.
+ */
 typedef enum hmmLimit {
-    hmmLimitStackSize = 0, /* bytes of a lane's stack, which RLIMIT_STACK of the program decides */
+    /*
+     * stack size of a lane in bytes; determined by RLIMIT_STACK of the program
+     */
+    hmmLimitStackSize = 0,
     hmmLimitPrintfFifoSize = 1,
-    hmmLimitMallocHeapSize = 2, /* SIZE_MAX: kernels allocate from the heap of the program */
+    /* SIZE_MAX: kernels allocate from the program's heap */
+    hmmLimitMallocHeapSize = 2,
     hmmLimitDevRuntimeSyncDepth = 3,
     hmmLimitDevRuntimePendingLaunchCount = 4,
     hmmLimitMaxL2FetchGranularity = 5,
     hmmLimitPersistingL2CacheSize = 6
 } hmmLimit;
 
-/* Of the current device. hmmErrorInvalidValue for a number that is no limit. */
+/*
+ * Gets a limit of the current device. hmmErrorInvalidValue for a @limit that is
+ * not an hmmLimit.
+ */
 HMM_API hmmError_t hmmDeviceGetLimit(size_t* value, hmmLimit limit);
-/* Asks for at least that, and changes nothing: hmmErrorInvalidValue if it is more than there is. */
+/*
+ * Checks that the limit is at least @value and changes nothing.
+ * hmmErrorInvalidValue if @value exceeds the limit.
+ */
 HMM_API hmmError_t hmmDeviceSetLimit(hmmLimit limit, size_t value);
 
-/* ---- launches --------------------------------------------------------- */
+/* ---- functions and occupancy ------------------------------------------ */
 
 typedef struct hmmFuncAttributes {
-    size_t sharedSizeBytes;        /* 0: there is no shared memory; likewise those below */
+    size_t sharedSizeBytes;        /* 0: no shared memory */
     size_t constSizeBytes;         /* 0 */
-    size_t localSizeBytes;         /* 0: what a function takes of the stack is not known */
-    int maxThreadsPerBlock;        /* as of the device */
+    size_t localSizeBytes;         /* 0: unknown */
+    int maxThreadsPerBlock;        /* as for the device */
     int numRegs;                   /* 0 */
-    int ptxVersion;                /* 0: code of the program itself */
+    int ptxVersion;                /* 0: native code */
     int binaryVersion;             /* 0 */
     int cacheModeCA;               /* 0 */
     int maxDynamicSharedSizeBytes; /* 0 */
@@ -77,30 +93,37 @@ typedef struct hmmFuncAttributes {
     int reserved[16];
 } hmmFuncAttributes;
 
-/* The same of all functions. hmmErrorInvalidDeviceFunction for NULL. */
+/*
+ * Gets the attributes of a function; they are the same for all functions.
+ * hmmErrorInvalidDeviceFunction for NULL.
+ */
 HMM_API hmmError_t hmmFuncGetAttributes(hmmFuncAttributes* attributes, const void* function);
 
 #define hmmOccupancyDefault 0x0u
 #define hmmOccupancyDisableCachingOverride 0x1u
 
 /*
- * Blocks that a lane works on at a time: 1, or 0 for one with shared memory, which no lane has.
- * hmmErrorInvalidDeviceFunction for NULL as a function, hmmErrorInvalidValue for a block of less
- * than one thread and for unknown flags.
+ * Number of blocks that a lane runs at a time: 1, or 0 if @sharedMem is not 0,
+ * because lanes have no shared memory. hmmErrorInvalidDeviceFunction if
+ * @function is NULL, hmmErrorInvalidValue for a @blockSize below 1 and for
+ * unknown flags.
  */
 HMM_API hmmError_t hmmOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function,
                                                                 int blockSize, size_t sharedMem);
 HMM_API hmmError_t hmmOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     int* blocks, const void* function, int blockSize, size_t sharedMem, unsigned int flags);
 /*
- * A block of which a lane has one, and as many of them as keep all lanes at work. @blockSizeLimit:
- * no larger block, 0 for any. hmmErrorNotSupported for @sharedMem other than 0. CUDA has it in C++
- * only.
+ * Suggests a block size, and the number of blocks that occupies all lanes.
+ * @blockSizeLimit: maximum block size, 0 for no limit. hmmErrorNotSupported if
+ * @sharedMem is not 0. CUDA has this function in C++ only.
  */
 HMM_API hmmError_t hmmOccupancyMaxPotentialBlockSize(int* minGridSize, int* blockSize,
                                                      const void* function, size_t sharedMem,
                                                      int blockSizeLimit);
-/* Bytes of shared memory that are left to each of so many blocks: 0. */
+/*
+ * Shared memory available to each block when @blocks blocks run on a lane: 0
+ * bytes.
+ */
 HMM_API hmmError_t hmmOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void* function,
                                                             int blocks, int blockSize);
 

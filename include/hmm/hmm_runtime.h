@@ -2,37 +2,39 @@
 /*
  * hmmrt: the C interface, usable from C and C++.
  *
- * Names and meanings follow CUDA's runtime with `hmm` for `cuda`, so that a
- * unified-memory program ports by search and replace: what it calls, in C++ with
- * the overloads and default arguments that it is used to (hmm_overloads.hpp). What
- * differs is said function by function in docs/api.md. The words of the language
- * that are no functions (__global__, threadIdx, dim3) are in hmm_language.hpp;
- * f<<<grid, block>>>(x) has to be written as hmmLaunchKernel(). The main difference:
- * device code is native code of this very program, so every pointer that is valid on
- * the CPU is valid in a kernel (heap, stack, globals, mapped files), and so is
- * every function pointer.
+ * Names and semantics follow the CUDA runtime, with the prefix `hmm` in place
+ * of `cuda`. A unified-memory program ports by search and replace. In C++,
+ * hmm_overloads.hpp adds the overloads and default arguments that CUDA has.
+ * docs/api.md lists the differences of each function. CUDA language keywords
+ * (__global__, threadIdx, dim3) are in hmm_language.hpp. f<<<grid, block>>>(x)
+ * must be written as hmmLaunchKernel(). The main difference: device code is
+ * native code of this program. Every pointer that is valid on the CPU is valid
+ * in a kernel (heap, stack, globals, mapped files), and so is every function
+ * pointer.
  *
- * Work is queued in streams and runs asynchronously: in order in one stream,
- * side by side in several, as far as there are lanes. hmmDeviceSynchronize()
- * waits for all of it. A kernel that fails (illegal address, abort, ...) ends
- * its launch, not the program: the device keeps the error (it is *sticky*, and
- * all its streams report it) until hmmDeviceReset(). Locks that the kernel held
- * then, malloc's included, are left as they were.
+ * Work is queued in streams and runs asynchronously. The work of one stream
+ * runs in order; different streams run in parallel as far as lanes are
+ * available. hmmDeviceSynchronize() waits for all of it. A kernel that fails
+ * (illegal address, abort, ...) ends its launch, not the program. The device
+ * then keeps the error until hmmDeviceReset(): the error is *sticky*, and all
+ * streams of the device report it. Locks that the kernel held at that point,
+ * including those of malloc(), stay locked.
  *
- * Errors: every function returns one, and remembers it for the calling thread
- * (hmmGetLastError). hmmGetLastErrorDetail() says in words what went wrong.
+ * Errors: functions return an error code and record it for the calling thread
+ * (hmmGetLastError). hmmGetLastErrorDetail() describes the error in words.
  *
- * Structs that the library fills end in @reserved, which it sets to zero. A later version
- * may give part of it a meaning, of which zero says what was before; sizes and the members
- * that are here stay. In a struct that the program fills, @reserved has to be zero:
- * hmmErrorInvalidValue if it is not. Structs that are passed by value do not change.
+ * Structs that the library fills end in @reserved, which the library sets to
+ * zero. A later version may give a meaning to a part of @reserved, with zero as
+ * the previous behaviour. Sizes and existing members do not change. In structs
+ * that the program fills, @reserved must be zero, else functions return
+ * hmmErrorInvalidValue. Structs that are passed by value do not change.
  *
- * Calls from inside a kernel return hmmErrorNotSupported, calls from a host
- * function hmmErrorNotPermitted, calls in a fork()ed child of a process that had
- * used a device hmmErrorForkedProcess.
+ * Calls from a kernel return hmmErrorNotSupported. Calls from a host function
+ * return hmmErrorNotPermitted. Calls in a fork()ed child of a process that used
+ * a device return hmmErrorForkedProcess.
  *
- * No function is a cancellation point: a thread that is cancelled with pthread_cancel(), of
- * deferred type, returns from the call that it is in before it ends.
+ * No function is a cancellation point. A thread that is cancelled with
+ * pthread_cancel() (deferred type) first returns from its current call.
  */
 #ifndef HMM_HMM_RUNTIME_H
 #define HMM_HMM_RUNTIME_H
@@ -53,36 +55,39 @@ extern "C" {
 /* ---- devices ---------------------------------------------------------- */
 
 HMM_API hmmError_t hmmGetDeviceCount(int* count);
-/* The calling thread's device for all that follows; 0 at first. */
+/* Sets the current device of the calling thread; initially 0. */
 HMM_API hmmError_t hmmSetDevice(int device);
 HMM_API hmmError_t hmmGetDevice(int* device);
-/* Device memory of the current device, all processes together. */
+/* Free and total memory of the current device, for all processes together. */
 HMM_API hmmError_t hmmMemGetInfo(size_t* free_bytes, size_t* total_bytes);
 /* Waits until all work queued on the current device is done. */
 HMM_API hmmError_t hmmDeviceSynchronize(void);
 /*
- * Ends whatever runs on the current device, brings its memory home and forgets
- * a sticky error. Its streams and events are gone, but for the default ones, and so is
- * advice that names it. A host function that has begun is waited for, others are not
- * called. Who is waiting for its work gets hmmErrorDeviceLost; who waits afterwards has
- * nothing to wait for. The next launch starts afresh.
+ * Ends all work of the current device, migrates its pages back to system memory
+ * and clears a sticky error. The call destroys the streams and events of the
+ * device, except the default streams, and removes advice that names the device.
+ * It waits for a host function that is running; host functions that have not
+ * started are not called. Threads that are waiting for work of the device get
+ * hmmErrorDeviceLost; later waits return at once. The next launch restarts the
+ * device.
  */
 HMM_API hmmError_t hmmDeviceReset(void);
 
 /*
- * Whether @device can use @peer's memory where it is: 0 or 1; a device and itself: 0.
- * Starts both devices.
+ * Sets @canAccessPeer to 1 if @device can access memory of @peer without
+ * migrating it, else to 0; 0 if both are the same device. Starts both devices.
  */
 HMM_API hmmError_t hmmDeviceCanAccessPeer(int* canAccessPeer, int device, int peer);
 /*
- * From now on, what the current device touches on @peer is mapped there instead of
- * moved, where the peer's memory is preferred or nothing else moves it. Concerns this
- * process, this direction, and ends when one of the two devices is reset. @flags must be
- * 0. hmmErrorInvalidDevice for the current device itself;
- * hmmErrorPeerAccessAlreadyEnabled; hmmErrorPeerAccessUnsupported.
+ * Enables peer access: accesses of the current device to pages in memory of
+ * @peer map these pages remotely instead of migrating them, if @peer is their
+ * preferred location or no other policy migrates them. The setting applies to
+ * this process and to this direction only, and ends when one of the two devices
+ * is reset. @flags must be 0. hmmErrorInvalidDevice if @peer is the current
+ * device; hmmErrorPeerAccessAlreadyEnabled; hmmErrorPeerAccessUnsupported.
  */
 HMM_API hmmError_t hmmDeviceEnablePeerAccess(int peer, unsigned int flags);
-/* hmmErrorPeerAccessNotEnabled if it is not. */
+/* hmmErrorPeerAccessNotEnabled if peer access is not enabled. */
 HMM_API hmmError_t hmmDeviceDisablePeerAccess(int peer);
 
 /* ---- kernels ---------------------------------------------------------- */
@@ -92,80 +97,89 @@ typedef struct hmmThreadIndex {
 } hmmThreadIndex;
 
 /*
- * A kernel, called once for each thread of the grid. `args` is the copy that
- * hmmLaunchFunction() made of the caller's arguments.
+ * A kernel, called once for each thread of the grid. `args` points to the copy
+ * of the arguments that hmmLaunchFunction() made.
  *
  *     struct scale_args { float *data; float factor; };
  *     static void scale(const hmmThreadIndex *index, void *args)
  *     {
  *         struct scale_args *a = args;
- *         size_t i = (size_t)index->blockIdx.x * index->blockDim.x + index->threadIdx.x;
- *         a->data[i] *= a->factor;
+ *         size_t block = (size_t)index->blockIdx.x * index->blockDim.x;
+ *         a->data[block + index->threadIdx.x] *= a->factor;
  *     }
  *     ...
  *     struct scale_args a = {data, 2.0f};
- *     hmmLaunchFunction(scale, (hmmDim3){n / 256, 1, 1}, (hmmDim3){256, 1, 1}, &a, sizeof(a), 0,
- * 0);
+ *     hmmDim3 grid = {n / 256, 1, 1}, block = {256, 1, 1};
+ *     hmmLaunchFunction(scale, grid, block, &a, sizeof(a), 0, 0);
  */
 typedef void (*hmmKernel_t)(const hmmThreadIndex* index, void* args);
 
 /*
- * Queues kernel(index, args) for all threads of all blocks. @argsBytes bytes at
- * @args are copied now; with @argsBytes 0 the pointer itself is handed on. There
- * is no barrier between the threads of a block, and no shared memory: for @sharedMem
- * other than 0 hmmErrorNotSupported. hmmErrorInvalidDeviceFunction if @kernel is NULL;
- * hmmErrorInvalidConfiguration if a dimension is 0 or the threads are 2^64 or more.
+ * Queues kernel(index, args) for all threads of all blocks. The call copies
+ * @argsBytes bytes at @args; with @argsBytes 0 the kernel gets the pointer
+ * @args itself. Threads of a block have no barrier and no shared memory:
+ * hmmErrorNotSupported if @sharedMem is not 0. hmmErrorInvalidDeviceFunction if
+ * @kernel is NULL; hmmErrorInvalidConfiguration if a dimension is 0 or the grid
+ * has 2^64 or more threads.
  *
- * CUDA's hmmLaunchKernel(), which takes a function of any parameters and an array of
- * pointers to arguments, has to know the types: there it is in C++ (hmm_overloads.hpp).
- * C has no function of that name.
+ * The counterpart of CUDA's cudaLaunchKernel(), which takes a function with any
+ * parameters and an array of pointers to its arguments, needs the parameter
+ * types. It exists in C++ only: see hmmLaunchKernel() in hmm_overloads.hpp.
  */
 HMM_API hmmError_t hmmLaunchFunction(hmmKernel_t kernel, hmmDim3 gridDim, hmmDim3 blockDim,
                                      const void* args, size_t argsBytes, size_t sharedMem,
                                      hmmStream_t stream);
 
-/* Runs items [begin, end) of a range. */
+/* Runs the items [begin, end) of a range launch. */
 typedef void (*hmmRangeFunction_t)(void* closure, uint64_t begin, uint64_t end);
-/* Called on the CPU, after the launch, by some thread inside an hmm call. */
+/*
+ * Destroys a closure. It is called on the CPU after the launch, by a thread
+ * that is inside an hmm call.
+ */
 typedef void (*hmmDestroyFunction_t)(void* closure);
 
 /*
- * Queues fn over [0, count), in pieces on all lanes. If @destroy is not NULL it
- * is called with @closure once, when the launch is over; if the call itself
- * fails, the closure stays the caller's. @stream belongs to the current device.
+ * Queues fn over [0, count); all lanes run pieces of the range. If @destroy is
+ * not NULL, it is called once with @closure when the launch has ended. If the
+ * call itself fails, the caller still owns the closure. @stream must belong to
+ * the current device.
  */
 HMM_API hmmError_t hmmLaunchRange(hmmRangeFunction_t fn, void* closure, uint64_t count,
                                   hmmDestroyFunction_t destroy, hmmStream_t stream);
 
 /*
- * Memory for closures, aligned to 64 bytes; NULL if there is none. Small ones stay
- * where both sides reach them: a closure on the heap would travel at each launch.
+ * Allocates memory for a closure, aligned to 64 bytes; returns NULL if there is
+ * not enough memory. Small closures are in memory that the CPU and the devices
+ * both access without migration. A closure on the heap would migrate at each
+ * launch.
  */
 HMM_API void* hmmClosureAllocate(size_t bytes);
 HMM_API void hmmClosureFree(void* closure);
 
 /*
- * Strict mode: a kernel that makes a system call fails with
- * hmmErrorSystemCall, as a GPU would refuse it. Off by default; on if
- * HMMRT_STRICT=1 is set or the program runs under seccomp.
+ * Enables or disables strict mode, in which a kernel that makes a system call
+ * fails with hmmErrorSystemCall, as on a real GPU. Off by default. On by
+ * default if HMMRT_STRICT=1 is set or the program runs under seccomp.
  */
 HMM_API hmmError_t hmmSetStrict(int strict);
 
 /* ---- streams ---------------------------------------------------------- */
 
 /*
- * Work of a stream runs in the order in which it was queued, and side by side with
- * that of other streams.
+ * Work in one stream runs in the order in which it was queued. Work in
+ * different streams runs in parallel.
  *
- * The legacy default stream (0, hmmStreamLegacy) is the exception: its work waits for
- * what was queued before in all blocking streams of the device, and what is queued
- * there later waits for it. Non-blocking streams know nothing of it.
- * hmmStreamPerThread is a blocking stream that each thread has of its own.
+ * The legacy default stream (0, hmmStreamLegacy) is an exception: its work
+ * waits for all work that was queued before in blocking streams of the device,
+ * and work that is queued later in blocking streams waits for it. Non-blocking
+ * streams are independent of it. hmmStreamPerThread is a blocking stream, one
+ * for each thread.
  *
- * A device has 16 queues for its streams: the legacy stream has one, blocking streams
- * have 6 (of high priority: 2), non-blocking ones 5 (2). Streams that share a queue
- * also wait for each other's work that was queued before. Who queues more than 256
- * pieces of work in one waits until there is room.
+ * A device has 16 queues for its streams: the legacy stream has one, blocking
+ * streams share 6 (2 of high priority), and non-blocking streams share 5 (2 of
+ * high priority). Work in streams that share a queue also waits for earlier
+ * work of the other streams in the queue. A queue holds up to 256 pieces of
+ * work; a call that would exceed this waits until the queue has space.
  */
 #define hmmStreamLegacy ((hmmStream_t)0x1)
 #define hmmStreamPerThread ((hmmStream_t)0x2)
@@ -173,33 +187,39 @@ HMM_API hmmError_t hmmSetStrict(int strict);
 #define hmmStreamDefault 0x0u
 #define hmmStreamNonBlocking 0x1u
 
-/* A stream of the current device; starts the device. */
+/* Creates a stream of the current device. Starts the device. */
 HMM_API hmmError_t hmmStreamCreate(hmmStream_t* stream);
 HMM_API hmmError_t hmmStreamCreateWithFlags(hmmStream_t* stream, unsigned int flags);
-/* Lanes take work of a higher priority (a lower number) first; what runs is not
- * interrupted. A priority out of range becomes the nearest one. */
+/*
+ * Creates a stream with a priority. Lanes first take work of higher priority (a
+ * lower number); running work is not interrupted. A priority outside the range
+ * is clamped.
+ */
 HMM_API hmmError_t hmmStreamCreateWithPriority(hmmStream_t* stream, unsigned int flags,
                                                int priority);
-/* 0 and -1; either may be NULL. */
+/* Returns 0 (least) and -1 (greatest). Either pointer may be NULL. */
 HMM_API hmmError_t hmmDeviceGetStreamPriorityRange(int* leastPriority, int* greatestPriority);
 HMM_API hmmError_t hmmStreamGetFlags(hmmStream_t stream, unsigned int* flags);
 HMM_API hmmError_t hmmStreamGetPriority(hmmStream_t stream, int* priority);
 HMM_API hmmError_t hmmStreamGetDevice(hmmStream_t stream, int* device);
-/* Returns at once. Work that is queued still runs. */
+/* Destroys a stream without waiting. Work that is queued in it still runs. */
 HMM_API hmmError_t hmmStreamDestroy(hmmStream_t stream);
 /*
- * Waits until all work of the stream is done; of the default stream, also that of the
- * streams it waits for. After a sticky error no host function of it is running any more;
- * what came with them is destroyed then, or when a device that is lost is reset.
+ * Waits until all work of the stream is done; for the legacy default stream,
+ * also until the work that it waits for is done. After a sticky error, no host
+ * function of the stream is running when this call returns. Closures of host
+ * functions are destroyed at that point, or, if the device is lost, when it is
+ * reset.
  */
 HMM_API hmmError_t hmmStreamSynchronize(hmmStream_t stream);
-/* hmmErrorNotReady if it is not. */
+/* hmmErrorNotReady if the stream has unfinished work. */
 HMM_API hmmError_t hmmStreamQuery(hmmStream_t stream);
 /*
- * What is queued in @stream later waits for the event as it was recorded last, also on
- * another device; if it never was, for nothing. In the legacy default stream it is work
- * of that stream, whether the event has happened or not. A device that fails or is reset
- * holds up nobody who waits for its events. @flags must be 0.
+ * Work that is queued in @stream after this call waits for the last recorded
+ * position of the event, which may be on another device. If the event was never
+ * recorded, there is nothing to wait for. In the legacy default stream the wait
+ * counts as work of that stream, even if the event has already completed. If a
+ * device fails or is reset, waits for its events end. @flags must be 0.
  */
 HMM_API hmmError_t hmmStreamWaitEvent(hmmStream_t stream, hmmEvent_t event,
                                       unsigned int flags HMM_DEFAULT(0));
@@ -207,25 +227,26 @@ HMM_API hmmError_t hmmStreamWaitEvent(hmmStream_t stream, hmmEvent_t event,
 typedef void (*hmmHostFn_t)(void* userData);
 
 /*
- * Queues fn(userData), which is called on the CPU, by a thread of the library that
- * blocks all signals but those of its own instructions. It has to return: later work of
- * the stream waits for it. It must not call the library, nor wait for work of a device.
- * It is not called if the device has failed.
+ * Queues fn(userData). A thread of the library calls it on the CPU; the thread
+ * blocks all signals except those that its own instructions raise. The function
+ * must return, because later work of the stream waits for it. It must not call
+ * the library and must not wait for work of a device. It is not called if the
+ * device has failed.
  */
 HMM_API hmmError_t hmmLaunchHostFunc(hmmStream_t stream, hmmHostFn_t fn, void* userData);
 
 /*
- * The same with something to destroy: destroy(closure) is called once, when fn has
- * returned or is not going to be called, and must not call the library either; if
- * this call itself fails, the closure stays the caller's.
+ * As hmmLaunchHostFunc(), and calls destroy(closure) once, when @fn has
+ * returned or will not be called. @destroy must not call the library either. If
+ * this call itself fails, the caller still owns the closure.
  */
 HMM_API hmmError_t hmmLaunchHostClosure(hmmHostFn_t fn, void* closure, hmmDestroyFunction_t destroy,
                                         hmmStream_t stream);
 
 /*
- * Queues callback(stream, status, userData), which is called as a host function is, but also if the
- * device has failed or is reset before: @status then is the sticky error, or hmmErrorDeviceLost.
- * @flags must be 0.
+ * Queues callback(stream, status, userData). It is called as a host function
+ * is, but also if the device fails or is reset before: @status is then the
+ * sticky error or hmmErrorDeviceLost. @flags must be 0.
  */
 typedef void (*hmmStreamCallback_t)(hmmStream_t stream, hmmError_t status, void* userData);
 HMM_API hmmError_t hmmStreamAddCallback(hmmStream_t stream, hmmStreamCallback_t callback,
@@ -233,114 +254,140 @@ HMM_API hmmError_t hmmStreamAddCallback(hmmStream_t stream, hmmStreamCallback_t 
 
 /* ---- events ----------------------------------------------------------- */
 
-/* All waiting is done asleep: BlockingSync changes nothing. */
+/* All waits sleep, so hmmEventBlockingSync has no effect. */
 #define hmmEventDefault 0x0u
 #define hmmEventBlockingSync 0x1u
 #define hmmEventDisableTiming 0x2u
 
-/* An event of the current device. */
+/* Creates an event of the current device. */
 HMM_API hmmError_t hmmEventCreate(hmmEvent_t* event);
 HMM_API hmmError_t hmmEventCreateWithFlags(hmmEvent_t* event, unsigned int flags);
-/* Puts the event behind the work of @stream, of the same device; forgets where it was before. */
+/*
+ * Records the event behind all work queued in @stream, which must be of the
+ * same device. The call replaces the previous recording.
+ */
 HMM_API hmmError_t hmmEventRecord(hmmEvent_t event, hmmStream_t stream HMM_DEFAULT(nullptr));
-/* hmmErrorNotReady until what was before it is done. Success if it was never recorded. */
+/*
+ * hmmErrorNotReady until all work before the recorded position is done. Success
+ * if the event was never recorded.
+ */
 HMM_API hmmError_t hmmEventQuery(hmmEvent_t event);
-/* Waits until then; returns errors as a synchronisation with its device does. */
+/*
+ * Waits until all work before the recorded position is done. Returns errors as
+ * a synchronisation with the event's device does.
+ */
 HMM_API hmmError_t hmmEventSynchronize(hmmEvent_t event);
 /*
- * Milliseconds between two events, taken when the device got to them.
- * hmmErrorInvalidResourceHandle if one has no time or was never recorded.
+ * Milliseconds between two events, each measured when the device reached the
+ * event. hmmErrorInvalidResourceHandle if an event has no timing or was never
+ * recorded.
  */
 HMM_API hmmError_t hmmEventElapsedTime(float* ms, hmmEvent_t start, hmmEvent_t end);
-/* Returns at once. Who waits for it goes on waiting for what was recorded. */
+/*
+ * Destroys an event without waiting. Existing waits still wait for the recorded
+ * position.
+ */
 HMM_API hmmError_t hmmEventDestroy(hmmEvent_t event);
 
 /* ---- memory ----------------------------------------------------------- */
 
 /*
- * Ranges are [ptr, ptr + bytes), of any memory of the program, widened to whole pages
- * where nothing else is said. Of all calls here that take one: hmmErrorInvalidValue for
- * 0 bytes, for a range that leaves the address space, and for one with a part that is
- * not mapped. What is queued finds the last one only when it runs; then the next
- * synchronisation with its device, a stream or an event of it reports it, once, and it is
- * not sticky. Of several the first one is reported.
+ * A range is [ptr, ptr + bytes). It may be any memory of the program, and is
+ * widened to whole pages unless stated otherwise. All functions below that take
+ * a range return hmmErrorInvalidValue for 0 bytes, for a range that exceeds the
+ * address space, and for a range that is not fully mapped. Queued work checks
+ * mappings only when it runs. An error found there is reported once, by the
+ * next synchronisation with the device, one of its streams or one of its
+ * events. It is not sticky. If several occur, the first one is reported.
  *
- * A device that is named as a location is started; hmmErrorInvalidDevice if there is none
- * with that number. hmmErrorInvalidValue for an unknown type of location, and for a node
- * that the host does not have, of which queued work tells as of what is not mapped.
+ * A function that takes a device as a location starts that device;
+ * hmmErrorInvalidDevice if no device has this number. hmmErrorInvalidValue for
+ * an unknown location type and for a NUMA node that the host does not have;
+ * queued work reports a missing node as it reports missing mappings.
  */
 
 /*
- * Moves the pages of the range, when the work queued before is done. Best effort: what
- * cannot move (files, shared or pinned memory) stays, and device accesses work all the
- * same. @flags must be 0.
+ * Migrates the pages of the range to @location when the work queued before is
+ * done. Best effort: pages that cannot move (file-backed, shared or pinned)
+ * stay, and devices can still access them. @flags must be 0.
  */
 HMM_API hmmError_t hmmMemPrefetchAsync(const void* ptr, size_t bytes, hmmMemLocation location,
                                        unsigned int flags, hmmStream_t stream HMM_DEFAULT(nullptr));
 
 /*
- * Moves @count ranges, each as hmmMemPrefetchAsync() does, one after the other. The
- * ranges from number firsts[i] to before firsts[i + 1], or to the end, go to
- * locations[i]; firsts[0] is 0, and they go up. If an argument is wrong nothing is
- * queued. @flags must be 0.
+ * Migrates @count ranges one after the other, each as hmmMemPrefetchAsync()
+ * does. Ranges firsts[i] to firsts[i + 1] - 1 go to locations[i]; the ranges
+ * from the last element of @firsts on go to the last location. firsts[0] must
+ * be 0, and @firsts must be strictly increasing. If an argument is invalid,
+ * nothing is queued. @flags must be 0.
  */
 HMM_API hmmError_t hmmMemPrefetchBatchAsync(void* const* ptrs, const size_t* sizes, size_t count,
                                             const hmmMemLocation* locations, const size_t* firsts,
                                             size_t locationCount, unsigned long long flags,
                                             hmmStream_t stream HMM_DEFAULT(nullptr));
 
-/* Why a page did not move. */
+/* Reason why a page did not move. */
 typedef enum hmmStay {
-    hmmStayBusy = 0, /* raced with its user, or with the kernel's own */
+    hmmStayBusy = 0, /* raced with an access or with the kernel */
     hmmStayNoMemory, /* the destination is full */
-    hmmStayPinned,   /* held for I/O, or locked: mlock(), hmmHostRegister() */
-    hmmStayFile,     /* of a file, or shared memory */
+    hmmStayPinned,   /* pinned for I/O, or locked: mlock(), hmmHostRegister() */
+    hmmStayFile,     /* file-backed or shared memory */
     hmmStayHugetlb,
-    hmmStayMerged,  /* by KSM, shared with who knows whom */
-    hmmStaySpecial, /* device mappings, no permission to read, secretmem */
+    hmmStayMerged,  /* merged by KSM */
+    hmmStaySpecial, /* device mapping, no read permission, or secretmem */
     hmmStayPolicy,  /* hmmMemAdviseSetNoMigrate */
-    hmmStayWatched, /* by userfaultfd, with nothing there yet */
-    hmmStayQuota,   /* the process or its cgroup may have no more there */
+    hmmStayWatched, /* registered with userfaultfd and not yet populated */
+    hmmStayQuota,   /* the quota of the process or its cgroup is exhausted */
     hmmStayReasons = 12
 } hmmStay;
 
-/* What became of a page: one of the first two, or hmmOutcomeStayed(a hmmStay). */
+/*
+ * Result for one page: hmmOutcomeMoved, hmmOutcomeThere, or hmmOutcomeStayed()
+ * of an hmmStay.
+ */
 typedef uint8_t hmmPageOutcome;
 #define hmmOutcomeMoved ((hmmPageOutcome)0)
 #define hmmOutcomeThere ((hmmPageOutcome)1)
 #define hmmOutcomeStayed(stay) ((hmmPageOutcome)(2 + (stay)))
 
-/* What became of all of them. */
+/* Result for all pages of a prefetch. */
 typedef struct hmmPrefetchReport {
-    size_t moved;                  /* pages */
-    size_t there;                  /* pages that were there before, or had a copy there */
+    size_t moved; /* pages */
+    /* pages that already were at the location or had a duplicate there */
+    size_t there;
     size_t stayed[hmmStayReasons]; /* pages, by hmmStay */
     size_t reserved[4];
 } hmmPrefetchReport;
 
 /*
- * Moves the pages of the range at once, without waiting for any stream, and says what
- * became of them; of queued prefetches nobody says. @report: may be NULL; set on success.
- * @outcomes: NULL, or an array for @count pages; page i of the widened range gets
- * outcomes[i]; on an error some may be set. hmmErrorInvalidValue if @count is less than
- * the pages there are.
+ * Migrates the pages of the range synchronously, without waiting for any
+ * stream, and reports the result. Queued prefetches have no report. @report:
+ * set on success; may be NULL. @outcomes: NULL or an array of @count elements;
+ * outcomes[i] is the result for page i of the widened range. On an error some
+ * elements may be set. hmmErrorInvalidValue if @count is less than the number
+ * of pages.
  */
 HMM_API hmmError_t hmmMemPrefetchWithReport(const void* ptr, size_t bytes, hmmMemLocation location,
                                             hmmPageOutcome* outcomes, size_t count,
                                             hmmPrefetchReport* report);
 
 /*
- * Forgets what is in @count ranges, each one in its turn, when the work queued before is
- * done: in whole pages inside each range, so that bytes beside it stay what they are.
- * What is read there afterwards, before it is written, is zeroes (of private memory; a
- * file's pages have what the file has). Nobody looks whether the rest of the range is
- * mapped. Locked memory, registered memory too, is not forgotten: hmmErrorInvalidValue at
- * the next synchronisation. If an argument is wrong nothing is queued. @flags must be 0.
+ * Discards the content of @count ranges one after the other, when the work
+ * queued before is done. Only whole pages inside each range are discarded, so
+ * adjacent bytes keep their content. Until it is written again, discarded
+ * private memory reads as zeroes; pages of a file read as the file's content.
+ * The call does not check that the rest of a range is mapped. Locked memory,
+ * including registered memory, is not discarded: the next synchronisation
+ * returns hmmErrorInvalidValue. If an argument is invalid, nothing is queued.
+ * @flags must be 0.
  */
 HMM_API hmmError_t hmmMemDiscardBatchAsync(void* const* ptrs, const size_t* sizes, size_t count,
                                            unsigned long long flags,
                                            hmmStream_t stream HMM_DEFAULT(nullptr));
-/* Each range is discarded, then moved as by hmmMemPrefetchBatchAsync(): no data travels. */
+/*
+ * Discards each range and then migrates it as hmmMemPrefetchBatchAsync() does.
+ * No data is copied.
+ */
 HMM_API hmmError_t hmmMemDiscardAndPrefetchBatchAsync(void* const* ptrs, const size_t* sizes,
                                                       size_t count, const hmmMemLocation* locations,
                                                       const size_t* firsts, size_t locationCount,
@@ -348,217 +395,274 @@ HMM_API hmmError_t hmmMemDiscardAndPrefetchBatchAsync(void* const* ptrs, const s
                                                       hmmStream_t stream HMM_DEFAULT(nullptr));
 
 typedef enum hmmMemoryAdvise {
-    /* A device that reads gets a copy; who writes takes the copies away first. */
+    /*
+     * A device that reads a page gets a duplicate of it. A write first removes
+     * the duplicates.
+     */
     hmmMemAdviseSetReadMostly = 1,
     hmmMemAdviseUnsetReadMostly = 2,
-    /* Pages stay there while others can use them from there, and its faults bring them.
-       Location: any. */
+    /*
+     * Pages stay at the location while other processors can access them there.
+     * Faults of the location migrate pages to it. Location: any.
+     */
     hmmMemAdviseSetPreferredLocation = 3,
     hmmMemAdviseUnsetPreferredLocation = 4,
-    /* The device has entries for what is populated, and soon again when they were taken
-       away; what is populated later costs it one fault. Its faults move nothing, unless it
-       is preferred too. Location: Device or Host, which changes nothing. */
+    /*
+     * The device keeps page table entries for populated pages, and they are
+     * restored soon after they were removed. A page that is populated later
+     * costs the device one fault. Faults of the device migrate nothing, unless
+     * it is also the preferred location. Location: Device, or Host, which has
+     * no effect.
+     */
     hmmMemAdviseSetAccessedBy = 5,
     hmmMemAdviseUnsetAccessedBy = 6,
-    /* Nothing moves to a device, not by prefetches either. */
+    /* Pages never migrate to a device, not even by a prefetch. */
     hmmMemAdviseSetNoMigrate = 1000,
     hmmMemAdviseUnsetNoMigrate = 1001
 } hmmMemoryAdvise;
 
 /*
- * Advises the range, all of it or nothing, at once: device accesses from the next one on
- * follow. Advice is of addresses; it goes when they are unmapped or moved. @location is
- * looked at where the advice says so. hmmErrorInvalidValue for unknown advice.
+ * Applies advice to the whole range, or to nothing if the call fails. The
+ * advice takes effect with the next device access. It belongs to the addresses
+ * and is dropped when they are unmapped or moved. @location is ignored unless
+ * the description of the advice names it. hmmErrorInvalidValue for unknown
+ * advice.
  */
 HMM_API hmmError_t hmmMemAdvise(const void* ptr, size_t bytes, hmmMemoryAdvise advice,
                                 hmmMemLocation location);
-/* The same, when the work queued before is done. */
+/* As hmmMemAdvise(), when the work queued before is done. */
 HMM_API hmmError_t hmmMemAdviseAsync(const void* ptr, size_t bytes, hmmMemoryAdvise advice,
                                      hmmMemLocation location,
                                      hmmStream_t stream HMM_DEFAULT(nullptr));
 /*
- * How many bytes one device fault moves, aligned to themselves, in the range: a power of
- * two from the page size to migrationBlockSize; 0: as if never said.
+ * Sets how many bytes one device fault in the range migrates. The migrated unit
+ * is aligned to its size. @granularity: a power of two from the page size to
+ * migrationBlockSize, or 0 to remove the setting.
  */
 HMM_API hmmError_t hmmMemSetGranularity(const void* ptr, size_t bytes, size_t granularity);
 
 typedef enum hmmMemRangeAttribute {
-    hmmMemRangeAttributeReadMostly = 1,        /* int: 1 if all pages are */
-    hmmMemRangeAttributePreferredLocation = 2, /* int: device number or hmmCpuDeviceId */
-    hmmMemRangeAttributeAccessedBy = 3, /* int[]: those whom all pages have, device numbers by size,
-                                           then hmmCpuDeviceId; rest hmmInvalidDeviceId */
-    hmmMemRangeAttributeLastPrefetchLocation = 4,  /* int: device number or hmmCpuDeviceId */
-    hmmMemRangeAttributePreferredLocationType = 5, /* hmmMemLocationType, Invalid if they differ */
-    hmmMemRangeAttributePreferredLocationId = 6,   /* int: device number or node */
+    hmmMemRangeAttributeReadMostly = 1, /* int: 1 if set for all pages */
+    /* int: device number or hmmCpuDeviceId */
+    hmmMemRangeAttributePreferredLocation = 2,
+    /*
+     * int[]: the processors that are set for all pages: device numbers in
+     * ascending order, then hmmCpuDeviceId; the remaining elements are
+     * hmmInvalidDeviceId
+     */
+    hmmMemRangeAttributeAccessedBy = 3,
+    /* int: device number or hmmCpuDeviceId */
+    hmmMemRangeAttributeLastPrefetchLocation = 4,
+    /* hmmMemLocationType; Invalid if pages differ */
+    hmmMemRangeAttributePreferredLocationType = 5,
+    /* int: device number or NUMA node */
+    hmmMemRangeAttributePreferredLocationId = 6,
     hmmMemRangeAttributeLastPrefetchLocationType = 7,
     hmmMemRangeAttributeLastPrefetchLocationId = 8
 } hmmMemRangeAttribute;
 
 /*
- * What the pages of the range were advised, and where they were asked to go last. Places
- * are hmmInvalidDeviceId if pages differ or there was none; a node of the host is
- * hmmCpuDeviceId, but for the attributes of type and id. @dataSize: 4, for AccessedBy a
- * multiple of 4 that is not 0; what does not fit is left out. hmmErrorInvalidValue for
- * another size or attribute.
+ * Gets the advice of a range, or the last location that it was prefetched to. A
+ * location is hmmInvalidDeviceId if pages differ or have none. A NUMA node of
+ * the host is reported as hmmCpuDeviceId, except by the Type and Id attributes.
+ * @dataSize: 4; for AccessedBy a nonzero multiple of 4, and what does not fit
+ * is left out. hmmErrorInvalidValue for another size or attribute.
  */
 HMM_API hmmError_t hmmMemRangeGetAttribute(void* data, size_t dataSize,
                                            hmmMemRangeAttribute attribute, const void* ptr,
                                            size_t bytes);
-/* @count attributes, as they were at one moment; if an argument is wrong, none. */
+/*
+ * Gets a consistent snapshot of @count attributes. If an argument is invalid,
+ * nothing is written.
+ */
 HMM_API hmmError_t hmmMemRangeGetAttributes(void* const* data, const size_t* dataSizes,
                                             const hmmMemRangeAttribute* attributes, size_t count,
                                             const void* ptr, size_t bytes);
 
 typedef enum hmmMemoryType {
-    hmmMemoryTypeUnregistered = 0, /* any memory, as good as any other */
-    hmmMemoryTypeHost = 1,         /* of hmmHostRegister() */
-    hmmMemoryTypeDevice = 2,       /* never */
-    hmmMemoryTypeManaged = 3       /* of hmmMallocManaged() */
+    /* any other memory; devices can access it too */
+    hmmMemoryTypeUnregistered = 0,
+    hmmMemoryTypeHost = 1,   /* hmmHostRegister(), hmmHostAlloc() */
+    hmmMemoryTypeDevice = 2, /* hmmMalloc(), hmmMallocAsync() */
+    hmmMemoryTypeManaged = 3 /* memory of hmmMallocManaged() */
 } hmmMemoryType;
 
 typedef struct hmmPointerAttributes {
     hmmMemoryType type;
-    int device; /* the current one when the memory was allocated or registered; of Unregistered
-                   hmmInvalidDeviceId */
-    void* devicePointer; /* the pointer itself, as any device may use it */
-    void* hostPointer;   /* likewise */
-    int location;        /* not in CUDA: where the page is now: device number, hmmCpuDeviceId, or
-                            hmmInvalidDeviceId if nothing is there yet */
+    /*
+     * the current device when the memory was allocated or registered;
+     * hmmInvalidDeviceId for Unregistered
+     */
+    int device;
+    void* devicePointer; /* the pointer itself; valid on every device */
+    void* hostPointer;   /* the pointer itself */
+    /*
+     * not in CUDA: current location of the page: device number, hmmCpuDeviceId,
+     * or hmmInvalidDeviceId if not populated
+     */
+    int location;
     int reserved[9];
 } hmmPointerAttributes;
 
 /*
- * What is known of an address. Success also where nothing is mapped: Unregistered, in no
- * place, and both pointers NULL.
+ * Gets the attributes of an address. Also succeeds for an unmapped address: its
+ * type is Unregistered, its location hmmInvalidDeviceId, and both pointers are
+ * NULL.
  */
 HMM_API hmmError_t hmmPointerGetAttributes(hmmPointerAttributes* attributes, const void* ptr);
 
-/* What moved a page last. */
+/* Cause of the last migration of a page. */
 typedef enum hmmMoveCause {
-    hmmMoveCauseNone = 0, /* it never moved, as far as this process knows */
+    hmmMoveCauseNone = 0, /* no migration known to this process */
     hmmMoveCauseDeviceFault,
     hmmMoveCauseCpuFault,
     hmmMoveCausePrefetch,
     hmmMoveCauseExclusive,
-    hmmMoveCauseUnbind,       /* its device was reset */
-    hmmMoveCauseEviction,     /* its place on the device was needed */
-    hmmMoveCauseAccessCounter /* a device had used it often where it was */
+    hmmMoveCauseUnbind,   /* the device was reset */
+    hmmMoveCauseEviction, /* the device needed the memory */
+    /* a device had accessed it remotely often enough */
+    hmmMoveCauseAccessCounter
 } hmmMoveCause;
 
-/* Of hmmPageState.flags. */
-#define hmmPageDirty 0x1u  /* written since it was clean */
-#define hmmPagePinned 0x2u /* held for I/O by somebody */
+/* Flags of hmmPageState.flags. */
+#define hmmPageDirty 0x1u  /* dirty */
+#define hmmPagePinned 0x2u /* pinned for I/O */
 #define hmmPageLocked 0x4u /* mlock(), hmmHostRegister() */
-#define hmmPageFile 0x8u   /* of a file or shared */
+#define hmmPageFile 0x8u   /* file-backed or shared */
 #define hmmPageHuge 0x10u  /* part of a huge page */
 #define hmmPageMerged 0x20u
-#define hmmPageZeroes 0x40u /* the zero page */
-/* In masks: bit N is device number N, this is the CPU. */
+#define hmmPageZeroes 0x40u /* mapped to the zero page */
+/* In masks, bit N is device number N, and hmmByCpu is the CPU. */
 #define hmmByCpu 0x80000000u
 
 typedef struct hmmPageState {
-    int location;          /* device number, hmmCpuDeviceId, or hmmInvalidDeviceId: nothing there */
-    unsigned int flags;    /* hmmPage* */
-    unsigned int mappedBy; /* mask: who can read it without a fault */
-    unsigned int writtenBy; /* mask: of them, who can write it */
-    unsigned int copies;    /* mask: devices that have a copy of their own */
-    hmmMoveCause cause;     /* of the last move */
-    uint64_t time;          /* of that: nanoseconds of CLOCK_MONOTONIC */
+    /* device number, hmmCpuDeviceId, or hmmInvalidDeviceId if not populated */
+    int location;
+    unsigned int flags; /* hmmPage* */
+    /* mask: processors that can read the page without a fault */
+    unsigned int mappedBy;
+    unsigned int writtenBy; /* mask: those of them that can also write it */
+    unsigned int copies;    /* mask: devices that have a duplicate */
+    hmmMoveCause cause;     /* of the last migration */
+    /* time of the last migration: CLOCK_MONOTONIC, in nanoseconds */
+    uint64_t time;
     uint64_t reserved[2];
 } hmmPageState;
 
 /*
- * Where pages are: states[i] is of page i of the widened range, at some moment during
- * the call; on an error some may be set. hmmErrorInvalidValue if @count is less than the
- * pages there are.
+ * Gets the state of each page: states[i] describes page i of the widened range
+ * at some moment during the call. On an error some elements may be set.
+ * hmmErrorInvalidValue if @count is less than the number of pages.
  */
 HMM_API hmmError_t hmmMemGetResidency(const void* ptr, size_t bytes, hmmPageState* states,
                                       size_t count);
 
 /*
- * Queues a copy, which the device of the stream makes: its accesses move pages as those
- * of kernels do, and an address that is not mapped is as fatal. One lane at a time works
- * on it; kernels of other streams have the rest. The ranges must not overlap.
- * hmmErrorInvalidMemcpyDirection for a @kind that is none. 0 bytes: nothing.
+ * Queues a copy, which the device of the stream executes. Its accesses migrate
+ * pages as those of kernels do, and an unmapped address is a sticky error in
+ * the same way. One lane at a time works on a copy; the other lanes stay
+ * available to other streams. The ranges must not overlap.
+ * hmmErrorInvalidMemcpyDirection for an unknown @kind. A copy of 0 bytes has no
+ * effect.
  */
 HMM_API hmmError_t hmmMemcpyAsync(void* to, const void* from, size_t bytes, hmmMemcpyKind kind,
                                   hmmStream_t stream HMM_DEFAULT(nullptr));
-/* The same in the default stream of the current device, and waits for it. */
+/* Copies in the default stream of the current device and waits for it. */
 HMM_API hmmError_t hmmMemcpy(void* to, const void* from, size_t bytes, hmmMemcpyKind kind);
-/* Queues a fill with the low byte of @value, as a copy is made. */
+/* Queues a fill with the low byte of @value; otherwise as hmmMemcpyAsync(). */
 HMM_API hmmError_t hmmMemsetAsync(void* to, int value, size_t bytes,
                                   hmmStream_t stream HMM_DEFAULT(nullptr));
 HMM_API hmmError_t hmmMemset(void* to, int value, size_t bytes);
 
 /*
- * Memory of its own mapping, full of zeroes: what malloc() gives is as good, but shares
- * its pages with others. On a multiple of the page size; from 2 MiB on, of 2 MiB, so
- * that it can be huge pages. @flags: hmmMemAttachGlobal or hmmMemAttachHost; they change nothing.
+ * Allocates zero-filled memory in a mapping of its own. Devices can use memory
+ * of malloc() in the same way, but its pages may also hold other objects. The
+ * memory is aligned to the page size; from 2 MiB on it is aligned to 2 MiB, so
+ * that it can use huge pages. @flags: hmmMemAttachGlobal or hmmMemAttachHost;
+ * they have no effect.
  */
 HMM_API hmmError_t hmmMallocManaged(void** memory, size_t bytes, unsigned int flags);
 /*
- * Gives memory of hmmMallocManaged(), hmmMalloc() and hmmMallocAsync() back when all work of all
- * devices is done; a sticky error is returned, and the memory is gone all the same. What queued
- * calls for memory failed with is left for a synchronisation with their device. NULL: nothing.
- * hmmErrorInvalidValue for other memory.
+ * Frees memory of hmmMallocManaged(), hmmMalloc() and hmmMallocAsync() after
+ * all work of all devices is done. If a device has a sticky error, the call
+ * returns it and still frees the memory. Errors of queued memory calls
+ * (prefetch, advice, discard) are not returned here but by the next
+ * synchronisation with their device. NULL is ignored. hmmErrorInvalidValue for
+ * other memory.
  */
 HMM_API hmmError_t hmmFree(void* memory);
 
 #define hmmHostRegisterDefault 0x0u
-#define hmmHostRegisterPortable 0x1u /* always so */
-#define hmmHostRegisterMapped 0x2u   /* always so */
+#define hmmHostRegisterPortable 0x1u /* no effect: always portable */
+#define hmmHostRegisterMapped 0x2u   /* no effect: always mapped */
 #define hmmHostRegisterIoMemory 0x4u /* hmmErrorNotSupported */
-#define hmmHostRegisterReadOnly 0x8u /* changes nothing */
+#define hmmHostRegisterReadOnly 0x8u /* no effect */
 
 /*
- * Locks the pages of the range in system memory (mlock()): devices use them from there,
- * and nothing moves them. What is on a device comes home, coherent memory too: that is a
- * prefetch to the host, for hmmMemRangeAttributeLastPrefetchLocation as well.
- * hmmErrorHostMemoryAlreadyRegistered if a byte is, or is being registered by another
- * thread just now; two registrations may share a page.
- * hmmErrorMemoryAllocation if RLIMIT_MEMLOCK does not allow it, hmmErrorNotPermitted if
- * that is 0; nothing has moved then. hmmErrorMemoryAllocation, too, if there is not enough
- * memory, or if part of the range cannot be touched: without permissions (PROT_NONE), or
- * behind the end of its file. What was on a device may have come home by then. The pages
- * are not to be munlock()ed or unmapped before hmmHostUnregister(). Pages that the program
- * had locked with MLOCK_ONFAULT are in memory from here on, and their lock remains one
- * without that flag.
+ * Locks the pages of the range in system memory (mlock()). Devices access them
+ * there, and nothing migrates them. Pages in device memory, including coherent
+ * device memory, first migrate back. This counts as a prefetch to the host,
+ * also for hmmMemRangeAttributeLastPrefetchLocation.
+ *
+ * hmmErrorHostMemoryAlreadyRegistered if a byte of the range is registered or
+ * is being registered by another thread; two registrations may share a page.
+ * hmmErrorMemoryAllocation if RLIMIT_MEMLOCK does not allow it, and
+ * hmmErrorNotPermitted if RLIMIT_MEMLOCK is 0; nothing has migrated then.
+ * hmmErrorMemoryAllocation also if there is not enough memory, or if a part of
+ * the range cannot be accessed: it has no permissions (PROT_NONE) or lies
+ * beyond the end of its file. Pages may have migrated back by then.
+ *
+ * The program must not munlock() or unmap the pages before hmmHostUnregister().
+ * Pages that the program had locked with MLOCK_ONFAULT are populated by this
+ * call, and remain locked without that flag.
  */
 HMM_API hmmError_t hmmHostRegister(void* ptr, size_t bytes, unsigned int flags);
 /*
- * Unlocks what no other registration shares, and what the program had not locked itself
- * before it was registered. A lock of its own that came later cannot be told apart and
- * goes too. @ptr is what was registered; else hmmErrorHostMemoryNotRegistered.
+ * Ends the registration that starts at @ptr. Unlocks its pages, except those
+ * that another registration shares and those that the program had locked before
+ * it registered them. A lock that the program took after registration cannot be
+ * distinguished and is removed too. hmmErrorHostMemoryNotRegistered if @ptr is
+ * not the start of a registration.
  */
 HMM_API hmmError_t hmmHostUnregister(void* ptr);
-/* The pointer itself, if it is into registered memory, else hmmErrorInvalidValue. @flags
- * must be 0. */
+/*
+ * Returns @host itself if it points into registered memory, else
+ * hmmErrorInvalidValue. @flags must be 0.
+ */
 HMM_API hmmError_t hmmHostGetDevicePointer(void** device, void* host, unsigned int flags);
-/* What the memory that @ptr is into was registered with, else hmmErrorInvalidValue. */
+/*
+ * Gets the flags with which the memory at @ptr was registered;
+ * hmmErrorInvalidValue if it is not registered.
+ */
 HMM_API hmmError_t hmmHostGetFlags(unsigned int* flags, void* ptr);
 
 /* ---- knobs and quotas ------------------------------------------------- */
 
 /*
- * Knobs are the numbers that policy goes by. What each one means is said in
- * <linux/hmmrt.h>: "prefetch_threshold" is HMMRT_KNOB_PREFETCH_THRESHOLD there.
+ * Knobs are the tunable parameters of the migration policy. <linux/hmmrt.h>
+ * describes each one: "prefetch_threshold" is HMMRT_KNOB_PREFETCH_THRESHOLD
+ * there.
  *
- * Where a knob is set. Of several that are, the nearest holds: the range, the process, the
- * device, and if it is set nowhere its default. A change holds for what is decided
- * afterwards; nothing moves because of it, and hmmDeviceReset() changes nothing about it.
+ * A knob has a value in one or more scopes. The most specific scope with a
+ * value applies: first the range, then the process, then the device, then the
+ * default. A change applies to later decisions. It does not itself migrate
+ * pages, and hmmDeviceReset() does not undo it.
  */
 typedef enum hmmKnobScopeType {
     /* The current device, for all processes. Changes need CAP_SYS_ADMIN. */
     hmmKnobScopeTypeDevice = 1,
     hmmKnobScopeTypeProcess = 2, /* this process, on all devices */
-    /* Part of its memory, on all devices; goes when it is unmapped or moved, as advice. */
+    /*
+     * A range of this process's memory, on all devices. Dropped when the range
+     * is unmapped or moved, like advice.
+     */
     hmmKnobScopeTypeRange = 4
 } hmmKnobScopeType;
 
 typedef struct hmmKnobScope {
     hmmKnobScopeType type;
-    const void* ptr; /* of a range, as all ranges of memory; else ignored */
-    size_t bytes;    /* likewise */
+    const void* ptr; /* for Range: start of the range; else ignored */
+    size_t bytes;    /* for Range: its length; else ignored */
 } hmmKnobScope;
 
 typedef struct hmmKnob {
@@ -566,88 +670,102 @@ typedef struct hmmKnob {
     unsigned int value; /* what holds */
     unsigned int minimum, maximum;
     unsigned int defaultValue;
-    unsigned int scopes; /* mask of hmmKnobScopeType: where it can be set */
+    /* mask of hmmKnobScopeType: scopes in which the knob can be set */
+    unsigned int scopes;
     unsigned int reserved[8];
 } hmmKnob;
 
-/* Values of "migration_policy": what a device's touch does. */
+/* Values of "migration_policy": when device accesses migrate a page. */
 typedef enum hmmMigrationPolicy {
-    hmmMigrateOnTouch = 0, /* it moves what it touches */
-    hmmMigrateOnCount = 1, /* once it has touched it often enough */
-    hmmMigrateNever = 2    /* it reaches it where it is */
+    hmmMigrateOnTouch = 0, /* at the first access */
+    hmmMigrateOnCount = 1, /* after enough remote accesses */
+    hmmMigrateNever = 2    /* never: the device accesses the page remotely */
 } hmmMigrationPolicy;
 
-/* Values of "fault_replay_policy": when a device goes on after faults. */
+/* Values of "fault_replay_policy": when the device replays faults. */
 typedef enum hmmReplayPolicy {
-    hmmReplayBlock = 0,      /* after each block that was served */
-    hmmReplayBatch = 1,      /* after each batch */
-    hmmReplayBatchFlush = 2, /* with what a batch has served by the way */
-    hmmReplayOnce = 3        /* when no fault is left */
+    hmmReplayBlock = 0, /* after each serviced block */
+    hmmReplayBatch = 1, /* after each batch */
+    /* after each batch, also for faults outside the batch that it resolved */
+    hmmReplayBatchFlush = 2,
+    hmmReplayOnce = 3 /* when no fault is left */
 } hmmReplayPolicy;
 
-/* How many knobs the current device has. */
+/* Number of knobs of the current device. */
 HMM_API hmmError_t hmmKnobGetCount(int* count);
-/* One of them, from 0 on, with what holds for the current device. */
+/* the value that applies */
 HMM_API hmmError_t hmmKnobGetByIndex(hmmKnob* knob, int index);
 /*
- * One by its name, with what holds in the scope for faults of the current device; of a
- * range, for its first page. hmmErrorInvalidValue for a name that no knob has, an unknown
- * type of scope, and one that is not among @scopes of the knob; so for the next two.
+ * Gets a knob by its name, with the value that applies in @scope to faults of
+ * the current device; for a range, the value of its first page.
+ * hmmErrorInvalidValue for an unknown name, an unknown scope type, and a scope
+ * that @scopes of the knob does not include; the next two functions return it
+ * too.
  */
 HMM_API hmmError_t hmmKnobGet(hmmKnob* knob, const char* name, hmmKnobScope scope);
 /*
- * hmmErrorInvalidValue for a value that is not from minimum to maximum;
- * hmmErrorNotPermitted for a change that needs CAP_SYS_ADMIN.
+ * Sets the value of a knob in @scope. hmmErrorInvalidValue for a value outside
+ * [minimum, maximum]; hmmErrorNotPermitted for a change that needs
+ * CAP_SYS_ADMIN.
  */
 HMM_API hmmError_t hmmKnobSet(const char* name, unsigned int value, hmmKnobScope scope);
-/* As if it had never been set there. */
+/* Removes the value of a knob in @scope. */
 HMM_API hmmError_t hmmKnobReset(const char* name, hmmKnobScope scope);
 
 #define hmmQuotaNoLimit SIZE_MAX
-/* Higher is kept longer. */
+/* Memory with a higher priority is kept longer. */
 #define hmmQuotaPriorityDefault 128u
 #define hmmQuotaPriorityMax 255u
 
-/* Who has a quota. */
+/* What a quota applies to. */
 typedef enum hmmQuotaScopeType {
     hmmQuotaScopeTypeProcess = 1, /* this process */
-    hmmQuotaScopeTypeCgroup = 2   /* a cgroup of the second version, and all in it */
+    hmmQuotaScopeTypeCgroup = 2   /* a cgroup v2 and all of its descendants */
 } hmmQuotaScopeType;
 
 typedef struct hmmQuotaScope {
     hmmQuotaScopeType type;
-    int cgroup; /* of a cgroup, a descriptor of its folder; else ignored */
+    /* for Cgroup: a file descriptor of the cgroup directory; else ignored */
+    int cgroup;
 } hmmQuotaScope;
 
 typedef struct hmmQuota {
     size_t limit; /* bytes of device memory, or hmmQuotaNoLimit */
     unsigned int priority;
-    size_t used;      /* bytes that are charged to it */
-    size_t evicted;   /* bytes that went home because of the limit */
-    uint64_t refused; /* times that memory was refused because of it */
+    size_t used;      /* bytes charged to the quota */
+    size_t evicted;   /* bytes evicted because of the limit */
+    uint64_t refused; /* allocations refused because of the limit */
     uint64_t reserved[4];
 } hmmQuota;
 
 /*
- * What a process or a cgroup may have of the current device, and has. For the process it
- * starts the device. hmmErrorInvalidValue for an unknown type of scope, and for a descriptor
- * that is not of the folder of a cgroup; hmmErrorNotSupported if the kernel has no cgroups.
+ * Gets the quota of a process or a cgroup on the current device, and its usage.
+ * For Process, the call starts the device. hmmErrorInvalidValue for an unknown
+ * scope type, and for a descriptor that is not of a cgroup directory;
+ * hmmErrorNotSupported if the kernel has no cgroup support.
  */
 HMM_API hmmError_t hmmQuotaGet(hmmQuota* quota, hmmQuotaScope scope);
 /*
- * @limit: a multiple of the page size, or hmmQuotaNoLimit. Who has reached it has something
- * of his own evicted; what then finds no room is used where it is, and a prefetch says
- * hmmStayQuota of it. What is in use beyond a new limit is evicted before the
- * call is back, as far as nothing holds it.
- * @priority: up to hmmQuotaPriorityMax. Of those who have more than their share of a device
- * that is full, the lowest priority loses memory first. A process has none higher than its
- * cgroups allow.
+ * Sets the quota of a process or a cgroup on the current device.
  *
- * Holds until the process ends or the cgroup is removed; hmmDeviceReset() changes nothing
- * about it. hmmErrorNotPermitted without CAP_SYS_ADMIN for a cgroup, and for a process
- * beyond what somebody with it has set last, or if nobody did, beyond
- * hmmQuotaPriorityDefault. A cgroup has no quota with hmmQuotaNoLimit and
- * hmmQuotaPriorityMax.
+ * @limit: a multiple of the page size, or hmmQuotaNoLimit. An allocation over
+ * the limit first evicts memory charged to the same limit. If that frees
+ * nothing, devices access the pages in system memory, and a prefetch reports
+ * hmmStayQuota. If the usage exceeds a new limit, the call evicts the excess
+ * before it returns, except pages that are in use.
+ *
+ * @priority: up to hmmQuotaPriorityMax. When a device is full, those that use
+ * more than their share lose memory first, in order of increasing priority. The
+ * priority of a process is limited by the priorities of its cgroups.
+ *
+ * The quota lasts until the process ends or the cgroup is removed;
+ * hmmDeviceReset() does not change it. A cgroup with hmmQuotaNoLimit and
+ * hmmQuotaPriorityMax has no quota.
+ *
+ * hmmErrorNotPermitted for a cgroup without CAP_SYS_ADMIN. Without
+ * CAP_SYS_ADMIN, a process also cannot raise its limit or priority above the
+ * values that a caller with CAP_SYS_ADMIN set last; if none were set, above
+ * hmmQuotaNoLimit and hmmQuotaPriorityDefault.
  */
 HMM_API hmmError_t hmmQuotaSet(size_t limit, unsigned int priority, hmmQuotaScope scope);
 
@@ -657,40 +775,50 @@ HMM_API hmmError_t hmmQuotaSet(size_t limit, unsigned int priority, hmmQuotaScop
 #define HMM_ACCESS_WRITE 0x2u
 #define HMM_ACCESS_EXEC 0x4u
 
-/* What a kernel did that ended its launch. */
+/* Describes the fault that ended a launch. */
 typedef struct hmmFaultRecord {
-    hmmError_t error; /* hmmSuccess: no fault so far */
-    int device;       /* number; hmmInvalidDeviceId if no device failed */
+    hmmError_t error; /* hmmSuccess: no fault */
+    /* device number; hmmInvalidDeviceId if no device failed */
+    int device;
     int lane;
-    int signal;           /* the signal a CPU thread would have got: SIGSEGV, ... */
-    int access;           /* HMM_ACCESS_* the instruction wanted, 0 if not a memory access */
-    int error_number;     /* errno: EFAULT nothing mapped, EACCES no permission, ... */
-    int system_call;      /* number of the refused call, -1 if that is not the cause */
+    /* the signal that a CPU thread would receive: SIGSEGV, ... */
+    int signal;
+    /* HMM_ACCESS_* of the access, 0 if not a memory access */
+    int access;
+    /* errno: EFAULT not mapped, EACCES no permission, ... */
+    int error_number;
+    /* number of the refused system call, -1 if that is not the cause */
+    int system_call;
     int padding;          /* 0 */
-    uint64_t address;     /* of the access */
+    uint64_t address;     /* address of the access */
     uint64_t instruction; /* address of the instruction */
-    uint64_t first_item;  /* the failing item is in the piece */
-    uint64_t item_count;  /*   [first_item, first_item + item_count) */
+    uint64_t first_item;  /* the failed item is in */
+    uint64_t item_count;  /* [first_item, first_item + item_count) */
     uint64_t reserved[4];
 } hmmFaultRecord;
 
-/* The calling thread's last error; resets it unless it is sticky, until the device that
- * failed is reset. */
+/*
+ * Returns the calling thread's last error and clears it. A sticky error stays
+ * until the failed device is reset.
+ */
 HMM_API hmmError_t hmmGetLastError(void);
 HMM_API hmmError_t hmmPeekAtLastError(void);
-/* "hmmErrorIllegalAddress"; never NULL. */
+/* Name of an error, such as "hmmErrorIllegalAddress"; never NULL. */
 HMM_API const char* hmmGetErrorName(hmmError_t error);
-/* One sentence; never NULL. */
+/* Description of an error in one sentence; never NULL. */
 HMM_API const char* hmmGetErrorString(hmmError_t error);
-/* The last failed call of this thread in words, valid until its next hmm call. */
+/*
+ * Describes the last failed call of this thread. The string is valid until the
+ * thread's next hmm call.
+ */
 HMM_API const char* hmmGetLastErrorDetail(void);
 /*
- * What the last failed call of this thread found, if it was that a kernel had failed; else
- * @error of the record is hmmSuccess. The device need not be the current one, and may have
- * been reset since.
+ * Gets the fault record of the last failed call of this thread, if a failed
+ * kernel was the cause; otherwise @error of the record is hmmSuccess. The
+ * failed device need not be the current device, and may have been reset since.
  */
 HMM_API hmmError_t hmmGetLastErrorRecord(hmmFaultRecord* record);
-/* The record behind the current device's sticky error. */
+/* Gets the fault record of the current device's sticky error. */
 HMM_API hmmError_t hmmGetLastFault(hmmFaultRecord* record);
 
 #ifdef __cplusplus

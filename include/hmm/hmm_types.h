@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What all parts of the C interface use: errors, dimensions, handles, places. */
+/*
+ * Types shared by all parts of the C interface: errors, dimensions, handles,
+ * memory locations.
+ */
 #ifndef HMM_HMM_TYPES_H
 #define HMM_HMM_TYPES_H
 
@@ -11,7 +14,10 @@ extern "C" {
 
 #define HMM_API __attribute__((visibility("default")))
 
-/* What an argument is in C++ if it is left out; C has to name them all. */
+/*
+ * Default argument in C++. C has no default arguments: a C caller passes every
+ * argument.
+ */
 #ifdef __cplusplus
 #define HMM_DEFAULT(value) = value
 #else
@@ -19,8 +25,9 @@ extern "C" {
 #endif
 
 /*
- * Values that exist in CUDA have CUDA's number; ours start at 1000. Those marked (-) are here
- * for programs that look for them: no function returns them.
+ * Errors that exist in CUDA have CUDA's number. Errors that only hmmrt has
+ * start at 1000. No function returns the errors marked (-); they are defined
+ * for programs that name them.
  */
 typedef enum hmmError {
     hmmSuccess = 0,
@@ -28,77 +35,93 @@ typedef enum hmmError {
     hmmErrorMemoryAllocation = 2,
     hmmErrorInitializationError = 3,
     hmmErrorInvalidConfiguration = 9,
-    hmmErrorInvalidPitchValue = 12, /* rows are longer than the distance between them */
+    /* rows are longer than the distance between them */
+    hmmErrorInvalidPitchValue = 12,
     hmmErrorInvalidMemcpyDirection = 21,
-    hmmErrorInsufficientDriver = 35,      /* the modules speak another version */
-    hmmErrorDevicesUnavailable = 46,      /* busy, or no permission to open it */
-    hmmErrorInvalidDeviceFunction = 98,   /* NULL as a kernel */
+    /* the loaded modules have another version */
+    hmmErrorInsufficientDriver = 35,
+    /* device busy, or no permission to open it */
+    hmmErrorDevicesUnavailable = 46,
+    hmmErrorInvalidDeviceFunction = 98,   /* the kernel function is NULL */
     hmmErrorNoDevice = 100,               /* no module loaded, or no device */
     hmmErrorInvalidDevice = 101,          /* no device with this number */
     hmmErrorNoKernelImageForDevice = 209, /* (-) */
     hmmErrorECCUncorrectable = 214,       /* (-) */
     hmmErrorUnsupportedLimit = 215,       /* the device has no such limit */
     hmmErrorDeviceAlreadyInUse = 216,     /* (-) */
-    hmmErrorPeerAccessUnsupported = 217,  /* the two devices cannot */
-    hmmErrorOperatingSystem = 304,        /* (-) */
-    hmmErrorInvalidResourceHandle = 400,  /* no such stream, event or pool, or of another device */
-    hmmErrorIllegalState = 401,           /* (-) */
-    hmmErrorSymbolNotFound = 500,         /* (-) */
-    hmmErrorNotReady = 600,               /* not an error: there is work left */
-    hmmErrorIllegalAddress = 700,         /* sticky */
-    hmmErrorLaunchOutOfResources = 701,   /* (-) */
-    hmmErrorLaunchTimeout = 702,          /* (-) */
+    /* these two devices cannot access each other */
+    hmmErrorPeerAccessUnsupported = 217,
+    hmmErrorOperatingSystem = 304, /* (-) */
+    /* no such stream, event or pool, or it belongs to another device */
+    hmmErrorInvalidResourceHandle = 400,
+    hmmErrorIllegalState = 401,   /* (-) */
+    hmmErrorSymbolNotFound = 500, /* (-) */
+    /* not an error: work is still queued or running */
+    hmmErrorNotReady = 600,
+    hmmErrorIllegalAddress = 700,       /* sticky */
+    hmmErrorLaunchOutOfResources = 701, /* (-) */
+    hmmErrorLaunchTimeout = 702,        /* (-) */
     hmmErrorPeerAccessAlreadyEnabled = 704,
     hmmErrorPeerAccessNotEnabled = 705,
     hmmErrorSetOnActiveProcess = 708, /* (-) */
     hmmErrorContextIsDestroyed = 709, /* (-) */
-    hmmErrorAssert = 710,             /* sticky: abort() or a fatal signal raised in a kernel */
-    hmmErrorTooManyPeers = 711,       /* (-) */
+    /* sticky: the kernel called abort() or raised a fatal signal */
+    hmmErrorAssert = 710,
+    hmmErrorTooManyPeers = 711, /* (-) */
     hmmErrorHostMemoryAlreadyRegistered = 712,
     hmmErrorHostMemoryNotRegistered = 713,
-    hmmErrorHardwareStackError = 714,        /* (-) */
-    hmmErrorIllegalInstruction = 715,        /* sticky */
-    hmmErrorMisalignedAddress = 716,         /* (-) */
-    hmmErrorInvalidAddressSpace = 717,       /* (-) */
-    hmmErrorInvalidPc = 718,                 /* (-) */
-    hmmErrorLaunchFailure = 719,             /* sticky: any other fault in a kernel */
+    hmmErrorHardwareStackError = 714,  /* (-) */
+    hmmErrorIllegalInstruction = 715,  /* sticky */
+    hmmErrorMisalignedAddress = 716,   /* (-) */
+    hmmErrorInvalidAddressSpace = 717, /* (-) */
+    hmmErrorInvalidPc = 718,           /* (-) */
+    /* sticky: any other fault in a kernel */
+    hmmErrorLaunchFailure = 719,
     hmmErrorCooperativeLaunchTooLarge = 720, /* (-) */
     hmmErrorNotPermitted = 800,
     hmmErrorNotSupported = 801,
     hmmErrorSystemNotReady = 802,       /* (-) */
     hmmErrorSystemDriverMismatch = 803, /* (-) */
     hmmErrorUnknown = 999,
-    hmmErrorSystemCall = 1000,   /* sticky: a system call that kernels may not make */
-    hmmErrorDeviceLost = 1001,   /* sticky: the execution agent is gone */
-    hmmErrorForkedProcess = 1002 /* devices do not follow a process through fork() */
+    /* sticky: the kernel made a system call that kernels may not make */
+    hmmErrorSystemCall = 1000,
+    hmmErrorDeviceLost = 1001, /* sticky: the execution agent has ended */
+    /* a fork()ed child cannot use the devices of its parent */
+    hmmErrorForkedProcess = 1002
 } hmmError_t;
 
-/* In C++ what is left out is 1, and a number is a dimension. */
+/*
+ * Grid or block dimensions. In C++ omitted dimensions are 1, and an integer
+ * converts to hmmDim3.
+ */
 typedef struct hmmDim3 {
     uint32_t x, y, z;
 #ifdef __cplusplus
-    // NOLINTNEXTLINE(google-explicit-constructor): f(grid, 256) is how such calls are written
+    // Callers pass plain integers: f(grid, 256).
+    // NOLINTNEXTLINE(google-explicit-constructor)
     constexpr hmmDim3(uint32_t sizeX = 1, uint32_t sizeY = 1, uint32_t sizeZ = 1) noexcept
         : x(sizeX), y(sizeY), z(sizeZ) {}
 #endif
 } hmmDim3;
 
 /*
- * Handles. One of a stream or event that is gone, or never was, is an
- * hmmErrorInvalidResourceHandle wherever it is used. 0 is the legacy default stream.
+ * Handles of streams and events. A function that gets a handle of a destroyed
+ * stream or event, or a value that never was a handle, returns
+ * hmmErrorInvalidResourceHandle. 0 is the legacy default stream.
  */
 typedef struct hmmStream* hmmStream_t;
 typedef struct hmmEvent* hmmEvent_t;
 
 typedef enum hmmMemLocationType {
     hmmMemLocationTypeInvalid = 0,
-    hmmMemLocationTypeDevice = 1,         /* id: device number */
-    hmmMemLocationTypeHost = 2,           /* id: ignored */
-    hmmMemLocationTypeHostNuma = 3,       /* id: node of the host */
-    hmmMemLocationTypeHostNumaCurrent = 4 /* the calling thread's node; id: ignored */
+    hmmMemLocationTypeDevice = 1,   /* id: device number */
+    hmmMemLocationTypeHost = 2,     /* id: ignored */
+    hmmMemLocationTypeHostNuma = 3, /* id: NUMA node of the host */
+    /* the calling thread's NUMA node; id: ignored */
+    hmmMemLocationTypeHostNumaCurrent = 4
 } hmmMemLocationType;
 
-/* Where a device number is expected or given: the host, and none. */
+/* Special values in place of a device number: the CPU, and no device. */
 #define hmmCpuDeviceId (-1)
 #define hmmInvalidDeviceId (-2)
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * What policy goes by.
+ * Knobs: tunable parameters of the migration policy.
  *
  *     const hmm::knob threshold("prefetch_threshold");
- *     threshold.set(30);                   // of this process
- *     threshold.set(80, std::span(table)); // of this memory
+ *     threshold.set(30);                   // for this process
+ *     threshold.set(80, std::span(table)); // for this memory
  *     threshold.reset(std::span(table));
  *
- * Empty spans are left alone.
+ * Empty spans are ignored.
  */
 #pragma once
 
@@ -25,12 +25,13 @@ namespace hmm {
 struct this_process_t {};
 inline constexpr this_process_t this_process;
 
-/// Where a knob is set: one of these.
+/// The scope of a knob: this process, a device or a range of memory.
 class knob_scope {
   public:
-    // Each is a scope as it stands. NOLINTBEGIN(google-explicit-constructor)
+    // Processes, devices and spans convert implicitly.
+    // NOLINTBEGIN(google-explicit-constructor)
     constexpr knob_scope(this_process_t) noexcept : value_{hmmKnobScopeTypeProcess, nullptr, 0} {}
-    /// For all processes.
+    /// The device, for all processes.
     constexpr knob_scope(device all) noexcept
         : value_{hmmKnobScopeTypeDevice, nullptr, 0}, device_(all) {}
     template <class T, std::size_t Extent>
@@ -42,7 +43,7 @@ class knob_scope {
     constexpr bool empty() const noexcept {
         return value_.type == hmmKnobScopeTypeRange && value_.bytes == 0;
     }
-    /// The one that is named, or the calling thread's.
+    /// The device of a device scope, else the calling thread's current device.
     device which() const { return device_ ? *device_ : current_device(); }
 
   private:
@@ -50,13 +51,14 @@ class knob_scope {
     std::optional<device> device_;
 };
 
-/// A knob by its name; says nothing about whether it exists.
+/// The name of a knob. The knob need not exist.
 class knob {
   public:
     explicit knob(std::string name) noexcept : name_(std::move(name)) {}
 
     const std::string& name() const noexcept { return name_; }
-    /// What it is, and what holds there; of no memory, what holds for the process.
+    /// Describes the knob, with the value that applies in @where. For an empty
+    /// span: the value that applies to the process.
     hmmKnob get(knob_scope where = this_process) const {
         if (where.empty()) return get();
         const scoped_device use(where.which());
@@ -69,7 +71,7 @@ class knob {
         const scoped_device use(where.which());
         check(hmmKnobSet(name_.c_str(), value, where.get()), "knob set");
     }
-    /// As if it had never been set there.
+    /// Removes the value in @where.
     void reset(knob_scope where = this_process) const {
         if (where.empty()) return;
         const scoped_device use(where.which());
@@ -80,7 +82,7 @@ class knob {
     std::string name_;
 };
 
-/// All that a device has, with what holds for it.
+/// Returns all knobs of a device, with the values that apply to the device.
 inline std::vector<hmmKnob> knobs(device of = current_device()) {
     const scoped_device use(of);
     int count = 0;

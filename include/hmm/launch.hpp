@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Running code on a device.
+ * Launching code on a device.
  *
  *     hmm::launch(n, [=](std::size_t i) { y[i] += a * x[i]; });
  *     hmm::synchronize();
  *
- * The callable is copied (or moved) when launched and lives until the launch is
- * over. It runs on several lanes at once, on native threads that share all memory
- * with the program; captured pointers and references may point anywhere. An
- * exception that leaves it ends the launch with hmmErrorAssert.
+ * The call copies (or moves) the callable, which lives until the launch has
+ * ended. It runs on several lanes at once, on native threads that share all
+ * memory with the program. Captured pointers and references may point anywhere.
+ * An exception that leaves the callable ends the launch with hmmErrorAssert.
  */
 #pragma once
 
@@ -30,12 +30,12 @@ namespace hmm {
 struct dim3 {
     std::uint32_t x = 1, y = 1, z = 1;
 
-    /// Modulo 2^64.
+    /// The product of the dimensions, modulo 2^64.
     constexpr std::uint64_t count() const noexcept { return std::uint64_t{x} * y * z; }
     friend constexpr bool operator==(const dim3&, const dim3&) noexcept = default;
 };
 
-/// Which thread of a grid this is.
+/// The index of a thread in its grid.
 struct thread_index {
     dim3 thread; ///< in its block
     dim3 block;  ///< in the grid
@@ -59,7 +59,8 @@ template <class Function>
 void run_range(void* closure, std::uint64_t begin, std::uint64_t end) noexcept {
     auto& function = *static_cast<Function*>(closure);
     if constexpr (std::is_trivially_copyable_v<Function>) {
-        // A copy that no store of the loop can alias: captures stay in registers.
+        // Stores in the loop cannot alias this local copy, so captures stay in
+        // registers.
         Function local = function;
         for (std::uint64_t i = begin; i < end; i++)
             local(static_cast<std::size_t>(i));
@@ -69,7 +70,7 @@ void run_range(void* closure, std::uint64_t begin, std::uint64_t end) noexcept {
     }
 }
 
-/// The library's memory for closures, except for those of extreme alignment.
+/// True if hmmClosureAllocate() aligns memory sufficiently for the closure.
 template <class Function>
 inline constexpr bool closure_fits = alignof(Function) <= 64;
 
@@ -119,7 +120,8 @@ void launch_range(stream_ref in, std::uint64_t items, closure_pointer<Function> 
     static_cast<void>(function.release());
 }
 
-/// Threads of a grid that hmmLaunchKernel() would accept; throws hmm::error for another.
+/// Returns the number of threads of a grid. Throws hmm::error for a grid that
+/// hmmLaunchKernel() would reject.
 inline std::uint64_t grid_items(const dim3& grid, const dim3& block) {
     std::uint64_t items = 1;
     for (const std::uint64_t size : {grid.x, grid.y, grid.z, block.x, block.y, block.z})
@@ -158,8 +160,9 @@ requires std::invocable < std::decay_t<Function>
     detail::launch_range(in, n, detail::make_closure<function>(std::forward<Function>(f)));
 }
 
-/// Queues f(thread_index) for all threads of all blocks in a stream of the current device.
-/// hmmErrorInvalidConfiguration if a dimension is 0 or the threads are 2^64 or more.
+/// Queues f(thread_index) for all threads of all blocks in a stream of the
+/// current device. hmmErrorInvalidConfiguration if a dimension is 0 or the grid
+/// has 2^64 or more threads.
 template <class Function>
 requires std::invocable < std::decay_t<Function>
 &, const thread_index& > void launch(stream_ref in, dim3 grid, dim3 block, Function&& f) {
@@ -169,7 +172,7 @@ requires std::invocable < std::decay_t<Function>
                          detail::make_closure<function>(grid, block, std::forward<Function>(f)));
 }
 
-/// The same in the default stream.
+/// Launches in the default stream.
 template <class Function>
 requires std::invocable < std::decay_t<Function>
 &, std::size_t > void launch(std::size_t n, Function&& f) {
@@ -182,7 +185,7 @@ requires std::invocable < std::decay_t<Function>
     launch(default_stream, grid, block, std::forward<Function>(f));
 }
 
-/// The same on a device of choice.
+/// Launches in the default stream of the given device.
 template <class Function>
 requires std::invocable < std::decay_t<Function>
 &, std::size_t > void launch(device where, std::size_t n, Function&& f) {
@@ -197,7 +200,8 @@ requires std::invocable < std::decay_t<Function>
     launch(grid, block, std::forward<Function>(f));
 }
 
-/// f(i) for all i in [begin, end), in a stream; returns when the stream's work is done.
+/// Calls f(i) for all i in [begin, end) in a stream. Returns when the work of
+/// the stream is done.
 template <std::integral Index, class Function>
 requires std::invocable < std::decay_t<Function>
 &, Index > void parallel_for(stream_ref in, Index begin, Index end, Function&& f) {
@@ -209,7 +213,8 @@ requires std::invocable < std::decay_t<Function>
     in.synchronize();
 }
 
-/// f(element) for all elements of a range, in a stream; returns when the stream's work is done.
+/// Calls f(element) for all elements of a range in a stream. Returns when the
+/// work of the stream is done.
 template <std::ranges::random_access_range Range, class Function>
 requires std::ranges::sized_range<Range> && std::invocable < std::decay_t<Function>
 &, std::ranges::range_reference_t < Range >>
@@ -221,7 +226,7 @@ requires std::ranges::sized_range<Range> && std::invocable < std::decay_t<Functi
     in.synchronize();
 }
 
-/// The same in the default stream.
+/// Runs in the default stream.
 template <std::integral Index, class Function>
 requires std::invocable < std::decay_t<Function>
 &, Index > void parallel_for(Index begin, Index end, Function&& f) {
@@ -234,7 +239,8 @@ requires std::ranges::sized_range<Range> && std::invocable < std::decay_t<Functi
     parallel_for(default_stream, std::forward<Range>(range), std::forward<Function>(f));
 }
 
-/// From now on, whether a kernel that makes a system call fails with hmmErrorSystemCall.
+/// If @strict is true, kernels that make a system call from now on fail with
+/// hmmErrorSystemCall.
 inline void set_strict(bool strict) {
     check(hmmSetStrict(strict ? 1 : 0), "set_strict");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Places where memory can be.
+// Locations of memory.
 #pragma once
 
 #include <hmm/device.hpp>
@@ -7,10 +7,10 @@
 namespace hmm {
 
 struct host_t {};
-/// Names the host as a place for memory.
+/// Location: the system memory of the host.
 inline constexpr host_t host;
 
-/// A node of the host; says nothing about whether it exists.
+/// A NUMA node of the host. The node need not exist.
 class numa_node {
   public:
     constexpr explicit numa_node(int number) noexcept : number_(number) {}
@@ -22,13 +22,14 @@ class numa_node {
 };
 
 struct current_numa_node_t {};
-/// The node that the calling thread is on when it says so.
+/// Location: the NUMA node of the calling thread at the time of the call.
 inline constexpr current_numa_node_t current_numa_node;
 
-/// One of these.
+/// A memory location: a device, the host, or a NUMA node of the host.
 class location {
   public:
-    // Each is a place as it stands. NOLINTBEGIN(google-explicit-constructor)
+    // Devices and nodes convert implicitly.
+    // NOLINTBEGIN(google-explicit-constructor)
     constexpr location(device where) noexcept : value_{hmmMemLocationTypeDevice, where.number()} {}
     constexpr location(host_t) noexcept : value_{hmmMemLocationTypeHost, 0} {}
     constexpr location(numa_node node) noexcept

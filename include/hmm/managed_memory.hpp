@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory of its own mapping, for data that devices and the CPU share.
+// Managed memory: data in a mapping of its own, shared by devices and the CPU.
 #pragma once
 
 #include <hmm/error.hpp>
@@ -12,8 +12,8 @@
 
 namespace hmm {
 
-/// Owns elements that are all zeroes at first. What gives them back waits for all work of
-/// all devices.
+/// Owns an array of elements that are initially zero. The destructor waits for
+/// all work of all devices.
 template <class T>
 requires std::is_trivially_copyable_v<T>
 class managed_memory {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Moving, forgetting, copying and filling memory.
+// Migrating, discarding, copying and filling memory.
 #pragma once
 
 #include <hmm/location.hpp>
@@ -14,13 +14,13 @@ namespace hmm {
 
 namespace detail {
 
-/// Elements whose bytes may become any others.
+/// Element types that may be overwritten byte by byte.
 template <class T>
 concept overwritable = std::is_trivially_copyable_v<T> && std::convertible_to<T*, void*>;
 
 } // namespace detail
 
-/// Queues moving the pages of @memory. Best effort.
+/// Queues migrating the pages of @memory. Best effort.
 template <class T, std::size_t Extent>
 void prefetch(std::span<T, Extent> memory, location to, stream_ref in = default_stream) {
     if (memory.empty()) return;
@@ -28,7 +28,8 @@ void prefetch(std::span<T, Extent> memory, location to, stream_ref in = default_
           "prefetch");
 }
 
-/// Moves them at once, and says how many pages moved, were there, or stayed and why.
+/// Migrates the pages synchronously, and reports how many pages moved, were
+/// already there, or stayed and why.
 template <class T, std::size_t Extent>
 hmmPrefetchReport prefetch_with_report(std::span<T, Extent> memory, location to) {
     hmmPrefetchReport report = {};
@@ -39,14 +40,14 @@ hmmPrefetchReport prefetch_with_report(std::span<T, Extent> memory, location to)
     return report;
 }
 
-/// Also what became of each page that @memory touches, in the order of addresses; there
-/// may be more @outcomes than page_count(memory).
+/// Also reports the result for each page that @memory touches, in address
+/// order. @outcomes may have more elements than page_count(memory).
 template <class T, std::size_t Extent>
 hmmPrefetchReport prefetch_with_report(std::span<T, Extent> memory, location to,
                                        std::span<hmmPageOutcome> outcomes) {
     hmmPrefetchReport report = {};
     if (memory.empty()) return report;
-    // In C that would say that nobody asks for them.
+    // In C an empty array means that the caller does not want the outcomes.
     if (outcomes.empty())
         throw error(hmmErrorInvalidValue, "prefetch_with_report", "fewer outcomes than pages", {});
     check(hmmMemPrefetchWithReport(memory.data(), memory.size_bytes(), to.get(), outcomes.data(),
@@ -55,7 +56,7 @@ hmmPrefetchReport prefetch_with_report(std::span<T, Extent> memory, location to,
     return report;
 }
 
-/// Queues forgetting what is in @memory, in whole pages.
+/// Queues discarding the whole pages inside @memory.
 template <detail::overwritable T, std::size_t Extent>
 void discard(std::span<T, Extent> memory, stream_ref in = default_stream) {
     if (memory.empty()) return;
@@ -64,7 +65,7 @@ void discard(std::span<T, Extent> memory, stream_ref in = default_stream) {
     check(hmmMemDiscardBatchAsync(&data, &bytes, 1, 0, in.get()), "discard");
 }
 
-/// The same, and then moves it: no data travels.
+/// Queues discarding @memory and then migrating it. No data is copied.
 template <detail::overwritable T, std::size_t Extent>
 void discard_and_prefetch(std::span<T, Extent> memory, location to,
                           stream_ref in = default_stream) {
@@ -76,7 +77,8 @@ void discard_and_prefetch(std::span<T, Extent> memory, location to,
           "discard_and_prefetch");
 }
 
-/// Queues a copy by the device of the stream. Both are of one size, and do not overlap.
+/// Queues a copy, which the device of the stream executes. Both spans must have
+/// the same size and must not overlap.
 template <class T, std::size_t To, class From, std::size_t Extent>
 requires std::is_trivially_copyable_v<T> && std::same_as<T, std::remove_const_t<From>>
 void copy(std::span<T, To> to, std::span<From, Extent> from, stream_ref in = default_stream) {
@@ -86,7 +88,7 @@ void copy(std::span<T, To> to, std::span<From, Extent> from, stream_ref in = def
           "copy");
 }
 
-/// Queues setting each byte of @memory.
+/// Queues setting each byte of @memory to @value.
 template <detail::overwritable T, std::size_t Extent>
 void set_bytes(std::span<T, Extent> memory, std::byte value, stream_ref in = default_stream) {
     check(hmmMemsetAsync(memory.data(), std::to_integer<int>(value), memory.size_bytes(), in.get()),

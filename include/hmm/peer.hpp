@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Devices that use each other's memory where it is.
+// Peer access: devices that access each other's memory without migration.
 #pragma once
 
 #include <hmm/device.hpp>
@@ -8,14 +8,15 @@
 
 namespace hmm {
 
-/// Whether one device can use another one's memory where it is.
+/// True if device @from can access memory of @peer without migrating it.
 inline bool can_access(device from, device peer) {
     int can = 0;
     check(hmmDeviceCanAccessPeer(&can, from.number(), peer.number()), "can_access");
     return can != 0;
 }
 
-/// Enabled while this lives.
+/// Peer access of one device to another, enabled for the lifetime of this
+/// object.
 class peer_access {
   public:
     peer_access(device from, device peer) : from_(from), peer_(peer) {

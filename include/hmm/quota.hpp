@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * How much of a device a process or a cgroup may have.
+ * Quotas: how much memory of a device a process or a cgroup may use.
  *
  *     const hmm::quota mine(hmm::device(0));
  *     mine.set(64 << 20, hmmQuotaPriorityDefault);
@@ -14,7 +14,8 @@
 
 namespace hmm {
 
-/// A cgroup by a descriptor of its folder, which stays the caller's.
+/// A cgroup, given by a file descriptor of its directory. The caller keeps
+/// ownership of the descriptor.
 class cgroup {
   public:
     constexpr explicit cgroup(int folder) noexcept : folder_(folder) {}
@@ -25,7 +26,7 @@ class cgroup {
     int folder_;
 };
 
-/// What this process or a cgroup may have of a device, and has.
+/// The quota of this process or of a cgroup on a device.
 class quota {
   public:
     constexpr explicit quota(device on) noexcept : scope_{hmmQuotaScopeTypeProcess, 0}, on_(on) {}
@@ -38,7 +39,8 @@ class quota {
         check(hmmQuotaGet(&result, scope_), "quota get");
         return result;
     }
-    /// In bytes, or hmmQuotaNoLimit; up to hmmQuotaPriorityMax.
+    /// @limit: in bytes, or hmmQuotaNoLimit. @priority: up to
+    /// hmmQuotaPriorityMax.
     void set(std::size_t limit, unsigned priority) const {
         const scoped_device use(on_);
         check(hmmQuotaSet(limit, priority, scope_), "quota set");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory that is locked where devices and the CPU both use it.
+// Registered memory: locked in system memory, where devices and the CPU both
+// access it.
 #pragma once
 
 #include <hmm/error.hpp>
@@ -10,8 +11,8 @@
 
 namespace hmm {
 
-/// Owns a registration, not the memory, which has to outlive it. Who only uses it takes
-/// the span.
+/// Owns a registration. It does not own the memory, which must outlive it. Code
+/// that only uses the memory takes the span.
 class registered_memory {
   public:
     template <class T, std::size_t Extent>
@@ -35,10 +36,12 @@ class registered_memory {
     std::span<std::byte> memory_;
 };
 
-/// What the memory that @pointer is into was registered with; throws if it was not.
+/// Returns the flags with which the memory at @pointer was registered; throws
+/// if it is not registered.
 inline unsigned registered_flags(const void* pointer) {
     unsigned flags = 0;
-    // Only looked up; not const in C because it is not in CUDA.
+    // The function does not modify the memory; its parameter is not const
+    // because CUDA's is not.
     check(hmmHostGetFlags(&flags, const_cast<void*>(pointer)), "registered_flags");
     return flags;
 }

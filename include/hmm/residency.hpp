@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where the pages of memory are.
+ * Residency: the current location of pages.
  *
  *     const auto pages = hmm::residency(std::span(data));
  *     if (pages.on(hmm::device(0)) < pages.size()) ...
@@ -18,7 +18,7 @@
 
 namespace hmm {
 
-/// One hmmPageState for each page, in the order of addresses.
+/// One hmmPageState for each page, in address order.
 class page_states {
   public:
     explicit page_states(std::vector<hmmPageState> states) noexcept : states_(std::move(states)) {}
@@ -28,10 +28,10 @@ class page_states {
     auto begin() const noexcept { return states_.begin(); }
     auto end() const noexcept { return states_.end(); }
 
-    /// Pages that are there.
+    /// Number of pages at the location.
     std::size_t on(device where) const { return count(where.number()); }
     std::size_t on(host_t) const { return count(hmmCpuDeviceId); }
-    /// Pages that are nowhere yet.
+    /// Number of pages that are not populated.
     std::size_t unpopulated() const { return count(hmmInvalidDeviceId); }
     bool all_on(device where) const { return on(where) == size(); }
     bool all_on(host_t) const { return on(host) == size(); }
@@ -45,7 +45,7 @@ class page_states {
     std::vector<hmmPageState> states_;
 };
 
-/// Pages that @memory touches.
+/// Returns the number of pages that @memory touches.
 template <class T, std::size_t Extent>
 std::size_t page_count(std::span<T, Extent> memory) noexcept {
     if (memory.empty()) return 0;
@@ -55,7 +55,7 @@ std::size_t page_count(std::span<T, Extent> memory) noexcept {
     return last / page - begin / page + 1;
 }
 
-/// Of all pages that @memory touches.
+/// Returns the state of each page that @memory touches.
 template <class T, std::size_t Extent>
 page_states residency(std::span<T, Extent> memory) {
     if (memory.empty()) return page_states({});

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Streams and events. `stream` and `event` own one; `stream_ref` and `event_ref` name
- * one that somebody else owns, and are what functions take.
+ * Streams and events. `stream` and `event` own a handle. `stream_ref` and
+ * `event_ref` refer to a handle with another owner; functions take these.
  *
  *     hmm::stream left, right;
  *     hmm::launch(left, n, f);
- *     right.wait(left.record()); // what follows in right comes after f
+ *     right.wait(left.record()); // later work in right runs after f
  *     hmm::launch(right, n, g);
  *     right.synchronize();
  */
@@ -39,7 +39,7 @@ class event_ref {
     hmmEvent_t handle_;
 };
 
-/// Time from one event to another; both have happened.
+/// Returns the time between two events. Both must have completed.
 inline std::chrono::duration<float, std::milli> elapsed(event_ref start, event_ref end) {
     float milliseconds = 0;
     check(hmmEventElapsedTime(&milliseconds, start.get(), end.get()), "elapsed");
@@ -61,7 +61,7 @@ class event : public event_ref {
     }
 };
 
-/// Without an owner: the default streams, or one that a `stream` owns.
+/// Does not own the stream: a default stream, or one that a `stream` owns.
 class stream_ref {
   public:
     explicit constexpr stream_ref(hmmStream_t handle = nullptr) noexcept : handle_(handle) {}
@@ -78,7 +78,7 @@ class stream_ref {
         check(hmmStreamGetFlags(handle_, &result), "stream flags");
         return result;
     }
-    /// As it became: the nearest one that there is.
+    /// The actual priority, after clamping to the supported range.
     int priority() const {
         int result = 0;
         check(hmmStreamGetPriority(handle_, &result), "stream priority");
@@ -98,16 +98,17 @@ class stream_ref {
     void record(event_ref after) const {
         check(hmmEventRecord(after.get(), handle_), "stream record");
     }
-    /// A fresh event behind all the work there is.
+    /// Records a new event behind all work that is queued in the stream.
     event record() const {
         const scoped_device use(where());
         event result;
         record(result);
         return result;
     }
-    /// Queues f(), called on the CPU; it must not throw. It is destroyed there too, where
-    /// calls of the library are refused: a stream, event, registered memory or peer access
-    /// that it owned would never be given back.
+    /// Queues f(), which is called on the CPU and must not throw. It is also
+    /// destroyed in that context, where library calls are refused. If f owned a
+    /// stream, event, registered memory or peer access, its destructor could
+    /// not release it.
     template <class Function>
     void call_host(Function&& f) const {
         using function = std::decay_t<Function>;
@@ -126,18 +127,18 @@ class stream_ref {
 
 inline const stream_ref default_stream{nullptr};
 
-/// The calling thread's own default stream.
+/// The default stream of the calling thread.
 inline stream_ref per_thread_stream() noexcept {
     return stream_ref(hmmStreamPerThread);
 }
 
-/// The greatest is the lowest number.
+/// The greatest priority is the lowest number.
 struct stream_priority_range {
     int least = 0;
     int greatest = 0;
 };
 
-/// Of the current device.
+/// Returns the stream priorities of the current device.
 inline stream_priority_range stream_priorities() {
     stream_priority_range result;
     check(hmmDeviceGetStreamPriorityRange(&result.least, &result.greatest), "stream_priorities");
@@ -154,7 +155,7 @@ class stream : public stream_ref {
         std::swap(handle_, other.handle_);
         return *this;
     }
-    /// Its work still runs.
+    /// Does not wait: queued work still runs.
     ~stream() {
         if (handle_ != nullptr) hmmStreamDestroy(handle_);
     }
