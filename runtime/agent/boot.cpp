@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * From execveat() to running lanes.
+ * Startup of the agent, from execveat() to running lanes.
  *
- * Stage 1 runs where the kernel put us: it gives up privileges, builds the slot and
- * copies the image there. Stage 2 runs in the slot: it replaces every other mapping of
- * this process, stage 1 included, by the device's mirror. The kernel has made the process
- * undumpable at exec, see sys/spawn.cpp.
+ * Stage 1 runs at the address that the kernel chose. It drops privileges,
+ * builds the slot and copies the image there. Stage 2 runs in the slot. It
+ * replaces every other mapping of this process, including stage 1, by the
+ * device's mirror. The kernel makes the process undumpable at exec, see
+ * sys/spawn.cpp.
  */
 #include "lane.h"
 #include "seccomp.h"
@@ -63,7 +64,8 @@ std::uint64_t find_vdso(const std::uint64_t* stack) {
     return 0;
 }
 
-/// Undumpable it is already, but for kernels with fs.suid_dumpable = 1.
+/// The process is already undumpable, except on kernels with fs.suid_dumpable =
+/// 1.
 void drop_privileges(control& early) {
     constexpr boot_step step = boot_step::privileges;
     static_assert(sizeof(__user_cap_data_struct) == 12);
@@ -85,7 +87,8 @@ void build_slot(control& early) {
           map(slot + slot_control_offset, control_size, PROT_READ | PROT_WRITE,
               MAP_SHARED | MAP_FIXED, agent_control_fd, 0));
 
-    raw_syscall(SYS_close, agent_control_fd); // mapped twice, and never again
+    // both mappings exist; no more are needed
+    raw_syscall(SYS_close, agent_control_fd);
 
     for (std::uint32_t i = 0; i < early.lane_count; i++) {
         const std::uint64_t area = lane_area(early, i);
@@ -109,7 +112,8 @@ void copy_image(control& early) {
 
 // ---- stage 2
 
-/// Large register state (AMX) has to be asked for before threads exist.
+/// Permission for large register state (AMX) must be requested before threads
+/// exist.
 void request_xfeatures(const control& ctl) {
     constexpr std::uint64_t request_permission = 0x1023, first = 17, last = 18;
     for (std::uint64_t feature = first; feature <= last; feature++)
@@ -125,19 +129,22 @@ void attach(control& ctl) {
           raw_syscall(SYS_ioctl, agent_gpu_fd, HMMRT_GPU_IOC_ATTACH, address_of(&request)));
 }
 
-/// Moves a kernel-made mapping as a whole; the kernel allows no less.
+/// Moves a mapping made by the kernel. The kernel allows to move it only as a
+/// whole.
 void move_special(control& ctl, std::uint64_t from, std::uint64_t to, std::uint64_t length) {
     check(ctl, boot_step::move_vdso,
           raw_syscall(SYS_mremap, from, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, to));
 }
 
-/// Where in the slot special mapping @index waits while the mirror is made.
+/// Address in the slot that holds special mapping @index while the mirror is
+/// set up.
 std::uint64_t parking_place(const control& ctl, std::uint32_t index) {
     const special_map& first = ctl.special[0];
     return ctl.slot + slot_vdso_offset + (ctl.special[index].begin - first.begin);
 }
 
-/// The same kernel made the application's vdso: the parts lie in the same order there.
+/// The same kernel mapped the vdso of the application, so its parts are in the
+/// same order there.
 void park_vdso(const boot_context& boot) {
     control& ctl = *boot.ctl;
     if (boot.own_vdso == 0 && ctl.special_count > 0) fail(ctl, boot_step::move_vdso, -ENOENT);
@@ -162,7 +169,8 @@ void map_device(control& ctl, std::uint64_t begin, std::uint64_t end) {
               agent_gpu_fd, begin));
 }
 
-/// Covers everything but the slot and the application's kernel-made mappings.
+/// Maps the mirror everywhere except at the slot and at the application's
+/// kernel-made mappings.
 void map_mirror(control& ctl) {
     std::uint64_t begin = user_space_begin;
     bool slot_passed = false;
@@ -195,7 +203,7 @@ void await_start(control& ctl) {
         futex_wait(ctl.state, starting);
 }
 
-/// Lanes announce themselves by their thread id.
+/// A lane announces itself by storing its thread id.
 void prepare_lane(lane& self) {
     boot_step step = boot_step::lanes;
     const std::int64_t result = lane_prepare(self, step);
@@ -226,7 +234,8 @@ void start_lanes(control& ctl) {
     }
 }
 
-/// For all lanes at once; from here on the agent can do next to nothing.
+/// Installs the seccomp filter for all lanes at once. From here on the agent is
+/// restricted to the calls in seccomp.h.
 void confine(control& ctl, std::int32_t pid) {
     sock_filter filter[seccomp_filter_length];
     build_seccomp_filter(filter, pid);
@@ -276,7 +285,8 @@ extern "C" [[noreturn]] void boot_from_exec(const std::uint64_t* stack) {
     build_slot(early);
     copy_image(early);
 
-    // Relocate by hand: the same function, in the copy, with a context that survives.
+    // Continue in the copy of the image: call the same function there, with a
+    // context that stays mapped.
     const std::uint64_t area = lane_area(early, 0);
     auto* boot = reinterpret_cast<boot_context*>(area + page_size);
     boot->ctl = reinterpret_cast<control*>(early.slot + slot_control_offset);

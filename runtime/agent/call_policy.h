@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * What becomes of a system call that device code makes. docs/device-syscalls.md
- * is this file in words; keep them together.
+ * Policy for system calls of device code. docs/device-syscalls.md describes
+ * this file; keep both in sync.
  *
  * A lane borrows the identity of a parked thread of the application, which
- * executes its calls. So a call is forwarded unless
- *  - it is about the calling thread's own machine state (that is the lane's, in
- *    another process), or would pull the borrowed thread from under the lane, or
- *  - it changes credentials or policy of the calling thread alone: that is the
- *    borrowed one, which keeps the change for all device code that it serves later, or
- *  - it makes tasks, or waits for signals that are blocked there.
+ * executes the lane's calls. A call is forwarded unless it
+ * - concerns the machine state of the calling thread (that is the state of the
+ * lane, which is in another process), or would end or replace the parked thread
+ * that the lane depends on, or
+ * - changes credentials or policy of the calling thread only: that is the
+ * parked thread, which would keep the change for all device code that it serves
+ * later, or
+ * - creates tasks, or waits for signals, which the parked thread blocks.
  */
 #pragma once
 
@@ -20,11 +22,11 @@
 namespace hmmrt {
 
 enum class call_action : std::uint8_t {
-    forward,     ///< the parked thread executes it
-    answer,      ///< `value` is the result; nothing is executed
-    signal,      ///< the parked thread decides by looking at the target
-    signal_mask, ///< the lane keeps a mask of its own
-    end_launch,  ///< cannot be answered at all
+    forward,     ///< the parked thread executes the call
+    answer,      ///< `value` is the result; no call is executed
+    signal,      ///< the parked thread decides by the signal's target
+    signal_mask, ///< the lane has its own signal mask
+    end_launch,  ///< the call has no meaningful result; the launch ends
 };
 
 struct call_verdict {
@@ -32,13 +34,14 @@ struct call_verdict {
     std::int64_t value;
 };
 
-// Numbers and constants that older headers lack.
+// Numbers and constants that older headers do not define.
 inline constexpr std::uint64_t call_landlock_restrict_self = 446;
 inline constexpr std::uint64_t call_lsm_set_self_attr = 460;
 inline constexpr std::uint64_t call_x32_bit = 0x40000000;
 inline constexpr std::uint64_t io_uring_enter_ext_arg = 1u << 3;
 
-/// arch_prctl: readers are forwarded, for they see the borrowed thread's values.
+/// arch_prctl: operations that only read are forwarded. They return the values
+/// of the parked thread.
 constexpr bool arch_prctl_reads(std::uint64_t option) {
     constexpr std::uint64_t get_fs = 0x1003, get_gs = 0x1004, get_cpuid = 0x1011;
     constexpr std::uint64_t get_xcomp_supported = 0x1021, get_xcomp_permitted = 0x1022;
@@ -46,7 +49,7 @@ constexpr bool arch_prctl_reads(std::uint64_t option) {
            option == get_xcomp_supported || option == get_xcomp_permitted;
 }
 
-/// prctl: names, and what only reads.
+/// prctl: operations that set names, set the timer slack, or only read.
 constexpr bool prctl_allowed(std::uint64_t option) {
     switch (option) {
     case 2:          // PR_GET_PDEATHSIG
@@ -63,17 +66,17 @@ constexpr bool prctl_allowed(std::uint64_t option) {
     case 39:         // PR_GET_NO_NEW_PRIVS
     case 40:         // PR_GET_TID_ADDRESS
     case 42:         // PR_GET_THP_DISABLE
-    case 0x53564d41: // PR_SET_VMA: names of mappings, used by allocators
+    case 0x53564d41: // names of mappings, used by allocators
         return true;
     default:
         return false;
     }
 }
 
-/// Things that do not exist on a device.
+/// Calls that are not available on a device.
 constexpr bool makes_no_sense(std::uint64_t number) {
     switch (number) {
-    // Tasks of their own, and registrations of the calling one.
+    // Creation of tasks, and registrations of the calling task.
     case SYS_clone:
     case SYS_clone3:
     case SYS_fork:
@@ -86,11 +89,11 @@ constexpr bool makes_no_sense(std::uint64_t number) {
     case SYS_restart_syscall:
     case SYS_modify_ldt:
     case SYS_userfaultfd:
-    // All signals are blocked in the borrowed thread: these would never return.
+    // The parked thread blocks all signals, so these would never return.
     case SYS_pause:
     case SYS_rt_sigsuspend:
     case SYS_rt_sigtimedwait:
-    // Its target is not known by its arguments.
+    // The arguments do not identify the target process.
     case SYS_pidfd_send_signal:
         return true;
     default:
@@ -98,7 +101,7 @@ constexpr bool makes_no_sense(std::uint64_t number) {
     }
 }
 
-/// keyctl: what replaces keyrings of the calling thread.
+/// keyctl: operations that replace keyrings of the calling thread.
 constexpr bool keyctl_changes_the_thread(std::uint64_t operation) {
     constexpr std::uint64_t join_session_keyring = 1, set_request_keyring = 14,
                             assume_authority = 16;
@@ -106,8 +109,8 @@ constexpr bool keyctl_changes_the_thread(std::uint64_t operation) {
            operation == assume_authority;
 }
 
-/// Credentials are each thread's own for the kernel. libc's functions have every thread change
-/// them, by a signal of its own: see begins_change_of_all().
+/// In the kernel, credentials belong to a thread. The functions of libc change
+/// them in every thread with an internal signal: see begins_change_of_all().
 constexpr bool changes_credentials(std::uint64_t number, std::uint64_t first) {
     switch (number) {
     case SYS_setuid:
@@ -128,12 +131,13 @@ constexpr bool changes_credentials(std::uint64_t number, std::uint64_t first) {
     }
 }
 
-/// Scheduling, NUMA and execution policy. @own_thread is the borrowed thread, which the call may
-/// also name as 0.
+/// Scheduling, NUMA and execution policy. @own_thread is the parked thread,
+/// which the call may also name as 0.
 constexpr bool changes_policy(std::uint64_t number, const std::uint64_t (&args)[6],
                               std::int32_t own_thread) {
-    constexpr std::uint64_t of_process = 0;         // PRIO_PROCESS, which means a thread
-    constexpr std::uint64_t io_of_process = 1;      // IOPRIO_WHO_PROCESS, likewise
+    constexpr std::uint64_t of_process = 0; // PRIO_PROCESS: a thread
+    // IOPRIO_WHO_PROCESS: a thread
+    constexpr std::uint64_t io_of_process = 1;
     constexpr std::uint32_t asks_only = UINT32_MAX; // personality()
     const auto caller = [own_thread](std::uint64_t thread) {
         const auto id = static_cast<std::int32_t>(thread);
@@ -158,7 +162,8 @@ constexpr bool changes_policy(std::uint64_t number, const std::uint64_t (&args)[
     }
 }
 
-/// Calls that would change the borrowed thread where the lane is meant.
+/// Calls that would change the parked thread, although device code means the
+/// lane.
 constexpr bool changes_the_thread(std::uint64_t number, std::uint64_t first) {
     switch (number) {
     case SYS_seccomp:
@@ -179,7 +184,7 @@ constexpr bool changes_the_thread(std::uint64_t number, std::uint64_t first) {
     }
 }
 
-/// The argument that is a signal mask to be taken out, -1 if there is none.
+/// Index of the argument that is a signal mask, -1 if the call has none.
 constexpr int mask_argument(std::uint64_t number) {
     switch (number) {
     case SYS_ppoll:
@@ -195,16 +200,17 @@ constexpr int mask_argument(std::uint64_t number) {
     }
 }
 
-/// Is it how libc's setuid() and its relatives begin? They signal every other thread before they
-/// make the call themselves, and none may change if this one does not.
+/// True for the first call of setuid() and related functions in libc. They
+/// signal every other thread before they make the call themselves, and no
+/// thread may change if this one does not.
 constexpr bool begins_change_of_all(std::uint64_t number, const std::uint64_t (&args)[6]) {
     constexpr std::uint64_t libc_change_signal = 33;
     return (number == SYS_tgkill && args[2] == libc_change_signal) ||
            (number == SYS_tkill && args[1] == libc_change_signal);
 }
 
-/// May change @args: signal masks are taken out, for the borrowed thread must keep its own.
-/// @own_thread is its id.
+/// May change @args: removes signal masks, because the parked thread must keep
+/// its own mask. @own_thread is the id of the parked thread.
 inline call_verdict decide_call(std::uint64_t number, std::uint64_t (&args)[6],
                                 std::int32_t own_thread) {
     if (makes_no_sense(number)) return {call_action::answer, -ENOSYS};
@@ -214,7 +220,8 @@ inline call_verdict decide_call(std::uint64_t number, std::uint64_t (&args)[6],
     switch (number) {
     case SYS_setfsuid:
     case SYS_setfsgid:
-        // They say what was, also when they change nothing: no id makes them do that.
+        // These calls return the previous id even if they change nothing. An
+        // invalid id makes them change nothing.
         args[0] = ~std::uint64_t{0};
         break;
     case SYS_exit:
@@ -230,7 +237,8 @@ inline call_verdict decide_call(std::uint64_t number, std::uint64_t (&args)[6],
     case SYS_rt_sigprocmask:
         return {call_action::signal_mask, 0};
     case SYS_io_uring_enter:
-        // With an extended argument the mask hides in memory.
+        // An extended argument holds the mask in memory, where it cannot be
+        // removed.
         if ((args[3] & io_uring_enter_ext_arg) != 0) return {call_action::answer, -ENOSYS};
         break;
     default:
@@ -243,7 +251,7 @@ inline call_verdict decide_call(std::uint64_t number, std::uint64_t (&args)[6],
 /// Signals 1..64 as bit 0..63. SIGKILL and SIGSTOP cannot be blocked.
 inline constexpr std::uint64_t unblockable_signals = std::uint64_t{1} << 8 | std::uint64_t{1} << 18;
 
-/// rt_sigprocmask() on a mask that nothing acts on; returns 0 or -EINVAL.
+/// rt_sigprocmask() on a virtual mask that has no effect; returns 0 or -EINVAL.
 constexpr std::int64_t change_signal_mask(std::uint64_t& mask, std::uint64_t how,
                                           std::uint64_t set) {
     switch (how) {

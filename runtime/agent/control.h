@@ -1,27 +1,34 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the runtime (in the application) and the agent (in its own process)
- * say to each other: a memfd mapped at the same address on both sides.
+ * The control block: shared memory between the runtime (in the application) and
+ * the agent (in its own process). It is a memfd mapped at the same address in
+ * both processes.
  *
- * Slot       32 MiB of address space, reserved in the application and never
- *            mirrored: the agent's text, its stacks and this block live there.
- * Queues     rings of entries. Those of one queue run strictly one after the other,
- *            those of different queues side by side. Lanes take pieces of a queue's
- *            entry number `completed` by advancing its cursor.
- * Calls      one per lane: the lane asks, its parked thread in the application
- *            answers (call_state).
- * Futexes    all words waited for are in here: shared futexes on memory of the
- *            mirror do not work, and private ones do not cross processes.
- * Trust      the block is a gate for system calls: a process that can write to it has a
- *            thread of the application make any call with any arguments, and so can do
- *            all that the application can. It is mapped in these two processes only, and
- *            has no descriptor once the agent runs (sys::seal_shared_memory()). Device
- *            code can write to all of it, and may do what the application may. What it
- *            writes there in error ends launches or its device, and does not make the
- *            application crash: that keeps its own copy of what it relies on
- *            (lane count, thread ids, fault, order to quit), and checks what it reads.
- *            A store that sets the count of completed work back makes callers that wait
- *            for that work wait until the device is reset.
+ * Slot: 32 MiB of address space, reserved in the application and never
+ * mirrored. It holds the agent's text, its stacks and the control block.
+ *
+ * Queues: rings of entries. Entries of one queue run strictly one after the
+ * other; entries of different queues run in parallel. Lanes take pieces of a
+ * queue's entry number `completed` by updating the entry's cursor.
+ *
+ * Calls: one for each lane. The lane makes a request, and its parked thread in
+ * the application answers it (call_state).
+ *
+ * Futexes: all words that are waited for are in this block. Shared futexes on
+ * mirrored memory do not work, and private futexes do not work across
+ * processes.
+ *
+ * Trust: the block is a gate for system calls. A process that can write to it
+ * can make a thread of the application execute any system call with any
+ * arguments, so it can do everything that the application can. The block is
+ * mapped in these two processes only, and its descriptor is closed once the
+ * agent runs (sys::seal_shared_memory()). Device code can write to all of the
+ * block, and may do what the application may. An erroneous write to the block
+ * ends launches or the device, but does not crash the application: the
+ * application keeps its own copy of everything it relies on (lane count, thread
+ * ids, fault, request to quit) and checks what it reads. A store that decreases
+ * the count of completed work makes callers that wait for that work wait until
+ * the device is reset.
  */
 #pragma once
 
@@ -36,7 +43,8 @@ inline constexpr std::uint64_t page_size = 4096;
 inline constexpr std::uint64_t slot_size = 32u << 20;
 inline constexpr std::uint64_t slot_image_offset = 0;
 inline constexpr std::uint64_t slot_image_size = 256u << 10;
-inline constexpr std::uint64_t slot_vdso_offset = 512u << 10; // while moving it
+// used while the vdso is moved
+inline constexpr std::uint64_t slot_vdso_offset = 512u << 10;
 inline constexpr std::uint64_t slot_lanes_offset = 1u << 20;
 inline constexpr std::uint64_t slot_control_offset = 24u << 20;
 
@@ -52,18 +60,18 @@ inline constexpr std::uint64_t user_space_end = 0x7ffffffff000;
 inline constexpr std::uint32_t control_magic = 0x686d6d72;
 inline constexpr std::uint32_t control_version = 3;
 
-// Descriptors of the agent; it has no others.
-inline constexpr int agent_control_fd = 3; // closed when the block is mapped
+// File descriptors of the agent. It has no others.
+inline constexpr int agent_control_fd = 3; // closed once the block is mapped
 inline constexpr int agent_gpu_fd = 4;
 
-/// Sent between threads of the agent: stop running device code.
+/// Signal between threads of the agent: stop running device code.
 inline constexpr int agent_stop_signal = 40;
 
 using futex_word = std::atomic<std::uint32_t>;
 
 enum class agent_state : std::uint32_t { starting = 0, ready, failed };
 
-/// Where starting up failed; with control::boot_errno.
+/// The step at which startup failed; control::boot_errno has the error.
 enum class boot_step : std::uint32_t {
     none = 0,
     exec,
@@ -80,16 +88,17 @@ enum class boot_step : std::uint32_t {
     seccomp,
 };
 
-/// A mapping made by the kernel that has to be at the same place in the agent.
+/// A mapping made by the kernel that must have the same address in the agent.
 struct special_map {
     std::uint64_t begin;
     std::uint64_t end;
 };
 
 /*
- * Queue 0 is the legacy default stream's alone. Other streams share what is left, each
- * kind for itself: work that waits for the legacy stream never stands before work that
- * does not, and high priority never behind low.
+ * Queue 0 is reserved for the legacy default stream. Other streams share the
+ * remaining queues, in separate groups: work that waits for the legacy stream
+ * is never queued ahead of work that does not, and high-priority work is never
+ * queued behind low-priority work.
  */
 struct queue_group {
     std::uint32_t first;
@@ -112,9 +121,9 @@ enum class entry_kind : std::uint32_t {
     prefetch,
     advice,
     discard,
-    marker, ///< does nothing, but takes its place
-    stamp,  ///< a marker that takes the time
-    gate,   ///< a marker that the application opens
+    marker, ///< no operation; occupies a position in the queue
+    stamp,  ///< a marker that records the time
+    gate,   ///< a marker that completes when the application opens it
 };
 
 struct range_work {
@@ -145,10 +154,13 @@ struct discard_work {
     std::uint64_t len;
 };
 
-/// One piece of work. Only `cursor`, `done` and `stamp` change after it is published.
+/// One piece of work. Only `cursor`, `done` and `stamp` change after it is
+/// published.
 struct alignas(128) ring_entry {
-    std::atomic<entry_kind> kind; ///< looked at before the entry is owned, see ring_ready()
-    std::uint32_t pieces;         ///< of `piece_items` items each, the last may be shorter
+    /// read before the entry is owned, see ring_ready()
+    std::atomic<entry_kind> kind;
+    /// of `piece_items` items each; the last may be shorter
+    std::uint32_t pieces;
     union {
         range_work range;
         prefetch_work prefetch;
@@ -156,47 +168,57 @@ struct alignas(128) ring_entry {
         discard_work discard;
         std::uint64_t stamp; ///< nanoseconds of CLOCK_MONOTONIC
     };
-    std::atomic<std::uint64_t> cursor;             ///< sequence number << 32 | pieces not taken
-    std::atomic<std::uint32_t> done;               ///< pieces run or given up
-    std::atomic<std::uint32_t> after_mask;         ///< queues that have to get somewhere first
-    std::atomic<std::uint32_t> after[queue_count]; ///< so many of their entries over, mod 2^32
+    /// sequence number << 32 | pieces not taken
+    std::atomic<std::uint64_t> cursor;
+    /// pieces that ran or were dropped
+    std::atomic<std::uint32_t> done;
+    /// queues that this entry waits for
+    std::atomic<std::uint32_t> after_mask;
+    /// number of entries that each of them must have completed, mod 2^32
+    std::atomic<std::uint32_t> after[queue_count];
 };
 static_assert(sizeof(ring_entry) == 128);
 
 struct alignas(128) work_queue {
     std::atomic<std::uint32_t> submitted; ///< entries published
-    std::atomic<std::uint32_t> opened;    ///< behind the gate that was opened last
-    alignas(64) futex_word completed;     ///< entries over; the program waits here
+    /// position after the last opened gate
+    std::atomic<std::uint32_t> opened;
+    /// entries completed; the application waits for this word
+    alignas(64) futex_word completed;
     std::atomic<std::uint32_t> waiters;
-    std::atomic<std::uint32_t> wake_at; ///< no waiter wants less than this
+    /// lowest position that a waiter waits for
+    std::atomic<std::uint32_t> wake_at;
     ring_entry entries[ring_entries];
 };
 
 enum class call_state : std::uint32_t {
     idle = 0,
-    requested, ///< by the lane
-    running,   ///< the parked thread is inside the call
+    requested, ///< set by the lane
+    running,   ///< the parked thread executes the call
     done,
-    quit, ///< by the application: the parked thread shall end
+    quit, ///< set by the application: the parked thread must exit
 };
 
 enum class call_kind : std::uint32_t {
     system_call = 0, ///< args[0..5]
-    signal_call,     ///< likewise; decided by looking at who is aimed at
-    await_others,    ///< wait a moment for the other lanes to end by themselves
-    stop_others,     ///< break calls of other lanes until all have stopped
+    /// args[0..5]; the parked thread decides by the signal's target
+    signal_call,
+    await_others, ///< wait briefly until the other lanes end on their own
+    /// interrupt the calls of other lanes until all have stopped
+    stop_others,
 };
 
-/// Not an errno: this call ends the launch (call_kind::signal_call).
+/// Not an errno: the call ends the launch (call_kind::signal_call).
 inline constexpr std::int64_t call_ends_launch = -10000;
 
-/// What a lane borrows from its parked thread, and the calls it makes through it.
+/// State that a lane borrows from its parked thread, and the calls that it
+/// makes through it.
 struct alignas(256) lane_control {
     std::uint64_t fs_base;
     std::uint64_t stack_low; ///< lowest usable byte
-    std::uint64_t stack_top; ///< the lane starts here
+    std::uint64_t stack_top; ///< initial stack pointer of the lane
     std::int32_t app_tid;
-    futex_word agent_tid; ///< 0 until the lane is there
+    futex_word agent_tid; ///< 0 until the lane has started
     /// 1 while the lane is inside device code or a call made by it.
     std::atomic<std::uint32_t> running;
     std::uint32_t padding;
@@ -206,26 +228,26 @@ struct alignas(256) lane_control {
     std::int64_t number;
     std::uint64_t args[6];
     std::int64_t result;
-    std::uint64_t scratch[20]; ///< argument block of calls the agent makes for itself
+    std::uint64_t scratch[20]; ///< argument block of the agent's own calls
 };
 static_assert(sizeof(lane_control) == 512);
 
 enum class fault_cause : std::uint32_t {
-    signal = 1,    ///< an instruction could not be carried out
-    system_call,   ///< refused call `system_call`
-    raised_signal, ///< abort(), raise(), kill() of the program
-    foreign_call,  ///< int 0x80 or an x32 number
+    signal = 1,    ///< an instruction raised an exception
+    system_call,   ///< refused system call `system_call`
+    raised_signal, ///< the kernel called abort(), raise() or kill()
+    foreign_call,  ///< int 0x80 or an x32 system call number
 };
 
-/// The end of all launches, in this order.
+/// Stages of ending all launches, in this order.
 enum class sticky_state : std::uint32_t {
     none = 0,
     recording, ///< one lane writes control::fault
-    ending,    ///< lanes begin nothing new, but may end what they are at
-    stopping,  ///< lanes that still run are stopped where they are
+    ending,    ///< lanes start no new work but may complete their current piece
+    stopping,  ///< lanes that still run are interrupted
 };
 
-/// Why the device stopped. Written once, before sticky_state::ending.
+/// Reason why the device stopped. Written once, before sticky_state::ending.
 struct fault_block {
     fault_cause cause;
     std::uint32_t lane;
@@ -243,26 +265,33 @@ struct control {
     std::uint32_t magic;
     std::uint32_t version;
     std::uint64_t slot;
-    std::uint64_t token;      ///< for HMMRT_GPU_IOC_ATTACH, which takes it once
-    std::uint64_t xfeatures;  ///< permissions for large register state to ask for
-    std::uint32_t lane_count; ///< for the agent; the application keeps its own
+    std::uint64_t token; ///< for HMMRT_GPU_IOC_ATTACH; valid once
+    /// permissions for large register state that the agent requests
+    std::uint64_t xfeatures;
+    /// for the agent; the application keeps its own copy
+    std::uint32_t lane_count;
     std::uint32_t special_count;
-    special_map special[max_special_maps]; ///< vvar, vdso; by address
-    std::uint64_t vdso;                    ///< address of the vdso proper, 0: none
+    special_map special[max_special_maps]; ///< vvar and vdso, sorted by address
+    /// address of the vdso code, 0: none
+    std::uint64_t vdso;
     std::int32_t app_pid;
-    std::int32_t space_fd; ///< in the application, for calls for memory
+    /// descriptor in the application, for memory operations
+    std::int32_t space_fd;
 
     alignas(64) futex_word state; ///< agent_state
     std::atomic<std::uint32_t> boot_failed_step;
     std::atomic<std::int32_t> boot_errno;
 
-    alignas(64) futex_word doorbell;                 ///< lanes without work wait here
-    std::atomic<std::uint32_t> used;                 ///< queues that ever got work
-    alignas(64) std::atomic<std::uint32_t> sleepers; ///< lanes that wait, about
+    /// idle lanes wait for this word
+    alignas(64) futex_word doorbell;
+    /// mask of queues that ever had work
+    std::atomic<std::uint32_t> used;
+    /// number of waiting lanes, approximate
+    alignas(64) std::atomic<std::uint32_t> sleepers;
 
     alignas(64) std::atomic<std::uint32_t> sticky; ///< sticky_state
     std::atomic<std::uint32_t> strict;
-    /// Of the first call for memory that failed: its entry_kind << 32 | errno.
+    /// The first memory operation that failed: its entry_kind << 32 | errno.
     std::atomic<std::uint64_t> memory_error;
     fault_block fault;
 
@@ -270,7 +299,7 @@ struct control {
     work_queue queues[queue_count];
 };
 
-/// For control::memory_error; @result is -errno.
+/// Value for control::memory_error; @result is -errno.
 inline constexpr std::uint64_t memory_error_of(entry_kind kind, std::int64_t result) {
     return static_cast<std::uint64_t>(kind) << 32 | static_cast<std::uint32_t>(-result);
 }

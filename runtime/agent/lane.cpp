@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The lanes' loop: take a piece of an active entry, run it, wait for more.
+// The lane loop: take a piece of an active entry, run it, wait for more.
 #include "lane.h"
 
 #include "prefetch_rest.h"
@@ -28,17 +28,17 @@ void run_range(lane& self, const range_work& work, std::uint32_t index) {
     lane_call(&self, work.function, work.closure, begin, end, self.shared->stack_top);
 }
 
-// Calls for memory are not device code: strict mode does not concern them, and a failure
-// is not sticky.
+// Memory operations are not device code: strict mode does not apply to them,
+// and a failure is not sticky.
 
-/// Keeps the first error.
+/// Records an error; only the first one is kept.
 void note_result(lane& self, entry_kind kind, std::int64_t result) {
     std::uint64_t none = 0;
     if (result < 0)
         self.ctl->memory_error.compare_exchange_strong(none, memory_error_of(kind, result));
 }
 
-/// The argument of an ioctl of the space, zeroed but for its size.
+/// Returns an argument for an ioctl on the space, zeroed except for its size.
 template <class Argument>
 Argument& space_argument(lane& self) {
     static_assert(sizeof(Argument) <= sizeof(self.shared->scratch));
@@ -54,8 +54,9 @@ std::int64_t call_space(lane& self, std::uint64_t request) {
     return request_call(self, call_kind::system_call, SYS_ioctl, args);
 }
 
-/// A signal to the parked thread ends the call after some pages; it goes on behind them,
-/// unless the device has failed meanwhile.
+/// Runs a prefetch. A signal to the parked thread ends the ioctl after some
+/// pages; it is then repeated for the remaining pages, unless the device has
+/// failed.
 void run_prefetch(lane& self, const prefetch_work& work) {
     auto& request = space_argument<hmmrt_prefetch>(self);
     request.addr = work.addr;
@@ -83,7 +84,8 @@ void run_discard(lane& self, const discard_work& work) {
                 request_call(self, call_kind::system_call, SYS_madvise, args));
 }
 
-/// The clock that both processes have; the buffer is on the lane's own stack.
+/// Reads the clock that both processes share. The buffer is on the lane's own
+/// stack.
 void take_stamp(ring_entry& entry) {
     constexpr std::uint64_t nanoseconds = 1000000000;
     struct {
@@ -118,7 +120,8 @@ bool work_once(lane& self) {
     const piece mine = self.current;
     if (ctl.sticky.load() == 0) run_piece(self, mine);
     std::uint32_t over = 1;
-    // After a fault nothing runs any more: take the rest of the entry in one go.
+    // After a fault nothing runs: drop the remaining pieces of the entry at
+    // once.
     if (ctl.sticky.load() != 0) over += ring_take_rest(ctl, mine);
     ring_finish(ctl, mine, over);
     return true;
@@ -138,7 +141,7 @@ std::int64_t lane_prepare(lane& self, boot_step& step) {
     result = raw_syscall(SYS_arch_prctl, ARCH_SET_FS, self.shared->fs_base);
     if (result < 0) return result;
 
-    // No selector byte: device code could write it.
+    // Do not use a selector byte, because device code could write it.
     step = boot_step::dispatch;
     return raw_syscall(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON,
                        self.ctl->slot + slot_image_offset, slot_image_size, 0);

@@ -2,17 +2,18 @@
 /*
  * A lane: a thread of the agent that runs device code.
  *
- * Its area of the slot is aligned to lane_area_size, so that signal handlers find
- * their lane by their stack pointer; FS belongs to the program, GS may.
+ * Its area in the slot is aligned to lane_area_size, so that signal handlers
+ * find their lane by the stack pointer. They cannot use segment registers: FS
+ * belongs to the program, and GS may.
  *
  *      +0      struct lane
  *      +8K     guard page, signal stack above it
  *      +112K   guard page, stack of the lane's own loop above it
  *
- * Device code itself runs on the free part of the parked thread's stack, which is
- * memory of the application. The kernel never writes there on the lane's behalf
- * (it could not, for the mirror serves user mode only): every handler runs on the
- * signal stack.
+ * Device code runs on the free part of the parked thread's stack, which is
+ * memory of the application. The kernel never writes there on behalf of the
+ * lane: it cannot, because the mirror handles user-mode accesses only. All
+ * signal handlers therefore run on the signal stack.
  */
 #pragma once
 
@@ -29,7 +30,7 @@ inline constexpr std::uint64_t signal_stack_end = 112u << 10;
 inline constexpr std::uint64_t loop_stack_offset = 116u << 10;
 
 struct lane {
-    // Used by lane_call() in start.S, at these offsets.
+    // lane_call() in start.S uses these members at these offsets.
     std::uint64_t saved_stack;                ///< 0
     std::atomic<std::uint32_t>* running;      ///< 8
     const std::atomic<std::uint32_t>* sticky; ///< 16
@@ -44,7 +45,7 @@ struct lane {
     queue_turns turns;
     std::uint64_t first_item;
     std::uint64_t item_count;
-    std::uint64_t signal_mask; ///< what device code believes is blocked
+    std::uint64_t signal_mask; ///< the signal mask that device code has set
 };
 static_assert(offsetof(lane, running) == 8 && offsetof(lane, sticky) == 16);
 static_assert(offsetof(lane, mxcsr) == 24 && offsetof(lane, x87_control) == 28);
@@ -63,31 +64,33 @@ extern "C" {
 // start.S
 extern const char image_begin[], image_end[];
 void signal_restorer();
-/// Runs fn(closure, begin, end) on @stack; 0, or 1 if the lane was stopped meanwhile.
+/// Runs fn(closure, begin, end) on @stack. Returns 0, or 1 if the lane was
+/// stopped.
 int lane_call(lane* self, std::uint64_t fn, std::uint64_t closure, std::uint64_t begin,
               std::uint64_t end, std::uint64_t stack);
-/// Where a stopped lane continues: lane_call() returns 1. RBX = lane, RSP = saved_stack.
+/// A stopped lane continues here, and lane_call() returns 1. RBX = lane, RSP =
+/// saved_stack.
 void lane_call_stopped();
 /// clone() of a thread that calls entry(argument) on @stack and never returns.
 std::int64_t clone_thread(std::uint64_t flags, std::uint64_t stack, void (*entry)(void*),
                           void* argument);
-/// Calls entry(argument) on @stack, for good.
+/// Calls entry(argument) on @stack and never returns.
 [[noreturn]] void continue_on_stack(std::uint64_t entry, std::uint64_t argument,
                                     std::uint64_t stack);
 
 } // extern "C"
 
-/// Prepares the calling thread to be this lane; 0 or -errno.
+/// Prepares the calling thread to be this lane. Returns 0 or -errno.
 std::int64_t lane_prepare(lane& self, boot_step& step);
 [[noreturn]] void lane_loop(lane& self);
 
-/// Installs the handlers, once for the process; 0 or -errno.
+/// Installs the signal handlers, once for the process. Returns 0 or -errno.
 std::int64_t install_signal_handlers();
 
-/// Has the parked thread do a call and waits for it.
+/// Makes the parked thread execute a call and waits for the result.
 std::int64_t request_call(lane& self, call_kind kind, std::int64_t number,
                           const std::uint64_t (&args)[6]);
-/// Waits for a call that was interrupted halfway, and drops its result.
+/// Waits until an interrupted call has completed, and discards its result.
 void settle_call(lane& self);
 
 } // namespace hmmrt::agent

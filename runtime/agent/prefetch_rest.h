@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is left of a prefetch that a signal ended.
+// Continuing a prefetch that a signal interrupted.
 #pragma once
 
 #include "control.h"
@@ -9,7 +9,7 @@
 
 namespace hmmrt {
 
-/// How many pages a prefetch got to, whatever became of them.
+/// Number of pages that a prefetch has processed, with any result.
 inline std::uint64_t prefetched_pages(const hmmrt_prefetch& done) {
     std::uint64_t pages = done.out_pages_moved + done.out_pages_there;
     for (const auto stayed : done.out_stayed)
@@ -17,8 +17,8 @@ inline std::uint64_t prefetched_pages(const hmmrt_prefetch& done) {
     return pages;
 }
 
-/// Turns a prefetch that was interrupted into one of the pages behind those that it got
-/// to. False if there are none.
+/// Turns an interrupted prefetch into a prefetch of the pages that it has not
+/// processed yet. False if no pages are left.
 inline bool prefetch_rest(hmmrt_prefetch& interrupted) {
     const std::uint64_t pages = prefetched_pages(interrupted);
     interrupted.addr += pages * page_size;

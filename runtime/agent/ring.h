@@ -1,31 +1,39 @@
 // SPDX-License-Identifier: MIT
 /*
- * The queues of work, both ends of them.
+ * The work queues: the application's side and the agent's side.
  *
- * Order      entry s of a queue runs only when the queue's `completed` == s; one is
- *            active at a time.
- * Ready      an active entry may have to wait: for other queues to get somewhere
- *            (`after`), for the application to open its gate. Lanes pass it by until
- *            then. It waits only for entries that were published before it, so that no
- *            circle can come about, however streams share queues.
- * Cursor     sequence << 32 | pieces not yet taken. It counts down, so that a lane
- *            needs nothing but the cursor to take a piece: the other members of an
- *            entry may be rewritten until the lane owns a piece of it.
- * Done       counts pieces that ran or were given up; who makes it complete
- *            advances `completed`, and only then may the entry be reused.
- * Serial     an entry of this kind never has more than one piece to take: the next one
- *            is there when the one before is done. Which one it is says `done`, to who
- *            owns it.
- * Sleeping   a lane reads `doorbell`, looks for work, then waits for the doorbell to
- *            change; who makes work available changes it, then looks at `sleepers`.
- *            What an entry waited for is made true by a lane, which changes the doorbell
- *            and looks for work itself, or by the application, which rings. Several
- *            entries may have waited for the same: who begins with one of them wakes
- *            another lane. So does who leaves a serial entry for other work.
- * Numbers    wrap. A place that somebody waits for was submitted, so that no more than a
- *            ring of entries is missing to it; any other distance says that it was reached
- *            long ago. The bound: if the queue runs 2^32 entries more before somebody looks,
- *            less at most ring_entries, the place seems ahead until the queue gets on.
+ * Order: entry s of a queue runs only when `completed` of the queue equals s.
+ * Each queue has one active entry at a time.
+ *
+ * Ready: the active entry may have to wait until other queues reach a position
+ * (`after`) or until the application opens its gate. Until then lanes skip the
+ * queue. An entry waits only for entries that were published before it, so
+ * there are no circular waits, however streams share queues.
+ *
+ * Cursor: sequence << 32 | pieces not taken. It counts down, so that a lane
+ * takes a piece with an operation on the cursor alone. The other members of an
+ * entry may be rewritten until the lane owns a piece of it.
+ *
+ * Done: the number of pieces that ran or were dropped. The lane that completes
+ * the count advances `completed`; only then may the entry be reused.
+ *
+ * Serial: an entry of this kind has at most one piece to take. The next piece
+ * becomes available when the previous one is done. `done` gives its index to
+ * the lane that owns it.
+ *
+ * Sleeping: a lane reads `doorbell`, searches for work, and then waits until
+ * the doorbell changes. A thread that makes work available changes the doorbell
+ * and then reads `sleepers`. A condition that an entry waits for becomes true
+ * either through a lane, which changes the doorbell and searches for work
+ * itself, or through the application, which rings the doorbell. Several entries
+ * may have waited for the same condition: a lane that starts one of them wakes
+ * another lane. A lane that leaves a serial entry for other work does the same.
+ *
+ * Numbers wrap. A waiter waits for a position that was submitted, so the
+ * position is at most a ring of entries ahead; any other distance means that
+ * the position was reached long ago. Limit: if the queue completes about 2^32
+ * (minus at most ring_entries) more entries before the waiter checks, the
+ * position appears to be ahead until the queue advances further.
  */
 #pragma once
 
@@ -52,7 +60,8 @@ inline void ring_wake_lanes(control& ctl, std::uint32_t count) {
     if (count > 0) futex_wake(ctl.doorbell, count);
 }
 
-/// Has it completed so many entries? They were submitted, see Numbers.
+/// True if the queue has completed @target entries. They must have been
+/// submitted, see Numbers.
 inline bool ring_reached(const work_queue& queue, std::uint32_t target) {
     return target - queue.completed.load() - 1 >= ring_entries;
 }
@@ -61,18 +70,19 @@ inline bool ring_serial(const ring_entry& entry) {
     return entry.kind.load(std::memory_order_relaxed) == entry_kind::serial;
 }
 
-/// How many lanes can be at it at the same time.
+/// Maximum number of lanes that can work on the entry in parallel.
 inline std::uint32_t ring_width(const ring_entry& entry) {
     return ring_serial(entry) ? 1 : entry.pieces;
 }
 
-// ---- the application's end; callers exclude each other
+// ---- the application's side; the caller holds the queue's lock
 
 inline bool ring_full(const work_queue& queue) {
     return queue.submitted.load(std::memory_order_relaxed) - queue.completed.load() >= ring_entries;
 }
 
-/// Publishes the entry at `submitted`, whose other members are filled in.
+/// Publishes the entry at `submitted`. The caller has filled in its other
+/// members.
 inline std::uint32_t ring_publish(control& ctl, work_queue& queue) {
     const std::uint32_t sequence = queue.submitted.load(std::memory_order_relaxed);
     ring_entry& entry = entry_at(queue, sequence);
@@ -83,20 +93,21 @@ inline std::uint32_t ring_publish(control& ctl, work_queue& queue) {
     entry.cursor.store(cursor_of(sequence, width));
     queue.submitted.store(sequence + 1);
     if ((ctl.used.load(std::memory_order_relaxed) & bit) == 0) ctl.used.fetch_or(bit);
-    // Not at the head: the lane that completes the entry before goes on with it.
+    // If the entry is not the active one, the lane that completes the previous
+    // entry continues with it.
     if (queue.completed.load() == sequence) ring_wake_lanes(ctl, width);
     return sequence;
 }
 
-/// Lets the gate with this number pass; those before it have passed.
+/// Opens the gate with this number. All earlier gates of the queue are open.
 inline void ring_open_gate(control& ctl, work_queue& queue, std::uint32_t sequence) {
     queue.opened.store(sequence + 1);
     ring_wake_lanes(ctl, 1);
 }
 
-// ---- the agent's end
+// ---- the agent's side
 
-/// A piece of an entry that this lane now owns.
+/// A piece of an entry that this lane owns.
 struct piece {
     work_queue* from = nullptr;
     ring_entry* entry = nullptr;
@@ -104,18 +115,19 @@ struct piece {
     std::uint32_t index = 0;
 };
 
-/// Does it wait for more than its turn?
+/// True if the entry waits for more than its turn in the queue.
 inline bool ring_conditional(const ring_entry& entry) {
     return entry.after_mask.load(std::memory_order_relaxed) != 0 ||
            entry.kind.load(std::memory_order_relaxed) == entry_kind::gate;
 }
 
-/// May the active entry run? Nobody owns it yet: what is read here counts only if its
-/// cursor turns out not to have moved meanwhile. After a fault all entries are given up.
+/// True if the active entry may run. No lane owns it yet: the values read here
+/// are valid only if the cursor has not changed when the caller takes a piece.
+/// After a fault all entries count as ready, because they are dropped.
 inline bool ring_ready(const control& ctl, const work_queue& queue, const ring_entry& entry,
                        std::uint32_t sequence) {
     if (!ring_conditional(entry) || ctl.sticky.load() != 0) return true;
-    // Not compared by order: it may be long since a queue had a gate.
+    // Compare for equality only: the last gate of the queue may be long ago.
     if (entry.kind.load(std::memory_order_relaxed) == entry_kind::gate &&
         queue.opened.load() != sequence + 1)
         return false;
@@ -128,14 +140,15 @@ inline bool ring_ready(const control& ctl, const work_queue& queue, const ring_e
     return true;
 }
 
-/// Takes @want pieces, or what is left, of a queue's active entry; returns how many.
+/// Takes up to @want pieces of the queue's active entry and returns how many it
+/// took.
 inline std::uint32_t ring_take(control& ctl, work_queue& queue, std::uint32_t want, piece& out) {
     for (;;) {
         const std::uint32_t sequence = queue.completed.load();
         if (queue.submitted.load() == sequence) return 0;
         ring_entry& entry = entry_at(queue, sequence);
         std::uint64_t cursor = entry.cursor.load();
-        if (cursor >> 32 != sequence) continue; // completed meanwhile
+        if (cursor >> 32 != sequence) continue; // the entry was completed
         const auto remaining = static_cast<std::uint32_t>(cursor);
         if (remaining == 0 || !ring_ready(ctl, queue, entry, sequence)) return 0;
         const std::uint32_t taken = want < remaining ? want : remaining;
@@ -147,20 +160,22 @@ inline std::uint32_t ring_take(control& ctl, work_queue& queue, std::uint32_t wa
     }
 }
 
-/// Takes all that is left of the entry that @mine is a piece of; returns how many.
+/// Takes all remaining pieces of the entry of @mine and returns how many it
+/// took.
 inline std::uint32_t ring_take_rest(control& ctl, const piece& mine) {
     if (ring_serial(*mine.entry)) return mine.entry->pieces - mine.index - 1;
     piece rest;
     return ring_take(ctl, *mine.from, UINT32_MAX, rest);
 }
 
-/// The queue of high and of low priority that a lane served last: the next one's turn it is.
+/// The queues of high and of low priority that a lane served last. The next
+/// search starts after them.
 struct queue_turns {
     std::uint32_t high = 0;
     std::uint32_t low = 0;
 };
 
-/// Takes a piece of one of these queues; those behind @turn come first.
+/// Takes a piece of one of these queues, starting with the queue after @turn.
 inline bool ring_take_turn(control& ctl, std::uint32_t queues, std::uint32_t& turn, piece& out) {
     const std::uint32_t before = (2u << turn) - 1;
     for (std::uint32_t part : {queues & ~before, queues & before})
@@ -173,8 +188,8 @@ inline bool ring_take_turn(control& ctl, std::uint32_t queues, std::uint32_t& tu
     return false;
 }
 
-/// Takes a piece of any queue: high priority first, equals in turn. @out is what the lane
-/// had before, if anything.
+/// Takes a piece of any queue: high priority first, round robin among equals.
+/// On entry @out is the lane's previous piece, if any.
 inline bool ring_find(control& ctl, queue_turns& turns, piece& out) {
     const std::uint32_t used = ctl.used.load() & ((1u << queue_count) - 1);
     const work_queue* const left =
@@ -188,7 +203,7 @@ inline bool ring_find(control& ctl, queue_turns& turns, piece& out) {
     return true;
 }
 
-/// Gives back @count pieces as done; the last one ends the entry.
+/// Marks @count pieces as done. The last piece completes the entry.
 inline void ring_finish(control& ctl, const piece& mine, std::uint32_t count) {
     work_queue& queue = *mine.from;
     const std::uint32_t pieces = mine.entry->pieces;
@@ -202,8 +217,9 @@ inline void ring_finish(control& ctl, const piece& mine, std::uint32_t count) {
     queue.completed.store(now);
     if (queue.waiters.load() > 0 && static_cast<std::int32_t>(now - queue.wake_at.load()) >= 0)
         futex_wake(queue.completed, INT32_MAX);
-    // This lane looks for work next. Where there are other queues it may find some there, and
-    // what waited for this is for a lane that has just looked and is about to sleep.
+    // This lane searches for work next. If other queues are in use, it may take
+    // work from one of them, and the work that becomes available here needs a
+    // lane that has just searched and is about to sleep.
     const std::uint32_t used = ctl.used.load();
     const std::uint32_t own = (used & (used - 1)) == 0 ? 1 : 0;
     if (queue.submitted.load() == now) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The calls the agent may still make once its lanes run.
+ * System calls that the agent may make once its lanes run.
  *
- * Syscall user dispatch keeps honest device code out of the kernel; this keeps
- * the rest powerless, for anyone can jump to the agent's own syscall instruction.
+ * Syscall user dispatch intercepts the system calls of device code. This filter
+ * also covers device code that jumps to the agent's own syscall instruction.
  */
 #pragma once
 
@@ -33,17 +33,18 @@ constexpr sock_filter bpf_return(std::uint32_t value) {
     return {BPF_RET | BPF_K, 0, 0, value};
 }
 
-/// Low half of argument @index; x86 is little-endian.
+/// Offset of the low half of argument @index; x86 is little-endian.
 constexpr std::size_t seccomp_argument(std::size_t index) {
     return offsetof(seccomp_data, args) + 8 * index;
 }
 
-/// Fills @out; @agent_pid is the only process that tgkill() may name.
+/// Fills @out. @agent_pid is the only process that tgkill() may target.
 constexpr void build_seccomp_filter(sock_filter (&out)[seccomp_filter_length],
                                     std::int32_t agent_pid) {
     constexpr std::uint8_t allow = 18, deny = 19;
     std::uint8_t at = 0;
-    // Jumps are relative to the next instruction; `to` makes them from absolute ones.
+    // Jumps are relative to the next instruction; `to` computes them from
+    // absolute targets.
     const auto to = [&at](std::uint8_t target) {
         return static_cast<std::uint8_t>(target - at - 1);
     };
@@ -58,7 +59,8 @@ constexpr void build_seccomp_filter(sock_filter (&out)[seccomp_filter_length],
     emit(bpf_jump_equal(SYS_clock_gettime, to(allow), 0));
     emit(bpf_jump_equal(SYS_ioctl, to(10), 0));
     emit(bpf_jump_equal(SYS_tgkill, to(14), to(deny)));
-    emit(bpf_return(SECCOMP_RET_TRAP)); // not reached; keeps the blocks below apart
+    // not reached; separates the blocks below
+    emit(bpf_return(SECCOMP_RET_TRAP));
     // 10: ioctl(gpu, fault record)
     emit(bpf_load(seccomp_argument(0)));
     emit(bpf_jump_equal(agent_gpu_fd, 0, to(deny)));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * What interrupts device code: faults, system calls, and the order to stop.
+ * Signals that interrupt device code: faults, system calls, and the request to
+ * stop.
  *
- * No handler blocks other signals (SA_NODEFER, empty masks), so leaving one for
- * good needs no repair of the mask: stopping means to change the interrupted
- * context and return to it.
+ * No handler blocks other signals (SA_NODEFER, empty masks), so a handler that
+ * never returns to the interrupted code need not restore the mask. To stop the
+ * lane, a handler changes the interrupted context and returns to it.
  */
 #include "call_policy.h"
 #include "lane.h"
@@ -26,7 +27,7 @@ greg_t& reg(ucontext_t& context, int index) {
     return context.uc_mcontext.gregs[index];
 }
 
-/// The interrupted code is not continued; the lane returns to its loop.
+/// Abandons the interrupted code; the lane returns to its loop.
 void leave_device_code(lane& self, ucontext_t& context) {
     constexpr greg_t clean_flags = 0x202;
     reg(context, REG_RIP) =
@@ -36,8 +37,9 @@ void leave_device_code(lane& self, ucontext_t& context) {
     reg(context, REG_EFL) = clean_flags;
 }
 
-/// Sends the other lanes home. First they get a moment: who is inside malloc or printf
-/// leaves it, and its lock, in order, and on all lanes the same assertion may fail at once.
+/// Stops the other lanes. They first get a grace period: a lane inside malloc
+/// or printf can leave it and release its lock, and the same assertion may fail
+/// on all lanes at once.
 void stop_other_lanes(lane& self) {
     control& ctl = *self.ctl;
     if (ctl.lane_count == 1) return;
@@ -55,7 +57,8 @@ bool is_stopping(const lane& self) {
     return self.ctl->sticky.load() == static_cast<std::uint32_t>(sticky_state::stopping);
 }
 
-/// The first fault is the one that counts; whoever comes later just stops.
+/// Records a fault and ends the launch. Only the first fault is recorded; other
+/// lanes only stop.
 void end_launch(lane& self, ucontext_t& context, fault_block fault) {
     control& ctl = *self.ctl;
     auto expected = static_cast<std::uint32_t>(sticky_state::none);
@@ -72,7 +75,8 @@ void end_launch(lane& self, ucontext_t& context, fault_block fault) {
     leave_device_code(self, context);
 }
 
-/// Interrupted in the agent's own code: nothing to stop, nothing to save.
+/// Exits if the signal interrupted the agent's own code: no device code can be
+/// stopped, and no state saved.
 void require_running(const lane& self, int signal) {
     if (self.shared->running.load() == 0)
         for (;;)
@@ -85,8 +89,8 @@ std::uint32_t access_of_page_fault(std::uint64_t error_code) {
     return (error_code & write) != 0 ? HMMRT_ACCESS_WRITE : HMMRT_ACCESS_READ;
 }
 
-/// The access is what the instruction did; why it failed is the driver's to say, if it
-/// speaks of the same page.
+/// Describes a page fault. The access type comes from the instruction. The
+/// cause comes from the driver, if its record is for the same page.
 void describe_page_fault(fault_block& fault, std::uint64_t error_code) {
     hmmrt_gpu_fault_record record = {};
     record.size = sizeof(record);
@@ -145,7 +149,8 @@ void end_at_call(lane& self, ucontext_t& context, fault_cause cause, std::int64_
     end_launch(self, context, fault);
 }
 
-/// The signal is the second argument of kill, tkill, rt_sigqueueinfo, else the third.
+/// Returns the signal argument: the second argument of kill, tkill and
+/// rt_sigqueueinfo, the third of the other calls.
 int signal_argument(std::int64_t number, const std::uint64_t (&args)[6]) {
     const bool third = number == SYS_tgkill || number == SYS_rt_tgsigqueueinfo;
     return static_cast<int>(args[third ? 2 : 1]);
@@ -202,7 +207,7 @@ void on_system_call(int signal, siginfo_t* info, void* raw_context) {
 
 using handler = void (*)(int, siginfo_t*, void*);
 
-/// As the kernel wants it; libc's sigaction() is not here.
+/// The kernel's struct sigaction. libc's sigaction() is not available here.
 struct kernel_sigaction {
     handler function;
     std::uint64_t flags;
@@ -226,7 +231,7 @@ constexpr std::uint64_t signal_bit(int signal) {
 } // namespace
 
 std::int64_t install_signal_handlers() {
-    // No table: pointers in one would need relocations.
+    // Do not use a table: pointers in a table need relocations.
     std::int64_t result = install(SIGSYS, on_system_call);
     if (result == 0) result = install(agent_stop_signal, on_stop);
     std::uint64_t open = signal_bit(SIGSYS) | signal_bit(agent_stop_signal);

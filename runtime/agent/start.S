@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The agent's entry, and what C++ cannot say about stacks. */
+/* Entry point of the agent, and code that switches stacks. */
 #include <asm/unistd.h>
 
 	.text
@@ -18,7 +18,8 @@ _start:
 	.globl	continue_on_stack
 	.hidden	continue_on_stack
 	.type	continue_on_stack, @function
-continue_on_stack:			/* rdi entry, rsi argument, rdx stack */
+/* rdi entry, rsi argument, rdx stack */
+continue_on_stack:
 	movq	%rdx, %rsp
 	andq	$-16, %rsp
 	xorl	%ebp, %ebp
@@ -31,8 +32,9 @@ continue_on_stack:			/* rdi entry, rsi argument, rdx stack */
 	.globl	clone_thread
 	.hidden	clone_thread
 	.type	clone_thread, @function
-clone_thread:				/* rdi flags, rsi stack, rdx entry, rcx argument */
-	movq	%rdx, %r8		/* the kernel reads r8 (tls) only with CLONE_SETTLS */
+/* rdi flags, rsi stack, rdx entry, rcx argument */
+clone_thread:
+	movq	%rdx, %r8		/* r8 is tls: CLONE_SETTLS only */
 	movq	%rcx, %r9
 	xorl	%edx, %edx
 	xorl	%r10d, %r10d
@@ -49,13 +51,15 @@ clone_thread:				/* rdi flags, rsi stack, rdx entry, rcx argument */
 	.size	clone_thread, . - clone_thread
 
 /*
- * Order matters: first save the stack, then say `running`, then look at `sticky`.
- * Who stops the device sets sticky first and signals the lanes it sees running.
+ * The order matters: save the stack, then set `running`, then read `sticky`. A
+ * lane that stops the device sets `sticky` first, and then signals the lanes
+ * that are running.
  */
 	.globl	lane_call
 	.hidden	lane_call
 	.type	lane_call, @function
-lane_call:				/* rdi lane, rsi fn, rdx closure, rcx begin, r8 end, r9 stack */
+/* rdi lane, rsi fn, rdx closure, rcx begin, r8 end, r9 stack */
+lane_call:
 	pushq	%rbp
 	pushq	%rbx
 	pushq	%r12
@@ -110,7 +114,7 @@ signal_restorer:
 	syscall
 	.size	signal_restorer, . - signal_restorer
 
-/* The compiler may call these for assignments of structs. */
+/* The compiler may emit calls of these for struct assignments. */
 	.globl	memcpy
 	.hidden	memcpy
 	.type	memcpy, @function

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A system call and nothing else: no errno, no thread-local storage, no library.
- * For the agent, and for threads of the application whose TLS a lane is using.
+ * Raw system calls: no errno, no thread-local storage, no library. Used by the
+ * agent, and by threads of the application while a lane uses their TLS.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace hmmrt {
 
-/// Returns what the kernel returned: -errno on failure.
+/// Returns the kernel's result: -errno on failure.
 [[gnu::always_inline]] inline std::int64_t raw_syscall(std::int64_t number, std::uint64_t a0 = 0,
                                                        std::uint64_t a1 = 0, std::uint64_t a2 = 0,
                                                        std::uint64_t a3 = 0, std::uint64_t a4 = 0,
