@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bars, on a terminal and as SVG.
+// Bar charts on a terminal and as SVG.
 #pragma once
 
 #include <algorithm>

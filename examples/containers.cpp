@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * An ordinary program's containers, walked and changed on the device.
+ * Standard containers of an ordinary program, read and modified on the device.
  *
- * The CPU builds a std::map, a linked list and a vector with plain new and malloc;
- * device code follows the same pointers. Nothing is copied, registered or declared.
+ * The CPU builds a std::map, a linked list and a vector with plain new and
+ * malloc. Device code follows the same pointers. Nothing is copied, registered
+ * or declared.
  */
 #include <hmm/hmm.hpp>
 
@@ -26,14 +27,15 @@ int main() try {
     std::vector<double> values(1'000'000);
     std::iota(values.begin(), values.end(), 0.0);
 
-    // A tree of nodes all over the heap; locals are captured by reference, stack and all.
+    // The nodes of the tree are anywhere on the heap. Locals on the stack are
+    // captured by reference.
     long total_age = 0;
     hmm::launch(1, [&](std::size_t) {
         for (auto& [name, age] : ages) {
             total_age += age;
-            age++; // a birthday for everybody
+            age++; // modify each node
         }
-        ages["born on the device"] = 0; // new memory: malloc works here, too
+        ages["born on the device"] = 0; // kernels may allocate memory
     });
 
     long sum = 0;
@@ -48,7 +50,7 @@ int main() try {
                 total_age, ages["person 42"]);
     std::printf("list:   sum %ld, first element now %d\n", sum, numbers.front());
 
-    // On all lanes; returns when it is done.
+    // Runs on all lanes and returns when the work is done.
     hmm::parallel_for(values, [](double& value) { value = value * value; });
     std::printf("vector: values[1000] is now %.0f\n", values[1000]);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A storm of faults against moving the memory beforehand, over 64 MiB of floats.
+ * Compares migration by faults with a prefetch, over 64 MiB of floats.
  *
- *     storm [FOLDER]    writes FOLDER/storm.svg, too
+ *     storm [FOLDER]    also writes FOLDER/storm.svg
  */
 #include "chart.hpp"
 
@@ -21,7 +21,8 @@ constexpr int repetitions = 5;
 }
 
 void scale_on_device(float* data) {
-    hmm::launch(1, [=](std::size_t) { scale(data); }); // one lane, to compare with one CPU
+    // use one lane, to compare with one CPU
+    hmm::launch(1, [=](std::size_t) { scale(data); });
     hmm::synchronize();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Counts words in a file that is mapped, not read: the device faults the file's
- * pages in as it goes, straight from the page cache.
+ * Counts words in a mapped file. The device faults in the pages of the file as
+ * it accesses them, directly from the page cache.
  *
  *     wordcount FILE
  */
@@ -34,7 +34,8 @@ bool is_space(char c) {
     return std::isspace(static_cast<unsigned char>(c)) != 0;
 }
 
-/// Words that begin in [begin, end): the pieces of a file need no care at their edges.
+/// Counts words that start in [begin, end), so that pieces of a file need no
+/// special handling at their edges.
 std::size_t count_words(std::string_view text, std::size_t begin, std::size_t end) {
     std::size_t words = 0;
     for (std::size_t i = begin; i < end; i++)

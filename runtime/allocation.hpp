@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the files that give out memory share.
+// Shared by the files that allocate memory.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@ namespace hmmrt {
 
 class device;
 
-/// Advises whole pages to be on the device, which is started. Throws failure.
+/// Sets the device as the preferred location of whole pages. The device must be
+/// started. Throws failure.
 void prefer_device(std::uint64_t begin, std::size_t whole, device& where);
 
 } // namespace hmmrt

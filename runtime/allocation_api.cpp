@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C interface: memory that the library gives out.
+// The C interface: memory allocation.
 #include "allocation.hpp"
 #include "memory_pool.hpp"
 #include "memory_range.hpp"
@@ -13,7 +13,7 @@ namespace {
 constexpr unsigned host_flags =
     hmmHostAllocPortable | hmmHostAllocMapped | hmmHostAllocWriteCombined;
 
-/// Gives back what allocate() gave, unless it is released.
+/// Frees the memory of allocate() unless it is released.
 class fresh_memory {
   public:
     fresh_memory(std::size_t bytes, memory_kind kind, const device& where)
@@ -34,7 +34,7 @@ class fresh_memory {
     void* memory_;
 };
 
-/// NULL for 0 bytes.
+/// Returns NULL for 0 bytes.
 void* allocate_on_device(std::size_t bytes) {
     device& where = current_device();
     if (bytes == 0) return nullptr;
@@ -44,7 +44,7 @@ void* allocate_on_device(std::size_t bytes) {
     return fresh.release();
 }
 
-/// NULL for 0 bytes.
+/// Returns NULL for 0 bytes.
 void* allocate_on_host(std::size_t bytes, unsigned flags) {
     require((flags & ~host_flags) == 0, "unknown flags");
     const device& where = current_device();
@@ -55,7 +55,7 @@ void* allocate_on_host(std::size_t bytes, unsigned flags) {
     return fresh.release();
 }
 
-/// Gives it back at the end, when no device uses it any more.
+/// Frees the memory in the destructor, when no device uses it any more.
 class giving_back {
   public:
     explicit giving_back(const allocation& gone) : gone_(gone), to_pool_(returned_memory(gone)) {}
@@ -108,7 +108,8 @@ void free_host(void* memory) {
     if (failed) std::rethrow_exception(failed);
 }
 
-/// A range of what the library gave out, or of any memory, if it says how long it is.
+/// Checks a range: an allocation of the library, or any memory if @bytes is
+/// given.
 void check_attached(const void* ptr, std::size_t bytes) {
     const auto given = process::get().managed().find(ptr);
     if (bytes > 0) {
@@ -130,7 +131,8 @@ hmmError_t hmmMallocManaged(void** memory, size_t bytes, unsigned int flags) {
         require(memory != nullptr, "memory is NULL");
         require(bytes > 0, "0 bytes");
         require(flags == hmmMemAttachGlobal || flags == hmmMemAttachHost, "unknown flags");
-        const device& where = current_device(); // without one it fails here, not when it is freed
+        // without a device the call fails here, not when the memory is freed
+        const device& where = current_device();
         *memory = process::get().managed().allocate(bytes, memory_kind::managed, where.number());
     });
 }

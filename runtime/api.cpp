@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The C interface: work of a device, kernels, errors. Checks arguments and hands on.
+// The C interface: device work, kernels, errors. Checks the arguments and
+// forwards the calls.
 #include "fork_guard.hpp"
 #include "grid.hpp"
 #include "interface.hpp"
@@ -12,7 +13,8 @@
 namespace hmmrt {
 namespace {
 
-/// Of the device that the thread's last error came from, else of the current one, if there is one.
+/// Sticky error of the device that caused the thread's last error, else of the
+/// current device, if any.
 hmmError_t sticky_error() noexcept {
     if (fork_guard::is_child()) return hmmErrorForkedProcess;
     const no_cancellation until_the_end;
@@ -73,7 +75,7 @@ hmmError_t hmmLaunchFunction(hmmKernel_t kernel, hmmDim3 gridDim, hmmDim3 blockD
         request.destroy = grid_closure::destroy;
         request.closure = closure.get();
         launch_in(stream, request);
-        // The launch has it now.
+        // The launch now owns the closure.
         static_cast<void>(closure.release());
     });
 }
@@ -99,7 +101,8 @@ hmmError_t hmmPeekAtLastError(void) {
 }
 
 hmmError_t hmmGetLastError(void) {
-    if (calling_thread_is_lane()) return hmmErrorNotSupported; // that memory is the lane's
+    // the thread's TLS is the lane's
+    if (calling_thread_is_lane()) return hmmErrorNotSupported;
     const hmmError_t last = this_thread.last_error;
     if (last != hmmSuccess) this_thread.last_error = sticky_error();
     return last;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C interface: what ranges were advised, what a pointer points to.
+// The C interface: attributes of ranges and of pointers.
 #include "location.hpp"
 #include "memory_error.hpp"
 #include "memory_range.hpp"
@@ -59,7 +59,7 @@ int value_of(const hmmrt_range_attributes& found, hmmMemRangeAttribute attribute
     case hmmMemRangeAttributeLastPrefetchLocationId:
         return numbers.location(found.out_last_prefetch).id;
     case hmmMemRangeAttributeReadMostly:
-    case hmmMemRangeAttributeAccessedBy: // a list, not one value
+    case hmmMemRangeAttributeAccessedBy: // a list, not a single value
         break;
     }
     return (found.out_flags & HMMRT_RANGE_READ_MOSTLY) != 0;
@@ -77,7 +77,7 @@ void store(void* data, std::size_t size, hmmMemRangeAttribute attribute,
     std::memcpy(data, &value, sizeof(value));
 }
 
-/// False if nothing is mapped there.
+/// Finds the location of a page. False if the address is not mapped.
 bool find_page(const void* ptr, std::uint32_t& location) {
     if (reinterpret_cast<std::uint64_t>(ptr) >= user_space_end) return false;
     hmmrt_residency request = {};

@@ -10,7 +10,7 @@
 namespace hmmrt {
 namespace {
 
-/// Rows are counted through all layers.
+/// Returns the address of a row; rows are numbered through all layers.
 char* place_of(const box_place& place, const box_size& size, std::size_t row) {
     return place.begin + row / size.height * place.layer + row % size.height * place.pitch;
 }

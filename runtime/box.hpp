@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Copies and fills of rows in layers, as launches: like those of bytes that lie side by side, but
- * items are 64 KiB of what is copied, wherever its rows are.
+ * Copies and fills of rows in layers, as launches. They work like contiguous
+ * copies, but an item is 64 KiB of the copied bytes, wherever their rows are.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace hmmrt {
 
-/// Of rows of bytes, in layers of rows.
+/// Size of a box: rows of bytes, in layers of rows.
 struct box_size {
     std::size_t width;
     std::size_t height;
@@ -21,18 +21,19 @@ struct box_size {
     bool empty() const { return width == 0 || height == 0 || depth == 0; }
 };
 
-/// Where a box begins, and how far its rows and layers are apart.
+/// Start address of a box, and the distances between its rows and layers.
 struct box_place {
     char* begin;
     std::size_t pitch;
-    std::size_t layer; ///< bytes from one layer to the next; for a depth of 1 any
+    /// bytes from one layer to the next; ignored for a depth of 1
+    std::size_t layer;
 };
 
 class box_closure {
   public:
     static void run(void* raw, std::uint64_t begin, std::uint64_t end) noexcept;
 
-    /// For copy_closure::destroy().
+    /// The closure is destroyed by copy_closure::destroy().
     static copy_closure::pointer copy(const box_place& to, const box_place& from,
                                       const box_size& size);
     static copy_closure::pointer fill(const box_place& to, int value, const box_size& size);
@@ -42,7 +43,7 @@ class box_closure {
     void work_on_row(std::size_t row, std::size_t column, std::size_t bytes) const;
 
     box_place to_;
-    box_place from_; ///< begin NULL: fill
+    box_place from_; ///< NULL begin: this is a fill
     box_size size_;
     int value_;
 };

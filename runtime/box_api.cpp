@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C interface: copies and fills of rows and boxes, and memory for them.
+// The C interface: copies and fills of rows and boxes, and their allocation.
 #include "box.hpp"
 #include "memory_range.hpp"
 #include "properties.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t row_alignment = 512;
 
-/// Throws failure, and std::bad_alloc if it is more than an address can say.
+/// Throws failure, and std::bad_alloc if the size exceeds the address space.
 std::size_t product(std::size_t a, std::size_t b) {
     std::size_t result = 0;
     if (__builtin_mul_overflow(a, b, &result))
@@ -30,7 +30,7 @@ void check_kind(hmmMemcpyKind kind) {
                       hmmGetErrorString(hmmErrorInvalidMemcpyDirection));
 }
 
-/// Of a box that is not empty.
+/// Checks the location of a nonempty box.
 void check_place(const box_place& place, const box_size& size) {
     require(place.begin != nullptr, "memory is NULL");
     const std::size_t layers = product(size.depth - 1, place.layer);
@@ -55,7 +55,7 @@ void launch_box(stream_user& where, const box_size& size, copy_closure::pointer 
     request.destroy = copy_closure::destroy;
     request.closure = closure.get();
     where.launch(request);
-    static_cast<void>(closure.release()); // the launch has it now
+    static_cast<void>(closure.release()); // the launch now owns the closure
 }
 
 void copy_box(const box_place& to, const box_place& from, const box_size& size,
@@ -79,10 +79,10 @@ box_size size_of(const hmmExtent& extent) {
     return {extent.width, extent.height, extent.depth};
 }
 
-/// A box at a place in memory that may be larger. Throws failure.
+/// A box at a position in memory that may be larger. Throws failure.
 box_place box_in(const hmmPitchedPtr& memory, const hmmPos& at, const hmmExtent& extent) {
     const bool empty = size_of(extent).empty();
-    // A row that is longer than the pitch is told by check_pitch().
+    // check_pitch() reports a row that is longer than the pitch.
     require(empty || extent.width > memory.pitch || at.x <= memory.pitch - extent.width,
             "the box goes beyond the end of a row");
     require(empty || extent.depth <= 1 ||
@@ -105,7 +105,8 @@ void copy_parms(const hmmMemcpy3DParms* params, stream_user& where) {
              where);
 }
 
-/// Calls queue(stream) with the default stream of the current device, and waits for it.
+/// Calls queue(stream) with the default stream of the current device, and waits
+/// for the stream.
 template <class Queue>
 void do_and_wait(Queue queue) {
     stream_user where(hmmStreamLegacy);
@@ -113,7 +114,7 @@ void do_and_wait(Queue queue) {
     where.home().synchronize(where.get());
 }
 
-/// Distance of rows.
+/// Chooses the distance between rows.
 std::size_t pitch_for(std::size_t width) {
     require(width <= greatest_pitch - row_alignment, "rows are too long");
     return (width + row_alignment - 1) / row_alignment * row_alignment;

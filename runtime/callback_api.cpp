@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The C interface: host functions that are told how their stream is.
+// The C interface: stream callbacks, which are host functions that get the
+// status of their stream.
 #include "interface.hpp"
 
 #include <memory>
@@ -7,7 +8,8 @@
 namespace hmmrt {
 namespace {
 
-/// Called once: as a host function, or when it is destroyed without having been called.
+/// A callback. It is called once: as a host function, or when it is destroyed
+/// without having been called.
 class callback {
   public:
     callback(hmmStream_t stream, hmmStreamCallback_t function, void* data, device& home)
@@ -40,7 +42,7 @@ void add_callback(hmmStream_t stream, hmmStreamCallback_t function, void* data) 
     where.submit([&](device& home, hmmrt::stream* in) {
         home.call_host(callback::call, queued.get(), callback::destroy, in);
     });
-    static_cast<void>(queued.release()); // the stream has it now
+    static_cast<void>(queued.release()); // the stream now owns the callback
 }
 
 } // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Copies and fills as launches. As with a copy engine, one lane makes each, piece by piece,
-// and leaves the others to what runs beside it.
+// Copies and fills as launches. As a copy engine does, one lane executes each
+// copy piece by piece; the other lanes remain available to other work.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,11 @@
 
 namespace hmmrt {
 
-/// The arguments of a copy or of a fill with a byte.
+/// The arguments of a copy or of a byte fill.
 class copy_closure {
   public:
-    /// The least that a device fault moves; pieces are of whole items.
+    /// The minimum that a device fault migrates; a piece consists of whole
+    /// items.
     static constexpr std::size_t item_bytes = 64 << 10;
 
     static void run(void* raw, std::uint64_t begin, std::uint64_t end) noexcept;
@@ -33,7 +34,7 @@ class copy_closure {
     static pointer create(void* to, const void* from, int value, std::size_t bytes);
 
     char* to_;
-    const char* from_; ///< NULL: fill
+    const char* from_; ///< NULL: this is a fill
     std::size_t bytes_;
     int value_;
 };

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t all_queues = (1u << queue_count) - 1;
 
-/// madvise() has words of its own for a hole, and for memory that is locked.
+/// madvise() has specific errors for unmapped and for locked memory.
 [[noreturn]] void throw_discard_error(int error) {
     if (error == EINVAL)
         throw failure(hmmErrorInvalidValue,
@@ -22,7 +22,8 @@ constexpr std::uint32_t all_queues = (1u << queue_count) - 1;
     throw_memory_error("discard", error == ENOMEM ? EFAULT : error);
 }
 
-/// What is waited for with a stream; NULL, the legacy one, waits for all blocking ones.
+/// Queues to wait for with a stream. The legacy stream (NULL) waits for all
+/// blocking queues.
 std::uint32_t queues_of(const stream* where) {
     return where != nullptr ? 1u << where->queue() : 1u << legacy_queue | blocking_queues;
 }
@@ -97,7 +98,7 @@ std::uint64_t device::enqueue(const work_request& request, stream* where) {
             if (where != nullptr) where->advance(place);
             return place;
         }
-        // A reset came in between: the default stream goes on with the next session.
+        // A reset happened: the default stream continues with the next session.
         if (where != nullptr || current() == running) throw_lost();
     }
 }
@@ -116,21 +117,22 @@ std::shared_ptr<stream> device::create_stream(unsigned flags, int priority) {
         const auto running = ensure_session();
         throw_if_broken(running->fault());
         if (!running->ended()) return make_own_shared<stream>(*this, running, flags, priority);
-        // A reset came in between: there will be another session.
+        // A reset happened: retry with the next session.
         if (is_current(*running)) throw_lost();
     }
 }
 
-/// First it was seen whether the work is over, then whether all is well: what lanes gave
-/// up is over, too.
+/// The caller checks first if the work has completed and then if the device has
+/// failed: work that lanes dropped also counts as completed.
 void device::throw_if_failed(const fault_block* fault, bool there) {
     throw_if_broken(fault);
     if (!there) throw_lost();
 }
 
-/// Of work that was waited for: host functions are waited for as well.
+/// Completes a wait: after a failure it also waits for host functions.
 void device::finish_wait(session& running, std::uint32_t queues, bool there) {
-    const fault_block* fault = running.fault(); // one that comes later is for the next call
+    // a later fault is reported by the next call
+    const fault_block* fault = running.fault();
     if (!there || fault != nullptr) running.await_host_functions(queues);
     throw_if_failed(fault, there);
 }
@@ -180,13 +182,14 @@ void device::record(event& which, stream* where) {
     which.record(std::move(point));
 }
 
-/// In one session entries wait for places; the end of another's work is watched by a worker.
-/// In the legacy stream also waiting for nothing stands between what blocking streams do
-/// before and after it.
+/// Within one session, an entry waits for a position. For an event of another
+/// session, a worker waits at a gate. In the legacy stream an entry is queued
+/// even if there is nothing to wait for: it orders earlier and later work of
+/// blocking streams.
 void device::wait_for(const std::shared_ptr<event_point>& point, stream* where) {
     const bool over = !point || point->running->reached(point->queue, point->place);
     const auto running = where != nullptr ? where->running() : over ? current() : ensure_session();
-    if (!running) return; // nothing is queued anywhere
+    if (!running) return; // no work is queued
     throw_if_broken(running->fault());
     if (over && where != nullptr) return;
     work_request request;
@@ -243,7 +246,8 @@ void device::reset() {
         if (old) old->stop();
         owner_.forget_streams(*this);
     }
-    // What the program destroys there may use the device again.
+    // Destroy functions of the program may use the device again, so no lock is
+    // held.
     if (old) old->reap_rest();
 }
 

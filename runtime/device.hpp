@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * A device as this process sees it. Costs nothing until the first launch, which
- * starts a session.
+ * A device as this process sees it. It uses no resources until the first
+ * launch, which starts a session.
  *
- * A sticky error is the session's: it goes with reset(). If a device is lost its
- * session stays, and says so, until reset().
+ * A sticky error belongs to the session: reset() clears it. If a device is
+ * lost, its session remains and reports it until reset().
  */
 #pragma once
 
@@ -23,40 +23,41 @@ class device : public in_own_memory {
     const std::string& name() const { return name_; }
     std::uint32_t lanes();
 
-    /// Makes the device usable for this process; throws failure.
+    /// Starts the device for this process; throws failure.
     void start();
-    // NULL as a stream means the legacy default stream.
+    // In the functions below, a NULL stream is the legacy default stream.
 
-    /// Queues work; throws failure, and then the closure is still the caller's.
+    /// Queues work. If it throws failure, the caller still owns the closure.
     void launch(const work_request& request, stream* where = nullptr);
-    /// process::add_stream() makes it known.
+    /// Creates a stream. process::add_stream() registers it.
     std::shared_ptr<stream> create_stream(unsigned flags, int priority);
-    /// False from the moment that a reset begins to end it.
+    /// True if @which is the current session; false as soon as a reset begins
+    /// to end it.
     bool is_current(const session& which);
     /// Waits for all streams.
     void synchronize();
     void synchronize(stream* where);
-    /// Waits for all streams of a session, which it returns, NULL if there is none; leaves
-    /// what calls for memory failed with to others.
+    /// Waits for all streams of the current session and returns the session,
+    /// NULL if none. Does not consume errors of queued memory operations.
     std::shared_ptr<session> finish();
     bool idle(stream* where);
 
     void record(event& which, stream* where);
-    /// NULL as a point means one that was never recorded.
+    /// A NULL point is an event that was never recorded.
     void wait_for(const std::shared_ptr<event_point>& point, stream* where);
-    /// If it throws, @data is still the caller's.
+    /// If it throws, the caller still owns @data.
     void call_host(hmmHostFn_t function, void* data, hmmDestroyFunction_t destroy, stream* where);
-    /// Waits until it has happened; throws failure.
+    /// Waits until the event has completed; throws failure.
     void synchronize(const event_point& point);
     bool happened(const event_point& point);
 
     void reset();
     void set_strict(bool strict);
-    /// hmmSetDeviceFlags()
+    /// For hmmSetDeviceFlags().
     void set_flags(unsigned flags) { flags_.store(flags); }
     unsigned flags() const { return flags_.load(); }
 
-    /// hmmSuccess, or the sticky error.
+    /// Returns the sticky error, or hmmSuccess.
     hmmError_t sticky_error();
     hmmFaultRecord last_fault();
 
@@ -75,7 +76,7 @@ class device : public in_own_memory {
     std::uint32_t id_;
     std::string name_;
     std::atomic<unsigned> flags_{0};
-    std::mutex lock_; ///< of starts and resets
+    std::mutex lock_; ///< serialises starts and resets
     std::mutex session_lock_;
     std::shared_ptr<session> session_;
 };

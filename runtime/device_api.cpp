@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C interface: which devices there are, and which one is used.
+// The C interface: enumerating devices and choosing the current one.
 #include "interface.hpp"
 
 #include <algorithm>

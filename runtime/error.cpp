@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Names and sentences of the error codes.
+// Names and descriptions of the error codes.
 #include "hmm/hmm_runtime.h"
 
 namespace {

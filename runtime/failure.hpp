@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How the runtime reports errors to itself; the C interface turns it into codes.
+// The exception that the runtime uses internally; the C interface converts it
+// to an error code.
 #pragma once
 
 #include "hmm/hmm_runtime.h"
@@ -11,7 +12,8 @@
 
 namespace hmmrt {
 
-/// The record of an error that no kernel caused; @device is the one that failed, if any.
+/// The record of an error that no kernel caused. @device is the failed device,
+/// if any.
 constexpr hmmFaultRecord no_fault(int device = hmmInvalidDeviceId) {
     hmmFaultRecord none = {};
     none.device = device;
@@ -35,7 +37,7 @@ class failure : public std::exception {
     hmmFaultRecord record_;
 };
 
-/// "operation: No such file or directory"; @error is positive or negative.
+/// "operation: No such file or directory"; @error may be positive or negative.
 inline std::string describe_errno(const std::string& operation, int error) {
     char buffer[128];
     return operation + ": " + strerror_r(error < 0 ? -error : error, buffer, sizeof(buffer));

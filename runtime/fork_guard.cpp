@@ -12,7 +12,7 @@
 namespace hmmrt::fork_guard {
 namespace {
 
-// No lock: the child may be forked while another thread is in add().
+// No lock is used: the child may be forked while another thread is in add().
 constexpr int capacity = 128;
 std::atomic<int> table[capacity]; // descriptor + 1
 std::atomic<const volatile int*> parent_mark{nullptr};
@@ -23,7 +23,8 @@ void close_in_child() {
         if (const int fd = place.exchange(0) - 1; fd >= 0) sys::close_file(fd);
 }
 
-/// The kernel wipes this page in every child, also in those that bypass fork().
+/// The kernel clears this page in every child, even if the child was created
+/// without fork().
 void create_mark() {
     const std::int64_t page =
         sys::map(0, page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);

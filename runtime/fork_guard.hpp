@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a fork()ed child must not do with our state.
+ * Protects the runtime's state in fork()ed children.
  *
- * The child has neither the lanes' threads nor the control block, and the kernel
- * refuses its ioctls; every call of the interface returns an error there. Our
- * descriptors are closed in the child, for a binding ends with its last one.
+ * A child has neither the threads of the lanes nor the control block, and the
+ * kernel refuses its ioctls. In a child every call of the interface returns an
+ * error. The runtime's descriptors are closed in the child, because a binding
+ * ends when its last descriptor is closed.
  */
 #pragma once
 
 namespace hmmrt::fork_guard {
 
-/// From now on, children are told apart. Throws failure.
+/// Starts the detection of children. Throws failure.
 void arm();
 bool is_child();
 

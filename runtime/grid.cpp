@@ -14,14 +14,14 @@ namespace {
 constexpr std::size_t argument_offset = (sizeof(grid_closure) + alignof(std::max_align_t) - 1) /
                                         alignof(std::max_align_t) * alignof(std::max_align_t);
 
-/// Takes the lowest dimension off @rest.
+/// Divides @rest by the lowest dimension and returns the remainder.
 std::uint32_t take(std::uint64_t& rest, std::uint32_t size) {
     const auto digit = static_cast<std::uint32_t>(rest % size);
     rest /= size;
     return digit;
 }
 
-/// Counts one up; true if it wrapped.
+/// Increments the index; true if it wrapped.
 bool count_up(hmmDim3& value, const hmmDim3& size) {
     if (++value.x < size.x) return false;
     value.x = 0;
@@ -73,7 +73,8 @@ void grid_closure::destroy(void* closure) {
 
 grid_closure::pointer grid_closure::create(hmmKernel_t kernel, hmmDim3 grid, hmmDim3 block,
                                            const void* args, std::size_t bytes) {
-    if (bytes > 0) pages_around(args, bytes); // so that the sum below does not overflow
+    // checks that the sum below does not overflow
+    if (bytes > 0) pages_around(args, bytes);
     pointer memory(shared_pool::get().allocate(argument_offset + bytes));
     auto* closure = new (memory.get()) grid_closure;
     closure->kernel_ = kernel;

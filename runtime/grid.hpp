@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A grid of blocks of threads as a range of items.
+// Maps a grid of blocks of threads to a range of items.
 #pragma once
 
 #include "hmm/hmm_runtime.h"
@@ -10,16 +10,18 @@
 
 namespace hmmrt {
 
-/// Threads of the grid; 0 if a dimension is 0 or the number does not fit.
+/// Number of threads of the grid; 0 if a dimension is 0 or the number does not
+/// fit.
 std::uint64_t grid_items(hmmDim3 grid, hmmDim3 block);
 
-/// The thread that item @item of the grid is.
+/// The index of the thread that runs item @item of the grid.
 hmmThreadIndex grid_thread(hmmDim3 grid, hmmDim3 block, std::uint64_t item);
 
-/// Moves on to the next item.
+/// Advances to the next item.
 void advance(hmmThreadIndex& index);
 
-/// The arguments of hmmLaunchFunction(), in one allocation with a copy of the kernel's.
+/// The arguments of hmmLaunchFunction() and a copy of the kernel's arguments,
+/// in one allocation.
 class grid_closure {
   public:
     static void run(void* raw, std::uint64_t begin, std::uint64_t end) noexcept;
@@ -29,7 +31,7 @@ class grid_closure {
         void operator()(void* closure) const { destroy(closure); }
     };
     using pointer = std::unique_ptr<void, deleter>;
-    /// Throws failure if the arguments leave the address space.
+    /// Throws failure if the arguments exceed the address space.
     static pointer create(hmmKernel_t kernel, hmmDim3 grid, hmmDim3 block, const void* args,
                           std::size_t bytes);
 

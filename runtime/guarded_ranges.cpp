@@ -57,7 +57,8 @@ bool call_is_guarded(std::int64_t number, const std::uint64_t (&args)[6],
     case SYS_mremap:
         if (guarded.touches(args[0], args[1])) return true;
         return (args[3] & MREMAP_FIXED) != 0 && guarded.touches(args[4], args[2]);
-    case SYS_shmat: // the size is the segment's: refuse to place it at an address of choice
+    // the size depends on the segment: refuse SHM_REMAP at a given address
+    case SYS_shmat:
         return args[1] != 0 && (args[2] & SHM_REMAP) != 0;
     case SYS_rt_sigaction:
         return static_cast<int>(args[0]) == break_signal;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Address ranges that device code may not remap: slots, and the stacks it runs on.
+ * Address ranges that device code must not remap: slots and lane stacks.
  *
- * Parked threads look here while executing forwarded calls; they may take no lock,
- * so the table is a fixed array of atomics. Ranges are added before the lanes that
- * could violate them run, and removed after.
+ * Parked threads look up ranges while they execute forwarded calls. They may
+ * take no lock, so the table is a fixed array of atomics. Ranges are added
+ * before lanes that could violate them run, and removed after these lanes have
+ * ended.
  */
 #pragma once
 
@@ -16,7 +17,8 @@ namespace hmmrt {
 
 class guarded_ranges {
   public:
-    static constexpr std::size_t capacity = 4096; // devices * (lanes + slot), with room
+    // devices * (lanes + slot), with margin
+    static constexpr std::size_t capacity = 4096;
 
     bool add(std::uint64_t begin, std::uint64_t end);
     void remove(std::uint64_t begin);
@@ -25,13 +27,14 @@ class guarded_ranges {
   private:
     struct range {
         std::atomic<std::uint64_t> begin{0};
-        std::atomic<std::uint64_t> end{0}; ///< 0: free
+        std::atomic<std::uint64_t> end{0}; ///< 0: unused
     };
     range ranges_[capacity];
-    std::atomic<std::size_t> used_{0}; ///< entries ever used
+    std::atomic<std::size_t> used_{0}; ///< number of entries ever used
 };
 
-/// True if call @number would unmap, replace or change memory in @guarded, or take @break_signal.
+/// True if call @number would unmap, replace or change memory in @guarded, or
+/// take over @break_signal.
 bool call_is_guarded(std::int64_t number, const std::uint64_t (&args)[6],
                      const guarded_ranges& guarded, int break_signal);
 

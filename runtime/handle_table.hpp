@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Objects that the program names by handles. A handle is a number that never comes
- * again, so one of an object that is gone, or that never was, is told from all others.
- * Who uses an object holds it by a shared_ptr and may go on when its handle goes.
+ * Objects that the program refers to by handles. A handle is a number that is
+ * never reused, so the handle of a destroyed object, and a value that never was
+ * a handle, are always detected. Callers hold an object by a shared_ptr and may
+ * continue to use it after its handle is removed.
  */
 #pragma once
 
@@ -25,13 +26,13 @@ class handle_table {
         objects_.emplace(next_, std::move(object));
         return std::exchange(next_, next_ + step);
     }
-    /// NULL if there is none.
+    /// Returns NULL if there is no such object.
     std::shared_ptr<Object> find(std::uint64_t handle) const {
         const std::lock_guard lock(lock_);
         const auto found = objects_.find(handle);
         return found == objects_.end() ? nullptr : found->second;
     }
-    /// The object that had this handle, NULL if there is none.
+    /// Removes a handle. Returns its object, NULL if there is none.
     std::shared_ptr<Object> remove(std::uint64_t handle) {
         const std::lock_guard lock(lock_);
         const auto found = objects_.find(handle);
@@ -42,7 +43,7 @@ class handle_table {
     }
     template <class Condition>
     void remove_if(Condition condition) {
-        std::vector<std::shared_ptr<Object>> removed; // let go without the lock
+        std::vector<std::shared_ptr<Object>> removed; // released after the lock
         const std::lock_guard lock(lock_);
         for (auto at = objects_.begin(); at != objects_.end();) {
             if (!condition(*at->second)) {
@@ -59,7 +60,8 @@ class handle_table {
     }
 
   private:
-    static constexpr std::uint64_t step = 64; // no number is another one plus a little
+    // a handle plus a small offset is not a handle
+    static constexpr std::uint64_t step = 64;
 
     mutable std::mutex lock_;
     std::pmr::map<std::uint64_t, std::shared_ptr<Object>> objects_{own_pool()};

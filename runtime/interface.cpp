@@ -6,9 +6,9 @@
 namespace hmmrt {
 namespace {
 
-/// The calling thread's default streams; they go with the thread.
+/// The default streams of the calling thread; destroyed with the thread.
 struct thread_streams {
-    std::uint64_t handles[HMMRT_MAX_DEVICES] = {}; ///< 0: none yet
+    std::uint64_t handles[HMMRT_MAX_DEVICES] = {}; ///< 0: not created yet
     bool over = false;
 
     ~thread_streams() {
@@ -22,7 +22,8 @@ struct thread_streams {
 
 thread_local thread_streams own_streams;
 
-/// Makes it at first use, and again after a reset.
+/// Returns the thread's stream of a device; creates it at first use and after a
+/// reset.
 std::shared_ptr<stream> thread_stream(device& where) {
     if (own_streams.over)
         throw failure(hmmErrorInvalidResourceHandle, "this thread's default stream has gone");
@@ -30,7 +31,7 @@ std::shared_ptr<stream> thread_stream(device& where) {
     process& program = process::get();
     if (auto found = program.streams().find(handle)) {
         if (where.is_current(*found->running())) return found;
-        program.streams().remove(handle); // the reset has not got to it yet
+        program.streams().remove(handle); // the reset has not removed it yet
     }
     return program.add_stream(where, hmmStreamDefault, 0, handle);
 }
@@ -62,7 +63,8 @@ stream_user::stream_user(hmmStream_t handle) : of_thread_(handle == hmmStreamPer
     home_ = &stream_->home();
 }
 
-/// False if it is as it was.
+/// Replaces the thread's default stream after a reset. False if the stream is
+/// unchanged.
 bool stream_user::renew() {
     if (!of_thread_ || home_->is_current(*stream_->running())) return false;
     stream_ = thread_stream(*home_);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the files of the C interface share: errors become codes and are remembered.
+// Shared by the files of the C interface: converts errors to codes and records
+// them.
 #pragma once
 
 #include "failure.hpp"
@@ -11,8 +12,9 @@
 
 namespace hmmrt {
 
-/// The calling thread is not cancelled while this object lives. Cancellation unwinds the
-/// stack, and the functions of the interface are noexcept.
+/// Disables cancellation of the calling thread for the lifetime of the object.
+/// Cancellation unwinds the stack, and the functions of the interface are
+/// noexcept.
 class no_cancellation {
   public:
     no_cancellation() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
@@ -27,22 +29,24 @@ class no_cancellation {
 struct thread_state {
     int device = 0;
     hmmError_t last_error = hmmSuccess;
-    hmmFaultRecord record = no_fault(); ///< of the last failed call, as it was then
+    /// snapshot taken at the last failed call
+    hmmFaultRecord record = no_fault();
     char detail[512] = "";
 };
 
-// Trivially destroyed: usable as long as the thread is.
+// Trivially destructible: usable until the thread ends.
 extern constinit thread_local thread_state this_thread;
 
 hmmError_t remember(hmmError_t code, const char* operation, const char* detail,
                     const hmmFaultRecord& record = no_fault());
 
-/// Runs @body; whatever it throws becomes the result.
+/// Runs @body and converts exceptions to the result.
 template <class Body>
 hmmError_t guarded(const char* operation, Body body) noexcept {
     if (fork_guard::is_child())
         return remember(hmmErrorForkedProcess, operation, hmmGetErrorString(hmmErrorForkedProcess));
-    if (calling_thread_is_lane()) return hmmErrorNotSupported; // that memory is the lane's
+    // the thread's TLS is the lane's
+    if (calling_thread_is_lane()) return hmmErrorNotSupported;
     if (calling_thread_is_host_function())
         return remember(hmmErrorNotPermitted, operation, "called from a host function");
     const no_cancellation until_the_end;
@@ -64,8 +68,8 @@ inline void require(bool condition, const char* what) {
 
 device& current_device();
 
-/// A handle, looked up; throws failure. The legacy and the calling thread's default stream
-/// are those of the current device.
+/// Looks up a stream handle; throws failure. The legacy default stream and the
+/// calling thread's default stream belong to the current device.
 class stream_user {
   public:
     explicit stream_user(hmmStream_t handle);
@@ -74,8 +78,9 @@ class stream_user {
     stream* get() const { return stream_.get(); }
     device& home() const { return *home_; }
 
-    /// Calls queue(home, stream), which throws failure if it queued nothing; again if a
-    /// reset has taken the thread's default stream away meanwhile.
+    /// Calls queue(home, stream), which throws failure if it queued nothing.
+    /// Calls it again if a reset removed the thread's default stream in the
+    /// meantime.
     template <class Queue>
     void submit(Queue queue) {
         for (;;) {
@@ -98,7 +103,8 @@ class stream_user {
     bool of_thread_;
 };
 
-/// Launches belong to the current device. Throws failure.
+/// Queues a launch; @handle must be a stream of the current device. Throws
+/// failure.
 void launch_in(hmmStream_t handle, const work_request& request);
 
 } // namespace hmmrt

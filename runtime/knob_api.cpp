@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C interface: what policy goes by.
+// The C interface: knobs.
 #include "memory_error.hpp"
 #include "memory_range.hpp"
 #include "sys/ioctl.hpp"
@@ -16,7 +16,7 @@ std::string name_of(const hmmrt_knob& knob) {
     return {name, strnlen(name, sizeof(knob.out_name))};
 }
 
-/// False if there is none with this number.
+/// Queries a knob by number. False if no knob has this number.
 bool ask(int manager, std::uint32_t number, hmmrt_knob& answer) {
     answer = {};
     answer.knob = number;
@@ -36,7 +36,7 @@ hmmrt_knob find(int manager, const char* name) {
     throw failure(hmmErrorInvalidValue, std::string("no knob has the name ") + name);
 }
 
-/// Of memory; nothing if the scope is not a range.
+/// The page range of a range scope; empty for other scopes.
 page_range range_of(const hmmKnobScope& scope) {
     static_assert(static_cast<int>(hmmKnobScopeTypeDevice) == HMMRT_SCOPE_DEVICE);
     static_assert(static_cast<int>(hmmKnobScopeTypeProcess) == HMMRT_SCOPE_SPACE);
@@ -58,7 +58,7 @@ void check_value(const hmmrt_knob& knob, unsigned value) {
                                                 std::to_string(knob.out_max));
 }
 
-/// @value: with HMMRT_KNOB_SET, else 0.
+/// @value: used with HMMRT_KNOB_SET, else 0.
 hmmrt_knob control_knob(const char* name, const hmmKnobScope& scope, std::uint32_t operation,
                         unsigned value) {
     const page_range range = range_of(scope);

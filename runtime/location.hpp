@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Places: the program names devices by number, the kernel by id; the host is
- * hmmCpuDeviceId here and HMMRT_LOCATION_HOST there.
+ * Locations: programs identify devices by number, the kernel by id. The host is
+ * hmmCpuDeviceId in programs and HMMRT_LOCATION_HOST in the kernel.
  */
 #pragma once
 
@@ -16,20 +16,22 @@ namespace hmmrt {
 
 class device;
 
-/// What the kernel calls a place. Starts a device that is named, so that it is bound, if
-/// it is not @started already. Throws failure.
+/// Converts a location to the kernel's id. If the location is a device other
+/// than @started, starts the device so that it is bound. Throws failure.
 std::uint32_t location_id(const hmmMemLocation& location, const device* started = nullptr);
 
-/// The numbers that this process has for ids of devices.
+/// Maps device ids to the device numbers of this process.
 class device_numbers {
   public:
     device_numbers();
 
-    /// Invalid for HMMRT_LOCATION_NONE, and for a device that this process does not know.
+    /// Type Invalid for HMMRT_LOCATION_NONE and for a device that this process
+    /// does not know.
     hmmMemLocation location(std::uint32_t id) const;
     /// Device number, hmmCpuDeviceId or hmmInvalidDeviceId.
     int place(std::uint32_t id) const;
-    /// A mask of ids, with HMMRT_BY_CPU, as one of device numbers, with hmmByCpu.
+    /// Converts a mask of ids (with HMMRT_BY_CPU) to a mask of device numbers
+    /// (with hmmByCpu).
     std::uint32_t mask(std::uint32_t ids) const;
 
   private:

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::uint64_t huge_page_size = 2 << 20;
 
-/// Of at least @bytes + @alignment - a page; what is not needed is given back.
+/// Maps aligned memory: reserves @bytes + @alignment - a page, and unmaps the
+/// excess.
 std::uint64_t map_aligned(std::size_t bytes, std::uint64_t alignment) {
     const std::size_t reserve = bytes + alignment - page_size;
     const std::int64_t result =

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the library gave out as memory: mappings of their own, so that what is moved or
- * freed is nobody else's. Nothing else tells it from other memory.
+ * Memory that the library allocated. Each allocation has its own mapping, so
+ * that migrating or freeing it affects no other memory. Otherwise it does not
+ * differ from other memory.
  */
 #pragma once
 
@@ -18,34 +19,37 @@ namespace hmmrt {
 
 class memory_pool;
 
-/// What it was asked for as.
+/// The kind of allocation.
 enum class memory_kind : std::uint8_t {
     managed, ///< hmmMallocManaged()
     device,  ///< hmmMalloc(), hmmMallocAsync()
-    host,    ///< hmmHostAlloc(); registered memory as well
+    host,    ///< hmmHostAlloc(); also registered
 };
 
-/// A mapping that is given out.
+/// An allocated mapping.
 struct allocation {
     std::uint64_t begin = 0;
     std::size_t bytes = 0;
     memory_kind kind = memory_kind::managed;
-    int device = 0;                    ///< the current one then, or the pool's
-    std::shared_ptr<memory_pool> pool; ///< to which it goes back; NULL: it is unmapped
+    /// current device at allocation, or the pool's
+    int device = 0;
+    /// pool to which it returns; NULL: unmap it
+    std::shared_ptr<memory_pool> pool;
 
     void* memory() const { return reinterpret_cast<void*>(begin); }
 };
 
 class managed_memory {
   public:
-    /// Zeroes, on a page; from 2 MiB on, on a multiple of that. Throws std::bad_alloc.
+    /// Allocates zero-filled, page-aligned memory; from 2 MiB on it is aligned
+    /// to 2 MiB. Throws std::bad_alloc.
     void* allocate(std::size_t bytes, memory_kind kind, int device);
-    /// Puts a mapping of map() into the list. Throws std::bad_alloc.
+    /// Adds a mapping of map() to the list. Throws std::bad_alloc.
     void add(const allocation& given);
-    /// The one that the address is in.
+    /// The allocation that contains the address.
     std::optional<allocation> find(const void* ptr) const;
-    /// Takes the one that begins there out of the list, if wanted(allocation): the caller gives
-    /// it back to its pool or to unmap().
+    /// Removes the allocation at @memory from the list if wanted(allocation).
+    /// The caller returns it to its pool or calls unmap().
     template <class Condition>
     std::optional<allocation> forget(void* memory, Condition wanted) {
         const std::lock_guard lock(lock_);
@@ -56,7 +60,7 @@ class managed_memory {
         return gone;
     }
 
-    /// @bytes, rounded up to whole pages; throws std::bad_alloc.
+    /// Returns @bytes rounded up to whole pages; throws std::bad_alloc.
     static std::size_t whole_pages(std::size_t bytes);
     static std::uint64_t map(std::size_t whole);
     static void unmap(std::uint64_t begin, std::size_t whole);

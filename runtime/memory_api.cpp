@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C interface: copies and fills of bytes that lie side by side.
+// The C interface: contiguous copies and fills.
 #include "copy.hpp"
 #include "memory_range.hpp"
 
@@ -19,7 +19,7 @@ void launch_copy(stream_user& where, std::size_t bytes, copy_closure::pointer cl
     request.destroy = copy_closure::destroy;
     request.closure = closure.get();
     where.launch(request);
-    static_cast<void>(closure.release()); // the launch has it now
+    static_cast<void>(closure.release()); // the launch now owns the closure
 }
 
 void copy(void* to, const void* from, std::size_t bytes, hmmMemcpyKind kind, stream_user& where) {

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
-// What errors of the kernel's calls for memory mean to the program.
+// Converts errors of the kernel's memory operations to errors of the interface.
 #pragma once
 
 namespace hmmrt {
 
-/// @error: positive or negative. Throws failure.
+/// Throws failure. @error may be positive or negative.
 [[noreturn]] void throw_memory_error(const char* operation, int error);
 
-/// The same if @result is negative.
+/// Throws failure if @result is negative.
 inline void check_memory_call(const char* operation, int result) {
     if (result < 0) throw_memory_error(operation, result);
 }
 
-/// Of knobs and quotas, which may be the administrator's to set.
+/// Checks the result of a knob or quota call, which may need administrator
+/// privileges.
 void check_policy_call(const char* operation, int result);
 
 } // namespace hmmrt

@@ -13,13 +13,13 @@
 namespace hmmrt {
 namespace {
 
-/// Nothing of an agent that is gone uses memory any more.
+/// An agent that has ended uses no memory any more.
 bool is_over(const event_point& point) {
     return point.running->reached(point.queue, point.place) || point.running->ended() ||
            point.running->lost();
 }
 
-/// What is queued there now comes behind the point.
+/// True if work that is queued in the stream now runs after the point.
 bool is_before(const event_point& point, device& where, const stream* in) {
     if (in == nullptr) return point.queue == legacy_queue && where.is_current(*point.running);
     return point.queue == in->queue() && point.running == in->running();
@@ -58,7 +58,7 @@ memory_pool::~memory_pool() {
         managed_memory::unmap(each.begin, each.bytes);
 }
 
-/// The smallest that is not more than twice as large.
+/// Finds the smallest fitting mapping of at most twice the size.
 kept_list::iterator memory_pool::find_fitting(std::size_t whole, device& where, const stream* in) {
     auto best = kept_.end();
     for (auto at = kept_.begin(); at != kept_.end(); ++at) {
@@ -71,8 +71,9 @@ kept_list::iterator memory_pool::find_fitting(std::size_t whole, device& where, 
     return best;
 }
 
-/// A list of one, whose bytes may be more than asked for. Work that is queued before may still use
-/// it, as @after says; NULL: it is new, or unused.
+/// Returns a list with one mapping, which may be larger than requested. Work
+/// queued before may still use it until @after; NULL: the mapping is new or
+/// unused.
 kept_list memory_pool::take(std::size_t whole, device& where, const stream* in) {
     kept_list taken(own_pool());
     if (const auto found = find_fitting(whole, where, in); found != kept_.end()) {
@@ -91,7 +92,7 @@ kept_list memory_pool::take(std::size_t whole, device& where, const stream* in) 
     return taken;
 }
 
-/// What take() gave was not given out: it is as before.
+/// Undoes take() for a mapping that was not allocated.
 void memory_pool::put_back(kept_list&& taken) noexcept {
     kept_.splice(kept_.end(), taken);
     release_unused(std::max(used_, std::size_t{threshold_}));
@@ -100,7 +101,7 @@ void memory_pool::put_back(kept_list&& taken) noexcept {
 allocation memory_pool::allocate(std::size_t bytes, device& where, const stream* in) {
     const std::size_t whole = managed_memory::whole_pages(bytes);
     const std::lock_guard lock(lock_);
-    if (destroyed_) throw_no_pool(); // by another thread, meanwhile
+    if (destroyed_) throw_no_pool(); // by another thread in the meantime
     allocation given;
     given.kind = memory_kind::device;
     given.device = home_.number();
@@ -109,7 +110,7 @@ allocation memory_pool::allocate(std::size_t bytes, device& where, const stream*
     given.begin = taken.front().begin;
     given.bytes = taken.front().bytes;
     try {
-        // Again also for memory that was given out before: a reset takes advice away.
+        // Repeat this for reused memory, because a reset removes advice.
         prefer_device(given.begin, given.bytes, home_);
         process::get().managed().add(given);
     } catch (...) {

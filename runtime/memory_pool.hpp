@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that is given out and taken back in the order of streams.
+ * Stream-ordered allocation.
  *
- * A pool keeps mappings that were freed. One may be given out again at once to work that comes
- * behind the free in the same queue, and to everybody when that place is reached. What is
- * kept beyond the threshold is unmapped when a synchronisation finds it unused.
+ * A pool keeps mappings that were freed. It reuses a mapping immediately for
+ * work that is queued after the free in the same queue, and for all work once
+ * that position is reached. A synchronisation unmaps unused mappings above the
+ * threshold.
  *
- * Locking   lock_ of a pool is held for its list, and while a mapping is made or unmapped. No
- *           lock of a device, a session or the table of memory is held when it is taken;
- *           those may be taken under it.
- * Lifetime  memory that is given out holds its pool. A pool that was destroyed stays in
- *           pool_table until nothing of it is given out or waited for.
+ * Locking: lock_ of a pool protects its list, and is held while a mapping is
+ * created or unmapped. It is taken without holding a lock of a device, a
+ * session or the table of memory; these may be taken under it.
+ *
+ * Lifetime: an allocation holds a reference to its pool. A destroyed pool stays
+ * in pool_table until none of its memory is allocated or waited for.
  */
 #pragma once
 
@@ -34,35 +36,39 @@ class device;
 struct kept_memory {
     std::uint64_t begin;
     std::size_t bytes;
-    std::shared_ptr<event_point> after; ///< work that may use it until then; NULL: none does
+    /// work that may still use the mapping; NULL: none
+    std::shared_ptr<event_point> after;
 };
 using kept_list = std::pmr::list<kept_memory>;
 
-/// As a list of one, for give_back(), which then needs no memory. Throws std::bad_alloc.
+/// Creates a list with one element for give_back(), which then needs no memory.
+/// Throws std::bad_alloc.
 kept_list returned_memory(const allocation& gone);
 
 class memory_pool : public std::enable_shared_from_this<memory_pool> {
   public:
-    /// Never has more than @limit bytes.
+    /// The pool never has more than @limit bytes.
     memory_pool(device& home, std::size_t limit) : home_(home), limit_(limit) {}
     memory_pool(const memory_pool&) = delete;
     memory_pool& operator=(const memory_pool&) = delete;
     ~memory_pool();
 
     device& home() const { return home_; }
-    /// Memory for work that is queued in @in of @where from now on. Throws failure.
+    /// Allocates memory for work that is queued in @in of @where from now on.
+    /// Throws failure.
     allocation allocate(std::size_t bytes, device& where, const stream* in);
     void give_back(kept_list&& gone, std::shared_ptr<event_point> after) noexcept;
 
-    /// Unmaps what is not used, until the pool has no more than that.
+    /// Unmaps unused memory until the pool has at most @keep bytes.
     void trim(std::size_t keep);
-    /// After a synchronisation: trims to the threshold. False if the pool is destroyed and
-    /// has nothing left.
+    /// Called after a synchronisation: trims to the threshold. False if the
+    /// pool is destroyed and empty.
     bool settle();
-    /// Keeps nothing from now on.
+    /// Destroys the pool: it keeps no freed memory from now on.
     void destroy();
 
-    /// Throws failure for what it has not, or cannot be set to that.
+    /// Throws failure for an unknown attribute, or one that cannot be set to
+    /// this value.
     void get(hmmMemPoolAttr attribute, void* value) const;
     void set(hmmMemPoolAttr attribute, const void* value);
 
@@ -83,31 +89,33 @@ class memory_pool : public std::enable_shared_from_this<memory_pool> {
     bool destroyed_ = false;
 };
 
-/// The pools of the program, by handles; which one each device uses.
+/// The pools of the program by handle, and the pool that each device uses.
 class pool_table {
   public:
-    /// A handle; throws failure.
+    /// Creates a pool and returns its handle; throws failure.
     std::uint64_t create(device& home, std::size_t limit);
     void destroy(std::uint64_t handle);
     std::shared_ptr<memory_pool> find(std::uint64_t handle) const;
-    /// Makes it if need be.
+    /// Creates the default pool if needed.
     std::uint64_t default_of(device& home);
     std::uint64_t current_of(device& home);
     void set_current(device& home, std::uint64_t handle);
-    /// After a synchronisation.
+    /// Called after a synchronisation.
     void settle();
 
   private:
-    using handles = std::array<std::uint64_t, HMMRT_MAX_DEVICES>; ///< by number of device
+    /// indexed by device number
+    using handles = std::array<std::uint64_t, HMMRT_MAX_DEVICES>;
 
     std::uint64_t default_locked(device& home);
     std::uint64_t add_locked(device& home, std::size_t limit);
 
     mutable std::mutex lock_;
     handle_table<memory_pool> handles_;
-    std::pmr::list<std::shared_ptr<memory_pool>> all_{own_pool()}; ///< the destroyed as well
+    /// including destroyed pools
+    std::pmr::list<std::shared_ptr<memory_pool>> all_{own_pool()};
     handles default_ = {};
-    handles current_ = {}; ///< 0: the default one
+    handles current_ = {}; ///< 0: the default pool
 };
 
 } // namespace hmmrt

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ranges of memory, as programs give them and as the kernel takes them.
+// Memory ranges: from program ranges to page ranges of the kernel interface.
 #pragma once
 
 #include "agent/control.h"
@@ -10,7 +10,7 @@
 
 namespace hmmrt {
 
-/// Whole pages.
+/// A range of whole pages.
 struct page_range {
     std::uint64_t addr;
     std::uint64_t len;
@@ -18,7 +18,7 @@ struct page_range {
     std::size_t pages() const { return len / page_size; }
 };
 
-/// All pages that the range touches. Throws failure.
+/// Returns all pages that the range touches. Throws failure.
 inline page_range pages_around(const void* ptr, std::size_t bytes) {
     const auto begin = reinterpret_cast<std::uint64_t>(ptr);
     require(bytes > 0, "0 bytes");
@@ -28,7 +28,8 @@ inline page_range pages_around(const void* ptr, std::size_t bytes) {
     return {first, ((begin + bytes + page_size - 1) & ~(page_size - 1)) - first};
 }
 
-/// All pages that belong to the range alone, perhaps none. Throws failure.
+/// Returns the pages that are entirely inside the range, possibly none. Throws
+/// failure.
 inline page_range pages_inside(const void* ptr, std::size_t bytes) {
     pages_around(ptr, bytes);
     const auto begin = reinterpret_cast<std::uint64_t>(ptr);

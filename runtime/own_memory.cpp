@@ -7,7 +7,7 @@ namespace hmmrt {
 namespace {
 
 class mapping_resource final : public std::pmr::memory_resource {
-    // Mappings are aligned to pages, and nobody asks for more.
+    // Mappings are page aligned, and no caller needs a larger alignment.
     void* do_allocate(std::size_t bytes, std::size_t) override {
         return own_memory_allocator<std::byte>().allocate(bytes);
     }

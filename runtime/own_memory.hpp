@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The runtime's own objects live in mappings of their own.
+ * Objects of the runtime have their own mappings.
  *
- * They are touched at every launch. On the heap they would share pages, or the
- * neighbourhood that a device fault moves, with data of the program that the device
- * uses, and each launch would make those pages travel. Pages without access on both
- * sides keep the kernel from joining such a mapping with its neighbours.
+ * Every launch accesses these objects. On the heap they would share pages, or
+ * the unit that a device fault migrates, with program data that the device
+ * uses, and each launch would migrate those pages. Inaccessible pages on both
+ * sides keep the kernel from merging such a mapping with its neighbours.
  */
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace hmmrt {
 
-/// For few, long-lived objects: each allocation is a mapping.
+/// For a few long-lived objects: each allocation is a mapping.
 template <class T>
 struct own_memory_allocator {
     using value_type = T;
@@ -57,10 +57,11 @@ struct own_memory_allocator {
     }
 };
 
-/// Base of classes whose objects `new` puts there.
+/// Base class: `new` allocates the object in its own mapping.
 class in_own_memory {
   public:
-    // The delete that is told the size is its match. NOLINTNEXTLINE(misc-new-delete-overloads)
+    // The sized operator delete matches.
+    // NOLINTNEXTLINE(misc-new-delete-overloads)
     static void* operator new(std::size_t bytes) {
         return own_memory_allocator<std::byte>().allocate(bytes);
     }
@@ -69,7 +70,8 @@ class in_own_memory {
     }
 };
 
-/// Small objects that share such mappings. Never destroyed.
+/// Memory resource for small objects, which share such mappings. Never
+/// destroyed.
 std::pmr::memory_resource* own_pool();
 
 /// make_shared() in own_pool().

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pages of the address space, kept as ranges that are never joined: who adds them cuts
- * them where they may have to come apart, so that taking pages out needs no memory.
+ * A set of pages, stored as ranges that are never merged. The caller splits
+ * ranges in advance where they may have to be split, so that removing pages
+ * needs no memory.
  */
 #pragma once
 
@@ -14,9 +15,10 @@ namespace hmmrt {
 
 class page_set {
   public:
-    /// Pages that are not in it yet. Throws std::bad_alloc.
+    /// Adds pages that are not in the set. Throws std::bad_alloc.
     void add(std::uint64_t begin, std::uint64_t end) { ranges_.emplace(begin, end); }
-    /// No range goes on across @at. Throws std::bad_alloc, and then nothing has changed.
+    /// Splits a range that contains @at. Throws std::bad_alloc, and then the
+    /// set is unchanged.
     void cut(std::uint64_t at) {
         const auto next = ranges_.lower_bound(at);
         if (next == ranges_.begin()) return;
@@ -25,10 +27,10 @@ class page_set {
         ranges_.emplace_hint(next, at, before->second);
         before->second = at;
     }
-    /// Takes all of @other, which has none of the same pages.
+    /// Moves all ranges of @other into this set. The sets must be disjoint.
     void merge(page_set& other) noexcept { ranges_.merge(other.ranges_); }
-    /// Takes these pages out, and calls gap(begin, end) for those that are not in it. No range
-    /// goes on across @begin or @end.
+    /// Removes pages, and calls gap(begin, end) for pages that are not in the
+    /// set. No range may cross @begin or @end.
     template <class Gap>
     void remove(std::uint64_t begin, std::uint64_t end, Gap gap) noexcept {
         auto at = ranges_.lower_bound(begin);
@@ -41,7 +43,8 @@ class page_set {
     }
 
   private:
-    std::pmr::map<std::uint64_t, std::uint64_t> ranges_{own_pool()}; ///< end by begin
+    /// maps begin to end
+    std::pmr::map<std::uint64_t, std::uint64_t> ranges_{own_pool()};
 };
 
 } // namespace hmmrt

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// No libc in this file, neither its functions nor errno: see parked_thread.hpp.
+// This file must not use libc, neither its functions nor errno: see
+// parked_thread.hpp.
 #include "parked_calls.hpp"
 
 #include "agent/syscall.h"
@@ -17,7 +18,7 @@ std::uint64_t arg(int value) {
     return static_cast<std::uint64_t>(value);
 }
 
-/// Device code can write to the control block meanwhile.
+/// Device code can change the control block at any time: read each word once.
 template <class Word>
 Word read_once(const Word& word) {
     return const_cast<const volatile Word&>(word);
@@ -55,7 +56,8 @@ class live_signal_view final : public signal_view {
 
 constexpr timespec one_millisecond = {0, 1000000};
 
-/// Calls visit(lane) for each other lane that is inside device code; true if there is one.
+/// Calls visit(lane) for each other lane that is inside device code; true if
+/// there is one.
 template <class Visitor>
 bool visit_running(control& ctl, std::uint32_t self, Visitor visit) {
     bool any = false;
@@ -75,7 +77,8 @@ void await_other_lanes(control& ctl, std::uint32_t self) {
     }
 }
 
-/// The break signal may come just before the call it is for: repeat until all are out.
+/// The break signal may arrive just before the call that it must interrupt:
+/// repeat until all lanes have left device code.
 void stop_other_lanes(const parked_context& context, control& ctl, std::uint32_t self) {
     constexpr int limit_milliseconds = 10000;
     const auto break_call = [&](const lane_control& lane) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Executing one forwarded call, on a thread whose TLS is in use by its lane.
+// Executes one forwarded call, on a thread with TLS that its lane is using.
 #pragma once
 
 #include "parked_thread.hpp"
 
 namespace hmmrt {
 
-/// @self is the calling thread's lane; returns the result for it.
+/// @self is the lane of the calling thread. Returns the result for the lane.
 std::int64_t execute_forwarded_call(parked_context& context, control& ctl, std::uint32_t self);
 
 } // namespace hmmrt

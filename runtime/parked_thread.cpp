@@ -21,17 +21,20 @@ namespace hmmrt {
 namespace {
 
 constexpr std::size_t guard_bytes = 64 << 10;
-constexpr std::size_t private_bytes = 1 << 20; // TLS; only what is used costs anything
+// TLS; only used pages take memory
+constexpr std::size_t private_bytes = 1 << 20;
 constexpr std::size_t own_stack_bytes = 64 << 10;
 constexpr std::size_t smallest_stack = 1 << 20;
 
 thread_local bool on_lane = false;
 
-/// A lane runs on another CPU than its thread: per-CPU data guarded by restartable
-/// sequences would be corrupted. Libraries fall back when they see this thread failed to register.
+/// A lane runs on another CPU than its parked thread, so it would corrupt
+/// per-CPU data protected by restartable sequences. Unregister the thread;
+/// libraries fall back when they see that it is not registered.
 void leave_rseq() {
 #if __has_include(<sys/rseq.h>)
-    constexpr std::uint64_t registered_bytes = 32; // what libc of 2.35 and later registers at least
+    // minimum that libc 2.35 and later registers
+    constexpr std::uint64_t registered_bytes = 32;
     if (__rseq_size == 0) return;
     auto* area = reinterpret_cast<volatile struct rseq*>(
         static_cast<char*>(__builtin_thread_pointer()) + __rseq_offset);
@@ -44,7 +47,8 @@ void leave_rseq() {
 #endif
 }
 
-/// The lane has no shadow stack; libc asks this word of the descriptor whether it has.
+/// The lane has no shadow stack. libc reads this word of the thread descriptor
+/// to check for one.
 void leave_shadow_stack() {
     constexpr std::uint64_t disable = 0x5002, shadow_stack = 1; // ARCH_SHSTK_*
     constexpr std::size_t feature_word = 0x48;
@@ -85,7 +89,7 @@ int install_break_signal() {
         if (sigaction(signal, nullptr, &old) != 0) continue;
         if ((old.sa_flags & SA_SIGINFO) != 0 || old.sa_handler != SIG_DFL) continue;
         struct sigaction action = {};
-        action.sa_handler = empty_handler; // without SA_RESTART: calls shall end
+        action.sa_handler = empty_handler; // without SA_RESTART: calls must end
         sigfillset(&action.sa_mask);
         if (sigaction(signal, &action, nullptr) == 0) return signal;
     }
@@ -136,7 +140,8 @@ void parked_thread::start() {
     pthread_attr_init(&attributes);
     int error =
         pthread_attr_setstack(&attributes, reinterpret_cast<void*>(stack), block_.end() - stack);
-    // Not by a raw call: libc keeps its own two signals open, setuid() needs them.
+    // Do not use a raw call: libc keeps its two internal signals unblocked,
+    // which setuid() needs.
     sigfillset(&all);
     sigdelset(&all, context_.break_signal);
     pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -158,11 +163,13 @@ void parked_thread::run() {
     leave_rseq();
     leave_shadow_stack();
 
-    // On from the private part of the block to the shared one.
+    // Move the stack pointer from the private part of the block to the shared
+    // part.
     auto* here = static_cast<char*>(__builtin_frame_address(0));
     const std::uint64_t above = address_of(here) - stack_end_;
     void* const skipped = __builtin_alloca(above < private_bytes ? above : 0);
-    asm volatile("" : : "r"(skipped) : "memory"); // else the compiler drops it
+    // keep the compiler from dropping it
+    asm volatile("" : : "r"(skipped) : "memory");
     serve_calls();
     on_lane = false;
 }
@@ -192,7 +199,8 @@ void parked_thread::serve_calls() {
     futex_word& state = lane.state;
     lend_thread();
     for (;;) {
-        // In this order, and the other way round where it is set: the wait does not miss it.
+        // The destructor sets these two in the opposite order, so the wait does
+        // not miss the change.
         std::uint32_t now = state.load();
         if (quit_.load()) return;
         if (now != static_cast<std::uint32_t>(call_state::requested)) {

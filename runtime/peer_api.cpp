@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C interface: devices that use each other's memory.
+// The C interface: peer access.
 #include "interface.hpp"
 #include "memory_error.hpp"
 #include "sys/ioctl.hpp"
@@ -9,7 +9,7 @@
 namespace hmmrt {
 namespace {
 
-/// Both are bound.
+/// Both devices must be bound.
 hmmrt_peer control_peer(const device& from, const device& to, std::uint32_t operation) {
     hmmrt_peer request = {};
     request.device_id = from.id();
@@ -30,7 +30,8 @@ bool can_access(device& from, device& to) {
     return control_peer(from, to, HMMRT_PEER_QUERY).out_possible != 0;
 }
 
-/// From the current device to another one; @wrong if that is what it is already.
+/// Changes access from the current device to @peer; fails with @wrong if the
+/// state is already as requested.
 void set_access(int peer, std::uint32_t operation, bool enabled, hmmError_t wrong) {
     device& from = current_device();
     device& to = process::get().device_at(peer);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C interface: memory in the order of streams.
+// The C interface: stream-ordered allocation.
 #include "memory_pool.hpp"
 #include "memory_range.hpp"
 
@@ -21,7 +21,8 @@ pool_table& pools() {
     return process::get().pools();
 }
 
-/// From the pool, or from the current one of the stream's device if there is none.
+/// Allocates from @pool, or from the current pool of the stream's device if
+/// @pool is NULL.
 void* allocate(std::size_t bytes, const hmmMemPool_t* pool, hmmStream_t stream) {
     const stream_user where(stream);
     where.home().start();
@@ -32,7 +33,8 @@ void* allocate(std::size_t bytes, const hmmMemPool_t* pool, hmmStream_t stream) 
     return from->allocate(bytes, where.home(), where.get()).memory();
 }
 
-/// It can be given out again when what is queued in the stream now is done.
+/// Frees memory; it can be reused when the work that is queued in the stream
+/// now is done.
 void free_in(void* memory, hmmStream_t stream) {
     managed_memory& all = process::get().managed();
     const auto of_pool = [](const allocation& each) { return each.pool != nullptr; };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C interface: moving memory, and forgetting what is in it.
+// The C interface: prefetch and discard.
 #include "location.hpp"
 #include "memory_error.hpp"
 #include "memory_range.hpp"
@@ -34,10 +34,10 @@ struct ranges {
     std::span<const std::size_t> sizes;
 };
 
-/// Where the ranges of a batch are to go.
+/// Destinations of the ranges of a batch.
 struct destinations {
     std::span<const hmmMemLocation> locations;
-    std::span<const std::size_t> first; ///< range of each location
+    std::span<const std::size_t> first; ///< first range of each location
 };
 
 ranges ranges_of(const void* const* ptrs, const std::size_t* sizes, std::size_t count) {
@@ -66,7 +66,7 @@ void add_discard(work_list& work, const ranges& all, std::size_t i) {
     if (discard.discard.len > 0) work.push_back(discard);
 }
 
-/// All of it, or nothing if an argument is wrong.
+/// Queues all ranges, or none if an argument is invalid.
 void queue_prefetches(const ranges& all, const destinations& to, bool discard, hmmStream_t stream) {
     stream_user where(stream);
     work_list work(own_pool());

@@ -37,7 +37,8 @@ kernel_maps find_kernel_maps(std::string_view proc_maps) {
         found.parts.push_back(range);
         if (vdso) found.vdso = range.begin;
     }
-    // Data without code is of no use, and the agent places the parts relative to the vdso.
+    // Data pages without the vdso are useless, and the agent places the parts
+    // relative to the vdso.
     if (found.vdso == 0) found.parts.clear();
     return found;
 }
@@ -50,7 +51,8 @@ std::vector<mapped_part> mappings_in(std::string_view proc_maps, std::uint64_t b
         if (!parse_range(take_line(proc_maps), part) || part.end <= begin) continue;
         if (part.begin >= end) break;
         found.push_back({std::max(part.begin, begin), std::min(part.end, end)});
-        begin = found.back().end; // mappings that are joined while the file is read come twice
+        // a mapping that is merged while the file is read appears twice
+        begin = found.back().end;
     }
     return found;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reading /proc/self/maps.
+// Parsing /proc/self/maps.
 #pragma once
 
 #include "agent/control.h"
@@ -13,7 +13,7 @@ namespace hmmrt {
 /// The vdso and its data pages ([vvar], [vvar_vclock]), lowest address first.
 struct kernel_maps {
     std::vector<special_map> parts;
-    std::uint64_t vdso = 0; ///< 0: there is none
+    std::uint64_t vdso = 0; ///< 0: no vdso
 };
 
 kernel_maps find_kernel_maps(std::string_view proc_maps);
@@ -23,7 +23,7 @@ struct mapped_part {
     std::uint64_t end;
 };
 
-/// The parts of a range that are a mapping each, lowest address first.
+/// The mappings in a range, clipped to the range, lowest address first.
 std::vector<mapped_part> mappings_in(std::string_view proc_maps, std::uint64_t begin,
                                      std::uint64_t end);
 

@@ -167,8 +167,8 @@ void process::synchronize() {
     if (error) std::rethrow_exception(error);
 }
 
-/// A reset forgets the streams that it finds. One that it did not find has a session that
-/// is no longer current.
+/// A reset removes the streams that it finds. A stream added later belongs to a
+/// session that is no longer current; the loop detects this.
 std::shared_ptr<stream> process::add_stream(device& of, unsigned flags, int priority,
                                             std::uint64_t& handle) {
     for (;;) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the runtime knows about this process: the devices, the space, the settings.
+ * Per-process state of the runtime: the devices, the space, the settings.
  *
- * One object, made at first use and never destroyed: kernels and destructors of the
- * program may outlive any order we could choose.
+ * There is one object, created at first use and never destroyed: kernels and
+ * destructors of the program may outlive any destruction order.
  */
 #pragma once
 
@@ -22,55 +22,60 @@
 
 namespace hmmrt {
 
-/// Looked at by every call of the interface.
+/// Every call of the interface reads this list.
 using device_list =
     std::vector<std::unique_ptr<device>, own_memory_allocator<std::unique_ptr<device>>>;
 
 class process : public in_own_memory {
   public:
     static process& get();
-    process() = default; ///< for tests; programs have the one
+    process() = default; ///< for tests; programs use get()
 
-    /// Throws failure: no module, no permission, another version.
+    /// Returns the devices. Throws failure if there is no module or no
+    /// permission, or the modules have another version.
     const device_list& devices();
     device& device_at(int number);
     hmmrt_device_info info_of(const device& which);
     hmmrt_info info();
 
     parked_context& parked() { return parked_; }
-    /// Creates the space if need be.
+    /// Creates the space if needed.
     session_options session_options_for(const std::string& device_name);
     std::uint32_t lane_count();
     void set_strict(bool strict);
 
-    /// Waits for all devices; throws the sticky error of one of them, at the end.
+    /// Waits for all devices; at the end throws the sticky error of one of
+    /// them, if any.
     void synchronize();
 
-    /// A file without a space, for what concerns no process. Throws failure.
+    /// Opens a file without a space, for operations that concern no process.
+    /// Throws failure.
     static unique_fd open_manager();
-    /// The file that calls for memory are made on. Creates the space if need be.
+    /// Returns the file for memory operations. Creates the space if needed.
     int space();
-    /// Has system memory wherever it can, for who may have used a device before.
+    /// Migrates the range to system memory where possible, in case the process
+    /// has used a device.
     void bring_home(std::uint64_t address, std::size_t bytes);
 
     managed_memory& managed() { return managed_; }
     registered_memory& registered() { return registered_; }
     pool_table& pools() { return pools_; }
-    /// Of looking whether a peer is enabled, and changing that.
+    /// Serialises checks and changes of peer access.
     std::mutex& peer_lock() { return peer_lock_; }
     handle_table<stream>& streams() { return streams_; }
     handle_table<event>& events() { return events_; }
-    /// Makes a stream and its handle; throws failure.
+    /// Creates a stream and its handle; throws failure.
     std::shared_ptr<stream> add_stream(device& of, unsigned flags, int priority,
                                        std::uint64_t& handle);
-    /// Handles of this device are no longer valid.
+    /// Invalidates all handles of this device.
     void forget_streams(const device& of);
 
   private:
     device_list enumerate(int manager);
 
     std::mutex lock_;
-    device_list devices_; ///< empty until all were found; never changes afterwards
+    /// empty until all devices were found; never changes afterwards
+    device_list devices_;
     unique_fd space_;
     std::optional<bool> strict_;
     parked_context parked_;

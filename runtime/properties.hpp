@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers that programs are told of all devices.
+// Properties that are the same for all devices.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 
 namespace hmmrt {
 
-/// What programs size blocks by. Blocks may have more.
+/// The suggested block size. Larger blocks are allowed.
 inline constexpr int threads_per_block = 1024;
 
-/// Of rows in memory.
+/// Maximum distance between rows in memory.
 inline constexpr std::size_t greatest_pitch = std::numeric_limits<int>::max();
 
 } // namespace hmmrt

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C interface: what a device is like.
+// The C interface: device properties.
 #include "properties.hpp"
 
 #include "interface.hpp"
@@ -74,7 +74,7 @@ constexpr member members[] = {
     {hmmDevAttrHostNumaId, &hmmDeviceProp::hostNumaId},
 };
 
-/// Of members that are no int.
+/// Attributes for members that are not int.
 struct constant {
     hmmDeviceAttr attribute;
     int value;
@@ -96,7 +96,7 @@ constexpr constant constants[] = {
     {hmmDevAttrMemoryPoolSupportedHandleTypes, 0},
 };
 
-/// The same of all devices; what is not here is 0.
+/// Sets the properties that are the same for all devices; others are 0.
 void set_what_is_always_so(hmmDeviceProp& prop) {
     prop.warpSize = 1;
     prop.memPitch = greatest_pitch;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The C interface: versions, settings of devices, what launches are chosen by.
+// The C interface: versions, device flags and limits, function attributes and
+// occupancy.
 #include "interface.hpp"
 #include "parked_thread.hpp"
 #include "properties.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C interface: how much of a device a process or a cgroup may have.
+// The C interface: quotas.
 #include "interface.hpp"
 #include "memory_error.hpp"
 #include "sys/ioctl.hpp"
@@ -7,7 +7,7 @@
 namespace hmmrt {
 namespace {
 
-/// Of the process: that one is bound.
+/// Quota of the process: the device must be bound.
 hmmrt_quota control_process(hmmrt_quota request, device& of) {
     of.start();
     request.scope = HMMRT_QUOTA_OF_SPACE;
@@ -23,7 +23,7 @@ hmmrt_quota control_cgroup(hmmrt_quota request, int cgroup) {
     return request;
 }
 
-/// Of the current device.
+/// Quota on the current device.
 hmmrt_quota control_quota(hmmrt_quota request, const hmmQuotaScope& scope) {
     device& of = current_device();
     request.device_id = of.id();

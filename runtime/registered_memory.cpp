@@ -23,12 +23,13 @@ page_range pages_of(std::uint64_t begin, std::size_t bytes) {
     return pages_around(reinterpret_cast<const void*>(begin), bytes);
 }
 
-/// Mappings are locked as a whole; mostly none is.
+/// Returns the locked pages. Mappings are locked as a whole; usually none is.
 page_set locked_in(const page_range& pages) {
     page_set locked;
     if (pages.len == 0 || !sys::has_locked(pages.addr, pages.len)) return locked;
     std::string maps;
-    // Of this thread: the first one may have ended, and its file is empty then.
+    // Use the file of this thread: the first thread may have ended, and its
+    // file is then empty.
     constexpr const char* file = "/proc/thread-self/maps";
     if (const int error = sys::read_whole_file(file, maps); error < 0)
         throw failure(hmmErrorUnknown, describe_errno(file, error));
@@ -37,7 +38,8 @@ page_set locked_in(const page_range& pages) {
     return locked;
 }
 
-/// Limits come before anything moves; and what came home cannot leave again before it is
+/// Locks pages in system memory. The first call checks the limits before any
+/// page migrates, and keeps migrated pages from leaving again before they are
 /// locked.
 int lock_at_home(const page_range& pages, void (*bring_home)(const page_range&) noexcept) {
     const int error = sys::lock_on_fault(pages.addr, pages.len);
@@ -56,7 +58,7 @@ bool registered_memory::overlaps(std::uint64_t begin, std::size_t bytes) const {
     return begin - before->first < before->second.bytes;
 }
 
-/// Those that its neighbours do not need.
+/// The pages of a registration that neighbouring registrations do not share.
 page_range registered_memory::own_pages(std::uint64_t begin, std::size_t bytes) const {
     const page_range all = pages_of(begin, bytes);
     std::uint64_t first = all.addr, end = all.addr + all.len;
@@ -83,12 +85,12 @@ void registered_memory::enter(std::uint64_t begin, const registration& fresh) {
                       hmmGetErrorString(hmmErrorHostMemoryAlreadyRegistered));
     require(sys::is_mapped(pages.addr, pages.len), "part of the range is not mapped");
     page_set locked = locked_in(own_pages(begin, fresh.bytes));
-    // Another registration may share the page at either end, and no other.
+    // Another registration may share only the first or the last page.
     locked.cut(pages.addr + page_size);
     locked.cut(pages.addr + pages.len - page_size);
     table added(own_pool());
     added.emplace(begin, fresh);
-    // From here on no memory is needed.
+    // The following steps need no memory.
     locked_before_.merge(locked);
     table_.merge(added);
 }
@@ -107,7 +109,7 @@ void registered_memory::add(const void* ptr, std::size_t bytes, unsigned flags, 
         table_.find(begin)->second.ready = true;
         return;
     }
-    unlock(own_pages(begin, bytes)); // some may be locked
+    unlock(own_pages(begin, bytes)); // some pages may be locked
     table_.erase(begin);
     throw_lock_error(error);
 }

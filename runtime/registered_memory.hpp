@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * What hmmHostRegister() got: ranges of bytes that do not overlap, whose pages are
- * locked. Two may share a page; it is locked until both are gone. The kernel does not
- * count locks: pages that the program had locked before the first registration came are
- * remembered, and stay locked when the last one goes.
+ * Registered memory (hmmHostRegister()): ranges of bytes that do not overlap,
+ * with locked pages. Two ranges may share a page, which stays locked until both
+ * are unregistered. The kernel does not count locks: pages that the program had
+ * locked before their first registration are recorded, and stay locked after
+ * the last one ends.
  *
- * Locking may take long and is done without the mutex. A registration is in the list before,
- * so that its bytes and pages are nobody else's; until it is ready, nobody is told of it.
+ * Locking may take long and runs without the mutex. A registration is added to
+ * the list before that, so that no other registration can use its bytes. Until
+ * it is ready, lookups do not return it.
  */
 #pragma once
 
@@ -25,14 +27,14 @@ struct page_range;
 
 class registered_memory {
   public:
-    /// @bring_home is called with pages that are allowed to be locked, before they are in
-    /// memory. Throws failure, and then nothing is registered.
+    /// @bring_home is called with pages that may be locked, before they are in
+    /// system memory. Throws failure, and then nothing is registered.
     void add(const void* ptr, std::size_t bytes, unsigned flags, int device,
              void (*bring_home)(const page_range&) noexcept);
     void remove(const void* ptr);
-    /// What the memory that the address is in was registered with.
+    /// The flags with which the memory at the address was registered.
     std::optional<unsigned> flags_of(const void* ptr) const;
-    /// The current device of the thread that registered it.
+    /// The current device of the registering thread.
     std::optional<int> device_of(const void* ptr) const;
 
   private:
@@ -51,8 +53,8 @@ class registered_memory {
     void unlock(const page_range& own) noexcept;
 
     mutable std::mutex lock_;
-    table table_{own_pool()}; ///< by address
-    page_set locked_before_;  ///< of the pages that are registered
+    table table_{own_pool()}; ///< sorted by address
+    page_set locked_before_;  ///< registered pages that were locked before
 };
 
 } // namespace hmmrt

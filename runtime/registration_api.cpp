@@ -18,7 +18,7 @@ void register_memory(const void* ptr, std::size_t bytes, unsigned flags) {
         [](const page_range& pages) noexcept { process::get().bring_home(pages.addr, pages.len); });
 }
 
-/// What hmmHostAlloc() gave stays registered until it is freed.
+/// Memory of hmmHostAlloc() stays registered until it is freed.
 void unregister_memory(void* ptr) {
     const auto given = process::get().managed().find(ptr);
     if (given && given->kind == memory_kind::host)

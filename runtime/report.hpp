@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From what a lane recorded to what the program is told.
+// Converts the fault record of a lane to the texts and records of the
+// interface.
 #pragma once
 
 #include "agent/control.h"
@@ -11,7 +12,8 @@ namespace hmmrt {
 
 hmmError_t error_of(const fault_block& fault);
 hmmFaultRecord record_of(const fault_block& fault, int device);
-/// "device 0, lane 1: write of 0x10 (nothing is mapped there) by the instruction at ..."
+/// "device 0, lane 1: write of 0x10 (nothing is mapped there) by the
+/// instruction at ..."
 std::string describe(const fault_block& fault, int device);
 
 /// "getpid", or "system call 9999".

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C interface: where each page is.
+// The C interface: residency.
 #include "location.hpp"
 #include "memory_error.hpp"
 #include "memory_range.hpp"

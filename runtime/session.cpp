@@ -123,7 +123,7 @@ void session::create_control(const session_options& options) {
     ctl_->strict.store(options.strict ? 1 : 0);
 }
 
-/// Returns the token for the agent.
+/// Opens and binds the device; returns the token for the agent.
 std::uint64_t session::open_device(const session_options& options) {
     gpu_ = unique_fd(sys::open_file(options.device_path.c_str()));
     if (gpu_.get() < 0)
@@ -132,7 +132,7 @@ std::uint64_t session::open_device(const session_options& options) {
 
     hmmrt_gpu_bind bind = {};
     bind.space_fd = options.space_fd;
-    // The binding of a session before this one may need a moment to go.
+    // The previous session's binding may still be in teardown.
     bind.wait_msec = end_limit_milliseconds;
     const int error = sys::bind_device(gpu_.get(), bind);
     if (error < 0)
@@ -143,7 +143,8 @@ std::uint64_t session::open_device(const session_options& options) {
 
 void session::copy_kernel_maps() {
     std::string text;
-    // Of this thread: the first one may have ended, and its file is empty then.
+    // Use the file of this thread: the first thread may have ended, and its
+    // file is then empty.
     constexpr const char* file = "/proc/thread-self/maps";
     if (const int error = sys::read_whole_file(file, text); error < 0)
         throw failure(hmmErrorInitializationError, describe_errno(file, error));
@@ -189,7 +190,8 @@ void session::await_agent() {
     }
 }
 
-/// Both sides have mapped it; only other processes could use the descriptor now.
+/// Both processes have mapped the control block. From here on the descriptor
+/// would only help other processes.
 void session::close_control() {
     const int error = sys::seal_shared_memory(control_file_.get());
     if (error < 0)
@@ -199,14 +201,16 @@ void session::close_control() {
     control_file_.reset();
 }
 
-/// What the rules of streams add to what the request itself waits for: the legacy stream
-/// waits for all blocking ones, and they for it. Places that are reached are left out.
+/// Returns the positions that an entry waits for: those of the request, and
+/// those of the stream rules. The legacy stream waits for all blocking streams,
+/// and they wait for it. Positions already reached are left out.
 entry_after session::dependencies(std::uint32_t queue, const event_point* after) const {
     entry_after result;
     const auto add = [&](std::uint32_t other, std::uint64_t place) {
         if (other != queue && !reached(other, place)) result.add(other, place);
     };
-    // Of another session if a reset came in between: that is over.
+    // A reset may have started another session; positions of the old session
+    // are complete.
     if (after != nullptr && after->running.get() == this) add(after->queue, after->place);
     if (queue == legacy_queue) {
         std::uint32_t others = used_.load() & blocking_queues;
@@ -220,7 +224,8 @@ entry_after session::dependencies(std::uint32_t queue, const event_point* after)
     return result;
 }
 
-/// In the ring, and in what is to be done for the entry that was there before.
+/// True if the ring has a free entry, and the aftermath of its previous entry
+/// is done.
 bool session::has_room(std::uint32_t queue) {
     queue_state& state = queues_[queue];
     const std::uint64_t place = state.submitted.load();
@@ -230,11 +235,12 @@ bool session::has_room(std::uint32_t queue) {
            state.aftermaths[state.aftermath_begin % ring_entries].place + ring_entries > place + 1;
 }
 
-/// Waits for room and takes the queue's lock; false if the session ended.
+/// Waits for space in the queue and takes the queue's lock; false if the
+/// session ended.
 bool session::await_room(std::uint32_t queue, std::unique_lock<std::mutex>& lock) {
     queue_state& state = queues_[queue];
     for (;;) {
-        reap(queue); // not under the lock: it calls the program
+        reap(queue); // without the lock, because it calls the program
         lock.lock();
         if (ended_.load()) return false;
         if (has_room(queue)) return true;
@@ -244,7 +250,7 @@ bool session::await_room(std::uint32_t queue, std::unique_lock<std::mutex>& lock
     }
 }
 
-/// What the entry does; returns in how many pieces.
+/// Fills in the work of an entry; returns the number of pieces.
 std::uint32_t session::fill_work(ring_entry& entry, const work_request& request) const {
     switch (request.kind) {
     case entry_kind::range:
@@ -286,7 +292,7 @@ void session::fill_entry(ring_entry& entry, const work_request& request, const e
     }
 }
 
-/// For reap(); there is room.
+/// Records an entry for reap(). The caller has ensured free space.
 void session::remember(queue_state& state, const work_request& request, std::uint64_t place) {
     const bool stamp = request.kind == entry_kind::stamp;
     if (request.destroy == nullptr && !stamp) return;
@@ -322,7 +328,7 @@ std::uint64_t session::submitted(std::uint32_t queue) const {
 }
 
 bool session::reached(std::uint32_t queue, std::uint64_t place) const {
-    // In this order: what was completed was submitted before.
+    // The order matters: completed entries were submitted before.
     const std::uint32_t completed = shared(queue).completed.load();
     const std::uint64_t submitted = queues_[queue].submitted.load();
     return submitted - (static_cast<std::uint32_t>(submitted) - completed) >= place;
@@ -396,7 +402,8 @@ void session::reap(std::uint32_t queue, bool all) {
     }
 }
 
-/// The one with the fewest streams of those that suit; among them one that is idle.
+/// Chooses the queue with the fewest streams; among equals it prefers an idle
+/// one.
 std::uint32_t session::take_queue(bool blocking, bool high_priority) {
     const queue_group low = blocking ? blocking_low : apart_low;
     const queue_group group = high_priority ? (blocking ? blocking_high : apart_high) : low;
@@ -434,13 +441,14 @@ void session::await_record() {
     }
 }
 
-/// Lanes give work up from the moment that one begins to record its fault.
+/// Lanes drop work as soon as one lane starts to record its fault.
 const fault_block* session::fault() {
     if (has_fault_.load()) return &fault_;
     if (ctl_->sticky.load() == static_cast<std::uint32_t>(sticky_state::none)) return nullptr;
     await_record();
-    // A copy: device code can write to the block as long as the agent lives. If the agent ended
-    // in between, the fault stays unknown, but lanes have given up work.
+    // Copy the record: device code can write to the block as long as the agent
+    // lives. If the agent ended before it finished the record, the fault stays
+    // unknown, but lanes have dropped work.
     const std::lock_guard lock(fault_lock_);
     const bool recorded = ctl_->sticky.load() >= static_cast<std::uint32_t>(sticky_state::ending);
     if (!has_fault_.load() && recorded) fault_ = ctl_->fault;

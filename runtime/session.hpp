@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: MIT
 /*
- * One agent from start to end: the slot, the control block, the parked threads, the
- * process. A device has at most one; after a reset the next launch makes another.
+ * A session: the lifetime of one agent. It owns the slot, the control block,
+ * the parked threads and the process. A device has at most one session; after a
+ * reset the next launch creates another.
  *
- * Threads      all may be called at any time; who calls keeps the session alive by a
- *              shared_ptr, so that the control block stays mapped. Whoever submits to a
- *              queue holds the queue's lock, but not while it waits for room; stop()
- *              takes each of them once, so that nothing is submitted after it.
- * Places       in a queue are counted in 64 bits here and in 32 in the control block:
- *              "reached" is then true for ever.
- * Gates        work of the program's own threads, between entries of a queue: a gate
- *              stands in the queue, and the queue's worker opens it. A worker starts
- *              with the first gate and goes when there has been none for a while. It
- *              runs with all signals blocked but those that its own instructions cause.
- *              stop() waits for it; exit() does not.
- * Never hangs  whoever waits looks from time to time whether the agent still lives.
+ * Threads: any thread may call any function at any time. The caller holds a
+ * shared_ptr to the session, so that the control block stays mapped. Submitting
+ * to a queue takes the queue's lock, but waiting for space in the queue does
+ * not hold it. stop() takes each of these locks once, so that nothing is
+ * submitted after it.
+ *
+ * Positions in a queue are 64-bit counts here and 32-bit counts in the control
+ * block, so that "reached" never becomes false again.
+ *
+ * Gates: work of the program's own threads, ordered between entries of a queue.
+ * A gate is an entry in the queue, and the queue's worker opens it. A worker
+ * starts with the first gate and exits when there has been no gate for some
+ * time. It blocks all signals except those that its own instructions raise.
+ * stop() waits for it; exit() does not.
+ *
+ * Liveness: every wait periodically checks that the agent still lives, so that
+ * no wait hangs.
  */
 #pragma once
 
@@ -44,7 +50,7 @@ struct session_options {
 
 class session;
 
-/// Places of other queues that an entry waits for.
+/// Positions of other queues that an entry waits for.
 struct entry_after {
     std::uint32_t mask = 0;
     std::array<std::uint64_t, queue_count> place = {};
@@ -55,23 +61,26 @@ struct entry_after {
     }
 };
 
-/// Where an event was recorded: it has happened when the queue has got there.
+/// The position at which an event was recorded. The event has completed when
+/// the queue has reached this position.
 struct event_point {
     std::shared_ptr<session> running;
     std::uint32_t queue = 0;
     std::uint64_t place = 0;
-    std::atomic<std::uint64_t> nanoseconds{0}; ///< for stamps, after reap()
+    /// valid for stamps, after reap()
+    std::atomic<std::uint64_t> nanoseconds{0};
 };
 
-/// What happens at a gate. One of the two.
+/// The action at a gate: a function or an event.
 struct gate_task {
     hmmHostFn_t function = nullptr;
     void* data = nullptr;
-    hmmDestroyFunction_t destroy = nullptr; ///< of data; called also if the function is not
-    std::shared_ptr<event_point> event;     ///< of another session
+    /// destroys data; called even if the function is not
+    hmmDestroyFunction_t destroy = nullptr;
+    std::shared_ptr<event_point> event; ///< of another session
 };
 
-/// What an entry needs besides its place in the queue.
+/// Everything that an entry needs except its position in the queue.
 struct work_request {
     entry_kind kind = entry_kind::range;
     hmmRangeFunction_t function = nullptr;
@@ -82,9 +91,11 @@ struct work_request {
     advice_work advice = {};
     discard_work discard = {};
     const gate_task* gate = nullptr;
-    /// The event that this entry is: gets its place, and the time of a stamp.
+    /// The event that this entry records; receives the position, and the time
+    /// of a stamp.
     std::shared_ptr<event_point> records;
-    const event_point* after = nullptr; ///< of this session
+    /// a position of this session to wait for
+    const event_point* after = nullptr;
 };
 
 class session : public std::enable_shared_from_this<session> {
@@ -95,47 +106,53 @@ class session : public std::enable_shared_from_this<session> {
     session& operator=(const session&) = delete;
     ~session();
 
-    /// Queues work and returns the place behind it; 0 if the session ended.
+    /// Queues work and returns the position after it; 0 if the session has
+    /// ended.
     std::uint64_t submit(std::uint32_t queue, const work_request& request);
-    /// The place behind all that was submitted to the queue.
+    /// The position after all work that was submitted to the queue.
     std::uint64_t submitted(std::uint32_t queue) const;
     bool reached(std::uint32_t queue, std::uint64_t place) const;
-    /// Waits for a place; false if the session ended first, or @waiting failed or ended.
+    /// Waits for a position; false if the session ended first, or @waiting
+    /// failed or ended.
     bool wait(std::uint32_t queue, std::uint64_t place, const session* waiting = nullptr);
-    /// For all that was submitted before to a set of queues.
+    /// Waits for all work submitted before to a set of queues.
     bool wait_all(std::uint32_t queues);
     bool reached_all(std::uint32_t queues) const;
-    /// For work that is over: destroys the closures, keeps the times of stamps.
+    /// Destroys the closures of completed work and stores the times of stamps.
     void reap(std::uint32_t queue);
     void reap_all(std::uint32_t queues);
-    /// After stop(): destroys what is left. Calls the program, so no lock is held.
+    /// Destroys the remaining closures after stop(). Calls the program, so no
+    /// lock may be held.
     void reap_rest();
-    /// Of a device that has failed: until no host function is being called, and what came
-    /// with those that were queued is destroyed. None is called any more. Of an agent that
-    /// is gone, what came with those that were not called may be left for stop().
+    /// For a device that has failed: waits until no host function is running
+    /// and the data of queued host functions is destroyed. No host function is
+    /// called any more. If the agent has ended, stop() may destroy the data of
+    /// functions that were not called.
     void await_host_functions(std::uint32_t queues);
 
-    /// A queue for a stream, which has to give it back.
+    /// Assigns a queue to a stream, which must return it with give_queue().
     std::uint32_t take_queue(bool blocking, bool high_priority);
     void give_queue(std::uint32_t queue);
 
-    /// Kills the agent, gives everything back. Idempotent.
+    /// Kills the agent and releases all resources. Idempotent.
     void stop();
 
     bool lost();
     bool ended() const { return ended_.load(); }
-    /// Begins nothing any more: it ended, or its device has a fault.
+    /// True if the session starts no more work: it ended, or its device has a
+    /// fault.
     bool over() const { return ended_.load() || ctl_->sticky.load() != 0; }
-    /// The fault that stopped the device, NULL if none did. Stays as it is for good. An agent that
-    /// does not come to the end of describing its fault is killed, and its cause stays unknown.
+    /// The fault that stopped the device, NULL if none. It never changes
+    /// afterwards. An agent that does not finish recording its fault is killed,
+    /// and the cause stays unknown.
     const fault_block* fault();
-    /// As control::memory_error, once; else 0.
+    /// Returns control::memory_error and clears it; 0 if none.
     std::uint64_t take_memory_error();
     void set_strict(bool strict);
     std::uint32_t lanes() const;
 
   private:
-    /// What is to be done when an entry is over.
+    /// Work to do in the application when an entry has completed.
     struct aftermath {
         std::uint64_t place;
         void* closure;
@@ -150,12 +167,13 @@ class session : public std::enable_shared_from_this<session> {
 
     /// The application's side of a work_queue.
     struct queue_state {
-        std::mutex lock; ///< of who submits
+        std::mutex lock; ///< held while submitting
         std::atomic<std::uint64_t> submitted{0};
         std::mutex waiters_lock;
 
         std::mutex aftermath_lock;
-        /// By place, which are less than ring_entries apart; empty until there is work.
+        /// Sorted by position; the positions are less than ring_entries apart.
+        /// Empty until the queue is used.
         std::vector<aftermath, own_memory_allocator<aftermath>> aftermaths;
         std::uint64_t aftermath_begin = 0;
         std::uint64_t aftermath_end = 0;
@@ -163,8 +181,10 @@ class session : public std::enable_shared_from_this<session> {
         std::mutex gates_lock;
         std::condition_variable gates_changed;
         std::condition_variable gate_over;
-        bool busy = false; ///< the worker has a gate that is no longer in the list
-        bool left = false; ///< the session ended, and the worker has passed all gates
+        /// the worker processes a gate that is no longer in the list
+        bool busy = false;
+        /// the session ended, and the worker has processed all gates
+        bool left = false;
         std::pmr::list<waiting_gate> gates{own_pool()};
         bool has_worker = false;
         pthread_t worker = {};
@@ -211,17 +231,19 @@ class session : public std::enable_shared_from_this<session> {
     bool stopped_ = false;
 
     std::array<queue_state, queue_count> queues_;
-    std::atomic<std::uint32_t> used_{0}; ///< queues that ever got work
+    std::atomic<std::uint32_t> used_{0}; ///< mask of queues that ever had work
     std::mutex users_lock_;
-    std::array<std::uint32_t, queue_count> users_ = {}; ///< streams of each queue
+    /// number of streams of each queue
+    std::array<std::uint32_t, queue_count> users_ = {};
     std::mutex stop_lock_;
 
     std::mutex fault_lock_;
     std::atomic<bool> has_fault_{false};
-    fault_block fault_ = {}; ///< written once, under the lock, before has_fault_ is true
+    /// written once, under the lock, before has_fault_ is true
+    fault_block fault_ = {};
 };
 
-/// True in a function that hmmLaunchHostFunc() got.
+/// True if the caller runs in a host function (hmmLaunchHostFunc()).
 bool calling_thread_is_host_function();
 
 } // namespace hmmrt

@@ -31,7 +31,7 @@ bool choose_strict(const char* text, int seccomp_mode) {
 
 partition cut_launch(std::uint64_t items, std::uint32_t lanes) {
     constexpr std::uint64_t pieces_per_lane = 16;
-    // Lanes that write neighbouring items should not share a cache line too often.
+    // Lanes that write neighbouring items should rarely share a cache line.
     constexpr std::uint64_t granule = 64;
 
     const std::uint64_t wanted = pieces_per_lane * lanes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the environment decides.
+// Settings from the environment.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,14 @@
 
 namespace hmmrt {
 
-/// HMMRT_LANES=@text, or one lane per CPU; throws failure if @text is no count.
+/// HMMRT_LANES=@text, or one lane per CPU; throws failure if @text is not a
+/// valid count.
 std::uint32_t choose_lane_count(const char* text, int cpus);
 
-/// HMMRT_STRICT=@text; without it, strict where the program runs under seccomp.
+/// HMMRT_STRICT=@text; if not set, strict if the program runs under seccomp.
 bool choose_strict(const char* text, int seccomp_mode);
 
-/// How a launch is cut: @pieces of @items each, the last one may be shorter.
+/// How a launch is divided: @pieces of @items each; the last may be shorter.
 struct partition {
     std::uint32_t pieces;
     std::uint64_t items;

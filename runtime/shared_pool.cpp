@@ -15,7 +15,7 @@ shared_pool& shared_pool::get() {
     return *instance;
 }
 
-/// NULL if all are taken.
+/// Returns NULL if all blocks are in use.
 void* shared_pool::take_block() {
     if (free_ != nullptr) {
         free_block* const first = free_;
@@ -43,14 +43,15 @@ void* shared_pool::allocate(std::size_t bytes) {
         const std::lock_guard lock(lock_);
         if (void* const block = take_block()) return block;
     }
-    // The operator rounds up to the alignment without looking for an overflow.
+    // The operator rounds up to the alignment without an overflow check.
     if (bytes > SIZE_MAX - alignment) throw std::bad_alloc();
     return ::operator new(bytes, std::align_val_t(alignment));
 }
 
 void shared_pool::free(void* memory) {
-    // A child has the blocks in common with the process that has the list of them; and a
-    // thread that is not in the child may have had the lock.
+    // A child shares the blocks with the parent, and the parent has the list of
+    // free blocks. The lock may also be held by a thread that does not exist in
+    // the child.
     if (fork_guard::is_child()) {
         if (!owns(memory)) ::operator delete(memory, std::align_val_t(alignment));
         return;

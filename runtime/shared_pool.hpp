@@ -2,9 +2,9 @@
 /*
  * Small blocks of memory that never migrate.
  *
- * What CPU and device both touch at every launch would travel back and forth, and
- * take its neighbours on the heap with it. Shared memory stays where it is and is
- * mapped remotely.
+ * Memory that both the CPU and the device access at every launch would migrate
+ * back and forth, and its neighbours on the heap with it. Shared memory stays
+ * in system memory, and devices map it remotely.
  */
 #pragma once
 
@@ -22,11 +22,11 @@ class shared_pool : public in_own_memory {
     static constexpr std::size_t blocks = 4096;
     static constexpr std::size_t alignment = 64;
 
-    /// The program's; never destroyed.
+    /// The pool of the program; never destroyed.
     static shared_pool& get();
 
-    /// A block, or ordinary memory where the size or the number of blocks does not
-    /// suffice. Aligned to `alignment`. Throws std::bad_alloc.
+    /// Allocates a block, or ordinary memory if @bytes is too large for a block
+    /// or all blocks are in use. Aligned to `alignment`. Throws std::bad_alloc.
     void* allocate(std::size_t bytes);
     void free(void* memory);
 
@@ -41,7 +41,8 @@ class shared_pool : public in_own_memory {
     std::mutex lock_;
     mapping memory_;
     free_block* free_ = nullptr;
-    std::size_t never_used_ = 0; ///< index of the first such block
+    /// index of the first block that was never used
+    std::size_t never_used_ = 0;
 };
 
 } // namespace hmmrt

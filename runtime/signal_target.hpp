@@ -2,9 +2,10 @@
 /*
  * Signals that device code sends.
  *
- * A signal that would end the program ends the launch instead: abort() in a kernel
- * is an error of the device. One for the calling thread itself could never be
- * delivered, since the borrowed thread blocks all, and ends the launch likewise.
+ * A signal that would end the program ends the launch instead: abort() in a
+ * kernel is an error of the device. A signal to the calling thread itself could
+ * never be delivered, because the parked thread blocks all signals; it ends the
+ * launch too.
  */
 #pragma once
 
@@ -12,7 +13,8 @@
 
 namespace hmmrt {
 
-/// Whom a signal call could hit; asked of the parked thread, without any lock.
+/// Information about possible targets of a signal call. The parked thread
+/// queries it and takes no lock.
 class signal_view {
   public:
     virtual ~signal_view() = default;
@@ -22,11 +24,11 @@ class signal_view {
     virtual bool is_parked_thread(std::int32_t tid) const = 0;
     /// True if the program neither handles nor ignores @signal.
     virtual bool is_default(int signal) const = 0;
-    /// The signal that breaks forwarded calls.
+    /// The signal that interrupts forwarded calls.
     virtual int break_signal() const = 0;
 };
 
-/// True if the call must not be executed: the launch ends instead.
+/// True if the launch must end instead of executing the call.
 bool signal_ends_launch(std::int64_t number, const std::uint64_t (&args)[6],
                         const signal_view& view);
 

@@ -16,7 +16,8 @@ mapping reserve_slot() {
         result = sys::map(wanted, slot_size, PROT_NONE, flags, -1);
         if (result < 0) continue;
         mapping got(static_cast<std::uint64_t>(result), slot_size);
-        if (got.address() == wanted) return got; // kernels before 4.17 take it as a hint
+        // kernels before 4.17 take the address as a hint
+        if (got.address() == wanted) return got;
     }
     throw failure(hmmErrorMemoryAllocation,
                   describe_errno("no free address space for the agent", static_cast<int>(result)));

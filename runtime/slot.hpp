@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where the slot goes.
+ * Choosing the address of the slot.
  *
- * It has to be free in the application, and nobody else's by convention:
- * sanitizers own fixed parts of the address space even before they map them.
+ * The address must be free in the application, and must not be reserved by
+ * convention: sanitizers own fixed parts of the address space even before they
+ * map them.
  */
 #pragma once
 
@@ -15,7 +16,7 @@ namespace hmmrt {
 
 inline constexpr std::uint32_t slot_candidates = 192;
 
-/// Candidate @index, best first.
+/// Candidate address @index; the best is the first.
 constexpr std::uint64_t slot_candidate(std::uint32_t index) {
     constexpr std::uint64_t bases[] = {0x2a0000000000, 0x480000000000, 0x680000000000};
     constexpr std::uint64_t step = 1u << 30;
@@ -23,7 +24,7 @@ constexpr std::uint64_t slot_candidate(std::uint32_t index) {
     return bases[index / each % 3] + index % each * step;
 }
 
-/// Reserves a slot that is free; throws failure if there is none.
+/// Reserves a free slot; throws failure if no candidate is free.
 mapping reserve_slot();
 
 } // namespace hmmrt

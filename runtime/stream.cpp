@@ -14,7 +14,7 @@ stream::~stream() {
     running_->give_queue(queue_);
 }
 
-/// Threads that submit to one stream may come here in another order.
+/// Threads that submit to one stream may arrive here in another order.
 void stream::advance(std::uint64_t place) {
     std::uint64_t before = place_.load();
     while (before < place && !place_.compare_exchange_weak(before, place))

@@ -2,9 +2,10 @@
 /*
  * Streams and events.
  *
- * A stream is a queue of a session, shared with other streams, and the place behind its
- * own last work. An event is a place in a queue. Both belong to a device and go with its
- * reset; work that is queued needs neither.
+ * A stream is a queue of a session, which other streams may share, and the
+ * position after the stream's last work. An event is a position in a queue.
+ * Both belong to a device and are destroyed by its reset. Queued work does not
+ * depend on these objects.
  */
 #pragma once
 
@@ -27,7 +28,7 @@ class stream {
     unsigned flags() const { return flags_; }
     int priority() const { return priority_; }
 
-    /// The place behind its last work.
+    /// The position after the stream's last work.
     std::uint64_t place() const { return place_.load(); }
     void advance(std::uint64_t place);
 
@@ -47,7 +48,7 @@ class event {
     device& home() const { return home_; }
     bool timed() const { return (flags_ & hmmEventDisableTiming) == 0; }
 
-    /// Where it was recorded last, NULL if never.
+    /// The last recorded position, NULL if the event was never recorded.
     std::shared_ptr<event_point> point() const;
     void record(std::shared_ptr<event_point> point);
 

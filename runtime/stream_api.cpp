@@ -48,7 +48,7 @@ void call_host(hmmHostFn_t fn, void* data, hmmDestroyFunction_t destroy, hmmStre
     throw failure(hmmErrorNotReady, what);
 }
 
-/// The point of an event that has happened and has a time.
+/// Returns the position of an event that has completed and has a time.
 std::shared_ptr<event_point> timed_point(event& which) {
     auto point = which.point();
     if (!which.timed() || !point)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The threads that open gates.
+// Worker threads, which open gates.
 #include "agent/ring.h"
 #include "failure.hpp"
 #include "fork_guard.hpp"
@@ -19,7 +19,8 @@ constexpr std::chrono::milliseconds linger(100);
 
 thread_local bool in_host_function = false;
 
-/// What the program gave us to call; calls of the interface from there are refused.
+/// Calls a function of the program. Library calls from this function are
+/// refused.
 void call_program(void (*function)(void*), void* data) {
     in_host_function = true;
     function(data);
@@ -37,7 +38,7 @@ bool calling_thread_is_host_function() {
     return in_host_function;
 }
 
-/// Throws failure, and then there is no such gate.
+/// Adds a gate. If it throws failure, the gate is not added.
 void session::add_gate(std::uint32_t queue, waiting_gate gate) {
     queue_state& state = queues_[queue];
     const std::lock_guard lock(state.gates_lock);
@@ -84,7 +85,8 @@ void session::serve_gates(std::uint32_t queue) {
     waiting_gate gate;
     while (next_gate(queues_[queue], gate)) {
         pass_gate(queue, gate);
-        // The program forked in there: this is the child's only thread, and not its business.
+        // The program forked in the function. This thread is the only one of
+        // the child and must not use the session.
         if (fork_guard::is_child()) return;
         if (gate.task.destroy != nullptr) call_program(gate.task.destroy, gate.task.data);
         if (fork_guard::is_child()) return;
@@ -100,7 +102,8 @@ void session::end_gate(queue_state& state) {
     state.gate_over.notify_all();
 }
 
-/// False if the worker is to go; nothing of the session is its own from then on.
+/// Waits for the next gate. False if the worker must exit; it must not access
+/// the session after that.
 bool session::next_gate(queue_state& state, waiting_gate& out) {
     std::unique_lock lock(state.gates_lock);
     const auto something = [&] { return ended_.load() || !state.gates.empty(); };
@@ -110,7 +113,8 @@ bool session::next_gate(queue_state& state, waiting_gate& out) {
         pthread_detach(state.worker);
         return false;
     }
-    if (state.gates.empty()) { // join_workers() waits, and sees to gates that come after this
+    // join_workers() waits for this thread and handles later gates
+    if (state.gates.empty()) {
         state.left = true;
         state.gate_over.notify_all();
         return false;
@@ -121,7 +125,8 @@ bool session::next_gate(queue_state& state, waiting_gate& out) {
     return true;
 }
 
-/// After what is before the gate. A device that failed calls no functions any more.
+/// Waits for all work before the gate and then performs its action. A device
+/// that failed calls no functions any more.
 void session::pass_gate(std::uint32_t queue, waiting_gate& gate) {
     bool there = wait(queue, gate.place - 1);
     for (std::uint32_t mask = gate.after.mask; mask != 0; mask &= mask - 1) {
@@ -137,8 +142,8 @@ void session::pass_gate(std::uint32_t queue, waiting_gate& gate) {
     }
 }
 
-/// Who sees that the device failed, and then that no gate is left, knows that no function
-/// will be called, and that what came with those before is destroyed.
+/// If the device has failed and no gate is left, no function will be called any
+/// more, and the data of earlier functions has been destroyed.
 void session::await_host_functions(std::uint32_t queues) {
     for (queues &= used_.load(); queues != 0; queues &= queues - 1) {
         queue_state& state = queues_[static_cast<std::size_t>(__builtin_ctz(queues))];

@@ -1,35 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The control block: shared memory between the runtime (in the application) and
- * the agent (in its own process). It is a memfd mapped at the same address in
- * both processes.
- *
- * Slot: 32 MiB of address space, reserved in the application and never
- * mirrored. It holds the agent's text, its stacks and the control block.
- *
- * Queues: rings of entries. Entries of one queue run strictly one after the
- * other; entries of different queues run in parallel. Lanes take pieces of a
- * queue's entry number `completed` by updating the entry's cursor.
- *
- * Calls: one for each lane. The lane makes a request, and its parked thread in
- * the application answers it (call_state).
- *
- * Futexes: all words that are waited for are in this block. Shared futexes on
- * mirrored memory do not work, and private futexes do not work across
- * processes.
- *
- * Trust: the block is a gate for system calls. A process that can write to it
- * can make a thread of the application execute any system call with any
- * arguments, so it can do everything that the application can. The block is
- * mapped in these two processes only, and its descriptor is closed once the
- * agent runs (sys::seal_shared_memory()). Device code can write to all of the
- * block, and may do what the application may. An erroneous write to the block
- * ends launches or the device, but does not crash the application: the
- * application keeps its own copy of everything it relies on (lane count, thread
- * ids, fault, request to quit) and checks what it reads. A store that decreases
- * the count of completed work makes callers that wait for that work wait until
- * the device is reset.
- */
+/* per queue */
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers of descriptors.
+// Descriptor numbers.
 #pragma once
 
 #include <cerrno>
@@ -8,8 +8,9 @@
 
 namespace hmmrt::sys {
 
-/// Moves a descriptor that has the number of a standard file, which the program had closed: else
-/// it would read, and print, through a file of ours. Returns the new number or -errno.
+/// Moves a descriptor that has the number of a standard file, which is possible
+/// if the program closed that file. Otherwise the program would read from, or
+/// print to, a file of the runtime. Returns the new number or -errno.
 inline int keep_standard_free(int fd) {
     constexpr int first = STDERR_FILENO + 1;
     if (fd < 0 || fd >= first) return fd;

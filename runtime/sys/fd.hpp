@@ -48,7 +48,7 @@ class mapping {
     std::uint64_t address() const { return address_; }
     std::uint64_t end() const { return address_ + bytes_; }
     std::size_t bytes() const { return bytes_; }
-    /// The mapping stays for the life of the process.
+    /// Keeps the mapping for the lifetime of the process.
     void leak() { bytes_ = 0; }
 
   private:

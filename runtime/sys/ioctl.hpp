@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One thin function per ioctl: fills `size`, returns 0 or -errno.
+// One thin function for each ioctl: fills in `size`, returns 0 or -errno.
 #pragma once
 
 #include "agent/prefetch_rest.h"
@@ -30,7 +30,8 @@ inline int create_space(int fd) {
     return call_driver(fd, HMMRT_IOC_SPACE_CREATE, argument);
 }
 
-/// A signal ends the wait for another binding: it goes on with what is left of wait_msec.
+/// Binds a device. If a signal interrupts the wait for an earlier binding,
+/// waits again for the rest of wait_msec.
 inline int bind_device(int gpu_fd, hmmrt_gpu_bind& bind) {
     const std::uint64_t deadline = monotonic_milliseconds() + bind.wait_msec;
     bind.size = sizeof(bind);
@@ -71,7 +72,7 @@ inline int control_quota(int manager, hmmrt_quota& request) {
     return call_driver(manager, HMMRT_IOC_QUOTA, request);
 }
 
-/// Adds what @part says to the counts of @all.
+/// Adds the counts of @part to those of @all.
 inline void add_prefetched(hmmrt_prefetch& all, const hmmrt_prefetch& part) {
     all.out_pages_moved += part.out_pages_moved;
     all.out_pages_there += part.out_pages_there;
@@ -79,7 +80,8 @@ inline void add_prefetched(hmmrt_prefetch& all, const hmmrt_prefetch& part) {
         all.out_stayed[i] += part.out_stayed[i];
 }
 
-/// Goes on where a signal stopped it: the outcomes are of what became of each page first.
+/// Prefetches a range. Continues after a signal; each page is processed once,
+/// so its outcome is that of the only attempt.
 inline int prefetch(int space, hmmrt_prefetch& request) {
     hmmrt_prefetch part = request;
     part.size = sizeof(part);

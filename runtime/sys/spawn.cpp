@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: MIT
 /*
- * Starting the agent so that the program does not notice.
+ * Starting the agent without side effects on the program.
  *
- * A middle process shares our memory and descriptors, starts a session, starts the
- * agent, and ends without a signal; only __WALL can wait for it. The agent, which
- * execveat() makes an ordinary child again, is thus never ours: no SIGCHLD, no
- * stranger in wait(), no Ctrl-C. Its pidfd arrives in our table through the
- * middle process.
+ * An intermediate process shares the memory and descriptors of this process. It
+ * starts a new session, starts the agent, and ends without a signal; only a
+ * wait with __WALL can see it. The agent, which execveat() turns into an
+ * ordinary child again, is therefore never a child of this process: the program
+ * gets no SIGCHLD and no unknown child in wait(), and the agent gets no Ctrl-C.
+ * The intermediate process stores the agent's pidfd in the shared descriptor
+ * table.
  *
- * Where it may not be sent a signal it is killed by a pipe, whose reader has SIGKILL as
- * its signal and the agent as its owner. Permission for that goes by the user ids with which the
- * owner was set, which are the agent's. Those of the program may be others when it wants the agent
- * to end.
+ * If this process may not signal the agent, it kills the agent by a pipe: the
+ * reader has SIGKILL as its signal and the agent as its owner. Permission
+ * depends on the user ids with which the owner was set, and these are the
+ * agent's ids. The program may have other ids when it ends the agent.
  *
- * No process may look at the agent or trace it, from its first instruction on. Its image can be
- * executed and not read, which makes the kernel start it undumpable, unless a capability permits
- * to read the image all the same: those are not effective at exec. They stay permitted until then:
- * the agent still has the memory of the owner, which a process with fewer capabilities could
- * reach through it.
+ * No process may inspect or trace the agent, from its first instruction on. Its
+ * image can be executed but not read, so the kernel starts it undumpable,
+ * unless an effective capability permits reading the image. The agent therefore
+ * drops its effective capabilities before exec. They stay permitted until exec:
+ * until then the agent still has the memory of its parent, and a process with
+ * fewer capabilities could otherwise access that memory through the agent.
  *
- * Between clone() and exec nothing here may touch errno or other TLS: it is the
- * calling thread's.
+ * Between clone() and exec this code must not use errno or other TLS, which
+ * belongs to the calling thread.
  */
 #include "sys/syscalls.hpp"
 
@@ -59,13 +62,14 @@ std::uint64_t arg(int value) {
     return static_cast<std::uint64_t>(value);
 }
 
-/// It owns the signals of the pipe from now on.
+/// Makes the calling process the owner of the pipe's signals.
 std::int64_t own_kill_pipe(int reader) {
     return raw_syscall(SYS_fcntl, arg(reader), F_SETOWN,
                        static_cast<std::uint64_t>(raw_syscall(SYS_getpid)));
 }
 
-/// Of the calling task, which keeps the permitted ones.
+/// Drops the effective capabilities of the calling task. The permitted ones
+/// remain.
 std::int64_t drop_effective_capabilities() {
     __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct capabilities[_LINUX_CAPABILITY_U32S_3] = {};
@@ -77,13 +81,15 @@ std::int64_t drop_effective_capabilities() {
     return raw_syscall(SYS_capset, address_of(&header), address_of(capabilities));
 }
 
-/// Moves the three files to the numbers the agent expects and closes all others.
+/// Moves the three files to the descriptor numbers that the agent expects, and
+/// closes all others.
 std::int64_t arrange_files(const agent_files& files) {
     const int sources[3] = {files.control, files.gpu, files.image};
     const int targets[3] = {agent_control_fd, agent_gpu_fd, image_fd};
     std::int64_t temporary[3];
 
-    // The targets may be sources of each other: copy all out of the way first.
+    // A target number may be the number of another source: first copy all
+    // sources to temporary numbers.
     for (int i = 0; i < 3; i++) {
         temporary[i] = raw_syscall(SYS_fcntl, arg(sources[i]), F_DUPFD_CLOEXEC, first_temporary_fd);
         if (temporary[i] < 0) return temporary[i];
@@ -121,18 +127,20 @@ int run_middle(void* argument) {
     raw_syscall(SYS_setsid);
     if (::clone(run_agent, request.inner_stack_top, CLONE_VM | CLONE_VFORK | CLONE_PIDFD, &request,
                 &request.pidfd) < 0)
-        request.error = -EAGAIN; // errno belongs to the thread that waits for us
+        request.error = -EAGAIN; // errno belongs to the waiting thread
     for (;;)
         raw_syscall(SYS_exit, 0);
 }
 
-/// Held from the moment that the flag is read until it is as it was: another thread that starts an
-/// agent would read it cleared, and its agent would be orphaned after it is set again. A child of
-/// fork() never takes it: devices do not follow there.
+/// Held from reading the flag until it is restored. Otherwise another thread
+/// that starts an agent could read the cleared flag, and its agent could be
+/// orphaned after the flag is set again. A child of fork() never takes this
+/// lock, because it cannot use devices.
 constinit std::mutex subreaper_lock;
 
-/// Orphans of a subreaper become its children: not to be one for a moment. Setting the flag again
-/// covers the children that were forked meanwhile.
+/// Orphans become children of the nearest subreaper. This object clears the
+/// subreaper flag of the process temporarily. Setting the flag again also
+/// covers children forked in between.
 class not_a_subreaper {
   public:
     not_a_subreaper() : lock_(subreaper_lock) {
@@ -148,8 +156,8 @@ class not_a_subreaper {
     int was_ = 0;
 };
 
-/// As keep_standard_free(). An agent whose pidfd there is no number for ends now: nothing else
-/// could end it.
+/// As keep_standard_free(). If no descriptor number is free for the pidfd,
+/// kills the agent now, because nothing could end it later.
 int move_pidfd(int pidfd) {
     if (pidfd > STDERR_FILENO) return pidfd;
     const int moved = ::fcntl(pidfd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -161,7 +169,7 @@ int move_pidfd(int pidfd) {
 
 class all_signals_blocked {
   public:
-    all_signals_blocked() { // libc's own two signals, too
+    all_signals_blocked() { // including libc's two internal signals
         const std::uint64_t all = ~std::uint64_t{0};
         raw_syscall(SYS_rt_sigprocmask, SIG_BLOCK, address_of(&all), address_of(&old_),
                     sizeof(all));
@@ -194,7 +202,8 @@ int create_kill_pipe(int& reader, int& writer) {
 int kill_agent(int pidfd, int kill_writer) {
     const auto error =
         static_cast<int>(raw_syscall(SYS_pidfd_send_signal, arg(pidfd), arg(SIGKILL)));
-    // A program that closes all its files may have one of its own by that number.
+    // Check for -EPERM only: a program that closes all files may have reused
+    // the number of the pidfd.
     if (error != -EPERM) return error;
     const char byte = 0;
     return static_cast<int>(raw_syscall(SYS_write, arg(kill_writer), address_of(&byte), 1));

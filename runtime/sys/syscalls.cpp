@@ -48,14 +48,15 @@ int create_memfd(const char* name, unsigned flags) {
         retried([&] { return ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | flags); }));
 }
 
-/// From 6.3 on a memfd that is to be executed has to say so.
+/// Since Linux 6.3 a memfd that will be executed needs MFD_EXEC.
 int create_executable_memfd(const char* name) {
     constexpr unsigned executable = 0x10; // MFD_EXEC
     const int fd = create_memfd(name, executable);
     return fd == -EINVAL ? create_memfd(name, 0) : fd;
 }
 
-/// Closes @fd and returns @error if that is one, else seals it and returns it.
+/// If @error is negative, closes @fd and returns @error. Otherwise seals @fd
+/// and returns it.
 int seal_or_close(int fd, int error, int seals) {
     if (error >= 0) error = retried([&] { return ::fcntl(fd, F_ADD_SEALS, seals); });
     if (error >= 0) return fd;
@@ -105,17 +106,18 @@ int create_program_file(const char* name, const void* data, std::size_t bytes) {
 int create_shared_memory(const char* name, std::size_t bytes) {
     const int fd = create_memfd(name, 0);
     if (fd < 0) return fd;
-    // A memfd starts with mode 0777, and /proc/PID/fd/N opens it for any process that may look at
-    // the descriptors of this one.
+    // A memfd is created with mode 0777, and any process that may inspect the
+    // descriptors of this one can open it through /proc/PID/fd/N.
     int error = retried([&] { return ::fchmod(fd, 0); });
     if (error >= 0) error = retried([&] { return ::ftruncate(fd, static_cast<off_t>(bytes)); });
     return seal_or_close(fd, error, F_SEAL_SHRINK | F_SEAL_GROW);
 }
 
-/// The mode is not enough: a process of the same user may change it. The kernel grants a lease for
-/// reading only if no file that was opened for writing is left; the memfd itself was not opened
-/// but created, and does not count. An open() that breaks the lease meanwhile sends a signal, here
-/// one that is ignored by default.
+/// The mode is not sufficient, because a process of the same user may change
+/// it. The kernel grants a read lease only if no file opened for writing
+/// remains; the memfd itself was created, not opened, and does not count. An
+/// open() that breaks the lease in between sends a signal, here SIGURG, which
+/// is ignored by default.
 int seal_shared_memory(int fd) {
     const int seals = F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
     const int error = retried([&] { return ::fcntl(fd, F_ADD_SEALS, seals); });
@@ -126,7 +128,7 @@ int seal_shared_memory(int fd) {
     return lease == -EAGAIN ? -EBUSY : 0;
 }
 
-// Raw calls: sanitizers refuse addresses that they do not manage.
+// Use raw calls: sanitizers refuse addresses that they do not manage.
 std::int64_t map(std::uint64_t address, std::size_t bytes, int protection, int flags, int fd) {
     return raw_syscall(SYS_mmap, address, bytes, static_cast<std::uint64_t>(protection),
                        static_cast<std::uint64_t>(flags), static_cast<std::uint64_t>(fd), 0);
@@ -153,7 +155,7 @@ int unlock_memory(std::uint64_t address, std::size_t bytes) {
     return static_cast<int>(raw_syscall(SYS_munlock, address, bytes));
 }
 
-/// These flags make the call look for locks, and do nothing.
+/// With these flags msync() checks for locked mappings and does nothing else.
 bool has_locked(std::uint64_t address, std::size_t bytes) {
     return raw_syscall(SYS_msync, address, bytes, MS_ASYNC | MS_INVALIDATE) == -EBUSY;
 }
@@ -163,7 +165,8 @@ std::uint64_t locked_memory_limit() {
     return ::getrlimit(RLIMIT_MEMLOCK, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 }
 
-/// This flag makes the call look at the mappings, and do nothing.
+/// With this flag msync() checks that the range is mapped and does nothing
+/// else.
 bool is_mapped(std::uint64_t address, std::size_t bytes) {
     return raw_syscall(SYS_msync, address, bytes, MS_ASYNC) == 0;
 }
@@ -216,7 +219,8 @@ const char* environment(const char* name) {
 int usable_cpus() {
     cpu_set_t set;
     if (::sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
-    const long online = ::sysconf(_SC_NPROCESSORS_ONLN); // more CPUs than fit the set
+    // more CPUs than cpu_set_t can hold
+    const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
     return online > 0 ? static_cast<int>(online) : 1;
 }
 
