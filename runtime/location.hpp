@@ -35,7 +35,7 @@ class device_numbers {
     std::uint32_t mask(std::uint32_t ids) const;
 
   private:
-    std::array<int, HMMRT_MAX_DEVICES> number_; ///< by id
+    std::array<int, HMMRT_MAX_DEVICES> number_; ///< indexed by id
 };
 
 } // namespace hmmrt

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /*
- * Allocates zero-filled memory in a mapping of its own, as hmmMallocManaged()
+ * Allocates zero-filled memory in a separate mapping, as hmmMallocManaged()
  * does, and sets the current device as its preferred location: faults of that
  * device migrate pages to it. Starts the device. The allocation takes no device
  * memory until it is touched, so a program may allocate more than the device
@@ -30,7 +30,7 @@ HMM_API hmmError_t hmmMalloc(void** memory, size_t bytes);
 #define hmmHostAllocWriteCombined 0x4u /* no effect */
 
 /*
- * Allocates zero-filled memory in a mapping of its own and registers it: its
+ * Allocates zero-filled memory in a separate mapping and registers it: its
  * pages are locked in system memory, and devices access them there. Errors as
  * for hmmHostRegister(). For 0 bytes, returns success and NULL.
  */

@@ -575,7 +575,7 @@ HMM_API hmmError_t hmmMemsetAsync(void* to, int value, size_t bytes,
 HMM_API hmmError_t hmmMemset(void* to, int value, size_t bytes);
 
 /*
- * Allocates zero-filled memory in a mapping of its own. Devices can use memory
+ * Allocates zero-filled memory in a separate mapping. Devices can use memory
  * of malloc() in the same way, but its pages may also hold other objects. The
  * memory is aligned to the page size; from 2 MiB on it is aligned to 2 MiB, so
  * that it can use huge pages. @flags: hmmMemAttachGlobal or hmmMemAttachHost;

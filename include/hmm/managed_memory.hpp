@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Managed memory: data in a mapping of its own, shared by devices and the CPU.
+// Managed memory: data in a separate mapping, shared by devices and the CPU.
 #pragma once
 
 #include <hmm/error.hpp>
