@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The agent's ELF image, carried inside the library. */
+/* The ELF image of the agent, embedded in the library. */
 	.section .rodata
 	.balign	16
 	.globl	hmmrt_agent_image, hmmrt_agent_image_end

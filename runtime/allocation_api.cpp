@@ -118,7 +118,7 @@ void check_attached(const void* ptr, std::size_t bytes) {
         return;
     }
     require(given && given->kind == memory_kind::managed && given->memory() == ptr,
-            "0 bytes, and no memory of hmmMallocManaged() begins there");
+            "0 bytes, and no memory of hmmMallocManaged() starts at this address");
 }
 
 } // namespace
@@ -178,7 +178,7 @@ hmmError_t hmmStreamAttachMemAsync(hmmStream_t stream, void* ptr, size_t bytes,
                 "unknown flags");
         const stream_user where(stream);
         require(flags != hmmMemAttachSingle || where.get() != nullptr,
-                "the legacy default stream has no memory of its own");
+                "memory cannot be attached to the legacy default stream");
         check_attached(ptr, bytes);
     });
 }

@@ -63,7 +63,7 @@ hmmError_t hmmLaunchFunction(hmmKernel_t kernel, hmmDim3 gridDim, hmmDim3 blockD
         if (kernel == nullptr)
             throw failure(hmmErrorInvalidDeviceFunction,
                           hmmGetErrorString(hmmErrorInvalidDeviceFunction));
-        if (sharedMem != 0) throw failure(hmmErrorNotSupported, "there is no shared memory");
+        if (sharedMem != 0) throw failure(hmmErrorNotSupported, "shared memory is not supported");
         require(args != nullptr || argsBytes == 0, "args is NULL, but argsBytes is not 0");
         work_request request;
         request.items = grid_items(gridDim, blockDim);

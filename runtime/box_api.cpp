@@ -13,14 +13,14 @@ constexpr std::size_t row_alignment = 512;
 std::size_t product(std::size_t a, std::size_t b) {
     std::size_t result = 0;
     if (__builtin_mul_overflow(a, b, &result))
-        throw failure(hmmErrorInvalidValue, "the rows leave the address space");
+        throw failure(hmmErrorInvalidValue, "the rows exceed the address space");
     return result;
 }
 
 std::size_t sum(std::size_t a, std::size_t b) {
     std::size_t result = 0;
     if (__builtin_add_overflow(a, b, &result))
-        throw failure(hmmErrorInvalidValue, "the rows leave the address space");
+        throw failure(hmmErrorInvalidValue, "the rows exceed the address space");
     return result;
 }
 
@@ -87,7 +87,7 @@ box_place box_in(const hmmPitchedPtr& memory, const hmmPos& at, const hmmExtent&
             "the box goes beyond the end of a row");
     require(empty || extent.depth <= 1 ||
                 (at.y <= memory.ysize && extent.height <= memory.ysize - at.y),
-            "the box is higher than the memory has rows");
+            "the box has more rows than a layer of its memory");
     const std::size_t layer = product(memory.pitch, memory.ysize);
     const std::size_t offset = sum(sum(product(at.z, layer), product(at.y, memory.pitch)), at.x);
     const auto begin = reinterpret_cast<std::uint64_t>(memory.ptr);
@@ -99,7 +99,7 @@ void copy_parms(const hmmMemcpy3DParms* params, stream_user& where) {
     require(params != nullptr, "params is NULL");
     check_kind(params->kind);
     if (params->srcArray != nullptr || params->dstArray != nullptr)
-        throw failure(hmmErrorNotSupported, "there are no arrays");
+        throw failure(hmmErrorNotSupported, "arrays are not supported");
     copy_box(box_in(params->dstPtr, params->dstPos, params->extent),
              box_in(params->srcPtr, params->srcPos, params->extent), size_of(params->extent),
              where);

@@ -18,7 +18,7 @@ constexpr std::uint32_t all_queues = (1u << queue_count) - 1;
     if (error == EINVAL)
         throw failure(hmmErrorInvalidValue,
                       describe_errno("discard", error) +
-                          "; the memory is locked, or of a kind that cannot be forgotten");
+                          "; the memory is locked, or of a type that cannot be discarded");
     throw_memory_error("discard", error == ENOMEM ? EFAULT : error);
 }
 
@@ -66,7 +66,7 @@ void device::throw_if_broken(const fault_block* fault) {
 void device::throw_lost() {
     throw failure(hmmErrorDeviceLost,
                   "device " + std::to_string(number_) +
-                      ": its agent has ended; hmmDeviceReset() starts anew",
+                      ": its agent has ended; hmmDeviceReset() restarts it",
                   no_fault(number_));
 }
 

@@ -26,7 +26,8 @@ thread_local thread_streams own_streams;
 /// reset.
 std::shared_ptr<stream> thread_stream(device& where) {
     if (own_streams.over)
-        throw failure(hmmErrorInvalidResourceHandle, "this thread's default stream has gone");
+        throw failure(hmmErrorInvalidResourceHandle,
+                      "the default stream of this thread is destroyed");
     std::uint64_t& handle = own_streams.handles[where.number()];
     process& program = process::get();
     if (auto found = program.streams().find(handle)) {
@@ -59,7 +60,7 @@ stream_user::stream_user(hmmStream_t handle) : of_thread_(handle == hmmStreamPer
     }
     stream_ = of_thread_ ? thread_stream(current_device())
                          : process::get().streams().find(reinterpret_cast<std::uint64_t>(handle));
-    if (!stream_) throw failure(hmmErrorInvalidResourceHandle, "there is no such stream");
+    if (!stream_) throw failure(hmmErrorInvalidResourceHandle, "no such stream");
     home_ = &stream_->home();
 }
 

@@ -16,12 +16,13 @@ struct meaning {
 
 constexpr meaning meanings[] = {
     {EFAULT, hmmErrorInvalidValue, "part of the range is not mapped"},
-    {EINVAL, hmmErrorInvalidValue, "no such place: a device that was reset, a node not online"},
-    {EOVERFLOW, hmmErrorInvalidValue, "the range leaves the address space"},
+    {EINVAL, hmmErrorInvalidValue,
+     "no such location: the device was reset, or the node is not online"},
+    {EOVERFLOW, hmmErrorInvalidValue, "the range exceeds the address space"},
     {ENOMEM, hmmErrorMemoryAllocation, "out of memory"},
     {ENODEV, hmmErrorInvalidDevice, "the device was removed"},
-    {EOPNOTSUPP, hmmErrorNotSupported, "the loaded modules cannot do that"},
-    {ENOTTY, hmmErrorInsufficientDriver, "the loaded modules do not know this call"},
+    {EOPNOTSUPP, hmmErrorNotSupported, "the loaded modules do not support this"},
+    {ENOTTY, hmmErrorInsufficientDriver, "the loaded modules do not implement this call"},
 };
 
 } // namespace
@@ -40,8 +41,7 @@ void check_policy_call(const char* operation, int result) {
                       describe_errno(operation, EPERM) + "; that needs CAP_SYS_ADMIN");
     if (result == -EBADF)
         throw failure(hmmErrorInvalidValue,
-                      describe_errno(operation, EBADF) +
-                          "; not the folder of a cgroup of the second version");
+                      describe_errno(operation, EBADF) + "; not a cgroup v2 directory");
     check_memory_call(operation, result);
 }
 

@@ -42,7 +42,7 @@ Value load(const void* from) {
 }
 
 [[noreturn]] void throw_no_pool() {
-    throw failure(hmmErrorInvalidResourceHandle, "there is no such pool");
+    throw failure(hmmErrorInvalidResourceHandle, "no such pool");
 }
 
 } // namespace
@@ -80,11 +80,12 @@ kept_list memory_pool::take(std::size_t whole, device& where, const stream* in) 
         taken.splice(taken.end(), kept_, found);
         return taken;
     }
-    if (limit_ < whole) throw failure(hmmErrorMemoryAllocation, "more than the pool may have");
+    if (limit_ < whole)
+        throw failure(hmmErrorMemoryAllocation, "the size exceeds the limit of the pool");
     release_unused(std::max(limit_ - whole, std::size_t{threshold_}));
     if (reserved_ > limit_ - whole) release_unused(limit_ - whole);
     if (reserved_ > limit_ - whole)
-        throw failure(hmmErrorMemoryAllocation, "the pool has as much as it may have");
+        throw failure(hmmErrorMemoryAllocation, "the pool has reached its limit");
     taken.push_back({0, whole, nullptr});
     taken.front().begin = managed_memory::map(whole);
     reserved_ += whole;
@@ -233,7 +234,7 @@ std::uint64_t pool_table::create(device& home, std::size_t limit) {
 void pool_table::destroy(std::uint64_t handle) {
     const std::lock_guard lock(lock_);
     if (std::find(default_.begin(), default_.end(), handle) != default_.end() && handle != 0)
-        throw failure(hmmErrorInvalidValue, "the default pool of a device stays");
+        throw failure(hmmErrorInvalidValue, "the default pool of a device cannot be destroyed");
     const auto gone = handles_.remove(handle);
     if (!gone) throw_no_pool();
     std::replace(current_.begin(), current_.end(), handle, std::uint64_t{0});

@@ -23,7 +23,7 @@ inline page_range pages_around(const void* ptr, std::size_t bytes) {
     const auto begin = reinterpret_cast<std::uint64_t>(ptr);
     require(bytes > 0, "0 bytes");
     require(begin + bytes > begin && begin + bytes <= user_space_end,
-            "the range leaves the address space");
+            "the range exceeds the address space");
     const std::uint64_t first = begin & ~(page_size - 1);
     return {first, ((begin + bytes + page_size - 1) & ~(page_size - 1)) - first};
 }

@@ -56,10 +56,10 @@ void check_props(const hmmMemPoolProps* props) {
     require(std::all_of(std::begin(props->reserved), std::end(props->reserved), is_zero),
             "reserved members are not 0");
     if (props->handleTypes != hmmMemHandleTypeNone)
-        throw failure(hmmErrorNotSupported, "pools cannot be handed to other processes");
+        throw failure(hmmErrorNotSupported, "pools cannot be shared with other processes");
     require(props->location.type != hmmMemLocationTypeInvalid, "unknown type of location");
     if (props->location.type != hmmMemLocationTypeDevice)
-        throw failure(hmmErrorNotSupported, "pools are of devices");
+        throw failure(hmmErrorNotSupported, "the location of a pool must be a device");
 }
 
 } // namespace

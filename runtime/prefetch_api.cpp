@@ -52,7 +52,7 @@ destinations destinations_of(const hmmMemLocation* locations, const std::size_t*
     require(count <= all.ptrs.size(), "more locations than ranges");
     require(locations != nullptr && firsts != nullptr, "an array is NULL");
     const destinations result = {{locations, count}, {firsts, count}};
-    require(result.first.front() == 0, "the first location is not that of the first range");
+    require(result.first.front() == 0, "the first location does not start at the first range");
     for (std::size_t i = 1; i < count; i++)
         require(firsts[i] > firsts[i - 1] && firsts[i] < all.ptrs.size(),
                 "locations are not in the order of their ranges");

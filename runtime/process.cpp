@@ -26,8 +26,8 @@ hmmrt_info query_info(int manager) {
         throw_driver_error("device count", error);
     if (info.out_uapi_version != HMMRT_UAPI_VERSION)
         throw failure(hmmErrorInsufficientDriver,
-                      "the modules speak version " + std::to_string(info.out_uapi_version) +
-                          ", this library speaks version " + std::to_string(HMMRT_UAPI_VERSION));
+                      "the modules have version " + std::to_string(info.out_uapi_version) +
+                          ", this library has version " + std::to_string(HMMRT_UAPI_VERSION));
     return info;
 }
 
@@ -73,7 +73,7 @@ device_list process::enumerate(int manager) {
                                      std::string(reinterpret_cast<const char*>(found.out_name))));
     }
     if (list.empty())
-        throw failure(hmmErrorNoDevice, "the manager is loaded, but no device is: modprobe "
+        throw failure(hmmErrorNoDevice, "the manager is loaded, but no device: modprobe "
                                         "hmmrt_simgpu");
     return list;
 }
@@ -112,7 +112,7 @@ int process::space() {
     if (parked_.break_signal == 0) parked_.break_signal = install_break_signal();
     if (parked_.break_signal == 0)
         throw failure(hmmErrorInitializationError,
-                      "the program uses all real-time signals, one has to be free");
+                      "the program uses all real-time signals; one must be free");
     fork_guard::add(fresh.get());
     space_ = std::move(fresh);
     return space_.get();

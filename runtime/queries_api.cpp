@@ -57,7 +57,7 @@ void check_function(const void* function) {
 
 int active_blocks(const void* function, int block_size, std::size_t shared_memory, unsigned flags) {
     check_function(function);
-    require(block_size > 0, "a block of no threads");
+    require(block_size > 0, "a block without threads");
     require((flags & ~hmmOccupancyDisableCachingOverride) == 0, "unknown flags");
     current_device();
     return shared_memory == 0 ? 1 : 0;
@@ -67,7 +67,7 @@ void choose_block(int& grid, int& block, const void* function, std::size_t share
                   int limit) {
     check_function(function);
     require(limit >= 0, "the limit is negative");
-    if (shared_memory != 0) throw failure(hmmErrorNotSupported, "there is no shared memory");
+    if (shared_memory != 0) throw failure(hmmErrorNotSupported, "shared memory is not supported");
     grid = static_cast<int>(current_device().lanes());
     block = limit > 0 ? std::min(limit, threads_per_block) : threads_per_block;
 }
@@ -116,7 +116,7 @@ hmmError_t hmmDeviceGetLimit(size_t* value, hmmLimit limit) {
 hmmError_t hmmDeviceSetLimit(hmmLimit limit, size_t value) {
     return guarded("hmmDeviceSetLimit", [&] {
         current_device();
-        require(value <= limit_of(limit), "more than there is, which cannot be changed");
+        require(value <= limit_of(limit), "the value exceeds the limit, which cannot be changed");
     });
 }
 

@@ -66,7 +66,7 @@ hmmError_t hmmQuotaGet(hmmQuota* quota, hmmQuotaScope scope) {
 hmmError_t hmmQuotaSet(size_t limit, unsigned int priority, hmmQuotaScope scope) {
     return guarded("hmmQuotaSet", [&] {
         require(limit == hmmQuotaNoLimit || limit % page_size == 0,
-                "the limit is no multiple of the page size");
+                "the limit is not a multiple of the page size");
         require(priority <= hmmQuotaPriorityMax, "the priority is above hmmQuotaPriorityMax");
         hmmrt_quota request = {};
         request.operation = HMMRT_QUOTA_SET;

@@ -11,7 +11,7 @@ constexpr unsigned known_flags = hmmHostRegisterPortable | hmmHostRegisterMapped
 void register_memory(const void* ptr, std::size_t bytes, unsigned flags) {
     require((flags & ~known_flags) == 0, "unknown flags");
     if ((flags & hmmHostRegisterIoMemory) != 0)
-        throw failure(hmmErrorNotSupported, "memory of other devices cannot be registered");
+        throw failure(hmmErrorNotSupported, "I/O memory of devices cannot be registered");
     const int device = current_device().number();
     process::get().registered().add(
         ptr, bytes, flags, device,

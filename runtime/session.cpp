@@ -36,7 +36,7 @@ const char* step_text(std::uint32_t step) {
     case boot_step::copy_image:
         return "agent: slot (is the address space limited, ulimit -v?)";
     case boot_step::privileges:
-        return "agent: giving up privileges";
+        return "agent: dropping privileges";
     case boot_step::attach:
         return "agent: attaching to the device";
     case boot_step::move_vdso:
@@ -150,7 +150,7 @@ void session::copy_kernel_maps() {
         throw failure(hmmErrorInitializationError, describe_errno(file, error));
     const kernel_maps maps = find_kernel_maps(text);
     if (maps.parts.size() > max_special_maps)
-        throw failure(hmmErrorInitializationError, "more kernel mappings than known");
+        throw failure(hmmErrorInitializationError, "more kernel mappings than supported");
     ctl_->vdso = maps.vdso;
     ctl_->special_count = static_cast<std::uint32_t>(maps.parts.size());
     for (std::size_t i = 0; i < maps.parts.size(); i++)
@@ -196,7 +196,7 @@ void session::close_control() {
     const int error = sys::seal_shared_memory(control_file_.get());
     if (error < 0)
         throw failure(hmmErrorInitializationError,
-                      describe_errno("control block, which another process has opened", error));
+                      describe_errno("control block, opened by another process", error));
     fork_guard::remove(control_file_.get());
     control_file_.reset();
 }

@@ -34,7 +34,7 @@ void create_event(hmmEvent_t* out, unsigned flags) {
 
 std::shared_ptr<event> event_of(hmmEvent_t handle) {
     auto found = process::get().events().find(reinterpret_cast<std::uint64_t>(handle));
-    if (!found) throw failure(hmmErrorInvalidResourceHandle, "there is no such event");
+    if (!found) throw failure(hmmErrorInvalidResourceHandle, "no such event");
     return found;
 }
 
@@ -52,7 +52,7 @@ void call_host(hmmHostFn_t fn, void* data, hmmDestroyFunction_t destroy, hmmStre
 std::shared_ptr<event_point> timed_point(event& which) {
     auto point = which.point();
     if (!which.timed() || !point)
-        throw failure(hmmErrorInvalidResourceHandle, "an event was not recorded, or has no time");
+        throw failure(hmmErrorInvalidResourceHandle, "an event was not recorded, or has no timing");
     if (!which.home().happened(*point)) throw_not_ready("an event is still to come");
     return point;
 }
@@ -108,7 +108,7 @@ hmmError_t hmmStreamGetDevice(hmmStream_t stream, int* device) {
 hmmError_t hmmStreamDestroy(hmmStream_t stream) {
     return guarded("hmmStreamDestroy", [&] {
         const auto gone = process::get().streams().remove(reinterpret_cast<std::uint64_t>(stream));
-        if (!gone) throw failure(hmmErrorInvalidResourceHandle, "there is no such stream");
+        if (!gone) throw failure(hmmErrorInvalidResourceHandle, "no such stream");
         gone->running()->reap(gone->queue());
     });
 }
@@ -194,6 +194,6 @@ hmmError_t hmmEventElapsedTime(float* ms, hmmEvent_t start, hmmEvent_t end) {
 hmmError_t hmmEventDestroy(hmmEvent_t event) {
     return guarded("hmmEventDestroy", [&] {
         if (!process::get().events().remove(reinterpret_cast<std::uint64_t>(event)))
-            throw failure(hmmErrorInvalidResourceHandle, "there is no such event");
+            throw failure(hmmErrorInvalidResourceHandle, "no such event");
     });
 }

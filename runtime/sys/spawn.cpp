@@ -202,8 +202,8 @@ int create_kill_pipe(int& reader, int& writer) {
 int kill_agent(int pidfd, int kill_writer) {
     const auto error =
         static_cast<int>(raw_syscall(SYS_pidfd_send_signal, arg(pidfd), arg(SIGKILL)));
-    // Check for -EPERM only: a program that closes all files may have reused
-    // the number of the pidfd.
+    // Write only after -EPERM: a program that closes all files may have reused
+    // the descriptor number of the pipe.
     if (error != -EPERM) return error;
     const char byte = 0;
     return static_cast<int>(raw_syscall(SYS_write, arg(kill_writer), address_of(&byte), 1));
