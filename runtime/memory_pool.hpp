@@ -4,8 +4,8 @@
  *
  * A pool keeps mappings that were freed. It reuses a mapping immediately for
  * work that is queued after the free in the same queue, and for all work once
- * that position is reached. A synchronisation unmaps unused mappings above the
- * threshold.
+ * that position is reached. A synchronisation unmaps unused mappings while
+ * the pool is larger than its threshold.
  *
  * Locking: lock_ of a pool protects its list, and is held while a mapping is
  * created or unmapped. It is taken without holding a lock of a device, a

@@ -142,8 +142,8 @@ void session::pass_gate(std::uint32_t queue, waiting_gate& gate) {
     }
 }
 
-/// If the device has failed and no gate is left, no function will be called any
-/// more, and the data of earlier functions has been destroyed.
+/// Waits until no gate is left. If the device had failed before, no function is
+/// called after that, and the data of earlier functions has been destroyed.
 void session::await_host_functions(std::uint32_t queues) {
     for (queues &= used_.load(); queues != 0; queues &= queues - 1) {
         queue_state& state = queues_[static_cast<std::size_t>(__builtin_ctz(queues))];

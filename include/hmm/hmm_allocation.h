@@ -104,8 +104,8 @@ typedef enum hmmMemPoolAttr {
     /* int: must be 0; other values: hmmErrorNotSupported */
     hmmMemPoolReuseAllowInternalDependencies = 3,
     /*
-     * uint64_t: unused memory above this size is returned to the system at a
-     * synchronisation; initially 0
+     * uint64_t: a synchronisation returns unused memory to the system while the
+     * pool has more than this many bytes; initially 0
      */
     hmmMemPoolAttrReleaseThreshold = 4,
     /* uint64_t: bytes reserved by the pool */

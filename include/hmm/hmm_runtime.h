@@ -667,7 +667,7 @@ typedef struct hmmKnobScope {
 
 typedef struct hmmKnob {
     char name[48];
-    unsigned int value; /* what holds */
+    unsigned int value; /* the value that applies */
     unsigned int minimum, maximum;
     unsigned int defaultValue;
     /* mask of hmmKnobScopeType: scopes in which the knob can be set */
@@ -693,14 +693,17 @@ typedef enum hmmReplayPolicy {
 
 /* Number of knobs of the current device. */
 HMM_API hmmError_t hmmKnobGetCount(int* count);
-/* the value that applies */
+/*
+ * Gets a knob by its index, from 0 on, with the value that applies to the
+ * current device.
+ */
 HMM_API hmmError_t hmmKnobGetByIndex(hmmKnob* knob, int index);
 /*
  * Gets a knob by its name, with the value that applies in @scope to faults of
  * the current device; for a range, the value of its first page.
  * hmmErrorInvalidValue for an unknown name, an unknown scope type, and a scope
- * that @scopes of the knob does not include; the next two functions return it
- * too.
+ * that @scopes of the knob does not include; the same holds for the next two
+ * functions.
  */
 HMM_API hmmError_t hmmKnobGet(hmmKnob* knob, const char* name, hmmKnobScope scope);
 /*

@@ -35,7 +35,7 @@ typedef enum hmmError {
     hmmErrorMemoryAllocation = 2,
     hmmErrorInitializationError = 3,
     hmmErrorInvalidConfiguration = 9,
-    /* rows are longer than the distance between them */
+    /* the pitch is less than the width of a row */
     hmmErrorInvalidPitchValue = 12,
     hmmErrorInvalidMemcpyDirection = 21,
     /* the loaded modules have another version */

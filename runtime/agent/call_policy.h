@@ -5,13 +5,12 @@
  *
  * A lane borrows the identity of a parked thread of the application, which
  * executes the lane's calls. A call is forwarded unless it
- * - concerns the machine state of the calling thread (that is the state of the
- * lane, which is in another process), or would end or replace the parked thread
- * that the lane depends on, or
- * - changes credentials or policy of the calling thread only: that is the
- * parked thread, which would keep the change for all device code that it serves
- * later, or
- * - creates tasks, or waits for signals, which the parked thread blocks.
+ *  - concerns the machine state of the calling thread: the lane has its own, in
+ *    another process; or would end or replace the parked thread that the lane
+ *    depends on, or
+ *  - changes credentials or policy of the calling thread only: the parked
+ *    thread would keep the change for all device code that it serves later, or
+ *  - creates tasks, or waits for signals, which the parked thread blocks.
  */
 #pragma once
 

@@ -20,7 +20,7 @@ inline constexpr std::uint64_t slot_control_offset = 24u << 20;
 
 inline constexpr std::uint64_t lane_area_size = 128u << 10;
 inline constexpr std::uint32_t max_lanes = 128;
-inline constexpr std::uint32_t ring_entries = 256; // of one queue
+inline constexpr std::uint32_t ring_entries = 256; // per queue
 inline constexpr std::uint32_t queue_count = 16;
 inline constexpr std::uint32_t max_special_maps = 6;
 
