@@ -2,47 +2,16 @@
 /*
  * hmmrt: the interface between the kernel modules and user space.
  *
- * Two kinds of file:
+ * There are two kinds of device file:
  *
- *   /dev/hmmrt        the manager. A file becomes a *space* (one mirrored
- *                     address space, bound to the mm of its creator) with
- *                     HMMRT_IOC_SPACE_CREATE; memory operations act on it.
- *   /dev/hmmrt-gpuN   simulated GPU N. A file becomes a *binding* (this
- *                     device on that space) with HMMRT_GPU_IOC_BIND; the
- *                     execution agent claims it with HMMRT_GPU_IOC_ATTACH and
- *                     then maps it: file offset == address in the space.
- *
- * DOC: General ioctl format
- *
- * Every argument is a struct whose first member is its own size, as the caller
- * knows it. A smaller struct than the kernel's is zero-extended, a larger one
- * is accepted if the tail is zero. Members named out_* are written by the
- * kernel, on success and where documented also on error. Everything else is
- * input. The meaning of errors is the same for all of them:
- *
- *   ENOTTY      the ioctl number is unknown
- *   EINVAL      size below the first version of the struct, misaligned or empty
- *               range, an enum out of range, or the file is in the wrong state
- *               (no space created, no binding made)
- *   E2BIG       size above the kernel's with a non-zero tail, or above a page
- *   EOPNOTSUPP  a flag is unknown or a reserved member is not zero
- *   EOVERFLOW   addr + len wraps or leaves the user address space
- *   EFAULT      the argument or an array it points to is not accessible, or no
- *               mapping covers the range
- *   EPERM       the caller is not the process this file belongs to
- *   EACCES      wrong token; the caller's role forbids it: an address space is
- *               an application or an agent, never both; or a mapping does
- *   EBADF       space_fd is not a file of /dev/hmmrt, or cgroup_fd not the folder of
- *               a cgroup of the second version
- *   EBUSY       the file already is a space or a binding, the device is bound
- *               to this space already, the token was used, or memory is in a
- *               use that forbids it
- *   ENODEV      no such device, or it was unregistered or unbound, perhaps
- *               meanwhile
- *   ESRCH       the process of this space has exited
- *   ENOMEM      no memory for bookkeeping, or more ranges of advice than a
- *               process may have
- *   EINTR       a signal arrived; out_* say how far the call got
+ *   /dev/hmmrt        the manager. HMMRT_IOC_SPACE_CREATE turns an open file
+ *                     into a *space*: one mirrored address space, bound to the
+ *                     mm of its creator. Memory operations act on the space.
+ *   /dev/hmmrt-gpuN   simulated GPU N. HMMRT_GPU_IOC_BIND turns an open file
+ *                     into a *binding*: this device on that space. The
+ *                     execution agent claims the binding with
+ *                     HMMRT_GPU_IOC_ATTACH and then maps the file. The file
+ *                     offset of the mapping is the address in the space.
  */
 #ifndef _UAPI_LINUX_HMMRT_H
 #define _UAPI_LINUX_HMMRT_H
@@ -50,19 +19,78 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
+/**
+ * DOC: General ioctl format
+ *
+ * The argument of every ioctl is a pointer to a struct. The first member of the
+ * struct is its size, as the caller was compiled with. A struct smaller than
+ * the kernel's is extended with zeroes. A larger struct is accepted if the
+ * excess bytes are zero. The kernel writes the members named out_*, on success
+ * and, where documented, also on error. All other members are input.
+ *
+ * Each errno means the same for all ioctls:
+ *
+ * ENOTTY
+ *	The ioctl number is unknown.
+ * EINVAL
+ *	The size is below that of the first version of the struct, a range is
+ *	empty or misaligned, a value is out of range, or the file is in the
+ *	wrong state (no space created, no binding made).
+ * E2BIG
+ *	The size is above the kernel's and the excess is not zero, or the size
+ *	is above the page size.
+ * EOPNOTSUPP
+ *	A flag is unknown, a reserved member is not zero, or the operation is
+ *	not supported.
+ * EOVERFLOW
+ *	addr + len wraps or is beyond the user address space.
+ * EFAULT
+ *	The argument or an array that it points to is not accessible, or a part
+ *	of the range is not mapped.
+ * EPERM
+ *	The caller is not the process that owns the file, or lacks a privilege.
+ * EACCES
+ *	The token is wrong, a mapping does not permit the access, or the role of
+ *	the caller forbids the call: an address space is either an application
+ *	or an agent, never both.
+ * EBADF
+ *	space_fd is not a file of /dev/hmmrt, or cgroup_fd is not a cgroup v2
+ *	directory.
+ * EBUSY
+ *	The file already is a space or a binding, the device is already bound to
+ *	the space, the token was already used, or the memory is in a use that
+ *	forbids the operation.
+ * ENODEV
+ *	The device does not exist, or was unregistered or unbound, possibly
+ *	during the call.
+ * ESRCH
+ *	The process of the space has exited.
+ * ENOMEM
+ *	There is no memory for bookkeeping, or the process would have too many
+ *	ranges with advice.
+ * EINTR
+ *	A signal arrived. The out_* members say how far the call got.
+ */
+
 #define HMMRT_UAPI_VERSION	1
 #define HMMRT_IOC_TYPE		'h'
 #define HMMRT_MAX_DEVICES	16
 #define HMMRT_DEVICE_NAME_LEN	32
 
-/* Where pages are, or should be: a device id, or one of these. */
-#define HMMRT_LOCATION_HOST	0xffffffffu
-#define HMMRT_LOCATION_NONE	0xfffffffeu
-/* System memory of one NUMA node. Where pages are is always said without it. */
+/* A location of pages is a device id or one of the following values. */
+#define HMMRT_LOCATION_HOST	0xffffffffu	/* system memory, any node */
+#define HMMRT_LOCATION_NONE	0xfffffffeu	/* nowhere, or not uniform */
+/*
+ * System memory of one NUMA node, as a destination. HMMRT_IOC_RESIDENCY and
+ * HMMRT_IOC_PAGES report HMMRT_LOCATION_HOST for pages on any node.
+ */
 #define HMMRT_LOCATION_HOST_NODE(node)	(0x80000000u | (node))
 #define HMMRT_LOCATION_MAX_NODE	0x3ffu
 
-/* /dev/hmmrt: 0x80.., /dev/hmmrt-gpuN: 0xc0..; numbers are never reused. */
+/*
+ * Numbers of /dev/hmmrt start at 0x80, those of /dev/hmmrt-gpuN at 0xc0. A
+ * number is never reused.
+ */
 #define HMMRT_IOC_INFO		_IO(HMMRT_IOC_TYPE, 0x80)
 #define HMMRT_IOC_DEVICE_INFO	_IO(HMMRT_IOC_TYPE, 0x81)
 #define HMMRT_IOC_SPACE_CREATE	_IO(HMMRT_IOC_TYPE, 0x82)
@@ -82,21 +110,23 @@
 #define HMMRT_GPU_IOC_FAULT_RECORD _IO(HMMRT_IOC_TYPE, 0xc2)
 
 /*
- * Devices get copies of memory that is mostly read. Without this the kernel was seen to
- * do what copies cannot live with, when the module was loaded: devices read such
- * memory where it is, and the knob read_duplication means nothing.
+ * Devices can have duplicates of read-mostly memory. The module tests at load
+ * time whether the kernel handles a write to such a page as duplicates need it.
+ * If not, this bit is clear: devices map read-mostly memory where it is, and
+ * HMMRT_KNOB_READ_DUPLICATION has no effect.
  */
 #define HMMRT_FEATURE_COPIES	0x1ull
 
 /**
- * struct hmmrt_info - ioctl(HMMRT_IOC_INFO), any file of /dev/hmmrt
+ * struct hmmrt_info - ioctl(HMMRT_IOC_INFO), on any file of /dev/hmmrt
  * @size: sizeof(struct hmmrt_info)
  * @flags: must be 0
  * @out_uapi_version: HMMRT_UAPI_VERSION of the module
- * @out_devices: registered devices; ids are below HMMRT_MAX_DEVICES and may
- *	have gaps, HMMRT_IOC_DEVICE_INFO answers ENODEV for those
- * @out_page_size: bytes
- * @out_block_size: bytes; migration never crosses a multiple of this
+ * @out_devices: number of registered devices. Ids are below HMMRT_MAX_DEVICES
+ *	and may have gaps. HMMRT_IOC_DEVICE_INFO returns ENODEV for a gap.
+ * @out_page_size: page size in bytes
+ * @out_block_size: block size in bytes. A migration never crosses a multiple of
+ *	the block size.
  * @out_features: HMMRT_FEATURE_*
  */
 struct hmmrt_info {
@@ -111,8 +141,8 @@ struct hmmrt_info {
 
 /*
  * Atomic operations of the device and of the CPU on a page in system memory are
- * atomic to each other. Without this they are only where the page is on the
- * device, or exclusive: see HMMRT_IOC_EXCLUSIVE.
+ * atomic with respect to each other. Without this property that holds only for
+ * pages in device memory and for exclusive pages: see HMMRT_IOC_EXCLUSIVE.
  */
 #define HMMRT_PROPERTY_NATIVE_ATOMICS	0x1u
 /* The CPU reads and writes the device's memory in place. */
@@ -122,23 +152,25 @@ struct hmmrt_info {
  * struct hmmrt_device_info - ioctl(HMMRT_IOC_DEVICE_INFO)
  * @size: sizeof(struct hmmrt_device_info)
  * @flags: must be 0
- * @device_id: which device
- * @out_numa_node: nearest host node, -1 if none
- * @out_memory_bytes: device memory
- * @out_used_bytes: of it, holding pages of some process now
- * @out_backed_bytes: of it, having host memory behind it now
- * @out_name: NUL-terminated; the device node is /dev/@out_name
+ * @device_id: id of the device
+ * @out_numa_node: nearest NUMA node of the host, -1 if none
+ * @out_memory_bytes: size of the device memory
+ * @out_used_bytes: device memory that currently holds pages of a process
+ * @out_backed_bytes: device memory that currently has host memory behind it
+ * @out_name: NUL-terminated name. The device node is /dev/@out_name.
  * @out_properties: HMMRT_PROPERTY_*
- * @out_evictions: chunks that were evicted to make room, since it was registered
- * @out_evictions_ahead: of them, because of a watermark and before anybody needed it
- * @out_free_chunks: of the chunks that the device's memory is cut in, those that hold
- *	nothing
- * @out_partial_chunks: those that hold something, and have room
- * @out_full_chunks: those that have none; the three are all that there are
- * @out_chunk_bytes: how large they are
- * @out_split_chunks: how often a chunk that held nothing was given out in part
- * @out_merged_chunks: how often a chunk was whole again: the last page that it held
- *	was freed
+ * @out_evictions: chunks evicted to free device memory, since the device was
+ *	registered
+ * @out_evictions_ahead: part of @out_evictions that a watermark caused, before
+ *	an allocation needed the memory
+ * @out_free_chunks: chunks that hold no page. Device memory is divided into
+ *	chunks, and each chunk is free, partial or full.
+ * @out_partial_chunks: chunks that hold pages and have free memory
+ * @out_full_chunks: chunks without free memory
+ * @out_chunk_bytes: size of a chunk
+ * @out_split_chunks: number of times that a part of a free chunk was allocated
+ * @out_merged_chunks: number of times that the last page of a chunk was freed,
+ *	so that the chunk became free
  */
 struct hmmrt_device_info {
 	__u32 size;
@@ -165,31 +197,49 @@ struct hmmrt_device_info {
  * @size: sizeof(struct hmmrt_space_create)
  * @flags: must be 0
  *
- * Binds the file to the caller's address space, for the life of the file.
- * A process has one space: files of the same process share it.
+ * Bind the file to the caller's address space, for the lifetime of the file.
+ * A process has one space: all its files share the space.
  */
 struct hmmrt_space_create {
 	__u32 size;
 	__u32 flags;
 };
 
-/* Why a page did not move: index into hmmrt_prefetch.out_stayed. */
+/**
+ * enum hmmrt_stay - why a page did not move
+ * @HMMRT_STAY_BUSY: the migration raced with an access or with the kernel
+ * @HMMRT_STAY_NO_MEMORY: the destination is full
+ * @HMMRT_STAY_PINNED: the page is pinned or otherwise held, or mlock()ed
+ * @HMMRT_STAY_FILE: the page belongs to a file or to shared memory
+ * @HMMRT_STAY_HUGETLB: the page belongs to a hugetlb mapping
+ * @HMMRT_STAY_MERGED: KSM merged the page, so unknown processes share it
+ * @HMMRT_STAY_SPECIAL: the mapping is a device mapping, secretmem or a shadow
+ *	stack, or has no read permission
+ * @HMMRT_STAY_POLICY: HMMRT_ADVICE_SET_NO_MIGRATE applies, or the page would be
+ *	duplicated and HMMRT_FEATURE_COPIES is not available
+ * @HMMRT_STAY_WATCHED: userfaultfd is registered, and the page is not populated
+ * @HMMRT_STAY_QUOTA: the process or its cgroup has reached its limit of device
+ *	memory
+ * @HMMRT_STAY_REASONS: length of hmmrt_prefetch.out_stayed, with space for
+ *	future reasons
+ *
+ * The value is the index into hmmrt_prefetch.out_stayed.
+ */
 enum hmmrt_stay {
-	HMMRT_STAY_BUSY = 0,	/* raced with its user, or with the kernel's own */
-	HMMRT_STAY_NO_MEMORY,	/* the destination is full */
-	HMMRT_STAY_PINNED,	/* held for I/O, or locked by mlock() */
-	HMMRT_STAY_FILE,	/* of a file, or shared memory */
+	HMMRT_STAY_BUSY = 0,
+	HMMRT_STAY_NO_MEMORY,
+	HMMRT_STAY_PINNED,
+	HMMRT_STAY_FILE,
 	HMMRT_STAY_HUGETLB,
-	HMMRT_STAY_MERGED,	/* by KSM, shared with who knows whom */
-	HMMRT_STAY_SPECIAL,	/* device mappings, no permission to read, secretmem */
-	/* HMMRT_ADVICE_SET_NO_MIGRATE; to be copied, without HMMRT_FEATURE_COPIES */
+	HMMRT_STAY_MERGED,
+	HMMRT_STAY_SPECIAL,
 	HMMRT_STAY_POLICY,
-	HMMRT_STAY_WATCHED,	/* by userfaultfd, with nothing there yet */
-	HMMRT_STAY_QUOTA,	/* the process or its cgroup may have no more there */
+	HMMRT_STAY_WATCHED,
+	HMMRT_STAY_QUOTA,
 	HMMRT_STAY_REASONS = 12,
 };
 
-/* What became of a page: an element of hmmrt_prefetch.outcomes. */
+/* Result for one page: an element of hmmrt_prefetch.outcomes. */
 #define HMMRT_OUTCOME_MOVED	0
 #define HMMRT_OUTCOME_THERE	1
 #define HMMRT_OUTCOME_STAYED(stay)	(2 + (stay))
@@ -200,23 +250,29 @@ enum hmmrt_stay {
  * @flags: must be 0
  * @addr: first byte, page aligned
  * @len: bytes, page multiple, > 0
- * @location: device id, HMMRT_LOCATION_HOST or HMMRT_LOCATION_HOST_NODE()
+ * @location: destination: device id, HMMRT_LOCATION_HOST or
+ *	HMMRT_LOCATION_HOST_NODE()
  * @__reserved: must be 0
- * @outcomes: NULL, or user pointer to @len / page size __u8, HMMRT_OUTCOME_*;
- *	written as far as the call got
- * @out_pages_moved: pages that moved; valid on success and on EINTR
- * @out_pages_there: pages that were at @location already; likewise. To a device:
- *	or have a copy there, see HMMRT_ADVICE_SET_READ_MOSTLY
- * @out_stayed: pages that stayed, by enum hmmrt_stay; likewise
+ * @outcomes: NULL, or user pointer to @len / page size elements of __u8. The
+ *	kernel writes HMMRT_OUTCOME_* for each page that the call processed.
+ * @out_pages_moved: pages that moved. Valid on success and on EINTR.
+ * @out_pages_there: pages that were already at @location. For a device this
+ *	includes pages that have a duplicate there: see enum hmmrt_advice_kind.
+ *	Valid on success and on EINTR.
+ * @out_stayed: pages that stayed, indexed by enum hmmrt_stay. Valid on success
+ *	and on EINTR.
  *
- * EFAULT if no mapping covers some part of the range (parts before it moved).
- * The device must be bound to the space, the node online (EINVAL otherwise).
+ * Migrate the pages of a range to @location. The call fails with EFAULT at the
+ * first address that is not mapped; pages before that address have moved. It
+ * fails with EINVAL if the device is not bound to the space, or if the node is
+ * not online.
  *
- * Pages on a device come home to the node that is asked for and to no other. With
- * HMMRT_LOCATION_HOST, and when the CPU touches them, they come to the one that
- * PREFERRED_LOCATION names, or another where that has no memory; without such
- * advice, where the policy of the mapping or the process says (mbind(2)). Pages
- * that are at home already stay on their node: to move those is for move_pages(2).
+ * With HMMRT_LOCATION_HOST_NODE(), pages on a device migrate to the requested
+ * node and to no other node. With HMMRT_LOCATION_HOST, and for CPU faults, they
+ * migrate to the node named by HMMRT_ADVICE_SET_PREFERRED_LOCATION, or to
+ * another node if that node has no free memory. Without such advice, the memory
+ * policy of the mapping or process decides (mbind(2)). Pages that are already
+ * in system memory stay on their node: use move_pages(2) to move them.
  */
 struct hmmrt_prefetch {
 	__u32 size;
@@ -237,11 +293,13 @@ struct hmmrt_prefetch {
  * @flags: must be 0
  * @addr: first byte, page aligned
  * @len: bytes, page multiple, > 0, at most 1 GiB
- * @locations: user pointer to @len / page size __u32: a device id,
- *	HMMRT_LOCATION_HOST, or HMMRT_LOCATION_NONE (not populated, or in system
- *	memory and exclusive for a device)
+ * @locations: user pointer to @len / page size elements of __u32. The kernel
+ *	writes, for each page, a device id, HMMRT_LOCATION_HOST, or
+ *	HMMRT_LOCATION_NONE if the page is not populated or is in system memory
+ *	and exclusive to a device.
  *
- * A snapshot: true of each page at some moment during the call.
+ * Report the location of each page. The result is a snapshot: it was true for
+ * each page at some moment during the call.
  */
 struct hmmrt_residency {
 	__u32 size;
@@ -251,7 +309,34 @@ struct hmmrt_residency {
 	__aligned_u64 locations;
 };
 
-/* What hmmrt_advise.advice can be. */
+/**
+ * enum hmmrt_advice_kind - values of hmmrt_advise.advice
+ * @HMMRT_ADVICE_SET_READ_MOSTLY: a device that reads a page gets a duplicate,
+ *	while the CPU and other devices keep reading theirs. A write by any of
+ *	them first invalidates all duplicates. A prefetch duplicates pages in
+ *	system memory and moves other pages. Anonymous memory that was only
+ *	read, and therefore maps the zero page, stays.
+ * @HMMRT_ADVICE_UNSET_READ_MOSTLY: undo HMMRT_ADVICE_SET_READ_MOSTLY
+ * @HMMRT_ADVICE_SET_PREFERRED_LOCATION: if hmmrt_advise.location is a device,
+ *	its faults migrate pages to it. Faults of other devices migrate nothing:
+ *	they map pages where they are, or in system memory if the device cannot
+ *	reach them. A prefetch still moves the pages.
+ * @HMMRT_ADVICE_UNSET_PREFERRED_LOCATION: undo
+ *	HMMRT_ADVICE_SET_PREFERRED_LOCATION
+ * @HMMRT_ADVICE_SET_ACCESSED_BY: map the populated pages of the range for the
+ *	device hmmrt_advise.location when the advice is given, wherever the
+ *	device can reach them, and again soon after an invalidation. Faults of
+ *	the device migrate nothing, unless the device is also the preferred
+ *	location. READ_MOSTLY takes precedence, unless NO_MIGRATE is also set.
+ * @HMMRT_ADVICE_UNSET_ACCESSED_BY: undo HMMRT_ADVICE_SET_ACCESSED_BY for
+ *	hmmrt_advise.location
+ * @HMMRT_ADVICE_SET_NO_MIGRATE: do not migrate or duplicate pages to a device,
+ *	not even for a prefetch
+ * @HMMRT_ADVICE_UNSET_NO_MIGRATE: undo HMMRT_ADVICE_SET_NO_MIGRATE
+ * @HMMRT_ADVICE_SET_GRANULARITY: one fault migrates the naturally aligned
+ *	window of hmmrt_advise.value bytes around the address
+ * @HMMRT_ADVICE_UNSET_GRANULARITY: undo HMMRT_ADVICE_SET_GRANULARITY
+ */
 enum hmmrt_advice_kind {
 	HMMRT_ADVICE_SET_READ_MOSTLY = 1,
 	HMMRT_ADVICE_UNSET_READ_MOSTLY,
@@ -272,33 +357,26 @@ enum hmmrt_advice_kind {
  * @addr: first byte, page aligned
  * @len: bytes, page multiple, > 0
  * @advice: enum hmmrt_advice_kind
- * @location: where the kind says so, else 0. For ACCESSED_BY a device or
- *	HMMRT_LOCATION_HOST; for PREFERRED_LOCATION also HMMRT_LOCATION_HOST_NODE().
- *	The device must be bound to the space (EINVAL otherwise), the node online
- * @value: for GRANULARITY bytes that one fault moves: a power of two from the
- *	page size to the block size; else 0
+ * @location: for ACCESSED_BY, a device id or HMMRT_LOCATION_HOST. For
+ *	SET_PREFERRED_LOCATION, also HMMRT_LOCATION_HOST_NODE(). Otherwise 0. To
+ *	set advice, the device must be bound to the space and the node must be
+ *	online (EINVAL).
+ * @value: for SET_GRANULARITY, a power of two from the page size to the block
+ *	size, in bytes. Otherwise 0.
  *
- * All of the range is advised, or nothing. EFAULT if no mapping covers some part.
- * Advice is of addresses: it goes when they are unmapped or moved, stays when what
- * is there is replaced page by page, and does not follow a process through fork().
- * What names a device goes when that is unbound. It concerns memory that can move;
- * other memory is mapped where it is anyway. A process may have 131072 ranges with
- * advice, or knobs (parameter advice_ranges_max of hmmrt), where neighbours that say
- * the same are one. ENOMEM, and nothing is advised, if there would be more.
+ * The call advises the whole range or nothing. It fails with EFAULT if any part
+ * of the range is not mapped.
  *
- * READ_MOSTLY	A device that reads gets a copy of its own, and the CPU and other
- *	devices go on reading theirs. Whoever writes takes the copies away first.
- *	A prefetch copies what is in system memory, and moves the rest; memory that
- *	was only read so far, and has the kernel's page of zeroes, stays.
- * PREFERRED_LOCATION  The faults of this device bring pages there; those of others
- *	move nothing, and map pages where they are, or at home if they cannot be
- *	reached. A prefetch moves them all the same.
- * ACCESSED_BY	The device has entries for what is populated when the advice is
- *	given, wherever that can be reached, and soon again when they were taken
- *	away; its faults move nothing, unless it is preferred too. READ_MOSTLY goes
- *	before it, where pages may migrate.
- * NO_MIGRATE	Nothing moves to a device, not by prefetches either, nor is copied.
- * GRANULARITY	How much one fault moves, aligned to itself.
+ * Advice belongs to addresses. It ends when the addresses are unmapped or moved
+ * with mremap(2). It stays when the pages there are replaced. A child does not
+ * inherit it at fork(2). Advice that names a device ends when the device is
+ * unbound from the space. Advice has no effect on memory that cannot migrate:
+ * such memory is always mapped where it is.
+ *
+ * A process can have 131072 ranges with advice or knobs (module parameter
+ * advice_ranges_max of hmmrt). Adjacent ranges with equal settings count as
+ * one. A call that would exceed this number changes nothing and fails with
+ * ENOMEM.
  */
 struct hmmrt_advise {
 	__u32 size;
@@ -310,10 +388,10 @@ struct hmmrt_advise {
 	__aligned_u64 value;
 };
 
-/* Of hmmrt_range_attributes.out_flags. */
+/* Bits of hmmrt_range_attributes.out_flags. */
 #define HMMRT_RANGE_READ_MOSTLY	0x1u
 #define HMMRT_RANGE_NO_MIGRATE	0x2u
-/* In masks of who maps or accesses: bit N is device N, this is the CPU. */
+/* In masks of processors, bit N is device N and this bit is the CPU. */
 #define HMMRT_BY_CPU		0x80000000u
 
 /**
@@ -322,14 +400,19 @@ struct hmmrt_advise {
  * @flags: must be 0
  * @addr: first byte, page aligned
  * @len: bytes, page multiple, > 0
- * @out_flags: HMMRT_RANGE_* that all pages have
- * @out_accessed_by: those whom all pages have: bits, and HMMRT_BY_CPU
- * @out_preferred_location: if all pages agree, else HMMRT_LOCATION_NONE
- * @out_last_prefetch: where they were asked to go last; likewise. of as many
- *	ranges as a process may have advice for, and of no more
- * @out_granularity: bytes, if all pages agree and have one, else 0
+ * @out_flags: HMMRT_RANGE_* that are set for all pages
+ * @out_accessed_by: mask of the processors for which ACCESSED_BY is set on all
+ *	pages: bit N for device N, HMMRT_BY_CPU for the CPU
+ * @out_preferred_location: preferred location if it is the same for all pages,
+ *	otherwise HMMRT_LOCATION_NONE
+ * @out_last_prefetch: destination of the last prefetch if it is the same for
+ *	all pages, otherwise HMMRT_LOCATION_NONE. The kernel remembers the
+ *	destinations of at most advice_ranges_max ranges.
+ * @out_granularity: granularity in bytes if it is set and the same for all
+ *	pages, otherwise 0
  *
- * EFAULT if no mapping covers some part of the range.
+ * Report the advice that all pages of a range have in common. The call fails
+ * with EFAULT if any part of the range is not mapped.
  */
 struct hmmrt_range_attributes {
 	__u32 size;
@@ -343,98 +426,149 @@ struct hmmrt_range_attributes {
 	__aligned_u64 out_granularity;
 };
 
-/*
- * What policy goes by. The numbers are fixed; names, bounds and defaults are asked for
- * with HMMRT_IOC_KNOB. Names and defaults are those of nvidia-uvm where it has them.
+/**
+ * enum hmmrt_knob_id - tunable parameters of the memory policy
+ * @HMMRT_KNOB_MIGRATION_POLICY: enum hmmrt_migration_policy: what a device
+ *	fault does
+ * @HMMRT_KNOB_PREFETCH_ENABLE: let a device fault migrate more than the 64 KiB
+ *	around its address
+ * @HMMRT_KNOB_PREFETCH_THRESHOLD: migrate a larger window only if more than
+ *	this percentage of it would be mapped on the device afterwards
+ * @HMMRT_KNOB_PREFETCH_MIN_FAULTS: number of faults in a block before a fault
+ *	migrates more than 64 KiB
+ * @HMMRT_KNOB_PREFETCH_ACROSS_BLOCKS: let a sequential access that continues
+ *	from the adjacent block migrate the whole block
+ * @HMMRT_KNOB_CPU_FAULT_MAX_PAGES: maximum number of pages that one CPU fault
+ *	migrates back to system memory
+ * @HMMRT_KNOB_THRASHING_ENABLE: detect memory that migrates back and forth.
+ *	Memory that is evicted repeatedly is detected even if this is 0.
+ * @HMMRT_KNOB_ACCESS_COUNTER_THRESHOLD: number of samples in which a remote
+ *	granule of 64 KiB was found used before it migrates to the device.
+ *	There are at most 50 samples per second.
+ * @HMMRT_KNOB_ACCESS_COUNTER_MIGRATION_ENABLE: enable access-counter migration.
+ *	HMMRT_MIGRATE_ON_COUNT implies it.
+ * @HMMRT_KNOB_THRASHING_THRESHOLD: number of successive migrations, each within
+ *	a lapse of the last one, after which a block thrashes. Also the number
+ *	of times in a row that a block is needed again soon after its eviction
+ *	before it is pinned.
+ * @HMMRT_KNOB_THRASHING_PIN_THRESHOLD: number of times that device faults on a
+ *	thrashing block are throttled before the block is pinned
+ * @HMMRT_KNOB_THRASHING_LAPSE_USEC: minimum lapse. The lapse is raised to 4
+ *	times the average migration time of the device, but not above 50 ms.
+ * @HMMRT_KNOB_THRASHING_NAP: how long a throttled fault waits, in lapses, at
+ *	most one second
+ * @HMMRT_KNOB_THRASHING_PIN: how long a thrash pin keeps a block where it is,
+ *	in lapses
+ * @HMMRT_KNOB_THRASHING_EPOCH: time without migrations, in lapses, after which
+ *	the thrashing state of a block is reset
+ * @HMMRT_KNOB_THRASHING_MAX_RESETS: number of such resets after which detection
+ *	is disabled for the block. 0 means the same as 1.
+ * @HMMRT_KNOB_FAULT_BATCH_COUNT: maximum number of faults in a batch
+ * @HMMRT_KNOB_FAULT_REPLAY_POLICY: enum hmmrt_replay_policy: when the lanes
+ *	that faulted continue
+ * @HMMRT_KNOB_FAULT_COALESCE: serve faults on the same page as one fault
+ * @HMMRT_KNOB_FAULT_SERVICERS: maximum number of batches that are served
+ *	concurrently, 0 for the number of online CPUs
+ * @HMMRT_KNOB_OVERSUBSCRIPTION: evict pages when the device is full
+ * @HMMRT_KNOB_EVICT_BY_ACCESS: evict the memory that was accessed least
+ *	recently. If 0, evict the memory that was allocated least recently.
+ * @HMMRT_KNOB_EVICT_LOW_WATERMARK: start eviction in the background when less
+ *	than this percentage of the device memory is free. 0 disables it.
+ * @HMMRT_KNOB_EVICT_HIGH_WATERMARK: stop eviction in the background when this
+ *	percentage of the device memory is free
+ * @HMMRT_KNOB_FAULT_PATIENCE_MSEC: wait timeout of a queued fault. After it,
+ *	the lane that faulted serves the fault itself.
+ * @HMMRT_KNOB_READ_DUPLICATION: when a device reads or prefetches a page that
+ *	would migrate, give the device a duplicate, as for read-mostly memory.
+ *	The page stays in system memory, so that evicting it copies nothing.
+ * @HMMRT_KNOBS: number of knobs
+ *
+ * The numbers are fixed. HMMRT_IOC_KNOB reports name, bounds and default of
+ * each knob. Names and defaults follow nvidia-uvm where it has the same
+ * parameter. Switches have the values 0 and 1.
+ *
+ * The thrashing knobs use the terms of nvidia-uvm. A lapse is the time within
+ * which successive migrations count as thrashing. A nap is the time for which a
+ * throttled fault waits. A pin keeps a block where it is, and devices map it
+ * remotely. An epoch is the quiet time after which thrashing is forgotten.
  */
 enum hmmrt_knob_id {
-	/* What a device's touch does: enum hmmrt_migration_policy. */
 	HMMRT_KNOB_MIGRATION_POLICY = 0,
-	/* Whether more is moved than what was touched, 64 KiB of it. */
 	HMMRT_KNOB_PREFETCH_ENABLE,
-	/* More than so many percent of a window have to be mapped there afterwards. */
 	HMMRT_KNOB_PREFETCH_THRESHOLD,
-	/* Faults of a block before that. */
 	HMMRT_KNOB_PREFETCH_MIN_FAULTS,
-	/* Whether a sweep that comes from the block before takes all of the next. */
 	HMMRT_KNOB_PREFETCH_ACROSS_BLOCKS,
-	/* What one touch of the CPU brings home, at most. */
 	HMMRT_KNOB_CPU_FAULT_MAX_PAGES,
-	/*
-	 * Whether it is noticed that memory goes back and forth. That it is evicted
-	 * again and again is noticed in any case.
-	 */
 	HMMRT_KNOB_THRASHING_ENABLE,
-	/*
-	 * Accesses of remote memory, 64 KiB of it, before it moves: in how many looks
-	 * at it, of which there are up to fifty a second, some of it had been used.
-	 */
 	HMMRT_KNOB_ACCESS_COUNTER_THRESHOLD,
-	/* Whether it does; with HMMRT_MIGRATE_ON_COUNT it does in any case. */
 	HMMRT_KNOB_ACCESS_COUNTER_MIGRATION_ENABLE,
-	/* Moves that follow each other within a lapse before a block thrashes. */
 	HMMRT_KNOB_THRASHING_THRESHOLD,
-	/* Times that an access is held up before the block is pinned. */
 	HMMRT_KNOB_THRASHING_PIN_THRESHOLD,
-	/* At least; more, up to 50 ms, where a migration takes more than a quarter of it. */
 	HMMRT_KNOB_THRASHING_LAPSE_USEC,
-	/* How long an access is held up; in lapses, as the next two. */
 	HMMRT_KNOB_THRASHING_NAP,
-	/* How long a block stays where it was pinned. */
 	HMMRT_KNOB_THRASHING_PIN,
-	/* Quiet time after which all that is forgotten. */
 	HMMRT_KNOB_THRASHING_EPOCH,
-	/* How often it is, before thrashing of a block is no longer looked for. */
 	HMMRT_KNOB_THRASHING_MAX_RESETS,
-	/* Faults that are served together, at most. */
 	HMMRT_KNOB_FAULT_BATCH_COUNT,
-	/* When the device goes on: enum hmmrt_replay_policy. */
 	HMMRT_KNOB_FAULT_REPLAY_POLICY,
-	/* Whether faults for the same page become one. */
 	HMMRT_KNOB_FAULT_COALESCE,
-	/* Batches that are served at a time; 0: as many as there are CPUs. */
 	HMMRT_KNOB_FAULT_SERVICERS,
-	/* Whether a device that is full makes room. */
 	HMMRT_KNOB_OVERSUBSCRIPTION,
-	/* Evict what was used longest ago; otherwise what was given longest ago. */
 	HMMRT_KNOB_EVICT_BY_ACCESS,
-	/* Percent of the memory: less is free, and eviction begins by itself. */
 	HMMRT_KNOB_EVICT_LOW_WATERMARK,
-	/* So much is free, and it ends. */
 	HMMRT_KNOB_EVICT_HIGH_WATERMARK,
-	/* How long a fault waits for others that serve it before it serves itself. */
 	HMMRT_KNOB_FAULT_PATIENCE_MSEC,
-	/*
-	 * Whether what a device reads, and would move, is copied as read-mostly memory
-	 * is, also by a prefetch: it stays at home too, and nothing is copied when it is
-	 * evicted.
-	 */
 	HMMRT_KNOB_READ_DUPLICATION,
 	HMMRT_KNOBS,
 };
 
-/* Values of HMMRT_KNOB_MIGRATION_POLICY. */
+/**
+ * enum hmmrt_migration_policy - values of HMMRT_KNOB_MIGRATION_POLICY
+ * @HMMRT_MIGRATE_ON_TOUCH: a device fault migrates pages to the device
+ * @HMMRT_MIGRATE_ON_COUNT: a device fault maps pages where they are. They
+ *	migrate after the device has used them often enough: see
+ *	HMMRT_KNOB_ACCESS_COUNTER_THRESHOLD.
+ * @HMMRT_MIGRATE_NEVER: a device fault maps pages where they are, and they do
+ *	not migrate
+ */
 enum hmmrt_migration_policy {
-	HMMRT_MIGRATE_ON_TOUCH = 0,	/* it moves what it touches */
-	HMMRT_MIGRATE_ON_COUNT,		/* once it has touched it often enough */
-	HMMRT_MIGRATE_NEVER,		/* it reaches it where it is */
+	HMMRT_MIGRATE_ON_TOUCH = 0,
+	HMMRT_MIGRATE_ON_COUNT,
+	HMMRT_MIGRATE_NEVER,
 };
 
-/* Values of HMMRT_KNOB_FAULT_REPLAY_POLICY. */
+/**
+ * enum hmmrt_replay_policy - values of HMMRT_KNOB_FAULT_REPLAY_POLICY
+ * @HMMRT_REPLAY_BLOCK: lanes continue after the faults of their block are
+ *	served
+ * @HMMRT_REPLAY_BATCH: lanes continue after their batch is served
+ * @HMMRT_REPLAY_BATCH_FLUSH: like HMMRT_REPLAY_BATCH. In addition, pending
+ *	faults on pages that are mapped by then are answered.
+ * @HMMRT_REPLAY_ONCE: lanes continue after all batches are served, or after a
+ *	timeout
+ */
 enum hmmrt_replay_policy {
-	HMMRT_REPLAY_BLOCK = 0,		/* after each block that was served */
-	HMMRT_REPLAY_BATCH,		/* after each batch */
-	HMMRT_REPLAY_BATCH_FLUSH,	/* with what a batch has served by the way */
-	HMMRT_REPLAY_ONCE,		/* when no fault is left */
+	HMMRT_REPLAY_BLOCK = 0,
+	HMMRT_REPLAY_BATCH,
+	HMMRT_REPLAY_BATCH_FLUSH,
+	HMMRT_REPLAY_ONCE,
 };
 
-/* For whom a knob holds; in out_scopes a mask. */
+/**
+ * enum hmmrt_knob_scope - scope of a knob setting
+ * @HMMRT_SCOPE_DEVICE: all processes that use the device
+ * @HMMRT_SCOPE_SPACE: the calling process
+ * @HMMRT_SCOPE_RANGE: a range of the calling process's memory
+ *
+ * The values are bits: hmmrt_knob.out_scopes is a mask of them.
+ */
 enum hmmrt_knob_scope {
-	HMMRT_SCOPE_DEVICE = 1,		/* all processes that it works for */
-	HMMRT_SCOPE_SPACE = 2,		/* this process */
-	HMMRT_SCOPE_RANGE = 4,		/* part of its memory */
+	HMMRT_SCOPE_DEVICE = 1,
+	HMMRT_SCOPE_SPACE = 2,
+	HMMRT_SCOPE_RANGE = 4,
 };
 
+/* Values of hmmrt_knob.operation. */
 #define HMMRT_KNOB_GET		0
 #define HMMRT_KNOB_SET		1
 #define HMMRT_KNOB_UNSET	2
@@ -445,27 +579,30 @@ enum hmmrt_knob_scope {
  * struct hmmrt_knob - ioctl(HMMRT_IOC_KNOB)
  * @size: sizeof(struct hmmrt_knob)
  * @flags: must be 0
- * @knob: enum hmmrt_knob_id; EINVAL behind the last one
- * @operation: HMMRT_KNOB_*
- * @scope: one of enum hmmrt_knob_scope, and of @out_scopes
- * @device_id: which device; for the other scopes, of whose faults @out_value is
- * @addr: with HMMRT_SCOPE_RANGE the first byte, page aligned, else 0
- * @len: with HMMRT_SCOPE_RANGE bytes, page multiple, > 0, else 0
- * @value: with HMMRT_KNOB_SET, else 0
- * @out_value: what holds in this scope after the call; of a range, for its first
- *	page. What is not set for the range is as for the process, what is not set for
- *	that as for the device, and what is not set at all has its default
- * @out_min: least value
- * @out_max: largest value
- * @out_default: value as long as nobody sets one
- * @out_scopes: what scopes it can be set in
- * @out_name: NUL-terminated
+ * @knob: enum hmmrt_knob_id. EINVAL for an unknown knob.
+ * @operation: HMMRT_KNOB_GET, HMMRT_KNOB_SET or HMMRT_KNOB_UNSET
+ * @scope: one enum hmmrt_knob_scope, which must be in @out_scopes
+ * @device_id: with HMMRT_SCOPE_DEVICE, the device to change. With the other
+ *	scopes, @out_value is the value for faults of this device.
+ * @addr: with HMMRT_SCOPE_RANGE, first byte, page aligned. Otherwise 0.
+ * @len: with HMMRT_SCOPE_RANGE, bytes, page multiple, > 0. Otherwise 0.
+ * @value: with HMMRT_KNOB_SET, the new value. Otherwise 0.
+ * @out_value: effective value in this scope after the call. For a range, the
+ *	value for its first page.
+ * @out_min: minimum value
+ * @out_max: maximum value
+ * @out_default: default value
+ * @out_scopes: mask of the scopes in which the knob can be set
+ * @out_name: NUL-terminated name
  *
- * A change holds for what is decided afterwards; nothing moves because of it. What is
- * set for a range is advice, and goes with the mapping as all advice does: see struct
- * hmmrt_advise. Changes for a device need CAP_SYS_ADMIN (EPERM), hold until it is
- * unregistered, and need no space; what is set for a process holds as long as its
- * space. EFAULT if no mapping covers some part of the range.
+ * Read or change a knob. A value that is not set for a range is taken from the
+ * process, then from the device, then from the default.
+ *
+ * A change affects later decisions only: it does not move pages by itself. A
+ * setting of a range is advice and ends like advice: see struct hmmrt_advise.
+ * The call fails with EFAULT if any part of the range is not mapped. A setting
+ * of a process ends with its space. A setting of a device needs CAP_SYS_ADMIN
+ * (EPERM) but no space, and ends when the device is unregistered.
  */
 struct hmmrt_knob {
 	__u32 size;
@@ -485,18 +622,23 @@ struct hmmrt_knob {
 	__u8 out_name[HMMRT_KNOB_NAME_LEN];
 };
 
+/* Values of hmmrt_quota.operation. */
 #define HMMRT_QUOTA_GET		0
 #define HMMRT_QUOTA_SET		1
 
-/* Who has a quota. */
+/**
+ * enum hmmrt_quota_scope - subject of a quota
+ * @HMMRT_QUOTA_OF_SPACE: the calling process
+ * @HMMRT_QUOTA_OF_CGROUP: a cgroup and all its descendants
+ */
 enum hmmrt_quota_scope {
-	HMMRT_QUOTA_OF_SPACE = 1,		/* this process */
-	HMMRT_QUOTA_OF_CGROUP = 2,		/* a cgroup, and all in it */
+	HMMRT_QUOTA_OF_SPACE = 1,
+	HMMRT_QUOTA_OF_CGROUP = 2,
 };
 
 #define HMMRT_QUOTA_NO_LIMIT	(~0ULL)
 
-/* Higher is kept longer. */
+/* Memory with a higher priority is evicted later. */
 #define HMMRT_PRIORITY_DEFAULT	128
 #define HMMRT_PRIORITY_MAX	255
 
@@ -505,50 +647,58 @@ enum hmmrt_quota_scope {
  * @size: sizeof(struct hmmrt_quota)
  * @flags: must be 0
  * @operation: HMMRT_QUOTA_GET or HMMRT_QUOTA_SET
- * @scope: one of enum hmmrt_quota_scope
- * @device_id: which device; with HMMRT_QUOTA_OF_SPACE one that is bound to the space
- *	(EINVAL otherwise)
- * @cgroup_fd: with HMMRT_QUOTA_OF_CGROUP the folder of a cgroup of the second version,
- *	else 0
- * @limit_bytes: with HMMRT_QUOTA_SET of device memory, page multiple, or
- *	HMMRT_QUOTA_NO_LIMIT; else 0
- * @priority: with HMMRT_QUOTA_SET up to HMMRT_PRIORITY_MAX, else 0
- * @out_priority: after the call
- * @out_limit_bytes: likewise
- * @out_used_bytes: device memory that is charged to it
- * @out_refused: faults, and blocks of calls, that were refused memory because of this
- *	limit
- * @out_evicted_bytes: what went home because of it
+ * @scope: one enum hmmrt_quota_scope
+ * @device_id: device with the memory. With HMMRT_QUOTA_OF_SPACE, it must be
+ *	bound to the space (EINVAL).
+ * @cgroup_fd: with HMMRT_QUOTA_OF_CGROUP, a descriptor of a cgroup v2
+ *	directory. Otherwise 0.
+ * @limit_bytes: with HMMRT_QUOTA_SET, the limit of device memory, a page
+ *	multiple, or HMMRT_QUOTA_NO_LIMIT. Otherwise 0.
+ * @priority: with HMMRT_QUOTA_SET, up to HMMRT_PRIORITY_MAX. Otherwise 0.
+ * @out_priority: priority after the call
+ * @out_limit_bytes: limit after the call
+ * @out_used_bytes: device memory that is charged
+ * @out_refused: faults, and blocks of calls, that got no device memory because
+ *	of the limit
+ * @out_evicted_bytes: memory evicted because of the limit
  *
- * A page of device memory is charged to the process it was taken for, copies of
- * read-mostly pages too, until it is free: also when others have it since, as after a
- * fork, and when the process has ended. And to the cgroup that the process was in when
- * it bound the device, with all those above: to move the process later does not move
- * the charge, nor what is charged after that.
+ * Read or change how much device memory a process or a cgroup may use.
  *
- * With as many processes that have memory of the device as may be (the parameter
- * processes_max of hmmrt), who has none is treated as if its limit were 0.
+ * Charging: a page of device memory is charged to the process for which it was
+ * allocated, until the page is freed. This includes duplicates of read-mostly
+ * pages. The charge stays when other processes share the page, as after a fork,
+ * and when the process exits. The page is also charged to the cgroup that the
+ * process was in when it bound the device, and to all ancestors of that cgroup.
+ * Moving the process to another cgroup later does not move the charge, and does
+ * not change the cgroup to which later pages are charged.
  *
- * A limit holds to the page. Who would exceed it has something of what is charged to
- * the same limit evicted, in chunks of a block's size; what then finds no room stays
- * where it is, as on a device that is full, with HMMRT_STAY_QUOTA. With a limit below
- * what is in use the excess is evicted before the call is back; what is in use just
- * then stays, and @out_used_bytes says so. On EINTR the limit is set.
+ * The number of processes that have memory of a device is limited (module
+ * parameter processes_max of hmmrt). A further process is treated as if its
+ * limit were 0.
  *
- * When a device is full those lose memory first that have more than their share of
- * it, which goes by priority among all that have some: the lowest priority first, and
- * of those what was used longest ago. Who has his share, and asks for more, takes
- * nothing from those that have no more than theirs. A process has no higher priority
- * than any cgroup allows that it is in.
+ * Limit: a limit is exact to the page. An allocation over the limit first
+ * evicts pages charged to the same limit, in units of a block. Pages for which
+ * this frees no memory stay where they are, with HMMRT_STAY_QUOTA. If the new
+ * limit is below the current use, the call evicts the excess before it returns.
+ * Pages that are busy at that time stay on the device and are included in
+ * @out_used_bytes. If the call fails with EINTR, the limit is set nevertheless.
  *
- * Quotas of cgroups need CAP_SYS_ADMIN (EPERM) and no space; without cgroups in the
- * kernel EOPNOTSUPP. They go with the cgroup, with the device, or with
- * HMMRT_QUOTA_NO_LIMIT and HMMRT_PRIORITY_MAX, which is what a cgroup has at first. A
- * process may lower its limit and priority, and raise them again up to what
- * somebody with CAP_SYS_ADMIN has set last, or to HMMRT_QUOTA_NO_LIMIT and
- * HMMRT_PRIORITY_DEFAULT if nobody did (EPERM beyond that). That lasts as long as its
- * space and the device, over any number of bindings. The next device that has this id
- * begins without a quota.
+ * Priority: each process that has memory of a device has a share of it,
+ * weighted by priority. When the device is full, processes with more than their
+ * share lose memory first, the lowest priority first, and within a priority the
+ * memory that was used least recently. A process that has reached its share
+ * takes no memory from processes that do not exceed theirs. The priority of a
+ * process is limited by the priorities of the cgroups that it is in.
+ *
+ * Permissions: quotas of cgroups need CAP_SYS_ADMIN to set (EPERM) and no
+ * space. They fail with EOPNOTSUPP on a kernel without cgroups. They end with
+ * the cgroup, with the device, or when they are set to HMMRT_QUOTA_NO_LIMIT and
+ * HMMRT_PRIORITY_MAX, the initial values of a cgroup. A process can lower its
+ * limit and priority. It can raise them to the values last set with
+ * CAP_SYS_ADMIN, or to HMMRT_QUOTA_NO_LIMIT and HMMRT_PRIORITY_DEFAULT if there
+ * are none (EPERM beyond that). Quotas of a process last as long as both its
+ * space and the device, over any number of bindings. A later device with the
+ * same id starts without quotas.
  */
 struct hmmrt_quota {
 	__u32 size;
@@ -566,36 +716,49 @@ struct hmmrt_quota {
 	__aligned_u64 out_evicted_bytes;
 };
 
-/* Why a page was where it was found: hmmrt_page.cause */
+/**
+ * enum hmmrt_cause - why a page moved to its location: hmmrt_page.cause
+ * @HMMRT_CAUSE_NONE: the page never moved, or this space did not move it
+ * @HMMRT_CAUSE_DEVICE_FAULT: a device fault
+ * @HMMRT_CAUSE_CPU_FAULT: a CPU fault
+ * @HMMRT_CAUSE_PREFETCH: HMMRT_IOC_PREFETCH
+ * @HMMRT_CAUSE_EXCLUSIVE: HMMRT_IOC_EXCLUSIVE
+ * @HMMRT_CAUSE_UNBIND: the device was unbound
+ * @HMMRT_CAUSE_EVICTION: the device memory was needed, or its eviction was
+ *	requested
+ * @HMMRT_CAUSE_ACCESS_COUNTER: a device used the page often while it was remote
+ */
 enum hmmrt_cause {
-	HMMRT_CAUSE_NONE = 0,	/* never moved, or not by this space */
+	HMMRT_CAUSE_NONE = 0,
 	HMMRT_CAUSE_DEVICE_FAULT,
 	HMMRT_CAUSE_CPU_FAULT,
 	HMMRT_CAUSE_PREFETCH,
 	HMMRT_CAUSE_EXCLUSIVE,
 	HMMRT_CAUSE_UNBIND,
-	HMMRT_CAUSE_EVICTION,	/* its place was needed, or asked for */
-	HMMRT_CAUSE_ACCESS_COUNTER,	/* a device had used it often where it was */
+	HMMRT_CAUSE_EVICTION,
+	HMMRT_CAUSE_ACCESS_COUNTER,
 };
 
-/* Of hmmrt_page.flags. */
+/* Bits of hmmrt_page.flags. */
 #define HMMRT_PAGE_DIRTY	0x1u	/* written since it was clean */
-#define HMMRT_PAGE_PINNED	0x2u	/* held for I/O by somebody */
+#define HMMRT_PAGE_PINNED	0x2u	/* pinned (GUP), as for direct I/O */
 #define HMMRT_PAGE_LOCKED	0x4u	/* mlock() */
-#define HMMRT_PAGE_FILE		0x8u	/* of a file or shared */
+#define HMMRT_PAGE_FILE		0x8u	/* of a file or shared memory */
 #define HMMRT_PAGE_HUGE		0x10u	/* part of a huge page */
-#define HMMRT_PAGE_MERGED	0x20u	/* by KSM */
+#define HMMRT_PAGE_MERGED	0x20u	/* merged by KSM */
 #define HMMRT_PAGE_ZEROES	0x40u	/* the zero page */
 
 /**
- * struct hmmrt_page - what is known of one page
+ * struct hmmrt_page - state of one page
  * @location: device id, HMMRT_LOCATION_HOST or HMMRT_LOCATION_NONE
  * @flags: HMMRT_PAGE_*
- * @mapped_by: who can read it without a fault: bits, and HMMRT_BY_CPU
- * @written_by: of them, who can write it
- * @copies: devices that have a copy of their own
- * @cause: enum hmmrt_cause of the last move that this space saw
- * @time: of that, in nanoseconds of CLOCK_MONOTONIC, to about a millisecond
+ * @mapped_by: mask of the processors that can read the page without a fault:
+ *	bit N for device N, HMMRT_BY_CPU for the CPU
+ * @written_by: subset of @mapped_by that can also write the page
+ * @copies: mask of the devices that have a duplicate of the page
+ * @cause: enum hmmrt_cause of the last move that this space made
+ * @time: time of that move, in nanoseconds of CLOCK_MONOTONIC, to about a
+ *	millisecond
  */
 struct hmmrt_page {
 	__u32 location;
@@ -613,11 +776,13 @@ struct hmmrt_page {
  * @flags: must be 0
  * @addr: first byte, page aligned
  * @len: bytes, page multiple, > 0, at most 1 GiB
- * @pages: user pointer to @len / page size structs hmmrt_page
- * @page_bytes: sizeof(struct hmmrt_page); EINVAL for what this kernel does not know
+ * @pages: user pointer to @len / page size elements of struct hmmrt_page
+ * @page_bytes: sizeof(struct hmmrt_page). EINVAL for any other size than the
+ *	kernel's.
  * @__reserved: must be 0
  *
- * As HMMRT_IOC_RESIDENCY, with all that is known.
+ * Report the state of each page. Like HMMRT_IOC_RESIDENCY, the result is a
+ * snapshot.
  */
 struct hmmrt_pages {
 	__u32 size;
@@ -629,7 +794,8 @@ struct hmmrt_pages {
 	__u32 __reserved;
 };
 
-#define HMMRT_PEER_QUERY	0	/* out_possible, out_enabled */
+/* Values of hmmrt_peer.operation. QUERY only reads the out_* members. */
+#define HMMRT_PEER_QUERY	0
 #define HMMRT_PEER_ENABLE	1
 #define HMMRT_PEER_DISABLE	2
 
@@ -637,20 +803,23 @@ struct hmmrt_pages {
  * struct hmmrt_peer - ioctl(HMMRT_IOC_PEER)
  * @size: sizeof(struct hmmrt_peer)
  * @flags: must be 0
- * @device_id: whose accesses
- * @peer_id: to whose memory; another device
- * @operation: HMMRT_PEER_*
+ * @device_id: device that accesses the memory
+ * @peer_id: device with the memory, different from @device_id
+ * @operation: HMMRT_PEER_QUERY, HMMRT_PEER_ENABLE or HMMRT_PEER_DISABLE
  * @__reserved: must be 0
- * @out_possible: 1 if the two devices can do that
- * @out_enabled: 1 if they do, for this space, after the call
+ * @out_possible: 1 if the hardware of the two devices supports peer access
+ * @out_enabled: 1 if peer access is enabled for this space after the call
  *
- * While it is enabled, what @device_id touches on the peer is mapped there, where
- * the peer's memory is preferred or nothing else moves it, instead of moving. At
- * first it is not, and no longer when one of the two is unbound. When a call to
- * disable it is back, @device_id has no access to the peer's memory any more.
- * EINVAL if one of the two is not bound to the space, or both are one; EOPNOTSUPP
- * to enable what is not possible. The memory of a coherent device is mapped by all
- * others in any case.
+ * Control whether a device may map the memory of another device. While peer
+ * access is enabled, a fault of @device_id on a page in the peer's memory maps
+ * the page there instead of moving it, if that memory is the preferred location
+ * or if no other rule moves the page. Peer access is disabled at first, and
+ * when either device is unbound. When a call that disables it returns,
+ * @device_id no longer has access to the memory of the peer.
+ *
+ * The call fails with EINVAL if either device is not bound to the space or if
+ * both ids are equal, and with EOPNOTSUPP if it is to enable access that is not
+ * possible. All devices can always map the memory of a coherent device.
  */
 struct hmmrt_peer {
 	__u32 size;
@@ -667,53 +836,61 @@ struct hmmrt_peer {
  * struct hmmrt_stats - ioctl(HMMRT_IOC_STATS)
  * @size: sizeof(struct hmmrt_stats)
  * @flags: must be 0
- * @device_id: a device bound to this space
+ * @device_id: a device that is bound to this space
  * @__reserved: must be 0
- * @out_device_faults: device faults served by the manager
- * @out_failed_faults: device faults answered with an error
- * @out_mapped_pages: device page table entries written
- * @out_remote_pages: of these, to memory that is not the device's own
- * @out_migrated_to_device: pages
- * @out_migrated_to_host: pages, by CPU fault or prefetch, or because a device is no
- *	longer bound; for evictions see @out_evicted_pages
- * @out_cpu_faults: CPU faults on device pages, of which those of a coherent
- *	device have none
- * @out_invalidations: notifier callbacks that reached this space
- * @out_retries: faults started again because of an invalidation
- * @out_copied_pages: copies made of read-mostly pages
- * @out_evictions: chunks of device memory that were evicted, whoever had them, to
- *	make room for this space
- * @out_evicted_pages: pages of this space that were evicted, whoever asked for it;
- *	copies are dropped instead, and not counted
- * @out_thrashing_faults: device faults for what is evicted again and again, and was
- *	therefore left where it is
- * @out_fault_batches: batches of device faults that were served, many of one fault
- * @out_merged_faults: device faults that were served as one with another fault of the
- *	same page
- * @out_flushed_faults: device faults that were answered because their page had been
- *	mapped by then, without being part of a batch; see HMMRT_REPLAY_BATCH_FLUSH
- * @out_replays: times that lanes were told to go on: see enum hmmrt_replay_policy
- * @out_pending_faults: device faults that wait at the moment, for others to be served
- * @out_thrashing_blocks: times that a block was found to go back and forth
- * @out_throttled_faults: device faults that were held up, so that others could use
- *	such a block meanwhile
- * @out_pins: times that one was left where it is for a while, for either reason
- * @out_unpins: times that this ended, and it may move again: the time was over, or
- *	the process said where it wants it
- * @out_counted_moves: pages that moved because the device had used them often where
- *	they were; also in @out_migrated_to_device
- * @out_quota_refusals: faults, and blocks of calls, that were refused device memory
- *	because of a limit, see HMMRT_IOC_QUOTA, so that something was left where it is
- * @out_memory_refusals: likewise because there was none, and nothing to be evicted
- * @out_thrashing_resets: times that the process said where it wants a block that had
- *	been found to go back and forth
- * @out_blocks: parts of the address space, of 2 MiB each, that the manager keeps
- *	something of, about 10 KiB each with what devices keep of it. One goes a moment
- *	after the last mapping of it has
+ * @out_device_faults: device faults that the manager served
+ * @out_failed_faults: device faults that failed with an error
+ * @out_mapped_pages: device page table entries that were written
+ * @out_remote_pages: part of @out_mapped_pages that points to memory other than
+ *	the device's own
+ * @out_migrated_to_device: pages that migrated to the device
+ * @out_migrated_to_host: pages that migrated to system memory because of a CPU
+ *	fault, a prefetch or an unbind. @out_evicted_pages counts evictions.
+ * @out_cpu_faults: CPU faults on pages in device memory. Pages of a coherent
+ *	device cause none.
+ * @out_invalidations: MMU notifier callbacks for this space
+ * @out_retries: attempts to serve a fault that were repeated, because of an
+ *	invalidation or to free device memory
+ * @out_copied_pages: duplicates of read-mostly pages that were made
+ * @out_evictions: chunks of any process's memory that were evicted to free
+ *	device memory for this space
+ * @out_evicted_pages: pages of this space that were evicted, on behalf of any
+ *	process. Duplicates are dropped instead, and are not counted.
+ * @out_thrashing_faults: device faults on memory that was evicted repeatedly
+ *	and therefore stayed where it is
+ * @out_fault_batches: batches of device faults that were served. Many batches
+ *	have one fault.
+ * @out_merged_faults: device faults that were served together with another
+ *	fault on the same page
+ * @out_flushed_faults: pending device faults that were answered without being
+ *	part of a batch because their page had been mapped: see
+ *	HMMRT_REPLAY_BATCH_FLUSH
+ * @out_replays: times that lanes were told to continue: see enum
+ *	hmmrt_replay_policy
+ * @out_pending_faults: device faults that currently wait in the queue
+ * @out_thrashing_blocks: times that a block was found to thrash
+ * @out_throttled_faults: device faults that were throttled so that other
+ *	processors could use a thrashing block
+ * @out_pins: times that a block was pinned where it is, because it migrated
+ *	back and forth or because it was evicted repeatedly
+ * @out_unpins: times that such a pin ended because its time was over or because
+ *	the process moved the block explicitly
+ * @out_counted_moves: pages that migrated because of access counters. Also
+ *	counted in @out_migrated_to_device.
+ * @out_quota_refusals: faults, and blocks of calls, that left pages where they
+ *	are because of a limit: see HMMRT_IOC_QUOTA
+ * @out_memory_refusals: faults, and blocks of calls, that left pages where they
+ *	are because the device was full and nothing could be evicted
+ * @out_thrashing_resets: times that the process moved a thrashing block
+ *	explicitly, which resets its thrashing state
+ * @out_blocks: blocks of 2 MiB of address space for which the manager has
+ *	state. The state of a block takes about 10 KiB, including that of the
+ *	devices. It is freed soon after the block is completely unmapped.
  *
- * Counters since the binding was made, except out_cpu_faults,
- * out_migrated_to_host and out_invalidations, which are of the space,
- * out_pending_faults, which is no counter, and out_blocks, which is neither.
+ * The values are counters since the binding was made, with these exceptions:
+ * @out_migrated_to_host, @out_cpu_faults and @out_invalidations count for the
+ * whole space. @out_pending_faults is a current value of the binding.
+ * @out_blocks is a current value of the space.
  */
 struct hmmrt_stats {
 	__u32 size;
@@ -755,23 +932,26 @@ struct hmmrt_stats {
  * @flags: must be 0
  * @addr: first byte, page aligned
  * @len: bytes, page multiple, > 0
- * @device_id: a device bound to this space
+ * @device_id: a device that is bound to this space
  * @__reserved: must be 0
- * @out_pages: pages up to the first one that is not exclusive; on success and on
- *	EINTR
+ * @out_pages: pages before the first one that is not exclusive. Valid on
+ *	success and on EINTR.
  *
- * The pages come home, and from then on only the device has entries for them:
- * what it does to a word there, be it in several steps, no CPU and no other
- * device sees half done. The next one of those to touch a page takes that away,
- * waits until the device has finished with the page, and goes on; to the device
- * it is then a page like others. So this is a state that may end at any time,
- * also before the call is back.
+ * Give a device exclusive access to pages. The pages migrate to system memory,
+ * and then only the device has page table entries for them. An operation of the
+ * device on a word there, even in several steps, is atomic to the CPU and to
+ * other devices. The next access of the CPU or of another device ends the
+ * exclusive access to that page: it waits until the device has finished with
+ * the page, and then continues. After that the page is an ordinary page for the
+ * device. Exclusive access can therefore end at any time, even before the call
+ * returns.
  *
- * For private anonymous memory that may be written: EACCES if it may not, EFAULT
- * if no mapping covers some part. EBUSY if some page cannot be exclusive: it is
- * locked, pinned, shared, registered with userfaultfd, in a mapping of a file (also
- * a private one that was written), or others keep touching it. Pages before it, and
- * pages near it, may be. No program is waited for.
+ * The memory must be private and anonymous and must be writable. The call fails
+ * with EACCES if it is not writable, with EFAULT if any part is not mapped, and
+ * with EBUSY if a page cannot be exclusive: it is locked, pinned, shared,
+ * registered with userfaultfd or in a mapping of a file (even a private mapping
+ * in which the page was written), or others keep accessing it. Pages before and
+ * near that page may be exclusive then. The call does not wait for any program.
  */
 struct hmmrt_exclusive {
 	__u32 size;
@@ -787,23 +967,24 @@ struct hmmrt_exclusive {
  * struct hmmrt_gpu_bind - ioctl(HMMRT_GPU_IOC_BIND)
  * @size: sizeof(struct hmmrt_gpu_bind)
  * @flags: must be 0
- * @space_fd: a /dev/hmmrt file on which the caller created its space
+ * @space_fd: a file of /dev/hmmrt on which the caller created its space
  * @out_device_id: id of this device
- * @out_token: to be shown by the agent in HMMRT_GPU_IOC_ATTACH, once
- * @wait_msec: how long to wait while the device is bound to this space already; 0:
- *	not at all
+ * @out_token: token for one HMMRT_GPU_IOC_ATTACH by the agent
+ * @wait_msec: how long to wait while the device is still bound to this space,
+ *	0 not to wait
  * @__reserved: must be 0
  *
- * A binding ends when the last reference to its file is gone: all descriptors are
- * closed, and the agent's process has exited, with its mappings. The kernel may need a
- * moment for that after close() and waitpid() are back, and the end itself brings
- * memory home. To bind the device again, wait with @wait_msec; EBUSY says that the
- * device was bound for all of that time, or that the file is a binding already. A
- * signal ends the wait with EINTR.
+ * Bind the device to a space. A binding ends when the last reference to its
+ * file is gone: all descriptors are closed, and the agent's process has exited
+ * with its mappings. This can happen shortly after close(2) and waitpid(2)
+ * return, and unbinding migrates memory back to the host. To bind the device
+ * again, set @wait_msec. The call fails with EBUSY if the device was bound for
+ * all of that time or if the file already is a binding, and with EINTR if a
+ * signal ends the wait.
  *
- * poll() of the file reports EPOLLHUP once the attached agent's process has exited
- * or has executed another program. A poll() that waits is woken by an exit, and by
- * an exec of an agent that has mapped the file.
+ * poll(2) on the file reports EPOLLHUP after the process of the attached agent
+ * has exited or has executed another program. An exit wakes a waiting poll(2).
+ * An exec wakes it if the agent had mapped the file.
  */
 struct hmmrt_gpu_bind {
 	__u32 size;
@@ -819,12 +1000,13 @@ struct hmmrt_gpu_bind {
  * struct hmmrt_gpu_attach - ioctl(HMMRT_GPU_IOC_ATTACH)
  * @size: sizeof(struct hmmrt_gpu_attach)
  * @flags: must be 0
- * @token: from HMMRT_GPU_IOC_BIND
+ * @token: token from HMMRT_GPU_IOC_BIND
  *
- * The caller's address space becomes the agent of the binding and the only one
- * that may map the file. It is killed when the owner's address space goes; a process
- * that has executed another program by then is not. It may not be the owner, have a
- * space or mmu notifiers, or be attached elsewhere.
+ * Make the caller's address space the agent of the binding. Only the agent can
+ * map the file. The agent is killed when the owner's address space goes away,
+ * unless its process has executed another program by then. The caller must not
+ * be the owner, have a space or MMU notifiers, or be attached to another
+ * binding.
  */
 struct hmmrt_gpu_attach {
 	__u32 size;
@@ -832,7 +1014,7 @@ struct hmmrt_gpu_attach {
 	__aligned_u64 token;
 };
 
-/* What a device access wanted: hmmrt_gpu_fault_record.out_access */
+/* Bits of hmmrt_gpu_fault_record.out_access: kinds of device access. */
 #define HMMRT_ACCESS_READ	0x1u
 #define HMMRT_ACCESS_WRITE	0x2u
 #define HMMRT_ACCESS_EXEC	0x4u
@@ -841,14 +1023,17 @@ struct hmmrt_gpu_attach {
  * struct hmmrt_gpu_fault_record - ioctl(HMMRT_GPU_IOC_FAULT_RECORD)
  * @size: sizeof(struct hmmrt_gpu_fault_record)
  * @flags: must be 0
- * @out_addr: address of the calling thread's last access that failed. One that
- *	the CPU refuses by itself leaves no record: compare with the signal's
- * @out_access: HMMRT_ACCESS_* it needed: a write and a jump need READ as well
- * @out_errno: EFAULT nothing mapped there, EACCES no permission for this
- *	access, EOPNOTSUPP memory that a device cannot reach (device memory of
- *	others, secretmem), ENOMEM, ESRCH owner is gone; 0 none recorded
+ * @out_addr: address of the last failed access of the calling thread
+ * @out_access: HMMRT_ACCESS_* that the access needed. A write or an instruction
+ *	fetch also needs HMMRT_ACCESS_READ.
+ * @out_errno: 0 if there is no record. EFAULT if nothing is mapped at the
+ *	address, EACCES if the mapping does not permit the access, EOPNOTSUPP if
+ *	a device cannot reach the memory (device memory of other drivers,
+ *	secretmem), ENOMEM, or ESRCH if the owner has exited.
  *
- * For the attached agent.
+ * Report why an access of the attached agent failed. An access that the CPU
+ * refuses without a device fault leaves no record: compare @out_addr with the
+ * address of the signal.
  */
 struct hmmrt_gpu_fault_record {
 	__u32 size;
