@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * hmmrt_faulty: a device for tests, which fails when it is told to and comes and
- * goes while processes use it. No program but tests needs it: it may change.
+ * hmmrt_faulty: a test device that injects failures on request, and that can be
+ * added and removed while processes use it. Only tests use this interface. It
+ * is not stable.
  *
- *   /dev/hmmrt-faulty    tells the devices what to do
- *   /dev/hmmrt-faultyN   device N; an open file is a binding of it to the process
- *                        that opened it. pread() and pwrite() of eight bytes are
- *                        the device's accesses to that address. When the device
- *                        goes, they and the calls are ENODEV.
+ *   /dev/hmmrt-faulty    control file of the devices
+ *   /dev/hmmrt-faultyN   device N. An open file is a binding of the device to
+ *                        the process that opened it. pread() and pwrite() of
+ *                        eight bytes are accesses of the device to the address
+ *                        in the file offset. After the device is removed, all
+ *                        calls on the file fail with ENODEV.
  *
- * Errors are those of hmmrt.h, and EIO from none of them: what the manager makes
- * of a failed copy is what is tested.
+ * The errors are those of hmmrt.h. An injected copy failure does not appear as
+ * EIO: tests check how the manager handles it. Only accesses of a hollow device
+ * fail with EIO (see HMMRT_FAULTY_IOC_HOLLOW).
  */
 #ifndef _UAPI_LINUX_HMMRT_FAULTY_H
 #define _UAPI_LINUX_HMMRT_FAULTY_H
@@ -20,7 +23,15 @@
 
 #define HMMRT_FAULTY_MAX_DEVICES	2
 
-/* Ops of a device that may fail. */
+/**
+ * enum hmmrt_faulty_op - device operations that can fail on request
+ * @HMMRT_FAULTY_POPULATE: populate() of struct hmmrt_device_ops
+ * @HMMRT_FAULTY_PREPARE: prepare()
+ * @HMMRT_FAULTY_COPY_TO_DEVICE: copy_to_device()
+ * @HMMRT_FAULTY_COPY_TO_HOST: copy_to_host()
+ * @HMMRT_FAULTY_COPY_FROM_PEER: copy_from_peer()
+ * @HMMRT_FAULTY_OPS: number of operations
+ */
 enum hmmrt_faulty_op {
 	HMMRT_FAULTY_POPULATE = 0,
 	HMMRT_FAULTY_PREPARE,
@@ -30,48 +41,67 @@ enum hmmrt_faulty_op {
 	HMMRT_FAULTY_OPS,
 };
 
-/* How many devices there are from now on: the argument itself, 0 to the maximum. */
+/*
+ * The following ioctls are for the control file. Except for
+ * HMMRT_FAULTY_IOC_FAIL, the argument is the value itself, not a pointer.
+ */
+
+/* Add or remove devices until their number is the argument. */
 #define HMMRT_FAULTY_IOC_DEVICES	_IO('h', 0xe0)
+/* Make calls of a device operation fail. */
 #define HMMRT_FAULTY_IOC_FAIL \
 	_IOWR('h', 0xe1, struct hmmrt_faulty_fail)
-/* Bring home what is on a device: its number is the argument itself. */
+/* Migrate all pages of a device to system memory. Argument: device number. */
 #define HMMRT_FAULTY_IOC_EVICT		_IO('h', 0xe2)
-/* How often a device was told to invalidate: its number is the argument itself. */
+/*
+ * Return the number of invalidate() calls of a device. Argument: device number.
+ */
 #define HMMRT_FAULTY_IOC_INVALIDATIONS	_IO('h', 0xe3)
 
 /*
- * The next copy to the host takes as many milliseconds as the argument says, and
- * fails; 0 changes nothing. Returns what was set before: 0 once that copy has begun.
+ * Delay the next copy to the host by the given number of milliseconds, and then
+ * make it fail. The argument 0 changes nothing. Returns the previous value,
+ * which is 0 after the delayed copy has started.
  */
 #define HMMRT_FAULTY_IOC_SLOW		_IO('h', 0xe4)
 
 /*
- * Devices that come from now on have so many MiB, with nothing behind: they take what is
- * copied to them, and give nothing back. 0: as devices are at first. EIO for accesses.
+ * Make devices that are added later hollow. The argument is the size of their
+ * memory in MiB, or 0 for ordinary devices. A hollow device has no storage:
+ * copies to it succeed, and copies from it and accesses of it fail (EIO).
  */
 #define HMMRT_FAULTY_IOC_HOLLOW		_IO('h', 0xe5)
 
 /*
- * The argument itself is 1: copies to and from the devices wait from now on, for half
- * a minute at most; 0: they go on. Returns how many wait.
+ * 1: block copies between the host and the devices, each for at most 30 s.
+ * 0: let them continue. Returns the number of copies that are blocked.
  */
 #define HMMRT_FAULTY_IOC_HOLD		_IO('h', 0xe6)
 
 /*
- * The argument itself is 1: from now on one worker serves the faults of accesses, of
- * all devices and processes; 0: each access serves its own, as at first.
+ * 1: one worker serves the faults of all devices and processes. 0: each access
+ * serves its own fault (default).
  */
 #define HMMRT_FAULTY_IOC_WORKER		_IO('h', 0xe7)
 
+/*
+ * The following ioctls are for the file of a device. They call hmmrt_*_range()
+ * (see linux/hmmrt_device.h) for a range of the process's memory.
+ */
+
+/* hmmrt_fault_range() for a write */
 #define HMMRT_FAULTY_IOC_FAULT \
 	_IOWR('h', 0xe8, struct hmmrt_faulty_range)
+/* hmmrt_migrate_range_to_device() */
 #define HMMRT_FAULTY_IOC_TO_DEVICE \
 	_IOWR('h', 0xe9, struct hmmrt_faulty_range)
-/* The same without what is on other devices: HMMRT_MIGRATE_NO_PEERS. */
+/* hmmrt_migrate_range_to_device() with HMMRT_MIGRATE_NO_PEERS */
 #define HMMRT_FAULTY_IOC_TO_DEVICE_NO_PEERS \
 	_IOWR('h', 0xec, struct hmmrt_faulty_range)
+/* hmmrt_migrate_range_to_host() */
 #define HMMRT_FAULTY_IOC_TO_HOST \
 	_IOWR('h', 0xea, struct hmmrt_faulty_range)
+/* hmmrt_exclusive_range() */
 #define HMMRT_FAULTY_IOC_EXCLUSIVE \
 	_IOWR('h', 0xeb, struct hmmrt_faulty_range)
 
@@ -79,11 +109,14 @@ enum hmmrt_faulty_op {
 
 /**
  * struct hmmrt_faulty_fail - ioctl(HMMRT_FAULTY_IOC_FAIL)
- * @op: enum hmmrt_faulty_op, of all devices together
- * @nth: 1 the next call fails, 2 the one after it, ...; 0 none
- * @times: how many fail from that one on, at least 1; HMMRT_FAULTY_ALWAYS all
- * @out_left: what was left of @nth before, 1 when some of @times was; 0 when those
- *	calls have failed, and when all were to
+ * @op: enum hmmrt_faulty_op. Calls for all devices are counted together.
+ * @nth: first call that fails: 1 for the next call, 2 for the one after it, and
+ *	so on. 0 for none.
+ * @times: number of consecutive calls that fail, at least 1 unless @nth is 0,
+ *	or HMMRT_FAULTY_ALWAYS
+ * @out_left: state of the previous request for @op. Its remaining @nth, or 1 if
+ *	it has made some but not all of its calls fail. 0 if all of its calls
+ *	have failed, or if it was making every call fail.
  */
 struct hmmrt_faulty_fail {
 	__u32 op;
@@ -93,10 +126,10 @@ struct hmmrt_faulty_fail {
 };
 
 /**
- * struct hmmrt_faulty_range - what a call works on
+ * struct hmmrt_faulty_range - argument of the ioctls for a range
  * @addr: first byte, page aligned
  * @len: bytes, page multiple
- * @out_moved: pages that moved, for those that move some; also on failure
+ * @out_moved: pages that moved, for ioctls that migrate. Also valid on failure.
  */
 struct hmmrt_faulty_range {
 	__aligned_u64 addr;
