@@ -1,38 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The boundary between the memory manager (hmmrt.ko) and a device driver: all
- * that a driver includes. kmod/sample/hmmrt_sample.c is a whole one.
+ * The interface between the memory manager (hmmrt.ko) and a device driver. A
+ * driver includes only this header. See kmod/sample/hmmrt_sample.c for a
+ * complete driver.
  */
 
 /**
  * DOC: Overview
  *
- * A driver registers its memory and its MMU functions and gets unified memory
- * in return: a process binds the device to its address space, the driver
- * reports the faults of its MMU, the manager decides where pages live, moves
- * them and tells the driver what to map.
+ * A driver registers its device memory and its MMU functions. A process binds
+ * the device to its address space, and the driver reports the faults of the
+ * device's MMU. The manager decides where pages live, moves them and tells the
+ * driver what to map::
  *
  *	driver                                manager
  *	hmmrt_device_register(ops)  ------->  device id, device memory
  *	hmmrt_bind_current(dev)     ------->  binding
  *	MMU fault: hmmrt_fault()    ------->  policy, migration, snapshot
  *	ops->populate, copy_*       <-------    device memory and its contents
- *	ops->prepare, map           <-------    the entry is written
- *	                                      notifier of the core mm:
- *	ops->unmap, invalidate      <-------    the entry is gone
- *	ops->released               <-------  the process is gone: stop its work
+ *	ops->prepare, map           <-------    write the entry
+ *	                                      MMU notifier of the core mm:
+ *	ops->unmap, invalidate      <-------    remove the entry
+ *	ops->released               <-------  the process exits: stop its work
  *	hmmrt_unbind()              ------->
- *	hmmrt_device_unregister()   ------->  all pages come home first
+ *	hmmrt_device_unregister()   ------->  first migrate all pages back
  *
- * The manager knows no device: it speaks of pages, entries, and offsets in
- * device memory. The driver knows no policy: it never decides where a page is.
+ * The manager knows nothing about the hardware: it handles pages, entries and
+ * offsets in device memory. The driver knows nothing about policy: it never
+ * decides where a page is.
  */
 
 /**
  * DOC: A driver
  *
- * Of what a driver adds to its own MMU and copy engine this is all; error paths
- * are left out, and kmod/sample/hmmrt_sample.c has them::
+ * The following is all that a driver adds to its own MMU and copy engine. Error
+ * paths are left out. See kmod/sample/hmmrt_sample.c for them::
  *
  *	static const struct hmmrt_device_ops my_ops = {
  *		.api_version = HMMRT_DEVICE_API_VERSION,
@@ -49,7 +51,7 @@
  *	};
  *	my->hmmrt = hmmrt_device_register(&desc);
  *
- *	// a process opens a file of ours: its page table first, then
+ *	// a process opens a device file: set up its page table, then
  *	context->binding = hmmrt_bind_current(my->hmmrt, context);
  *
  *	// the MMU reports a fault at addr
@@ -59,8 +61,8 @@
  *	else if (rc != -EINTR)
  *		my_cancel(context, rc);
  *
- *	// its last file is closed
- *	my_stop(context);			// no access, no fault any more
+ *	// the last reference to the file is gone
+ *	my_stop(context);			// no more accesses or faults
  *	hmmrt_unbind(context->binding);
  *	my_free_page_table(context);
  *
@@ -71,56 +73,68 @@
 /**
  * DOC: Failing
  *
- * Some ops may fail, at any call, and with that nothing is lost:
+ * Some ops may fail, in any call, without loss of data:
  *
- *	populate, copy_to_device	what was to move stays where it is, and the
- *					device is given an entry for it there
- *	copy_from_peer			is repeated through system memory
- *	copy_to_host			of several pages: they are asked for one by one.
- *					Of one: it stays on the device. A CPU that touches
- *					it gets SIGBUS, an access of another device
- *					-EFAULT, each until it can be read. Others in
- *					the same migration come home. Of a large page
- *					no part comes when the CPU touches it: ask for
- *					home, then what can be read does
- *	prepare				the call that needed it answers its error
+ * populate(), copy_to_device()
+ *	The pages stay where they are, and the manager maps them there for the
+ *	device.
  *
- * What a device that is unregistered does not give back, asked three times for each
- * page, is lost: a touch of it is SIGBUS. It takes no memory but a struct page for
- * each page that is mapped. Of a large page of which some can be read, the rest is
- * poisoned, as after an error of the memory itself; on a kernel that cannot poison
- * memory it is zeroes. The log says how much is lost. The other ops cannot fail. A
- * failed populate() is not followed by a depopulate().
+ * copy_from_peer()
+ *	The manager copies through system memory instead.
+ *
+ * copy_to_host()
+ *	If the call is for several pages, the manager repeats it page by page. A
+ *	page that cannot be copied stays on the device. Until it can be read, a
+ *	CPU access to it gets SIGBUS, and a fault of another device gets
+ *	-EFAULT. Other pages of the same migration move. If a CPU access hits a
+ *	large page, either all of it moves or nothing. An explicit migration to
+ *	system memory moves the parts of it that can be read.
+ *
+ * prepare()
+ *	The call that needed it returns the error.
+ *
+ * When a device is unregistered, the manager tries three times to read each
+ * page. A page that cannot be read is lost: an access gets SIGBUS. A lost page
+ * uses no memory except a struct page while it is mapped. If only parts of a
+ * large page can be read, the rest is poisoned, as after a memory error. On a
+ * kernel that cannot poison memory, the rest reads as zeroes. The kernel log
+ * says how much is lost.
+ *
+ * The other ops cannot fail. A failed populate() is not followed by
+ * depopulate().
  */
 
 /**
  * DOC: Ranges
  *
- * A driver that knows more than one faulting address asks for all of it at once:
+ * A driver that knows more than one faulting address can handle a whole range
+ * in one call::
  *
  *	hmmrt_fault_range()             map every page of a range
- *	hmmrt_migrate_range_to_device() move what can move, and map that
- *	hmmrt_migrate_range_to_host()   bring home what is on this device
- *	hmmrt_exclusive_range()         map, and take away from the CPU meanwhile
- *	hmmrt_snapshot_range()          only look
+ *	hmmrt_migrate_range_to_device() migrate the pages that can, and map them
+ *	hmmrt_migrate_range_to_host()   migrate pages of this device back
+ *	hmmrt_exclusive_range()         map pages and remove the CPU's access
+ *	hmmrt_snapshot_range()          only report the state
  *
- * They may cross blocks and mappings, start and end at pages, and work in steps:
- * when one fails, what was done before it stays done. Each is called with no
- * lock held, from process context, by any thread, while the binding exists; takes
- * the process's mmap_lock and may sleep. All answer -EINVAL for a range that is
- * empty, not page aligned or beyond user addresses, -ESRCH when the process has
- * exited, -EINTR for a signal (what was done stays done; repeat it), -EAGAIN when
- * others kept getting in between (likewise), -ENOMEM.
+ * A range starts and ends at page boundaries and may span blocks and mappings.
+ * The calls work in steps: if one step fails, the completed steps are not
+ * undone. They run in process context, in any thread, with no lock held, while
+ * the binding exists. They take the mmap_lock of the process and may sleep. All
+ * return -EINVAL if the range is empty, not page aligned or beyond the user
+ * address space, -ESRCH if the process has exited, -ENOMEM, -EINTR for a signal
+ * and -EAGAIN if other threads or the core mm raced with the call too often.
+ * After -EINTR and -EAGAIN, repeat the call: completed steps are kept.
  */
 
 /**
  * DOC: Waiting for programs
  *
- * Where a program provides the page (a FUSE server, a handler of userfaultfd), a fault
- * lasts as long as the program likes, and only a signal ends it. A thread of the
- * process can wait for that: hmmrt_fault() in its context. A worker cannot: it serves
- * other processes too. hmmrt_unbind() cannot either: no call may be running then.
- * Such a driver does not wait for programs::
+ * If a program provides a page (a FUSE server, a userfaultfd handler), a fault
+ * can take as long as that program likes, and only a signal ends it. A thread
+ * of the process can wait for that: it calls hmmrt_fault() in its own context.
+ * A worker cannot, because it also serves other processes. A call to
+ * hmmrt_unbind() cannot either, because no other call may be running then. A
+ * driver with a worker therefore does not wait for programs::
  *
  *	// the worker
  *	rc = hmmrt_fault(binding, addr, access | HMMRT_FAULT_NOWAIT);
@@ -137,71 +151,80 @@
  *	else
  *		my_cancel(fault, rc);
  *
- *	// before it is served again, when it is cancelled, or the binding goes
+ *	// before it is served again, when it is cancelled, or before unbinding
  *	hmmrt_fault_in_end(in);			// no my_done() from here on
  *
- * None of these calls waits for a program, so hmmrt_unbind() soon follows. The calls
- * for ranges wait for the process's mmap_lock, whose holder may wait for a program: a
- * thread of the process makes them. kmod/faulty/worker.c is a whole worker, for all
- * processes.
+ * None of these calls waits for a program, so the driver can call
+ * hmmrt_unbind() soon afterwards. The calls for ranges wait for the mmap_lock
+ * of the process, whose holder may wait for a program: make them from a thread
+ * of the process. See kmod/faulty/worker.c for a complete worker that serves
+ * all processes.
  *
- * A page that is faulted in keeps the memory of its process. A driver whose files can
- * be mapped ends what is under way when a process closes its file (flush()): the
- * mapping, and with it the file, would stay otherwise for as long as the program likes.
+ * A fault-in holds a reference to the mm of its process, and so to its mappings
+ * and their files. If the files of a driver can be mapped, the driver must end
+ * pending fault-ins when a process closes a file (flush()). Otherwise the
+ * mapping, and with it the file, stays for as long as the program likes.
  */
 
 /**
  * DOC: Locking
  *
- * map() and unmap() are called with a lock of the manager held under which the
- * core mm may be reclaiming memory: they may take the driver's own page table
- * lock, but neither allocate, nor sleep on anything that allocates, nor call
- * back. What they need is made ready by prepare(), called before with nothing
- * held. invalidate() follows unmap() with nothing of the manager held but what
- * hmmrt_unbind() takes as well, and in a notifier: the same rules, except that it
- * may take a sleeping lock. None of the three can fail.
+ * map() and unmap() are called under a lock of the manager that the core mm may
+ * wait for during reclaim. They may take the driver's own page table lock. They
+ * must not allocate memory, wait for a thread that allocates memory, or call
+ * back into this interface. prepare() runs before them, with no lock held, and
+ * allocates what they need. invalidate() follows unmap(). It is called from a
+ * notifier, and the only locks of the manager that are held are those that
+ * hmmrt_unbind() takes too. The rules are the same, except that it may take a
+ * sleeping lock. None of these three can fail.
  *
- * forget() comes with a lock held under which the manager makes what it keeps of
- * addresses: it frees, takes the driver's own locks, and does not wait. It is not
- * called while prepare(), map(), unmap() or accessed() run for the same addresses;
- * invalidate() may.
+ * forget() is called under the lock with which the manager creates its state of
+ * an address range. It may free memory and take the driver's own locks, and
+ * must not wait. It does not run concurrently with prepare(), map(), unmap() or
+ * accessed() for the same addresses, but it may run concurrently with
+ * invalidate().
  *
- * populate(), depopulate(), prepare(), accessed() and copy_*() may sleep and allocate.
- * They end by themselves, for whoever unbinds or unregisters waits for them. All but
- * prepare() and accessed() may come with a process's mmap_lock held for reading and with pages
- * locked, those in their arguments among them: they neither touch user memory
- * nor wait for who does. depopulate() comes from a work queue as well.
+ * populate(), depopulate(), prepare(), accessed() and copy_*() may sleep and
+ * allocate memory. They must finish without outside help, because unbinding and
+ * unregistering wait for them. All but prepare() and accessed() may be called
+ * with the mmap_lock of a process held for reading and with pages locked,
+ * including the pages in their arguments. These must neither access user memory
+ * nor wait for a thread that does. depopulate() is also called from a work
+ * queue.
  *
- * No op calls back, neither into this interface nor by touching memory of the
- * processes. The driver calls with no lock held that an op takes.
+ * No op may call back, neither into this interface nor by accessing memory of
+ * the processes. The driver must not call this interface with a lock held that
+ * one of its ops takes.
  *
- * Ops of different pages, chunks and bindings run at the same time. Serialised
- * are map() and unmap() of one chunk of one address space, and populate() and
- * depopulate() of one chunk.
+ * Ops for different pages, chunks and bindings run concurrently. The manager
+ * serialises map() and unmap() of one chunk of one address space, and
+ * populate() and depopulate() of one chunk of device memory.
  */
 
 /**
  * DOC: Lifetimes
  *
- * A binding holds its space and its device. Ops for it may be called before
- * hmmrt_bind() has returned, so what they need is there before; in particular
- * they do not look for the pointer that it returns.
+ * A binding holds references to its space and its device. Ops for a binding may
+ * be called before hmmrt_bind() returns. The driver must set up everything that
+ * they need before the call, and ops must not rely on the pointer that it
+ * returns.
  *
- * hmmrt_unbind() is called when the device has stopped: it uses no entry of this
- * binding any more, and no call with it is running or can begin. From then on
- * entries need not be taken away with unmap(): they are just meaningless. When it
- * returns no op is called for the binding, and the page table can be freed. It
- * waits for prefetches of the process for a moment, for its mmap_lock a few seconds
- * at most, and for nothing else of it. It is not called from released(), where the
- * device only stops.
+ * Call hmmrt_unbind() after the device has stopped: it no longer uses any entry
+ * of this binding, and no call with the binding is running or can start. From
+ * then on, the manager need not remove entries with unmap(): they are
+ * meaningless. When hmmrt_unbind() returns, no op is called for the binding any
+ * more, and the driver can free the page table. hmmrt_unbind() waits briefly
+ * for prefetches of the process and a few seconds at most for its mmap_lock,
+ * and does not wait for anything else of the process. Do not call it from
+ * released(), which only stops the device.
  *
- * A device is unregistered when it is unbound everywhere. One that can be
- * unplugged unbinds its processes itself, while their files are open:
- * kmod/faulty/hmmrt_faulty.c shows one way. Pages of a device may outlive all
- * bindings, and the processes' mappings keep them; hmmrt_device_unregister()
- * moves those to system memory. It waits for what is locked or, in coherent
- * memory, pinned at the moment and cannot fail. Until it returns ops are called,
- * and its id and name are taken.
+ * A device can be unregistered after all its bindings have ended. The driver of
+ * a device that can be unplugged ends them itself while the files are open:
+ * kmod/faulty/hmmrt_faulty.c shows one way. Pages in device memory may outlive
+ * all bindings, because mappings of processes refer to them.
+ * hmmrt_device_unregister() moves such pages to system memory. It waits for
+ * pages that are locked or, in coherent memory, pinned. It cannot fail. Until
+ * it returns, ops are called, and the id and name of the device stay in use.
  */
 #ifndef _LINUX_HMMRT_DEVICE_H
 #define _LINUX_HMMRT_DEVICE_H
@@ -213,7 +236,10 @@
 
 #define HMMRT_DEVICE_API_VERSION	1
 
-/* Unit of device memory and of migration: no operation crosses a multiple. */
+/*
+ * Unit of device memory and of migration. No operation crosses a multiple of
+ * the chunk size.
+ */
 #define HMMRT_CHUNK_SHIFT	21
 #define HMMRT_CHUNK_SIZE	BIT(HMMRT_CHUNK_SHIFT)
 #define HMMRT_CHUNK_PAGES	(HMMRT_CHUNK_SIZE >> PAGE_SHIFT)
@@ -223,53 +249,65 @@ struct hmmrt_device;
 struct hmmrt_space;
 
 /*
- * What the manager asks a driver to map, one per page: the page aligned
- * physical address in system memory or in the coherent memory of another device,
- * or the offset in the device's own memory if HMMRT_PTE_DEVICE is set, or in the
- * memory of its peer hmmrt_pte_peer() if HMMRT_PTE_PEER is, and permissions.
- * Readable is implied by VALID.
+ * An entry that the manager asks a driver to map, one per page: an address and
+ * permissions. The address is page aligned. It is
+ *
+ *  - an offset in the device's own memory if HMMRT_PTE_DEVICE is set,
+ *  - an offset in the memory of the peer hmmrt_pte_peer() if HMMRT_PTE_PEER is
+ *    set,
+ *  - otherwise a physical address, in system memory or in the coherent memory
+ *  of
+ *    another device.
+ *
+ * HMMRT_PTE_VALID implies read permission.
  */
 typedef u64 hmmrt_pte_t;
 #define HMMRT_PTE_VALID		BIT_ULL(0)
 #define HMMRT_PTE_WRITE		BIT_ULL(1)
 #define HMMRT_PTE_EXEC		BIT_ULL(2)
 #define HMMRT_PTE_DEVICE	BIT_ULL(3)
-#define HMMRT_PTE_ATOMIC	BIT_ULL(4)	/* see hmmrt_exclusive_range() */
-#define HMMRT_PTE_PEER		BIT_ULL(5)	/* see HMMRT_DEVICE_PEER_ACCESS */
+#define HMMRT_PTE_ATOMIC	BIT_ULL(4)	/* hmmrt_exclusive_range() */
+#define HMMRT_PTE_PEER		BIT_ULL(5)	/* HMMRT_DEVICE_PEER_ACCESS */
 #define HMMRT_PTE_ADDR		GENMASK_ULL(51, 12)
-#define HMMRT_PTE_PEER_ID	GENMASK_ULL(55, 52)	/* which device */
+#define HMMRT_PTE_PEER_ID	GENMASK_ULL(55, 52)	/* id of the peer */
 
 /**
- * struct hmmrt_device_ops - what a device can do
+ * struct hmmrt_device_ops - operations of a device
  * @api_version: HMMRT_DEVICE_API_VERSION
- * @populate: make the chunk of device memory at @offset usable; it may hold
- *	anything: all of it is written before it is read. Not called for coherent
- *	memory
- * @depopulate: the chunk holds nothing any more; likewise
- * @copy_to_device: fill @npages pages of device memory at @offset from
- *	@src[i], or with zeroes where @src[i] is NULL; within one chunk
- * @copy_to_host: copy device memory into the pages @dst[i]; NULL: skip
- * @copy_from_peer: copy @npages pages to device memory at @offset from that of
- *	another device of this driver, each within one chunk; optional
+ * @populate: make the chunk of device memory at @offset usable. Its contents
+ *	are undefined: all of it is written before it is read. Not called for
+ *	coherent memory.
+ * @depopulate: release the chunk, which holds no pages any more. Not called for
+ *	coherent memory.
+ * @copy_to_device: fill @npages pages of device memory at @offset from @src[i],
+ *	or with zeroes where @src[i] is NULL. All pages are in one chunk.
+ * @copy_to_host: copy @npages pages of device memory at @offset to the pages
+ *	@dst[i]. Skip a page where @dst[i] is NULL.
+ * @copy_from_peer: copy @npages pages to device memory at @offset from the
+ *	memory of another device of this driver. On each side, all pages are in
+ *	one chunk. Optional.
  * @prepare: allocate what map() needs for [@start, @end), one chunk of address
- *	space; called again for the same range, before each map() of it. What is
- *	made stays until forget(), or until the binding goes
- * @map: write entries for consecutive pages from @start; invalid ones in @ptes
- *	leave the present entry alone
- * @unmap: clear the entries of [@start, @end), inside one chunk
+ *	space. Called before each map(), possibly repeatedly for the same range.
+ *	The allocation stays until forget() or until the binding ends.
+ * @map: write entries for consecutive pages from @start. Leave the present
+ *	entry alone where the entry in @ptes is invalid.
+ * @unmap: clear the entries of [@start, @end), inside one chunk of address
+ *	space
  * @invalidate: make sure that the device no longer uses the cleared entries
- * @accessed: say which entries of one chunk of address space, from @start, the
- *	device has used since it was asked last: @ptes[i] becomes the entry, or stays
- *	0. Whether a page was used at all is enough, and one that is missed now and
- *	then does no harm; optional. Without it the device evicts what it was given
- *	longest ago
- * @forget: nothing of [@start, @end), one chunk of address space, is mapped any more,
- *	nor will be before the next prepare() of it, which comes afterwards: what
- *	prepare() made may be freed. Neither sleeps for long nor allocates; optional
- * @released: the process has exited: stop working for it, the memory is going
+ * @accessed: report which entries of one chunk of address space, from @start,
+ *	the device has used since the last call: set @ptes[i] to the entry, or
+ *	leave it 0. One bit of usage per page is enough, and an occasional miss
+ *	is harmless. Optional: without it, the manager evicts the memory that
+ *	was allocated least recently, and the device has no access counters.
+ * @forget: free what prepare() allocated for [@start, @end), one chunk of
+ *	address space. No entry is mapped there, and none will be before the
+ *	next prepare(), which does not overlap with this call. Must not allocate
+ *	or sleep for long. Optional.
+ * @released: the process has exited and its memory goes away. Stop working for
+ *	it.
  *
- * Those that return something return 0 or a negative errno; see Failing, and
- * Locking for where they are called.
+ * Ops with a return value return 0 or a negative errno: see Failing. See
+ * Locking for the context of each call.
  */
 struct hmmrt_device_ops {
 	u32 api_version;
@@ -298,46 +336,47 @@ struct hmmrt_device_ops {
 };
 
 /*
- * A fault of this device maps pages where they are; they move to it only when
- * somebody asks (hmmrt_migrate_range_to_device(), a prefetch). Pages on another
- * device that is neither coherent nor its peer come home for it: they cannot be
- * mapped there.
+ * Faults of this device map pages where they are. Pages migrate to the device
+ * only on request (hmmrt_migrate_range_to_device(), a prefetch). Pages on
+ * another device that is neither coherent nor a peer cannot be mapped there, so
+ * a fault migrates them to system memory.
  */
 #define HMMRT_DEVICE_FAULT_IN_PLACE	BIT(0)
 
 /*
- * Its atomic operations on system memory and those of the CPU are atomic to each
- * other, with no need for hmmrt_exclusive_range(). Processes are told.
+ * Atomic operations of this device on system memory are atomic with respect to
+ * those of the CPU, without hmmrt_exclusive_range(). Processes see this
+ * property as HMMRT_PROPERTY_NATIVE_ATOMICS.
  */
 #define HMMRT_DEVICE_NATIVE_ATOMICS	BIT(1)
 
 /*
- * The CPU reads and writes this device's memory in place, coherently: pages there
- * stay there when it touches them, and other devices map them by physical
- * address. The memory is always there: it is not populated and not depopulated.
+ * The CPU accesses the memory of this device in place, coherently. A CPU access
+ * does not move pages there, and other devices map them by physical address.
+ * The memory is always present: populate() and depopulate() are not called.
  */
 #define HMMRT_DEVICE_COHERENT		BIT(2)
 
 /*
- * It reaches the memory of other devices of this driver, those with the same ops
- * and this flag, and they its. Where a process enables that for two of them
- * (HMMRT_IOC_PEER), its map() gets entries with HMMRT_PTE_PEER. They are taken
- * away by unmap() and invalidate() like others, before the peer's page can be
- * used for anything else; so while there is one, the chunk stays populated and
- * the peer registered.
+ * This device and other devices of its driver (same ops, same flag) can access
+ * each other's memory. After a process enables that for two of them
+ * (HMMRT_IOC_PEER), map() can get entries with HMMRT_PTE_PEER. unmap() and
+ * invalidate() remove them like other entries, before the peer's page is
+ * reused. While such an entry exists, its chunk stays populated and the peer
+ * stays registered.
  */
 #define HMMRT_DEVICE_PEER_ACCESS	BIT(3)
 
 /**
- * struct hmmrt_device_desc - a device to register
- * @name: unique, 1 to HMMRT_DEVICE_NAME_LEN - 1 characters
- * @ops: stays valid until the device is unregistered
- * @memory_bytes: device memory, a multiple of HMMRT_CHUNK_SIZE
- * @memory_start: its physical address, a multiple of HMMRT_CHUNK_SIZE, if it is
- *	coherent; otherwise 0. The driver has reserved it for itself
- * @numa_node: nearest node, one that is online, or NUMA_NO_NODE
+ * struct hmmrt_device_desc - description of a device to register
+ * @name: unique name, 1 to HMMRT_DEVICE_NAME_LEN - 1 characters
+ * @ops: operations, valid until the device is unregistered
+ * @memory_bytes: size of the device memory, a multiple of HMMRT_CHUNK_SIZE
+ * @memory_start: for a coherent device, physical address of its memory, a
+ *	multiple of HMMRT_CHUNK_SIZE that the driver has reserved. Otherwise 0.
+ * @numa_node: nearest online node, or NUMA_NO_NODE
  * @flags: HMMRT_DEVICE_*
- * @drvdata: see hmmrt_device_drvdata()
+ * @drvdata: driver data, see hmmrt_device_drvdata()
  */
 struct hmmrt_device_desc {
 	const char *name;
@@ -350,22 +389,22 @@ struct hmmrt_device_desc {
 };
 
 /**
- * hmmrt_device_register() - announce a device
- * @desc: copied, but for what its members point to
+ * hmmrt_device_register() - register a device
+ * @desc: description. The struct is copied, but not what its members point to.
  *
  * Context: process context, sleeps.
- * Return: the device, or an ERR_PTR: -EINVAL for a bad description or coherent
- * memory that is the kernel's own, -EEXIST for a name in use, -ENOSPC beyond
- * HMMRT_MAX_DEVICES, -ENOMEM.
+ * Return: the device, or an ERR_PTR: -EINVAL if the description is invalid or
+ * the kernel uses the coherent memory itself, -EEXIST if the name is in use,
+ * -ENOSPC if there are HMMRT_MAX_DEVICES devices already, -ENOMEM.
  */
 struct hmmrt_device *
 hmmrt_device_register(const struct hmmrt_device_desc *desc);
 
 /**
- * hmmrt_device_unregister() - bring all pages home, and forget the device
- * @dev: no binding of it is left, and nobody calls anything with it
+ * hmmrt_device_unregister() - migrate all pages back and remove the device
+ * @dev: device without bindings, and not in use by any other call
  *
- * Pages for which there is no memory wait for some.
+ * Waits for free system memory if there is not enough for all pages.
  *
  * Context: process context, no locks, sleeps.
  */
@@ -374,159 +413,175 @@ void *hmmrt_device_drvdata(const struct hmmrt_device *dev);
 u32 hmmrt_device_id(const struct hmmrt_device *dev);
 
 /*
- * Whose memory an entry with HMMRT_PTE_PEER is for. Context: any in which unmap()
- * cannot take the entry away meanwhile, as under the lock that protects it.
+ * Return the device that an entry with HMMRT_PTE_PEER points to. The caller
+ * must keep unmap() from removing the entry, for example by holding the lock
+ * that protects the entry.
  */
 struct hmmrt_device *hmmrt_pte_peer(hmmrt_pte_t pte);
 
 /**
- * hmmrt_device_evict() - bring all pages of a device home, whoever has them
- * @dev: registered; stays usable, and may be in use meanwhile
+ * hmmrt_device_evict() - migrate all pages of a device to system memory
+ * @dev: registered device, which stays usable and can be in use during the call
+ *
+ * Evicts pages of all processes. Duplicates of read-mostly pages are dropped.
  *
  * Context: process context, no locks, sleeps.
- * Return: 0; -EINTR for a fatal signal; or -EBUSY when pages are on the device
- * afterwards: they were locked or pinned, another call moved them there meanwhile, there
- * was no memory for them, or the device did not give them back. The kernel can pin
- * pages of a coherent device where they are, for as long as a read or a pipe lasts.
- * Copies of read-mostly pages are given up.
+ * Return: 0; -EINTR for a fatal signal; or -EBUSY if there are pages on the
+ * device afterwards: they were locked or pinned, another call moved them there,
+ * there was no memory for them, or the device could not copy them. The kernel
+ * can pin pages of a coherent device in place for as long as a read or a pipe
+ * lasts.
  */
 int hmmrt_device_evict(struct hmmrt_device *dev);
 
-/* The space behind a /dev/hmmrt file of the calling process, with a reference. */
+/*
+ * Return the space of a /dev/hmmrt file of the calling process, with a
+ * reference.
+ */
 struct hmmrt_space *hmmrt_space_get_from_fd(int fd);
 
 /*
- * The space of the calling process, made if it has none, with a reference: for
- * a driver whose files work without a file of /dev/hmmrt. -EACCES if it is the
- * agent of another one, -ESRCH for a thread without a process, -ENOMEM, -EINTR.
- * Context: may sleep, takes the mmap_lock.
+ * Return the space of the calling process, with a reference. The space is
+ * created if the process has none. This is for drivers with files that work
+ * without a file of /dev/hmmrt. Errors: -EACCES if the process is an agent,
+ * -ESRCH for a thread without an mm, -ENOMEM, -EINTR. May sleep, takes the
+ * mmap_lock.
  */
 struct hmmrt_space *hmmrt_space_get_current(void);
 void hmmrt_space_put(struct hmmrt_space *space);
 
 /**
- * hmmrt_bind() - have a device work for a process
- * @space: of the calling process
- * @dev: registered
- * @drvdata: see hmmrt_binding_drvdata()
+ * hmmrt_bind() - bind a device to the address space of a process
+ * @space: space of the calling process
+ * @dev: registered device
+ * @drvdata: driver data, see hmmrt_binding_drvdata()
  *
- * Context: process context, no locks, sleeps. The first one makes struct pages
- * for the device's memory.
- * Return: the binding, or an ERR_PTR: -EBUSY if the device is bound to this space
- * already, -ENOMEM, -EINTR, or what the core answers when it cannot give struct
- * pages to device memory.
+ * The first binding of a device creates the struct pages of its memory.
+ *
+ * Context: process context, no locks, sleeps.
+ * Return: the binding, or an ERR_PTR: -EBUSY if the device is already bound to
+ * this space, -ENOMEM, -EINTR, or the error of the core mm if it cannot create
+ * struct pages for the device memory.
  */
 struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 				 struct hmmrt_device *dev, void *drvdata);
 
 /**
- * hmmrt_bind_current() - have a device work for the calling process
- * @dev: registered
- * @drvdata: see hmmrt_binding_drvdata()
+ * hmmrt_bind_current() - bind a device to the calling process
+ * @dev: registered device
+ * @drvdata: driver data, see hmmrt_binding_drvdata()
  *
- * For a driver whose files work without one of /dev/hmmrt.
+ * For drivers with files that work without a file of /dev/hmmrt.
  *
  * Context: see hmmrt_bind().
- * Return: as hmmrt_space_get_current() and hmmrt_bind().
+ * Return: the binding, or an ERR_PTR as from hmmrt_space_get_current() and
+ * hmmrt_bind().
  */
 struct hmmrt_binding *hmmrt_bind_current(struct hmmrt_device *dev,
 					 void *drvdata);
 
 /**
  * hmmrt_wait_unbound() - wait until a device is not bound to a space
- * @space: held by the caller
- * @dev: registered
+ * @space: space that the caller holds a reference to
+ * @dev: registered device
  * @timeout: in jiffies, at most LONG_MAX
  *
- * Call this when hmmrt_bind() answers -EBUSY: an hmmrt_unbind() may be under way, or
- * about to begin. Another thread may bind the device first.
+ * Call this after hmmrt_bind() returns -EBUSY, because an hmmrt_unbind() may be
+ * running or about to start. Another thread may bind the device before the
+ * caller can.
  *
  * Context: process context, no locks, sleeps.
- * Return: 0; -EBUSY it was bound for all of that time; -EINTR.
+ * Return: 0; -EBUSY if the device was bound for all of that time; -EINTR.
  */
 int hmmrt_wait_unbound(struct hmmrt_space *space, struct hmmrt_device *dev,
 		       unsigned long timeout);
 
 /**
- * hmmrt_unbind() - the end of a binding
- * @binding: that the device has stopped using, see Lifetimes
+ * hmmrt_unbind() - end a binding
+ * @binding: binding that the device has stopped using, see Lifetimes
  *
- * What this device had mapped is forgotten. Its pages come home if the process is
- * alive; what is busy at the moment stays until it is touched, and so does the rest if
- * another thread holds the mmap_lock for five seconds.
+ * Drops the manager's state of the device's mappings. If the process is alive,
+ * migrates its pages from the device to system memory, best effort: a page that
+ * is busy stays until its next access. If another thread holds the mmap_lock
+ * for five seconds, the rest of the pages stay too.
  *
- * Context: process context, no locks, sleeps; in no op.
+ * Context: process context, no locks, sleeps. Not in an op.
  */
 void hmmrt_unbind(struct hmmrt_binding *binding);
 void *hmmrt_binding_drvdata(const struct hmmrt_binding *binding);
 struct hmmrt_device *hmmrt_binding_device(const struct hmmrt_binding *binding);
 
-/* Whether the caller is the process that this binding mirrors. */
+/* Return true if the caller is the process that this binding mirrors. */
 bool hmmrt_binding_is_owner(const struct hmmrt_binding *binding);
 
 /*
- * Whether the process has exited and released() was, or is just being, called.
- * Who publishes something that released() acts on stores it, then a full
- * barrier, then asks: one of the two sees the other.
+ * Return true if the process has exited and released() was called or is
+ * running. A driver that publishes data for released() stores the data,
+ * executes a full barrier and then calls this function. Then either released()
+ * sees the data or this function returns true.
  */
 bool hmmrt_binding_released(const struct hmmrt_binding *binding);
 
 /*
- * A device that executes in an address space (an agent) declares it here,
- * before anything is mapped there: an mm is mirrored or an agent, never both,
- * for two that mirror each other would deadlock in their notifiers. Holds until
- * hmmrt_unbind(). -EACCES if the mm has a space or mmu notifiers or is the
+ * Declare @mm the agent of a binding: the address space in which the device
+ * executes. Call this before anything is mapped there. The declaration lasts
+ * until hmmrt_unbind(). An mm is either mirrored or an agent, never both,
+ * because two address spaces that mirror each other would deadlock in their
+ * notifiers. Returns -EACCES if the mm has a space or MMU notifiers or is the
  * agent of another binding.
  */
 int hmmrt_binding_claim_agent(struct hmmrt_binding *binding,
 			      struct mm_struct *mm);
 
 /*
- * With HMMRT_ACCESS_* of hmmrt_fault(): wait for no program. The answer is -EBUSY where
- * a page is not there and is not made by the kernel alone (anonymous memory and tmpfs
- * without userfaultfd are; swap is read), or where another thread holds the mmap_lock.
- * Other faults are not waited for either, nor is thrashing throttled.
+ * Flag for the access argument of hmmrt_fault(): do not wait for a program. The
+ * call returns -EBUSY if a page is missing and the kernel may need a program to
+ * provide it, or if another thread holds the mmap_lock. The kernel provides
+ * anonymous memory and tmpfs pages by itself if no userfaultfd is registered,
+ * and reads swap. The call does not wait for other faults and is not throttled
+ * for thrashing.
  */
 #define HMMRT_FAULT_NOWAIT	BIT(31)
 
 /**
  * hmmrt_fault() - serve a fault of the device's MMU
- * @binding: which device for which process
- * @addr: the address, in the process's address space
- * @access: HMMRT_ACCESS_*, and HMMRT_FAULT_NOWAIT
+ * @binding: device and process
+ * @addr: address of the fault, in the process's address space
+ * @access: HMMRT_ACCESS_*, and optionally HMMRT_FAULT_NOWAIT
  *
- * As many faults of a binding as policy says are served at a time, each by its caller.
- * The others wait, and one that serves takes some of them along: faults of a block
- * together, those of a page as one. So a call may last as long as other faults do
- * that were there before it.
+ * Policy limits how many batches of faults of a binding are served at a time.
+ * The callers of further faults wait. A caller that serves its own fault also
+ * serves waiting faults: faults of one block as a group, faults on one page as
+ * one. The call can therefore last as long as faults that were queued before
+ * it.
  *
- * Context: process context, no locks; may take the process's mmap_lock, move
- * memory, and sleep. Ends early for a signal; while a program is waited for that provides
- * the page (FUSE, userfaultfd), for a fatal one alone.
- * Return: 0 once the entry was mapped: repeat the access, it may already be
- * gone again; -EINTR and -EAGAIN likewise ask to repeat it; -EFAULT nothing is
- * mapped at @addr, or a CPU that touches it would get SIGBUS; -EACCES no
- * permission; -EOPNOTSUPP memory that cannot be mirrored; -ENOMEM; -ESRCH the
- * process has exited; -EINVAL no such access; -EBUSY see HMMRT_FAULT_NOWAIT; or what
- * prepare() answered.
+ * Context: process context, no locks. May take the mmap_lock of the process,
+ * move memory and sleep. A signal ends the call early. While a program is to
+ * provide the page (FUSE, userfaultfd), only a fatal signal does.
+ * Return: 0 after the entry was mapped: repeat the access, because the entry
+ * may already be invalid again. -EINTR and -EAGAIN: repeat the access too.
+ * -EFAULT: nothing is mapped at @addr, or a CPU access would get SIGBUS.
+ * -EACCES: the mapping does not permit the access. -EOPNOTSUPP: the memory
+ * cannot be mirrored. -ENOMEM. -ESRCH: the process has exited. -EINVAL: @access
+ * is invalid. -EBUSY: see HMMRT_FAULT_NOWAIT. Or the error of prepare().
  */
 int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
 		unsigned int access);
 
 /**
  * hmmrt_fault_range() - serve faults on all pages of a range
- * @binding: which device for which process
+ * @binding: device and process
  * @start: first address
- * @end: behind the last one
+ * @end: address after the last byte
  * @access: HMMRT_ACCESS_*
  *
- * As hmmrt_fault() for each page, with one look at the page table, one migration
- * and one map() for all that a block has of the range.
+ * Like hmmrt_fault() for each page, but with one page table lookup, one
+ * migration and one map() for all pages of a block that one mapping covers.
  *
  * Context: see Ranges.
- * Return: 0 once each entry was mapped; as with one page, any may be gone again.
- * Otherwise as Ranges and hmmrt_fault() say; pages before the one that cannot be
- * had may be mapped.
+ * Return: 0 after each entry was mapped. As with one page, any entry may
+ * already be invalid again. For errors see Ranges and hmmrt_fault(). Pages
+ * before the one that failed may be mapped.
  */
 int hmmrt_fault_range(struct hmmrt_binding *binding, unsigned long start,
 		      unsigned long end, unsigned int access);
@@ -534,28 +589,32 @@ int hmmrt_fault_range(struct hmmrt_binding *binding, unsigned long start,
 struct hmmrt_fault_in;
 
 /*
- * The end of a fault-in, with @data of its beginning. Called from a thread of the
- * manager and under a spinlock: it neither sleeps nor calls into this interface.
- * @rc: 0 the page was there; -EINTR and -EAGAIN: ask again; or what hmmrt_fault() would
- * answer: -EFAULT, -EACCES, -EOPNOTSUPP, -ENOMEM.
+ * Callback at the end of a fault-in. @data is the argument of
+ * hmmrt_fault_in_begin(). It is called from a thread of the manager and under a
+ * spinlock: it must neither sleep nor call into this interface. @rc is 0 if the
+ * page was there, -EINTR or -EAGAIN if the fault should be tried again, or the
+ * error that hmmrt_fault() would return: -EFAULT, -EACCES, -EOPNOTSUPP,
+ * -ENOMEM.
  */
 typedef void (*hmmrt_fault_in_done_t)(void *data, int rc);
 
 /**
- * hmmrt_fault_in_begin() - have a page faulted in that may take long
- * @binding: which process
- * @addr: the address, in its address space
+ * hmmrt_fault_in_begin() - start to fault in a page, which may take long
+ * @binding: device and process
+ * @addr: address, in the process's address space
  * @access: HMMRT_ACCESS_*
  * @done: called once, unless hmmrt_fault_in_end() comes first
- * @data: for @done
+ * @data: argument for @done
  *
- * For a fault that was answered -EBUSY, see Waiting for programs. Nothing is mapped for
- * the device: serve the fault again. @done may be called before this returns.
+ * Use this after hmmrt_fault() returned -EBUSY: see Waiting for programs. It
+ * maps nothing for the device: serve the fault again afterwards. @done may be
+ * called before this function returns.
  *
- * Context: process context, no locks, sleeps, but waits for no program.
- * Return: for hmmrt_fault_in_end(), or an ERR_PTR: -EAGAIN there are as many as the
- * process or its user may have: ask later; -EFAULT no address, or no access; -EINVAL no
- * such access; -ESRCH the process has exited; -ENOMEM; -EINTR.
+ * Context: process context, no locks, sleeps, but does not wait for a program.
+ * Return: a handle for hmmrt_fault_in_end(), or an ERR_PTR: -EAGAIN if the
+ * process or its user has reached the limit of fault-ins: try again later;
+ * -EFAULT if @addr is not a user address or @access is 0; -EINVAL if @access
+ * has unknown bits; -ESRCH if the process has exited; -ENOMEM; -EINTR.
  */
 struct hmmrt_fault_in *hmmrt_fault_in_begin(struct hmmrt_binding *binding,
 					    unsigned long addr,
@@ -564,49 +623,51 @@ struct hmmrt_fault_in *hmmrt_fault_in_begin(struct hmmrt_binding *binding,
 					    void *data);
 
 /**
- * hmmrt_fault_in_end() - no interest in a page any more
- * @fault_in: not used afterwards; may be NULL
+ * hmmrt_fault_in_end() - release a fault-in
+ * @fault_in: handle, invalid afterwards; may be NULL
  *
- * Called once for each hmmrt_fault_in_begin(), whether or not done() was called, and
- * before hmmrt_unbind(). done() is not running when it returns, nor is it called later.
- * What cannot be interrupted goes on alone: it keeps this module, not the driver's, from
- * being unloaded.
+ * Call this once for each hmmrt_fault_in_begin(), after done() or instead of
+ * it, and before hmmrt_unbind(). When it returns, done() is not running and
+ * will not be called. A fault-in that cannot be interrupted continues in the
+ * background: it keeps hmmrt.ko from being unloaded, but not the driver's
+ * module.
  *
- * Context: process context; takes a spinlock that done() is called under.
+ * Context: process context. Takes a spinlock under which done() is called.
  */
 void hmmrt_fault_in_end(struct hmmrt_fault_in *fault_in);
 
 /**
- * struct hmmrt_migration - what became of the pages of a range
+ * struct hmmrt_migration - result of the migration of a range
  * @moved: pages that moved
- * @there: pages that were where they should go already
+ * @there: pages that were already at the destination
  */
 struct hmmrt_migration {
 	u64 moved;
 	u64 there;
 };
 
-/* Pages on other devices stay there, and are mapped if those are its peers. */
+/* Leave pages on other devices where they are, and map those on peers. */
 #define HMMRT_MIGRATE_NO_PEERS	BIT(0)
 
 /**
- * hmmrt_migrate_range_to_device() - move pages to a device, and map them there
- * @binding: which device for which process
+ * hmmrt_migrate_range_to_device() - migrate pages to a device and map them
+ * there
+ * @binding: device and process
  * @start: first address
- * @end: behind the last one
+ * @end: address after the last byte
  * @flags: HMMRT_MIGRATE_*
- * @result: set also on failure
+ * @result: result, also set on failure
  *
- * Best effort: what cannot move (pages of files, shared or pinned memory, no
- * room) stays, and what this call finds there is not mapped. Holes in anonymous
- * memory become zeroed device memory. What was written in a private mapping of a
- * file moves, as it does not by HMMRT_IOC_PREFETCH; where that is read-mostly it
- * stays, and is not copied either.
+ * Best effort: pages that cannot move (file pages, shared or pinned memory, no
+ * free device memory) stay, and the call does not map them. Holes in anonymous
+ * memory become zeroed device memory. Unlike HMMRT_IOC_PREFETCH, the call also
+ * moves pages that were written in a private mapping of a file. In read-mostly
+ * memory, such pages stay and are not duplicated.
  *
  * Context: see Ranges.
- * Return: 0, whatever moved; -EFAULT nothing is mapped at some address; -EACCES
- * no permission to read there; -EOPNOTSUPP memory that cannot be mirrored;
- * otherwise see Ranges.
+ * Return: 0, no matter how many pages moved; -EFAULT if some address is not
+ * mapped; -EACCES if a mapping has no read permission; -EOPNOTSUPP if memory
+ * cannot be mirrored; otherwise see Ranges.
  */
 int hmmrt_migrate_range_to_device(struct hmmrt_binding *binding,
 				  unsigned long start, unsigned long end,
@@ -614,15 +675,15 @@ int hmmrt_migrate_range_to_device(struct hmmrt_binding *binding,
 				  struct hmmrt_migration *result);
 
 /**
- * hmmrt_migrate_range_to_host() - bring pages of this device home
- * @binding: which device for which process
+ * hmmrt_migrate_range_to_host() - migrate pages of this device to system memory
+ * @binding: device and process
  * @start: first address
- * @end: behind the last one
- * @result: set also on failure; all pages that this device does not have are
- *	there already
+ * @end: address after the last byte
+ * @result: result, also set on failure. All pages that are not on this device
+ *	count as already there.
  *
  * Context: see Ranges.
- * Return: as hmmrt_migrate_range_to_device(): 0, whatever moved.
+ * Return: as hmmrt_migrate_range_to_device().
  */
 int hmmrt_migrate_range_to_host(struct hmmrt_binding *binding,
 				unsigned long start, unsigned long end,
@@ -630,43 +691,46 @@ int hmmrt_migrate_range_to_host(struct hmmrt_binding *binding,
 
 /**
  * hmmrt_exclusive_range() - map pages for atomic accesses of the device
- * @binding: which device for which process
+ * @binding: device and process
  * @start: first address
- * @end: behind the last one
+ * @end: address after the last byte
  *
- * The pages come home, from coherent devices too, and stay in system memory,
- * without entries in any page table but the device's; those have
- * HMMRT_PTE_ATOMIC. The next access of the CPU or of another device to a page
- * makes an invalidation take its entry away, and only then goes on.
+ * The pages migrate to system memory, from coherent devices too, and stay
+ * there. Only the page table of the device has entries for them, with
+ * HMMRT_PTE_ATOMIC. Before the next access of the CPU or of another device to
+ * such a page continues, an invalidation removes the device's entry.
+ *
+ * The call does not wait for any program.
  *
  * Context: see Ranges.
- * Return: 0 once each page was mapped so; -EBUSY some page cannot be, now or at
- * all: it is locked, pinned, part of a huge page, registered with userfaultfd, or
- * in a mapping that is not anonymous, which a private one of a file is not either;
- * others may be mapped. No program is waited for. -EFAULT and -EACCES as hmmrt_fault() for a
- * write; otherwise see Ranges.
+ * Return: 0 after each page was mapped so. -EBUSY if some page cannot be, now
+ * or ever: it is locked, pinned, part of a huge page, registered with
+ * userfaultfd, or in a mapping that is not anonymous, such as a private mapping
+ * of a file. Other pages may be mapped then. -EFAULT and -EACCES as
+ * hmmrt_fault() for a write. Otherwise see Ranges.
  */
 int hmmrt_exclusive_range(struct hmmrt_binding *binding, unsigned long start,
 			  unsigned long end);
 
 /*
- * The next time that memory for a page of HMMRT_CHUNK_SIZE is wanted for this
- * process, on a device or at home, there is none: its pages move one by one. For
- * drivers with tests of that, once for each call; @fail false takes it back.
+ * Make the next allocation of a page of HMMRT_CHUNK_SIZE for this process fail,
+ * on a device or in system memory, so that its pages move one by one. Each call
+ * causes one failure. With @fail false, cancel a failure that has not happened
+ * yet. For drivers that test this case.
  */
 void hmmrt_fail_next_huge(struct hmmrt_binding *binding, bool fail);
 
-#define HMMRT_STATE_READ	BIT(0)	/* may be read */
-#define HMMRT_STATE_WRITE	BIT(1)	/* may be written, without a CPU fault */
+#define HMMRT_STATE_READ	BIT(0)	/* readable */
+#define HMMRT_STATE_WRITE	BIT(1)	/* writable without a CPU fault */
 #define HMMRT_STATE_ZERO	BIT(2)	/* the zero page */
-#define HMMRT_STATE_ERROR	BIT(3)	/* no mapping, or none to mirror */
-#define HMMRT_STATE_COHERENT	BIT(4)	/* the device it is on is coherent */
+#define HMMRT_STATE_ERROR	BIT(3)	/* not mapped, or not mirrorable */
+#define HMMRT_STATE_COHERENT	BIT(4)	/* on a coherent device */
 
 /**
- * struct hmmrt_page_state - what the process has of one page
+ * struct hmmrt_page_state - state of one page in the process
  * @flags: HMMRT_STATE_*
- * @order: of the CPU's entry that maps it
- * @location: id of a device, HMMRT_LOCATION_HOST or HMMRT_LOCATION_NONE
+ * @order: order of the CPU page table entry that maps the page
+ * @location: device id, HMMRT_LOCATION_HOST or HMMRT_LOCATION_NONE
  */
 struct hmmrt_page_state {
 	u16 flags;
@@ -675,17 +739,18 @@ struct hmmrt_page_state {
 };
 
 /**
- * hmmrt_snapshot_range() - what a process has mapped where
- * @binding: of the process
+ * hmmrt_snapshot_range() - report the state of the pages of a range
+ * @binding: a binding of the process
  * @start: first address
- * @end: behind the last one
- * @pages: one for each page
+ * @end: address after the last byte
+ * @pages: out: one element for each page
  *
- * Faults nothing in and moves nothing. What is found was there together, within
- * a block; whether it still is, only a fault tells.
+ * Does not fault in or move anything. The states of the pages of one block were
+ * true at the same time. They may have changed since then: only a fault can
+ * tell.
  *
  * Context: see Ranges.
- * Return: 0, or see Ranges. No mapping is no error but a state.
+ * Return: 0, or see Ranges. An unmapped address is a state, not an error.
  */
 int hmmrt_snapshot_range(struct hmmrt_binding *binding, unsigned long start,
 			 unsigned long end, struct hmmrt_page_state *pages);
