@@ -58,7 +58,7 @@
 static unsigned int processes_max = 1024;
 module_param(processes_max, uint, 0644);
 MODULE_PARM_DESC(processes_max,
-		 "how many processes may have memory of a device at a time (default 1024, at most 65535)");
+		 "maximum number of processes that have memory of a device at the same time (default 1024, at most 65535)");
 
 /* --- limits --------------------------------------------------------------- */
 

@@ -36,7 +36,7 @@
 static unsigned int advice_ranges_max = 131072;
 module_param(advice_ranges_max, uint, 0644);
 MODULE_PARM_DESC(advice_ranges_max,
-		 "how many ranges of advice a process may have (default 131072, at most 1048576)");
+		 "maximum number of ranges with advice per process (default 131072, at most 1048576)");
 
 struct advised {
 	struct interval_tree_node range;	/* in bytes: first and last */

@@ -28,7 +28,7 @@
 static bool evict_by_access = true;
 module_param(evict_by_access, bool, 0644);
 MODULE_PARM_DESC(evict_by_access,
-		 "evict what was used longest ago; otherwise what was given out longest ago (default Y)");
+		 "evict the memory that was accessed least recently; if N, the memory that was allocated least recently (default Y)");
 
 struct hand {
 	struct hmmrt_binding *binding;

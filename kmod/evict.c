@@ -57,7 +57,7 @@
 static bool oversubscription = true;
 module_param(oversubscription, bool, 0644);
 MODULE_PARM_DESC(oversubscription,
-		 "devices that are full evict what was used longest ago; otherwise memory that they find no room for is mapped where it is (default Y)");
+		 "evict the least recently used memory of a full device; if N, memory that does not fit on the device is mapped where it is (default Y)");
 
 /* What happens to pages that get no memory or cannot be copied. */
 enum evict_mode {

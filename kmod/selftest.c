@@ -32,7 +32,7 @@
 static bool write_in_place;
 module_param(write_in_place, bool, 0444);
 MODULE_PARM_DESC(write_in_place,
-		 "for tests: the self-test meets a kernel that writes shared pages in place (default N)");
+		 "for tests: let the self-test behave as on a kernel that writes to shared pages in place (default N)");
 
 static bool copies_work __ro_after_init;
 

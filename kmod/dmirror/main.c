@@ -19,18 +19,18 @@
 static unsigned int memory = 256;
 module_param(memory, uint, 0444);
 MODULE_PARM_DESC(memory,
-		 "memory of each device in MiB, even, up to 65536 (default 256)");
+		 "memory of each device in MiB, an even number up to 65536 (default 256)");
 
 /* Names and meaning are those of the kernel's own driver. */
 static unsigned long spm_addr_dev0;
 module_param(spm_addr_dev0, ulong, 0444);
 MODULE_PARM_DESC(spm_addr_dev0,
-		 "physical address of the memory of device 2, reserved for it; spm_addr_dev1 is needed as well");
+		 "physical address of reserved memory for device 2; needs spm_addr_dev1");
 
 static unsigned long spm_addr_dev1;
 module_param(spm_addr_dev1, ulong, 0444);
 MODULE_PARM_DESC(spm_addr_dev1,
-		 "physical address of the memory of device 3, likewise");
+		 "physical address of reserved memory for device 3; needs spm_addr_dev0");
 
 static struct dmirror *dmirrors[MAX_DEVICES];
 static unsigned int devices = PRIVATE_DEVICES;

@@ -17,28 +17,28 @@ static unsigned int memory[HMMRT_MAX_DEVICES] = { 256 };
 static unsigned int nr_memory = 1;
 module_param_array(memory, uint, &nr_memory, 0444);
 MODULE_PARM_DESC(memory,
-		 "memory of each device in MiB, even, up to 65536; the last value is also that of all further devices (default 256)");
+		 "memory of each device in MiB, an even number up to 65536; the last value applies to all further devices (default 256)");
 
 static int node[HMMRT_MAX_DEVICES] = { NUMA_NO_NODE };
 static unsigned int nr_nodes = 1;
 module_param_array(node, int, &nr_nodes, 0444);
 MODULE_PARM_DESC(node,
-		 "host node that each device is nearest to, -1: none; the last value is also that of all further devices (default -1)");
+		 "nearest NUMA node of each device, -1 for none; the last value applies to all further devices (default -1)");
 
 static bool native_atomics = true;
 module_param(native_atomics, bool, 0444);
 MODULE_PARM_DESC(native_atomics,
-		 "atomic operations on system memory are atomic to the CPU's (default Y)");
+		 "atomic operations of the devices on system memory are atomic with respect to those of the CPU (default Y)");
 
 static bool fault_in_place;
 module_param(fault_in_place, bool, 0444);
 MODULE_PARM_DESC(fault_in_place,
-		 "device faults map pages where they are, which move when that is asked for (default N)");
+		 "device faults map pages where they are; pages migrate only on request (default N)");
 
 static unsigned long coherent[HMMRT_MAX_DEVICES];
 module_param_array(coherent, ulong, NULL, 0444);
 MODULE_PARM_DESC(coherent,
-		 "physical addresses of the devices' memory, reserved for them, which the CPU then uses in place; 0: memory of its own, that the CPU cannot use (default 0,...)");
+		 "physical addresses of reserved memory for each device, which the CPU then accesses in place; 0: private memory that the CPU cannot access (default 0,...)");
 
 static struct simgpu *simgpus[HMMRT_MAX_DEVICES];
 
