@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Device page table: address -> entry, one tree per view.
+ * Device page table: maps addresses to entries, one tree per view.
  *
- * Model      The upper levels are an xarray, the lowest a table of 512 entries
- *            with a spinlock. 512 entries that are contiguous, aligned and alike
- *            are kept as one 2 MiB leaf. Taking away part of a leaf turns it
- *            into entries first; the room for them is always there, so nothing
- *            is allocated.
- * Owner      An entry holds no page: the manager unmaps it before the page can
- *            go. Tables stay until the manager forgets their addresses, or the
- *            view goes.
- * Locking    dpt->lock to create tables; table->lock for entries. The manager
- *            forgets a table when it does not use it; a TLB fill looks a table up
- *            and uses it in one section of RCU.
+ * Model      The upper levels are an xarray. The lowest level is a table of 512
+ *            entries with a spinlock. 512 entries that are contiguous, aligned
+ *            and have equal permissions are stored as one 2 MiB leaf. Clearing
+ *            part of a leaf first splits it into entries. The memory for them
+ *            is allocated with the table, so a split allocates nothing.
+ * Owner      An entry holds no reference to a page: the manager unmaps the
+ *            entry before the page can be freed. A table stays until the
+ *            manager forgets its addresses or the view is released.
+ * Locking    dpt->lock protects the creation of tables, table->lock the
+ *            entries. The manager does not use a table while it forgets the
+ *            table. A TLB fill looks up and uses a table in one RCU read-side
+ *            section.
  */
 #include <linux/slab.h>
 
@@ -69,7 +70,7 @@ static int table_create(struct dpt *dpt, unsigned long addr)
 		return -ENOMEM;
 	}
 	spin_lock_init(&table->lock);
-	/* There are PTEs still, or may be, that the last table had there. */
+	/* PTEs of the previous table may still exist. */
 	table->tlb_has_ptes = xa_load(&dpt->tables, addr >> HMMRT_CHUNK_SHIFT);
 	rc = xa_err(xa_store(&dpt->tables, addr >> HMMRT_CHUNK_SHIFT, table,
 			     GFP_KERNEL));
@@ -78,7 +79,7 @@ static int table_create(struct dpt *dpt, unsigned long addr)
 	return rc;
 }
 
-/* Tables for [start, end), so that mapping there needs no memory. */
+/* Create tables for [start, end), so that dpt_map() allocates nothing. */
 int dpt_prepare(struct dpt *dpt, unsigned long start, unsigned long end)
 {
 	unsigned long addr;
@@ -127,7 +128,7 @@ static void leaf_merge(struct dpt_table *table)
 	table->huge = first;
 }
 
-/* Within one table; invalid entries in @ptes leave what is there. */
+/* Map pages within one table. An invalid entry in @ptes changes nothing. */
 void dpt_map(struct dpt *dpt, unsigned long start, const hmmrt_pte_t *ptes,
 	     unsigned int npages)
 {
@@ -189,13 +190,16 @@ static void table_forget(struct dpt *dpt, struct dpt_table *table,
 	table->forgotten = true;
 	had_ptes = table->tlb_has_ptes;
 	spin_unlock(&table->lock);
-	/* In place of the table: nothing is allocated. */
+	/* This replaces an entry, so xa_store() allocates nothing. */
 	xa_store(&dpt->tables, addr >> HMMRT_CHUNK_SHIFT,
 		 had_ptes ? xa_mk_value(1) : NULL, 0);
 	call_rcu(&table->rcu, table_free_rcu);
 }
 
-/* See hmmrt_device_ops.forget: not beside prepare, map or unmap of this range. */
+/*
+ * See hmmrt_device_ops.forget: does not run concurrently with prepare, map or
+ * unmap of this range.
+ */
 void dpt_forget(struct dpt *dpt, unsigned long start, unsigned long end)
 {
 	unsigned long addr;

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files of /dev/hmmrt-gpuN: bind, attach, and the end of either side.
+ * Files of /dev/hmmrt-gpuN: bind, attach, and the exit of owner or agent.
  *
- * States     open -> bound (by the application, its owner) -> attached (by the
- *            agent, once, with the token that bind gave the owner) -> gone. Each
- *            step is made once; the next agent needs a new file.
- * Trust      The file equals ptrace of its owner. So each call checks whose it
- *            is by mm, which neither fork nor passing the fd carries over, and
- *            the token keeps a child that holds the file from attaching first.
- *            A process that was the agent and has executed another program is
- *            not the agent any more: that program may have other privileges.
- * Mapping    Each view has an inode of its own, and its files' f_mapping points
- *            to that, as in drm: shootdown finds this view's entries and nothing
- *            else; exec permission is still decided by the path of the node.
+ * States     open -> bound (by the application, the owner) -> attached (by the
+ *            agent, with the token that bind gave to the owner) -> ended. Each
+ *            step happens once per file. The next agent needs a new file.
+ * Trust      Access to the file is equivalent to ptrace access to the owner.
+ *            Each call therefore compares the caller's mm, which neither fork
+ *            nor passing the fd carries over. The token keeps a child that
+ *            inherited the file from attaching first. An agent that executes
+ *            another program is not the agent any more, because that program
+ *            may have other privileges.
+ * Mapping    Each view has its own inode, and f_mapping of its file points to
+ *            it, as in drm. A shootdown finds only the entries of this view.
+ *            The path of the node still decides about exec permission.
  */
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
@@ -34,9 +35,10 @@
 static struct vfsmount *simgpu_mount;
 
 /*
- * unmap_mapping_range() runs under the i_mmap_rwsem of whatever file reclaim is
- * walking: same class, different lock, and never the other way round. The memory
- * is of the core's cache and goes back there as it came.
+ * unmap_mapping_range() may run while reclaim holds the i_mmap_rwsem of another
+ * file: the same lock class, but a different lock, and never in the opposite
+ * order. The inode comes from a cache of the core, so its address_space is
+ * initialised again, with the default class, before it is freed.
  */
 static struct lock_class_key simgpu_i_mmap_key;
 
@@ -71,7 +73,7 @@ static int simgpu_fs_init_context(struct fs_context *fc)
 	return 0;
 }
 
-/* No owner: the mount is ours until exit, and must not keep us loaded. */
+/* No owner: the internal mount must not keep the module loaded. */
 static struct file_system_type simgpu_fs_type = {
 	.name = "hmmrt_simgpu",
 	.init_fs_context = simgpu_fs_init_context,
@@ -81,7 +83,7 @@ static struct file_system_type simgpu_fs_type = {
 int simgpu_fs_init(void)
 {
 	simgpu_mount = kern_mount(&simgpu_fs_type);
-	/* A failed one frees its inode by rcu, with our code. */
+	/* A failed mount frees its inode after an RCU grace period. */
 	if (IS_ERR(simgpu_mount))
 		rcu_barrier();
 	return PTR_ERR_OR_ZERO(simgpu_mount);
@@ -90,13 +92,13 @@ int simgpu_fs_init(void)
 void simgpu_fs_exit(void)
 {
 	kern_unmount(simgpu_mount);
-	/* Inodes are freed by rcu. */
+	/* RCU callbacks that free inodes run code of this module. */
 	rcu_barrier();
 }
 
 static int simgpu_open(struct inode *inode, struct file *file)
 {
-	/* misc_open() left its device there. */
+	/* misc_open() stored the miscdevice there. */
 	struct miscdevice *misc = file->private_data;
 	struct simgpu_view *view;
 
@@ -120,7 +122,7 @@ static int simgpu_open(struct inode *inode, struct file *file)
 	return nonseekable_open(inode, file);
 }
 
-/* Neither owner nor agent has it any more, nor any mapping. */
+/* No descriptor and no mapping of owner or agent is left. */
 static int simgpu_release(struct inode *inode, struct file *file)
 {
 	struct simgpu_view *view = file->private_data;
@@ -138,10 +140,7 @@ static int simgpu_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/*
- * The agent's exit wakes those that poll the file: they may have come before it.
- * Its exec does so in mirror_close().
- */
+/* The agent exits: wake waiting polls. mirror_close() does that for an exec. */
 static int view_agent_exits(struct wait_queue_entry *entry, unsigned int mode,
 			    int flags, void *key)
 {
@@ -152,7 +151,7 @@ static int view_agent_exits(struct wait_queue_entry *entry, unsigned int mode,
 	return 0;
 }
 
-/* The file becomes a binding. */
+/* Turn the file into a binding. */
 static int view_bind(struct simgpu_view *view, struct hmmrt_space *space,
 		     struct hmmrt_gpu_bind *bind)
 {
@@ -165,20 +164,20 @@ static int view_bind(struct simgpu_view *view, struct hmmrt_space *space,
 	do {
 		get_random_bytes(&view->token, sizeof(view->token));
 	} while (!view->token);
-	/* The manager finds the view through it from now on. */
+	/* From now on the manager may call ops for the view. */
 	smp_store_release(&view->binding, binding);
 	bind->out_device_id = hmmrt_device_id(view->gpu->dev);
 	bind->out_token = view->token;
 	return 0;
 }
 
-/* -EAGAIN: it may become one when the device's last binding has ended. */
+/* Returns -EAGAIN if the device is still bound to the space by another file. */
 static int view_bind_once(struct simgpu_view *view, struct hmmrt_space *space,
 			  struct hmmrt_gpu_bind *bind)
 {
 	int rc;
 
-	/* Another thread may hold the lock for as long as its hmmrt_unbind() waits. */
+	/* Another thread may hold the lock while it waits in hmmrt_unbind(). */
 	rc = mutex_lock_killable(&view->lock);
 	if (rc)
 		return rc;
@@ -202,7 +201,9 @@ static int ioc_bind(struct file *file, void *arg)
 	space = hmmrt_space_get_from_fd(bind->space_fd);
 	if (IS_ERR(space))
 		return PTR_ERR(space);
-	/* With no lock held while it waits: the file may be attached to by others. */
+	/*
+	 * Wait without view->lock, so that other calls on the file can proceed.
+	 */
 	while ((rc = view_bind_once(view, space, bind)) == -EAGAIN) {
 		long left = end - jiffies;
 
@@ -210,15 +211,17 @@ static int ioc_bind(struct file *file, void *arg)
 		if (rc)
 			break;
 	}
-	/* The binding has its own reference. */
+	/* The binding has a separate reference. */
 	hmmrt_space_put(space);
 	return rc;
 }
 
 /*
- * Before the token arrived nobody attaches, not even who guesses it. The manager
- * may have mapped something already, for a prefetch, and does not take that away
- * when it is unbound. The lock is held to the end: who binds next finds it clean.
+ * view->offered refuses an attach with a guessed token before the owner has
+ * received the token. If it was not received, undo the binding. The manager may
+ * already have mapped pages, for a prefetch, and hmmrt_unbind() does not unmap
+ * them, so the page table is created again. The lock is held until the end so
+ * that the next bind finds a clean view.
  */
 static void ioc_bind_answered(struct file *file, bool arrived)
 {
@@ -236,16 +239,20 @@ static void ioc_bind_answered(struct file *file, bool arrived)
 	mutex_unlock(&view->lock);
 }
 
-/* As for_each_thread(), which on some kernels names a lock that modules cannot. */
+/*
+ * Like for_each_thread(), which on some kernels uses a lock that is not
+ * exported to modules.
+ */
 #define for_each_thread_of(leader, thread)				\
 	list_for_each_entry_rcu(thread, &(leader)->signal->thread_head, \
 				thread_node)
 
 /*
- * Kill each thread of the process that still has the agent's mm. exec replaces the
- * mm under task_lock, before it changes credentials: what is killed under that lock
- * runs no instruction of another program. All threads: one that is exiting already
- * does not pass the signal on to the others.
+ * Kill each thread of the process that still has the agent's mm. exec replaces
+ * the mm under task_lock, before it changes credentials, so a thread that is
+ * killed under that lock executes no instruction of another program. Signal all
+ * threads, because an exiting thread does not pass the signal on to the other
+ * threads.
  */
 static void kill_agent(struct simgpu_view *view)
 {
@@ -292,9 +299,9 @@ static int ioc_attach(struct file *file, void *arg)
 	view->agent = get_pid(task_tgid(current));
 	init_waitqueue_func_entry(&view->agent_exit, view_agent_exits);
 	add_wait_queue(&view->agent->wait_pidfd, &view->agent_exit);
-	/* Pairs with the acquires: who sees it sees the agent's pid. */
+	/* Pairs with the acquires: a reader of agent_mm also sees the pid. */
 	smp_store_release(&view->agent_mm, current->mm);
-	/* Pairs with the owner's end, which may have missed us. */
+	/* See hmmrt_binding_released(): the owner may have exited before. */
 	smp_mb();
 	if (hmmrt_binding_released(view->binding))
 		kill_agent(view);
@@ -317,7 +324,7 @@ static int ioc_fault_record(struct file *file, void *arg)
 	record->out_addr = 0;
 	record->out_access = 0;
 	record->out_errno = 0;
-	/* A lane asks for its own; nobody else writes it. */
+	/* A lane reads its own record. No other thread writes it. */
 	failure = simgpu_failure_find(view);
 	if (failure) {
 		record->out_addr = failure->addr;
@@ -343,9 +350,9 @@ static long simgpu_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 }
 
 /*
- * All threads of the agent's process are gone, with their memory and files, or the
- * process has executed another program. The binding keeps agent_mm, so no other mm
- * has its address.
+ * Return true if all threads of the agent's process have exited, with their
+ * memory and files, or if the process has executed another program. The binding
+ * holds a reference to agent_mm, so no other mm can have its address.
  */
 static bool agent_has_ended(struct simgpu_view *view)
 {
@@ -360,7 +367,7 @@ static bool agent_has_ended(struct simgpu_view *view)
 	if (!ended) {
 		for_each_thread_of(leader, thread) {
 			mm = READ_ONCE(thread->mm);
-			/* None: the thread is exiting. */
+			/* NULL: the thread is exiting. */
 			if (mm && mm != view->agent_mm)
 				ended = true;
 		}
@@ -377,13 +384,13 @@ static __poll_t simgpu_poll(struct file *file, struct poll_table_struct *wait)
 	/* Pairs with ioc_attach(). */
 	if (!smp_load_acquire(&view->agent_mm))
 		return 0;
-	/* Kept: the threads of a program that exits have no mm for a while. */
+	/* Remember the result: exiting threads of a new program have no mm. */
 	if (!READ_ONCE(view->agent_ended) && agent_has_ended(view))
 		WRITE_ONCE(view->agent_ended, true);
 	return READ_ONCE(view->agent_ended) ? EPOLLHUP : 0;
 }
 
-/* The application is gone: its agent dies with it, not before. */
+/* The owner has exited: kill its agent. */
 void simgpu_view_released(struct hmmrt_binding *binding)
 {
 	struct simgpu_view *view = hmmrt_binding_drvdata(binding);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* hmmrt_simgpu.ko: parameters, and the devices they ask for. */
+/* hmmrt_simgpu.ko: parameters and creation of the devices. */
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/page_table_check.h>
@@ -110,8 +110,9 @@ static void simgpu_hide_all(unsigned int count)
 }
 
 /*
- * Last of all: who opens a node holds the module, but not one whose init fails.
- * That leaves the failure of a later node's registration itself.
+ * The last step of init: an open node holds a reference to the module, but
+ * cannot keep it if init fails. Only a failure to register a later node
+ * remains.
  */
 static int __init simgpu_publish_all(void)
 {
@@ -142,7 +143,10 @@ static int __init simgpu_create_all(void)
 	return 0;
 }
 
-/* Pages mapped by the CPU and a device are to that check pages mapped twice. */
+/*
+ * That check treats a page that the CPU and a device have mapped as a page that
+ * is mapped twice.
+ */
 static bool __init page_table_check_on(void)
 {
 #ifdef CONFIG_PAGE_TABLE_CHECK
@@ -152,7 +156,7 @@ static bool __init page_table_check_on(void)
 #endif
 }
 
-/* The nodes are checked by who registers the devices. */
+/* hmmrt_device_register() checks the NUMA nodes. */
 static bool __init parameters_are_valid(void)
 {
 	unsigned int i;

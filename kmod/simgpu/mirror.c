@@ -2,32 +2,36 @@
 /*
  * The agent's mapping of the device: TLB fills, device faults, shootdown.
  *
- * Model      A page of the agent that is not mapped is a TLB miss. If the device
- *            page table has an entry that permits the access, special PTEs are
- *            set for it and for the run of valid neighbours (fault-around). If
- *            not it is a device fault: the agent's lock is dropped, the manager
- *            serves it, and the access is repeated (VM_FAULT_RETRY), as with
- *            a GPU's replayable faults.
- * Large      A leaf of the device page table becomes one PMD, where the kernel
- *            lets a mapping like this have them. A PMD is set where there is no
- *            page table only, and none again once there may be one
- *            (table->tlb_has_ptes): who makes page tables must not meet a PMD.
- * Zap        PTEs here hold no page, so a shootdown has to find every one that
- *            was filled: file offset == address, enforced at mmap, kept by
- *            refusing mremap, checked at each fault; and one inode per view.
- * Write      A read-only PTE never is dirty or writable; the first write goes
- *            through pfn_mkwrite, which sets the PTE itself. It never answers 0
- *            or a plain RETRY: the core would make the PTE writable on its own.
- * Exec       Permission is that of the device entry and of the vma.
- * Kernel     Faults from kernel mode (the agent's own system calls on mirrored
- *            memory) are refused: the caller may hold locks that serving needs.
- * Accessed   The processor marks PTEs that it uses, and a fill those that it is for
- *            and not their neighbours: these are the accessed bits of the device.
- *            Who asks for them takes the PTEs away, as a device drops its TLB,
- *            for the processor marks nothing that it has cached.
+ * Model      A page fault in the agent is a TLB miss. If the device page table
+ *            has an entry that permits the access, special PTEs are set for it
+ *            and for the run of valid entries around it (fault-around).
+ *            Otherwise it is a device fault: the agent's lock is dropped, the
+ *            manager serves the fault, and the access is repeated
+ *            (VM_FAULT_RETRY), as with replayable faults of a GPU.
+ * Large      A leaf of the device page table becomes one PMD, on kernels that
+ *            permit that in such a mapping. A PMD is set only where there is no
+ *            page table, and never after there may be one
+ *            (table->tlb_has_ptes): code that creates page tables must not meet
+ *            a PMD.
+ * Zap        PTEs here hold no reference to a page, so a shootdown has to find
+ *            all of them. For that, file offset == address: mmap enforces it,
+ *            mremap is refused, and each fault checks it. Each view has its own
+ *            inode.
+ * Write      A read-only PTE is never dirty or writable. The first write calls
+ *            pfn_mkwrite, which sets the PTE itself. It must not return 0 or
+ *            only VM_FAULT_RETRY, or the core would make the PTE writable.
+ * Exec       The device entry and the vma both have to permit the access.
+ * Kernel     Faults from kernel mode (system calls of the agent on mirrored
+ *            memory) are refused, because the caller may hold locks that
+ *            serving the fault needs.
+ * Accessed   The processor marks PTEs that it uses, and a fill marks the PTE of
+ *            its access but not the neighbours. These are the accessed bits of
+ *            the device. Reading them zaps the PTEs, because the processor does
+ *            not mark an entry that it has cached.
  * Locking    Fill: agent's mmap_lock -> table->lock -> page table lock. Page
- *            tables are made first, with no lock, so that the fill allocates
- *            nothing. Shootdown: i_mmap_rwsem of the view -> page table lock.
+ *            tables are created before, with neither of the inner locks held,
+ *            so that the fill allocates nothing. Shootdown: i_mmap_rwsem of the
+ *            view -> page table lock.
  */
 #include <linux/file.h>
 #include <linux/mm.h>
@@ -49,12 +53,15 @@ struct run {
 struct fill {
 	struct simgpu *gpu;
 	struct mm_struct *mm;
-	unsigned long addr;	/* of the access that it is for */
+	unsigned long addr;	/* of the access that missed */
 	unsigned long vm_flags;
 	const struct dpt_table *table;
 };
 
-/* Under table->lock: what it names is there as long as the entry is. */
+/*
+ * Called under table->lock: the memory that an entry refers to exists as long
+ * as the entry does.
+ */
 static unsigned long entry_pfn(struct simgpu *gpu, hmmrt_pte_t entry)
 {
 	u64 addr = entry & HMMRT_PTE_ADDR;
@@ -66,7 +73,7 @@ static unsigned long entry_pfn(struct simgpu *gpu, hmmrt_pte_t entry)
 	return simgpu_vram_pfn(gpu, addr);
 }
 
-/* What the agent may do with the page: the entry's permission and the vma's. */
+/* Permissions that both the entry and the vma grant. */
 static unsigned long entry_vm_flags(hmmrt_pte_t entry, unsigned long vm_flags)
 {
 	unsigned long flags = VM_SHARED | (vm_flags & VM_READ);
@@ -95,7 +102,7 @@ static int fill_pte(pte_t *ptep, unsigned long addr, void *data)
 	pte_t pte;
 
 	if (pte_present(*ptep)) {
-		/* A missed shootdown: the page may belong to anybody now. */
+		/* Missed shootdown: the page may have been reused. */
 		if (WARN_ON_ONCE(pte_pfn(*ptep) != pfn))
 			return 0;
 		if (pte_write(*ptep) || !(flags & VM_WRITE))
@@ -110,8 +117,8 @@ static int fill_pte(pte_t *ptep, unsigned long addr, void *data)
 }
 
 /*
- * Set the PMD of a leaf, or let it be written. false: it cannot be one entry, or
- * there is a page table.
+ * Set the PMD of a leaf, or make it writable. Return false if the leaf cannot
+ * be one PMD or if there is a page table.
  */
 static bool fill_pmd(struct vm_fault *vmf, struct simgpu *gpu, hmmrt_pte_t leaf)
 {
@@ -143,7 +150,7 @@ static int touch_pte(pte_t *ptep, unsigned long addr, void *data)
 	return 0;
 }
 
-/* Valid entries around one, clipped to the vma. */
+/* Find the run of valid entries around @index, in [lo, hi). */
 static struct run valid_run(const struct dpt_table *table, unsigned int index,
 			    unsigned int lo, unsigned int hi)
 {
@@ -165,7 +172,7 @@ static struct run vma_run(const struct vm_area_struct *vma, unsigned long base)
 			     .end = (hi - base) >> PAGE_SHIFT };
 }
 
-/* Set PTEs from a table. false: it has nothing that permits the access. */
+/* Set PTEs from a table. Return false if no entry permits the access. */
 static bool tlb_fill_from(struct dpt_table *table, struct simgpu_view *view,
 			  struct vm_area_struct *vma, unsigned long addr,
 			  unsigned int access)
@@ -195,7 +202,7 @@ static bool tlb_fill_from(struct dpt_table *table, struct simgpu_view *view,
 	return true;
 }
 
-/* The same from the device page table. */
+/* Set PTEs from the device page table, as tlb_fill_from(). */
 static bool tlb_fill(struct simgpu_view *view, struct vm_area_struct *vma,
 		     unsigned long addr, unsigned int access)
 {
@@ -224,11 +231,15 @@ static vm_fault_t failure_code(int error)
 	}
 }
 
-/* --- failed accesses ---------------------------------------------------------- */
+/*
+ * --- failed accesses
+ * ----------------------------------------------------------
+ */
 
 /*
- * Records are by thread id, and ids are given again: one whose thread has ended is
- * taken over by the next thread with its id, or freed by a sweep.
+ * Records are indexed by thread id, and thread ids are reused. The record of a
+ * thread that has ended is taken over by the next thread with the same id, or
+ * freed by a sweep.
  */
 #define SWEEP_FAILURES	64u
 
@@ -264,7 +275,9 @@ static bool lane_ended(struct pid *lane)
 	return ended;
 }
 
-/* The record of a lane that has ended, taken off the view; NULL: it has not. */
+/*
+ * Remove and return the record of a lane, or return NULL if it has not ended.
+ */
 static struct view_failure *failure_take_ended(struct simgpu_view *view,
 					       unsigned long index)
 {
@@ -282,7 +295,7 @@ static struct view_failure *failure_take_ended(struct simgpu_view *view,
 	return failure;
 }
 
-/* There are at most twice as many records as lanes, and some. */
+/* Keep the number of records below about twice the number of lanes. */
 static void failures_sweep(struct simgpu_view *view)
 {
 	struct view_failure *failure;
@@ -302,8 +315,8 @@ static void failures_sweep(struct simgpu_view *view)
 }
 
 /*
- * The record of the calling lane, or NULL. It stays, and no other thread writes it,
- * until the lane ends.
+ * Return the record of the calling lane, or NULL. Until the lane ends, the
+ * record stays, and no other thread writes to it.
  */
 struct view_failure *simgpu_failure_find(struct simgpu_view *view)
 {
@@ -343,8 +356,9 @@ static bool failure_create(struct simgpu_view *view)
 }
 
 /*
- * The manager refused this access of this lane a moment ago, after the lock
- * was dropped; now, with the lock held again, it can be reported. 0: it did not.
+ * If the manager has just refused this access of this lane, report that. The
+ * lock was dropped at that time, so the error could not be returned then.
+ * Returns 0 if there is nothing to report.
  */
 static vm_fault_t failure_report(struct simgpu_view *view,
 				 const struct vm_fault *vmf,
@@ -355,7 +369,7 @@ static vm_fault_t failure_report(struct simgpu_view *view,
 	if (!failure || !failure->pending)
 		return 0;
 	failure->pending = false;
-	/* A signal came in between: this is another access, maybe much later. */
+	/* Another access: a signal interrupted the first one. */
 	if (!(vmf->flags & FAULT_FLAG_TRIED) ||
 	    failure->addr != vmf->real_address || failure->access != access)
 		return 0;
@@ -376,8 +390,8 @@ static void failure_store(struct simgpu_view *view, unsigned long addr,
 }
 
 /*
- * The record of this lane, so that a failure has a place later; empty for a new
- * access.
+ * Make sure that this lane has a record, so that storing a failure needs no
+ * memory. Clear the record for a new access.
  */
 static bool failure_reserve(struct simgpu_view *view,
 			    const struct vm_fault *vmf)
@@ -408,12 +422,14 @@ static vm_fault_t mirror_serve(struct vm_fault *vmf, unsigned int access)
 		return ret;
 	if (!failure_reserve(view, vmf))
 		return VM_FAULT_OOM;
-	/* The core asks for no retry now and then: let it come again. */
+	/* The core does not permit a retry here: have the access repeated. */
 	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY) ||
 	    (vmf->flags & FAULT_FLAG_RETRY_NOWAIT))
 		return VM_FAULT_NOPAGE;
 
-	/* From here the vma may go; the file keeps the view and this code. */
+	/*
+	 * From here the vma may be freed. The file keeps the view and module.
+	 */
 	file = get_file(vmf->vma->vm_file);
 	hmmrt_release_fault_lock(vmf);
 	rc = hmmrt_fault(view->binding, addr, access);
@@ -423,27 +439,27 @@ static vm_fault_t mirror_serve(struct vm_fault *vmf, unsigned int access)
 	return VM_FAULT_RETRY;
 }
 
-/* What is refused whatever the device has; 0: nothing. */
+/* Refuse accesses that no device entry can permit. Returns 0 for others. */
 static vm_fault_t mirror_check(const struct vm_fault *vmf, unsigned int access)
 {
 	if (!(vmf->flags & FAULT_FLAG_USER))
 		return VM_FAULT_SIGBUS;
 	if (WARN_ON_ONCE(vmf->pgoff != vmf->address >> PAGE_SHIFT))
 		return VM_FAULT_SIGBUS;
-	/* Mapped without it: no entry will ever do, so do not ask for one. */
+	/* The vma does not permit the access, so do not ask the manager. */
 	if (access_vm_flags(access) & ~vmf->vma->vm_flags)
 		return VM_FAULT_SIGSEGV;
 	return 0;
 }
 
-/* What there is to fill a TLB entry with, and from. */
+/* How to fill a TLB entry. */
 enum tlb_way {
-	TLB_MISS,		/* no table: the device has nothing there */
-	TLB_IS_HUGE,		/* there is a PMD, set a moment ago */
-	TLB_BY_PTES,		/* with page tables, from now on */
+	TLB_MISS,		/* no table: the device has no entry */
+	TLB_IS_HUGE,		/* a PMD was set concurrently */
+	TLB_BY_PTES,		/* with PTEs, now and later */
 };
 
-/* A table that is forgotten is none: the next one knows what it knew by then. */
+/* A forgotten table counts as absent: the next one inherits tlb_has_ptes. */
 static enum tlb_way use_ptes(struct simgpu_view *view,
 			     const struct vm_fault *vmf)
 {
@@ -508,7 +524,7 @@ static vm_fault_t mirror_fault(struct vm_fault *vmf)
 	return mirror_access(vmf, fault_access(vmf));
 }
 
-/* 0: there is no entry that permits it; FALLBACK: with page tables. */
+/* Returns 0 if no entry permits the access, FALLBACK if it needs PTEs. */
 static vm_fault_t tlb_fill_huge_from(struct dpt_table *table,
 				     struct vm_fault *vmf, unsigned int access)
 {
@@ -547,8 +563,9 @@ static vm_fault_t tlb_fill_huge(struct vm_fault *vmf, unsigned int access)
 }
 
 /*
- * There is no page table for the address, or a PMD that does not permit a write.
- * The device is asked first: what it then has says whether one is needed.
+ * The address has no page table, or a PMD that does not permit a write. Serve
+ * the device fault first: the resulting device entry decides whether a page
+ * table is needed.
  */
 static __maybe_unused vm_fault_t mirror_huge_fault(struct vm_fault *vmf,
 						   unsigned int order)
@@ -570,8 +587,9 @@ static __maybe_unused vm_fault_t mirror_huge_fault(struct vm_fault *vmf,
 }
 
 /*
- * A write to a read-only PTE. NOPAGE in every answer that is no error: the core
- * must not touch the PTE, and with the lock dropped not even look at it.
+ * A write to a read-only PTE. Every result that is not an error includes
+ * NOPAGE: the core must not modify the PTE, and must not read it after the lock
+ * was dropped.
  */
 static vm_fault_t mirror_pfn_mkwrite(struct vm_fault *vmf)
 {
@@ -582,8 +600,8 @@ static vm_fault_t mirror_pfn_mkwrite(struct vm_fault *vmf)
 }
 
 /*
- * exec unmaps the agent's memory after the process has its new mm. Wake the threads that
- * poll the file, so that they look again; after munmap() they find no change.
+ * exec unmaps the agent's memory after the process has its new mm. Wake waiting
+ * polls, so that they check again. After a munmap() they find no change.
  */
 static void mirror_close(struct vm_area_struct *vma)
 {
@@ -616,7 +634,7 @@ int simgpu_mirror_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct simgpu_view *view = file->private_data;
 
-	/* Set once, by attach, before the agent can get here. */
+	/* Set once, by attach. Pairs with ioc_attach(). */
 	if (!smp_load_acquire(&view->agent_mm))
 		return -EINVAL;
 	if (current->mm != view->agent_mm)
@@ -638,23 +656,28 @@ void simgpu_mirror_invalidate(struct simgpu_view *view, unsigned long start,
 {
 	struct address_space *mapping = view->inode->i_mapping;
 
-	/* The order that counts stays visible: a class of its own, see file.c. */
+	/* Keep the relevant order visible to lockdep: see simgpu_i_mmap_key. */
 	might_lock_read(&mapping->i_mmap_rwsem);
 	/*
-	 * No annotation can say the rest. Zapping the agent acquires the core's
-	 * __mmu_notifier_invalidate_range_start_map, as the caller of the notifier
-	 * that we may be in did for the application: one map for all processes, which
-	 * modules do not reach, acquired without a subclass and whether or not there
-	 * are notifiers. An agent has none, which is checked when it attaches and when
-	 * it maps. It is off outside notifiers too: there lockdep would learn
-	 * i_mmap_rwsem before that map, and inside them it is the other way round.
+	 * The rest cannot be annotated. Zapping the agent acquires the core's
+	 * lockdep map __mmu_notifier_invalidate_range_start_map. If this runs
+	 * in a notifier, its caller has acquired the same map for the
+	 * application. There is one map for all processes. It is not exported
+	 * to modules, and the core acquires it without a subclass and even for
+	 * an mm without notifiers. An agent has no notifiers: attach and mmap
+	 * check that. Lockdep is off outside of notifiers too: there it would
+	 * learn the order i_mmap_rwsem -> map, and inside of notifiers the
+	 * opposite order.
 	 */
 	lockdep_off();
 	unmap_mapping_range(mapping, start, end - start, 1);
 	lockdep_on();
 }
 
-/* --- accessed bits ------------------------------------------------------------ */
+/*
+ * --- accessed bits
+ * ------------------------------------------------------------
+ */
 
 struct harvest {
 	const struct dpt_table *table;
@@ -675,7 +698,10 @@ static int harvest_pte(pte_t *ptep, unsigned long addr, void *data)
 	return 0;
 }
 
-/* A PMD has one bit for all of its pages. false: it is none of a large page. */
+/*
+ * A PMD has one accessed bit for all of its pages. Return false if the PMD
+ * points to a page table.
+ */
 static bool harvest_pmd(struct mm_struct *mm, unsigned long addr,
 			struct harvest *harvest)
 {
@@ -685,7 +711,7 @@ static bool harvest_pmd(struct mm_struct *mm, unsigned long addr,
 
 	if (!pmdp)
 		return true;
-	/* None becomes one while the table is locked. */
+	/* No huge PMD is set while the table is locked. */
 	lockdep_assert_held(&harvest->table->lock);
 	pmd = READ_ONCE(*pmdp);
 	if (!pmd_trans_huge(pmd))
@@ -699,9 +725,9 @@ static bool harvest_pmd(struct mm_struct *mm, unsigned long addr,
 }
 
 /*
- * Which entries of a table its lanes have used, as far as the first mapping of ours
- * goes. What else an agent may have there is not looked at; and under a mapping that
- * is there while the lock is held, page tables stay.
+ * Report which entries of a table the lanes have used, within the first mapping
+ * of this view in the range. Other mappings of the agent are ignored. The
+ * mmap_lock keeps the mapping, and so its page tables.
  */
 static bool harvest_table(struct mm_struct *mm, struct simgpu_view *view,
 			  unsigned long start, hmmrt_pte_t *ptes)
@@ -722,7 +748,7 @@ static bool harvest_table(struct mm_struct *mm, struct simgpu_view *view,
 	if (table) {
 		harvest.table = table;
 		spin_lock(&table->lock);
-		/* There is a page table, so nothing is allocated. */
+		/* The page table exists, so this allocates nothing. */
 		if (!harvest_pmd(mm, start, &harvest))
 			apply_to_page_range(mm, max(start, vma->vm_start),
 					    end - max(start, vma->vm_start),
@@ -734,13 +760,13 @@ static bool harvest_table(struct mm_struct *mm, struct simgpu_view *view,
 }
 
 /*
- * See hmmrt_device_ops.accessed; [start, start + HMMRT_CHUNK_SIZE). Who asks is
- * somebody else perhaps, and does not wait for this process.
+ * See hmmrt_device_ops.accessed, for [start, start + HMMRT_CHUNK_SIZE). The
+ * caller may work for another process, so it must not wait for this process.
  */
 void simgpu_mirror_accessed(struct simgpu_view *view, unsigned long start,
 			    hmmrt_pte_t *ptes)
 {
-	/* The binding has a reference to the struct, once an agent attached. */
+	/* The binding holds a reference to the struct. */
 	struct mm_struct *mm = smp_load_acquire(&view->agent_mm);
 	bool any = false;
 
@@ -752,6 +778,6 @@ void simgpu_mirror_accessed(struct simgpu_view *view, unsigned long start,
 	}
 	if (any)
 		simgpu_mirror_invalidate(view, start, start + HMMRT_CHUNK_SIZE);
-	/* The last reference may be ours: no exit_mmap() in a page fault. */
+	/* If this is the last reference, do not run exit_mmap() here. */
 	mmput_async(mm);
 }

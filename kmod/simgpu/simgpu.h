@@ -2,24 +2,24 @@
 /*
  * hmmrt_simgpu: a simulated GPU, private to hmmrt_simgpu.ko.
  *
- * The device executes: a process of its own (the agent) runs the application's
- * code, and every address there is a mapping of /dev/hmmrt-gpuN at file offset
- * == address. So the agent's page table is the device's TLB, a CPU page fault
- * in it is a TLB miss, and behind that stands the device page table that the
- * manager writes.
+ * A separate process, the agent, runs the application's code. Its address space
+ * is a mapping of /dev/hmmrt-gpuN with file offset == address. The agent's page
+ * table is the device's TLB, and a CPU page fault in the agent is a TLB miss,
+ * which is filled from the device page table that the manager writes.
  *
  * Objects    gpu      one device: node, memory
- *            view     one open file of the node; once bound, one process's
- *                     address space as this device sees it
+ *            view     one open file of the node. After bind, one process's
+ *                     address space as this device sees it.
  *            dpt      the device page table of a view
- * Ownership  A view is its file: the agent's mappings hold the file, so the view
- *            outlives them. The file holds the module.
- * Locking    view->lock    mutex: bind and attach. Set-once pointers are read
- *                          without it after an acquire.
+ * Ownership  A view lives as long as its file. The agent's mappings hold
+ *            references to the file, so the view outlives them. The file holds
+ *            a reference to the module.
+ * Locking    view->lock mutex: bind and attach. Pointers that are set once are
+ *                          read without it, with an acquire.
  *            dpt->lock     mutex: creation of tables.
- *            table->lock   spinlock: entries. Taken by the manager's map and
- *                          unmap (below its block lock) and by TLB fills, which
- *                          take the agent's page table lock inside.
+ *            table->lock   spinlock: entries. The manager's map and unmap take
+ *                          it inside the block lock. A TLB fill takes it
+ *                          outside the agent's page table lock.
  */
 #ifndef _HMMRT_SIMGPU_H
 #define _HMMRT_SIMGPU_H
@@ -38,23 +38,23 @@
 #define DPT_ENTRIES	HMMRT_CHUNK_PAGES
 
 /*
- * The lowest level: 2 MiB of address space. Either one leaf for all of it, or
- * an entry per page.
+ * The lowest level: 2 MiB of address space, as either one leaf or one entry per
+ * page.
  */
 struct dpt_table {
 	spinlock_t lock;	/* the entries */
-	bool tlb_has_ptes;	/* or may have; set once, see mirror.c */
-	bool forgotten;		/* it is empty and goes, see dpt_forget() */
+	bool tlb_has_ptes;	/* or may have: see mirror.c; never cleared */
+	bool forgotten;		/* empty, being freed: see dpt_forget() */
 	struct rcu_head rcu;
 	hmmrt_pte_t huge;
-	hmmrt_pte_t *pte;	/* DPT_ENTRIES, a page of its own */
+	hmmrt_pte_t *pte;	/* DPT_ENTRIES */
 };
 
 struct dpt {
 	struct mutex lock;	/* creation of tables */
 	/*
-	 * Upper levels: by address >> 21. A value where there was a table that
-	 * left its tlb_has_ptes to the next one.
+	 * Upper levels, indexed by address >> 21. A value entry stands for a
+	 * freed table and passes its tlb_has_ptes to the next table.
 	 */
 	struct xarray tables;
 };
@@ -75,16 +75,16 @@ struct simgpu {
 	struct hmmrt_device *dev;
 	struct miscdevice misc;
 	char name[HMMRT_DEVICE_NAME_LEN];
-	/* Memory behind each chunk, NULL where there is none; see vram.c. */
+	/* Memory of each chunk, NULL if not populated: see vram.c. */
 	struct page **backing;
 	u64 memory_bytes;
 	u64 memory_start;	/* 0: not coherent */
 	int numa_node;		/* or NUMA_NO_NODE */
 };
 
-/* A failed access of one lane, until the access is repeated. */
+/* A failed access of one lane, kept until the access is repeated. */
 struct view_failure {
-	struct pid *lane;	/* the thread; referenced */
+	struct pid *lane;	/* thread, with a reference */
 	unsigned long addr;
 	unsigned int access;
 	int error;
@@ -93,23 +93,26 @@ struct view_failure {
 
 struct simgpu_view {
 	struct simgpu *gpu;
-	struct inode *inode;		/* its mapping finds all TLB entries */
+	struct inode *inode;		/* i_mapping has all TLB entries */
 	struct dpt dpt;
 
 	struct mutex lock;		/* bind and attach */
-	struct hmmrt_binding *binding;	/* set once its answer arrived */
-	bool offered;			/* the owner got the token */
-	u64 token;			/* 0 once used */
-	struct mm_struct *agent_mm;	/* set once; kept by the binding */
+	struct hmmrt_binding *binding;	/* set by bind */
+	bool offered;			/* the owner has received the token */
+	u64 token;			/* 0 after use */
+	struct mm_struct *agent_mm;	/* set once; held by the binding */
 	struct pid *agent;
-	bool agent_ended;		/* poll() has said so */
+	bool agent_ended;		/* poll() has reported it */
 
-	/* By thread id of the lane; its lock for records of lanes that ended. */
+	/*
+	 * Indexed by thread id of the lane. Its xa_lock protects records of
+	 * lanes that have ended.
+	 */
 	struct xarray failures;
 	unsigned int nr_failures;	/* xa_lock of @failures */
-	unsigned int sweep_failures;	/* at so many; likewise */
+	unsigned int sweep_failures;	/* threshold for a sweep; xa_lock too */
 
-	wait_queue_entry_t agent_exit;	/* as a pidfd of the agent would wait */
+	wait_queue_entry_t agent_exit;	/* on the agent's pid */
 	wait_queue_head_t gone;
 };
 

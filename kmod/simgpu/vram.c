@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The simulated device's memory and copy engine, and its table of ops.
+ * Memory, copy engine and ops of the simulated device.
  *
- * Device memory is host memory, 2 MiB at a time and only while in use, at best
- * physically contiguous. The manager never sees it: it knows offsets. Coherent
- * memory is where a parameter says, and has the page structs that the manager
- * gave it: the CPU uses the same pages as the device.
+ * Device memory is host memory, allocated in physically contiguous chunks of 2
+ * MiB while they are in use. The manager does not see these pages: it uses
+ * offsets. Coherent memory is at the address given by a module parameter. The
+ * manager has created its page structs, and the CPU uses the same pages as the
+ * device.
  */
 #include <linux/gfp.h>
 #include <linux/highmem.h>
@@ -42,7 +43,7 @@ int simgpu_vram_init(struct simgpu *gpu)
 	return gpu->backing ? 0 : -ENOMEM;
 }
 
-/* All chunks were depopulated when the device was unregistered. */
+/* hmmrt_device_unregister() has depopulated all chunks. */
 void simgpu_vram_destroy(struct simgpu *gpu)
 {
 	if (gpu->memory_start)
@@ -51,8 +52,8 @@ void simgpu_vram_destroy(struct simgpu *gpu)
 }
 
 /*
- * From near its node, and not by the policy of the task that happens to be the
- * first to need it: a chunk is for all processes.
+ * Allocate near the device's node and ignore the memory policy of the current
+ * task, because all processes share a chunk.
  */
 static int simgpu_populate(struct hmmrt_device *dev, u64 offset)
 {
