@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A device in software: memory, a page table, and accesses of one word. It stands
- * for the hardware in drivers that have none. What such a driver adds to have
- * unified memory is not here.
+ * A device in software: memory, a page table, and accesses of one word. It
+ * replaces the hardware in drivers without hardware. It contains nothing of
+ * what a driver adds to get unified memory.
  *
- * Memory     The kernel's own, a chunk at a time, where populate() asked for it.
- * Tables     A page of entries for each chunk of address space, made by
- *            prepare(), kept until the end.
- * Peers      A driver whose devices map each other's memory has its drvdata begin
- *            with the memory.
- * Locking    create  mutex: making tables.
- *            lock    spinlock: entries, and accesses through them: who has taken
- *                    an entry away knows that the device has finished with it.
+ * Memory     Kernel memory, one chunk at a time, allocated by populate().
+ * Tables     One page of entries for each chunk of address space. prepare()
+ *            creates it, and it stays until soft_mmu_destroy().
+ * Peers      If the devices of a driver map each other's memory, the drvdata of
+ *            each device must start with its struct soft_memory.
+ * Locking    create  mutex: creation of tables.
+ *            lock    spinlock: entries, and accesses through them. After an
+ *                    entry was removed under this lock, the device no longer
+ *                    uses it.
  */
 #ifndef _HMMRT_SOFTDEV_H
 #define _HMMRT_SOFTDEV_H
@@ -109,7 +110,7 @@ static inline hmmrt_pte_t *soft_mmu_slot(struct soft_mmu *mmu,
 	return table ? &table[(addr >> PAGE_SHIFT) % HMMRT_CHUNK_PAGES] : NULL;
 }
 
-/* The table of one chunk of address space. */
+/* Create the table of one chunk of address space. */
 static inline int soft_mmu_prepare(struct soft_mmu *mmu, unsigned long start)
 {
 	void *table;
@@ -151,7 +152,7 @@ static inline void soft_mmu_unmap(struct soft_mmu *mmu, unsigned long start,
 	spin_unlock(&mmu->lock);
 }
 
-/* Where an entry points to; with mmu->lock held, so it stays. */
+/* Return the memory of an entry. mmu->lock keeps the entry valid. */
 static inline void *soft_mmu_target(const struct soft_mmu *mmu,
 				    hmmrt_pte_t entry)
 {
@@ -164,7 +165,10 @@ static inline void *soft_mmu_target(const struct soft_mmu *mmu,
 	return soft_memory_at(memory, entry & HMMRT_PTE_ADDR);
 }
 
-/* One access, to an aligned word. false: no entry permits it, that is a fault. */
+/*
+ * Access one aligned word. Returns false if no entry permits the access, which
+ * is a fault.
+ */
 static inline bool soft_mmu_access(struct soft_mmu *mmu, unsigned long addr,
 				   u64 *word, bool write)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What programs see of /dev/hmm_dmirrorN: numbers and layout are those of the
- * kernel's own lib/test_hmm_uapi.h, which header packages do not have.
+ * The interface of /dev/hmm_dmirrorN to programs. Numbers and layout are those
+ * of the kernel's lib/test_hmm_uapi.h, which header packages do not contain.
  */
 #ifndef _HMMRT_DMIRROR_ABI_H
 #define _HMMRT_DMIRROR_ABI_H
@@ -10,12 +10,12 @@
 #include <linux/types.h>
 
 /**
- * struct hmm_dmirror_cmd - argument of all calls
- * @addr: what the device works on, in the process's address space
- * @ptr: where its data is taken from or written to
- * @npages: how much
- * @cpages: written on success: pages that were copied, or migrated
- * @faults: written on success: how often the device had to ask
+ * struct hmm_dmirror_cmd - argument of all ioctls
+ * @addr: address that the device accesses, in the process's address space
+ * @ptr: user buffer that data is read from or written to
+ * @npages: number of pages
+ * @cpages: out, on success: pages that were copied or migrated
+ * @faults: out, on success: device faults that the call made
  */
 struct hmm_dmirror_cmd {
 	__u64 addr;
@@ -33,13 +33,13 @@ struct hmm_dmirror_cmd {
 #define HMM_DMIRROR_EXCLUSIVE		_IOWR('H', 0x05, struct hmm_dmirror_cmd)
 #define HMM_DMIRROR_CHECK_EXCLUSIVE	_IOWR('H', 0x06, struct hmm_dmirror_cmd)
 #define HMM_DMIRROR_RELEASE		_IOWR('H', 0x07, struct hmm_dmirror_cmd)
-/* npages: HMM_DMIRROR_FLAG_* */
+/* The npages member contains HMM_DMIRROR_FLAG_*. */
 #define HMM_DMIRROR_FLAGS		_IOWR('H', 0x08, struct hmm_dmirror_cmd)
 
-/* Once, there is no memory for a huge page; then the flag is gone. */
+/* Make the next allocation of a huge page fail, and then clear the flag. */
 #define HMM_DMIRROR_FLAG_FAIL_ALLOC	0x1ULL
 
-/* What HMM_DMIRROR_SNAPSHOT says of a page, one byte each. */
+/* HMM_DMIRROR_SNAPSHOT writes one byte with these bits for each page. */
 #define HMM_DMIRROR_PROT_NONE			0x00
 #define HMM_DMIRROR_PROT_READ			0x01
 #define HMM_DMIRROR_PROT_WRITE			0x02

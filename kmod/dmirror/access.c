@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The device's accesses through its page table.
+ * Accesses of the device through its page table.
  *
- * An access needs a valid entry; a write one that permits it and is not for atomic
- * accesses only, as with the kernel's own driver: who wants to write without the
- * CPU being kept out asks again.
+ * A read needs a valid entry. A write needs an entry that permits it and that
+ * is not for atomic accesses only. As with the kernel's own driver, an ordinary
+ * write to an exclusive page causes a fault.
  */
 #include <linux/highmem.h>
 #include <linux/mm.h>
@@ -24,7 +24,7 @@ static struct page *entry_page(hmmrt_pte_t entry)
 	return pfn_to_page(PHYS_PFN(entry & HMMRT_PTE_ADDR));
 }
 
-/* -ENOENT: there is no entry for it. */
+/* Returns -ENOENT if there is no entry. */
 int dmirror_read_page(struct dmirror_view *view, unsigned long addr, void *to)
 {
 	struct soft_mmu *mmu = &view->mmu;
@@ -44,7 +44,7 @@ int dmirror_read_page(struct dmirror_view *view, unsigned long addr, void *to)
 	return rc;
 }
 
-/* -ENOENT: there is no entry that permits it. */
+/* Returns -ENOENT if there is no entry that permits a write. */
 int dmirror_write_page(struct dmirror_view *view, unsigned long addr,
 		       const void *from)
 {

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * hmmrt_dmirror: a device that reads and writes a process's memory when it is
- * told to, private to hmmrt_dmirror.ko.
+ * hmmrt_dmirror: a device that reads and writes the memory of a process on
+ * request, private to hmmrt_dmirror.ko.
  *
- * It does what the kernel's own test driver for HMM does (lib/test_hmm.c), for
- * the programs written for that, and stands on the same boundary as the
- * simulated GPU. Unlike that one it runs no code, so it needs no second process:
- * its accesses are copies, made in the call that asks for them.
+ * It behaves like the kernel's test driver for HMM (lib/test_hmm.c), so that
+ * programs written for that driver can test hmmrt. It uses the same driver
+ * interface as the simulated GPU. Unlike the simulated GPU it executes no code,
+ * so it needs no second process: the ioctl that requests an access copies the
+ * data.
  *
  * Objects    dmirror  one device: node, memory
- *            view     one open file of the node: the space of the process that
- *                     opened it as this device sees it
+ *            view     one open file of the node: the address space of the
+ *                     process that opened it, as this device sees it
  *            mmu      the device page table of a view, see ../softdev.h
- * Ownership  A view is its file, and works for one process only. The file holds
- *            the module.
- * Locking    mmu->lock is taken by the manager's map and unmap (below its block
- *            lock), and held while a page is copied: who has taken an entry away
- *            knows that the device has finished with its page.
+ * Ownership  A view lives as long as its file, and works for one process only.
+ *            The file holds a reference to the module.
+ * Locking    mmu->lock is taken by the manager's map and unmap, inside the
+ *            block lock, and is held while a page is copied. After an entry was
+ *            removed under it, the device no longer uses the page.
  */
 #ifndef _HMMRT_DMIRROR_H
 #define _HMMRT_DMIRROR_H
@@ -30,7 +31,7 @@ struct dmirror {
 	struct hmmrt_device *dev;
 	struct miscdevice misc;
 	char name[HMMRT_DEVICE_NAME_LEN];
-	/* Memory behind each chunk, NULL where there is none; see vram.c. */
+	/* Memory of each chunk, NULL if not populated: see vram.c. */
 	void **backing;
 	u64 memory_bytes;
 	u64 memory_start;	/* 0: not coherent */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files of /dev/hmm_dmirrorN, and what their calls do.
+ * Files of /dev/hmm_dmirrorN and their ioctls.
  *
- * Bounce     An access of the device copies between its page table's pages and a
- *            bounce buffer, so that the caller's own memory is touched with no
- *            lock held, and not at all if the access fails.
- * Errors     Those that hmm_range_fault() and the kernel's own driver give, made
- *            from the manager's: see fault_errno() and migrate_errno(). The
- *            argument is written back on success only.
+ * Bounce     An access of the device copies between the mapped pages and a
+ *            bounce buffer. The caller's buffer is then accessed with no lock
+ *            held, and a read that fails does not modify it.
+ * Errors     fault_errno() and migrate_errno() convert the manager's errors to
+ *            those of hmm_range_fault() and the kernel's own driver. The
+ *            argument is written back only on success.
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
@@ -21,10 +21,10 @@
 #include "dmirror.h"
 
 #define SNAPSHOT_PAGES	64UL
-/* How often entries that others took away are made anew. */
+/* How often to map pages again after other threads invalidated them. */
 #define MIGRATE_TRIES	8
 
-/* What a call works on, from its argument. */
+/* State of one ioctl. */
 struct access {
 	struct dmirror_view *view;
 	struct hmm_dmirror_cmd *cmd;
@@ -56,7 +56,7 @@ static int bounce_from_user(const struct access *access)
 	return 0;
 }
 
-/* Whether the mappings of the range permit to read them, if not to write. */
+/* Return true if the mappings of the range permit reading. */
 static bool may_read(const struct access *access, unsigned long start)
 {
 	return hmmrt_fault_range(access->view->binding, start, access->end,
@@ -91,8 +91,8 @@ static int view_fault(const struct access *access, unsigned long start,
 }
 
 /*
- * Go on behind the pages that are done, as far as the device page table has
- * entries; -ENOENT when it has none.
+ * Copy pages, from the first one that is not done, as long as the device page
+ * table has entries. Returns -ENOENT at a page without one.
  */
 static int device_copy(struct access *access, bool write)
 {
@@ -116,7 +116,10 @@ static int device_copy(struct access *access, bool write)
 	return rc;
 }
 
-/* One fault for all that is missing, and again if some of it went away. */
+/*
+ * Serve one fault for all remaining pages, and repeat that if some entries were
+ * invalidated before the copy.
+ */
 static int device_access(struct access *access, bool write)
 {
 	int rc;
@@ -161,7 +164,9 @@ static int view_write(struct access *access)
 	return rc;
 }
 
-/* What the device has by now, without a fault: -ENOENT if not all of it. */
+/*
+ * Read without faults. Returns -ENOENT if the device has not mapped all pages.
+ */
 static int view_verify(struct access *access)
 {
 	int rc = bounce_alloc(access);
@@ -191,13 +196,13 @@ static int migrate_errno(int rc)
 }
 
 /*
- * Whether all of it is on the device. What has no entry then had one, until an
- * invalidation took it away: khugepaged looks at coherent memory in that way.
+ * Return true if all pages are on the device. A page without an entry then had
+ * one that was invalidated, for example by khugepaged scanning coherent memory.
  */
 static bool all_there(const struct access *access,
 		      const struct hmmrt_migration *result)
 {
-	/* What moved twice was counted twice. */
+	/* Pages that moved twice are counted twice. */
 	return result->moved + result->there >= access->cmd->npages;
 }
 
@@ -210,7 +215,7 @@ static int migrate(const struct access *access, struct hmmrt_migration *result)
 	return migrate_errno(rc);
 }
 
-/* -ENOENT if not all of it is there. */
+/* Returns -ENOENT if not all pages are on the device. */
 static int view_to_device(struct access *access)
 {
 	unsigned int tries = MIGRATE_TRIES;
@@ -255,7 +260,7 @@ static u8 location_byte(const struct hmmrt_page_state *state, bool local)
 		       HMM_DMIRROR_PROT_DEV_COHERENT_REMOTE;
 }
 
-/* Pages on other devices that are not coherent are not there for this one. */
+/* Pages on another device that is not coherent count as not present. */
 static u8 snapshot_byte(const struct dmirror_view *view,
 			const struct hmmrt_page_state *state)
 {
@@ -303,7 +308,7 @@ static int view_snapshot(struct access *access)
 	return 0;
 }
 
-/* Whatever stands in the way of some page, it is busy. */
+/* Report EBUSY for every reason that a page cannot be exclusive. */
 static int view_exclusive(struct access *access)
 {
 	int rc = hmmrt_exclusive_range(access->view->binding, access->start,
@@ -327,7 +332,7 @@ static int view_release_memory(struct access *access)
 	return 0;
 }
 
-/* Unknown ones are ignored, as by the kernel's own driver. */
+/* Unknown flags are ignored, as by the kernel's own driver. */
 static int view_flags(struct access *access)
 {
 	hmmrt_fail_next_huge(access->view->binding,
@@ -388,7 +393,9 @@ static long dmirror_ioctl(struct file *file, unsigned int number,
 	return copy_to_user(user, &cmd, sizeof(cmd)) ? -EFAULT : 0;
 }
 
-/* Zeroed pages of nobody's: a mapping that has page structs and is no file's. */
+/*
+ * Map zeroed pages that have struct pages but are neither file nor anonymous.
+ */
 static int dmirror_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	unsigned long addr;
@@ -409,7 +416,7 @@ static int dmirror_mmap(struct file *file, struct vm_area_struct *vma)
 	return rc;
 }
 
-/* misc_open() leaves the node in private_data. */
+/* misc_open() stores the miscdevice in private_data. */
 static int dmirror_open(struct inode *inode, struct file *file)
 {
 	struct dmirror_view *view = kzalloc(sizeof(*view), GFP_KERNEL);
@@ -430,7 +437,7 @@ static int dmirror_open(struct inode *inode, struct file *file)
 	return nonseekable_open(inode, file);
 }
 
-/* What the process has on the device comes home. */
+/* Unbinding migrates the pages of the process to system memory. */
 static int dmirror_release(struct inode *inode, struct file *file)
 {
 	struct dmirror_view *view = file->private_data;

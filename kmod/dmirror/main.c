@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * hmmrt_dmirror.ko: the devices and their nodes.
+ * hmmrt_dmirror.ko: creation of the devices and their nodes.
  *
- * Numbers 0 and 1 have memory that the CPU cannot address (device-private), 2 and
- * 3 memory that it can (device-coherent). Those two exist if their addresses are
- * given.
+ * Devices 0 and 1 have memory that the CPU cannot access (device-private).
+ * Devices 2 and 3 have memory that it can access (device-coherent). They exist
+ * only if the module parameters give the addresses of their memory.
  */
 #include <linux/module.h>
 #include <linux/moduleparam.h>
@@ -21,7 +21,7 @@ module_param(memory, uint, 0444);
 MODULE_PARM_DESC(memory,
 		 "memory of each device in MiB, an even number up to 65536 (default 256)");
 
-/* Names and meaning are those of the kernel's own driver. */
+/* The kernel's own driver (lib/test_hmm.c) has the same parameters. */
 static unsigned long spm_addr_dev0;
 module_param(spm_addr_dev0, ulong, 0444);
 MODULE_PARM_DESC(spm_addr_dev0,
@@ -142,7 +142,10 @@ static int __init dmirror_init(void)
 			goto err_devices;
 		}
 	}
-	/* Last of all: who opens a node holds the module, if its init succeeds. */
+	/*
+	 * The last step: an open node holds a reference to the module, but
+	 * cannot keep it if init fails.
+	 */
 	rc = dmirror_publish_all();
 	if (rc)
 		goto err_devices;
@@ -161,5 +164,5 @@ static void __exit dmirror_exit(void)
 
 module_init(dmirror_init);
 module_exit(dmirror_exit);
-MODULE_DESCRIPTION("Device that mirrors memory for tests of HMM, on hmmrt");
+MODULE_DESCRIPTION("Test device for HMM on hmmrt, like lib/test_hmm.c");
 MODULE_LICENSE("GPL");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The device's memory and copy engine, and its table of ops.
+ * Memory, copy engine and ops of the device.
  *
- * Device memory is the kernel's own, 2 MiB at a time and only while in use. Its
- * pages are nobody else's: to the core they are behind the page structs that the
- * manager gives out, which have no memory. Coherent memory is where a parameter
- * says; the kernel has it mapped while its pages have structs.
+ * Device memory is kernel memory, allocated in chunks of 2 MiB while they are
+ * in use. Only this driver accesses it: the core mm sees the struct pages of
+ * the manager, which have no memory. Coherent memory is at the address given by
+ * a module parameter. The kernel maps it while it has struct pages.
  */
 #include <linux/highmem.h>
 #include <linux/ioport.h>
@@ -34,7 +34,7 @@ int dmirror_vram_init(struct dmirror *dmirror)
 	return dmirror->backing ? 0 : -ENOMEM;
 }
 
-/* All chunks were depopulated when the device was unregistered. */
+/* hmmrt_device_unregister() has depopulated all chunks. */
 void dmirror_vram_destroy(struct dmirror *dmirror)
 {
 	if (dmirror->memory_start)
@@ -103,13 +103,13 @@ static void dmirror_unmap(struct hmmrt_binding *binding, unsigned long start,
 	soft_mmu_unmap(&view->mmu, start, end);
 }
 
-/* Nothing is cached: an access is over when the table's lock is free. */
+/* The device has no TLB, and it does not use an entry outside of mmu->lock. */
 static void dmirror_invalidate(struct hmmrt_binding *binding,
 			       unsigned long start, unsigned long end)
 {
 }
 
-/* Nothing runs on its own: accesses are made by the process's own calls. */
+/* Nothing to stop: the device works only in ioctls of the process. */
 static void dmirror_released(struct hmmrt_binding *binding)
 {
 }

@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A device that fails when it is told to, and that comes and goes while processes
- * use it: for tests of the manager, and an example of a driver whose devices can
- * be unplugged. include/uapi/linux/hmmrt_faulty.h has what it can be told.
+ * A test device that fails on request, and that can be added and removed while
+ * processes use it. It tests the manager, and is an example of a driver for
+ * devices that can be unplugged. See include/uapi/linux/hmmrt_faulty.h for its
+ * requests.
  *
- * Failing    Each op that may fail asks fails() first. A test says which call is
- *            to fail; where the kernel can inject faults, it can be told to as
- *            well: see debugfs, hmmrt_faulty/.
- * Serving    An access serves its fault itself, or has it served by the one worker that
- *            there is for all (worker.c).
- * Holding    Copies wait while a test looks at what others do meanwhile.
- * Going      A device that goes takes its node away, so that there are no new
- *            files; stops for each file, by the gate, and unbinds it; and is
- *            unregistered. What is left of a file then answers ENODEV.
- * Locking    devices_lock   mutex: how many devices there are.
- *            faulty->lock   mutex: its contexts, and the end of their bindings.
- *            context->gate  rwsem: the device works for the process (read), or
- *                           is stopped (write). Outside of all that the manager
- *                           takes.
+ * Failing    Each op that may fail first calls fails(). A test chooses the call
+ *            that fails. On a kernel with fault injection, debugfs does too:
+ *            see hmmrt_faulty/ there.
+ * Serving    An access serves its own fault, or passes it to the one worker for
+ *            all devices and processes (worker.c).
+ * Holding    Copies can be blocked while a test observes other threads.
+ * Removal    To remove a device, the driver first removes the node, so that no
+ *            file can be opened. For each open file it stops the device, with
+ *            the gate, and unbinds it. Then it unregisters the device. Calls on
+ *            a file that is still open fail with ENODEV.
+ * Locking    devices_lock   mutex: the number of devices.
+ *            faulty->lock   mutex: the contexts of a device, and the end of
+ *            their
+ *                           bindings.
+ *            context->gate  rwsem: held for reading while the device works for
+ *                           the process, for writing to stop it. All locks of
+ *                           the manager are taken inside.
  */
 #include <linux/debugfs.h>
 #include <linux/delay.h>
@@ -38,14 +42,14 @@
 #define HOLLOW_MIB_MAX	(64 << 10)
 
 struct faulty {
-	struct soft_memory memory;	/* first, for its peers */
+	struct soft_memory memory;	/* first: soft_mmu_target() */
 	struct hmmrt_device *dev;
 	struct miscdevice misc;
 	char name[HMMRT_DEVICE_NAME_LEN];
 	struct mutex lock;		/* contexts */
 	struct list_head contexts;
 	atomic_t invalidations;		/* calls of invalidate() */
-	bool hollow;			/* nothing is behind its memory */
+	bool hollow;			/* its memory has no storage */
 };
 
 /* One open file. */
@@ -53,20 +57,23 @@ struct context {
 	struct faulty *faulty;
 	struct list_head link;
 	struct rw_semaphore gate;
-	struct hmmrt_binding *binding;	/* NULL: the device is gone */
-	bool stopping;			/* it goes: accesses end */
+	struct hmmrt_binding *binding;	/* NULL: the device was removed */
+	bool stopping;			/* being removed: accesses end */
 	struct soft_mmu mmu;
 };
 
 static DEFINE_MUTEX(devices_lock);
-/* Memory of hollow devices that come from now on; 0: they are not. devices_lock. */
+/*
+ * Memory size of devices that are added from now on if they are hollow, 0 if
+ * they are not. Protected by devices_lock.
+ */
 static u64 hollow_bytes;
-/* Faults of accesses are served by the worker. */
+/* The worker serves the faults of accesses. */
 static bool by_worker;
 static struct faulty devices[HMMRT_FAULTY_MAX_DEVICES];
 static unsigned long nr_devices;
 
-/* --- failing ---------------------------------------------------------------- */
+/* --- failing -------------------------------------------------------------- */
 
 struct failure {
 	const char *name;
@@ -85,7 +92,7 @@ static struct failure failures[HMMRT_FAULTY_OPS] = {
 	[HMMRT_FAULTY_COPY_FROM_PEER] = { .name = "copy_from_peer" },
 };
 
-static DEFINE_SPINLOCK(failures_lock);	/* nth and times */
+static DEFINE_SPINLOCK(failures_lock);	/* failures[].nth and .times */
 static struct dentry *failures_dir;
 
 #ifdef CONFIG_FAULT_INJECTION
@@ -133,9 +140,9 @@ static bool fails(enum hmmrt_faulty_op op)
 	return fail || fails_by_injection(failure);
 }
 
-/* --- holding up ------------------------------------------------------------- */
+/* --- holding up ----------------------------------------------------------- */
 
-/* Ops end by themselves, whatever becomes of the test. */
+/* Ops must finish even if the test that blocks them exits. */
 #define HOLD_LIMIT	(30 * HZ)
 
 static DECLARE_WAIT_QUEUE_HEAD(hold_wait);
@@ -160,7 +167,7 @@ static int hold_set(unsigned long hold)
 	return atomic_read(&held);
 }
 
-/* --- what the manager asks for ---------------------------------------------- */
+/* --- what the manager asks for -------------------------------------------- */
 
 static int faulty_populate(struct hmmrt_device *dev, u64 offset)
 {
@@ -195,7 +202,7 @@ static int faulty_copy_to_device(struct hmmrt_device *dev, u64 offset,
 	return 0;
 }
 
-/* Milliseconds that the next copy to the host takes before it fails, or 0. */
+/* Delay of the next copy to the host, in ms, before it fails; 0 for none. */
 static atomic_t slow_copy;
 
 static int faulty_copy_to_host(struct hmmrt_device *dev, struct page **dst,
@@ -282,9 +289,11 @@ static const struct hmmrt_device_ops faulty_ops = {
 	.released = faulty_released,
 };
 
-/* --- files of a device ------------------------------------------------------- */
+/* --- files of a device ---------------------------------------------------- */
 
-/* misc_open() leaves the node in private_data, and keeps it there meanwhile. */
+/*
+ * misc_open() stores the miscdevice in private_data, and keeps it registered.
+ */
 static int faulty_open(struct inode *inode, struct file *file)
 {
 	struct context *context = kzalloc(sizeof(*context), GFP_KERNEL);
@@ -311,7 +320,7 @@ static int faulty_open(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* From here on the device does nothing for this process. */
+/* Stop the device for one process, and end the binding. */
 static void context_stop(struct context *context)
 {
 	struct hmmrt_binding *binding;
@@ -340,7 +349,7 @@ static int faulty_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* With the gate held for reading if the answer is 0. */
+/* On success the gate is held for reading. */
 static int context_enter(struct context *context)
 {
 	int rc = 0;
@@ -374,7 +383,10 @@ static int access_or_fault(struct context *context, unsigned long addr,
 	return rc ? rc : -EAGAIN;
 }
 
-/* The gate is left in between: a device that goes does not wait for long. */
+/*
+ * The gate is released between attempts, so that the removal of the device does
+ * not wait long.
+ */
 static int faulty_access(struct file *file, unsigned long addr, size_t len,
 			 u64 *word, bool write)
 {
@@ -482,7 +494,7 @@ static const struct file_operations faulty_fops = {
 	.llseek = noop_llseek,
 };
 
-/* --- devices that come and go ------------------------------------------------ */
+/* --- adding and removing devices ------------------------------------------ */
 
 static int device_come(struct faulty *faulty)
 {
@@ -491,7 +503,7 @@ static int device_come(struct faulty *faulty)
 		.ops = &faulty_ops,
 		.memory_bytes = hollow_bytes ? hollow_bytes : SOFT_MEMORY_BYTES,
 		.numa_node = NUMA_NO_NODE,
-		/* Peers would look for its memory. */
+		/* A peer would access the memory, which has no storage. */
 		.flags = hollow_bytes ? 0 : HMMRT_DEVICE_PEER_ACCESS,
 		.drvdata = faulty,
 	};
@@ -668,7 +680,7 @@ static int __init faulty_init(void)
 	return rc;
 }
 
-/* Each file holds the module, those of the control node too: nobody is inside. */
+/* Open files hold references to the module, so no call is running. */
 static void __exit faulty_exit(void)
 {
 	misc_deregister(&control_misc);
@@ -679,5 +691,5 @@ static void __exit faulty_exit(void)
 
 module_init(faulty_init);
 module_exit(faulty_exit);
-MODULE_DESCRIPTION("Device that fails and goes when it is told to, for tests of hmmrt");
+MODULE_DESCRIPTION("Test device of hmmrt that injects failures and can be removed");
 MODULE_LICENSE("GPL");

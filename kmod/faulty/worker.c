@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One worker that serves the faults of all devices and processes, as drivers have whose
- * hardware reports faults by interrupt. It waits for no program: where one provides the
- * page, the fault is put aside until that is there, and the next one is served.
+ * One worker that serves the faults of all devices and processes, like a driver
+ * for hardware that reports faults by interrupt. It does not wait for programs:
+ * if a program is to provide the page, the worker sets the fault aside until
+ * the page is there, and serves the next fault.
  *
  * States     PENDING   on the list
- *            SERVED    by the worker, at the moment
- *            AWAY      until its page is faulted in
+ *            SERVED    the worker is serving it
+ *            AWAY      waiting until its page is faulted in
  *            ANSWERED  only the access that waits for it uses it
- * Lifetime   A fault is on the stack of the access that waits for it. The access takes
- *            it back, whatever its state, before it returns; it waits for the worker
- *            alone, which soon goes on. So a binding is in use as long as the access
- *            says so, by its gate.
- * Locking    lock  spinlock: the list, the states. Taken in fault_in_done().
+ * Lifetime   A fault is on the stack of the access that waits for it. Before it
+ *            returns, the access takes the fault back, in any state. For that
+ *            it waits at most for the worker, which does not keep a fault for
+ *            long. The gate of the access keeps the binding in use during that
+ *            time.
+ * Locking    lock  spinlock: the list and the states. Taken in fault_in_done().
  */
 #include <linux/hmmrt_device.h>
 #include <linux/jiffies.h>
@@ -32,7 +34,7 @@ struct fault {
 	unsigned long addr;
 	unsigned int access;
 	enum fault_state state;
-	struct hmmrt_fault_in *in;	/* of the worker, or of take_back() */
+	struct hmmrt_fault_in *in;	/* of worker or take_back() */
 	bool came;			/* fault_in_done() was called */
 	int rc;
 };
@@ -41,7 +43,7 @@ static void worker_run(struct work_struct *work);
 
 static DEFINE_SPINLOCK(lock);
 static LIST_HEAD(pending);
-static DECLARE_WAIT_QUEUE_HEAD(changed);	/* the state of some fault */
+static DECLARE_WAIT_QUEUE_HEAD(changed);	/* a state has changed */
 static DECLARE_WORK(worker, worker_run);
 
 static void fault_pend(struct fault *fault)
@@ -52,7 +54,7 @@ static void fault_pend(struct fault *fault)
 	queue_work(system_long_wq, &worker);
 }
 
-/* The page is there, or cannot be had. */
+/* The fault-in has ended, with or without success. */
 static void fault_return(struct fault *fault)
 {
 	lockdep_assert_held(&lock);
@@ -71,7 +73,7 @@ static void fault_in_done(void *data, int rc)
 	spin_lock(&lock);
 	fault->came = true;
 	fault->rc = rc;
-	/* Else the worker has not put it aside yet, or it was taken back. */
+	/* Otherwise it is not set aside yet, or was taken back. */
 	if (fault->state == AWAY)
 		fault_return(fault);
 	spin_unlock(&lock);
@@ -159,7 +161,7 @@ static bool is_over(const struct fault *fault, const bool *stopping)
 	return READ_ONCE(*stopping) || is_state(fault, ANSWERED);
 }
 
-/* Whatever its state. Returns false if it had no answer. */
+/* Take back a fault in any state. Returns false if it has no answer. */
 static bool take_back(struct fault *fault)
 {
 	bool answered;
@@ -181,12 +183,13 @@ static bool take_back(struct fault *fault)
 
 /**
  * worker_fault() - have the worker serve a fault
- * @binding: in use until this returns
- * @addr: of the fault
+ * @binding: binding, which must stay in use until this returns
+ * @addr: address of the fault
  * @access: HMMRT_ACCESS_*
- * @stopping: becomes true when the device goes; worker_stopping() follows
+ * @stopping: set to true when the device is removed; worker_stopping() follows
  *
- * Return: as hmmrt_fault(); -EINTR for a fatal signal too, and if @stopping.
+ * Return: as hmmrt_fault(). Also -EINTR for a fatal signal or if @stopping is
+ * set.
  */
 int worker_fault(struct hmmrt_binding *binding, unsigned long addr,
 		 unsigned int access, const bool *stopping)
@@ -204,7 +207,7 @@ int worker_fault(struct hmmrt_binding *binding, unsigned long addr,
 	wait_event_killable(changed, is_over(&fault, stopping));
 	if (!take_back(&fault))
 		return -EINTR;
-	/* Too many wait, see hmmrt_fault_in_begin(), or others got in between. */
+	/* Too many fault-ins (hmmrt_fault_in_begin()), or too many races. */
 	if (fault.rc == -EAGAIN)
 		schedule_timeout_killable(msecs_to_jiffies(10));
 	return fault.rc;
@@ -215,7 +218,7 @@ void worker_stopping(void)
 	wake_up_all(&changed);
 }
 
-/* No access is left. */
+/* Called when no access is running. */
 void worker_exit(void)
 {
 	flush_work(&worker);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A device driver on hmmrt, as small as one can be: to be read, and to begin with.
+ * A minimal device driver for hmmrt, as an example and a starting point.
  *
  * /dev/hmmrt-sample is a device that reads and writes the memory of the process
- * that opened it: pread() and pwrite() at an offset are the device's accesses to
- * that address, eight bytes each. The device itself, its memory and its MMU, is
- * ../softdev.h; in another driver it is hardware. The first part below makes it
- * do what the manager asks for (struct hmmrt_device_ops), the second, under a
- * hundred lines, is all that a driver adds to have unified memory: tools/lint
- * counts them. What may be called when is in <linux/hmmrt_device.h>.
+ * that opened it. pread() and pwrite() of eight bytes at an offset are accesses
+ * of the device to that address. ../softdev.h implements the device itself,
+ * with its memory and MMU. In other drivers that is hardware. The first part
+ * below implements struct hmmrt_device_ops. The second part is all that a
+ * driver adds to get unified memory. It has less than a hundred lines, which
+ * tools/lint checks. See <linux/hmmrt_device.h> for the rules of each call.
  */
 #include <linux/miscdevice.h>
 #include <linux/module.h>
@@ -17,7 +17,7 @@
 
 #include "../softdev.h"
 
-/* What the device knows of one process: an open file. */
+/* State of one open file, and so of one process. */
 struct context {
 	struct hmmrt_binding *binding;
 	struct soft_mmu mmu;
@@ -25,7 +25,7 @@ struct context {
 
 static struct soft_memory memory;
 
-/* --- the device does what the manager asks for ----------------------------- */
+/* --- operations of the device --------------------------------------------- */
 
 static int sample_populate(struct hmmrt_device *dev, u64 offset)
 {
@@ -75,18 +75,18 @@ static void sample_unmap(struct hmmrt_binding *binding, unsigned long start,
 	soft_mmu_unmap(&context->mmu, start, end);
 }
 
-/* A device with a TLB drops what it has of the range, and waits until it has. */
+/* A device with a TLB invalidates the range here and waits for completion. */
 static void sample_invalidate(struct hmmrt_binding *binding,
 			      unsigned long start, unsigned long end)
 {
 }
 
-/* A device that works on its own stops working for this process. */
+/* A device that runs asynchronously stops working for the process here. */
 static void sample_released(struct hmmrt_binding *binding)
 {
 }
 
-/* --- the driver ------------------------------------------------------------- */
+/* --- the driver ----------------------------------------------------------- */
 
 static struct hmmrt_device *sample_device;
 
@@ -103,7 +103,9 @@ static const struct hmmrt_device_ops sample_ops = {
 	.released = sample_released,
 };
 
-/* Ops may be called before hmmrt_bind_current() is back: the MMU comes first. */
+/*
+ * Ops may be called before hmmrt_bind_current() returns: set up the MMU first.
+ */
 static int sample_open(struct inode *inode, struct file *file)
 {
 	struct context *context = kzalloc(sizeof(*context), GFP_KERNEL);
@@ -123,7 +125,7 @@ static int sample_open(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* Nobody is in a call of this file any more: the device has stopped for it. */
+/* No call on this file is running, so the device has stopped. */
 static int sample_release(struct inode *inode, struct file *file)
 {
 	struct context *context = file->private_data;
@@ -134,7 +136,7 @@ static int sample_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* The MMU found no entry for an access: 0, try again; or what is wrong with it. */
+/* Serve a fault of the MMU. Returns 0 if the access should be repeated. */
 static int sample_fault(struct context *context, unsigned long addr, bool write)
 {
 	int rc;
@@ -173,7 +175,7 @@ static int __init sample_register(void)
 	return PTR_ERR_OR_ZERO(sample_device);
 }
 
-/* --- its node: no different from that of any other driver ------------------- */
+/* --- its node: the same as in any other driver ---------------------------- */
 
 static ssize_t sample_read(struct file *file, char __user *to, size_t len,
 			   loff_t *pos)
@@ -215,7 +217,7 @@ static struct miscdevice sample_misc = {
 	.mode = 0660,
 };
 
-/* The file holds the module: when it goes, no process has a binding. */
+/* Open files hold the module, so no binding exists when it is unloaded. */
 static int __init sample_init(void)
 {
 	int rc = sample_register();
