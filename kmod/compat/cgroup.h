@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Control groups, of the second version, for kernels with and without them. A kernel
- * without has none: nothing is in one, and none is found.
+ * Access to cgroup v2, for kernels with and without CONFIG_CGROUPS. Without it,
+ * no process is in a cgroup, and a lookup fails.
  */
 #ifndef _HMMRT_COMPAT_CGROUP_H
 #define _HMMRT_COMPAT_CGROUP_H
@@ -18,7 +18,10 @@ struct cgroup;
 
 #ifdef CONFIG_CGROUPS
 
-/* With a reference; -EBADF if that is no group's folder. */
+/*
+ * Return the cgroup of a directory descriptor with a reference, or -EBADF if
+ * @fd is not a cgroup directory.
+ */
 static inline struct cgroup *hmmrt_cgroup_from_fd(int fd)
 {
 	struct cgroup *cgroup = cgroup_get_from_fd(fd);
@@ -26,7 +29,7 @@ static inline struct cgroup *hmmrt_cgroup_from_fd(int fd)
 	return IS_ERR(cgroup) ? ERR_PTR(-EBADF) : cgroup;
 }
 
-/* The one that the process of @mm is in, with a reference. */
+/* Return the cgroup of the process of @mm, with a reference. */
 static inline struct cgroup *hmmrt_cgroup_of(struct mm_struct *mm)
 {
 	struct task_struct *task = NULL;
@@ -37,7 +40,7 @@ static inline struct cgroup *hmmrt_cgroup_of(struct mm_struct *mm)
 #ifdef CONFIG_MEMCG
 		task = rcu_dereference(mm->owner);
 #endif
-		/* Another one meanwhile, if the first is on its way out. */
+		/* If the cgroup is being removed, look up the new one. */
 		cgroup = task_dfl_cgroup(task ? task : current);
 	} while (!cgroup_tryget(cgroup));
 	rcu_read_unlock();
@@ -55,14 +58,14 @@ static inline void hmmrt_cgroup_put(struct cgroup *cgroup)
 		cgroup_put(cgroup);
 }
 
-/* Whether it is @above, or in it. */
+/* Return true if @cgroup is @above or a descendant of it. */
 static inline bool hmmrt_cgroup_is_in(struct cgroup *cgroup,
 				      struct cgroup *above)
 {
 	return cgroup_is_descendant(cgroup, above);
 }
 
-/* Nobody can enter it any more. */
+/* Return true if the cgroup was removed, so that no process can enter it. */
 static inline bool hmmrt_cgroup_is_dead(const struct cgroup *cgroup)
 {
 	return !(READ_ONCE(cgroup->self.flags) & CSS_ONLINE);
@@ -101,7 +104,10 @@ static inline bool hmmrt_cgroup_is_dead(const struct cgroup *cgroup)
 
 #endif
 
-/* Between the two, what this thread allocates is charged to another process. */
+/*
+ * Between hmmrt_charge_to() and hmmrt_charge_end(), memory that this thread
+ * allocates is charged to the cgroup of another process.
+ */
 struct hmmrt_charging {
 	struct mem_cgroup *memcg;
 	struct mem_cgroup *before;
@@ -109,7 +115,7 @@ struct hmmrt_charging {
 
 #if defined(CONFIG_CGROUPS) && defined(CONFIG_MEMCG)
 
-/* To the process of @mm, which is alive. Such sections nest. */
+/* Charge to the process of @mm, which must be alive. Sections can nest. */
 static inline struct hmmrt_charging hmmrt_charge_to(struct mm_struct *mm)
 {
 	struct cgroup *cgroup = hmmrt_cgroup_of(mm);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The one place for differences between kernels. The code is written for the
- * newest interface; what an older kernel lacks is provided here. What a kernel
- * has is asked of its headers (see probes.c), not of its version: stable kernels
- * and distributions backport.
+ * Differences between kernel versions. The code uses the newest interface, and
+ * this header provides it on older kernels. The build tests the kernel headers
+ * for each interface (see probes.c). It does not compare versions, because
+ * stable kernels and distributions backport changes.
  */
 #ifndef _HMMRT_COMPAT_H
 #define _HMMRT_COMPAT_H
@@ -15,8 +15,8 @@
 #include "hmmrt_probes.h"
 
 /*
- * Until 6.18: dev_pagemap_ops frees pages, not folios. What the callback gets
- * is a struct hmmrt_freed.
+ * Until 6.18: dev_pagemap_ops frees pages, not folios. The argument of the
+ * callback is a struct hmmrt_freed.
  */
 #ifdef HMMRT_HAVE_FOLIO_FREE
 #define HMMRT_PAGEMAP_FREE	folio_free
@@ -31,8 +31,9 @@
 #endif
 
 /*
- * A page of device memory, alone: afterwards it is locked and has a reference.
- * Until 6.18: the page knows its pgmap, and is always alone.
+ * Initialise a single page of device memory. It is locked afterwards and has
+ * one reference. Until 6.18: the pgmap is already set, and there are only
+ * single pages.
  */
 static inline void hmmrt_page_init(struct page *page, struct dev_pagemap *pgmap)
 {
@@ -59,7 +60,7 @@ static inline void hmmrt_vm_flags_set(struct vm_area_struct *vma,
 #define VM_SHADOW_STACK	VM_NONE
 #endif
 
-/* Until 6.3: page faults hold the mmap_lock and nothing else. */
+/* Until 6.3: page faults always hold the mmap_lock. */
 static inline void hmmrt_release_fault_lock(struct vm_fault *vmf)
 {
 #ifdef HMMRT_HAVE_RELEASE_FAULT_LOCK
@@ -70,8 +71,8 @@ static inline void hmmrt_release_fault_lock(struct vm_fault *vmf)
 }
 
 /*
- * Whether that was the lock of the vma alone: then it is dropped, for what wants
- * the mmap_lock.
+ * If the fault holds only the vma lock, release it and return true. The fault
+ * must then be retried with the mmap_lock.
  */
 static inline bool hmmrt_drop_vma_lock(struct vm_fault *vmf)
 {
@@ -84,15 +85,15 @@ static inline bool hmmrt_drop_vma_lock(struct vm_fault *vmf)
 	return false;
 }
 
-/* Until 6.5: there is one kind of writable entry. */
+/* Until 6.5: pte_mkwrite() takes no vma. */
 #ifndef HMMRT_HAVE_PTE_MKWRITE_NOVMA
 #define pte_mkwrite_novma(pte)	pte_mkwrite(pte)
 #endif
 
 /*
- * Until 6.12: entries for huge pages cannot say that they hold no page, and
- * get_user_pages() would take one. So there are none of ours, and this is not
- * called.
+ * Until 6.12: a huge page table entry cannot be marked special, so that
+ * get_user_pages() would take a reference to its page. The modules create no
+ * such entries then, and the handler is not called.
  */
 #if defined(HMMRT_HAVE_HUGE_PFNMAP) && defined(CONFIG_ARCH_SUPPORTS_PMD_PFNMAP)
 #define HMMRT_HUGE_FAULT(handler)	.huge_fault = (handler),
@@ -103,15 +104,16 @@ static inline bool hmmrt_drop_vma_lock(struct vm_fault *vmf)
 #define pmd_mkspecial(pmd)	(pmd)
 #endif
 
-/* Until 6.16, and without a backport: it has another name. */
+/* Until 6.16, without a backport: it has another name. */
 #ifndef HMMRT_HAVE_SYSTEM_DFL_WQ
 #define system_dfl_wq		system_unbound_wq
 #endif
 
 /*
- * Until 6.14 the core calls migrate_to_ram() with an extra reference and
- * without the page lock, so sleeping there delays nobody but the caller. The
- * headers do not show it, but the same release brought migrate_device_pfns().
+ * Until 6.14: the core calls migrate_to_ram() with an extra reference and
+ * without the page lock, so sleeping there delays only the caller. The headers
+ * do not show this change, but migrate_device_pfns() was added in the same
+ * release.
  */
 #ifdef HMMRT_HAVE_MIGRATE_DEVICE_PFNS
 #define HMMRT_MIGRATE_TO_RAM_MAY_WAIT	0
@@ -120,10 +122,11 @@ static inline bool hmmrt_drop_vma_lock(struct vm_fault *vmf)
 #endif
 
 /*
- * Up to HMMRT_EXCLUSIVE_PAGES pages: returns how many were found, locked and
- * referenced, or an error; those that could not be made exclusive are NULL.
- * Since 6.15 it is one folio that is locked, whole: a second page of it would
- * wait for the first.
+ * Make up to HMMRT_EXCLUSIVE_PAGES pages exclusive. Returns the number of
+ * elements set in @pages, or an error. An element is a locked page with a
+ * reference, or NULL if the page could not be made exclusive. Since 6.15, the
+ * core locks a whole folio, so locking a second page of the same folio would
+ * deadlock. There the limit is 1.
  */
 #ifdef HMMRT_HAVE_MAKE_DEVICE_EXCLUSIVE
 #define HMMRT_EXCLUSIVE_PAGES	1u
@@ -151,10 +154,11 @@ hmmrt_make_device_exclusive(struct mm_struct *mm, unsigned long start,
 }
 
 /*
- * Whether a page may be poisoned. Until 6.2 the core looks for poison in the page
- * structs of device memory that is removed, once any page has some; and a kernel
- * with CONFIG_DEBUG_VM has filled those with nonsense by then. The release that
- * mended it also began to count by pfn.
+ * 1 if a page can be poisoned. Until 6.2, after any page was poisoned, the core
+ * checks the struct pages of removed device memory for poison. With
+ * CONFIG_DEBUG_VM, those struct pages contain a debug pattern by then. The
+ * release that fixed this also added the pfn argument of
+ * num_poisoned_pages_sub().
  */
 #if defined(CONFIG_MEMORY_FAILURE) && \
 	(defined(HMMRT_HAVE_POISON_BY_PFN) || !defined(CONFIG_DEBUG_VM))

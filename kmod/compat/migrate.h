@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* As compat.h: what differs between kernels in the migration of device memory. */
+/* Differences between kernel versions in the migration of device memory. */
 #ifndef _HMMRT_COMPAT_MIGRATE_H
 #define _HMMRT_COMPAT_MIGRATE_H
 
@@ -14,9 +14,10 @@
 #endif
 
 /*
- * Until 7.1: device memory has no large folios that work. Then the flags are
- * none, nothing is found to be compound, and what would make one is not called.
- * An entry that is compound stands for HPAGE_PMD_NR; those behind it are 0.
+ * Until 7.1: large folios of device memory do not work. The flags are 0 then,
+ * no entry is compound, and the functions that create large folios are not
+ * called. A compound entry stands for HPAGE_PMD_NR pages, and the entries after
+ * it are 0.
  */
 #ifdef HMMRT_HAVE_DEVICE_THP
 #define HMMRT_HAS_DEVICE_THP	thp_migration_supported()
@@ -28,13 +29,13 @@
 #define HMMRT_PFN_COMPOUND	0ul
 #endif
 
-/* How many pages an entry of src or dst stands for. */
+/* Return the number of pages that an entry of src or dst stands for. */
 static inline unsigned int hmmrt_pfn_pages(unsigned long migrate_pfn)
 {
 	return migrate_pfn & HMMRT_PFN_COMPOUND ? HPAGE_PMD_NR : 1;
 }
 
-/* As hmmrt_page_init(), for an aligned run of HPAGE_PMD_NR pages. */
+/* Like hmmrt_page_init(), for an aligned run of HPAGE_PMD_NR pages. */
 static inline void hmmrt_huge_page_init(struct page *page,
 					struct dev_pagemap *pgmap)
 {
@@ -43,7 +44,10 @@ static inline void hmmrt_huge_page_init(struct page *page,
 #endif
 }
 
-/* By others than the caller, who has one reference, and page tables. */
+/*
+ * Return true if the page has references other than those of page tables and
+ * one of the caller.
+ */
 static inline bool hmmrt_huge_page_in_use(struct page *page)
 {
 #ifdef HMMRT_HAVE_DEVICE_THP
@@ -56,8 +60,9 @@ static inline bool hmmrt_huge_page_in_use(struct page *page)
 }
 
 /*
- * For a mapping, on @node, or anywhere if those are NULL and NUMA_NO_NODE. NULL:
- * there is none, or this kernel would not know what to do with it.
+ * Allocate a huge page on @node, or for a mapping if @node is NUMA_NO_NODE, or
+ * anywhere if @vma is NULL too. Returns NULL if there is no memory, or if the
+ * kernel does not support large folios of device memory.
  */
 static inline struct page *hmmrt_alloc_huge_page(gfp_t gfp,
 						 struct vm_area_struct *vma,
@@ -82,8 +87,8 @@ static inline struct page *hmmrt_alloc_huge_page(gfp_t gfp,
 }
 
 /*
- * Lock and unmap the device pages whose frame numbers are in @src. Until 6.14:
- * a run at a time.
+ * Lock and unmap the device pages with the frame numbers in @src. Until 6.14:
+ * one contiguous run at a time.
  */
 static inline void hmmrt_migrate_device_pfns(unsigned long *src,
 					     unsigned long npages)
@@ -109,14 +114,14 @@ static inline void hmmrt_migrate_device_pfns(unsigned long *src,
 #define pmd_is_migration_entry(pmd)	is_pmd_migration_entry(pmd)
 #endif
 
-/* Whether this entry stands for a page, whichever it is, that is being migrated. */
+/* Return true if the entry is a migration entry. */
 static inline bool hmmrt_pte_is_migration_entry(pte_t pte)
 {
 	return !pte_none(pte) && !pte_present(pte) &&
 	       softleaf_is_migration(softleaf_from_pte(pte));
 }
 
-/* Whether it stands for this page, that is being migrated. */
+/* Return true if the entry is a migration entry of @page. */
 static inline bool hmmrt_pte_is_migration_entry_of(pte_t pte,
 						   const struct page *page)
 {
@@ -124,7 +129,7 @@ static inline bool hmmrt_pte_is_migration_entry_of(pte_t pte,
 	       softleaf_to_page(softleaf_from_pte(pte)) == page;
 }
 
-/* What copy_nonpresent_pte() makes of such an entry when a process forks. */
+/* Convert a migration entry as copy_nonpresent_pte() does at fork. */
 static inline pte_t hmmrt_migration_entry_shared(pte_t pte)
 {
 	pgoff_t offset = swp_offset(softleaf_from_pte(pte));
@@ -138,8 +143,8 @@ static inline pte_t hmmrt_migration_entry_shared(pte_t pte)
 }
 
 /*
- * The same for the entry of a huge page. Until 7.1 migrate_vma_setup() splits those, so
- * there is no such entry.
+ * The same for the entry of a huge page. Until 7.1: migrate_vma_setup() splits
+ * huge pages, so there is no such entry.
  */
 #ifdef HMMRT_HAVE_DEVICE_THP
 static inline bool hmmrt_pmd_is_migration_entry_of(pmd_t pmd,

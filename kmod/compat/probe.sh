@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# probe.sh OUTPUT COMPILER FLAGS...: asks the headers of a kernel each question of probes.c, with the flags that
-# the kernel's modules are compiled with, and writes the answers as HMMRT_HAVE_NAME. Kbuild calls it.
+# probe.sh OUTPUT COMPILER FLAGS...: compiles each probe of probes.c against the kernel headers, with the flags for the
+# kernel's modules, and writes the answers to OUTPUT as HMMRT_HAVE_NAME. Kbuild calls it.
 
 set -eu
 
@@ -12,7 +12,7 @@ probes=$(dirname "$0")/probes.c
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# compiles ANSWER COMPILER FLAGS...: what the compiler says goes to a log of that name.
+# compiles ANSWER COMPILER FLAGS...: compiles one answer. The compiler's messages go to a log with the same name.
 compiles() {
 	answer=$1
 	shift
@@ -28,7 +28,7 @@ fail() {
 	exit 1
 }
 
-# Before any question: the headers themselves compile, and what does not exist is noticed.
+# First make sure that the headers compile, and that an undeclared function is an error.
 check_itself() {
 	compiles ITSELF "$@" || fail "no probe can be compiled for this kernel" ITSELF
 	! compiles NOTHING "$@" || fail "a function that is declared nowhere was accepted"

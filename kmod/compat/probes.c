@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What probe.sh asks of a kernel's headers. A question has two answers, NAME for
- * the newer interface and NO_NAME for the older one. Each is compiled alone, and
- * exactly one of the two has to compile: a mistake here, or an interface that
- * changed once more, is not taken for the older one. Where that simply has
- * nothing, its answer declares the newer name as something else.
+ * Probes of the kernel headers for probe.sh. Each question has two answers:
+ * NAME for the newer interface and NO_NAME for the older one. Each answer is
+ * compiled alone, and exactly one of the two must compile. A mistake in a
+ * probe, or a further change of the interface, is therefore not mistaken for
+ * the older interface. If the older headers lack the interface, NO_NAME
+ * declares its name as something else, which conflicts with the newer headers.
  */
 #include <linux/memremap.h>
 #include <linux/migrate.h>
@@ -17,7 +18,7 @@
 #include <linux/leafops.h>
 #endif
 
-/* Once, before anything is compiled. */
+/* Required options. This is checked before anything is built. */
 #if !defined(CONFIG_DEVICE_PRIVATE) || !defined(CONFIG_HMM_MIRROR)
 #error "hmmrt needs a kernel with CONFIG_DEVICE_PRIVATE and CONFIG_HMM_MIRROR"
 #endif
@@ -53,10 +54,10 @@ static inline void probe(struct page *page)
 #endif
 
 /*
- * Large folios of device memory came in 6.19, where their migration loses page
- * tables and unlocks twice; 7.1 has that mended. It shows in no header of its
- * own, so that of something else that was new in 7.1 is asked for as well, and
- * which nobody has a reason to backport: it is another name.
+ * Large folios of device memory were added in 6.19, but their migration leaks
+ * page tables and unlocks twice. 7.1 fixes that. The fix does not show in a
+ * header, so the probe also needs zap_special_vma_range(), which 7.1 added.
+ * That is only a new name, so there is no reason to backport it.
  */
 #ifdef PROBE_DEVICE_THP
 static inline void probe(struct vm_area_struct *vma, struct folio *folio,
@@ -184,7 +185,7 @@ static inline bool probe(pte_t pte)
 }
 #endif
 
-/* Not a question: this one must not compile, on no kernel. */
+/* Not a question: this must not compile on any kernel. */
 #ifdef PROBE_NOTHING
 static inline int probe(void)
 {

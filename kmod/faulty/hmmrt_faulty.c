@@ -167,7 +167,7 @@ static int hold_set(unsigned long hold)
 	return atomic_read(&held);
 }
 
-/* --- what the manager asks for -------------------------------------------- */
+/* --- operations of the device --------------------------------------------- */
 
 static int faulty_populate(struct hmmrt_device *dev, u64 offset)
 {

@@ -231,10 +231,7 @@ static vm_fault_t failure_code(int error)
 	}
 }
 
-/*
- * --- failed accesses
- * ----------------------------------------------------------
- */
+/* --- failed accesses ------------------------------------------------------ */
 
 /*
  * Records are indexed by thread id, and thread ids are reused. The record of a
@@ -674,10 +671,7 @@ void simgpu_mirror_invalidate(struct simgpu_view *view, unsigned long start,
 	lockdep_on();
 }
 
-/*
- * --- accessed bits
- * ------------------------------------------------------------
- */
+/* --- accessed bits -------------------------------------------------------- */
 
 struct harvest {
 	const struct dpt_table *table;
