@@ -560,10 +560,11 @@ int hmmrt_binding_claim_agent(struct hmmrt_binding *binding,
  * provide the page (FUSE, userfaultfd), only a fatal signal does.
  * Return: 0 after the entry was mapped: repeat the access, because the entry
  * may already be invalid again. -EINTR and -EAGAIN: repeat the access too.
- * -EFAULT: nothing is mapped at @addr, or a CPU access would get SIGBUS.
- * -EACCES: the mapping does not permit the access. -EOPNOTSUPP: the memory
- * cannot be mirrored. -ENOMEM. -ESRCH: the process has exited. -EINVAL: @access
- * is invalid. -EBUSY: see HMMRT_FAULT_NOWAIT. Or the error of prepare().
+ * -EFAULT: nothing is mapped at @addr, a CPU access would get SIGBUS, or
+ * @access is 0. -EACCES: the mapping does not permit the access. -EOPNOTSUPP:
+ * the memory cannot be mirrored. -ENOMEM. -ESRCH: the process has exited.
+ * -EINVAL: @access has unknown bits. -EBUSY: see HMMRT_FAULT_NOWAIT. Or the
+ * error of prepare().
  */
 int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
 		unsigned int access);

@@ -83,7 +83,7 @@ static struct file_system_type simgpu_fs_type = {
 int simgpu_fs_init(void)
 {
 	simgpu_mount = kern_mount(&simgpu_fs_type);
-	/* A failed mount frees its inode after an RCU grace period. */
+	/* A failed mount frees its inode by RCU, with code of this module. */
 	if (IS_ERR(simgpu_mount))
 		rcu_barrier();
 	return PTR_ERR_OR_ZERO(simgpu_mount);

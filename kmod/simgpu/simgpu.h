@@ -2,10 +2,11 @@
 /*
  * hmmrt_simgpu: a simulated GPU, private to hmmrt_simgpu.ko.
  *
- * A separate process, the agent, runs the application's code. Its address space
- * is a mapping of /dev/hmmrt-gpuN with file offset == address. The agent's page
- * table is the device's TLB, and a CPU page fault in the agent is a TLB miss,
- * which is filled from the device page table that the manager writes.
+ * A separate process, the agent, runs the application's code. There, the
+ * application's addresses are a mapping of /dev/hmmrt-gpuN with file offset ==
+ * address. The agent's page table is the device's TLB. A CPU page fault in the
+ * mapping is a TLB miss, which is filled from the device page table that the
+ * manager writes.
  *
  * Objects    gpu      one device: node, memory
  *            view     one open file of the node. After bind, one process's
