@@ -58,7 +58,7 @@ static bool wait_mapped(const struct session *session, unsigned int device,
 	return mapped(session, device) >= count;
 }
 
-TEST_F(accessed_by, maps_without_faults_and_moves_nothing)
+TEST_F(accessed_by, maps_pages_without_faults_or_migration)
 {
 	char *buf = arena_anon(BLOCK_BYTES);
 	uint64_t before;
@@ -75,7 +75,7 @@ TEST_F(accessed_by, maps_without_faults_and_moves_nothing)
 	ASSERT_EQ(before, faults(&self->session, 0));
 }
 
-TEST_F(accessed_by, is_mapped_again_after_each_invalidation)
+TEST_F(accessed_by, pages_are_mapped_again_after_each_invalidation)
 {
 	const uint64_t pages = GRANULE_BYTES / PAGE_BYTES;
 	char *buf = arena_anon(GRANULE_BYTES);
@@ -103,7 +103,7 @@ TEST_F(accessed_by, is_mapped_again_after_each_invalidation)
 	ASSERT_EQ(0, session_stats(&self->session, 0).out_migrated_to_device);
 }
 
-TEST_F(accessed_by, ends_when_it_is_unset)
+TEST_F(accessed_by, unset_ends_mapping_ahead_of_faults)
 {
 	char *buf = arena_anon(GRANULE_BYTES);
 
@@ -119,7 +119,7 @@ TEST_F(accessed_by, ends_when_it_is_unset)
 }
 
 /* The worker still has blocks queued when the device is unbound. */
-TEST_F(accessed_by, with_invalidations_until_the_end)
+TEST_F(accessed_by, unbind_while_worker_has_queued_blocks)
 {
 	char *buf = arena_anon(4 * BLOCK_BYTES);
 	unsigned int i;

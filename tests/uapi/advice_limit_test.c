@@ -37,7 +37,7 @@ FIXTURE_TEARDOWN(limit)
 }
 
 /* Advise pages 0, 2, ... 38. The last range has three pages. */
-TEST_F(limit, more_ranges_than_may_be_are_refused)
+TEST_F(limit, ranges_over_the_limit_are_refused)
 {
 	char *buf = arena_anon(64 * PAGE_BYTES);
 	char *last = buf + 38 * PAGE_BYTES;
@@ -106,7 +106,7 @@ TEST_F(limit, more_ranges_than_may_be_are_refused)
 				HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
 }
 
-TEST_F(limit, prefetches_that_are_too_many_to_remember_are_made)
+TEST_F(limit, prefetches_over_the_limit_are_made_but_not_recorded)
 {
 	char *buf = arena_anon(64 * PAGE_BYTES);
 	size_t i;

@@ -225,13 +225,13 @@ FIXTURE_TEARDOWN(matrix)
 	EXPECT_EQ(0, session_end(&self->world.session));
 }
 
-TEST_F_TIMEOUT(matrix, each_combination_does_what_is_documented, 300)
+TEST_F_TIMEOUT(matrix, each_combination_matches_the_model, 300)
 {
 	try_combinations(&self->world);
 	ASSERT_EQ(0, self->world.failures);
 }
 
-TEST_F_TIMEOUT(matrix, each_combination_among_peers_does_what_is_documented,
+TEST_F_TIMEOUT(matrix, each_combination_with_peers_matches_the_model,
 	       300)
 {
 	ASSERT_EQ(0, world_set_peer(&self->world, A, true));

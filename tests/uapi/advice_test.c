@@ -175,7 +175,7 @@ static void *prefer_in_turns(void *arg)
  * A reader sees each change of a large range in all of its pages or in none,
  * although the range consists of many stored ranges.
  */
-TEST_F(advice, attributes_are_those_of_one_moment)
+TEST_F(advice, attributes_are_a_consistent_snapshot)
 {
 	struct hmmrt_range_attributes attributes;
 	struct changer changer = {
@@ -210,7 +210,7 @@ TEST_F(advice, attributes_are_those_of_one_moment)
  * While the advice of a range changes, its entries are out of the tree for a
  * moment. A concurrent fault must still see the advice that did not change.
  */
-TEST_F(advice, holds_while_other_advice_is_given)
+TEST_F(advice, advice_holds_while_other_advice_changes)
 {
 	struct changer changer = {
 		.fd = self->fd,
@@ -234,7 +234,7 @@ TEST_F(advice, holds_while_other_advice_is_given)
 	EXPECT_EQ(0, session_stats(&self->session, 0).out_migrated_to_device);
 }
 
-TEST_F(advice, goes_with_munmap_while_other_advice_is_given)
+TEST_F(advice, munmap_drops_advice_while_other_advice_changes)
 {
 	char *buf = arena_anon(2 * PAGE_BYTES);
 	struct changer changer = {
@@ -262,7 +262,7 @@ TEST_F(advice, goes_with_munmap_while_other_advice_is_given)
 }
 
 /* The device's id may be given to another device after the unbinding. */
-TEST_F(advice, device_that_is_unbound_is_forgotten)
+TEST_F(advice, unbind_drops_advice_for_the_device)
 {
 	const uint64_t gpu = (uint64_t)self->session.devices[1].gpu;
 	char *buf = arena_anon(4 * PAGE_BYTES);
@@ -303,7 +303,7 @@ TEST_F(advice, attributes_of_bad_ranges_are_errors)
 						&attributes));
 }
 
-TEST_F(advice, mixed_range_has_what_all_its_pages_have)
+TEST_F(advice, mixed_range_reports_common_attributes_only)
 {
 	char *buf = arena_anon(4 * PAGE_BYTES);
 
@@ -460,7 +460,7 @@ static bool model_map(char *buf, struct model_page *model, size_t first,
 	       MAP_FAILED;
 }
 
-TEST_F_TIMEOUT(advice, random_advice_is_remembered_page_by_page, 300)
+TEST_F_TIMEOUT(advice, random_advice_matches_a_per_page_model, 300)
 {
 	struct model_page model[MODEL_PAGES];
 	unsigned int step;
@@ -505,7 +505,7 @@ TEST_F_TIMEOUT(advice, random_advice_is_remembered_page_by_page, 300)
 	ASSERT_EQ(-1, model_check(self->fd, buf, model));
 }
 
-TEST_F(advice, goes_with_munmap_and_mremap_and_stays_with_the_rest)
+TEST_F(advice, munmap_and_mremap_drop_advice_of_their_range_only)
 {
 	char *buf = arena_anon(8 * PAGE_BYTES);
 	char *there = arena_anon(8 * PAGE_BYTES);
@@ -553,7 +553,7 @@ static uint64_t now_ns(void)
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
-TEST_F_TIMEOUT(advice, terabyte_that_is_nearly_empty_is_advised_at_once, 300)
+TEST_F_TIMEOUT(advice, sparse_terabyte_is_advised_quickly, 300)
 {
 	const size_t len = 1ul << 40;
 	char *buf = mmap(NULL, len, PROT_READ | PROT_WRITE,
@@ -577,7 +577,7 @@ TEST_F_TIMEOUT(advice, terabyte_that_is_nearly_empty_is_advised_at_once, 300)
 	ASSERT_EQ(0, munmap(buf, len));
 }
 
-TEST_F_TIMEOUT(advice, alternating_ranges_are_all_remembered, 300)
+TEST_F_TIMEOUT(advice, alternating_ranges_are_all_stored, 300)
 {
 	const size_t count = 20000;
 	char *buf = mmap(NULL, count * PAGE_BYTES, PROT_READ | PROT_WRITE,
@@ -602,7 +602,7 @@ TEST_F_TIMEOUT(advice, alternating_ranges_are_all_remembered, 300)
 	ASSERT_EQ(0, munmap(buf, count * PAGE_BYTES));
 }
 
-TEST_F(advice, last_prefetch_is_where_pages_were_asked_to_go)
+TEST_F(advice, last_prefetch_reports_the_requested_location)
 {
 	char *buf = arena_anon(4 * PAGE_BYTES);
 
@@ -623,7 +623,7 @@ TEST_F(advice, last_prefetch_is_where_pages_were_asked_to_go)
 	ASSERT_EQ((long)((len) / PAGE_BYTES),				\
 		  pages_at(self->fd, addr, len, location))
 
-TEST_F(advice, preferred_host_keeps_pages_from_devices_that_touch_them)
+TEST_F(advice, preferred_host_keeps_pages_in_system_memory)
 {
 	char *buf = arena_anon(GRANULE_BYTES);
 
@@ -646,7 +646,7 @@ TEST_F(advice, preferred_host_keeps_pages_from_devices_that_touch_them)
 	ASSERT_AT(self->other_id, buf, GRANULE_BYTES);
 }
 
-TEST_F(advice, preferred_device_gets_pages_and_others_leave_them)
+TEST_F(advice, preferred_device_gets_pages_and_others_map_them)
 {
 	char *buf = arena_anon(GRANULE_BYTES);
 
@@ -675,7 +675,7 @@ TEST_F(advice, preferred_device_gets_pages_and_others_leave_them)
 }
 
 /* Without the advice, such accesses leave memory in system memory. */
-TEST_F(advice, preferred_device_gets_pages_however_often_the_cpu_takes_them)
+TEST_F(advice, preferred_device_gets_pages_back_after_each_cpu_access)
 {
 	uint64_t *word = arena_anon(PAGE_BYTES);
 	uint64_t i;
@@ -691,7 +691,7 @@ TEST_F(advice, preferred_device_gets_pages_however_often_the_cpu_takes_them)
 	}
 }
 
-TEST_F(advice, no_migrate_keeps_pages_from_faults_and_prefetches)
+TEST_F(advice, no_migrate_stops_migration_by_faults_and_prefetches)
 {
 	char *buf = arena_anon(GRANULE_BYTES);
 	struct hmmrt_prefetch result;
@@ -710,7 +710,7 @@ TEST_F(advice, no_migrate_keeps_pages_from_faults_and_prefetches)
 	ASSERT_AT(HOST, buf, GRANULE_BYTES);
 }
 
-TEST_F(advice, ends_where_other_memory_begins)
+TEST_F(advice, advice_applies_to_its_range_only)
 {
 	char *buf = arena_anon(2 * GRANULE_BYTES);
 
@@ -727,7 +727,7 @@ TEST_F(advice, ends_where_other_memory_begins)
 	ASSERT_AT(self->id, buf + 8 * PAGE_BYTES, GRANULE_BYTES / 2);
 }
 
-TEST_F(advice, granularity_is_how_much_one_fault_moves)
+TEST_F(advice, granularity_sets_the_pages_moved_per_fault)
 {
 	char *buf = arena_anon(BLOCK_BYTES);
 	size_t grain;

@@ -266,7 +266,7 @@ FIXTURE_TEARDOWN(walk)
 	EXPECT_EQ(0, session_end(&self->walk.world.session));
 }
 
-TEST_F_TIMEOUT(walk, random_steps_do_what_is_documented, 300)
+TEST_F_TIMEOUT(walk, random_steps_match_the_model, 300)
 {
 	struct walk *walk = &self->walk;
 	struct world *world = &walk->world;

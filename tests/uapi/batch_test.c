@@ -185,7 +185,7 @@ static bool wait_pending(FIXTURE_DATA(batch) *self, unsigned int pending)
 
 /* --- forming batches ------------------------------------------------------ */
 
-TEST_F(batch, fault_alone_is_a_batch_and_waits_for_nobody)
+TEST_F(batch, single_fault_is_served_at_once_as_a_batch)
 {
 	char *page = block_at(self, FREE_BLOCK);
 	struct hmmrt_stats stats;
@@ -200,7 +200,7 @@ TEST_F(batch, fault_alone_is_a_batch_and_waits_for_nobody)
 	EXPECT_EQ(0, stats.out_pending_faults);
 }
 
-TEST_F(batch, faults_of_one_page_become_one)
+TEST_F(batch, faults_on_one_page_are_merged)
 {
 	char *page = block_at(self, FREE_BLOCK);
 	struct hmmrt_stats before, after;
@@ -225,7 +225,7 @@ TEST_F(batch, faults_of_one_page_become_one)
 	EXPECT_EQ(2, *(volatile uint64_t *)block_at(self, HOLD_FIRST));
 }
 
-TEST_F(batch, nothing_is_merged_if_that_is_not_wanted)
+TEST_F(batch, merging_can_be_disabled)
 {
 	char *page = block_at(self, FREE_BLOCK);
 	unsigned int lane;
@@ -244,7 +244,7 @@ TEST_F(batch, nothing_is_merged_if_that_is_not_wanted)
 }
 
 /* One migration serves all faults of a block. Alone, each would move a part. */
-TEST_F(batch, pages_of_one_block_are_served_together)
+TEST_F(batch, faults_on_one_block_are_served_together)
 {
 	char *block = block_at(self, FREE_BLOCK);
 	const size_t step = 16 * PAGE_BYTES;
@@ -269,7 +269,7 @@ TEST_F(batch, pages_of_one_block_are_served_together)
 	EXPECT_EQ(-1, pages_check(block, BLOCK_BYTES, 1));
 }
 
-TEST_F(batch, faults_of_many_blocks_and_many_accesses_are_all_served)
+TEST_F(batch, reads_and_writes_of_many_blocks_are_all_served)
 {
 	struct hmmrt_stats before, after;
 	unsigned int lane;
@@ -305,7 +305,7 @@ TEST_F(batch, faults_of_many_blocks_and_many_accesses_are_all_served)
 }
 
 /* Each fault gets its own batch, and the worker serves them all. */
-TEST_F(batch, of_one_fault_each_still_serves_all)
+TEST_F(batch, batch_size_of_one_serves_all_faults)
 {
 	unsigned int lane;
 
@@ -326,7 +326,7 @@ TEST_F(batch, of_one_fault_each_still_serves_all)
 
 /* --- valid and invalid accesses ------------------------------------------- */
 
-TEST_F(batch, only_the_lanes_that_do_wrong_are_refused)
+TEST_F(batch, only_invalid_faults_of_a_batch_are_refused)
 {
 	char *block = block_at(self, FREE_BLOCK);
 	char *read_only = block + 64 * PAGE_BYTES;
@@ -365,7 +365,7 @@ TEST_F(batch, only_the_lanes_that_do_wrong_are_refused)
 	EXPECT_LE(1, stats_of(self).out_merged_faults);
 }
 
-TEST_F(batch, of_refused_faults_alone_makes_nothing)
+TEST_F(batch, batch_of_invalid_faults_is_refused)
 {
 	char *block = block_at(self, FREE_BLOCK);
 	unsigned int lane;
@@ -420,7 +420,7 @@ static struct hmmrt_stats pairs_run(struct __test_metadata *_metadata,
 	return after;
 }
 
-TEST_F(batch, block_replays_after_each_block)
+TEST_F(batch, policy_block_replays_after_each_block)
 {
 	struct hmmrt_stats stats =
 		pairs_run(_metadata, self, HMMRT_REPLAY_BLOCK);
@@ -434,7 +434,7 @@ TEST_F(batch, block_replays_after_each_block)
 	EXPECT_EQ(0, stats.out_flushed_faults);
 }
 
-TEST_F(batch, batch_replays_after_each_batch)
+TEST_F(batch, policy_batch_replays_after_each_batch)
 {
 	struct hmmrt_stats stats =
 		pairs_run(_metadata, self, HMMRT_REPLAY_BATCH);
@@ -443,7 +443,7 @@ TEST_F(batch, batch_replays_after_each_batch)
 	EXPECT_EQ(0, stats.out_flushed_faults);
 }
 
-TEST_F(batch, batch_flush_replays_after_each_batch)
+TEST_F(batch, policy_batch_flush_replays_after_each_batch)
 {
 	struct hmmrt_stats stats =
 		pairs_run(_metadata, self, HMMRT_REPLAY_BATCH_FLUSH);
@@ -452,7 +452,7 @@ TEST_F(batch, batch_flush_replays_after_each_batch)
 }
 
 /* No lane continues before the last fault has been served; then all do. */
-TEST_F(batch, once_replays_when_nothing_is_left)
+TEST_F(batch, policy_once_replays_after_the_last_fault)
 {
 	struct hmmrt_stats stats =
 		pairs_run(_metadata, self, HMMRT_REPLAY_ONCE);
@@ -465,7 +465,7 @@ TEST_F(batch, once_replays_when_nothing_is_left)
  * With batches of one fault, the first one serves the page. The flush then
  * answers the other faults of that page without serving them.
  */
-TEST_F(batch, flush_answers_what_is_mapped_by_now)
+TEST_F(batch, flush_completes_faults_on_mapped_pages)
 {
 	char *page = block_at(self, FREE_BLOCK);
 	unsigned int lane;
@@ -493,7 +493,7 @@ static int signal_lane(FIXTURE_DATA(batch) *self, unsigned int lane)
 }
 
 /* The lane leaves the fault buffer, runs its handler, and faults again. */
-TEST_F(batch, signal_to_a_lane_that_waits_loses_no_fault)
+TEST_F(batch, signal_to_a_waiting_lane_loses_no_fault)
 {
 	uint64_t faults;
 	unsigned int lane;
@@ -554,7 +554,7 @@ static void expect_rest(struct __test_metadata *_metadata,
 	EXPECT_EQ(0, stats_of(self).out_pending_faults);
 }
 
-TEST_F(batch, signal_to_the_servicer_puts_back_what_it_has)
+TEST_F(batch, signal_to_the_fault_worker_requeues_its_faults)
 {
 	struct hmmrt_stats before, after;
 
@@ -575,7 +575,7 @@ TEST_F(batch, signal_to_the_servicer_puts_back_what_it_has)
 }
 
 /* The fault is served to its end. The lane faults again after its handler. */
-TEST_F(batch, signal_to_lanes_whose_faults_are_being_served)
+TEST_F(batch, signal_to_lanes_during_service_of_their_faults)
 {
 	struct hmmrt_stats before;
 	unsigned int lane;
@@ -595,7 +595,7 @@ TEST_F(batch, signal_to_lanes_whose_faults_are_being_served)
  * The fault worker may wait for something that needs the device. Other lanes
  * must continue, so each serves its own fault after the wait timeout.
  */
-TEST_F(batch, fault_behind_one_that_is_stuck_serves_itself)
+TEST_F(batch, fault_queued_behind_a_stuck_batch_serves_itself)
 {
 	char *page = block_at(self, FREE_BLOCK);
 
@@ -610,7 +610,7 @@ TEST_F(batch, fault_behind_one_that_is_stuck_serves_itself)
 }
 
 /* The same for a fault in the batch that is stuck. */
-TEST_F(batch, fault_in_a_batch_that_is_stuck_serves_itself)
+TEST_F(batch, fault_in_a_stuck_batch_serves_itself)
 {
 	char *page = block_at(self, FREE_BLOCK);
 
@@ -632,7 +632,7 @@ TEST_F(batch, fault_in_a_batch_that_is_stuck_serves_itself)
 	EXPECT_EQ(0, stats_of(self).out_pending_faults);
 }
 
-TEST_F(batch, kill_while_faults_wait_leaves_none)
+TEST_F(batch, kill_with_waiting_faults_leaves_none_pending)
 {
 	unsigned int lane;
 
@@ -645,7 +645,7 @@ TEST_F(batch, kill_while_faults_wait_leaves_none)
 	EXPECT_EQ(0, stats_of(self).out_failed_faults);
 }
 
-TEST_F(batch, kill_in_the_middle_of_a_batch_leaves_none)
+TEST_F(batch, kill_during_a_batch_leaves_no_fault_pending)
 {
 	hold_in_batch(_metadata, self);
 	agent_kill(self->agent);
@@ -683,7 +683,7 @@ static pid_t owner_run(void)
 	return wait_pending(&own, OTHERS) ? own.agent->pid : 0;
 }
 
-TEST_F(batch, exit_of_the_owner_ends_faults_that_wait)
+TEST_F(batch, owner_exit_ends_waiting_faults)
 {
 	int status = 0, tell[2];
 	pid_t agent = 0, owner;
@@ -709,7 +709,7 @@ TEST_F(batch, exit_of_the_owner_ends_faults_that_wait)
 
 /* --- concurrent changes --------------------------------------------------- */
 
-TEST_F(batch, unmap_in_the_middle_of_a_batch_is_seen)
+TEST_F(batch, unmap_during_a_batch_affects_its_remaining_faults)
 {
 	hold_in_batch(_metadata, self);
 	ASSERT_EQ(0, munmap(block_at(self, FREE_BLOCK + 3), BLOCK_BYTES));
@@ -727,7 +727,7 @@ TEST_F(batch, unmap_in_the_middle_of_a_batch_is_seen)
  * Raising the number adds fault worker permits: a new fault takes one at once,
  * and waiting lanes get the others as soon as one is released.
  */
-TEST_F(batch, number_of_servicers_may_change_meanwhile)
+TEST_F(batch, number_of_fault_workers_can_change_during_a_batch)
 {
 	hold_in_batch(_metadata, self);
 	ASSERT_EQ(0, set_knob(self, HMMRT_KNOB_FAULT_SERVICERS, 4));
@@ -771,7 +771,7 @@ static void *disturb(void *arg)
 	return NULL;
 }
 
-TEST_F(batch, no_fault_is_lost_under_a_storm)
+TEST_F(batch, no_fault_is_lost_under_disturbance)
 {
 	struct disturber disturber = { .self = self, .seed = test_seed() };
 	uint64_t sum = 0, added = 0;

@@ -56,7 +56,7 @@ static int cpu_read(const volatile char *addr, uint64_t *value)
 	return sig;
 }
 
-TEST_F(broken, page_that_cannot_be_read_is_sigbus_until_it_can)
+TEST_F(broken, unreadable_page_is_sigbus_until_it_is_readable)
 {
 	struct faulty_env *env = &self->env;
 	uint64_t value = 0;
@@ -85,7 +85,7 @@ TEST_F(broken, page_that_cannot_be_read_is_sigbus_until_it_can)
 }
 
 /* A page shared by fork(): each process gets the error of its own access. */
-TEST_F(broken, child_gets_sigbus_as_well_and_the_page_stays)
+TEST_F(broken, child_gets_sigbus_and_the_page_stays_on_the_device)
 {
 	struct faulty_env *env = &self->env;
 	int status = -1;
@@ -106,7 +106,7 @@ TEST_F(broken, child_gets_sigbus_as_well_and_the_page_stays)
 }
 
 /* A CPU fault also migrates neighbours. Their failure must not fail it. */
-TEST_F(broken, neighbour_that_cannot_be_read_harms_nobody)
+TEST_F(broken, unreadable_neighbour_does_not_fail_a_fault)
 {
 	struct faulty_env *env = &self->env;
 	uint64_t value = 0;
@@ -124,7 +124,7 @@ TEST_F(broken, neighbour_that_cannot_be_read_harms_nobody)
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
 }
 
-TEST_F(broken, eviction_leaves_what_cannot_be_read)
+TEST_F(broken, eviction_leaves_unreadable_pages)
 {
 	struct faulty_env *env = &self->env;
 
@@ -139,7 +139,7 @@ TEST_F(broken, eviction_leaves_what_cannot_be_read)
 }
 
 /* One copy fails when the device goes away; the retry moves everything. */
-TEST_F(broken, device_that_goes_is_asked_more_than_once)
+TEST_F(broken, removal_retries_a_failed_copy)
 {
 	struct faulty_env *env = &self->env;
 
@@ -174,7 +174,7 @@ static void child_reads_twice(const struct faulty_env *env, int go)
  * before the copy begins, and the other device stays, because the end of either
  * would wait for the copy.
  */
-TEST_F(broken, page_that_was_busy_while_its_device_goes_is_asked_for_as_often)
+TEST_F(broken, removal_retries_a_busy_page_as_often_as_others)
 {
 	struct faulty_env *env = &self->env;
 	int status = -1, ends[2];
@@ -209,7 +209,7 @@ TEST_F(broken, page_that_was_busy_while_its_device_goes_is_asked_for_as_often)
 }
 
 /* Lost pages give SIGBUS, not zeroes or the contents of other memory. */
-TEST_F(broken, what_a_device_took_along_is_sigbus)
+TEST_F(broken, page_lost_with_its_device_is_sigbus)
 {
 	struct faulty_env *env = &self->env;
 	const size_t lost = 4;
@@ -283,7 +283,7 @@ static bool lost_areas_go(void)
  * All its memory is in use when it goes away. Its lost pages must not use
  * system memory, for 32 MiB or for the size that the environment sets.
  */
-TEST_F(broken, memory_that_is_lost_costs_none)
+TEST_F(broken, lost_pages_use_no_system_memory)
 {
 	const char *mib = getenv("HMMRT_TEST_LOST_MIB");
 	const size_t len = (mib ? strtoul(mib, NULL, 10) : 32) << 20;
@@ -323,7 +323,7 @@ TEST_F(broken, memory_that_is_lost_costs_none)
  * Lost pages belong to the process until it unmaps them: they survive fork(),
  * mremap() and mprotect().
  */
-TEST_F(broken, what_a_device_took_along_is_memory_of_the_process)
+TEST_F(broken, lost_pages_survive_fork_mremap_and_mprotect)
 {
 	struct faulty_env *env = &self->env;
 	const size_t len = 4 * PAGE_BYTES;
@@ -377,7 +377,7 @@ TEST_F(broken, what_a_device_took_along_is_memory_of_the_process)
 
 /* --- peers ---------------------------------------------------------------- */
 
-TEST_F(broken, peer_copy_that_fails_goes_by_way_of_system_memory)
+TEST_F(broken, failed_peer_copy_goes_through_system_memory)
 {
 	struct faulty_env *env = &self->env;
 	uint64_t value = 0;
@@ -400,7 +400,7 @@ TEST_F(broken, peer_copy_that_fails_goes_by_way_of_system_memory)
 }
 
 /* Copies between devices bypass system memory: copies to it fail here. */
-TEST_F(broken, peer_copy_needs_no_system_memory)
+TEST_F(broken, peer_copy_bypasses_system_memory)
 {
 	struct faulty_env *env = &self->env;
 	uint64_t value = 0;
@@ -444,7 +444,7 @@ static int map_peers_pages(struct faulty_env *env)
 }
 
 /* A migration that excludes peers' pages maps them once the peer is enabled. */
-TEST_F(broken, migration_that_leaves_peers_alone_maps_what_they_have)
+TEST_F(broken, migration_that_excludes_peers_maps_their_pages)
 {
 	struct faulty_env *env = &self->env;
 	struct hmmrt_stats stats;
@@ -467,7 +467,7 @@ TEST_F(broken, migration_that_leaves_peers_alone_maps_what_they_have)
 	EXPECT_EQ(PAGES, faulty_env_pages_on(env, 1));
 }
 
-TEST_F(broken, peer_goes_while_its_memory_is_mapped)
+TEST_F(broken, peer_is_removed_while_its_memory_is_mapped)
 {
 	struct faulty_env *env = &self->env;
 
@@ -493,7 +493,7 @@ TEST_F(broken, peer_is_evicted_while_its_memory_is_mapped)
 }
 
 /* A page that the CPU cannot get is still usable where it is mapped. */
-TEST_F(broken, peers_page_that_cannot_come_home_is_used_there)
+TEST_F(broken, unreadable_page_of_a_peer_is_used_in_place)
 {
 	struct faulty_env *env = &self->env;
 	uint64_t value = 0;
@@ -535,7 +535,7 @@ static char *huge_on(struct faulty_env *env)
 	return huge_to(env, 0, buf) == (long)BLOCK_PAGES ? buf : NULL;
 }
 
-TEST_F(broken, huge_page_that_cannot_be_read_is_sigbus_until_it_can)
+TEST_F(broken, huge_page_unreadable_is_sigbus_until_it_is_readable)
 {
 	struct faulty_env *env = &self->env;
 	char *buf = huge_on(env);
@@ -552,7 +552,7 @@ TEST_F(broken, huge_page_that_cannot_be_read_is_sigbus_until_it_can)
 	EXPECT_TRUE(faulty_env_is_unused(env));
 }
 
-TEST_F(broken, huge_page_that_cannot_be_read_whole_comes_in_pieces_when_asked_for)
+TEST_F(broken, huge_page_with_failed_copy_migrates_back_in_parts)
 {
 	struct faulty_env *env = &self->env;
 	char *buf = huge_on(env);
@@ -567,7 +567,7 @@ TEST_F(broken, huge_page_that_cannot_be_read_whole_comes_in_pieces_when_asked_fo
 	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
 }
 
-TEST_F(broken, huge_page_goes_to_a_peer_by_way_of_system_memory)
+TEST_F(broken, huge_page_moves_to_a_peer_through_system_memory)
 {
 	struct faulty_env *env = &self->env;
 	char *buf = huge_on(env);
@@ -581,7 +581,7 @@ TEST_F(broken, huge_page_goes_to_a_peer_by_way_of_system_memory)
 	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
 }
 
-TEST_F(broken, huge_page_goes_to_a_peer_without_system_memory)
+TEST_F(broken, huge_page_moves_to_a_peer_bypassing_system_memory)
 {
 	struct faulty_env *env = &self->env;
 	char *buf = huge_on(env);
@@ -604,7 +604,7 @@ TEST_F(broken, huge_page_goes_to_a_peer_without_system_memory)
 	EXPECT_EQ(-1, pages_check(buf, BLOCK_BYTES, env->first));
 }
 
-TEST_F(broken, huge_page_that_cannot_be_written_stays_at_home)
+TEST_F(broken, huge_page_with_failed_copy_stays_in_system_memory)
 {
 	struct faulty_env *env = &self->env;
 	char *buf = huge_on(env);
@@ -626,7 +626,7 @@ TEST_F(broken, huge_page_that_cannot_be_written_stays_at_home)
  * One page is mapped whole, the other in parts, at two addresses. Both are also
  * mapped by a child.
  */
-TEST_F(broken, huge_pages_come_home_when_their_device_goes)
+TEST_F(broken, huge_pages_migrate_back_when_their_device_goes)
 {
 	const size_t part = 16 * PAGE_BYTES;
 	struct faulty_env *env = &self->env;
@@ -663,7 +663,7 @@ TEST_F(broken, huge_pages_come_home_when_their_device_goes)
 				  env->first + 64));
 }
 
-TEST_F(broken, huge_page_that_its_device_took_along_is_sigbus)
+TEST_F(broken, huge_page_lost_with_its_device_is_sigbus)
 {
 	struct faulty_env *env = &self->env;
 	char *buf = huge_on(env);
@@ -687,7 +687,7 @@ TEST_F(broken, huge_page_that_its_device_took_along_is_sigbus)
  * An AccessedBy device gets its entries later if it could not take them at
  * first.
  */
-TEST_F(broken, device_that_could_not_prepare_is_given_entries_later)
+TEST_F(broken, accessed_by_device_gets_entries_after_failed_prepare)
 {
 	struct faulty_env *env = &self->env;
 	struct hmmrt_stats stats = { 0 };
@@ -708,7 +708,7 @@ TEST_F(broken, device_that_could_not_prepare_is_given_entries_later)
 }
 
 /* Failed allocations must not create struct pages for all device memory. */
-TEST_F(broken, device_without_memory_is_used_remotely)
+TEST_F(broken, device_without_memory_maps_pages_remotely)
 {
 	struct faulty_env *env = &self->env;
 	struct hmmrt_prefetch result;
@@ -735,7 +735,7 @@ static bool write_setting(const char *op, const char *name, const char *value)
 	return write_text(path, value);
 }
 
-TEST_F(broken, one_call_in_three_by_fault_injection)
+TEST_F(broken, fault_injection_fails_one_call_in_three)
 {
 	static const char *const ops[] = { "populate", "copy_to_device",
 					   "copy_from_peer" };

@@ -80,7 +80,7 @@ static long device_pages(int space, const void *buf, size_t len)
 	return pages_at(space, buf, len, 0);
 }
 
-TEST_F(coherent, device_says_what_it_is)
+TEST_F(coherent, device_info_reports_coherent_memory)
 {
 	struct hmmrt_device_info info;
 
@@ -166,7 +166,7 @@ TEST_F(coherent, cpu_and_device_write_one_page_at_the_same_time)
 	EXPECT_EQ(PAGES(LEN), device_pages(self->space, self->buf, LEN));
 }
 
-TEST_F(coherent, prefetch_brings_pages_home_and_back)
+TEST_F(coherent, prefetch_moves_pages_both_ways)
 {
 	struct hmmrt_prefetch result;
 	unsigned int i;
@@ -188,7 +188,7 @@ TEST_F(coherent, prefetch_brings_pages_home_and_back)
 }
 
 /* Between memory that the CPU can map and memory that it cannot map. */
-TEST_F(coherent, pages_go_to_another_device_and_come_back)
+TEST_F(coherent, pages_migrate_to_another_device_and_back)
 {
 	uint32_t other = self->session.devices[1].id;
 
@@ -242,7 +242,7 @@ TEST_F(coherent, fork_copies_on_write)
 	close(gate[1]);
 }
 
-TEST_F(coherent, write_after_a_child_came_and_went_happens_in_place)
+TEST_F(coherent, write_after_a_child_exited_happens_in_place)
 {
 	int status = -1;
 	pid_t pid = fork();
@@ -257,7 +257,7 @@ TEST_F(coherent, write_after_a_child_came_and_went_happens_in_place)
 		  session_stats(&self->session, 0).out_migrated_to_device);
 }
 
-TEST_F(coherent, write_after_mprotect_down_and_up_happens_in_place)
+TEST_F(coherent, write_after_mprotect_ro_and_rw_happens_in_place)
 {
 	ASSERT_DONE(agent_write(self->agent, self->buf, 5));
 	ASSERT_EQ(0, mprotect(self->buf, LEN, PROT_READ));
@@ -270,7 +270,7 @@ TEST_F(coherent, write_after_mprotect_down_and_up_happens_in_place)
 	EXPECT_EQ(0, session_stats(&self->session, 0).out_migrated_to_host);
 }
 
-TEST_F(coherent, unmapped_and_discarded_memory_is_given_back)
+TEST_F(coherent, unmapped_and_discarded_memory_is_freed)
 {
 	ASSERT_EQ(0, munmap(self->buf, BLOCK_BYTES));
 	EXPECT_EQ(LEN - BLOCK_BYTES,
@@ -281,7 +281,7 @@ TEST_F(coherent, unmapped_and_discarded_memory_is_given_back)
 	ASSERT_VALUE(0, agent_read(self->agent, self->buf + BLOCK_BYTES));
 }
 
-TEST_F(coherent, moved_mapping_takes_its_pages_along)
+TEST_F(coherent, mremap_leaves_pages_on_the_device)
 {
 	char *moved = arena_anon(LEN);
 
@@ -297,7 +297,7 @@ TEST_F(coherent, moved_mapping_takes_its_pages_along)
  * Neither advice reclaims device pages. A device write to a lazily freed page
  * is kept.
  */
-TEST_F(coherent, advice_to_reclaim_loses_nothing)
+TEST_F(coherent, madv_free_and_madv_pageout_leave_device_pages)
 {
 	ASSERT_EQ(0, madvise(self->buf, LEN, MADV_FREE));
 	ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES, 20));
@@ -308,7 +308,7 @@ TEST_F(coherent, advice_to_reclaim_loses_nothing)
 
 /* --- use by the kernel ---------------------------------------------------- */
 
-TEST_F(coherent, direct_reads_and_writes_of_files_reach_device_memory)
+TEST_F(coherent, direct_io_reaches_device_memory)
 {
 	int fd = ext2_file(BLOCK_BYTES);
 
@@ -368,7 +368,7 @@ TEST_F(coherent, page_in_a_pipe_stays_until_it_is_read)
 
 /* --- oversubscription ----------------------------------------------------- */
 
-TEST_F(coherent, what_does_not_fit_is_mapped_remotely)
+TEST_F(coherent, pages_over_device_size_are_mapped_remotely)
 {
 	const size_t len = (DEVICE_MIB << 20) + BLOCK_BYTES - LEN;
 	char *more = arena_anon(len);
@@ -387,7 +387,7 @@ TEST_F(coherent, what_does_not_fit_is_mapped_remotely)
 	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
 }
 
-TEST_F(coherent, what_does_not_fit_makes_room)
+TEST_F(coherent, full_device_evicts_pages)
 {
 	const size_t len = (DEVICE_MIB << 20) + BLOCK_BYTES;
 	char *more = arena_anon(len);
@@ -403,7 +403,7 @@ TEST_F(coherent, what_does_not_fit_makes_room)
 
 /* --- end of a binding ----------------------------------------------------- */
 
-TEST_F(coherent, unbinding_brings_pages_home)
+TEST_F(coherent, unbind_migrates_pages_back)
 {
 	ASSERT_DONE(agent_fill(self->agent, self->buf, LEN, PAGE_BYTES, 70));
 	/* The second agent has the first one's file open, too. */
@@ -505,7 +505,7 @@ static void put_and_exit(const int *ready, const int *go)
 	_exit(write(ready[1], &c, 1) != 1);
 }
 
-TEST_F(module, pages_of_processes_without_a_file_come_home_before_it_goes)
+TEST_F(module, removal_migrates_back_pages_of_processes_without_a_file)
 {
 	int ready[2], go[2], status = -1, space;
 	pid_t pid;
@@ -643,7 +643,7 @@ TEST_F(mirrors, other_devices_use_coherent_memory_in_place)
 	EXPECT_EQ(0, host_pages(self->space, self->buf, LEN));
 }
 
-TEST_F(mirrors, what_the_cpu_cannot_reach_comes_home_for_a_coherent_device)
+TEST_F(mirrors, coherent_device_read_migrates_private_pages_back)
 {
 	ASSERT_EQ(0, call(self->fd[0], HMM_DMIRROR_MIGRATE_TO_DEV, self->buf,
 			  LEN, self->data));
@@ -653,7 +653,7 @@ TEST_F(mirrors, what_the_cpu_cannot_reach_comes_home_for_a_coherent_device)
 	EXPECT_EQ(PAGES(LEN), host_pages(self->space, self->buf, LEN));
 }
 
-TEST_F(mirrors, exclusive_pages_come_home_from_coherent_memory)
+TEST_F(mirrors, exclusive_access_migrates_coherent_pages_back)
 {
 	const size_t len = 70 * PAGE_BYTES;
 
@@ -674,7 +674,7 @@ TEST_F(mirrors, exclusive_pages_come_home_from_coherent_memory)
 			  len, NULL));
 }
 
-TEST_F(mirrors, exclusive_is_ebusy_while_the_page_is_pinned_there)
+TEST_F(mirrors, exclusive_access_to_a_page_in_a_pipe_is_ebusy)
 {
 	struct iovec page = { self->buf, PAGE_BYTES };
 	int ends[2];

@@ -126,7 +126,7 @@ TEST_F_TIMEOUT(counter, hot_memory_moves_and_cold_memory_stays, 500)
 	EXPECT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1000));
 }
 
-TEST_F_TIMEOUT(counter, each_range_has_its_threshold, 500)
+TEST_F_TIMEOUT(counter, each_range_can_have_its_own_threshold, 500)
 {
 	ASSERT_EQ(0, set(self, HMMRT_KNOB_MIGRATION_POLICY,
 			 HMMRT_MIGRATE_ON_COUNT));
@@ -149,7 +149,7 @@ TEST_F_TIMEOUT(counter, each_range_has_its_threshold, 500)
  * The first four pages of the granule are unmapped; a knob applies from the
  * ninth.
  */
-TEST_F_TIMEOUT(counter, part_of_a_granule_moves_by_itself, 500)
+TEST_F_TIMEOUT(counter, partly_mapped_granule_moves_at_its_threshold, 500)
 {
 	const long left = GRANULE_PAGES - 4;
 	volatile char *word = granule(self, 3) + 8 * PAGE_BYTES;
@@ -174,7 +174,7 @@ TEST_F_TIMEOUT(counter, part_of_a_granule_moves_by_itself, 500)
 }
 
 /* One range uses access counters; the other pages migrate on first touch. */
-TEST_F_TIMEOUT(counter, policy_is_of_a_range_as_well, 500)
+TEST_F_TIMEOUT(counter, policy_can_be_set_for_a_range, 500)
 {
 	ASSERT_EQ(0, cmd_set_range_knob(self->space, self->buf, GRANULE_BYTES,
 					self->id, HMMRT_KNOB_MIGRATION_POLICY,
@@ -188,7 +188,7 @@ TEST_F_TIMEOUT(counter, policy_is_of_a_range_as_well, 500)
 	use_until_there(self, _metadata, 0, 1);
 }
 
-TEST_F_TIMEOUT(counter, what_advice_keeps_stays, 500)
+TEST_F_TIMEOUT(counter, advice_overrides_access_counters, 500)
 {
 	ASSERT_EQ(0, set(self, HMMRT_KNOB_MIGRATION_POLICY,
 			 HMMRT_MIGRATE_ON_COUNT));
@@ -204,7 +204,7 @@ TEST_F_TIMEOUT(counter, what_advice_keeps_stays, 500)
 }
 
 /* Existing entries are counted from then on, without another fault. */
-TEST_F_TIMEOUT(counter, begins_when_it_is_switched_on, 500)
+TEST_F_TIMEOUT(counter, counting_starts_when_it_is_enabled, 500)
 {
 	ASSERT_EQ(0, set(self, HMMRT_KNOB_MIGRATION_POLICY,
 			 HMMRT_MIGRATE_NEVER));
@@ -218,7 +218,7 @@ TEST_F_TIMEOUT(counter, begins_when_it_is_switched_on, 500)
 }
 
 /* The counter's work ends with its binding, whatever it is doing. */
-TEST_F_TIMEOUT(counter, device_may_go_while_it_counts, 500)
+TEST_F_TIMEOUT(counter, binding_can_end_while_counting, 500)
 {
 	unsigned int round;
 

@@ -167,7 +167,7 @@ static int child_opens_and_reads(int fd, char *buf)
 	return rc || data[0] == 77 ? rc : -EIO;
 }
 
-TEST_F(dmirror, file_works_for_the_process_that_opened_it)
+TEST_F(dmirror, file_works_for_the_opening_process_only)
 {
 	EXPECT_EQ(-EPERM, in_child(child_reads, self->fd[0], self->buf));
 	EXPECT_EQ(0, in_child(child_opens_and_reads, -1, self->buf));
@@ -208,13 +208,13 @@ TEST_F(dmirror, wrong_arguments_are_einval)
 				PAGE_BYTES, self->data, NULL));
 }
 
-TEST_F(dmirror, more_than_there_is_memory_is_enomem)
+TEST_F(dmirror, range_that_needs_too_much_memory_is_enomem)
 {
 	EXPECT_EQ(-ENOMEM, call(self->fd[0], HMM_DMIRROR_READ, self->buf,
 				1UL << 45, self->data, NULL));
 }
 
-TEST_F(dmirror, errors_are_those_of_the_kernels_driver)
+TEST_F(dmirror, errors_match_the_kernels_driver)
 {
 	int fd = self->fd[0];
 	char *buf = self->buf;
@@ -313,7 +313,7 @@ static void *fill_slowly(void *arg)
 }
 
 /* Takes longer than the timeout of a call that loses to invalidations. */
-TEST_F(dmirror, range_that_a_program_fills_slowly_takes_one_fault)
+TEST_F(dmirror, slowly_filled_range_takes_one_fault)
 {
 	const size_t len = SLOW_PAGES * PAGE_BYTES;
 	struct uffdio_api api = { .api = UFFD_API };
@@ -340,7 +340,7 @@ TEST_F(dmirror, range_that_a_program_fills_slowly_takes_one_fault)
 	munmap(buf, len);
 }
 
-TEST_F(dmirror, pages_that_come_home_are_those_of_this_device)
+TEST_F(dmirror, migrate_to_sys_moves_pages_of_its_device_only)
 {
 	const size_t half = LEN / 2;
 	struct hmm_dmirror_cmd result;
@@ -358,7 +358,7 @@ TEST_F(dmirror, pages_that_come_home_are_those_of_this_device)
 	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
 }
 
-TEST_F(dmirror, snapshot_over_nothing_faults_nothing_in)
+TEST_F(dmirror, snapshot_of_a_hole_faults_nothing_in)
 {
 	const size_t len = 64UL << 30;
 	unsigned char *bytes = mmap(NULL, PAGES(len), PROT_READ | PROT_WRITE,
@@ -382,7 +382,7 @@ TEST_F(dmirror, snapshot_over_nothing_faults_nothing_in)
 
 /* --- close, release and unload -------------------------------------------- */
 
-TEST_F(dmirror, closing_brings_pages_home)
+TEST_F(dmirror, close_migrates_pages_back)
 {
 	ASSERT_EQ(0, call(self->fd[0], HMM_DMIRROR_MIGRATE_TO_DEV, self->buf,
 			  LEN, self->data, NULL));
@@ -401,7 +401,7 @@ static int child_releases(int fd, char *buf)
 				  NULL, NULL);
 }
 
-TEST_F(dmirror, release_brings_pages_of_all_processes_home)
+TEST_F(dmirror, release_migrates_back_pages_of_all_processes)
 {
 	ASSERT_EQ(0, call(self->fd[0], HMM_DMIRROR_MIGRATE_TO_DEV, self->buf,
 			  LEN, self->data, NULL));
@@ -450,7 +450,7 @@ static int use_once(unsigned int device, char *buf, char *data)
 	return rc;
 }
 
-TEST_F(dmirror, module_comes_and_goes_under_load)
+TEST_F(dmirror, module_reloads_under_load)
 {
 	const time_t end = time(NULL) + RUN_S, limit = end + LIMIT_S;
 	struct loader loader = { 0 };
@@ -482,7 +482,7 @@ TEST_F(dmirror, module_comes_and_goes_under_load)
 
 /* --- several devices ------------------------------------------------------ */
 
-TEST_F(dmirror, pages_go_from_one_driver_to_the_other)
+TEST_F(dmirror, pages_migrate_between_drivers)
 {
 	uint32_t gpu = self->session.devices[0].id;
 	uint64_t *word = (uint64_t *)self->buf;
@@ -506,7 +506,7 @@ TEST_F(dmirror, pages_go_from_one_driver_to_the_other)
 	EXPECT_EQ(100, *(uint64_t *)self->data);
 }
 
-TEST_F(dmirror, exclusive_ends_when_another_device_looks)
+TEST_F(dmirror, exclusive_access_ends_when_another_device_reads)
 {
 	uint64_t *word = (uint64_t *)self->buf;
 	int fd = self->fd[0];
@@ -658,7 +658,7 @@ static void *migrate(void *arg)
  * One thread makes pages exclusive, one migrates them, one evicts them. The
  * teardown shows that no page stays locked: the module can be removed.
  */
-TEST_F(dmirror, pages_made_exclusive_while_they_are_evicted_come_free)
+TEST_F(dmirror, exclusive_access_racing_with_eviction_unlocks_pages)
 {
 	unsigned int last = self->devices - 1;
 	struct worker workers[2];
@@ -710,7 +710,7 @@ static int child_migrates(unsigned int number, char *buf)
  * Exclusive access copies the pages that are shared with a child first. Until
  * then the child migrates them, to coherent and to other devices.
  */
-TEST_F(dmirror, pages_made_exclusive_while_a_child_moves_them_come_free)
+TEST_F(dmirror, exclusive_access_racing_with_a_child_unlocks_pages)
 {
 	const size_t len = 64 * PAGE_BYTES;
 	time_t end = time(NULL) + RUN_S;
@@ -749,7 +749,7 @@ static void *discard(void *arg)
  * Memory is discarded while it is made exclusive. No discarded page may stay
  * mapped.
  */
-TEST_F(dmirror, exclusive_never_shows_what_was_discarded)
+TEST_F(dmirror, exclusive_access_never_maps_discarded_pages)
 {
 	struct worker worker = { .all = self->buf, .end = time(NULL) + RUN_S };
 	const size_t len = 64 * PAGE_BYTES;

@@ -74,7 +74,7 @@ static uint64_t *page(const char *buf, size_t i)
 			  copied(&self->session, device));		\
 	} while (0)
 
-TEST_F(copies, device_reads_its_own_and_pages_stay_at_home)
+TEST_F(copies, device_reads_duplicates_of_pages_in_system_memory)
 {
 	struct hmmrt_device_info info;
 
@@ -92,7 +92,7 @@ TEST_F(copies, device_reads_its_own_and_pages_stay_at_home)
 	ASSERT_EQ(0, session_stats(&self->session, 0).out_cpu_faults);
 }
 
-TEST_F(copies, what_the_cpu_writes_is_what_devices_read)
+TEST_F(copies, devices_read_what_the_cpu_wrote)
 {
 	const unsigned int seed = time(NULL);
 	uint64_t expected[GRANULE_PAGES];
@@ -118,7 +118,7 @@ TEST_F(copies, what_the_cpu_writes_is_what_devices_read)
 	ASSERT_LT(GRANULE_PAGES, copied(&self->session, 1));
 }
 
-TEST_F(copies, two_devices_have_theirs_at_once)
+TEST_F(copies, two_devices_have_duplicates_at_once)
 {
 	unsigned int i;
 
@@ -138,7 +138,7 @@ TEST_F(copies, two_devices_have_theirs_at_once)
 	ASSERT_VALUE(77, agent_read(self->other, page(self->buf, 3)));
 }
 
-TEST_F(copies, what_a_device_writes_is_what_all_others_read)
+TEST_F(copies, all_others_read_what_a_device_wrote)
 {
 	unsigned int i;
 
@@ -155,7 +155,7 @@ TEST_F(copies, what_a_device_writes_is_what_all_others_read)
 }
 
 /* The kernel writes for the process, also without using its page tables. */
-TEST_F(copies, what_the_kernel_writes_is_what_devices_read)
+TEST_F(copies, devices_read_what_the_kernel_wrote)
 {
 	uint64_t word = 4711;
 	int fds[2], mem;
@@ -175,7 +175,7 @@ TEST_F(copies, what_the_kernel_writes_is_what_devices_read)
 	close(fds[1]);
 }
 
-TEST_F(copies, fork_keeps_both_sides_apart)
+TEST_F(copies, fork_separates_parent_and_child)
 {
 	int status, fds[2];
 	pid_t pid;
@@ -205,7 +205,7 @@ TEST_F(copies, fork_keeps_both_sides_apart)
 }
 
 /* fork() shares the pages before they are duplicated; then the child writes. */
-TEST_F(copies, child_that_was_there_before_the_copies)
+TEST_F(copies, child_forked_before_duplication_writes)
 {
 	int status, fds[2];
 	pid_t pid;
@@ -237,7 +237,7 @@ TEST_F(copies, child_that_was_there_before_the_copies)
 	close(fds[1]);
 }
 
-TEST_F(copies, go_when_memory_is_discarded_paged_out_or_protected)
+TEST_F(copies, discard_pageout_and_mprotect_drop_duplicates)
 {
 	ASSERT_COPIED(0, self->buf, GRANULE_BYTES);
 	ASSERT_EQ(0, madvise(self->buf, PAGE_BYTES, MADV_DONTNEED));
@@ -257,7 +257,7 @@ TEST_F(copies, go_when_memory_is_discarded_paged_out_or_protected)
 		       agent_read(self->agent, page(self->buf, 3)));
 }
 
-TEST_F(copies, prefetch_of_what_is_not_at_home_moves_it)
+TEST_F(copies, prefetch_moves_pages_not_in_system_memory)
 {
 	struct hmmrt_prefetch result;
 	char *empty = arena_anon(PAGE_BYTES);
@@ -285,7 +285,7 @@ TEST_F(copies, prefetch_of_what_is_not_at_home_moves_it)
 	ASSERT_EQ(-1, pages_check(self->buf, GRANULE_BYTES, 1));
 }
 
-TEST_F(copies, prefetch_makes_them_and_says_so)
+TEST_F(copies, prefetch_makes_and_reports_duplicates)
 {
 	struct hmmrt_prefetch result;
 
@@ -308,7 +308,7 @@ TEST_F(copies, prefetch_makes_them_and_says_so)
  * The pages that migrate have duplicated pages between them. The duplicates of
  * both devices stay.
  */
-TEST_F(copies, prefetch_of_what_is_between_takes_none)
+TEST_F(copies, prefetch_keeps_duplicates_between_moved_pages)
 {
 	char *buf = arena_anon(GRANULE_BYTES);
 	struct hmmrt_page pages[GRANULE_PAGES];
@@ -338,7 +338,7 @@ TEST_F(copies, prefetch_of_what_is_between_takes_none)
 	ASSERT_EQ(GRANULE_PAGES - 2, copied(&self->session, 1));
 }
 
-TEST_F(copies, unset_takes_them_back)
+TEST_F(copies, unset_drops_duplicates)
 {
 	struct hmmrt_device_info info;
 
@@ -360,7 +360,7 @@ TEST_F(copies, unset_takes_them_back)
  * Pages that are on a device when the advice is set stay there for reads by
  * that device. Reads by others migrate them back.
  */
-TEST_F(copies, pages_on_a_device_are_read_there_until_the_cpu_wants_them)
+TEST_F(copies, pages_on_a_device_stay_there_until_others_read_them)
 {
 	ASSERT_EQ(0, cmd_advise(self->fd, self->buf, GRANULE_BYTES,
 				HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
@@ -381,7 +381,7 @@ TEST_F(copies, pages_on_a_device_are_read_there_until_the_cpu_wants_them)
  * A page with an extra reference gets no duplicate; the device maps it
  * remotely.
  */
-TEST_F(copies, page_that_a_pipe_holds_has_none)
+TEST_F(copies, page_in_a_pipe_is_not_duplicated)
 {
 	struct iovec iov = { self->buf, PAGE_BYTES };
 	uint64_t got;
@@ -400,7 +400,7 @@ TEST_F(copies, page_that_a_pipe_holds_has_none)
 }
 
 /* A page is spliced after it was duplicated: all read the same data. */
-TEST_F(copies, page_that_a_pipe_takes_later_stays_right)
+TEST_F(copies, duplicated_page_spliced_into_a_pipe_stays_consistent)
 {
 	struct iovec iov = { self->buf, PAGE_BYTES };
 	uint64_t got;
@@ -418,7 +418,7 @@ TEST_F(copies, page_that_a_pipe_takes_later_stays_right)
 	close(fds[1]);
 }
 
-TEST_F(copies, memory_of_other_kinds_is_read_where_it_is)
+TEST_F(copies, shared_and_unpopulated_memory_reads_current_data)
 {
 	uint64_t *shared = arena_map(PAGE_BYTES, PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -440,7 +440,7 @@ TEST_F(copies, memory_of_other_kinds_is_read_where_it_is)
 	ASSERT_AT_HOME(shared, PAGE_BYTES);
 }
 
-TEST_F_TIMEOUT(copies, block_of_huge_pages_can_be_copied, 300)
+TEST_F_TIMEOUT(copies, huge_pages_are_duplicated, 300)
 {
 	const uint64_t pages = BLOCK_BYTES / PAGE_BYTES;
 	char *buf = arena_anon(2 * BLOCK_BYTES);
@@ -463,7 +463,7 @@ TEST_F_TIMEOUT(copies, block_of_huge_pages_can_be_copied, 300)
  * A device with duplicates and entries for a peer's pages in one block loses
  * both when peer access is disabled.
  */
-TEST_F(copies, go_with_a_peers_entries_of_the_same_block)
+TEST_F(copies, peer_disable_drops_duplicates_and_peer_entries)
 {
 	char *buf = arena_anon(2 * PAGE_BYTES);
 	struct hmmrt_peer peer;
@@ -534,7 +534,7 @@ static void *take_away(void *arg)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(copies, are_never_older_than_what_was_written_before, 300)
+TEST_F_TIMEOUT(copies, duplicates_are_never_older_than_the_last_write, 300)
 {
 	struct writer writer = { .buf = self->buf };
 	uint64_t seen[2] = {};
@@ -578,7 +578,7 @@ static bool wait_unused(const struct session *session, unsigned int device)
 	return false;
 }
 
-TEST_F(copies, unbind_gives_their_memory_back)
+TEST_F(copies, unbind_frees_duplicates)
 {
 	ASSERT_COPIED(0, self->buf, GRANULE_BYTES);
 	ASSERT_COPIED(1, self->buf, GRANULE_BYTES);

@@ -109,7 +109,7 @@ static bool wait_mapped(FIXTURE_DATA(evict) *self, bool at_home)
 	return false;
 }
 
-TEST_F(evict, who_accesses_by_advice_is_given_entries_of_the_new_place)
+TEST_F(evict, accessed_by_device_maps_evicted_pages)
 {
 	struct faulty_env *env = &self->env;
 
@@ -130,7 +130,7 @@ TEST_F(evict, who_accesses_by_advice_is_given_entries_of_the_new_place)
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
 }
 
-TEST_F(evict, pages_come_back_to_a_device_that_they_prefer)
+TEST_F(evict, evicted_pages_return_to_their_preferred_device)
 {
 	struct faulty_env *env = &self->env;
 
@@ -151,7 +151,7 @@ TEST_F(evict, pages_come_back_to_a_device_that_they_prefer)
  * Pages on the device migrate back. Duplicated pages already are in system
  * memory.
  */
-TEST_F(evict, copies_go_and_are_made_again)
+TEST_F(evict, duplicates_are_dropped_and_made_again)
 {
 	const size_t count = PAGES / 4, len = LEN / 4;
 	struct faulty_env *env = &self->env;
@@ -178,7 +178,7 @@ TEST_F(evict, copies_go_and_are_made_again)
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
 }
 
-TEST_F(evict, what_came_home_says_that_it_was_evicted)
+TEST_F(evict, evicted_pages_report_eviction_as_cause)
 {
 	struct faulty_env *env = &self->env;
 	size_t i;
@@ -245,7 +245,7 @@ static int invalidations_to_evict(const struct faulty_env *env,
 	return rc ? rc : faulty_invalidations(env->control, device) - before;
 }
 
-TEST_F(evict, chunk_of_single_pages_is_invalidated_at_once)
+TEST_F(evict, chunk_of_single_pages_takes_one_invalidation)
 {
 	struct faulty_env *env = &self->env;
 	static struct hmmrt_page pages[BLOCK_PAGES];
@@ -268,7 +268,7 @@ TEST_F(evict, chunk_of_single_pages_is_invalidated_at_once)
 }
 
 /* Half of the block is unmapped before the eviction. */
-TEST_F(evict, only_what_comes_home_is_counted)
+TEST_F(evict, only_pages_that_migrate_back_are_counted)
 {
 	struct faulty_env *env = &self->env;
 	char *buf = block_on_device(env);
@@ -290,7 +290,7 @@ TEST_F(evict, only_what_comes_home_is_counted)
 }
 
 /* Entries for pages in other locations stay. */
-TEST_F(evict, entries_of_other_memory_stay)
+TEST_F(evict, entries_for_other_locations_stay)
 {
 	const size_t half = BLOCK_BYTES / 2, half_pages = BLOCK_PAGES / 2;
 	struct faulty_env *env = &self->env;
@@ -318,7 +318,7 @@ TEST_F(evict, entries_of_other_memory_stay)
 }
 
 /* A peer gets no invalidation for each page, either. */
-TEST_F(evict, peer_that_maps_a_chunk_is_invalidated_at_once)
+TEST_F(evict, peer_that_maps_a_chunk_takes_one_invalidation)
 {
 	struct faulty_env *env = &self->env;
 	char *buf = block_on_device(env);
@@ -391,7 +391,7 @@ static unsigned int start_many(unsigned int count, int go[2], int ready[2])
 }
 
 /* The search examines a limited number of accounts with interrupts off. */
-TEST_F(evict, choosing_among_many_processes_is_done_in_steps)
+TEST_F(evict, victim_search_bounds_time_with_interrupts_off)
 {
 	struct faulty_env *env = &self->env;
 	char *buf = arena_anon(DEVICE_BYTES);

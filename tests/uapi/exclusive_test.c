@@ -51,7 +51,7 @@ static bool cpu_has_entry(const void *addr)
 	return !device_frame(addr);
 }
 
-TEST_F(exclusive, device_takes_no_fault_until_the_cpu_looks)
+TEST_F(exclusive, device_takes_no_fault_until_a_cpu_access)
 {
 	uint64_t *word = (uint64_t *)self->buf, faults;
 	struct hmmrt_exclusive result;
@@ -143,7 +143,7 @@ TEST_F(exclusive, no_increment_of_device_or_cpu_is_lost)
 	EXPECT_LT(0, got);
 }
 
-TEST_F(exclusive, what_cannot_be_is_refused)
+TEST_F(exclusive, bad_arguments_and_unsuitable_memory_are_refused)
 {
 	struct hmmrt_exclusive exclusive = {
 		.size = sizeof(exclusive), .addr = (uintptr_t)self->buf,
@@ -183,7 +183,7 @@ TEST_F(exclusive, what_cannot_be_is_refused)
 				   NULL));
 }
 
-TEST_F(exclusive, child_cannot_ask_for_its_parents_memory)
+TEST_F(exclusive, child_is_refused_exclusive_access_for_its_parent)
 {
 	int status = -1;
 	pid_t pid = fork();
@@ -200,7 +200,7 @@ static void on_alarm(int sig)
 	(void)sig;
 }
 
-TEST_F(exclusive, call_ended_by_a_signal_says_how_far_it_got)
+TEST_F(exclusive, interrupted_call_reports_its_progress)
 {
 	const struct itimerval often = {
 		.it_interval.tv_usec = 3000, .it_value.tv_usec = 3000,
@@ -257,7 +257,7 @@ static void *wake_often(void *arg)
  * Task work from a multishot poll of io_uring interrupts waits like a signal,
  * but must not end a call.
  */
-TEST_F(exclusive, work_for_the_task_ends_no_call)
+TEST_F(exclusive, task_work_ends_no_call)
 {
 	struct waker waker = { .event = eventfd(0, EFD_CLOEXEC) };
 	const struct io_uring_sqe poll = {

@@ -312,7 +312,7 @@ static struct answer next_to_a_greedy_one(FIXTURE_DATA(processes) *self,
 	return answer;
 }
 
-TEST_F(processes, who_has_no_more_than_his_share_loses_nothing)
+TEST_F(processes, process_within_its_share_loses_nothing)
 {
 	const struct plan modest = { MODEST, DEFAULT, NO_LIMIT, NULL };
 	struct answer answer;
@@ -325,7 +325,7 @@ TEST_F(processes, who_has_no_more_than_his_share_loses_nothing)
 }
 
 /* At low priority, the same memory exceeds the process's share. */
-TEST_F(processes, who_has_a_low_priority_does)
+TEST_F(processes, process_with_low_priority_loses_memory)
 {
 	const struct plan modest = { MODEST, 0, NO_LIMIT, NULL };
 	struct answer answer;
@@ -337,7 +337,7 @@ TEST_F(processes, who_has_a_low_priority_does)
 }
 
 /* A process that comes later gets its share of a full device. */
-TEST_F(processes, share_is_had_back_from_who_has_more)
+TEST_F(processes, later_process_gets_its_share_of_a_full_device)
 {
 	const struct plan plan = { MOST, DEFAULT, NO_LIMIT, NULL };
 	struct other first, second;
@@ -359,7 +359,7 @@ TEST_F(processes, share_is_had_back_from_who_has_more)
 }
 
 /* A process is killed while limits apply and all processes migrate memory. */
-TEST_F(processes, killed_while_it_evicts_leaves_nothing)
+TEST_F(processes, process_killed_during_eviction_leaves_nothing)
 {
 	const struct plan plan = { MOST, DEFAULT, 3 * BLOCK_BYTES, NULL };
 	const struct plan victim_plan = { MOST, DEFAULT, 2 * BLOCK_BYTES, NULL };
@@ -389,7 +389,7 @@ TEST_F(processes, killed_while_it_evicts_leaves_nothing)
 }
 
 /* Both processes have pages in one chunk. Only those of one are evicted. */
-TEST_F(processes, limit_of_one_takes_nothing_from_another)
+TEST_F(processes, limit_evicts_only_pages_of_its_process)
 {
 	const size_t most = 4 * BLOCK_BYTES + BLOCK_BYTES / 2;
 	const struct plan first_plan = { most, DEFAULT, NO_LIMIT, NULL };
@@ -437,7 +437,7 @@ static bool prefetches_all(const struct other *other, size_t len)
 }
 
 /* Memory left by an ended process is evicted for a running process. */
-TEST_F(processes, with_memory_are_no_more_than_may_be)
+TEST_F(processes, number_of_processes_with_memory_is_limited)
 {
 	const struct plan plan = { BLOCK_BYTES, DEFAULT, NO_LIMIT, NULL };
 	struct other first, second, heir;
@@ -518,7 +518,7 @@ static bool both_work(const struct other others[2])
 }
 
 /* Two processes in two child groups of one group that limits both. */
-TEST_F(processes, of_a_cgroup_have_one_limit_for_all)
+TEST_F(processes, processes_of_a_cgroup_share_its_limit)
 {
 	const uint64_t limit = 3 * BLOCK_BYTES;
 	const struct plan plans[] = {
@@ -574,7 +574,7 @@ TEST_F(processes, of_a_cgroup_have_one_limit_for_all)
 }
 
 /* The process itself has the default priority. */
-TEST_F(processes, of_a_cgroup_with_a_low_priority_have_that)
+TEST_F(processes, processes_of_a_cgroup_have_its_priority)
 {
 	const struct plan modest = { MODEST, DEFAULT, NO_LIMIT,
 				     CGROUP "/cgroup.procs" };
@@ -606,7 +606,7 @@ TEST_F(processes, of_a_cgroup_with_a_low_priority_have_that)
 	close(cgroup);
 }
 
-TEST_F(processes, of_a_cgroup_need_privilege_and_a_cgroup)
+TEST_F(processes, cgroup_quota_needs_privilege_and_a_cgroup)
 {
 	int cgroup = open_cgroup(CGROUP), null;
 	struct hmmrt_quota quota;

@@ -73,7 +73,7 @@ TEST_F(device, write_over_the_zero_page_is_seen_by_the_cpu)
 	ASSERT_EQ(9, *words);
 }
 
-TEST_F(device, pages_move_to_the_device_and_home_again)
+TEST_F(device, pages_migrate_to_the_device_and_back)
 {
 	const size_t len = BLOCK_BYTES;
 	char *buf = arena_anon(len);
@@ -132,7 +132,7 @@ TEST_F(device, second_sweep_takes_no_faults)
 }
 
 /* Touches one 64 KiB granule in four: the window must not grow. */
-TEST_F(device, scattered_touches_move_little)
+TEST_F(device, scattered_touches_do_not_grow_the_window)
 {
 	const size_t len = BLOCK_BYTES, step = 4 * 16 * PAGE_BYTES;
 	char *buf = arena_anon(len);
@@ -245,7 +245,7 @@ TEST_F(device, no_access_to_prot_none)
  * The page stays on the device. mprotect() does not make the device's entry
  * writable again; the device's write fault does.
  */
-TEST_F(device, write_after_mprotect_down_and_up_happens)
+TEST_F(device, write_after_mprotect_ro_and_rw_succeeds)
 {
 	const size_t len = BLOCK_BYTES;
 	char *buf = arena_anon(len);
@@ -344,7 +344,7 @@ TEST_F(device, write_to_a_private_file_mapping_does_not_reach_the_file)
  * Pages behind the end of a file are refused without affecting their
  * neighbours.
  */
-TEST_F(device, access_behind_the_end_of_a_file_is_refused)
+TEST_F(device, access_beyond_the_end_of_a_file_is_refused)
 {
 	int fd = memfd_create("fault_test", MFD_CLOEXEC);
 	char *buf;
@@ -443,7 +443,7 @@ static bool kernel_bears_failed_memory(void)
  * A page with poisoned memory is an error for the device, too. Its neighbours
  * keep working.
  */
-TEST_F(device, page_with_failed_memory_is_efault)
+TEST_F(device, poisoned_page_is_efault)
 {
 	char *buf = arena_anon(3 * PAGE_BYTES);
 
@@ -472,7 +472,7 @@ TEST_F(device, page_with_failed_memory_is_efault)
  * No mapping covers these addresses, so the CPU faults without asking the
  * device.
  */
-TEST_F(device, addresses_that_cannot_be_mapped_end_in_a_signal)
+TEST_F(device, access_to_unmappable_addresses_is_a_signal)
 {
 	const uint64_t bad[] = {
 		0x0000800000000000, /* behind the last page */
@@ -560,7 +560,7 @@ TEST_F(device, write_after_fork_reaches_only_the_parent)
 }
 
 /* The child has exited: pages are not shared but still write-protected. */
-TEST_F(device, write_after_a_child_came_and_went_happens)
+TEST_F(device, write_after_a_child_exited_succeeds)
 {
 	const size_t len = BLOCK_BYTES;
 	char *buf = arena_anon(2 * len);
@@ -603,7 +603,7 @@ TEST_F(device, atomics_of_lanes_and_cpu_add_up)
 	ASSERT_EQ(5 * times, *word);
 }
 
-TEST_F(device, lanes_fault_on_one_block_together)
+TEST_F(device, lanes_fault_on_one_block_at_the_same_time)
 {
 	const size_t len = 8 * BLOCK_BYTES;
 	char *buf = arena_anon(len);
@@ -670,7 +670,7 @@ TEST_F(device, cpu_and_device_write_different_words_of_a_page)
 }
 
 /* Pages that do not fit stay in system memory, and cause no extra faults. */
-TEST_F(device, buffer_larger_than_device_memory_works)
+TEST_F(device, pages_over_device_size_stay_in_system_memory)
 {
 	const size_t beyond = 8 * BLOCK_BYTES;
 	struct hmmrt_device_info info;
@@ -734,7 +734,7 @@ TEST_F(two_devices, take_turns_on_one_buffer)
 	ASSERT_EQ(-1, pages_check(buf, len, 5));
 }
 
-TEST_F(two_devices, use_a_buffer_at_once)
+TEST_F(two_devices, use_one_buffer_at_the_same_time)
 {
 	const size_t len = 16 * PAGE_BYTES;
 	uint64_t *words = arena_anon(len);
@@ -750,7 +750,7 @@ TEST_F(two_devices, use_a_buffer_at_once)
 }
 
 /* The page is on one device; the other device's access migrates it. */
-TEST_F(two_devices, read_after_the_other_wrote_sees_it)
+TEST_F(two_devices, read_sees_what_the_other_device_wrote)
 {
 	uint64_t *word = arena_anon(PAGE_BYTES);
 

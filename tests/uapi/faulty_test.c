@@ -108,7 +108,7 @@ FIXTURE_VARIANT_ADD(failing, populate_in_migration) {
 	FAILING(POPULATE, start_at_home, faulty_run_to_device), .moves = true,
 };
 
-FIXTURE_VARIANT_ADD(failing, populate_in_migration_of_a_peers) {
+FIXTURE_VARIANT_ADD(failing, populate_in_migration_from_a_peer) {
 	FAILING(POPULATE, start_on_peer, faulty_run_to_device), .moves = true,
 };
 
@@ -228,7 +228,7 @@ static int fail_once(struct faulty_env *env, const FIXTURE_VARIANT(failing) *var
 	return left > 0;
 }
 
-TEST_F(failing, call_is_survived_and_the_next_attempt_works)
+TEST_F(failing, failed_call_loses_no_page_and_retry_succeeds)
 {
 	struct faulty_env *env = &self->env;
 	unsigned int nth, failed = 0;
@@ -352,7 +352,7 @@ FIXTURE_TEARDOWN(slow)
  * A CPU fault waits for the slow migration of its block. Another process must
  * be able to close its space at the same time.
  */
-TEST_F_TIMEOUT(slow, cpu_fault_that_waits_for_it_holds_up_nobody_else, 60)
+TEST_F_TIMEOUT(slow, waiting_cpu_fault_blocks_no_other_process, 60)
 {
 	struct faulty_env *env = &self->env;
 	struct slow_copy copy = {
@@ -433,7 +433,7 @@ static void *unplug(void *arg)
  * Lowering a limit, which evicts much, stops when the binding ends and the
  * device goes away.
  */
-TEST_F_TIMEOUT(slow, quota_that_evicts_ends_with_the_binding, 120)
+TEST_F_TIMEOUT(slow, evicting_quota_call_ends_with_the_binding, 120)
 {
 	const size_t len = QUOTA_BLOCKS * BLOCK_BYTES;
 	struct faulty_env *env = &self->env;

@@ -89,7 +89,7 @@ TEST_F(file, writes_are_seen_by_the_device)
 }
 
 /* Writeback makes the entries read-only: the next write faults again. */
-TEST_F(file, has_what_the_device_wrote_after_it_was_written_back)
+TEST_F(file, device_writes_after_writeback_reach_the_file)
 {
 	const off_t last = LEN - PAGE_BYTES;
 	uint64_t round;
@@ -110,7 +110,7 @@ TEST_F(file, has_what_the_device_wrote_after_it_was_written_back)
 }
 
 /* The device has entries for the pages that the file loses. */
-TEST_F(file, that_is_cut_is_refused_behind_its_end)
+TEST_F(file, access_beyond_a_truncated_end_is_refused)
 {
 	char *second = self->buf + PAGE_BYTES;
 	struct outcome outcome;
@@ -129,7 +129,7 @@ TEST_F(file, that_is_cut_is_refused_behind_its_end)
 	ASSERT_EQ(2, read_word(self->fd, PAGE_BYTES));
 }
 
-TEST_F(file, with_a_hole_punched_gives_the_device_zeroes)
+TEST_F(file, device_reads_zeroes_from_a_punched_hole)
 {
 	const off_t second = PAGE_BYTES;
 

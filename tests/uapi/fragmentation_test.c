@@ -166,7 +166,7 @@ FIXTURE_TEARDOWN(churn)
 		EXPECT_EQ(0, faulty_env_end(&self->churn.env));
 }
 
-TEST_F_TIMEOUT(churn, chunks_are_told_apart_by_what_they_hold, 600)
+TEST_F_TIMEOUT(churn, free_partial_and_full_chunks_are_counted, 600)
 {
 	struct churn *churn = &self->churn;
 	char *buf = churn->slots[0].base;
@@ -204,7 +204,7 @@ TEST_F_TIMEOUT(churn, chunks_are_told_apart_by_what_they_hold, 600)
 	EXPECT_TRUE(chunks_add_up(&churn->info));
 }
 
-TEST_F_TIMEOUT(churn, leaves_whole_chunks, 100000)
+TEST_F_TIMEOUT(churn, random_allocation_leaves_whole_chunks, 100000)
 {
 	struct churn *churn = &self->churn;
 	struct timespec now;

@@ -61,7 +61,7 @@ TEST_F(fuse, page_is_read_by_the_device)
 }
 
 /* The server's thread needs a page of this block, which is on the device. */
-TEST_F(fuse, server_may_fault_in_the_block_that_waits_for_it)
+TEST_F(fuse, server_can_fault_in_the_block_of_a_waiting_fault)
 {
 	const size_t front = 32 * PAGE_BYTES;
 
@@ -108,7 +108,7 @@ static void *read_directly(void *arg)
 }
 
 /* mmap() and munmap() must work while the device waits for the server. */
-TEST_F(fuse, who_waits_for_it_holds_nobody_up)
+TEST_F(fuse, waiting_device_fault_does_not_block_mmap)
 {
 	const uint64_t args[] = { (uintptr_t)self->file };
 	struct outcome outcome;
@@ -127,7 +127,7 @@ TEST_F(fuse, who_waits_for_it_holds_nobody_up)
 }
 
 /* The call must fail without reading from the server. */
-TEST_F_TIMEOUT(fuse, memory_of_a_file_is_not_made_exclusive, 30)
+TEST_F_TIMEOUT(fuse, file_memory_is_not_made_exclusive, 30)
 {
 	const uint32_t id = self->session.devices[0].id;
 	const int space = self->session.space;
@@ -150,7 +150,7 @@ TEST_F_TIMEOUT(fuse, memory_of_a_file_is_not_made_exclusive, 30)
 }
 
 /* Data of a direct read arrives in the page that the read pinned. */
-TEST_F(fuse, page_stays_while_it_is_read_into)
+TEST_F(fuse, page_stays_during_a_direct_read_into_it)
 {
 	const uint32_t id = self->session.devices[0].id;
 	const int space = self->session.space;

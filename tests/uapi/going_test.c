@@ -67,7 +67,7 @@ static int put_on_device(int manager, int fd, uint32_t id, char *buf, size_t len
 	return rc;
 }
 
-TEST_F(going, file_of_a_device_that_is_gone_is_enodev)
+TEST_F(going, file_of_a_removed_device_is_enodev)
 {
 	uint64_t value;
 
@@ -92,7 +92,7 @@ TEST_F(going, file_of_a_device_that_is_gone_is_enodev)
 	EXPECT_EQ(1, value);
 }
 
-TEST_F(going, module_with_an_open_file_stays)
+TEST_F(going, module_with_an_open_file_is_not_unloaded)
 {
 	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt_faulty"));
 	ASSERT_EQ(0, faulty_devices(self->control, 0));
@@ -135,7 +135,7 @@ static int child_end(pid_t pid, int go)
  * All pages are shared with a child and some are moved, while the binding
  * stays.
  */
-TEST_F(going, pages_that_were_shared_and_moved_come_home)
+TEST_F(going, shared_and_moved_pages_migrate_back)
 {
 	const size_t part = 32 * PAGE_BYTES;
 	char *moved = arena_anon(part);
@@ -170,7 +170,7 @@ static void parent_run(char *buf, int manager, int gate)
 	_exit(read(gate, &c, 1) != 1 ? 2 : pages_check(buf, LEN, 1) != -1);
 }
 
-TEST_F(going, pages_of_a_child_whose_parent_is_gone_come_home)
+TEST_F(going, pages_of_an_orphaned_child_migrate_back)
 {
 	int gate[2], status = -1;
 	pid_t pid;
@@ -195,7 +195,7 @@ TEST_F(going, pages_of_a_child_whose_parent_is_gone_come_home)
 	self->fd = -1;
 }
 
-TEST_F(going, unbinding_leaves_the_pages_of_other_devices)
+TEST_F(going, unbind_leaves_pages_of_other_devices)
 {
 	const size_t half = BLOCK_BYTES / 2;
 	int fd = open_faulty(1);
@@ -252,7 +252,7 @@ static bool wait_for_use(int manager, uint32_t id)
  * Populates one page in each block, so that the prefetch takes seconds even
  * when the device is full.
  */
-TEST_F(going, prefetch_under_way_ends_with_its_device)
+TEST_F(going, prefetch_in_progress_ends_with_its_device)
 {
 	struct prefetch prefetch = {
 		.manager = self->manager,
@@ -284,7 +284,7 @@ static void *go_slowly(void *arg)
  * A device that cannot return its pages goes away slowly. Until it is gone,
  * lookups do not find it, and no new device gets its id.
  */
-TEST_F(going, id_of_a_device_that_goes_is_not_given_to_another)
+TEST_F(going, id_of_a_device_in_removal_is_not_reused)
 {
 	pthread_t thread;
 	struct hmmrt_device_info info;
@@ -316,7 +316,7 @@ TEST_F(going, id_of_a_device_that_goes_is_not_given_to_another)
 }
 
 /* Ids are reused; a new device must not inherit the quota of an old one. */
-TEST_F(going, quota_goes_with_its_device)
+TEST_F(going, quota_is_dropped_with_its_device)
 {
 	struct hmmrt_quota quota;
 	uint32_t id;
@@ -452,7 +452,7 @@ static unsigned int come_and_go(int control)
 	return good;
 }
 
-TEST_F(going, devices_come_go_and_fail_under_load)
+TEST_F(going, devices_are_added_removed_and_fail_under_load)
 {
 	unsigned int i;
 	pid_t pid;
@@ -621,7 +621,7 @@ static void *dmirror_work(void *arg)
 }
 
 /* All use one page at the same time, each with its own word. */
-TEST_F(drivers, four_at_once_on_one_page_lose_no_write)
+TEST_F(drivers, four_writers_of_one_page_lose_no_write)
 {
 	uint64_t *words = (uint64_t *)self->buf, value = 0;
 	struct worker workers[2];

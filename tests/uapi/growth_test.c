@@ -130,7 +130,7 @@ static int look_at(int space, const char *at, size_t len)
 	return rc;
 }
 
-TEST_F(growth, looking_at_what_was_never_touched_costs_nothing)
+TEST_F(growth, query_of_untouched_memory_allocates_nothing)
 {
 	const size_t len = full_size() ? TIB : 16 * GIB;
 	uint64_t blocks_before = blocks(self), slab_before = slab_bytes(self);
@@ -148,7 +148,7 @@ TEST_F(growth, looking_at_what_was_never_touched_costs_nothing)
 	munmap(at, TIB);
 }
 
-TEST_F(growth, looking_at_what_no_device_has_costs_nothing)
+TEST_F(growth, query_of_memory_without_device_pages_allocates_nothing)
 {
 	uint64_t blocks_before = blocks(self);
 	char *at = arena_anon(GIB);
@@ -190,7 +190,7 @@ static int walk(const FIXTURE_DATA(growth) *self, unsigned long count)
 	return rc;
 }
 
-TEST_F_TIMEOUT(growth, of_what_is_unmapped_nothing_is_left, 7200)
+TEST_F_TIMEOUT(growth, state_of_unmapped_addresses_is_freed, 7200)
 {
 	const unsigned long count = full_size() ? 1000000 : 1500;
 	uint64_t blocks_before = blocks(self), slab_before = slab_bytes(self);
@@ -210,7 +210,7 @@ TEST_F_TIMEOUT(growth, of_what_is_unmapped_nothing_is_left, 7200)
 }
 
 /* A mapped block keeps the history of its pages. */
-TEST_F(growth, what_is_mapped_is_kept_and_charged)
+TEST_F(growth, state_of_mapped_blocks_is_kept_and_charged)
 {
 	const unsigned long count = 300;
 	uint64_t blocks_before = blocks(self), slab_before = slab_bytes(self);
@@ -250,7 +250,7 @@ TEST_F(growth, what_is_mapped_is_kept_and_charged)
 }
 
 /* Faults of an agent in another cgroup are charged to the owner, too. */
-TEST_F(growth, what_device_faults_make_is_charged_to_the_owner)
+TEST_F(growth, state_for_device_faults_is_charged_to_the_owner)
 {
 	const unsigned long count = 200;
 	uint64_t slab_before;
@@ -276,7 +276,7 @@ TEST_F(growth, what_device_faults_make_is_charged_to_the_owner)
  * New mappings at the same address have new contents; the device must not see
  * old pages.
  */
-TEST_F(growth, what_is_mapped_again_is_found_again)
+TEST_F(growth, address_mapped_again_has_new_contents)
 {
 	const size_t len = 3 * BLOCK_BYTES;
 	uint64_t blocks_before = blocks(self);
@@ -307,7 +307,7 @@ TEST_F(growth, what_is_mapped_again_is_found_again)
  * Lanes access memory that is unmapped and mapped again. Accesses may be
  * refused then, but the next contents must be read correctly.
  */
-TEST_F(growth, reaping_under_busy_lanes_loses_nothing)
+TEST_F(growth, reaping_under_busy_lanes_loses_no_data)
 {
 	const size_t len = 4 * BLOCK_BYTES;
 	double end = seconds_now() + (full_size() ? 60 : 3);
@@ -449,7 +449,7 @@ FIXTURE_TEARDOWN(threads)
 /* Limits the time of one agent command, which may take two minutes. */
 #define THREADS_AT_ONCE	10000UL
 
-TEST_F_TIMEOUT(threads, that_have_ended_leave_nothing, 7200)
+TEST_F_TIMEOUT(threads, state_of_ended_threads_is_freed, 7200)
 {
 	struct agent *agent = session_agent(&self->session);
 	/* KASAN delays freeing, so do not measure on debug kernels. */

@@ -286,14 +286,14 @@ TEST_F(memory, cpu_reads_what_the_device_wrote)
 	ASSERT_EQ(-1, pages_check(self->buf, self->len, 2000));
 }
 
-TEST_F(memory, device_writes_where_nobody_was_before)
+TEST_F(memory, device_writes_untouched_memory)
 {
 	ASSERT_DONE(agent_fill(self->agent, self->buf, self->len, PAGE_BYTES,
 			       7));
 	ASSERT_EQ(-1, pages_check(self->buf, self->len, 7));
 }
 
-TEST_F(memory, is_where_it_has_to_be)
+TEST_F(memory, pages_are_at_their_documented_location)
 {
 	const long pages = self->len / PAGE_BYTES;
 	uint32_t there = variant->moves ? self->id : HMMRT_LOCATION_HOST;
@@ -307,7 +307,7 @@ TEST_F(memory, is_where_it_has_to_be)
 				  HMMRT_LOCATION_HOST));
 }
 
-TEST_F(memory, file_sees_shared_writes_and_no_private_ones)
+TEST_F(memory, file_gets_shared_writes_and_no_private_writes)
 {
 	uint64_t before = 0, after = 0;
 
@@ -345,7 +345,7 @@ FIXTURE_TEARDOWN(anonymous)
 }
 
 /* Old contents of device and system memory must not be visible. */
-TEST_F(anonymous, that_the_device_touches_first_is_zero_all_over)
+TEST_F(anonymous, memory_first_touched_by_the_device_is_zero)
 {
 	char *dirty = arena_anon(self->len);
 	size_t i;
@@ -385,7 +385,7 @@ TEST_F(anonymous, huge_pages_move_one_at_a_time)
 	ASSERT_EQ(-1, pages_check(second, BLOCK_BYTES, 1 + BLOCK_PAGES));
 }
 
-TEST_F(anonymous, one_word_in_a_huge_page_changes_one_word)
+TEST_F(anonymous, write_to_a_huge_page_changes_one_word)
 {
 	uint64_t *word = (uint64_t *)(self->buf + 77 * PAGE_BYTES) + 3;
 
@@ -397,7 +397,7 @@ TEST_F(anonymous, one_word_in_a_huge_page_changes_one_word)
 	ASSERT_EQ(0, memcmp(self->buf, self->buf + BLOCK_BYTES, BLOCK_BYTES));
 }
 
-TEST_F(anonymous, guard_page_among_pages_that_move_is_refused)
+TEST_F(anonymous, access_to_a_guard_page_between_moved_pages_is_refused)
 {
 	char *guard = self->buf + 7 * PAGE_BYTES;
 
@@ -461,7 +461,7 @@ static uint64_t return_a_number(void)
 }
 
 /* Maps the program's text for the agent at its own address. */
-TEST_F(anonymous, text_of_the_program_is_called_and_read)
+TEST_F(anonymous, program_text_is_called_and_read)
 {
 	uint64_t (*volatile function)(void) = return_a_number;
 	char *page = (char *)((uintptr_t)function & ~(PAGE_BYTES - 1));
@@ -481,7 +481,7 @@ TEST_F(anonymous, text_of_the_program_is_called_and_read)
 static const uint8_t made_code[] = { 0xb8, 42, 0, 0, 0, 0xc3 };
 
 /* Like a JIT compiler: the CPU rewrites code that the device has run. */
-TEST_F(anonymous, code_that_is_made_anew_runs_anew)
+TEST_F(anonymous, device_runs_code_that_the_cpu_rewrote)
 {
 	uint8_t i;
 

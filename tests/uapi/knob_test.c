@@ -77,7 +77,7 @@ static int get(const FIXTURE_DATA(knob) *self, uint32_t scope, uint32_t knob,
 		EXPECT_EQ((uint64_t)(count), faults(self) - _before);		\
 	} while (0)
 
-TEST_F(knob, each_one_says_what_it_is)
+TEST_F(knob, every_knob_reports_name_bounds_and_default)
 {
 	struct hmmrt_knob knob;
 	uint32_t i;
@@ -99,7 +99,7 @@ TEST_F(knob, each_one_says_what_it_is)
 			       &knob));
 }
 
-TEST_F(knob, of_a_range_goes_before_the_process_and_that_before_the_device)
+TEST_F(knob, range_overrides_process_and_process_overrides_device)
 {
 	const uint32_t id = HMMRT_KNOB_PREFETCH_THRESHOLD;
 	struct hmmrt_knob knob;
@@ -123,7 +123,7 @@ TEST_F(knob, of_a_range_goes_before_the_process_and_that_before_the_device)
 	EXPECT_EQ(51, knob.out_default);
 }
 
-TEST_F(knob, of_a_range_goes_with_the_mapping)
+TEST_F(knob, range_knob_is_dropped_with_the_mapping)
 {
 	const uint32_t id = HMMRT_KNOB_PREFETCH_ENABLE;
 	struct hmmrt_knob knob;
@@ -142,7 +142,7 @@ TEST_F(knob, of_a_range_goes_with_the_mapping)
 	EXPECT_EQ(0, knob.out_value);
 }
 
-TEST_F(knob, bad_ones_are_refused)
+TEST_F(knob, invalid_knobs_are_refused)
 {
 	struct hmmrt_knob knob;
 
@@ -193,7 +193,7 @@ TEST_F(knob, bad_ones_are_refused)
  * A process without privilege cannot change a device's knobs, but can read
  * them.
  */
-TEST_F(knob, of_a_device_is_for_the_administrator)
+TEST_F(knob, device_knob_needs_privilege)
 {
 	struct hmmrt_knob knob;
 	int status;
@@ -235,14 +235,14 @@ TEST_F(knob, only_the_range_without_prefetch_takes_faults)
 	EXPECT_SWEEP(SWEEP_FAULTS + GRANULES + 1, 0, 3);
 }
 
-TEST_F(knob, a_sweep_stays_within_blocks_where_it_is_told_to)
+TEST_F(knob, prefetch_across_blocks_can_be_disabled)
 {
 	ASSERT_EQ(0, set(self, HMMRT_SCOPE_SPACE,
 			 HMMRT_KNOB_PREFETCH_ACROSS_BLOCKS, 0));
 	EXPECT_SWEEP(3 * SWEEP_FAULTS, 0, 3);
 }
 
-TEST_F(knob, density_is_what_the_threshold_says)
+TEST_F(knob, prefetch_threshold_sets_the_density)
 {
 	/*
 	 * One granule exceeds the threshold in every window, so take the whole
@@ -256,7 +256,7 @@ TEST_F(knob, density_is_what_the_threshold_says)
 	EXPECT_SWEEP(2 * GRANULES, 1, 2);
 }
 
-TEST_F(knob, windows_grow_after_so_many_faults)
+TEST_F(knob, windows_grow_after_prefetch_min_faults)
 {
 	ASSERT_EQ(0, set(self, HMMRT_SCOPE_DEVICE,
 			 HMMRT_KNOB_PREFETCH_MIN_FAULTS, 5));
@@ -267,7 +267,7 @@ TEST_F(knob, windows_grow_after_so_many_faults)
 	EXPECT_SWEEP(4 + 3, 0, 1);
 }
 
-TEST_F(knob, the_cpu_takes_no_more_than_it_may)
+TEST_F(knob, cpu_fault_max_pages_limits_cpu_faults)
 {
 	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, 3 * BLOCK_BYTES,
 				  self->id, NULL));
@@ -283,7 +283,7 @@ TEST_F(knob, the_cpu_takes_no_more_than_it_may)
 					  BLOCK_BYTES, HMMRT_LOCATION_HOST));
 }
 
-TEST_F(knob, the_cpu_takes_whole_blocks_when_it_reads_on)
+TEST_F(knob, sequential_cpu_reads_migrate_whole_blocks)
 {
 	struct hmmrt_stats stats;
 

@@ -167,7 +167,7 @@ static bool wait_for_memory(int manager, int64_t used)
 	return false;
 }
 
-TEST_F(owner, end_kills_the_agent_and_gives_device_memory_back)
+TEST_F(owner, end_kills_the_agent_and_frees_device_memory)
 {
 	volatile struct owner_report *report = self->report;
 	unsigned int try;
@@ -259,7 +259,7 @@ FIXTURE_TEARDOWN(early)
 	munmap(self->token, PAGE_BYTES);
 }
 
-TEST_F(early, agent_cannot_attach_to_an_owner_that_is_gone)
+TEST_F(early, agent_cannot_attach_to_an_exited_owner)
 {
 	int status;
 
@@ -288,7 +288,7 @@ static void post_attach(struct agent *agent, int gpu, uint64_t token)
 }
 
 /* The attach either comes too late, or succeeds and the agent is killed. */
-TEST_F(early, agent_does_not_outlive_an_owner_that_ends_while_it_attaches)
+TEST_F(early, agent_does_not_outlive_an_owner_that_ends_during_attach)
 {
 	unsigned int round, refused = 0;
 	int status;
@@ -368,7 +368,7 @@ static void *poll_for_ever(void *arg)
  * The exit status shows the first signal that ended it, so SIGTERM shows that
  * no earlier signal was sent.
  */
-TEST_F(early, program_that_the_agent_executed_is_not_killed_with_the_owner)
+TEST_F(early, program_executed_by_the_agent_survives_the_owner)
 {
 	pthread_t thread;
 	short result;
@@ -403,7 +403,7 @@ TEST_F(early, program_that_the_agent_executed_is_not_killed_with_the_owner)
 }
 
 /* Without a mapping, exec() wakes no poller, but a new poll() reports it. */
-TEST_F(early, agent_that_executes_before_it_maps_is_seen_by_poll)
+TEST_F(early, poll_reports_exec_of_an_agent_without_a_mapping)
 {
 	int status;
 
@@ -444,14 +444,14 @@ FIXTURE_TEARDOWN(session)
 	EXPECT_EQ(0, session_end(&self->session));
 }
 
-TEST_F(session, poll_says_nothing_while_the_agent_lives)
+TEST_F(session, poll_reports_nothing_while_the_agent_lives)
 {
 	ASSERT_EQ(0, poll_gpu(self->gpu, 0));
 	ASSERT_VALUE(1, agent_read(self->agent, self->buf));
 	ASSERT_EQ(0, poll_gpu(self->gpu, 50));
 }
 
-TEST_F(session, killed_agent_wakes_who_polls)
+TEST_F(session, killed_agent_wakes_poll)
 {
 	short result = (short)self->gpu;
 	pthread_t thread;
@@ -465,7 +465,7 @@ TEST_F(session, killed_agent_wakes_who_polls)
 	ASSERT_EQ(POLLHUP, poll_gpu(self->gpu, 0));
 }
 
-TEST_F(session, agent_that_exits_is_seen_by_poll)
+TEST_F(session, poll_reports_exit_of_the_agent)
 {
 	agent_post(self->agent, 0, AGENT_QUIT, NULL, 0);
 	ASSERT_TRUE(agent_wait_gone(self->agent, LIMIT_S));
@@ -488,7 +488,7 @@ TEST_F(session, agent_killed_in_mid_fault_leaves_the_memory_intact)
 }
 
 /* A new agent on a new file continues with the memory of the last one. */
-TEST_F(session, next_agent_sees_what_the_killed_one_wrote)
+TEST_F(session, next_agent_reads_what_a_killed_agent_wrote)
 {
 	struct session_device *device = &self->session.devices[0];
 	struct hmmrt_gpu_bind bind;
@@ -556,7 +556,7 @@ static void *prefetch_on(void *arg)
  * Entries made for an undone binding must not be there for the next binding of
  * the same file.
  */
-TEST(binding_that_is_undone_leaves_nothing_mapped)
+TEST(undone_binding_leaves_nothing_mapped)
 {
 	struct hmmrt_gpu_bind *answer =
 		mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
@@ -619,7 +619,7 @@ TEST(binding_that_is_undone_leaves_nothing_mapped)
  * maps memory in this time or right afterwards, and must get all invalidations.
  * It maps the second half of each block, which the last binding never mapped.
  */
-TEST_F(session, next_binding_at_once_is_not_disturbed_by_the_last_one)
+TEST_F(session, immediate_rebind_gets_all_invalidations)
 {
 	struct session_device *device = &self->session.devices[0], next;
 	const size_t len = MANY_BLOCKS * BLOCK_BYTES;
@@ -670,7 +670,7 @@ TEST_F(session, next_binding_at_once_is_not_disturbed_by_the_last_one)
 }
 
 /* The agent had attached but not mapped anything yet. */
-TEST(agent_gone_before_it_mapped_is_seen_by_poll)
+TEST(poll_reports_exit_of_an_agent_without_a_mapping)
 {
 	struct session session;
 	struct session_device *device = &session.devices[0];
@@ -751,7 +751,7 @@ static void order_step(FIXTURE_DATA(order) *self, char step)
 }
 
 /* While the agent runs, it works; afterwards no data is lost. */
-TEST_F(order, does_not_matter)
+TEST_F(order, close_order_loses_no_data)
 {
 	const char *step;
 	unsigned int i;
@@ -797,7 +797,7 @@ TEST_F(session, unmapping_the_mirror_under_faulting_lanes_is_harmless)
 }
 
 /* The last reference to all objects may be held by a fault in progress. */
-TEST_F(session, everything_goes_under_faulting_lanes)
+TEST_F(session, all_objects_are_released_under_faulting_lanes)
 {
 	const size_t len = 8 * BLOCK_BYTES;
 	uint64_t args[] = { (uintptr_t)self->buf, len, PAGE_BYTES };

@@ -97,7 +97,7 @@ TEST_F(mirror, offset_that_is_not_the_address_is_einval)
 	ASSERT_MIRROR_INTACT();
 }
 
-TEST_F(mirror, mapping_over_the_mapping_works)
+TEST_F(mirror, mapping_over_the_mirror_leaves_it_intact)
 {
 	ASSERT_VALUE(1, agent_read(self->agent, self->buf));
 	ASSERT_EQ(0, agent_map(self->agent, self->buf, BLOCK_BYTES,
@@ -189,7 +189,7 @@ TEST_F(mirror, remap_file_pages_is_refused)
 	ASSERT_MIRROR_INTACT();
 }
 
-TEST_F(mirror, doing_fork_again_is_refused)
+TEST_F(mirror, madv_dofork_is_refused)
 {
 	ASSERT_EQ(-EINVAL, agent_syscall(self->agent, SYS_madvise,
 					 (uintptr_t)self->buf, BLOCK_BYTES,
@@ -197,7 +197,7 @@ TEST_F(mirror, doing_fork_again_is_refused)
 	ASSERT_MIRROR_INTACT();
 }
 
-TEST_F(mirror, child_of_the_agent_does_not_inherit_it)
+TEST_F(mirror, child_of_the_agent_does_not_inherit_the_mirror)
 {
 	uint64_t args[] = { (uintptr_t)self->buf };
 	struct outcome outcome;
@@ -212,7 +212,7 @@ TEST_F(mirror, child_of_the_agent_does_not_inherit_it)
 }
 
 /* Every madvise() advice, and unknown numbers, on a mapping with entries. */
-TEST_F(mirror, no_advice_harms)
+TEST_F(mirror, madvise_leaves_the_mirror_intact)
 {
 	unsigned int advice;
 
@@ -226,7 +226,7 @@ TEST_F(mirror, no_advice_harms)
 }
 
 /* System calls that walk page tables must not take the entries for pages. */
-TEST_F(mirror, other_calls_on_it_do_not_harm)
+TEST_F(mirror, other_system_calls_leave_the_mirror_intact)
 {
 	const uint64_t buf = (uintptr_t)self->buf;
 	const uint64_t scratch = (uintptr_t)self->agent->shared->scratch;
@@ -327,7 +327,7 @@ TEST_F(mirror, system_calls_on_untouched_memory_are_efault)
  * The device may only read the page, so a write by the kernel would need a
  * fault.
  */
-TEST_F(mirror, kernel_cannot_write_what_the_device_may_only_read)
+TEST_F(mirror, kernel_cannot_write_pages_read_only_for_the_device)
 {
 	const uint64_t scratch = (uintptr_t)self->agent->shared->scratch;
 	int zero = agent_open(self->agent, "/dev/zero", O_RDONLY);
@@ -353,7 +353,7 @@ TEST_F(mirror, kernel_cannot_write_what_the_device_may_only_read)
 }
 
 /* Other processes cannot access the mirror through the agent, either. */
-TEST_F(mirror, agents_memory_there_is_not_readable_for_others)
+TEST_F(mirror, mirror_is_not_readable_through_the_agent)
 {
 	uint64_t word = 0;
 	struct iovec local = { .iov_base = &word, .iov_len = sizeof(word) };
@@ -492,7 +492,7 @@ FIXTURE_TEARDOWN(page)
  * A signal interrupts the service of the fault before its result is known. If
  * the fault handler then let mm continue, the write would reach the page.
  */
-TEST_F(page, is_not_written_under_a_storm_of_signals)
+TEST_F(page, is_not_written_during_a_signal_storm)
 {
 	struct outcome outcome =
 		write_under_storm(self->agent, self->word, STORM_WRITES);
@@ -517,7 +517,7 @@ static int page_reset(FIXTURE_DATA(page) *self)
 }
 
 /* Here the owner may write: the write succeeds, to a private copy. */
-TEST_F(page, is_copied_before_a_write_under_a_storm)
+TEST_F(page, is_copied_before_a_write_during_a_signal_storm)
 {
 	unsigned int round;
 

@@ -807,7 +807,7 @@ FIXTURE_TEARDOWN(model)
 	free(self->walk);
 }
 
-TEST_F_TIMEOUT(model, everything_is_where_it_is_documented_to_be, 100000)
+TEST_F_TIMEOUT(model, random_operations_match_the_model, 100000)
 {
 	walk_on(self->walk);
 	ASSERT_EQ(0, self->walk->steps.failures);

@@ -34,7 +34,7 @@ FIXTURE_TEARDOWN(modules)
 	EXPECT_EQ(0, module_insert("hmmrt_simgpu", self->parameters));
 }
 
-TEST_F(modules, device_module_loads_again_and_again)
+TEST_F(modules, device_module_reloads_repeatedly)
 {
 	unsigned int i;
 
@@ -82,7 +82,7 @@ TEST_F(modules, bad_parameters_are_refused)
 		EXPECT_EQ(-EINVAL, insert_with_bad(bad[i]));
 }
 
-TEST_F(modules, devices_and_memory_are_as_asked_for)
+TEST_F(modules, device_count_and_memory_match_the_parameters)
 {
 	struct hmmrt_device_info device;
 	struct hmmrt_info info;
@@ -108,7 +108,7 @@ TEST_F(modules, devices_and_memory_are_as_asked_for)
 	close(fd);
 }
 
-TEST_F(modules, native_atomics_are_as_asked_for)
+TEST_F(modules, native_atomics_match_the_parameter)
 {
 	struct hmmrt_device_info device;
 	int fd = open_manager();
@@ -129,7 +129,7 @@ TEST_F(modules, native_atomics_are_as_asked_for)
  * place. hmmrt then accepts READ_MOSTLY but makes no duplicates. Devices map
  * the memory remotely and read what was written last.
  */
-TEST_F(modules, no_copies_where_the_self_test_fails)
+TEST_F(modules, failed_self_test_disables_duplicates)
 {
 	const size_t len = 16 * PAGE_BYTES;
 	struct hmmrt_prefetch result;
@@ -174,7 +174,7 @@ TEST_F(modules, no_copies_where_the_self_test_fails)
 }
 
 /* An unused device has struct pages, but no memory for its contents. */
-TEST_F(modules, large_devices_are_backed_when_they_are_used)
+TEST_F(modules, device_memory_is_backed_on_first_use)
 {
 	const size_t len = 2 * BLOCK_BYTES;
 	struct hmmrt_device_info info;
@@ -315,7 +315,7 @@ static int64_t used_without_binding(void)
 	return used;
 }
 
-TEST_F(modules, pages_of_a_fork_child_come_home_before_the_device_goes)
+TEST_F(modules, removal_migrates_back_pages_of_a_fork_child)
 {
 	struct orphan orphan;
 	int go, status = -1;
@@ -333,7 +333,7 @@ TEST_F(modules, pages_of_a_fork_child_come_home_before_the_device_goes)
  * Freeing the last page of a chunk schedules trimming two seconds later. A late
  * trim must not access a device that is gone.
  */
-TEST_F(modules, device_may_go_while_its_last_pages_are_freed)
+TEST_F(modules, removal_while_the_last_pages_are_freed)
 {
 	struct orphan orphan;
 	unsigned int round;
@@ -355,7 +355,7 @@ TEST_F(modules, device_may_go_while_its_last_pages_are_freed)
 }
 
 /* mremap() moves the pages to addresses without a block. */
-TEST_F(modules, moved_pages_come_home_before_the_device_goes)
+TEST_F(modules, removal_migrates_back_pages_moved_by_mremap)
 {
 	const size_t len = 2 * BLOCK_BYTES;
 	char *buf, *moved = (char *)ARENA_BASE + (8UL << 30);

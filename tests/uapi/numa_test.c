@@ -140,7 +140,7 @@ static bool come_home(FIXTURE_DATA(numa) *self, bool by_fault, uint64_t first)
 
 /* --- the node that pages migrate back to ---------------------------------- */
 
-TEST_F(numa, prefetch_to_a_node_brings_pages_there)
+TEST_F(numa, prefetch_to_a_node_moves_pages_there)
 {
 	struct hmmrt_prefetch result;
 	unsigned int round;
@@ -159,7 +159,7 @@ TEST_F(numa, prefetch_to_a_node_brings_pages_there)
 }
 
 /* The pages are already in system memory, which satisfies the prefetch. */
-TEST_F(numa, prefetch_to_a_node_leaves_pages_that_are_at_home_on_theirs)
+TEST_F(numa, prefetch_to_a_node_leaves_host_pages_on_their_node)
 {
 	struct hmmrt_prefetch result;
 
@@ -171,7 +171,7 @@ TEST_F(numa, prefetch_to_a_node_leaves_pages_that_are_at_home_on_theirs)
 	ASSERT_EQ(PAGES, pages_on_node(self->buf, 0));
 }
 
-TEST_F(numa, node_that_is_not_online_is_einval)
+TEST_F(numa, offline_node_is_einval)
 {
 	const uint32_t nodes[] = { numa_max_node() + 1, 63, 64,
 				   HMMRT_LOCATION_MAX_NODE };
@@ -187,7 +187,7 @@ TEST_F(numa, node_that_is_not_online_is_einval)
 }
 
 /* Each test of a policy covers a prefetch to the host and CPU faults. */
-TEST_F(numa, without_a_policy_pages_come_to_the_node_of_the_cpu)
+TEST_F(numa, without_a_policy_pages_go_to_the_node_of_the_cpu)
 {
 	unsigned int i;
 
@@ -199,7 +199,7 @@ TEST_F(numa, without_a_policy_pages_come_to_the_node_of_the_cpu)
 	}
 }
 
-TEST_F(numa, policy_of_the_mapping_says_where_home_is)
+TEST_F(numa, policy_of_the_mapping_selects_the_node)
 {
 	const int modes[] = { MPOL_BIND, MPOL_PREFERRED };
 	unsigned int i;
@@ -217,7 +217,7 @@ TEST_F(numa, policy_of_the_mapping_says_where_home_is)
 	}
 }
 
-TEST_F(numa, interleaved_mapping_comes_home_to_both_nodes_in_turn)
+TEST_F(numa, interleaved_mapping_migrates_back_to_both_nodes_in_turn)
 {
 	unsigned int i;
 
@@ -230,7 +230,7 @@ TEST_F(numa, interleaved_mapping_comes_home_to_both_nodes_in_turn)
 	}
 }
 
-TEST_F(numa, policy_of_the_process_says_where_home_is)
+TEST_F(numa, policy_of_the_process_selects_the_node)
 {
 	unsigned int i;
 
@@ -245,7 +245,7 @@ TEST_F(numa, policy_of_the_process_says_where_home_is)
 	}
 }
 
-TEST_F(numa, advised_node_goes_before_the_policy)
+TEST_F(numa, advised_node_overrides_the_policy)
 {
 	unsigned int i;
 
@@ -269,7 +269,7 @@ TEST_F(numa, advised_node_goes_before_the_policy)
 	}
 }
 
-TEST_F(numa, node_of_a_prefetch_goes_before_the_advised_one)
+TEST_F(numa, node_of_a_prefetch_overrides_the_advised_node)
 {
 	ASSERT_EQ(0, prefer(self, 1));
 	ASSERT_EQ(0, put_on_device(self, 1));
@@ -281,7 +281,7 @@ TEST_F(numa, node_of_a_prefetch_goes_before_the_advised_one)
 #define CPUSET	"/sys/fs/cgroup/hmmrt-numa"
 
 /* A prefetch treats a node outside of the process's cpuset as a full node. */
-TEST_F(numa, node_outside_of_the_cpuset_has_no_memory)
+TEST_F(numa, node_outside_of_the_cpuset_is_treated_as_full)
 {
 	struct hmmrt_prefetch result;
 	bool done;
@@ -307,7 +307,7 @@ TEST_F(numa, node_outside_of_the_cpuset_has_no_memory)
 
 /* --- pages that the kernel moves between nodes ---------------------------- */
 
-TEST_F(numa, move_pages_leaves_what_is_on_the_device)
+TEST_F(numa, move_pages_leaves_pages_on_the_device)
 {
 	const size_t half = LEN / 2;
 	int status[PAGES];
@@ -326,7 +326,7 @@ TEST_F(numa, move_pages_leaves_what_is_on_the_device)
 	ASSERT_EQ(-1, pages_check(self->buf, LEN, 1));
 }
 
-TEST_F(numa, move_pages_takes_what_the_device_has_mapped)
+TEST_F(numa, move_pages_moves_pages_that_the_device_maps)
 {
 	unsigned int round;
 	int status[PAGES];
@@ -367,7 +367,7 @@ static unsigned int pages_mapped(FIXTURE_DATA(numa) *self)
  * The manager's worker maps the pages again, also when its lookup raced with
  * move_pages().
  */
-TEST_F(numa, move_pages_leaves_the_device_what_it_accesses_by_advice)
+TEST_F(numa, move_pages_preserves_accessed_by_mappings)
 {
 	unsigned int round, ms;
 	int status[PAGES];
@@ -385,7 +385,7 @@ TEST_F(numa, move_pages_leaves_the_device_what_it_accesses_by_advice)
 	ASSERT_EQ(0, session_stats(&self->session, 0).out_device_faults);
 }
 
-TEST_F(numa, move_pages_takes_what_the_device_has_copies_of)
+TEST_F(numa, move_pages_moves_duplicated_pages)
 {
 	int status[PAGES];
 
@@ -530,7 +530,7 @@ static bool read_often(const char *buf, uint64_t first)
  * only balancing moves it. `away` moves to the device and back. CPU and device
  * write in turn, and the CPU thread changes its node every 32 rounds.
  */
-TEST_F(balancing, takes_nothing_from_cpu_and_device)
+TEST_F(balancing, loses_no_write_of_cpu_or_device)
 {
 	const time_t limit = time(NULL) + BALANCE_LIMIT_S;
 	struct agent *agent = self->numa.agent;
@@ -701,7 +701,7 @@ static uint64_t recount_on_node(const char *buf, size_t len, int node,
 	return (uint64_t)n;
 }
 
-TEST_F(full_node, prefetch_to_it_says_no_memory)
+TEST_F(full_node, prefetch_to_it_reports_no_memory)
 {
 	struct hmmrt_prefetch result;
 	unsigned int try;
@@ -738,7 +738,7 @@ TEST_F(full_node, prefetch_to_it_says_no_memory)
 	ASSERT_EQ(-1, pages_check(self->buf, FULL_LEN, 1));
 }
 
-TEST_F(full_node, pages_that_prefer_it_come_to_another)
+TEST_F(full_node, pages_that_prefer_it_go_to_another_node)
 {
 	struct hmmrt_prefetch result;
 
@@ -778,7 +778,7 @@ FIXTURE_TEARDOWN(nearest)
 	EXPECT_EQ(0, simgpu_restore(self->parameters));
 }
 
-TEST_F(nearest, devices_say_which_node_is_theirs)
+TEST_F(nearest, devices_report_their_nearest_node)
 {
 	const int expected[] = { 1, -1, 0, 0 };
 	struct hmmrt_device_info info;
@@ -796,7 +796,7 @@ TEST_F(nearest, devices_say_which_node_is_theirs)
 }
 
 /* The mempolicy of the first process that uses the device has no effect. */
-TEST_F(nearest, memory_of_a_device_is_of_its_node)
+TEST_F(nearest, memory_of_a_device_is_allocated_on_its_node)
 {
 	const unsigned long node_0 = 1;
 	long long before[2], after[2];

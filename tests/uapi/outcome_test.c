@@ -117,7 +117,7 @@ static bool all(const uint8_t *outcomes, size_t first, size_t count,
 		       self->outcomes[first], (unsigned int)(outcome));	\
 	}
 
-TEST_F(outcome, of_pages_that_move_and_of_those_that_are_there)
+TEST_F(outcome, pages_are_reported_as_moved_or_already_there)
 {
 	char *buf = arena_anon(LEN);
 
@@ -137,7 +137,7 @@ TEST_F(outcome, of_pages_that_move_and_of_those_that_are_there)
 	ASSERT_EQ(-1, pages_check(buf, LEN, 1));
 }
 
-TEST_F(outcome, of_locked_memory_is_pinned)
+TEST_F(outcome, locked_memory_is_reported_as_pinned)
 {
 	char *buf = arena_anon(LEN);
 
@@ -150,7 +150,7 @@ TEST_F(outcome, of_locked_memory_is_pinned)
 	ASSERT_OUTCOMES(0, PAGES, HMMRT_OUTCOME_MOVED);
 }
 
-TEST_F(outcome, of_a_page_that_is_pinned_for_io)
+TEST_F(outcome, page_pinned_for_io_is_reported_as_pinned)
 {
 	char *buf = arena_anon(LEN);
 	int pin;
@@ -172,7 +172,7 @@ TEST_F(outcome, of_a_page_that_is_pinned_for_io)
 }
 
 /* A page in a pipe has no GUP pin, only a raised refcount. */
-TEST_F(outcome, of_a_page_in_a_pipe_is_pinned)
+TEST_F(outcome, page_in_a_pipe_is_reported_as_pinned)
 {
 	char *buf = arena_anon(LEN), page[PAGE_BYTES];
 	struct iovec vec = { buf + PAGE_BYTES, PAGE_BYTES };
@@ -192,7 +192,7 @@ TEST_F(outcome, of_a_page_in_a_pipe_is_pinned)
 	close(ends[1]);
 }
 
-TEST_F(outcome, of_file_and_shared_memory)
+TEST_F(outcome, file_and_shared_memory_is_reported_as_file)
 {
 	const int flags[] = { MAP_SHARED, MAP_PRIVATE };
 	char *shared = arena_map(LEN, PROT_READ | PROT_WRITE,
@@ -220,7 +220,7 @@ TEST_F(outcome, of_file_and_shared_memory)
 	close(fd);
 }
 
-TEST_F(outcome, of_hugetlb)
+TEST_F(outcome, hugetlb_memory_is_reported_as_hugetlb)
 {
 	char *buf;
 
@@ -236,7 +236,7 @@ TEST_F(outcome, of_hugetlb)
 	set_huge_pages("0");
 }
 
-TEST_F(outcome, of_secret_memory_is_special)
+TEST_F(outcome, secret_memory_is_reported_as_special)
 {
 	int fd = (int)syscall(SYS_memfd_secret, 0);
 	char *buf;
@@ -253,7 +253,7 @@ TEST_F(outcome, of_secret_memory_is_special)
 }
 
 /* One block with several mappings in a row. */
-TEST_F(outcome, of_mappings_that_share_a_block)
+TEST_F(outcome, mappings_in_one_block_are_reported_separately)
 {
 	char *buf = arena_anon(LEN), *file = buf + 4 * PAGE_BYTES,
 	     *none = buf + 8 * PAGE_BYTES, *locked = buf + 12 * PAGE_BYTES;
@@ -276,7 +276,7 @@ TEST_F(outcome, of_mappings_that_share_a_block)
  * The kernel's migration code finds device pages that a snapshot does not show
  * because of PROT_NONE.
  */
-TEST_F(outcome, of_pages_that_nobody_may_read_on_their_way_home)
+TEST_F(outcome, pages_without_read_permission_migrate_back)
 {
 	char *buf = arena_anon(LEN);
 
@@ -290,7 +290,7 @@ TEST_F(outcome, of_pages_that_nobody_may_read_on_their_way_home)
 	ASSERT_EQ(-1, pages_check(buf, LEN, 1));
 }
 
-TEST_F(outcome, of_holes_that_userfaultfd_watches)
+TEST_F(outcome, holes_watched_by_userfaultfd_are_reported)
 {
 	struct uffdio_api api = { .api = UFFD_API };
 	char *buf = arena_anon(LEN);
@@ -311,7 +311,7 @@ TEST_F(outcome, of_holes_that_userfaultfd_watches)
 	close(uffd);
 }
 
-TEST_F(outcome, of_holes_is_that_they_are_filled_there)
+TEST_F(outcome, holes_are_populated_at_the_target)
 {
 	char *buf = arena_anon(LEN);
 
@@ -322,7 +322,7 @@ TEST_F(outcome, of_holes_is_that_they_are_filled_there)
 	ASSERT_EQ(0, buf[LEN - 1]);
 }
 
-TEST_F(outcome, of_what_does_not_fit)
+TEST_F(outcome, pages_over_device_size_are_reported_as_no_memory)
 {
 	const size_t more = 2 * BLOCK_BYTES;
 	struct hmmrt_device_info info;
@@ -349,7 +349,7 @@ TEST_F(outcome, of_what_does_not_fit)
 
 /* --- where the call ends early -------------------------------------------- */
 
-TEST_F(outcome, is_written_up_to_a_hole)
+TEST_F(outcome, outcomes_are_written_up_to_a_hole)
 {
 	char *buf = arena_anon(LEN);
 
@@ -360,7 +360,7 @@ TEST_F(outcome, is_written_up_to_a_hole)
 	ASSERT_OUTCOMES(PAGES / 2, PAGES / 2, UNTOUCHED);
 }
 
-TEST_F(outcome, into_bad_memory_is_efault)
+TEST_F(outcome, bad_memory_for_outcomes_is_efault)
 {
 	char *buf = arena_anon(2 * BLOCK_BYTES);
 	uint8_t *place = arena_anon(2 * PAGE_BYTES);
@@ -390,7 +390,7 @@ TEST_F(outcome, into_bad_memory_is_efault)
  * The outcome of a mapping that the manager does not examine page by page is
  * also written to user memory.
  */
-TEST_F(outcome, of_shared_memory_into_bad_memory_is_efault)
+TEST_F(outcome, bad_memory_for_outcomes_of_shared_memory_is_efault)
 {
 	char *buf = arena_map(LEN, PROT_READ | PROT_WRITE,
 			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -407,7 +407,7 @@ TEST_F(outcome, of_shared_memory_into_bad_memory_is_efault)
  * The page that holds the outcomes moves to the device and faults back when
  * they are written.
  */
-TEST_F(outcome, can_be_written_to_the_memory_that_moves)
+TEST_F(outcome, outcomes_can_be_written_to_the_migrating_memory)
 {
 	char *buf = arena_anon(LEN);
 	uint8_t *outcomes = (uint8_t *)buf + PAGE_BYTES + 64;
@@ -423,7 +423,7 @@ TEST_F(outcome, can_be_written_to_the_memory_that_moves)
  * outcomes are untouched. In one round the signals may miss all calls, so the
  * test repeats the round until one call is interrupted.
  */
-TEST_F(outcome, is_written_as_far_as_a_signal_let_it_get)
+TEST_F(outcome, interrupted_call_writes_outcomes_of_completed_pages)
 {
 	const size_t len = 4 * BLOCK_BYTES;
 	struct storm storm;
@@ -474,7 +474,7 @@ static int node_of(void *addr)
 	return node;
 }
 
-TEST_F(outcome, of_a_node_is_that_pages_come_home_to_it)
+TEST_F(outcome, prefetch_to_a_node_moves_pages_to_it)
 {
 	char *buf = arena_anon(LEN);
 	unsigned int node, i;
@@ -501,7 +501,7 @@ TEST_F(outcome, of_a_node_is_that_pages_come_home_to_it)
 }
 
 /* Bookkeeping for each of its blocks would take 2 GiB and too long. */
-TEST_F(outcome, of_a_reserved_terabyte_is_that_it_is_at_home)
+TEST_F(outcome, reserved_terabyte_is_reported_as_already_there)
 {
 	const size_t len = 1UL << 40;
 	char *buf = mmap(NULL, len, PROT_READ | PROT_WRITE,

@@ -96,7 +96,7 @@ static size_t pages_here(const FIXTURE_DATA(oversubscribe) *self,
 	return (size_t)pages_at(self->space, buf, len, self->id);
 }
 
-TEST_F(oversubscribe, prefetch_evicts_what_others_brought_but_not_its_own)
+TEST_F(oversubscribe, prefetch_evicts_older_pages_but_not_its_own)
 {
 	const size_t more = 2 * BLOCK_BYTES;
 	struct hmmrt_prefetch result;
@@ -136,7 +136,7 @@ static struct hmmrt_device_info info_of(const FIXTURE_DATA(oversubscribe) *self)
  * With watermarks a worker evicts the least recently used blocks before an
  * allocation finds the device full.
  */
-TEST_F(oversubscribe, watermarks_keep_some_of_it_free)
+TEST_F(oversubscribe, watermarks_keep_device_memory_free)
 {
 	const size_t len = DEVICE_BYTES - BLOCK_BYTES;
 	unsigned int i;
@@ -169,7 +169,7 @@ TEST_F(oversubscribe, watermarks_keep_some_of_it_free)
 	EXPECT_EQ(-1, pages_check(self->buf, len, 1));
 }
 
-TEST_F(oversubscribe, evicted_page_says_why_and_when_it_moved)
+TEST_F(oversubscribe, evicted_page_reports_cause_and_time)
 {
 	struct hmmrt_page page;
 
@@ -184,7 +184,7 @@ TEST_F(oversubscribe, evicted_page_says_why_and_when_it_moved)
 	EXPECT_EQ(0, page.mapped_by & 1u << self->id);
 }
 
-TEST_F(oversubscribe, can_be_forbidden_for_one_device)
+TEST_F(oversubscribe, can_be_disabled_for_one_device)
 {
 	struct hmmrt_prefetch result;
 
@@ -202,7 +202,7 @@ TEST_F(oversubscribe, can_be_forbidden_for_one_device)
  * Without oversubscription no data is lost, and the outcome and the counters
  * say why pages stay in system memory.
  */
-TEST_F(oversubscribe, can_be_forbidden)
+TEST_F(oversubscribe, can_be_disabled)
 {
 	struct hmmrt_prefetch result;
 	struct hmmrt_stats stats;
@@ -231,7 +231,7 @@ TEST_F(oversubscribe, can_be_forbidden)
  * Device memory that holds duplicates is evicted, too. Their pages keep their
  * contents in system memory.
  */
-TEST_F(oversubscribe, copies_make_room)
+TEST_F(oversubscribe, duplicates_are_evicted)
 {
 	char *rest = self->buf + DEVICE_BYTES;
 	struct hmmrt_prefetch result;
@@ -286,7 +286,7 @@ static size_t hot_and_cold(FIXTURE_DATA(oversubscribe) *self,
 /*
  * Eviction by access: pages with entries that the device uses are evicted last.
  */
-TEST_F(oversubscribe, what_is_used_again_and_again_stays)
+TEST_F(oversubscribe, frequently_used_pages_stay)
 {
 	struct hmmrt_stats stats;
 
@@ -309,7 +309,7 @@ TEST_F(oversubscribe, what_is_used_again_and_again_stays)
  * Both devices work on all of the memory in turns. Each has memory for a
  * quarter of it.
  */
-TEST_F(oversubscribe, two_devices_take_from_each_other)
+TEST_F(oversubscribe, two_devices_take_turns_on_all_memory)
 {
 	unsigned int round;
 
@@ -497,7 +497,7 @@ static void *take_entries(void *arg)
  * prefetches them back, and advice removes the entries. A write through a stale
  * entry would lose a count.
  */
-TEST_F(processes, entries_are_taken_from_all_sides)
+TEST_F(processes, concurrent_invalidations_lose_no_write)
 {
 	struct taker taker = { 0 };
 	struct session session;
@@ -539,7 +539,7 @@ TEST_F(processes, entries_are_taken_from_all_sides)
  * Processes that are killed at any moment, also during an eviction, do not harm
  * another process and give all device memory back.
  */
-TEST_F(processes, killed_ones_do_no_harm)
+TEST_F(processes, killed_processes_do_not_harm_others)
 {
 	unsigned int seed = test_seed(), round;
 	pid_t victim, other;
@@ -634,12 +634,12 @@ static void try_to_copy(FIXTURE_DATA(tiny) *self,
  * A device with memory for one block completes an instruction that accesses
  * two.
  */
-TEST_F(tiny, instruction_that_needs_more_than_there_is_ends)
+TEST_F(tiny, instruction_over_device_size_completes)
 {
 	try_to_copy(self, _metadata, false);
 }
 
-TEST_F(tiny, instruction_that_needs_a_copy_and_more_ends)
+TEST_F(tiny, instruction_with_duplicate_over_device_size_completes)
 {
 	try_to_copy(self, _metadata, true);
 }

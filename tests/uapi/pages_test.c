@@ -84,14 +84,14 @@ static uint64_t now(void)
 
 /* --- one page, step by step ----------------------------------------------- */
 
-TEST_F(pages, page_that_nobody_touched_is_nowhere)
+TEST_F(pages, untouched_page_has_no_location)
 {
 	ASSERT_PAGE(self->buf, NONE, 0, 0);
 	ASSERT_EQ(0, self->page.flags);
 	ASSERT_NO_HISTORY();
 }
 
-TEST_F(pages, page_that_goes_back_and_forth_tells_each_step)
+TEST_F(pages, page_reports_each_migration)
 {
 	char *buf = self->buf;
 	uint64_t started = now();
@@ -132,7 +132,7 @@ TEST_F(pages, page_that_goes_back_and_forth_tells_each_step)
  * After fork() the page is on the device and shared. The device has no entry
  * for it until its next fault.
  */
-TEST_F(pages, fork_takes_entries_and_leaves_pages)
+TEST_F(pages, fork_removes_entries_and_leaves_pages)
 {
 	uint64_t moved;
 	int status;
@@ -151,7 +151,7 @@ TEST_F(pages, fork_takes_entries_and_leaves_pages)
 	ASSERT_EQ(moved, self->page.time);
 }
 
-TEST_F(pages, unbinding_is_a_cause)
+TEST_F(pages, unbind_is_reported_as_cause)
 {
 	pages_fill(self->buf, LEN, 1);
 	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, self->id, NULL));
@@ -161,7 +161,7 @@ TEST_F(pages, unbinding_is_a_cause)
 	ASSERT_MOVED(HMMRT_CAUSE_UNBIND);
 }
 
-TEST_F(pages, exclusive_page_is_its_devices_alone)
+TEST_F(pages, exclusive_page_is_mapped_by_its_device_only)
 {
 	pages_fill(self->buf, LEN, 1);
 	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, self->id, NULL));
@@ -179,7 +179,7 @@ TEST_F(pages, exclusive_page_is_its_devices_alone)
 	ASSERT_EQ(self->before, self->page.time);
 }
 
-TEST_F(pages, remote_page_is_mapped_by_both)
+TEST_F(pages, remote_page_is_mapped_by_cpu_and_device)
 {
 	char *buf = arena_map(LEN, PROT_READ | PROT_WRITE,
 			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -205,7 +205,7 @@ TEST_F(pages, discarded_page_has_no_history)
 	ASSERT_NO_HISTORY();
 }
 
-TEST_F(pages, other_mapping_of_the_same_place_has_no_history)
+TEST_F(pages, new_mapping_at_the_same_address_has_no_history)
 {
 	char *buf = self->buf;
 
@@ -236,7 +236,7 @@ TEST_F(pages, moved_mapping_has_no_history_and_keeps_its_pages)
 
 /* --- flags ---------------------------------------------------------------- */
 
-TEST_F(pages, protected_page_is_written_by_nobody)
+TEST_F(pages, read_only_page_is_writable_for_no_processor)
 {
 	pages_fill(self->buf, LEN, 1);
 	ASSERT_EQ(0, mprotect(self->buf, LEN, PROT_READ));
@@ -246,14 +246,14 @@ TEST_F(pages, protected_page_is_written_by_nobody)
 	ASSERT_PAGE(self->buf, HOST, HMMRT_BY_CPU, 0);
 }
 
-TEST_F(pages, page_that_was_only_read_is_of_zeroes)
+TEST_F(pages, page_that_was_only_read_is_the_zero_page)
 {
 	ASSERT_EQ(0, *(volatile char *)self->buf);
 	ASSERT_PAGE(self->buf, HOST, HMMRT_BY_CPU, 0);
 	ASSERT_EQ(HMMRT_PAGE_ZEROES, self->page.flags);
 }
 
-TEST_F(pages, locked_page_says_so)
+TEST_F(pages, locked_page_is_reported)
 {
 	pages_fill(self->buf, PAGE_BYTES, 1);
 	ASSERT_EQ(0, mlock(self->buf, PAGE_BYTES));
@@ -264,7 +264,7 @@ TEST_F(pages, locked_page_says_so)
 	ASSERT_EQ(HMMRT_PAGE_DIRTY, self->page.flags);
 }
 
-TEST_F(pages, pinned_page_says_so)
+TEST_F(pages, pinned_page_is_reported)
 {
 	int pin;
 
@@ -286,7 +286,7 @@ TEST_F(pages, pinned_page_says_so)
  * In a private mapping of a file a page is a page of the file until it is
  * written.
  */
-TEST_F(pages, page_of_a_file_says_so_until_it_is_copied)
+TEST_F(pages, page_of_a_file_is_reported_until_it_is_copied)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	char *buf;
@@ -303,7 +303,7 @@ TEST_F(pages, page_of_a_file_says_so_until_it_is_copied)
 	close(fd);
 }
 
-TEST_F(pages, part_of_a_huge_page_says_so)
+TEST_F(pages, part_of_a_huge_page_is_reported)
 {
 	char *buf = arena_anon(BLOCK_BYTES);
 
@@ -374,7 +374,7 @@ TEST_F(pages, bad_ranges_are_refused)
 	ASSERT_EQ(0, cmd_pages(self->fd, self->buf, LEN, pages));
 }
 
-TEST_F(pages, into_bad_memory_is_efault)
+TEST_F(pages, bad_memory_for_results_is_efault)
 {
 	struct hmmrt_page *two = arena_anon(2 * PAGE_BYTES);
 	struct hmmrt_page *end = two + PAGE_BYTES / sizeof(*two);
@@ -389,7 +389,7 @@ TEST_F(pages, into_bad_memory_is_efault)
 	ASSERT_EQ(0, cmd_pages(self->fd, self->buf, PAGE_BYTES, end - 1));
 }
 
-TEST_F(pages, file_without_a_space_is_einval_and_of_another_process_is_eperm)
+TEST_F(pages, unusable_files_are_einval_or_eperm)
 {
 	int fresh = open_manager(), status;
 	pid_t pid;

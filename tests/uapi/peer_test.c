@@ -148,7 +148,7 @@ FIXTURE_TEARDOWN(moving)
  * Pages migrate by prefetches and by faults. The counters show that none goes
  * through system memory.
  */
-TEST_F(moving, pages_go_from_device_to_device_without_coming_home)
+TEST_F(moving, pages_migrate_directly_between_devices)
 {
 	struct env *env = &self->env;
 	struct hmmrt_stats stats;
@@ -173,7 +173,7 @@ TEST_F(moving, pages_go_from_device_to_device_without_coming_home)
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, 5000));
 }
 
-TEST_F(moving, huge_pages_go_from_device_to_device_without_coming_home)
+TEST_F(moving, huge_pages_migrate_directly_between_devices)
 {
 	struct env *env = &self->env;
 	unsigned int device;
@@ -197,7 +197,7 @@ TEST_F(moving, huge_pages_go_from_device_to_device_without_coming_home)
  * Groups of three pages are on two devices and in system memory, in turn. All
  * migrate to a third device.
  */
-TEST_F(moving, pages_of_several_devices_meet_on_one)
+TEST_F(moving, pages_of_several_devices_migrate_to_one)
 {
 	struct env *env = &self->env;
 	size_t i;
@@ -214,7 +214,7 @@ TEST_F(moving, pages_of_several_devices_meet_on_one)
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, 1));
 }
 
-TEST_F(moving, fault_moves_a_peers_page_when_it_can)
+TEST_F(moving, fault_moves_a_peers_page)
 {
 	struct env *env = &self->env;
 
@@ -231,7 +231,7 @@ TEST_F(moving, fault_moves_a_peers_page_when_it_can)
  * A full device maps pages of an enabled peer in place. Without peer access
  * they migrate to system memory.
  */
-TEST_F(moving, full_device_maps_what_its_peer_has)
+TEST_F(moving, full_device_maps_pages_of_its_peer)
 {
 	struct env *env = &self->env;
 	char *other = arena_anon(DEVICE_BYTES);
@@ -407,7 +407,7 @@ TEST_F(mapping, devices_of_different_drivers_are_no_peers)
 	ASSERT_EQ(0, module_remove("hmmrt_sample"));
 }
 
-TEST_F(mapping, peers_page_is_used_where_it_is)
+TEST_F(mapping, peers_page_is_used_in_place)
 {
 	struct env *env = &self->env;
 	struct hmmrt_stats before, after;
@@ -436,7 +436,7 @@ TEST_F(mapping, peers_page_is_used_where_it_is)
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, 4000));
 }
 
-TEST_F(mapping, other_direction_and_other_devices_bring_the_page_home)
+TEST_F(mapping, other_direction_and_other_devices_migrate_pages_back)
 {
 	struct env *env = &self->env;
 
@@ -451,7 +451,7 @@ TEST_F(mapping, other_direction_and_other_devices_bring_the_page_home)
 	EXPECT_LT(0, pages_home(env, env->buf, LEN));
 }
 
-TEST_F(mapping, goes_when_it_is_disabled)
+TEST_F(mapping, disable_removes_the_entries)
 {
 	struct env *env = &self->env;
 	uint64_t faults;
@@ -483,7 +483,7 @@ TEST_F(mapping, goes_when_it_is_disabled)
  * A write to a peer's page that is not writable there migrates the page to
  * system memory first, as a write to the device's own page does.
  */
-TEST_F(mapping, write_to_a_page_without_permission_comes_home_first)
+TEST_F(mapping, write_without_permission_migrates_the_page_back)
 {
 	struct env *env = &self->env;
 
@@ -516,7 +516,7 @@ static void unbind(struct env *env, unsigned int device)
 	session_unbind(&env->session, device);
 }
 
-TEST_F(mapping, unbinding_the_peer_takes_it_away)
+TEST_F(mapping, unbinding_the_peer_disables_it)
 {
 	struct env *env = &self->env;
 	struct hmmrt_gpu_bind bind;
@@ -587,7 +587,7 @@ TEST_F(mapping, fork_separates_parent_and_child)
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, 100));
 }
 
-TEST_F(mapping, unmapped_memory_is_out_of_reach_and_given_back)
+TEST_F(mapping, unmapped_memory_is_inaccessible_and_freed)
 {
 	struct env *env = &self->env;
 	struct session_device *peer = &env->session.devices[B];
@@ -609,7 +609,7 @@ TEST_F(mapping, unmapped_memory_is_out_of_reach_and_given_back)
  * Exclusive access migrates pages to system memory, also from a peer whose
  * memory the device could map.
  */
-TEST_F(mapping, exclusive_pages_come_home)
+TEST_F(mapping, exclusive_access_migrates_pages_back)
 {
 	struct env *env = &self->env;
 	uint64_t *word = word_of(env->buf, 3);
@@ -657,7 +657,7 @@ static bool take_turn(struct env *env, uint64_t *words, uint64_t value,
  * Every reader sees the last write, wherever the page is and whichever device
  * maps it.
  */
-TEST_F(mapping, whoever_wrote_last_is_seen_by_all)
+TEST_F(mapping, all_readers_see_the_last_write)
 {
 	struct env *env = &self->env;
 	uint64_t words[PAGES], i;
@@ -715,7 +715,7 @@ static void *switch_until_stopped(void *arg)
  * Two threads enable and disable peer access and the page moves between
  * devices, while both lanes of device A write to it.
  */
-TEST_F(mapping, switched_by_two_threads_under_load_loses_no_write)
+TEST_F(mapping, switching_by_two_threads_under_load_loses_no_write)
 {
 	struct env *env = &self->env;
 	struct switcher switchers[2] = { { .env = env }, { .env = env } };
@@ -802,7 +802,7 @@ static void owner_run(int to_test)
 		pause();
 }
 
-TEST_F(ending, killed_process_gives_everything_back)
+TEST_F(ending, killed_process_frees_device_memory)
 {
 	int status = -1, ends[2];
 	unsigned int try = 0;

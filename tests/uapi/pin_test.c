@@ -107,7 +107,7 @@ static bool file_fill(int file, uint64_t first)
 	return !ftruncate(file, LEN);
 }
 
-TEST_F(buffer, of_what_the_device_wrote_goes_to_a_file)
+TEST_F(buffer, device_writes_are_written_to_the_file)
 {
 	unsigned int i;
 
@@ -122,7 +122,7 @@ TEST_F(buffer, of_what_the_device_wrote_goes_to_a_file)
 	ASSERT_EQ(-1, pages_check(self->buf, LEN, 109));
 }
 
-TEST_F(buffer, of_what_came_from_a_file_is_read_by_the_device)
+TEST_F(buffer, device_reads_what_was_read_from_the_file)
 {
 	unsigned int i;
 
@@ -138,7 +138,7 @@ TEST_F(buffer, of_what_came_from_a_file_is_read_by_the_device)
 	ASSERT_EQ(-1, pages_check(self->buf, LEN, 590));
 }
 
-TEST_F(buffer, stays_at_home_until_it_is_none)
+TEST_F(buffer, stays_in_system_memory_until_unregistered)
 {
 	struct hmmrt_prefetch result;
 

@@ -145,7 +145,7 @@ static size_t charged(const FIXTURE_DATA(quota) *self)
 	return quota_of(&self->session).out_used_bytes;
 }
 
-TEST_F(quota, there_is_none_at_first)
+TEST_F(quota, default_is_no_limit)
 {
 	struct hmmrt_quota quota = quota_of(&self->session);
 
@@ -157,7 +157,7 @@ TEST_F(quota, there_is_none_at_first)
 }
 
 /* The charge is exact to the page for prefetches, faults, and munmap(). */
-TEST_F(quota, charge_is_what_is_there)
+TEST_F(quota, charge_equals_the_pages_on_the_device)
 {
 	pages_fill(self->buf, MOST, 1);
 	ASSERT_EQ(0, prefetch(self, self->buf, 3 * BLOCK_BYTES, NULL));
@@ -180,7 +180,7 @@ TEST_F(quota, charge_is_what_is_there)
 	EXPECT_EQ(0, device_used_bytes(self->space, self->id));
 }
 
-TEST_F(quota, copies_are_charged)
+TEST_F(quota, duplicates_are_charged)
 {
 	pages_fill(self->buf, BLOCK_BYTES, 1);
 	ASSERT_EQ(0, cmd_advise(self->space, self->buf, BLOCK_BYTES,
@@ -196,7 +196,7 @@ TEST_F(quota, copies_are_charged)
 	EXPECT_EQ(0, charged(self));
 }
 
-TEST_F(quota, limit_holds_to_the_page)
+TEST_F(quota, limit_is_exact_to_the_page)
 {
 	const size_t limit = 2 * BLOCK_BYTES + 5 * PAGE_BYTES;
 	struct hmmrt_prefetch result;
@@ -224,7 +224,7 @@ TEST_F(quota, limit_holds_to_the_page)
 }
 
 /* A prefetch of pages that are already there needs no additional charge. */
-TEST_F(quota, what_is_there_is_not_charged_again)
+TEST_F(quota, pages_on_the_device_are_not_charged_again)
 {
 	const size_t hole = 100 * PAGE_BYTES;
 	struct hmmrt_prefetch result;
@@ -251,7 +251,7 @@ TEST_F(quota, what_is_there_is_not_charged_again)
  * A process at its limit evicts its own blocks although the device has free
  * memory.
  */
-TEST_F(quota, device_that_has_reached_it_evicts_its_own)
+TEST_F(quota, process_at_its_limit_evicts_its_own_pages)
 {
 	const size_t limit = 2 * BLOCK_BYTES;
 	unsigned int round;
@@ -273,7 +273,7 @@ TEST_F(quota, device_that_has_reached_it_evicts_its_own)
 	EXPECT_EQ(-1, pages_check(self->buf, MOST / 2, 1000 * (round - 1)));
 }
 
-TEST_F(quota, without_eviction_what_is_beyond_it_stays_at_home)
+TEST_F(quota, without_eviction_pages_over_the_limit_stay)
 {
 	ASSERT_TRUE(set_oversubscription(false));
 	pages_fill(self->buf, 4 * BLOCK_BYTES, 1);
@@ -286,7 +286,7 @@ TEST_F(quota, without_eviction_what_is_beyond_it_stays_at_home)
 	EXPECT_EQ(-1, pages_check(self->buf, 4 * BLOCK_BYTES, 50));
 }
 
-TEST_F(quota, of_nothing_leaves_all_at_home)
+TEST_F(quota, zero_leaves_all_pages_in_system_memory)
 {
 	struct hmmrt_prefetch result;
 
@@ -328,7 +328,7 @@ TEST_F(quota, lower_limit_evicts_at_once)
  * After fork() the parent stays charged until the last process has unmapped the
  * pages.
  */
-TEST_F(quota, who_had_the_page_pays_after_a_fork)
+TEST_F(quota, parent_stays_charged_after_fork)
 {
 	pages_fill(self->buf, BLOCK_BYTES, 1);
 	ASSERT_EQ(0, prefetch(self, self->buf, BLOCK_BYTES, NULL));
@@ -350,7 +350,7 @@ static int bind_again(FIXTURE_DATA(quota) *self)
 	return cmd_bind_next(device->gpu, self->space, &bind);
 }
 
-TEST_F(quota, outlives_the_binding)
+TEST_F(quota, limit_outlives_the_binding)
 {
 	struct hmmrt_quota quota;
 
@@ -362,7 +362,7 @@ TEST_F(quota, outlives_the_binding)
 	EXPECT_EQ(3, quota.out_priority);
 }
 
-TEST_F(quota, what_a_former_binding_left_is_still_charged)
+TEST_F(quota, pages_of_a_former_binding_stay_charged)
 {
 	pages_fill(self->buf, BLOCK_BYTES, 1);
 	ASSERT_EQ(0, prefetch(self, self->buf, BLOCK_BYTES, NULL));
@@ -379,7 +379,7 @@ TEST_F(quota, what_a_former_binding_left_is_still_charged)
  * Without a binding the account goes with its last page. A new account starts
  * with counters of 0 and keeps the limit.
  */
-TEST_F(quota, account_goes_when_nobody_is_charged)
+TEST_F(quota, account_is_freed_with_its_last_page)
 {
 	pages_fill(self->buf, 2 * BLOCK_BYTES, 1);
 	ASSERT_EQ(0, prefetch(self, self->buf, 2 * BLOCK_BYTES, NULL));
@@ -406,7 +406,7 @@ TEST_F(quota, account_goes_when_nobody_is_charged)
  * A limit or priority that a privileged process set is the maximum without
  * privilege. Smaller values can be set freely.
  */
-TEST_F(quota, what_was_set_with_privilege_is_the_most)
+TEST_F(quota, privileged_setting_is_the_maximum)
 {
 	const uint64_t limit = 2 * BLOCK_BYTES;
 

@@ -51,7 +51,7 @@ static bool map_again(void *addr, size_t len)
  * The owner replaces a page again and again and writes a new number to it. The
  * device never reads a number of an earlier page.
  */
-TEST_F(race, device_never_reads_a_page_that_was_replaced)
+TEST_F(race, device_never_reads_a_replaced_page)
 {
 	uint64_t *word = arena_anon(BLOCK_BYTES);
 	uint64_t i;
@@ -73,7 +73,7 @@ TEST_F(race, device_never_reads_a_page_that_was_replaced)
 }
 
 /* The same while other lanes count in a page next to it. */
-TEST_F(race, replaced_pages_among_busy_neighbours)
+TEST_F(race, device_never_reads_replaced_page_beside_busy_page)
 {
 	const size_t len = 64 * PAGE_BYTES;
 	char *buf = arena_anon(len);
@@ -211,7 +211,7 @@ TEST_F(race, random_changes_under_busy_lanes)
  * After fork() the device's writes reach only the parent: the child's copy of
  * the word does not change.
  */
-TEST_F(race, forks_while_lanes_count_lose_nothing)
+TEST_F(race, forks_while_lanes_count_lose_no_write)
 {
 	const uint64_t times = 30000;
 	uint64_t *word = arena_anon(PAGE_BYTES);
@@ -270,7 +270,7 @@ static void *move_until_stopped(void *arg)
 }
 
 /* Every write reaches the page, wherever the page is at that moment. */
-TEST_F(race, prefetches_under_counting_lanes_lose_nothing)
+TEST_F(race, prefetches_while_lanes_count_lose_no_write)
 {
 	struct mover movers[2];
 	pthread_t threads[2];
@@ -432,7 +432,7 @@ static const char *growing_round(struct agent *agent, struct lookers *lookers,
  * writes would fault again and again. The mirror is mapped again in between, so
  * that lanes fault for the permission that they had.
  */
-TEST_F(race, permission_to_write_survives_late_looks)
+TEST_F(race, write_permission_survives_stale_lookups)
 {
 	struct lookers lookers = { .session = &self->session };
 	pthread_t threads[LOOKERS];
@@ -535,7 +535,7 @@ static void *touch_until_stopped(void *arg)
  * CPU threads hold references that keep the page from migrating. The device's
  * writes must complete nevertheless.
  */
-TEST_F(race, many_threads_bring_one_page_home)
+TEST_F(race, many_threads_migrate_one_page_back)
 {
 	uint64_t *word = arena_anon(PAGE_BYTES);
 	struct toucher toucher = { .word = word };

@@ -58,7 +58,7 @@ static struct hmmrt_stats stats(const FIXTURE_DATA(duplication) *self)
 	ASSERT_VALUE(pages_sum(_len, _first),				\
 		     agent_sum(self->agent, self->buf, _len, PAGE_BYTES))
 
-TEST_F(duplication, what_is_read_stays_at_home_too)
+TEST_F(duplication, read_pages_also_stay_in_system_memory)
 {
 	ASSERT_SUM(1, BLOCK_BYTES);
 	EXPECT_EQ(BLOCK_PAGES, stats(self).out_copied_pages);
@@ -73,7 +73,7 @@ TEST_F(duplication, what_is_read_stays_at_home_too)
 /*
  * After a write by the device or the CPU only one instance of the page is left.
  */
-TEST_F(duplication, what_is_written_moves)
+TEST_F(duplication, written_pages_migrate)
 {
 	ASSERT_SUM(1, BLOCK_BYTES);
 	ASSERT_DONE(agent_fill(self->agent, self->buf, BLOCK_BYTES, PAGE_BYTES,
@@ -92,7 +92,7 @@ TEST_F(duplication, what_is_written_moves)
 /*
  * All pages stay in system memory all the time: eviction copies nothing back.
  */
-TEST_F(duplication, eviction_drops_it)
+TEST_F(duplication, eviction_drops_duplicates)
 {
 	unsigned int round;
 
@@ -108,7 +108,7 @@ TEST_F(duplication, eviction_drops_it)
 	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
 }
 
-TEST_F(duplication, prefetch_brings_copies)
+TEST_F(duplication, prefetch_makes_duplicates)
 {
 	struct hmmrt_prefetch result;
 
@@ -121,7 +121,7 @@ TEST_F(duplication, prefetch_brings_copies)
 	EXPECT_EQ(0, stats(self).out_device_faults);
 }
 
-TEST_F(duplication, is_for_ranges_too)
+TEST_F(duplication, knob_can_be_set_for_a_range)
 {
 	ASSERT_EQ(0, cmd_set_range_knob(self->space, self->buf, BLOCK_BYTES,
 					self->id, HMMRT_KNOB_READ_DUPLICATION,
@@ -135,7 +135,7 @@ TEST_F(duplication, is_for_ranges_too)
 }
 
 /* Duplicates that exist by then stay until they are evicted or written. */
-TEST_F(duplication, ends_with_the_knob)
+TEST_F(duplication, unset_ends_duplication)
 {
 	ASSERT_SUM(1, BLOCK_BYTES);
 	ASSERT_EQ(0, cmd_unset_knob(self->space, HMMRT_SCOPE_SPACE, self->id,

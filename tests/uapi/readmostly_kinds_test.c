@@ -229,7 +229,7 @@ static uint64_t copied(const struct session *session)
 	return session_stats(session, 0).out_copied_pages;
 }
 
-TEST_F(kinds, is_read_where_it_is)
+TEST_F(kinds, is_read_in_place)
 {
 	const uint64_t pages = self->len / PAGE_BYTES;
 	struct hmmrt_prefetch result;
@@ -264,7 +264,7 @@ TEST_F(kinds, is_read_where_it_is)
  * Without read-mostly advice written pages of a private file mapping move when
  * a driver asks for it. With the advice they stay and are not duplicated.
  */
-TEST(written_pages_of_a_file_are_not_copied_for_a_driver_that_asks)
+TEST(migration_does_not_duplicate_written_file_pages)
 {
 	int file = memfd_create("readmostly_kinds_test", MFD_CLOEXEC);
 	struct hmmrt_stats stats;

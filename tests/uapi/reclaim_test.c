@@ -127,7 +127,7 @@ static void *fill_device(struct session *session, size_t *len)
 	return buf;
 }
 
-TEST_F(pressure, swapped_pages_come_to_the_device)
+TEST_F(pressure, swapped_pages_migrate_to_the_device)
 {
 	const size_t len = 2 * BLOCK_BYTES;
 	const uint64_t pages = len / PAGE_BYTES;
@@ -145,7 +145,7 @@ TEST_F(pressure, swapped_pages_come_to_the_device)
 	ASSERT_EQ(-1, pages_check(buf, len, 5));
 }
 
-TEST_F(pressure, neighbours_that_are_swapped_out_keep_their_contents)
+TEST_F(pressure, swapped_out_neighbours_keep_their_contents)
 {
 	const size_t half = BLOCK_BYTES / 2;
 	char *buf = arena_anon(2 * half);
@@ -160,7 +160,7 @@ TEST_F(pressure, neighbours_that_are_swapped_out_keep_their_contents)
 }
 
 /* Lazily freed pages in system memory that only the device writes to. */
-TEST_F(pressure, device_writes_to_lazily_freed_pages_stay)
+TEST_F(pressure, device_writes_to_lazily_freed_pages_survive)
 {
 	const size_t len = 64 * PAGE_BYTES;
 	size_t ballast_len = 0;
@@ -179,7 +179,7 @@ TEST_F(pressure, device_writes_to_lazily_freed_pages_stay)
 }
 
 /* The same on the device. The CPU moves the pages back before the pressure. */
-TEST_F(pressure, lazily_freed_pages_that_came_home_stay)
+TEST_F(pressure, lazily_freed_pages_migrated_back_survive)
 {
 	const size_t len = 64 * PAGE_BYTES;
 	char *buf = arena_anon(len);
@@ -194,7 +194,7 @@ TEST_F(pressure, lazily_freed_pages_that_came_home_stay)
 }
 
 /* The CPU only reads: its page table entries are writable and clean. */
-TEST_F(pressure, device_writes_to_clean_shared_pages_stay)
+TEST_F(pressure, device_writes_to_clean_shared_pages_survive)
 {
 	const size_t len = 64 * PAGE_BYTES;
 	int fd = memfd_create("reclaim_test", MFD_CLOEXEC);
@@ -401,7 +401,7 @@ static void page_out(const struct scene *scene, int pidfd)
  * calls while its device gets duplicates in a block, and another process
  * reclaims a page of the same block.
  */
-TEST_F_TIMEOUT(pressure, does_not_wait_for_advice, 120)
+TEST_F_TIMEOUT(pressure, reclaim_does_not_wait_for_advice, 120)
 {
 	const int fd = memfd_create("reclaim_test", MFD_CLOEXEC);
 	struct scene scene = { .space = self->space };
@@ -466,7 +466,7 @@ TEST_F_TIMEOUT(pressure, does_not_wait_for_advice, 120)
 
 /* --- moved mappings ------------------------------------------------------- */
 
-TEST_F(pressure, moved_mapping_takes_its_device_pages_along)
+TEST_F(pressure, mremap_leaves_pages_on_the_device)
 {
 	const size_t len = BLOCK_BYTES;
 	char *buf = arena_anon(len), *place = arena_anon(len);

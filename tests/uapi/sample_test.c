@@ -63,7 +63,7 @@ TEST_F(sample, device_and_process_see_what_the_other_wrote)
 			      HMMRT_LOCATION_HOST));
 }
 
-TEST_F(sample, faults_are_refused_where_nothing_permits_them)
+TEST_F(sample, faults_without_permission_are_refused)
 {
 	uint64_t value;
 

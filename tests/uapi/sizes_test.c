@@ -77,7 +77,7 @@ static int prefetch(const FIXTURE_DATA(sizes) *self, unsigned int device,
 			    result);
 }
 
-TEST_F(sizes, each_device_has_its_own)
+TEST_F(sizes, each_device_reports_its_own_size)
 {
 	struct hmmrt_device_info info;
 	unsigned int device;
@@ -89,7 +89,7 @@ TEST_F(sizes, each_device_has_its_own)
 	}
 }
 
-TEST_F(sizes, small_one_is_full_where_a_large_one_takes_all)
+TEST_F(sizes, small_device_is_full_when_a_large_one_takes_all)
 {
 	struct hmmrt_prefetch result;
 
@@ -112,7 +112,7 @@ TEST_F(sizes, small_one_is_full_where_a_large_one_takes_all)
  * Pages move from the large to the small device as far as its memory allows.
  * The rest stays on the large device.
  */
-TEST_F(sizes, small_one_takes_its_part_of_what_a_large_one_has)
+TEST_F(sizes, small_device_takes_what_fits_from_a_large_one)
 {
 	struct hmmrt_prefetch result;
 
@@ -130,7 +130,7 @@ TEST_F(sizes, small_one_takes_its_part_of_what_a_large_one_has)
  * A fault that finds the device full maps the page in system memory. Eviction
  * is off: with it all pages would be on the device at some time.
  */
-TEST_F(sizes, faults_that_find_a_small_one_full_are_served_at_home)
+TEST_F(sizes, faults_on_a_full_device_map_system_memory)
 {
 	unsigned int device;
 
@@ -146,7 +146,7 @@ TEST_F(sizes, faults_that_find_a_small_one_full_are_served_at_home)
 }
 
 /* Each device fills a buffer, and the buffers have the same size. */
-TEST_F(sizes, all_are_filled_at_the_same_time)
+TEST_F(sizes, all_devices_are_filled_at_the_same_time)
 {
 	uint64_t args[DEVICES][4];
 	unsigned int device;
@@ -186,7 +186,7 @@ static int make_peer(const FIXTURE_DATA(sizes) *self, unsigned int device,
 }
 
 /* A full device that cannot evict uses the memory of its peer in place. */
-TEST_F(sizes, full_device_uses_all_that_its_large_peer_has)
+TEST_F(sizes, full_device_uses_memory_of_its_large_peer)
 {
 	ASSERT_TRUE(set_oversubscription(false));
 	ASSERT_EQ(0, make_peer(self, TINY, LARGE));
@@ -246,7 +246,7 @@ FIXTURE_TEARDOWN(parameter)
 	EXPECT_EQ(0, simgpu_restore(self->before));
 }
 
-TEST_F(parameter, last_value_is_that_of_all_further_devices)
+TEST_F(parameter, last_value_applies_to_all_further_devices)
 {
 	const size_t expected[] = { 16, 4, 8, 8, 8 };
 	struct hmmrt_device_info info;

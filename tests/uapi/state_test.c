@@ -170,7 +170,7 @@ TEST_F(space, residency_into_bad_memory_is_efault)
 	ASSERT_EQ(0, cmd_residency(self->fd, buf, PAGE_BYTES, end - 1));
 }
 
-TEST_F(space, prefetch_moves_what_comes_before_a_hole)
+TEST_F(space, prefetch_moves_pages_before_a_hole)
 {
 	const size_t len = 3 * BLOCK_BYTES;
 	char *buf = arena_anon(len);
@@ -192,7 +192,7 @@ TEST_F(space, prefetch_moves_what_comes_before_a_hole)
 
 /* --- prefetch and residency: their results -------------------------------- */
 
-TEST_F(space, prefetch_there_and_back_says_what_moved)
+TEST_F(space, prefetch_both_ways_reports_moved_pages)
 {
 	const size_t len = 4 * BLOCK_BYTES;
 	const uint64_t pages = len / PAGE_BYTES;
@@ -224,7 +224,7 @@ TEST_F(space, prefetch_there_and_back_says_what_moved)
 }
 
 /* Half of each block is already on the device. */
-TEST_F(space, prefetch_adds_to_what_is_there)
+TEST_F(space, prefetch_completes_partly_migrated_blocks)
 {
 	const size_t len = 2 * BLOCK_BYTES, half = BLOCK_BYTES / 2;
 	char *buf = arena_anon(len);
@@ -241,7 +241,7 @@ TEST_F(space, prefetch_adds_to_what_is_there)
 	ASSERT_EQ(-1, pages_check(buf, len, 1));
 }
 
-TEST_F(space, prefetch_says_that_shared_memory_stays)
+TEST_F(space, prefetch_reports_that_shared_memory_stays)
 {
 	char *buf = arena_map(BLOCK_BYTES, PROT_READ | PROT_WRITE,
 			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -330,7 +330,7 @@ static bool sparse_check(char *buf)
 	return true;
 }
 
-TEST_F(space, prefetch_of_a_sparse_terabyte_home_looks_at_what_is_there)
+TEST_F(space, prefetch_of_a_sparse_terabyte_back_allocates_little)
 {
 	char *buf = sparse_map();
 	struct hmmrt_prefetch result;
@@ -374,7 +374,7 @@ TEST_F(space, prefetch_of_a_sparse_terabyte_ends_when_the_device_is_full)
 }
 
 /* The prefetch does not visit memory that is advised not to migrate. */
-TEST_F(space, prefetch_of_a_terabyte_that_is_not_to_migrate_costs_no_memory)
+TEST_F(space, prefetch_of_a_no_migrate_terabyte_costs_no_memory)
 {
 	char *buf = sparse_map();
 	struct hmmrt_prefetch result;
@@ -390,7 +390,7 @@ TEST_F(space, prefetch_of_a_terabyte_that_is_not_to_migrate_costs_no_memory)
 	munmap(buf, TERABYTE);
 }
 
-TEST_F(space, prefetch_says_that_device_memory_is_full)
+TEST_F(space, prefetch_reports_full_device_memory)
 {
 	struct hmmrt_prefetch result;
 	struct hmmrt_device_info info;
@@ -434,7 +434,7 @@ TEST_F(space, residency_tells_populated_pages_from_others)
 
 /* --- wrong values --------------------------------------------------------- */
 
-TEST_F(space, prefetch_to_what_is_not_bound_or_online_is_einval)
+TEST_F(space, prefetch_to_unbound_device_or_offline_node_is_einval)
 {
 	const uint32_t bad[] = { self->id + 1, HMMRT_MAX_DEVICES, 1000,
 				 HMMRT_LOCATION_HOST_NODE(HMMRT_LOCATION_MAX_NODE),
@@ -511,7 +511,7 @@ TEST_F(space, device_info_of_a_missing_device_is_enodev)
 					   &device));
 }
 
-TEST_F(space, bind_to_what_is_no_space_is_ebadf)
+TEST_F(space, bind_to_a_file_that_is_no_space_is_ebadf)
 {
 	int gpu = open_gpu(1);
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -619,7 +619,7 @@ TEST_F(space, second_bind_of_a_file_or_device_is_ebusy)
  * In one round the signals may miss all calls, so the test repeats the round
  * until one call is interrupted.
  */
-TEST_F(space, prefetch_ended_by_a_signal_says_how_far_it_got)
+TEST_F(space, interrupted_prefetch_reports_its_progress)
 {
 	const size_t len = 32 * BLOCK_BYTES;
 	struct storm storm;
@@ -751,7 +751,7 @@ TEST_F(space, stats_of_a_new_binding_start_at_zero)
 }
 
 /* Unbinding migrates the device's pages back to system memory. */
-TEST_F(space, unbinding_brings_pages_home)
+TEST_F(space, unbind_migrates_pages_back)
 {
 	const size_t len = 3 * BLOCK_BYTES;
 	char *buf = arena_anon(len);

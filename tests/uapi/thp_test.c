@@ -170,7 +170,7 @@ static bool go_to_device(const FIXTURE_DATA(thp) *self, bool whole)
 		       (whole ? (long)BLOCK_PAGES : 0);
 }
 
-TEST_F(thp, touched_by_the_cpu_it_comes_home_as_it_went)
+TEST_F(thp, cpu_fault_migrates_back_at_the_same_size)
 {
 	volatile char *touched = self->buf + BLOCK_BYTES / 2;
 
@@ -185,7 +185,7 @@ TEST_F(thp, touched_by_the_cpu_it_comes_home_as_it_went)
 	ASSERT_EQ(0, on_device(self->fd, self->buf, BLOCK_BYTES));
 }
 
-TEST_F(thp, asked_for_it_comes_home_as_it_went)
+TEST_F(thp, migrate_to_sys_migrates_back_at_the_same_size)
 {
 	uint64_t moved;
 
@@ -202,7 +202,7 @@ TEST_F(thp, asked_for_it_comes_home_as_it_went)
  * Read-mostly duplicates: the huge page in system memory stays whole where the
  * kernel supports large device pages.
  */
-TEST_F(thp, copied_it_stays_whole_until_it_is_written)
+TEST_F(thp, duplicated_huge_page_stays_whole_until_written)
 {
 	struct agent *agent = session_agent(&self->session);
 	const long whole = self->large ? BLOCK_PAGES : 0;
@@ -238,7 +238,7 @@ TEST_F(thp, copied_it_stays_whole_until_it_is_written)
  * A prefetch moves a part without read-mostly advice, while the device has
  * duplicates of the rest.
  */
-TEST_F(thp, part_of_it_moves_that_is_not_to_be_copied_any_more)
+TEST_F(thp, part_without_read_mostly_advice_migrates)
 {
 	struct agent *agent = session_agent(&self->session);
 	const int fd = self->session.space;
@@ -259,7 +259,7 @@ TEST_F(thp, part_of_it_moves_that_is_not_to_be_copied_any_more)
 }
 
 /* The CPU reads what the device wrote. */
-TEST_F(thp, device_writes_come_home)
+TEST_F(thp, cpu_reads_what_the_device_wrote)
 {
 	ASSERT_TRUE(go_to_device(self, self->large));
 	pages_fill(self->data, BLOCK_BYTES, 7000);
@@ -269,7 +269,7 @@ TEST_F(thp, device_writes_come_home)
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 7000));
 }
 
-TEST_F(thp, part_of_the_mapping_goes_and_the_rest_stays)
+TEST_F(thp, munmap_of_a_part_leaves_the_rest)
 {
 	char *hole = self->buf + 3 * PART;
 
@@ -281,7 +281,7 @@ TEST_F(thp, part_of_the_mapping_goes_and_the_rest_stays)
 				  1 + 4 * 16));
 }
 
-TEST_F(thp, part_that_is_discarded_is_zero_and_the_rest_stays)
+TEST_F(thp, discarded_part_is_zero_and_the_rest_stays)
 {
 	char *hole = self->buf + 3 * PART;
 	uint64_t word;
@@ -295,7 +295,7 @@ TEST_F(thp, part_that_is_discarded_is_zero_and_the_rest_stays)
 				  1 + 4 * 16));
 }
 
-TEST_F(thp, part_that_is_read_only_is_refused_and_the_rest_is_written)
+TEST_F(thp, write_to_read_only_part_is_refused_and_rest_is_written)
 {
 	char *part = self->buf + PART;
 
@@ -310,7 +310,7 @@ TEST_F(thp, part_that_is_read_only_is_refused_and_the_rest_is_written)
 	ASSERT_EQ(-1, pages_check(part, BLOCK_BYTES - PART, 1 + 16));
 }
 
-TEST_F(thp, moved_mapping_takes_its_page_along)
+TEST_F(thp, mremap_leaves_the_huge_page_on_the_device)
 {
 	char *to = arena_anon(BLOCK_BYTES);
 
@@ -323,7 +323,7 @@ TEST_F(thp, moved_mapping_takes_its_page_along)
 	ASSERT_EQ(-1, pages_check(to, BLOCK_BYTES, 1));
 }
 
-TEST_F(thp, part_that_is_moved_away_keeps_its_contents)
+TEST_F(thp, part_moved_by_mremap_keeps_its_contents)
 {
 	char *to = arena_anon(PART), *part = self->buf + 5 * PART;
 
@@ -348,7 +348,7 @@ static int child_writes(char *buf)
 	return pages_check(buf, BLOCK_BYTES, 9000) != -1;
 }
 
-TEST_F(thp, after_fork_each_has_its_own)
+TEST_F(thp, fork_separates_parent_and_child)
 {
 	int status;
 	pid_t pid;
@@ -371,7 +371,7 @@ TEST_F(thp, after_fork_each_has_its_own)
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 4000));
 }
 
-TEST_F(thp, without_a_large_page_on_the_device_it_goes_in_pieces)
+TEST_F(thp, without_a_large_device_page_parts_migrate)
 {
 	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_FLAGS, self->buf,
 			  HMM_DMIRROR_FLAG_FAIL_ALLOC * PAGE_BYTES, NULL,
@@ -381,7 +381,7 @@ TEST_F(thp, without_a_large_page_on_the_device_it_goes_in_pieces)
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
 }
 
-TEST_F(thp, without_a_large_page_at_home_a_touch_brings_pieces)
+TEST_F(thp, without_a_large_host_page_cpu_faults_migrate_parts)
 {
 	ASSERT_TRUE(go_to_device(self, self->large));
 	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_FLAGS, self->buf,
@@ -397,7 +397,7 @@ TEST_F(thp, without_a_large_page_at_home_a_touch_brings_pieces)
  * that is not the first one, so the page that was locked before the split need
  * not be the one that is locked after it.
  */
-TEST_F(thp, without_a_large_page_at_home_any_page_may_be_touched_first)
+TEST_F(thp, without_a_large_host_page_any_page_can_fault_first)
 {
 	const size_t touched = 5;
 	uint64_t word;
@@ -416,7 +416,7 @@ TEST_F(thp, without_a_large_page_at_home_any_page_may_be_touched_first)
 	ASSERT_EQ(-1, pages_check(self->buf, BLOCK_BYTES, 1));
 }
 
-TEST_F(thp, without_a_large_page_at_home_pieces_come_when_asked_for)
+TEST_F(thp, without_a_large_host_page_migrate_to_sys_moves_parts)
 {
 	uint64_t moved;
 
@@ -432,7 +432,7 @@ TEST_F(thp, without_a_large_page_at_home_pieces_come_when_asked_for)
 }
 
 /* One page stays in use in each chunk of device memory. */
-TEST_F(thp, into_pieces_of_device_memory_it_goes_in_pieces)
+TEST_F(thp, fragmented_device_memory_takes_parts)
 {
 	char *all = arena_anon(DEVICE_BLOCKS * BLOCK_BYTES);
 	unsigned int i;
@@ -460,7 +460,7 @@ TEST_F(thp, into_pieces_of_device_memory_it_goes_in_pieces)
  * its start. They migrate back when the device is emptied. Then the chunk is
  * reused for a large page.
  */
-TEST_F(thp, chunk_changes_between_large_and_single_pages)
+TEST_F(thp, chunk_is_reused_for_large_and_single_pages)
 {
 	char *small = arena_anon(BLOCK_BYTES);
 	size_t len = BLOCK_BYTES - PART;
@@ -487,7 +487,7 @@ TEST_F(thp, chunk_changes_between_large_and_single_pages)
 	}
 }
 
-TEST_F(thp, emptied_device_gives_it_back_as_it_went)
+TEST_F(thp, release_migrates_back_at_the_same_size)
 {
 	ASSERT_TRUE(go_to_device(self, self->large));
 	ASSERT_EQ(0, call(self->fd, HMM_DMIRROR_RELEASE, self->buf, PAGE_BYTES,
@@ -503,7 +503,7 @@ static void *check_all(void *buf)
 	return (void *)(intptr_t)(pages_check(buf, BLOCK_BYTES, 1) + 1);
 }
 
-TEST_F(thp, several_threads_touch_it_at_once)
+TEST_F(thp, several_threads_fault_at_the_same_time)
 {
 	pthread_t threads[THREADS];
 	unsigned int round, i;
@@ -523,7 +523,7 @@ TEST_F(thp, several_threads_touch_it_at_once)
 }
 
 /* Reclaim does not touch pages in device memory. */
-TEST_F(thp, pressure_leaves_it_where_it_is)
+TEST_F(thp, reclaim_leaves_device_pages)
 {
 	ASSERT_TRUE(go_to_device(self, self->large));
 	ASSERT_EQ(0, madvise(self->buf, BLOCK_BYTES, MADV_PAGEOUT));
@@ -551,7 +551,7 @@ TEST_F(thp, holes_become_zeroes_on_the_device)
 }
 
 /* A fault of the simulated GPU moves the whole block, not only a window. */
-TEST_F(thp, device_fault_moves_all_of_it)
+TEST_F(thp, device_fault_migrates_the_whole_huge_page)
 {
 	struct agent *agent = session_agent(&self->session);
 	uint32_t id = self->session.devices[0].id;
@@ -589,7 +589,7 @@ static long page_table_kib(const struct agent *agent)
  * table of its own. When a part of the block is discarded, the agent sees
  * zeroes there and the contents of the rest.
  */
-TEST_F(thp, agent_has_it_by_one_entry)
+TEST_F(thp, agent_maps_it_by_one_leaf)
 {
 	struct agent *agent = session_agent(&self->session);
 	bool one = kernel_has("follow_pfnmap_start");

@@ -105,7 +105,7 @@ static bool wait_more(time_t began)
 	return time(NULL) - began < LIMIT_S;
 }
 
-TEST_F_TIMEOUT(thrash, is_noticed_held_up_and_left_where_it_is, 500)
+TEST_F_TIMEOUT(thrash, is_detected_throttled_and_pinned, 500)
 {
 	struct hmmrt_stats before, after;
 	unsigned int i;
@@ -130,7 +130,7 @@ TEST_F_TIMEOUT(thrash, is_noticed_held_up_and_left_where_it_is, 500)
  * The entry is removed when the time of the thrash pin is over, without any
  * access. The next access migrates the page again.
  */
-TEST_F_TIMEOUT(thrash, is_let_go_when_the_time_is_over, 500)
+TEST_F_TIMEOUT(thrash, pin_ends_after_its_time, 500)
 {
 	time_t began;
 
@@ -145,7 +145,7 @@ TEST_F_TIMEOUT(thrash, is_let_go_when_the_time_is_over, 500)
 	EXPECT_EQ(1, stats_of(self).out_unpins);
 }
 
-TEST_F_TIMEOUT(thrash, goes_where_it_is_sent, 500)
+TEST_F_TIMEOUT(thrash, prefetch_ends_the_pin, 500)
 {
 	turn_until_pinned(self, _metadata);
 	ASSERT_EQ(HOST, location(self));
@@ -161,7 +161,7 @@ TEST_F_TIMEOUT(thrash, goes_where_it_is_sent, 500)
 	EXPECT_EQ(self->id, location(self));
 }
 
-TEST_F_TIMEOUT(thrash, prefers_what_advice_says, 500)
+TEST_F_TIMEOUT(thrash, pin_follows_the_preferred_location, 500)
 {
 	unsigned int i;
 
@@ -175,7 +175,7 @@ TEST_F_TIMEOUT(thrash, prefers_what_advice_says, 500)
 	}
 }
 
-TEST_F_TIMEOUT(thrash, is_not_looked_for_where_that_is_off, 500)
+TEST_F_TIMEOUT(thrash, is_not_detected_where_disabled, 500)
 {
 	struct hmmrt_stats stats;
 	unsigned int i;
@@ -199,7 +199,7 @@ TEST_F_TIMEOUT(thrash, is_not_looked_for_where_that_is_off, 500)
 }
 
 /* Switching detection off also disables an existing thrash pin. */
-TEST_F_TIMEOUT(thrash, moves_again_when_it_is_switched_off, 500)
+TEST_F_TIMEOUT(thrash, disabling_detection_ends_the_pin, 500)
 {
 	turn_until_pinned(self, _metadata);
 	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_ENABLE, 0));
@@ -213,7 +213,7 @@ TEST_F_TIMEOUT(thrash, moves_again_when_it_is_switched_off, 500)
 }
 
 /* A throttled fault holds nothing that other lanes need. */
-TEST_F_TIMEOUT(thrash, others_go_on_while_one_is_held_up, 500)
+TEST_F_TIMEOUT(thrash, throttled_fault_blocks_no_other_lane, 500)
 {
 	char *other = (char *)self->word + BLOCK_BYTES;
 	unsigned int meanwhile = 0, round;
@@ -249,7 +249,7 @@ TEST_F_TIMEOUT(thrash, others_go_on_while_one_is_held_up, 500)
  * An agent in a throttled fault can be killed, and this does not wait for the
  * end of the nap.
  */
-TEST_F_TIMEOUT(thrash, who_is_held_up_can_be_killed, 500)
+TEST_F_TIMEOUT(thrash, throttled_agent_can_be_killed, 500)
 {
 	unsigned int round;
 
@@ -305,7 +305,7 @@ static void add_from_all_sides(FIXTURE_DATA(thrash) *self,
 	ASSERT_EQ(6 * ADDS, *self->word);
 }
 
-TEST_F_TIMEOUT(thrash, all_get_on_and_lose_nothing, 500)
+TEST_F_TIMEOUT(thrash, all_accesses_progress_and_lose_no_write, 500)
 {
 	ASSERT_EQ(0, cmd_unset_knob(self->space, HMMRT_SCOPE_SPACE, self->id,
 				    HMMRT_KNOB_THRASHING_LAPSE_USEC));
@@ -315,7 +315,7 @@ TEST_F_TIMEOUT(thrash, all_get_on_and_lose_nothing, 500)
 }
 
 /* With these knobs blocks are detected, pinned and released all the time. */
-TEST_F_TIMEOUT(thrash, all_get_on_whatever_the_knobs_say, 500)
+TEST_F_TIMEOUT(thrash, all_accesses_progress_with_extreme_knobs, 500)
 {
 	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_LAPSE_USEC, 5));
 	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_THRESHOLD, 1));

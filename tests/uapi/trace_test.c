@@ -80,7 +80,7 @@ static void touch(FIXTURE_DATA(trace) *self, struct __test_metadata *_metadata,
 	}
 }
 
-TEST_F(trace, fault_says_which_rule_decided)
+TEST_F(trace, fault_reports_the_rule_that_decided)
 {
 	char *page = self->buf;
 
@@ -106,7 +106,7 @@ TEST_F(trace, fault_says_which_rule_decided)
 				"faults=1 groups=1 merged=0"));
 }
 
-TEST_F(trace, refused_fault_says_its_error)
+TEST_F(trace, refused_fault_reports_its_error)
 {
 	char part[96];
 
@@ -121,7 +121,7 @@ TEST_F(trace, refused_fault_says_its_error)
  * A fault that finds no memory maps the page in system memory. The event tells
  * full device memory from a reached quota.
  */
-TEST_F(trace, fault_that_finds_no_memory_says_so)
+TEST_F(trace, fault_without_device_memory_reports_the_reason)
 {
 	ASSERT_TRUE(set_oversubscription(false));
 	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, DEVICE_BYTES,
@@ -137,7 +137,7 @@ TEST_F(trace, fault_that_finds_no_memory_says_so)
 	EXPECT_EQ(1, stats_of(self).out_quota_refusals);
 }
 
-TEST_F(trace, eviction_and_moves_are_told)
+TEST_F(trace, evictions_and_moves_are_reported)
 {
 	char part[96];
 
@@ -179,7 +179,7 @@ static void go_back_and_forth(FIXTURE_DATA(trace) *self,
 	}
 }
 
-TEST_F(trace, each_step_of_thrashing_is_told)
+TEST_F(trace, each_step_of_thrashing_is_reported)
 {
 	static const struct {
 		uint32_t knob, value;

@@ -256,7 +256,7 @@ static int try_info(void *arg)
 	return rc ? rc : cmd_device_info(stolen->space, stolen->id, &device);
 }
 
-TEST_F(bound, fork_child_may_ask_for_information)
+TEST_F(bound, fork_child_may_query_information)
 {
 	struct stolen stolen = steal(&self->session, self->buf, false);
 
@@ -281,7 +281,7 @@ static int try_with_own_space(void *arg)
 	return rc;
 }
 
-TEST_F(bound, process_with_a_space_gets_nothing_from_another)
+TEST_F(bound, process_with_a_space_is_refused_everything)
 {
 	struct stolen stolen = steal(&self->session, self->buf, false);
 
@@ -304,7 +304,7 @@ TEST_F(bound, wrong_token_is_eacces)
 	ASSERT_EQ(0, agent_attach(self->agent, self->device->gpu, right));
 }
 
-TEST_F(bound, token_works_once)
+TEST_F(bound, token_is_accepted_once)
 {
 	const uint64_t token = self->device->token;
 	struct agent second;

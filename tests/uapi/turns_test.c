@@ -49,7 +49,7 @@ static bool is_painted(const uint64_t *page, uint64_t seed)
  * Such short turns are thrashing: the page soon stays in system memory, and
  * most turns of the device are remote accesses.
  */
-TEST_F_TIMEOUT(turns, ten_thousand_on_one_page_lose_nothing, 500)
+TEST_F_TIMEOUT(turns, ten_thousand_turns_on_one_page_lose_no_write, 500)
 {
 	uint64_t *word = arena_anon(PAGE_BYTES);
 	uint64_t i;
@@ -69,7 +69,7 @@ TEST_F_TIMEOUT(turns, ten_thousand_on_one_page_lose_nothing, 500)
  * A prefetch before each turn of the device: each round is one migration to the
  * device and one back.
  */
-TEST_F_TIMEOUT(turns, page_that_is_sent_there_each_time_loses_nothing, 500)
+TEST_F_TIMEOUT(turns, page_prefetched_before_each_turn_loses_no_write, 500)
 {
 	const uint64_t rounds = 1000;
 	uint64_t *word = arena_anon(PAGE_BYTES);
@@ -94,7 +94,7 @@ TEST_F_TIMEOUT(turns, page_that_is_sent_there_each_time_loses_nothing, 500)
 }
 
 /* Faults alone migrate the pages. Thrashing detection is off. */
-TEST_F_TIMEOUT(turns, windows_that_follow_each_other_move_each_time, 500)
+TEST_F_TIMEOUT(turns, consecutive_windows_migrate_in_each_turn, 500)
 {
 	const uint64_t rounds = 500;
 	char *buf = arena_anon(2 * GRANULE_BYTES);
@@ -123,7 +123,7 @@ TEST_F_TIMEOUT(turns, windows_that_follow_each_other_move_each_time, 500)
 /*
  * Prefetches move two blocks back and forth. Each page has different contents.
  */
-TEST_F_TIMEOUT(turns, blocks_that_go_back_and_forth_lose_nothing, 500)
+TEST_F_TIMEOUT(turns, blocks_prefetched_both_ways_keep_their_contents, 500)
 {
 	const size_t len = 2 * BLOCK_BYTES;
 	const uint64_t rounds = 50, pages = len / PAGE_BYTES;

@@ -344,7 +344,7 @@ static int call_run(FIXTURE_DATA(call) *self, const FIXTURE_VARIANT(call) *v,
 		ASSERT_EQ(0, memcmp(&_before, self->arg, ARG_BYTES));	\
 	} while (0)
 
-TEST_F(call, valid_one_succeeds)
+TEST_F(call, valid_call_succeeds)
 {
 	ASSERT_EQ(0, call_run(self, variant, self->arg));
 	ASSERT_EQ(variant->size, self->arg->size);
@@ -371,7 +371,7 @@ TEST_F(call, size_above_with_a_zero_tail_succeeds)
 	ASSERT_EQ(size, self->arg->size);
 }
 
-TEST_F(call, size_above_with_a_tail_of_something_is_e2big)
+TEST_F(call, size_above_with_a_nonzero_tail_is_e2big)
 {
 	const uint32_t size = variant->size + 24;
 
@@ -417,7 +417,7 @@ TEST_F(call, bad_pointers_are_efault)
 	ASSERT_EQ(0, call_run(self, variant, self->arg));
 }
 
-TEST_F(call, struct_or_tail_that_runs_into_the_void_is_efault)
+TEST_F(call, struct_or_tail_over_unmapped_memory_is_efault)
 {
 	uint8_t *end = (uint8_t *)self->arg + PAGE_BYTES;
 	union arg *moved = (union arg *)(end - variant->size);
@@ -437,7 +437,7 @@ TEST_F(call, struct_or_tail_that_runs_into_the_void_is_efault)
 }
 
 /* Previous contents of the outputs are ignored and overwritten. */
-TEST_F(call, outputs_may_hold_anything_before)
+TEST_F(call, previous_contents_of_outputs_are_ignored)
 {
 	uint32_t end = variant->outputs_end ? variant->outputs_end :
 					      variant->size;
@@ -551,7 +551,7 @@ static double seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-TEST(bind_waits_for_as_long_as_it_is_told)
+TEST(bind_waits_for_the_given_time)
 {
 	const struct itimerval soon = { .it_value.tv_usec = 200000 };
 	struct sigaction action = { .sa_handler = on_alarm };

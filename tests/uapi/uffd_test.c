@@ -125,7 +125,7 @@ static void post(FIXTURE_DATA(uffd) *self, enum agent_op op, const char *at,
 	agent_post(self->agent, 0, op, args, 2);
 }
 
-TEST_F(uffd, missing_page_is_waited_for)
+TEST_F(uffd, device_waits_for_a_missing_page)
 {
 	char *at = self->buf + 3 * PAGE_BYTES;
 	struct outcome outcome;
@@ -151,7 +151,7 @@ TEST_F(uffd, missing_page_is_waited_for)
 	EXPECT_FALSE(heard_of(self->uffd));
 }
 
-TEST_F(uffd, who_waits_for_a_missing_page_can_be_killed)
+TEST_F(uffd, agent_that_waits_for_a_missing_page_can_be_killed)
 {
 	pages_fill(self->buf, PAGE_BYTES, 1);
 	ASSERT_EQ(0, watch(self->uffd, self->buf, UFFDIO_REGISTER_MODE_MISSING));
@@ -163,7 +163,7 @@ TEST_F(uffd, who_waits_for_a_missing_page_can_be_killed)
 	EXPECT_EQ(-1, pages_check(self->buf, PAGE_BYTES, 1));
 }
 
-TEST_F(uffd, write_of_a_device_is_waited_for)
+TEST_F(uffd, device_write_waits_for_the_handler)
 {
 	struct uffdio_writeprotect protect = {
 		.range = { .start = (uintptr_t)self->buf, .len = LEN },
@@ -195,7 +195,7 @@ TEST_F(uffd, write_of_a_device_is_waited_for)
  * device would get a new page. It gets the event of the first write, wherever
  * the page has been in between.
  */
-TEST_F(uffd, write_that_userfaultfd_awaits_is_announced)
+TEST_F(uffd, handler_gets_the_first_write_to_a_protected_page)
 {
 	char *buf = self->buf;
 	struct uffdio_writeprotect protect = {

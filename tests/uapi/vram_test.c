@@ -65,7 +65,7 @@ static bool find_neighbours(char *buf, size_t len, char **first, char **second)
  * Only the last four pages of one chunk and the first twelve of the next are
  * free. Their page structs are adjacent, their memory is not.
  */
-TEST_F(full, window_over_the_end_of_a_chunk_has_its_contents)
+TEST_F(full, window_across_two_chunks_keeps_its_contents)
 {
 	const size_t head = 12 * PAGE_BYTES, tail = 4 * PAGE_BYTES;
 	char *first = NULL, *second = NULL, *window = arena_anon(head + tail);
@@ -95,7 +95,7 @@ TEST_F(full, window_over_the_end_of_a_chunk_has_its_contents)
 }
 
 /* Every other page is free: each run of the window is one page long. */
-TEST_F(full, block_in_single_pages_has_its_contents)
+TEST_F(full, block_in_single_pages_keeps_its_contents)
 {
 	char *window = arena_anon(BLOCK_BYTES);
 	size_t at;

@@ -250,7 +250,7 @@ static void page_comes(FIXTURE_DATA(worker) *self)
 
 /* --- tests ---------------------------------------------------------------- */
 
-TEST_F_TIMEOUT(worker, serves_others_meanwhile, 120)
+TEST_F_TIMEOUT(worker, serves_other_processes_during_a_wait, 120)
 {
 	double began;
 
@@ -268,7 +268,7 @@ TEST_F_TIMEOUT(worker, serves_others_meanwhile, 120)
 	ASSERT_EQ(FUSE_FILE_WORD, self->shared->value);
 }
 
-TEST_F_TIMEOUT(worker, lets_its_device_go_meanwhile, 120)
+TEST_F_TIMEOUT(worker, releases_its_device_during_a_wait, 120)
 {
 	double began;
 
@@ -285,7 +285,7 @@ TEST_F_TIMEOUT(worker, lets_its_device_go_meanwhile, 120)
  * The thread that waits for the page keeps a reference to the manager's module
  * only.
  */
-TEST_F_TIMEOUT(worker, is_removed_meanwhile, 120)
+TEST_F_TIMEOUT(worker, driver_is_removed_during_a_wait, 120)
 {
 	double began = now_s();
 	int users = 0;
@@ -335,7 +335,7 @@ static void child_prefetch(FIXTURE_DATA(worker) *self, bool uffd)
 	_exit(0);
 }
 
-TEST_F_TIMEOUT(worker, lets_its_device_go_while_outcomes_are_told, 120)
+TEST_F_TIMEOUT(worker, releases_its_device_while_outcomes_are_written, 120)
 {
 	double began;
 	int status;
@@ -499,7 +499,7 @@ static int child_lock(FIXTURE_DATA(locked) *self)
  * Unbinding leaves pages on the device that it cannot migrate without the lock.
  * The removal of the device migrates them.
  */
-TEST_F_TIMEOUT(locked, process_does_not_keep_the_device, 120)
+TEST_F_TIMEOUT(locked, process_that_waits_does_not_keep_the_device, 120)
 {
 	double began;
 	int status;

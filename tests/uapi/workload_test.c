@@ -427,22 +427,22 @@ static void work_among_others(FIXTURE_DATA(workload) *self,
 	       (unsigned long long)shared->allocations);
 }
 
-TEST_F_TIMEOUT(workload, of_a_process_on_a_device, MOST_S)
+TEST_F_TIMEOUT(workload, one_process_on_one_device, MOST_S)
 {
 	work_among_others(self, _metadata, variant->percent, 1, 1);
 }
 
-TEST_F_TIMEOUT(workload, of_a_process_on_two_devices, MOST_S)
+TEST_F_TIMEOUT(workload, one_process_on_two_devices, MOST_S)
 {
 	work_among_others(self, _metadata, variant->percent, 2, 1);
 }
 
-TEST_F_TIMEOUT(workload, of_three_processes_on_a_device, MOST_S)
+TEST_F_TIMEOUT(workload, three_processes_on_one_device, MOST_S)
 {
 	work_among_others(self, _metadata, variant->percent, 1, 3);
 }
 
-TEST_F_TIMEOUT(workload, of_three_processes_on_two_devices, MOST_S)
+TEST_F_TIMEOUT(workload, three_processes_on_two_devices, MOST_S)
 {
 	work_among_others(self, _metadata, variant->percent, 2, 3);
 }
