@@ -17,33 +17,33 @@
 /* In the middle of the second 64 KiB granule. */
 #define TOUCHED_PAGE 25
 
-#define NO_PLACE .preferred = NOWHERE
+#define NO_PREFERRED .preferred = NOWHERE
 
 static const struct advice combinations[] = {
-	{ "no advice", NO_PLACE },
-	{ "READ_MOSTLY", NO_PLACE, .read_mostly = true },
-	{ "PREFERRED host", .preferred = HOME },
+	{ "no advice", NO_PREFERRED },
+	{ "READ_MOSTLY", NO_PREFERRED, .read_mostly = true },
+	{ "PREFERRED host", .preferred = ON_HOST },
 	{ "PREFERRED A", .preferred = ON_A },
 	{ "PREFERRED B", .preferred = ON_B },
-	{ "ACCESSED_BY A", NO_PLACE, .accessed_by = BY(A) },
-	{ "ACCESSED_BY B", NO_PLACE, .accessed_by = BY(B) },
-	{ "ACCESSED_BY A, B", NO_PLACE, .accessed_by = ALL_DEVICES },
-	{ "ACCESSED_BY CPU", NO_PLACE, .accessed_by = BY(CPU) },
-	{ "NO_MIGRATE", NO_PLACE, .no_migrate = true },
-	{ "GRANULARITY 4K", NO_PLACE, .granularity = PAGE_BYTES },
-	{ "GRANULARITY 64K", NO_PLACE, .granularity = 16 * PAGE_BYTES },
-	{ "GRANULARITY 2M", NO_PLACE, .granularity = BLOCK_BYTES },
-	{ "READ_MOSTLY, PREFERRED host", .preferred = HOME,
+	{ "ACCESSED_BY A", NO_PREFERRED, .accessed_by = BY(A) },
+	{ "ACCESSED_BY B", NO_PREFERRED, .accessed_by = BY(B) },
+	{ "ACCESSED_BY A, B", NO_PREFERRED, .accessed_by = ALL_DEVICES },
+	{ "ACCESSED_BY CPU", NO_PREFERRED, .accessed_by = BY(CPU) },
+	{ "NO_MIGRATE", NO_PREFERRED, .no_migrate = true },
+	{ "GRANULARITY 4K", NO_PREFERRED, .granularity = PAGE_BYTES },
+	{ "GRANULARITY 64K", NO_PREFERRED, .granularity = 16 * PAGE_BYTES },
+	{ "GRANULARITY 2M", NO_PREFERRED, .granularity = BLOCK_BYTES },
+	{ "READ_MOSTLY, PREFERRED host", .preferred = ON_HOST,
 	  .read_mostly = true },
 	{ "READ_MOSTLY, PREFERRED A", .preferred = ON_A, .read_mostly = true },
 	{ "READ_MOSTLY, PREFERRED B", .preferred = ON_B, .read_mostly = true },
-	{ "READ_MOSTLY, ACCESSED_BY A", NO_PLACE, .read_mostly = true,
+	{ "READ_MOSTLY, ACCESSED_BY A", NO_PREFERRED, .read_mostly = true,
 	  .accessed_by = BY(A) },
-	{ "READ_MOSTLY, ACCESSED_BY A, B", NO_PLACE, .read_mostly = true,
+	{ "READ_MOSTLY, ACCESSED_BY A, B", NO_PREFERRED, .read_mostly = true,
 	  .accessed_by = ALL_DEVICES },
-	{ "PREFERRED host, ACCESSED_BY A", .preferred = HOME,
+	{ "PREFERRED host, ACCESSED_BY A", .preferred = ON_HOST,
 	  .accessed_by = BY(A) },
-	{ "PREFERRED host, ACCESSED_BY A, B", .preferred = HOME,
+	{ "PREFERRED host, ACCESSED_BY A, B", .preferred = ON_HOST,
 	  .accessed_by = ALL_DEVICES },
 	{ "PREFERRED A, ACCESSED_BY A", .preferred = ON_A,
 	  .accessed_by = BY(A) },
@@ -51,16 +51,17 @@ static const struct advice combinations[] = {
 	  .accessed_by = BY(B) },
 	{ "PREFERRED B, ACCESSED_BY A", .preferred = ON_B,
 	  .accessed_by = BY(A) },
-	{ "NO_MIGRATE, READ_MOSTLY", NO_PLACE, .no_migrate = true,
+	{ "NO_MIGRATE, READ_MOSTLY", NO_PREFERRED, .no_migrate = true,
 	  .read_mostly = true },
-	{ "NO_MIGRATE, PREFERRED host", .preferred = HOME, .no_migrate = true },
+	{ "NO_MIGRATE, PREFERRED host", .preferred = ON_HOST,
+	  .no_migrate = true },
 	{ "NO_MIGRATE, PREFERRED A", .preferred = ON_A, .no_migrate = true },
 	{ "NO_MIGRATE, PREFERRED B", .preferred = ON_B, .no_migrate = true },
-	{ "NO_MIGRATE, ACCESSED_BY A", NO_PLACE, .no_migrate = true,
+	{ "NO_MIGRATE, ACCESSED_BY A", NO_PREFERRED, .no_migrate = true,
 	  .accessed_by = BY(A) },
-	{ "NO_MIGRATE, ACCESSED_BY A, B", NO_PLACE, .no_migrate = true,
+	{ "NO_MIGRATE, ACCESSED_BY A, B", NO_PREFERRED, .no_migrate = true,
 	  .accessed_by = ALL_DEVICES },
-	{ "NO_MIGRATE, GRANULARITY 64K", NO_PLACE, .no_migrate = true,
+	{ "NO_MIGRATE, GRANULARITY 64K", NO_PREFERRED, .no_migrate = true,
 	  .granularity = 16 * PAGE_BYTES },
 	{ "PREFERRED A, GRANULARITY 64K", .preferred = ON_A,
 	  .granularity = 16 * PAGE_BYTES },
@@ -70,7 +71,7 @@ static const struct advice combinations[] = {
 static void advise_as(struct world *world, char *addr, size_t len,
 		      const struct advice *advice)
 {
-	unsigned int who;
+	unsigned int accessor;
 
 	if (advice->read_mostly)
 		world_advise(world, addr, len, HMMRT_ADVICE_SET_READ_MOSTLY, 0,
@@ -81,22 +82,23 @@ static void advise_as(struct world *world, char *addr, size_t len,
 	if (advice->preferred != NOWHERE)
 		world_advise(world, addr, len,
 			     HMMRT_ADVICE_SET_PREFERRED_LOCATION,
-			     world_location(world, advice->preferred), 0);
+			     world_location_id(world, advice->preferred), 0);
 	if (advice->granularity)
 		world_advise(world, addr, len, HMMRT_ADVICE_SET_GRANULARITY, 0,
 			     advice->granularity);
-	for (who = A; who <= CPU; who++)
-		if (advice->accessed_by & BY(who))
+	for (accessor = A; accessor <= CPU; accessor++)
+		if (advice->accessed_by & BY(accessor))
 			world_advise(world, addr, len,
 				     HMMRT_ADVICE_SET_ACCESSED_BY,
-				     who == CPU ? HMMRT_LOCATION_HOST :
-						  world_location(world, who),
+				     accessor == CPU ?
+					     HMMRT_LOCATION_HOST :
+					     world_location_id(world, accessor),
 				     0);
 }
 
 /* Maps memory with this advice and puts it at its first location. */
 static char *prepare(struct world *world, struct page *page, size_t len,
-		     const struct advice *advice, enum place first)
+		     const struct advice *advice, enum location first)
 {
 	size_t offset = len > PAGE_BYTES ? TOUCHED_PAGE * PAGE_BYTES : 0;
 	char *buf = arena_anon(len);
@@ -115,9 +117,9 @@ static char *prepare(struct world *world, struct page *page, size_t len,
 		pages_fill(buf, len, 1);
 		page->value = 1 + offset / PAGE_BYTES;
 	}
-	if (first < HOME)
+	if (first < ON_HOST)
 		rc = cmd_prefetch(world->fd, buf, len,
-				  world_location(world, first), NULL);
+				  world_location_id(world, first), NULL);
 	if (rc)
 		world_fail(world, "first prefetch: %s", strerror(-rc));
 	advise_as(world, buf, len, advice);
@@ -126,8 +128,8 @@ static char *prepare(struct world *world, struct page *page, size_t len,
 }
 
 /* Returns how many pages a fault moves, including the faulting page. */
-static size_t moved_together(const struct page *page, enum op op, enum who who,
-			     enum place first)
+static size_t moved_together(const struct page *page, enum op op,
+			     enum accessor accessor, enum location first)
 {
 	if (page->at == first)
 		return 0;
@@ -135,7 +137,7 @@ static size_t moved_together(const struct page *page, enum op op, enum who who,
 	 * CPU faults populate no neighbours, and a prefetch moves only its
 	 * range.
 	 */
-	if (op == PREFETCH || (who == CPU && first == NOWHERE))
+	if (op == PREFETCH || (accessor == CPU && first == NOWHERE))
 		return 1;
 	return page->advice.granularity < GRANULES_PAGES * PAGE_BYTES ?
 		       page->advice.granularity / PAGE_BYTES :
@@ -143,22 +145,22 @@ static size_t moved_together(const struct page *page, enum op op, enum who who,
 }
 
 static void check_neighbours(struct world *world, const struct page *page,
-			     const char *buf, size_t moved, enum place first)
+			     const char *buf, size_t moved, enum location first)
 {
 	const size_t len = GRANULES_PAGES * PAGE_BYTES;
-	long there =
-		pages_at(world->fd, buf, len, world_location(world, page->at));
+	long there = pages_at(world->fd, buf, len,
+			      world_location_id(world, page->at));
 	long expected = moved ? (long)moved : GRANULES_PAGES;
 
 	if (there != expected)
 		world_fail(world,
 			   "expected %ld pages at %s, first at %s, found %ld",
-			   expected, world_place_names[page->at],
-			   world_place_names[first], there);
+			   expected, world_location_names[page->at],
+			   world_location_names[first], there);
 }
 
 static void try_one(struct world *world, const struct advice *advice,
-		    enum place first, enum op op, enum who who)
+		    enum location first, enum op op, enum accessor accessor)
 {
 	size_t len = advice->granularity ? GRANULES_PAGES * PAGE_BYTES :
 					   PAGE_BYTES;
@@ -168,20 +170,21 @@ static void try_one(struct world *world, const struct advice *advice,
 
 	snprintf(world->step, sizeof(world->step), "%s, %s, at %s, then %s%s%s",
 		 advice->name, world->peers[A] ? "peers" : "no peers",
-		 world_place_names[first],
-		 op == PREFETCH ? "" : world_who_names[who],
+		 world_location_names[first],
+		 op == PREFETCH ? "" : world_accessor_names[accessor],
 		 op == PREFETCH ? "" : " ", world_op_names[op]);
 	if (op == PREFETCH)
 		snprintf(world->step + strlen(world->step),
 			 sizeof(world->step) - strlen(world->step), " %s",
-			 world_place_names[who]);
+			 world_location_names[accessor]);
 	buf = prepare(world, &page, len, advice, first);
 	if (!buf)
 		return;
-	world_access(world, &page, op, who);
+	world_access(world, &page, op, accessor);
 	if (advice->granularity)
 		check_neighbours(world, &page, buf,
-				 moved_together(&page, op, who, first), first);
+				 moved_together(&page, op, accessor, first),
+				 first);
 	snprintf(world->step + strlen(world->step),
 		 sizeof(world->step) - strlen(world->step), ", then all read");
 	for (reader = A; reader <= CPU; reader++)
@@ -190,19 +193,19 @@ static void try_one(struct world *world, const struct advice *advice,
 }
 
 static void try_accesses(struct world *world, const struct advice *advice,
-			 enum place first)
+			 enum location first)
 {
-	enum who who;
+	enum accessor accessor;
 	enum op op;
 
 	for (op = READ; op <= PREFETCH; op++)
-		for (who = A; who <= CPU; who++)
-			try_one(world, advice, first, op, who);
+		for (accessor = A; accessor <= CPU; accessor++)
+			try_one(world, advice, first, op, accessor);
 }
 
 static void try_combinations(struct world *world)
 {
-	enum place first;
+	enum location first;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(combinations); i++)

@@ -20,7 +20,7 @@
 #define PAGES 6
 #define STEPS 600
 
-#define NO_PLACE .preferred = NOWHERE
+#define NO_PREFERRED .preferred = NOWHERE
 
 struct walk {
 	struct world world;
@@ -66,7 +66,7 @@ static void unmap_and_map(struct world *world, struct page *page)
 	if (munmap(page->addr, PAGE_BYTES) || !map_at(page->addr))
 		world_fail(world, "munmap, mmap: %s", strerror(errno));
 	forget(page);
-	page->advice = (struct advice){ NO_PLACE };
+	page->advice = (struct advice){ NO_PREFERRED };
 	check_gone(world, page);
 }
 
@@ -80,7 +80,7 @@ static void remap(struct world *world, struct page *page)
 		world_fail(world, "mremap: %s", strerror(errno));
 	page->other_addr = page->addr;
 	page->addr = to;
-	page->advice = (struct advice){ NO_PLACE };
+	page->advice = (struct advice){ NO_PREFERRED };
 	page->unheard = 0;
 	check_gone(world, page);
 }
@@ -112,8 +112,8 @@ static void fork_once(struct walk *walk, struct page *touched)
 	 * After fork(), both processes map the page: the child's access
 	 * migrates it back to system memory for both.
 	 */
-	if (touched->at < HOME) {
-		touched->at = HOME;
+	if (touched->at < ON_HOST) {
+		touched->at = ON_HOST;
 		touched->unheard = 0;
 	}
 	world_check_unmoved(world, touched);
@@ -133,15 +133,15 @@ static void advise_any(struct world *world, struct page *page,
 {
 	struct advice *advice = &page->advice;
 	uint32_t kind = 1 + rand_r(seed) % HMMRT_ADVICE_UNSET_GRANULARITY;
-	enum place place = rand_r(seed) % (HOME + 1);
-	enum who who = (enum who)place;
-	uint32_t location = 0;
+	enum location location = rand_r(seed) % (ON_HOST + 1);
+	enum accessor accessor = (enum accessor)location;
+	uint32_t location_id = 0;
 	uint64_t value = 0;
 
 	if (kind == HMMRT_ADVICE_SET_PREFERRED_LOCATION ||
 	    kind == HMMRT_ADVICE_SET_ACCESSED_BY ||
 	    kind == HMMRT_ADVICE_UNSET_ACCESSED_BY)
-		location = world_location(world, place);
+		location_id = world_location_id(world, location);
 	if (kind == HMMRT_ADVICE_SET_GRANULARITY)
 		value = PAGE_BYTES << rand_r(seed) % 10;
 	if (kind == HMMRT_ADVICE_SET_READ_MOSTLY ||
@@ -151,16 +151,16 @@ static void advise_any(struct world *world, struct page *page,
 	    kind == HMMRT_ADVICE_UNSET_NO_MIGRATE)
 		advice->no_migrate = kind == HMMRT_ADVICE_SET_NO_MIGRATE;
 	if (kind == HMMRT_ADVICE_SET_PREFERRED_LOCATION)
-		advice->preferred = place;
+		advice->preferred = location;
 	if (kind == HMMRT_ADVICE_UNSET_PREFERRED_LOCATION)
 		advice->preferred = NOWHERE;
 	if (kind == HMMRT_ADVICE_SET_ACCESSED_BY) {
-		advice->accessed_by |= BY(who);
-		page->unheard &= ~BY(who);
+		advice->accessed_by |= BY(accessor);
+		page->unheard &= ~BY(accessor);
 	}
 	if (kind == HMMRT_ADVICE_UNSET_ACCESSED_BY)
-		advice->accessed_by &= ~BY(who);
-	world_advise(world, page->addr, PAGE_BYTES, kind, location, value);
+		advice->accessed_by &= ~BY(accessor);
+	world_advise(world, page->addr, PAGE_BYTES, kind, location_id, value);
 	world_check_unmoved(world, page);
 }
 
@@ -220,12 +220,12 @@ static void name_step(struct walk *walk, unsigned int number,
 		 kind < ARRAY_SIZE(step_names) ? step_names[kind] :
 		 kind < 8		       ? "advice" :
 						 "access",
-		 world_place_names[page->at],
+		 world_location_names[page->at],
 		 world_mask_name(page->view.mapped, mapped),
 		 world_mask_name(page->view.written, written),
 		 advice->read_mostly ? " READ_MOSTLY" : "",
 		 advice->no_migrate ? " NO_MIGRATE" : "",
-		 world_place_names[advice->preferred],
+		 world_location_names[advice->preferred],
 		 world_mask_name(advice->accessed_by, accessed),
 		 page->read_only ? "; after fork" : "");
 }
@@ -239,7 +239,7 @@ static bool pages_map(struct walk *walk)
 
 		page->addr = arena_anon(PAGE_BYTES);
 		page->other_addr = arena_anon(PAGE_BYTES);
-		page->advice = (struct advice){ NO_PLACE };
+		page->advice = (struct advice){ NO_PREFERRED };
 		page->at = NOWHERE;
 		if (!page->addr || !page->other_addr ||
 		    munmap(page->other_addr, PAGE_BYTES))

@@ -107,7 +107,7 @@ FIXTURE(dmirror) {
 FIXTURE_SETUP(dmirror)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	self->devices = all_devices();
 	ASSERT_EQ(0, load());
 	ASSERT_EQ(0, session_start(&self->session, 1, 1));
@@ -371,7 +371,7 @@ TEST_F(dmirror, snapshot_of_a_hole_faults_nothing_in)
 	ASSERT_EQ(0, munmap(hole, len));
 	/* The buffer must not be in the range. */
 	if ((char *)bytes < hole + len && (char *)bytes + PAGES(len) > hole)
-		SKIP(return, "the buffer is where the hole was");
+		SKIP(return, "the buffer overlaps the hole");
 	memset(bytes, 1, 64);
 	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_SNAPSHOT, hole, 1UL << 30,
 			  bytes, NULL));

@@ -19,7 +19,7 @@
 #define GRANULE_PAGES	16
 #define HOST		HMMRT_LOCATION_HOST
 
-FIXTURE(copies) {
+FIXTURE(duplicates) {
 	struct session session;
 	int fd;
 	struct agent *agent;
@@ -30,7 +30,7 @@ FIXTURE(copies) {
 };
 
 /* A granule with READ_MOSTLY, filled with 1, 2, ... */
-FIXTURE_SETUP(copies)
+FIXTURE_SETUP(duplicates)
 {
 	ASSERT_EQ(0, session_start(&self->session, 2, 1));
 	self->fd = self->session.space;
@@ -45,7 +45,7 @@ FIXTURE_SETUP(copies)
 				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
 }
 
-FIXTURE_TEARDOWN(copies)
+FIXTURE_TEARDOWN(duplicates)
 {
 	EXPECT_EQ(0, session_end(&self->session));
 }
@@ -60,7 +60,7 @@ static uint64_t *page(const char *buf, size_t i)
 	return (uint64_t *)(buf + i * PAGE_BYTES);
 }
 
-#define ASSERT_AT_HOME(addr, len)					\
+#define ASSERT_ON_HOST(addr, len)					\
 	ASSERT_EQ((long)((len) / PAGE_BYTES),				\
 		  pages_at(self->fd, addr, len, HOST))
 
@@ -74,14 +74,14 @@ static uint64_t *page(const char *buf, size_t i)
 			  copied(&self->session, device));		\
 	} while (0)
 
-TEST_F(copies, device_reads_duplicates_of_pages_in_system_memory)
+TEST_F(duplicates, device_reads_duplicates_of_pages_in_system_memory)
 {
 	struct hmmrt_device_info info;
 
 	ASSERT_COPIED(0, self->buf, GRANULE_BYTES);
 	ASSERT_VALUE(136, agent_sum(self->agent, self->buf, GRANULE_BYTES,
 				    PAGE_BYTES));
-	ASSERT_AT_HOME(self->buf, GRANULE_BYTES);
+	ASSERT_ON_HOST(self->buf, GRANULE_BYTES);
 	ASSERT_EQ(-1, pages_check(self->buf, GRANULE_BYTES, 1));
 	ASSERT_EQ(0, session_stats(&self->session, 0).out_remote_pages);
 	ASSERT_EQ(0, session_stats(&self->session, 0).out_migrated_to_device);
@@ -92,7 +92,7 @@ TEST_F(copies, device_reads_duplicates_of_pages_in_system_memory)
 	ASSERT_EQ(0, session_stats(&self->session, 0).out_cpu_faults);
 }
 
-TEST_F(copies, devices_read_what_the_cpu_wrote)
+TEST_F(duplicates, devices_read_what_the_cpu_wrote)
 {
 	const unsigned int seed = time(NULL);
 	uint64_t expected[GRANULE_PAGES];
@@ -118,7 +118,7 @@ TEST_F(copies, devices_read_what_the_cpu_wrote)
 	ASSERT_LT(GRANULE_PAGES, copied(&self->session, 1));
 }
 
-TEST_F(copies, two_devices_have_duplicates_at_once)
+TEST_F(duplicates, two_devices_have_duplicates_at_once)
 {
 	unsigned int i;
 
@@ -138,7 +138,7 @@ TEST_F(copies, two_devices_have_duplicates_at_once)
 	ASSERT_VALUE(77, agent_read(self->other, page(self->buf, 3)));
 }
 
-TEST_F(copies, all_others_read_what_a_device_wrote)
+TEST_F(duplicates, all_others_read_what_a_device_wrote)
 {
 	unsigned int i;
 
@@ -155,7 +155,7 @@ TEST_F(copies, all_others_read_what_a_device_wrote)
 }
 
 /* The kernel writes for the process, also without using its page tables. */
-TEST_F(copies, devices_read_what_the_kernel_wrote)
+TEST_F(duplicates, devices_read_what_the_kernel_wrote)
 {
 	uint64_t word = 4711;
 	int fds[2], mem;
@@ -175,7 +175,7 @@ TEST_F(copies, devices_read_what_the_kernel_wrote)
 	close(fds[1]);
 }
 
-TEST_F(copies, fork_separates_parent_and_child)
+TEST_F(duplicates, fork_separates_parent_and_child)
 {
 	int status, fds[2];
 	pid_t pid;
@@ -205,7 +205,7 @@ TEST_F(copies, fork_separates_parent_and_child)
 }
 
 /* fork() shares the pages before they are duplicated; then the child writes. */
-TEST_F(copies, child_forked_before_duplication_writes)
+TEST_F(duplicates, child_forked_before_duplication_writes)
 {
 	int status, fds[2];
 	pid_t pid;
@@ -237,7 +237,7 @@ TEST_F(copies, child_forked_before_duplication_writes)
 	close(fds[1]);
 }
 
-TEST_F(copies, discard_pageout_and_mprotect_drop_duplicates)
+TEST_F(duplicates, discard_pageout_and_mprotect_drop_duplicates)
 {
 	ASSERT_COPIED(0, self->buf, GRANULE_BYTES);
 	ASSERT_EQ(0, madvise(self->buf, PAGE_BYTES, MADV_DONTNEED));
@@ -257,7 +257,7 @@ TEST_F(copies, discard_pageout_and_mprotect_drop_duplicates)
 		       agent_read(self->agent, page(self->buf, 3)));
 }
 
-TEST_F(copies, prefetch_moves_pages_not_in_system_memory)
+TEST_F(duplicates, prefetch_moves_pages_not_in_system_memory)
 {
 	struct hmmrt_prefetch result;
 	char *empty = arena_anon(PAGE_BYTES);
@@ -285,7 +285,7 @@ TEST_F(copies, prefetch_moves_pages_not_in_system_memory)
 	ASSERT_EQ(-1, pages_check(self->buf, GRANULE_BYTES, 1));
 }
 
-TEST_F(copies, prefetch_makes_and_reports_duplicates)
+TEST_F(duplicates, prefetch_makes_and_reports_duplicates)
 {
 	struct hmmrt_prefetch result;
 
@@ -293,7 +293,7 @@ TEST_F(copies, prefetch_makes_and_reports_duplicates)
 				  &result));
 	ASSERT_EQ(GRANULE_PAGES, result.out_pages_moved);
 	ASSERT_EQ(GRANULE_PAGES, copied(&self->session, 0));
-	ASSERT_AT_HOME(self->buf, GRANULE_BYTES);
+	ASSERT_ON_HOST(self->buf, GRANULE_BYTES);
 	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, GRANULE_BYTES, self->id,
 				  &result));
 	ASSERT_EQ(0, result.out_pages_moved);
@@ -308,7 +308,7 @@ TEST_F(copies, prefetch_makes_and_reports_duplicates)
  * The pages that migrate have duplicated pages between them. The duplicates of
  * both devices stay.
  */
-TEST_F(copies, prefetch_keeps_duplicates_between_moved_pages)
+TEST_F(duplicates, prefetch_keeps_duplicates_between_moved_pages)
 {
 	char *buf = arena_anon(GRANULE_BYTES);
 	struct hmmrt_page pages[GRANULE_PAGES];
@@ -338,7 +338,7 @@ TEST_F(copies, prefetch_keeps_duplicates_between_moved_pages)
 	ASSERT_EQ(GRANULE_PAGES - 2, copied(&self->session, 1));
 }
 
-TEST_F(copies, unset_drops_duplicates)
+TEST_F(duplicates, unset_drops_duplicates)
 {
 	struct hmmrt_device_info info;
 
@@ -360,7 +360,7 @@ TEST_F(copies, unset_drops_duplicates)
  * Pages that are on a device when the advice is set stay there for reads by
  * that device. Reads by others migrate them back.
  */
-TEST_F(copies, pages_on_a_device_stay_there_until_others_read_them)
+TEST_F(duplicates, pages_on_a_device_stay_there_until_others_read_them)
 {
 	ASSERT_EQ(0, cmd_advise(self->fd, self->buf, GRANULE_BYTES,
 				HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
@@ -381,7 +381,7 @@ TEST_F(copies, pages_on_a_device_stay_there_until_others_read_them)
  * A page with an extra reference gets no duplicate; the device maps it
  * remotely.
  */
-TEST_F(copies, page_in_a_pipe_is_not_duplicated)
+TEST_F(duplicates, page_in_a_pipe_is_not_duplicated)
 {
 	struct iovec iov = { self->buf, PAGE_BYTES };
 	uint64_t got;
@@ -400,7 +400,7 @@ TEST_F(copies, page_in_a_pipe_is_not_duplicated)
 }
 
 /* A page is spliced after it was duplicated: all read the same data. */
-TEST_F(copies, duplicated_page_spliced_into_a_pipe_stays_consistent)
+TEST_F(duplicates, duplicated_page_spliced_into_a_pipe_stays_consistent)
 {
 	struct iovec iov = { self->buf, PAGE_BYTES };
 	uint64_t got;
@@ -418,7 +418,7 @@ TEST_F(copies, duplicated_page_spliced_into_a_pipe_stays_consistent)
 	close(fds[1]);
 }
 
-TEST_F(copies, shared_and_unpopulated_memory_reads_current_data)
+TEST_F(duplicates, shared_and_unpopulated_memory_reads_current_data)
 {
 	uint64_t *shared = arena_map(PAGE_BYTES, PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -437,10 +437,10 @@ TEST_F(copies, shared_and_unpopulated_memory_reads_current_data)
 	*empty = 5;
 	ASSERT_VALUE(4, agent_read(self->agent, shared));
 	ASSERT_VALUE(5, agent_read(self->agent, empty));
-	ASSERT_AT_HOME(shared, PAGE_BYTES);
+	ASSERT_ON_HOST(shared, PAGE_BYTES);
 }
 
-TEST_F_TIMEOUT(copies, huge_pages_are_duplicated, 300)
+TEST_F_TIMEOUT(duplicates, huge_pages_are_duplicated, 300)
 {
 	const uint64_t pages = BLOCK_BYTES / PAGE_BYTES;
 	char *buf = arena_anon(2 * BLOCK_BYTES);
@@ -452,7 +452,7 @@ TEST_F_TIMEOUT(copies, huge_pages_are_duplicated, 300)
 				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
 	ASSERT_VALUE(pages * (2 * pages + 1),
 		     agent_sum(self->agent, buf, 2 * BLOCK_BYTES, PAGE_BYTES));
-	ASSERT_AT_HOME(buf, 2 * BLOCK_BYTES);
+	ASSERT_ON_HOST(buf, 2 * BLOCK_BYTES);
 	ASSERT_LT(0, copied(&self->session, 0));
 	pages_fill(buf, 2 * BLOCK_BYTES, 2);
 	ASSERT_VALUE(pages * (2 * pages + 3),
@@ -463,7 +463,7 @@ TEST_F_TIMEOUT(copies, huge_pages_are_duplicated, 300)
  * A device with duplicates and entries for a peer's pages in one block loses
  * both when peer access is disabled.
  */
-TEST_F(copies, peer_disable_drops_duplicates_and_peer_entries)
+TEST_F(duplicates, peer_disable_drops_duplicates_and_peer_entries)
 {
 	char *buf = arena_anon(2 * PAGE_BYTES);
 	struct hmmrt_peer peer;
@@ -534,7 +534,7 @@ static void *take_away(void *arg)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(copies, duplicates_are_never_older_than_the_last_write, 300)
+TEST_F_TIMEOUT(duplicates, duplicates_are_never_older_than_the_last_write, 300)
 {
 	struct writer writer = { .buf = self->buf };
 	uint64_t seen[2] = {};
@@ -578,7 +578,7 @@ static bool wait_unused(const struct session *session, unsigned int device)
 	return false;
 }
 
-TEST_F(copies, unbind_frees_duplicates)
+TEST_F(duplicates, unbind_frees_duplicates)
 {
 	ASSERT_COPIED(0, self->buf, GRANULE_BYTES);
 	ASSERT_COPIED(1, self->buf, GRANULE_BYTES);

@@ -25,7 +25,7 @@ FIXTURE_SETUP(evict)
 	struct faulty_env *env = &self->env;
 
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, faulty_env_start(env));
 	env->first = 9000;
 	pages_fill(env->buf, LEN, env->first);
@@ -67,8 +67,9 @@ static uint64_t faults(const struct faulty_env *env, unsigned int device)
 	return stats.out_device_faults;
 }
 
-static size_t look(FIXTURE_DATA(evict) *self,
-		   bool (*is)(uint32_t id, const struct hmmrt_page *page))
+static size_t count_pages(FIXTURE_DATA(evict) *self,
+			  bool (*is)(uint32_t id,
+				     const struct hmmrt_page *page))
 {
 	const struct faulty_env *env = &self->env;
 	size_t i, found = 0;
@@ -85,7 +86,7 @@ static bool is_mapped(uint32_t id, const struct hmmrt_page *page)
 	return page->mapped_by & 1u << id;
 }
 
-static bool is_mapped_at_home(uint32_t id, const struct hmmrt_page *page)
+static bool is_mapped_on_host(uint32_t id, const struct hmmrt_page *page)
 {
 	return page->location == HOST && is_mapped(id, page);
 }
@@ -96,13 +97,13 @@ static bool is_copied(uint32_t id, const struct hmmrt_page *page)
 }
 
 /* Waits until an AccessedBy device has entries again, without a fault. */
-static bool wait_mapped(FIXTURE_DATA(evict) *self, bool at_home)
+static bool wait_mapped(FIXTURE_DATA(evict) *self, bool on_host)
 {
 	unsigned int try;
 
 	for (try = 0; try < 1000; try++) {
-		if (look(self, at_home ? is_mapped_at_home : is_mapped) ==
-		    PAGES)
+		if (count_pages(self, on_host ? is_mapped_on_host :
+						is_mapped) == PAGES)
 			return true;
 		usleep(10000);
 	}
@@ -162,17 +163,17 @@ TEST_F(evict, duplicates_are_dropped_and_made_again)
 				  env->buf, len));
 	ASSERT_EQ(0, advise(env, len, HMMRT_ADVICE_SET_READ_MOSTLY, 0));
 	ASSERT_EQ(count, read_right(env, 0, count));
-	copies = look(self, is_copied);
+	copies = count_pages(self, is_copied);
 	ASSERT_LT(0, copies);
 	ASSERT_EQ(PAGES - count, faulty_env_pages_on(env, 0));
 	EXPECT_EQ(0, faulty_evict(env->control, 0));
 	EXPECT_EQ(PAGES, pages_at(env->manager, env->buf, LEN, HOST));
-	EXPECT_EQ(0, look(self, is_copied));
+	EXPECT_EQ(0, count_pages(self, is_copied));
 	EXPECT_EQ(count, read_right(env, 0, count));
-	EXPECT_EQ(copies, look(self, is_copied));
+	EXPECT_EQ(copies, count_pages(self, is_copied));
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
 	pages_fill(env->buf, LEN, ++env->first);
-	EXPECT_EQ(0, look(self, is_copied));
+	EXPECT_EQ(0, count_pages(self, is_copied));
 	EXPECT_EQ(0, faulty_evict(env->control, 0));
 	EXPECT_EQ(count, read_right(env, 0, count));
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
@@ -352,7 +353,7 @@ TEST_F(evict, peer_that_maps_a_chunk_takes_one_invalidation)
 
 #define MANY		140
 /* Limit of accounts examined with interrupts off; size of the device. */
-#define LOOKS_MAX	320
+#define SAMPLES_MAX	320
 #define DEVICE_BYTES	(32 * BLOCK_BYTES)
 
 /* Keeps a page on the device until the pipe is closed. */
@@ -414,7 +415,7 @@ TEST_F(evict, victim_search_bounds_time_with_interrupts_off)
 	EXPECT_LT(MANY / 2, tracing_most("hmmrt_claim", "accounts="));
 	EXPECT_LT(0, tracing_most("hmmrt_claim", "pauses="));
 	EXPECT_LT(0, tracing_most("hmmrt_claim", "looks="));
-	EXPECT_GE(LOOKS_MAX, tracing_most("hmmrt_claim", "looks="));
+	EXPECT_GE(SAMPLES_MAX, tracing_most("hmmrt_claim", "looks="));
 	EXPECT_LT(0, tracing_count("hmmrt_evict", ""));
 	tracing_stop();
 	close(go[1]);

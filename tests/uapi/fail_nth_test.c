@@ -285,7 +285,7 @@ static int run_prefetch(struct env *env)
 			    env->session.devices[0].id, NULL);
 }
 
-static int run_prefetch_home(struct env *env)
+static int run_prefetch_to_host(struct env *env)
 {
 	return cmd_prefetch(env->session.space, env->buf, env->len,
 			    HMMRT_LOCATION_HOST, NULL);
@@ -433,8 +433,8 @@ FIXTURE_VARIANT_ADD(step, prefetch) {
 	.needs_agent = true,
 };
 
-FIXTURE_VARIANT_ADD(step, prefetch_home) {
-	.prepare = prepare_on_device, .run = run_prefetch_home,
+FIXTURE_VARIANT_ADD(step, prefetch_to_host) {
+	.prepare = prepare_on_device, .run = run_prefetch_to_host,
 	.undo = undo_far, .needs_agent = true, .len = 32 * PAGE_BYTES,
 };
 
@@ -453,7 +453,7 @@ FIXTURE_VARIANT_ADD(step, advise) {
 	.needs_agent = true,
 };
 
-FIXTURE_VARIANT_ADD(step, copies) {
+FIXTURE_VARIANT_ADD(step, duplicates) {
 	.prepare = prepare_read_mostly, .run = run_prefetch, .undo = undo_far,
 	.needs_agent = true, .len = 32 * PAGE_BYTES,
 };
@@ -577,7 +577,7 @@ FIXTURE_SETUP(step)
 	if (!fault_injection_works())
 		SKIP(_exit(255), "the kernel has no CONFIG_FAULT_INJECTION");
 	if (variant->tiny && !getenv("HMMRT_MODULE_DIR"))
-		SKIP(_exit(255), "HMMRT_MODULE_DIR does not say where they are");
+		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
 	if (variant->tiny)
 		ASSERT_EQ(0, simgpu_replace(self->parameters,
 					    "devices=2 memory=2"));
@@ -697,7 +697,7 @@ TEST(loading_survives_failed_allocations)
 	if (!fault_injection_works())
 		SKIP(return, "the kernel has no CONFIG_FAULT_INJECTION");
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR does not say where they are");
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	simgpu_parameters(parameters, sizeof(parameters));
 	ASSERT_EQ(0, module_image_read(&image, "hmmrt_simgpu"));
 	ASSERT_EQ(0, simgpu_remove());

@@ -37,9 +37,9 @@ struct other {
 };
 
 enum order {
+	CHECK = 'c',
 	FILL = 'f',
 	INHERIT = 'i',
-	LOOK = 'l',
 	PREFETCH = 'p',
 	QUIT = 'q',
 	REFRAIN = 'r',		/* set a limit of 0 */
@@ -95,8 +95,8 @@ static struct answer carry_out(struct session *session, char *buf, size_t len,
 }
 
 /* Leaves a child with the memory but no device. The test reaps it. */
-static int be_heir(struct session *session, const char *buf, size_t len,
-		   int orders, int answers)
+static int run_holder(struct session *session, const char *buf, size_t len,
+		      int orders, int answers)
 {
 	struct answer answer = { .right = true };
 	pid_t pid = fork();
@@ -130,8 +130,8 @@ static int be_other(const struct plan *plan, int orders, int answers)
 		struct answer answer;
 
 		if (order == INHERIT)
-			return be_heir(&session, buf, plan->len, orders,
-				       answers);
+			return run_holder(&session, buf, plan->len, orders,
+					  answers);
 		answer = carry_out(&session, buf, plan->len, order);
 		if (write(answers, &answer, sizeof(answer)) != sizeof(answer))
 			return 4;
@@ -209,17 +209,17 @@ static struct answer ask(const struct other *other, char order)
 	return answer_of(other);
 }
 
-/* Ends *other. The caller must end *heir. */
-static bool inherit(const struct other *other, struct other *heir)
+/* Ends *other. The caller must end *holder. */
+static bool inherit(const struct other *other, struct other *holder)
 {
 	struct answer answer = ask(other, INHERIT);
 	int status;
 
-	*heir = *other;
-	heir->pid = answer.pid;
+	*holder = *other;
+	holder->pid = answer.pid;
 	if (!answer.right)
 		return false;
-	note_other(other->pid, heir->pid);
+	note_other(other->pid, holder->pid);
 	return waitpid(other->pid, &status, 0) == other->pid && !status;
 }
 
@@ -244,7 +244,7 @@ FIXTURE(processes) {
 FIXTURE_SETUP(processes)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	/* An order to a process that has failed shows as a missing answer. */
 	signal(SIGPIPE, SIG_IGN);
 	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
@@ -303,8 +303,8 @@ static struct answer next_to_a_greedy_one(FIXTURE_DATA(processes) *self,
 	EXPECT_TRUE(answer.right);
 	EXPECT_LT(0, answer.evicted);
 	EXPECT_TRUE(ask(&greedy, PREFETCH).right);
-	EXPECT_TRUE(ask(&greedy, LOOK).right);
-	answer = ask(&modest, LOOK);
+	EXPECT_TRUE(ask(&greedy, CHECK).right);
+	answer = ask(&modest, CHECK);
 	EXPECT_TRUE(answer.right);
 	EXPECT_TRUE(end_other(&greedy));
 	EXPECT_TRUE(end_other(&modest));
@@ -349,10 +349,10 @@ TEST_F(processes, later_process_gets_its_share_of_a_full_device)
 	answer = ask(&second, FILL);
 	EXPECT_TRUE(answer.right);
 	EXPECT_EQ(DEVICE_BYTES / 2, answer.used);
-	answer = ask(&first, LOOK);
+	answer = ask(&first, CHECK);
 	EXPECT_TRUE(answer.right);
 	EXPECT_EQ(DEVICE_BYTES / 2, answer.used);
-	EXPECT_TRUE(ask(&second, LOOK).right);
+	EXPECT_TRUE(ask(&second, CHECK).right);
 	EXPECT_TRUE(end_other(&first));
 	EXPECT_TRUE(end_other(&second));
 	EXPECT_TRUE(is_given_back(self));
@@ -381,9 +381,9 @@ TEST_F(processes, process_killed_during_eviction_leaves_nothing)
 		close(victim.orders);
 		close(victim.answers);
 		ASSERT_TRUE(answer_of(&other).right);
-		ASSERT_TRUE(ask(&other, LOOK).right);
+		ASSERT_TRUE(ask(&other, CHECK).right);
 	}
-	EXPECT_GE(3 * BLOCK_BYTES, ask(&other, LOOK).used);
+	EXPECT_GE(3 * BLOCK_BYTES, ask(&other, CHECK).used);
 	EXPECT_TRUE(end_other(&other));
 	EXPECT_TRUE(is_given_back(self));
 }
@@ -413,11 +413,11 @@ TEST_F(processes, limit_evicts_only_pages_of_its_process)
 	answer = ask(&second, REFRAIN);
 	EXPECT_TRUE(answer.right);
 	EXPECT_EQ(0, answer.used);
-	answer = ask(&first, LOOK);
+	answer = ask(&first, CHECK);
 	EXPECT_TRUE(answer.right);
 	EXPECT_EQ(0, answer.evicted);
 	EXPECT_EQ(most, answer.used);
-	EXPECT_TRUE(ask(&second, LOOK).right);
+	EXPECT_TRUE(ask(&second, CHECK).right);
 	EXPECT_TRUE(end_other(&first));
 	EXPECT_TRUE(end_other(&second));
 	EXPECT_TRUE(is_given_back(self));
@@ -440,7 +440,7 @@ static bool prefetches_all(const struct other *other, size_t len)
 TEST_F(processes, number_of_processes_with_memory_is_limited)
 {
 	const struct plan plan = { BLOCK_BYTES, DEFAULT, NO_LIMIT, NULL };
-	struct other first, second, heir;
+	struct other first, second, holder;
 	struct answer answer;
 
 	ASSERT_TRUE(write_text(PROCESSES_MAX, "1"));
@@ -451,16 +451,16 @@ TEST_F(processes, number_of_processes_with_memory_is_limited)
 	answer = ask(&second, FILL);
 	EXPECT_TRUE(answer.right);
 	EXPECT_EQ(0, answer.used);
-	answer = ask(&first, LOOK);
+	answer = ask(&first, CHECK);
 	EXPECT_TRUE(answer.right);
 	EXPECT_EQ(0, answer.evicted);
-	ASSERT_TRUE(inherit(&first, &heir));
+	ASSERT_TRUE(inherit(&first, &holder));
 	EXPECT_EQ(BLOCK_BYTES, device_used_bytes(self->fd, self->id));
 	EXPECT_TRUE(prefetches_all(&second, BLOCK_BYTES));
 	EXPECT_EQ(BLOCK_BYTES, device_used_bytes(self->fd, self->id));
-	EXPECT_TRUE(ask(&second, LOOK).right);
+	EXPECT_TRUE(ask(&second, CHECK).right);
 	EXPECT_TRUE(end_other(&second));
-	EXPECT_TRUE(end_other(&heir));
+	EXPECT_TRUE(end_other(&holder));
 	EXPECT_TRUE(is_given_back(self));
 }
 
@@ -511,7 +511,7 @@ static bool both_work(const struct other others[2])
 	for (i = 0; i < 2; i++)
 		right &= answer_of(&others[i]).right;
 	for (i = 0; i < 2; i++) {
-		answer = ask(&others[i], LOOK);
+		answer = ask(&others[i], CHECK);
 		right &= answer.right && answer.used;
 	}
 	return right;
@@ -531,7 +531,7 @@ TEST_F(processes, processes_of_a_cgroup_share_its_limit)
 	size_t i;
 
 	if (above < 0)
-		SKIP(return, "no cgroups of the second version");
+		SKIP(return, "cgroup v2 is not available");
 	a = open_cgroup(CGROUP "/a");
 	b = open_cgroup(CGROUP "/b");
 	ASSERT_LE(0, a);
@@ -558,7 +558,7 @@ TEST_F(processes, processes_of_a_cgroup_share_its_limit)
 	ASSERT_EQ(0, cgroup_quota(self, a, HMMRT_QUOTA_SET, NO_LIMIT, &quota));
 	EXPECT_EQ(NO_LIMIT, quota.out_limit_bytes);
 	EXPECT_TRUE(ask(&others[0], FILL).right);
-	EXPECT_TRUE(ask(&others[0], LOOK).right);
+	EXPECT_TRUE(ask(&others[0], CHECK).right);
 	EXPECT_GE(limit, cgroup_used(self, above));
 	for (i = 0; i < 2; i++)
 		EXPECT_TRUE(end_other(&others[i]));
@@ -590,7 +590,7 @@ TEST_F(processes, processes_of_a_cgroup_have_its_priority)
 	uint64_t faults;
 
 	if (cgroup < 0)
-		SKIP(return, "no cgroups of the second version");
+		SKIP(return, "cgroup v2 is not available");
 	ASSERT_EQ(0, cmd_quota(self->fd, &quota));
 	EXPECT_EQ(0, quota.out_priority);
 	EXPECT_EQ(NO_LIMIT, quota.out_limit_bytes);
@@ -612,7 +612,7 @@ TEST_F(processes, cgroup_quota_needs_privilege_and_a_cgroup)
 	struct hmmrt_quota quota;
 
 	if (cgroup < 0)
-		SKIP(return, "no cgroups of the second version");
+		SKIP(return, "cgroup v2 is not available");
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	EXPECT_EQ(-EBADF, cgroup_quota(self, null, HMMRT_QUOTA_GET, 0, &quota));
 	EXPECT_EQ(-EBADF, cgroup_quota(self, -1, HMMRT_QUOTA_GET, 0, &quota));

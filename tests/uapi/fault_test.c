@@ -434,7 +434,7 @@ static void go_on(int signal)
  * removed: they update the count of poisoned pages in struct pages that are
  * already gone.
  */
-static bool kernel_bears_failed_memory(void)
+static bool kernel_supports_poisoned_pages(void)
 {
 	return system("zcat /proc/config.gz | grep -q ^CONFIG_DEBUG_VM_PGFLAGS=y");
 }
@@ -447,8 +447,8 @@ TEST_F(device, poisoned_page_is_efault)
 {
 	char *buf = arena_anon(3 * PAGE_BYTES);
 
-	if (!kernel_bears_failed_memory())
-		SKIP(return, "CONFIG_DEBUG_VM_PGFLAGS");
+	if (!kernel_supports_poisoned_pages())
+		SKIP(return, "CONFIG_DEBUG_VM_PGFLAGS cannot handle poisoned pages");
 	ASSERT_NE(NULL, buf);
 	pages_fill(buf, 3 * PAGE_BYTES, 1);
 	/* Some kernels send SIGBUS at once, which cannot be ignored. */
@@ -536,26 +536,26 @@ static pid_t fork_and_hold(int pipe_fds[2], const uint64_t *word,
 TEST_F(device, write_after_fork_reaches_only_the_parent)
 {
 	uint64_t *words = arena_anon(2 * BLOCK_BYTES);
-	uint64_t *at_home = words + BLOCK_BYTES / sizeof(*words);
+	uint64_t *on_host = words + BLOCK_BYTES / sizeof(*words);
 	int fds[2], status = -1;
 	pid_t pid;
 
 	ASSERT_NE(NULL, words);
 	words[0] = 10;
-	at_home[0] = 20;
+	on_host[0] = 20;
 	ASSERT_VALUE(10, agent_read(self->agent, words));
 	ASSERT_EQ(0, pipe(fds));
 	pid = fork_and_hold(fds, words, 10);
 	ASSERT_LT(0, pid);
 	ASSERT_DONE(agent_write(self->agent, words, 11));
-	ASSERT_DONE(agent_write(self->agent, at_home, 21));
+	ASSERT_DONE(agent_write(self->agent, on_host, 21));
 	ASSERT_VALUE(11, agent_read(self->agent, words));
 	close(fds[1]);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_TRUE(WIFEXITED(status));
 	ASSERT_EQ(0, WEXITSTATUS(status));
 	ASSERT_EQ(11, words[0]);
-	ASSERT_EQ(21, at_home[0]);
+	ASSERT_EQ(21, on_host[0]);
 	close(fds[0]);
 }
 

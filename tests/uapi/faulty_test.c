@@ -20,7 +20,7 @@
 
 /* --- ways to use a device ------------------------------------------------- */
 
-static int start_at_home(struct faulty_env *env)
+static int start_on_host(struct faulty_env *env)
 {
 	(void)env;
 	return 0;
@@ -58,7 +58,7 @@ static int run_prefetch(struct faulty_env *env)
 	return cmd_prefetch(env->manager, env->buf, LEN, env->id[0], NULL);
 }
 
-static int run_prefetch_home(struct faulty_env *env)
+static int run_prefetch_to_host(struct faulty_env *env)
 {
 	return cmd_prefetch(env->manager, env->buf, LEN, HMMRT_LOCATION_HOST,
 			    NULL);
@@ -93,19 +93,19 @@ FIXTURE_VARIANT(failing) {
 	.op = HMMRT_FAULTY_##_op, .start = (_start), .run = (_run)
 
 FIXTURE_VARIANT_ADD(failing, populate_in_faults) {
-	FAILING(POPULATE, start_at_home, faulty_run_faults), .moves = true,
+	FAILING(POPULATE, start_on_host, faulty_run_faults), .moves = true,
 };
 
 FIXTURE_VARIANT_ADD(failing, populate_in_fault_range) {
-	FAILING(POPULATE, start_at_home, run_fault_range), .moves = true,
+	FAILING(POPULATE, start_on_host, run_fault_range), .moves = true,
 };
 
 FIXTURE_VARIANT_ADD(failing, populate_in_prefetch) {
-	FAILING(POPULATE, start_at_home, run_prefetch), .moves = true,
+	FAILING(POPULATE, start_on_host, run_prefetch), .moves = true,
 };
 
 FIXTURE_VARIANT_ADD(failing, populate_in_migration) {
-	FAILING(POPULATE, start_at_home, faulty_run_to_device), .moves = true,
+	FAILING(POPULATE, start_on_host, faulty_run_to_device), .moves = true,
 };
 
 FIXTURE_VARIANT_ADD(failing, populate_in_migration_from_a_peer) {
@@ -113,39 +113,39 @@ FIXTURE_VARIANT_ADD(failing, populate_in_migration_from_a_peer) {
 };
 
 FIXTURE_VARIANT_ADD(failing, prepare_in_faults) {
-	FAILING(PREPARE, start_at_home, faulty_run_faults), .error = ENOMEM, .moves = true,
+	FAILING(PREPARE, start_on_host, faulty_run_faults), .error = ENOMEM, .moves = true,
 };
 
 FIXTURE_VARIANT_ADD(failing, prepare_in_fault_range) {
-	FAILING(PREPARE, start_at_home, run_fault_range), .error = ENOMEM, .moves = true,
+	FAILING(PREPARE, start_on_host, run_fault_range), .error = ENOMEM, .moves = true,
 };
 
 FIXTURE_VARIANT_ADD(failing, prepare_in_prefetch) {
-	FAILING(PREPARE, start_at_home, run_prefetch), .error = ENOMEM, .moves = true,
+	FAILING(PREPARE, start_on_host, run_prefetch), .error = ENOMEM, .moves = true,
 };
 
 FIXTURE_VARIANT_ADD(failing, prepare_in_migration) {
-	FAILING(PREPARE, start_at_home, faulty_run_to_device), .error = ENOMEM, .moves = true,
+	FAILING(PREPARE, start_on_host, faulty_run_to_device), .error = ENOMEM, .moves = true,
 };
 
 FIXTURE_VARIANT_ADD(failing, prepare_in_exclusive) {
-	FAILING(PREPARE, start_at_home, run_exclusive), .error = ENOMEM,
+	FAILING(PREPARE, start_on_host, run_exclusive), .error = ENOMEM,
 };
 
 FIXTURE_VARIANT_ADD(failing, copy_in_faults) {
-	FAILING(COPY_TO_DEVICE, start_at_home, faulty_run_faults), .moves = true,
+	FAILING(COPY_TO_DEVICE, start_on_host, faulty_run_faults), .moves = true,
 };
 
 FIXTURE_VARIANT_ADD(failing, copy_in_fault_range) {
-	FAILING(COPY_TO_DEVICE, start_at_home, run_fault_range), .moves = true,
+	FAILING(COPY_TO_DEVICE, start_on_host, run_fault_range), .moves = true,
 };
 
 FIXTURE_VARIANT_ADD(failing, copy_in_prefetch) {
-	FAILING(COPY_TO_DEVICE, start_at_home, run_prefetch), .moves = true,
+	FAILING(COPY_TO_DEVICE, start_on_host, run_prefetch), .moves = true,
 };
 
 FIXTURE_VARIANT_ADD(failing, copy_in_migration) {
-	FAILING(COPY_TO_DEVICE, start_at_home, faulty_run_to_device), .moves = true,
+	FAILING(COPY_TO_DEVICE, start_on_host, faulty_run_to_device), .moves = true,
 };
 
 FIXTURE_VARIANT_ADD(failing, copy_out_in_migration) {
@@ -153,7 +153,7 @@ FIXTURE_VARIANT_ADD(failing, copy_out_in_migration) {
 };
 
 FIXTURE_VARIANT_ADD(failing, copy_out_in_prefetch) {
-	FAILING(COPY_TO_HOST, start_on_device, run_prefetch_home),
+	FAILING(COPY_TO_HOST, start_on_device, run_prefetch_to_host),
 };
 
 FIXTURE_VARIANT_ADD(failing, copy_out_in_exclusive) {
@@ -187,7 +187,7 @@ FIXTURE_VARIANT_ADD(failing, peer_in_migration) {
 FIXTURE_SETUP(failing)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, faulty_env_start(&self->env));
 }
 
@@ -281,7 +281,7 @@ static void *move_slowly(void *arg)
 	return NULL;
 }
 
-static void *touch_meanwhile(void *arg)
+static void *touch_during_copy(void *arg)
 {
 	struct slow_copy *copy = arg;
 
@@ -337,7 +337,7 @@ FIXTURE(slow) {
 FIXTURE_SETUP(slow)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, faulty_env_start(&self->env));
 	pages_fill(self->env.buf, LEN, 1);
 }
@@ -372,7 +372,8 @@ TEST_F_TIMEOUT(slow, waiting_cpu_fault_blocks_no_other_process, 60)
 	pid = bystander(gate[0]);
 	ASSERT_LT(0, pid);
 	ASSERT_EQ(0, sem_init(&copy.touch, 0, 0));
-	ASSERT_EQ(0, pthread_create(&copy.toucher, NULL, touch_meanwhile, &copy));
+	ASSERT_EQ(0, pthread_create(&copy.toucher, NULL, touch_during_copy,
+				    &copy));
 	faults = cpu_faults(env);
 	ASSERT_LE(0, faulty_hold(env->control, true));
 	ASSERT_EQ(0, pthread_create(&copy.mover, NULL, move_slowly, &copy));

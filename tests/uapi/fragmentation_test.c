@@ -20,14 +20,14 @@
 
 #define SECONDS		30
 #define LEAST_OPS	2000
-#define SLOTS		96
-#define SLOT_PAGES	(5 * BLOCK_PAGES)
+#define PIECES		96
+#define PIECE_PAGES	(5 * BLOCK_PAGES)
 #define MOST_PAGES	(4 * BLOCK_PAGES)
 /* Expected free chunks with half of the device in use; see docs/limits.md. */
 #define LEAST_FREE(chunks)	((chunks) / 16)
 #define AVERAGE_FREE(chunks)	((chunks) / 4)
 
-struct slot {
+struct piece {
 	char *base;
 	char *addr;		/* NULL: not mapped */
 	size_t pages;
@@ -35,14 +35,14 @@ struct slot {
 
 struct churn {
 	struct faulty_env env;
-	struct slot slots[SLOTS];
+	struct piece pieces[PIECES];
 	struct hmmrt_device_info info;
 	unsigned int seed;
 	size_t used;		/* pages */
 	size_t total;
 	unsigned long ops;
 	/* Sampled while about half of the device is in use. */
-	unsigned long looks;
+	unsigned long samples;
 	unsigned long free_sum;
 	unsigned int free_least;
 };
@@ -63,23 +63,23 @@ static bool chunks_add_up(const struct hmmrt_device_info *info)
 	       info->out_memory_bytes;
 }
 
-static int look(struct churn *churn)
+static int read_info(struct churn *churn)
 {
 	return cmd_device_info(churn->env.manager, churn->env.id[0],
 			       &churn->info);
 }
 
-static int give_back(struct churn *churn, struct slot *slot)
+static int give_back(struct churn *churn, struct piece *piece)
 {
-	if (munmap(slot->addr, slot->pages * PAGE_BYTES))
+	if (munmap(piece->addr, piece->pages * PAGE_BYTES))
 		return -errno;
-	churn->used -= slot->pages;
-	slot->addr = NULL;
+	churn->used -= piece->pages;
+	piece->addr = NULL;
 	return 0;
 }
 
 /* At a random page, like the heap of a process. */
-static int take(struct churn *churn, struct slot *slot)
+static int take(struct churn *churn, struct piece *piece)
 {
 	size_t pages = any_pages(churn);
 	struct hmmrt_prefetch result;
@@ -90,13 +90,13 @@ static int take(struct churn *churn, struct slot *slot)
 		pages = MOST_PAGES;
 	if (churn->used + pages > churn->total / 2)
 		return 0;
-	addr = slot->base + (size_t)rand_r(&churn->seed) %
-				    (SLOT_PAGES - pages) * PAGE_BYTES;
+	addr = piece->base + (size_t)rand_r(&churn->seed) %
+				     (PIECE_PAGES - pages) * PAGE_BYTES;
 	if (mmap(addr, pages * PAGE_BYTES, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != addr)
 		return -errno;
-	slot->addr = addr;
-	slot->pages = pages;
+	piece->addr = addr;
+	piece->pages = pages;
 	churn->used += pages;
 	rc = cmd_prefetch(churn->env.manager, addr, pages * PAGE_BYTES,
 			  churn->env.id[0], &result);
@@ -107,17 +107,17 @@ static int take(struct churn *churn, struct slot *slot)
 
 static int churn_once(struct churn *churn)
 {
-	struct slot *slot = &churn->slots[rand_r(&churn->seed) % SLOTS];
+	struct piece *piece = &churn->pieces[rand_r(&churn->seed) % PIECES];
 	int rc;
 
 	churn->ops++;
-	rc = slot->addr ? give_back(churn, slot) : take(churn, slot);
+	rc = piece->addr ? give_back(churn, piece) : take(churn, piece);
 	if (rc || churn->used < churn->total * 45 / 100)
 		return rc;
-	rc = look(churn);
+	rc = read_info(churn);
 	if (rc || !chunks_add_up(&churn->info))
 		return rc ? rc : -EILSEQ;
-	if (!churn->looks++ ||
+	if (!churn->samples++ ||
 	    churn->info.out_free_chunks < churn->free_least)
 		churn->free_least = churn->info.out_free_chunks;
 	churn->free_sum += churn->info.out_free_chunks;
@@ -146,17 +146,17 @@ FIXTURE_SETUP(churn)
 
 	memset(churn, 0, sizeof(*churn));
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
 	ASSERT_EQ(0, faulty_env_start(&churn->env));
 	churn->seed = test_seed();
-	ASSERT_EQ(0, look(churn));
+	ASSERT_EQ(0, read_info(churn));
 	churn->total = churn->info.out_memory_bytes / PAGE_BYTES;
-	for (i = 0; i < SLOTS; i++) {
-		churn->slots[i].base = arena_anon(SLOT_PAGES * PAGE_BYTES);
-		ASSERT_NE(NULL, churn->slots[i].base);
-		ASSERT_EQ(0, munmap(churn->slots[i].base,
-				    SLOT_PAGES * PAGE_BYTES));
+	for (i = 0; i < PIECES; i++) {
+		churn->pieces[i].base = arena_anon(PIECE_PAGES * PAGE_BYTES);
+		ASSERT_NE(NULL, churn->pieces[i].base);
+		ASSERT_EQ(0, munmap(churn->pieces[i].base,
+				    PIECE_PAGES * PAGE_BYTES));
 	}
 }
 
@@ -169,7 +169,7 @@ FIXTURE_TEARDOWN(churn)
 TEST_F_TIMEOUT(churn, free_partial_and_full_chunks_are_counted, 600)
 {
 	struct churn *churn = &self->churn;
-	char *buf = churn->slots[0].base;
+	char *buf = churn->pieces[0].base;
 	uint64_t split, merged;
 	unsigned int chunks;
 
@@ -183,7 +183,7 @@ TEST_F_TIMEOUT(churn, free_partial_and_full_chunks_are_counted, 600)
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
 	ASSERT_EQ(0, cmd_prefetch(churn->env.manager, buf, BLOCK_BYTES,
 				  churn->env.id[0], NULL));
-	ASSERT_EQ(0, look(churn));
+	ASSERT_EQ(0, read_info(churn));
 	EXPECT_EQ(1, churn->info.out_full_chunks);
 	EXPECT_EQ(0, churn->info.out_partial_chunks);
 	EXPECT_EQ(chunks - 1, churn->info.out_free_chunks);
@@ -191,14 +191,14 @@ TEST_F_TIMEOUT(churn, free_partial_and_full_chunks_are_counted, 600)
 
 	ASSERT_EQ(0, cmd_prefetch(churn->env.manager, buf + BLOCK_BYTES,
 				  PAGE_BYTES, churn->env.id[0], NULL));
-	ASSERT_EQ(0, look(churn));
+	ASSERT_EQ(0, read_info(churn));
 	EXPECT_EQ(1, churn->info.out_full_chunks);
 	EXPECT_EQ(1, churn->info.out_partial_chunks);
 	EXPECT_EQ(split + 1, churn->info.out_split_chunks);
 	EXPECT_EQ(merged, churn->info.out_merged_chunks);
 
 	ASSERT_EQ(0, munmap(buf, 2 * BLOCK_BYTES));
-	ASSERT_EQ(0, look(churn));
+	ASSERT_EQ(0, read_info(churn));
 	EXPECT_EQ(chunks, churn->info.out_free_chunks);
 	EXPECT_EQ(merged + 2, churn->info.out_merged_chunks);
 	EXPECT_TRUE(chunks_add_up(&churn->info));
@@ -216,22 +216,22 @@ TEST_F_TIMEOUT(churn, random_allocation_leaves_whole_chunks, 100000)
 	while (!rc && goes_on(churn, now.tv_sec))
 		rc = churn_once(churn);
 	ASSERT_EQ(0, rc);
-	ASSERT_LT(0, churn->looks);
+	ASSERT_LT(0, churn->samples);
 	TH_LOG("%lu steps; of %u chunks free: least %u, average %.1f; split %llu, merged %llu",
 	       churn->ops, chunks, churn->free_least,
-	       (double)churn->free_sum / (double)churn->looks,
+	       (double)churn->free_sum / (double)churn->samples,
 	       (unsigned long long)churn->info.out_split_chunks,
 	       (unsigned long long)churn->info.out_merged_chunks);
-	for (i = 0; i < SLOTS; i++)
-		if (churn->slots[i].addr)
-			ASSERT_EQ(0, give_back(churn, &churn->slots[i]));
+	for (i = 0; i < PIECES; i++)
+		if (churn->pieces[i].addr)
+			ASSERT_EQ(0, give_back(churn, &churn->pieces[i]));
 	ASSERT_TRUE(faulty_env_is_unused(&churn->env));
-	ASSERT_EQ(0, look(churn));
+	ASSERT_EQ(0, read_info(churn));
 	EXPECT_EQ(chunks, churn->info.out_free_chunks);
 	EXPECT_EQ(0, churn->info.out_partial_chunks);
 	EXPECT_EQ(0, churn->info.out_full_chunks);
 	EXPECT_LE(LEAST_FREE(chunks), churn->free_least);
-	EXPECT_LE(AVERAGE_FREE(chunks) * churn->looks, churn->free_sum);
+	EXPECT_LE(AVERAGE_FREE(chunks) * churn->samples, churn->free_sum);
 }
 
 TEST_HARNESS_MAIN

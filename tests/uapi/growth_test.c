@@ -115,7 +115,7 @@ static void *map_far(size_t len, int prot)
 		    -1, 0);
 }
 
-static int look_at(int space, const char *at, size_t len)
+static int query(int space, const char *at, size_t len)
 {
 	static uint32_t locations[GIB / PAGE_BYTES];
 	static struct hmmrt_page pages[BLOCK_PAGES];
@@ -137,7 +137,7 @@ TEST_F(growth, query_of_untouched_memory_allocates_nothing)
 	char *at = map_far(TIB, PROT_NONE);
 
 	ASSERT_EQ((void *)FAR, at);
-	ASSERT_EQ(0, look_at(self->session.space, at, len));
+	ASSERT_EQ(0, query(self->session.space, at, len));
 	EXPECT_EQ(blocks_before, blocks(self));
 	EXPECT_EQ(0, cmd_prefetch(self->session.space, at, TIB,
 				  self->session.devices[0].id, NULL));
@@ -258,7 +258,7 @@ TEST_F(growth, state_for_device_faults_is_charged_to_the_owner)
 	char *at;
 
 	if (!self->in_cgroup)
-		SKIP(return, "no cgroups of the second version");
+		SKIP(return, "cgroup v2 is not available");
 	at = arena_map(count * BLOCK_BYTES, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	ASSERT_NE(NULL, at);

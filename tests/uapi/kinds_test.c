@@ -208,16 +208,16 @@ static char *own_memory(FIXTURE_DATA(memory) *self, enum backing backing)
 
 static char *map_sysv(size_t len)
 {
-	void *place = arena_map(len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-				0);
+	void *target = arena_map(len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+				 -1, 0);
 	int id = shmget(IPC_PRIVATE, len, IPC_CREAT | 0600);
 	void *addr;
 
-	if (!place || id < 0)
+	if (!target || id < 0)
 		return NULL;
-	addr = shmat(id, place, SHM_REMAP);
+	addr = shmat(id, target, SHM_REMAP);
 	shmctl(id, IPC_RMID, NULL);
-	return addr == place ? addr : NULL;
+	return addr == target ? addr : NULL;
 }
 
 static char *map_in_arena(FIXTURE_DATA(memory) *self,
@@ -312,7 +312,7 @@ TEST_F(memory, file_gets_shared_writes_and_no_private_writes)
 	uint64_t before = 0, after = 0;
 
 	if (self->fd < 0)
-		SKIP(return, "no file behind this kind");
+		SKIP(return, "this kind of memory has no file");
 	ASSERT_EQ(sizeof(before), pread(self->fd, &before, sizeof(before), 0));
 	ASSERT_DONE(agent_write(self->agent, self->buf, before + 1));
 	ASSERT_EQ(sizeof(after), pread(self->fd, &after, sizeof(after), 0));
@@ -373,7 +373,7 @@ TEST_F(anonymous, huge_pages_move_one_at_a_time)
 	char *second = self->buf + BLOCK_BYTES;
 
 	if (!has_huge_pages(self->buf, self->len))
-		SKIP(return, "no transparent huge pages to be had");
+		SKIP(return, "no transparent huge pages available");
 	pages_fill(self->buf, self->len, 1);
 	ASSERT_DONE(agent_fill(self->agent, self->buf, BLOCK_BYTES, PAGE_BYTES,
 			       900));
@@ -390,7 +390,7 @@ TEST_F(anonymous, write_to_a_huge_page_changes_one_word)
 	uint64_t *word = (uint64_t *)(self->buf + 77 * PAGE_BYTES) + 3;
 
 	if (!has_huge_pages(self->buf, self->len))
-		SKIP(return, "no transparent huge pages to be had");
+		SKIP(return, "no transparent huge pages available");
 	ASSERT_DONE(agent_write(self->agent, word, 0));
 	ASSERT_EQ(0, *word);
 	*word = 0x1111111111111111;
@@ -424,8 +424,8 @@ struct stack_work {
 
 static void *use_own_stack(void *arg)
 {
-	char room[2 * WINDOW_BYTES];
-	char *buf = (char *)(((uintptr_t)room + WINDOW_BYTES - 1) &
+	char storage[2 * WINDOW_BYTES];
+	char *buf = (char *)(((uintptr_t)storage + WINDOW_BYTES - 1) &
 			     ~(WINDOW_BYTES - 1));
 	struct stack_work *work = arg;
 

@@ -8,7 +8,7 @@
 #include "lib/harness.h"
 #include "lib/session.h"
 
-#define NOBODY		65534
+#define NOBODY_UID	65534
 #define GRANULE_PAGES	16
 #define GRANULES	(BLOCK_PAGES / GRANULE_PAGES)
 /* The faults map 1, 1, 2, 4, 8 and 16 granules. */
@@ -202,7 +202,7 @@ TEST_F(knob, device_knob_needs_privilege)
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid) {
-		if (setuid(NOBODY))
+		if (setuid(NOBODY_UID))
 			_exit(1);
 		if (set(self, HMMRT_SCOPE_DEVICE, HMMRT_KNOB_PREFETCH_ENABLE,
 			0) != -EPERM)

@@ -310,7 +310,7 @@ TEST_F(early, agent_does_not_outlive_an_owner_that_ends_during_attach)
 		}
 		early_end(self);
 	}
-	TH_LOG("%u of %u were too late", refused, round);
+	TH_LOG("%u of %u attaches were refused", refused, round);
 }
 
 /* --- exec() by the agent -------------------------------------------------- */
@@ -829,7 +829,7 @@ TEST(modules_in_use_cannot_be_removed)
 	struct session session;
 
 	if (!geteuid() && access("/sys/module/hmmrt_simgpu/refcnt", R_OK))
-		SKIP(return, "not modules here");
+		SKIP(return, "hmmrt is not built as modules");
 	/* hmmrt_simgpu always uses hmmrt. */
 	ASSERT_EQ(-EWOULDBLOCK, remove_module("hmmrt"));
 	ASSERT_EQ(0, session_open(&session, 1));

@@ -432,10 +432,10 @@ FIXTURE_VARIANT(page) {
 	enum { OF_FILE, OF_SHMEM, OF_ZERO, OF_ANON, OF_DEVICE } kind;
 };
 
-FIXTURE_VARIANT_ADD(page, of_a_file) { .kind = OF_FILE };
-FIXTURE_VARIANT_ADD(page, of_shared_memory) { .kind = OF_SHMEM };
-FIXTURE_VARIANT_ADD(page, of_zeroes) { .kind = OF_ZERO };
-FIXTURE_VARIANT_ADD(page, on_the_device) { .kind = OF_DEVICE };
+FIXTURE_VARIANT_ADD(page, file) { .kind = OF_FILE };
+FIXTURE_VARIANT_ADD(page, shared_memory) { .kind = OF_SHMEM };
+FIXTURE_VARIANT_ADD(page, zero_page) { .kind = OF_ZERO };
+FIXTURE_VARIANT_ADD(page, device_memory) { .kind = OF_DEVICE };
 
 static int open_readonly_shmem(void)
 {

@@ -111,13 +111,13 @@ enum entries {
 	EXACTLY,
 };
 
-static enum model_place place_of(const struct walk *walk, uint32_t location)
+static enum model_location location_of_id(const struct walk *walk, uint32_t id)
 {
-	if (location == HMMRT_LOCATION_HOST)
-		return MODEL_HOME;
-	if (location == walk->ids[0])
+	if (id == HMMRT_LOCATION_HOST)
+		return MODEL_ON_HOST;
+	if (id == walk->ids[0])
 		return MODEL_ON_A;
-	return location == walk->ids[1] ? MODEL_ON_B : MODEL_NOWHERE;
+	return id == walk->ids[1] ? MODEL_ON_B : MODEL_NOWHERE;
 }
 
 static unsigned int devices_of(const struct walk *walk, uint32_t mask)
@@ -130,9 +130,9 @@ static void compare(struct walk *walk, unsigned int index,
 {
 	const struct model_page *page = &walk->model.pages[index];
 	unsigned int mapped = devices_of(walk, found->mapped_by);
-	enum model_place at = place_of(walk, found->location);
+	enum model_location at = location_of_id(walk, found->location);
 
-	if (at != (enum model_place)page->at)
+	if (at != (enum model_location)page->at)
 		steps_fail(&walk->steps, "page %u: expected at %u, found at %u, cause %u",
 			   index, page->at, at, found->cause);
 	if (mapped & ~page->mapped ||
@@ -144,8 +144,8 @@ static void compare(struct walk *walk, unsigned int index,
 }
 
 /* Compares all pages of all blocks that contain some of these pages. */
-static void look(struct walk *walk, unsigned int first, unsigned int count,
-		 enum entries entries)
+static void check_pages(struct walk *walk, unsigned int first,
+			unsigned int count, enum entries entries)
 {
 	unsigned int end = first + count, i;
 	int rc;
@@ -167,7 +167,7 @@ static void check_all(struct walk *walk)
 	struct hmmrt_stats stats;
 	unsigned int dev;
 
-	look(walk, 0, MODEL_PAGES, EXACTLY);
+	check_pages(walk, 0, MODEL_PAGES, EXACTLY);
 	for (dev = 0; dev < MODEL_DEVICES; dev++) {
 		int rc = cmd_stats(walk->fd, walk->ids[dev], &stats);
 		uint64_t found = stats.out_device_faults -
@@ -241,12 +241,12 @@ static int device_access(struct walk *walk, unsigned int dev, void *addr,
 static bool is_read_only(struct walk *walk, unsigned int index)
 {
 	struct model_page *page = &walk->model.pages[index];
-	enum model_place at = page->at;
+	enum model_location at = page->at;
 	struct model_moves moves;
 	struct hmmrt_page found;
 	int rc;
 
-	if (!page->read_only || at >= MODEL_HOME ||
+	if (!page->read_only || at >= MODEL_ON_HOST ||
 	    model_has_entry(page, at, true))
 		return false;
 	moves = model_prefetch(&walk->model, index, 1, at);
@@ -293,7 +293,7 @@ static void step_device(struct walk *walk)
 	steps_note(&walk->steps, "device %u %s page %u", dev, write ? "writes" : "reads",
 		   page);
 	device_touches(walk, page, dev, write);
-	look(walk, page, 1, write ? FEWER : EXACTLY);
+	check_pages(walk, page, 1, write ? FEWER : EXACTLY);
 }
 
 static void step_device_run(struct walk *walk)
@@ -308,9 +308,9 @@ static void step_device_run(struct walk *walk)
 		device_touches(walk, page + i, dev, write);
 		/* The entries that a write removed affect the next access. */
 		if (write)
-			look(walk, page + i, 1, FEWER);
+			check_pages(walk, page + i, 1, FEWER);
 	}
-	look(walk, page, count ? count : 1, EXACTLY);
+	check_pages(walk, page, count ? count : 1, EXACTLY);
 }
 
 static void cpu_touches(struct walk *walk, unsigned int index, bool write)
@@ -336,11 +336,11 @@ static void step_cpu(struct walk *walk)
 		   page, count);
 	for (i = 0; i < count; i++)
 		cpu_touches(walk, page + i, write);
-	look(walk, page, count, FEWER);
+	check_pages(walk, page, count, FEWER);
 }
 
 static void prefetch(struct walk *walk, unsigned int first, unsigned int count,
-		     enum model_place to)
+		     enum model_location to)
 {
 	struct hmmrt_prefetch result;
 	struct model_moves moves;
@@ -349,8 +349,8 @@ static void prefetch(struct walk *walk, unsigned int first, unsigned int count,
 	steps_note(&walk->steps, "prefetch of pages %u + %u to %u", first, count, to);
 	moves = model_prefetch(&walk->model, first, count, to);
 	rc = cmd_prefetch(walk->fd, addr_of(walk, first), count * PAGE_BYTES,
-			  to == MODEL_HOME ? HMMRT_LOCATION_HOST :
-					     walk->ids[to],
+			  to == MODEL_ON_HOST ? HMMRT_LOCATION_HOST :
+						walk->ids[to],
 			  &result);
 	if (rc)
 		steps_fail(&walk->steps, "HMMRT_IOC_PREFETCH: %s", strerror(-rc));
@@ -362,7 +362,7 @@ static void prefetch(struct walk *walk, unsigned int first, unsigned int count,
 			   (unsigned long long)result.out_pages_moved,
 			   (unsigned long long)result.out_pages_there,
 			   (unsigned long long)result.out_stayed[HMMRT_STAY_BUSY]);
-	look(walk, first, count, EXACTLY);
+	check_pages(walk, first, count, EXACTLY);
 }
 
 static void step_discard(struct walk *walk)
@@ -373,14 +373,14 @@ static void step_discard(struct walk *walk)
 	if (madvise(addr_of(walk, first), count * PAGE_BYTES, MADV_DONTNEED))
 		steps_fail(&walk->steps, "madvise: %s", strerror(errno));
 	model_discard(&walk->model, first, count);
-	look(walk, first, count, FEWER);
+	check_pages(walk, first, count, FEWER);
 }
 
 static void step_prefetch(struct walk *walk)
 {
 	unsigned int first = any_page(walk), count = any_count(walk, first);
 
-	prefetch(walk, first, count, below(walk, MODEL_HOME + 1));
+	prefetch(walk, first, count, below(walk, MODEL_ON_HOST + 1));
 }
 
 static void map_again(struct walk *walk, unsigned int first,
@@ -407,7 +407,7 @@ static void remake_blocks(struct walk *walk, unsigned int first,
 	for (; (block + 1) * MODEL_BLOCK <= first + count; block++) {
 		prefetch(walk, block * MODEL_BLOCK, 1, MODEL_ON_A);
 		cpu_touches(walk, block * MODEL_BLOCK, false);
-		look(walk, block * MODEL_BLOCK, 1, FEWER);
+		check_pages(walk, block * MODEL_BLOCK, 1, FEWER);
 	}
 }
 
@@ -419,7 +419,7 @@ static void unmap(struct walk *walk, unsigned int first, unsigned int count)
 	map_again(walk, first, count);
 	find_mappings(walk);
 	model_unmap(&walk->model, first, count);
-	look(walk, first, count, FEWER);
+	check_pages(walk, first, count, FEWER);
 	remake_blocks(walk, first, count);
 }
 
@@ -440,7 +440,7 @@ static void protect(struct walk *walk, unsigned int first, unsigned int count,
 	if (mprotect(addr_of(walk, first), count * PAGE_BYTES, prot))
 		steps_fail(&walk->steps, "mprotect: %s", strerror(errno));
 	find_mappings(walk);
-	look(walk, first, count, FEWER);
+	check_pages(walk, first, count, FEWER);
 }
 
 /* Reads one of the pages while they are write-protected. */
@@ -448,16 +448,16 @@ static void step_protect(struct walk *walk)
 {
 	unsigned int first = any_page(walk), count = any_count(walk, first);
 	unsigned int page = first + below(walk, count);
-	unsigned int who = below(walk, MODEL_DEVICES + 1);
+	unsigned int reader = below(walk, MODEL_DEVICES + 1);
 
-	steps_note(&walk->steps, "mprotect of pages %u + %u, %u reads %u", first, count, who,
-		   page);
+	steps_note(&walk->steps, "mprotect of pages %u + %u, %u reads %u", first, count,
+		   reader, page);
 	protect(walk, first, count, PROT_READ);
-	if (who < MODEL_DEVICES)
-		device_touches(walk, page, who, false);
+	if (reader < MODEL_DEVICES)
+		device_touches(walk, page, reader, false);
 	else
 		cpu_touches(walk, page, false);
-	look(walk, page, 1, who < MODEL_DEVICES ? EXACTLY : FEWER);
+	check_pages(walk, page, 1, reader < MODEL_DEVICES ? EXACTLY : FEWER);
 	model_protect(&walk->model, first, count);
 	protect(walk, first, count, PROT_READ | PROT_WRITE);
 }
@@ -485,8 +485,8 @@ static void step_move(struct walk *walk)
 	map_again(walk, from, count);
 	find_mappings(walk);
 	model_move(&walk->model, from, to, count);
-	look(walk, from, count, FEWER);
-	look(walk, to, count, FEWER);
+	check_pages(walk, from, count, FEWER);
+	check_pages(walk, to, count, FEWER);
 	remake_blocks(walk, from, count);
 }
 
@@ -529,21 +529,23 @@ static void step_fork(struct walk *walk)
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
 		steps_fail(&walk->steps, "child: status %#x", status);
 	for (i = 0; i < CHILD_PAGES; i++)
-		model_came_home(&walk->model, pages[i]);
+		model_migrated_back(&walk->model, pages[i]);
 	model_protect(&walk->model, 0, MODEL_PAGES);
-	look(walk, 0, MODEL_PAGES, FEWER);
+	check_pages(walk, 0, MODEL_PAGES, FEWER);
 }
 
-static uint32_t location_of(const struct walk *walk, unsigned int place)
+static uint32_t id_of_location(const struct walk *walk, unsigned int location)
 {
-	return place == MODEL_HOME ? HMMRT_LOCATION_HOST : walk->ids[place];
+	return location == MODEL_ON_HOST ? HMMRT_LOCATION_HOST :
+					   walk->ids[location];
 }
 
 /* Advice by itself moves nothing. */
 static void step_advise(struct walk *walk)
 {
 	unsigned int first = any_page(walk), count = any_count(walk, first), i;
-	unsigned int kind = below(walk, 6), place = below(walk, MODEL_HOME + 1);
+	unsigned int kind = below(walk, 6);
+	unsigned int location = below(walk, MODEL_ON_HOST + 1);
 	unsigned int pages = 1u << below(walk, 10);
 	static const uint32_t kinds[] = {
 		HMMRT_ADVICE_SET_PREFERRED_LOCATION,
@@ -556,23 +558,23 @@ static void step_advise(struct walk *walk)
 	int rc;
 
 	steps_note(&walk->steps, "advice %u of pages %u + %u: %u, %u", kinds[kind], first,
-		   count, place, pages);
+		   count, location, pages);
 	for (i = first; i < first + count; i++) {
 		struct model_advice *advice = &walk->model.pages[i].advice;
 
 		if (kind < 2)
-			advice->preferred = kind ? MODEL_NOWHERE : place;
+			advice->preferred = kind ? MODEL_NOWHERE : location;
 		else if (kind < 4)
 			advice->no_migrate = kind == 2;
 		else
 			advice->granularity = kind == 4 ? pages : 0;
 	}
 	rc = cmd_advise(walk->fd, addr_of(walk, first), count * PAGE_BYTES,
-			kinds[kind], kind ? 0 : location_of(walk, place),
+			kinds[kind], kind ? 0 : id_of_location(walk, location),
 			kind == 4 ? pages * PAGE_BYTES : 0);
 	if (rc)
 		steps_fail(&walk->steps, "HMMRT_IOC_ADVISE: %s", strerror(-rc));
-	look(walk, first, count, FEWER);
+	check_pages(walk, first, count, FEWER);
 }
 
 static unsigned int any_value(struct walk *walk, enum model_knob knob)
@@ -648,7 +650,7 @@ static void step_evict(struct walk *walk)
 	if (rc)
 		steps_fail(&walk->steps, "HMMRT_FAULTY_IOC_EVICT: %s", strerror(-rc));
 	model_evict(&walk->model, dev);
-	look(walk, 0, MODEL_PAGES, FEWER);
+	check_pages(walk, 0, MODEL_PAGES, FEWER);
 }
 
 static const struct step {
@@ -794,7 +796,7 @@ FIXTURE_SETUP(model)
 	ASSERT_NE(NULL, self->walk);
 	self->walk->evicts = variant->evicts;
 	if (variant->evicts && !getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	ASSERT_TRUE(one_cpu_and_small_pages());
 	ASSERT_EQ(0, open_devices(self->walk));
 	ASSERT_EQ(0, start(self->walk));

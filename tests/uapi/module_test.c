@@ -19,7 +19,7 @@ FIXTURE_SETUP(modules)
 {
 	simgpu_parameters(self->parameters, sizeof(self->parameters));
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR does not say where they are");
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, simgpu_remove());
 }
 

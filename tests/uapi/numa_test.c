@@ -130,7 +130,8 @@ static int prefer(FIXTURE_DATA(numa) *self, int node)
  * Moves the buffer back to system memory, by CPU faults or by a prefetch to the
  * host, and checks its contents.
  */
-static bool come_home(FIXTURE_DATA(numa) *self, bool by_fault, uint64_t first)
+static bool migrate_back(FIXTURE_DATA(numa) *self, bool by_fault,
+			 uint64_t first)
 {
 	if (!by_fault &&
 	    cmd_prefetch(self->fd, self->buf, LEN, HOST, NULL))
@@ -194,7 +195,7 @@ TEST_F(numa, without_a_policy_pages_go_to_the_node_of_the_cpu)
 	for (i = 0; i < 4; i++) {
 		ASSERT_EQ(0, put_on_device(self, i));
 		ASSERT_TRUE(run_on_node(i / 2));
-		ASSERT_TRUE(come_home(self, i % 2, i));
+		ASSERT_TRUE(migrate_back(self, i % 2, i));
 		ASSERT_EQ(PAGES, pages_on_node(self->buf, i / 2));
 	}
 }
@@ -212,7 +213,7 @@ TEST_F(numa, policy_of_the_mapping_selects_the_node)
 		ASSERT_EQ(0, put_on_device(self, i));
 		ASSERT_EQ(0, set_policy(self->buf, LEN, modes[i / 4],
 					1 << node));
-		ASSERT_TRUE(come_home(self, i % 2, i));
+		ASSERT_TRUE(migrate_back(self, i % 2, i));
 		ASSERT_EQ(PAGES, pages_on_node(self->buf, node));
 	}
 }
@@ -224,7 +225,7 @@ TEST_F(numa, interleaved_mapping_migrates_back_to_both_nodes_in_turn)
 	ASSERT_EQ(0, set_policy(self->buf, LEN, MPOL_INTERLEAVE, 3));
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(0, put_on_device(self, i));
-		ASSERT_TRUE(come_home(self, i % 2, i));
+		ASSERT_TRUE(migrate_back(self, i % 2, i));
 		ASSERT_EQ(PAGES / 2, pages_on_node(self->buf, 0));
 		ASSERT_EQ(PAGES / 2, pages_on_node(self->buf, 1));
 	}
@@ -240,7 +241,7 @@ TEST_F(numa, policy_of_the_process_selects_the_node)
 		ASSERT_EQ(0, put_on_device(self, i));
 		ASSERT_EQ(0, set_mempolicy(MPOL_PREFERRED, &nodes,
 					   8 * sizeof(nodes)));
-		ASSERT_TRUE(come_home(self, i % 2, i));
+		ASSERT_TRUE(migrate_back(self, i % 2, i));
 		ASSERT_EQ(PAGES, pages_on_node(self->buf, i / 2));
 	}
 }
@@ -256,7 +257,7 @@ TEST_F(numa, advised_node_overrides_the_policy)
 					1 << !node));
 		ASSERT_EQ(0, prefer(self, node));
 		ASSERT_EQ(0, put_on_device(self, i));
-		ASSERT_TRUE(come_home(self, i % 2, i));
+		ASSERT_TRUE(migrate_back(self, i % 2, i));
 		ASSERT_EQ(PAGES, pages_on_node(self->buf, node));
 		/*
 		 * Without the advice the policy of the mapping decides again.
@@ -264,7 +265,7 @@ TEST_F(numa, advised_node_overrides_the_policy)
 		ASSERT_EQ(0, advise(self,
 				    HMMRT_ADVICE_UNSET_PREFERRED_LOCATION, 0));
 		ASSERT_EQ(0, put_on_device(self, i));
-		ASSERT_TRUE(come_home(self, i % 2, i));
+		ASSERT_TRUE(migrate_back(self, i % 2, i));
 		ASSERT_EQ(PAGES, pages_on_node(self->buf, !node));
 	}
 }
@@ -296,7 +297,7 @@ TEST_F(numa, node_outside_of_the_cpuset_is_treated_as_full)
 	write_text("/sys/fs/cgroup/cgroup.procs", "0");
 	ASSERT_EQ(0, rmdir(CPUSET));
 	if (!done)
-		SKIP(return, "no cpusets here");
+		SKIP(return, "cpusets are not available");
 	ASSERT_EQ(0, rc);
 	ASSERT_EQ(PAGES, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
 	ASSERT_EQ(PAGES, pages_at(self->fd, self->buf, LEN, self->id));
@@ -526,23 +527,24 @@ static bool read_often(const char *buf, uint64_t first)
 }
 
 /*
- * `home` is advised not to migrate: the device maps it in system memory, and
- * only balancing moves it. `away` moves to the device and back. CPU and device
- * write in turn, and the CPU thread changes its node every 32 rounds.
+ * `host_buf` is advised not to migrate: the device maps it in system memory,
+ * and only balancing moves it. `moving_buf` moves to the device and back. CPU
+ * and device write in turn, and the CPU thread changes its node every 32
+ * rounds.
  */
 TEST_F(balancing, loses_no_write_of_cpu_or_device)
 {
 	const time_t limit = time(NULL) + BALANCE_LIMIT_S;
 	struct agent *agent = self->numa.agent;
-	char *home = self->numa.buf, *away = arena_anon(LEN);
+	char *host_buf = self->numa.buf, *moving_buf = arena_anon(LEN);
 	int on_node, before, moves = 0;
 	uint64_t round;
 
-	ASSERT_NE(NULL, away);
+	ASSERT_NE(NULL, moving_buf);
 	ASSERT_EQ(0, advise(&self->numa, HMMRT_ADVICE_SET_NO_MIGRATE, 0));
-	pages_fill(home, LEN, 0);
-	pages_fill(away, LEN, 0);
-	before = pages_on_node(home, 0);
+	pages_fill(host_buf, LEN, 0);
+	pages_fill(moving_buf, LEN, 0);
+	before = pages_on_node(host_buf, 0);
 	for (round = 0; moves < BALANCE_MOVES; round++) {
 		ASSERT_GT(limit, time(NULL))
 		{
@@ -550,24 +552,24 @@ TEST_F(balancing, loses_no_write_of_cpu_or_device)
 			       BALANCE_LIMIT_S);
 		}
 		ASSERT_TRUE(run_on_node(round / 32 % 2));
-		ASSERT_TRUE(read_often(home, 2 * round));
-		pages_fill(home, LEN, 2 * round + 1);
-		ASSERT_EQ(-1, pages_check(away, LEN, 2 * round));
-		pages_fill(away, LEN, 2 * round + 1);
+		ASSERT_TRUE(read_often(host_buf, 2 * round));
+		pages_fill(host_buf, LEN, 2 * round + 1);
+		ASSERT_EQ(-1, pages_check(moving_buf, LEN, 2 * round));
+		pages_fill(moving_buf, LEN, 2 * round + 1);
 		ASSERT_VALUE(pages_sum(LEN, 2 * round + 1),
-			     agent_sum(agent, home, LEN, PAGE_BYTES));
-		ASSERT_DONE(agent_fill(agent, home, LEN, PAGE_BYTES,
+			     agent_sum(agent, host_buf, LEN, PAGE_BYTES));
+		ASSERT_DONE(agent_fill(agent, host_buf, LEN, PAGE_BYTES,
 				       2 * round + 2));
 		ASSERT_VALUE(pages_sum(LEN, 2 * round + 1),
-			     agent_sum(agent, away, LEN, PAGE_BYTES));
-		ASSERT_DONE(agent_fill(agent, away, LEN, PAGE_BYTES,
+			     agent_sum(agent, moving_buf, LEN, PAGE_BYTES));
+		ASSERT_DONE(agent_fill(agent, moving_buf, LEN, PAGE_BYTES,
 				       2 * round + 2));
-		on_node = pages_on_node(home, 0);
+		on_node = pages_on_node(host_buf, 0);
 		moves += on_node != before;
 		before = on_node;
 	}
-	ASSERT_EQ(-1, pages_check(home, LEN, 2 * round));
-	ASSERT_EQ(-1, pages_check(away, LEN, 2 * round));
+	ASSERT_EQ(-1, pages_check(host_buf, LEN, 2 * round));
+	ASSERT_EQ(-1, pages_check(moving_buf, LEN, 2 * round));
 }
 
 /* --- a node without free memory ------------------------------------------- */
@@ -720,7 +722,7 @@ TEST_F(full_node, prefetch_to_it_reports_no_memory)
 		ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, FULL_LEN,
 					  ON_NODE(1), &result));
 	}
-	TH_LOG("%llu of %lu pages found room",
+	TH_LOG("%llu of %lu pages found free memory",
 	       (unsigned long long)result.out_pages_moved, FULL_PAGES);
 	ASSERT_LT(0, result.out_stayed[HMMRT_STAY_NO_MEMORY]);
 	ASSERT_EQ(FULL_PAGES, result.out_pages_moved +
@@ -766,7 +768,7 @@ FIXTURE_SETUP(nearest)
 	if (!have_two_nodes())
 		SKIP(return, "this machine has one node");
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR does not say where they are");
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	simgpu_parameters(self->parameters, sizeof(self->parameters));
 	ASSERT_EQ(0, simgpu_remove());
 }

@@ -363,8 +363,8 @@ TEST_F(outcome, outcomes_are_written_up_to_a_hole)
 TEST_F(outcome, bad_memory_for_outcomes_is_efault)
 {
 	char *buf = arena_anon(2 * BLOCK_BYTES);
-	uint8_t *place = arena_anon(2 * PAGE_BYTES);
-	uint8_t *end = place + PAGE_BYTES;
+	uint8_t *pages = arena_anon(2 * PAGE_BYTES);
+	uint8_t *end = pages + PAGE_BYTES;
 
 	ASSERT_EQ(0, mprotect(end, PAGE_BYTES, PROT_NONE));
 	pages_fill(buf, 2 * BLOCK_BYTES, 1);
@@ -394,8 +394,8 @@ TEST_F(outcome, bad_memory_for_outcomes_of_shared_memory_is_efault)
 {
 	char *buf = arena_map(LEN, PROT_READ | PROT_WRITE,
 			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	uint8_t *place = arena_anon(2 * PAGE_BYTES);
-	uint8_t *end = place + PAGE_BYTES;
+	uint8_t *pages = arena_anon(2 * PAGE_BYTES);
+	uint8_t *end = pages + PAGE_BYTES;
 
 	ASSERT_EQ(0, mprotect(end, PAGE_BYTES, PROT_NONE));
 	ASSERT_EQ(-EFAULT, call(self, buf, LEN, self->id, end - 1));

@@ -59,7 +59,7 @@ FIXTURE(oversubscribe) {
 FIXTURE_SETUP(oversubscribe)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
 	self->buf = arena_anon(MOST);
 	ASSERT_NE(NULL, self->buf);
@@ -369,7 +369,7 @@ FIXTURE(processes) {
 FIXTURE_SETUP(processes)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, simgpu_replace(self->parameters, LESS_MODULE));
 	self->fd = open_manager();
 	ASSERT_EQ(0, device_named(self->fd, "hmmrt-gpu0", &self->id));
@@ -572,7 +572,7 @@ FIXTURE(tiny) {
 FIXTURE_SETUP(tiny)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, simgpu_replace(self->parameters, "devices=1 memory=2"));
 	area_words = 4 * BLOCK_BYTES / sizeof(*area);
 	area = arena_anon(4 * BLOCK_BYTES);

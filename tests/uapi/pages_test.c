@@ -25,7 +25,7 @@ FIXTURE(pages) {
 	uint32_t device;	/* in masks */
 	char *buf;
 	struct hmmrt_page page;
-	uint64_t before;	/* self->page.time of the previous look() */
+	uint64_t before;	/* self->page.time of the previous query() */
 };
 
 FIXTURE_SETUP(pages)
@@ -44,7 +44,7 @@ FIXTURE_TEARDOWN(pages)
 	EXPECT_EQ(0, session_end(&self->session));
 }
 
-static int look(FIXTURE_DATA(pages) *self, const void *addr)
+static int query(FIXTURE_DATA(pages) *self, const void *addr)
 {
 	self->before = self->page.time;
 	memset(&self->page, 0xee, sizeof(self->page));
@@ -61,14 +61,14 @@ static uint64_t now(void)
 
 #define ASSERT_PAGE(addr, where, mapped, written)			\
 	do {								\
-		ASSERT_EQ(0, look(self, addr));				\
+		ASSERT_EQ(0, query(self, addr));			\
 		ASSERT_EQ(where, self->page.location);			\
 		ASSERT_EQ(mapped, self->page.mapped_by);		\
 		ASSERT_EQ(written, self->page.written_by);		\
 		ASSERT_EQ(0, self->page.copies);			\
 	} while (0)
 
-/* The page has moved since the previous look(), for the reason @why. */
+/* The page has moved since the previous query(), for the reason @why. */
 #define ASSERT_MOVED(why)						\
 	do {								\
 		ASSERT_EQ(why, self->page.cause);			\
@@ -140,7 +140,7 @@ TEST_F(pages, fork_removes_entries_and_leaves_pages)
 
 	pages_fill(self->buf, LEN, 1);
 	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, self->id, NULL));
-	ASSERT_EQ(0, look(self, self->buf));
+	ASSERT_EQ(0, query(self, self->buf));
 	moved = self->page.time;
 	pid = fork();
 	if (!pid)
@@ -155,7 +155,7 @@ TEST_F(pages, unbind_is_reported_as_cause)
 {
 	pages_fill(self->buf, LEN, 1);
 	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, self->id, NULL));
-	ASSERT_EQ(0, look(self, self->buf));
+	ASSERT_EQ(0, query(self, self->buf));
 	session_unbind(&self->session, 0);
 	ASSERT_PAGE(self->buf, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
 	ASSERT_MOVED(HMMRT_CAUSE_UNBIND);
@@ -165,7 +165,7 @@ TEST_F(pages, exclusive_page_is_mapped_by_its_device_only)
 {
 	pages_fill(self->buf, LEN, 1);
 	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, self->id, NULL));
-	ASSERT_EQ(0, look(self, self->buf));
+	ASSERT_EQ(0, query(self, self->buf));
 	ASSERT_EQ(0, cmd_exclusive(self->fd, self->buf, LEN, self->id, NULL));
 	ASSERT_PAGE(self->buf, NONE, self->device, self->device);
 	ASSERT_MOVED(HMMRT_CAUSE_EXCLUSIVE);
@@ -222,16 +222,16 @@ TEST_F(pages, new_mapping_at_the_same_address_has_no_history)
 
 TEST_F(pages, moved_mapping_has_no_history_and_keeps_its_pages)
 {
-	char *place = arena_anon(LEN);
+	char *target = arena_anon(LEN);
 
 	pages_fill(self->buf, LEN, 1);
 	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf, LEN, self->id, NULL));
-	ASSERT_EQ(place, mremap(self->buf, LEN, LEN,
-				MREMAP_MAYMOVE | MREMAP_FIXED, place));
-	ASSERT_PAGE(place, self->id, 0, 0);
+	ASSERT_EQ(target, mremap(self->buf, LEN, LEN,
+				 MREMAP_MAYMOVE | MREMAP_FIXED, target));
+	ASSERT_PAGE(target, self->id, 0, 0);
 	ASSERT_NO_HISTORY();
-	ASSERT_EQ(-1, pages_check(place, LEN, 1));
-	ASSERT_PAGE(place, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
+	ASSERT_EQ(-1, pages_check(target, LEN, 1));
+	ASSERT_PAGE(target, HOST, HMMRT_BY_CPU, HMMRT_BY_CPU);
 }
 
 /* --- flags ---------------------------------------------------------------- */
@@ -257,10 +257,10 @@ TEST_F(pages, locked_page_is_reported)
 {
 	pages_fill(self->buf, PAGE_BYTES, 1);
 	ASSERT_EQ(0, mlock(self->buf, PAGE_BYTES));
-	ASSERT_EQ(0, look(self, self->buf));
+	ASSERT_EQ(0, query(self, self->buf));
 	ASSERT_EQ(HMMRT_PAGE_DIRTY | HMMRT_PAGE_LOCKED, self->page.flags);
 	ASSERT_EQ(0, munlock(self->buf, PAGE_BYTES));
-	ASSERT_EQ(0, look(self, self->buf));
+	ASSERT_EQ(0, query(self, self->buf));
 	ASSERT_EQ(HMMRT_PAGE_DIRTY, self->page.flags);
 }
 
@@ -273,12 +273,12 @@ TEST_F(pages, pinned_page_is_reported)
 	if (pin == -ENOSYS)
 		SKIP(return, "no io_uring");
 	ASSERT_LE(0, pin);
-	ASSERT_EQ(0, look(self, self->buf));
+	ASSERT_EQ(0, query(self, self->buf));
 	ASSERT_EQ(HMMRT_PAGE_DIRTY | HMMRT_PAGE_PINNED, self->page.flags);
-	ASSERT_EQ(0, look(self, self->buf + PAGE_BYTES));
+	ASSERT_EQ(0, query(self, self->buf + PAGE_BYTES));
 	ASSERT_EQ(HMMRT_PAGE_DIRTY, self->page.flags);
 	ASSERT_EQ(0, unpin_memory(pin));
-	ASSERT_EQ(0, look(self, self->buf));
+	ASSERT_EQ(0, query(self, self->buf));
 	ASSERT_EQ(HMMRT_PAGE_DIRTY, self->page.flags);
 }
 
@@ -309,9 +309,9 @@ TEST_F(pages, part_of_a_huge_page_is_reported)
 
 	ASSERT_NE(NULL, buf);
 	if (!has_huge_pages(buf, BLOCK_BYTES))
-		SKIP(return, "no transparent huge pages to be had");
+		SKIP(return, "no transparent huge pages available");
 	pages_fill(buf, BLOCK_BYTES, 1);
-	ASSERT_EQ(0, look(self, buf + 3 * PAGE_BYTES));
+	ASSERT_EQ(0, query(self, buf + 3 * PAGE_BYTES));
 	ASSERT_EQ(HMMRT_PAGE_DIRTY | HMMRT_PAGE_HUGE, self->page.flags);
 }
 
@@ -403,7 +403,7 @@ TEST_F(pages, unusable_files_are_einval_or_eperm)
 		_exit(-cmd_pages(self->fd, self->buf, PAGE_BYTES, &self->page));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_EQ(EPERM, WEXITSTATUS(status));
-	ASSERT_EQ(0, look(self, self->buf));
+	ASSERT_EQ(0, query(self, self->buf));
 }
 
 TEST_HARNESS_MAIN

@@ -74,7 +74,7 @@ static long pages_on(const struct env *env, const void *buf, size_t len,
 	return pages_at(env->space, buf, len, id_of(env, device));
 }
 
-static long pages_home(const struct env *env, const void *buf, size_t len)
+static long pages_on_host(const struct env *env, const void *buf, size_t len)
 {
 	return pages_at(env->space, buf, len, HMMRT_LOCATION_HOST);
 }
@@ -131,7 +131,7 @@ FIXTURE(moving) {
 FIXTURE_SETUP(moving)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, env_start(&self->env, ""));
 }
 
@@ -249,7 +249,7 @@ TEST_F(moving, full_device_maps_pages_of_its_peer)
 	EXPECT_EQ(BLOCK_PAGES, stats_of(env, A).out_remote_pages);
 	ASSERT_EQ(0, disable(env, A, B));
 	ASSERT_VALUE(1000, agent_read(agent_of(env, A), env->buf));
-	EXPECT_LT(0, pages_home(env, env->buf, LEN));
+	EXPECT_LT(0, pages_on_host(env, env->buf, LEN));
 	EXPECT_EQ(-1, pages_check(env->buf, BLOCK_BYTES, 1000));
 	EXPECT_EQ(-1, pages_check(other, DEVICE_BYTES, 7));
 }
@@ -293,7 +293,7 @@ FIXTURE(mapping) {
 FIXTURE_SETUP(mapping)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, env_start(&self->env, "fault_in_place=1"));
 	self->seed = test_seed();
 	pages_fill(self->env.buf, LEN, 1);
@@ -443,12 +443,12 @@ TEST_F(mapping, other_direction_and_other_devices_migrate_pages_back)
 	ASSERT_EQ(0, enable(env, A, B));
 	ASSERT_EQ(0, put_on(env, env->buf, LEN, A));
 	ASSERT_VALUE(1, agent_read(agent_of(env, B), env->buf));
-	EXPECT_LT(0, pages_home(env, env->buf, LEN));
+	EXPECT_LT(0, pages_on_host(env, env->buf, LEN));
 	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
 	ASSERT_VALUE(1, agent_read(agent_of(env, A), env->buf));
-	EXPECT_EQ(0, pages_home(env, env->buf, LEN));
+	EXPECT_EQ(0, pages_on_host(env, env->buf, LEN));
 	ASSERT_VALUE(1, agent_read(agent_of(env, C), env->buf));
-	EXPECT_LT(0, pages_home(env, env->buf, LEN));
+	EXPECT_LT(0, pages_on_host(env, env->buf, LEN));
 }
 
 TEST_F(mapping, disable_removes_the_entries)
@@ -465,11 +465,11 @@ TEST_F(mapping, disable_removes_the_entries)
 	faults = stats_of(env, A).out_device_faults;
 	ASSERT_VALUE(100, agent_read(agent_of(env, A), env->buf));
 	EXPECT_LT(faults, stats_of(env, A).out_device_faults);
-	EXPECT_LT(0, pages_home(env, env->buf, BLOCK_BYTES));
+	EXPECT_LT(0, pages_on_host(env, env->buf, BLOCK_BYTES));
 	/* Disabling removed the entries of the other block, too. */
 	ASSERT_VALUE(100 + BLOCK_PAGES,
 		     agent_read(agent_of(env, A), env->buf + BLOCK_BYTES));
-	EXPECT_LT(0, pages_home(env, env->buf + BLOCK_BYTES, BLOCK_BYTES));
+	EXPECT_LT(0, pages_on_host(env, env->buf + BLOCK_BYTES, BLOCK_BYTES));
 	/*
 	 * Device A can map pages in system memory and in its own memory again.
 	 */
@@ -628,26 +628,26 @@ TEST_F(mapping, exclusive_access_migrates_pages_back)
 /* --- concurrent use ------------------------------------------------------- */
 
 /*
- * Reads or writes a page by the CPU (@who is 0) or by device @who - 1. Returns
- * false if the access fails or reads a wrong value.
+ * Reads or writes a page by the CPU (@accessor is 0) or by device
+ * @accessor - 1. Returns false if the access fails or reads a wrong value.
  */
 static bool take_turn(struct env *env, uint64_t *words, uint64_t value,
-		      unsigned int who, size_t page, bool write)
+		      unsigned int accessor, size_t page, bool write)
 {
 	volatile uint64_t *word = word_of(env->buf, page);
 	struct outcome outcome;
 
 	if (write)
 		words[page] = value;
-	if (!who && write)
+	if (!accessor && write)
 		*word = value;
-	else if (!who)
+	else if (!accessor)
 		return *word == words[page];
 	else if (write)
-		outcome = agent_write(agent_of(env, who - 1), word, value);
+		outcome = agent_write(agent_of(env, accessor - 1), word, value);
 	else
-		outcome = agent_read(agent_of(env, who - 1), word);
-	if (!who)
+		outcome = agent_read(agent_of(env, accessor - 1), word);
+	if (!accessor)
 		return true;
 	return !outcome.error && !outcome.signal &&
 	       (write || outcome.value == words[page]);
@@ -667,22 +667,25 @@ TEST_F(mapping, all_readers_see_the_last_write)
 		words[i] = i + 1;
 	for (i = 1; i <= 2000; i++) {
 		size_t page = (size_t)rand_r(seed) % PAGES;
-		unsigned int who = (unsigned int)rand_r(seed) % (1 + DEVICES);
+		unsigned int accessor = (unsigned int)rand_r(seed) %
+					(1 + DEVICES);
 		unsigned int peer = (unsigned int)rand_r(seed) % DEVICES;
 		bool write = rand_r(seed) % 2;
 
-		if (i % 4 == 0 && who && who - 1 != peer)
+		if (i % 4 == 0 && accessor && accessor - 1 != peer)
 			ASSERT_EQ(0, rand_r(seed) % 3 ?
-					     enable(env, who - 1, peer) :
-					     disable(env, who - 1, peer));
+					     enable(env, accessor - 1, peer) :
+					     disable(env, accessor - 1, peer));
 		if (i % 4 == 1)
 			ASSERT_EQ(0, cmd_prefetch(env->space,
 						  word_of(env->buf, page),
 						  PAGE_BYTES, id_of(env, peer),
 						  NULL));
-		ASSERT_TRUE(take_turn(env, words, 1000 * i, who, page, write))
+		ASSERT_TRUE(take_turn(env, words, 1000 * i, accessor, page,
+				      write))
 		{
-			TH_LOG("turn %llu of %u", (unsigned long long)i, who);
+			TH_LOG("turn %llu of %u", (unsigned long long)i,
+			       accessor);
 		}
 	}
 	for (i = 0; i < PAGES; i++)
@@ -760,7 +763,7 @@ FIXTURE(ending) {
 FIXTURE_SETUP(ending)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, env_load(&self->env, "fault_in_place=1"));
 	self->manager = open_manager();
 }

@@ -42,7 +42,7 @@ static int limit_to(const struct session *session, uint64_t limit)
  * A child that inherits its parent's memory and keeps it until it is told to
  * end.
  */
-struct heir {
+struct holder {
 	pid_t pid;
 	int orders;
 };
@@ -53,15 +53,15 @@ FIXTURE(quota) {
 	int space;
 	uint32_t id;
 	char *buf;
-	struct heir heir;		/* pid 0: not started */
+	struct holder holder;		/* pid 0: not started */
 };
 
-static bool end_heir(FIXTURE_DATA(quota) *self);
+static bool end_holder(FIXTURE_DATA(quota) *self);
 
 FIXTURE_SETUP(quota)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
 	self->buf = arena_anon(MOST);
 	ASSERT_NE(NULL, self->buf);
@@ -74,14 +74,14 @@ FIXTURE_TEARDOWN(quota)
 {
 	if (!self->parameters[0])
 		return;
-	if (self->heir.pid > 0)
-		end_heir(self);
+	if (self->holder.pid > 0)
+		end_holder(self);
 	EXPECT_TRUE(set_oversubscription(true));
 	EXPECT_EQ(0, session_end(&self->session));
 	EXPECT_EQ(0, simgpu_restore(self->parameters));
 }
 
-static int be_heir(const FIXTURE_DATA(quota) *self, int orders, int answers)
+static int run_holder(const FIXTURE_DATA(quota) *self, int orders, int answers)
 {
 	char byte = 0;
 
@@ -92,34 +92,34 @@ static int be_heir(const FIXTURE_DATA(quota) *self, int orders, int answers)
 	return (int)read(orders, &byte, 1);
 }
 
-static bool start_heir(FIXTURE_DATA(quota) *self)
+static bool start_holder(FIXTURE_DATA(quota) *self)
 {
-	struct heir *heir = &self->heir;
+	struct holder *holder = &self->holder;
 	int orders[2], answers[2];
 	bool ready;
 	char byte;
 
 	if (pipe(orders) || pipe(answers))
 		return false;
-	heir->pid = fork();
-	if (!heir->pid) {
+	holder->pid = fork();
+	if (!holder->pid) {
 		close(orders[1]);
-		_exit(be_heir(self, orders[0], answers[1]));
+		_exit(run_holder(self, orders[0], answers[1]));
 	}
 	close(orders[0]);
 	close(answers[1]);
-	heir->orders = orders[1];
-	ready = heir->pid > 0 && read(answers[0], &byte, 1) == 1;
+	holder->orders = orders[1];
+	ready = holder->pid > 0 && read(answers[0], &byte, 1) == 1;
 	close(answers[0]);
 	return ready;
 }
 
-static bool end_heir(FIXTURE_DATA(quota) *self)
+static bool end_holder(FIXTURE_DATA(quota) *self)
 {
-	pid_t pid = self->heir.pid;
+	pid_t pid = self->holder.pid;
 
-	self->heir.pid = 0;
-	close(self->heir.orders);
+	self->holder.pid = 0;
+	close(self->holder.orders);
 	return waitpid(pid, NULL, 0) == pid;
 }
 
@@ -332,10 +332,10 @@ TEST_F(quota, parent_stays_charged_after_fork)
 {
 	pages_fill(self->buf, BLOCK_BYTES, 1);
 	ASSERT_EQ(0, prefetch(self, self->buf, BLOCK_BYTES, NULL));
-	ASSERT_TRUE(start_heir(self));
+	ASSERT_TRUE(start_holder(self));
 	ASSERT_EQ(0, munmap(self->buf, MOST));
 	EXPECT_EQ(BLOCK_BYTES, charged(self));
-	ASSERT_TRUE(end_heir(self));
+	ASSERT_TRUE(end_holder(self));
 	EXPECT_EQ(0, charged(self));
 	EXPECT_EQ(0, device_used_bytes(self->space, self->id));
 }
@@ -366,12 +366,12 @@ TEST_F(quota, pages_of_a_former_binding_stay_charged)
 {
 	pages_fill(self->buf, BLOCK_BYTES, 1);
 	ASSERT_EQ(0, prefetch(self, self->buf, BLOCK_BYTES, NULL));
-	ASSERT_TRUE(start_heir(self));
+	ASSERT_TRUE(start_holder(self));
 	/* Unbinding does not migrate pages that this process has not mapped. */
 	ASSERT_EQ(0, munmap(self->buf, BLOCK_BYTES));
 	ASSERT_EQ(0, bind_again(self));
 	EXPECT_EQ(BLOCK_BYTES, charged(self));
-	ASSERT_TRUE(end_heir(self));
+	ASSERT_TRUE(end_holder(self));
 	EXPECT_EQ(0, charged(self));
 }
 
@@ -385,7 +385,7 @@ TEST_F(quota, account_is_freed_with_its_last_page)
 	ASSERT_EQ(0, prefetch(self, self->buf, 2 * BLOCK_BYTES, NULL));
 	ASSERT_EQ(0, limit_to(&self->session, BLOCK_BYTES));
 	EXPECT_EQ(BLOCK_BYTES, quota_of(&self->session).out_evicted_bytes);
-	ASSERT_TRUE(start_heir(self));
+	ASSERT_TRUE(start_holder(self));
 	ASSERT_EQ(0, munmap(self->buf, 2 * BLOCK_BYTES));
 	/*
 	 * Only the child maps the pages now: they are charged to the same
@@ -395,7 +395,7 @@ TEST_F(quota, account_is_freed_with_its_last_page)
 	EXPECT_EQ(BLOCK_BYTES, charged(self));
 	EXPECT_EQ(BLOCK_BYTES, quota_of(&self->session).out_evicted_bytes);
 	session_unbind(&self->session, 0);
-	ASSERT_TRUE(end_heir(self));
+	ASSERT_TRUE(end_holder(self));
 	EXPECT_EQ(0, device_used_bytes(self->space, self->id));
 	ASSERT_EQ(0, bind_again(self));
 	EXPECT_EQ(0, quota_of(&self->session).out_evicted_bytes);

@@ -321,14 +321,14 @@ TEST_F(race, prefetches_while_lanes_count_lose_no_write)
 #define GROWING_BYTES	BLOCK_BYTES
 #define WRITTEN_PAGES	64
 #define WRITTEN_BYTES	(WRITTEN_PAGES * PAGE_BYTES)
-#define LOOKERS		4
+#define PREFETCHERS		4
 
-struct lookers {
+struct prefetchers {
 	const struct session *session;
 	char *buf;
 	bool stop;
 	int error;
-	/* For all lookers and the test. */
+	/* For all prefetchers and the test. */
 	pthread_barrier_t begin;
 	pthread_barrier_t end;
 };
@@ -337,22 +337,22 @@ struct lookers {
  * A prefetch to a device does not move pages of a file, it only maps them as it
  * finds them.
  */
-static void *look_once_a_round(void *arg)
+static void *prefetch_once_a_round(void *arg)
 {
-	struct lookers *lookers = arg;
-	const struct session *session = lookers->session;
+	struct prefetchers *prefetchers = arg;
+	const struct session *session = prefetchers->session;
 
 	for (;;) {
 		int rc;
 
-		pthread_barrier_wait(&lookers->begin);
-		if (lookers->stop)
+		pthread_barrier_wait(&prefetchers->begin);
+		if (prefetchers->stop)
 			return NULL;
-		rc = cmd_prefetch(session->space, lookers->buf, GROWING_BYTES,
-				  session->devices[0].id, NULL);
+		rc = cmd_prefetch(session->space, prefetchers->buf,
+				  GROWING_BYTES, session->devices[0].id, NULL);
 		if (rc)
-			lookers->error = rc;
-		pthread_barrier_wait(&lookers->end);
+			prefetchers->error = rc;
+		pthread_barrier_wait(&prefetchers->end);
 	}
 }
 
@@ -392,34 +392,38 @@ static bool map_mirror_again(struct agent *agent, char *buf)
 }
 
 /*
- * Each looker makes one lookup while lanes write. Then the lanes write again.
- * Each page costs a few faults. A lane that faults in a loop makes thousands.
+ * Each prefetcher makes one lookup while lanes write. Then the lanes write
+ * again. Each page costs a few faults. A lane that faults in a loop makes
+ * thousands.
  */
-static const char *growing_round(struct agent *agent, struct lookers *lookers,
+static const char *growing_round(struct agent *agent,
+				 struct prefetchers *prefetchers,
 				 uint64_t round)
 {
-	uint64_t faults = session_stats(lookers->session, 0).out_device_faults;
+	uint64_t faults =
+		session_stats(prefetchers->session, 0).out_device_faults;
 	size_t page;
 
 	/* Drop the pages, and map them for reading only. */
-	if (madvise(lookers->buf, GROWING_BYTES, MADV_DONTNEED))
+	if (madvise(prefetchers->buf, GROWING_BYTES, MADV_DONTNEED))
 		return "madvise";
-	pages_check(lookers->buf, GROWING_BYTES, 0);
-	post_writers(agent, lookers->buf, round);
-	pthread_barrier_wait(&lookers->begin);
-	pthread_barrier_wait(&lookers->end);
+	pages_check(prefetchers->buf, GROWING_BYTES, 0);
+	post_writers(agent, prefetchers->buf, round);
+	pthread_barrier_wait(&prefetchers->begin);
+	pthread_barrier_wait(&prefetchers->end);
 	if (!wait_for_writers(agent))
-		return "lanes that write while others look";
-	if (!map_mirror_again(agent, lookers->buf))
+		return "lanes that write during prefetches";
+	if (!map_mirror_again(agent, prefetchers->buf))
 		return "mapping the mirror";
-	post_writers(agent, lookers->buf, round + 1);
+	post_writers(agent, prefetchers->buf, round + 1);
 	if (!wait_for_writers(agent))
 		return "lanes that write again";
-	faults = session_stats(lookers->session, 0).out_device_faults - faults;
+	faults = session_stats(prefetchers->session, 0).out_device_faults -
+		 faults;
 	if (faults > 8 * WRITTEN_PAGES)
 		return "number of faults";
 	for (page = 0; page < WRITTEN_PAGES; page++)
-		if (*(uint64_t *)(lookers->buf + page * PAGE_BYTES) !=
+		if (*(uint64_t *)(prefetchers->buf + page * PAGE_BYTES) !=
 		    round + 1 + page / LANES)
 			return "contents";
 	return NULL;
@@ -434,8 +438,8 @@ static const char *growing_round(struct agent *agent, struct lookers *lookers,
  */
 TEST_F(race, write_permission_survives_stale_lookups)
 {
-	struct lookers lookers = { .session = &self->session };
-	pthread_t threads[LOOKERS];
+	struct prefetchers prefetchers = { .session = &self->session };
+	pthread_t threads[PREFETCHERS];
 	const char *failed = NULL;
 	uint64_t round;
 	unsigned int i;
@@ -443,26 +447,27 @@ TEST_F(race, write_permission_survives_stale_lookups)
 
 	ASSERT_LE(0, fd);
 	self->end = time(NULL) + RUN_S;
-	lookers.buf = arena_map(GROWING_BYTES, PROT_READ | PROT_WRITE,
-				MAP_SHARED, fd, 0);
-	ASSERT_NE(NULL, lookers.buf);
-	pthread_barrier_init(&lookers.begin, NULL, LOOKERS + 1);
-	pthread_barrier_init(&lookers.end, NULL, LOOKERS + 1);
-	for (i = 0; i < LOOKERS; i++)
+	prefetchers.buf = arena_map(GROWING_BYTES, PROT_READ | PROT_WRITE,
+				    MAP_SHARED, fd, 0);
+	ASSERT_NE(NULL, prefetchers.buf);
+	pthread_barrier_init(&prefetchers.begin, NULL, PREFETCHERS + 1);
+	pthread_barrier_init(&prefetchers.end, NULL, PREFETCHERS + 1);
+	for (i = 0; i < PREFETCHERS; i++)
 		ASSERT_EQ(0, pthread_create(&threads[i], NULL,
-					    look_once_a_round, &lookers));
+					    prefetch_once_a_round,
+					    &prefetchers));
 	for (round = 1; !failed && (round <= 2 || time(NULL) < self->end);
 	     round++)
-		failed = growing_round(self->agent, &lookers, round);
-	lookers.stop = true;
-	pthread_barrier_wait(&lookers.begin);
-	for (i = 0; i < LOOKERS; i++)
+		failed = growing_round(self->agent, &prefetchers, round);
+	prefetchers.stop = true;
+	pthread_barrier_wait(&prefetchers.begin);
+	for (i = 0; i < PREFETCHERS; i++)
 		pthread_join(threads[i], NULL);
 	ASSERT_EQ(NULL, failed)
 	{
 		TH_LOG("round %llu: %s", (unsigned long long)round, failed);
 	}
-	EXPECT_EQ(0, lookers.error);
+	EXPECT_EQ(0, prefetchers.error);
 	close(fd);
 }
 

@@ -273,7 +273,7 @@ TEST(migration_does_not_duplicate_written_file_pages)
 	char *buf;
 
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, faulty_env_start(&env));
 	ASSERT_EQ(0, ftruncate(file, LEN));
 	buf = arena_map(LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);

@@ -469,19 +469,19 @@ TEST_F_TIMEOUT(pressure, reclaim_does_not_wait_for_advice, 120)
 TEST_F(pressure, mremap_leaves_pages_on_the_device)
 {
 	const size_t len = BLOCK_BYTES;
-	char *buf = arena_anon(len), *place = arena_anon(len);
+	char *buf = arena_anon(len), *target = arena_anon(len);
 
 	ASSERT_NE(NULL, buf);
-	ASSERT_NE(NULL, place);
+	ASSERT_NE(NULL, target);
 	ASSERT_DONE(agent_fill(self->agent, buf, len, PAGE_BYTES, 3));
-	ASSERT_EQ(place, mremap(buf, len, len, MREMAP_MAYMOVE | MREMAP_FIXED,
-				place));
-	ASSERT_EQ(BLOCK_PAGES, pages_at(self->space, place, len, self->id));
+	ASSERT_EQ(target, mremap(buf, len, len, MREMAP_MAYMOVE | MREMAP_FIXED,
+				 target));
+	ASSERT_EQ(BLOCK_PAGES, pages_at(self->space, target, len, self->id));
 	ASSERT_REFUSED(SIGSEGV, EFAULT, agent_read(self->agent, buf));
-	ASSERT_VALUE(3, agent_read(self->agent, place));
-	ASSERT_EQ(-1, pages_check(place, len, 3));
-	ASSERT_DONE(agent_fill(self->agent, place, len, PAGE_BYTES, 8));
-	ASSERT_EQ(-1, pages_check(place, len, 8));
+	ASSERT_VALUE(3, agent_read(self->agent, target));
+	ASSERT_EQ(-1, pages_check(target, len, 3));
+	ASSERT_DONE(agent_fill(self->agent, target, len, PAGE_BYTES, 8));
+	ASSERT_EQ(-1, pages_check(target, len, 8));
 }
 
 TEST_HARNESS_MAIN

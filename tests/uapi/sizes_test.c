@@ -29,7 +29,7 @@ FIXTURE(sizes) {
 FIXTURE_SETUP(sizes)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0,
 		  simgpu_replace(self->parameters, "devices=4 memory=" SIZES));
 	ASSERT_EQ(0, session_start(&self->session, DEVICES, 1));
@@ -136,11 +136,12 @@ TEST_F(sizes, faults_on_a_full_device_map_system_memory)
 
 	ASSERT_TRUE(set_oversubscription(false));
 	for (device = 0; device < DEVICES; device++) {
-		const size_t room = pages_of(device);
+		const size_t capacity = pages_of(device);
 
 		ASSERT_DONE(agent_fill(agent_of(self, device), self->buf, LEN,
 				       PAGE_BYTES, 1000 * device));
-		EXPECT_EQ(room < PAGES ? room : PAGES, pages_on(self, device));
+		EXPECT_EQ(capacity < PAGES ? capacity : PAGES,
+			  pages_on(self, device));
 		ASSERT_EQ(-1, pages_check(self->buf, LEN, 1000 * device));
 	}
 }
@@ -235,7 +236,7 @@ FIXTURE(parameter) {
 FIXTURE_SETUP(parameter)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, simgpu_replace(self->before, "devices=5 memory=16,4,8"));
 }
 

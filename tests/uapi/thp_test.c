@@ -123,7 +123,7 @@ static char *map_huge(int fd, uint64_t first)
 FIXTURE_SETUP(thp)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, module_insert("hmmrt_dmirror", "memory=" DEVICE_MIB));
 	ASSERT_EQ(0, session_start(&self->session, 1, 1));
 	self->fd = open("/dev/hmm_dmirror0", O_RDWR | O_CLOEXEC);
@@ -483,7 +483,7 @@ TEST_F(thp, chunk_is_reused_for_large_and_single_pages)
 
 		self->buf = map_huge(self->fd, 1);
 		if (!self->buf)
-			SKIP(return, "the kernel gives no other huge page");
+			SKIP(return, "no second huge page available");
 	}
 }
 
@@ -597,7 +597,7 @@ TEST_F(thp, agent_maps_it_by_one_leaf)
 	long before;
 
 	if (!second)
-		SKIP(return, "the kernel gives no second huge page");
+		SKIP(return, "no second huge page available");
 	/* The first access allocates the upper page tables. */
 	ASSERT_VALUE(1, agent_read(agent, self->buf));
 	before = page_table_kib(agent);

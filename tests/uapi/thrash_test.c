@@ -216,14 +216,14 @@ TEST_F_TIMEOUT(thrash, disabling_detection_ends_the_pin, 500)
 TEST_F_TIMEOUT(thrash, throttled_fault_blocks_no_other_lane, 500)
 {
 	char *other = (char *)self->word + BLOCK_BYTES;
-	unsigned int meanwhile = 0, round;
+	unsigned int served = 0, round;
 
 	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_NAP, 100));
 	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_PIN_THRESHOLD, 255));
 	ASSERT_EQ(0, cmd_set_range_knob(self->space, other, BLOCK_BYTES,
 					self->id, HMMRT_KNOB_THRASHING_ENABLE,
 					0));
-	for (round = 0; !meanwhile; round++) {
+	for (round = 0; !served; round++) {
 		uint64_t before = stats_of(self).out_throttled_faults;
 		struct outcome outcome;
 
@@ -238,7 +238,7 @@ TEST_F_TIMEOUT(thrash, throttled_fault_blocks_no_other_lane, 500)
 			pages_fill(other, PAGE_BYTES, round);
 			ASSERT_VALUE(round, agent_read(self->agent, other));
 			outcome = agent_wait(self->agent, 1, 0);
-			meanwhile += waits && outcome.error == -ETIMEDOUT;
+			served += waits && outcome.error == -ETIMEDOUT;
 		} while (outcome.error == -ETIMEDOUT);
 		ASSERT_DONE(outcome);
 	}

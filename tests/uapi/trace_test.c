@@ -34,7 +34,7 @@ FIXTURE(trace) {
 FIXTURE_SETUP(trace)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR does not say where the modules are");
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
 	ASSERT_EQ(0, session_start(&self->session, 1, 1));
 	self->agent = session_agent(&self->session);
@@ -76,7 +76,7 @@ static void touch(FIXTURE_DATA(trace) *self, struct __test_metadata *_metadata,
 	ASSERT_DONE(agent_read(self->agent, page));
 	EXPECT_EQ(1, tracing_count("hmmrt_device_fault", part))
 	{
-		TH_LOG("no event, or more than one, says: %s", part);
+		TH_LOG("expected exactly one event: %s", part);
 	}
 }
 

@@ -139,7 +139,7 @@ static int try_everything(void *arg)
 		{ "prefetch", -EPERM,
 		  cmd_prefetch(stolen->space, stolen->buf, PAGE_BYTES,
 			       stolen->id, NULL) },
-		{ "prefetch home", -EPERM,
+		{ "prefetch to host", -EPERM,
 		  cmd_prefetch(stolen->space, stolen->buf, PAGE_BYTES,
 			       HMMRT_LOCATION_HOST, NULL) },
 		{ "residency", -EPERM,

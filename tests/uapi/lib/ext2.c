@@ -109,7 +109,7 @@ int ext2_file(size_t len)
 	close(loop_fd);
 	if (fd >= 0 && ftruncate(fd, (off_t)len)) {
 		close(fd);
-		return complain("room for the file", errno);
+		return complain("space for the file", errno);
 	}
 	return fd;
 }

@@ -139,9 +139,9 @@ static unsigned int window_to_host(struct model *model,
 	unsigned int i, n = 0;
 
 	for (i = window.first; i < window.first + window.count; i++) {
-		if (model->pages[i].at >= MODEL_HOME)
+		if (model->pages[i].at >= MODEL_ON_HOST)
 			continue;
-		model->pages[i].at = MODEL_HOME;
+		model->pages[i].at = MODEL_ON_HOST;
 		n++;
 	}
 	if (n)
@@ -150,7 +150,7 @@ static unsigned int window_to_host(struct model *model,
 }
 
 /* The CPU faults on a page that is on a device. */
-static void bring_home(struct model *model, unsigned int page)
+static void migrate_back(struct model *model, unsigned int page)
 {
 	const struct model_advice *advice = &model->pages[page].advice;
 	struct model_knobs knobs = knobs_at(model, page);
@@ -161,12 +161,12 @@ static void bring_home(struct model *model, unsigned int page)
 	window = model_host_window(&model->runs[block],
 				   block ? &model->runs[block - 1] : NULL,
 				   page % MODEL_BLOCK, advice->granularity,
-				   advice->preferred < MODEL_HOME, &knobs);
+				   advice->preferred < MODEL_ON_HOST, &knobs);
 	if (window.first != turns->window.first ||
 	    window.count != turns->window.count)
 		turns->turns = 0;
 	turns->window = window;
-	turns->home = true;
+	turns->on_host = true;
 	window_to_host(model, clip(model, page, window));
 }
 
@@ -185,7 +185,7 @@ static void map_window(struct model *model, struct model_window window,
 
 	for (i = window.first; i < window.first + window.count; i++)
 		if (model->pages[i].at == dev ||
-		    model->pages[i].at == MODEL_HOME)
+		    model->pages[i].at == MODEL_ON_HOST)
 			model->pages[i].mapped |= 1u << dev;
 }
 
@@ -218,7 +218,7 @@ static void fill_holes(struct model *model, struct model_window window)
 
 	for (i = window.first; i < window.first + window.count; i++)
 		if (model->pages[i].at == MODEL_NOWHERE)
-			model->pages[i].at = MODEL_HOME;
+			model->pages[i].at = MODEL_ON_HOST;
 }
 
 static void take_turn(struct model *model, unsigned int page)
@@ -229,8 +229,8 @@ static void take_turn(struct model *model, unsigned int page)
 	if (at < turns->window.first ||
 	    at >= turns->window.first + turns->window.count)
 		return;
-	turns->turns += turns->home;
-	turns->home = false;
+	turns->turns += turns->on_host;
+	turns->on_host = false;
 }
 
 bool model_has_entry(const struct model_page *page, unsigned int dev,
@@ -258,9 +258,9 @@ void model_device_touches(struct model *model, unsigned int page,
 			}
 			map_window(model, window, dev);
 			/* The other device's page moves to system memory. */
-			if (touched->at < MODEL_HOME &&
+			if (touched->at < MODEL_ON_HOST &&
 			    (touched->at != dev || (write && read_only))) {
-				bring_home(model, page);
+				migrate_back(model, page);
 				read_only = false;
 				continue;
 			}
@@ -275,27 +275,27 @@ void model_cpu_touches(struct model *model, unsigned int page, bool write)
 {
 	struct model_page *touched = &model->pages[page];
 
-	if (touched->at < MODEL_HOME)
-		bring_home(model, page);
-	touched->at = MODEL_HOME;
+	if (touched->at < MODEL_ON_HOST)
+		migrate_back(model, page);
+	touched->at = MODEL_ON_HOST;
 	if (write)
 		touched->read_only = false;
 }
 
 /* All pages of @part have the same advice. */
 static void prefetch_part(struct model *model, struct model_window part,
-			  enum model_place to, struct model_moves *moves)
+			  enum model_location to, struct model_moves *moves)
 {
 	unsigned int i, n = 0, stayed = 0;
 
-	if (to == MODEL_HOME)
+	if (to == MODEL_ON_HOST)
 		n = window_to_host(model, part);
 	else if (!model->pages[part.first].advice.no_migrate)
 		n = move_window(model, part, to);
 	else
 		for (i = part.first; i < part.first + part.count; i++)
 			stayed += model->pages[i].at != to;
-	if (to != MODEL_HOME)
+	if (to != MODEL_ON_HOST)
 		map_window(model, part, to);
 	moves->moved += n;
 	moves->stayed += stayed;
@@ -303,7 +303,7 @@ static void prefetch_part(struct model *model, struct model_window part,
 }
 
 struct model_moves model_prefetch(struct model *model, unsigned int first,
-				  unsigned int count, enum model_place to)
+				  unsigned int count, enum model_location to)
 {
 	unsigned int end = first + count;
 	struct model_moves moves = { 0 };
@@ -363,10 +363,10 @@ void model_protect(struct model *model, unsigned int first, unsigned int count)
 			model->pages[i].read_only = true;
 }
 
-void model_came_home(struct model *model, unsigned int page)
+void model_migrated_back(struct model *model, unsigned int page)
 {
-	if (model->pages[page].at < MODEL_HOME)
-		model->pages[page].at = MODEL_HOME;
+	if (model->pages[page].at < MODEL_ON_HOST)
+		model->pages[page].at = MODEL_ON_HOST;
 }
 
 void model_evict(struct model *model, unsigned int dev)
@@ -375,7 +375,7 @@ void model_evict(struct model *model, unsigned int dev)
 
 	for (i = 0; i < MODEL_PAGES; i++)
 		if (model->pages[i].at == dev)
-			model->pages[i].at = MODEL_HOME;
+			model->pages[i].at = MODEL_ON_HOST;
 }
 
 void model_found_mapped(struct model *model, unsigned int page,
@@ -403,7 +403,7 @@ bool model_is_in_turns(const struct model *model, unsigned int page)
 void model_forget_turns(struct model *model, unsigned int page)
 {
 	model->turns[block_of(page)].turns = 0;
-	model->turns[block_of(page)].home = false;
+	model->turns[block_of(page)].on_host = false;
 }
 
 void model_init(struct model *model)

@@ -27,7 +27,7 @@
 #define MODEL_DEVICES	2u
 
 /* Location of a page. Devices are 0 and 1, and bits in masks. */
-enum model_place { MODEL_ON_A, MODEL_ON_B, MODEL_HOME, MODEL_NOWHERE };
+enum model_location { MODEL_ON_A, MODEL_ON_B, MODEL_ON_HOST, MODEL_NOWHERE };
 
 enum model_knob {
 	MODEL_ENABLE,
@@ -40,7 +40,7 @@ enum model_knob {
 
 /* Must have no padding: compared with memcmp(). */
 struct model_advice {
-	uint16_t preferred;		/* enum model_place; NOWHERE: none */
+	uint16_t preferred;		/* enum model_location; NOWHERE: none */
 	uint16_t no_migrate;
 	uint16_t granularity;		/* pages; 0: none */
 	uint16_t knobs[MODEL_KNOBS];	/* value + 1; 0: not set */
@@ -60,7 +60,7 @@ struct model_page {
 struct model_turns {
 	struct model_window window;
 	unsigned int turns;
-	bool home;
+	bool on_host;
 };
 
 struct model {
@@ -96,9 +96,9 @@ void model_cpu_touches(struct model *model, unsigned int page, bool write);
 bool model_has_entry(const struct model_page *page, unsigned int dev,
 		     bool write);
 
-/* @to: a device or MODEL_HOME (system memory). */
+/* @to: a device or MODEL_ON_HOST (system memory). */
 struct model_moves model_prefetch(struct model *model, unsigned int first,
-				  unsigned int count, enum model_place to);
+				  unsigned int count, enum model_location to);
 
 /* model_discard() drops the pages; model_unmap() also drops their advice. */
 void model_discard(struct model *model, unsigned int first, unsigned int count);
@@ -112,7 +112,7 @@ void model_protect(struct model *model, unsigned int first, unsigned int count);
  * Another process, or the device itself, migrated only this page back to system
  * memory.
  */
-void model_came_home(struct model *model, unsigned int page);
+void model_migrated_back(struct model *model, unsigned int page);
 void model_evict(struct model *model, unsigned int dev);
 
 /*

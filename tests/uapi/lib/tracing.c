@@ -30,11 +30,11 @@ void tracing_stop(void)
 }
 
 /*
- * For each event of that name that contains @part, calls @look with the text
+ * For each event of that name that contains @part, calls @visit with the text
  * behind it.
  */
 static void each_event(const char *event, const char *part,
-		       void (*look)(const char *text, unsigned long *sum),
+		       void (*visit)(const char *text, unsigned long *sum),
 		       unsigned long *sum)
 {
 	FILE *file = fopen(TRACEFS "trace", "re");
@@ -51,7 +51,7 @@ static void each_event(const char *event, const char *part,
 		if (found)
 			found = strstr(found + strlen(name), part);
 		if (found)
-			look(found + strlen(part), sum);
+			visit(found + strlen(part), sum);
 	}
 	free(line);
 	fclose(file);

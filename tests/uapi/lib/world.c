@@ -17,8 +17,8 @@
 /* Time limit for AccessedBy entries, which a worker thread makes. */
 #define WORKER_LIMIT_MS 30000
 
-const char *const world_who_names[] = { "A", "B", "CPU" };
-const char *const world_place_names[] = { "A", "B", "host", "nowhere" };
+const char *const world_accessor_names[] = { "A", "B", "CPU" };
+const char *const world_location_names[] = { "A", "B", "host", "nowhere" };
 const char *const world_op_names[] = { "reads", "writes", "prefetch to" };
 
 void __attribute__((format(printf, 2, 3)))
@@ -43,20 +43,20 @@ const char *world_mask_name(unsigned int mask, char text[16])
 
 /* --- between the model's terms and the module's --------------------------- */
 
-uint32_t world_location(const struct world *world, enum place place)
+uint32_t world_location_id(const struct world *world, enum location location)
 {
-	if (place <= ON_B)
-		return world->session.devices[place].id;
-	return place == HOME ? HMMRT_LOCATION_HOST : HMMRT_LOCATION_NONE;
+	if (location <= ON_B)
+		return world->session.devices[location].id;
+	return location == ON_HOST ? HMMRT_LOCATION_HOST : HMMRT_LOCATION_NONE;
 }
 
-static enum place place_of(const struct world *world, uint32_t location)
+static enum location location_of_id(const struct world *world, uint32_t id)
 {
-	if (location == HMMRT_LOCATION_HOST)
-		return HOME;
-	if (location == world->session.devices[A].id)
+	if (id == HMMRT_LOCATION_HOST)
+		return ON_HOST;
+	if (id == world->session.devices[A].id)
 		return ON_A;
-	return location == world->session.devices[B].id ? ON_B : NOWHERE;
+	return id == world->session.devices[B].id ? ON_B : NOWHERE;
 }
 
 static unsigned int mask_of(const struct world *world, uint32_t mask)
@@ -70,7 +70,7 @@ static unsigned int mask_of(const struct world *world, uint32_t mask)
 	return result;
 }
 
-static struct view look(struct world *world, const char *addr)
+static struct view query(struct world *world, const char *addr)
 {
 	struct view view = { .at = NOWHERE };
 	struct hmmrt_page page;
@@ -80,7 +80,7 @@ static struct view look(struct world *world, const char *addr)
 		world_fail(world, "HMMRT_IOC_PAGES: %s", strerror(-rc));
 		return view;
 	}
-	view.at = place_of(world, page.location);
+	view.at = location_of_id(world, page.location);
 	view.mapped = mask_of(world, page.mapped_by);
 	view.written = mask_of(world, page.written_by);
 	view.copies = mask_of(world, page.copies);
@@ -89,9 +89,9 @@ static struct view look(struct world *world, const char *addr)
 }
 
 void world_advise(struct world *world, const char *addr, size_t len,
-		  uint32_t kind, uint32_t location, uint64_t value)
+		  uint32_t kind, uint32_t location_id, uint64_t value)
 {
-	int rc = cmd_advise(world->fd, addr, len, kind, location, value);
+	int rc = cmd_advise(world->fd, addr, len, kind, location_id, value);
 
 	if (rc)
 		world_fail(world, "HMMRT_IOC_ADVISE %u: %s", kind,
@@ -101,10 +101,10 @@ void world_advise(struct world *world, const char *addr, size_t len,
 /* --- the model: where pages go -------------------------------------------- */
 
 static bool reaches(const struct world *world, unsigned int dev,
-		    enum place place)
+		    enum location location)
 {
-	return place >= HOME || place == (enum place)dev ||
-	       (world->peers[dev] & BY(place));
+	return location >= ON_HOST || location == (enum location)dev ||
+	       (world->peers[dev] & BY(location));
 }
 
 unsigned int world_mapped_ahead(const struct world *world,
@@ -125,24 +125,25 @@ unsigned int world_mapped_ahead(const struct world *world,
  * A page that does not migrate to the faulting device stays where that device
  * can reach it; otherwise it moves to system memory.
  */
-static enum place stays(const struct world *world, unsigned int dev,
-			enum place place)
+static enum location stays(const struct world *world, unsigned int dev,
+			   enum location location)
 {
-	return place < HOME && reaches(world, dev, place) ? place : HOME;
+	return location < ON_HOST && reaches(world, dev, location) ? location :
+								     ON_HOST;
 }
 
 /* Location of the page after the device's fault. */
-static enum place faulted(const struct world *world, const struct page *page,
-			  unsigned int dev, bool write)
+static enum location faulted(const struct world *world, const struct page *page,
+			     unsigned int dev, bool write)
 {
 	const struct advice *advice = &page->advice;
 	bool copies = advice->read_mostly && !write;
 	bool accessed = (advice->accessed_by & BY(dev)) && !advice->read_mostly;
 
-	if (page->at == (enum place)dev)
+	if (page->at == (enum location)dev)
 		return page->at;
 	if (!advice->no_migrate && !copies) {
-		if (advice->preferred == (enum place)dev)
+		if (advice->preferred == (enum location)dev)
 			return dev;
 		if (advice->preferred == NOWHERE && !accessed)
 			return dev;
@@ -177,7 +178,7 @@ static struct expected device_touches(struct world *world, struct page *page,
 		.written = write ? BY(dev) : 0,
 		.no_copies = write,
 	};
-	enum place before = page->at;
+	enum location before = page->at;
 
 	if (has_entry(page, dev, write)) {
 		if (!write)
@@ -185,21 +186,21 @@ static struct expected device_touches(struct world *world, struct page *page,
 		return expected;
 	}
 	/* A write has to copy the page first, in system memory. */
-	if (write && page->read_only && page->at < HOME)
-		page->at = HOME;
+	if (write && page->read_only && page->at < ON_HOST)
+		page->at = ON_HOST;
 	page->at = faulted(world, page, dev, write);
-	if (page->at == (enum place)dev)
+	if (page->at == (enum location)dev)
 		count_turn(page);
 	if (write)
 		page->read_only = false;
 	page->unheard &= ~BY(dev);
-	if (before == NOWHERE && page->at == HOME)
+	if (before == NOWHERE && page->at == ON_HOST)
 		page->unheard = ALL_DEVICES & ~BY(dev);
 	else if (before != page->at)
 		page->unheard = 0;
 	/* The zero page is never duplicated; unwritten pages map it. */
 	if (!write && page->advice.read_mostly && !page->advice.no_migrate &&
-	    page->at == HOME && before != NOWHERE && !page->view.zeroes)
+	    page->at == ON_HOST && before != NOWHERE && !page->view.zeroes)
 		expected.copies = BY(dev) | page->view.copies;
 	if (before != page->at)
 		expected.not_mapped = ALL_DEVICES & ~BY(dev) &
@@ -220,11 +221,11 @@ static struct expected cpu_touches(struct world *world, struct page *page,
 
 	if (page->at == NOWHERE)
 		page->unheard = ALL_DEVICES;
-	else if (page->at != HOME)
+	else if (page->at != ON_HOST)
 		page->unheard = 0;
-	if (page->at != HOME)
+	if (page->at != ON_HOST)
 		expected.not_mapped = ALL_DEVICES & ~page->advice.accessed_by;
-	page->at = HOME;
+	page->at = ON_HOST;
 	if (write)
 		page->read_only = false;
 	expected.mapped |= world_mapped_ahead(world, page);
@@ -232,7 +233,7 @@ static struct expected cpu_touches(struct world *world, struct page *page,
 }
 
 /* A read-mostly page in system memory stays; the device gets a duplicate. */
-static unsigned int prefetched_copy(const struct page *page, enum place to,
+static unsigned int prefetched_copy(const struct page *page, enum location to,
 				    struct expected *expected)
 {
 	const unsigned int copies = page->view.copies;
@@ -250,27 +251,27 @@ static unsigned int prefetched_copy(const struct page *page, enum place to,
 }
 
 /* The outcome of a prefetch; advice only for faults has no effect. */
-static unsigned int prefetched(struct page *page, enum place to,
+static unsigned int prefetched(struct page *page, enum location to,
 			       struct expected *expected)
 {
-	enum place before = page->at;
+	enum location before = page->at;
 
 	*expected = (struct expected){};
-	if (to == HOME) {
-		if (before >= HOME)
+	if (to == ON_HOST) {
+		if (before >= ON_HOST)
 			return HMMRT_OUTCOME_THERE;
 	} else if (before == to) {
 		expected->mapped = BY(to);
 		return HMMRT_OUTCOME_THERE;
 	} else if (page->advice.no_migrate) {
 		return HMMRT_OUTCOME_STAYED(HMMRT_STAY_POLICY);
-	} else if (page->advice.read_mostly && before == HOME) {
+	} else if (page->advice.read_mostly && before == ON_HOST) {
 		return prefetched_copy(page, to, expected);
 	}
 	page->at = to;
 	page->unheard = 0;
 	expected->no_copies = true;
-	if (to < HOME)
+	if (to < ON_HOST)
 		expected->mapped = BY(to);
 	return HMMRT_OUTCOME_MOVED;
 }
@@ -278,16 +279,16 @@ static unsigned int prefetched(struct page *page, enum place to,
 /* --- what was found ------------------------------------------------------- */
 
 /* Waits for the worker thread if only its entries are missing. */
-static struct view look_mapped(struct world *world, const struct page *page,
-			       unsigned int mapped)
+static struct view query_mapped(struct world *world, const struct page *page,
+				unsigned int mapped)
 {
-	struct view view = look(world, page->addr);
+	struct view view = query(world, page->addr);
 	unsigned int ms = 0;
 
 	while (view.at == page->at && (mapped & ~view.mapped) &&
 	       ms++ < WORKER_LIMIT_MS) {
 		usleep(1000);
-		view = look(world, page->addr);
+		view = query(world, page->addr);
 	}
 	return view;
 }
@@ -299,10 +300,10 @@ static void check_always(struct world *world, const struct page *page)
 	unsigned int dev;
 	char one[16], two[16];
 
-	if (view->at == HOME ? !(view->mapped & BY(CPU)) :
-			       !!(view->mapped & BY(CPU)))
+	if (view->at == ON_HOST ? !(view->mapped & BY(CPU)) :
+				  !!(view->mapped & BY(CPU)))
 		world_fail(world, "at %s, mapped by %s",
-			   world_place_names[view->at],
+			   world_location_names[view->at],
 			   world_mask_name(view->mapped, one));
 	if (view->at == NOWHERE && view->mapped)
 		world_fail(world, "not populated, mapped by %s",
@@ -315,11 +316,11 @@ static void check_always(struct world *world, const struct page *page)
 		world_fail(world, "copies of %s, mapped by %s",
 			   world_mask_name(view->copies, one),
 			   world_mask_name(view->mapped, two));
-	if (view->copies && (view->written || view->at != HOME))
+	if (view->copies && (view->written || view->at != ON_HOST))
 		world_fail(world, "copies of %s, written by %s, at %s",
 			   world_mask_name(view->copies, one),
 			   world_mask_name(view->written, two),
-			   world_place_names[view->at]);
+			   world_location_names[view->at]);
 	if (view->copies && !page->advice.read_mostly)
 		world_fail(world, "copies of %s without READ_MOSTLY",
 			   world_mask_name(view->copies, one));
@@ -327,8 +328,8 @@ static void check_always(struct world *world, const struct page *page)
 		if ((view->mapped & BY(dev)) && !reaches(world, dev, view->at))
 			world_fail(world,
 				   "mapped by %s, which is no peer of %s",
-				   world_who_names[dev],
-				   world_place_names[view->at]);
+				   world_accessor_names[dev],
+				   world_location_names[view->at]);
 }
 
 void world_check(struct world *world, struct page *page,
@@ -336,7 +337,7 @@ void world_check(struct world *world, struct page *page,
 {
 	unsigned int mapped = expected->mapped |
 			      world_mapped_ahead(world, page);
-	struct view view = look_mapped(world, page, mapped);
+	struct view view = query_mapped(world, page, mapped);
 	char one[16], two[16];
 
 	page->view = view;
@@ -348,8 +349,8 @@ void world_check(struct world *world, struct page *page,
 		page->read_only = true;
 	if (view.at != page->at)
 		world_fail(world, "expected at %s, found at %s",
-			   world_place_names[page->at],
-			   world_place_names[view.at]);
+			   world_location_names[page->at],
+			   world_location_names[view.at]);
 	else if (mapped & ~view.mapped)
 		world_fail(world, "expected mapped by %s, found %s",
 			   world_mask_name(mapped, one),
@@ -407,7 +408,7 @@ static void device_does(struct world *world, struct page *page,
 		world_check_value(world, page, outcome.value);
 }
 
-void world_touch(struct world *world, struct page *page, enum who who,
+void world_touch(struct world *world, struct page *page, enum accessor accessor,
 		 bool write)
 {
 	volatile uint64_t *word = (volatile uint64_t *)page->addr;
@@ -415,9 +416,9 @@ void world_touch(struct world *world, struct page *page, enum who who,
 
 	if (write)
 		page->value = ++world->last_value;
-	if (who != CPU) {
-		expected = device_touches(world, page, who, write);
-		device_does(world, page, who, write);
+	if (accessor != CPU) {
+		expected = device_touches(world, page, accessor, write);
+		device_does(world, page, accessor, write);
 	} else {
 		expected = cpu_touches(world, page, write);
 		if (write)
@@ -428,14 +429,14 @@ void world_touch(struct world *world, struct page *page, enum who who,
 	world_check(world, page, &expected);
 }
 
-static void prefetch(struct world *world, struct page *page, enum place to)
+static void prefetch(struct world *world, struct page *page, enum location to)
 {
 	uint8_t outcome = 0xff;
 	struct hmmrt_prefetch arg = {
 		.size = sizeof(arg),
 		.addr = (uintptr_t)page->addr,
 		.len = PAGE_BYTES,
-		.location = world_location(world, to),
+		.location = world_location_id(world, to),
 		.outcomes = (uintptr_t)&outcome,
 	};
 	struct expected expected;
@@ -451,12 +452,13 @@ static void prefetch(struct world *world, struct page *page, enum place to)
 }
 
 void world_access(struct world *world, struct page *page, enum op op,
-		  enum who who)
+		  enum accessor accessor)
 {
 	if (op == PREFETCH)
-		prefetch(world, page, who == CPU ? HOME : (enum place)who);
+		prefetch(world, page,
+			 accessor == CPU ? ON_HOST : (enum location)accessor);
 	else
-		world_touch(world, page, who, op == WRITE);
+		world_touch(world, page, accessor, op == WRITE);
 }
 
 int world_set_peer(struct world *world, unsigned int dev, bool enabled)

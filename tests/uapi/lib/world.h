@@ -25,9 +25,9 @@
 #define DEVICES		2
 
 /* ON_A and ON_B are device locations, in the order of the devices' bits. */
-enum who { A, B, CPU };
-enum place { ON_A, ON_B, HOME, NOWHERE };
-#define BY(who)		(1u << (who))
+enum accessor { A, B, CPU };
+enum location { ON_A, ON_B, ON_HOST, NOWHERE };
+#define BY(accessor)	(1u << (accessor))
 #define ALL_DEVICES	(BY(A) | BY(B))
 
 enum op { READ, WRITE, PREFETCH };
@@ -36,14 +36,14 @@ struct advice {
 	const char *name;
 	bool read_mostly;
 	bool no_migrate;
-	enum place preferred;	/* NOWHERE: none */
+	enum location preferred;	/* NOWHERE: none */
 	unsigned int accessed_by;
 	size_t granularity;
 };
 
 /* State of a page as the module reports it, in the model's terms. */
 struct view {
-	enum place at;
+	enum location at;
 	unsigned int mapped;
 	unsigned int written;
 	unsigned int copies;
@@ -55,7 +55,7 @@ struct page {
 	char *other_addr;	/* where mremap() moves it */
 	unsigned int turns[2];	/* for the block of each address */
 	struct advice advice;
-	enum place at;
+	enum location at;
 	uint64_t value;
 	bool read_only;		/* a write must fault on the CPU first */
 	/* Devices not told that the page is populated; they fault first. */
@@ -82,8 +82,8 @@ struct world {
 	char step[320];
 };
 
-extern const char *const world_who_names[];
-extern const char *const world_place_names[];
+extern const char *const world_accessor_names[];
+extern const char *const world_location_names[];
 extern const char *const world_op_names[];
 const char *world_mask_name(unsigned int mask, char text[16]);
 
@@ -96,18 +96,20 @@ int world_set_peer(struct world *world, unsigned int dev, bool enabled);
 void __attribute__((format(printf, 2, 3)))
 world_fail(struct world *world, const char *format, ...);
 
-uint32_t world_location(const struct world *world, enum place place);
+uint32_t world_location_id(const struct world *world, enum location location);
 /* Tells only the module; the caller updates the model. */
 void world_advise(struct world *world, const char *addr, size_t len,
-		  uint32_t kind, uint32_t location, uint64_t value);
-/* Returns the devices that must have entries without an access of theirs. */
+		  uint32_t kind, uint32_t location_id, uint64_t value);
+/* Returns the devices that must have entries without an access of their own. */
 unsigned int world_mapped_ahead(const struct world *world,
 				const struct page *page);
 
-/* Do one access, or a prefetch to @who's location, and check the result. */
+/*
+ * Do one access, or a prefetch to @accessor's location, and check the result.
+ */
 void world_access(struct world *world, struct page *page, enum op op,
-		  enum who who);
-void world_touch(struct world *world, struct page *page, enum who who,
+		  enum accessor accessor);
+void world_touch(struct world *world, struct page *page, enum accessor accessor,
 		 bool write);
 /* Queries the page, compares, and takes the found state as the new state. */
 void world_check(struct world *world, struct page *page,
