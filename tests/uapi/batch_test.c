@@ -771,7 +771,7 @@ static void *disturb(void *arg)
 	return NULL;
 }
 
-TEST_F(batch, no_fault_is_lost_under_disturbance)
+TEST_F(batch, signals_and_cpu_faults_lose_no_device_fault)
 {
 	struct disturber disturber = { .self = self, .seed = test_seed() };
 	uint64_t sum = 0, added = 0;

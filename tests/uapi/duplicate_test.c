@@ -205,7 +205,7 @@ TEST_F(duplicates, fork_separates_parent_and_child)
 }
 
 /* fork() shares the pages before they are duplicated; then the child writes. */
-TEST_F(duplicates, child_forked_before_duplication_writes)
+TEST_F(duplicates, write_of_a_child_forked_before_duplication)
 {
 	int status, fds[2];
 	pid_t pid;

@@ -118,7 +118,7 @@ TEST_F(mirror, mapping_without_write_permission_reads_only)
 
 /* --- operations of the agent on the mapping ------------------------------- */
 
-TEST_F(mirror, mremap_cannot_move_it)
+TEST_F(mirror, mremap_cannot_move_the_mirror)
 {
 	const uint64_t buf = (uintptr_t)self->buf;
 
@@ -251,7 +251,7 @@ TEST_F(mirror, other_system_calls_leave_the_mirror_intact)
 	ASSERT_MIRROR_INTACT();
 }
 
-TEST_F(mirror, userfaultfd_cannot_register_it)
+TEST_F(mirror, userfaultfd_cannot_register_the_mirror)
 {
 	struct uffdio_api api = { .api = UFFD_API };
 	struct uffdio_register range = {

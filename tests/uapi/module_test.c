@@ -333,7 +333,7 @@ TEST_F(modules, removal_migrates_back_pages_of_a_fork_child)
  * Freeing the last page of a chunk schedules trimming two seconds later. A late
  * trim must not access a device that is gone.
  */
-TEST_F(modules, removal_while_the_last_pages_are_freed)
+TEST_F(modules, removal_waits_until_the_last_pages_are_freed)
 {
 	struct orphan orphan;
 	unsigned int round;

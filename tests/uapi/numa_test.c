@@ -532,7 +532,7 @@ static bool read_often(const char *buf, uint64_t first)
  * and device write in turn, and the CPU thread changes its node every 32
  * rounds.
  */
-TEST_F(balancing, loses_no_write_of_cpu_or_device)
+TEST_F(balancing, automatic_balancing_loses_no_write)
 {
 	const time_t limit = time(NULL) + BALANCE_LIMIT_S;
 	struct agent *agent = self->numa.agent;

@@ -330,7 +330,7 @@ TEST_F(oversubscribe, two_devices_take_turns_on_all_memory)
  * Each device fills a half at the same time, while the process prefetches to
  * the first one.
  */
-TEST_F(oversubscribe, two_devices_and_a_prefetch_at_the_same_time)
+TEST_F(oversubscribe, two_devices_and_a_prefetch_lose_no_write)
 {
 	const size_t half = MOST / 2, own = 4 * BLOCK_BYTES;
 	char *other = arena_anon(own);

@@ -229,7 +229,7 @@ static uint64_t copied(const struct session *session)
 	return session_stats(session, 0).out_copied_pages;
 }
 
-TEST_F(kinds, is_read_in_place)
+TEST_F(kinds, memory_is_read_in_place)
 {
 	const uint64_t pages = self->len / PAGE_BYTES;
 	struct hmmrt_prefetch result;

@@ -589,7 +589,7 @@ static long page_table_kib(const struct agent *agent)
  * table of its own. When a part of the block is discarded, the agent sees
  * zeroes there and the contents of the rest.
  */
-TEST_F(thp, agent_maps_it_by_one_leaf)
+TEST_F(thp, agent_maps_a_huge_page_by_one_leaf)
 {
 	struct agent *agent = session_agent(&self->session);
 	bool one = kernel_has("follow_pfnmap_start");

@@ -499,7 +499,7 @@ static int child_lock(FIXTURE_DATA(locked) *self)
  * Unbinding leaves pages on the device that it cannot migrate without the lock.
  * The removal of the device migrates them.
  */
-TEST_F_TIMEOUT(locked, process_that_waits_does_not_keep_the_device, 120)
+TEST_F_TIMEOUT(locked, waiting_for_mmap_lock_does_not_keep_the_device, 120)
 {
 	double began;
 	int status;
