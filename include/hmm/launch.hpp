@@ -55,6 +55,14 @@ struct thread_index {
 
 namespace detail {
 
+/// A callable that device code can call with an Argument.
+template <class Function, class Argument, class Stored = std::decay_t<Function>>
+concept kernel = std::invocable<Stored&, Argument>;
+
+/// A range with elements that have an index.
+template <class Range>
+concept indexed_range = std::ranges::random_access_range<Range> && std::ranges::sized_range<Range>;
+
 template <class Function>
 void run_range(void* closure, std::uint64_t begin, std::uint64_t end) noexcept {
     auto& function = *static_cast<Function*>(closure);
@@ -153,9 +161,8 @@ struct grid_function {
 } // namespace detail
 
 /// Queues f(i) for all i in [0, n) in a stream of the current device.
-template <class Function>
-requires std::invocable < std::decay_t<Function>
-&, std::size_t > void launch(stream_ref in, std::size_t n, Function&& f) {
+template <detail::kernel<std::size_t> Function>
+void launch(stream_ref in, std::size_t n, Function&& f) {
     using function = std::decay_t<Function>;
     detail::launch_range(in, n, detail::make_closure<function>(std::forward<Function>(f)));
 }
@@ -163,9 +170,8 @@ requires std::invocable < std::decay_t<Function>
 /// Queues f(thread_index) for all threads of all blocks in a stream of the
 /// current device. hmmErrorInvalidConfiguration if a dimension is 0 or the grid
 /// has 2^64 or more threads.
-template <class Function>
-requires std::invocable < std::decay_t<Function>
-&, const thread_index& > void launch(stream_ref in, dim3 grid, dim3 block, Function&& f) {
+template <detail::kernel<const thread_index&> Function>
+void launch(stream_ref in, dim3 grid, dim3 block, Function&& f) {
     using function = detail::grid_function<std::decay_t<Function>>;
     const std::uint64_t items = detail::grid_items(grid, block);
     detail::launch_range(in, items,
@@ -173,38 +179,33 @@ requires std::invocable < std::decay_t<Function>
 }
 
 /// Launches in the default stream.
-template <class Function>
-requires std::invocable < std::decay_t<Function>
-&, std::size_t > void launch(std::size_t n, Function&& f) {
+template <detail::kernel<std::size_t> Function>
+void launch(std::size_t n, Function&& f) {
     launch(default_stream, n, std::forward<Function>(f));
 }
 
-template <class Function>
-requires std::invocable < std::decay_t<Function>
-&, const thread_index& > void launch(dim3 grid, dim3 block, Function&& f) {
+template <detail::kernel<const thread_index&> Function>
+void launch(dim3 grid, dim3 block, Function&& f) {
     launch(default_stream, grid, block, std::forward<Function>(f));
 }
 
 /// Launches in the default stream of the given device.
-template <class Function>
-requires std::invocable < std::decay_t<Function>
-&, std::size_t > void launch(device where, std::size_t n, Function&& f) {
+template <detail::kernel<std::size_t> Function>
+void launch(device where, std::size_t n, Function&& f) {
     const scoped_device use(where);
     launch(n, std::forward<Function>(f));
 }
 
-template <class Function>
-requires std::invocable < std::decay_t<Function>
-&, const thread_index& > void launch(device where, dim3 grid, dim3 block, Function&& f) {
+template <detail::kernel<const thread_index&> Function>
+void launch(device where, dim3 grid, dim3 block, Function&& f) {
     const scoped_device use(where);
     launch(grid, block, std::forward<Function>(f));
 }
 
 /// Calls f(i) for all i in [begin, end) in a stream. Returns when the work of
 /// the stream is done.
-template <std::integral Index, class Function>
-requires std::invocable < std::decay_t<Function>
-&, Index > void parallel_for(stream_ref in, Index begin, Index end, Function&& f) {
+template <std::integral Index, detail::kernel<Index> Function>
+void parallel_for(stream_ref in, Index begin, Index end, Function&& f) {
     if (!(begin < end)) return;
     launch(in, static_cast<std::size_t>(end) - static_cast<std::size_t>(begin),
            [begin, function = std::forward<Function>(f)](std::size_t i) mutable {
@@ -215,10 +216,9 @@ requires std::invocable < std::decay_t<Function>
 
 /// Calls f(element) for all elements of a range in a stream. Returns when the
 /// work of the stream is done.
-template <std::ranges::random_access_range Range, class Function>
-requires std::ranges::sized_range<Range> && std::invocable < std::decay_t<Function>
-&, std::ranges::range_reference_t < Range >>
-       void parallel_for(stream_ref in, Range&& range, Function&& f) {
+template <detail::indexed_range Range,
+          detail::kernel<std::ranges::range_reference_t<Range>> Function>
+void parallel_for(stream_ref in, Range&& range, Function&& f) {
     using difference = std::ranges::range_difference_t<Range>;
     launch(in, static_cast<std::size_t>(std::ranges::size(range)),
            [first = std::ranges::begin(range), function = std::forward<Function>(f)](
@@ -227,15 +227,14 @@ requires std::ranges::sized_range<Range> && std::invocable < std::decay_t<Functi
 }
 
 /// Runs in the default stream.
-template <std::integral Index, class Function>
-requires std::invocable < std::decay_t<Function>
-&, Index > void parallel_for(Index begin, Index end, Function&& f) {
+template <std::integral Index, detail::kernel<Index> Function>
+void parallel_for(Index begin, Index end, Function&& f) {
     parallel_for(default_stream, begin, end, std::forward<Function>(f));
 }
 
-template <std::ranges::random_access_range Range, class Function>
-requires std::ranges::sized_range<Range> && std::invocable < std::decay_t<Function>
-&, std::ranges::range_reference_t < Range >> void parallel_for(Range&& range, Function&& f) {
+template <detail::indexed_range Range,
+          detail::kernel<std::ranges::range_reference_t<Range>> Function>
+void parallel_for(Range&& range, Function&& f) {
     parallel_for(default_stream, std::forward<Range>(range), std::forward<Function>(f));
 }
 

@@ -156,6 +156,29 @@ TEST_F(Wrappers, AttributesOfWhatWasNeverAdvisedAreNone) {
     }
 }
 
+template <class Function>
+constexpr bool takes_index = requires(Function f) {
+    hmm::launch(std::size_t{4}, f);
+    hmm::launch(hmm::default_stream, 4, f);
+    hmm::launch(hmm::device(0), 4, f);
+    hmm::parallel_for(0ul, 4ul, f);
+};
+template <class Function>
+constexpr bool takes_grid = requires(Function f) {
+    hmm::launch({4}, {64}, f);
+    hmm::launch({4, 2}, {64}, f);
+    hmm::launch(hmm::default_stream, {4}, {64}, f);
+    hmm::launch(hmm::device(0), {4}, {64}, f);
+};
+template <class Function>
+constexpr bool takes_element = requires(Function f, std::vector<std::string> elements) {
+    hmm::parallel_for(elements, f);
+    hmm::parallel_for(hmm::default_stream, elements, f);
+};
+static_assert(takes_index<void (*)(std::size_t)> && !takes_index<void (*)(hmm::thread_index)>);
+static_assert(takes_grid<void (*)(hmm::thread_index)> && !takes_grid<void (*)(std::size_t)>);
+static_assert(takes_element<void (*)(std::string&)> && !takes_element<void (*)(int)>);
+
 template <class T>
 constexpr bool may_be_moved = requires(std::span<T> memory) {
     hmm::prefetch(memory, hmm::host);
