@@ -23,9 +23,9 @@ class advice {
     constexpr advice(hmmMemoryAdvise set, hmmMemoryAdvise unset, location where) noexcept
         : set_(set), unset_(unset), where_(where) {}
 
-    constexpr hmmMemoryAdvise set() const noexcept { return set_; }
-    constexpr hmmMemoryAdvise unset() const noexcept { return unset_; }
-    constexpr hmmMemLocation where() const noexcept { return where_.get(); }
+    [[nodiscard]] constexpr hmmMemoryAdvise set() const noexcept { return set_; }
+    [[nodiscard]] constexpr hmmMemoryAdvise unset() const noexcept { return unset_; }
+    [[nodiscard]] constexpr hmmMemLocation where() const noexcept { return where_.get(); }
 
   private:
     hmmMemoryAdvise set_;
@@ -39,16 +39,16 @@ inline constexpr advice read_mostly(hmmMemAdviseSetReadMostly, hmmMemAdviseUnset
 inline constexpr advice no_migrate(hmmMemAdviseSetNoMigrate, hmmMemAdviseUnsetNoMigrate, host);
 
 /// Pages stay at the location while other processors can access them there.
-constexpr advice preferred(location where) noexcept {
+[[nodiscard]] constexpr advice preferred(location where) noexcept {
     return {hmmMemAdviseSetPreferredLocation, hmmMemAdviseUnsetPreferredLocation, where};
 }
 
 /// The device keeps its mappings, and its faults migrate nothing.
-constexpr advice accessed_by(device which) noexcept {
+[[nodiscard]] constexpr advice accessed_by(device which) noexcept {
     return {hmmMemAdviseSetAccessedBy, hmmMemAdviseUnsetAccessedBy, which};
 }
 
-constexpr advice accessed_by(host_t) noexcept {
+[[nodiscard]] constexpr advice accessed_by(host_t) noexcept {
     return {hmmMemAdviseSetAccessedBy, hmmMemAdviseUnsetAccessedBy, host};
 }
 

@@ -23,7 +23,7 @@ struct range_attributes {
 
 /// Gets a consistent snapshot of the attributes of @memory.
 template <class T, std::size_t Extent>
-range_attributes attributes(std::span<T, Extent> memory) {
+[[nodiscard]] range_attributes attributes(std::span<T, Extent> memory) {
     range_attributes result;
     if (memory.empty()) return result;
     constexpr hmmMemRangeAttribute which[] = {
@@ -53,7 +53,7 @@ range_attributes attributes(std::span<T, Extent> memory) {
 }
 
 /// Gets the attributes of any address.
-inline hmmPointerAttributes attributes(const void* pointer) {
+[[nodiscard]] inline hmmPointerAttributes attributes(const void* pointer) {
     hmmPointerAttributes result;
     check(hmmPointerGetAttributes(&result, pointer), "attributes");
     return result;

@@ -35,8 +35,8 @@ class const_memory_ref {
     constexpr const_memory_ref(std::span<T, Extent> memory) noexcept
         : data_(memory.data()), bytes_(memory.size_bytes()) {}
 
-    constexpr const void* data() const noexcept { return data_; }
-    constexpr std::size_t size_bytes() const noexcept { return bytes_; }
+    [[nodiscard]] constexpr const void* data() const noexcept { return data_; }
+    [[nodiscard]] constexpr std::size_t size_bytes() const noexcept { return bytes_; }
 
   private:
     const void* data_;
@@ -69,7 +69,7 @@ class batch {
             elements_.push_back(std::forward<decltype(each)>(each));
     }
 
-    std::span<const Element> get() const noexcept { return elements_; }
+    [[nodiscard]] std::span<const Element> get() const noexcept { return elements_; }
 
   private:
     std::vector<Element> elements_;

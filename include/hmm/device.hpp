@@ -19,18 +19,18 @@ class device {
   public:
     constexpr explicit device(int number) noexcept : number_(number) {}
 
-    constexpr int number() const noexcept { return number_; }
-    hmmDeviceProp properties() const {
+    [[nodiscard]] constexpr int number() const noexcept { return number_; }
+    [[nodiscard]] hmmDeviceProp properties() const {
         hmmDeviceProp result;
         check(hmmGetDeviceProperties(&result, number_), "properties");
         return result;
     }
-    int attribute(hmmDeviceAttr which) const {
+    [[nodiscard]] int attribute(hmmDeviceAttr which) const {
         int result = 0;
         check(hmmDeviceGetAttribute(&result, which, number_), "attribute");
         return result;
     }
-    device_memory memory() const;
+    [[nodiscard]] device_memory memory() const;
 
     friend constexpr bool operator==(device, device) noexcept = default;
 
@@ -40,13 +40,13 @@ class device {
 
 /// Returns the number of devices; throws hmm::error with hmmErrorNoDevice if
 /// there is no device.
-inline int device_count() {
+[[nodiscard]] inline int device_count() {
     int count = 0;
     check(hmmGetDeviceCount(&count), "device_count");
     return count;
 }
 
-inline device current_device() {
+[[nodiscard]] inline device current_device() {
     int number = 0;
     check(hmmGetDevice(&number), "current_device");
     return device(number);
@@ -58,7 +58,7 @@ inline void set_device(device which) {
 }
 
 /// Makes another device current until the end of the scope.
-class scoped_device {
+class [[nodiscard]] scoped_device {
   public:
     explicit scoped_device(device which) : before_(current_device()) { set_device(which); }
     scoped_device(const scoped_device&) = delete;

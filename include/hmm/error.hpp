@@ -21,10 +21,10 @@ class error : public std::runtime_error {
           operation_(operation),
           record_(record) {}
 
-    hmmError_t code() const noexcept { return code_; }
-    const char* operation() const noexcept { return operation_; }
+    [[nodiscard]] hmmError_t code() const noexcept { return code_; }
+    [[nodiscard]] const char* operation() const noexcept { return operation_; }
     /// The `error` member of the record is hmmSuccess if no kernel failed.
-    const hmmFaultRecord& record() const noexcept { return record_; }
+    [[nodiscard]] const hmmFaultRecord& record() const noexcept { return record_; }
 
   private:
     hmmError_t code_;

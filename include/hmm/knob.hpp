@@ -39,12 +39,12 @@ class knob_scope {
         : value_{hmmKnobScopeTypeRange, memory.data(), memory.size_bytes()} {}
     // NOLINTEND(google-explicit-constructor)
 
-    constexpr hmmKnobScope get() const noexcept { return value_; }
-    constexpr bool empty() const noexcept {
+    [[nodiscard]] constexpr hmmKnobScope get() const noexcept { return value_; }
+    [[nodiscard]] constexpr bool empty() const noexcept {
         return value_.type == hmmKnobScopeTypeRange && value_.bytes == 0;
     }
     /// The device of a device scope, else the calling thread's current device.
-    device which() const { return device_ ? *device_ : current_device(); }
+    [[nodiscard]] device which() const { return device_ ? *device_ : current_device(); }
 
   private:
     hmmKnobScope value_;
@@ -56,10 +56,10 @@ class knob {
   public:
     explicit knob(std::string name) noexcept : name_(std::move(name)) {}
 
-    const std::string& name() const noexcept { return name_; }
+    [[nodiscard]] const std::string& name() const noexcept { return name_; }
     /// Describes the knob, with the value that applies in @where. For an empty
     /// span: the value that applies to the process.
-    hmmKnob get(knob_scope where = this_process) const {
+    [[nodiscard]] hmmKnob get(knob_scope where = this_process) const {
         if (where.empty()) return get();
         const scoped_device use(where.which());
         hmmKnob result;
@@ -83,7 +83,7 @@ class knob {
 };
 
 /// Returns all knobs of a device, with the values that apply to the device.
-inline std::vector<hmmKnob> knobs(device of = current_device()) {
+[[nodiscard]] inline std::vector<hmmKnob> knobs(device of = current_device()) {
     const scoped_device use(of);
     int count = 0;
     check(hmmKnobGetCount(&count), "knobs");

@@ -31,7 +31,9 @@ struct dim3 {
     std::uint32_t x = 1, y = 1, z = 1;
 
     /// The product of the dimensions, modulo 2^64.
-    constexpr std::uint64_t count() const noexcept { return std::uint64_t{x} * y * z; }
+    [[nodiscard]] constexpr std::uint64_t count() const noexcept {
+        return std::uint64_t{x} * y * z;
+    }
     friend constexpr bool operator==(const dim3&, const dim3&) noexcept = default;
 };
 
@@ -42,13 +44,13 @@ struct thread_index {
     dim3 block_size;
     dim3 grid_size;
 
-    constexpr std::size_t global_x() const noexcept {
+    [[nodiscard]] constexpr std::size_t global_x() const noexcept {
         return std::size_t{block.x} * block_size.x + thread.x;
     }
-    constexpr std::size_t global_y() const noexcept {
+    [[nodiscard]] constexpr std::size_t global_y() const noexcept {
         return std::size_t{block.y} * block_size.y + thread.y;
     }
-    constexpr std::size_t global_z() const noexcept {
+    [[nodiscard]] constexpr std::size_t global_z() const noexcept {
         return std::size_t{block.z} * block_size.z + thread.z;
     }
 };

@@ -15,7 +15,7 @@ class numa_node {
   public:
     constexpr explicit numa_node(int number) noexcept : number_(number) {}
 
-    constexpr int number() const noexcept { return number_; }
+    [[nodiscard]] constexpr int number() const noexcept { return number_; }
 
   private:
     int number_;
@@ -38,7 +38,7 @@ class location {
         : value_{hmmMemLocationTypeHostNumaCurrent, 0} {}
     // NOLINTEND(google-explicit-constructor)
 
-    constexpr hmmMemLocation get() const noexcept { return value_; }
+    [[nodiscard]] constexpr hmmMemLocation get() const noexcept { return value_; }
 
   private:
     hmmMemLocation value_;

@@ -34,7 +34,7 @@ class managed_memory {
         if (!memory_.empty()) hmmFree(memory_.data());
     }
 
-    std::span<T> get() const noexcept { return memory_; }
+    [[nodiscard]] std::span<T> get() const noexcept { return memory_; }
 
   private:
     std::span<T> memory_;

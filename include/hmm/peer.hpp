@@ -9,7 +9,7 @@
 namespace hmm {
 
 /// True if device @from can access memory of @peer without migrating it.
-inline bool can_access(device from, device peer) {
+[[nodiscard]] inline bool can_access(device from, device peer) {
     int can = 0;
     check(hmmDeviceCanAccessPeer(&can, from.number(), peer.number()), "can_access");
     return can != 0;
@@ -17,7 +17,7 @@ inline bool can_access(device from, device peer) {
 
 /// Peer access of one device to another, enabled for the lifetime of this
 /// object.
-class peer_access {
+class [[nodiscard]] peer_access {
   public:
     peer_access(device from, device peer) : from_(from), peer_(peer) {
         const scoped_device use(from);

@@ -20,7 +20,7 @@ class cgroup {
   public:
     constexpr explicit cgroup(int folder) noexcept : folder_(folder) {}
 
-    constexpr int folder() const noexcept { return folder_; }
+    [[nodiscard]] constexpr int folder() const noexcept { return folder_; }
 
   private:
     int folder_;
@@ -33,7 +33,7 @@ class quota {
     constexpr quota(cgroup of, device on) noexcept
         : scope_{hmmQuotaScopeTypeCgroup, of.folder()}, on_(on) {}
 
-    hmmQuota get() const {
+    [[nodiscard]] hmmQuota get() const {
         const scoped_device use(on_);
         hmmQuota result;
         check(hmmQuotaGet(&result, scope_), "quota get");

@@ -13,7 +13,7 @@ namespace hmm {
 
 /// Owns a registration. It does not own the memory, which must outlive it. Code
 /// that only uses the memory takes the span.
-class registered_memory {
+class [[nodiscard]] registered_memory {
   public:
     template <class T, std::size_t Extent>
     explicit registered_memory(std::span<T, Extent> memory, unsigned flags = hmmHostRegisterDefault)
@@ -30,7 +30,7 @@ class registered_memory {
         if (!memory_.empty()) hmmHostUnregister(memory_.data());
     }
 
-    std::span<std::byte> get() const noexcept { return memory_; }
+    [[nodiscard]] std::span<std::byte> get() const noexcept { return memory_; }
 
   private:
     std::span<std::byte> memory_;
@@ -38,7 +38,7 @@ class registered_memory {
 
 /// Returns the flags with which the memory at @pointer was registered; throws
 /// if it is not registered.
-inline unsigned registered_flags(const void* pointer) {
+[[nodiscard]] inline unsigned registered_flags(const void* pointer) {
     unsigned flags = 0;
     // The function does not modify the memory; its parameter is not const
     // because CUDA's is not.

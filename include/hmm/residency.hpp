@@ -23,22 +23,22 @@ class page_states {
   public:
     explicit page_states(std::vector<hmmPageState> states) noexcept : states_(std::move(states)) {}
 
-    std::size_t size() const noexcept { return states_.size(); }
+    [[nodiscard]] std::size_t size() const noexcept { return states_.size(); }
     const hmmPageState& operator[](std::size_t page) const { return states_[page]; }
     auto begin() const noexcept { return states_.begin(); }
     auto end() const noexcept { return states_.end(); }
 
     /// Number of pages at the location.
-    std::size_t on(device where) const { return count(where.number()); }
-    std::size_t on(host_t) const { return count(hmmCpuDeviceId); }
+    [[nodiscard]] std::size_t on(device where) const { return count(where.number()); }
+    [[nodiscard]] std::size_t on(host_t) const { return count(hmmCpuDeviceId); }
     /// Number of pages that are not populated.
-    std::size_t unpopulated() const { return count(hmmInvalidDeviceId); }
-    bool all_on(device where) const { return on(where) == size(); }
-    bool all_on(host_t) const { return on(host) == size(); }
+    [[nodiscard]] std::size_t unpopulated() const { return count(hmmInvalidDeviceId); }
+    [[nodiscard]] bool all_on(device where) const { return on(where) == size(); }
+    [[nodiscard]] bool all_on(host_t) const { return on(host) == size(); }
 
   private:
-    std::size_t count(int place) const {
-        const auto matches = [=](const hmmPageState& page) { return page.location == place; };
+    std::size_t count(int location) const {
+        const auto matches = [=](const hmmPageState& page) { return page.location == location; };
         return static_cast<std::size_t>(std::count_if(begin(), end(), matches));
     }
 
@@ -47,7 +47,7 @@ class page_states {
 
 /// Returns the number of pages that @memory touches.
 template <class T, std::size_t Extent>
-std::size_t page_count(std::span<T, Extent> memory) noexcept {
+[[nodiscard]] std::size_t page_count(std::span<T, Extent> memory) noexcept {
     if (memory.empty()) return 0;
     constexpr std::uintptr_t page = 4096;
     const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
@@ -57,7 +57,7 @@ std::size_t page_count(std::span<T, Extent> memory) noexcept {
 
 /// Returns the state of each page that @memory touches.
 template <class T, std::size_t Extent>
-page_states residency(std::span<T, Extent> memory) {
+[[nodiscard]] page_states residency(std::span<T, Extent> memory) {
     if (memory.empty()) return page_states({});
     std::vector<hmmPageState> states(page_count(memory));
     check(hmmMemGetResidency(memory.data(), memory.size_bytes(), states.data(), states.size()),

@@ -14,6 +14,7 @@
 #include <hmm/device.hpp>
 
 #include <chrono>
+#include <concepts>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -22,11 +23,13 @@ namespace hmm {
 
 class event_ref {
   public:
-    explicit constexpr event_ref(hmmEvent_t handle) noexcept : handle_(handle) {}
+    /// A template, so that 0 and nullptr do not convert to a handle.
+    template <std::same_as<hmmEvent_t> Handle>
+    explicit constexpr event_ref(Handle handle) noexcept : handle_(handle) {}
 
-    constexpr hmmEvent_t get() const noexcept { return handle_; }
+    [[nodiscard]] constexpr hmmEvent_t get() const noexcept { return handle_; }
     void synchronize() const { check(hmmEventSynchronize(handle_), "event synchronize"); }
-    bool ready() const {
+    [[nodiscard]] bool ready() const {
         const hmmError_t code = hmmEventQuery(handle_);
         if (code == hmmErrorNotReady) return false;
         check(code, "event ready");
@@ -36,11 +39,14 @@ class event_ref {
     friend constexpr bool operator==(event_ref, event_ref) noexcept = default;
 
   protected:
-    hmmEvent_t handle_;
+    constexpr event_ref() noexcept = default;
+
+    hmmEvent_t handle_ = nullptr;
 };
 
 /// Returns the time between two events. Both must have completed.
-inline std::chrono::duration<float, std::milli> elapsed(event_ref start, event_ref end) {
+[[nodiscard]] inline std::chrono::duration<float, std::milli> elapsed(event_ref start,
+                                                                      event_ref end) {
     float milliseconds = 0;
     check(hmmEventElapsedTime(&milliseconds, start.get(), end.get()), "elapsed");
     return std::chrono::duration<float, std::milli>(milliseconds);
@@ -48,7 +54,7 @@ inline std::chrono::duration<float, std::milli> elapsed(event_ref start, event_r
 
 class event : public event_ref {
   public:
-    explicit event(unsigned flags = hmmEventDefault) : event_ref(nullptr) {
+    explicit event(unsigned flags = hmmEventDefault) {
         check(hmmEventCreateWithFlags(&handle_, flags), "event");
     }
     event(event&& other) noexcept : event_ref(std::exchange(other.handle_, nullptr)) {}
@@ -61,32 +67,37 @@ class event : public event_ref {
     }
 };
 
-/// Does not own the stream: a default stream, or one that a `stream` owns.
+/// Does not own the stream: a default stream, or one that a `stream` owns. A
+/// stream_ref without a handle is the legacy default stream.
 class stream_ref {
   public:
-    explicit constexpr stream_ref(hmmStream_t handle = nullptr) noexcept : handle_(handle) {}
+    explicit constexpr stream_ref() noexcept = default;
+    /// A template, so that 0 and nullptr do not convert to a handle. Deleted
+    /// overloads for them would also match {4}, which may be meant as a dim3.
+    template <std::same_as<hmmStream_t> Handle>
+    explicit constexpr stream_ref(Handle handle) noexcept : handle_(handle) {}
 
-    hmmStream_t get() const noexcept { return handle_; }
-    device where() const {
+    [[nodiscard]] constexpr hmmStream_t get() const noexcept { return handle_; }
+    [[nodiscard]] device where() const {
         int number = 0;
         check(hmmStreamGetDevice(handle_, &number), "stream where");
         return device(number);
     }
     /// hmmStreamDefault or hmmStreamNonBlocking.
-    unsigned flags() const {
+    [[nodiscard]] unsigned flags() const {
         unsigned result = 0;
         check(hmmStreamGetFlags(handle_, &result), "stream flags");
         return result;
     }
     /// The actual priority, after clamping to the supported range.
-    int priority() const {
+    [[nodiscard]] int priority() const {
         int result = 0;
         check(hmmStreamGetPriority(handle_, &result), "stream priority");
         return result;
     }
 
     void synchronize() const { check(hmmStreamSynchronize(handle_), "stream synchronize"); }
-    bool idle() const {
+    [[nodiscard]] bool idle() const {
         const hmmError_t code = hmmStreamQuery(handle_);
         if (code == hmmErrorNotReady) return false;
         check(code, "stream idle");
@@ -99,7 +110,7 @@ class stream_ref {
         check(hmmEventRecord(after.get(), handle_), "stream record");
     }
     /// Records a new event behind all work that is queued in the stream.
-    event record() const {
+    [[nodiscard]] event record() const {
         const scoped_device use(where());
         event result;
         record(result);
@@ -122,13 +133,13 @@ class stream_ref {
     friend constexpr bool operator==(stream_ref, stream_ref) noexcept = default;
 
   protected:
-    hmmStream_t handle_;
+    hmmStream_t handle_ = nullptr;
 };
 
-inline const stream_ref default_stream{nullptr};
+inline constexpr stream_ref default_stream;
 
 /// The default stream of the calling thread.
-inline stream_ref per_thread_stream() noexcept {
+[[nodiscard]] inline stream_ref per_thread_stream() noexcept {
     return stream_ref(hmmStreamPerThread);
 }
 
@@ -139,7 +150,7 @@ struct stream_priority_range {
 };
 
 /// Returns the stream priorities of the current device.
-inline stream_priority_range stream_priorities() {
+[[nodiscard]] inline stream_priority_range stream_priorities() {
     stream_priority_range result;
     check(hmmDeviceGetStreamPriorityRange(&result.least, &result.greatest), "stream_priorities");
     return result;
@@ -147,7 +158,7 @@ inline stream_priority_range stream_priorities() {
 
 class stream : public stream_ref {
   public:
-    explicit stream(unsigned flags = hmmStreamDefault, int priority = 0) : stream_ref(nullptr) {
+    explicit stream(unsigned flags = hmmStreamDefault, int priority = 0) {
         check(hmmStreamCreateWithPriority(&handle_, flags, priority), "stream");
     }
     stream(stream&& other) noexcept : stream_ref(std::exchange(other.handle_, nullptr)) {}

@@ -39,7 +39,8 @@ TEST_F(Peer, OwnersEndTheAccess) {
     {
         hmm::peer_access first(hmm::device(1), hmm::device(0));
         const hmm::peer_access second = std::move(first);
-        EXPECT_THROW(hmm::peer_access(hmm::device(1), hmm::device(0)), hmm::error);
+        EXPECT_THROW(static_cast<void>(hmm::peer_access(hmm::device(1), hmm::device(0))),
+                     hmm::error);
     }
     const hmm::peer_access again(hmm::device(1), hmm::device(0));
 }

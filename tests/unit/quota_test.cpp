@@ -79,7 +79,7 @@ TEST_F(Quota, ErrorsOfTheKernelAreTold) {
         kernel.policy.quota_error = error;
         EXPECT_EQ(hmmQuotaSet(0, 0, {hmmQuotaScopeTypeCgroup, 42}), code);
         EXPECT_EQ(hmmQuotaSet(0, 0, process), code);
-        EXPECT_THROW(hmm::quota(hmm::device(0)).get(), hmm::error);
+        EXPECT_THROW(static_cast<void>(hmm::quota(hmm::device(0)).get()), hmm::error);
     }
 }
 

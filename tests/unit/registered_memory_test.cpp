@@ -383,7 +383,7 @@ TEST_F(Registered, OwnersMoveTheirRegistration) {
     EXPECT_TRUE(first.get().empty());
     EXPECT_EQ(second.get().data(), memory().data());
     expect_locked({0});
-    EXPECT_THROW(hmm::registered_memory(memory().first(1)), hmm::error);
+    EXPECT_THROW(static_cast<void>(hmm::registered_memory(memory().first(1))), hmm::error);
 }
 
 } // namespace

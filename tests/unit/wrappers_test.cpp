@@ -100,8 +100,10 @@ TEST_F(Wrappers, StreamsSayWhatTheyWereMadeWith) {
     EXPECT_EQ(highest.priority(), greatest);
     EXPECT_EQ(hmm::default_stream.flags(), hmmStreamDefault);
     EXPECT_EQ(hmm::default_stream.priority(), least);
-    expect_error(hmmErrorInvalidResourceHandle, "stream flags", [] { no_stream().flags(); });
-    expect_error(hmmErrorInvalidResourceHandle, "stream priority", [] { no_stream().priority(); });
+    expect_error(hmmErrorInvalidResourceHandle, "stream flags",
+                 [] { static_cast<void>(no_stream().flags()); });
+    expect_error(hmmErrorInvalidResourceHandle, "stream priority",
+                 [] { static_cast<void>(no_stream().priority()); });
 }
 
 TEST_F(Wrappers, ManagedMemoryIsGivenBackByItsLastOwner) {
@@ -127,7 +129,7 @@ TEST_F(Wrappers, RegisteredFlagsAreOfTheMemoryThatThePointerIsInto) {
     EXPECT_EQ(hmm::registered_flags(first + page), hmmHostRegisterReadOnly);
     EXPECT_EQ(hmm::registered_flags(first + 2 * page - 1), hmmHostRegisterReadOnly);
     expect_error(hmmErrorInvalidValue, "registered_flags",
-                 [=] { hmm::registered_flags(first + 2 * page); });
+                 [=] { static_cast<void>(hmm::registered_flags(first + 2 * page)); });
 }
 
 TEST_F(Wrappers, AttributesAreThoseOfAllPages) {
@@ -144,7 +146,8 @@ TEST_F(Wrappers, AttributesAreThoseOfAllPages) {
     EXPECT_EQ(found.last_prefetch.type, hmmMemLocationTypeHostNuma);
     EXPECT_EQ(found.last_prefetch.id, 7);
     EXPECT_EQ(found.accessed_by, (std::vector{1, hmmCpuDeviceId}));
-    EXPECT_THROW(hmm::attributes(std::span(static_cast<char*>(hole()), page)), hmm::error);
+    EXPECT_THROW(static_cast<void>(hmm::attributes(std::span(static_cast<char*>(hole()), page))),
+                 hmm::error);
 }
 
 TEST_F(Wrappers, AttributesOfWhatWasNeverAdvisedAreNone) {
@@ -155,6 +158,23 @@ TEST_F(Wrappers, AttributesOfWhatWasNeverAdvisedAreNone) {
         EXPECT_TRUE(found.accessed_by.empty());
     }
 }
+
+template <class Ref>
+constexpr bool accepts_zero = requires {
+    Ref(0);
+};
+template <class Ref>
+constexpr bool accepts_nullptr = requires {
+    Ref(nullptr);
+};
+static_assert(!accepts_zero<hmm::stream_ref> && !accepts_nullptr<hmm::stream_ref>);
+static_assert(!accepts_zero<hmm::event_ref> && !accepts_nullptr<hmm::event_ref>);
+static_assert(std::is_constructible_v<hmm::stream_ref, hmmStream_t>);
+static_assert(std::is_constructible_v<hmm::event_ref, hmmEvent_t>);
+static_assert(!std::is_convertible_v<hmmStream_t, hmm::stream_ref>);
+static_assert(!std::is_convertible_v<hmmEvent_t, hmm::event_ref>);
+static_assert(!std::is_default_constructible_v<hmm::event_ref>);
+static_assert(hmm::default_stream.get() == nullptr && hmm::default_stream == hmm::stream_ref());
 
 template <class Function>
 constexpr bool takes_index = requires(Function f) {
