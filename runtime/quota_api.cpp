@@ -7,31 +7,22 @@
 namespace hmmrt {
 namespace {
 
-/// Quota of the process: the device must be bound.
-hmmrt_quota control_process(hmmrt_quota request, device& of) {
-    of.start();
-    request.scope = HMMRT_QUOTA_OF_SPACE;
-    check_policy_call("quota", sys::control_quota(process::get().space(), request));
-    return request;
-}
-
-hmmrt_quota control_cgroup(hmmrt_quota request, int cgroup) {
-    request.scope = HMMRT_QUOTA_OF_CGROUP;
-    request.cgroup_fd = cgroup;
-    const unique_fd manager = process::open_manager();
-    check_policy_call("quota of a cgroup", sys::control_quota(manager.get(), request));
-    return request;
-}
-
 /// Quota on the current device.
 hmmrt_quota control_quota(hmmrt_quota request, const hmmQuotaScope& scope) {
     device& of = current_device();
     request.device_id = of.id();
     switch (scope.type) {
     case hmmQuotaScopeTypeProcess:
-        return control_process(request, of);
+        of.start(); // the device must be bound
+        request.scope = HMMRT_QUOTA_OF_SPACE;
+        check_policy_call("quota", sys::control_quota(process::get().space(), request));
+        return request;
     case hmmQuotaScopeTypeCgroup:
-        return control_cgroup(request, scope.cgroup);
+        request.scope = HMMRT_QUOTA_OF_CGROUP;
+        request.cgroup_fd = scope.cgroup;
+        check_policy_call("quota of a cgroup",
+                          sys::control_quota(process::open_manager().get(), request));
+        return request;
     }
     throw failure(hmmErrorInvalidValue, "unknown type of scope");
 }

@@ -64,12 +64,14 @@ inline int control_peer(int space, hmmrt_peer& request) {
     return call_driver(space, HMMRT_IOC_PEER, request);
 }
 
-inline int control_knob(int manager, hmmrt_knob& request) {
-    return call_driver(manager, HMMRT_IOC_KNOB, request);
+/// @file: the space, or, in the scope of a device, a file without a space.
+inline int control_knob(int file, hmmrt_knob& request) {
+    return call_driver(file, HMMRT_IOC_KNOB, request);
 }
 
-inline int control_quota(int manager, hmmrt_quota& request) {
-    return call_driver(manager, HMMRT_IOC_QUOTA, request);
+/// @file: the space, or, for a cgroup, a file without a space.
+inline int control_quota(int file, hmmrt_quota& request) {
+    return call_driver(file, HMMRT_IOC_QUOTA, request);
 }
 
 /// Adds the counts of @part to those of @all.
