@@ -90,7 +90,7 @@ hmmError_t hmmMemAdviseAsync(const void* ptr, size_t bytes, hmmMemoryAdvise advi
         stream_user where(stream);
         work_request request;
         request.kind = entry_kind::advice;
-        request.advice = advice_of(ptr, bytes, advice, location, &where.home());
+        request.advice = advice_of(ptr, bytes, advice, location, &where.get_device());
         where.launch(request);
     });
 }

@@ -33,8 +33,8 @@ hmmrt_range_attributes query(const void* ptr, std::size_t bytes) {
 
 void list_accessed_by(std::span<int> out, std::uint32_t mask) {
     std::size_t used = 0;
-    const auto add = [&](int place) {
-        if (used < out.size()) out[used++] = place;
+    const auto add = [&](int number) {
+        if (used < out.size()) out[used++] = number;
     };
     for (std::uint32_t left = mask & ~hmmByCpu; left != 0; left &= left - 1)
         add(__builtin_ctz(left));
@@ -47,9 +47,9 @@ int value_of(const hmmrt_range_attributes& found, hmmMemRangeAttribute attribute
              const device_numbers& numbers) {
     switch (attribute) {
     case hmmMemRangeAttributePreferredLocation:
-        return numbers.place(found.out_preferred_location);
+        return numbers.number_of(found.out_preferred_location);
     case hmmMemRangeAttributeLastPrefetchLocation:
-        return numbers.place(found.out_last_prefetch);
+        return numbers.number_of(found.out_last_prefetch);
     case hmmMemRangeAttributePreferredLocationType:
         return numbers.location(found.out_preferred_location).type;
     case hmmMemRangeAttributePreferredLocationId:
@@ -103,7 +103,7 @@ hmmPointerAttributes attributes_of(const void* ptr) {
         found.location = hmmInvalidDeviceId;
         return found;
     }
-    found.location = device_numbers().place(location);
+    found.location = device_numbers().number_of(location);
     found.devicePointer = found.hostPointer = const_cast<void*>(ptr);
     if (const auto device = process::get().registered().device_of(ptr)) {
         set_origin(found, hmmMemoryTypeHost, *device);

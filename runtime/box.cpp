@@ -11,16 +11,16 @@ namespace hmmrt {
 namespace {
 
 /// Returns the address of a row; rows are numbered through all layers.
-char* place_of(const box_place& place, const box_size& size, std::size_t row) {
-    return place.begin + row / size.height * place.layer + row % size.height * place.pitch;
+char* address_of_row(const box_memory& memory, const box_size& size, std::size_t row) {
+    return memory.begin + row / size.height * memory.layer + row % size.height * memory.pitch;
 }
 
 } // namespace
 
 void box_closure::work_on_row(std::size_t row, std::size_t column, std::size_t bytes) const {
-    char* const to = place_of(to_, size_, row) + column;
+    char* const to = address_of_row(to_, size_, row) + column;
     if (from_.begin != nullptr)
-        std::memcpy(to, place_of(from_, size_, row) + column, bytes);
+        std::memcpy(to, address_of_row(from_, size_, row) + column, bytes);
     else
         std::memset(to, value_, bytes);
 }
@@ -47,7 +47,7 @@ copy_closure::pointer box_closure::create(const box_closure& made) {
     return memory;
 }
 
-copy_closure::pointer box_closure::copy(const box_place& to, const box_place& from,
+copy_closure::pointer box_closure::copy(const box_memory& to, const box_memory& from,
                                         const box_size& size) {
     box_closure made = {};
     made.to_ = to;
@@ -56,7 +56,7 @@ copy_closure::pointer box_closure::copy(const box_place& to, const box_place& fr
     return create(made);
 }
 
-copy_closure::pointer box_closure::fill(const box_place& to, int value, const box_size& size) {
+copy_closure::pointer box_closure::fill(const box_memory& to, int value, const box_size& size) {
     box_closure made = {};
     made.to_ = to;
     made.size_ = size;

@@ -22,7 +22,7 @@ struct box_size {
 };
 
 /// Start address of a box, and the distances between its rows and layers.
-struct box_place {
+struct box_memory {
     char* begin;
     std::size_t pitch;
     /// bytes from one layer to the next; ignored for a depth of 1
@@ -34,16 +34,16 @@ class box_closure {
     static void run(void* raw, std::uint64_t begin, std::uint64_t end) noexcept;
 
     /// The closure is destroyed by copy_closure::destroy().
-    static copy_closure::pointer copy(const box_place& to, const box_place& from,
+    static copy_closure::pointer copy(const box_memory& to, const box_memory& from,
                                       const box_size& size);
-    static copy_closure::pointer fill(const box_place& to, int value, const box_size& size);
+    static copy_closure::pointer fill(const box_memory& to, int value, const box_size& size);
 
   private:
     static copy_closure::pointer create(const box_closure& made);
     void work_on_row(std::size_t row, std::size_t column, std::size_t bytes) const;
 
-    box_place to_;
-    box_place from_; ///< NULL begin: this is a fill
+    box_memory to_;
+    box_memory from_; ///< NULL begin: this is a fill
     box_size size_;
     int value_;
 };

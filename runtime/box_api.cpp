@@ -31,11 +31,11 @@ void check_kind(hmmMemcpyKind kind) {
 }
 
 /// Checks the location of a nonempty box.
-void check_place(const box_place& place, const box_size& size) {
-    require(place.begin != nullptr, "memory is NULL");
-    const std::size_t layers = product(size.depth - 1, place.layer);
-    const std::size_t rows = product(size.height - 1, place.pitch);
-    pages_around(place.begin, sum(sum(layers, rows), size.width));
+void check_box(const box_memory& memory, const box_size& size) {
+    require(memory.begin != nullptr, "memory is NULL");
+    const std::size_t layers = product(size.depth - 1, memory.layer);
+    const std::size_t rows = product(size.height - 1, memory.pitch);
+    pages_around(memory.begin, sum(sum(layers, rows), size.width));
 }
 
 void check_pitch(std::size_t pitch, std::size_t width) {
@@ -43,7 +43,7 @@ void check_pitch(std::size_t pitch, std::size_t width) {
         throw failure(hmmErrorInvalidPitchValue, hmmGetErrorString(hmmErrorInvalidPitchValue));
 }
 
-box_place rows_at(const void* memory, std::size_t pitch) {
+box_memory rows_at(const void* memory, std::size_t pitch) {
     return {static_cast<char*>(const_cast<void*>(memory)), pitch, 0};
 }
 
@@ -58,20 +58,20 @@ void launch_box(stream_user& where, const box_size& size, copy_closure::pointer 
     static_cast<void>(closure.release()); // the launch now owns the closure
 }
 
-void copy_box(const box_place& to, const box_place& from, const box_size& size,
+void copy_box(const box_memory& to, const box_memory& from, const box_size& size,
               stream_user& where) {
     check_pitch(to.pitch, size.width);
     check_pitch(from.pitch, size.width);
     if (size.empty()) return;
-    check_place(to, size);
-    check_place(from, size);
+    check_box(to, size);
+    check_box(from, size);
     launch_box(where, size, box_closure::copy(to, from, size));
 }
 
-void fill_box(const box_place& to, int value, const box_size& size, stream_user& where) {
+void fill_box(const box_memory& to, int value, const box_size& size, stream_user& where) {
     check_pitch(to.pitch, size.width);
     if (size.empty()) return;
-    check_place(to, size);
+    check_box(to, size);
     launch_box(where, size, box_closure::fill(to, value, size));
 }
 
@@ -80,7 +80,7 @@ box_size size_of(const hmmExtent& extent) {
 }
 
 /// A box at a position in memory that may be larger. Throws failure.
-box_place box_in(const hmmPitchedPtr& memory, const hmmPos& at, const hmmExtent& extent) {
+box_memory box_in(const hmmPitchedPtr& memory, const hmmPos& at, const hmmExtent& extent) {
     const bool empty = size_of(extent).empty();
     // check_pitch() reports a row that is longer than the pitch.
     require(empty || extent.width > memory.pitch || at.x <= memory.pitch - extent.width,
@@ -111,7 +111,7 @@ template <class Queue>
 void do_and_wait(Queue queue) {
     stream_user where(hmmStreamLegacy);
     queue(where);
-    where.home().synchronize(where.get());
+    where.get_device().synchronize(where.get());
 }
 
 /// Chooses the distance between rows.

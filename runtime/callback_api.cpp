@@ -12,8 +12,8 @@ namespace {
 /// without having been called.
 class callback {
   public:
-    callback(hmmStream_t stream, hmmStreamCallback_t function, void* data, device& home)
-        : stream_(stream), function_(function), data_(data), home_(home) {}
+    callback(hmmStream_t stream, hmmStreamCallback_t function, void* data, device& target)
+        : stream_(stream), function_(function), data_(data), device_(target) {}
 
     static void call(void* raw) {
         auto* const self = static_cast<callback*>(raw);
@@ -23,7 +23,7 @@ class callback {
     static void destroy(void* raw) {
         const std::unique_ptr<callback> self(static_cast<callback*>(raw));
         if (self->called_) return;
-        const hmmError_t sticky = self->home_.sticky_error();
+        const hmmError_t sticky = self->device_.sticky_error();
         self->function_(self->stream_, sticky != hmmSuccess ? sticky : hmmErrorDeviceLost,
                         self->data_);
     }
@@ -32,15 +32,15 @@ class callback {
     hmmStream_t stream_;
     hmmStreamCallback_t function_;
     void* data_;
-    device& home_;
+    device& device_;
     bool called_ = false;
 };
 
 void add_callback(hmmStream_t stream, hmmStreamCallback_t function, void* data) {
     stream_user where(stream);
-    auto queued = std::make_unique<callback>(stream, function, data, where.home());
-    where.submit([&](device& home, hmmrt::stream* in) {
-        home.call_host(callback::call, queued.get(), callback::destroy, in);
+    auto queued = std::make_unique<callback>(stream, function, data, where.get_device());
+    where.submit([&](device& target, hmmrt::stream* in) {
+        target.call_host(callback::call, queued.get(), callback::destroy, in);
     });
     static_cast<void>(queued.release()); // the stream now owns the callback
 }

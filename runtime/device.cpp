@@ -92,11 +92,11 @@ std::uint64_t device::enqueue(const work_request& request, stream* where) {
     for (;;) {
         const auto running = where != nullptr ? where->running() : ensure_session();
         throw_if_broken(running->fault());
-        const std::uint64_t place =
+        const std::uint64_t position =
             running->submit(where != nullptr ? where->queue() : legacy_queue, request);
-        if (place != 0) {
-            if (where != nullptr) where->advance(place);
-            return place;
+        if (position != 0) {
+            if (where != nullptr) where->advance(position);
+            return position;
         }
         // A reset happened: the default stream continues with the next session.
         if (where != nullptr || current() == running) throw_lost();
@@ -154,7 +154,7 @@ void device::synchronize(stream* where) {
     const auto running = where != nullptr ? where->running() : current();
     if (!running) return;
     const std::uint32_t queues = queues_of(where);
-    const bool there = where != nullptr ? running->wait(where->queue(), where->place())
+    const bool there = where != nullptr ? running->wait(where->queue(), where->position())
                                         : running->wait_all(queues);
     running->reap_all(queues);
     finish_wait(*running, queues, there);
@@ -165,7 +165,7 @@ bool device::idle(stream* where) {
     const auto running = where != nullptr ? where->running() : current();
     if (!running) return true;
     const std::uint32_t queues = queues_of(where);
-    const bool there = where != nullptr ? running->reached(where->queue(), where->place())
+    const bool there = where != nullptr ? running->reached(where->queue(), where->position())
                                         : running->reached_all(queues);
     if (there) running->reap_all(queues);
     const bool good = there || !running->lost();
@@ -187,7 +187,7 @@ void device::record(event& which, stream* where) {
 /// even if there is nothing to wait for: it orders earlier and later work of
 /// blocking streams.
 void device::wait_for(const std::shared_ptr<event_point>& point, stream* where) {
-    const bool over = !point || point->running->reached(point->queue, point->place);
+    const bool over = !point || point->running->reached(point->queue, point->position);
     const auto running = where != nullptr ? where->running() : over ? current() : ensure_session();
     if (!running) return; // no work is queued
     throw_if_broken(running->fault());
@@ -219,7 +219,7 @@ void device::call_host(hmmHostFn_t function, void* data, hmmDestroyFunction_t de
 
 void device::synchronize(const event_point& point) {
     session& running = *point.running;
-    const bool there = running.wait(point.queue, point.place);
+    const bool there = running.wait(point.queue, point.position);
     running.reap(point.queue);
     finish_wait(running, 1u << point.queue, there);
     throw_queued_error(running);
@@ -227,7 +227,7 @@ void device::synchronize(const event_point& point) {
 
 bool device::happened(const event_point& point) {
     session& running = *point.running;
-    const bool there = running.reached(point.queue, point.place);
+    const bool there = running.reached(point.queue, point.position);
     if (there) running.reap(point.queue);
     const bool good = there || !running.lost();
     throw_if_failed(running.fault(), good);

@@ -19,8 +19,8 @@ std::atomic<const volatile int*> parent_mark{nullptr};
 
 void close_in_child() {
     if (parent_mark.load() == nullptr) return;
-    for (auto& place : table)
-        if (const int fd = place.exchange(0) - 1; fd >= 0) sys::close_file(fd);
+    for (auto& entry : table)
+        if (const int fd = entry.exchange(0) - 1; fd >= 0) sys::close_file(fd);
 }
 
 /// The kernel clears this page in every child, even if the child was created
@@ -52,16 +52,16 @@ bool is_child() {
 }
 
 void add(int fd) {
-    for (auto& place : table) {
+    for (auto& entry : table) {
         int free = 0;
-        if (place.compare_exchange_strong(free, fd + 1)) return;
+        if (entry.compare_exchange_strong(free, fd + 1)) return;
     }
 }
 
 void remove(int fd) {
-    for (auto& place : table) {
+    for (auto& entry : table) {
         int mine = fd + 1;
-        if (place.compare_exchange_strong(mine, 0)) return;
+        if (entry.compare_exchange_strong(mine, 0)) return;
     }
 }
 

@@ -55,27 +55,27 @@ device& current_device() {
 
 stream_user::stream_user(hmmStream_t handle) : of_thread_(handle == hmmStreamPerThread) {
     if (handle == nullptr || handle == hmmStreamLegacy) {
-        home_ = &current_device();
+        device_ = &current_device();
         return;
     }
     stream_ = of_thread_ ? thread_stream(current_device())
                          : process::get().streams().find(reinterpret_cast<std::uint64_t>(handle));
     if (!stream_) throw failure(hmmErrorInvalidResourceHandle, "no such stream");
-    home_ = &stream_->home();
+    device_ = &stream_->get_device();
 }
 
 /// Replaces the thread's default stream after a reset. False if the stream is
 /// unchanged.
 bool stream_user::renew() {
-    if (!of_thread_ || home_->is_current(*stream_->running())) return false;
-    stream_ = thread_stream(*home_);
+    if (!of_thread_ || device_->is_current(*stream_->running())) return false;
+    stream_ = thread_stream(*device_);
     return true;
 }
 
 void launch_in(hmmStream_t handle, const work_request& request) {
     if (handle == nullptr) return current_device().launch(request);
     stream_user where(handle);
-    if (&where.home() != &current_device())
+    if (&where.get_device() != &current_device())
         throw failure(hmmErrorInvalidResourceHandle, "a stream of another device");
     where.launch(request);
 }

@@ -76,30 +76,30 @@ class stream_user {
 
     /// NULL: the legacy default stream.
     stream* get() const { return stream_.get(); }
-    device& home() const { return *home_; }
+    device& get_device() const { return *device_; }
 
-    /// Calls queue(home, stream), which throws failure if it queued nothing.
+    /// Calls queue(target, stream), which throws failure if it queued nothing.
     /// Calls it again if a reset removed the thread's default stream in the
     /// meantime.
     template <class Queue>
     void submit(Queue queue) {
         for (;;) {
             try {
-                return queue(*home_, stream_.get());
+                return queue(*device_, stream_.get());
             } catch (const failure&) {
                 if (!renew()) throw;
             }
         }
     }
     void launch(const work_request& request) {
-        submit([&](device& home, stream* in) { home.launch(request, in); });
+        submit([&](device& target, stream* in) { target.launch(request, in); });
     }
 
   private:
     bool renew();
 
     std::shared_ptr<stream> stream_;
-    device* home_;
+    device* device_;
     bool of_thread_;
 };
 

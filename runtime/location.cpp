@@ -55,7 +55,7 @@ hmmMemLocation device_numbers::location(std::uint32_t id) const {
     return {number >= 0 ? hmmMemLocationTypeDevice : hmmMemLocationTypeInvalid, number};
 }
 
-int device_numbers::place(std::uint32_t id) const {
+int device_numbers::number_of(std::uint32_t id) const {
     const hmmMemLocation where = location(id);
     return where.type == hmmMemLocationTypeHostNuma ? hmmCpuDeviceId : where.id;
 }
@@ -64,7 +64,7 @@ std::uint32_t device_numbers::mask(std::uint32_t ids) const {
     static_assert(hmmByCpu == HMMRT_BY_CPU);
     std::uint32_t result = ids & HMMRT_BY_CPU;
     for (std::uint32_t left = ids & ~HMMRT_BY_CPU; left != 0; left &= left - 1) {
-        const int number = place(static_cast<std::uint32_t>(__builtin_ctz(left)));
+        const int number = number_of(static_cast<std::uint32_t>(__builtin_ctz(left)));
         if (number >= 0) result |= 1u << number;
     }
     return result;

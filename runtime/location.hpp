@@ -29,7 +29,7 @@ class device_numbers {
     /// does not know.
     hmmMemLocation location(std::uint32_t id) const;
     /// Device number, hmmCpuDeviceId or hmmInvalidDeviceId.
-    int place(std::uint32_t id) const;
+    int number_of(std::uint32_t id) const;
     /// Converts a mask of ids (with HMMRT_BY_CPU) to a mask of device numbers
     /// (with hmmByCpu).
     std::uint32_t mask(std::uint32_t ids) const;

@@ -55,7 +55,7 @@ hmmError_t hmmMemcpy(void* to, const void* from, size_t bytes, hmmMemcpyKind kin
     return guarded("hmmMemcpy", [&] {
         stream_user where(hmmStreamLegacy);
         copy(to, from, bytes, kind, where);
-        where.home().synchronize(where.get());
+        where.get_device().synchronize(where.get());
     });
 }
 
@@ -70,7 +70,7 @@ hmmError_t hmmMemset(void* to, int value, size_t bytes) {
     return guarded("hmmMemset", [&] {
         stream_user where(hmmStreamLegacy);
         fill(to, value, bytes, where);
-        where.home().synchronize(where.get());
+        where.get_device().synchronize(where.get());
     });
 }
 
@@ -90,6 +90,6 @@ hmmError_t hmmMemcpyPeer(void* to, int toDevice, const void* from, int fromDevic
         process::get().device_at(fromDevice);
         stream_user where(hmmStreamLegacy);
         copy(to, from, bytes, hmmMemcpyDefault, where);
-        where.home().synchronize(where.get());
+        where.get_device().synchronize(where.get());
     });
 }

@@ -15,7 +15,7 @@ namespace {
 
 /// An agent that has ended uses no memory any more.
 bool is_over(const event_point& point) {
-    return point.running->reached(point.queue, point.place) || point.running->ended() ||
+    return point.running->reached(point.queue, point.position) || point.running->ended() ||
            point.running->lost();
 }
 
@@ -105,14 +105,14 @@ allocation memory_pool::allocate(std::size_t bytes, device& where, const stream*
     if (destroyed_) throw_no_pool(); // by another thread in the meantime
     allocation given;
     given.kind = memory_kind::device;
-    given.device = home_.number();
+    given.device = device_.number();
     given.pool = shared_from_this();
     kept_list taken = take(whole, where, in);
     given.begin = taken.front().begin;
     given.bytes = taken.front().bytes;
     try {
         // Repeat this for reused memory, because a reset removes advice.
-        prefer_device(given.begin, given.bytes, home_);
+        prefer_device(given.begin, given.bytes, device_);
         process::get().managed().add(given);
     } catch (...) {
         put_back(std::move(taken));
@@ -216,8 +216,8 @@ void memory_pool::set(hmmMemPoolAttr attribute, const void* value) {
     throw_unknown_attribute();
 }
 
-std::uint64_t pool_table::add_locked(device& home, std::size_t limit) {
-    all_.push_back(make_own_shared<memory_pool>(home, limit));
+std::uint64_t pool_table::add_locked(device& target, std::size_t limit) {
+    all_.push_back(make_own_shared<memory_pool>(target, limit));
     try {
         return handles_.add(all_.back());
     } catch (...) {
@@ -226,9 +226,9 @@ std::uint64_t pool_table::add_locked(device& home, std::size_t limit) {
     }
 }
 
-std::uint64_t pool_table::create(device& home, std::size_t limit) {
+std::uint64_t pool_table::create(device& target, std::size_t limit) {
     const std::lock_guard lock(lock_);
-    return add_locked(home, limit);
+    return add_locked(target, limit);
 }
 
 void pool_table::destroy(std::uint64_t handle) {
@@ -247,29 +247,30 @@ std::shared_ptr<memory_pool> pool_table::find(std::uint64_t handle) const {
     return found;
 }
 
-std::uint64_t pool_table::default_locked(device& home) {
-    std::uint64_t& handle = default_[static_cast<std::size_t>(home.number())];
-    if (handle == 0) handle = add_locked(home, SIZE_MAX);
+std::uint64_t pool_table::default_locked(device& target) {
+    std::uint64_t& handle = default_[static_cast<std::size_t>(target.number())];
+    if (handle == 0) handle = add_locked(target, SIZE_MAX);
     return handle;
 }
 
-std::uint64_t pool_table::default_of(device& home) {
+std::uint64_t pool_table::default_of(device& target) {
     const std::lock_guard lock(lock_);
-    return default_locked(home);
+    return default_locked(target);
 }
 
-std::uint64_t pool_table::current_of(device& home) {
+std::uint64_t pool_table::current_of(device& target) {
     const std::lock_guard lock(lock_);
-    const std::uint64_t handle = current_[static_cast<std::size_t>(home.number())];
-    return handle != 0 ? handle : default_locked(home);
+    const std::uint64_t handle = current_[static_cast<std::size_t>(target.number())];
+    return handle != 0 ? handle : default_locked(target);
 }
 
-void pool_table::set_current(device& home, std::uint64_t handle) {
+void pool_table::set_current(device& target, std::uint64_t handle) {
     const std::lock_guard lock(lock_);
     const auto pool = handles_.find(handle);
     if (!pool) throw_no_pool();
-    if (&pool->home() != &home) throw failure(hmmErrorInvalidValue, "a pool of another device");
-    current_[static_cast<std::size_t>(home.number())] = handle;
+    if (&pool->get_device() != &target)
+        throw failure(hmmErrorInvalidValue, "a pool of another device");
+    current_[static_cast<std::size_t>(target.number())] = handle;
 }
 
 void pool_table::settle() {

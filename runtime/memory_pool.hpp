@@ -48,12 +48,12 @@ kept_list returned_memory(const allocation& gone);
 class memory_pool : public std::enable_shared_from_this<memory_pool> {
   public:
     /// The pool never has more than @limit bytes.
-    memory_pool(device& home, std::size_t limit) : home_(home), limit_(limit) {}
+    memory_pool(device& target, std::size_t limit) : device_(target), limit_(limit) {}
     memory_pool(const memory_pool&) = delete;
     memory_pool& operator=(const memory_pool&) = delete;
     ~memory_pool();
 
-    device& home() const { return home_; }
+    device& get_device() const { return device_; }
     /// Allocates memory for work that is queued in @in of @where from now on.
     /// Throws failure.
     allocation allocate(std::size_t bytes, device& where, const stream* in);
@@ -78,7 +78,7 @@ class memory_pool : public std::enable_shared_from_this<memory_pool> {
     void put_back(kept_list&& taken) noexcept;
     void release_unused(std::size_t keep);
 
-    device& home_;
+    device& device_;
     const std::size_t limit_;
     mutable std::mutex lock_;
     kept_list kept_{own_pool()};
@@ -93,13 +93,13 @@ class memory_pool : public std::enable_shared_from_this<memory_pool> {
 class pool_table {
   public:
     /// Creates a pool and returns its handle; throws failure.
-    std::uint64_t create(device& home, std::size_t limit);
+    std::uint64_t create(device& target, std::size_t limit);
     void destroy(std::uint64_t handle);
     std::shared_ptr<memory_pool> find(std::uint64_t handle) const;
     /// Creates the default pool if needed.
-    std::uint64_t default_of(device& home);
-    std::uint64_t current_of(device& home);
-    void set_current(device& home, std::uint64_t handle);
+    std::uint64_t default_of(device& target);
+    std::uint64_t current_of(device& target);
+    void set_current(device& target, std::uint64_t handle);
     /// Called after a synchronisation.
     void settle();
 
@@ -107,8 +107,8 @@ class pool_table {
     /// indexed by device number
     using handles = std::array<std::uint64_t, HMMRT_MAX_DEVICES>;
 
-    std::uint64_t default_locked(device& home);
-    std::uint64_t add_locked(device& home, std::size_t limit);
+    std::uint64_t default_locked(device& target);
+    std::uint64_t add_locked(device& target, std::size_t limit);
 
     mutable std::mutex lock_;
     handle_table<memory_pool> handles_;

@@ -183,9 +183,9 @@ void parked_thread::lend_thread() {
     lane_.stack_top = (here - own_stack_bytes) & ~std::uint64_t{63};
     tid_ = static_cast<std::int32_t>(raw_syscall(SYS_gettid));
     lane_.app_tid = tid_;
-    for (; place_ < parked_context::capacity; place_++) {
+    for (; entry_ < parked_context::capacity; entry_++) {
         std::int32_t free = 0;
-        if (context_.threads[place_].compare_exchange_strong(free, tid_)) break;
+        if (context_.threads[entry_].compare_exchange_strong(free, tid_)) break;
     }
     ready_.store(1);
     raw_syscall(SYS_futex, address_of(&ready_), FUTEX_WAKE, 1);
@@ -224,7 +224,7 @@ parked_thread::~parked_thread() {
         sys::signal_thread(tid_, context_.break_signal);
         sys::sleep_milliseconds(1);
     }
-    if (place_ < parked_context::capacity) context_.threads[place_].store(0);
+    if (entry_ < parked_context::capacity) context_.threads[entry_].store(0);
     context_.guarded.remove(block_.address());
 }
 

@@ -63,7 +63,7 @@ class parked_thread : public in_own_memory {
     control& ctl_;
     lane_control& lane_;
     std::uint32_t index_;
-    std::uint32_t place_ = 0; ///< index in parked_context::threads
+    std::uint32_t entry_ = 0; ///< index in parked_context::threads
     std::int32_t tid_ = 0;
     /// call_state::quit only wakes the thread: device code can write that state
     std::atomic<bool> quit_{false};

@@ -25,12 +25,12 @@ pool_table& pools() {
 /// @pool is NULL.
 void* allocate(std::size_t bytes, const hmmMemPool_t* pool, hmmStream_t stream) {
     const stream_user where(stream);
-    where.home().start();
+    where.get_device().start();
     const std::uint64_t handle =
-        pool != nullptr ? number_of(*pool) : pools().current_of(where.home());
+        pool != nullptr ? number_of(*pool) : pools().current_of(where.get_device());
     const auto from = pools().find(handle);
     if (bytes == 0) return nullptr;
-    return from->allocate(bytes, where.home(), where.get()).memory();
+    return from->allocate(bytes, where.get_device(), where.get()).memory();
 }
 
 /// Frees memory; it can be reused when the work that is queued in the stream
@@ -43,10 +43,10 @@ void free_in(void* memory, hmmStream_t stream) {
     const auto found = all.find(memory);
     require(found && found->memory() == memory && of_pool(*found), wrong);
     kept_list gone = returned_memory(*found);
-    event place(where.home(), hmmEventDisableTiming);
-    where.submit([&](device& home, hmmrt::stream* in) { home.record(place, in); });
+    event end(where.get_device(), hmmEventDisableTiming);
+    where.submit([&](device& target, hmmrt::stream* in) { target.record(end, in); });
     require(all.forget(memory, of_pool).has_value(), wrong);
-    found->pool->give_back(std::move(gone), place.point());
+    found->pool->give_back(std::move(gone), end.point());
 }
 
 void check_props(const hmmMemPoolProps* props) {
@@ -90,8 +90,8 @@ hmmError_t hmmMemPoolCreate(hmmMemPool_t* pool, const hmmMemPoolProps* props) {
     return guarded("hmmMemPoolCreate", [&] {
         require(pool != nullptr, "pool is NULL");
         check_props(props);
-        device& home = process::get().device_at(props->location.id);
-        *pool = as_pool(pools().create(home, props->maxSize != 0 ? props->maxSize : SIZE_MAX));
+        device& target = process::get().device_at(props->location.id);
+        *pool = as_pool(pools().create(target, props->maxSize != 0 ? props->maxSize : SIZE_MAX));
     });
 }
 

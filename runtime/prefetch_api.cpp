@@ -74,8 +74,8 @@ void queue_prefetches(const ranges& all, const destinations& to, bool discard, h
         while (at + 1 < to.first.size() && to.first[at + 1] <= i)
             at++;
         if (discard) add_discard(work, all, i);
-        work.push_back(
-            prefetch_of(all.ptrs[i], all.sizes[i], location_id(to.locations[at], &where.home())));
+        work.push_back(prefetch_of(all.ptrs[i], all.sizes[i],
+                                   location_id(to.locations[at], &where.get_device())));
     }
     for (const work_request& each : work)
         where.launch(each);
@@ -123,7 +123,7 @@ hmmError_t hmmMemPrefetchAsync(const void* ptr, size_t bytes, hmmMemLocation loc
     return guarded("hmmMemPrefetchAsync", [&] {
         require(flags == 0, "flags are not 0");
         stream_user where(stream);
-        const std::uint32_t to = location_id(location, &where.home());
+        const std::uint32_t to = location_id(location, &where.get_device());
         where.launch(prefetch_of(ptr, bytes, to));
     });
 }

@@ -118,7 +118,7 @@ int process::space() {
     return space_.get();
 }
 
-void process::bring_home(std::uint64_t address, std::size_t bytes) {
+void process::migrate_back(std::uint64_t address, std::size_t bytes) {
     const int space = [&] {
         const std::lock_guard lock(lock_);
         return space_.get();
@@ -183,8 +183,8 @@ std::shared_ptr<stream> process::add_stream(device& of, unsigned flags, int prio
 }
 
 void process::forget_streams(const device& of) {
-    streams_.remove_if([&](const stream& each) { return &each.home() == &of; });
-    events_.remove_if([&](const event& each) { return &each.home() == &of; });
+    streams_.remove_if([&](const stream& each) { return &each.get_device() == &of; });
+    events_.remove_if([&](const event& each) { return &each.get_device() == &of; });
 }
 
 } // namespace hmmrt

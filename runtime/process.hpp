@@ -55,7 +55,7 @@ class process : public in_own_memory {
     int space();
     /// Migrates the range to system memory where possible, in case the process
     /// has used a device.
-    void bring_home(std::uint64_t address, std::size_t bytes);
+    void migrate_back(std::uint64_t address, std::size_t bytes);
 
     managed_memory& managed() { return managed_; }
     registered_memory& registered() { return registered_; }

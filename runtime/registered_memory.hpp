@@ -27,10 +27,10 @@ struct page_range;
 
 class registered_memory {
   public:
-    /// @bring_home is called with pages that may be locked, before they are in
-    /// system memory. Throws failure, and then nothing is registered.
+    /// @migrate_back is called with pages that may be locked, before they are
+    /// in system memory. Throws failure, and then nothing is registered.
     void add(const void* ptr, std::size_t bytes, unsigned flags, int device,
-             void (*bring_home)(const page_range&) noexcept);
+             void (*migrate_back)(const page_range&) noexcept);
     void remove(const void* ptr);
     /// The flags with which the memory at the address was registered.
     std::optional<unsigned> flags_of(const void* ptr) const;

@@ -13,9 +13,10 @@ void register_memory(const void* ptr, std::size_t bytes, unsigned flags) {
     if ((flags & hmmHostRegisterIoMemory) != 0)
         throw failure(hmmErrorNotSupported, "I/O memory of devices cannot be registered");
     const int device = current_device().number();
-    process::get().registered().add(
-        ptr, bytes, flags, device,
-        [](const page_range& pages) noexcept { process::get().bring_home(pages.addr, pages.len); });
+    process::get().registered().add(ptr, bytes, flags, device,
+                                    [](const page_range& pages) noexcept {
+                                        process::get().migrate_back(pages.addr, pages.len);
+                                    });
 }
 
 /// Memory of hmmHostAlloc() stays registered until it is freed.

@@ -20,7 +20,7 @@ hmmPageState state_of(const hmmrt_page& page, const device_numbers& numbers) {
     static_assert(static_cast<int>(hmmMoveCauseEviction) == HMMRT_CAUSE_EVICTION);
     static_assert(static_cast<int>(hmmMoveCauseAccessCounter) == HMMRT_CAUSE_ACCESS_COUNTER);
     hmmPageState state = {};
-    state.location = numbers.place(page.location);
+    state.location = numbers.number_of(page.location);
     state.flags = page.flags;
     state.mappedBy = numbers.mask(page.mapped_by);
     state.writtenBy = numbers.mask(page.written_by);

@@ -206,12 +206,12 @@ void session::close_control() {
 /// and they wait for it. Positions already reached are left out.
 entry_after session::dependencies(std::uint32_t queue, const event_point* after) const {
     entry_after result;
-    const auto add = [&](std::uint32_t other, std::uint64_t place) {
-        if (other != queue && !reached(other, place)) result.add(other, place);
+    const auto add = [&](std::uint32_t other, std::uint64_t position) {
+        if (other != queue && !reached(other, position)) result.add(other, position);
     };
     // A reset may have started another session; positions of the old session
     // are complete.
-    if (after != nullptr && after->running.get() == this) add(after->queue, after->place);
+    if (after != nullptr && after->running.get() == this) add(after->queue, after->position);
     if (queue == legacy_queue) {
         std::uint32_t others = used_.load() & blocking_queues;
         for (; others != 0; others &= others - 1) {
@@ -226,27 +226,28 @@ entry_after session::dependencies(std::uint32_t queue, const event_point* after)
 
 /// True if the ring has a free entry, and the aftermath of its previous entry
 /// is done.
-bool session::has_room(std::uint32_t queue) {
+bool session::has_free_entry(std::uint32_t queue) {
     queue_state& state = queues_[queue];
-    const std::uint64_t place = state.submitted.load();
-    if (place >= ring_entries && !reached(queue, place + 1 - ring_entries)) return false;
+    const std::uint64_t position = state.submitted.load();
+    if (position >= ring_entries && !reached(queue, position + 1 - ring_entries)) return false;
     const std::lock_guard lock(state.aftermath_lock);
     return state.aftermath_begin == state.aftermath_end ||
-           state.aftermaths[state.aftermath_begin % ring_entries].place + ring_entries > place + 1;
+           state.aftermaths[state.aftermath_begin % ring_entries].position + ring_entries >
+               position + 1;
 }
 
 /// Waits for space in the queue and takes the queue's lock; false if the
 /// session ended.
-bool session::await_room(std::uint32_t queue, std::unique_lock<std::mutex>& lock) {
+bool session::await_free_entry(std::uint32_t queue, std::unique_lock<std::mutex>& lock) {
     queue_state& state = queues_[queue];
     for (;;) {
         reap(queue); // without the lock, because it calls the program
         lock.lock();
         if (ended_.load()) return false;
-        if (has_room(queue)) return true;
-        const std::uint64_t place = state.submitted.load();
+        if (has_free_entry(queue)) return true;
+        const std::uint64_t position = state.submitted.load();
         lock.unlock();
-        if (place >= ring_entries && !wait(queue, place + 1 - ring_entries)) return false;
+        if (position >= ring_entries && !wait(queue, position + 1 - ring_entries)) return false;
     }
 }
 
@@ -287,57 +288,57 @@ void session::fill_entry(ring_entry& entry, const work_request& request, const e
     entry.after_mask.store(after.mask, std::memory_order_relaxed);
     for (std::uint32_t mask = after.mask; mask != 0; mask &= mask - 1) {
         const auto other = static_cast<std::uint32_t>(__builtin_ctz(mask));
-        entry.after[other].store(static_cast<std::uint32_t>(after.place[other]),
+        entry.after[other].store(static_cast<std::uint32_t>(after.position[other]),
                                  std::memory_order_relaxed);
     }
 }
 
 /// Records an entry for reap(). The caller has ensured free space.
-void session::remember(queue_state& state, const work_request& request, std::uint64_t place) {
+void session::remember(queue_state& state, const work_request& request, std::uint64_t position) {
     const bool stamp = request.kind == entry_kind::stamp;
     if (request.destroy == nullptr && !stamp) return;
     const std::lock_guard lock(state.aftermath_lock);
     state.aftermaths[state.aftermath_end++ % ring_entries] = {
-        place, request.closure, request.destroy, stamp ? request.records : nullptr};
+        position, request.closure, request.destroy, stamp ? request.records : nullptr};
 }
 
 std::uint64_t session::submit(std::uint32_t queue, const work_request& request) {
     queue_state& state = queues_[queue];
     std::unique_lock lock(state.lock, std::defer_lock);
-    if (!await_room(queue, lock)) return 0;
+    if (!await_free_entry(queue, lock)) return 0;
 
     const entry_after after = dependencies(queue, request.after);
-    const std::uint64_t place = state.submitted.load() + 1;
+    const std::uint64_t position = state.submitted.load() + 1;
     if (state.aftermaths.empty()) state.aftermaths.resize(ring_entries);
-    if (request.gate != nullptr) add_gate(queue, {place, after, *request.gate});
-    fill_entry(entry_at(shared(queue), static_cast<std::uint32_t>(place - 1)), request, after);
+    if (request.gate != nullptr) add_gate(queue, {position, after, *request.gate});
+    fill_entry(entry_at(shared(queue), static_cast<std::uint32_t>(position - 1)), request, after);
     if (request.records) {
         request.records->running = shared_from_this();
         request.records->queue = queue;
-        request.records->place = place;
+        request.records->position = position;
     }
-    remember(state, request, place);
-    state.submitted.store(place);
+    remember(state, request, position);
+    state.submitted.store(position);
     if ((used_.load() & 1u << queue) == 0) used_.fetch_or(1u << queue);
     ring_publish(*ctl_, shared(queue));
-    return place;
+    return position;
 }
 
 std::uint64_t session::submitted(std::uint32_t queue) const {
     return queues_[queue].submitted.load();
 }
 
-bool session::reached(std::uint32_t queue, std::uint64_t place) const {
+bool session::reached(std::uint32_t queue, std::uint64_t position) const {
     // The order matters: completed entries were submitted before.
     const std::uint32_t completed = shared(queue).completed.load();
     const std::uint64_t submitted = queues_[queue].submitted.load();
-    return submitted - (static_cast<std::uint32_t>(submitted) - completed) >= place;
+    return submitted - (static_cast<std::uint32_t>(submitted) - completed) >= position;
 }
 
-bool session::wait(std::uint32_t queue, std::uint64_t place, const session* waiting) {
-    if (reached(queue, place)) return true;
+bool session::wait(std::uint32_t queue, std::uint64_t position, const session* waiting) {
+    if (reached(queue, position)) return true;
     work_queue& words = shared(queue);
-    const auto target = static_cast<std::uint32_t>(place);
+    const auto target = static_cast<std::uint32_t>(position);
     {
         const std::lock_guard lock(queues_[queue].waiters_lock);
         const auto earlier = static_cast<std::int32_t>(target - words.wake_at.load()) < 0;
@@ -347,7 +348,7 @@ bool session::wait(std::uint32_t queue, std::uint64_t place, const session* wait
     bool there;
     for (;;) {
         const std::uint32_t now = words.completed.load();
-        there = reached(queue, place);
+        there = reached(queue, position);
         if (there || ended_.load() || (waiting != nullptr && waiting->over())) break;
         if (!sys::wait_for_change(words.completed, now, slice_milliseconds) && lost()) break;
     }
@@ -390,9 +391,9 @@ void session::reap(std::uint32_t queue, bool all) {
             const std::lock_guard lock(state.aftermath_lock);
             if (state.aftermath_begin == state.aftermath_end) return;
             aftermath& oldest = state.aftermaths[state.aftermath_begin % ring_entries];
-            if (!all && !reached(queue, oldest.place)) return;
+            if (!all && !reached(queue, oldest.position)) return;
             if (oldest.stamp) {
-                const auto number = static_cast<std::uint32_t>(oldest.place - 1);
+                const auto number = static_cast<std::uint32_t>(oldest.position - 1);
                 oldest.stamp->nanoseconds.store(entry_at(shared(queue), number).stamp);
             }
             first = std::move(oldest);
@@ -481,7 +482,7 @@ void session::stop() {
     ended_.store(true);
     for (std::uint32_t queue = 0; ctl_ != nullptr && queue < queue_count; queue++) {
         sys::wake(shared(queue).completed);
-        const std::lock_guard nobody_submits(queues_[queue].lock);
+        const std::lock_guard no_submissions(queues_[queue].lock);
     }
     join_workers();
     parked_.clear();

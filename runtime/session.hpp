@@ -53,11 +53,11 @@ class session;
 /// Positions of other queues that an entry waits for.
 struct entry_after {
     std::uint32_t mask = 0;
-    std::array<std::uint64_t, queue_count> place = {};
+    std::array<std::uint64_t, queue_count> position = {};
 
     void add(std::uint32_t queue, std::uint64_t to) {
         mask |= 1u << queue;
-        if (to > place[queue]) place[queue] = to;
+        if (to > position[queue]) position[queue] = to;
     }
 };
 
@@ -66,7 +66,7 @@ struct entry_after {
 struct event_point {
     std::shared_ptr<session> running;
     std::uint32_t queue = 0;
-    std::uint64_t place = 0;
+    std::uint64_t position = 0;
     /// valid for stamps, after reap()
     std::atomic<std::uint64_t> nanoseconds{0};
 };
@@ -111,10 +111,10 @@ class session : public std::enable_shared_from_this<session> {
     std::uint64_t submit(std::uint32_t queue, const work_request& request);
     /// The position after all work that was submitted to the queue.
     std::uint64_t submitted(std::uint32_t queue) const;
-    bool reached(std::uint32_t queue, std::uint64_t place) const;
+    bool reached(std::uint32_t queue, std::uint64_t position) const;
     /// Waits for a position; false if the session ended first, or @waiting
     /// failed or ended.
-    bool wait(std::uint32_t queue, std::uint64_t place, const session* waiting = nullptr);
+    bool wait(std::uint32_t queue, std::uint64_t position, const session* waiting = nullptr);
     /// Waits for all work submitted before to a set of queues.
     bool wait_all(std::uint32_t queues);
     bool reached_all(std::uint32_t queues) const;
@@ -154,13 +154,13 @@ class session : public std::enable_shared_from_this<session> {
   private:
     /// Work to do in the application when an entry has completed.
     struct aftermath {
-        std::uint64_t place;
+        std::uint64_t position;
         void* closure;
         hmmDestroyFunction_t destroy;
         std::shared_ptr<event_point> stamp;
     };
     struct waiting_gate {
-        std::uint64_t place;
+        std::uint64_t position;
         entry_after after;
         gate_task task;
     };
@@ -199,11 +199,11 @@ class session : public std::enable_shared_from_this<session> {
     void await_record();
     work_queue& shared(std::uint32_t queue) const { return ctl_->queues[queue]; }
     entry_after dependencies(std::uint32_t queue, const event_point* after) const;
-    bool await_room(std::uint32_t queue, std::unique_lock<std::mutex>& lock);
-    bool has_room(std::uint32_t queue);
+    bool await_free_entry(std::uint32_t queue, std::unique_lock<std::mutex>& lock);
+    bool has_free_entry(std::uint32_t queue);
     std::uint32_t fill_work(ring_entry& entry, const work_request& request) const;
     void fill_entry(ring_entry& entry, const work_request& request, const entry_after& after);
-    void remember(queue_state& state, const work_request& request, std::uint64_t place);
+    void remember(queue_state& state, const work_request& request, std::uint64_t position);
     void reap(std::uint32_t queue, bool all);
 
     // workers.cpp

@@ -3,8 +3,8 @@
 
 namespace hmmrt {
 
-stream::stream(device& home, std::shared_ptr<session> running, unsigned flags, int priority)
-    : home_(home),
+stream::stream(device& target, std::shared_ptr<session> running, unsigned flags, int priority)
+    : device_(target),
       running_(std::move(running)),
       flags_(flags),
       priority_(priority),
@@ -15,9 +15,9 @@ stream::~stream() {
 }
 
 /// Threads that submit to one stream may arrive here in another order.
-void stream::advance(std::uint64_t place) {
-    std::uint64_t before = place_.load();
-    while (before < place && !place_.compare_exchange_weak(before, place))
+void stream::advance(std::uint64_t position) {
+    std::uint64_t before = position_.load();
+    while (before < position && !position_.compare_exchange_weak(before, position))
         continue;
 }
 

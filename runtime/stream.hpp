@@ -17,35 +17,35 @@ class device;
 
 class stream {
   public:
-    stream(device& home, std::shared_ptr<session> running, unsigned flags, int priority);
+    stream(device& target, std::shared_ptr<session> running, unsigned flags, int priority);
     stream(const stream&) = delete;
     stream& operator=(const stream&) = delete;
     ~stream();
 
-    device& home() const { return home_; }
+    device& get_device() const { return device_; }
     const std::shared_ptr<session>& running() const { return running_; }
     std::uint32_t queue() const { return queue_; }
     unsigned flags() const { return flags_; }
     int priority() const { return priority_; }
 
     /// The position after the stream's last work.
-    std::uint64_t place() const { return place_.load(); }
-    void advance(std::uint64_t place);
+    std::uint64_t position() const { return position_.load(); }
+    void advance(std::uint64_t position);
 
   private:
-    device& home_;
+    device& device_;
     std::shared_ptr<session> running_;
     unsigned flags_;
     int priority_;
     std::uint32_t queue_;
-    std::atomic<std::uint64_t> place_{0};
+    std::atomic<std::uint64_t> position_{0};
 };
 
 class event {
   public:
-    event(device& home, unsigned flags) : home_(home), flags_(flags) {}
+    event(device& target, unsigned flags) : device_(target), flags_(flags) {}
 
-    device& home() const { return home_; }
+    device& get_device() const { return device_; }
     bool timed() const { return (flags_ & hmmEventDisableTiming) == 0; }
 
     /// The last recorded position, NULL if the event was never recorded.
@@ -53,7 +53,7 @@ class event {
     void record(std::shared_ptr<event_point> point);
 
   private:
-    device& home_;
+    device& device_;
     const unsigned flags_;
     mutable std::mutex lock_;
     std::shared_ptr<event_point> point_;

@@ -41,7 +41,7 @@ std::shared_ptr<event> event_of(hmmEvent_t handle) {
 void call_host(hmmHostFn_t fn, void* data, hmmDestroyFunction_t destroy, hmmStream_t in) {
     require(fn != nullptr, "fn is NULL");
     stream_user(in).submit(
-        [&](device& home, stream* where) { home.call_host(fn, data, destroy, where); });
+        [&](device& target, stream* where) { target.call_host(fn, data, destroy, where); });
 }
 
 [[noreturn]] void throw_not_ready(const char* what) {
@@ -53,7 +53,7 @@ std::shared_ptr<event_point> timed_point(event& which) {
     auto point = which.point();
     if (!which.timed() || !point)
         throw failure(hmmErrorInvalidResourceHandle, "an event was not recorded, or has no timing");
-    if (!which.home().happened(*point)) throw_not_ready("an event is still to come");
+    if (!which.get_device().happened(*point)) throw_not_ready("an event is still to come");
     return point;
 }
 
@@ -101,7 +101,7 @@ hmmError_t hmmStreamGetPriority(hmmStream_t stream, int* priority) {
 hmmError_t hmmStreamGetDevice(hmmStream_t stream, int* device) {
     return guarded("hmmStreamGetDevice", [&] {
         require(device != nullptr, "device is NULL");
-        *device = stream_user(stream).home().number();
+        *device = stream_user(stream).get_device().number();
     });
 }
 
@@ -116,7 +116,7 @@ hmmError_t hmmStreamDestroy(hmmStream_t stream) {
 hmmError_t hmmStreamSynchronize(hmmStream_t stream) {
     return guarded("hmmStreamSynchronize", [&] {
         const stream_user which(stream);
-        which.home().synchronize(which.get());
+        which.get_device().synchronize(which.get());
         process::get().pools().settle();
     });
 }
@@ -124,7 +124,7 @@ hmmError_t hmmStreamSynchronize(hmmStream_t stream) {
 hmmError_t hmmStreamQuery(hmmStream_t stream) {
     return guarded("hmmStreamQuery", [&] {
         const stream_user which(stream);
-        if (!which.home().idle(which.get())) throw_not_ready("the stream has work left");
+        if (!which.get_device().idle(which.get())) throw_not_ready("the stream has work left");
     });
 }
 
@@ -133,7 +133,7 @@ hmmError_t hmmStreamWaitEvent(hmmStream_t stream, hmmEvent_t event, unsigned int
         require(flags == 0, "flags are not 0");
         stream_user which(stream);
         const auto point = event_of(event)->point();
-        which.submit([&](device& home, hmmrt::stream* in) { home.wait_for(point, in); });
+        which.submit([&](device& target, hmmrt::stream* in) { target.wait_for(point, in); });
     });
 }
 
@@ -158,9 +158,9 @@ hmmError_t hmmEventRecord(hmmEvent_t event, hmmStream_t stream) {
     return guarded("hmmEventRecord", [&] {
         stream_user where(stream);
         const auto which = event_of(event);
-        if (&which->home() != &where.home())
+        if (&which->get_device() != &where.get_device())
             throw failure(hmmErrorInvalidResourceHandle, "event and stream of different devices");
-        where.submit([&](device& home, hmmrt::stream* in) { home.record(*which, in); });
+        where.submit([&](device& target, hmmrt::stream* in) { target.record(*which, in); });
     });
 }
 
@@ -168,14 +168,15 @@ hmmError_t hmmEventQuery(hmmEvent_t event) {
     return guarded("hmmEventQuery", [&] {
         const auto which = event_of(event);
         const auto point = which->point();
-        if (point && !which->home().happened(*point)) throw_not_ready("the event is still to come");
+        if (point && !which->get_device().happened(*point))
+            throw_not_ready("the event is still to come");
     });
 }
 
 hmmError_t hmmEventSynchronize(hmmEvent_t event) {
     return guarded("hmmEventSynchronize", [&] {
         const auto which = event_of(event);
-        if (const auto point = which->point()) which->home().synchronize(*point);
+        if (const auto point = which->point()) which->get_device().synchronize(*point);
         process::get().pools().settle();
     });
 }

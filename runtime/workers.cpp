@@ -90,7 +90,7 @@ void session::serve_gates(std::uint32_t queue) {
         if (fork_guard::is_child()) return;
         if (gate.task.destroy != nullptr) call_program(gate.task.destroy, gate.task.data);
         if (fork_guard::is_child()) return;
-        ring_open_gate(*ctl_, shared(queue), static_cast<std::uint32_t>(gate.place - 1));
+        ring_open_gate(*ctl_, shared(queue), static_cast<std::uint32_t>(gate.position - 1));
         gate = {};
         end_gate(queues_[queue]);
     }
@@ -128,15 +128,15 @@ bool session::next_gate(queue_state& state, waiting_gate& out) {
 /// Waits for all work before the gate and then performs its action. A device
 /// that failed calls no functions any more.
 void session::pass_gate(std::uint32_t queue, waiting_gate& gate) {
-    bool there = wait(queue, gate.place - 1);
+    bool there = wait(queue, gate.position - 1);
     for (std::uint32_t mask = gate.after.mask; mask != 0; mask &= mask - 1) {
         const auto other = static_cast<std::uint32_t>(__builtin_ctz(mask));
-        there = there && wait(other, gate.after.place[other]);
+        there = there && wait(other, gate.after.position[other]);
     }
     if (!there || fault() != nullptr) return;
     if (gate.task.event) {
         event_point& event = *gate.task.event;
-        event.running->wait(event.queue, event.place, this);
+        event.running->wait(event.queue, event.position, this);
     } else if (!ended_.load()) {
         call_program(gate.task.function, gate.task.data);
     }

@@ -173,8 +173,8 @@ hmmError_t hmmMallocAsync(T** memory, size_t bytes, hmmMemPool_t pool, hmmStream
 
 template <class T>
 hmmError_t hmmHostGetDevicePointer(T** device, void* host, unsigned int flags = 0) {
-    const auto look = [&](void** out) { return hmmHostGetDevicePointer(out, host, flags); };
-    return hmm::detail::give_to(device, look);
+    const auto lookup = [&](void** out) { return hmmHostGetDevicePointer(out, host, flags); };
+    return hmm::detail::give_to(device, lookup);
 }
 
 /*

@@ -138,7 +138,7 @@ void move_special(control& ctl, std::uint64_t from, std::uint64_t to, std::uint6
 
 /// Address in the slot that holds special mapping @index while the mirror is
 /// set up.
-std::uint64_t parking_place(const control& ctl, std::uint32_t index) {
+std::uint64_t parking_address(const control& ctl, std::uint32_t index) {
     const special_map& first = ctl.special[0];
     return ctl.slot + slot_vdso_offset + (ctl.special[index].begin - first.begin);
 }
@@ -150,7 +150,7 @@ void park_vdso(const boot_context& boot) {
     if (boot.own_vdso == 0 && ctl.special_count > 0) fail(ctl, boot_step::move_vdso, -ENOENT);
     for (std::uint32_t i = 0; i < ctl.special_count; i++) {
         const special_map& part = ctl.special[i];
-        move_special(ctl, boot.own_vdso + (part.begin - ctl.vdso), parking_place(ctl, i),
+        move_special(ctl, boot.own_vdso + (part.begin - ctl.vdso), parking_address(ctl, i),
                      part.end - part.begin);
     }
 }
@@ -158,7 +158,7 @@ void park_vdso(const boot_context& boot) {
 void unpark_vdso(control& ctl) {
     for (std::uint32_t i = 0; i < ctl.special_count; i++) {
         const special_map& part = ctl.special[i];
-        move_special(ctl, parking_place(ctl, i), part.begin, part.end - part.begin);
+        move_special(ctl, parking_address(ctl, i), part.begin, part.end - part.begin);
     }
 }
 
