@@ -173,7 +173,8 @@ double prefetch(const fresh_memory& memory, auto where) {
 }
 
 struct memory_figures {
-    std::vector<double> cold, warm, cpu, read_back, prefetch, prefetched, prefetch_back, read_home;
+    std::vector<double> cold, warm, cpu, read_back, prefetch, prefetched, prefetch_back,
+        read_system;
     std::vector<double> touch_back;
     hmmrt_stats before, after;
 };
@@ -193,7 +194,7 @@ void measure_once(memory_figures& figures, const bench::manager& manager) {
     figures.prefetch.push_back(prefetch(memory, hmm::device(0)));
     figures.prefetched.push_back(device_loop(memory.data()));
     figures.prefetch_back.push_back(prefetch(memory, hmm::host));
-    figures.read_home.push_back(bench::seconds([&] { sink = sum(memory.data()); }));
+    figures.read_system.push_back(bench::seconds([&] { sink = sum(memory.data()); }));
     prefetch(memory, hmm::device(0));
     figures.touch_back.push_back(bench::seconds([&] { sink = touch(memory.data()); }));
     static_cast<void>(sink);
@@ -214,7 +215,7 @@ void print_memory(const memory_figures& f) {
     print_times("CPU reads it back", f.read_back);
     print_times("CPU touches its pages", f.touch_back);
     print_times("prefetch back", f.prefetch_back);
-    print_times("CPU reads it at home", f.read_home);
+    print_times("CPU reads system memory", f.read_system);
     std::printf("  cold: %llu device faults, %llu pages migrated, %llu mapped\n",
                 f.after.out_device_faults - f.before.out_device_faults,
                 f.after.out_migrated_to_device - f.before.out_migrated_to_device,
@@ -226,7 +227,7 @@ void print_memory(const memory_figures& f) {
                 of(f.touch_back) / of(f.prefetch_back));
     std::printf("CPU read-back / prefetch back    %6.3f\n", of(f.read_back) / of(f.prefetch_back));
     std::printf("CPU read-back / (back + reading) %6.3f\n",
-                of(f.read_back) / (of(f.prefetch_back) + of(f.read_home)));
+                of(f.read_back) / (of(f.prefetch_back) + of(f.read_system)));
 }
 
 // ---- copies beside kernels

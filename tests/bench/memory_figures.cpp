@@ -174,7 +174,7 @@ void print_huge(const huge_figures& f) {
     std::printf("64 MiB in huge pages:\n");
     print_time("CPU touches them on the device", f.touch, 1e3, "ms");
     print_time("the one that takes longest", f.longest, 1e3, "ms");
-    print_time("CPU touches them, home is other memory", f.touch_new, 1e3, "ms");
+    print_time("CPU touches them, moved to other memory", f.touch_new, 1e3, "ms");
     print_time("the one that takes longest", f.longest_new, 1e3, "ms");
     print_time("prefetch back", f.to_host, 1e3, "ms");
     print_ratio("CPU touches / prefetch back", f.touch, f.to_host, "(want <= 1.5)");
@@ -247,13 +247,13 @@ class advice_bench {
                }) /
                static_cast<double>(to - from);
     }
-    void advise_page(char* page, bool at_home) const {
+    void advise_page(char* page, bool prefers_host) const {
         hmmrt_advise argument = {};
         argument.addr = reinterpret_cast<std::uintptr_t>(page);
         argument.len = page_size;
         argument.advice =
-            at_home ? HMMRT_ADVICE_SET_PREFERRED_LOCATION : HMMRT_ADVICE_SET_READ_MOSTLY;
-        argument.location = at_home ? HMMRT_LOCATION_HOST : 0;
+            prefers_host ? HMMRT_ADVICE_SET_PREFERRED_LOCATION : HMMRT_ADVICE_SET_READ_MOSTLY;
+        argument.location = prefers_host ? HMMRT_LOCATION_HOST : 0;
         manager_.call(HMMRT_IOC_ADVISE, argument, "HMMRT_IOC_ADVISE");
     }
 

@@ -57,14 +57,14 @@ double sweep_time(const bench::manager& manager, char* data, std::size_t bytes) 
 }
 
 void measure_sweeps(const bench::manager& manager) {
-    const auto room = device_bytes(manager);
+    const auto capacity = device_bytes(manager);
     sweep_figures f;
     for (int i = 0; i < repetitions; i++) {
         {
-            const auto memory = bench::filled(room / 2);
+            const auto memory = bench::filled(capacity / 2);
             f.fitting.push_back(sweep_time(manager, memory->data(), memory->size()));
         }
-        const auto memory = bench::filled(room * 2);
+        const auto memory = bench::filled(capacity * 2);
         sweep(memory->data(), memory->size()); // fills the device with it
         f.twice.push_back(sweep_time(manager, memory->data(), memory->size()));
     }
@@ -128,8 +128,9 @@ void choose_by_access(bool on) {
 // Sweeps over a third of the device again and again, and once over twice its
 // memory.
 void measure_mix(const bench::manager& manager, victim_figures& f) {
-    const auto room = device_bytes(manager);
-    const auto hot = bench::filled(room / 3 / block * block), cold = bench::filled(2 * room);
+    const auto capacity = device_bytes(manager);
+    const auto hot = bench::filled(capacity / 3 / block * block),
+               cold = bench::filled(2 * capacity);
     const auto before = manager.statistics();
     for (std::size_t at = 0; at < cold->size(); at += 4 * block) {
         sweep(hot->data(), hot->size());

@@ -13,7 +13,7 @@ extern "C" {
 
 namespace {
 
-TEST(Knobs, HaveANameOfTheirOwnAndADefaultThatIsAllowed) {
+TEST(Knobs, HaveDistinctNamesAndValidDefaults) {
     std::set<std::string> names;
     for (std::uint32_t knob = 0; knob < HMMRT_KNOBS; knob++) {
         const hmmrt_knob_info* info = hmmrt_knob_describe(knob);

@@ -307,7 +307,7 @@ TEST(HostWindow, DoublesForEachFaultThatGoesOn) {
     EXPECT_EQ(counts, (std::vector<unsigned>{16, 32, 64, 128, 256, 16}));
 }
 
-TEST(HostWindow, StartsAnewAfterAJump) {
+TEST(HostWindow, StartsAgainAfterAJump) {
     hmmrt_policy_run run = {};
     host_window(run, 0);
     EXPECT_EQ(host_window(run, 16).count, 32u);
@@ -316,7 +316,7 @@ TEST(HostWindow, StartsAnewAfterAJump) {
 }
 
 // After the last page of a block no fault can continue the run.
-TEST(HostWindow, AfterTheLastPageTheNextRunStartsAnew) {
+TEST(HostWindow, AfterTheLastPageTheNextRunStartsAgain) {
     hmmrt_policy_run run = {};
     host_window(run, block - granule);
     EXPECT_EQ(host_window(run, 0).count, granule);
@@ -396,7 +396,7 @@ hmmrt_advice advised(uint32_t flags, uint32_t preferred, uint32_t accessed_by) {
     return advice;
 }
 
-constexpr uint32_t no_place = HMMRT_LOCATION_NONE;
+constexpr uint32_t no_location = HMMRT_LOCATION_NONE;
 
 // What happens to a page that device 3 touches, if only advice decides.
 hmmrt_policy_want touched(const hmmrt_advice& advice, bool write) {
@@ -408,7 +408,7 @@ hmmrt_policy_want touched(const hmmrt_advice& advice, bool write) {
     return hmmrt_policy_residency(&page).want;
 }
 
-TEST(PolicyTouched, MovesWhatNobodySaidAnythingAbout) {
+TEST(PolicyTouched, MovesPagesWithoutAdvice) {
     for (const bool write : {false, true})
         EXPECT_EQ(touched(unadvised, write), HMMRT_POLICY_MOVE);
 }
@@ -419,20 +419,21 @@ TEST(PolicyTouched, AsksAdviceInOrder) {
         hmmrt_advice advice;
         hmmrt_policy_want read, write;
     } table[] = {
-        {advised(HMMRT_RANGE_NO_MIGRATE, no_place, 0), HMMRT_POLICY_STAY, HMMRT_POLICY_STAY},
+        {advised(HMMRT_RANGE_NO_MIGRATE, no_location, 0), HMMRT_POLICY_STAY, HMMRT_POLICY_STAY},
         {advised(HMMRT_RANGE_NO_MIGRATE | HMMRT_RANGE_READ_MOSTLY, 3, 0), HMMRT_POLICY_STAY,
          HMMRT_POLICY_STAY},
-        {advised(HMMRT_RANGE_READ_MOSTLY, no_place, 0), HMMRT_POLICY_COPY, HMMRT_POLICY_MOVE},
+        {advised(HMMRT_RANGE_READ_MOSTLY, no_location, 0), HMMRT_POLICY_COPY, HMMRT_POLICY_MOVE},
         {advised(HMMRT_RANGE_READ_MOSTLY, HMMRT_LOCATION_HOST, 0), HMMRT_POLICY_COPY,
          HMMRT_POLICY_STAY},
-        {advised(HMMRT_RANGE_READ_MOSTLY, no_place, 1u << 3), HMMRT_POLICY_COPY, HMMRT_POLICY_MOVE},
+        {advised(HMMRT_RANGE_READ_MOSTLY, no_location, 1u << 3), HMMRT_POLICY_COPY,
+         HMMRT_POLICY_MOVE},
         {advised(0, 3, 0), HMMRT_POLICY_MOVE, HMMRT_POLICY_MOVE},
         {advised(0, 3, 1u << 3), HMMRT_POLICY_MOVE, HMMRT_POLICY_MOVE},
         {advised(0, 2, 0), HMMRT_POLICY_STAY, HMMRT_POLICY_STAY},
         {advised(0, HMMRT_LOCATION_HOST, 0), HMMRT_POLICY_STAY, HMMRT_POLICY_STAY},
         {advised(0, HMMRT_LOCATION_HOST_NODE(1), 0), HMMRT_POLICY_STAY, HMMRT_POLICY_STAY},
-        {advised(0, no_place, 1u << 3), HMMRT_POLICY_STAY, HMMRT_POLICY_STAY},
-        {advised(0, no_place, 1u << 2 | HMMRT_BY_CPU), HMMRT_POLICY_MOVE, HMMRT_POLICY_MOVE},
+        {advised(0, no_location, 1u << 3), HMMRT_POLICY_STAY, HMMRT_POLICY_STAY},
+        {advised(0, no_location, 1u << 2 | HMMRT_BY_CPU), HMMRT_POLICY_MOVE, HMMRT_POLICY_MOVE},
     };
     for (const auto& row : table) {
         const auto at = &row - table;
@@ -468,7 +469,7 @@ const Rule rules[] = {
     {HMMRT_RULE_PREFERRED_HERE, HMMRT_POLICY_MOVE,
      [](const hmmrt_policy_page& page) { return page.advice->preferred == page.device; }},
     {HMMRT_RULE_PREFERRED_ELSEWHERE, HMMRT_POLICY_STAY,
-     [](const hmmrt_policy_page& page) { return page.advice->preferred != no_place; }},
+     [](const hmmrt_policy_page& page) { return page.advice->preferred != no_location; }},
     {HMMRT_RULE_THRASHING, HMMRT_POLICY_STAY,
      [](const hmmrt_policy_page& page) { return page.pinned; }},
     {HMMRT_RULE_READ_MOSTLY_WRITE, HMMRT_POLICY_MOVE,
@@ -492,7 +493,7 @@ TEST(PolicyResidency, IsTheFirstRuleThatApplies) {
     std::bitset<HMMRT_RULES> seen;
     for (unsigned bits = 0; bits < 1u << 9; bits++)
         for (uint32_t policy = HMMRT_MIGRATE_ON_TOUCH; policy <= HMMRT_MIGRATE_NEVER; policy++)
-            for (uint32_t preferred : {no_place, 3u, 2u, uint32_t(HMMRT_LOCATION_HOST),
+            for (uint32_t preferred : {no_location, 3u, 2u, uint32_t(HMMRT_LOCATION_HOST),
                                        uint32_t(HMMRT_LOCATION_HOST_NODE(1))}) {
                 const auto bit = [bits](unsigned n) { return (bits >> n & 1) != 0; };
                 const auto advice = advised((bit(0) ? HMMRT_RANGE_NO_MIGRATE : 0) |
@@ -513,7 +514,7 @@ TEST(PolicyResidency, IsTheFirstRuleThatApplies) {
 }
 
 TEST(PolicyPrefetched, GoesWhereItIsToldUnlessNothingMayMove) {
-    const auto pinned = advised(HMMRT_RANGE_NO_MIGRATE | HMMRT_RANGE_READ_MOSTLY, no_place, 0);
+    const auto pinned = advised(HMMRT_RANGE_NO_MIGRATE | HMMRT_RANGE_READ_MOSTLY, no_location, 0);
     const auto copied = advised(HMMRT_RANGE_READ_MOSTLY, 2, 0);
     const auto elsewhere = advised(0, HMMRT_LOCATION_HOST, 1u << 3);
     EXPECT_EQ(hmmrt_policy_prefetched(&copied, false), HMMRT_POLICY_COPY);

@@ -39,14 +39,14 @@ TEST(Shares, OfOneIsAllOfIt) {
     }
 }
 
-TEST(Shares, WhoHasTooMuchGivesToWhoHasTooLittle) {
+TEST(Shares, AUserOverItsShareGivesToAUserBelowIts) {
     std::vector<hmmrt_policy_share> shares = {share_of(6 * chunk), share_of(2 * chunk)};
     rank(8 * chunk, shares, &shares[1]);
     EXPECT_LT(shares[0].rank, shares[1].rank);
     EXPECT_NE(shares[0].rank, HMMRT_SHARE_KEPT);
 }
 
-TEST(Shares, WhoHasTooMuchTakesNothingFromWhoHasNot) {
+TEST(Shares, AUserOverItsShareTakesNothingFromAUserWithinIts) {
     for (const std::uint64_t modest : {std::uint64_t{1}, chunk, 4 * chunk}) {
         std::vector<hmmrt_policy_share> shares = {share_of(8 * chunk - modest), share_of(modest)};
         rank(8 * chunk, shares, shares.data());
@@ -65,7 +65,7 @@ TEST(Shares, AreWeighedByPriority) {
     EXPECT_EQ(shares[0].rank, HMMRT_SHARE_KEPT);
 }
 
-TEST(Shares, OfLowPriorityGoFirstAmongThoseWhoHaveTooMuch) {
+TEST(Shares, OfLowPriorityGoFirstAmongUsersOverTheirShare) {
     std::vector<hmmrt_policy_share> shares = {share_of(4 * chunk, 10), share_of(5 * chunk, 11),
                                               share_of(0, 200)};
     rank(9 * chunk, shares, &shares[2]);
@@ -108,28 +108,29 @@ struct Device {
     std::vector<hmmrt_policy_share> shares;
     std::list<std::size_t> recent;
 
-    /// User @who requests one more chunk. Returns the user that lost a chunk,
+    /// @user requests one more chunk. Returns the user that lost a chunk,
     /// or shares.size() if no eviction was needed or none was possible.
-    std::size_t want(std::size_t who) {
+    std::size_t want(std::size_t user) {
         std::size_t victim = shares.size();
         if (recent.size() >= chunks) {
-            const auto found = choose(who);
+            const auto found = choose(user);
             if (found == recent.end()) return victim;
             victim = *found;
             shares[victim].used -= chunk;
             recent.erase(found);
         }
-        shares[who].used += chunk;
-        recent.push_back(who);
+        shares[user].used += chunk;
+        recent.push_back(user);
         return victim;
     }
 
-    std::list<std::size_t>::iterator choose(std::size_t who) {
+    std::list<std::size_t>::iterator choose(std::size_t user) {
         hmmrt_policy_share_sum sum = {.size = chunks * chunk, .weight = 0};
         for (std::size_t i = 0; i < shares.size(); i++)
-            if (shares[i].used || i == who) hmmrt_policy_share_add(&sum, &shares[i]);
+            if (shares[i].used || i == user) hmmrt_policy_share_add(&sum, &shares[i]);
         for (std::size_t i = 0; i < shares.size(); i++)
-            if (shares[i].used || i == who) hmmrt_policy_share_rank(&sum, &shares[i], &shares[who]);
+            if (shares[i].used || i == user)
+                hmmrt_policy_share_rank(&sum, &shares[i], &shares[user]);
         hmmrt_policy_share_pick pick;
         hmmrt_policy_share_begin(&pick);
         auto found = recent.end();
@@ -152,7 +153,7 @@ TEST(SharesOfADevice, OneAloneIsLeastRecentlyUsed) {
 
 // After random requests each user that wants more has at least its share, and
 // no request on a full device fails to find a victim.
-TEST(SharesOfADevice, EverybodyGetsHisShareWhateverTheOthersDo) {
+TEST(SharesOfADevice, EveryUserGetsItsShareWhateverTheOthersDo) {
     const unsigned int seed = std::random_device{}();
     std::mt19937 random(seed);
     for (int round = 0; round < 200; round++) {

@@ -47,24 +47,24 @@ class Block {
 
     hmmrt_policy_pace pace() const { return {&knobs, now, lapse}; }
 
-    bool move(u8 place, unsigned first = 0, unsigned count = granule) {
+    bool move(u8 location, unsigned first = 0, unsigned count = granule) {
         const auto at = pace();
-        return hmmrt_policy_moved(&state, {first, count}, place, &at);
+        return hmmrt_policy_moved(&state, {first, count}, location, &at);
     }
 
-    hmmrt_policy_held hold(unsigned page = 0, u8 who = mine) {
+    hmmrt_policy_held hold(unsigned page = 0, u8 processor = mine) {
         const auto at = pace();
-        return hmmrt_policy_hold(&state, page, who, &at, &nap);
+        return hmmrt_policy_hold(&state, page, processor, &at, &nap);
     }
 
     bool pinned() const { return hmmrt_policy_is_pinned(&state, now); }
 
     /// One touch of a device: it waits if it is throttled, then moves the page
     /// unless it is pinned.
-    hmmrt_policy_held touch(unsigned page = 0, u8 who = mine) {
-        const auto found = hold(page, who);
+    hmmrt_policy_held touch(unsigned page = 0, u8 processor = mine) {
+        const auto found = hold(page, processor);
         if (found == HMMRT_HOLD_NAP || found == HMMRT_HOLD_SHARE) now += nap;
-        if (!pinned()) move(who, page / granule * granule);
+        if (!pinned()) move(processor, page / granule * granule);
         return found;
     }
 
@@ -192,7 +192,7 @@ TEST(Throttle, IsNeverForMoreThanASecond) {
     EXPECT_EQ(block.state.when[0], block.now + 1000000);
 }
 
-TEST(Throttle, IsNotForWhoHasThePage) {
+TEST(Throttle, IsNotForTheProcessorThatHasThePage) {
     Block block;
     block.thrash();
     block.move(mine);
@@ -200,7 +200,7 @@ TEST(Throttle, IsNotForWhoHasThePage) {
     EXPECT_EQ(block.hold(0, other), HMMRT_HOLD_NAP);
 }
 
-TEST(Throttle, EndsWhenNobodyElseCameForALapse) {
+TEST(Throttle, EndsAfterALapseWithoutAnotherProcessor) {
     Block block;
     block.thrash();
     block.move(host);
@@ -236,7 +236,7 @@ TEST(Pin, LastsAsLongAsTheKnobSaysAndLeavesNothingBehind) {
     EXPECT_NE(block.turns_until_pinned(20), 0u);
 }
 
-TEST(Epoch, QuietIsForgottenAndTooOftenIsNotLookedAtAnyMore) {
+TEST(Epoch, QuietClearsTheStateAndTooManyResetsEndDetection) {
     for (const unsigned most : {1u, 4u, 9u}) {
         Block block;
         block.knobs.of[HMMRT_KNOB_THRASHING_MAX_RESETS] = most;
@@ -331,9 +331,9 @@ TEST(AnyStream, KeepsWaitsBoundedAndPinsFinite) {
                 if (!block.pinned()) hmmrt_policy_forget(&block.state);
                 break;
             default: {
-                const u8 who = pick(1) ? mine : other;
+                const u8 processor = pick(1) ? mine : other;
                 const auto before = block.state.throttles;
-                const auto found = block.hold(page, who);
+                const auto found = block.hold(page, processor);
                 ASSERT_LE(block.state.throttles, naps);
                 if (found == HMMRT_HOLD_NAP) {
                     ASSERT_EQ(block.nap, nap);
@@ -348,7 +348,7 @@ TEST(AnyStream, KeepsWaitsBoundedAndPinsFinite) {
                     ASSERT_EQ(block.state.pinned_until, block.now + pin);
                 }
                 ASSERT_EQ(found == HMMRT_HOLD_PINNED || found == HMMRT_HOLD_PIN, block.pinned());
-                if (!block.pinned()) block.move(who, page / granule * granule);
+                if (!block.pinned()) block.move(processor, page / granule * granule);
             }
             }
             if (block.state.pinned_until && !block.pinned()) hmmrt_policy_forget(&block.state);
@@ -411,36 +411,36 @@ class SmallDevice {
 
 // Sweeps over all blocks. Returns how many uses of the last sweep were in
 // system memory.
-unsigned at_home(SmallDevice& device, unsigned blocks, unsigned sweeps) {
-    unsigned home = 0;
+unsigned in_system_memory(SmallDevice& device, unsigned blocks, unsigned sweeps) {
+    unsigned count = 0;
     for (unsigned sweep = 0; sweep < sweeps; sweep++) {
-        home = 0;
+        count = 0;
         for (unsigned i = 0; i < blocks; i++)
-            home += !device.use(i, 1000 * sweep);
+            count += !device.use(i, 1000 * sweep);
     }
-    return home;
+    return count;
 }
 
 TEST(Thrashing, IsNoneWhereAllFits) {
     SmallDevice device(64, 64);
-    EXPECT_EQ(at_home(device, 64, 20), 0u);
+    EXPECT_EQ(in_system_memory(device, 64, 20), 0u);
     EXPECT_EQ(device.moves(), 64u);
 }
 
 // Eviction takes the oldest block first: without detection each use of each
 // sweep would be a move.
-TEST(Thrashing, LeavesAtHomeWhatIsALittleTooMuch) {
+TEST(Thrashing, LeavesASmallExcessInSystemMemory) {
     SmallDevice device(64, 70);
-    const unsigned home = at_home(device, 70, 20);
-    EXPECT_GE(home, 6u);
-    EXPECT_LE(home, 35u);
+    const unsigned count = in_system_memory(device, 70, 20);
+    EXPECT_GE(count, 6u);
+    EXPECT_LE(count, 35u);
     EXPECT_LT(device.moves(), 20u * 70 / 3);
 }
 
 TEST(Thrashing, IsNotThatMoreIsSweptThanWillEverFit) {
     for (const unsigned factor : {2u, 4u}) {
         SmallDevice device(64, 64 * factor);
-        EXPECT_EQ(at_home(device, 64 * factor, 20), 0u) << factor;
+        EXPECT_EQ(in_system_memory(device, 64 * factor, 20), 0u) << factor;
     }
 }
 
@@ -450,14 +450,14 @@ TEST(Thrashing, EndsAnAccessThatNeedsMoreThanThereIs) {
     for (const unsigned chunks : {1u, 2u, 3u, 4u}) {
         SmallDevice device(chunks, chunks + 1);
         unsigned sweeps = 0;
-        while (!at_home(device, chunks + 1, 1))
+        while (!in_system_memory(device, chunks + 1, 1))
             ASSERT_LT(++sweeps, 5u) << chunks;
     }
 }
 
 // Also with thrashing detection switched off: an access that does not fit must
 // complete.
-TEST(Thrashing, OfWhatIsEvictedIsLookedForInAnyCase) {
+TEST(Thrashing, OfWhatIsEvictedIsDetectedEvenIfSwitchedOff) {
     hmmrt_knobs knobs = default_knobs();
     knobs.of[HMMRT_KNOB_THRASHING_ENABLE] = 0;
     const hmmrt_policy_pace pace = {&knobs, 1000, lapse};

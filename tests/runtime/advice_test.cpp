@@ -74,7 +74,7 @@ class Peer : public Advice {
     }
 };
 
-TEST_F(Advice, NoMigrateKeepsPagesHomeAlsoFromAPrefetch) {
+TEST_F(Advice, NoMigrateKeepsPagesInSystemMemoryDespiteAPrefetch) {
     hmm::advise(memory_, hmm::no_migrate);
     hmm::prefetch(memory_, hmm::device(0));
     EXPECT_EQ(sum_on_device(), static_cast<long>(bytes));
@@ -125,7 +125,7 @@ TEST_F(Advice, QueuedComesAfterWhatWasQueuedBefore) {
     one.synchronize();
     const auto found = hmm::residency(memory_);
     EXPECT_TRUE(found.all_on(hmm::host)) << "the last prefetch was too late";
-    EXPECT_TRUE(all_prefetched(found)) << "the first prefetch moved them, or none came home";
+    EXPECT_TRUE(all_prefetched(found)) << "the first prefetch moved them, or none migrated back";
 }
 
 TEST_F(Advice, QueuedComesBeforeWhatIsQueuedAfter) {
@@ -187,16 +187,16 @@ TEST_F(Attributes, AreWhatAllPagesWereAdvised) {
     EXPECT_EQ(attribute(hmmMemRangeAttributePreferredLocation, memory_), hmmInvalidDeviceId);
 }
 
-TEST_F(Attributes, ListWhoAccesses) {
+TEST_F(Attributes, ListTheProcessorsOfAccessedBy) {
     hmm::advise(memory_, hmm::accessed_by(hmm::host));
     hmm::advise(memory_, hmm::accessed_by(hmm::device(0)));
-    int places[3] = {};
-    ASSERT_EQ(hmmMemRangeGetAttribute(places, sizeof(places), hmmMemRangeAttributeAccessedBy,
+    int locations[3] = {};
+    ASSERT_EQ(hmmMemRangeGetAttribute(locations, sizeof(locations), hmmMemRangeAttributeAccessedBy,
                                       memory_.data(), bytes),
               hmmSuccess);
-    EXPECT_EQ(places[0], 0);
-    EXPECT_EQ(places[1], hmmCpuDeviceId);
-    EXPECT_EQ(places[2], hmmInvalidDeviceId);
+    EXPECT_EQ(locations[0], 0);
+    EXPECT_EQ(locations[1], hmmCpuDeviceId);
+    EXPECT_EQ(locations[2], hmmInvalidDeviceId);
 }
 
 TEST_F(Attributes, KnowTheLastPrefetch) {
@@ -217,7 +217,7 @@ TEST_F(Attributes, OfAHoleAreRefused) {
               hmmErrorInvalidValue);
 }
 
-TEST_F(Residency, SaysWherePagesAreWhoMapsThemAndWhatMovedThem) {
+TEST_F(Residency, ReportsLocationMappingsAndCauseOfTheLastMove) {
     hmm::prefetch(memory_.first(bytes / 2), hmm::device(0));
     hmm::synchronize();
     const auto found = hmm::residency(memory_);

@@ -189,7 +189,7 @@ TEST_F(Copy, OnlyMemoryOfTheLibraryIsFreedAndOnce) {
               hmmErrorMemoryAllocation);
 }
 
-TEST_F(Copy, MemoryOfADeviceThatFailedIsFreedAllTheSame) {
+TEST_F(Copy, MemoryOfADeviceThatFailedIsStillFreed) {
     void* memory = nullptr;
     int* volatile nowhere = nullptr;
     ASSERT_EQ(hmmMallocManaged(&memory, page, hmmMemAttachGlobal), hmmSuccess);

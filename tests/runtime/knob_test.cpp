@@ -32,7 +32,7 @@ class Knobs : public OnDevice {
                 value++;
         });
     }
-    static bool is_home(std::span<const unsigned char> memory) {
+    static bool is_in_system_memory(std::span<const unsigned char> memory) {
         return hmm::residency(memory).all_on(hmm::host);
     }
     static bool is_on_device(std::span<const unsigned char> memory) {
@@ -76,7 +76,7 @@ TEST_F(Knobs, SayWhatTheyAre) {
 TEST_F(Knobs, OfTheProcessHoldUntilTheyAreReset) {
     policy_.set(hmmMigrateNever);
     add_one_on_device(first_half());
-    EXPECT_TRUE(is_home(first_half()));
+    EXPECT_TRUE(is_in_system_memory(first_half()));
     policy_.reset();
     add_one_on_device(second_half());
     EXPECT_TRUE(is_on_device(second_half()));
@@ -87,14 +87,14 @@ TEST_F(Knobs, OfTheProcessHoldUntilTheyAreReset) {
 TEST_F(Knobs, OfARangeHoldThereAlone) {
     policy_.set(hmmMigrateNever, first_half());
     add_one_on_device(memory_);
-    EXPECT_TRUE(is_home(first_half()));
+    EXPECT_TRUE(is_in_system_memory(first_half()));
     EXPECT_TRUE(is_on_device(second_half()));
 }
 
-TEST_F(Knobs, OfTheDeviceHoldForWhoHasSetNoOther) {
+TEST_F(Knobs, OfTheDeviceApplyUnlessTheProcessHasItsOwn) {
     policy_.set(hmmMigrateNever, hmm::device(0));
     add_one_on_device(first_half());
-    EXPECT_TRUE(is_home(first_half()));
+    EXPECT_TRUE(is_in_system_memory(first_half()));
     policy_.set(hmmMigrateOnTouch);
     add_one_on_device(second_half());
     EXPECT_TRUE(is_on_device(second_half()));
@@ -134,7 +134,7 @@ TEST_F(Knobs, AreAsTheyWereAfterAReset) {
     hmm::reset();
     EXPECT_EQ(threshold_.get().value, 20u);
     add_one_on_device(memory_);
-    EXPECT_TRUE(is_home(first_half()));
+    EXPECT_TRUE(is_in_system_memory(first_half()));
     EXPECT_TRUE(is_on_device(second_half()));
 }
 
@@ -147,7 +147,7 @@ TEST_F(Knobs, OfADeviceNeedPrivilege) {
     EXPECT_EQ(threshold_.get().value, 20u);
 }
 
-TEST_F(Knobs, ThatAreNoneAreRefused) {
+TEST_F(Knobs, ThatDoNotExistAreRefused) {
     hmmKnob found;
     EXPECT_EQ(hmmKnobGet(&found, "prefetch_thresholds", of_process), hmmErrorInvalidValue);
     EXPECT_EQ(hmmKnobSet("prefetch_thresholds", 51, of_process), hmmErrorInvalidValue);

@@ -136,7 +136,7 @@ TEST_F(Memory, MemGetInfoFollowsWhatIsOnTheDevice) {
     EXPECT_LT(before - during, 4 * bytes);
 }
 
-TEST_F(Memory, ResetBringsMemoryHome) {
+TEST_F(Memory, ResetMigratesMemoryBack) {
     unsigned char* const raw = memory_.data();
     hmm::launch(bytes, [=](std::size_t i) { raw[i] = 3; });
     hmm::synchronize();

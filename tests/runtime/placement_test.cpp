@@ -44,7 +44,7 @@ class Placement : public OnDevice {
     }
     ~Placement() override { munmap(memory_.data(), bytes); }
 
-    static int place_of(const void* ptr) {
+    static int location_of(const void* ptr) {
         hmmPointerAttributes found = {};
         EXPECT_EQ(hmmPointerGetAttributes(&found, ptr), hmmSuccess) << hmmGetLastErrorDetail();
         return found.location;
@@ -110,8 +110,8 @@ TEST_F(Discard, ComesInTheOrderOfItsStream) {
 TEST_F(Discard, ThenPrefetchPutsZeroesThere) {
     hmm::discard_and_prefetch(memory_, hmm::device(0));
     hmm::synchronize();
-    EXPECT_EQ(place_of(&memory_[0]), 0);
-    EXPECT_EQ(place_of(&memory_[bytes - 1]), 0);
+    EXPECT_EQ(location_of(&memory_[0]), 0);
+    EXPECT_EQ(location_of(&memory_[bytes - 1]), 0);
     bool zeroes = true;
     on_device([&] {
         for (const unsigned char value : memory_)
@@ -132,24 +132,24 @@ TEST_F(Discard, OfAHoleOrOfRegisteredMemoryIsReportedOnce) {
     expect_usable();
 }
 
-TEST_F(Registered, StaysHomeAndIsUsedFromThere) {
+TEST_F(Registered, StaysInSystemMemoryAndIsAccessedThere) {
     hmm::prefetch(memory_, hmm::device(0));
     hmm::synchronize();
-    ASSERT_EQ(place_of(memory_.data()), 0);
+    ASSERT_EQ(location_of(memory_.data()), 0);
     {
         const hmm::registered_memory registered(memory_);
-        EXPECT_EQ(place_of(memory_.data()), hmmCpuDeviceId);
+        EXPECT_EQ(location_of(memory_.data()), hmmCpuDeviceId);
         hmm::prefetch(memory_, hmm::device(0));
         hmm::launch(bytes, [raw = memory_.data()](std::size_t i) { raw[i]++; });
         hmm::synchronize();
-        EXPECT_EQ(place_of(&memory_[0]), hmmCpuDeviceId);
-        EXPECT_EQ(place_of(&memory_[bytes - 1]), hmmCpuDeviceId);
+        EXPECT_EQ(location_of(&memory_[0]), hmmCpuDeviceId);
+        EXPECT_EQ(location_of(&memory_[bytes - 1]), hmmCpuDeviceId);
     }
     for (const unsigned char value : memory_)
         ASSERT_EQ(value, 2);
     hmm::prefetch(memory_, hmm::device(0));
     hmm::synchronize();
-    EXPECT_EQ(place_of(&memory_[bytes - 1]), 0) << "it may move again";
+    EXPECT_EQ(location_of(&memory_[bytes - 1]), 0) << "it may move again";
 }
 
 TEST_F(Registered, PageThatIsSharedStaysLockedUntilTheLastIsGone) {
@@ -158,12 +158,12 @@ TEST_F(Registered, PageThatIsSharedStaysLockedUntilTheLastIsGone) {
     ASSERT_EQ(hmmHostUnregister(&memory_[100]), hmmSuccess);
     hmm::prefetch(memory_.first(2 * page), hmm::device(0));
     hmm::synchronize();
-    EXPECT_EQ(place_of(&memory_[0]), hmmCpuDeviceId);
-    EXPECT_EQ(place_of(&memory_[page]), 0);
+    EXPECT_EQ(location_of(&memory_[0]), hmmCpuDeviceId);
+    EXPECT_EQ(location_of(&memory_[page]), 0);
     ASSERT_EQ(hmmHostUnregister(&memory_[0]), hmmSuccess);
     hmm::prefetch(memory_.first(page), hmm::device(0));
     hmm::synchronize();
-    EXPECT_EQ(place_of(&memory_[0]), 0);
+    EXPECT_EQ(location_of(&memory_[0]), 0);
 }
 
 TEST_F(Registered, WhatTheProgramHadLockedStaysLocked) {
@@ -191,7 +191,7 @@ TEST_F(Registered, WhatTheProgramHadLockedStaysLocked) {
     EXPECT_EQ(locked(), "--LL-L--");
 }
 
-TEST_F(Registered, ComesHomeByAPrefetch) {
+TEST_F(Registered, MigratesBackByAPrefetch) {
     hmm::prefetch(memory_, hmm::device(0));
     hmm::synchronize();
     const hmm::registered_memory registered(memory_);
@@ -219,8 +219,8 @@ TEST_F(Registered, LimitOnLockedMemoryIsAnErrorThatNamesIt) {
     }
     EXPECT_EQ(hmmHostUnregister(memory_.data()), hmmErrorHostMemoryNotRegistered);
     EXPECT_FALSE(is_locked(memory_.data()));
-    EXPECT_EQ(place_of(&memory_[0]), 0) << "nothing has moved";
-    EXPECT_EQ(place_of(&memory_[9 * page - 1]), 0);
+    EXPECT_EQ(location_of(&memory_[0]), 0) << "nothing has moved";
+    EXPECT_EQ(location_of(&memory_[9 * page - 1]), 0);
 }
 
 TEST_F(Report, CountsPagesThatMovedThatWereThereAndThatStayed) {
@@ -260,10 +260,10 @@ TEST_F(Report, OfAHoleIsRefusedAtOnce) {
 }
 
 TEST_F(Pointers, SayWhereTheirPageIs) {
-    EXPECT_EQ(place_of(memory_.data()), hmmCpuDeviceId);
+    EXPECT_EQ(location_of(memory_.data()), hmmCpuDeviceId);
     hmm::prefetch(memory_, hmm::device(0));
     hmm::synchronize();
-    EXPECT_EQ(place_of(memory_.data() + 17), 0);
+    EXPECT_EQ(location_of(memory_.data() + 17), 0);
     hmmPointerAttributes found;
     ASSERT_EQ(hmmPointerGetAttributes(&found, memory_.data() + 17), hmmSuccess);
     EXPECT_EQ(found.type, hmmMemoryTypeUnregistered);

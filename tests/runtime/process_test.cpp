@@ -328,7 +328,7 @@ TEST_F(Process, AA_NoProcessOfTheSameUserReachesAnAgentThatStarts) {
 
 std::atomic<int> children_signalled = 0;
 
-TEST_F(Process, TheAgentIsNobodysChild) {
+TEST_F(Process, TheAgentIsNotAChildOfTheProgram) {
     struct sigaction old, action = {};
     action.sa_handler = [](int) { children_signalled++; };
     sigaction(SIGCHLD, &action, &old);

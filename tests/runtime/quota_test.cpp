@@ -119,7 +119,7 @@ TEST_F(Quotas, BoundWhatKernelsBringAndFailNone) {
     expect_all(2);
 }
 
-TEST_F(Quotas, OfNothingLeaveAllAtHome) {
+TEST_F(Quotas, OfZeroKeepAllInSystemMemory) {
     mine_.set(0, 0);
     EXPECT_EQ(mine_.get().priority, 0u);
     add_one_on_device();
@@ -174,7 +174,7 @@ TEST_F(Quotas, WrongArgumentsAreRefused) {
     close(null);
 }
 
-TEST_F(Quotas, OfACgroupBoundWhoIsInIt) {
+TEST_F(Quotas, OfACgroupBoundItsProcesses) {
     const own_cgroup group;
     if (!group.exists()) GTEST_SKIP() << "no cgroups of the second version";
     hmm::reset(); // an existing binding stays charged to its cgroup

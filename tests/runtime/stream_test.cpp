@@ -389,7 +389,7 @@ TEST_F(Stream, OnlyHostFunctionsNeedThreadsAndTheyGo) {
     EXPECT_EQ(threads(), before);
 }
 
-TEST_F(Stream, PrefetchesHaveTheirPlace) {
+TEST_F(Stream, PrefetchesRunInOrder) {
     const hmm::stream one;
     std::vector<float> data(1 << 18, 1.0f);
     float* const raw = data.data();
@@ -531,7 +531,7 @@ TEST_F(Stream, AResetEndsThemAllWithWorkPending) {
     EXPECT_EQ(launch_nothing(hmmStreamPerThread), hmmSuccess);
 }
 
-TEST_F(Stream, AKilledAgentHoldsUpNobody) {
+TEST_F(Stream, AKilledAgentBlocksNoThread) {
     hmm::stream one, other;
     std::atomic<bool> never = false, called = false;
     int agent = 0;

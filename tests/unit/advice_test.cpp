@@ -17,12 +17,12 @@ class Advice : public MemoryOverFakes {
                   hmmSuccess);
         return value;
     }
-    std::vector<int> accessed_by(std::size_t room) {
-        std::vector<int> places(room);
-        EXPECT_EQ(hmmMemRangeGetAttribute(places.data(), room * sizeof(int),
+    std::vector<int> accessed_by(std::size_t count) {
+        std::vector<int> locations(count);
+        EXPECT_EQ(hmmMemRangeGetAttribute(locations.data(), count * sizeof(int),
                                           hmmMemRangeAttributeAccessedBy, memory().data(), page),
                   hmmSuccess);
-        return places;
+        return locations;
     }
 };
 
@@ -84,7 +84,7 @@ TEST_F(Advice, WrongArgumentsAreRefused) {
         hmmErrorInvalidValue);
 }
 
-TEST_F(Advice, LocationIsLookedAtWhereTheAdviceSaysSo) {
+TEST_F(Advice, LocationIsIgnoredByAdviceWithoutOne) {
     const hmmMemLocation nowhere = {hmmMemLocationTypeInvalid, 99};
     for (const auto advice :
          {hmmMemAdviseSetReadMostly, hmmMemAdviseUnsetReadMostly,
@@ -105,7 +105,7 @@ TEST_F(Advice, QueuedOfAHoleIsReportedOnceWithItsName) {
     EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
 }
 
-TEST_F(Advice, QueuedTakesItsPlaceInTheStream) {
+TEST_F(Advice, QueuedRunsInStreamOrder) {
     const hmm::stream one;
     int before = -1;
     one.call_host([] {});
@@ -142,7 +142,7 @@ TEST_F(Advice, GranularityIsAPowerOfTwoBetweenAPageAndABlock) {
     EXPECT_EQ(hmmMemSetGranularity(data, 0, page), hmmErrorInvalidValue);
 }
 
-TEST_F(Attributes, PlacesAreNumbersOfThisProcess) {
+TEST_F(Attributes, LocationsAreNumbersOfThisProcess) {
     hmm::advise(memory(), hmm::preferred(hmm::device(1))); // its id is 2
     EXPECT_EQ(attribute(hmmMemRangeAttributePreferredLocation), 1);
     EXPECT_EQ(attribute(hmmMemRangeAttributePreferredLocationId), 1);
@@ -167,7 +167,7 @@ TEST_F(Attributes, NodesAreTheCpuButForTypeAndId) {
     expect_node(3);
 }
 
-TEST_F(Attributes, PagesThatDifferHaveNoPlace) {
+TEST_F(Attributes, PagesThatDifferHaveNoLocation) {
     hmm::advise(memory().first(page), hmm::preferred(hmm::device(0)));
     hmm::advise(memory().subspan(page), hmm::preferred(hmm::host));
     EXPECT_EQ(attribute(hmmMemRangeAttributePreferredLocation, 0, page + 1), hmmInvalidDeviceId);
@@ -190,12 +190,12 @@ TEST_F(Attributes, LastPrefetchIsWhereItWasAskedToGo) {
 }
 
 TEST_F(Attributes, LastPrefetchHasATypeAndAnId) {
-    const auto expect = [&](std::size_t bytes, hmmMemLocationType type, int id, int place) {
+    const auto expect = [&](std::size_t bytes, hmmMemLocationType type, int id, int location) {
         EXPECT_EQ(
             attribute<hmmMemLocationType>(hmmMemRangeAttributeLastPrefetchLocationType, 0, bytes),
             type);
         EXPECT_EQ(attribute(hmmMemRangeAttributeLastPrefetchLocationId, 0, bytes), id);
-        EXPECT_EQ(attribute(hmmMemRangeAttributeLastPrefetchLocation, 0, bytes), place);
+        EXPECT_EQ(attribute(hmmMemRangeAttributeLastPrefetchLocation, 0, bytes), location);
     };
     expect(2 * page, hmmMemLocationTypeInvalid, hmmInvalidDeviceId, hmmInvalidDeviceId);
     hmm::prefetch(memory(), hmm::device(1)); // its id is 2

@@ -104,7 +104,7 @@ class Boxes : public MemoryOverFakes {
     }
 };
 
-TEST_F(Boxes, AreCopiedFromPlaceToPlace) {
+TEST_F(Boxes, AreCopiedBetweenPositions) {
     const hmmMemcpy3DParms made = params();
     ASSERT_EQ(hmmMemcpy3D(&made), hmmSuccess);
     std::vector<char> expected(to_.size(), 1);

@@ -122,7 +122,7 @@ TEST_F(ControlBlock, AnErrorOfNoKnownKindIsReported) {
     EXPECT_EQ(code_of([&] { gpu.synchronize(); }), hmmSuccess);
 }
 
-TEST_F(ControlBlock, AResetBreaksTheCallOfAThreadWhoseIdIsWrong) {
+TEST_F(ControlBlock, AResetBreaksTheCallOfAThreadWithAWrongId) {
     begin_call(call_kind::system_call, SYS_poll, {0, 0, static_cast<std::uint64_t>(-1)});
     ASSERT_TRUE(comes_to(call_state::running));
     block().lanes[0].app_tid = getpid();

@@ -494,7 +494,7 @@ TEST_F(EveryCall, IsSuccessWhereNothingIsWrong) {
         EXPECT_EQ(each.code, hmmSuccess) << each.name;
 }
 
-TEST_F(EveryCall, WithoutAPlaceForItsResultIsRefused) {
+TEST_F(EveryCall, WithNullForItsResultIsRefused) {
     void* const data = memory().data();
     std::size_t bytes = 0;
     const auto which = hmmMemRangeAttributeReadMostly;
@@ -532,7 +532,7 @@ TEST_F(EveryCall, WithoutAPlaceForItsResultIsRefused) {
         EXPECT_EQ(each.code, hmmErrorInvalidValue) << each.name;
 }
 
-TEST_F(EveryCall, ThatGivesOutMemoryOrKnowledgeWithoutAPlaceForItIsRefused) {
+TEST_F(EveryCall, ThatAllocatesOrQueriesRefusesNullForItsResult) {
     void* nowhere = nullptr;
     std::size_t bytes = 0;
     hmmMemPool_t pool = nullptr;
@@ -586,20 +586,20 @@ TEST_F(EveryCall, OfHostFunctionsCallsThemWithTheirArgument) {
     EXPECT_EQ(given_back, 1) << "it stays the caller's";
 }
 
-TEST_F(EveryCall, OfAStreamThatIsNoneIsRefused) {
+TEST_F(EveryCall, WithAnInvalidStreamIsRefused) {
     subject of = good();
     of.stream = no_stream();
     expect(takes_stream, of, hmmErrorInvalidResourceHandle);
     EXPECT_EQ(hmmStreamDestroy(no_stream()), hmmErrorInvalidResourceHandle);
 }
 
-TEST_F(EveryCall, OfAnEventThatIsNoneIsRefused) {
+TEST_F(EveryCall, WithAnInvalidEventIsRefused) {
     subject of = good();
     of.event = reinterpret_cast<hmmEvent_t>(~0ul);
     expect(takes_event, of, hmmErrorInvalidResourceHandle);
 }
 
-TEST_F(EveryCall, OfADeviceThatIsNoneIsRefused) {
+TEST_F(EveryCall, WithAnInvalidDeviceIsRefused) {
     subject of = good();
     for (const int none : {-1, 2, 1000}) {
         of.device = none;
@@ -608,7 +608,7 @@ TEST_F(EveryCall, OfADeviceThatIsNoneIsRefused) {
     }
 }
 
-TEST_F(EveryCall, OfAPlaceThatIsNoneIsRefused) {
+TEST_F(EveryCall, WithAnInvalidLocationIsRefused) {
     subject of = good();
     for (const hmmMemLocation none : {hmmMemLocation{hmmMemLocationTypeInvalid, 0},
                                       hmmMemLocation{static_cast<hmmMemLocationType>(5), 0},
@@ -619,7 +619,7 @@ TEST_F(EveryCall, OfAPlaceThatIsNoneIsRefused) {
     }
 }
 
-TEST_F(EveryCall, OfARangeThatIsNoneIsRefused) {
+TEST_F(EveryCall, WithAnInvalidRangeIsRefused) {
     subject of = good();
     for (const std::size_t wrong : {SIZE_MAX, SIZE_MAX / 2}) {
         of.bytes = wrong;

@@ -71,7 +71,7 @@ TEST_F(GuardedRanges, TheBreakSignalKeepsItsHandler) {
     EXPECT_FALSE(guarded(SYS_rt_sigaction, {break_signal - 1}));
 }
 
-TEST_F(GuardedRanges, OtherCallsAreNotLookedAt) {
+TEST_F(GuardedRanges, OtherCallsAreNotChecked) {
     EXPECT_FALSE(guarded(SYS_read, {begin, 4096}));
 }
 

@@ -34,7 +34,7 @@ TEST_F(Knob, SaysWhatItIs) {
               unsigned(hmmKnobScopeTypeDevice) | hmmKnobScopeTypeProcess | hmmKnobScopeTypeRange);
 }
 
-TEST_F(Knob, ThatIsUnknownToThisLibraryIsFoundAllTheSame) {
+TEST_F(Knob, UnknownToThisLibraryIsFoundByName) {
     for (int i = 0; i < HMMRT_KNOBS; i++)
         kernel.policy.knobs.push_back({"new_" + std::to_string(i), 0, 9, 7, 7, {}});
     int count = 0;
@@ -92,7 +92,7 @@ TEST_F(Knob, OfNoMemoryIsLeftAlone) {
     EXPECT_EQ(threshold_.get(memory().first(0)).value, 20u);
 }
 
-TEST_F(Knob, ThatIsNoneIsRefused) {
+TEST_F(Knob, ThatDoesNotExistIsRefused) {
     hmmKnob found;
     expect_refused(hmmErrorInvalidValue, "no knob has the name prefetch_thresh",
                    hmmKnobGet(&found, "prefetch_thresh", process));
@@ -128,7 +128,7 @@ TEST_F(Knob, ErrorsOfTheKernelAreTold) {
     kernel.policy.knob_change_error = EPERM;
     expect_refused(hmmErrorNotPermitted, "CAP_SYS_ADMIN",
                    hmmKnobSet("prefetch_threshold", 1, device));
-    EXPECT_EQ(threshold_.get(hmm::device(0)).value, 51u) << "to look is allowed";
+    EXPECT_EQ(threshold_.get(hmm::device(0)).value, 51u) << "reading is allowed";
     kernel.policy.knob_change_error = ENODEV;
     EXPECT_EQ(hmmKnobReset("prefetch_threshold", device), hmmErrorInvalidDevice);
     kernel.policy.knob_change_error = ENOMEM;

@@ -182,7 +182,7 @@ TEST_F(Pool, HasNoMoreThanItMay) {
     EXPECT_EQ(hmmMallocFromPoolAsync(&two, 2 * page, small, nullptr), hmmErrorMemoryAllocation);
     ASSERT_EQ(hmmFree(one), hmmSuccess);
     EXPECT_EQ(hmmMallocFromPoolAsync(&two, 2 * page, small, nullptr), hmmSuccess)
-        << "what is kept makes room";
+        << "kept memory is released";
     EXPECT_EQ(hmmFree(two), hmmSuccess);
     EXPECT_EQ(hmmMemPoolDestroy(small), hmmSuccess);
 }
@@ -270,7 +270,7 @@ TEST_F(Pool, OfADeviceThatFailedTakesMemoryBackAfterAReset) {
     EXPECT_EQ(hmmMallocAsync(&more, page, nullptr), hmmErrorIllegalAddress);
     EXPECT_EQ(hmmDeviceReset(), hmmSuccess);
     EXPECT_EQ(hmmMemPoolTrimTo(pool_, 0), hmmSuccess);
-    EXPECT_EQ(reserved(), page) << "what was given back is nobody's any more";
+    EXPECT_EQ(reserved(), page) << "returned memory is not reserved";
     free(memory);
     hmm::synchronize();
     EXPECT_EQ(reserved(), 0u);

@@ -107,7 +107,7 @@ TEST_F(Discard, TakesWholePagesInsideTheRangeOnly) {
     EXPECT_EQ(kernel.memory.discards[1].len, page);
 }
 
-TEST_F(Discard, LooksAtNothingOutsideTheWholePages) {
+TEST_F(Discard, ChecksNothingOutsideTheWholePages) {
     auto* const end = reinterpret_cast<std::byte*>(fakes::fake_memory::hole_end);
     EXPECT_EQ(discard(end - 1, 1 + page), hmmSuccess);
     EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
@@ -164,8 +164,8 @@ TEST_F(Discard, ThenPrefetchOfSeveralTakesEachRangeInItsTurn) {
     const std::size_t sizes[] = {page, 2 * page, page, page}, firsts[] = {0, 2};
     for (std::size_t i = 0; i < 4; i++)
         ptrs[i] = &memory()[2 * page * i];
-    const hmmMemLocation places[] = {on(1), host};
-    EXPECT_EQ(hmmMemDiscardAndPrefetchBatchAsync(ptrs, sizes, 4, places, firsts, 2, 0, nullptr),
+    const hmmMemLocation locations[] = {on(1), host};
+    EXPECT_EQ(hmmMemDiscardAndPrefetchBatchAsync(ptrs, sizes, 4, locations, firsts, 2, 0, nullptr),
               hmmSuccess);
     EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
     EXPECT_EQ(kernel.memory.order, "dpdpdpdp");

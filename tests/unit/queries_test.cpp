@@ -143,7 +143,7 @@ TEST_F(Queries, ReservedMembersAreZero) {
               hmmErrorInvalidDeviceFunction);
 }
 
-TEST_F(Queries, ErrorsThatProgramsLookForHaveNames) {
+TEST_F(Queries, ErrorsThatProgramsCompareHaveNames) {
     EXPECT_STREQ(hmmGetErrorName(hmmErrorMisalignedAddress), "hmmErrorMisalignedAddress");
     EXPECT_STREQ(hmmGetErrorName(hmmErrorInvalidPitchValue), "hmmErrorInvalidPitchValue");
     EXPECT_EQ(static_cast<int>(hmmErrorInvalidPitchValue), 12);
@@ -156,7 +156,7 @@ void keep_status(hmmStream_t, hmmError_t status, void* data) {
     static_cast<std::vector<hmmError_t>*>(data)->push_back(status);
 }
 
-TEST_F(Callbacks, AreCalledInTheirPlaceWithSuccess) {
+TEST_F(Callbacks, AreCalledInStreamOrderWithSuccess) {
     std::vector<hmmError_t> seen;
     std::atomic<int> step = 0;
     const hmm::stream in;

@@ -277,7 +277,7 @@ TEST_F(Registered, InAnyOrderAPageIsLockedAsLongAsItShouldBe) {
 /// Another thread uses the memory while it migrates back to system memory, and
 /// while it is locked. The registration must not block that thread and must not
 /// be visible to it.
-TEST_F(Registered, WhatIsBeingRegisteredHoldsUpNobodyAndNobodySeesIt) {
+TEST_F(Registered, AnUnfinishedRegistrationIsInvisibleAndBlocksNoThread) {
     hmm::prefetch(memory(), hmm::device(0)); // gives the registration pages to move back
     hmm::synchronize();
     std::byte* const first = &memory()[page + 100];
@@ -341,7 +341,7 @@ TEST_F(Registered, AByteThatIsRegisteredAlreadyMovesNothing) {
     EXPECT_EQ(kernel.memory.prefetches.size(), before);
 }
 
-TEST_F(Registered, MemoryComesHomeBefore) {
+TEST_F(Registered, MemoryMigratesBackFirst) {
     hmm::prefetch(memory(), hmm::device(0));
     hmm::synchronize();
     EXPECT_EQ(add(0, page), hmmSuccess);

@@ -92,7 +92,7 @@ TEST_F(Ring, ASerialEntryHasOnePieceAtATime) {
     EXPECT_TRUE(ring_reached(queue, 1));
 }
 
-TEST_F(Ring, WhoGivesUpAPieceTakesTheRestAlong) {
+TEST_F(Ring, ALaneThatGivesUpEndsTheRestOfTheEntry) {
     for (const entry_kind kind : {entry_kind::range, entry_kind::serial}) {
         const std::uint32_t sequence = publish(queue, 5, kind);
         ASSERT_EQ(ring_take(*ctl, queue, 1, mine), 1u);
@@ -191,7 +191,7 @@ TEST_F(Ring, HighPriorityComesFirstAndDoesNotDisturbTheOthersTurns) {
         EXPECT_EQ(find(), expected);
 }
 
-TEST_F(Ring, WhoLeavesASerialEntryRingsForTheNextPiece) {
+TEST_F(Ring, FinishingAPieceOfASerialEntryRingsForTheNext) {
     publish(ctl->queues[1], 3, entry_kind::serial);
     EXPECT_EQ(find(), 1);
     std::uint32_t bell = ctl->doorbell.load();

@@ -135,7 +135,7 @@ TEST_F(Runtime, DevicesAreNumberedWithoutTheGapsOfTheirIds) {
     EXPECT_EQ(code_of([&] { program.device_at(-1); }), hmmErrorInvalidDevice);
 }
 
-TEST_F(Runtime, LookingAtDevicesStartsNothingAndKeepsNothingOpen) {
+TEST_F(Runtime, ListingDevicesStartsNothingAndKeepsNothingOpen) {
     const int open_before = kernel.open_files, started_before = kernel.agents_started;
     program.device_at(0);
     program.info_of(program.device_at(0));
@@ -154,7 +154,7 @@ TEST_F(Runtime, LaunchesRunAllTheirItems) {
     EXPECT_EQ(items, expected);
 }
 
-TEST_F(Runtime, MoreLaunchesThanTheRingHoldsWaitForRoom) {
+TEST_F(Runtime, MoreLaunchesThanTheRingHoldsWaitForAFreeEntry) {
     std::atomic<std::uint64_t> items = 0;
     for (std::uint32_t i = 0; i < 5 * ring_entries; i++)
         launch(use(), 1, count_items, &items);
@@ -282,7 +282,7 @@ TEST_F(Runtime, NoFileStaysOpenAfterReset) {
     EXPECT_EQ(kernel.open_files, with_space);
 }
 
-TEST_F(Runtime, PrefetchKeepsItsPlaceInTheQueueAndReportsOnce) {
+TEST_F(Runtime, PrefetchRunsInQueueOrderAndReportsOnce) {
     work_request request;
     request.kind = entry_kind::prefetch;
     request.prefetch.addr = 0x1000000;

@@ -66,7 +66,7 @@ TEST(Seccomp, DeniesEverythingElse) {
     }
 }
 
-TEST(Seccomp, LooksAtTheArgumentsOfIoctlAndTgkill) {
+TEST(Seccomp, ChecksTheArgumentsOfIoctlAndTgkill) {
     EXPECT_FALSE(allowed(SYS_ioctl, {agent_control_fd, HMMRT_GPU_IOC_FAULT_RECORD}));
     EXPECT_FALSE(allowed(SYS_ioctl, {agent_gpu_fd, HMMRT_GPU_IOC_ATTACH}));
     EXPECT_FALSE(allowed(SYS_tgkill, {pid + 1, 12, agent_stop_signal}));

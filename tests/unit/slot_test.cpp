@@ -35,7 +35,7 @@ TEST(Slot, CandidatesDoNotOverlap) {
         EXPECT_GE(slot_candidate(i), slot_candidate(i - 1) + slot_size);
 }
 
-TEST(Slot, ReservationsTakeTheNextFreePlace) {
+TEST(Slot, ReservationsTakeTheNextFreeAddress) {
     const mapping first = reserve_slot();
     const mapping second = reserve_slot();
     EXPECT_EQ(first.bytes(), slot_size);

@@ -149,7 +149,7 @@ TEST(Spawn, AnAgentThatHasEndedMayBeKilledAgain) {
     EXPECT_TRUE(again == 0 || again == -ESRCH) << again; // it may still be a zombie
 }
 
-TEST(Spawn, WhoHasGivenUpRootEndsItsAgentAllTheSame) {
+TEST(Spawn, AProcessThatGaveUpRootCanEndItsAgent) {
     if (geteuid() != 0) GTEST_SKIP() << "needs root";
     EXPECT_TRUE(passes_in_child([] {
         const agent one;

@@ -259,14 +259,14 @@ TEST_F(Streams, AThreadThatIsCancelledInAWaitReturnsFromItFirst) {
         hold(held, go);
         const hmm::event over = held.record();
         waiting_thread self = {held.get(), over.get(), wait};
-        kernel.looks_at_agents = 0;
+        kernel.agent_checks = 0;
         pthread_t thread;
         ASSERT_EQ(pthread_create(&thread, nullptr, waiting_thread::run, &self), 0);
-        while (kernel.looks_at_agents == 0)
+        while (kernel.agent_checks == 0)
             std::this_thread::yield();
         EXPECT_EQ(pthread_cancel(thread), 0);
-        kernel.looks_at_agents = 0;
-        while (kernel.looks_at_agents < 2)
+        kernel.agent_checks = 0;
+        while (kernel.agent_checks < 2)
             std::this_thread::yield();
         EXPECT_FALSE(self.returned) << number;
         go = true;
@@ -399,7 +399,7 @@ TEST_F(Streams, MadeDuringAResetAreGoneOrUsableAfterIt) {
 
 /// The reset destroys a closure of a host function, and waits in that
 /// destructor.
-TEST_F(Streams, OfAThreadIsMadeAnewWhileAResetIsUnderWay) {
+TEST_F(Streams, OfAThreadIsCreatedAgainDuringAReset) {
     const hmm::stream calls;
     const std::atomic<bool> never = false;
     std::atomic<bool> begun = false, resets = false, tried = false;

@@ -268,14 +268,14 @@ TEST_F(Wrappers, PagesAreCountedWhereverTheRangeBegins) {
               2u);
 }
 
-TEST_F(Wrappers, PrefetchBatchMovesAllToOnePlaceInTheirOrder) {
+TEST_F(Wrappers, PrefetchBatchMovesAllToOneLocationInOrder) {
     const std::span<const std::byte> only_read = page_at(0);
     hmm::prefetch_batch({page_at(5), memory().first(0), only_read, ints_at(3)}, hmm::device(1));
     expect_moves({{5, 2}, {0, 2}, {3, 2}});
     expect_order("ppp");
 }
 
-TEST_F(Wrappers, PrefetchBatchMovesEachToItsPlace) {
+TEST_F(Wrappers, PrefetchBatchMovesEachToItsLocation) {
     const std::span<const std::byte> only_read = page_at(4);
     hmm::prefetch_batch({{page_at(1), hmm::device(1)},
                          {memory().first(0), hmm::device(0)},
@@ -331,7 +331,7 @@ TEST_F(Wrappers, BatchesAreOfTheirStream) {
             [&] { hmm::discard_and_prefetch_batch({placed}, no_stream()); });
 }
 
-TEST_F(Wrappers, BatchesWithAPlaceThatIsNoneQueueNothing) {
+TEST_F(Wrappers, BatchesWithAnInvalidLocationQueueNothing) {
     const hmm::batch<hmm::placed<hmm::memory_ref>> wrong = {{page_at(0), hmm::host},
                                                             {page_at(1), hmm::device(7)}};
     expect_error(hmmErrorInvalidDevice, "discard_and_prefetch_batch",

@@ -139,10 +139,10 @@ int where_memory_is(void) {
     CHECK(cudaPointerGetAttributes(&attributes, memory + 100));
     int wrong = attributes.type != cudaMemoryTypeManaged || attributes.device != device;
     CHECK(cudaMemAdvise(memory, 1 << 20, cudaMemAdviseSetPreferredLocation, cudaCpuDeviceId));
-    int place = -7;
-    CHECK(cudaMemRangeGetAttribute(&place, sizeof(place), cudaMemRangeAttributePreferredLocation,
-                                   memory, 1 << 20));
-    wrong += place != cudaCpuDeviceId;
+    int location = -7;
+    CHECK(cudaMemRangeGetAttribute(&location, sizeof(location),
+                                   cudaMemRangeAttributePreferredLocation, memory, 1 << 20));
+    wrong += location != cudaCpuDeviceId;
     CHECK(cudaFree(memory));
 
     int number;

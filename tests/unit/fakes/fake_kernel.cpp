@@ -351,7 +351,7 @@ std::uint64_t monotonic_milliseconds() {
 }
 
 bool agent_ended(int pidfd, int) {
-    kernel.looks_at_agents++;
+    kernel.agent_checks++;
     pthread_testcancel();
     return kernel.agent_ended(pidfd);
 }

@@ -63,7 +63,7 @@ class fake_kernel {
     // Read by tests.
     std::atomic<int> open_files{0};
     std::atomic<int> agents_started{0};
-    std::atomic<int> looks_at_agents{0}; ///< checks that they are alive
+    std::atomic<int> agent_checks{0}; ///< checks that they are alive
     fake_memory memory;
     fake_policy policy;
     std::atomic<std::uint64_t> next_stamp{1}; ///< milliseconds, increases by one

@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::uint32_t anywhere = HMMRT_SCOPE_DEVICE | HMMRT_SCOPE_SPACE | HMMRT_SCOPE_RANGE;
 
-std::uint64_t place(std::uint32_t scope, std::uint32_t device) {
+std::uint64_t key_of(std::uint32_t scope, std::uint32_t device) {
     return scope == HMMRT_SCOPE_DEVICE ? std::uint64_t(device) << 32 | scope : scope;
 }
 
 std::uint32_t value_of(const fake_knob& knob, std::uint32_t scope, std::uint32_t device) {
     for (std::uint32_t each = scope; each != 0; each /= 2)
-        if (const auto found = knob.set.find(place(each, device)); found != knob.set.end())
+        if (const auto found = knob.set.find(key_of(each, device)); found != knob.set.end())
             return found->second;
     return knob.by_default;
 }
@@ -55,10 +55,10 @@ int fake_policy::knob(hmmrt_knob& request) {
     if (request.operation != HMMRT_KNOB_GET) {
         if (knob_change_error != 0) return -knob_change_error;
         knob_changes.push_back(request);
-        one.set.erase(place(request.scope, request.device_id));
+        one.set.erase(key_of(request.scope, request.device_id));
     }
     if (request.operation == HMMRT_KNOB_SET)
-        one.set[place(request.scope, request.device_id)] = request.value;
+        one.set[key_of(request.scope, request.device_id)] = request.value;
     request.out_value = value_of(one, request.scope, request.device_id);
     request.out_min = one.min;
     request.out_max = one.max;
