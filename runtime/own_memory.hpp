@@ -5,7 +5,7 @@
  * Every launch accesses these objects. On the heap they would share pages, or
  * the unit that a device fault migrates, with program data that the device
  * uses, and each launch would migrate those pages. Inaccessible pages on both
- * sides keep the kernel from merging such a mapping with its neighbours.
+ * sides keep the kernel from merging the mapping with its neighbours.
  */
 #pragma once
 

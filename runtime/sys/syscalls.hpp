@@ -30,7 +30,7 @@ int create_program_file(const char* name, const void* data, std::size_t bytes);
 /// Creates a zero-filled memfd of fixed size. Because of its mode only a
 /// privileged process can open it.
 int create_shared_memory(const char* name, std::size_t bytes);
-/// Call this when both processes have mapped such a memfd: from then on no
+/// Call this when both processes have mapped the memfd: from then on no
 /// process can write to it or map it for writing. -EBUSY if another open file
 /// of it is writable.
 int seal_shared_memory(int fd);
