@@ -1,27 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * HMMRT_IOC_RANGE_ATTRIBUTES: the advice that all pages of a range have in
- * common. Also checks whether mappings cover a range.
+ * common.
  */
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 
 #include "hmmrt.h"
-
-/* Return the start of the first hole, or @end if mappings cover the range. */
-unsigned long hmmrt_covered_end(struct mm_struct *mm, unsigned long start,
-				unsigned long end)
-{
-	lockdep_assert_held(&mm->mmap_lock);
-	while (start < end) {
-		struct vm_area_struct *vma = vma_lookup(mm, start);
-
-		if (!vma)
-			return start;
-		start = vma->vm_end;
-	}
-	return end;
-}
 
 static void attributes_and(struct hmmrt_range_attributes *arg,
 			   const struct hmmrt_advice *advice, bool first)

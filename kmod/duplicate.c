@@ -235,15 +235,10 @@ struct run {
 	bool shared;
 };
 
-static unsigned long page_addr(const struct hmmrt_request *req, unsigned int i)
-{
-	return req->start + ((unsigned long)i << PAGE_SHIFT);
-}
-
 static unsigned long run_start(const struct hmmrt_request *req,
 			       const struct run *run)
 {
-	return page_addr(req, run->first);
+	return hmmrt_request_addr(req, run->first);
 }
 
 static unsigned int block_index(const struct hmmrt_request *req,
@@ -323,7 +318,7 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 		    ((pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR) &&
 		     hmmrt_place_device(&place, hmm_pfn_to_page(pfn)) ==
 			     req->binding->dev)) {
-			hmmrt_outcome_set(req, page_addr(req, i), 1,
+			hmmrt_outcome_set(req, hmmrt_request_addr(req, i), 1,
 					  HMMRT_OUTCOME_THERE);
 			req->there++;
 			continue;
@@ -496,7 +491,7 @@ static bool is_duplicated(const struct hmmrt_request *req,
 			  const struct run *run)
 {
 	unsigned long start = run_start(req, run);
-	unsigned long end = page_addr(req, run->first + run->count);
+	unsigned long end = hmmrt_request_addr(req, run->first + run->count);
 	unsigned long run_end = end;
 	struct hmmrt_advice advice;
 
@@ -554,7 +549,7 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 		__set_bit(base + i, map->local);
 		__set_bit(base + i, map->mapped);
 		__clear_bit(base + i, map->writable);
-		hmmrt_outcome_set(req, page_addr(req, run->first + i), 1,
+		hmmrt_outcome_set(req, hmmrt_request_addr(req, run->first + i), 1,
 				  HMMRT_OUTCOME_MOVED);
 		req->copied++;
 	}
@@ -806,7 +801,7 @@ static int duplicate_locked(struct hmmrt_request *req)
 		goto out_free;
 	for (i = first; i < first + count; i++)
 		if (req->src[i] && !req->pages[i])
-			hmmrt_outcome_set(req, page_addr(req, i), 1,
+			hmmrt_outcome_set(req, hmmrt_request_addr(req, i), 1,
 					  HMMRT_OUTCOME_STAYED(hmmrt_request_lacks(req)));
 	rc = copy_runs(req, first, count, &spare);
 	hmmrt_vram_free_unused(req->binding->dev, req->pages + first, count);

@@ -623,8 +623,6 @@ int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 			      struct page *near);
 enum hmmrt_stay hmmrt_request_lacks(const struct hmmrt_request *req);
 int hmmrt_request_again(struct hmmrt_request *req, int rc);
-int hmmrt_mmap_read_lock(struct mm_struct *mm, bool nowait);
-bool hmmrt_mmap_read_lock_until(struct mm_struct *mm, unsigned long end);
 int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm);
 enum hmmrt_policy_want hmmrt_request_prefetched(struct hmmrt_request *req);
 bool hmmrt_fault_may_migrate(struct hmmrt_request *req);
@@ -638,16 +636,7 @@ bool hmmrt_fault_may_migrate(struct hmmrt_request *req);
  * even on a machine on which that alone takes longer than the timeout.
  */
 #define HMMRT_SERVE_ATTEMPTS	8U
-
-int hmmrt_look(struct hmmrt_block *block, struct hmm_range *range,
-	       unsigned long *seq);
-int hmmrt_snapshot(struct hmmrt_request *req);
-int hmmrt_snapshot_widened(struct hmmrt_request *req);
-bool hmmrt_mark_cow(struct hmmrt_request *req);
 int hmmrt_serve_window(struct hmmrt_request *req, bool migrate);
-int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access);
-int hmmrt_mapped_check(struct mm_struct *mm, unsigned long addr,
-		       unsigned int access, bool nowait);
 bool hmmrt_is_mapped(const struct hmmrt_binding *binding,
 		     struct hmmrt_block *block, unsigned long addr,
 		     unsigned int access);
@@ -658,10 +647,7 @@ void hmmrt_queue_init(struct hmmrt_binding *binding);
 void hmmrt_queue_check_empty(struct hmmrt_binding *binding);
 
 /* migrate.c */
-bool hmmrt_vma_may_migrate(struct vm_area_struct *vma);
-bool hmmrt_vma_may_have_migratable(struct vm_area_struct *vma);
 unsigned long hmmrt_select_device(const struct hmmrt_device *dev);
-bool hmmrt_request_is_huge(const struct hmmrt_request *req);
 bool hmmrt_huge_fails(struct hmmrt_space *space);
 int hmmrt_migrate_to_device(struct hmmrt_request *req);
 
@@ -679,7 +665,6 @@ void hmmrt_outcome_set(struct hmmrt_request *req, unsigned long addr,
 u8 *hmmrt_outcomes(struct hmmrt_request *req);
 void hmmrt_outcomes_reopen(struct hmmrt_request *req);
 int hmmrt_outcomes_explain(struct hmmrt_request *req);
-int hmmrt_vma_stays(struct vm_area_struct *vma);
 
 /* history.c */
 void hmmrt_history_prepare(struct hmmrt_block *block);
@@ -701,8 +686,6 @@ void hmmrt_history_tell(struct hmmrt_block *block, unsigned int index,
 /* range.c */
 int hmmrt_exclusive_part(struct hmmrt_binding **binding, unsigned long start,
 			 unsigned long end);
-int hmmrt_range_check(unsigned long start, unsigned long end);
-unsigned long hmmrt_block_end(unsigned long addr, unsigned long end);
 
 /* peer.c */
 bool hmmrt_peer_enabled(const struct hmmrt_binding *binding,
@@ -766,8 +749,6 @@ bool hmmrt_location_is_host(u32 location);
 int hmmrt_advise(struct hmmrt_space *space, struct hmmrt_advise *arg);
 
 /* attributes.c */
-unsigned long hmmrt_covered_end(struct mm_struct *mm, unsigned long start,
-				unsigned long end);
 int hmmrt_advice_check(struct hmmrt_space *space, unsigned long start,
 		       unsigned long end);
 int hmmrt_range_attributes(struct hmmrt_space *space,
@@ -868,7 +849,6 @@ static inline bool hmmrt_interrupted(void)
 }
 
 /* memory.c: ioctls on memory of a space */
-int hmmrt_user_range_check(u64 addr, u64 len);
 int hmmrt_request_lookup(struct mm_struct *mm, struct hmmrt_request *req,
 			 unsigned long start, unsigned long end);
 int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg);
@@ -931,6 +911,19 @@ static inline unsigned int hmmrt_request_pages(const struct hmmrt_request *req)
 	return (req->end - req->start) >> PAGE_SHIFT;
 }
 
+/* The address of a page of the window, by its index. */
+static inline unsigned long hmmrt_request_addr(const struct hmmrt_request *req,
+					       unsigned int i)
+{
+	return req->start + ((unsigned long)i << PAGE_SHIFT);
+}
+
+/* The index in the window of the page that must be mapped. */
+static inline unsigned int hmmrt_request_index(const struct hmmrt_request *req)
+{
+	return (req->addr - req->start) >> PAGE_SHIFT;
+}
+
 /*
  * Index of a device page in its chunk. The first pfn of a region is aligned to
  * chunks.
@@ -964,5 +957,28 @@ extern const struct file_operations hmmrt_fops;
 
 /* uapi_check.c */
 void hmmrt_uapi_check(void);
+
+/* space_vma.c: mappings and ranges */
+int hmmrt_range_check(unsigned long start, unsigned long end);
+int hmmrt_user_range_check(u64 addr, u64 len);
+unsigned long hmmrt_block_end(unsigned long addr, unsigned long end);
+unsigned long hmmrt_covered_end(struct mm_struct *mm, unsigned long start,
+				unsigned long end);
+int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access);
+int hmmrt_mapped_check(struct mm_struct *mm, unsigned long addr,
+		       unsigned int access, bool nowait);
+bool hmmrt_vma_may_migrate(struct vm_area_struct *vma);
+bool hmmrt_vma_may_have_migratable(struct vm_area_struct *vma);
+int hmmrt_vma_stays(struct vm_area_struct *vma);
+int hmmrt_mmap_read_lock(struct mm_struct *mm, bool nowait);
+bool hmmrt_mmap_read_lock_until(struct mm_struct *mm, unsigned long end);
+
+/* move_snapshot.c */
+int hmmrt_look(struct hmmrt_block *block, struct hmm_range *range,
+	       unsigned long *seq);
+int hmmrt_snapshot(struct hmmrt_request *req);
+bool hmmrt_request_is_huge(const struct hmmrt_request *req);
+int hmmrt_snapshot_widened(struct hmmrt_request *req);
+bool hmmrt_mark_cow(struct hmmrt_request *req);
 
 #endif /* _HMMRT_H */

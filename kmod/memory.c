@@ -17,16 +17,6 @@
 
 #define PART_TIMEOUT	HZ
 
-/* Check a range that a process passed to an ioctl. */
-int hmmrt_user_range_check(u64 addr, u64 len)
-{
-	if (!len || !IS_ALIGNED(addr, PAGE_SIZE) || !IS_ALIGNED(len, PAGE_SIZE))
-		return -EINVAL;
-	if (addr + len < addr || addr + len > TASK_SIZE_MAX)
-		return -EOVERFLOW;
-	return 0;
-}
-
 /* Fill in the part of [start, end) that one mapping covers. */
 int hmmrt_request_lookup(struct mm_struct *mm, struct hmmrt_request *req,
 			 unsigned long start, unsigned long end)

@@ -37,25 +37,6 @@
 #include "hmmrt.h"
 #include "trace.h"
 
-bool hmmrt_vma_may_migrate(struct vm_area_struct *vma)
-{
-	return vma_is_anonymous(vma) &&
-	       !(vma->vm_flags & (VM_SPECIAL | VM_HUGETLB | VM_LOCKED));
-}
-
-/*
- * Returns true if the VMA may have private anonymous pages: a private mapping
- * of a file has such copies of pages that were written. An explicit migration
- * moves those; the core refuses the file's own pages.
- */
-bool hmmrt_vma_may_have_migratable(struct vm_area_struct *vma)
-{
-	return hmmrt_vma_may_migrate(vma) ||
-	       (!vma_is_anonymous(vma) &&
-		!(vma->vm_flags & (VM_SHARED | VM_SPECIAL | VM_HUGETLB |
-				   VM_LOCKED)));
-}
-
 void hmmrt_fail_next_huge(struct hmmrt_binding *binding, bool fail)
 {
 	atomic_set(&binding->space->fail_huge, fail);
@@ -100,24 +81,6 @@ struct plan {
 	struct page *near;		/* a neighbour already on the device */
 };
 
-/*
- * Returns true if, by the snapshot in req->pfns, the CPU has one page for the
- * whole block, or has nothing yet and would allocate one page for it. The
- * second case covers VM_HUGEPAGE only: the core's other criteria are not
- * visible to modules.
- */
-bool hmmrt_request_is_huge(const struct hmmrt_request *req)
-{
-	if (!HMMRT_HAS_DEVICE_THP || req->start != req->block->start ||
-	    req->end != req->start + HMMRT_BLOCK_SIZE)
-		return false;
-	if (req->pfns[0] & HMM_PFN_VALID)
-		return hmm_pfn_to_map_order(req->pfns[0]) ==
-		       HMMRT_BLOCK_SHIFT - PAGE_SHIFT;
-	return (req->vma->vm_flags & VM_HUGEPAGE) &&
-	       !memchr_inv(req->pfns, 0, sizeof(req->pfns));
-}
-
 static void stays(struct hmmrt_request *req, unsigned long addr,
 		  unsigned int n, enum hmmrt_stay stay)
 {
@@ -128,7 +91,7 @@ static void stays(struct hmmrt_request *req, unsigned long addr,
 static bool plan_page(struct hmmrt_request *req, struct plan *plan,
 		      struct hmmrt_place *place, unsigned int i)
 {
-	unsigned long addr = req->start + ((unsigned long)i << PAGE_SHIFT);
+	unsigned long addr = hmmrt_request_addr(req, i);
 	struct hmmrt_device *dev = pfn_device(req->pfns[i], place);
 
 	if (dev == req->binding->dev) {
@@ -432,8 +395,8 @@ static int migrate_in(struct hmmrt_request *req, const struct plan *plan,
 {
 	struct migrate_vma args = {
 		.vma = req->vma,
-		.start = req->start + ((unsigned long)plan->first << PAGE_SHIFT),
-		.end = req->start + ((unsigned long)plan->end << PAGE_SHIFT),
+		.start = hmmrt_request_addr(req, plan->first),
+		.end = hmmrt_request_addr(req, plan->end),
 		.src = req->src,
 		.dst = req->dst,
 		.pgmap_owner = hmmrt_pgmap_owner(),

@@ -48,27 +48,6 @@ void hmmrt_outcomes_reopen(struct hmmrt_request *req)
 			  HMMRT_OUTCOME_OPEN);
 }
 
-/**
- * hmmrt_vma_stays() - why no page of a mapping can move to a device
- * @vma: the mapping
- *
- * Context: mmap_lock held.
- * Return: the reason, an enum hmmrt_stay, or -1.
- */
-int hmmrt_vma_stays(struct vm_area_struct *vma)
-{
-	lockdep_assert_held(&vma->vm_mm->mmap_lock);
-	if (hmmrt_vma_check(vma, HMMRT_ACCESS_READ))
-		return HMMRT_STAY_SPECIAL;
-	if (vma->vm_flags & VM_HUGETLB)
-		return HMMRT_STAY_HUGETLB;
-	if (!vma_is_anonymous(vma))
-		return HMMRT_STAY_FILE;
-	if (vma->vm_flags & VM_SPECIAL)
-		return HMMRT_STAY_SPECIAL;
-	return vma->vm_flags & VM_LOCKED ? HMMRT_STAY_PINNED : -1;
-}
-
 /*
  * Returns true if a page is held by more than its mappings, so that the core
  * does not move it. For a large folio only a pin for I/O can be detected. A

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Driver calls for ranges: mapping, migration, and snapshots.
+ * Driver calls for ranges: mapping and migration.
  *
  * A range is cut where blocks and mappings end, as in memory.c. Each part is
  * one window, which is served like a fault, as a whole or not at all. The
- * mmap_lock is dropped between the parts. A snapshot leaves nothing behind.
+ * mmap_lock is dropped between the parts.
  */
-#include <linux/hmm.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -29,20 +28,6 @@ struct range_walk {
 	bool full;			/* nothing is left to be evicted */
 	struct hmmrt_migration result;
 };
-
-int hmmrt_range_check(unsigned long start, unsigned long end)
-{
-	if (start >= end || end > TASK_SIZE_MAX ||
-	    !IS_ALIGNED(start | end, PAGE_SIZE))
-		return -EINVAL;
-	return 0;
-}
-
-/* Where the block of @addr ends, or @end if that comes first. */
-unsigned long hmmrt_block_end(unsigned long addr, unsigned long end)
-{
-	return min(end, ALIGN_DOWN(addr, HMMRT_BLOCK_SIZE) + HMMRT_BLOCK_SIZE);
-}
 
 static int part_once(struct mm_struct *mm, const struct range_walk *walk,
 		     struct hmmrt_request *req, unsigned long start,
@@ -370,101 +355,3 @@ int hmmrt_exclusive_part(struct hmmrt_binding **binding, unsigned long start,
 	}
 	return rc;
 }
-
-/* --- snapshots ---------------------------------------------------------- */
-
-static struct hmmrt_page_state page_state(unsigned long pfn)
-{
-	struct hmmrt_page_state state = { .location = HMMRT_LOCATION_NONE };
-	struct hmmrt_device *dev;
-	struct page *page;
-
-	if (pfn & HMM_PFN_ERROR) {
-		state.flags = HMMRT_STATE_ERROR;
-		return state;
-	}
-	if (!(pfn & HMM_PFN_VALID))
-		return state;
-	page = hmm_pfn_to_page(pfn);
-	dev = hmmrt_page_device(page);
-	state.location = dev ? dev->id : HMMRT_LOCATION_HOST;
-	state.order = hmm_pfn_to_map_order(pfn);
-	state.flags = HMMRT_STATE_READ;
-	if (pfn & HMM_PFN_WRITE)
-		state.flags |= HMMRT_STATE_WRITE;
-	if (is_zero_page(page))
-		state.flags |= HMMRT_STATE_ZERO;
-	if (dev && hmmrt_device_is_coherent(dev))
-		state.flags |= HMMRT_STATE_COHERENT;
-	return state;
-}
-
-static int snapshot_once(struct mm_struct *mm, struct hmmrt_request *req,
-			 struct hmmrt_page_state *pages)
-{
-	unsigned long i, n = hmmrt_request_pages(req);
-	int idx, rc;
-
-	if (mmap_read_lock_killable(mm))
-		return -EINTR;
-	idx = srcu_read_lock(&hmmrt_srcu);
-	rc = hmmrt_snapshot(req);
-	for (i = 0; i < n && !rc; i++)
-		pages[i] = page_state(req->pfns[i]);
-	if (!rc && hmmrt_block_read_retry(req->block, req->seq))
-		rc = -EAGAIN;
-	srcu_read_unlock(&hmmrt_srcu, idx);
-	mmap_read_unlock(mm);
-	return rc;
-}
-
-static int snapshot_block(struct hmmrt_space *space, unsigned long start,
-			  unsigned long end, struct hmmrt_page_state *pages)
-{
-	unsigned long deadline = jiffies + HMMRT_SERVE_TIMEOUT;
-	struct hmmrt_request *req;
-	struct hmmrt_block *block;
-	int rc = -ENOMEM;
-
-	block = hmmrt_block_borrow(space, start);
-	if (IS_ERR(block))
-		return PTR_ERR(block);
-	req = hmmrt_request_alloc(NULL, block);
-	if (!req)
-		goto out_return;
-	req->start = start;
-	req->end = end;
-	do {
-		rc = snapshot_once(space->mm, req, pages);
-		if (rc == -EAGAIN && hmmrt_interrupted())
-			rc = -EINTR;
-		cond_resched();
-	} while (rc == -EAGAIN && time_before(jiffies, deadline));
-	hmmrt_request_free(req);
-out_return:
-	hmmrt_block_return(block);
-	return rc;
-}
-
-int hmmrt_snapshot_range(struct hmmrt_binding *binding, unsigned long start,
-			 unsigned long end, struct hmmrt_page_state *pages)
-{
-	struct hmmrt_space *space = binding->space;
-	unsigned long next;
-	int rc;
-
-	might_sleep();
-	rc = hmmrt_range_check(start, end);
-	if (rc)
-		return rc;
-	if (!mmget_not_zero(space->mm))
-		return -ESRCH;
-	for (; !rc && start < end; start = next) {
-		next = hmmrt_block_end(start, end);
-		rc = snapshot_block(space, start, next, pages);
-		pages += (next - start) >> PAGE_SHIFT;
-	}
-	mmput_async(space->mm);
-	return rc;
-}
-EXPORT_SYMBOL_GPL(hmmrt_snapshot_range);

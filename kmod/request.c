@@ -8,7 +8,6 @@
  * memory that has none yet; evict something. When a limit is reached, only
  * memory that is charged to the same limit may be evicted.
  */
-#include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
@@ -146,7 +145,7 @@ static void memory_refused(struct hmmrt_request *req)
 static void rule_refused(struct hmmrt_request *req, unsigned int first,
 			 unsigned int end, struct page **pages)
 {
-	unsigned int touched = (req->addr - req->start) >> PAGE_SHIFT;
+	unsigned int touched = hmmrt_request_index(req);
 
 	if (!req->access || touched < first || touched >= end ||
 	    !test_bit(touched, req->wanted) || pages[touched - first])
@@ -232,48 +231,6 @@ int hmmrt_request_again(struct hmmrt_request *req, int rc)
 		break;
 	}
 	return -EAGAIN;
-}
-
-/* How long a fault spins on the mmap_lock before it sleeps. */
-#define LOCK_SPIN_NS	(100 * NSEC_PER_USEC)
-
-/**
- * hmmrt_mmap_read_lock() - take the mmap_lock for reading, for a fault
- * @mm: of the process
- * @nowait: do not wait for the holder, which may itself wait for a program
- *
- * A sleeping reader may wait for up to 4 ms if writers follow each other
- * closely, as when a thread maps and unmaps all the time. Each writer holds the
- * lock for a moment only, so it pays to spin first.
- * Return: 0 or -EINTR; if @nowait, 0 or -ENOLCK: the lock is held by another
- * thread.
- */
-int hmmrt_mmap_read_lock(struct mm_struct *mm, bool nowait)
-{
-	u64 end = ktime_get_ns() + LOCK_SPIN_NS;
-
-	do {
-		if (mmap_read_trylock(mm))
-			return 0;
-		cpu_relax();
-	} while (!need_resched() && ktime_get_ns() < end);
-	if (nowait)
-		return -ENOLCK;
-	return mmap_read_lock_killable(mm) ? -EINTR : 0;
-}
-
-/*
- * Take the mmap_lock for reading, and wait for its holder until @end at most,
- * in jiffies. Returns false if @end or a fatal signal comes first.
- */
-bool hmmrt_mmap_read_lock_until(struct mm_struct *mm, unsigned long end)
-{
-	while (hmmrt_mmap_read_lock(mm, true)) {
-		if (time_after_eq(jiffies, end) || fatal_signal_pending(current))
-			return false;
-		schedule_timeout_killable(1);
-	}
-	return true;
 }
 
 /*

@@ -48,149 +48,6 @@
 #include "hmmrt.h"
 #include "trace.h"
 
-static unsigned int req_page(const struct hmmrt_request *req)
-{
-	return (req->addr - req->start) >> PAGE_SHIFT;
-}
-
-static unsigned long page_addr(const struct hmmrt_request *req, unsigned int i)
-{
-	return req->start + ((unsigned long)i << PAGE_SHIFT);
-}
-
-/*
- * secretmem has no kernel mapping to copy from, and promises to be visible only
- * through its owner's CPU page table. vma_is_secretmem() is not exported.
- */
-static bool vma_is_secret(struct vm_area_struct *vma)
-{
-	return vma->vm_file && file_inode(vma->vm_file)->i_sb->s_magic ==
-				       SECRETMEM_MAGIC;
-}
-
-/*
- * Check that a device may use this mapping for @access. Returns 0 or an error.
- * A shadow stack is writable to the core, but a device would write to it as to
- * any other memory, so devices may not use it.
- */
-int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access)
-{
-	lockdep_assert_held(&vma->vm_mm->mmap_lock);
-	if (!(vma->vm_flags & VM_READ))
-		return -EACCES;
-	if ((access & HMMRT_ACCESS_WRITE) && !(vma->vm_flags & VM_WRITE))
-		return -EACCES;
-	if ((access & HMMRT_ACCESS_EXEC) && !(vma->vm_flags & VM_EXEC))
-		return -EACCES;
-	if (vma->vm_flags & (VM_IO | VM_PFNMAP | VM_SHADOW_STACK) ||
-	    vma_is_secret(vma))
-		return -EOPNOTSUPP;
-	return 0;
-}
-
-/*
- * Retries when unrelated invalidations in the span bump the notifier sequence.
- */
-#define LOOK_TRIES	16
-
-/**
- * hmmrt_look() - snapshot the CPU page table of a block, or of a part of it
- * @block: in use
- * @range: all but notifier and notifier_seq is set
- * @seq: out: for hmmrt_block_read_retry()
- *
- * hmm_range_fault() fails with -EBUSY when anything is unmapped in the span. An
- * invalidation outside of the block does not concern the caller, so this
- * function tries again instead of making the caller start from the beginning.
- * Context: mmap_lock held for reading.
- * Return: of hmm_range_fault(), but -EAGAIN for -EBUSY.
- */
-int hmmrt_look(struct hmmrt_block *block, struct hmm_range *range,
-	       unsigned long *seq)
-{
-	size_t bytes = ((range->end - range->start) >> PAGE_SHIFT) *
-		       sizeof(range->hmm_pfns[0]);
-	unsigned int try;
-	int rc = -EBUSY;
-
-	lockdep_assert_held(&block->span->space->mm->mmap_lock);
-	range->notifier = &block->span->notifier;
-	for (try = 0; rc == -EBUSY && try < LOOK_TRIES; try++) {
-		memset(range->hmm_pfns, 0, bytes);
-		*seq = hmmrt_block_read_begin(block, &range->notifier_seq);
-		rc = hmm_range_fault(range);
-	}
-	return rc == -EBUSY ? -EAGAIN : rc;
-}
-
-/*
- * Snapshot the window without faulting anything in. hmmrt never makes
- * hmm_range_fault() fault: when asked for one page it faults in everything from
- * there to the end of the range, and fails if any of that cannot be faulted in.
- */
-int hmmrt_snapshot(struct hmmrt_request *req)
-{
-	struct hmm_range range = {
-		.start = req->start,
-		.end = req->end,
-		.hmm_pfns = req->pfns,
-		.dev_private_owner = hmmrt_pgmap_owner(),
-	};
-
-	return hmmrt_look(req->block, &range, &req->seq);
-}
-
-/*
- * Returns true if one mapping and one advice without granularity cover the
- * block.
- */
-static bool block_is_alike(const struct hmmrt_request *req)
-{
-	unsigned long start = req->block->start;
-	unsigned long end = start + HMMRT_BLOCK_SIZE;
-
-	if (req->vma->vm_start > start || req->vma->vm_end < end ||
-	    req->advice.granularity)
-		return false;
-	hmmrt_advice_at(req->block->span->space, req->addr, &start, &end);
-	return end - start == HMMRT_BLOCK_SIZE;
-}
-
-/* Widen the window if policy takes more than it, judged by its snapshot. */
-static bool widen(struct hmmrt_request *req)
-{
-	struct hmmrt_block *block = req->block;
-	struct hmmrt_policy_window old = {
-		.first = (req->start - block->start) >> PAGE_SHIFT,
-		.count = hmmrt_request_pages(req),
-	};
-	struct hmmrt_policy_window win;
-	unsigned long pfn;
-
-		/*
-		 * Keep a range that was asked for, and the one page of a
-		 * fallback.
-		 */
-	if (!req->access || req->whole || req->narrow)
-		return false;
-	pfn = req->pfns[req_page(req)];
-	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))
-		return false;
-	win = hmmrt_policy_huge_window(old, hmm_pfn_to_map_order(pfn),
-				       block_is_alike(req));
-	req->start = block->start + ((unsigned long)win.first << PAGE_SHIFT);
-	req->end = req->start + ((unsigned long)win.count << PAGE_SHIFT);
-	return win.count != old.count;
-}
-
-/*
- * Call after a snapshot: widens the window if need be, and snapshots it again.
- */
-int hmmrt_snapshot_widened(struct hmmrt_request *req)
-{
-	return widen(req) ? hmmrt_snapshot(req) : 0;
-}
-
 /*
  * Memory that is allocated when it is touched: faulting in more costs little.
  */
@@ -230,33 +87,6 @@ static int fault_page(const struct hmmrt_request *req, struct mm_struct *mm,
 				unlocked);
 }
 
-/* Returns true for a page in system memory that a write would have to copy. */
-static bool needs_cow(unsigned long pfn)
-{
-	struct page *page;
-
-	if (!(pfn & HMM_PFN_VALID) || (pfn & (HMM_PFN_WRITE | HMM_PFN_ERROR)))
-		return false;
-	page = hmm_pfn_to_page(pfn);
-	return !hmmrt_page_is_private(page) && !is_zero_page(page);
-}
-
-/*
- * Returns true if a write to the window has to break COW, by the snapshot in
- * req->pfns. If so, it replaces req->pfns by the marks that break_cow() needs.
- */
-bool hmmrt_mark_cow(struct hmmrt_request *req)
-{
-	unsigned int i, n = hmmrt_request_pages(req);
-	bool needed = false;
-
-	for (i = 0; i < n && !needed; i++)
-		needed = needs_cow(req->pfns[i]);
-	for (i = 0; i < n && needed; i++)
-		req->pfns[i] = needs_cow(req->pfns[i]);
-	return needed;
-}
-
 /*
  * Break COW for the pages that hmmrt_mark_cow() has marked. For a write this
  * happens before anything of the window migrates, because pages shared by COW
@@ -269,7 +99,7 @@ static int break_cow(struct hmmrt_request *req)
 	bool unlocked = false;
 
 	for (i = 0; i < n && !unlocked; i++) {
-		unsigned long addr = page_addr(req, i);
+		unsigned long addr = hmmrt_request_addr(req, i);
 		bool wanted = req->whole || addr == req->addr;
 		int rc;
 
@@ -304,7 +134,7 @@ static bool needs_fault(const struct hmmrt_request *req)
 
 	if (!req->access)
 		return false;
-	pfn = req->pfns[req_page(req)];
+	pfn = req->pfns[hmmrt_request_index(req)];
 	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))
 		return true;
 	return (req->access & HMMRT_ACCESS_WRITE) && !(pfn & HMM_PFN_WRITE) &&
@@ -328,9 +158,9 @@ static int fault_neighbours(struct hmmrt_request *req, bool write)
 	if (!vma_is_filled_on_touch(req->vma) || userfaultfd_armed(req->vma))
 		return 0;
 	for (i = 0; i < n && !rc && !unlocked; i++) {
-		if (req->pfns[i] || i == req_page(req))
+		if (req->pfns[i] || i == hmmrt_request_index(req))
 			continue;
-		rc = fault_page(req, req->vma->vm_mm, page_addr(req, i),
+		rc = fault_page(req, req->vma->vm_mm, hmmrt_request_addr(req, i),
 				write && vma_is_anonymous(req->vma), &unlocked);
 	}
 	return unlocked ? -EAGAIN : 0;
@@ -356,7 +186,7 @@ static int wait_moved(struct hmmrt_request *req)
  */
 static int fault_wanted(struct hmmrt_request *req)
 {
-	unsigned long pfn = req->pfns[req_page(req)];
+	unsigned long pfn = req->pfns[hmmrt_request_index(req)];
 	bool unlocked = false;
 	int rc;
 
@@ -461,7 +291,7 @@ static int fault_missing(struct hmmrt_request *req)
 
 	for (i = 0; i < n && !rc && !(unlocked && hmmrt_interrupted()); i++)
 		if (req->pfns[i])
-			rc = fault_page(req, mm, page_addr(req, i), write,
+			rc = fault_page(req, mm, hmmrt_request_addr(req, i), write,
 					&unlocked);
 	return rc && (rc == -EINTR || !unlocked) ? rc : -EAGAIN;
 }
@@ -659,7 +489,7 @@ static bool pte_permits(hmmrt_pte_t pte, unsigned int access)
 static bool commit_satisfies(const struct hmmrt_request *req)
 {
 	return !req->access || req->whole ||
-	       pte_permits(req->ptes[req_page(req)], req->access);
+	       pte_permits(req->ptes[hmmrt_request_index(req)], req->access);
 }
 
 /*
@@ -852,28 +682,6 @@ int hmmrt_fault_once(struct mm_struct *mm, struct hmmrt_request *req)
 		rc = bring_home(mm, req);
 out_unlock:
 	req->vma = NULL;
-	mmap_read_unlock(mm);
-	return rc;
-}
-
-/*
- * Check that something at an address could be served, before memory is spent on
- * it. Takes the mmap_lock as hmmrt_mmap_read_lock() describes.
- */
-int hmmrt_mapped_check(struct mm_struct *mm, unsigned long addr,
-		       unsigned int access, bool nowait)
-{
-	struct vm_area_struct *vma;
-	int rc;
-
-	rc = hmmrt_mmap_read_lock(mm, nowait);
-	if (rc)
-		return rc;
-	vma = vma_lookup(mm, addr);
-	if (!vma)
-		rc = -EFAULT;
-	else
-		rc = access ? hmmrt_vma_check(vma, access) : 0;
 	mmap_read_unlock(mm);
 	return rc;
 }

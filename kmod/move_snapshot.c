@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Snapshots of the CPU page table: of the window of a request, and of a range
+ * for a driver. A snapshot faults nothing in and leaves nothing behind.
+ *
+ * Validity   A snapshot is valid until something in its block is invalidated.
+ *            req->seq says so under block->lock: hmmrt_block_read_retry().
+ *            Device pages that it shows exist as long as the caller stays in
+ *            the section of hmmrt_srcu in which it took the snapshot.
+ */
+#include <linux/hmm.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+
+#include "hmmrt.h"
+
+/* --- of a window ---------------------------------------------------------- */
+
+/*
+ * Retries when unrelated invalidations in the span bump the notifier sequence.
+ */
+#define LOOK_TRIES	16
+
+/**
+ * hmmrt_look() - snapshot the CPU page table of a block, or of a part of it
+ * @block: in use
+ * @range: all but notifier and notifier_seq is set
+ * @seq: out: for hmmrt_block_read_retry()
+ *
+ * hmm_range_fault() fails with -EBUSY when anything is unmapped in the span. An
+ * invalidation outside of the block does not concern the caller, so this
+ * function tries again instead of making the caller start from the beginning.
+ * Context: mmap_lock held for reading.
+ * Return: of hmm_range_fault(), but -EAGAIN for -EBUSY.
+ */
+int hmmrt_look(struct hmmrt_block *block, struct hmm_range *range,
+	       unsigned long *seq)
+{
+	size_t bytes = ((range->end - range->start) >> PAGE_SHIFT) *
+		       sizeof(range->hmm_pfns[0]);
+	unsigned int try;
+	int rc = -EBUSY;
+
+	lockdep_assert_held(&block->span->space->mm->mmap_lock);
+	range->notifier = &block->span->notifier;
+	for (try = 0; rc == -EBUSY && try < LOOK_TRIES; try++) {
+		memset(range->hmm_pfns, 0, bytes);
+		*seq = hmmrt_block_read_begin(block, &range->notifier_seq);
+		rc = hmm_range_fault(range);
+	}
+	return rc == -EBUSY ? -EAGAIN : rc;
+}
+
+/*
+ * Snapshot the window without faulting anything in. hmmrt never makes
+ * hmm_range_fault() fault: when asked for one page it faults in everything from
+ * there to the end of the range, and fails if any of that cannot be faulted in.
+ */
+int hmmrt_snapshot(struct hmmrt_request *req)
+{
+	struct hmm_range range = {
+		.start = req->start,
+		.end = req->end,
+		.hmm_pfns = req->pfns,
+		.dev_private_owner = hmmrt_pgmap_owner(),
+	};
+
+	return hmmrt_look(req->block, &range, &req->seq);
+}
+
+/*
+ * Returns true if, by the snapshot in req->pfns, the CPU has one page for the
+ * whole block, or has nothing yet and would allocate one page for it. The
+ * second case covers VM_HUGEPAGE only: the core's other criteria are not
+ * visible to modules.
+ */
+bool hmmrt_request_is_huge(const struct hmmrt_request *req)
+{
+	if (!HMMRT_HAS_DEVICE_THP || req->start != req->block->start ||
+	    req->end != req->start + HMMRT_BLOCK_SIZE)
+		return false;
+	if (req->pfns[0] & HMM_PFN_VALID)
+		return hmm_pfn_to_map_order(req->pfns[0]) ==
+		       HMMRT_BLOCK_SHIFT - PAGE_SHIFT;
+	return (req->vma->vm_flags & VM_HUGEPAGE) &&
+	       !memchr_inv(req->pfns, 0, sizeof(req->pfns));
+}
+
+/*
+ * Returns true if one mapping and one advice without granularity cover the
+ * block.
+ */
+static bool block_is_alike(const struct hmmrt_request *req)
+{
+	unsigned long start = req->block->start;
+	unsigned long end = start + HMMRT_BLOCK_SIZE;
+
+	if (req->vma->vm_start > start || req->vma->vm_end < end ||
+	    req->advice.granularity)
+		return false;
+	hmmrt_advice_at(req->block->span->space, req->addr, &start, &end);
+	return end - start == HMMRT_BLOCK_SIZE;
+}
+
+/* Widen the window if policy takes more than it, judged by its snapshot. */
+static bool widen(struct hmmrt_request *req)
+{
+	struct hmmrt_block *block = req->block;
+	struct hmmrt_policy_window old = {
+		.first = (req->start - block->start) >> PAGE_SHIFT,
+		.count = hmmrt_request_pages(req),
+	};
+	struct hmmrt_policy_window win;
+	unsigned long pfn;
+
+	/* Keep a range that was asked for, and the one page of a fallback. */
+	if (!req->access || req->whole || req->narrow)
+		return false;
+	pfn = req->pfns[hmmrt_request_index(req)];
+	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))
+		return false;
+	win = hmmrt_policy_huge_window(old, hmm_pfn_to_map_order(pfn),
+				       block_is_alike(req));
+	req->start = block->start + ((unsigned long)win.first << PAGE_SHIFT);
+	req->end = req->start + ((unsigned long)win.count << PAGE_SHIFT);
+	return win.count != old.count;
+}
+
+/*
+ * Call after a snapshot: widens the window if need be, and snapshots it again.
+ */
+int hmmrt_snapshot_widened(struct hmmrt_request *req)
+{
+	return widen(req) ? hmmrt_snapshot(req) : 0;
+}
+
+/* Returns true for a page in system memory that a write would have to copy. */
+static bool needs_cow(unsigned long pfn)
+{
+	struct page *page;
+
+	if (!(pfn & HMM_PFN_VALID) || (pfn & (HMM_PFN_WRITE | HMM_PFN_ERROR)))
+		return false;
+	page = hmm_pfn_to_page(pfn);
+	return !hmmrt_page_is_private(page) && !is_zero_page(page);
+}
+
+/*
+ * Returns true if a write to the window has to break COW, by the snapshot in
+ * req->pfns. If so, it replaces req->pfns by the marks that break_cow() needs.
+ */
+bool hmmrt_mark_cow(struct hmmrt_request *req)
+{
+	unsigned int i, n = hmmrt_request_pages(req);
+	bool needed = false;
+
+	for (i = 0; i < n && !needed; i++)
+		needed = needs_cow(req->pfns[i]);
+	for (i = 0; i < n && needed; i++)
+		req->pfns[i] = needs_cow(req->pfns[i]);
+	return needed;
+}
+
+/* --- of a range, for drivers ---------------------------------------------- */
+
+static struct hmmrt_page_state page_state(unsigned long pfn)
+{
+	struct hmmrt_page_state state = { .location = HMMRT_LOCATION_NONE };
+	struct hmmrt_device *dev;
+	struct page *page;
+
+	if (pfn & HMM_PFN_ERROR) {
+		state.flags = HMMRT_STATE_ERROR;
+		return state;
+	}
+	if (!(pfn & HMM_PFN_VALID))
+		return state;
+	page = hmm_pfn_to_page(pfn);
+	dev = hmmrt_page_device(page);
+	state.location = dev ? dev->id : HMMRT_LOCATION_HOST;
+	state.order = hmm_pfn_to_map_order(pfn);
+	state.flags = HMMRT_STATE_READ;
+	if (pfn & HMM_PFN_WRITE)
+		state.flags |= HMMRT_STATE_WRITE;
+	if (is_zero_page(page))
+		state.flags |= HMMRT_STATE_ZERO;
+	if (dev && hmmrt_device_is_coherent(dev))
+		state.flags |= HMMRT_STATE_COHERENT;
+	return state;
+}
+
+static int snapshot_once(struct mm_struct *mm, struct hmmrt_request *req,
+			 struct hmmrt_page_state *pages)
+{
+	unsigned long i, n = hmmrt_request_pages(req);
+	int idx, rc;
+
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	idx = srcu_read_lock(&hmmrt_srcu);
+	rc = hmmrt_snapshot(req);
+	for (i = 0; i < n && !rc; i++)
+		pages[i] = page_state(req->pfns[i]);
+	if (!rc && hmmrt_block_read_retry(req->block, req->seq))
+		rc = -EAGAIN;
+	srcu_read_unlock(&hmmrt_srcu, idx);
+	mmap_read_unlock(mm);
+	return rc;
+}
+
+static int snapshot_block(struct hmmrt_space *space, unsigned long start,
+			  unsigned long end, struct hmmrt_page_state *pages)
+{
+	unsigned long deadline = jiffies + HMMRT_SERVE_TIMEOUT;
+	struct hmmrt_request *req;
+	struct hmmrt_block *block;
+	int rc = -ENOMEM;
+
+	block = hmmrt_block_borrow(space, start);
+	if (IS_ERR(block))
+		return PTR_ERR(block);
+	req = hmmrt_request_alloc(NULL, block);
+	if (!req)
+		goto out_return;
+	req->start = start;
+	req->end = end;
+	do {
+		rc = snapshot_once(space->mm, req, pages);
+		if (rc == -EAGAIN && hmmrt_interrupted())
+			rc = -EINTR;
+		cond_resched();
+	} while (rc == -EAGAIN && time_before(jiffies, deadline));
+	hmmrt_request_free(req);
+out_return:
+	hmmrt_block_return(block);
+	return rc;
+}
+
+int hmmrt_snapshot_range(struct hmmrt_binding *binding, unsigned long start,
+			 unsigned long end, struct hmmrt_page_state *pages)
+{
+	struct hmmrt_space *space = binding->space;
+	unsigned long next;
+	int rc;
+
+	might_sleep();
+	rc = hmmrt_range_check(start, end);
+	if (rc)
+		return rc;
+	if (!mmget_not_zero(space->mm))
+		return -ESRCH;
+	for (; !rc && start < end; start = next) {
+		next = hmmrt_block_end(start, end);
+		rc = snapshot_block(space, start, next, pages);
+		pages += (next - start) >> PAGE_SHIFT;
+	}
+	mmput_async(space->mm);
+	return rc;
+}
+EXPORT_SYMBOL_GPL(hmmrt_snapshot_range);

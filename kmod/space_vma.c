@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Checks of mappings and ranges: what a device may use, what may move, and
+ * which addresses a call may name. Also how faults take the mmap_lock.
+ */
+#include <linux/ktime.h>
+#include <linux/magic.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+
+#include "hmmrt.h"
+
+/* --- ranges --------------------------------------------------------------- */
+
+int hmmrt_range_check(unsigned long start, unsigned long end)
+{
+	if (start >= end || end > TASK_SIZE_MAX ||
+	    !IS_ALIGNED(start | end, PAGE_SIZE))
+		return -EINVAL;
+	return 0;
+}
+
+/* Check a range that a process passed to an ioctl. */
+int hmmrt_user_range_check(u64 addr, u64 len)
+{
+	if (!len || !IS_ALIGNED(addr, PAGE_SIZE) || !IS_ALIGNED(len, PAGE_SIZE))
+		return -EINVAL;
+	if (addr + len < addr || addr + len > TASK_SIZE_MAX)
+		return -EOVERFLOW;
+	return 0;
+}
+
+/* Where the block of @addr ends, or @end if that comes first. */
+unsigned long hmmrt_block_end(unsigned long addr, unsigned long end)
+{
+	return min(end, ALIGN_DOWN(addr, HMMRT_BLOCK_SIZE) + HMMRT_BLOCK_SIZE);
+}
+
+/* --- mappings ------------------------------------------------------------- */
+
+/* Return the start of the first hole, or @end if mappings cover the range. */
+unsigned long hmmrt_covered_end(struct mm_struct *mm, unsigned long start,
+				unsigned long end)
+{
+	lockdep_assert_held(&mm->mmap_lock);
+	while (start < end) {
+		struct vm_area_struct *vma = vma_lookup(mm, start);
+
+		if (!vma)
+			return start;
+		start = vma->vm_end;
+	}
+	return end;
+}
+
+/*
+ * secretmem has no kernel mapping to copy from, and promises to be visible only
+ * through its owner's CPU page table. vma_is_secretmem() is not exported.
+ */
+static bool vma_is_secret(struct vm_area_struct *vma)
+{
+	return vma->vm_file && file_inode(vma->vm_file)->i_sb->s_magic ==
+				       SECRETMEM_MAGIC;
+}
+
+/*
+ * Check that a device may use this mapping for @access. Returns 0 or an error.
+ * A shadow stack is writable to the core, but a device would write to it as to
+ * any other memory, so devices may not use it.
+ */
+int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access)
+{
+	lockdep_assert_held(&vma->vm_mm->mmap_lock);
+	if (!(vma->vm_flags & VM_READ))
+		return -EACCES;
+	if ((access & HMMRT_ACCESS_WRITE) && !(vma->vm_flags & VM_WRITE))
+		return -EACCES;
+	if ((access & HMMRT_ACCESS_EXEC) && !(vma->vm_flags & VM_EXEC))
+		return -EACCES;
+	if (vma->vm_flags & (VM_IO | VM_PFNMAP | VM_SHADOW_STACK) ||
+	    vma_is_secret(vma))
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+/*
+ * Check that something at an address could be served, before memory is spent on
+ * it. Takes the mmap_lock as hmmrt_mmap_read_lock() describes.
+ */
+int hmmrt_mapped_check(struct mm_struct *mm, unsigned long addr,
+		       unsigned int access, bool nowait)
+{
+	struct vm_area_struct *vma;
+	int rc;
+
+	rc = hmmrt_mmap_read_lock(mm, nowait);
+	if (rc)
+		return rc;
+	vma = vma_lookup(mm, addr);
+	if (!vma)
+		rc = -EFAULT;
+	else
+		rc = access ? hmmrt_vma_check(vma, access) : 0;
+	mmap_read_unlock(mm);
+	return rc;
+}
+
+bool hmmrt_vma_may_migrate(struct vm_area_struct *vma)
+{
+	return vma_is_anonymous(vma) &&
+	       !(vma->vm_flags & (VM_SPECIAL | VM_HUGETLB | VM_LOCKED));
+}
+
+/*
+ * Returns true if the VMA may have private anonymous pages: a private mapping
+ * of a file has such copies of pages that were written. An explicit migration
+ * moves those; the core refuses the file's own pages.
+ */
+bool hmmrt_vma_may_have_migratable(struct vm_area_struct *vma)
+{
+	return hmmrt_vma_may_migrate(vma) ||
+	       (!vma_is_anonymous(vma) &&
+		!(vma->vm_flags & (VM_SHARED | VM_SPECIAL | VM_HUGETLB |
+				   VM_LOCKED)));
+}
+
+/**
+ * hmmrt_vma_stays() - why no page of a mapping can move to a device
+ * @vma: the mapping
+ *
+ * Context: mmap_lock held.
+ * Return: the reason, an enum hmmrt_stay, or -1.
+ */
+int hmmrt_vma_stays(struct vm_area_struct *vma)
+{
+	lockdep_assert_held(&vma->vm_mm->mmap_lock);
+	if (hmmrt_vma_check(vma, HMMRT_ACCESS_READ))
+		return HMMRT_STAY_SPECIAL;
+	if (vma->vm_flags & VM_HUGETLB)
+		return HMMRT_STAY_HUGETLB;
+	if (!vma_is_anonymous(vma))
+		return HMMRT_STAY_FILE;
+	if (vma->vm_flags & VM_SPECIAL)
+		return HMMRT_STAY_SPECIAL;
+	return vma->vm_flags & VM_LOCKED ? HMMRT_STAY_PINNED : -1;
+}
+
+/* --- the mmap_lock -------------------------------------------------------- */
+
+/* How long a fault spins on the mmap_lock before it sleeps. */
+#define LOCK_SPIN_NS	(100 * NSEC_PER_USEC)
+
+/**
+ * hmmrt_mmap_read_lock() - take the mmap_lock for reading, for a fault
+ * @mm: of the process
+ * @nowait: do not wait for the holder, which may itself wait for a program
+ *
+ * A sleeping reader may wait for up to 4 ms if writers follow each other
+ * closely, as when a thread maps and unmaps all the time. Each writer holds the
+ * lock for a moment only, so it pays to spin first.
+ * Return: 0 or -EINTR; if @nowait, 0 or -ENOLCK: the lock is held by another
+ * thread.
+ */
+int hmmrt_mmap_read_lock(struct mm_struct *mm, bool nowait)
+{
+	u64 end = ktime_get_ns() + LOCK_SPIN_NS;
+
+	do {
+		if (mmap_read_trylock(mm))
+			return 0;
+		cpu_relax();
+	} while (!need_resched() && ktime_get_ns() < end);
+	if (nowait)
+		return -ENOLCK;
+	return mmap_read_lock_killable(mm) ? -EINTR : 0;
+}
+
+/*
+ * Take the mmap_lock for reading, and wait for its holder until @end at most,
+ * in jiffies. Returns false if @end or a fatal signal comes first.
+ */
+bool hmmrt_mmap_read_lock_until(struct mm_struct *mm, unsigned long end)
+{
+	while (hmmrt_mmap_read_lock(mm, true)) {
+		if (time_after_eq(jiffies, end) || fatal_signal_pending(current))
+			return false;
+		schedule_timeout_killable(1);
+	}
+	return true;
+}
