@@ -24,6 +24,12 @@ bool hmmrt_node_is_online(int node)
 	return node >= 0 && node < MAX_NUMNODES && node_online(node);
 }
 
+/* Given to vram by pointer, because it cannot call code that moves pages. */
+static const struct dev_pagemap_ops device_pagemap_ops = {
+	.HMMRT_PAGEMAP_FREE = hmmrt_vram_folio_free,
+	.migrate_to_ram = hmmrt_migrate_to_ram,
+};
+
 /* The struct pages of the device's memory are allocated on this node. */
 static bool numa_node_valid(int node)
 {
@@ -107,7 +113,8 @@ struct hmmrt_device *hmmrt_device_register(const struct hmmrt_device_desc *desc)
 	mutex_lock(&devices_lock);
 	rc = device_id_reserve(dev);
 	if (!rc)
-		rc = hmmrt_vram_init(dev, desc->memory_bytes);
+		rc = hmmrt_vram_init(dev, desc->memory_bytes,
+				     &device_pagemap_ops);
 	if (!rc)
 		devices[dev->id] = dev;
 	mutex_unlock(&devices_lock);

@@ -202,6 +202,7 @@ struct hmmrt_vram {
 	/* Adding regions; taken with no other hmmrt lock held. */
 	struct mutex grow;
 	u64 size;
+	const struct dev_pagemap_ops *pagemap_ops;	/* of all regions */
 	unsigned int nr_regions;
 	unsigned int max_regions;
 	struct hmmrt_region **regions;
@@ -647,7 +648,6 @@ void hmmrt_queue_init(struct hmmrt_binding *binding);
 void hmmrt_queue_check_empty(struct hmmrt_binding *binding);
 
 /* migrate.c */
-unsigned long hmmrt_select_device(const struct hmmrt_device *dev);
 bool hmmrt_huge_fails(struct hmmrt_space *space);
 int hmmrt_migrate_to_device(struct hmmrt_request *req);
 
@@ -861,23 +861,6 @@ int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg);
 int hmmrt_pages(struct hmmrt_space *space, struct hmmrt_pages *arg);
 
 /* region.c */
-void *hmmrt_pgmap_owner(void);
-u64 hmmrt_page_offset(const struct page *page);
-bool hmmrt_device_is_coherent(const struct hmmrt_device *dev);
-struct hmmrt_device *hmmrt_page_device(const struct page *page);
-struct hmmrt_device *hmmrt_place_device(struct hmmrt_place *place,
-					const struct page *page);
-u64 hmmrt_place_offset(const struct hmmrt_place *place,
-		       const struct page *page);
-bool hmmrt_page_is_private(const struct page *page);
-bool hmmrt_page_is_coherent(const struct page *page);
-struct dev_pagemap *hmmrt_page_pgmap(const struct page *page);
-struct hmmrt_region *hmmrt_page_region(const struct page *page);
-struct hmmrt_chunk *hmmrt_region_chunk(struct hmmrt_region *region,
-				       const struct page *page);
-struct hmmrt_chunk *hmmrt_page_chunk(const struct page *page);
-unsigned long hmmrt_chunk_pfn(struct hmmrt_device *dev,
-			      const struct hmmrt_chunk *chunk);
 int hmmrt_vram_grow(struct hmmrt_device *dev, unsigned int seen_regions);
 void hmmrt_region_destroy(struct hmmrt_region *region);
 
@@ -897,7 +880,8 @@ struct hmmrt_block *hmmrt_vram_next_copy(struct hmmrt_device *dev,
 bool hmmrt_vram_is_trimming(const struct hmmrt_device *dev);
 void hmmrt_vram_wait_trimmed(struct hmmrt_device *dev);
 bool hmmrt_vram_is_full(const struct hmmrt_device *dev);
-int hmmrt_vram_init(struct hmmrt_device *dev, u64 size);
+int hmmrt_vram_init(struct hmmrt_device *dev, u64 size,
+		    const struct dev_pagemap_ops *pagemap_ops);
 void hmmrt_vram_destroy(struct hmmrt_device *dev);
 unsigned int hmmrt_vram_alloc(struct hmmrt_account *account, unsigned int index,
 			      unsigned int npages, struct page **pages,
@@ -980,5 +964,27 @@ int hmmrt_snapshot(struct hmmrt_request *req);
 bool hmmrt_request_is_huge(const struct hmmrt_request *req);
 int hmmrt_snapshot_widened(struct hmmrt_request *req);
 bool hmmrt_mark_cow(struct hmmrt_request *req);
+
+/* mem_page.c */
+void *hmmrt_pgmap_owner(void);
+struct hmmrt_region *hmmrt_page_region(const struct page *page);
+struct hmmrt_device *hmmrt_page_device(const struct page *page);
+struct hmmrt_device *hmmrt_place_device(struct hmmrt_place *place,
+					const struct page *page);
+bool hmmrt_page_is_private(const struct page *page);
+bool hmmrt_page_is_coherent(const struct page *page);
+struct dev_pagemap *hmmrt_page_pgmap(const struct page *page);
+bool hmmrt_device_is_coherent(const struct hmmrt_device *dev);
+unsigned long hmmrt_select_device(const struct hmmrt_device *dev);
+u64 hmmrt_page_offset(const struct page *page);
+u64 hmmrt_place_offset(const struct hmmrt_place *place,
+		       const struct page *page);
+struct hmmrt_chunk *hmmrt_region_chunk(struct hmmrt_region *region,
+				       const struct page *page);
+struct hmmrt_chunk *hmmrt_page_chunk(const struct page *page);
+unsigned long hmmrt_chunk_pfn(struct hmmrt_device *dev,
+			      const struct hmmrt_chunk *chunk);
+void hmmrt_region_forget(const struct hmmrt_region *region, unsigned int n);
+int hmmrt_region_remember(struct hmmrt_region *region);
 
 #endif /* _HMMRT_H */

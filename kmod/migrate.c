@@ -64,14 +64,6 @@ static bool pfn_merged(unsigned long hmm_pfn)
 	       folio_test_ksm(page_folio(hmm_pfn_to_page(hmm_pfn)));
 }
 
-/* The flag that makes migrate_vma_setup() select pages that are on @dev. */
-unsigned long hmmrt_select_device(const struct hmmrt_device *dev)
-{
-	return hmmrt_device_is_coherent(dev) ?
-		       MIGRATE_VMA_SELECT_DEVICE_COHERENT :
-		       MIGRATE_VMA_SELECT_DEVICE_PRIVATE;
-}
-
 /* The part of the window that has to move, by the snapshot in req->pfns. */
 struct plan {
 	unsigned int first;

@@ -23,10 +23,6 @@
 
 #include "hmmrt.h"
 
-/* Which mm is mirrored and which is an agent; space->bindings. */
-DEFINE_MUTEX(hmmrt_roles_lock);
-DEFINE_SRCU(hmmrt_srcu);
-
 static atomic64_t last_serial = ATOMIC64_INIT(0);	/* of a binding */
 static DEFINE_HASHTABLE(spaces, 6);
 static LIST_HEAD(agents);

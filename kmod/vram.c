@@ -626,7 +626,8 @@ static void vram_trim_work(struct work_struct *work)
 	hmmrt_accounts_sweep(container_of(vram, struct hmmrt_device, vram));
 }
 
-int hmmrt_vram_init(struct hmmrt_device *dev, u64 size)
+int hmmrt_vram_init(struct hmmrt_device *dev, u64 size,
+		    const struct dev_pagemap_ops *pagemap_ops)
 {
 	struct hmmrt_vram *vram = &dev->vram;
 
@@ -640,6 +641,7 @@ int hmmrt_vram_init(struct hmmrt_device *dev, u64 size)
 	hmmrt_accounts_init(vram);
 	hmmrt_evict_ahead_init(dev);
 	vram->size = size;
+	vram->pagemap_ops = pagemap_ops;
 	vram->max_regions = DIV_ROUND_UP_ULL(size, HMMRT_REGION_SIZE);
 	vram->regions = kvcalloc(vram->max_regions, sizeof(*vram->regions),
 				 GFP_KERNEL);
