@@ -115,8 +115,10 @@ struct hmmrt_device *hmmrt_device_register(const struct hmmrt_device_desc *desc)
 	if (!rc)
 		rc = hmmrt_vram_init(dev, desc->memory_bytes,
 				     &device_pagemap_ops);
-	if (!rc)
+	if (!rc) {
+		hmmrt_evict_ahead_init(dev);
 		devices[dev->id] = dev;
+	}
 	mutex_unlock(&devices_lock);
 	if (rc) {
 		kfree(dev);
@@ -133,6 +135,8 @@ void hmmrt_device_unregister(struct hmmrt_device *dev)
 	mutex_unlock(&devices_lock);
 	hmmrt_device_put(dev);
 	wait_for_completion(&dev->unused);
+	hmmrt_evict_ahead_stop(dev);
+	hmmrt_evict_all(dev);
 	hmmrt_vram_destroy(dev);
 
 	mutex_lock(&devices_lock);

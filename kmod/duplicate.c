@@ -120,7 +120,7 @@ static void copy_free(struct hmmrt_copy *copy)
  * be written in place. Context: any that may sleep, including notifiers. The
  * caller is in the section of hmmrt_srcu, or has the reference to the block, in
  * which it took the duplicates off the block: chunks name the block until then,
- * see hmmrt_vram_next_copy().
+ * see next_duplicate() in evict.c.
  */
 void hmmrt_copies_free(struct list_head *taken)
 {
@@ -128,42 +128,6 @@ void hmmrt_copies_free(struct list_head *taken)
 
 	list_for_each_entry_safe(copy, next, taken, link)
 		copy_free(copy);
-}
-
-/**
- * hmmrt_copies_evict() - drop the duplicates in a chunk of device memory
- * @dev: device of the chunk
- * @chunk: chunk to clear
- * @pages: pages of the chunk to clear, or NULL for all
- * @room: the eviction is to free memory
- *
- * Also removes all entries of the blocks that have these duplicates, on all
- * devices: they fault again.
- * Context: may sleep, no hmmrt lock is held.
- */
-void hmmrt_copies_evict(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
-			const unsigned long *pages, bool room)
-{
-	struct hmmrt_block *block;
-	unsigned int index = 0;
-	int idx;
-
-	idx = srcu_read_lock(&hmmrt_srcu);
-	while ((block = hmmrt_vram_next_copy(dev, chunk, pages, &index))) {
-		const unsigned long *mapped = block->maps[dev->id]->mapped;
-
-		if (room) {
-			mutex_lock(&block->lock);
-			hmmrt_thrashing_evicted(block, dev->id,
-						bitmap_weight(mapped,
-							      HMMRT_BLOCK_PAGES));
-			mutex_unlock(&block->lock);
-		}
-		hmmrt_span_revoke(block->span->space, block->start,
-				  block->start + HMMRT_BLOCK_SIZE);
-		hmmrt_block_put(block);
-	}
-	srcu_read_unlock(&hmmrt_srcu, idx);
 }
 
 static bool block_has_copies(struct hmmrt_block *block)

@@ -45,14 +45,10 @@
 
 /* How many times to wait for other users of a page that must be split. */
 #define SPLIT_TRIES	50
-/* Chunks that may turn out busy before the device counts as full. */
-#define ROOM_TRIES	4
-/* The same for hmmrt_evict_excess(), which has time for more chunks. */
+/* Chunks in a row that may turn out busy before hmmrt_evict_excess() ends. */
 #define EXCESS_FAILURES	64
 /* Failed reads before a page is lost, when its device goes away. */
 #define LAST_TRIES	3
-/* Chunks evicted for one request; each may free only few pages. */
-#define ROOM_MAX	8
 
 static bool oversubscription = true;
 module_param(oversubscription, bool, 0644);
@@ -71,7 +67,7 @@ enum evict_mode {
  * the whole chunk if it is one large folio. All other arrays and bitmaps are
  * indexed by page of the chunk.
  */
-struct eviction {
+struct hmmrt_eviction {
 	unsigned int entries;
 	unsigned long src[HMMRT_CHUNK_PAGES];
 	unsigned long dst[HMMRT_CHUNK_PAGES];
@@ -94,7 +90,7 @@ struct eviction {
 #define EVICT_GFP	(GFP_HIGHUSER_MOVABLE & ~__GFP_HARDWALL)
 
 /* Allocate pages for the used pages of a chunk. No page is locked. */
-static void evict_prepare(struct eviction *evict, int node)
+static void evict_prepare(struct hmmrt_eviction *evict, int node)
 {
 	unsigned int n = evict->entries;
 
@@ -111,7 +107,7 @@ static void evict_prepare(struct eviction *evict, int node)
 	}
 }
 
-static struct page *evict_take_spare(struct eviction *evict)
+static struct page *evict_take_spare(struct hmmrt_eviction *evict)
 {
 	struct page *page = list_first_entry_or_null(&evict->spare, struct page,
 						     lru);
@@ -121,7 +117,7 @@ static struct page *evict_take_spare(struct eviction *evict)
 	return page;
 }
 
-static void evict_free_spare(struct eviction *evict)
+static void evict_free_spare(struct hmmrt_eviction *evict)
 {
 	struct page *page;
 
@@ -135,7 +131,7 @@ static void evict_free_spare(struct eviction *evict)
  * because a split needs a mapping. It stays, and is tried again until a huge
  * page is available.
  */
-static struct page *evict_alloc_page(struct eviction *evict, int node,
+static struct page *evict_alloc_page(struct hmmrt_eviction *evict, int node,
 				     bool huge)
 {
 	struct page *page;
@@ -151,7 +147,7 @@ static struct page *evict_alloc_page(struct eviction *evict, int node,
 }
 
 /* Returns the number of entries to copy. */
-static unsigned int evict_alloc(struct eviction *evict, int node)
+static unsigned int evict_alloc(struct hmmrt_eviction *evict, int node)
 {
 	unsigned int i, j, index, nr, found = 0;
 
@@ -178,7 +174,7 @@ static unsigned int evict_alloc(struct eviction *evict, int node)
 }
 
 /* Do not copy the page at @index, nor the rest of its large page. */
-static void evict_leave(struct eviction *evict, unsigned int index)
+static void evict_leave(struct hmmrt_eviction *evict, unsigned int index)
 {
 	unsigned int i = evict->entry[index];
 	struct page *page = migrate_pfn_to_page(evict->dst[i]);
@@ -216,7 +212,7 @@ static bool was_last_try(struct hmmrt_chunk *chunk, unsigned int i)
 }
 
 /* Replace the page at @index, or its whole large page, by a lost page. */
-static bool evict_lose(struct eviction *evict, unsigned int index)
+static bool evict_lose(struct hmmrt_eviction *evict, unsigned int index)
 {
 	unsigned long *dst = &evict->dst[evict->entry[index]];
 	unsigned long compound = *dst & HMMRT_PFN_COMPOUND;
@@ -236,7 +232,7 @@ static bool evict_lose(struct eviction *evict, unsigned int index)
 }
 
 /* Replace lost single pages. A page without a replacement stays for now. */
-static void evict_lose_single(struct eviction *evict,
+static void evict_lose_single(struct hmmrt_eviction *evict,
 			      const unsigned long *lost)
 {
 	unsigned int i;
@@ -250,7 +246,7 @@ static void evict_lose_single(struct eviction *evict,
 }
 
 /* Handle lost parts of a huge page. The readable parts are kept. */
-static void evict_lose_huge(struct hmmrt_device *dev, struct eviction *evict,
+static void evict_lose_huge(struct hmmrt_device *dev, struct hmmrt_eviction *evict,
 			    const unsigned long *lost)
 {
 	unsigned int i, n = bitmap_weight(lost, HMMRT_CHUNK_PAGES);
@@ -273,7 +269,7 @@ static void evict_lose_huge(struct hmmrt_device *dev, struct eviction *evict,
 /* Sort pages that could not be read into lost pages and pages that stay. */
 static void evict_unreadable(struct hmmrt_device *dev,
 			     struct hmmrt_chunk *chunk,
-			     struct eviction *evict,
+			     struct hmmrt_eviction *evict,
 			     const unsigned long *unreadable,
 			     enum evict_mode mode)
 {
@@ -301,7 +297,7 @@ static void evict_unreadable(struct hmmrt_device *dev,
 /* Copying the whole chunk failed: find the pages that cannot be read. */
 static void evict_copy_single(struct hmmrt_device *dev,
 			      struct hmmrt_chunk *chunk,
-			      struct eviction *evict, enum evict_mode mode)
+			      struct hmmrt_eviction *evict, enum evict_mode mode)
 {
 	DECLARE_BITMAP(unreadable, HMMRT_CHUNK_PAGES) = {};
 	unsigned int i;
@@ -318,7 +314,7 @@ static void evict_copy_single(struct hmmrt_device *dev,
 }
 
 static void evict_copy(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
-		       struct eviction *evict, enum evict_mode mode)
+		       struct hmmrt_eviction *evict, enum evict_mode mode)
 {
 	unsigned int i;
 
@@ -340,7 +336,7 @@ static void evict_copy(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 }
 
 /* Count the device pages that did migrate to a lost page. */
-static unsigned int evict_count_gone(const struct eviction *evict)
+static unsigned int evict_count_gone(const struct hmmrt_eviction *evict)
 {
 	unsigned int i, n = 0;
 
@@ -354,7 +350,7 @@ static unsigned int evict_count_gone(const struct eviction *evict)
  * migration failed. Poisoning a part splits the page, and the split fails if
  * there is any further reference, so take only this one.
  */
-static void evict_hold_lost(struct eviction *evict)
+static void evict_hold_lost(struct hmmrt_eviction *evict)
 {
 	unsigned int i = find_first_bit(evict->lost, HMMRT_CHUNK_PAGES);
 	const struct folio *folio;
@@ -375,7 +371,7 @@ static void evict_hold_lost(struct eviction *evict)
  * Find another lost part of a huge page. Nothing has held it since the split,
  * so it may be free or reused by now.
  */
-static bool evict_find_lost(const struct eviction *evict, unsigned int i)
+static bool evict_find_lost(const struct hmmrt_eviction *evict, unsigned int i)
 {
 	struct page *page = evict->pages[i];
 	const struct folio *folio;
@@ -410,7 +406,7 @@ static void wait_for_others(struct page *page)
 }
 
 static void evict_poison_lost(struct hmmrt_device *dev,
-			      const struct eviction *evict)
+			      const struct hmmrt_eviction *evict)
 {
 	bool split = false;
 	unsigned int i;
@@ -433,7 +429,7 @@ static void evict_poison_lost(struct hmmrt_device *dev,
 }
 
 /* Allocate nothing between begin and end: reclaim unmaps pages too. */
-static void evict_unmap(struct hmmrt_device *dev, struct eviction *evict,
+static void evict_unmap(struct hmmrt_device *dev, struct hmmrt_eviction *evict,
 			bool room)
 {
 	hmmrt_evictor_begin(&evict->evictor, dev, room);
@@ -443,15 +439,74 @@ static void evict_unmap(struct hmmrt_device *dev, struct eviction *evict,
 
 /* --- chunks --------------------------------------------------------------- */
 
+/*
+ * Find the next duplicate in a chunk, at or behind page *index, and with @pages
+ * only among those. Returns the block that it belongs to, for
+ * hmmrt_block_put(), or NULL. A block exists until no chunk points to it. A
+ * block that is being freed right now is skipped: all of its duplicates are
+ * being freed already.
+ * Context: in hmmrt_srcu.
+ */
+static struct hmmrt_block *next_duplicate(struct hmmrt_device *dev,
+					  const struct hmmrt_chunk *chunk,
+					  const unsigned long *pages,
+					  unsigned int *index)
+{
+	struct hmmrt_block *block = NULL;
+
+	lockdep_assert_held(&hmmrt_srcu);
+	spin_lock_irq(&dev->vram.lock);
+	for (; chunk->copy_of && *index < HMMRT_CHUNK_PAGES && !block;
+	     (*index)++)
+		if (!pages || test_bit(*index, pages)) {
+			block = chunk->copy_of[*index];
+			if (block && !hmmrt_block_hold(block))
+				block = NULL;
+		}
+	spin_unlock_irq(&dev->vram.lock);
+	return block;
+}
+
+/*
+ * Drop the duplicates in a chunk, with @pages only those among these pages.
+ * Also removes all entries of the blocks that have these duplicates, on all
+ * devices: they fault again.
+ */
+static void evict_duplicates(struct hmmrt_device *dev,
+			     struct hmmrt_chunk *chunk,
+			     const unsigned long *pages, bool room)
+{
+	struct hmmrt_block *block;
+	unsigned int index = 0;
+	int idx;
+
+	idx = srcu_read_lock(&hmmrt_srcu);
+	while ((block = next_duplicate(dev, chunk, pages, &index))) {
+		const unsigned long *mapped = block->maps[dev->id]->mapped;
+
+		if (room) {
+			mutex_lock(&block->lock);
+			hmmrt_thrashing_evicted(block, dev->id,
+						bitmap_weight(mapped,
+							      HMMRT_BLOCK_PAGES));
+			mutex_unlock(&block->lock);
+		}
+		hmmrt_span_revoke(block->span->space, block->start,
+				  block->start + HMMRT_BLOCK_SIZE);
+		hmmrt_block_put(block);
+	}
+	srcu_read_unlock(&hmmrt_srcu, idx);
+}
+
 /* Best effort: locked pages stay. Returns the number of lost pages. */
 static unsigned int evict_chunk(struct hmmrt_device *dev,
 				struct hmmrt_chunk *chunk,
 				const unsigned long *pages,
-				struct eviction *evict, enum evict_mode mode)
+				struct hmmrt_eviction *evict, enum evict_mode mode)
 {
 	unsigned int gone;
 
-	hmmrt_copies_evict(dev, chunk, pages, mode == EVICT_ROOM);
+	evict_duplicates(dev, chunk, pages, mode == EVICT_ROOM);
 	evict->entries = hmmrt_chunk_used(dev, chunk, pages, evict->src);
 	if (mode == EVICT_ROOM)
 		INIT_LIST_HEAD(&evict->spare);
@@ -484,20 +539,16 @@ static void prepare_to_lose(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 				   dev->name, rc);
 }
 
-/**
- * hmmrt_evict_chunk() - migrate a chunk to system memory, best effort
- * @dev: device of the chunk
- * @chunk: chunk to evict
- * @lose: drop pages that could not be read in LAST_TRIES such calls; only
- *	between hmmrt_lost_begin() and _end()
- *
- * Locked pages stay, and pages that get no memory. The caller must try again.
- * Context: process context, sleeps, no hmmrt lock is held.
+/*
+ * Migrate all of a chunk to system memory, best effort. Locked pages stay, and
+ * pages that get no memory; the caller must try again. With @lose, drop pages
+ * that could not be read in LAST_TRIES such calls; only between
+ * hmmrt_lost_begin() and _end(). Sleeps; no hmmrt lock is held.
  */
-void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
-		       bool lose)
+static void evict_whole_chunk(struct hmmrt_device *dev,
+			      struct hmmrt_chunk *chunk, bool lose)
 {
-	struct eviction *evict;
+	struct hmmrt_eviction *evict;
 	unsigned int gone;
 
 	if (!READ_ONCE(chunk->used_pages))
@@ -512,38 +563,34 @@ void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 		dev->vram.lost_pages += gone;
 }
 
-/* --- free memory ---------------------------------------------------------- */
+/* --- one chunk by claim --------------------------------------------------- */
 
-static bool may_oversubscribe(const struct hmmrt_device *dev)
+bool hmmrt_may_oversubscribe(const struct hmmrt_device *dev)
 {
 	return READ_ONCE(oversubscription) &&
 	       hmmrt_device_knob(dev, HMMRT_KNOB_OVERSUBSCRIPTION);
 }
 
-/* Return whether eviction may free memory for the request. */
-bool hmmrt_may_evict(const struct hmmrt_request *req)
+/* Allocate the state for hmmrt_evict_one(); free it with kvfree(). */
+struct hmmrt_eviction *hmmrt_eviction_alloc(void)
 {
-	return may_oversubscribe(req->binding->dev) && !req->no_evict;
+	return kvmalloc(sizeof(struct hmmrt_eviction), GFP_KERNEL);
 }
 
-/*
- * Return whether a later request of the same call may still evict. A request
- * for system memory has no binding and evicts nothing.
+/**
+ * hmmrt_evict_one() - evict one chunk
+ * @dev: device of the chunk
+ * @claim: which chunks may be evicted
+ * @evict: scratch state, of hmmrt_eviction_alloc()
+ *
+ * Context: process context, sleeps, no lock is held.
+ * Return: the chunk, reserved, if some of it was freed; or an ERR_PTR: -ENOENT
+ * no chunk can be evicted; -EBUSY none at the moment; -EAGAIN another chunk or
+ * another try may succeed.
  */
-bool hmmrt_may_evict_later(const struct hmmrt_request *req)
-{
-	return req->binding && may_oversubscribe(req->binding->dev) &&
-	       !req->none_left;
-}
-
-/*
- * Evict one chunk. Returns the chunk, reserved, if some of it was freed.
- * Otherwise returns an ERR_PTR: -ENOENT no chunk can be evicted; -EBUSY none at
- * the moment; -EAGAIN another chunk or another try may succeed.
- */
-static struct hmmrt_chunk *evict_one(struct hmmrt_device *dev,
-				     const struct hmmrt_claim *claim,
-				     struct eviction *evict)
+struct hmmrt_chunk *hmmrt_evict_one(struct hmmrt_device *dev,
+				    const struct hmmrt_claim *claim,
+				    struct hmmrt_eviction *evict)
 {
 	unsigned long pages[BITS_TO_LONGS(HMMRT_CHUNK_PAGES)];
 	struct hmmrt_claim_cost cost;
@@ -573,93 +620,6 @@ static struct hmmrt_chunk *evict_one(struct hmmrt_device *dev,
 	return ERR_PTR(-EAGAIN);
 }
 
-/* Evict one chunk. Returns 0 if some of it is now reserved for the request. */
-static int make_room(struct hmmrt_request *req, const struct hmmrt_claim *claim,
-		     struct eviction *evict)
-{
-	struct hmmrt_device *dev = req->binding->dev;
-	struct hmmrt_chunk *chunk = evict_one(dev, claim, evict);
-
-	if (IS_ERR(chunk)) {
-		if (PTR_ERR(chunk) == -EAGAIN)
-			return -EBUSY;
-		req->none_left = PTR_ERR(chunk) == -ENOENT;
-		return -ENOMEM;
-	}
-	req->room = chunk;
-	atomic64_inc(&req->binding->evictions);
-	return 0;
-}
-
-/* Try several chunks until one frees memory. */
-static int make_room_for(struct hmmrt_request *req,
-			 const struct hmmrt_claim *claim)
-{
-	struct eviction *evict = kvmalloc(sizeof(*evict), GFP_KERNEL);
-	unsigned int try;
-	int rc = -EBUSY;
-
-	if (!evict)
-		return -ENOMEM;
-	hmmrt_age(req->binding->dev);
-	for (try = 0; rc == -EBUSY && try < ROOM_TRIES; try++)
-		rc = fatal_signal_pending(current) ? -EINTR :
-						     make_room(req, claim, evict);
-	kvfree(evict);
-	return rc == -EBUSY ? -ENOMEM : rc;
-}
-
-/**
- * hmmrt_request_make_room() - evict for a request that found no free memory
- * @req: request for a device that is full
- *
- * Context: process context, sleeps, no lock is held, not even the mmap_lock.
- * Return: 0 if req->room is reserved for the next hmmrt_vram_alloc() or memory
- * became free otherwise; -ENOMEM if nothing could be evicted; -ENOENT if the
- * account may not have that much; -EINTR.
- */
-int hmmrt_request_make_room(struct hmmrt_request *req)
-{
-	struct hmmrt_claim claim = {
-		.asker = req->binding->account,
-		.before = req->evict_before,
-	};
-	int rc;
-
-	might_sleep();
-	if (req->room_by == HMMRT_ROOM_QUOTA)
-		claim.within = hmmrt_account_get_full(req->binding->account,
-						      bitmap_weight(req->wanted,
-								    HMMRT_BLOCK_PAGES));
-	/* No account can give up pages; the next attempt takes what is left. */
-	if (IS_ERR(claim.within)) {
-		req->none_left = hmmrt_account_is_full(req->binding->account);
-		return PTR_ERR(claim.within);
-	}
-	hmmrt_request_release_room(req);
-	if (req->evictions++ >= ROOM_MAX)
-		rc = -ENOMEM;
-	else if (req->room_by == HMMRT_ROOM_QUOTA && !claim.within)
-		rc = 0;
-	else
-		rc = make_room_for(req, &claim);
-	if (!claim.within)
-		return rc;
-	/* The limit is not the process's own, so more may become evictable. */
-	if (claim.within->mm != req->binding->account->mm)
-		req->none_left = false;
-	hmmrt_account_put(claim.within);
-	return rc;
-}
-
-/* Make the rest of the reserved chunk available to all requests. */
-void hmmrt_request_release_room(struct hmmrt_request *req)
-{
-	if (req->room)
-		hmmrt_vram_unreserve(req->binding->dev, req->room);
-	req->room = NULL;
-}
-
 /**
  * hmmrt_evict_excess() - evict pages beyond an account's limit, best effort
  * @account: the caller holds a reference
@@ -675,14 +635,14 @@ int hmmrt_evict_excess(struct hmmrt_account *account, const bool *going)
 		.within = account,
 		.before = U64_MAX,
 	};
-	struct eviction *evict;
+	struct hmmrt_eviction *evict;
 	unsigned int failed = 0;
 	bool gone = false;
 
 	might_sleep();
 	if (!hmmrt_account_excess(account))
 		return 0;
-	evict = kvmalloc(sizeof(*evict), GFP_KERNEL);
+	evict = hmmrt_eviction_alloc();
 	if (!evict)
 		return 0;
 	hmmrt_age(account->dev);
@@ -690,8 +650,8 @@ int hmmrt_evict_excess(struct hmmrt_account *account, const bool *going)
 	while (failed < EXCESS_FAILURES && hmmrt_account_excess(account) &&
 	       !gone && !READ_ONCE(account->dev->going) &&
 	       !fatal_signal_pending(current)) {
-		struct hmmrt_chunk *chunk = evict_one(account->dev, &claim,
-						      evict);
+		struct hmmrt_chunk *chunk =
+			hmmrt_evict_one(account->dev, &claim, evict);
 
 		if (!IS_ERR(chunk))
 			hmmrt_vram_unreserve(account->dev, chunk);
@@ -730,16 +690,16 @@ static void evict_ahead(struct work_struct *work)
 	struct hmmrt_device *dev = container_of(vram, struct hmmrt_device, vram);
 	const struct hmmrt_claim claim = { .before = U64_MAX };
 	struct hmmrt_chunk *chunk;
-	struct eviction *evict;
+	struct hmmrt_eviction *evict;
 
-	evict = kvmalloc(sizeof(*evict), GFP_KERNEL);
+	evict = hmmrt_eviction_alloc();
 	if (!evict)
 		return;
-	while (!READ_ONCE(dev->going) && may_oversubscribe(dev) &&
+	while (!READ_ONCE(dev->going) && hmmrt_may_oversubscribe(dev) &&
 	       (is_below(dev, HMMRT_KNOB_EVICT_LOW_WATERMARK) ||
 		is_below(dev, HMMRT_KNOB_EVICT_HIGH_WATERMARK))) {
 		hmmrt_age(dev);
-		chunk = evict_one(dev, &claim, evict);
+		chunk = hmmrt_evict_one(dev, &claim, evict);
 		if (IS_ERR(chunk))
 			break;
 		hmmrt_vram_unreserve(dev, chunk);
@@ -769,7 +729,7 @@ void hmmrt_evict_ahead_stop(struct hmmrt_device *dev)
 void hmmrt_evict_ahead(struct hmmrt_device *dev)
 {
 	if (is_below(dev, HMMRT_KNOB_EVICT_LOW_WATERMARK) &&
-	    may_oversubscribe(dev))
+	    hmmrt_may_oversubscribe(dev))
 		queue_work(system_dfl_wq, &dev->vram.evict_ahead);
 }
 
@@ -784,7 +744,7 @@ int hmmrt_device_evict(struct hmmrt_device *dev)
 		for (j = 0; j < vram->regions[i]->nr_chunks; j++) {
 			if (fatal_signal_pending(current))
 				return -EINTR;
-			hmmrt_evict_chunk(dev, &vram->regions[i]->chunks[j],
+			evict_whole_chunk(dev, &vram->regions[i]->chunks[j],
 					  false);
 			cond_resched();
 		}
@@ -792,3 +752,41 @@ int hmmrt_device_evict(struct hmmrt_device *dev)
 	return READ_ONCE(vram->used_pages) ? -EBUSY : 0;
 }
 EXPORT_SYMBOL_GPL(hmmrt_device_evict);
+
+/* --- the end of a device -------------------------------------------------- */
+
+static void region_evict_all(struct hmmrt_region *region)
+{
+	unsigned int i;
+
+	for (i = 0; i < region->nr_chunks; i++) {
+		evict_whole_chunk(region->dev, &region->chunks[i], true);
+		cond_resched();
+	}
+}
+
+/*
+ * Migrate every page of a device that goes away back to system memory. Cannot
+ * fail: a page that is busy is tried again, and a page that the device fails to
+ * give back several times is lost.
+ */
+void hmmrt_evict_all(struct hmmrt_device *dev)
+{
+	struct hmmrt_vram *vram = &dev->vram;
+	unsigned int i;
+
+	hmmrt_lost_begin();
+	while (READ_ONCE(vram->used_pages)) {
+		for (i = 0; i < vram->nr_regions; i++)
+			region_evict_all(vram->regions[i]);
+		if (!READ_ONCE(vram->used_pages))
+			break;
+		pr_info_ratelimited("%s: %lu pages in use, trying again\n",
+				    dev->name, READ_ONCE(vram->used_pages));
+		schedule_timeout_uninterruptible(HZ / 10);
+	}
+	hmmrt_lost_end();
+	if (vram->lost_pages)
+		pr_err("%s: %lu pages of device memory could not be read, and are lost\n",
+		       dev->name, vram->lost_pages);
+}

@@ -619,11 +619,6 @@ void hmmrt_reap_unmapped(struct hmmrt_span *span);
 struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 					  struct hmmrt_block *block);
 void hmmrt_request_free(struct hmmrt_request *req);
-int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
-			      unsigned int end, struct page **pages,
-			      struct page *near);
-enum hmmrt_stay hmmrt_request_lacks(const struct hmmrt_request *req);
-int hmmrt_request_again(struct hmmrt_request *req, int rc);
 int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm);
 enum hmmrt_policy_want hmmrt_request_prefetched(struct hmmrt_request *req);
 bool hmmrt_fault_may_migrate(struct hmmrt_request *req);
@@ -770,8 +765,6 @@ struct page *hmmrt_copy_page(const struct hmmrt_block_map *map,
 void hmmrt_copies_take(struct hmmrt_block_map *map, unsigned int first,
 		       unsigned int count, struct list_head *taken);
 void hmmrt_copies_free(struct list_head *taken);
-void hmmrt_copies_evict(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
-			const unsigned long *pages, bool room);
 bool hmmrt_copies_let_split(const struct hmmrt_request *req,
 			    unsigned int first, unsigned int count);
 void hmmrt_copies_destroy(struct hmmrt_block_map *map);
@@ -818,16 +811,17 @@ bool hmmrt_is_moving(struct vm_area_struct *vma, unsigned long start,
 		     unsigned int n);
 
 /* evict.c */
-void hmmrt_evict_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
-		       bool lose);
-bool hmmrt_may_evict(const struct hmmrt_request *req);
-bool hmmrt_may_evict_later(const struct hmmrt_request *req);
-int hmmrt_request_make_room(struct hmmrt_request *req);
-void hmmrt_request_release_room(struct hmmrt_request *req);
 void hmmrt_evict_ahead_init(struct hmmrt_device *dev);
 void hmmrt_evict_ahead_stop(struct hmmrt_device *dev);
 void hmmrt_evict_ahead(struct hmmrt_device *dev);
 int hmmrt_evict_excess(struct hmmrt_account *account, const bool *going);
+struct hmmrt_eviction;
+bool hmmrt_may_oversubscribe(const struct hmmrt_device *dev);
+struct hmmrt_eviction *hmmrt_eviction_alloc(void);
+struct hmmrt_chunk *hmmrt_evict_one(struct hmmrt_device *dev,
+				    const struct hmmrt_claim *claim,
+				    struct hmmrt_eviction *evict);
+void hmmrt_evict_all(struct hmmrt_device *dev);
 
 /* lost.c */
 void hmmrt_lost_begin(void);
@@ -873,10 +867,6 @@ void hmmrt_vram_unreserve(struct hmmrt_device *dev, struct hmmrt_chunk *chunk);
 void hmmrt_vram_used(struct hmmrt_device *dev, u64 offset);
 int hmmrt_vram_prepare_copies(struct page **pages, unsigned int n);
 void hmmrt_vram_note_copy(struct page *page, struct hmmrt_block *block);
-struct hmmrt_block *hmmrt_vram_next_copy(struct hmmrt_device *dev,
-					 const struct hmmrt_chunk *chunk,
-					 const unsigned long *pages,
-					 unsigned int *index);
 bool hmmrt_vram_is_trimming(const struct hmmrt_device *dev);
 void hmmrt_vram_wait_trimmed(struct hmmrt_device *dev);
 bool hmmrt_vram_is_full(const struct hmmrt_device *dev);
@@ -986,5 +976,15 @@ unsigned long hmmrt_chunk_pfn(struct hmmrt_device *dev,
 			      const struct hmmrt_chunk *chunk);
 void hmmrt_region_forget(const struct hmmrt_region *region, unsigned int n);
 int hmmrt_region_remember(struct hmmrt_region *region);
+
+/* move_alloc.c */
+bool hmmrt_may_evict(const struct hmmrt_request *req);
+bool hmmrt_may_evict_later(const struct hmmrt_request *req);
+int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
+			      unsigned int end, struct page **pages,
+			      struct page *near);
+enum hmmrt_stay hmmrt_request_lacks(const struct hmmrt_request *req);
+void hmmrt_request_release_room(struct hmmrt_request *req);
+int hmmrt_request_again(struct hmmrt_request *req, int rc);
 
 #endif /* _HMMRT_H */

@@ -381,7 +381,6 @@ unsigned int hmmrt_vram_alloc(struct hmmrt_account *account, unsigned int index,
 		cond_resched();
 	}
 	kfree(spare);
-	hmmrt_evict_ahead(dev);
 	return done;
 }
 
@@ -512,34 +511,6 @@ void hmmrt_vram_note_copy(struct page *page, struct hmmrt_block *block)
 	spin_unlock_irq(&region->dev->vram.lock);
 }
 
-/*
- * Find the next duplicate in a chunk, at or behind page *index, and with @pages
- * only among those. Returns the block that it belongs to, for
- * hmmrt_block_put(), or NULL. A block exists until no chunk points to it. A
- * block that is being freed right now is skipped: all of its duplicates are
- * being freed already.
- * Context: in hmmrt_srcu.
- */
-struct hmmrt_block *hmmrt_vram_next_copy(struct hmmrt_device *dev,
-					 const struct hmmrt_chunk *chunk,
-					 const unsigned long *pages,
-					 unsigned int *index)
-{
-	struct hmmrt_block *block = NULL;
-
-	lockdep_assert_held(&hmmrt_srcu);
-	spin_lock_irq(&dev->vram.lock);
-	for (; chunk->copy_of && *index < HMMRT_CHUNK_PAGES && !block;
-	     (*index)++)
-		if (!pages || test_bit(*index, pages)) {
-			block = chunk->copy_of[*index];
-			if (block && !hmmrt_block_hold(block))
-				block = NULL;
-		}
-	spin_unlock_irq(&dev->vram.lock);
-	return block;
-}
-
 /* Returns true while trimming keeps an unused chunk off the lists. */
 bool hmmrt_vram_is_trimming(const struct hmmrt_device *dev)
 {
@@ -639,7 +610,6 @@ int hmmrt_vram_init(struct hmmrt_device *dev, u64 size,
 	INIT_LIST_HEAD(&vram->full);
 	INIT_DELAYED_WORK(&vram->trim, vram_trim_work);
 	hmmrt_accounts_init(vram);
-	hmmrt_evict_ahead_init(dev);
 	vram->size = size;
 	vram->pagemap_ops = pagemap_ops;
 	vram->max_regions = DIV_ROUND_UP_ULL(size, HMMRT_REGION_SIZE);
@@ -648,41 +618,12 @@ int hmmrt_vram_init(struct hmmrt_device *dev, u64 size,
 	return vram->regions ? 0 : -ENOMEM;
 }
 
-static void region_evict(struct hmmrt_region *region)
-{
-	unsigned int i;
-
-	for (i = 0; i < region->nr_chunks; i++) {
-		hmmrt_evict_chunk(region->dev, &region->chunks[i], true);
-		cond_resched();
-	}
-}
-
-/*
- * Migrate every page back to system memory and forget the device's memory.
- * Cannot fail: a page that is busy is tried again, and a page that the device
- * fails to give back several times is lost.
- */
+/* Forget the device's memory. Context: no page of it is in use any more. */
 void hmmrt_vram_destroy(struct hmmrt_device *dev)
 {
 	struct hmmrt_vram *vram = &dev->vram;
 	unsigned int i;
 
-	hmmrt_evict_ahead_stop(dev);
-	hmmrt_lost_begin();
-	while (READ_ONCE(vram->used_pages)) {
-		for (i = 0; i < vram->nr_regions; i++)
-			region_evict(vram->regions[i]);
-		if (!READ_ONCE(vram->used_pages))
-			break;
-		pr_info_ratelimited("%s: %lu pages in use, trying again\n",
-				    dev->name, READ_ONCE(vram->used_pages));
-		schedule_timeout_uninterruptible(HZ / 10);
-	}
-	hmmrt_lost_end();
-	if (vram->lost_pages)
-		pr_err("%s: %lu pages of device memory could not be read, and are lost\n",
-		       dev->name, vram->lost_pages);
 	/*
 	 * The thread that freed the last page has queued the trim work by then.
 	 */

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Device memory for a request: allocation, and the work that makes more of it
+ * available between two attempts, with no lock held.
+ *
+ * When a device is full there are three ways to get free memory, tried in this
+ * order: wait for an unused chunk that is being trimmed; make struct pages for
+ * memory that has none yet; evict something. When a limit is reached, only
+ * memory that is charged to the same limit may be evicted.
+ */
+#include <linux/jiffies.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "hmmrt.h"
+
+/* Chunks that may turn out busy before the device counts as full. */
+#define ROOM_TRIES	4
+/* Chunks evicted for one request; each may free only few pages. */
+#define ROOM_MAX	8
+
+/* --- allocation ----------------------------------------------------------- */
+
+/* Return whether eviction may free memory for the request. */
+bool hmmrt_may_evict(const struct hmmrt_request *req)
+{
+	return hmmrt_may_oversubscribe(req->binding->dev) && !req->no_evict;
+}
+
+/*
+ * Return whether a later request of the same call may still evict. A request
+ * for system memory has no binding and evicts nothing.
+ */
+bool hmmrt_may_evict_later(const struct hmmrt_request *req)
+{
+	return req->binding && hmmrt_may_oversubscribe(req->binding->dev) &&
+	       !req->none_left;
+}
+
+/* A quota was reached. */
+static bool may_get_quota(struct hmmrt_request *req)
+{
+	req->room_by = HMMRT_ROOM_QUOTA;
+	return hmmrt_may_evict(req);
+}
+
+/* Returns true if memory is short and there is a way to make some available. */
+static bool may_get_room(struct hmmrt_request *req)
+{
+	const struct hmmrt_device *dev = req->binding->dev;
+
+	if (req->lack == HMMRT_LACK_NOTHING)
+		return false;
+	if (req->lack == HMMRT_LACK_QUOTA)
+		return may_get_quota(req);
+	if (!req->no_trim && hmmrt_vram_is_trimming(dev))
+		req->room_by = HMMRT_ROOM_TRIMMED;
+	else if (!req->no_grow && req->regions_seen < dev->vram.max_regions)
+		req->room_by = HMMRT_ROOM_GROWN;
+	else if (hmmrt_may_evict(req))
+		req->room_by = HMMRT_ROOM_EVICTED;
+	else
+		return false;
+	return true;
+}
+
+/*
+ * Find the longest wanted run in [first, end): it decides which chunk is used.
+ */
+static unsigned int longest_run(const unsigned long *wanted, unsigned int first,
+				unsigned int end)
+{
+	unsigned int at, run_end, most = 0, found = end;
+
+	for (at = find_next_bit(wanted, end, first); at < end;
+	     at = find_next_bit(wanted, end, run_end)) {
+		run_end = find_next_zero_bit(wanted, end, at);
+		if (run_end - at <= most)
+			continue;
+		most = run_end - at;
+		found = at;
+	}
+	return found;
+}
+
+/* Allocate the run that begins at @at. Returns true if all of it was found. */
+static bool alloc_run(struct hmmrt_request *req, unsigned int at,
+		      unsigned int end, struct page **pages, unsigned int *got)
+{
+	unsigned int index = (req->start - req->block->start) >> PAGE_SHIFT;
+	unsigned int n = find_next_zero_bit(req->wanted, end, at) - at, some;
+
+	some = hmmrt_vram_alloc(req->binding->account, index + at, n, pages,
+				req->room, &req->lack);
+	*got += some;
+	return some == n;
+}
+
+/* Allocate all wanted runs. Returns how many pages were found. */
+static unsigned int alloc_runs(struct hmmrt_request *req, unsigned int first,
+			       unsigned int end, struct page **pages,
+			       struct page *near)
+{
+	unsigned int at, longest = end, got = 0;
+
+	req->lack = HMMRT_LACK_NOTHING;
+	if (!near) {
+		longest = longest_run(req->wanted, first, end);
+		if (longest == end ||
+		    !alloc_run(req, longest, end, pages + (longest - first),
+			       &got))
+			return got;
+		near = pages[longest - first];
+	}
+	for (at = find_next_bit(req->wanted, end, first); at < end;
+	     at = find_next_bit(req->wanted, end,
+				find_next_zero_bit(req->wanted, end, at))) {
+		if (at == longest)
+			continue;
+		pages[at - first] = near;
+		if (!alloc_run(req, at, end, pages + (at - first), &got))
+			break;
+	}
+	return got;
+}
+
+/* Count a refusal: once per request, however many attempts see it. */
+static void memory_refused(struct hmmrt_request *req)
+{
+	struct hmmrt_binding *binding = req->binding;
+	bool quota = req->lack == HMMRT_LACK_QUOTA;
+
+	if (req->refused)
+		return;
+	req->refused = true;
+	if (quota)
+		hmmrt_account_refused(binding->account);
+	atomic64_inc(quota ? &binding->quota_refusals :
+			     &binding->memory_refusals);
+}
+
+/* If the touched page got no memory, record that as the rule for the fault. */
+static void rule_refused(struct hmmrt_request *req, unsigned int first,
+			 unsigned int end, struct page **pages)
+{
+	unsigned int touched = hmmrt_request_index(req);
+
+	if (!req->access || touched < first || touched >= end ||
+	    !test_bit(touched, req->wanted) || pages[touched - first])
+		return;
+	req->rule = req->lack == HMMRT_LACK_QUOTA ? HMMRT_RULE_QUOTA :
+						    HMMRT_RULE_NO_MEMORY;
+}
+
+/* Count the wanted pages in [first, end). */
+static unsigned int count_wanted(const struct hmmrt_request *req,
+				 unsigned int first, unsigned int end)
+{
+	unsigned int at, n = 0;
+
+	for (at = find_next_bit(req->wanted, end, first); at < end;
+	     at = find_next_bit(req->wanted, end, at + 1))
+		n++;
+	return n;
+}
+
+/**
+ * hmmrt_request_alloc_pages() - allocate device memory for a request
+ * @req: req->wanted says for which pages of its window
+ * @first: first page of the window to consider
+ * @end: behind the last one
+ * @pages: out: by page from @first on; for hmmrt_vram_free_unused()
+ * @near: a neighbour that is on the device already, or NULL
+ *
+ * Context: may sleep; the mmap_lock and block->migrate may be held.
+ * Return: how many were found; -ENOSPC more can be made available with no lock
+ * held, by hmmrt_request_again().
+ */
+int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
+			      unsigned int end, struct page **pages,
+			      struct page *near)
+{
+	struct hmmrt_device *dev = req->binding->dev;
+	unsigned int got;
+
+	memset(pages, 0, (end - first) * sizeof(*pages));
+	req->regions_seen = READ_ONCE(dev->vram.nr_regions);
+	got = alloc_runs(req, first, end, pages, near);
+	hmmrt_evict_ahead(dev);
+	if (may_get_room(req)) {
+		hmmrt_vram_free_unused(dev, pages, end - first);
+		return -ENOSPC;
+	}
+	hmmrt_request_release_room(req);
+	if (got < count_wanted(req, first, end)) {
+		memory_refused(req);
+		rule_refused(req, first, end, pages);
+	}
+	return got;
+}
+
+/* Why a page for which no device memory was found stays. */
+enum hmmrt_stay hmmrt_request_lacks(const struct hmmrt_request *req)
+{
+	return req->lack == HMMRT_LACK_QUOTA ? HMMRT_STAY_QUOTA :
+					       HMMRT_STAY_NO_MEMORY;
+}
+
+/* --- between two attempts ------------------------------------------------- */
+
+/* Evict one chunk. Returns 0 if some of it is now reserved for the request. */
+static int make_room(struct hmmrt_request *req, const struct hmmrt_claim *claim,
+		     struct hmmrt_eviction *evict)
+{
+	struct hmmrt_device *dev = req->binding->dev;
+	struct hmmrt_chunk *chunk = hmmrt_evict_one(dev, claim, evict);
+
+	if (IS_ERR(chunk)) {
+		if (PTR_ERR(chunk) == -EAGAIN)
+			return -EBUSY;
+		req->none_left = PTR_ERR(chunk) == -ENOENT;
+		return -ENOMEM;
+	}
+	req->room = chunk;
+	atomic64_inc(&req->binding->evictions);
+	return 0;
+}
+
+/* Try several chunks until one frees memory. */
+static int make_room_for(struct hmmrt_request *req,
+			 const struct hmmrt_claim *claim)
+{
+	struct hmmrt_eviction *evict = hmmrt_eviction_alloc();
+	unsigned int try;
+	int rc = -EBUSY;
+
+	if (!evict)
+		return -ENOMEM;
+	hmmrt_age(req->binding->dev);
+	for (try = 0; rc == -EBUSY && try < ROOM_TRIES; try++)
+		rc = fatal_signal_pending(current) ? -EINTR :
+						     make_room(req, claim, evict);
+	kvfree(evict);
+	return rc == -EBUSY ? -ENOMEM : rc;
+}
+
+/*
+ * Evict for a request that found no free memory. No lock is held, not even the
+ * mmap_lock. Returns 0 if req->room is reserved for the next hmmrt_vram_alloc()
+ * or memory became free otherwise; -ENOMEM if nothing could be evicted; -ENOENT
+ * if the account may not have that much; -EINTR.
+ */
+static int request_make_room(struct hmmrt_request *req)
+{
+	struct hmmrt_claim claim = {
+		.asker = req->binding->account,
+		.before = req->evict_before,
+	};
+	int rc;
+
+	might_sleep();
+	if (req->room_by == HMMRT_ROOM_QUOTA)
+		claim.within = hmmrt_account_get_full(req->binding->account,
+						      bitmap_weight(req->wanted,
+								    HMMRT_BLOCK_PAGES));
+	/* No account can give up pages; the next attempt takes what is left. */
+	if (IS_ERR(claim.within)) {
+		req->none_left = hmmrt_account_is_full(req->binding->account);
+		return PTR_ERR(claim.within);
+	}
+	hmmrt_request_release_room(req);
+	if (req->evictions++ >= ROOM_MAX)
+		rc = -ENOMEM;
+	else if (req->room_by == HMMRT_ROOM_QUOTA && !claim.within)
+		rc = 0;
+	else
+		rc = make_room_for(req, &claim);
+	if (!claim.within)
+		return rc;
+	/* The limit is not the process's own, so more may become evictable. */
+	if (claim.within->mm != req->binding->account->mm)
+		req->none_left = false;
+	hmmrt_account_put(claim.within);
+	return rc;
+}
+
+/* Make the rest of the reserved chunk available to all requests. */
+void hmmrt_request_release_room(struct hmmrt_request *req)
+{
+	if (req->room)
+		hmmrt_vram_unreserve(req->binding->dev, req->room);
+	req->room = NULL;
+}
+
+/*
+ * Do the work that needs all locks dropped before an attempt is repeated.
+ * Returns @rc, or -EAGAIN if the caller has to repeat the attempt.
+ */
+int hmmrt_request_again(struct hmmrt_request *req, int rc)
+{
+	struct hmmrt_device *dev = req->binding ? req->binding->dev : NULL;
+
+	if (rc != -ENOSPC)
+		return rc;
+	switch (req->room_by) {
+	case HMMRT_ROOM_TRIMMED:
+		hmmrt_vram_wait_trimmed(dev);
+		req->no_trim = true;
+		break;
+	case HMMRT_ROOM_GROWN:
+		req->no_grow = hmmrt_vram_grow(dev, req->regions_seen);
+		break;
+	case HMMRT_ROOM_EVICTED:
+	case HMMRT_ROOM_QUOTA:
+		req->no_evict = request_make_room(req);
+		break;
+	}
+	return -EAGAIN;
+}
