@@ -29,10 +29,6 @@
 /* How long to wait for the mmap_lock before the block is retried later. */
 #define MAP_LOCK_WAIT	(HZ / 2)
 
-/* First and longest delay before failed blocks are retried. */
-#define MAP_DELAY	(HZ / 10)
-#define MAP_DELAY_MAX	(10 * HZ)
-
 /*
  * Devices do not migrate pages while block->migrate is held, but the core may.
  * Wait for invalidations in progress; later ones queue the block again.
@@ -118,52 +114,6 @@ static bool map_block(struct hmmrt_binding *binding, struct hmmrt_block *block,
 	return all && start >= end;
 }
 
-/*
- * Add the block to the list, with a reference. Returns false if the space or
- * the block is going away.
- */
-static bool remap_add(struct hmmrt_space *space, struct hmmrt_block *block)
-{
-	lockdep_assert_held(&space->remap_lock);
-	if (space->remap_ended)
-		return false;
-	if (!list_empty(&block->remap))
-		return true;
-	if (!hmmrt_block_hold(block))
-		return false;
-	list_add_tail(&block->remap, &space->remap_blocks);
-	return true;
-}
-
-/*
- * Queue a block that has not failed yet or failed once. This retries all blocks
- * that failed earlier too.
- */
-static void remap_within(struct hmmrt_block *block, unsigned long delay)
-{
-	struct hmmrt_space *space = block->span->space;
-
-	spin_lock(&space->remap_lock);
-	space->remap_delay = MAP_DELAY;
-	if (remap_add(space, block) && !space->remap_soon) {
-		space->remap_soon = !delay;
-		mod_delayed_work(system_dfl_wq, &space->remap_work, delay);
-	}
-	spin_unlock(&space->remap_lock);
-}
-
-/* Queue a block that failed again. Does not delay work that is due sooner. */
-static void remap_later(struct hmmrt_block *block)
-{
-	struct hmmrt_space *space = block->span->space;
-
-	spin_lock(&space->remap_lock);
-	if (remap_add(space, block))
-		queue_delayed_work(system_dfl_wq, &space->remap_work,
-				   space->remap_delay);
-	spin_unlock(&space->remap_lock);
-}
-
 /* Return whether any part of the block is to be mapped ahead for the device. */
 static bool block_maps_ahead(struct hmmrt_space *space,
 			     const struct hmmrt_block *block, u32 id)
@@ -224,32 +174,6 @@ static bool remap_block(struct hmmrt_space *space, struct hmmrt_block *block)
 	return all;
 }
 
-/*
- * Take the next block of @todo, with the reference of the list. From here on it
- * may be queued again.
- */
-static struct hmmrt_block *remap_take(struct hmmrt_space *space,
-				      struct list_head *todo)
-{
-	struct hmmrt_block *block;
-
-	spin_lock(&space->remap_lock);
-	block = list_first_entry_or_null(todo, struct hmmrt_block, remap);
-	if (block)
-		list_del_init(&block->remap);
-	spin_unlock(&space->remap_lock);
-	return block;
-}
-
-static void remap_set_delay(struct hmmrt_space *space, bool failed)
-{
-	spin_lock(&space->remap_lock);
-	space->remap_delay = failed ? min_t(unsigned long, MAP_DELAY_MAX,
-					    2 * space->remap_delay) :
-				      MAP_DELAY;
-	spin_unlock(&space->remap_lock);
-}
-
 static void remap_work(struct work_struct *work)
 {
 	struct hmmrt_space *space =
@@ -262,76 +186,24 @@ static void remap_work(struct work_struct *work)
 	/* The process is exiting, so there is nothing to map. */
 	if (!mmget_not_zero(space->mm))
 		return;
-	spin_lock(&space->remap_lock);
-	list_splice_init(&space->remap_blocks, &todo);
-	space->remap_soon = false;
-	spin_unlock(&space->remap_lock);
+	hmmrt_remap_begin(space, &todo);
 	charging = hmmrt_charge_to(space->mm);
-	while ((block = remap_take(space, &todo))) {
+	while ((block = hmmrt_remap_take(space, &todo))) {
 		if (!READ_ONCE(space->remap_ended) &&
 		    !remap_block(space, block)) {
-			remap_later(block);
+			hmmrt_remap_later(block);
 			failed = true;
 		}
 		hmmrt_block_put(block);
 	}
 	hmmrt_charge_end(charging);
-	remap_set_delay(space, failed);
+	hmmrt_remap_set_delay(space, failed);
 	mmput_async(space->mm);
-}
-
-/**
- * hmmrt_map_ahead_again() - map a block again after entries were removed
- * @block: of a space
- *
- * Context: any; in notifiers.
- */
-void hmmrt_map_ahead_again(struct hmmrt_block *block)
-{
-	if (READ_ONCE(block->span->space->maps_ahead))
-		remap_within(block, 0);
-}
-
-/**
- * hmmrt_map_ahead_all_again() - map blocks again after a device gained access
- * @space: in use
- *
- * Context: may sleep.
- */
-void hmmrt_map_ahead_all_again(struct hmmrt_space *space)
-{
-	struct hmmrt_block *block;
-	unsigned long addr;
-
-	if (!READ_ONCE(space->maps_ahead))
-		return;
-	for (addr = 0; (block = hmmrt_block_next(space, &addr));
-	     addr += HMMRT_BLOCK_SIZE) {
-		hmmrt_map_ahead_again(block);
-		hmmrt_block_put(block);
-		cond_resched();
-	}
-}
-
-/* After this, blocks may be freed; notifiers may still run. */
-void hmmrt_map_ahead_stop(struct hmmrt_space *space)
-{
-	struct hmmrt_block *block;
-
-	spin_lock(&space->remap_lock);
-	WRITE_ONCE(space->remap_ended, true);
-	spin_unlock(&space->remap_lock);
-	cancel_delayed_work_sync(&space->remap_work);
-	while ((block = remap_take(space, &space->remap_blocks)))
-		hmmrt_block_put(block);
 }
 
 void hmmrt_map_ahead_init(struct hmmrt_space *space)
 {
-	spin_lock_init(&space->remap_lock);
-	INIT_LIST_HEAD(&space->remap_blocks);
-	space->remap_delay = MAP_DELAY;
-	INIT_DELAYED_WORK(&space->remap_work, remap_work);
+	hmmrt_remap_init(space, remap_work);
 }
 
 /* Advance *@start to the next populated part, or to @end if nothing is. */
@@ -380,7 +252,7 @@ static void map_blocks(struct hmmrt_binding **binding, unsigned long start,
 		if (IS_ERR(block))
 			return;
 		if (!map_block(*binding, block, start, next))
-			remap_within(block, MAP_DELAY);
+			hmmrt_remap_soon(block);
 		hmmrt_block_put(block);
 		start = next;
 	}

@@ -43,9 +43,9 @@
  * unmaps, and skips the page. So pages that must stay movable (ZONE_MOVABLE)
  * are not duplicated.
  *
- * Locking    block->lock protects map->copies and its contents. A duplicate is
- *            made with block->migrate held. The device gets it only if no
- *            invalidation has arrived since.
+ * Locking    A duplicate is made with block->migrate held. The device gets it
+ *            only if no invalidation has arrived since. space_duplicate.c has
+ *            what protects the duplicates that there are.
  */
 #include <linux/hmm.h>
 #include <linux/migrate.h>
@@ -56,79 +56,6 @@
 
 #include "hmmrt.h"
 #include "trace.h"
-
-/*
- * A duplicate and its original. The original is held by a reference; the
- * duplicate is device memory with no reference.
- */
-struct hmmrt_copy {
-	struct list_head link;		/* on a list of duplicates to free */
-	struct page *original;
-	struct page *page;
-};
-
-/* The duplicates of one device in one block, by page. */
-struct hmmrt_copies {
-	struct hmmrt_copy *at[HMMRT_BLOCK_PAGES];
-};
-
-/* Return the device's duplicate of a page, or NULL. */
-struct page *hmmrt_copy_page(const struct hmmrt_block_map *map,
-			     unsigned int index)
-{
-	if (!map->copies || !map->copies->at[index])
-		return NULL;
-	return map->copies->at[index]->page;
-}
-
-/* --- taking away ---------------------------------------------------------- */
-
-/**
- * hmmrt_copies_take() - remove the duplicates of pages with removed entries
- * @map: of one device in one block; block->lock is held
- * @first: first page, by index in the block
- * @count: number of pages
- * @taken: list to which the duplicates are added, for hmmrt_copies_free()
- */
-void hmmrt_copies_take(struct hmmrt_block_map *map, unsigned int first,
-		       unsigned int count, struct list_head *taken)
-{
-	unsigned int i;
-
-	if (!map->copies)
-		return;
-	for (i = first; i < first + count; i++) {
-		if (!map->copies->at[i])
-			continue;
-		list_add_tail(&map->copies->at[i]->link, taken);
-		map->copies->at[i] = NULL;
-	}
-}
-
-static void copy_free(struct hmmrt_copy *copy)
-{
-	if (copy->page)
-		hmmrt_vram_free_unused(hmmrt_page_device(copy->page),
-				       &copy->page, 1);
-	if (copy->original)
-		put_page(copy->original);
-	kfree(copy);
-}
-
-/*
- * Free duplicates that no device uses any more. From here on the originals may
- * be written in place. Context: any that may sleep, including notifiers. The
- * caller is in the section of hmmrt_srcu, or has the reference to the block, in
- * which it took the duplicates off the block: chunks name the block until then,
- * see next_duplicate() in evict.c.
- */
-void hmmrt_copies_free(struct list_head *taken)
-{
-	struct hmmrt_copy *copy, *next;
-
-	list_for_each_entry_safe(copy, next, taken, link)
-		copy_free(copy);
-}
 
 static bool block_has_copies(struct hmmrt_block *block)
 {
@@ -173,18 +100,6 @@ bool hmmrt_copies_let_split(const struct hmmrt_request *req,
 	hmmrt_span_revoke(block->span->space, block->start,
 			  block->start + HMMRT_BLOCK_SIZE);
 	return true;
-}
-
-/* Free the bookkeeping when the block goes away; its duplicates are gone. */
-void hmmrt_copies_destroy(struct hmmrt_block_map *map)
-{
-	unsigned int i;
-
-	if (!map || !map->copies)
-		return;
-	for (i = 0; i < HMMRT_BLOCK_PAGES; i++)
-		WARN_ON_ONCE(map->copies->at[i]);
-	kvfree(map->copies);
 }
 
 /* --- making --------------------------------------------------------------- */
@@ -238,24 +153,6 @@ static bool pfn_suits(unsigned long pfn)
 	       page_suits(hmm_pfn_to_page(pfn));
 }
 
-static bool has_copy(const struct hmmrt_block *block, u32 id,
-		     unsigned int index)
-{
-	return block->maps[id] && hmmrt_copy_page(block->maps[id], index);
-}
-
-/* Return how many devices have a duplicate of a page. */
-unsigned int hmmrt_copies_of(const struct hmmrt_block *block,
-			     unsigned int index)
-{
-	unsigned int id, count = 0;
-
-	lockdep_assert_held(&block->lock);
-	for (id = 0; id < HMMRT_MAX_DEVICES; id++)
-		count += has_copy(block, id, index);
-	return count;
-}
-
 #define TO_SHARE	1ul
 #define IS_SHARED	2ul
 
@@ -278,7 +175,7 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 		unsigned long pfn = req->pfns[i];
 
 		req->src[i] = 0;
-		if (has_copy(req->block, id, index) ||
+		if (hmmrt_has_copy(req->block, id, index) ||
 		    ((pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR) &&
 		     hmmrt_place_device(&place, hmm_pfn_to_page(pfn)) ==
 			     req->binding->dev)) {
@@ -655,7 +552,7 @@ static int hold_shared(struct hmmrt_request *req, const struct run *run,
 
 		from[i] = NULL;
 		for (id = 0; id < HMMRT_MAX_DEVICES && !rc && !from[i]; id++)
-			if (id != own && has_copy(block, id, index))
+			if (id != own && hmmrt_has_copy(block, id, index))
 				from[i] = block->maps[id]->copies->at[index]->original;
 		if (from[i])
 			get_page(from[i]);

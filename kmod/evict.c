@@ -486,9 +486,9 @@ static void evict_duplicates(struct hmmrt_device *dev,
 
 		if (room) {
 			mutex_lock(&block->lock);
-			hmmrt_thrashing_evicted(block, dev->id,
-						bitmap_weight(mapped,
-							      HMMRT_BLOCK_PAGES));
+			hmmrt_block_note_given_up(block, dev->id,
+						  bitmap_weight(mapped,
+								HMMRT_BLOCK_PAGES));
 			mutex_unlock(&block->lock);
 		}
 		hmmrt_span_revoke(block->span->space, block->start,

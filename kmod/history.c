@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Why and when the pages of a block last moved.
+ * Why and when the pages of a block last moved, and how many of them a device
+ * had to give up.
  *
  * Model      There is one word per page: time, cause, and the location that the
  *            page moved to. The current location comes from the page table. If
@@ -102,4 +103,27 @@ void hmmrt_history_tell(struct hmmrt_block *block, unsigned int index,
 		word = 0;
 	page->cause = FIELD_GET(WORD_CAUSE, word);
 	page->time = word & WORD_TIME;
+}
+
+u64 hmmrt_now_us(void)
+{
+	return ktime_to_us(ktime_get());
+}
+
+/*
+ * A device evicts pages of the block to get free memory. Context: block->lock
+ * held, in hmmrt_srcu.
+ */
+void hmmrt_block_note_given_up(struct hmmrt_block *block, u32 device_id,
+			       unsigned int pages)
+{
+	struct hmmrt_binding *binding =
+		hmmrt_space_binding(block->span->space, device_id);
+
+	lockdep_assert_held(&block->lock);
+	if (binding)
+		hmmrt_policy_evicted(&block->maps[device_id]->refaults,
+				     atomic64_add_return(pages,
+							 &binding->given_up),
+				     hmmrt_now_us());
 }

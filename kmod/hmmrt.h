@@ -239,13 +239,28 @@ struct hmmrt_device {
 
 /* --- address spaces ----------------------------------------------------- */
 
+/*
+ * A duplicate and its original. The original is held by a reference; the
+ * duplicate is device memory with no reference.
+ */
+struct hmmrt_copy {
+	struct list_head link;		/* on a list of duplicates to free */
+	struct page *original;
+	struct page *page;
+};
+
+/* The duplicates of one device in one block, by page. */
+struct hmmrt_copies {
+	struct hmmrt_copy *at[HMMRT_BLOCK_PAGES];
+};
+
 /* What one device has mapped of one block; protected by block->lock. */
 struct hmmrt_block_map {
 	DECLARE_BITMAP(mapped, HMMRT_BLOCK_PAGES);
 	DECLARE_BITMAP(writable, HMMRT_BLOCK_PAGES);
 	/* Mapped entries that point to the device's own memory. */
 	DECLARE_BITMAP(local, HMMRT_BLOCK_PAGES);
-	/* NULL until first used; see duplicate.c. */
+	/* NULL until first used; see space_duplicate.c. */
 	struct hmmrt_copies *copies;
 	struct hmmrt_policy_refaults refaults;
 	unsigned int faults;	/* approximate, since the map was last empty */
@@ -673,6 +688,9 @@ void hmmrt_history_forget(struct hmmrt_block *block, unsigned int first,
 			  unsigned int n);
 void hmmrt_history_tell(struct hmmrt_block *block, unsigned int index,
 			u32 location, struct hmmrt_page *page);
+u64 hmmrt_now_us(void);
+void hmmrt_block_note_given_up(struct hmmrt_block *block, u32 device_id,
+			       unsigned int pages);
 
 /* All access rights that a device can ask for. */
 #define HMMRT_ACCESS_ALL \
@@ -697,14 +715,11 @@ void hmmrt_age_ask(struct hmmrt_binding *binding, struct hmmrt_block *block,
 		   hmmrt_pte_t *ptes);
 
 /* thrash.c */
-u64 hmmrt_now_us(void);
 void hmmrt_thrashing_moved_in(struct hmmrt_request *req, u64 began);
 void hmmrt_thrashing_came_home(struct hmmrt_block *block,
 			       struct hmmrt_device *dev, unsigned long start,
 			       unsigned long end, u64 began);
 void hmmrt_thrashing_reset(struct hmmrt_block *block);
-void hmmrt_thrashing_evicted(struct hmmrt_block *block, u32 device_id,
-			     unsigned int pages);
 bool hmmrt_request_thrashes(struct hmmrt_request *req);
 bool hmmrt_request_pinned(const struct hmmrt_request *req);
 int hmmrt_throttle(struct hmmrt_binding *binding, unsigned long addr);
@@ -713,13 +728,7 @@ void hmmrt_pins_stop(struct hmmrt_pins *pins);
 
 /* counter.c */
 void hmmrt_counting_init(struct hmmrt_binding *binding);
-void hmmrt_counting_start(struct hmmrt_binding *binding);
 void hmmrt_counting_stop(struct hmmrt_binding *binding);
-void hmmrt_counting_knob_set(struct hmmrt_space *space,
-			     struct hmmrt_device *dev);
-void hmmrt_count(const struct hmmrt_binding *binding, struct hmmrt_block *block,
-		 const hmmrt_pte_t *ptes);
-void hmmrt_counts_destroy(struct hmmrt_block_map *map);
 
 /* advice.c */
 extern const struct hmmrt_advice hmmrt_no_advice;
@@ -751,28 +760,16 @@ int hmmrt_range_attributes(struct hmmrt_space *space,
 
 /* ahead.c */
 void hmmrt_map_ahead_init(struct hmmrt_space *space);
-void hmmrt_map_ahead_stop(struct hmmrt_space *space);
 void hmmrt_map_ahead(struct hmmrt_space *space, unsigned long start,
 		     unsigned long end, u32 id);
-void hmmrt_map_ahead_again(struct hmmrt_block *block);
-void hmmrt_map_ahead_all_again(struct hmmrt_space *space);
 
 /* duplicate.c */
 int hmmrt_duplicate(struct hmmrt_request *req);
 int hmmrt_share_pages(struct migrate_vma *args, struct page **from);
-struct page *hmmrt_copy_page(const struct hmmrt_block_map *map,
-			     unsigned int index);
-void hmmrt_copies_take(struct hmmrt_block_map *map, unsigned int first,
-		       unsigned int count, struct list_head *taken);
-void hmmrt_copies_free(struct list_head *taken);
 bool hmmrt_copies_let_split(const struct hmmrt_request *req,
 			    unsigned int first, unsigned int count);
-void hmmrt_copies_destroy(struct hmmrt_block_map *map);
-unsigned int hmmrt_copies_of(const struct hmmrt_block *block,
-			     unsigned int index);
 
 /* selftest.c */
-bool hmmrt_copies_work(void);
 void hmmrt_selftest(void);
 
 /* tuning.c */
@@ -986,5 +983,50 @@ int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 enum hmmrt_stay hmmrt_request_lacks(const struct hmmrt_request *req);
 void hmmrt_request_release_room(struct hmmrt_request *req);
 int hmmrt_request_again(struct hmmrt_request *req, int rc);
+
+/* space_duplicate.c */
+bool hmmrt_copies_work(void);
+struct page *hmmrt_copy_page(const struct hmmrt_block_map *map,
+			     unsigned int index);
+unsigned int hmmrt_copies_of(const struct hmmrt_block *block,
+			     unsigned int index);
+void hmmrt_copies_take(struct hmmrt_block_map *map, unsigned int first,
+		       unsigned int count, struct list_head *taken);
+void hmmrt_copies_free(struct list_head *taken);
+void hmmrt_copies_destroy(struct hmmrt_block_map *map);
+void hmmrt_copies_allow(bool works);
+bool hmmrt_has_copy(const struct hmmrt_block *block, u32 id,
+		    unsigned int index);
+
+/* space_counts.c */
+/* How often the work of counter.c asks a driver which entries were used. */
+#define HMMRT_COUNT_PERIOD	max(HZ / 50, 1)
+void hmmrt_counting_start(struct hmmrt_binding *binding);
+void hmmrt_counting_knob_set(struct hmmrt_space *space,
+			     struct hmmrt_device *dev);
+void hmmrt_count(const struct hmmrt_binding *binding, struct hmmrt_block *block,
+		 const hmmrt_pte_t *ptes);
+void hmmrt_counts_destroy(struct hmmrt_block_map *map);
+
+void hmmrt_counts_prepare(struct hmmrt_block *block,
+			  struct hmmrt_block_map *map);
+unsigned long hmmrt_counts_take_hot(struct hmmrt_block *block,
+				    struct hmmrt_block_map *map,
+				    const u32 *thresholds);
+void hmmrt_counts_keep_hot(struct hmmrt_block *block,
+			   struct hmmrt_block_map *map, unsigned int granule,
+			   u32 threshold);
+
+/* space_remap.c */
+void hmmrt_map_ahead_again(struct hmmrt_block *block);
+void hmmrt_map_ahead_all_again(struct hmmrt_space *space);
+void hmmrt_map_ahead_stop(struct hmmrt_space *space);
+void hmmrt_remap_init(struct hmmrt_space *space, work_func_t work);
+void hmmrt_remap_soon(struct hmmrt_block *block);
+void hmmrt_remap_later(struct hmmrt_block *block);
+void hmmrt_remap_begin(struct hmmrt_space *space, struct list_head *todo);
+struct hmmrt_block *hmmrt_remap_take(struct hmmrt_space *space,
+				     struct list_head *todo);
+void hmmrt_remap_set_delay(struct hmmrt_space *space, bool failed);
 
 #endif /* _HMMRT_H */

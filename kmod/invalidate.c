@@ -376,7 +376,7 @@ static void block_note_evicted(struct hmmrt_block *block, unsigned int first,
 	if (binding)
 		atomic64_add(count, &binding->evicted);
 	if (evictor->room)
-		hmmrt_thrashing_evicted(block, evictor->dev->id, count);
+		hmmrt_block_note_given_up(block, evictor->dev->id, count);
 }
 
 /*

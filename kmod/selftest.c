@@ -34,19 +34,11 @@ module_param(write_in_place, bool, 0444);
 MODULE_PARM_DESC(write_in_place,
 		 "for tests: let the self-test behave as on a kernel that writes to shared pages in place (default N)");
 
-static bool copies_work __ro_after_init;
-
 struct test {
 	struct mmu_interval_notifier notifier;
 	struct page *page;		/* held; NULL: not yet shared */
 	u32 at_notice;			/* page's word then; 0: not called */
 };
-
-/* Returns true if devices may get duplicates of pages that the CPU reads. */
-bool hmmrt_copies_work(void)
-{
-	return copies_work;
-}
 
 static u32 page_word(struct page *page)
 {
@@ -184,7 +176,7 @@ void __init hmmrt_selftest(void)
 			break;
 		cond_resched();
 	}
-	copies_work = !rc;
+	hmmrt_copies_allow(!rc);
 	if (rc)
 		pr_warn("hmmrt: no duplicates of read-mostly memory: %s (%d)\n",
 			rc == -EBADE ? "this kernel writes shared pages in place" :

@@ -23,11 +23,6 @@
 #include "hmmrt.h"
 #include "trace.h"
 
-u64 hmmrt_now_us(void)
-{
-	return ktime_to_us(ktime_get());
-}
-
 static struct hmmrt_policy_pace pace_at(const struct hmmrt_knobs *knobs,
 					const struct hmmrt_device *dev)
 {
@@ -318,24 +313,6 @@ static void pinned(struct hmmrt_block *block, u32 device_id, u64 us)
 }
 
 /* --- touches ------------------------------------------------------------- */
-
-/*
- * A device evicts pages of the block to get free memory. Context: block->lock
- * held, in hmmrt_srcu.
- */
-void hmmrt_thrashing_evicted(struct hmmrt_block *block, u32 device_id,
-			     unsigned int pages)
-{
-	struct hmmrt_binding *binding =
-		hmmrt_space_binding(block->span->space, device_id);
-
-	lockdep_assert_held(&block->lock);
-	if (binding)
-		hmmrt_policy_evicted(&block->maps[device_id]->refaults,
-				     atomic64_add_return(pages,
-							 &binding->given_up),
-				     hmmrt_now_us());
-}
 
 /**
  * hmmrt_request_thrashes() - check if the device is too small for its use
