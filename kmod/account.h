@@ -127,8 +127,16 @@ struct hmmrt_chunk *hmmrt_claim_chunk(struct hmmrt_vram *vram,
 void hmmrt_claim_end(struct hmmrt_vram *vram, const struct hmmrt_chunk *chunk,
 		     const unsigned long *pages, bool failed);
 
-/* quota.c */
+/* mem_group.c */
+#define HMMRT_NO_LIMIT	U64_MAX
+
 extern const struct hmmrt_quota_own hmmrt_no_quota;
+extern const struct hmmrt_quota_set hmmrt_no_group_quota;
+struct hmmrt_account *hmmrt_group_find(struct hmmrt_vram *vram,
+				       const struct cgroup *cgroup);
+struct hmmrt_account *hmmrt_group_set(struct hmmrt_vram *vram,
+				      struct hmmrt_account *created,
+				      struct hmmrt_quota_set set);
 struct hmmrt_account *hmmrt_group_above(struct hmmrt_vram *vram,
 					struct cgroup *cgroup);
 void hmmrt_groups_collect(struct hmmrt_vram *vram);

@@ -96,16 +96,12 @@ static struct advised *advised_next(struct advised *advised,
 
 /* --- changing a range ----------------------------------------------------- */
 
-typedef void (*advice_change_t)(struct hmmrt_advice *advice,
-				const struct hmmrt_advise *arg);
-
 struct change {
 	unsigned long first, last;
 	struct list_head spare;		/* memory allocated beforehand */
 	unsigned int spares;
 	struct list_head ranges;	/* taken out of the tree, in order */
-	advice_change_t fn;
-	const struct hmmrt_advise *arg;
+	const struct hmmrt_advice_change *what;
 	bool fills;			/* gives advice to memory without any */
 };
 
@@ -200,7 +196,7 @@ static unsigned int ranges_after(const struct hmmrt_space *space,
 			next = min(next, change->first);
 		} else if (at <= change->last) {
 			next = min(next, change->last + 1);
-			change->fn(&advice, change->arg);
+			change->what->apply(&advice, change->what);
 		}
 		ranges += !advice_equal(&advice, &hmmrt_no_advice) &&
 			  !advice_equal(&advice, &before);
@@ -284,7 +280,7 @@ static void ranges_change(struct change *change)
 	list_for_each_entry(advised, &change->ranges, link)
 		if (advised->range.start >= change->first &&
 		    advised->range.last <= change->last)
-			change->fn(&advised->advice, change->arg);
+			change->what->apply(&advised->advice, change->what);
 }
 
 /* Merge adjacent ranges with equal advice, and drop ranges without advice. */
@@ -314,8 +310,8 @@ static void ranges_put_back(struct hmmrt_advice_tree *tree,
 }
 
 static void change_init(struct change *change, unsigned long start,
-			unsigned long end, advice_change_t fn,
-			const struct hmmrt_advise *arg)
+			unsigned long end,
+			const struct hmmrt_advice_change *what)
 {
 	struct hmmrt_advice advice = hmmrt_no_advice;
 
@@ -324,9 +320,8 @@ static void change_init(struct change *change, unsigned long start,
 	change->spares = 0;
 	INIT_LIST_HEAD(&change->spare);
 	INIT_LIST_HEAD(&change->ranges);
-	change->fn = fn;
-	change->arg = arg;
-	fn(&advice, arg);
+	change->what = what;
+	what->apply(&advice, what);
 	change->fills = !advice_equal(&advice, &hmmrt_no_advice);
 }
 
@@ -378,16 +373,16 @@ static void change_make(struct hmmrt_advice_tree *tree, struct change *change)
 }
 
 /* Returns -ENOSPC if there would be too many ranges. */
-static int advice_change(struct hmmrt_space *space,
-			 struct hmmrt_advice_tree *tree,
-			 unsigned long start, unsigned long end,
-			 advice_change_t fn, const struct hmmrt_advise *arg)
+static int tree_change(struct hmmrt_space *space,
+		       struct hmmrt_advice_tree *tree, unsigned long start,
+		       unsigned long end,
+		       const struct hmmrt_advice_change *what)
 {
 	struct change change;
 	int rc;
 
 	lockdep_assert_held(&space->mm->mmap_lock);
-	change_init(&change, start, end, fn, arg);
+	change_init(&change, start, end, what);
 	/* Set first, so that readers without the lock miss no range. */
 	WRITE_ONCE(tree->used, true);
 	down_write(&space->advice_lock);
@@ -400,7 +395,7 @@ static int advice_change(struct hmmrt_space *space,
 }
 
 static void advice_forget(struct hmmrt_advice *advice,
-			  const struct hmmrt_advise *arg)
+			  const struct hmmrt_advice_change *what)
 {
 	*advice = hmmrt_no_advice;
 }
@@ -408,12 +403,15 @@ static void advice_forget(struct hmmrt_advice *advice,
 static void tree_drop(struct hmmrt_space *space, struct hmmrt_advice_tree *tree,
 		      unsigned long start, unsigned long end)
 {
+	static const struct hmmrt_advice_change forget = {
+		.apply = advice_forget,
+	};
 	struct advised *spare;
 	struct change change;
 
 	if (!READ_ONCE(tree->used))
 		return;
-	change_init(&change, start, end, advice_forget, NULL);
+	change_init(&change, start, end, &forget);
 	spare = kmalloc(sizeof(*spare), GFP_NOWAIT | __GFP_NOWARN);
 	down_write(&space->advice_lock);
 	/* Used if a range is cut in two. */
@@ -575,54 +573,10 @@ void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr)
 				      &req->start, &req->end);
 }
 
-/* --- giving advice -------------------------------------------------------- */
-
-static u32 location_bit(u32 location)
-{
-	return location == HMMRT_LOCATION_HOST ? HMMRT_BY_CPU : BIT(location);
-}
-
-static void advice_apply(struct hmmrt_advice *advice,
-			 const struct hmmrt_advise *arg)
-{
-	switch ((enum hmmrt_advice_kind)arg->advice) {
-	case HMMRT_ADVICE_SET_READ_MOSTLY:
-		advice->flags |= HMMRT_RANGE_READ_MOSTLY;
-		break;
-	case HMMRT_ADVICE_UNSET_READ_MOSTLY:
-		advice->flags &= ~HMMRT_RANGE_READ_MOSTLY;
-		break;
-	case HMMRT_ADVICE_SET_PREFERRED_LOCATION:
-		advice->preferred = arg->location;
-		break;
-	case HMMRT_ADVICE_UNSET_PREFERRED_LOCATION:
-		advice->preferred = HMMRT_LOCATION_NONE;
-		break;
-	case HMMRT_ADVICE_SET_ACCESSED_BY:
-		advice->accessed_by |= location_bit(arg->location);
-		break;
-	case HMMRT_ADVICE_UNSET_ACCESSED_BY:
-		advice->accessed_by &= ~location_bit(arg->location);
-		break;
-	case HMMRT_ADVICE_SET_NO_MIGRATE:
-		advice->flags |= HMMRT_RANGE_NO_MIGRATE;
-		break;
-	case HMMRT_ADVICE_UNSET_NO_MIGRATE:
-		advice->flags &= ~HMMRT_RANGE_NO_MIGRATE;
-		break;
-	case HMMRT_ADVICE_SET_GRANULARITY:
-		advice->granularity = arg->value;
-		break;
-	case HMMRT_ADVICE_UNSET_GRANULARITY:
-		advice->granularity = 0;
-		break;
-	}
-}
-
 static void advice_prefetched(struct hmmrt_advice *advice,
-			      const struct hmmrt_advise *arg)
+			      const struct hmmrt_advice_change *what)
 {
-	advice->last_prefetch = arg->location;
+	advice->last_prefetch = what->location;
 }
 
 /* Return whether a location is system memory or an online node of it. */
@@ -635,155 +589,49 @@ bool hmmrt_location_is_host(u32 location)
 	       hmmrt_node_is_online(location & HMMRT_LOCATION_MAX_NODE);
 }
 
-static bool location_is_bound(struct hmmrt_space *space, u32 location)
-{
-	bool bound;
-	int idx;
-
-	idx = srcu_read_lock(&hmmrt_srcu);
-	bound = hmmrt_space_binding(space, location);
-	srcu_read_unlock(&hmmrt_srcu, idx);
-	return bound;
-}
-
-static int advise_check(struct hmmrt_space *space,
-			const struct hmmrt_advise *arg)
-{
-	bool has_location = false, has_value = false, ok = true;
-
-	switch (arg->advice) {
-	case HMMRT_ADVICE_SET_PREFERRED_LOCATION:
-		has_location = true;
-		ok = hmmrt_location_is_host(arg->location) ||
-		     location_is_bound(space, arg->location);
-		break;
-	case HMMRT_ADVICE_SET_ACCESSED_BY:
-		has_location = true;
-		ok = arg->location == HMMRT_LOCATION_HOST ||
-		     location_is_bound(space, arg->location);
-		break;
-	case HMMRT_ADVICE_UNSET_ACCESSED_BY:
-		has_location = true;
-		ok = arg->location == HMMRT_LOCATION_HOST ||
-		     arg->location < HMMRT_MAX_DEVICES;
-		break;
-	case HMMRT_ADVICE_SET_GRANULARITY:
-		has_value = true;
-		ok = is_power_of_2(arg->value) && arg->value >= PAGE_SIZE &&
-		     arg->value <= HMMRT_BLOCK_SIZE;
-		break;
-	case HMMRT_ADVICE_SET_READ_MOSTLY:
-	case HMMRT_ADVICE_UNSET_READ_MOSTLY:
-	case HMMRT_ADVICE_UNSET_PREFERRED_LOCATION:
-	case HMMRT_ADVICE_SET_NO_MIGRATE:
-	case HMMRT_ADVICE_UNSET_NO_MIGRATE:
-	case HMMRT_ADVICE_UNSET_GRANULARITY:
-		break;
-	default:
-		return -EINVAL;
-	}
-	if ((!has_location && arg->location) || (!has_value && arg->value))
-		ok = false;
-	return ok ? 0 : -EINVAL;
-}
-
-/* Change the advice of all of the range, or of none. */
-static int advise_all(struct hmmrt_space *space, unsigned long start,
-		      unsigned long end, advice_change_t fn,
-		      const struct hmmrt_advise *arg)
+/**
+ * hmmrt_advice_change() - change the advice of all of a range, or of none
+ * @space: space of the process, with an mm that is alive
+ * @start: first address
+ * @end: end address, exclusive
+ * @what: what to change
+ *
+ * Context: takes the mmap_lock.
+ * Return: 0; -EFAULT: some part is not mapped; -ENOMEM: also for too many
+ * ranges; -EINTR.
+ */
+int hmmrt_advice_change(struct hmmrt_space *space, unsigned long start,
+			unsigned long end,
+			const struct hmmrt_advice_change *what)
 {
 	int rc = -EFAULT;
 
 	if (mmap_read_lock_killable(space->mm))
 		return -EINTR;
 	if (hmmrt_covered_end(space->mm, start, end) == end)
-		rc = advice_change(space, &space->advice, start, end, fn, arg);
+		rc = tree_change(space, &space->advice, start, end, what);
 	mmap_read_unlock(space->mm);
 	return rc == -ENOSPC ? -ENOMEM : rc;
-}
-
-static void advice_set_knob(struct hmmrt_advice *advice,
-			    const struct hmmrt_advise *arg)
-{
-	advice->knobs.set[arg->advice] = arg->value;
-}
-
-/**
- * hmmrt_advice_set_knob() - set or unset a knob of a range
- * @space: space of the process, with an mm that is alive
- * @start: first address
- * @end: end address, exclusive
- * @slot: slot of the knob in struct hmmrt_range_knobs
- * @set: its value plus one, or 0 to unset it
- *
- * Context: takes the mmap_lock.
- * Return: 0; -EFAULT: some part is not mapped; -ENOMEM: also for too many
- * ranges; -EINTR.
- */
-int hmmrt_advice_set_knob(struct hmmrt_space *space, unsigned long start,
-			  unsigned long end, u32 slot, u32 set)
-{
-	const struct hmmrt_advise arg = { .advice = slot, .value = set };
-
-	return advise_all(space, start, end, advice_set_knob, &arg);
 }
 
 /* Record the target of a prefetch, up to the first hole. */
 int hmmrt_advice_prefetched(struct hmmrt_space *space, unsigned long start,
 			    unsigned long end, u32 location)
 {
-	const struct hmmrt_advise arg = { .location = location };
+	const struct hmmrt_advice_change what = {
+		.apply = advice_prefetched,
+		.location = location,
+	};
 	int rc = 0;
 
 	lockdep_assert_held(&space->mm->mmap_lock);
 	end = hmmrt_covered_end(space->mm, start, end);
 	if (start < end)
-		rc = advice_change(space, &space->prefetched, start, end,
-				   advice_prefetched, &arg);
+		rc = tree_change(space, &space->prefetched, start, end, &what);
 	/* Nothing depends on this, but older records are no longer true. */
 	if (rc == -ENOSPC) {
 		tree_drop(space, &space->prefetched, start, end);
 		rc = 0;
 	}
-	return rc;
-}
-
-/* Apply new advice to memory that is mapped already: best effort. */
-static void advise_act(struct hmmrt_space *space, const struct hmmrt_advise *arg)
-{
-	unsigned long end = arg->addr + arg->len;
-
-	if (arg->advice == HMMRT_ADVICE_SET_ACCESSED_BY &&
-	    arg->location != HMMRT_LOCATION_HOST)
-		hmmrt_map_ahead(space, arg->addr, end, arg->location);
-	else if (arg->advice == HMMRT_ADVICE_UNSET_READ_MOSTLY)
-		hmmrt_span_revoke(space, arg->addr, end);
-}
-
-int hmmrt_advise(struct hmmrt_space *space, struct hmmrt_advise *arg)
-{
-	int rc;
-
-	rc = hmmrt_user_range_check(arg->addr, arg->len);
-	if (!rc)
-		rc = advise_check(space, arg);
-	if (rc)
-		return rc;
-	if (!mmget_not_zero(space->mm))
-		return -ESRCH;
-	if (arg->advice == HMMRT_ADVICE_SET_ACCESSED_BY &&
-	    arg->location != HMMRT_LOCATION_HOST)
-		/*
-		 * Set before the advice is recorded, so that no notifier misses
-		 * it, and before peers are checked: pairs with peer_enable().
-		 */
-		smp_store_mb(space->maps_ahead, true);
-	rc = advise_all(space, arg->addr, arg->addr + arg->len, advice_apply,
-			arg);
-	if (!rc)
-		advise_act(space, arg);
-	mmput(space->mm);
-	trace_hmmrt_advise(arg->addr, arg->addr + arg->len, arg->advice,
-			   arg->location, rc);
 	return rc;
 }

@@ -19,11 +19,6 @@ static DEFINE_MUTEX(devices_lock);
 static struct hmmrt_device *devices[HMMRT_MAX_DEVICES];
 static u64 last_serial;
 
-bool hmmrt_node_is_online(int node)
-{
-	return node >= 0 && node < MAX_NUMNODES && node_online(node);
-}
-
 /* Given to vram by pointer, because it cannot call code that moves pages. */
 static const struct dev_pagemap_ops device_pagemap_ops = {
 	.HMMRT_PAGEMAP_FREE = hmmrt_vram_folio_free,

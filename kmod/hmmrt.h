@@ -104,6 +104,7 @@
 #include <linux/memremap.h>
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
+#include <linux/nodemask.h>
 #include <linux/refcount.h>
 #include <linux/rwsem.h>
 #include <linux/sched/signal.h>
@@ -730,7 +731,19 @@ void hmmrt_pins_stop(struct hmmrt_pins *pins);
 void hmmrt_counting_init(struct hmmrt_binding *binding);
 void hmmrt_counting_stop(struct hmmrt_binding *binding);
 
+/* What a change does with the advice of a range. */
+struct hmmrt_advice_change {
+	void (*apply)(struct hmmrt_advice *advice,
+		      const struct hmmrt_advice_change *change);
+	u32 kind;	/* enum hmmrt_advice_kind, or the slot of a knob */
+	u32 location;
+	u64 value;
+};
+
 /* advice.c */
+int hmmrt_advice_change(struct hmmrt_space *space, unsigned long start,
+			unsigned long end,
+			const struct hmmrt_advice_change *what);
 extern const struct hmmrt_advice hmmrt_no_advice;
 void hmmrt_advice_init(struct hmmrt_space *space);
 void hmmrt_advice_destroy(struct hmmrt_space *space);
@@ -744,19 +757,10 @@ struct hmmrt_advice hmmrt_advice_look(const struct hmmrt_space *space,
 void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr);
 int hmmrt_advice_prefetched(struct hmmrt_space *space, unsigned long start,
 			    unsigned long end, u32 location);
-int hmmrt_advice_set_knob(struct hmmrt_space *space, unsigned long start,
-			  unsigned long end, u32 slot, u32 set);
 void hmmrt_advice_drop(struct hmmrt_space *space, unsigned long start,
 		       unsigned long end);
 void hmmrt_advice_forget_device(struct hmmrt_space *space, u32 id);
 bool hmmrt_location_is_host(u32 location);
-int hmmrt_advise(struct hmmrt_space *space, struct hmmrt_advise *arg);
-
-/* attributes.c */
-int hmmrt_advice_check(struct hmmrt_space *space, unsigned long start,
-		       unsigned long end);
-int hmmrt_range_attributes(struct hmmrt_space *space,
-			   struct hmmrt_range_attributes *arg);
 
 /* ahead.c */
 void hmmrt_map_ahead_init(struct hmmrt_space *space);
@@ -773,12 +777,6 @@ bool hmmrt_copies_let_split(const struct hmmrt_request *req,
 void hmmrt_selftest(void);
 
 /* tuning.c */
-struct hmmrt_knobs hmmrt_knobs_at(const struct hmmrt_space *space,
-				  const struct hmmrt_device *dev,
-				  const struct hmmrt_advice *advice);
-u32 hmmrt_device_knob(const struct hmmrt_device *dev, enum hmmrt_knob_id knob);
-u32 hmmrt_binding_knob(const struct hmmrt_binding *binding,
-		       enum hmmrt_knob_id knob);
 int hmmrt_knob(struct hmmrt_space *space, struct hmmrt_knob *arg);
 
 /* turn.c */
@@ -911,12 +909,16 @@ static inline bool hmmrt_pages_share_chunk(const struct page *one,
 	       page_to_pfn(two) / HMMRT_CHUNK_PAGES;
 }
 
+static inline bool hmmrt_node_is_online(int node)
+{
+	return node >= 0 && node < MAX_NUMNODES && node_online(node);
+}
+
 unsigned int hmmrt_chunk_used(struct hmmrt_device *dev,
 			      const struct hmmrt_chunk *chunk,
 			      const unsigned long *pages, unsigned long *pfns);
 
 /* device.c */
-bool hmmrt_node_is_online(int node);
 struct hmmrt_device *hmmrt_device_get(u32 id);
 void hmmrt_device_put(struct hmmrt_device *dev);
 unsigned int hmmrt_device_count(void);
@@ -1028,5 +1030,22 @@ void hmmrt_remap_begin(struct hmmrt_space *space, struct list_head *todo);
 struct hmmrt_block *hmmrt_remap_take(struct hmmrt_space *space,
 				     struct list_head *todo);
 void hmmrt_remap_set_delay(struct hmmrt_space *space, bool failed);
+
+/* space_knobs.c */
+struct hmmrt_knobs hmmrt_knobs_at(const struct hmmrt_space *space,
+				  const struct hmmrt_device *dev,
+				  const struct hmmrt_advice *advice);
+u32 hmmrt_device_knob(const struct hmmrt_device *dev, enum hmmrt_knob_id knob);
+u32 hmmrt_binding_knob(const struct hmmrt_binding *binding,
+		       enum hmmrt_knob_id knob);
+
+/* api_advice.c */
+int hmmrt_advise(struct hmmrt_space *space, struct hmmrt_advise *arg);
+int hmmrt_advice_set_knob(struct hmmrt_space *space, unsigned long start,
+			  unsigned long end, u32 slot, u32 set);
+int hmmrt_range_attributes(struct hmmrt_space *space,
+			   struct hmmrt_range_attributes *arg);
+int hmmrt_advice_check(struct hmmrt_space *space, unsigned long start,
+		       unsigned long end);
 
 #endif /* _HMMRT_H */

@@ -393,12 +393,10 @@ static int prefetch_aim(struct prefetch *prefetch)
 {
 	u32 location = prefetch->arg->location;
 
-	if (location == HMMRT_LOCATION_HOST)
+	if (hmmrt_location_is_host(location)) {
+		if (location != HMMRT_LOCATION_HOST)
+			prefetch->node = location & HMMRT_LOCATION_MAX_NODE;
 		return 0;
-	if ((location & ~HMMRT_LOCATION_MAX_NODE) ==
-	    HMMRT_LOCATION_HOST_NODE(0)) {
-		prefetch->node = location & HMMRT_LOCATION_MAX_NODE;
-		return hmmrt_node_is_online(prefetch->node) ? 0 : -EINVAL;
 	}
 	prefetch->binding = hmmrt_space_binding_get(prefetch->space, location);
 	return prefetch->binding ? 0 : -EINVAL;

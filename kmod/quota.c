@@ -1,138 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Quotas: how much memory of a device a process or a cgroup may use, and its
- * priority in eviction.
- *
- * Cgroups    A cgroup with a quota has an account (kmod/account.c), which is
- *            charged for the processes in it. Accounts form a tree, by
- *            account->parent, that has only the cgroups with quotas. The tree
- *            is adjusted when a cgroup gets its first quota or loses its quota.
- *            A process counts for the cgroup that it was in when it bound the
- *            device.
- * Locking    vram->lock protects the tree and the quotas.
+ * HMMRT_IOC_QUOTA: how much memory of a device a process or a cgroup may use,
+ * and its priority in eviction. vram->lock protects the quotas.
  */
 #include <linux/capability.h>
-#include <linux/hashtable.h>
-#include <linux/slab.h>
 
 #include "compat/cgroup.h"
 #include "hmmrt.h"
-
-#define NO_LIMIT	U64_MAX
-
-const struct hmmrt_quota_own hmmrt_no_quota = {
-	.set = { .limit = NO_LIMIT, .priority = HMMRT_PRIORITY_DEFAULT },
-	.most = { .limit = NO_LIMIT, .priority = HMMRT_PRIORITY_DEFAULT },
-};
-
-/* The quota of a cgroup without one: only the quotas of its members apply. */
-static const struct hmmrt_quota_set no_group_quota = {
-	.limit = NO_LIMIT,
-	.priority = HMMRT_PRIORITY_MAX,
-};
-
-/* --- cgroups -------------------------------------------------------------- */
-
-/* The nearest cgroup with a quota: @cgroup itself, or an ancestor. */
-struct hmmrt_account *hmmrt_group_above(struct hmmrt_vram *vram,
-					struct cgroup *cgroup)
-{
-	struct hmmrt_account *group, *nearest = NULL;
-
-	lockdep_assert_held(&vram->lock);
-	list_for_each_entry(group, &vram->group_accounts, link)
-		if (cgroup && hmmrt_cgroup_is_in(cgroup, group->cgroup) &&
-		    (!nearest ||
-		     hmmrt_cgroup_is_in(group->cgroup, nearest->cgroup)))
-			nearest = group;
-	return nearest;
-}
-
-static struct hmmrt_account *group_find(struct hmmrt_vram *vram,
-					const struct cgroup *cgroup)
-{
-	struct hmmrt_account *group;
-
-	lockdep_assert_held(&vram->lock);
-	list_for_each_entry(group, &vram->group_accounts, link)
-		if (group->cgroup == cgroup)
-			return group;
-	return NULL;
-}
-
-/*
- * Insert the group into the tree, between its members and their former parent.
- */
-static void group_insert(struct hmmrt_vram *vram, struct hmmrt_account *group)
-{
-	struct hmmrt_account *account;
-	unsigned int bucket;
-
-	lockdep_assert_held(&vram->lock);
-	group->parent = hmmrt_group_above(vram, group->cgroup);
-	list_for_each_entry(account, &vram->group_accounts, link)
-		if (account->parent == group->parent &&
-		    hmmrt_cgroup_is_in(account->cgroup, group->cgroup))
-			account->parent = group;
-	hash_for_each(vram->accounts, bucket, account, by_mm) {
-		if (!hmmrt_cgroup_is_in(account->cgroup, group->cgroup))
-			continue;
-		group->members++;
-		group->share.used += account->share.used;
-		if (account->parent == group->parent)
-			account->parent = group;
-	}
-	list_add(&group->link, &vram->group_accounts);
-}
-
-static void adopt(struct hmmrt_account *account,
-		  const struct hmmrt_account *from)
-{
-	if (account->parent == from)
-		account->parent = from->parent;
-}
-
-/* Remove a group from the tree. The caller drops the reference to it. */
-static void group_remove(struct hmmrt_vram *vram, struct hmmrt_account *group)
-{
-	struct hmmrt_account *account;
-	unsigned int bucket;
-
-	lockdep_assert_held(&vram->lock);
-	list_del_init(&group->link);
-	list_for_each_entry(account, &vram->group_accounts, link)
-		adopt(account, group);
-	/*
-	 * Accounts of processes without a reference are in no cgroup any more.
-	 */
-	hash_for_each(vram->accounts, bucket, account, by_mm)
-		adopt(account, group);
-	group->parent = NULL;
-	group->members = 0;
-	group->share.used = 0;
-}
-
-/*
- * Remove groups of cgroups that were deleted and have no members: none can be
- * added. Modules are not told when a cgroup is deleted. So a deleted cgroup's
- * struct cgroup is held until the next hmmrt_accounts_sweep(), for example when
- * a process binds or unbinds the device.
- */
-void hmmrt_groups_collect(struct hmmrt_vram *vram)
-{
-	struct hmmrt_account *group, *next;
-
-	lockdep_assert_held(&vram->lock);
-	list_for_each_entry_safe(group, next, &vram->group_accounts, link) {
-		if (!hmmrt_cgroup_is_dead(group->cgroup) || group->members)
-			continue;
-		group_remove(vram, group);
-		group->holders--;
-		hmmrt_account_retire(group);
-	}
-}
-
-/* --- HMMRT_IOC_QUOTA ------------------------------------------------------ */
 
 static int quota_check(const struct hmmrt_quota *arg)
 {
@@ -160,7 +34,7 @@ static struct hmmrt_quota_set quota_wanted(const struct hmmrt_quota *arg)
 {
 	return (struct hmmrt_quota_set){
 		.limit = arg->limit_bytes == HMMRT_QUOTA_NO_LIMIT ?
-				 NO_LIMIT :
+				 HMMRT_NO_LIMIT :
 				 arg->limit_bytes >> PAGE_SHIFT,
 		.priority = arg->priority,
 	};
@@ -168,7 +42,7 @@ static struct hmmrt_quota_set quota_wanted(const struct hmmrt_quota *arg)
 
 static u64 quota_bytes(u64 pages)
 {
-	return pages == NO_LIMIT ? HMMRT_QUOTA_NO_LIMIT : pages << PAGE_SHIFT;
+	return pages == HMMRT_NO_LIMIT ? HMMRT_QUOTA_NO_LIMIT : pages << PAGE_SHIFT;
 }
 
 static void quota_fill(struct hmmrt_quota *arg,
@@ -232,39 +106,6 @@ static int quota_space(struct hmmrt_space *space, struct hmmrt_quota *arg)
 	return rc;
 }
 
-static bool is_no_group_quota(struct hmmrt_quota_set set)
-{
-	return set.limit == no_group_quota.limit &&
-	       set.priority == no_group_quota.priority;
-}
-
-/*
- * Set the quota of a cgroup. Returns its account, held, which is @created if
- * the cgroup gets its first quota. Returns NULL if it has no quota and gets
- * none.
- */
-static struct hmmrt_account *group_set(struct hmmrt_vram *vram,
-				       struct hmmrt_account *created,
-				       struct hmmrt_quota_set set)
-{
-	struct hmmrt_account *group = group_find(vram, created->cgroup);
-
-	lockdep_assert_held(&vram->lock);
-	if (!group && is_no_group_quota(set))
-		return NULL;
-	if (!group) {
-		group = created;
-		group_insert(vram, group);
-	}
-	group->own.set = set;
-	group->holders++;
-	if (is_no_group_quota(set)) {
-		group_remove(vram, group);
-		group->holders--;
-	}
-	return group;
-}
-
 static int quota_set_cgroup(struct hmmrt_device *dev, struct cgroup *cgroup,
 			    struct hmmrt_quota_set set)
 {
@@ -275,7 +116,7 @@ static int quota_set_cgroup(struct hmmrt_device *dev, struct cgroup *cgroup,
 	if (!created)
 		return -ENOMEM;
 	spin_lock_irq(&dev->vram.lock);
-	group = group_set(&dev->vram, created, set);
+	group = hmmrt_group_set(&dev->vram, created, set);
 	spin_unlock_irq(&dev->vram.lock);
 	if (group != created)
 		hmmrt_account_free(created);
@@ -293,11 +134,11 @@ static void quota_answer_cgroup(struct hmmrt_device *dev, struct cgroup *cgroup,
 	struct hmmrt_vram *vram = &dev->vram;
 	struct hmmrt_account *account, *group, sum = {
 		.dev = dev,
-		.own = { .set = no_group_quota },
+		.own = { .set = hmmrt_no_group_quota },
 	};
 
 	spin_lock_irq(&vram->lock);
-	group = group_find(vram, cgroup);
+	group = hmmrt_group_find(vram, cgroup);
 	if (!group)
 		list_for_each_entry(account, &vram->charged_accounts, link)
 			if (hmmrt_cgroup_is_in(account->cgroup, cgroup))

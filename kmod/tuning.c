@@ -10,32 +10,6 @@
 
 #include "hmmrt.h"
 
-/* The knobs that apply to a fault of @dev; @space may be NULL. */
-struct hmmrt_knobs hmmrt_knobs_at(const struct hmmrt_space *space,
-				  const struct hmmrt_device *dev,
-				  const struct hmmrt_advice *advice)
-{
-	struct hmmrt_knobs knobs;
-
-	hmmrt_knobs_fill(&knobs, &dev->knobs, space ? &space->knobs : NULL,
-			 &advice->knobs);
-	if (!hmmrt_copies_work())
-		knobs.of[HMMRT_KNOB_READ_DUPLICATION] = 0;
-	return knobs;
-}
-
-u32 hmmrt_device_knob(const struct hmmrt_device *dev, enum hmmrt_knob_id knob)
-{
-	return hmmrt_knob_value(knob, &dev->knobs, NULL, NULL);
-}
-
-u32 hmmrt_binding_knob(const struct hmmrt_binding *binding,
-		       enum hmmrt_knob_id knob)
-{
-	return hmmrt_knob_value(knob, &binding->dev->knobs,
-				&binding->space->knobs, NULL);
-}
-
 static int knob_check(const struct hmmrt_knob *arg)
 {
 	const struct hmmrt_knob_info *info = hmmrt_knob_describe(arg->knob);

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Advice given and asked for by a process: HMMRT_IOC_ADVISE,
+ * HMMRT_IOC_RANGE_ATTRIBUTES (the advice that all pages of a range have in
+ * common), and knobs of ranges. advice.c keeps it.
+ */
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+
+#include "hmmrt.h"
+#include "trace.h"
+
+/* --- giving advice -------------------------------------------------------- */
+
+static u32 location_bit(u32 location)
+{
+	return location == HMMRT_LOCATION_HOST ? HMMRT_BY_CPU : BIT(location);
+}
+
+static void advice_apply(struct hmmrt_advice *advice,
+			 const struct hmmrt_advice_change *what)
+{
+	switch ((enum hmmrt_advice_kind)what->kind) {
+	case HMMRT_ADVICE_SET_READ_MOSTLY:
+		advice->flags |= HMMRT_RANGE_READ_MOSTLY;
+		break;
+	case HMMRT_ADVICE_UNSET_READ_MOSTLY:
+		advice->flags &= ~HMMRT_RANGE_READ_MOSTLY;
+		break;
+	case HMMRT_ADVICE_SET_PREFERRED_LOCATION:
+		advice->preferred = what->location;
+		break;
+	case HMMRT_ADVICE_UNSET_PREFERRED_LOCATION:
+		advice->preferred = HMMRT_LOCATION_NONE;
+		break;
+	case HMMRT_ADVICE_SET_ACCESSED_BY:
+		advice->accessed_by |= location_bit(what->location);
+		break;
+	case HMMRT_ADVICE_UNSET_ACCESSED_BY:
+		advice->accessed_by &= ~location_bit(what->location);
+		break;
+	case HMMRT_ADVICE_SET_NO_MIGRATE:
+		advice->flags |= HMMRT_RANGE_NO_MIGRATE;
+		break;
+	case HMMRT_ADVICE_UNSET_NO_MIGRATE:
+		advice->flags &= ~HMMRT_RANGE_NO_MIGRATE;
+		break;
+	case HMMRT_ADVICE_SET_GRANULARITY:
+		advice->granularity = what->value;
+		break;
+	case HMMRT_ADVICE_UNSET_GRANULARITY:
+		advice->granularity = 0;
+		break;
+	}
+}
+
+static bool location_is_bound(struct hmmrt_space *space, u32 location)
+{
+	bool bound;
+	int idx;
+
+	idx = srcu_read_lock(&hmmrt_srcu);
+	bound = hmmrt_space_binding(space, location);
+	srcu_read_unlock(&hmmrt_srcu, idx);
+	return bound;
+}
+
+static int advise_check(struct hmmrt_space *space,
+			const struct hmmrt_advise *arg)
+{
+	bool has_location = false, has_value = false, ok = true;
+
+	switch (arg->advice) {
+	case HMMRT_ADVICE_SET_PREFERRED_LOCATION:
+		has_location = true;
+		ok = hmmrt_location_is_host(arg->location) ||
+		     location_is_bound(space, arg->location);
+		break;
+	case HMMRT_ADVICE_SET_ACCESSED_BY:
+		has_location = true;
+		ok = arg->location == HMMRT_LOCATION_HOST ||
+		     location_is_bound(space, arg->location);
+		break;
+	case HMMRT_ADVICE_UNSET_ACCESSED_BY:
+		has_location = true;
+		ok = arg->location == HMMRT_LOCATION_HOST ||
+		     arg->location < HMMRT_MAX_DEVICES;
+		break;
+	case HMMRT_ADVICE_SET_GRANULARITY:
+		has_value = true;
+		ok = is_power_of_2(arg->value) && arg->value >= PAGE_SIZE &&
+		     arg->value <= HMMRT_BLOCK_SIZE;
+		break;
+	case HMMRT_ADVICE_SET_READ_MOSTLY:
+	case HMMRT_ADVICE_UNSET_READ_MOSTLY:
+	case HMMRT_ADVICE_UNSET_PREFERRED_LOCATION:
+	case HMMRT_ADVICE_SET_NO_MIGRATE:
+	case HMMRT_ADVICE_UNSET_NO_MIGRATE:
+	case HMMRT_ADVICE_UNSET_GRANULARITY:
+		break;
+	default:
+		return -EINVAL;
+	}
+	if ((!has_location && arg->location) || (!has_value && arg->value))
+		ok = false;
+	return ok ? 0 : -EINVAL;
+}
+
+/* Apply new advice to memory that is mapped already: best effort. */
+static void advise_act(struct hmmrt_space *space, const struct hmmrt_advise *arg)
+{
+	unsigned long end = arg->addr + arg->len;
+
+	if (arg->advice == HMMRT_ADVICE_SET_ACCESSED_BY &&
+	    arg->location != HMMRT_LOCATION_HOST)
+		hmmrt_map_ahead(space, arg->addr, end, arg->location);
+	else if (arg->advice == HMMRT_ADVICE_UNSET_READ_MOSTLY)
+		hmmrt_span_revoke(space, arg->addr, end);
+}
+
+int hmmrt_advise(struct hmmrt_space *space, struct hmmrt_advise *arg)
+{
+	const struct hmmrt_advice_change what = {
+		.apply = advice_apply,
+		.kind = arg->advice,
+		.location = arg->location,
+		.value = arg->value,
+	};
+	int rc;
+
+	rc = hmmrt_user_range_check(arg->addr, arg->len);
+	if (!rc)
+		rc = advise_check(space, arg);
+	if (rc)
+		return rc;
+	if (!mmget_not_zero(space->mm))
+		return -ESRCH;
+	if (arg->advice == HMMRT_ADVICE_SET_ACCESSED_BY &&
+	    arg->location != HMMRT_LOCATION_HOST)
+		/*
+		 * Set before the advice is recorded, so that no notifier misses
+		 * it, and before peers are checked: pairs with peer_enable().
+		 */
+		smp_store_mb(space->maps_ahead, true);
+	rc = hmmrt_advice_change(space, arg->addr, arg->addr + arg->len, &what);
+	if (!rc)
+		advise_act(space, arg);
+	mmput(space->mm);
+	trace_hmmrt_advise(arg->addr, arg->addr + arg->len, arg->advice,
+			   arg->location, rc);
+	return rc;
+}
+
+static void advice_set_knob(struct hmmrt_advice *advice,
+			    const struct hmmrt_advice_change *what)
+{
+	advice->knobs.set[what->kind] = what->value;
+}
+
+/**
+ * hmmrt_advice_set_knob() - set or unset a knob of a range
+ * @space: space of the process, with an mm that is alive
+ * @start: first address
+ * @end: end address, exclusive
+ * @slot: slot of the knob in struct hmmrt_range_knobs
+ * @set: its value plus one, or 0 to unset it
+ *
+ * Context: takes the mmap_lock.
+ * Return: as hmmrt_advice_change().
+ */
+int hmmrt_advice_set_knob(struct hmmrt_space *space, unsigned long start,
+			  unsigned long end, u32 slot, u32 set)
+{
+	const struct hmmrt_advice_change what = {
+		.apply = advice_set_knob,
+		.kind = slot,
+		.value = set,
+	};
+
+	return hmmrt_advice_change(space, start, end, &what);
+}
+
+/* --- asking for it -------------------------------------------------------- */
+
+static void attributes_and(struct hmmrt_range_attributes *arg,
+			   const struct hmmrt_advice *advice, bool first)
+{
+	if (first) {
+		arg->out_flags = advice->flags;
+		arg->out_accessed_by = advice->accessed_by;
+		arg->out_preferred_location = advice->preferred;
+		arg->out_granularity = advice->granularity;
+		return;
+	}
+	arg->out_flags &= advice->flags;
+	arg->out_accessed_by &= advice->accessed_by;
+	if (arg->out_preferred_location != advice->preferred)
+		arg->out_preferred_location = HMMRT_LOCATION_NONE;
+	if (arg->out_granularity != advice->granularity)
+		arg->out_granularity = 0;
+}
+
+static void prefetches_and(struct hmmrt_range_attributes *arg,
+			   const struct hmmrt_advice *advice, bool first)
+{
+	if (first)
+		arg->out_last_prefetch = advice->last_prefetch;
+	else if (arg->out_last_prefetch != advice->last_prefetch)
+		arg->out_last_prefetch = HMMRT_LOCATION_NONE;
+}
+
+static int attributes_of(struct hmmrt_space *space, struct rb_root_cached *tree,
+			 struct hmmrt_range_attributes *arg,
+			 void (*and)(struct hmmrt_range_attributes *arg,
+				     const struct hmmrt_advice *advice,
+				     bool first))
+{
+	unsigned long at = arg->addr, end = at + arg->len;
+
+	while (at < end) {
+		unsigned long start = at, next = end;
+		struct hmmrt_advice advice;
+
+		advice = hmmrt_advice_look(space, tree, at, &start, &next);
+		and(arg, &advice, at == arg->addr);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+		at = next;
+	}
+	return 0;
+}
+
+int hmmrt_range_attributes(struct hmmrt_space *space,
+			   struct hmmrt_range_attributes *arg)
+{
+	unsigned long end;
+	int rc;
+
+	rc = hmmrt_user_range_check(arg->addr, arg->len);
+	if (rc)
+		return rc;
+	end = arg->addr + arg->len;
+	if (mmap_read_lock_killable(space->mm))
+		return -EINTR;
+	if (hmmrt_covered_end(space->mm, arg->addr, end) < end)
+		rc = -EFAULT;
+	/* Read both trees under one hold of the lock. */
+	down_read(&space->advice_lock);
+	if (!rc)
+		rc = attributes_of(space, &space->advice.root, arg, attributes_and);
+	if (!rc)
+		rc = attributes_of(space, &space->prefetched.root, arg,
+				   prefetches_and);
+	up_read(&space->advice_lock);
+	mmap_read_unlock(space->mm);
+	return rc;
+}
+
+/*
+ * Check that mappings cover the range, so that it may be advised. The mm is
+ * alive.
+ */
+int hmmrt_advice_check(struct hmmrt_space *space, unsigned long start,
+		       unsigned long end)
+{
+	int rc;
+
+	if (mmap_read_lock_killable(space->mm))
+		return -EINTR;
+	rc = hmmrt_covered_end(space->mm, start, end) == end ? 0 : -EFAULT;
+	mmap_read_unlock(space->mm);
+	return rc;
+}
