@@ -566,13 +566,6 @@ struct hmmrt_advice hmmrt_advice_at(struct hmmrt_space *space,
 	return advice;
 }
 
-/* Shrink the window to the advice at @addr, and store the advice in @req. */
-void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr)
-{
-	req->advice = hmmrt_advice_at(req->block->span->space, addr,
-				      &req->start, &req->end);
-}
-
 static void advice_prefetched(struct hmmrt_advice *advice,
 			      const struct hmmrt_advice_change *what)
 {

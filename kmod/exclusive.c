@@ -46,6 +46,7 @@
 #include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
+#include <linux/sched/mm.h>
 #include <linux/userfaultfd_k.h>
 
 #include "hmmrt.h"
@@ -224,7 +225,8 @@ static int make_exclusive_locked(struct hmmrt_request *req)
 	return rc;
 }
 
-int hmmrt_make_exclusive(struct hmmrt_request *req)
+/* One attempt at a window. */
+static int make_exclusive(struct hmmrt_request *req)
 {
 	struct mm_struct *mm = req->vma->vm_mm;
 	int rc;
@@ -250,4 +252,138 @@ int hmmrt_make_exclusive(struct hmmrt_request *req)
 	rc = make_exclusive_locked(req);
 	hmmrt_block_migrate_unlock(req->block);
 	return rc;
+}
+
+/* --- ranges --------------------------------------------------------------- */
+
+/* How often another thread may take the mmap_lock again after a wait for it. */
+#define EXCLUSIVE_TRIES	256
+
+/* Returns -ENOLCK if another thread holds the mmap_lock. */
+static int exclusive_range(struct hmmrt_binding *binding, unsigned long start,
+			   unsigned long end)
+{
+	struct hmmrt_range_walk walk = {
+		.binding = binding,
+		.part = make_exclusive,
+		.access = HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE,
+		.cause = HMMRT_CAUSE_EXCLUSIVE,
+		.map = true,
+		.nowait = true,
+	};
+	int rc;
+
+	if (mutex_lock_killable(&binding->space->exclusive))
+		return -EINTR;
+	WRITE_ONCE(binding->space->exclusive_task, current);
+	rc = hmmrt_range_walk(&walk, start, end);
+	WRITE_ONCE(binding->space->exclusive_task, NULL);
+	atomic64_add(walk.result.moved, &binding->space->migrated_to_host);
+	mutex_unlock(&binding->space->exclusive);
+	return rc;
+}
+
+/*
+ * Make a range exclusive. Waits for the mmap_lock outside of space->exclusive,
+ * by taking it with @lock and dropping it again, because a call of the process
+ * may wait for that mutex with another binding.
+ */
+static int exclusive_retry(struct hmmrt_binding **binding, unsigned long start,
+			   unsigned long end,
+			   int (*lock)(struct hmmrt_binding **binding,
+				       struct hmmrt_space *space))
+{
+	struct hmmrt_space *space = (*binding)->space;
+	unsigned int tries = 0;
+	int rc;
+
+	while ((rc = exclusive_range(*binding, start, end)) == -ENOLCK) {
+		if (++tries == EXCLUSIVE_TRIES)
+			return -EAGAIN;
+		if (hmmrt_interrupted())
+			return -EINTR;
+		rc = lock(binding, space);
+		if (rc)
+			break;
+		mmap_read_unlock(space->mm);
+	}
+	return rc;
+}
+
+/* A driver keeps its reference to the binding while it waits. */
+static int lock_with_binding(struct hmmrt_binding **binding,
+			     struct hmmrt_space *space)
+{
+	return hmmrt_mmap_read_lock(space->mm, false);
+}
+
+int hmmrt_exclusive_range(struct hmmrt_binding *binding, unsigned long start,
+			  unsigned long end)
+{
+	struct mm_struct *mm = binding->space->mm;
+	int rc;
+
+	might_sleep();
+	rc = hmmrt_range_check(start, end);
+	if (rc)
+		return rc;
+	if (!mmget_not_zero(mm))
+		return -ESRCH;
+	rc = exclusive_retry(&binding, start, end, lock_with_binding);
+	mmput_async(mm);
+	return rc;
+}
+EXPORT_SYMBOL_GPL(hmmrt_exclusive_range);
+
+/* --- HMMRT_IOC_EXCLUSIVE -------------------------------------------------- */
+
+/* To the process, a page that cannot be made exclusive is in use. */
+static int exclusive_errno(int rc)
+{
+	return rc == -EAGAIN || rc == -EOPNOTSUPP ? -EBUSY : rc;
+}
+
+/*
+ * Works on one block at a time, so that other callers get their turn in
+ * between. The call has no reference to the binding while it waits for the
+ * mmap_lock: hmmrt_unbind() waits for references, and so does the next caller,
+ * for space->exclusive.
+ */
+int hmmrt_exclusive(struct hmmrt_space *space, struct hmmrt_exclusive *arg)
+{
+	struct hmmrt_binding *binding;
+	unsigned long addr, end, next;
+	int rc;
+
+	if (arg->__reserved)
+		return -EOPNOTSUPP;
+	rc = hmmrt_user_range_check(arg->addr, arg->len);
+	if (rc)
+		return rc;
+	binding = hmmrt_space_binding_get(space, arg->device_id);
+	if (!binding)
+		return -EINVAL;
+	if (!mmget_not_zero(space->mm)) {
+		rc = -ESRCH;
+		goto out_put;
+	}
+	arg->out_pages = 0;
+	end = arg->addr + arg->len;
+	for (addr = arg->addr; !rc && addr < end; addr = next) {
+		next = hmmrt_block_end(addr, end);
+		rc = exclusive_retry(&binding, addr, next,
+				     hmmrt_binding_mmap_read_lock);
+		if (rc)
+			break;
+		arg->out_pages += (next - addr) >> PAGE_SHIFT;
+		if (READ_ONCE(binding->going))
+			rc = -ENODEV;
+		else if (next < end && hmmrt_interrupted())
+			rc = -EINTR;
+	}
+	mmput(space->mm);
+out_put:
+	if (binding)
+		hmmrt_binding_put(binding);
+	return exclusive_errno(rc);
 }

@@ -574,8 +574,22 @@ struct hmmrt_request {
 	u8 outcomes[HMMRT_BLOCK_PAGES];
 };
 
+/* A range that is served for a driver, window by window; see range.c. */
+struct hmmrt_range_walk {
+	struct hmmrt_binding *binding;
+	/* One attempt at the window; as hmmrt_serve_window(). */
+	int (*part)(struct hmmrt_request *req);
+	unsigned int access;		/* that the mappings must permit */
+	unsigned int flags;		/* HMMRT_MIGRATE_* */
+	enum hmmrt_cause cause;		/* of what moves */
+	bool map;
+	bool nowait;			/* return -ENOLCK, do not wait */
+	u64 evict_before;		/* spares pages that this call moved */
+	bool full;			/* nothing is left to be evicted */
+	struct hmmrt_migration result;
+};
+
 /* space.c */
-struct hmmrt_space *hmmrt_space_get(struct mm_struct *mm);
 struct hmmrt_space *hmmrt_space_find(struct mm_struct *mm);
 struct hmmrt_binding *hmmrt_space_binding(struct hmmrt_space *space,
 					  u32 device_id);
@@ -587,6 +601,8 @@ struct hmmrt_binding_pause {
 	u32 device_id;
 	u64 serial;
 };
+void hmmrt_space_publish(struct hmmrt_space *space);
+void hmmrt_space_withdraw(struct hmmrt_space *space);
 
 void hmmrt_binding_pause(struct hmmrt_binding **binding,
 			 struct hmmrt_binding_pause *pause);
@@ -623,7 +639,6 @@ void hmmrt_block_destroy(struct hmmrt_block *block);
 bool hmmrt_block_is_known(struct hmmrt_binding *binding, unsigned long addr);
 void hmmrt_map_forget(struct hmmrt_block_map *map, struct list_head *taken);
 void hmmrt_spans_destroy(struct hmmrt_space *space);
-void hmmrt_spans_forget_binding(struct hmmrt_binding *binding);
 void hmmrt_lockdep_teach(void);
 
 /* reap.c */
@@ -636,8 +651,9 @@ struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 					  struct hmmrt_block *block);
 void hmmrt_request_free(struct hmmrt_request *req);
 int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm);
-enum hmmrt_policy_want hmmrt_request_prefetched(struct hmmrt_request *req);
-bool hmmrt_fault_may_migrate(struct hmmrt_request *req);
+int hmmrt_request_lookup(struct mm_struct *mm, struct hmmrt_request *req,
+			 unsigned long start, unsigned long end);
+bool hmmrt_huge_fails(struct hmmrt_space *space);
 
 /* serve.c */
 /* How long a fault is retried before -EAGAIN goes to the device. */
@@ -659,7 +675,6 @@ void hmmrt_queue_init(struct hmmrt_binding *binding);
 void hmmrt_queue_check_empty(struct hmmrt_binding *binding);
 
 /* migrate.c */
-bool hmmrt_huge_fails(struct hmmrt_space *space);
 int hmmrt_migrate_to_device(struct hmmrt_request *req);
 
 /* home.c */
@@ -698,8 +713,8 @@ void hmmrt_block_note_given_up(struct hmmrt_block *block, u32 device_id,
 	(HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE | HMMRT_ACCESS_EXEC)
 
 /* range.c */
-int hmmrt_exclusive_part(struct hmmrt_binding **binding, unsigned long start,
-			 unsigned long end);
+int hmmrt_range_walk(struct hmmrt_range_walk *walk, unsigned long start,
+		     unsigned long end);
 
 /* peer.c */
 bool hmmrt_peer_enabled(const struct hmmrt_binding *binding,
@@ -708,7 +723,7 @@ int hmmrt_peer(struct hmmrt_space *space, struct hmmrt_peer *arg);
 void hmmrt_peers_forget(struct hmmrt_binding *binding);
 
 /* exclusive.c */
-int hmmrt_make_exclusive(struct hmmrt_request *req);
+int hmmrt_exclusive(struct hmmrt_space *space, struct hmmrt_exclusive *arg);
 
 /* age.c */
 void hmmrt_age(struct hmmrt_device *dev);
@@ -754,7 +769,6 @@ struct hmmrt_advice hmmrt_advice_look(const struct hmmrt_space *space,
 				      const struct rb_root_cached *tree,
 				      unsigned long addr, unsigned long *start,
 				      unsigned long *end);
-void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr);
 int hmmrt_advice_prefetched(struct hmmrt_space *space, unsigned long start,
 			    unsigned long end, u32 location);
 void hmmrt_advice_drop(struct hmmrt_space *space, unsigned long start,
@@ -838,12 +852,7 @@ static inline bool hmmrt_interrupted(void)
 }
 
 /* memory.c: ioctls on memory of a space */
-int hmmrt_request_lookup(struct mm_struct *mm, struct hmmrt_request *req,
-			 unsigned long start, unsigned long end);
 int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg);
-int hmmrt_exclusive(struct hmmrt_space *space, struct hmmrt_exclusive *arg);
-void hmmrt_block_come_home(struct hmmrt_binding *binding,
-			   struct hmmrt_block *block, unsigned long *wait);
 
 /* pages.c: ioctls that only read state */
 int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg);
@@ -1047,5 +1056,17 @@ int hmmrt_range_attributes(struct hmmrt_space *space,
 			   struct hmmrt_range_attributes *arg);
 int hmmrt_advice_check(struct hmmrt_space *space, unsigned long start,
 		       unsigned long end);
+
+/* api_bind.c */
+struct hmmrt_space *hmmrt_space_get(struct mm_struct *mm);
+
+/* move_unbind.c */
+void hmmrt_spans_forget_binding(struct hmmrt_binding *binding);
+
+/* decide_fault.c */
+void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr);
+enum hmmrt_policy_want hmmrt_request_prefetched(struct hmmrt_request *req);
+bool hmmrt_fault_may_migrate(struct hmmrt_request *req);
+void hmmrt_fault_window(struct hmmrt_request *req);
 
 #endif /* _HMMRT_H */

@@ -3,6 +3,7 @@
  * hmmrt.ko: /dev/hmmrt, its ioctl table, and module init. It contains no
  * policy.
  */
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
@@ -24,6 +25,31 @@ static struct hmmrt_space *file_space(struct file *file)
 		return ERR_PTR(-EPERM);
 	return space;
 }
+
+struct hmmrt_space *hmmrt_space_get_from_fd(int fd)
+{
+	struct hmmrt_space *space;
+	struct file *file = fget(fd);
+
+	if (!file)
+		return ERR_PTR(-EBADF);
+	if (file->f_op != &hmmrt_fops) {
+		space = ERR_PTR(-EBADF);
+		goto out_put;
+	}
+	/* Set once by SPACE_CREATE: pairs with its cmpxchg(). */
+	space = smp_load_acquire(&file->private_data);
+	if (!space)
+		space = ERR_PTR(-EINVAL);
+	else if (space->mm != current->mm)
+		space = ERR_PTR(-EPERM);
+	else
+		refcount_inc(&space->refs);
+out_put:
+	fput(file);
+	return space;
+}
+EXPORT_SYMBOL_GPL(hmmrt_space_get_from_fd);
 
 static int ioc_info(struct file *file, void *arg)
 {

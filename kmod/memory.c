@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls of a process for its own memory: prefetch, exclusive access.
+ * HMMRT_IOC_PREFETCH.
  *
  * A range is cut where blocks and mappings end. The mmap_lock is dropped
  * between the parts, so that the rest of the process is not kept out for long.
@@ -16,19 +16,6 @@
 #include "hmmrt.h"
 
 #define PART_TIMEOUT	HZ
-
-/* Fill in the part of [start, end) that one mapping covers. */
-int hmmrt_request_lookup(struct mm_struct *mm, struct hmmrt_request *req,
-			 unsigned long start, unsigned long end)
-{
-	lockdep_assert_held(&mm->mmap_lock);
-	req->vma = vma_lookup(mm, start);
-	if (!req->vma)
-		return -EFAULT;
-	req->start = start;
-	req->end = min(end, req->vma->vm_end);
-	return 0;
-}
 
 /* One HMMRT_IOC_PREFETCH. */
 struct prefetch {
@@ -443,112 +430,4 @@ out_put:
 	if (prefetch.binding)
 		hmmrt_binding_put(prefetch.binding);
 	return rc;
-}
-
-/*
- * Migrate the next mapping of the block at or after @addr; returns where it
- * ends.
- */
-static unsigned long come_home_part(struct mm_struct *mm,
-				    struct hmmrt_request *req,
-				    unsigned long addr, unsigned long end,
-				    unsigned long *wait)
-{
-	unsigned long began = jiffies;
-	bool locked = hmmrt_mmap_read_lock_until(mm, began + *wait);
-
-	*wait -= min(*wait, jiffies - began);
-	if (!locked)
-		return end;
-	req->vma = find_vma(mm, addr);
-	if (req->vma && req->vma->vm_start < end) {
-		req->start = max(addr, req->vma->vm_start);
-		req->end = min(end, req->vma->vm_end);
-		hmmrt_window_to_host(req);
-		addr = req->end;
-	} else {
-		addr = end;
-	}
-	mmap_read_unlock(mm);
-	return addr;
-}
-
-/**
- * hmmrt_block_come_home() - move a block's pages off a device
- * @binding: of the device; the mm of its space is alive
- * @block: of that space
- * @wait: in jiffies: how long it may still wait for the mmap_lock
- *
- * Best effort migration to system memory, for a device that stops working for a
- * process. Pages that are busy, or left over after a fatal signal, stay until
- * they are touched. So does the rest if the lock cannot be taken in time: its
- * holder may wait for a program.
- * Context: may sleep, takes the mmap_lock.
- */
-void hmmrt_block_come_home(struct hmmrt_binding *binding,
-			   struct hmmrt_block *block, unsigned long *wait)
-{
-	struct hmmrt_space *space = binding->space;
-	unsigned long end = block->start + HMMRT_BLOCK_SIZE;
-	unsigned long addr = block->start;
-	struct hmmrt_request *req;
-
-	req = hmmrt_request_alloc(binding, block);
-	if (!req)
-		return;
-	req->cause = HMMRT_CAUSE_UNBIND;
-	while (addr < end) {
-		addr = come_home_part(space->mm, req, addr, end, wait);
-		cond_resched();
-	}
-	atomic64_add(req->moved, &space->migrated_to_host);
-	hmmrt_request_free(req);
-}
-
-/* To the process, a page that cannot be made exclusive is in use. */
-static int exclusive_errno(int rc)
-{
-	return rc == -EAGAIN || rc == -EOPNOTSUPP ? -EBUSY : rc;
-}
-
-/*
- * Works on one block at a time, so that other callers get their turn in
- * between.
- */
-int hmmrt_exclusive(struct hmmrt_space *space, struct hmmrt_exclusive *arg)
-{
-	struct hmmrt_binding *binding;
-	unsigned long addr, end, next;
-	int rc;
-
-	if (arg->__reserved)
-		return -EOPNOTSUPP;
-	rc = hmmrt_user_range_check(arg->addr, arg->len);
-	if (rc)
-		return rc;
-	binding = hmmrt_space_binding_get(space, arg->device_id);
-	if (!binding)
-		return -EINVAL;
-	if (!mmget_not_zero(space->mm)) {
-		rc = -ESRCH;
-		goto out_put;
-	}
-	arg->out_pages = 0;
-	end = arg->addr + arg->len;
-	for (addr = arg->addr; !rc && addr < end; addr = next) {
-		next = hmmrt_block_end(addr, end);
-		rc = hmmrt_exclusive_part(&binding, addr, next);
-		if (rc)
-			break;
-		arg->out_pages += (next - addr) >> PAGE_SHIFT;
-		if (READ_ONCE(binding->going))
-			rc = -ENODEV;
-		else if (next < end && hmmrt_interrupted())
-			rc = -EINTR;
-	}
-	mmput(space->mm);
-out_put:
-	if (binding)
-		hmmrt_binding_put(binding);
-	return exclusive_errno(rc);
 }

@@ -37,19 +37,6 @@
 #include "hmmrt.h"
 #include "trace.h"
 
-void hmmrt_fail_next_huge(struct hmmrt_binding *binding, bool fail)
-{
-	atomic_set(&binding->space->fail_huge, fail);
-}
-EXPORT_SYMBOL_GPL(hmmrt_fail_next_huge);
-
-/* Returns true, once, if a test has asked for a huge page to fail. */
-bool hmmrt_huge_fails(struct hmmrt_space *space)
-{
-	return space && atomic_read(&space->fail_huge) &&
-	       atomic_xchg(&space->fail_huge, 0);
-}
-
 static struct hmmrt_device *pfn_device(unsigned long hmm_pfn,
 				       struct hmmrt_place *place)
 {

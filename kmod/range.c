@@ -13,23 +13,7 @@
 #include "hmmrt.h"
 #include "trace.h"
 
-/* One attempt at the window of a request; as hmmrt_serve_window(). */
-typedef int (*range_part_t)(struct hmmrt_request *req);
-
-struct range_walk {
-	struct hmmrt_binding *binding;
-	range_part_t part;
-	unsigned int access;		/* that the mappings must permit */
-	unsigned int flags;		/* HMMRT_MIGRATE_* */
-	enum hmmrt_cause cause;		/* of what moves */
-	bool map;
-	bool nowait;			/* return -ENOLCK, do not wait */
-	u64 evict_before;		/* spares pages that this call moved */
-	bool full;			/* nothing is left to be evicted */
-	struct hmmrt_migration result;
-};
-
-static int part_once(struct mm_struct *mm, const struct range_walk *walk,
+static int part_once(struct mm_struct *mm, const struct hmmrt_range_walk *walk,
 		     struct hmmrt_request *req, unsigned long start,
 		     unsigned long end)
 {
@@ -55,7 +39,7 @@ static int part_once(struct mm_struct *mm, const struct range_walk *walk,
  * Serve the window of the next mapping, again while it races with other
  * changes.
  */
-static int part_serve(struct mm_struct *mm, struct range_walk *walk,
+static int part_serve(struct mm_struct *mm, struct hmmrt_range_walk *walk,
 		      struct hmmrt_request *req, unsigned long start,
 		      unsigned long end)
 {
@@ -93,7 +77,7 @@ static int part_serve(struct mm_struct *mm, struct range_walk *walk,
 	return rc;
 }
 
-static int parts_walk(struct mm_struct *mm, struct range_walk *walk,
+static int parts_walk(struct mm_struct *mm, struct hmmrt_range_walk *walk,
 		      struct hmmrt_block *block, unsigned long start,
 		      unsigned long end)
 {
@@ -116,7 +100,7 @@ static int parts_walk(struct mm_struct *mm, struct range_walk *walk,
 	return rc;
 }
 
-static int block_walk(struct mm_struct *mm, struct range_walk *walk,
+static int block_walk(struct mm_struct *mm, struct hmmrt_range_walk *walk,
 		      unsigned long start, unsigned long end)
 {
 	struct hmmrt_binding *binding = walk->binding;
@@ -140,8 +124,17 @@ static int block_walk(struct mm_struct *mm, struct range_walk *walk,
 	return rc;
 }
 
-static int range_walk(struct range_walk *walk, unsigned long start,
-		      unsigned long end)
+/**
+ * hmmrt_range_walk() - serve all of a range for a driver
+ * @walk: what to do with each window
+ * @start: first address
+ * @end: end address, exclusive
+ *
+ * Context: may sleep; no lock is held but space->exclusive.
+ * Return: 0 or the error of the first window that failed.
+ */
+int hmmrt_range_walk(struct hmmrt_range_walk *walk, unsigned long start,
+		     unsigned long end)
 {
 	struct mm_struct *mm = walk->binding->space->mm;
 	unsigned long next;
@@ -187,7 +180,7 @@ static int part_write(struct hmmrt_request *req)
 int hmmrt_fault_range(struct hmmrt_binding *binding, unsigned long start,
 		      unsigned long end, unsigned int access)
 {
-	struct range_walk walk = {
+	struct hmmrt_range_walk walk = {
 		.binding = binding,
 		.part = access & HMMRT_ACCESS_WRITE ? part_write : part_read,
 		.access = access,
@@ -198,7 +191,7 @@ int hmmrt_fault_range(struct hmmrt_binding *binding, unsigned long start,
 
 	if (!access || (access & ~HMMRT_ACCESS_ALL))
 		return -EINVAL;
-	rc = range_walk(&walk, start, end);
+	rc = hmmrt_range_walk(&walk, start, end);
 	atomic64_inc(&binding->device_faults);
 	atomic64_add(walk.result.moved, &binding->migrated_to_device);
 	trace_hmmrt_device_fault(binding->dev->id, start, access, rc,
@@ -232,7 +225,7 @@ int hmmrt_migrate_range_to_device(struct hmmrt_binding *binding,
 				  unsigned int flags,
 				  struct hmmrt_migration *result)
 {
-	struct range_walk walk = {
+	struct hmmrt_range_walk walk = {
 		.binding = binding,
 		.part = part_to_device,
 		.access = HMMRT_ACCESS_READ,
@@ -243,7 +236,7 @@ int hmmrt_migrate_range_to_device(struct hmmrt_binding *binding,
 	int rc = -EINVAL;
 
 	if (!(flags & ~HMMRT_MIGRATE_NO_PEERS))
-		rc = range_walk(&walk, start, end);
+		rc = hmmrt_range_walk(&walk, start, end);
 	atomic64_add(walk.result.moved, &binding->migrated_to_device);
 	*result = walk.result;
 	return rc;
@@ -254,104 +247,16 @@ int hmmrt_migrate_range_to_host(struct hmmrt_binding *binding,
 				unsigned long start, unsigned long end,
 				struct hmmrt_migration *result)
 {
-	struct range_walk walk = {
+	struct hmmrt_range_walk walk = {
 		.binding = binding,
 		.part = hmmrt_window_to_host,
 		.access = HMMRT_ACCESS_READ,
 		.cause = HMMRT_CAUSE_PREFETCH,
 	};
-	int rc = range_walk(&walk, start, end);
+	int rc = hmmrt_range_walk(&walk, start, end);
 
 	atomic64_add(walk.result.moved, &binding->space->migrated_to_host);
 	*result = walk.result;
 	return rc;
 }
 EXPORT_SYMBOL_GPL(hmmrt_migrate_range_to_host);
-
-/* How often another thread may take the mmap_lock again after a wait for it. */
-#define EXCLUSIVE_TRIES	256
-
-/* Returns -ENOLCK if another thread holds the mmap_lock. */
-static int exclusive_range(struct hmmrt_binding *binding, unsigned long start,
-			   unsigned long end)
-{
-	struct range_walk walk = {
-		.binding = binding,
-		.part = hmmrt_make_exclusive,
-		.access = HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE,
-		.cause = HMMRT_CAUSE_EXCLUSIVE,
-		.map = true,
-		.nowait = true,
-	};
-	int rc;
-
-	if (mutex_lock_killable(&binding->space->exclusive))
-		return -EINTR;
-	WRITE_ONCE(binding->space->exclusive_task, current);
-	rc = range_walk(&walk, start, end);
-	WRITE_ONCE(binding->space->exclusive_task, NULL);
-	atomic64_add(walk.result.moved, &binding->space->migrated_to_host);
-	mutex_unlock(&binding->space->exclusive);
-	return rc;
-}
-
-/*
- * For a driver, which keeps its reference to the binding. Waits for the
- * mmap_lock outside of space->exclusive, because a call of the process may wait
- * for that mutex with another binding.
- */
-int hmmrt_exclusive_range(struct hmmrt_binding *binding, unsigned long start,
-			  unsigned long end)
-{
-	struct mm_struct *mm = binding->space->mm;
-	unsigned int tries = 0;
-	int rc;
-
-	while ((rc = exclusive_range(binding, start, end)) == -ENOLCK) {
-		if (++tries == EXCLUSIVE_TRIES)
-			return -EAGAIN;
-		if (hmmrt_interrupted())
-			return -EINTR;
-		if (!mmget_not_zero(mm))
-			return -ESRCH;
-		rc = hmmrt_mmap_read_lock(mm, false);
-		if (!rc)
-			mmap_read_unlock(mm);
-		mmput_async(mm);
-		if (rc)
-			break;
-	}
-	return rc;
-}
-EXPORT_SYMBOL_GPL(hmmrt_exclusive_range);
-
-/**
- * hmmrt_exclusive_part() - hmmrt_exclusive_range() for a call of a process
- * @binding: with the caller's reference; NULL afterwards if it is gone
- * @start: first address
- * @end: behind the last one
- *
- * The caller has no reference while it waits for the mmap_lock: hmmrt_unbind()
- * waits for references, and so does the next caller, for space->exclusive.
- * Context: as hmmrt_exclusive_range(); the mm of the space is alive.
- * Return: as hmmrt_exclusive_range(), or -ENODEV.
- */
-int hmmrt_exclusive_part(struct hmmrt_binding **binding, unsigned long start,
-			 unsigned long end)
-{
-	struct hmmrt_space *space = (*binding)->space;
-	unsigned int tries = 0;
-	int rc;
-
-	while ((rc = exclusive_range(*binding, start, end)) == -ENOLCK) {
-		if (++tries == EXCLUSIVE_TRIES)
-			return -EAGAIN;
-		if (hmmrt_interrupted())
-			return -EINTR;
-		rc = hmmrt_binding_mmap_read_lock(binding, space);
-		if (rc)
-			break;
-		mmap_read_unlock(space->mm);
-	}
-	return rc;
-}

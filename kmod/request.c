@@ -49,42 +49,28 @@ int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm)
 	return hmmrt_mmap_read_lock(mm, req->nowait);
 }
 
-/* What a prefetch does with pages that are not on the device. */
-enum hmmrt_policy_want hmmrt_request_prefetched(struct hmmrt_request *req)
+/* Fill in the part of [start, end) that one mapping covers. */
+int hmmrt_request_lookup(struct mm_struct *mm, struct hmmrt_request *req,
+			 unsigned long start, unsigned long end)
 {
-	req->knobs = hmmrt_knobs_at(req->binding->space, req->binding->dev,
-				    &req->advice);
-	return hmmrt_policy_prefetched(&req->advice,
-				       req->knobs.of[HMMRT_KNOB_READ_DUPLICATION]);
+	lockdep_assert_held(&mm->mmap_lock);
+	req->vma = vma_lookup(mm, start);
+	if (!req->vma)
+		return -EFAULT;
+	req->start = start;
+	req->end = min(end, req->vma->vm_end);
+	return 0;
 }
 
-/* Returns true if a fault of this device moves, or duplicates, the pages. */
-bool hmmrt_fault_may_migrate(struct hmmrt_request *req)
+void hmmrt_fail_next_huge(struct hmmrt_binding *binding, bool fail)
 {
-	struct hmmrt_device *dev = req->binding->dev;
-	struct hmmrt_policy_page page = {
-		.advice = &req->advice,
-		.device = dev->id,
-		.write = req->access & HMMRT_ACCESS_WRITE,
-		.migratable = !(dev->flags & HMMRT_DEVICE_FAULT_IN_PLACE) &&
-			      hmmrt_vma_may_migrate(req->vma),
-	};
-	struct hmmrt_policy_decision decision;
+	atomic_set(&binding->space->fail_huge, fail);
+}
+EXPORT_SYMBOL_GPL(hmmrt_fail_next_huge);
 
-	req->knobs = hmmrt_knobs_at(req->binding->space, dev, &req->advice);
-	page.migration_policy = req->knobs.of[HMMRT_KNOB_MIGRATION_POLICY];
-	page.read_duplication = req->knobs.of[HMMRT_KNOB_READ_DUPLICATION];
-	decision = hmmrt_policy_residency(&page);
-	/*
-	 * Asking counts a fault as thrashing, so ask only if pages would move,
-	 * and not again when memory was already evicted for this request.
-	 */
-	if (decision.want != HMMRT_POLICY_STAY && !req->room) {
-		page.no_room = hmmrt_request_thrashes(req);
-		page.pinned = hmmrt_request_pinned(req);
-		decision = hmmrt_policy_residency(&page);
-	}
-	req->rule = decision.rule;
-	req->copy = decision.want == HMMRT_POLICY_COPY;
-	return decision.want != HMMRT_POLICY_STAY;
+/* Returns true, once, if a test has asked for a huge page to fail. */
+bool hmmrt_huge_fails(struct hmmrt_space *space)
+{
+	return space && atomic_read(&space->fail_huge) &&
+	       atomic_xchg(&space->fail_huge, 0);
 }

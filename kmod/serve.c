@@ -596,70 +596,6 @@ bool hmmrt_is_mapped(const struct hmmrt_binding *binding,
 }
 
 /*
- * Count pages mapped by the device in the block at @start, which may not exist.
- */
-static unsigned int pages_mapped(const struct hmmrt_request *req,
-				 unsigned long start)
-{
-	struct hmmrt_block *block =
-		hmmrt_block_find(req->binding->space, start);
-	const struct hmmrt_block_map *map;
-	unsigned int mapped = 0;
-
-	if (!block)
-		return 0;
-	/* Pairs with hmmrt_block_get(). */
-	map = smp_load_acquire(&block->maps[req->binding->dev->id]);
-	if (map)
-		mapped = bitmap_weight(map->mapped, HMMRT_BLOCK_PAGES);
-	hmmrt_block_put(block);
-	return mapped;
-}
-
-/* Takes no lock: other threads may map or unmap pages at the same time. */
-static struct hmmrt_policy_window policy_window(const struct hmmrt_request *req,
-						unsigned int page)
-{
-	const struct hmmrt_block *block = req->block;
-	const struct hmmrt_block_map *map = block->maps[req->binding->dev->id];
-	DECLARE_BITMAP(mapped, HMMRT_BLOCK_PAGES);
-	const struct hmmrt_policy_density density = {
-		.mapped = mapped,
-		.faults = READ_ONCE(map->faults),
-		.before = pages_mapped(req, block->start - HMMRT_BLOCK_SIZE),
-		.after = pages_mapped(req, block->start + HMMRT_BLOCK_SIZE),
-	};
-
-	bitmap_or(mapped, map->mapped, req->faulted, HMMRT_BLOCK_PAGES);
-	return hmmrt_policy_device_window(&density, page, &req->advice,
-					  &req->knobs);
-}
-
-/* Choose the part of the block that this fault maps. */
-static void choose_window(struct hmmrt_request *req)
-{
-	unsigned int page = (req->addr - req->block->start) >> PAGE_SHIFT;
-	unsigned long start = req->block->start;
-	struct hmmrt_policy_window win;
-
-	req->start = max(start, req->vma->vm_start);
-	req->end = min(start + HMMRT_BLOCK_SIZE, req->vma->vm_end);
-	hmmrt_request_advise(req, req->addr);
-	req->knobs = hmmrt_knobs_at(req->binding->space, req->binding->dev,
-				    &req->advice);
-	if (req->narrow) {
-		req->start = req->addr;
-		req->end = req->addr + PAGE_SIZE;
-		return;
-	}
-	win = policy_window(req, page);
-	start += (unsigned long)win.first << PAGE_SHIFT;
-	req->start = max(req->start, start);
-	req->end = min(req->end,
-		       start + ((unsigned long)win.count << PAGE_SHIFT));
-}
-
-/*
  * One attempt to serve the page at req->addr to the device. Returns 0 if it is
  * mapped; for -EAGAIN see hmmrt_request_again().
  */
@@ -676,7 +612,7 @@ int hmmrt_fault_once(struct mm_struct *mm, struct hmmrt_request *req)
 	rc = req->vma ? hmmrt_vma_check(req->vma, req->access) : -EFAULT;
 	if (rc)
 		goto out_unlock;
-	choose_window(req);
+	hmmrt_fault_window(req);
 	rc = hmmrt_serve_window(req, hmmrt_fault_may_migrate(req));
 	if (rc == -ENXIO)
 		rc = bring_home(mm, req);

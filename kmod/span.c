@@ -382,43 +382,6 @@ void hmmrt_map_forget(struct hmmrt_block_map *map, struct list_head *taken)
 	hmmrt_copies_take(map, 0, HMMRT_BLOCK_PAGES, taken);
 }
 
-/* How long, in all, the end of a binding waits for the mmap_lock. */
-#define COME_HOME_LOCK_WAIT	(5 * HZ)
-
-/*
- * A binding is gone with all its entries: forget what it had mapped, and
- * migrate the pages on its device back to system memory if the process still
- * exists.
- */
-void hmmrt_spans_forget_binding(struct hmmrt_binding *binding)
-{
-	struct hmmrt_space *space = binding->space;
-	unsigned long wait = COME_HOME_LOCK_WAIT;
-	u32 device_id = binding->dev->id;
-	bool alive = mmget_not_zero(space->mm);
-	struct hmmrt_block *block;
-	unsigned long addr;
-	LIST_HEAD(taken);
-
-	for (addr = 0; (block = hmmrt_block_next(space, &addr));
-	     addr += HMMRT_BLOCK_SIZE) {
-		if (READ_ONCE(block->maps[device_id])) {
-			mutex_lock(&block->lock);
-			hmmrt_map_forget(block->maps[device_id], &taken);
-			/* The next binding starts with a new count. */
-			block->maps[device_id]->refaults.away = false;
-			mutex_unlock(&block->lock);
-			hmmrt_copies_free(&taken);
-			INIT_LIST_HEAD(&taken);
-			if (alive && wait)
-				hmmrt_block_come_home(binding, block, &wait);
-		}
-		hmmrt_block_put(block);
-	}
-	if (alive)
-		mmput_async(space->mm);
-}
-
 /**
  * hmmrt_lockdep_teach() - teach lockdep the lock order around reclaim
  *

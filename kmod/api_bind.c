@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Spaces and bindings come and go: which process is mirrored, which devices are
+ * bound to it, and what happens when it exits.
+ *
+ * Roles      An mm is mirrored (has a space) or executes for a device (is an
+ *            agent), never both, and is never agent of two bindings. Two
+ *            processes that mirror each other would deadlock in their
+ *            notifiers, and so would a process that mirrors itself.
+ *            hmmrt_roles_lock protects this decision.
+ * Lifetime   A space lives as long as a file or binding refers to it, even
+ *            after its mm is gone. When the mm exits, bindings are told
+ *            (released). The mm_struct itself is held to the end, so that its
+ *            address is not reused. Lookups are in hmmrt_srcu, and the
+ *            destroying side waits for them.
+ */
+#include <linux/cred.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "hmmrt.h"
+
+static atomic64_t last_serial = ATOMIC64_INIT(0);	/* of a binding */
+static LIST_HEAD(agents);
+
+/* --- spaces --------------------------------------------------------------- */
+
+static bool mm_is_agent(struct mm_struct *mm)
+{
+	struct hmmrt_binding *binding;
+
+	lockdep_assert_held(&hmmrt_roles_lock);
+	list_for_each_entry(binding, &agents, agent_link)
+		if (binding->agent == mm)
+			return true;
+	return false;
+}
+
+/* The process is exiting: devices must stop before its memory is torn down. */
+static void space_mm_release(struct mmu_notifier *notifier,
+			     struct mm_struct *mm)
+{
+	struct hmmrt_space *space =
+		container_of(notifier, struct hmmrt_space, release_notifier);
+	unsigned int id;
+	int idx;
+
+	/*
+	 * Set this before the search for agents: see hmmrt_binding_released().
+	 */
+	smp_store_mb(space->released, true);
+	idx = srcu_read_lock(&hmmrt_srcu);
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
+		struct hmmrt_binding *binding =
+			srcu_dereference(space->bindings[id], &hmmrt_srcu);
+
+		if (binding)
+			binding->dev->ops->released(binding);
+	}
+	srcu_read_unlock(&hmmrt_srcu, idx);
+}
+
+/* Unmapped addresses lose their advice, even if no device ever used them. */
+static int space_invalidate(struct mmu_notifier *notifier,
+			    const struct mmu_notifier_range *range)
+{
+	struct hmmrt_space *space =
+		container_of(notifier, struct hmmrt_space, release_notifier);
+
+	/* If this may not sleep, the process is being killed. */
+	if (range->event == MMU_NOTIFY_UNMAP &&
+	    mmu_notifier_range_blockable(range))
+		hmmrt_advice_drop(space, range->start, range->end);
+	return 0;
+}
+
+static const struct mmu_notifier_ops space_notifier_ops = {
+	.release = space_mm_release,
+	.invalidate_range_start = space_invalidate,
+};
+
+/*
+ * All waits for the mmap_lock happen before the space is published and with no
+ * lock held. Otherwise a process that holds its own mmap_lock could keep other
+ * processes from getting theirs.
+ */
+static struct hmmrt_space *space_create(struct mm_struct *mm)
+{
+	struct hmmrt_space *space;
+	int rc;
+
+	space = kzalloc(sizeof(*space), GFP_KERNEL_ACCOUNT);
+	if (!space)
+		return ERR_PTR(-ENOMEM);
+	refcount_set(&space->refs, 1);
+	mutex_init(&space->spans_lock);
+	mutex_init(&space->exclusive);
+	mutex_init(&space->peering);
+	xa_init_flags(&space->spans, XA_FLAGS_ACCOUNT);
+	init_waitqueue_head(&space->unbound);
+	hmmrt_advice_init(space);
+	hmmrt_map_ahead_init(space);
+	hmmrt_pins_init(&space->pins);
+	hmmrt_reap_init(space);
+	space->mm = mm;
+	space->cred = get_current_cred();
+	mmgrab(mm);
+	space->release_notifier.ops = &space_notifier_ops;
+	rc = mmu_notifier_register(&space->release_notifier, mm);
+	if (rc)
+		goto err_drop_mm;
+	rc = hmmrt_span_prepare(space, 0);
+	if (rc)
+		goto err_unregister;
+	return space;
+
+err_unregister:
+	mmu_notifier_unregister(&space->release_notifier, mm);
+err_drop_mm:
+	put_cred(space->cred);
+	mmdrop(mm);
+	kfree(space);
+	return ERR_PTR(rc);
+}
+
+/* Context: there is no other reference, and the space is not in the table. */
+static void space_destroy(struct hmmrt_space *space)
+{
+	hmmrt_map_ahead_stop(space);
+	hmmrt_pins_stop(&space->pins);
+	hmmrt_reap_stop(space);
+	hmmrt_spans_destroy(space);
+	mmu_notifier_unregister(&space->release_notifier, space->mm);
+	hmmrt_advice_destroy(space);
+	put_cred(space->cred);
+	mmdrop(space->mm);
+	mutex_destroy(&space->spans_lock);
+	mutex_destroy(&space->exclusive);
+	mutex_destroy(&space->peering);
+	kfree(space);
+}
+
+/* The mm's space with a reference, or NULL if the mm may get a space. */
+static struct hmmrt_space *space_lookup(struct mm_struct *mm)
+{
+	struct hmmrt_space *space = hmmrt_space_find(mm);
+
+	lockdep_assert_held(&hmmrt_roles_lock);
+	if (space)
+		refcount_inc(&space->refs);
+	else if (mm_is_agent(mm))
+		space = ERR_PTR(-EACCES);
+	return space;
+}
+
+/**
+ * hmmrt_space_get() - get the space of a process, and create it if it has none
+ * @mm: the caller's own, alive
+ *
+ * Context: may sleep, takes the mmap_lock.
+ * Return: the space with a reference, or -EACCES for an agent's mm, -ENOMEM,
+ * -EINTR.
+ */
+struct hmmrt_space *hmmrt_space_get(struct mm_struct *mm)
+{
+	struct hmmrt_space *space, *created;
+
+	mutex_lock(&hmmrt_roles_lock);
+	space = space_lookup(mm);
+	mutex_unlock(&hmmrt_roles_lock);
+	if (space)
+		return space;
+
+	created = space_create(mm);
+	if (IS_ERR(created))
+		return created;
+	/* From here on an attach is refused, because the mm has notifiers. */
+	mutex_lock(&hmmrt_roles_lock);
+	space = space_lookup(mm);
+	if (!space) {
+		hmmrt_space_publish(created);
+		space = created;
+	}
+	mutex_unlock(&hmmrt_roles_lock);
+	if (space != created)
+		space_destroy(created);
+	return space;
+}
+
+void hmmrt_space_put(struct hmmrt_space *space)
+{
+	if (!refcount_dec_and_mutex_lock(&space->refs, &hmmrt_roles_lock))
+		return;
+	hmmrt_space_withdraw(space);
+	mutex_unlock(&hmmrt_roles_lock);
+
+	synchronize_srcu(&hmmrt_srcu);
+	space_destroy(space);
+}
+EXPORT_SYMBOL_GPL(hmmrt_space_put);
+
+struct hmmrt_space *hmmrt_space_get_current(void)
+{
+	if (!current->mm)
+		return ERR_PTR(-ESRCH);
+	return hmmrt_space_get(current->mm);
+}
+EXPORT_SYMBOL_GPL(hmmrt_space_get_current);
+
+/* --- bindings ------------------------------------------------------------- */
+
+struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
+				 struct hmmrt_device *dev, void *drvdata)
+{
+	struct hmmrt_binding *binding;
+	int rc;
+
+	/*
+	 * Make the first region now, so that an unsupported kernel fails here.
+	 */
+	rc = hmmrt_vram_grow(dev, 0);
+	if (rc)
+		return ERR_PTR(rc);
+	binding = kzalloc(sizeof(*binding), GFP_KERNEL_ACCOUNT);
+	if (!binding)
+		return ERR_PTR(-ENOMEM);
+	binding->space = space;
+	binding->dev = dev;
+	binding->drvdata = drvdata;
+	binding->serial = atomic64_inc_return(&last_serial);
+	binding->account = hmmrt_account_get(dev, space);
+	if (IS_ERR(binding->account)) {
+		rc = PTR_ERR(binding->account);
+		kfree(binding);
+		return ERR_PTR(rc);
+	}
+	INIT_LIST_HEAD(&binding->agent_link);
+	refcount_set(&binding->users, 1);
+	init_completion(&binding->unused);
+	hmmrt_queue_init(binding);
+	hmmrt_counting_init(binding);
+
+	mutex_lock(&hmmrt_roles_lock);
+	if (space->bound & BIT(dev->id)) {
+		mutex_unlock(&hmmrt_roles_lock);
+		hmmrt_account_put(binding->account);
+		kfree(binding);
+		return ERR_PTR(-EBUSY);
+	}
+	refcount_inc(&space->refs);
+	refcount_inc(&dev->users);
+	WRITE_ONCE(space->bound, space->bound | BIT(dev->id));
+	rcu_assign_pointer(space->bindings[dev->id], binding);
+	list_add(&binding->device_link, &dev->bindings);
+	mutex_unlock(&hmmrt_roles_lock);
+	return binding;
+}
+EXPORT_SYMBOL_GPL(hmmrt_bind);
+
+struct hmmrt_binding *hmmrt_bind_current(struct hmmrt_device *dev,
+					 void *drvdata)
+{
+	struct hmmrt_space *space = hmmrt_space_get_current();
+	struct hmmrt_binding *binding;
+
+	if (IS_ERR(space))
+		return ERR_CAST(space);
+	binding = hmmrt_bind(space, dev, drvdata);
+	/* The binding has its own reference. */
+	hmmrt_space_put(space);
+	return binding;
+}
+EXPORT_SYMBOL_GPL(hmmrt_bind_current);
+
+void hmmrt_unbind(struct hmmrt_binding *binding)
+{
+	struct hmmrt_space *space = binding->space;
+	u32 id = binding->dev->id;
+
+	hmmrt_queue_check_empty(binding);
+	/*
+	 * While another thread may map, removed entries are still taken away.
+	 */
+	WRITE_ONCE(binding->going, true);
+	hmmrt_binding_put(binding);
+	wait_for_completion(&binding->unused);
+	hmmrt_counting_stop(binding);
+	mutex_lock(&hmmrt_roles_lock);
+	rcu_assign_pointer(space->bindings[id], NULL);
+	list_del(&binding->device_link);
+	mutex_unlock(&hmmrt_roles_lock);
+	synchronize_srcu(&hmmrt_srcu);
+	hmmrt_peers_forget(binding);
+	hmmrt_advice_forget_device(space, id);
+	hmmrt_spans_forget_binding(binding);
+
+	/*
+	 * Only now may the device be bound again, because its maps are clean.
+	 */
+	mutex_lock(&hmmrt_roles_lock);
+	list_del(&binding->agent_link);
+	WRITE_ONCE(space->bound, space->bound & ~BIT(id));
+	mutex_unlock(&hmmrt_roles_lock);
+	wake_up_all(&space->unbound);
+	if (binding->agent)
+		mmdrop(binding->agent);
+	hmmrt_account_put(binding->account);
+	hmmrt_device_put(binding->dev);
+	hmmrt_space_put(space);
+	kfree(binding);
+}
+EXPORT_SYMBOL_GPL(hmmrt_unbind);
+
+static bool is_bound(const struct hmmrt_space *space, u32 id)
+{
+	return READ_ONCE(space->bound) & BIT(id);
+}
+
+/*
+ * How often a killable wait checks for signals, because it ignores all but
+ * fatal ones. An interruptible wait would end at once for task work, which is
+ * no signal to the program.
+ */
+#define SIGNAL_PERIOD	(HZ / 10)
+
+int hmmrt_wait_unbound(struct hmmrt_space *space, struct hmmrt_device *dev,
+		       unsigned long timeout)
+{
+	unsigned long end = jiffies + timeout;
+	long left;
+
+	while (is_bound(space, dev->id)) {
+		left = end - jiffies;
+		if (left <= 0)
+			return -EBUSY;
+		left = min_t(long, left, SIGNAL_PERIOD);
+		if (wait_event_killable_timeout(space->unbound,
+						!is_bound(space, dev->id),
+						left) < 0 ||
+		    hmmrt_interrupted())
+			return -EINTR;
+	}
+	return 0;
+}
+EXPORT_SYMBOL_GPL(hmmrt_wait_unbound);
+
+void *hmmrt_binding_drvdata(const struct hmmrt_binding *binding)
+{
+	return binding->drvdata;
+}
+EXPORT_SYMBOL_GPL(hmmrt_binding_drvdata);
+
+struct hmmrt_device *hmmrt_binding_device(const struct hmmrt_binding *binding)
+{
+	return binding->dev;
+}
+EXPORT_SYMBOL_GPL(hmmrt_binding_device);
+
+bool hmmrt_binding_released(const struct hmmrt_binding *binding)
+{
+	return READ_ONCE(binding->space->released);
+}
+EXPORT_SYMBOL_GPL(hmmrt_binding_released);
+
+bool hmmrt_binding_is_owner(const struct hmmrt_binding *binding)
+{
+	return binding->space->mm == current->mm;
+}
+EXPORT_SYMBOL_GPL(hmmrt_binding_is_owner);
+
+int hmmrt_binding_claim_agent(struct hmmrt_binding *binding,
+			      struct mm_struct *mm)
+{
+	int rc = 0;
+
+	mutex_lock(&hmmrt_roles_lock);
+	if (binding->agent) {
+		rc = -EBUSY;
+	} else if (mm_is_agent(mm) || hmmrt_space_find(mm) ||
+		   mm_has_notifiers(mm)) {
+		rc = -EACCES;
+	} else {
+		mmgrab(mm);
+		binding->agent = mm;
+		list_add(&binding->agent_link, &agents);
+	}
+	mutex_unlock(&hmmrt_roles_lock);
+	return rc;
+}
+EXPORT_SYMBOL_GPL(hmmrt_binding_claim_agent);

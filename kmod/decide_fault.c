@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Decisions about a fault or a prefetch: which window, by which advice and
+ * knobs, and whether its pages move. policy.c decides; this fills in what it
+ * asks for.
+ */
+#include <linux/bitmap.h>
+#include <linux/mm.h>
+
+#include "hmmrt.h"
+
+/* Shrink the window to the advice at @addr, and store the advice in @req. */
+void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr)
+{
+	req->advice = hmmrt_advice_at(req->block->span->space, addr,
+				      &req->start, &req->end);
+}
+
+/* What a prefetch does with pages that are not on the device. */
+enum hmmrt_policy_want hmmrt_request_prefetched(struct hmmrt_request *req)
+{
+	req->knobs = hmmrt_knobs_at(req->binding->space, req->binding->dev,
+				    &req->advice);
+	return hmmrt_policy_prefetched(&req->advice,
+				       req->knobs.of[HMMRT_KNOB_READ_DUPLICATION]);
+}
+
+/*
+ * Count pages mapped by the device in the block at @start, which may not exist.
+ */
+static unsigned int pages_mapped(const struct hmmrt_request *req,
+				 unsigned long start)
+{
+	struct hmmrt_block *block =
+		hmmrt_block_find(req->binding->space, start);
+	const struct hmmrt_block_map *map;
+	unsigned int mapped = 0;
+
+	if (!block)
+		return 0;
+	/* Pairs with hmmrt_block_get(). */
+	map = smp_load_acquire(&block->maps[req->binding->dev->id]);
+	if (map)
+		mapped = bitmap_weight(map->mapped, HMMRT_BLOCK_PAGES);
+	hmmrt_block_put(block);
+	return mapped;
+}
+
+/* Takes no lock: other threads may map or unmap pages at the same time. */
+static struct hmmrt_policy_window policy_window(const struct hmmrt_request *req,
+						unsigned int page)
+{
+	const struct hmmrt_block *block = req->block;
+	const struct hmmrt_block_map *map = block->maps[req->binding->dev->id];
+	DECLARE_BITMAP(mapped, HMMRT_BLOCK_PAGES);
+	const struct hmmrt_policy_density density = {
+		.mapped = mapped,
+		.faults = READ_ONCE(map->faults),
+		.before = pages_mapped(req, block->start - HMMRT_BLOCK_SIZE),
+		.after = pages_mapped(req, block->start + HMMRT_BLOCK_SIZE),
+	};
+
+	bitmap_or(mapped, map->mapped, req->faulted, HMMRT_BLOCK_PAGES);
+	return hmmrt_policy_device_window(&density, page, &req->advice,
+					  &req->knobs);
+}
+
+/* Choose the part of the block that this fault maps. */
+void hmmrt_fault_window(struct hmmrt_request *req)
+{
+	unsigned int page = (req->addr - req->block->start) >> PAGE_SHIFT;
+	unsigned long start = req->block->start;
+	struct hmmrt_policy_window win;
+
+	req->start = max(start, req->vma->vm_start);
+	req->end = min(start + HMMRT_BLOCK_SIZE, req->vma->vm_end);
+	hmmrt_request_advise(req, req->addr);
+	req->knobs = hmmrt_knobs_at(req->binding->space, req->binding->dev,
+				    &req->advice);
+	if (req->narrow) {
+		req->start = req->addr;
+		req->end = req->addr + PAGE_SIZE;
+		return;
+	}
+	win = policy_window(req, page);
+	start += (unsigned long)win.first << PAGE_SHIFT;
+	req->start = max(req->start, start);
+	req->end = min(req->end,
+		       start + ((unsigned long)win.count << PAGE_SHIFT));
+}
+
+/* Returns true if a fault of this device moves, or duplicates, the pages. */
+bool hmmrt_fault_may_migrate(struct hmmrt_request *req)
+{
+	struct hmmrt_device *dev = req->binding->dev;
+	struct hmmrt_policy_page page = {
+		.advice = &req->advice,
+		.device = dev->id,
+		.write = req->access & HMMRT_ACCESS_WRITE,
+		.migratable = !(dev->flags & HMMRT_DEVICE_FAULT_IN_PLACE) &&
+			      hmmrt_vma_may_migrate(req->vma),
+	};
+	struct hmmrt_policy_decision decision;
+
+	req->knobs = hmmrt_knobs_at(req->binding->space, dev, &req->advice);
+	page.migration_policy = req->knobs.of[HMMRT_KNOB_MIGRATION_POLICY];
+	page.read_duplication = req->knobs.of[HMMRT_KNOB_READ_DUPLICATION];
+	decision = hmmrt_policy_residency(&page);
+	/*
+	 * Asking counts a fault as thrashing, so ask only if pages would move,
+	 * and not again when memory was already evicted for this request.
+	 */
+	if (decision.want != HMMRT_POLICY_STAY && !req->room) {
+		page.no_room = hmmrt_request_thrashes(req);
+		page.pinned = hmmrt_request_pinned(req);
+		decision = hmmrt_policy_residency(&page);
+	}
+	req->rule = decision.rule;
+	req->copy = decision.want == HMMRT_POLICY_COPY;
+	return decision.want != HMMRT_POLICY_STAY;
+}
