@@ -35,7 +35,7 @@
 #include <linux/slab.h>
 
 #include "compat/cgroup.h"
-#include "hmmrt.h"
+#include "mem.h"
 
 /*
  * Charges of an account to visit in search of one to evict. They are in order
@@ -714,28 +714,29 @@ static void account_publish(struct hmmrt_account *account,
 /**
  * hmmrt_account_get() - get the account of a process on a device
  * @dev: the device
- * @space: of the calling process
+ * @mm: of the calling process
+ * @own: the quota that its space has for the device
  *
  * Context: may sleep, no lock is held.
  * Return: the account, with a reference; the one of an earlier binding if it
  * still exists; or an ERR_PTR.
  */
 struct hmmrt_account *hmmrt_account_get(struct hmmrt_device *dev,
-					struct hmmrt_space *space)
+					struct mm_struct *mm,
+					struct hmmrt_quota_own *own)
 {
 	struct hmmrt_vram *vram = &dev->vram;
 	struct hmmrt_account *account, *created;
 
 	hmmrt_accounts_sweep(dev);
-	created = hmmrt_account_alloc(dev, space->mm,
-				      hmmrt_cgroup_of(space->mm));
+	created = hmmrt_account_alloc(dev, mm, hmmrt_cgroup_of(mm));
 	if (!created)
 		return ERR_PTR(-ENOMEM);
 	spin_lock_irq(&vram->lock);
-	account = account_find(vram, space->mm);
+	account = account_find(vram, mm);
 	if (!account) {
 		account = created;
-		account_publish(account, &space->quotas[dev->id]);
+		account_publish(account, own);
 	}
 	spin_unlock_irq(&vram->lock);
 	if (account != created)

@@ -27,7 +27,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "hmmrt.h"
+#include "space.h"
 #include "trace.h"
 
 /* A walk over this many ranges takes about 100 ms. */

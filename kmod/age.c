@@ -16,7 +16,7 @@
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
 
-#include "hmmrt.h"
+#include "decide.h"
 
 /*
  * Per eviction: blocks to ask the driver about, and blocks to visit in search

@@ -21,7 +21,7 @@
 #include <linux/sched/signal.h>
 
 #include "compat/cgroup.h"
-#include "hmmrt.h"
+#include "serve.h"
 
 /* Attempts to map a part that keeps racing with invalidations. */
 #define MAP_ATTEMPTS	8

@@ -9,7 +9,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 
-#include "hmmrt.h"
+#include "api.h"
 #include "trace.h"
 
 /* --- giving advice -------------------------------------------------------- */

@@ -18,7 +18,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "hmmrt.h"
+#include "api.h"
 
 static atomic64_t last_serial = ATOMIC64_INIT(0);	/* of a binding */
 static LIST_HEAD(agents);
@@ -228,7 +228,8 @@ struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 	binding->dev = dev;
 	binding->drvdata = drvdata;
 	binding->serial = atomic64_inc_return(&last_serial);
-	binding->account = hmmrt_account_get(dev, space);
+	binding->account = hmmrt_account_get(dev, space->mm,
+					     &space->quotas[dev->id]);
 	if (IS_ERR(binding->account)) {
 		rc = PTR_ERR(binding->account);
 		kfree(binding);

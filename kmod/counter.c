@@ -26,7 +26,7 @@
 #include <linux/slab.h>
 
 #include "compat/cgroup.h"
-#include "hmmrt.h"
+#include "serve.h"
 
 /*
  * Per run: blocks to ask the driver about, and blocks to visit in search of

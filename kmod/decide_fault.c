@@ -7,7 +7,7 @@
 #include <linux/bitmap.h>
 #include <linux/mm.h>
 
-#include "hmmrt.h"
+#include "decide.h"
 
 /* Shrink the window to the advice at @addr, and store the advice in @req. */
 void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr)

@@ -13,7 +13,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "hmmrt.h"
+#include "api.h"
 
 static DEFINE_MUTEX(devices_lock);
 static struct hmmrt_device *devices[HMMRT_MAX_DEVICES];

@@ -54,7 +54,7 @@
 #include <linux/slab.h>
 #include <linux/swapops.h>
 
-#include "hmmrt.h"
+#include "move.h"
 #include "trace.h"
 
 static bool block_has_copies(struct hmmrt_block *block)

@@ -40,7 +40,7 @@
 #include <linux/pagemap.h>
 #include <linux/slab.h>
 
-#include "hmmrt.h"
+#include "move.h"
 #include "trace.h"
 
 /* How many times to wait for other users of a page that must be split. */

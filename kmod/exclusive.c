@@ -49,7 +49,7 @@
 #include <linux/sched/mm.h>
 #include <linux/userfaultfd_k.h>
 
-#include "hmmrt.h"
+#include "serve.h"
 
 /*
  * The mmap_lock is not dropped: the caller may hold the binding, and the faults

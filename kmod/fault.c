@@ -40,8 +40,8 @@
 
 #include "batch.h"
 #include "compat/cgroup.h"
-#include "hmmrt.h"
 #include "queue.h"
+#include "serve.h"
 #include "trace.h"
 
 /* The work of one fault worker. */

@@ -29,7 +29,7 @@
 #include <linux/slab.h>
 
 #include "compat/cgroup.h"
-#include "hmmrt.h"
+#include "serve.h"
 
 #define FAULT_INS_PER_PROCESS	32
 #define FAULT_INS_PER_USER	256

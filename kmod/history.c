@@ -18,7 +18,7 @@
 #include <linux/ktime.h>
 #include <linux/slab.h>
 
-#include "hmmrt.h"
+#include "space.h"
 
 /* The low 12 bits of the time, about 4 us, hold the other two fields. */
 #define WORD_LOCATION	GENMASK_ULL(7, 0)

@@ -15,7 +15,7 @@
 #include <linux/pagemap.h>
 #include <linux/slab.h>
 
-#include "hmmrt.h"
+#include "move.h"
 #include "trace.h"
 
 /*

@@ -32,7 +32,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "hmmrt.h"
+#include "space.h"
 #include "span.h"
 #include "trace.h"
 

@@ -25,7 +25,7 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
-#include "hmmrt.h"
+#include "mem.h"
 
 #define AREA_SIZE	(128UL << 20)
 #define AREA_PAGES	(AREA_SIZE >> PAGE_SHIFT)

@@ -8,7 +8,7 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 
-#include "hmmrt.h"
+#include "api.h"
 #include "ioctl.h"
 
 /*

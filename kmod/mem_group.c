@@ -12,7 +12,7 @@
 #include <linux/hashtable.h>
 
 #include "compat/cgroup.h"
-#include "hmmrt.h"
+#include "mem.h"
 
 const struct hmmrt_quota_own hmmrt_no_quota = {
 	.set = { .limit = HMMRT_NO_LIMIT, .priority = HMMRT_PRIORITY_DEFAULT },

@@ -11,7 +11,7 @@
 #include <linux/migrate.h>
 #include <linux/mm.h>
 
-#include "hmmrt.h"
+#include "mem.h"
 
 /*
  * These two are defined here because all files above use them; hmmrt.h says

@@ -13,7 +13,7 @@
 #include <linux/uaccess.h>
 #include <linux/userfaultfd_k.h>
 
-#include "hmmrt.h"
+#include "api.h"
 
 #define PART_TIMEOUT	HZ
 

@@ -34,7 +34,7 @@
 #include <linux/slab.h>
 #include <linux/userfaultfd_k.h>
 
-#include "hmmrt.h"
+#include "move.h"
 #include "trace.h"
 
 static struct hmmrt_device *pfn_device(unsigned long hmm_pfn,

@@ -13,7 +13,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "hmmrt.h"
+#include "move.h"
 
 /* Chunks that may turn out busy before the device counts as full. */
 #define ROOM_TRIES	4

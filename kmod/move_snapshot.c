@@ -13,7 +13,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 
-#include "hmmrt.h"
+#include "move.h"
 
 /* --- of a window ---------------------------------------------------------- */
 

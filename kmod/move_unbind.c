@@ -7,7 +7,7 @@
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 
-#include "hmmrt.h"
+#include "move.h"
 
 /* How long, in all, the end of a binding waits for the mmap_lock. */
 #define UNBIND_LOCK_WAIT	(5 * HZ)

@@ -16,7 +16,7 @@
 #include <linux/string.h>
 #include <linux/userfaultfd_k.h>
 
-#include "hmmrt.h"
+#include "move.h"
 
 static unsigned int outcome_index(const struct hmmrt_request *req,
 				  unsigned long addr)

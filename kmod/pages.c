@@ -15,7 +15,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "hmmrt.h"
+#include "api.h"
 
 #define LOOK_MAX	SZ_1G
 

@@ -19,7 +19,7 @@
  * Locking    space->peering serialises changes, so that a change is complete
  *            when the next caller gets the mutex.
  */
-#include "hmmrt.h"
+#include "space.h"
 
 static bool peer_possible(const struct hmmrt_device *dev,
 			  const struct hmmrt_device *peer)

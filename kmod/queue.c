@@ -25,8 +25,8 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "hmmrt.h"
 #include "queue.h"
+#include "serve.h"
 
 void hmmrt_queue_init(struct hmmrt_binding *binding)
 {

@@ -5,7 +5,7 @@
 #ifndef _HMMRT_QUEUE_H
 #define _HMMRT_QUEUE_H
 
-#include "hmmrt.h"
+#include "serve.h"
 
 enum hmmrt_queued_state {
 	HMMRT_QUEUED_PENDING,		/* in the buffer */

@@ -5,8 +5,8 @@
  */
 #include <linux/capability.h>
 
+#include "api.h"
 #include "compat/cgroup.h"
-#include "hmmrt.h"
 
 static int quota_check(const struct hmmrt_quota *arg)
 {

@@ -10,7 +10,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 
-#include "hmmrt.h"
+#include "serve.h"
 #include "trace.h"
 
 static int part_once(struct mm_struct *mm, const struct hmmrt_range_walk *walk,

@@ -31,7 +31,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "hmmrt.h"
+#include "space.h"
 
 /* Delay from the first notification, so that one scan handles many. */
 #define REAP_DELAY	max(HZ / 20, 1)

@@ -11,7 +11,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "hmmrt.h"
+#include "mem.h"
 
 /* The driver owns the address range of coherent memory. */
 static void pgmap_release_range(const struct dev_pagemap *pgmap)

@@ -5,7 +5,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "hmmrt.h"
+#include "move.h"
 
 struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 					  struct hmmrt_block *block)

@@ -20,7 +20,7 @@
 #include <linux/printk.h>
 #include <linux/uaccess.h>
 
-#include "hmmrt.h"
+#include "move.h"
 
 #define OLD	0x6f6c64u
 #define NEW	0x6e6577u

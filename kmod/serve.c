@@ -45,7 +45,7 @@
 #include <linux/swap.h>
 #include <linux/userfaultfd_k.h>
 
-#include "hmmrt.h"
+#include "serve.h"
 #include "trace.h"
 
 /*

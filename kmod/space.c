@@ -10,7 +10,7 @@
 #include <linux/hash.h>
 #include <linux/mm.h>
 
-#include "hmmrt.h"
+#include "space.h"
 
 static DEFINE_HASHTABLE(spaces, 6);
 

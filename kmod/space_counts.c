@@ -6,7 +6,7 @@
 #include <linux/bitops.h>
 #include <linux/slab.h>
 
-#include "hmmrt.h"
+#include "space.h"
 
 /*
  * By granule of a block: samples in which remote memory there was used.

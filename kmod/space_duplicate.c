@@ -9,7 +9,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "hmmrt.h"
+#include "space.h"
 
 static bool copies_work __ro_after_init;
 

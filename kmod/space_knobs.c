@@ -3,7 +3,7 @@
  * Which values of the knobs apply: of a range, of a space, of a device. Reading
  * takes no lock: see tuning.c.
  */
-#include "hmmrt.h"
+#include "space.h"
 
 /* The knobs that apply to a fault of @dev; @space may be NULL. */
 struct hmmrt_knobs hmmrt_knobs_at(const struct hmmrt_space *space,

@@ -8,7 +8,7 @@
  */
 #include <linux/sched.h>
 
-#include "hmmrt.h"
+#include "space.h"
 
 /* First and longest delay before failed blocks are retried. */
 #define REMAP_DELAY	(HZ / 10)

@@ -8,7 +8,7 @@
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 
-#include "hmmrt.h"
+#include "space.h"
 
 /* --- ranges --------------------------------------------------------------- */
 

@@ -15,7 +15,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "hmmrt.h"
+#include "space.h"
 #include "span.h"
 
 static struct hmmrt_span *span_create(struct hmmrt_space *space,

@@ -3,7 +3,7 @@
 #ifndef _HMMRT_SPAN_H
 #define _HMMRT_SPAN_H
 
-#include "hmmrt.h"
+#include "space.h"
 
 extern const struct mmu_interval_notifier_ops hmmrt_span_notifier_ops;
 

@@ -7,7 +7,7 @@
  */
 #include <linux/mm.h>
 
-#include "hmmrt.h"
+#include "space.h"
 
 /*
  * Find the next address with a page table, in a mapping, without reading

@@ -20,7 +20,7 @@
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 
-#include "hmmrt.h"
+#include "decide.h"
 #include "trace.h"
 
 static struct hmmrt_policy_pace pace_at(const struct hmmrt_knobs *knobs,

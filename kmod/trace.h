@@ -12,8 +12,7 @@
 
 #include <linux/tracepoint.h>
 
-#include "account.h"
-#include "policy.h"
+#include "mem.h"
 
 /* Readers of binary events see numbers instead of these symbols. */
 TRACE_DEFINE_ENUM(HMMRT_RULE_NONE);

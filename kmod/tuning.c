@@ -8,7 +8,7 @@
 #include <linux/sched/mm.h>
 #include <linux/string.h>
 
-#include "hmmrt.h"
+#include "api.h"
 
 static int knob_check(const struct hmmrt_knob *arg)
 {

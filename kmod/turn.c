@@ -13,7 +13,7 @@
 #include <linux/hash.h>
 #include <linux/log2.h>
 
-#include "hmmrt.h"
+#include "space.h"
 
 struct hmmrt_turn {
 	wait_queue_head_t wait;

@@ -2,7 +2,7 @@
 /* The layout of the UAPI is frozen: a build error here is an ABI break. */
 #include <linux/build_bug.h>
 
-#include "hmmrt.h"
+#include "api.h"
 
 #define CHECK_SIZE(type, bytes) BUILD_BUG_ON(sizeof(struct type) != (bytes))
 #define CHECK_AT(type, member, at) \

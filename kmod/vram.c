@@ -45,7 +45,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "hmmrt.h"
+#include "mem.h"
 
 #define TRIM_DELAY	(2 * HZ)
 /* Free chunks that keep their memory, because the next user is likely soon. */

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What processes and drivers call. */
+#ifndef _HMMRT_API_H
+#define _HMMRT_API_H
+
+#include <linux/fs.h>
+
+#include "serve.h"
+
+/* main.c */
+extern const struct file_operations hmmrt_fops;
+
+/* api_bind.c */
+struct hmmrt_space *hmmrt_space_get(struct mm_struct *mm);
+
+/* device.c */
+struct hmmrt_device *hmmrt_device_get(u32 id);
+void hmmrt_device_put(struct hmmrt_device *dev);
+unsigned int hmmrt_device_count(void);
+void hmmrt_device_fill_info(struct hmmrt_device *dev,
+			    struct hmmrt_device_info *info);
+
+/* memory.c */
+int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg);
+
+/* pages.c */
+int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg);
+int hmmrt_pages(struct hmmrt_space *space, struct hmmrt_pages *arg);
+
+/* api_advice.c */
+int hmmrt_advise(struct hmmrt_space *space, struct hmmrt_advise *arg);
+int hmmrt_advice_set_knob(struct hmmrt_space *space, unsigned long start,
+			  unsigned long end, u32 slot, u32 set);
+int hmmrt_range_attributes(struct hmmrt_space *space,
+			   struct hmmrt_range_attributes *arg);
+int hmmrt_advice_check(struct hmmrt_space *space, unsigned long start,
+		       unsigned long end);
+
+/* tuning.c */
+int hmmrt_knob(struct hmmrt_space *space, struct hmmrt_knob *arg);
+
+/* quota.c */
+int hmmrt_quota(struct hmmrt_space *space, struct hmmrt_quota *arg);
+
+/* uapi_check.c */
+void hmmrt_uapi_check(void);
+
+#endif /* _HMMRT_API_H */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Decisions about requests and blocks. */
+#ifndef _HMMRT_DECIDE_H
+#define _HMMRT_DECIDE_H
+
+#include "request.h"
+
+/* decide_fault.c */
+void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr);
+enum hmmrt_policy_want hmmrt_request_prefetched(struct hmmrt_request *req);
+bool hmmrt_fault_may_migrate(struct hmmrt_request *req);
+void hmmrt_fault_window(struct hmmrt_request *req);
+
+/* thrash.c */
+void hmmrt_thrashing_moved_in(struct hmmrt_request *req, u64 began);
+void hmmrt_thrashing_came_home(struct hmmrt_block *block,
+			       struct hmmrt_device *dev, unsigned long start,
+			       unsigned long end, u64 began);
+void hmmrt_thrashing_reset(struct hmmrt_block *block);
+bool hmmrt_request_thrashes(struct hmmrt_request *req);
+bool hmmrt_request_pinned(const struct hmmrt_request *req);
+int hmmrt_throttle(struct hmmrt_binding *binding, unsigned long addr);
+void hmmrt_pins_init(struct hmmrt_pins *pins);
+void hmmrt_pins_stop(struct hmmrt_pins *pins);
+
+/* age.c */
+void hmmrt_age(struct hmmrt_device *dev);
+void hmmrt_age_ask(struct hmmrt_binding *binding, struct hmmrt_block *block,
+		   hmmrt_pte_t *ptes);
+
+#endif /* _HMMRT_DECIDE_H */

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Device memory: chunks, regions, and the accounts that are charged for it.
+ */
+#ifndef _HMMRT_MEM_H
+#define _HMMRT_MEM_H
+
+#include <linux/completion.h>
+#include <linux/hashtable.h>
+#include <linux/list.h>
+#include <linux/memremap.h>
+#include <linux/mm.h>
+#include <linux/nodemask.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#include "hmmrt.h"
+#include "policy.h"
+
+struct cgroup;
+struct hmmrt_block;
+struct hmmrt_charge;
+
+struct hmmrt_chunk {
+	struct list_head link;		/* on vram->free, partial or full */
+	u64 offset;			/* in device memory */
+	u64 given;	/* vram->given at the last allocation from it */
+	u64 used_at;			/* vram->uses at its last use */
+	unsigned int used_pages;
+	bool populated;
+	bool trimming;			/* on no list; no allocation takes it */
+	bool reserved;			/* taken for eviction, see evict.c */
+	DECLARE_BITMAP(used, HMMRT_CHUNK_PAGES);
+	/*
+	 * By page: the block that the page is a duplicate for, or NULL. The
+	 * array is NULL until it is needed. See duplicate.c.
+	 */
+	struct hmmrt_block **copy_of;
+	/*
+	 * By page: failed copies to system memory while the device goes away.
+	 * NULL: none counted yet.
+	 */
+	u8 *failures;
+	/*
+	 * One charge for each account with pages in the chunk, and the charge
+	 * of each page; see account.c.
+	 */
+	struct list_head charges;
+	struct hmmrt_charge *charged_to[HMMRT_CHUNK_PAGES];
+};
+
+struct hmmrt_region {
+	struct dev_pagemap pgmap;
+	struct hmmrt_device *dev;
+	u64 offset;			/* in device memory */
+	unsigned long first_pfn;
+	unsigned int nr_chunks;
+	struct hmmrt_chunk chunks[];
+};
+
+/* Cache of the last page-to-region lookup. Initialise with {}. */
+struct hmmrt_place {
+	unsigned long number;		/* pfn / HMMRT_CHUNK_PAGES */
+	struct hmmrt_region *region;
+};
+
+struct hmmrt_vram {
+	spinlock_t lock;		/* protects the lists and all chunks */
+	struct list_head free;	/* no used pages; populated chunks first */
+	struct list_head partial;
+	struct list_head full;
+	u64 uses;			/* counter that orders uses of chunks */
+	u64 given;			/* number of page allocations */
+	unsigned long used_pages;
+	unsigned long populated_chunks;
+	/* Chunks in use. All others are free, with or without struct pages. */
+	unsigned int partial_chunks;
+	unsigned int full_chunks;
+	u64 split_chunks;
+	u64 merged_chunks;
+	atomic_long_t evictions;	/* chunks evicted to free memory */
+	/* Chunks evicted early, by the watermark worker. */
+	atomic_long_t evictions_ahead;
+	/* Pages that could not be read while the device goes away. */
+	unsigned long lost_pages;
+	struct work_struct evict_ahead;
+	bool trimming;	/* a chunk being trimmed is on no list */
+
+	struct mutex populate;		/* putting memory behind chunks */
+	/* Adding regions; taken with no other hmmrt lock held. */
+	struct mutex grow;
+	u64 size;
+	const struct dev_pagemap_ops *pagemap_ops;	/* of all regions */
+	unsigned int nr_regions;
+	unsigned int max_regions;
+	struct hmmrt_region **regions;
+	struct delayed_work trim;	/* depopulates free chunks */
+
+	/* Accounts, see account.c; all under the lock. */
+	DECLARE_HASHTABLE(accounts, 8);	/* of processes, hashed by mm */
+	/* Process accounts with charged pages. */
+	struct list_head charged_accounts;
+	unsigned int nr_charged;	/* length of charged_accounts */
+	struct list_head hands;	/* clock hands of claims on charged_accounts */
+	struct list_head group_accounts;	/* of cgroups */
+	struct list_head gone_accounts;	/* unreferenced, to be freed */
+};
+
+struct hmmrt_device {
+	u32 id;
+	u64 serial;			/* never 0, unique among devices */
+	char name[HMMRT_DEVICE_NAME_LEN];
+	const struct hmmrt_device_ops *ops;
+	void *drvdata;
+	int numa_node;
+	unsigned int flags;		/* HMMRT_DEVICE_* */
+	bool going;	/* unregistered; lookups no longer find it */
+	u64 memory_start;	/* physical, of coherent memory */
+	refcount_t users;	/* registration, bindings, running ioctls */
+	struct completion unused;
+	struct list_head bindings;	/* hmmrt_roles_lock */
+	struct mutex age;		/* see age.c */
+	struct hmmrt_set_knobs knobs;
+	struct hmmrt_vram vram;
+	u64 migration_us;		/* running average of one migration */
+};
+
+/* --- accounts ------------------------------------------------------------- */
+
+/* How much of a device may be used, and how long its pages are kept. */
+struct hmmrt_quota_set {
+	u64 limit;			/* in pages; U64_MAX: no limit */
+	u32 priority;
+};
+
+/*
+ * The quota, and the highest values that the process may set; under vram->lock.
+ */
+struct hmmrt_quota_own {
+	u64 serial;	/* of the device; 0: never had an account */
+	struct hmmrt_quota_set set;
+	struct hmmrt_quota_set most;
+};
+
+/*
+ * The pages of a device charged to a process, or to all processes of a cgroup.
+ * Protected by vram->lock, except for fields that never change; see account.c.
+ */
+struct hmmrt_account {
+	struct hlist_node by_mm;	/* process: in vram->accounts */
+	/* On the charged_, group_ or gone_accounts list. */
+	struct list_head link;
+	struct list_head charges;	/* least recently used first */
+	struct hmmrt_device *dev;
+	struct hmmrt_account *parent;	/* nearest cgroup with quota, or NULL */
+	struct mm_struct *mm;		/* held by mmgrab(); NULL: a cgroup */
+	struct cgroup *cgroup;		/* referenced; NULL without cgroups */
+	unsigned int holders;		/* bindings, quotas, running calls */
+	unsigned int members;		/* cgroup: number of processes in it */
+	unsigned int failures;		/* evictions that failed in a row */
+	u64 busy_until;	/* in jiffies, after too many failures */
+	struct hmmrt_quota_own own;
+	struct hmmrt_policy_share share; /* charged pages, and the rank */
+	u64 refused;
+	u64 evicted;			/* in pages */
+};
+
+/* The pages of one chunk charged to one account; under vram->lock. */
+struct hmmrt_charge {
+	struct list_head chunk_link;	/* on chunk->charges */
+	struct list_head account_link;	/* on account->charges */
+	struct hmmrt_account *account;
+	struct hmmrt_chunk *chunk;
+	unsigned int npages;		/* never 0 */
+	u64 busy_until;	/* in jiffies, after a failed eviction */
+};
+
+/* A request to evict: for which account, and from which accounts. */
+struct hmmrt_claim {
+	struct hmmrt_account *asker;	/* NULL: no account asks */
+	/* NULL, or evict only pages charged to it. */
+	struct hmmrt_account *within;
+	u64 before;	/* evict only chunks given out before this */
+};
+
+/* Where a claim continues after it has dropped vram->lock; under vram->lock. */
+struct hmmrt_claim_hand {
+	struct list_head link;	/* on vram->hands while vram->lock is dropped */
+	struct list_head *next;		/* an account->link, or the list head */
+};
+
+/* The cost of choosing a chunk. */
+struct hmmrt_claim_cost {
+	/* Most accounts and charges visited in one hold of vram->lock. */
+	unsigned int most_looks;
+	unsigned int pauses;		/* how often vram->lock was dropped */
+};
+
+/* Why hmmrt_vram_alloc() did not find all pages that it was asked for. */
+enum hmmrt_lack {
+	HMMRT_LACK_NOTHING,	/* it did, or the driver had no memory */
+	HMMRT_LACK_ROOM,
+	HMMRT_LACK_QUOTA,	/* an account has reached its limit */
+};
+
+/* account.c */
+void hmmrt_accounts_init(struct hmmrt_vram *vram);
+void hmmrt_accounts_destroy(struct hmmrt_device *dev);
+void hmmrt_accounts_sweep(struct hmmrt_device *dev);
+struct hmmrt_account *hmmrt_account_alloc(struct hmmrt_device *dev,
+					  struct mm_struct *mm,
+					  struct cgroup *cgroup);
+void hmmrt_account_free(struct hmmrt_account *account);
+bool hmmrt_account_retire(struct hmmrt_account *account);
+struct hmmrt_account *hmmrt_account_get(struct hmmrt_device *dev,
+					struct mm_struct *mm,
+					struct hmmrt_quota_own *own);
+void hmmrt_account_put(struct hmmrt_account *account);
+u64 hmmrt_account_room(struct hmmrt_account *account);
+u64 hmmrt_account_used(const struct hmmrt_account *account);
+bool hmmrt_account_is_full(struct hmmrt_account *account);
+void hmmrt_account_refused(struct hmmrt_account *account);
+void hmmrt_account_evicted(struct hmmrt_account *account, unsigned int pages);
+struct hmmrt_account *hmmrt_account_get_full(struct hmmrt_account *account,
+					     unsigned int npages);
+u64 hmmrt_account_excess(const struct hmmrt_account *account);
+void hmmrt_charge(struct hmmrt_account *account, struct hmmrt_chunk *chunk,
+		  unsigned int index, unsigned int npages,
+		  struct hmmrt_charge **spare);
+bool hmmrt_uncharge(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
+		    unsigned int index);
+void hmmrt_charges_used(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk);
+struct hmmrt_chunk *hmmrt_claim_chunk(struct hmmrt_vram *vram,
+				      const struct hmmrt_claim *claim,
+				      unsigned long *pages,
+				      struct hmmrt_claim_cost *cost);
+void hmmrt_claim_end(struct hmmrt_vram *vram, const struct hmmrt_chunk *chunk,
+		     const unsigned long *pages, bool failed);
+
+/* mem_group.c */
+#define HMMRT_NO_LIMIT	U64_MAX
+
+extern const struct hmmrt_quota_own hmmrt_no_quota;
+extern const struct hmmrt_quota_set hmmrt_no_group_quota;
+struct hmmrt_account *hmmrt_group_find(struct hmmrt_vram *vram,
+				       const struct cgroup *cgroup);
+struct hmmrt_account *hmmrt_group_set(struct hmmrt_vram *vram,
+				      struct hmmrt_account *created,
+				      struct hmmrt_quota_set set);
+struct hmmrt_account *hmmrt_group_above(struct hmmrt_vram *vram,
+					struct cgroup *cgroup);
+void hmmrt_groups_collect(struct hmmrt_vram *vram);
+
+/* --- pages and chunks ----------------------------------------------------- */
+
+/* mem_page.c */
+void *hmmrt_pgmap_owner(void);
+struct hmmrt_region *hmmrt_page_region(const struct page *page);
+struct hmmrt_device *hmmrt_page_device(const struct page *page);
+struct hmmrt_device *hmmrt_place_device(struct hmmrt_place *place,
+					const struct page *page);
+bool hmmrt_page_is_private(const struct page *page);
+bool hmmrt_page_is_coherent(const struct page *page);
+struct dev_pagemap *hmmrt_page_pgmap(const struct page *page);
+bool hmmrt_device_is_coherent(const struct hmmrt_device *dev);
+unsigned long hmmrt_select_device(const struct hmmrt_device *dev);
+u64 hmmrt_page_offset(const struct page *page);
+u64 hmmrt_place_offset(const struct hmmrt_place *place,
+		       const struct page *page);
+struct hmmrt_chunk *hmmrt_region_chunk(struct hmmrt_region *region,
+				       const struct page *page);
+struct hmmrt_chunk *hmmrt_page_chunk(const struct page *page);
+unsigned long hmmrt_chunk_pfn(struct hmmrt_device *dev,
+			      const struct hmmrt_chunk *chunk);
+void hmmrt_region_forget(const struct hmmrt_region *region, unsigned int n);
+int hmmrt_region_remember(struct hmmrt_region *region);
+
+/* region.c */
+int hmmrt_vram_grow(struct hmmrt_device *dev, unsigned int seen_regions);
+void hmmrt_region_destroy(struct hmmrt_region *region);
+
+/* vram.c */
+struct hmmrt_chunk *hmmrt_vram_reserve(struct hmmrt_device *dev,
+				       const struct hmmrt_claim *claim,
+				       unsigned long *pages,
+				       struct hmmrt_claim_cost *cost);
+void hmmrt_vram_unreserve(struct hmmrt_device *dev, struct hmmrt_chunk *chunk);
+void hmmrt_vram_used(struct hmmrt_device *dev, u64 offset);
+int hmmrt_vram_prepare_copies(struct page **pages, unsigned int n);
+void hmmrt_vram_note_copy(struct page *page, struct hmmrt_block *block);
+bool hmmrt_vram_is_trimming(const struct hmmrt_device *dev);
+void hmmrt_vram_wait_trimmed(struct hmmrt_device *dev);
+bool hmmrt_vram_is_full(const struct hmmrt_device *dev);
+int hmmrt_vram_init(struct hmmrt_device *dev, u64 size,
+		    const struct dev_pagemap_ops *pagemap_ops);
+void hmmrt_vram_destroy(struct hmmrt_device *dev);
+unsigned int hmmrt_vram_alloc(struct hmmrt_account *account, unsigned int index,
+			      unsigned int npages, struct page **pages,
+			      struct hmmrt_chunk *room, enum hmmrt_lack *lack);
+void hmmrt_vram_folio_free(struct hmmrt_freed *freed);
+void hmmrt_vram_free_unused(struct hmmrt_device *dev, struct page **pages,
+			    unsigned int npages);
+unsigned int hmmrt_chunk_used(struct hmmrt_device *dev,
+			      const struct hmmrt_chunk *chunk,
+			      const unsigned long *pages, unsigned long *pfns);
+
+/* lost.c */
+void hmmrt_lost_begin(void);
+void hmmrt_lost_end(void);
+int hmmrt_lost_prepare(void);
+struct page *hmmrt_lost_page(bool huge);
+void hmmrt_lost_exit(void);
+
+/*
+ * Index of a device page in its chunk. The first pfn of a region is aligned to
+ * chunks.
+ */
+static inline unsigned int hmmrt_page_index(const struct page *page)
+{
+	return page_to_pfn(page) % HMMRT_CHUNK_PAGES;
+}
+
+static inline bool hmmrt_pages_share_chunk(const struct page *one,
+					   const struct page *two)
+{
+	return page_to_pfn(one) / HMMRT_CHUNK_PAGES ==
+	       page_to_pfn(two) / HMMRT_CHUNK_PAGES;
+}
+
+static inline bool hmmrt_node_is_online(int node)
+{
+	return node >= 0 && node < MAX_NUMNODES && node_online(node);
+}
+
+#endif /* _HMMRT_MEM_H */

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Moving pages. */
+#ifndef _HMMRT_MOVE_H
+#define _HMMRT_MOVE_H
+
+#include "decide.h"
+
+struct migrate_vma;
+struct vm_fault;
+
+/* request.c */
+struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
+					  struct hmmrt_block *block);
+void hmmrt_request_free(struct hmmrt_request *req);
+int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm);
+int hmmrt_request_lookup(struct mm_struct *mm, struct hmmrt_request *req,
+			 unsigned long start, unsigned long end);
+bool hmmrt_huge_fails(struct hmmrt_space *space);
+
+/* move_alloc.c */
+bool hmmrt_may_evict(const struct hmmrt_request *req);
+bool hmmrt_may_evict_later(const struct hmmrt_request *req);
+int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
+			      unsigned int end, struct page **pages,
+			      struct page *near);
+enum hmmrt_stay hmmrt_request_lacks(const struct hmmrt_request *req);
+void hmmrt_request_release_room(struct hmmrt_request *req);
+int hmmrt_request_again(struct hmmrt_request *req, int rc);
+
+/* move_snapshot.c */
+int hmmrt_look(struct hmmrt_block *block, struct hmm_range *range,
+	       unsigned long *seq);
+int hmmrt_snapshot(struct hmmrt_request *req);
+bool hmmrt_request_is_huge(const struct hmmrt_request *req);
+int hmmrt_snapshot_widened(struct hmmrt_request *req);
+bool hmmrt_mark_cow(struct hmmrt_request *req);
+
+/* migrate.c */
+int hmmrt_migrate_to_device(struct hmmrt_request *req);
+
+/* home.c */
+int hmmrt_migrate_to_host(struct hmmrt_request *req);
+int hmmrt_window_to_host(struct hmmrt_request *req);
+vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf);
+
+/* duplicate.c */
+int hmmrt_duplicate(struct hmmrt_request *req);
+int hmmrt_share_pages(struct migrate_vma *args, struct page **from);
+bool hmmrt_copies_let_split(const struct hmmrt_request *req,
+			    unsigned int first, unsigned int count);
+
+/* outcome.c */
+/* The outcome is not known yet. */
+#define HMMRT_OUTCOME_OPEN	0xffu
+
+void hmmrt_outcome_set(struct hmmrt_request *req, unsigned long addr,
+		       unsigned int n, u8 outcome);
+u8 *hmmrt_outcomes(struct hmmrt_request *req);
+void hmmrt_outcomes_reopen(struct hmmrt_request *req);
+int hmmrt_outcomes_explain(struct hmmrt_request *req);
+
+/* evict.c */
+struct hmmrt_eviction;
+
+void hmmrt_evict_ahead_init(struct hmmrt_device *dev);
+void hmmrt_evict_ahead_stop(struct hmmrt_device *dev);
+void hmmrt_evict_ahead(struct hmmrt_device *dev);
+int hmmrt_evict_excess(struct hmmrt_account *account, const bool *going);
+bool hmmrt_may_oversubscribe(const struct hmmrt_device *dev);
+struct hmmrt_eviction *hmmrt_eviction_alloc(void);
+struct hmmrt_chunk *hmmrt_evict_one(struct hmmrt_device *dev,
+				    const struct hmmrt_claim *claim,
+				    struct hmmrt_eviction *evict);
+void hmmrt_evict_all(struct hmmrt_device *dev);
+
+/* move_unbind.c */
+void hmmrt_spans_forget_binding(struct hmmrt_binding *binding);
+
+/* selftest.c */
+void hmmrt_selftest(void);
+
+#endif /* _HMMRT_MOVE_H */

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Requests: what all attempts at a window share. */
+#ifndef _HMMRT_REQUEST_H
+#define _HMMRT_REQUEST_H
+
+#include "space.h"
+
+/* How long a fault is retried before -EAGAIN goes to the device. */
+#define HMMRT_SERVE_TIMEOUT	HZ
+/*
+ * Attempts that a fault always gets, however long they take. An attempt that
+ * faulted pages in or evicted others must be followed by one that maps them,
+ * even on a machine on which that alone takes longer than the timeout.
+ */
+#define HMMRT_SERVE_ATTEMPTS	8U
+
+/* How a device that ran out of memory gets free memory for the next attempt. */
+enum hmmrt_room_by {
+	HMMRT_ROOM_TRIMMED,	/* wait for an unused chunk being trimmed */
+	HMMRT_ROOM_GROWN,	/* make struct pages for more of its memory */
+	HMMRT_ROOM_EVICTED,
+	HMMRT_ROOM_QUOTA,	/* evict pages charged to the same limit */
+};
+
+/*
+ * One attempt to serve part of a block to a device: a fault, or a prefetch
+ * (access == 0). It is large, so it is allocated and not on the stack.
+ */
+struct hmmrt_request {
+	struct hmmrt_binding *binding;
+	struct hmmrt_block *block;
+	struct vm_area_struct *vma;	/* valid while the mmap_lock is held */
+	unsigned long start;		/* window, within block and vma */
+	unsigned long end;
+	unsigned long addr;	/* page that must be mapped, if access */
+	unsigned int access;
+	bool whole;			/* map all of the window, if access */
+	bool device_only;		/* map only pages on the device */
+	bool no_peers;			/* leave pages of other devices there */
+	bool all_devices;		/* move pages back from all devices */
+	bool no_grow;			/* device memory cannot grow */
+	bool no_trim;			/* has already waited for trimming */
+	bool no_evict;	/* an eviction has failed: do not evict again */
+	bool none_left;	/* no page can be evicted, now or later */
+	bool thrashes;			/* already counted as thrashing */
+	bool was_missing;	/* the touched page was missing, now present */
+	bool refused;			/* already counted as refused */
+	enum hmmrt_lack lack;	/* of the last hmmrt_request_alloc_pages() */
+	/* Pages that need memory, in the window. */
+	DECLARE_BITMAP(wanted, HMMRT_BLOCK_PAGES);
+	enum hmmrt_room_by room_by;	/* next step, with -ENOSPC */
+	unsigned int regions_seen;	/* number of regions, with -ENOSPC */
+	u64 evict_before;	/* evict only chunks with a smaller @given */
+	unsigned int evictions;		/* evictions made for this request */
+	struct hmmrt_chunk *room;	/* evicted for this request, reserved */
+	bool nowait;	/* never wait for a program or mmap_lock: -ENOLCK */
+	bool narrow;			/* a neighbour failed: take one page */
+	bool exec;	/* the vma permits it; valid without the vma */
+	bool write;
+	bool ahead;	/* mapped ahead, not touched; see ahead.c */
+	bool copy;			/* duplicate pages in system memory */
+	struct hmmrt_advice advice;	/* holds for the whole window */
+	struct hmmrt_knobs knobs;	/* of a fault, with @advice applied */
+	int node;	/* target node in system memory, or NUMA_NO_NODE */
+	enum hmmrt_cause cause;		/* recorded for pages that move */
+	unsigned long seq;	/* of @pfns, by hmmrt_block_read_begin() */
+	/*
+	 * Pages of the block that the faults of one batch want, including
+	 * @addr.
+	 */
+	DECLARE_BITMAP(faulted, HMMRT_BLOCK_PAGES);
+	enum hmmrt_policy_rule rule;	/* rule that decided about a fault */
+
+	u64 moved;
+	u64 copied;
+	u64 there;
+
+	union {
+		/* Result of a snapshot. */
+		unsigned long pfns[HMMRT_BLOCK_PAGES];
+		/* Originals of duplicates, after it. */
+		struct page *from[HMMRT_BLOCK_PAGES];
+	};
+	unsigned long src[HMMRT_BLOCK_PAGES];
+	union {
+		unsigned long dst[HMMRT_BLOCK_PAGES];
+		hmmrt_pte_t copy_ptes[HMMRT_BLOCK_PAGES];
+	};
+	union {
+		struct page *pages[HMMRT_BLOCK_PAGES];
+		hmmrt_pte_t ptes[HMMRT_BLOCK_PAGES];
+	};
+	/* By page of the block; see outcome.c. */
+	u8 outcomes[HMMRT_BLOCK_PAGES];
+};
+
+static inline unsigned int hmmrt_request_pages(const struct hmmrt_request *req)
+{
+	return (req->end - req->start) >> PAGE_SHIFT;
+}
+
+/* The address of a page of the window, by its index. */
+static inline unsigned long hmmrt_request_addr(const struct hmmrt_request *req,
+					       unsigned int i)
+{
+	return req->start + ((unsigned long)i << PAGE_SHIFT);
+}
+
+/* The index in the window of the page that must be mapped. */
+static inline unsigned int hmmrt_request_index(const struct hmmrt_request *req)
+{
+	return (req->addr - req->start) >> PAGE_SHIFT;
+}
+
+#endif /* _HMMRT_REQUEST_H */

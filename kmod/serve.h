@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Serving devices. */
+#ifndef _HMMRT_SERVE_H
+#define _HMMRT_SERVE_H
+
+#include "move.h"
+
+/* A range that is served for a driver, window by window; see range.c. */
+struct hmmrt_range_walk {
+	struct hmmrt_binding *binding;
+	/* One attempt at the window; as hmmrt_serve_window(). */
+	int (*part)(struct hmmrt_request *req);
+	unsigned int access;		/* that the mappings must permit */
+	unsigned int flags;		/* HMMRT_MIGRATE_* */
+	enum hmmrt_cause cause;		/* of what moves */
+	bool map;
+	bool nowait;			/* return -ENOLCK, do not wait */
+	u64 evict_before;		/* spares pages that this call moved */
+	bool full;			/* nothing is left to be evicted */
+	struct hmmrt_migration result;
+};
+
+/* serve.c */
+int hmmrt_serve_window(struct hmmrt_request *req, bool migrate);
+bool hmmrt_is_mapped(const struct hmmrt_binding *binding,
+		     struct hmmrt_block *block, unsigned long addr,
+		     unsigned int access);
+int hmmrt_fault_once(struct mm_struct *mm, struct hmmrt_request *req);
+
+/* queue.c */
+void hmmrt_queue_init(struct hmmrt_binding *binding);
+void hmmrt_queue_check_empty(struct hmmrt_binding *binding);
+
+/* range.c */
+int hmmrt_range_walk(struct hmmrt_range_walk *walk, unsigned long start,
+		     unsigned long end);
+
+/* exclusive.c */
+int hmmrt_exclusive(struct hmmrt_space *space, struct hmmrt_exclusive *arg);
+
+/* ahead.c */
+void hmmrt_map_ahead_init(struct hmmrt_space *space);
+void hmmrt_map_ahead(struct hmmrt_space *space, unsigned long start,
+		     unsigned long end, u32 id);
+
+/* counter.c */
+void hmmrt_counting_init(struct hmmrt_binding *binding);
+void hmmrt_counting_stop(struct hmmrt_binding *binding);
+
+#endif /* _HMMRT_SERVE_H */

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Mirrored address spaces: spans, blocks, bindings, and what devices have
+ * mapped.
+ */
+#ifndef _HMMRT_SPACE_H
+#define _HMMRT_SPACE_H
+
+#include <linux/hmm.h>
+#include <linux/interval_tree.h>
+#include <linux/mmu_notifier.h>
+#include <linux/rwsem.h>
+#include <linux/wait.h>
+#include <linux/xarray.h>
+
+#include "mem.h"
+#include "table.h"
+
+/*
+ * A duplicate and its original. The original is held by a reference; the
+ * duplicate is device memory with no reference.
+ */
+struct hmmrt_copy {
+	struct list_head link;		/* on a list of duplicates to free */
+	struct page *original;
+	struct page *page;
+};
+
+/* The duplicates of one device in one block, by page. */
+struct hmmrt_copies {
+	struct hmmrt_copy *at[HMMRT_BLOCK_PAGES];
+};
+
+/* What one device has mapped of one block; protected by block->lock. */
+struct hmmrt_block_map {
+	DECLARE_BITMAP(mapped, HMMRT_BLOCK_PAGES);
+	DECLARE_BITMAP(writable, HMMRT_BLOCK_PAGES);
+	/* Mapped entries that point to the device's own memory. */
+	DECLARE_BITMAP(local, HMMRT_BLOCK_PAGES);
+	/* NULL until first used; see space_duplicate.c. */
+	struct hmmrt_copies *copies;
+	struct hmmrt_policy_refaults refaults;
+	unsigned int faults;	/* approximate, since the map was last empty */
+	/*
+	 * Callers that removed entries but have not yet made the device
+	 * invalidate what it has cached of them.
+	 */
+	unsigned int zapping;
+	/*
+	 * Ids of devices with memory that an entry here points to, or pointed
+	 * to.
+	 */
+	unsigned long peers;
+	bool remote;	/* an entry points, or pointed, to memory elsewhere */
+	/* NULL until first used; see counter.c. */
+	struct hmmrt_counts *counts;
+};
+
+struct hmmrt_block {
+	unsigned long start;
+	struct hmmrt_span *span;
+	refcount_t refs;	/* one of the span, and one of each user */
+	u64 serial;	/* unique among all blocks, past and future */
+	/* Used by reap.c once the block is removed. */
+	struct list_head reaped;
+
+	struct mutex migrate;		/* around migrate_vma_*() */
+	/*
+	 * The holder of @migrate is a CPU fault. Written by the holder, read by
+	 * others.
+	 */
+	bool migrate_by_cpu_fault;
+	/* Sequential CPU faults, for policy; under @migrate. */
+	struct hmmrt_policy_run cpu_run;
+	struct list_head remap;		/* on space->remap_blocks, or empty */
+	struct list_head pinned;	/* on space->pins.blocks, or empty */
+	struct hmmrt_history *history;	/* set once, or NULL; see history.c */
+
+	/* Protects the fields below and the driver's entries. */
+	struct mutex lock;
+	const void *exclusive;		/* owner of exclusive.c's own events */
+	unsigned long invalidations;	/* see hmmrt_block_read_begin() */
+	/* Invalidations not caused by the owner in @exclusive. */
+	unsigned long revoked;
+	struct hmmrt_policy_thrashing thrashing;	/* see thrash.c */
+	u32 pinned_by;			/* device id that has the thrash pin */
+	/* Indexed by device id. Set once, before the device maps anything. */
+	struct hmmrt_block_map *maps[HMMRT_MAX_DEVICES];
+};
+
+struct hmmrt_span {
+	struct mmu_interval_notifier notifier;
+	struct hmmrt_space *space;
+	unsigned long start;
+	/* Used by reap.c once the span is removed. */
+	struct list_head reaped;
+	bool borrowed;	/* holds one borrowed block; in no xarray */
+	struct hmmrt_block *blocks[HMMRT_SPAN_BLOCKS];
+};
+
+/*
+ * Ranges of advice, see advice.c. Under space->advice_lock, except for @used.
+ */
+struct hmmrt_advice_tree {
+	struct rb_root_cached root;
+	unsigned int ranges;		/* at most advice_ranges_max */
+	bool used;			/* the tree had a range at some time */
+};
+
+/* Blocks with a thrash pin, see thrash.c. */
+struct hmmrt_pins {
+	spinlock_t lock;	/* protects this struct and block->pinned */
+	struct list_head blocks;
+	unsigned long when;	/* time in jiffies at which @release runs */
+	struct delayed_work release;
+};
+
+/* Blocks of addresses at which nothing is mapped any more; see reap.c. */
+struct hmmrt_reap {
+	spinlock_t lock;		/* protects @ended */
+	bool ended;			/* @work is no longer queued */
+	struct delayed_work work;
+};
+
+/*
+ * Mark in space->spans: something in the span was unmapped since the last reap.
+ */
+#define HMMRT_SPAN_UNMAPPED	XA_MARK_1
+
+struct hmmrt_space {
+	refcount_t refs;
+	struct mm_struct *mm;		/* held by mmgrab() */
+	/* Credentials of the thread that created the space. */
+	const struct cred *cred;
+	struct hlist_node hash;		/* hmmrt_roles_lock and hmmrt_srcu */
+	struct mmu_notifier release_notifier;
+	/* Creation and removal of spans and blocks. */
+	struct mutex spans_lock;
+	struct mutex exclusive;		/* serialises hmmrt_exclusive_range() */
+	struct mutex peering;	/* serialises changes of @peers, see peer.c */
+	/* By device id: a bit for each device with memory that it may map. */
+	unsigned long peers[HMMRT_MAX_DEVICES];
+	const void *exclusive_task;	/* task in exclusive.c; only compared */
+	struct xarray spans;		/* by start >> HMMRT_SPAN_SHIFT */
+	/*
+	 * Ids of devices with maps that are in use or not yet torn down;
+	 * written under hmmrt_roles_lock.
+	 */
+	unsigned long bound;
+	wait_queue_head_t unbound;	/* a bit of @bound was cleared */
+	bool released;			/* the mm has exited or is about to */
+	atomic_t fail_huge;		/* see hmmrt_fail_next_huge() */
+
+	struct rw_semaphore advice_lock;
+	struct hmmrt_advice_tree advice;
+	struct hmmrt_advice_tree prefetched;	/* uses last_prefetch only */
+	struct hmmrt_set_knobs knobs;
+	/*
+	 * By device id, for accounts created later; under vram->lock of the
+	 * device.
+	 */
+	struct hmmrt_quota_own quotas[HMMRT_MAX_DEVICES];
+	bool maps_ahead;	/* advice asks, or asked, for mapping ahead */
+	spinlock_t remap_lock;	/* protects the next four, and block->remap */
+	struct list_head remap_blocks;
+	/* Delay in jiffies before failed blocks are tried again. */
+	unsigned long remap_delay;
+	bool remap_soon;		/* the work is queued without delay */
+	bool remap_ended;
+	struct delayed_work remap_work;
+	struct hmmrt_pins pins;
+	struct hmmrt_reap reap;
+	atomic_long_t nr_blocks;
+	bool counts_ranges;	/* a range has, or had, access-counter knobs */
+
+	/* Written under hmmrt_roles_lock, read under that or hmmrt_srcu. */
+	struct hmmrt_binding __rcu *bindings[HMMRT_MAX_DEVICES];
+
+	atomic64_t migrated_to_host;
+	atomic64_t cpu_faults;
+	atomic64_t invalidations;
+};
+
+/* Pending faults of a binding, which no fault worker has taken; see queue.c. */
+struct hmmrt_fault_buffer {
+	spinlock_t lock;	/* protects the fields below, except @drained */
+	/* hmmrt_queued_fault.link, oldest first. */
+	struct list_head pending;
+	unsigned int nr_pending;
+	/* Fault workers; not 0 while a fault is pending. */
+	unsigned int servicers;
+	unsigned long drains;		/* how often @servicers became 0 */
+	wait_queue_head_t drained;
+};
+
+/* Access counting of a binding; see counter.c. */
+struct hmmrt_counting {
+	struct delayed_work work;
+	unsigned long hand;		/* clock hand; used by the work only */
+	bool seen;	/* found something to count in this round */
+};
+
+struct hmmrt_binding {
+	struct hmmrt_space *space;
+	struct hmmrt_device *dev;
+	void *drvdata;
+	u64 serial;			/* unique among all bindings */
+	struct mm_struct *agent;	/* held by mmgrab(); hmmrt_roles_lock */
+	struct list_head agent_link;
+	struct list_head device_link;	/* hmmrt_roles_lock */
+	unsigned long hand;	/* clock hand, under dev->age; see age.c */
+	struct hmmrt_account *account;	/* the binding holds a reference */
+	bool going;	/* unbinding; ioctls that use it end soon */
+	refcount_t users;		/* the driver, and running ioctls */
+	struct completion unused;
+
+	atomic64_t device_faults;
+	atomic64_t failed_faults;
+	atomic64_t mapped_pages;
+	atomic64_t remote_pages;
+	atomic64_t migrated_to_device;
+	atomic64_t copied;
+	atomic64_t retries;
+	atomic64_t evictions;		/* chunks evicted for this binding */
+	atomic64_t evicted;		/* evicted pages of this space */
+	atomic64_t thrashing;	/* faults on thrashing pages, see policy.h */
+
+	struct hmmrt_fault_buffer faults;
+	atomic64_t fault_batches;
+	atomic64_t merged_faults;
+	atomic64_t flushed_faults;
+	atomic64_t replays;
+	atomic64_t thrashing_states[HMMRT_THRASHING_STATES];
+	atomic64_t counted;		/* pages moved by access counters */
+	struct hmmrt_counting counting;
+	atomic64_t quota_refusals;
+	atomic64_t memory_refusals;	/* refused for any reason but a quota */
+	/*
+	 * Pages, including duplicates, that were evicted for other allocations:
+	 * tells policy that the device is too small.
+	 */
+	atomic64_t given_up;
+};
+
+/* A binding that a call has released for a while, to find it again. */
+struct hmmrt_binding_pause {
+	u32 device_id;
+	u64 serial;
+};
+
+/*
+ * Number of blocks for which an evictor records what it removed. Pages of
+ * further blocks are unmapped one by one.
+ */
+#define HMMRT_EVICTOR_BLOCKS	32
+
+/*
+ * Entries of the evicting device that were removed before the core announced
+ * their pages.
+ */
+struct hmmrt_taken {
+	u64 block;			/* block->serial */
+	DECLARE_BITMAP(pages, HMMRT_BLOCK_PAGES);
+};
+
+/*
+ * A thread that unmaps the pages that it evicts, see evict.c. Only that thread
+ * uses the struct, because notifiers run in it; the list is shared.
+ */
+struct hmmrt_evictor {
+	struct list_head link;		/* protected by evictors_lock */
+	const struct task_struct *task;
+	struct hmmrt_device *dev;
+	bool room;	/* another allocation waits for the memory */
+	unsigned int nr_taken;
+	struct hmmrt_taken taken[HMMRT_EVICTOR_BLOCKS];
+};
+
+/* What a change does with the advice of a range. */
+struct hmmrt_advice_change {
+	void (*apply)(struct hmmrt_advice *advice,
+		      const struct hmmrt_advice_change *change);
+	u32 kind;	/* enum hmmrt_advice_kind, or the slot of a knob */
+	u32 location;
+	u64 value;
+};
+
+/* space.c */
+struct hmmrt_space *hmmrt_space_find(struct mm_struct *mm);
+void hmmrt_space_publish(struct hmmrt_space *space);
+void hmmrt_space_withdraw(struct hmmrt_space *space);
+struct hmmrt_binding *hmmrt_space_binding(struct hmmrt_space *space,
+					  u32 device_id);
+struct hmmrt_binding *hmmrt_space_binding_get(struct hmmrt_space *space,
+					      u32 device_id);
+void hmmrt_binding_put(struct hmmrt_binding *binding);
+void hmmrt_binding_pause(struct hmmrt_binding **binding,
+			 struct hmmrt_binding_pause *pause);
+bool hmmrt_binding_resume(struct hmmrt_binding **binding,
+			  struct hmmrt_space *space,
+			  const struct hmmrt_binding_pause *pause);
+int hmmrt_binding_mmap_read_lock(struct hmmrt_binding **binding,
+				 struct hmmrt_space *space);
+
+/* span.c */
+int hmmrt_span_prepare(struct hmmrt_space *space, unsigned long addr);
+struct hmmrt_block *hmmrt_block_find(struct hmmrt_space *space,
+				     unsigned long addr);
+struct hmmrt_block *hmmrt_block_next(struct hmmrt_space *space,
+				     unsigned long *addr);
+struct hmmrt_block *hmmrt_block_get(struct hmmrt_space *space,
+				    unsigned long addr, u32 device_id);
+struct hmmrt_block *hmmrt_block_borrow(struct hmmrt_space *space,
+				       unsigned long addr);
+void hmmrt_block_return(struct hmmrt_block *block);
+bool hmmrt_block_hold(struct hmmrt_block *block);
+void hmmrt_block_put(struct hmmrt_block *block);
+void hmmrt_block_destroy(struct hmmrt_block *block);
+bool hmmrt_block_is_known(struct hmmrt_binding *binding, unsigned long addr);
+void hmmrt_map_forget(struct hmmrt_block_map *map, struct list_head *taken);
+void hmmrt_spans_destroy(struct hmmrt_space *space);
+void hmmrt_lockdep_teach(void);
+
+/* invalidate.c */
+void hmmrt_evictor_begin(struct hmmrt_evictor *evictor,
+			 struct hmmrt_device *dev, bool room);
+void hmmrt_evictor_end(struct hmmrt_evictor *evictor);
+unsigned long hmmrt_block_read_begin(struct hmmrt_block *block,
+				     unsigned long *span_seq);
+bool hmmrt_block_read_retry(const struct hmmrt_block *block, unsigned long seq);
+void hmmrt_span_revoke(struct hmmrt_space *space, unsigned long start,
+		       unsigned long end);
+
+/* reap.c */
+void hmmrt_reap_init(struct hmmrt_space *space);
+void hmmrt_reap_stop(struct hmmrt_space *space);
+void hmmrt_reap_unmapped(struct hmmrt_span *span);
+
+/* turn.c */
+struct hmmrt_turn;
+
+/*
+ * What a CPU fault waits for after it has left hmmrt_srcu. Initialise with {}.
+ */
+struct hmmrt_turn_wait {
+	struct hmmrt_turn *turn;	/* NULL: nothing to wait for */
+	int ended;
+	bool again;			/* it has waited */
+};
+
+void hmmrt_turns_init(void);
+int hmmrt_block_migrate_lock(struct hmmrt_block *block);
+void hmmrt_block_migrate_unlock(struct hmmrt_block *block);
+bool hmmrt_cpu_fault_lock(struct hmmrt_block *block, bool user,
+			  struct hmmrt_turn_wait *wait);
+bool hmmrt_turn_wait(struct hmmrt_turn_wait *wait);
+void hmmrt_turn_wait_cancel(struct hmmrt_turn_wait *wait);
+
+/* history.c */
+void hmmrt_history_prepare(struct hmmrt_block *block);
+void hmmrt_history_free(struct hmmrt_block *block);
+u64 hmmrt_history_word(enum hmmrt_cause cause, u32 location);
+void hmmrt_history_note(struct hmmrt_block *block, unsigned long addr,
+			unsigned int n, u64 word);
+void hmmrt_history_note_evicted(struct hmmrt_block *block, unsigned int first,
+				unsigned int n);
+void hmmrt_history_forget(struct hmmrt_block *block, unsigned int first,
+			  unsigned int n);
+void hmmrt_history_tell(struct hmmrt_block *block, unsigned int index,
+			u32 location, struct hmmrt_page *page);
+u64 hmmrt_now_us(void);
+void hmmrt_block_note_given_up(struct hmmrt_block *block, u32 device_id,
+			       unsigned int pages);
+
+/* peer.c */
+bool hmmrt_peer_enabled(const struct hmmrt_binding *binding,
+			const struct hmmrt_device *peer);
+int hmmrt_peer(struct hmmrt_space *space, struct hmmrt_peer *arg);
+void hmmrt_peers_forget(struct hmmrt_binding *binding);
+
+/* table.c */
+unsigned long hmmrt_next_table(struct vm_area_struct *vma, unsigned long addr,
+			       unsigned long end);
+bool hmmrt_is_moving(struct vm_area_struct *vma, unsigned long start,
+		     unsigned int n);
+
+/* advice.c */
+extern const struct hmmrt_advice hmmrt_no_advice;
+int hmmrt_advice_change(struct hmmrt_space *space, unsigned long start,
+			unsigned long end,
+			const struct hmmrt_advice_change *what);
+void hmmrt_advice_init(struct hmmrt_space *space);
+void hmmrt_advice_destroy(struct hmmrt_space *space);
+struct hmmrt_advice hmmrt_advice_at(struct hmmrt_space *space,
+				    unsigned long addr, unsigned long *start,
+				    unsigned long *end);
+struct hmmrt_advice hmmrt_advice_look(const struct hmmrt_space *space,
+				      const struct rb_root_cached *tree,
+				      unsigned long addr, unsigned long *start,
+				      unsigned long *end);
+int hmmrt_advice_prefetched(struct hmmrt_space *space, unsigned long start,
+			    unsigned long end, u32 location);
+void hmmrt_advice_drop(struct hmmrt_space *space, unsigned long start,
+		       unsigned long end);
+void hmmrt_advice_forget_device(struct hmmrt_space *space, u32 id);
+bool hmmrt_location_is_host(u32 location);
+
+/* space_vma.c */
+int hmmrt_range_check(unsigned long start, unsigned long end);
+int hmmrt_user_range_check(u64 addr, u64 len);
+unsigned long hmmrt_block_end(unsigned long addr, unsigned long end);
+unsigned long hmmrt_covered_end(struct mm_struct *mm, unsigned long start,
+				unsigned long end);
+int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access);
+int hmmrt_mapped_check(struct mm_struct *mm, unsigned long addr,
+		       unsigned int access, bool nowait);
+bool hmmrt_vma_may_migrate(struct vm_area_struct *vma);
+bool hmmrt_vma_may_have_migratable(struct vm_area_struct *vma);
+int hmmrt_vma_stays(struct vm_area_struct *vma);
+int hmmrt_mmap_read_lock(struct mm_struct *mm, bool nowait);
+bool hmmrt_mmap_read_lock_until(struct mm_struct *mm, unsigned long end);
+
+/* space_duplicate.c */
+bool hmmrt_copies_work(void);
+struct page *hmmrt_copy_page(const struct hmmrt_block_map *map,
+			     unsigned int index);
+unsigned int hmmrt_copies_of(const struct hmmrt_block *block,
+			     unsigned int index);
+void hmmrt_copies_take(struct hmmrt_block_map *map, unsigned int first,
+		       unsigned int count, struct list_head *taken);
+void hmmrt_copies_free(struct list_head *taken);
+void hmmrt_copies_destroy(struct hmmrt_block_map *map);
+void hmmrt_copies_allow(bool works);
+bool hmmrt_has_copy(const struct hmmrt_block *block, u32 id,
+		    unsigned int index);
+
+/* space_counts.c */
+/* How often the work of counter.c asks a driver which entries were used. */
+#define HMMRT_COUNT_PERIOD	max(HZ / 50, 1)
+
+void hmmrt_counting_start(struct hmmrt_binding *binding);
+void hmmrt_counting_knob_set(struct hmmrt_space *space,
+			     struct hmmrt_device *dev);
+void hmmrt_count(const struct hmmrt_binding *binding, struct hmmrt_block *block,
+		 const hmmrt_pte_t *ptes);
+void hmmrt_counts_destroy(struct hmmrt_block_map *map);
+void hmmrt_counts_prepare(struct hmmrt_block *block,
+			  struct hmmrt_block_map *map);
+unsigned long hmmrt_counts_take_hot(struct hmmrt_block *block,
+				    struct hmmrt_block_map *map,
+				    const u32 *thresholds);
+void hmmrt_counts_keep_hot(struct hmmrt_block *block,
+			   struct hmmrt_block_map *map, unsigned int granule,
+			   u32 threshold);
+
+/* space_remap.c */
+void hmmrt_map_ahead_again(struct hmmrt_block *block);
+void hmmrt_map_ahead_all_again(struct hmmrt_space *space);
+void hmmrt_map_ahead_stop(struct hmmrt_space *space);
+void hmmrt_remap_init(struct hmmrt_space *space, work_func_t work);
+void hmmrt_remap_soon(struct hmmrt_block *block);
+void hmmrt_remap_later(struct hmmrt_block *block);
+void hmmrt_remap_begin(struct hmmrt_space *space, struct list_head *todo);
+struct hmmrt_block *hmmrt_remap_take(struct hmmrt_space *space,
+				     struct list_head *todo);
+void hmmrt_remap_set_delay(struct hmmrt_space *space, bool failed);
+
+/* space_knobs.c */
+struct hmmrt_knobs hmmrt_knobs_at(const struct hmmrt_space *space,
+				  const struct hmmrt_device *dev,
+				  const struct hmmrt_advice *advice);
+u32 hmmrt_device_knob(const struct hmmrt_device *dev, enum hmmrt_knob_id knob);
+u32 hmmrt_binding_knob(const struct hmmrt_binding *binding,
+		       enum hmmrt_knob_id knob);
+
+#endif /* _HMMRT_SPACE_H */
