@@ -13,17 +13,17 @@ extern const struct file_operations hmmrt_fops;
 /* api_bind.c */
 struct hmmrt_space *hmmrt_space_get(struct mm_struct *mm);
 
-/* device.c */
+/* api_device.c */
 struct hmmrt_device *hmmrt_device_get(u32 id);
 void hmmrt_device_put(struct hmmrt_device *dev);
 unsigned int hmmrt_device_count(void);
 void hmmrt_device_fill_info(struct hmmrt_device *dev,
 			    struct hmmrt_device_info *info);
 
-/* memory.c */
+/* api_prefetch.c */
 int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg);
 
-/* pages.c */
+/* api_pages.c */
 int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg);
 int hmmrt_pages(struct hmmrt_space *space, struct hmmrt_pages *arg);
 
@@ -36,13 +36,13 @@ int hmmrt_range_attributes(struct hmmrt_space *space,
 int hmmrt_advice_check(struct hmmrt_space *space, unsigned long start,
 		       unsigned long end);
 
-/* tuning.c */
+/* api_knob.c */
 int hmmrt_knob(struct hmmrt_space *space, struct hmmrt_knob *arg);
 
-/* quota.c */
+/* api_quota.c */
 int hmmrt_quota(struct hmmrt_space *space, struct hmmrt_quota *arg);
 
-/* uapi_check.c */
+/* api_check.c */
 void hmmrt_uapi_check(void);
 
 #endif /* _HMMRT_API_H */

@@ -2,7 +2,7 @@
 /*
  * Advice given and asked for by a process: HMMRT_IOC_ADVISE,
  * HMMRT_IOC_RANGE_ATTRIBUTES (the advice that all pages of a range have in
- * common), and knobs of ranges. advice.c keeps it.
+ * common), and knobs of ranges. space_advice.c keeps it.
  */
 #include <linux/log2.h>
 #include <linux/mm.h>

@@ -11,7 +11,7 @@ enum hmmrt_policy_want hmmrt_request_prefetched(struct hmmrt_request *req);
 bool hmmrt_fault_may_migrate(struct hmmrt_request *req);
 void hmmrt_fault_window(struct hmmrt_request *req);
 
-/* thrash.c */
+/* decide_thrash.c */
 void hmmrt_thrashing_moved_in(struct hmmrt_request *req, u64 began);
 void hmmrt_thrashing_came_home(struct hmmrt_block *block,
 			       struct hmmrt_device *dev, unsigned long start,
@@ -23,7 +23,7 @@ int hmmrt_throttle(struct hmmrt_binding *binding, unsigned long addr);
 void hmmrt_pins_init(struct hmmrt_pins *pins);
 void hmmrt_pins_stop(struct hmmrt_pins *pins);
 
-/* age.c */
+/* decide_age.c */
 void hmmrt_age(struct hmmrt_device *dev);
 void hmmrt_age_ask(struct hmmrt_binding *binding, struct hmmrt_block *block,
 		   hmmrt_pte_t *ptes);

@@ -14,7 +14,7 @@
  *            account  the device memory charged to a process or a cgroup
  * Ownership  A space owns spans, and a span owns blocks. They are freed with
  *            the space, or earlier when nothing is mapped there any more
- *            (reap.c). A device owns regions, and a region owns chunks. A
+ *            (space_reap.c). A device owns regions, and a region owns chunks. A
  *            binding holds a reference to its space and to its device. Open
  *            /dev/hmmrt files and bindings hold a space, which survives the
  *            exit of its mm.
@@ -51,13 +51,13 @@
  *   space->exclusive   mutex; around hmmrt_exclusive_range()
  *   mmap_lock          of the mirrored process; never together with an agent's
  *   block->migrate     mutex; around migrate_vma_setup() .. finalize().
- *                      Reclaim is allowed under it. Notifiers never take it.
- *                      It is not held where the core may fault pages in for
- *                      hmmrt; taking a snapshot is fine. exclusive.c is the
- *                      exception: it makes sure that no page is on a device
- *                      and that no fault waits for a program.
- *                      migrate_to_ram() only tries the lock, see turn.c. No
- *                      code sleeps on it inside hmmrt_srcu.
+ *                      Reclaim is allowed under it. Notifiers never take it. It
+ *                      is not held where the core may fault pages in for hmmrt;
+ *                      taking a snapshot is fine. serve_exclusive.c is the
+ *                      exception: it makes sure that no page is on a device and
+ *                      that no fault waits for a program. migrate_to_ram() only
+ *                      tries the lock, see space_turn.c. No code sleeps on it
+ *                      inside hmmrt_srcu.
  *   vram->populate     mutex; the driver's populate() only
  *   [reclaim, folio locks, i_mmap_rwsem, anon_vma lock: the core's]
  *   space->advice_lock rw_semaphore; advice. A call holds it while it walks all
@@ -72,7 +72,7 @@
  *                      waits for no other thread, looks up no advice, does not
  *                      migrate and does not call hmm_range_fault().
  *   space->remap_lock  spinlock; blocks with entries to be mapped again
- *   space->pins.lock   spinlock; blocks with a thrash pin, see thrash.c
+ *   space->pins.lock   spinlock; blocks with a thrash pin, see decide_thrash.c
  *   space->reap.lock   spinlock; whether spans are still reaped
  *   evictors_lock      spinlock; which threads evict
  *   faults->lock       spinlock; pending faults of a binding, and the number of

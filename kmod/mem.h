@@ -30,11 +30,12 @@ struct hmmrt_chunk {
 	unsigned int used_pages;
 	bool populated;
 	bool trimming;			/* on no list; no allocation takes it */
-	bool reserved;			/* taken for eviction, see evict.c */
+	/* Taken for eviction, see move_evict.c. */
+	bool reserved;
 	DECLARE_BITMAP(used, HMMRT_CHUNK_PAGES);
 	/*
 	 * By page: the block that the page is a duplicate for, or NULL. The
-	 * array is NULL until it is needed. See duplicate.c.
+	 * array is NULL until it is needed. See move_duplicate.c.
 	 */
 	struct hmmrt_block **copy_of;
 	/*
@@ -44,7 +45,7 @@ struct hmmrt_chunk {
 	u8 *failures;
 	/*
 	 * One charge for each account with pages in the chunk, and the charge
-	 * of each page; see account.c.
+	 * of each page; see mem_account.c.
 	 */
 	struct list_head charges;
 	struct hmmrt_charge *charged_to[HMMRT_CHUNK_PAGES];
@@ -97,7 +98,7 @@ struct hmmrt_vram {
 	struct hmmrt_region **regions;
 	struct delayed_work trim;	/* depopulates free chunks */
 
-	/* Accounts, see account.c; all under the lock. */
+	/* Accounts, see mem_account.c; all under the lock. */
 	DECLARE_HASHTABLE(accounts, 8);	/* of processes, hashed by mm */
 	/* Process accounts with charged pages. */
 	struct list_head charged_accounts;
@@ -120,7 +121,7 @@ struct hmmrt_device {
 	refcount_t users;	/* registration, bindings, running ioctls */
 	struct completion unused;
 	struct list_head bindings;	/* hmmrt_roles_lock */
-	struct mutex age;		/* see age.c */
+	struct mutex age;		/* see decide_age.c */
 	struct hmmrt_set_knobs knobs;
 	struct hmmrt_vram vram;
 	u64 migration_us;		/* running average of one migration */
@@ -145,7 +146,8 @@ struct hmmrt_quota_own {
 
 /*
  * The pages of a device charged to a process, or to all processes of a cgroup.
- * Protected by vram->lock, except for fields that never change; see account.c.
+ * Protected by vram->lock, except for fields that never change; see
+ * mem_account.c.
  */
 struct hmmrt_account {
 	struct hlist_node by_mm;	/* process: in vram->accounts */
@@ -204,7 +206,7 @@ enum hmmrt_lack {
 	HMMRT_LACK_QUOTA,	/* an account has reached its limit */
 };
 
-/* account.c */
+/* mem_account.c */
 void hmmrt_accounts_init(struct hmmrt_vram *vram);
 void hmmrt_accounts_destroy(struct hmmrt_device *dev);
 void hmmrt_accounts_sweep(struct hmmrt_device *dev);
@@ -276,11 +278,11 @@ unsigned long hmmrt_chunk_pfn(struct hmmrt_device *dev,
 void hmmrt_region_forget(const struct hmmrt_region *region, unsigned int n);
 int hmmrt_region_remember(struct hmmrt_region *region);
 
-/* region.c */
+/* mem_region.c */
 int hmmrt_vram_grow(struct hmmrt_device *dev, unsigned int seen_regions);
 void hmmrt_region_destroy(struct hmmrt_region *region);
 
-/* vram.c */
+/* mem_vram.c */
 struct hmmrt_chunk *hmmrt_vram_reserve(struct hmmrt_device *dev,
 				       const struct hmmrt_claim *claim,
 				       unsigned long *pages,
@@ -305,7 +307,7 @@ unsigned int hmmrt_chunk_used(struct hmmrt_device *dev,
 			      const struct hmmrt_chunk *chunk,
 			      const unsigned long *pages, unsigned long *pfns);
 
-/* lost.c */
+/* mem_lost.c */
 void hmmrt_lost_begin(void);
 void hmmrt_lost_end(void);
 int hmmrt_lost_prepare(void);

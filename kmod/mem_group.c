@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Accounts of cgroups: a cgroup with a quota has an account (account.c), which
- * is charged for the processes in it.
+ * Accounts of cgroups: a cgroup with a quota has an account (mem_account.c),
+ * which is charged for the processes in it.
  *
  * Model      Accounts form a tree, by account->parent, that has only the
  *            cgroups with quotas. The tree is adjusted when a cgroup gets its

@@ -8,7 +8,7 @@
 struct migrate_vma;
 struct vm_fault;
 
-/* request.c */
+/* move_request.c */
 struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 					  struct hmmrt_block *block);
 void hmmrt_request_free(struct hmmrt_request *req);
@@ -35,21 +35,21 @@ bool hmmrt_request_is_huge(const struct hmmrt_request *req);
 int hmmrt_snapshot_widened(struct hmmrt_request *req);
 bool hmmrt_mark_cow(struct hmmrt_request *req);
 
-/* migrate.c */
+/* move_in.c */
 int hmmrt_migrate_to_device(struct hmmrt_request *req);
 
-/* home.c */
+/* move_out.c */
 int hmmrt_migrate_to_host(struct hmmrt_request *req);
 int hmmrt_window_to_host(struct hmmrt_request *req);
 vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf);
 
-/* duplicate.c */
+/* move_duplicate.c */
 int hmmrt_duplicate(struct hmmrt_request *req);
 int hmmrt_share_pages(struct migrate_vma *args, struct page **from);
 bool hmmrt_copies_let_split(const struct hmmrt_request *req,
 			    unsigned int first, unsigned int count);
 
-/* outcome.c */
+/* move_outcome.c */
 /* The outcome is not known yet. */
 #define HMMRT_OUTCOME_OPEN	0xffu
 
@@ -59,7 +59,7 @@ u8 *hmmrt_outcomes(struct hmmrt_request *req);
 void hmmrt_outcomes_reopen(struct hmmrt_request *req);
 int hmmrt_outcomes_explain(struct hmmrt_request *req);
 
-/* evict.c */
+/* move_evict.c */
 struct hmmrt_eviction;
 
 void hmmrt_evict_ahead_init(struct hmmrt_device *dev);
@@ -76,7 +76,7 @@ void hmmrt_evict_all(struct hmmrt_device *dev);
 /* move_unbind.c */
 void hmmrt_spans_forget_binding(struct hmmrt_binding *binding);
 
-/* selftest.c */
+/* move_selftest.c */
 void hmmrt_selftest(void);
 
 #endif /* _HMMRT_MOVE_H */

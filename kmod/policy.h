@@ -6,7 +6,7 @@
 #include <linux/types.h>
 #include <uapi/linux/hmmrt.h>
 
-#include "knobs.h"
+#include "policy_knobs.h"
 
 #define HMMRT_POLICY_BLOCK_PAGES	512u
 #define HMMRT_POLICY_GRANULE_PAGES	16u

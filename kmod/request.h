@@ -57,7 +57,7 @@ struct hmmrt_request {
 	bool narrow;			/* a neighbour failed: take one page */
 	bool exec;	/* the vma permits it; valid without the vma */
 	bool write;
-	bool ahead;	/* mapped ahead, not touched; see ahead.c */
+	bool ahead;	/* mapped ahead, not touched; see serve_ahead.c */
 	bool copy;			/* duplicate pages in system memory */
 	struct hmmrt_advice advice;	/* holds for the whole window */
 	struct hmmrt_knobs knobs;	/* of a fault, with @advice applied */
@@ -90,7 +90,7 @@ struct hmmrt_request {
 		struct page *pages[HMMRT_BLOCK_PAGES];
 		hmmrt_pte_t ptes[HMMRT_BLOCK_PAGES];
 	};
-	/* By page of the block; see outcome.c. */
+	/* By page of the block; see move_outcome.c. */
 	u8 outcomes[HMMRT_BLOCK_PAGES];
 };
 

@@ -5,7 +5,7 @@
 
 #include "move.h"
 
-/* A range that is served for a driver, window by window; see range.c. */
+/* A range that is served for a driver, window by window; see serve_range.c. */
 struct hmmrt_range_walk {
 	struct hmmrt_binding *binding;
 	/* One attempt at the window; as hmmrt_serve_window(). */
@@ -20,30 +20,30 @@ struct hmmrt_range_walk {
 	struct hmmrt_migration result;
 };
 
-/* serve.c */
+/* serve_window.c */
 int hmmrt_serve_window(struct hmmrt_request *req, bool migrate);
 bool hmmrt_is_mapped(const struct hmmrt_binding *binding,
 		     struct hmmrt_block *block, unsigned long addr,
 		     unsigned int access);
 int hmmrt_fault_once(struct mm_struct *mm, struct hmmrt_request *req);
 
-/* queue.c */
+/* serve_queue.c */
 void hmmrt_queue_init(struct hmmrt_binding *binding);
 void hmmrt_queue_check_empty(struct hmmrt_binding *binding);
 
-/* range.c */
+/* serve_range.c */
 int hmmrt_range_walk(struct hmmrt_range_walk *walk, unsigned long start,
 		     unsigned long end);
 
-/* exclusive.c */
+/* serve_exclusive.c */
 int hmmrt_exclusive(struct hmmrt_space *space, struct hmmrt_exclusive *arg);
 
-/* ahead.c */
+/* serve_ahead.c */
 void hmmrt_map_ahead_init(struct hmmrt_space *space);
 void hmmrt_map_ahead(struct hmmrt_space *space, unsigned long start,
 		     unsigned long end, u32 id);
 
-/* counter.c */
+/* serve_count.c */
 void hmmrt_counting_init(struct hmmrt_binding *binding);
 void hmmrt_counting_stop(struct hmmrt_binding *binding);
 

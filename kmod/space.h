@@ -14,7 +14,7 @@
 #include <linux/xarray.h>
 
 #include "mem.h"
-#include "table.h"
+#include "space_table.h"
 
 /*
  * A duplicate and its original. The original is held by a reference; the
@@ -52,7 +52,7 @@ struct hmmrt_block_map {
 	 */
 	unsigned long peers;
 	bool remote;	/* an entry points, or pointed, to memory elsewhere */
-	/* NULL until first used; see counter.c. */
+	/* NULL until first used; see space_counts.c. */
 	struct hmmrt_counts *counts;
 };
 
@@ -61,7 +61,7 @@ struct hmmrt_block {
 	struct hmmrt_span *span;
 	refcount_t refs;	/* one of the span, and one of each user */
 	u64 serial;	/* unique among all blocks, past and future */
-	/* Used by reap.c once the block is removed. */
+	/* Used by space_reap.c once the block is removed. */
 	struct list_head reaped;
 
 	struct mutex migrate;		/* around migrate_vma_*() */
@@ -74,15 +74,18 @@ struct hmmrt_block {
 	struct hmmrt_policy_run cpu_run;
 	struct list_head remap;		/* on space->remap_blocks, or empty */
 	struct list_head pinned;	/* on space->pins.blocks, or empty */
-	struct hmmrt_history *history;	/* set once, or NULL; see history.c */
+	/* Set once, or NULL; see space_history.c. */
+	struct hmmrt_history *history;
 
 	/* Protects the fields below and the driver's entries. */
 	struct mutex lock;
-	const void *exclusive;		/* owner of exclusive.c's own events */
+	/* Owner of serve_exclusive.c's own events. */
+	const void *exclusive;
 	unsigned long invalidations;	/* see hmmrt_block_read_begin() */
 	/* Invalidations not caused by the owner in @exclusive. */
 	unsigned long revoked;
-	struct hmmrt_policy_thrashing thrashing;	/* see thrash.c */
+	/* See decide_thrash.c. */
+	struct hmmrt_policy_thrashing thrashing;
 	u32 pinned_by;			/* device id that has the thrash pin */
 	/* Indexed by device id. Set once, before the device maps anything. */
 	struct hmmrt_block_map *maps[HMMRT_MAX_DEVICES];
@@ -92,14 +95,15 @@ struct hmmrt_span {
 	struct mmu_interval_notifier notifier;
 	struct hmmrt_space *space;
 	unsigned long start;
-	/* Used by reap.c once the span is removed. */
+	/* Used by space_reap.c once the span is removed. */
 	struct list_head reaped;
 	bool borrowed;	/* holds one borrowed block; in no xarray */
 	struct hmmrt_block *blocks[HMMRT_SPAN_BLOCKS];
 };
 
 /*
- * Ranges of advice, see advice.c. Under space->advice_lock, except for @used.
+ * Ranges of advice, see space_advice.c. Under space->advice_lock, except for
+ * @used.
  */
 struct hmmrt_advice_tree {
 	struct rb_root_cached root;
@@ -107,7 +111,7 @@ struct hmmrt_advice_tree {
 	bool used;			/* the tree had a range at some time */
 };
 
-/* Blocks with a thrash pin, see thrash.c. */
+/* Blocks with a thrash pin, see decide_thrash.c. */
 struct hmmrt_pins {
 	spinlock_t lock;	/* protects this struct and block->pinned */
 	struct list_head blocks;
@@ -115,7 +119,7 @@ struct hmmrt_pins {
 	struct delayed_work release;
 };
 
-/* Blocks of addresses at which nothing is mapped any more; see reap.c. */
+/* Blocks of addresses at which nothing is mapped any more; see space_reap.c. */
 struct hmmrt_reap {
 	spinlock_t lock;		/* protects @ended */
 	bool ended;			/* @work is no longer queued */
@@ -137,10 +141,12 @@ struct hmmrt_space {
 	/* Creation and removal of spans and blocks. */
 	struct mutex spans_lock;
 	struct mutex exclusive;		/* serialises hmmrt_exclusive_range() */
-	struct mutex peering;	/* serialises changes of @peers, see peer.c */
+	/* Serialises changes of @peers, see space_peer.c. */
+	struct mutex peering;
 	/* By device id: a bit for each device with memory that it may map. */
 	unsigned long peers[HMMRT_MAX_DEVICES];
-	const void *exclusive_task;	/* task in exclusive.c; only compared */
+	/* Task in serve_exclusive.c; only compared. */
+	const void *exclusive_task;
 	struct xarray spans;		/* by start >> HMMRT_SPAN_SHIFT */
 	/*
 	 * Ids of devices with maps that are in use or not yet torn down;
@@ -181,7 +187,10 @@ struct hmmrt_space {
 	atomic64_t invalidations;
 };
 
-/* Pending faults of a binding, which no fault worker has taken; see queue.c. */
+/*
+ * Pending faults of a binding, which no fault worker has taken; see
+ * serve_queue.c.
+ */
 struct hmmrt_fault_buffer {
 	spinlock_t lock;	/* protects the fields below, except @drained */
 	/* hmmrt_queued_fault.link, oldest first. */
@@ -193,7 +202,7 @@ struct hmmrt_fault_buffer {
 	wait_queue_head_t drained;
 };
 
-/* Access counting of a binding; see counter.c. */
+/* Access counting of a binding; see serve_count.c. */
 struct hmmrt_counting {
 	struct delayed_work work;
 	unsigned long hand;		/* clock hand; used by the work only */
@@ -208,7 +217,8 @@ struct hmmrt_binding {
 	struct mm_struct *agent;	/* held by mmgrab(); hmmrt_roles_lock */
 	struct list_head agent_link;
 	struct list_head device_link;	/* hmmrt_roles_lock */
-	unsigned long hand;	/* clock hand, under dev->age; see age.c */
+	/* Clock hand, under dev->age; see decide_age.c. */
+	unsigned long hand;
 	struct hmmrt_account *account;	/* the binding holds a reference */
 	bool going;	/* unbinding; ioctls that use it end soon */
 	refcount_t users;		/* the driver, and running ioctls */
@@ -264,8 +274,8 @@ struct hmmrt_taken {
 };
 
 /*
- * A thread that unmaps the pages that it evicts, see evict.c. Only that thread
- * uses the struct, because notifiers run in it; the list is shared.
+ * A thread that unmaps the pages that it evicts, see move_evict.c. Only that
+ * thread uses the struct, because notifiers run in it; the list is shared.
  */
 struct hmmrt_evictor {
 	struct list_head link;		/* protected by evictors_lock */
@@ -302,7 +312,7 @@ bool hmmrt_binding_resume(struct hmmrt_binding **binding,
 int hmmrt_binding_mmap_read_lock(struct hmmrt_binding **binding,
 				 struct hmmrt_space *space);
 
-/* span.c */
+/* space_span.c */
 int hmmrt_span_prepare(struct hmmrt_space *space, unsigned long addr);
 struct hmmrt_block *hmmrt_block_find(struct hmmrt_space *space,
 				     unsigned long addr);
@@ -321,7 +331,7 @@ void hmmrt_map_forget(struct hmmrt_block_map *map, struct list_head *taken);
 void hmmrt_spans_destroy(struct hmmrt_space *space);
 void hmmrt_lockdep_teach(void);
 
-/* invalidate.c */
+/* space_invalidate.c */
 void hmmrt_evictor_begin(struct hmmrt_evictor *evictor,
 			 struct hmmrt_device *dev, bool room);
 void hmmrt_evictor_end(struct hmmrt_evictor *evictor);
@@ -331,12 +341,12 @@ bool hmmrt_block_read_retry(const struct hmmrt_block *block, unsigned long seq);
 void hmmrt_span_revoke(struct hmmrt_space *space, unsigned long start,
 		       unsigned long end);
 
-/* reap.c */
+/* space_reap.c */
 void hmmrt_reap_init(struct hmmrt_space *space);
 void hmmrt_reap_stop(struct hmmrt_space *space);
 void hmmrt_reap_unmapped(struct hmmrt_span *span);
 
-/* turn.c */
+/* space_turn.c */
 struct hmmrt_turn;
 
 /*
@@ -356,7 +366,7 @@ bool hmmrt_cpu_fault_lock(struct hmmrt_block *block, bool user,
 bool hmmrt_turn_wait(struct hmmrt_turn_wait *wait);
 void hmmrt_turn_wait_cancel(struct hmmrt_turn_wait *wait);
 
-/* history.c */
+/* space_history.c */
 void hmmrt_history_prepare(struct hmmrt_block *block);
 void hmmrt_history_free(struct hmmrt_block *block);
 u64 hmmrt_history_word(enum hmmrt_cause cause, u32 location);
@@ -372,19 +382,19 @@ u64 hmmrt_now_us(void);
 void hmmrt_block_note_given_up(struct hmmrt_block *block, u32 device_id,
 			       unsigned int pages);
 
-/* peer.c */
+/* space_peer.c */
 bool hmmrt_peer_enabled(const struct hmmrt_binding *binding,
 			const struct hmmrt_device *peer);
 int hmmrt_peer(struct hmmrt_space *space, struct hmmrt_peer *arg);
 void hmmrt_peers_forget(struct hmmrt_binding *binding);
 
-/* table.c */
+/* space_table.c */
 unsigned long hmmrt_next_table(struct vm_area_struct *vma, unsigned long addr,
 			       unsigned long end);
 bool hmmrt_is_moving(struct vm_area_struct *vma, unsigned long start,
 		     unsigned int n);
 
-/* advice.c */
+/* space_advice.c */
 extern const struct hmmrt_advice hmmrt_no_advice;
 int hmmrt_advice_change(struct hmmrt_space *space, unsigned long start,
 			unsigned long end,
@@ -435,7 +445,7 @@ bool hmmrt_has_copy(const struct hmmrt_block *block, u32 id,
 		    unsigned int index);
 
 /* space_counts.c */
-/* How often the work of counter.c asks a driver which entries were used. */
+/* How often the work of serve_count.c asks a driver which entries were used. */
 #define HMMRT_COUNT_PERIOD	max(HZ / 50, 1)
 
 void hmmrt_counting_start(struct hmmrt_binding *binding);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Access counts of a block, by device: how often remote memory was used.
- * counter.c says what is done with them.
+ * serve_count.c says what is done with them.
  */
 #include <linux/bitops.h>
 #include <linux/slab.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The duplicates that devices have of read-mostly pages: finding them, and
- * taking them away. duplicate.c makes them, and explains when one is valid.
+ * taking them away. move_duplicate.c makes them, and explains when one is
+ * valid.
  *
  * Locking    block->lock protects map->copies and its contents.
  */
@@ -90,7 +91,7 @@ static void copy_free(struct hmmrt_copy *copy)
  * be written in place. Context: any that may sleep, including notifiers. The
  * caller is in the section of hmmrt_srcu, or has the reference to the block, in
  * which it took the duplicates off the block: chunks name the block until then,
- * see next_duplicate() in evict.c.
+ * see next_duplicate() in move_evict.c.
  */
 void hmmrt_copies_free(struct list_head *taken)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The blocks of a space with entries that are to be mapped again. ahead.c maps
- * them, and says why.
+ * The blocks of a space with entries that are to be mapped again. serve_ahead.c
+ * maps them, and says why.
  *
  * Locking    space->remap_lock protects the list, which holds a reference to
  *            each block on it.

@@ -41,7 +41,7 @@
 #include <linux/slab.h>
 
 #include "../compat/compat.h"
-#include "../table.h"
+#include "../space_table.h"
 #include "simgpu.h"
 
 /* Half-open page range [first, end) of a table. */

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 extern "C" {
-#include "batch.h"
+#include "policy_batch.h"
 #include "policy.h"
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 
 extern "C" {
-#include "knobs.h"
+#include "policy_knobs.h"
 }
 
 namespace {

@@ -4,10 +4,10 @@
  * for them.
  *
  * Model      space->peers has, for each device, the ids of the devices whose
- *            memory it may map. kmod/serve.c checks that when it writes an
- *            entry, and records in the block map which peer's memory the entry
- *            is for. When a page leaves the peer, its invalidation removes all
- *            entries, so nothing here has to do that.
+ *            memory it may map. kmod/serve_window.c checks that when it writes
+ *            an entry, and records in the block map which peer's memory the
+ *            entry is for. When a page leaves the peer, its invalidation
+ *            removes all entries, so nothing here has to do that.
  * End        Disabling peers, or ending either binding, clears a bit and then
  *            removes the entries. The bit is cleared under space->spans_lock.
  *            So a block that was created before is found here, and a lane that

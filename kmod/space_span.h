@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Lookup of a span's blocks by address, shared by span.c and invalidate.c. */
-#ifndef _HMMRT_SPAN_H
-#define _HMMRT_SPAN_H
+/*
+ * Lookup of a span's blocks by address, shared by space_span.c and
+ * space_invalidate.c.
+ */
+#ifndef _HMMRT_SPACE_SPAN_H
+#define _HMMRT_SPACE_SPAN_H
 
 #include "space.h"
 
@@ -19,4 +22,4 @@ static inline struct hmmrt_block *span_block(struct hmmrt_span *span,
 	return READ_ONCE(span->blocks[block_index(span, addr)]);
 }
 
-#endif /* _HMMRT_SPAN_H */
+#endif /* _HMMRT_SPACE_SPAN_H */

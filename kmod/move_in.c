@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Migration of private anonymous memory to a device. kmod/home.c has the way
- * back; this comment applies to both.
+ * Migration of private anonymous memory to a device. kmod/move_out.c has the
+ * way back; this comment applies to both.
  *
  * Everything else (files, shared memory, hugetlb, locked and special mappings)
  * stays where it is and is mapped remotely. The core refuses pages that are

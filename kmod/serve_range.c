@@ -2,8 +2,8 @@
 /*
  * Driver calls for ranges: mapping and migration.
  *
- * A range is cut where blocks and mappings end, as in memory.c. Each part is
- * one window, which is served like a fault, as a whole or not at all. The
+ * A range is cut where blocks and mappings end, as in api_prefetch.c. Each part
+ * is one window, which is served like a fault, as a whole or not at all. The
  * mmap_lock is dropped between the parts.
  */
 #include <linux/mm.h>

@@ -33,7 +33,7 @@
 #include <linux/slab.h>
 
 #include "space.h"
-#include "span.h"
+#include "space_span.h"
 #include "trace.h"
 
 static void block_page_range(const struct hmmrt_block *block,
@@ -106,7 +106,8 @@ struct taking {
 	unsigned long end;
 	unsigned long zap_start;	/* of the range to invalidate */
 	unsigned long zap_end;
-	const void *owner;		/* of exclusive.c's event, or NULL */
+	/* Of serve_exclusive.c's event, or NULL. */
+	const void *owner;
 	struct hmmrt_evictor *evictor;	/* the calling thread, or NULL */
 	struct list_head copies;	/* to be freed after the invalidation */
 	struct span_zapping zapping;	/* for block_zapped() */
@@ -566,7 +567,8 @@ const struct mmu_interval_notifier_ops hmmrt_span_notifier_ops = {
  *
  * The devices fault again and get new entries. The core's sequence does not
  * change, but each block counts an invalidation under its lock, so that a
- * snapshot taken before is not mapped afterwards. duplicate.c relies on that.
+ * snapshot taken before is not mapped afterwards. move_duplicate.c relies on
+ * that.
  * Context: may sleep.
  */
 void hmmrt_span_revoke(struct hmmrt_space *space, unsigned long start,

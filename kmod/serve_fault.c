@@ -7,8 +7,8 @@
  *            others. A lane that faults serves its fault itself, in its own
  *            context, as long as the number of fault workers is below the limit
  *            (fault_servicers): it holds a fault worker permit. Otherwise the
- *            fault is queued in the buffer of the binding (queue.c), and the
- *            lane waits.
+ *            fault is queued in the buffer of the binding (serve_queue.c), and
+ *            the lane waits.
  * Batches    A fault worker takes pending faults along with its own fault. The
  *            block of its own fault is served first. After sorting, all faults
  *            of a block form one group: one block, one prepare(), one request,
@@ -38,10 +38,10 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "batch.h"
 #include "compat/cgroup.h"
-#include "queue.h"
+#include "policy_batch.h"
 #include "serve.h"
+#include "serve_queue.h"
 #include "trace.h"
 
 /* The work of one fault worker. */

@@ -18,11 +18,11 @@
  *            device full.
  * Owners     An invalidation that arrives while a thread unmaps the pages that
  *            it evicts tells hmmrt which space the pages belong to, if a space
- *            knows them: see invalidate.c.
+ *            knows them: see space_invalidate.c.
  *
  * Lost       A page that the device cannot read back stays there, as with any
  *            other migration. When the device goes away the page cannot stay: a
- *            page without memory replaces it (lost.c), and a touch raises
+ *            page without memory replaces it (mem_lost.c), and a touch raises
  *            SIGBUS. If part of a large page can be read, the large page
  *            migrates back and the unreadable part is poisoned, as after a
  *            memory error. Only where the kernel cannot poison does that part
@@ -74,7 +74,7 @@ struct hmmrt_eviction {
 	u16 entry[HMMRT_CHUNK_PAGES];		/* page to its entry */
 	struct page *pages[HMMRT_CHUNK_PAGES];	/* copy targets, or NULL */
 	struct list_head spare;		/* copy targets not used yet */
-	/* Replaced, see lost.c. */
+	/* Replaced, see mem_lost.c. */
 	DECLARE_BITMAP(gone, HMMRT_CHUNK_PAGES);
 	/*
 	 * Lost parts of a huge page, and the mapping and index that identify

@@ -25,8 +25,8 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "queue.h"
 #include "serve.h"
+#include "serve_queue.h"
 
 void hmmrt_queue_init(struct hmmrt_binding *binding)
 {

@@ -4,10 +4,11 @@
  *
  * Model      Before an eviction the driver is asked which entries of some
  *            blocks the device has used. The chunks that these entries point to
- *            become the most recently used ones (account.c keeps the order). A
- *            clock hand goes around all blocks of all spaces that the device is
- *            bound to, several blocks per evicted chunk. So chunks at the front
- *            of the list were visited several times without having been used.
+ *            become the most recently used ones (mem_account.c keeps the
+ *            order). A clock hand goes around all blocks of all spaces that the
+ *            device is bound to, several blocks per evicted chunk. So chunks at
+ *            the front of the list were visited several times without having
+ *            been used.
  * Locking    dev->age: one thread at a time moves the hand, others skip this.
  *            The driver is asked with references to the binding and to the
  *            block, and with no other lock held.

@@ -3,13 +3,13 @@
  * Device memory: ZONE_DEVICE pages, allocated from chunks of 2 MiB.
  *
  * Model      Device memory is divided into regions, and regions into chunks. A
- *            region gets struct pages when they are first needed (region.c).
- *            The driver puts real memory behind a chunk when its first page is
- *            allocated (populate). It may take the memory back some time after
- *            the last page was freed (trim), so that an unused device costs
- *            little. Coherent memory has an address that the driver supplied:
- *            there is nothing to populate, and the CPU maps its pages like any
- *            others.
+ *            region gets struct pages when they are first needed
+ *            (mem_region.c). The driver puts real memory behind a chunk when
+ *            its first page is allocated (populate). It may take the memory
+ *            back some time after the last page was freed (trim), so that an
+ *            unused device costs little. Coherent memory has an address that
+ *            the driver supplied: there is nothing to populate, and the CPU
+ *            maps its pages like any others.
  * Placement  A page of a block prefers the same index in the chunk that holds
  *            the block's neighbours, so that the block's pages on a device grow
  *            together to 2 MiB without holes. The first pages of a block go to
@@ -24,12 +24,12 @@
  *            so there is no folio_split callback. Struct pages of freed memory
  *            still say that they are compound until they are initialised again.
  *            The device of a page follows from its page frame number, see
- *            region.c.
+ *            mem_page.c.
  * Owner      Pages belong to the page tables that map them. Nothing here points
  *            to a space or block, which a page may outlive. Duplicates are the
  *            exception: they belong to a block, and the chunk points to it
  *            (copy_of). A page is charged to an account, which lives as long as
- *            the page is charged to it: see account.c.
+ *            the page is charged to it: see mem_account.c.
  * Locking    vram->lock is a spinlock and innermost, because
  *            hmmrt_vram_folio_free() runs under a page table lock.
  *            vram->populate serialises putting memory behind chunks, and

@@ -34,8 +34,8 @@
  *            continues after that. So when the page has a single user again, no
  *            duplicate is left.
  *
- * selftest.c checks with a single page, when the module is loaded, that the
- * kernel behaves like this. If it does not, no duplicates are made.
+ * move_selftest.c checks with a single page, when the module is loaded, that
+ * the kernel behaves like this. If it does not, no duplicates are made.
  *
  * Other code sees a page in system memory that fork() had shared and that has
  * an extra reference. Code that unmaps a page before it moves it triggers the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Page table lookups, for the manager and the simulated GPU. */
-#ifndef _HMMRT_TABLE_H
-#define _HMMRT_TABLE_H
+#ifndef _HMMRT_SPACE_TABLE_H
+#define _HMMRT_SPACE_TABLE_H
 
 #include <linux/mm.h>
 
@@ -29,4 +29,4 @@ static inline pmd_t *hmmrt_entry_above(struct mm_struct *mm,
 	return pud_none(*pud) || pud_leaf(*pud) ? NULL : pmd_offset(pud, addr);
 }
 
-#endif /* _HMMRT_TABLE_H */
+#endif /* _HMMRT_SPACE_TABLE_H */

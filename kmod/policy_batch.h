@@ -4,8 +4,8 @@
  * user space. Functions that need a sorted array need one sorted by
  * hmmrt_batch_sort().
  */
-#ifndef _HMMRT_BATCH_H
-#define _HMMRT_BATCH_H
+#ifndef _HMMRT_POLICY_BATCH_H
+#define _HMMRT_POLICY_BATCH_H
 
 #include <linux/types.h>
 
@@ -38,4 +38,4 @@ struct hmmrt_batch_shape
 hmmrt_batch_measure(const struct hmmrt_batch_fault *faults, unsigned int n,
 		    bool coalesce);
 
-#endif /* _HMMRT_BATCH_H */
+#endif /* _HMMRT_POLICY_BATCH_H */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Self-test of an assumption that duplicates of read-mostly pages depend on,
- * and that no header promises: a page that is shared (see duplicate.c) and has
- * an extra reference is not written in place. The process gets a new page, and
- * notifiers run first.
+ * and that no header promises: a page that is shared (see move_duplicate.c) and
+ * has an extra reference is not written in place. The process gets a new page,
+ * and notifiers run first.
  *
  * The test runs once, when the module is loaded, in the process that loads it.
  * It uses one page. The code for duplicates makes the page shared; the test

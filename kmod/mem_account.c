@@ -15,11 +15,11 @@
  *            that limit, pages left by a process that has exited are evicted
  *            for a new process.
  * Cgroups    A cgroup with a quota also has an account. It is charged for the
- *            pages of all processes in it; see kmod/quota.c for the tree that
+ *            pages of all processes in it; see mem_group.c for the tree that
  *            this forms.
  * Limits     An allocation checks the limits and charges its pages under one
- *            hold of the lock, so it never exceeds a limit. kmod/request.c and
- *            kmod/evict.c handle requests that reach a limit.
+ *            hold of the lock, so it never exceeds a limit. move_alloc.c
+ *            handles requests that reach a limit.
  * Use        account->charges is ordered by the last use of the chunks, least
  *            recently used first. policy_share.c decides which account loses
  *            pages.

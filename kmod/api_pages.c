@@ -4,8 +4,8 @@
  * have them mapped, and why they moved there.
  *
  * Queries only read: nothing is faulted in, nothing moves, and no state is
- * kept. A range is cut as in memory.c, and the result for each part is one
- * snapshot.
+ * kept. A range is cut as in api_prefetch.c, and the result for each part is
+ * one snapshot.
  */
 #include <linux/hmm.h>
 #include <linux/mm.h>
@@ -156,7 +156,8 @@ static void fill_pages(const struct hmmrt_request *req, void *entries)
 
 /*
  * Make one attempt at the window. As long as the sequence is valid, under
- * block->lock, the pages of the snapshot stay there and mapped: see outcome.c.
+ * block->lock, the pages of the snapshot stay there and mapped: see
+ * move_outcome.c.
  */
 static int look_once(const struct look *look, struct hmmrt_request *req,
 		     unsigned long start, unsigned long end)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Spans and blocks: which part of an address space is mirrored, and how spans
- * and blocks are made, found and freed. Their notifier is in invalidate.c.
+ * and blocks are made, found and freed. Their notifier is in
+ * space_invalidate.c.
  *
  * Model      A span is an mmu_interval_notifier over an aligned window of 64
  *            MiB, so that mmap traffic elsewhere does not make faults here
  *            start again. It has up to 32 blocks of 2 MiB. Both are made at the
  *            first use, and stay until nothing is mapped there any more or the
- *            space is freed. For their lifetime see hmmrt.h and reap.c.
+ *            space is freed. For their lifetime see hmmrt.h and space_reap.c.
  * Terms      'start' is inclusive, 'end' exclusive, both page aligned.
  */
 #include <linux/bitmap.h>
@@ -16,7 +17,7 @@
 #include <linux/slab.h>
 
 #include "space.h"
-#include "span.h"
+#include "space_span.h"
 
 static struct hmmrt_span *span_create(struct hmmrt_space *space,
 				      unsigned long start)

@@ -4,8 +4,8 @@
  * CPU fault migrates device memory that the CPU cannot reach, and leaves
  * coherent memory alone. An explicit request migrates both.
  *
- * kmod/migrate.c describes the order of the steps. For pages without a block,
- * and for pages of processes that have no space, see kmod/evict.c.
+ * kmod/move_in.c describes the order of the steps. For pages without a block,
+ * and for pages of processes that have no space, see kmod/move_evict.c.
  */
 #include <linux/hash.h>
 #include <linux/hmm.h>

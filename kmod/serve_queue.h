@@ -2,8 +2,8 @@
 /*
  * Pending faults in the buffer of a binding, and permits of the fault workers.
  */
-#ifndef _HMMRT_QUEUE_H
-#define _HMMRT_QUEUE_H
+#ifndef _HMMRT_SERVE_QUEUE_H
+#define _HMMRT_SERVE_QUEUE_H
 
 #include "serve.h"
 
@@ -50,4 +50,4 @@ bool hmmrt_slot_take_or_queue(struct hmmrt_binding *binding,
 			      struct hmmrt_queued_fault *queued);
 void hmmrt_slot_give(struct hmmrt_binding *binding);
 
-#endif /* _HMMRT_QUEUE_H */
+#endif /* _HMMRT_SERVE_QUEUE_H */

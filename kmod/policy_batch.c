@@ -6,8 +6,8 @@
  */
 #include <linux/sort.h>
 
-#include "batch.h"
 #include "policy.h"
+#include "policy_batch.h"
 
 static unsigned long block_of(const struct hmmrt_batch_fault *fault)
 {

@@ -3,8 +3,8 @@
  * Knobs: the numbers that tune policy. Works on plain data and is also built
  * and tested in user space. The UAPI lists the knobs in enum hmmrt_knob_id.
  */
-#ifndef _HMMRT_KNOBS_H
-#define _HMMRT_KNOBS_H
+#ifndef _HMMRT_POLICY_KNOBS_H
+#define _HMMRT_POLICY_KNOBS_H
 
 #include <linux/types.h>
 #include <uapi/linux/hmmrt.h>
@@ -50,4 +50,4 @@ void hmmrt_knobs_fill(struct hmmrt_knobs *knobs,
 		      const struct hmmrt_set_knobs *space,
 		      const struct hmmrt_range_knobs *range);
 
-#endif /* _HMMRT_KNOBS_H */
+#endif /* _HMMRT_POLICY_KNOBS_H */

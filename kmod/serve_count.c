@@ -4,10 +4,11 @@
  * to the device.
  *
  * Samples    The device has no counters. A work of the binding regularly asks
- *            the driver which entries of a block were used, as age.c does, and
- *            counts the answers per 64 KiB. One use and a million uses between
- *            two samples both count as one. So a threshold is a number of
- *            samples. With many blocks each block is sampled less often.
+ *            the driver which entries of a block were used, as decide_age.c
+ *            does, and counts the answers per 64 KiB. One use and a million
+ *            uses between two samples both count as one. So a threshold is a
+ *            number of samples. With many blocks each block is sampled less
+ *            often.
  * Hand       The work samples some blocks at a time, and a clock hand remembers
  *            where to continue. If the hand has gone around and found nothing
  *            to count, the work stops. The next remote entry, or a change of a
