@@ -223,7 +223,7 @@ static int attributes_of(struct hmmrt_space *space, struct rb_root_cached *tree,
 		unsigned long start = at, next = end;
 		struct hmmrt_advice advice;
 
-		advice = hmmrt_advice_look(space, tree, at, &start, &next);
+		advice = hmmrt_advice_lookup(space, tree, at, &start, &next);
 		and(arg, &advice, at == arg->addr);
 		if (fatal_signal_pending(current))
 			return -EINTR;

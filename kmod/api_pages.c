@@ -17,7 +17,7 @@
 
 #include "api.h"
 
-#define LOOK_MAX	SZ_1G
+#define SCAN_MAX	SZ_1G
 
 static u32 pfn_location(unsigned long pfn)
 {
@@ -32,7 +32,7 @@ static u32 pfn_location(unsigned long pfn)
 }
 
 /* A query of one entry for each page of a range. */
-struct look {
+struct page_scan {
 	struct hmmrt_space *space;
 	/* Fills in an entry for each page of the window, from its snapshot. */
 	void (*fill)(const struct hmmrt_request *req, void *entries);
@@ -62,7 +62,7 @@ static void fill_mapped(const struct hmmrt_block *block, unsigned int index,
 
 		if (!map || !test_bit(index, map->mapped))
 			continue;
-		if (hmmrt_copy_page(map, index))
+		if (hmmrt_duplicate_page(map, index))
 			page->copies |= BIT(id);
 		page->mapped_by |= BIT(id);
 		if (test_bit(index, map->writable))
@@ -125,13 +125,13 @@ static void fill_page(const struct hmmrt_request *req, unsigned long i,
 	unsigned long pfn = req->pfns[i];
 	unsigned int index =
 		((req->start - req->block->start) >> PAGE_SHIFT) + i;
-	u32 home;
+	u32 moved_to;
 
 	*page = (struct hmmrt_page){ .location = pfn_location(pfn) };
 	if (req->vma->vm_flags & VM_LOCKED)
 		page->flags |= HMMRT_PAGE_LOCKED;
 	fill_mapped(req->block, index, page);
-	home = page->location;
+	moved_to = page->location;
 	if ((pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR)) {
 		fill_present(req->vma, pfn, page);
 	} else if (page->mapped_by) {
@@ -140,9 +140,9 @@ static void fill_page(const struct hmmrt_request *req, unsigned long i,
 		 * write.
 		 */
 		page->written_by = page->mapped_by;
-		home = HMMRT_LOCATION_HOST;
+		moved_to = HMMRT_LOCATION_HOST;
 	}
-	hmmrt_history_tell(req->block, index, home, page);
+	hmmrt_history_tell(req->block, index, moved_to, page);
 }
 
 static void fill_pages(const struct hmmrt_request *req, void *entries)
@@ -159,10 +159,10 @@ static void fill_pages(const struct hmmrt_request *req, void *entries)
  * block->lock, the pages of the snapshot stay there and mapped: see
  * move_outcome.c.
  */
-static int look_once(const struct look *look, struct hmmrt_request *req,
+static int scan_once(const struct page_scan *scan, struct hmmrt_request *req,
 		     unsigned long start, unsigned long end)
 {
-	struct mm_struct *mm = look->space->mm;
+	struct mm_struct *mm = scan->space->mm;
 	struct hmmrt_block *block = req->block;
 	int rc;
 
@@ -176,7 +176,7 @@ static int look_once(const struct look *look, struct hmmrt_request *req,
 		if (hmmrt_block_read_retry(block, req->seq))
 			rc = -EAGAIN;
 		else
-			look->fill(req, look->entries);
+			scan->fill(req, scan->entries);
 		mutex_unlock(&block->lock);
 	}
 	mmap_read_unlock(mm);
@@ -187,93 +187,93 @@ static int look_once(const struct look *look, struct hmmrt_request *req,
  * Query the part of a block that one mapping covers; req->end is where it
  * ended.
  */
-static int look_part(struct look *look, struct hmmrt_request *req,
+static int scan_part(struct page_scan *scan, struct hmmrt_request *req,
 		     unsigned long start, unsigned long end)
 {
 	size_t bytes;
 	int rc;
 
 	do {
-		rc = look_once(look, req, start, end);
+		rc = scan_once(scan, req, start, end);
 		cond_resched();
 	} while (rc == -EAGAIN && !hmmrt_interrupted());
 	if (rc)
 		return rc == -EAGAIN ? -EINTR : rc;
-	bytes = hmmrt_request_pages(req) * look->entry_size;
-	if (copy_to_user(look->out, look->entries, bytes))
+	bytes = hmmrt_request_pages(req) * scan->entry_size;
+	if (copy_to_user(scan->out, scan->entries, bytes))
 		return -EFAULT;
-	look->out += bytes;
+	scan->out += bytes;
 	return 0;
 }
 
-static int look_block(struct look *look, struct hmmrt_request *req,
+static int scan_block(struct page_scan *scan, struct hmmrt_request *req,
 		      unsigned long start, unsigned long end)
 {
-	int rc = hmmrt_mapped_check(look->space->mm, start, 0, false);
+	int rc = hmmrt_mapped_check(scan->space->mm, start, 0, false);
 
 	if (rc)
 		return rc;
-	req->block = hmmrt_block_borrow(look->space, start);
+	req->block = hmmrt_block_borrow(scan->space, start);
 	if (IS_ERR(req->block))
 		return PTR_ERR(req->block);
 	do {
-		rc = look_part(look, req, start, end);
+		rc = scan_part(scan, req, start, end);
 		start = req->end;
 	} while (!rc && start < end);
 	hmmrt_block_return(req->block);
 	return rc;
 }
 
-static int look_at(struct look *look, u64 addr, u64 len)
+static int scan_at(struct page_scan *scan, u64 addr, u64 len)
 {
 	unsigned long end = addr + len, next;
 	struct hmmrt_request *req;
 	int rc = 0;
 
-	look->entries = kvmalloc_array(HMMRT_BLOCK_PAGES, look->entry_size,
-				       GFP_KERNEL);
+	scan->entries =
+		kvmalloc_array(HMMRT_BLOCK_PAGES, scan->entry_size, GFP_KERNEL);
 	req = hmmrt_request_alloc(NULL, NULL);
-	if (!look->entries || !req)
+	if (!scan->entries || !req)
 		rc = -ENOMEM;
 	for (; !rc && addr < end; addr = next) {
 		next = hmmrt_block_end(addr, end);
-		rc = look_block(look, req, addr, next);
+		rc = scan_block(scan, req, addr, next);
 	}
 	hmmrt_request_free(req);
-	kvfree(look->entries);
+	kvfree(scan->entries);
 	return rc;
 }
 
-static int look(struct look *look, u64 addr, u64 len)
+static int pages_scan(struct page_scan *scan, u64 addr, u64 len)
 {
 	int rc = hmmrt_user_range_check(addr, len);
 
-	if (!rc && len > LOOK_MAX)
+	if (!rc && len > SCAN_MAX)
 		rc = -EINVAL;
 	if (rc)
 		return rc;
-	if (!mmget_not_zero(look->space->mm))
+	if (!mmget_not_zero(scan->space->mm))
 		return -ESRCH;
-	rc = look_at(look, addr, len);
-	mmput(look->space->mm);
+	rc = scan_at(scan, addr, len);
+	mmput(scan->space->mm);
 	return rc;
 }
 
 int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg)
 {
-	struct look locations = {
+	struct page_scan locations = {
 		.space = space,
 		.fill = fill_locations,
 		.entry_size = sizeof(u32),
 		.out = u64_to_user_ptr(arg->locations),
 	};
 
-	return look(&locations, arg->addr, arg->len);
+	return pages_scan(&locations, arg->addr, arg->len);
 }
 
 int hmmrt_pages(struct hmmrt_space *space, struct hmmrt_pages *arg)
 {
-	struct look pages = {
+	struct page_scan pages = {
 		.space = space,
 		.fill = fill_pages,
 		.entry_size = sizeof(struct hmmrt_page),
@@ -284,5 +284,5 @@ int hmmrt_pages(struct hmmrt_space *space, struct hmmrt_pages *arg)
 		return -EOPNOTSUPP;
 	if (arg->page_bytes != sizeof(struct hmmrt_page))
 		return -EINVAL;
-	return look(&pages, arg->addr, arg->len);
+	return pages_scan(&pages, arg->addr, arg->len);
 }

@@ -111,7 +111,7 @@ static int settle_window(struct prefetch *prefetch, struct hmmrt_request *req)
 			outcomes[i] = HMMRT_OUTCOME_STAYED(HMMRT_STAY_BUSY);
 		count_outcome(prefetch->arg, outcomes[i], 1);
 	}
-	hmmrt_request_release_room(req);
+	hmmrt_request_unreserve(req);
 	if (prefetch->arg->outcomes)
 		rc = tell_outcomes(prefetch, req->start, outcomes, n);
 	req->binding = prefetch->binding;
@@ -125,7 +125,7 @@ static int prefetch_part_device(struct hmmrt_request *req)
 
 	if (hmmrt_vma_check(req->vma, HMMRT_ACCESS_READ))
 		return 0;
-	req->copy = want == HMMRT_POLICY_COPY;
+	req->duplicate = want == HMMRT_POLICY_DUPLICATE;
 	return hmmrt_serve_window(req, want != HMMRT_POLICY_STAY &&
 					       hmmrt_vma_stays(req->vma) < 0);
 }
@@ -141,9 +141,9 @@ static int prefetch_lock(struct prefetch *prefetch, struct hmmrt_request *req)
 	struct mm_struct *mm = prefetch->space->mm;
 	int rc;
 
-	if (req->room && mmap_read_trylock(mm))
+	if (req->reserved && mmap_read_trylock(mm))
 		return 0;
-	hmmrt_request_release_room(req);
+	hmmrt_request_unreserve(req);
 	rc = hmmrt_binding_mmap_read_lock(&prefetch->binding, prefetch->space);
 	req->binding = prefetch->binding;
 	return rc;
@@ -216,11 +216,11 @@ static bool prefetch_interrupted(const struct hmmrt_prefetch *arg)
 
 /* Add what a part has moved. A binding that is gone has no counters. */
 static void prefetch_count(const struct prefetch *prefetch,
-			   const struct hmmrt_request *req, bool home)
+			   const struct hmmrt_request *req, bool to_host)
 {
 	struct hmmrt_binding *binding = prefetch->binding;
 
-	if (home)
+	if (to_host)
 		atomic64_add(req->moved, &prefetch->space->migrated_to_host);
 	if (!binding)
 		return;
@@ -232,7 +232,7 @@ static void prefetch_count(const struct prefetch *prefetch,
 static int prefetch_parts(struct prefetch *prefetch, struct hmmrt_request *req,
 			  unsigned long start, unsigned long end)
 {
-	bool home = !prefetch->binding;
+	bool to_host = !prefetch->binding;
 	int rc;
 
 	req->node = prefetch->node;
@@ -241,7 +241,7 @@ static int prefetch_parts(struct prefetch *prefetch, struct hmmrt_request *req,
 	req->no_evict = prefetch->full;
 	do {
 		rc = prefetch_part(prefetch, req, start, end);
-		prefetch_count(prefetch, req, home);
+		prefetch_count(prefetch, req, to_host);
 		start = req->end;
 		if (!rc && prefetch_interrupted(prefetch->arg))
 			rc = -EINTR;

@@ -13,9 +13,9 @@ void hmmrt_fault_window(struct hmmrt_request *req);
 
 /* decide_thrash.c */
 void hmmrt_thrashing_moved_in(struct hmmrt_request *req, u64 began);
-void hmmrt_thrashing_came_home(struct hmmrt_block *block,
-			       struct hmmrt_device *dev, unsigned long start,
-			       unsigned long end, u64 began);
+void hmmrt_thrashing_moved_back(struct hmmrt_block *block,
+				struct hmmrt_device *dev, unsigned long start,
+				unsigned long end, u64 began);
 void hmmrt_thrashing_reset(struct hmmrt_block *block);
 bool hmmrt_request_thrashes(struct hmmrt_request *req);
 bool hmmrt_request_pinned(const struct hmmrt_request *req);

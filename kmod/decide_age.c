@@ -24,7 +24,7 @@
  * of them.
  */
 #define AGE_BLOCKS	8
-#define AGE_LOOKS	1024
+#define AGE_SAMPLES	1024
 
 static bool evict_by_access = true;
 module_param(evict_by_access, bool, 0644);
@@ -35,7 +35,7 @@ struct hand {
 	struct hmmrt_binding *binding;
 	hmmrt_pte_t *ptes;		/* HMMRT_BLOCK_PAGES */
 	unsigned int blocks;		/* blocks left to ask about */
-	unsigned int looks;
+	unsigned int samples;
 };
 
 /*
@@ -125,20 +125,20 @@ static void binding_age(struct hand *hand)
 
 	lockdep_assert_held(&binding->dev->age);
 	for (;;) {
-		if (!hand->blocks || !hand->looks)
+		if (!hand->blocks || !hand->samples)
 			return;
-		hand->looks--;
-		block = hmmrt_block_next(binding->space, &binding->hand);
+		hand->samples--;
+		block = hmmrt_block_next(binding->space, &binding->clock_hand);
 		if (!block)
 			break;
-		binding->hand += HMMRT_BLOCK_SIZE;
+		binding->clock_hand += HMMRT_BLOCK_SIZE;
 		if (block_is_local(block, binding->dev->id)) {
 			hand->blocks--;
 			hmmrt_age_ask(binding, block, hand->ptes);
 		}
 		hmmrt_block_put(block);
 	}
-	binding->hand = 0;
+	binding->clock_hand = 0;
 }
 
 /**
@@ -149,7 +149,7 @@ static void binding_age(struct hand *hand)
  */
 void hmmrt_age(struct hmmrt_device *dev)
 {
-	struct hand hand = { .blocks = AGE_BLOCKS, .looks = AGE_LOOKS };
+	struct hand hand = { .blocks = AGE_BLOCKS, .samples = AGE_SAMPLES };
 	unsigned int turns;
 
 	might_sleep();
@@ -161,7 +161,7 @@ void hmmrt_age(struct hmmrt_device *dev)
 				  GFP_KERNEL | __GFP_NOWARN);
 	if (!hand.ptes)
 		goto out_unlock;
-	for (turns = 0; turns < AGE_BLOCKS && hand.blocks && hand.looks;
+	for (turns = 0; turns < AGE_BLOCKS && hand.blocks && hand.samples;
 	     turns++) {
 		hand.binding = binding_first(dev);
 		if (!hand.binding)

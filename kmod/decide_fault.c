@@ -110,12 +110,12 @@ bool hmmrt_fault_may_migrate(struct hmmrt_request *req)
 	 * Asking counts a fault as thrashing, so ask only if pages would move,
 	 * and not again when memory was already evicted for this request.
 	 */
-	if (decision.want != HMMRT_POLICY_STAY && !req->room) {
-		page.no_room = hmmrt_request_thrashes(req);
+	if (decision.want != HMMRT_POLICY_STAY && !req->reserved) {
+		page.too_small = hmmrt_request_thrashes(req);
 		page.pinned = hmmrt_request_pinned(req);
 		decision = hmmrt_policy_residency(&page);
 	}
 	req->rule = decision.rule;
-	req->copy = decision.want == HMMRT_POLICY_COPY;
+	req->duplicate = decision.want == HMMRT_POLICY_DUPLICATE;
 	return decision.want != HMMRT_POLICY_STAY;
 }

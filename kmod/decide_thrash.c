@@ -46,8 +46,8 @@ static struct hmmrt_knobs knobs_of(const struct hmmrt_block *block,
 }
 
 /* Count and trace an event for a device, which may be unbound by now. */
-static void tell(const struct hmmrt_block *block, u32 device_id,
-		 enum hmmrt_thrashing_state state)
+static void thrashing_count(const struct hmmrt_block *block, u32 device_id,
+			    enum hmmrt_thrashing_state state)
 {
 	struct hmmrt_binding *binding;
 	int idx;
@@ -90,7 +90,7 @@ static void note_move(struct hmmrt_block *block, struct hmmrt_device *dev,
 	detected = hmmrt_policy_moved(&block->thrashing, win, place, &pace);
 	mutex_unlock(&block->lock);
 	if (detected)
-		tell(block, dev->id, HMMRT_THRASHING_DETECTED);
+		thrashing_count(block, dev->id, HMMRT_THRASHING_DETECTED);
 }
 
 /**
@@ -116,7 +116,7 @@ void hmmrt_thrashing_moved_in(struct hmmrt_request *req, u64 began)
 }
 
 /**
- * hmmrt_thrashing_came_home() - record that the CPU moved pages back by a touch
+ * hmmrt_thrashing_moved_back() - record that a CPU touch moved pages back
  * @block: of the window
  * @dev: the device that had the touched page
  * @start: first address
@@ -125,9 +125,9 @@ void hmmrt_thrashing_moved_in(struct hmmrt_request *req, u64 began)
  *
  * Context: block->migrate is held; in hmmrt_srcu.
  */
-void hmmrt_thrashing_came_home(struct hmmrt_block *block,
-			       struct hmmrt_device *dev, unsigned long start,
-			       unsigned long end, u64 began)
+void hmmrt_thrashing_moved_back(struct hmmrt_block *block,
+				struct hmmrt_device *dev, unsigned long start,
+				unsigned long end, u64 began)
 {
 	struct hmmrt_knobs knobs = knobs_of(block, dev, start);
 
@@ -214,7 +214,7 @@ static void release_locked(struct hmmrt_block *block, u64 now, bool all,
  * Release thrash pins that have ended, or all. Returns when the next one ends,
  * or 0.
  */
-static u64 release(struct hmmrt_block *block, bool all)
+static u64 block_release_pins(struct hmmrt_block *block, bool all)
 {
 	struct released released = {};
 	unsigned int id;
@@ -229,7 +229,7 @@ static u64 release(struct hmmrt_block *block, bool all)
 	hmmrt_span_revoke(block->span->space, block->start,
 			  block->start + HMMRT_BLOCK_SIZE);
 	for_each_set_bit(id, &released.ids, HMMRT_MAX_DEVICES)
-		tell(block, id, HMMRT_THRASHING_RELEASED);
+		thrashing_count(block, id, HMMRT_THRASHING_RELEASED);
 	return released.next;
 }
 
@@ -261,7 +261,7 @@ static void release_work(struct work_struct *work)
 	list_splice_init(&pins->blocks, &todo);
 	spin_unlock(&pins->lock);
 	while ((block = pins_take(pins, &todo))) {
-		u64 now, next = release(block, false);
+		u64 now, next = block_release_pins(block, false);
 
 		now = hmmrt_now_us();
 		if (next)
@@ -302,14 +302,14 @@ void hmmrt_thrashing_reset(struct hmmrt_block *block)
 	might_sleep();
 	for (id = 0; thrashes && id < HMMRT_MAX_DEVICES; id++)
 		if (READ_ONCE(block->maps[id]))
-			tell(block, id, HMMRT_THRASHING_RESET);
-	release(block, true);
+			thrashing_count(block, id, HMMRT_THRASHING_RESET);
+	block_release_pins(block, true);
 }
 
-static void pinned(struct hmmrt_block *block, u32 device_id, u64 us)
+static void block_note_pinned(struct hmmrt_block *block, u32 device_id, u64 us)
 {
 	pin_for(block, us);
-	tell(block, device_id, HMMRT_THRASHING_PINNED);
+	thrashing_count(block, device_id, HMMRT_THRASHING_PINNED);
 }
 
 /* --- touches ------------------------------------------------------------- */
@@ -334,7 +334,8 @@ bool hmmrt_request_thrashes(struct hmmrt_request *req)
 					 there, &pace);
 	mutex_unlock(&req->block->lock);
 	if (thrashes && !before)
-		pinned(req->block, dev->id, hmmrt_policy_pin_time(&pace));
+		block_note_pinned(req->block, dev->id,
+				  hmmrt_policy_pin_time(&pace));
 	if (thrashes && !req->thrashes)
 		atomic64_inc(&req->binding->thrashing);
 	req->thrashes |= thrashes;
@@ -379,9 +380,10 @@ static bool is_mapped(const struct hmmrt_block *block, u32 device_id,
 	       test_bit(page, block->maps[device_id]->mapped);
 }
 
-static enum hmmrt_policy_held ask(struct hmmrt_block *block,
-				  struct hmmrt_device *dev, unsigned int page,
-				  const struct hmmrt_policy_pace *pace, u64 *nap)
+static enum hmmrt_policy_held
+block_ask_policy(struct hmmrt_block *block, struct hmmrt_device *dev,
+		 unsigned int page, const struct hmmrt_policy_pace *pace,
+		 u64 *nap)
 {
 	enum hmmrt_policy_held hold = HMMRT_HOLD_NOT;
 
@@ -400,6 +402,7 @@ static enum hmmrt_policy_held ask(struct hmmrt_block *block,
 static u64 throttle_nap(struct hmmrt_binding *binding,
 			struct hmmrt_block *block, unsigned long addr)
 {
+	unsigned int page = (addr - block->start) >> PAGE_SHIFT;
 	struct hmmrt_device *dev = binding->dev;
 	struct hmmrt_policy_pace pace;
 	struct hmmrt_knobs knobs;
@@ -407,14 +410,13 @@ static u64 throttle_nap(struct hmmrt_binding *binding,
 
 	knobs = knobs_of(block, dev, addr);
 	pace = pace_at(&knobs, dev);
-	switch (ask(block, dev, (addr - block->start) >> PAGE_SHIFT, &pace,
-		    &nap)) {
+	switch (block_ask_policy(block, dev, page, &pace, &nap)) {
 	case HMMRT_HOLD_PIN:
-		pinned(block, dev->id, hmmrt_policy_pin_time(&pace));
+		block_note_pinned(block, dev->id, hmmrt_policy_pin_time(&pace));
 		return 0;
 	case HMMRT_HOLD_NAP:
 	case HMMRT_HOLD_SHARE:
-		tell(block, dev->id, HMMRT_THRASHING_THROTTLED);
+		thrashing_count(block, dev->id, HMMRT_THRASHING_THROTTLED);
 		return nap;
 	default:
 		return 0;

@@ -59,7 +59,7 @@ static int ioc_info(struct file *file, void *arg)
 	info->out_devices = hmmrt_device_count();
 	info->out_page_size = PAGE_SIZE;
 	info->out_block_size = HMMRT_BLOCK_SIZE;
-	info->out_features = hmmrt_copies_work() ? HMMRT_FEATURE_COPIES : 0;
+	info->out_features = hmmrt_duplicates_work() ? HMMRT_FEATURE_COPIES : 0;
 	return 0;
 }
 

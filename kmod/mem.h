@@ -37,7 +37,7 @@ struct hmmrt_chunk {
 	 * By page: the block that the page is a duplicate for, or NULL. The
 	 * array is NULL until it is needed. See move_duplicate.c.
 	 */
-	struct hmmrt_block **copy_of;
+	struct hmmrt_block **duplicate_of;
 	/*
 	 * By page: failed copies to system memory while the device goes away.
 	 * NULL: none counted yet.
@@ -61,7 +61,7 @@ struct hmmrt_region {
 };
 
 /* Cache of the last page-to-region lookup. Initialise with {}. */
-struct hmmrt_place {
+struct hmmrt_region_cache {
 	unsigned long number;		/* pfn / HMMRT_CHUNK_PAGES */
 	struct hmmrt_region *region;
 };
@@ -103,7 +103,7 @@ struct hmmrt_vram {
 	/* Process accounts with charged pages. */
 	struct list_head charged_accounts;
 	unsigned int nr_charged;	/* length of charged_accounts */
-	struct list_head hands;	/* clock hands of claims on charged_accounts */
+	struct list_head clock_hands;	/* of claims on charged_accounts */
 	struct list_head group_accounts;	/* of cgroups */
 	struct list_head gone_accounts;	/* unreferenced, to be freed */
 };
@@ -187,23 +187,24 @@ struct hmmrt_claim {
 };
 
 /* Where a claim continues after it has dropped vram->lock; under vram->lock. */
-struct hmmrt_claim_hand {
-	struct list_head link;	/* on vram->hands while vram->lock is dropped */
+struct hmmrt_claim_clock_hand {
+	/* On vram->clock_hands while vram->lock is dropped. */
+	struct list_head link;
 	struct list_head *next;		/* an account->link, or the list head */
 };
 
 /* The cost of choosing a chunk. */
 struct hmmrt_claim_cost {
 	/* Most accounts and charges visited in one hold of vram->lock. */
-	unsigned int most_looks;
+	unsigned int most_visits;
 	unsigned int pauses;		/* how often vram->lock was dropped */
 };
 
 /* Why hmmrt_vram_alloc() did not find all pages that it was asked for. */
-enum hmmrt_lack {
-	HMMRT_LACK_NOTHING,	/* it did, or the driver had no memory */
-	HMMRT_LACK_ROOM,
-	HMMRT_LACK_QUOTA,	/* an account has reached its limit */
+enum hmmrt_shortfall {
+	HMMRT_SHORTFALL_NONE,	/* it did, or the driver had no memory */
+	HMMRT_SHORTFALL_MEMORY,
+	HMMRT_SHORTFALL_QUOTA,	/* an account has reached its limit */
 };
 
 /* mem_account.c */
@@ -219,7 +220,7 @@ struct hmmrt_account *hmmrt_account_get(struct hmmrt_device *dev,
 					struct mm_struct *mm,
 					struct hmmrt_quota_own *own);
 void hmmrt_account_put(struct hmmrt_account *account);
-u64 hmmrt_account_room(struct hmmrt_account *account);
+u64 hmmrt_account_left(struct hmmrt_account *account);
 u64 hmmrt_account_used(const struct hmmrt_account *account);
 bool hmmrt_account_is_full(struct hmmrt_account *account);
 void hmmrt_account_refused(struct hmmrt_account *account);
@@ -260,16 +261,16 @@ void hmmrt_groups_collect(struct hmmrt_vram *vram);
 void *hmmrt_pgmap_owner(void);
 struct hmmrt_region *hmmrt_page_region(const struct page *page);
 struct hmmrt_device *hmmrt_page_device(const struct page *page);
-struct hmmrt_device *hmmrt_place_device(struct hmmrt_place *place,
-					const struct page *page);
+struct hmmrt_device *hmmrt_region_cache_device(struct hmmrt_region_cache *cache,
+					       const struct page *page);
 bool hmmrt_page_is_private(const struct page *page);
 bool hmmrt_page_is_coherent(const struct page *page);
 struct dev_pagemap *hmmrt_page_pgmap(const struct page *page);
 bool hmmrt_device_is_coherent(const struct hmmrt_device *dev);
 unsigned long hmmrt_select_device(const struct hmmrt_device *dev);
 u64 hmmrt_page_offset(const struct page *page);
-u64 hmmrt_place_offset(const struct hmmrt_place *place,
-		       const struct page *page);
+u64 hmmrt_region_cache_offset(const struct hmmrt_region_cache *cache,
+			      const struct page *page);
 struct hmmrt_chunk *hmmrt_region_chunk(struct hmmrt_region *region,
 				       const struct page *page);
 struct hmmrt_chunk *hmmrt_page_chunk(const struct page *page);
@@ -289,8 +290,8 @@ struct hmmrt_chunk *hmmrt_vram_reserve(struct hmmrt_device *dev,
 				       struct hmmrt_claim_cost *cost);
 void hmmrt_vram_unreserve(struct hmmrt_device *dev, struct hmmrt_chunk *chunk);
 void hmmrt_vram_used(struct hmmrt_device *dev, u64 offset);
-int hmmrt_vram_prepare_copies(struct page **pages, unsigned int n);
-void hmmrt_vram_note_copy(struct page *page, struct hmmrt_block *block);
+int hmmrt_vram_prepare_duplicates(struct page **pages, unsigned int n);
+void hmmrt_vram_note_duplicate(struct page *page, struct hmmrt_block *block);
 bool hmmrt_vram_is_trimming(const struct hmmrt_device *dev);
 void hmmrt_vram_wait_trimmed(struct hmmrt_device *dev);
 bool hmmrt_vram_is_full(const struct hmmrt_device *dev);
@@ -299,7 +300,8 @@ int hmmrt_vram_init(struct hmmrt_device *dev, u64 size,
 void hmmrt_vram_destroy(struct hmmrt_device *dev);
 unsigned int hmmrt_vram_alloc(struct hmmrt_account *account, unsigned int index,
 			      unsigned int npages, struct page **pages,
-			      struct hmmrt_chunk *room, enum hmmrt_lack *lack);
+			      struct hmmrt_chunk *reserved,
+			      enum hmmrt_shortfall *shortfall);
 void hmmrt_vram_folio_free(struct hmmrt_freed *freed);
 void hmmrt_vram_free_unused(struct hmmrt_device *dev, struct page **pages,
 			    unsigned int npages);

@@ -41,11 +41,11 @@
  * Charges of an account to visit in search of one to evict. They are in order
  * of use: if all of these were given out too recently for the claim, the device
  * has used the chunks behind them since. With many accounts fewer charges of
- * each are visited, so that the claim visits no more than CLAIM_LOOKS_ALL.
+ * each are visited, so that the claim visits no more than CLAIM_VISITS_ALL.
  */
-#define CLAIM_LOOKS	256u
-#define CLAIM_LOOKS_LEAST	4u
-#define CLAIM_LOOKS_ALL	8192u
+#define CLAIM_VISITS	256u
+#define CLAIM_VISITS_LEAST	4u
+#define CLAIM_VISITS_ALL	8192u
 /* Accounts and charges to visit before vram->lock is dropped briefly. */
 #define CLAIM_BATCH	256u
 /* Time for which an account or charge is skipped after evictions failed. */
@@ -62,7 +62,7 @@ MODULE_PARM_DESC(processes_max,
 
 /* --- limits --------------------------------------------------------------- */
 
-static u64 account_room(const struct hmmrt_account *account)
+static u64 account_left(const struct hmmrt_account *account)
 {
 	u64 limit = account->own.set.limit;
 
@@ -76,7 +76,7 @@ static struct hmmrt_account *account_tightest(struct hmmrt_account *account)
 
 	lockdep_assert_held(&account->dev->vram.lock);
 	for (above = account->parent; above; above = above->parent)
-		if (account_room(above) < account_room(tightest))
+		if (account_left(above) < account_left(tightest))
 			tightest = above;
 	return tightest;
 }
@@ -108,11 +108,11 @@ static bool account_is_below(const struct hmmrt_account *account,
 }
 
 /* Return how many more pages the account may have. */
-u64 hmmrt_account_room(struct hmmrt_account *account)
+u64 hmmrt_account_left(struct hmmrt_account *account)
 {
 	return is_one_too_many(account) ?
 		       0 :
-		       account_room(account_tightest(account));
+		       account_left(account_tightest(account));
 }
 
 /* Return whether the account may not have one more page. */
@@ -122,7 +122,7 @@ bool hmmrt_account_is_full(struct hmmrt_account *account)
 	bool full;
 
 	spin_lock_irq(&vram->lock);
-	full = !hmmrt_account_room(account);
+	full = !hmmrt_account_left(account);
 	spin_unlock_irq(&vram->lock);
 	return full;
 }
@@ -184,8 +184,8 @@ static struct hmmrt_account *account_lacking(struct hmmrt_account *account,
 					     u64 npages)
 {
 	lockdep_assert_held(&account->dev->vram.lock);
-	while (account && account_room(account) >=
-				  min(npages, account->own.set.limit))
+	while (account &&
+	       account_left(account) >= min(npages, account->own.set.limit))
 		account = account->parent;
 	return account;
 }
@@ -205,11 +205,11 @@ struct hmmrt_account *hmmrt_account_get_full(struct hmmrt_account *account,
 	spin_lock_irq(&vram->lock);
 	full = account_lacking(account, npages);
 	if (!full && is_one_too_many(account) &&
-	    account_room(account_tightest(account)))
+	    account_left(account_tightest(account)))
 		full = orphan_find(vram);
 	if (full)
 		full->holders++;
-	else if (hmmrt_account_room(account) < npages)
+	else if (hmmrt_account_left(account) < npages)
 		full = ERR_PTR(-ENOENT);
 	spin_unlock_irq(&vram->lock);
 	return full;
@@ -283,13 +283,13 @@ void hmmrt_charge(struct hmmrt_account *account, struct hmmrt_chunk *chunk,
 }
 
 /* Move clock hands off an account that leaves the charged list. */
-static void hands_leave(struct hmmrt_vram *vram,
-			const struct hmmrt_account *account)
+static void clock_hands_leave(struct hmmrt_vram *vram,
+			      const struct hmmrt_account *account)
 {
-	struct hmmrt_claim_hand *hand;
+	struct hmmrt_claim_clock_hand *hand;
 
 	lockdep_assert_held(&vram->lock);
-	list_for_each_entry(hand, &vram->hands, link)
+	list_for_each_entry(hand, &vram->clock_hands, link)
 		if (hand->next == &account->link)
 			hand->next = account->link.next;
 }
@@ -312,7 +312,7 @@ bool hmmrt_uncharge(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 		above->share.used--;
 	if (account->share.used)
 		return false;
-	hands_leave(vram, account);
+	clock_hands_leave(vram, account);
 	list_del_init(&account->link);
 	vram->nr_charged--;
 	return hmmrt_account_retire(account);
@@ -360,10 +360,10 @@ struct choice {
 	struct hmmrt_policy_share_pick pick;
 	u64 now;			/* in jiffies */
 	bool busy;	/* visit only accounts that failed lately */
-	unsigned int looks_each;	/* charges to visit per account */
+	unsigned int visits_each;	/* charges to visit per account */
 	struct hmmrt_chunk *chunk;	/* the best so far, or an ERR_PTR */
-	struct hmmrt_claim_hand hand;
-	unsigned int looks;		/* visits since vram->lock was taken */
+	struct hmmrt_claim_clock_hand hand;
+	unsigned int visits;		/* visits since vram->lock was taken */
 	struct hmmrt_claim_cost cost;
 };
 
@@ -377,12 +377,13 @@ static void choice_breathe(struct choice *choice)
 	struct hmmrt_vram *vram = choice->vram;
 
 	lockdep_assert_held(&vram->lock);
-	choice->cost.most_looks = max(choice->cost.most_looks, choice->looks);
-	if (choice->looks < CLAIM_BATCH)
+	choice->cost.most_visits =
+		max(choice->cost.most_visits, choice->visits);
+	if (choice->visits < CLAIM_BATCH)
 		return;
-	choice->looks = 0;
+	choice->visits = 0;
 	choice->cost.pauses++;
-	list_add(&choice->hand.link, &vram->hands);
+	list_add(&choice->hand.link, &vram->clock_hands);
 	spin_unlock_irq(&vram->lock);
 	cond_resched();
 	spin_lock_irq(&vram->lock);
@@ -399,7 +400,7 @@ static struct hmmrt_account *choice_next(struct choice *choice)
 		return NULL;
 	account = list_entry(choice->hand.next, struct hmmrt_account, link);
 	choice->hand.next = account->link.next;
-	choice->looks++;
+	choice->visits++;
 	return account;
 }
 
@@ -450,14 +451,14 @@ static void choose_of(struct choice *choice, struct hmmrt_account *account)
 {
 	u32 rank = choice_rank(choice, account);
 	const struct hmmrt_charge *charge;
-	unsigned int looks = 0;
+	unsigned int visits = 0;
 
 	if (rank == HMMRT_SHARE_KEPT || rank > choice->pick.rank)
 		return;
 	list_for_each_entry(charge, &account->charges, account_link) {
 		const struct hmmrt_chunk *chunk = charge->chunk;
 
-		if (looks++ == choice->looks_each)
+		if (visits++ == choice->visits_each)
 			break;
 		if (chunk->given >= choice->claim->before)
 			continue;
@@ -470,10 +471,10 @@ static void choose_of(struct choice *choice, struct hmmrt_account *account)
 			choice->chunk = charge->chunk;
 		break;
 	}
-	choice->looks += looks;
+	choice->visits += visits;
 }
 
-static void choose(struct choice *choice)
+static void claim_choose(struct choice *choice)
 {
 	struct hmmrt_account *account;
 
@@ -536,20 +537,20 @@ struct hmmrt_chunk *hmmrt_claim_chunk(struct hmmrt_vram *vram,
 		.claim = claim,
 		.chunk = ERR_PTR(-ENOENT),
 		.now = get_jiffies_64(),
-		.looks_each = clamp(CLAIM_LOOKS_ALL / (vram->nr_charged + 1),
-				    CLAIM_LOOKS_LEAST, CLAIM_LOOKS),
+		.visits_each = clamp(CLAIM_VISITS_ALL / (vram->nr_charged + 1),
+				     CLAIM_VISITS_LEAST, CLAIM_VISITS),
 	};
 
 	lockdep_assert_held(&vram->lock);
 	choice_add_up(&choice);
 	hmmrt_policy_share_begin(&choice.pick);
-	choose(&choice);
+	claim_choose(&choice);
 	/* Ask accounts with recent failures only if no other can give. */
 	choice.busy = true;
 	if (IS_ERR(choice.chunk))
-		choose(&choice);
+		claim_choose(&choice);
 	*cost = choice.cost;
-	cost->most_looks = max(cost->most_looks, choice.looks);
+	cost->most_visits = max(cost->most_visits, choice.visits);
 	if (IS_ERR(choice.chunk))
 		return choice.chunk;
 	if (choice.chunk->reserved || !claim_pages(&choice, pages))
@@ -770,7 +771,7 @@ void hmmrt_accounts_init(struct hmmrt_vram *vram)
 {
 	hash_init(vram->accounts);
 	INIT_LIST_HEAD(&vram->charged_accounts);
-	INIT_LIST_HEAD(&vram->hands);
+	INIT_LIST_HEAD(&vram->clock_hands);
 	INIT_LIST_HEAD(&vram->group_accounts);
 	INIT_LIST_HEAD(&vram->gone_accounts);
 }

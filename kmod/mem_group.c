@@ -78,8 +78,8 @@ static void group_insert(struct hmmrt_vram *vram, struct hmmrt_account *group)
 	list_add(&group->link, &vram->group_accounts);
 }
 
-static void adopt(struct hmmrt_account *account,
-		  const struct hmmrt_account *from)
+static void account_change_parent(struct hmmrt_account *account,
+				  const struct hmmrt_account *from)
 {
 	if (account->parent == from)
 		account->parent = from->parent;
@@ -94,12 +94,12 @@ static void group_remove(struct hmmrt_vram *vram, struct hmmrt_account *group)
 	lockdep_assert_held(&vram->lock);
 	list_del_init(&group->link);
 	list_for_each_entry(account, &vram->group_accounts, link)
-		adopt(account, group);
+		account_change_parent(account, group);
 	/*
 	 * Accounts of processes without a reference are in no cgroup any more.
 	 */
 	hash_for_each(vram->accounts, bucket, account, by_mm)
-		adopt(account, group);
+		account_change_parent(account, group);
 	group->parent = NULL;
 	group->members = 0;
 	group->share.used = 0;

@@ -201,7 +201,7 @@ void hmmrt_lost_end(void)
 	areas_reap(&reap_work);
 }
 
-static bool has_room(void)
+static bool has_free(void)
 {
 	struct lost_area *area;
 	bool found = false;
@@ -230,7 +230,7 @@ int hmmrt_lost_prepare(void)
 
 	might_sleep();
 	mutex_lock(&areas_mutex);
-	if (!has_room())
+	if (!has_free())
 		rc = area_create();
 	mutex_unlock(&areas_mutex);
 	return rc;

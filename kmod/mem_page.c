@@ -80,18 +80,18 @@ struct hmmrt_device *hmmrt_page_device(const struct page *page)
 }
 
 /* Like hmmrt_page_device(), for many pages: looks up each chunk only once. */
-struct hmmrt_device *hmmrt_place_device(struct hmmrt_place *place,
-					const struct page *page)
+struct hmmrt_device *hmmrt_region_cache_device(struct hmmrt_region_cache *cache,
+					       const struct page *page)
 {
 	unsigned long number = page_to_pfn(page) / HMMRT_CHUNK_PAGES;
 
 	if (!is_zone_device_page(page))
 		return NULL;
-	if (place->number != number) {
-		place->number = number;
-		place->region = hmmrt_page_region(page);
+	if (cache->number != number) {
+		cache->number = number;
+		cache->region = hmmrt_page_region(page);
 	}
-	return place->region ? place->region->dev : NULL;
+	return cache->region ? cache->region->dev : NULL;
 }
 
 /* Returns true if the page is on a device, where the CPU cannot reach it. */
@@ -141,10 +141,11 @@ u64 hmmrt_page_offset(const struct page *page)
 	return region_page_offset(hmmrt_page_region(page), page);
 }
 
-/* The offset of the page that hmmrt_place_device() looked up last. */
-u64 hmmrt_place_offset(const struct hmmrt_place *place, const struct page *page)
+/* The offset of the page that hmmrt_region_cache_device() looked up last. */
+u64 hmmrt_region_cache_offset(const struct hmmrt_region_cache *cache,
+			      const struct page *page)
 {
-	return region_page_offset(place->region, page);
+	return region_page_offset(cache->region, page);
 }
 
 struct hmmrt_chunk *hmmrt_region_chunk(struct hmmrt_region *region,

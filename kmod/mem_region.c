@@ -169,7 +169,7 @@ void hmmrt_region_destroy(struct hmmrt_region *region)
 	hmmrt_region_forget(region, region->nr_chunks);
 	pgmap_destroy(&region->pgmap);
 	for (i = 0; i < region->nr_chunks; i++) {
-		kvfree(region->chunks[i].copy_of);
+		kvfree(region->chunks[i].duplicate_of);
 		kfree(region->chunks[i].failures);
 	}
 	kvfree(region);

@@ -28,8 +28,8 @@
  * Owner      Pages belong to the page tables that map them. Nothing here points
  *            to a space or block, which a page may outlive. Duplicates are the
  *            exception: they belong to a block, and the chunk points to it
- *            (copy_of). A page is charged to an account, which lives as long as
- *            the page is charged to it: see mem_account.c.
+ *            (duplicate_of). A page is charged to an account, which lives as
+ *            long as the page is charged to it: see mem_account.c.
  * Locking    vram->lock is a spinlock and innermost, because
  *            hmmrt_vram_folio_free() runs under a page table lock.
  *            vram->populate serialises putting memory behind chunks, and
@@ -53,7 +53,7 @@
 /*
  * How many chunks in use are scanned for free memory, and what counts as small.
  */
-#define PLACE_LOOKS	32
+#define PLACE_VISITS	32
 #define PLACE_SMALL	(HMMRT_CHUNK_PAGES / 4)
 
 static void chunk_move(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk)
@@ -93,8 +93,8 @@ static void chunk_free_page(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 	lockdep_assert_held(&vram->lock);
 	if (WARN_ON_ONCE(!__test_and_clear_bit(index, chunk->used)))
 		return;
-	if (chunk->copy_of)
-		chunk->copy_of[index] = NULL;
+	if (chunk->duplicate_of)
+		chunk->duplicate_of[index] = NULL;
 	if (hmmrt_uncharge(vram, chunk, index))
 		mod_delayed_work(system_dfl_wq, &vram->trim, TRIM_DELAY);
 	vram->used_pages--;
@@ -124,13 +124,16 @@ void hmmrt_vram_folio_free(struct hmmrt_freed *freed)
 	spin_unlock_irqrestore(&vram->lock, flags);
 }
 
-/* Take @npages pages at @index, or none. Only @room may be a reserved chunk. */
+/*
+ * Take @npages pages at @index, or none. Only @reserved may be a reserved
+ * chunk.
+ */
 static bool chunk_take(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
-		       const struct hmmrt_chunk *room, unsigned int index,
+		       const struct hmmrt_chunk *reserved, unsigned int index,
 		       unsigned int npages)
 {
 	lockdep_assert_held(&vram->lock);
-	if (chunk->trimming || (chunk->reserved && chunk != room) ||
+	if (chunk->trimming || (chunk->reserved && chunk != reserved) ||
 	    find_next_bit(chunk->used, index + npages, index) < index + npages)
 		return false;
 	bitmap_set(chunk->used, index, npages);
@@ -149,7 +152,7 @@ static bool chunk_take(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
  */
 static unsigned int chunk_take_some(struct hmmrt_vram *vram,
 				    struct hmmrt_chunk *chunk,
-				    const struct hmmrt_chunk *room,
+				    const struct hmmrt_chunk *reserved,
 				    unsigned int *index, unsigned int npages)
 {
 	unsigned int first, end;
@@ -160,12 +163,12 @@ static unsigned int chunk_take_some(struct hmmrt_vram *vram,
 	end = find_next_bit(chunk->used, HMMRT_CHUNK_PAGES, first);
 	npages = min(npages, end - first);
 	*index = first;
-	return chunk_take(vram, chunk, room, first, npages) ? npages : 0;
+	return chunk_take(vram, chunk, reserved, first, npages) ? npages : 0;
 }
 
 /* Where a whole run fits in a chunk; HMMRT_CHUNK_PAGES if it does not fit. */
-static unsigned int chunk_room(struct hmmrt_chunk *chunk, unsigned int index,
-			       unsigned int npages)
+static unsigned int chunk_fit(struct hmmrt_chunk *chunk, unsigned int index,
+			      unsigned int npages)
 {
 	unsigned long at;
 
@@ -190,20 +193,20 @@ static bool vram_saves_chunks(const struct hmmrt_vram *vram)
 }
 
 /* Put a part of a block into a chunk that is partly used already. */
-static struct hmmrt_chunk *vram_take_room(struct hmmrt_vram *vram,
-					  unsigned int *index,
-					  unsigned int npages)
+static struct hmmrt_chunk *vram_take_partial(struct hmmrt_vram *vram,
+					     unsigned int *index,
+					     unsigned int npages)
 {
 	struct hmmrt_chunk *chunk, *found = NULL;
-	unsigned int looks = PLACE_LOOKS, at, found_at = 0;
+	unsigned int visits = PLACE_VISITS, at, found_at = 0;
 
 	lockdep_assert_held(&vram->lock);
 	list_for_each_entry(chunk, &vram->partial, link) {
-		if (!looks--)
+		if (!visits--)
 			break;
 		if (found && found->used_pages >= chunk->used_pages)
 			continue;
-		at = chunk_room(chunk, *index, npages);
+		at = chunk_fit(chunk, *index, npages);
 		if (at == HMMRT_CHUNK_PAGES)
 			continue;
 		found = chunk;
@@ -223,32 +226,34 @@ static struct hmmrt_chunk *vram_take_room(struct hmmrt_vram *vram,
  */
 static struct hmmrt_chunk *vram_take(struct hmmrt_vram *vram,
 				     struct hmmrt_chunk *near,
-				     struct hmmrt_chunk *room,
+				     struct hmmrt_chunk *reserved,
 				     unsigned int *index, unsigned int *npages)
 {
 	struct hmmrt_chunk *chunk;
 	unsigned int got;
 
 	lockdep_assert_held(&vram->lock);
-	if (near && chunk_take(vram, near, room, *index, *npages))
+	if (near && chunk_take(vram, near, reserved, *index, *npages))
 		return near;
-	if (room && chunk_take(vram, room, room, *index, *npages))
-		return room;
+	if (reserved && chunk_take(vram, reserved, reserved, *index, *npages))
+		return reserved;
 	if (*npages < HMMRT_CHUNK_PAGES && vram_saves_chunks(vram)) {
-		chunk = vram_take_room(vram, index, *npages);
+		chunk = vram_take_partial(vram, index, *npages);
 		if (chunk)
 			return chunk;
 	}
 	chunk = list_first_entry_or_null(&vram->free, struct hmmrt_chunk, link);
-	if (chunk && chunk_take(vram, chunk, room, *index, *npages))
+	if (chunk && chunk_take(vram, chunk, reserved, *index, *npages))
 		return chunk;
-	got = room ? chunk_take_some(vram, room, room, index, *npages) : 0;
+	got = reserved ? chunk_take_some(vram, reserved, reserved, index,
+					 *npages) :
+			 0;
 	if (got) {
 		*npages = got;
-		return room;
+		return reserved;
 	}
 	list_for_each_entry(chunk, &vram->partial, link) {
-		got = chunk_take_some(vram, chunk, room, index, *npages);
+		got = chunk_take_some(vram, chunk, reserved, index, *npages);
 		if (got) {
 			*npages = got;
 			return chunk;
@@ -261,28 +266,26 @@ static struct hmmrt_chunk *vram_take(struct hmmrt_vram *vram,
  * Allocate no more than the account may have, and charge it under the same
  * lock.
  */
-static struct hmmrt_chunk *vram_take_charged(struct hmmrt_account *account,
-					     struct hmmrt_chunk *near,
-					     struct hmmrt_chunk *room,
-					     unsigned int *index,
-					     unsigned int *npages,
-					     struct hmmrt_charge **spare,
-					     enum hmmrt_lack *lack)
+static struct hmmrt_chunk *
+vram_take_charged(struct hmmrt_account *account, struct hmmrt_chunk *near,
+		  struct hmmrt_chunk *reserved, unsigned int *index,
+		  unsigned int *npages, struct hmmrt_charge **spare,
+		  enum hmmrt_shortfall *shortfall)
 {
 	struct hmmrt_vram *vram = &account->dev->vram;
 	struct hmmrt_chunk *chunk = NULL;
 	u64 most;
 
 	spin_lock_irq(&vram->lock);
-	most = hmmrt_account_room(account);
+	most = hmmrt_account_left(account);
 	*npages = min_t(u64, *npages, most);
 	if (*npages)
-		chunk = vram_take(vram, near, room, index, npages);
+		chunk = vram_take(vram, near, reserved, index, npages);
 	if (chunk)
 		hmmrt_charge(account, chunk, *index, *npages, spare);
 	spin_unlock_irq(&vram->lock);
 	if (!chunk)
-		*lack = most ? HMMRT_LACK_ROOM : HMMRT_LACK_QUOTA;
+		*shortfall = most ? HMMRT_SHORTFALL_MEMORY : HMMRT_SHORTFALL_QUOTA;
 	return chunk;
 }
 
@@ -335,10 +338,10 @@ static void chunk_give_back(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
  *	the entries to fill follow each other; out: pages without reference and
  *	lock, to be used with hmmrt_page_init() or handed to
  *	hmmrt_vram_free_unused()
- * @room: a chunk that is reserved for this, or NULL
- * @lack: out: why no free memory was found for the rest; HMMRT_LACK_NOTHING if
- *	the driver had no memory for a chunk, which more struct pages would not
- *	help
+ * @reserved: a chunk that is reserved for this, or NULL
+ * @shortfall: out: why no free memory was found for the rest;
+ *	HMMRT_SHORTFALL_NONE if the driver had no memory for a chunk, which more
+ *	struct pages would not help
  *
  * Context: process context, may sleep; mmap_lock and block->migrate may be
  * held.
@@ -346,7 +349,8 @@ static void chunk_give_back(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
  */
 unsigned int hmmrt_vram_alloc(struct hmmrt_account *account, unsigned int index,
 			      unsigned int npages, struct page **pages,
-			      struct hmmrt_chunk *room, enum hmmrt_lack *lack)
+			      struct hmmrt_chunk *reserved,
+			      enum hmmrt_shortfall *shortfall)
 {
 	struct hmmrt_device *dev = account->dev;
 	struct hmmrt_charge *spare = NULL;
@@ -354,7 +358,7 @@ unsigned int hmmrt_vram_alloc(struct hmmrt_account *account, unsigned int index,
 	unsigned int done = 0;
 
 	pages[0] = NULL;
-	*lack = HMMRT_LACK_NOTHING;
+	*shortfall = HMMRT_SHORTFALL_NONE;
 	while (done < npages) {
 		unsigned int run = npages - done, at = index + done, i;
 		struct hmmrt_chunk *chunk;
@@ -367,7 +371,8 @@ unsigned int hmmrt_vram_alloc(struct hmmrt_account *account, unsigned int index,
 			break;
 		chunk = vram_take_charged(account,
 					  hint ? hmmrt_page_chunk(hint) : NULL,
-					  room, &at, &run, &spare, lack);
+					  reserved, &at, &run, &spare,
+					  shortfall);
 		if (!chunk)
 			break;
 		if (chunk_populate(dev, chunk)) {
@@ -411,7 +416,7 @@ unsigned int hmmrt_chunk_used(struct hmmrt_device *dev,
  * @cost: out: see hmmrt_claim_chunk()
  *
  * Before hmmrt_vram_unreserve(), only a call of hmmrt_vram_alloc() with this
- * chunk as @room takes pages of it.
+ * chunk as @reserved takes pages of it.
  * Return: as hmmrt_claim_chunk().
  */
 struct hmmrt_chunk *hmmrt_vram_reserve(struct hmmrt_device *dev,
@@ -464,35 +469,35 @@ void hmmrt_vram_used(struct hmmrt_device *dev, u64 offset)
 }
 
 /**
- * hmmrt_vram_prepare_copies() - prepare pages to hold duplicates
+ * hmmrt_vram_prepare_duplicates() - prepare pages to hold duplicates
  * @pages: of hmmrt_vram_alloc(); NULL entries are skipped
  * @n: how many
  *
  * Context: process context, may sleep.
  * Return: 0, or -ENOMEM: no memory for the pointers to blocks.
  */
-int hmmrt_vram_prepare_copies(struct page **pages, unsigned int n)
+int hmmrt_vram_prepare_duplicates(struct page **pages, unsigned int n)
 {
 	unsigned int i;
 
 	for (i = 0; i < n; i++) {
 		struct hmmrt_chunk *chunk = pages[i] ? hmmrt_page_chunk(pages[i]) :
 						       NULL;
-		struct hmmrt_block **copy_of;
+		struct hmmrt_block **duplicate_of;
 
-		if (!chunk || READ_ONCE(chunk->copy_of))
+		if (!chunk || READ_ONCE(chunk->duplicate_of))
 			continue;
 		/*
 		 * The array belongs to the device, so no cgroup is charged for
 		 * it.
 		 */
-		copy_of = kvcalloc(HMMRT_CHUNK_PAGES, sizeof(*copy_of),
-				   GFP_KERNEL);
-		if (!copy_of)
+		duplicate_of = kvcalloc(HMMRT_CHUNK_PAGES,
+					sizeof(*duplicate_of), GFP_KERNEL);
+		if (!duplicate_of)
 			return -ENOMEM;
 		/* Another thread may prepare the same chunk. */
-		if (cmpxchg(&chunk->copy_of, NULL, copy_of))
-			kvfree(copy_of);
+		if (cmpxchg(&chunk->duplicate_of, NULL, duplicate_of))
+			kvfree(duplicate_of);
 	}
 	return 0;
 }
@@ -501,13 +506,13 @@ int hmmrt_vram_prepare_copies(struct page **pages, unsigned int n)
  * Note that the page holds a duplicate of a page of the block, until it is
  * freed.
  */
-void hmmrt_vram_note_copy(struct page *page, struct hmmrt_block *block)
+void hmmrt_vram_note_duplicate(struct page *page, struct hmmrt_block *block)
 {
 	struct hmmrt_region *region = hmmrt_page_region(page);
 	struct hmmrt_chunk *chunk = hmmrt_region_chunk(region, page);
 
 	spin_lock_irq(&region->dev->vram.lock);
-	chunk->copy_of[hmmrt_page_index(page)] = block;
+	chunk->duplicate_of[hmmrt_page_index(page)] = block;
 	spin_unlock_irq(&region->dev->vram.lock);
 }
 

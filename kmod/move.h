@@ -23,13 +23,13 @@ bool hmmrt_may_evict_later(const struct hmmrt_request *req);
 int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 			      unsigned int end, struct page **pages,
 			      struct page *near);
-enum hmmrt_stay hmmrt_request_lacks(const struct hmmrt_request *req);
-void hmmrt_request_release_room(struct hmmrt_request *req);
+enum hmmrt_stay hmmrt_request_stay_reason(const struct hmmrt_request *req);
+void hmmrt_request_unreserve(struct hmmrt_request *req);
 int hmmrt_request_again(struct hmmrt_request *req, int rc);
 
 /* move_snapshot.c */
-int hmmrt_look(struct hmmrt_block *block, struct hmm_range *range,
-	       unsigned long *seq);
+int hmmrt_block_snapshot(struct hmmrt_block *block, struct hmm_range *range,
+			 unsigned long *seq);
 int hmmrt_snapshot(struct hmmrt_request *req);
 bool hmmrt_request_is_huge(const struct hmmrt_request *req);
 int hmmrt_snapshot_widened(struct hmmrt_request *req);
@@ -44,10 +44,10 @@ int hmmrt_window_to_host(struct hmmrt_request *req);
 vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf);
 
 /* move_duplicate.c */
-int hmmrt_duplicate(struct hmmrt_request *req);
+int hmmrt_duplicate_window(struct hmmrt_request *req);
 int hmmrt_share_pages(struct migrate_vma *args, struct page **from);
-bool hmmrt_copies_let_split(const struct hmmrt_request *req,
-			    unsigned int first, unsigned int count);
+bool hmmrt_duplicates_let_split(const struct hmmrt_request *req,
+				unsigned int first, unsigned int count);
 
 /* move_outcome.c */
 /* The outcome is not known yet. */

@@ -16,9 +16,9 @@
 #include "move.h"
 
 /* Chunks that may turn out busy before the device counts as full. */
-#define ROOM_TRIES	4
+#define EVICT_TRIES	4
 /* Chunks evicted for one request; each may free only few pages. */
-#define ROOM_MAX	8
+#define EVICTIONS_MAX	8
 
 /* --- allocation ----------------------------------------------------------- */
 
@@ -39,27 +39,27 @@ bool hmmrt_may_evict_later(const struct hmmrt_request *req)
 }
 
 /* A quota was reached. */
-static bool may_get_quota(struct hmmrt_request *req)
+static bool may_refill_quota(struct hmmrt_request *req)
 {
-	req->room_by = HMMRT_ROOM_QUOTA;
+	req->refill = HMMRT_REFILL_QUOTA;
 	return hmmrt_may_evict(req);
 }
 
 /* Returns true if memory is short and there is a way to make some available. */
-static bool may_get_room(struct hmmrt_request *req)
+static bool may_refill(struct hmmrt_request *req)
 {
 	const struct hmmrt_device *dev = req->binding->dev;
 
-	if (req->lack == HMMRT_LACK_NOTHING)
+	if (req->shortfall == HMMRT_SHORTFALL_NONE)
 		return false;
-	if (req->lack == HMMRT_LACK_QUOTA)
-		return may_get_quota(req);
+	if (req->shortfall == HMMRT_SHORTFALL_QUOTA)
+		return may_refill_quota(req);
 	if (!req->no_trim && hmmrt_vram_is_trimming(dev))
-		req->room_by = HMMRT_ROOM_TRIMMED;
+		req->refill = HMMRT_REFILL_TRIM;
 	else if (!req->no_grow && req->regions_seen < dev->vram.max_regions)
-		req->room_by = HMMRT_ROOM_GROWN;
+		req->refill = HMMRT_REFILL_GROW;
 	else if (hmmrt_may_evict(req))
-		req->room_by = HMMRT_ROOM_EVICTED;
+		req->refill = HMMRT_REFILL_EVICT;
 	else
 		return false;
 	return true;
@@ -92,7 +92,7 @@ static bool alloc_run(struct hmmrt_request *req, unsigned int at,
 	unsigned int n = find_next_zero_bit(req->wanted, end, at) - at, some;
 
 	some = hmmrt_vram_alloc(req->binding->account, index + at, n, pages,
-				req->room, &req->lack);
+				req->reserved, &req->shortfall);
 	*got += some;
 	return some == n;
 }
@@ -104,7 +104,7 @@ static unsigned int alloc_runs(struct hmmrt_request *req, unsigned int first,
 {
 	unsigned int at, longest = end, got = 0;
 
-	req->lack = HMMRT_LACK_NOTHING;
+	req->shortfall = HMMRT_SHORTFALL_NONE;
 	if (!near) {
 		longest = longest_run(req->wanted, first, end);
 		if (longest == end ||
@@ -129,7 +129,7 @@ static unsigned int alloc_runs(struct hmmrt_request *req, unsigned int first,
 static void memory_refused(struct hmmrt_request *req)
 {
 	struct hmmrt_binding *binding = req->binding;
-	bool quota = req->lack == HMMRT_LACK_QUOTA;
+	bool quota = req->shortfall == HMMRT_SHORTFALL_QUOTA;
 
 	if (req->refused)
 		return;
@@ -149,8 +149,9 @@ static void rule_refused(struct hmmrt_request *req, unsigned int first,
 	if (!req->access || touched < first || touched >= end ||
 	    !test_bit(touched, req->wanted) || pages[touched - first])
 		return;
-	req->rule = req->lack == HMMRT_LACK_QUOTA ? HMMRT_RULE_QUOTA :
-						    HMMRT_RULE_NO_MEMORY;
+	req->rule = req->shortfall == HMMRT_SHORTFALL_QUOTA ?
+			    HMMRT_RULE_QUOTA :
+			    HMMRT_RULE_NO_MEMORY;
 }
 
 /* Count the wanted pages in [first, end). */
@@ -188,11 +189,11 @@ int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 	req->regions_seen = READ_ONCE(dev->vram.nr_regions);
 	got = alloc_runs(req, first, end, pages, near);
 	hmmrt_evict_ahead(dev);
-	if (may_get_room(req)) {
+	if (may_refill(req)) {
 		hmmrt_vram_free_unused(dev, pages, end - first);
 		return -ENOSPC;
 	}
-	hmmrt_request_release_room(req);
+	hmmrt_request_unreserve(req);
 	if (got < count_wanted(req, first, end)) {
 		memory_refused(req);
 		rule_refused(req, first, end, pages);
@@ -201,17 +202,18 @@ int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 }
 
 /* Why a page for which no device memory was found stays. */
-enum hmmrt_stay hmmrt_request_lacks(const struct hmmrt_request *req)
+enum hmmrt_stay hmmrt_request_stay_reason(const struct hmmrt_request *req)
 {
-	return req->lack == HMMRT_LACK_QUOTA ? HMMRT_STAY_QUOTA :
-					       HMMRT_STAY_NO_MEMORY;
+	return req->shortfall == HMMRT_SHORTFALL_QUOTA ? HMMRT_STAY_QUOTA :
+							 HMMRT_STAY_NO_MEMORY;
 }
 
 /* --- between two attempts ------------------------------------------------- */
 
 /* Evict one chunk. Returns 0 if some of it is now reserved for the request. */
-static int make_room(struct hmmrt_request *req, const struct hmmrt_claim *claim,
-		     struct hmmrt_eviction *evict)
+static int evict_for_request(struct hmmrt_request *req,
+			     const struct hmmrt_claim *claim,
+			     struct hmmrt_eviction *evict)
 {
 	struct hmmrt_device *dev = req->binding->dev;
 	struct hmmrt_chunk *chunk = hmmrt_evict_one(dev, claim, evict);
@@ -222,14 +224,14 @@ static int make_room(struct hmmrt_request *req, const struct hmmrt_claim *claim,
 		req->none_left = PTR_ERR(chunk) == -ENOENT;
 		return -ENOMEM;
 	}
-	req->room = chunk;
+	req->reserved = chunk;
 	atomic64_inc(&req->binding->evictions);
 	return 0;
 }
 
 /* Try several chunks until one frees memory. */
-static int make_room_for(struct hmmrt_request *req,
-			 const struct hmmrt_claim *claim)
+static int evict_some_for_request(struct hmmrt_request *req,
+				  const struct hmmrt_claim *claim)
 {
 	struct hmmrt_eviction *evict = hmmrt_eviction_alloc();
 	unsigned int try;
@@ -238,20 +240,21 @@ static int make_room_for(struct hmmrt_request *req,
 	if (!evict)
 		return -ENOMEM;
 	hmmrt_age(req->binding->dev);
-	for (try = 0; rc == -EBUSY && try < ROOM_TRIES; try++)
-		rc = fatal_signal_pending(current) ? -EINTR :
-						     make_room(req, claim, evict);
+	for (try = 0; rc == -EBUSY && try < EVICT_TRIES; try++)
+		rc = fatal_signal_pending(current) ?
+			     -EINTR :
+			     evict_for_request(req, claim, evict);
 	kvfree(evict);
 	return rc == -EBUSY ? -ENOMEM : rc;
 }
 
 /*
  * Evict for a request that found no free memory. No lock is held, not even the
- * mmap_lock. Returns 0 if req->room is reserved for the next hmmrt_vram_alloc()
- * or memory became free otherwise; -ENOMEM if nothing could be evicted; -ENOENT
- * if the account may not have that much; -EINTR.
+ * mmap_lock. Returns 0 if req->reserved is reserved for the next
+ * hmmrt_vram_alloc() or memory became free otherwise; -ENOMEM if nothing could
+ * be evicted; -ENOENT if the account may not have that much; -EINTR.
  */
-static int request_make_room(struct hmmrt_request *req)
+static int request_evict(struct hmmrt_request *req)
 {
 	struct hmmrt_claim claim = {
 		.asker = req->binding->account,
@@ -260,7 +263,7 @@ static int request_make_room(struct hmmrt_request *req)
 	int rc;
 
 	might_sleep();
-	if (req->room_by == HMMRT_ROOM_QUOTA)
+	if (req->refill == HMMRT_REFILL_QUOTA)
 		claim.within = hmmrt_account_get_full(req->binding->account,
 						      bitmap_weight(req->wanted,
 								    HMMRT_BLOCK_PAGES));
@@ -269,13 +272,13 @@ static int request_make_room(struct hmmrt_request *req)
 		req->none_left = hmmrt_account_is_full(req->binding->account);
 		return PTR_ERR(claim.within);
 	}
-	hmmrt_request_release_room(req);
-	if (req->evictions++ >= ROOM_MAX)
+	hmmrt_request_unreserve(req);
+	if (req->evictions++ >= EVICTIONS_MAX)
 		rc = -ENOMEM;
-	else if (req->room_by == HMMRT_ROOM_QUOTA && !claim.within)
+	else if (req->refill == HMMRT_REFILL_QUOTA && !claim.within)
 		rc = 0;
 	else
-		rc = make_room_for(req, &claim);
+		rc = evict_some_for_request(req, &claim);
 	if (!claim.within)
 		return rc;
 	/* The limit is not the process's own, so more may become evictable. */
@@ -286,11 +289,11 @@ static int request_make_room(struct hmmrt_request *req)
 }
 
 /* Make the rest of the reserved chunk available to all requests. */
-void hmmrt_request_release_room(struct hmmrt_request *req)
+void hmmrt_request_unreserve(struct hmmrt_request *req)
 {
-	if (req->room)
-		hmmrt_vram_unreserve(req->binding->dev, req->room);
-	req->room = NULL;
+	if (req->reserved)
+		hmmrt_vram_unreserve(req->binding->dev, req->reserved);
+	req->reserved = NULL;
 }
 
 /*
@@ -303,17 +306,17 @@ int hmmrt_request_again(struct hmmrt_request *req, int rc)
 
 	if (rc != -ENOSPC)
 		return rc;
-	switch (req->room_by) {
-	case HMMRT_ROOM_TRIMMED:
+	switch (req->refill) {
+	case HMMRT_REFILL_TRIM:
 		hmmrt_vram_wait_trimmed(dev);
 		req->no_trim = true;
 		break;
-	case HMMRT_ROOM_GROWN:
+	case HMMRT_REFILL_GROW:
 		req->no_grow = hmmrt_vram_grow(dev, req->regions_seen);
 		break;
-	case HMMRT_ROOM_EVICTED:
-	case HMMRT_ROOM_QUOTA:
-		req->no_evict = request_make_room(req);
+	case HMMRT_REFILL_EVICT:
+	case HMMRT_REFILL_QUOTA:
+		req->no_evict = request_evict(req);
 		break;
 	}
 	return -EAGAIN;

@@ -57,7 +57,7 @@
 #include "move.h"
 #include "trace.h"
 
-static bool block_has_copies(struct hmmrt_block *block)
+static bool block_has_duplicates(struct hmmrt_block *block)
 {
 	bool found = false;
 	u32 id;
@@ -66,15 +66,16 @@ static bool block_has_copies(struct hmmrt_block *block)
 	for (id = 0; id < HMMRT_MAX_DEVICES && !found; id++) {
 		const struct hmmrt_block_map *map = block->maps[id];
 
-		found = map && map->copies &&
-			memchr_inv(map->copies, 0, sizeof(*map->copies));
+		found = map && map->duplicates &&
+			memchr_inv(map->duplicates, 0,
+				   sizeof(*map->duplicates));
 	}
 	mutex_unlock(&block->lock);
 	return found;
 }
 
 /**
- * hmmrt_copies_let_split() - drop the duplicates of a huge page before a split
+ * hmmrt_duplicates_let_split() - drop a huge page's duplicates before a split
  * @req: with a snapshot
  * @first: first page of the window that migrate_vma_setup() will isolate
  * @count: number of those pages
@@ -86,8 +87,8 @@ static bool block_has_copies(struct hmmrt_block *block)
  * Context: block->migrate held.
  * Return: whether there were duplicates.
  */
-bool hmmrt_copies_let_split(const struct hmmrt_request *req,
-			    unsigned int first, unsigned int count)
+bool hmmrt_duplicates_let_split(const struct hmmrt_request *req,
+				unsigned int first, unsigned int count)
 {
 	struct hmmrt_block *block = req->block;
 
@@ -95,7 +96,7 @@ bool hmmrt_copies_let_split(const struct hmmrt_request *req,
 	if (count == HMMRT_BLOCK_PAGES ||
 	    hmm_pfn_to_map_order(req->pfns[first]) <
 		    HMMRT_BLOCK_SHIFT - PAGE_SHIFT ||
-	    !block_has_copies(block))
+	    !block_has_duplicates(block))
 		return false;
 	hmmrt_span_revoke(block->span->space, block->start,
 			  block->start + HMMRT_BLOCK_SIZE);
@@ -164,7 +165,7 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 {
 	unsigned int i, n = hmmrt_request_pages(req), end = 0;
 	u32 id = req->binding->dev->id;
-	struct hmmrt_place place = {};
+	struct hmmrt_region_cache cache = {};
 
 	*first = n;
 	req->there = 0;
@@ -175,9 +176,9 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 		unsigned long pfn = req->pfns[i];
 
 		req->src[i] = 0;
-		if (hmmrt_has_copy(req->block, id, index) ||
+		if (hmmrt_has_duplicate(req->block, id, index) ||
 		    ((pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR) &&
-		     hmmrt_place_device(&place, hmm_pfn_to_page(pfn)) ==
+		     hmmrt_region_cache_device(&cache, hmm_pfn_to_page(pfn)) ==
 			     req->binding->dev)) {
 			hmmrt_outcome_set(req, hmmrt_request_addr(req, i), 1,
 					  HMMRT_OUTCOME_THERE);
@@ -190,8 +191,9 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 		 * This device has no duplicate, so any that exist are on
 		 * others.
 		 */
-		req->src[i] = hmmrt_copies_of(req->block, index) ? IS_SHARED :
-								   TO_SHARE;
+		req->src[i] = hmmrt_duplicates_of(req->block, index) ?
+				      IS_SHARED :
+				      TO_SHARE;
 		/* A present entry must be removed first, not replaced. */
 		if (req->src[i] == IS_SHARED &&
 		    test_bit(index, req_map(req)->mapped)) {
@@ -206,20 +208,20 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 	return end > *first ? end - *first : 0;
 }
 
-static int copies_alloc(struct hmmrt_request *req)
+static int duplicates_alloc(struct hmmrt_request *req)
 {
 	struct hmmrt_block_map *map = req_map(req);
-	struct hmmrt_copies *copies;
+	struct hmmrt_duplicates *duplicates;
 
 	lockdep_assert_held(&req->block->migrate);
 	/* Set once, under block->migrate. */
-	if (map->copies)
+	if (map->duplicates)
 		return 0;
-	copies = kvzalloc(sizeof(*copies), GFP_KERNEL_ACCOUNT);
-	if (!copies)
+	duplicates = kvzalloc(sizeof(*duplicates), GFP_KERNEL_ACCOUNT);
+	if (!duplicates)
 		return -ENOMEM;
 	mutex_lock(&req->block->lock);
-	map->copies = copies;
+	map->duplicates = duplicates;
 	mutex_unlock(&req->block->lock);
 	return 0;
 }
@@ -372,7 +374,7 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 	struct hmmrt_block *block = req->block;
 	struct hmmrt_block_map *map = req_map(req);
 	unsigned int base = block_index(req, run->first);
-	hmmrt_pte_t *ptes = req->copy_ptes;
+	hmmrt_pte_t *ptes = req->duplicate_ptes;
 	unsigned int i;
 
 	lockdep_assert_held(&block->migrate);
@@ -389,22 +391,23 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 	}
 	for (i = 0; i < run->count; i++) {
 		struct page **to = &req->pages[run->first + i];
-		struct hmmrt_copy *copy;
+		struct hmmrt_duplicate *duplicate;
 
 		ptes[i] = 0;
 		/* A present entry must be removed first, not replaced. */
 		if (!from[i] || test_bit(base + i, map->mapped))
 			continue;
-		copy = list_first_entry(spare, struct hmmrt_copy, link);
-		list_del(&copy->link);
-		copy->original = from[i];
-		copy->page = *to;
+		duplicate =
+			list_first_entry(spare, struct hmmrt_duplicate, link);
+		list_del(&duplicate->link);
+		duplicate->original = from[i];
+		duplicate->page = *to;
 		from[i] = NULL;
 		*to = NULL;
-		map->copies->at[base + i] = copy;
-		hmmrt_vram_note_copy(copy->page, block);
+		map->duplicates->at[base + i] = duplicate;
+		hmmrt_vram_note_duplicate(duplicate->page, block);
 		ptes[i] = HMMRT_PTE_VALID | HMMRT_PTE_DEVICE |
-			  hmmrt_page_offset(copy->page);
+			  hmmrt_page_offset(duplicate->page);
 		if (req->exec)
 			ptes[i] |= HMMRT_PTE_EXEC;
 		__set_bit(base + i, map->local);
@@ -473,7 +476,7 @@ static int share_run(struct hmmrt_request *req, const struct run *run,
 
 	lockdep_assert_held(&req->block->migrate);
 	/* Duplicates of the rest are gone too and must be made again. */
-	if (hmmrt_copies_let_split(req, run->first, run->count))
+	if (hmmrt_duplicates_let_split(req, run->first, run->count))
 		return -EAGAIN;
 	/*
 	 * A huge page stays huge if the kernel supports that and all of it is
@@ -499,7 +502,7 @@ static int see_shared(struct hmmrt_request *req, const struct run *run,
 	unsigned int i;
 	int rc;
 
-	rc = hmmrt_look(req->block, &range, seq);
+	rc = hmmrt_block_snapshot(req->block, &range, seq);
 	for (i = 0; i < run->count && !rc; i++) {
 		unsigned long pfn = req->dst[i];
 
@@ -532,6 +535,12 @@ static int share_and_copy(struct hmmrt_request *req, const struct run *run,
 	return rc;
 }
 
+static struct page *original_of(const struct hmmrt_block_map *map,
+				unsigned int index)
+{
+	return map->duplicates->at[index]->original;
+}
+
 /*
  * Take a reference to each page known to be shared, because another device has
  * a duplicate of it.
@@ -552,8 +561,8 @@ static int hold_shared(struct hmmrt_request *req, const struct run *run,
 
 		from[i] = NULL;
 		for (id = 0; id < HMMRT_MAX_DEVICES && !rc && !from[i]; id++)
-			if (id != own && hmmrt_has_copy(block, id, index))
-				from[i] = block->maps[id]->copies->at[index]->original;
+			if (id != own && hmmrt_has_duplicate(block, id, index))
+				from[i] = original_of(block->maps[id], index);
 		if (from[i])
 			get_page(from[i]);
 	}
@@ -609,12 +618,12 @@ static int copy_runs(struct hmmrt_request *req, unsigned int first,
 static int spare_alloc(struct list_head *spare, unsigned int count)
 {
 	while (count--) {
-		struct hmmrt_copy *copy = kzalloc(sizeof(*copy),
-						  GFP_KERNEL_ACCOUNT);
+		struct hmmrt_duplicate *duplicate =
+			kzalloc(sizeof(*duplicate), GFP_KERNEL_ACCOUNT);
 
-		if (!copy)
+		if (!duplicate)
 			return -ENOMEM;
-		list_add(&copy->link, spare);
+		list_add(&duplicate->link, spare);
 	}
 	return 0;
 }
@@ -632,7 +641,7 @@ static int memory_alloc(struct hmmrt_request *req, unsigned int first,
 
 	if (rc < 0)
 		return rc;
-	if (!hmmrt_vram_prepare_copies(pages, count))
+	if (!hmmrt_vram_prepare_duplicates(pages, count))
 		return 0;
 	hmmrt_vram_free_unused(req->binding->dev, pages, count);
 	return -ENOMEM;
@@ -643,6 +652,7 @@ static int duplicate_locked(struct hmmrt_request *req)
 	unsigned int i, first, count;
 	LIST_HEAD(spare);
 	int idx, rc;
+	u8 stayed;
 
 	lockdep_assert_held(&req->block->migrate);
 	idx = srcu_read_lock(&hmmrt_srcu);
@@ -653,21 +663,22 @@ static int duplicate_locked(struct hmmrt_request *req)
 	srcu_read_unlock(&hmmrt_srcu, idx);
 	if (rc || !count)
 		return rc;
-	rc = copies_alloc(req);
+	rc = duplicates_alloc(req);
 	if (!rc)
 		rc = spare_alloc(&spare, count);
 	if (!rc)
 		rc = memory_alloc(req, first, count);
 	if (rc)
 		goto out_free;
+	stayed = HMMRT_OUTCOME_STAYED(hmmrt_request_stay_reason(req));
 	for (i = first; i < first + count; i++)
 		if (req->src[i] && !req->pages[i])
 			hmmrt_outcome_set(req, hmmrt_request_addr(req, i), 1,
-					  HMMRT_OUTCOME_STAYED(hmmrt_request_lacks(req)));
+					  stayed);
 	rc = copy_runs(req, first, count, &spare);
 	hmmrt_vram_free_unused(req->binding->dev, req->pages + first, count);
 out_free:
-	hmmrt_copies_free(&spare);
+	hmmrt_duplicates_free(&spare);
 	/*
 	 * Without bookkeeping memory the device maps the pages where they are.
 	 */
@@ -675,7 +686,7 @@ out_free:
 }
 
 /**
- * hmmrt_duplicate() - give a device duplicates of the pages of a window
+ * hmmrt_duplicate_window() - give a device duplicates of the pages of a window
  * @req: window within one vma; not for a write
  *
  * Best effort: a page is mapped where it is if it is not private anonymous
@@ -688,13 +699,13 @@ out_free:
  * attempts; req->there is that of this attempt. Outcomes are set as far as they
  * are known.
  */
-int hmmrt_duplicate(struct hmmrt_request *req)
+int hmmrt_duplicate_window(struct hmmrt_request *req)
 {
 	u64 copied_before = req->copied;
 	int rc;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
-	if (!hmmrt_copies_work())
+	if (!hmmrt_duplicates_work())
 		return 0;
 	rc = hmmrt_block_migrate_lock(req->block);
 	if (rc)

@@ -57,7 +57,7 @@ MODULE_PARM_DESC(oversubscription,
 
 /* What happens to pages that get no memory or cannot be copied. */
 enum evict_mode {
-	EVICT_ROOM,	/* they stay; another request wants their memory */
+	EVICT_FOR_ALLOC, /* they stay; another request wants their memory */
 	EVICT_ALL,	/* wait for memory; unreadable pages stay */
 	EVICT_LOSE,	/* also drop pages unreadable LAST_TRIES times */
 };
@@ -430,9 +430,9 @@ static void evict_poison_lost(struct hmmrt_device *dev,
 
 /* Allocate nothing between begin and end: reclaim unmaps pages too. */
 static void evict_unmap(struct hmmrt_device *dev, struct hmmrt_eviction *evict,
-			bool room)
+			bool for_alloc)
 {
-	hmmrt_evictor_begin(&evict->evictor, dev, room);
+	hmmrt_evictor_begin(&evict->evictor, dev, for_alloc);
 	hmmrt_migrate_device_pfns(evict->src, evict->entries);
 	hmmrt_evictor_end(&evict->evictor);
 }
@@ -456,10 +456,10 @@ static struct hmmrt_block *next_duplicate(struct hmmrt_device *dev,
 
 	lockdep_assert_held(&hmmrt_srcu);
 	spin_lock_irq(&dev->vram.lock);
-	for (; chunk->copy_of && *index < HMMRT_CHUNK_PAGES && !block;
+	for (; chunk->duplicate_of && *index < HMMRT_CHUNK_PAGES && !block;
 	     (*index)++)
 		if (!pages || test_bit(*index, pages)) {
-			block = chunk->copy_of[*index];
+			block = chunk->duplicate_of[*index];
 			if (block && !hmmrt_block_hold(block))
 				block = NULL;
 		}
@@ -474,7 +474,7 @@ static struct hmmrt_block *next_duplicate(struct hmmrt_device *dev,
  */
 static void evict_duplicates(struct hmmrt_device *dev,
 			     struct hmmrt_chunk *chunk,
-			     const unsigned long *pages, bool room)
+			     const unsigned long *pages, bool for_alloc)
 {
 	struct hmmrt_block *block;
 	unsigned int index = 0;
@@ -484,7 +484,7 @@ static void evict_duplicates(struct hmmrt_device *dev,
 	while ((block = next_duplicate(dev, chunk, pages, &index))) {
 		const unsigned long *mapped = block->maps[dev->id]->mapped;
 
-		if (room) {
+		if (for_alloc) {
 			mutex_lock(&block->lock);
 			hmmrt_block_note_given_up(block, dev->id,
 						  bitmap_weight(mapped,
@@ -506,13 +506,13 @@ static unsigned int evict_chunk(struct hmmrt_device *dev,
 {
 	unsigned int gone;
 
-	evict_duplicates(dev, chunk, pages, mode == EVICT_ROOM);
+	evict_duplicates(dev, chunk, pages, mode == EVICT_FOR_ALLOC);
 	evict->entries = hmmrt_chunk_used(dev, chunk, pages, evict->src);
-	if (mode == EVICT_ROOM)
+	if (mode == EVICT_FOR_ALLOC)
 		INIT_LIST_HEAD(&evict->spare);
 	else
 		evict_prepare(evict, dev->numa_node);
-	evict_unmap(dev, evict, mode == EVICT_ROOM);
+	evict_unmap(dev, evict, mode == EVICT_FOR_ALLOC);
 	evict_copy(dev, chunk, evict, mode);
 	migrate_device_pages(evict->src, evict->dst, evict->entries);
 	gone = evict_count_gone(evict);
@@ -604,7 +604,7 @@ struct hmmrt_chunk *hmmrt_evict_one(struct hmmrt_device *dev,
 		return chunk;
 	before = READ_ONCE(chunk->used_pages);
 	memset(evict, 0, sizeof(*evict));
-	evict_chunk(dev, chunk, pages, evict, EVICT_ROOM);
+	evict_chunk(dev, chunk, pages, evict, EVICT_FOR_ALLOC);
 	gone = bitmap_weight(pages, HMMRT_CHUNK_PAGES) -
 	       hmmrt_chunk_used(dev, chunk, pages, evict->src);
 	trace_hmmrt_evict(dev->id, chunk->offset, before,

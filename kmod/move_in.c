@@ -38,11 +38,11 @@
 #include "trace.h"
 
 static struct hmmrt_device *pfn_device(unsigned long hmm_pfn,
-				       struct hmmrt_place *place)
+				       struct hmmrt_region_cache *cache)
 {
 	if (!(hmm_pfn & HMM_PFN_VALID) || (hmm_pfn & HMM_PFN_ERROR))
 		return NULL;
-	return hmmrt_place_device(place, hmm_pfn_to_page(hmm_pfn));
+	return hmmrt_region_cache_device(cache, hmm_pfn_to_page(hmm_pfn));
 }
 
 static bool pfn_merged(unsigned long hmm_pfn)
@@ -60,18 +60,18 @@ struct plan {
 	struct page *near;		/* a neighbour already on the device */
 };
 
-static void stays(struct hmmrt_request *req, unsigned long addr,
-		  unsigned int n, enum hmmrt_stay stay)
+static void note_stays(struct hmmrt_request *req, unsigned long addr,
+		       unsigned int n, enum hmmrt_stay stay)
 {
 	hmmrt_outcome_set(req, addr, n, HMMRT_OUTCOME_STAYED(stay));
 }
 
 /* Returns true if a page has to move, by the snapshot. */
 static bool plan_page(struct hmmrt_request *req, struct plan *plan,
-		      struct hmmrt_place *place, unsigned int i)
+		      struct hmmrt_region_cache *cache, unsigned int i)
 {
 	unsigned long addr = hmmrt_request_addr(req, i);
-	struct hmmrt_device *dev = pfn_device(req->pfns[i], place);
+	struct hmmrt_device *dev = pfn_device(req->pfns[i], cache);
 
 	if (dev == req->binding->dev) {
 		plan->near = hmm_pfn_to_page(req->pfns[i]);
@@ -82,10 +82,10 @@ static bool plan_page(struct hmmrt_request *req, struct plan *plan,
 	if (dev && req->no_peers)
 		return false;
 	/* This page is duplicated instead. */
-	if (req->copy && !dev && req->pfns[i])
+	if (req->duplicate && !dev && req->pfns[i])
 		return false;
 	if (pfn_merged(req->pfns[i])) {
-		stays(req, addr, 1, HMMRT_STAY_MERGED);
+		note_stays(req, addr, 1, HMMRT_STAY_MERGED);
 		return false;
 	}
 	if (dev)
@@ -94,23 +94,23 @@ static bool plan_page(struct hmmrt_request *req, struct plan *plan,
 }
 
 /*
- * Plan from page @from on. With req->copy the plan ends after one run of pages
- * that move: pages between two runs may have duplicates on any device, and a
- * migration takes away all duplicates in its range.
+ * Plan from page @from on. With req->duplicate the plan ends after one run of
+ * pages that move: pages between two runs may have duplicates on any device,
+ * and a migration takes away all duplicates in its range.
  */
 static struct plan make_plan(struct hmmrt_request *req, unsigned int from)
 {
 	unsigned int i, n = hmmrt_request_pages(req);
 	struct plan plan = { .first = n };
-	struct hmmrt_place place = {};
+	struct hmmrt_region_cache cache = {};
 
 	bitmap_zero(req->wanted, HMMRT_BLOCK_PAGES);
 	for (i = from; i < n; i++) {
-		if (plan_page(req, &plan, &place, i)) {
+		if (plan_page(req, &plan, &cache, i)) {
 			__set_bit(i, req->wanted);
 			plan.first = min(plan.first, i);
 			plan.end = i + 1;
-		} else if (req->copy && plan.end) {
+		} else if (req->duplicate && plan.end) {
 			break;
 		}
 	}
@@ -291,7 +291,7 @@ static enum hmmrt_stay why_unassigned(const struct hmmrt_request *req,
 				      unsigned long addr)
 {
 	return test_bit((addr - req->start) >> PAGE_SHIFT, req->wanted) ?
-		       hmmrt_request_lacks(req) :
+		       hmmrt_request_stay_reason(req) :
 		       HMMRT_STAY_BUSY;
 }
 
@@ -317,7 +317,7 @@ static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args,
 		 * write.
 		 */
 		if (!page && userfaultfd_wp(req->vma)) {
-			stays(req, addr, n, HMMRT_STAY_WATCHED);
+			note_stays(req, addr, n, HMMRT_STAY_WATCHED);
 			continue;
 		}
 		/*
@@ -327,7 +327,7 @@ static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args,
 		if (page && folio_test_ksm(page_folio(page)))
 			continue;
 		if (!pages[i]) {
-			stays(req, addr, n, why_unassigned(req, addr));
+			note_stays(req, addr, n, why_unassigned(req, addr));
 			continue;
 		}
 		if (args->src[i] & HMMRT_PFN_COMPOUND) {
@@ -379,7 +379,7 @@ static int migrate_in(struct hmmrt_request *req, const struct plan *plan,
 		.src = req->src,
 		.dst = req->dst,
 		.pgmap_owner = hmmrt_pgmap_owner(),
-		.flags = (req->copy ? 0 : MIGRATE_VMA_SELECT_SYSTEM) |
+		.flags = (req->duplicate ? 0 : MIGRATE_VMA_SELECT_SYSTEM) |
 			 plan->select,
 	};
 	struct copies copies = {
@@ -396,7 +396,7 @@ static int migrate_in(struct hmmrt_request *req, const struct plan *plan,
 	    !hmmrt_huge_fails(req->block->span->space))
 		args.flags |= HMMRT_SELECT_COMPOUND;
 	hmmrt_history_prepare(req->block);
-	hmmrt_copies_let_split(req, plan->first, plan->end - plan->first);
+	hmmrt_duplicates_let_split(req, plan->first, plan->end - plan->first);
 	rc = migrate_vma_setup(&args);
 	if (rc)
 		return rc;
@@ -438,12 +438,13 @@ static int snapshot_and_plan(struct hmmrt_request *req, unsigned int from,
 /* Set why the planned pages stay: there is no device memory for them. */
 static void plan_is_full(struct hmmrt_request *req, const struct plan *plan)
 {
+	u8 stayed = HMMRT_OUTCOME_STAYED(hmmrt_request_stay_reason(req));
 	u8 *outcomes = hmmrt_outcomes(req);
 	unsigned int i;
 
 	for (i = plan->first; i < plan->end; i++)
 		if (outcomes[i] == HMMRT_OUTCOME_OPEN)
-			outcomes[i] = HMMRT_OUTCOME_STAYED(hmmrt_request_lacks(req));
+			outcomes[i] = stayed;
 }
 
 /* Migrate the pages of the next plan, and advance *from past that plan. */
@@ -457,7 +458,7 @@ static int migrate_planned(struct hmmrt_request *req, unsigned int *from)
 	*from = hmmrt_request_pages(req);
 	if (rc || plan.first >= plan.end)
 		return rc;
-	if (req->copy)
+	if (req->duplicate)
 		*from = plan.end;
 	rc = hmmrt_request_alloc_pages(req, plan.first, plan.end, req->pages,
 				       plan.near);
@@ -490,7 +491,7 @@ static int migrate_locked(struct hmmrt_request *req)
 
 /**
  * hmmrt_migrate_to_device() - move what can move of a window, best effort
- * @req: window within one vma; with @req->copy, pages in system memory stay
+ * @req: window within one vma; with req->duplicate, pages in system memory stay
  *
  * Context: mmap_lock held for reading; takes block->migrate.
  * Return: 0, however many pages moved; -EMLINK nothing moved, COW has to be

@@ -23,7 +23,7 @@
  * much as there was memory for. For a block that is one page on the device this
  * is one page, or else single pages.
  */
-struct home_pages {
+struct host_pages {
 	int node;			/* or NUMA_NO_NODE: mapping's policy */
 	bool strict;			/* on that node and no other */
 	unsigned int n;
@@ -42,7 +42,7 @@ static int advised_node(const struct hmmrt_advice *advice)
 
 static struct page *alloc_host_page(struct vm_area_struct *vma,
 				    unsigned long addr,
-				    const struct home_pages *to, bool must)
+				    const struct host_pages *to, bool must)
 {
 	gfp_t gfp = GFP_HIGHUSER_MOVABLE;
 
@@ -56,7 +56,7 @@ static struct page *alloc_host_page(struct vm_area_struct *vma,
 }
 
 static void alloc_host(struct vm_area_struct *vma, unsigned long start,
-		       struct home_pages *to, unsigned int n, unsigned int must)
+		       struct host_pages *to, unsigned int n, unsigned int must)
 {
 	unsigned int i;
 
@@ -72,7 +72,7 @@ static void alloc_host(struct vm_area_struct *vma, unsigned long start,
 /* Allocate one page for a whole block. Returns false if that fails. */
 static bool alloc_host_huge(struct hmmrt_space *space,
 			    struct vm_area_struct *vma, unsigned long start,
-			    struct home_pages *to)
+			    struct host_pages *to)
 {
 	struct page *page = NULL;
 	unsigned int i;
@@ -90,7 +90,7 @@ static bool alloc_host_huge(struct hmmrt_space *space,
 }
 
 /* Forget a page that the process uses now, so that it is not freed. */
-static void home_page_used(struct home_pages *to, unsigned int i)
+static void host_page_used(struct host_pages *to, unsigned int i)
 {
 	if (to->huge)
 		memset(to->page, 0, sizeof(to->page));
@@ -98,7 +98,7 @@ static void home_page_used(struct home_pages *to, unsigned int i)
 		to->page[i] = NULL;
 }
 
-static void free_host(struct home_pages *to)
+static void free_host(struct host_pages *to)
 {
 	unsigned int i;
 
@@ -106,7 +106,7 @@ static void free_host(struct home_pages *to)
 		if (!to->page[i])
 			continue;
 		put_page(to->page[i]);
-		home_page_used(to, i);
+		host_page_used(to, i);
 	}
 }
 
@@ -126,7 +126,7 @@ static void report_unreadable(struct page *src, int rc)
 }
 
 /* A window that migrates to system memory, and the result of that. */
-struct homecoming {
+struct move_out {
 	struct hmmrt_block *block;	/* NULL: only one page migrates */
 	struct hmmrt_request *req;	/* NULL: a CPU fault */
 	enum hmmrt_cause cause;
@@ -139,12 +139,12 @@ struct homecoming {
 };
 
 /* There is no system memory for @n pages from index @i on. */
-static void home_is_full(const struct homecoming *home,
+static void host_is_full(const struct move_out *out,
 			 const struct migrate_vma *args, unsigned long i,
 			 unsigned int n)
 {
-	if (home->req)
-		hmmrt_outcome_set(home->req, args->start + (i << PAGE_SHIFT), n,
+	if (out->req)
+		hmmrt_outcome_set(out->req, args->start + (i << PAGE_SHIFT), n,
 				  HMMRT_OUTCOME_STAYED(HMMRT_STAY_NO_MEMORY));
 }
 
@@ -153,22 +153,22 @@ static void home_is_full(const struct homecoming *home,
  * core splits the block as far as it can, into single pages from the first one
  * on.
  */
-static void assign_home_huge(struct migrate_vma *args, struct home_pages *to,
-			     struct homecoming *home)
+static void assign_host_huge(struct migrate_vma *args, struct host_pages *to,
+			     struct move_out *out)
 {
 	struct page *src = migrate_pfn_to_page(args->src[0]);
 	unsigned int i;
 	int rc;
 
 	if (!to->page[0]) {
-		home_is_full(home, args, 0, HMMRT_BLOCK_PAGES);
+		host_is_full(out, args, 0, HMMRT_BLOCK_PAGES);
 		return;
 	}
 	rc = copy_out(src, to->page, to->n);
 	if (rc) {
 		report_unreadable(src, rc);
 		/* The touched page is part of the block. */
-		home->must_unreadable = true;
+		out->must_unreadable = true;
 		return;
 	}
 	if (to->huge) {
@@ -179,7 +179,7 @@ static void assign_home_huge(struct migrate_vma *args, struct home_pages *to,
 	}
 	for (i = 0; i < to->n; i++) {
 		if (!to->page[i]) {
-			home_is_full(home, args, i, 1);
+			host_is_full(out, args, i, 1);
 			continue;
 		}
 		lock_page(to->page[i]);
@@ -188,8 +188,8 @@ static void assign_home_huge(struct migrate_vma *args, struct home_pages *to,
 }
 
 /* How many pages from @i on are consecutive on a device, for a single copy. */
-static unsigned long home_run(const struct migrate_vma *args,
-			      const struct home_pages *to, unsigned long i)
+static unsigned long host_run(const struct migrate_vma *args,
+			      const struct host_pages *to, unsigned long i)
 {
 	unsigned long end = min_t(unsigned long, args->npages, to->n), j;
 
@@ -202,17 +202,16 @@ static unsigned long home_run(const struct migrate_vma *args,
 	return j - i;
 }
 
-static void take_home(struct migrate_vma *args, struct home_pages *to,
-		      unsigned long i)
+static void assign_host_page(struct migrate_vma *args, struct host_pages *to,
+			     unsigned long i)
 {
 	lock_page(to->page[i]);
 	args->dst[i] = migrate_pfn(page_to_pfn(to->page[i]));
 }
 
 /* Copy a run: all at once, or if that fails page by page. */
-static void bring_run_home(struct migrate_vma *args, struct home_pages *to,
-			   unsigned long i, unsigned long n,
-			   struct homecoming *home)
+static void copy_run_out(struct migrate_vma *args, struct host_pages *to,
+			 unsigned long i, unsigned long n, struct move_out *out)
 {
 	bool copied = n > 1 && !copy_out(migrate_pfn_to_page(args->src[i]),
 					 &to->page[i], n);
@@ -223,19 +222,19 @@ static void bring_run_home(struct migrate_vma *args, struct home_pages *to,
 		int rc = copied ? 0 : copy_out(src, &to->page[i], 1);
 
 		if (!rc) {
-			take_home(args, to, i);
+			assign_host_page(args, to, i);
 			continue;
 		}
 		report_unreadable(src, rc);
-		home->must_unreadable |= i == home->must;
+		out->must_unreadable |= i == out->must;
 	}
 }
 
 /*
  * Copy the pages and set dst. A page that its device cannot read stays there.
  */
-static void assign_home(struct migrate_vma *args, struct home_pages *to,
-			struct homecoming *home)
+static void assign_host(struct migrate_vma *args, struct host_pages *to,
+			struct move_out *out)
 {
 	unsigned long i, n;
 
@@ -246,44 +245,44 @@ static void assign_home(struct migrate_vma *args, struct home_pages *to,
 		n = 1;
 		if (!src || !(args->src[i] & MIGRATE_PFN_MIGRATE))
 			continue;
-		if (home->dev && hmmrt_page_device(src) != home->dev)
+		if (out->dev && hmmrt_page_device(src) != out->dev)
 			continue;
 		if (args->src[i] & HMMRT_PFN_COMPOUND) {
-			assign_home_huge(args, to, home);
+			assign_host_huge(args, to, out);
 			return;
 		}
-		home->raced = to->huge;
+		out->raced = to->huge;
 		if (to->huge)
 			return;
 		if (i >= to->n || !to->page[i]) {
-			home_is_full(home, args, i, 1);
+			host_is_full(out, args, i, 1);
 			continue;
 		}
-		n = home_run(args, to, i);
-		bring_run_home(args, to, i, n, home);
+		n = host_run(args, to, i);
+		copy_run_out(args, to, i, n, out);
 	}
 }
 
 /* @n pages from index @i on are in system memory now. */
-static void home_reached(struct homecoming *home, const struct migrate_vma *args,
+static void host_reached(struct move_out *out, const struct migrate_vma *args,
 			 unsigned long i, unsigned int n, u64 word)
 {
 	unsigned long addr = args->start + (i << PAGE_SHIFT);
 
-	home->moved += n;
-	if (home->block)
-		hmmrt_history_note(home->block, addr, n, word);
-	if (home->req)
-		hmmrt_outcome_set(home->req, addr, n, HMMRT_OUTCOME_MOVED);
+	out->moved += n;
+	if (out->block)
+		hmmrt_history_note(out->block, addr, n, word);
+	if (out->req)
+		hmmrt_outcome_set(out->req, addr, n, HMMRT_OUTCOME_MOVED);
 }
 
-static void migrate_out(struct migrate_vma *args, struct home_pages *to,
-			struct homecoming *home)
+static void migrate_out(struct migrate_vma *args, struct host_pages *to,
+			struct move_out *out)
 {
-	u64 word = hmmrt_history_word(home->cause, HMMRT_LOCATION_HOST);
+	u64 word = hmmrt_history_word(out->cause, HMMRT_LOCATION_HOST);
 	unsigned long i;
 
-	assign_home(args, to, home);
+	assign_host(args, to, out);
 	migrate_vma_pages(args);
 	for (i = 0; i < args->npages; i++) {
 		if (!args->dst[i])
@@ -293,25 +292,25 @@ static void migrate_out(struct migrate_vma *args, struct home_pages *to,
 		 */
 		folio_mark_dirty(page_folio(to->page[i]));
 		if (args->src[i] & MIGRATE_PFN_MIGRATE)
-			home_reached(home, args, i,
+			host_reached(out, args, i,
 				     hmmrt_pfn_pages(args->dst[i]), word);
-		home_page_used(to, i);
+		host_page_used(to, i);
 	}
 	migrate_vma_finalize(args);
 }
 
 /* Arrays for up to a block of pages; not initialised. */
-struct home_arrays {
+struct host_arrays {
 	unsigned long src[HMMRT_BLOCK_PAGES];
 	unsigned long dst[HMMRT_BLOCK_PAGES];
-	struct home_pages to;
+	struct host_pages to;
 };
 
 /* One attempt at the window of @args. */
-static int migrate_window_out(struct migrate_vma *args, struct home_pages *to,
-			      struct homecoming *home)
+static int migrate_window_out(struct migrate_vma *args, struct host_pages *to,
+			      struct move_out *out)
 {
-	struct hmmrt_block *block = home->block;
+	struct hmmrt_block *block = out->block;
 	int rc = hmmrt_block_migrate_lock(block);
 
 	if (rc)
@@ -319,27 +318,27 @@ static int migrate_window_out(struct migrate_vma *args, struct home_pages *to,
 	hmmrt_history_prepare(block);
 	rc = migrate_vma_setup(args);
 	if (!rc && args->cpages)
-		migrate_out(args, to, home);
+		migrate_out(args, to, out);
 	hmmrt_block_migrate_unlock(block);
 	return rc;
 }
 
 /* Migrate the window as one page, if it is one. Returns true if that is all. */
 static bool migrate_huge_out(struct hmmrt_request *req,
-			     struct migrate_vma *args, struct home_pages *to,
-			     struct homecoming *home, int *rc)
+			     struct migrate_vma *args, struct host_pages *to,
+			     struct move_out *out, int *rc)
 {
 	if (!(req->pfns[0] & HMM_PFN_VALID) || !hmmrt_request_is_huge(req) ||
 	    !alloc_host_huge(req->block->span->space, req->vma, req->start, to))
 		return false;
 	args->flags |= HMMRT_SELECT_COMPOUND;
-	*rc = migrate_window_out(args, to, home);
+	*rc = migrate_window_out(args, to, out);
 	args->flags &= ~HMMRT_SELECT_COMPOUND;
 	free_host(to);
 	/* Single pages of the block may still be readable. */
-	if (!home->must_unreadable)
+	if (!out->must_unreadable)
 		return true;
-	home->must_unreadable = false;
+	out->must_unreadable = false;
 	return false;
 }
 
@@ -368,14 +367,14 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 			       MIGRATE_VMA_SELECT_DEVICE_PRIVATE |
 				       MIGRATE_VMA_SELECT_DEVICE_COHERENT,
 	};
-	struct homecoming home = {
+	struct move_out out = {
 		.block = req->block,
 		.req = req,
 		.cause = req->cause,
 		.dev = dev,
 		.must = ULONG_MAX,
 	};
-	struct home_pages *to;
+	struct host_pages *to;
 	int rc = 0;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
@@ -384,15 +383,15 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 		return -ENOMEM;
 	to->strict = req->node != NUMA_NO_NODE;
 	to->node = to->strict ? req->node : advised_node(&req->advice);
-	if (!migrate_huge_out(req, &args, to, &home, &rc)) {
+	if (!migrate_huge_out(req, &args, to, &out, &rc)) {
 		alloc_host(req->vma, req->start, to, n, n);
-		rc = migrate_window_out(&args, to, &home);
+		rc = migrate_window_out(&args, to, &out);
 		free_host(to);
 	}
 	kvfree(to);
-	if (home.raced)
+	if (out.raced)
 		rc = -EAGAIN;
-	req->moved += home.moved;
+	req->moved += out.moved;
 	trace_hmmrt_migrate_to_host(req->start, req->end, req->moved, false);
 	return rc == -EINVAL ? 0 : rc;
 }
@@ -401,15 +400,15 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 static unsigned long pages_there(struct hmmrt_request *req)
 {
 	unsigned long i, n = hmmrt_request_pages(req), count = 0;
-	struct hmmrt_place place = {};
+	struct hmmrt_region_cache cache = {};
 
 	for (i = 0; i < n; i++) {
+		unsigned long pfn = req->pfns[i];
 		struct hmmrt_device *dev = NULL;
 
-		if ((req->pfns[i] & HMM_PFN_VALID) &&
-		    !(req->pfns[i] & HMM_PFN_ERROR))
-			dev = hmmrt_place_device(&place,
-						 hmm_pfn_to_page(req->pfns[i]));
+		if ((pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR))
+			dev = hmmrt_region_cache_device(&cache,
+							hmm_pfn_to_page(pfn));
 		if (dev && (!req->binding || req->binding->dev == dev))
 			continue;
 		hmmrt_outcome_set(req, req->start + (i << PAGE_SHIFT), 1,
@@ -562,7 +561,7 @@ static int cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
  */
 static bool cpu_fault_alloc(struct hmmrt_space *space, struct vm_fault *vmf,
 			    const struct migrate_vma *args,
-			    struct home_pages *to)
+			    struct host_pages *to)
 {
 	unsigned int n = (args->end - args->start) >> PAGE_SHIFT;
 	unsigned int must = (vmf->address - args->start) >> PAGE_SHIFT;
@@ -590,13 +589,13 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 				    struct hmmrt_space *space,
 				    struct hmmrt_block *block, int node)
 {
-	struct homecoming home = {
+	struct move_out out = {
 		.block = block,
 		.cause = cpu_fault_cause(space),
 		.must = (vmf->address - args->start) >> PAGE_SHIFT,
 	};
 	u64 began = hmmrt_now_us();
-	struct home_arrays *arrays;
+	struct host_arrays *arrays;
 	vm_fault_t ret = 0;
 
 	arrays = kvmalloc(sizeof(*arrays), GFP_KERNEL);
@@ -618,18 +617,18 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	}
 	if (!args->cpages)
 		goto out_free;
-	migrate_out(args, &arrays->to, &home);
-	trace_hmmrt_migrate_to_host(args->start, args->end, home.moved, true);
+	migrate_out(args, &arrays->to, &out);
+	trace_hmmrt_migrate_to_host(args->start, args->end, out.moved, true);
 	if (space)
-		atomic64_add(home.moved, &space->migrated_to_host);
-	if (block && home.moved && home.cause == HMMRT_CAUSE_CPU_FAULT)
-		hmmrt_thrashing_came_home(block, hmmrt_page_device(vmf->page),
-					  args->start, args->end, began);
+		atomic64_add(out.moved, &space->migrated_to_host);
+	if (block && out.moved && out.cause == HMMRT_CAUSE_CPU_FAULT)
+		hmmrt_thrashing_moved_back(block, hmmrt_page_device(vmf->page),
+					   args->start, args->end, began);
 	/*
 	 * The device cannot give the page back, so another fault would not
 	 * help.
 	 */
-	if (home.must_unreadable)
+	if (out.must_unreadable)
 		ret = VM_FAULT_SIGBUS;
 out_free:
 	free_host(&arrays->to);

@@ -53,7 +53,7 @@ void hmmrt_outcomes_reopen(struct hmmrt_request *req)
  * does not move it. For a large folio only a pin for I/O can be detected. A
  * locked page does not count: the holder of the lock releases the page soon.
  */
-static bool folio_is_held(struct folio *folio, unsigned int copies)
+static bool folio_is_held(struct folio *folio, unsigned int duplicates)
 {
 	int known;
 
@@ -62,7 +62,7 @@ static bool folio_is_held(struct folio *folio, unsigned int copies)
 	if (folio_test_large(folio) || folio_test_locked(folio))
 		return false;
 	known = atomic_read(&folio->_mapcount) + 1;
-	known += folio_test_swapcache(folio) + copies;
+	known += folio_test_swapcache(folio) + duplicates;
 	/* The folio returns to its LRU list after an attempt to move it. */
 	known += !folio_is_zone_device(folio) && !folio_test_lru(folio);
 	return folio_ref_count(folio) > known;
@@ -72,7 +72,7 @@ static bool folio_is_held(struct folio *folio, unsigned int copies)
 static enum hmmrt_stay page_stay(const struct hmmrt_request *req,
 				 unsigned int index, unsigned long pfn)
 {
-	unsigned int copies = hmmrt_copies_of(req->block, index);
+	unsigned int duplicates = hmmrt_duplicates_of(req->block, index);
 	struct folio *folio = NULL;
 
 	if (pfn & HMM_PFN_VALID)
@@ -84,15 +84,16 @@ static enum hmmrt_stay page_stay(const struct hmmrt_request *req,
 			       HMMRT_STAY_BUSY;
 	if (folio_test_ksm(folio))
 		return HMMRT_STAY_MERGED;
-	return folio_is_held(folio, copies) ? HMMRT_STAY_PINNED : HMMRT_STAY_BUSY;
+	return folio_is_held(folio, duplicates) ? HMMRT_STAY_PINNED :
+						  HMMRT_STAY_BUSY;
 }
 
 /*
  * The outcome by the current state. A page on no device counts as system
  * memory.
  */
-static u8 explain(const struct hmmrt_request *req, int vma_stays,
-		  unsigned int index, unsigned long pfn)
+static u8 outcome_explain(const struct hmmrt_request *req, int vma_stays,
+			  unsigned int index, unsigned long pfn)
 {
 	struct hmmrt_device *dev = NULL;
 
@@ -117,6 +118,7 @@ int hmmrt_outcomes_explain(struct hmmrt_request *req)
 	unsigned long i, n = hmmrt_request_pages(req);
 	struct hmmrt_block *block = req->block;
 	u8 *outcomes = hmmrt_outcomes(req);
+	unsigned int base;
 	int rc, vma_stays;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
@@ -127,16 +129,16 @@ int hmmrt_outcomes_explain(struct hmmrt_request *req)
 		return rc;
 	vma_stays = hmmrt_vma_stays(req->vma);
 	if (vma_stays < 0 && ((req->advice.flags & HMMRT_RANGE_NO_MIGRATE) ||
-			      (req->copy && !hmmrt_copies_work())))
+			      (req->duplicate && !hmmrt_duplicates_work())))
 		vma_stays = HMMRT_STAY_POLICY;
 	mutex_lock(&block->lock);
 	if (hmmrt_block_read_retry(block, req->seq))
 		rc = -EAGAIN;
+	base = outcome_index(req, req->start);
 	for (i = 0; i < n && !rc; i++)
 		if (outcomes[i] == HMMRT_OUTCOME_OPEN)
-			outcomes[i] = explain(req, vma_stays,
-					      outcome_index(req, req->start) + i,
-					      req->pfns[i]);
+			outcomes[i] = outcome_explain(req, vma_stays, base + i,
+						      req->pfns[i]);
 	mutex_unlock(&block->lock);
 	return rc;
 }

@@ -29,7 +29,7 @@ void hmmrt_request_free(struct hmmrt_request *req)
 {
 	if (!req)
 		return;
-	hmmrt_request_release_room(req);
+	hmmrt_request_unreserve(req);
 	kvfree(req);
 }
 
@@ -41,10 +41,10 @@ void hmmrt_request_free(struct hmmrt_request *req)
  */
 int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm)
 {
-	if (req->room) {
+	if (req->reserved) {
 		if (mmap_read_trylock(mm))
 			return 0;
-		hmmrt_request_release_room(req);
+		hmmrt_request_unreserve(req);
 	}
 	return hmmrt_mmap_read_lock(mm, req->nowait);
 }

@@ -176,7 +176,7 @@ void __init hmmrt_selftest(void)
 			break;
 		cond_resched();
 	}
-	hmmrt_copies_allow(!rc);
+	hmmrt_duplicates_allow(!rc);
 	if (rc)
 		pr_warn("hmmrt: no duplicates of read-mostly memory: %s (%d)\n",
 			rc == -EBADE ? "this kernel writes shared pages in place" :

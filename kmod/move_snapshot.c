@@ -20,10 +20,10 @@
 /*
  * Retries when unrelated invalidations in the span bump the notifier sequence.
  */
-#define LOOK_TRIES	16
+#define SNAPSHOT_TRIES	16
 
 /**
- * hmmrt_look() - snapshot the CPU page table of a block, or of a part of it
+ * hmmrt_block_snapshot() - snapshot the CPU page table of a block's pages
  * @block: in use
  * @range: all but notifier and notifier_seq is set
  * @seq: out: for hmmrt_block_read_retry()
@@ -34,8 +34,8 @@
  * Context: mmap_lock held for reading.
  * Return: of hmm_range_fault(), but -EAGAIN for -EBUSY.
  */
-int hmmrt_look(struct hmmrt_block *block, struct hmm_range *range,
-	       unsigned long *seq)
+int hmmrt_block_snapshot(struct hmmrt_block *block, struct hmm_range *range,
+			 unsigned long *seq)
 {
 	size_t bytes = ((range->end - range->start) >> PAGE_SHIFT) *
 		       sizeof(range->hmm_pfns[0]);
@@ -44,7 +44,7 @@ int hmmrt_look(struct hmmrt_block *block, struct hmm_range *range,
 
 	lockdep_assert_held(&block->span->space->mm->mmap_lock);
 	range->notifier = &block->span->notifier;
-	for (try = 0; rc == -EBUSY && try < LOOK_TRIES; try++) {
+	for (try = 0; rc == -EBUSY && try < SNAPSHOT_TRIES; try++) {
 		memset(range->hmm_pfns, 0, bytes);
 		*seq = hmmrt_block_read_begin(block, &range->notifier_seq);
 		rc = hmm_range_fault(range);
@@ -66,7 +66,7 @@ int hmmrt_snapshot(struct hmmrt_request *req)
 		.dev_private_owner = hmmrt_pgmap_owner(),
 	};
 
-	return hmmrt_look(req->block, &range, &req->seq);
+	return hmmrt_block_snapshot(req->block, &range, &req->seq);
 }
 
 /*
@@ -104,7 +104,7 @@ static bool block_is_alike(const struct hmmrt_request *req)
 }
 
 /* Widen the window if policy takes more than it, judged by its snapshot. */
-static bool widen(struct hmmrt_request *req)
+static bool window_widen(struct hmmrt_request *req)
 {
 	struct hmmrt_block *block = req->block;
 	struct hmmrt_policy_window old = {
@@ -132,7 +132,7 @@ static bool widen(struct hmmrt_request *req)
  */
 int hmmrt_snapshot_widened(struct hmmrt_request *req)
 {
-	return widen(req) ? hmmrt_snapshot(req) : 0;
+	return window_widen(req) ? hmmrt_snapshot(req) : 0;
 }
 
 /* Returns true for a page in system memory that a write would have to copy. */

@@ -89,7 +89,7 @@ void hmmrt_spans_forget_binding(struct hmmrt_binding *binding)
 			/* The next binding starts with a new count. */
 			block->maps[device_id]->refaults.away = false;
 			mutex_unlock(&block->lock);
-			hmmrt_copies_free(&taken);
+			hmmrt_duplicates_free(&taken);
 			INIT_LIST_HEAD(&taken);
 			if (alive && wait)
 				block_migrate_back(binding, block, &wait);

@@ -32,8 +32,8 @@
 
 #include "policy.h"
 
-static unsigned int weight(const unsigned long *map, unsigned int first,
-			   unsigned int count)
+static unsigned int density_weight(const unsigned long *map, unsigned int first,
+				   unsigned int count)
 {
 	unsigned int end = first + count;
 	unsigned int bit = first;
@@ -46,8 +46,8 @@ static unsigned int weight(const unsigned long *map, unsigned int first,
 	return n;
 }
 
-static struct hmmrt_policy_decision decided(enum hmmrt_policy_want want,
-					    enum hmmrt_policy_rule rule)
+static struct hmmrt_policy_decision make_decision(enum hmmrt_policy_want want,
+						  enum hmmrt_policy_rule rule)
 {
 	return (struct hmmrt_policy_decision){ .want = want, .rule = rule };
 }
@@ -62,8 +62,8 @@ stays_whatever(const struct hmmrt_policy_page *page)
 		return HMMRT_RULE_NO_MIGRATE;
 	if (page->migration_policy == HMMRT_MIGRATE_NEVER)
 		return HMMRT_RULE_NEVER;
-	if (page->no_room)
-		return HMMRT_RULE_NO_ROOM;
+	if (page->too_small)
+		return HMMRT_RULE_TOO_SMALL;
 	return HMMRT_RULE_NONE;
 }
 
@@ -72,7 +72,7 @@ stays_whatever(const struct hmmrt_policy_page *page)
  * @page: all that the decision depends on
  *
  * These are the rules of nvidia-uvm in its order, with two differences. A write
- * to read-mostly memory does not give up the preferred location. NO_ROOM
+ * to read-mostly memory does not give up the preferred location. TOO_SMALL
  * overrides advice, because otherwise an access that needs more memory than the
  * device has free would never end.
  */
@@ -84,25 +84,29 @@ hmmrt_policy_residency(const struct hmmrt_policy_page *page)
 	enum hmmrt_policy_rule rule = stays_whatever(page);
 
 	if (rule != HMMRT_RULE_NONE)
-		return decided(HMMRT_POLICY_STAY, rule);
+		return make_decision(HMMRT_POLICY_STAY, rule);
 	if (mostly_read && !page->write)
-		return decided(HMMRT_POLICY_COPY, HMMRT_RULE_READ_MOSTLY_READ);
+		return make_decision(HMMRT_POLICY_DUPLICATE,
+				     HMMRT_RULE_READ_MOSTLY_READ);
 	if (advice->preferred == page->device)
-		return decided(HMMRT_POLICY_MOVE, HMMRT_RULE_PREFERRED_HERE);
+		return make_decision(HMMRT_POLICY_MOVE,
+				     HMMRT_RULE_PREFERRED_HERE);
 	if (advice->preferred != HMMRT_LOCATION_NONE)
-		return decided(HMMRT_POLICY_STAY,
-			       HMMRT_RULE_PREFERRED_ELSEWHERE);
+		return make_decision(HMMRT_POLICY_STAY,
+				     HMMRT_RULE_PREFERRED_ELSEWHERE);
 	if (page->pinned)
-		return decided(HMMRT_POLICY_STAY, HMMRT_RULE_THRASHING);
+		return make_decision(HMMRT_POLICY_STAY, HMMRT_RULE_THRASHING);
 	if (mostly_read)
-		return decided(HMMRT_POLICY_MOVE, HMMRT_RULE_READ_MOSTLY_WRITE);
+		return make_decision(HMMRT_POLICY_MOVE,
+				     HMMRT_RULE_READ_MOSTLY_WRITE);
 	if (hmmrt_policy_maps_ahead(advice, page->device))
-		return decided(HMMRT_POLICY_STAY, HMMRT_RULE_ACCESSED_BY);
+		return make_decision(HMMRT_POLICY_STAY, HMMRT_RULE_ACCESSED_BY);
 	if (page->migration_policy == HMMRT_MIGRATE_ON_COUNT && !page->counted)
-		return decided(HMMRT_POLICY_STAY, HMMRT_RULE_ON_COUNT);
+		return make_decision(HMMRT_POLICY_STAY, HMMRT_RULE_ON_COUNT);
 	if (page->read_duplication && !page->write)
-		return decided(HMMRT_POLICY_COPY, HMMRT_RULE_READ_DUPLICATION);
-	return decided(HMMRT_POLICY_MOVE, HMMRT_RULE_DEFAULT);
+		return make_decision(HMMRT_POLICY_DUPLICATE,
+				     HMMRT_RULE_READ_DUPLICATION);
+	return make_decision(HMMRT_POLICY_MOVE, HMMRT_RULE_DEFAULT);
 }
 
 /* A prefetch names the device, so only advice keeps pages from moving. */
@@ -113,7 +117,7 @@ hmmrt_policy_prefetched(const struct hmmrt_advice *advice,
 	if (advice->flags & HMMRT_RANGE_NO_MIGRATE)
 		return HMMRT_POLICY_STAY;
 	if (advice->flags & HMMRT_RANGE_READ_MOSTLY || read_duplication)
-		return HMMRT_POLICY_COPY;
+		return HMMRT_POLICY_DUPLICATE;
 	return HMMRT_POLICY_MOVE;
 }
 
@@ -172,7 +176,8 @@ hmmrt_policy_device_window(const struct hmmrt_policy_density *density,
 		.first = page & ~(HMMRT_POLICY_GRANULE_PAGES - 1),
 		.count = HMMRT_POLICY_GRANULE_PAGES,
 	};
-	unsigned int gain = best.count - weight(mapped, best.first, best.count);
+	unsigned int gain =
+		best.count - density_weight(mapped, best.first, best.count);
 	unsigned int count;
 
 	if (advice->granularity)
@@ -188,7 +193,7 @@ hmmrt_policy_device_window(const struct hmmrt_policy_density *density,
 	     count *= 2) {
 		unsigned int first = page & ~(count - 1);
 
-		if (is_dense(weight(mapped, first, count) + gain, count,
+		if (is_dense(density_weight(mapped, first, count) + gain, count,
 			     knobs)) {
 			best.first = first;
 			best.count = count;

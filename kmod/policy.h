@@ -29,7 +29,7 @@ struct hmmrt_advice {
 enum hmmrt_policy_want {
 	HMMRT_POLICY_MOVE,	/* they migrate to the device */
 	HMMRT_POLICY_STAY,	/* the device maps them where they are */
-	HMMRT_POLICY_COPY,	/* the device gets duplicates, to read */
+	HMMRT_POLICY_DUPLICATE,	/* the device gets duplicates, to read */
 };
 
 /*
@@ -42,7 +42,7 @@ enum hmmrt_policy_rule {
 	HMMRT_RULE_NOT_MIGRATABLE,
 	HMMRT_RULE_NO_MIGRATE,
 	HMMRT_RULE_NEVER,		/* HMMRT_KNOB_MIGRATION_POLICY */
-	HMMRT_RULE_NO_ROOM,	/* evicted and touched again repeatedly */
+	HMMRT_RULE_TOO_SMALL,	/* evicted and touched again repeatedly */
 	HMMRT_RULE_READ_MOSTLY_READ,
 	HMMRT_RULE_PREFERRED_HERE,
 	HMMRT_RULE_PREFERRED_ELSEWHERE,
@@ -68,7 +68,7 @@ struct hmmrt_policy_page {
 	bool read_duplication;		/* the knob */
 	bool write;
 	bool migratable;
-	bool no_room;			/* see struct hmmrt_policy_refaults */
+	bool too_small;			/* see struct hmmrt_policy_refaults */
 	/* Has a thrash pin, see struct hmmrt_policy_thrashing. */
 	bool pinned;
 	bool counted;	/* access counter has reached its threshold */

@@ -14,7 +14,7 @@ static unsigned long block_of(const struct hmmrt_batch_fault *fault)
 	return fault->addr / HMMRT_POLICY_PAGE_SIZE / HMMRT_POLICY_BLOCK_PAGES;
 }
 
-static int compare(const void *a, const void *b)
+static int fault_compare(const void *a, const void *b)
 {
 	const struct hmmrt_batch_fault *one = a, *two = b;
 
@@ -28,7 +28,7 @@ static int compare(const void *a, const void *b)
 /* Sort by page, then by access. */
 void hmmrt_batch_sort(struct hmmrt_batch_fault *faults, unsigned int n)
 {
-	sort(faults, n, sizeof(*faults), compare, NULL);
+	sort(faults, n, sizeof(*faults), fault_compare, NULL);
 }
 
 /*
@@ -63,7 +63,7 @@ unsigned int hmmrt_batch_access_end(const struct hmmrt_batch_fault *faults,
 {
 	unsigned int end = first + 1;
 
-	while (end < n && !compare(&faults[end], &faults[first]))
+	while (end < n && !fault_compare(&faults[end], &faults[first]))
 		end++;
 	return end;
 }

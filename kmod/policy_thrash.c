@@ -101,8 +101,8 @@ static u64 epoch_of(const struct hmmrt_policy_pace *pace)
 }
 
 /* Reset the state if the block has been quiet for an epoch. */
-static void settle(struct hmmrt_policy_thrashing *thrashing,
-		   const struct hmmrt_policy_pace *pace)
+static void thrashing_settle(struct hmmrt_policy_thrashing *thrashing,
+			     const struct hmmrt_policy_pace *pace)
 {
 	if (!thrashing->thrashes || thrashing->pinned_until ||
 	    pace->now <= thrashing->last + epoch_of(pace))
@@ -146,7 +146,7 @@ bool hmmrt_policy_moved(struct hmmrt_policy_thrashing *thrashing,
 	unsigned int i = win.first / HMMRT_POLICY_GRANULE_PAGES;
 	unsigned int end = win.first + win.count, most = 0;
 
-	settle(thrashing, pace);
+	thrashing_settle(thrashing, pace);
 	if (!win.count || is_off(thrashing, pace))
 		return false;
 	for (; i * HMMRT_POLICY_GRANULE_PAGES < end; i++)
@@ -180,7 +180,7 @@ hmmrt_policy_hold(struct hmmrt_policy_thrashing *thrashing, unsigned int page,
 	const struct hmmrt_knobs *knobs = pace->knobs;
 	u64 *when = &thrashing->when[granule];
 
-	settle(thrashing, pace);
+	thrashing_settle(thrashing, pace);
 	if (is_off(thrashing, pace))
 		return HMMRT_HOLD_NOT;
 	/* After its end the pin is about to be released: nothing to hold. */

@@ -15,11 +15,11 @@
 #define HMMRT_SERVE_ATTEMPTS	8U
 
 /* How a device that ran out of memory gets free memory for the next attempt. */
-enum hmmrt_room_by {
-	HMMRT_ROOM_TRIMMED,	/* wait for an unused chunk being trimmed */
-	HMMRT_ROOM_GROWN,	/* make struct pages for more of its memory */
-	HMMRT_ROOM_EVICTED,
-	HMMRT_ROOM_QUOTA,	/* evict pages charged to the same limit */
+enum hmmrt_refill {
+	HMMRT_REFILL_TRIM,	/* wait for an unused chunk being trimmed */
+	HMMRT_REFILL_GROW,	/* make struct pages for more of its memory */
+	HMMRT_REFILL_EVICT,
+	HMMRT_REFILL_QUOTA,	/* evict pages charged to the same limit */
 };
 
 /*
@@ -45,20 +45,21 @@ struct hmmrt_request {
 	bool thrashes;			/* already counted as thrashing */
 	bool was_missing;	/* the touched page was missing, now present */
 	bool refused;			/* already counted as refused */
-	enum hmmrt_lack lack;	/* of the last hmmrt_request_alloc_pages() */
+	/* Of the last hmmrt_request_alloc_pages(). */
+	enum hmmrt_shortfall shortfall;
 	/* Pages that need memory, in the window. */
 	DECLARE_BITMAP(wanted, HMMRT_BLOCK_PAGES);
-	enum hmmrt_room_by room_by;	/* next step, with -ENOSPC */
+	enum hmmrt_refill refill;	/* next step, with -ENOSPC */
 	unsigned int regions_seen;	/* number of regions, with -ENOSPC */
 	u64 evict_before;	/* evict only chunks with a smaller @given */
 	unsigned int evictions;		/* evictions made for this request */
-	struct hmmrt_chunk *room;	/* evicted for this request, reserved */
+	struct hmmrt_chunk *reserved;	/* evicted for this request, reserved */
 	bool nowait;	/* never wait for a program or mmap_lock: -ENOLCK */
 	bool narrow;			/* a neighbour failed: take one page */
 	bool exec;	/* the vma permits it; valid without the vma */
 	bool write;
 	bool ahead;	/* mapped ahead, not touched; see serve_ahead.c */
-	bool copy;			/* duplicate pages in system memory */
+	bool duplicate;			/* duplicate pages in system memory */
 	struct hmmrt_advice advice;	/* holds for the whole window */
 	struct hmmrt_knobs knobs;	/* of a fault, with @advice applied */
 	int node;	/* target node in system memory, or NUMA_NO_NODE */
@@ -84,7 +85,7 @@ struct hmmrt_request {
 	unsigned long src[HMMRT_BLOCK_PAGES];
 	union {
 		unsigned long dst[HMMRT_BLOCK_PAGES];
-		hmmrt_pte_t copy_ptes[HMMRT_BLOCK_PAGES];
+		hmmrt_pte_t duplicate_ptes[HMMRT_BLOCK_PAGES];
 	};
 	union {
 		struct page *pages[HMMRT_BLOCK_PAGES];

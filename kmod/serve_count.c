@@ -34,25 +34,25 @@
  * them.
  */
 #define COUNT_BLOCKS	16
-#define COUNT_LOOKS	1024
+#define COUNT_SAMPLES	1024
 #define COUNT_ATTEMPTS	8
 
 #define GRANULE_SIZE	(HMMRT_POLICY_GRANULE_PAGES * PAGE_SIZE)
 
 /* One run of the work. */
-struct look {
+struct sampling {
 	struct hmmrt_binding *binding;
 	hmmrt_pte_t *ptes;		/* HMMRT_BLOCK_PAGES */
 	unsigned int blocks;		/* blocks left to ask about */
-	unsigned int looks;
+	unsigned int samples;
 };
 
 /* --- what counts --------------------------------------------------------- */
 
 /* Return whether a fault that reached the threshold would move the page. */
-static bool moves(const struct hmmrt_binding *binding,
-		  const struct hmmrt_advice *advice,
-		  const struct hmmrt_knobs *knobs, bool pinned)
+static bool count_would_move(const struct hmmrt_binding *binding,
+			     const struct hmmrt_advice *advice,
+			     const struct hmmrt_knobs *knobs, bool pinned)
 {
 	const struct hmmrt_policy_page page = {
 		.advice = advice,
@@ -106,7 +106,8 @@ static bool fill_thresholds(const struct hmmrt_binding *binding,
 
 		advice = hmmrt_advice_at(binding->space, addr, &start, &next);
 		knobs = hmmrt_knobs_at(binding->space, binding->dev, &advice);
-		if (counts_at(&knobs) && moves(binding, &advice, &knobs, false))
+		if (counts_at(&knobs) &&
+		    count_would_move(binding, &advice, &knobs, false))
 			threshold = knobs.of[HMMRT_KNOB_ACCESS_COUNTER_THRESHOLD];
 		any |= threshold;
 		fill_part(block, addr, next, threshold, thresholds);
@@ -132,7 +133,8 @@ static int move_part(struct hmmrt_request *req)
 	req->knobs = knobs;
 	if (hmmrt_vma_check(req->vma, HMMRT_ACCESS_READ) ||
 	    !hmmrt_vma_may_migrate(req->vma) || !counts_at(&knobs) ||
-	    !moves(binding, &req->advice, &knobs, hmmrt_request_pinned(req)))
+	    !count_would_move(binding, &req->advice, &knobs,
+			      hmmrt_request_pinned(req)))
 		return 0;
 	return hmmrt_serve_window(req, true);
 }
@@ -204,9 +206,9 @@ static struct hmmrt_block_map *remote_map(const struct hmmrt_block *block,
 	return map && READ_ONCE(map->remote) ? map : NULL;
 }
 
-static void block_look(struct look *look, struct hmmrt_block *block)
+static void block_sample(struct sampling *sampling, struct hmmrt_block *block)
 {
-	struct hmmrt_binding *binding = look->binding;
+	struct hmmrt_binding *binding = sampling->binding;
 	struct hmmrt_block_map *map = remote_map(block, binding->dev->id);
 	u32 thresholds[HMMRT_POLICY_GRANULES];
 	unsigned long hot;
@@ -215,9 +217,9 @@ static void block_look(struct look *look, struct hmmrt_block *block)
 	if (!map || !fill_thresholds(binding, block, thresholds))
 		return;
 	WRITE_ONCE(binding->counting.seen, true);
-	look->blocks--;
+	sampling->blocks--;
 	hmmrt_counts_prepare(block, map);
-	hmmrt_age_ask(binding, block, look->ptes);
+	hmmrt_age_ask(binding, block, sampling->ptes);
 	hot = hmmrt_counts_take_hot(block, map, thresholds);
 	for_each_set_bit(i, &hot, HMMRT_POLICY_GRANULES)
 		if (!READ_ONCE(binding->going) &&
@@ -226,25 +228,26 @@ static void block_look(struct look *look, struct hmmrt_block *block)
 }
 
 /* Returns false if the hand has gone around and nothing counts. */
-static bool binding_look(struct look *look)
+static bool binding_sample(struct sampling *sampling)
 {
-	struct hmmrt_counting *counting = &look->binding->counting;
+	struct hmmrt_counting *counting = &sampling->binding->counting;
 	struct hmmrt_block *block;
 
 	for (;;) {
-		if (!look->blocks || !look->looks ||
-		    READ_ONCE(look->binding->going))
+		if (!sampling->blocks || !sampling->samples ||
+		    READ_ONCE(sampling->binding->going))
 			return true;
-		look->looks--;
-		block = hmmrt_block_next(look->binding->space, &counting->hand);
+		sampling->samples--;
+		block = hmmrt_block_next(sampling->binding->space,
+					 &counting->clock_hand);
 		if (!block)
 			break;
-		counting->hand += HMMRT_BLOCK_SIZE;
-		block_look(look, block);
+		counting->clock_hand += HMMRT_BLOCK_SIZE;
+		block_sample(sampling, block);
 		hmmrt_block_put(block);
 		cond_resched();
 	}
-	counting->hand = 0;
+	counting->clock_hand = 0;
 	return xchg(&counting->seen, false);
 }
 
@@ -252,25 +255,25 @@ static void counting_work(struct work_struct *work)
 {
 	struct hmmrt_counting *counting =
 		container_of(work, struct hmmrt_counting, work.work);
-	struct look look = {
-		.binding = container_of(counting, struct hmmrt_binding,
-					counting),
+	struct sampling sampling = {
+		.binding =
+			container_of(counting, struct hmmrt_binding, counting),
 		.blocks = COUNT_BLOCKS,
-		.looks = COUNT_LOOKS,
+		.samples = COUNT_SAMPLES,
 	};
-	struct mm_struct *mm = look.binding->space->mm;
+	struct mm_struct *mm = sampling.binding->space->mm;
 	struct hmmrt_charging charging;
 	bool again = true;
 
 	/* The process is exiting, so there is nothing to count. */
-	if (READ_ONCE(look.binding->going) || !mmget_not_zero(mm))
+	if (READ_ONCE(sampling.binding->going) || !mmget_not_zero(mm))
 		return;
 	charging = hmmrt_charge_to(mm);
-	look.ptes = kmalloc_array(HMMRT_BLOCK_PAGES, sizeof(*look.ptes),
-				  GFP_KERNEL | __GFP_NOWARN);
-	if (look.ptes)
-		again = binding_look(&look);
-	kfree(look.ptes);
+	sampling.ptes = kmalloc_array(HMMRT_BLOCK_PAGES, sizeof(*sampling.ptes),
+				      GFP_KERNEL | __GFP_NOWARN);
+	if (sampling.ptes)
+		again = binding_sample(&sampling);
+	kfree(sampling.ptes);
 	hmmrt_charge_end(charging);
 	mmput_async(mm);
 	if (again)

@@ -68,7 +68,7 @@ static int fault_in(struct mm_struct *mm, const struct hmmrt_request *req)
 
 /* What a snapshot of a window shows. It does not show pages in migration. */
 struct census {
-	unsigned int at_home;	/* in system memory, exclusive to the process */
+	unsigned int in_host;	/* in system memory, exclusive to the process */
 	unsigned int coherent;
 	unsigned int never;	/* special, or on another driver's device */
 };
@@ -85,7 +85,7 @@ static void census_add(struct census *census, unsigned long hmm_pfn)
 		return;
 	page = hmm_pfn_to_page(hmm_pfn);
 	if (!is_zone_device_page(page))
-		census->at_home += !!(hmm_pfn & HMM_PFN_WRITE);
+		census->in_host += !!(hmm_pfn & HMM_PFN_WRITE);
 	else if (!hmmrt_page_device(page))
 		census->never++;
 	else
@@ -109,7 +109,7 @@ static int take_census(struct hmmrt_request *req, struct census *census)
 /*
  * Migrate coherent memory back. fault_in() has moved what the CPU cannot reach.
  */
-static int bring_home(struct hmmrt_request *req)
+static int migrate_coherent_back(struct hmmrt_request *req)
 {
 	struct census census;
 	int rc = take_census(req, &census);
@@ -206,7 +206,7 @@ static int make_exclusive_locked(struct hmmrt_request *req)
 		return rc;
 	if (census.never)
 		return -EBUSY;
-	if (census.at_home < hmmrt_request_pages(req))
+	if (census.in_host < hmmrt_request_pages(req))
 		return -EAGAIN;
 	revoked = block_watch(block, req);
 	got = hmmrt_make_device_exclusive(req->vma->vm_mm, req->start, req->end,
@@ -244,7 +244,7 @@ static int make_exclusive(struct hmmrt_request *req)
 		return -EBUSY;
 	rc = fault_in(mm, req);
 	if (!rc)
-		rc = bring_home(req);
+		rc = migrate_coherent_back(req);
 	if (!rc)
 		rc = hmmrt_block_migrate_lock(req->block);
 	if (rc)

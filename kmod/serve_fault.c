@@ -66,8 +66,8 @@ struct batch {
 
 /* --- serving -------------------------------------------------------------- */
 
-static void answer(struct batch *batch, unsigned int first, unsigned int end,
-		   int rc)
+static void batch_answer(struct batch *batch, unsigned int first,
+			 unsigned int end, int rc)
 {
 	for (; first < end; first++) {
 		struct hmmrt_queued_fault *queued = batch->faults[first].queued;
@@ -96,7 +96,7 @@ static void count_faults(struct hmmrt_block_map *map, unsigned int n)
 static void request_next(struct hmmrt_request *req, unsigned long addr,
 			 unsigned int access)
 {
-	hmmrt_request_release_room(req);
+	hmmrt_request_unreserve(req);
 	req->addr = addr;
 	req->access = access;
 	req->narrow = false;
@@ -147,7 +147,7 @@ static int faults_serve(struct batch *batch, struct hmmrt_request *req,
 			     hmmrt_batch_access_end(batch->faults, first,
 						    end) < end))
 		return rc;
-	answer(batch, first, end, rc);
+	batch_answer(batch, first, end, rc);
 	return 0;
 }
 
@@ -191,7 +191,7 @@ static int refuse_first(struct batch *batch, unsigned int first,
 			break;
 		if (rc == -EINTR)
 			return rc;
-		answer(batch, first, next, rc);
+		batch_answer(batch, first, next, rc);
 	}
 	return first;
 }
@@ -254,7 +254,7 @@ static int group_serve(struct batch *batch, unsigned int first,
 	rc = block_prepare(binding, batch->faults[first].addr, &req);
 	if (rc) {
 		if (rc != -EINTR)
-			answer(batch, first, end, rc);
+			batch_answer(batch, first, end, rc);
 		return rc == -EINTR ? rc : 0;
 	}
 	req->cause = HMMRT_CAUSE_DEVICE_FAULT;
@@ -404,7 +404,7 @@ static bool queued_is_mapped(struct hmmrt_binding *binding,
  * Let lanes continue with faults that the batch has mapped too. Put the others
  * back.
  */
-static void flush(struct hmmrt_binding *binding)
+static void batch_flush(struct hmmrt_binding *binding)
 {
 	struct hmmrt_fault_buffer *buffer = &binding->faults;
 	struct hmmrt_queued_fault *queued, *next;
@@ -460,7 +460,7 @@ static void batch_do(struct batch *batch)
 		batch_count(batch);
 	hmmrt_charge_end(charging);
 	if (batch->replay == HMMRT_REPLAY_BATCH_FLUSH)
-		flush(batch->binding);
+		batch_flush(batch->binding);
 	if (batch->faults != &batch->own)
 		kvfree(batch->faults);
 	/* This may be the last reference: do not run exit_mmap() in a fault. */
@@ -475,9 +475,9 @@ enum service_mode {
 };
 
 /* Serve with a permit, which is released at the end. */
-static int service(struct hmmrt_binding *binding, unsigned long addr,
-		   unsigned int access, enum service_mode mode,
-		   enum hmmrt_policy_rule *rule)
+static int worker_run(struct hmmrt_binding *binding, unsigned long addr,
+		      unsigned int access, enum service_mode mode,
+		      enum hmmrt_policy_rule *rule)
 {
 	unsigned long drains = READ_ONCE(binding->faults.drains);
 	struct batch batch = {
@@ -503,7 +503,7 @@ static int service(struct hmmrt_binding *binding, unsigned long addr,
 
 	if (!fatal_signal_pending(current))
 		batch_do(&batch);
-	hmmrt_slot_give(binding);
+	hmmrt_worker_give(binding);
 	if (batch.replay == HMMRT_REPLAY_ONCE && !batch.nowait)
 		hmmrt_queue_wait_drained(&binding->faults, drains);
 	*rule = batch.rule;
@@ -522,8 +522,8 @@ static int queued_serve(struct hmmrt_binding *binding,
 	hmmrt_queued_wait(binding, queued);
 	switch (hmmrt_queued_leave(buffer, queued)) {
 	case HMMRT_QUEUED_SERVES:
-		return service(binding, queued->addr, queued->access,
-			       SERVE_PENDING, rule);
+		return worker_run(binding, queued->addr, queued->access,
+				  SERVE_PENDING, rule);
 	case HMMRT_QUEUED_ANSWERED:
 		if (queued->once)
 			hmmrt_queue_wait_drained(buffer, queued->drains);
@@ -535,9 +535,9 @@ static int queued_serve(struct hmmrt_binding *binding,
 		/*
 		 * No fault worker has taken it, or the one that did is stuck.
 		 */
-		hmmrt_slot_take_or_queue(binding, NULL);
-		return service(binding, queued->addr, queued->access,
-			       SERVE_ALONE, rule);
+		hmmrt_worker_take_or_queue(binding, NULL);
+		return worker_run(binding, queued->addr, queued->access,
+				  SERVE_ALONE, rule);
 	}
 }
 
@@ -547,12 +547,12 @@ static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
 	struct hmmrt_queued_fault *queued;
 	int rc;
 
-	if (hmmrt_slot_try(binding))
-		return service(binding, addr, access, SERVE_PENDING, rule);
+	if (hmmrt_worker_try(binding))
+		return worker_run(binding, addr, access, SERVE_PENDING, rule);
 	queued = hmmrt_queued_alloc(addr, access);
-	if (hmmrt_slot_take_or_queue(binding, queued)) {
+	if (hmmrt_worker_take_or_queue(binding, queued)) {
 		kfree(queued);
-		return service(binding, addr, access, SERVE_PENDING, rule);
+		return worker_run(binding, addr, access, SERVE_PENDING, rule);
 	}
 	rc = queued_serve(binding, queued, rule);
 	hmmrt_queued_put(queued);
@@ -563,8 +563,8 @@ static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
 static int fault_serve_nowait(struct hmmrt_binding *binding, unsigned long addr,
 			      unsigned int access, enum hmmrt_policy_rule *rule)
 {
-	hmmrt_slot_take_or_queue(binding, NULL);
-	return service(binding, addr, access, SERVE_NOWAIT, rule);
+	hmmrt_worker_take_or_queue(binding, NULL);
+	return worker_run(binding, addr, access, SERVE_NOWAIT, rule);
 }
 
 int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,

@@ -98,7 +98,7 @@ static bool is_detached(struct hmmrt_fault_in *fault_in)
 }
 
 /* Drops the mmap_lock where the fault waits for a program. */
-static int touch(const struct hmmrt_fault_in *fault_in)
+static int fault_in_touch(const struct hmmrt_fault_in *fault_in)
 {
 	struct mm_struct *mm = fault_in->mm;
 	struct vm_area_struct *vma;
@@ -127,7 +127,7 @@ static int touch_as_process(const struct hmmrt_fault_in *fault_in)
 {
 	struct hmmrt_charging charging = hmmrt_charge_to(fault_in->mm);
 	const struct cred *before = override_creds(fault_in->cred);
-	int rc = touch(fault_in);
+	int rc = fault_in_touch(fault_in);
 
 	revert_creds(before);
 	hmmrt_charge_end(charging);

@@ -43,7 +43,7 @@ void hmmrt_queue_check_empty(struct hmmrt_binding *binding)
 	struct hmmrt_fault_buffer *buffer = &binding->faults;
 
 	spin_lock(&buffer->lock);
-	WARN_ON(buffer->servicers || buffer->nr_pending ||
+	WARN_ON(buffer->workers || buffer->nr_pending ||
 		!list_empty(&buffer->pending));
 	spin_unlock(&buffer->lock);
 }
@@ -155,22 +155,22 @@ void hmmrt_queue_put_back(struct hmmrt_fault_buffer *buffer,
 
 /* --- fault worker permits ------------------------------------------------- */
 
-static unsigned int most_servicers(const struct hmmrt_binding *binding)
+static unsigned int most_workers(const struct hmmrt_binding *binding)
 {
 	u32 most = hmmrt_binding_knob(binding, HMMRT_KNOB_FAULT_SERVICERS);
 
 	return most ? most : num_online_cpus();
 }
 
-bool hmmrt_slot_try(struct hmmrt_binding *binding)
+bool hmmrt_worker_try(struct hmmrt_binding *binding)
 {
 	struct hmmrt_fault_buffer *buffer = &binding->faults;
-	unsigned int most = most_servicers(binding);
+	unsigned int most = most_workers(binding);
 	bool taken;
 
 	spin_lock(&buffer->lock);
-	taken = buffer->servicers < most;
-	buffer->servicers += taken;
+	taken = buffer->workers < most;
+	buffer->workers += taken;
 	spin_unlock(&buffer->lock);
 	return taken;
 }
@@ -179,17 +179,17 @@ bool hmmrt_slot_try(struct hmmrt_binding *binding)
  * Take a permit if there is one by now, or else queue @queued. With NULL, take
  * a permit in excess of the limit. Returns true if a permit was taken.
  */
-bool hmmrt_slot_take_or_queue(struct hmmrt_binding *binding,
-			      struct hmmrt_queued_fault *queued)
+bool hmmrt_worker_take_or_queue(struct hmmrt_binding *binding,
+				struct hmmrt_queued_fault *queued)
 {
 	struct hmmrt_fault_buffer *buffer = &binding->faults;
-	unsigned int most = most_servicers(binding);
+	unsigned int most = most_workers(binding);
 	bool taken;
 
 	spin_lock(&buffer->lock);
-	taken = !queued || buffer->servicers < most;
+	taken = !queued || buffer->workers < most;
 	if (taken) {
-		buffer->servicers++;
+		buffer->workers++;
 	} else {
 		list_add_tail(&queued->link, &buffer->pending);
 		WRITE_ONCE(buffer->nr_pending, buffer->nr_pending + 1);
@@ -201,34 +201,34 @@ bool hmmrt_slot_take_or_queue(struct hmmrt_binding *binding,
 /*
  * Hand free permits to the oldest faults. Their lanes are on @list afterwards.
  */
-static void slots_fill(struct hmmrt_fault_buffer *buffer, unsigned int most,
-		       struct list_head *list)
+static void workers_fill(struct hmmrt_fault_buffer *buffer, unsigned int most,
+			 struct list_head *list)
 {
 	struct hmmrt_queued_fault *queued, *next;
 
 	lockdep_assert_held(&buffer->lock);
 	list_for_each_entry_safe(queued, next, &buffer->pending, link) {
-		if (buffer->servicers >= most)
+		if (buffer->workers >= most)
 			break;
 		queued->state = HMMRT_QUEUED_SERVES;
 		list_move_tail(&queued->link, list);
-		buffer->servicers++;
+		buffer->workers++;
 		WRITE_ONCE(buffer->nr_pending, buffer->nr_pending - 1);
 	}
 }
 
 /* A fault worker ends, and has no fault of another lane left. */
-void hmmrt_slot_give(struct hmmrt_binding *binding)
+void hmmrt_worker_give(struct hmmrt_binding *binding)
 {
 	struct hmmrt_fault_buffer *buffer = &binding->faults;
-	unsigned int most = most_servicers(binding);
+	unsigned int most = most_workers(binding);
 	bool drained;
 	LIST_HEAD(list);
 
 	spin_lock(&buffer->lock);
-	buffer->servicers--;
-	slots_fill(buffer, most, &list);
-	drained = !buffer->servicers;
+	buffer->workers--;
+	workers_fill(buffer, most, &list);
+	drained = !buffer->workers;
 	if (drained)
 		WRITE_ONCE(buffer->drains, buffer->drains + 1);
 	spin_unlock(&buffer->lock);
@@ -278,9 +278,9 @@ void hmmrt_queued_wait(struct hmmrt_binding *binding,
 		       struct hmmrt_queued_fault *queued)
 {
 	struct hmmrt_fault_buffer *buffer = &binding->faults;
-	u32 patience = hmmrt_binding_knob(binding,
-					  HMMRT_KNOB_FAULT_PATIENCE_MSEC);
-	unsigned long end = jiffies + msecs_to_jiffies(patience);
+	u32 timeout =
+		hmmrt_binding_knob(binding, HMMRT_KNOB_FAULT_PATIENCE_MSEC);
+	unsigned long end = jiffies + msecs_to_jiffies(timeout);
 	DEFINE_WAIT(wait);
 
 	for (;;) {

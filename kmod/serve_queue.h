@@ -45,9 +45,9 @@ void hmmrt_queue_put_back(struct hmmrt_fault_buffer *buffer,
 			  struct list_head *taken);
 void hmmrt_queue_wait_drained(struct hmmrt_fault_buffer *buffer,
 			      unsigned long drains);
-bool hmmrt_slot_try(struct hmmrt_binding *binding);
-bool hmmrt_slot_take_or_queue(struct hmmrt_binding *binding,
-			      struct hmmrt_queued_fault *queued);
-void hmmrt_slot_give(struct hmmrt_binding *binding);
+bool hmmrt_worker_try(struct hmmrt_binding *binding);
+bool hmmrt_worker_take_or_queue(struct hmmrt_binding *binding,
+				struct hmmrt_queued_fault *queued);
+void hmmrt_worker_give(struct hmmrt_binding *binding);
 
 #endif /* _HMMRT_SERVE_QUEUE_H */

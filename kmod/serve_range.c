@@ -215,9 +215,9 @@ static int part_to_device(struct hmmrt_request *req)
 		    hmmrt_vma_may_have_migratable(req->vma);
 
 	req->device_only = true;
-	req->copy = want == HMMRT_POLICY_COPY &&
-		    hmmrt_vma_may_migrate(req->vma);
-	return hmmrt_serve_window(req, move || req->copy);
+	req->duplicate = want == HMMRT_POLICY_DUPLICATE &&
+			 hmmrt_vma_may_migrate(req->vma);
+	return hmmrt_serve_window(req, move || req->duplicate);
 }
 
 int hmmrt_migrate_range_to_device(struct hmmrt_binding *binding,

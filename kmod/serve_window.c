@@ -228,7 +228,7 @@ static int snapshot_wanted(struct hmmrt_request *req)
 	if (rc)
 		return rc;
 	/* Start again: now that the page is there it can be duplicated. */
-	if (req->copy)
+	if (req->duplicate)
 		return -EAGAIN;
 	/* If the page is lost again by now, commit_satisfies() starts again. */
 	rc = hmmrt_snapshot(req);
@@ -349,25 +349,25 @@ static void mark_used(struct page *page, bool write)
 /*
  * A page that the device has a duplicate of keeps the entry for the duplicate.
  */
-static hmmrt_pte_t copy_pte(const struct hmmrt_request *req,
-			    const struct page *copy)
+static hmmrt_pte_t duplicate_pte(const struct hmmrt_request *req,
+				 const struct page *duplicate)
 {
 	return HMMRT_PTE_VALID | HMMRT_PTE_DEVICE |
-	       (req->exec ? HMMRT_PTE_EXEC : 0) | hmmrt_page_offset(copy);
+	       (req->exec ? HMMRT_PTE_EXEC : 0) | hmmrt_page_offset(duplicate);
 }
 
 /* The part of an entry that says where the device finds the page. */
 static hmmrt_pte_t pte_target(const struct hmmrt_request *req,
 			      const struct hmmrt_device *dev,
-			      const struct hmmrt_place *place,
+			      const struct hmmrt_region_cache *cache,
 			      const struct page *page)
 {
 	if (dev == req->binding->dev)
-		return HMMRT_PTE_DEVICE | hmmrt_place_offset(place, page);
+		return HMMRT_PTE_DEVICE |
+		       hmmrt_region_cache_offset(cache, page);
 	if (dev && !hmmrt_device_is_coherent(dev))
-		return HMMRT_PTE_PEER |
-		       FIELD_PREP(HMMRT_PTE_PEER_ID, dev->id) |
-		       hmmrt_place_offset(place, page);
+		return HMMRT_PTE_PEER | FIELD_PREP(HMMRT_PTE_PEER_ID, dev->id) |
+		       hmmrt_region_cache_offset(cache, page);
 	return PFN_PHYS(page_to_pfn(page));
 }
 
@@ -388,7 +388,7 @@ static bool may_map(const struct hmmrt_request *req,
 }
 
 static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
-			    struct hmmrt_place *place)
+			    struct hmmrt_region_cache *cache)
 {
 	struct hmmrt_device *dev;
 	struct page *page;
@@ -402,28 +402,28 @@ static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
 		pte |= HMMRT_PTE_WRITE;
 	if (req->exec)
 		pte |= HMMRT_PTE_EXEC;
-	dev = hmmrt_place_device(place, page);
+	dev = hmmrt_region_cache_device(cache, page);
 	if (!may_map(req, dev))
 		return 0;
 	if (req->ahead && !dev) {
 		if (!is_dirty_anyway(page))
 			pte &= ~HMMRT_PTE_WRITE;
-		return pte | pte_target(req, dev, place, page);
+		return pte | pte_target(req, dev, cache, page);
 	}
 	if ((!dev || hmmrt_device_is_coherent(dev)) && !is_zero_page(page))
 		mark_used(page, pte & HMMRT_PTE_WRITE);
-	return pte | pte_target(req, dev, place, page);
+	return pte | pte_target(req, dev, cache, page);
 }
 
 /* Turn the snapshot into entries of the device, if it is still valid. */
-static int commit(struct hmmrt_request *req)
+static int window_commit(struct hmmrt_request *req)
 {
 	struct hmmrt_binding *binding = req->binding;
 	struct hmmrt_block *block = req->block;
 	struct hmmrt_block_map *map = block->maps[binding->dev->id];
 	unsigned int base = (req->start - block->start) >> PAGE_SHIFT;
 	unsigned int i, n = hmmrt_request_pages(req), mapped = 0, remote = 0;
-	struct hmmrt_place place = {};
+	struct hmmrt_region_cache cache = {};
 
 	mutex_lock(&block->lock);
 	if (map->zapping || hmmrt_block_read_retry(block, req->seq)) {
@@ -431,15 +431,15 @@ static int commit(struct hmmrt_request *req)
 		return -EAGAIN;
 	}
 	for (i = 0; i < n; i++) {
-		struct page *copy = hmmrt_copy_page(map, base + i);
+		struct page *duplicate = hmmrt_duplicate_page(map, base + i);
 
-		if (copy) {
+		if (duplicate) {
 			/* A duplicated page must not be writable. */
 			WARN_ON_ONCE(req->pfns[i] & HMM_PFN_WRITE);
-			req->ptes[i] = copy_pte(req, copy);
+			req->ptes[i] = duplicate_pte(req, duplicate);
 			continue;
 		}
-		req->ptes[i] = make_pte(req, req->pfns[i], &place);
+		req->ptes[i] = make_pte(req, req->pfns[i], &cache);
 		if (!req->ptes[i])
 			continue;
 		/*
@@ -497,7 +497,7 @@ static bool commit_satisfies(const struct hmmrt_request *req)
  * caller holds no hmmrt lock: migrate_to_ram() needs block->migrate. May drop
  * and retake the mmap_lock.
  */
-static int bring_home(struct mm_struct *mm, struct hmmrt_request *req)
+static int migrate_back(struct mm_struct *mm, struct hmmrt_request *req)
 {
 	bool write = req->access & HMMRT_ACCESS_WRITE;
 	bool unlocked = false;
@@ -512,19 +512,20 @@ static int bring_home(struct mm_struct *mm, struct hmmrt_request *req)
 }
 
 /*
- * With req->copy, a prefetch first moves pages that are not in system memory.
+ * With req->duplicate, a prefetch first moves pages that are not in system
+ * memory.
  */
-static int move_or_copy(struct hmmrt_request *req)
+static int move_or_duplicate(struct hmmrt_request *req)
 {
 	u64 moved = req->moved;
 	int rc = 0;
 
-	if (!req->copy || !req->access)
+	if (!req->duplicate || !req->access)
 		rc = hmmrt_migrate_to_device(req);
-	if (rc || !req->copy)
+	if (rc || !req->duplicate)
 		return rc;
 	moved = req->moved - moved;
-	rc = hmmrt_duplicate(req);
+	rc = hmmrt_duplicate_window(req);
 	/* Pages that have just moved here were not there before. */
 	req->there -= min(req->there, moved);
 	return rc;
@@ -533,8 +534,8 @@ static int move_or_copy(struct hmmrt_request *req)
 /**
  * hmmrt_serve_window() - one attempt at the flow above
  * @req: window, vma, access
- * @migrate: move what can move; with req->copy, duplicate what is in system
- *	memory
+ * @migrate: move what can move; with req->duplicate, duplicate what is in
+ *	system memory
  *
  * Context: mmap_lock held for reading, and no other lock. If the result is not
  * 0, the mmap_lock may have been dropped and taken again, and req->vma is not
@@ -550,10 +551,10 @@ int hmmrt_serve_window(struct hmmrt_request *req, bool migrate)
 	req->exec = req->vma->vm_flags & VM_EXEC;
 	req->write = req->vma->vm_flags & VM_WRITE;
 	if (migrate)
-		rc = move_or_copy(req);
+		rc = move_or_duplicate(req);
 	/* The rest may take long, because it faults pages in. */
 	if (rc != -ENOSPC && rc != -EAGAIN)
-		hmmrt_request_release_room(req);
+		hmmrt_request_unreserve(req);
 	if (rc == -EMLINK)
 		return break_cow(req);
 	if (rc)
@@ -562,7 +563,7 @@ int hmmrt_serve_window(struct hmmrt_request *req, bool migrate)
 					 snapshot_wanted(req);
 	if (rc)
 		return rc;
-	rc = commit(req);
+	rc = window_commit(req);
 	if (rc)
 		return rc;
 	return commit_satisfies(req) ? 0 : -ENXIO;
@@ -615,7 +616,7 @@ int hmmrt_fault_once(struct mm_struct *mm, struct hmmrt_request *req)
 	hmmrt_fault_window(req);
 	rc = hmmrt_serve_window(req, hmmrt_fault_may_migrate(req));
 	if (rc == -ENXIO)
-		rc = bring_home(mm, req);
+		rc = migrate_back(mm, req);
 out_unlock:
 	req->vma = NULL;
 	mmap_read_unlock(mm);

@@ -20,15 +20,15 @@
  * A duplicate and its original. The original is held by a reference; the
  * duplicate is device memory with no reference.
  */
-struct hmmrt_copy {
+struct hmmrt_duplicate {
 	struct list_head link;		/* on a list of duplicates to free */
 	struct page *original;
 	struct page *page;
 };
 
 /* The duplicates of one device in one block, by page. */
-struct hmmrt_copies {
-	struct hmmrt_copy *at[HMMRT_BLOCK_PAGES];
+struct hmmrt_duplicates {
+	struct hmmrt_duplicate *at[HMMRT_BLOCK_PAGES];
 };
 
 /* What one device has mapped of one block; protected by block->lock. */
@@ -38,7 +38,7 @@ struct hmmrt_block_map {
 	/* Mapped entries that point to the device's own memory. */
 	DECLARE_BITMAP(local, HMMRT_BLOCK_PAGES);
 	/* NULL until first used; see space_duplicate.c. */
-	struct hmmrt_copies *copies;
+	struct hmmrt_duplicates *duplicates;
 	struct hmmrt_policy_refaults refaults;
 	unsigned int faults;	/* approximate, since the map was last empty */
 	/*
@@ -197,15 +197,16 @@ struct hmmrt_fault_buffer {
 	struct list_head pending;
 	unsigned int nr_pending;
 	/* Fault workers; not 0 while a fault is pending. */
-	unsigned int servicers;
-	unsigned long drains;		/* how often @servicers became 0 */
+	unsigned int workers;
+	unsigned long drains;		/* how often @workers became 0 */
 	wait_queue_head_t drained;
 };
 
 /* Access counting of a binding; see serve_count.c. */
 struct hmmrt_counting {
 	struct delayed_work work;
-	unsigned long hand;		/* clock hand; used by the work only */
+	/* Used by the work only. */
+	unsigned long clock_hand;
 	bool seen;	/* found something to count in this round */
 };
 
@@ -218,7 +219,7 @@ struct hmmrt_binding {
 	struct list_head agent_link;
 	struct list_head device_link;	/* hmmrt_roles_lock */
 	/* Clock hand, under dev->age; see decide_age.c. */
-	unsigned long hand;
+	unsigned long clock_hand;
 	struct hmmrt_account *account;	/* the binding holds a reference */
 	bool going;	/* unbinding; ioctls that use it end soon */
 	refcount_t users;		/* the driver, and running ioctls */
@@ -281,7 +282,7 @@ struct hmmrt_evictor {
 	struct list_head link;		/* protected by evictors_lock */
 	const struct task_struct *task;
 	struct hmmrt_device *dev;
-	bool room;	/* another allocation waits for the memory */
+	bool for_alloc;	/* another allocation waits for the memory */
 	unsigned int nr_taken;
 	struct hmmrt_taken taken[HMMRT_EVICTOR_BLOCKS];
 };
@@ -333,7 +334,7 @@ void hmmrt_lockdep_teach(void);
 
 /* space_invalidate.c */
 void hmmrt_evictor_begin(struct hmmrt_evictor *evictor,
-			 struct hmmrt_device *dev, bool room);
+			 struct hmmrt_device *dev, bool for_alloc);
 void hmmrt_evictor_end(struct hmmrt_evictor *evictor);
 unsigned long hmmrt_block_read_begin(struct hmmrt_block *block,
 				     unsigned long *span_seq);
@@ -404,10 +405,11 @@ void hmmrt_advice_destroy(struct hmmrt_space *space);
 struct hmmrt_advice hmmrt_advice_at(struct hmmrt_space *space,
 				    unsigned long addr, unsigned long *start,
 				    unsigned long *end);
-struct hmmrt_advice hmmrt_advice_look(const struct hmmrt_space *space,
-				      const struct rb_root_cached *tree,
-				      unsigned long addr, unsigned long *start,
-				      unsigned long *end);
+struct hmmrt_advice hmmrt_advice_lookup(const struct hmmrt_space *space,
+					const struct rb_root_cached *tree,
+					unsigned long addr,
+					unsigned long *start,
+					unsigned long *end);
 int hmmrt_advice_prefetched(struct hmmrt_space *space, unsigned long start,
 			    unsigned long end, u32 location);
 void hmmrt_advice_drop(struct hmmrt_space *space, unsigned long start,
@@ -431,18 +433,18 @@ int hmmrt_mmap_read_lock(struct mm_struct *mm, bool nowait);
 bool hmmrt_mmap_read_lock_until(struct mm_struct *mm, unsigned long end);
 
 /* space_duplicate.c */
-bool hmmrt_copies_work(void);
-struct page *hmmrt_copy_page(const struct hmmrt_block_map *map,
-			     unsigned int index);
-unsigned int hmmrt_copies_of(const struct hmmrt_block *block,
-			     unsigned int index);
-void hmmrt_copies_take(struct hmmrt_block_map *map, unsigned int first,
-		       unsigned int count, struct list_head *taken);
-void hmmrt_copies_free(struct list_head *taken);
-void hmmrt_copies_destroy(struct hmmrt_block_map *map);
-void hmmrt_copies_allow(bool works);
-bool hmmrt_has_copy(const struct hmmrt_block *block, u32 id,
-		    unsigned int index);
+bool hmmrt_duplicates_work(void);
+struct page *hmmrt_duplicate_page(const struct hmmrt_block_map *map,
+				  unsigned int index);
+unsigned int hmmrt_duplicates_of(const struct hmmrt_block *block,
+				 unsigned int index);
+void hmmrt_duplicates_take(struct hmmrt_block_map *map, unsigned int first,
+			   unsigned int count, struct list_head *taken);
+void hmmrt_duplicates_free(struct list_head *taken);
+void hmmrt_duplicates_destroy(struct hmmrt_block_map *map);
+void hmmrt_duplicates_allow(bool works);
+bool hmmrt_has_duplicate(const struct hmmrt_block *block, u32 id,
+			 unsigned int index);
 
 /* space_counts.c */
 /* How often the work of serve_count.c asks a driver which entries were used. */

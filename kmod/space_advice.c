@@ -190,8 +190,8 @@ static unsigned int ranges_after(const struct hmmrt_space *space,
 		struct hmmrt_advice advice;
 
 		next = last + 1;
-		advice = hmmrt_advice_look(space, &tree->root, at, &start,
-					   &next);
+		advice = hmmrt_advice_lookup(space, &tree->root, at, &start,
+					     &next);
 		if (at < change->first) {
 			next = min(next, change->first);
 		} else if (at <= change->last) {
@@ -519,10 +519,11 @@ void hmmrt_advice_init(struct hmmrt_space *space)
  * Return the advice at @addr. Shrink [@start, @end) to the part around @addr
  * that has the same advice.
  */
-struct hmmrt_advice hmmrt_advice_look(const struct hmmrt_space *space,
-				      const struct rb_root_cached *tree,
-				      unsigned long addr, unsigned long *start,
-				      unsigned long *end)
+struct hmmrt_advice hmmrt_advice_lookup(const struct hmmrt_space *space,
+					const struct rb_root_cached *tree,
+					unsigned long addr,
+					unsigned long *start,
+					unsigned long *end)
 {
 	struct advised *advised = advised_before(tree, addr);
 	struct hmmrt_advice advice = hmmrt_no_advice;
@@ -561,7 +562,8 @@ struct hmmrt_advice hmmrt_advice_at(struct hmmrt_space *space,
 	if (!READ_ONCE(space->advice.used))
 		return hmmrt_no_advice;
 	down_read(&space->advice_lock);
-	advice = hmmrt_advice_look(space, &space->advice.root, addr, start, end);
+	advice = hmmrt_advice_lookup(space, &space->advice.root, addr, start,
+				     end);
 	up_read(&space->advice_lock);
 	return advice;
 }

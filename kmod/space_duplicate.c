@@ -4,7 +4,7 @@
  * taking them away. move_duplicate.c makes them, and explains when one is
  * valid.
  *
- * Locking    block->lock protects map->copies and its contents.
+ * Locking    block->lock protects map->duplicates and its contents.
  */
 #include <linux/init.h>
 #include <linux/mm.h>
@@ -12,78 +12,78 @@
 
 #include "space.h"
 
-static bool copies_work __ro_after_init;
+static bool duplicates_work __ro_after_init;
 
 /* Returns true if devices may get duplicates of pages that the CPU reads. */
-bool hmmrt_copies_work(void)
+bool hmmrt_duplicates_work(void)
 {
-	return copies_work;
+	return duplicates_work;
 }
 
 /* The self-test has found out whether duplicates may be made. */
-void __init hmmrt_copies_allow(bool works)
+void __init hmmrt_duplicates_allow(bool works)
 {
-	copies_work = works;
+	duplicates_work = works;
 }
 
 /* Return the device's duplicate of a page, or NULL. */
-struct page *hmmrt_copy_page(const struct hmmrt_block_map *map,
-			     unsigned int index)
+struct page *hmmrt_duplicate_page(const struct hmmrt_block_map *map,
+				  unsigned int index)
 {
-	if (!map->copies || !map->copies->at[index])
+	if (!map->duplicates || !map->duplicates->at[index])
 		return NULL;
-	return map->copies->at[index]->page;
+	return map->duplicates->at[index]->page;
 }
 
 /* Return whether a device has a duplicate of a page. */
-bool hmmrt_has_copy(const struct hmmrt_block *block, u32 id,
-		    unsigned int index)
+bool hmmrt_has_duplicate(const struct hmmrt_block *block, u32 id,
+			 unsigned int index)
 {
-	return block->maps[id] && hmmrt_copy_page(block->maps[id], index);
+	return block->maps[id] && hmmrt_duplicate_page(block->maps[id], index);
 }
 
 /* Return how many devices have a duplicate of a page. */
-unsigned int hmmrt_copies_of(const struct hmmrt_block *block,
-			     unsigned int index)
+unsigned int hmmrt_duplicates_of(const struct hmmrt_block *block,
+				 unsigned int index)
 {
 	unsigned int id, count = 0;
 
 	lockdep_assert_held(&block->lock);
 	for (id = 0; id < HMMRT_MAX_DEVICES; id++)
-		count += hmmrt_has_copy(block, id, index);
+		count += hmmrt_has_duplicate(block, id, index);
 	return count;
 }
 
 /**
- * hmmrt_copies_take() - remove the duplicates of pages with removed entries
+ * hmmrt_duplicates_take() - remove the duplicates of pages with removed entries
  * @map: of one device in one block; block->lock is held
  * @first: first page, by index in the block
  * @count: number of pages
- * @taken: list to which the duplicates are added, for hmmrt_copies_free()
+ * @taken: list to which the duplicates are added, for hmmrt_duplicates_free()
  */
-void hmmrt_copies_take(struct hmmrt_block_map *map, unsigned int first,
-		       unsigned int count, struct list_head *taken)
+void hmmrt_duplicates_take(struct hmmrt_block_map *map, unsigned int first,
+			   unsigned int count, struct list_head *taken)
 {
 	unsigned int i;
 
-	if (!map->copies)
+	if (!map->duplicates)
 		return;
 	for (i = first; i < first + count; i++) {
-		if (!map->copies->at[i])
+		if (!map->duplicates->at[i])
 			continue;
-		list_add_tail(&map->copies->at[i]->link, taken);
-		map->copies->at[i] = NULL;
+		list_add_tail(&map->duplicates->at[i]->link, taken);
+		map->duplicates->at[i] = NULL;
 	}
 }
 
-static void copy_free(struct hmmrt_copy *copy)
+static void duplicate_free(struct hmmrt_duplicate *duplicate)
 {
-	if (copy->page)
-		hmmrt_vram_free_unused(hmmrt_page_device(copy->page),
-				       &copy->page, 1);
-	if (copy->original)
-		put_page(copy->original);
-	kfree(copy);
+	if (duplicate->page)
+		hmmrt_vram_free_unused(hmmrt_page_device(duplicate->page),
+				       &duplicate->page, 1);
+	if (duplicate->original)
+		put_page(duplicate->original);
+	kfree(duplicate);
 }
 
 /*
@@ -93,22 +93,22 @@ static void copy_free(struct hmmrt_copy *copy)
  * which it took the duplicates off the block: chunks name the block until then,
  * see next_duplicate() in move_evict.c.
  */
-void hmmrt_copies_free(struct list_head *taken)
+void hmmrt_duplicates_free(struct list_head *taken)
 {
-	struct hmmrt_copy *copy, *next;
+	struct hmmrt_duplicate *duplicate, *next;
 
-	list_for_each_entry_safe(copy, next, taken, link)
-		copy_free(copy);
+	list_for_each_entry_safe(duplicate, next, taken, link)
+		duplicate_free(duplicate);
 }
 
 /* Free the bookkeeping when the block goes away; its duplicates are gone. */
-void hmmrt_copies_destroy(struct hmmrt_block_map *map)
+void hmmrt_duplicates_destroy(struct hmmrt_block_map *map)
 {
 	unsigned int i;
 
-	if (!map || !map->copies)
+	if (!map || !map->duplicates)
 		return;
 	for (i = 0; i < HMMRT_BLOCK_PAGES; i++)
-		WARN_ON_ONCE(map->copies->at[i]);
-	kvfree(map->copies);
+		WARN_ON_ONCE(map->duplicates->at[i]);
+	kvfree(map->duplicates);
 }

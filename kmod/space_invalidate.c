@@ -126,7 +126,7 @@ static void map_unmap(struct hmmrt_block *block, unsigned int id,
 	bitmap_clear(map->mapped, first, count);
 	bitmap_clear(map->writable, first, count);
 	bitmap_clear(map->local, first, count);
-	hmmrt_copies_take(map, first, count, &taking->copies);
+	hmmrt_duplicates_take(map, first, count, &taking->copies);
 	binding = hmmrt_space_binding(block->span->space, id);
 	if (binding)
 		binding->dev->ops->unmap(binding, start,
@@ -176,10 +176,10 @@ static void map_find_evicted(const struct hmmrt_block_map *map, unsigned int id,
 		return;
 	}
 	bitmap_and(pages, map->mapped, map->local, HMMRT_BLOCK_PAGES);
-	if (!map->copies)
+	if (!map->duplicates)
 		return;
 	for_each_set_bit(i, pages, HMMRT_BLOCK_PAGES)
-		if (hmmrt_copy_page(map, i))
+		if (hmmrt_duplicate_page(map, i))
 			__clear_bit(i, pages);
 }
 
@@ -293,14 +293,14 @@ static LIST_HEAD(evictors);
  * hmmrt_evictor_begin() - the calling thread will unmap pages to evict
  * @evictor: must stay valid until hmmrt_evictor_end()
  * @dev: the device that evicts them
- * @room: another allocation waits for their memory
+ * @for_alloc: another allocation waits for their memory
  */
 void hmmrt_evictor_begin(struct hmmrt_evictor *evictor,
-			 struct hmmrt_device *dev, bool room)
+			 struct hmmrt_device *dev, bool for_alloc)
 {
 	evictor->task = current;
 	evictor->dev = dev;
-	evictor->room = room;
+	evictor->for_alloc = for_alloc;
 	evictor->nr_taken = 0;
 	spin_lock(&evictors_lock);
 	list_add(&evictor->link, &evictors);
@@ -315,7 +315,7 @@ void hmmrt_evictor_end(struct hmmrt_evictor *evictor)
 }
 
 /* The entry of the calling thread if it is evicting pages, or NULL. */
-static struct hmmrt_evictor *evicting(void)
+static struct hmmrt_evictor *current_evictor(void)
 {
 	struct hmmrt_evictor *evictor, *found = NULL;
 
@@ -376,7 +376,7 @@ static void block_note_evicted(struct hmmrt_block *block, unsigned int first,
 	binding = hmmrt_space_binding(block->span->space, evictor->dev->id);
 	if (binding)
 		atomic64_add(count, &binding->evicted);
-	if (evictor->room)
+	if (evictor->for_alloc)
 		hmmrt_block_note_given_up(block, evictor->dev->id, count);
 }
 
@@ -505,7 +505,7 @@ static unsigned long span_take(struct hmmrt_span *span, unsigned long start,
 		.zap_start = start,
 		.zap_end = end,
 		.owner = exclusive_owner(range),
-		.evictor = range ? evicting() : NULL,
+		.evictor = range ? current_evictor() : NULL,
 		.copies = LIST_HEAD_INIT(taking.copies),
 	};
 	unsigned long touched;
@@ -514,7 +514,7 @@ static unsigned long span_take(struct hmmrt_span *span, unsigned long start,
 	span_zap(span, touched, taking.zap_start, taking.zap_end);
 	span_zapped(span, &taking.zapping);
 	span_map_again(span, start, end);
-	hmmrt_copies_free(&taking.copies);
+	hmmrt_duplicates_free(&taking.copies);
 	return touched;
 }
 

@@ -14,7 +14,7 @@ struct hmmrt_knobs hmmrt_knobs_at(const struct hmmrt_space *space,
 
 	hmmrt_knobs_fill(&knobs, &dev->knobs, space ? &space->knobs : NULL,
 			 &advice->knobs);
-	if (!hmmrt_copies_work())
+	if (!hmmrt_duplicates_work())
 		knobs.of[HMMRT_KNOB_READ_DUPLICATION] = 0;
 	return knobs;
 }

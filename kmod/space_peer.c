@@ -63,7 +63,7 @@ static void block_revoke(struct hmmrt_binding *binding,
 	mutex_lock(&block->lock);
 	map->zapping--;
 	mutex_unlock(&block->lock);
-	hmmrt_copies_free(&taken);
+	hmmrt_duplicates_free(&taken);
 	hmmrt_map_ahead_again(block);
 }
 

@@ -267,7 +267,7 @@ void hmmrt_block_destroy(struct hmmrt_block *block)
 	atomic_long_dec(&block->span->space->nr_blocks);
 
 	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
-		hmmrt_copies_destroy(block->maps[id]);
+		hmmrt_duplicates_destroy(block->maps[id]);
 		hmmrt_counts_destroy(block->maps[id]);
 		kfree(block->maps[id]);
 	}
@@ -380,7 +380,7 @@ void hmmrt_map_forget(struct hmmrt_block_map *map, struct list_head *taken)
 	bitmap_zero(map->local, HMMRT_BLOCK_PAGES);
 	map->peers = 0;
 	map->remote = false;
-	hmmrt_copies_take(map, 0, HMMRT_BLOCK_PAGES, taken);
+	hmmrt_duplicates_take(map, 0, HMMRT_BLOCK_PAGES, taken);
 }
 
 /**

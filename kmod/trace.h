@@ -19,7 +19,7 @@ TRACE_DEFINE_ENUM(HMMRT_RULE_NONE);
 TRACE_DEFINE_ENUM(HMMRT_RULE_NOT_MIGRATABLE);
 TRACE_DEFINE_ENUM(HMMRT_RULE_NO_MIGRATE);
 TRACE_DEFINE_ENUM(HMMRT_RULE_NEVER);
-TRACE_DEFINE_ENUM(HMMRT_RULE_NO_ROOM);
+TRACE_DEFINE_ENUM(HMMRT_RULE_TOO_SMALL);
 TRACE_DEFINE_ENUM(HMMRT_RULE_READ_MOSTLY_READ);
 TRACE_DEFINE_ENUM(HMMRT_RULE_PREFERRED_HERE);
 TRACE_DEFINE_ENUM(HMMRT_RULE_PREFERRED_ELSEWHERE);
@@ -63,7 +63,7 @@ TRACE_EVENT(hmmrt_device_fault,
 			{ HMMRT_RULE_NOT_MIGRATABLE, "not migratable" },
 			{ HMMRT_RULE_NO_MIGRATE, "advised not to migrate" },
 			{ HMMRT_RULE_NEVER, "never by migration policy" },
-			{ HMMRT_RULE_NO_ROOM, "no room for all in use" },
+			{ HMMRT_RULE_TOO_SMALL, "no room for all in use" },
 			{ HMMRT_RULE_READ_MOSTLY_READ, "read of read-mostly" },
 			{ HMMRT_RULE_PREFERRED_HERE, "preferred here" },
 			{ HMMRT_RULE_PREFERRED_ELSEWHERE, "preferred elsewhere" },
@@ -194,7 +194,7 @@ TRACE_EVENT(hmmrt_claim,
 	TP_fast_assign(
 		__entry->device = device;
 		__entry->accounts = accounts;
-		__entry->looks = cost->most_looks;
+		__entry->looks = cost->most_visits;
 		__entry->pauses = cost->pauses;
 		__entry->error = error;
 	),

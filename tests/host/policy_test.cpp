@@ -422,10 +422,11 @@ TEST(PolicyTouched, AsksAdviceInOrder) {
         {advised(HMMRT_RANGE_NO_MIGRATE, no_location, 0), HMMRT_POLICY_STAY, HMMRT_POLICY_STAY},
         {advised(HMMRT_RANGE_NO_MIGRATE | HMMRT_RANGE_READ_MOSTLY, 3, 0), HMMRT_POLICY_STAY,
          HMMRT_POLICY_STAY},
-        {advised(HMMRT_RANGE_READ_MOSTLY, no_location, 0), HMMRT_POLICY_COPY, HMMRT_POLICY_MOVE},
-        {advised(HMMRT_RANGE_READ_MOSTLY, HMMRT_LOCATION_HOST, 0), HMMRT_POLICY_COPY,
+        {advised(HMMRT_RANGE_READ_MOSTLY, no_location, 0), HMMRT_POLICY_DUPLICATE,
+         HMMRT_POLICY_MOVE},
+        {advised(HMMRT_RANGE_READ_MOSTLY, HMMRT_LOCATION_HOST, 0), HMMRT_POLICY_DUPLICATE,
          HMMRT_POLICY_STAY},
-        {advised(HMMRT_RANGE_READ_MOSTLY, no_location, 1u << 3), HMMRT_POLICY_COPY,
+        {advised(HMMRT_RANGE_READ_MOSTLY, no_location, 1u << 3), HMMRT_POLICY_DUPLICATE,
          HMMRT_POLICY_MOVE},
         {advised(0, 3, 0), HMMRT_POLICY_MOVE, HMMRT_POLICY_MOVE},
         {advised(0, 3, 1u << 3), HMMRT_POLICY_MOVE, HMMRT_POLICY_MOVE},
@@ -460,9 +461,9 @@ const Rule rules[] = {
      [](const hmmrt_policy_page& page) { return has(page, HMMRT_RANGE_NO_MIGRATE); }},
     {HMMRT_RULE_NEVER, HMMRT_POLICY_STAY,
      [](const hmmrt_policy_page& page) { return page.migration_policy == HMMRT_MIGRATE_NEVER; }},
-    {HMMRT_RULE_NO_ROOM, HMMRT_POLICY_STAY,
-     [](const hmmrt_policy_page& page) { return page.no_room; }},
-    {HMMRT_RULE_READ_MOSTLY_READ, HMMRT_POLICY_COPY,
+    {HMMRT_RULE_TOO_SMALL, HMMRT_POLICY_STAY,
+     [](const hmmrt_policy_page& page) { return page.too_small; }},
+    {HMMRT_RULE_READ_MOSTLY_READ, HMMRT_POLICY_DUPLICATE,
      [](const hmmrt_policy_page& page) {
          return has(page, HMMRT_RANGE_READ_MOSTLY) && !page.write;
      }},
@@ -482,7 +483,7 @@ const Rule rules[] = {
      [](const hmmrt_policy_page& page) {
          return page.migration_policy == HMMRT_MIGRATE_ON_COUNT && !page.counted;
      }},
-    {HMMRT_RULE_READ_DUPLICATION, HMMRT_POLICY_COPY,
+    {HMMRT_RULE_READ_DUPLICATION, HMMRT_POLICY_DUPLICATE,
      [](const hmmrt_policy_page& page) { return page.read_duplication && !page.write; }},
     {HMMRT_RULE_DEFAULT, HMMRT_POLICY_MOVE, [](const hmmrt_policy_page&) { return true; }},
 };
@@ -517,9 +518,9 @@ TEST(PolicyPrefetched, GoesWhereItIsToldUnlessNothingMayMove) {
     const auto pinned = advised(HMMRT_RANGE_NO_MIGRATE | HMMRT_RANGE_READ_MOSTLY, no_location, 0);
     const auto copied = advised(HMMRT_RANGE_READ_MOSTLY, 2, 0);
     const auto elsewhere = advised(0, HMMRT_LOCATION_HOST, 1u << 3);
-    EXPECT_EQ(hmmrt_policy_prefetched(&copied, false), HMMRT_POLICY_COPY);
+    EXPECT_EQ(hmmrt_policy_prefetched(&copied, false), HMMRT_POLICY_DUPLICATE);
     EXPECT_EQ(hmmrt_policy_prefetched(&elsewhere, false), HMMRT_POLICY_MOVE);
-    EXPECT_EQ(hmmrt_policy_prefetched(&elsewhere, true), HMMRT_POLICY_COPY);
+    EXPECT_EQ(hmmrt_policy_prefetched(&elsewhere, true), HMMRT_POLICY_DUPLICATE);
     for (const bool read_duplication : {false, true})
         EXPECT_EQ(hmmrt_policy_prefetched(&pinned, read_duplication), HMMRT_POLICY_STAY);
 }
