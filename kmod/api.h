@@ -21,26 +21,25 @@ void hmmrt_device_fill_info(struct hmmrt_device *dev,
 			    struct hmmrt_device_info *info);
 
 /* api_prefetch.c */
-int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg);
+int hmmrt_ioc_prefetch(struct hmmrt_space *space, void *data);
 
 /* api_pages.c */
-int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg);
-int hmmrt_pages(struct hmmrt_space *space, struct hmmrt_pages *arg);
+int hmmrt_ioc_residency(struct hmmrt_space *space, void *data);
+int hmmrt_ioc_pages(struct hmmrt_space *space, void *data);
 
 /* api_advice.c */
-int hmmrt_advise(struct hmmrt_space *space, struct hmmrt_advise *arg);
+int hmmrt_ioc_advise(struct hmmrt_space *space, void *data);
 int hmmrt_advice_set_knob(struct hmmrt_space *space, unsigned long start,
 			  unsigned long end, u32 slot, u32 set);
-int hmmrt_range_attributes(struct hmmrt_space *space,
-			   struct hmmrt_range_attributes *arg);
+int hmmrt_ioc_range_attributes(struct hmmrt_space *space, void *data);
 int hmmrt_advice_check(struct hmmrt_space *space, unsigned long start,
 		       unsigned long end);
 
 /* api_knob.c */
-int hmmrt_knob(struct hmmrt_space *space, struct hmmrt_knob *arg);
+int hmmrt_ioc_knob(struct hmmrt_space *space, struct hmmrt_knob *arg);
 
 /* api_quota.c */
-int hmmrt_quota(struct hmmrt_space *space, struct hmmrt_quota *arg);
+int hmmrt_ioc_quota(struct hmmrt_space *space, struct hmmrt_quota *arg);
 
 /* api_check.c */
 void hmmrt_uapi_check(void);

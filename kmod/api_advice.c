@@ -120,8 +120,9 @@ static void advise_act(struct hmmrt_space *space, const struct hmmrt_advise *arg
 		hmmrt_span_revoke(space, arg->addr, end);
 }
 
-int hmmrt_advise(struct hmmrt_space *space, struct hmmrt_advise *arg)
+int hmmrt_ioc_advise(struct hmmrt_space *space, void *data)
 {
+	struct hmmrt_advise *arg = data;
 	const struct hmmrt_advice_change what = {
 		.apply = advice_apply,
 		.kind = arg->advice,
@@ -233,9 +234,9 @@ static int attributes_of(struct hmmrt_space *space, struct rb_root_cached *tree,
 	return 0;
 }
 
-int hmmrt_range_attributes(struct hmmrt_space *space,
-			   struct hmmrt_range_attributes *arg)
+int hmmrt_ioc_range_attributes(struct hmmrt_space *space, void *data)
 {
+	struct hmmrt_range_attributes *arg = data;
 	unsigned long end;
 	int rc;
 

@@ -109,7 +109,7 @@ static void knob_answer(struct hmmrt_space *space,
 }
 
 /* HMMRT_IOC_KNOB; @space is NULL for a knob of a device. */
-int hmmrt_knob(struct hmmrt_space *space, struct hmmrt_knob *arg)
+int hmmrt_ioc_knob(struct hmmrt_space *space, struct hmmrt_knob *arg)
 {
 	struct hmmrt_device *dev;
 	int rc = knob_check(arg);

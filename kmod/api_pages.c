@@ -259,8 +259,9 @@ static int pages_scan(struct page_scan *scan, u64 addr, u64 len)
 	return rc;
 }
 
-int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg)
+int hmmrt_ioc_residency(struct hmmrt_space *space, void *data)
 {
+	struct hmmrt_residency *arg = data;
 	struct page_scan locations = {
 		.space = space,
 		.fill = fill_locations,
@@ -271,8 +272,9 @@ int hmmrt_residency(struct hmmrt_space *space, struct hmmrt_residency *arg)
 	return pages_scan(&locations, arg->addr, arg->len);
 }
 
-int hmmrt_pages(struct hmmrt_space *space, struct hmmrt_pages *arg)
+int hmmrt_ioc_pages(struct hmmrt_space *space, void *data)
 {
+	struct hmmrt_pages *arg = data;
 	struct page_scan pages = {
 		.space = space,
 		.fill = fill_pages,

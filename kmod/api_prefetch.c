@@ -64,7 +64,7 @@ static int tell_outcomes(struct prefetch *prefetch, unsigned long addr,
 	if (!left)
 		return 0;
 	if (has_binding)
-		hmmrt_binding_pause(&prefetch->binding, &pause);
+		hmmrt_binding_let_go(&prefetch->binding, &pause);
 	left = copy_to_user(to, outcomes, n);
 	if (has_binding &&
 	    !hmmrt_binding_resume(&prefetch->binding, prefetch->space, &pause))
@@ -389,8 +389,9 @@ static int prefetch_aim(struct prefetch *prefetch)
 	return prefetch->binding ? 0 : -EINVAL;
 }
 
-int hmmrt_prefetch(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
+int hmmrt_ioc_prefetch(struct hmmrt_space *space, void *data)
 {
+	struct hmmrt_prefetch *arg = data;
 	struct prefetch prefetch = {
 		.space = space,
 		.node = NUMA_NO_NODE,

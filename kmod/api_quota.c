@@ -165,7 +165,7 @@ static int quota_cgroup(struct hmmrt_device *dev, struct hmmrt_quota *arg)
 }
 
 /* HMMRT_IOC_QUOTA; @space is NULL for the quota of a cgroup. */
-int hmmrt_quota(struct hmmrt_space *space, struct hmmrt_quota *arg)
+int hmmrt_ioc_quota(struct hmmrt_space *space, struct hmmrt_quota *arg)
 {
 	struct hmmrt_device *dev;
 	int rc = quota_check(arg);

@@ -94,7 +94,7 @@
  *
  * hmmrt_unbind() waits for references to the binding. So a caller that holds a
  * reference waits neither for a program nor for the mmap_lock, because the
- * holder of the mmap_lock may wait for a program: see hmmrt_binding_pause().
+ * holder of the mmap_lock may wait for a program: see hmmrt_binding_let_go().
  *
  * hmmrt_lockdep_teach() teaches lockdep the order around reclaim when the
  * module is loaded, so that lockdep reports the first call that breaks it.

@@ -11,8 +11,11 @@
 #ifndef _HMMRT_IOCTL_H
 #define _HMMRT_IOCTL_H
 
+#include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/uaccess.h>
+
+struct hmmrt_space;
 
 /* Every argument starts with these fields. */
 struct hmmrt_ioctl_head {
@@ -30,6 +33,12 @@ struct hmmrt_ioctl_op {
 	bool silent;		/* has no out_* fields */
 	int (*fn)(struct file *file, void *arg);
 	/*
+	 * Instead of @fn: @space returns the space of the file, or an ERR_PTR,
+	 * and @space_fn gets it.
+	 */
+	struct hmmrt_space *(*space)(struct file *file);
+	int (*space_fn)(struct hmmrt_space *space, void *arg);
+	/*
 	 * Called after an @fn that succeeded. Nothing acts on the change made
 	 * by @fn before this call. If the answer did not arrive, the change
 	 * must be undone completely. Cannot fail.
@@ -46,6 +55,17 @@ struct hmmrt_ioctl_op {
 		.min_size = offsetofend(struct _struct, _last), .fn = _fn,  \
 		__VA_ARGS__                                                 \
 	}
+
+static inline int hmmrt_ioctl_call(struct file *file,
+				   const struct hmmrt_ioctl_op *op, void *arg)
+{
+	struct hmmrt_space *space;
+
+	if (op->fn)
+		return op->fn(file, arg);
+	space = op->space(file);
+	return IS_ERR(space) ? PTR_ERR(space) : op->space_fn(space, arg);
+}
 
 static inline long hmmrt_ioctl_run(struct file *file,
 				   const struct hmmrt_ioctl_op *op,
@@ -72,7 +92,7 @@ static inline long hmmrt_ioctl_run(struct file *file,
 	 */
 	if (head->flags)
 		return -EOPNOTSUPP;
-	rc = op->fn(file, arg);
+	rc = hmmrt_ioctl_call(file, op, arg);
 	if (rc && !(rc == -EINTR && op->write_on_error))
 		return rc;
 	if (op->silent)

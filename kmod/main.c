@@ -92,69 +92,6 @@ static int ioc_space_create(struct file *file, void *arg)
 	return 0;
 }
 
-static int ioc_prefetch(struct file *file, void *arg)
-{
-	struct hmmrt_space *space = file_space(file);
-
-	if (IS_ERR(space))
-		return PTR_ERR(space);
-	return hmmrt_prefetch(space, arg);
-}
-
-static int ioc_residency(struct file *file, void *arg)
-{
-	struct hmmrt_space *space = file_space(file);
-
-	if (IS_ERR(space))
-		return PTR_ERR(space);
-	return hmmrt_residency(space, arg);
-}
-
-static int ioc_pages(struct file *file, void *arg)
-{
-	struct hmmrt_space *space = file_space(file);
-
-	if (IS_ERR(space))
-		return PTR_ERR(space);
-	return hmmrt_pages(space, arg);
-}
-
-static int ioc_exclusive(struct file *file, void *arg)
-{
-	struct hmmrt_space *space = file_space(file);
-
-	if (IS_ERR(space))
-		return PTR_ERR(space);
-	return hmmrt_exclusive(space, arg);
-}
-
-static int ioc_advise(struct file *file, void *arg)
-{
-	struct hmmrt_space *space = file_space(file);
-
-	if (IS_ERR(space))
-		return PTR_ERR(space);
-	return hmmrt_advise(space, arg);
-}
-
-static int ioc_range_attributes(struct file *file, void *arg)
-{
-	struct hmmrt_space *space = file_space(file);
-
-	if (IS_ERR(space))
-		return PTR_ERR(space);
-	return hmmrt_range_attributes(space, arg);
-}
-
-static int ioc_peer(struct file *file, void *arg)
-{
-	struct hmmrt_space *space = file_space(file);
-
-	if (IS_ERR(space))
-		return PTR_ERR(space);
-	return hmmrt_peer(space, arg);
-}
-
 /* Knobs of a device belong to no process, so the file needs no space. */
 static int ioc_knob(struct file *file, void *arg)
 {
@@ -165,7 +102,7 @@ static int ioc_knob(struct file *file, void *arg)
 		space = NULL;
 	if (IS_ERR(space))
 		return PTR_ERR(space);
-	return hmmrt_knob(space, knob);
+	return hmmrt_ioc_knob(space, knob);
 }
 
 /* Quotas of cgroups belong to no process, so the file needs no space. */
@@ -178,7 +115,7 @@ static int ioc_quota(struct file *file, void *arg)
 		space = NULL;
 	if (IS_ERR(space))
 		return PTR_ERR(space);
-	return hmmrt_quota(space, quota);
+	return hmmrt_ioc_quota(space, quota);
 }
 
 static u64 thrashing_count(const struct hmmrt_binding *binding,
@@ -244,25 +181,30 @@ static int ioc_stats(struct file *file, void *arg)
 	return 0;
 }
 
+/* A command with a handler that gets the space of the file. */
+#define SPACE_OP(_cmd, _fn, _struct, _last, ...)                        \
+	HMMRT_IOCTL_OP(_cmd, NULL, _struct, _last, .space = file_space, \
+		       .space_fn = _fn, ##__VA_ARGS__)
+
 static const struct hmmrt_ioctl_op ioctl_ops[] = {
 	HMMRT_IOCTL_OP(HMMRT_IOC_INFO, ioc_info, hmmrt_info, out_features),
 	HMMRT_IOCTL_OP(HMMRT_IOC_DEVICE_INFO, ioc_device_info,
 		       hmmrt_device_info, out_name),
 	HMMRT_IOCTL_OP(HMMRT_IOC_SPACE_CREATE, ioc_space_create,
 		       hmmrt_space_create, flags, .silent = true),
-	HMMRT_IOCTL_OP(HMMRT_IOC_RESIDENCY, ioc_residency, hmmrt_residency,
-		       locations),
-	HMMRT_IOCTL_OP(HMMRT_IOC_PAGES, ioc_pages, hmmrt_pages, __reserved),
+	SPACE_OP(HMMRT_IOC_RESIDENCY, hmmrt_ioc_residency, hmmrt_residency,
+		 locations),
+	SPACE_OP(HMMRT_IOC_PAGES, hmmrt_ioc_pages, hmmrt_pages, __reserved),
 	HMMRT_IOCTL_OP(HMMRT_IOC_STATS, ioc_stats, hmmrt_stats, out_retries),
-	HMMRT_IOCTL_OP(HMMRT_IOC_PREFETCH, ioc_prefetch, hmmrt_prefetch,
-		       out_stayed, .write_on_error = true),
-	HMMRT_IOCTL_OP(HMMRT_IOC_EXCLUSIVE, ioc_exclusive, hmmrt_exclusive,
-		       out_pages, .write_on_error = true),
-	HMMRT_IOCTL_OP(HMMRT_IOC_ADVISE, ioc_advise, hmmrt_advise, value,
-		       .silent = true),
-	HMMRT_IOCTL_OP(HMMRT_IOC_RANGE_ATTRIBUTES, ioc_range_attributes,
-		       hmmrt_range_attributes, out_granularity),
-	HMMRT_IOCTL_OP(HMMRT_IOC_PEER, ioc_peer, hmmrt_peer, out_enabled),
+	SPACE_OP(HMMRT_IOC_PREFETCH, hmmrt_ioc_prefetch, hmmrt_prefetch,
+		 out_stayed, .write_on_error = true),
+	SPACE_OP(HMMRT_IOC_EXCLUSIVE, hmmrt_ioc_exclusive, hmmrt_exclusive,
+		 out_pages, .write_on_error = true),
+	SPACE_OP(HMMRT_IOC_ADVISE, hmmrt_ioc_advise, hmmrt_advise, value,
+		 .silent = true),
+	SPACE_OP(HMMRT_IOC_RANGE_ATTRIBUTES, hmmrt_ioc_range_attributes,
+		 hmmrt_range_attributes, out_granularity),
+	SPACE_OP(HMMRT_IOC_PEER, hmmrt_ioc_peer, hmmrt_peer, out_enabled),
 	HMMRT_IOCTL_OP(HMMRT_IOC_KNOB, ioc_knob, hmmrt_knob, out_name),
 	HMMRT_IOCTL_OP(HMMRT_IOC_QUOTA, ioc_quota, hmmrt_quota,
 		       out_evicted_bytes, .write_on_error = true),

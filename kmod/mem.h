@@ -228,9 +228,9 @@ void hmmrt_account_evicted(struct hmmrt_account *account, unsigned int pages);
 struct hmmrt_account *hmmrt_account_get_full(struct hmmrt_account *account,
 					     unsigned int npages);
 u64 hmmrt_account_excess(const struct hmmrt_account *account);
-void hmmrt_charge(struct hmmrt_account *account, struct hmmrt_chunk *chunk,
-		  unsigned int index, unsigned int npages,
-		  struct hmmrt_charge **spare);
+void hmmrt_charge_pages(struct hmmrt_account *account,
+			struct hmmrt_chunk *chunk, unsigned int index,
+			unsigned int npages, struct hmmrt_charge **spare);
 bool hmmrt_uncharge(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 		    unsigned int index);
 void hmmrt_charges_used(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk);

@@ -257,9 +257,9 @@ static struct hmmrt_charge *charge_find(const struct hmmrt_account *account,
  * the account. If it has no charge for the chunk yet, uses *spare and sets it
  * to NULL.
  */
-void hmmrt_charge(struct hmmrt_account *account, struct hmmrt_chunk *chunk,
-		  unsigned int index, unsigned int npages,
-		  struct hmmrt_charge **spare)
+void hmmrt_charge_pages(struct hmmrt_account *account,
+			struct hmmrt_chunk *chunk, unsigned int index,
+			unsigned int npages, struct hmmrt_charge **spare)
 {
 	struct hmmrt_charge *charge = charge_find(account, chunk);
 	unsigned int end = index + npages;

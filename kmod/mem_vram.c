@@ -282,7 +282,7 @@ vram_take_charged(struct hmmrt_account *account, struct hmmrt_chunk *near,
 	if (*npages)
 		chunk = vram_take(vram, near, reserved, index, npages);
 	if (chunk)
-		hmmrt_charge(account, chunk, *index, *npages, spare);
+		hmmrt_charge_pages(account, chunk, *index, *npages, spare);
 	spin_unlock_irq(&vram->lock);
 	if (!chunk)
 		*shortfall = most ? HMMRT_SHORTFALL_MEMORY : HMMRT_SHORTFALL_QUOTA;

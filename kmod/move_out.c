@@ -704,7 +704,7 @@ vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf)
 	vm_fault_t ret = cpu_fault_once(vmf, &wait);
 
 	/* Wait once only: another wait is for another fault. */
-	if (!hmmrt_turn_wait(&wait))
+	if (!hmmrt_turn_await(&wait))
 		return ret;
 	ret = cpu_fault_once(vmf, &wait);
 	hmmrt_turn_wait_cancel(&wait);

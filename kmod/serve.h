@@ -36,7 +36,7 @@ int hmmrt_range_walk(struct hmmrt_range_walk *walk, unsigned long start,
 		     unsigned long end);
 
 /* serve_exclusive.c */
-int hmmrt_exclusive(struct hmmrt_space *space, struct hmmrt_exclusive *arg);
+int hmmrt_ioc_exclusive(struct hmmrt_space *space, void *data);
 
 /* serve_ahead.c */
 void hmmrt_map_ahead_init(struct hmmrt_space *space);

@@ -349,8 +349,9 @@ static int exclusive_errno(int rc)
  * mmap_lock: hmmrt_unbind() waits for references, and so does the next caller,
  * for space->exclusive.
  */
-int hmmrt_exclusive(struct hmmrt_space *space, struct hmmrt_exclusive *arg)
+int hmmrt_ioc_exclusive(struct hmmrt_space *space, void *data)
 {
+	struct hmmrt_exclusive *arg = data;
 	struct hmmrt_binding *binding;
 	unsigned long addr, end, next;
 	int rc;

@@ -83,8 +83,8 @@ void hmmrt_binding_put(struct hmmrt_binding *binding)
  * example by prepare(), is gone too. So resuming with another binding of the
  * same device, perhaps at the same address, must fail.
  */
-void hmmrt_binding_pause(struct hmmrt_binding **binding,
-			 struct hmmrt_binding_pause *pause)
+void hmmrt_binding_let_go(struct hmmrt_binding **binding,
+			  struct hmmrt_binding_pause *pause)
 {
 	pause->device_id = (*binding)->dev->id;
 	pause->serial = (*binding)->serial;
@@ -127,7 +127,7 @@ int hmmrt_binding_mmap_read_lock(struct hmmrt_binding **binding,
 
 	if (rc != -ENOLCK)
 		return rc;
-	hmmrt_binding_pause(binding, &pause);
+	hmmrt_binding_let_go(binding, &pause);
 	rc = hmmrt_mmap_read_lock(space->mm, false);
 	if (!hmmrt_binding_resume(binding, space, &pause) && !rc) {
 		mmap_read_unlock(space->mm);

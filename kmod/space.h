@@ -305,8 +305,8 @@ struct hmmrt_binding *hmmrt_space_binding(struct hmmrt_space *space,
 struct hmmrt_binding *hmmrt_space_binding_get(struct hmmrt_space *space,
 					      u32 device_id);
 void hmmrt_binding_put(struct hmmrt_binding *binding);
-void hmmrt_binding_pause(struct hmmrt_binding **binding,
-			 struct hmmrt_binding_pause *pause);
+void hmmrt_binding_let_go(struct hmmrt_binding **binding,
+			  struct hmmrt_binding_pause *pause);
 bool hmmrt_binding_resume(struct hmmrt_binding **binding,
 			  struct hmmrt_space *space,
 			  const struct hmmrt_binding_pause *pause);
@@ -364,7 +364,7 @@ int hmmrt_block_migrate_lock(struct hmmrt_block *block);
 void hmmrt_block_migrate_unlock(struct hmmrt_block *block);
 bool hmmrt_cpu_fault_lock(struct hmmrt_block *block, bool user,
 			  struct hmmrt_turn_wait *wait);
-bool hmmrt_turn_wait(struct hmmrt_turn_wait *wait);
+bool hmmrt_turn_await(struct hmmrt_turn_wait *wait);
 void hmmrt_turn_wait_cancel(struct hmmrt_turn_wait *wait);
 
 /* space_history.c */
@@ -386,7 +386,7 @@ void hmmrt_block_note_given_up(struct hmmrt_block *block, u32 device_id,
 /* space_peer.c */
 bool hmmrt_peer_enabled(const struct hmmrt_binding *binding,
 			const struct hmmrt_device *peer);
-int hmmrt_peer(struct hmmrt_space *space, struct hmmrt_peer *arg);
+int hmmrt_ioc_peer(struct hmmrt_space *space, void *data);
 void hmmrt_peers_forget(struct hmmrt_binding *binding);
 
 /* space_table.c */

@@ -85,7 +85,7 @@ static void peer_enable(struct hmmrt_space *space, u32 device_id, u32 peer_id)
 	lockdep_assert_held(&space->peering);
 	if (space->peers[device_id] & BIT(peer_id))
 		return;
-	/* Set the bit before the scan for advice: see hmmrt_advise(). */
+	/* Set the bit before the scan for advice: see hmmrt_ioc_advise(). */
 	smp_store_mb(space->peers[device_id],
 		     space->peers[device_id] | BIT(peer_id));
 	hmmrt_map_ahead_all_again(space);
@@ -127,8 +127,9 @@ static int peer_change(struct hmmrt_space *space, struct hmmrt_peer *arg)
 	return 0;
 }
 
-int hmmrt_peer(struct hmmrt_space *space, struct hmmrt_peer *arg)
+int hmmrt_ioc_peer(struct hmmrt_space *space, void *data)
 {
+	struct hmmrt_peer *arg = data;
 	struct hmmrt_binding *binding, *peer;
 	int rc = -EINVAL;
 

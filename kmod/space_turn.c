@@ -107,7 +107,7 @@ void hmmrt_turn_wait_cancel(struct hmmrt_turn_wait *wait)
  * reference. A fault of user mode schedules on its way out, without the
  * reference. A fault of kernel mode may not get there, so it calls
  * cond_resched() here.
- * Return: false: leave hmmrt_srcu, call hmmrt_turn_wait(), and fault again.
+ * Return: false: leave hmmrt_srcu, call hmmrt_turn_await(), and fault again.
  */
 bool hmmrt_cpu_fault_lock(struct hmmrt_block *block, bool user,
 			  struct hmmrt_turn_wait *wait)
@@ -129,7 +129,7 @@ bool hmmrt_cpu_fault_lock(struct hmmrt_block *block, bool user,
 }
 
 /* Not in hmmrt_srcu. Returns true if another attempt is useful at once. */
-bool hmmrt_turn_wait(struct hmmrt_turn_wait *wait)
+bool hmmrt_turn_await(struct hmmrt_turn_wait *wait)
 {
 	struct hmmrt_turn *turn = wait->turn;
 	long left;
