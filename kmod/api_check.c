@@ -69,8 +69,8 @@ static void check_moves(void)
 	CHECK_AT(hmmrt_stats, out_pending_faults, 152);
 	CHECK_AT(hmmrt_stats, out_thrashing_blocks, 160);
 	CHECK_AT(hmmrt_stats, out_throttled_faults, 168);
-	CHECK_AT(hmmrt_stats, out_pins, 176);
-	CHECK_AT(hmmrt_stats, out_unpins, 184);
+	CHECK_AT(hmmrt_stats, out_thrash_pins, 176);
+	CHECK_AT(hmmrt_stats, out_thrash_unpins, 184);
 	CHECK_AT(hmmrt_stats, out_counted_moves, 192);
 	CHECK_AT(hmmrt_stats, out_quota_refusals, 200);
 	CHECK_AT(hmmrt_stats, out_memory_refusals, 208);
@@ -107,7 +107,7 @@ static void check_advice(void)
 	CHECK_AT(hmmrt_page, flags, 4);
 	CHECK_AT(hmmrt_page, mapped_by, 8);
 	CHECK_AT(hmmrt_page, written_by, 12);
-	CHECK_AT(hmmrt_page, copies, 16);
+	CHECK_AT(hmmrt_page, duplicates, 16);
 	CHECK_AT(hmmrt_page, cause, 20);
 	CHECK_AT(hmmrt_page, time, 24);
 

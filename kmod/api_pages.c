@@ -63,7 +63,7 @@ static void fill_mapped(const struct hmmrt_block *block, unsigned int index,
 		if (!map || !test_bit(index, map->mapped))
 			continue;
 		if (hmmrt_duplicate_page(map, index))
-			page->copies |= BIT(id);
+			page->duplicates |= BIT(id);
 		page->mapped_by |= BIT(id);
 		if (test_bit(index, map->writable))
 			page->written_by |= BIT(id);

@@ -59,7 +59,7 @@ static int ioc_info(struct file *file, void *arg)
 	info->out_devices = hmmrt_device_count();
 	info->out_page_size = PAGE_SIZE;
 	info->out_block_size = HMMRT_BLOCK_SIZE;
-	info->out_features = hmmrt_duplicates_work() ? HMMRT_FEATURE_COPIES : 0;
+	info->out_features = hmmrt_duplicates_work() ? HMMRT_FEATURE_DUPLICATES : 0;
 	return 0;
 }
 
@@ -147,8 +147,8 @@ static void stats_fill(struct hmmrt_stats *stats,
 		thrashing_count(binding, HMMRT_THRASHING_DETECTED);
 	stats->out_throttled_faults =
 		thrashing_count(binding, HMMRT_THRASHING_THROTTLED);
-	stats->out_pins = thrashing_count(binding, HMMRT_THRASHING_PINNED);
-	stats->out_unpins = thrashing_count(binding, HMMRT_THRASHING_RELEASED);
+	stats->out_thrash_pins = thrashing_count(binding, HMMRT_THRASHING_PINNED);
+	stats->out_thrash_unpins = thrashing_count(binding, HMMRT_THRASHING_RELEASED);
 	stats->out_counted_moves = atomic64_read(&binding->counted);
 	stats->out_quota_refusals = atomic64_read(&binding->quota_refusals);
 	stats->out_memory_refusals = atomic64_read(&binding->memory_refusals);

@@ -60,8 +60,8 @@ static const struct hmmrt_knob_info infos[HMMRT_KNOBS] = {
 		     HMMRT_REPLAY_ONCE, HMMRT_REPLAY_BATCH_FLUSH, SPACE),
 	[HMMRT_KNOB_FAULT_COALESCE] =
 		KNOB("fault_coalesce", 0, 1, 1, SPACE),
-	[HMMRT_KNOB_FAULT_SERVICERS] =
-		KNOB("fault_servicers", 0, 1024, 0, SPACE),
+	[HMMRT_KNOB_FAULT_WORKERS] =
+		KNOB("fault_workers", 0, 1024, 0, SPACE),
 	[HMMRT_KNOB_OVERSUBSCRIPTION] =
 		KNOB("oversubscription", 0, 1, 1, DEVICE),
 	[HMMRT_KNOB_EVICT_BY_ACCESS] =
@@ -70,8 +70,8 @@ static const struct hmmrt_knob_info infos[HMMRT_KNOBS] = {
 		KNOB("evict_low_watermark", 0, 50, 0, DEVICE),
 	[HMMRT_KNOB_EVICT_HIGH_WATERMARK] =
 		KNOB("evict_high_watermark", 0, 50, 0, DEVICE),
-	[HMMRT_KNOB_FAULT_PATIENCE_MSEC] =
-		KNOB("fault_patience_msec", 1, 3600000, 1000, SPACE),
+	[HMMRT_KNOB_FAULT_WAIT_TIMEOUT_MSEC] =
+		KNOB("fault_wait_timeout_msec", 1, 3600000, 1000, SPACE),
 	[HMMRT_KNOB_READ_DUPLICATION] =
 		RANGE_KNOB("read_duplication", 0, 1, 0, 8),
 };

@@ -6,7 +6,7 @@
  * Workers    A fault worker is a lane that serves faults for itself and for
  *            others. A lane that faults serves its fault itself, in its own
  *            context, as long as the number of fault workers is below the limit
- *            (fault_servicers): it holds a fault worker permit. Otherwise the
+ *            (fault_workers): it holds a fault worker permit. Otherwise the
  *            fault is queued in the buffer of the binding (serve_queue.c), and
  *            the lane waits.
  * Batches    A fault worker takes pending faults along with its own fault. The
@@ -23,9 +23,9 @@
  *            nothing.
  * Stuck      A fault worker may wait for a program: the page that it faults in
  *            may belong to FUSE or be registered with userfaultfd, and that
- *            program may need the device. So a lane that has waited for the
- *            wait timeout (fault_patience_msec) serves its own fault, and no
- *            other, with a permit beyond the limit.
+ *            program may need the device. So a lane that has waited for
+ *            fault_wait_timeout_msec serves its own fault, and no other, with a
+ *            permit beyond the limit.
  * Replay     The replay policy says when served lanes continue: when their
  *            group is served (BLOCK); when the batch is served (BATCH); the
  *            same, together with pending faults that the batch has mapped too

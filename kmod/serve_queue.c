@@ -157,7 +157,7 @@ void hmmrt_queue_put_back(struct hmmrt_fault_buffer *buffer,
 
 static unsigned int most_workers(const struct hmmrt_binding *binding)
 {
-	u32 most = hmmrt_binding_knob(binding, HMMRT_KNOB_FAULT_SERVICERS);
+	u32 most = hmmrt_binding_knob(binding, HMMRT_KNOB_FAULT_WORKERS);
 
 	return most ? most : num_online_cpus();
 }
@@ -279,7 +279,7 @@ void hmmrt_queued_wait(struct hmmrt_binding *binding,
 {
 	struct hmmrt_fault_buffer *buffer = &binding->faults;
 	u32 timeout =
-		hmmrt_binding_knob(binding, HMMRT_KNOB_FAULT_PATIENCE_MSEC);
+		hmmrt_binding_knob(binding, HMMRT_KNOB_FAULT_WAIT_TIMEOUT_MSEC);
 	unsigned long end = jiffies + msecs_to_jiffies(timeout);
 	DEFINE_WAIT(wait);
 

@@ -63,7 +63,7 @@ TRACE_EVENT(hmmrt_device_fault,
 			{ HMMRT_RULE_NOT_MIGRATABLE, "not migratable" },
 			{ HMMRT_RULE_NO_MIGRATE, "advised not to migrate" },
 			{ HMMRT_RULE_NEVER, "never by migration policy" },
-			{ HMMRT_RULE_TOO_SMALL, "no room for all in use" },
+			{ HMMRT_RULE_TOO_SMALL, "no free memory for all in use" },
 			{ HMMRT_RULE_READ_MOSTLY_READ, "read of read-mostly" },
 			{ HMMRT_RULE_PREFERRED_HERE, "preferred here" },
 			{ HMMRT_RULE_PREFERRED_ELSEWHERE, "preferred elsewhere" },
@@ -187,19 +187,19 @@ TRACE_EVENT(hmmrt_claim,
 	TP_STRUCT__entry(
 		__field(u32, device)
 		__field(unsigned int, accounts)
-		__field(unsigned int, looks)
+		__field(unsigned int, visits)
 		__field(unsigned int, pauses)
 		__field(int, error)
 	),
 	TP_fast_assign(
 		__entry->device = device;
 		__entry->accounts = accounts;
-		__entry->looks = cost->most_visits;
+		__entry->visits = cost->most_visits;
 		__entry->pauses = cost->pauses;
 		__entry->error = error;
 	),
-	TP_printk("device=%u accounts=%u looks=%u pauses=%u error=%d",
-		  __entry->device, __entry->accounts, __entry->looks,
+	TP_printk("device=%u accounts=%u visits=%u pauses=%u error=%d",
+		  __entry->device, __entry->accounts, __entry->visits,
 		  __entry->pauses, __entry->error)
 );
 

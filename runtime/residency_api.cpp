@@ -24,7 +24,7 @@ hmmPageState state_of(const hmmrt_page& page, const device_numbers& numbers) {
     state.flags = page.flags;
     state.mappedBy = numbers.mask(page.mapped_by);
     state.writtenBy = numbers.mask(page.written_by);
-    state.copies = numbers.mask(page.copies);
+    state.duplicates = numbers.mask(page.duplicates);
     state.cause = static_cast<hmmMoveCause>(page.cause);
     state.time = page.time;
     return state;

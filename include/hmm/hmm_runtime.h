@@ -542,9 +542,9 @@ typedef struct hmmPageState {
     unsigned int flags; /* hmmPage* */
     /* mask: processors that can read the page without a fault */
     unsigned int mappedBy;
-    unsigned int writtenBy; /* mask: those of them that can also write it */
-    unsigned int copies;    /* mask: devices that have a duplicate */
-    hmmMoveCause cause;     /* of the last migration */
+    unsigned int writtenBy;  /* mask: those of them that can also write it */
+    unsigned int duplicates; /* mask: devices that have a duplicate */
+    hmmMoveCause cause;      /* of the last migration */
     /* time of the last migration: CLOCK_MONOTONIC, in nanoseconds */
     uint64_t time;
     uint64_t reserved[2];

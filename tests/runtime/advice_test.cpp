@@ -105,11 +105,11 @@ TEST_F(Advice, ReadMostlyMakesACopyAndAWriteTakesItAway) {
     EXPECT_EQ(sum_on_device(), static_cast<long>(bytes));
     std::size_t copies = 0;
     for (const hmmPageState& state : hmm::residency(memory_))
-        copies += (state.copies & 1u) != 0;
+        copies += (state.duplicates & 1u) != 0;
     EXPECT_GT(copies, 0u);
     std::memset(memory_.data(), 2, bytes);
     for (const hmmPageState& state : hmm::residency(memory_))
-        EXPECT_EQ(state.copies, 0u);
+        EXPECT_EQ(state.duplicates, 0u);
     EXPECT_EQ(sum_on_device(), 2 * static_cast<long>(bytes));
 }
 

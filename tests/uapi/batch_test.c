@@ -54,10 +54,10 @@ FIXTURE_SETUP(batch)
 		SKIP(_exit(255), "userfaultfd: %s", strerror(error));
 	}
 	ASSERT_EQ(0, cmd_set_knob(self->session.space, HMMRT_SCOPE_SPACE, self->id,
-				  HMMRT_KNOB_FAULT_SERVICERS, 1));
+				  HMMRT_KNOB_FAULT_WORKERS, 1));
 	/* Lanes must wait until the test lets them continue. */
 	ASSERT_EQ(0, cmd_set_knob(self->session.space, HMMRT_SCOPE_SPACE, self->id,
-				  HMMRT_KNOB_FAULT_PATIENCE_MSEC,
+				  HMMRT_KNOB_FAULT_WAIT_TIMEOUT_MSEC,
 				  1000 * LIMIT_S));
 }
 
@@ -600,7 +600,7 @@ TEST_F(batch, fault_queued_behind_a_stuck_batch_serves_itself)
 	char *page = block_at(self, FREE_BLOCK);
 
 	pages_fill(page, PAGE_BYTES, 5);
-	ASSERT_EQ(0, set_knob(self, HMMRT_KNOB_FAULT_PATIENCE_MSEC, 10));
+	ASSERT_EQ(0, set_knob(self, HMMRT_KNOB_FAULT_WAIT_TIMEOUT_MSEC, 10));
 	ASSERT_TRUE(hold_start(self));
 	post_read(self, 1, page);
 	ASSERT_VALUE(5, wait_for(self, 1));
@@ -619,7 +619,7 @@ TEST_F(batch, fault_in_a_stuck_batch_serves_itself)
 	ASSERT_TRUE(hold_prepare(self, HOLD_SECOND));
 	post_write(self, 1, block_at(self, HOLD_SECOND), 3);
 	ASSERT_TRUE(wait_pending(self, 1));
-	ASSERT_EQ(0, set_knob(self, HMMRT_KNOB_FAULT_PATIENCE_MSEC, 3000));
+	ASSERT_EQ(0, set_knob(self, HMMRT_KNOB_FAULT_WAIT_TIMEOUT_MSEC, 3000));
 	post_read(self, 2, page);
 	ASSERT_TRUE(wait_pending(self, 2));
 	ASSERT_EQ(0, protect(self, HOLD_FIRST, false));
@@ -670,8 +670,8 @@ static pid_t owner_run(void)
 	own.buf = arena_anon(BLOCKS * BLOCK_BYTES);
 	own.uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 	if (!own.buf || ioctl(own.uffd, UFFDIO_API, &api) ||
-	    set_knob(&own, HMMRT_KNOB_FAULT_SERVICERS, 1) ||
-	    set_knob(&own, HMMRT_KNOB_FAULT_PATIENCE_MSEC, 1000 * LIMIT_S))
+	    set_knob(&own, HMMRT_KNOB_FAULT_WORKERS, 1) ||
+	    set_knob(&own, HMMRT_KNOB_FAULT_WAIT_TIMEOUT_MSEC, 1000 * LIMIT_S))
 		return 0;
 	/* The agent must end because of the unbinding, not with its parent. */
 	if (agent_syscall(own.agent, SYS_prctl, PR_SET_PDEATHSIG, 0, 0, 0, 0,
@@ -730,10 +730,10 @@ TEST_F(batch, unmap_during_a_batch_affects_its_remaining_faults)
 TEST_F(batch, number_of_fault_workers_can_change_during_a_batch)
 {
 	hold_in_batch(_metadata, self);
-	ASSERT_EQ(0, set_knob(self, HMMRT_KNOB_FAULT_SERVICERS, 4));
+	ASSERT_EQ(0, set_knob(self, HMMRT_KNOB_FAULT_WORKERS, 4));
 	post_write(self, 0, block_at(self, FREE_BLOCK), 3);
 	ASSERT_DONE(wait_for(self, 0));
-	ASSERT_EQ(0, set_knob(self, HMMRT_KNOB_FAULT_SERVICERS, 1));
+	ASSERT_EQ(0, set_knob(self, HMMRT_KNOB_FAULT_WORKERS, 1));
 	ASSERT_EQ(0, protect(self, HOLD_SECOND, false));
 	expect_rest(_metadata, self, 3);
 	ASSERT_VALUE((FREE_BLOCK + 1) * BLOCK_PAGES, wait_for(self, 1));
@@ -782,7 +782,7 @@ TEST_F(batch, signals_and_cpu_faults_lose_no_device_fault)
 	for (round = 0; round < 16; round++) {
 		ASSERT_EQ(0, set_knob(self, HMMRT_KNOB_FAULT_REPLAY_POLICY,
 				      round % 4));
-		ASSERT_EQ(0, set_knob(self, HMMRT_KNOB_FAULT_SERVICERS,
+		ASSERT_EQ(0, set_knob(self, HMMRT_KNOB_FAULT_WORKERS,
 				      1 + round / 4 % 2));
 		ASSERT_EQ(0, set_knob(self, HMMRT_KNOB_FAULT_BATCH_COUNT,
 				      round / 8 ? 3 : 256));

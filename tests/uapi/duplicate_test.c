@@ -328,7 +328,7 @@ TEST_F(duplicates, prefetch_keeps_duplicates_between_moved_pages)
 	ASSERT_EQ(0, cmd_pages(self->fd, buf, GRANULE_BYTES, pages));
 	for (i = 1; i < GRANULE_PAGES - 1; i++)
 		ASSERT_EQ(1u << self->id | 1u << self->other_id,
-			  pages[i].copies);
+			  pages[i].duplicates);
 	ASSERT_EQ(self->other_id, pages[0].location);
 	ASSERT_EQ(self->other_id, pages[GRANULE_PAGES - 1].location);
 	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, GRANULE_BYTES, self->other_id,

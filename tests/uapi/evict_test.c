@@ -93,7 +93,7 @@ static bool is_mapped_on_host(uint32_t id, const struct hmmrt_page *page)
 
 static bool is_copied(uint32_t id, const struct hmmrt_page *page)
 {
-	return page->copies & 1u << id;
+	return page->duplicates & 1u << id;
 }
 
 /* Waits until an AccessedBy device has entries again, without a fault. */
@@ -414,8 +414,8 @@ TEST_F(evict, victim_search_bounds_time_with_interrupts_off)
 	EXPECT_EQ(1, start_many(1, go, ready));
 	EXPECT_LT(MANY / 2, tracing_most("hmmrt_claim", "accounts="));
 	EXPECT_LT(0, tracing_most("hmmrt_claim", "pauses="));
-	EXPECT_LT(0, tracing_most("hmmrt_claim", "looks="));
-	EXPECT_GE(SAMPLES_MAX, tracing_most("hmmrt_claim", "looks="));
+	EXPECT_LT(0, tracing_most("hmmrt_claim", "visits="));
+	EXPECT_GE(SAMPLES_MAX, tracing_most("hmmrt_claim", "visits="));
 	EXPECT_LT(0, tracing_count("hmmrt_evict", ""));
 	tracing_stop();
 	close(go[1]);

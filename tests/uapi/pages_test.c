@@ -65,7 +65,7 @@ static uint64_t now(void)
 		ASSERT_EQ(where, self->page.location);			\
 		ASSERT_EQ(mapped, self->page.mapped_by);		\
 		ASSERT_EQ(written, self->page.written_by);		\
-		ASSERT_EQ(0, self->page.copies);			\
+		ASSERT_EQ(0, self->page.duplicates);			\
 	} while (0)
 
 /* The page has moved since the previous query(), for the reason @why. */

@@ -90,7 +90,7 @@ static void turn_until_pinned(FIXTURE_DATA(thrash) *self,
 {
 	unsigned int round;
 
-	for (round = 0; !stats_of(self).out_pins; round++) {
+	for (round = 0; !stats_of(self).out_thrash_pins; round++) {
 		ASSERT_LT(round, ROUNDS);
 		turn(self, _metadata);
 	}
@@ -114,8 +114,8 @@ TEST_F_TIMEOUT(thrash, is_detected_throttled_and_pinned, 500)
 	before = stats_of(self);
 	EXPECT_EQ(1, before.out_thrashing_blocks);
 	EXPECT_EQ(2, before.out_throttled_faults);
-	EXPECT_EQ(1, before.out_pins);
-	EXPECT_EQ(0, before.out_unpins);
+	EXPECT_EQ(1, before.out_thrash_pins);
+	EXPECT_EQ(0, before.out_thrash_unpins);
 	EXPECT_EQ(HOST, location(self));
 	EXPECT_TRUE(is_mapped(self));
 
@@ -137,12 +137,12 @@ TEST_F_TIMEOUT(thrash, pin_ends_after_its_time, 500)
 	ASSERT_EQ(0, set(self, HMMRT_KNOB_THRASHING_PIN, 1));
 	turn_until_pinned(self, _metadata);
 	ASSERT_LT(0, stats_of(self).out_remote_pages);
-	for (began = time(NULL); !stats_of(self).out_unpins || is_mapped(self);)
+	for (began = time(NULL); !stats_of(self).out_thrash_unpins || is_mapped(self);)
 		ASSERT_TRUE(wait_more(began));
 	EXPECT_EQ(HOST, location(self));
 	ASSERT_VALUE(self->expected, agent_read(self->agent, self->word));
 	EXPECT_EQ(self->id, location(self));
-	EXPECT_EQ(1, stats_of(self).out_unpins);
+	EXPECT_EQ(1, stats_of(self).out_thrash_unpins);
 }
 
 TEST_F_TIMEOUT(thrash, prefetch_ends_the_pin, 500)
@@ -152,7 +152,7 @@ TEST_F_TIMEOUT(thrash, prefetch_ends_the_pin, 500)
 	ASSERT_EQ(0, cmd_prefetch(self->space, (const void *)self->word,
 				  PAGE_BYTES, self->id, NULL));
 	EXPECT_EQ(self->id, location(self));
-	EXPECT_EQ(1, stats_of(self).out_unpins);
+	EXPECT_EQ(1, stats_of(self).out_thrash_unpins);
 	EXPECT_EQ(1, stats_of(self).out_thrashing_resets);
 	/* Then pages migrate on faults again, as before the detection. */
 	ASSERT_EQ(self->expected, *self->word);

@@ -172,7 +172,7 @@ static void go_back_and_forth(FIXTURE_DATA(trace) *self,
 	volatile uint64_t *word = (volatile uint64_t *)self->buf;
 	unsigned int round;
 
-	for (round = 0; !stats_of(self).out_pins; round++) {
+	for (round = 0; !stats_of(self).out_thrash_pins; round++) {
 		ASSERT_LT(round, ROUNDS);
 		*word = round;
 		ASSERT_VALUE(round, agent_read(self->agent, word));

@@ -115,7 +115,7 @@
  * If not, this bit is clear: devices map read-mostly memory where it is, and
  * HMMRT_KNOB_READ_DUPLICATION has no effect.
  */
-#define HMMRT_FEATURE_COPIES	0x1ull
+#define HMMRT_FEATURE_DUPLICATES 0x1ull
 
 /**
  * struct hmmrt_info - ioctl(HMMRT_IOC_INFO), on any file of /dev/hmmrt
@@ -216,7 +216,7 @@ struct hmmrt_space_create {
  * @HMMRT_STAY_SPECIAL: the mapping is a device mapping, secretmem or a shadow
  *	stack, or has no read permission
  * @HMMRT_STAY_POLICY: HMMRT_ADVICE_SET_NO_MIGRATE applies, or the page would be
- *	duplicated and HMMRT_FEATURE_COPIES is not available
+ *	duplicated and HMMRT_FEATURE_DUPLICATES is not available
  * @HMMRT_STAY_WATCHED: userfaultfd is registered, and the page is not populated
  * @HMMRT_STAY_QUOTA: the process or its cgroup has reached its limit of device
  *	memory
@@ -467,7 +467,7 @@ struct hmmrt_range_attributes {
  * @HMMRT_KNOB_FAULT_REPLAY_POLICY: enum hmmrt_replay_policy: when the lanes
  *	that faulted continue
  * @HMMRT_KNOB_FAULT_COALESCE: serve faults on the same page as one fault
- * @HMMRT_KNOB_FAULT_SERVICERS: maximum number of batches that are served
+ * @HMMRT_KNOB_FAULT_WORKERS: maximum number of batches that are served
  *	concurrently, 0 for the number of online CPUs
  * @HMMRT_KNOB_OVERSUBSCRIPTION: evict pages when the device is full
  * @HMMRT_KNOB_EVICT_BY_ACCESS: evict the memory that was accessed least
@@ -476,8 +476,8 @@ struct hmmrt_range_attributes {
  *	than this percentage of the device memory is free. 0 disables it.
  * @HMMRT_KNOB_EVICT_HIGH_WATERMARK: stop eviction in the background when this
  *	percentage of the device memory is free
- * @HMMRT_KNOB_FAULT_PATIENCE_MSEC: wait timeout of a queued fault. After it,
- *	the lane that faulted serves the fault itself.
+ * @HMMRT_KNOB_FAULT_WAIT_TIMEOUT_MSEC: how long a queued fault waits for a
+ *	fault worker. After it, the lane that faulted serves the fault itself.
  * @HMMRT_KNOB_READ_DUPLICATION: when a device reads or prefetches a page that
  *	would migrate, give the device a duplicate, as for read-mostly memory.
  *	The page stays in system memory, so that evicting it copies nothing.
@@ -512,12 +512,12 @@ enum hmmrt_knob_id {
 	HMMRT_KNOB_FAULT_BATCH_COUNT,
 	HMMRT_KNOB_FAULT_REPLAY_POLICY,
 	HMMRT_KNOB_FAULT_COALESCE,
-	HMMRT_KNOB_FAULT_SERVICERS,
+	HMMRT_KNOB_FAULT_WORKERS,
 	HMMRT_KNOB_OVERSUBSCRIPTION,
 	HMMRT_KNOB_EVICT_BY_ACCESS,
 	HMMRT_KNOB_EVICT_LOW_WATERMARK,
 	HMMRT_KNOB_EVICT_HIGH_WATERMARK,
-	HMMRT_KNOB_FAULT_PATIENCE_MSEC,
+	HMMRT_KNOB_FAULT_WAIT_TIMEOUT_MSEC,
 	HMMRT_KNOB_READ_DUPLICATION,
 	HMMRT_KNOBS,
 };
@@ -755,7 +755,7 @@ enum hmmrt_cause {
  * @mapped_by: mask of the processors that can read the page without a fault:
  *	bit N for device N, HMMRT_BY_CPU for the CPU
  * @written_by: subset of @mapped_by that can also write the page
- * @copies: mask of the devices that have a duplicate of the page
+ * @duplicates: mask of the devices that have a duplicate of the page
  * @cause: enum hmmrt_cause of the last move that this space made
  * @time: time of that move, in nanoseconds of CLOCK_MONOTONIC, to about a
  *	millisecond
@@ -765,7 +765,7 @@ struct hmmrt_page {
 	__u32 flags;
 	__u32 mapped_by;
 	__u32 written_by;
-	__u32 copies;
+	__u32 duplicates;
 	__u32 cause;
 	__aligned_u64 time;
 };
@@ -871,10 +871,10 @@ struct hmmrt_peer {
  * @out_thrashing_blocks: times that a block was found to thrash
  * @out_throttled_faults: device faults that were throttled so that other
  *	processors could use a thrashing block
- * @out_pins: times that a block was pinned where it is, because it migrated
+ * @out_thrash_pins: times that a block got a thrash pin, because it migrated
  *	back and forth or because it was evicted repeatedly
- * @out_unpins: times that such a pin ended because its time was over or because
- *	the process moved the block explicitly
+ * @out_thrash_unpins: times that a thrash pin ended because its time was over
+ *	or because the process moved the block explicitly
  * @out_counted_moves: pages that migrated because of access counters. Also
  *	counted in @out_migrated_to_device.
  * @out_quota_refusals: faults, and blocks of calls, that left pages where they
@@ -917,8 +917,8 @@ struct hmmrt_stats {
 	__aligned_u64 out_pending_faults;
 	__aligned_u64 out_thrashing_blocks;
 	__aligned_u64 out_throttled_faults;
-	__aligned_u64 out_pins;
-	__aligned_u64 out_unpins;
+	__aligned_u64 out_thrash_pins;
+	__aligned_u64 out_thrash_unpins;
 	__aligned_u64 out_counted_moves;
 	__aligned_u64 out_quota_refusals;
 	__aligned_u64 out_memory_refusals;

@@ -13,7 +13,7 @@ void tracing_stop(void);
 unsigned int tracing_count(const char *event, const char *part);
 
 /*
- * Returns the largest number behind @field (such as "looks=") in events of that
+ * Returns the largest number behind @field (such as "visits=") in events of that
  * name, or 0 if there were no events.
  */
 unsigned long tracing_most(const char *event, const char *field);

@@ -83,7 +83,7 @@ static struct view query(struct world *world, const char *addr)
 	view.at = location_of_id(world, page.location);
 	view.mapped = mask_of(world, page.mapped_by);
 	view.written = mask_of(world, page.written_by);
-	view.copies = mask_of(world, page.copies);
+	view.copies = mask_of(world, page.duplicates);
 	view.zeroes = page.flags & HMMRT_PAGE_ZEROES;
 	return view;
 }
