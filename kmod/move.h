@@ -22,7 +22,7 @@ bool hmmrt_may_evict(const struct hmmrt_request *req);
 bool hmmrt_may_evict_later(const struct hmmrt_request *req);
 int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 			      unsigned int end, struct page **pages,
-			      struct page *near);
+			      struct page *near, unsigned int *got);
 enum hmmrt_stay hmmrt_request_stay_reason(const struct hmmrt_request *req);
 void hmmrt_request_unreserve(struct hmmrt_request *req);
 int hmmrt_request_again(struct hmmrt_request *req, int rc);

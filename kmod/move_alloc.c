@@ -173,32 +173,31 @@ static unsigned int count_wanted(const struct hmmrt_request *req,
  * @end: behind the last one
  * @pages: out: by page from @first on; for hmmrt_vram_free_unused()
  * @near: a neighbour that is on the device already, or NULL
+ * @got: out: how many were found
  *
  * Context: may sleep; the mmap_lock and block->migrate may be held.
- * Return: how many were found; -ENOSPC more can be made available with no lock
- * held, by hmmrt_request_again().
+ * Return: 0; or HMMRT_STEP_EVICT if more can be made available.
  */
 int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 			      unsigned int end, struct page **pages,
-			      struct page *near)
+			      struct page *near, unsigned int *got)
 {
 	struct hmmrt_device *dev = req->binding->dev;
-	unsigned int got;
 
 	memset(pages, 0, (end - first) * sizeof(*pages));
 	req->regions_seen = READ_ONCE(dev->vram.nr_regions);
-	got = alloc_runs(req, first, end, pages, near);
+	*got = alloc_runs(req, first, end, pages, near);
 	hmmrt_evict_ahead(dev);
 	if (may_refill(req)) {
 		hmmrt_vram_free_unused(dev, pages, end - first);
-		return -ENOSPC;
+		return HMMRT_STEP_EVICT;
 	}
 	hmmrt_request_unreserve(req);
-	if (got < count_wanted(req, first, end)) {
+	if (*got < count_wanted(req, first, end)) {
 		memory_refused(req);
 		rule_refused(req, first, end, pages);
 	}
-	return got;
+	return 0;
 }
 
 /* Why a page for which no device memory was found stays. */
@@ -304,8 +303,8 @@ int hmmrt_request_again(struct hmmrt_request *req, int rc)
 {
 	struct hmmrt_device *dev = req->binding ? req->binding->dev : NULL;
 
-	if (rc != -ENOSPC)
-		return rc;
+	if (rc != HMMRT_STEP_EVICT)
+		return WARN_ON_ONCE(rc > 0) ? -EAGAIN : rc;
 	switch (req->refill) {
 	case HMMRT_REFILL_TRIM:
 		hmmrt_vram_wait_trimmed(dev);

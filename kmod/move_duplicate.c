@@ -629,17 +629,18 @@ static int spare_alloc(struct list_head *spare, unsigned int count)
 }
 
 /*
- * Allocate device memory for the duplicates into req->pages. Returns -ENOSPC if
- * more can be made available.
+ * Allocate device memory for the duplicates into req->pages. Returns
+ * HMMRT_STEP_EVICT if more can be made available.
  */
 static int memory_alloc(struct hmmrt_request *req, unsigned int first,
 			unsigned int count)
 {
 	struct page **pages = req->pages + first;
+	unsigned int got;
 	int rc = hmmrt_request_alloc_pages(req, first, first + count, pages,
-					   NULL);
+					   NULL, &got);
 
-	if (rc < 0)
+	if (rc)
 		return rc;
 	if (!hmmrt_vram_prepare_duplicates(pages, count))
 		return 0;
@@ -694,7 +695,7 @@ out_free:
  * failed, no page is duplicated.
  *
  * Context: mmap_lock held for reading; takes block->migrate.
- * Return: 0, however many pages were copied; -ENOSPC and -EAGAIN as
+ * Return: 0, however many pages were copied; HMMRT_STEP_EVICT and -EAGAIN as
  * hmmrt_migrate_to_device(); -EINTR; -ENOMEM. req->copied adds up over
  * attempts; req->there is that of this attempt. Outcomes are set as far as they
  * are known.

@@ -426,7 +426,7 @@ static int snapshot_and_plan(struct hmmrt_request *req, unsigned int from,
 	idx = srcu_read_lock(&hmmrt_srcu);
 	rc = hmmrt_snapshot(req);
 	if (!rc && (req->access & HMMRT_ACCESS_WRITE) && hmmrt_mark_cow(req))
-		rc = -EMLINK;
+		rc = HMMRT_STEP_BREAK_COW;
 	if (!rc)
 		rc = hmmrt_snapshot_widened(req);
 	if (!rc)
@@ -451,6 +451,7 @@ static void plan_is_full(struct hmmrt_request *req, const struct plan *plan)
 static int migrate_planned(struct hmmrt_request *req, unsigned int *from)
 {
 	struct plan plan;
+	unsigned int got;
 	int rc;
 
 	lockdep_assert_held(&req->block->migrate);
@@ -461,12 +462,14 @@ static int migrate_planned(struct hmmrt_request *req, unsigned int *from)
 	if (req->duplicate)
 		*from = plan.end;
 	rc = hmmrt_request_alloc_pages(req, plan.first, plan.end, req->pages,
-				       plan.near);
-	/* Without device memory for any page, do not unmap any page. */
-	if (!rc)
-		plan_is_full(req, &plan);
-	if (rc <= 0)
+				       plan.near, &got);
+	if (rc)
 		return rc;
+	/* Without device memory for any page, do not unmap any page. */
+	if (!got) {
+		plan_is_full(req, &plan);
+		return 0;
+	}
 	rc = migrate_in(req, &plan, req->pages);
 	hmmrt_vram_free_unused(req->binding->dev, req->pages,
 			       plan.end - plan.first);
@@ -493,12 +496,10 @@ static int migrate_locked(struct hmmrt_request *req)
  * hmmrt_migrate_to_device() - move what can move of a window, best effort
  * @req: window within one vma; with req->duplicate, pages in system memory stay
  *
- * Context: mmap_lock held for reading; takes block->migrate.
- * Return: 0, however many pages moved; -EMLINK nothing moved, COW has to be
- * broken first for a write, and req->pfns says where; -ENOSPC
- * hmmrt_request_again() can make more device memory available; -EAGAIN
- * something raced; -EINTR. req->moved adds up over attempts; req->there is of
- * this attempt only. Outcomes are set as far as they are known.
+ * Context: mmap_lock held for reading; takes block->migrate. Return: 0, however
+ * many pages moved; HMMRT_STEP_BREAK_COW, for a write only; HMMRT_STEP_EVICT;
+ * -EAGAIN something raced; -EINTR. req->moved adds up over attempts; req->there
+ * is of this attempt only. Outcomes are set as far as they are known.
  */
 int hmmrt_migrate_to_device(struct hmmrt_request *req)
 {

@@ -14,6 +14,19 @@
  */
 #define HMMRT_SERVE_ATTEMPTS	8U
 
+/*
+ * What has to be done before an attempt at a window is repeated. Functions that
+ * make an attempt return 0, a negative errno, or one of these.
+ */
+enum hmmrt_step {
+	/* Make device memory available, with no lock held. */
+	HMMRT_STEP_EVICT = 1,
+	/* Nothing moved: break COW first, where req->pfns says. */
+	HMMRT_STEP_BREAK_COW,
+	/* The touched page has to migrate back to system memory first. */
+	HMMRT_STEP_MIGRATE_BACK,
+};
+
 /* How a device that ran out of memory gets free memory for the next attempt. */
 enum hmmrt_refill {
 	HMMRT_REFILL_TRIM,	/* wait for an unused chunk being trimmed */
@@ -49,8 +62,8 @@ struct hmmrt_request {
 	enum hmmrt_shortfall shortfall;
 	/* Pages that need memory, in the window. */
 	DECLARE_BITMAP(wanted, HMMRT_BLOCK_PAGES);
-	enum hmmrt_refill refill;	/* next step, with -ENOSPC */
-	unsigned int regions_seen;	/* number of regions, with -ENOSPC */
+	enum hmmrt_refill refill;	/* how, with HMMRT_STEP_EVICT */
+	unsigned int regions_seen;	/* regions when it was set */
 	u64 evict_before;	/* evict only chunks with a smaller @given */
 	unsigned int evictions;		/* evictions made for this request */
 	struct hmmrt_chunk *reserved;	/* evicted for this request, reserved */

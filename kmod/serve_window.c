@@ -540,8 +540,8 @@ static int move_or_duplicate(struct hmmrt_request *req)
  * Context: mmap_lock held for reading, and no other lock. If the result is not
  * 0, the mmap_lock may have been dropped and taken again, and req->vma is not
  * valid.
- * Return: 0 mapped; -EAGAIN something raced; -ENXIO the touched page has to
- * migrate back to system memory first; or an error.
+ * Return: 0 mapped; -EAGAIN something raced; HMMRT_STEP_EVICT;
+ * HMMRT_STEP_MIGRATE_BACK, only if one page must be mapped; or an error.
  */
 int hmmrt_serve_window(struct hmmrt_request *req, bool migrate)
 {
@@ -553,9 +553,9 @@ int hmmrt_serve_window(struct hmmrt_request *req, bool migrate)
 	if (migrate)
 		rc = move_or_duplicate(req);
 	/* The rest may take long, because it faults pages in. */
-	if (rc != -ENOSPC && rc != -EAGAIN)
+	if (rc != HMMRT_STEP_EVICT && rc != -EAGAIN)
 		hmmrt_request_unreserve(req);
-	if (rc == -EMLINK)
+	if (rc == HMMRT_STEP_BREAK_COW)
 		return break_cow(req);
 	if (rc)
 		return rc;
@@ -566,7 +566,7 @@ int hmmrt_serve_window(struct hmmrt_request *req, bool migrate)
 	rc = window_commit(req);
 	if (rc)
 		return rc;
-	return commit_satisfies(req) ? 0 : -ENXIO;
+	return commit_satisfies(req) ? 0 : HMMRT_STEP_MIGRATE_BACK;
 }
 
 /*
@@ -615,7 +615,7 @@ int hmmrt_fault_once(struct mm_struct *mm, struct hmmrt_request *req)
 		goto out_unlock;
 	hmmrt_fault_window(req);
 	rc = hmmrt_serve_window(req, hmmrt_fault_may_migrate(req));
-	if (rc == -ENXIO)
+	if (rc == HMMRT_STEP_MIGRATE_BACK)
 		rc = migrate_back(mm, req);
 out_unlock:
 	req->vma = NULL;
