@@ -141,7 +141,7 @@ static int prefetch_lock(struct prefetch *prefetch, struct hmmrt_request *req)
 	struct mm_struct *mm = prefetch->space->mm;
 	int rc;
 
-	if (req->reserved && mmap_read_trylock(mm))
+	if (req->retry.reserved && mmap_read_trylock(mm))
 		return 0;
 	hmmrt_request_unreserve(req);
 	rc = hmmrt_binding_mmap_read_lock(&prefetch->binding, prefetch->space);
@@ -184,8 +184,7 @@ static int prefetch_part(struct prefetch *prefetch, struct hmmrt_request *req,
 	unsigned int attempts = 0;
 	int rc, rc_settle;
 
-	req->moved = 0;
-	req->copied = 0;
+	req->result = (struct hmmrt_request_result){};
 	req->start = start;
 	req->end = start;
 	memset(req->outcomes, HMMRT_OUTCOME_OPEN, sizeof(req->outcomes));
@@ -221,11 +220,12 @@ static void prefetch_count(const struct prefetch *prefetch,
 	struct hmmrt_binding *binding = prefetch->binding;
 
 	if (to_host)
-		atomic64_add(req->moved, &prefetch->space->migrated_to_host);
+		atomic64_add(req->result.moved,
+			     &prefetch->space->migrated_to_host);
 	if (!binding)
 		return;
-	atomic64_add(req->moved, &binding->migrated_to_device);
-	atomic64_add(req->copied, &binding->copied);
+	atomic64_add(req->result.moved, &binding->migrated_to_device);
+	atomic64_add(req->result.copied, &binding->copied);
 }
 
 /* Prefetch all mappings of one block. There is a mapping at @start. */
@@ -235,10 +235,10 @@ static int prefetch_parts(struct prefetch *prefetch, struct hmmrt_request *req,
 	bool to_host = !prefetch->binding;
 	int rc;
 
-	req->node = prefetch->node;
-	req->cause = HMMRT_CAUSE_PREFETCH;
-	req->evict_before = prefetch->evict_before;
-	req->no_evict = prefetch->full;
+	req->args.node = prefetch->node;
+	req->args.cause = HMMRT_CAUSE_PREFETCH;
+	req->args.evict_before = prefetch->evict_before;
+	req->args.no_evict = prefetch->full;
 	do {
 		rc = prefetch_part(prefetch, req, start, end);
 		prefetch_count(prefetch, req, to_host);

@@ -77,7 +77,7 @@ void hmmrt_fault_window(struct hmmrt_request *req)
 	hmmrt_request_advise(req, req->addr);
 	req->knobs = hmmrt_knobs_at(req->binding->space, req->binding->dev,
 				    &req->advice);
-	if (req->narrow) {
+	if (req->retry.narrow) {
 		req->start = req->addr;
 		req->end = req->addr + PAGE_SIZE;
 		return;
@@ -110,12 +110,12 @@ bool hmmrt_fault_may_migrate(struct hmmrt_request *req)
 	 * Asking counts a fault as thrashing, so ask only if pages would move,
 	 * and not again when memory was already evicted for this request.
 	 */
-	if (decision.want != HMMRT_POLICY_STAY && !req->reserved) {
+	if (decision.want != HMMRT_POLICY_STAY && !req->retry.reserved) {
 		page.too_small = hmmrt_request_thrashes(req);
 		page.pinned = hmmrt_request_pinned(req);
 		decision = hmmrt_policy_residency(&page);
 	}
-	req->rule = decision.rule;
+	req->result.rule = decision.rule;
 	req->duplicate = decision.want == HMMRT_POLICY_DUPLICATE;
 	return decision.want != HMMRT_POLICY_STAY;
 }

@@ -108,7 +108,7 @@ void hmmrt_thrashing_moved_in(struct hmmrt_request *req, u64 began)
 
 	lockdep_assert_held(&req->block->migrate);
 	note_time(dev, began);
-	if (!req->access && req->cause != HMMRT_CAUSE_ACCESS_COUNTER)
+	if (!req->access && req->args.cause != HMMRT_CAUSE_ACCESS_COUNTER)
 		return;
 	knobs = knobs_of(req->block, dev, req->start);
 	note_move(req->block, dev, &knobs, req->start, req->end,
@@ -336,9 +336,9 @@ bool hmmrt_request_thrashes(struct hmmrt_request *req)
 	if (thrashes && !before)
 		block_note_pinned(req->block, dev->id,
 				  hmmrt_policy_pin_time(&pace));
-	if (thrashes && !req->thrashes)
+	if (thrashes && !req->retry.thrashes)
 		atomic64_inc(&req->binding->thrashing);
-	req->thrashes |= thrashes;
+	req->retry.thrashes |= thrashes;
 	return thrashes;
 }
 

@@ -16,6 +16,8 @@ int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm);
 int hmmrt_request_lookup(struct mm_struct *mm, struct hmmrt_request *req,
 			 unsigned long start, unsigned long end);
 bool hmmrt_huge_fails(struct hmmrt_space *space);
+void hmmrt_request_aim(struct hmmrt_request *req, unsigned long addr,
+		       unsigned int access);
 
 /* move_alloc.c */
 bool hmmrt_may_evict(const struct hmmrt_request *req);

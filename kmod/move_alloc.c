@@ -25,7 +25,8 @@
 /* Return whether eviction may free memory for the request. */
 bool hmmrt_may_evict(const struct hmmrt_request *req)
 {
-	return hmmrt_may_oversubscribe(req->binding->dev) && !req->no_evict;
+	return hmmrt_may_oversubscribe(req->binding->dev) &&
+	       !req->args.no_evict && !req->retry.no_evict;
 }
 
 /*
@@ -35,13 +36,13 @@ bool hmmrt_may_evict(const struct hmmrt_request *req)
 bool hmmrt_may_evict_later(const struct hmmrt_request *req)
 {
 	return req->binding && hmmrt_may_oversubscribe(req->binding->dev) &&
-	       !req->none_left;
+	       !req->retry.none_left;
 }
 
 /* A quota was reached. */
 static bool may_refill_quota(struct hmmrt_request *req)
 {
-	req->refill = HMMRT_REFILL_QUOTA;
+	req->retry.refill = HMMRT_REFILL_QUOTA;
 	return hmmrt_may_evict(req);
 }
 
@@ -50,16 +51,17 @@ static bool may_refill(struct hmmrt_request *req)
 {
 	const struct hmmrt_device *dev = req->binding->dev;
 
-	if (req->shortfall == HMMRT_SHORTFALL_NONE)
+	if (req->retry.shortfall == HMMRT_SHORTFALL_NONE)
 		return false;
-	if (req->shortfall == HMMRT_SHORTFALL_QUOTA)
+	if (req->retry.shortfall == HMMRT_SHORTFALL_QUOTA)
 		return may_refill_quota(req);
-	if (!req->no_trim && hmmrt_vram_is_trimming(dev))
-		req->refill = HMMRT_REFILL_TRIM;
-	else if (!req->no_grow && req->regions_seen < dev->vram.max_regions)
-		req->refill = HMMRT_REFILL_GROW;
+	if (!req->retry.no_trim && hmmrt_vram_is_trimming(dev))
+		req->retry.refill = HMMRT_REFILL_TRIM;
+	else if (!req->retry.no_grow &&
+		 req->retry.regions_seen < dev->vram.max_regions)
+		req->retry.refill = HMMRT_REFILL_GROW;
 	else if (hmmrt_may_evict(req))
-		req->refill = HMMRT_REFILL_EVICT;
+		req->retry.refill = HMMRT_REFILL_EVICT;
 	else
 		return false;
 	return true;
@@ -92,7 +94,7 @@ static bool alloc_run(struct hmmrt_request *req, unsigned int at,
 	unsigned int n = find_next_zero_bit(req->wanted, end, at) - at, some;
 
 	some = hmmrt_vram_alloc(req->binding->account, index + at, n, pages,
-				req->reserved, &req->shortfall);
+				req->retry.reserved, &req->retry.shortfall);
 	*got += some;
 	return some == n;
 }
@@ -104,7 +106,7 @@ static unsigned int alloc_runs(struct hmmrt_request *req, unsigned int first,
 {
 	unsigned int at, longest = end, got = 0;
 
-	req->shortfall = HMMRT_SHORTFALL_NONE;
+	req->retry.shortfall = HMMRT_SHORTFALL_NONE;
 	if (!near) {
 		longest = longest_run(req->wanted, first, end);
 		if (longest == end ||
@@ -129,11 +131,11 @@ static unsigned int alloc_runs(struct hmmrt_request *req, unsigned int first,
 static void memory_refused(struct hmmrt_request *req)
 {
 	struct hmmrt_binding *binding = req->binding;
-	bool quota = req->shortfall == HMMRT_SHORTFALL_QUOTA;
+	bool quota = req->retry.shortfall == HMMRT_SHORTFALL_QUOTA;
 
-	if (req->refused)
+	if (req->retry.refused)
 		return;
-	req->refused = true;
+	req->retry.refused = true;
 	if (quota)
 		hmmrt_account_refused(binding->account);
 	atomic64_inc(quota ? &binding->quota_refusals :
@@ -149,9 +151,9 @@ static void rule_refused(struct hmmrt_request *req, unsigned int first,
 	if (!req->access || touched < first || touched >= end ||
 	    !test_bit(touched, req->wanted) || pages[touched - first])
 		return;
-	req->rule = req->shortfall == HMMRT_SHORTFALL_QUOTA ?
-			    HMMRT_RULE_QUOTA :
-			    HMMRT_RULE_NO_MEMORY;
+	req->result.rule = req->retry.shortfall == HMMRT_SHORTFALL_QUOTA ?
+				   HMMRT_RULE_QUOTA :
+				   HMMRT_RULE_NO_MEMORY;
 }
 
 /* Count the wanted pages in [first, end). */
@@ -185,7 +187,7 @@ int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 	struct hmmrt_device *dev = req->binding->dev;
 
 	memset(pages, 0, (end - first) * sizeof(*pages));
-	req->regions_seen = READ_ONCE(dev->vram.nr_regions);
+	req->retry.regions_seen = READ_ONCE(dev->vram.nr_regions);
 	*got = alloc_runs(req, first, end, pages, near);
 	hmmrt_evict_ahead(dev);
 	if (may_refill(req)) {
@@ -203,8 +205,9 @@ int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 /* Why a page for which no device memory was found stays. */
 enum hmmrt_stay hmmrt_request_stay_reason(const struct hmmrt_request *req)
 {
-	return req->shortfall == HMMRT_SHORTFALL_QUOTA ? HMMRT_STAY_QUOTA :
-							 HMMRT_STAY_NO_MEMORY;
+	return req->retry.shortfall == HMMRT_SHORTFALL_QUOTA ?
+		       HMMRT_STAY_QUOTA :
+		       HMMRT_STAY_NO_MEMORY;
 }
 
 /* --- between two attempts ------------------------------------------------- */
@@ -220,10 +223,10 @@ static int evict_for_request(struct hmmrt_request *req,
 	if (IS_ERR(chunk)) {
 		if (PTR_ERR(chunk) == -EAGAIN)
 			return -EBUSY;
-		req->none_left = PTR_ERR(chunk) == -ENOENT;
+		req->retry.none_left = PTR_ERR(chunk) == -ENOENT;
 		return -ENOMEM;
 	}
-	req->reserved = chunk;
+	req->retry.reserved = chunk;
 	atomic64_inc(&req->binding->evictions);
 	return 0;
 }
@@ -249,7 +252,7 @@ static int evict_some_for_request(struct hmmrt_request *req,
 
 /*
  * Evict for a request that found no free memory. No lock is held, not even the
- * mmap_lock. Returns 0 if req->reserved is reserved for the next
+ * mmap_lock. Returns 0 if req->retry.reserved is reserved for the next
  * hmmrt_vram_alloc() or memory became free otherwise; -ENOMEM if nothing could
  * be evicted; -ENOENT if the account may not have that much; -EINTR.
  */
@@ -257,24 +260,25 @@ static int request_evict(struct hmmrt_request *req)
 {
 	struct hmmrt_claim claim = {
 		.asker = req->binding->account,
-		.before = req->evict_before,
+		.before = req->args.evict_before,
 	};
 	int rc;
 
 	might_sleep();
-	if (req->refill == HMMRT_REFILL_QUOTA)
+	if (req->retry.refill == HMMRT_REFILL_QUOTA)
 		claim.within = hmmrt_account_get_full(req->binding->account,
 						      bitmap_weight(req->wanted,
 								    HMMRT_BLOCK_PAGES));
 	/* No account can give up pages; the next attempt takes what is left. */
 	if (IS_ERR(claim.within)) {
-		req->none_left = hmmrt_account_is_full(req->binding->account);
+		req->retry.none_left =
+			hmmrt_account_is_full(req->binding->account);
 		return PTR_ERR(claim.within);
 	}
 	hmmrt_request_unreserve(req);
-	if (req->evictions++ >= EVICTIONS_MAX)
+	if (req->retry.evictions++ >= EVICTIONS_MAX)
 		rc = -ENOMEM;
-	else if (req->refill == HMMRT_REFILL_QUOTA && !claim.within)
+	else if (req->retry.refill == HMMRT_REFILL_QUOTA && !claim.within)
 		rc = 0;
 	else
 		rc = evict_some_for_request(req, &claim);
@@ -282,7 +286,7 @@ static int request_evict(struct hmmrt_request *req)
 		return rc;
 	/* The limit is not the process's own, so more may become evictable. */
 	if (claim.within->mm != req->binding->account->mm)
-		req->none_left = false;
+		req->retry.none_left = false;
 	hmmrt_account_put(claim.within);
 	return rc;
 }
@@ -290,9 +294,9 @@ static int request_evict(struct hmmrt_request *req)
 /* Make the rest of the reserved chunk available to all requests. */
 void hmmrt_request_unreserve(struct hmmrt_request *req)
 {
-	if (req->reserved)
-		hmmrt_vram_unreserve(req->binding->dev, req->reserved);
-	req->reserved = NULL;
+	if (req->retry.reserved)
+		hmmrt_vram_unreserve(req->binding->dev, req->retry.reserved);
+	req->retry.reserved = NULL;
 }
 
 /*
@@ -305,17 +309,18 @@ int hmmrt_request_again(struct hmmrt_request *req, int rc)
 
 	if (rc != HMMRT_STEP_EVICT)
 		return WARN_ON_ONCE(rc > 0) ? -EAGAIN : rc;
-	switch (req->refill) {
+	switch (req->retry.refill) {
 	case HMMRT_REFILL_TRIM:
 		hmmrt_vram_wait_trimmed(dev);
-		req->no_trim = true;
+		req->retry.no_trim = true;
 		break;
 	case HMMRT_REFILL_GROW:
-		req->no_grow = hmmrt_vram_grow(dev, req->regions_seen);
+		req->retry.no_grow =
+			hmmrt_vram_grow(dev, req->retry.regions_seen);
 		break;
 	case HMMRT_REFILL_EVICT:
 	case HMMRT_REFILL_QUOTA:
-		req->no_evict = request_evict(req);
+		req->retry.no_evict = request_evict(req);
 		break;
 	}
 	return -EAGAIN;

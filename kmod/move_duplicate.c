@@ -168,7 +168,7 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 	struct hmmrt_region_cache cache = {};
 
 	*first = n;
-	req->there = 0;
+	req->result.there = 0;
 	bitmap_zero(req->wanted, HMMRT_BLOCK_PAGES);
 	mutex_lock(&req->block->lock);
 	for (i = 0; i < n; i++) {
@@ -182,7 +182,7 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 			     req->binding->dev)) {
 			hmmrt_outcome_set(req, hmmrt_request_addr(req, i), 1,
 					  HMMRT_OUTCOME_THERE);
-			req->there++;
+			req->result.there++;
 			continue;
 		}
 		if (!pfn_suits(pfn))
@@ -415,7 +415,7 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 		__clear_bit(base + i, map->writable);
 		hmmrt_outcome_set(req, hmmrt_request_addr(req, run->first + i), 1,
 				  HMMRT_OUTCOME_MOVED);
-		req->copied++;
+		req->result.copied++;
 	}
 	binding->dev->ops->map(binding, run_start(req, run), ptes, run->count);
 	mutex_unlock(&block->lock);
@@ -696,13 +696,13 @@ out_free:
  *
  * Context: mmap_lock held for reading; takes block->migrate.
  * Return: 0, however many pages were copied; HMMRT_STEP_EVICT and -EAGAIN as
- * hmmrt_migrate_to_device(); -EINTR; -ENOMEM. req->copied adds up over
- * attempts; req->there is that of this attempt. Outcomes are set as far as they
- * are known.
+ * hmmrt_migrate_to_device(); -EINTR; -ENOMEM. req->result.copied adds up over
+ * attempts; req->result.there is that of this attempt. Outcomes are set as far
+ * as they are known.
  */
 int hmmrt_duplicate_window(struct hmmrt_request *req)
 {
-	u64 copied_before = req->copied;
+	u64 copied_before = req->result.copied;
 	int rc;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
@@ -714,6 +714,6 @@ int hmmrt_duplicate_window(struct hmmrt_request *req)
 	rc = duplicate_locked(req);
 	hmmrt_block_migrate_unlock(req->block);
 	trace_hmmrt_duplicate(req->binding->dev->id, req->start, req->end,
-			      req->copied - copied_before);
+			      req->result.copied - copied_before);
 	return rc;
 }

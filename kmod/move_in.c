@@ -76,10 +76,10 @@ static bool plan_page(struct hmmrt_request *req, struct plan *plan,
 	if (dev == req->binding->dev) {
 		plan->near = hmm_pfn_to_page(req->pfns[i]);
 		hmmrt_outcome_set(req, addr, 1, HMMRT_OUTCOME_THERE);
-		req->there++;
+		req->result.there++;
 		return false;
 	}
-	if (dev && req->no_peers)
+	if (dev && req->args.no_peers)
 		return false;
 	/* This page is duplicated instead. */
 	if (req->duplicate && !dev && req->pfns[i])
@@ -342,7 +342,7 @@ static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args,
 static void count_moved(struct hmmrt_request *req,
 			const struct migrate_vma *args)
 {
-	u64 word = hmmrt_history_word(req->cause, req->binding->dev->id);
+	u64 word = hmmrt_history_word(req->args.cause, req->binding->dev->id);
 	unsigned long i;
 
 	for (i = 0; i < args->npages; i++) {
@@ -351,7 +351,7 @@ static void count_moved(struct hmmrt_request *req,
 
 		if (!args->dst[i] || !(args->src[i] & MIGRATE_PFN_MIGRATE))
 			continue;
-		req->moved += n;
+		req->result.moved += n;
 		hmmrt_outcome_set(req, addr, n, HMMRT_OUTCOME_MOVED);
 		hmmrt_history_note(req->block, addr, n, word);
 	}
@@ -478,16 +478,16 @@ static int migrate_planned(struct hmmrt_request *req, unsigned int *from)
 
 static int migrate_locked(struct hmmrt_request *req)
 {
-	u64 began = hmmrt_now_us(), moved_before = req->moved;
+	u64 began = hmmrt_now_us(), moved_before = req->result.moved;
 	unsigned int from = 0;
 	int rc;
 
 	lockdep_assert_held(&req->block->migrate);
-	req->there = 0;
+	req->result.there = 0;
 	do {
 		rc = migrate_planned(req, &from);
 	} while (!rc && from < hmmrt_request_pages(req));
-	if (req->moved > moved_before)
+	if (req->result.moved > moved_before)
 		hmmrt_thrashing_moved_in(req, began);
 	return rc;
 }
@@ -496,14 +496,15 @@ static int migrate_locked(struct hmmrt_request *req)
  * hmmrt_migrate_to_device() - move what can move of a window, best effort
  * @req: window within one vma; with req->duplicate, pages in system memory stay
  *
- * Context: mmap_lock held for reading; takes block->migrate. Return: 0, however
- * many pages moved; HMMRT_STEP_BREAK_COW, for a write only; HMMRT_STEP_EVICT;
- * -EAGAIN something raced; -EINTR. req->moved adds up over attempts; req->there
- * is of this attempt only. Outcomes are set as far as they are known.
+ * Context: mmap_lock held for reading; takes block->migrate.
+ * Return: 0, however many pages moved; HMMRT_STEP_BREAK_COW, for a write only;
+ * HMMRT_STEP_EVICT; -EAGAIN something raced; -EINTR. req->result.moved adds up
+ * over attempts; req->result.there is of this attempt only. Outcomes are set as
+ * far as they are known.
  */
 int hmmrt_migrate_to_device(struct hmmrt_request *req)
 {
-	u64 moved_before = req->moved;
+	u64 moved_before = req->result.moved;
 	int rc;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
@@ -513,6 +514,7 @@ int hmmrt_migrate_to_device(struct hmmrt_request *req)
 	rc = migrate_locked(req);
 	hmmrt_block_migrate_unlock(req->block);
 	trace_hmmrt_migrate_to_device(req->binding->dev->id, req->start,
-				      req->end, req->moved - moved_before);
+				      req->end,
+				      req->result.moved - moved_before);
 	return rc;
 }

@@ -349,12 +349,14 @@ static bool migrate_huge_out(struct hmmrt_request *req,
  *	all_devices is set
  *
  * Context: mmap_lock held for reading; takes block->migrate.
- * Return: 0, -EINTR or -ENOMEM; -EAGAIN something raced. req->moved counts.
+ * Return: 0, -EINTR or -ENOMEM; -EAGAIN something raced. req->result.moved
+ * counts.
  */
 int hmmrt_migrate_to_host(struct hmmrt_request *req)
 {
 	const struct hmmrt_device *dev =
-		req->binding && !req->all_devices ? req->binding->dev : NULL;
+		req->binding && !req->args.all_devices ? req->binding->dev :
+							 NULL;
 	unsigned int n = hmmrt_request_pages(req);
 	struct migrate_vma args = {
 		.vma = req->vma,
@@ -370,7 +372,7 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 	struct move_out out = {
 		.block = req->block,
 		.req = req,
-		.cause = req->cause,
+		.cause = req->args.cause,
 		.dev = dev,
 		.must = ULONG_MAX,
 	};
@@ -381,8 +383,8 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 	to = kvmalloc(sizeof(*to), GFP_KERNEL);
 	if (!to)
 		return -ENOMEM;
-	to->strict = req->node != NUMA_NO_NODE;
-	to->node = to->strict ? req->node : advised_node(&req->advice);
+	to->strict = req->args.node != NUMA_NO_NODE;
+	to->node = to->strict ? req->args.node : advised_node(&req->advice);
 	if (!migrate_huge_out(req, &args, to, &out, &rc)) {
 		alloc_host(req->vma, req->start, to, n, n);
 		rc = migrate_window_out(&args, to, &out);
@@ -391,8 +393,9 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 	kvfree(to);
 	if (out.raced)
 		rc = -EAGAIN;
-	req->moved += out.moved;
-	trace_hmmrt_migrate_to_host(req->start, req->end, req->moved, false);
+	req->result.moved += out.moved;
+	trace_hmmrt_migrate_to_host(req->start, req->end, req->result.moved,
+				    false);
 	return rc == -EINVAL ? 0 : rc;
 }
 
@@ -448,23 +451,23 @@ static int unreadable_to_host(struct hmmrt_request *req)
  *
  * If no page has to move, this allocates and locks nothing.
  * Context: as hmmrt_migrate_to_host().
- * Return: as hmmrt_migrate_to_host(); req->there says how many pages did not
- * have to move.
+ * Return: as hmmrt_migrate_to_host(); req->result.there says how many pages did
+ * not have to move.
  */
 int hmmrt_window_to_host(struct hmmrt_request *req)
 {
 	unsigned long n = hmmrt_request_pages(req);
 	int idx, rc;
 
-	req->there = 0;
+	req->result.there = 0;
 	if (!(req->vma->vm_flags & VM_READ))
 		return unreadable_to_host(req);
 	idx = srcu_read_lock(&hmmrt_srcu);
 	rc = hmmrt_snapshot(req);
 	if (!rc)
-		req->there = pages_there(req);
+		req->result.there = pages_there(req);
 	srcu_read_unlock(&hmmrt_srcu, idx);
-	if (rc || req->there == n)
+	if (rc || req->result.there == n)
 		return rc;
 	return hmmrt_migrate_to_host(req);
 }

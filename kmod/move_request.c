@@ -18,9 +18,9 @@ struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 	memset(req->outcomes, HMMRT_OUTCOME_OPEN, sizeof(req->outcomes));
 	req->binding = binding;
 	req->block = block;
-	req->node = NUMA_NO_NODE;
+	req->args.node = NUMA_NO_NODE;
 	req->advice = hmmrt_no_advice;
-	req->evict_before = U64_MAX;
+	req->args.evict_before = U64_MAX;
 	return req;
 }
 
@@ -34,6 +34,20 @@ void hmmrt_request_free(struct hmmrt_request *req)
 }
 
 /*
+ * Choose the page to serve, and forget what attempts at another page found out,
+ * which may not apply to this one.
+ */
+void hmmrt_request_aim(struct hmmrt_request *req, unsigned long addr,
+		       unsigned int access)
+{
+	hmmrt_request_unreserve(req);
+	req->retry = (struct hmmrt_request_retry){};
+	req->result.rule = HMMRT_RULE_NONE;
+	req->addr = addr;
+	req->access = access;
+}
+
+/*
  * Take the mmap_lock for the next attempt, like hmmrt_mmap_read_lock(). A
  * request that would have to wait first gives up the memory that was evicted
  * for it, because a thread of its own process may hold the lock for as long as
@@ -41,12 +55,12 @@ void hmmrt_request_free(struct hmmrt_request *req)
  */
 int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm)
 {
-	if (req->reserved) {
+	if (req->retry.reserved) {
 		if (mmap_read_trylock(mm))
 			return 0;
 		hmmrt_request_unreserve(req);
 	}
-	return hmmrt_mmap_read_lock(mm, req->nowait);
+	return hmmrt_mmap_read_lock(mm, req->args.nowait);
 }
 
 /* Fill in the part of [start, end) that one mapping covers. */

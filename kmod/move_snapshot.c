@@ -115,7 +115,7 @@ static bool window_widen(struct hmmrt_request *req)
 	unsigned long pfn;
 
 	/* Keep a range that was asked for, and the one page of a fallback. */
-	if (!req->access || req->whole || req->narrow)
+	if (!req->access || req->args.whole || req->retry.narrow)
 		return false;
 	pfn = req->pfns[hmmrt_request_index(req)];
 	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))

@@ -57,12 +57,12 @@ static void block_migrate_back(struct hmmrt_binding *binding,
 	req = hmmrt_request_alloc(binding, block);
 	if (!req)
 		return;
-	req->cause = HMMRT_CAUSE_UNBIND;
+	req->args.cause = HMMRT_CAUSE_UNBIND;
 	while (addr < end) {
 		addr = migrate_back_part(space->mm, req, addr, end, wait);
 		cond_resched();
 	}
-	atomic64_add(req->moved, &space->migrated_to_host);
+	atomic64_add(req->result.moved, &space->migrated_to_host);
 	hmmrt_request_free(req);
 }
 

@@ -35,59 +35,78 @@ enum hmmrt_refill {
 	HMMRT_REFILL_QUOTA,	/* evict pages charged to the same limit */
 };
 
-/*
- * One attempt to serve part of a block to a device: a fault, or a prefetch
- * (access == 0). It is large, so it is allocated and not on the stack.
- */
-struct hmmrt_request {
-	struct hmmrt_binding *binding;
-	struct hmmrt_block *block;
-	struct vm_area_struct *vma;	/* valid while the mmap_lock is held */
-	unsigned long start;		/* window, within block and vma */
-	unsigned long end;
-	unsigned long addr;	/* page that must be mapped, if access */
-	unsigned int access;
+/* What the caller wants; does not change while the request exists. */
+struct hmmrt_request_args {
+	enum hmmrt_cause cause;		/* recorded for pages that move */
+	int node;	/* target node in system memory, or NUMA_NO_NODE */
+	u64 evict_before;	/* evict only chunks with a smaller @given */
 	bool whole;			/* map all of the window, if access */
 	bool device_only;		/* map only pages on the device */
 	bool no_peers;			/* leave pages of other devices there */
 	bool all_devices;		/* move pages back from all devices */
+	bool no_evict;			/* nothing is left to be evicted */
+	bool nowait;	/* never wait for a program or mmap_lock: -ENOLCK */
+	bool ahead;	/* mapped ahead, not touched; see serve_ahead.c */
+};
+
+/* What earlier attempts have found out. */
+struct hmmrt_request_retry {
+	bool narrow;			/* a neighbour failed: take one page */
+	bool was_missing;	/* the touched page was missing, now present */
 	bool no_grow;			/* device memory cannot grow */
 	bool no_trim;			/* has already waited for trimming */
 	bool no_evict;	/* an eviction has failed: do not evict again */
 	bool none_left;	/* no page can be evicted, now or later */
 	bool thrashes;			/* already counted as thrashing */
-	bool was_missing;	/* the touched page was missing, now present */
 	bool refused;			/* already counted as refused */
 	/* Of the last hmmrt_request_alloc_pages(). */
 	enum hmmrt_shortfall shortfall;
-	/* Pages that need memory, in the window. */
-	DECLARE_BITMAP(wanted, HMMRT_BLOCK_PAGES);
 	enum hmmrt_refill refill;	/* how, with HMMRT_STEP_EVICT */
 	unsigned int regions_seen;	/* regions when it was set */
-	u64 evict_before;	/* evict only chunks with a smaller @given */
 	unsigned int evictions;		/* evictions made for this request */
-	struct hmmrt_chunk *reserved;	/* evicted for this request, reserved */
-	bool nowait;	/* never wait for a program or mmap_lock: -ENOLCK */
-	bool narrow;			/* a neighbour failed: take one page */
-	bool exec;	/* the vma permits it; valid without the vma */
-	bool write;
-	bool ahead;	/* mapped ahead, not touched; see serve_ahead.c */
-	bool duplicate;			/* duplicate pages in system memory */
-	struct hmmrt_advice advice;	/* holds for the whole window */
-	struct hmmrt_knobs knobs;	/* of a fault, with @advice applied */
-	int node;	/* target node in system memory, or NUMA_NO_NODE */
-	enum hmmrt_cause cause;		/* recorded for pages that move */
-	unsigned long seq;	/* of @pfns, by hmmrt_block_read_begin() */
+	struct hmmrt_chunk *reserved;	/* evicted for this request */
+};
+
+struct hmmrt_request_result {
+	u64 moved;
+	u64 copied;
+	u64 there;			/* by the last attempt */
+	enum hmmrt_policy_rule rule;	/* rule that decided about a fault */
+};
+
+/*
+ * The attempts to serve part of a block to a device: a fault, or a prefetch
+ * (access == 0). It is large, so it is allocated and not on the stack.
+ */
+struct hmmrt_request {
+	struct hmmrt_binding *binding;
+	struct hmmrt_block *block;
+	struct hmmrt_request_args args;
+
+	/* The page to serve; see hmmrt_request_aim(). */
+	unsigned long addr;	/* page that must be mapped, if access */
+	unsigned int access;
 	/*
 	 * Pages of the block that the faults of one batch want, including
 	 * @addr.
 	 */
 	DECLARE_BITMAP(faulted, HMMRT_BLOCK_PAGES);
-	enum hmmrt_policy_rule rule;	/* rule that decided about a fault */
 
-	u64 moved;
-	u64 copied;
-	u64 there;
+	/* The window of this attempt. */
+	struct vm_area_struct *vma;	/* valid while the mmap_lock is held */
+	unsigned long start;		/* window, within block and vma */
+	unsigned long end;
+	bool exec;	/* the vma permits it; valid without the vma */
+	bool write;
+	bool duplicate;			/* duplicate pages in system memory */
+	struct hmmrt_advice advice;	/* holds for the whole window */
+	struct hmmrt_knobs knobs;	/* of a fault, with @advice applied */
+	unsigned long seq;	/* of @pfns, by hmmrt_block_read_begin() */
+	/* Pages that need memory, in the window. */
+	DECLARE_BITMAP(wanted, HMMRT_BLOCK_PAGES);
+
+	struct hmmrt_request_retry retry;
+	struct hmmrt_request_result result;
 
 	union {
 		/* Result of a snapshot. */

@@ -88,7 +88,7 @@ static bool map_block(struct hmmrt_binding *binding, struct hmmrt_block *block,
 	req = hmmrt_request_alloc(binding, block);
 	if (!req)
 		return false;
-	req->ahead = true;
+	req->args.ahead = true;
 	while (start < end) {
 		unsigned long next;
 

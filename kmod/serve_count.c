@@ -176,7 +176,7 @@ static bool move_granule(struct hmmrt_binding *binding,
 	req = hmmrt_request_alloc(binding, block);
 	if (!req)
 		return false;
-	req->cause = HMMRT_CAUSE_ACCESS_COUNTER;
+	req->args.cause = HMMRT_CAUSE_ACCESS_COUNTER;
 	while (start < end && attempts < COUNT_ATTEMPTS) {
 		rc = move_once(req, start, end);
 		if (rc && rc != -EAGAIN)
@@ -185,8 +185,8 @@ static bool move_granule(struct hmmrt_binding *binding,
 		start = rc ? start : req->end;
 		cond_resched();
 	}
-	atomic64_add(req->moved, &binding->migrated_to_device);
-	atomic64_add(req->moved, &binding->counted);
+	atomic64_add(req->result.moved, &binding->migrated_to_device);
+	atomic64_add(req->result.moved, &binding->counted);
 	hmmrt_request_free(req);
 	return rc != -EBUSY && rc != -EAGAIN;
 }

@@ -116,7 +116,7 @@ static int migrate_coherent_back(struct hmmrt_request *req)
 
 	if (rc || !census.coherent)
 		return rc;
-	req->all_devices = true;
+	req->args.all_devices = true;
 	rc = hmmrt_migrate_to_host(req);
 	if (!rc)
 		rc = take_census(req, &census);

@@ -90,28 +90,6 @@ static void count_faults(struct hmmrt_block_map *map, unsigned int n)
 }
 
 /*
- * Prepare the request for the next page of a group. Clear the limits found for
- * the last page, which may not apply to this one.
- */
-static void request_next(struct hmmrt_request *req, unsigned long addr,
-			 unsigned int access)
-{
-	hmmrt_request_unreserve(req);
-	req->addr = addr;
-	req->access = access;
-	req->narrow = false;
-	req->no_grow = false;
-	req->no_trim = false;
-	req->no_evict = false;
-	req->none_left = false;
-	req->rule = HMMRT_RULE_NONE;
-	req->thrashes = false;
-	req->was_missing = false;
-	req->refused = false;
-	req->evictions = 0;
-}
-
-/*
  * Try to serve one page. After the deadline the number of attempts is limited.
  */
 static int page_serve(struct batch *batch, struct hmmrt_request *req,
@@ -121,7 +99,7 @@ static int page_serve(struct batch *batch, struct hmmrt_request *req,
 	unsigned int attempts = 0;
 	int rc;
 
-	request_next(req, addr, access);
+	hmmrt_request_aim(req, addr, access);
 	for (;;) {
 		rc = hmmrt_request_again(req, hmmrt_fault_once(mm, req));
 		if (rc != -EAGAIN || (++attempts >= HMMRT_SERVE_ATTEMPTS &&
@@ -141,7 +119,7 @@ static int faults_serve(struct batch *batch, struct hmmrt_request *req,
 	int rc = page_serve(batch, req, batch->faults[first].addr,
 			    hmmrt_batch_access(batch->faults, first, end));
 
-	batch->decided = req->rule;
+	batch->decided = req->result.rule;
 	/* If the accesses differ, only one may be refused: try each alone. */
 	if (rc == -EINTR || (rc && rc != -EAGAIN &&
 			     hmmrt_batch_access_end(batch->faults, first,
@@ -257,16 +235,16 @@ static int group_serve(struct batch *batch, unsigned int first,
 			batch_answer(batch, first, end, rc);
 		return rc == -EINTR ? rc : 0;
 	}
-	req->cause = HMMRT_CAUSE_DEVICE_FAULT;
-	req->nowait = batch->nowait;
+	req->args.cause = HMMRT_CAUSE_DEVICE_FAULT;
+	req->args.nowait = batch->nowait;
 	mark_faulted(batch, req, first, end);
 	for (; !rc && first < end; first = next) {
 		next = hmmrt_batch_page_end(batch->faults, first, end,
 					    batch->coalesce);
 		rc = merged_serve(batch, req, first, next);
 	}
-	atomic64_add(req->moved, &binding->migrated_to_device);
-	atomic64_add(req->copied, &binding->copied);
+	atomic64_add(req->result.moved, &binding->migrated_to_device);
+	atomic64_add(req->result.copied, &binding->copied);
 	block = req->block;
 	if (batch->nowait && batch->rc != -ENOLCK)
 		count_faults(block->maps[binding->dev->id], 1);

@@ -48,11 +48,9 @@ static int part_serve(struct mm_struct *mm, struct hmmrt_range_walk *walk,
 	u64 there = 0;
 	int rc;
 
-	req->moved = 0;
-	req->copied = 0;
-	req->there = 0;
+	req->result = (struct hmmrt_request_result){};
 	for (;;) {
-		u64 before = req->moved;
+		u64 before = req->result.moved;
 
 		rc = part_once(mm, walk, req, start, end);
 		/*
@@ -60,7 +58,7 @@ static int part_serve(struct mm_struct *mm, struct hmmrt_range_walk *walk,
 		 * moved.
 		 */
 		if (!before)
-			there = req->there;
+			there = req->result.there;
 		if (rc != -EAGAIN || (++attempts >= HMMRT_SERVE_ATTEMPTS &&
 				      time_after(jiffies, deadline)))
 			break;
@@ -71,8 +69,8 @@ static int part_serve(struct mm_struct *mm, struct hmmrt_range_walk *walk,
 		atomic64_inc(&walk->binding->retries);
 		cond_resched();
 	}
-	atomic64_add(req->copied, &walk->binding->copied);
-	walk->result.moved += req->moved;
+	atomic64_add(req->result.copied, &walk->binding->copied);
+	walk->result.moved += req->result.moved;
 	walk->result.there += there;
 	return rc;
 }
@@ -86,11 +84,11 @@ static int parts_walk(struct mm_struct *mm, struct hmmrt_range_walk *walk,
 
 	if (!req)
 		return -ENOMEM;
-	req->cause = walk->cause;
-	req->no_peers = walk->flags & HMMRT_MIGRATE_NO_PEERS;
-	req->evict_before = walk->evict_before;
-	req->no_evict = walk->full;
-	req->nowait = walk->nowait;
+	req->args.cause = walk->cause;
+	req->args.no_peers = walk->flags & HMMRT_MIGRATE_NO_PEERS;
+	req->args.evict_before = walk->evict_before;
+	req->args.no_evict = walk->full;
+	req->args.nowait = walk->nowait;
 	do {
 		rc = part_serve(mm, walk, req, start, end);
 		start = req->end;
@@ -163,7 +161,7 @@ static int part_fault(struct hmmrt_request *req, unsigned int access)
 {
 	req->addr = req->start;
 	req->access = access;
-	req->whole = true;
+	req->args.whole = true;
 	return hmmrt_serve_window(req, hmmrt_fault_may_migrate(req));
 }
 
@@ -214,7 +212,7 @@ static int part_to_device(struct hmmrt_request *req)
 		    !(req->advice.flags & HMMRT_RANGE_READ_MOSTLY) &&
 		    hmmrt_vma_may_have_migratable(req->vma);
 
-	req->device_only = true;
+	req->args.device_only = true;
 	req->duplicate = want == HMMRT_POLICY_DUPLICATE &&
 			 hmmrt_vma_may_migrate(req->vma);
 	return hmmrt_serve_window(req, move || req->duplicate);

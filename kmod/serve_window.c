@@ -77,7 +77,7 @@ static int fault_page(const struct hmmrt_request *req, struct mm_struct *mm,
 		      unsigned long addr, bool write, bool *unlocked)
 {
 	lockdep_assert_held(&mm->mmap_lock);
-	if (req->nowait) {
+	if (req->args.nowait) {
 		if (!vma_is_filled_on_touch(req->vma) ||
 		    userfaultfd_armed(req->vma))
 			return -ENOLCK;
@@ -100,7 +100,7 @@ static int break_cow(struct hmmrt_request *req)
 
 	for (i = 0; i < n && !unlocked; i++) {
 		unsigned long addr = hmmrt_request_addr(req, i);
-		bool wanted = req->whole || addr == req->addr;
+		bool wanted = req->args.whole || addr == req->addr;
 		int rc;
 
 		if (!req->pfns[i])
@@ -118,7 +118,7 @@ static int break_cow(struct hmmrt_request *req)
 		 * If a neighbour cannot be written, leave all neighbours alone.
 		 */
 		if (rc)
-			req->narrow = true;
+			req->retry.narrow = true;
 	}
 	return -EAGAIN;
 }
@@ -198,7 +198,7 @@ static int fault_wanted(struct hmmrt_request *req)
 	    hmmrt_is_moving(req->vma, req->addr, 1))
 		return wait_moved(req);
 	if (!pfn)
-		req->was_missing = true;
+		req->retry.was_missing = true;
 	rc = fault_page(req, req->vma->vm_mm, req->addr,
 			req->access & HMMRT_ACCESS_WRITE, &unlocked);
 	return !rc && unlocked ? -EAGAIN : rc;
@@ -213,18 +213,18 @@ static int snapshot_wanted(struct hmmrt_request *req)
 	idx = srcu_read_lock(&hmmrt_srcu);
 	rc = hmmrt_snapshot(req);
 	fault = !rc && needs_fault(req);
-	if (!rc && !fault && !req->was_missing)
+	if (!rc && !fault && !req->retry.was_missing)
 		rc = hmmrt_snapshot_widened(req);
 	srcu_read_unlock(&hmmrt_srcu, idx);
-	if (rc || (!fault && !req->was_missing))
+	if (rc || (!fault && !req->retry.was_missing))
 		return rc;
 	if (fault)
 		rc = fault_wanted(req);
 	if (rc)
 		return rc;
-	if (req->was_missing)
+	if (req->retry.was_missing)
 		rc = fault_neighbours(req, req->access & HMMRT_ACCESS_WRITE);
-	req->was_missing = false;
+	req->retry.was_missing = false;
 	if (rc)
 		return rc;
 	/* Start again: now that the page is there it can be duplicated. */
@@ -382,9 +382,9 @@ static bool may_map(const struct hmmrt_request *req,
 		return true;
 	if (!can_reach(req, dev))
 		return false;
-	if (!req->device_only)
+	if (!req->args.device_only)
 		return true;
-	return req->no_peers && dev && !hmmrt_device_is_coherent(dev);
+	return req->args.no_peers && dev && !hmmrt_device_is_coherent(dev);
 }
 
 static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
@@ -405,7 +405,7 @@ static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
 	dev = hmmrt_region_cache_device(cache, page);
 	if (!may_map(req, dev))
 		return 0;
-	if (req->ahead && !dev) {
+	if (req->args.ahead && !dev) {
 		if (!is_dirty_anyway(page))
 			pte &= ~HMMRT_PTE_WRITE;
 		return pte | pte_target(req, dev, cache, page);
@@ -488,7 +488,7 @@ static bool pte_permits(hmmrt_pte_t pte, unsigned int access)
  */
 static bool commit_satisfies(const struct hmmrt_request *req)
 {
-	return !req->access || req->whole ||
+	return !req->access || req->args.whole ||
 	       pte_permits(req->ptes[hmmrt_request_index(req)], req->access);
 }
 
@@ -517,17 +517,17 @@ static int migrate_back(struct mm_struct *mm, struct hmmrt_request *req)
  */
 static int move_or_duplicate(struct hmmrt_request *req)
 {
-	u64 moved = req->moved;
+	u64 moved = req->result.moved;
 	int rc = 0;
 
 	if (!req->duplicate || !req->access)
 		rc = hmmrt_migrate_to_device(req);
 	if (rc || !req->duplicate)
 		return rc;
-	moved = req->moved - moved;
+	moved = req->result.moved - moved;
 	rc = hmmrt_duplicate_window(req);
 	/* Pages that have just moved here were not there before. */
-	req->there -= min(req->there, moved);
+	req->result.there -= min(req->result.there, moved);
 	return rc;
 }
 
@@ -559,8 +559,8 @@ int hmmrt_serve_window(struct hmmrt_request *req, bool migrate)
 		return break_cow(req);
 	if (rc)
 		return rc;
-	rc = req->access && req->whole ? snapshot_whole(req) :
-					 snapshot_wanted(req);
+	rc = req->access && req->args.whole ? snapshot_whole(req) :
+					      snapshot_wanted(req);
 	if (rc)
 		return rc;
 	rc = window_commit(req);
