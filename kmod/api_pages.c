@@ -232,7 +232,7 @@ static int scan_at(struct page_scan *scan, u64 addr, u64 len)
 
 	scan->entries =
 		kvmalloc_array(HMMRT_BLOCK_PAGES, scan->entry_size, GFP_KERNEL);
-	req = hmmrt_request_alloc(NULL, NULL);
+	req = hmmrt_request_alloc(NULL, NULL, NULL);
 	if (!scan->entries || !req)
 		rc = -ENOMEM;
 	for (; !rc && addr < end; addr = next) {

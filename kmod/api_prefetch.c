@@ -15,8 +15,6 @@
 
 #include "api.h"
 
-#define PART_TIMEOUT	HZ
-
 /* One HMMRT_IOC_PREFETCH. */
 struct prefetch {
 	struct hmmrt_space *space;
@@ -170,7 +168,7 @@ static int prefetch_attempt(struct prefetch *prefetch,
 	if (!rc)
 		rc = hmmrt_outcomes_explain(req);
 	mmap_read_unlock(mm);
-	return hmmrt_request_again(req, rc);
+	return rc;
 }
 
 /*
@@ -180,8 +178,10 @@ static int prefetch_attempt(struct prefetch *prefetch,
 static int prefetch_part(struct prefetch *prefetch, struct hmmrt_request *req,
 			 unsigned long start, unsigned long end)
 {
-	unsigned long deadline = jiffies + PART_TIMEOUT;
-	unsigned int attempts = 0;
+	struct hmmrt_retry retry = {
+		.deadline = jiffies + HMMRT_SERVE_TIMEOUT,
+		.until_killed = true,
+	};
 	int rc, rc_settle;
 
 	req->result = (struct hmmrt_request_result){};
@@ -190,11 +190,7 @@ static int prefetch_part(struct prefetch *prefetch, struct hmmrt_request *req,
 	memset(req->outcomes, HMMRT_OUTCOME_OPEN, sizeof(req->outcomes));
 	do {
 		rc = prefetch_attempt(prefetch, req, start, end);
-		if (fatal_signal_pending(current))
-			break;
-		cond_resched();
-	} while (rc == -EAGAIN && (++attempts < HMMRT_SERVE_ATTEMPTS ||
-				   time_before(jiffies, deadline)));
+	} while (hmmrt_request_again(req, &retry, &rc));
 
 	rc_settle = settle_window(prefetch, req);
 	/* A part that keeps racing is no error: prefetch is best effort. */
@@ -235,10 +231,6 @@ static int prefetch_parts(struct prefetch *prefetch, struct hmmrt_request *req,
 	bool to_host = !prefetch->binding;
 	int rc;
 
-	req->args.node = prefetch->node;
-	req->args.cause = HMMRT_CAUSE_PREFETCH;
-	req->args.evict_before = prefetch->evict_before;
-	req->args.no_evict = prefetch->full;
 	do {
 		rc = prefetch_part(prefetch, req, start, end);
 		prefetch_count(prefetch, req, to_host);
@@ -253,26 +245,21 @@ static int prefetch_parts(struct prefetch *prefetch, struct hmmrt_request *req,
 static int prefetch_block(struct prefetch *prefetch, unsigned long start,
 			  unsigned long end)
 {
-	struct hmmrt_binding *binding = prefetch->binding;
+	const struct hmmrt_request_args args = {
+		.cause = HMMRT_CAUSE_PREFETCH,
+		.node = prefetch->node,
+		.evict_before = prefetch->evict_before,
+		.no_evict = prefetch->full,
+	};
 	struct hmmrt_request *req;
-	struct hmmrt_block *block;
-	int rc = 0;
+	int rc;
 
-	block = hmmrt_block_get(prefetch->space, start,
-				prefetch->arg->location);
-	if (IS_ERR(block))
-		return PTR_ERR(block);
-	hmmrt_thrashing_reset(block);
-	if (binding)
-		rc = binding->dev->ops->prepare(binding, block->start,
-						block->start + HMMRT_BLOCK_SIZE);
-	if (rc)
-		goto out_put;
-	req = hmmrt_request_alloc(binding, block);
-	rc = req ? prefetch_parts(prefetch, req, start, end) : -ENOMEM;
-	hmmrt_request_free(req);
-out_put:
-	hmmrt_block_put(block);
+	req = hmmrt_request_open(prefetch->space, prefetch->binding, start,
+				 true, &args);
+	if (IS_ERR(req))
+		return PTR_ERR(req);
+	rc = prefetch_parts(prefetch, req, start, end);
+	hmmrt_request_close(req);
 	return rc;
 }
 

@@ -9,9 +9,15 @@ struct migrate_vma;
 struct vm_fault;
 
 /* move_request.c */
-struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
-					  struct hmmrt_block *block);
+struct hmmrt_request *
+hmmrt_request_alloc(struct hmmrt_binding *binding, struct hmmrt_block *block,
+		    const struct hmmrt_request_args *args);
 void hmmrt_request_free(struct hmmrt_request *req);
+struct hmmrt_request *hmmrt_request_open(struct hmmrt_space *space,
+					 struct hmmrt_binding *binding,
+					 unsigned long addr, bool map,
+					 const struct hmmrt_request_args *args);
+void hmmrt_request_close(struct hmmrt_request *req);
 int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm);
 int hmmrt_request_lookup(struct mm_struct *mm, struct hmmrt_request *req,
 			 unsigned long start, unsigned long end);
@@ -27,7 +33,9 @@ int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 			      struct page *near, unsigned int *got);
 enum hmmrt_stay hmmrt_request_stay_reason(const struct hmmrt_request *req);
 void hmmrt_request_unreserve(struct hmmrt_request *req);
-int hmmrt_request_again(struct hmmrt_request *req, int rc);
+int hmmrt_request_refill(struct hmmrt_request *req, int rc);
+bool hmmrt_request_again(struct hmmrt_request *req, struct hmmrt_retry *retry,
+			 int *rc);
 
 /* move_snapshot.c */
 int hmmrt_block_snapshot(struct hmmrt_block *block, struct hmm_range *range,

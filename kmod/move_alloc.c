@@ -303,7 +303,7 @@ void hmmrt_request_unreserve(struct hmmrt_request *req)
  * Do the work that needs all locks dropped before an attempt is repeated.
  * Returns @rc, or -EAGAIN if the caller has to repeat the attempt.
  */
-int hmmrt_request_again(struct hmmrt_request *req, int rc)
+int hmmrt_request_refill(struct hmmrt_request *req, int rc)
 {
 	struct hmmrt_device *dev = req->binding ? req->binding->dev : NULL;
 
@@ -324,4 +324,32 @@ int hmmrt_request_again(struct hmmrt_request *req, int rc)
 		break;
 	}
 	return -EAGAIN;
+}
+
+/**
+ * hmmrt_request_again() - find out whether to make another attempt
+ * @req: after an attempt; no lock is held
+ * @retry: of this page or part
+ * @rc: in: result of the attempt; out: result if there is no other
+ *
+ * After the deadline there are as many attempts as every fault gets.
+ * Context: as hmmrt_request_refill(), which it calls.
+ * Return: true: repeat the attempt.
+ */
+bool hmmrt_request_again(struct hmmrt_request *req, struct hmmrt_retry *retry,
+			 int *rc)
+{
+	*rc = hmmrt_request_refill(req, *rc);
+	if (*rc != -EAGAIN || (++retry->attempts >= HMMRT_SERVE_ATTEMPTS &&
+			       time_after(jiffies, retry->deadline)))
+		return false;
+	if (retry->until_killed ? fatal_signal_pending(current) :
+				  hmmrt_interrupted()) {
+		*rc = -EINTR;
+		return false;
+	}
+	if (retry->retries)
+		atomic64_inc(retry->retries);
+	cond_resched();
+	return true;
 }

@@ -7,8 +7,10 @@
 
 #include "move.h"
 
+/* For a block that the caller holds. Without @args nothing moves. */
 struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
-					  struct hmmrt_block *block)
+					  struct hmmrt_block *block,
+					  const struct hmmrt_request_args *args)
 {
 	struct hmmrt_request *req = kvmalloc(sizeof(*req), GFP_KERNEL);
 
@@ -18,9 +20,9 @@ struct hmmrt_request *hmmrt_request_alloc(struct hmmrt_binding *binding,
 	memset(req->outcomes, HMMRT_OUTCOME_OPEN, sizeof(req->outcomes));
 	req->binding = binding;
 	req->block = block;
-	req->args.node = NUMA_NO_NODE;
 	req->advice = hmmrt_no_advice;
-	req->args.evict_before = U64_MAX;
+	if (args)
+		req->args = *args;
 	return req;
 }
 
@@ -31,6 +33,53 @@ void hmmrt_request_free(struct hmmrt_request *req)
 		return;
 	hmmrt_request_unreserve(req);
 	kvfree(req);
+}
+
+/**
+ * hmmrt_request_open() - make a request for a block
+ * @space: of the process; its mm is alive
+ * @binding: of the device, or NULL: for system memory
+ * @addr: in the block
+ * @map: the device is going to map something
+ * @args: what the caller wants
+ *
+ * Context: may sleep; no mmap_lock held.
+ * Return: the request, for hmmrt_request_close(), or an ERR_PTR.
+ */
+struct hmmrt_request *hmmrt_request_open(struct hmmrt_space *space,
+					 struct hmmrt_binding *binding,
+					 unsigned long addr, bool map,
+					 const struct hmmrt_request_args *args)
+{
+	u32 id = binding ? binding->dev->id : HMMRT_MAX_DEVICES;
+	struct hmmrt_block *block = hmmrt_block_get(space, addr, id);
+	struct hmmrt_request *req;
+	int rc = 0;
+
+	if (IS_ERR(block))
+		return ERR_CAST(block);
+	if (args->cause == HMMRT_CAUSE_PREFETCH)
+		hmmrt_thrashing_reset(block);
+	if (binding && map)
+		rc = binding->dev->ops->prepare(binding, block->start,
+						block->start + HMMRT_BLOCK_SIZE);
+	if (rc)
+		goto err_put;
+	req = hmmrt_request_alloc(binding, block, args);
+	if (req)
+		return req;
+	rc = -ENOMEM;
+err_put:
+	hmmrt_block_put(block);
+	return ERR_PTR(rc);
+}
+
+void hmmrt_request_close(struct hmmrt_request *req)
+{
+	struct hmmrt_block *block = req->block;
+
+	hmmrt_request_free(req);
+	hmmrt_block_put(block);
 }
 
 /*

@@ -220,7 +220,7 @@ static int snapshot_block(struct hmmrt_space *space, unsigned long start,
 	block = hmmrt_block_borrow(space, start);
 	if (IS_ERR(block))
 		return PTR_ERR(block);
-	req = hmmrt_request_alloc(NULL, block);
+	req = hmmrt_request_alloc(NULL, block, NULL);
 	if (!req)
 		goto out_return;
 	req->start = start;

@@ -49,15 +49,18 @@ static unsigned long migrate_back_part(struct mm_struct *mm,
 static void block_migrate_back(struct hmmrt_binding *binding,
 			       struct hmmrt_block *block, unsigned long *wait)
 {
+	static const struct hmmrt_request_args args = {
+		.cause = HMMRT_CAUSE_UNBIND,
+		.node = NUMA_NO_NODE,
+	};
 	struct hmmrt_space *space = binding->space;
 	unsigned long end = block->start + HMMRT_BLOCK_SIZE;
 	unsigned long addr = block->start;
 	struct hmmrt_request *req;
 
-	req = hmmrt_request_alloc(binding, block);
+	req = hmmrt_request_alloc(binding, block, &args);
 	if (!req)
 		return;
-	req->args.cause = HMMRT_CAUSE_UNBIND;
 	while (addr < end) {
 		addr = migrate_back_part(space->mm, req, addr, end, wait);
 		cond_resched();

@@ -127,6 +127,14 @@ struct hmmrt_request {
 	u8 outcomes[HMMRT_BLOCK_PAGES];
 };
 
+/* How long attempts are repeated. */
+struct hmmrt_retry {
+	unsigned long deadline;		/* in jiffies */
+	unsigned int attempts;
+	bool until_killed;	/* only a fatal signal ends the attempts */
+	atomic64_t *retries;		/* counts them, or NULL */
+};
+
 static inline unsigned int hmmrt_request_pages(const struct hmmrt_request *req)
 {
 	return (req->end - req->start) >> PAGE_SHIFT;

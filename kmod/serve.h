@@ -9,14 +9,12 @@
 struct hmmrt_range_walk {
 	struct hmmrt_binding *binding;
 	/* One attempt at the window; as hmmrt_serve_window(). */
-	int (*part)(struct hmmrt_request *req);
+	int (*part)(const struct hmmrt_range_walk *walk,
+		    struct hmmrt_request *req);
 	unsigned int access;		/* that the mappings must permit */
-	unsigned int flags;		/* HMMRT_MIGRATE_* */
-	enum hmmrt_cause cause;		/* of what moves */
 	bool map;
-	bool nowait;			/* return -ENOLCK, do not wait */
-	u64 evict_before;		/* spares pages that this call moved */
-	bool full;			/* nothing is left to be evicted */
+	/* Of all requests; evict_before and no_evict are set by the walk. */
+	struct hmmrt_request_args args;
 	struct hmmrt_migration result;
 };
 
@@ -25,7 +23,7 @@ int hmmrt_serve_window(struct hmmrt_request *req, bool migrate);
 bool hmmrt_is_mapped(const struct hmmrt_binding *binding,
 		     struct hmmrt_block *block, unsigned long addr,
 		     unsigned int access);
-int hmmrt_fault_once(struct mm_struct *mm, struct hmmrt_request *req);
+int hmmrt_fault_attempt(struct hmmrt_request *req);
 
 /* serve_queue.c */
 void hmmrt_queue_init(struct hmmrt_binding *binding);

@@ -73,22 +73,23 @@ static unsigned long map_part(struct hmmrt_request *req, unsigned long end)
 }
 
 /* Returns false if not everything was mapped. */
-static bool map_block(struct hmmrt_binding *binding, struct hmmrt_block *block,
-		      unsigned long start, unsigned long end)
+static bool map_block(struct hmmrt_binding *binding, unsigned long start,
+		      unsigned long end)
 {
+	static const struct hmmrt_request_args args = {
+		.node = NUMA_NO_NODE,
+		.evict_before = U64_MAX,
+		.ahead = true,
+	};
 	struct mm_struct *mm = binding->space->mm;
 	unsigned long end_wait = jiffies + MAP_LOCK_WAIT;
 	unsigned int attempts = 0;
 	struct hmmrt_request *req;
 	bool all = true;
 
-	if (binding->dev->ops->prepare(binding, block->start,
-				       block->start + HMMRT_BLOCK_SIZE))
+	req = hmmrt_request_open(binding->space, binding, start, true, &args);
+	if (IS_ERR(req))
 		return false;
-	req = hmmrt_request_alloc(binding, block);
-	if (!req)
-		return false;
-	req->args.ahead = true;
 	while (start < end) {
 		unsigned long next;
 
@@ -110,7 +111,7 @@ static bool map_block(struct hmmrt_binding *binding, struct hmmrt_block *block,
 		start = next;
 		cond_resched();
 	}
-	hmmrt_request_free(req);
+	hmmrt_request_close(req);
 	return all && start >= end;
 }
 
@@ -134,24 +135,6 @@ static bool block_maps_ahead(struct hmmrt_space *space,
 }
 
 /*
- * Map the block for one device, which may have no map of it yet. Returns false
- * if not everything was mapped.
- */
-static bool remap_for(struct hmmrt_binding *binding, struct hmmrt_block *block)
-{
-	struct hmmrt_block *same = hmmrt_block_get(binding->space, block->start,
-						   binding->dev->id);
-	bool all;
-
-	if (IS_ERR(same))
-		return false;
-	all = map_block(binding, same, same->start,
-			same->start + HMMRT_BLOCK_SIZE);
-	hmmrt_block_put(same);
-	return all;
-}
-
-/*
  * Map the block for all devices that the advice names, even if they never used
  * it. Returns false if not everything was mapped.
  */
@@ -167,7 +150,8 @@ static bool remap_block(struct hmmrt_space *space, struct hmmrt_block *block)
 		if (!binding)
 			continue;
 		if (block_maps_ahead(space, block, id) &&
-		    !remap_for(binding, block))
+		    !map_block(binding, block->start,
+			       block->start + HMMRT_BLOCK_SIZE))
 			all = false;
 		hmmrt_binding_put(binding);
 	}
@@ -251,7 +235,7 @@ static void map_blocks(struct hmmrt_binding **binding, unsigned long start,
 		block = hmmrt_block_get(space, start, (*binding)->dev->id);
 		if (IS_ERR(block))
 			return;
-		if (!map_block(*binding, block, start, next))
+		if (!map_block(*binding, start, next))
 			hmmrt_remap_soon(block);
 		hmmrt_block_put(block);
 		start = next;

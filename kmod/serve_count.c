@@ -157,26 +157,27 @@ static int move_once(struct hmmrt_request *req, unsigned long start,
 	rc = req->vma ? move_part(req) : 0;
 	req->vma = NULL;
 	mmap_read_unlock(mm);
-	return hmmrt_request_again(req, rc);
+	return hmmrt_request_refill(req, rc);
 }
 
 /* Returns whether the granule needs no further try. */
 static bool move_granule(struct hmmrt_binding *binding,
 			 struct hmmrt_block *block, unsigned int granule)
 {
+	static const struct hmmrt_request_args args = {
+		.cause = HMMRT_CAUSE_ACCESS_COUNTER,
+		.node = NUMA_NO_NODE,
+		.evict_before = U64_MAX,
+	};
 	unsigned long start = block->start + granule * GRANULE_SIZE;
 	unsigned long end = start + GRANULE_SIZE;
 	struct hmmrt_request *req;
 	unsigned int attempts = 0;
 	int rc = 0;
 
-	if (binding->dev->ops->prepare(binding, block->start,
-				       block->start + HMMRT_BLOCK_SIZE))
+	req = hmmrt_request_open(binding->space, binding, start, true, &args);
+	if (IS_ERR(req))
 		return false;
-	req = hmmrt_request_alloc(binding, block);
-	if (!req)
-		return false;
-	req->args.cause = HMMRT_CAUSE_ACCESS_COUNTER;
 	while (start < end && attempts < COUNT_ATTEMPTS) {
 		rc = move_once(req, start, end);
 		if (rc && rc != -EAGAIN)
@@ -187,7 +188,7 @@ static bool move_granule(struct hmmrt_binding *binding,
 	}
 	atomic64_add(req->result.moved, &binding->migrated_to_device);
 	atomic64_add(req->result.moved, &binding->counted);
-	hmmrt_request_free(req);
+	hmmrt_request_close(req);
 	return rc != -EBUSY && rc != -EAGAIN;
 }
 

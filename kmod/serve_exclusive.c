@@ -116,7 +116,6 @@ static int migrate_coherent_back(struct hmmrt_request *req)
 
 	if (rc || !census.coherent)
 		return rc;
-	req->args.all_devices = true;
 	rc = hmmrt_migrate_to_host(req);
 	if (!rc)
 		rc = take_census(req, &census);
@@ -226,7 +225,8 @@ static int make_exclusive_locked(struct hmmrt_request *req)
 }
 
 /* One attempt at a window. */
-static int make_exclusive(struct hmmrt_request *req)
+static int make_exclusive(const struct hmmrt_range_walk *walk,
+			  struct hmmrt_request *req)
 {
 	struct mm_struct *mm = req->vma->vm_mm;
 	int rc;
@@ -267,9 +267,13 @@ static int exclusive_range(struct hmmrt_binding *binding, unsigned long start,
 		.binding = binding,
 		.part = make_exclusive,
 		.access = HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE,
-		.cause = HMMRT_CAUSE_EXCLUSIVE,
 		.map = true,
-		.nowait = true,
+		.args = {
+			.cause = HMMRT_CAUSE_EXCLUSIVE,
+			.node = NUMA_NO_NODE,
+			.all_devices = true,
+			.nowait = true,
+		},
 	};
 	int rc;
 

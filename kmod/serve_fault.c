@@ -90,58 +90,39 @@ static void count_faults(struct hmmrt_block_map *map, unsigned int n)
 }
 
 /*
- * Try to serve one page. After the deadline the number of attempts is limited.
+ * Serve the faults of one page: all accesses together or, if those are refused,
+ * each access alone. On -EINTR the rest are not answered.
  */
-static int page_serve(struct batch *batch, struct hmmrt_request *req,
-		      unsigned long addr, unsigned int access)
+static int page_map(struct batch *batch, struct hmmrt_request *req,
+		    unsigned int first, unsigned int end)
 {
-	struct mm_struct *mm = batch->binding->space->mm;
-	unsigned int attempts = 0;
+	struct hmmrt_batch_fault *faults = batch->faults;
+	unsigned int next = end;
 	int rc;
 
-	hmmrt_request_aim(req, addr, access);
-	for (;;) {
-		rc = hmmrt_request_again(req, hmmrt_fault_once(mm, req));
-		if (rc != -EAGAIN || (++attempts >= HMMRT_SERVE_ATTEMPTS &&
-				      time_after(jiffies, batch->deadline)))
+	while (first < end) {
+		struct hmmrt_retry retry = {
+			.deadline = batch->deadline,
+			.retries = &batch->binding->retries,
+		};
+
+		hmmrt_request_aim(req, faults[first].addr,
+				  hmmrt_batch_access(faults, first, next));
+		do {
+			rc = hmmrt_fault_attempt(req);
+		} while (hmmrt_request_again(req, &retry, &rc));
+		batch->decided = req->result.rule;
+		if (rc == -EINTR)
 			return rc;
-		if (hmmrt_interrupted())
-			return -EINTR;
-		atomic64_inc(&batch->binding->retries);
-		cond_resched();
-	}
-}
-
-/* Serve the faults of one page together. On error none of them is answered. */
-static int faults_serve(struct batch *batch, struct hmmrt_request *req,
-			unsigned int first, unsigned int end)
-{
-	int rc = page_serve(batch, req, batch->faults[first].addr,
-			    hmmrt_batch_access(batch->faults, first, end));
-
-	batch->decided = req->result.rule;
-	/* If the accesses differ, only one may be refused: try each alone. */
-	if (rc == -EINTR || (rc && rc != -EAGAIN &&
-			     hmmrt_batch_access_end(batch->faults, first,
-						    end) < end))
-		return rc;
-	batch_answer(batch, first, end, rc);
-	return 0;
-}
-
-static int merged_serve(struct batch *batch, struct hmmrt_request *req,
-			unsigned int first, unsigned int end)
-{
-	int rc = faults_serve(batch, req, first, end);
-	unsigned int next;
-
-	if (!rc || rc == -EINTR)
-		return rc;
-	for (; first < end; first = next) {
-		next = hmmrt_batch_access_end(batch->faults, first, end);
-		rc = faults_serve(batch, req, first, next);
-		if (rc)
-			return rc;
+		/* Perhaps only one of the accesses is refused. */
+		if (rc && rc != -EAGAIN &&
+		    hmmrt_batch_access_end(faults, first, next) < next) {
+			next = hmmrt_batch_access_end(faults, first, end);
+			continue;
+		}
+		batch_answer(batch, first, next, rc);
+		first = next;
+		next = hmmrt_batch_access_end(faults, first, end);
 	}
 	return 0;
 }
@@ -191,36 +172,17 @@ static void mark_faulted(struct batch *batch, struct hmmrt_request *req,
 		count_faults(block->maps[batch->binding->dev->id], n);
 }
 
-/* On success *req holds a reference to its block. */
-static int block_prepare(struct hmmrt_binding *binding, unsigned long addr,
-			 struct hmmrt_request **req)
-{
-	struct hmmrt_block *block =
-		hmmrt_block_get(binding->space, addr, binding->dev->id);
-	int rc;
-
-	if (IS_ERR(block))
-		return PTR_ERR(block);
-	rc = binding->dev->ops->prepare(binding, block->start,
-					block->start + HMMRT_BLOCK_SIZE);
-	if (rc)
-		goto err_put;
-	*req = hmmrt_request_alloc(binding, block);
-	if (*req)
-		return 0;
-	rc = -ENOMEM;
-err_put:
-	hmmrt_block_put(block);
-	return rc;
-}
-
 /* Serve the faults of one block. On -EINTR some are not answered yet. */
-static int group_serve(struct batch *batch, unsigned int first,
-		       unsigned int end)
+static int group_map(struct batch *batch, unsigned int first, unsigned int end)
 {
+	const struct hmmrt_request_args args = {
+		.cause = HMMRT_CAUSE_DEVICE_FAULT,
+		.node = NUMA_NO_NODE,
+		.evict_before = U64_MAX,
+		.nowait = batch->nowait,
+	};
 	struct hmmrt_binding *binding = batch->binding;
 	struct hmmrt_request *req;
-	struct hmmrt_block *block;
 	unsigned int next;
 	int rc = refuse_first(batch, first, end);
 
@@ -229,27 +191,27 @@ static int group_serve(struct batch *batch, unsigned int first,
 	first = rc;
 	if (first == end)
 		return 0;
-	rc = block_prepare(binding, batch->faults[first].addr, &req);
-	if (rc) {
-		if (rc != -EINTR)
-			batch_answer(batch, first, end, rc);
-		return rc == -EINTR ? rc : 0;
+	req = hmmrt_request_open(binding->space, binding,
+				 batch->faults[first].addr, true, &args);
+	if (IS_ERR(req)) {
+		rc = PTR_ERR(req);
+		if (rc == -EINTR)
+			return rc;
+		batch_answer(batch, first, end, rc);
+		return 0;
 	}
-	req->args.cause = HMMRT_CAUSE_DEVICE_FAULT;
-	req->args.nowait = batch->nowait;
+	rc = 0;
 	mark_faulted(batch, req, first, end);
 	for (; !rc && first < end; first = next) {
 		next = hmmrt_batch_page_end(batch->faults, first, end,
 					    batch->coalesce);
-		rc = merged_serve(batch, req, first, next);
+		rc = page_map(batch, req, first, next);
 	}
 	atomic64_add(req->result.moved, &binding->migrated_to_device);
 	atomic64_add(req->result.copied, &binding->copied);
-	block = req->block;
 	if (batch->nowait && batch->rc != -ENOLCK)
-		count_faults(block->maps[binding->dev->id], 1);
-	hmmrt_request_free(req);
-	hmmrt_block_put(block);
+		count_faults(req->block->maps[binding->dev->id], 1);
+	hmmrt_request_close(req);
 	return rc;
 }
 
@@ -329,7 +291,7 @@ static unsigned int own_group(const struct batch *batch, unsigned int *end)
 static bool batch_group(struct batch *batch, unsigned int first,
 			unsigned int end)
 {
-	if (group_serve(batch, first, end) == -EINTR)
+	if (group_map(batch, first, end) == -EINTR)
 		return false;
 	if (batch->replay == HMMRT_REPLAY_BLOCK)
 		batch_replay(batch);

@@ -28,30 +28,31 @@ static int part_once(struct mm_struct *mm, const struct hmmrt_range_walk *walk,
 		req->start = start;
 		req->end = min(end, req->vma->vm_end);
 		hmmrt_request_advise(req, start);
-		rc = walk->part(req);
+		rc = walk->part(walk, req);
 	}
 	req->vma = NULL;
 	mmap_read_unlock(mm);
-	return hmmrt_request_again(req, rc);
+	return rc;
 }
 
 /*
  * Serve the window of the next mapping, again while it races with other
  * changes.
  */
-static int part_serve(struct mm_struct *mm, struct hmmrt_range_walk *walk,
-		      struct hmmrt_request *req, unsigned long start,
-		      unsigned long end)
+static int part_attempts(struct mm_struct *mm, struct hmmrt_range_walk *walk,
+			 struct hmmrt_request *req, unsigned long start,
+			 unsigned long end)
 {
-	unsigned long deadline = jiffies + HMMRT_SERVE_TIMEOUT;
-	unsigned int attempts = 0;
-	u64 there = 0;
+	struct hmmrt_retry retry = {
+		.deadline = jiffies + HMMRT_SERVE_TIMEOUT,
+		.retries = &walk->binding->retries,
+	};
+	u64 before, there = 0;
 	int rc;
 
 	req->result = (struct hmmrt_request_result){};
-	for (;;) {
-		u64 before = req->result.moved;
-
+	do {
+		before = req->result.moved;
 		rc = part_once(mm, walk, req, start, end);
 		/*
 		 * Later attempts find pages on the device that the first ones
@@ -59,42 +60,10 @@ static int part_serve(struct mm_struct *mm, struct hmmrt_range_walk *walk,
 		 */
 		if (!before)
 			there = req->result.there;
-		if (rc != -EAGAIN || (++attempts >= HMMRT_SERVE_ATTEMPTS &&
-				      time_after(jiffies, deadline)))
-			break;
-		if (hmmrt_interrupted()) {
-			rc = -EINTR;
-			break;
-		}
-		atomic64_inc(&walk->binding->retries);
-		cond_resched();
-	}
+	} while (hmmrt_request_again(req, &retry, &rc));
 	atomic64_add(req->result.copied, &walk->binding->copied);
 	walk->result.moved += req->result.moved;
 	walk->result.there += there;
-	return rc;
-}
-
-static int parts_walk(struct mm_struct *mm, struct hmmrt_range_walk *walk,
-		      struct hmmrt_block *block, unsigned long start,
-		      unsigned long end)
-{
-	struct hmmrt_request *req = hmmrt_request_alloc(walk->binding, block);
-	int rc;
-
-	if (!req)
-		return -ENOMEM;
-	req->args.cause = walk->cause;
-	req->args.no_peers = walk->flags & HMMRT_MIGRATE_NO_PEERS;
-	req->args.evict_before = walk->evict_before;
-	req->args.no_evict = walk->full;
-	req->args.nowait = walk->nowait;
-	do {
-		rc = part_serve(mm, walk, req, start, end);
-		start = req->end;
-	} while (!rc && start < end);
-	walk->full |= !hmmrt_may_evict_later(req);
-	hmmrt_request_free(req);
 	return rc;
 }
 
@@ -102,23 +71,22 @@ static int block_walk(struct mm_struct *mm, struct hmmrt_range_walk *walk,
 		      unsigned long start, unsigned long end)
 {
 	struct hmmrt_binding *binding = walk->binding;
-	struct hmmrt_block *block;
+	struct hmmrt_request *req;
 	int rc;
 
-	rc = hmmrt_mapped_check(mm, start, walk->access, walk->nowait);
+	rc = hmmrt_mapped_check(mm, start, walk->access, walk->args.nowait);
 	if (rc)
 		return rc;
-	block = hmmrt_block_get(binding->space, start, binding->dev->id);
-	if (IS_ERR(block))
-		return PTR_ERR(block);
-	if (walk->cause == HMMRT_CAUSE_PREFETCH)
-		hmmrt_thrashing_reset(block);
-	if (walk->map)
-		rc = binding->dev->ops->prepare(binding, block->start,
-						block->start + HMMRT_BLOCK_SIZE);
-	if (!rc)
-		rc = parts_walk(mm, walk, block, start, end);
-	hmmrt_block_put(block);
+	req = hmmrt_request_open(binding->space, binding, start, walk->map,
+				 &walk->args);
+	if (IS_ERR(req))
+		return PTR_ERR(req);
+	do {
+		rc = part_attempts(mm, walk, req, start, end);
+		start = req->end;
+	} while (!rc && start < end);
+	walk->args.no_evict |= !hmmrt_may_evict_later(req);
+	hmmrt_request_close(req);
 	return rc;
 }
 
@@ -144,7 +112,7 @@ int hmmrt_range_walk(struct hmmrt_range_walk *walk, unsigned long start,
 		return rc;
 	if (!mmget_not_zero(mm))
 		return -ESRCH;
-	walk->evict_before = READ_ONCE(walk->binding->dev->vram.given);
+	walk->args.evict_before = READ_ONCE(walk->binding->dev->vram.given);
 	for (; !rc && start < end; start = next) {
 		next = hmmrt_block_end(start, end);
 		rc = block_walk(mm, walk, start, next);
@@ -157,22 +125,12 @@ int hmmrt_range_walk(struct hmmrt_range_walk *walk, unsigned long start,
 }
 
 /* Policy decides by the first page for all of the window. */
-static int part_fault(struct hmmrt_request *req, unsigned int access)
+static int part_fault(const struct hmmrt_range_walk *walk,
+		      struct hmmrt_request *req)
 {
 	req->addr = req->start;
-	req->access = access;
-	req->args.whole = true;
+	req->access = HMMRT_ACCESS_READ | (walk->access & HMMRT_ACCESS_WRITE);
 	return hmmrt_serve_window(req, hmmrt_fault_may_migrate(req));
-}
-
-static int part_read(struct hmmrt_request *req)
-{
-	return part_fault(req, HMMRT_ACCESS_READ);
-}
-
-static int part_write(struct hmmrt_request *req)
-{
-	return part_fault(req, HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE);
 }
 
 int hmmrt_fault_range(struct hmmrt_binding *binding, unsigned long start,
@@ -180,10 +138,14 @@ int hmmrt_fault_range(struct hmmrt_binding *binding, unsigned long start,
 {
 	struct hmmrt_range_walk walk = {
 		.binding = binding,
-		.part = access & HMMRT_ACCESS_WRITE ? part_write : part_read,
+		.part = part_fault,
 		.access = access,
-		.cause = HMMRT_CAUSE_DEVICE_FAULT,
 		.map = true,
+		.args = {
+			.cause = HMMRT_CAUSE_DEVICE_FAULT,
+			.node = NUMA_NO_NODE,
+			.whole = true,
+		},
 	};
 	int rc;
 
@@ -205,14 +167,14 @@ EXPORT_SYMBOL_GPL(hmmrt_fault_range);
  * private mapping of a file. It makes no duplicates of them: see
  * docs/limits.md.
  */
-static int part_to_device(struct hmmrt_request *req)
+static int part_to_device(const struct hmmrt_range_walk *walk,
+			  struct hmmrt_request *req)
 {
 	enum hmmrt_policy_want want = hmmrt_request_prefetched(req);
 	bool move = want != HMMRT_POLICY_STAY &&
 		    !(req->advice.flags & HMMRT_RANGE_READ_MOSTLY) &&
 		    hmmrt_vma_may_have_migratable(req->vma);
 
-	req->args.device_only = true;
 	req->duplicate = want == HMMRT_POLICY_DUPLICATE &&
 			 hmmrt_vma_may_migrate(req->vma);
 	return hmmrt_serve_window(req, move || req->duplicate);
@@ -227,9 +189,13 @@ int hmmrt_migrate_range_to_device(struct hmmrt_binding *binding,
 		.binding = binding,
 		.part = part_to_device,
 		.access = HMMRT_ACCESS_READ,
-		.flags = flags,
-		.cause = HMMRT_CAUSE_PREFETCH,
 		.map = true,
+		.args = {
+			.cause = HMMRT_CAUSE_PREFETCH,
+			.node = NUMA_NO_NODE,
+			.device_only = true,
+			.no_peers = flags & HMMRT_MIGRATE_NO_PEERS,
+		},
 	};
 	int rc = -EINVAL;
 
@@ -241,15 +207,24 @@ int hmmrt_migrate_range_to_device(struct hmmrt_binding *binding,
 }
 EXPORT_SYMBOL_GPL(hmmrt_migrate_range_to_device);
 
+static int part_to_host(const struct hmmrt_range_walk *walk,
+			struct hmmrt_request *req)
+{
+	return hmmrt_window_to_host(req);
+}
+
 int hmmrt_migrate_range_to_host(struct hmmrt_binding *binding,
 				unsigned long start, unsigned long end,
 				struct hmmrt_migration *result)
 {
 	struct hmmrt_range_walk walk = {
 		.binding = binding,
-		.part = hmmrt_window_to_host,
+		.part = part_to_host,
 		.access = HMMRT_ACCESS_READ,
-		.cause = HMMRT_CAUSE_PREFETCH,
+		.args = {
+			.cause = HMMRT_CAUSE_PREFETCH,
+			.node = NUMA_NO_NODE,
+		},
 	};
 	int rc = hmmrt_range_walk(&walk, start, end);
 

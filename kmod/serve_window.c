@@ -600,8 +600,9 @@ bool hmmrt_is_mapped(const struct hmmrt_binding *binding,
  * One attempt to serve the page at req->addr to the device. Returns 0 if it is
  * mapped; for -EAGAIN see hmmrt_request_again().
  */
-int hmmrt_fault_once(struct mm_struct *mm, struct hmmrt_request *req)
+int hmmrt_fault_attempt(struct hmmrt_request *req)
 {
+	struct mm_struct *mm = req->binding->space->mm;
 	int rc;
 
 	if (hmmrt_is_mapped(req->binding, req->block, req->addr, req->access))
