@@ -59,6 +59,12 @@ struct batch {
 	bool alone;			/* serve only the own fault */
 	bool nowait;	/* wait for no program and no other lane */
 	bool coalesce;
+	/* Groups: that of the own fault, and where batch_next() continues. */
+	bool began;
+	unsigned int own_first;
+	unsigned int own_end;
+	unsigned int at;
+	struct hmmrt_charging charging;
 	enum hmmrt_policy_rule decided;	/* rule for the fault being served */
 	int rc;				/* result of the own fault */
 	enum hmmrt_policy_rule rule;
@@ -286,46 +292,28 @@ static unsigned int own_group(const struct batch *batch, unsigned int *end)
 }
 
 /*
- * Serve a group. Returns false if interrupted; some faults may not be answered.
+ * The next group to serve, [*first, *end), or false. The own fault is first:
+ * otherwise a lane that is interrupted again and again would keep serving other
+ * faults and never its own.
  */
-static bool batch_group(struct batch *batch, unsigned int first,
-			unsigned int end)
+static bool batch_next(struct batch *batch, unsigned int *first,
+		       unsigned int *end)
 {
-	if (group_map(batch, first, end) == -EINTR)
-		return false;
-	if (batch->replay == HMMRT_REPLAY_BLOCK)
-		batch_replay(batch);
-	cond_resched();
-	return true;
-}
-
-/* Serve the groups in [@first, @end). Returns false if interrupted. */
-static bool batch_groups(struct batch *batch, unsigned int first,
-			 unsigned int end)
-{
-	unsigned int next;
-
-	for (; first < end; first = next) {
-		next = hmmrt_batch_group_end(batch->faults, first, end);
-		if (hmmrt_interrupted() || !batch_group(batch, first, next))
-			return false;
+	if (!batch->began) {
+		batch->began = true;
+		batch->own_first = own_group(batch, &batch->own_end);
+		*first = batch->own_first;
+		*end = batch->own_end;
+		return true;
 	}
+	if (batch->at == batch->own_first)
+		batch->at = batch->own_end;
+	if (batch->at >= batch->n || hmmrt_interrupted())
+		return false;
+	*first = batch->at;
+	*end = hmmrt_batch_group_end(batch->faults, *first, batch->n);
+	batch->at = *end;
 	return true;
-}
-
-/*
- * Serve the own fault first. Otherwise a lane that is interrupted again and
- * again would keep serving other faults and never its own.
- */
-static void batch_serve(struct batch *batch)
-{
-	unsigned int end, first = own_group(batch, &end);
-
-	if (batch_group(batch, first, end) && batch_groups(batch, 0, first))
-		batch_groups(batch, end, batch->n);
-	if (batch->replay != HMMRT_REPLAY_BLOCK || !list_empty(&batch->answered))
-		batch_replay(batch);
-	hmmrt_queue_put_back(&batch->binding->faults, &batch->taken);
 }
 
 static bool queued_is_mapped(struct hmmrt_binding *binding,
@@ -379,45 +367,63 @@ static void refuse_pending(struct hmmrt_binding *binding)
 	hmmrt_queue_replay(binding, &taken, false);
 }
 
-static void batch_do(struct batch *batch)
+/*
+ * Take the faults to serve. Returns false if none can be: the lane is being
+ * killed, or the process has exited.
+ */
+static bool batch_begin(struct batch *batch)
 {
 	struct mm_struct *mm = batch->binding->space->mm;
-	struct hmmrt_charging charging;
 
+	if (fatal_signal_pending(current))
+		return false;
 	if (!mmget_not_zero(mm)) {
 		batch->rc = -ESRCH;
 		refuse_pending(batch->binding);
-		return;
+		return false;
 	}
 	/* The agent and the owner may be in different cgroups. */
-	charging = hmmrt_charge_to(mm);
+	batch->charging = hmmrt_charge_to(mm);
 	batch_take(batch);
 	if (!batch->nowait)
 		batch_count(batch);
-	batch_serve(batch);
+	return true;
+}
+
+static void batch_end(struct batch *batch)
+{
+	struct hmmrt_binding *binding = batch->binding;
+
+	if (batch->replay != HMMRT_REPLAY_BLOCK ||
+	    !list_empty(&batch->answered))
+		batch_replay(batch);
+	hmmrt_queue_put_back(&binding->faults, &batch->taken);
 	/* Otherwise the fault comes again when the page is present. */
 	if (batch->nowait && batch->rc != -ENOLCK)
 		batch_count(batch);
-	hmmrt_charge_end(charging);
+	hmmrt_charge_end(batch->charging);
 	if (batch->replay == HMMRT_REPLAY_BATCH_FLUSH)
-		batch_flush(batch->binding);
+		batch_flush(binding);
 	if (batch->faults != &batch->own)
 		kvfree(batch->faults);
 	/* This may be the last reference: do not run exit_mmap() in a fault. */
-	mmput_async(mm);
+	mmput_async(binding->space->mm);
 }
 
 /* Which faults a fault worker serves, and what it waits for. */
 enum service_mode {
-	SERVE_PENDING,			/* its own fault and pending ones */
+	SERVE_PENDING, /* its own fault and pending ones */
 	SERVE_ALONE,
-	SERVE_NOWAIT,	/* own fault only; see HMMRT_FAULT_NOWAIT */
+	SERVE_NOWAIT, /* own fault only; see HMMRT_FAULT_NOWAIT */
+	SERVE_ANSWERED, /* none: another fault worker, or a signal, answered */
 };
 
-/* Serve with a permit, which is released at the end. */
-static int worker_run(struct hmmrt_binding *binding, unsigned long addr,
-		      unsigned int access, enum service_mode mode,
-		      enum hmmrt_policy_rule *rule)
+/*
+ * Serve a batch, group by group, with a permit, which is released at the end.
+ */
+static int batch_run(struct hmmrt_binding *binding, unsigned long addr,
+		     unsigned int access, enum service_mode mode,
+		     enum hmmrt_policy_rule *rule)
 {
 	unsigned long drains = READ_ONCE(binding->faults.drains);
 	struct batch batch = {
@@ -440,9 +446,19 @@ static int worker_run(struct hmmrt_binding *binding, unsigned long addr,
 					       HMMRT_KNOB_FAULT_COALESCE),
 		.rc = -EINTR,
 	};
+	unsigned int first, end;
 
-	if (!fatal_signal_pending(current))
-		batch_do(&batch);
+	if (batch_begin(&batch)) {
+		while (batch_next(&batch, &first, &end)) {
+			/* Interrupted: some faults may not be answered. */
+			if (group_map(&batch, first, end) == -EINTR)
+				break;
+			if (batch.replay == HMMRT_REPLAY_BLOCK)
+				batch_replay(&batch);
+			cond_resched();
+		}
+		batch_end(&batch);
+	}
 	hmmrt_worker_give(binding);
 	if (batch.replay == HMMRT_REPLAY_ONCE && !batch.nowait)
 		hmmrt_queue_wait_drained(&binding->faults, drains);
@@ -452,59 +468,59 @@ static int worker_run(struct hmmrt_binding *binding, unsigned long addr,
 
 /* --- waiting -------------------------------------------------------------- */
 
-/* Wait as a queued fault, then act on what became of it. */
-static int queued_serve(struct hmmrt_binding *binding,
-			struct hmmrt_queued_fault *queued,
-			enum hmmrt_policy_rule *rule)
+/*
+ * Wait as a queued fault. Returns what the lane has to do then; if that is
+ * SERVE_ANSWERED, *rc and *rule say what became of the fault. Otherwise it has
+ * a permit.
+ */
+static enum service_mode queued_wait(struct hmmrt_binding *binding,
+				     struct hmmrt_queued_fault *queued, int *rc,
+				     enum hmmrt_policy_rule *rule)
 {
 	struct hmmrt_fault_buffer *buffer = &binding->faults;
 
 	hmmrt_queued_wait(binding, queued);
 	switch (hmmrt_queued_leave(buffer, queued)) {
 	case HMMRT_QUEUED_SERVES:
-		return worker_run(binding, queued->addr, queued->access,
-				  SERVE_PENDING, rule);
+		return SERVE_PENDING;
 	case HMMRT_QUEUED_ANSWERED:
 		if (queued->once)
 			hmmrt_queue_wait_drained(buffer, queued->drains);
 		*rule = queued->rule;
-		return queued->rc;
+		*rc = queued->rc;
+		return SERVE_ANSWERED;
 	default:
-		if (hmmrt_interrupted())
-			return -EINTR;
+		if (hmmrt_interrupted()) {
+			*rc = -EINTR;
+			return SERVE_ANSWERED;
+		}
 		/*
 		 * No fault worker has taken it, or the one that did is stuck.
 		 */
 		hmmrt_worker_take_or_queue(binding, NULL);
-		return worker_run(binding, queued->addr, queued->access,
-				  SERVE_ALONE, rule);
+		return SERVE_ALONE;
 	}
 }
 
-static int fault_serve(struct hmmrt_binding *binding, unsigned long addr,
-		       unsigned int access, enum hmmrt_policy_rule *rule)
+/* Get a permit, or an answer; as queued_wait(). */
+static enum service_mode permit_or_answer(struct hmmrt_binding *binding,
+					  unsigned long addr,
+					  unsigned int access, int *rc,
+					  enum hmmrt_policy_rule *rule)
 {
 	struct hmmrt_queued_fault *queued;
-	int rc;
+	enum service_mode mode;
 
 	if (hmmrt_worker_try(binding))
-		return worker_run(binding, addr, access, SERVE_PENDING, rule);
+		return SERVE_PENDING;
 	queued = hmmrt_queued_alloc(addr, access);
 	if (hmmrt_worker_take_or_queue(binding, queued)) {
 		kfree(queued);
-		return worker_run(binding, addr, access, SERVE_PENDING, rule);
+		return SERVE_PENDING;
 	}
-	rc = queued_serve(binding, queued, rule);
+	mode = queued_wait(binding, queued, rc, rule);
 	hmmrt_queued_put(queued);
-	return rc;
-}
-
-/* Fault workers may wait for programs, so use a permit beyond the limit. */
-static int fault_serve_nowait(struct hmmrt_binding *binding, unsigned long addr,
-			      unsigned int access, enum hmmrt_policy_rule *rule)
-{
-	hmmrt_worker_take_or_queue(binding, NULL);
-	return worker_run(binding, addr, access, SERVE_NOWAIT, rule);
+	return mode;
 }
 
 int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
@@ -512,6 +528,8 @@ int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
 {
 	enum hmmrt_policy_rule rule = HMMRT_RULE_NONE;
 	bool nowait = access & HMMRT_FAULT_NOWAIT;
+	unsigned long page = addr & PAGE_MASK;
+	enum service_mode mode;
 	int rc = 0;
 
 	might_sleep();
@@ -524,9 +542,18 @@ int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
 		rc = hmmrt_throttle(binding, addr);
 	if (rc)
 		return rc;
-	rc = nowait ? fault_serve_nowait(binding, addr & PAGE_MASK, access,
-					 &rule) :
-		      fault_serve(binding, addr & PAGE_MASK, access, &rule);
+	if (nowait) {
+		/*
+		 * Fault workers may wait for programs, so use a permit beyond
+		 * the limit.
+		 */
+		hmmrt_worker_take_or_queue(binding, NULL);
+		mode = SERVE_NOWAIT;
+	} else {
+		mode = permit_or_answer(binding, page, access, &rc, &rule);
+	}
+	if (mode != SERVE_ANSWERED)
+		rc = batch_run(binding, page, access, mode, &rule);
 	if (rc == -ENOLCK)
 		return -EBUSY;
 
