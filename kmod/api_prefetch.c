@@ -124,8 +124,8 @@ static int prefetch_part_device(struct hmmrt_request *req)
 	if (hmmrt_vma_check(req->vma, HMMRT_ACCESS_READ))
 		return 0;
 	req->duplicate = want == HMMRT_POLICY_DUPLICATE;
-	return hmmrt_serve_window(req, want != HMMRT_POLICY_STAY &&
-					       hmmrt_vma_stays(req->vma) < 0);
+	return hmmrt_window_map(req, want != HMMRT_POLICY_STAY &&
+					     hmmrt_vma_stays(req->vma) < 0);
 }
 
 /*

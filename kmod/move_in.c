@@ -369,8 +369,12 @@ static bool is_whole_chunk(struct page **pages)
 	return true;
 }
 
-static int migrate_in(struct hmmrt_request *req, const struct plan *plan,
-		      struct page **pages)
+/*
+ * The arguments for a plan. The block moves as one page if it is one, the
+ * device has a whole chunk for it, and no test wants that to fail.
+ */
+static struct migrate_vma plan_args(struct hmmrt_request *req,
+				    const struct plan *plan)
 {
 	struct migrate_vma args = {
 		.vma = req->vma,
@@ -382,6 +386,20 @@ static int migrate_in(struct hmmrt_request *req, const struct plan *plan,
 		.flags = (req->duplicate ? 0 : MIGRATE_VMA_SELECT_SYSTEM) |
 			 plan->select,
 	};
+
+	if (plan->huge && is_whole_chunk(req->pages) &&
+	    !hmmrt_huge_fails(req->block->span->space))
+		args.flags |= HMMRT_SELECT_COMPOUND;
+	return args;
+}
+
+/*
+ * Move the pages that migrate_vma_setup() has isolated. Until they are released
+ * no allocation may wait for reclaim.
+ */
+static void finish_move(struct hmmrt_request *req, struct migrate_vma *args)
+{
+	struct page **pages = req->pages;
 	struct copies copies = {
 		.src = req->src,
 		.dst = req->dst,
@@ -389,32 +407,20 @@ static int migrate_in(struct hmmrt_request *req, const struct plan *plan,
 		.from = req->from,
 	};
 	unsigned int i;
-	int rc;
 
 	lockdep_assert_held(&req->block->migrate);
-	if (plan->huge && is_whole_chunk(pages) &&
-	    !hmmrt_huge_fails(req->block->span->space))
-		args.flags |= HMMRT_SELECT_COMPOUND;
-	hmmrt_history_prepare(req->block);
-	hmmrt_duplicates_let_split(req, plan->first, plan->end - plan->first);
-	rc = migrate_vma_setup(&args);
-	if (rc)
-		return rc;
-	if (!args.cpages)
-		return 0;
-	assign_vram(req, &args, pages);
-	copy_in(req->binding->dev, &copies, args.npages);
-	migrate_vma_pages(&args);
-	count_moved(req, &args);
-	migrate_vma_finalize(&args);
+	assign_vram(req, args, pages);
+	copy_in(req->binding->dev, &copies, args->npages);
+	migrate_vma_pages(args);
+	count_moved(req, args);
+	migrate_vma_finalize(args);
 	/*
 	 * Initialised pages belong to the core now; the caller must not free
 	 * them.
 	 */
-	for (i = 0; i < args.npages; i++)
-		if (pages[i] && args.dst[i])
+	for (i = 0; i < args->npages; i++)
+		if (pages[i] && args->dst[i])
 			pages[i] = NULL;
-	return 0;
 }
 
 /* Snapshot the window, and decide which pages from @from on move. */
@@ -447,9 +453,10 @@ static void plan_is_full(struct hmmrt_request *req, const struct plan *plan)
 			outcomes[i] = stayed;
 }
 
-/* Migrate the pages of the next plan, and advance *from past that plan. */
-static int migrate_planned(struct hmmrt_request *req, unsigned int *from)
+/* Move the pages of the next plan, and advance *from past that plan. */
+static int move_planned(struct hmmrt_request *req, unsigned int *from)
 {
+	struct migrate_vma args;
 	struct plan plan;
 	unsigned int got;
 	int rc;
@@ -470,26 +477,15 @@ static int migrate_planned(struct hmmrt_request *req, unsigned int *from)
 		plan_is_full(req, &plan);
 		return 0;
 	}
-	rc = migrate_in(req, &plan, req->pages);
+	args = plan_args(req, &plan);
+	hmmrt_history_prepare(req->block);
+	hmmrt_duplicates_let_split(req, plan.first, plan.end - plan.first);
+	rc = migrate_vma_setup(&args);
+	if (!rc && args.cpages)
+		finish_move(req, &args);
 	hmmrt_vram_free_unused(req->binding->dev, req->pages,
 			       plan.end - plan.first);
 	return rc == -EINVAL ? 0 : rc;
-}
-
-static int migrate_locked(struct hmmrt_request *req)
-{
-	u64 began = hmmrt_now_us(), moved_before = req->result.moved;
-	unsigned int from = 0;
-	int rc;
-
-	lockdep_assert_held(&req->block->migrate);
-	req->result.there = 0;
-	do {
-		rc = migrate_planned(req, &from);
-	} while (!rc && from < hmmrt_request_pages(req));
-	if (req->result.moved > moved_before)
-		hmmrt_thrashing_moved_in(req, began);
-	return rc;
 }
 
 /**
@@ -504,14 +500,21 @@ static int migrate_locked(struct hmmrt_request *req)
  */
 int hmmrt_migrate_to_device(struct hmmrt_request *req)
 {
-	u64 moved_before = req->result.moved;
+	u64 moved_before = req->result.moved, began;
+	unsigned int from = 0;
 	int rc;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
 	rc = hmmrt_block_migrate_lock(req->block);
 	if (rc)
 		return rc;
-	rc = migrate_locked(req);
+	began = hmmrt_now_us();
+	req->result.there = 0;
+	do {
+		rc = move_planned(req, &from);
+	} while (!rc && from < hmmrt_request_pages(req));
+	if (req->result.moved > moved_before)
+		hmmrt_thrashing_moved_in(req, began);
 	hmmrt_block_migrate_unlock(req->block);
 	trace_hmmrt_migrate_to_device(req->binding->dev->id, req->start,
 				      req->end,

@@ -8,7 +8,7 @@
 /* A range that is served for a driver, window by window; see serve_range.c. */
 struct hmmrt_range_walk {
 	struct hmmrt_binding *binding;
-	/* One attempt at the window; as hmmrt_serve_window(). */
+	/* One attempt at the window; as hmmrt_window_map(). */
 	int (*part)(const struct hmmrt_range_walk *walk,
 		    struct hmmrt_request *req);
 	unsigned int access;		/* that the mappings must permit */
@@ -19,7 +19,7 @@ struct hmmrt_range_walk {
 };
 
 /* serve_window.c */
-int hmmrt_serve_window(struct hmmrt_request *req, bool migrate);
+int hmmrt_window_map(struct hmmrt_request *req, bool migrate);
 bool hmmrt_is_mapped(const struct hmmrt_binding *binding,
 		     struct hmmrt_block *block, unsigned long addr,
 		     unsigned int access);

@@ -67,7 +67,7 @@ static unsigned long map_part(struct hmmrt_request *req, unsigned long end)
 	if (rc)
 		return end;
 	moving = core_is_moving(req);
-	rc = hmmrt_serve_window(req, false);
+	rc = hmmrt_window_map(req, false);
 	hmmrt_block_migrate_unlock(req->block);
 	return moving || rc == -EAGAIN ? req->start : req->end;
 }

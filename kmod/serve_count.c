@@ -136,7 +136,7 @@ static int move_part(struct hmmrt_request *req)
 	    !count_would_move(binding, &req->advice, &knobs,
 			      hmmrt_request_pinned(req)))
 		return 0;
-	return hmmrt_serve_window(req, true);
+	return hmmrt_window_map(req, true);
 }
 
 /*

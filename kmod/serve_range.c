@@ -130,7 +130,7 @@ static int part_fault(const struct hmmrt_range_walk *walk,
 {
 	req->addr = req->start;
 	req->access = HMMRT_ACCESS_READ | (walk->access & HMMRT_ACCESS_WRITE);
-	return hmmrt_serve_window(req, hmmrt_fault_may_migrate(req));
+	return hmmrt_window_map(req, hmmrt_fault_may_migrate(req));
 }
 
 int hmmrt_fault_range(struct hmmrt_binding *binding, unsigned long start,
@@ -177,7 +177,7 @@ static int part_to_device(const struct hmmrt_range_walk *walk,
 
 	req->duplicate = want == HMMRT_POLICY_DUPLICATE &&
 			 hmmrt_vma_may_migrate(req->vma);
-	return hmmrt_serve_window(req, move || req->duplicate);
+	return hmmrt_window_map(req, move || req->duplicate);
 }
 
 int hmmrt_migrate_range_to_device(struct hmmrt_binding *binding,

@@ -511,28 +511,8 @@ static int migrate_back(struct mm_struct *mm, struct hmmrt_request *req)
 	return rc ? rc : -EAGAIN;
 }
 
-/*
- * With req->duplicate, a prefetch first moves pages that are not in system
- * memory.
- */
-static int move_or_duplicate(struct hmmrt_request *req)
-{
-	u64 moved = req->result.moved;
-	int rc = 0;
-
-	if (!req->duplicate || !req->access)
-		rc = hmmrt_migrate_to_device(req);
-	if (rc || !req->duplicate)
-		return rc;
-	moved = req->result.moved - moved;
-	rc = hmmrt_duplicate_window(req);
-	/* Pages that have just moved here were not there before. */
-	req->result.there -= min(req->result.there, moved);
-	return rc;
-}
-
 /**
- * hmmrt_serve_window() - one attempt at the flow above
+ * hmmrt_window_map() - one attempt at the flow above
  * @req: window, vma, access
  * @migrate: move what can move; with req->duplicate, duplicate what is in
  *	system memory
@@ -543,15 +523,26 @@ static int move_or_duplicate(struct hmmrt_request *req)
  * Return: 0 mapped; -EAGAIN something raced; HMMRT_STEP_EVICT;
  * HMMRT_STEP_MIGRATE_BACK, only if one page must be mapped; or an error.
  */
-int hmmrt_serve_window(struct hmmrt_request *req, bool migrate)
+int hmmrt_window_map(struct hmmrt_request *req, bool migrate)
 {
+	u64 moved = req->result.moved;
 	int rc = 0;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
 	req->exec = req->vma->vm_flags & VM_EXEC;
 	req->write = req->vma->vm_flags & VM_WRITE;
-	if (migrate)
-		rc = move_or_duplicate(req);
+	/*
+	 * With req->duplicate, a prefetch first moves pages that are not in
+	 * system memory.
+	 */
+	if (migrate && (!req->duplicate || !req->access))
+		rc = hmmrt_migrate_to_device(req);
+	if (!rc && migrate && req->duplicate) {
+		moved = req->result.moved - moved;
+		rc = hmmrt_duplicate_window(req);
+		/* Pages that have just moved here were not there before. */
+		req->result.there -= min(req->result.there, moved);
+	}
 	/* The rest may take long, because it faults pages in. */
 	if (rc != HMMRT_STEP_EVICT && rc != -EAGAIN)
 		hmmrt_request_unreserve(req);
@@ -561,9 +552,8 @@ int hmmrt_serve_window(struct hmmrt_request *req, bool migrate)
 		return rc;
 	rc = req->access && req->args.whole ? snapshot_whole(req) :
 					      snapshot_wanted(req);
-	if (rc)
-		return rc;
-	rc = window_commit(req);
+	if (!rc)
+		rc = window_commit(req);
 	if (rc)
 		return rc;
 	return commit_satisfies(req) ? 0 : HMMRT_STEP_MIGRATE_BACK;
@@ -615,7 +605,7 @@ int hmmrt_fault_attempt(struct hmmrt_request *req)
 	if (rc)
 		goto out_unlock;
 	hmmrt_fault_window(req);
-	rc = hmmrt_serve_window(req, hmmrt_fault_may_migrate(req));
+	rc = hmmrt_window_map(req, hmmrt_fault_may_migrate(req));
 	if (rc == HMMRT_STEP_MIGRATE_BACK)
 		rc = migrate_back(mm, req);
 out_unlock:
