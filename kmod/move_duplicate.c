@@ -228,14 +228,15 @@ static int duplicates_alloc(struct hmmrt_request *req)
 
 /*
  * Turn the migration entries of isolated pages into those of shared pages.
- * from[] gets each such page, with a reference. The caller holds the page table
- * lock.
+ * from[] gets each such page, with a reference. The caller holds @lock, that of
+ * the page table.
  */
 static void share_entries(struct migrate_vma *args, struct page **from,
-			  pte_t *ptep)
+			  pte_t *ptep, spinlock_t *lock)
 {
 	unsigned long i, addr = args->start;
 
+	lockdep_assert_held(lock);
 	for (i = 0; i < args->npages; i++, addr += PAGE_SIZE, ptep++) {
 		struct page *page = migrate_pfn_to_page(args->src[i]);
 		pte_t pte = ptep_get(ptep), shared;
@@ -256,7 +257,7 @@ static void share_entries_nested(struct migrate_vma *args, struct page **from,
 				 pte_t *ptep, spinlock_t *lock)
 {
 	spin_lock_nested(lock, SINGLE_DEPTH_NESTING);
-	share_entries(args, from, ptep);
+	share_entries(args, from, ptep, lock);
 	spin_unlock(lock);
 }
 
@@ -270,6 +271,7 @@ static void share_huge_entry(struct migrate_vma *args, struct page **from,
 	struct page *page = migrate_pfn_to_page(args->src[0]);
 	unsigned int i;
 
+	lockdep_assert_held(pmd_lockptr(args->vma->vm_mm, pmdp));
 	if (!page || !(args->src[0] & MIGRATE_PFN_MIGRATE) ||
 	    !can_share(page) || !hmmrt_pmd_is_migration_entry_of(*pmdp, page))
 		return;
@@ -301,7 +303,7 @@ static void share_table(struct migrate_vma *args, struct page **from)
 
 		lock = pte_lockptr(mm, pmd);
 		if (lock == above)
-			share_entries(args, from, ptep);
+			share_entries(args, from, ptep, lock);
 		else
 			share_entries_nested(args, from, ptep, lock);
 	}

@@ -88,7 +88,7 @@ void hmmrt_spans_forget_binding(struct hmmrt_binding *binding)
 	     addr += HMMRT_BLOCK_SIZE) {
 		if (READ_ONCE(block->maps[device_id])) {
 			mutex_lock(&block->lock);
-			hmmrt_map_forget(block->maps[device_id], &taken);
+			hmmrt_map_forget(block, device_id, &taken);
 			/* The next binding starts with a new count. */
 			block->maps[device_id]->refaults.away = false;
 			mutex_unlock(&block->lock);

@@ -328,7 +328,8 @@ bool hmmrt_block_hold(struct hmmrt_block *block);
 void hmmrt_block_put(struct hmmrt_block *block);
 void hmmrt_block_destroy(struct hmmrt_block *block);
 bool hmmrt_block_is_known(struct hmmrt_binding *binding, unsigned long addr);
-void hmmrt_map_forget(struct hmmrt_block_map *map, struct list_head *taken);
+void hmmrt_map_forget(struct hmmrt_block *block, u32 device_id,
+		      struct list_head *taken);
 void hmmrt_spans_destroy(struct hmmrt_space *space);
 void hmmrt_lockdep_teach(void);
 

@@ -55,7 +55,7 @@ static void block_revoke(struct hmmrt_binding *binding,
 		mutex_unlock(&block->lock);
 		return;
 	}
-	hmmrt_map_forget(map, &taken);
+	hmmrt_map_forget(block, binding->dev->id, &taken);
 	map->zapping++;
 	binding->dev->ops->unmap(binding, block->start, end);
 	mutex_unlock(&block->lock);

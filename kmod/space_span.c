@@ -373,8 +373,12 @@ void hmmrt_spans_destroy(struct hmmrt_space *space)
  * Forget all that a device has of a block. Context: block->lock held. The
  * duplicates in @taken are to be freed once the device no longer uses them.
  */
-void hmmrt_map_forget(struct hmmrt_block_map *map, struct list_head *taken)
+void hmmrt_map_forget(struct hmmrt_block *block, u32 device_id,
+		      struct list_head *taken)
 {
+	struct hmmrt_block_map *map = block->maps[device_id];
+
+	lockdep_assert_held(&block->lock);
 	bitmap_zero(map->mapped, HMMRT_BLOCK_PAGES);
 	bitmap_zero(map->writable, HMMRT_BLOCK_PAGES);
 	bitmap_zero(map->local, HMMRT_BLOCK_PAGES);
