@@ -10,6 +10,7 @@
  */
 #include <linux/migrate.h>
 #include <linux/mm.h>
+#include <linux/xarray.h>
 
 #include "mem.h"
 

@@ -36,6 +36,7 @@
  */
 #include <linux/bitfield.h>
 #include <linux/bitmap.h>
+#include <linux/fs.h>
 #include <linux/hmm.h>
 #include <linux/magic.h>
 #include <linux/mm.h>

@@ -3,6 +3,7 @@
  * Checks of mappings and ranges: what a device may use, what may move, and
  * which addresses a call may name. Also how faults take the mmap_lock.
  */
+#include <linux/fs.h>
 #include <linux/ktime.h>
 #include <linux/magic.h>
 #include <linux/mm.h>
