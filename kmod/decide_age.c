@@ -31,7 +31,7 @@ module_param(evict_by_access, bool, 0644);
 MODULE_PARM_DESC(evict_by_access,
 		 "evict the memory that was accessed least recently; if N, the memory that was allocated least recently (default Y)");
 
-struct hand {
+struct clock_hand {
 	struct hmmrt_binding *binding;
 	hmmrt_pte_t *ptes;		/* HMMRT_BLOCK_PAGES */
 	unsigned int blocks;		/* blocks left to ask about */
@@ -118,7 +118,7 @@ void hmmrt_age_ask(struct hmmrt_binding *binding, struct hmmrt_block *block,
 	hmmrt_count(binding, block, ptes);
 }
 
-static void binding_age(struct hand *hand)
+static void binding_age(struct clock_hand *hand)
 {
 	struct hmmrt_binding *binding = hand->binding;
 	struct hmmrt_block *block;
@@ -149,7 +149,7 @@ static void binding_age(struct hand *hand)
  */
 void hmmrt_age(struct hmmrt_device *dev)
 {
-	struct hand hand = { .blocks = AGE_BLOCKS, .samples = AGE_SAMPLES };
+	struct clock_hand hand = { .blocks = AGE_BLOCKS, .samples = AGE_SAMPLES };
 	unsigned int turns;
 
 	might_sleep();
