@@ -27,7 +27,7 @@
  * Layers, from the bottom up. The prefix of a file's name says its layer:
  *
  *   policy_  decides, on plain data; also built and tested in user space
- *   mem_     device memory: struct pages, chunks, and who is charged
+ *   mem_     device memory: struct pages, chunks, and charged accounts
  *   space_   a mirrored address space: spans, blocks, what devices have mapped,
  *            and all that notifiers call
  *   decide_  asks policy about a fault or a block; moves nothing
