@@ -11,8 +11,8 @@
 #include <gtest/gtest.h>
 
 extern "C" {
-#include "policy_batch.h"
 #include "policy.h"
+#include "policy_batch.h"
 }
 
 namespace {

@@ -296,7 +296,7 @@ TEST_F(oversubscribe, frequently_used_pages_stay)
 	EXPECT_EQ(0, stats.out_thrashing_faults);
 
 	/*
-	 * Without it the hot pages move to and fro until they stay in system
+	 * Without it the hot pages move back and forth until they stay in system
 	 * memory because of thrashing.
 	 */
 	ASSERT_TRUE(set_evict_by_access(false));
