@@ -235,6 +235,8 @@ static int prefetch_parts(struct prefetch *prefetch, struct hmmrt_request *req,
 		rc = prefetch_part(prefetch, req, start, end);
 		prefetch_count(prefetch, req, to_host);
 		start = req->end;
+		/* A part that finds all pages in place does not wait anywhere. */
+		cond_resched();
 		if (!rc && prefetch_interrupted(prefetch->arg))
 			rc = -EINTR;
 	} while (!rc && start < end);

@@ -63,6 +63,9 @@ struct hmmrt_request *hmmrt_request_open(struct hmmrt_space *space,
 	if (binding && map)
 		rc = binding->dev->ops->prepare(binding, block->start,
 						block->start + HMMRT_BLOCK_SIZE);
+	/* prepare() returns 0 or an error; ERR_PTR() takes nothing else. */
+	if (WARN_ON_ONCE(rc > 0))
+		rc = -EIO;
 	if (rc)
 		goto err_put;
 	req = hmmrt_request_alloc(binding, block, args);

@@ -288,13 +288,13 @@ static int exclusive_range(struct hmmrt_binding *binding, unsigned long start,
 }
 
 /*
- * Make a range exclusive. Waits for the mmap_lock outside of space->exclusive,
- * by taking it with @lock and dropping it again, because a call of the process
- * may wait for that mutex with another binding.
+ * Make a range exclusive. @wait waits for the mmap_lock outside of
+ * space->exclusive, because a call of the process may wait for that mutex with
+ * another binding.
  */
 static int exclusive_retry(struct hmmrt_binding **binding, unsigned long start,
 			   unsigned long end,
-			   int (*lock)(struct hmmrt_binding **binding,
+			   int (*wait)(struct hmmrt_binding **binding,
 				       struct hmmrt_space *space))
 {
 	struct hmmrt_space *space = (*binding)->space;
@@ -306,36 +306,37 @@ static int exclusive_retry(struct hmmrt_binding **binding, unsigned long start,
 			return -EAGAIN;
 		if (hmmrt_interrupted())
 			return -EINTR;
-		rc = lock(binding, space);
+		rc = wait(binding, space);
 		if (rc)
 			break;
-		mmap_read_unlock(space->mm);
 	}
 	return rc;
 }
 
-/* A driver keeps its reference to the binding while it waits. */
-static int lock_with_binding(struct hmmrt_binding **binding,
+/*
+ * A driver keeps its reference to the binding while it waits. It has no
+ * reference to the mm while it waits for space->exclusive: an exit of the
+ * process does not wait for threads in that queue.
+ */
+static int wait_with_binding(struct hmmrt_binding **binding,
 			     struct hmmrt_space *space)
 {
-	return hmmrt_mmap_read_lock(space->mm, false);
+	int rc;
+
+	if (!mmget_not_zero(space->mm))
+		return -ESRCH;
+	rc = hmmrt_mmap_read_lock(space->mm, false);
+	if (!rc)
+		mmap_read_unlock(space->mm);
+	mmput_async(space->mm);
+	return rc;
 }
 
 int hmmrt_exclusive_range(struct hmmrt_binding *binding, unsigned long start,
 			  unsigned long end)
 {
-	struct mm_struct *mm = binding->space->mm;
-	int rc;
-
 	might_sleep();
-	rc = hmmrt_range_check(start, end);
-	if (rc)
-		return rc;
-	if (!mmget_not_zero(mm))
-		return -ESRCH;
-	rc = exclusive_retry(&binding, start, end, lock_with_binding);
-	mmput_async(mm);
-	return rc;
+	return exclusive_retry(&binding, start, end, wait_with_binding);
 }
 EXPORT_SYMBOL_GPL(hmmrt_exclusive_range);
 
@@ -345,6 +346,17 @@ EXPORT_SYMBOL_GPL(hmmrt_exclusive_range);
 static int exclusive_errno(int rc)
 {
 	return rc == -EAGAIN || rc == -EOPNOTSUPP ? -EBUSY : rc;
+}
+
+/* Waits without a reference to the binding, see hmmrt_ioc_exclusive(). */
+static int wait_without_binding(struct hmmrt_binding **binding,
+				struct hmmrt_space *space)
+{
+	int rc = hmmrt_binding_mmap_read_lock(binding, space);
+
+	if (!rc)
+		mmap_read_unlock(space->mm);
+	return rc;
 }
 
 /*
@@ -377,7 +389,7 @@ int hmmrt_ioc_exclusive(struct hmmrt_space *space, void *data)
 	for (addr = arg->addr; !rc && addr < end; addr = next) {
 		next = hmmrt_block_end(addr, end);
 		rc = exclusive_retry(&binding, addr, next,
-				     hmmrt_binding_mmap_read_lock);
+				     wait_without_binding);
 		if (rc)
 			break;
 		arg->out_pages += (next - addr) >> PAGE_SHIFT;
