@@ -178,7 +178,7 @@ static int prefetch_attempt(struct prefetch *prefetch,
 static int prefetch_part(struct prefetch *prefetch, struct hmmrt_request *req,
 			 unsigned long start, unsigned long end)
 {
-	struct hmmrt_retry retry = {
+	struct hmmrt_retry_limit limit = {
 		.deadline = jiffies + HMMRT_SERVE_TIMEOUT,
 		.until_killed = true,
 	};
@@ -190,7 +190,7 @@ static int prefetch_part(struct prefetch *prefetch, struct hmmrt_request *req,
 	memset(req->outcomes, HMMRT_OUTCOME_OPEN, sizeof(req->outcomes));
 	do {
 		rc = prefetch_attempt(prefetch, req, start, end);
-	} while (hmmrt_request_again(req, &retry, &rc));
+	} while (hmmrt_request_prepare_retry(req, &limit, &rc));
 
 	rc_settle = settle_window(prefetch, req);
 	/* A part that keeps racing is no error: prefetch is best effort. */

@@ -26,7 +26,6 @@ void hmmrt_request_aim(struct hmmrt_request *req, unsigned long addr,
 		       unsigned int access);
 
 /* move_alloc.c */
-bool hmmrt_may_evict(const struct hmmrt_request *req);
 bool hmmrt_may_evict_later(const struct hmmrt_request *req);
 int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 			      unsigned int end, struct page **pages,
@@ -34,8 +33,8 @@ int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 enum hmmrt_stay hmmrt_request_stay_reason(const struct hmmrt_request *req);
 void hmmrt_request_unreserve(struct hmmrt_request *req);
 int hmmrt_request_refill(struct hmmrt_request *req, int rc);
-bool hmmrt_request_again(struct hmmrt_request *req, struct hmmrt_retry *retry,
-			 int *rc);
+bool hmmrt_request_prepare_retry(struct hmmrt_request *req,
+				 struct hmmrt_retry_limit *limit, int *rc);
 
 /* move_snapshot.c */
 int hmmrt_block_snapshot(struct hmmrt_block *block, struct hmm_range *range,

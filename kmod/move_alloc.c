@@ -23,7 +23,7 @@
 /* --- allocation ----------------------------------------------------------- */
 
 /* Return whether eviction may free memory for the request. */
-bool hmmrt_may_evict(const struct hmmrt_request *req)
+static bool may_evict(const struct hmmrt_request *req)
 {
 	return hmmrt_may_oversubscribe(req->binding->dev) &&
 	       !req->args.no_evict && !req->retry.no_evict;
@@ -43,7 +43,7 @@ bool hmmrt_may_evict_later(const struct hmmrt_request *req)
 static bool may_refill_quota(struct hmmrt_request *req)
 {
 	req->retry.refill = HMMRT_REFILL_QUOTA;
-	return hmmrt_may_evict(req);
+	return may_evict(req);
 }
 
 /* Returns true if memory is short and there is a way to make some available. */
@@ -60,7 +60,7 @@ static bool may_refill(struct hmmrt_request *req)
 	else if (!req->retry.no_grow &&
 		 req->retry.regions_seen < dev->vram.max_regions)
 		req->retry.refill = HMMRT_REFILL_GROW;
-	else if (hmmrt_may_evict(req))
+	else if (may_evict(req))
 		req->retry.refill = HMMRT_REFILL_EVICT;
 	else
 		return false;
@@ -327,29 +327,29 @@ int hmmrt_request_refill(struct hmmrt_request *req, int rc)
 }
 
 /**
- * hmmrt_request_again() - find out whether to make another attempt
+ * hmmrt_request_prepare_retry() - find out whether to make another attempt
  * @req: after an attempt; no lock is held
- * @retry: of this page or part
+ * @limit: of this page or part
  * @rc: in: result of the attempt; out: result if there is no other
  *
  * After the deadline there are as many attempts as every fault gets.
  * Context: as hmmrt_request_refill(), which it calls.
  * Return: true: repeat the attempt.
  */
-bool hmmrt_request_again(struct hmmrt_request *req, struct hmmrt_retry *retry,
-			 int *rc)
+bool hmmrt_request_prepare_retry(struct hmmrt_request *req,
+				 struct hmmrt_retry_limit *limit, int *rc)
 {
 	*rc = hmmrt_request_refill(req, *rc);
-	if (*rc != -EAGAIN || (++retry->attempts >= HMMRT_SERVE_ATTEMPTS &&
-			       time_after(jiffies, retry->deadline)))
+	if (*rc != -EAGAIN || (++limit->attempts >= HMMRT_SERVE_ATTEMPTS &&
+			       time_after(jiffies, limit->deadline)))
 		return false;
-	if (retry->until_killed ? fatal_signal_pending(current) :
+	if (limit->until_killed ? fatal_signal_pending(current) :
 				  hmmrt_interrupted()) {
 		*rc = -EINTR;
 		return false;
 	}
-	if (retry->retries)
-		atomic64_inc(retry->retries);
+	if (limit->retries)
+		atomic64_inc(limit->retries);
 	cond_resched();
 	return true;
 }

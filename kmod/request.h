@@ -128,7 +128,7 @@ struct hmmrt_request {
 };
 
 /* How long attempts are repeated. */
-struct hmmrt_retry {
+struct hmmrt_retry_limit {
 	unsigned long deadline;		/* in jiffies */
 	unsigned int attempts;
 	bool until_killed;	/* only a fatal signal ends the attempts */

@@ -107,7 +107,7 @@ static int page_map(struct batch *batch, struct hmmrt_request *req,
 	int rc;
 
 	while (first < end) {
-		struct hmmrt_retry retry = {
+		struct hmmrt_retry_limit limit = {
 			.deadline = batch->deadline,
 			.retries = &batch->binding->retries,
 		};
@@ -116,7 +116,7 @@ static int page_map(struct batch *batch, struct hmmrt_request *req,
 				  hmmrt_batch_access(faults, first, next));
 		do {
 			rc = hmmrt_fault_attempt(req);
-		} while (hmmrt_request_again(req, &retry, &rc));
+		} while (hmmrt_request_prepare_retry(req, &limit, &rc));
 		batch->decided = req->result.rule;
 		if (rc == -EINTR)
 			return rc;

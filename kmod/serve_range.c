@@ -43,7 +43,7 @@ static int part_attempts(struct mm_struct *mm, struct hmmrt_range_walk *walk,
 			 struct hmmrt_request *req, unsigned long start,
 			 unsigned long end)
 {
-	struct hmmrt_retry retry = {
+	struct hmmrt_retry_limit limit = {
 		.deadline = jiffies + HMMRT_SERVE_TIMEOUT,
 		.retries = &walk->binding->retries,
 	};
@@ -60,7 +60,7 @@ static int part_attempts(struct mm_struct *mm, struct hmmrt_range_walk *walk,
 		 */
 		if (!before)
 			there = req->result.there;
-	} while (hmmrt_request_again(req, &retry, &rc));
+	} while (hmmrt_request_prepare_retry(req, &limit, &rc));
 	atomic64_add(req->result.copied, &walk->binding->copied);
 	walk->result.moved += req->result.moved;
 	walk->result.there += there;

@@ -589,7 +589,7 @@ bool hmmrt_is_mapped(const struct hmmrt_binding *binding,
 
 /*
  * One attempt to serve the page at req->addr to the device. Returns 0 if it is
- * mapped; for -EAGAIN see hmmrt_request_again().
+ * mapped; for -EAGAIN see hmmrt_request_prepare_retry().
  */
 int hmmrt_fault_attempt(struct hmmrt_request *req)
 {
