@@ -192,7 +192,9 @@ static int ioc_bind(struct file *file, void *arg)
 {
 	struct simgpu_view *view = file->private_data;
 	struct hmmrt_gpu_bind *bind = arg;
-	unsigned long end = jiffies + msecs_to_jiffies(bind->wait_msec);
+	/* The current jiffy is partly over: add one, so that no wait is short. */
+	unsigned long end = jiffies + msecs_to_jiffies(bind->wait_msec) +
+			    !!bind->wait_msec;
 	struct hmmrt_space *space;
 	int rc;
 
