@@ -159,7 +159,7 @@ static void pin_for(struct hmmrt_block *block, u64 us)
 	u64 delay = min_t(u64, us, 3600ull * USEC_PER_SEC);
 
 	spin_lock(&pins->lock);
-		/* The list holds a reference; the caller has one already. */
+	/* The list holds a reference; the caller has one already. */
 	if (list_empty(&block->pinned)) {
 		refcount_inc(&block->refs);
 		list_add_tail(&block->pinned, &pins->blocks);

@@ -42,13 +42,17 @@
  *
  * Lock order, from the outermost lock to the innermost:
  *
+ *   devices_lock       mutex; registration of devices
+ *   vram->grow         mutex; creation of regions, with no other lock of these
+ *                      held; the core takes hotplug locks under it
  *   dev->age           mutex; only taken with trylock. Held while drivers are
  *                      asked which pages were accessed
  *   space->peering     mutex; which devices are peers, and removal of the
  *                      entries that a device has as a peer
+ *   space->exclusive   mutex; around hmmrt_exclusive_range(), which looks up
+ *                      blocks
  *   space->spans_lock  mutex; creation and removal of spans and blocks
  *   hmmrt_roles_lock   mutex; which mm is mirrored, which mm is an agent
- *   space->exclusive   mutex; around hmmrt_exclusive_range()
  *   mmap_lock          of the mirrored process; never together with an agent's
  *   block->migrate     mutex; around migrate_vma_setup() .. finalize().
  *                      Reclaim is allowed under it. Notifiers never take it. It

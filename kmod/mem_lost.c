@@ -13,10 +13,10 @@
  *            They are made before pages are locked, and removed when their last
  *            page is freed and no device may lose more pages. An area holds a
  *            reference to the module.
- * Locking    areas_mutex making and removing areas; takes the core's hotplug
- *            locks areas_lock spinlock, innermost: which pages are taken. Pages
- *            are freed
- *                         under page table locks
+ * Locking    areas_mutex   making and removing areas; takes the core's hotplug
+ *                          locks
+ *            areas_lock    spinlock, innermost: which pages are taken. Pages
+ *                          are freed under page table locks
  */
 #include <linux/bitmap.h>
 #include <linux/ioport.h>

@@ -17,8 +17,7 @@
  *            a file that is still open fail with ENODEV.
  * Locking    devices_lock   mutex: the number of devices.
  *            faulty->lock   mutex: the contexts of a device, and the end of
- *            their
- *                           bindings.
+ *                           their bindings.
  *            context->gate  rwsem: held for reading while the device works for
  *                           the process, for writing to stop it. All locks of
  *                           the manager are taken inside.
