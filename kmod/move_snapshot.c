@@ -8,6 +8,7 @@
  *            Device pages that it shows exist as long as the caller stays in
  *            the section of hmmrt_srcu in which it took the snapshot.
  */
+#include <linux/bitmap.h>
 #include <linux/hmm.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -147,19 +148,19 @@ static bool needs_cow(unsigned long pfn)
 }
 
 /*
- * Returns true if a write to the window has to break COW, by the snapshot in
- * req->pfns. If so, it replaces req->pfns by the marks that break_cow() needs.
+ * Find the pages for which a write to the window has to break COW, by the
+ * snapshot in req->pfns. They are in req->to_touch. Returns true if there are
+ * any.
  */
 bool hmmrt_mark_cow(struct hmmrt_request *req)
 {
 	unsigned int i, n = hmmrt_request_pages(req);
-	bool needed = false;
 
-	for (i = 0; i < n && !needed; i++)
-		needed = needs_cow(req->pfns[i]);
-	for (i = 0; i < n && needed; i++)
-		req->pfns[i] = needs_cow(req->pfns[i]);
-	return needed;
+	bitmap_zero(req->to_touch, HMMRT_BLOCK_PAGES);
+	for (i = 0; i < n; i++)
+		if (needs_cow(req->pfns[i]))
+			__set_bit(i, req->to_touch);
+	return !bitmap_empty(req->to_touch, HMMRT_BLOCK_PAGES);
 }
 
 /* --- of a range, for drivers ---------------------------------------------- */

@@ -21,7 +21,7 @@
 enum hmmrt_step {
 	/* Make device memory available, with no lock held. */
 	HMMRT_STEP_EVICT = 1,
-	/* Nothing moved: break COW first, where req->pfns says. */
+	/* Nothing moved: break COW first, of the pages in req->to_touch. */
 	HMMRT_STEP_BREAK_COW,
 	/* The touched page has to migrate back to system memory first. */
 	HMMRT_STEP_MIGRATE_BACK,
@@ -104,6 +104,8 @@ struct hmmrt_request {
 	unsigned long seq;	/* of @pfns, by hmmrt_block_read_begin() */
 	/* Pages that need memory, in the window. */
 	DECLARE_BITMAP(wanted, HMMRT_BLOCK_PAGES);
+	/* Pages to fault in, or to break COW of, in the window. */
+	DECLARE_BITMAP(to_touch, HMMRT_BLOCK_PAGES);
 
 	struct hmmrt_request_retry retry;
 	struct hmmrt_request_result result;

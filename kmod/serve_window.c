@@ -99,13 +99,11 @@ static int break_cow(struct hmmrt_request *req)
 	unsigned int i, n = hmmrt_request_pages(req);
 	bool unlocked = false;
 
-	for (i = 0; i < n && !unlocked; i++) {
+	for_each_set_bit(i, req->to_touch, n) {
 		unsigned long addr = hmmrt_request_addr(req, i);
 		bool wanted = req->args.whole || addr == req->addr;
 		int rc;
 
-		if (!req->pfns[i])
-			continue;
 		if (wanted)
 			rc = fault_page(req, req->vma->vm_mm, addr, true,
 					&unlocked);
@@ -120,6 +118,8 @@ static int break_cow(struct hmmrt_request *req)
 		 */
 		if (rc)
 			req->retry.narrow = true;
+		if (unlocked)
+			break;
 	}
 	return -EAGAIN;
 }
@@ -258,23 +258,22 @@ static bool can_map(const struct hmmrt_request *req, unsigned long pfn)
 }
 
 /*
- * Find the pages that the CPU has to fault in, by the snapshot in req->pfns,
- * and replace that by one word per page that marks them. Returns how many there
- * are.
+ * Find the pages that the CPU has to fault in, by the snapshot in req->pfns.
+ * They are in req->to_touch.
  */
 static int mark_missing(struct hmmrt_request *req)
 {
-	unsigned int i, n = hmmrt_request_pages(req), missing = 0;
+	unsigned int i, n = hmmrt_request_pages(req);
 
-	for (i = 0; i < n; i++)
-		missing += !can_map(req, req->pfns[i]);
-	for (i = 0; i < n && missing; i++) {
+	bitmap_zero(req->to_touch, HMMRT_BLOCK_PAGES);
+	for (i = 0; i < n; i++) {
 		/* This is memory without a struct page. */
 		if (req->pfns[i] & HMM_PFN_ERROR)
 			return -EOPNOTSUPP;
-		req->pfns[i] = !can_map(req, req->pfns[i]);
+		if (!can_map(req, req->pfns[i]))
+			__set_bit(i, req->to_touch);
 	}
-	return missing;
+	return 0;
 }
 
 /*
@@ -290,10 +289,12 @@ static int fault_missing(struct hmmrt_request *req)
 	struct mm_struct *mm = req->vma->vm_mm;
 	int rc = 0;
 
-	for (i = 0; i < n && !rc && !(unlocked && hmmrt_interrupted()); i++)
-		if (req->pfns[i])
-			rc = fault_page(req, mm, hmmrt_request_addr(req, i), write,
-					&unlocked);
+	for_each_set_bit(i, req->to_touch, n) {
+		rc = fault_page(req, mm, hmmrt_request_addr(req, i), write,
+				&unlocked);
+		if (rc || (unlocked && hmmrt_interrupted()))
+			break;
+	}
 	return rc && (rc == -EINTR || !unlocked) ? rc : -EAGAIN;
 }
 
@@ -307,7 +308,9 @@ static int snapshot_whole(struct hmmrt_request *req)
 	if (!rc)
 		rc = mark_missing(req);
 	srcu_read_unlock(&hmmrt_srcu, idx);
-	return rc > 0 ? fault_missing(req) : rc;
+	if (rc || bitmap_empty(req->to_touch, HMMRT_BLOCK_PAGES))
+		return rc;
+	return fault_missing(req);
 }
 
 /*
