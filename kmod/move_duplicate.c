@@ -47,6 +47,7 @@
  *            only if no invalidation has arrived since. space_duplicate.c has
  *            what protects the duplicates that there are.
  */
+#include <linux/bitmap.h>
 #include <linux/hmm.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
@@ -154,12 +155,10 @@ static bool pfn_suits(unsigned long pfn)
 	       page_suits(hmm_pfn_to_page(pfn));
 }
 
-#define TO_SHARE	1ul
-#define IS_SHARED	2ul
-
 /*
- * Record in req->src what to do with each page, according to the snapshot in
- * req->pfns. Returns the number of pages from the first one wanted to the last.
+ * Record in req->wanted which pages to duplicate, and in req->shared which of
+ * them are shared already, according to the snapshot in req->pfns. Returns the
+ * number of pages from the first one wanted to the last.
  */
 static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 {
@@ -170,12 +169,13 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 	*first = n;
 	req->result.there = 0;
 	bitmap_zero(req->wanted, HMMRT_BLOCK_PAGES);
+	bitmap_zero(req->shared, HMMRT_BLOCK_PAGES);
 	mutex_lock(&req->block->lock);
 	for (i = 0; i < n; i++) {
 		unsigned int index = block_index(req, i);
 		unsigned long pfn = req->pfns[i];
+		bool shared;
 
-		req->src[i] = 0;
 		if (hmmrt_has_duplicate(req->block, id, index) ||
 		    ((pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR) &&
 		     hmmrt_region_cache_device(&cache, hmm_pfn_to_page(pfn)) ==
@@ -191,15 +191,12 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 		 * This device has no duplicate, so any that exist are on
 		 * others.
 		 */
-		req->src[i] = hmmrt_duplicates_of(req->block, index) ?
-				      IS_SHARED :
-				      TO_SHARE;
+		shared = hmmrt_duplicates_of(req->block, index);
 		/* A present entry must be removed first, not replaced. */
-		if (req->src[i] == IS_SHARED &&
-		    test_bit(index, req_map(req)->mapped)) {
-			req->src[i] = 0;
+		if (shared && test_bit(index, req_map(req)->mapped))
 			continue;
-		}
+		if (shared)
+			__set_bit(i, req->shared);
 		__set_bit(i, req->wanted);
 		*first = min(*first, i);
 		end = i + 1;
@@ -591,23 +588,21 @@ static int copy_shared(struct hmmrt_request *req, const struct run *run,
 static int copy_runs(struct hmmrt_request *req, unsigned int first,
 		     unsigned int count, struct list_head *spare)
 {
-	unsigned long todo[BITS_TO_LONGS(HMMRT_BLOCK_PAGES)] = {};
-	unsigned long shared[BITS_TO_LONGS(HMMRT_BLOCK_PAGES)] = {};
 	unsigned int i, end = first + count;
+	DECLARE_BITMAP(todo, HMMRT_BLOCK_PAGES) = {};
 	int rc = 0;
 
-	/* The runs below overwrite req->src, so save it first. */
-	for (i = first; i < end; i++) {
-		if (req->src[i] && req->pages[i])
+	for (i = first; i < end; i++)
+		if (test_bit(i, req->wanted) && req->pages[i])
 			__set_bit(i, todo);
-		if (req->src[i] == IS_SHARED)
-			__set_bit(i, shared);
-	}
 	for (i = find_next_bit(todo, end, first); i < end && !rc;) {
-		struct run run = { .first = i, .shared = test_bit(i, shared) };
+		struct run run = {
+			.first = i,
+			.shared = test_bit(i, req->shared),
+		};
 
 		while (i < end && test_bit(i, todo) &&
-		       test_bit(i, shared) == run.shared)
+		       test_bit(i, req->shared) == run.shared)
 			i++;
 		run.count = i - run.first;
 		rc = run.shared ? copy_shared(req, &run, spare) :
@@ -675,7 +670,7 @@ static int duplicate_locked(struct hmmrt_request *req)
 		goto out_free;
 	stayed = HMMRT_OUTCOME_STAYED(hmmrt_request_stay_reason(req));
 	for (i = first; i < first + count; i++)
-		if (req->src[i] && !req->pages[i])
+		if (test_bit(i, req->wanted) && !req->pages[i])
 			hmmrt_outcome_set(req, hmmrt_request_addr(req, i), 1,
 					  stayed);
 	rc = copy_runs(req, first, count, &spare);

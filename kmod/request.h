@@ -104,6 +104,8 @@ struct hmmrt_request {
 	unsigned long seq;	/* of @pfns, by hmmrt_block_read_begin() */
 	/* Pages that need memory, in the window. */
 	DECLARE_BITMAP(wanted, HMMRT_BLOCK_PAGES);
+	/* Pages in @wanted that other devices have duplicates of. */
+	DECLARE_BITMAP(shared, HMMRT_BLOCK_PAGES);
 	/* Pages to fault in, or to break COW of, in the window. */
 	DECLARE_BITMAP(to_touch, HMMRT_BLOCK_PAGES);
 
