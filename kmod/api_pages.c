@@ -123,8 +123,7 @@ static void fill_page(const struct hmmrt_request *req, unsigned long i,
 		      struct hmmrt_page *page)
 {
 	unsigned long pfn = req->pfns[i];
-	unsigned int index =
-		((req->start - req->block->start) >> PAGE_SHIFT) + i;
+	unsigned int index = hmmrt_request_index_in_block(req, i);
 	u32 moved_to;
 
 	*page = (struct hmmrt_page){ .location = pfn_location(pfn) };

@@ -68,7 +68,7 @@ static struct hmmrt_policy_window policy_window(const struct hmmrt_request *req,
 /* Choose the part of the block that this fault maps. */
 void hmmrt_fault_window(struct hmmrt_request *req)
 {
-	unsigned int page = (req->addr - req->block->start) >> PAGE_SHIFT;
+	unsigned int page = hmmrt_index_in_block(req->block, req->addr);
 	unsigned long start = req->block->start;
 	struct hmmrt_policy_window win;
 

@@ -78,7 +78,7 @@ static void note_move(struct hmmrt_block *block, struct hmmrt_device *dev,
 		      unsigned long end, u8 place)
 {
 	struct hmmrt_policy_window win = {
-		.first = (start - block->start) >> PAGE_SHIFT,
+		.first = hmmrt_index_in_block(block, start),
 		.count = (end - start) >> PAGE_SHIFT,
 	};
 	struct hmmrt_policy_pace pace;
@@ -402,7 +402,7 @@ block_ask_policy(struct hmmrt_block *block, struct hmmrt_device *dev,
 static u64 throttle_nap(struct hmmrt_binding *binding,
 			struct hmmrt_block *block, unsigned long addr)
 {
-	unsigned int page = (addr - block->start) >> PAGE_SHIFT;
+	unsigned int page = hmmrt_index_in_block(block, addr);
 	struct hmmrt_device *dev = binding->dev;
 	struct hmmrt_policy_pace pace;
 	struct hmmrt_knobs knobs;

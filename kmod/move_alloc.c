@@ -90,7 +90,7 @@ static unsigned int longest_run(const unsigned long *wanted, unsigned int first,
 static bool alloc_run(struct hmmrt_request *req, unsigned int at,
 		      unsigned int end, struct page **pages, unsigned int *got)
 {
-	unsigned int index = (req->start - req->block->start) >> PAGE_SHIFT;
+	unsigned int index = hmmrt_request_index_in_block(req, 0);
 	unsigned int n = find_next_zero_bit(req->wanted, end, at) - at, some;
 
 	some = hmmrt_vram_alloc(req->binding->account, index + at, n, pages,

@@ -122,12 +122,6 @@ static unsigned long run_start(const struct hmmrt_request *req,
 	return hmmrt_request_addr(req, run->first);
 }
 
-static unsigned int block_index(const struct hmmrt_request *req,
-				unsigned int i)
-{
-	return ((req->start - req->block->start) >> PAGE_SHIFT) + i;
-}
-
 static struct hmmrt_block_map *req_map(const struct hmmrt_request *req)
 {
 	return req->block->maps[req->binding->dev->id];
@@ -172,7 +166,7 @@ static unsigned int mark_wanted(struct hmmrt_request *req, unsigned int *first)
 	bitmap_zero(req->shared, HMMRT_BLOCK_PAGES);
 	mutex_lock(&req->block->lock);
 	for (i = 0; i < n; i++) {
-		unsigned int index = block_index(req, i);
+		unsigned int index = hmmrt_request_index_in_block(req, i);
 		unsigned long pfn = req->pfns[i];
 		bool shared;
 
@@ -372,7 +366,7 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 	struct hmmrt_binding *binding = req->binding;
 	struct hmmrt_block *block = req->block;
 	struct hmmrt_block_map *map = req_map(req);
-	unsigned int base = block_index(req, run->first);
+	unsigned int base = hmmrt_request_index_in_block(req, run->first);
 	hmmrt_pte_t *ptes = req->duplicate_ptes;
 	unsigned int i;
 
@@ -556,7 +550,7 @@ static int hold_shared(struct hmmrt_request *req, const struct run *run,
 	if (hmmrt_block_read_retry(block, seq))
 		rc = -EAGAIN;
 	for (i = 0; i < run->count; i++) {
-		unsigned int index = block_index(req, run->first + i);
+		unsigned int index = hmmrt_request_index_in_block(req, run->first + i);
 
 		from[i] = NULL;
 		for (id = 0; id < HMMRT_MAX_DEVICES && !rc && !from[i]; id++)

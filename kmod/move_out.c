@@ -537,8 +537,8 @@ static int cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
 	if (!(args->flags & HMMRT_SELECT_COMPOUND))
 		win = hmmrt_policy_host_window(&block->cpu_run,
 					       before ? &before->cpu_run : NULL,
-					       (args->start - block->start)
-						       >> PAGE_SHIFT,
+					       hmmrt_index_in_block(block,
+								    args->start),
 					       &advice, &knobs);
 	hmmrt_block_put(before);
 	/* A huge page migrates whole, whichever parts of it have advice. */

@@ -18,17 +18,11 @@
 
 #include "move.h"
 
-static unsigned int outcome_index(const struct hmmrt_request *req,
-				  unsigned long addr)
-{
-	return (addr - req->block->start) >> PAGE_SHIFT;
-}
-
 /* Set the outcome of @n pages from @addr on. */
 void hmmrt_outcome_set(struct hmmrt_request *req, unsigned long addr,
 		       unsigned int n, u8 outcome)
 {
-	unsigned int i = outcome_index(req, addr), end = i + n;
+	unsigned int i = hmmrt_index_in_block(req->block, addr), end = i + n;
 
 	for (; i < end; i++)
 		if (req->outcomes[i] != HMMRT_OUTCOME_MOVED)
@@ -38,7 +32,7 @@ void hmmrt_outcome_set(struct hmmrt_request *req, unsigned long addr,
 /* The outcomes of the window, in the order of its pages. */
 u8 *hmmrt_outcomes(struct hmmrt_request *req)
 {
-	return &req->outcomes[outcome_index(req, req->start)];
+	return &req->outcomes[hmmrt_request_index_in_block(req, 0)];
 }
 
 /* Reset the outcomes for another attempt. */
@@ -134,7 +128,7 @@ int hmmrt_outcomes_explain(struct hmmrt_request *req)
 	mutex_lock(&block->lock);
 	if (hmmrt_block_read_retry(block, req->seq))
 		rc = -EAGAIN;
-	base = outcome_index(req, req->start);
+	base = hmmrt_request_index_in_block(req, 0);
 	for (i = 0; i < n && !rc; i++)
 		if (outcomes[i] == HMMRT_OUTCOME_OPEN)
 			outcomes[i] = outcome_explain(req, vma_stays, base + i,

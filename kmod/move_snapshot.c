@@ -109,7 +109,7 @@ static bool window_widen(struct hmmrt_request *req)
 {
 	struct hmmrt_block *block = req->block;
 	struct hmmrt_policy_window old = {
-		.first = (req->start - block->start) >> PAGE_SHIFT,
+		.first = hmmrt_request_index_in_block(req, 0),
 		.count = hmmrt_request_pages(req),
 	};
 	struct hmmrt_policy_window win;

@@ -151,6 +151,13 @@ static inline unsigned long hmmrt_request_addr(const struct hmmrt_request *req,
 	return req->start + ((unsigned long)i << PAGE_SHIFT);
 }
 
+/* The index in the block of a page of the window, by its index. */
+static inline unsigned int
+hmmrt_request_index_in_block(const struct hmmrt_request *req, unsigned int i)
+{
+	return hmmrt_index_in_block(req->block, hmmrt_request_addr(req, i));
+}
+
 /* The index in the window of the page that must be mapped. */
 static inline unsigned int hmmrt_request_index(const struct hmmrt_request *req)
 {

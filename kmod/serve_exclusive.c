@@ -148,7 +148,7 @@ static int map_atomic(struct hmmrt_request *req, struct page **pages)
 	struct hmmrt_binding *binding = req->binding;
 	struct hmmrt_block *block = req->block;
 	struct hmmrt_block_map *map = block->maps[binding->dev->id];
-	unsigned int base = (req->start - block->start) >> PAGE_SHIFT;
+	unsigned int base = hmmrt_request_index_in_block(req, 0);
 	unsigned int i, n = hmmrt_request_pages(req), mapped = 0;
 	int rc = 0;
 

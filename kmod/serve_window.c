@@ -425,7 +425,7 @@ static int window_commit(struct hmmrt_request *req)
 	struct hmmrt_binding *binding = req->binding;
 	struct hmmrt_block *block = req->block;
 	struct hmmrt_block_map *map = block->maps[binding->dev->id];
-	unsigned int base = (req->start - block->start) >> PAGE_SHIFT;
+	unsigned int base = hmmrt_request_index_in_block(req, 0);
 	unsigned int i, n = hmmrt_request_pages(req), mapped = 0, remote = 0;
 	struct hmmrt_region_cache cache = {};
 
@@ -573,7 +573,7 @@ bool hmmrt_is_mapped(const struct hmmrt_binding *binding,
 		     struct hmmrt_block *block, unsigned long addr,
 		     unsigned int access)
 {
-	unsigned int page = (addr - block->start) >> PAGE_SHIFT;
+	unsigned int page = hmmrt_index_in_block(block, addr);
 	const struct hmmrt_block_map *map;
 	bool mapped;
 

@@ -91,6 +91,13 @@ struct hmmrt_block {
 	struct hmmrt_block_map *maps[HMMRT_MAX_DEVICES];
 };
 
+/* The index of a page in its block. */
+static inline unsigned int hmmrt_index_in_block(const struct hmmrt_block *block,
+						unsigned long addr)
+{
+	return (addr - block->start) >> PAGE_SHIFT;
+}
+
 struct hmmrt_span {
 	struct mmu_interval_notifier notifier;
 	struct hmmrt_space *space;

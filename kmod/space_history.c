@@ -58,7 +58,7 @@ u64 hmmrt_history_word(enum hmmrt_cause cause, u32 location)
 void hmmrt_history_note(struct hmmrt_block *block, unsigned long addr,
 			unsigned int n, u64 word)
 {
-	unsigned int i = (addr - block->start) >> PAGE_SHIFT, end = i + n;
+	unsigned int i = hmmrt_index_in_block(block, addr), end = i + n;
 
 	lockdep_assert_held(&block->migrate);
 	for (; block->history && i < end; i++)

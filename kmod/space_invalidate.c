@@ -42,7 +42,7 @@ static void block_page_range(const struct hmmrt_block *block,
 {
 	start = max(start, block->start);
 	end = min(end, block->start + HMMRT_BLOCK_SIZE);
-	*first = (start - block->start) >> PAGE_SHIFT;
+	*first = hmmrt_index_in_block(block, start);
 	*count = (end - start) >> PAGE_SHIFT;
 }
 
@@ -140,7 +140,7 @@ static void map_zap(struct hmmrt_block *block, unsigned int id,
 {
 	struct hmmrt_block_map *map = block->maps[id];
 	unsigned long *ids =
-		&taking->zapping.ids[block_index(block->span, block->start)];
+		&taking->zapping.ids[index_in_span(block->span, block->start)];
 
 	lockdep_assert_held(&block->lock);
 	if (bitmap_empty(map->mapped, HMMRT_BLOCK_PAGES)) {
@@ -230,7 +230,7 @@ static unsigned long block_unmap(struct hmmrt_block *block,
 		map_zap(block, id, taking);
 	}
 	return touched |
-	       taking->zapping.ids[block_index(block->span, block->start)];
+	       taking->zapping.ids[index_in_span(block->span, block->start)];
 }
 
 /* The devices no longer cache the entries that block_unmap() removed. */

@@ -122,7 +122,7 @@ static struct hmmrt_block *span_next(struct hmmrt_span *span,
 	unsigned int i;
 
 	lockdep_assert_held(&hmmrt_srcu);
-	for (i = block_index(span, max(addr, span->start));
+	for (i = index_in_span(span, max(addr, span->start));
 	     i < HMMRT_SPAN_BLOCKS; i++) {
 		struct hmmrt_block *block = READ_ONCE(span->blocks[i]);
 
@@ -190,8 +190,7 @@ static struct hmmrt_block *block_create(struct hmmrt_span *span,
 	if (!block)
 		return NULL;
 	/* Initialised before hmmrt_block_find() and the notifier see it. */
-	smp_store_release(&span->blocks[(start - span->start) >>
-					HMMRT_BLOCK_SHIFT], block);
+	smp_store_release(&span->blocks[index_in_span(span, start)], block);
 	return block;
 }
 

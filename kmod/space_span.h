@@ -10,8 +10,9 @@
 
 extern const struct mmu_interval_notifier_ops hmmrt_span_notifier_ops;
 
-static inline unsigned int block_index(const struct hmmrt_span *span,
-				       unsigned long addr)
+/* The index of a block in its span. */
+static inline unsigned int index_in_span(const struct hmmrt_span *span,
+					 unsigned long addr)
 {
 	return (addr - span->start) >> HMMRT_BLOCK_SHIFT;
 }
@@ -19,7 +20,7 @@ static inline unsigned int block_index(const struct hmmrt_span *span,
 static inline struct hmmrt_block *span_block(struct hmmrt_span *span,
 					     unsigned long addr)
 {
-	return READ_ONCE(span->blocks[block_index(span, addr)]);
+	return READ_ONCE(span->blocks[index_in_span(span, addr)]);
 }
 
 #endif /* _HMMRT_SPACE_SPAN_H */
