@@ -48,8 +48,7 @@ static struct hmmrt_binding *binding_first(struct hmmrt_device *dev)
 
 	mutex_lock(&hmmrt_roles_lock);
 	list_for_each_entry(binding, &dev->bindings, device_link) {
-		if (READ_ONCE(binding->going) ||
-		    !refcount_inc_not_zero(&binding->users))
+		if (!hmmrt_binding_tryget(binding))
 			continue;
 		found = binding;
 		break;

@@ -52,6 +52,16 @@ struct hmmrt_binding *hmmrt_space_binding(struct hmmrt_space *space,
 }
 
 /*
+ * Take a reference to a binding that was found in hmmrt_srcu or under
+ * hmmrt_roles_lock. Returns false if the binding is ending.
+ */
+bool hmmrt_binding_tryget(struct hmmrt_binding *binding)
+{
+	return !READ_ONCE(binding->going) &&
+	       refcount_inc_not_zero(&binding->users);
+}
+
+/*
  * Like hmmrt_space_binding(), but takes a reference, so that the caller may
  * wait for the mmap_lock. Only this process's hmmrt_unbind() waits for the
  * reference.
@@ -64,8 +74,7 @@ struct hmmrt_binding *hmmrt_space_binding_get(struct hmmrt_space *space,
 
 	idx = srcu_read_lock(&hmmrt_srcu);
 	binding = hmmrt_space_binding(space, device_id);
-	if (binding && (READ_ONCE(binding->going) ||
-			!refcount_inc_not_zero(&binding->users)))
+	if (binding && !hmmrt_binding_tryget(binding))
 		binding = NULL;
 	srcu_read_unlock(&hmmrt_srcu, idx);
 	return binding;

@@ -309,6 +309,7 @@ void hmmrt_space_publish(struct hmmrt_space *space);
 void hmmrt_space_withdraw(struct hmmrt_space *space);
 struct hmmrt_binding *hmmrt_space_binding(struct hmmrt_space *space,
 					  u32 device_id);
+bool hmmrt_binding_tryget(struct hmmrt_binding *binding);
 struct hmmrt_binding *hmmrt_space_binding_get(struct hmmrt_space *space,
 					      u32 device_id);
 void hmmrt_binding_put(struct hmmrt_binding *binding);

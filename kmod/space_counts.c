@@ -164,8 +164,7 @@ void hmmrt_counting_knob_set(struct hmmrt_space *space,
 		return;
 	mutex_lock(&hmmrt_roles_lock);
 	list_for_each_entry(binding, &dev->bindings, device_link) {
-		if (READ_ONCE(binding->going) ||
-		    !refcount_inc_not_zero(&binding->users))
+		if (!hmmrt_binding_tryget(binding))
 			continue;
 		hmmrt_counting_start(binding);
 		hmmrt_binding_put(binding);
