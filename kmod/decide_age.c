@@ -24,19 +24,12 @@
  * of them.
  */
 #define AGE_BLOCKS	8
-#define AGE_SAMPLES	1024
+#define AGE_VISITS	1024
 
 static bool evict_by_access = true;
 module_param(evict_by_access, bool, 0644);
 MODULE_PARM_DESC(evict_by_access,
 		 "evict the memory that was accessed least recently; if N, the memory that was allocated least recently (default Y)");
-
-struct clock_hand {
-	struct hmmrt_binding *binding;
-	hmmrt_pte_t *ptes;		/* HMMRT_BLOCK_PAGES */
-	unsigned int blocks;		/* blocks left to ask about */
-	unsigned int samples;
-};
 
 /*
  * Return the binding of the device that was not visited for longest, with a
@@ -117,27 +110,21 @@ void hmmrt_age_ask(struct hmmrt_binding *binding, struct hmmrt_block *block,
 	hmmrt_count(binding, block, ptes);
 }
 
-static void binding_age(struct clock_hand *hand)
+/* @ptes is an array for hmmrt_age_ask(). */
+static void binding_age(struct hmmrt_binding *binding,
+			struct hmmrt_clock_limit *limit, hmmrt_pte_t *ptes)
 {
-	struct hmmrt_binding *binding = hand->binding;
 	struct hmmrt_block *block;
 
 	lockdep_assert_held(&binding->dev->age);
-	for (;;) {
-		if (!hand->blocks || !hand->samples)
-			return;
-		hand->samples--;
-		block = hmmrt_block_next(binding->space, &binding->clock_hand);
-		if (!block)
-			break;
-		binding->clock_hand += HMMRT_BLOCK_SIZE;
+	while ((block = hmmrt_clock_hand_next(&binding->clock_hand,
+					      binding->space, limit))) {
 		if (block_is_local(block, binding->dev->id)) {
-			hand->blocks--;
-			hmmrt_age_ask(binding, block, hand->ptes);
+			limit->blocks--;
+			hmmrt_age_ask(binding, block, ptes);
 		}
 		hmmrt_block_put(block);
 	}
-	binding->clock_hand = 0;
 }
 
 /**
@@ -148,28 +135,33 @@ static void binding_age(struct clock_hand *hand)
  */
 void hmmrt_age(struct hmmrt_device *dev)
 {
-	struct clock_hand hand = { .blocks = AGE_BLOCKS, .samples = AGE_SAMPLES };
+	struct hmmrt_clock_limit limit = {
+		.blocks = AGE_BLOCKS,
+		.visits = AGE_VISITS,
+	};
+	struct hmmrt_binding *binding;
 	unsigned int turns;
+	hmmrt_pte_t *ptes;
 
 	might_sleep();
 	if (!dev->ops->accessed || !READ_ONCE(evict_by_access) ||
 	    !hmmrt_device_knob(dev, HMMRT_KNOB_EVICT_BY_ACCESS) ||
 	    !mutex_trylock(&dev->age))
 		return;
-	hand.ptes = kmalloc_array(HMMRT_BLOCK_PAGES, sizeof(*hand.ptes),
-				  GFP_KERNEL | __GFP_NOWARN);
-	if (!hand.ptes)
+	ptes = kmalloc_array(HMMRT_BLOCK_PAGES, sizeof(*ptes),
+			     GFP_KERNEL | __GFP_NOWARN);
+	if (!ptes)
 		goto out_unlock;
-	for (turns = 0; turns < AGE_BLOCKS && hand.blocks && hand.samples;
+	for (turns = 0; turns < AGE_BLOCKS && limit.blocks && limit.visits;
 	     turns++) {
-		hand.binding = binding_first(dev);
-		if (!hand.binding)
+		binding = binding_first(dev);
+		if (!binding)
 			break;
-		binding_age(&hand);
-		binding_last(hand.binding);
-		hmmrt_binding_put(hand.binding);
+		binding_age(binding, &limit, ptes);
+		binding_last(binding);
+		hmmrt_binding_put(binding);
 	}
-	kfree(hand.ptes);
+	kfree(ptes);
 out_unlock:
 	mutex_unlock(&dev->age);
 }

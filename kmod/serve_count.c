@@ -34,7 +34,7 @@
  * them.
  */
 #define COUNT_BLOCKS	16
-#define COUNT_SAMPLES	1024
+#define COUNT_VISITS	1024
 #define COUNT_ATTEMPTS	8
 
 #define GRANULE_SIZE	(HMMRT_POLICY_GRANULE_PAGES * PAGE_SIZE)
@@ -43,8 +43,7 @@
 struct sampling {
 	struct hmmrt_binding *binding;
 	hmmrt_pte_t *ptes;		/* HMMRT_BLOCK_PAGES */
-	unsigned int blocks;		/* blocks left to ask about */
-	unsigned int samples;
+	struct hmmrt_clock_limit limit;
 };
 
 /* --- what counts --------------------------------------------------------- */
@@ -218,7 +217,7 @@ static void block_sample(struct sampling *sampling, struct hmmrt_block *block)
 	if (!map || !fill_thresholds(binding, block, thresholds))
 		return;
 	WRITE_ONCE(binding->counting.seen, true);
-	sampling->blocks--;
+	sampling->limit.blocks--;
 	hmmrt_counts_prepare(block, map);
 	hmmrt_age_ask(binding, block, sampling->ptes);
 	hot = hmmrt_counts_take_hot(block, map, thresholds);
@@ -231,25 +230,21 @@ static void block_sample(struct sampling *sampling, struct hmmrt_block *block)
 /* Returns false if the hand has gone around and nothing counts. */
 static bool binding_sample(struct sampling *sampling)
 {
-	struct hmmrt_counting *counting = &sampling->binding->counting;
+	struct hmmrt_binding *binding = sampling->binding;
+	struct hmmrt_counting *counting = &binding->counting;
 	struct hmmrt_block *block;
 
-	for (;;) {
-		if (!sampling->blocks || !sampling->samples ||
-		    READ_ONCE(sampling->binding->going))
-			return true;
-		sampling->samples--;
-		block = hmmrt_block_next(sampling->binding->space,
-					 &counting->clock_hand);
+	while (!READ_ONCE(binding->going)) {
+		block = hmmrt_clock_hand_next(&counting->clock_hand,
+					      binding->space, &sampling->limit);
 		if (!block)
-			break;
-		counting->clock_hand += HMMRT_BLOCK_SIZE;
+			return counting->clock_hand.addr ||
+			       xchg(&counting->seen, false);
 		block_sample(sampling, block);
 		hmmrt_block_put(block);
 		cond_resched();
 	}
-	counting->clock_hand = 0;
-	return xchg(&counting->seen, false);
+	return true;
 }
 
 static void counting_work(struct work_struct *work)
@@ -259,8 +254,10 @@ static void counting_work(struct work_struct *work)
 	struct sampling sampling = {
 		.binding =
 			container_of(counting, struct hmmrt_binding, counting),
-		.blocks = COUNT_BLOCKS,
-		.samples = COUNT_SAMPLES,
+		.limit = {
+			.blocks = COUNT_BLOCKS,
+			.visits = COUNT_VISITS,
+		},
 	};
 	struct mm_struct *mm = sampling.binding->space->mm;
 	struct hmmrt_charging charging;

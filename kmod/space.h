@@ -209,11 +209,26 @@ struct hmmrt_fault_buffer {
 	wait_queue_head_t drained;
 };
 
+/*
+ * Where a scan over the blocks of a space continues next time. It begins with
+ * 0, which also means that it has gone around.
+ */
+struct hmmrt_clock_hand {
+	unsigned long addr;
+};
+
+/* How far a clock hand may still move in one run of a scan. */
+struct hmmrt_clock_limit {
+	/* Blocks to ask the driver about; the scan counts them down. */
+	unsigned int blocks;
+	unsigned int visits;	/* blocks to visit in search of them */
+};
+
 /* Access counting of a binding; see serve_count.c. */
 struct hmmrt_counting {
 	struct delayed_work work;
 	/* Used by the work only. */
-	unsigned long clock_hand;
+	struct hmmrt_clock_hand clock_hand;
 	bool seen;	/* found something to count in this round */
 };
 
@@ -225,8 +240,8 @@ struct hmmrt_binding {
 	struct mm_struct *agent;	/* held by mmgrab(); hmmrt_roles_lock */
 	struct list_head agent_link;
 	struct list_head device_link;	/* hmmrt_roles_lock */
-	/* Clock hand, under dev->age; see decide_age.c. */
-	unsigned long clock_hand;
+	/* Under dev->age; see decide_age.c. */
+	struct hmmrt_clock_hand clock_hand;
 	struct hmmrt_account *account;	/* the binding holds a reference */
 	bool going;	/* unbinding; ioctls that use it end soon */
 	refcount_t users;		/* the driver, and running ioctls */
@@ -327,6 +342,9 @@ struct hmmrt_block *hmmrt_block_find(struct hmmrt_space *space,
 				     unsigned long addr);
 struct hmmrt_block *hmmrt_block_next(struct hmmrt_space *space,
 				     unsigned long *addr);
+struct hmmrt_block *hmmrt_clock_hand_next(struct hmmrt_clock_hand *hand,
+					  struct hmmrt_space *space,
+					  struct hmmrt_clock_limit *limit);
 struct hmmrt_block *hmmrt_block_get(struct hmmrt_space *space,
 				    unsigned long addr, u32 device_id);
 struct hmmrt_block *hmmrt_block_borrow(struct hmmrt_space *space,

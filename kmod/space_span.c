@@ -161,6 +161,29 @@ struct hmmrt_block *hmmrt_block_next(struct hmmrt_space *space,
 	return block;
 }
 
+/**
+ * hmmrt_clock_hand_next() - move a clock hand past the next block
+ * @hand: of a scan over all blocks of @space
+ * @space: in use
+ * @limit: of this run of the scan
+ *
+ * Return: the block, for hmmrt_block_put(), or NULL: the run has reached its
+ * limit, or the hand has gone around and stands at 0.
+ */
+struct hmmrt_block *hmmrt_clock_hand_next(struct hmmrt_clock_hand *hand,
+					  struct hmmrt_space *space,
+					  struct hmmrt_clock_limit *limit)
+{
+	struct hmmrt_block *block;
+
+	if (!limit->blocks || !limit->visits)
+		return NULL;
+	limit->visits--;
+	block = hmmrt_block_next(space, &hand->addr);
+	hand->addr = block ? hand->addr + HMMRT_BLOCK_SIZE : 0;
+	return block;
+}
+
 static atomic64_t block_serials = ATOMIC64_INIT(0);
 
 static struct hmmrt_block *block_alloc(struct hmmrt_span *span,
