@@ -7,15 +7,18 @@
 
 /* decide_fault.c */
 void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr);
-enum hmmrt_policy_want hmmrt_request_prefetched(struct hmmrt_request *req);
+enum hmmrt_policy_want
+hmmrt_request_prefetched(const struct hmmrt_request *req);
 bool hmmrt_fault_may_migrate(struct hmmrt_request *req);
 void hmmrt_fault_window(struct hmmrt_request *req);
 
 /* decide_thrash.c */
 void hmmrt_thrashing_moved_in(struct hmmrt_request *req, u64 began);
 void hmmrt_thrashing_moved_back(struct hmmrt_block *block,
-				struct hmmrt_device *dev, unsigned long start,
-				unsigned long end, u64 began);
+				struct hmmrt_device *dev,
+				const struct hmmrt_knobs *knobs,
+				unsigned long start, unsigned long end,
+				u64 began);
 void hmmrt_thrashing_reset(struct hmmrt_block *block);
 bool hmmrt_request_thrashes(struct hmmrt_request *req);
 bool hmmrt_request_pinned(const struct hmmrt_request *req);

@@ -9,18 +9,29 @@
 
 #include "decide.h"
 
-/* Shrink the window to the advice at @addr, and store the advice in @req. */
+/*
+ * Look up the advice at @addr and the knobs with it, once for an attempt, and
+ * shrink the window to the advice.
+ */
 void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr)
 {
-	req->advice = hmmrt_advice_at(req->block->span->space, addr,
-				      &req->start, &req->end);
+	struct hmmrt_space *space = req->block->span->space;
+	unsigned long start = req->block->start;
+	unsigned long end = start + HMMRT_BLOCK_SIZE;
+
+	req->advice = hmmrt_advice_at(space, addr, &start, &end);
+	req->one_advice = end - start == HMMRT_BLOCK_SIZE;
+	req->start = max(req->start, start);
+	req->end = min(req->end, end);
+	if (req->binding)
+		req->knobs = hmmrt_knobs_at(space, req->binding->dev,
+					    &req->advice);
 }
 
 /* What a prefetch does with pages that are not on the device. */
-enum hmmrt_policy_want hmmrt_request_prefetched(struct hmmrt_request *req)
+enum hmmrt_policy_want
+hmmrt_request_prefetched(const struct hmmrt_request *req)
 {
-	req->knobs = hmmrt_knobs_at(req->binding->space, req->binding->dev,
-				    &req->advice);
 	return hmmrt_policy_prefetched(&req->advice,
 				       req->knobs.of[HMMRT_KNOB_READ_DUPLICATION]);
 }
@@ -75,8 +86,6 @@ void hmmrt_fault_window(struct hmmrt_request *req)
 	req->start = max(start, req->vma->vm_start);
 	req->end = min(start + HMMRT_BLOCK_SIZE, req->vma->vm_end);
 	hmmrt_request_advise(req, req->addr);
-	req->knobs = hmmrt_knobs_at(req->binding->space, req->binding->dev,
-				    &req->advice);
 	if (req->retry.narrow) {
 		req->start = req->addr;
 		req->end = req->addr + PAGE_SIZE;
@@ -96,15 +105,14 @@ bool hmmrt_fault_may_migrate(struct hmmrt_request *req)
 	struct hmmrt_policy_page page = {
 		.advice = &req->advice,
 		.device = dev->id,
+		.migration_policy = req->knobs.of[HMMRT_KNOB_MIGRATION_POLICY],
+		.read_duplication = req->knobs.of[HMMRT_KNOB_READ_DUPLICATION],
 		.write = req->access & HMMRT_ACCESS_WRITE,
 		.migratable = !(dev->flags & HMMRT_DEVICE_FAULT_IN_PLACE) &&
 			      hmmrt_vma_may_migrate(req->vma),
 	};
 	struct hmmrt_policy_decision decision;
 
-	req->knobs = hmmrt_knobs_at(req->binding->space, dev, &req->advice);
-	page.migration_policy = req->knobs.of[HMMRT_KNOB_MIGRATION_POLICY];
-	page.read_duplication = req->knobs.of[HMMRT_KNOB_READ_DUPLICATION];
 	decision = hmmrt_policy_residency(&page);
 	/*
 	 * Asking counts a fault as thrashing, so ask only if pages would move,

@@ -104,14 +104,12 @@ static void note_move(struct hmmrt_block *block, struct hmmrt_device *dev,
 void hmmrt_thrashing_moved_in(struct hmmrt_request *req, u64 began)
 {
 	struct hmmrt_device *dev = req->binding->dev;
-	struct hmmrt_knobs knobs;
 
 	lockdep_assert_held(&req->block->migrate);
 	note_time(dev, began);
 	if (!req->access && req->args.cause != HMMRT_CAUSE_ACCESS_COUNTER)
 		return;
-	knobs = knobs_of(req->block, dev, req->start);
-	note_move(req->block, dev, &knobs, req->start, req->end,
+	note_move(req->block, dev, &req->knobs, req->start, req->end,
 		  HMMRT_PLACE_DEVICE(dev->id));
 }
 
@@ -119,6 +117,7 @@ void hmmrt_thrashing_moved_in(struct hmmrt_request *req, u64 began)
  * hmmrt_thrashing_moved_back() - record that a CPU touch moved pages back
  * @block: of the window
  * @dev: the device that had the touched page
+ * @knobs: of that device, at the touched page
  * @start: first address
  * @end: behind the last one
  * @began: when it began, see hmmrt_now_us()
@@ -126,14 +125,14 @@ void hmmrt_thrashing_moved_in(struct hmmrt_request *req, u64 began)
  * Context: block->migrate is held; in hmmrt_srcu.
  */
 void hmmrt_thrashing_moved_back(struct hmmrt_block *block,
-				struct hmmrt_device *dev, unsigned long start,
-				unsigned long end, u64 began)
+				struct hmmrt_device *dev,
+				const struct hmmrt_knobs *knobs,
+				unsigned long start, unsigned long end,
+				u64 began)
 {
-	struct hmmrt_knobs knobs = knobs_of(block, dev, start);
-
 	lockdep_assert_held(&block->migrate);
 	note_time(dev, began);
-	note_move(block, dev, &knobs, start, end, HMMRT_PLACE_HOST);
+	note_move(block, dev, knobs, start, end, HMMRT_PLACE_HOST);
 }
 
 /* --- thrash pins --------------------------------------------------------- */

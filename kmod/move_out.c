@@ -515,42 +515,49 @@ static bool cpu_fault_splits(const struct vm_fault *vmf)
 	       folio_test_large(page_folio(vmf->page));
 }
 
+/* What the advice and the knobs at the touched page say. */
+struct cpu_fault_rules {
+	int node;			/* to migrate to, or NUMA_NO_NODE */
+	struct hmmrt_knobs knobs;	/* only with a block */
+};
+
 /*
- * Choose the window that migrates with the touched page. It ends where the
- * mapping and the advice end. Returns the NUMA node to migrate it to.
+ * Look up the rules, and choose the window that migrates with the touched page.
+ * It ends where the mapping and the advice end.
  */
-static int cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
-			    struct migrate_vma *args)
+static void cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
+			     struct migrate_vma *args,
+			     struct cpu_fault_rules *rules)
 {
 	unsigned long start = block->start;
 	unsigned long end = start + HMMRT_BLOCK_SIZE;
-	struct hmmrt_policy_window win = { .count = HMMRT_BLOCK_PAGES };
 	struct hmmrt_space *space = block->span->space;
+	struct hmmrt_policy_window win;
 	struct hmmrt_block *before;
 	struct hmmrt_advice advice;
-	struct hmmrt_knobs knobs;
 
 	lockdep_assert_held(&block->migrate);
 	advice = hmmrt_advice_at(space, vmf->address, &start, &end);
-	knobs = hmmrt_knobs_at(space, hmmrt_page_device(vmf->page), &advice);
-	before = hmmrt_block_find(space, block->start - HMMRT_BLOCK_SIZE);
-	if (!(args->flags & HMMRT_SELECT_COMPOUND))
-		win = hmmrt_policy_host_window(&block->cpu_run,
-					       before ? &before->cpu_run : NULL,
-					       hmmrt_index_in_block(block,
-								    args->start),
-					       &advice, &knobs);
-	hmmrt_block_put(before);
+	rules->knobs = hmmrt_knobs_at(space, hmmrt_page_device(vmf->page),
+				      &advice);
+	if (cpu_fault_splits(vmf))
+		return;
+	rules->node = advised_node(&advice);
 	/* A huge page migrates whole, whichever parts of it have advice. */
 	if (args->flags & HMMRT_SELECT_COMPOUND)
-		return advised_node(&advice);
+		return;
+	before = hmmrt_block_find(space, block->start - HMMRT_BLOCK_SIZE);
+	win = hmmrt_policy_host_window(&block->cpu_run,
+				       before ? &before->cpu_run : NULL,
+				       hmmrt_index_in_block(block, args->start),
+				       &advice, &rules->knobs);
+	hmmrt_block_put(before);
 	args->start = max3(block->start + ((unsigned long)win.first
 					   << PAGE_SHIFT),
 			   vmf->vma->vm_start, start);
 	args->end = min3(block->start + ((unsigned long)(win.first + win.count)
 					 << PAGE_SHIFT),
 			 vmf->vma->vm_end, end);
-	return advised_node(&advice);
 }
 
 /*
@@ -590,7 +597,8 @@ static enum hmmrt_cause cpu_fault_cause(const struct hmmrt_space *space)
 static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 				    struct migrate_vma *args,
 				    struct hmmrt_space *space,
-				    struct hmmrt_block *block, int node)
+				    struct hmmrt_block *block,
+				    const struct cpu_fault_rules *rules)
 {
 	struct move_out out = {
 		.block = block,
@@ -604,7 +612,7 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	arrays = kvmalloc(sizeof(*arrays), GFP_KERNEL);
 	if (!arrays)
 		return VM_FAULT_OOM;
-	arrays->to.node = node;
+	arrays->to.node = rules->node;
 	arrays->to.strict = false;
 	if (block)
 		hmmrt_history_prepare(block);
@@ -626,7 +634,8 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 		atomic64_add(out.moved, &space->migrated_to_host);
 	if (block && out.moved && out.cause == HMMRT_CAUSE_CPU_FAULT)
 		hmmrt_thrashing_moved_back(block, hmmrt_page_device(vmf->page),
-					   args->start, args->end, began);
+					   &rules->knobs, args->start,
+					   args->end, began);
 	/*
 	 * The device cannot give the page back, so another fault would not
 	 * help.
@@ -651,9 +660,9 @@ static vm_fault_t cpu_fault_once(struct vm_fault *vmf,
 		.flags = MIGRATE_VMA_SELECT_DEVICE_PRIVATE,
 		.fault_page = vmf->page,
 	};
+	struct cpu_fault_rules rules = { .node = NUMA_NO_NODE };
 	struct hmmrt_block *block = NULL;
 	struct hmmrt_space *space;
-	int node = NUMA_NO_NODE;
 	vm_fault_t ret = 0;
 	int idx;
 
@@ -676,12 +685,11 @@ static vm_fault_t cpu_fault_once(struct vm_fault *vmf,
 		if (!hmmrt_cpu_fault_lock(block, vmf->flags & FAULT_FLAG_USER,
 					  wait))
 			goto out_srcu;
-		if (!cpu_fault_splits(vmf))
-			node = cpu_fault_window(vmf, block, &args);
-		ret = cpu_fault_migrate(vmf, &args, space, block, node);
+		cpu_fault_window(vmf, block, &args, &rules);
+		ret = cpu_fault_migrate(vmf, &args, space, block, &rules);
 		hmmrt_block_migrate_unlock(block);
 	} else if (orphan_trylock(vmf->page)) {
-		ret = cpu_fault_migrate(vmf, &args, space, NULL, node);
+		ret = cpu_fault_migrate(vmf, &args, space, NULL, &rules);
 		orphan_unlock(vmf->page);
 	} else if (!(vmf->flags & FAULT_FLAG_USER)) {
 		/* As in hmmrt_cpu_fault_lock(). */

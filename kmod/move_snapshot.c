@@ -97,11 +97,8 @@ static bool block_is_alike(const struct hmmrt_request *req)
 	unsigned long start = req->block->start;
 	unsigned long end = start + HMMRT_BLOCK_SIZE;
 
-	if (req->vma->vm_start > start || req->vma->vm_end < end ||
-	    req->advice.granularity)
-		return false;
-	hmmrt_advice_at(req->block->span->space, req->addr, &start, &end);
-	return end - start == HMMRT_BLOCK_SIZE;
+	return req->vma->vm_start <= start && req->vma->vm_end >= end &&
+	       req->one_advice && !req->advice.granularity;
 }
 
 /* Widen the window if policy takes more than it, judged by its snapshot. */

@@ -99,8 +99,10 @@ struct hmmrt_request {
 	bool exec;	/* the vma permits it; valid without the vma */
 	bool write;
 	bool duplicate;			/* duplicate pages in system memory */
+	/* Looked up once, see hmmrt_request_advise(). */
 	struct hmmrt_advice advice;	/* holds for the whole window */
-	struct hmmrt_knobs knobs;	/* of a fault, with @advice applied */
+	bool one_advice;		/* @advice holds for all of the block */
+	struct hmmrt_knobs knobs;	/* of @binding, with @advice applied */
 	unsigned long seq;	/* of @pfns, by hmmrt_block_read_begin() */
 	/* Pages that need memory, in the window. */
 	DECLARE_BITMAP(wanted, HMMRT_BLOCK_PAGES);

@@ -123,16 +123,11 @@ static bool fill_thresholds(const struct hmmrt_binding *binding,
  */
 static int move_part(struct hmmrt_request *req)
 {
-	struct hmmrt_binding *binding = req->binding;
-	struct hmmrt_knobs knobs;
-
-	lockdep_assert_held(&binding->space->mm->mmap_lock);
+	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
 	hmmrt_request_advise(req, req->start);
-	knobs = hmmrt_knobs_at(binding->space, binding->dev, &req->advice);
-	req->knobs = knobs;
 	if (hmmrt_vma_check(req->vma, HMMRT_ACCESS_READ) ||
-	    !hmmrt_vma_may_migrate(req->vma) || !counts_at(&knobs) ||
-	    !count_would_move(binding, &req->advice, &knobs,
+	    !hmmrt_vma_may_migrate(req->vma) || !counts_at(&req->knobs) ||
+	    !count_would_move(req->binding, &req->advice, &req->knobs,
 			      hmmrt_request_pinned(req)))
 		return 0;
 	return hmmrt_window_map(req, true);
