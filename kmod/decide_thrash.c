@@ -75,7 +75,7 @@ static void note_time(struct hmmrt_device *dev, u64 began)
 
 static void note_move(struct hmmrt_block *block, struct hmmrt_device *dev,
 		      const struct hmmrt_knobs *knobs, unsigned long start,
-		      unsigned long end, u8 place)
+		      unsigned long end, u8 location)
 {
 	struct hmmrt_policy_window win = {
 		.first = hmmrt_index_in_block(block, start),
@@ -87,7 +87,7 @@ static void note_move(struct hmmrt_block *block, struct hmmrt_device *dev,
 	lockdep_assert_held(&block->migrate);
 	mutex_lock(&block->lock);
 	pace = pace_at(knobs, dev);
-	detected = hmmrt_policy_moved(&block->thrashing, win, place, &pace);
+	detected = hmmrt_policy_moved(&block->thrashing, win, location, &pace);
 	mutex_unlock(&block->lock);
 	if (detected)
 		thrashing_count(block, dev->id, HMMRT_THRASHING_DETECTED);
@@ -110,7 +110,7 @@ void hmmrt_thrashing_moved_in(struct hmmrt_request *req, u64 began)
 	if (!req->access && req->args.cause != HMMRT_CAUSE_ACCESS_COUNTER)
 		return;
 	note_move(req->block, dev, &req->knobs, req->start, req->end,
-		  HMMRT_PLACE_DEVICE(dev->id));
+		  HMMRT_POLICY_LOCATION_DEVICE(dev->id));
 }
 
 /**
@@ -132,7 +132,7 @@ void hmmrt_thrashing_moved_back(struct hmmrt_block *block,
 {
 	lockdep_assert_held(&block->migrate);
 	note_time(dev, began);
-	note_move(block, dev, knobs, start, end, HMMRT_PLACE_HOST);
+	note_move(block, dev, knobs, start, end, HMMRT_POLICY_LOCATION_HOST);
 }
 
 /* --- thrash pins --------------------------------------------------------- */
@@ -389,8 +389,8 @@ block_ask_policy(struct hmmrt_block *block, struct hmmrt_device *dev,
 	mutex_lock(&block->lock);
 	if (!is_mapped(block, dev->id, page))
 		hold = hmmrt_policy_hold(&block->thrashing, page,
-					 HMMRT_PLACE_DEVICE(dev->id), pace,
-					 nap);
+					 HMMRT_POLICY_LOCATION_DEVICE(dev->id),
+					 pace, nap);
 	if (hold == HMMRT_HOLD_PIN)
 		block->pinned_by = dev->id;
 	mutex_unlock(&block->lock);

@@ -106,9 +106,9 @@ struct hmmrt_policy_run {
  * The last known location of a granule: unknown, a device id plus one, or
  * system memory.
  */
-#define HMMRT_PLACE_UNKNOWN	0u
-#define HMMRT_PLACE_DEVICE(id)	((id) + 1u)
-#define HMMRT_PLACE_HOST	0xffu
+#define HMMRT_POLICY_LOCATION_UNKNOWN		0u
+#define HMMRT_POLICY_LOCATION_DEVICE(id)	((id) + 1u)
+#define HMMRT_POLICY_LOCATION_HOST		0xffu
 
 /*
  * Inputs of thrashing detection; times are in microseconds. Lapse, nap and
@@ -127,8 +127,8 @@ struct hmmrt_policy_pace {
  */
 struct hmmrt_policy_thrashing {
 	u64 when[HMMRT_POLICY_GRANULES];	/* last move, or end of a nap */
-	/* Location after it: HMMRT_PLACE_*. */
-	u8 place[HMMRT_POLICY_GRANULES];
+	/* Location after it: HMMRT_POLICY_LOCATION_*. */
+	u8 location[HMMRT_POLICY_GRANULES];
 	u8 moves[HMMRT_POLICY_GRANULES];	/* moves in quick succession */
 	u64 last;		/* time of the last move of any granule */
 	u64 pinned_until;	/* end of the thrash pin; 0: no pin */
@@ -200,11 +200,11 @@ hmmrt_policy_host_window(struct hmmrt_policy_run *run,
 			 const struct hmmrt_knobs *knobs);
 
 bool hmmrt_policy_moved(struct hmmrt_policy_thrashing *thrashing,
-			struct hmmrt_policy_window win, u8 place,
+			struct hmmrt_policy_window win, u8 location,
 			const struct hmmrt_policy_pace *pace);
 enum hmmrt_policy_held
 hmmrt_policy_hold(struct hmmrt_policy_thrashing *thrashing, unsigned int page,
-		  u8 place, const struct hmmrt_policy_pace *pace, u64 *nap);
+		  u8 location, const struct hmmrt_policy_pace *pace, u64 *nap);
 bool hmmrt_policy_is_pinned(const struct hmmrt_policy_thrashing *thrashing,
 			    u64 now);
 void hmmrt_policy_forget(struct hmmrt_policy_thrashing *thrashing);

@@ -113,14 +113,15 @@ static void thrashing_settle(struct hmmrt_policy_thrashing *thrashing,
 
 /* Count a move of a granule. Returns how many have followed each other now. */
 static unsigned int count_move(struct hmmrt_policy_thrashing *thrashing,
-			       unsigned int granule, u8 place,
+			       unsigned int granule, u8 location,
 			       const struct hmmrt_policy_pace *pace)
 {
-	u8 from = thrashing->place[granule], *moves = &thrashing->moves[granule];
+	u8 from = thrashing->location[granule];
+	u8 *moves = &thrashing->moves[granule];
 	u64 *when = &thrashing->when[granule];
 
-	thrashing->place[granule] = place;
-	if (from == HMMRT_PLACE_UNKNOWN || from == place)
+	thrashing->location[granule] = location;
+	if (from == HMMRT_POLICY_LOCATION_UNKNOWN || from == location)
 		return 0;
 	if (pace->now > *when + pace->lapse)
 		*moves = 0;
@@ -134,13 +135,13 @@ static unsigned int count_move(struct hmmrt_policy_thrashing *thrashing,
  * hmmrt_policy_moved() - record that a window has moved because of a touch
  * @thrashing: of its block
  * @win: pages of the block
- * @place: where it went, HMMRT_PLACE_*
+ * @location: where it went, HMMRT_POLICY_LOCATION_*
  * @pace: the current time, the lapse and the knobs
  *
  * Return: true if the block thrashes from now on, and did not before.
  */
 bool hmmrt_policy_moved(struct hmmrt_policy_thrashing *thrashing,
-			struct hmmrt_policy_window win, u8 place,
+			struct hmmrt_policy_window win, u8 location,
 			const struct hmmrt_policy_pace *pace)
 {
 	unsigned int i = win.first / HMMRT_POLICY_GRANULE_PAGES;
@@ -150,7 +151,7 @@ bool hmmrt_policy_moved(struct hmmrt_policy_thrashing *thrashing,
 	if (!win.count || is_off(thrashing, pace))
 		return false;
 	for (; i * HMMRT_POLICY_GRANULE_PAGES < end; i++)
-		most = max(most, count_move(thrashing, i, place, pace));
+		most = max(most, count_move(thrashing, i, location, pace));
 	if (thrashing->thrashes ||
 	    most < pace->knobs->of[HMMRT_KNOB_THRASHING_THRESHOLD])
 		return false;
@@ -168,13 +169,13 @@ bool hmmrt_policy_is_pinned(const struct hmmrt_policy_thrashing *thrashing,
  * hmmrt_policy_hold() - decide if a device that touches a page has to wait
  * @thrashing: of its block
  * @page: of the block
- * @place: of the device, HMMRT_PLACE_*
+ * @location: of the device, HMMRT_POLICY_LOCATION_*
  * @pace: the current time, the lapse and the knobs
  * @nap: out: how long, with HMMRT_HOLD_NAP and HMMRT_HOLD_SHARE
  */
 enum hmmrt_policy_held
 hmmrt_policy_hold(struct hmmrt_policy_thrashing *thrashing, unsigned int page,
-		  u8 place, const struct hmmrt_policy_pace *pace, u64 *nap)
+		  u8 location, const struct hmmrt_policy_pace *pace, u64 *nap)
 {
 	unsigned int granule = page / HMMRT_POLICY_GRANULE_PAGES;
 	const struct hmmrt_knobs *knobs = pace->knobs;
@@ -187,7 +188,7 @@ hmmrt_policy_hold(struct hmmrt_policy_thrashing *thrashing, unsigned int page,
 	if (thrashing->pinned_until)
 		return hmmrt_policy_is_pinned(thrashing, pace->now) ?
 			       HMMRT_HOLD_PINNED : HMMRT_HOLD_NOT;
-	if (!thrashing->thrashes || thrashing->place[granule] == place ||
+	if (!thrashing->thrashes || thrashing->location[granule] == location ||
 	    thrashing->moves[granule] < knobs->of[HMMRT_KNOB_THRASHING_THRESHOLD])
 		return HMMRT_HOLD_NOT;
 	if (pace->now < *when) {

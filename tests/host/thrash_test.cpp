@@ -28,7 +28,8 @@ bool thrashes_after(hmmrt_policy_refaults* refaults, std::uint64_t evicted, std:
 
 constexpr unsigned granule = HMMRT_POLICY_GRANULE_PAGES;
 constexpr u64 lapse = 1000;
-constexpr u8 mine = HMMRT_PLACE_DEVICE(3), other = HMMRT_PLACE_DEVICE(2), host = HMMRT_PLACE_HOST;
+constexpr u8 mine = HMMRT_POLICY_LOCATION_DEVICE(3), other = HMMRT_POLICY_LOCATION_DEVICE(2),
+             host = HMMRT_POLICY_LOCATION_HOST;
 
 hmmrt_knobs default_knobs() {
     const hmmrt_set_knobs none = {};
