@@ -59,11 +59,6 @@ struct batch {
 	bool alone;			/* serve only the own fault */
 	bool nowait;	/* wait for no program and no other lane */
 	bool coalesce;
-	/* Groups: that of the own fault, and where batch_next() continues. */
-	bool began;
-	unsigned int own_first;
-	unsigned int own_end;
-	unsigned int at;
 	struct hmmrt_charging charging;
 	enum hmmrt_policy_rule decided;	/* rule for the fault being served */
 	int rc;				/* result of the own fault */
@@ -291,29 +286,38 @@ static unsigned int own_group(const struct batch *batch, unsigned int *end)
 	}
 }
 
-/*
- * The next group to serve, [*first, *end), or false. The own fault is first:
- * otherwise a lane that is interrupted again and again would keep serving other
- * faults and never its own.
- */
-static bool batch_next(struct batch *batch, unsigned int *first,
-		       unsigned int *end)
+/* Returns false if a signal interrupted it: some faults may be unanswered. */
+static bool batch_serve_group(struct batch *batch, unsigned int first,
+			      unsigned int end)
 {
-	if (!batch->began) {
-		batch->began = true;
-		batch->own_first = own_group(batch, &batch->own_end);
-		*first = batch->own_first;
-		*end = batch->own_end;
-		return true;
-	}
-	if (batch->at == batch->own_first)
-		batch->at = batch->own_end;
-	if (batch->at >= batch->n || hmmrt_interrupted())
+	if (group_map(batch, first, end) == -EINTR)
 		return false;
-	*first = batch->at;
-	*end = hmmrt_batch_group_end(batch->faults, *first, batch->n);
-	batch->at = *end;
+	if (batch->replay == HMMRT_REPLAY_BLOCK)
+		batch_replay(batch);
+	cond_resched();
 	return true;
+}
+
+/*
+ * Serve group by group, that of the own fault first: otherwise a lane that is
+ * interrupted again and again would keep serving other faults and never its
+ * own.
+ */
+static void batch_serve(struct batch *batch)
+{
+	unsigned int own_end, own = own_group(batch, &own_end);
+	unsigned int first, end;
+
+	if (!batch_serve_group(batch, own, own_end))
+		return;
+	for (first = 0; first < batch->n; first = end) {
+		end = hmmrt_batch_group_end(batch->faults, first, batch->n);
+		if (first == own)
+			continue;
+		if (hmmrt_interrupted() ||
+		    !batch_serve_group(batch, first, end))
+			return;
+	}
 }
 
 static bool queued_is_mapped(struct hmmrt_binding *binding,
@@ -446,17 +450,9 @@ static int batch_run(struct hmmrt_binding *binding, unsigned long addr,
 					       HMMRT_KNOB_FAULT_COALESCE),
 		.rc = -EINTR,
 	};
-	unsigned int first, end;
 
 	if (batch_begin(&batch)) {
-		while (batch_next(&batch, &first, &end)) {
-			/* Interrupted: some faults may not be answered. */
-			if (group_map(&batch, first, end) == -EINTR)
-				break;
-			if (batch.replay == HMMRT_REPLAY_BLOCK)
-				batch_replay(&batch);
-			cond_resched();
-		}
+		batch_serve(&batch);
 		batch_end(&batch);
 	}
 	hmmrt_worker_give(binding);
