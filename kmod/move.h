@@ -86,6 +86,6 @@ void hmmrt_evict_all(struct hmmrt_device *dev);
 void hmmrt_spans_forget_binding(struct hmmrt_binding *binding);
 
 /* move_selftest.c */
-void hmmrt_selftest(void);
+void __init hmmrt_selftest(void);
 
 #endif /* _HMMRT_MOVE_H */

@@ -7,6 +7,7 @@
 #define _HMMRT_SPACE_H
 
 #include <linux/hmm.h>
+#include <linux/init.h>
 #include <linux/interval_tree.h>
 #include <linux/mmu_notifier.h>
 #include <linux/rwsem.h>
@@ -357,7 +358,7 @@ bool hmmrt_block_is_known(struct hmmrt_binding *binding, unsigned long addr);
 void hmmrt_map_forget(struct hmmrt_block *block, u32 device_id,
 		      struct list_head *taken);
 void hmmrt_spans_destroy(struct hmmrt_space *space);
-void hmmrt_lockdep_teach(void);
+void __init hmmrt_lockdep_teach(void);
 
 /* space_invalidate.c */
 void hmmrt_evictor_begin(struct hmmrt_evictor *evictor,
@@ -469,7 +470,7 @@ void hmmrt_duplicates_take(struct hmmrt_block_map *map, unsigned int first,
 			   unsigned int count, struct list_head *taken);
 void hmmrt_duplicates_free(struct list_head *taken);
 void hmmrt_duplicates_destroy(struct hmmrt_block_map *map);
-void hmmrt_duplicates_allow(bool works);
+void __init hmmrt_duplicates_allow(bool works);
 bool hmmrt_has_duplicate(const struct hmmrt_block *block, u32 id,
 			 unsigned int index);
 
