@@ -251,13 +251,15 @@ static int prefetch_block(struct prefetch *prefetch, unsigned long start,
 		.cause = HMMRT_CAUSE_PREFETCH,
 		.node = prefetch->node,
 		.evict_before = prefetch->evict_before,
+		.map = prefetch->binding,
+		.reset_thrashing = true,
 		.no_evict = prefetch->full,
 	};
 	struct hmmrt_request *req;
 	int rc;
 
 	req = hmmrt_request_open(prefetch->space, prefetch->binding, start,
-				 true, &args);
+				 &args);
 	if (IS_ERR(req))
 		return PTR_ERR(req);
 	rc = prefetch_parts(prefetch, req, start, end);

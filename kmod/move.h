@@ -15,7 +15,7 @@ hmmrt_request_alloc(struct hmmrt_binding *binding, struct hmmrt_block *block,
 void hmmrt_request_free(struct hmmrt_request *req);
 struct hmmrt_request *hmmrt_request_open(struct hmmrt_space *space,
 					 struct hmmrt_binding *binding,
-					 unsigned long addr, bool map,
+					 unsigned long addr,
 					 const struct hmmrt_request_args *args);
 void hmmrt_request_close(struct hmmrt_request *req);
 int hmmrt_request_lock_mm(struct hmmrt_request *req, struct mm_struct *mm);

@@ -40,15 +40,14 @@ void hmmrt_request_free(struct hmmrt_request *req)
  * @space: of the process; its mm is alive
  * @binding: of the device, or NULL: for system memory
  * @addr: in the block
- * @map: the device is going to map something
- * @args: what the caller wants
+ * @args: what the caller wants; a request without a binding maps nothing
  *
  * Context: may sleep; no mmap_lock held.
  * Return: the request, for hmmrt_request_close(), or an ERR_PTR.
  */
 struct hmmrt_request *hmmrt_request_open(struct hmmrt_space *space,
 					 struct hmmrt_binding *binding,
-					 unsigned long addr, bool map,
+					 unsigned long addr,
 					 const struct hmmrt_request_args *args)
 {
 	u32 id = binding ? binding->dev->id : HMMRT_MAX_DEVICES;
@@ -58,9 +57,9 @@ struct hmmrt_request *hmmrt_request_open(struct hmmrt_space *space,
 
 	if (IS_ERR(block))
 		return ERR_CAST(block);
-	if (args->cause == HMMRT_CAUSE_PREFETCH)
+	if (args->reset_thrashing)
 		hmmrt_thrashing_reset(block);
-	if (binding && map)
+	if (args->map)
 		rc = binding->dev->ops->prepare(binding, block->start,
 						block->start + HMMRT_BLOCK_SIZE);
 	/* prepare() returns 0 or an error; ERR_PTR() takes nothing else. */

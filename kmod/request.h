@@ -40,6 +40,9 @@ struct hmmrt_request_args {
 	enum hmmrt_cause cause;		/* recorded for pages that move */
 	int node;	/* target node in system memory, or NUMA_NO_NODE */
 	u64 evict_before;	/* evict only chunks with a smaller @given */
+	bool map;		/* the device is going to map something */
+	/* The process says where it wants the memory. */
+	bool reset_thrashing;
 	bool whole;			/* map all of the window, if access */
 	bool device_only;		/* map only pages on the device */
 	bool no_peers;			/* leave pages of other devices there */

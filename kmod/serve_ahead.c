@@ -79,6 +79,7 @@ static bool map_block(struct hmmrt_binding *binding, unsigned long start,
 	static const struct hmmrt_request_args args = {
 		.node = NUMA_NO_NODE,
 		.evict_before = U64_MAX,
+		.map = true,
 		.ahead = true,
 	};
 	struct mm_struct *mm = binding->space->mm;
@@ -87,7 +88,7 @@ static bool map_block(struct hmmrt_binding *binding, unsigned long start,
 	struct hmmrt_request *req;
 	bool all = true;
 
-	req = hmmrt_request_open(binding->space, binding, start, true, &args);
+	req = hmmrt_request_open(binding->space, binding, start, &args);
 	if (IS_ERR(req))
 		return false;
 	while (start < end) {

@@ -162,6 +162,7 @@ static bool move_granule(struct hmmrt_binding *binding,
 		.cause = HMMRT_CAUSE_ACCESS_COUNTER,
 		.node = NUMA_NO_NODE,
 		.evict_before = U64_MAX,
+		.map = true,
 	};
 	unsigned long start = block->start + granule * GRANULE_SIZE;
 	unsigned long end = start + GRANULE_SIZE;
@@ -169,7 +170,7 @@ static bool move_granule(struct hmmrt_binding *binding,
 	unsigned int attempts = 0;
 	int rc = 0;
 
-	req = hmmrt_request_open(binding->space, binding, start, true, &args);
+	req = hmmrt_request_open(binding->space, binding, start, &args);
 	if (IS_ERR(req))
 		return false;
 	while (start < end && attempts < COUNT_ATTEMPTS) {

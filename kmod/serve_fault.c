@@ -180,6 +180,7 @@ static int group_map(struct batch *batch, unsigned int first, unsigned int end)
 		.cause = HMMRT_CAUSE_DEVICE_FAULT,
 		.node = NUMA_NO_NODE,
 		.evict_before = U64_MAX,
+		.map = true,
 		.nowait = batch->nowait,
 	};
 	struct hmmrt_binding *binding = batch->binding;
@@ -193,7 +194,7 @@ static int group_map(struct batch *batch, unsigned int first, unsigned int end)
 	if (first == end)
 		return 0;
 	req = hmmrt_request_open(binding->space, binding,
-				 batch->faults[first].addr, true, &args);
+				 batch->faults[first].addr, &args);
 	if (IS_ERR(req)) {
 		rc = PTR_ERR(req);
 		if (rc == -EINTR)

@@ -77,8 +77,7 @@ static int block_walk(struct mm_struct *mm, struct hmmrt_range_walk *walk,
 	rc = hmmrt_mapped_check(mm, start, walk->access, walk->args.nowait);
 	if (rc)
 		return rc;
-	req = hmmrt_request_open(binding->space, binding, start, walk->map,
-				 &walk->args);
+	req = hmmrt_request_open(binding->space, binding, start, &walk->args);
 	if (IS_ERR(req))
 		return PTR_ERR(req);
 	do {
@@ -140,10 +139,10 @@ int hmmrt_fault_range(struct hmmrt_binding *binding, unsigned long start,
 		.binding = binding,
 		.part = part_fault,
 		.access = access,
-		.map = true,
 		.args = {
 			.cause = HMMRT_CAUSE_DEVICE_FAULT,
 			.node = NUMA_NO_NODE,
+			.map = true,
 			.whole = true,
 		},
 	};
@@ -189,10 +188,11 @@ int hmmrt_migrate_range_to_device(struct hmmrt_binding *binding,
 		.binding = binding,
 		.part = part_to_device,
 		.access = HMMRT_ACCESS_READ,
-		.map = true,
 		.args = {
 			.cause = HMMRT_CAUSE_PREFETCH,
 			.node = NUMA_NO_NODE,
+			.map = true,
+			.reset_thrashing = true,
 			.device_only = true,
 			.no_peers = flags & HMMRT_MIGRATE_NO_PEERS,
 		},
@@ -224,6 +224,7 @@ int hmmrt_migrate_range_to_host(struct hmmrt_binding *binding,
 		.args = {
 			.cause = HMMRT_CAUSE_PREFETCH,
 			.node = NUMA_NO_NODE,
+			.reset_thrashing = true,
 		},
 	};
 	int rc = hmmrt_range_walk(&walk, start, end);
