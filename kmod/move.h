@@ -32,7 +32,7 @@ int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 			      struct page *near, unsigned int *got);
 enum hmmrt_stay hmmrt_request_stay_reason(const struct hmmrt_request *req);
 void hmmrt_request_unreserve(struct hmmrt_request *req);
-int hmmrt_request_refill(struct hmmrt_request *req, int rc);
+void hmmrt_request_refill(struct hmmrt_request *req, int rc);
 bool hmmrt_request_prepare_retry(struct hmmrt_request *req,
 				 struct hmmrt_retry_limit *limit, int *rc);
 

@@ -39,32 +39,22 @@ bool hmmrt_may_evict_later(const struct hmmrt_request *req)
 	       !req->retry.none_left;
 }
 
-/* A quota was reached. */
-static bool may_refill_quota(struct hmmrt_request *req)
-{
-	req->retry.refill = HMMRT_REFILL_QUOTA;
-	return may_evict(req);
-}
-
-/* Returns true if memory is short and there is a way to make some available. */
-static bool may_refill(struct hmmrt_request *req)
+/* How to make memory available, if it is short and there is a way. */
+static enum hmmrt_step refill_step(const struct hmmrt_request *req)
 {
 	const struct hmmrt_device *dev = req->binding->dev;
 
 	if (req->retry.shortfall == HMMRT_SHORTFALL_NONE)
-		return false;
+		return HMMRT_STEP_NONE;
 	if (req->retry.shortfall == HMMRT_SHORTFALL_QUOTA)
-		return may_refill_quota(req);
+		return may_evict(req) ? HMMRT_STEP_EVICT_QUOTA :
+					HMMRT_STEP_NONE;
 	if (!req->retry.no_trim && hmmrt_vram_is_trimming(dev))
-		req->retry.refill = HMMRT_REFILL_TRIM;
-	else if (!req->retry.no_grow &&
-		 req->retry.regions_seen < dev->vram.max_regions)
-		req->retry.refill = HMMRT_REFILL_GROW;
-	else if (may_evict(req))
-		req->retry.refill = HMMRT_REFILL_EVICT;
-	else
-		return false;
-	return true;
+		return HMMRT_STEP_TRIM;
+	if (!req->retry.no_grow &&
+	    req->retry.regions_seen < dev->vram.max_regions)
+		return HMMRT_STEP_GROW;
+	return may_evict(req) ? HMMRT_STEP_EVICT : HMMRT_STEP_NONE;
 }
 
 /*
@@ -178,21 +168,23 @@ static unsigned int count_wanted(const struct hmmrt_request *req,
  * @got: out: how many were found
  *
  * Context: may sleep; the mmap_lock and block->migrate may be held.
- * Return: 0; or HMMRT_STEP_EVICT if more can be made available.
+ * Return: 0; or -EAGAIN with a step if more can be made available.
  */
 int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 			      unsigned int end, struct page **pages,
 			      struct page *near, unsigned int *got)
 {
 	struct hmmrt_device *dev = req->binding->dev;
+	enum hmmrt_step step;
 
 	memset(pages, 0, (end - first) * sizeof(*pages));
 	req->retry.regions_seen = READ_ONCE(dev->vram.nr_regions);
 	*got = alloc_runs(req, first, end, pages, near);
 	hmmrt_evict_ahead(dev);
-	if (may_refill(req)) {
+	step = refill_step(req);
+	if (step != HMMRT_STEP_NONE) {
 		hmmrt_vram_free_unused(dev, pages, end - first);
-		return HMMRT_STEP_EVICT;
+		return hmmrt_request_ask(req, step);
 	}
 	hmmrt_request_unreserve(req);
 	if (*got < count_wanted(req, first, end)) {
@@ -262,10 +254,11 @@ static int request_evict(struct hmmrt_request *req)
 		.asker = req->binding->account,
 		.before = req->args.evict_before,
 	};
+	bool quota = req->retry.step == HMMRT_STEP_EVICT_QUOTA;
 	int rc;
 
 	might_sleep();
-	if (req->retry.refill == HMMRT_REFILL_QUOTA)
+	if (quota)
 		claim.within = hmmrt_account_get_full(req->binding->account,
 						      bitmap_weight(req->wanted,
 								    HMMRT_BLOCK_PAGES));
@@ -278,7 +271,7 @@ static int request_evict(struct hmmrt_request *req)
 	hmmrt_request_unreserve(req);
 	if (req->retry.evictions++ >= EVICTIONS_MAX)
 		rc = -ENOMEM;
-	else if (req->retry.refill == HMMRT_REFILL_QUOTA && !claim.within)
+	else if (quota && !claim.within)
 		rc = 0;
 	else
 		rc = evict_some_for_request(req, &claim);
@@ -300,30 +293,37 @@ void hmmrt_request_unreserve(struct hmmrt_request *req)
 }
 
 /*
- * Do the work that needs all locks dropped before an attempt is repeated.
- * Returns @rc, or -EAGAIN if the caller has to repeat the attempt.
+ * Make device memory available if an attempt with the result @rc asked for it.
+ * No lock is held.
  */
-int hmmrt_request_refill(struct hmmrt_request *req, int rc)
+void hmmrt_request_refill(struct hmmrt_request *req, int rc)
 {
 	struct hmmrt_device *dev = req->binding ? req->binding->dev : NULL;
 
-	if (rc != HMMRT_STEP_EVICT)
-		return WARN_ON_ONCE(rc > 0) ? -EAGAIN : rc;
-	switch (req->retry.refill) {
-	case HMMRT_REFILL_TRIM:
+	if (rc != -EAGAIN)
+		return;
+	switch (req->retry.step) {
+	case HMMRT_STEP_NONE:
+		break;
+	case HMMRT_STEP_TRIM:
 		hmmrt_vram_wait_trimmed(dev);
 		req->retry.no_trim = true;
 		break;
-	case HMMRT_REFILL_GROW:
+	case HMMRT_STEP_GROW:
 		req->retry.no_grow =
 			hmmrt_vram_grow(dev, req->retry.regions_seen);
 		break;
-	case HMMRT_REFILL_EVICT:
-	case HMMRT_REFILL_QUOTA:
+	case HMMRT_STEP_EVICT:
+	case HMMRT_STEP_EVICT_QUOTA:
 		req->retry.no_evict = request_evict(req);
 		break;
+	case HMMRT_STEP_BREAK_COW:
+	case HMMRT_STEP_MIGRATE_BACK:
+		/* Done by the attempt that asked for it. */
+		WARN_ON_ONCE(1);
+		break;
 	}
-	return -EAGAIN;
+	req->retry.step = HMMRT_STEP_NONE;
 }
 
 /**
@@ -339,7 +339,7 @@ int hmmrt_request_refill(struct hmmrt_request *req, int rc)
 bool hmmrt_request_prepare_retry(struct hmmrt_request *req,
 				 struct hmmrt_retry_limit *limit, int *rc)
 {
-	*rc = hmmrt_request_refill(req, *rc);
+	hmmrt_request_refill(req, *rc);
 	if (*rc != -EAGAIN || (++limit->attempts >= HMMRT_SERVE_ATTEMPTS &&
 			       time_after(jiffies, limit->deadline)))
 		return false;

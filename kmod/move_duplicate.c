@@ -620,8 +620,8 @@ static int spare_alloc(struct list_head *spare, unsigned int count)
 }
 
 /*
- * Allocate device memory for the duplicates into req->pages. Returns
- * HMMRT_STEP_EVICT if more can be made available.
+ * Allocate device memory for the duplicates into req->pages. Returns -EAGAIN
+ * with a step if more can be made available.
  */
 static int memory_alloc(struct hmmrt_request *req, unsigned int first,
 			unsigned int count)
@@ -686,7 +686,7 @@ out_free:
  * failed, no page is duplicated.
  *
  * Context: mmap_lock held for reading; takes block->migrate.
- * Return: 0, however many pages were copied; HMMRT_STEP_EVICT and -EAGAIN as
+ * Return: 0, however many pages were copied; -EAGAIN as
  * hmmrt_migrate_to_device(); -EINTR; -ENOMEM. req->result.copied adds up over
  * attempts; req->result.there is that of this attempt. Outcomes are set as far
  * as they are known.

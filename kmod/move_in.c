@@ -432,7 +432,7 @@ static int snapshot_and_plan(struct hmmrt_request *req, unsigned int from,
 	idx = srcu_read_lock(&hmmrt_srcu);
 	rc = hmmrt_snapshot(req);
 	if (!rc && (req->access & HMMRT_ACCESS_WRITE) && hmmrt_mark_cow(req))
-		rc = HMMRT_STEP_BREAK_COW;
+		rc = hmmrt_request_ask(req, HMMRT_STEP_BREAK_COW);
 	if (!rc)
 		rc = hmmrt_snapshot_widened(req);
 	if (!rc)
@@ -493,10 +493,11 @@ static int move_planned(struct hmmrt_request *req, unsigned int *from)
  * @req: window within one vma; with req->duplicate, pages in system memory stay
  *
  * Context: mmap_lock held for reading; takes block->migrate.
- * Return: 0, however many pages moved; HMMRT_STEP_BREAK_COW, for a write only;
- * HMMRT_STEP_EVICT; -EAGAIN something raced; -EINTR. req->result.moved adds up
- * over attempts; req->result.there is of this attempt only. Outcomes are set as
- * far as they are known.
+ * Return: 0, however many pages moved; -EAGAIN, with HMMRT_STEP_BREAK_COW for a
+ * write only, with a step that makes memory available, or with none if
+ * something raced; -EINTR. req->result.moved adds up over attempts;
+ * req->result.there is of this attempt only. Outcomes are set as far as they
+ * are known.
  */
 int hmmrt_migrate_to_device(struct hmmrt_request *req)
 {

@@ -16,23 +16,21 @@
 
 /*
  * What has to be done before an attempt at a window is repeated. Functions that
- * make an attempt return 0, a negative errno, or one of these.
+ * make an attempt return 0 or a negative errno. With -EAGAIN, req->retry.step
+ * may be one of these, until that is done.
  */
 enum hmmrt_step {
-	/* Make device memory available, with no lock held. */
-	HMMRT_STEP_EVICT = 1,
-	/* Nothing moved: break COW first, of the pages in req->to_touch. */
+	HMMRT_STEP_NONE,	/* something raced */
+	/* Under the mmap_lock. Nothing moved: break COW of req->to_touch. */
 	HMMRT_STEP_BREAK_COW,
-	/* The touched page has to migrate back to system memory first. */
+	/* Under the mmap_lock: migrate the touched page to system memory. */
 	HMMRT_STEP_MIGRATE_BACK,
-};
-
-/* How a device that ran out of memory gets free memory for the next attempt. */
-enum hmmrt_refill {
-	HMMRT_REFILL_TRIM,	/* wait for an unused chunk being trimmed */
-	HMMRT_REFILL_GROW,	/* make struct pages for more of its memory */
-	HMMRT_REFILL_EVICT,
-	HMMRT_REFILL_QUOTA,	/* evict pages charged to the same limit */
+	/* With no lock held: make device memory available. */
+	HMMRT_STEP_TRIM,	/* wait for an unused chunk being trimmed */
+	HMMRT_STEP_GROW,	/* make struct pages for more of its memory */
+	HMMRT_STEP_EVICT,
+	/* Evict pages charged to the same limit. */
+	HMMRT_STEP_EVICT_QUOTA,
 };
 
 /* What the caller wants; does not change while the request exists. */
@@ -64,7 +62,7 @@ struct hmmrt_request_retry {
 	bool refused;			/* already counted as refused */
 	/* Of the last hmmrt_request_alloc_pages(). */
 	enum hmmrt_shortfall shortfall;
-	enum hmmrt_refill refill;	/* how, with HMMRT_STEP_EVICT */
+	enum hmmrt_step step;		/* before the next attempt */
 	unsigned int regions_seen;	/* regions when it was set */
 	unsigned int evictions;		/* evictions made for this request */
 	struct hmmrt_chunk *reserved;	/* evicted for this request */
@@ -143,6 +141,27 @@ struct hmmrt_retry_limit {
 	bool until_killed;	/* only a fatal signal ends the attempts */
 	atomic64_t *retries;		/* counts them, or NULL */
 };
+
+/* End the attempt: @step is to be done before the next one. */
+static inline int hmmrt_request_ask(struct hmmrt_request *req,
+				    enum hmmrt_step step)
+{
+	req->retry.step = step;
+	return -EAGAIN;
+}
+
+/*
+ * Returns true if an attempt with the result @rc asked for @step. The caller
+ * does it now.
+ */
+static inline bool hmmrt_request_take_step(struct hmmrt_request *req, int rc,
+					   enum hmmrt_step step)
+{
+	if (rc != -EAGAIN || req->retry.step != step)
+		return false;
+	req->retry.step = HMMRT_STEP_NONE;
+	return true;
+}
 
 static inline unsigned int hmmrt_request_pages(const struct hmmrt_request *req)
 {

@@ -151,7 +151,8 @@ static int move_once(struct hmmrt_request *req, unsigned long start,
 	rc = req->vma ? move_part(req) : 0;
 	req->vma = NULL;
 	mmap_read_unlock(mm);
-	return hmmrt_request_refill(req, rc);
+	hmmrt_request_refill(req, rc);
+	return rc;
 }
 
 /* Returns whether the granule needs no further try. */

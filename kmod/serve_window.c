@@ -524,12 +524,14 @@ static int migrate_back(struct mm_struct *mm, struct hmmrt_request *req)
  * Context: mmap_lock held for reading, and no other lock. If the result is not
  * 0, the mmap_lock may have been dropped and taken again, and req->vma is not
  * valid.
- * Return: 0 mapped; -EAGAIN something raced; HMMRT_STEP_EVICT;
- * HMMRT_STEP_MIGRATE_BACK, only if one page must be mapped; or an error.
+ * Return: 0 mapped; -EAGAIN, with a step that makes memory available, with
+ * HMMRT_STEP_MIGRATE_BACK, only if one page must be mapped, or with none if
+ * something raced; or an error.
  */
 int hmmrt_window_map(struct hmmrt_request *req, bool migrate)
 {
 	u64 moved = req->result.moved;
+	bool shared_by_cow;
 	int rc = 0;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
@@ -547,10 +549,11 @@ int hmmrt_window_map(struct hmmrt_request *req, bool migrate)
 		/* Pages that have just moved here were not there before. */
 		req->result.there -= min(req->result.there, moved);
 	}
+	shared_by_cow = hmmrt_request_take_step(req, rc, HMMRT_STEP_BREAK_COW);
 	/* The rest may take long, because it faults pages in. */
-	if (rc != HMMRT_STEP_EVICT && rc != -EAGAIN)
+	if (rc != -EAGAIN || shared_by_cow)
 		hmmrt_request_unreserve(req);
-	if (rc == HMMRT_STEP_BREAK_COW)
+	if (shared_by_cow)
 		return break_cow(req);
 	if (rc)
 		return rc;
@@ -560,7 +563,9 @@ int hmmrt_window_map(struct hmmrt_request *req, bool migrate)
 		rc = window_commit(req);
 	if (rc)
 		return rc;
-	return commit_satisfies(req) ? 0 : HMMRT_STEP_MIGRATE_BACK;
+	if (!commit_satisfies(req))
+		return hmmrt_request_ask(req, HMMRT_STEP_MIGRATE_BACK);
+	return 0;
 }
 
 /*
@@ -610,7 +615,7 @@ int hmmrt_fault_attempt(struct hmmrt_request *req)
 		goto out_unlock;
 	hmmrt_fault_window(req);
 	rc = hmmrt_window_map(req, hmmrt_fault_may_migrate(req));
-	if (rc == HMMRT_STEP_MIGRATE_BACK)
+	if (hmmrt_request_take_step(req, rc, HMMRT_STEP_MIGRATE_BACK))
 		rc = migrate_back(mm, req);
 out_unlock:
 	req->vma = NULL;
