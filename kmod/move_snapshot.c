@@ -11,7 +11,6 @@
 #include <linux/bitmap.h>
 #include <linux/hmm.h>
 #include <linux/mm.h>
-#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 
 #include "move.h"
@@ -207,9 +206,16 @@ static int snapshot_once(struct mm_struct *mm, struct hmmrt_request *req,
 	return rc;
 }
 
-static int snapshot_block(struct hmmrt_space *space, unsigned long start,
-			  unsigned long end, struct hmmrt_page_state *pages)
+/* A snapshot of a range. */
+struct range_snapshot {
+	struct hmmrt_space *space;
+	struct hmmrt_page_state *pages;	/* of the next part of the range */
+};
+
+static int snapshot_block(void *data, unsigned long start, unsigned long end)
 {
+	struct range_snapshot *snapshot = data;
+	struct hmmrt_space *space = snapshot->space;
 	unsigned long deadline = jiffies + HMMRT_SERVE_TIMEOUT;
 	struct hmmrt_request *req;
 	struct hmmrt_block *block;
@@ -224,11 +230,12 @@ static int snapshot_block(struct hmmrt_space *space, unsigned long start,
 	req->start = start;
 	req->end = end;
 	do {
-		rc = snapshot_once(space->mm, req, pages);
+		rc = snapshot_once(space->mm, req, snapshot->pages);
 		if (rc == -EAGAIN && hmmrt_interrupted())
 			rc = -EINTR;
 		cond_resched();
 	} while (rc == -EAGAIN && time_before(jiffies, deadline));
+	snapshot->pages += hmmrt_request_pages(req);
 	hmmrt_request_free(req);
 out_return:
 	hmmrt_block_return(block);
@@ -238,22 +245,12 @@ out_return:
 int hmmrt_snapshot_range(struct hmmrt_binding *binding, unsigned long start,
 			 unsigned long end, struct hmmrt_page_state *pages)
 {
-	struct hmmrt_space *space = binding->space;
-	unsigned long next;
-	int rc;
+	struct range_snapshot snapshot = {
+		.space = binding->space,
+		.pages = pages,
+	};
 
-	might_sleep();
-	rc = hmmrt_range_check(start, end);
-	if (rc)
-		return rc;
-	if (!mmget_not_zero(space->mm))
-		return -ESRCH;
-	for (; !rc && start < end; start = next) {
-		next = hmmrt_block_end(start, end);
-		rc = snapshot_block(space, start, next, pages);
-		pages += (next - start) >> PAGE_SHIFT;
-	}
-	mmput_async(space->mm);
-	return rc;
+	return hmmrt_range_by_blocks(binding->space->mm, start, end,
+				     snapshot_block, &snapshot);
 }
 EXPORT_SYMBOL_GPL(hmmrt_snapshot_range);

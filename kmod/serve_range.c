@@ -7,8 +7,6 @@
  * mmap_lock is dropped between the parts.
  */
 #include <linux/mm.h>
-#include <linux/sched/mm.h>
-#include <linux/sched/signal.h>
 
 #include "serve.h"
 #include "trace.h"
@@ -67,10 +65,11 @@ static int part_attempts(struct mm_struct *mm, struct hmmrt_range_walk *walk,
 	return rc;
 }
 
-static int block_walk(struct mm_struct *mm, struct hmmrt_range_walk *walk,
-		      unsigned long start, unsigned long end)
+static int block_walk(void *data, unsigned long start, unsigned long end)
 {
+	struct hmmrt_range_walk *walk = data;
 	struct hmmrt_binding *binding = walk->binding;
+	struct mm_struct *mm = binding->space->mm;
 	struct hmmrt_request *req;
 	int rc;
 
@@ -101,25 +100,11 @@ static int block_walk(struct mm_struct *mm, struct hmmrt_range_walk *walk,
 int hmmrt_range_walk(struct hmmrt_range_walk *walk, unsigned long start,
 		     unsigned long end)
 {
-	struct mm_struct *mm = walk->binding->space->mm;
-	unsigned long next;
 	int rc;
 
-	might_sleep();
-	rc = hmmrt_range_check(start, end);
-	if (rc)
-		return rc;
-	if (!mmget_not_zero(mm))
-		return -ESRCH;
 	walk->args.evict_before = READ_ONCE(walk->binding->dev->vram.given);
-	for (; !rc && start < end; start = next) {
-		next = hmmrt_block_end(start, end);
-		rc = block_walk(mm, walk, start, next);
-		if (!rc && fatal_signal_pending(current))
-			rc = -EINTR;
-		cond_resched();
-	}
-	mmput_async(mm);
+	rc = hmmrt_range_by_blocks(walk->binding->space->mm, start, end,
+				   block_walk, walk);
 	return rc == -EHWPOISON ? -EOPNOTSUPP : rc;
 }
 

@@ -446,9 +446,13 @@ void hmmrt_advice_forget_device(struct hmmrt_space *space, u32 id);
 bool hmmrt_location_is_host(u32 location);
 
 /* space_vma.c */
-int hmmrt_range_check(unsigned long start, unsigned long end);
 int hmmrt_user_range_check(u64 addr, u64 len);
 unsigned long hmmrt_block_end(unsigned long addr, unsigned long end);
+int hmmrt_range_by_blocks(struct mm_struct *mm, unsigned long start,
+			  unsigned long end,
+			  int (*part)(void *data, unsigned long start,
+				      unsigned long end),
+			  void *data);
 unsigned long hmmrt_covered_end(struct mm_struct *mm, unsigned long start,
 				unsigned long end);
 int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access);

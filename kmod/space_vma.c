@@ -7,13 +7,14 @@
 #include <linux/ktime.h>
 #include <linux/magic.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 
 #include "space.h"
 
 /* --- ranges --------------------------------------------------------------- */
 
-int hmmrt_range_check(unsigned long start, unsigned long end)
+static int range_check(unsigned long start, unsigned long end)
 {
 	if (start >= end || end > TASK_SIZE_MAX ||
 	    !IS_ALIGNED(start | end, PAGE_SIZE))
@@ -35,6 +36,44 @@ int hmmrt_user_range_check(u64 addr, u64 len)
 unsigned long hmmrt_block_end(unsigned long addr, unsigned long end)
 {
 	return min(end, ALIGN_DOWN(addr, HMMRT_BLOCK_SIZE) + HMMRT_BLOCK_SIZE);
+}
+
+/**
+ * hmmrt_range_by_blocks() - handle a range for a driver, block by block
+ * @mm: of the process
+ * @start: first address
+ * @end: end address, exclusive
+ * @part: called for each part of the range that is in one block
+ * @data: argument for @part
+ *
+ * Context: may sleep; no mmap_lock held. The mm is alive in @part.
+ * Return: 0; -EINVAL for the range; -ESRCH; -EINTR for a fatal signal; or the
+ * first error of @part, which ends the walk.
+ */
+int hmmrt_range_by_blocks(struct mm_struct *mm, unsigned long start,
+			  unsigned long end,
+			  int (*part)(void *data, unsigned long start,
+				      unsigned long end),
+			  void *data)
+{
+	unsigned long next;
+	int rc;
+
+	might_sleep();
+	rc = range_check(start, end);
+	if (rc)
+		return rc;
+	if (!mmget_not_zero(mm))
+		return -ESRCH;
+	for (; !rc && start < end; start = next) {
+		next = hmmrt_block_end(start, end);
+		rc = part(data, start, next);
+		if (!rc && fatal_signal_pending(current))
+			rc = -EINTR;
+		cond_resched();
+	}
+	mmput_async(mm);
+	return rc;
 }
 
 /* --- mappings ------------------------------------------------------------- */
