@@ -16,7 +16,7 @@
  */
 static struct hmmrt_space *file_space(struct file *file)
 {
-	/* Pairs with the cmpxchg() that publishes it. */
+	/* Set once by SPACE_CREATE: pairs with its cmpxchg(). */
 	struct hmmrt_space *space = smp_load_acquire(&file->private_data);
 
 	if (!space)
@@ -33,19 +33,9 @@ struct hmmrt_space *hmmrt_space_get_from_fd(int fd)
 
 	if (!file)
 		return ERR_PTR(-EBADF);
-	if (file->f_op != &hmmrt_fops) {
-		space = ERR_PTR(-EBADF);
-		goto out_put;
-	}
-	/* Set once by SPACE_CREATE: pairs with its cmpxchg(). */
-	space = smp_load_acquire(&file->private_data);
-	if (!space)
-		space = ERR_PTR(-EINVAL);
-	else if (space->mm != current->mm)
-		space = ERR_PTR(-EPERM);
-	else
+	space = file->f_op == &hmmrt_fops ? file_space(file) : ERR_PTR(-EBADF);
+	if (!IS_ERR(space))
 		refcount_inc(&space->refs);
-out_put:
 	fput(file);
 	return space;
 }
