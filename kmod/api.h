@@ -36,10 +36,10 @@ int hmmrt_advice_check(struct hmmrt_space *space, unsigned long start,
 		       unsigned long end);
 
 /* api_knob.c */
-int hmmrt_ioc_knob(struct hmmrt_space *space, struct hmmrt_knob *arg);
+int hmmrt_ioc_knob(struct hmmrt_space *space, void *data);
 
 /* api_quota.c */
-int hmmrt_ioc_quota(struct hmmrt_space *space, struct hmmrt_quota *arg);
+int hmmrt_ioc_quota(struct hmmrt_space *space, void *data);
 
 /* api_check.c */
 void hmmrt_uapi_check(void);

@@ -109,8 +109,9 @@ static void knob_answer(struct hmmrt_space *space,
 }
 
 /* HMMRT_IOC_KNOB; @space is NULL for a knob of a device. */
-int hmmrt_ioc_knob(struct hmmrt_space *space, struct hmmrt_knob *arg)
+int hmmrt_ioc_knob(struct hmmrt_space *space, void *data)
 {
+	struct hmmrt_knob *arg = data;
 	struct hmmrt_device *dev;
 	int rc = knob_check(arg);
 

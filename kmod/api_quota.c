@@ -165,8 +165,9 @@ static int quota_cgroup(struct hmmrt_device *dev, struct hmmrt_quota *arg)
 }
 
 /* HMMRT_IOC_QUOTA; @space is NULL for the quota of a cgroup. */
-int hmmrt_ioc_quota(struct hmmrt_space *space, struct hmmrt_quota *arg)
+int hmmrt_ioc_quota(struct hmmrt_space *space, void *data)
 {
+	struct hmmrt_quota *arg = data;
 	struct hmmrt_device *dev;
 	int rc = quota_check(arg);
 

@@ -33,10 +33,10 @@ struct hmmrt_ioctl_op {
 	bool silent;		/* has no out_* fields */
 	int (*fn)(struct file *file, void *arg);
 	/*
-	 * Instead of @fn: @space returns the space of the file, or an ERR_PTR,
-	 * and @space_fn gets it.
+	 * Instead of @fn: @space returns the space that the command is for, or
+	 * an ERR_PTR, and @space_fn gets it. NULL: it is for no process.
 	 */
-	struct hmmrt_space *(*space)(struct file *file);
+	struct hmmrt_space *(*space)(struct file *file, const void *arg);
 	int (*space_fn)(struct hmmrt_space *space, void *arg);
 	/*
 	 * Called after an @fn that succeeded. Nothing acts on the change made
@@ -63,7 +63,7 @@ static inline int hmmrt_ioctl_call(struct file *file,
 
 	if (op->fn)
 		return op->fn(file, arg);
-	space = op->space(file);
+	space = op->space(file, arg);
 	return IS_ERR(space) ? PTR_ERR(space) : op->space_fn(space, arg);
 }
 

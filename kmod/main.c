@@ -14,7 +14,7 @@
 /*
  * The file's space; only the process that created the space may use the file.
  */
-static struct hmmrt_space *file_space(struct file *file)
+static struct hmmrt_space *file_space(struct file *file, const void *arg)
 {
 	/* Set once by SPACE_CREATE: pairs with its cmpxchg(). */
 	struct hmmrt_space *space = smp_load_acquire(&file->private_data);
@@ -33,7 +33,8 @@ struct hmmrt_space *hmmrt_space_get_from_fd(int fd)
 
 	if (!file)
 		return ERR_PTR(-EBADF);
-	space = file->f_op == &hmmrt_fops ? file_space(file) : ERR_PTR(-EBADF);
+	space = file->f_op == &hmmrt_fops ? file_space(file, NULL) :
+					    ERR_PTR(-EBADF);
 	if (!IS_ERR(space))
 		refcount_inc(&space->refs);
 	fput(file);
@@ -83,29 +84,20 @@ static int ioc_space_create(struct file *file, void *arg)
 }
 
 /* Knobs of a device belong to no process, so the file needs no space. */
-static int ioc_knob(struct file *file, void *arg)
+static struct hmmrt_space *knob_space(struct file *file, const void *arg)
 {
-	struct hmmrt_space *space = file_space(file);
-	struct hmmrt_knob *knob = arg;
+	const struct hmmrt_knob *knob = arg;
 
-	if (knob->scope == HMMRT_SCOPE_DEVICE)
-		space = NULL;
-	if (IS_ERR(space))
-		return PTR_ERR(space);
-	return hmmrt_ioc_knob(space, knob);
+	return knob->scope == HMMRT_SCOPE_DEVICE ? NULL : file_space(file, arg);
 }
 
 /* Quotas of cgroups belong to no process, so the file needs no space. */
-static int ioc_quota(struct file *file, void *arg)
+static struct hmmrt_space *quota_space(struct file *file, const void *arg)
 {
-	struct hmmrt_space *space = file_space(file);
-	struct hmmrt_quota *quota = arg;
+	const struct hmmrt_quota *quota = arg;
 
-	if (quota->scope == HMMRT_QUOTA_OF_CGROUP)
-		space = NULL;
-	if (IS_ERR(space))
-		return PTR_ERR(space);
-	return hmmrt_ioc_quota(space, quota);
+	return quota->scope == HMMRT_QUOTA_OF_CGROUP ? NULL :
+						       file_space(file, arg);
 }
 
 static u64 thrashing_count(const struct hmmrt_binding *binding,
@@ -146,15 +138,12 @@ static void stats_fill(struct hmmrt_stats *stats,
 		thrashing_count(binding, HMMRT_THRASHING_RESET);
 }
 
-static int ioc_stats(struct file *file, void *arg)
+static int ioc_stats(struct hmmrt_space *space, void *data)
 {
-	struct hmmrt_space *space = file_space(file);
-	struct hmmrt_stats *stats = arg;
+	struct hmmrt_stats *stats = data;
 	struct hmmrt_binding *binding;
 	int idx;
 
-	if (IS_ERR(space))
-		return PTR_ERR(space);
 	if (stats->__reserved)
 		return -EOPNOTSUPP;
 	idx = srcu_read_lock(&hmmrt_srcu);
@@ -171,9 +160,11 @@ static int ioc_stats(struct file *file, void *arg)
 	return 0;
 }
 
-/* A command with a handler that gets the space of the file. */
-#define SPACE_OP(_cmd, _fn, _struct, _last, ...)                        \
-	HMMRT_IOCTL_OP(_cmd, NULL, _struct, _last, .space = file_space, \
+/* A command with a handler that gets a space: that of the file, or as @_space. */
+#define SPACE_OP(_cmd, _fn, _struct, _last, ...) \
+	SPACE_OP_AS(file_space, _cmd, _fn, _struct, _last, ##__VA_ARGS__)
+#define SPACE_OP_AS(_space, _cmd, _fn, _struct, _last, ...)         \
+	HMMRT_IOCTL_OP(_cmd, NULL, _struct, _last, .space = _space, \
 		       .space_fn = _fn, ##__VA_ARGS__)
 
 static const struct hmmrt_ioctl_op ioctl_ops[] = {
@@ -185,7 +176,7 @@ static const struct hmmrt_ioctl_op ioctl_ops[] = {
 	SPACE_OP(HMMRT_IOC_RESIDENCY, hmmrt_ioc_residency, hmmrt_residency,
 		 locations),
 	SPACE_OP(HMMRT_IOC_PAGES, hmmrt_ioc_pages, hmmrt_pages, __reserved),
-	HMMRT_IOCTL_OP(HMMRT_IOC_STATS, ioc_stats, hmmrt_stats, out_retries),
+	SPACE_OP(HMMRT_IOC_STATS, ioc_stats, hmmrt_stats, out_retries),
 	SPACE_OP(HMMRT_IOC_PREFETCH, hmmrt_ioc_prefetch, hmmrt_prefetch,
 		 out_stayed, .write_on_error = true),
 	SPACE_OP(HMMRT_IOC_EXCLUSIVE, hmmrt_ioc_exclusive, hmmrt_exclusive,
@@ -195,9 +186,10 @@ static const struct hmmrt_ioctl_op ioctl_ops[] = {
 	SPACE_OP(HMMRT_IOC_RANGE_ATTRIBUTES, hmmrt_ioc_range_attributes,
 		 hmmrt_range_attributes, out_granularity),
 	SPACE_OP(HMMRT_IOC_PEER, hmmrt_ioc_peer, hmmrt_peer, out_enabled),
-	HMMRT_IOCTL_OP(HMMRT_IOC_KNOB, ioc_knob, hmmrt_knob, out_name),
-	HMMRT_IOCTL_OP(HMMRT_IOC_QUOTA, ioc_quota, hmmrt_quota,
-		       out_evicted_bytes, .write_on_error = true),
+	SPACE_OP_AS(knob_space, HMMRT_IOC_KNOB, hmmrt_ioc_knob, hmmrt_knob,
+		    out_name),
+	SPACE_OP_AS(quota_space, HMMRT_IOC_QUOTA, hmmrt_ioc_quota, hmmrt_quota,
+		    out_evicted_bytes, .write_on_error = true),
 };
 
 static long hmmrt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
