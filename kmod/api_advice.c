@@ -244,14 +244,12 @@ int hmmrt_ioc_range_attributes(struct hmmrt_space *space, void *data)
 	if (rc)
 		return rc;
 	end = arg->addr + arg->len;
-	if (mmap_read_lock_killable(space->mm))
-		return -EINTR;
-	if (hmmrt_covered_end(space->mm, arg->addr, end) < end)
-		rc = -EFAULT;
+	rc = hmmrt_covered_read_lock(space->mm, arg->addr, end);
+	if (rc)
+		return rc;
 	/* Read both trees under one hold of the lock. */
 	down_read(&space->advice_lock);
-	if (!rc)
-		rc = attributes_of(space, &space->advice.root, arg, attributes_and);
+	rc = attributes_of(space, &space->advice.root, arg, attributes_and);
 	if (!rc)
 		rc = attributes_of(space, &space->prefetched.root, arg,
 				   prefetches_and);
@@ -267,11 +265,9 @@ int hmmrt_ioc_range_attributes(struct hmmrt_space *space, void *data)
 int hmmrt_advice_check(struct hmmrt_space *space, unsigned long start,
 		       unsigned long end)
 {
-	int rc;
+	int rc = hmmrt_covered_read_lock(space->mm, start, end);
 
-	if (mmap_read_lock_killable(space->mm))
-		return -EINTR;
-	rc = hmmrt_covered_end(space->mm, start, end) == end ? 0 : -EFAULT;
-	mmap_read_unlock(space->mm);
+	if (!rc)
+		mmap_read_unlock(space->mm);
 	return rc;
 }

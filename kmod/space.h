@@ -455,6 +455,8 @@ int hmmrt_range_by_blocks(struct mm_struct *mm, unsigned long start,
 			  void *data);
 unsigned long hmmrt_covered_end(struct mm_struct *mm, unsigned long start,
 				unsigned long end);
+int hmmrt_covered_read_lock(struct mm_struct *mm, unsigned long start,
+			    unsigned long end);
 int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access);
 int hmmrt_mapped_check(struct mm_struct *mm, unsigned long addr,
 		       unsigned int access, bool nowait);

@@ -599,12 +599,11 @@ int hmmrt_advice_change(struct hmmrt_space *space, unsigned long start,
 			unsigned long end,
 			const struct hmmrt_advice_change *what)
 {
-	int rc = -EFAULT;
+	int rc = hmmrt_covered_read_lock(space->mm, start, end);
 
-	if (mmap_read_lock_killable(space->mm))
-		return -EINTR;
-	if (hmmrt_covered_end(space->mm, start, end) == end)
-		rc = tree_change(space, &space->advice, start, end, what);
+	if (rc)
+		return rc;
+	rc = tree_change(space, &space->advice, start, end, what);
 	mmap_read_unlock(space->mm);
 	return rc == -ENOSPC ? -ENOMEM : rc;
 }

@@ -94,6 +94,21 @@ unsigned long hmmrt_covered_end(struct mm_struct *mm, unsigned long start,
 }
 
 /*
+ * Take the mmap_lock for reading if mappings cover a range. Returns 0, locked;
+ * -EINTR for a fatal signal; or -EFAULT.
+ */
+int hmmrt_covered_read_lock(struct mm_struct *mm, unsigned long start,
+			    unsigned long end)
+{
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	if (hmmrt_covered_end(mm, start, end) == end)
+		return 0;
+	mmap_read_unlock(mm);
+	return -EFAULT;
+}
+
+/*
  * secretmem has no kernel mapping to copy from, and promises to be visible only
  * through its owner's CPU page table. vma_is_secretmem() is not exported.
  */
