@@ -75,6 +75,17 @@ static int knob_change(struct hmmrt_space *space, struct hmmrt_device *dev,
 	}
 }
 
+/* Returns true if accesses count with the value that was set. */
+static bool knob_makes_count(const struct hmmrt_knob *arg)
+{
+	if (arg->operation != HMMRT_KNOB_SET)
+		return false;
+	if (arg->knob == HMMRT_KNOB_MIGRATION_POLICY)
+		return arg->value == HMMRT_MIGRATE_ON_COUNT;
+	return arg->knob == HMMRT_KNOB_ACCESS_COUNTER_MIGRATION_ENABLE &&
+	       arg->value;
+}
+
 /* Memory that has been remote for a long time may have to be counted now. */
 static void knob_changed(struct hmmrt_space *space, struct hmmrt_device *dev,
 			 const struct hmmrt_knob *arg)
@@ -83,8 +94,7 @@ static void knob_changed(struct hmmrt_space *space, struct hmmrt_device *dev,
 	    (arg->knob != HMMRT_KNOB_MIGRATION_POLICY &&
 	     arg->knob != HMMRT_KNOB_ACCESS_COUNTER_MIGRATION_ENABLE))
 		return;
-	if (arg->scope == HMMRT_SCOPE_RANGE &&
-	    arg->value == HMMRT_MIGRATE_ON_COUNT)
+	if (arg->scope == HMMRT_SCOPE_RANGE && knob_makes_count(arg))
 		WRITE_ONCE(space->counts_ranges, true);
 	hmmrt_counting_knob_set(space, dev);
 }
