@@ -133,8 +133,10 @@ int hmmrt_fault_range(struct hmmrt_binding *binding, unsigned long start,
 	};
 	int rc;
 
-	if (!access || (access & ~HMMRT_ACCESS_ALL))
+	if (access & ~HMMRT_ACCESS_ALL)
 		return -EINVAL;
+	if (!access)
+		return -EFAULT;
 	rc = hmmrt_range_walk(&walk, start, end);
 	atomic64_inc(&binding->device_faults);
 	atomic64_add(walk.result.moved, &binding->migrated_to_device);

@@ -581,8 +581,9 @@ int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
  *
  * Context: see Ranges.
  * Return: 0 after each entry was mapped. As with one page, any entry may
- * already be invalid again. For errors see Ranges and hmmrt_fault(). Pages
- * before the one that failed may be mapped.
+ * already be invalid again. For errors see Ranges and hmmrt_fault(); -EFAULT if
+ * @access is 0, and -EINVAL if it has unknown bits, as there. Pages before the
+ * one that failed may be mapped.
  */
 int hmmrt_fault_range(struct hmmrt_binding *binding, unsigned long start,
 		      unsigned long end, unsigned int access);

@@ -444,6 +444,10 @@ static int range_call(struct hmmrt_binding *binding, unsigned int cmd,
 		return hmmrt_fault_range(binding, start, end,
 					 HMMRT_ACCESS_READ |
 						 HMMRT_ACCESS_WRITE);
+	case HMMRT_FAULTY_IOC_FAULT_RANGE_NONE:
+		return hmmrt_fault_range(binding, start, end, 0);
+	case HMMRT_FAULTY_IOC_FAULT_NONE:
+		return hmmrt_fault(binding, start, 0);
 	case HMMRT_FAULTY_IOC_TO_DEVICE:
 		rc = hmmrt_migrate_range_to_device(binding, start, end, 0,
 						   &result);

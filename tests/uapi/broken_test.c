@@ -42,6 +42,19 @@ static void on_sigbus(int sig)
 	siglongjmp(escape, sig);
 }
 
+/* A mistake of the driver: its device asks for no access at all. */
+TEST_F(broken, fault_for_no_access_is_refused_for_a_page_as_for_a_range)
+{
+	struct faulty_env *env = &self->env;
+
+	EXPECT_EQ(-EFAULT, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_FAULT_NONE,
+					env->buf, LEN));
+	EXPECT_EQ(-EFAULT, faulty_range(env->fd[0],
+					HMMRT_FAULTY_IOC_FAULT_RANGE_NONE,
+					env->buf, LEN));
+	EXPECT_EQ(0, faulty_env_pages_on(env, 0));
+}
+
 /* Returns 0, or the signal that the read caused. */
 static int cpu_read(const volatile char *addr, uint64_t *value)
 {

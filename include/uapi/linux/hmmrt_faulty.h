@@ -105,6 +105,12 @@ enum hmmrt_faulty_op {
 #define HMMRT_FAULTY_IOC_EXCLUSIVE \
 	_IOWR('h', 0xeb, struct hmmrt_faulty_range)
 
+/* hmmrt_fault_range(), and hmmrt_fault() of its first page, for no access */
+#define HMMRT_FAULTY_IOC_FAULT_RANGE_NONE \
+	_IOWR('h', 0xed, struct hmmrt_faulty_range)
+#define HMMRT_FAULTY_IOC_FAULT_NONE \
+	_IOWR('h', 0xee, struct hmmrt_faulty_range)
+
 #define HMMRT_FAULTY_ALWAYS		(~(__u32)0)
 
 /**
