@@ -6,11 +6,8 @@
  * show when they do.
  */
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -18,6 +15,7 @@
 
 #include "lib/harness.h"
 #include "lib/session.h"
+#include "lib/uffd.h"
 
 #define LANES		AGENT_MAX_LANES
 #define OTHERS		(LANES - 1)
@@ -39,19 +37,15 @@ FIXTURE(batch) {
 
 FIXTURE_SETUP(batch)
 {
-	struct uffdio_api api = { .api = UFFD_API };
-
 	ASSERT_EQ(0, session_start(&self->session, 1, LANES));
 	self->agent = session_agent(&self->session);
 	self->id = self->session.devices[0].id;
 	self->buf = arena_anon(BLOCKS * BLOCK_BYTES);
 	ASSERT_NE(NULL, self->buf);
-	self->uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	if (self->uffd < 0 || ioctl(self->uffd, UFFDIO_API, &api)) {
-		int error = errno;
-
+	self->uffd = uffd_open();
+	if (self->uffd < 0) {
 		session_end(&self->session);
-		SKIP(_exit(255), "userfaultfd: %s", strerror(error));
+		SKIP(_exit(255), "userfaultfd: %s", strerror(-self->uffd));
 	}
 	ASSERT_EQ(0, cmd_set_knob(self->session.space, HMMRT_SCOPE_SPACE, self->id,
 				  HMMRT_KNOB_FAULT_WORKERS, 1));
@@ -88,29 +82,19 @@ static struct hmmrt_stats stats_of(FIXTURE_DATA(batch) *self)
 
 static int protect(FIXTURE_DATA(batch) *self, unsigned int block, bool on)
 {
-	struct uffdio_writeprotect protect = {
-		.range = { .start = (uintptr_t)block_at(self, block),
-			   .len = PAGE_BYTES },
-		.mode = on ? UFFDIO_WRITEPROTECT_MODE_WP : 0,
-	};
-
-	return ioctl(self->uffd, UFFDIO_WRITEPROTECT, &protect);
+	return uffd_protect(self->uffd, block_at(self, block), PAGE_BYTES, on);
 }
 
 /* Prepares a block so that a device write to its first page is held up. */
 static bool hold_prepare(FIXTURE_DATA(batch) *self, unsigned int block)
 {
 	char *page = block_at(self, block);
-	struct uffdio_register range = {
-		.range = { .start = (uintptr_t)page, .len = PAGE_BYTES },
-		.mode = UFFDIO_REGISTER_MODE_WP,
-	};
 	struct hmmrt_prefetch result;
 
 	*(volatile uint64_t *)page = 1;
 	if (cmd_prefetch(self->session.space, page, PAGE_BYTES, self->id,
 			 &result) ||
-	    ioctl(self->uffd, UFFDIO_REGISTER, &range))
+	    uffd_watch(self->uffd, page, PAGE_BYTES, UFFDIO_REGISTER_MODE_WP))
 		return false;
 	return !protect(self, block, true);
 }
@@ -118,13 +102,9 @@ static bool hold_prepare(FIXTURE_DATA(batch) *self, unsigned int block)
 /* Returns true once the write to the page of this block is held up. */
 static bool hold_wait(FIXTURE_DATA(batch) *self, unsigned int block)
 {
-	struct pollfd event = { .fd = self->uffd, .events = POLLIN };
-	struct uffd_msg message;
+	struct uffd_msg message = uffd_next(self->uffd, LIMIT_S);
 
-	return poll(&event, 1, LIMIT_S * 1000) == 1 &&
-	       read(self->uffd, &message, sizeof(message)) ==
-		       (ssize_t)sizeof(message) &&
-	       message.event == UFFD_EVENT_PAGEFAULT &&
+	return message.event == UFFD_EVENT_PAGEFAULT &&
 	       message.arg.pagefault.address ==
 		       (uintptr_t)block_at(self, block);
 }
@@ -659,7 +639,6 @@ TEST_F(batch, kill_during_a_batch_leaves_no_fault_pending)
  */
 static pid_t owner_run(void)
 {
-	struct uffdio_api api = { .api = UFFD_API };
 	FIXTURE_DATA(batch) own;
 	unsigned int lane;
 
@@ -668,8 +647,8 @@ static pid_t owner_run(void)
 	own.agent = session_agent(&own.session);
 	own.id = own.session.devices[0].id;
 	own.buf = arena_anon(BLOCKS * BLOCK_BYTES);
-	own.uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	if (!own.buf || ioctl(own.uffd, UFFDIO_API, &api) ||
+	own.uffd = uffd_open();
+	if (!own.buf || own.uffd < 0 ||
 	    set_knob(&own, HMMRT_KNOB_FAULT_WORKERS, 1) ||
 	    set_knob(&own, HMMRT_KNOB_FAULT_WAIT_TIMEOUT_MSEC, 1000 * LIMIT_S))
 		return 0;

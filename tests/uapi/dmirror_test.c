@@ -6,11 +6,8 @@
  * simulated GPU. Loads and removes the module.
  */
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -19,6 +16,7 @@
 #include "lib/harness.h"
 #include "lib/modules.h"
 #include "lib/session.h"
+#include "lib/uffd.h"
 
 #define RUN_S		3
 #define LIMIT_S		60
@@ -285,22 +283,13 @@ struct filler {
 
 static bool fill_next(struct filler *filler)
 {
-	static uint64_t page[PAGE_BYTES / sizeof(uint64_t)]
-		__attribute__((aligned(PAGE_BYTES)));
-	struct pollfd event = { .fd = filler->uffd, .events = POLLIN };
-	struct uffdio_copy copy = {
-		.src = (uintptr_t)page,
-		.len = PAGE_BYTES,
-	};
-	struct uffd_msg msg;
+	uint64_t at = uffd_next(filler->uffd, LIMIT_S).arg.pagefault.address;
 
-	if (poll(&event, 1, LIMIT_S * 1000) != 1 ||
-	    read(filler->uffd, &msg, sizeof(msg)) != sizeof(msg))
+	if (!at)
 		return false;
 	nanosleep(&(struct timespec){ .tv_nsec = SLOW_NS }, NULL);
-	copy.dst = msg.arg.pagefault.address & ~(PAGE_BYTES - 1);
-	page[0] = 1 + filler->filled;
-	return !ioctl(filler->uffd, UFFDIO_COPY, &copy);
+	at &= ~(PAGE_BYTES - 1);
+	return !uffd_fill(filler->uffd, (void *)at, 1 + filler->filled);
 }
 
 static void *fill_slowly(void *arg)
@@ -316,19 +305,15 @@ static void *fill_slowly(void *arg)
 TEST_F(dmirror, slowly_filled_range_takes_one_fault)
 {
 	const size_t len = SLOW_PAGES * PAGE_BYTES;
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 	struct hmm_dmirror_cmd result;
 	struct filler filler = { 0 };
 	char *buf = arena_anon(len);
 
 	ASSERT_NE(NULL, buf);
-	filler.uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	filler.uffd = uffd_open();
 	ASSERT_LE(0, filler.uffd);
-	ASSERT_EQ(0, ioctl(filler.uffd, UFFDIO_API, &api));
-	range.range.start = (uintptr_t)buf;
-	range.range.len = len;
-	ASSERT_EQ(0, ioctl(filler.uffd, UFFDIO_REGISTER, &range));
+	ASSERT_EQ(0, uffd_watch(filler.uffd, buf, len,
+				UFFDIO_REGISTER_MODE_MISSING));
 	ASSERT_EQ(0, pthread_create(&filler.thread, NULL, fill_slowly, &filler));
 	EXPECT_EQ(0, call(self->fd[0], HMM_DMIRROR_READ, buf, len, self->data,
 			  &result));

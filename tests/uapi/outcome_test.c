@@ -5,8 +5,6 @@
  * were written, also where the call ends early.
  */
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 
 #include "lib/harness.h"
@@ -14,6 +12,7 @@
 #include "lib/session.h"
 #include "lib/setting.h"
 #include "lib/storm.h"
+#include "lib/uffd.h"
 
 #define PAGES		16
 #define LEN		(PAGES * PAGE_BYTES)
@@ -292,19 +291,13 @@ TEST_F(outcome, pages_without_read_permission_migrate_back)
 
 TEST_F(outcome, holes_watched_by_userfaultfd_are_reported)
 {
-	struct uffdio_api api = { .api = UFFD_API };
 	char *buf = arena_anon(LEN);
-	struct uffdio_register range = {
-		.range = { .start = (uintptr_t)buf, .len = LEN },
-		.mode = UFFDIO_REGISTER_MODE_MISSING,
-	};
-	int uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	int uffd = uffd_open();
 
 	if (uffd < 0)
-		SKIP(return, "userfaultfd: %s", strerror(errno));
-	ASSERT_EQ(0, ioctl(uffd, UFFDIO_API, &api));
+		SKIP(return, "userfaultfd: %s", strerror(-uffd));
 	pages_fill(buf, PAGE_BYTES, 1);
-	ASSERT_EQ(0, ioctl(uffd, UFFDIO_REGISTER, &range));
+	ASSERT_EQ(0, uffd_watch(uffd, buf, LEN, UFFDIO_REGISTER_MODE_MISSING));
 	ASSERT_EQ(0, prefetch(self, buf, LEN, self->id));
 	ASSERT_OUTCOMES(0, 1, HMMRT_OUTCOME_MOVED);
 	ASSERT_OUTCOMES(1, PAGES - 1, STAYED(WATCHED));

@@ -4,17 +4,14 @@
  * would cause, a device waits for the handler as the CPU does, and this wait
  * blocks no other thread.
  */
-#include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 
 #include "lib/harness.h"
 #include "lib/session.h"
+#include "lib/uffd.h"
 
 #define LEN		(16 * PAGE_BYTES)
 #define LIMIT_S		30
@@ -29,21 +26,16 @@ FIXTURE(uffd) {
 
 FIXTURE_SETUP(uffd)
 {
-	struct uffdio_api api = { .api = UFFD_API };
-
 	ASSERT_EQ(0, session_start(&self->session, 1, 1));
 	self->agent = session_agent(&self->session);
 	self->id = self->session.devices[0].id;
 	self->buf = arena_anon(LEN);
 	ASSERT_NE(NULL, self->buf);
-	self->uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	self->uffd = uffd_open();
 	if (self->uffd < 0) {
-		int error = errno;
-
 		session_end(&self->session);
-		SKIP(_exit(255), "userfaultfd: %s", strerror(error));
+		SKIP(_exit(255), "userfaultfd: %s", strerror(-self->uffd));
 	}
-	ASSERT_EQ(0, ioctl(self->uffd, UFFDIO_API, &api));
 }
 
 static void stop_watching(FIXTURE_DATA(uffd) *self)
@@ -59,32 +51,10 @@ FIXTURE_TEARDOWN(uffd)
 	EXPECT_EQ(0, session_end(&self->session));
 }
 
-static int watch(int uffd, char *buf, uint64_t mode)
-{
-	struct uffdio_register range = {
-		.range = { .start = (uintptr_t)buf, .len = LEN },
-		.mode = mode,
-	};
-
-	return ioctl(uffd, UFFDIO_REGISTER, &range);
-}
-
 static void *touch(void *at)
 {
 	*(volatile char *)at = 1;
 	return NULL;
-}
-
-/* Returns the next event of the handler. Its address is 0 if none comes. */
-static struct uffd_msg event_of(int uffd)
-{
-	struct pollfd event = { .fd = uffd, .events = POLLIN };
-	struct uffd_msg message = { 0 };
-
-	if (poll(&event, 1, LIMIT_S * 1000) != 1 ||
-	    read(uffd, &message, sizeof(message)) != sizeof(message))
-		memset(&message, 0, sizeof(message));
-	return message;
 }
 
 static bool heard_of(int uffd)
@@ -92,20 +62,6 @@ static bool heard_of(int uffd)
 	struct pollfd event = { .fd = uffd, .events = POLLIN };
 
 	return poll(&event, 1, 0) > 0;
-}
-
-static int fill_missing(int uffd, char *at, uint64_t value)
-{
-	static uint64_t page[PAGE_BYTES / sizeof(uint64_t)]
-		__attribute__((aligned(PAGE_BYTES)));
-	struct uffdio_copy copy = {
-		.dst = (uintptr_t)at,
-		.src = (uintptr_t)page,
-		.len = PAGE_BYTES,
-	};
-
-	page[0] = value;
-	return ioctl(uffd, UFFDIO_COPY, &copy);
 }
 
 /* Maps and unmaps a page, which takes the mmap_lock for writing. */
@@ -131,19 +87,20 @@ TEST_F(uffd, device_waits_for_a_missing_page)
 	struct outcome outcome;
 
 	pages_fill(self->buf, PAGE_BYTES, 1);
-	ASSERT_EQ(0, watch(self->uffd, self->buf, UFFDIO_REGISTER_MODE_MISSING));
+	ASSERT_EQ(0, uffd_watch(self->uffd, self->buf, LEN,
+				UFFDIO_REGISTER_MODE_MISSING));
 	ASSERT_VALUE(1, agent_read(self->agent, self->buf));
 	ASSERT_FALSE(heard_of(self->uffd));
 	post(self, AGENT_READ, at, 0);
-	ASSERT_EQ((uintptr_t)at, event_of(self->uffd).arg.pagefault.address);
+	ASSERT_EQ((uintptr_t)at, uffd_next(self->uffd, LIMIT_S).arg.pagefault.address);
 	EXPECT_TRUE(memory_can_be_mapped());
-	ASSERT_EQ(0, fill_missing(self->uffd, at, 77));
+	ASSERT_EQ(0, uffd_fill(self->uffd, at, 77));
 	outcome = agent_wait(self->agent, 0, LIMIT_S);
 	ASSERT_VALUE(77, outcome);
 	at += 2 * PAGE_BYTES;
 	post(self, AGENT_WRITE, at, 5);
-	ASSERT_EQ((uintptr_t)at, event_of(self->uffd).arg.pagefault.address);
-	ASSERT_EQ(0, fill_missing(self->uffd, at, 78));
+	ASSERT_EQ((uintptr_t)at, uffd_next(self->uffd, LIMIT_S).arg.pagefault.address);
+	ASSERT_EQ(0, uffd_fill(self->uffd, at, 78));
 	outcome = agent_wait(self->agent, 0, LIMIT_S);
 	ASSERT_DONE(outcome);
 	EXPECT_EQ(5, *(volatile uint64_t *)at);
@@ -154,10 +111,11 @@ TEST_F(uffd, device_waits_for_a_missing_page)
 TEST_F(uffd, agent_that_waits_for_a_missing_page_can_be_killed)
 {
 	pages_fill(self->buf, PAGE_BYTES, 1);
-	ASSERT_EQ(0, watch(self->uffd, self->buf, UFFDIO_REGISTER_MODE_MISSING));
+	ASSERT_EQ(0, uffd_watch(self->uffd, self->buf, LEN,
+				UFFDIO_REGISTER_MODE_MISSING));
 	post(self, AGENT_READ, self->buf + PAGE_BYTES, 0);
 	ASSERT_EQ((uintptr_t)self->buf + PAGE_BYTES,
-		  event_of(self->uffd).arg.pagefault.address);
+		  uffd_next(self->uffd, LIMIT_S).arg.pagefault.address);
 	agent_kill(self->agent);
 	EXPECT_TRUE(memory_can_be_mapped());
 	EXPECT_EQ(-1, pages_check(self->buf, PAGE_BYTES, 1));
@@ -165,25 +123,20 @@ TEST_F(uffd, agent_that_waits_for_a_missing_page_can_be_killed)
 
 TEST_F(uffd, device_write_waits_for_the_handler)
 {
-	struct uffdio_writeprotect protect = {
-		.range = { .start = (uintptr_t)self->buf, .len = LEN },
-		.mode = UFFDIO_WRITEPROTECT_MODE_WP,
-	};
 	struct uffd_msg message;
 	struct outcome outcome;
 
 	pages_fill(self->buf, LEN, 1);
-	ASSERT_EQ(0, watch(self->uffd, self->buf, UFFDIO_REGISTER_MODE_WP));
-	ASSERT_EQ(0, ioctl(self->uffd, UFFDIO_WRITEPROTECT, &protect));
+	ASSERT_EQ(0, uffd_watch(self->uffd, self->buf, LEN,
+				UFFDIO_REGISTER_MODE_WP));
+	ASSERT_EQ(0, uffd_protect(self->uffd, self->buf, LEN, true));
 	post(self, AGENT_WRITE, self->buf, 2);
-	message = event_of(self->uffd);
+	message = uffd_next(self->uffd, LIMIT_S);
 	ASSERT_EQ((uintptr_t)self->buf, message.arg.pagefault.address);
 	EXPECT_TRUE(message.arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP);
 	EXPECT_TRUE(memory_can_be_mapped());
 	EXPECT_EQ(1, *(volatile uint64_t *)self->buf);
-	protect.mode = 0;
-	protect.range.len = PAGE_BYTES;
-	ASSERT_EQ(0, ioctl(self->uffd, UFFDIO_WRITEPROTECT, &protect));
+	ASSERT_EQ(0, uffd_protect(self->uffd, self->buf, PAGE_BYTES, false));
 	outcome = agent_wait(self->agent, 0, LIMIT_S);
 	ASSERT_DONE(outcome);
 	EXPECT_EQ(2, *(volatile uint64_t *)self->buf);
@@ -198,11 +151,6 @@ TEST_F(uffd, device_write_waits_for_the_handler)
 TEST_F(uffd, handler_gets_the_first_write_to_a_protected_page)
 {
 	char *buf = self->buf;
-	struct uffdio_writeprotect protect = {
-		.range = { .start = (uintptr_t)buf, .len = LEN },
-		.mode = UFFDIO_WRITEPROTECT_MODE_WP,
-	};
-	struct pollfd event = { .fd = self->uffd, .events = POLLIN };
 	struct hmmrt_prefetch result;
 	struct uffd_msg message;
 	pthread_t thread;
@@ -212,22 +160,19 @@ TEST_F(uffd, handler_gets_the_first_write_to_a_protected_page)
 	 */
 	ASSERT_EQ(0, ((volatile char *)buf)[0]);
 	buf[PAGE_BYTES] = 1;
-	ASSERT_EQ(0, watch(self->uffd, buf, UFFDIO_REGISTER_MODE_WP));
-	ASSERT_EQ(0, ioctl(self->uffd, UFFDIO_WRITEPROTECT, &protect));
+	ASSERT_EQ(0, uffd_watch(self->uffd, buf, LEN, UFFDIO_REGISTER_MODE_WP));
+	ASSERT_EQ(0, uffd_protect(self->uffd, buf, LEN, true));
 	ASSERT_VALUE(0, agent_read(self->agent, buf));
 	ASSERT_EQ(0, cmd_prefetch(self->session.space, buf, LEN,
 				  self->id, &result));
 	ASSERT_GT(LEN / PAGE_BYTES, result.out_pages_moved);
 
 	ASSERT_EQ(0, pthread_create(&thread, NULL, touch, buf));
-	ASSERT_EQ(1, poll(&event, 1, 30000));
-	ASSERT_EQ((ssize_t)sizeof(message),
-		  read(self->uffd, &message, sizeof(message)));
+	message = uffd_next(self->uffd, LIMIT_S);
 	EXPECT_EQ(UFFD_EVENT_PAGEFAULT, message.event);
 	EXPECT_EQ((uintptr_t)buf, message.arg.pagefault.address);
 	EXPECT_TRUE(message.arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP);
-	protect.mode = 0;
-	ASSERT_EQ(0, ioctl(self->uffd, UFFDIO_WRITEPROTECT, &protect));
+	ASSERT_EQ(0, uffd_protect(self->uffd, buf, LEN, false));
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	EXPECT_EQ(1, buf[0]);
 	EXPECT_EQ(1, buf[PAGE_BYTES]);
@@ -246,7 +191,8 @@ TEST_F(uffd, watched_memory_is_not_made_exclusive)
 
 	/* One page is missing, and the call does not wait for the handler. */
 	pages_fill(self->buf + PAGE_BYTES, LEN - PAGE_BYTES, 1);
-	ASSERT_EQ(0, watch(self->uffd, self->buf, UFFDIO_REGISTER_MODE_MISSING));
+	ASSERT_EQ(0, uffd_watch(self->uffd, self->buf, LEN,
+				UFFDIO_REGISTER_MODE_MISSING));
 	EXPECT_EQ(-EBUSY, cmd_exclusive(fd, self->buf, LEN, self->id, NULL));
 	EXPECT_EQ(-1, pages_check(self->buf + PAGE_BYTES, LEN - PAGE_BYTES, 1));
 	stop_watching(self);

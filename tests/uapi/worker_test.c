@@ -7,13 +7,10 @@
  * of the device, or the removal of the driver.
  */
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -22,6 +19,7 @@
 #include "lib/harness.h"
 #include "lib/modules.h"
 #include "lib/session.h"
+#include "lib/uffd.h"
 
 /*
  * Limit for what must not wait for the program. It allows for one wait for the
@@ -145,21 +143,15 @@ struct handler {
 /* Waits for the first missing page, and provides it when told to. */
 static void *handle(void *arg)
 {
-	static uint64_t page[PAGE_BYTES / sizeof(uint64_t)]
-		__attribute__((aligned(PAGE_BYTES))) = { FUSE_FILE_WORD };
 	struct handler *handler = arg;
-	struct pollfd event = { .fd = handler->uffd, .events = POLLIN };
-	struct uffdio_copy copy = {
-		.dst = (uintptr_t)handler->at,
-		.src = (uintptr_t)page,
-		.len = PAGE_BYTES,
-	};
+	int rc;
 
-	if (poll(&event, 1, 2 * SOON_S * 1000) == 1)
+	if (uffd_next(handler->uffd, 2 * SOON_S).event == UFFD_EVENT_PAGEFAULT)
 		handler->shared->arrived = 1;
 	becomes(&handler->shared->go_on, 1);
-	if (ioctl(handler->uffd, UFFDIO_COPY, &copy))
-		perror("# UFFDIO_COPY");
+	rc = uffd_fill(handler->uffd, handler->at, FUSE_FILE_WORD);
+	if (rc)
+		fprintf(stderr, "# UFFDIO_COPY: %s\n", strerror(-rc));
 	return NULL;
 }
 
@@ -167,20 +159,14 @@ static void *handle(void *arg)
 static char *watched_page(struct shared *shared)
 {
 	static struct handler handler;
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register range = {
-		.range = { .len = PAGE_BYTES },
-		.mode = UFFDIO_REGISTER_MODE_MISSING,
-	};
 	pthread_t thread;
 
 	handler.shared = shared;
 	handler.at = arena_anon(PAGE_BYTES);
-	range.range.start = (uintptr_t)handler.at;
-	handler.uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	handler.uffd = uffd_open();
 	if (!handler.at || handler.uffd < 0 ||
-	    ioctl(handler.uffd, UFFDIO_API, &api) ||
-	    ioctl(handler.uffd, UFFDIO_REGISTER, &range) ||
+	    uffd_watch(handler.uffd, handler.at, PAGE_BYTES,
+		       UFFDIO_REGISTER_MODE_MISSING) ||
 	    pthread_create(&thread, NULL, handle, &handler))
 		return NULL;
 	return handler.at;
