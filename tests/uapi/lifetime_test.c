@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 
 #include "lib/harness.h"
+#include "lib/process.h"
 #include "lib/session.h"
 
 #define LIMIT_S		30
@@ -121,40 +122,6 @@ FIXTURE_TEARDOWN(owner)
 	close(self->manager);
 }
 
-static bool wait_for_status(pid_t pid, int *status)
-{
-	unsigned int try;
-
-	for (try = 0; try < LIMIT_S * 100; try++) {
-		if (waitpid(pid, status, WNOHANG) == pid)
-			return true;
-		usleep(10000);
-	}
-	return false;
-}
-
-/* After exec(), the process does not reap the agent: it stays a zombie. */
-static bool wait_for_zombie(pid_t pid)
-{
-	unsigned int try;
-	char path[64], state;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	for (try = 0; try < LIMIT_S * 100; try++) {
-		file = fopen(path, "re");
-		state = 0;
-		if (!file || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-			state = 0;
-		if (file)
-			fclose(file);
-		if (state == 'Z')
-			return true;
-		usleep(10000);
-	}
-	return false;
-}
-
 static bool wait_for_memory(int manager, int64_t used)
 {
 	unsigned int try;
@@ -183,13 +150,14 @@ TEST_F(owner, end_kills_the_agent_and_frees_device_memory)
 		ASSERT_EQ(0, kill(self->owner, SIGKILL));
 	}
 	if (variant->end == BY_EXEC) {
-		ASSERT_TRUE(wait_for_zombie(report->agent));
+		/* After exec() the owner does not reap the agent. */
+		ASSERT_TRUE(process_wait_zombie(report->agent, LIMIT_S));
 		/* The new program has no pages on the device. */
 		ASSERT_TRUE(wait_for_memory(self->manager, self->used_before));
 		ASSERT_EQ(0, kill(self->owner, SIGKILL));
 	}
 	ASSERT_EQ(self->owner, waitpid(self->owner, &status, 0));
-	ASSERT_TRUE(wait_for_status(report->agent, &status));
+	ASSERT_TRUE(process_wait_end(report->agent, LIMIT_S, &status));
 	ASSERT_TRUE(WIFSIGNALED(status));
 	ASSERT_EQ(SIGKILL, WTERMSIG(status));
 	ASSERT_TRUE(wait_for_memory(self->manager, self->used_before));
@@ -330,26 +298,6 @@ static void post_exec(struct agent *agent)
 	agent_post(agent, 0, AGENT_SYSCALL, args, ARRAY_SIZE(args));
 }
 
-static bool wait_for_program(pid_t pid, const char *name)
-{
-	char path[64], comm[32] = "";
-	unsigned int try;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	for (try = 0; try < LIMIT_S * 100; try++) {
-		file = fopen(path, "re");
-		if (!file || fscanf(file, "%31s", comm) != 1)
-			comm[0] = 0;
-		if (file)
-			fclose(file);
-		if (!strcmp(comm, name))
-			return true;
-		usleep(10000);
-	}
-	return false;
-}
-
 static short poll_gpu(int gpu, int timeout_ms)
 {
 	struct pollfd pollfd = { .fd = gpu, .events = POLLIN };
@@ -382,7 +330,7 @@ TEST_F(early, program_executed_by_the_agent_survives_the_owner)
 	result = (short)self->gpu;
 	ASSERT_EQ(0, pthread_create(&thread, NULL, poll_for_ever, &result));
 	post_exec(&self->agent);
-	EXPECT_TRUE(wait_for_program(self->agent.pid, "sleep"));
+	EXPECT_TRUE(process_wait_program(self->agent.pid, LIMIT_S, "sleep"));
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	EXPECT_EQ(POLLHUP, result);
 
@@ -411,7 +359,7 @@ TEST_F(early, poll_reports_exec_of_an_agent_without_a_mapping)
 	ASSERT_EQ(0, agent_attach(&self->agent, self->gpu, *self->token));
 	ASSERT_EQ(0, poll_gpu(self->gpu, 0));
 	post_exec(&self->agent);
-	EXPECT_TRUE(wait_for_program(self->agent.pid, "sleep"));
+	EXPECT_TRUE(process_wait_program(self->agent.pid, LIMIT_S, "sleep"));
 	EXPECT_EQ(POLLHUP, poll_gpu(self->gpu, 0));
 	agent_kill(&self->agent);
 	EXPECT_EQ(POLLHUP, poll_gpu(self->gpu, LIMIT_S * 1000));
