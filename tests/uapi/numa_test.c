@@ -12,70 +12,15 @@
 
 #include "lib/harness.h"
 #include "lib/modules.h"
+#include "lib/nodes.h"
 #include "lib/session.h"
 #include "lib/setting.h"
 
-#define PAGES		64
+#define PAGES		NODES_PAGES
 #define LEN		(PAGES * PAGE_BYTES)
 #define HOST		HMMRT_LOCATION_HOST
 #define ON_NODE(node)	HMMRT_LOCATION_HOST_NODE(node)
 #define MIB		(1UL << 20)
-
-static bool have_two_nodes(void)
-{
-	return numa_available() >= 0 && numa_node_size64(0, NULL) > 0 &&
-	       numa_node_size64(1, NULL) > 0;
-}
-
-/*
- * Asks move_pages() for the status of each page of the buffer: its node or a
- * negative errno. With @node >= 0, first asks it to move the pages there.
- */
-static int page_status(const char *buf, int node, int status[PAGES])
-{
-	int nodes[PAGES];
-	void *pages[PAGES];
-	size_t i;
-
-	for (i = 0; i < PAGES; i++) {
-		pages[i] = (void *)(buf + i * PAGE_BYTES);
-		nodes[i] = node;
-		status[i] = -ENXIO;
-	}
-	return (int)move_pages(0, PAGES, pages, node < 0 ? NULL : nodes, status,
-			       MPOL_MF_MOVE);
-}
-
-static int count_status(const int status[PAGES], int wanted)
-{
-	int i, n = 0;
-
-	for (i = 0; i < PAGES; i++)
-		n += status[i] == wanted;
-	return n;
-}
-
-/*
- * Returns how many pages of the buffer are on a node, -1 when the call fails.
- */
-static int pages_on_node(const char *buf, int node)
-{
-	int status[PAGES];
-
-	if (page_status(buf, -1, status))
-		return -1;
-	return count_status(status, node);
-}
-
-static int set_policy(void *buf, size_t len, int mode, unsigned long nodes)
-{
-	return (int)mbind(buf, len, mode, &nodes, 8 * sizeof(nodes), 0);
-}
-
-static bool run_on_node(int node)
-{
-	return !numa_run_on_node(node);
-}
 
 FIXTURE(numa) {
 	struct session session;
