@@ -2,7 +2,7 @@
 /*
  * Residency: where each page of some blocks is after each operation.
  *
- * Model      Written from the UAPI header, docs/architecture.md and the
+ * Model      Written from the UAPI header, docs/policy.md and the
  *            comments at the top of kmod/policy.c; the fault windows are
  *            those of tests/model/windows.h. The model does not use the
  *            modules and makes no system calls. The test does, and reports

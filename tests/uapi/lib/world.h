@@ -3,7 +3,7 @@
  * Two devices and the CPU, and what their accesses do to a page.
  *
  * Model      Written from struct hmmrt_advise, struct hmmrt_peer and
- *            docs/architecture.md; the model does not know how the modules
+ *            docs/policy.md; the model does not know how the modules
  *            decide. It takes from them only which devices have an entry for
  *            a page: a device with an entry that permits the access does not
  *            fault, so nothing changes.
