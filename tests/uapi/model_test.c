@@ -760,6 +760,7 @@ static int start(struct walk *walk)
 	model_init(&walk->model);
 	map_again(walk, 0, MODEL_PAGES);
 	find_mappings(walk);
+	remake_blocks(walk, 0, MODEL_PAGES);
 	return 0;
 }
 
