@@ -449,29 +449,32 @@ void hmmrt_advice_drop(struct hmmrt_space *space, unsigned long start,
 	tree_drop(space, &space->prefetched, start, end);
 }
 
+static void advice_forget_device(struct hmmrt_advice *advice,
+				 const struct hmmrt_advice_change *what)
+{
+	advice->accessed_by &= ~BIT(what->location);
+	if (advice->preferred == what->location)
+		advice->preferred = HMMRT_LOCATION_NONE;
+	if (advice->last_prefetch == what->location)
+		advice->last_prefetch = HMMRT_LOCATION_NONE;
+}
+
+/* Ranges that have equal advice afterwards are merged. Adds no range. */
 static void tree_forget_device(struct hmmrt_space *space,
 			       struct hmmrt_advice_tree *tree, u32 id)
 {
-	struct advised *advised, *next;
+	const struct hmmrt_advice_change forget = {
+		.apply = advice_forget_device,
+		.location = id,
+	};
+	struct change change;
 
 	lockdep_assert_held_write(&space->advice_lock);
-	for (advised = advised_first(&tree->root, 0, ULONG_MAX); advised;
-	     advised = next) {
-		struct hmmrt_advice *advice = &advised->advice;
-
-		cond_resched();
-		next = advised_next(advised, 0, ULONG_MAX);
-		advice->accessed_by &= ~BIT(id);
-		if (advice->preferred == id)
-			advice->preferred = HMMRT_LOCATION_NONE;
-		if (advice->last_prefetch == id)
-			advice->last_prefetch = HMMRT_LOCATION_NONE;
-		if (!advice_equal(advice, &hmmrt_no_advice))
-			continue;
-		interval_tree_remove(&advised->range, &tree->root);
-		tree->ranges--;
-		kfree(advised);
-	}
+	change_init(&change, 0, TASK_SIZE_MAX, &forget);
+	ranges_take_out(tree, &change);
+	ranges_change(&change);
+	ranges_put_back(tree, &change);
+	spares_free(&change);
 }
 
 /**

@@ -106,6 +106,35 @@ TEST_F(limit, ranges_over_the_limit_are_refused)
 				HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
 }
 
+/* The ranges differ in the device only: then all of them are one range. */
+TEST_F(limit, ranges_that_an_unbind_makes_equal_count_as_one)
+{
+	char *buf = arena_anon(64 * PAGE_BYTES);
+	size_t i;
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, MOST * PAGE_BYTES,
+				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	for (i = 0; i < MOST; i += 2)
+		ASSERT_EQ(0, cmd_advise(self->fd, buf + i * PAGE_BYTES,
+					PAGE_BYTES, HMMRT_ADVICE_SET_ACCESSED_BY,
+					self->id, 0));
+	ASSERT_EQ(-ENOMEM, cmd_advise(self->fd, buf + (MOST + 1) * PAGE_BYTES,
+				      PAGE_BYTES, HMMRT_ADVICE_SET_NO_MIGRATE,
+				      0, 0));
+	session_unbind(&self->session, 0);
+	ASSERT_ATTRIBUTES(buf, MOST * PAGE_BYTES, HMMRT_RANGE_READ_MOSTLY, 0,
+			  NONE, NONE, 0);
+	for (i = 1; i < MOST; i++)
+		EXPECT_EQ(0, cmd_advise(self->fd,
+					buf + (MOST + 2 * i) * PAGE_BYTES,
+					PAGE_BYTES, HMMRT_ADVICE_SET_NO_MIGRATE,
+					0, 0));
+	EXPECT_EQ(-ENOMEM, cmd_advise(self->fd, buf + 63 * PAGE_BYTES,
+				      PAGE_BYTES, HMMRT_ADVICE_SET_NO_MIGRATE,
+				      0, 0));
+}
+
 TEST_F(limit, prefetches_over_the_limit_are_made_but_not_recorded)
 {
 	char *buf = arena_anon(64 * PAGE_BYTES);
