@@ -22,6 +22,12 @@ struct cgroup;
 struct hmmrt_block;
 struct hmmrt_charge;
 
+/*
+ * 2 MiB of device memory. @used_pages is the number of bits in @used, and the
+ * sum of the charges. A page that is not used has no charge and holds no
+ * duplicate. A chunk that is trimmed has no used pages and is not reserved. A
+ * chunk that is trimmed or reserved is on no list.
+ */
 struct hmmrt_chunk {
 	struct list_head link;		/* on vram->free, partial or full */
 	u64 offset;			/* in device memory */
@@ -66,6 +72,12 @@ struct hmmrt_region_cache {
 	struct hmmrt_region *region;
 };
 
+/*
+ * The memory of a device. @used_pages is the sum over all chunks, so it lies
+ * between what @partial_chunks and @full_chunks can have at least and at most.
+ * It is also the sum over @charged_accounts, which are @nr_charged accounts.
+ * When the device goes, all chunks are free and have no memory behind them.
+ */
 struct hmmrt_vram {
 	spinlock_t lock;		/* protects the lists and all chunks */
 	struct list_head free;	/* no used pages; populated chunks first */
@@ -146,6 +158,9 @@ struct hmmrt_quota_own {
 
 /*
  * The pages of a device charged to a process, or to all processes of a cgroup.
+ * A parent has at least as many as each of its children. Charging a page never
+ * exceeds a limit, but a limit may be set below what is charged. An account
+ * that is freed has no pages, no charges and no members.
  * Protected by vram->lock, except for fields that never change; see
  * mem_account.c.
  */

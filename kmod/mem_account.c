@@ -36,6 +36,7 @@
 
 #include "compat/cgroup.h"
 #include "mem.h"
+#include "mem_check.h"
 
 /*
  * Charges of an account to visit in search of one to evict. They are in order
@@ -263,6 +264,7 @@ void hmmrt_charge_pages(struct hmmrt_account *account,
 {
 	struct hmmrt_charge *charge = charge_find(account, chunk);
 	unsigned int end = index + npages;
+	struct hmmrt_account *above;
 
 	lockdep_assert_held(&account->dev->vram.lock);
 	if (!charge) {
@@ -273,13 +275,15 @@ void hmmrt_charge_pages(struct hmmrt_account *account,
 	charge->npages += npages;
 	for (; index < end; index++)
 		chunk->charged_to[index] = charge;
+	hmmrt_charges_check(&account->dev->vram, chunk);
 	if (!account->share.used) {
 		list_add_tail(&account->link,
 			      &account->dev->vram.charged_accounts);
 		account->dev->vram.nr_charged++;
 	}
-	for (; account; account = account->parent)
-		account->share.used += npages;
+	for (above = account; above; above = above->parent)
+		above->share.used += npages;
+	hmmrt_account_check(account);
 }
 
 /* Move clock hands off an account that leaves the charged list. */
@@ -308,12 +312,14 @@ bool hmmrt_uncharge(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 		list_del(&charge->account_link);
 		kfree(charge);
 	}
+	VM_WARN_ON_ONCE(!account->share.used);
 	for (above = account; above; above = above->parent)
 		above->share.used--;
 	if (account->share.used)
 		return false;
 	clock_hands_leave(vram, account);
 	list_del_init(&account->link);
+	VM_WARN_ON_ONCE(!vram->nr_charged);
 	vram->nr_charged--;
 	return hmmrt_account_retire(account);
 }
@@ -587,6 +593,7 @@ void hmmrt_claim_end(struct hmmrt_vram *vram, const struct hmmrt_chunk *chunk,
 	unsigned int i;
 
 	spin_lock_irq(&vram->lock);
+	VM_WARN_ON_ONCE(!chunk->reserved);
 	for_each_set_bit(i, pages, HMMRT_CHUNK_PAGES) {
 		charge = chunk->charged_to[i];
 		if (!charge || charge == last)
@@ -609,6 +616,8 @@ void hmmrt_account_free(struct hmmrt_account *account)
 {
 	if (!account)
 		return;
+	VM_WARN_ON_ONCE(account->share.used || account->members ||
+			!list_empty(&account->charges));
 	if (account->mm)
 		mmdrop(account->mm);
 	hmmrt_cgroup_put(account->cgroup);
@@ -632,6 +641,7 @@ bool hmmrt_account_retire(struct hmmrt_account *account)
 		for (above = account->parent; above; above = above->parent)
 			above->members--;
 	}
+	VM_WARN_ON_ONCE(!list_empty(&account->link));
 	list_add(&account->link, &vram->gone_accounts);
 	return true;
 }
@@ -643,6 +653,7 @@ void hmmrt_account_put(struct hmmrt_account *account)
 	bool gone;
 
 	spin_lock_irq(&dev->vram.lock);
+	VM_WARN_ON_ONCE(!account->holders);
 	account->holders--;
 	gone = hmmrt_account_retire(account);
 	spin_unlock_irq(&dev->vram.lock);
@@ -783,6 +794,7 @@ void hmmrt_accounts_destroy(struct hmmrt_device *dev)
 
 	hmmrt_accounts_sweep(dev);
 	accounts_free(&vram->group_accounts);
+	VM_WARN_ON_ONCE(vram->nr_charged || !list_empty(&vram->clock_hands));
 	WARN_ON_ONCE(!hash_empty(vram->accounts) ||
 		     !list_empty(&vram->charged_accounts));
 }

@@ -13,6 +13,7 @@
 
 #include "compat/cgroup.h"
 #include "mem.h"
+#include "mem_check.h"
 
 const struct hmmrt_quota_own hmmrt_no_quota = {
 	.set = { .limit = HMMRT_NO_LIMIT, .priority = HMMRT_PRIORITY_DEFAULT },
@@ -76,6 +77,7 @@ static void group_insert(struct hmmrt_vram *vram, struct hmmrt_account *group)
 			account->parent = group;
 	}
 	list_add(&group->link, &vram->group_accounts);
+	hmmrt_accounts_check(vram);
 }
 
 static void account_change_parent(struct hmmrt_account *account,
@@ -103,6 +105,7 @@ static void group_remove(struct hmmrt_vram *vram, struct hmmrt_account *group)
 	group->parent = NULL;
 	group->members = 0;
 	group->share.used = 0;
+	hmmrt_accounts_check(vram);
 }
 
 static bool is_no_group_quota(struct hmmrt_quota_set set)

@@ -152,8 +152,11 @@ u64 hmmrt_region_cache_offset(const struct hmmrt_region_cache *cache,
 struct hmmrt_chunk *hmmrt_region_chunk(struct hmmrt_region *region,
 				       const struct page *page)
 {
-	return &region->chunks[(page_to_pfn(page) - region->first_pfn) /
-			       HMMRT_CHUNK_PAGES];
+	unsigned long index = (page_to_pfn(page) - region->first_pfn) /
+			      HMMRT_CHUNK_PAGES;
+
+	VM_WARN_ON_ONCE(index >= region->nr_chunks);
+	return &region->chunks[index];
 }
 
 struct hmmrt_chunk *hmmrt_page_chunk(const struct page *page)
@@ -167,6 +170,8 @@ unsigned long hmmrt_chunk_pfn(struct hmmrt_device *dev,
 	struct hmmrt_region *region =
 		dev->vram.regions[chunk->offset / HMMRT_REGION_SIZE];
 
+	VM_WARN_ON_ONCE(chunk < region->chunks ||
+			chunk >= region->chunks + region->nr_chunks);
 	return region->first_pfn +
 	       ((chunk->offset - region->offset) >> PAGE_SHIFT);
 }

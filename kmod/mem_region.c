@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 
 #include "mem.h"
+#include "mem_check.h"
 
 /* The driver owns the address range of coherent memory. */
 static void pgmap_release_range(const struct dev_pagemap *pgmap)
@@ -80,6 +81,9 @@ static void region_publish(struct hmmrt_vram *vram, struct hmmrt_region *region)
 	unsigned int i;
 
 	spin_lock_irq(&vram->lock);
+	/* hmmrt_chunk_pfn() finds a region by its offset. */
+	VM_WARN_ON_ONCE(vram->nr_regions >= vram->max_regions ||
+			region->offset != vram->nr_regions * HMMRT_REGION_SIZE);
 	for (i = 0; i < region->nr_chunks; i++) {
 		struct hmmrt_chunk *chunk = &region->chunks[i];
 
@@ -169,6 +173,7 @@ void hmmrt_region_destroy(struct hmmrt_region *region)
 	hmmrt_region_forget(region, region->nr_chunks);
 	pgmap_destroy(&region->pgmap);
 	for (i = 0; i < region->nr_chunks; i++) {
+		hmmrt_chunk_check_gone(&region->chunks[i]);
 		kvfree(region->chunks[i].duplicate_of);
 		kfree(region->chunks[i].failures);
 	}

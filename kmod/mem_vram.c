@@ -46,6 +46,7 @@
 #include <linux/slab.h>
 
 #include "mem.h"
+#include "mem_check.h"
 
 #define TRIM_DELAY	(2 * HZ)
 /* Free chunks that keep their memory, because the next user is likely soon. */
@@ -72,6 +73,7 @@ static void chunk_move(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk)
 		list_move_tail(&chunk->link, list);
 	else
 		list_move(&chunk->link, list);
+	hmmrt_chunk_check(vram, chunk);
 }
 
 /* The fill level of a chunk has changed: update the statistics. */
@@ -100,8 +102,11 @@ static void chunk_free_page(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 	vram->used_pages--;
 	chunk->used_pages--;
 	chunk_count(vram, chunk->used_pages + 1, chunk->used_pages);
-	if (!chunk->used_pages || chunk->used_pages == HMMRT_CHUNK_PAGES - 1)
+	if (!chunk->used_pages || chunk->used_pages == HMMRT_CHUNK_PAGES - 1) {
 		chunk_move(vram, chunk);
+		hmmrt_charges_check(vram, chunk);
+	}
+	hmmrt_vram_check(vram);
 	if (chunk->used_pages)
 		return;
 	mod_delayed_work(system_dfl_wq, &vram->trim, TRIM_DELAY);
@@ -136,6 +141,8 @@ static bool chunk_take(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 	if (chunk->trimming || (chunk->reserved && chunk != reserved) ||
 	    find_next_bit(chunk->used, index + npages, index) < index + npages)
 		return false;
+	VM_WARN_ON_ONCE(memchr_inv(&chunk->charged_to[index], 0,
+				   npages * sizeof(chunk->charged_to[0])));
 	bitmap_set(chunk->used, index, npages);
 	chunk_count(vram, chunk->used_pages, chunk->used_pages + npages);
 	chunk->used_pages += npages;
@@ -143,6 +150,7 @@ static bool chunk_take(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
 	chunk->given = vram->given++;
 	hmmrt_charges_used(vram, chunk);
 	chunk_move(vram, chunk);
+	hmmrt_vram_check(vram);
 	return true;
 }
 
@@ -277,6 +285,7 @@ vram_take_charged(struct hmmrt_account *account, struct hmmrt_chunk *near,
 	u64 most;
 
 	spin_lock_irq(&vram->lock);
+	VM_WARN_ON_ONCE(reserved && !reserved->reserved);
 	most = hmmrt_account_left(account);
 	*npages = min_t(u64, *npages, most);
 	if (*npages)
@@ -380,8 +389,11 @@ unsigned int hmmrt_vram_alloc(struct hmmrt_account *account, unsigned int index,
 			break;
 		}
 		pfn = hmmrt_chunk_pfn(dev, chunk) + at;
-		for (i = 0; i < run; i++)
+		for (i = 0; i < run; i++) {
 			pages[done + i] = pfn_to_page(pfn + i);
+			/* A page that is in use would be given out twice. */
+			VM_WARN_ON_ONCE(page_ref_count(pages[done + i]));
+		}
 		done += run;
 		cond_resched();
 	}
@@ -430,6 +442,7 @@ struct hmmrt_chunk *hmmrt_vram_reserve(struct hmmrt_device *dev,
 	spin_lock_irq(&vram->lock);
 	chunk = hmmrt_claim_chunk(vram, claim, pages, cost);
 	if (!IS_ERR(chunk)) {
+		VM_WARN_ON_ONCE(chunk->reserved || !chunk->used_pages);
 		chunk->reserved = true;
 		chunk_move(vram, chunk);
 	}
@@ -443,6 +456,7 @@ void hmmrt_vram_unreserve(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 	struct hmmrt_vram *vram = &dev->vram;
 
 	spin_lock_irq(&vram->lock);
+	VM_WARN_ON_ONCE(!chunk->reserved);
 	chunk->reserved = false;
 	chunk_move(vram, chunk);
 	if (!chunk->used_pages)
@@ -510,9 +524,12 @@ void hmmrt_vram_note_duplicate(struct page *page, struct hmmrt_block *block)
 {
 	struct hmmrt_region *region = hmmrt_page_region(page);
 	struct hmmrt_chunk *chunk = hmmrt_region_chunk(region, page);
+	unsigned int index = hmmrt_page_index(page);
 
 	spin_lock_irq(&region->dev->vram.lock);
-	chunk->duplicate_of[hmmrt_page_index(page)] = block;
+	VM_WARN_ON_ONCE(!test_bit(index, chunk->used) ||
+			chunk->duplicate_of[index]);
+	chunk->duplicate_of[index] = block;
 	spin_unlock_irq(&region->dev->vram.lock);
 }
 
@@ -545,6 +562,8 @@ void hmmrt_vram_free_unused(struct hmmrt_device *dev, struct page **pages,
 	for (i = 0; i < npages; i++) {
 		if (!pages[i])
 			continue;
+		VM_WARN_ON_ONCE(hmmrt_page_device(pages[i]) != dev ||
+				page_ref_count(pages[i]));
 		chunk_free_page(&dev->vram, hmmrt_page_chunk(pages[i]),
 				hmmrt_page_index(pages[i]));
 	}
@@ -567,6 +586,8 @@ static struct hmmrt_chunk *trim_pick(struct hmmrt_vram *vram, unsigned int keep)
 		victim = NULL;
 	}
 	if (victim) {
+		hmmrt_chunk_check_unused(victim);
+		VM_WARN_ON_ONCE(vram->trimming || !vram->populated_chunks);
 		list_del_init(&victim->link);
 		victim->trimming = true;
 		vram->trimming = true;
@@ -638,6 +659,7 @@ void hmmrt_vram_destroy(struct hmmrt_device *dev)
 	/* Wait for readers that found a page of the device in a snapshot. */
 	synchronize_srcu(&hmmrt_srcu);
 	vram_trim(dev, 0);
+	hmmrt_vram_check_gone(vram);
 	hmmrt_accounts_destroy(dev);
 	for (i = 0; i < vram->nr_regions; i++)
 		hmmrt_region_destroy(vram->regions[i]);
