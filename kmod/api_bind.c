@@ -19,6 +19,7 @@
 #include <linux/slab.h>
 
 #include "api.h"
+#include "space_check.h"
 
 static atomic64_t last_serial = ATOMIC64_INIT(0);	/* of a binding */
 static LIST_HEAD(agents);
@@ -130,6 +131,7 @@ static void space_destroy(struct hmmrt_space *space)
 	hmmrt_pins_stop(&space->pins);
 	hmmrt_reap_stop(space);
 	hmmrt_spans_destroy(space);
+	hmmrt_space_check_gone(space);
 	mmu_notifier_unregister(&space->release_notifier, space->mm);
 	hmmrt_advice_destroy(space);
 	put_cred(space->cred);
@@ -248,6 +250,7 @@ struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 		kfree(binding);
 		return ERR_PTR(-EBUSY);
 	}
+	hmmrt_unbound_check(space, dev->id);
 	refcount_inc(&space->refs);
 	refcount_inc(&dev->users);
 	WRITE_ONCE(space->bound, space->bound | BIT(dev->id));
@@ -287,6 +290,7 @@ void hmmrt_unbind(struct hmmrt_binding *binding)
 	wait_for_completion(&binding->unused);
 	hmmrt_counting_stop(binding);
 	mutex_lock(&hmmrt_roles_lock);
+	VM_WARN_ON_ONCE(rcu_access_pointer(space->bindings[id]) != binding);
 	rcu_assign_pointer(space->bindings[id], NULL);
 	list_del(&binding->device_link);
 	mutex_unlock(&hmmrt_roles_lock);
@@ -300,7 +304,9 @@ void hmmrt_unbind(struct hmmrt_binding *binding)
 	 */
 	mutex_lock(&hmmrt_roles_lock);
 	list_del(&binding->agent_link);
+	VM_WARN_ON_ONCE(!(space->bound & BIT(id)));
 	WRITE_ONCE(space->bound, space->bound & ~BIT(id));
+	hmmrt_unbound_check(space, id);
 	mutex_unlock(&hmmrt_roles_lock);
 	wake_up_all(&space->unbound);
 	if (binding->agent)
@@ -308,6 +314,7 @@ void hmmrt_unbind(struct hmmrt_binding *binding)
 	hmmrt_account_put(binding->account);
 	hmmrt_device_put(binding->dev);
 	hmmrt_space_put(space);
+	VM_WARN_ON_ONCE(refcount_read(&binding->users));
 	kfree(binding);
 }
 EXPORT_SYMBOL_GPL(hmmrt_unbind);

@@ -96,6 +96,10 @@ void hmmrt_spans_forget_binding(struct hmmrt_binding *binding)
 			INIT_LIST_HEAD(&taken);
 			if (alive && wait)
 				block_migrate_back(binding, block, &wait);
+			/* Without the binding nothing gets an entry again. */
+			VM_WARN_ON_ONCE(!bitmap_empty(block->maps[device_id]
+							      ->mapped,
+						      HMMRT_BLOCK_PAGES));
 		}
 		hmmrt_block_put(block);
 	}

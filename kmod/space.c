@@ -31,6 +31,7 @@ struct hmmrt_space *hmmrt_space_find(struct mm_struct *mm)
 void hmmrt_space_publish(struct hmmrt_space *space)
 {
 	lockdep_assert_held(&hmmrt_roles_lock);
+	VM_WARN_ON_ONCE(hmmrt_space_find(space->mm));
 	hlist_add_head_rcu(&space->hash,
 			   &spaces[hash_ptr(space->mm, HASH_BITS(spaces))]);
 }

@@ -18,8 +18,9 @@
 #include "space_table.h"
 
 /*
- * A duplicate and its original. The original is held by a reference; the
- * duplicate is device memory with no reference.
+ * A duplicate and its original. The original is held by a reference, and is the
+ * page that the CPU has mapped; it is in system memory. The duplicate is memory
+ * of the device, with no reference. The device has it mapped, read-only.
  */
 struct hmmrt_duplicate {
 	struct list_head link;		/* on a list of duplicates to free */
@@ -32,7 +33,10 @@ struct hmmrt_duplicates {
 	struct hmmrt_duplicate *at[HMMRT_BLOCK_PAGES];
 };
 
-/* What one device has mapped of one block; protected by block->lock. */
+/*
+ * What one device has mapped of one block; protected by block->lock. Only a
+ * mapped page is in @writable or @local.
+ */
 struct hmmrt_block_map {
 	DECLARE_BITMAP(mapped, HMMRT_BLOCK_PAGES);
 	DECLARE_BITMAP(writable, HMMRT_BLOCK_PAGES);
@@ -48,8 +52,8 @@ struct hmmrt_block_map {
 	 */
 	unsigned int zapping;
 	/*
-	 * Ids of devices with memory that an entry here points to, or pointed
-	 * to.
+	 * Ids of other devices with memory that an entry here points to, or
+	 * pointed to.
 	 */
 	unsigned long peers;
 	bool remote;	/* an entry points, or pointed, to memory elsewhere */
@@ -57,6 +61,11 @@ struct hmmrt_block_map {
 	struct hmmrt_counts *counts;
 };
 
+/*
+ * 2 MiB of a space. Entries are written with a reference, for a device that is
+ * bound, and while nothing is @zapping. A block that is freed is on no list, has
+ * no owner in @exclusive, and no device has anything mapped.
+ */
 struct hmmrt_block {
 	unsigned long start;
 	struct hmmrt_span *span;
@@ -99,6 +108,7 @@ static inline unsigned int hmmrt_index_in_block(const struct hmmrt_block *block,
 	return (addr - block->start) >> PAGE_SHIFT;
 }
 
+/* 64 MiB of a space. A span that is freed has no blocks. */
 struct hmmrt_span {
 	struct mmu_interval_notifier notifier;
 	struct hmmrt_space *space;
@@ -110,8 +120,9 @@ struct hmmrt_span {
 };
 
 /*
- * Ranges of advice, see space_advice.c. Under space->advice_lock, except for
- * @used.
+ * Ranges of advice, see space_advice.c. They consist of whole pages, have some
+ * advice, and neither overlap nor are adjacent to a range with equal advice.
+ * Under space->advice_lock, except for @used.
  */
 struct hmmrt_advice_tree {
 	struct rb_root_cached root;
@@ -139,6 +150,11 @@ struct hmmrt_reap {
  */
 #define HMMRT_SPAN_UNMAPPED	XA_MARK_1
 
+/*
+ * The mirrored address space of a process. A device that is not bound has no
+ * binding and no peers here. A space that is freed has no device bound, and no
+ * blocks.
+ */
 struct hmmrt_space {
 	refcount_t refs;
 	struct mm_struct *mm;		/* held by mmgrab() */
@@ -197,7 +213,7 @@ struct hmmrt_space {
 
 /*
  * Pending faults of a binding, which no fault worker has taken; see
- * serve_queue.c.
+ * serve_queue.c. @nr_pending is the length of @pending.
  */
 struct hmmrt_fault_buffer {
 	spinlock_t lock;	/* protects the fields below, except @drained */
@@ -299,7 +315,8 @@ struct hmmrt_taken {
 
 /*
  * A thread that unmaps the pages that it evicts, see move_evict.c. Only that
- * thread uses the struct, because notifiers run in it; the list is shared.
+ * thread uses the struct, because notifiers run in it; the list is shared. A
+ * thread is on the list once at most.
  */
 struct hmmrt_evictor {
 	struct list_head link;		/* protected by evictors_lock */

@@ -94,6 +94,49 @@ static struct advised *advised_next(struct advised *advised,
 	return node ? container_of(node, struct advised, range) : NULL;
 }
 
+/* Check two ranges that follow each other: see struct hmmrt_advice_tree. */
+static void neighbours_check(const struct advised *one,
+			     const struct advised *two)
+{
+	VM_WARN_ON_ONCE(one->range.last >= two->range.start);
+	VM_WARN_ON_ONCE(one->range.last + 1 == two->range.start &&
+			advice_equal(&one->advice, &two->advice));
+}
+
+static void advised_check(struct advised *advised)
+{
+	struct rb_node *before = rb_prev(&advised->range.rb);
+	struct rb_node *after = rb_next(&advised->range.rb);
+
+	VM_WARN_ON_ONCE(!PAGE_ALIGNED(advised->range.start) ||
+			!PAGE_ALIGNED(advised->range.last + 1) ||
+			advised->range.start > advised->range.last);
+	VM_WARN_ON_ONCE(advice_equal(&advised->advice, &hmmrt_no_advice));
+	if (before)
+		neighbours_check(rb_entry(before, struct advised, range.rb),
+				 advised);
+	if (after)
+		neighbours_check(advised,
+				 rb_entry(after, struct advised, range.rb));
+}
+
+static void advised_insert(struct hmmrt_advice_tree *tree,
+			   struct advised *advised)
+{
+	interval_tree_insert(&advised->range, &tree->root);
+	tree->ranges++;
+	if (IS_ENABLED(CONFIG_DEBUG_VM))
+		advised_check(advised);
+}
+
+static void advised_remove(struct hmmrt_advice_tree *tree,
+			   struct advised *advised)
+{
+	interval_tree_remove(&advised->range, &tree->root);
+	tree->ranges--;
+	VM_WARN_ON_ONCE(RB_EMPTY_ROOT(&tree->root.rb_root) != !tree->ranges);
+}
+
 /* --- changing a range ----------------------------------------------------- */
 
 struct change {
@@ -215,8 +258,7 @@ static void ranges_take_out(struct hmmrt_advice_tree *tree,
 	struct advised *advised;
 
 	while ((advised = advised_first(&tree->root, first, last))) {
-		interval_tree_remove(&advised->range, &tree->root);
-		tree->ranges--;
+		advised_remove(tree, advised);
 		list_add_tail(&advised->link, &change->ranges);
 		cond_resched();
 	}
@@ -303,8 +345,7 @@ static void ranges_put_back(struct hmmrt_advice_tree *tree,
 	}
 	list_for_each_entry_safe(advised, next, &change->ranges, link) {
 		list_del(&advised->link);
-		interval_tree_insert(&advised->range, &tree->root);
-		tree->ranges++;
+		advised_insert(tree, advised);
 		cond_resched();
 	}
 }
@@ -492,12 +533,12 @@ void hmmrt_advice_forget_device(struct hmmrt_space *space, u32 id)
 	up_write(&space->advice_lock);
 }
 
-static void tree_destroy(struct rb_root_cached *tree)
+static void tree_destroy(struct hmmrt_advice_tree *tree)
 {
 	struct advised *advised;
 
-	while ((advised = advised_first(tree, 0, ULONG_MAX))) {
-		interval_tree_remove(&advised->range, tree);
+	while ((advised = advised_first(&tree->root, 0, ULONG_MAX))) {
+		advised_remove(tree, advised);
 		kfree(advised);
 		cond_resched();
 	}
@@ -505,8 +546,8 @@ static void tree_destroy(struct rb_root_cached *tree)
 
 void hmmrt_advice_destroy(struct hmmrt_space *space)
 {
-	tree_destroy(&space->advice.root);
-	tree_destroy(&space->prefetched.root);
+	tree_destroy(&space->advice);
+	tree_destroy(&space->prefetched);
 }
 
 void hmmrt_advice_init(struct hmmrt_space *space)
@@ -533,6 +574,7 @@ struct hmmrt_advice hmmrt_advice_lookup(const struct hmmrt_space *space,
 	struct rb_node *next;
 
 	lockdep_assert_held(&space->advice_lock);
+	VM_WARN_ON_ONCE(addr < *start || addr >= *end);
 	next = advised ? rb_next(&advised->range.rb) : rb_first_cached(tree);
 	if (advised && advised->range.last >= addr) {
 		advice = advised->advice;

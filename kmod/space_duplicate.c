@@ -71,6 +71,8 @@ void hmmrt_duplicates_take(struct hmmrt_block_map *map, unsigned int first,
 	for (i = first; i < first + count; i++) {
 		if (!map->duplicates->at[i])
 			continue;
+		/* The entry is removed first, so that no device reads it. */
+		VM_WARN_ON_ONCE(test_bit(i, map->mapped));
 		list_add_tail(&map->duplicates->at[i]->link, taken);
 		map->duplicates->at[i] = NULL;
 	}

@@ -61,6 +61,7 @@ void hmmrt_history_note(struct hmmrt_block *block, unsigned long addr,
 	unsigned int i = hmmrt_index_in_block(block, addr), end = i + n;
 
 	lockdep_assert_held(&block->migrate);
+	VM_WARN_ON_ONCE(addr < block->start || end > HMMRT_BLOCK_PAGES);
 	for (; block->history && i < end; i++)
 		WRITE_ONCE(block->history->words[i], word);
 }

@@ -33,6 +33,7 @@
 #include <linux/slab.h>
 
 #include "space.h"
+#include "space_check.h"
 #include "space_span.h"
 #include "trace.h"
 
@@ -42,6 +43,7 @@ static void block_page_range(const struct hmmrt_block *block,
 {
 	start = max(start, block->start);
 	end = min(end, block->start + HMMRT_BLOCK_SIZE);
+	VM_WARN_ON_ONCE(start >= end);
 	*first = hmmrt_index_in_block(block, start);
 	*count = (end - start) >> PAGE_SHIFT;
 }
@@ -92,7 +94,11 @@ unsigned long hmmrt_block_read_begin(struct hmmrt_block *block,
  */
 bool hmmrt_block_read_retry(const struct hmmrt_block *block, unsigned long seq)
 {
-	return READ_ONCE(block->invalidations) != seq;
+	unsigned long now = READ_ONCE(block->invalidations);
+
+	/* The count only grows: a greater @seq is of another block. */
+	VM_WARN_ON_ONCE((long)(now - seq) < 0);
+	return now != seq;
 }
 
 /* Ids of the devices that lost entries of a block, by block of the span. */
@@ -126,6 +132,7 @@ static void map_unmap(struct hmmrt_block *block, unsigned int id,
 	bitmap_clear(map->mapped, first, count);
 	bitmap_clear(map->writable, first, count);
 	bitmap_clear(map->local, first, count);
+	hmmrt_map_check(block, id);
 	hmmrt_duplicates_take(map, first, count, &taking->copies);
 	binding = hmmrt_space_binding(block->span->space, id);
 	if (binding)
@@ -239,8 +246,10 @@ static void block_zapped(struct hmmrt_block *block, unsigned long zapping)
 	unsigned int id;
 
 	mutex_lock(&block->lock);
-	for_each_set_bit(id, &zapping, HMMRT_MAX_DEVICES)
+	for_each_set_bit(id, &zapping, HMMRT_MAX_DEVICES) {
+		VM_WARN_ON_ONCE(!block->maps[id]->zapping);
 		block->maps[id]->zapping--;
+	}
 	mutex_unlock(&block->lock);
 }
 
@@ -289,31 +298,6 @@ static bool block_has(const struct hmmrt_block *block, unsigned int first,
 static DEFINE_SPINLOCK(evictors_lock);
 static LIST_HEAD(evictors);
 
-/**
- * hmmrt_evictor_begin() - the calling thread will unmap pages to evict
- * @evictor: must stay valid until hmmrt_evictor_end()
- * @dev: the device that evicts them
- * @for_alloc: another allocation waits for their memory
- */
-void hmmrt_evictor_begin(struct hmmrt_evictor *evictor,
-			 struct hmmrt_device *dev, bool for_alloc)
-{
-	evictor->task = current;
-	evictor->dev = dev;
-	evictor->for_alloc = for_alloc;
-	evictor->nr_taken = 0;
-	spin_lock(&evictors_lock);
-	list_add(&evictor->link, &evictors);
-	spin_unlock(&evictors_lock);
-}
-
-void hmmrt_evictor_end(struct hmmrt_evictor *evictor)
-{
-	spin_lock(&evictors_lock);
-	list_del(&evictor->link);
-	spin_unlock(&evictors_lock);
-}
-
 /* The entry of the calling thread if it is evicting pages, or NULL. */
 static struct hmmrt_evictor *current_evictor(void)
 {
@@ -331,6 +315,34 @@ static struct hmmrt_evictor *current_evictor(void)
 	}
 	spin_unlock(&evictors_lock);
 	return found;
+}
+
+/**
+ * hmmrt_evictor_begin() - the calling thread will unmap pages to evict
+ * @evictor: must stay valid until hmmrt_evictor_end()
+ * @dev: the device that evicts them
+ * @for_alloc: another allocation waits for their memory
+ */
+void hmmrt_evictor_begin(struct hmmrt_evictor *evictor,
+			 struct hmmrt_device *dev, bool for_alloc)
+{
+	VM_WARN_ON_ONCE(current_evictor());
+	evictor->task = current;
+	evictor->dev = dev;
+	evictor->for_alloc = for_alloc;
+	evictor->nr_taken = 0;
+	spin_lock(&evictors_lock);
+	list_add(&evictor->link, &evictors);
+	spin_unlock(&evictors_lock);
+}
+
+void hmmrt_evictor_end(struct hmmrt_evictor *evictor)
+{
+	VM_WARN_ON_ONCE(evictor->nr_taken > HMMRT_EVICTOR_BLOCKS);
+	VM_WARN_ON_ONCE(current_evictor() != evictor);
+	spin_lock(&evictors_lock);
+	list_del(&evictor->link);
+	spin_unlock(&evictors_lock);
 }
 
 /* The entries taken from the block so far, or NULL. */

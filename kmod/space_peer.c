@@ -61,6 +61,7 @@ static void block_revoke(struct hmmrt_binding *binding,
 	mutex_unlock(&block->lock);
 	binding->dev->ops->invalidate(binding, block->start, end);
 	mutex_lock(&block->lock);
+	VM_WARN_ON_ONCE(!map->zapping);
 	map->zapping--;
 	mutex_unlock(&block->lock);
 	hmmrt_duplicates_free(&taken);

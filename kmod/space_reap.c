@@ -32,6 +32,7 @@
 #include <linux/slab.h>
 
 #include "space.h"
+#include "space_check.h"
 
 /* Delay from the first notification, so that one scan handles many. */
 #define REAP_DELAY	max(HZ / 20, 1)
@@ -184,8 +185,10 @@ static void reaped_free(struct reaped *reaped)
 	synchronize_srcu(&hmmrt_srcu);
 	list_for_each_entry_safe(block, next_block, &reaped->blocks, reaped)
 		hmmrt_block_destroy(block);
-	list_for_each_entry_safe(span, next_span, &reaped->spans, reaped)
+	list_for_each_entry_safe(span, next_span, &reaped->spans, reaped) {
+		hmmrt_span_check_gone(span);
 		kfree(span);
+	}
 }
 
 static void reap_queue(struct hmmrt_space *space)

@@ -21,6 +21,7 @@
 static bool remap_add(struct hmmrt_space *space, struct hmmrt_block *block)
 {
 	lockdep_assert_held(&space->remap_lock);
+	VM_WARN_ON_ONCE(block->span->borrowed);
 	if (space->remap_ended)
 		return false;
 	if (!list_empty(&block->remap))

@@ -17,6 +17,7 @@
 #include <linux/slab.h>
 
 #include "space.h"
+#include "space_check.h"
 #include "space_span.h"
 
 static struct hmmrt_span *span_create(struct hmmrt_space *space,
@@ -212,6 +213,8 @@ static struct hmmrt_block *block_create(struct hmmrt_span *span,
 
 	if (!block)
 		return NULL;
+	VM_WARN_ON_ONCE(!IS_ALIGNED(start, HMMRT_BLOCK_SIZE) ||
+			span_block(span, start));
 	/* Initialised before hmmrt_block_find() and the notifier see it. */
 	smp_store_release(&span->blocks[index_in_span(span, start)], block);
 	return block;
@@ -286,6 +289,7 @@ void hmmrt_block_destroy(struct hmmrt_block *block)
 {
 	unsigned int id;
 
+	hmmrt_block_check_gone(block);
 	atomic_long_dec(&block->span->space->nr_blocks);
 
 	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {

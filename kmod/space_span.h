@@ -6,6 +6,8 @@
 #ifndef _HMMRT_SPACE_SPAN_H
 #define _HMMRT_SPACE_SPAN_H
 
+#include <linux/mmdebug.h>
+
 #include "space.h"
 
 extern const struct mmu_interval_notifier_ops hmmrt_span_notifier_ops;
@@ -14,6 +16,7 @@ extern const struct mmu_interval_notifier_ops hmmrt_span_notifier_ops;
 static inline unsigned int index_in_span(const struct hmmrt_span *span,
 					 unsigned long addr)
 {
+	VM_WARN_ON_ONCE(addr - span->start >= HMMRT_SPAN_SIZE);
 	return (addr - span->start) >> HMMRT_BLOCK_SHIFT;
 }
 

@@ -90,6 +90,7 @@ static bool turn_wait_begin(struct hmmrt_block *block,
 
 void hmmrt_turn_wait_cancel(struct hmmrt_turn_wait *wait)
 {
+	VM_WARN_ON_ONCE(wait->turn && atomic_read(&wait->turn->waits) != 1);
 	if (wait->turn)
 		atomic_set_release(&wait->turn->waits, 0);
 	wait->turn = NULL;
