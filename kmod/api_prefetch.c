@@ -32,6 +32,17 @@ static u8 __user *outcomes_ptr(const struct hmmrt_prefetch *arg,
 	       ((addr - arg->addr) >> PAGE_SHIFT);
 }
 
+/* Returns how many pages have an outcome that was counted. */
+static u64 outcomes_counted(const struct hmmrt_prefetch *arg)
+{
+	u64 n = arg->out_pages_moved + arg->out_pages_there;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(arg->out_stayed); i++)
+		n += arg->out_stayed[i];
+	return n;
+}
+
 static void count_outcome(struct hmmrt_prefetch *arg, u8 outcome,
 			  unsigned long n)
 {
@@ -417,6 +428,8 @@ int hmmrt_ioc_prefetch(struct hmmrt_space *space, void *data)
 	}
 	for (addr = arg->addr; !rc && addr < end; addr = next)
 		rc = prefetch_step(&prefetch, addr, end, &next);
+	/* Each page has one outcome. */
+	VM_WARN_ON_ONCE(!rc && outcomes_counted(arg) != arg->len >> PAGE_SHIFT);
 	mmput(space->mm);
 out_put:
 	if (prefetch.binding)

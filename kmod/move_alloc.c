@@ -158,6 +158,22 @@ static unsigned int count_wanted(const struct hmmrt_request *req,
 	return n;
 }
 
+/* Check that exactly the wanted pages got memory, @got of them. */
+static void alloc_check(const struct hmmrt_request *req, unsigned int first,
+			unsigned int end, struct page **pages, unsigned int got)
+{
+	unsigned int i, n = 0;
+
+	if (!IS_ENABLED(CONFIG_DEBUG_VM))
+		return;
+	VM_WARN_ON_ONCE(end > hmmrt_request_pages(req));
+	for (i = first; i < end; i++) {
+		VM_WARN_ON_ONCE(pages[i - first] && !test_bit(i, req->wanted));
+		n += !!pages[i - first];
+	}
+	VM_WARN_ON_ONCE(n != got);
+}
+
 /**
  * hmmrt_request_alloc_pages() - allocate device memory for a request
  * @req: req->wanted says for which pages of its window
@@ -180,6 +196,7 @@ int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 	memset(pages, 0, (end - first) * sizeof(*pages));
 	req->retry.regions_seen = READ_ONCE(dev->vram.nr_regions);
 	*got = alloc_runs(req, first, end, pages, near);
+	alloc_check(req, first, end, pages, *got);
 	hmmrt_evict_ahead(dev);
 	step = refill_step(req);
 	if (step != HMMRT_STEP_NONE) {

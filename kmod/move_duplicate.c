@@ -56,6 +56,7 @@
 #include <linux/swapops.h>
 
 #include "move.h"
+#include "space_check.h"
 #include "trace.h"
 
 static bool block_has_duplicates(struct hmmrt_block *block)
@@ -382,6 +383,7 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 		mutex_unlock(&block->lock);
 		return -EAGAIN;
 	}
+	hmmrt_mapper_check(block, binding);
 	for (i = 0; i < run->count; i++) {
 		struct page **to = &req->pages[run->first + i];
 		struct hmmrt_duplicate *duplicate;
@@ -390,6 +392,8 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 		/* A present entry must be removed first, not replaced. */
 		if (!from[i] || test_bit(base + i, map->mapped))
 			continue;
+		VM_WARN_ON_ONCE(list_empty(spare) ||
+				map->duplicates->at[base + i]);
 		duplicate =
 			list_first_entry(spare, struct hmmrt_duplicate, link);
 		list_del(&duplicate->link);
@@ -406,10 +410,12 @@ static int commit_run(struct hmmrt_request *req, const struct run *run,
 		__set_bit(base + i, map->local);
 		__set_bit(base + i, map->mapped);
 		__clear_bit(base + i, map->writable);
+		hmmrt_duplicate_check(map, base + i, binding->dev);
 		hmmrt_outcome_set(req, hmmrt_request_addr(req, run->first + i), 1,
 				  HMMRT_OUTCOME_MOVED);
 		req->result.copied++;
 	}
+	hmmrt_map_check(block, binding->dev->id);
 	binding->dev->ops->map(binding, run_start(req, run), ptes, run->count);
 	mutex_unlock(&block->lock);
 	return 0;
@@ -697,6 +703,7 @@ int hmmrt_duplicate_window(struct hmmrt_request *req)
 	int rc;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
+	hmmrt_request_check(req);
 	if (!hmmrt_duplicates_work())
 		return 0;
 	rc = hmmrt_block_migrate_lock(req->block);

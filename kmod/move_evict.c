@@ -507,6 +507,7 @@ static unsigned int evict_chunk(struct hmmrt_device *dev,
 	unsigned int gone;
 
 	evict_duplicates(dev, chunk, pages, mode == EVICT_FOR_ALLOC);
+	VM_WARN_ON_ONCE(mode == EVICT_FOR_ALLOC && !chunk->reserved);
 	evict->entries = hmmrt_chunk_used(dev, chunk, pages, evict->src);
 	if (mode == EVICT_FOR_ALLOC)
 		INIT_LIST_HEAD(&evict->spare);

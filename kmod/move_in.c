@@ -330,6 +330,7 @@ static void assign_vram(struct hmmrt_request *req, struct migrate_vma *args,
 			note_stays(req, addr, n, why_unassigned(req, addr));
 			continue;
 		}
+		VM_WARN_ON_ONCE(hmmrt_page_device(pages[i]) != dev);
 		if (args->src[i] & HMMRT_PFN_COMPOUND) {
 			assign_huge(args, pages);
 			return;
@@ -466,6 +467,7 @@ static int move_planned(struct hmmrt_request *req, unsigned int *from)
 	*from = hmmrt_request_pages(req);
 	if (rc || plan.first >= plan.end)
 		return rc;
+	hmmrt_request_check(req);
 	if (req->duplicate)
 		*from = plan.end;
 	rc = hmmrt_request_alloc_pages(req, plan.first, plan.end, req->pages,

@@ -380,6 +380,7 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 	int rc = 0;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
+	hmmrt_request_check(req);
 	to = kvmalloc(sizeof(*to), GFP_KERNEL);
 	if (!to)
 		return -ENOMEM;
@@ -497,6 +498,7 @@ static bool orphan_trylock(struct page *page)
 static void orphan_unlock(struct page *page)
 {
 	spin_lock(&orphans_lock);
+	VM_WARN_ON_ONCE(*orphan_slot(page) != page);
 	*orphan_slot(page) = NULL;
 	spin_unlock(&orphans_lock);
 }
@@ -609,6 +611,10 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	struct host_arrays *arrays;
 	vm_fault_t ret = 0;
 
+	VM_WARN_ON_ONCE(vmf->address < args->start ||
+			vmf->address >= args->end);
+	if (block)
+		hmmrt_window_check(block, args->start, args->end);
 	arrays = kvmalloc(sizeof(*arrays), GFP_KERNEL);
 	if (!arrays)
 		return VM_FAULT_OOM;

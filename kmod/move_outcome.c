@@ -24,6 +24,7 @@ void hmmrt_outcome_set(struct hmmrt_request *req, unsigned long addr,
 {
 	unsigned int i = hmmrt_index_in_block(req->block, addr), end = i + n;
 
+	VM_WARN_ON_ONCE(addr < req->block->start || end > HMMRT_BLOCK_PAGES);
 	for (; i < end; i++)
 		if (req->outcomes[i] != HMMRT_OUTCOME_MOVED)
 			req->outcomes[i] = outcome;

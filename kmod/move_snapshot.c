@@ -43,6 +43,8 @@ int hmmrt_block_snapshot(struct hmmrt_block *block, struct hmm_range *range,
 	int rc = -EBUSY;
 
 	lockdep_assert_held(&block->span->space->mm->mmap_lock);
+	/* Only invalidations of this block make the snapshot stale. */
+	hmmrt_window_check(block, range->start, range->end);
 	range->notifier = &block->span->notifier;
 	for (try = 0; rc == -EBUSY && try < SNAPSHOT_TRIES; try++) {
 		memset(range->hmm_pfns, 0, bytes);

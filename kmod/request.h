@@ -3,6 +3,8 @@
 #ifndef _HMMRT_REQUEST_H
 #define _HMMRT_REQUEST_H
 
+#include <linux/mmdebug.h>
+
 #include "space.h"
 
 /* How long a fault is retried before -EAGAIN goes to the device. */
@@ -77,7 +79,9 @@ struct hmmrt_request_result {
 
 /*
  * The attempts to serve part of a block to a device: a fault, or a prefetch
- * (access == 0). It is large, so it is allocated and not on the stack.
+ * (access == 0). It is large, so it is allocated and not on the stack. While the
+ * mmap_lock is held for an attempt, its window lies within the block and one
+ * mapping, and has the page to serve.
  */
 struct hmmrt_request {
 	struct hmmrt_binding *binding;
@@ -186,6 +190,26 @@ hmmrt_request_index_in_block(const struct hmmrt_request *req, unsigned int i)
 static inline unsigned int hmmrt_request_index(const struct hmmrt_request *req)
 {
 	return (req->addr - req->start) >> PAGE_SHIFT;
+}
+
+/* Check that the window lies in the block, and is made of whole pages. */
+static inline void hmmrt_window_check(const struct hmmrt_block *block,
+				      unsigned long start, unsigned long end)
+{
+	VM_WARN_ON_ONCE(!PAGE_ALIGNED(start) || !PAGE_ALIGNED(end));
+	VM_WARN_ON_ONCE(start < block->start || start >= end ||
+			end > block->start + HMMRT_BLOCK_SIZE);
+}
+
+/* The same for a request: see struct hmmrt_request. Context: mmap_lock held. */
+static inline void hmmrt_request_check(const struct hmmrt_request *req)
+{
+	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
+	hmmrt_window_check(req->block, req->start, req->end);
+	VM_WARN_ON_ONCE(req->start < req->vma->vm_start ||
+			req->end > req->vma->vm_end);
+	VM_WARN_ON_ONCE(req->access &&
+			(req->addr < req->start || req->addr >= req->end));
 }
 
 #endif /* _HMMRT_REQUEST_H */
