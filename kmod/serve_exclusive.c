@@ -50,6 +50,7 @@
 #include <linux/userfaultfd_k.h>
 
 #include "serve.h"
+#include "space_check.h"
 
 /*
  * The mmap_lock is not dropped: the caller may hold the binding, and the faults
@@ -131,6 +132,7 @@ static unsigned long block_watch(struct hmmrt_block *block, const void *owner)
 	unsigned long revoked;
 
 	mutex_lock(&block->lock);
+	VM_WARN_ON_ONCE(block->exclusive);
 	block->exclusive = owner;
 	revoked = block->revoked;
 	mutex_unlock(&block->lock);
@@ -153,6 +155,7 @@ static int map_atomic(struct hmmrt_request *req, struct page **pages)
 	int rc = 0;
 
 	lockdep_assert_held(&block->lock);
+	hmmrt_mapper_check(block, binding);
 	for (i = 0; i < n; i++) {
 		req->ptes[i] = 0;
 		if (!pages[i]) {
@@ -166,6 +169,8 @@ static int map_atomic(struct hmmrt_request *req, struct page **pages)
 		req->ptes[i] = HMMRT_PTE_VALID | HMMRT_PTE_WRITE |
 			       HMMRT_PTE_ATOMIC |
 			       PFN_PHYS(page_to_pfn(pages[i]));
+		VM_WARN_ON_ONCE(!PageLocked(pages[i]) ||
+				test_bit(base + i, map->mapped));
 		/*
 		 * Not marked writable: an ordinary write fault ends exclusive
 		 * access.
@@ -174,6 +179,7 @@ static int map_atomic(struct hmmrt_request *req, struct page **pages)
 		folio_mark_dirty(page_folio(pages[i]));
 		mapped++;
 	}
+	hmmrt_map_check(block, binding->dev->id);
 	binding->dev->ops->map(binding, req->start, req->ptes, n);
 	atomic64_add(mapped, &binding->mapped_pages);
 	atomic64_add(mapped, &binding->remote_pages);
@@ -211,6 +217,7 @@ static int make_exclusive_locked(struct hmmrt_request *req)
 	got = hmmrt_make_device_exclusive(req->vma->vm_mm, req->start, req->end,
 					  pages, req);
 	mutex_lock(&block->lock);
+	VM_WARN_ON_ONCE(block->exclusive != req);
 	block->exclusive = NULL;
 	if (got < 0)
 		rc = got;

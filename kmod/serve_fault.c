@@ -166,6 +166,7 @@ static void mark_faulted(struct batch *batch, struct hmmrt_request *req,
 	for (; first < end; first++) {
 		unsigned long offset = batch->faults[first].addr - block->start;
 
+		VM_WARN_ON_ONCE(offset >= HMMRT_BLOCK_SIZE);
 		n += !__test_and_set_bit(offset >> PAGE_SHIFT, req->faulted);
 	}
 	/* With nowait the fault may come again; it is counted once answered. */
@@ -247,6 +248,7 @@ static void batch_take(struct batch *batch)
 			.access = queued->access,
 			.queued = queued,
 		};
+	VM_WARN_ON_ONCE(batch->n > pending + 1);
 	batch->faults = faults;
 	hmmrt_batch_sort(batch->faults, batch->n);
 }
@@ -403,6 +405,9 @@ static void batch_end(struct batch *batch)
 	    !list_empty(&batch->answered))
 		batch_replay(batch);
 	hmmrt_queue_put_back(&binding->faults, &batch->taken);
+	/* No lane is left waiting. */
+	VM_WARN_ON_ONCE(!list_empty(&batch->answered) ||
+			!list_empty(&batch->taken));
 	/* Otherwise the fault comes again when the page is present. */
 	if (batch->nowait && batch->rc != -ENOLCK)
 		batch_count(batch);

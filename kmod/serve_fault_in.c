@@ -54,6 +54,8 @@ static void fault_in_put(struct hmmrt_fault_in *fault_in)
 {
 	if (!refcount_dec_and_test(&fault_in->refs))
 		return;
+	/* Called, or detached: the driver waits for nothing. */
+	VM_WARN_ON_ONCE(fault_in->done);
 	put_cred(fault_in->cred);
 	kfree(fault_in);
 }

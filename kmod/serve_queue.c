@@ -22,6 +22,7 @@
  *            queued faults.
  */
 #include <linux/cpumask.h>
+#include <linux/mmdebug.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
@@ -48,6 +49,14 @@ void hmmrt_queue_check_empty(struct hmmrt_binding *binding)
 	spin_unlock(&buffer->lock);
 }
 
+/* Check the buffer after a change: see struct hmmrt_fault_buffer. */
+static void buffer_check(const struct hmmrt_fault_buffer *buffer)
+{
+	lockdep_assert_held(&buffer->lock);
+	VM_WARN_ON_ONCE(list_empty(&buffer->pending) != !buffer->nr_pending);
+	VM_WARN_ON_ONCE(buffer->nr_pending && !buffer->workers);
+}
+
 /* --- queued faults -------------------------------------------------------- */
 
 struct hmmrt_queued_fault *hmmrt_queued_alloc(unsigned long addr,
@@ -68,8 +77,10 @@ struct hmmrt_queued_fault *hmmrt_queued_alloc(unsigned long addr,
 
 void hmmrt_queued_put(struct hmmrt_queued_fault *queued)
 {
-	if (refcount_dec_and_test(&queued->refs))
-		kfree(queued);
+	if (!refcount_dec_and_test(&queued->refs))
+		return;
+	VM_WARN_ON_ONCE(!list_empty(&queued->link));
+	kfree(queued);
 }
 
 /* Wake the lanes. Their states were set under the lock before. */
@@ -95,6 +106,7 @@ void hmmrt_queue_replay(struct hmmrt_binding *binding, struct list_head *list,
 
 	spin_lock(&buffer->lock);
 	list_for_each_entry(queued, list, link) {
+		VM_WARN_ON_ONCE(queued->state != HMMRT_QUEUED_TAKEN);
 		queued->state = HMMRT_QUEUED_ANSWERED;
 		queued->once = once;
 		queued->drains = buffer->drains;
@@ -116,11 +128,14 @@ unsigned int hmmrt_queue_take(struct hmmrt_fault_buffer *buffer,
 	list_for_each_entry_safe(queued, next, &buffer->pending, link) {
 		if (n == most)
 			break;
+		VM_WARN_ON_ONCE(queued->state != HMMRT_QUEUED_PENDING ||
+				queued->left);
 		queued->state = HMMRT_QUEUED_TAKEN;
 		list_move_tail(&queued->link, taken);
 		n++;
 	}
 	WRITE_ONCE(buffer->nr_pending, buffer->nr_pending - n);
+	buffer_check(buffer);
 	spin_unlock(&buffer->lock);
 	return n;
 }
@@ -149,6 +164,7 @@ void hmmrt_queue_put_back(struct hmmrt_fault_buffer *buffer,
 	}
 	list_splice_init(taken, &buffer->pending);
 	WRITE_ONCE(buffer->nr_pending, buffer->nr_pending + n);
+	buffer_check(buffer);
 	spin_unlock(&buffer->lock);
 	wake_all_of(&left);
 }
@@ -194,6 +210,7 @@ bool hmmrt_worker_take_or_queue(struct hmmrt_binding *binding,
 		list_add_tail(&queued->link, &buffer->pending);
 		WRITE_ONCE(buffer->nr_pending, buffer->nr_pending + 1);
 	}
+	buffer_check(buffer);
 	spin_unlock(&buffer->lock);
 	return taken;
 }
@@ -226,8 +243,10 @@ void hmmrt_worker_give(struct hmmrt_binding *binding)
 	LIST_HEAD(list);
 
 	spin_lock(&buffer->lock);
+	VM_WARN_ON_ONCE(!buffer->workers);
 	buffer->workers--;
 	workers_fill(buffer, most, &list);
+	buffer_check(buffer);
 	drained = !buffer->workers;
 	if (drained)
 		WRITE_ONCE(buffer->drains, buffer->drains + 1);
@@ -313,6 +332,7 @@ hmmrt_queued_leave(struct hmmrt_fault_buffer *buffer,
 		list_del_init(&queued->link);
 		WRITE_ONCE(buffer->nr_pending, buffer->nr_pending - 1);
 	}
+	buffer_check(buffer);
 	spin_unlock(&buffer->lock);
 	if (state == HMMRT_QUEUED_PENDING)
 		hmmrt_queued_put(queued);

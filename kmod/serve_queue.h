@@ -7,6 +7,10 @@
 
 #include "serve.h"
 
+/*
+ * A pending fault is taken and then answered, or its lane gets a permit. A fault
+ * worker may put a fault back instead of answering it.
+ */
 enum hmmrt_queued_state {
 	HMMRT_QUEUED_PENDING,		/* in the buffer */
 	HMMRT_QUEUED_TAKEN,		/* a fault worker has it */
@@ -14,6 +18,7 @@ enum hmmrt_queued_state {
 	HMMRT_QUEUED_ANSWERED,	/* @rc is valid */
 };
 
+/* A fault that waits for a fault worker. It is on no list when it is freed. */
 struct hmmrt_queued_fault {
 	refcount_t refs;
 	struct list_head link;	/* in the buffer, or the fault worker's list */

@@ -47,6 +47,7 @@
 #include <linux/userfaultfd_k.h>
 
 #include "serve.h"
+#include "space_check.h"
 #include "trace.h"
 
 /*
@@ -419,6 +420,37 @@ static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
 	return pte | pte_target(req, dev, cache, page);
 }
 
+/* Check an entry for page @index of the block, before it is recorded. */
+static void entry_check(const struct hmmrt_request *req,
+			const struct hmmrt_block_map *map, unsigned int index,
+			hmmrt_pte_t pte)
+{
+	lockdep_assert_held(&req->block->lock);
+	/* A device has the permissions of the mapping, never more. */
+	VM_WARN_ON_ONCE((pte & HMMRT_PTE_WRITE) && !req->write);
+	/* A page that left the device's own memory lost its entry first. */
+	VM_WARN_ON_ONCE(!(pte & HMMRT_PTE_DEVICE) &&
+			test_bit(index, map->local));
+	VM_WARN_ON_ONCE((pte & HMMRT_PTE_DEVICE) &&
+			(pte & HMMRT_PTE_ADDR) >=
+				req->binding->dev->vram.size);
+}
+
+/*
+ * Check a duplicate, and that the CPU has its original mapped, if any page:
+ * @pfn is of the snapshot.
+ */
+static void duplicate_check(const struct hmmrt_request *req,
+			    const struct hmmrt_block_map *map,
+			    unsigned int index, unsigned long pfn)
+{
+	const struct hmmrt_duplicate *duplicate = map->duplicates->at[index];
+
+	hmmrt_duplicate_check(map, index, req->binding->dev);
+	VM_WARN_ON_ONCE((pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR) &&
+			hmm_pfn_to_page(pfn) != duplicate->original);
+}
+
 /* Turn the snapshot into entries of the device, if it is still valid. */
 static int window_commit(struct hmmrt_request *req)
 {
@@ -434,12 +466,14 @@ static int window_commit(struct hmmrt_request *req)
 		mutex_unlock(&block->lock);
 		return -EAGAIN;
 	}
+	hmmrt_mapper_check(block, binding);
 	for (i = 0; i < n; i++) {
 		struct page *duplicate = hmmrt_duplicate_page(map, base + i);
 
 		if (duplicate) {
 			/* A duplicated page must not be writable. */
 			WARN_ON_ONCE(req->pfns[i] & HMM_PFN_WRITE);
+			duplicate_check(req, map, base + i, req->pfns[i]);
 			req->ptes[i] = duplicate_pte(req, duplicate);
 			continue;
 		}
@@ -453,6 +487,7 @@ static int window_commit(struct hmmrt_request *req)
 		 */
 		if (test_bit(base + i, map->writable))
 			req->ptes[i] |= HMMRT_PTE_WRITE;
+		entry_check(req, map, base + i, req->ptes[i]);
 		mapped += !test_bit(base + i, map->mapped);
 		remote += !(req->ptes[i] & HMMRT_PTE_DEVICE) &&
 			  !test_bit(base + i, map->mapped);
@@ -467,6 +502,7 @@ static int window_commit(struct hmmrt_request *req)
 		if (req->ptes[i] & HMMRT_PTE_WRITE)
 			__set_bit(base + i, map->writable);
 	}
+	hmmrt_map_check(block, binding->dev->id);
 	binding->dev->ops->map(binding, req->start, req->ptes, n);
 	mutex_unlock(&block->lock);
 
@@ -535,6 +571,7 @@ int hmmrt_window_map(struct hmmrt_request *req, bool migrate)
 	int rc = 0;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
+	hmmrt_request_check(req);
 	req->exec = req->vma->vm_flags & VM_EXEC;
 	req->write = req->vma->vm_flags & VM_WRITE;
 	/*
