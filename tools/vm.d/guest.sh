@@ -156,7 +156,7 @@ qemu_arguments() {
 	# An emulated processor does not announce a reliable TSC. The other clocks are devices of QEMU: reading one
 	# stops all processors.
 	[[ $ACCEL != tcg* ]] || options+=" tsc=reliable"
-	printf '%s\n' -machine "q35,max-ram-below-4g=${MEMORY_LOW_MIB}M" -accel "$ACCEL" \
+	printf '%s\n' -machine "q35,pit=off,max-ram-below-4g=${MEMORY_LOW_MIB}M" -accel "$ACCEL" \
 		-cpu max,erms=off,fsrm=off -smp "$CPUS" -m "$((MEMORY_MIB + reserved))M" \
 		-nodefaults -display none -no-reboot -serial "file:$RUN_DIR/serial" \
 		-kernel "$KERNEL_IMAGE" -initrd "$RUN_DIR/initramfs.cpio" \
