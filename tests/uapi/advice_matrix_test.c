@@ -221,6 +221,8 @@ FIXTURE(matrix)
 FIXTURE_SETUP(matrix)
 {
 	ASSERT_EQ(0, world_start(&self->world));
+	/* A page takes three turns at most: one by the access, two by reads. */
+	ASSERT_EQ(0, world_permit_turns(&self->world, 8));
 }
 
 FIXTURE_TEARDOWN(matrix)

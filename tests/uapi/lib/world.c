@@ -7,11 +7,8 @@
 
 #include "world.h"
 
-/*
- * A number of turns below the thrashing limit, and a pause that resets the
- * count.
- */
-#define TURNS_FEW 3
+/* The modules' limit of thrashing, and a pause that resets the count. */
+#define TURNS_USUAL 3
 #define TURNS_PAUSE_US 120000
 
 /* Time limit for AccessedBy entries, which a worker thread makes. */
@@ -160,11 +157,11 @@ static bool has_entry(const struct page *page, unsigned int dev, bool write)
  * Waits before the page migrates so often that it would be left in system
  * memory.
  */
-static void count_turn(struct page *page)
+static void count_turn(const struct world *world, struct page *page)
 {
 	unsigned int *turns = &page->turns[page->addr > page->other_addr];
 
-	if (++*turns < TURNS_FEW)
+	if (++*turns < world->turns_max)
 		return;
 	usleep(TURNS_PAUSE_US);
 	*turns = 0;
@@ -190,7 +187,7 @@ static struct expected device_touches(struct world *world, struct page *page,
 		page->at = ON_HOST;
 	page->at = faulted(world, page, dev, write);
 	if (page->at == (enum location)dev)
-		count_turn(page);
+		count_turn(world, page);
 	if (write)
 		page->read_only = false;
 	page->unheard &= ~BY(dev);
@@ -461,6 +458,20 @@ void world_access(struct world *world, struct page *page, enum op op,
 		world_touch(world, page, accessor, op == WRITE);
 }
 
+int world_permit_turns(struct world *world, unsigned int turns)
+{
+	unsigned int dev;
+	int rc = 0;
+
+	for (dev = A; dev < DEVICES && !rc; dev++)
+		rc = cmd_set_knob(world->fd, HMMRT_SCOPE_SPACE,
+				  world->session.devices[dev].id,
+				  HMMRT_KNOB_THRASHING_THRESHOLD, turns);
+	if (!rc)
+		world->turns_max = turns;
+	return rc;
+}
+
 int world_set_peer(struct world *world, unsigned int dev, bool enabled)
 {
 	unsigned int peer = !dev;
@@ -481,6 +492,7 @@ int world_start(struct world *world)
 	world->fd = world->session.space;
 	for (dev = A; dev < DEVICES; dev++)
 		world->agents[dev] = &world->session.devices[dev].agent;
+	world->turns_max = TURNS_USUAL;
 	/* Larger than any value that tests fill pages with. */
 	world->last_value = 1000;
 	return rc;

@@ -11,7 +11,8 @@
  *            move with it. The tests of granularity are the exception.
  * Turns      Pages that CPU and device fault on in quick succession stay in
  *            system memory. The model has no clock: before a page is that
- *            close to thrashing, the model waits until the count is reset.
+ *            close to thrashing, the model waits until the count is reset. A
+ *            test in which each page takes few turns permits as many as that.
  */
 #ifndef TESTS_UAPI_WORLD_H
 #define TESTS_UAPI_WORLD_H
@@ -77,6 +78,7 @@ struct world {
 	int fd;
 	struct agent *agents[DEVICES];
 	unsigned int peers[DEVICES];	/* peers that each may map */
+	unsigned int turns_max;		/* of a page, without a pause */
 	uint64_t last_value;
 	unsigned int failures;
 	char step[320];
@@ -89,6 +91,8 @@ const char *world_mask_name(unsigned int mask, char text[16]);
 
 /* Returns 0 or a negative errno. @world need not be initialised. */
 int world_start(struct world *world);
+/* Sets the number of turns after which a page is thrashing. */
+int world_permit_turns(struct world *world, unsigned int turns);
 /* Enables or disables peer access of @dev to the other device. */
 int world_set_peer(struct world *world, unsigned int dev, bool enabled);
 
