@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/amount.h"
 #include "lib/harness.h"
 #include "lib/modules.h"
 #include "lib/session.h"
@@ -56,12 +57,24 @@ static void strided(uint64_t *words, size_t count)
 		words[i] += words[(i + stride) % count];
 }
 
+/*
+ * Limit for work that jumps from page to page: most jumps evict a block. Set
+ * before the processes are forked, which inherit it.
+ */
+static size_t most_jumps;
+
+static size_t limited(size_t jumps)
+{
+	return jumps < most_jumps ? jumps : most_jumps;
+}
+
 static void at_random(uint64_t *words, size_t count)
 {
+	const size_t jumps = limited(500);
 	uint64_t state = 7;
-	unsigned int i;
+	size_t i;
 
-	for (i = 0; i < 500; i++) {
+	for (i = 0; i < jumps; i++) {
 		size_t from = next_random(&state) % count;
 
 		words[next_random(&state) % count] += words[from] + i;
@@ -110,10 +123,10 @@ static void stencil(uint64_t *words, size_t count)
  */
 static void chasing(uint64_t *words, size_t count)
 {
-	const size_t pages = count / ROW;
+	const size_t pages = count / ROW, jumps = limited(pages);
 	size_t i, page = 0;
 
-	for (i = 0; i < pages; i++) {
+	for (i = 0; i < jumps; i++) {
 		uint64_t *here = words + page * ROW;
 
 		here[1] += i;
@@ -375,6 +388,7 @@ FIXTURE_SETUP(workload)
 		ASSERT_EQ(0, device_named(self->fd, names[i], &self->ids[i]));
 	shared = map_shared(sizeof(*shared));
 	ASSERT_NE(NULL, shared);
+	most_jumps = amount(SIZE_MAX, 150);
 }
 
 FIXTURE_TEARDOWN(workload)

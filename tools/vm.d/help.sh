@@ -81,6 +81,8 @@ help_test() {
 	guest_options
 	cat <<-'END'
 		  --guests N           number of concurrent guests (default 2)
+		  --long               as many rounds and pages on the debug kernel as on the plain one; without it some
+		                       programs do less there, because it is several times slower
 	END
 }
 

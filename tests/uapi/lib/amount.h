@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How much a test does. On a debug kernel, which is several times slower, tests
+ * do fewer rounds of the same and use fewer pages. HMMRT_TEST_LONG=yes, which
+ * `tools/vm test --long` sets, makes them do the full amount there, too, and
+ * HMMRT_TEST_LONG=no the smaller one on any kernel. What a test compares and
+ * which cases it has does not depend on the amount.
+ */
+#ifndef TESTS_UAPI_AMOUNT_H
+#define TESTS_UAPI_AMOUNT_H
+
+/* Returns @full, or @on_debug on a debug kernel. */
+unsigned long amount(unsigned long full, unsigned long on_debug);
+
+#endif
