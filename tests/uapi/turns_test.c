@@ -3,6 +3,7 @@
  * CPU and device take turns on the same pages, many times. Each turn checks
  * what the other side wrote. The manager's counters say whether pages moved.
  */
+#include "lib/amount.h"
 #include "lib/harness.h"
 #include "lib/session.h"
 
@@ -49,14 +50,15 @@ static bool is_painted(const uint64_t *page, uint64_t seed)
  * Such short turns are thrashing: the page soon stays in system memory, and
  * most turns of the device are remote accesses.
  */
-TEST_F_TIMEOUT(turns, ten_thousand_turns_on_one_page_lose_no_write, 500)
+TEST_F_TIMEOUT(turns, thousands_of_turns_on_one_page_lose_no_write, 500)
 {
+	const uint64_t turns = amount(10000, 2000);
 	uint64_t *word = arena_anon(PAGE_BYTES);
 	uint64_t i;
 
 	ASSERT_NE(NULL, word);
 	paint(word, 77);
-	for (i = 0; i < 10000; i += 2) {
+	for (i = 0; i < turns; i += 2) {
 		ASSERT_VALUE(i, agent_read(self->agent, word));
 		ASSERT_DONE(agent_write(self->agent, word, i + 1));
 		ASSERT_EQ(i + 1, *word);
@@ -71,7 +73,7 @@ TEST_F_TIMEOUT(turns, ten_thousand_turns_on_one_page_lose_no_write, 500)
  */
 TEST_F_TIMEOUT(turns, page_prefetched_before_each_turn_loses_no_write, 500)
 {
-	const uint64_t rounds = 1000;
+	const uint64_t rounds = amount(1000, 200);
 	uint64_t *word = arena_anon(PAGE_BYTES);
 	struct hmmrt_stats stats;
 	uint64_t i;
@@ -96,7 +98,7 @@ TEST_F_TIMEOUT(turns, page_prefetched_before_each_turn_loses_no_write, 500)
 /* Faults alone migrate the pages. Thrashing detection is off. */
 TEST_F_TIMEOUT(turns, consecutive_windows_migrate_in_each_turn, 500)
 {
-	const uint64_t rounds = 500;
+	const uint64_t rounds = amount(500, 100);
 	char *buf = arena_anon(2 * GRANULE_BYTES);
 	struct hmmrt_stats stats;
 	uint64_t i;
@@ -126,7 +128,7 @@ TEST_F_TIMEOUT(turns, consecutive_windows_migrate_in_each_turn, 500)
 TEST_F_TIMEOUT(turns, blocks_prefetched_both_ways_keep_their_contents, 500)
 {
 	const size_t len = 2 * BLOCK_BYTES;
-	const uint64_t rounds = 50, pages = len / PAGE_BYTES;
+	const uint64_t rounds = amount(50, 10), pages = len / PAGE_BYTES;
 	char *buf = arena_anon(len);
 	struct hmmrt_stats stats;
 	uint64_t i;
