@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "lib/amount.h"
 #include "lib/harness.h"
 #include "lib/process.h"
 #include "lib/session.h"
@@ -258,10 +259,11 @@ static void post_attach(struct agent *agent, int gpu, uint64_t token)
 /* The attach either comes too late, or succeeds and the agent is killed. */
 TEST_F(early, agent_does_not_outlive_an_owner_that_ends_during_attach)
 {
+	const unsigned int rounds = amount(60, 20);
 	unsigned int round, refused = 0;
 	int status;
 
-	for (round = 0; round < 60; round++) {
+	for (round = 0; round < rounds; round++) {
 		struct outcome outcome;
 
 		ASSERT_TRUE(early_begin(self));
@@ -513,6 +515,7 @@ TEST(undone_binding_leaves_nothing_mapped)
 	struct session session;
 	struct session_device *device = &session.devices[0];
 	struct hmmrt_gpu_bind bind;
+	const unsigned int tries = amount(300, 60);
 	unsigned int i;
 	pthread_t thread;
 	char *buf;
@@ -534,7 +537,7 @@ TEST(undone_binding_leaves_nothing_mapped)
 	prefetcher.id = 0; /* the first device; checked below */
 	ASSERT_EQ(0, mprotect(answer, PAGE_BYTES, PROT_READ));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, prefetch_on, &prefetcher));
-	for (i = 0; i < 300; i++)
+	for (i = 0; i < tries; i++)
 		ASSERT_EQ(-EFAULT, cmd_raw(device->gpu, HMMRT_GPU_IOC_BIND,
 					   answer));
 	__atomic_store_n(&prefetcher.stop, true, __ATOMIC_RELAXED);
@@ -573,6 +576,7 @@ TEST_F(session, immediate_rebind_gets_all_invalidations)
 	const size_t len = MANY_BLOCKS * BLOCK_BYTES;
 	char *many = arena_anon(len), *few = arena_anon(len);
 	char *fresh = few + BLOCK_BYTES / 2;
+	const unsigned int rounds = amount(8, 3);
 	int64_t used = device->used_before;
 	unsigned int round;
 	size_t at;
@@ -580,7 +584,7 @@ TEST_F(session, immediate_rebind_gets_all_invalidations)
 	/* Otherwise the next agent, a forked child, would share the pages. */
 	ASSERT_EQ(0, madvise(many, len, MADV_DONTFORK));
 	ASSERT_EQ(0, madvise(few, len, MADV_DONTFORK));
-	for (round = 0; round < 8; round++) {
+	for (round = 0; round < rounds; round++) {
 		struct agent last = device->agent;
 
 		ASSERT_EQ(0, next_begin(&next));
@@ -723,13 +727,14 @@ TEST_F(session, unmapping_the_mirror_under_faulting_lanes_is_harmless)
 {
 	const size_t len = 8 * BLOCK_BYTES;
 	uint64_t args[] = { (uintptr_t)self->buf, len, PAGE_BYTES };
+	const unsigned int rounds = amount(60, 20);
 	unsigned int round, lane;
 
-	for (round = 0; round < 60; round++) {
+	for (round = 0; round < rounds; round++) {
 		ASSERT_EQ(0, madvise(self->buf, len, MADV_DONTNEED));
 		for (lane = 1; lane < 4; lane++)
 			agent_post(self->agent, lane, AGENT_SUM, args, 3);
-		usleep(round * 50);
+		usleep(round * 3000 / rounds);
 		ASSERT_EQ(0, agent_unmap(self->agent, self->buf, len));
 		ASSERT_EQ(0, agent_map(self->agent, self->buf, len,
 				       PROT_READ | PROT_WRITE));
