@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "lib/amount.h"
 #include "lib/harness.h"
 #include "lib/modules.h"
 #include "lib/session.h"
@@ -20,7 +21,8 @@
 
 #define DEVICE_BYTES	(16UL << 20)
 #define MODULE		"devices=2 memory=16"
-#define MOST		(2 * DEVICE_BYTES)
+/* More than the device has. */
+#define MOST		amount(2 * DEVICE_BYTES, DEVICE_BYTES + 4 * BLOCK_BYTES)
 #define NO_LIMIT	HMMRT_QUOTA_NO_LIMIT
 #define DEFAULT		HMMRT_PRIORITY_DEFAULT
 #define PROCESSES_MAX	"/sys/module/hmmrt/parameters/processes_max"
@@ -363,11 +365,12 @@ TEST_F(processes, process_killed_during_eviction_leaves_nothing)
 {
 	const struct plan plan = { MOST, DEFAULT, 3 * BLOCK_BYTES, NULL };
 	const struct plan victim_plan = { MOST, DEFAULT, 2 * BLOCK_BYTES, NULL };
+	const unsigned int rounds = amount(5, 3);
 	unsigned int seed = test_seed(), round;
 	struct other other;
 
 	ASSERT_TRUE(start_other(&other, &plan));
-	for (round = 0; round < 5; round++) {
+	for (round = 0; round < rounds; round++) {
 		struct other victim;
 
 		ASSERT_TRUE(start_other(&victim, &victim_plan));
