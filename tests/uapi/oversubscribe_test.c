@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
+#include "lib/amount.h"
 #include "lib/harness.h"
 #include "lib/modules.h"
 #include "lib/session.h"
@@ -23,7 +24,11 @@
 /* Less memory for tests that move a lot: debug kernels take long for it. */
 #define LESS_BYTES	(DEVICE_BYTES / 2)
 #define LESS_MODULE	"devices=2 memory=8"
-#define MOST		(4 * DEVICE_BYTES)
+/* Used by each process of a test with several ones. */
+#define SHARE_BYTES	amount(2 * LESS_BYTES, LESS_BYTES)
+#define AREA		(4 * DEVICE_BYTES)
+/* For both devices: a half of it is still more than one has. */
+#define MOST		amount(AREA, 5 * DEVICE_BYTES / 2)
 /* Limit for one piece of an agent's work on the slowest machine. */
 #define LIMIT_S		100
 
@@ -61,7 +66,7 @@ FIXTURE_SETUP(oversubscribe)
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
-	self->buf = arena_anon(MOST);
+	self->buf = arena_anon(AREA);
 	ASSERT_NE(NULL, self->buf);
 	ASSERT_EQ(0, session_start(&self->session, 2, 2));
 	self->space = self->session.space;
@@ -306,8 +311,8 @@ TEST_F(oversubscribe, frequently_used_pages_stay)
 }
 
 /*
- * Both devices work on all of the memory in turns. Each has memory for a
- * quarter of it.
+ * Both devices work on all of the memory in turns. Each has memory for less
+ * than half of it.
  */
 TEST_F(oversubscribe, two_devices_take_turns_on_all_memory)
 {
@@ -439,26 +444,28 @@ static bool ends_well(pid_t pid)
 	       !WEXITSTATUS(status);
 }
 
-/* Three processes use six times the memory of the device. */
+/* Three processes use three or six times the memory of the device. */
 TEST_F(processes, three_share_a_device)
 {
 	pid_t pids[3];
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(pids); i++)
-		pids[i] = start_process(2 * LESS_BYTES, 2);
+		pids[i] = start_process(SHARE_BYTES, 2);
 	for (i = 0; i < ARRAY_SIZE(pids); i++)
 		EXPECT_TRUE(ends_well(pids[i]));
 	EXPECT_EQ(0, device_used_bytes(self->fd, self->id));
 }
 
-#define COUNT_ROUNDS	6
+/* Set before the agent is forked. */
+static uint64_t count_rounds;
 
 static void count_up(uint64_t *words, size_t count)
 {
-	size_t i, round;
+	uint64_t round;
+	size_t i;
 
-	for (round = 0; round < COUNT_ROUNDS; round++)
+	for (round = 0; round < count_rounds; round++)
 		for (i = 0; i < count; i += ROW)
 			__atomic_fetch_add(&words[i], 1, __ATOMIC_RELAXED);
 }
@@ -505,13 +512,14 @@ TEST_F(processes, concurrent_invalidations_lose_no_write)
 	unsigned int lane;
 	pid_t other;
 
-	area_words = 2 * LESS_BYTES / sizeof(*area);
-	area = arena_anon(2 * LESS_BYTES);
+	area_words = SHARE_BYTES / sizeof(*area);
+	area = arena_anon(SHARE_BYTES);
 	ASSERT_NE(NULL, area);
 	job = count_up;
+	count_rounds = amount(6, 3);
 	ASSERT_EQ(0, session_start(&session, 1, 2));
 	agent = session_agent(&session);
-	other = start_process(2 * LESS_BYTES, 2);
+	other = start_process(SHARE_BYTES, 2);
 	for (lane = 0; lane < 2; lane++)
 		agent_post(agent, lane, AGENT_CALL,
 			   (uint64_t[]){ (uintptr_t)run_job }, 1);
@@ -521,7 +529,7 @@ TEST_F(processes, concurrent_invalidations_lose_no_write)
 		struct outcome outcome = agent_wait(agent, lane, 0);
 
 		lane += outcome.error != -ETIMEDOUT;
-		EXPECT_EQ(0, cmd_prefetch(session.space, area, 2 * LESS_BYTES,
+		EXPECT_EQ(0, cmd_prefetch(session.space, area, SHARE_BYTES,
 					  HOST, NULL));
 	}
 	__atomic_store_n(&taker.stop, true, __ATOMIC_RELAXED);
@@ -529,7 +537,7 @@ TEST_F(processes, concurrent_invalidations_lose_no_write)
 	EXPECT_EQ(0, taker.rc);
 	for (lane = 0; lane < 2; lane++)
 		ASSERT_DONE(agent_wait(agent, lane, 0));
-	EXPECT_EQ(0, miscounted(2 * COUNT_ROUNDS));
+	EXPECT_EQ(0, miscounted(2 * count_rounds));
 	EXPECT_TRUE(ends_well(other));
 	session_unbind(&session, 0);
 	close(session.space);
@@ -544,9 +552,9 @@ TEST_F(processes, killed_processes_do_not_harm_others)
 	unsigned int seed = test_seed(), round;
 	pid_t victim, other;
 
-	other = start_process(2 * LESS_BYTES, 3);
+	other = start_process(SHARE_BYTES, 3);
 	for (round = 0; round < 6; round++) {
-		victim = start_process(2 * LESS_BYTES, 1000);
+		victim = start_process(SHARE_BYTES, 1000);
 		usleep(100000 + rand_r(&seed) % 400000);
 		ASSERT_EQ(0, kill(victim, SIGKILL));
 		ASSERT_EQ(victim, waitpid(victim, NULL, 0));
