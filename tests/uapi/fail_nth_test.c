@@ -10,9 +10,11 @@
  * in kmemleak.
  */
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "lib/amount.h"
 #include "lib/harness.h"
 #include "lib/modules.h"
 #include "lib/session.h"
@@ -57,9 +59,16 @@ FIXTURE_VARIANT(step) {
 	bool in_child;		/* a process keeps its space */
 	bool needs_agent;	/* attached */
 	bool tiny;		/* device of one chunk */
-	size_t len;		/* bytes of memory; 0: one block */
+	size_t len;		/* bytes of memory; 0: usual_bytes() */
 	unsigned int stride;	/* skip some: there are too many */
+	unsigned int long_stride;	/* of long tests; 0: the same */
 };
+
+/* Each attempt fills this much; most steps allocate as often for a part of it. */
+static size_t usual_bytes(void)
+{
+	return amount(BLOCK_BYTES, 32 * PAGE_BYTES);
+}
 
 /* --- fault injection ------------------------------------------------------ */
 
@@ -486,7 +495,8 @@ FIXTURE_VARIANT_ADD(step, close) {
 /* The chunk is evicted page by page, with an allocation for each. */
 FIXTURE_VARIANT_ADD(step, eviction) {
 	.prepare = prepare_full, .run = run_device_write, .undo = undo_full,
-	.in_agent = true, .needs_agent = true, .tiny = true, .stride = 7,
+	.in_agent = true, .needs_agent = true, .tiny = true, .stride = 23,
+	.long_stride = 7,
 };
 
 static bool errno_is_allowed(int rc)
@@ -583,7 +593,7 @@ FIXTURE_SETUP(step)
 					    "devices=2 memory=2"));
 	env->gpu = -1;
 	env->space = -1;
-	env->len = variant->len ? variant->len : BLOCK_BYTES;
+	env->len = variant->len ? variant->len : usual_bytes();
 	ASSERT_EQ(0, session_open(&env->session, 1));
 	ASSERT_EQ(0, session_bind(&env->session, 1));
 	prepare_regions(env);
@@ -628,9 +638,21 @@ static bool attempt_and_repeat(struct __test_metadata *_metadata,
 	return attempt.failed;
 }
 
+static unsigned int stride_of(const FIXTURE_VARIANT(step) *variant)
+{
+	return variant->stride ? variant->stride : 1;
+}
+
+/* The bursts skip many allocations anyway. */
+static unsigned int long_stride_of(const FIXTURE_VARIANT(step) *variant)
+{
+	return variant->long_stride ? variant->long_stride : stride_of(variant);
+}
+
 TEST_F(step, survives_each_failed_allocation)
 {
-	unsigned int stride = variant->stride ? variant->stride : 1;
+	unsigned int stride = amount(long_stride_of(variant),
+				     stride_of(variant));
 	struct failing failing = { .nth = 1 };
 	unsigned int enomem = 0, failed = 0;
 
@@ -646,7 +668,7 @@ TEST_F(step, survives_each_failed_allocation)
 
 TEST_F(step, survives_bursts_of_failed_allocations)
 {
-	unsigned int stride = variant->stride ? variant->stride : 1;
+	unsigned int stride = long_stride_of(variant);
 	struct failing failing = { .nth = 1, .burst = true };
 	unsigned int enomem = 0, failed = 0;
 
@@ -668,7 +690,7 @@ TEST_F(step, survives_bursts_of_failed_allocations)
 
 /* --- loading the module --------------------------------------------------- */
 
-#define LOADS	150
+#define LOADS	amount(150, 50)
 
 /* Counts the allocations and other failure points of loading the module. */
 static unsigned int count_allocations(const struct module_image *image, int fd)
@@ -686,10 +708,13 @@ static unsigned int count_allocations(const struct module_image *image, int fd)
 	return left ? many - left : 0;
 }
 
-/* There are too many to fail each one, so this samples them evenly. */
+/*
+ * There are too many to fail each one, so this samples them evenly, in each run
+ * others.
+ */
 TEST(loading_survives_failed_allocations)
 {
-	unsigned int nth, total, failures = 0;
+	unsigned int nth, total, stride, seed = test_seed(), failures = 0;
 	struct module_image image;
 	char parameters[SIMGPU_PARAMETERS];
 	int fd, rc;
@@ -704,7 +729,8 @@ TEST(loading_survives_failed_allocations)
 	fd = fail_open(NULL, false, "fail-nth");
 	total = count_allocations(&image, fd);
 	EXPECT_LT(0, total);
-	for (nth = 1; nth <= total; nth += 1 + total / LOADS) {
+	stride = 1 + total / LOADS;
+	for (nth = 1 + rand_r(&seed) % stride; nth <= total; nth += stride) {
 		fail_write(fd, nth);
 		rc = module_image_insert(&image, "devices=1 memory=2");
 		fail_nth_disarm(fd);
@@ -716,8 +742,8 @@ TEST(loading_survives_failed_allocations)
 		if (!rc)
 			EXPECT_EQ(0, simgpu_remove());
 	}
-	fprintf(stderr, "# %u of %u allocations tried, %u failed loads\n",
-		LOADS, total, failures);
+	fprintf(stderr, "# each %uth of %u allocations tried, %u failed loads\n",
+		stride, total, failures);
 	close(fd);
 	ASSERT_EQ(0, module_image_insert(&image, parameters));
 	module_image_free(&image);
