@@ -20,7 +20,7 @@
 
 #define LEN		(3 * BLOCK_BYTES)
 #define PAGES(len)	((len) / PAGE_BYTES)
-#define DEVICE_MIB	32
+#define DEVICE_MIB	16
 
 struct loaded {
 	char parameters[SIMGPU_PARAMETERS];	/* before; empty: not loaded */
