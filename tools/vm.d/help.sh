@@ -70,8 +70,9 @@ help_test() {
 		tools/vm test [OPTIONS] [NAME...]
 
 		Runs tools/lint, native tests with ASan and UBSan, tests in a guest with the plain kernel and with the debug
-		kernel, and the canaries: a failing test, a warning, a leak and a hang, each of which must make a run fail.
-		NAME selects a kind of test (lint, host, plain, debug, canary) or all test programs with NAME in their name.
+		kernel, the canaries: a failing test, a warning, a leak and a hang, each of which must make a run fail; and
+		tools/vm itself, as a newcomer types it. NAME selects a kind of test (lint, host, plain, debug, canary,
+		newcomer) or all test programs with NAME in their name.
 		--debug runs only the tests on the debug kernel. --kernel all runs the guest's tests with each kernel.
 		The last line is `N passed, N failed, N skipped`; results are in build/out/results.
 
@@ -94,8 +95,11 @@ help_build() {
 
 help_doctor() { echo "tools/vm doctor: lists what is missing on this machine and how to get it; changes nothing."; }
 
+# The whole text is written at once, so that a reader that closes the pipe early, like head, ends nothing.
 show_help() {
-	if declare -F "help_$1" >/dev/null; then "help_$1"; else help_overview; fi
+	local text
+	text=$(if declare -F "help_$1" >/dev/null; then "help_$1"; else help_overview; fi)
+	(trap '' PIPE && printf '%s\n' "$text") 2>/dev/null || true
 }
 
 # check TEXT COMMAND...: prints one line of the doctor.

@@ -8,6 +8,7 @@
 #   plain    the guest with the plain kernel
 #   debug    the guest with the debug kernel
 #   canary   tests of the test tools
+#   newcomer tools/vm as a user types it
 
 PASSED=0
 FAILED=0
@@ -152,16 +153,19 @@ test_in() {
 	tally_run "$title" "$rc" "$passed" "$failed" "$skipped"
 }
 
-test_canaries() {
-	local log=$BUILD/out/results/canary-$KERNEL.log rc=0 sums
-	begin_lint_itself
-	if ! build_first build_modules "$KERNEL" plain || ! build_first build_modules "$KERNEL" debug; then
-		tally "$KERNEL canary" 0 1 0
+# test_by_script KIND FLAVOUR...: runs tests/KIND/run, which calls tools/vm and writes TAP, with modules of these flavours.
+test_by_script() {
+	local kind=$1 log=$BUILD/out/results/$1-$KERNEL.log rc=0 sums flavour
+	shift
+	[[ $kind != canary ]] || begin_lint_itself
+	for flavour in "$@"; do
+		build_first build_modules "$KERNEL" "$flavour" && continue
+		tally "$KERNEL $kind" 0 1 0
 		return
-	fi
-	"$REPO/tests/canary/run" "$KERNEL" | tee "$log" || rc=${PIPESTATUS[0]}
+	done
+	"$REPO/tests/$kind/run" "$KERNEL" | tee "$log" || rc=${PIPESTATUS[0]}
 	read -ra sums < <("$REPO/tests/count-results" -v status="$rc" "$log")
-	tally "$KERNEL canary" "${sums[@]}"
+	tally "$KERNEL $kind" "${sums[@]}"
 }
 
 # Starts lint's self-test, once. It runs beside the canaries, which often wait for a time limit in their guest.
@@ -192,13 +196,13 @@ select_tests() {
 	KINDS=() PROGRAMS=()
 	for name in "$@"; do
 		case $name in
-		lint | host | plain | debug | canary) KINDS+=("$name") ;;
+		lint | host | plain | debug | canary | newcomer) KINDS+=("$name") ;;
 		*) PROGRAMS+=("$name") ;;
 		esac
 	done
 	((${#KINDS[@]})) && return
 	KINDS=(host plain debug)
-	((${#PROGRAMS[@]})) || KINDS=(lint host plain debug canary)
+	((${#PROGRAMS[@]})) || KINDS=(lint host plain debug canary newcomer)
 	if [[ $FLAVOUR == debug ]]; then KINDS=(debug); fi
 	if [[ $ON_HOST == yes ]]; then KINDS=(host plain); fi
 }
@@ -214,7 +218,8 @@ test_here() {
 test_in_guest() {
 	case $1 in
 	plain | debug) test_in "$1" "${PROGRAMS[@]}" ;;
-	canary) test_canaries ;;
+	canary) test_by_script canary plain debug ;;
+	newcomer) test_by_script newcomer plain ;;
 	esac
 }
 
