@@ -93,7 +93,14 @@ help_build() {
 	echo "tools/vm build [--kernel VERSION] [--debug]: builds kernel, modules and user space without booting."
 }
 
-help_doctor() { echo "tools/vm doctor: lists what is missing on this machine and how to get it; changes nothing."; }
+help_doctor() {
+	cat <<-'END'
+		tools/vm doctor: lists what is missing on this machine and how to get it; changes nothing.
+
+		The exit status is 1 if something is missing without which tools/vm does not work. What is optional does not
+		count: a slower or smaller way is there without it, or tools/vm builds it when a command needs it.
+	END
+}
 
 # The whole text is written at once, so that a reader that closes the pipe early, like head, ends nothing.
 show_help() {
@@ -102,11 +109,29 @@ show_help() {
 	(trap '' PIPE && printf '%s\n' "$text") 2>/dev/null || true
 }
 
-# check TEXT COMMAND...: prints one line of the doctor.
-check() {
+MISSING=0
+
+# need TEXT COMMAND...: prints one line of the doctor, and counts what is missing.
+need() {
 	local text=$1
 	shift
-	if "$@" >/dev/null 2>&1; then printf '  ok       %s\n' "$text"; else printf '  missing  %s\n' "$text"; fi
+	if "$@" >/dev/null 2>&1; then
+		printf '  ok        %s\n' "$text"
+	else
+		printf '  missing   %s\n' "$text"
+		((++MISSING))
+	fi
+}
+
+# option TEXT OTHERWISE COMMAND...: prints one line of the doctor, about what tools/vm can do without.
+option() {
+	local text=$1 otherwise=$2
+	shift 2
+	if "$@" >/dev/null 2>&1; then
+		printf '  ok        %s\n' "$text"
+	else
+		printf '  optional  %s: %s\n' "$text" "$otherwise"
+	fi
 }
 
 kernel_is_built() (
@@ -114,33 +139,71 @@ kernel_is_built() (
 	[[ -e $KERNEL_BUILD/done ]]
 )
 
-enough_space() {
-	mkdir -p "$CACHE"
-	(($(df --output=avail -k "$CACHE" | tail -n 1) > 6 * 1024 * 1024))
+# Whether KVM works is known when a guest has been booted with it: its device may be there and not work.
+kvm_works() (
+	kernel_paths "$(default_kernel)" plain
+	[[ $(accelerator) == kvm ]]
+)
+
+check_kvm() {
+	local without="without it the guest is emulated, which is slower"
+	if [[ ! -w /dev/kvm ]]; then
+		option KVM "there is no /dev/kvm that can be written; $without" false
+	elif kernel_is_built "$(default_kernel)" plain; then
+		option KVM "/dev/kvm is there, but no guest boots with it; $without" kvm_works
+	else
+		option KVM "/dev/kvm is there; tools/vm tries it when the kernel is built; $without" false
+	fi
+}
+
+# A kernel with its source needs most of the space.
+space_gb() { if kernel_is_built "$(default_kernel)" plain >/dev/null 2>&1; then echo 1; else echo 6; fi; }
+
+# free_space GB: succeeds if this much is free where the cache is or will be.
+free_space() {
+	local dir=$CACHE
+	while [[ ! -d $dir ]]; do dir=$(dirname "$dir"); done
+	(($(df --output=avail -k "$dir" | tail -n 1) >= $1 * 1024 * 1024))
 }
 
 # free_memory GB: succeeds if this much memory is available.
 free_memory() { awk -v gb="$1" '/^MemAvailable/ { exit $2 < gb * 1024 * 1024 }' /proc/meminfo; }
 
-show_doctor() {
-	local missing versions version flavour
-	mapfile -t missing < <(missing_packages)
-	echo "This machine:"
-	check "Debian packages" test "${#missing[@]}" = 0
-	check "6 GB of free space in $CACHE" enough_space
-	check "5 GB of free memory, for a guest" free_memory 5
-	check "10 GB of free memory, for two guests (tools/vm test --guests 1 uses one)" free_memory 10
-	check "KVM (without it the guest is emulated, which is slower)" test -w /dev/kvm
+check_kernels() {
+	local versions version flavour command state
 	mapfile -t versions < <(all_kernels)
 	for version in "${versions[@]}"; do
 		for flavour in plain debug; do
-			check "kernel $version $flavour (tools/vm kernel --kernel $version builds it)" kernel_is_built "$version" "$flavour"
+			command="tools/vm kernel --kernel $version"
+			[[ $flavour == plain ]] || command+=" --debug"
+			if compgen -G "$CACHE/kernel/$version-$flavour-*/done" >/dev/null; then
+				state="built, but not of this source package, configuration and compiler"
+			else
+				state="not built yet"
+			fi
+			option "kernel $version $flavour" "$state; $command builds it, and so does the first run with it" \
+				kernel_is_built "$version" "$flavour"
 		done
 	done
+}
+
+show_doctor() {
+	local missing gb
+	mapfile -t missing < <(missing_packages)
+	gb=$(space_gb)
+	echo "This machine:"
+	need "Debian's package tools" command -v dpkg-query
+	need "Debian packages" test "${#missing[@]}" = 0
+	need "$gb GB of free space in $CACHE" free_space "$gb"
+	need "5 GB of free memory, for a guest (with less: --memory)" free_memory 5
+	option "10 GB of free memory, for two guests" "tools/vm test --guests 1 uses one" free_memory 10
+	check_kvm
+	check_kernels
 	if ((${#missing[@]})); then
 		printf '\nTo install what is missing, as root:\n  %s\n' "$(install_command "${missing[@]}")"
 	fi
 	printf '\n--host (without a guest): '
 	check_host_kernel 2>&1 && echo "this kernel has all required options"
-	return 0
+	if ((MISSING)); then printf '\nmissing: %d\n' "$MISSING"; else printf '\nnothing is missing\n'; fi
+	((MISSING == 0))
 }

@@ -53,7 +53,7 @@ kernel_paths() {
 	local version key
 	version=$(kernel_package_version "$1") || exit
 	KERNEL_SOURCE=$CACHE/source/$(kernel_package "$1")-$version
-	key=$( (echo "$version" && gcc --version | head -n 1 && kernel_options "$1" "$2") | sha256sum | cut -c1-12)
+	key=$( (echo "$version" && gcc --version | sed -n 1p && kernel_options "$1" "$2") | sha256sum | cut -c1-12)
 	KERNEL_BUILD=$CACHE/kernel/$1-$2-$key
 	# vmlinux saves the decompression, about a second of emulation. With KASAN the direct start (PVH) does not work.
 	KERNEL_IMAGE=$KERNEL_BUILD/vmlinux
