@@ -77,9 +77,13 @@ write_environment() {
 		printf 'export HMMRT_GUEST=%q\n' "$KERNEL-$FLAVOUR"
 		printf 'export HMMRT_MODULE_DIR=%q\n' "$MODULE_DIR"
 		printf 'export HMMRT_KERNEL_BUILD=%q\n' "$KERNEL_BUILD"
+		printf 'export HMMRT_OUT=%q\n' "$BUILD/out"
 		printf 'export HMMRT_COHERENT_MEMORY=%q\n' "${COHERENT_MEMORY[*]}"
 	} >>"$RUN_DIR/environment"
 }
+
+# The command, after its own variables. They do not change how the scripts in the guest work.
+write_command() { { export_commands && printf '%q ' "$@"; } >"$RUN_DIR/command"; }
 
 make_initramfs() {
 	local root=$RUN_DIR/initramfs
@@ -247,7 +251,7 @@ run_guest() {
 	new_run_dir
 	write_conf
 	write_environment
-	printf '%q ' "$@" >"$RUN_DIR/command"
+	write_command "$@"
 	make_initramfs
 	if [[ $INTERACTIVE == yes ]]; then run_qemu || rc=$?; else run_qemu_with_output || rc=$?; fi
 	rm -f "$RUN_DIR/initramfs.cpio"

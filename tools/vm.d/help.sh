@@ -14,6 +14,8 @@ guest_options() {
 		  --numa N             its NUMA nodes (default 1, for tests 2)
 		  --thp MODE           its transparent huge pages: always, madvise (default) or never
 		  --time-limit SEC     stop the guest after this time (default 900, for tests 4200)
+		  --env NAME[=VALUE]   an environment variable for the command, with the value it has here without VALUE;
+		                       can be repeated
 		  --module-param P=V   a parameter for hmmrt_simgpu.ko, can be repeated; also from HMMRT_SIMGPU_PARAMS
 		  --coherent           coherent devices: the CPU reads and writes their memory in place
 		  --no-modules         do not load hmmrt's modules before the command
@@ -38,7 +40,8 @@ help_overview() {
 		  tools/vm help COMMAND      describe one of these commands
 
 		The first use installs packages (when root) and builds a kernel; both are kept. The guest sees the files of
-		this machine read-only, except for build/out, which is shared, and its own /tmp, /var/tmp, /run and /dev/shm.
+		this machine read-only, except for build/out, which is shared and which HMMRT_OUT names, and its own /tmp,
+		/var/tmp, /run and /dev/shm.
 	END
 }
 
@@ -48,9 +51,13 @@ help_run() {
 
 		Boots a guest, loads hmmrt.ko and hmmrt_simgpu.ko, runs the command in the current folder and stops.
 		The exit status is that of the command, or
+		  64  the arguments make no sense
 		  69  the guest did not boot, panicked, hung or was lost
 		  70  the kernel complained during the run: a warning, a lock or memory error, a leak, a hang
 		Logs are kept under build/log.
+
+		It writes files to build/out, which the variable HMMRT_OUT names; all other files of this machine are
+		read-only. The command gets the variables PATH, HOME, TERM, LANG, LC_ALL, HMMRT_*, GTEST_* and those of --env.
 	END
 	guest_options
 }

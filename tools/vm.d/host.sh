@@ -42,6 +42,13 @@ load_host_modules() {
 	done
 }
 
+# Runs the command with its variables, in a process of its own.
+run_with_variables() (
+	export HMMRT_MODULE_DIR=$MODULE_DIR HMMRT_GUEST='' HMMRT_OUT=$BUILD/out
+	((${#VARIABLES[@]} == 0)) || export "${VARIABLES[@]}"
+	"$@"
+)
+
 # build_host BUILD_FIRST: builds the modules for the running kernel, and user space.
 build_host() {
 	check_host_kernel || return "$EXIT_GUEST"
@@ -58,7 +65,7 @@ run_host() {
 	mark="hmmrt-vm: run ${RUN_DIR##*.}"
 	echo "$mark" >/dev/kmsg
 	load_host_modules || return "$EXIT_GUEST"
-	HMMRT_MODULE_DIR=$MODULE_DIR HMMRT_GUEST='' "$@" || rc=$?
+	run_with_variables "$@" || rc=$?
 	unload_host_modules || rc=$EXIT_LOG
 	dmesg | sed "0,/$mark/d" >"$RUN_DIR/kmsg"
 	if ! complaints=$("$VM_D/scan-log" "$RUN_DIR/kmsg"); then
