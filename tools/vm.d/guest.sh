@@ -16,7 +16,6 @@ NUMA='' # nodes; the default of the command when empty
 THP='' # mode of transparent huge pages; the kernel's default when empty
 TIME_LIMIT='' # seconds; the default of the command when empty
 MODULES="hmmrt hmmrt_simgpu"
-SIMGPU_PARAMS=${HMMRT_SIMGPU_PARAMS:-}
 LEAK_SCAN=yes
 PREALLOC=no
 INTERACTIVE=no
@@ -52,15 +51,41 @@ plan_memory() {
 	done
 }
 
+# Gives each coherent device the memory that the guest's kernel leaves alone.
+add_coherent_memory() {
+	local param devices=2 mib list
+	[[ $COHERENT == yes && $MODULES ]] || return 0
+	for param in $PARAMS_hmmrt_simgpu; do
+		case $param in
+		devices=*) devices=${param#*=} ;;
+		memory=*)
+			for mib in $(tr , ' ' <<<"${param#*=}"); do
+				((mib <= COHERENT_MIB)) || usage_error "--coherent: a device has at most ${COHERENT_MIB}M, not ${mib}M"
+			done
+			;;
+		esac
+	done
+	((devices <= COHERENT_REGIONS)) || usage_error "--coherent: there are at most $COHERENT_REGIONS devices, not $devices"
+	list=$(IFS=, && echo "${COHERENT_MEMORY[*]:0:devices}")
+	PARAMS_hmmrt_simgpu+=" coherent=$list"
+}
+
+# Finds the modules and checks what they are given.
+choose_modules() {
+	MODULE_DIR=$(module_dir "$KERNEL" "$FLAVOUR")
+	[[ -z $MODULES ]] || modules_are_for "$KERNEL_BUILD" "$MODULE_DIR" || die "the modules are not built; run tools/vm build"
+	check_module_params
+	add_coherent_memory
+}
+
 # Writes the variables for the scripts in the guest, as shell assignments that busybox and bash can read.
 write_conf() {
 	local name
-	MODULE_DIR=$(module_dir "$KERNEL" "$FLAVOUR")
-	[[ -z $MODULES ]] || modules_are_for "$KERNEL_BUILD" "$MODULE_DIR" || die "the modules are not built; run tools/vm build"
 	CWD=$PWD
 	WRITABLE="/tmp /run /var/tmp /mnt"
-	for name in REPO BUILD RUN_DIR KERNEL_BUILD CWD WRITABLE MODULES MODULE_DIR SIMGPU_PARAMS COHERENT LEAK_SCAN INTERACTIVE EXIT_GUEST; do
-		printf '%s=%q\n' "$name" "${!name}"
+	for name in REPO BUILD RUN_DIR KERNEL_BUILD CWD WRITABLE MODULES MODULE_DIR LEAK_SCAN INTERACTIVE \
+		EXIT_GUEST PARAMS_hmmrt PARAMS_hmmrt_simgpu; do
+		printf '%s=%q\n' "$name" "${!name:-}"
 	done >"$RUN_DIR/vm.conf"
 	if [[ $INTERACTIVE == yes && -t 0 ]]; then
 		stty size | { read -r rows cols && printf 'ROWS=%q\nCOLS=%q\n' "$rows" "$cols"; } >>"$RUN_DIR/vm.conf"
@@ -248,6 +273,7 @@ run_guest() {
 	TIME_LIMIT=${TIME_LIMIT:-$USUAL_TIME_LIMIT}
 	NUMA=${NUMA:-1}
 	plan_memory
+	choose_modules
 	new_run_dir
 	write_conf
 	write_environment

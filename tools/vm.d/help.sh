@@ -14,9 +14,13 @@ guest_options() {
 		  --numa N             its NUMA nodes (default 1, for tests 2)
 		  --thp MODE           its transparent huge pages: always, madvise (default) or never
 		  --time-limit SEC     stop the guest after this time (default 900, for tests 4200)
+		  --device-memory SIZE memory of each device, like 64M (default 256M); SIZE,SIZE,... gives each its own
+		  --devices N          number of devices, 1 to 16 (default 2)
+		  --lanes N            lanes of a device, 1 to 128 (default: one for each processor); sets HMMRT_LANES
 		  --env NAME[=VALUE]   an environment variable for the command, with the value it has here without VALUE;
 		                       can be repeated
-		  --module-param P=V   a parameter for hmmrt_simgpu.ko, can be repeated; also from HMMRT_SIMGPU_PARAMS
+		  --module-param P=V   a parameter of hmmrt.ko or hmmrt_simgpu.ko, can be repeated; also from
+		                       HMMRT_SIMGPU_PARAMS. One that the modules do not have is refused.
 		  --coherent           coherent devices: the CPU reads and writes their memory in place
 		  --no-modules         do not load hmmrt's modules before the command
 		  --no-build           use the modules and programs that are already built

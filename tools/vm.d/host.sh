@@ -34,11 +34,16 @@ unload_host_modules() {
 }
 
 load_host_modules() {
-	local module params
+	local module name params
 	for module in $MODULES; do
-		params=()
-		[[ $module == hmmrt_simgpu ]] && read -ra params <<<"$SIMGPU_PARAMS"
-		grep -q "^$module " /proc/modules || insmod "$MODULE_DIR/$module.ko" "${params[@]}" || return
+		name=PARAMS_$module
+		read -ra params <<<"${!name}"
+		if ! grep -q "^$module " /proc/modules; then
+			insmod "$MODULE_DIR/$module.ko" "${params[@]}" || return
+		elif ((${#params[@]})); then
+			say "module $module is loaded already, without ${params[*]}"
+			return 1
+		fi
 	done
 }
 
@@ -61,6 +66,7 @@ build_host() {
 # run_host COMMAND...: like run_guest, on the running kernel. Only log lines of this run are checked.
 run_host() {
 	local rc=0 mark complaints
+	check_module_params
 	new_run_dir
 	mark="hmmrt-vm: run ${RUN_DIR##*.}"
 	echo "$mark" >/dev/kmsg
