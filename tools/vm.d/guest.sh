@@ -25,6 +25,10 @@ COHERENT=no
 readonly COHERENT_REGIONS=4
 readonly COHERENT_MIB=256
 readonly USUAL_TIME_LIMIT=900
+# Folders that programs write to. What they write is lost with the guest. It sees what this machine has in SHOWN ones.
+readonly WRITABLE="/tmp /run /var/tmp /mnt"
+readonly SHOWN="/tmp /var/tmp /mnt"
+readonly MOST_SHOWN=500 # entries of such a folder
 readonly RUNS_KEPT=20
 readonly KVM_DEADLINE=15
 
@@ -82,8 +86,7 @@ choose_modules() {
 write_conf() {
 	local name
 	CWD=$PWD
-	WRITABLE="/tmp /run /var/tmp /mnt"
-	for name in REPO BUILD RUN_DIR KERNEL_BUILD CWD WRITABLE MODULES MODULE_DIR LEAK_SCAN INTERACTIVE \
+	for name in REPO BUILD RUN_DIR KERNEL_BUILD CWD WRITABLE SHOWN MODULES MODULE_DIR LEAK_SCAN INTERACTIVE \
 		EXIT_GUEST PARAMS_hmmrt PARAMS_hmmrt_simgpu; do
 		printf '%s=%q\n' "$name" "${!name:-}"
 	done >"$RUN_DIR/vm.conf"
@@ -110,9 +113,47 @@ write_environment() {
 # The command, after its own variables. They do not change how the scripts in the guest work.
 write_command() { { export_commands && printf '%q ' "$@"; } >"$RUN_DIR/command"; }
 
+# fstab_name TEXT: prints a name as it is written in fstab.
+fstab_name() {
+	local name=${1//\\/\\134}
+	name=${name// /\\040}
+	name=${name//$'\t'/\\011}
+	printf %s "${name//$'\n'/\\012}"
+}
+
+# The newest folders, files and symbolic links of DIR, ended by NUL.
+newest_entries() {
+	find "$1" -mindepth 1 -maxdepth 1 -type d,f,l -printf '%T@ %p\0' 2>/dev/null | sort -znr |
+		sed -z "s/^[^ ]* //; ${MOST_SHOWN}q"
+}
+
+# show_folder DIR ROOT: lets the guest mount each entry of DIR, through fstab, where ROOT has an empty folder or file.
+show_folder() {
+	local entry name
+	mkdir -p "$2/shown$1"
+	chmod 1777 "$2/shown$1"
+	while IFS= read -r -d '' entry; do
+		if [[ -L $entry ]]; then
+			cp -P "$entry" "$2/shown$entry" 2>/dev/null || true
+			continue
+		elif [[ -d $entry ]]; then
+			mkdir "$2/shown$entry"
+		else
+			: >"$2/shown$entry"
+		fi
+		name=$(fstab_name "$entry")
+		printf '/host%s /root%s none bind 0 0\n' "$name" "$name"
+	done < <(newest_entries "$1") >>"$2/etc/fstab"
+	(($(find "$2/shown$1" -mindepth 1 -maxdepth 1 -printf . | wc -c) < MOST_SHOWN)) ||
+		say "$1 has many entries: the guest sees the $MOST_SHOWN newest of them"
+}
+
 make_initramfs() {
-	local root=$RUN_DIR/initramfs
-	mkdir -p "$root/bin"
+	local root=$RUN_DIR/initramfs dir
+	mkdir -p "$root/bin" "$root/etc" "$root/shown"
+	for dir in $SHOWN; do
+		[[ ! -d $dir || -L $dir ]] || show_folder "$dir" "$root"
+	done
 	cp "$(command -v busybox)" "$root/bin/busybox"
 	cp "$VM_D/initramfs-init" "$root/init"
 	cp "$RUN_DIR/vm.conf" "$root/vm.conf"

@@ -44,8 +44,9 @@ help_overview() {
 		  tools/vm help COMMAND      describe one of these commands
 
 		The first use installs packages (when root) and builds a kernel; both are kept. The guest sees the files of
-		this machine read-only, except for build/out, which is shared and which HMMRT_OUT names, and its own /tmp,
-		/var/tmp, /run and /dev/shm.
+		this machine, read-only. It can write to build/out, which is shared and which HMMRT_OUT names, and to its own
+		/tmp, /var/tmp, /mnt, /run and /dev/shm, which end with it. What this machine has in the first three is there,
+		too.
 	END
 }
 
