@@ -35,14 +35,15 @@ human_time() {
 	if ((s < 60)); then echo "$s s"; else printf '%d min %02d s\n' $((s / 60)) $((s % 60)); fi
 }
 
-# step TEXT COMMAND...: runs the command and prints one line. Its output goes to a log, which is shown on failure.
+# step TEXT COMMAND...: runs the command and prints one line. Its output goes to a log, which is shown on failure. It
+# reads nothing: standard input belongs to what the caller runs in the end.
 step() {
 	local text=$1 log rc=0 start=$SECONDS
 	shift
 	mkdir -p "$BUILD/log"
 	log=$(mktemp "$BUILD/log/step.XXXXXX")
 	printf 'vm: %s ...' "$text" >&2
-	"$@" >"$log" 2>&1 || rc=$?
+	"$@" </dev/null >"$log" 2>&1 || rc=$?
 	if ((rc)); then
 		printf ' failed\n' >&2
 		tail -n 40 "$log" >&2

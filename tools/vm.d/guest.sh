@@ -19,6 +19,7 @@ MODULES="hmmrt hmmrt_simgpu"
 LEAK_SCAN=yes
 PREALLOC=no
 INTERACTIVE=no
+INPUT=no # the command reads standard input
 COHERENT=no
 
 # Memory for coherent devices. It lies behind the guest's RAM, and the guest's kernel does not use it.
@@ -86,7 +87,7 @@ choose_modules() {
 write_conf() {
 	local name
 	CWD=$PWD
-	for name in REPO BUILD RUN_DIR KERNEL_BUILD CWD WRITABLE SHOWN MODULES MODULE_DIR LEAK_SCAN INTERACTIVE \
+	for name in REPO BUILD RUN_DIR KERNEL_BUILD CWD WRITABLE SHOWN MODULES MODULE_DIR LEAK_SCAN INTERACTIVE INPUT \
 		EXIT_GUEST PARAMS_hmmrt PARAMS_hmmrt_simgpu; do
 		printf '%s=%q\n' "$name" "${!name:-}"
 	done >"$RUN_DIR/vm.conf"
@@ -242,6 +243,8 @@ qemu_arguments() {
 	else
 		printf '%s\n' -chardev "file,id=out,path=$RUN_DIR/out,append=on" -device virtserialport,name=out,chardev=out \
 			-chardev "file,id=err,path=$RUN_DIR/err,append=on" -device virtserialport,name=err,chardev=err
+		[[ $INPUT == no ]] ||
+			printf '%s\n' -chardev stdio,id=in,signal=off -device virtserialport,name=in,chardev=in
 	fi
 }
 
@@ -253,9 +256,25 @@ run_qemu() {
 	mapfile -t arguments <"$RUN_DIR/qemu"
 	timeout --foreground -k 2 "$TIME_LIMIT" qemu-system-x86_64 "${arguments[@]}" <&0 2>"$RUN_DIR/qemu.err" &
 	pid=$!
-	trap 'kill "$pid" 2>/dev/null; exit 130' INT TERM HUP
+	trap 'kill "$pid" ${READER:+"$READER"} 2>/dev/null; exit 130' INT TERM HUP
 	wait "$pid" || rc=$?
 	trap - INT TERM HUP
+	return "$rc"
+}
+
+# Forwards standard input to QEMU while the guest reads it. QEMU does not get it directly, because it would change the
+# mode of a terminal. In the background, reading a terminal fails instead of stopping everything.
+run_qemu_with_input() {
+	local rc=0
+	mkfifo "$RUN_DIR/in"
+	(trap '' TTIN && exec cat <&0 >"$RUN_DIR/in" 2>/dev/null) <&0 &
+	READER=$!
+	run_qemu <"$RUN_DIR/in" >/dev/null || rc=$?
+	# It may wait for a terminal that gets no input.
+	kill "$READER" 2>/dev/null || true
+	wait "$READER" 2>/dev/null || true
+	READER=''
+	rm -f "$RUN_DIR/in"
 	return "$rc"
 }
 
@@ -269,7 +288,7 @@ run_qemu_with_output() {
 	err=$!
 	# Keep the pipes open here, so that the readers run until QEMU ends, even if QEMU fails immediately.
 	exec {hold_out}>"$RUN_DIR/out" {hold_err}>"$RUN_DIR/err"
-	run_qemu </dev/null || rc=$?
+	if [[ $INPUT == yes ]]; then run_qemu_with_input || rc=$?; else run_qemu </dev/null || rc=$?; fi
 	exec {hold_out}>&- {hold_err}>&-
 	wait "$out" "$err" || true
 	rm -f "$RUN_DIR/out" "$RUN_DIR/err"

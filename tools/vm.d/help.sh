@@ -61,6 +61,7 @@ help_run() {
 		  70  the kernel complained during the run: a warning, a lock or memory error, a leak, a hang
 		Logs are kept under build/log.
 
+		The command reads standard input. In a loop that reads a file, give it </dev/null.
 		It writes files to build/out, which the variable HMMRT_OUT names; all other files of this machine are
 		read-only. The command gets the variables PATH, HOME, TERM, LANG, LC_ALL, HMMRT_*, GTEST_* and those of --env.
 	END
