@@ -24,6 +24,9 @@ int control_file(int fd, unsigned long request, void* argument);
 /// For calls that report partial progress: returns -EINTR to the caller.
 int control_file_once(int fd, unsigned long request, void* argument);
 int read_whole_file(const char* path, std::string& content);
+/// Maps the content of a file for reading, without the heap; a file without a
+/// size (/proc) is copied. Returns the address; unmap() releases it.
+std::int64_t map_content(const char* path, std::size_t& bytes);
 
 /// Creates a memfd that can be executed but not read. Its content is sealed.
 int create_program_file(const char* name, const void* data, std::size_t bytes);

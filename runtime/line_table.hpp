@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Source lines of addresses, from the debug information of a program
+ * (.debug_line of DWARF 2 to 5).
+ *
+ * The reader uses no heap and checks all lengths and offsets.
+ */
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hmmrt {
+
+/// Bytes of a section; `data` is NULL if there is none.
+struct section_bytes {
+    const unsigned char* data = nullptr;
+    std::size_t size = 0;
+};
+
+struct line_sections {
+    section_bytes line;     ///< .debug_line
+    section_bytes line_str; ///< .debug_line_str
+    section_bytes str;      ///< .debug_str
+};
+
+struct source_line {
+    char file[256] = "";
+    unsigned line = 0; ///< 0: unknown
+};
+
+/// Finds the line of @address, which is an address as the file has it, before
+/// relocation.
+source_line find_line(const line_sections& sections, std::uint64_t address);
+
+} // namespace hmmrt
