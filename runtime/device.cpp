@@ -47,7 +47,7 @@ std::shared_ptr<session> device::ensure_session() {
     const std::lock_guard start(lock_);
     if (auto running = current()) return running;
     auto fresh = std::allocate_shared<session>(own_memory_allocator<session>(), owner_.parked(),
-                                               owner_.session_options_for(name_));
+                                               owner_.session_options_for(*this));
     const std::lock_guard lock(session_lock_);
     session_ = fresh;
     return fresh;
@@ -58,12 +58,16 @@ std::uint32_t device::lanes() {
     return running ? running->lanes() : owner_.lane_count();
 }
 
-void device::throw_if_broken(const fault_block* fault) {
-    if (fault != nullptr)
-        throw failure(error_of(*fault), describe(*fault, number_), record_of(*fault, number_));
+void device::throw_if_broken(session& running, const fault_block* fault) {
+    if (fault == nullptr) return;
+    running.set_seen();
+    throw failure(error_of(*fault),
+                  describe(*fault, number_, running.fault_place(), running.exception_text()),
+                  record_of(*fault, number_), running.exception());
 }
 
-void device::throw_lost() {
+void device::throw_lost(session& running) {
+    running.set_seen();
     throw failure(hmmErrorDeviceLost,
                   "device " + std::to_string(number_) +
                       ": its agent has ended; hmmDeviceReset() restarts it",
@@ -85,13 +89,13 @@ void device::throw_queued_error(session& running) {
 }
 
 void device::start() {
-    throw_if_broken(ensure_session()->fault());
+    throw_if_broken(*ensure_session());
 }
 
 std::uint64_t device::enqueue(const work_request& request, stream* where) {
     for (;;) {
         const auto running = where != nullptr ? where->running() : ensure_session();
-        throw_if_broken(running->fault());
+        throw_if_broken(*running);
         const std::uint64_t position =
             running->submit(where != nullptr ? where->queue() : legacy_queue, request);
         if (position != 0) {
@@ -99,7 +103,7 @@ std::uint64_t device::enqueue(const work_request& request, stream* where) {
             return position;
         }
         // A reset happened: the default stream continues with the next session.
-        if (where != nullptr || current() == running) throw_lost();
+        if (where != nullptr || current() == running) throw_lost(*running);
     }
 }
 
@@ -108,25 +112,25 @@ void device::launch(const work_request& request, stream* where) {
         enqueue(request, where);
         return;
     }
-    throw_if_broken((where != nullptr ? where->running() : ensure_session())->fault());
+    throw_if_broken(*(where != nullptr ? where->running() : ensure_session()));
     if (request.destroy != nullptr) request.destroy(request.closure);
 }
 
 std::shared_ptr<stream> device::create_stream(unsigned flags, int priority) {
     for (;;) {
         const auto running = ensure_session();
-        throw_if_broken(running->fault());
+        throw_if_broken(*running);
         if (!running->ended()) return make_own_shared<stream>(*this, running, flags, priority);
         // A reset happened: retry with the next session.
-        if (is_current(*running)) throw_lost();
+        if (is_current(*running)) throw_lost(*running);
     }
 }
 
 /// The caller checks first if the work has completed and then if the device has
 /// failed: work that lanes dropped also counts as completed.
-void device::throw_if_failed(const fault_block* fault, bool there) {
-    throw_if_broken(fault);
-    if (!there) throw_lost();
+void device::throw_if_failed(session& running, const fault_block* fault, bool there) {
+    throw_if_broken(running, fault);
+    if (!there) throw_lost(running);
 }
 
 /// Completes a wait: after a failure it also waits for host functions.
@@ -134,7 +138,7 @@ void device::finish_wait(session& running, std::uint32_t queues, bool there) {
     // a later fault is reported by the next call
     const fault_block* fault = running.fault();
     if (!there || fault != nullptr) running.await_host_functions(queues);
-    throw_if_failed(fault, there);
+    throw_if_failed(running, fault, there);
 }
 
 std::shared_ptr<session> device::finish() {
@@ -169,7 +173,7 @@ bool device::idle(stream* where) {
                                         : running->reached_all(queues);
     if (there) running->reap_all(queues);
     const bool good = there || !running->lost();
-    throw_if_failed(running->fault(), good);
+    throw_if_failed(*running, running->fault(), good);
     return there;
 }
 
@@ -190,7 +194,7 @@ void device::wait_for(const std::shared_ptr<event_point>& point, stream* where) 
     const bool over = !point || point->running->reached(point->queue, point->position);
     const auto running = where != nullptr ? where->running() : over ? current() : ensure_session();
     if (!running) return; // no work is queued
-    throw_if_broken(running->fault());
+    throw_if_broken(*running);
     if (over && where != nullptr) return;
     work_request request;
     gate_task task;
@@ -230,7 +234,7 @@ bool device::happened(const event_point& point) {
     const bool there = running.reached(point.queue, point.position);
     if (there) running.reap(point.queue);
     const bool good = there || !running.lost();
-    throw_if_failed(running.fault(), good);
+    throw_if_failed(running, running.fault(), good);
     return there;
 }
 
@@ -258,14 +262,30 @@ void device::set_strict(bool strict) {
 hmmError_t device::sticky_error() {
     const auto running = current();
     if (!running) return hmmSuccess;
-    if (const fault_block* fault = running->fault()) return error_of(*fault);
+    const fault_block* fault = running->fault();
+    if (fault != nullptr || running->lost()) running->set_seen();
+    if (fault != nullptr) return error_of(*fault);
     return running->lost() ? hmmErrorDeviceLost : hmmSuccess;
 }
 
 hmmFaultRecord device::last_fault() {
     const auto running = current();
     const fault_block* fault = running ? running->fault() : nullptr;
+    if (fault != nullptr) running->set_seen();
     return fault != nullptr ? record_of(*fault, number_) : no_fault(number_);
+}
+
+void device::note_at_exit() {
+    const auto running = current();
+    if (!running || running->is_seen() || (running->ended() && !running->is_lost())) return;
+    const fault_block* const fault = running->fault();
+    if (fault == nullptr && !running->lost()) return;
+    if (running->is_quiet()) return;
+    message text;
+    text.add("hmmrt: device %d has failed (%s), and the program ends without having looked at "
+             "it: check what hmmDeviceSynchronize() returns, or call hmm::synchronize()\n",
+             number_, hmmGetErrorName(fault != nullptr ? error_of(*fault) : hmmErrorDeviceLost));
+    sys::write_error(text.text(), text.size());
 }
 
 } // namespace hmmrt

@@ -60,15 +60,19 @@ class device : public in_own_memory {
     /// Returns the sticky error, or hmmSuccess.
     hmmError_t sticky_error();
     hmmFaultRecord last_fault();
+    /// Writes to standard error that the device has failed, unless the program
+    /// has got its error.
+    void note_at_exit();
 
   private:
     std::shared_ptr<session> current();
     std::shared_ptr<session> ensure_session();
     std::uint64_t enqueue(const work_request& request, stream* where);
-    void throw_if_broken(const fault_block* fault);
-    void throw_if_failed(const fault_block* fault, bool there);
+    void throw_if_broken(session& running) { throw_if_broken(running, running.fault()); }
+    void throw_if_broken(session& running, const fault_block* fault);
+    void throw_if_failed(session& running, const fault_block* fault, bool there);
     void finish_wait(session& running, std::uint32_t queues, bool there);
-    [[noreturn]] void throw_lost();
+    [[noreturn]] void throw_lost(session& running);
     void throw_queued_error(session& running);
 
     process& owner_;

@@ -24,17 +24,24 @@ constexpr hmmFaultRecord no_fault(int device = hmmInvalidDeviceId) {
 class failure : public std::exception {
   public:
     failure(hmmError_t code, std::string detail) : failure(code, std::move(detail), no_fault()) {}
-    failure(hmmError_t code, std::string detail, const hmmFaultRecord& record)
-        : code_(code), detail_(std::move(detail)), record_(record) {}
+    failure(hmmError_t code, std::string detail, const hmmFaultRecord& record,
+            std::exception_ptr original = nullptr)
+        : code_(code),
+          detail_(std::move(detail)),
+          record_(record),
+          original_(std::move(original)) {}
 
     hmmError_t code() const { return code_; }
     const char* what() const noexcept override { return detail_.c_str(); }
     const hmmFaultRecord& record() const { return record_; }
+    /// The exception that left a kernel and caused this error, if any.
+    const std::exception_ptr& original() const { return original_; }
 
   private:
     hmmError_t code_;
     std::string detail_;
     hmmFaultRecord record_;
+    std::exception_ptr original_;
 };
 
 /// "operation: No such file or directory"; @error may be positive or negative.

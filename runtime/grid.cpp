@@ -5,6 +5,7 @@
 #include "shared_pool.hpp"
 
 #include <cstring>
+#include <exception>
 #include <initializer_list>
 #include <new>
 
@@ -61,10 +62,16 @@ void advance(hmmThreadIndex& index) {
 void grid_closure::run(void* raw, std::uint64_t begin, std::uint64_t end) noexcept {
     const auto& self = *static_cast<const grid_closure*>(raw);
     hmmThreadIndex index = grid_thread(self.grid_, self.block_, begin);
-    for (std::uint64_t item = begin; item < end; item++) {
-        self.kernel_(&index, self.args_);
-        advance(index);
+    std::exception_ptr left;
+    try {
+        for (std::uint64_t item = begin; item < end; item++) {
+            self.kernel_(&index, self.args_);
+            advance(index);
+        }
+    } catch (...) {
+        left = std::current_exception();
     }
+    if (left) hmmEndLaunchByException(&left);
 }
 
 void grid_closure::destroy(void* closure) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "interface.hpp"
 
+#include "kernel_exception.hpp"
+
 #include <cstdio>
 
 namespace hmmrt {
@@ -42,7 +44,8 @@ std::shared_ptr<stream> thread_stream(device& where) {
 constinit thread_local thread_state this_thread;
 
 hmmError_t remember(hmmError_t code, const char* operation, const char* detail,
-                    const hmmFaultRecord& record) {
+                    const hmmFaultRecord& record, const std::exception_ptr& original) {
+    remember_exception(original);
     this_thread.last_error = code;
     this_thread.record = record;
     std::snprintf(this_thread.detail, sizeof(this_thread.detail), "%s: %s", operation, detail);

@@ -38,7 +38,8 @@ struct thread_state {
 extern constinit thread_local thread_state this_thread;
 
 hmmError_t remember(hmmError_t code, const char* operation, const char* detail,
-                    const hmmFaultRecord& record = no_fault());
+                    const hmmFaultRecord& record = no_fault(),
+                    const std::exception_ptr& original = nullptr);
 
 /// Runs @body and converts exceptions to the result.
 template <class Body>
@@ -54,7 +55,7 @@ hmmError_t guarded(const char* operation, Body body) noexcept {
         body();
         return hmmSuccess;
     } catch (const failure& error) {
-        return remember(error.code(), operation, error.what(), error.record());
+        return remember(error.code(), operation, error.what(), error.record(), error.original());
     } catch (const std::bad_alloc&) {
         return remember(hmmErrorMemoryAllocation, operation, "out of memory");
     } catch (const std::exception& error) {

@@ -3,6 +3,7 @@
 
 #include "agent/syscall.h"
 #include "failure.hpp"
+#include "kernel_exception.hpp"
 #include "parked_calls.hpp"
 
 #include <asm/prctl.h>
@@ -180,6 +181,7 @@ void parked_thread::lend_thread() {
     raw_syscall(SYS_arch_prctl, ARCH_GET_FS, address_of(&fs_base));
     lane_.fs_base = fs_base;
     lane_.stack_low = block_.address() + guard_bytes;
+    lane_.stack_bytes = stack_end_ - lane_.stack_low;
     lane_.stack_top = (here - own_stack_bytes) & ~std::uint64_t{63};
     tid_ = static_cast<std::int32_t>(raw_syscall(SYS_gettid));
     lane_.app_tid = tid_;
@@ -224,6 +226,8 @@ parked_thread::~parked_thread() {
         sys::signal_thread(tid_, context_.break_signal);
         sys::sleep_milliseconds(1);
     }
+    char unused[512];
+    take_kernel_exception(static_cast<std::uint64_t>(thread_), unused);
     if (entry_ < parked_context::capacity) context_.threads[entry_].store(0);
     context_.guarded.remove(block_.address());
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "process.hpp"
 
+#include "exit_guard.hpp"
 #include "failure.hpp"
 #include "fork_guard.hpp"
 #include "settings.hpp"
 #include "sys/ioctl.hpp"
 
 #include <cerrno>
+#include <cstring>
 #include <exception>
 
 namespace hmmrt {
@@ -113,6 +115,7 @@ int process::space() {
     if (parked_.break_signal == 0)
         throw failure(hmmErrorInitializationError,
                       "the program uses all real-time signals; one must be free");
+    guard_exit_of_process();
     fork_guard::add(fresh.get());
     space_ = std::move(fresh);
     return space_.get();
@@ -131,11 +134,14 @@ void process::migrate_back(std::uint64_t address, std::size_t bytes) {
     sys::prefetch(space, request); // best effort
 }
 
-session_options process::session_options_for(const std::string& device_name) {
+session_options process::session_options_for(const device& of) {
     session_options options;
     options.lanes = lane_count();
     options.space_fd = space();
-    options.device_path = "/dev/" + device_name;
+    options.device = of.number();
+    options.device_path = "/dev/" + of.name();
+    const char* const report = sys::environment("HMMRT_REPORT");
+    options.quiet = report != nullptr && std::strcmp(report, "0") == 0;
     const std::lock_guard lock(lock_);
     options.strict =
         strict_.value_or(choose_strict(sys::environment("HMMRT_STRICT"), sys::seccomp_mode()));

@@ -40,7 +40,7 @@ class process : public in_own_memory {
 
     parked_context& parked() { return parked_; }
     /// Creates the space if needed.
-    session_options session_options_for(const std::string& device_name);
+    session_options session_options_for(const device& of);
     std::uint32_t lane_count();
     void set_strict(bool strict);
 

@@ -3,8 +3,6 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstdarg>
-#include <cstdio>
 #include <cstring>
 
 namespace hmmrt {
@@ -19,18 +17,12 @@ constexpr named_call named_calls[] = {
 #include "syscall_names.inc"
 };
 
-[[gnu::format(printf, 1, 2)]] std::string format(const char* pattern, ...) {
-    char buffer[256];
-    va_list arguments;
-    va_start(arguments, pattern);
-    std::vsnprintf(buffer, sizeof(buffer), pattern, arguments);
-    va_end(arguments);
-    return buffer;
-}
-
-std::string signal_name(int signal) {
+void add_signal(message& out, int signal) {
     const char* abbreviation = sigabbrev_np(signal);
-    return abbreviation != nullptr ? format("SIG%s", abbreviation) : format("signal %d", signal);
+    if (abbreviation != nullptr)
+        out.add("SIG%s", abbreviation);
+    else
+        out.add("signal %d", signal);
 }
 
 const char* access_name(std::uint32_t access) {
@@ -53,35 +45,69 @@ const char* reason_text(int error_number) {
     }
 }
 
-std::string describe_signal(const fault_block& fault) {
-    if (fault.signal != SIGSEGV && fault.signal != SIGBUS) return signal_name(fault.signal);
-    if (fault.access == 0)
-        return signal_name(fault.signal) + ", not a page fault (an address no pointer can have, or "
-                                           "an instruction that programs may not use)";
-    return format("%s of address 0x%llx, %s", access_name(fault.access),
-                  static_cast<unsigned long long>(fault.address), reason_text(fault.error_number));
+void describe_signal(message& out, const fault_block& fault) {
+    constexpr std::uint64_t mebibyte = 1 << 20;
+    if (fault.signal != SIGSEGV && fault.signal != SIGBUS) return add_signal(out, fault.signal);
+    if (overflows_stack(fault))
+        out.add("stack overflow of lane %u (%llu MiB), ", fault.lane,
+                static_cast<unsigned long long>(fault.stack_bytes / mebibyte));
+    if (fault.access == 0) {
+        add_signal(out, fault.signal);
+        return out.add(", not a page fault (an address no pointer can have, or "
+                       "an instruction that programs may not use)");
+    }
+    out.add("%s of address 0x%llx, %s", access_name(fault.access),
+            static_cast<unsigned long long>(fault.address), reason_text(fault.error_number));
 }
 
-std::string describe_cause(const fault_block& fault) {
+void describe_cause(message& out, const fault_block& fault, const char* exception) {
     switch (fault.cause) {
     case fault_cause::signal:
-        return describe_signal(fault);
+        return describe_signal(out, fault);
     case fault_cause::system_call:
-        return "system call " + system_call_name(fault.system_call) + " is not allowed here";
+        out.add("system call ");
+        add_system_call(out, fault.system_call);
+        return out.add(" is not allowed here");
     case fault_cause::raised_signal:
-        return "raised " + signal_name(fault.signal) + " by " + system_call_name(fault.system_call);
+        out.add("raised ");
+        add_signal(out, fault.signal);
+        out.add(" by ");
+        return add_system_call(out, fault.system_call);
     case fault_cause::foreign_call:
-        return format("system call %d of another architecture", fault.system_call);
+        return out.add("system call %d of another architecture", fault.system_call);
+    case fault_cause::exception:
+        return out.add("an exception left the kernel: %s", exception);
     }
-    return "unknown cause";
+    out.add("unknown cause");
 }
 
 } // namespace
 
-std::string system_call_name(int number) {
+void add_system_call(message& out, int number) {
     for (const named_call& call : named_calls)
-        if (call.number == number) return call.name;
-    return format("number %d", number);
+        if (call.number == number) return out.add("%s", call.name);
+    out.add("number %d", number);
+}
+
+std::string system_call_name(int number) {
+    message name;
+    add_system_call(name, number);
+    return name.text();
+}
+
+bool has_place(const fault_block& fault) {
+    return fault.cause != fault_cause::exception;
+}
+
+bool overflows_stack(const fault_block& fault) {
+    constexpr std::uint64_t guard = 64 << 10;
+    // A large frame may jump over the guard pages.
+    constexpr std::uint64_t reach = 16 << 20;
+    const auto is_below = [&](std::uint64_t address, std::uint64_t distance) {
+        return address < fault.stack_low && fault.stack_low - address <= distance;
+    };
+    if (fault.cause != fault_cause::signal || fault.stack_low == 0) return false;
+    return is_below(fault.address, guard) || is_below(fault.stack_pointer, reach);
 }
 
 hmmError_t error_of(const fault_block& fault) {
@@ -90,6 +116,7 @@ hmmError_t error_of(const fault_block& fault) {
     case fault_cause::foreign_call:
         return hmmErrorSystemCall;
     case fault_cause::raised_signal:
+    case fault_cause::exception:
         return hmmErrorAssert;
     case fault_cause::signal:
         break;
@@ -121,11 +148,21 @@ hmmFaultRecord record_of(const fault_block& fault, int device) {
     return record;
 }
 
-std::string describe(const fault_block& fault, int device) {
+void describe(message& out, const fault_block& fault, int device, const char* exception) {
     const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
-    return format("device %d, lane %u, items %llu to %llu: ", device, fault.lane,
-                  number(fault.first_item), number(fault.first_item + fault.item_count - 1)) +
-           describe_cause(fault) + format("; instruction at 0x%llx", number(fault.instruction));
+    out.add("device %d, lane %u, items %llu to %llu: ", device, fault.lane,
+            number(fault.first_item), number(fault.first_item + fault.item_count - 1));
+    describe_cause(out, fault, exception);
+}
+
+std::string describe(const fault_block& fault, int device, const char* place,
+                     const char* exception) {
+    message out;
+    describe(out, fault, device, exception);
+    if (has_place(fault))
+        out.add("; instruction at 0x%llx", static_cast<unsigned long long>(fault.instruction));
+    if (*place != '\0') out.add("%s%s", has_place(fault) ? " " : "; ", place);
+    return out.text();
 }
 
 } // namespace hmmrt

@@ -5,6 +5,8 @@
 #include "agent_image.hpp"
 #include "failure.hpp"
 #include "fork_guard.hpp"
+#include "frame_walk.hpp"
+#include "kernel_exception.hpp"
 #include "proc_maps.hpp"
 #include "settings.hpp"
 #include "slot.hpp"
@@ -22,9 +24,10 @@ namespace hmmrt {
 namespace {
 
 constexpr int slice_milliseconds = 100;
+constexpr unsigned told_wait_seconds = 10;
 constexpr int start_limit_milliseconds = 60000;
 constexpr int end_limit_milliseconds = 10000;
-constexpr int record_limit_milliseconds = 2000;
+constexpr int record_limit_milliseconds = 5000;
 
 const char* step_text(std::uint32_t step) {
     switch (static_cast<boot_step>(step)) {
@@ -73,7 +76,7 @@ std::uint32_t current_x87_control() {
 } // namespace
 
 session::session(parked_context& context, const session_options& options)
-    : context_(context), slot_(reserve_slot()) {
+    : context_(context), slot_(reserve_slot()), quiet_(options.quiet) {
     if (!context_.guarded.add(slot_.address(), slot_.end()))
         throw failure(hmmErrorMemoryAllocation, "too many devices in this process");
     try {
@@ -87,6 +90,10 @@ session::session(parked_context& context, const session_options& options)
         start_agent();
         await_agent();
         close_control();
+        first_ticks_ = __builtin_ia32_rdtsc();
+        first_milliseconds_ = sys::monotonic_milliseconds();
+        watch_.emplace(*this, *ctl_, options);
+        watch_->start();
     } catch (...) {
         stop();
         throw;
@@ -121,6 +128,7 @@ void session::create_control(const session_options& options) {
     ctl_->app_pid = context_.process;
     ctl_->space_fd = options.space_fd;
     ctl_->strict.store(options.strict ? 1 : 0);
+    ctl_->walker = reinterpret_cast<std::uint64_t>(&walk_frames);
 }
 
 /// Opens and binds the device; returns the token for the agent.
@@ -335,7 +343,15 @@ bool session::reached(std::uint32_t queue, std::uint64_t position) const {
     return submitted - (static_cast<std::uint32_t>(submitted) - completed) >= position;
 }
 
-bool session::wait(std::uint32_t queue, std::uint64_t position, const session* waiting) {
+bool session::wait(std::uint32_t queue, std::uint64_t position) {
+    return wait(queue, position, nullptr, true);
+}
+
+bool session::wait_quietly(std::uint32_t queue, std::uint64_t position, const session* waiting) {
+    return wait(queue, position, waiting, false);
+}
+
+bool session::wait(std::uint32_t queue, std::uint64_t position, const session* waiting, bool tell) {
     if (reached(queue, position)) return true;
     work_queue& words = shared(queue);
     const auto target = static_cast<std::uint32_t>(position);
@@ -346,11 +362,17 @@ bool session::wait(std::uint32_t queue, std::uint64_t position, const session* w
         words.waiters.fetch_add(1);
     }
     bool there;
+    const std::uint64_t tell_at = sys::monotonic_milliseconds() + told_wait_seconds * 1000u;
     for (;;) {
         const std::uint32_t now = words.completed.load();
         there = reached(queue, position);
         if (there || ended_.load() || (waiting != nullptr && waiting->over())) break;
-        if (!sys::wait_for_change(words.completed, now, slice_milliseconds) && lost()) break;
+        if (sys::wait_for_change(words.completed, now, slice_milliseconds)) continue;
+        if (lost()) break;
+        if (tell && sys::monotonic_milliseconds() >= tell_at) {
+            watch_->tell_wait(told_wait_seconds);
+            tell = false;
+        }
     }
     const std::lock_guard lock(queues_[queue].waiters_lock);
     words.waiters.fetch_sub(1);
@@ -425,15 +447,19 @@ void session::give_queue(std::uint32_t queue) {
 }
 
 bool session::lost() {
-    if (!ended_.load() && pidfd_.get() >= 0 && sys::agent_ended(pidfd_.get(), gpu_.get()))
-        ended_.store(true);
-    return ended_.load();
+    if (ended_.load() || pidfd_.get() < 0 || !sys::agent_ended(pidfd_.get(), gpu_.get()))
+        return ended_.load();
+    lost_.store(true);
+    ended_.store(true);
+    if (watch_ && ctl_->sticky.load() == static_cast<std::uint32_t>(sticky_state::none))
+        watch_->await_report(nullptr);
+    return true;
 }
 
 void session::await_record() {
     const std::uint64_t deadline = sys::monotonic_milliseconds() + record_limit_milliseconds;
     bool killed = false;
-    while (ctl_->sticky.load() == static_cast<std::uint32_t>(sticky_state::recording) && !lost()) {
+    while (ctl_->sticky.load() < static_cast<std::uint32_t>(sticky_state::ending) && !lost()) {
         if (!killed && sys::monotonic_milliseconds() >= deadline) {
             sys::kill_agent(pidfd_.get(), kill_writer_.get());
             killed = true;
@@ -444,17 +470,30 @@ void session::await_record() {
 
 /// Lanes drop work as soon as one lane starts to record its fault.
 const fault_block* session::fault() {
-    if (has_fault_.load()) return &fault_;
-    if (ctl_->sticky.load() == static_cast<std::uint32_t>(sticky_state::none)) return nullptr;
-    await_record();
-    // Copy the record: device code can write to the block as long as the agent
-    // lives. If the agent ended before it finished the record, the fault stays
-    // unknown, but lanes have dropped work.
-    const std::lock_guard lock(fault_lock_);
-    const bool recorded = ctl_->sticky.load() >= static_cast<std::uint32_t>(sticky_state::ending);
-    if (!has_fault_.load() && recorded) fault_ = ctl_->fault;
-    has_fault_.store(true);
+    if (!has_fault_.load()) {
+        if (ctl_->sticky.load() == static_cast<std::uint32_t>(sticky_state::none)) return nullptr;
+        await_record();
+        keep_fault();
+    }
+    watch_->await_report(&fault_, exception_text_);
     return &fault_;
+}
+
+/// Copies the record: device code can write to the block as long as the agent
+/// lives. If the agent ended before it finished the record, the fault stays
+/// unknown, but lanes have dropped work.
+void session::keep_fault() {
+    const std::lock_guard lock(fault_lock_);
+    const bool recorded = ctl_->sticky.load() >= static_cast<std::uint32_t>(sticky_state::walking);
+    if (has_fault_.load()) return;
+    if (recorded) fault_ = ctl_->fault;
+    if (fault_.cause == fault_cause::exception && fault_.lane < max_lanes)
+        exception_ = take_kernel_exception(ctl_->lanes[fault_.lane].fs_base, exception_text_);
+    has_fault_.store(true);
+}
+
+std::exception_ptr session::exception() {
+    return has_fault_.load() ? exception_ : nullptr;
 }
 
 std::uint64_t session::take_memory_error() {
@@ -485,6 +524,7 @@ void session::stop() {
         const std::lock_guard no_submissions(queues_[queue].lock);
     }
     join_workers();
+    if (watch_) watch_->end();
     parked_.clear();
     for (unique_fd* file : {&pidfd_, &gpu_, &control_file_, &kill_reader_, &kill_writer_}) {
         if (file->get() >= 0) fork_guard::remove(file->get());

@@ -19,11 +19,16 @@
  * time. It blocks all signals except those that its own instructions raise.
  * stop() waits for it; exit() does not.
  *
+ * Failures: a thread writes what happened to standard error, see
+ * failure_watch.hpp.
+ *
  * Liveness: every wait periodically checks that the agent still lives, so that
  * no wait hangs.
  */
 #pragma once
 
+#include "failure_report.hpp"
+#include "failure_watch.hpp"
 #include "own_memory.hpp"
 #include "parked_thread.hpp"
 #include "sys/fd.hpp"
@@ -32,10 +37,12 @@
 
 #include <array>
 #include <condition_variable>
+#include <exception>
 #include <list>
 #include <memory>
 #include <memory_resource>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +53,8 @@ struct session_options {
     int space_fd;
     std::uint32_t lanes;
     bool strict;
+    int device = 0;
+    bool quiet = false; ///< writes nothing to standard error
 };
 
 class session;
@@ -112,9 +121,12 @@ class session : public std::enable_shared_from_this<session> {
     /// The position after all work that was submitted to the queue.
     std::uint64_t submitted(std::uint32_t queue) const;
     bool reached(std::uint32_t queue, std::uint64_t position) const;
-    /// Waits for a position; false if the session ended first, or @waiting
-    /// failed or ended.
-    bool wait(std::uint32_t queue, std::uint64_t position, const session* waiting = nullptr);
+    /// Waits for a position; false if the session ended first. A long wait is
+    /// told on standard error.
+    bool wait(std::uint32_t queue, std::uint64_t position);
+    /// As above, and is not told; false also if @waiting failed or ended.
+    bool wait_quietly(std::uint32_t queue, std::uint64_t position,
+                      const session* waiting = nullptr);
     /// Waits for all work submitted before to a set of queues.
     bool wait_all(std::uint32_t queues);
     bool reached_all(std::uint32_t queues) const;
@@ -138,6 +150,8 @@ class session : public std::enable_shared_from_this<session> {
     void stop();
 
     bool lost();
+    /// True if lost() has found that the agent ended on its own.
+    bool is_lost() const { return lost_.load(); }
     bool ended() const { return ended_.load(); }
     /// True if the session starts no more work: it ended, or its device has a
     /// fault.
@@ -145,7 +159,24 @@ class session : public std::enable_shared_from_this<session> {
     /// The fault that stopped the device, NULL if none. It never changes
     /// afterwards. An agent that does not finish recording its fault is killed,
     /// and the cause stays unknown.
+    /// If there is a fault, its report has been written.
     const fault_block* fault();
+    /// The place of the fault's instruction in the program, "" if unknown.
+    const char* fault_place() const { return watch_->place(); }
+    /// The exception that left the kernel, if that is the fault; else empty.
+    std::exception_ptr exception();
+    /// Its type and text, "" if there is none.
+    const char* exception_text() const { return exception_text_; }
+    /// The program has got the error of the failed device.
+    void set_seen() { seen_.store(true); }
+    bool is_seen() const { return seen_.load(); }
+    bool is_quiet() const { return quiet_; }
+
+    // launch_time.cpp; for the failure_watch
+    bool has_running_lanes() const;
+    void get_running_lanes(running_lanes& out) const;
+    void kill_agent();
+
     /// Returns control::memory_error and clears it; 0 if none.
     std::uint64_t take_memory_error();
     void set_strict(bool strict);
@@ -197,6 +228,8 @@ class session : public std::enable_shared_from_this<session> {
     void await_agent();
     void close_control();
     void await_record();
+    void keep_fault();
+    bool wait(std::uint32_t queue, std::uint64_t position, const session* waiting, bool tell);
     work_queue& shared(std::uint32_t queue) const { return ctl_->queues[queue]; }
     entry_after dependencies(std::uint32_t queue, const event_point* after) const;
     bool await_free_entry(std::uint32_t queue, std::unique_lock<std::mutex>& lock);
@@ -228,6 +261,10 @@ class session : public std::enable_shared_from_this<session> {
                 own_memory_allocator<std::unique_ptr<parked_thread>>>
         parked_;
     std::atomic<bool> ended_{false};
+    std::atomic<bool> lost_{false};
+    std::atomic<bool> seen_{false};
+    const bool quiet_;
+    std::optional<failure_watch> watch_; ///< set when the agent has started
     bool stopped_ = false;
 
     std::array<queue_state, queue_count> queues_;
@@ -241,6 +278,12 @@ class session : public std::enable_shared_from_this<session> {
     std::atomic<bool> has_fault_{false};
     /// written once, under the lock, before has_fault_ is true
     fault_block fault_ = {};
+    std::exception_ptr exception_; ///< as fault_
+    char exception_text_[512] = "";
+
+    // of the start of the session
+    std::uint64_t first_ticks_ = 0;
+    std::uint64_t first_milliseconds_ = 0;
 };
 
 /// True if the caller runs in a host function (hmmLaunchHostFunc()).

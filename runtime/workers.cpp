@@ -128,15 +128,15 @@ bool session::next_gate(queue_state& state, waiting_gate& out) {
 /// Waits for all work before the gate and then performs its action. A device
 /// that failed calls no functions any more.
 void session::pass_gate(std::uint32_t queue, waiting_gate& gate) {
-    bool there = wait(queue, gate.position - 1);
+    bool there = wait_quietly(queue, gate.position - 1);
     for (std::uint32_t mask = gate.after.mask; mask != 0; mask &= mask - 1) {
         const auto other = static_cast<std::uint32_t>(__builtin_ctz(mask));
-        there = there && wait(other, gate.after.position[other]);
+        there = there && wait_quietly(other, gate.after.position[other]);
     }
     if (!there || fault() != nullptr) return;
     if (gate.task.event) {
         event_point& event = *gate.task.event;
-        event.running->wait(event.queue, event.position, this);
+        event.running->wait_quietly(event.queue, event.position, this);
     } else if (!ended_.load()) {
         call_program(gate.task.function, gate.task.data);
     }

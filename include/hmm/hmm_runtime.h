@@ -158,6 +158,15 @@ HMM_API void* hmmClosureAllocate(size_t bytes);
 HMM_API void hmmClosureFree(void* closure);
 
 /*
+ * For wrappers of kernels in C++, as hmm::launch() and hmmLaunchKernel() have
+ * them: ends the launch with hmmErrorAssert and an exception, which the program
+ * gets with the error (hmmGetLastErrorException). @exception points to a
+ * std::exception_ptr. To be called by a kernel; it does not return. Elsewhere
+ * it calls std::terminate().
+ */
+HMM_API void hmmEndLaunchByException(void* exception);
+
+/*
  * Enables or disables strict mode, in which a kernel that makes a system call
  * fails with hmmErrorSystemCall, as on a real GPU. Off by default. On by
  * default if HMMRT_STRICT=1 is set or the program runs under seccomp.
@@ -686,6 +695,12 @@ HMM_API const char* hmmGetLastErrorDetail(void);
  * failed device need not be the current device, and may have been reset since.
  */
 HMM_API hmmError_t hmmGetLastErrorRecord(hmmFaultRecord* record);
+/*
+ * For C++: gets the exception that left a kernel and caused the last failed call
+ * of this thread. @exception points to a std::exception_ptr, which is empty
+ * afterwards if there is no such exception.
+ */
+HMM_API hmmError_t hmmGetLastErrorException(void* exception);
 /* Gets the fault record of the current device's sticky error. */
 HMM_API hmmError_t hmmGetLastFault(hmmFaultRecord* record);
 

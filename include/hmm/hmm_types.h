@@ -65,7 +65,7 @@ typedef enum hmmError {
     hmmErrorPeerAccessNotEnabled = 705,
     hmmErrorSetOnActiveProcess = 708, /* (-) */
     hmmErrorContextIsDestroyed = 709, /* (-) */
-    /* sticky: the kernel called abort() or raised a fatal signal */
+    /* sticky: the kernel called abort(), raised a fatal signal or threw */
     hmmErrorAssert = 710,
     hmmErrorTooManyPeers = 711, /* (-) */
     hmmErrorHostMemoryAlreadyRegistered = 712,

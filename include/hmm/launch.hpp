@@ -8,7 +8,8 @@
  * The call copies (or moves) the callable, which lives until the launch has
  * ended. It runs on several lanes at once, on native threads that share all
  * memory with the program. Captured pointers and references may point anywhere.
- * An exception that leaves the callable ends the launch with hmmErrorAssert.
+ * An exception that leaves the callable ends the launch with hmmErrorAssert: the
+ * hmm::error of the next synchronisation has it nested (std::rethrow_if_nested).
  */
 #pragma once
 
@@ -17,6 +18,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <initializer_list>
 #include <iterator>
 #include <memory>
@@ -66,8 +68,7 @@ template <class Range>
 concept indexed_range = std::ranges::random_access_range<Range> && std::ranges::sized_range<Range>;
 
 template <class Function>
-void run_range(void* closure, std::uint64_t begin, std::uint64_t end) noexcept {
-    auto& function = *static_cast<Function*>(closure);
+void run_items(Function& function, std::uint64_t begin, std::uint64_t end) {
     if constexpr (std::is_trivially_copyable_v<Function>) {
         // Stores in the loop cannot alias this local copy, so captures stay in
         // registers.
@@ -78,6 +79,17 @@ void run_range(void* closure, std::uint64_t begin, std::uint64_t end) noexcept {
         for (std::uint64_t i = begin; i < end; i++)
             function(static_cast<std::size_t>(i));
     }
+}
+
+template <class Function>
+void run_range(void* closure, std::uint64_t begin, std::uint64_t end) noexcept {
+    std::exception_ptr left;
+    try {
+        run_items(*static_cast<Function*>(closure), begin, end);
+    } catch (...) {
+        left = std::current_exception();
+    }
+    if (left) hmmEndLaunchByException(&left);
 }
 
 /// True if hmmClosureAllocate() aligns memory sufficiently for the closure.

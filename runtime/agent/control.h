@@ -28,7 +28,7 @@ inline constexpr std::uint64_t user_space_begin = 0x10000;
 inline constexpr std::uint64_t user_space_end = 0x7ffffffff000;
 
 inline constexpr std::uint32_t control_magic = 0x686d6d72;
-inline constexpr std::uint32_t control_version = 3;
+inline constexpr std::uint32_t control_version = 4;
 
 // File descriptors of the agent. It has no others.
 inline constexpr int agent_control_fd = 3; // closed once the block is mapped
@@ -178,6 +178,9 @@ enum class call_kind : std::uint32_t {
     stop_others,
 };
 
+/// Not a system call: an exception left the kernel, see sys::end_by_exception().
+inline constexpr std::int64_t call_end_by_exception = 0x3fff0001;
+
 /// Not an errno: the call ends the launch (call_kind::signal_call).
 inline constexpr std::int64_t call_ends_launch = -10000;
 
@@ -187,11 +190,17 @@ struct alignas(256) lane_control {
     std::uint64_t fs_base;
     std::uint64_t stack_low; ///< lowest usable byte
     std::uint64_t stack_top; ///< initial stack pointer of the lane
+    std::uint64_t stack_bytes;
     std::int32_t app_tid;
     futex_word agent_tid; ///< 0 until the lane has started
     /// 1 while the lane is inside device code or a call made by it.
     std::atomic<std::uint32_t> running;
     std::uint32_t padding;
+    /// What the lane runs while `running`, for messages.
+    std::atomic<std::uint64_t> function;
+    std::atomic<std::uint64_t> started; ///< time stamp counter
+    std::atomic<std::uint64_t> first_item;
+    std::atomic<std::uint64_t> item_count;
 
     futex_word state; ///< call_state
     call_kind kind;
@@ -207,17 +216,28 @@ enum class fault_cause : std::uint32_t {
     system_call,   ///< refused system call `system_call`
     raised_signal, ///< the kernel called abort(), raise() or kill()
     foreign_call,  ///< int 0x80 or an x32 system call number
+    exception,     ///< a C++ exception left the kernel
 };
 
 /// Stages of ending all launches, in this order.
 enum class sticky_state : std::uint32_t {
     none = 0,
     recording, ///< one lane writes control::fault
+    walking,   ///< the lane adds the frames of its stack to control::fault
     ending,    ///< lanes start no new work but may complete their current piece
     stopping,  ///< lanes that still run are interrupted
 };
 
-/// Reason why the device stopped. Written once, before sticky_state::ending.
+inline constexpr std::uint32_t max_frames = 16;
+
+/// Registers of device code that a fault interrupted. frame_walk.S has these
+/// offsets.
+struct code_state {
+    std::uint64_t rip, rsp, rbx, rbp, r12, r13, r14, r15;
+};
+
+/// Reason why the device stopped. Written once, before sticky_state::walking;
+/// the frames before sticky_state::ending.
 struct fault_block {
     fault_cause cause;
     std::uint32_t lane;
@@ -229,6 +249,13 @@ struct fault_block {
     std::uint64_t instruction;
     std::uint64_t first_item;
     std::uint64_t item_count;
+    std::uint64_t function; ///< of the launch
+    std::uint64_t stack_pointer;
+    std::uint64_t stack_low; ///< of the lane
+    std::uint64_t stack_bytes;
+    /// The instruction, and then the return addresses of its callers.
+    std::uint64_t frames[max_frames];
+    std::uint32_t frame_count;
 };
 
 struct control {
@@ -264,6 +291,11 @@ struct control {
     /// The first memory operation that failed: its entry_kind << 32 | errno.
     std::atomic<std::uint64_t> memory_error;
     fault_block fault;
+    /// Function of the application that a lane calls to collect frames:
+    /// void (*)(fault_block*, const code_state*); 0: none
+    std::uint64_t walker;
+    /// Changes when the application's failure_watch has something to do.
+    futex_word watch;
 
     alignas(256) lane_control lanes[max_lanes];
     work_queue queues[queue_count];

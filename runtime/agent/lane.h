@@ -36,6 +36,7 @@ struct lane {
     const std::atomic<std::uint32_t>* sticky; ///< 16
     std::uint32_t mxcsr;                      ///< 24
     std::uint32_t x87_control;                ///< 28
+    std::uint64_t walk_stack;                 ///< 32; for walk_call()
 
     control* ctl;
     lane_control* shared;
@@ -45,10 +46,13 @@ struct lane {
     queue_turns turns;
     std::uint64_t first_item;
     std::uint64_t item_count;
+    std::uint64_t function;    ///< of the launch
     std::uint64_t signal_mask; ///< the signal mask that device code has set
+    bool walking;              ///< inside walk_call()
 };
 static_assert(offsetof(lane, running) == 8 && offsetof(lane, sticky) == 16);
 static_assert(offsetof(lane, mxcsr) == 24 && offsetof(lane, x87_control) == 28);
+static_assert(offsetof(lane, walk_stack) == 32);
 static_assert(sizeof(lane) <= 2 * page_size);
 
 inline lane* lane_of_stack() {
@@ -71,6 +75,11 @@ int lane_call(lane* self, std::uint64_t fn, std::uint64_t closure, std::uint64_t
 /// A stopped lane continues here, and lane_call() returns 1. RBX = lane, RSP =
 /// saved_stack.
 void lane_call_stopped();
+/// Calls fn(first, second) on the current stack, which is the signal stack.
+void walk_call(lane* self, std::uint64_t fn, std::uint64_t first, std::uint64_t second);
+/// A walk that was stopped continues here, and walk_call() returns. RBX = lane,
+/// RSP = walk_stack.
+void walk_call_stopped();
 /// clone() of a thread that calls entry(argument) on @stack and never returns.
 std::int64_t clone_thread(std::uint64_t flags, std::uint64_t stack, void (*entry)(void*),
                           void* argument);

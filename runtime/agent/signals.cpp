@@ -57,21 +57,57 @@ bool is_stopping(const lane& self) {
     return self.ctl->sticky.load() == static_cast<std::uint32_t>(sticky_state::stopping);
 }
 
-/// Records a fault and ends the launch. Only the first fault is recorded; other
-/// lanes only stop.
-void end_launch(lane& self, ucontext_t& context, fault_block fault) {
+/// Collects the frames of the interrupted code, for messages: calls the walker,
+/// which is code of the application, on this signal stack. A fault or system
+/// call of the walker ends it, see stop_walk(). If it does not return, the
+/// application kills this process.
+void walk_frames(lane& self, ucontext_t& context) {
+    const auto value = [&](int index) { return static_cast<std::uint64_t>(reg(context, index)); };
+    control& ctl = *self.ctl;
+    const code_state state = {value(REG_RIP), value(REG_RSP), value(REG_RBX), value(REG_RBP),
+                              value(REG_R12), value(REG_R13), value(REG_R14), value(REG_R15)};
+    if (ctl.walker == 0) return;
+    self.walking = true;
+    walk_call(&self, ctl.walker, address_of(&ctl.fault), address_of(&state));
+    self.walking = false;
+}
+
+/// Called in a signal that interrupted the walker.
+void stop_walk(lane& self, ucontext_t& context) {
+    constexpr greg_t clean_flags = 0x202;
+    reg(context, REG_RIP) =
+        static_cast<greg_t>(address_of(reinterpret_cast<const void*>(&walk_call_stopped)));
+    reg(context, REG_RSP) = static_cast<greg_t>(self.walk_stack);
+    reg(context, REG_RBX) = static_cast<greg_t>(address_of(&self));
+    reg(context, REG_EFL) = clean_flags;
+}
+
+/// Records a fault and stops the other lanes. Only the first fault is recorded.
+void record_fault(lane& self, ucontext_t& context, fault_block& fault) {
     control& ctl = *self.ctl;
     auto expected = static_cast<std::uint32_t>(sticky_state::none);
     const auto recording = static_cast<std::uint32_t>(sticky_state::recording);
 
-    if (ctl.sticky.compare_exchange_strong(expected, recording)) {
-        fault.lane = self.index;
-        fault.first_item = self.first_item;
-        fault.item_count = self.item_count;
-        ctl.fault = fault;
-        ctl.sticky.store(static_cast<std::uint32_t>(sticky_state::ending));
-        stop_other_lanes(self);
-    }
+    if (!ctl.sticky.compare_exchange_strong(expected, recording)) return;
+    fault.lane = self.index;
+    fault.first_item = self.first_item;
+    fault.item_count = self.item_count;
+    fault.function = self.function;
+    fault.stack_pointer = static_cast<std::uint64_t>(reg(context, REG_RSP));
+    fault.stack_low = self.shared->stack_low;
+    fault.stack_bytes = self.shared->stack_bytes;
+    ctl.fault = fault;
+    ctl.sticky.store(static_cast<std::uint32_t>(sticky_state::walking));
+    walk_frames(self, context);
+    ctl.sticky.store(static_cast<std::uint32_t>(sticky_state::ending));
+    ctl.watch.fetch_add(1);
+    futex_wake(ctl.watch, INT32_MAX);
+    stop_other_lanes(self);
+}
+
+/// Records a fault and ends the launch.
+void end_launch(lane& self, ucontext_t& context, fault_block& fault) {
+    record_fault(self, context, fault);
     leave_device_code(self, context);
 }
 
@@ -105,6 +141,7 @@ void on_fault(int signal, siginfo_t* info, void* raw_context) {
     lane& self = *lane_of_stack();
     auto& context = *static_cast<ucontext_t*>(raw_context);
     require_running(self, signal);
+    if (self.walking) return stop_walk(self, context);
 
     fault_block fault = {};
     fault.cause = fault_cause::signal;
@@ -139,13 +176,18 @@ std::int64_t virtual_sigprocmask(lane& self, const std::uint64_t (&args)[6]) {
     return 0;
 }
 
-void end_at_call(lane& self, ucontext_t& context, fault_cause cause, std::int64_t number,
-                 int signal) {
+fault_block fault_of_call(ucontext_t& context, fault_cause cause, std::int64_t number, int signal) {
     fault_block fault = {};
     fault.cause = cause;
     fault.signal = signal;
     fault.system_call = static_cast<std::int32_t>(number);
     fault.instruction = static_cast<std::uint64_t>(reg(context, REG_RIP));
+    return fault;
+}
+
+void end_at_call(lane& self, ucontext_t& context, fault_cause cause, std::int64_t number,
+                 int signal) {
+    fault_block fault = fault_of_call(context, cause, number, signal);
     end_launch(self, context, fault);
 }
 
@@ -156,14 +198,23 @@ int signal_argument(std::int64_t number, const std::uint64_t (&args)[6]) {
     return static_cast<int>(args[third ? 2 : 1]);
 }
 
+/// A system call of device code and what happens with it.
+struct call_request {
+    call_request(ucontext_t& context, std::int64_t number, std::int32_t own_thread) {
+        constexpr int registers[] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
+        for (int i = 0; i < 6; i++)
+            args[i] = static_cast<std::uint64_t>(reg(context, registers[i]));
+        verdict = decide_call(static_cast<std::uint64_t>(number), args, own_thread);
+    }
+
+    std::uint64_t args[6];
+    call_verdict verdict;
+};
+
 void serve_call(lane& self, ucontext_t& context, std::int64_t number) {
-    const auto argument = [&](int index) {
-        return static_cast<std::uint64_t>(reg(context, index));
-    };
-    std::uint64_t args[6] = {argument(REG_RDI), argument(REG_RSI), argument(REG_RDX),
-                             argument(REG_R10), argument(REG_R8),  argument(REG_R9)};
-    const call_verdict verdict =
-        decide_call(static_cast<std::uint64_t>(number), args, self.shared->app_tid);
+    call_request call(context, number, self.shared->app_tid);
+    std::uint64_t(&args)[6] = call.args;
+    const call_verdict verdict = call.verdict;
     std::int64_t result = verdict.value;
 
     switch (verdict.action) {
@@ -191,14 +242,17 @@ void on_system_call(int signal, siginfo_t* info, void* raw_context) {
     lane& self = *lane_of_stack();
     auto& context = *static_cast<ucontext_t*>(raw_context);
     require_running(self, signal);
+    if (self.walking) return stop_walk(self, context);
 
     const auto number = static_cast<std::int64_t>(info->si_syscall);
     const bool native = info->si_arch == AUDIT_ARCH_X86_64 &&
                         (static_cast<std::uint64_t>(number) & call_x32_bit) == 0;
-    if (is_stopping(self))
-        leave_device_code(self, context);
-    else if (!native || info->si_code != code_user_dispatch)
+    if (!native || info->si_code != code_user_dispatch)
         end_at_call(self, context, fault_cause::foreign_call, number, SIGSYS);
+    else if (number == call_end_by_exception)
+        end_at_call(self, context, fault_cause::exception, -1, SIGABRT);
+    else if (is_stopping(self))
+        leave_device_code(self, context);
     else if (self.ctl->strict.load() != 0)
         end_at_call(self, context, fault_cause::system_call, number, SIGSYS);
     else

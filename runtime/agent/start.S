@@ -106,6 +106,42 @@ lane_call_stopped:
 	ret
 	.size	lane_call, . - lane_call
 
+	.globl	walk_call
+	.hidden	walk_call
+	.type	walk_call, @function
+/* rdi lane, rsi fn, rdx first, rcx second */
+walk_call:
+	pushq	%rbp
+	pushq	%rbx
+	pushq	%r12
+	pushq	%r13
+	pushq	%r14
+	pushq	%r15
+	movq	%rdi, %rbx
+	movq	%rsp, 32(%rbx)
+	subq	$8, %rsp
+	movq	%rsi, %rax
+	movq	%rdx, %rdi
+	movq	%rcx, %rsi
+	xorl	%ebp, %ebp
+	cld
+	call	*%rax
+
+	.globl	walk_call_stopped
+	.hidden	walk_call_stopped
+	.type	walk_call_stopped, @function
+walk_call_stopped:
+	movq	32(%rbx), %rsp
+	cld
+	popq	%r15
+	popq	%r14
+	popq	%r13
+	popq	%r12
+	popq	%rbx
+	popq	%rbp
+	ret
+	.size	walk_call, . - walk_call
+
 	.globl	signal_restorer
 	.hidden	signal_restorer
 	.type	signal_restorer, @function

@@ -95,6 +95,10 @@ int read_whole_file(const char* path, std::string& content) {
     return static_cast<int>(got);
 }
 
+void write_error(const char* text, std::size_t bytes) {
+    write_all(STDERR_FILENO, text, bytes);
+}
+
 int create_program_file(const char* name, const void* data, std::size_t bytes) {
     const int fd = create_executable_memfd(name);
     if (fd < 0) return fd;
@@ -192,6 +196,11 @@ std::uint64_t monotonic_milliseconds() {
     ::clock_gettime(CLOCK_MONOTONIC, &now);
     return static_cast<std::uint64_t>(now.tv_sec) * 1000 +
            static_cast<std::uint64_t>(now.tv_nsec) / 1000000;
+}
+
+bool end_by_exception() {
+    raw_syscall(call_end_by_exception);
+    return false;
 }
 
 bool agent_ended(int pidfd, int gpu_fd) {

@@ -27,6 +27,8 @@ int read_whole_file(const char* path, std::string& content);
 /// Maps the content of a file for reading, without the heap; a file without a
 /// size (/proc) is copied. Returns the address; unmap() releases it.
 std::int64_t map_content(const char* path, std::size_t& bytes);
+/// Writes to standard error, with one call if possible.
+void write_error(const char* text, std::size_t bytes);
 
 /// Creates a memfd that can be executed but not read. Its content is sealed.
 int create_program_file(const char* name, const void* data, std::size_t bytes);
@@ -59,6 +61,10 @@ bool wait_for_change(futex_word& word, std::uint32_t expected, int milliseconds)
 void wake(futex_word& word);
 void sleep_milliseconds(int milliseconds);
 std::uint64_t monotonic_milliseconds();
+
+/// On a lane: ends the launch because of the exception that it has kept, see
+/// kernel_exception.hpp. False if the caller is not a lane.
+bool end_by_exception();
 
 /// True if the process of @pidfd has ended, or @gpu_fd reports that its agent
 /// has.

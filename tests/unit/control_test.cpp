@@ -39,9 +39,10 @@ class ControlBlock : public testing::Test {
         return hmmSuccess;
     }
 
-    void launch(hmmRangeFunction_t function) {
+    void launch(hmmRangeFunction_t function, void* closure = nullptr) {
         work_request request;
         request.function = function;
+        request.closure = closure;
         request.items = 1;
         gpu.launch(request);
     }
@@ -114,6 +115,21 @@ TEST_F(ControlBlock, AFaultOfNoKnownKindIsReported) {
     });
     EXPECT_EQ(code_of([&] { gpu.synchronize(); }), hmmErrorLaunchFailure);
     EXPECT_EQ(gpu.last_fault().system_call, INT_MIN);
+}
+
+TEST_F(ControlBlock, AnExceptionThatNoLaneHasKeptIsReported) {
+    for (const std::uint32_t lane : {0u, max_lanes, UINT32_MAX}) {
+        launch(
+            [](void* closure, std::uint64_t, std::uint64_t) {
+                fault_block fault = {};
+                fault.cause = fault_cause::exception;
+                fault.lane = *static_cast<std::uint32_t*>(closure);
+                fakes::fake_kernel::fault(fault);
+            },
+            const_cast<std::uint32_t*>(&lane));
+        EXPECT_EQ(code_of([&] { gpu.synchronize(); }), hmmErrorAssert);
+        gpu.reset();
+    }
 }
 
 TEST_F(ControlBlock, AnErrorOfNoKnownKindIsReported) {

@@ -740,9 +740,11 @@ TEST(EveryCallWithoutModules, SaysThatThereIsNoDevice) {
 
 TEST_F(EveryCall, ThatIsExportedIsHere) {
     std::set<std::string> known = {
-        "hmmClosureAllocate",    "hmmClosureFree",      "hmmGetErrorName",
-        "hmmGetErrorString",     "hmmGetLastError",     "hmmPeekAtLastError",
-        "hmmGetLastErrorDetail", "hmmEventElapsedTime", "hmmGetLastErrorRecord"};
+        "hmmClosureAllocate",       "hmmClosureFree",         "hmmGetErrorName",
+        "hmmGetErrorString",        "hmmGetLastError",        "hmmPeekAtLastError",
+        "hmmGetLastErrorDetail",    "hmmEventElapsedTime",    "hmmGetLastErrorRecord",
+        "hmmGetLastErrorException", "hmmEndLaunchByException"}; // terminates the program outside of
+                                                                // kernels
     for (const outcome& each : outcomes_of_all(good()))
         known.insert(each.name);
     std::set<std::string> exported;

@@ -47,6 +47,30 @@ TEST(Report, DescribesAMemoryFaultInWords) {
               "permit it; instruction at 0x2000");
 }
 
+TEST(Report, AddsThePlaceOfTheInstruction) {
+    EXPECT_NE(describe(memory_fault(), 1, "f()+0x1, a.cpp:2").find("at 0x2000 f()+0x1, a.cpp:2"),
+              std::string::npos);
+}
+
+TEST(Report, SaysThatAStackOverflowed) {
+    fault_block fault = memory_fault();
+    fault.stack_low = 0x7f0000100000;
+    fault.stack_bytes = 8 << 20;
+    fault.stack_pointer = fault.stack_low + 4096;
+    for (const std::uint64_t distance : {1, 4096, 64 << 10}) {
+        fault.address = fault.stack_low - distance;
+        EXPECT_NE(describe(fault, 0).find("stack overflow of lane 3 (8 MiB), write of address"),
+                  std::string::npos)
+            << distance;
+    }
+    fault.address = fault.stack_low - (64 << 10) - 1;
+    EXPECT_FALSE(overflows_stack(fault));
+    fault.stack_pointer = fault.stack_low - (1 << 20); // a large frame
+    EXPECT_TRUE(overflows_stack(fault));
+    fault.cause = fault_cause::raised_signal;
+    EXPECT_FALSE(overflows_stack(fault));
+}
+
 TEST(Report, NamesTheRefusedCall) {
     fault_block fault = memory_fault();
     fault.cause = fault_cause::system_call;

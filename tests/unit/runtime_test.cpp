@@ -143,6 +143,47 @@ TEST_F(Runtime, ListingDevicesStartsNothingAndKeepsNothingOpen) {
     EXPECT_EQ(kernel.agents_started, started_before);
 }
 
+TEST_F(Runtime, AFailureIsReportedOnceBeforeTheProgramAsks) {
+    kernel.take_errors();
+    launch(use(), 1, fault_at_once, nullptr);
+    std::string written;
+    for (int i = 0; i < 3000 && written.empty(); i++, sys::sleep_milliseconds(1))
+        written = kernel.take_errors();
+    EXPECT_TRUE(written.starts_with("hmmrt: device 0, lane 0, items 0 to ")) << written;
+    EXPECT_NE(written.find(" (hmmErrorIllegalAddress)\nhmmrt:   at 0x0"), std::string::npos)
+        << written;
+    EXPECT_TRUE(written.ends_with("hmmrt: device 0 runs nothing more until hmmDeviceReset()\n"))
+        << written;
+    EXPECT_EQ(code_of([&] { use().synchronize(); }), hmmErrorIllegalAddress);
+    EXPECT_EQ(kernel.take_errors(), "");
+}
+
+TEST_F(Runtime, TheReportIsWrittenWhenTheErrorIsReturned) {
+    for (int i = 0; i < 20; i++) {
+        kernel.take_errors();
+        launch(use(), 1, fault_at_once, nullptr);
+        EXPECT_EQ(code_of([&] { use().synchronize(); }), hmmErrorIllegalAddress);
+        EXPECT_NE(kernel.take_errors(), "");
+        use().reset();
+    }
+}
+
+TEST_F(Runtime, ALostDeviceIsReported) {
+    kernel.take_errors();
+    launch(use(), 1, lose_agent, nullptr);
+    EXPECT_EQ(code_of([&] { use().synchronize(); }), hmmErrorDeviceLost);
+    EXPECT_EQ(kernel.take_errors(),
+              "hmmrt: device 0: its agent has ended; hmmDeviceReset() restarts it\n");
+}
+
+TEST_F(Runtime, ReportsCanBeTurnedOff) {
+    kernel.environment["HMMRT_REPORT"] = "0";
+    kernel.take_errors();
+    launch(use(), 1, fault_at_once, nullptr);
+    EXPECT_EQ(code_of([&] { use().synchronize(); }), hmmErrorIllegalAddress);
+    EXPECT_EQ(kernel.take_errors(), "");
+}
+
 TEST_F(Runtime, LaunchesRunAllTheirItems) {
     std::atomic<std::uint64_t> items = 0;
     std::uint64_t expected = 0;

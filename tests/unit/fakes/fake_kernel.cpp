@@ -5,10 +5,12 @@
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <utility>
 
 namespace fakes {
 
@@ -16,7 +18,8 @@ fake_kernel kernel;
 
 namespace {
 thread_local fake_agent* running_agent = nullptr; // of a lane
-}
+thread_local std::uint32_t running_lane = 0;
+} // namespace
 
 fake_kernel::~fake_kernel() {
     for (auto& [pidfd, each] : agents_)
@@ -73,6 +76,16 @@ int fake_kernel::ioctl(unsigned long request, void* argument) {
     }
 }
 
+std::string fake_kernel::take_errors() {
+    const std::lock_guard lock(lock_);
+    return std::exchange(errors_, "");
+}
+
+void fake_kernel::add_error(const char* text, std::size_t bytes) {
+    const std::lock_guard lock(lock_);
+    errors_.append(text, bytes);
+}
+
 void fake_kernel::control_mapped_at(std::uint64_t address, int control_file) {
     const std::lock_guard lock(lock_);
     controls_[control_file] = reinterpret_cast<hmmrt::control*>(address);
@@ -101,7 +114,7 @@ int fake_kernel::start_agent(int control_file, int kill_reader) {
     }
     if (agent == agent_behaviour::runs) {
         for (std::uint32_t i = 0; i < ctl.lane_count; i++)
-            fresh.lanes.emplace_back([this, &fresh] { run_lane(fresh); });
+            fresh.lanes.emplace_back([this, &fresh, i] { run_lane(fresh, i); });
         ctl.state.store(static_cast<std::uint32_t>(agent_state::ready));
     }
     agents_started++;
@@ -164,11 +177,13 @@ void fake_kernel::run_entry(hmmrt::control& ctl, const hmmrt::piece& mine) {
     }
 }
 
-void fake_kernel::run_lane(fake_agent& self) {
+void fake_kernel::run_lane(fake_agent& self, std::uint32_t index) {
     hmmrt::control& ctl = *self.ctl;
     hmmrt::piece mine = {};
     hmmrt::queue_turns turns;
     running_agent = &self;
+    running_lane = index;
+    ctl.lanes[index].fs_base = static_cast<std::uint64_t>(pthread_self());
     while (!self.gone.load()) {
         const std::uint32_t bell = ctl.doorbell.load();
         if (!ring_find(ctl, turns, mine)) {
@@ -177,7 +192,18 @@ void fake_kernel::run_lane(fake_agent& self) {
             ctl.sleepers.fetch_sub(1);
             continue;
         }
+        const hmmrt::entry_kind kind = mine.entry->kind.load();
+        const bool code = kind == hmmrt::entry_kind::range || kind == hmmrt::entry_kind::serial;
+        hmmrt::lane_control& lane = ctl.lanes[index];
+        if (code) {
+            lane.function.store(mine.entry->range.function);
+            lane.first_item.store(mine.index * mine.entry->range.piece_items);
+            lane.item_count.store(mine.entry->range.piece_items);
+            lane.started.store(__builtin_ia32_rdtsc());
+            lane.running.store(1);
+        }
         if (ctl.sticky.load() == 0) run_entry(ctl, mine);
+        lane.running.store(0);
         if (self.gone.load()) return; // lost in the middle of a launch
         std::uint32_t over = 1;
         if (ctl.sticky.load() != 0) over += ring_take_rest(ctl, mine);
@@ -187,10 +213,13 @@ void fake_kernel::run_lane(fake_agent& self) {
 
 void fake_kernel::fault(const hmmrt::fault_block& block) {
     hmmrt::control& ctl = *running_agent->ctl;
-    std::uint32_t none = 0;
-    if (!ctl.sticky.compare_exchange_strong(none, 1)) return;
+    auto none = static_cast<std::uint32_t>(hmmrt::sticky_state::none);
+    const auto recording = static_cast<std::uint32_t>(hmmrt::sticky_state::recording);
+    if (!ctl.sticky.compare_exchange_strong(none, recording)) return;
     ctl.fault = block;
-    ctl.sticky.store(2);
+    ctl.sticky.store(static_cast<std::uint32_t>(hmmrt::sticky_state::ending));
+    ctl.watch.fetch_add(1);
+    hmmrt::futex_wake(ctl.watch, INT32_MAX);
 }
 
 void fake_kernel::raise(int signal) {
@@ -202,6 +231,14 @@ void fake_kernel::raise(int signal) {
 
 void fake_kernel::lose_agent() {
     running_agent->gone.store(true);
+}
+
+bool fake_kernel::is_lane() {
+    return running_agent != nullptr;
+}
+
+std::uint32_t fake_kernel::lane() {
+    return running_lane;
 }
 
 bool fake_kernel::agent_is_gone() {
@@ -273,6 +310,10 @@ int read_whole_file(const char*, std::string& content) {
     pthread_testcancel();
     content = "1000-2000 r-xp 00000000 00:00 0 [vdso]\n" + kernel.memory.maps();
     return 0;
+}
+
+void write_error(const char* text, std::size_t bytes) {
+    kernel.add_error(text, bytes);
 }
 
 int create_program_file(const char*, const void*, std::size_t) {
@@ -348,6 +389,17 @@ std::uint64_t monotonic_milliseconds() {
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     return static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+}
+
+bool end_by_exception() {
+    if (!kernel.is_lane()) return false;
+    fault_block block = {};
+    block.cause = fault_cause::exception;
+    block.signal = SIGABRT;
+    block.system_call = -1;
+    block.lane = kernel.lane();
+    fakes::fake_kernel::fault(block);
+    return true;
 }
 
 bool agent_ended(int pidfd, int) {

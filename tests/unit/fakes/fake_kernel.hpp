@@ -68,6 +68,10 @@ class fake_kernel {
     fake_policy policy;
     std::atomic<std::uint64_t> next_stamp{1}; ///< milliseconds, increases by one
 
+    /// What the runtime wrote to standard error since the last call.
+    std::string take_errors();
+    void add_error(const char* text, std::size_t bytes);
+
     // Called by device code of tests, and apply to the agent that runs it.
 
     /// Acts as if the current instruction had faulted.
@@ -77,6 +81,9 @@ class fake_kernel {
     /// Acts as if the agent had died.
     static void lose_agent();
     static bool agent_is_gone();
+    /// True if the caller is a lane.
+    static bool is_lane();
+    static std::uint32_t lane();
 
     // Called by the functions that replace system calls. A descriptor is never
     // reused.
@@ -95,7 +102,7 @@ class fake_kernel {
   private:
     fake_agent& agent_of(int pidfd);
     static void end(fake_agent& which);
-    void run_lane(fake_agent& self);
+    void run_lane(fake_agent& self, std::uint32_t index);
     int run_prefetch(const hmmrt::prefetch_work& work);
     int run_advice(const hmmrt::advice_work& work);
     void run_entry(hmmrt::control& ctl, const hmmrt::piece& mine);
@@ -105,6 +112,7 @@ class fake_kernel {
     std::map<int, hmmrt::control*> controls_; ///< by descriptor
     std::map<int, int> kill_readers_;         ///< by writer
     std::map<int, fake_agent> agents_;        ///< by pidfd; never removed
+    std::string errors_;
 };
 
 extern fake_kernel kernel;

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Text in a buffer of its own: composing it needs no heap, which the lane that
+// failed may have locked.
+#pragma once
+
+#include <cstdarg>
+#include <cstddef>
+#include <cstdio>
+
+namespace hmmrt {
+
+/// Text that does not fit is cut.
+class message {
+  public:
+    [[gnu::format(printf, 2, 3)]] void add(const char* pattern, ...) {
+        va_list arguments;
+        va_start(arguments, pattern);
+        const int length = std::vsnprintf(text_ + used_, sizeof(text_) - used_, pattern, arguments);
+        va_end(arguments);
+        if (length > 0) used_ += static_cast<std::size_t>(length);
+        if (used_ > sizeof(text_) - 1) used_ = sizeof(text_) - 1;
+    }
+    const char* text() const { return text_; }
+    std::size_t size() const { return used_; }
+
+  private:
+    std::size_t used_ = 0;
+    char text_[6144] = "";
+};
+
+} // namespace hmmrt

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+// What a program sees of a device that failed: what is written to standard
+// error, and that nothing hangs.
+#include "device_fixture.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+/// Collects what is written to standard error during its lifetime.
+class errors {
+  public:
+    errors() : file_(memfd_create("errors", MFD_CLOEXEC)), before_(dup(STDERR_FILENO)) {
+        dup2(file_, STDERR_FILENO);
+    }
+    errors(const errors&) = delete;
+    errors& operator=(const errors&) = delete;
+    ~errors() {
+        dup2(before_, STDERR_FILENO);
+        close(before_);
+        close(file_);
+    }
+    std::string text() const {
+        std::string content(1 << 16, '\0');
+        const ssize_t got = pread(file_, content.data(), content.size(), 0);
+        content.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+        return content;
+    }
+
+  private:
+    int file_, before_;
+};
+
+/// What a program wrote to standard error, and how it ended.
+struct outcome {
+    int status = -1;
+    std::string errors;
+    bool exited_with(int code) const { return WIFEXITED(status) && WEXITSTATUS(status) == code; }
+};
+
+/// Kills all agents; there is only one.
+bool kill_agent() {
+    bool any = false;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+        std::string name;
+        std::getline(std::ifstream(entry.path() / "comm") >> std::ws, name);
+        if (name == "hmmrt-agent")
+            any = kill(std::atoi(entry.path().filename().c_str()), SIGKILL) == 0 || any;
+    }
+    return any;
+}
+
+/// Runs a part of this program in a new process.
+outcome run_program(const char* test, const std::string& environment = "") {
+    const int file = memfd_create("errors", 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        dup2(file, STDERR_FILENO);
+        if (!environment.empty()) putenv(const_cast<char*>(environment.c_str()));
+        alarm(100); // a hang is a failure
+        execl("/proc/self/exe", "runtime-failure", "--part", test, nullptr);
+        _exit(126);
+    }
+    outcome result;
+    waitpid(child, &result.status, 0);
+    result.errors.resize(1 << 16);
+    const ssize_t got = pread(file, result.errors.data(), result.errors.size(), 0);
+    result.errors.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    close(file);
+    return result;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+#define EXPECT_CONTAINS(text, part) EXPECT_TRUE(contains(text, part)) << (text)
+
+// ---- the report
+
+class Report : public OnDevice {};
+
+[[gnu::noinline]] void innermost(volatile int* where) {
+    *where = 1;
+    asm volatile("");
+}
+
+[[gnu::noinline]] void middle(volatile int* where) {
+    innermost(where);
+    asm volatile("");
+}
+
+TEST_F(Report, IsWrittenWhenTheDeviceFailsAndNotOnlyWhenTheProgramAsks) {
+    const errors written;
+    hmm::launch(1, [](std::size_t) { middle(reinterpret_cast<int*>(0x10)); });
+    for (int i = 0; i < 3000 && !contains(written.text(), "runs nothing more"); i++)
+        usleep(10000);
+    const std::string text = written.text();
+    EXPECT_CONTAINS(text, "hmmrt: device 0, lane ");
+    EXPECT_CONTAINS(text, "write of address 0x10, nothing is mapped there "
+                          "(hmmErrorIllegalAddress)\n");
+    EXPECT_CONTAINS(text, "hmmrt: device 0 runs nothing more until hmmDeviceReset()\n");
+    EXPECT_EQ(hmm::synchronize(std::nothrow), hmmErrorIllegalAddress);
+    EXPECT_EQ(written.text(), text) << "once";
+}
+
+TEST_F(Report, NamesTheInstructionAndItsCallers) {
+    const errors written;
+    const auto error = error_on_device([] { middle(reinterpret_cast<int*>(0x10)); });
+    ASSERT_TRUE(error);
+    const std::string text = written.text();
+    const std::size_t at = text.find("hmmrt:   at 0x");
+    const std::size_t caller = text.find("hmmrt:   called from 0x");
+    ASSERT_NE(at, std::string::npos) << text;
+    ASSERT_NE(caller, std::string::npos) << text;
+    const std::string first = text.substr(at, text.find('\n', at) - at);
+    const std::string second = text.substr(caller, text.find('\n', caller) - caller);
+    EXPECT_CONTAINS(first, "innermost(int volatile*)+0x");
+    EXPECT_CONTAINS(first, "failure_test.cpp:");
+    EXPECT_CONTAINS(second, "middle(int volatile*)+0x");
+    EXPECT_CONTAINS(second, "failure_test.cpp:");
+    EXPECT_CONTAINS(std::string(error->what()), "innermost(int volatile*)+0x");
+}
+
+TEST_F(Report, NamesTheCallerOfABadPointer) {
+    const errors written;
+    void (*volatile bad)() = reinterpret_cast<void (*)()>(0x20);
+    EXPECT_TRUE(error_on_device([&] {
+        bad();
+        asm volatile("");
+    }));
+    EXPECT_CONTAINS(written.text(), "execution of address 0x20");
+    EXPECT_CONTAINS(written.text(), "called from 0x");
+    EXPECT_CONTAINS(written.text(), "failure_test.cpp:");
+}
+
+[[gnu::noinline]] void give_up(bool really) {
+    if (really) std::abort();
+    asm volatile("");
+}
+
+TEST_F(Report, ShowsThePartOfTheProgramThatCalledAbort) {
+    const errors written;
+    EXPECT_TRUE(error_on_device([] {
+        give_up(true);
+        asm volatile("");
+    }));
+    EXPECT_CONTAINS(written.text(), "raised SIGABRT by tgkill (hmmErrorAssert)");
+    EXPECT_CONTAINS(written.text(), "give_up(bool)");
+    EXPECT_CONTAINS(written.text(), "failure_test.cpp:");
+}
+
+[[gnu::noinline]] int recurse(int depth) {
+    volatile char frame[4096];
+    frame[0] = static_cast<char>(depth);
+    return depth == 0 ? 0 : recurse(depth - 1) + frame[0];
+}
+
+TEST_F(Report, SaysThatTheStackOfTheLaneOverflowed) {
+    std::size_t bytes = 0;
+    ASSERT_EQ(hmmDeviceGetLimit(&bytes, hmmLimitStackSize), hmmSuccess);
+    const errors written;
+    const auto error = error_on_device([] { recurse(1 << 24); });
+    ASSERT_TRUE(error);
+    const std::string expected = "stack overflow of lane " + std::to_string(error->record().lane) +
+                                 " (" + std::to_string(bytes >> 20) + " MiB), ";
+    EXPECT_CONTAINS(written.text(), expected);
+    EXPECT_CONTAINS(std::string(error->what()), expected);
+    EXPECT_CONTAINS(written.text(), "recurse(int)");
+}
+
+TEST_F(Report, OfADamagedStackIsWrittenWithoutItsCallers) {
+    const errors written;
+    const auto error = error_on_device([] {
+        asm volatile("movq $0x5000, %%rsp; movq $0x6000, %%rbp; ud2" : : : "memory");
+    });
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), hmmErrorIllegalInstruction);
+    EXPECT_CONTAINS(written.text(), "SIGILL (hmmErrorIllegalInstruction)\nhmmrt:   at 0x");
+    hmm::reset();
+    expect_usable();
+}
+
+TEST_F(Report, OfALostDeviceSaysHowToContinue) {
+    const errors written;
+    expect_usable();
+    ASSERT_TRUE(kill_agent());
+    hmm::launch(1, [](std::size_t) {});
+    EXPECT_EQ(hmm::synchronize(std::nothrow), hmmErrorDeviceLost);
+    EXPECT_CONTAINS(written.text(),
+                    "hmmrt: device 0: its agent has ended; hmmDeviceReset() restarts it\n");
+}
+
+// ---- exceptions
+
+TEST_F(Report, OfAnExceptionHasItsTypeAndText) {
+    const errors written;
+    try {
+        on_device([] { std::vector<int>(3).at(7); });
+        FAIL();
+    } catch (const hmm::error& error) {
+        EXPECT_EQ(error.code(), hmmErrorAssert);
+        EXPECT_EQ(error.record().signal, SIGABRT);
+        try {
+            std::rethrow_if_nested(error);
+            FAIL();
+        } catch (const std::out_of_range& original) {
+            EXPECT_CONTAINS(std::string(original.what()), "vector::_M_range_check");
+        }
+    }
+    EXPECT_CONTAINS(written.text(),
+                    "an exception left the kernel: std::out_of_range: vector::_M_range_check");
+    EXPECT_CONTAINS(written.text(), "\nhmmrt:   in on_device<");
+    hmm::reset();
+    expect_usable();
+}
+
+TEST_F(Report, AnExceptionReleasesWhatTheKernelHeld) {
+    std::mutex lock;
+    EXPECT_TRUE(error_on_device([&] {
+        const std::lock_guard held(lock);
+        throw 1;
+    }));
+    EXPECT_TRUE(lock.try_lock());
+    lock.unlock();
+}
+
+// ---- programs
+
+void fail_and_throw() {
+    hmm::launch(1, [](std::size_t) { middle(nullptr); });
+    hmm::synchronize();
+}
+
+TEST(Program, ThatEndsByAnUncaughtErrorHasWrittenTheReport) {
+    const outcome seen = run_program("fail_and_throw");
+    EXPECT_TRUE(WIFSIGNALED(seen.status)) << seen.status;
+    EXPECT_CONTAINS(seen.errors, "write of address 0x0, nothing is mapped there");
+    EXPECT_CONTAINS(seen.errors, "innermost(int volatile*)+0x");
+}
+
+TEST(Program, WithTheReportTurnedOffWritesNothing) {
+    const outcome seen = run_program("fail_quietly", "HMMRT_REPORT=0");
+    EXPECT_TRUE(seen.exited_with(0));
+    EXPECT_EQ(seen.errors, "");
+}
+
+TEST(Program, ThatNeverLooksAtAFailureIsTold) {
+    const outcome seen = run_program("fail_and_leave");
+    EXPECT_TRUE(seen.exited_with(0));
+    EXPECT_CONTAINS(seen.errors, "write of address 0x0, nothing is mapped there");
+    EXPECT_CONTAINS(seen.errors,
+                    "hmmrt: device 0 has failed (hmmErrorIllegalAddress), and the program ends "
+                    "without having looked at it: check what hmmDeviceSynchronize() returns, or "
+                    "call hmm::synchronize()\n");
+}
+
+void fail_and_leave() {
+    hmm::launch(1, [](std::size_t) { middle(nullptr); });
+    usleep(3000000);
+    std::exit(0);
+}
+
+TEST(Program, ThatLooksAtAFailureIsNotToldAgain) {
+    const outcome seen = run_program("fail_and_look");
+    EXPECT_TRUE(seen.exited_with(0));
+    EXPECT_FALSE(contains(seen.errors, "without having looked")) << seen.errors;
+}
+
+void fail_and_look() {
+    hmm::launch(1, [](std::size_t) { middle(nullptr); });
+    std::exit(hmm::synchronize(std::nothrow) == hmmErrorIllegalAddress ? 0 : 1);
+}
+
+void fail_quietly() {
+    hmm::launch(1, [](std::size_t) { std::abort(); });
+    std::exit(hmm::synchronize(std::nothrow) == hmmErrorAssert ? 0 : 1);
+}
+
+int run_part(const std::string& name) {
+    const struct {
+        const char* name;
+        void (*run)();
+    } parts[] = {
+        {"fail_and_throw", fail_and_throw}, {"fail_and_leave", fail_and_leave},
+        {"fail_and_look", fail_and_look},   {"fail_quietly", fail_quietly},
+    };
+    for (const auto& part : parts)
+        if (name == part.name) {
+            part.run();
+            return 0;
+        }
+    return 125;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    if (argc == 3 && std::string(argv[1]) == "--part") return run_part(argv[2]);
+    testing::InitGoogleTest(&argc, argv);
+    return RUN_ALL_TESTS();
+}

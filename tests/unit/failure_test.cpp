@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// Failures of devices with a fake kernel: exceptions, time limits, what is
+// written to standard error.
+#include "failure_report.hpp"
+#include "fakes/fake_kernel.hpp"
+#include "hmm/hmm.hpp"
+#include "sys/syscalls.hpp"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+
+using fakes::kernel;
+using namespace hmmrt;
+
+namespace {
+
+class Failure : public testing::Test {
+  protected:
+    Failure() { kernel.take_errors(); }
+    ~Failure() override {
+        hmmDeviceReset();
+        kernel.environment.clear();
+        while (hmmGetLastError() != hmmSuccess)
+            continue;
+    }
+
+    template <class Function>
+    static void run(Function body) {
+        hmm::launch(1, [&](std::size_t) { body(); });
+        hmm::synchronize();
+    }
+
+    static void spin() {
+        while (!kernel.agent_is_gone())
+            std::this_thread::yield();
+    }
+};
+
+#define EXPECT_CONTAINS(text, part)                                                                \
+    EXPECT_NE(std::string(text).find(part), std::string::npos) << (text)
+
+// ---- exceptions
+
+TEST_F(Failure, AnExceptionOfAKernelIsNestedInTheError) {
+    try {
+        run([] { throw std::out_of_range("number 7"); });
+        FAIL();
+    } catch (const hmm::error& error) {
+        EXPECT_EQ(error.code(), hmmErrorAssert);
+        EXPECT_CONTAINS(error.what(), "an exception left the kernel: std::out_of_range: number 7");
+        try {
+            std::rethrow_if_nested(error);
+            FAIL();
+        } catch (const std::out_of_range& original) {
+            EXPECT_STREQ(original.what(), "number 7");
+        }
+    }
+    EXPECT_CONTAINS(kernel.take_errors(),
+                    "an exception left the kernel: std::out_of_range: number 7 (hmmErrorAssert)");
+}
+
+TEST_F(Failure, AnythingThatIsThrownKeepsItsType) {
+    struct own {
+        int value;
+    };
+    bool caught = false;
+    try {
+        run([] { throw own{42}; });
+    } catch (const hmm::error& error) {
+        try {
+            std::rethrow_if_nested(error);
+        } catch (const own& original) {
+            caught = original.value == 42;
+        }
+    }
+    EXPECT_TRUE(caught);
+    EXPECT_CONTAINS(kernel.take_errors(), "::own (hmmErrorAssert)");
+}
+
+TEST_F(Failure, EachLaterCallHasTheExceptionUntilTheReset) {
+    EXPECT_THROW(run([] { throw std::runtime_error("once"); }), hmm::error);
+    for (int i = 0; i < 2; i++) {
+        std::exception_ptr original;
+        EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorAssert);
+        EXPECT_EQ(hmmGetLastErrorException(&original), hmmSuccess);
+        EXPECT_THROW(std::rethrow_exception(original), std::runtime_error);
+    }
+    EXPECT_EQ(hmmSetDevice(77), hmmErrorInvalidDevice);
+    std::exception_ptr other = std::make_exception_ptr(1);
+    EXPECT_EQ(hmmGetLastErrorException(&other), hmmSuccess);
+    EXPECT_FALSE(other) << "another error has no exception";
+    hmm::reset();
+    run([] {});
+}
+
+TEST_F(Failure, AnErrorWithoutAnExceptionHasNothingNested) {
+    try {
+        run([] { kernel.raise(SIGSEGV); });
+        FAIL();
+    } catch (const hmm::error& error) {
+        EXPECT_EQ(error.code(), hmmErrorIllegalAddress);
+        EXPECT_NO_THROW(std::rethrow_if_nested(error));
+    }
+}
+
+TEST_F(Failure, AnExceptionOfAKernelOfTheCInterfaceIsKeptToo) {
+    const hmmKernel_t kernel_that_throws = [](const hmmThreadIndex*, void*) {
+        throw std::logic_error("in a grid");
+    };
+    ASSERT_EQ(hmmLaunchFunction(kernel_that_throws, 4, 4, nullptr, 0, 0, nullptr), hmmSuccess);
+    EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorAssert);
+    EXPECT_CONTAINS(hmmGetLastErrorDetail(), "std::logic_error: in a grid");
+}
+
+TEST_F(Failure, TheExceptionIsReleasedByTheReset) {
+    auto owned = std::make_shared<int>(1);
+    const std::weak_ptr<int> watch = owned;
+    EXPECT_THROW(run([&] { throw std::exchange(owned, nullptr); }), hmm::error);
+    EXPECT_FALSE(watch.expired());
+    hmm::reset();
+    EXPECT_EQ(hmmSetDevice(77), hmmErrorInvalidDevice); // replaces the thread's last error
+    EXPECT_TRUE(watch.expired());
+}
+
+TEST_F(Failure, ExceptionsNeedAPlace) {
+    EXPECT_EQ(hmmGetLastErrorException(nullptr), hmmErrorInvalidValue);
+}
+
+// ---- time
+
+TEST_F(Failure, ALongWaitSaysWhatRuns) {
+    hmm::launch(1, [](std::size_t) {
+        for (int i = 0; i < 115 && !kernel.agent_is_gone(); i++)
+            sys::sleep_milliseconds(100);
+    });
+    hmm::synchronize();
+    const std::string written = kernel.take_errors();
+    EXPECT_CONTAINS(written, "hmmrt: device 0: a thread has waited for 10 s; lane ");
+    EXPECT_CONTAINS(written, " has run ");
+    EXPECT_CONTAINS(written, "ALongWaitSaysWhatRuns");
+    EXPECT_EQ(written.find('\n'), written.size() - 1) << "once: " << written;
+}
+
+// ---- texts
+
+TEST(FailureText, OfAWaitNamesUpToFourLanes) {
+    message text;
+    running_lanes lanes;
+    add_waiting(text, 1, 10, lanes, names::demangled);
+    EXPECT_STREQ(text.text(), "hmmrt: device 1: a thread has waited for 10 s; no lane runs device "
+                              "code\n");
+    lanes.count = 6;
+    for (std::uint32_t i = 0; i < lanes.count; i++)
+        lanes.lane[i] = {i, 0x10, 5, 10, 9500};
+    message more;
+    add_waiting(more, 1, 10, lanes, names::demangled);
+    EXPECT_CONTAINS(more.text(), "; lane 0 has run the function at 0x10 for 9 s (items 5 to 14), "
+                                 "lane 1 has run");
+    EXPECT_CONTAINS(more.text(), ", and 2 lanes more\n");
+}
+
+} // namespace
