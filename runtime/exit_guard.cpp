@@ -1,14 +1,30 @@
 // SPDX-License-Identifier: MIT
 #include "exit_guard.hpp"
 
+#include "agent/syscall.h"
 #include "fork_guard.hpp"
+#include "parked_thread.hpp"
 #include "process.hpp"
 
 #include <cstdlib>
 #include <exception>
+#include <sys/syscall.h>
 
 namespace hmmrt {
 namespace {
+
+/// On a lane, the call ends the launch.
+void end_launch_at_exit() {
+    if (calling_thread_is_lane()) raw_syscall(SYS_exit_group, 1);
+}
+
+struct lane_guard {
+    bool armed = false;
+
+    ~lane_guard() { end_launch_at_exit(); }
+};
+
+thread_local lane_guard guard_of_lane;
 
 void note_failures() {
     if (fork_guard::is_child()) return;
@@ -22,8 +38,15 @@ void note_failures() {
 
 } // namespace
 
+void guard_exit_of_lane() {
+    guard_of_lane.armed = true;
+}
+
 void guard_exit_of_process() {
-    static const int once = std::atexit(note_failures);
+    static const int once = [] {
+        const int error = std::at_quick_exit(end_launch_at_exit);
+        return error != 0 ? error : std::atexit(note_failures);
+    }();
     static_cast<void>(once);
 }
 

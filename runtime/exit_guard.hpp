@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: MIT
-// The end of the program.
+/*
+ * The end of the program.
+ *
+ * exit() in device code would run the program's exit handlers and destructors,
+ * and then the program would continue. The first thing that exit() does is to
+ * destroy the thread_local objects of the caller, and a lane has those of its
+ * parked thread. So an object there ends the launch.
+ */
 #pragma once
 
 namespace hmmrt {
 
-/// For the process, once: an exit of the program notes failures at which it has
-/// not looked.
+/// Called by a parked thread, for its lane.
+void guard_exit_of_lane();
+
+/// For the process, once: quick_exit() of device code ends the launch, before
+/// the handlers that the program has registered; and an exit of the program
+/// notes failures at which it has not looked.
 void guard_exit_of_process();
 
 } // namespace hmmrt

@@ -2,6 +2,7 @@
 #include "parked_thread.hpp"
 
 #include "agent/syscall.h"
+#include "exit_guard.hpp"
 #include "failure.hpp"
 #include "kernel_exception.hpp"
 #include "parked_calls.hpp"
@@ -160,6 +161,7 @@ void parked_thread::start() {
 }
 
 void parked_thread::run() {
+    guard_exit_of_lane();
     on_lane = true;
     leave_rseq();
     leave_shadow_stack();

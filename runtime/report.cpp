@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <sys/syscall.h>
 
 namespace hmmrt {
 namespace {
@@ -60,6 +61,10 @@ void describe_signal(message& out, const fault_block& fault) {
             static_cast<unsigned long long>(fault.address), reason_text(fault.error_number));
 }
 
+bool ends_the_program(int system_call) {
+    return system_call == SYS_exit_group || system_call == SYS_exit;
+}
+
 void describe_cause(message& out, const fault_block& fault, const char* exception) {
     switch (fault.cause) {
     case fault_cause::signal:
@@ -67,7 +72,9 @@ void describe_cause(message& out, const fault_block& fault, const char* exceptio
     case fault_cause::system_call:
         out.add("system call ");
         add_system_call(out, fault.system_call);
-        return out.add(" is not allowed here");
+        return out.add(ends_the_program(fault.system_call)
+                           ? " is not allowed here: device code cannot end the program"
+                           : " is not allowed here");
     case fault_cause::raised_signal:
         out.add("raised ");
         add_signal(out, fault.signal);

@@ -3,6 +3,7 @@
 // error, and that nothing hangs.
 #include "device_fixture.hpp"
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -235,6 +236,41 @@ TEST_F(Report, AnExceptionReleasesWhatTheKernelHeld) {
     }));
     EXPECT_TRUE(lock.try_lock());
     lock.unlock();
+}
+
+// ---- the end of the program in device code
+
+std::atomic<int> handlers = 0;
+void count_handler() {
+    handlers++;
+}
+
+class Exit : public OnDevice {
+  protected:
+    static void expect_end(const char* text, void (*body)()) {
+        const errors written;
+        const auto error = error_on_device(body);
+        ASSERT_TRUE(error);
+        EXPECT_EQ(error->code(), hmmErrorSystemCall) << error->what();
+        EXPECT_CONTAINS(written.text(), text);
+        EXPECT_EQ(handlers, 0);
+        hmm::reset();
+        expect_usable();
+    }
+};
+
+TEST_F(Exit, InDeviceCodeRunsNoHandlersAndEndsTheLaunch) {
+    std::atexit(count_handler);
+    expect_end("system call exit_group is not allowed here: device code cannot end the program",
+               [] { std::exit(3); });
+    expect_end("called from", [] { std::exit(3); });
+    expect_end("system call exit_group is not allowed here", [] { _exit(3); });
+    expect_end("system call exit_group is not allowed here", [] { std::_Exit(3); });
+}
+
+TEST_F(Exit, QuicklyInDeviceCodeRunsNoHandlersOfBefore) {
+    expect_usable();
+    expect_end("system call exit_group is not allowed here", [] { std::quick_exit(3); });
 }
 
 // ---- programs
