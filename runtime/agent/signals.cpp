@@ -238,6 +238,23 @@ void serve_call(lane& self, ucontext_t& context, std::int64_t number) {
     reg(context, REG_RAX) = result;
 }
 
+/// In strict mode a call is an error. But the code that makes it may hold a
+/// lock that the program needs, as printf() does. So it continues: calls return
+/// ENOSYS, except those that release locks and wait for them, until the
+/// function of the launch returns. The application limits the time.
+void refuse_call(lane& self, ucontext_t& context, std::int64_t number) {
+    fault_block fault = fault_of_call(context, fault_cause::system_call, number, SIGSYS);
+    record_fault(self, context, fault);
+    const call_request call(context, number, self.shared->app_tid);
+    if (call.verdict.action == call_action::end_launch ||
+        call.verdict.action == call_action::signal)
+        return leave_device_code(self, context);
+    const std::int64_t result = number == SYS_futex
+                                    ? request_call(self, call_kind::system_call, number, call.args)
+                                    : -ENOSYS;
+    reg(context, REG_RAX) = result;
+}
+
 void on_system_call(int signal, siginfo_t* info, void* raw_context) {
     lane& self = *lane_of_stack();
     auto& context = *static_cast<ucontext_t*>(raw_context);
@@ -251,10 +268,10 @@ void on_system_call(int signal, siginfo_t* info, void* raw_context) {
         end_at_call(self, context, fault_cause::foreign_call, number, SIGSYS);
     else if (number == call_end_by_exception)
         end_at_call(self, context, fault_cause::exception, -1, SIGABRT);
+    else if (self.ctl->strict.load() != 0)
+        refuse_call(self, context, number);
     else if (is_stopping(self))
         leave_device_code(self, context);
-    else if (self.ctl->strict.load() != 0)
-        end_at_call(self, context, fault_cause::system_call, number, SIGSYS);
     else
         serve_call(self, context, number);
 }

@@ -4,6 +4,7 @@
 #include "device_fixture.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include <stdexcept>
 #include <string>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -273,6 +275,59 @@ TEST_F(Exit, QuicklyInDeviceCodeRunsNoHandlersOfBefore) {
     expect_end("system call exit_group is not allowed here", [] { std::quick_exit(3); });
 }
 
+// ---- strict mode
+
+class Strict : public OnDevice {
+  protected:
+    Strict() { hmmSetStrict(1); }
+    ~Strict() override { hmmSetStrict(0); }
+};
+
+TEST_F(Strict, PrintfEndsTheLaunchAndLeavesStandardOutputUsable) {
+    std::FILE* const file = std::tmpfile();
+    ASSERT_NE(file, nullptr);
+    std::setvbuf(file, nullptr, _IONBF, 0);
+    const auto error = error_on_device([=] { std::fprintf(file, "hello %d\n", 42); });
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), hmmErrorSystemCall) << error->what();
+    EXPECT_GE(std::fprintf(file, "not blocked"), 0);
+    std::fclose(file);
+}
+
+TEST_F(Strict, EachLaneThatPrintsLeavesStandardOutputUsable) {
+    std::FILE* const file = std::tmpfile();
+    ASSERT_NE(file, nullptr);
+    std::setvbuf(file, nullptr, _IONBF, 0);
+    hmm::launch(1000, [=](std::size_t i) { std::fprintf(file, "%zu\n", i); });
+    EXPECT_EQ(hmm::synchronize(std::nothrow), hmmErrorSystemCall);
+    EXPECT_GE(std::fprintf(file, "not blocked"), 0);
+    std::fclose(file);
+}
+
+TEST_F(Strict, CodeContinuesAfterACallUntilItReturns) {
+    int result = 0, code = 0;
+    EXPECT_TRUE(error_on_device([&] {
+        result = static_cast<int>(syscall(SYS_getppid));
+        code = errno;
+    }));
+    EXPECT_EQ(result, -1);
+    EXPECT_EQ(code, ENOSYS);
+}
+
+TEST_F(Strict, CodeThatDoesNotReturnAfterACallIsEnded) {
+    const errors written;
+    const auto error = error_on_device([] {
+        getppid();
+        for (;;)
+            asm volatile("pause");
+    });
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), hmmErrorSystemCall);
+    hmm::reset();
+    hmmSetStrict(0);
+    expect_usable();
+}
+
 // ---- programs
 
 void fail_and_throw() {
@@ -320,6 +375,19 @@ void fail_and_look() {
     std::exit(hmm::synchronize(std::nothrow) == hmmErrorIllegalAddress ? 0 : 1);
 }
 
+TEST(Program, InStrictModeThatPrintsEnds) {
+    const outcome seen = run_program("print", "HMMRT_STRICT=1");
+    EXPECT_TRUE(seen.exited_with(0)) << seen.status << seen.errors;
+    EXPECT_CONTAINS(seen.errors, " is not allowed here (hmmErrorSystemCall)");
+}
+
+void print() {
+    hmm::launch(100, [](std::size_t i) { std::printf("%zu\n", i); });
+    const hmmError_t code = hmm::synchronize(std::nothrow);
+    std::printf("done\n");
+    std::exit(code == hmmErrorSystemCall ? 0 : 1);
+}
+
 void fail_quietly() {
     hmm::launch(1, [](std::size_t) { std::abort(); });
     std::exit(hmm::synchronize(std::nothrow) == hmmErrorAssert ? 0 : 1);
@@ -332,6 +400,7 @@ int run_part(const std::string& name) {
     } parts[] = {
         {"fail_and_throw", fail_and_throw}, {"fail_and_leave", fail_and_leave},
         {"fail_and_look", fail_and_look},   {"fail_quietly", fail_quietly},
+        {"print", print},
     };
     for (const auto& part : parts)
         if (name == part.name) {
