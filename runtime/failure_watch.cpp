@@ -19,6 +19,7 @@ namespace {
 constexpr int forever_milliseconds = 3600000;
 constexpr int report_limit_milliseconds = 5000;
 constexpr int end_limit_seconds = 10;
+constexpr int limit_slice_milliseconds = 100;
 constexpr int lanes_limit_milliseconds = 15000;
 
 enum report_state : std::uint32_t { nothing, written };
@@ -34,6 +35,7 @@ struct failure_watch::shared_state {
     control* ctl;    ///< valid while `of` is
     int device;
     bool quiet;
+    std::uint64_t launch_limit;      ///< in milliseconds; 0: none
     std::atomic<unsigned> waited{0}; ///< seconds; 0: no text is wanted
     /// the thread must end, once it has looked at the session again
     std::atomic<bool> quit{false};
@@ -128,7 +130,9 @@ void failure_watch::shared_state::run() {
         const bool last = quit.load();
         if (look() || last) return;
         if (const unsigned seconds = waited.exchange(0); seconds != 0) write_wait(seconds);
-        sys::wait_for_change(ctl->watch, seen, forever_milliseconds);
+        if (launch_limit != 0) of->limit_launches(launch_limit);
+        sys::wait_for_change(ctl->watch, seen,
+                             launch_limit != 0 ? limit_slice_milliseconds : forever_milliseconds);
     }
 }
 
@@ -146,6 +150,7 @@ failure_watch::failure_watch(session& of, control& ctl, const session_options& o
     state_->ctl = &ctl;
     state_->device = options.device;
     state_->quiet = options.quiet;
+    state_->launch_limit = options.launch_limit;
 }
 
 void failure_watch::start() {

@@ -2,8 +2,8 @@
 /*
  * A thread of each session that waits for the failure of the device, and writes
  * what happened to standard error at that moment: the program may look at
- * results much later, or never. It also limits the time that lanes may
- * take to end after a failure.
+ * results much later, or never. It also limits the time of launches, and the
+ * time that lanes may take to end after a failure.
  *
  * The lane that failed may hold any lock of the program, that of the heap
  * included. So the thread takes what it needs from the session first, and then

@@ -139,6 +139,7 @@ session_options process::session_options_for(const device& of) {
     options.lanes = lane_count();
     options.space_fd = space();
     options.device = of.number();
+    options.launch_limit = choose_launch_limit(sys::environment("HMMRT_LAUNCH_TIMEOUT"));
     options.device_path = "/dev/" + of.name();
     const char* const report = sys::environment("HMMRT_REPORT");
     options.quiet = report != nullptr && std::strcmp(report, "0") == 0;

@@ -84,6 +84,9 @@ void describe_cause(message& out, const fault_block& fault, const char* exceptio
         return out.add("system call %d of another architecture", fault.system_call);
     case fault_cause::exception:
         return out.add("an exception left the kernel: %s", exception);
+    case fault_cause::time_limit:
+        return out.add("the launch took longer than %llu s (HMMRT_LAUNCH_TIMEOUT)",
+                       static_cast<unsigned long long>(fault.milliseconds / 1000));
     }
     out.add("unknown cause");
 }
@@ -103,7 +106,7 @@ std::string system_call_name(int number) {
 }
 
 bool has_place(const fault_block& fault) {
-    return fault.cause != fault_cause::exception;
+    return fault.cause != fault_cause::exception && fault.cause != fault_cause::time_limit;
 }
 
 bool overflows_stack(const fault_block& fault) {
@@ -125,6 +128,8 @@ hmmError_t error_of(const fault_block& fault) {
     case fault_cause::raised_signal:
     case fault_cause::exception:
         return hmmErrorAssert;
+    case fault_cause::time_limit:
+        return hmmErrorLaunchTimeout;
     case fault_cause::signal:
         break;
     }

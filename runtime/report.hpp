@@ -23,7 +23,7 @@ std::string describe(const fault_block& fault, int device, const char* place = "
                      const char* exception = "");
 
 /// True if the instruction says where the kernel was. After an exception it is
-/// in the library.
+/// in the library, and after a time limit it is unknown.
 bool has_place(const fault_block& fault);
 /// True if the access was outside of the lane's stack, below it.
 bool overflows_stack(const fault_block& fault);

@@ -55,6 +55,8 @@ struct session_options {
     bool strict;
     int device = 0;
     bool quiet = false; ///< writes nothing to standard error
+    /// of a launch, in milliseconds; 0: none
+    std::uint64_t launch_limit = 0;
 };
 
 class session;
@@ -176,6 +178,8 @@ class session : public std::enable_shared_from_this<session> {
     bool has_running_lanes() const;
     void get_running_lanes(running_lanes& out) const;
     void kill_agent();
+    /// Fails the device if a launch has taken longer than @milliseconds.
+    void limit_launches(std::uint64_t milliseconds);
 
     /// Returns control::memory_error and clears it; 0 if none.
     std::uint64_t take_memory_error();
@@ -230,6 +234,7 @@ class session : public std::enable_shared_from_this<session> {
     void await_record();
     void keep_fault();
     bool wait(std::uint32_t queue, std::uint64_t position, const session* waiting, bool tell);
+    void fail_for_time(const ring_entry& entry, std::uint64_t milliseconds);
     work_queue& shared(std::uint32_t queue) const { return ctl_->queues[queue]; }
     entry_after dependencies(std::uint32_t queue, const event_point* after) const;
     bool await_free_entry(std::uint32_t queue, std::unique_lock<std::mutex>& lock);
@@ -281,6 +286,12 @@ class session : public std::enable_shared_from_this<session> {
     std::exception_ptr exception_; ///< as fault_
     char exception_text_[512] = "";
 
+    /// The launch that a queue runs.
+    struct launch_time {
+        std::uint32_t sequence = 0;
+        std::uint64_t since = 0; ///< in milliseconds; 0: none runs
+    };
+    std::array<launch_time, queue_count> launch_times_; ///< of the watch
     // of the start of the session
     std::uint64_t first_ticks_ = 0;
     std::uint64_t first_milliseconds_ = 0;

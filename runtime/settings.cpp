@@ -29,6 +29,19 @@ bool choose_strict(const char* text, int seccomp_mode) {
     return std::strcmp(text, "0") != 0;
 }
 
+std::uint64_t choose_launch_limit(const char* text) {
+    constexpr std::uint64_t most_seconds = 1000000;
+    if (text == nullptr || *text == '\0') return 0;
+    std::uint64_t seconds = 0;
+    const char* const end = text + std::strlen(text);
+    const auto [rest, error] = std::from_chars(text, end, seconds);
+    if (error != std::errc() || rest != end || seconds > most_seconds)
+        throw failure(hmmErrorInitializationError, std::string("HMMRT_LAUNCH_TIMEOUT=") + text +
+                                                       ": not a number of seconds from 0 to " +
+                                                       std::to_string(most_seconds));
+    return seconds * 1000;
+}
+
 partition cut_launch(std::uint64_t items, std::uint32_t lanes) {
     constexpr std::uint64_t pieces_per_lane = 16;
     // Lanes that write neighbouring items should rarely share a cache line.

@@ -14,6 +14,10 @@ std::uint32_t choose_lane_count(const char* text, int cpus);
 /// HMMRT_STRICT=@text; if not set, strict if the program runs under seccomp.
 bool choose_strict(const char* text, int seccomp_mode);
 
+/// HMMRT_LAUNCH_TIMEOUT=@text in milliseconds, 0 if there is no limit; throws
+/// failure if @text is not a valid number of seconds.
+std::uint64_t choose_launch_limit(const char* text);
+
 /// How a launch is divided: @pieces of @items each; the last may be shorter.
 struct partition {
     std::uint32_t pieces;

@@ -60,7 +60,8 @@ typedef enum hmmError {
     hmmErrorNotReady = 600,
     hmmErrorIllegalAddress = 700,       /* sticky */
     hmmErrorLaunchOutOfResources = 701, /* (-) */
-    hmmErrorLaunchTimeout = 702,        /* (-) */
+    /* sticky: a launch took longer than HMMRT_LAUNCH_TIMEOUT */
+    hmmErrorLaunchTimeout = 702,
     hmmErrorPeerAccessAlreadyEnabled = 704,
     hmmErrorPeerAccessNotEnabled = 705,
     hmmErrorSetOnActiveProcess = 708, /* (-) */

@@ -217,6 +217,7 @@ enum class fault_cause : std::uint32_t {
     raised_signal, ///< the kernel called abort(), raise() or kill()
     foreign_call,  ///< int 0x80 or an x32 system call number
     exception,     ///< a C++ exception left the kernel
+    time_limit,    ///< the launch took longer than the program allows
 };
 
 /// Stages of ending all launches, in this order.
@@ -253,6 +254,7 @@ struct fault_block {
     std::uint64_t stack_pointer;
     std::uint64_t stack_low; ///< of the lane
     std::uint64_t stack_bytes;
+    std::uint64_t milliseconds; ///< fault_cause::time_limit: the limit
     /// The instruction, and then the return addresses of its callers.
     std::uint64_t frames[max_frames];
     std::uint32_t frame_count;

@@ -388,6 +388,24 @@ void print() {
     std::exit(code == hmmErrorSystemCall ? 0 : 1);
 }
 
+TEST(Program, WithALaunchThatNeverEndsIsToldAndEndedAtTheLimit) {
+    const outcome seen = run_program("never_end", "HMMRT_LAUNCH_TIMEOUT=14");
+    EXPECT_TRUE(seen.exited_with(0)) << seen.status << seen.errors;
+    EXPECT_CONTAINS(seen.errors, "hmmrt: device 0: a thread has waited for 10 s; lane ");
+    EXPECT_CONTAINS(seen.errors, "never_end()::{lambda(unsigned long)#1} for ");
+    EXPECT_CONTAINS(seen.errors, " s (items 0 to 0)\n");
+    EXPECT_CONTAINS(seen.errors, "the launch took longer than 14 s (HMMRT_LAUNCH_TIMEOUT) "
+                                 "(hmmErrorLaunchTimeout)\n");
+}
+
+void never_end() {
+    hmm::launch(1, [](std::size_t) {
+        for (;;)
+            asm volatile("pause");
+    });
+    std::exit(hmm::synchronize(std::nothrow) == hmmErrorLaunchTimeout ? 0 : 1);
+}
+
 void fail_quietly() {
     hmm::launch(1, [](std::size_t) { std::abort(); });
     std::exit(hmm::synchronize(std::nothrow) == hmmErrorAssert ? 0 : 1);
@@ -400,7 +418,7 @@ int run_part(const std::string& name) {
     } parts[] = {
         {"fail_and_throw", fail_and_throw}, {"fail_and_leave", fail_and_leave},
         {"fail_and_look", fail_and_look},   {"fail_quietly", fail_quietly},
-        {"print", print},
+        {"never_end", never_end},           {"print", print},
     };
     for (const auto& part : parts)
         if (name == part.name) {

@@ -135,6 +135,35 @@ TEST_F(Failure, ExceptionsNeedAPlace) {
 
 // ---- time
 
+TEST_F(Failure, ALaunchThatTakesTooLongFailsTheDevice) {
+    kernel.environment["HMMRT_LAUNCH_TIMEOUT"] = "1";
+    hmm::launch(1, [](std::size_t) { spin(); });
+    EXPECT_EQ(hmm::synchronize(std::nothrow), hmmErrorLaunchTimeout);
+    EXPECT_CONTAINS(hmmGetLastErrorDetail(), "the launch took longer than 1 s "
+                                             "(HMMRT_LAUNCH_TIMEOUT); in ");
+    const std::string written = kernel.take_errors();
+    EXPECT_CONTAINS(written, "device 0, lane ");
+    EXPECT_CONTAINS(written, "the launch took longer than 1 s (HMMRT_LAUNCH_TIMEOUT) "
+                             "(hmmErrorLaunchTimeout)\nhmmrt:   in ");
+    EXPECT_CONTAINS(written, "ALaunchThatTakesTooLongFailsTheDevice");
+    hmm::reset();
+    run([] {});
+}
+
+TEST_F(Failure, LaunchesThatAreQuickTogetherMayTakeLongerThanTheLimit) {
+    kernel.environment["HMMRT_LAUNCH_TIMEOUT"] = "1";
+    for (int i = 0; i < 8; i++)
+        hmm::launch(1, [](std::size_t) { sys::sleep_milliseconds(300); });
+    EXPECT_EQ(hmm::synchronize(std::nothrow), hmmSuccess);
+}
+
+TEST_F(Failure, WorkThatWaitsForAHostFunctionHasNoLimit) {
+    kernel.environment["HMMRT_LAUNCH_TIMEOUT"] = "1";
+    hmm::default_stream.call_host([] { sys::sleep_milliseconds(1500); });
+    hmm::launch(1, [](std::size_t) {});
+    EXPECT_EQ(hmm::synchronize(std::nothrow), hmmSuccess);
+}
+
 TEST_F(Failure, ALongWaitSaysWhatRuns) {
     hmm::launch(1, [](std::size_t) {
         for (int i = 0; i < 115 && !kernel.agent_is_gone(); i++)

@@ -54,4 +54,13 @@ TEST(Partition, LargePiecesEndAtCacheLines) {
     EXPECT_EQ(cut_launch(1000000, 2).items % 64, 0u);
 }
 
+TEST(LaunchLimit, IsANumberOfSeconds) {
+    EXPECT_EQ(choose_launch_limit(nullptr), 0u);
+    EXPECT_EQ(choose_launch_limit(""), 0u);
+    EXPECT_EQ(choose_launch_limit("0"), 0u);
+    EXPECT_EQ(choose_launch_limit("5"), 5000u);
+    for (const char* wrong : {"-1", "5s", "x", "1.5", "1000001", "99999999999999999999"})
+        EXPECT_THROW(choose_launch_limit(wrong), failure) << wrong;
+}
+
 } // namespace
