@@ -2,6 +2,10 @@
 // Errors of the C++ interface.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "the C++ interface of hmmrt needs C++20: compile with -std=c++20 or later"
+#endif
+
 #include <hmm/hmm_runtime.h>
 
 #include <exception>

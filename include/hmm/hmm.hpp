@@ -2,6 +2,10 @@
 // Includes the whole C++ interface.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "the C++ interface of hmmrt needs C++20: compile with -std=c++20 or later"
+#else
+
 #include <hmm/advice.hpp>
 #include <hmm/attributes.hpp>
 #include <hmm/batch.hpp>
@@ -18,3 +22,5 @@
 #include <hmm/residency.hpp>
 #include <hmm/stream.hpp>
 #include <hmm/version.hpp>
+
+#endif
