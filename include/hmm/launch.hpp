@@ -67,6 +67,22 @@ concept kernel = std::invocable<Stored&, Argument>;
 template <class Range>
 concept indexed_range = std::ranges::random_access_range<Range> && std::ranges::sized_range<Range>;
 
+/// A type of numbers: bool and characters are none.
+template <class T>
+concept number = std::integral<T> && requires(T value) {
+    std::cmp_less(value, value);
+};
+
+/// Converts a bound of a loop. Throws hmm::error for a number that the type of
+/// the indexes does not have, as -1 in a loop from -1 to v.size().
+template <std::integral Index, std::integral Bound>
+Index bound(Bound value) {
+    if (!std::in_range<Index>(value))
+        throw error(hmmErrorInvalidValue, "parallel_for",
+                    "the type of the indexes does not have a bound", {});
+    return static_cast<Index>(value);
+}
+
 template <class Function>
 void run_items(Function& function, std::uint64_t begin, std::uint64_t end) {
     if constexpr (std::is_trivially_copyable_v<Function>) {
@@ -203,15 +219,16 @@ void launch(dim3 grid, dim3 block, Function&& f) {
     launch(default_stream, grid, block, std::forward<Function>(f));
 }
 
-/// Launches in the default stream of the given device.
-template <detail::kernel<std::size_t> Function>
-void launch(device where, std::size_t n, Function&& f) {
+/// Launches in the default stream of the given device. Templates, so that {4}
+/// does not convert to a device: it may be meant as a dim3.
+template <std::same_as<device> Device, detail::kernel<std::size_t> Function>
+void launch(Device where, std::size_t n, Function&& f) {
     const scoped_device use(where);
     launch(n, std::forward<Function>(f));
 }
 
-template <detail::kernel<const thread_index&> Function>
-void launch(device where, dim3 grid, dim3 block, Function&& f) {
+template <std::same_as<device> Device, detail::kernel<const thread_index&> Function>
+void launch(Device where, dim3 grid, dim3 block, Function&& f) {
     const scoped_device use(where);
     launch(grid, block, std::forward<Function>(f));
 }
@@ -226,6 +243,18 @@ void parallel_for(stream_ref in, Index begin, Index end, Function&& f) {
                function(static_cast<Index>(begin + static_cast<Index>(i)));
            });
     in.synchronize();
+}
+
+/// As above, for bounds of different types, as in parallel_for(0, v.size(), f).
+/// The indexes have the type to which both convert in an expression.
+template <detail::number Begin, detail::number End,
+          detail::kernel<std::common_type_t<Begin, End>> Function>
+requires(!std::same_as<Begin, End>) void parallel_for(stream_ref in, Begin begin, End end,
+                                                      Function&& f) {
+    using index = std::common_type_t<Begin, End>;
+    if (!std::cmp_less(begin, end)) return;
+    parallel_for(in, detail::bound<index>(begin), detail::bound<index>(end),
+                 std::forward<Function>(f));
 }
 
 /// Calls f(element) for all elements of a range in a stream. Returns when the
@@ -243,6 +272,12 @@ void parallel_for(stream_ref in, Range&& range, Function&& f) {
 /// Runs in the default stream.
 template <std::integral Index, detail::kernel<Index> Function>
 void parallel_for(Index begin, Index end, Function&& f) {
+    parallel_for(default_stream, begin, end, std::forward<Function>(f));
+}
+
+template <detail::number Begin, detail::number End,
+          detail::kernel<std::common_type_t<Begin, End>> Function>
+requires(!std::same_as<Begin, End>) void parallel_for(Begin begin, End end, Function&& f) {
     parallel_for(default_stream, begin, end, std::forward<Function>(f));
 }
 

@@ -2,6 +2,7 @@
 // The C++ interface: what its functions accept, pass on and return.
 #include "memory_fixture.hpp"
 
+#include <atomic>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -366,6 +367,26 @@ TEST_F(Wrappers, BatchesMoveConstMemoryButDoNotLoseIt) {
     EXPECT_FALSE(may_be_lost_in_batch<std::span<const int>>);
     EXPECT_FALSE(may_be_lost_in_batch<std::span<std::string>>);
     EXPECT_FALSE(may_be_lost_in_batch<hmm::const_memory_ref>);
+}
+
+TEST_F(Wrappers, BoundsOfALoopMayHaveDifferentTypes) {
+    std::vector<int> data(100);
+    hmm::parallel_for(0, data.size(), [&](std::size_t i) { data[i] = static_cast<int>(i); });
+    EXPECT_EQ(data[99], 99);
+    long sum = 0;
+    hmm::parallel_for(-2, 3l, [&](long i) { std::atomic_ref<long>(sum) += i; });
+    EXPECT_EQ(sum, 0);
+    hmm::parallel_for(5u, -1, [&](unsigned) { sum = 7; });
+    EXPECT_EQ(sum, 0) << "an empty loop";
+    expect_error(hmmErrorInvalidValue, "parallel_for",
+                 [&] { hmm::parallel_for(-1, data.size(), [](std::size_t) {}); });
+}
+
+TEST_F(Wrappers, ABracedGridWithAGenericKernelIsAGrid) {
+    std::atomic<int> threads = 0;
+    hmm::launch({4}, {64}, [&](auto) { threads++; });
+    hmm::synchronize();
+    EXPECT_EQ(threads, 256);
 }
 
 } // namespace
