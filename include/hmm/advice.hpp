@@ -11,6 +11,7 @@
 #pragma once
 
 #include <hmm/location.hpp>
+#include <hmm/memory_range.hpp>
 #include <hmm/stream.hpp>
 
 #include <cstddef>
@@ -81,12 +82,38 @@ void unadvise(std::span<T, Extent> memory, advice what, stream_ref in) {
         "unadvise");
 }
 
+/// As above, for vectors, arrays and other contiguous ranges.
+template <detail::memory_range Range>
+void advise(const Range& memory, advice what) {
+    advise(std::span(memory), what);
+}
+
+template <detail::memory_range Range>
+void unadvise(const Range& memory, advice what) {
+    unadvise(std::span(memory), what);
+}
+
+template <detail::memory_range Range>
+void advise(const Range& memory, advice what, stream_ref in) {
+    advise(std::span(memory), what, in);
+}
+
+template <detail::memory_range Range>
+void unadvise(const Range& memory, advice what, stream_ref in) {
+    unadvise(std::span(memory), what, in);
+}
+
 /// Sets how many bytes one device fault in @memory migrates; 0 removes the
 /// setting.
 template <class T, std::size_t Extent>
 void set_granularity(std::span<T, Extent> memory, std::size_t bytes) {
     if (memory.empty()) return;
     check(hmmMemSetGranularity(memory.data(), memory.size_bytes(), bytes), "set_granularity");
+}
+
+template <detail::memory_range Range>
+void set_granularity(const Range& memory, std::size_t bytes) {
+    set_granularity(std::span(memory), bytes);
 }
 
 } // namespace hmm

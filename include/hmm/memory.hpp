@@ -3,6 +3,7 @@
 #pragma once
 
 #include <hmm/location.hpp>
+#include <hmm/memory_range.hpp>
 #include <hmm/stream.hpp>
 
 #include <concepts>
@@ -28,6 +29,11 @@ void prefetch(std::span<T, Extent> memory, location to, stream_ref in = default_
           "prefetch");
 }
 
+template <detail::memory_range Range>
+void prefetch(const Range& memory, location to, stream_ref in = default_stream) {
+    prefetch(std::span(memory), to, in);
+}
+
 /// Migrates the pages synchronously, and reports how many pages moved, were
 /// already there, or stayed and why.
 template <class T, std::size_t Extent>
@@ -38,6 +44,11 @@ hmmPrefetchReport prefetch_with_report(std::span<T, Extent> memory, location to)
         hmmMemPrefetchWithReport(memory.data(), memory.size_bytes(), to.get(), nullptr, 0, &report),
         "prefetch_with_report");
     return report;
+}
+
+template <detail::memory_range Range>
+hmmPrefetchReport prefetch_with_report(const Range& memory, location to) {
+    return prefetch_with_report(std::span(memory), to);
 }
 
 /// Also reports the result for each page that @memory touches, in address

@@ -8,10 +8,12 @@
 #pragma once
 
 #include <hmm/location.hpp>
+#include <hmm/memory_range.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <span>
 #include <utility>
 #include <vector>
@@ -55,6 +57,11 @@ template <class T, std::size_t Extent>
     return last / page - begin / page + 1;
 }
 
+template <detail::memory_range Range>
+[[nodiscard]] std::size_t page_count(const Range& memory) noexcept {
+    return page_count(std::span(memory));
+}
+
 /// Returns the state of each page that @memory touches.
 template <class T, std::size_t Extent>
 [[nodiscard]] page_states residency(std::span<T, Extent> memory) {
@@ -63,6 +70,36 @@ template <class T, std::size_t Extent>
     check(hmmMemGetResidency(memory.data(), memory.size_bytes(), states.data(), states.size()),
           "residency");
     return page_states(std::move(states));
+}
+
+template <detail::memory_range Range>
+[[nodiscard]] page_states residency(const Range& memory) {
+    return residency(std::span(memory));
+}
+
+/// Prints where the pages of @memory are, one line for each run of pages at the
+/// same location:
+///
+///     pages 0 to 255 (256): device 0
+///     pages 256 to 256 (1): host
+template <class T, std::size_t Extent>
+void print_residency(std::span<T, Extent> memory, std::FILE* to = stdout) {
+    const page_states pages = residency(memory);
+    for (std::size_t first = 0, end; first < pages.size(); first = end) {
+        const int location = pages[first].location;
+        for (end = first; end < pages.size() && pages[end].location == location;)
+            end++;
+        std::fprintf(to, "pages %zu to %zu (%zu): ", first, end - 1, end - first);
+        if (location >= 0)
+            std::fprintf(to, "device %d\n", location);
+        else
+            std::fputs(location == hmmCpuDeviceId ? "host\n" : "not populated\n", to);
+    }
+}
+
+template <detail::memory_range Range>
+void print_residency(const Range& memory, std::FILE* to = stdout) {
+    print_residency(std::span(memory), to);
 }
 
 } // namespace hmm

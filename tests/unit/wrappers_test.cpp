@@ -2,7 +2,12 @@
 // The C++ interface: what its functions accept, pass on and return.
 #include "memory_fixture.hpp"
 
+#include <array>
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <list>
+#include <ranges>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -367,6 +372,58 @@ TEST_F(Wrappers, BatchesMoveConstMemoryButDoNotLoseIt) {
     EXPECT_FALSE(may_be_lost_in_batch<std::span<const int>>);
     EXPECT_FALSE(may_be_lost_in_batch<std::span<std::string>>);
     EXPECT_FALSE(may_be_lost_in_batch<hmm::const_memory_ref>);
+}
+
+// ---- ranges that are no spans
+
+/// A contiguous range that is not a span, in the memory of the tests.
+template <std::size_t Extent>
+auto range_of(std::span<int, Extent> span) {
+    return std::ranges::subrange(span.data(), span.data() + span.size());
+}
+
+TEST_F(Wrappers, ContiguousRangesAreMemory) {
+    static_assert(hmm::detail::memory_range<std::vector<int>>);
+    static_assert(hmm::detail::memory_range<const std::vector<int>>);
+    static_assert(hmm::detail::memory_range<int[4]>);
+    static_assert(hmm::detail::memory_range<std::array<int, 4>>);
+    static_assert(hmm::detail::memory_range<std::string>);
+    static_assert(!hmm::detail::memory_range<std::vector<bool>>);
+    static_assert(!hmm::detail::memory_range<std::list<int>>);
+    static_assert(!hmm::detail::memory_range<std::span<int>>);
+
+    hmm::prefetch(range_of(ints_at(1)), hmm::device(0));
+    expect_moves({{1, 0}});
+    hmm::prefetch_with_report(range_of(ints_at(2)), hmm::device(0));
+    expect_moves({{2, 0}});
+    EXPECT_EQ(hmm::page_count(range_of(ints_at(3))), 1u);
+    EXPECT_EQ(hmm::residency(range_of(ints_at(3))).size(), 1u);
+    hmm::advise(range_of(ints_at(0)), hmm::read_mostly);
+    hmm::unadvise(range_of(ints_at(0)), hmm::read_mostly);
+    hmm::set_granularity(range_of(ints_at(0)), 65536);
+    hmm::set_granularity(range_of(ints_at(0)), 0);
+}
+
+TEST_F(Wrappers, ResidencyIsPrintedByRuns) {
+    char* text = nullptr;
+    std::size_t length = 0;
+    std::FILE* const stream = open_memstream(&text, &length);
+    ASSERT_NE(stream, nullptr);
+    hmm::prefetch_with_report(ints_at(1), hmm::device(0));
+    hmm::print_residency(std::span<std::byte>(page_at(0).data(), 3 * page), stream);
+    hmm::print_residency(std::span<int>(), stream);
+    std::fclose(stream);
+    const std::string printed(text, length);
+    std::free(text);
+    std::size_t lines = 0;
+    for (const char each : printed)
+        lines += each == '\n' ? 1 : 0;
+    const auto states = hmm::residency(std::span<std::byte>(page_at(0).data(), 3 * page));
+    std::size_t runs = 1;
+    for (std::size_t i = 1; i < states.size(); i++)
+        runs += states[i].location != states[i - 1].location ? 1 : 0;
+    EXPECT_EQ(lines, runs) << printed;
+    EXPECT_TRUE(printed.starts_with("pages 0 to ")) << printed;
 }
 
 TEST_F(Wrappers, BoundsOfALoopMayHaveDifferentTypes) {
