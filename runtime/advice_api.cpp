@@ -4,7 +4,6 @@
 #include "location.hpp"
 #include "memory_error.hpp"
 #include "memory_range.hpp"
-#include "sys/ioctl.hpp"
 
 namespace hmmrt {
 namespace {
@@ -59,19 +58,19 @@ void advise_now(const advice_work& work) {
     request.advice = work.advice;
     request.location = work.location;
     request.value = work.value;
-    check_memory_call("advice", sys::advise_range(process::get().space(), request));
+    check_memory_call("advice", process::get().where().advise(request));
 }
 
 bool is_granularity(std::size_t bytes) {
     return bytes >= page_size && (bytes & (bytes - 1)) == 0 &&
-           bytes <= process::get().info().out_block_size;
+           bytes <= process::get().where().info().out_block_size;
 }
 
 } // namespace
 
 void prefer_device(std::uint64_t begin, std::size_t whole, device& where) {
     where.start();
-    advise_now({begin, whole, 0, HMMRT_ADVICE_SET_PREFERRED_LOCATION, where.id()});
+    check_memory_call("advice", process::get().where().place(begin, whole, where.id()));
 }
 
 } // namespace hmmrt

@@ -3,7 +3,6 @@
 #include "location.hpp"
 #include "memory_error.hpp"
 #include "memory_range.hpp"
-#include "sys/ioctl.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -27,7 +26,7 @@ hmmrt_range_attributes query(const void* ptr, std::size_t bytes) {
     hmmrt_range_attributes request = {};
     request.addr = pages.addr;
     request.len = pages.len;
-    check_memory_call("attributes", sys::get_range_attributes(process::get().space(), request));
+    check_memory_call("attributes", process::get().where().get_range_attributes(request));
     return request;
 }
 
@@ -84,7 +83,7 @@ bool find_page(const void* ptr, std::uint32_t& location) {
     request.addr = pages_around(ptr, 1).addr;
     request.len = page_size;
     request.locations = reinterpret_cast<std::uint64_t>(&location);
-    const int error = sys::get_residency(process::get().space(), request);
+    const int error = process::get().where().get_residency(request);
     if (error == -EFAULT) return false;
     check_memory_call("residency", error);
     return true;

@@ -5,6 +5,7 @@
 
 #include "failure.hpp"
 #include "fork_guard.hpp"
+#include "lane_thread.hpp"
 #include "process.hpp"
 
 #include <new>

@@ -2,7 +2,6 @@
 // The C interface: knobs.
 #include "memory_error.hpp"
 #include "memory_range.hpp"
-#include "sys/ioctl.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -17,21 +16,21 @@ std::string name_of(const hmmrt_knob& knob) {
 }
 
 /// Queries a knob by number. False if no knob has this number.
-bool ask(int manager, std::uint32_t number, hmmrt_knob& answer) {
+bool ask(std::uint32_t number, hmmrt_knob& answer) {
     answer = {};
     answer.knob = number;
     answer.scope = HMMRT_SCOPE_DEVICE;
     answer.device_id = current_device().id();
-    const int error = sys::control_knob(manager, answer);
+    const int error = process::get().where().control_knob(answer);
     if (error == -EINVAL) return false;
     check_policy_call("knob", error);
     return true;
 }
 
-hmmrt_knob find(int manager, const char* name) {
+hmmrt_knob find(const char* name) {
     require(name != nullptr, "name is NULL");
     hmmrt_knob found;
-    for (std::uint32_t number = 0; ask(manager, number, found); number++)
+    for (std::uint32_t number = 0; ask(number, found); number++)
         if (name_of(found) == name) return found;
     throw failure(hmmErrorInvalidValue, std::string("no knob has the name ") + name);
 }
@@ -62,8 +61,7 @@ void check_value(const hmmrt_knob& knob, unsigned value) {
 hmmrt_knob control_knob(const char* name, const hmmKnobScope& scope, std::uint32_t operation,
                         unsigned value) {
     const page_range range = range_of(scope);
-    const unique_fd manager = process::open_manager();
-    hmmrt_knob request = find(manager.get(), name);
+    hmmrt_knob request = find(name);
     if ((request.out_scopes & scope.type) == 0)
         throw failure(hmmErrorInvalidValue, name_of(request) + " has no such scope");
     if (operation == HMMRT_KNOB_SET) check_value(request, value);
@@ -72,9 +70,7 @@ hmmrt_knob control_knob(const char* name, const hmmKnobScope& scope, std::uint32
     request.addr = range.addr;
     request.len = range.len;
     request.value = value;
-    const bool of_device = scope.type == hmmKnobScopeTypeDevice;
-    check_policy_call(
-        name, sys::control_knob(of_device ? manager.get() : process::get().space(), request));
+    check_policy_call(name, process::get().where().control_knob(request));
     return request;
 }
 
@@ -106,10 +102,9 @@ using namespace hmmrt;
 hmmError_t hmmKnobGetCount(int* count) {
     return guarded("hmmKnobGetCount", [&] {
         require(count != nullptr, "count is NULL");
-        const unique_fd manager = process::open_manager();
         hmmrt_knob unused;
         std::uint32_t number = 0;
-        while (ask(manager.get(), number, unused))
+        while (ask(number, unused))
             number++;
         *count = static_cast<int>(number);
     });
@@ -118,9 +113,8 @@ hmmError_t hmmKnobGetCount(int* count) {
 hmmError_t hmmKnobGetByIndex(hmmKnob* knob, int index) {
     return guarded("hmmKnobGetByIndex", [&] {
         require(knob != nullptr, "knob is NULL");
-        const unique_fd manager = process::open_manager();
         hmmrt_knob found;
-        require(index >= 0 && ask(manager.get(), static_cast<std::uint32_t>(index), found),
+        require(index >= 0 && ask(static_cast<std::uint32_t>(index), found),
                 "no knob has this index");
         *knob = knob_of(found);
     });

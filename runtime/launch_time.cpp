@@ -35,7 +35,7 @@ void session::get_running_lanes(running_lanes& out) const {
 }
 
 void session::kill_agent() {
-    sys::kill_agent(pidfd_.get(), kill_writer_.get());
+    executor_->kill();
 }
 
 /// The lanes cannot be stopped one by one from here, so the agent ends. The

@@ -5,6 +5,7 @@
 #include "exit_guard.hpp"
 #include "failure.hpp"
 #include "kernel_exception.hpp"
+#include "lane_thread.hpp"
 #include "parked_calls.hpp"
 
 #include <asm/prctl.h>
@@ -26,9 +27,6 @@ constexpr std::size_t guard_bytes = 64 << 10;
 // TLS; only used pages take memory
 constexpr std::size_t private_bytes = 1 << 20;
 constexpr std::size_t own_stack_bytes = 64 << 10;
-constexpr std::size_t smallest_stack = 1 << 20;
-
-thread_local bool on_lane = false;
 
 /// A lane runs on another CPU than its parked thread, so it would corrupt
 /// per-CPU data protected by restartable sequences. Unregister the thread;
@@ -70,32 +68,11 @@ void empty_handler(int) {}
 
 } // namespace
 
-std::size_t lane_stack_bytes() {
-    pthread_attr_t attributes;
-    std::size_t bytes = 8 << 20;
-    if (pthread_getattr_default_np(&attributes) == 0) {
-        pthread_attr_getstacksize(&attributes, &bytes);
-        pthread_attr_destroy(&attributes);
-    }
-    if (bytes < smallest_stack) bytes = smallest_stack;
-    return (bytes + page_size - 1) & ~(page_size - 1);
-}
-
-bool calling_thread_is_lane() {
-    return on_lane;
-}
-
 int install_break_signal() {
-    for (int signal = SIGRTMAX - 1; signal >= SIGRTMIN; signal--) {
-        struct sigaction old;
-        if (sigaction(signal, nullptr, &old) != 0) continue;
-        if ((old.sa_flags & SA_SIGINFO) != 0 || old.sa_handler != SIG_DFL) continue;
-        struct sigaction action = {};
-        action.sa_handler = empty_handler; // without SA_RESTART: calls must end
-        sigfillset(&action.sa_mask);
-        if (sigaction(signal, &action, nullptr) == 0) return signal;
-    }
-    return 0;
+    struct sigaction action = {};
+    action.sa_handler = empty_handler; // without SA_RESTART: calls must end
+    sigfillset(&action.sa_mask);
+    return install_free_signal(action);
 }
 
 parked_thread::parked_thread(parked_context& context, control& ctl, std::uint32_t lane)
@@ -162,7 +139,7 @@ void parked_thread::start() {
 
 void parked_thread::run() {
     guard_exit_of_lane();
-    on_lane = true;
+    mark_thread_as_lane(true);
     leave_rseq();
     leave_shadow_stack();
 
@@ -174,7 +151,7 @@ void parked_thread::run() {
     // keep the compiler from dropping it
     asm volatile("" : : "r"(skipped) : "memory");
     serve_calls();
-    on_lane = false;
+    mark_thread_as_lane(false);
 }
 
 void parked_thread::lend_thread() {

@@ -26,9 +26,6 @@
 
 namespace hmmrt {
 
-/// Size of the stack that lanes run on.
-std::size_t lane_stack_bytes();
-
 /// State shared by all parked threads of the process.
 struct parked_context {
     guarded_ranges guarded;
@@ -72,10 +69,6 @@ class parked_thread : public in_own_memory {
     pthread_t thread_ = {};
     futex_word ready_{0};
 };
-
-/// True if the caller is a kernel that calls the runtime; detected by
-/// thread-local storage.
-bool calling_thread_is_lane();
 
 /// Chooses a real-time signal that the program does not use and installs a
 /// handler that does nothing. Returns 0 if no signal is free.

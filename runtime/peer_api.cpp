@@ -2,7 +2,6 @@
 // The C interface: peer access.
 #include "interface.hpp"
 #include "memory_error.hpp"
-#include "sys/ioctl.hpp"
 
 #include <cerrno>
 
@@ -15,7 +14,7 @@ hmmrt_peer control_peer(const device& from, const device& to, std::uint32_t oper
     request.device_id = from.id();
     request.peer_id = to.id();
     request.operation = operation;
-    const int error = sys::control_peer(process::get().space(), request);
+    const int error = process::get().where().control_peer(request);
     if (error == -EOPNOTSUPP)
         throw failure(hmmErrorPeerAccessUnsupported,
                       hmmGetErrorString(hmmErrorPeerAccessUnsupported));

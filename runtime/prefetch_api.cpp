@@ -3,7 +3,6 @@
 #include "location.hpp"
 #include "memory_error.hpp"
 #include "memory_range.hpp"
-#include "sys/ioctl.hpp"
 
 #include <algorithm>
 #include <memory_resource>
@@ -109,7 +108,7 @@ void prefetch_now(const page_range& pages, std::uint32_t location, hmmPageOutcom
     request.len = pages.len;
     request.location = location;
     request.outcomes = reinterpret_cast<std::uint64_t>(outcomes);
-    check_memory_call("prefetch", sys::prefetch(process::get().space(), request));
+    check_memory_call("prefetch", process::get().where().prefetch(request));
     if (report != nullptr) fill_report(*report, request);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Per-process state of the runtime: the devices, the space, the settings.
+ * Per-process state of the runtime: the machine, its devices, the settings.
  *
  * There is one object, created at first use and never destroyed: kernels and
  * destructors of the program may outlive any destruction order.
@@ -9,6 +9,7 @@
 
 #include "device.hpp"
 #include "handle_table.hpp"
+#include "machine.hpp"
 #include "managed_memory.hpp"
 #include "memory_pool.hpp"
 #include "registered_memory.hpp"
@@ -31,15 +32,16 @@ class process : public in_own_memory {
     static process& get();
     process() = default; ///< for tests; programs use get()
 
+    /// Where the devices are; chosen at first use. Throws failure.
+    machine& where();
     /// Returns the devices. Throws failure if there is no module or no
     /// permission, or the modules have another version.
     const device_list& devices();
     device& device_at(int number);
     hmmrt_device_info info_of(const device& which);
-    hmmrt_info info();
 
-    parked_context& parked() { return parked_; }
-    /// Creates the space if needed.
+    /// Starts the lanes of a device; throws failure.
+    std::unique_ptr<executor> start_lanes(const device& of);
     session_options session_options_for(const device& of);
     std::uint32_t lane_count();
     void set_strict(bool strict);
@@ -47,15 +49,6 @@ class process : public in_own_memory {
     /// Waits for all devices; at the end throws the sticky error of one of
     /// them, if any.
     void synchronize();
-
-    /// Opens a file without a space, for operations that concern no process.
-    /// Throws failure.
-    static unique_fd open_manager();
-    /// Returns the file for memory operations. Creates the space if needed.
-    int space();
-    /// Migrates the range to system memory where possible, in case the process
-    /// has used a device.
-    void migrate_back(std::uint64_t address, std::size_t bytes);
 
     managed_memory& managed() { return managed_; }
     registered_memory& registered() { return registered_; }
@@ -71,14 +64,13 @@ class process : public in_own_memory {
     void forget_streams(const device& of);
 
   private:
-    device_list enumerate(int manager);
+    device_list enumerate(machine& of);
 
     std::mutex lock_;
+    std::unique_ptr<machine> machine_;
     /// empty until all devices were found; never changes afterwards
     device_list devices_;
-    unique_fd space_;
     std::optional<bool> strict_;
-    parked_context parked_;
     managed_memory managed_;
     registered_memory registered_;
     pool_table pools_;

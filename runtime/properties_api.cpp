@@ -118,7 +118,7 @@ void set_what_is_always_so(hmmDeviceProp& prop) {
 
 hmmDeviceProp properties_of(device& which) {
     const hmmrt_device_info info = process::get().info_of(which);
-    const hmmrt_info all = process::get().info();
+    const hmmrt_info all = process::get().where().info();
     hmmDeviceProp prop = {};
     set_what_is_always_so(prop);
     std::snprintf(prop.name, sizeof(prop.name), "%s", which.name().c_str());

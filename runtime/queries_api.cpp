@@ -2,7 +2,7 @@
 // The C interface: versions, device flags and limits, function attributes and
 // occupancy.
 #include "interface.hpp"
-#include "parked_thread.hpp"
+#include "lane_thread.hpp"
 #include "properties.hpp"
 
 #include "hmm/version.hpp"
@@ -18,7 +18,7 @@ static_assert(library_version == HMMRT_VERSION);
 
 int driver_version() {
     try {
-        process::get().info();
+        process::get().where().info();
         return library_version;
     } catch (const failure& error) {
         if (error.code() == hmmErrorNoDevice || error.code() == hmmErrorInsufficientDriver)

@@ -2,7 +2,6 @@
 // The C interface: quotas.
 #include "interface.hpp"
 #include "memory_error.hpp"
-#include "sys/ioctl.hpp"
 
 namespace hmmrt {
 namespace {
@@ -15,13 +14,12 @@ hmmrt_quota control_quota(hmmrt_quota request, const hmmQuotaScope& scope) {
     case hmmQuotaScopeTypeProcess:
         of.start(); // the device must be bound
         request.scope = HMMRT_QUOTA_OF_SPACE;
-        check_policy_call("quota", sys::control_quota(process::get().space(), request));
+        check_policy_call("quota", process::get().where().control_quota(request));
         return request;
     case hmmQuotaScopeTypeCgroup:
         request.scope = HMMRT_QUOTA_OF_CGROUP;
         request.cgroup_fd = scope.cgroup;
-        check_policy_call("quota of a cgroup",
-                          sys::control_quota(process::open_manager().get(), request));
+        check_policy_call("quota of a cgroup", process::get().where().control_quota(request));
         return request;
     }
     throw failure(hmmErrorInvalidValue, "unknown type of scope");

@@ -15,7 +15,7 @@ void register_memory(const void* ptr, std::size_t bytes, unsigned flags) {
     const int device = current_device().number();
     process::get().registered().add(ptr, bytes, flags, device,
                                     [](const page_range& pages) noexcept {
-                                        process::get().migrate_back(pages.addr, pages.len);
+                                        process::get().where().migrate_back(pages.addr, pages.len);
                                     });
 }
 

@@ -3,7 +3,6 @@
 #include "location.hpp"
 #include "memory_error.hpp"
 #include "memory_range.hpp"
-#include "sys/ioctl.hpp"
 
 #include <algorithm>
 #include <memory_resource>
@@ -32,7 +31,7 @@ hmmPageState state_of(const hmmrt_page& page, const device_numbers& numbers) {
 
 void get_states(const page_range& range, hmmPageState* states) {
     const device_numbers numbers;
-    const int space = process::get().space();
+    machine& where = process::get().where();
     const std::size_t count = range.pages();
     std::pmr::vector<hmmrt_page> pages(std::min(count, pages_at_once), own_pool());
     for (std::size_t done = 0; done < count;) {
@@ -41,7 +40,7 @@ void get_states(const page_range& range, hmmPageState* states) {
         request.addr = range.addr + done * page_size;
         request.len = part * page_size;
         request.pages = reinterpret_cast<std::uint64_t>(pages.data());
-        check_memory_call("residency", sys::get_pages(space, request));
+        check_memory_call("residency", where.get_pages(request));
         for (std::size_t i = 0; i < part; i++)
             states[done++] = state_of(pages[i], numbers);
     }

@@ -2,21 +2,11 @@
 #include "session.hpp"
 
 #include "agent/ring.h"
-#include "agent_image.hpp"
-#include "failure.hpp"
-#include "fork_guard.hpp"
-#include "frame_walk.hpp"
 #include "kernel_exception.hpp"
-#include "proc_maps.hpp"
 #include "settings.hpp"
-#include "slot.hpp"
-#include "sys/ioctl.hpp"
 
-#include <cerrno>
 #include <immintrin.h>
 #include <initializer_list>
-#include <new>
-#include <sys/mman.h>
 #include <thread>
 #include <utility>
 
@@ -25,43 +15,7 @@ namespace {
 
 constexpr int slice_milliseconds = 100;
 constexpr unsigned told_wait_seconds = 10;
-constexpr int start_limit_milliseconds = 60000;
-constexpr int end_limit_milliseconds = 10000;
 constexpr int record_limit_milliseconds = 5000;
-
-const char* step_text(std::uint32_t step) {
-    switch (static_cast<boot_step>(step)) {
-    case boot_step::none:
-    case boot_step::exec:
-    case boot_step::control:
-        return "agent";
-    case boot_step::reserve_slot:
-    case boot_step::copy_image:
-        return "agent: slot (is the address space limited, ulimit -v?)";
-    case boot_step::privileges:
-        return "agent: dropping privileges";
-    case boot_step::attach:
-        return "agent: attaching to the device";
-    case boot_step::move_vdso:
-        return "agent: moving the vdso";
-    case boot_step::map_device:
-        return "agent: mapping the device (ulimit -v? /dev mounted noexec?)";
-    case boot_step::signals:
-    case boot_step::lanes:
-        return "agent: lanes";
-    case boot_step::dispatch:
-        return "agent: syscall user dispatch (CONFIG_GENERIC_ENTRY)";
-    case boot_step::seccomp:
-        return "agent: seccomp filter (CONFIG_SECCOMP_FILTER)";
-    }
-    return "agent";
-}
-
-int open_sealed_image() {
-    const int fd = sys::create_program_file("hmmrt-agent", hmmrt_agent_image, agent_image_bytes());
-    if (fd < 0) throw failure(hmmErrorInitializationError, describe_errno("agent image", fd));
-    return fd;
-}
 
 std::uint32_t current_mxcsr() {
     return _mm_getcsr();
@@ -75,24 +29,11 @@ std::uint32_t current_x87_control() {
 
 } // namespace
 
-session::session(parked_context& context, const session_options& options)
-    : context_(context), slot_(reserve_slot()), quiet_(options.quiet) {
-    if (!context_.guarded.add(slot_.address(), slot_.end()))
-        throw failure(hmmErrorMemoryAllocation, "too many devices in this process");
+session::session(std::unique_ptr<executor> lanes, const session_options& options)
+    : executor_(std::move(lanes)), ctl_(&executor_->shared()), quiet_(options.quiet),
+      first_ticks_(__builtin_ia32_rdtsc()), first_milliseconds_(sys::monotonic_milliseconds()) {
+    watch_.emplace(*this, *ctl_, options);
     try {
-        const std::uint64_t token = open_device(options);
-        create_control(options);
-        ctl_->token = token;
-        copy_kernel_maps();
-        parked_.reserve(options.lanes);
-        for (std::uint32_t i = 0; i < options.lanes; i++)
-            parked_.push_back(std::make_unique<parked_thread>(context_, *ctl_, i));
-        start_agent();
-        await_agent();
-        close_control();
-        first_ticks_ = __builtin_ia32_rdtsc();
-        first_milliseconds_ = sys::monotonic_milliseconds();
-        watch_.emplace(*this, *ctl_, options);
         watch_->start();
     } catch (...) {
         stop();
@@ -103,110 +44,6 @@ session::session(parked_context& context, const session_options& options)
 session::~session() {
     stop();
     reap_rest();
-}
-
-void session::create_control(const session_options& options) {
-    control_file_ = unique_fd(sys::create_shared_memory("hmmrt-control", control_size));
-    std::int64_t result = control_file_.get();
-    const std::uint64_t address = slot_.address() + slot_control_offset;
-    if (result >= 0)
-        result = sys::map(address, control_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-                          control_file_.get());
-    if (result >= 0) result = sys::advise(address, control_size, MADV_DONTFORK);
-    if (result >= 0) result = sys::advise(address, control_size, MADV_DONTDUMP);
-    if (result < 0)
-        throw failure(hmmErrorMemoryAllocation,
-                      describe_errno("control block", static_cast<int>(result)));
-    fork_guard::add(control_file_.get());
-
-    ctl_ = new (reinterpret_cast<void*>(address)) control{};
-    ctl_->magic = control_magic;
-    ctl_->version = control_version;
-    ctl_->slot = slot_.address();
-    ctl_->xfeatures = sys::xfeature_permissions();
-    ctl_->lane_count = options.lanes;
-    ctl_->app_pid = context_.process;
-    ctl_->space_fd = options.space_fd;
-    ctl_->strict.store(options.strict ? 1 : 0);
-    ctl_->walker = reinterpret_cast<std::uint64_t>(&walk_frames);
-}
-
-/// Opens and binds the device; returns the token for the agent.
-std::uint64_t session::open_device(const session_options& options) {
-    gpu_ = unique_fd(sys::open_file(options.device_path.c_str()));
-    if (gpu_.get() < 0)
-        throw failure(hmmErrorDevicesUnavailable, describe_errno(options.device_path, gpu_.get()));
-    fork_guard::add(gpu_.get());
-
-    hmmrt_gpu_bind bind = {};
-    bind.space_fd = options.space_fd;
-    // The previous session's binding may still be in teardown.
-    bind.wait_msec = end_limit_milliseconds;
-    const int error = sys::bind_device(gpu_.get(), bind);
-    if (error < 0)
-        throw failure(error == -EBUSY ? hmmErrorDevicesUnavailable : hmmErrorInitializationError,
-                      describe_errno("binding " + options.device_path, error));
-    return bind.out_token;
-}
-
-void session::copy_kernel_maps() {
-    std::string text;
-    // Use the file of this thread: the first thread may have ended, and its
-    // file is then empty.
-    constexpr const char* file = "/proc/thread-self/maps";
-    if (const int error = sys::read_whole_file(file, text); error < 0)
-        throw failure(hmmErrorInitializationError, describe_errno(file, error));
-    const kernel_maps maps = find_kernel_maps(text);
-    if (maps.parts.size() > max_special_maps)
-        throw failure(hmmErrorInitializationError, "more kernel mappings than supported");
-    ctl_->vdso = maps.vdso;
-    ctl_->special_count = static_cast<std::uint32_t>(maps.parts.size());
-    for (std::size_t i = 0; i < maps.parts.size(); i++)
-        ctl_->special[i] = maps.parts[i];
-}
-
-void session::start_agent() {
-    const unique_fd image(open_sealed_image());
-    int reader = -1, writer = -1;
-    if (const int error = sys::create_kill_pipe(reader, writer); error < 0)
-        throw failure(hmmErrorInitializationError, describe_errno("pipe of the agent", error));
-    kill_reader_ = unique_fd(reader);
-    kill_writer_ = unique_fd(writer);
-    fork_guard::add(reader);
-    fork_guard::add(writer);
-    const int pidfd = sys::start_agent({image.get(), control_file_.get(), gpu_.get(), reader});
-    if (pidfd < 0)
-        throw failure(hmmErrorInitializationError, describe_errno("starting the agent", pidfd));
-    pidfd_ = unique_fd(pidfd);
-    fork_guard::add(pidfd);
-}
-
-void session::await_agent() {
-    const std::uint64_t deadline = sys::monotonic_milliseconds() + start_limit_milliseconds;
-    for (;;) {
-        const std::uint32_t state = ctl_->state.load();
-        if (state == static_cast<std::uint32_t>(agent_state::ready)) return;
-        if (state == static_cast<std::uint32_t>(agent_state::failed))
-            throw failure(
-                hmmErrorInitializationError,
-                describe_errno(step_text(ctl_->boot_failed_step.load()), ctl_->boot_errno.load()));
-        if (sys::agent_ended(pidfd_.get(), -1))
-            throw failure(hmmErrorInitializationError, "the agent ended while starting");
-        if (sys::monotonic_milliseconds() >= deadline)
-            throw failure(hmmErrorInitializationError, "the agent did not start in time");
-        sys::wait_for_change(ctl_->state, state, slice_milliseconds);
-    }
-}
-
-/// Both processes have mapped the control block. From here on the descriptor
-/// would only help other processes.
-void session::close_control() {
-    const int error = sys::seal_shared_memory(control_file_.get());
-    if (error < 0)
-        throw failure(hmmErrorInitializationError,
-                      describe_errno("control block, opened by another process", error));
-    fork_guard::remove(control_file_.get());
-    control_file_.reset();
 }
 
 /// Returns the positions that an entry waits for: those of the request, and
@@ -447,8 +284,7 @@ void session::give_queue(std::uint32_t queue) {
 }
 
 bool session::lost() {
-    if (ended_.load() || pidfd_.get() < 0 || !sys::agent_ended(pidfd_.get(), gpu_.get()))
-        return ended_.load();
+    if (ended_.load() || !executor_->lost()) return ended_.load();
     lost_.store(true);
     ended_.store(true);
     if (watch_ && ctl_->sticky.load() == static_cast<std::uint32_t>(sticky_state::none))
@@ -461,7 +297,7 @@ void session::await_record() {
     bool killed = false;
     while (ctl_->sticky.load() < static_cast<std::uint32_t>(sticky_state::ending) && !lost()) {
         if (!killed && sys::monotonic_milliseconds() >= deadline) {
-            sys::kill_agent(pidfd_.get(), kill_writer_.get());
+            executor_->kill();
             killed = true;
         }
         std::this_thread::yield();
@@ -505,33 +341,21 @@ void session::set_strict(bool strict) {
 }
 
 std::uint32_t session::lanes() const {
-    return static_cast<std::uint32_t>(parked_.size());
+    return executor_->lanes();
 }
 
 void session::stop() {
     const std::lock_guard lock(stop_lock_);
     if (std::exchange(stopped_, true)) return;
-    if (pidfd_.get() >= 0) {
-        const std::uint64_t deadline = sys::monotonic_milliseconds() + end_limit_milliseconds;
-        sys::kill_agent(pidfd_.get(), kill_writer_.get());
-        while (!sys::agent_ended(pidfd_.get(), -1) && sys::monotonic_milliseconds() < deadline)
-            sys::sleep_milliseconds(1);
-        sys::reap_process(pidfd_.get());
-    }
+    executor_->stop();
     ended_.store(true);
-    for (std::uint32_t queue = 0; ctl_ != nullptr && queue < queue_count; queue++) {
+    for (std::uint32_t queue = 0; queue < queue_count; queue++) {
         sys::wake(shared(queue).completed);
         const std::lock_guard no_submissions(queues_[queue].lock);
     }
     join_workers();
     if (watch_) watch_->end();
-    parked_.clear();
-    for (unique_fd* file : {&pidfd_, &gpu_, &control_file_, &kill_reader_, &kill_writer_}) {
-        if (file->get() >= 0) fork_guard::remove(file->get());
-    }
-    gpu_.reset();
-    control_file_.reset();
-    context_.guarded.remove(slot_.address());
+    executor_->release();
 }
 
 void session::reap_rest() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A session: the lifetime of one agent. It owns the slot, the control block,
- * the parked threads and the process. A device has at most one session; after a
+ * A session: the lifetime of the lanes of a device, which an executor runs: an
+ * agent, or threads of this process. A device has at most one session; after a
  * reset the next launch creates another.
  *
  * Threads: any thread may call any function at any time. The caller holds a
@@ -22,16 +22,14 @@
  * Failures: a thread writes what happened to standard error, see
  * failure_watch.hpp.
  *
- * Liveness: every wait periodically checks that the agent still lives, so that
+ * Liveness: every wait periodically checks that the lanes are not lost, so that
  * no wait hangs.
  */
 #pragma once
 
+#include "executor.hpp"
 #include "failure_report.hpp"
 #include "failure_watch.hpp"
-#include "own_memory.hpp"
-#include "parked_thread.hpp"
-#include "sys/fd.hpp"
 
 #include "hmm/hmm_runtime.h"
 
@@ -43,16 +41,12 @@
 #include <memory_resource>
 #include <mutex>
 #include <optional>
-#include <string>
+#include <pthread.h>
 #include <vector>
 
 namespace hmmrt {
 
 struct session_options {
-    std::string device_path; ///< "/dev/hmmrt-gpu0"
-    int space_fd;
-    std::uint32_t lanes;
-    bool strict;
     int device = 0;
     bool quiet = false; ///< writes nothing to standard error
     /// of a launch, in milliseconds; 0: none
@@ -111,8 +105,7 @@ struct work_request {
 
 class session : public std::enable_shared_from_this<session> {
   public:
-    /// Starts an agent; throws failure.
-    session(parked_context& context, const session_options& options);
+    session(std::unique_ptr<executor> lanes, const session_options& options);
     session(const session&) = delete;
     session& operator=(const session&) = delete;
     ~session();
@@ -148,7 +141,7 @@ class session : public std::enable_shared_from_this<session> {
     std::uint32_t take_queue(bool blocking, bool high_priority);
     void give_queue(std::uint32_t queue);
 
-    /// Kills the agent and releases all resources. Idempotent.
+    /// Ends the lanes and releases all resources. Idempotent.
     void stop();
 
     bool lost();
@@ -225,12 +218,6 @@ class session : public std::enable_shared_from_this<session> {
         pthread_t worker = {};
     };
 
-    void create_control(const session_options& options);
-    std::uint64_t open_device(const session_options& options);
-    void copy_kernel_maps();
-    void start_agent();
-    void await_agent();
-    void close_control();
     void await_record();
     void keep_fault();
     bool wait(std::uint32_t queue, std::uint64_t position, const session* waiting, bool tell);
@@ -254,17 +241,8 @@ class session : public std::enable_shared_from_this<session> {
     void end_gate(queue_state& state);
     void join_workers();
 
-    parked_context& context_;
-    mapping slot_;
-    control* ctl_ = nullptr;
-    unique_fd control_file_; ///< until the agent runs
-    unique_fd gpu_;
-    unique_fd pidfd_;
-    unique_fd kill_reader_;
-    unique_fd kill_writer_;
-    std::vector<std::unique_ptr<parked_thread>,
-                own_memory_allocator<std::unique_ptr<parked_thread>>>
-        parked_;
+    const std::unique_ptr<executor> executor_;
+    control* const ctl_; ///< the executor's
     std::atomic<bool> ended_{false};
     std::atomic<bool> lost_{false};
     std::atomic<bool> seen_{false};

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The devices of the modules: each question is an ioctl of /dev/hmmrt.
+ *
+ * The space is created at first use and belongs to the process. All executors
+ * are agents on it.
+ */
+#pragma once
+
+#include "machine.hpp"
+#include "parked_thread.hpp"
+#include "sys/fd.hpp"
+
+#include <mutex>
+
+namespace hmmrt {
+
+class driver_machine final : public machine {
+  public:
+    hmmrt_info info() override;
+    int get_device_info(hmmrt_device_info& info) override;
+    std::unique_ptr<executor> start(const executor_options& options) override;
+
+    int prefetch(hmmrt_prefetch& request) override;
+    int advise(hmmrt_advise& request) override;
+    int get_range_attributes(hmmrt_range_attributes& request) override;
+    int get_residency(hmmrt_residency& request) override;
+    int get_pages(hmmrt_pages& request) override;
+    int control_peer(hmmrt_peer& request) override;
+    int control_knob(hmmrt_knob& request) override;
+    int control_quota(hmmrt_quota& request) override;
+
+    void migrate_back(std::uint64_t address, std::size_t bytes) override;
+    int place(std::uint64_t address, std::size_t bytes, std::uint32_t device_id) override;
+    void unmapped(std::uint64_t address, std::size_t bytes) noexcept override;
+
+  private:
+    int space();
+
+    std::mutex lock_;
+    unique_fd space_;
+    parked_context parked_;
+};
+
+/// True if the modules are loaded, even if this user may not use them.
+bool driver_is_loaded();
+
+} // namespace hmmrt

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// What the threads of all lanes have in common: parked threads, and the lanes
+// of the cpu device.
+#pragma once
+
+#include <csignal>
+#include <cstddef>
+
+namespace hmmrt {
+
+/// Size of the stack that lanes run on.
+std::size_t lane_stack_bytes();
+
+/// True if the caller is a kernel that calls the runtime; detected by
+/// thread-local storage.
+bool calling_thread_is_lane();
+void mark_thread_as_lane(bool lane);
+
+/// Chooses a real-time signal that the program does not use and installs
+/// @action for it. Returns 0 if no signal is free.
+int install_free_signal(const struct sigaction& action);
+
+} // namespace hmmrt

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Where devices come from: the modules, or this process itself.
+ *
+ * The border has two parts. The machine answers questions about devices and
+ * memory with the structs of the kernel's interface, and executors (see
+ * executor.hpp) run the lanes. Everything else in the runtime, from streams and
+ * events to pools and registered memory, is the same code above both.
+ *
+ * Functions that return int return 0 or -errno, with the meanings of
+ * <linux/hmmrt.h>. Any thread may call any function at any time.
+ */
+#pragma once
+
+#include "executor.hpp"
+
+#include <linux/hmmrt.h>
+
+#include <memory>
+#include <string>
+
+namespace hmmrt {
+
+struct executor_options {
+    std::uint32_t device_id;
+    std::string device_name; ///< "hmmrt-gpu0"
+    std::uint32_t lanes;
+    bool strict;
+};
+
+class machine : public in_own_memory {
+  public:
+    machine() = default;
+    machine(const machine&) = delete;
+    machine& operator=(const machine&) = delete;
+    virtual ~machine() = default;
+
+    /// Throws failure if there are no devices.
+    virtual hmmrt_info info() = 0;
+    /// -ENODEV for an id that no device has. Throws failure if there are no
+    /// devices.
+    virtual int get_device_info(hmmrt_device_info& info) = 0;
+    /// Starts lanes and binds the device to the memory of this process; throws
+    /// failure.
+    virtual std::unique_ptr<executor> start(const executor_options& options) = 0;
+
+    // Each of these throws failure if this process cannot use devices.
+    virtual int prefetch(hmmrt_prefetch& request) = 0;
+    virtual int advise(hmmrt_advise& request) = 0;
+    virtual int get_range_attributes(hmmrt_range_attributes& request) = 0;
+    virtual int get_residency(hmmrt_residency& request) = 0;
+    virtual int get_pages(hmmrt_pages& request) = 0;
+    virtual int control_peer(hmmrt_peer& request) = 0;
+    virtual int control_knob(hmmrt_knob& request) = 0;
+    virtual int control_quota(hmmrt_quota& request) = 0;
+
+    /// Moves pages back to system memory where possible, if this process has
+    /// used a device.
+    virtual void migrate_back(std::uint64_t address, std::size_t bytes) = 0;
+    /// Makes whole pages memory of a device that is started. -ENOMEM if the
+    /// device has no room for them.
+    virtual int place(std::uint64_t address, std::size_t bytes, std::uint32_t device_id) = 0;
+    /// The library has unmapped these pages.
+    virtual void unmapped(std::uint64_t address, std::size_t bytes) noexcept = 0;
+};
+
+/// Chooses by HMMRT_DEVICE, or takes the modules if they are loaded. Says so on
+/// stderr if it chooses the cpu device by itself. Throws failure.
+std::unique_ptr<machine> choose_machine();
+
+} // namespace hmmrt
