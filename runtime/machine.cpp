@@ -1,12 +1,31 @@
 // SPDX-License-Identifier: MIT
 #include "machine.hpp"
 
+#include "cpu/cpu_machine.hpp"
 #include "driver/driver_machine.hpp"
+#include "settings.hpp"
 
 namespace hmmrt {
+namespace {
+
+std::unique_ptr<machine> make_cpu_machine() {
+    const std::uint32_t devices = choose_device_count(sys::environment("HMMRT_DEVICES"));
+    const std::uint64_t bytes =
+        choose_device_memory(sys::environment("HMMRT_DEVICE_MEMORY"), sys::physical_memory());
+    return std::make_unique<cpu_machine>(devices, bytes);
+}
+
+} // namespace
 
 std::unique_ptr<machine> choose_machine() {
-    return std::make_unique<driver_machine>();
+    const machine_choice wanted = choose_kind(sys::environment("HMMRT_DEVICE"));
+    if (wanted == machine_choice::cpu) return make_cpu_machine();
+    if (wanted == machine_choice::simulated || driver_is_loaded())
+        return std::make_unique<driver_machine>();
+    auto made = make_cpu_machine();
+    sys::print_line("hmmrt: no modules are loaded (/dev/hmmrt); device code runs on threads of "
+                    "this process (HMMRT_DEVICE=cpu)");
+    return made;
 }
 
 } // namespace hmmrt

@@ -35,6 +35,9 @@ class machine : public in_own_memory {
     machine& operator=(const machine&) = delete;
     virtual ~machine() = default;
 
+    /// True if devices use the page tables of this process, so that no page
+    /// ever moves.
+    virtual bool shares_page_tables() const = 0;
     /// Throws failure if there are no devices.
     virtual hmmrt_info info() = 0;
     /// -ENODEV for an id that no device has. Throws failure if there are no

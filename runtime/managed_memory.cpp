@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "managed_memory.hpp"
 
+#include "process.hpp"
 #include "sys/syscalls.hpp"
 
 #include <limits>
@@ -40,6 +41,8 @@ std::uint64_t managed_memory::map(std::size_t whole) {
 }
 
 void managed_memory::unmap(std::uint64_t begin, std::size_t whole) {
+    // before another thread can get these addresses
+    process::get().where().unmapped(begin, whole);
     sys::unmap(begin, whole);
 }
 

@@ -130,6 +130,8 @@ hmmDeviceProp properties_of(device& which) {
     prop.hostNumaId = info.out_numa_node;
     prop.hostNativeAtomicSupported = (info.out_properties & HMMRT_PROPERTY_NATIVE_ATOMICS) != 0;
     prop.directManagedMemAccessFromHost = (info.out_properties & HMMRT_PROPERTY_COHERENT) != 0;
+    prop.integrated = prop.pageableMemoryAccessUsesHostPageTables =
+        process::get().where().shares_page_tables() ? 1 : 0;
     return prop;
 }
 

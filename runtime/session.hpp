@@ -105,6 +105,7 @@ struct work_request {
 
 class session : public std::enable_shared_from_this<session> {
   public:
+    /// Starts the watch; throws failure.
     session(std::unique_ptr<executor> lanes, const session_options& options);
     session(const session&) = delete;
     session& operator=(const session&) = delete;

@@ -7,21 +7,62 @@
 #include <charconv>
 #include <cstring>
 
+#include <linux/hmmrt.h>
+
 namespace hmmrt {
 
-std::uint32_t choose_lane_count(const char* text, int cpus) {
-    if (text == nullptr || *text == '\0') {
-        if (cpus < 1) return 1;
-        return cpus > static_cast<int>(max_lanes) ? max_lanes : static_cast<std::uint32_t>(cpus);
-    }
-    std::uint32_t lanes = 0;
+namespace {
+
+bool is_set(const char* text) {
+    return text != nullptr && *text != '\0';
+}
+
+[[noreturn]] void throw_setting(const char* variable, const char* text, const std::string& what) {
+    throw failure(hmmErrorInitializationError, std::string(variable) + "=" + text + ": " + what);
+}
+
+std::uint32_t count_of(const char* variable, const char* text, std::uint32_t most) {
+    std::uint32_t count = 0;
     const char* const end = text + std::strlen(text);
-    const auto [rest, error] = std::from_chars(text, end, lanes);
-    if (error != std::errc() || rest != end || lanes < 1 || lanes > max_lanes)
-        throw failure(hmmErrorInitializationError, std::string("HMMRT_LANES=") + text +
-                                                       ": not a number from 1 to " +
-                                                       std::to_string(max_lanes));
-    return lanes;
+    const auto [rest, error] = std::from_chars(text, end, count);
+    if (error != std::errc() || rest != end || count < 1 || count > most)
+        throw_setting(variable, text, "not a number from 1 to " + std::to_string(most));
+    return count;
+}
+
+} // namespace
+
+std::uint32_t choose_lane_count(const char* text, int cpus) {
+    if (is_set(text)) return count_of("HMMRT_LANES", text, max_lanes);
+    if (cpus < 1) return 1;
+    return cpus > static_cast<int>(max_lanes) ? max_lanes : static_cast<std::uint32_t>(cpus);
+}
+
+machine_choice choose_kind(const char* text) {
+    if (!is_set(text)) return machine_choice::whatever_there_is;
+    if (std::strcmp(text, "cpu") == 0) return machine_choice::cpu;
+    if (std::strcmp(text, "simulated") == 0) return machine_choice::simulated;
+    throw_setting("HMMRT_DEVICE", text, "neither cpu nor simulated");
+}
+
+std::uint32_t choose_device_count(const char* text) {
+    return is_set(text) ? count_of("HMMRT_DEVICES", text, HMMRT_MAX_DEVICES) : 1;
+}
+
+std::uint64_t choose_device_memory(const char* text, std::uint64_t standard) {
+    constexpr const char* variable = "HMMRT_DEVICE_MEMORY";
+    constexpr const char* letters = "KMGT";
+    if (!is_set(text)) return standard;
+    std::uint64_t bytes = 0;
+    const char* const end = text + std::strlen(text);
+    const auto [rest, error] = std::from_chars(text, end, bytes);
+    const char* const letter = rest + 1 == end ? std::strchr(letters, *rest) : nullptr;
+    const int shift = letter != nullptr ? static_cast<int>(10 * (letter - letters + 1)) : 0;
+    const bool whole = error == std::errc() && (rest == end || letter != nullptr);
+    if (!whole || bytes == 0 || bytes > user_space_end >> shift ||
+        (bytes << shift) % page_size != 0)
+        throw_setting(variable, text, "not a size like 256M that is a multiple of 4K");
+    return bytes << shift;
 }
 
 bool choose_strict(const char* text, int seccomp_mode) {

@@ -17,6 +17,17 @@ bool choose_strict(const char* text, int seccomp_mode);
 /// HMMRT_LAUNCH_TIMEOUT=@text in milliseconds, 0 if there is no limit; throws
 /// failure if @text is not a valid number of seconds.
 std::uint64_t choose_launch_limit(const char* text);
+/// HMMRT_DEVICE=@text.
+enum class machine_choice { whatever_there_is, simulated, cpu };
+machine_choice choose_kind(const char* text);
+
+/// HMMRT_DEVICES=@text: number of cpu devices, 1 if not set; throws failure.
+std::uint32_t choose_device_count(const char* text);
+
+/// HMMRT_DEVICE_MEMORY=@text: size of the memory of a cpu device in bytes, or
+/// with one of the letters K, M, G and T; @standard if not set. A multiple of
+/// the page size. Throws failure.
+std::uint64_t choose_device_memory(const char* text, std::uint64_t standard);
 
 /// How a launch is divided: @pieces of @items each; the last may be shorter.
 struct partition {

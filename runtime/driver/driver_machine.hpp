@@ -17,6 +17,7 @@ namespace hmmrt {
 
 class driver_machine final : public machine {
   public:
+    bool shares_page_tables() const override { return false; }
     hmmrt_info info() override;
     int get_device_info(hmmrt_device_info& info) override;
     std::unique_ptr<executor> start(const executor_options& options) override;

@@ -185,6 +185,11 @@ void wake(futex_word& word) {
     raw_syscall(SYS_futex, address_of(&word), FUTEX_WAKE, INT32_MAX);
 }
 
+void print_line(const std::string& line) {
+    const std::string text = line + "\n";
+    write_all(STDERR_FILENO, text.data(), text.size()); // best effort
+}
+
 void sleep_milliseconds(int milliseconds) {
     timespec rest = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
     while (::nanosleep(&rest, &rest) < 0 && errno == EINTR)
@@ -231,6 +236,10 @@ int usable_cpus() {
     // more CPUs than cpu_set_t can hold
     const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
     return online > 0 ? static_cast<int>(online) : 1;
+}
+
+std::uint64_t physical_memory() {
+    return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * page_size;
 }
 
 int current_node() {

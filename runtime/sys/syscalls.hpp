@@ -59,6 +59,8 @@ bool is_mapped(std::uint64_t address, std::size_t bytes);
 /// @milliseconds passed first.
 bool wait_for_change(futex_word& word, std::uint32_t expected, int milliseconds);
 void wake(futex_word& word);
+/// Writes a line to stderr.
+void print_line(const std::string& line);
 void sleep_milliseconds(int milliseconds);
 std::uint64_t monotonic_milliseconds();
 
@@ -79,6 +81,8 @@ int signal_thread(int tid, int signal);
 /// with elevated privileges.
 const char* environment(const char* name);
 int usable_cpus();
+/// Size of the memory of this machine, in bytes.
+std::uint64_t physical_memory();
 /// The NUMA node of the calling thread's CPU.
 int current_node();
 int process_id();

@@ -420,11 +420,22 @@ int signal_thread(int tid, int signal) {
 
 const char* environment(const char* name) {
     const auto found = kernel.environment.find(name);
+    // By default a program wants the devices of this kernel.
+    if (found == kernel.environment.end() && std::strcmp(name, "HMMRT_DEVICE") == 0)
+        return "simulated";
     return found == kernel.environment.end() ? nullptr : found->second.c_str();
 }
 
 int usable_cpus() {
     return kernel.cpus;
+}
+
+std::uint64_t physical_memory() {
+    return 1 << 30;
+}
+
+void print_line(const std::string& line) {
+    kernel.lines.push_back(line);
 }
 
 int current_node() {

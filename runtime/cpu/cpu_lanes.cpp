@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: MIT
+#include "cpu/cpu_lanes.hpp"
+
+#include "agent/ring.h"
+#include "cpu/cpu_machine.hpp"
+#include "cpu/lane_escape.hpp"
+#include "failure.hpp"
+#include "lane_thread.hpp"
+#include "sys/fd.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <new>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <utility>
+
+namespace hmmrt {
+
+struct cpu_lane {
+    lane_position position;
+    piece current;
+    queue_turns turns;
+    pthread_t thread = {};
+    /// set by the thread; 0 before it runs
+    std::atomic<std::int32_t> tid{0};
+    std::atomic<bool> ended{false};
+};
+
+/// The state of all lanes of a session, which lives as long as one of them.
+struct cpu_lane_set {
+    cpu_lane_set(cpu_machine& of, std::uint32_t wanted) : owner(of), count(wanted) {
+        constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+        const std::int64_t result = sys::map(0, control_size, PROT_READ | PROT_WRITE, flags, -1);
+        if (result < 0)
+            throw failure(hmmErrorMemoryAllocation,
+                          describe_errno("control block", static_cast<int>(result)));
+        memory = mapping(static_cast<std::uint64_t>(result), control_size);
+        ctl = new (reinterpret_cast<void*>(result)) control{};
+    }
+
+    cpu_machine& owner;
+    const std::uint32_t count; ///< lanes
+    int stop_signal = 0;
+    mapping memory;
+    control* ctl;
+    std::atomic<bool> quit{false};
+    cpu_lane lanes[max_lanes];
+};
+
+namespace {
+
+constexpr int grace_milliseconds = 100;
+constexpr int end_limit_milliseconds = 10000;
+constexpr std::size_t signal_stack_bytes = 64 << 10;
+constexpr std::size_t guard_bytes = 64 << 10;
+
+struct lane_start {
+    std::shared_ptr<cpu_lane_set> set;
+    std::uint32_t index;
+};
+
+/// Makes the lanes that are in device code leave it.
+void urge(cpu_lane_set& set, const cpu_lane* except) {
+    for (std::uint32_t i = 0; i < set.count; i++) {
+        const cpu_lane& lane = set.lanes[i];
+        if (&lane != except && lane.position.running.load() && lane.tid.load() != 0)
+            sys::signal_thread(lane.tid.load(), set.stop_signal);
+    }
+}
+
+bool others_run(const cpu_lane_set& set, const cpu_lane& self) {
+    for (std::uint32_t i = 0; i < set.count; i++)
+        if (&set.lanes[i] != &self && set.lanes[i].position.running.load()) return true;
+    return false;
+}
+
+/// As the agent does: other lanes get a moment to end by themselves, because
+/// they may hold locks of the C library.
+void stop_other_lanes(cpu_lane_set& set, const cpu_lane& self) {
+    for (int i = 0; i < grace_milliseconds && others_run(set, self); i++)
+        sys::sleep_milliseconds(1);
+    set.ctl->sticky.store(static_cast<std::uint32_t>(sticky_state::stopping));
+    for (int i = 0; i < end_limit_milliseconds && others_run(set, self); i++) {
+        urge(set, &self);
+        sys::sleep_milliseconds(1);
+    }
+}
+
+void run_range(cpu_lane_set& set, cpu_lane& self, const range_work& work, std::uint32_t index) {
+    const std::uint64_t begin = index * work.piece_items;
+    const std::uint64_t left = work.items - begin;
+    self.position.first_item = begin;
+    self.position.item_count = work.piece_items < left ? work.piece_items : left;
+    if (!run_device_code(self.position, work) && std::exchange(self.position.failed, false))
+        stop_other_lanes(set, self);
+}
+
+int run_prefetch(cpu_machine& machine, const prefetch_work& work) {
+    hmmrt_prefetch request = {};
+    request.addr = work.addr;
+    request.len = work.len;
+    request.location = work.location;
+    return machine.prefetch(request);
+}
+
+int run_advice(cpu_machine& machine, const advice_work& work) {
+    hmmrt_advise request = {};
+    request.addr = work.addr;
+    request.len = work.len;
+    request.advice = work.advice;
+    request.location = work.location;
+    request.value = work.value;
+    return machine.advise(request);
+}
+
+std::uint64_t nanoseconds_now() {
+    timespec now;
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1000000000 +
+           static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+/// Runs a memory operation; the first one that fails is kept.
+void run_memory_work(cpu_lane_set& set, const ring_entry& entry, entry_kind kind) {
+    int result;
+    try {
+        if (kind == entry_kind::prefetch)
+            result = run_prefetch(set.owner, entry.prefetch);
+        else if (kind == entry_kind::advice)
+            result = run_advice(set.owner, entry.advice);
+        else
+            result = sys::advise(entry.discard.addr, entry.discard.len, MADV_DONTNEED);
+    } catch (const std::bad_alloc&) {
+        result = -ENOMEM;
+    }
+    std::uint64_t none = 0;
+    if (result < 0)
+        set.ctl->memory_error.compare_exchange_strong(none, memory_error_of(kind, result));
+}
+
+void run_piece(cpu_lane_set& set, cpu_lane& self, const piece& mine) {
+    const entry_kind kind = mine.entry->kind.load(std::memory_order_relaxed);
+    switch (kind) {
+    case entry_kind::range:
+    case entry_kind::serial:
+        return run_range(set, self, mine.entry->range, mine.index);
+    case entry_kind::prefetch:
+    case entry_kind::advice:
+    case entry_kind::discard:
+        return run_memory_work(set, *mine.entry, kind);
+    case entry_kind::stamp:
+        mine.entry->stamp = nanoseconds_now();
+        return;
+    case entry_kind::marker:
+    case entry_kind::gate:
+        return;
+    }
+}
+
+bool work_once(cpu_lane_set& set, cpu_lane& self) {
+    control& ctl = *set.ctl;
+    if (!ring_find(ctl, self.turns, self.current)) return false;
+    const piece mine = self.current;
+    if (ctl.sticky.load() == 0) run_piece(set, self, mine);
+    // a piece that was left is not completed: waiters see that the device ends
+    if (set.quit.load()) return false;
+    std::uint32_t over = 1;
+    if (ctl.sticky.load() != 0) over += ring_take_rest(ctl, mine);
+    ring_finish(ctl, mine, over);
+    return true;
+}
+
+void serve(cpu_lane_set& set, cpu_lane& self) {
+    control& ctl = *set.ctl;
+    while (!set.quit.load()) {
+        const std::uint32_t bell = ctl.doorbell.load();
+        if (set.quit.load() || work_once(set, self)) continue;
+        ctl.sleepers.fetch_add(1);
+        futex_wait(ctl.doorbell, bell);
+        ctl.sleepers.fetch_sub(1);
+    }
+}
+
+/// A stack for signal handlers, which also run after an overflow of the
+/// thread's own. Sanitizers provide one of theirs.
+class signal_stack {
+  public:
+    signal_stack() {
+        stack_t now = {};
+        if (::sigaltstack(nullptr, &now) == 0 && (now.ss_flags & SS_DISABLE) == 0) return;
+        const std::int64_t result = sys::map(0, signal_stack_bytes, PROT_READ | PROT_WRITE,
+                                             MAP_PRIVATE | MAP_ANONYMOUS, -1);
+        if (result < 0) return;
+        memory_ = mapping(static_cast<std::uint64_t>(result), signal_stack_bytes);
+        now = {};
+        now.ss_sp = reinterpret_cast<void*>(result);
+        now.ss_size = signal_stack_bytes;
+        ::sigaltstack(&now, nullptr);
+    }
+    signal_stack(const signal_stack&) = delete;
+    signal_stack& operator=(const signal_stack&) = delete;
+    ~signal_stack() {
+        if (memory_.bytes() == 0) return;
+        stack_t none = {};
+        none.ss_flags = SS_DISABLE;
+        ::sigaltstack(&none, nullptr);
+    }
+
+  private:
+    mapping memory_;
+};
+
+void* lane_main(void* argument) {
+    const std::unique_ptr<lane_start> start(static_cast<lane_start*>(argument));
+    cpu_lane& self = start->set->lanes[start->index];
+    const signal_stack stack;
+    mark_thread_as_lane(true);
+    set_lane_position(&self.position);
+    self.tid.store(::gettid());
+    serve(*start->set, self);
+    set_lane_position(nullptr);
+    self.ended.store(true);
+    return nullptr;
+}
+
+} // namespace
+
+cpu_lanes::cpu_lanes(cpu_machine& owner, const executor_options& options)
+    : owner_(owner),
+      options_(options),
+      set_(std::allocate_shared<cpu_lane_set>(own_memory_allocator<cpu_lane_set>(), owner,
+                                              options.lanes)) {
+    control& ctl = *set_->ctl;
+    ctl.magic = control_magic;
+    ctl.version = control_version;
+    ctl.lane_count = options.lanes;
+    ctl.strict.store(options.strict ? 1 : 0);
+    set_->stop_signal = install_lane_handlers();
+    if (set_->stop_signal == 0)
+        throw failure(hmmErrorInitializationError,
+                      "the program uses all real-time signals; one must be free");
+    for (std::uint32_t i = 0; i < options.lanes; i++) {
+        lane_position& position = set_->lanes[i].position;
+        position.ctl = &ctl;
+        position.quit = &set_->quit;
+        position.index = i;
+        set_->lanes[i].ended.store(true); // until it is started
+    }
+    try {
+        for (std::uint32_t i = 0; i < options.lanes; i++)
+            start_lane(i);
+    } catch (...) {
+        stop();
+        throw;
+    }
+    ctl.state.store(static_cast<std::uint32_t>(agent_state::ready));
+}
+
+cpu_lanes::~cpu_lanes() {
+    stop();
+}
+
+control& cpu_lanes::shared() {
+    return *set_->ctl;
+}
+
+void cpu_lanes::start_lane(std::uint32_t index) {
+    cpu_lane& lane = set_->lanes[index];
+    auto start = std::make_unique<lane_start>(lane_start{set_, index});
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, lane_stack_bytes());
+    pthread_attr_setguardsize(&attributes, guard_bytes);
+    sigset_t blocked, old;
+    sigfillset(&blocked);
+    for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
+        sigdelset(&blocked, own);
+    sigdelset(&blocked, set_->stop_signal);
+    pthread_sigmask(SIG_SETMASK, &blocked, &old);
+    lane.ended.store(false);
+    const int error = pthread_create(&lane.thread, &attributes, lane_main, start.get());
+    if (error != 0) lane.ended.store(true);
+    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    pthread_attr_destroy(&attributes);
+    if (error != 0)
+        throw failure(hmmErrorMemoryAllocation, describe_errno("thread of a lane", error));
+    static_cast<void>(start.release());
+    char name[16];
+    std::snprintf(name, sizeof(name), "hmmrt-lane%u", index);
+    pthread_setname_np(lane.thread, name);
+}
+
+void cpu_lanes::kill() {
+    set_->quit.store(true);
+    set_->ctl->doorbell.fetch_add(1);
+    sys::wake(set_->ctl->doorbell);
+}
+
+/// True if all lanes have ended.
+bool cpu_lanes::await_end(int milliseconds, bool urged) {
+    const auto over = [this] {
+        for (std::uint32_t i = 0; i < options_.lanes; i++)
+            if (!set_->lanes[i].ended.load()) return false;
+        return true;
+    };
+    const std::uint64_t deadline =
+        sys::monotonic_milliseconds() + static_cast<std::uint64_t>(milliseconds);
+    while (!over()) {
+        if (sys::monotonic_milliseconds() >= deadline) return false;
+        if (urged) urge(*set_, nullptr);
+        sys::sleep_milliseconds(1);
+    }
+    return true;
+}
+
+void cpu_lanes::stop() {
+    if (std::exchange(stopped_, true)) return;
+    kill();
+    if (!await_end(grace_milliseconds, false)) await_end(end_limit_milliseconds, true);
+    for (std::uint32_t i = 0; i < options_.lanes; i++) {
+        cpu_lane& lane = set_->lanes[i];
+        if (lane.thread == pthread_t{}) continue;
+        if (lane.ended.load())
+            pthread_join(lane.thread, nullptr);
+        else
+            pthread_detach(lane.thread);
+    }
+}
+
+void cpu_lanes::release() {
+    if (!std::exchange(released_, true)) owner_.unbind(options_.device_id);
+}
+
+} // namespace hmmrt

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+#include "cpu/lane_escape.hpp"
+
+#include "hmm/hmm_runtime.h"
+#include "lane_thread.hpp"
+
+#include <array>
+#include <cerrno>
+#include <immintrin.h>
+#include <mutex>
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+extern "C" {
+// Each sanitizer defines one of these.
+[[gnu::weak]] void __asan_init();
+[[gnu::weak]] void __hwasan_init();
+[[gnu::weak]] void __msan_init();
+[[gnu::weak]] void __tsan_init();
+}
+
+namespace hmmrt {
+namespace {
+
+constexpr std::array failures = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+constexpr std::uint32_t default_mxcsr = 0x1f80;
+
+/// A handler reads it, so it must not be allocated at first use.
+[[gnu::tls_model("initial-exec")]] constinit thread_local lane_position* own_lane = nullptr;
+
+std::array<struct sigaction, 64> earlier; ///< indexed by signal
+
+lane_position* running_lane() {
+    return own_lane != nullptr && own_lane->running.load() ? own_lane : nullptr;
+}
+
+[[noreturn]] void leave(lane_position& self) {
+    self.running.store(false);
+    siglongjmp(self.escape, 1);
+}
+
+std::uint32_t access_of_page_fault(std::uint64_t error_code) {
+    constexpr std::uint64_t write = 2, fetch = 16;
+    if ((error_code & fetch) != 0) return HMM_ACCESS_EXEC;
+    return (error_code & write) != 0 ? HMM_ACCESS_WRITE : HMM_ACCESS_READ;
+}
+
+fault_block fault_of(int signal, const siginfo_t& info, const ucontext_t& context) {
+    constexpr int trap_page_fault = 14;
+    const auto& registers = context.uc_mcontext.gregs;
+    fault_block fault = {};
+    fault.cause = signal == SIGABRT ? fault_cause::raised_signal : fault_cause::signal;
+    fault.signal = signal;
+    fault.system_call = signal == SIGABRT ? SYS_tgkill : -1;
+    fault.instruction = static_cast<std::uint64_t>(registers[REG_RIP]);
+    if (signal != SIGSEGV && signal != SIGBUS) return fault;
+    fault.address = reinterpret_cast<std::uint64_t>(info.si_addr);
+    fault.error_number = signal == SIGSEGV && info.si_code == SEGV_ACCERR ? EACCES : EFAULT;
+    if (registers[REG_TRAPNO] == trap_page_fault)
+        fault.access = access_of_page_fault(static_cast<std::uint64_t>(registers[REG_ERR]));
+    return fault;
+}
+
+/// Only the first failure of a device is recorded.
+void record(lane_position& self, fault_block fault) {
+    auto expected = static_cast<std::uint32_t>(sticky_state::none);
+    const auto recording = static_cast<std::uint32_t>(sticky_state::recording);
+    if (!self.ctl->sticky.compare_exchange_strong(expected, recording)) return;
+    fault.lane = self.index;
+    fault.first_item = self.first_item;
+    fault.item_count = self.item_count;
+    self.ctl->fault = fault;
+    self.ctl->sticky.store(static_cast<std::uint32_t>(sticky_state::ending));
+    self.failed = true;
+}
+
+/// Does with a signal of another thread what would be done without this
+/// library.
+void pass_on(int signal, siginfo_t* info, void* context) {
+    const struct sigaction& before = earlier[static_cast<std::size_t>(signal)];
+    if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(signal, info, context);
+    if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
+        return before.sa_handler(signal);
+    // A failed instruction is executed again, and then the process ends.
+    sigaction(signal, &before, nullptr);
+    if (info->si_code <= 0) ::raise(signal);
+}
+
+void on_failure(int signal, siginfo_t* info, void* context) {
+    lane_position* const self = running_lane();
+    if (self == nullptr) return pass_on(signal, info, context);
+    record(*self, fault_of(signal, *info, *static_cast<const ucontext_t*>(context)));
+    leave(*self);
+}
+
+void on_stop(int) {
+    lane_position* const self = running_lane();
+    if (self == nullptr) return;
+    const auto stopping = static_cast<std::uint32_t>(sticky_state::stopping);
+    if (self->quit->load() || self->ctl->sticky.load() == stopping) leave(*self);
+}
+
+bool under_sanitizer() {
+    return __asan_init != nullptr || __hwasan_init != nullptr || __msan_init != nullptr ||
+           __tsan_init != nullptr;
+}
+
+int install_all() {
+    struct sigaction action = {};
+    action.sa_handler = on_stop;
+    // The handler may not return, so it must not block its own signal.
+    action.sa_flags = SA_ONSTACK | SA_NODEFER | SA_RESTART;
+    const int stop_signal = install_free_signal(action);
+    if (under_sanitizer()) return stop_signal;
+    action.sa_sigaction = on_failure;
+    action.sa_flags |= SA_SIGINFO;
+    for (const int signal : failures)
+        sigaction(signal, &action, &earlier[static_cast<std::size_t>(signal)]);
+    return stop_signal;
+}
+
+void call(const range_work& work, std::uint64_t begin, std::uint64_t end) noexcept {
+    using function = void (*)(void*, std::uint64_t, std::uint64_t);
+    reinterpret_cast<function>(work.function)(reinterpret_cast<void*>(work.closure), begin, end);
+}
+
+void set_modes(std::uint32_t mxcsr, std::uint32_t x87_control) {
+    const auto word = static_cast<std::uint16_t>(x87_control);
+    asm volatile("fninit; fldcw %0" : : "m"(word));
+    _mm_setcsr(mxcsr);
+}
+
+} // namespace
+
+void set_lane_position(lane_position* self) {
+    own_lane = self;
+}
+
+int install_lane_handlers() {
+    static std::mutex once;
+    static int stop_signal = 0;
+    const std::lock_guard lock(once);
+    if (stop_signal == 0) stop_signal = install_all();
+    return stop_signal;
+}
+
+bool run_device_code(lane_position& self, const range_work& work) {
+    constexpr std::uint32_t default_x87_control = 0x37f;
+    // Handlers change no signal mask, so there is none to restore.
+    const bool left = sigsetjmp(self.escape, 0) != 0;
+    if (!left) {
+        set_modes(work.mxcsr, work.x87_control);
+        self.running.store(true);
+        // A lane that stops the others sets `sticky` before it looks who runs.
+        if (self.ctl->sticky.load() == 0 && !self.quit->load())
+            call(work, self.first_item, self.first_item + self.item_count);
+        self.running.store(false);
+    }
+    set_modes(default_mxcsr, default_x87_control);
+    return !left;
+}
+
+} // namespace hmmrt

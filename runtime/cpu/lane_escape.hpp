@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Leaving device code of the cpu device: when an instruction fails, when
+ * another lane has failed, and when the device is reset.
+ *
+ * A signal handler jumps out of device code, as the agent's handlers do. What
+ * the code held stays held: destructors do not run, and locks stay locked,
+ * malloc's included.
+ *
+ * Sanitizers report an invalid access themselves and then end the program.
+ * Under them no handler for failures is installed.
+ */
+#pragma once
+
+#include "agent/control.h"
+
+#include <csetjmp>
+#include <csignal>
+
+namespace hmmrt {
+
+/// Where a lane is, for signal handlers of its thread.
+struct lane_position {
+    control* ctl = nullptr;
+    const std::atomic<bool>* quit = nullptr;
+    std::uint32_t index = 0;
+    std::uint64_t first_item = 0;
+    std::uint64_t item_count = 0;
+    /// true while the lane is in device code; handlers leave it only then
+    std::atomic<bool> running{false};
+    /// the lane left device code because of a failure that it recorded
+    bool failed = false;
+    sigjmp_buf escape;
+};
+
+/// The functions below are for the calling thread, or for all.
+
+/// Makes @self the calling thread's lane, NULL: none.
+void set_lane_position(lane_position* self);
+
+/// Installs the handlers, once for the process. Returns the signal that makes a
+/// lane leave device code if it should stop; 0 if no signal is free.
+int install_lane_handlers();
+
+/// Calls fn(closure, begin, end) with these floating point modes; false if a
+/// handler left it. What it throws ends the launch as abort() does.
+bool run_device_code(lane_position& self, const range_work& work);
+
+} // namespace hmmrt
