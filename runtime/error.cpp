@@ -28,8 +28,8 @@ constexpr error_text error_texts[] = {
                 "the device is busy, or this user may not open it (/dev/hmmrt*)"),
     HMMRT_ERROR(hmmErrorInvalidDeviceFunction, "no kernel: the function is NULL"),
     HMMRT_ERROR(hmmErrorNoDevice,
-                "no device: load the modules (modprobe hmmrt_simgpu), or run the program in a "
-                "guest that has them (tools/vm run -- PROGRAM)"),
+                "no device: load the modules (modprobe hmmrt_simgpu), run the program in a guest "
+                "that has them (tools/vm run -- PROGRAM), or set HMMRT_DEVICE=cpu"),
     HMMRT_ERROR(hmmErrorInvalidDevice, "no device has this number"),
     HMMRT_ERROR(hmmErrorNoKernelImageForDevice, "the device cannot execute the kernel"),
     HMMRT_ERROR(hmmErrorECCUncorrectable, "device memory has failed"),

@@ -61,7 +61,7 @@ class machine : public in_own_memory {
     /// used a device.
     virtual void migrate_back(std::uint64_t address, std::size_t bytes) = 0;
     /// Makes whole pages memory of a device that is started. -ENOMEM if the
-    /// device has no room for them.
+    /// device has not enough memory.
     virtual int place(std::uint64_t address, std::size_t bytes, std::uint32_t device_id) = 0;
     /// The library has unmapped these pages.
     virtual void unmapped(std::uint64_t address, std::size_t bytes) noexcept = 0;

@@ -4,6 +4,7 @@
 #include "agent/ring.h"
 #include "kernel_exception.hpp"
 #include "settings.hpp"
+#include "tsan_order.hpp"
 
 #include <immintrin.h>
 #include <initializer_list>
@@ -156,7 +157,8 @@ std::uint64_t session::submit(std::uint32_t queue, const work_request& request) 
     const std::uint64_t position = state.submitted.load() + 1;
     if (state.aftermaths.empty()) state.aftermaths.resize(ring_entries);
     if (request.gate != nullptr) add_gate(queue, {position, after, *request.gate});
-    fill_entry(entry_at(shared(queue), static_cast<std::uint32_t>(position - 1)), request, after);
+    ring_entry& entry = entry_at(shared(queue), static_cast<std::uint32_t>(position - 1));
+    fill_entry(entry, request, after);
     if (request.records) {
         request.records->running = shared_from_this();
         request.records->queue = queue;
@@ -165,6 +167,7 @@ std::uint64_t session::submit(std::uint32_t queue, const work_request& request) 
     remember(state, request, position);
     state.submitted.store(position);
     if ((used_.load() & 1u << queue) == 0) used_.fetch_or(1u << queue);
+    tsan_order::publish(entry);
     ring_publish(*ctl_, shared(queue));
     return position;
 }
@@ -177,7 +180,9 @@ bool session::reached(std::uint32_t queue, std::uint64_t position) const {
     // The order matters: completed entries were submitted before.
     const std::uint32_t completed = shared(queue).completed.load();
     const std::uint64_t submitted = queues_[queue].submitted.load();
-    return submitted - (static_cast<std::uint32_t>(submitted) - completed) >= position;
+    const bool there = submitted - (static_cast<std::uint32_t>(submitted) - completed) >= position;
+    if (there) tsan_order::reach(shared(queue), static_cast<std::uint32_t>(position));
+    return there;
 }
 
 bool session::wait(std::uint32_t queue, std::uint64_t position) {

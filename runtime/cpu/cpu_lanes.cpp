@@ -7,6 +7,7 @@
 #include "failure.hpp"
 #include "lane_thread.hpp"
 #include "sys/fd.hpp"
+#include "tsan_order.hpp"
 
 #include <cerrno>
 #include <cstdio>
@@ -24,8 +25,6 @@ struct cpu_lane {
     piece current;
     queue_turns turns;
     pthread_t thread = {};
-    /// set by the thread; 0 before it runs
-    std::atomic<std::int32_t> tid{0};
     std::atomic<bool> ended{false};
 };
 
@@ -56,6 +55,8 @@ constexpr int grace_milliseconds = 100;
 constexpr int end_limit_milliseconds = 10000;
 constexpr std::size_t signal_stack_bytes = 64 << 10;
 constexpr std::size_t guard_bytes = 64 << 10;
+// valgrind takes a jump over less than 2 MB for a call or a return
+constexpr std::size_t stack_distance = 4 << 20;
 
 struct lane_start {
     std::shared_ptr<cpu_lane_set> set;
@@ -65,15 +66,15 @@ struct lane_start {
 /// Makes the lanes that are in device code leave it.
 void urge(cpu_lane_set& set, const cpu_lane* except) {
     for (std::uint32_t i = 0; i < set.count; i++) {
-        const cpu_lane& lane = set.lanes[i];
-        if (&lane != except && lane.position.running.load() && lane.tid.load() != 0)
-            sys::signal_thread(lane.tid.load(), set.stop_signal);
+        const lane_control& lane = set.ctl->lanes[i];
+        if (&set.lanes[i] != except && lane.running.load() != 0)
+            sys::signal_thread(lane.app_tid, set.stop_signal);
     }
 }
 
 bool others_run(const cpu_lane_set& set, const cpu_lane& self) {
     for (std::uint32_t i = 0; i < set.count; i++)
-        if (&set.lanes[i] != &self && set.lanes[i].position.running.load()) return true;
+        if (&set.lanes[i] != &self && set.ctl->lanes[i].running.load() != 0) return true;
     return false;
 }
 
@@ -164,7 +165,9 @@ bool work_once(cpu_lane_set& set, cpu_lane& self) {
     control& ctl = *set.ctl;
     if (!ring_find(ctl, self.turns, self.current)) return false;
     const piece mine = self.current;
+    tsan_order::begin(ctl, mine);
     if (ctl.sticky.load() == 0) run_piece(set, self, mine);
+    tsan_order::end(mine);
     // a piece that was left is not completed: waiters see that the device ends
     if (set.quit.load()) return false;
     std::uint32_t over = 1;
@@ -185,18 +188,22 @@ void serve(cpu_lane_set& set, cpu_lane& self) {
 }
 
 /// A stack for signal handlers, which also run after an overflow of the
-/// thread's own. Sanitizers provide one of theirs.
+/// thread's own. It is far from other stacks. Sanitizers provide one of theirs.
 class signal_stack {
   public:
     signal_stack() {
         stack_t now = {};
         if (::sigaltstack(nullptr, &now) == 0 && (now.ss_flags & SS_DISABLE) == 0) return;
-        const std::int64_t result = sys::map(0, signal_stack_bytes, PROT_READ | PROT_WRITE,
-                                             MAP_PRIVATE | MAP_ANONYMOUS, -1);
-        if (result < 0) return;
-        memory_ = mapping(static_cast<std::uint64_t>(result), signal_stack_bytes);
+        constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+        constexpr std::size_t bytes = 2 * stack_distance + signal_stack_bytes;
+        const std::int64_t all = sys::map(0, bytes, PROT_NONE, flags, -1);
+        if (all < 0) return;
+        memory_ = mapping(static_cast<std::uint64_t>(all), bytes);
+        const std::uint64_t stack = memory_.address() + stack_distance;
+        if (sys::map(stack, signal_stack_bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED, -1) < 0)
+            return;
         now = {};
-        now.ss_sp = reinterpret_cast<void*>(result);
+        now.ss_sp = reinterpret_cast<void*>(stack);
         now.ss_size = signal_stack_bytes;
         ::sigaltstack(&now, nullptr);
     }
@@ -213,13 +220,28 @@ class signal_stack {
     mapping memory_;
 };
 
+/// Describes the thread in the control block, as a parked thread does.
+void lend_identity(lane_control& lane) {
+    pthread_attr_t attributes;
+    void* stack = nullptr;
+    std::size_t bytes = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        pthread_attr_getstack(&attributes, &stack, &bytes);
+        pthread_attr_destroy(&attributes);
+    }
+    lane.stack_low = reinterpret_cast<std::uint64_t>(stack);
+    lane.stack_top = lane.stack_low + bytes;
+    lane.app_tid = ::gettid();
+    lane.agent_tid.store(static_cast<std::uint32_t>(lane.app_tid));
+}
+
 void* lane_main(void* argument) {
     const std::unique_ptr<lane_start> start(static_cast<lane_start*>(argument));
     cpu_lane& self = start->set->lanes[start->index];
     const signal_stack stack;
     mark_thread_as_lane(true);
     set_lane_position(&self.position);
-    self.tid.store(::gettid());
+    lend_identity(*self.position.shared);
     serve(*start->set, self);
     set_lane_position(nullptr);
     self.ended.store(true);
@@ -245,6 +267,7 @@ cpu_lanes::cpu_lanes(cpu_machine& owner, const executor_options& options)
     for (std::uint32_t i = 0; i < options.lanes; i++) {
         lane_position& position = set_->lanes[i].position;
         position.ctl = &ctl;
+        position.shared = &ctl.lanes[i];
         position.quit = &set_->quit;
         position.index = i;
         set_->lanes[i].ended.store(true); // until it is started

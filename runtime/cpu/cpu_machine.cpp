@@ -293,7 +293,18 @@ int cpu_machine::control_quota(hmmrt_quota& request) {
     return 0;
 }
 
-void cpu_machine::migrate_back(std::uint64_t, std::size_t) {}
+/// The pages are there. It counts as a prefetch, as it does in the modules.
+void cpu_machine::migrate_back(std::uint64_t address, std::size_t bytes) {
+    hmmrt_prefetch request = {};
+    request.addr = address;
+    request.len = bytes;
+    request.location = HMMRT_LOCATION_HOST;
+    try {
+        prefetch(request);
+    } catch (const std::bad_alloc&) {
+        // The range has its previous attribute.
+    }
+}
 
 int cpu_machine::place(std::uint64_t address, std::size_t bytes, std::uint32_t device_id) {
     const std::lock_guard lock(lock_);

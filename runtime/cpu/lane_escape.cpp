@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <immintrin.h>
 #include <mutex>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 
@@ -31,11 +32,11 @@ constexpr std::uint32_t default_mxcsr = 0x1f80;
 std::array<struct sigaction, 64> earlier; ///< indexed by signal
 
 lane_position* running_lane() {
-    return own_lane != nullptr && own_lane->running.load() ? own_lane : nullptr;
+    return own_lane != nullptr && own_lane->shared->running.load() != 0 ? own_lane : nullptr;
 }
 
 [[noreturn]] void leave(lane_position& self) {
-    self.running.store(false);
+    self.shared->running.store(0);
     siglongjmp(self.escape, 1);
 }
 
@@ -106,14 +107,18 @@ bool under_sanitizer() {
 }
 
 int install_all() {
+    // The signal is sent again until the lane has left. It blocks itself: else
+    // all that are queued would be delivered at once, and overflow the stack of
+    // the handler.
     struct sigaction action = {};
     action.sa_handler = on_stop;
-    // The handler may not return, so it must not block its own signal.
-    action.sa_flags = SA_ONSTACK | SA_NODEFER | SA_RESTART;
+    action.sa_flags = SA_ONSTACK | SA_RESTART;
     const int stop_signal = install_free_signal(action);
-    if (under_sanitizer()) return stop_signal;
+    if (stop_signal == 0 || under_sanitizer()) return stop_signal;
+    // A failure is recorded to its end.
+    sigaddset(&action.sa_mask, stop_signal);
     action.sa_sigaction = on_failure;
-    action.sa_flags |= SA_SIGINFO;
+    action.sa_flags |= SA_SIGINFO | SA_NODEFER;
     for (const int signal : failures)
         sigaction(signal, &action, &earlier[static_cast<std::size_t>(signal)]);
     return stop_signal;
@@ -133,6 +138,7 @@ void set_modes(std::uint32_t mxcsr, std::uint32_t x87_control) {
 } // namespace
 
 void set_lane_position(lane_position* self) {
+    if (self != nullptr) pthread_sigmask(SIG_SETMASK, nullptr, &self->mask);
     own_lane = self;
 }
 
@@ -146,15 +152,16 @@ int install_lane_handlers() {
 
 bool run_device_code(lane_position& self, const range_work& work) {
     constexpr std::uint32_t default_x87_control = 0x37f;
-    // Handlers change no signal mask, so there is none to restore.
     const bool left = sigsetjmp(self.escape, 0) != 0;
     if (!left) {
         set_modes(work.mxcsr, work.x87_control);
-        self.running.store(true);
-        // A lane that stops the others sets `sticky` before it looks who runs.
+        self.shared->running.store(1);
+        // A lane that stops the others sets `sticky` before it reads `running`.
         if (self.ctl->sticky.load() == 0 && !self.quit->load())
             call(work, self.first_item, self.first_item + self.item_count);
-        self.running.store(false);
+        self.shared->running.store(0);
+    } else {
+        pthread_sigmask(SIG_SETMASK, &self.mask, nullptr);
     }
     set_modes(default_mxcsr, default_x87_control);
     return !left;

@@ -22,14 +22,16 @@ namespace hmmrt {
 /// Where a lane is, for signal handlers of its thread.
 struct lane_position {
     control* ctl = nullptr;
+    /// `running` is set while the lane is in device code; handlers leave it
+    /// only then
+    lane_control* shared = nullptr;
     const std::atomic<bool>* quit = nullptr;
     std::uint32_t index = 0;
     std::uint64_t first_item = 0;
     std::uint64_t item_count = 0;
-    /// true while the lane is in device code; handlers leave it only then
-    std::atomic<bool> running{false};
     /// the lane left device code because of a failure that it recorded
     bool failed = false;
+    sigset_t mask = {}; ///< of the thread outside of device code
     sigjmp_buf escape;
 };
 

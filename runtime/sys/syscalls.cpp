@@ -4,6 +4,7 @@
 #include "agent/syscall.h"
 #include "sys/descriptors.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -169,10 +170,18 @@ std::uint64_t locked_memory_limit() {
     return ::getrlimit(RLIMIT_MEMLOCK, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 }
 
-/// With this flag msync() checks that the range is mapped and does nothing
-/// else.
+/// mincore() fails if a part is not mapped. msync() would do, too, but valgrind
+/// complains about it if a part of the range is free heap memory.
 bool is_mapped(std::uint64_t address, std::size_t bytes) {
-    return raw_syscall(SYS_msync, address, bytes, MS_ASYNC) == 0;
+    constexpr std::size_t pages = 16 << 10; // at a time
+    unsigned char resident[pages];
+    while (bytes > 0) {
+        const std::size_t part = std::min(bytes, pages * page_size);
+        if (raw_syscall(SYS_mincore, address, part, address_of(resident)) != 0) return false;
+        address += part;
+        bytes -= part;
+    }
+    return true;
 }
 
 bool wait_for_change(futex_word& word, std::uint32_t expected, int milliseconds) {
