@@ -17,6 +17,7 @@ bool choose_strict(const char* text, int seccomp_mode);
 /// HMMRT_LAUNCH_TIMEOUT=@text in milliseconds, 0 if there is no limit; throws
 /// failure if @text is not a valid number of seconds.
 std::uint64_t choose_launch_limit(const char* text);
+
 /// HMMRT_DEVICE=@text.
 enum class machine_choice { whatever_there_is, simulated, cpu };
 machine_choice choose_kind(const char* text);

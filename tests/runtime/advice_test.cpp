@@ -18,13 +18,12 @@ constexpr std::size_t bytes = 4 << 20;
 class Advice : public OnDevice {
   protected:
     Advice() {
-        void* const memory =
-            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        EXPECT_NE(memory, MAP_FAILED);
+        void* memory = nullptr;
+        EXPECT_EQ(hmmMallocManaged(&memory, bytes, hmmMemAttachGlobal), hmmSuccess);
         memory_ = {static_cast<unsigned char*>(memory), bytes};
         std::memset(memory, 1, bytes);
     }
-    ~Advice() override { munmap(memory_.data(), bytes); }
+    ~Advice() override { hmmFree(memory_.data()); }
 
     static long sum(std::span<const unsigned char> memory) {
         long result = 0;
@@ -75,6 +74,7 @@ class Peer : public Advice {
 };
 
 TEST_F(Advice, NoMigrateKeepsPagesInSystemMemoryDespiteAPrefetch) {
+    NEEDS_PAGES_THAT_MOVE();
     hmm::advise(memory_, hmm::no_migrate);
     hmm::prefetch(memory_, hmm::device(0));
     EXPECT_EQ(sum_on_device(), static_cast<long>(bytes));
@@ -101,6 +101,7 @@ TEST_F(Advice, PagesThatPreferTheHostStayThere) {
 }
 
 TEST_F(Advice, ReadMostlyMakesACopyAndAWriteTakesItAway) {
+    NEEDS_PAGES_THAT_MOVE();
     hmm::advise(memory_, hmm::read_mostly);
     EXPECT_EQ(sum_on_device(), static_cast<long>(bytes));
     std::size_t copies = 0;
@@ -114,6 +115,7 @@ TEST_F(Advice, ReadMostlyMakesACopyAndAWriteTakesItAway) {
 }
 
 TEST_F(Advice, QueuedComesAfterWhatWasQueuedBefore) {
+    NEEDS_PAGES_THAT_MOVE();
     const hmm::stream one;
     std::atomic<bool> go = false;
     hold(one, go);
@@ -129,6 +131,7 @@ TEST_F(Advice, QueuedComesAfterWhatWasQueuedBefore) {
 }
 
 TEST_F(Advice, QueuedComesBeforeWhatIsQueuedAfter) {
+    NEEDS_PAGES_THAT_MOVE();
     const hmm::stream one;
     std::atomic<bool> go = false;
     unsigned char* const raw = memory_.data();
@@ -169,6 +172,7 @@ TEST_F(Advice, OfANodeThatIsNotThereIsRefused) {
 }
 
 TEST_F(Advice, GranularityIsWhatOneFaultMoves) {
+    NEEDS_PAGES_THAT_MOVE();
     hmm::set_granularity(memory_, page);
     on_device([this] { memory_[bytes / 2 + 5] = 9; });
     EXPECT_EQ(hmm::residency(memory_).on(hmm::device(0)), 1u);
@@ -218,6 +222,7 @@ TEST_F(Attributes, OfAHoleAreRefused) {
 }
 
 TEST_F(Residency, ReportsLocationMappingsAndCauseOfTheLastMove) {
+    NEEDS_PAGES_THAT_MOVE();
     hmm::prefetch(memory_.first(bytes / 2), hmm::device(0));
     hmm::synchronize();
     const auto found = hmm::residency(memory_);
@@ -243,6 +248,7 @@ TEST_F(Residency, OfAHoleIsRefused) {
 }
 
 TEST_F(Outcomes, SayWhatBecameOfEachPage) {
+    NEEDS_PAGES_THAT_MOVE();
     hmm::prefetch(memory_.first(page), hmm::device(0));
     hmm::synchronize();
     hmm::advise(memory_.subspan(page, page), hmm::no_migrate);
@@ -270,6 +276,7 @@ TEST_F(Peer, AccessIsEnabledOnceAndEndsWithAReset) {
 }
 
 TEST_F(Peer, MemoryOfAPeerIsUsedWhereItIs) {
+    NEEDS_PAGES_THAT_MOVE();
     if (!hmm::can_access(hmm::device(0), hmm::device(1))) GTEST_SKIP() << "they cannot";
     const hmm::peer_access access(hmm::device(0), hmm::device(1));
     hmm::advise(memory_, hmm::preferred(hmm::device(1)));

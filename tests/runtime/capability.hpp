@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
+// What a test needs: of the device, of the program, and of the user.
 #pragma once
+
+#include <hmm/hmm.hpp>
 
 #include <gtest/gtest.h>
 
@@ -24,3 +27,41 @@ class without_capability {
     __user_cap_header_struct header_ = {_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct powers_[2] = {};
 };
+
+/// True for the cpu device: device code runs in this process, and no page moves.
+inline bool is_cpu_device() {
+    return hmm::current_device().properties().pageableMemoryAccessUsesHostPageTables != 0;
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool has_sanitizer = true;
+#else
+inline constexpr bool has_sanitizer = false;
+#endif
+#ifdef __SANITIZE_THREAD__
+inline constexpr bool delays_signals = true;
+inline constexpr int own_threads = 2;
+#else
+inline constexpr bool delays_signals = false;
+inline constexpr int own_threads = 1; ///< of a program that has started none
+#endif
+
+/// For tests that look where pages are, or count faults.
+#define NEEDS_PAGES_THAT_MOVE()                                                                    \
+    if (is_cpu_device()) GTEST_SKIP() << "the cpu device has no memory that pages move to"
+
+/// For tests of what only the kernel can see or refuse.
+#define NEEDS_KERNEL()                                                                             \
+    if (is_cpu_device()) GTEST_SKIP() << "the cpu device sees no munmap() and asks no privilege"
+
+/// For tests of the agent, and of the border around device code.
+#define NEEDS_AGENT()                                                                              \
+    if (is_cpu_device()) GTEST_SKIP() << "the cpu device has no agent"
+
+/// For tests in which device code fails.
+#define NEEDS_FAILURES()                                                                           \
+    if (has_sanitizer) GTEST_SKIP() << "a sanitizer ends the program when device code fails"
+
+/// For tests in which device code must be interrupted.
+#define NEEDS_INTERRUPTION()                                                                       \
+    if (delays_signals) GTEST_SKIP() << "TSan delivers signals to calls of libraries only"

@@ -60,22 +60,21 @@ TEST_F(Copy, FillsAreExact) {
 }
 
 TEST_F(Copy, StaysInTheOrderOfItsStream) {
-    constexpr std::size_t count = item / sizeof(int) * 3;
+    constexpr std::size_t count = item / sizeof(std::uint32_t) * 3;
     constexpr int rounds = 20;
-    std::vector<int> a(count, 0), b(count, -1);
+    std::vector<std::uint32_t> a(count, 0), b(count, 7);
     const hmm::stream in;
     for (int round = 0; round < rounds; round++) {
         hmm::launch(in, count, [&](std::size_t i) { a[i]++; });
-        hmm::copy(std::span(b), std::span<const int>(a), in);
+        hmm::copy(std::span(b), std::span<const std::uint32_t>(a), in);
         hmm::launch(in, count, [&](std::size_t i) { b[i] *= 3; });
-        hmm::copy(std::span(a), std::span<const int>(b), in);
+        hmm::copy(std::span(a), std::span<const std::uint32_t>(b), in);
     }
     in.synchronize();
     std::uint32_t expected = 0;
     for (int round = 0; round < rounds; round++)
         expected = (expected + 1) * 3;
-    EXPECT_EQ(std::count(a.begin(), a.end(), static_cast<int>(expected)),
-              static_cast<std::ptrdiff_t>(count));
+    EXPECT_EQ(std::count(a.begin(), a.end(), expected), static_cast<std::ptrdiff_t>(count));
 }
 
 TEST_F(Copy, RunsBesideTheKernelsOfOtherStreams) {
@@ -122,6 +121,7 @@ TEST_F(Copy, BadArgumentsAreErrorsAndCopyNothing) {
 }
 
 TEST_F(Copy, FromNowhereIsTheDevicesFault) {
+    NEEDS_FAILURES();
     void* const hole = mmap(nullptr, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     std::vector<char> to(page);
     ASSERT_NE(hole, MAP_FAILED);
@@ -190,6 +190,7 @@ TEST_F(Copy, OnlyMemoryOfTheLibraryIsFreedAndOnce) {
 }
 
 TEST_F(Copy, MemoryOfADeviceThatFailedIsStillFreed) {
+    NEEDS_FAILURES();
     void* memory = nullptr;
     int* volatile nowhere = nullptr;
     ASSERT_EQ(hmmMallocManaged(&memory, page, hmmMemAttachGlobal), hmmSuccess);
@@ -207,6 +208,7 @@ std::size_t used() {
 }
 
 TEST_F(Copy, ABatchOfPrefetchesGoesWhereItIsTold) {
+    NEEDS_PAGES_THAT_MOVE();
     constexpr std::size_t bytes = 1 << 20, count = 4;
     void* memory[count];
     std::size_t sizes[count];
@@ -234,6 +236,7 @@ TEST_F(Copy, ABatchOfPrefetchesGoesWhereItIsTold) {
 /// setgid() makes the C library signal each thread of the program, also the
 /// parked threads that make calls for lanes.
 TEST_F(Copy, PrefetchesGoOnWhenASignalComesInBetween) {
+    NEEDS_PAGES_THAT_MOVE();
     constexpr std::size_t bytes = 64 << 20;
     void* memory = nullptr;
     ASSERT_EQ(hmmMallocManaged(&memory, bytes, hmmMemAttachGlobal), hmmSuccess);

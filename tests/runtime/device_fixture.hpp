@@ -2,6 +2,8 @@
 // A fixture that resets the device after each test.
 #pragma once
 
+#include "capability.hpp"
+
 #include <hmm/hmm.hpp>
 
 #include <gtest/gtest.h>

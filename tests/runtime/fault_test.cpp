@@ -62,12 +62,14 @@ void write_byte(void* address) {
 }
 
 TEST_F(Fault, ReadAndWriteOfAHole) {
+    NEEDS_FAILURES();
     void* const hole = reinterpret_cast<void*>(0x100000000000); // never mapped
     expect_illegal([=] { read_byte(hole); }, hole, HMM_ACCESS_READ, EFAULT);
     expect_illegal([=] { write_byte(hole); }, hole, HMM_ACCESS_WRITE, EFAULT);
 }
 
 TEST_F(Fault, NullPointer) {
+    NEEDS_FAILURES();
     void* volatile null = nullptr;
     const auto error = error_on_device([&] { write_byte(null); });
     ASSERT_TRUE(error);
@@ -76,6 +78,7 @@ TEST_F(Fault, NullPointer) {
 }
 
 TEST_F(Fault, WriteOfReadOnlyMemoryAndCode) {
+    NEEDS_FAILURES();
     static const int constant[1024] = {1};
     void* readable = map(page, PROT_READ);
     expect_illegal([=] { write_byte(readable); }, readable, HMM_ACCESS_WRITE, EACCES);
@@ -87,6 +90,7 @@ TEST_F(Fault, WriteOfReadOnlyMemoryAndCode) {
 }
 
 TEST_F(Fault, AnyAccessOfGuardPages) {
+    NEEDS_FAILURES();
     void* guard = map(page, PROT_NONE);
     expect_illegal([=] { read_byte(guard); }, guard, HMM_ACCESS_READ, EACCES);
     expect_illegal([=] { write_byte(guard); }, guard, HMM_ACCESS_WRITE, EACCES);
@@ -94,6 +98,7 @@ TEST_F(Fault, AnyAccessOfGuardPages) {
 }
 
 TEST_F(Fault, ExecutionOfData) {
+    NEEDS_FAILURES();
     void* data = map(page, PROT_READ | PROT_WRITE);
     *static_cast<unsigned char*>(data) = 0xc3; // ret
     const auto jump = [=] { reinterpret_cast<void (*)()>(data)(); };
@@ -102,6 +107,7 @@ TEST_F(Fault, ExecutionOfData) {
 }
 
 TEST_F(Fault, AFileBehindItsEnd) {
+    NEEDS_FAILURES();
     const int file = memfd_create("short", MFD_CLOEXEC);
     ASSERT_EQ(ftruncate(file, page), 0);
     char* memory = static_cast<char*>(map(2 * page, PROT_READ | PROT_WRITE, file));
@@ -117,6 +123,7 @@ TEST_F(Fault, AFileBehindItsEnd) {
 }
 
 TEST_F(Fault, AddressesThatNoPointerCanHave) {
+    NEEDS_FAILURES();
     for (const std::uint64_t address : {0xdead000000000000u, 0x0000900000000000u}) {
         const auto error = error_on_device([=] { write_byte(reinterpret_cast<void*>(address)); });
         ASSERT_TRUE(error);
@@ -127,6 +134,7 @@ TEST_F(Fault, AddressesThatNoPointerCanHave) {
 }
 
 TEST_F(Fault, TheKernelsAddresses) {
+    NEEDS_FAILURES();
     constexpr std::uint64_t kernel = 0xffff888000000000;
     const auto error = error_on_device([=] { read_byte(reinterpret_cast<void*>(kernel)); });
     ASSERT_TRUE(error);
@@ -142,6 +150,7 @@ TEST_F(Fault, TheKernelsAddresses) {
 }
 
 TEST_F(Fault, StackOverflow) {
+    NEEDS_FAILURES();
     std::atomic<int> depth = 0;
     const auto error = error_on_device([&] { recurse(depth, 1 << 24); });
     ASSERT_TRUE(error);
@@ -151,6 +160,7 @@ TEST_F(Fault, StackOverflow) {
 }
 
 TEST_F(Fault, InstructionsThatTrap) {
+    NEEDS_FAILURES();
     expect_code(hmmErrorIllegalInstruction, SIGILL, [] { asm volatile("ud2"); });
     expect_code(hmmErrorLaunchFailure, SIGTRAP, [] { asm volatile("int3"); });
     expect_code(hmmErrorLaunchFailure, SIGFPE, [] {
@@ -161,11 +171,13 @@ TEST_F(Fault, InstructionsThatTrap) {
 }
 
 TEST_F(Fault, AbortAndUncaughtExceptions) {
+    NEEDS_FAILURES();
     expect_code(hmmErrorAssert, SIGABRT, [] { std::abort(); });
     expect_code(hmmErrorAssert, SIGABRT, [] { throw 1; });
 }
 
 TEST_F(Fault, IsStickyAndReportedToEveryThread) {
+    NEEDS_FAILURES();
     int calls = 0;
     EXPECT_TRUE(error_on_device([] { std::abort(); }));
     EXPECT_EQ(
@@ -184,6 +196,7 @@ TEST_F(Fault, IsStickyAndReportedToEveryThread) {
 }
 
 TEST_F(Fault, DoesNotTouchOtherDevices) {
+    NEEDS_FAILURES();
     if (hmm::device_count() < 2) GTEST_SKIP();
     EXPECT_TRUE(error_on_device([] { std::abort(); }));
     const hmm::scoped_device second(hmm::device(1));
@@ -192,6 +205,7 @@ TEST_F(Fault, DoesNotTouchOtherDevices) {
 }
 
 TEST_F(Fault, NamesThePieceOfTheLaunch) {
+    NEEDS_FAILURES();
     hmm::launch(100000, [](std::size_t i) {
         if (i == 77777) std::abort();
     });
@@ -204,6 +218,7 @@ TEST_F(Fault, NamesThePieceOfTheLaunch) {
 }
 
 TEST_F(Fault, StopsLanesThatNeverEnd) {
+    NEEDS_FAILURES();
     if (!has_lanes(2)) GTEST_SKIP();
     std::atomic<int> spinning = 0;
     hmm::launch(2, [&](std::size_t i) {
@@ -222,6 +237,7 @@ TEST_F(Fault, StopsLanesThatNeverEnd) {
 }
 
 TEST_F(Fault, StopsLanesThatBlockInACall) {
+    NEEDS_FAILURES();
     if (!has_lanes(2)) GTEST_SKIP();
     int pipe_ends[2];
     ASSERT_EQ(pipe(pipe_ends), 0);
@@ -245,6 +261,7 @@ TEST_F(Fault, StopsLanesThatBlockInACall) {
 }
 
 TEST_F(Fault, AllLanesAtOnce) {
+    NEEDS_FAILURES();
     for (int round = 0; round < 10; round++) {
         hmm::launch(1000, [](std::size_t) { std::abort(); });
         EXPECT_EQ(hmm::synchronize(std::nothrow), hmmErrorAssert);
@@ -254,6 +271,7 @@ TEST_F(Fault, AllLanesAtOnce) {
 }
 
 TEST_F(Fault, LaunchesQueuedBehindAreDropped) {
+    NEEDS_FAILURES();
     std::atomic<int> ran = 0;
     std::atomic<bool> go = false;
     hmm::launch(1, [&](std::size_t) {
@@ -269,6 +287,7 @@ TEST_F(Fault, LaunchesQueuedBehindAreDropped) {
 }
 
 TEST_F(Fault, ResetEndsAnEndlessLaunch) {
+    NEEDS_INTERRUPTION();
     hmm::launch(4, [](std::size_t) {
         for (;;)
             _mm_pause();
@@ -280,6 +299,7 @@ TEST_F(Fault, ResetEndsAnEndlessLaunch) {
 }
 
 TEST_F(Fault, ResetEndsALaunchThatBlocksInACall) {
+    NEEDS_INTERRUPTION();
     hmm::launch(2, [](std::size_t) { sleep(1000); });
     usleep(50000);
     hmm::reset();
@@ -287,6 +307,7 @@ TEST_F(Fault, ResetEndsALaunchThatBlocksInACall) {
 }
 
 TEST_F(Fault, ResetWhileAnotherThreadWaits) {
+    NEEDS_INTERRUPTION();
     std::atomic<pid_t> launched = 0;
     std::thread waiter([&] {
         hmm::launch(1, [](std::size_t) {

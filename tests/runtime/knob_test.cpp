@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Knobs: their descriptions, their scopes, and their effect on devices.
 #include "capability.hpp"
+#include "cpu/knobs.hpp"
 #include "device_fixture.hpp"
 
 #include <cstring>
@@ -73,7 +74,22 @@ TEST_F(Knobs, SayWhatTheyAre) {
     EXPECT_EQ(hmmKnobGetByIndex(&none, count), hmmErrorInvalidValue);
 }
 
+/// The cpu device has a list of its own.
+TEST_F(Knobs, AreTheSameOnTheCpuDeviceAsInTheModules) {
+    const auto found = hmm::knobs();
+    ASSERT_EQ(found.size(), hmmrt::knob_descriptions.size());
+    for (std::size_t i = 0; i < found.size(); i++) {
+        const hmmrt::knob_description& same = hmmrt::knob_descriptions[i];
+        EXPECT_STREQ(found[i].name, same.name);
+        EXPECT_EQ(found[i].minimum, same.minimum) << same.name;
+        EXPECT_EQ(found[i].maximum, same.maximum) << same.name;
+        EXPECT_EQ(found[i].defaultValue, same.standard) << same.name;
+        EXPECT_EQ(found[i].scopes, same.scopes) << same.name;
+    }
+}
+
 TEST_F(Knobs, OfTheProcessHoldUntilTheyAreReset) {
+    NEEDS_PAGES_THAT_MOVE();
     policy_.set(hmmMigrateNever);
     add_one_on_device(first_half());
     EXPECT_TRUE(is_in_system_memory(first_half()));
@@ -85,6 +101,7 @@ TEST_F(Knobs, OfTheProcessHoldUntilTheyAreReset) {
 }
 
 TEST_F(Knobs, OfARangeHoldThereAlone) {
+    NEEDS_PAGES_THAT_MOVE();
     policy_.set(hmmMigrateNever, first_half());
     add_one_on_device(memory_);
     EXPECT_TRUE(is_in_system_memory(first_half()));
@@ -92,6 +109,7 @@ TEST_F(Knobs, OfARangeHoldThereAlone) {
 }
 
 TEST_F(Knobs, OfTheDeviceApplyUnlessTheProcessHasItsOwn) {
+    NEEDS_PAGES_THAT_MOVE();
     policy_.set(hmmMigrateNever, hmm::device(0));
     add_one_on_device(first_half());
     EXPECT_TRUE(is_in_system_memory(first_half()));
@@ -119,6 +137,7 @@ TEST_F(Knobs, HaveTheNearestValueThatIsSet) {
 }
 
 TEST_F(Knobs, OfARangeGoWithItsMapping) {
+    NEEDS_KERNEL();
     threshold_.set(30, memory_);
     void* const again = mmap(memory_.data(), page, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
@@ -128,6 +147,7 @@ TEST_F(Knobs, OfARangeGoWithItsMapping) {
 }
 
 TEST_F(Knobs, AreAsTheyWereAfterAReset) {
+    NEEDS_PAGES_THAT_MOVE();
     add_one_on_device(memory_);
     threshold_.set(20);
     policy_.set(hmmMigrateNever, first_half());
@@ -139,6 +159,7 @@ TEST_F(Knobs, AreAsTheyWereAfterAReset) {
 }
 
 TEST_F(Knobs, OfADeviceNeedPrivilege) {
+    NEEDS_KERNEL();
     const without_capability admin(CAP_SYS_ADMIN);
     EXPECT_EQ(hmmKnobSet("prefetch_threshold", 10, of_device), hmmErrorNotPermitted);
     EXPECT_EQ(hmmKnobReset("prefetch_threshold", of_device), hmmErrorNotPermitted);

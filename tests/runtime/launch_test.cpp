@@ -297,6 +297,7 @@ TEST_F(Launch, ConditionVariablesWorkAcrossCpuAndDevice) {
 }
 
 TEST_F(Launch, GridsAndPrefetchesComeInQueueOrder) {
+    NEEDS_PAGES_THAT_MOVE();
     std::vector<float> data(1 << 20, 1.0f);
     float* const raw = data.data();
     std::atomic<bool> go = false;

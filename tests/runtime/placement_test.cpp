@@ -108,6 +108,7 @@ TEST_F(Discard, ComesInTheOrderOfItsStream) {
 }
 
 TEST_F(Discard, ThenPrefetchPutsZeroesThere) {
+    NEEDS_PAGES_THAT_MOVE();
     hmm::discard_and_prefetch(memory_, hmm::device(0));
     hmm::synchronize();
     EXPECT_EQ(location_of(&memory_[0]), 0);
@@ -133,6 +134,7 @@ TEST_F(Discard, OfAHoleOrOfRegisteredMemoryIsReportedOnce) {
 }
 
 TEST_F(Registered, StaysInSystemMemoryAndIsAccessedThere) {
+    NEEDS_PAGES_THAT_MOVE();
     hmm::prefetch(memory_, hmm::device(0));
     hmm::synchronize();
     ASSERT_EQ(location_of(memory_.data()), 0);
@@ -153,6 +155,7 @@ TEST_F(Registered, StaysInSystemMemoryAndIsAccessedThere) {
 }
 
 TEST_F(Registered, PageThatIsSharedStaysLockedUntilTheLastIsGone) {
+    NEEDS_PAGES_THAT_MOVE();
     ASSERT_EQ(hmmHostRegister(&memory_[0], 100, 0), hmmSuccess);
     ASSERT_EQ(hmmHostRegister(&memory_[100], page, 0), hmmSuccess);
     ASSERT_EQ(hmmHostUnregister(&memory_[100]), hmmSuccess);
@@ -208,6 +211,7 @@ TEST_F(Registered, OfAHoleIsRefused) {
 }
 
 TEST_F(Registered, LimitOnLockedMemoryIsAnErrorThatNamesIt) {
+    NEEDS_PAGES_THAT_MOVE();
     hmm::prefetch(memory_, hmm::device(0));
     hmm::synchronize();
     {
@@ -224,6 +228,7 @@ TEST_F(Registered, LimitOnLockedMemoryIsAnErrorThatNamesIt) {
 }
 
 TEST_F(Report, CountsPagesThatMovedThatWereThereAndThatStayed) {
+    NEEDS_PAGES_THAT_MOVE();
     hmm::prefetch(memory_.first(2 * page), hmm::device(0));
     hmm::synchronize();
     const auto report = hmm::prefetch_with_report(memory_, hmm::device(0));
@@ -234,6 +239,7 @@ TEST_F(Report, CountsPagesThatMovedThatWereThereAndThatStayed) {
 }
 
 TEST_F(Report, NamesTheReason) {
+    NEEDS_PAGES_THAT_MOVE();
     void* const shared =
         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(shared, MAP_FAILED);
@@ -245,6 +251,7 @@ TEST_F(Report, NamesTheReason) {
 }
 
 TEST_F(Report, OfRegisteredMemorySaysThatItIsPinned) {
+    NEEDS_PAGES_THAT_MOVE();
     const hmm::registered_memory registered(memory_);
     const auto report = hmm::prefetch_with_report(memory_, hmm::device(0));
     EXPECT_EQ(report.stayed[hmmStayPinned], bytes / page);
@@ -260,6 +267,7 @@ TEST_F(Report, OfAHoleIsRefusedAtOnce) {
 }
 
 TEST_F(Pointers, SayWhereTheirPageIs) {
+    NEEDS_PAGES_THAT_MOVE();
     EXPECT_EQ(location_of(memory_.data()), hmmCpuDeviceId);
     hmm::prefetch(memory_, hmm::device(0));
     hmm::synchronize();
@@ -271,6 +279,7 @@ TEST_F(Pointers, SayWhereTheirPageIs) {
 }
 
 TEST_F(Pointers, OfMemoryThatIsNotThereSaySo) {
+    NEEDS_PAGES_THAT_MOVE();
     void* managed = nullptr;
     ASSERT_EQ(hmmMallocManaged(&managed, page, hmmMemAttachGlobal), hmmSuccess);
     hmmPointerAttributes found;

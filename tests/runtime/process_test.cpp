@@ -102,6 +102,7 @@ TEST_F(Process, A0_ChildrenOfAProgramThatUsedNoDeviceMayUseThem) {
 }
 
 TEST_F(Process, A1_AProgramUnderSeccompGetsStrictMode) {
+    NEEDS_AGENT();
     const auto body = [] {
         sock_filter allow_all[] = {{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}};
         const sock_fprog program = {1, allow_all};
@@ -124,6 +125,7 @@ TEST_F(Process, A2_TheThreadThatStartedTheDeviceMayEnd) {
 }
 
 TEST_F(Process, A3_ExecEndsTheAgent) {
+    NEEDS_AGENT();
     const std::set<pid_t> before = agents();
     const auto body = [] {
         expect_usable();
@@ -134,6 +136,7 @@ TEST_F(Process, A3_ExecEndsTheAgent) {
 }
 
 TEST_F(Process, A4_KillingTheProgramInTheMiddleOfALaunchEndsTheAgent) {
+    NEEDS_AGENT();
     const std::set<pid_t> before = agents();
     const auto body = [] {
         std::vector<int> data(1 << 20);
@@ -164,6 +167,7 @@ TEST_F(Process, A5_ASubreaperDoesNotAdoptTheAgent) {
 }
 
 TEST_F(Process, A6_WithAddressSpaceLimitedTheErrorSaysSo) {
+    NEEDS_AGENT();
     const auto body = [] {
         const rlimit limit = {4ul << 30, 4ul << 30};
         ASSERT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
@@ -207,6 +211,7 @@ TEST_F(Process, A8_TheAgentStaysWhenTheTerminalInterrupts) {
 }
 
 TEST_F(Process, A9_AResetEndsTheAgentAtOnceAlsoAfterGivingUpRoot) {
+    NEEDS_AGENT();
     if (geteuid() != 0) GTEST_SKIP() << "needs root";
     const std::set<pid_t> before = agents();
     const auto body = [&] {
@@ -296,6 +301,7 @@ pid_t reach_for_new_processes(const std::atomic<bool>& over) {
 }
 
 TEST_F(Process, AA_NoProcessOfTheSameUserReachesAnAgentThatStarts) {
+    NEEDS_AGENT();
     if (geteuid() != 0) GTEST_SKIP() << "needs root";
     struct shared_words {
         std::atomic<bool> over;
@@ -329,6 +335,7 @@ TEST_F(Process, AA_NoProcessOfTheSameUserReachesAnAgentThatStarts) {
 std::atomic<int> children_signalled = 0;
 
 TEST_F(Process, TheAgentIsNotAChildOfTheProgram) {
+    NEEDS_AGENT();
     struct sigaction old, action = {};
     action.sa_handler = [](int) { children_signalled++; };
     sigaction(SIGCHLD, &action, &old);
@@ -359,6 +366,7 @@ std::map<std::string, std::string> files_of(const std::string& process) {
 }
 
 TEST_F(Process, TheAgentHasNoPrivilegesAndNoFileButTheDevice) {
+    NEEDS_AGENT();
     const pid_t agent = start_agent();
     for (const char* set : {"CapInh", "CapPrm", "CapEff", "CapAmb"})
         EXPECT_EQ(status_line(agent, set), "0000000000000000") << set;
@@ -375,6 +383,7 @@ TEST_F(Process, NoDescriptorOfTheControlBlockIsLeft) {
 }
 
 TEST_F(Process, AKilledAgentIsAnErrorAndNotAHang) {
+    NEEDS_AGENT();
     const pid_t agent = start_agent();
     hmm::launch(1, [](std::size_t) {
         for (;;)
@@ -389,6 +398,7 @@ TEST_F(Process, AKilledAgentIsAnErrorAndNotAHang) {
 }
 
 TEST_F(Process, AnIdleAgentThatIsKilledIsNoticed) {
+    NEEDS_AGENT();
     const pid_t agent = start_agent();
     ASSERT_EQ(kill(agent, SIGKILL), 0);
     usleep(50000);
@@ -453,11 +463,11 @@ TEST_F(Process, ResetEndsTheParkedThreads) {
         return count;
     };
     // A joined thread is still counted for a moment.
-    const auto alone = [&] { return threads() == 1; };
+    const auto alone = [&] { return threads() == own_threads; };
     ASSERT_TRUE(comes_true(alone)) << "the test before left threads";
     for (int i = 0; i < 20; i++) {
         expect_usable();
-        EXPECT_GT(threads(), 1);
+        EXPECT_GT(threads(), own_threads);
         hmm::reset();
         ASSERT_TRUE(comes_true(alone));
     }

@@ -91,6 +91,7 @@ TEST_F(Quotas, AreNoneAtFirst) {
 }
 
 TEST_F(Quotas, SayWhatIsInUse) {
+    NEEDS_PAGES_THAT_MOVE();
     hmm::prefetch_with_report(memory_, hmm::device(0));
     EXPECT_EQ(mine_.get().used, bytes);
     hmm::prefetch_with_report(memory_, hmm::host);
@@ -98,6 +99,7 @@ TEST_F(Quotas, SayWhatIsInUse) {
 }
 
 TEST_F(Quotas, BoundWhatAPrefetchBrings) {
+    NEEDS_PAGES_THAT_MOVE();
     mine_.set(limit, hmmQuotaPriorityDefault);
     const hmmPrefetchReport report = hmm::prefetch_with_report(memory_, hmm::device(0));
     EXPECT_EQ(report.moved, limit / page);
@@ -112,6 +114,7 @@ TEST_F(Quotas, BoundWhatAPrefetchBrings) {
 }
 
 TEST_F(Quotas, BoundWhatKernelsBringAndFailNone) {
+    NEEDS_PAGES_THAT_MOVE();
     mine_.set(limit, hmmQuotaPriorityDefault);
     add_one_on_device();
     EXPECT_LE(mine_.get().used, limit);
@@ -129,6 +132,7 @@ TEST_F(Quotas, OfZeroKeepAllInSystemMemory) {
 }
 
 TEST_F(Quotas, ThatBecomeLessEvictAtOnce) {
+    NEEDS_PAGES_THAT_MOVE();
     hmm::prefetch_with_report(memory_, hmm::device(0));
     ASSERT_EQ(bytes_on_device(), bytes);
     mine_.set(limit, hmmQuotaPriorityDefault);
@@ -142,6 +146,7 @@ TEST_F(Quotas, ThatBecomeLessEvictAtOnce) {
 }
 
 TEST_F(Quotas, AreAsTheyWereAfterAReset) {
+    NEEDS_PAGES_THAT_MOVE();
     mine_.set(limit, 3);
     hmm::reset();
     EXPECT_EQ(mine_.get().limit, limit);
@@ -151,6 +156,7 @@ TEST_F(Quotas, AreAsTheyWereAfterAReset) {
 }
 
 TEST_F(Quotas, GoBackUpToWhatWasSetWithPrivilege) {
+    NEEDS_KERNEL();
     constexpr hmmQuotaScope process = {hmmQuotaScopeTypeProcess, 0};
     mine_.set(limit, 5);
     const without_capability admin(CAP_SYS_ADMIN);
@@ -163,6 +169,7 @@ TEST_F(Quotas, GoBackUpToWhatWasSetWithPrivilege) {
 }
 
 TEST_F(Quotas, WrongArgumentsAreRefused) {
+    NEEDS_KERNEL();
     constexpr hmmQuotaScope process = {hmmQuotaScopeTypeProcess, 0};
     EXPECT_EQ(hmmQuotaSet(limit + 1, 1, process), hmmErrorInvalidValue);
     EXPECT_EQ(hmmQuotaSet(limit, hmmQuotaPriorityMax + 1, process), hmmErrorInvalidValue);
@@ -175,6 +182,7 @@ TEST_F(Quotas, WrongArgumentsAreRefused) {
 }
 
 TEST_F(Quotas, OfACgroupBoundItsProcesses) {
+    NEEDS_PAGES_THAT_MOVE();
     const own_cgroup group;
     if (!group.exists()) GTEST_SKIP() << "no cgroups of the second version";
     hmm::reset(); // an existing binding stays charged to its cgroup
@@ -199,6 +207,7 @@ TEST_F(Quotas, OfACgroupBoundItsProcesses) {
 }
 
 TEST_F(Quotas, OfACgroupNeedPrivilege) {
+    NEEDS_KERNEL();
     const own_cgroup group;
     if (!group.exists()) GTEST_SKIP() << "no cgroups of the second version";
     const hmmQuotaScope scope = {hmmQuotaScopeTypeCgroup, group.folder()};

@@ -186,6 +186,7 @@ TEST_F(Syscall, ContextsSwitchOnTheDevice) {
 // ---- answered without being executed
 
 TEST_F(Syscall, TasksCannotBeMade) {
+    NEEDS_AGENT();
     EXPECT_EQ(errno_of([] { return fork(); }), ENOSYS);
     EXPECT_EQ(errno_of([] { return execl("/bin/true", "true", nullptr); }), ENOSYS);
     int shell = 0;
@@ -203,6 +204,7 @@ TEST_F(Syscall, TasksCannotBeMade) {
 }
 
 TEST_F(Syscall, TheBorrowedThreadIsNotChanged) {
+    NEEDS_AGENT();
     EXPECT_EQ(errno_of([] { return prctl(PR_SET_PDEATHSIG, SIGKILL); }), EPERM);
     EXPECT_EQ(errno_of([] { return syscall(SYS_arch_prctl, ARCH_SET_GS, 0); }), EPERM);
     EXPECT_EQ(errno_of([] { return syscall(SYS_unshare, 0); }), EPERM);
@@ -215,6 +217,7 @@ TEST_F(Syscall, TheBorrowedThreadIsNotChanged) {
 }
 
 TEST_F(Syscall, CredentialsAndPolicyOfTheBorrowedThreadStay) {
+    NEEDS_AGENT();
     const uid_t user = getuid();
     __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct none[2] = {};
@@ -238,6 +241,7 @@ TEST_F(Syscall, CredentialsAndPolicyOfTheBorrowedThreadStay) {
 
 /// All threads of the program keep the same ids.
 TEST_F(Syscall, AChangeOfUserFromDeviceCodeReachesNoThread) {
+    NEEDS_AGENT();
     if (geteuid() != 0) GTEST_SKIP() << "needs root";
     constexpr uid_t other = 65534;
     EXPECT_EQ(errno_of([] { return seteuid(other); }), EPERM);
@@ -248,6 +252,7 @@ TEST_F(Syscall, AChangeOfUserFromDeviceCodeReachesNoThread) {
 }
 
 TEST_F(Syscall, LanesAreNotRegisteredForRestartableSequences) {
+    NEEDS_AGENT();
     std::uint32_t cpu = 0;
     on_device([&] {
         const auto* area = reinterpret_cast<const volatile struct rseq*>(
@@ -258,6 +263,7 @@ TEST_F(Syscall, LanesAreNotRegisteredForRestartableSequences) {
 }
 
 TEST_F(Syscall, MasksAreRememberedButActOnNothing) {
+    NEEDS_AGENT();
     sigset_t old, now;
     on_device([&] {
         sigset_t set;
@@ -271,6 +277,7 @@ TEST_F(Syscall, MasksAreRememberedButActOnNothing) {
 }
 
 TEST_F(Syscall, WaitingCallsLoseTheirMasks) {
+    NEEDS_AGENT();
     int ready[3] = {-1, -1, -1};
     sigset_t everything;
     sigfillset(&everything);
@@ -289,6 +296,7 @@ TEST_F(Syscall, WaitingCallsLoseTheirMasks) {
 }
 
 TEST_F(Syscall, TheLanesOwnMemoryCannotBeRemapped) {
+    NEEDS_AGENT();
     int local = 0;
     const std::uintptr_t mask = ~std::uintptr_t{4095};
     const auto here = [&](const void* address) {
@@ -315,11 +323,13 @@ TEST_F(Syscall, TheLanesOwnMemoryCannotBeRemapped) {
 // ---- ends the launch
 
 TEST_F(Syscall, ExitEndsTheLaunchAndIsNamed) {
+    NEEDS_AGENT();
     expect_end(hmmErrorSystemCall, "exit_group", [] { _exit(3); });
     expect_end(hmmErrorSystemCall, "rt_sigreturn", [] { syscall(SYS_rt_sigreturn); });
 }
 
 TEST_F(Syscall, SignalsThatWouldEndTheProgramEndTheLaunch) {
+    NEEDS_AGENT();
     expect_end(hmmErrorAssert, "SIGTERM", [] { raise(SIGTERM); });
     expect_end(hmmErrorAssert, "SIGKILL", [] { kill(getpid(), SIGKILL); });
     expect_end(hmmErrorAssert, "SIGHUP", [] { kill(0, SIGHUP); });
@@ -350,6 +360,7 @@ TEST_F(Syscall, SignalsToOtherProcessesAreSent) {
 }
 
 TEST_F(Syscall, CallsOfAnotherArchitectureEndTheLaunch) {
+    NEEDS_AGENT();
     expect_end(hmmErrorSystemCall, "another architecture",
                [] { syscall(0x40000000 + SYS_getpid); });
     const auto error = error_on_device([] {
@@ -362,6 +373,7 @@ TEST_F(Syscall, CallsOfAnotherArchitectureEndTheLaunch) {
 }
 
 TEST_F(Syscall, TheAgentsOwnInstructionIsOfNoUse) {
+    NEEDS_AGENT();
     // Finds a syscall instruction in the agent's image and jumps to it: the
     // seccomp filter must stop it.
     expect_end(hmmErrorSystemCall, "", [] {
@@ -382,6 +394,7 @@ class Strict : public OnDevice {
 };
 
 TEST_F(Strict, EveryCallEndsTheLaunchAndIsNamed) {
+    NEEDS_AGENT();
     const auto error = error_on_device([] { getppid(); });
     ASSERT_TRUE(error);
     EXPECT_EQ(error->code(), hmmErrorSystemCall);

@@ -63,4 +63,21 @@ TEST(LaunchLimit, IsANumberOfSeconds) {
         EXPECT_THROW(choose_launch_limit(wrong), failure) << wrong;
 }
 
+TEST(Settings, SizesHaveALetterAndAreWholePages) {
+    EXPECT_EQ(choose_device_memory(nullptr, 7), 7u);
+    EXPECT_EQ(choose_device_memory("", 7), 7u);
+    EXPECT_EQ(choose_device_memory("8192", 7), 8192u);
+    EXPECT_EQ(choose_device_memory("256M", 7), 256u << 20);
+    EXPECT_EQ(choose_device_memory("2G", 7), 2ul << 30);
+    for (const char* wrong : {"0", "M", "1", "1000", "4X", "4KK", "-4K", " 4K", "1000000T"})
+        EXPECT_THROW(choose_device_memory(wrong, 7), failure) << wrong;
+}
+
+TEST(Settings, DevicesAreAtLeastOneAndAtMostWhatThereCanBe) {
+    EXPECT_EQ(choose_device_count(nullptr), 1u);
+    EXPECT_EQ(choose_device_count("16"), 16u);
+    for (const char* wrong : {"0", "17", "two", "2 "})
+        EXPECT_THROW(choose_device_count(wrong), failure) << wrong;
+}
+
 } // namespace

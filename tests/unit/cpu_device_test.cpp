@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// The cpu device's memory: what it remembers, and its limits.
+#include "cpu/cpu_machine.hpp"
+
+#include "cpu/knobs.hpp"
+#include "fakes/fake_kernel.hpp"
+#include "settings.hpp"
+
+#include "failure.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+using namespace hmmrt;
+
+namespace {
+
+constexpr std::uint64_t page = 4096;
+constexpr std::uint64_t somewhere = 0x100000;
+
+class CpuDevice : public testing::Test {
+  protected:
+    int prefer(std::uint64_t addr, std::uint64_t pages, std::uint32_t location) {
+        hmmrt_advise request = {};
+        request.addr = addr;
+        request.len = pages * page;
+        request.advice = HMMRT_ADVICE_SET_PREFERRED_LOCATION;
+        request.location = location;
+        return machine_.advise(request);
+    }
+    std::uint32_t preferred(std::uint64_t addr, std::uint64_t pages) {
+        hmmrt_range_attributes request = {};
+        request.addr = addr;
+        request.len = pages * page;
+        EXPECT_EQ(machine_.get_range_attributes(request), 0);
+        return request.out_preferred_location;
+    }
+    std::uint64_t used(std::uint32_t id) {
+        hmmrt_device_info info = {};
+        info.device_id = id;
+        EXPECT_EQ(machine_.get_device_info(info), 0);
+        return info.out_used_bytes;
+    }
+    hmmrt_knob knob(std::uint32_t operation, std::uint32_t scope, std::uint32_t value) {
+        hmmrt_knob request = {};
+        request.knob = HMMRT_KNOB_PREFETCH_THRESHOLD;
+        request.operation = operation;
+        request.scope = scope;
+        request.value = value;
+        if (scope == HMMRT_SCOPE_RANGE) {
+            request.addr = somewhere;
+            request.len = page;
+        }
+        EXPECT_EQ(machine_.control_knob(request), 0);
+        return request;
+    }
+
+    cpu_machine machine_{2, 16 * page};
+};
+
+TEST_F(CpuDevice, LocationsThatAreNotStartedAreRefused) {
+    EXPECT_EQ(prefer(somewhere, 1, 0), -EINVAL);
+    const auto lanes = machine_.start({0, "hmmrt-cpu0", 1, false});
+    EXPECT_EQ(prefer(somewhere, 1, 0), 0);
+    EXPECT_EQ(prefer(somewhere, 1, 1), -EINVAL);
+    EXPECT_EQ(prefer(somewhere, 1, 2), -EINVAL);
+    EXPECT_EQ(prefer(fakes::fake_memory::hole, 1, HMMRT_LOCATION_HOST), -EFAULT);
+}
+
+TEST_F(CpuDevice, AdviceIsWhatAllPagesHaveInCommonAndEndsWithItsDevice) {
+    const auto lanes = machine_.start({0, "hmmrt-cpu0", 1, false});
+    EXPECT_EQ(preferred(somewhere, 4), HMMRT_LOCATION_NONE);
+    EXPECT_EQ(prefer(somewhere, 4, HMMRT_LOCATION_HOST), 0);
+    EXPECT_EQ(prefer(somewhere + page, 1, 0), 0);
+    EXPECT_EQ(preferred(somewhere, 1), HMMRT_LOCATION_HOST);
+    EXPECT_EQ(preferred(somewhere + page, 1), 0u);
+    EXPECT_EQ(preferred(somewhere + 2 * page, 2), HMMRT_LOCATION_HOST);
+    EXPECT_EQ(preferred(somewhere, 2), HMMRT_LOCATION_NONE);
+    lanes->stop();
+    lanes->release();
+    EXPECT_EQ(preferred(somewhere + page, 1), HMMRT_LOCATION_NONE);
+    EXPECT_EQ(preferred(somewhere, 1), HMMRT_LOCATION_HOST);
+    machine_.unmapped(somewhere, 4 * page);
+    EXPECT_EQ(preferred(somewhere, 1), HMMRT_LOCATION_NONE);
+}
+
+TEST_F(CpuDevice, HasNoMoreMemoryThanItsSizeAndItsQuota) {
+    const auto lanes = machine_.start({0, "hmmrt-cpu0", 1, false});
+    EXPECT_EQ(machine_.place(somewhere, 10 * page, 0), 0);
+    EXPECT_EQ(machine_.place(somewhere, 10 * page, 0), 0) << "the same memory";
+    EXPECT_EQ(used(0), 10 * page);
+    EXPECT_EQ(machine_.place(2 * somewhere, 7 * page, 0), -ENOMEM);
+    EXPECT_EQ(machine_.place(2 * somewhere, 6 * page, 0), 0);
+    machine_.unmapped(somewhere, 10 * page);
+    EXPECT_EQ(used(0), 6 * page);
+
+    hmmrt_quota quota = {};
+    quota.operation = HMMRT_QUOTA_SET;
+    quota.scope = HMMRT_QUOTA_OF_SPACE;
+    quota.limit_bytes = 8 * page;
+    EXPECT_EQ(machine_.control_quota(quota), 0);
+    EXPECT_EQ(quota.out_used_bytes, 6 * page);
+    EXPECT_EQ(quota.out_refused, 1u);
+    EXPECT_EQ(machine_.place(somewhere, 3 * page, 0), -ENOMEM);
+    EXPECT_EQ(machine_.place(somewhere, 2 * page, 0), 0);
+}
+
+TEST_F(CpuDevice, KnobsHaveTheNearestValueThatIsSet) {
+    EXPECT_EQ(knob(HMMRT_KNOB_GET, HMMRT_SCOPE_RANGE, 0).out_value, 51u);
+    knob(HMMRT_KNOB_SET, HMMRT_SCOPE_DEVICE, 10);
+    EXPECT_EQ(knob(HMMRT_KNOB_GET, HMMRT_SCOPE_SPACE, 0).out_value, 10u);
+    knob(HMMRT_KNOB_SET, HMMRT_SCOPE_SPACE, 20);
+    knob(HMMRT_KNOB_SET, HMMRT_SCOPE_RANGE, 30);
+    EXPECT_EQ(knob(HMMRT_KNOB_GET, HMMRT_SCOPE_DEVICE, 0).out_value, 10u);
+    EXPECT_EQ(knob(HMMRT_KNOB_GET, HMMRT_SCOPE_SPACE, 0).out_value, 20u);
+    EXPECT_EQ(knob(HMMRT_KNOB_UNSET, HMMRT_SCOPE_RANGE, 0).out_value, 20u);
+    for (const knob_description& each : knob_descriptions) {
+        EXPECT_LE(each.minimum, each.standard) << each.name;
+        EXPECT_GE(each.maximum, each.standard) << each.name;
+    }
+}
+
+TEST_F(CpuDevice, PeersEndWithTheirLanes) {
+    hmmrt_peer peer = {};
+    peer.peer_id = 1;
+    peer.operation = HMMRT_PEER_ENABLE;
+    EXPECT_EQ(machine_.control_peer(peer), -EINVAL);
+    const auto first = machine_.start({0, "hmmrt-cpu0", 1, false});
+    {
+        const auto second = machine_.start({1, "hmmrt-cpu1", 1, false});
+        EXPECT_EQ(machine_.control_peer(peer), 0);
+        EXPECT_EQ(peer.out_enabled, 1u);
+        second->stop();
+        second->release();
+    }
+    const auto second = machine_.start({1, "hmmrt-cpu1", 1, false});
+    peer.operation = HMMRT_PEER_QUERY;
+    EXPECT_EQ(machine_.control_peer(peer), 0);
+    EXPECT_EQ(peer.out_enabled, 0u);
+    EXPECT_EQ(peer.out_possible, 1u);
+}
+
+TEST(MachineChoice, FollowsTheVariableElseWhatThereIs) {
+    fakes::kernel.environment["HMMRT_DEVICE"] = "cpu";
+    EXPECT_TRUE(choose_machine()->shares_page_tables());
+    EXPECT_TRUE(fakes::kernel.lines.empty()) << "the program asked for it";
+    fakes::kernel.environment["HMMRT_DEVICE"] = "";
+    EXPECT_FALSE(choose_machine()->shares_page_tables());
+    fakes::kernel.manager_open_error = EACCES;
+    EXPECT_FALSE(choose_machine()->shares_page_tables()) << "the modules are loaded";
+    fakes::kernel.manager_open_error = ENOENT;
+    EXPECT_TRUE(choose_machine()->shares_page_tables());
+    ASSERT_EQ(fakes::kernel.lines.size(), 1u);
+    EXPECT_NE(fakes::kernel.lines[0].find("HMMRT_DEVICE=cpu"), std::string::npos);
+    fakes::kernel.environment["HMMRT_DEVICE"] = "simulated";
+    EXPECT_FALSE(choose_machine()->shares_page_tables());
+    fakes::kernel.environment["HMMRT_DEVICE"] = "gpu";
+    EXPECT_THROW(choose_machine(), failure);
+    fakes::kernel.environment.clear();
+    fakes::kernel.manager_open_error = 0;
+    fakes::kernel.lines.clear();
+}
+
+} // namespace
