@@ -21,6 +21,9 @@ extern "C" {
  * memory until it is touched, so a program may allocate more than the device
  * has. The CPU may access the memory; the access migrates the page back to
  * system memory. For 0 bytes, returns success and NULL.
+ *
+ * Memory of the cpu device cannot be evicted: hmmErrorMemoryAllocation if the
+ * device has no memory left for the whole allocation.
  */
 HMM_API hmmError_t hmmMalloc(void** memory, size_t bytes);
 

@@ -33,7 +33,7 @@ typedef struct hmmDeviceProp {
     int major;
     int minor;               /* 0 */
     int multiProcessorCount; /* number of lanes */
-    /* 0: device memory is separate from system memory */
+    /* 0: device memory is separate from system memory; 1: the cpu device */
     int integrated;
     int canMapHostMemory; /* 1 */
     /* 0: any number of programs and threads may use it */
@@ -84,7 +84,7 @@ typedef struct hmmDeviceProp {
     int hostNativeAtomicSupported;
     /* 1: the CPU accesses pages in device memory without migrating them */
     int directManagedMemAccessFromHost;
-    /* 0: the device has its own page tables */
+    /* 0: the device has its own page tables; 1: the cpu device */
     int pageableMemoryAccessUsesHostPageTables;
     int canUseHostPointerForRegisteredMem; /* 1 */
     /* 1: hmmHostRegister() is supported */

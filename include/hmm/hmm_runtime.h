@@ -33,6 +33,16 @@
  * return hmmErrorNotPermitted. Calls in a fork()ed child of a process that used
  * a device return hmmErrorForkedProcess.
  *
+ * Devices: if the hmmrt modules are not loaded, the program gets the *cpu
+ * device*, which runs kernels on threads of the program, and a line on stderr
+ * says so. HMMRT_DEVICE=cpu chooses it without the line. HMMRT_DEVICE=simulated
+ * insists on a device of the modules (hmmErrorNoDevice). Of the cpu device,
+ * HMMRT_DEVICES is the number, and HMMRT_DEVICE_MEMORY the size of each one's
+ * memory, for example 256M. HMMRT_LANES is the number of lanes of any device.
+ * Memory of the cpu device is that of the program: no page moves, each page is
+ * on the host, and a prefetch finds its pages there. Advice, last prefetches,
+ * knobs, quotas and peer access are remembered and reported.
+ *
  * No function is a cancellation point. A thread that is cancelled with
  * pthread_cancel() (deferred type) first returns from its current call.
  */
@@ -169,7 +179,8 @@ HMM_API void hmmEndLaunchByException(void* exception);
 /*
  * Enables or disables strict mode, in which a kernel that makes a system call
  * fails with hmmErrorSystemCall, as on a real GPU. Off by default. On by
- * default if HMMRT_STRICT=1 is set or the program runs under seccomp.
+ * default if HMMRT_STRICT=1 is set or the program runs under seccomp. The cpu
+ * device makes all system calls in either mode.
  */
 HMM_API hmmError_t hmmSetStrict(int strict);
 
