@@ -33,7 +33,7 @@ inline const void* end_before(work_queue& queue, std::uint32_t position) {
     return &entry_at(queue, position - 1).done;
 }
 
-/// Call it before an entry is published.
+/// Call it before an entry is published, and before its gate is opened.
 inline void publish(const ring_entry& entry) {
     release(&entry.cursor);
 }

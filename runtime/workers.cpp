@@ -4,6 +4,7 @@
 #include "failure.hpp"
 #include "fork_guard.hpp"
 #include "session.hpp"
+#include "tsan_order.hpp"
 
 #include <chrono>
 #include <csignal>
@@ -90,7 +91,9 @@ void session::serve_gates(std::uint32_t queue) {
         if (fork_guard::is_child()) return;
         if (gate.task.destroy != nullptr) call_program(gate.task.destroy, gate.task.data);
         if (fork_guard::is_child()) return;
-        ring_open_gate(*ctl_, shared(queue), static_cast<std::uint32_t>(gate.position - 1));
+        const auto number = static_cast<std::uint32_t>(gate.position - 1);
+        tsan_order::publish(entry_at(shared(queue), number));
+        ring_open_gate(*ctl_, shared(queue), number);
         gate = {};
         end_gate(queues_[queue]);
     }

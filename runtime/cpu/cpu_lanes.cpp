@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
+#include <initializer_list>
 #include <new>
 #include <pthread.h>
 #include <sys/mman.h>
