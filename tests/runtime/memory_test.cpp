@@ -113,6 +113,7 @@ TEST_F(Memory, SharedMemoryStaysAndWorks) {
 }
 
 TEST_F(Memory, PrefetchOfAHoleIsReportedOnceAndIsNotSticky) {
+    expect_usable(); // what the device maps at its start is not in the hole
     const std::span hole = map(MAP_PRIVATE | MAP_ANONYMOUS);
     munmap(hole.data(), bytes);
     hmm::prefetch(hole, hmm::device(0));
