@@ -2,8 +2,9 @@
 #include "exit_guard.hpp"
 
 #include "agent/syscall.h"
+#include "cpu/lane_escape.hpp"
 #include "fork_guard.hpp"
-#include "parked_thread.hpp"
+#include "lane_thread.hpp"
 #include "process.hpp"
 
 #include <cstdlib>
@@ -15,6 +16,7 @@ namespace {
 
 /// On a lane, the call ends the launch.
 void end_launch_at_exit() {
+    leave_by_exit();
     if (calling_thread_is_lane()) raw_syscall(SYS_exit_group, 1);
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "kernel_exception.hpp"
 
+#include "cpu/lane_escape.hpp"
 #include "interface.hpp"
+#include "parked_thread.hpp"
 
 #include <atomic>
 #include <cstdio>
@@ -106,6 +108,7 @@ void hmmEndLaunchByException(void* exception) {
         mine->text = text;
         mine->held = std::exchange(original, nullptr);
     }
+    leave_by_exception();
     if (!sys::end_by_exception()) std::terminate();
 }
 

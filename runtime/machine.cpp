@@ -5,6 +5,8 @@
 #include "driver/driver_machine.hpp"
 #include "settings.hpp"
 
+#include <string_view>
+
 namespace hmmrt {
 namespace {
 
@@ -23,8 +25,10 @@ std::unique_ptr<machine> choose_machine() {
     if (wanted == machine_choice::simulated || driver_is_loaded())
         return std::make_unique<driver_machine>();
     auto made = make_cpu_machine();
-    sys::print_line("hmmrt: no modules are loaded (/dev/hmmrt); device code runs on threads of "
-                    "this process (HMMRT_DEVICE=cpu)");
+    constexpr std::string_view told =
+        "hmmrt: no modules are loaded (/dev/hmmrt); device code runs on threads of this process "
+        "(HMMRT_DEVICE=cpu)\n";
+    sys::write_error(told.data(), told.size());
     return made;
 }
 

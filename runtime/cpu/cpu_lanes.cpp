@@ -4,6 +4,7 @@
 #include "agent/ring.h"
 #include "cpu/cpu_machine.hpp"
 #include "cpu/lane_escape.hpp"
+#include "exit_guard.hpp"
 #include "failure.hpp"
 #include "lane_thread.hpp"
 #include "sys/fd.hpp"
@@ -96,6 +97,12 @@ void run_range(cpu_lane_set& set, cpu_lane& self, const range_work& work, std::u
     const std::uint64_t left = work.items - begin;
     self.position.first_item = begin;
     self.position.item_count = work.piece_items < left ? work.piece_items : left;
+    self.position.function = work.function;
+    lane_control& lane = *self.position.shared;
+    lane.function.store(work.function, std::memory_order_relaxed);
+    lane.first_item.store(begin, std::memory_order_relaxed);
+    lane.item_count.store(self.position.item_count, std::memory_order_relaxed);
+    lane.started.store(__builtin_ia32_rdtsc(), std::memory_order_relaxed);
     if (!run_device_code(self.position, work) && std::exchange(self.position.failed, false))
         stop_other_lanes(set, self);
 }
@@ -232,6 +239,8 @@ void lend_identity(lane_control& lane) {
     }
     lane.stack_low = reinterpret_cast<std::uint64_t>(stack);
     lane.stack_top = lane.stack_low + bytes;
+    lane.stack_bytes = bytes;
+    lane.fs_base = static_cast<std::uint64_t>(pthread_self());
     lane.app_tid = ::gettid();
     lane.agent_tid.store(static_cast<std::uint32_t>(lane.app_tid));
 }
@@ -240,10 +249,12 @@ void* lane_main(void* argument) {
     const std::unique_ptr<lane_start> start(static_cast<lane_start*>(argument));
     cpu_lane& self = start->set->lanes[start->index];
     const signal_stack stack;
+    guard_exit_of_lane();
     mark_thread_as_lane(true);
     set_lane_position(&self.position);
     lend_identity(*self.position.shared);
     serve(*start->set, self);
+    mark_thread_as_lane(false);
     set_lane_position(nullptr);
     self.ended.store(true);
     return nullptr;
@@ -317,22 +328,33 @@ void cpu_lanes::start_lane(std::uint32_t index) {
     pthread_setname_np(lane.thread, name);
 }
 
-void cpu_lanes::kill() {
+/// Lanes end when they are not in device code.
+void cpu_lanes::ask_to_end() {
     set_->quit.store(true);
     set_->ctl->doorbell.fetch_add(1);
     sys::wake(set_->ctl->doorbell);
 }
 
+bool cpu_lanes::all_ended() const {
+    for (std::uint32_t i = 0; i < options_.lanes; i++)
+        if (!set_->lanes[i].ended.load()) return false;
+    return true;
+}
+
+void cpu_lanes::kill() {
+    ask_to_end();
+    urge(*set_, nullptr);
+}
+
+bool cpu_lanes::lost() {
+    return set_->quit.load() && all_ended();
+}
+
 /// True if all lanes have ended.
 bool cpu_lanes::await_end(int milliseconds, bool urged) {
-    const auto over = [this] {
-        for (std::uint32_t i = 0; i < options_.lanes; i++)
-            if (!set_->lanes[i].ended.load()) return false;
-        return true;
-    };
     const std::uint64_t deadline =
         sys::monotonic_milliseconds() + static_cast<std::uint64_t>(milliseconds);
-    while (!over()) {
+    while (!all_ended()) {
         if (sys::monotonic_milliseconds() >= deadline) return false;
         if (urged) urge(*set_, nullptr);
         sys::sleep_milliseconds(1);
@@ -342,7 +364,7 @@ bool cpu_lanes::await_end(int milliseconds, bool urged) {
 
 void cpu_lanes::stop() {
     if (std::exchange(stopped_, true)) return;
-    kill();
+    ask_to_end();
     if (!await_end(grace_milliseconds, false)) await_end(end_limit_milliseconds, true);
     for (std::uint32_t i = 0; i < options_.lanes; i++) {
         cpu_lane& lane = set_->lanes[i];

@@ -30,13 +30,15 @@ class cpu_lanes final : public executor {
 
     control& shared() override;
     std::uint32_t lanes() const override { return options_.lanes; }
-    bool lost() override { return false; }
+    bool lost() override;
     void kill() override;
     void stop() override;
     void release() override;
 
   private:
     void start_lane(std::uint32_t index);
+    void ask_to_end();
+    bool all_ended() const;
     bool await_end(int milliseconds, bool urged);
 
     cpu_machine& owner_;

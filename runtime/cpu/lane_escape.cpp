@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "cpu/lane_escape.hpp"
 
+#include "frame_walk.hpp"
 #include "hmm/hmm_runtime.h"
 #include "lane_thread.hpp"
+#include "sys/syscalls.hpp"
 
 #include <array>
 #include <cerrno>
@@ -46,6 +48,14 @@ std::uint32_t access_of_page_fault(std::uint64_t error_code) {
     return (error_code & write) != 0 ? HMM_ACCESS_WRITE : HMM_ACCESS_READ;
 }
 
+code_state state_of(const ucontext_t& context) {
+    const auto value = [&](int index) {
+        return static_cast<std::uint64_t>(context.uc_mcontext.gregs[index]);
+    };
+    return {value(REG_RIP), value(REG_RSP), value(REG_RBX), value(REG_RBP),
+            value(REG_R12), value(REG_R13), value(REG_R14), value(REG_R15)};
+}
+
 fault_block fault_of(int signal, const siginfo_t& info, const ucontext_t& context) {
     constexpr int trap_page_fault = 14;
     const auto& registers = context.uc_mcontext.gregs;
@@ -62,16 +72,35 @@ fault_block fault_of(int signal, const siginfo_t& info, const ucontext_t& contex
     return fault;
 }
 
+/// A stack that is damaged makes the walk fail; then the frames found so far
+/// stay.
+void collect_frames(lane_position& self, const code_state& state) {
+    if (sigsetjmp(self.walk_escape, 0) == 0) {
+        self.walking = true;
+        walk_frames(&self.ctl->fault, &state);
+    }
+    self.walking = false;
+}
+
 /// Only the first failure of a device is recorded.
-void record(lane_position& self, fault_block fault) {
+void record(lane_position& self, fault_block fault, const code_state& state) {
+    control& ctl = *self.ctl;
     auto expected = static_cast<std::uint32_t>(sticky_state::none);
     const auto recording = static_cast<std::uint32_t>(sticky_state::recording);
-    if (!self.ctl->sticky.compare_exchange_strong(expected, recording)) return;
+    if (!ctl.sticky.compare_exchange_strong(expected, recording)) return;
     fault.lane = self.index;
+    fault.function = self.function;
     fault.first_item = self.first_item;
     fault.item_count = self.item_count;
-    self.ctl->fault = fault;
-    self.ctl->sticky.store(static_cast<std::uint32_t>(sticky_state::ending));
+    fault.stack_pointer = state.rsp;
+    fault.stack_low = self.shared->stack_low;
+    fault.stack_bytes = self.shared->stack_bytes;
+    ctl.fault = fault;
+    ctl.sticky.store(static_cast<std::uint32_t>(sticky_state::walking));
+    collect_frames(self, state);
+    ctl.sticky.store(static_cast<std::uint32_t>(sticky_state::ending));
+    ctl.watch.fetch_add(1);
+    sys::wake(ctl.watch);
     self.failed = true;
 }
 
@@ -90,7 +119,10 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 void on_failure(int signal, siginfo_t* info, void* context) {
     lane_position* const self = running_lane();
     if (self == nullptr) return pass_on(signal, info, context);
-    record(*self, fault_of(signal, *info, *static_cast<const ucontext_t*>(context)));
+    if (self->walking) siglongjmp(self->walk_escape, 1);
+    const auto& interrupted = *static_cast<const ucontext_t*>(context);
+    const code_state state = state_of(interrupted);
+    record(*self, fault_of(signal, *info, interrupted), state);
     leave(*self);
 }
 
@@ -148,6 +180,33 @@ int install_lane_handlers() {
     const std::lock_guard lock(once);
     if (stop_signal == 0) stop_signal = install_all();
     return stop_signal;
+}
+
+namespace {
+
+void leave_by(fault_cause cause, int signal, int system_call) {
+    lane_position* const self = running_lane();
+    if (self == nullptr) return;
+    fault_block fault = {};
+    fault.cause = cause;
+    fault.signal = signal;
+    fault.system_call = system_call;
+    ucontext_t here;
+    if (getcontext(&here) != 0) here = {};
+    const code_state state = state_of(here);
+    fault.instruction = state.rip;
+    record(*self, fault, state);
+    leave(*self);
+}
+
+} // namespace
+
+void leave_by_exception() {
+    leave_by(fault_cause::exception, SIGABRT, -1);
+}
+
+void leave_by_exit() {
+    leave_by(fault_cause::system_call, SIGSYS, SYS_exit_group);
 }
 
 bool run_device_code(lane_position& self, const range_work& work) {

@@ -27,12 +27,17 @@ struct lane_position {
     lane_control* shared = nullptr;
     const std::atomic<bool>* quit = nullptr;
     std::uint32_t index = 0;
+    std::uint64_t function = 0; ///< of the launch
     std::uint64_t first_item = 0;
     std::uint64_t item_count = 0;
     /// the lane left device code because of a failure that it recorded
     bool failed = false;
     sigset_t mask = {}; ///< of the thread outside of device code
     sigjmp_buf escape;
+    /// the handler collects the frames of a failure, and a failure of that
+    /// jumps to walk_escape
+    bool walking = false;
+    sigjmp_buf walk_escape;
 };
 
 /// The functions below are for the calling thread, or for all.
@@ -47,5 +52,10 @@ int install_lane_handlers();
 /// Calls fn(closure, begin, end) with these floating point modes; false if a
 /// handler left it. What it throws ends the launch as abort() does.
 bool run_device_code(lane_position& self, const range_work& work);
+
+/// These end the launch and do not return. They return if the caller is not in
+/// device code of a lane of this process.
+void leave_by_exception();
+void leave_by_exit();
 
 } // namespace hmmrt

@@ -194,11 +194,6 @@ void wake(futex_word& word) {
     raw_syscall(SYS_futex, address_of(&word), FUTEX_WAKE, INT32_MAX);
 }
 
-void print_line(const std::string& line) {
-    const std::string text = line + "\n";
-    write_all(STDERR_FILENO, text.data(), text.size()); // best effort
-}
-
 void sleep_milliseconds(int milliseconds) {
     timespec rest = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
     while (::nanosleep(&rest, &rest) < 0 && errno == EINTR)

@@ -59,8 +59,6 @@ bool is_mapped(std::uint64_t address, std::size_t bytes);
 /// @milliseconds passed first.
 bool wait_for_change(futex_word& word, std::uint32_t expected, int milliseconds);
 void wake(futex_word& word);
-/// Writes a line to stderr.
-void print_line(const std::string& line);
 void sleep_milliseconds(int milliseconds);
 std::uint64_t monotonic_milliseconds();
 

@@ -61,7 +61,6 @@ class fake_kernel {
     int seccomp_mode = 0;
 
     // Read by tests.
-    std::vector<std::string> lines; ///< on stderr
     std::atomic<int> open_files{0};
     std::atomic<int> agents_started{0};
     std::atomic<int> agent_checks{0}; ///< checks that they are alive
