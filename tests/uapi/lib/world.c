@@ -107,9 +107,12 @@ static bool reaches(const struct world *world, unsigned int dev,
 unsigned int world_mapped_ahead(const struct world *world,
 				const struct page *page)
 {
+	const struct advice *advice = &page->advice;
 	unsigned int dev, mask = 0;
 
-	if (page->advice.read_mostly || page->at == NOWHERE)
+	/* Read-mostly memory is not mapped ahead, unless it stays anyway. */
+	if ((advice->read_mostly && !advice->no_migrate) ||
+	    page->at == NOWHERE)
 		return 0;
 	for (dev = A; dev < DEVICES; dev++)
 		if ((page->advice.accessed_by & ~page->unheard & BY(dev)) &&
