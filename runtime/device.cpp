@@ -46,9 +46,9 @@ std::shared_ptr<session> device::ensure_session() {
     if (auto running = current()) return running;
     const std::lock_guard start(lock_);
     if (auto running = current()) return running;
-    auto fresh = std::allocate_shared<session>(own_memory_allocator<session>(),
-                                               owner_.start_lanes(*this),
-                                               owner_.session_options_for(*this));
+    auto fresh =
+        std::allocate_shared<session>(own_memory_allocator<session>(), owner_.start_lanes(*this),
+                                      owner_.session_options_for(*this));
     const std::lock_guard lock(session_lock_);
     session_ = fresh;
     return fresh;

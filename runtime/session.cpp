@@ -31,8 +31,11 @@ std::uint32_t current_x87_control() {
 } // namespace
 
 session::session(std::unique_ptr<executor> lanes, const session_options& options)
-    : executor_(std::move(lanes)), ctl_(&executor_->shared()), quiet_(options.quiet),
-      first_ticks_(__builtin_ia32_rdtsc()), first_milliseconds_(sys::monotonic_milliseconds()) {
+    : executor_(std::move(lanes)),
+      ctl_(&executor_->shared()),
+      quiet_(options.quiet),
+      first_ticks_(__builtin_ia32_rdtsc()),
+      first_milliseconds_(sys::monotonic_milliseconds()) {
     watch_.emplace(*this, *ctl_, options);
     try {
         watch_->start();

@@ -59,7 +59,7 @@ TEST(CodePlace, SystemObjectsAreKnownByTheirFileName) {
     EXPECT_TRUE(is_system_object("/lib/x86_64-linux-gnu/libc.so.6"));
     EXPECT_TRUE(is_system_object("/lib64/ld-linux-x86-64.so.2"));
     EXPECT_FALSE(is_system_object("/home/user/libcurl.so"));
-    EXPECT_FALSE(is_system_object("/home/libc.so/program"));
+    EXPECT_FALSE(is_system_object("/opt/libc.so/program"));
 }
 
 /// A unit of DWARF 4 with one file and these instructions.
