@@ -101,7 +101,7 @@ TEST_F(Copy, BadArgumentsAreErrorsAndCopyNothing) {
     int a = 1, b = 2;
     void* const end = reinterpret_cast<void*>(~std::uintptr_t{0} - 1);
     EXPECT_EQ(hmmMemcpy(&a, &b, 4, static_cast<hmmMemcpyKind>(5)), hmmErrorInvalidMemcpyDirection);
-    EXPECT_EQ(hmmMemcpy(&a, &b, 4, static_cast<hmmMemcpyKind>(-1)), hmmErrorInvalidMemcpyDirection);
+    EXPECT_EQ(hmmMemcpy(&a, &b, 4, static_cast<hmmMemcpyKind>(7)), hmmErrorInvalidMemcpyDirection);
     EXPECT_EQ(hmmMemcpy(nullptr, &b, 4, hmmMemcpyDefault), hmmErrorInvalidValue);
     EXPECT_EQ(hmmMemcpy(&a, nullptr, 4, hmmMemcpyDefault), hmmErrorInvalidValue);
     EXPECT_EQ(hmmMemcpy(&a, end, 4, hmmMemcpyDefault), hmmErrorInvalidValue);

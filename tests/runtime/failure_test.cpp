@@ -270,6 +270,7 @@ class Exit : public OnDevice {
 };
 
 TEST_F(Exit, InDeviceCodeRunsNoHandlersAndEndsTheLaunch) {
+    if (has_sanitizer) GTEST_SKIP() << "exit() is left, and does not free what it was at";
     std::atexit(count_handler);
     expect_end("system call exit_group is not allowed here: device code cannot end the program",
                [] { std::exit(3); });
@@ -349,6 +350,7 @@ void fail_and_throw() {
 }
 
 TEST(Program, ThatEndsByAnUncaughtErrorHasWrittenTheReport) {
+    NEEDS_FAILURES();
     const outcome seen = run_program("fail_and_throw");
     EXPECT_TRUE(WIFSIGNALED(seen.status)) << seen.status;
     EXPECT_CONTAINS(seen.errors, "write of address 0x0, nothing is mapped there");
@@ -356,12 +358,14 @@ TEST(Program, ThatEndsByAnUncaughtErrorHasWrittenTheReport) {
 }
 
 TEST(Program, WithTheReportTurnedOffWritesNothing) {
+    NEEDS_FAILURES();
     const outcome seen = run_program("fail_quietly", "HMMRT_REPORT=0");
     EXPECT_TRUE(seen.exited_with(0));
     EXPECT_EQ(seen.errors, "");
 }
 
 TEST(Program, ThatNeverLooksAtAFailureIsTold) {
+    NEEDS_FAILURES();
     const outcome seen = run_program("fail_and_leave");
     EXPECT_TRUE(seen.exited_with(0));
     EXPECT_CONTAINS(seen.errors, "write of address 0x0, nothing is mapped there");
@@ -378,6 +382,7 @@ void fail_and_leave() {
 }
 
 TEST(Program, ThatLooksAtAFailureIsNotToldAgain) {
+    NEEDS_FAILURES();
     const outcome seen = run_program("fail_and_look");
     EXPECT_TRUE(seen.exited_with(0));
     EXPECT_FALSE(contains(seen.errors, "without having looked")) << seen.errors;
