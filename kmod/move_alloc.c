@@ -317,8 +317,9 @@ void hmmrt_request_refill(struct hmmrt_request *req, int rc)
 {
 	struct hmmrt_device *dev = req->binding ? req->binding->dev : NULL;
 
+	/* The attempt ended otherwise, so nothing needs the step. */
 	if (rc != -EAGAIN)
-		return;
+		req->retry.step = HMMRT_STEP_NONE;
 	switch (req->retry.step) {
 	case HMMRT_STEP_NONE:
 		break;
