@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Leaving device code of the cpu device: when an instruction fails, when
- * another lane has failed, and when the device is reset.
+ * Leaving device code of the cpu device: when an instruction fails, when an
+ * exception leaves a kernel, when it calls exit(), when another lane has failed,
+ * and when the device is reset or a launch takes too long.
  *
- * A signal handler jumps out of device code, as the agent's handlers do. What
- * the code held stays held: destructors do not run, and locks stay locked,
- * malloc's included.
+ * Except after an exception, which has unwound the stack, what the code held
+ * stays held: destructors do not run, and locks stay locked, malloc's included.
+ * Signal handlers jump out of device code, as those of the agent do.
  *
  * Sanitizers report an invalid access themselves and then end the program.
  * Under them no handler for failures is installed.
