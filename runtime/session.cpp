@@ -293,9 +293,9 @@ void session::give_queue(std::uint32_t queue) {
 
 bool session::lost() {
     if (ended_.load() || !executor_->lost()) return ended_.load();
-    lost_.store(true);
+    lost_.store(!stopping_.load());
     ended_.store(true);
-    if (watch_ && ctl_->sticky.load() == static_cast<std::uint32_t>(sticky_state::none))
+    if (lost_.load() && watch_ && ctl_->sticky.load() == static_cast<std::uint32_t>(sticky_state::none))
         watch_->await_report(nullptr);
     return true;
 }
@@ -355,6 +355,7 @@ std::uint32_t session::lanes() const {
 void session::stop() {
     const std::lock_guard lock(stop_lock_);
     if (std::exchange(stopped_, true)) return;
+    stopping_.store(true);
     executor_->stop();
     ended_.store(true);
     for (std::uint32_t queue = 0; queue < queue_count; queue++) {

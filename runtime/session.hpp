@@ -246,6 +246,7 @@ class session : public std::enable_shared_from_this<session> {
     control* const ctl_; ///< the executor's
     std::atomic<bool> ended_{false};
     std::atomic<bool> lost_{false};
+    std::atomic<bool> stopping_{false}; ///< stop() ends the lanes: they are not lost
     std::atomic<bool> seen_{false};
     const bool quiet_;
     std::optional<failure_watch> watch_; ///< set when the agent has started
