@@ -21,6 +21,7 @@ PREALLOC=no
 INTERACTIVE=no
 INPUT=no # the command reads standard input
 COHERENT=no
+CORE=no
 
 # Memory for coherent devices. It lies behind the guest's RAM, and the guest's kernel does not use it.
 readonly COHERENT_REGIONS=4
@@ -88,7 +89,7 @@ write_conf() {
 	local name
 	CWD=$PWD
 	for name in REPO BUILD RUN_DIR KERNEL_BUILD CWD WRITABLE SHOWN MODULES MODULE_DIR LEAK_SCAN INTERACTIVE INPUT \
-		EXIT_GUEST PARAMS_hmmrt PARAMS_hmmrt_simgpu; do
+		CORE EXIT_GUEST PARAMS_hmmrt PARAMS_hmmrt_simgpu; do
 		printf '%s=%q\n' "$name" "${!name:-}"
 	done >"$RUN_DIR/vm.conf"
 	if [[ $INTERACTIVE == yes && -t 0 ]]; then
@@ -310,6 +311,12 @@ report_lost_guest() {
 	say "the whole console is in $RUN_DIR/serial"
 }
 
+report_cores() {
+	local core
+	[[ -s $RUN_DIR/cores ]] || return 0
+	while IFS= read -r core; do say "a core was dumped: $core"; done <"$RUN_DIR/cores"
+}
+
 # Returns the command's status, EXIT_GUEST if the guest was lost, or EXIT_LOG if the kernel complained.
 judge_run() {
 	local qemu_status=$1 complaints status
@@ -341,5 +348,6 @@ run_guest() {
 	make_initramfs
 	if [[ $INTERACTIVE == yes ]]; then run_qemu || rc=$?; else run_qemu_with_output || rc=$?; fi
 	rm -f "$RUN_DIR/initramfs.cpio"
+	report_cores
 	judge_run "$rc"
 }

@@ -22,6 +22,8 @@ guest_options() {
 		  --module-param P=V   a parameter of hmmrt.ko or hmmrt_simgpu.ko, can be repeated; also from
 		                       HMMRT_SIMGPU_PARAMS. One that the modules do not have is refused.
 		  --coherent           coherent devices: the CPU reads and writes their memory in place
+		  --core               write the core of a program that crashes to build/out/core.PROGRAM.PID, for gdb; without
+		                       it the guest writes none
 		  --no-modules         do not load hmmrt's modules before the command
 		  --no-build           use the modules and programs that are already built
 		  --no-leak-scan       debug flavour: skip the leak scan at the end (saves some seconds)
