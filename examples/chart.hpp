@@ -38,7 +38,7 @@ inline bool write_svg(const std::string& path, const std::string& title,
     std::FILE* file = std::fopen(path.c_str(), "w");
     if (file == nullptr) return false;
     std::fprintf(file,
-                 "<svg xmlns='http://www.w3.org/2000/svg' width='860' height='%d' "
+                 "<svg xmlns='http://www.w3.org/2000/svg' width='920' height='%d' "
                  "font-family='sans-serif' font-size='14'>\n"
                  "<rect width='100%%' height='100%%' fill='white'/>\n"
                  "<text x='20' y='30' font-size='18'>%s</text>\n",
