@@ -11,6 +11,8 @@
 #include <sys/ipc.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
 
 #include "lib/ext2.h"
 #include "lib/harness.h"
@@ -320,6 +322,50 @@ TEST_F(memory, file_gets_shared_writes_and_no_private_writes)
 	ASSERT_DONE(agent_write(self->agent, self->buf, before + 1));
 	ASSERT_EQ(sizeof(after), pread(self->fd, &after, sizeof(after), 0));
 	ASSERT_EQ(variant->flags & MAP_SHARED ? before + 1 : before, after);
+}
+
+/*
+ * A process that was forked earlier: waits for a byte, expects the parent's
+ * pages to hold 1000 and so on, and writes 3000 and so on to them.
+ */
+static bool changes_parent(int go, pid_t parent, char *buf, size_t len)
+{
+	struct iovec remote = { .iov_base = buf, .iov_len = len };
+	struct iovec local = { .iov_base = malloc(len), .iov_len = len };
+	char byte;
+
+	if (!local.iov_base || read(go, &byte, 1) != 1)
+		return false;
+	if (process_vm_readv(parent, &local, 1, &remote, 1, 0) != (ssize_t)len)
+		return false;
+	if (pages_check(local.iov_base, len, 1000) != -1)
+		return false;
+	pages_fill(local.iov_base, len, 3000);
+	return process_vm_writev(parent, &local, 1, &remote, 1, 0) ==
+	       (ssize_t)len;
+}
+
+TEST_F(memory, another_process_reads_and_writes_what_the_device_wrote)
+{
+	const uint64_t pages = self->len / PAGE_BYTES;
+	pid_t parent = getpid(), pid;
+	int fds[2], status;
+
+	ASSERT_EQ(0, pipe(fds));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(!changes_parent(fds[0], parent, self->buf, self->len));
+	ASSERT_DONE(agent_fill(self->agent, self->buf, self->len, PAGE_BYTES,
+			       1000));
+	ASSERT_EQ(1, write(fds[1], "", 1));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(0, status);
+	ASSERT_VALUE(pages * 3000 + pages * (pages - 1) / 2,
+		     agent_sum(self->agent, self->buf, self->len, PAGE_BYTES));
+	ASSERT_EQ(-1, pages_check(self->buf, self->len, 3000));
+	close(fds[0]);
+	close(fds[1]);
 }
 
 /* --- anonymous memory in detail ------------------------------------------- */
