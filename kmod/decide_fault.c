@@ -79,9 +79,12 @@ static struct hmmrt_policy_window policy_window(const struct hmmrt_request *req,
 /* Choose the part of the block that this fault maps. */
 void hmmrt_fault_window(struct hmmrt_request *req)
 {
-	unsigned int page = hmmrt_index_in_block(req->block, req->addr);
-	unsigned long start = req->block->start;
+	struct hmmrt_block *block = req->block;
+	unsigned int page = hmmrt_index_in_block(block, req->addr);
+	unsigned long start = block->start;
+	const struct hmmrt_block_map *map;
 	struct hmmrt_policy_window win;
+	unsigned int lowest;
 
 	req->start = max(start, req->vma->vm_start);
 	req->end = min(start + HMMRT_BLOCK_SIZE, req->vma->vm_end);
@@ -92,6 +95,13 @@ void hmmrt_fault_window(struct hmmrt_request *req)
 		return;
 	}
 	win = policy_window(req, page);
+	if ((req->access & HMMRT_ACCESS_WRITE) &&
+	    (req->advice.flags & HMMRT_RANGE_READ_MOSTLY)) {
+		map = block->maps[req->binding->dev->id];
+		lowest = hmmrt_index_in_block(block, req->start);
+		win = hmmrt_policy_write_window(map->writable, win, lowest,
+						page);
+	}
 	start += (unsigned long)win.first << PAGE_SHIFT;
 	req->start = max(req->start, start);
 	req->end = min(req->end,

@@ -523,9 +523,27 @@ struct cpu_fault_rules {
 	struct hmmrt_knobs knobs;	/* only with a block */
 };
 
+/* The touched page is on a device, so it has no duplicate; others may have. */
+static void spare_duplicates(struct vm_fault *vmf, struct hmmrt_block *block,
+			     struct migrate_vma *args)
+{
+	struct hmmrt_policy_window win = {
+		.first = hmmrt_index_in_block(block, args->start),
+		.count = (args->end - args->start) >> PAGE_SHIFT,
+	};
+	DECLARE_BITMAP(duplicated, HMMRT_BLOCK_PAGES);
+
+	hmmrt_duplicates_mark(block, win.first, win.count, duplicated);
+	win = hmmrt_policy_without_duplicates(duplicated, win,
+					      hmmrt_index_in_block(block,
+								   vmf->address));
+	args->start = block->start + ((unsigned long)win.first << PAGE_SHIFT);
+	args->end = args->start + ((unsigned long)win.count << PAGE_SHIFT);
+}
+
 /*
  * Look up the rules, and choose the window that migrates with the touched page.
- * It ends where the mapping and the advice end.
+ * It ends where the mapping and the advice end, and at pages with duplicates.
  */
 static void cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
 			     struct migrate_vma *args,
@@ -560,6 +578,8 @@ static void cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
 	args->end = min3(block->start + ((unsigned long)(win.first + win.count)
 					 << PAGE_SHIFT),
 			 vmf->vma->vm_end, end);
+	if (hmmrt_policy_may_duplicate(&advice, &rules->knobs))
+		spare_duplicates(vmf, block, args);
 }
 
 /*

@@ -11,9 +11,10 @@
  *                block takes all of it. If the CPU has the block as one page,
  *                the window is the whole block, because a part of it would
  *                split the page.
+ *                A write to read-mostly memory begins with the page alone.
  * To the host    64 KiB, doubled for each fault that continues the last one. A
  *                run that went through all of the block before takes a whole
- *                block.
+ *                block. No window has pages with duplicates.
  *
  * Not at all     Pages that move back and forth, or are evicted again and
  *                again: see policy_thrash.c.
@@ -200,6 +201,59 @@ hmmrt_policy_device_window(const struct hmmrt_policy_density *density,
 		}
 	}
 	return best;
+}
+
+/* Returns true if devices get duplicates of pages that they read. */
+bool hmmrt_policy_may_duplicate(const struct hmmrt_advice *advice,
+				const struct hmmrt_knobs *knobs)
+{
+	return advice->flags & HMMRT_RANGE_READ_MOSTLY ||
+	       knobs->of[HMMRT_KNOB_READ_DUPLICATION];
+}
+
+/*
+ * Shrink a window around a page that has no duplicate, so that no page with a
+ * duplicate moves: it would lose its duplicates on all devices.
+ */
+struct hmmrt_policy_window
+hmmrt_policy_without_duplicates(const unsigned long *duplicated,
+				struct hmmrt_policy_window win,
+				unsigned int page)
+{
+	unsigned int end = win.first + win.count;
+	unsigned int first = page;
+
+	while (first > win.first && !test_bit(first - 1, duplicated))
+		first--;
+	return (struct hmmrt_policy_window){
+		.first = first,
+		.count = find_next_bit(duplicated, end, page) - first,
+	};
+}
+
+/*
+ * Shrink a window of read-mostly memory that a device writes to the written
+ * page. Programs often write such memory only where it shares a page with
+ * another allocation, and other pages would lose their duplicates, or the
+ * chance to get any. Behind a run of pages that the device writes the window
+ * takes as many pages as the run has, so that a sweep is not served page by
+ * page.
+ * @writable: pages that this device writes without a fault
+ * @lowest: first page with the same advice
+ */
+struct hmmrt_policy_window
+hmmrt_policy_write_window(const unsigned long *writable,
+			  struct hmmrt_policy_window win, unsigned int lowest,
+			  unsigned int page)
+{
+	unsigned int run = 0;
+
+	while (page - run > lowest && test_bit(page - run - 1, writable))
+		run++;
+	return (struct hmmrt_policy_window){
+		.first = page,
+		.count = min(max(run, 1U), win.first + win.count - page),
+	};
 }
 
 /*

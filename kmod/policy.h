@@ -189,6 +189,19 @@ hmmrt_policy_device_window(const struct hmmrt_policy_density *density,
 			   unsigned int page, const struct hmmrt_advice *advice,
 			   const struct hmmrt_knobs *knobs);
 
+bool hmmrt_policy_may_duplicate(const struct hmmrt_advice *advice,
+				const struct hmmrt_knobs *knobs);
+
+struct hmmrt_policy_window
+hmmrt_policy_without_duplicates(const unsigned long *duplicated,
+				struct hmmrt_policy_window win,
+				unsigned int page);
+
+struct hmmrt_policy_window
+hmmrt_policy_write_window(const unsigned long *writable,
+			  struct hmmrt_policy_window win, unsigned int lowest,
+			  unsigned int page);
+
 struct hmmrt_policy_window
 hmmrt_policy_huge_window(struct hmmrt_policy_window win, unsigned int order,
 			 bool within);

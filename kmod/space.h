@@ -489,6 +489,8 @@ struct page *hmmrt_duplicate_page(const struct hmmrt_block_map *map,
 				  unsigned int index);
 unsigned int hmmrt_duplicates_of(const struct hmmrt_block *block,
 				 unsigned int index);
+void hmmrt_duplicates_mark(struct hmmrt_block *block, unsigned int first,
+			   unsigned int count, unsigned long *duplicated);
 void hmmrt_duplicates_take(struct hmmrt_block_map *map, unsigned int first,
 			   unsigned int count, struct list_head *taken);
 void hmmrt_duplicates_free(struct list_head *taken);

@@ -6,6 +6,7 @@
  *
  * Locking    block->lock protects map->duplicates and its contents.
  */
+#include <linux/bitmap.h>
 #include <linux/init.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -52,6 +53,20 @@ unsigned int hmmrt_duplicates_of(const struct hmmrt_block *block,
 	for (id = 0; id < HMMRT_MAX_DEVICES; id++)
 		count += hmmrt_has_duplicate(block, id, index);
 	return count;
+}
+
+/* Find the pages of which any device has a duplicate, in part of a block. */
+void hmmrt_duplicates_mark(struct hmmrt_block *block, unsigned int first,
+			   unsigned int count, unsigned long *duplicated)
+{
+	unsigned int i;
+
+	bitmap_zero(duplicated, HMMRT_BLOCK_PAGES);
+	mutex_lock(&block->lock);
+	for (i = first; i < first + count; i++)
+		if (hmmrt_duplicates_of(block, i))
+			__set_bit(i, duplicated);
+	mutex_unlock(&block->lock);
 }
 
 /**

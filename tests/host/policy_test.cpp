@@ -141,6 +141,62 @@ TEST(DeviceWindow, IsTheSameWhetherOrNotThePageItselfCounts) {
     }
 }
 
+struct bitmap {
+    explicit bitmap(const Bits& bits) {
+        for (unsigned i = 0; i < block; i++)
+            if (bits[i]) words[i / 64] |= 1UL << i % 64;
+    }
+    unsigned long words[block / 64] = {};
+};
+
+// A random window, a page in it, and the first page with the same advice.
+struct at_random {
+    explicit at_random(std::mt19937& random) {
+        const unsigned count = granule << random() % 6;
+        window = {static_cast<unsigned>(random()) % (block / count) * count, count};
+        page = window.first + static_cast<unsigned>(random()) % count;
+        lowest = static_cast<unsigned>(random()) % (page + 1);
+    }
+    [[nodiscard]] unsigned end() const { return window.first + window.count; }
+    hmmrt_policy_window window;
+    unsigned page, lowest;
+};
+
+TEST(Duplicates, AreInNoWindow) {
+    std::mt19937 random(31);
+    for (int i = 0; i < 3000; i++) {
+        Bits duplicated = random_bits(random);
+        const at_random at(random);
+        duplicated.reset(at.page);
+        const auto window =
+            hmmrt_policy_without_duplicates(bitmap(duplicated).words, at.window, at.page);
+        const unsigned end = window.first + window.count;
+        ASSERT_EQ(weight(duplicated, window.first, window.count), 0u);
+        ASSERT_LE(window.first, at.page);
+        ASSERT_GT(end, at.page);
+        ASSERT_GE(window.first, at.window.first);
+        ASSERT_LE(end, at.end());
+        // It ends only where it must.
+        ASSERT_TRUE(window.first == at.window.first || duplicated[window.first - 1]);
+        ASSERT_TRUE(end == at.end() || duplicated[end]);
+    }
+}
+
+TEST(WriteWindow, TakesAsManyPagesAsWereWrittenBefore) {
+    std::mt19937 random(32);
+    for (int i = 0; i < 3000; i++) {
+        const Bits writable = random_bits(random);
+        const at_random at(random);
+        const auto window =
+            hmmrt_policy_write_window(bitmap(writable).words, at.window, at.lowest, at.page);
+        unsigned run = 0;
+        while (at.page - run > at.lowest && writable[at.page - run - 1])
+            run++;
+        ASSERT_EQ(window.first, at.page);
+        ASSERT_EQ(window.count, std::min(std::max(run, 1u), at.end() - at.page));
+    }
+}
+
 TEST(DeviceWindow, TakesNeighboursThatFaultAsWell) {
     Bits faulted;
     faulted.set(0).set(granule).set(2 * granule + 3);

@@ -154,6 +154,48 @@ TEST_F(duplicates, all_others_read_what_a_device_wrote)
 	}
 }
 
+/*
+ * The last page of one allocation is often the first of the next one. A device
+ * that writes to that page takes no other page of the table.
+ */
+TEST_F(duplicates, device_write_takes_no_duplicates_along)
+{
+	unsigned int i;
+
+	ASSERT_COPIED(0, self->buf, GRANULE_BYTES);
+	ASSERT_COPIED(1, self->buf, GRANULE_BYTES);
+	ASSERT_DONE(agent_write(self->agent, page(self->buf, 3), 77));
+	for (i = 0; i < GRANULE_PAGES; i++)
+		ASSERT_EQ(1, pages_at(self->fd, page(self->buf, i), PAGE_BYTES,
+				      i == 3 ? self->id : HOST));
+	ASSERT_EQ(1, session_stats(&self->session, 0).out_migrated_to_device);
+	/* Nothing but that page has to be duplicated again. */
+	ASSERT_VALUE(136 - 4 + 77, agent_sum(self->other, self->buf,
+					     GRANULE_BYTES, PAGE_BYTES));
+	ASSERT_EQ(GRANULE_PAGES + 1, copied(&self->session, 1));
+	ASSERT_VALUE(136 - 4 + 77, agent_sum(self->agent, self->buf,
+					     GRANULE_BYTES, PAGE_BYTES));
+}
+
+/* Each fault takes as many pages as were written before it: 1, 1, 2, 4, 8. */
+TEST_F(duplicates, device_sweep_writes_read_mostly_memory_in_few_faults)
+{
+	unsigned int round;
+	uint64_t before;
+
+	for (round = 0; round < 2; round++) {
+		before = session_stats(&self->session, 0).out_device_faults;
+		ASSERT_DONE(agent_fill(self->agent, self->buf, GRANULE_BYTES,
+				       PAGE_BYTES, 500 + round));
+		ASSERT_EQ(before + 5, session_stats(&self->session, 0)
+					      .out_device_faults);
+		ASSERT_EQ(-1, pages_check(self->buf, GRANULE_BYTES,
+					  500 + round));
+		/* Now the pages are duplicated; the first time none was. */
+		ASSERT_COPIED(0, self->buf, GRANULE_BYTES);
+	}
+}
+
 /* The kernel writes for the process, also without using its page tables. */
 TEST_F(duplicates, devices_read_what_the_kernel_wrote)
 {

@@ -20,4 +20,9 @@ static inline unsigned long find_next_bit(const unsigned long *map,
 	return size;
 }
 
+static inline bool test_bit(long bit, const unsigned long *map)
+{
+	return map[bit / BITS_PER_LONG] & BIT(bit % BITS_PER_LONG);
+}
+
 #endif
