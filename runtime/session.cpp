@@ -295,7 +295,8 @@ bool session::lost() {
     if (ended_.load() || !executor_->lost()) return ended_.load();
     lost_.store(!stopping_.load());
     ended_.store(true);
-    if (lost_.load() && watch_ && ctl_->sticky.load() == static_cast<std::uint32_t>(sticky_state::none))
+    if (lost_.load() && watch_ &&
+        ctl_->sticky.load() == static_cast<std::uint32_t>(sticky_state::none))
         watch_->await_report(nullptr);
     return true;
 }
