@@ -37,18 +37,25 @@ FIXTURE_TEARDOWN(limit)
 }
 
 /* Advise pages 0, 2, ... 38. The last range has three pages. */
+static void advise_to_limit(struct __test_metadata *_metadata, int fd,
+			    char *buf)
+{
+	size_t i;
+
+	ASSERT_NE(NULL, buf);
+	for (i = 0; i < MOST; i++)
+		EXPECT_EQ(0, cmd_advise(fd, buf + 2 * i * PAGE_BYTES,
+					(i < MOST - 1 ? 1 : 3) * PAGE_BYTES,
+					HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+}
+
 TEST_F(limit, ranges_over_the_limit_are_refused)
 {
 	char *buf = arena_anon(64 * PAGE_BYTES);
 	char *last = buf + 38 * PAGE_BYTES;
 	const uint32_t dev = self->id;
-	size_t i;
 
-	ASSERT_NE(NULL, buf);
-	for (i = 0; i < MOST; i++)
-		EXPECT_EQ(0, cmd_advise(self->fd, buf + 2 * i * PAGE_BYTES,
-					(i < MOST - 1 ? 1 : 3) * PAGE_BYTES,
-					HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	advise_to_limit(_metadata, self->fd, buf);
 	/*
 	 * Calls that need more ranges fail: new advice, a new range knob,
 	 * unsetting the middle of a range (which splits it), and filling all
@@ -87,14 +94,16 @@ TEST_F(limit, ranges_over_the_limit_are_refused)
 			  NONE, 0);
 	ASSERT_ATTRIBUTES(buf, PAGE_BYTES, HMMRT_RANGE_READ_MOSTLY, 0, NONE,
 			  NONE, PAGE_BYTES);
-	/*
-	 * Removing a range allows one new range. Merging many ranges allows
-	 * more.
-	 */
+}
+
+/* Removing a range allows one new range. Merging many ranges allows more. */
+TEST_F(limit, removed_and_merged_ranges_make_room)
+{
+	char *buf = arena_anon(64 * PAGE_BYTES);
+
+	advise_to_limit(_metadata, self->fd, buf);
 	EXPECT_EQ(0, cmd_advise(self->fd, buf, PAGE_BYTES,
 				HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
-	EXPECT_EQ(0, cmd_advise(self->fd, buf, PAGE_BYTES,
-				HMMRT_ADVICE_UNSET_GRANULARITY, 0, 0));
 	EXPECT_EQ(0, cmd_advise(self->fd, buf + 50 * PAGE_BYTES, PAGE_BYTES,
 				HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
 	EXPECT_EQ(-ENOMEM, cmd_advise(self->fd, buf + 52 * PAGE_BYTES,
