@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bar charts on a terminal and as SVG.
+// Medians, and bar charts on a terminal and as SVG.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,13 @@ struct bar {
     double milliseconds;
     std::string note;
 };
+
+/// Reorders the times.
+inline double median(std::vector<double>& times) {
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    return *middle;
+}
 
 inline double longest(const std::vector<bar>& bars) {
     double result = 1e-9;

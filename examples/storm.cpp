@@ -39,11 +39,6 @@ double milliseconds(Function f) {
     return time.count();
 }
 
-double median(std::vector<double>& times) {
-    std::nth_element(times.begin(), times.begin() + repetitions / 2, times.end());
-    return times[repetitions / 2];
-}
-
 } // namespace
 
 int main(int argc, char** argv) try {
@@ -63,11 +58,11 @@ int main(int argc, char** argv) try {
     }
 
     const std::vector<chart::bar> bars = {
-        {"CPU loop", median(cpu), ""},
-        {"device, warm", median(warm), "pages are there"},
-        {"device, cold", median(cold), "all pages by device faults"},
-        {"device, prefetch + loop", median(prefetched), "moved beforehand"},
-        {"CPU loop, reading back", median(back), "all pages by CPU faults"},
+        {"CPU loop", chart::median(cpu), ""},
+        {"device, warm", chart::median(warm), "pages are there"},
+        {"device, cold", chart::median(cold), "all pages by device faults"},
+        {"device, prefetch + loop", chart::median(prefetched), "moved beforehand"},
+        {"CPU loop, reading back", chart::median(back), "all pages by CPU faults"},
     };
     chart::print(bars);
     if (argc < 2) return 0;
