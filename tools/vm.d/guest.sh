@@ -249,17 +249,32 @@ qemu_arguments() {
 	fi
 }
 
-# Runs QEMU under the time limit. Of its exit status only "timed out" (124 or 137) is used.
-run_qemu() {
+# QEMU itself aborts now and then while the emulated firmware or kernel sets up PCI devices: its lookup of a device's
+# registers is not safe against another processor that moves them. Nothing has run in the guest then.
+aborted_in_boot() { (($1 == 134)) && ! grep -qa "Run /init" "$RUN_DIR/serial" 2>/dev/null; }
+
+# Runs QEMU under the time limit. Of its exit status only "timed out" (124 or 137) and "aborted" (134) are used.
+run_qemu_once() {
 	local arguments pid rc=0
-	ACCEL=$(accelerator)
-	qemu_arguments >"$RUN_DIR/qemu"
 	mapfile -t arguments <"$RUN_DIR/qemu"
 	timeout --foreground -k 2 "$TIME_LIMIT" qemu-system-x86_64 "${arguments[@]}" <&0 2>"$RUN_DIR/qemu.err" &
 	pid=$!
 	trap 'kill "$pid" ${READER:+"$READER"} 2>/dev/null; exit 130' INT TERM HUP
-	wait "$pid" || rc=$?
+	wait "$pid" 2>/dev/null || rc=$?
 	trap - INT TERM HUP
+	return "$rc"
+}
+
+run_qemu() {
+	local attempt rc
+	ACCEL=$(accelerator)
+	qemu_arguments >"$RUN_DIR/qemu"
+	for attempt in 1 2 3; do
+		rc=0
+		run_qemu_once || rc=$?
+		aborted_in_boot "$rc" || break
+		say "QEMU aborted while the guest booted (attempt $attempt of 3): $(tail -n 1 "$RUN_DIR/qemu.err")"
+	done
 	return "$rc"
 }
 
