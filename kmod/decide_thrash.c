@@ -328,16 +328,17 @@ bool hmmrt_request_thrashes(struct hmmrt_request *req)
 	struct hmmrt_policy_pace pace = pace_at(&req->knobs, dev);
 	u64 there = hmmrt_account_used(req->binding->account);
 	bool thrashes, before;
+	u64 until;
 
 	mutex_lock(&req->block->lock);
 	before = map->refaults.pinned_until;
 	thrashes = hmmrt_policy_thrashes(&map->refaults,
 					 atomic64_read(&req->binding->given_up),
 					 there, &pace);
+	until = map->refaults.pinned_until;
 	mutex_unlock(&req->block->lock);
 	if (thrashes && !before)
-		block_note_pinned(req->block, dev->id,
-				  hmmrt_policy_pin_time(&pace));
+		block_note_pinned(req->block, dev->id, until - pace.now);
 	if (thrashes && !req->retry.thrashes)
 		atomic64_inc(&req->binding->thrashing);
 	req->retry.thrashes |= thrashes;

@@ -169,6 +169,7 @@ struct hmmrt_policy_refaults {
 	u64 when;			/* time of the eviction */
 	bool away;			/* evicted, and not touched since */
 	unsigned int soon;	/* times in a row that a touch followed soon */
+	u64 since;		/* eviction before the first of these times */
 	/* Stays in system memory until then; 0: no pin. */
 	u64 pinned_until;
 };

@@ -53,6 +53,13 @@
  * say.
  */
 #define REFAULT_TIME		1000000ull
+/*
+ * A block stays in system memory for this many times as long as the device took
+ * to lose it often enough, up to a limit in microseconds. Then at least that
+ * many of the blocks that do not fit stay there, however slow migrations are.
+ */
+#define REFAULT_PIN		4u
+#define REFAULT_PIN_MAX		10000000ull
 
 /*
  * A running average over about eight samples; it starts with the first sample.
@@ -221,6 +228,16 @@ void hmmrt_policy_evicted(struct hmmrt_policy_refaults *refaults, u64 evicted,
 	refaults->away = true;
 }
 
+/* Threads read the clock in another order than they come here. */
+static u64 refault_pin_time(const struct hmmrt_policy_refaults *refaults,
+			    const struct hmmrt_policy_pace *pace)
+{
+	u64 took = pace->now - min(pace->now, refaults->since);
+
+	return max(hmmrt_policy_pin_time(pace),
+		   min(REFAULT_PIN * took, REFAULT_PIN_MAX));
+}
+
 /*
  * A device touched pages that may have been evicted. Returns true if they are
  * better left in system memory. @there is how many pages the process has on the
@@ -241,13 +258,15 @@ bool hmmrt_policy_thrashes(struct hmmrt_policy_refaults *refaults, u64 evicted,
 	if (!refaults->away)
 		return false;
 	refaults->away = false;
-	if (evicted - refaults->evicted < max(there / 2, REFAULT_PAGES) &&
-	    pace->now < refaults->when + max(epoch_of(pace), REFAULT_TIME))
-		refaults->soon++;
-	else
+	if (evicted - refaults->evicted >= max(there / 2, REFAULT_PAGES) ||
+	    pace->now >= refaults->when + max(epoch_of(pace), REFAULT_TIME)) {
 		refaults->soon = 0;
+		return false;
+	}
+	if (!refaults->soon++)
+		refaults->since = refaults->when;
 	if (refaults->soon < pace->knobs->of[HMMRT_KNOB_THRASHING_THRESHOLD])
 		return false;
-	refaults->pinned_until = pace->now + hmmrt_policy_pin_time(pace);
+	refaults->pinned_until = pace->now + refault_pin_time(refaults, pace);
 	return true;
 }

@@ -387,6 +387,8 @@ class SmallDevice {
             resident_.erase(at);
         } else {
             const hmmrt_policy_pace pace = {&knobs_, now, lapse};
+            const u64 pinned_until = refaults_[which].pinned_until;
+            if (pinned_until != 0 && now >= pinned_until) refaults_[which] = {}; // released
             if (thrashes_after(&refaults_[which], evictions_, chunks_, &pace)) return false;
             moves_++;
             if (resident_.size() == chunks_) {
@@ -456,6 +458,25 @@ TEST(Thrashing, EndsAnAccessThatNeedsMoreThanThereIs) {
     }
 }
 
+// However slow migrations are: what does not fit must stay in system memory for
+// longer than it takes to detect that it does not fit.
+TEST(Thrashing, OfRandomUsesEndsWithSlowMigrationsToo) {
+    std::mt19937 random(7);
+    for (const u64 migration : {100u, 5000u}) {
+        SmallDevice device(32, 64);
+        u64 now = 0;
+        unsigned before = 0;
+        for (int i = 0; i < 40000; i++) {
+            if (i == 20000) before = device.moves();
+            const unsigned moves = device.moves();
+            device.use(static_cast<unsigned>(random()) % 64, now);
+            now += 1 + (device.moves() - moves) * migration;
+        }
+        // Without detection every second use is a move.
+        EXPECT_LT(device.moves() - before, 20000u / 50) << migration;
+    }
+}
+
 // Also with thrashing detection switched off: an access that does not fit must
 // complete.
 TEST(Thrashing, OfWhatIsEvictedIsDetectedEvenIfSwitchedOff) {
@@ -502,6 +523,22 @@ TEST(Thrashing, IsOverAfterAWhile) {
     refaults = {};
     evicted_at(&refaults, ++evictions, pace.now);
     EXPECT_FALSE(thrashes_after(&refaults, evictions, 64, &pace));
+}
+
+TEST(Thrashing, OfWhatIsEvictedPinsForAsLongAsItWarrants) {
+    const hmmrt_knobs knobs = default_knobs();
+    for (const u64 pause : {1000u, 100000u, 300000u, 999999u}) {
+        hmmrt_policy_refaults refaults = {};
+        u64 now = 5000;
+        for (int i = 0; i < 3; i++) {
+            evicted_at(&refaults, 1, now);
+            now += pause;
+            const hmmrt_policy_pace pace = {&knobs, now, lapse};
+            thrashes_after(&refaults, 1, 1, &pace);
+        }
+        const u64 wanted = std::min<u64>(4 * 3 * pause, 10000000);
+        EXPECT_EQ(refaults.pinned_until, now + std::max(wanted, pin_time)) << pause;
+    }
 }
 
 // Refaults count only within an epoch. A small process that loses a chunk now
