@@ -27,6 +27,34 @@ hmmError_t sticky_error() noexcept {
     }
 }
 
+struct grid_launch {
+    hmmKernel_t kernel;
+    const void* named; ///< the function that messages name
+    hmmDim3 grid, block;
+};
+
+void launch_grid(const grid_launch& what, const void* args, std::size_t args_bytes,
+                 std::size_t shared_bytes, hmmStream_t stream) {
+    if (what.kernel == nullptr)
+        throw failure(hmmErrorInvalidDeviceFunction,
+                      hmmGetErrorString(hmmErrorInvalidDeviceFunction));
+    if (shared_bytes != 0) throw failure(hmmErrorNotSupported, "shared memory is not supported");
+    require(args != nullptr || args_bytes == 0, "args is NULL, but argsBytes is not 0");
+    work_request request;
+    request.items = grid_items(what.grid, what.block);
+    if (request.items == 0)
+        throw failure(hmmErrorInvalidConfiguration,
+                      hmmGetErrorString(hmmErrorInvalidConfiguration));
+    auto closure = grid_closure::create(what.kernel, what.grid, what.block, args, args_bytes);
+    request.function = grid_closure::run;
+    request.named = what.named != nullptr ? what.named : reinterpret_cast<const void*>(what.kernel);
+    request.destroy = grid_closure::destroy;
+    request.closure = closure.get();
+    launch_in(stream, request);
+    // The launch now owns the closure.
+    static_cast<void>(closure.release());
+}
+
 } // namespace
 } // namespace hmmrt
 
@@ -60,23 +88,16 @@ hmmError_t hmmLaunchFunction(hmmKernel_t kernel, hmmDim3 gridDim, hmmDim3 blockD
                              const void* args, size_t argsBytes, size_t sharedMem,
                              hmmStream_t stream) {
     return guarded("hmmLaunchFunction", [&] {
-        if (kernel == nullptr)
-            throw failure(hmmErrorInvalidDeviceFunction,
-                          hmmGetErrorString(hmmErrorInvalidDeviceFunction));
-        if (sharedMem != 0) throw failure(hmmErrorNotSupported, "shared memory is not supported");
-        require(args != nullptr || argsBytes == 0, "args is NULL, but argsBytes is not 0");
-        work_request request;
-        request.items = grid_items(gridDim, blockDim);
-        if (request.items == 0)
-            throw failure(hmmErrorInvalidConfiguration,
-                          hmmGetErrorString(hmmErrorInvalidConfiguration));
-        auto closure = grid_closure::create(kernel, gridDim, blockDim, args, argsBytes);
-        request.function = grid_closure::run;
-        request.destroy = grid_closure::destroy;
-        request.closure = closure.get();
-        launch_in(stream, request);
-        // The launch now owns the closure.
-        static_cast<void>(closure.release());
+        launch_grid({kernel, reinterpret_cast<const void*>(kernel), gridDim, blockDim}, args,
+                    argsBytes, sharedMem, stream);
+    });
+}
+
+hmmError_t hmmLaunchWrapper(hmmKernel_t wrapper, const void* kernel, hmmDim3 gridDim,
+                            hmmDim3 blockDim, const void* args, size_t argsBytes, size_t sharedMem,
+                            hmmStream_t stream) {
+    return guarded("hmmLaunchWrapper", [&] {
+        launch_grid({wrapper, kernel, gridDim, blockDim}, args, argsBytes, sharedMem, stream);
     });
 }
 

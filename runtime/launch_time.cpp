@@ -44,7 +44,7 @@ void session::fail_for_time(const ring_entry& entry, std::uint64_t milliseconds)
     fault_block fault = {};
     fault.cause = fault_cause::time_limit;
     fault.system_call = -1;
-    fault.function = entry.range.function;
+    fault.function = entry.range.named;
     fault.milliseconds = milliseconds;
     fault.item_count = entry.range.items;
     running_lanes running;

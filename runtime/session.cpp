@@ -18,6 +18,10 @@ constexpr int slice_milliseconds = 100;
 constexpr unsigned told_wait_seconds = 10;
 constexpr int record_limit_milliseconds = 5000;
 
+std::uint64_t code_address(const void* function) {
+    return reinterpret_cast<std::uint64_t>(function) & ((1ull << 48) - 1);
+}
+
 std::uint32_t current_mxcsr() {
     return _mm_getcsr();
 }
@@ -106,12 +110,15 @@ std::uint32_t session::fill_work(ring_entry& entry, const work_request& request)
     case entry_kind::range:
     case entry_kind::serial: {
         const partition cut = cut_launch(request.items, lanes());
-        entry.range.function = reinterpret_cast<std::uint64_t>(request.function);
+        entry.range.function = code_address(reinterpret_cast<const void*>(request.function));
+        entry.range.named = code_address(request.named != nullptr
+                                             ? request.named
+                                             : reinterpret_cast<const void*>(request.function));
         entry.range.closure = reinterpret_cast<std::uint64_t>(request.closure);
         entry.range.items = request.items;
         entry.range.piece_items = cut.items;
-        entry.range.mxcsr = current_mxcsr();
-        entry.range.x87_control = current_x87_control();
+        entry.range.mxcsr = current_mxcsr() & 0xffff;
+        entry.range.x87_control = current_x87_control() & 0xffff;
         return cut.pieces;
     }
     case entry_kind::prefetch:

@@ -89,6 +89,7 @@ struct gate_task {
 struct work_request {
     entry_kind kind = entry_kind::range;
     hmmRangeFunction_t function = nullptr;
+    const void* named = nullptr; ///< the function that messages name, if not `function`
     void* closure = nullptr;
     hmmDestroyFunction_t destroy = nullptr;
     std::uint64_t items = 0;

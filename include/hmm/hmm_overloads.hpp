@@ -23,7 +23,7 @@ inline thread_local hmmDim3 blockIdx{0, 0, 0};
 inline thread_local hmmDim3 blockDim{0, 0, 0};
 inline thread_local hmmDim3 gridDim{0, 0, 0};
 
-/// A kernel and a copy of its arguments. hmmLaunchFunction() copies this object
+/// A kernel and a copy of its arguments. hmmLaunchWrapper() copies this object
 /// to the device.
 template <class... Parameters>
 class kernel_call {
@@ -112,8 +112,8 @@ hmmError_t hmmLaunchKernel(void (*function)(Parameters...), hmmDim3 gridDim, hmm
         return hmmLaunchFunction(&call::run, gridDim, blockDim, nullptr, sizeof(call), sharedMem,
                                  stream);
     const call copied(function, args);
-    return hmmLaunchFunction(&call::run, gridDim, blockDim, &copied, sizeof(copied), sharedMem,
-                             stream);
+    return hmmLaunchWrapper(&call::run, reinterpret_cast<const void*>(function), gridDim, blockDim,
+                            &copied, sizeof(copied), sharedMem, stream);
 }
 
 /*

@@ -168,6 +168,15 @@ HMM_API void* hmmClosureAllocate(size_t bytes);
 HMM_API void hmmClosureFree(void* closure);
 
 /*
+ * For wrappers of kernels, as hmmLaunchKernel() has one: the same as
+ * hmmLaunchFunction(wrapper, ...), but messages name @kernel, the function that
+ * the wrapper calls. With @kernel NULL they name the wrapper.
+ */
+HMM_API hmmError_t hmmLaunchWrapper(hmmKernel_t wrapper, const void* kernel, hmmDim3 gridDim,
+                                    hmmDim3 blockDim, const void* args, size_t argsBytes,
+                                    size_t sharedMem, hmmStream_t stream);
+
+/*
  * For wrappers of kernels in C++, as hmm::launch() and hmmLaunchKernel() have
  * them: ends the launch with hmmErrorAssert and an exception, which the program
  * gets with the error (hmmGetLastErrorException). @exception points to a

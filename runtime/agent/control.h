@@ -96,13 +96,15 @@ enum class entry_kind : std::uint32_t {
     gate,   ///< a marker that completes when the application opens it
 };
 
+/// Addresses of functions have 47 bits. Both control registers have 16.
 struct range_work {
-    std::uint64_t function; ///< void (*)(void *closure, u64 begin, u64 end)
+    std::uint64_t function : 48; ///< void (*)(void *closure, u64 begin, u64 end)
+    std::uint64_t mxcsr : 16;
+    std::uint64_t named : 48; ///< the function that messages name
+    std::uint64_t x87_control : 16;
     std::uint64_t closure;
     std::uint64_t items;
     std::uint64_t piece_items;
-    std::uint32_t mxcsr;
-    std::uint32_t x87_control;
 };
 
 struct prefetch_work {

@@ -22,8 +22,8 @@ void run_range(lane& self, const range_work& work, std::uint32_t index) {
 
     self.first_item = begin;
     self.item_count = end - begin;
-    self.function = work.function;
-    self.shared->function.store(work.function, std::memory_order_relaxed);
+    self.function = work.named;
+    self.shared->function.store(work.named, std::memory_order_relaxed);
     self.shared->first_item.store(begin, std::memory_order_relaxed);
     self.shared->item_count.store(end - begin, std::memory_order_relaxed);
     self.shared->started.store(__builtin_ia32_rdtsc(), std::memory_order_relaxed);

@@ -97,9 +97,9 @@ void run_range(cpu_lane_set& set, cpu_lane& self, const range_work& work, std::u
     const std::uint64_t left = work.items - begin;
     self.position.first_item = begin;
     self.position.item_count = work.piece_items < left ? work.piece_items : left;
-    self.position.function = work.function;
+    self.position.function = work.named;
     lane_control& lane = *self.position.shared;
-    lane.function.store(work.function, std::memory_order_relaxed);
+    lane.function.store(work.named, std::memory_order_relaxed);
     lane.first_item.store(begin, std::memory_order_relaxed);
     lane.item_count.store(self.position.item_count, std::memory_order_relaxed);
     lane.started.store(__builtin_ia32_rdtsc(), std::memory_order_relaxed);

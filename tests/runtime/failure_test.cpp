@@ -238,6 +238,27 @@ TEST_F(Report, OfAnExceptionHasItsTypeAndText) {
     expect_usable();
 }
 
+void grid_kernel_that_throws(const hmmThreadIndex* /*index*/, void* /*args*/) {
+    throw std::logic_error("in a grid");
+}
+
+void kernel_with_arguments_that_throws(int /*unused*/) {
+    throw std::logic_error("in a grid");
+}
+
+TEST_F(Report, NamesTheKernelAndNotTheFunctionThatCallsIt) {
+    const errors written;
+    ASSERT_EQ(hmmLaunchFunction(grid_kernel_that_throws, 1, 1, nullptr, 0, 0, nullptr), hmmSuccess);
+    EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorAssert);
+    EXPECT_CONTAINS(written.text(), "::grid_kernel_that_throws(hmmThreadIndex const*, void*)\n");
+    hmm::reset();
+    int value = 0;
+    void* arguments[] = {&value};
+    ASSERT_EQ(hmmLaunchKernel(kernel_with_arguments_that_throws, 1, 1, arguments), hmmSuccess);
+    EXPECT_EQ(hmmDeviceSynchronize(), hmmErrorAssert);
+    EXPECT_CONTAINS(written.text(), "::kernel_with_arguments_that_throws(int)\n");
+}
+
 TEST_F(Report, AnExceptionReleasesWhatTheKernelHeld) {
     std::mutex lock;
     EXPECT_TRUE(error_on_device([&] {

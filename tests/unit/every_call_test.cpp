@@ -107,6 +107,10 @@ constexpr call calls[] = {
      [](const subject& of) {
          return hmmLaunchFunction(no_thread, 1, 1, nullptr, 0, 0, of.stream);
      }},
+    {"hmmLaunchWrapper", takes_stream | uses_device,
+     [](const subject& of) {
+         return hmmLaunchWrapper(no_thread, nullptr, 1, 1, nullptr, 0, 0, of.stream);
+     }},
     {"hmmLaunchRange", takes_stream | uses_device,
      [](const subject& of) { return hmmLaunchRange(no_items, nullptr, 1, nullptr, of.stream); }},
     {"hmmSetStrict", keeps_no_device, [](const subject&) { return hmmSetStrict(0); }},
