@@ -2,13 +2,18 @@
 #include "lane_thread.hpp"
 
 #include "agent/control.h"
+#include "failure.hpp"
+#include "message.hpp"
+#include "settings.hpp"
+#include "sys/syscalls.hpp"
 
 #include <pthread.h>
 
 namespace hmmrt {
 namespace {
 
-constexpr std::size_t smallest_stack = 1 << 20;
+/// Programs may set tiny stacks for threads of their own.
+constexpr std::size_t smallest_default = 1 << 20;
 
 thread_local bool on_lane = false;
 
@@ -21,8 +26,17 @@ std::size_t lane_stack_bytes() {
         pthread_attr_getstacksize(&attributes, &bytes);
         pthread_attr_destroy(&attributes);
     }
-    if (bytes < smallest_stack) bytes = smallest_stack;
-    return (bytes + page_size - 1) & ~(page_size - 1);
+    if (bytes < smallest_default) bytes = smallest_default;
+    return choose_stack_bytes(sys::environment("HMMRT_STACK_SIZE"),
+                              (bytes + page_size - 1) & ~(page_size - 1));
+}
+
+std::string describe_start_error(std::size_t stack_bytes, int error) {
+    message operation;
+    operation.add("thread of a lane with a stack of ");
+    operation.add_size(stack_bytes);
+    operation.add(" (HMMRT_STACK_SIZE)");
+    return describe_errno(operation.text(), error);
 }
 
 bool calling_thread_is_lane() {

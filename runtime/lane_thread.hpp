@@ -5,11 +5,16 @@
 
 #include <csignal>
 #include <cstddef>
+#include <string>
 
 namespace hmmrt {
 
-/// Size of the stack that lanes run on.
+/// Size of the stack that lanes run on: HMMRT_STACK_SIZE, or that of the
+/// program's threads; throws failure.
 std::size_t lane_stack_bytes();
+/// What to say if a lane with a stack of this size cannot be started; @error may
+/// be positive or negative.
+std::string describe_start_error(std::size_t stack_bytes, int error);
 
 /// True if the caller is a kernel that calls the runtime; detected by
 /// thread-local storage.

@@ -5,6 +5,7 @@
 
 #include <cstdarg>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 
 namespace hmmrt {
@@ -19,6 +20,13 @@ class message {
         va_end(arguments);
         if (length > 0) used_ += static_cast<std::size_t>(length);
         if (used_ > sizeof(text_) - 1) used_ = sizeof(text_) - 1;
+    }
+    /// "8 MiB", or in KiB if the size is not a multiple of that.
+    void add_size(std::uint64_t bytes) {
+        constexpr std::uint64_t kibibyte = 1 << 10, mebibyte = 1 << 20;
+        const bool whole = bytes % mebibyte == 0;
+        add("%llu %s", static_cast<unsigned long long>(bytes / (whole ? mebibyte : kibibyte)),
+            whole ? "MiB" : "KiB");
     }
     const char* text() const { return text_; }
     std::size_t size() const { return used_; }

@@ -108,7 +108,7 @@ void parked_thread::allocate_stack() {
     }
     if (result < 0)
         throw failure(hmmErrorMemoryAllocation,
-                      describe_errno("stack of a lane", static_cast<int>(result)));
+                      describe_start_error(stack_bytes, static_cast<int>(result)));
 }
 
 void parked_thread::start() {
@@ -128,7 +128,7 @@ void parked_thread::start() {
     pthread_sigmask(SIG_SETMASK, &old, nullptr);
     pthread_attr_destroy(&attributes);
     if (error != 0)
-        throw failure(hmmErrorMemoryAllocation, describe_errno("thread of a lane", error));
+        throw failure(hmmErrorMemoryAllocation, describe_start_error(stack_end_ - stack, error));
 
     char name[16];
     std::snprintf(name, sizeof(name), "hmmrt-lane%u", index_);

@@ -47,11 +47,12 @@ const char* reason_text(int error_number) {
 }
 
 void describe_signal(message& out, const fault_block& fault) {
-    constexpr std::uint64_t mebibyte = 1 << 20;
     if (fault.signal != SIGSEGV && fault.signal != SIGBUS) return add_signal(out, fault.signal);
-    if (overflows_stack(fault))
-        out.add("stack overflow of lane %u (%llu MiB), ", fault.lane,
-                static_cast<unsigned long long>(fault.stack_bytes / mebibyte));
+    if (overflows_stack(fault)) {
+        out.add("stack overflow of lane %u (", fault.lane);
+        out.add_size(fault.stack_bytes);
+        out.add("), ");
+    }
     if (fault.access == 0) {
         add_signal(out, fault.signal);
         return out.add(", not a page fault (an address no pointer can have, or "

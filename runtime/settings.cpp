@@ -30,6 +30,21 @@ std::uint32_t count_of(const char* variable, const char* text, std::uint32_t mos
     return count;
 }
 
+/// Bytes, or a number with one of the letters K, M, G and T. 0 if @text is not
+/// such a size, or not a multiple of the page size.
+std::uint64_t size_of(const char* text) {
+    constexpr const char* letters = "KMGT";
+    std::uint64_t number = 0;
+    const char* const end = text + std::strlen(text);
+    const auto [rest, error] = std::from_chars(text, end, number);
+    const char* const letter = rest + 1 == end ? std::strchr(letters, *rest) : nullptr;
+    const int shift = letter != nullptr ? static_cast<int>(10 * (letter - letters + 1)) : 0;
+    const bool whole = error == std::errc() && (rest == end || letter != nullptr);
+    if (!whole || number > user_space_end >> shift) return 0;
+    const std::uint64_t bytes = number << shift;
+    return bytes % page_size == 0 ? bytes : 0;
+}
+
 } // namespace
 
 std::uint32_t choose_lane_count(const char* text, int cpus) {
@@ -50,19 +65,20 @@ std::uint32_t choose_device_count(const char* text) {
 }
 
 std::uint64_t choose_device_memory(const char* text, std::uint64_t standard) {
-    constexpr const char* variable = "HMMRT_DEVICE_MEMORY";
-    constexpr const char* letters = "KMGT";
     if (!is_set(text)) return standard;
-    std::uint64_t bytes = 0;
-    const char* const end = text + std::strlen(text);
-    const auto [rest, error] = std::from_chars(text, end, bytes);
-    const char* const letter = rest + 1 == end ? std::strchr(letters, *rest) : nullptr;
-    const int shift = letter != nullptr ? static_cast<int>(10 * (letter - letters + 1)) : 0;
-    const bool whole = error == std::errc() && (rest == end || letter != nullptr);
-    if (!whole || bytes == 0 || bytes > user_space_end >> shift ||
-        (bytes << shift) % page_size != 0)
-        throw_setting(variable, text, "not a size like 256M that is a multiple of 4K");
-    return bytes << shift;
+    const std::uint64_t bytes = size_of(text);
+    if (bytes == 0)
+        throw_setting("HMMRT_DEVICE_MEMORY", text, "not a size like 256M that is a multiple of 4K");
+    return bytes;
+}
+
+std::size_t choose_stack_bytes(const char* text, std::size_t standard) {
+    if (!is_set(text)) return standard;
+    const std::uint64_t bytes = size_of(text);
+    if (bytes < smallest_stack_bytes)
+        throw_setting("HMMRT_STACK_SIZE", text,
+                      "not a size like 64M of at least 256K that is a multiple of 4K");
+    return bytes;
 }
 
 bool choose_strict(const char* text, int seccomp_mode) {

@@ -2,6 +2,7 @@
 // Settings from the environment.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -29,6 +30,13 @@ std::uint32_t choose_device_count(const char* text);
 /// with one of the letters K, M, G and T; @standard if not set. A multiple of
 /// the page size. Throws failure.
 std::uint64_t choose_device_memory(const char* text, std::uint64_t standard);
+
+/// HMMRT_STACK_SIZE=@text: size of the stack of a lane, as above, but at least
+/// smallest_stack_bytes; @standard if not set. Throws failure.
+std::size_t choose_stack_bytes(const char* text, std::size_t standard);
+
+/// The runtime itself and the TLS of the program use a part of a lane's stack.
+inline constexpr std::size_t smallest_stack_bytes = 256 << 10;
 
 /// How a launch is divided: @pieces of @items each; the last may be shorter.
 struct partition {

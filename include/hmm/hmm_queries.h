@@ -54,7 +54,8 @@ HMM_API hmmError_t hmmGetDeviceFlags(unsigned int* flags);
  */
 typedef enum hmmLimit {
     /*
-     * stack size of a lane in bytes; determined by RLIMIT_STACK of the program
+     * stack size of a lane in bytes: HMMRT_STACK_SIZE, else RLIMIT_STACK of
+     * the program
      */
     hmmLimitStackSize = 0,
     hmmLimitPrintfFifoSize = 1,

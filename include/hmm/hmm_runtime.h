@@ -38,7 +38,8 @@
  * says so. HMMRT_DEVICE=cpu chooses it without the line. HMMRT_DEVICE=simulated
  * insists on a device of the modules (hmmErrorNoDevice). Of the cpu device,
  * HMMRT_DEVICES is the number, and HMMRT_DEVICE_MEMORY the size of each one's
- * memory, for example 256M. HMMRT_LANES is the number of lanes of any device.
+ * memory, for example 256M. HMMRT_LANES is the number of lanes of any device,
+ * and HMMRT_STACK_SIZE the size of the stack of each.
  * Memory of the cpu device is that of the program: no page moves, each page is
  * on the host, and a prefetch finds its pages there. Advice, last prefetches,
  * knobs, quotas and peer access are remembered and reported.

@@ -304,10 +304,11 @@ control& cpu_lanes::shared() {
 
 void cpu_lanes::start_lane(std::uint32_t index) {
     cpu_lane& lane = set_->lanes[index];
+    const std::size_t stack_bytes = lane_stack_bytes();
     auto start = std::make_unique<lane_start>(lane_start{set_, index});
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, lane_stack_bytes());
+    pthread_attr_setstacksize(&attributes, stack_bytes);
     pthread_attr_setguardsize(&attributes, guard_bytes);
     sigset_t blocked, old;
     sigfillset(&blocked);
@@ -321,7 +322,7 @@ void cpu_lanes::start_lane(std::uint32_t index) {
     pthread_sigmask(SIG_SETMASK, &old, nullptr);
     pthread_attr_destroy(&attributes);
     if (error != 0)
-        throw failure(hmmErrorMemoryAllocation, describe_errno("thread of a lane", error));
+        throw failure(hmmErrorMemoryAllocation, describe_start_error(stack_bytes, error));
     static_cast<void>(start.release());
     char name[16];
     std::snprintf(name, sizeof(name), "hmmrt-lane%u", index);

@@ -446,6 +446,29 @@ void never_end() {
     std::exit(hmm::synchronize(std::nothrow) == hmmErrorLaunchTimeout ? 0 : 1);
 }
 
+/// 10 MiB are deeper than the usual stack of 8 MiB.
+void recurse_deeply() {
+    hmm::launch(1, [](std::size_t) { recurse(10 << 8); });
+    std::exit(hmm::synchronize(std::nothrow) == hmmSuccess ? 0 : 1);
+}
+
+TEST(Program, WithALargeStackRecursesDeeply) {
+    const outcome seen = run_program("recurse_deeply", "HMMRT_STACK_SIZE=12M");
+    EXPECT_TRUE(seen.exited_with(0)) << seen.status << seen.errors;
+}
+
+TEST(Program, WithASmallStackIsToldItsSize) {
+    NEEDS_FAILURES();
+    const outcome usual = run_program("recurse_deeply", "HMMRT_STACK_SIZE=8M");
+    EXPECT_TRUE(usual.exited_with(1)) << usual.status;
+    EXPECT_CONTAINS(usual.errors, "stack overflow of lane ");
+    EXPECT_CONTAINS(usual.errors, " (8 MiB), ");
+    const outcome small = run_program("recurse_deeply", "HMMRT_STACK_SIZE=512K");
+    EXPECT_TRUE(small.exited_with(1)) << small.status;
+    EXPECT_CONTAINS(small.errors, "stack overflow of lane ");
+    EXPECT_CONTAINS(small.errors, " (512 KiB), ");
+}
+
 void fail_quietly() {
     hmm::launch(1, [](std::size_t) { std::abort(); });
     std::exit(hmm::synchronize(std::nothrow) == hmmErrorAssert ? 0 : 1);
@@ -459,6 +482,7 @@ int run_part(const std::string& name) {
         {"fail_and_throw", fail_and_throw}, {"fail_and_leave", fail_and_leave},
         {"fail_and_look", fail_and_look},   {"fail_quietly", fail_quietly},
         {"never_end", never_end},           {"print", print},
+        {"recurse_deeply", recurse_deeply},
     };
     for (const auto& part : parts)
         if (name == part.name) {

@@ -57,6 +57,12 @@ TEST_F(Queries, LimitsAreWhatTheyAre) {
     EXPECT_GE(value, 1u << 20);
     EXPECT_EQ(hmmDeviceSetLimit(hmmLimitStackSize, value), hmmSuccess);
     EXPECT_EQ(hmmDeviceSetLimit(hmmLimitStackSize, value + 1), hmmErrorInvalidValue);
+    kernel.environment["HMMRT_STACK_SIZE"] = "512K";
+    ASSERT_EQ(hmmDeviceGetLimit(&value, hmmLimitStackSize), hmmSuccess);
+    EXPECT_EQ(value, 512u << 10);
+    kernel.environment["HMMRT_STACK_SIZE"] = "much";
+    EXPECT_EQ(hmmDeviceGetLimit(&value, hmmLimitStackSize), hmmErrorInitializationError);
+    kernel.environment.clear();
     ASSERT_EQ(hmmDeviceGetLimit(&value, hmmLimitMallocHeapSize), hmmSuccess);
     EXPECT_EQ(value, SIZE_MAX);
     for (int limit = hmmLimitPrintfFifoSize; limit <= hmmLimitPersistingL2CacheSize; limit++) {

@@ -63,6 +63,8 @@ TEST(Report, SaysThatAStackOverflowed) {
                   std::string::npos)
             << distance;
     }
+    fault.stack_bytes = 1536 << 10;
+    EXPECT_NE(describe(fault, 0).find("stack overflow of lane 3 (1536 KiB), "), std::string::npos);
     fault.address = fault.stack_low - (64 << 10) - 1;
     EXPECT_FALSE(overflows_stack(fault));
     fault.stack_pointer = fault.stack_low - (1 << 20); // a large frame

@@ -73,6 +73,25 @@ TEST(Settings, SizesHaveALetterAndAreWholePages) {
         EXPECT_THROW(choose_device_memory(wrong, 7), failure) << wrong;
 }
 
+TEST(Settings, StacksHaveASizeThatIsLargeEnough) {
+    EXPECT_EQ(choose_stack_bytes(nullptr, 7), 7u);
+    EXPECT_EQ(choose_stack_bytes("", 7), 7u);
+    EXPECT_EQ(choose_stack_bytes("256K", 7), 256u << 10);
+    EXPECT_EQ(choose_stack_bytes("1052672", 7), 1052672u);
+    EXPECT_EQ(choose_stack_bytes("64M", 7), 64u << 20);
+    EXPECT_EQ(choose_stack_bytes("1G", 7), 1u << 30);
+    for (const char* wrong : {"0", "64", "252K", "1000001", "64m", "M", "-64M", "64MB", "1000000T"})
+        EXPECT_THROW(choose_stack_bytes(wrong, 7), failure) << wrong;
+    try {
+        choose_stack_bytes("8k", 7);
+        FAIL() << "a wrong size is accepted";
+    } catch (const failure& error) {
+        EXPECT_STREQ(error.what(),
+                     "HMMRT_STACK_SIZE=8k: not a size like 64M of at least 256K that is a "
+                     "multiple of 4K");
+    }
+}
+
 TEST(Settings, DevicesAreAtLeastOneAndAtMostWhatThereCanBe) {
     EXPECT_EQ(choose_device_count(nullptr), 1u);
     EXPECT_EQ(choose_device_count("16"), 16u);
