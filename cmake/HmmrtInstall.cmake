@@ -6,6 +6,18 @@ include(CMakePackageConfigHelpers)
 install(TARGETS hmmrt-shared hmmrt-static EXPORT hmmrtTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# Of debug information only: reports of failures name functions by the symbol table.
+if(HMMRT_STRIP)
+  install(CODE "
+    foreach(file $<TARGET_FILE_NAME:hmmrt-shared> $<TARGET_FILE_NAME:hmmrt-static>)
+      execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-debug
+        \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/\${file}\"
+        RESULT_VARIABLE failed)
+      if(failed)
+        message(FATAL_ERROR \"cannot remove the debug information of \${file}\")
+      endif()
+    endforeach()")
+endif()
 install(DIRECTORY include/hmm DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES include/uapi/linux/hmmrt.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/linux)
 
