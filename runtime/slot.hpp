@@ -14,14 +14,16 @@
 
 namespace hmmrt {
 
-inline constexpr std::uint32_t slot_candidates = 192;
+inline constexpr std::uint32_t slot_candidates = 256;
 
-/// Candidate address @index; the best is the first.
+/// Candidate address @index; the best is the first. Under TSan only the last
+/// are free: it keeps everything for itself that is not memory of programs.
 constexpr std::uint64_t slot_candidate(std::uint32_t index) {
-    constexpr std::uint64_t bases[] = {0x2a0000000000, 0x480000000000, 0x680000000000};
+    constexpr std::uint64_t bases[] = {0x2a0000000000, 0x480000000000, 0x680000000000,
+                                       0x7e9000000000};
     constexpr std::uint64_t step = 1u << 30;
-    constexpr std::uint32_t each = slot_candidates / 3;
-    return bases[index / each % 3] + index % each * step;
+    constexpr std::uint32_t each = slot_candidates / 4;
+    return bases[index / each % 4] + index % each * step;
 }
 
 /// Reserves a free slot; throws failure if no candidate is free.

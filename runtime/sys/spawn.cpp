@@ -44,6 +44,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/// clone() by its other name in glibc. TSan takes clone() for fork(), and its
+/// state, which these children share, would be that of a forked child.
+extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...);
+
 namespace hmmrt::sys {
 namespace {
 
@@ -125,7 +129,7 @@ int run_agent(void* argument) {
 int run_middle(void* argument) {
     auto& request = *static_cast<start_request*>(argument);
     raw_syscall(SYS_setsid);
-    if (::clone(run_agent, request.inner_stack_top, CLONE_VM | CLONE_VFORK | CLONE_PIDFD, &request,
+    if (__clone(run_agent, request.inner_stack_top, CLONE_VM | CLONE_VFORK | CLONE_PIDFD, &request,
                 &request.pidfd) < 0)
         request.error = -EAGAIN; // errno belongs to the waiting thread
     for (;;)
@@ -223,7 +227,7 @@ int start_agent(const agent_files& files) {
     {
         const all_signals_blocked blocked;
         const not_a_subreaper reparent;
-        middle = ::clone(run_middle, outer_top, CLONE_VM | CLONE_VFORK | CLONE_FILES, &request);
+        middle = __clone(run_middle, outer_top, CLONE_VM | CLONE_VFORK | CLONE_FILES, &request);
         if (middle < 0) request.error = -errno;
         while (middle > 0 && ::waitpid(middle, nullptr, __WALL) < 0 && errno == EINTR)
             continue;

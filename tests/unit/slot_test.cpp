@@ -30,6 +30,15 @@ TEST(Slot, CandidatesAvoidSanitizers) {
                 << std::hex << slot_candidate(i);
 }
 
+TEST(Slot, SomeCandidatesAreMemoryOfProgramsUnderTsan) {
+    // The rest of the address space is kept by TSan, or by its heap.
+    constexpr std::uint64_t begin = 0x7e8000000000, end = 0x7f0000000000;
+    std::uint32_t found = 0;
+    for (std::uint32_t i = 0; i < slot_candidates; i++)
+        if (slot_candidate(i) >= begin && slot_candidate(i) + slot_size <= end) found++;
+    EXPECT_GE(found, 16u) << "one for each device";
+}
+
 TEST(Slot, CandidatesDoNotOverlap) {
     for (std::uint32_t i = 1; i < slot_candidates; i++)
         EXPECT_GE(slot_candidate(i), slot_candidate(i - 1) + slot_size);
