@@ -14,10 +14,10 @@
 namespace hmmrt {
 namespace {
 
-/// On a lane, the call ends the launch.
+/// On a lane, the call ends the launch. The status is not that of a sanitizer.
 void end_launch_at_exit() {
     leave_by_exit();
-    if (calling_thread_is_lane()) raw_syscall(SYS_exit_group, 1);
+    if (calling_thread_is_lane()) raw_syscall(SYS_exit_group, 0);
 }
 
 struct lane_guard {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What lanes run and for how long; for messages, and to limit launches.
 #include "agent/ring.h"
+#include "sanitizer.hpp"
 #include "session.hpp"
 
 namespace hmmrt {
@@ -68,6 +69,7 @@ void session::fail_for_time(const ring_entry& entry, std::uint64_t milliseconds)
 }
 
 void session::limit_launches(std::uint64_t milliseconds) {
+    if (sanitizer_reports()) return; // the launch is over, and the report is not cut
     const std::uint64_t now = sys::monotonic_milliseconds();
     for (std::uint32_t left = used_.load(); left != 0; left &= left - 1) {
         const auto number = static_cast<std::uint32_t>(__builtin_ctz(left));

@@ -3,6 +3,8 @@
 
 #include "agent/ring.h"
 #include "kernel_exception.hpp"
+#include "message.hpp"
+#include "sanitizer.hpp"
 #include "settings.hpp"
 #include "tsan_order.hpp"
 
@@ -37,6 +39,7 @@ std::uint32_t current_x87_control() {
 session::session(std::unique_ptr<executor> lanes, const session_options& options)
     : executor_(std::move(lanes)),
       ctl_(&executor_->shared()),
+      device_(options.device),
       quiet_(options.quiet),
       first_ticks_(__builtin_ia32_rdtsc()),
       first_milliseconds_(sys::monotonic_milliseconds()) {
@@ -339,9 +342,23 @@ void session::keep_fault() {
     const bool recorded = ctl_->sticky.load() >= static_cast<std::uint32_t>(sticky_state::walking);
     if (has_fault_.load()) return;
     if (recorded) fault_ = ctl_->fault;
+    end_for_sanitizer();
     if (fault_.cause == fault_cause::exception && fault_.lane < max_lanes)
         exception_ = take_kernel_exception(ctl_->lanes[fault_.lane].fs_base, exception_text_);
     has_fault_.store(true);
+}
+
+/// Ends the program if the fault is that a sanitizer wants to end it.
+void session::end_for_sanitizer() const {
+    const int status = status_of_sanitizer(fault_);
+    if (status == 0) return;
+    message text;
+    text.add("hmmrt: device %d, lane %u, items %llu to %llu: a sanitizer has found an error; the "
+             "program ends with status %d\n",
+             device_, fault_.lane, static_cast<unsigned long long>(fault_.first_item),
+             static_cast<unsigned long long>(fault_.first_item + fault_.item_count - 1), status);
+    if (!quiet_) sys::write_error(text.text(), text.size());
+    sys::end_process(status);
 }
 
 std::exception_ptr session::exception() {

@@ -222,6 +222,7 @@ class session : public std::enable_shared_from_this<session> {
 
     void await_record();
     void keep_fault();
+    void end_for_sanitizer() const;
     bool wait(std::uint32_t queue, std::uint64_t position, const session* waiting, bool tell);
     void fail_for_time(const ring_entry& entry, std::uint64_t milliseconds);
     work_queue& shared(std::uint32_t queue) const { return ctl_->queues[queue]; }
@@ -249,6 +250,7 @@ class session : public std::enable_shared_from_this<session> {
     std::atomic<bool> lost_{false};
     std::atomic<bool> stopping_{false}; ///< stop() ends the lanes: they are not lost
     std::atomic<bool> seen_{false};
+    const int device_;
     const bool quiet_;
     std::optional<failure_watch> watch_; ///< set when the agent has started
     bool stopped_ = false;

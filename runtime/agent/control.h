@@ -248,6 +248,7 @@ struct fault_block {
     std::uint32_t access;
     std::int32_t error_number;
     std::int32_t system_call;
+    std::int32_t exit_status; ///< that device code gave to exit_group
     std::uint64_t address;
     std::uint64_t instruction;
     std::uint64_t first_item;

@@ -230,6 +230,10 @@ int signal_thread(int tid, int signal) {
                                         static_cast<std::uint64_t>(signal)));
 }
 
+void end_process(int status) {
+    ::_exit(status);
+}
+
 const char* environment(const char* name) {
     return ::secure_getenv(name);
 }

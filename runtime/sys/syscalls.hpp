@@ -75,6 +75,9 @@ void reap_process(int pidfd);
 /// Sends @signal to a thread of this process.
 int signal_thread(int tid, int signal);
 
+/// Ends this process, without what exit() does.
+void end_process(int status);
+
 /// Reads an environment variable; NULL if it is not set or the program runs
 /// with elevated privileges.
 const char* environment(const char* name);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "report.hpp"
 
+#include "sanitizer.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -10,6 +12,12 @@
 using namespace hmmrt;
 
 namespace {
+
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool has_sanitizer = true;
+#else
+constexpr bool has_sanitizer = false;
+#endif
 
 fault_block memory_fault() {
     fault_block fault = {};
@@ -79,6 +87,17 @@ TEST(Report, NamesTheRefusedCall) {
     fault.system_call = SYS_exit_group;
     EXPECT_EQ(error_of(fault), hmmErrorSystemCall);
     EXPECT_NE(describe(fault, 0).find("system call exit_group "), std::string::npos);
+}
+
+TEST(Report, AnExitUnderASanitizerIsOneOfTheProgram) {
+    fault_block fault = memory_fault();
+    fault.exit_status = 7;
+    EXPECT_EQ(status_of_sanitizer(fault), 0) << "the fault is another one";
+    fault.cause = fault_cause::system_call;
+    fault.system_call = SYS_exit_group;
+    EXPECT_EQ(status_of_sanitizer(fault), has_sanitizer ? 7 : 0);
+    fault.exit_status = 0;
+    EXPECT_EQ(status_of_sanitizer(fault), 0) << "exit(), which ends the launch";
 }
 
 TEST(Report, CallsWithoutANameAreNumbered) {

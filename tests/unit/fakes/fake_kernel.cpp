@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -428,6 +429,10 @@ const char* environment(const char* name) {
 
 int usable_cpus() {
     return kernel.cpus;
+}
+
+void end_process(int status) {
+    std::_Exit(status);
 }
 
 std::uint64_t physical_memory() {
