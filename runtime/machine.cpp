@@ -3,6 +3,7 @@
 
 #include "cpu/cpu_machine.hpp"
 #include "driver/driver_machine.hpp"
+#include "failure.hpp"
 #include "settings.hpp"
 
 #include <string_view>
@@ -17,13 +18,22 @@ std::unique_ptr<machine> make_cpu_machine() {
     return std::make_unique<cpu_machine>(devices, bytes);
 }
 
+/// valgrind cannot run the agent, which is not a thread of the program.
+void require_no_valgrind() {
+    if (sys::under_valgrind())
+        throw failure(hmmErrorInitializationError,
+                      "valgrind does not see the code of a simulated device; set HMMRT_DEVICE=cpu");
+}
+
 } // namespace
 
 std::unique_ptr<machine> choose_machine() {
     const machine_choice wanted = choose_kind(sys::environment("HMMRT_DEVICE"));
     if (wanted == machine_choice::cpu) return make_cpu_machine();
-    if (wanted == machine_choice::simulated || driver_is_loaded())
+    if (wanted == machine_choice::simulated || driver_is_loaded()) {
+        require_no_valgrind();
         return std::make_unique<driver_machine>();
+    }
     auto made = make_cpu_machine();
     constexpr std::string_view told =
         "hmmrt: no modules are loaded (/dev/hmmrt); device code runs on threads of this process "

@@ -82,6 +82,8 @@ void end_process(int status);
 /// with elevated privileges.
 const char* environment(const char* name);
 int usable_cpus();
+/// True if valgrind runs the program.
+bool under_valgrind();
 /// Size of the memory of this machine, in bytes.
 std::uint64_t physical_memory();
 /// The NUMA node of the calling thread's CPU.

@@ -163,4 +163,21 @@ TEST(MachineChoice, FollowsTheVariableElseWhatThereIs) {
     fakes::kernel.manager_open_error = 0;
 }
 
+TEST(MachineChoice, ValgrindGetsTheCpuDeviceOrAMessage) {
+    fakes::kernel.valgrind = true;
+    for (const char* wanted : {"", "simulated"}) {
+        fakes::kernel.environment["HMMRT_DEVICE"] = wanted;
+        try {
+            choose_machine();
+            ADD_FAILURE() << "the modules are loaded: " << wanted;
+        } catch (const failure& error) {
+            EXPECT_NE(std::string(error.what()).find("set HMMRT_DEVICE=cpu"), std::string::npos);
+        }
+    }
+    fakes::kernel.environment["HMMRT_DEVICE"] = "cpu";
+    EXPECT_TRUE(choose_machine()->shares_page_tables());
+    fakes::kernel.environment.clear();
+    fakes::kernel.valgrind = false;
+}
+
 } // namespace

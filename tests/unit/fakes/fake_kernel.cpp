@@ -431,6 +431,10 @@ int usable_cpus() {
     return kernel.cpus;
 }
 
+bool under_valgrind() {
+    return kernel.valgrind;
+}
+
 void end_process(int status) {
     std::_Exit(status);
 }

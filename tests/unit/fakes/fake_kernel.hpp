@@ -58,6 +58,7 @@ class fake_kernel {
     agent_behaviour agent = agent_behaviour::runs;
     std::map<std::string, std::string> environment;
     int cpus = 2;
+    bool valgrind = false;
     int seccomp_mode = 0;
 
     // Read by tests.
