@@ -90,7 +90,7 @@ check_sparse() {
 	for folder in "$copy" "$copy/tests/canary"; do
 		[[ -e $folder/Kbuild ]] || continue
 		find "$folder" -name '*.o' -delete
-		make -C "$KERNEL_BUILD" M="$folder" W=1 C=1 CHECK=sparse -j"$(nproc)" modules >>"$log" 2>&1 ||
+		make -C "$KERNEL_BUILD" M="$folder" HMMRT_TEST_MODULES=y W=1 C=1 CHECK=sparse -j"$(nproc)" modules >>"$log" 2>&1 ||
 			echo "the modules do not build; see $log"
 	done
 	grep -E '(warning|error):|^WARNING:|^ERROR:' "$log" | sed "s|$copy/||g"

@@ -19,9 +19,9 @@ sync_module_sources() {
 		Kbuild include kmod tests/canary "$1/")
 }
 
-# make_modules KERNEL_BUILD DIR: makes hmmrt's modules, then the module of the canary tests.
+# make_modules KERNEL_BUILD DIR: makes hmmrt's modules, with those for tests, then the module of the canary tests.
 make_modules() {
-	make -C "$1" M="$2" W=1 -j"$JOBS" modules &&
+	make -C "$1" M="$2" HMMRT_TEST_MODULES=y W=1 -j"$JOBS" modules &&
 		make -C "$1" M="$2/tests/canary" W=1 modules
 }
 
