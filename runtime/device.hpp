@@ -25,6 +25,8 @@ class device : public in_own_memory {
 
     /// Starts the device for this process; throws failure.
     void start();
+    /// NULL if the device is not started.
+    std::shared_ptr<session> running() { return current(); }
     // In the functions below, a NULL stream is the legacy default stream.
 
     /// Queues work. If it throws failure, the caller still owns the closure.

@@ -178,6 +178,8 @@ std::uint64_t session::submit(std::uint32_t queue, const work_request& request) 
         request.records->position = position;
     }
     remember(state, request, position);
+    if (request.kind == entry_kind::range || request.kind == entry_kind::serial)
+        launches_.fetch_add(1, std::memory_order_relaxed);
     state.submitted.store(position);
     if ((used_.load() & 1u << queue) == 0) used_.fetch_or(1u << queue);
     tsan_order::publish(entry);

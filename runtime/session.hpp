@@ -115,6 +115,8 @@ class session : public std::enable_shared_from_this<session> {
     /// Queues work and returns the position after it; 0 if the session has
     /// ended.
     std::uint64_t submit(std::uint32_t queue, const work_request& request);
+    /// Number of kernels, copies and fills that were submitted.
+    std::uint64_t launches() const { return launches_.load(std::memory_order_relaxed); }
     /// The position after all work that was submitted to the queue.
     std::uint64_t submitted(std::uint32_t queue) const;
     bool reached(std::uint32_t queue, std::uint64_t position) const;
@@ -256,6 +258,7 @@ class session : public std::enable_shared_from_this<session> {
     bool stopped_ = false;
 
     std::array<queue_state, queue_count> queues_;
+    std::atomic<std::uint64_t> launches_{0};
     std::atomic<std::uint32_t> used_{0}; ///< mask of queues that ever had work
     std::mutex users_lock_;
     /// number of streams of each queue

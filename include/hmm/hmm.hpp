@@ -20,6 +20,7 @@
 #include <hmm/quota.hpp>
 #include <hmm/registered_memory.hpp>
 #include <hmm/residency.hpp>
+#include <hmm/stats.hpp>
 #include <hmm/stream.hpp>
 #include <hmm/version.hpp>
 

@@ -55,6 +55,7 @@
 #include "hmm_policy.h"
 #include "hmm_properties.h"
 #include "hmm_queries.h"
+#include "hmm_stats.h"
 #include "hmm_types.h"
 
 #include <stddef.h>

@@ -278,6 +278,12 @@ int cpu_machine::control_knob(hmmrt_knob& request) {
     return 0;
 }
 
+/// No page moves and nothing faults.
+int cpu_machine::get_stats(hmmrt_stats& request) {
+    const std::lock_guard lock(lock_);
+    return is_bound(request.device_id) ? 0 : -EINVAL;
+}
+
 int cpu_machine::control_quota(hmmrt_quota& request) {
     if (request.scope != HMMRT_QUOTA_OF_SPACE) return -EOPNOTSUPP;
     if (!exists(request.device_id)) return -ENODEV;

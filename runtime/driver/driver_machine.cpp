@@ -119,6 +119,10 @@ int driver_machine::control_quota(hmmrt_quota& request) {
     return sys::control_quota(space(), request);
 }
 
+int driver_machine::get_stats(hmmrt_stats& request) {
+    return sys::get_stats(space(), request);
+}
+
 void driver_machine::migrate_back(std::uint64_t address, std::size_t bytes) {
     const int space = [&] {
         const std::lock_guard lock(lock_);

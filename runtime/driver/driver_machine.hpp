@@ -30,6 +30,7 @@ class driver_machine final : public machine {
     int control_peer(hmmrt_peer& request) override;
     int control_knob(hmmrt_knob& request) override;
     int control_quota(hmmrt_quota& request) override;
+    int get_stats(hmmrt_stats& request) override;
 
     void migrate_back(std::uint64_t address, std::size_t bytes) override;
     int place(std::uint64_t address, std::size_t bytes, std::uint32_t device_id) override;

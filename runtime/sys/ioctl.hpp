@@ -74,6 +74,10 @@ inline int control_quota(int file, hmmrt_quota& request) {
     return call_driver(file, HMMRT_IOC_QUOTA, request);
 }
 
+inline int get_stats(int space, hmmrt_stats& request) {
+    return call_driver(space, HMMRT_IOC_STATS, request);
+}
+
 /// Adds the counts of @part to those of @all.
 inline void add_prefetched(hmmrt_prefetch& all, const hmmrt_prefetch& part) {
     all.out_pages_moved += part.out_pages_moved;

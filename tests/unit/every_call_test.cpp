@@ -395,6 +395,11 @@ constexpr call calls[] = {
          hmmQuota quota;
          return hmmQuotaGet(&quota, own_quota);
      }},
+    {"hmmGetStats", 0,
+     [](const subject&) {
+         hmmStats stats;
+         return hmmGetStats(&stats);
+     }},
     {"hmmQuotaSet", uses_device, [](const subject&) { return hmmQuotaSet(1 << 20, 1, own_quota); }},
     {"hmmGetLastFault", 0,
      [](const subject&) {
@@ -529,6 +534,7 @@ TEST_F(EveryCall, WithNullForItsResultIsRefused) {
         {"hmmKnobGetByIndex", hmmKnobGetByIndex(nullptr, 0)},
         {"hmmKnobGet", hmmKnobGet(nullptr, "prefetch_threshold", range_scope(good()))},
         {"hmmQuotaGet", hmmQuotaGet(nullptr, own_quota)},
+        {"hmmGetStats", hmmGetStats(nullptr)},
         {"hmmGetLastErrorRecord", hmmGetLastErrorRecord(nullptr)},
         {"hmmGetLastFault", hmmGetLastFault(nullptr)},
     };

@@ -72,6 +72,8 @@ int fake_kernel::ioctl(unsigned long request, void* argument) {
         return policy.knob(*static_cast<hmmrt_knob*>(argument));
     case HMMRT_IOC_QUOTA:
         return policy.quota(*static_cast<hmmrt_quota*>(argument));
+    case HMMRT_IOC_STATS:
+        return policy.stats(*static_cast<hmmrt_stats*>(argument));
     default:
         return memory.ioctl(request, argument);
     }

@@ -36,12 +36,13 @@ int check(const fake_knob& knob, const hmmrt_knob& request) {
 
 void fake_policy::clear() {
     const std::lock_guard lock(lock_);
-    knob_change_error = quota_error = 0;
+    knob_change_error = quota_error = stats_error = 0;
     knobs = {{"migration_policy", 0, 2, 0, anywhere, {}},
              {"prefetch_threshold", 1, 100, 51, anywhere, {}},
              {"oversubscription", 0, 1, 1, HMMRT_SCOPE_DEVICE, {}}};
     knob_changes.clear();
     quotas.clear();
+    queries.clear();
     held_ = {};
     held_.out_limit_bytes = HMMRT_QUOTA_NO_LIMIT;
     held_.out_priority = HMMRT_PRIORITY_DEFAULT;
@@ -66,6 +67,16 @@ int fake_policy::knob(hmmrt_knob& request) {
     request.out_scopes = one.scopes;
     std::strncpy(reinterpret_cast<char*>(request.out_name), one.name.c_str(),
                  HMMRT_KNOB_NAME_LEN - 1);
+    return 0;
+}
+
+int fake_policy::stats(hmmrt_stats& request) {
+    const std::lock_guard lock(lock_);
+    queries.push_back(request);
+    if (stats_error != 0) return -stats_error;
+    std::uint64_t value = 0;
+    for (auto* each = &request.out_device_faults; each <= &request.out_blocks; each++)
+        *each = ++value;
     return 0;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Replaces the knobs and quotas of the modules: stores which value was set
+ * Replaces the knobs, quotas and statistics of the modules: stores which value was set
  * where, with one value for all ranges, and fails when a test wants that.
  */
 #pragma once
@@ -28,16 +28,20 @@ class fake_policy {
   public:
     int knob(hmmrt_knob& request);
     int quota(hmmrt_quota& request);
+    /// The members have the values 1, 2, 3, ... in their order.
+    int stats(hmmrt_stats& request);
     void clear();
 
     // Set by tests.
     int knob_change_error = 0; ///< positive; queries still succeed
     int quota_error = 0;
+    int stats_error = 0;
     std::vector<fake_knob> knobs;
 
     // Read by tests.
     std::vector<hmmrt_knob> knob_changes;
-    std::vector<hmmrt_quota> quotas; ///< every call
+    std::vector<hmmrt_quota> quotas;  ///< every call
+    std::vector<hmmrt_stats> queries; ///< every call for statistics
 
   private:
     std::mutex lock_;
