@@ -10,104 +10,32 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "lib/gpus.h"
 #include "lib/harness.h"
 #include "lib/modules.h"
 #include "lib/session.h"
 #include "lib/setting.h"
 
-#define DEVICES		4
-#define LANES		2
-#define DEVICE_MIB	16
-#define DEVICE_BYTES	((size_t)DEVICE_MIB << 20)
-#define LEN		(2 * BLOCK_BYTES)
-#define PAGES		(LEN / PAGE_BYTES)
-
-/* The devices of a test, in the order in which it uses them. */
-enum { A, B, C, D };
-
-struct env {
-	char parameters[SIMGPU_PARAMETERS];	/* before the test */
-	struct session session;
-	int space;
-	char *buf;
-};
-
-static int env_load(struct env *env, const char *more)
-{
-	char text[128];
-
-	snprintf(text, sizeof(text), "devices=%d memory=%d %s", DEVICES,
-		 DEVICE_MIB, more);
-	return simgpu_replace(env->parameters, text);
-}
-
-static int env_start(struct env *env, const char *more)
-{
-	int rc = env_load(env, more);
-
-	if (!rc)
-		rc = session_start(&env->session, DEVICES, LANES);
-	env->space = env->session.space;
-	env->buf = arena_anon(LEN);
-	return env->buf ? rc : -ENOMEM;
-}
-
-static uint32_t id_of(const struct env *env, unsigned int device)
-{
-	return env->session.devices[device].id;
-}
-
-static struct agent *agent_of(struct env *env, unsigned int device)
-{
-	return &env->session.devices[device].agent;
-}
-
-static struct hmmrt_stats stats_of(const struct env *env, unsigned int device)
-{
-	return session_stats(&env->session, device);
-}
-
-/* Returns how many pages of @buf are on a device. */
-static long pages_on(const struct env *env, const void *buf, size_t len,
-		     unsigned int device)
-{
-	return pages_at(env->space, buf, len, id_of(env, device));
-}
-
-static long pages_on_host(const struct env *env, const void *buf, size_t len)
-{
-	return pages_at(env->space, buf, len, HMMRT_LOCATION_HOST);
-}
-
-static int put_on(const struct env *env, const void *buf, size_t len,
-		  unsigned int device)
-{
-	int rc = cmd_prefetch(env->space, buf, len, id_of(env, device), NULL);
-
-	if (!rc && pages_on(env, buf, len, device) != (long)(len / PAGE_BYTES))
-		rc = -EBUSY;
-	return rc;
-}
-
-static int peer_call(const struct env *env, unsigned int device,
+static int peer_call(const struct gpus *env, unsigned int device,
 		     unsigned int peer, uint32_t operation)
 {
 	return cmd_peer(env->space, id_of(env, device), id_of(env, peer),
 			operation, NULL);
 }
 
-static int enable(const struct env *env, unsigned int device, unsigned int peer)
+static int enable(const struct gpus *env, unsigned int device,
+		  unsigned int peer)
 {
 	return peer_call(env, device, peer, HMMRT_PEER_ENABLE);
 }
 
-static int disable(const struct env *env, unsigned int device,
+static int disable(const struct gpus *env, unsigned int device,
 		   unsigned int peer)
 {
 	return peer_call(env, device, peer, HMMRT_PEER_DISABLE);
 }
 
-static bool is_enabled(const struct env *env, unsigned int device,
+static bool is_enabled(const struct gpus *env, unsigned int device,
 		       unsigned int peer)
 {
 	struct hmmrt_peer result;
@@ -125,14 +53,14 @@ static uint64_t *word_of(char *buf, size_t page)
 /* --- pages that move ------------------------------------------------------ */
 
 FIXTURE(moving) {
-	struct env env;
+	struct gpus env;
 };
 
 FIXTURE_SETUP(moving)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(return, "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0, env_start(&self->env, ""));
+	ASSERT_EQ(0, gpus_start(&self->env, ""));
 }
 
 FIXTURE_TEARDOWN(moving)
@@ -150,7 +78,7 @@ FIXTURE_TEARDOWN(moving)
  */
 TEST_F(moving, pages_migrate_directly_between_devices)
 {
-	struct env *env = &self->env;
+	struct gpus *env = &self->env;
 	struct hmmrt_stats stats;
 	unsigned int device;
 
@@ -175,7 +103,7 @@ TEST_F(moving, pages_migrate_directly_between_devices)
 
 TEST_F(moving, huge_pages_migrate_directly_between_devices)
 {
-	struct env *env = &self->env;
+	struct gpus *env = &self->env;
 	unsigned int device;
 
 	ASSERT_EQ(0, madvise(env->buf, LEN, MADV_HUGEPAGE));
@@ -199,7 +127,7 @@ TEST_F(moving, huge_pages_migrate_directly_between_devices)
  */
 TEST_F(moving, pages_of_several_devices_migrate_to_one)
 {
-	struct env *env = &self->env;
+	struct gpus *env = &self->env;
 	size_t i;
 
 	pages_fill(env->buf, LEN, 1);
@@ -216,7 +144,7 @@ TEST_F(moving, pages_of_several_devices_migrate_to_one)
 
 TEST_F(moving, fault_moves_a_peers_page)
 {
-	struct env *env = &self->env;
+	struct gpus *env = &self->env;
 
 	pages_fill(env->buf, LEN, 1);
 	ASSERT_EQ(0, enable(env, A, B));
@@ -233,7 +161,7 @@ TEST_F(moving, fault_moves_a_peers_page)
  */
 TEST_F(moving, full_device_maps_pages_of_its_peer)
 {
-	struct env *env = &self->env;
+	struct gpus *env = &self->env;
 	char *other = arena_anon(DEVICE_BYTES);
 
 	ASSERT_NE(NULL, other);
@@ -260,7 +188,7 @@ TEST_F(moving, full_device_maps_pages_of_its_peer)
  */
 TEST_F(moving, prefetch_moves_pages_that_a_peer_maps)
 {
-	struct env *env = &self->env;
+	struct gpus *env = &self->env;
 	char *other = arena_anon(DEVICE_BYTES);
 
 	ASSERT_NE(NULL, other);
@@ -286,7 +214,7 @@ TEST_F(moving, prefetch_moves_pages_that_a_peer_maps)
 /* --- peers: devices whose faults map pages where they are ----------------- */
 
 FIXTURE(mapping) {
-	struct env env;
+	struct gpus env;
 	unsigned int seed;
 };
 
@@ -294,7 +222,7 @@ FIXTURE_SETUP(mapping)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(return, "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0, env_start(&self->env, "fault_in_place=1"));
+	ASSERT_EQ(0, gpus_start(&self->env, "fault_in_place=1"));
 	self->seed = test_seed();
 	pages_fill(self->env.buf, LEN, 1);
 }
@@ -309,7 +237,7 @@ FIXTURE_TEARDOWN(mapping)
 
 TEST_F(mapping, is_enabled_for_one_direction_of_one_pair)
 {
-	struct env *env = &self->env;
+	struct gpus *env = &self->env;
 	struct hmmrt_peer result;
 	unsigned int device, peer;
 
@@ -338,7 +266,7 @@ TEST_F(mapping, is_enabled_for_one_direction_of_one_pair)
 
 TEST_F(mapping, wrong_arguments_are_refused_and_change_nothing)
 {
-	struct env *env = &self->env;
+	struct gpus *env = &self->env;
 	struct hmmrt_peer arg = {
 		.size = sizeof(arg),
 		.device_id = id_of(env, A),
@@ -369,7 +297,7 @@ TEST_F(mapping, wrong_arguments_are_refused_and_change_nothing)
 
 TEST_F(mapping, child_with_the_file_is_refused)
 {
-	struct env *env = &self->env;
+	struct gpus *env = &self->env;
 	int status = -1;
 	pid_t pid = fork();
 
@@ -384,7 +312,7 @@ TEST_F(mapping, child_with_the_file_is_refused)
 /* Devices of different drivers cannot be peers. */
 TEST_F(mapping, devices_of_different_drivers_are_no_peers)
 {
-	struct env *env = &self->env;
+	struct gpus *env = &self->env;
 	struct hmmrt_peer result;
 	uint32_t id;
 	int fd;
@@ -409,7 +337,7 @@ TEST_F(mapping, devices_of_different_drivers_are_no_peers)
 
 TEST_F(mapping, peers_page_is_used_in_place)
 {
-	struct env *env = &self->env;
+	struct gpus *env = &self->env;
 	struct hmmrt_stats before, after;
 
 	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
@@ -438,7 +366,7 @@ TEST_F(mapping, peers_page_is_used_in_place)
 
 TEST_F(mapping, other_direction_and_other_devices_migrate_pages_back)
 {
-	struct env *env = &self->env;
+	struct gpus *env = &self->env;
 
 	ASSERT_EQ(0, enable(env, A, B));
 	ASSERT_EQ(0, put_on(env, env->buf, LEN, A));
@@ -453,7 +381,7 @@ TEST_F(mapping, other_direction_and_other_devices_migrate_pages_back)
 
 TEST_F(mapping, disable_removes_the_entries)
 {
-	struct env *env = &self->env;
+	struct gpus *env = &self->env;
 	uint64_t faults;
 
 	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
@@ -485,7 +413,7 @@ TEST_F(mapping, disable_removes_the_entries)
  */
 TEST_F(mapping, write_without_permission_migrates_the_page_back)
 {
-	struct env *env = &self->env;
+	struct gpus *env = &self->env;
 
 	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
 	ASSERT_EQ(0, enable(env, A, B));
@@ -504,7 +432,7 @@ TEST_F(mapping, write_without_permission_migrates_the_page_back)
  * Agents inherit the file descriptors of all devices. The binding ends when the
  * other agents have closed this device's descriptor, too.
  */
-static void unbind(struct env *env, unsigned int device)
+static void unbind(struct gpus *env, unsigned int device)
 {
 	uint64_t gpu = (uint64_t)env->session.devices[device].gpu;
 	unsigned int other;
@@ -518,7 +446,7 @@ static void unbind(struct env *env, unsigned int device)
 
 TEST_F(mapping, unbinding_the_peer_disables_it)
 {
-	struct env *env = &self->env;
+	struct gpus *env = &self->env;
 	struct hmmrt_gpu_bind bind;
 	uint32_t id = id_of(env, B);
 	int gpu;
@@ -547,7 +475,7 @@ TEST_F(mapping, unbinding_the_peer_disables_it)
 
 TEST_F(mapping, unbinding_the_device_leaves_the_peers_pages)
 {
-	struct env *env = &self->env;
+	struct gpus *env = &self->env;
 
 	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
 	ASSERT_EQ(0, enable(env, A, B));
@@ -562,7 +490,7 @@ TEST_F(mapping, unbinding_the_device_leaves_the_peers_pages)
 
 TEST_F(mapping, fork_separates_parent_and_child)
 {
-	struct env *env = &self->env;
+	struct gpus *env = &self->env;
 	int status = -1, ends[2];
 	pid_t pid;
 	char c;
@@ -589,7 +517,7 @@ TEST_F(mapping, fork_separates_parent_and_child)
 
 TEST_F(mapping, unmapped_memory_is_inaccessible_and_freed)
 {
-	struct env *env = &self->env;
+	struct gpus *env = &self->env;
 	struct session_device *peer = &env->session.devices[B];
 	unsigned int try = 0;
 
@@ -611,7 +539,7 @@ TEST_F(mapping, unmapped_memory_is_inaccessible_and_freed)
  */
 TEST_F(mapping, exclusive_access_migrates_pages_back)
 {
-	struct env *env = &self->env;
+	struct gpus *env = &self->env;
 	uint64_t *word = word_of(env->buf, 3);
 
 	ASSERT_EQ(0, put_on(env, env->buf, LEN, B));
@@ -631,7 +559,7 @@ TEST_F(mapping, exclusive_access_migrates_pages_back)
  * Reads or writes a page by the CPU (@accessor is 0) or by device
  * @accessor - 1. Returns false if the access fails or reads a wrong value.
  */
-static bool take_turn(struct env *env, uint64_t *words, uint64_t value,
+static bool take_turn(struct gpus *env, uint64_t *words, uint64_t value,
 		      unsigned int accessor, size_t page, bool write)
 {
 	volatile uint64_t *word = word_of(env->buf, page);
@@ -659,7 +587,7 @@ static bool take_turn(struct env *env, uint64_t *words, uint64_t value,
  */
 TEST_F(mapping, all_readers_see_the_last_write)
 {
-	struct env *env = &self->env;
+	struct gpus *env = &self->env;
 	uint64_t words[PAGES], i;
 	unsigned int *seed = &self->seed;
 
@@ -694,7 +622,7 @@ TEST_F(mapping, all_readers_see_the_last_write)
 }
 
 struct switcher {
-	const struct env *env;
+	const struct gpus *env;
 	bool stop;
 	int rc;
 	unsigned int rounds;
@@ -720,7 +648,7 @@ static void *switch_until_stopped(void *arg)
  */
 TEST_F(mapping, switching_by_two_threads_under_load_loses_no_write)
 {
-	struct env *env = &self->env;
+	struct gpus *env = &self->env;
 	struct switcher switchers[2] = { { .env = env }, { .env = env } };
 	uint64_t times = 2000, *word = word_of(env->buf, 0);
 	uint64_t args[] = { (uintptr_t)word, times };
@@ -756,7 +684,7 @@ TEST_F(mapping, switching_by_two_threads_under_load_loses_no_write)
 /* --- the end of a process ------------------------------------------------- */
 
 FIXTURE(ending) {
-	struct env env;
+	struct gpus env;
 	int manager;
 };
 
@@ -764,7 +692,7 @@ FIXTURE_SETUP(ending)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(return, "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0, env_load(&self->env, "fault_in_place=1"));
+	ASSERT_EQ(0, gpus_load(&self->env, "fault_in_place=1"));
 	self->manager = open_manager();
 }
 
@@ -782,7 +710,7 @@ FIXTURE_TEARDOWN(ending)
  */
 static void owner_run(int to_test)
 {
-	struct env env;
+	struct gpus env;
 	uint64_t args[] = { 0, LEN, PAGE_BYTES };
 	int rc = session_start(&env.session, 2, LANES);
 
