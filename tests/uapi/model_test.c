@@ -29,11 +29,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/faulty_env.h"
 #include "lib/harness.h"
-#include "lib/model.h"
-#include "lib/session.h"
-#include "lib/steps.h"
+#include "lib/walk.h"
 
 #define SECONDS		25
 #define CHECK_ALL	64	/* steps */
@@ -45,22 +42,6 @@ static const uint32_t knob_ids[MODEL_KNOBS] = {
 	HMMRT_KNOB_PREFETCH_ENABLE,	   HMMRT_KNOB_PREFETCH_THRESHOLD,
 	HMMRT_KNOB_PREFETCH_MIN_FAULTS,	   HMMRT_KNOB_PREFETCH_ACROSS_BLOCKS,
 	HMMRT_KNOB_CPU_FAULT_MAX_PAGES,
-};
-
-struct walk {
-	struct model model;
-	bool evicts;			/* uses devices of hmmrt_faulty */
-	struct session session;
-	struct faulty_env env;
-	int fd;
-	uint32_t ids[MODEL_DEVICES];
-	uint64_t faults_before[MODEL_DEVICES];
-	char *base;
-	uint64_t random;
-	uint64_t last_value;
-	unsigned int near;		/* page used last */
-	struct steps steps;
-	struct hmmrt_page found[MODEL_PAGES];
 };
 
 /* --- random choices ------------------------------------------------------- */
@@ -97,110 +78,6 @@ static unsigned int any_count(struct walk *walk, unsigned int first)
 	unsigned int count = 1 + below(walk, most[below(walk, 4)]);
 
 	return count < MODEL_PAGES - first ? count : MODEL_PAGES - first;
-}
-
-static char *addr_of(const struct walk *walk, unsigned int page)
-{
-	return walk->base + page * PAGE_BYTES;
-}
-
-/* --- comparing with the model --------------------------------------------- */
-
-enum entries {
-	FEWER,		/* the CPU may have removed some */
-	EXACTLY,
-};
-
-static enum model_location location_of_id(const struct walk *walk, uint32_t id)
-{
-	if (id == HMMRT_LOCATION_HOST)
-		return MODEL_ON_HOST;
-	if (id == walk->ids[0])
-		return MODEL_ON_A;
-	return id == walk->ids[1] ? MODEL_ON_B : MODEL_NOWHERE;
-}
-
-static unsigned int devices_of(const struct walk *walk, uint32_t mask)
-{
-	return (mask >> walk->ids[0] & 1) | (mask >> walk->ids[1] & 1) << 1;
-}
-
-static void compare(struct walk *walk, unsigned int index,
-		    const struct hmmrt_page *found, enum entries entries)
-{
-	const struct model_page *page = &walk->model.pages[index];
-	unsigned int mapped = devices_of(walk, found->mapped_by);
-	enum model_location at = location_of_id(walk, found->location);
-
-	if (at != (enum model_location)page->at)
-		steps_fail(&walk->steps, "page %u: expected at %u, found at %u, cause %u",
-			   index, page->at, at, found->cause);
-	if (mapped & ~page->mapped ||
-	    (entries == EXACTLY && mapped != page->mapped))
-		steps_fail(&walk->steps, "page %u: expected mapped by %x, found %x", index,
-			   page->mapped, mapped);
-	model_found_mapped(&walk->model, index, mapped,
-			   devices_of(walk, found->written_by));
-}
-
-/* Compares all pages of all blocks that contain some of these pages. */
-static void check_pages(struct walk *walk, unsigned int first,
-			unsigned int count, enum entries entries)
-{
-	unsigned int end = first + count, i;
-	int rc;
-
-	first -= first % MODEL_BLOCK;
-	end = (end + MODEL_BLOCK - 1) / MODEL_BLOCK * MODEL_BLOCK;
-	rc = cmd_pages(walk->fd, addr_of(walk, first),
-		       (end - first) * PAGE_BYTES, walk->found);
-	if (rc)
-		steps_fail(&walk->steps, "HMMRT_IOC_PAGES: %s", strerror(-rc));
-	for (i = first; !rc && i < end; i++)
-		compare(walk, i, &walk->found[i - first], entries);
-	for (i = first / MODEL_BLOCK; i < end / MODEL_BLOCK; i++)
-		model_found_block(&walk->model, i);
-}
-
-static void check_all(struct walk *walk)
-{
-	struct hmmrt_stats stats;
-	unsigned int dev;
-
-	check_pages(walk, 0, MODEL_PAGES, EXACTLY);
-	for (dev = 0; dev < MODEL_DEVICES; dev++) {
-		int rc = cmd_stats(walk->fd, walk->ids[dev], &stats);
-		uint64_t found = stats.out_device_faults -
-				 walk->faults_before[dev];
-
-		if (rc || found != walk->model.all_faults[dev])
-			steps_fail(&walk->steps, "device %u: expected %llu faults, found %llu",
-				   dev,
-				   (unsigned long long)walk->model.all_faults[dev],
-				   (unsigned long long)found);
-	}
-}
-
-/* mm decides where mappings start and end. */
-static void find_mappings(struct walk *walk)
-{
-	FILE *maps = fopen("/proc/self/maps", "re");
-	uintptr_t base = (uintptr_t)walk->base, start, end;
-	unsigned int page = 0;
-	char line[512];
-
-	while (maps && fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%lx-%lx ", &start, &end) != 2 || end <= base)
-			continue;
-		while (page < MODEL_PAGES && base + page * PAGE_BYTES >= start &&
-		       base + page * PAGE_BYTES < end)
-			walk->model.pages[page++].mapping =
-				(uint32_t)(start / PAGE_BYTES);
-	}
-	if (maps)
-		fclose(maps);
-	if (page != MODEL_PAGES)
-		steps_fail(&walk->steps, "/proc/self/maps has page %u in no mapping", page);
 }
 
 /* --- steps ---------------------------------------------------------------- */
@@ -250,14 +127,14 @@ static bool is_read_only(struct walk *walk, unsigned int index)
 	    model_has_entry(page, at, true))
 		return false;
 	moves = model_prefetch(&walk->model, index, 1, at);
-	rc = cmd_prefetch(walk->fd, addr_of(walk, index), PAGE_BYTES,
+	rc = cmd_prefetch(walk->fd, walk_addr(walk, index), PAGE_BYTES,
 			  walk->ids[at], NULL);
 	if (!rc)
-		rc = cmd_pages(walk->fd, addr_of(walk, index), PAGE_BYTES,
+		rc = cmd_pages(walk->fd, walk_addr(walk, index), PAGE_BYTES,
 			       &found);
 	if (rc || moves.moved)
 		steps_fail(&walk->steps, "prefetch to where it is: %d", rc);
-	compare(walk, index, &found, EXACTLY);
+	walk_compare(walk, index, &found, EXACTLY);
 	return !model_has_entry(page, at, true);
 }
 
@@ -277,7 +154,7 @@ static void device_touches(struct walk *walk, unsigned int index,
 	if (write)
 		page->value = ++walk->last_value;
 	value = page->value;
-	rc = device_access(walk, dev, addr_of(walk, index), write, &value);
+	rc = device_access(walk, dev, walk_addr(walk, index), write, &value);
 	if (rc)
 		steps_fail(&walk->steps, "device access: %s", strerror(-rc));
 	else
@@ -293,7 +170,7 @@ static void step_device(struct walk *walk)
 	steps_note(&walk->steps, "device %u %s page %u", dev, write ? "writes" : "reads",
 		   page);
 	device_touches(walk, page, dev, write);
-	check_pages(walk, page, 1, write ? FEWER : EXACTLY);
+	walk_check_pages(walk, page, 1, write ? FEWER : EXACTLY);
 }
 
 static void step_device_run(struct walk *walk)
@@ -308,14 +185,14 @@ static void step_device_run(struct walk *walk)
 		device_touches(walk, page + i, dev, write);
 		/* The entries that a write removed affect the next access. */
 		if (write)
-			check_pages(walk, page + i, 1, FEWER);
+			walk_check_pages(walk, page + i, 1, FEWER);
 	}
-	check_pages(walk, page, count ? count : 1, EXACTLY);
+	walk_check_pages(walk, page, count ? count : 1, EXACTLY);
 }
 
 static void cpu_touches(struct walk *walk, unsigned int index, bool write)
 {
-	volatile uint64_t *word = (uint64_t *)addr_of(walk, index);
+	volatile uint64_t *word = (uint64_t *)walk_addr(walk, index);
 	struct model_page *page = &walk->model.pages[index];
 
 	model_cpu_touches(&walk->model, index, write);
@@ -336,7 +213,7 @@ static void step_cpu(struct walk *walk)
 		   page, count);
 	for (i = 0; i < count; i++)
 		cpu_touches(walk, page + i, write);
-	check_pages(walk, page, count, FEWER);
+	walk_check_pages(walk, page, count, FEWER);
 }
 
 static void prefetch(struct walk *walk, unsigned int first, unsigned int count,
@@ -348,7 +225,7 @@ static void prefetch(struct walk *walk, unsigned int first, unsigned int count,
 
 	steps_note(&walk->steps, "prefetch of pages %u + %u to %u", first, count, to);
 	moves = model_prefetch(&walk->model, first, count, to);
-	rc = cmd_prefetch(walk->fd, addr_of(walk, first), count * PAGE_BYTES,
+	rc = cmd_prefetch(walk->fd, walk_addr(walk, first), count * PAGE_BYTES,
 			  to == MODEL_ON_HOST ? HMMRT_LOCATION_HOST :
 						walk->ids[to],
 			  &result);
@@ -362,7 +239,7 @@ static void prefetch(struct walk *walk, unsigned int first, unsigned int count,
 			   (unsigned long long)result.out_pages_moved,
 			   (unsigned long long)result.out_pages_there,
 			   (unsigned long long)result.out_stayed[HMMRT_STAY_BUSY]);
-	check_pages(walk, first, count, EXACTLY);
+	walk_check_pages(walk, first, count, EXACTLY);
 }
 
 static void step_discard(struct walk *walk)
@@ -370,10 +247,10 @@ static void step_discard(struct walk *walk)
 	unsigned int first = any_page(walk), count = any_count(walk, first);
 
 	steps_note(&walk->steps, "MADV_DONTNEED of pages %u + %u", first, count);
-	if (madvise(addr_of(walk, first), count * PAGE_BYTES, MADV_DONTNEED))
+	if (madvise(walk_addr(walk, first), count * PAGE_BYTES, MADV_DONTNEED))
 		steps_fail(&walk->steps, "madvise: %s", strerror(errno));
 	model_discard(&walk->model, first, count);
-	check_pages(walk, first, count, FEWER);
+	walk_check_pages(walk, first, count, FEWER);
 }
 
 static void step_prefetch(struct walk *walk)
@@ -386,7 +263,7 @@ static void step_prefetch(struct walk *walk)
 static void map_again(struct walk *walk, unsigned int first,
 		      unsigned int count)
 {
-	char *addr = addr_of(walk, first);
+	char *addr = walk_addr(walk, first);
 
 	if (mmap(addr, count * PAGE_BYTES, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != addr)
@@ -407,19 +284,19 @@ static void remake_blocks(struct walk *walk, unsigned int first,
 	for (; (block + 1) * MODEL_BLOCK <= first + count; block++) {
 		prefetch(walk, block * MODEL_BLOCK, 1, MODEL_ON_A);
 		cpu_touches(walk, block * MODEL_BLOCK, false);
-		check_pages(walk, block * MODEL_BLOCK, 1, FEWER);
+		walk_check_pages(walk, block * MODEL_BLOCK, 1, FEWER);
 	}
 }
 
 static void unmap(struct walk *walk, unsigned int first, unsigned int count)
 {
 	steps_note(&walk->steps, "munmap and mmap of pages %u + %u", first, count);
-	if (munmap(addr_of(walk, first), count * PAGE_BYTES))
+	if (munmap(walk_addr(walk, first), count * PAGE_BYTES))
 		steps_fail(&walk->steps, "munmap: %s", strerror(errno));
 	map_again(walk, first, count);
-	find_mappings(walk);
+	walk_find_mappings(walk);
 	model_unmap(&walk->model, first, count);
-	check_pages(walk, first, count, FEWER);
+	walk_check_pages(walk, first, count, FEWER);
 	remake_blocks(walk, first, count);
 }
 
@@ -437,10 +314,10 @@ static void step_unmap(struct walk *walk)
 static void protect(struct walk *walk, unsigned int first, unsigned int count,
 		    int prot)
 {
-	if (mprotect(addr_of(walk, first), count * PAGE_BYTES, prot))
+	if (mprotect(walk_addr(walk, first), count * PAGE_BYTES, prot))
 		steps_fail(&walk->steps, "mprotect: %s", strerror(errno));
-	find_mappings(walk);
-	check_pages(walk, first, count, FEWER);
+	walk_find_mappings(walk);
+	walk_check_pages(walk, first, count, FEWER);
 }
 
 /* Reads one of the pages while they are write-protected. */
@@ -457,7 +334,7 @@ static void step_protect(struct walk *walk)
 		device_touches(walk, page, reader, false);
 	else
 		cpu_touches(walk, page, false);
-	check_pages(walk, page, 1, reader < MODEL_DEVICES ? EXACTLY : FEWER);
+	walk_check_pages(walk, page, 1, reader < MODEL_DEVICES ? EXACTLY : FEWER);
 	model_protect(&walk->model, first, count);
 	protect(walk, first, count, PROT_READ | PROT_WRITE);
 }
@@ -478,15 +355,15 @@ static void step_move(struct walk *walk)
 	steps_note(&walk->steps, "mremap of pages %u + %u to %u", from, count, to);
 	if (from < to + count && to < from + count)
 		return;
-	if (mremap(addr_of(walk, from), len, len,
+	if (mremap(walk_addr(walk, from), len, len,
 		   MREMAP_MAYMOVE | MREMAP_FIXED,
-		   addr_of(walk, to)) != addr_of(walk, to))
+		   walk_addr(walk, to)) != walk_addr(walk, to))
 		steps_fail(&walk->steps, "mremap: %s", strerror(errno));
 	map_again(walk, from, count);
-	find_mappings(walk);
+	walk_find_mappings(walk);
 	model_move(&walk->model, from, to, count);
-	check_pages(walk, from, count, FEWER);
-	check_pages(walk, to, count, FEWER);
+	walk_check_pages(walk, from, count, FEWER);
+	walk_check_pages(walk, to, count, FEWER);
 	remake_blocks(walk, from, count);
 }
 
@@ -496,7 +373,7 @@ static int child_status(const struct walk *walk, const unsigned int *pages,
 	unsigned int i;
 
 	for (i = 0; i < CHILD_PAGES; i++) {
-		volatile uint64_t *word = (uint64_t *)addr_of(walk, pages[i]);
+		volatile uint64_t *word = (uint64_t *)walk_addr(walk, pages[i]);
 
 		if (*word != walk->model.pages[pages[i]].value)
 			return 1;
@@ -531,7 +408,7 @@ static void step_fork(struct walk *walk)
 	for (i = 0; i < CHILD_PAGES; i++)
 		model_migrated_back(&walk->model, pages[i]);
 	model_protect(&walk->model, 0, MODEL_PAGES);
-	check_pages(walk, 0, MODEL_PAGES, FEWER);
+	walk_check_pages(walk, 0, MODEL_PAGES, FEWER);
 }
 
 static uint32_t id_of_location(const struct walk *walk, unsigned int location)
@@ -569,12 +446,12 @@ static void step_advise(struct walk *walk)
 		else
 			advice->granularity = kind == 4 ? pages : 0;
 	}
-	rc = cmd_advise(walk->fd, addr_of(walk, first), count * PAGE_BYTES,
+	rc = cmd_advise(walk->fd, walk_addr(walk, first), count * PAGE_BYTES,
 			kinds[kind], kind ? 0 : id_of_location(walk, location),
 			kind == 4 ? pages * PAGE_BYTES : 0);
 	if (rc)
 		steps_fail(&walk->steps, "HMMRT_IOC_ADVISE: %s", strerror(-rc));
-	check_pages(walk, first, count, FEWER);
+	walk_check_pages(walk, first, count, FEWER);
 }
 
 static unsigned int any_value(struct walk *walk, enum model_knob knob)
@@ -618,7 +495,7 @@ static void step_knob(struct walk *walk)
 		.operation = set ? HMMRT_KNOB_SET : HMMRT_KNOB_UNSET,
 		.scope = range ? HMMRT_SCOPE_RANGE : HMMRT_SCOPE_SPACE,
 		.device_id = walk->ids[below(walk, MODEL_DEVICES)],
-		.addr = range ? (uintptr_t)addr_of(walk, first) : 0,
+		.addr = range ? (uintptr_t)walk_addr(walk, first) : 0,
 		.len = range ? count * PAGE_BYTES : 0,
 		.value = set ? value : 0,
 	};
@@ -650,7 +527,7 @@ static void step_evict(struct walk *walk)
 	if (rc)
 		steps_fail(&walk->steps, "HMMRT_FAULTY_IOC_EVICT: %s", strerror(-rc));
 	model_evict(&walk->model, dev);
-	check_pages(walk, 0, MODEL_PAGES, FEWER);
+	walk_check_pages(walk, 0, MODEL_PAGES, FEWER);
 }
 
 static const struct step {
@@ -697,11 +574,11 @@ static void walk_on(struct walk *walk)
 			break;
 		step_any(walk);
 		if (walk->steps.now % CHECK_ALL == 0)
-			check_all(walk);
+			walk_check_all(walk);
 		took = seconds_now() - start;
 	}
 	if (!walk->steps.failures)
-		check_all(walk);
+		walk_check_all(walk);
 	fprintf(stderr, "# %lu steps in %.1f s, %.0f a second; %llu and %llu device faults\n",
 		walk->steps.now, took, (double)walk->steps.now / took,
 		(unsigned long long)walk->model.all_faults[0],
@@ -759,7 +636,7 @@ static int start(struct walk *walk)
 		return rc;
 	model_init(&walk->model);
 	map_again(walk, 0, MODEL_PAGES);
-	find_mappings(walk);
+	walk_find_mappings(walk);
 	remake_blocks(walk, 0, MODEL_PAGES);
 	return 0;
 }
