@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The end of the owner, of the agent, of files in any order, and of the
- * modules. An agent never outlives its owner, the owner learns when its agent
- * ends, and nothing that is in use goes away.
+ * The end of the owner, of the agent, and of files in any order. An agent never
+ * outlives its owner, the owner learns when its agent ends, and nothing that is
+ * in use goes away.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -768,36 +768,6 @@ TEST_F(session, all_objects_are_released_under_faulting_lanes)
 	ASSERT_EQ(0, agent_unmap(self->agent, (void *)ARENA_BASE, ARENA_BYTES));
 	for (lane = 1; lane < 4; lane++)
 		ASSERT_EQ(0, agent_wait(self->agent, lane, 60).error);
-}
-
-/* --- modules -------------------------------------------------------------- */
-
-static int remove_module(const char *name)
-{
-	return syscall(SYS_delete_module, name, O_NONBLOCK) ? -errno : 0;
-}
-
-TEST(modules_in_use_cannot_be_removed)
-{
-	struct session session;
-
-	if (!geteuid() && access("/sys/module/hmmrt_simgpu/refcnt", R_OK))
-		SKIP(return, "hmmrt is not built as modules");
-	/* hmmrt_simgpu always uses hmmrt. */
-	ASSERT_EQ(-EWOULDBLOCK, remove_module("hmmrt"));
-	ASSERT_EQ(0, session_open(&session, 1));
-	ASSERT_EQ(-EWOULDBLOCK, remove_module("hmmrt_simgpu"));
-	ASSERT_EQ(0, session_bind(&session, 1));
-	ASSERT_EQ(-EWOULDBLOCK, remove_module("hmmrt_simgpu"));
-	ASSERT_EQ(0, session_attach(&session));
-	/* The agent's mapping is the only remaining user. */
-	agent_syscall(session_agent(&session), SYS_close,
-		      (uint64_t)session.devices[0].gpu, 0, 0, 0, 0, 0);
-	close(session.devices[0].gpu);
-	session.devices[0].gpu = -1;
-	ASSERT_EQ(-EWOULDBLOCK, remove_module("hmmrt_simgpu"));
-	ASSERT_EQ(-EWOULDBLOCK, remove_module("hmmrt"));
-	ASSERT_EQ(0, session_end(&session));
 }
 
 TEST_HARNESS_MAIN

@@ -6,6 +6,7 @@
  */
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include "lib/harness.h"
 #include "lib/modules.h"
@@ -54,6 +55,29 @@ TEST_F(modules, device_module_needs_the_manager)
 	ASSERT_EQ(0, module_insert("hmmrt_simgpu", ""));
 	ASSERT_EQ(-EWOULDBLOCK, module_remove("hmmrt"));
 	ASSERT_EQ(0, module_remove("hmmrt_simgpu"));
+}
+
+TEST(modules_in_use_cannot_be_removed)
+{
+	struct session session;
+
+	if (!geteuid() && access("/sys/module/hmmrt_simgpu/refcnt", R_OK))
+		SKIP(return, "hmmrt is not built as modules");
+	/* hmmrt_simgpu always uses hmmrt. */
+	ASSERT_EQ(-EWOULDBLOCK, module_remove("hmmrt"));
+	ASSERT_EQ(0, session_open(&session, 1));
+	ASSERT_EQ(-EWOULDBLOCK, module_remove("hmmrt_simgpu"));
+	ASSERT_EQ(0, session_bind(&session, 1));
+	ASSERT_EQ(-EWOULDBLOCK, module_remove("hmmrt_simgpu"));
+	ASSERT_EQ(0, session_attach(&session));
+	/* The agent's mapping is the only remaining user. */
+	agent_syscall(session_agent(&session), SYS_close,
+		      (uint64_t)session.devices[0].gpu, 0, 0, 0, 0, 0);
+	close(session.devices[0].gpu);
+	session.devices[0].gpu = -1;
+	ASSERT_EQ(-EWOULDBLOCK, module_remove("hmmrt_simgpu"));
+	ASSERT_EQ(-EWOULDBLOCK, module_remove("hmmrt"));
+	ASSERT_EQ(0, session_end(&session));
 }
 
 static int insert_with_bad(const char *parameters)
