@@ -192,11 +192,12 @@ static void release_locked(struct hmmrt_block *block, u64 now, bool all,
 	unsigned int id;
 
 	lockdep_assert_held(&block->lock);
-	VM_WARN_ON_ONCE(thrashing->pinned_until &&
-			(!thrashing->thrashes ||
-			 block->pinned_by >= HMMRT_MAX_DEVICES));
+	VM_WARN_ON_ONCE(thrashing->pinned_until && !thrashing->thrashes);
+	VM_WARN_ON_ONCE(!thrashing->pinned_until !=
+			(block->pinned_by == HMMRT_MAX_DEVICES));
 	if (is_over(thrashing->pinned_until, now, all, released)) {
 		released->ids |= BIT(block->pinned_by);
+		block->pinned_by = HMMRT_MAX_DEVICES;
 		hmmrt_policy_forget(thrashing);
 	}
 	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {

@@ -96,7 +96,8 @@ struct hmmrt_block {
 	unsigned long revoked;
 	/* See decide_thrash.c. */
 	struct hmmrt_policy_thrashing thrashing;
-	u32 pinned_by;			/* device id that has the thrash pin */
+	/* Id of the device that has the thrash pin, or HMMRT_MAX_DEVICES. */
+	u32 pinned_by;
 	/* Indexed by device id. Set once, before the device maps anything. */
 	struct hmmrt_block_map *maps[HMMRT_MAX_DEVICES];
 };

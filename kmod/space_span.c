@@ -198,6 +198,7 @@ static struct hmmrt_block *block_alloc(struct hmmrt_span *span,
 	block->span = span;
 	refcount_set(&block->refs, 1);
 	block->serial = atomic64_inc_return(&block_serials);
+	block->pinned_by = HMMRT_MAX_DEVICES;
 	atomic_long_inc(&span->space->nr_blocks);
 	INIT_LIST_HEAD(&block->remap);
 	INIT_LIST_HEAD(&block->pinned);
