@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 install(TARGETS hmmrt-shared hmmrt-static EXPORT hmmrtTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-# Of debug information only: reports of failures name functions by the symbol table.
+# Strips debug information only: reports of failures need the symbol table to name functions.
 if(HMMRT_STRIP)
   install(CODE "
     foreach(file $<TARGET_FILE_NAME:hmmrt-shared> $<TARGET_FILE_NAME:hmmrt-static>)

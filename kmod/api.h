@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What processes and drivers call. */
+/* Calls of processes and drivers. */
 #ifndef _HMMRT_API_H
 #define _HMMRT_API_H
 

@@ -28,7 +28,7 @@ void hmmrt_request_advise(struct hmmrt_request *req, unsigned long addr)
 					    &req->advice);
 }
 
-/* What a prefetch does with pages that are not on the device. */
+/* Decide what a prefetch does with pages that are not on the device. */
 enum hmmrt_policy_want
 hmmrt_request_prefetched(const struct hmmrt_request *req)
 {

@@ -141,7 +141,7 @@ struct hmmrt_device {
 
 /* --- accounts ------------------------------------------------------------- */
 
-/* How much of a device may be used, and how long its pages are kept. */
+/* The limit of device memory, and the priority with which it is kept. */
 struct hmmrt_quota_set {
 	u64 limit;			/* in pages; U64_MAX: no limit */
 	u32 priority;
@@ -201,7 +201,7 @@ struct hmmrt_claim {
 	u64 before;	/* evict only chunks given out before this */
 };
 
-/* Where a claim continues after it has dropped vram->lock; under vram->lock. */
+/* The next account of a claim that drops vram->lock; under vram->lock. */
 struct hmmrt_claim_clock_hand {
 	/* On vram->clock_hands while vram->lock is dropped. */
 	struct list_head link;

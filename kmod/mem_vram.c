@@ -174,7 +174,7 @@ static unsigned int chunk_take_some(struct hmmrt_vram *vram,
 	return chunk_take(vram, chunk, reserved, first, npages) ? npages : 0;
 }
 
-/* Where a whole run fits in a chunk; HMMRT_CHUNK_PAGES if it does not fit. */
+/* Find a whole free run in a chunk. Returns HMMRT_CHUNK_PAGES without one. */
 static unsigned int chunk_fit(struct hmmrt_chunk *chunk, unsigned int index,
 			      unsigned int npages)
 {
@@ -373,7 +373,7 @@ unsigned int hmmrt_vram_alloc(struct hmmrt_account *account, unsigned int index,
 		struct hmmrt_chunk *chunk;
 		unsigned long pfn;
 
-		/* Whether the charge needs one is known only under the lock. */
+		/* Only under the lock is it known if the charge needs one. */
 		if (!spare)
 			spare = kzalloc(sizeof(*spare), GFP_KERNEL_ACCOUNT);
 		if (!spare)

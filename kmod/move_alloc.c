@@ -39,7 +39,7 @@ bool hmmrt_may_evict_later(const struct hmmrt_request *req)
 	       !req->retry.none_left;
 }
 
-/* How to make memory available, if it is short and there is a way. */
+/* The step that makes memory available, if it is short and there is one. */
 static enum hmmrt_step refill_step(const struct hmmrt_request *req)
 {
 	const struct hmmrt_device *dev = req->binding->dev;

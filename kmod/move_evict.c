@@ -55,7 +55,7 @@ module_param(oversubscription, bool, 0644);
 MODULE_PARM_DESC(oversubscription,
 		 "evict the least recently used memory of a full device; if N, memory that does not fit on the device is mapped where it is (default Y)");
 
-/* What happens to pages that get no memory or cannot be copied. */
+/* The treatment of pages that get no memory or cannot be copied. */
 enum evict_mode {
 	EVICT_FOR_ALLOC, /* they stay; another request wants their memory */
 	EVICT_ALL,	/* wait for memory; unreadable pages stay */

@@ -517,7 +517,7 @@ static bool cpu_fault_splits(const struct vm_fault *vmf)
 	       folio_test_large(page_folio(vmf->page));
 }
 
-/* What the advice and the knobs at the touched page say. */
+/* The advice and the knobs that apply to the touched page. */
 struct cpu_fault_rules {
 	int node;			/* to migrate to, or NUMA_NO_NODE */
 	struct hmmrt_knobs knobs;	/* only with a block */

@@ -25,7 +25,7 @@ struct hmmrt_advice {
 	struct hmmrt_range_knobs knobs;
 };
 
-/* What happens to pages that a device wants. */
+/* The treatment of pages that a device wants. */
 enum hmmrt_policy_want {
 	HMMRT_POLICY_MOVE,	/* they migrate to the device */
 	HMMRT_POLICY_STAY,	/* the device maps them where they are */
@@ -147,7 +147,7 @@ enum hmmrt_thrashing_state {
 	HMMRT_THRASHING_STATES,
 };
 
-/* What happens when a device touches a thrashing block. */
+/* The treatment of a device fault on a thrashing block. */
 enum hmmrt_policy_held {
 	HMMRT_HOLD_NOT,		/* the fault is served at once */
 	HMMRT_HOLD_NAP,		/* the fault starts another nap */
@@ -175,7 +175,8 @@ struct hmmrt_policy_refaults {
 };
 
 /*
- * What a device has mapped of a block that it touched, and of the neighbours.
+ * The pages that a device has mapped of a block that it touched, and of the
+ * neighbours.
  */
 struct hmmrt_policy_density {
 	/* By page of the block; includes the pages that fault now. */

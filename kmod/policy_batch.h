@@ -18,7 +18,7 @@ struct hmmrt_batch_fault {
 	struct hmmrt_queued_fault *queued;
 };
 
-/* What a batch consists of. */
+/* The size of a batch, for statistics. */
 struct hmmrt_batch_shape {
 	unsigned int groups;		/* number of blocks */
 	unsigned int merged;	/* faults served together with another */

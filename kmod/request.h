@@ -17,9 +17,9 @@
 #define HMMRT_SERVE_ATTEMPTS	8U
 
 /*
- * What has to be done before an attempt at a window is repeated. Functions that
- * make an attempt return 0 or a negative errno. With -EAGAIN, req->retry.step
- * may be one of these, until that is done.
+ * The step that precedes the next attempt at a window. Functions that make an
+ * attempt return 0 or a negative errno. With -EAGAIN, req->retry.step may be one
+ * of these, until that is done.
  */
 enum hmmrt_step {
 	HMMRT_STEP_NONE,	/* something raced */
@@ -35,7 +35,7 @@ enum hmmrt_step {
 	HMMRT_STEP_EVICT_QUOTA,
 };
 
-/* What the caller wants; does not change while the request exists. */
+/* Set by the caller, and constant while the request exists. */
 struct hmmrt_request_args {
 	enum hmmrt_cause cause;		/* recorded for pages that move */
 	int node;	/* target node in system memory, or NUMA_NO_NODE */
@@ -52,7 +52,7 @@ struct hmmrt_request_args {
 	bool ahead;	/* mapped ahead, not touched; see serve_ahead.c */
 };
 
-/* What earlier attempts have found out. */
+/* State that earlier attempts leave to the next one. */
 struct hmmrt_request_retry {
 	bool narrow;			/* a neighbour failed: take one page */
 	bool was_missing;	/* the touched page was missing, now present */
@@ -62,7 +62,7 @@ struct hmmrt_request_retry {
 	bool none_left;	/* no page can be evicted, now or later */
 	bool thrashes;			/* already counted as thrashing */
 	bool refused;			/* already counted as refused */
-	/* Of the last hmmrt_request_alloc_pages(). */
+	/* The result of the last hmmrt_request_alloc_pages(). */
 	enum hmmrt_shortfall shortfall;
 	enum hmmrt_step step;		/* before the next attempt */
 	unsigned int regions_seen;	/* regions when it was set */

@@ -12,7 +12,7 @@ struct hmmrt_range_walk {
 	int (*part)(const struct hmmrt_range_walk *walk,
 		    struct hmmrt_request *req);
 	unsigned int access;		/* that the mappings must permit */
-	/* Of all requests; evict_before and no_evict are set by the walk. */
+	/* For all requests; the walk sets evict_before and no_evict. */
 	struct hmmrt_request_args args;
 	struct hmmrt_migration result;
 };

@@ -67,7 +67,7 @@ static int fault_in(struct mm_struct *mm, const struct hmmrt_request *req)
 	return rc;
 }
 
-/* What a snapshot of a window shows. It does not show pages in migration. */
+/* Counts of pages in a snapshot, which does not show pages in migration. */
 struct census {
 	unsigned int in_host;	/* in system memory, exclusive to the process */
 	unsigned int coherent;

@@ -420,7 +420,7 @@ static void batch_end(struct batch *batch)
 	mmput_async(binding->space->mm);
 }
 
-/* Which faults a fault worker serves, and what it waits for. */
+/* The faults that a fault worker serves, and the waits that it makes. */
 enum service_mode {
 	SERVE_PENDING, /* its own fault and pending ones */
 	SERVE_ALONE,

@@ -34,7 +34,7 @@ struct hmmrt_duplicates {
 };
 
 /*
- * What one device has mapped of one block; protected by block->lock. Only a
+ * The pages of one block that one device has mapped; under block->lock. Only a
  * mapped page is in @writable or @local.
  */
 struct hmmrt_block_map {
@@ -228,14 +228,14 @@ struct hmmrt_fault_buffer {
 };
 
 /*
- * Where a scan over the blocks of a space continues next time. It begins with
- * 0, which also means that it has gone around.
+ * The address at which a scan over the blocks of a space continues next time.
+ * It begins with 0, which also means that the scan has gone around.
  */
 struct hmmrt_clock_hand {
 	unsigned long addr;
 };
 
-/* How far a clock hand may still move in one run of a scan. */
+/* The rest of the distance that a clock hand may move in one run of a scan. */
 struct hmmrt_clock_limit {
 	/* Blocks to ask the driver about; the scan counts them down. */
 	unsigned int blocks;
@@ -328,7 +328,7 @@ struct hmmrt_evictor {
 	struct hmmrt_taken taken[HMMRT_EVICTOR_BLOCKS];
 };
 
-/* What a change does with the advice of a range. */
+/* A change of the advice of a range. */
 struct hmmrt_advice_change {
 	void (*apply)(struct hmmrt_advice *advice,
 		      const struct hmmrt_advice_change *change);
@@ -397,7 +397,7 @@ void hmmrt_reap_unmapped(struct hmmrt_span *span);
 struct hmmrt_turn;
 
 /*
- * What a CPU fault waits for after it has left hmmrt_srcu. Initialise with {}.
+ * The wait of a CPU fault after it has left hmmrt_srcu. Initialise with {}.
  */
 struct hmmrt_turn_wait {
 	struct hmmrt_turn *turn;	/* NULL: nothing to wait for */

@@ -112,7 +112,7 @@ struct taking {
 	unsigned long end;
 	unsigned long zap_start;	/* of the range to invalidate */
 	unsigned long zap_end;
-	/* Of serve_exclusive.c's event, or NULL. */
+	/* The owner of serve_exclusive.c's event, or NULL. */
 	const void *owner;
 	struct hmmrt_evictor *evictor;	/* the calling thread, or NULL */
 	struct list_head copies;	/* to be freed after the invalidation */

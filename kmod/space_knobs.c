@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which values of the knobs apply: of a range, of a space, of a device. Reading
- * takes no lock: see api_knob.c.
+ * The values of knobs that apply: those of a range, a space or a device.
+ * Reading takes no lock: see api_knob.c.
  */
 #include "space.h"
 

@@ -32,7 +32,7 @@ int hmmrt_user_range_check(u64 addr, u64 len)
 	return 0;
 }
 
-/* Where the block of @addr ends, or @end if that comes first. */
+/* The end of the block of @addr, or @end if that comes first. */
 unsigned long hmmrt_block_end(unsigned long addr, unsigned long end)
 {
 	return min(end, ALIGN_DOWN(addr, HMMRT_BLOCK_SIZE) + HMMRT_BLOCK_SIZE);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What runs the lanes of a session: the agent, or threads of this process.
+ * Runs the lanes of a session: in the agent, or as threads of this process.
  *
  * The session writes work to the control block, and the lanes take it from
  * there (agent/ring.h). An executor owns the control block and the lanes, and

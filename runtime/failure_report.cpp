@@ -71,7 +71,7 @@ void add_frame(message& out, const char* relation, std::uint64_t address, const 
 void add_frames(message& out, const fault_block& fault, names how) {
     const code_place first = find_code(fault.instruction);
     add_frame(out, "at", fault.instruction, first, how);
-    // Of the frames in libc, as those of abort(), the first is enough.
+    // The first frame in libc, such as abort(), is enough.
     bool in_system = is_system_object(first.object);
     unsigned callers = 0;
     for (std::uint32_t i = 1; i < fault.frame_count && i < max_frames; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the library writes to standard error when a device has failed.
+// The messages on standard error when a device has failed.
 #pragma once
 
 #include "agent/control.h"
@@ -35,7 +35,7 @@ struct running_lanes {
     running_lane lane[max_lanes];
 };
 
-/// What runs while a thread waits.
+/// The work that runs while a thread waits.
 void add_waiting(message& out, int device, unsigned seconds, const running_lanes& lanes, names how);
 
 /// The whole report: what happened, where, and three callers. @exception: as for

@@ -16,7 +16,7 @@
 namespace hmmrt {
 namespace {
 
-/// Of the calling thread; errors may be remembered until the thread has ended.
+/// The exception of a thread; errors may be remembered until the thread ends.
 struct kept_exception {
     std::exception_ptr held;
     bool over = false;

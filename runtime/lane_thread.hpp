@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the threads of all lanes have in common: parked threads, and the lanes
-// of the cpu device.
+// Common parts of the threads of lanes: parked threads, and the lanes of the
+// cpu device.
 #pragma once
 
 #include <csignal>
@@ -12,7 +12,7 @@ namespace hmmrt {
 /// Size of the stack that lanes run on: HMMRT_STACK_SIZE, or that of the
 /// program's threads; throws failure.
 std::size_t lane_stack_bytes();
-/// What to say if a lane with a stack of this size cannot be started; @error may
+/// The message if a lane with a stack of this size cannot be started; @error may
 /// be positive or negative.
 std::string describe_start_error(std::size_t stack_bytes, int error);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What lanes run and for how long; for messages, and to limit launches.
+// The launches that lanes run, and their times: for messages, and to limit them.
 #include "agent/ring.h"
 #include "sanitizer.hpp"
 #include "session.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where devices come from: the modules, or this process itself.
+ * The source of devices: the modules, or this process itself.
  *
  * The border has two parts. The machine answers questions about devices and
  * memory with the structs of the kernel's interface, and executors (see

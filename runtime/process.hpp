@@ -32,7 +32,7 @@ class process : public in_own_memory {
     static process& get();
     process() = default; ///< for tests; programs use get()
 
-    /// Where the devices are; chosen at first use. Throws failure.
+    /// The machine with the devices; chosen at first use. Throws failure.
     machine& where();
     /// Returns the devices. Throws failure if there is no module or no
     /// permission, or the modules have another version.

@@ -38,7 +38,7 @@ std::size_t choose_stack_bytes(const char* text, std::size_t standard);
 /// The runtime itself and the TLS of the program use a part of a lane's stack.
 inline constexpr std::size_t smallest_stack_bytes = 256 << 10;
 
-/// How a launch is divided: @pieces of @items each; the last may be shorter.
+/// A launch in @pieces of @items each; the last may be shorter.
 struct partition {
     std::uint32_t pieces;
     std::uint64_t items;

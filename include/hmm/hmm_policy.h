@@ -102,7 +102,7 @@ HMM_API hmmError_t hmmKnobReset(const char* name, hmmKnobScope scope);
 #define hmmQuotaPriorityDefault 128u
 #define hmmQuotaPriorityMax 255u
 
-/* What a quota applies to. */
+/* The scope of a quota. */
 typedef enum hmmQuotaScopeType {
     hmmQuotaScopeTypeProcess = 1, /* this process */
     hmmQuotaScopeTypeCgroup = 2   /* a cgroup v2 and all of its descendants */

@@ -449,7 +449,7 @@ static vm_fault_t mirror_check(const struct vm_fault *vmf, unsigned int access)
 	return 0;
 }
 
-/* How to fill a TLB entry. */
+/* Ways to fill a TLB entry. */
 enum tlb_way {
 	TLB_MISS,		/* no table: the device has no entry */
 	TLB_IS_HUGE,		/* a PMD was set concurrently */

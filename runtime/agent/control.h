@@ -198,7 +198,7 @@ struct alignas(256) lane_control {
     /// 1 while the lane is inside device code or a call made by it.
     std::atomic<std::uint32_t> running;
     std::uint32_t padding;
-    /// What the lane runs while `running`, for messages.
+    /// The function that the lane runs while `running`, for messages.
     std::atomic<std::uint64_t> function;
     std::atomic<std::uint64_t> started; ///< time stamp counter
     std::atomic<std::uint64_t> first_item;

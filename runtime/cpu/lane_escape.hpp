@@ -20,7 +20,7 @@
 
 namespace hmmrt {
 
-/// Where a lane is, for signal handlers of its thread.
+/// The position of a lane, for signal handlers of its thread.
 struct lane_position {
     control* ctl = nullptr;
     /// `running` is set while the lane is in device code; handlers leave it

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the cpu device remembers of addresses: advice, the last prefetch and
-// knobs.
+// The settings of addresses that the cpu device remembers: advice, the last
+// prefetch and knobs.
 #pragma once
 
 #include "own_memory.hpp"

@@ -37,7 +37,7 @@ const hmmrt_knobs defaults = default_knobs();
 
 using Bits = std::bitset<block>;
 
-/// How much of the blocks before and after is mapped, and the faults so far.
+/// Mapped pages of the blocks before and after, and the faults so far.
 struct Around {
     unsigned before = 0, after = 0, faults = 1;
 };
@@ -454,7 +454,7 @@ hmmrt_advice advised(uint32_t flags, uint32_t preferred, uint32_t accessed_by) {
 
 constexpr uint32_t no_location = HMMRT_LOCATION_NONE;
 
-// What happens to a page that device 3 touches, if only advice decides.
+// The treatment of a page that device 3 touches, if only advice decides.
 hmmrt_policy_want touched(const hmmrt_advice& advice, bool write) {
     hmmrt_policy_page page = {};
     page.advice = &advice;

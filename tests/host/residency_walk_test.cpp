@@ -32,7 +32,7 @@ unsigned seed() {
     return value;
 }
 
-// What a device has mapped of a block, in the kernel's and the model's form.
+// Pages of a block that a device has mapped, in the kernel's and the model's form.
 struct Mapped {
     std::array<unsigned long, words> bits{};
     std::array<unsigned char, MODEL_BLOCK> bytes{};

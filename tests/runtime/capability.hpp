@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a test needs: of the device, of the program, and of the user.
+// Requirements of a test: on the device, the program, and the user.
 #pragma once
 
 #include <hmm/hmm.hpp>

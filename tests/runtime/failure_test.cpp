@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a program sees of a device that failed: what is written to standard
-// error, and that nothing hangs.
+// Programs with a device that failed: the messages on standard error, and that
+// nothing hangs.
 #include "capability.hpp"
 #include "device_fixture.hpp"
 
@@ -47,7 +47,7 @@ class errors {
     int file_, before_;
 };
 
-/// What a program wrote to standard error, and how it ended.
+/// The end of a program: its status and its messages on standard error.
 struct outcome {
     int status = -1;
     std::string errors;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an ordinary program can do in device code.
+// Device code does what an ordinary program does.
 #include "device_fixture.hpp"
 
 #include <atomic>

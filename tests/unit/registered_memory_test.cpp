@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which pages are locked while registrations come and go.
+// The pages that are locked while registrations come and go.
 #include "memory_fixture.hpp"
 #include "own_memory.hpp"
 

@@ -36,7 +36,7 @@ braces_without_header() {
 	done
 }
 
-# What programs include needs nothing else, in each language it is for; the modules' interface has no holes.
+# Public headers compile alone, in each language that they are for; the modules' interface has no holes.
 check_headers() {
 	require gcc gcc && require g++ g++ && require clang++ clang || return
 	local header

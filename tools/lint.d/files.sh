@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2034 # the other parts use these
 #
-# Which files there are, and what kind each is.
+# Lists the files, by kind.
 
 # All files that git has, or would add, of the folder it is called in. Where git knows nothing of that, as where an
 # archive of the source was unpacked, all files but those that .gitignore names.
@@ -12,7 +12,7 @@ list_files() {
 	find_files_not_ignored
 }
 
-# What .gitignore may have here: comments, names of folders with a slash behind, and names.
+# Here .gitignore may have comments, names of folders with a slash behind, and names.
 find_files_not_ignored() {
 	local line ignored=(-name .git)
 	while read -r line; do

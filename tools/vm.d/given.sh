@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# What a run gives to the modules and to the command: parameters of the modules, and environment variables. Wrong ones
-# are refused here, by name: the kernel ignores a parameter that a module does not have.
+# A run gives parameters to the modules, and environment variables to the command. Wrong ones are refused here, by name:
+# the kernel ignores a parameter that a module does not have.
 
 MODULE_PARAMS=() # NAME=VALUE; a later one replaces an earlier one
 VARIABLES=()     # NAME=VALUE for the command
 
-# What the modules and the library accept.
+# Limits of the modules and of the library.
 readonly MAX_DEVICES=16
 readonly MAX_DEVICE_MIB=65536
 readonly MAX_LANES=128

@@ -154,7 +154,7 @@ kernel_is_built() (
 	[[ -e $KERNEL_BUILD/done ]]
 )
 
-# Whether KVM works is known when a guest has been booted with it: its device may be there and not work.
+# Only a guest that has booted with KVM shows that it works: its device may be there and not work.
 kvm_works() (
 	kernel_paths "$(default_kernel)" plain
 	[[ $(accelerator) == kvm ]]

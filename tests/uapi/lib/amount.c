@@ -11,6 +11,6 @@ unsigned long amount(unsigned long full, unsigned long on_debug)
 
 	if (text)
 		return strcmp(text, "no") ? full : on_debug;
-	/* Of the kernels in tools/kernel, only the debug flavour has it. */
+	/* Only the debug flavour of the kernels in tools/kernel has it. */
 	return access("/sys/kernel/debug/kmemleak", F_OK) ? full : on_debug;
 }

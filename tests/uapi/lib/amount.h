@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much a test does. On a debug kernel, which is several times slower, tests
- * do fewer rounds of the same and use fewer pages. HMMRT_TEST_LONG=yes, which
- * `tools/vm test --long` sets, makes them do the full amount there, too, and
- * HMMRT_TEST_LONG=no the smaller one on any kernel. What a test compares and
- * which cases it has does not depend on the amount.
+ * The amount of work of a test. On a debug kernel, which is several times
+ * slower, tests do fewer rounds of the same and use fewer pages.
+ * HMMRT_TEST_LONG=yes, which `tools/vm test --long` sets, makes them do the full
+ * amount there, too, and HMMRT_TEST_LONG=no the smaller one on any kernel. The
+ * cases of a test, and what it compares, do not depend on the amount.
  */
 #ifndef TESTS_UAPI_AMOUNT_H
 #define TESTS_UAPI_AMOUNT_H

@@ -69,7 +69,7 @@ class fake_kernel {
     fake_policy policy;
     std::atomic<std::uint64_t> next_stamp{1}; ///< milliseconds, increases by one
 
-    /// What the runtime wrote to standard error since the last call.
+    /// The messages of the runtime on standard error since the last call.
     std::string take_errors();
     void add_error(const char* text, std::size_t bytes);
 
@@ -96,7 +96,7 @@ class fake_kernel {
     int start_agent(int control_file, int kill_reader);
     void kill_agent(int kill_writer);
     bool agent_ended(int pidfd);
-    // Of the agent that was started last.
+    // These two concern the agent that was started last.
     bool agent_is_strict();
     hmmrt::control& last_control();
 
