@@ -145,7 +145,7 @@ int hmmrt_ioc_advise(struct hmmrt_space *space, void *data)
 		 * it, and before peers are checked: pairs with peer_enable().
 		 */
 		smp_store_mb(space->maps_ahead, true);
-	rc = hmmrt_advice_change(space, arg->addr, arg->addr + arg->len, &what);
+	rc = hmmrt_change_advice(space, arg->addr, arg->addr + arg->len, &what);
 	if (!rc)
 		advise_act(space, arg);
 	mmput(space->mm);
@@ -169,7 +169,7 @@ static void advice_set_knob(struct hmmrt_advice *advice,
  * @set: its value plus one, or 0 to unset it
  *
  * Context: takes the mmap_lock.
- * Return: as hmmrt_advice_change().
+ * Return: as hmmrt_change_advice().
  */
 int hmmrt_advice_set_knob(struct hmmrt_space *space, unsigned long start,
 			  unsigned long end, u32 slot, u32 set)
@@ -180,7 +180,7 @@ int hmmrt_advice_set_knob(struct hmmrt_space *space, unsigned long start,
 		.value = set,
 	};
 
-	return hmmrt_advice_change(space, start, end, &what);
+	return hmmrt_change_advice(space, start, end, &what);
 }
 
 /* --- asking for it -------------------------------------------------------- */

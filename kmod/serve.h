@@ -29,7 +29,7 @@ void hmmrt_queue_init(struct hmmrt_binding *binding);
 void hmmrt_queue_check_empty(struct hmmrt_binding *binding);
 
 /* serve_range.c */
-int hmmrt_range_walk(struct hmmrt_range_walk *walk, unsigned long start,
+int hmmrt_walk_range(struct hmmrt_range_walk *walk, unsigned long start,
 		     unsigned long end);
 
 /* serve_exclusive.c */

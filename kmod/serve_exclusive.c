@@ -287,7 +287,7 @@ static int exclusive_range(struct hmmrt_binding *binding, unsigned long start,
 	if (mutex_lock_killable(&binding->space->exclusive))
 		return -EINTR;
 	WRITE_ONCE(binding->space->exclusive_task, current);
-	rc = hmmrt_range_walk(&walk, start, end);
+	rc = hmmrt_walk_range(&walk, start, end);
 	WRITE_ONCE(binding->space->exclusive_task, NULL);
 	atomic64_add(walk.result.moved, &binding->space->migrated_to_host);
 	mutex_unlock(&binding->space->exclusive);

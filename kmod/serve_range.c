@@ -89,7 +89,7 @@ static int block_walk(void *data, unsigned long start, unsigned long end)
 }
 
 /**
- * hmmrt_range_walk() - serve all of a range for a driver
+ * hmmrt_walk_range() - serve all of a range for a driver
  * @walk: what to do with each window
  * @start: first address
  * @end: end address, exclusive
@@ -97,7 +97,7 @@ static int block_walk(void *data, unsigned long start, unsigned long end)
  * Context: may sleep; no lock is held but space->exclusive.
  * Return: 0 or the error of the first window that failed.
  */
-int hmmrt_range_walk(struct hmmrt_range_walk *walk, unsigned long start,
+int hmmrt_walk_range(struct hmmrt_range_walk *walk, unsigned long start,
 		     unsigned long end)
 {
 	int rc;
@@ -137,7 +137,7 @@ int hmmrt_fault_range(struct hmmrt_binding *binding, unsigned long start,
 		return -EINVAL;
 	if (!access)
 		return -EFAULT;
-	rc = hmmrt_range_walk(&walk, start, end);
+	rc = hmmrt_walk_range(&walk, start, end);
 	atomic64_inc(&binding->device_faults);
 	atomic64_add(walk.result.moved, &binding->migrated_to_device);
 	trace_hmmrt_device_fault(binding->dev->id, start, access, rc,
@@ -187,7 +187,7 @@ int hmmrt_migrate_range_to_device(struct hmmrt_binding *binding,
 	int rc = -EINVAL;
 
 	if (!(flags & ~HMMRT_MIGRATE_NO_PEERS))
-		rc = hmmrt_range_walk(&walk, start, end);
+		rc = hmmrt_walk_range(&walk, start, end);
 	atomic64_add(walk.result.moved, &binding->migrated_to_device);
 	*result = walk.result;
 	return rc;
@@ -214,7 +214,7 @@ int hmmrt_migrate_range_to_host(struct hmmrt_binding *binding,
 			.reset_thrashing = true,
 		},
 	};
-	int rc = hmmrt_range_walk(&walk, start, end);
+	int rc = hmmrt_walk_range(&walk, start, end);
 
 	atomic64_add(walk.result.moved, &binding->space->migrated_to_host);
 	*result = walk.result;

@@ -443,7 +443,7 @@ bool hmmrt_is_moving(struct vm_area_struct *vma, unsigned long start,
 
 /* space_advice.c */
 extern const struct hmmrt_advice hmmrt_no_advice;
-int hmmrt_advice_change(struct hmmrt_space *space, unsigned long start,
+int hmmrt_change_advice(struct hmmrt_space *space, unsigned long start,
 			unsigned long end,
 			const struct hmmrt_advice_change *what);
 void hmmrt_advice_init(struct hmmrt_space *space);

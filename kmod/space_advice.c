@@ -630,7 +630,7 @@ bool hmmrt_location_is_host(u32 location)
 }
 
 /**
- * hmmrt_advice_change() - change the advice of all of a range, or of none
+ * hmmrt_change_advice() - change the advice of all of a range, or of none
  * @space: space of the process, with an mm that is alive
  * @start: first address
  * @end: end address, exclusive
@@ -640,7 +640,7 @@ bool hmmrt_location_is_host(u32 location)
  * Return: 0; -EFAULT: some part is not mapped; -ENOMEM: also for too many
  * ranges; -EINTR.
  */
-int hmmrt_advice_change(struct hmmrt_space *space, unsigned long start,
+int hmmrt_change_advice(struct hmmrt_space *space, unsigned long start,
 			unsigned long end,
 			const struct hmmrt_advice_change *what)
 {

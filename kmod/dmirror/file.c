@@ -206,7 +206,8 @@ static bool all_there(const struct access *access,
 	return result->moved + result->there >= access->cmd->npages;
 }
 
-static int migrate(const struct access *access, struct hmmrt_migration *result)
+static int file_migrate(const struct access *access,
+			struct hmmrt_migration *result)
 {
 	int rc = hmmrt_migrate_range_to_device(access->view->binding,
 					       access->start, access->end,
@@ -222,14 +223,14 @@ static int view_to_device(struct access *access)
 	struct hmmrt_migration result;
 	int rc;
 
-	rc = migrate(access, &result);
+	rc = file_migrate(access, &result);
 	if (!rc)
 		rc = bounce_alloc(access);
 	if (rc)
 		return rc;
 	while ((rc = device_copy(access, false)) == -ENOENT &&
 	       all_there(access, &result) && --tries) {
-		rc = migrate(access, &result);
+		rc = file_migrate(access, &result);
 		if (rc)
 			break;
 	}

@@ -5,9 +5,9 @@
  * devices that can be unplugged. See include/uapi/linux/hmmrt_faulty.h for its
  * requests.
  *
- * Failing    Each op that may fail first calls fails(). A test chooses the call
- *            that fails. On a kernel with fault injection, debugfs does too:
- *            see hmmrt_faulty/ there.
+ * Failing    Each op that may fail first calls op_fails(). A test chooses the
+ *            call that fails. On a kernel with fault injection, debugfs does
+ *            too: see hmmrt_faulty/ there.
  * Serving    An access serves its own fault, or passes it to the one worker for
  *            all devices and processes (worker.c).
  * Holding    Copies can be blocked while a test observes other threads.
@@ -123,7 +123,7 @@ static bool fails_by_injection(struct failure *failure)
 }
 #endif
 
-static bool fails(enum hmmrt_faulty_op op)
+static bool op_fails(enum hmmrt_faulty_op op)
 {
 	struct failure *failure = &failures[op];
 	bool fail;
@@ -172,7 +172,7 @@ static int faulty_populate(struct hmmrt_device *dev, u64 offset)
 {
 	struct faulty *faulty = hmmrt_device_drvdata(dev);
 
-	if (fails(HMMRT_FAULTY_POPULATE))
+	if (op_fails(HMMRT_FAULTY_POPULATE))
 		return -ENOMEM;
 	if (faulty->hollow)
 		return 0;
@@ -193,7 +193,7 @@ static int faulty_copy_to_device(struct hmmrt_device *dev, u64 offset,
 	struct faulty *faulty = hmmrt_device_drvdata(dev);
 
 	hold_up();
-	if (fails(HMMRT_FAULTY_COPY_TO_DEVICE))
+	if (op_fails(HMMRT_FAULTY_COPY_TO_DEVICE))
 		return -EIO;
 	if (faulty->hollow)
 		return 0;
@@ -215,7 +215,7 @@ static int faulty_copy_to_host(struct hmmrt_device *dev, struct page **dst,
 		msleep(msecs);
 		return -EIO;
 	}
-	if (faulty->hollow || fails(HMMRT_FAULTY_COPY_TO_HOST))
+	if (faulty->hollow || op_fails(HMMRT_FAULTY_COPY_TO_HOST))
 		return -EIO;
 	soft_copy_out(dst, soft_memory_at(&faulty->memory, offset), npages);
 	return 0;
@@ -228,7 +228,7 @@ static int faulty_copy_from_peer(struct hmmrt_device *dev, u64 offset,
 	struct faulty *to = hmmrt_device_drvdata(dev);
 	struct faulty *from = hmmrt_device_drvdata(peer);
 
-	if (to->hollow || from->hollow || fails(HMMRT_FAULTY_COPY_FROM_PEER))
+	if (to->hollow || from->hollow || op_fails(HMMRT_FAULTY_COPY_FROM_PEER))
 		return -EIO;
 	memcpy(soft_memory_at(&to->memory, offset),
 	       soft_memory_at(&from->memory, peer_offset),
@@ -241,7 +241,7 @@ static int faulty_prepare(struct hmmrt_binding *binding, unsigned long start,
 {
 	struct context *context = hmmrt_binding_drvdata(binding);
 
-	if (fails(HMMRT_FAULTY_PREPARE))
+	if (op_fails(HMMRT_FAULTY_PREPARE))
 		return -ENOMEM;
 	return soft_mmu_prepare(&context->mmu, start);
 }

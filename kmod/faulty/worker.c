@@ -93,7 +93,7 @@ static struct fault *take_pending(void)
 	return fault;
 }
 
-static void answer(struct fault *fault, int rc)
+static void worker_answer(struct fault *fault, int rc)
 {
 	spin_lock(&lock);
 	fault->rc = rc;
@@ -110,7 +110,7 @@ static void put_aside(struct fault *fault)
 	in = hmmrt_fault_in_begin(fault->binding, fault->addr, fault->access,
 				  fault_in_done, fault);
 	if (IS_ERR(in)) {
-		answer(fault, PTR_ERR(in));
+		worker_answer(fault, PTR_ERR(in));
 		return;
 	}
 	spin_lock(&lock);
@@ -122,7 +122,7 @@ static void put_aside(struct fault *fault)
 	wake_up_all(&changed);
 }
 
-static void serve(struct fault *fault)
+static void worker_serve(struct fault *fault)
 {
 	int rc;
 
@@ -133,7 +133,7 @@ static void serve(struct fault *fault)
 	if (rc == -EBUSY)
 		put_aside(fault);
 	else
-		answer(fault, rc);
+		worker_answer(fault, rc);
 }
 
 static void worker_run(struct work_struct *work)
@@ -141,7 +141,7 @@ static void worker_run(struct work_struct *work)
 	struct fault *fault;
 
 	while ((fault = take_pending())) {
-		serve(fault);
+		worker_serve(fault);
 		cond_resched();
 	}
 }

@@ -45,7 +45,7 @@ void dpt_destroy(struct dpt *dpt)
 	mutex_destroy(&dpt->lock);
 }
 
-struct dpt_table *dpt_table(struct dpt *dpt, unsigned long addr)
+struct dpt_table *dpt_find_table(struct dpt *dpt, unsigned long addr)
 {
 	void *entry = xa_load(&dpt->tables, addr >> HMMRT_CHUNK_SHIFT);
 
@@ -58,7 +58,7 @@ static int table_create(struct dpt *dpt, unsigned long addr)
 	int rc;
 
 	lockdep_assert_held(&dpt->lock);
-	if (dpt_table(dpt, addr))
+	if (dpt_find_table(dpt, addr))
 		return 0;
 	table = kzalloc(sizeof(*table), GFP_KERNEL_ACCOUNT);
 	if (!table)
@@ -87,7 +87,7 @@ int dpt_prepare(struct dpt *dpt, unsigned long start, unsigned long end)
 
 	for (addr = ALIGN_DOWN(start, LEAF_SIZE); !rc && addr < end;
 	     addr += LEAF_SIZE) {
-		if (dpt_table(dpt, addr))
+		if (dpt_find_table(dpt, addr))
 			continue;
 		mutex_lock(&dpt->lock);
 		rc = table_create(dpt, addr);
@@ -132,7 +132,7 @@ static void leaf_merge(struct dpt_table *table)
 void dpt_map(struct dpt *dpt, unsigned long start, const hmmrt_pte_t *ptes,
 	     unsigned int npages)
 {
-	struct dpt_table *table = dpt_table(dpt, start);
+	struct dpt_table *table = dpt_find_table(dpt, start);
 	unsigned int first = (start >> PAGE_SHIFT) % DPT_ENTRIES;
 	unsigned int i;
 
@@ -163,7 +163,7 @@ void dpt_unmap(struct dpt *dpt, unsigned long start, unsigned long end)
 	while (start < end) {
 		unsigned long next =
 			min(end, ALIGN_DOWN(start, LEAF_SIZE) + LEAF_SIZE);
-		struct dpt_table *table = dpt_table(dpt, start);
+		struct dpt_table *table = dpt_find_table(dpt, start);
 
 		if (table) {
 			spin_lock(&table->lock);
@@ -205,7 +205,7 @@ void dpt_forget(struct dpt *dpt, unsigned long start, unsigned long end)
 	unsigned long addr;
 
 	for (addr = start; addr < end; addr += LEAF_SIZE) {
-		struct dpt_table *table = dpt_table(dpt, addr);
+		struct dpt_table *table = dpt_find_table(dpt, addr);
 
 		if (table)
 			table_forget(dpt, table, addr);

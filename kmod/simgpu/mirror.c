@@ -210,7 +210,7 @@ static bool tlb_fill(struct simgpu_view *view, struct vm_area_struct *vma,
 	bool hit = false;
 
 	rcu_read_lock();
-	table = dpt_table(&view->dpt, addr);
+	table = dpt_find_table(&view->dpt, addr);
 	if (table) {
 		spin_lock(&table->lock);
 		hit = tlb_fill_from(table, view, vma, addr, access);
@@ -464,7 +464,7 @@ static enum tlb_way use_ptes(struct simgpu_view *view,
 	struct dpt_table *table;
 
 	rcu_read_lock();
-	table = dpt_table(&view->dpt, vmf->address);
+	table = dpt_find_table(&view->dpt, vmf->address);
 	if (table) {
 		spin_lock(&table->lock);
 		if (!table->forgotten) {
@@ -549,7 +549,7 @@ static vm_fault_t tlb_fill_huge(struct vm_fault *vmf, unsigned int access)
 	vm_fault_t ret = 0;
 
 	rcu_read_lock();
-	table = dpt_table(&view->dpt, vmf->address);
+	table = dpt_find_table(&view->dpt, vmf->address);
 	if (table) {
 		spin_lock(&table->lock);
 		ret = tlb_fill_huge_from(table, vmf, access);
@@ -738,7 +738,7 @@ static bool harvest_table(struct mm_struct *mm, struct simgpu_view *view,
 		return false;
 	end = min(end, vma->vm_end);
 	rcu_read_lock();
-	table = dpt_table(&view->dpt, start);
+	table = dpt_find_table(&view->dpt, start);
 	if (table) {
 		harvest.table = table;
 		spin_lock(&table->lock);

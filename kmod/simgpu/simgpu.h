@@ -63,7 +63,7 @@ struct dpt {
 void dpt_init(struct dpt *dpt);
 void dpt_destroy(struct dpt *dpt);
 int dpt_prepare(struct dpt *dpt, unsigned long start, unsigned long end);
-struct dpt_table *dpt_table(struct dpt *dpt, unsigned long addr);
+struct dpt_table *dpt_find_table(struct dpt *dpt, unsigned long addr);
 hmmrt_pte_t dpt_table_entry(const struct dpt_table *table, unsigned int index);
 void dpt_map(struct dpt *dpt, unsigned long start, const hmmrt_pte_t *ptes,
 	     unsigned int npages);

@@ -47,22 +47,22 @@ void shim_dpt_forget(struct dpt *dpt, unsigned long start, unsigned long end)
 
 void shim_dpt_set_tlb_ptes(struct dpt *dpt, unsigned long addr)
 {
-	dpt_table(dpt, addr)->tlb_has_ptes = true;
+	dpt_find_table(dpt, addr)->tlb_has_ptes = true;
 }
 
 bool shim_dpt_has_tlb_ptes(struct dpt *dpt, unsigned long addr)
 {
-	return dpt_table(dpt, addr)->tlb_has_ptes;
+	return dpt_find_table(dpt, addr)->tlb_has_ptes;
 }
 
 bool shim_dpt_has_table(struct dpt *dpt, unsigned long addr)
 {
-	return dpt_table(dpt, addr);
+	return dpt_find_table(dpt, addr);
 }
 
 uint64_t shim_dpt_entry(struct dpt *dpt, unsigned long addr)
 {
-	struct dpt_table *table = dpt_table(dpt, addr);
+	struct dpt_table *table = dpt_find_table(dpt, addr);
 	uint64_t entry;
 
 	if (!table)
@@ -75,7 +75,7 @@ uint64_t shim_dpt_entry(struct dpt *dpt, unsigned long addr)
 
 bool shim_dpt_is_leaf(struct dpt *dpt, unsigned long addr)
 {
-	struct dpt_table *table = dpt_table(dpt, addr);
+	struct dpt_table *table = dpt_find_table(dpt, addr);
 
 	return table && table->huge;
 }
