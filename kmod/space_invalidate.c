@@ -115,7 +115,7 @@ struct taking {
 	/* The owner of serve_exclusive.c's event, or NULL. */
 	const void *owner;
 	struct hmmrt_evictor *evictor;	/* the calling thread, or NULL */
-	struct list_head copies;	/* to be freed after the invalidation */
+	struct list_head duplicates;	/* to be freed after the invalidation */
 	struct span_zapping zapping;	/* for block_zapped() */
 };
 
@@ -133,7 +133,7 @@ static void map_unmap(struct hmmrt_block *block, unsigned int id,
 	bitmap_clear(map->writable, first, count);
 	bitmap_clear(map->local, first, count);
 	hmmrt_map_check(block, id);
-	hmmrt_duplicates_take(map, first, count, &taking->copies);
+	hmmrt_duplicates_take(map, first, count, &taking->duplicates);
 	binding = hmmrt_space_binding(block->span->space, id);
 	if (binding)
 		binding->dev->ops->unmap(binding, start,
@@ -518,7 +518,7 @@ static unsigned long span_take(struct hmmrt_span *span, unsigned long start,
 		.zap_end = end,
 		.owner = exclusive_owner(range),
 		.evictor = range ? current_evictor() : NULL,
-		.copies = LIST_HEAD_INIT(taking.copies),
+		.duplicates = LIST_HEAD_INIT(taking.duplicates),
 	};
 	unsigned long touched;
 
@@ -526,7 +526,7 @@ static unsigned long span_take(struct hmmrt_span *span, unsigned long start,
 	span_zap(span, touched, taking.zap_start, taking.zap_end);
 	span_zapped(span, &taking.zapping);
 	span_map_again(span, start, end);
-	hmmrt_duplicates_free(&taking.copies);
+	hmmrt_duplicates_free(&taking.duplicates);
 	return touched;
 }
 

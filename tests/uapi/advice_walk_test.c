@@ -41,7 +41,7 @@ static void check_gone(struct world *world, struct page *page)
 {
 	const struct expected expected = {
 		.not_mapped = ALL_DEVICES & ~world_mapped_ahead(world, page),
-		.no_copies = true,
+		.no_duplicates = true,
 	};
 
 	world_check(world, page, &expected);

@@ -91,7 +91,7 @@ static bool is_mapped_on_host(uint32_t id, const struct hmmrt_page *page)
 	return page->location == HOST && is_mapped(id, page);
 }
 
-static bool is_copied(uint32_t id, const struct hmmrt_page *page)
+static bool has_duplicate(uint32_t id, const struct hmmrt_page *page)
 {
 	return page->duplicates & 1u << id;
 }
@@ -156,24 +156,24 @@ TEST_F(evict, duplicates_are_dropped_and_made_again)
 {
 	const size_t count = PAGES / 4, len = LEN / 4;
 	struct faulty_env *env = &self->env;
-	size_t copies;
+	size_t duplicates;
 
 	ASSERT_EQ(0, faulty_env_put_on(env, 0));
 	ASSERT_EQ(0, faulty_range(env->fd[0], HMMRT_FAULTY_IOC_TO_HOST,
 				  env->buf, len));
 	ASSERT_EQ(0, advise(env, len, HMMRT_ADVICE_SET_READ_MOSTLY, 0));
 	ASSERT_EQ(count, read_right(env, 0, count));
-	copies = count_pages(self, is_copied);
-	ASSERT_LT(0, copies);
+	duplicates = count_pages(self, has_duplicate);
+	ASSERT_LT(0, duplicates);
 	ASSERT_EQ(PAGES - count, faulty_env_pages_on(env, 0));
 	EXPECT_EQ(0, faulty_evict(env->control, 0));
 	EXPECT_EQ(PAGES, pages_at(env->manager, env->buf, LEN, HOST));
-	EXPECT_EQ(0, count_pages(self, is_copied));
+	EXPECT_EQ(0, count_pages(self, has_duplicate));
 	EXPECT_EQ(count, read_right(env, 0, count));
-	EXPECT_EQ(copies, count_pages(self, is_copied));
+	EXPECT_EQ(duplicates, count_pages(self, has_duplicate));
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));
 	pages_fill(env->buf, LEN, ++env->first);
-	EXPECT_EQ(0, count_pages(self, is_copied));
+	EXPECT_EQ(0, count_pages(self, has_duplicate));
 	EXPECT_EQ(0, faulty_evict(env->control, 0));
 	EXPECT_EQ(count, read_right(env, 0, count));
 	EXPECT_EQ(-1, pages_check(env->buf, LEN, env->first));

@@ -80,7 +80,7 @@ static struct view query(struct world *world, const char *addr)
 	view.at = location_of_id(world, page.location);
 	view.mapped = mask_of(world, page.mapped_by);
 	view.written = mask_of(world, page.written_by);
-	view.copies = mask_of(world, page.duplicates);
+	view.duplicates = mask_of(world, page.duplicates);
 	view.zeroes = page.flags & HMMRT_PAGE_ZEROES;
 	return view;
 }
@@ -137,12 +137,12 @@ static enum location faulted(const struct world *world, const struct page *page,
 			     unsigned int dev, bool write)
 {
 	const struct advice *advice = &page->advice;
-	bool copies = advice->read_mostly && !write;
+	bool duplicates = advice->read_mostly && !write;
 	bool accessed = (advice->accessed_by & BY(dev)) && !advice->read_mostly;
 
 	if (page->at == (enum location)dev)
 		return page->at;
-	if (!advice->no_migrate && !copies) {
+	if (!advice->no_migrate && !duplicates) {
 		if (advice->preferred == (enum location)dev)
 			return dev;
 		if (advice->preferred == NOWHERE && !accessed)
@@ -176,13 +176,13 @@ static struct expected device_touches(struct world *world, struct page *page,
 	struct expected expected = {
 		.mapped = BY(dev),
 		.written = write ? BY(dev) : 0,
-		.no_copies = write,
+		.no_duplicates = write,
 	};
 	enum location before = page->at;
 
 	if (has_entry(page, dev, write)) {
 		if (!write)
-			expected.copies = page->view.copies;
+			expected.duplicates = page->view.duplicates;
 		return expected;
 	}
 	/* A write has to copy the page first, in system memory. */
@@ -201,7 +201,7 @@ static struct expected device_touches(struct world *world, struct page *page,
 	/* The zero page is never duplicated; unwritten pages map it. */
 	if (!write && page->advice.read_mostly && !page->advice.no_migrate &&
 	    page->at == ON_HOST && before != NOWHERE && !page->view.zeroes)
-		expected.copies = BY(dev) | page->view.copies;
+		expected.duplicates = BY(dev) | page->view.duplicates;
 	if (before != page->at)
 		expected.not_mapped = ALL_DEVICES & ~BY(dev) &
 				      ~world_mapped_ahead(world, page);
@@ -215,8 +215,8 @@ static struct expected cpu_touches(struct world *world, struct page *page,
 	struct expected expected = {
 		.mapped = BY(CPU),
 		.written = write ? BY(CPU) : 0,
-		.no_copies = write,
-		.copies = write ? 0 : page->view.copies,
+		.no_duplicates = write,
+		.duplicates = write ? 0 : page->view.duplicates,
 	};
 
 	if (page->at == NOWHERE)
@@ -236,7 +236,7 @@ static struct expected cpu_touches(struct world *world, struct page *page,
 static unsigned int prefetched_copy(const struct page *page, enum location to,
 				    struct expected *expected)
 {
-	const unsigned int copies = page->view.copies;
+	const unsigned int duplicates = page->view.duplicates;
 
 	expected->mapped = BY(to);
 	/*
@@ -244,10 +244,11 @@ static unsigned int prefetched_copy(const struct page *page, enum location to,
 	 * original while another device has a duplicate.
 	 */
 	if (page->view.zeroes || ((page->view.mapped & BY(to)) &&
-				  (copies & ~BY(to)) && !(copies & BY(to))))
+				  (duplicates & ~BY(to)) &&
+				  !(duplicates & BY(to))))
 		return HMMRT_OUTCOME_STAYED(HMMRT_STAY_BUSY);
-	expected->copies = BY(to) | copies;
-	return copies & BY(to) ? HMMRT_OUTCOME_THERE : HMMRT_OUTCOME_MOVED;
+	expected->duplicates = BY(to) | duplicates;
+	return duplicates & BY(to) ? HMMRT_OUTCOME_THERE : HMMRT_OUTCOME_MOVED;
 }
 
 /* The outcome of a prefetch; advice only for faults has no effect. */
@@ -270,7 +271,7 @@ static unsigned int prefetched(struct page *page, enum location to,
 	}
 	page->at = to;
 	page->unheard = 0;
-	expected->no_copies = true;
+	expected->no_duplicates = true;
 	if (to < ON_HOST)
 		expected->mapped = BY(to);
 	return HMMRT_OUTCOME_MOVED;
@@ -312,18 +313,18 @@ static void check_always(struct world *world, const struct page *page)
 		world_fail(world, "written by %s, mapped by %s",
 			   world_mask_name(view->written, one),
 			   world_mask_name(view->mapped, two));
-	if (view->copies & ~view->mapped)
-		world_fail(world, "copies of %s, mapped by %s",
-			   world_mask_name(view->copies, one),
+	if (view->duplicates & ~view->mapped)
+		world_fail(world, "duplicates of %s, mapped by %s",
+			   world_mask_name(view->duplicates, one),
 			   world_mask_name(view->mapped, two));
-	if (view->copies && (view->written || view->at != ON_HOST))
-		world_fail(world, "copies of %s, written by %s, at %s",
-			   world_mask_name(view->copies, one),
+	if (view->duplicates && (view->written || view->at != ON_HOST))
+		world_fail(world, "duplicates of %s, written by %s, at %s",
+			   world_mask_name(view->duplicates, one),
 			   world_mask_name(view->written, two),
 			   world_location_names[view->at]);
-	if (view->copies && !page->advice.read_mostly)
-		world_fail(world, "copies of %s without READ_MOSTLY",
-			   world_mask_name(view->copies, one));
+	if (view->duplicates && !page->advice.read_mostly)
+		world_fail(world, "duplicates of %s without READ_MOSTLY",
+			   world_mask_name(view->duplicates, one));
 	for (dev = A; dev < DEVICES; dev++)
 		if ((view->mapped & BY(dev)) && !reaches(world, dev, view->at))
 			world_fail(world,
@@ -345,7 +346,7 @@ void world_check(struct world *world, struct page *page,
 	 * Remains true until the page is written, even if the duplicates are
 	 * gone.
 	 */
-	if (view.copies)
+	if (view.duplicates)
 		page->read_only = true;
 	if (view.at != page->at)
 		world_fail(world, "expected at %s, found at %s",
@@ -364,13 +365,13 @@ void world_check(struct world *world, struct page *page,
 		world_fail(world, "expected written by %s, found %s",
 			   world_mask_name(expected->written, one),
 			   world_mask_name(view.written, two));
-	if (expected->copies & ~view.copies)
-		world_fail(world, "expected copies of %s, found %s",
-			   world_mask_name(expected->copies, one),
-			   world_mask_name(view.copies, two));
-	if (expected->no_copies && view.copies)
-		world_fail(world, "expected no copies, found %s",
-			   world_mask_name(view.copies, one));
+	if (expected->duplicates & ~view.duplicates)
+		world_fail(world, "expected duplicates of %s, found %s",
+			   world_mask_name(expected->duplicates, one),
+			   world_mask_name(view.duplicates, two));
+	if (expected->no_duplicates && view.duplicates)
+		world_fail(world, "expected no duplicates, found %s",
+			   world_mask_name(view.duplicates, one));
 	check_always(world, page);
 }
 

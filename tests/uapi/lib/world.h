@@ -47,7 +47,7 @@ struct view {
 	enum location at;
 	unsigned int mapped;
 	unsigned int written;
-	unsigned int copies;
+	unsigned int duplicates;
 	bool zeroes;
 };
 
@@ -69,8 +69,8 @@ struct expected {
 	unsigned int mapped;
 	unsigned int not_mapped;
 	unsigned int written;
-	unsigned int copies;
-	bool no_copies;
+	unsigned int duplicates;
+	bool no_duplicates;
 };
 
 struct world {
