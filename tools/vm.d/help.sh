@@ -89,7 +89,8 @@ help_test() {
 		tools/vm itself, as a newcomer types it. NAME selects a kind of test (lint, host, plain, debug, canary,
 		newcomer) or all test programs with NAME in their name.
 		--debug runs only the tests on the debug kernel. --kernel all runs the guest's tests with each kernel.
-		The last line is `N passed, N failed, N skipped`; results are in build/out/results.
+		The last line is `N passed, N failed, N skipped`, after a line for each failure; results are in
+		build/out/results.
 
 		Without a NAME two guests run concurrently and divide the test programs. They use up to 10 GB of memory with
 		the default --memory. With the name of a program one guest is used.

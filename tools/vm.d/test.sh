@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# `tools/vm test`: runs the kinds of tests one after the other, and prints the sums in the last line.
+# `tools/vm test`: runs the kinds of tests one after the other. The last line has the sums. The lines before it repeat
+# each failure, because logs of continuous integration may lack their beginning.
 #
 #   lint     tools/lint, counted as one test
 #   host     tests that need no kernel module, run natively with ASan and UBSan
@@ -13,25 +14,32 @@
 PASSED=0
 FAILED=0
 SKIPPED=0
+FAILURES=() # a line for each
 TEST_TIME_LIMIT=4200
 TEST_NUMA=2
 TEST_GUESTS=2 # that run concurrently
+MOST_FINDINGS=20 # of a check of lint that are repeated
 LINT_ITSELF='' # the process of lint's self-test
 
-# tally TITLE PASSED FAILED SKIPPED
+# tally TITLE PASSED FAILED SKIPPED [FAILURE...]
 tally() {
+	local title=$1 failure
 	PASSED=$((PASSED + $2)) FAILED=$((FAILED + $3)) SKIPPED=$((SKIPPED + $4))
-	printf '== %s: %d passed, %d failed, %d skipped\n\n' "$@"
+	printf '== %s: %d passed, %d failed, %d skipped\n\n' "${@:1:4}"
+	(($3 == 0 || $# > 4)) || FAILURES+=("$title: $3 failed")
+	for failure in "${@:5}"; do FAILURES+=("$title: $failure"); done
 }
 
-# tally_run TITLE STATUS PASSED FAILED SKIPPED: counts a non-zero status without a failed test as a failure.
+# tally_run TITLE STATUS PASSED FAILED SKIPPED [FAILURE...]: counts a non-zero status without a failed test as a failure.
 tally_run() {
 	local title=$1 status=$2 passed=$3 failed=$4 skipped=$5
+	shift 5
 	if ((status != 0 && failed == 0)); then
 		echo "$title ended with status $status"
-		failed=1
+		tally "$title" "$passed" 1 "$skipped" "ended with status $status"
+	else
+		tally "$title" "$passed" "$failed" "$skipped" "$@"
 	fi
-	tally "$title" "$passed" "$failed" "$skipped"
 }
 
 # Runs a build command, unless --no-build was given.
@@ -43,13 +51,29 @@ run_lint() (
 	HMMRT_KERNEL_SOURCE=$KERNEL_SOURCE HMMRT_KERNEL_BUILD=$KERNEL_BUILD "$REPO/tools/lint" "$@"
 )
 
+# lint_findings LOG: prints the findings, with the names of their checks. What is not followed by the name of a check is
+# what lint itself complained about.
+lint_findings() {
+	awk -v most="$MOST_FINDINGS" '
+		/^lint: .* ok(, [0-9]+ warnings)?$/ { n = 0; next }
+		/^lint: [a-z-]+: [0-9]+ findings$/ {
+			for (i = 0; i < n && i < most; i++) print $2, kept[i]
+			if (n > most) print $2, n - most " more findings"
+			n = 0
+			next
+		}
+		!/^warning: / && /^[^[:space:]]/ { kept[n++] = $0 }
+		END { for (i = 0; i < n; i++) print kept[i] }' "$1"
+}
+
 test_lint() {
-	local log=$BUILD/out/results/lint.log
+	local log=$BUILD/out/results/lint.log failures
 	if run_lint >"$log" 2>&1; then
 		tally lint 1 0 0
 	else
 		tail -n 60 "$log"
-		tally lint 0 1 0
+		mapfile -t failures < <(lint_findings "$log")
+		tally lint 0 1 0 "${failures[@]}"
 	fi
 }
 
@@ -60,13 +84,16 @@ junit_number() {
 	echo "${number:-0}"
 }
 
+# Prints the names of the tests that failed, from ctest's JUnit file.
+junit_failures() { sed -n 's/^[[:space:]]*<testcase name="\([^"]*\)".* status="fail".*/\1/p' "$1" 2>/dev/null; }
+
 test_on_host() {
 	local rc=0 junit=$BUILD/out/results/host.xml log=$BUILD/out/results/host.log tests failed skipped
-	local select=()
+	local select=() failures
 	rm -f "$junit"
 	(($#)) && select=(-R "$(IFS='|' && echo "$*")")
 	if ! build_first build_host_tests; then
-		tally host 0 1 0
+		tally host 0 1 0 "they do not build"
 		return
 	fi
 	ctest --test-dir "$BUILD/host-asan" -L host "${select[@]}" --output-on-failure --timeout 300 \
@@ -79,7 +106,8 @@ test_on_host() {
 		echo "no host tests were found"
 		rc=1
 	fi
-	tally_run host "$rc" $((tests - failed - skipped)) "$failed" "$skipped"
+	mapfile -t failures < <(junit_failures "$junit")
+	tally_run host "$rc" $((tests - failed - skipped)) "$failed" "$skipped" "${failures[@]}"
 }
 
 # add_sums FILE...: adds the sums that guests wrote to the caller's passed, failed and skipped.
@@ -89,6 +117,14 @@ add_sums() {
 		[[ -s $file ]] || continue
 		read -ra sums <"$file"
 		((passed += sums[0], failed += sums[1], skipped += sums[2])) || true
+	done
+}
+
+# Adds the lines for the failures of these files to the caller's failures.
+add_failures() {
+	local file
+	for file in "$@"; do
+		[[ ! -s $file ]] || mapfile -t -O "${#failures[@]}" failures <"$file"
 	done
 }
 
@@ -108,7 +144,7 @@ run_parts() {
 		rc=0
 		wait "${pids[part - 1]}" || rc=$?
 		((worst = rc > worst ? rc : worst)) || true
-		[[ -s $results.$part.txt ]] || lost_part "$part" "$rc"
+		[[ -s $results.$part.txt ]] || count_failure "guest $part ended with status $rc and left no sums"
 	done
 	trap - INT TERM HUP
 	count_left_out "$results"
@@ -116,8 +152,10 @@ run_parts() {
 	return "$worst"
 }
 
-lost_part() {
-	echo "guest $1 ended with status $2 and left no sums"
+# count_failure TEXT: counts a failure of the caller that is none of a program.
+count_failure() {
+	echo "$1"
+	failures+=("$1")
 	((failed++)) || true
 }
 
@@ -126,15 +164,13 @@ count_left_out() {
 	local path name
 	while read -r path _; do
 		name=$(basename "$path")
-		[[ -e $1/$name.log ]] && continue
-		echo "$name was not run"
-		((failed++)) || true
+		[[ -e $1/$name.log ]] || count_failure "$name was not run"
 	done < <(grep -vE '^[[:space:]]*(#|$)' "$BUILD/user/tests/guest-tests.txt")
 }
 
 # test_in FLAVOUR [NAME...]: builds for this flavour, boots, and reads the sums that the guests wrote.
 test_in() {
-	local rc=0 passed=0 failed=0 skipped=0 title results
+	local rc=0 passed=0 failed=0 skipped=0 failures=() title results
 	FLAVOUR=$1
 	shift
 	title="$KERNEL $FLAVOUR"
@@ -143,29 +179,31 @@ test_in() {
 		title="$(uname -r)"
 		results=$BUILD/out/results/host
 	fi
-	rm -f "$results.txt" "$results".[0-9]*.txt
+	rm -f "$results".{txt,failed} "$results".[0-9]*.{txt,failed}
 	if [[ $ON_HOST == yes ]] || (($#)); then
 		run_anywhere "$REPO/tests/run-guest" "$BUILD" "$@" || rc=$?
 	else
 		run_parts "$results" || rc=$?
 	fi
 	add_sums "$results.txt" "$results".[0-9]*.txt
-	tally_run "$title" "$rc" "$passed" "$failed" "$skipped"
+	add_failures "$results.failed" "$results".[0-9]*.failed
+	tally_run "$title" "$rc" "$passed" "$failed" "$skipped" "${failures[@]}"
 }
 
 # test_by_script KIND FLAVOUR...: runs tests/KIND/run, which calls tools/vm and writes TAP, with modules of these flavours.
 test_by_script() {
-	local kind=$1 log=$BUILD/out/results/$1-$KERNEL.log rc=0 sums flavour
+	local kind=$1 log=$BUILD/out/results/$1-$KERNEL.log rc=0 sums failures flavour
 	shift
 	[[ $kind != canary ]] || begin_lint_itself
 	for flavour in "$@"; do
 		build_first build_modules "$KERNEL" "$flavour" && continue
-		tally "$KERNEL $kind" 0 1 0
+		tally "$KERNEL $kind" 0 1 0 "the modules for $flavour do not build"
 		return
 	done
 	"$REPO/tests/$kind/run" "$KERNEL" | tee "$log" || rc=${PIPESTATUS[0]}
 	read -ra sums < <("$REPO/tests/count-results" -v status="$rc" "$log")
-	tally "$KERNEL $kind" "${sums[@]}"
+	mapfile -t failures < <("$REPO/tests/failed-names" -v status="$rc" "$log")
+	tally "$KERNEL $kind" "${sums[@]}" "${failures[@]}"
 }
 
 # Starts lint's self-test, once. It runs beside the canaries, which often wait for a time limit in their guest.
@@ -180,13 +218,14 @@ begin_lint_itself() {
 
 # The last line of the self-test is "self-test: N passed, N failed".
 test_lint_itself() {
-	local log=$BUILD/out/results/lint-self-test.log rc=0 passed=0 failed=0
+	local log=$BUILD/out/results/lint-self-test.log rc=0 passed=0 failed=0 failures
 	begin_lint_itself
 	wait "$LINT_ITSELF" || rc=$?
 	((rc == 0)) || tail -n 60 "$log"
 	read -r passed failed < <(sed -n 's/^self-test: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$log") || true
 	((passed + failed > 0)) || rc=1
-	tally_run "lint's self-test" "$rc" "$passed" "$failed" 0
+	mapfile -t failures < <(grep -E '^self-test: .*(exited with|did not end)' "$log")
+	tally_run "lint's self-test" "$rc" "$passed" "$failed" 0 "${failures[@]#self-test: }"
 }
 
 # Splits the arguments into KINDS and PROGRAMS. Without arguments all kinds are selected, with programs only the
@@ -244,6 +283,7 @@ test_everything() {
 		for kind in "${KINDS[@]}"; do test_in_guest "$kind"; done
 	done
 	! kind_is_selected canary || test_lint_itself
+	((${#FAILURES[@]} == 0)) || printf 'failed: %s\n' "${FAILURES[@]}"
 	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
 	((FAILED == 0 && PASSED > 0))
 }
