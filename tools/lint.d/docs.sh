@@ -13,25 +13,32 @@ prose() {
 	awk 'FNR == 1 { fenced = 0 } /^```/ { fenced = !fenced; next } !fenced { print FILENAME ":" FNR ":" $0 }' "${MARKDOWN[@]}"
 }
 
-# find_in_prose PATTERN: FILE:LINE:MATCH of a pattern of grep -P.
+# find_in_prose PATTERN: FILE:LINE:MATCH of a pattern of Perl.
 find_in_prose() {
-	local file line text match
-	prose | grep -P "$1" | while IFS=: read -r file line text; do
-		grep -oP "$1" <<<"$text" | while IFS= read -r match; do echo "$file:$line:$match"; done
-	done
+	# shellcheck disable=SC2016 # variables of Perl
+	prose | perl -sne '
+		my ($where, $text) = /^([^:]*:\d+:)(.*)/ or next;
+		print "$where$&\n" while $text =~ /$pattern/g;' -- -pattern="$1"
 }
 
 check_links() {
 	local file line target path anchor
+	local -A anchors=() # of each path that a link goes to
 	while IFS=: read -r file line target; do
 		[[ $target == *://* ]] && continue # the check `project` has its word on those
 		path=${target%%#*} anchor=
 		[[ $target == *#* ]] && anchor=${target#*#}
-		[[ $path ]] && path=$(dirname "$file")/$path || path=$file
+		if [[ ! $path ]]; then
+			path=$file
+		elif [[ $file == */* ]]; then
+			path=${file%/*}/$path
+		fi
 		if [[ ! -e $path ]]; then
 			echo "$file:$line: link to $target: no such file"
-		elif [[ $anchor ]] && ! anchors "$path" | grep -qxF "$anchor"; then
-			echo "$file:$line: link to $target: no such heading"
+		elif [[ $anchor ]]; then
+			[[ -v anchors[$path] ]] || anchors[$path]=$'\n'$(anchors "$path")$'\n'
+			[[ ${anchors[$path]} == *$'\n'"$anchor"$'\n'* ]] ||
+				echo "$file:$line: link to $target: no such heading"
 		fi
 	done < <(find_in_prose '\]\(\K[^)\s]+')
 }
@@ -50,13 +57,19 @@ check_paths() {
 # Names of ours in backquotes are somewhere in the code; for a->b and a::b, each part is.
 # shellcheck disable=SC2016 # no command in the backquotes of the pattern
 check_names() {
-	local file line name part words=$LINT_BUILD/words
+	local words=$LINT_BUILD/words
 	printf '%s\n' "${FILES[@]}" | grep -v '\.md$' | xargs -d '\n' grep -ohE '[A-Za-z_][A-Za-z0-9_]*' | sort -u >"$words"
-	while IFS=: read -r file line name; do
-		for part in $(tr -c 'A-Za-z0-9_' ' ' <<<"$name"); do
-			grep -qxF "$part" "$words" || echo "$file:$line: $name is nowhere in the code"
-		done
-	done < <(find_in_prose '`\K(hmmrt_|HMMRT_|HMM_|hmm[A-Z]|hmm::|simgpu_|(block|space|vram|view|dpt|table)->)[\w:>-]*(\(\))?(?=`)')
+	find_in_prose '`\K(hmmrt_|HMMRT_|HMM_|hmm[A-Z]|hmm::|simgpu_|(block|space|vram|view|dpt|table)->)[\w:>-]*(\(\))?(?=`)' |
+		awk '
+			NR == FNR { known[$0]; next }
+			{
+				match($0, /^[^:]*:[0-9]+:/)
+				where = substr($0, 1, RLENGTH)
+				name = substr($0, RLENGTH + 1)
+				n = split(name, part, /[^A-Za-z0-9_]+/)
+				for (i = 1; i <= n; i++)
+					if (part[i] != "" && !(part[i] in known)) print where " " name " is nowhere in the code"
+			}' "$words" -
 }
 
 # C++ in texts is whole programs, and they compile.
@@ -83,6 +96,7 @@ check_reference() {
 }
 
 check_docs() {
+	require perl perl || return
 	check_links
 	check_paths
 	check_names

@@ -37,13 +37,14 @@ check_sample_size() {
 
 check_size() {
 	require ctags universal-ctags || return
-	local file name first last
+	local file name first last lines
 	while read -r name file first last; do
 		[[ $last =~ ^[0-9]+$ ]] || continue
 		judge "$file:$first" "function ${name%()}" $((last - first + 1)) 60 100
 	done < <(c_functions && shell_functions)
 	check_sample_size
-	for file in "${FILES[@]}"; do
-		[[ $file == LICENSES/* || $file == *.abi ]] || judge "$file:1" "the file" "$(wc -l <"$file")" 800 1200
-	done
+	while read -r lines file; do
+		[[ $file == LICENSES/* || $file == *.abi ]] || judge "$file:1" "the file" "$lines" 800 1200
+	done < <(printf '%s\0' "${FILES[@]}" | xargs -0 awk 'FNR == 1 && NR > 1 { print lines, file } { lines = FNR; file = FILENAME }
+		END { print lines, file }')
 }

@@ -10,11 +10,12 @@ readonly HOSTS='[h]ttps?://|\b([a-z0-9-]+\.)+(com|org|net)\b'
 # The name space of SVG is an address that nobody visits.
 readonly NO_HOSTS='www\.w3\.org/2000/svg|www\.w3\.org/1999/xlink'
 
-licence_of() {
+# Sets LICENCE to the one that the file has by its folder.
+find_licence() {
 	case $1 in
-	kmod/* | include/linux/* | tests/canary/*.c | */Kbuild | Kbuild) echo "GPL-2.0-only" ;;
-	include/uapi/*) echo "GPL-2.0 WITH Linux-syscall-note" ;;
-	*) echo "MIT" ;;
+	kmod/* | include/linux/* | tests/canary/*.c | */Kbuild | Kbuild) LICENCE="GPL-2.0-only" ;;
+	include/uapi/*) LICENCE="GPL-2.0 WITH Linux-syscall-note" ;;
+	*) LICENCE="MIT" ;;
 	esac
 }
 
@@ -26,17 +27,22 @@ has_no_spdx_line() {
 	esac
 }
 
-# On the first line, or on the second after #!
+# On the first line, or on the second after #!. The loop starts no processes, because that takes long for many files.
 check_spdx() {
 	local file first second line found
+	local mark='SPDX-License-Identifier: '
 	for file in "${FILES[@]}"; do
 		has_no_spdx_line "$file" && continue
 		{ IFS= read -r first && IFS= read -r second; } <"$file"
 		line=$first
 		[[ $first == '#!'* ]] && line=$second
-		found=$(sed -nE 's/ (\*\/|-->)$//; s/^.*SPDX-License-Identifier: //p' <<<"$line")
-		[[ $found == "$(licence_of "$file")" ]] ||
-			echo "$file:1: licence is '${found:-not said}', by its folder it is '$(licence_of "$file")'"
+		found=''
+		[[ $line != *"$mark"* ]] || found=${line##*"$mark"}
+		found=${found% \*/}
+		found=${found% -->}
+		find_licence "$file"
+		[[ $found == "$LICENCE" ]] ||
+			echo "$file:1: licence is '${found:-not said}', by its folder it is '$LICENCE'"
 	done
 }
 
@@ -55,10 +61,11 @@ check_project() {
 
 # Differences between kernels are found by what the headers have, in one place.
 check_versions() {
-	local file
+	local file files=()
 	for file in "${KERNEL_FILES[@]}" Kbuild; do
-		[[ $file == kmod/compat/* || ! -e $file ]] || grep -nHE 'LINUX_VERSION_CODE|KERNEL_VERSION' "$file"
+		[[ $file == kmod/compat/* || ! -e $file ]] || files+=("$file")
 	done
+	grep -nHE 'LINUX_VERSION_CODE|KERNEL_VERSION' -- "${files[@]}" /dev/null
 	return 0
 }
 

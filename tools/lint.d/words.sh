@@ -12,40 +12,38 @@ readonly COMMITS_SINCE=${HMMRT_COMMITS_SINCE:-42ab82f}
 readonly NO_VERBS='a|an|the|what|who|whose|where|when|of|for|in|on|no|not|some|all|each|one|new|more|its|it'
 readonly VERBS='need|feed|speed|seed|shed|embed|proceed|exceed|bring|string|ring|spring|sing|bed|wed'
 
-# FILE, then the comments of it, for C and C++. Strings hide what looks like a comment in them.
-c_comments() {
-	local string='"(?:\\.|[^"\\\n])*"' quote="'\\\\?\"'"
-	grep -zoP "(?s)(?:$string|$quote)(*SKIP)(*F)|/\*.*?\*/|//[^\n]*" -- "$1" | tr '\0' '\n'
-}
-
-hash_comments() { grep -oP '(?:^|\s)#\K.*' -- "$1"; }
-
-# prose_of FILE: the text in it that is written for people.
-prose_of() {
-	case $1 in
-	*.md) cat -- "$1" ;;
-	*.[ch] | *.[ch]pp) c_comments "$1" ;;
-	*) hash_comments "$1" ;;
-	esac
-}
-
-# FILE:TEXT of all prose. The files that list the words are left out.
+# FILE:TEXT of all prose: of texts every line, of other files the comments. In C and C++, strings hide what looks like a
+# comment in them. The files that list the words are left out.
 all_prose() {
-	local file
+	local file files=()
 	for file in "${FILES[@]}"; do
 		case $file in
 		"$WORD_LIMITS" | tools/lint.d/* | LICENSE* | *.json | *.svg | *.abi | *.txt) [[ $file == *CMakeLists.txt ]] || continue ;;
 		esac
-		prose_of "$file" | sed "s|^|$file:|"
+		files+=("$file")
 	done
+	# shellcheck disable=SC2016 # variables of Perl
+	perl -e '
+		my $hidden = qr/"(?:\\.|[^"\\\n])*"|\x27\\?"\x27/;
+		for my $file (@ARGV) {
+			open(my $in, "<", $file) or next;
+			my $text = do { local $/; <$in> } // "";
+			if ($file =~ /\.([ch]|[ch]pp)$/) {
+				$text = join "\n", $text =~ m{(?:$hidden)(*SKIP)(*F)|/\*.*?\*/|//[^\n]*}gs;
+			} elsif ($file !~ /\.md$/) {
+				$text = join "\n", map { /(?:^|\s)#(.*)/ ? $1 : () } split /\n/, $text;
+			}
+			print "$file:$_\n" for split /\n/, $text;
+		}' "${files[@]}"
 }
 
 # WORD NUMBER of each word that is limited, as it is now.
 count_words() {
-	local prose=$LINT_BUILD/prose word
+	local prose=$LINT_BUILD/prose text=$LINT_BUILD/prose-text word
 	all_prose >"$prose"
+	cut -d: -f2- "$prose" >"$text"
 	while read -r word _; do
-		echo "$word $(cut -d: -f2- "$prose" | grep -oiwF -- "${word//_/ }" | wc -l)"
+		echo "$word $(grep -oiwF -- "${word//_/ }" "$text" | wc -l)"
 	done < <(grep -v '^#' "$WORD_LIMITS")
 }
 
@@ -91,15 +89,23 @@ check_subject() {
 		echo "commit $1: '$verb' is no imperative: $2"
 }
 
+# A body has a line that is not empty and no trailer.
+says_why() {
+	local line
+	while IFS= read -r line; do
+		[[ $line && ! $line =~ ^[A-Z][A-Za-z-]+:\  ]] && return
+	done <<<"$1"
+	return 1
+}
+
 # Commits that came after the check, where there is a history that has them.
 check_commits() {
-	local commit subject
+	local commit subject body
 	[[ -e .git ]] && git merge-base --is-ancestor "$COMMITS_SINCE" HEAD 2>/dev/null || return 0
-	while read -r commit subject; do
-		check_subject "$commit" "$subject"
-		[[ $(git log -1 --format=%b "$commit" | grep -cvE '^$|^[A-Z][A-Za-z-]+: ') != 0 ]] ||
-			echo "commit $commit: the body does not say why: $subject"
-	done < <(git log --no-merges --format='%h %s' "$COMMITS_SINCE..HEAD")
+	while IFS=$'\n' read -r -d '' commit && IFS=$'\n' read -r -d '' subject && IFS= read -r -d '' body; do
+		check_subject "${commit#$'\n'}" "$subject"
+		says_why "$body" || echo "commit ${commit#$'\n'}: the body does not say why: $subject"
+	done < <(git log --no-merges --format='%h%x00%s%x00%b%x00' "$COMMITS_SINCE..HEAD")
 }
 
 check_words() {
