@@ -25,11 +25,11 @@ class failure : public std::exception {
   public:
     failure(hmmError_t code, std::string detail) : failure(code, std::move(detail), no_fault()) {}
     failure(hmmError_t code, std::string detail, const hmmFaultRecord& record,
-            std::exception_ptr original = nullptr)
+            std::exception_ptr original = {})
         : code_(code),
           detail_(std::move(detail)),
           record_(record),
-          original_(std::move(original)) {}
+          original_(std::move(original)) {} // NOLINT(bugprone-throw-keyword-missing): it is kept
 
     hmmError_t code() const { return code_; }
     const char* what() const noexcept override { return detail_.c_str(); }

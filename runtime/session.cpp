@@ -219,7 +219,8 @@ bool session::wait(std::uint32_t queue, std::uint64_t position, const session* w
         words.waiters.fetch_add(1);
     }
     bool there;
-    const std::uint64_t tell_at = sys::monotonic_milliseconds() + told_wait_seconds * 1000u;
+    const std::uint64_t tell_at =
+        sys::monotonic_milliseconds() + std::uint64_t{told_wait_seconds} * 1000;
     for (;;) {
         const std::uint32_t now = words.completed.load();
         there = reached(queue, position);

@@ -182,7 +182,8 @@ fault_block fault_of_call(ucontext_t& context, fault_cause cause, std::int64_t n
     fault.signal = signal;
     fault.system_call = static_cast<std::int32_t>(number);
     fault.instruction = static_cast<std::uint64_t>(reg(context, REG_RIP));
-    if (number == SYS_exit_group) fault.exit_status = reg(context, REG_RDI) & 0xff;
+    if (number == SYS_exit_group)
+        fault.exit_status = static_cast<std::int32_t>(reg(context, REG_RDI) & 0xff);
     return fault;
 }
 
