@@ -143,7 +143,7 @@ std::uint32_t session::fill_work(ring_entry& entry, const work_request& request)
 
 void session::fill_entry(ring_entry& entry, const work_request& request, const entry_after& after) {
     entry.kind.store(request.kind, std::memory_order_relaxed);
-    entry.pieces = fill_work(entry, request);
+    entry.pieces.store(fill_work(entry, request), std::memory_order_relaxed);
     entry.after_mask.store(after.mask, std::memory_order_relaxed);
     for (std::uint32_t mask = after.mask; mask != 0; mask &= mask - 1) {
         const auto other = static_cast<std::uint32_t>(__builtin_ctz(mask));

@@ -131,8 +131,9 @@ struct discard_work {
 struct alignas(128) ring_entry {
     /// read before the entry is owned, see ring_ready()
     std::atomic<entry_kind> kind;
-    /// of `piece_items` items each; the last may be shorter
-    std::uint32_t pieces;
+    /// of `piece_items` items each; the last may be shorter. Read by lanes that
+    /// do not own the entry, see ring_finish()
+    std::atomic<std::uint32_t> pieces;
     union {
         range_work range;
         prefetch_work prefetch;

@@ -72,7 +72,7 @@ inline bool ring_serial(const ring_entry& entry) {
 
 /// Maximum number of lanes that can work on the entry in parallel.
 inline std::uint32_t ring_width(const ring_entry& entry) {
-    return ring_serial(entry) ? 1 : entry.pieces;
+    return ring_serial(entry) ? 1 : entry.pieces.load(std::memory_order_relaxed);
 }
 
 // ---- the application's side; the caller holds the queue's lock
@@ -153,8 +153,9 @@ inline std::uint32_t ring_take(control& ctl, work_queue& queue, std::uint32_t wa
         if (remaining == 0 || !ring_ready(ctl, queue, entry, sequence)) return 0;
         const std::uint32_t taken = want < remaining ? want : remaining;
         if (!entry.cursor.compare_exchange_strong(cursor, cursor - taken)) continue;
-        const std::uint32_t index =
-            ring_serial(entry) ? entry.done.load() : entry.pieces - remaining;
+        const std::uint32_t index = ring_serial(entry)
+                                        ? entry.done.load()
+                                        : entry.pieces.load(std::memory_order_relaxed) - remaining;
         out = {&queue, &entry, sequence, index};
         return taken;
     }
@@ -163,7 +164,8 @@ inline std::uint32_t ring_take(control& ctl, work_queue& queue, std::uint32_t wa
 /// Takes all remaining pieces of the entry of @mine and returns how many it
 /// took.
 inline std::uint32_t ring_take_rest(control& ctl, const piece& mine) {
-    if (ring_serial(*mine.entry)) return mine.entry->pieces - mine.index - 1;
+    if (ring_serial(*mine.entry))
+        return mine.entry->pieces.load(std::memory_order_relaxed) - mine.index - 1;
     piece rest;
     return ring_take(ctl, *mine.from, UINT32_MAX, rest);
 }
@@ -206,7 +208,7 @@ inline bool ring_find(control& ctl, queue_turns& turns, piece& out) {
 /// Marks @count pieces as done. The last piece completes the entry.
 inline void ring_finish(control& ctl, const piece& mine, std::uint32_t count) {
     work_queue& queue = *mine.from;
-    const std::uint32_t pieces = mine.entry->pieces;
+    const std::uint32_t pieces = mine.entry->pieces.load(std::memory_order_relaxed);
     const bool serial = ring_serial(*mine.entry);
     if (mine.entry->done.fetch_add(count) + count != pieces) {
         if (serial) mine.entry->cursor.store(cursor_of(mine.sequence, 1));
@@ -226,6 +228,8 @@ inline void ring_finish(control& ctl, const piece& mine, std::uint32_t count) {
         if (own == 0) ctl.doorbell.fetch_add(1);
         return;
     }
+    // Other lanes may have completed that entry by now, and the application may
+    // have reused it. Then no lane has to be woken for it, and any width will do.
     const std::uint32_t width = ring_width(entry_at(queue, now));
     if (width > own) ring_wake_lanes(ctl, width - own);
 }
