@@ -27,7 +27,8 @@ class executor : public in_own_memory {
 
     virtual control& shared() = 0;
     virtual std::uint32_t lanes() const = 0;
-    /// True if the lanes ended although stop() was not called.
+    /// True if the lanes ended although stop() was not called, or do not end
+    /// although kill() was called.
     virtual bool lost() = 0;
     /// Makes the lanes end, and does not wait for them.
     virtual void kill() = 0;

@@ -345,10 +345,17 @@ bool cpu_lanes::all_ended() const {
 void cpu_lanes::kill() {
     ask_to_end();
     urge(*set_, nullptr);
+    std::uint64_t never = 0;
+    killed_at_.compare_exchange_strong(never, sys::monotonic_milliseconds());
 }
 
+/// Lanes that do not leave device code count as lost after the limit, so that
+/// threads which wait for them go on.
 bool cpu_lanes::lost() {
-    return set_->quit.load() && all_ended();
+    if (!set_->quit.load()) return false;
+    const std::uint64_t killed_at = killed_at_.load();
+    return all_ended() || (killed_at != 0 && sys::monotonic_milliseconds() - killed_at >=
+                                                 std::uint64_t{end_limit_milliseconds});
 }
 
 /// True if all lanes have ended.

@@ -8,7 +8,8 @@
  *
  * Ending: stop() waits for pieces to end by themselves for a moment, and then
  * makes lanes leave device code. A lane that does not leave is left alone. It
- * keeps the control block, and ends when its piece does.
+ * keeps the control block, and ends when its piece does. After kill(), lanes
+ * that do not leave count as lost when the same time has passed.
  */
 #pragma once
 
@@ -43,7 +44,8 @@ class cpu_lanes final : public executor {
 
     cpu_machine& owner_;
     const executor_options options_;
-    std::shared_ptr<cpu_lane_set> set_; ///< shared with the threads
+    std::shared_ptr<cpu_lane_set> set_;       ///< shared with the threads
+    std::atomic<std::uint64_t> killed_at_{0}; ///< in milliseconds; 0: never
     bool stopped_ = false;
     bool released_ = false;
 };

@@ -446,6 +446,24 @@ void never_end() {
     std::exit(hmm::synchronize(std::nothrow) == hmmErrorLaunchTimeout ? 0 : 1);
 }
 
+TEST(Program, WithALaunchThatCannotBeInterruptedGoesOnAfterTheLimit) {
+    const outcome seen = run_program("block_signals", "HMMRT_LAUNCH_TIMEOUT=1");
+    EXPECT_TRUE(seen.exited_with(0)) << seen.status << seen.errors;
+    EXPECT_CONTAINS(seen.errors, "the launch took longer than 1 s (HMMRT_LAUNCH_TIMEOUT) "
+                                 "(hmmErrorLaunchTimeout)\n");
+}
+
+void block_signals() {
+    hmm::launch(1, [](std::size_t) {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_BLOCK, &all, nullptr);
+        for (;;)
+            usleep(10000);
+    });
+    std::exit(hmm::synchronize(std::nothrow) == hmmErrorLaunchTimeout ? 0 : 1);
+}
+
 /// 10 MiB are deeper than the usual stack of 8 MiB.
 void recurse_deeply() {
     hmm::launch(1, [](std::size_t) { recurse(10 << 8); });
@@ -482,7 +500,7 @@ int run_part(const std::string& name) {
         {"fail_and_throw", fail_and_throw}, {"fail_and_leave", fail_and_leave},
         {"fail_and_look", fail_and_look},   {"fail_quietly", fail_quietly},
         {"never_end", never_end},           {"print", print},
-        {"recurse_deeply", recurse_deeply},
+        {"recurse_deeply", recurse_deeply}, {"block_signals", block_signals},
     };
     for (const auto& part : parts)
         if (name == part.name) {
