@@ -6,6 +6,7 @@
 #
 #   lint     tools/lint, counted as one test
 #   host     tests that need no kernel module, run natively with ASan and UBSan
+#   cpu      programs of tests/runtime on the cpu device, natively under TSan and valgrind
 #   plain    the guest with the plain kernel
 #   debug    the guest with the debug kernel
 #   canary   tests of the test tools
@@ -168,6 +169,19 @@ count_left_out() {
 	done < <(grep -vE '^[[:space:]]*(#|$)' "$BUILD/user/tests/guest-tests.txt")
 }
 
+# test_on_cpu TOOL [NAME...]: programs of tests/runtime on the cpu device under tsan or valgrind; without --long only
+# these, because valgrind is slow and TSan needs a build of its own.
+test_on_cpu() {
+	local tool=$1 results=$BUILD/out/results/cpu-$1 rc=0 passed=0 failed=0 skipped=0 failures=()
+	shift
+	[[ ${HMMRT_TEST_LONG-} != yes ]] || set --
+	rm -f "$results".{txt,failed}
+	build_first build_user && "$REPO/tests/runtime/on-cpu" "$tool" "$@" || rc=$?
+	add_sums "$results.txt"
+	add_failures "$results.failed"
+	tally_run "cpu device under $tool" "$rc" "$passed" "$failed" "$skipped" "${failures[@]}"
+}
+
 # test_in FLAVOUR [NAME...]: builds for this flavour, boots, and reads the sums that the guests wrote.
 test_in() {
 	local rc=0 passed=0 failed=0 skipped=0 failures=() title results
@@ -235,13 +249,13 @@ select_tests() {
 	KINDS=() PROGRAMS=()
 	for name in "$@"; do
 		case $name in
-		lint | host | plain | debug | canary | newcomer) KINDS+=("$name") ;;
+		lint | host | cpu | plain | debug | canary | newcomer) KINDS+=("$name") ;;
 		*) PROGRAMS+=("$name") ;;
 		esac
 	done
 	((${#KINDS[@]})) && return
 	KINDS=(host plain debug)
-	((${#PROGRAMS[@]})) || KINDS=(lint host plain debug canary newcomer)
+	((${#PROGRAMS[@]})) || KINDS=(lint host cpu plain debug canary newcomer)
 	if [[ $FLAVOUR == debug ]]; then KINDS=(debug); fi
 	if [[ $ON_HOST == yes ]]; then KINDS=(host plain); fi
 }
@@ -251,6 +265,10 @@ test_here() {
 	case $1 in
 	lint) test_lint ;;
 	host) test_on_host "${PROGRAMS[@]}" ;;
+	cpu)
+		test_on_cpu tsan launch stream
+		test_on_cpu valgrind advice copy launch memory stream
+		;;
 	esac
 }
 
