@@ -292,19 +292,26 @@ static const char *do_work(struct session *session, size_t bytes,
 	return wrong;
 }
 
-/* Does each kind of work in newly mapped memory. */
+/*
+ * Which kinds of work a test does. Set before the processes are forked, which
+ * inherit it.
+ */
+static size_t first_work, work_step;
+
+/* Does these kinds of work, each in newly mapped memory. */
 static int work(size_t bytes, unsigned int devices, unsigned int processes)
 {
 	struct session session;
 	const char *wrong = NULL;
+	unsigned int done = 0;
 	size_t i;
 
 	job = map_shared(sizeof(*job));
 	if (!job || session_start(&session, devices, 1))
 		return 2;
-	for (i = 0; i < ARRAY_SIZE(works) && !wrong; i++) {
+	for (i = first_work; i < ARRAY_SIZE(works) && !wrong; i += work_step) {
 		job->run = works[i].run;
-		wrong = do_work(&session, bytes, (i + 1) * processes);
+		wrong = do_work(&session, bytes, ++done * processes);
 		if (wrong)
 			fprintf(stderr, "# %s: %s\n", works[i].name, wrong);
 	}
@@ -314,8 +321,6 @@ static int work(size_t bytes, unsigned int devices, unsigned int processes)
 
 /* --- a process that allocates --------------------------------------------- */
 
-#define PIECE_BYTES	(1UL << 20)
-
 /*
  * Maps new memory, prefetches it to a device, and checks its contents in every
  * fourth turn.
@@ -323,16 +328,17 @@ static int work(size_t bytes, unsigned int devices, unsigned int processes)
 static bool allocate(const struct session *session, uint64_t turn)
 {
 	const uint32_t id = session->devices[turn % session->nr_devices].id;
-	char *piece = mmap(NULL, PIECE_BYTES, PROT_READ | PROT_WRITE,
+	const size_t len = amount(1UL << 20, 1UL << 18);
+	char *piece = mmap(NULL, len, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	bool well;
 
 	if (piece == MAP_FAILED)
 		return false;
-	pages_fill(piece, PIECE_BYTES, turn);
-	well = !cmd_prefetch(session->space, piece, PIECE_BYTES, id, NULL) &&
-	       (turn % 4 || pages_check(piece, PIECE_BYTES, turn) == -1);
-	return !munmap(piece, PIECE_BYTES) && well;
+	pages_fill(piece, len, turn);
+	well = !cmd_prefetch(session->space, piece, len, id, NULL) &&
+	       (turn % 4 || pages_check(piece, len, turn) == -1);
+	return !munmap(piece, len) && well;
 }
 
 static int allocate_until_told(unsigned int devices)
@@ -342,9 +348,11 @@ static int allocate_until_told(unsigned int devices)
 
 	if (session_start(&session, devices, 1))
 		return 2;
-	for (turn = 0; !__atomic_load_n(&shared->stop, __ATOMIC_RELAXED); turn++)
+	for (turn = 0; !__atomic_load_n(&shared->stop, __ATOMIC_RELAXED); turn++) {
 		if (!allocate(&session, turn))
 			return 3;
+		usleep(amount(0, 250000));
+	}
 	__atomic_store_n(&shared->allocations, turn, __ATOMIC_RELAXED);
 	leave(&session);
 	return 0;
@@ -410,6 +418,20 @@ static int64_t used_bytes_soon(int fd, uint32_t id)
 	return device_used_bytes(fd, id);
 }
 
+/*
+ * On a debug kernel each test does two kinds of work of six, in such a way that
+ * each kind meets each number of devices and processes, and each amount of
+ * memory.
+ */
+static void choose_works(size_t percent, unsigned int devices,
+			 unsigned int processes)
+{
+	const unsigned int number = 2 * (devices - 1) + (processes > 1);
+
+	work_step = amount(1, 3);
+	first_work = (percent / 50 + number) % work_step;
+}
+
 static void work_among_others(FIXTURE_DATA(workload) *self,
 			      struct __test_metadata *_metadata, size_t percent,
 			      unsigned int devices, unsigned int processes)
@@ -420,6 +442,7 @@ static void work_among_others(FIXTURE_DATA(workload) *self,
 	unsigned int i;
 
 	*shared = (struct shared){ 0 };
+	choose_works(percent, devices, processes);
 	other = fork();
 	if (!other)
 		_exit(allocate_until_told(devices));
