@@ -19,10 +19,9 @@
 #include "lib/session.h"
 #include "lib/setting.h"
 
-#define DEVICE_BYTES	(16UL << 20)
-#define MODULE		"devices=2 memory=16"
+#define DEVICE_BYTES	amount(16UL << 20, 8UL << 20)
 /* More than the device has. */
-#define MOST		amount(2 * DEVICE_BYTES, DEVICE_BYTES + 4 * BLOCK_BYTES)
+#define MOST		(DEVICE_BYTES + amount(DEVICE_BYTES, 2 * BLOCK_BYTES))
 #define NO_LIMIT	HMMRT_QUOTA_NO_LIMIT
 #define DEFAULT		HMMRT_PRIORITY_DEFAULT
 #define PROCESSES_MAX	"/sys/module/hmmrt/parameters/processes_max"
@@ -245,12 +244,16 @@ FIXTURE(processes) {
 
 FIXTURE_SETUP(processes)
 {
+	char module[32];
+
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	/* An order to a process that has failed shows as a missing answer. */
 	signal(SIGPIPE, SIG_IGN);
 	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
-	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
+	snprintf(module, sizeof(module), "devices=2 memory=%lu",
+		 DEVICE_BYTES >> 20);
+	ASSERT_EQ(0, simgpu_replace(self->parameters, module));
 	self->fd = open_manager();
 	ASSERT_EQ(0, device_named(self->fd, "hmmrt-gpu0", &self->id));
 }
@@ -280,7 +283,7 @@ static bool is_given_back(const FIXTURE_DATA(processes) *self)
 	return false;
 }
 
-#define MODEST	(2 * BLOCK_BYTES)
+#define MODEST	(DEVICE_BYTES / 4)
 
 /*
  * The modest process puts its memory on the device, then the greedy one uses
@@ -394,7 +397,8 @@ TEST_F(processes, process_killed_during_eviction_leaves_nothing)
 /* Both processes have pages in one chunk. Only those of one are evicted. */
 TEST_F(processes, limit_evicts_only_pages_of_its_process)
 {
-	const size_t most = 4 * BLOCK_BYTES + BLOCK_BYTES / 2;
+	const size_t full = DEVICE_BYTES / 2 / BLOCK_BYTES;
+	const size_t most = full * BLOCK_BYTES + BLOCK_BYTES / 2;
 	const struct plan first_plan = { most, DEFAULT, NO_LIMIT, NULL };
 	const struct plan second_plan = { BLOCK_BYTES / 8, DEFAULT, NO_LIMIT,
 					  NULL };
@@ -412,7 +416,7 @@ TEST_F(processes, limit_evicts_only_pages_of_its_process)
 	ASSERT_TRUE(ask(&second, PREFETCH).right);
 	ASSERT_EQ(0, cmd_device_info(self->fd, self->id, &info));
 	ASSERT_EQ(1, info.out_partial_chunks);
-	ASSERT_EQ(4, info.out_full_chunks);
+	ASSERT_EQ(full, info.out_full_chunks);
 	answer = ask(&second, REFRAIN);
 	EXPECT_TRUE(answer.right);
 	EXPECT_EQ(0, answer.used);
