@@ -7,6 +7,7 @@
  */
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
@@ -17,13 +18,11 @@
 #include "lib/setting.h"
 
 #define HOST		HMMRT_LOCATION_HOST
-#define DEVICE_BYTES	(16UL << 20)
+#define DEVICE_BYTES	amount(16UL << 20, 8UL << 20)
 #define DEVICE_PAGES	(DEVICE_BYTES / PAGE_BYTES)
 #define CHUNKS		(DEVICE_BYTES / BLOCK_BYTES)
-#define MODULE		"devices=2 memory=16"
 /* Less memory for tests that move a lot: debug kernels take long for it. */
-#define LESS_BYTES	(DEVICE_BYTES / 2)
-#define LESS_MODULE	"devices=2 memory=8"
+#define LESS_BYTES	(8UL << 20)
 /* Used by each process of a test with several ones. */
 #define SHARE_BYTES	amount(2 * LESS_BYTES, LESS_BYTES)
 #define AREA		(4 * DEVICE_BYTES)
@@ -61,11 +60,20 @@ FIXTURE(oversubscribe) {
 	char *buf;
 };
 
+/* Loads hmmrt_simgpu with two devices that have @bytes each. */
+static int load_devices(char before[SIMGPU_PARAMETERS], size_t bytes)
+{
+	char module[32];
+
+	snprintf(module, sizeof(module), "devices=2 memory=%zu", bytes >> 20);
+	return simgpu_replace(before, module);
+}
+
 FIXTURE_SETUP(oversubscribe)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(return, "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0, simgpu_replace(self->parameters, MODULE));
+	ASSERT_EQ(0, load_devices(self->parameters, DEVICE_BYTES));
 	self->buf = arena_anon(AREA);
 	ASSERT_NE(NULL, self->buf);
 	ASSERT_EQ(0, session_start(&self->session, 2, 2));
@@ -151,14 +159,16 @@ TEST_F(oversubscribe, watermarks_keep_device_memory_free)
 	pages_fill(self->buf, len, 1);
 	ASSERT_EQ(0, prefetch(self, self->buf, len, NULL));
 	/*
-	 * One of eight blocks is free. The low watermark is 0 by default, so
-	 * that nothing is evicted.
+	 * One block is free. The low watermark is 0 by default, so that nothing
+	 * is evicted.
 	 */
 	EXPECT_EQ(0, info_of(self).out_evictions);
 	EXPECT_EQ(len, info_of(self).out_used_bytes);
 
+	/* One block of all. */
 	ASSERT_EQ(0, cmd_set_knob(self->space, HMMRT_SCOPE_DEVICE, self->id,
-				  HMMRT_KNOB_EVICT_LOW_WATERMARK, 20));
+				  HMMRT_KNOB_EVICT_LOW_WATERMARK,
+				  amount(20, 40)));
 	ASSERT_EQ(0, prefetch(self, self->buf + len, PAGE_BYTES, NULL));
 	for (i = 0; i < LIMIT_S * 100; i++) {
 		if (info_of(self).out_used_bytes <= DEVICE_BYTES / 2)
@@ -263,8 +273,8 @@ TEST_F(oversubscribe, duplicates_are_evicted)
 	EXPECT_EQ(-1, pages_check(self->buf, DEVICE_BYTES, 9));
 }
 
-#define HOT	(3 * BLOCK_BYTES)
-#define COLD	(29 * BLOCK_BYTES)
+#define HOT	(amount(3, 2) * BLOCK_BYTES)
+#define COLD	(AREA - HOT)
 
 /*
  * Reads the hot blocks again after each write to a cold block. The cold blocks
@@ -337,7 +347,7 @@ TEST_F(oversubscribe, two_devices_take_turns_on_all_memory)
  */
 TEST_F(oversubscribe, two_devices_and_a_prefetch_lose_no_write)
 {
-	const size_t half = MOST / 2, own = 4 * BLOCK_BYTES;
+	const size_t half = MOST / 2, own = DEVICE_BYTES / 2;
 	char *other = arena_anon(own);
 	unsigned int device, round;
 
@@ -375,7 +385,7 @@ FIXTURE_SETUP(processes)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(return, "HMMRT_MODULE_DIR is not set");
-	ASSERT_EQ(0, simgpu_replace(self->parameters, LESS_MODULE));
+	ASSERT_EQ(0, load_devices(self->parameters, LESS_BYTES));
 	self->fd = open_manager();
 	ASSERT_EQ(0, device_named(self->fd, "hmmrt-gpu0", &self->id));
 }
