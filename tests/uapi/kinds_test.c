@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
+#include "lib/amount.h"
 #include "lib/ext2.h"
 #include "lib/harness.h"
 #include "lib/session.h"
@@ -186,6 +187,10 @@ static size_t backing_bytes(enum backing backing)
 	case FILE_ON_EXT2:
 		/* Its first write of each page takes long. */
 		return 4 * WINDOW_BYTES;
+	case FILE_ON_TMPFS:
+	case MEMFD:
+		/* So does a device fault on a page of a private file. */
+		return amount(BLOCK_BYTES, 4 * WINDOW_BYTES);
 	default:
 		return BLOCK_BYTES;
 	}
