@@ -274,6 +274,7 @@ void fake_kernel::kill_agent(int kill_writer) {
 
 void fake_kernel::end(fake_agent& which) {
     which.gone.store(true);
+    const std::lock_guard lock(end_lock_);
     for (std::thread& lane : which.lanes)
         lane.join();
     which.lanes.clear();

@@ -102,13 +102,15 @@ class fake_kernel {
 
   private:
     fake_agent& agent_of(int pidfd);
-    static void end(fake_agent& which);
+    void end(fake_agent& which);
     void run_lane(fake_agent& self, std::uint32_t index);
     int run_prefetch(const hmmrt::prefetch_work& work);
     int run_advice(const hmmrt::advice_work& work);
     void run_entry(hmmrt::control& ctl, const hmmrt::piece& mine);
 
     std::atomic<int> next_fd_{1000}; ///< numbers that never reach the real kernel
+    /// Held while lanes are joined: several threads may kill the same agent.
+    std::mutex end_lock_;
     std::mutex lock_;
     std::map<int, hmmrt::control*> controls_; ///< by descriptor
     std::map<int, int> kill_readers_;         ///< by writer
