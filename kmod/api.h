@@ -41,6 +41,10 @@ int hmmrt_ioc_knob(struct hmmrt_space *space, void *data);
 /* api_quota.c */
 int hmmrt_ioc_quota(struct hmmrt_space *space, void *data);
 
+/* api_object.c */
+int hmmrt_ioc_object_create(struct hmmrt_space *space, void *data);
+int hmmrt_ioc_access(struct hmmrt_space *space, void *data);
+
 /* api_check.c */
 void hmmrt_uapi_check(void);
 

@@ -127,6 +127,29 @@ static void check_advice(void)
 	CHECK_AT(hmmrt_peer, out_enabled, 28);
 }
 
+static void check_objects(void)
+{
+	CHECK_SIZE(hmmrt_object_create, 24);
+	CHECK_AT(hmmrt_object_create, bytes, 8);
+	CHECK_AT(hmmrt_object_create, location, 16);
+	CHECK_AT(hmmrt_object_create, out_fd, 20);
+
+	CHECK_SIZE(hmmrt_object_info, 40);
+	CHECK_AT(hmmrt_object_info, out_bytes, 8);
+	CHECK_AT(hmmrt_object_info, out_id, 16);
+	CHECK_AT(hmmrt_object_info, out_location, 24);
+	CHECK_AT(hmmrt_object_info, out_flags, 28);
+	CHECK_AT(hmmrt_object_info, out_resident_bytes, 32);
+
+	CHECK_SIZE(hmmrt_access, 40);
+	CHECK_AT(hmmrt_access, addr, 8);
+	CHECK_AT(hmmrt_access, len, 16);
+	CHECK_AT(hmmrt_access, operation, 24);
+	CHECK_AT(hmmrt_access, device_id, 28);
+	CHECK_AT(hmmrt_access, access, 32);
+	CHECK_AT(hmmrt_access, out_access, 36);
+}
+
 static void check_knob(void)
 {
 	CHECK_SIZE(hmmrt_knob, 112);
@@ -184,6 +207,7 @@ void hmmrt_uapi_check(void)
 	check_informative();
 	check_moves();
 	check_advice();
+	check_objects();
 	check_knob();
 	check_quota();
 	check_gpu();

@@ -31,6 +31,17 @@ static u32 pfn_location(unsigned long pfn)
 	return dev ? dev->id : HMMRT_LOCATION_HOST;
 }
 
+/* Where page @i of the window is, by its snapshot. */
+static u32 page_location(const struct hmmrt_request *req, unsigned long i)
+{
+	struct hmmrt_object *object = hmmrt_vma_object(req->vma);
+	unsigned long addr = hmmrt_request_addr(req, i);
+
+	if (!object)
+		return pfn_location(req->pfns[i]);
+	return hmmrt_object_location(object, hmmrt_vma_pgoff(req->vma, addr));
+}
+
 /* A query of one entry for each page of a range. */
 struct page_scan {
 	struct hmmrt_space *space;
@@ -47,7 +58,7 @@ static void fill_locations(const struct hmmrt_request *req, void *entries)
 	unsigned long i;
 
 	for (i = 0; i < hmmrt_request_pages(req); i++)
-		locations[i] = pfn_location(req->pfns[i]);
+		locations[i] = page_location(req, i);
 }
 
 /* Fill in the devices that have an entry for a page of the block. */
@@ -126,12 +137,15 @@ static void fill_page(const struct hmmrt_request *req, unsigned long i,
 	unsigned int index = hmmrt_request_index_in_block(req, i);
 	u32 moved_to;
 
-	*page = (struct hmmrt_page){ .location = pfn_location(pfn) };
+	*page = (struct hmmrt_page){ .location = page_location(req, i) };
 	if (req->vma->vm_flags & VM_LOCKED)
 		page->flags |= HMMRT_PAGE_LOCKED;
 	fill_mapped(req->block, index, page);
 	moved_to = page->location;
-	if ((pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR)) {
+	if (hmmrt_vma_object(req->vma)) {
+		/* The page table of the CPU is not looked at. */
+		page->flags |= HMMRT_PAGE_FILE;
+	} else if ((pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR)) {
 		fill_present(req->vma, pfn, page);
 	} else if (page->mapped_by) {
 		/*
@@ -208,7 +222,7 @@ static int scan_part(struct page_scan *scan, struct hmmrt_request *req,
 static int scan_block(struct page_scan *scan, struct hmmrt_request *req,
 		      unsigned long start, unsigned long end)
 {
-	int rc = hmmrt_mapped_check(scan->space->mm, start, 0, false);
+	int rc = hmmrt_mapped_check(scan->space, 0, start, 0, false);
 
 	if (rc)
 		return rc;

@@ -139,6 +139,17 @@ static int prefetch_part_device(struct hmmrt_request *req)
 					     hmmrt_vma_stays(req->vma) < 0);
 }
 
+static int prefetch_part_any(struct hmmrt_request *req)
+{
+	struct hmmrt_object *object = hmmrt_vma_object(req->vma);
+
+	if (object)
+		return req->binding ? hmmrt_object_to_device(req, object) :
+				      hmmrt_object_to_host(req, object);
+	return req->binding ? prefetch_part_device(req) :
+			      hmmrt_window_to_host(req);
+}
+
 /*
  * Take the mmap_lock for the next attempt. Before it waits it releases memory
  * that was evicted for this request, so another allocation may take that. With
@@ -174,8 +185,7 @@ static int prefetch_attempt(struct prefetch *prefetch,
 	if (!rc)
 		hmmrt_request_advise(req, start);
 	if (!rc)
-		rc = req->binding ? prefetch_part_device(req) :
-				    hmmrt_window_to_host(req);
+		rc = prefetch_part_any(req);
 	if (!rc)
 		rc = hmmrt_outcomes_explain(req);
 	mmap_read_unlock(mm);
@@ -329,15 +339,44 @@ static u8 hole_outcome(const struct prefetch *prefetch,
 }
 
 /*
+ * The same for a memory object, from @addr to *next, which may be lowered: a
+ * pinned one is where it is.
+ */
+static u8 object_outcome(const struct prefetch *prefetch,
+			 struct vm_area_struct *vma, struct hmmrt_object *object,
+			 unsigned long addr, unsigned long *next)
+{
+	pgoff_t pgoff = hmmrt_vma_pgoff(vma, addr);
+	u32 location = hmmrt_object_location(object, pgoff);
+	bool there = prefetch->binding ?
+			     location == prefetch->binding->dev->id :
+			     location >= HMMRT_MAX_DEVICES;
+	unsigned long pages;
+
+	if (hmmrt_object_is_migratable(object)) {
+		*next = hmmrt_block_end(addr, *next);
+		return HMMRT_OUTCOME_OPEN;
+	}
+	pages = HMMRT_CHUNK_PAGES - pgoff % HMMRT_CHUNK_PAGES;
+	*next = min(*next, addr + (pages << PAGE_SHIFT));
+	return there ? HMMRT_OUTCOME_THERE :
+		       HMMRT_OUTCOME_STAYED(HMMRT_STAY_PINNED);
+}
+
+/*
  * The outcome of the part that begins at @addr; *next is where the part ends.
  */
 static u8 part_outcome(const struct prefetch *prefetch,
 		       struct vm_area_struct *vma, unsigned long addr,
 		       unsigned long end, unsigned long *next)
 {
-	u8 outcome = vma_outcome(prefetch, vma);
+	struct hmmrt_object *object = hmmrt_vma_object(vma);
+	u8 outcome;
 
 	*next = min(end, vma->vm_end);
+	if (object)
+		return object_outcome(prefetch, vma, object, addr, next);
+	outcome = vma_outcome(prefetch, vma);
 	if (outcome != HMMRT_OUTCOME_OPEN)
 		return outcome;
 	*next = hmmrt_next_table(vma, addr, *next);

@@ -108,19 +108,42 @@ void hmmrt_fault_window(struct hmmrt_request *req)
 		       start + ((unsigned long)win.count << PAGE_SHIFT));
 }
 
-/* Returns true if a fault of this device moves, or duplicates, the pages. */
-bool hmmrt_fault_may_migrate(struct hmmrt_request *req)
+/* The page that the request must map, as policy sees it. */
+static struct hmmrt_policy_page policy_page(const struct hmmrt_request *req,
+					    bool migratable)
 {
-	struct hmmrt_device *dev = req->binding->dev;
-	struct hmmrt_policy_page page = {
+	const struct hmmrt_device *dev = req->binding->dev;
+
+	return (struct hmmrt_policy_page){
 		.advice = &req->advice,
 		.device = dev->id,
 		.migration_policy = req->knobs.of[HMMRT_KNOB_MIGRATION_POLICY],
 		.read_duplication = req->knobs.of[HMMRT_KNOB_READ_DUPLICATION],
 		.write = req->access & HMMRT_ACCESS_WRITE,
-		.migratable = !(dev->flags & HMMRT_DEVICE_FAULT_IN_PLACE) &&
-			      hmmrt_vma_may_migrate(req->vma),
+		.migratable = migratable &&
+			      !(dev->flags & HMMRT_DEVICE_FAULT_IN_PLACE),
 	};
+}
+
+/*
+ * Returns true if a fault of this device moves the migratable memory object at
+ * the address. There are no duplicates of memory objects, and thrashing of them
+ * is not watched.
+ */
+bool hmmrt_object_may_migrate(struct hmmrt_request *req)
+{
+	const struct hmmrt_policy_page page = policy_page(req, true);
+	struct hmmrt_policy_decision decision = hmmrt_policy_residency(&page);
+
+	req->result.rule = decision.rule;
+	return decision.want != HMMRT_POLICY_STAY;
+}
+
+/* Returns true if a fault of this device moves, or duplicates, the pages. */
+bool hmmrt_fault_may_migrate(struct hmmrt_request *req)
+{
+	struct hmmrt_policy_page page =
+		policy_page(req, hmmrt_vma_may_migrate(req->vma));
 	struct hmmrt_policy_decision decision;
 
 	decision = hmmrt_policy_residency(&page);

@@ -12,6 +12,8 @@
  *            region   a part of vram that has struct pages
  *            chunk    2 MiB of vram
  *            account  the device memory charged to a process or a cgroup
+ *            object   a memory object: memory of a process apart from addresses
+ *            extent   2 MiB of an object
  * Ownership  A space owns spans, and a span owns blocks. They are freed with
  *            the space, or earlier when nothing is mapped there any more
  *            (space_reap.c). A device owns regions, and a region owns chunks. A
@@ -22,7 +24,9 @@
  *            never does. fork() and mremap() move pages without telling hmmrt,
  *            so block bitmaps describe mappings only, and zone_device_data
  *            points nowhere. Accounts belong to the device: an account outlives
- *            its process as long as a page is charged to it.
+ *            its process as long as a page is charged to it. An object belongs
+ *            to its file. It owns extents, and an extent owns its chunk or its
+ *            pages: page tables refer to them without a reference.
  *
  * Layers, from the bottom up. The prefix of a file's name says its layer:
  *
@@ -62,6 +66,13 @@
  *                      that no fault waits for a program. migrate_to_ram() only
  *                      tries the lock, see space_turn.c. No code sleeps on it
  *                      inside hmmrt_srcu.
+ *   extent->lock       mutex; where an extent of a memory object is, and all
+ *                      page table entries for it: see mem_object.c. Held while
+ *                      it is copied, and while unmap_mapping_range() makes the
+ *                      core call the notifiers of all processes that map it.
+ *                      Reclaim is allowed under it; neither reclaim nor a
+ *                      notifier takes it. Its holder evicts nothing, and holds
+ *                      no second one
  *   vram->populate     mutex; the driver's populate() only
  *   [reclaim, folio locks, i_mmap_rwsem, anon_vma lock: the core's]
  *   space->advice_lock rw_semaphore; advice. A call holds it while it walks all

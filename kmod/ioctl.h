@@ -11,7 +11,9 @@
 #ifndef _HMMRT_IOCTL_H
 #define _HMMRT_IOCTL_H
 
+#include <linux/container_of.h>
 #include <linux/err.h>
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/uaccess.h>
 
@@ -29,6 +31,7 @@ struct hmmrt_ioctl_op {
 	unsigned int cmd;
 	u32 size;		/* of the current struct */
 	u32 min_size;		/* of the struct's first version */
+	u32 flags;		/* that the command knows */
 	bool write_on_error;	/* out_* are valid with -EINTR too */
 	bool silent;		/* has no out_* fields */
 	int (*fn)(struct file *file, void *arg);
@@ -67,12 +70,45 @@ static inline int hmmrt_ioctl_call(struct file *file,
 	return IS_ERR(space) ? PTR_ERR(space) : op->space_fn(space, arg);
 }
 
+/* One call: the argument, and the file that the command made, or NULL. */
+struct hmmrt_ioctl_frame {
+	u64 arg[HMMRT_IOCTL_MAX_SIZE / sizeof(u64)];
+	struct file *made;
+	int fd;
+};
+
+/*
+ * Called by a handler that succeeds: the process gets @made as descriptor @fd,
+ * which is reserved, unless the answer does not arrive. Consumes both.
+ */
+static inline void hmmrt_ioctl_made(void *arg, struct file *made, int fd)
+{
+	struct hmmrt_ioctl_frame *frame =
+		container_of(arg, struct hmmrt_ioctl_frame, arg[0]);
+
+	frame->made = made;
+	frame->fd = fd;
+}
+
+static inline void hmmrt_ioctl_install(struct hmmrt_ioctl_frame *frame,
+				       bool arrived)
+{
+	if (!frame->made)
+		return;
+	if (arrived) {
+		fd_install(frame->fd, frame->made);
+		return;
+	}
+	put_unused_fd(frame->fd);
+	fput(frame->made);
+}
+
 static inline long hmmrt_ioctl_run(struct file *file,
 				   const struct hmmrt_ioctl_op *op,
 				   void __user *uarg)
 {
-	u64 arg[HMMRT_IOCTL_MAX_SIZE / sizeof(u64)] = {};
-	struct hmmrt_ioctl_head *head = (void *)arg;
+	struct hmmrt_ioctl_frame frame = {};
+	struct hmmrt_ioctl_head *head = (void *)frame.arg;
 	bool arrived;
 	u32 size;
 	int rc;
@@ -84,21 +120,19 @@ static inline long hmmrt_ioctl_run(struct file *file,
 	/* No struct is that large, and the tail is checked in one call. */
 	if (size > PAGE_SIZE)
 		return -E2BIG;
-	rc = copy_struct_from_user(arg, op->size, uarg, size);
+	rc = copy_struct_from_user(frame.arg, op->size, uarg, size);
 	if (rc)
 		return rc;
-	/*
-	 * No command has flags yet. The first that does must move this check.
-	 */
-	if (head->flags)
+	if (head->flags & ~op->flags)
 		return -EOPNOTSUPP;
-	rc = hmmrt_ioctl_call(file, op, arg);
+	rc = hmmrt_ioctl_call(file, op, frame.arg);
 	if (rc && !(rc == -EINTR && op->write_on_error))
 		return rc;
 	if (op->silent)
 		return rc;
 	head->size = size;
-	arrived = !copy_to_user(uarg, arg, min(size, op->size));
+	arrived = !copy_to_user(uarg, frame.arg, min(size, op->size));
+	hmmrt_ioctl_install(&frame, arrived);
 	if (!rc && op->answered)
 		op->answered(file, arrived);
 	return arrived ? rc : -EFAULT;

@@ -50,7 +50,9 @@ static int ioc_info(struct file *file, void *arg)
 	info->out_devices = hmmrt_device_count();
 	info->out_page_size = PAGE_SIZE;
 	info->out_block_size = HMMRT_BLOCK_SIZE;
-	info->out_features = hmmrt_duplicates_work() ? HMMRT_FEATURE_DUPLICATES : 0;
+	info->out_features = HMMRT_FEATURE_OBJECTS;
+	if (hmmrt_duplicates_work())
+		info->out_features |= HMMRT_FEATURE_DUPLICATES;
 	return 0;
 }
 
@@ -186,6 +188,9 @@ static const struct hmmrt_ioctl_op ioctl_ops[] = {
 	SPACE_OP(HMMRT_IOC_RANGE_ATTRIBUTES, hmmrt_ioc_range_attributes,
 		 hmmrt_range_attributes, out_granularity),
 	SPACE_OP(HMMRT_IOC_PEER, hmmrt_ioc_peer, hmmrt_peer, out_enabled),
+	SPACE_OP(HMMRT_IOC_OBJECT_CREATE, hmmrt_ioc_object_create,
+		 hmmrt_object_create, out_fd, .flags = HMMRT_OBJECT_MIGRATABLE),
+	SPACE_OP(HMMRT_IOC_ACCESS, hmmrt_ioc_access, hmmrt_access, out_access),
 	SPACE_OP_AS(knob_space, HMMRT_IOC_KNOB, hmmrt_ioc_knob, hmmrt_knob,
 		    out_name),
 	SPACE_OP_AS(quota_space, HMMRT_IOC_QUOTA, hmmrt_ioc_quota, hmmrt_quota,

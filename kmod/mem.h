@@ -6,6 +6,7 @@
 #define _HMMRT_MEM_H
 
 #include <linux/completion.h>
+#include <linux/fs.h>
 #include <linux/hashtable.h>
 #include <linux/list.h>
 #include <linux/memremap.h>
@@ -26,7 +27,8 @@ struct hmmrt_charge;
  * 2 MiB of device memory. @used_pages is the number of bits in @used, and the
  * sum of the charges. A page that is not used has no charge and holds no
  * duplicate. A chunk that is trimmed has no used pages and is not reserved. A
- * chunk that is trimmed or reserved is on no list.
+ * chunk that is trimmed or reserved is on no list. A chunk of an extent is used
+ * completely, and charged to one account.
  */
 struct hmmrt_chunk {
 	struct list_head link;		/* on vram->free, partial or full */
@@ -38,6 +40,8 @@ struct hmmrt_chunk {
 	bool trimming;			/* on no list; no allocation takes it */
 	/* Taken for eviction, see move_evict.c. */
 	bool reserved;
+	bool pinned;	/* of a pinned memory object: never evicted */
+	struct hmmrt_extent *extent;	/* that is in this chunk, or NULL */
 	DECLARE_BITMAP(used, HMMRT_CHUNK_PAGES);
 	/*
 	 * By page: the block that the page is a duplicate for, or NULL. The
@@ -86,6 +90,7 @@ struct hmmrt_vram {
 	u64 uses;			/* counter that orders uses of chunks */
 	u64 given;			/* number of page allocations */
 	unsigned long used_pages;
+	unsigned long pinned_pages;	/* of pinned memory objects */
 	unsigned long populated_chunks;
 	/* Chunks in use. All others are free, with or without struct pages. */
 	unsigned int partial_chunks;
@@ -324,12 +329,83 @@ unsigned int hmmrt_chunk_used(struct hmmrt_device *dev,
 			      const struct hmmrt_chunk *chunk,
 			      const unsigned long *pages, unsigned long *pfns);
 
+struct hmmrt_chunk *hmmrt_vram_take_chunk(struct hmmrt_account *account,
+					  struct hmmrt_extent *extent,
+					  struct hmmrt_chunk *reserved,
+					  enum hmmrt_shortfall *shortfall);
+void hmmrt_vram_put_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk);
+struct hmmrt_extent *hmmrt_chunk_extent_get(struct hmmrt_device *dev,
+					    const struct hmmrt_chunk *chunk);
+
 /* mem_lost.c */
 void hmmrt_lost_begin(void);
 void hmmrt_lost_end(void);
 int hmmrt_lost_prepare(void);
 struct page *hmmrt_lost_page(bool huge);
 void hmmrt_lost_exit(void);
+
+/* --- memory objects ------------------------------------------------------- */
+
+/*
+ * 2 MiB of a memory object: in a chunk (@dev and @chunk), in system memory
+ * (@pages), or, if the object is migratable, nowhere yet; never in both. A page
+ * of @pages that is NULL is lost: its device could not read it.
+ */
+struct hmmrt_extent {
+	struct mutex lock;		/* protects the fields below */
+	struct hmmrt_device *dev;
+	struct hmmrt_chunk *chunk;
+	struct page **pages;		/* HMMRT_CHUNK_PAGES */
+	bool lost;			/* some of @pages are NULL */
+	u8 failures;			/* of reads, while the device goes */
+	/* Written under the lock, read without: as in the UAPI. */
+	u32 location;
+	struct hmmrt_object *object;	/* never changes */
+};
+
+/* All but @refs and the extents is set before others see the object. */
+struct hmmrt_object {
+	refcount_t refs;		/* the file, and evictors */
+	u64 id;				/* unique among all objects */
+	u32 location;			/* that was asked for */
+	u32 flags;			/* HMMRT_OBJECT_* */
+	int node;			/* of system memory, or NUMA_NO_NODE */
+	bool hidden;	/* the CPU cannot reach it on its device */
+	struct inode *inode;	/* its address_space has all mappings */
+	struct mem_cgroup *memcg;	/* charged for system memory */
+	unsigned int nr_extents;
+	struct hmmrt_extent extents[];
+};
+
+static inline bool hmmrt_object_is_migratable(const struct hmmrt_object *object)
+{
+	return object->flags & HMMRT_OBJECT_MIGRATABLE;
+}
+
+/* mem_object.c */
+struct page **hmmrt_extent_alloc_pages(const struct hmmrt_extent *extent,
+				       bool zero, bool must);
+void hmmrt_extent_free_pages(struct page **pages);
+struct hmmrt_extent *hmmrt_object_extent(struct hmmrt_object *object,
+					 pgoff_t pgoff, unsigned int *index);
+u32 hmmrt_object_location(struct hmmrt_object *object, pgoff_t pgoff);
+u64 hmmrt_extent_offset(const struct hmmrt_extent *extent);
+void hmmrt_extent_set_chunk(struct hmmrt_extent *extent,
+			    struct hmmrt_device *dev,
+			    struct hmmrt_chunk *chunk);
+void hmmrt_extent_set_pages(struct hmmrt_extent *extent, struct page **pages);
+void hmmrt_extent_clear(struct hmmrt_extent *extent);
+unsigned long hmmrt_extent_cpu_pfn(const struct hmmrt_extent *extent,
+				   unsigned int index);
+bool hmmrt_object_is_hidden(const struct hmmrt_object *object);
+u64 hmmrt_object_resident(const struct hmmrt_object *object);
+void hmmrt_object_put(struct hmmrt_object *object);
+bool hmmrt_extent_hold(struct hmmrt_extent *extent);
+struct hmmrt_object *hmmrt_object_alloc(struct mm_struct *mm, u64 bytes);
+struct file *hmmrt_object_file(struct hmmrt_object *object,
+			       const struct file_operations *fops);
+struct hmmrt_object *hmmrt_vma_object(const struct vm_area_struct *vma);
+pgoff_t hmmrt_vma_pgoff(const struct vm_area_struct *vma, unsigned long addr);
 
 /*
  * Index of a device page in its chunk. The first pfn of a region is aligned to

@@ -21,8 +21,8 @@
  *            hold of the lock, so it never exceeds a limit. move_alloc.c
  *            handles requests that reach a limit.
  * Use        account->charges is ordered by the last use of the chunks, least
- *            recently used first. policy_share.c decides which account loses
- *            pages.
+ *            recently used first, without pinned chunks. policy_share.c decides
+ *            which account loses pages.
  * Locking    vram->lock protects everything here, because pages are freed under
  *            a page table lock. Charges are freed under it, which does not
  *            sleep. Freeing an account may sleep: unused accounts are left to
@@ -161,7 +161,8 @@ void hmmrt_account_evicted(struct hmmrt_account *account, unsigned int pages)
 
 /*
  * Find an account of an exited process that still has pages. Prefer the one
- * with the fewest pages, which is empty soonest.
+ * with the fewest pages, which is empty soonest. Accounts that have nothing but
+ * pinned objects cannot be emptied.
  */
 static struct hmmrt_account *orphan_find(struct hmmrt_vram *vram)
 {
@@ -170,7 +171,8 @@ static struct hmmrt_account *orphan_find(struct hmmrt_vram *vram)
 
 	lockdep_assert_held(&vram->lock);
 	list_for_each_entry(account, &vram->charged_accounts, link) {
-		if (atomic_read(&account->mm->mm_users))
+		if (atomic_read(&account->mm->mm_users) ||
+		    list_empty(&account->charges))
 			continue;
 		if (is_busy(account->busy_until, now))
 			busy = account;
@@ -238,7 +240,9 @@ static void charge_add(struct hmmrt_charge *charge,
 	charge->account = account;
 	charge->chunk = chunk;
 	list_add(&charge->chunk_link, &chunk->charges);
-	list_add_tail(&charge->account_link, &account->charges);
+	INIT_LIST_HEAD(&charge->account_link);
+	if (!chunk->pinned)
+		list_add_tail(&charge->account_link, &account->charges);
 }
 
 static struct hmmrt_charge *charge_find(const struct hmmrt_account *account,
@@ -334,6 +338,8 @@ void hmmrt_charges_used(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk)
 
 	lockdep_assert_held(&vram->lock);
 	chunk->used_at = vram->uses++;
+	if (chunk->pinned)
+		return;
 	list_for_each_entry(charge, &chunk->charges, chunk_link)
 		list_move_tail(&charge->account_link,
 			       &charge->account->charges);

@@ -35,6 +35,9 @@ static inline void hmmrt_chunk_check(const struct hmmrt_vram *vram,
 			(chunk->used_pages || chunk->reserved));
 	VM_WARN_ON_ONCE((chunk->trimming || chunk->reserved) &&
 			!list_empty(&chunk->link));
+	VM_WARN_ON_ONCE(chunk->extent &&
+			chunk->used_pages != HMMRT_CHUNK_PAGES);
+	VM_WARN_ON_ONCE(chunk->pinned && !chunk->extent);
 }
 
 /* Check that the charges of a chunk add up to its used pages. */
@@ -96,7 +99,7 @@ static inline void hmmrt_chunk_check_unused(const struct hmmrt_chunk *chunk)
 	VM_WARN_ON_ONCE(chunk->used_pages ||
 			!bitmap_empty(chunk->used, HMMRT_CHUNK_PAGES));
 	VM_WARN_ON_ONCE(!list_empty(&chunk->charges));
-	VM_WARN_ON_ONCE(chunk->reserved);
+	VM_WARN_ON_ONCE(chunk->reserved || chunk->extent);
 }
 
 /* The same when the device goes, with all that the chunk has for its pages. */

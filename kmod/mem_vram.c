@@ -28,7 +28,8 @@
  * Owner      Pages belong to the page tables that map them. Nothing here points
  *            to a space or block, which a page may outlive. Duplicates are the
  *            exception: they belong to a block, and the chunk points to it
- *            (duplicate_of). A page is charged to an account, which lives as
+ *            (duplicate_of). So are the chunks of memory objects, see
+ *            mem_object.c. A page is charged to an account, which lives as
  *            long as the page is charged to it: see mem_account.c.
  * Locking    vram->lock is a spinlock and innermost, because
  *            hmmrt_vram_folio_free() runs under a page table lock.
@@ -399,6 +400,110 @@ unsigned int hmmrt_vram_alloc(struct hmmrt_account *account, unsigned int index,
 	}
 	kfree(spare);
 	return done;
+}
+
+/* Take an unused chunk and charge it. Returns NULL with the reason. */
+static struct hmmrt_chunk *vram_take_whole(struct hmmrt_account *account,
+					   struct hmmrt_extent *extent,
+					   struct hmmrt_chunk *reserved,
+					   struct hmmrt_charge **spare,
+					   enum hmmrt_shortfall *shortfall)
+{
+	struct hmmrt_vram *vram = &account->dev->vram;
+	struct hmmrt_chunk *chunk = reserved;
+	bool taken;
+
+	lockdep_assert_held(&vram->lock);
+	VM_WARN_ON_ONCE(reserved && !reserved->reserved);
+	*shortfall = HMMRT_SHORTFALL_QUOTA;
+	if (hmmrt_account_left(account) < HMMRT_CHUNK_PAGES)
+		return NULL;
+	*shortfall = HMMRT_SHORTFALL_MEMORY;
+	if (!chunk || chunk->used_pages)
+		chunk = list_first_entry_or_null(&vram->free,
+						 struct hmmrt_chunk, link);
+	if (!chunk)
+		return NULL;
+	*shortfall = HMMRT_SHORTFALL_NONE;
+	chunk->extent = extent;
+	chunk->pinned = !hmmrt_object_is_migratable(extent->object);
+	taken = chunk_take(vram, chunk, reserved, 0, HMMRT_CHUNK_PAGES);
+	/* No page of it was used. */
+	VM_WARN_ON_ONCE(!taken);
+	if (chunk->pinned)
+		vram->pinned_pages += HMMRT_CHUNK_PAGES;
+	hmmrt_charge_pages(account, chunk, 0, HMMRT_CHUNK_PAGES, spare);
+	return chunk;
+}
+
+/**
+ * hmmrt_vram_take_chunk() - take a whole chunk for an extent
+ * @account: the account to charge; it says which device
+ * @extent: locked, or of an object that no other thread has seen
+ * @reserved: a chunk that is reserved for this, or NULL
+ * @shortfall: out: why there is none; HMMRT_SHORTFALL_NONE if there was no
+ *	memory behind it
+ *
+ * Context: process context, may sleep; the mmap_lock may be held.
+ * Return: the chunk, for hmmrt_vram_put_chunk(), with undefined contents; or
+ * NULL.
+ */
+struct hmmrt_chunk *hmmrt_vram_take_chunk(struct hmmrt_account *account,
+					  struct hmmrt_extent *extent,
+					  struct hmmrt_chunk *reserved,
+					  enum hmmrt_shortfall *shortfall)
+{
+	struct hmmrt_device *dev = account->dev;
+	struct hmmrt_charge *spare;
+	struct hmmrt_chunk *chunk;
+
+	*shortfall = HMMRT_SHORTFALL_NONE;
+	spare = kzalloc(sizeof(*spare), GFP_KERNEL_ACCOUNT);
+	if (!spare)
+		return NULL;
+	spin_lock_irq(&dev->vram.lock);
+	chunk = vram_take_whole(account, extent, reserved, &spare, shortfall);
+	spin_unlock_irq(&dev->vram.lock);
+	kfree(spare);
+	if (chunk && chunk_populate(dev, chunk)) {
+		hmmrt_vram_put_chunk(dev, chunk);
+		chunk = NULL;
+	}
+	return chunk;
+}
+
+/* Free the chunk of an extent. No entry refers to it. */
+void hmmrt_vram_put_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
+{
+	struct hmmrt_vram *vram = &dev->vram;
+	unsigned int i;
+
+	spin_lock_irq(&vram->lock);
+	VM_WARN_ON_ONCE(!chunk->extent);
+	chunk->extent = NULL;
+	if (chunk->pinned)
+		vram->pinned_pages -= HMMRT_CHUNK_PAGES;
+	chunk->pinned = false;
+	for (i = 0; i < HMMRT_CHUNK_PAGES; i++)
+		chunk_free_page(vram, chunk, i);
+	spin_unlock_irq(&vram->lock);
+}
+
+/*
+ * The extent that is in a chunk, with a reference to its object, or NULL. An
+ * object that is being freed is skipped: its chunks are being freed already.
+ */
+struct hmmrt_extent *hmmrt_chunk_extent_get(struct hmmrt_device *dev,
+					    const struct hmmrt_chunk *chunk)
+{
+	struct hmmrt_extent *extent;
+
+	spin_lock_irq(&dev->vram.lock);
+	extent = chunk->extent;
+	if (extent && !hmmrt_extent_hold(extent))
+		extent = NULL;
+	spin_unlock_irq(&dev->vram.lock);
+	return extent;
 }
 
 /*

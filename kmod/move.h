@@ -30,6 +30,9 @@ bool hmmrt_may_evict_later(const struct hmmrt_request *req);
 int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 			      unsigned int end, struct page **pages,
 			      struct page *near, unsigned int *got);
+int hmmrt_request_take_chunk(struct hmmrt_request *req,
+			     struct hmmrt_extent *extent,
+			     struct hmmrt_chunk **chunk);
 enum hmmrt_stay hmmrt_request_stay_reason(const struct hmmrt_request *req);
 void hmmrt_request_unreserve(struct hmmrt_request *req);
 void hmmrt_request_refill(struct hmmrt_request *req, int rc);
@@ -81,6 +84,17 @@ struct hmmrt_chunk *hmmrt_evict_one(struct hmmrt_device *dev,
 				    const struct hmmrt_claim *claim,
 				    struct hmmrt_eviction *evict);
 void hmmrt_evict_all(struct hmmrt_device *dev);
+
+/* move_object.c */
+extern const struct vm_operations_struct hmmrt_object_vm_ops;
+int hmmrt_extent_to_host(struct hmmrt_extent *extent, bool lose);
+int hmmrt_extent_fill_host(struct hmmrt_extent *extent);
+int hmmrt_extent_to_device(struct hmmrt_request *req,
+			   struct hmmrt_extent *extent);
+int hmmrt_extent_fill_device(struct hmmrt_extent *extent,
+			     struct hmmrt_account *account);
+unsigned int hmmrt_evict_extent(struct hmmrt_device *dev,
+				struct hmmrt_chunk *chunk, bool lose);
 
 /* move_unbind.c */
 void hmmrt_spans_forget_binding(struct hmmrt_binding *binding);

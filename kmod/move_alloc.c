@@ -8,6 +8,7 @@
  * memory that has none yet; evict something. When a limit is reached, only
  * memory that is charged to the same limit may be evicted.
  */
+#include <linux/bitmap.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -208,6 +209,38 @@ int hmmrt_request_alloc_pages(struct hmmrt_request *req, unsigned int first,
 		memory_refused(req);
 		rule_refused(req, first, end, pages);
 	}
+	return 0;
+}
+
+/**
+ * hmmrt_request_take_chunk() - take a whole chunk for a request
+ * @req: for a mapping of a migratable memory object
+ * @extent: locked
+ * @chunk: out: the chunk, for hmmrt_vram_put_chunk(), or NULL
+ *
+ * Context: may sleep; the mmap_lock may be held.
+ * Return: 0; or -EAGAIN with a step if more memory can be made available.
+ */
+int hmmrt_request_take_chunk(struct hmmrt_request *req,
+			     struct hmmrt_extent *extent,
+			     struct hmmrt_chunk **chunk)
+{
+	struct hmmrt_device *dev = req->binding->dev;
+	enum hmmrt_step step;
+
+	/* That much is evicted at a limit. */
+	bitmap_fill(req->wanted, HMMRT_BLOCK_PAGES);
+	req->retry.regions_seen = READ_ONCE(dev->vram.nr_regions);
+	*chunk = hmmrt_vram_take_chunk(req->binding->account, extent,
+				       req->retry.reserved,
+				       &req->retry.shortfall);
+	hmmrt_evict_ahead(dev);
+	step = *chunk ? HMMRT_STEP_NONE : refill_step(req);
+	if (step != HMMRT_STEP_NONE)
+		return hmmrt_request_ask(req, step);
+	hmmrt_request_unreserve(req);
+	if (!*chunk)
+		memory_refused(req);
 	return 0;
 }
 

@@ -506,6 +506,8 @@ static unsigned int evict_chunk(struct hmmrt_device *dev,
 {
 	unsigned int gone;
 
+	if (READ_ONCE(chunk->extent))
+		return hmmrt_evict_extent(dev, chunk, mode == EVICT_LOSE);
 	evict_duplicates(dev, chunk, pages, mode == EVICT_FOR_ALLOC);
 	VM_WARN_ON_ONCE(mode == EVICT_FOR_ALLOC && !chunk->reserved);
 	evict->entries = hmmrt_chunk_used(dev, chunk, pages, evict->src);
@@ -670,13 +672,18 @@ int hmmrt_evict_excess(struct hmmrt_account *account, const bool *going)
 
 /* --- watermarks ----------------------------------------------------------- */
 
-/* Return whether less memory is free than the knob says. 0 disables it. */
+/*
+ * Return whether less memory is free than the knob says, of the memory that can
+ * be evicted: pinned objects stay. 0 disables it.
+ */
 static bool is_below(const struct hmmrt_device *dev, enum hmmrt_knob_id knob)
 {
 	const struct hmmrt_vram *vram = &dev->vram;
+	unsigned long pinned = READ_ONCE(vram->pinned_pages);
+	unsigned long used = READ_ONCE(vram->used_pages);
 
-	return hmmrt_policy_is_below(vram->size >> PAGE_SHIFT,
-				     READ_ONCE(vram->used_pages),
+	return hmmrt_policy_is_below((vram->size >> PAGE_SHIFT) - pinned,
+				     used - min(used, pinned),
 				     hmmrt_device_knob(dev, knob));
 }
 

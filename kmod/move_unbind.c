@@ -31,7 +31,9 @@ static unsigned long migrate_back_part(struct mm_struct *mm,
 	if (req->vma && req->vma->vm_start < end) {
 		req->start = max(addr, req->vma->vm_start);
 		req->end = min(end, req->vma->vm_end);
-		hmmrt_window_to_host(req);
+		/* Memory objects belong to no binding, and stay. */
+		if (!hmmrt_vma_object(req->vma))
+			hmmrt_window_to_host(req);
 		addr = req->end;
 	} else {
 		addr = end;

@@ -22,6 +22,8 @@ struct hmmrt_advice {
 	u32 preferred;
 	u32 last_prefetch;
 	u32 granularity;	/* in bytes; 0: policy decides */
+	/* Rights to memory objects: two bits for each device, HMMRT_ACCESS_*. */
+	u32 access;
 	struct hmmrt_range_knobs knobs;
 };
 

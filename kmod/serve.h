@@ -24,6 +24,20 @@ bool hmmrt_is_mapped(const struct hmmrt_binding *binding,
 		     unsigned int access);
 int hmmrt_fault_attempt(struct hmmrt_request *req);
 
+/* serve_object.c */
+int hmmrt_object_attempt(struct hmmrt_request *req,
+			 struct hmmrt_object *object);
+int hmmrt_object_fault(struct hmmrt_request *req, struct hmmrt_object *object);
+int hmmrt_object_to_device(struct hmmrt_request *req,
+			   struct hmmrt_object *object);
+int hmmrt_object_to_host(struct hmmrt_request *req,
+			 struct hmmrt_object *object);
+void hmmrt_object_map_ahead(struct hmmrt_binding *binding, unsigned long start,
+			    unsigned long end);
+int hmmrt_object_can_reach(const struct vm_area_struct *vma,
+			   const struct hmmrt_device *dev, unsigned long start,
+			   unsigned long end);
+
 /* serve_queue.c */
 void hmmrt_queue_init(struct hmmrt_binding *binding);
 void hmmrt_queue_check_empty(struct hmmrt_binding *binding);

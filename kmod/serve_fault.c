@@ -135,16 +135,17 @@ static int page_map(struct batch *batch, struct hmmrt_request *req,
 static int refuse_first(struct batch *batch, unsigned int first,
 			unsigned int end)
 {
-	struct mm_struct *mm = batch->binding->space->mm;
+	struct hmmrt_binding *binding = batch->binding;
 	unsigned int next;
 	int rc;
 
 	/* The memory is spent already, so an attempt finds out. */
-	if (hmmrt_block_is_known(batch->binding, batch->faults[first].addr))
+	if (hmmrt_block_is_known(binding, batch->faults[first].addr))
 		return first;
 	for (; first < end; first = next) {
 		next = hmmrt_batch_access_end(batch->faults, first, end);
-		rc = hmmrt_mapped_check(mm, batch->faults[first].addr,
+		rc = hmmrt_mapped_check(binding->space, binding->dev->id,
+					batch->faults[first].addr,
 					batch->faults[first].access,
 					batch->nowait);
 		if (!rc)

@@ -111,7 +111,10 @@ static int fault_in_touch(const struct hmmrt_fault_in *fault_in)
 		return -EINTR;
 	vma = vma_lookup(mm, fault_in->addr);
 	rc = vma ? hmmrt_vma_check(vma, fault_in->access) : -EFAULT;
-	if (!rc)
+	/* A device needs no entry of the CPU to use a memory object. */
+	if (vma && hmmrt_vma_object(vma))
+		rc = 0;
+	else if (!rc)
 		rc = fixup_user_fault(mm, fault_in->addr,
 				      fault_in->access & HMMRT_ACCESS_WRITE ?
 					      FAULT_FLAG_WRITE : 0,

@@ -21,7 +21,10 @@ static int part_once(struct mm_struct *mm, const struct hmmrt_range_walk *walk,
 	if (rc)
 		return rc;
 	req->vma = vma_lookup(mm, start);
-	rc = req->vma ? hmmrt_vma_check(req->vma, walk->access) : -EFAULT;
+	if (!req->vma)
+		rc = -EFAULT;
+	else if (!hmmrt_vma_object(req->vma))
+		rc = hmmrt_vma_check(req->vma, walk->access);
 	if (!rc) {
 		req->start = start;
 		req->end = min(end, req->vma->vm_end);
@@ -73,7 +76,8 @@ static int block_walk(void *data, unsigned long start, unsigned long end)
 	struct hmmrt_request *req;
 	int rc;
 
-	rc = hmmrt_mapped_check(mm, start, walk->access, walk->args.nowait);
+	rc = hmmrt_mapped_check(binding->space, binding->dev->id, start,
+				walk->access, walk->args.nowait);
 	if (rc)
 		return rc;
 	req = hmmrt_request_open(binding->space, binding, start, &walk->args);
@@ -112,8 +116,14 @@ int hmmrt_walk_range(struct hmmrt_range_walk *walk, unsigned long start,
 static int part_fault(const struct hmmrt_range_walk *walk,
 		      struct hmmrt_request *req)
 {
+	struct hmmrt_object *object = hmmrt_vma_object(req->vma);
+
 	req->addr = req->start;
 	req->access = HMMRT_ACCESS_READ | (walk->access & HMMRT_ACCESS_WRITE);
+	if (object && (walk->access & HMMRT_ACCESS_EXEC))
+		return -EACCES;
+	if (object)
+		return hmmrt_object_attempt(req, object);
 	return hmmrt_window_map(req, hmmrt_fault_may_migrate(req));
 }
 
@@ -157,10 +167,13 @@ static int part_to_device(const struct hmmrt_range_walk *walk,
 			  struct hmmrt_request *req)
 {
 	enum hmmrt_policy_want want = hmmrt_request_prefetched(req);
+	struct hmmrt_object *object = hmmrt_vma_object(req->vma);
 	bool move = want != HMMRT_POLICY_STAY &&
 		    !(req->advice.flags & HMMRT_RANGE_READ_MOSTLY) &&
 		    hmmrt_vma_may_have_migratable(req->vma);
 
+	if (object)
+		return hmmrt_object_to_device(req, object);
 	req->duplicate = want == HMMRT_POLICY_DUPLICATE &&
 			 hmmrt_vma_may_migrate(req->vma);
 	return hmmrt_window_map(req, move || req->duplicate);
@@ -197,7 +210,10 @@ EXPORT_SYMBOL_GPL(hmmrt_migrate_range_to_device);
 static int part_to_host(const struct hmmrt_range_walk *walk,
 			struct hmmrt_request *req)
 {
-	return hmmrt_window_to_host(req);
+	struct hmmrt_object *object = hmmrt_vma_object(req->vma);
+
+	return object ? hmmrt_object_to_host(req, object) :
+			hmmrt_window_to_host(req);
 }
 
 int hmmrt_migrate_range_to_host(struct hmmrt_binding *binding,

@@ -639,6 +639,7 @@ bool hmmrt_is_mapped(const struct hmmrt_binding *binding,
 int hmmrt_fault_attempt(struct hmmrt_request *req)
 {
 	struct mm_struct *mm = req->binding->space->mm;
+	struct hmmrt_object *object;
 	int rc;
 
 	if (hmmrt_is_mapped(req->binding, req->block, req->addr, req->access))
@@ -647,6 +648,11 @@ int hmmrt_fault_attempt(struct hmmrt_request *req)
 	if (rc)
 		return rc;
 	req->vma = vma_lookup(mm, req->addr);
+	object = req->vma ? hmmrt_vma_object(req->vma) : NULL;
+	if (object) {
+		rc = hmmrt_object_fault(req, object);
+		goto out_unlock;
+	}
 	rc = req->vma ? hmmrt_vma_check(req->vma, req->access) : -EFAULT;
 	if (rc)
 		goto out_unlock;

@@ -328,6 +328,17 @@ struct hmmrt_evictor {
 	struct hmmrt_taken taken[HMMRT_EVICTOR_BLOCKS];
 };
 
+/* The access that a device can have to memory objects. */
+#define HMMRT_ACCESS_OF_OBJECTS	(HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE)
+/* The bits of hmmrt_advice.access for a device. */
+#define HMMRT_ADVICE_ACCESS(id, access)	((u32)(access) << (2 * (id)))
+
+/* The access that a device has, by the advice. */
+static inline u32 hmmrt_advice_access(const struct hmmrt_advice *advice, u32 id)
+{
+	return advice->access >> (2 * id) & HMMRT_ACCESS_OF_OBJECTS;
+}
+
 /* A change of the advice of a range. */
 struct hmmrt_advice_change {
 	void (*apply)(struct hmmrt_advice *advice,
@@ -387,6 +398,8 @@ unsigned long hmmrt_block_read_begin(struct hmmrt_block *block,
 bool hmmrt_block_read_retry(const struct hmmrt_block *block, unsigned long seq);
 void hmmrt_span_revoke(struct hmmrt_space *space, unsigned long start,
 		       unsigned long end);
+void hmmrt_span_revoke_device(struct hmmrt_space *space, unsigned long start,
+			      unsigned long end, u32 id);
 
 /* space_reap.c */
 void hmmrt_reap_init(struct hmmrt_space *space);
@@ -430,6 +443,8 @@ void hmmrt_block_note_given_up(struct hmmrt_block *block, u32 device_id,
 			       unsigned int pages);
 
 /* space_peer.c */
+bool hmmrt_peer_possible(const struct hmmrt_device *dev,
+			 const struct hmmrt_device *peer);
 bool hmmrt_peer_enabled(const struct hmmrt_binding *binding,
 			const struct hmmrt_device *peer);
 int hmmrt_ioc_peer(struct hmmrt_space *space, void *data);
@@ -443,6 +458,9 @@ bool hmmrt_is_moving(struct vm_area_struct *vma, unsigned long start,
 
 /* space_advice.c */
 extern const struct hmmrt_advice hmmrt_no_advice;
+int hmmrt_change_advice_locked(struct hmmrt_space *space, unsigned long start,
+			       unsigned long end,
+			       const struct hmmrt_advice_change *what);
 int hmmrt_change_advice(struct hmmrt_space *space, unsigned long start,
 			unsigned long end,
 			const struct hmmrt_advice_change *what);
@@ -476,8 +494,8 @@ unsigned long hmmrt_covered_end(struct mm_struct *mm, unsigned long start,
 int hmmrt_covered_read_lock(struct mm_struct *mm, unsigned long start,
 			    unsigned long end);
 int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access);
-int hmmrt_mapped_check(struct mm_struct *mm, unsigned long addr,
-		       unsigned int access, bool nowait);
+int hmmrt_mapped_check(struct hmmrt_space *space, u32 device_id,
+		       unsigned long addr, unsigned int access, bool nowait);
 bool hmmrt_vma_may_migrate(struct vm_area_struct *vma);
 bool hmmrt_vma_may_have_migratable(struct vm_area_struct *vma);
 int hmmrt_vma_stays(struct vm_area_struct *vma);

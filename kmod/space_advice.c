@@ -16,7 +16,7 @@
  * Limit      A tree has at most advice_ranges_max ranges, which bounds the
  *            wait. Advice that would create more is refused. A prefetch that
  *            would is not remembered. If the middle of a range is unmapped, the
- *            second half is dropped.
+ *            second half is dropped, unless devices have access there.
  * Lifetime   Advice is given under the mmap_lock, for mapped memory only.
  *            munmap() and mremap() drop it through the space's notifier. To
  *            drop the middle of a range needs memory for the second half; if
@@ -441,6 +441,20 @@ static void advice_forget(struct hmmrt_advice *advice,
 	*advice = hmmrt_no_advice;
 }
 
+/*
+ * Returns true if devices have access in a range: they must not lose it where
+ * the object stays mapped. The number of mappings bounds such ranges.
+ */
+static bool ranges_have_access(const struct change *change)
+{
+	const struct advised *advised;
+
+	list_for_each_entry(advised, &change->ranges, link)
+		if (advised->advice.access)
+			return true;
+	return false;
+}
+
 static void tree_drop(struct hmmrt_space *space, struct hmmrt_advice_tree *tree,
 		      unsigned long start, unsigned long end)
 {
@@ -449,19 +463,21 @@ static void tree_drop(struct hmmrt_space *space, struct hmmrt_advice_tree *tree,
 	};
 	struct advised *spare;
 	struct change change;
+	bool full;
 
 	if (!READ_ONCE(tree->used))
 		return;
 	change_init(&change, start, end, &forget);
-	spare = kmalloc(sizeof(*spare), GFP_NOWAIT | __GFP_NOWARN);
+	spare = kmalloc(sizeof(*spare), GFP_NOWAIT | __GFP_HIGH | __GFP_NOWARN);
 	down_write(&space->advice_lock);
+	full = tree->ranges >= ranges_max();
+	ranges_take_out(tree, &change);
 	/* Used if a range is cut in two. */
-	if (spare && tree->ranges < ranges_max()) {
+	if (spare && (!full || ranges_have_access(&change))) {
 		list_add(&spare->link, &change.spare);
 		change.spares++;
 		spare = NULL;
 	}
-	ranges_take_out(tree, &change);
 	ranges_cut(&change, change.last + 1);
 	/*
 	 * This cut can do without the spare: after the first cut the range ends
@@ -494,6 +510,8 @@ static void advice_forget_device(struct hmmrt_advice *advice,
 				 const struct hmmrt_advice_change *what)
 {
 	advice->accessed_by &= ~BIT(what->location);
+	advice->access &= ~HMMRT_ADVICE_ACCESS(what->location,
+					       HMMRT_ACCESS_OF_OBJECTS);
 	if (advice->preferred == what->location)
 		advice->preferred = HMMRT_LOCATION_NONE;
 	if (advice->last_prefetch == what->location)
@@ -629,6 +647,18 @@ bool hmmrt_location_is_host(u32 location)
 	       hmmrt_node_is_online(location & HMMRT_LOCATION_MAX_NODE);
 }
 
+/* As hmmrt_change_advice(), for a range that is mapped. */
+int hmmrt_change_advice_locked(struct hmmrt_space *space, unsigned long start,
+			       unsigned long end,
+			       const struct hmmrt_advice_change *what)
+{
+	int rc;
+
+	lockdep_assert_held(&space->mm->mmap_lock);
+	rc = tree_change(space, &space->advice, start, end, what);
+	return rc == -ENOSPC ? -ENOMEM : rc;
+}
+
 /**
  * hmmrt_change_advice() - change the advice of all of a range, or of none
  * @space: space of the process, with an mm that is alive
@@ -648,9 +678,9 @@ int hmmrt_change_advice(struct hmmrt_space *space, unsigned long start,
 
 	if (rc)
 		return rc;
-	rc = tree_change(space, &space->advice, start, end, what);
+	rc = hmmrt_change_advice_locked(space, start, end, what);
 	mmap_read_unlock(space->mm);
-	return rc == -ENOSPC ? -ENOMEM : rc;
+	return rc;
 }
 
 /* Record the target of a prefetch, up to the first hole. */

@@ -37,6 +37,8 @@
 #include "space_span.h"
 #include "trace.h"
 
+#define ALL_DEVICES	(BIT(HMMRT_MAX_DEVICES) - 1)
+
 static void block_page_range(const struct hmmrt_block *block,
 			     unsigned long start, unsigned long end,
 			     unsigned int *first, unsigned int *count)
@@ -110,6 +112,7 @@ struct span_zapping {
 struct taking {
 	unsigned long start;		/* of the announced range */
 	unsigned long end;
+	unsigned long ids;		/* of the devices that lose entries */
 	unsigned long zap_start;	/* of the range to invalidate */
 	unsigned long zap_end;
 	/* The owner of serve_exclusive.c's event, or NULL. */
@@ -231,7 +234,8 @@ static unsigned long block_unmap(struct hmmrt_block *block,
 		block_unmap_evicted(block, taking);
 	block_page_range(block, taking->start, taking->end, &first, &count);
 	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
-		if (!map_has(block->maps[id], first, count))
+		if (!(taking->ids & BIT(id)) ||
+		    !map_has(block->maps[id], first, count))
 			continue;
 		map_unmap(block, id, first, count, taking);
 		map_zap(block, id, taking);
@@ -504,16 +508,17 @@ static void span_map_again(struct hmmrt_span *span, unsigned long start,
 }
 
 /*
- * Take away what the devices have mapped of a part of a span. @range is the
- * event that causes this, or NULL.
+ * Take away what the devices in @ids have mapped of a part of a span. @range is
+ * the event that causes this, or NULL.
  */
 static unsigned long span_take(struct hmmrt_span *span, unsigned long start,
-			       unsigned long end,
+			       unsigned long end, unsigned long ids,
 			       const struct mmu_notifier_range *range)
 {
 	struct taking taking = {
 		.start = start,
 		.end = end,
+		.ids = ids,
 		.zap_start = start,
 		.zap_end = end,
 		.owner = exclusive_owner(range),
@@ -558,7 +563,7 @@ static bool span_invalidate(struct mmu_interval_notifier *notifier,
 		srcu_read_unlock(&hmmrt_srcu, idx);
 		return unused;
 	}
-	touched = span_take(span, start, end, range);
+	touched = span_take(span, start, end, ALL_DEVICES, range);
 	srcu_read_unlock(&hmmrt_srcu, idx);
 	if (range->event == MMU_NOTIFY_UNMAP && !span->borrowed)
 		hmmrt_reap_unmapped(span);
@@ -570,6 +575,22 @@ static bool span_invalidate(struct mmu_interval_notifier *notifier,
 const struct mmu_interval_notifier_ops hmmrt_span_notifier_ops = {
 	.invalidate = span_invalidate,
 };
+
+/* See hmmrt_span_revoke(); for the devices in @ids. */
+static void spans_revoke(struct hmmrt_space *space, unsigned long start,
+			 unsigned long end, unsigned long ids)
+{
+	struct hmmrt_span *span;
+	unsigned long index;
+	int idx;
+
+	idx = srcu_read_lock(&hmmrt_srcu);
+	xa_for_each_range(&space->spans, index, span, start >> HMMRT_SPAN_SHIFT,
+			  (end - 1) >> HMMRT_SPAN_SHIFT)
+		span_take(span, max(start, span->start),
+			  min(end, span->start + HMMRT_SPAN_SIZE), ids, NULL);
+	srcu_read_unlock(&hmmrt_srcu, idx);
+}
 
 /**
  * hmmrt_span_revoke() - take away what devices have mapped of a range
@@ -586,14 +607,12 @@ const struct mmu_interval_notifier_ops hmmrt_span_notifier_ops = {
 void hmmrt_span_revoke(struct hmmrt_space *space, unsigned long start,
 		       unsigned long end)
 {
-	struct hmmrt_span *span;
-	unsigned long index;
-	int idx;
+	spans_revoke(space, start, end, ALL_DEVICES);
+}
 
-	idx = srcu_read_lock(&hmmrt_srcu);
-	xa_for_each_range(&space->spans, index, span, start >> HMMRT_SPAN_SHIFT,
-			  (end - 1) >> HMMRT_SPAN_SHIFT)
-		span_take(span, max(start, span->start),
-			  min(end, span->start + HMMRT_SPAN_SIZE), NULL);
-	srcu_read_unlock(&hmmrt_srcu, idx);
+/* The same for one device. */
+void hmmrt_span_revoke_device(struct hmmrt_space *space, unsigned long start,
+			      unsigned long end, u32 id)
+{
+	spans_revoke(space, start, end, BIT(id));
 }

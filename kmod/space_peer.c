@@ -14,6 +14,9 @@
  *            maps in a block created later sees the cleared bit. In a block
  *            that is found, a mapping lane either took the block's lock first,
  *            and then has recorded the peer, or it sees the cleared bit too.
+ * Objects    Entries for memory objects on a peer depend on the access that the
+ *            process has given with HMMRT_IOC_ACCESS and not on space->peers.
+ *            They may be removed here, and come back by faults.
  * Coherent   All devices map coherent memory by its physical address. Entries
  *            for it do not depend on what is enabled here.
  * Locking    space->peering serialises changes, so that a change is complete
@@ -21,8 +24,9 @@
  */
 #include "space.h"
 
-static bool peer_possible(const struct hmmrt_device *dev,
-			  const struct hmmrt_device *peer)
+/* Returns true if the hardware of the device can access memory of the peer. */
+bool hmmrt_peer_possible(const struct hmmrt_device *dev,
+			 const struct hmmrt_device *peer)
 {
 	return dev->ops == peer->ops &&
 	       (dev->flags & peer->flags & HMMRT_DEVICE_PEER_ACCESS);
@@ -144,7 +148,8 @@ int hmmrt_ioc_peer(struct hmmrt_space *space, void *data)
 		return -EINVAL;
 	peer = hmmrt_space_binding_get(space, arg->peer_id);
 	if (peer) {
-		arg->out_possible = peer_possible(binding->dev, peer->dev);
+		arg->out_possible =
+			hmmrt_peer_possible(binding->dev, peer->dev);
 		rc = peer_change(space, arg);
 		hmmrt_binding_put(peer);
 	}

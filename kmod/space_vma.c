@@ -138,13 +138,25 @@ int hmmrt_vma_check(struct vm_area_struct *vma, unsigned int access)
 	return 0;
 }
 
-/*
- * Check that something at an address could be served, before memory is spent on
- * it. Takes the mmap_lock as hmmrt_mmap_read_lock() describes.
- */
-int hmmrt_mapped_check(struct mm_struct *mm, unsigned long addr,
-		       unsigned int access, bool nowait)
+/* The access of the device to the memory object at @addr permits @access. */
+static int object_check(struct hmmrt_space *space, u32 device_id,
+			unsigned long addr, unsigned int access)
 {
+	unsigned long start = addr, end = addr + PAGE_SIZE;
+	struct hmmrt_advice advice = hmmrt_advice_at(space, addr, &start, &end);
+
+	return access & ~hmmrt_advice_access(&advice, device_id) ? -EACCES : 0;
+}
+
+/*
+ * Check that something at an address could be served for a device, before
+ * memory is spent on it. Without @access, something is mapped there. Takes the
+ * mmap_lock as hmmrt_mmap_read_lock() describes.
+ */
+int hmmrt_mapped_check(struct hmmrt_space *space, u32 device_id,
+		       unsigned long addr, unsigned int access, bool nowait)
+{
+	struct mm_struct *mm = space->mm;
 	struct vm_area_struct *vma;
 	int rc;
 
@@ -154,8 +166,10 @@ int hmmrt_mapped_check(struct mm_struct *mm, unsigned long addr,
 	vma = vma_lookup(mm, addr);
 	if (!vma)
 		rc = -EFAULT;
-	else
-		rc = access ? hmmrt_vma_check(vma, access) : 0;
+	else if (access && hmmrt_vma_object(vma))
+		rc = object_check(space, device_id, addr, access);
+	else if (access)
+		rc = hmmrt_vma_check(vma, access);
 	mmap_read_unlock(mm);
 	return rc;
 }

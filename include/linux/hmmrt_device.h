@@ -305,6 +305,11 @@ typedef u64 hmmrt_pte_t;
  *	or sleep for long. Optional.
  * @released: the process has exited and its memory goes away. Stop working for
  *	it.
+ * @bar_pfn: return the page frame through which the CPU reaches the page of
+ *	device memory at @offset, as in a memory BAR. Called for chunks that hold
+ *	a memory object and stay populated while the CPU has them mapped. Must
+ *	not sleep. Optional: without it, the CPU cannot access pinned memory
+ *	objects on the device. Not called for coherent memory.
  *
  * Ops with a return value return 0 or a negative errno: see Failing. See
  * Locking for the context of each call.
@@ -333,6 +338,7 @@ struct hmmrt_device_ops {
 	void (*forget)(struct hmmrt_binding *binding, unsigned long start,
 		       unsigned long end);
 	void (*released)(struct hmmrt_binding *binding);
+	unsigned long (*bar_pfn)(struct hmmrt_device *dev, u64 offset);
 };
 
 /*
@@ -428,7 +434,8 @@ struct hmmrt_device *hmmrt_pte_peer(hmmrt_pte_t pte);
  * Context: process context, no locks, sleeps.
  * Return: 0; -EINTR for a fatal signal; or -EBUSY if there are pages on the
  * device afterwards: they were locked or pinned, another call moved them there,
- * there was no memory for them, or the device could not copy them. The kernel
+ * there was no memory for them, the device could not copy them, or they are the
+ * memory of a pinned memory object, which stays on its device. The kernel
  * can pin pages of a coherent device in place for as long as a read or a pipe
  * lasts.
  */

@@ -105,8 +105,9 @@ static inline bool hmmrt_cgroup_is_dead(const struct cgroup *cgroup)
 #endif
 
 /*
- * Between hmmrt_charge_to() and hmmrt_charge_end(), memory that this thread
- * allocates is charged to the cgroup of another process.
+ * Between hmmrt_charge_to(), or hmmrt_charge_to_memcg(), and hmmrt_charge_end(),
+ * memory that this thread allocates is charged to another cgroup. Sections can
+ * nest.
  */
 struct hmmrt_charging {
 	struct mem_cgroup *memcg;
@@ -115,30 +116,60 @@ struct hmmrt_charging {
 
 #if defined(CONFIG_CGROUPS) && defined(CONFIG_MEMCG)
 
-/* Charge to the process of @mm, which must be alive. Sections can nest. */
-static inline struct hmmrt_charging hmmrt_charge_to(struct mm_struct *mm)
+/* Return what the process of @mm, which is alive, is charged to, referenced. */
+static inline struct mem_cgroup *hmmrt_memcg_of(struct mm_struct *mm)
 {
 	struct cgroup *cgroup = hmmrt_cgroup_of(mm);
 	struct cgroup_subsys_state *css =
 		cgroup_get_e_css(cgroup, &memory_cgrp_subsys);
-	struct hmmrt_charging charging = {
-		.memcg = mem_cgroup_from_css(css),
-	};
 
 	hmmrt_cgroup_put(cgroup);
-	charging.before = set_active_memcg(charging.memcg);
-	return charging;
+	return mem_cgroup_from_css(css);
+}
+
+static inline void hmmrt_memcg_get(struct mem_cgroup *memcg)
+{
+	css_get(&memcg->css);
+}
+
+static inline void hmmrt_memcg_put(struct mem_cgroup *memcg)
+{
+	css_put(&memcg->css);
+}
+
+/* Charge to @memcg. Consumes the reference to it at the end. */
+static inline struct hmmrt_charging
+hmmrt_charge_to_memcg(struct mem_cgroup *memcg)
+{
+	return (struct hmmrt_charging){
+		.memcg = memcg,
+		.before = set_active_memcg(memcg),
+	};
 }
 
 static inline void hmmrt_charge_end(struct hmmrt_charging charging)
 {
 	set_active_memcg(charging.before);
-	css_put(&charging.memcg->css);
+	hmmrt_memcg_put(charging.memcg);
 }
 
 #else
 
-static inline struct hmmrt_charging hmmrt_charge_to(struct mm_struct *mm)
+static inline struct mem_cgroup *hmmrt_memcg_of(struct mm_struct *mm)
+{
+	return NULL;
+}
+
+static inline void hmmrt_memcg_get(struct mem_cgroup *memcg)
+{
+}
+
+static inline void hmmrt_memcg_put(struct mem_cgroup *memcg)
+{
+}
+
+static inline struct hmmrt_charging
+hmmrt_charge_to_memcg(struct mem_cgroup *memcg)
 {
 	return (struct hmmrt_charging){};
 }
@@ -148,5 +179,11 @@ static inline void hmmrt_charge_end(struct hmmrt_charging charging)
 }
 
 #endif
+
+/* Charge to the process of @mm, which must be alive. */
+static inline struct hmmrt_charging hmmrt_charge_to(struct mm_struct *mm)
+{
+	return hmmrt_charge_to_memcg(hmmrt_memcg_of(mm));
+}
 
 #endif /* _HMMRT_COMPAT_CGROUP_H */

@@ -44,7 +44,7 @@ static inline void hmmrt_page_init(struct page *page, struct dev_pagemap *pgmap)
 #endif
 }
 
-/* Until 6.2: vm_flags is a plain member. */
+/* Until 6.2: vm_flags is a plain member. These two change it. */
 static inline void hmmrt_vm_flags_set(struct vm_area_struct *vma,
 				      unsigned long flags)
 {
@@ -52,6 +52,16 @@ static inline void hmmrt_vm_flags_set(struct vm_area_struct *vma,
 	vm_flags_set(vma, flags);
 #else
 	vma->vm_flags |= flags;
+#endif
+}
+
+static inline void hmmrt_vm_flags_clear(struct vm_area_struct *vma,
+					unsigned long flags)
+{
+#ifdef HMMRT_HAVE_VM_FLAGS_SET
+	vm_flags_clear(vma, flags);
+#else
+	vma->vm_flags &= ~flags;
 #endif
 }
 
@@ -102,6 +112,11 @@ static inline bool hmmrt_drop_vma_lock(struct vm_fault *vmf)
 #endif
 #ifndef HMMRT_HAVE_HUGE_PFNMAP
 #define pmd_mkspecial(pmd)	(pmd)
+#endif
+
+/* Until 6.3: file systems get a user namespace. */
+#ifndef HMMRT_HAVE_MNT_IDMAP
+#define mnt_idmap		user_namespace
 #endif
 
 /* Until 6.16, without a backport: it has another name. */

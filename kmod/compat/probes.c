@@ -7,6 +7,7 @@
  * the older interface. If the older headers lack the interface, NO_NAME
  * declares its name as something else, which conflicts with the newer headers.
  */
+#include <linux/fs.h>
 #include <linux/memremap.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
@@ -133,6 +134,25 @@ static inline pte_t probe(pte_t pte)
 static inline pte_t probe(pte_t pte)
 {
 	return pte_mkwrite(pte);
+}
+#endif
+
+#ifdef PROBE_MNT_IDMAP
+static int probe(struct mnt_idmap *idmap, struct dentry *dentry,
+		 struct iattr *attr)
+{
+	const struct inode_operations ops = { .setattr = probe };
+
+	return ops.setattr ? 0 : 1;
+}
+#endif
+#ifdef PROBE_NO_MNT_IDMAP
+static int probe(struct user_namespace *idmap, struct dentry *dentry,
+		 struct iattr *attr)
+{
+	const struct inode_operations ops = { .setattr = probe };
+
+	return ops.setattr ? 0 : 1;
 }
 #endif
 

@@ -164,6 +164,11 @@ static void simgpu_accessed(struct hmmrt_binding *binding, unsigned long start,
 	simgpu_mirror_accessed(hmmrt_binding_drvdata(binding), start, ptes);
 }
 
+static unsigned long simgpu_bar_pfn(struct hmmrt_device *dev, u64 offset)
+{
+	return simgpu_vram_pfn(hmmrt_device_drvdata(dev), offset);
+}
+
 const struct hmmrt_device_ops simgpu_ops = {
 	.api_version = HMMRT_DEVICE_API_VERSION,
 	.populate = simgpu_populate,
@@ -178,4 +183,5 @@ const struct hmmrt_device_ops simgpu_ops = {
 	.accessed = simgpu_accessed,
 	.forget = simgpu_forget,
 	.released = simgpu_view_released,
+	.bar_pfn = simgpu_bar_pfn,
 };

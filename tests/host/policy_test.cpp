@@ -23,6 +23,7 @@ constexpr hmmrt_advice unadvised = {
     .preferred = HMMRT_LOCATION_NONE,
     .last_prefetch = HMMRT_LOCATION_NONE,
     .granularity = 0,
+    .access = 0,
     .knobs = {},
 };
 

@@ -2,7 +2,7 @@
 /*
  * hmmrt: the interface between the kernel modules and user space.
  *
- * There are two kinds of device file:
+ * There are two kinds of device file, and files of memory objects:
  *
  *   /dev/hmmrt        the manager. HMMRT_IOC_SPACE_CREATE turns an open file
  *                     into a *space*: one mirrored address space, bound to the
@@ -12,6 +12,8 @@
  *                     execution agent claims the binding with
  *                     HMMRT_GPU_IOC_ATTACH and then maps the file. The file
  *                     offset of the mapping is the address in the space.
+ *   memory object     HMMRT_IOC_OBJECT_CREATE returns a descriptor of memory
+ *                     that gets addresses when the file is mapped.
  */
 #ifndef _UAPI_LINUX_HMMRT_H
 #define _UAPI_LINUX_HMMRT_H
@@ -66,8 +68,10 @@
  * ESRCH
  *	The process of the space has exited.
  * ENOMEM
- *	There is no memory for bookkeeping, or the process would have too many
- *	ranges with advice.
+ *	There is no memory for bookkeeping or for a memory object, or the
+ *	process would have too many ranges with advice.
+ * EMFILE, ENFILE
+ *	The process, or the system, would have too many descriptors.
  * EINTR
  *	A signal arrived. The out_* members say how far the call got.
  */
@@ -88,8 +92,8 @@
 #define HMMRT_LOCATION_MAX_NODE	0x3ffu
 
 /*
- * Numbers of /dev/hmmrt start at 0x80, those of /dev/hmmrt-gpuN at 0xc0. A
- * number is never reused.
+ * Numbers of /dev/hmmrt start at 0x80, those of /dev/hmmrt-gpuN at 0xc0, and
+ * those of files of memory objects at 0xd0. A number is never reused.
  */
 #define HMMRT_IOC_INFO		_IO(HMMRT_IOC_TYPE, 0x80)
 #define HMMRT_IOC_DEVICE_INFO	_IO(HMMRT_IOC_TYPE, 0x81)
@@ -104,10 +108,14 @@
 #define HMMRT_IOC_PEER		_IO(HMMRT_IOC_TYPE, 0x8a)
 #define HMMRT_IOC_KNOB		_IO(HMMRT_IOC_TYPE, 0x8b)
 #define HMMRT_IOC_QUOTA		_IO(HMMRT_IOC_TYPE, 0x8c)
+#define HMMRT_IOC_OBJECT_CREATE	_IO(HMMRT_IOC_TYPE, 0x8d)
+#define HMMRT_IOC_ACCESS	_IO(HMMRT_IOC_TYPE, 0x8e)
 
 #define HMMRT_GPU_IOC_BIND	_IO(HMMRT_IOC_TYPE, 0xc0)
 #define HMMRT_GPU_IOC_ATTACH	_IO(HMMRT_IOC_TYPE, 0xc1)
 #define HMMRT_GPU_IOC_FAULT_RECORD _IO(HMMRT_IOC_TYPE, 0xc2)
+
+#define HMMRT_OBJECT_IOC_INFO	_IO(HMMRT_IOC_TYPE, 0xd0)
 
 /*
  * Devices can have duplicates of read-mostly memory. The module tests at load
@@ -116,6 +124,8 @@
  * HMMRT_KNOB_READ_DUPLICATION has no effect.
  */
 #define HMMRT_FEATURE_DUPLICATES 0x1ull
+/* HMMRT_IOC_OBJECT_CREATE and HMMRT_IOC_ACCESS exist. */
+#define HMMRT_FEATURE_OBJECTS	0x2ull
 
 /**
  * struct hmmrt_info - ioctl(HMMRT_IOC_INFO), on any file of /dev/hmmrt
@@ -961,6 +971,124 @@ struct hmmrt_exclusive {
 	__u32 device_id;
 	__u32 __reserved;
 	__aligned_u64 out_pages;
+};
+
+/* The object moves to where it is used, and can be evicted. */
+#define HMMRT_OBJECT_MIGRATABLE	0x1u
+
+/**
+ * struct hmmrt_object_create - ioctl(HMMRT_IOC_OBJECT_CREATE)
+ * @size: sizeof(struct hmmrt_object_create)
+ * @flags: HMMRT_OBJECT_*
+ * @bytes: size of the object, a multiple of the block size, > 0
+ * @location: a registered device (ENODEV), HMMRT_LOCATION_HOST, or
+ *	HMMRT_LOCATION_HOST_NODE() of an online node (EINVAL)
+ * @out_fd: descriptor of the object, for reading and writing, close-on-exec
+ *
+ * Create memory without an address. It reads as zeroes. mmap(2) of the
+ * descriptor gives it an address: with MAP_SHARED (EINVAL otherwise), any part
+ * of it, several times, and in several processes that have the descriptor. The
+ * protection of the mapping is that of the CPU. Devices get access with
+ * HMMRT_IOC_ACCESS. The memory is freed when no descriptor and no mapping is
+ * left.
+ *
+ * Without HMMRT_OBJECT_MIGRATABLE the object is *pinned*: all of its memory is
+ * allocated by the call, at @location, and stays there. If @location is a
+ * device, other pages on it are evicted for that. The call fails with ENOMEM if
+ * that does not free enough. If the device is unregistered, the contents move
+ * to system memory. With HMMRT_OBJECT_MIGRATABLE, memory is allocated when it
+ * is first used. It moves to a device that uses it, as far as policy and free
+ * device memory permit, and to system memory when the CPU uses it, in whole
+ * blocks of the object. On a coherent device the CPU uses it in place. An access
+ * of the CPU gets SIGBUS if there is no memory, or if a device cannot read the
+ * contents.
+ *
+ * Device memory of a pinned object is charged to the calling process as long as
+ * the object is there: see struct hmmrt_quota. The device need not be bound.
+ * Device memory of a migratable object is charged to the process that had it
+ * moved there. System memory is charged to the cgroup of the calling process.
+ *
+ * A mapping is not inherited at fork(2). mremap(2) can move it, which ends the
+ * access of devices there, and cannot enlarge it. munmap(2) and mprotect(2) of
+ * a part work. The CPU can access the memory of a pinned object on a device
+ * only if the device is coherent or its driver supports that; otherwise mmap(2)
+ * and mprotect(2) fail with EACCES for any protection but PROT_NONE. PROT_EXEC
+ * is never permitted (EPERM of mmap(2), EACCES of mprotect(2)). The kernel
+ * cannot pin pages of a mapping (GUP): direct I/O and the like fail with
+ * EFAULT.
+ */
+struct hmmrt_object_create {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 bytes;
+	__u32 location;
+	__s32 out_fd;
+};
+
+/**
+ * struct hmmrt_object_info - ioctl(HMMRT_OBJECT_IOC_INFO), on a file of a
+ * memory object
+ * @size: sizeof(struct hmmrt_object_info)
+ * @flags: must be 0
+ * @out_bytes: size of the object
+ * @out_id: number of the object. Descriptors of one object have the same, and
+ *	no other object has it as long as the module is loaded.
+ * @out_location: hmmrt_object_create.location
+ * @out_flags: HMMRT_OBJECT_*
+ * @out_resident_bytes: how much of the object is at @out_location now
+ */
+struct hmmrt_object_info {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 out_bytes;
+	__aligned_u64 out_id;
+	__u32 out_location;
+	__u32 out_flags;
+	__aligned_u64 out_resident_bytes;
+};
+
+/* Values of hmmrt_access.operation. */
+#define HMMRT_ACCESS_GET	0u
+#define HMMRT_ACCESS_SET	1u
+
+/**
+ * struct hmmrt_access - ioctl(HMMRT_IOC_ACCESS)
+ * @size: sizeof(struct hmmrt_access)
+ * @flags: must be 0
+ * @addr: first byte, page aligned
+ * @len: bytes, page multiple, > 0
+ * @operation: HMMRT_ACCESS_GET or HMMRT_ACCESS_SET
+ * @device_id: a device that is bound to the space (ENODEV)
+ * @access: with HMMRT_ACCESS_SET, 0, HMMRT_ACCESS_READ, or HMMRT_ACCESS_READ |
+ *	HMMRT_ACCESS_WRITE. Otherwise 0.
+ * @out_access: the access that the device has to all of the range after the
+ *	call
+ *
+ * Read or change how a device may access mappings of memory objects. A mapping
+ * starts without access of devices. An access that is not permitted fails as
+ * one to memory without that permission (EACCES). When a call that takes access
+ * away returns, the device no longer has it. A call that gives access to pinned
+ * memory also maps the memory for the device, as far as possible.
+ *
+ * Access belongs to addresses. It ends like advice: see struct hmmrt_advise. It
+ * does not depend on the protection of the mapping.
+ *
+ * The call changes the access to the whole range or nothing. It fails with
+ * EFAULT if any part of the range is not mapped, with EINVAL if any part is not
+ * a mapping of a memory object, and with EOPNOTSUPP if it is to give access to
+ * memory that the device cannot reach: that of a pinned object on another
+ * device that is no possible peer (hmmrt_peer.out_possible) and not coherent.
+ * Access to the memory of a peer does not need HMMRT_PEER_ENABLE.
+ */
+struct hmmrt_access {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 addr;
+	__aligned_u64 len;
+	__u32 operation;
+	__u32 device_id;
+	__u32 access;
+	__u32 out_access;
 };
 
 /**

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory objects: memory that a process creates apart from addresses, as files.
+ *
+ * Model      A memory object consists of extents of 2 MiB. An extent is in a
+ *            whole chunk of device memory, or in pages of system memory, or, in
+ *            a migratable object, nowhere yet. Pinned objects have all of their
+ *            memory from the start. Page tables refer to it without a reference
+ *            (VM_PFNMAP), so nothing but an extent owns it.
+ * Owner      A file has a reference to its object. Descriptors, mappings and
+ *            running faults hold the file, and evictors hold the object itself.
+ *            An object holds no device and no account: a device that goes moves
+ *            extents to system memory first. A chunk points to its extent, and
+ *            an evictor gets the object through it.
+ * Mappings   The object has an inode of its own. All mappings of it, in any
+ *            process, are in the inode's address_space. unmap_mapping_range()
+ *            finds them, and calls the notifiers of all their processes, which
+ *            take the entries of devices away.
+ * Locking    extent->lock: where the extent is, and its page table entries. An
+ *            entry is made, by CPU or device, under it. To move, an extent
+ *            first loses all entries, under it.
+ */
+#include <linux/bitmap.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/mount.h>
+#include <linux/pseudo_fs.h>
+#include <linux/slab.h>
+
+#include "compat/cgroup.h"
+#include "mem.h"
+
+#define OBJECT_FS_MAGIC	0x686d6d6f	/* "hmmo" */
+
+/* Mounted while there are objects: see object_fs_type. */
+static struct vfsmount *object_mount;
+static int object_mounts;
+static atomic64_t last_id = ATOMIC64_INIT(0);
+
+/* --- the file system ------------------------------------------------------ */
+
+/* No code is run from a memory object. */
+static int object_fs_init_context(struct fs_context *fc)
+{
+	if (!init_pseudo(fc, OBJECT_FS_MAGIC))
+		return -ENOMEM;
+	fc->s_iflags |= SB_I_NOEXEC | SB_I_NODEV;
+	return 0;
+}
+
+/*
+ * A mount keeps the module loaded. So there is one only while there are objects
+ * or files: the core uses the file's mount after release().
+ */
+static struct file_system_type object_fs_type = {
+	.owner = THIS_MODULE,
+	.name = "hmmrt_object",
+	.init_fs_context = object_fs_init_context,
+	.kill_sb = kill_anon_super,
+};
+
+/* Loops over extents may be long. */
+#define EXTENTS_PER_RESCHED	4096
+
+/* --- pages of system memory ----------------------------------------------- */
+
+/*
+ * No process is killed for memory of an object. The pages are neither movable
+ * nor on an LRU list. Others may touch or evict the extent, so the cpuset of the
+ * calling process does not restrict it (no __GFP_HARDWALL).
+ */
+#define EXTENT_GFP \
+	(GFP_KERNEL | __GFP_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
+static void pages_free(struct page **pages)
+{
+	unsigned int i;
+
+	for (i = 0; pages && i < HMMRT_CHUNK_PAGES; i++)
+		if (pages[i])
+			__free_page(pages[i]);
+	kvfree(pages);
+}
+
+/* Try one large allocation, which is cheap where there is free memory. */
+static bool pages_alloc_huge(struct page **pages, int node, gfp_t gfp)
+{
+	unsigned int i, order = HMMRT_CHUNK_SHIFT - PAGE_SHIFT;
+	struct page *page;
+
+	gfp &= ~(__GFP_RETRY_MAYFAIL | __GFP_DIRECT_RECLAIM);
+	page = alloc_pages_node(node, gfp | __GFP_NORETRY, order);
+	if (!page)
+		return false;
+	split_page(page, order);
+	for (i = 0; i < HMMRT_CHUNK_PAGES; i++)
+		pages[i] = page + i;
+	return true;
+}
+
+static int pages_alloc_single(struct page **pages, int node, gfp_t gfp,
+			      bool must)
+{
+	unsigned int i;
+
+	for (i = 0; i < HMMRT_CHUNK_PAGES; i++) {
+		if (!must && fatal_signal_pending(current))
+			return -EINTR;
+		pages[i] = alloc_pages_node(node, gfp, 0);
+		if (!pages[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/**
+ * hmmrt_extent_alloc_pages() - allocate system memory for an extent
+ * @extent: the extent, which keeps its memory for now
+ * @zero: fill it with zeroes
+ * @must: its device goes: no limit, node or signal counts, as for other pages
+ *
+ * Context: may sleep.
+ * Return: an array of pages, for hmmrt_extent_free_pages(); or an ERR_PTR:
+ * -ENOMEM or -EINTR.
+ */
+struct page **hmmrt_extent_alloc_pages(const struct hmmrt_extent *extent,
+				       bool zero, bool must)
+{
+	const struct hmmrt_object *object = extent->object;
+	int node = must ? NUMA_NO_NODE : object->node;
+	gfp_t gfp = EXTENT_GFP | (zero ? __GFP_ZERO : 0);
+	gfp_t array_gfp = GFP_KERNEL_ACCOUNT;
+	struct hmmrt_charging charging;
+	struct page **pages;
+	int rc = 0;
+
+	if (must) {
+		gfp &= ~__GFP_ACCOUNT;
+		array_gfp &= ~__GFP_ACCOUNT;
+	}
+	if (node != NUMA_NO_NODE)
+		gfp |= __GFP_THISNODE;
+	hmmrt_memcg_get(object->memcg);
+	charging = hmmrt_charge_to_memcg(object->memcg);
+	pages = kvcalloc(HMMRT_CHUNK_PAGES, sizeof(*pages), array_gfp);
+	if (!pages)
+		rc = -ENOMEM;
+	else if (!pages_alloc_huge(pages, node, gfp))
+		rc = pages_alloc_single(pages, node, gfp, must);
+	hmmrt_charge_end(charging);
+	if (!rc)
+		return pages;
+	pages_free(pages);
+	return ERR_PTR(rc);
+}
+
+void hmmrt_extent_free_pages(struct page **pages)
+{
+	pages_free(pages);
+}
+
+/* --- where an extent is --------------------------------------------------- */
+
+/* The extent and the index in it of a page of the object. */
+struct hmmrt_extent *hmmrt_object_extent(struct hmmrt_object *object,
+					 pgoff_t pgoff, unsigned int *index)
+{
+	VM_WARN_ON_ONCE(pgoff / HMMRT_CHUNK_PAGES >= object->nr_extents);
+	*index = pgoff % HMMRT_CHUNK_PAGES;
+	return &object->extents[pgoff / HMMRT_CHUNK_PAGES];
+}
+
+/* Where a page of the object is now: as in the UAPI. */
+u32 hmmrt_object_location(struct hmmrt_object *object, pgoff_t pgoff)
+{
+	unsigned int index;
+
+	return READ_ONCE(hmmrt_object_extent(object, pgoff, &index)->location);
+}
+
+/* The offset of an extent in its object. */
+u64 hmmrt_extent_offset(const struct hmmrt_extent *extent)
+{
+	return (u64)(extent - extent->object->extents) << HMMRT_CHUNK_SHIFT;
+}
+
+static void extent_check(const struct hmmrt_extent *extent)
+{
+	lockdep_assert_held(&extent->lock);
+	VM_WARN_ON_ONCE(!extent->chunk != !extent->dev);
+	VM_WARN_ON_ONCE(extent->chunk && extent->pages);
+	VM_WARN_ON_ONCE(extent->lost && !extent->pages);
+	VM_WARN_ON_ONCE(extent->chunk && extent->chunk->extent != extent);
+	VM_WARN_ON_ONCE(!extent->chunk && !extent->pages &&
+			!hmmrt_object_is_migratable(extent->object));
+}
+
+/*
+ * The extent is in this chunk from now on. Consumes @chunk, of
+ * hmmrt_vram_take_chunk(). The extent has no other memory.
+ */
+void hmmrt_extent_set_chunk(struct hmmrt_extent *extent,
+			    struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
+{
+	VM_WARN_ON_ONCE(extent->chunk || extent->pages);
+	extent->dev = dev;
+	extent->chunk = chunk;
+	WRITE_ONCE(extent->location, dev->id);
+	extent_check(extent);
+}
+
+/* The same with pages of system memory, of hmmrt_extent_alloc_pages(). */
+void hmmrt_extent_set_pages(struct hmmrt_extent *extent, struct page **pages)
+{
+	VM_WARN_ON_ONCE(extent->chunk || extent->pages);
+	extent->pages = pages;
+	WRITE_ONCE(extent->location, HMMRT_LOCATION_HOST);
+	extent_check(extent);
+}
+
+/*
+ * Free the memory of an extent. Nothing refers to it. The caller gives it other
+ * memory before it releases the lock, unless the object goes.
+ */
+void hmmrt_extent_clear(struct hmmrt_extent *extent)
+{
+	struct hmmrt_chunk *chunk = extent->chunk;
+	struct hmmrt_device *dev = extent->dev;
+
+	lockdep_assert_held(&extent->lock);
+	extent->chunk = NULL;
+	extent->dev = NULL;
+	if (chunk)
+		hmmrt_vram_put_chunk(dev, chunk);
+	pages_free(extent->pages);
+	extent->pages = NULL;
+	extent->lost = false;
+	WRITE_ONCE(extent->location, HMMRT_LOCATION_NONE);
+}
+
+/**
+ * hmmrt_extent_cpu_pfn() - find where the CPU maps a page of an extent
+ * @extent: locked
+ * @index: of the page
+ *
+ * Return: a page frame number, or 0: the CPU cannot reach it, or it is lost.
+ */
+unsigned long hmmrt_extent_cpu_pfn(const struct hmmrt_extent *extent,
+				   unsigned int index)
+{
+	struct hmmrt_device *dev = extent->dev;
+	u64 offset;
+
+	lockdep_assert_held(&extent->lock);
+	if (extent->pages)
+		return extent->pages[index] ? page_to_pfn(extent->pages[index]) :
+					      0;
+	if (!dev)
+		return 0;
+	offset = extent->chunk->offset + ((u64)index << PAGE_SHIFT);
+	if (hmmrt_device_is_coherent(dev))
+		return PHYS_PFN(dev->memory_start + offset);
+	return dev->ops->bar_pfn ? dev->ops->bar_pfn(dev, offset) : 0;
+}
+
+/* Returns true if the CPU cannot reach some of the object. */
+bool hmmrt_object_is_hidden(const struct hmmrt_object *object)
+{
+	unsigned int i;
+
+	for (i = 0; object->hidden && i < object->nr_extents; i++)
+		if (READ_ONCE(object->extents[i].location) !=
+		    HMMRT_LOCATION_HOST)
+			return true;
+	return false;
+}
+
+/* How much of the object is at the location that was asked for. May sleep. */
+u64 hmmrt_object_resident(const struct hmmrt_object *object)
+{
+	u32 location = object->location;
+	u64 bytes = 0;
+	unsigned int i;
+
+	if (location >= HMMRT_MAX_DEVICES)
+		location = HMMRT_LOCATION_HOST;
+	for (i = 0; i < object->nr_extents; i++) {
+		if (READ_ONCE(object->extents[i].location) == location)
+			bytes += HMMRT_CHUNK_SIZE;
+		if (!(i % EXTENTS_PER_RESCHED))
+			cond_resched();
+	}
+	return bytes;
+}
+
+/* --- lifetime ------------------------------------------------------------- */
+
+static void extents_free(struct hmmrt_object *object)
+{
+	unsigned int i;
+
+	for (i = 0; i < object->nr_extents; i++) {
+		struct hmmrt_extent *extent = &object->extents[i];
+
+		mutex_lock(&extent->lock);
+		hmmrt_extent_clear(extent);
+		mutex_unlock(&extent->lock);
+		mutex_destroy(&extent->lock);
+		cond_resched();
+	}
+}
+
+/*
+ * Drop a reference. Context: process context, no lock held; the caller holds
+ * the module.
+ */
+void hmmrt_object_put(struct hmmrt_object *object)
+{
+	might_sleep();
+	if (!refcount_dec_and_test(&object->refs))
+		return;
+	VM_WARN_ON_ONCE(mapping_mapped(object->inode->i_mapping));
+	extents_free(object);
+	iput(object->inode);
+	simple_release_fs(&object_mount, &object_mounts);
+	hmmrt_memcg_put(object->memcg);
+	kvfree(object);
+}
+
+/*
+ * Get a reference to the object of an extent, or return false: it is being
+ * freed. The extent was found in its chunk, which it leaves before it is freed.
+ */
+bool hmmrt_extent_hold(struct hmmrt_extent *extent)
+{
+	return refcount_inc_not_zero(&extent->object->refs);
+}
+
+/* Its size and mode never change: since 6.16 the core makes it a regular file. */
+static int object_setattr(struct mnt_idmap *idmap, struct dentry *dentry,
+			  struct iattr *attr)
+{
+	return -EINVAL;
+}
+
+static const struct inode_operations object_inode_ops = {
+	.setattr = object_setattr,
+};
+
+/* Return an inode, with a use of object_mount; or an ERR_PTR. */
+static struct inode *object_inode_get(void)
+{
+	struct inode *inode;
+	int rc;
+
+	rc = simple_pin_fs(&object_fs_type, &object_mount, &object_mounts);
+	if (rc)
+		return ERR_PTR(rc);
+	inode = alloc_anon_inode(object_mount->mnt_sb);
+	if (IS_ERR(inode))
+		simple_release_fs(&object_mount, &object_mounts);
+	else
+		inode->i_op = &object_inode_ops;
+	return inode;
+}
+
+/**
+ * hmmrt_object_alloc() - make an object without memory
+ * @mm: of the creating process, alive
+ * @bytes: a multiple of the chunk size, not 0
+ *
+ * Return: the object with a reference, or an ERR_PTR: -ENOMEM.
+ */
+struct hmmrt_object *hmmrt_object_alloc(struct mm_struct *mm, u64 bytes)
+{
+	u64 nr_extents = bytes >> HMMRT_CHUNK_SHIFT;
+	struct hmmrt_object *object;
+	struct inode *inode;
+	unsigned int i;
+
+	if (nr_extents > INT_MAX)
+		return ERR_PTR(-ENOMEM);
+	object = kvzalloc(struct_size(object, extents, nr_extents),
+			  GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!object)
+		return ERR_PTR(-ENOMEM);
+	inode = object_inode_get();
+	if (IS_ERR(inode)) {
+		kvfree(object);
+		return ERR_CAST(inode);
+	}
+	object->inode = inode;
+	object->id = atomic64_inc_return(&last_id);
+	object->node = NUMA_NO_NODE;
+	object->memcg = hmmrt_memcg_of(mm);
+	object->nr_extents = nr_extents;
+	refcount_set(&object->refs, 1);
+	for (i = 0; i < nr_extents; i++) {
+		mutex_init(&object->extents[i].lock);
+		object->extents[i].object = object;
+		object->extents[i].location = HMMRT_LOCATION_NONE;
+		if (!(i % EXTENTS_PER_RESCHED))
+			cond_resched();
+	}
+	return object;
+}
+
+/**
+ * hmmrt_object_file() - make a file of an object
+ * @object: consumes the reference, also on failure
+ * @fops: release() puts the object, which is in private_data
+ *
+ * Return: the file, or an ERR_PTR.
+ */
+struct file *hmmrt_object_file(struct hmmrt_object *object,
+			       const struct file_operations *fops)
+{
+	struct file *file;
+
+	ihold(object->inode);
+	file = alloc_file_pseudo(object->inode, object_mount, "hmmrt-object",
+				 O_RDWR, fops);
+	if (IS_ERR(file)) {
+		iput(object->inode);
+		hmmrt_object_put(object);
+		return file;
+	}
+	/* Put by the core when it frees the file. */
+	__module_get(THIS_MODULE);
+	file->private_data = object;
+	return file;
+}
+
+/* The object of a mapping, or NULL if it is a mapping of anything else. */
+struct hmmrt_object *hmmrt_vma_object(const struct vm_area_struct *vma)
+{
+	const struct file *file = vma->vm_file;
+
+	if (!file || file_inode(file)->i_sb->s_type != &object_fs_type)
+		return NULL;
+	return file->private_data;
+}
+
+/* The page of the object at an address of a mapping. */
+pgoff_t hmmrt_vma_pgoff(const struct vm_area_struct *vma, unsigned long addr)
+{
+	VM_WARN_ON_ONCE(addr < vma->vm_start || addr >= vma->vm_end);
+	return vma->vm_pgoff + ((addr - vma->vm_start) >> PAGE_SHIFT);
+}

@@ -1,0 +1,589 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Serving devices that use mappings of memory objects.
+ *
+ * Flow       The memory of an object is found through the mapping and not
+ *            through page tables. So there is no snapshot and no migrate_vma.
+ *            An attempt at a window looks up what the device may do there,
+ *            locks the extent, turns what is in it into entries, and commits
+ *            them under block->lock.
+ * Access     hmmrt_advice.access says what each device may do. A change of it
+ *            that takes something away is followed by an invalidation. An
+ *            attempt reads the block's count of invalidations before it looks
+ *            up the access for its entries, so either it sees the change, or
+ *            its commit fails, or the invalidation finds its entries.
+ * Peers      Entries for private memory of another device need nothing but this
+ *            access, and hardware that can do it.
+ * Locking    mmap_lock, extent->lock, block->lock. An extent that moves loses
+ *            its entries under extent->lock, so those that an attempt writes
+ *            under it are right. An attempt that moves an extent also maps it
+ *            before it releases the lock: of several devices that take an
+ *            extent from each other, each makes progress.
+ */
+#include <linux/bitfield.h>
+#include <linux/bitmap.h>
+#include <linux/mm.h>
+
+#include "serve.h"
+#include "space_check.h"
+
+/* How long a call that maps ahead of use waits for the mmap_lock. */
+#define MAP_LOCK_WAIT	(HZ / 2)
+
+/* --- entries -------------------------------------------------------------- */
+
+/* Check the access of the device to the window; look up its advice. */
+static int window_check_access(struct hmmrt_request *req, unsigned long addr,
+			       unsigned int access)
+{
+	u32 has;
+
+	hmmrt_request_advise(req, addr);
+	has = hmmrt_advice_access(&req->advice, req->binding->dev->id);
+	req->write = has & HMMRT_ACCESS_WRITE;
+	return (access & ~has) || !has ? -EACCES : 0;
+}
+
+/*
+ * Shrink the window to the extent at @addr. Returns the extent; *index is that
+ * of the window's first page in it.
+ */
+static struct hmmrt_extent *window_extent(struct hmmrt_request *req,
+					  struct hmmrt_object *object,
+					  unsigned long addr,
+					  unsigned int *index)
+{
+	pgoff_t pgoff = hmmrt_vma_pgoff(req->vma, addr);
+	struct hmmrt_extent *extent;
+	unsigned long before, after;
+
+	extent = hmmrt_object_extent(object, pgoff, index);
+	before = (unsigned long)*index << PAGE_SHIFT;
+	after = (unsigned long)(HMMRT_CHUNK_PAGES - *index) << PAGE_SHIFT;
+	if (addr - req->start > before)
+		req->start = addr - before;
+	if (req->end - addr > after)
+		req->end = addr + after;
+	*index -= (addr - req->start) >> PAGE_SHIFT;
+	VM_WARN_ON_ONCE(*index + hmmrt_request_pages(req) > HMMRT_CHUNK_PAGES);
+	return extent;
+}
+
+/* Returns true if the device reaches all of the extent where it is. */
+static bool extent_is_reachable(const struct hmmrt_extent *extent,
+				const struct hmmrt_device *dev)
+{
+	lockdep_assert_held(&extent->lock);
+	return !extent->dev || extent->dev == dev ||
+	       hmmrt_device_is_coherent(extent->dev) ||
+	       hmmrt_peer_possible(dev, extent->dev);
+}
+
+/* The part of an entry that says where the device finds the page; 0: lost. */
+static hmmrt_pte_t pte_target(const struct hmmrt_extent *extent,
+			      const struct hmmrt_device *dev,
+			      unsigned int index)
+{
+	struct page *page;
+	u64 offset;
+
+	if (!extent->dev) {
+		page = extent->pages[index];
+		return page ? PFN_PHYS(page_to_pfn(page)) : 0;
+	}
+	offset = extent->chunk->offset + ((u64)index << PAGE_SHIFT);
+	if (extent->dev == dev)
+		return HMMRT_PTE_DEVICE | offset;
+	if (hmmrt_device_is_coherent(extent->dev))
+		return extent->dev->memory_start + offset;
+	return HMMRT_PTE_PEER | FIELD_PREP(HMMRT_PTE_PEER_ID, extent->dev->id) |
+	       offset;
+}
+
+/* Fill req->ptes for the window. Its first page is @index of the extent. */
+static void window_fill(struct hmmrt_request *req,
+			const struct hmmrt_extent *extent, unsigned int index)
+{
+	hmmrt_pte_t permits = HMMRT_PTE_VALID |
+			      (req->write ? HMMRT_PTE_WRITE : 0);
+	unsigned int i, n = hmmrt_request_pages(req);
+
+	lockdep_assert_held(&extent->lock);
+	for (i = 0; i < n; i++) {
+		hmmrt_pte_t target = pte_target(extent, req->binding->dev,
+						index + i);
+
+		req->ptes[i] = target ? permits | target : 0;
+	}
+}
+
+/* Record one entry in the map. Returns true if there was none before. */
+static bool map_record(struct hmmrt_block_map *map, unsigned int index,
+		       hmmrt_pte_t pte)
+{
+	if (pte & HMMRT_PTE_PEER)
+		map->peers |= BIT(FIELD_GET(HMMRT_PTE_PEER_ID, pte));
+	if (pte & HMMRT_PTE_DEVICE) {
+		__set_bit(index, map->local);
+	} else {
+		/* The extent lost its entries when it moved. */
+		VM_WARN_ON_ONCE(test_bit(index, map->local));
+		WRITE_ONCE(map->remote, true);
+	}
+	if (pte & HMMRT_PTE_WRITE)
+		__set_bit(index, map->writable);
+	else
+		VM_WARN_ON_ONCE(test_bit(index, map->writable));
+	return !__test_and_set_bit(index, map->mapped);
+}
+
+/*
+ * Returns true if the device has entries that permit more than it may do now:
+ * they are about to be taken away by the call that changed its access.
+ */
+static bool window_is_outdated(const struct hmmrt_request *req,
+			       const struct hmmrt_block_map *map)
+{
+	unsigned int base = hmmrt_request_index_in_block(req, 0);
+	unsigned int end = base + hmmrt_request_pages(req);
+
+	return !req->write && find_next_bit(map->writable, end, base) < end;
+}
+
+/* Write req->ptes, unless something was invalidated since req->seq. */
+static int window_commit(struct hmmrt_request *req)
+{
+	unsigned int base = hmmrt_request_index_in_block(req, 0);
+	unsigned int i, n = hmmrt_request_pages(req), mapped = 0, remote = 0;
+	struct hmmrt_binding *binding = req->binding;
+	struct hmmrt_block *block = req->block;
+	struct hmmrt_block_map *map = block->maps[binding->dev->id];
+
+	mutex_lock(&block->lock);
+	if (map->zapping || hmmrt_block_read_retry(block, req->seq) ||
+	    window_is_outdated(req, map)) {
+		mutex_unlock(&block->lock);
+		return -EAGAIN;
+	}
+	hmmrt_mapper_check(block, binding);
+	for (i = 0; i < n; i++) {
+		if (!req->ptes[i] || !map_record(map, base + i, req->ptes[i]))
+			continue;
+		mapped++;
+		remote += !(req->ptes[i] & HMMRT_PTE_DEVICE);
+	}
+	hmmrt_map_check(block, binding->dev->id);
+	binding->dev->ops->map(binding, req->start, req->ptes, n);
+	mutex_unlock(&block->lock);
+
+	atomic64_add(mapped, &binding->mapped_pages);
+	atomic64_add(remote, &binding->remote_pages);
+	return 0;
+}
+
+/* --- attempts ------------------------------------------------------------- */
+
+/*
+ * Put a migratable extent where the device can use it: on the device if policy
+ * says so and there is memory, else where it is, or in system memory. Returns
+ * an error, or -EAGAIN with a step.
+ */
+static int extent_settle(struct hmmrt_request *req, struct hmmrt_extent *extent)
+{
+	struct hmmrt_device *dev = req->binding->dev;
+	int rc;
+
+	if (extent->dev == dev)
+		return 0;
+	if (hmmrt_object_may_migrate(req)) {
+		rc = hmmrt_extent_to_device(req, extent);
+		if (!rc || rc == -EAGAIN || rc == -EINTR)
+			return rc;
+	}
+	if (!extent->dev && !extent->pages)
+		return hmmrt_extent_fill_host(extent);
+	if (extent_is_reachable(extent, dev))
+		return 0;
+	rc = hmmrt_extent_to_host(extent, false);
+	/* Its device cannot read it, as with a page that is moved back. */
+	if (rc == -EIO)
+		return -EFAULT;
+	return min(rc, 0);
+}
+
+/* Returns true if all that must be mapped has an entry. */
+static bool window_satisfies(const struct hmmrt_request *req)
+{
+	unsigned int i, n = hmmrt_request_pages(req);
+
+	if (!req->access)
+		return true;
+	for (i = 0; req->args.whole && i < n; i++)
+		if (!req->ptes[i])
+			return false;
+	return req->ptes[hmmrt_request_index(req)];
+}
+
+/*
+ * Map the window of the locked extent as far as the device may use it at @addr.
+ * The extent has memory, which the device reaches.
+ */
+static int extent_map(struct hmmrt_request *req, struct hmmrt_object *object,
+		      unsigned long addr, unsigned int access)
+{
+	struct hmmrt_extent *extent;
+	unsigned int index;
+	int rc;
+
+	req->seq = hmmrt_block_read_begin(req->block, NULL);
+	rc = window_check_access(req, addr, access);
+	if (rc)
+		return rc;
+	/* The window may have shrunk. */
+	extent = window_extent(req, object, addr, &index);
+	window_fill(req, extent, index);
+	return window_commit(req);
+}
+
+/* Serve the page at @addr, with the extent locked. */
+static int extent_serve(struct hmmrt_request *req, struct hmmrt_extent *extent,
+			unsigned long addr)
+{
+	int rc = 0;
+
+	if (req->access && hmmrt_object_is_migratable(extent->object))
+		rc = extent_settle(req, extent);
+	if (rc)
+		return rc;
+	if (!extent_is_reachable(extent, req->binding->dev))
+		return -EOPNOTSUPP;
+	rc = extent_map(req, extent->object, addr, req->access);
+	return rc || window_satisfies(req) ? rc : -EFAULT;
+}
+
+/**
+ * hmmrt_object_attempt() - one attempt to serve a mapping of a memory object
+ * @req: vma, block and the part of both to map at most; with access, page
+ * @object: of the vma
+ *
+ * Context: mmap_lock held for reading, and no other lock.
+ * Return: 0; -EAGAIN, as hmmrt_window_map(); -EACCES; -EFAULT: the touched page
+ * is lost; -EOPNOTSUPP: out of reach; -EINTR.
+ */
+int hmmrt_object_attempt(struct hmmrt_request *req, struct hmmrt_object *object)
+{
+	unsigned long addr = req->access ? req->addr : req->start;
+	struct hmmrt_extent *extent;
+	unsigned int index;
+	int rc;
+
+	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
+	hmmrt_request_check(req);
+	/* Nothing moves for a device that may not use it. */
+	rc = window_check_access(req, addr, req->access);
+	if (rc)
+		return rc;
+	extent = window_extent(req, object, addr, &index);
+	if (mutex_lock_killable(&extent->lock))
+		return -EINTR;
+	rc = extent_serve(req, extent, addr);
+	mutex_unlock(&extent->lock);
+	return rc;
+}
+
+/* The same for a fault at req->addr: the window is all of the block. */
+int hmmrt_object_fault(struct hmmrt_request *req, struct hmmrt_object *object)
+{
+	req->start = max(req->block->start, req->vma->vm_start);
+	req->end = min(req->block->start + HMMRT_BLOCK_SIZE, req->vma->vm_end);
+	req->result.rule = HMMRT_RULE_NOT_MIGRATABLE;
+	return hmmrt_object_attempt(req, object);
+}
+
+/* --- moving on request ---------------------------------------------------- */
+
+/* The window has this outcome. */
+static void window_outcome(struct hmmrt_request *req, u8 outcome)
+{
+	unsigned int n = hmmrt_request_pages(req);
+
+	hmmrt_outcome_set(req, req->start, n, outcome);
+	if (outcome == HMMRT_OUTCOME_THERE)
+		req->result.there = n;
+}
+
+/* What to say of an extent that could not move. */
+static u8 stay_outcome(const struct hmmrt_request *req, int rc)
+{
+	return rc == -ENOMEM ?
+		       HMMRT_OUTCOME_STAYED(hmmrt_request_stay_reason(req)) :
+		       HMMRT_OUTCOME_STAYED(HMMRT_STAY_BUSY);
+}
+
+/* Move an extent to the device of the request. Returns an error, or 0. */
+static int extent_to_device(struct hmmrt_request *req,
+			    struct hmmrt_extent *extent)
+{
+	int rc;
+
+	if (extent->dev == req->binding->dev) {
+		window_outcome(req, HMMRT_OUTCOME_THERE);
+		return 0;
+	}
+	/* Drivers only; no process sees an outcome of it. */
+	if (extent->dev && req->args.no_peers)
+		return 0;
+	if (!hmmrt_object_is_migratable(extent->object)) {
+		window_outcome(req, HMMRT_OUTCOME_STAYED(HMMRT_STAY_PINNED));
+		return 0;
+	}
+	if (hmmrt_request_prefetched(req) == HMMRT_POLICY_STAY) {
+		window_outcome(req, HMMRT_OUTCOME_STAYED(HMMRT_STAY_POLICY));
+		return 0;
+	}
+	rc = hmmrt_extent_to_device(req, extent);
+	if (rc == -EAGAIN || rc == -EINTR)
+		return rc;
+	window_outcome(req, rc ? stay_outcome(req, rc) : HMMRT_OUTCOME_MOVED);
+	return 0;
+}
+
+/* The request wants an entry for the extent where it is, as in may_map(). */
+static bool extent_is_wanted(const struct hmmrt_request *req,
+			     const struct hmmrt_extent *extent)
+{
+	if (!req->args.device_only || extent->dev == req->binding->dev)
+		return true;
+	return req->args.no_peers && extent->dev &&
+	       !hmmrt_device_is_coherent(extent->dev);
+}
+
+/**
+ * hmmrt_object_to_device() - one attempt to move a window and to map it
+ * @req: vma, block and the part of both to move at most, from req->start on
+ * @object: of the vma
+ *
+ * The whole extent moves. It is mapped if the device has access, best effort.
+ * Context: mmap_lock held for reading, and no other lock.
+ * Return: 0, whatever moved: req->outcomes says it; -EAGAIN, perhaps with a
+ * step; -EINTR.
+ */
+int hmmrt_object_to_device(struct hmmrt_request *req,
+			   struct hmmrt_object *object)
+{
+	unsigned long addr = req->start;
+	struct hmmrt_extent *extent;
+	unsigned int index;
+	bool may_map;
+	int rc;
+
+	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
+	may_map = !window_check_access(req, addr, 0);
+	extent = window_extent(req, object, req->start, &index);
+	if (mutex_lock_killable(&extent->lock))
+		return -EINTR;
+	rc = extent_to_device(req, extent);
+	if (!rc && may_map && (extent->dev || extent->pages) &&
+	    extent_is_wanted(req, extent) && extent_is_reachable(extent, req->binding->dev))
+		rc = extent_map(req, object, addr, 0);
+	mutex_unlock(&extent->lock);
+	/* The access may have been taken away since. */
+	return rc == -EACCES ? 0 : rc;
+}
+
+/* An extent that is on no device, or not on the only one that counts. */
+static bool extent_is_home(const struct hmmrt_request *req,
+			   const struct hmmrt_extent *extent)
+{
+	return !extent->dev || (req->binding && extent->dev != req->binding->dev);
+}
+
+static int extent_to_host(struct hmmrt_request *req, struct hmmrt_extent *extent)
+{
+	int rc;
+
+	if (extent_is_home(req, extent)) {
+		window_outcome(req, HMMRT_OUTCOME_THERE);
+		return 0;
+	}
+	if (!hmmrt_object_is_migratable(extent->object)) {
+		window_outcome(req, HMMRT_OUTCOME_STAYED(HMMRT_STAY_PINNED));
+		return 0;
+	}
+	rc = hmmrt_extent_to_host(extent, false);
+	if (rc == -EINTR)
+		return rc;
+	if (!rc)
+		req->result.moved += HMMRT_CHUNK_PAGES;
+	if (rc == -ENOMEM)
+		window_outcome(req, HMMRT_OUTCOME_STAYED(HMMRT_STAY_NO_MEMORY));
+	else
+		window_outcome(req, rc ? HMMRT_OUTCOME_STAYED(HMMRT_STAY_BUSY) :
+					 HMMRT_OUTCOME_MOVED);
+	return 0;
+}
+
+/**
+ * hmmrt_object_to_host() - move a window to system memory
+ * @req: as for hmmrt_object_to_device(). With a binding, only what is on its
+ *	device moves
+ * @object: of the vma
+ *
+ * Context: mmap_lock held for reading, and no other lock.
+ * Return: 0, whatever moved: req->outcomes says it; -EINTR.
+ */
+int hmmrt_object_to_host(struct hmmrt_request *req, struct hmmrt_object *object)
+{
+	struct hmmrt_extent *extent;
+	unsigned int index;
+	int rc;
+
+	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
+	extent = window_extent(req, object, req->start, &index);
+	if (mutex_lock_killable(&extent->lock))
+		return -EINTR;
+	rc = extent_to_host(req, extent);
+	mutex_unlock(&extent->lock);
+	return rc;
+}
+
+/* --- before the device faults --------------------------------------------- */
+
+/* One attempt at what is mapped at @start, if that is a pinned object. */
+static int map_once(struct hmmrt_request *req, unsigned long start,
+		    unsigned long end)
+{
+	struct mm_struct *mm = req->binding->space->mm;
+	struct hmmrt_object *object;
+	int rc;
+
+	if (!hmmrt_mmap_read_lock_until(mm, jiffies + MAP_LOCK_WAIT))
+		return -EINTR;
+	rc = hmmrt_request_lookup(mm, req, start, end);
+	object = rc ? NULL : hmmrt_vma_object(req->vma);
+	if (object && !hmmrt_object_is_migratable(object))
+		rc = hmmrt_object_attempt(req, object);
+	mmap_read_unlock(mm);
+	return rc;
+}
+
+/* Map [start, end) of one block, as far as possible. */
+static int map_block(struct hmmrt_binding *binding, unsigned long start,
+		     unsigned long end)
+{
+	static const struct hmmrt_request_args args = {
+		.node = NUMA_NO_NODE,
+		.map = true,
+	};
+	struct hmmrt_retry_limit limit = {
+		.deadline = jiffies + HMMRT_SERVE_TIMEOUT,
+		.until_killed = true,
+	};
+	struct hmmrt_request *req;
+	int rc = 0;
+
+	req = hmmrt_request_open(binding->space, binding, start, &args);
+	if (IS_ERR(req))
+		return PTR_ERR(req);
+	while (!rc && start < end) {
+		do {
+			rc = map_once(req, start, end);
+		} while (hmmrt_request_prepare_retry(req, &limit, &rc));
+		start = req->end;
+	}
+	hmmrt_request_close(req);
+	return rc;
+}
+
+/*
+ * The first address from @start on that a pinned object has, or @end. Blocks and
+ * tables are made for these only.
+ */
+static unsigned long next_pinned(struct mm_struct *mm, unsigned long start,
+				 unsigned long end)
+{
+	struct hmmrt_object *object;
+	struct vm_area_struct *vma;
+
+	if (!hmmrt_mmap_read_lock_until(mm, jiffies + MAP_LOCK_WAIT))
+		return end;
+	while (start < end) {
+		vma = find_vma(mm, start);
+		if (!vma || vma->vm_start >= end) {
+			start = end;
+			break;
+		}
+		start = max(start, vma->vm_start);
+		object = hmmrt_vma_object(vma);
+		if (object && !hmmrt_object_is_migratable(object))
+			break;
+		start = vma->vm_end;
+	}
+	mmap_read_unlock(mm);
+	return min(start, end);
+}
+
+/**
+ * hmmrt_object_map_ahead() - map pinned memory objects for a device
+ * @binding: of the device
+ * @start: first address
+ * @end: end address, exclusive
+ *
+ * Best effort. Context: may sleep; no lock is held. The mm is alive.
+ */
+void hmmrt_object_map_ahead(struct hmmrt_binding *binding, unsigned long start,
+			    unsigned long end)
+{
+	while (!READ_ONCE(binding->going) && !fatal_signal_pending(current)) {
+		unsigned long next;
+
+		start = next_pinned(binding->space->mm, start, end);
+		if (start >= end)
+			return;
+		next = hmmrt_block_end(start, end);
+		if (map_block(binding, start, next))
+			return;
+		start = next;
+		cond_resched();
+	}
+}
+
+/**
+ * hmmrt_object_can_reach() - whether a device may get access to a mapping
+ * @vma: mapping of a memory object
+ * @dev: the device
+ * @start: first address
+ * @end: end address, exclusive
+ *
+ * Context: mmap_lock held.
+ * Return: 0; -EOPNOTSUPP: pinned memory is out of its reach; -EINTR.
+ */
+int hmmrt_object_can_reach(const struct vm_area_struct *vma,
+			   const struct hmmrt_device *dev, unsigned long start,
+			   unsigned long end)
+{
+	struct hmmrt_object *object = hmmrt_vma_object(vma);
+	pgoff_t pgoff = hmmrt_vma_pgoff(vma, start);
+	pgoff_t last = pgoff + ((end - start) >> PAGE_SHIFT) - 1;
+	bool reachable = true;
+	unsigned int index;
+
+	lockdep_assert_held(&vma->vm_mm->mmap_lock);
+	if (hmmrt_object_is_migratable(object))
+		return 0;
+	pgoff = round_down(pgoff, HMMRT_CHUNK_PAGES);
+	for (; reachable && pgoff <= last; pgoff += HMMRT_CHUNK_PAGES) {
+		struct hmmrt_extent *extent =
+			hmmrt_object_extent(object, pgoff, &index);
+
+		if (mutex_lock_killable(&extent->lock))
+			return -EINTR;
+		reachable = extent_is_reachable(extent, dev);
+		mutex_unlock(&extent->lock);
+		/* The lock was free, so it did not see a signal. */
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return reachable ? 0 : -EOPNOTSUPP;
+}
