@@ -16,9 +16,9 @@
 
 #include "lib/amount.h"
 #include "lib/harness.h"
+#include "lib/inject.h"
 #include "lib/modules.h"
 #include "lib/session.h"
-#include "lib/setting.h"
 
 /* More than any step needs. */
 #define MAX_ALLOCATIONS	2000
@@ -68,79 +68,6 @@ FIXTURE_VARIANT(step) {
 static size_t usual_bytes(void)
 {
 	return amount(BLOCK_BYTES, 32 * PAGE_BYTES);
-}
-
-/* --- fault injection ------------------------------------------------------ */
-
-/* Allocations that may sleep fail, too. No stack dump for each failure. */
-static bool fault_injection_works(void)
-{
-	static const char *const settings[][2] = {
-		{ "/sys/kernel/debug/failslab/ignore-gfp-wait", "N" },
-		{ "/sys/kernel/debug/failslab/verbose", "0" },
-		{ "/sys/kernel/debug/failslab/times", "0" },
-		{ "/sys/kernel/debug/failslab/task-filter", "Y" },
-		{ "/sys/kernel/debug/failslab/probability", "100" },
-		{ "/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "N" },
-		{ "/sys/kernel/debug/fail_page_alloc/ignore-gfp-highmem", "N" },
-		{ "/sys/kernel/debug/fail_page_alloc/min-order", "0" },
-		{ "/sys/kernel/debug/fail_page_alloc/verbose", "0" },
-		{ "/sys/kernel/debug/fail_page_alloc/times", "0" },
-		{ "/sys/kernel/debug/fail_page_alloc/task-filter", "Y" },
-		{ "/sys/kernel/debug/fail_page_alloc/probability", "100" },
-	};
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(settings); i++)
-		if (!write_text(settings[i][0], settings[i][1]))
-			return false;
-	return !access("/proc/self/fail-nth", W_OK);
-}
-
-/* Opens a proc file of the thread that is to see failing allocations. */
-static int fail_open(const struct env *env, bool in_agent, const char *name)
-{
-	char path[64];
-
-	if (in_agent)
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/%s",
-			 env->agent->pid, env->agent->shared->lanes[0].tid,
-			 name);
-	else
-		snprintf(path, sizeof(path), "/proc/thread-self/%s", name);
-	return open(path, O_RDWR | O_CLOEXEC);
-}
-
-static void fail_write(int fd, unsigned int value)
-{
-	char text[16];
-	int len = snprintf(text, sizeof(text), "%u", value);
-
-	/*
-	 * The injected failure may hit this write itself; the second one
-	 * succeeds.
-	 */
-	if (pwrite(fd, text, (size_t)len, 0) != len &&
-	    pwrite(fd, text, (size_t)len, 0) != len)
-		perror("# fail-nth");
-}
-
-/* Returns true if the allocation was reached and failed. */
-static bool fail_nth_disarm(int fd)
-{
-	char text[16] = { 0 };
-	bool failed = pread(fd, text, sizeof(text) - 1, 0) > 0 &&
-		      text[0] == '0';
-
-	fail_write(fd, 0);
-	return failed;
-}
-
-/* Sets how many allocations of each kind fail after the nth one. */
-static void set_burst(const char *times)
-{
-	write_text("/sys/kernel/debug/failslab/times", times);
-	write_text("/sys/kernel/debug/fail_page_alloc/times", times);
 }
 
 /* --- the steps ------------------------------------------------------------ */
@@ -531,19 +458,21 @@ static struct attempt attempt_in(struct env *env,
 				 const FIXTURE_VARIANT(step) *variant,
 				 struct failing failing)
 {
-	int nth = fail_open(env, variant->in_agent, "fail-nth");
-	int task = fail_open(env, variant->in_agent, "make-it-fail");
+	pid_t pid = variant->in_agent ? env->agent->pid : 0;
+	pid_t tid = env->agent->shared->lanes[0].tid;
+	int nth = inject_open(pid, tid, "fail-nth");
+	int task = inject_open(pid, tid, "make-it-fail");
 	struct attempt attempt;
 
 	/* Whatever make-it-fail says, nothing fails before the nth one. */
 	if (failing.burst) {
-		set_burst(BURST);
-		fail_write(task, 1);
+		inject_burst(BURST);
+		inject_write(task, 1);
 	}
-	fail_write(nth, failing.nth);
+	inject_write(nth, failing.nth);
 	attempt.rc = variant->run(env);
-	attempt.failed = fail_nth_disarm(nth);
-	fail_write(task, 0);
+	attempt.failed = inject_disarm(nth);
+	inject_write(task, 0);
 	close(nth);
 	close(task);
 	return attempt;
@@ -584,7 +513,7 @@ FIXTURE_SETUP(step)
 {
 	struct env *env = &self->env;
 
-	if (!fault_injection_works())
+	if (!inject_start())
 		SKIP(_exit(255), "the kernel has no CONFIG_FAULT_INJECTION");
 	if (variant->tiny && !getenv("HMMRT_MODULE_DIR"))
 		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
@@ -681,7 +610,7 @@ TEST_F(step, survives_bursts_of_failed_allocations)
 				       stride :
 				       BURST_STRIDE * stride;
 	}
-	set_burst("0");
+	inject_burst("0");
 	fprintf(stderr, "# %u bursts of allocations failed, %u times ENOMEM\n",
 		failed, enomem);
 	ASSERT_LT(1, failing.nth);
@@ -699,11 +628,11 @@ static unsigned int count_allocations(const struct module_image *image, int fd)
 	char text[16] = { 0 };
 	unsigned int left = 0;
 
-	fail_write(fd, many);
+	inject_write(fd, many);
 	if (!module_image_insert(image, "devices=1 memory=2") &&
 	    pread(fd, text, sizeof(text) - 1, 0) > 0)
 		left = (unsigned int)atoi(text);
-	fail_write(fd, 0);
+	inject_write(fd, 0);
 	simgpu_remove();
 	return left ? many - left : 0;
 }
@@ -719,21 +648,21 @@ TEST(loading_survives_failed_allocations)
 	char parameters[SIMGPU_PARAMETERS];
 	int fd, rc;
 
-	if (!fault_injection_works())
+	if (!inject_start())
 		SKIP(return, "the kernel has no CONFIG_FAULT_INJECTION");
 	if (!getenv("HMMRT_MODULE_DIR"))
 		SKIP(return, "HMMRT_MODULE_DIR is not set");
 	simgpu_parameters(parameters, sizeof(parameters));
 	ASSERT_EQ(0, module_image_read(&image, "hmmrt_simgpu"));
 	ASSERT_EQ(0, simgpu_remove());
-	fd = fail_open(NULL, false, "fail-nth");
+	fd = inject_open(0, 0, "fail-nth");
 	total = count_allocations(&image, fd);
 	EXPECT_LT(0, total);
 	stride = 1 + total / LOADS;
 	for (nth = 1 + rand_r(&seed) % stride; nth <= total; nth += stride) {
-		fail_write(fd, nth);
+		inject_write(fd, nth);
 		rc = module_image_insert(&image, "devices=1 memory=2");
-		fail_nth_disarm(fd);
+		inject_disarm(fd);
 		failures += !!rc;
 		EXPECT_TRUE(rc == 0 || errno_is_allowed(rc))
 		{

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "inject.h"
+#include "setting.h"
+
+/* No stack dump for each failure. */
+bool inject_start(void)
+{
+	static const char *const settings[][2] = {
+		{ "/sys/kernel/debug/failslab/ignore-gfp-wait", "N" },
+		{ "/sys/kernel/debug/failslab/verbose", "0" },
+		{ "/sys/kernel/debug/failslab/times", "0" },
+		{ "/sys/kernel/debug/failslab/task-filter", "Y" },
+		{ "/sys/kernel/debug/failslab/probability", "100" },
+		{ "/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "N" },
+		{ "/sys/kernel/debug/fail_page_alloc/ignore-gfp-highmem", "N" },
+		{ "/sys/kernel/debug/fail_page_alloc/min-order", "0" },
+		{ "/sys/kernel/debug/fail_page_alloc/verbose", "0" },
+		{ "/sys/kernel/debug/fail_page_alloc/times", "0" },
+		{ "/sys/kernel/debug/fail_page_alloc/task-filter", "Y" },
+		{ "/sys/kernel/debug/fail_page_alloc/probability", "100" },
+		{ NULL, NULL },
+	};
+	unsigned int i;
+
+	for (i = 0; settings[i][0]; i++)
+		if (!write_text(settings[i][0], settings[i][1]))
+			return false;
+	return !access("/proc/self/fail-nth", W_OK);
+}
+
+int inject_open(pid_t pid, pid_t tid, const char *name)
+{
+	char path[64];
+
+	if (pid)
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid,
+			 name);
+	else
+		snprintf(path, sizeof(path), "/proc/thread-self/%s", name);
+	return open(path, O_RDWR | O_CLOEXEC);
+}
+
+void inject_write(int fd, unsigned int value)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%u", value);
+
+	/*
+	 * The injected failure may hit this write itself; the second one
+	 * succeeds.
+	 */
+	if (pwrite(fd, text, (size_t)len, 0) != len &&
+	    pwrite(fd, text, (size_t)len, 0) != len)
+		perror("# fail-nth");
+}
+
+bool inject_disarm(int fd)
+{
+	char text[16] = { 0 };
+	bool failed = pread(fd, text, sizeof(text) - 1, 0) > 0 &&
+		      text[0] == '0';
+
+	inject_write(fd, 0);
+	return failed;
+}
+
+void inject_burst(const char *times)
+{
+	write_text("/sys/kernel/debug/failslab/times", times);
+	write_text("/sys/kernel/debug/fail_page_alloc/times", times);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Failing allocations: the kernel's fault injection, for one thread. Needs
+ * CONFIG_FAULT_INJECTION.
+ */
+#ifndef TESTS_UAPI_INJECT_H
+#define TESTS_UAPI_INJECT_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Makes allocations that may sleep fail, too. Returns false if it is missing. */
+bool inject_start(void);
+
+/*
+ * Opens a proc file of the thread that is to see failing allocations: of the
+ * calling thread if @pid is 0. Returns a descriptor, or -1.
+ */
+int inject_open(pid_t pid, pid_t tid, const char *name);
+void inject_write(int fd, unsigned int value);
+/* Returns true if the allocation was reached and failed. */
+bool inject_disarm(int fd);
+
+/* Sets how many allocations of each kind fail after the nth one. */
+void inject_burst(const char *times);
+
+#endif
