@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "lib/harness.h"
+#include "lib/object.h"
 #include "lib/session.h"
 #include "lib/setting.h"
 
@@ -94,6 +95,38 @@ TEST_F(limit, ranges_over_the_limit_are_refused)
 			  NONE, 0);
 	ASSERT_ATTRIBUTES(buf, PAGE_BYTES, HMMRT_RANGE_READ_MOSTLY, 0, NONE,
 			  NONE, PAGE_BYTES);
+}
+
+/* What stays mapped of a memory object stays accessible. */
+TEST_F(limit, access_to_objects_survives_a_hole_over_the_limit)
+{
+	int object = cmd_object_create(self->fd, 2 * BLOCK_BYTES, self->id, 0);
+	char *mapped = object_map(object, 2 * BLOCK_BYTES,
+				  PROT_READ | PROT_WRITE, 0);
+	char *tail = mapped + BLOCK_BYTES;
+	char *buf = arena_anon(64 * PAGE_BYTES);
+	unsigned int ranges = 1;
+	uint32_t access = 0;
+
+	ASSERT_NE(NULL, mapped);
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, cmd_set_access(self->fd, mapped, 2 * BLOCK_BYTES, self->id,
+				    OBJECT_WRITE));
+	while (!cmd_advise(self->fd, buf + 2 * ranges * PAGE_BYTES, PAGE_BYTES,
+			   HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0))
+		ranges++;
+	EXPECT_EQ(MOST, ranges);
+	ASSERT_EQ(0, munmap(mapped + PAGE_BYTES, BLOCK_BYTES - PAGE_BYTES));
+	EXPECT_EQ(0, cmd_get_access(self->fd, tail, BLOCK_BYTES, self->id,
+				    &access));
+	EXPECT_EQ(OBJECT_WRITE, access);
+	EXPECT_EQ(0, cmd_get_access(self->fd, mapped, PAGE_BYTES, self->id,
+				    &access));
+	EXPECT_EQ(OBJECT_WRITE, access);
+	ASSERT_DONE(agent_fill(session_agent(&self->session), tail, PAGE_BYTES,
+			       1, 9));
+	object_unmap_all();
+	close(object);
 }
 
 /* Removing a range allows one new range. Merging many ranges allows more. */

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "lib/harness.h"
+#include "lib/object.h"
 #include "lib/session.h"
 #include "lib/setting.h"
 
@@ -163,6 +164,25 @@ TEST_F(growth, query_of_memory_without_device_pages_allocates_nothing)
 	EXPECT_EQ(HMMRT_LOCATION_NONE, locations[3 * BLOCK_PAGES]);
 	EXPECT_EQ(blocks_before, blocks(self));
 	munmap(at, GIB);
+}
+
+/* A device that may use a mapping of a memory object has not used it yet. */
+TEST_F(growth, access_to_migratable_memory_allocates_nothing)
+{
+	const uint32_t id = self->session.devices[0].id;
+	uint64_t blocks_before = blocks(self);
+	int object = cmd_object_create(self->session.space, GIB, id,
+				       HMMRT_OBJECT_MIGRATABLE);
+	char *at = object_map(object, GIB, PROT_READ | PROT_WRITE, 0);
+
+	ASSERT_NE(NULL, at);
+	EXPECT_EQ(0, cmd_set_access(self->session.space, at, GIB, id,
+				    OBJECT_WRITE));
+	EXPECT_EQ(blocks_before, blocks(self));
+	ASSERT_DONE(agent_fill(self->agent, at + GIB / 2, PAGE_BYTES, 1, 3));
+	EXPECT_EQ(blocks_before + 1, blocks(self));
+	object_unmap_all();
+	close(object);
 }
 
 /* --- unmapped memory ------------------------------------------------------ */

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "lib/harness.h"
+#include "lib/object.h"
 #include "lib/session.h"
 
 /* The state of the files before the call is made. */
@@ -20,6 +21,7 @@ enum stage {
 	STAGE_OPEN,
 	STAGE_SPACE,
 	STAGE_BOUND,
+	STAGE_OBJECT,		/* a memory object is mapped */
 	STAGE_PEERS,		/* another device is bound, too */
 	STAGE_ATTACHED,
 };
@@ -28,6 +30,7 @@ struct env {
 	struct session session;
 	int peer;		/* another device, or -1 */
 	uint32_t peer_id;
+	int object;		/* memory object, mapped at buf, or -1 */
 	char *buf;		/* one block */
 	uint32_t locations[BLOCK_PAGES];
 	struct hmmrt_page pages[BLOCK_PAGES];
@@ -66,9 +69,19 @@ static int env_start(struct env *env, enum stage stage)
 	}
 	if (!rc && stage >= STAGE_ATTACHED)
 		rc = session_attach(&env->session);
-	env->buf = arena_anon(BLOCK_BYTES);
+	if (!rc && stage == STAGE_OBJECT) {
+		env->object = cmd_object_create(env->session.space, BLOCK_BYTES,
+						device->id, 0);
+		env->buf = object_map(env->object, BLOCK_BYTES,
+				      PROT_READ | PROT_WRITE, 0);
+	} else {
+		env->buf = arena_anon(BLOCK_BYTES);
+	}
 	return env->buf ? rc : -ENOMEM;
 }
+
+/* The kinds of file that have calls. */
+enum kind { OF_MANAGER, OF_GPU, OF_OBJECT, KINDS };
 
 FIXTURE(call) {
 	struct env env;
@@ -83,7 +96,8 @@ FIXTURE_VARIANT(call) {
 	uint32_t outputs;	/* offset of the outputs, or 0 */
 	uint32_t outputs_end;	/* offset of inputs after them, or 0 */
 	enum stage stage;
-	bool on_gpu;		/* the call is for the GPU's file */
+	enum kind kind;		/* of the file of the call */
+	uint32_t known_flags;
 	bool by_agent;
 	/* Sets the input members of a valid call. */
 	void (*fill)(struct env *env, void *arg);
@@ -185,6 +199,25 @@ static void fill_quota(struct env *env, void *arg)
 	quota->priority = HMMRT_PRIORITY_DEFAULT;
 }
 
+static void fill_object_create(struct env *env, void *arg)
+{
+	struct hmmrt_object_create *create = arg;
+
+	create->bytes = BLOCK_BYTES;
+	create->location = env->session.devices[0].id;
+}
+
+static void fill_access(struct env *env, void *arg)
+{
+	struct hmmrt_access *access = arg;
+
+	access->addr = (uintptr_t)env->buf;
+	access->len = BLOCK_BYTES;
+	access->operation = HMMRT_ACCESS_SET;
+	access->device_id = env->session.devices[0].id;
+	access->access = HMMRT_ACCESS_READ;
+}
+
 static void fill_stats(struct env *env, void *arg)
 {
 	struct hmmrt_stats *stats = arg;
@@ -275,6 +308,26 @@ FIXTURE_VARIANT_ADD(call, quota) {
 	.stage = STAGE_BOUND, .fill = fill_quota,
 };
 
+FIXTURE_VARIANT_ADD(call, object_create) {
+	.cmd = HMMRT_IOC_OBJECT_CREATE, CALL(hmmrt_object_create, out_fd),
+	.outputs = offsetof(struct hmmrt_object_create, out_fd),
+	.stage = STAGE_BOUND, .known_flags = HMMRT_OBJECT_MIGRATABLE,
+	.fill = fill_object_create,
+};
+
+FIXTURE_VARIANT_ADD(call, access) {
+	.cmd = HMMRT_IOC_ACCESS, CALL(hmmrt_access, out_access),
+	.outputs = offsetof(struct hmmrt_access, out_access),
+	.stage = STAGE_OBJECT, .fill = fill_access,
+};
+
+FIXTURE_VARIANT_ADD(call, object_info) {
+	.cmd = HMMRT_OBJECT_IOC_INFO,
+	CALL(hmmrt_object_info, out_resident_bytes),
+	.outputs = offsetof(struct hmmrt_object_info, out_bytes),
+	.stage = STAGE_OBJECT, .kind = OF_OBJECT, .fill = fill_nothing,
+};
+
 FIXTURE_VARIANT_ADD(call, stats) {
 	.cmd = HMMRT_IOC_STATS, CALL(hmmrt_stats, out_retries),
 	.outputs = offsetof(struct hmmrt_stats, out_device_faults),
@@ -285,12 +338,12 @@ FIXTURE_VARIANT_ADD(call, bind) {
 	.cmd = HMMRT_GPU_IOC_BIND, CALL(hmmrt_gpu_bind, out_token),
 	.outputs = offsetof(struct hmmrt_gpu_bind, out_device_id),
 	.outputs_end = offsetof(struct hmmrt_gpu_bind, wait_msec),
-	.stage = STAGE_SPACE, .on_gpu = true, .fill = fill_bind,
+	.stage = STAGE_SPACE, .kind = OF_GPU, .fill = fill_bind,
 };
 
 FIXTURE_VARIANT_ADD(call, attach) {
 	.cmd = HMMRT_GPU_IOC_ATTACH, CALL(hmmrt_gpu_attach, token),
-	.stage = STAGE_BOUND, .on_gpu = true, .by_agent = true,
+	.stage = STAGE_BOUND, .kind = OF_GPU, .by_agent = true,
 	.fill = fill_attach,
 };
 
@@ -298,8 +351,20 @@ FIXTURE_VARIANT_ADD(call, fault_record) {
 	.cmd = HMMRT_GPU_IOC_FAULT_RECORD,
 	CALL(hmmrt_gpu_fault_record, out_errno),
 	.outputs = offsetof(struct hmmrt_gpu_fault_record, out_addr), .stage = STAGE_ATTACHED,
-	.on_gpu = true, .by_agent = true, .fill = fill_nothing,
+	.kind = OF_GPU, .by_agent = true, .fill = fill_nothing,
 };
+
+static int file_of(const struct env *env, enum kind kind)
+{
+	switch (kind) {
+	case OF_GPU:
+		return env->session.devices[0].gpu;
+	case OF_OBJECT:
+		return env->object;
+	default:
+		return env->session.space;
+	}
+}
 
 FIXTURE_SETUP(call)
 {
@@ -310,9 +375,9 @@ FIXTURE_SETUP(call)
 	ASSERT_NE(MAP_FAILED, pages);
 	ASSERT_EQ(0, mprotect(pages + PAGE_BYTES, PAGE_BYTES, PROT_NONE));
 	self->env.peer = -1;
+	self->env.object = -1;
 	ASSERT_EQ(0, env_start(&self->env, variant->stage));
-	self->fd = variant->on_gpu ? self->env.session.devices[0].gpu :
-				     self->env.session.space;
+	self->fd = file_of(&self->env, variant->kind);
 	self->arg = (union arg *)pages;
 	self->arg->size = variant->size;
 	variant->fill(&self->env, self->arg);
@@ -322,6 +387,9 @@ FIXTURE_TEARDOWN(call)
 {
 	if (self->env.peer >= 0)
 		close(self->env.peer);
+	if (self->env.object >= 0)
+		close(self->env.object);
+	object_unmap_all();
 	EXPECT_EQ(0, session_end(&self->env.session));
 }
 
@@ -329,11 +397,17 @@ FIXTURE_TEARDOWN(call)
 static int call_run(FIXTURE_DATA(call) *self, const FIXTURE_VARIANT(call) *v,
 		    void *arg)
 {
+	struct hmmrt_object_create *create = arg;
+	int rc;
+
 	if (v->by_agent)
 		return (int)agent_syscall(session_agent(&self->env.session),
 					  SYS_ioctl, (uint64_t)self->fd, v->cmd,
 					  (uintptr_t)arg, 0, 0, 0);
-	return cmd_raw(self->fd, v->cmd, arg);
+	rc = cmd_raw(self->fd, v->cmd, arg);
+	if (!rc && v->cmd == HMMRT_IOC_OBJECT_CREATE)
+		close(create->out_fd);
+	return rc;
 }
 
 /* The call is refused and writes nothing. */
@@ -393,6 +467,8 @@ TEST_F(call, unknown_flags_are_eopnotsupp)
 	unsigned int bit;
 
 	for (bit = 0; bit < 32; bit++) {
+		if (variant->known_flags & 1u << bit)
+			continue;
 		self->arg->flags = 1u << bit;
 		ASSERT_CALL_REFUSED(EOPNOTSUPP);
 	}
@@ -453,15 +529,17 @@ TEST_F(call, previous_contents_of_outputs_are_ignored)
 		}
 }
 
-/* The files of manager and GPU do not accept each other's numbers. */
-TEST_F(call, is_enotty_on_the_other_file)
+/* Files of different kinds do not accept each other's numbers. */
+TEST_F(call, is_enotty_on_other_files)
 {
-	int other = variant->on_gpu ? self->env.session.space :
-				      self->env.session.devices[0].gpu;
 	int right = self->fd;
+	enum kind kind;
 
-	self->fd = other;
-	ASSERT_CALL_REFUSED(ENOTTY);
+	for (kind = 0; kind < KINDS; kind++) {
+		self->fd = file_of(&self->env, kind);
+		if (kind != variant->kind && self->fd >= 0)
+			ASSERT_CALL_REFUSED(ENOTTY);
+	}
 	self->fd = right;
 	ASSERT_EQ(0, call_run(self, variant, self->arg));
 }
@@ -493,14 +571,14 @@ FIXTURE_TEARDOWN(files)
 	EXPECT_EQ(0, session_end(&self->session));
 }
 
-static bool number_is_known(bool on_gpu, unsigned int number)
+static bool number_is_known(enum kind kind, unsigned int number)
 {
 	const FIXTURE_VARIANT(call) *v;
 	struct __fixture_variant_metadata *at;
 
 	for (at = _call_fixture_object.variant; at; at = at->next) {
 		v = at->data;
-		if (v->on_gpu == on_gpu && _IOC_NR(v->cmd) == number)
+		if (v->kind == kind && _IOC_NR(v->cmd) == number)
 			return true;
 	}
 	return false;
@@ -509,24 +587,28 @@ static bool number_is_known(bool on_gpu, unsigned int number)
 /* Fails if a call is added without a variant above. */
 TEST_F(files, every_number_is_in_the_list_or_enotty)
 {
+	struct env env = { .session = self->session };
 	unsigned int number;
-	int on_gpu;
+	enum kind kind;
 
-	for (on_gpu = 0; on_gpu < 2; on_gpu++) {
-		int fd = on_gpu ? self->session.devices[0].gpu :
-				  self->session.space;
-
+	ASSERT_EQ(0, cmd_space_create(env.session.space));
+	env.object = cmd_object_create(env.session.space, BLOCK_BYTES,
+				       HMMRT_LOCATION_HOST, 0);
+	ASSERT_LE(0, env.object);
+	for (kind = 0; kind < KINDS; kind++) {
 		for (number = 0; number < 256; number++) {
-			int rc = cmd_raw(fd, _IO(HMMRT_IOC_TYPE, number), NULL);
+			int rc = cmd_raw(file_of(&env, kind),
+					 _IO(HMMRT_IOC_TYPE, number), NULL);
 
-			ASSERT_EQ(number_is_known(on_gpu, number) ? -EFAULT :
-								    -ENOTTY,
+			ASSERT_EQ(number_is_known(kind, number) ? -EFAULT :
+								  -ENOTTY,
 				  rc)
 			{
-				TH_LOG("number %#x", number);
+				TH_LOG("file %u, number %#x", kind, number);
 			}
 		}
 	}
+	close(env.object);
 }
 
 /* --- waiting for the end of a binding ------------------------------------- */

@@ -14,3 +14,10 @@ unsigned long amount(unsigned long full, unsigned long on_debug)
 	/* Only the debug flavour of the kernels in tools/kernel has it. */
 	return access("/sys/kernel/debug/kmemleak", F_OK) ? full : on_debug;
 }
+
+bool amount_is_long(void)
+{
+	const char *text = getenv("HMMRT_TEST_LONG");
+
+	return text && strcmp(text, "no");
+}

@@ -10,7 +10,12 @@
 #ifndef TESTS_UAPI_AMOUNT_H
 #define TESTS_UAPI_AMOUNT_H
 
+#include <stdbool.h>
+
 /* Returns @full, or @on_debug on a debug kernel. */
 unsigned long amount(unsigned long full, unsigned long on_debug);
+
+/* Returns whether HMMRT_TEST_LONG asks for the full amount on any kernel. */
+bool amount_is_long(void);
 
 #endif

@@ -244,6 +244,57 @@ int cmd_set_quota(int fd, uint32_t device, uint64_t limit, uint32_t priority,
 	return rc;
 }
 
+int cmd_object_create(int fd, size_t bytes, uint32_t location, uint32_t flags)
+{
+	struct hmmrt_object_create create = {
+		.size = sizeof(create),
+		.flags = flags,
+		.bytes = bytes,
+		.location = location,
+		.out_fd = -1,
+	};
+	int rc = cmd_raw(fd, HMMRT_IOC_OBJECT_CREATE, &create);
+
+	return rc ? rc : create.out_fd;
+}
+
+int cmd_object_info(int object, struct hmmrt_object_info *info)
+{
+	*info = (struct hmmrt_object_info){ .size = sizeof(*info) };
+	return cmd_raw(object, HMMRT_OBJECT_IOC_INFO, info);
+}
+
+int cmd_set_access(int fd, const volatile void *addr, size_t len,
+		   uint32_t device, uint32_t access)
+{
+	struct hmmrt_access arg = {
+		.size = sizeof(arg),
+		.addr = (uintptr_t)addr,
+		.len = len,
+		.operation = HMMRT_ACCESS_SET,
+		.device_id = device,
+		.access = access,
+	};
+
+	return cmd_raw(fd, HMMRT_IOC_ACCESS, &arg);
+}
+
+int cmd_get_access(int fd, const volatile void *addr, size_t len,
+		   uint32_t device, uint32_t *access)
+{
+	struct hmmrt_access arg = {
+		.size = sizeof(arg),
+		.addr = (uintptr_t)addr,
+		.len = len,
+		.operation = HMMRT_ACCESS_GET,
+		.device_id = device,
+	};
+	int rc = cmd_raw(fd, HMMRT_IOC_ACCESS, &arg);
+
+	*access = arg.out_access;
+	return rc;
+}
+
 int cmd_bind_wait(int gpu, int space, uint32_t msec,
 		  struct hmmrt_gpu_bind *bind)
 {

@@ -60,6 +60,14 @@ int cmd_quota(int fd, struct hmmrt_quota *quota);
 int cmd_get_quota(int fd, uint32_t device, struct hmmrt_quota *quota);
 int cmd_set_quota(int fd, uint32_t device, uint64_t limit, uint32_t priority,
 		  struct hmmrt_quota *quota);
+/* Creates a memory object. Returns its file descriptor or a negative errno. */
+int cmd_object_create(int fd, size_t bytes, uint32_t location, uint32_t flags);
+int cmd_object_info(int object, struct hmmrt_object_info *info);
+/* Set the rights of a device, or get those that it has for all of a range. */
+int cmd_set_access(int fd, const volatile void *addr, size_t len,
+		   uint32_t device, uint32_t access);
+int cmd_get_access(int fd, const volatile void *addr, size_t len,
+		   uint32_t device, uint32_t *access);
 int cmd_bind(int gpu, int space, struct hmmrt_gpu_bind *bind);
 /* Binds as soon as the device's previous binding to the space has ended. */
 int cmd_bind_next(int gpu, int space, struct hmmrt_gpu_bind *bind);

@@ -1,0 +1,629 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory objects on devices that fail, go away and come back: contents survive
+ * in system memory, mappings stay, and only what cannot be read any more is
+ * lost. Loads and removes the modules.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "lib/faulty_env.h"
+#include "lib/harness.h"
+#include "lib/modules.h"
+#include "lib/object.h"
+#include "lib/session.h"
+#include "lib/setting.h"
+
+#define HOST		HMMRT_LOCATION_HOST
+#define RW		(PROT_READ | PROT_WRITE)
+#define CGROUP		"/sys/fs/cgroup/hmmrt-going"
+#define BYTES		(2 * BLOCK_BYTES)
+#define WORDS		(BYTES / PAGE_BYTES)
+#define MIGRATABLE	HMMRT_OBJECT_MIGRATABLE
+
+enum { A, B };
+
+FIXTURE(going) {
+	struct faulty_env env;
+	int space;
+	int object;		/* or -1 */
+	char *buf;		/* both devices may write there */
+};
+
+FIXTURE_SETUP(going)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
+	ASSERT_EQ(0, faulty_env_start(&self->env));
+	self->space = self->env.manager;
+	self->object = -1;
+}
+
+FIXTURE_TEARDOWN(going)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		return;
+	object_unmap_all();
+	if (self->object >= 0)
+		close(self->object);
+	EXPECT_EQ(0, faulty_hollow(self->env.control, 0));
+	EXPECT_EQ(0, faulty_env_end(&self->env));
+}
+
+static int grant(const FIXTURE_DATA(going) *self, unsigned int device,
+		 uint32_t access)
+{
+	return cmd_set_access(self->space, self->buf, BYTES,
+			      self->env.id[device], access);
+}
+
+/* The CPU has no access: only devices of simgpu have a window for it. */
+static int going_start(FIXTURE_DATA(going) *self, unsigned int device,
+		       uint32_t flags)
+{
+	int rc;
+
+	self->object = cmd_object_create(self->space, BYTES,
+					 self->env.id[device], flags);
+	if (self->object < 0)
+		return self->object;
+	self->buf = object_map(self->object, BYTES, flags ? RW : PROT_NONE, 0);
+	if (!self->buf)
+		return -ENOMEM;
+	rc = grant(self, A, OBJECT_WRITE);
+	return rc ? rc : grant(self, B, OBJECT_WRITE);
+}
+
+/* A device writes, or checks, each page's first word. */
+static int device_fill(const FIXTURE_DATA(going) *self, unsigned int device,
+		       uint64_t first)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < WORDS; i++)
+		rc = faulty_write(self->env.fd[device],
+				  self->buf + i * PAGE_BYTES, first + i);
+	return rc;
+}
+
+static int device_check(const FIXTURE_DATA(going) *self, unsigned int device,
+			uint64_t first)
+{
+	uint64_t value = 0;
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < WORDS; i++) {
+		rc = faulty_read(self->env.fd[device],
+				 self->buf + i * PAGE_BYTES, &value);
+		if (!rc && value != first + i)
+			rc = -EILSEQ;
+	}
+	return rc;
+}
+
+/* --- devices without a window for the CPU --------------------------------- */
+
+TEST_F(going, cpu_has_no_access_to_a_device_without_a_window)
+{
+	ASSERT_EQ(0, going_start(self, A, 0));
+	EXPECT_EQ(-1, mprotect(self->buf, BYTES, PROT_READ));
+	EXPECT_EQ(EACCES, errno);
+	EXPECT_EQ(-1, mprotect(self->buf, PAGE_BYTES, RW));
+	EXPECT_EQ(EACCES, errno);
+	EXPECT_EQ(-EACCES, object_map_at(self->object, self->buf, BYTES,
+					 PROT_READ, 0));
+	EXPECT_EQ(-EACCES, object_map_at(self->object, self->buf, BYTES, RW,
+					 0));
+}
+
+TEST_F(going, devices_use_memory_that_the_cpu_cannot)
+{
+	ASSERT_EQ(0, going_start(self, A, 0));
+	ASSERT_EQ(0, device_fill(self, A, 1));
+	EXPECT_EQ(0, device_check(self, A, 1));
+	EXPECT_EQ(0, device_check(self, B, 1));
+	ASSERT_EQ(0, device_fill(self, B, 500));
+	EXPECT_EQ(0, device_check(self, A, 500));
+	ASSERT_EQ(0, grant(self, B, OBJECT_READ));
+	EXPECT_EQ(-EACCES, faulty_write(self->env.fd[B], self->buf, 1));
+	ASSERT_EQ(0, grant(self, A, 0));
+	EXPECT_EQ(-EACCES, device_check(self, A, 500));
+	EXPECT_EQ(0, device_check(self, B, 500));
+}
+
+/* --- devices that go ------------------------------------------------------ */
+
+/* Device B goes. Device A uses the object's memory in system memory then. */
+static void go_and_check(FIXTURE_DATA(going) *self,
+			 struct __test_metadata *_metadata, uint32_t flags)
+{
+	struct hmmrt_object_info info;
+	uint32_t id = self->env.id[B];
+	char *other;
+
+	ASSERT_EQ(0, going_start(self, B, flags));
+	ASSERT_EQ(0, device_fill(self, B, 1));
+	EXPECT_EQ(BYTES, object_resident(self->object));
+	if (!flags)
+		ASSERT_EQ(0, device_check(self, A, 1));
+	ASSERT_EQ(0, faulty_devices(self->env.control, 1));
+	ASSERT_EQ(0, cmd_object_info(self->object, &info));
+	EXPECT_EQ(id, info.out_location);
+	EXPECT_EQ(0, info.out_resident_bytes);
+	EXPECT_EQ(BYTES, info.out_bytes);
+	EXPECT_EQ(0, device_check(self, A, 1));
+	ASSERT_EQ(0, device_fill(self, A, 700));
+	EXPECT_EQ(0, device_check(self, A, 700));
+	/* Now the CPU can use it, at least by a new mapping. */
+	other = object_map(self->object, BYTES, RW, 0);
+	ASSERT_NE(NULL, other);
+	EXPECT_EQ(-1, pages_check(other, BYTES, 700));
+	pages_fill(other, BYTES, 900);
+	EXPECT_EQ(0, device_check(self, A, 900));
+	EXPECT_EQ(-ENODEV, faulty_write(self->env.fd[B], self->buf, 1));
+	EXPECT_EQ(-ENODEV, grant(self, B, OBJECT_READ));
+	EXPECT_EQ(-ENODEV, cmd_object_create(self->space, BYTES, id, 0));
+}
+
+TEST_F(going, contents_survive_the_device_of_a_pinned_object)
+{
+	go_and_check(self, _metadata, 0);
+}
+
+TEST_F(going, contents_survive_the_device_of_a_migratable_object)
+{
+	go_and_check(self, _metadata, MIGRATABLE);
+}
+
+/* The mapping is closed, or the descriptor, or neither has been there. */
+/*
+ * Create an object in a process of the cgroup, which exits and leaves the
+ * descriptor here. Returns its exit status.
+ */
+static int create_in_cgroup(uint32_t id)
+{
+	int status = -1;
+	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0,
+				   0);
+
+	if (!pid) {
+		int space = open_manager(), object;
+
+		if (!write_text(CGROUP "/cgroup.procs", "0") ||
+		    cmd_space_create(space))
+			_exit(254);
+		object = cmd_object_create(space, BYTES, id, 0);
+		close(space);
+		_exit(object < 0 ? 255 : object);
+	}
+	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+/* The end of a device waits for no limit of a process. */
+TEST_F(going, device_goes_if_the_creator_may_have_no_more_memory)
+{
+	write_text("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+	if (mkdir(CGROUP, 0755) || access(CGROUP "/memory.max", W_OK))
+		SKIP(return, "the memory controller is not available");
+	self->object = create_in_cgroup(self->env.id[B]);
+	ASSERT_LE(0, self->object);
+	ASSERT_GT(254, self->object);
+	EXPECT_EQ(BYTES, object_resident(self->object));
+	ASSERT_TRUE(write_text(CGROUP "/memory.max", "0"));
+	EXPECT_EQ(0, faulty_devices(self->env.control, 1));
+	EXPECT_EQ(0, object_resident(self->object));
+	self->buf = object_map(self->object, BYTES, RW, 0);
+	ASSERT_NE(NULL, self->buf);
+	pages_fill(self->buf, BYTES, 5);
+	EXPECT_EQ(-1, pages_check(self->buf, BYTES, 5));
+	EXPECT_EQ(0, rmdir(CGROUP));
+}
+
+TEST_F(going, objects_that_nothing_maps_survive_their_device)
+{
+	char *buf;
+
+	ASSERT_EQ(0, going_start(self, B, 0));
+	ASSERT_EQ(0, device_fill(self, B, 1));
+	ASSERT_EQ(0, munmap(self->buf, BYTES));
+	ASSERT_EQ(0, faulty_devices(self->env.control, 0));
+	buf = object_map(self->object, BYTES, RW, 0);
+	ASSERT_NE(NULL, buf);
+	EXPECT_EQ(-1, pages_check(buf, BYTES, 1));
+	ASSERT_EQ(0, munmap(buf, BYTES));
+	close(self->object);
+	self->object = -1;
+}
+
+TEST_F(going, mapping_without_a_descriptor_survives_its_device)
+{
+	ASSERT_EQ(0, going_start(self, B, MIGRATABLE));
+	close(self->object);
+	self->object = -1;
+	ASSERT_EQ(0, device_fill(self, B, 1));
+	ASSERT_EQ(0, faulty_devices(self->env.control, 1));
+	EXPECT_EQ(-1, pages_check(self->buf, BYTES, 1));
+	EXPECT_EQ(0, device_check(self, A, 1));
+}
+
+/* A new device gets the id, but neither the rights nor the memory. */
+TEST_F(going, new_device_of_the_same_id_has_no_rights)
+{
+	uint32_t id = self->env.id[B], access, now;
+	uint64_t value;
+
+	ASSERT_EQ(0, going_start(self, B, 0));
+	ASSERT_EQ(0, device_fill(self, B, 1));
+	ASSERT_EQ(0, faulty_devices(self->env.control, 1));
+	close(self->env.fd[B]);
+	ASSERT_EQ(0, faulty_devices(self->env.control, 2));
+	self->env.fd[B] = open_faulty(B);
+	ASSERT_LE(0, self->env.fd[B]);
+	ASSERT_EQ(0, device_named(self->space, "hmmrt-faulty1", &now));
+	ASSERT_EQ(id, now);
+	ASSERT_EQ(0, cmd_get_access(self->space, self->buf, BYTES, id,
+				    &access));
+	EXPECT_EQ(0, access);
+	EXPECT_EQ(-EACCES, faulty_read(self->env.fd[B], self->buf, &value));
+	EXPECT_EQ(0, object_resident(self->object));
+	EXPECT_EQ(0, device_used_bytes(self->space, id));
+	ASSERT_EQ(0, grant(self, B, OBJECT_WRITE));
+	EXPECT_EQ(0, device_check(self, B, 1));
+	/* A pinned object is not at its location any more, and stays away. */
+	EXPECT_EQ(0, object_resident(self->object));
+	EXPECT_EQ(0, device_check(self, A, 1));
+}
+
+/* Only the binding ends: pinned memory stays on the device. */
+TEST_F(going, unbinding_leaves_pinned_memory_on_the_device)
+{
+	uint32_t access;
+
+	ASSERT_EQ(0, going_start(self, B, 0));
+	ASSERT_EQ(0, device_fill(self, B, 1));
+	close(self->env.fd[B]);
+	EXPECT_EQ(BYTES, object_resident(self->object));
+	EXPECT_EQ(0, device_check(self, A, 1));
+	self->env.fd[B] = open_faulty(B);
+	ASSERT_LE(0, self->env.fd[B]);
+	/* Rights end with the binding. */
+	ASSERT_EQ(0, cmd_get_access(self->space, self->buf, BYTES,
+				    self->env.id[B], &access));
+	EXPECT_EQ(0, access);
+	EXPECT_EQ(-EACCES, device_check(self, B, 1));
+	ASSERT_EQ(0, grant(self, B, OBJECT_WRITE));
+	EXPECT_EQ(0, device_check(self, B, 1));
+}
+
+struct writer {
+	const char *buf;
+	int fd;
+	bool stop;
+	int rc;
+	uint64_t last;
+};
+
+/* Each word says how many were written to it; the first failure ends it. */
+static void *write_until_stopped(void *arg)
+{
+	struct writer *writer = arg;
+	char *word = (char *)writer->buf;
+
+	while (!writer->rc && !__atomic_load_n(&writer->stop, __ATOMIC_RELAXED)) {
+		writer->rc = faulty_write(writer->fd, word, writer->last + 1);
+		if (!writer->rc)
+			__atomic_store_n(&writer->last, writer->last + 1,
+					 __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+/* Waits for so many writes, or for the first that fails. */
+static void wait_for_writes(const struct writer *writer, uint64_t count)
+{
+	while (__atomic_load_n(&writer->last, __ATOMIC_RELAXED) < count &&
+	       !__atomic_load_n(&writer->rc, __ATOMIC_RELAXED))
+		usleep(1000);
+}
+
+/* Device A writes to the memory of B while B goes and comes. */
+TEST_F(going, writes_of_a_peer_survive_a_device_that_goes)
+{
+	const uint32_t flags[] = { 0, MIGRATABLE };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		struct writer writer = { .fd = self->env.fd[A] };
+		uint64_t seen, value = 0;
+		pthread_t thread;
+
+		ASSERT_EQ(0, going_start(self, B, flags[i]));
+		writer.buf = self->buf;
+		ASSERT_EQ(0, pthread_create(&thread, NULL, write_until_stopped,
+					    &writer));
+		wait_for_writes(&writer, 100);
+		EXPECT_EQ(0, faulty_devices(self->env.control, 1));
+		seen = __atomic_load_n(&writer.last, __ATOMIC_RELAXED);
+		wait_for_writes(&writer, seen + 100);
+		__atomic_store_n(&writer.stop, true, __ATOMIC_RELAXED);
+		ASSERT_EQ(0, pthread_join(thread, NULL));
+		EXPECT_EQ(0, writer.rc);
+		EXPECT_EQ(0, faulty_read(self->env.fd[A], self->buf, &value));
+		EXPECT_EQ(writer.last, value);
+		ASSERT_EQ(0, munmap(self->buf, BYTES));
+		close(self->object);
+		self->object = -1;
+		close(self->env.fd[B]);
+		ASSERT_EQ(0, faulty_devices(self->env.control, 2));
+		self->env.fd[B] = open_faulty(B);
+		ASSERT_LE(0, self->env.fd[B]);
+	}
+}
+
+/* A hollow device is no peer of another one, and its memory cannot be read. */
+TEST_F(going, memory_of_no_possible_peer_is_eopnotsupp)
+{
+	uint32_t access;
+	uint64_t value;
+
+	close(self->env.fd[B]);
+	ASSERT_EQ(0, faulty_devices(self->env.control, 1));
+	ASSERT_EQ(0, faulty_hollow(self->env.control, 16));
+	ASSERT_EQ(0, faulty_devices(self->env.control, 2));
+	self->env.fd[B] = open_faulty(B);
+	ASSERT_LE(0, self->env.fd[B]);
+	EXPECT_EQ(-EOPNOTSUPP, going_start(self, B, 0));
+	ASSERT_NE(NULL, self->buf);
+	ASSERT_EQ(0, cmd_get_access(self->space, self->buf, BYTES,
+				    self->env.id[A], &access));
+	EXPECT_EQ(0, access);
+	EXPECT_EQ(-EACCES, faulty_read(self->env.fd[A], self->buf, &value));
+	/* Taking rights away that it cannot have is no error. */
+	EXPECT_EQ(0, grant(self, A, 0));
+	EXPECT_EQ(0, grant(self, B, OBJECT_WRITE));
+}
+
+TEST_F(going, eviction_of_a_device_takes_migratable_objects_only)
+{
+	int pinned = cmd_object_create(self->space, BLOCK_BYTES,
+				       self->env.id[A], 0);
+
+	ASSERT_LE(0, pinned);
+	ASSERT_EQ(0, going_start(self, A, MIGRATABLE));
+	ASSERT_EQ(0, device_fill(self, A, 1));
+	EXPECT_EQ(BYTES, object_resident(self->object));
+	/* There is memory on the device that stays. */
+	EXPECT_EQ(-EBUSY, faulty_evict(self->env.control, A));
+	EXPECT_EQ(0, object_resident(self->object));
+	EXPECT_EQ(BLOCK_BYTES, object_resident(pinned));
+	EXPECT_EQ((int64_t)BLOCK_BYTES,
+		  device_used_bytes(self->space, self->env.id[A]));
+	EXPECT_EQ(-1, pages_check(self->buf, BYTES, 1));
+	close(pinned);
+	EXPECT_EQ(0, faulty_evict(self->env.control, A));
+}
+
+/* --- devices that fail ---------------------------------------------------- */
+
+/*
+ * The memory must be cleared, so it cannot be given out if that fails. Nothing
+ * of a failed call remains.
+ */
+TEST_F(going, failing_device_fails_create_and_keeps_no_memory)
+{
+	const enum hmmrt_faulty_op ops[] = {
+		HMMRT_FAULTY_POPULATE, HMMRT_FAULTY_COPY_TO_DEVICE,
+	};
+	unsigned int i, nth;
+
+	for (i = 0; i < ARRAY_SIZE(ops); i++)
+		for (nth = 1; nth < 4; nth++) {
+			int object;
+
+			ASSERT_EQ(0, faulty_env_devices(&self->env));
+			ASSERT_EQ(0, faulty_fail_nth(self->env.control, ops[i],
+						     nth));
+			object = cmd_object_create(self->space, 2 * BLOCK_BYTES,
+						   self->env.id[A], 0);
+			if (faulty_fail_stop(self->env.control, ops[i])) {
+				/* So many calls were not made. */
+				EXPECT_LE(0, object);
+				EXPECT_LT(1, nth);
+			} else {
+				EXPECT_GT(0, object);
+			}
+			close(object);
+			EXPECT_EQ(0, device_used_bytes(self->space,
+						       self->env.id[A]));
+		}
+}
+
+/* A device that fails takes nothing from one that uses the memory in place. */
+TEST_F(going, failing_move_leaves_a_block_where_it_is)
+{
+	const enum hmmrt_faulty_op ops[] = {
+		HMMRT_FAULTY_POPULATE, HMMRT_FAULTY_COPY_TO_DEVICE,
+	};
+	unsigned int i;
+
+	ASSERT_EQ(0, going_start(self, A, MIGRATABLE));
+	pages_fill(self->buf, BYTES, 1);
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		ASSERT_EQ(0, faulty_fail_always(self->env.control, ops[i]));
+		EXPECT_EQ(0, device_check(self, A, 1 + 1000 * i));
+		EXPECT_EQ(0, object_resident(self->object));
+		ASSERT_EQ(0, device_fill(self, A, 1001 + 1000 * i));
+		EXPECT_EQ(-1, pages_check(self->buf, BYTES, 1001 + 1000 * i));
+		faulty_fail_stop(self->env.control, ops[i]);
+		/* Without entries, the device faults again. */
+		ASSERT_EQ(0, grant(self, A, 0));
+		ASSERT_EQ(0, grant(self, A, OBJECT_WRITE));
+	}
+	EXPECT_EQ(0, device_check(self, A, 2001));
+	EXPECT_EQ(BYTES, object_resident(self->object));
+}
+
+TEST_F(going, unreadable_block_is_sigbus_until_it_is_readable)
+{
+	uint64_t value;
+
+	ASSERT_EQ(0, going_start(self, A, MIGRATABLE));
+	ASSERT_EQ(0, device_fill(self, A, 1));
+	ASSERT_EQ(0, faulty_fail_always(self->env.control,
+					HMMRT_FAULTY_COPY_TO_HOST));
+	EXPECT_EQ(SIGBUS, cpu_read(self->buf, &value));
+	EXPECT_EQ(SIGBUS, cpu_write(self->buf + BLOCK_BYTES, 9));
+	/* It is still on the device, which can read it. */
+	EXPECT_EQ(BYTES, object_resident(self->object));
+	EXPECT_EQ(0, device_check(self, A, 1));
+	faulty_fail_stop(self->env.control, HMMRT_FAULTY_COPY_TO_HOST);
+	EXPECT_EQ(-1, pages_check(self->buf, BYTES, 1));
+	EXPECT_EQ(0, device_check(self, A, 1));
+}
+
+/* The device goes while its copies fail: what it had is lost, no more. */
+TEST_F(going, block_that_cannot_be_read_is_lost_with_its_device)
+{
+	const uint32_t flags[] = { 0, MIGRATABLE };
+	unsigned int i;
+	uint64_t value;
+
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		char *kept, *other;
+		int host;
+
+		host = cmd_object_create(self->space, BLOCK_BYTES, HOST, 0);
+		kept = object_map(host, BLOCK_BYTES, RW, 0);
+		ASSERT_NE(NULL, kept);
+		pages_fill(kept, BLOCK_BYTES, 5);
+		ASSERT_EQ(0, going_start(self, B, flags[i]));
+		ASSERT_EQ(0, device_fill(self, B, 1));
+		ASSERT_EQ(0, faulty_fail_always(self->env.control,
+						HMMRT_FAULTY_COPY_TO_HOST));
+		ASSERT_EQ(0, faulty_devices(self->env.control, 1));
+		faulty_fail_stop(self->env.control, HMMRT_FAULTY_COPY_TO_HOST);
+		EXPECT_EQ(-EFAULT, faulty_read(self->env.fd[A], self->buf,
+					       &value));
+		EXPECT_EQ(-EFAULT, faulty_write(self->env.fd[A],
+						self->buf + BLOCK_BYTES, 1));
+		other = object_map(self->object, BYTES, RW, 0);
+		ASSERT_NE(NULL, other);
+		EXPECT_EQ(SIGBUS, cpu_read(other, &value));
+		EXPECT_EQ(SIGBUS, cpu_write(other + BLOCK_BYTES, 1));
+		EXPECT_EQ(-1, pages_check(kept, BLOCK_BYTES, 5));
+		object_unmap_all();
+		close(host);
+		close(self->object);
+		self->object = -1;
+		close(self->env.fd[B]);
+		ASSERT_EQ(0, faulty_devices(self->env.control, 2));
+		self->env.fd[B] = open_faulty(B);
+	}
+}
+
+/* One copy fails, and is repeated. */
+TEST_F(going, removal_retries_a_failed_copy)
+{
+	char *other;
+
+	ASSERT_EQ(0, going_start(self, B, 0));
+	ASSERT_EQ(0, device_fill(self, B, 1));
+	ASSERT_EQ(0, faulty_fail_nth(self->env.control,
+				     HMMRT_FAULTY_COPY_TO_HOST, 1));
+	ASSERT_EQ(0, faulty_devices(self->env.control, 1));
+	EXPECT_EQ(0, faulty_fail_stop(self->env.control,
+				      HMMRT_FAULTY_COPY_TO_HOST));
+	EXPECT_EQ(0, device_check(self, A, 1));
+	other = object_map(self->object, BYTES, PROT_READ, 0);
+	ASSERT_NE(NULL, other);
+	EXPECT_EQ(-1, pages_check(other, BYTES, 1));
+}
+
+/* --- modules -------------------------------------------------------------- */
+
+FIXTURE(unloaded) {
+	char parameters[SIMGPU_PARAMETERS];
+	int space;
+};
+
+FIXTURE_SETUP(unloaded)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
+	simgpu_parameters(self->parameters, sizeof(self->parameters));
+	self->space = open_manager();
+	ASSERT_EQ(0, cmd_space_create(self->space));
+}
+
+FIXTURE_TEARDOWN(unloaded)
+{
+	if (!self->parameters[0])
+		return;
+	close(self->space);
+	EXPECT_EQ(0, simgpu_restore(self->parameters));
+}
+
+/*
+ * The same mappings show the contents, whether the CPU had used the device's
+ * window before or not.
+ */
+TEST_F(unloaded, mappings_of_the_cpu_survive_the_module_of_the_device)
+{
+	const uint32_t flags[] = { 0, MIGRATABLE };
+	char *bufs[2], *none[2];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		int object = cmd_object_create(self->space, BYTES, 0, flags[i]);
+
+		ASSERT_LE(0, object);
+		bufs[i] = object_map(object, BYTES, RW, 0);
+		none[i] = object_map(object, BYTES, PROT_NONE, 0);
+		ASSERT_NE(NULL, bufs[i]);
+		ASSERT_NE(NULL, none[i]);
+		close(object);
+		pages_fill(bufs[i], BYTES, 1000 * i);
+	}
+	ASSERT_EQ(0, simgpu_remove());
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		EXPECT_EQ(-1, pages_check(bufs[i], BYTES, 1000 * i));
+		pages_fill(bufs[i], BYTES, 1000 * i + 7);
+		ASSERT_EQ(0, mprotect(none[i], BYTES, PROT_READ));
+		EXPECT_EQ(-1, pages_check(none[i], BYTES, 1000 * i + 7));
+	}
+	EXPECT_EQ(0, module_insert("hmmrt_simgpu", self->parameters));
+	for (i = 0; i < ARRAY_SIZE(flags); i++)
+		EXPECT_EQ(-1, pages_check(bufs[i], BYTES, 1000 * i + 7));
+	object_unmap_all();
+}
+
+/* A descriptor or a mapping alone keeps the manager's module. */
+TEST_F(unloaded, manager_is_not_unloaded_while_an_object_lives)
+{
+	int object = cmd_object_create(self->space, BYTES, HOST, 0);
+	void *buf = object_map(object, BYTES, RW, 0);
+
+	ASSERT_LE(0, object);
+	ASSERT_NE(NULL, buf);
+	close(self->space);
+	ASSERT_EQ(0, simgpu_remove());
+	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt"));
+	ASSERT_EQ(0, munmap(buf, BYTES));
+	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt"));
+	buf = object_map(object, BYTES, RW, 0);
+	ASSERT_NE(NULL, buf);
+	close(object);
+	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt"));
+	ASSERT_EQ(0, munmap(buf, BYTES));
+	self->space = -1;
+}
+
+TEST_HARNESS_MAIN

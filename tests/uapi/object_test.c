@@ -1,0 +1,679 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory objects: arguments and errors of their calls and of mmap() of their
+ * files. uapi_test.c has the form of the calls, and object_access_test.c what
+ * devices and the CPU do with the memory.
+ */
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include "lib/harness.h"
+#include "lib/object.h"
+#include "lib/session.h"
+
+#define HOST		HMMRT_LOCATION_HOST
+#define RW		(PROT_READ | PROT_WRITE)
+/* First address beyond user space. */
+#define USER_END	0x7ffffffff000UL
+
+FIXTURE(object) {
+	struct session session;
+	struct agent *agent;
+	int space;
+	uint32_t id;
+	int64_t used;		/* before the test */
+};
+
+FIXTURE_SETUP(object)
+{
+	ASSERT_EQ(0, session_start(&self->session, 1, 1));
+	self->agent = session_agent(&self->session);
+	self->space = self->session.space;
+	self->id = self->session.devices[0].id;
+	self->used = self->session.devices[0].used_before;
+}
+
+FIXTURE_TEARDOWN(object)
+{
+	object_unmap_all();
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+static int create(const FIXTURE_DATA(object) *self, size_t blocks)
+{
+	return cmd_object_create(self->space, blocks * BLOCK_BYTES, self->id,
+				 0);
+}
+
+/* --- HMMRT_IOC_OBJECT_CREATE ---------------------------------------------- */
+
+TEST_F(object, create_without_a_space_is_einval)
+{
+	int manager = open_manager();
+
+	EXPECT_EQ(-EINVAL, cmd_object_create(manager, BLOCK_BYTES, self->id, 0));
+	close(manager);
+}
+
+TEST_F(object, create_by_a_child_is_eperm)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(-create(self, 1));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFEXITED(status));
+	EXPECT_EQ(EPERM, WEXITSTATUS(status));
+}
+
+TEST_F(object, create_of_no_or_odd_bytes_is_einval)
+{
+	const size_t bad[] = {
+		0, 1, PAGE_BYTES, BLOCK_BYTES - PAGE_BYTES, BLOCK_BYTES - 1,
+		BLOCK_BYTES + 1, BLOCK_BYTES + PAGE_BYTES, SIZE_MAX,
+		SIZE_MAX - PAGE_BYTES + 1,
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_EQ(-EINVAL, cmd_object_create(self->space, bad[i],
+						     self->id, 0));
+		EXPECT_EQ(-EINVAL, cmd_object_create(self->space, bad[i], HOST,
+						     0));
+	}
+	EXPECT_EQ(self->used, device_used_bytes(self->space, self->id));
+}
+
+/* No machine has that much. The call must not use up what there is. */
+TEST_F(object, create_of_more_than_there_is_is_refused)
+{
+	const size_t bad[] = {
+		1UL << 40, 1UL << 45, 1UL << 50, 1UL << 62, 1UL << 63,
+		SIZE_MAX - BLOCK_BYTES + 1,
+	};
+	const uint32_t locations[] = { self->id, HOST };
+	unsigned int i, j;
+	int rc;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		for (j = 0; j < ARRAY_SIZE(locations); j++) {
+			rc = cmd_object_create(self->space, bad[i],
+					       locations[j], 0);
+			/* Sizes that an offset cannot express are invalid. */
+			EXPECT_TRUE(rc == -ENOMEM ||
+				    (rc == -EINVAL && bad[i] > INT64_MAX))
+			{
+				TH_LOG("%#zx bytes: %d", bad[i], rc);
+			}
+		}
+	EXPECT_EQ(self->used, device_used_bytes(self->space, self->id));
+}
+
+TEST_F(object, create_at_an_unknown_location_is_refused)
+{
+	int space = self->space;
+
+	EXPECT_EQ(-EINVAL, cmd_object_create(space, BLOCK_BYTES,
+					     HMMRT_LOCATION_NONE, 0));
+	EXPECT_EQ(-EINVAL,
+		  cmd_object_create(space, BLOCK_BYTES,
+				    HMMRT_LOCATION_HOST_NODE(1023), 0));
+	EXPECT_EQ(-EINVAL,
+		  cmd_object_create(space, BLOCK_BYTES,
+				    HMMRT_LOCATION_HOST_NODE(1024), 0));
+	EXPECT_EQ(-ENODEV, cmd_object_create(space, BLOCK_BYTES,
+					     HMMRT_MAX_DEVICES - 1, 0));
+	/* An id that no device can have. */
+	EXPECT_GT(0, cmd_object_create(space, BLOCK_BYTES, HMMRT_MAX_DEVICES,
+				       0));
+}
+
+TEST_F(object, create_at_the_limit_of_descriptors_is_emfile)
+{
+	struct rlimit none = { 0, 0 }, limit;
+	int object;
+
+	ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
+	none.rlim_max = limit.rlim_max;
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
+	object = create(self, 1);
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	EXPECT_EQ(-EMFILE, object);
+	EXPECT_TRUE(device_wait_used(self->space, self->id, self->used));
+}
+
+TEST_F(object, descriptor_is_closed_on_exec_and_can_read_and_write)
+{
+	int object = create(self, 1);
+
+	ASSERT_LE(0, object);
+	EXPECT_EQ(FD_CLOEXEC, fcntl(object, F_GETFD));
+	EXPECT_EQ(O_RDWR, fcntl(object, F_GETFL) & O_ACCMODE);
+	close(object);
+}
+
+TEST_F(object, memory_is_in_use_from_create_to_close)
+{
+	int object = create(self, 3);
+
+	ASSERT_LE(0, object);
+	EXPECT_EQ(self->used + (int64_t)(3 * BLOCK_BYTES),
+		  device_used_bytes(self->space, self->id));
+	close(object);
+	EXPECT_EQ(self->used, device_used_bytes(self->space, self->id));
+}
+
+TEST_F(object, device_of_an_object_need_not_be_bound)
+{
+	int object = cmd_object_create(self->space, BLOCK_BYTES, 1, 0);
+	uint64_t *words = object_map(object, BLOCK_BYTES, RW, 0);
+
+	ASSERT_LE(0, object);
+	ASSERT_NE(NULL, words);
+	EXPECT_EQ(BLOCK_BYTES, object_resident(object));
+	*words = 4;
+	/* The device that is bound uses it in place. */
+	ASSERT_EQ(0, cmd_set_access(self->space, words, BLOCK_BYTES, self->id,
+				    OBJECT_WRITE));
+	ASSERT_VALUE(4, agent_read(self->agent, words));
+	ASSERT_DONE(agent_write(self->agent, words, 5));
+	EXPECT_EQ(5, *words);
+	close(object);
+}
+
+TEST_F(object, memory_of_the_host_uses_no_device_memory)
+{
+	int object = cmd_object_create(self->space, BLOCK_BYTES, HOST, 0);
+
+	ASSERT_LE(0, object);
+	EXPECT_EQ(self->used, device_used_bytes(self->space, self->id));
+	EXPECT_EQ(BLOCK_BYTES, object_resident(object));
+	close(object);
+}
+
+/* Returns the free memory of a NUMA node in KiB, or -1 if there is no such node. */
+static long node_free_kib(unsigned int node)
+{
+	long kib = -1;
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/meminfo",
+		 node);
+	file = fopen(path, "re");
+	if (!file)
+		return -1;
+	if (fscanf(file, "Node %*u MemTotal: %*u kB Node %*u MemFree: %ld",
+		   &kib) != 1)
+		kib = -1;
+	fclose(file);
+	return kib;
+}
+
+TEST_F(object, memory_of_a_node_is_on_that_node)
+{
+	const size_t len = 32 * BLOCK_BYTES;
+	unsigned int node;
+	long before;
+	int object;
+
+	if (node_free_kib(1) < 0)
+		SKIP(return, "one NUMA node");
+	for (node = 0; node < 2; node++) {
+		before = node_free_kib(node);
+		object = cmd_object_create(self->space, len,
+					   HMMRT_LOCATION_HOST_NODE(node), 0);
+		ASSERT_LE(0, object);
+		/* Half of it, because others free memory at the same time. */
+		EXPECT_LE((long)(len / 2 >> 10), before - node_free_kib(node));
+		close(object);
+	}
+}
+
+/* --- HMMRT_OBJECT_IOC_INFO ------------------------------------------------ */
+
+TEST_F(object, info_reports_what_was_asked_for)
+{
+	const struct {
+		uint32_t location, flags;
+		size_t blocks, resident;
+	} cases[] = {
+		{ self->id, 0, 2, 2 },
+		{ self->id, HMMRT_OBJECT_MIGRATABLE, 2, 0 },
+		{ HOST, 0, 3, 3 },
+		{ HMMRT_LOCATION_HOST_NODE(0), 0, 1, 1 },
+	};
+	struct hmmrt_object_info info;
+	unsigned int i;
+	int object;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		object = cmd_object_create(self->space,
+					   cases[i].blocks * BLOCK_BYTES,
+					   cases[i].location, cases[i].flags);
+		ASSERT_LE(0, object);
+		ASSERT_EQ(0, cmd_object_info(object, &info));
+		EXPECT_EQ(cases[i].blocks * BLOCK_BYTES, info.out_bytes);
+		EXPECT_EQ(cases[i].location, info.out_location);
+		EXPECT_EQ(cases[i].flags, info.out_flags);
+		EXPECT_EQ(cases[i].resident * BLOCK_BYTES,
+			  info.out_resident_bytes);
+		close(object);
+	}
+}
+
+TEST_F(object, id_is_equal_for_descriptors_of_one_object_only)
+{
+	int first = create(self, 1), second = create(self, 1);
+	int copy = dup(first);
+	uint64_t id = object_id(first);
+
+	ASSERT_LE(0, first);
+	ASSERT_LE(0, second);
+	EXPECT_NE(0, id);
+	EXPECT_EQ(id, object_id(copy));
+	EXPECT_NE(id, object_id(second));
+	close(first);
+	EXPECT_EQ(id, object_id(copy));
+	close(copy);
+	/* The id is not used again. */
+	first = create(self, 1);
+	EXPECT_LT(id, object_id(first));
+	close(first);
+	close(second);
+}
+
+/* --- other calls on the file ---------------------------------------------- */
+
+TEST_F(object, file_can_neither_be_read_written_resized_nor_opened)
+{
+	struct iovec part = { .iov_len = 8 };
+	int object = create(self, 1);
+	uint64_t word = 0;
+	char path[64];
+
+	ASSERT_LE(0, object);
+	part.iov_base = &word;
+	EXPECT_EQ(-1, read(object, &word, sizeof(word)));
+	EXPECT_EQ(-1, write(object, &word, sizeof(word)));
+	EXPECT_EQ(-1, pread(object, &word, sizeof(word), 0));
+	EXPECT_EQ(-1, pwrite(object, &word, sizeof(word), 0));
+	EXPECT_EQ(-1, preadv(object, &part, 1, 0));
+	EXPECT_EQ(-1, ftruncate(object, 0));
+	EXPECT_EQ(-1, fallocate(object, 0, 0, 2 * BLOCK_BYTES));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", object);
+	EXPECT_EQ(-1, open(path, O_RDWR | O_CLOEXEC));
+	EXPECT_EQ(ENXIO, errno);
+	EXPECT_EQ(-ENOTTY, cmd_space_create(object));
+	/* It is no space, either. */
+	EXPECT_EQ(-ENOTTY, cmd_object_create(object, BLOCK_BYTES, self->id, 0));
+	EXPECT_NE(0, object_id(object));
+	close(object);
+}
+
+/* --- mmap() of the file --------------------------------------------------- */
+
+static int map_rc(int object, size_t len, int flags, off_t offset)
+{
+	void *addr = mmap(NULL, len, RW, flags, object, offset);
+
+	if (addr == MAP_FAILED)
+		return -errno;
+	munmap(addr, len);
+	return 0;
+}
+
+TEST_F(object, private_mapping_is_einval)
+{
+	int object = create(self, 1);
+
+	EXPECT_EQ(-EINVAL, map_rc(object, BLOCK_BYTES, MAP_PRIVATE, 0));
+	EXPECT_EQ(-EINVAL, map_rc(object, PAGE_BYTES, MAP_PRIVATE, 0));
+	EXPECT_EQ(0, map_rc(object, BLOCK_BYTES, MAP_SHARED, 0));
+	EXPECT_EQ(0, map_rc(object, BLOCK_BYTES, MAP_SHARED_VALIDATE, 0));
+	close(object);
+}
+
+TEST_F(object, mapping_beyond_the_end_is_einval)
+{
+	const size_t bytes = 2 * BLOCK_BYTES;
+	int object = create(self, 2);
+	const struct {
+		size_t len;
+		off_t offset;
+	} bad[] = {
+		{ bytes + PAGE_BYTES, 0 },
+		{ bytes, PAGE_BYTES },
+		{ PAGE_BYTES, bytes },
+		{ 2 * PAGE_BYTES, bytes - PAGE_BYTES },
+		{ PAGE_BYTES, 1L << 40 },
+		{ PAGE_BYTES, INT64_MAX - PAGE_BYTES + 1 },
+		/* An end that would wrap. */
+		{ PAGE_BYTES, -(off_t)PAGE_BYTES },
+		{ bytes, -(off_t)bytes },
+	};
+	unsigned int i;
+	int rc;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		rc = map_rc(object, bad[i].len, MAP_SHARED, bad[i].offset);
+		/* The core checks for offsets that wrap. */
+		EXPECT_TRUE(rc == -EINVAL || rc == -EOVERFLOW)
+		{
+			TH_LOG("%#zx bytes at %#lx: %d", bad[i].len,
+			       bad[i].offset, rc);
+		}
+	}
+	EXPECT_EQ(0, map_rc(object, PAGE_BYTES, MAP_SHARED,
+			    bytes - PAGE_BYTES));
+	EXPECT_EQ(0, map_rc(object, bytes, MAP_SHARED, 0));
+	close(object);
+}
+
+TEST_F(object, mapping_at_a_misaligned_offset_is_einval)
+{
+	int object = create(self, 1);
+
+	EXPECT_EQ(-EINVAL, map_rc(object, PAGE_BYTES, MAP_SHARED, 1));
+	EXPECT_EQ(-EINVAL, map_rc(object, PAGE_BYTES, MAP_SHARED, 512));
+	EXPECT_EQ(0, map_rc(object, PAGE_BYTES, MAP_SHARED, 5 * PAGE_BYTES));
+	close(object);
+}
+
+/* Code cannot be run from a memory object, by the CPU or by a device. */
+/* As of a file on a file system that is mounted with noexec. */
+TEST_F(object, executable_mapping_is_refused)
+{
+	int object = create(self, 1);
+	void *addr = object_map(object, BLOCK_BYTES, RW, 0);
+
+	ASSERT_NE(NULL, addr);
+	EXPECT_EQ(-EPERM, object_map_at(object, addr, PAGE_BYTES,
+					PROT_READ | PROT_EXEC, 0));
+	EXPECT_EQ(-1, mprotect(addr, PAGE_BYTES, PROT_READ | PROT_EXEC));
+	EXPECT_EQ(EACCES, errno);
+	close(object);
+}
+
+TEST_F(object, populated_and_locked_mappings_show_the_memory)
+{
+	const int flags[] = { MAP_POPULATE, MAP_LOCKED, MAP_NORESERVE };
+	int object = create(self, 1);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		uint64_t *words = arena_map(BLOCK_BYTES, RW,
+					    MAP_SHARED | flags[i], object, 0);
+
+		ASSERT_NE(NULL, words);
+		ASSERT_EQ(i, *words);
+		*words = i + 1;
+		EXPECT_EQ(0, mlock(words, PAGE_BYTES));
+		EXPECT_EQ(0, munlock(words, PAGE_BYTES));
+		ASSERT_EQ(i + 1, *words);
+	}
+	close(object);
+}
+
+/* Each of these would show other memory, or none, in the object's place. */
+TEST_F(object, advice_that_would_replace_memory_is_einval)
+{
+	const int advice[] = {
+		MADV_DONTNEED, MADV_FREE, MADV_REMOVE, MADV_DOFORK,
+		MADV_MERGEABLE, MADV_HWPOISON, MADV_COLD,
+		MADV_PAGEOUT, MADV_WIPEONFORK,
+	};
+	int object = create(self, 1), rc;
+	uint64_t *words = object_map(object, BLOCK_BYTES, RW, 0);
+	unsigned int i;
+
+	ASSERT_NE(NULL, words);
+	*words = 17;
+	for (i = 0; i < ARRAY_SIZE(advice); i++) {
+		rc = madvise(words, PAGE_BYTES, advice[i]);
+		if (advice[i] == MADV_MERGEABLE)
+			continue;
+		EXPECT_EQ(-1, rc)
+		{
+			TH_LOG("advice %d", advice[i]);
+		}
+	}
+	EXPECT_EQ(17, *words);
+	EXPECT_EQ(SIGSEGV, WTERMSIG(cpu_read_in_child(words)));
+	close(object);
+}
+
+/* --- HMMRT_IOC_ACCESS ----------------------------------------------------- */
+
+static int set_access(const FIXTURE_DATA(object) *self, const void *addr,
+		      size_t len, uint32_t access)
+{
+	return cmd_set_access(self->space, addr, len, self->id, access);
+}
+
+/* Returns the rights that the device has for all of the range. */
+static uint32_t access_of(const FIXTURE_DATA(object) *self, const void *addr,
+			  size_t len)
+{
+	uint32_t access;
+
+	return cmd_get_access(self->space, addr, len, self->id, &access) ?
+		       UINT32_MAX :
+		       access;
+}
+
+TEST_F(object, access_of_a_bad_range_is_refused)
+{
+	int object = create(self, 2);
+	char *buf = object_map(object, 2 * BLOCK_BYTES, RW, 0);
+	const struct {
+		uintptr_t addr;
+		size_t len;
+		int rc;
+	} bad[] = {
+		{ (uintptr_t)buf + 1, PAGE_BYTES, -EINVAL },
+		{ (uintptr_t)buf + 512, PAGE_BYTES, -EINVAL },
+		{ (uintptr_t)buf, 0, -EINVAL },
+		{ (uintptr_t)buf, 1, -EINVAL },
+		{ (uintptr_t)buf, PAGE_BYTES + 8, -EINVAL },
+		{ (uintptr_t)buf, -PAGE_BYTES, -EOVERFLOW },
+		{ (uintptr_t)buf, -(uintptr_t)buf, -EOVERFLOW },
+		{ -PAGE_BYTES, PAGE_BYTES, -EOVERFLOW },
+		{ USER_END, PAGE_BYTES, -EOVERFLOW },
+		{ USER_END - PAGE_BYTES, 2 * PAGE_BYTES, -EOVERFLOW },
+		{ USER_END - PAGE_BYTES, PAGE_BYTES, -EFAULT },
+		{ 0, PAGE_BYTES, -EFAULT },
+		{ (uintptr_t)buf, 3 * BLOCK_BYTES, -EFAULT },
+		{ (uintptr_t)buf - PAGE_BYTES, 2 * PAGE_BYTES, -EFAULT },
+		{ ARENA_BASE - BLOCK_BYTES, PAGE_BYTES, -EFAULT },
+	};
+	uint32_t access;
+	unsigned int i;
+
+	ASSERT_NE(NULL, buf);
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		void *addr = (void *)bad[i].addr;
+
+		EXPECT_EQ(bad[i].rc, set_access(self, addr, bad[i].len,
+						OBJECT_WRITE))
+		{
+			TH_LOG("%#lx + %#zx", bad[i].addr, bad[i].len);
+		}
+		EXPECT_EQ(bad[i].rc, cmd_get_access(self->space, addr,
+						    bad[i].len, self->id,
+						    &access));
+	}
+	EXPECT_EQ(0, access_of(self, buf, BLOCK_BYTES));
+	ASSERT_REFUSED(SIGSEGV, EACCES, agent_read(self->agent, buf));
+	close(object);
+}
+
+TEST_F(object, access_of_other_mappings_is_einval_and_changes_nothing)
+{
+	int object = create(self, 2);
+	char *buf = object_map(object, 2 * BLOCK_BYTES, RW, 0);
+	char *other = arena_anon(BLOCK_BYTES);
+
+	ASSERT_NE(NULL, buf);
+	EXPECT_EQ(-EINVAL, set_access(self, other, PAGE_BYTES, OBJECT_READ));
+	ASSERT_EQ(buf + BLOCK_BYTES,
+		  mmap(buf + BLOCK_BYTES, PAGE_BYTES, RW,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	EXPECT_EQ(-EINVAL, set_access(self, buf, 2 * BLOCK_BYTES, OBJECT_READ));
+	EXPECT_EQ(-EINVAL, set_access(self, buf + BLOCK_BYTES, BLOCK_BYTES,
+				      OBJECT_READ));
+	EXPECT_EQ(0, access_of(self, buf, BLOCK_BYTES));
+	EXPECT_EQ(0, access_of(self, buf + BLOCK_BYTES + PAGE_BYTES,
+			       PAGE_BYTES));
+	/* A hole is EFAULT, and nothing changes either. */
+	ASSERT_EQ(0, munmap(buf + BLOCK_BYTES, PAGE_BYTES));
+	EXPECT_EQ(-EFAULT, set_access(self, buf, 2 * BLOCK_BYTES, OBJECT_READ));
+	EXPECT_EQ(0, access_of(self, buf, BLOCK_BYTES));
+	ASSERT_EQ(0, set_access(self, buf, BLOCK_BYTES, OBJECT_READ));
+	close(object);
+}
+
+TEST_F(object, access_with_unknown_values_is_einval)
+{
+	int object = create(self, 1);
+	char *buf = object_map(object, BLOCK_BYTES, RW, 0);
+	struct hmmrt_access arg = {
+		.size = sizeof(arg),
+		.addr = (uintptr_t)buf,
+		.len = PAGE_BYTES,
+		.operation = 2,
+		.device_id = self->id,
+	};
+	const uint32_t bad[] = {
+		HMMRT_ACCESS_WRITE, HMMRT_ACCESS_EXEC,
+		HMMRT_ACCESS_EXEC | HMMRT_ACCESS_READ, 8, 1u << 31, UINT32_MAX,
+	};
+	unsigned int i;
+
+	EXPECT_EQ(-EINVAL, cmd_raw(self->space, HMMRT_IOC_ACCESS, &arg));
+	arg.operation = UINT32_MAX;
+	EXPECT_EQ(-EINVAL, cmd_raw(self->space, HMMRT_IOC_ACCESS, &arg));
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		EXPECT_EQ(-EINVAL, set_access(self, buf, PAGE_BYTES, bad[i]));
+	arg.operation = HMMRT_ACCESS_GET;
+	arg.access = HMMRT_ACCESS_READ;
+	EXPECT_EQ(-EINVAL, cmd_raw(self->space, HMMRT_IOC_ACCESS, &arg));
+	EXPECT_EQ(0, access_of(self, buf, PAGE_BYTES));
+	close(object);
+}
+
+TEST_F(object, access_for_a_device_that_is_not_bound_is_enodev)
+{
+	/* The first one exists. */
+	const uint32_t bad[] = {
+		1, HMMRT_MAX_DEVICES - 1, HMMRT_MAX_DEVICES, 31, 32, 64, HOST,
+		HMMRT_LOCATION_NONE, HMMRT_LOCATION_HOST_NODE(0),
+	};
+	int object = create(self, 1);
+	char *buf = object_map(object, BLOCK_BYTES, RW, 0);
+	uint32_t access;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_EQ(-ENODEV, cmd_set_access(self->space, buf, PAGE_BYTES,
+						  bad[i], OBJECT_READ))
+		{
+			TH_LOG("device %#x", bad[i]);
+		}
+		EXPECT_EQ(-ENODEV, cmd_get_access(self->space, buf, PAGE_BYTES,
+						  bad[i], &access));
+	}
+	EXPECT_EQ(0, access_of(self, buf, PAGE_BYTES));
+	close(object);
+}
+
+TEST_F(object, access_by_a_child_or_without_a_space_is_refused)
+{
+	int object = create(self, 1), status = -1, manager = open_manager();
+	char *buf = object_map(object, BLOCK_BYTES, RW, 0);
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(-set_access(self, buf, PAGE_BYTES, OBJECT_READ));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFEXITED(status));
+	EXPECT_EQ(EPERM, WEXITSTATUS(status));
+	EXPECT_EQ(-EINVAL, cmd_set_access(manager, buf, PAGE_BYTES, self->id,
+					  OBJECT_READ));
+	EXPECT_EQ(0, access_of(self, buf, PAGE_BYTES));
+	close(manager);
+	close(object);
+}
+
+/* Rights of a range are those that all of it has. */
+TEST_F(object, get_reports_the_rights_of_the_whole_range)
+{
+	int object = create(self, 2);
+	char *buf = object_map(object, 2 * BLOCK_BYTES, RW, 0);
+
+	EXPECT_EQ(0, access_of(self, buf, 2 * BLOCK_BYTES));
+	ASSERT_EQ(0, set_access(self, buf, 2 * BLOCK_BYTES, OBJECT_WRITE));
+	EXPECT_EQ(OBJECT_WRITE, access_of(self, buf, 2 * BLOCK_BYTES));
+	ASSERT_EQ(0, set_access(self, buf + PAGE_BYTES, PAGE_BYTES,
+				OBJECT_READ));
+	EXPECT_EQ(OBJECT_READ, access_of(self, buf, 2 * BLOCK_BYTES));
+	EXPECT_EQ(OBJECT_WRITE, access_of(self, buf, PAGE_BYTES));
+	EXPECT_EQ(OBJECT_READ, access_of(self, buf + PAGE_BYTES, PAGE_BYTES));
+	ASSERT_EQ(0, set_access(self, buf + BLOCK_BYTES, PAGE_BYTES, 0));
+	EXPECT_EQ(0, access_of(self, buf, 2 * BLOCK_BYTES));
+	EXPECT_EQ(OBJECT_READ, access_of(self, buf, BLOCK_BYTES));
+	EXPECT_EQ(OBJECT_WRITE, access_of(self, buf + BLOCK_BYTES + PAGE_BYTES,
+					  BLOCK_BYTES - PAGE_BYTES));
+	/* A part that is not mapped has no rights to report. */
+	ASSERT_EQ(0, munmap(buf, PAGE_BYTES));
+	EXPECT_EQ(UINT32_MAX, access_of(self, buf, 2 * PAGE_BYTES));
+	close(object);
+}
+
+TEST_F(object, one_call_sets_the_rights_of_several_mappings)
+{
+	int first = create(self, 1);
+	int second = cmd_object_create(self->space, BLOCK_BYTES, HOST, 0);
+	char *buf = object_map(first, BLOCK_BYTES, RW, 0);
+
+	ASSERT_EQ(0, object_map_at(second, buf + BLOCK_BYTES, BLOCK_BYTES, RW,
+				   0));
+	ASSERT_EQ(0, set_access(self, buf, 2 * BLOCK_BYTES, OBJECT_WRITE));
+	EXPECT_EQ(OBJECT_WRITE, access_of(self, buf, 2 * BLOCK_BYTES));
+	ASSERT_DONE(agent_fill(self->agent, buf, 2 * BLOCK_BYTES, PAGE_BYTES,
+			       1));
+	EXPECT_EQ(-1, pages_check(buf, 2 * BLOCK_BYTES, 1));
+	close(first);
+	close(second);
+}
+
+/* The last page of user space and the first that a process may map. */
+TEST_F(object, mappings_at_the_edges_of_the_address_space_are_accessible)
+{
+	char *const edges[] = {
+		(char *)USER_END - PAGE_BYTES, (char *)0x10000,
+	};
+	int object = create(self, 1);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(edges); i++) {
+		char *addr = mmap(edges[i], PAGE_BYTES, RW,
+				  MAP_SHARED | MAP_FIXED_NOREPLACE, object, 0);
+
+		ASSERT_EQ((void *)edges[i], (void *)addr);
+		ASSERT_EQ(0, agent_map(self->agent, addr, PAGE_BYTES, RW));
+		ASSERT_REFUSED(SIGSEGV, EACCES, agent_read(self->agent, addr));
+		ASSERT_EQ(0, set_access(self, addr, PAGE_BYTES, OBJECT_WRITE));
+		EXPECT_EQ(OBJECT_WRITE, access_of(self, addr, PAGE_BYTES));
+		ASSERT_DONE(agent_write(self->agent, addr, 5 + i));
+		EXPECT_EQ(5 + i, *(uint64_t *)addr);
+		ASSERT_EQ(0, munmap(addr, PAGE_BYTES));
+		ASSERT_REFUSED(SIGSEGV, EFAULT, agent_read(self->agent, addr));
+	}
+	close(object);
+}
+
+TEST_HARNESS_MAIN
