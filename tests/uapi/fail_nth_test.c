@@ -18,6 +18,7 @@
 #include "lib/harness.h"
 #include "lib/inject.h"
 #include "lib/modules.h"
+#include "lib/object.h"
 #include "lib/session.h"
 
 /* More than any step needs. */
@@ -41,6 +42,7 @@ struct env {
 	int space;
 	size_t len;		/* bytes in buf */
 	char *rest;		/* block that fills the device, or NULL */
+	int object;		/* memory object of one block, or -1 */
 	bool lost;		/* contents of buf or rest */
 };
 
@@ -322,6 +324,129 @@ static void undo_close(struct env *env)
 	undo_far(env);
 }
 
+/* --- memory objects ------------------------------------------------------- */
+
+static int create_object(struct env *env, uint32_t location, uint32_t flags)
+{
+	env->object = cmd_object_create(env->session.space, BLOCK_BYTES,
+					location, flags);
+	return env->object < 0 ? env->object : 0;
+}
+
+static int run_object_create(struct env *env)
+{
+	return create_object(env, env->session.devices[0].id, 0);
+}
+
+static int run_object_create_on_host(struct env *env)
+{
+	return create_object(env, HMMRT_LOCATION_HOST, 0);
+}
+
+/* Also unmaps it. */
+static void undo_object(struct env *env)
+{
+	if (env->object >= 0)
+		close(env->object);
+	env->object = -1;
+	object_unmap_all();
+}
+
+/* An address near which nothing is mapped: see prepare_far(). */
+static void prepare_object_and_hole(struct env *env)
+{
+	run_object_create(env);
+	env->buf = arena_anon(BLOCK_BYTES);
+	munmap(env->buf, BLOCK_BYTES);
+	arena_map(64UL << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+/* Maps it, and has the CPU touch it. */
+static int run_object_map(struct env *env)
+{
+	int rc = object_map_at(env->object, env->buf, BLOCK_BYTES,
+			       PROT_READ | PROT_WRITE, 0);
+
+	if (!rc)
+		*(volatile uint64_t *)env->buf = 1;
+	return rc;
+}
+
+/* Where nothing was mapped before, so that page tables are allocated. */
+static void prepare_object_far(struct env *env, uint32_t flags)
+{
+	create_object(env, env->session.devices[0].id, flags);
+	env->buf = object_map(env->object, BLOCK_BYTES, PROT_READ | PROT_WRITE,
+			      0);
+	arena_map(64UL << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static void prepare_mapped_object(struct env *env)
+{
+	prepare_object_far(env, 0);
+	*(volatile uint64_t *)env->buf = 1;
+}
+
+static int run_object_access(struct env *env)
+{
+	return cmd_set_access(env->session.space, env->buf, BLOCK_BYTES,
+			      env->session.devices[0].id, OBJECT_WRITE);
+}
+
+static void prepare_unused_object(struct env *env)
+{
+	prepare_object_far(env, HMMRT_OBJECT_MIGRATABLE);
+	run_object_access(env);
+}
+
+/* In system memory. */
+static void prepare_migratable(struct env *env)
+{
+	prepare_unused_object(env);
+	*(volatile uint64_t *)env->buf = 1;
+}
+
+static void prepare_migrated(struct env *env)
+{
+	prepare_migratable(env);
+	cmd_prefetch(env->session.space, env->buf, BLOCK_BYTES,
+		     env->session.devices[0].id, NULL);
+}
+
+static int run_object_prefetch(struct env *env)
+{
+	return cmd_prefetch(env->session.space, env->buf, BLOCK_BYTES,
+			    env->session.devices[0].id, NULL);
+}
+
+static int run_object_prefetch_to_host(struct env *env)
+{
+	return cmd_prefetch(env->session.space, env->buf, BLOCK_BYTES,
+			    HMMRT_LOCATION_HOST, NULL);
+}
+
+static void undo_migratable(struct env *env)
+{
+	env->lost |= *(volatile uint64_t *)env->buf != 1;
+	undo_object(env);
+}
+
+/* Its page must be evicted for the object. */
+static void prepare_full_of_pages(struct env *env)
+{
+	prepare_far(env);
+	cmd_prefetch(env->session.space, env->buf, env->len,
+		     env->session.devices[0].id, NULL);
+}
+
+static void undo_object_and_pages(struct env *env)
+{
+	env->lost |= pages_check(env->buf, env->len, 1) != -1;
+	undo_object(env);
+}
+
+/* --- the list ------------------------------------------------------------- */
+
 FIXTURE_VARIANT_ADD(step, open_of_the_manager) {
 	.prepare = nothing, .run = run_open_manager, .undo = undo_open,
 };
@@ -426,6 +551,59 @@ FIXTURE_VARIANT_ADD(step, eviction) {
 	.long_stride = 7,
 };
 
+FIXTURE_VARIANT_ADD(step, object_create) {
+	.prepare = nothing, .run = run_object_create, .undo = undo_object,
+	.needs_agent = true,
+};
+
+FIXTURE_VARIANT_ADD(step, object_create_on_the_host) {
+	.prepare = nothing, .run = run_object_create_on_host,
+	.undo = undo_object, .stride = 29, .long_stride = 7,
+};
+
+FIXTURE_VARIANT_ADD(step, object_create_by_eviction) {
+	.prepare = prepare_full_of_pages, .run = run_object_create,
+	.undo = undo_object_and_pages, .needs_agent = true, .tiny = true,
+	.len = 32 * PAGE_BYTES,
+};
+
+FIXTURE_VARIANT_ADD(step, object_map) {
+	.prepare = prepare_object_and_hole, .run = run_object_map,
+	.undo = undo_object,
+};
+
+FIXTURE_VARIANT_ADD(step, object_access) {
+	.prepare = prepare_mapped_object, .run = run_object_access,
+	.undo = undo_object, .needs_agent = true,
+};
+
+FIXTURE_VARIANT_ADD(step, object_cpu_fault) {
+	.prepare = prepare_migrated, .run = run_cpu_read,
+	.undo = undo_migratable, .needs_agent = true, .stride = 29,
+	.long_stride = 7,
+};
+
+FIXTURE_VARIANT_ADD(step, object_device_fault) {
+	.prepare = prepare_migratable, .run = run_device_write,
+	.undo = undo_migratable, .in_agent = true, .needs_agent = true,
+};
+
+FIXTURE_VARIANT_ADD(step, object_first_use_by_the_device) {
+	.prepare = prepare_unused_object, .run = run_device_write,
+	.undo = undo_migratable, .in_agent = true, .needs_agent = true,
+};
+
+FIXTURE_VARIANT_ADD(step, object_prefetch) {
+	.prepare = prepare_migratable, .run = run_object_prefetch,
+	.undo = undo_migratable, .needs_agent = true,
+};
+
+FIXTURE_VARIANT_ADD(step, object_prefetch_to_host) {
+	.prepare = prepare_migrated, .run = run_object_prefetch_to_host,
+	.undo = undo_migratable, .needs_agent = true, .stride = 29,
+	.long_stride = 7,
+};
+
 static bool errno_is_allowed(int rc)
 {
 	return rc == -ENOMEM || rc == -EFAULT;
@@ -522,6 +700,7 @@ FIXTURE_SETUP(step)
 					    "devices=2 memory=2"));
 	env->gpu = -1;
 	env->space = -1;
+	env->object = -1;
 	env->len = variant->len ? variant->len : usual_bytes();
 	ASSERT_EQ(0, session_open(&env->session, 1));
 	ASSERT_EQ(0, session_bind(&env->session, 1));
