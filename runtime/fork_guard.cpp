@@ -2,6 +2,7 @@
 #include "fork_guard.hpp"
 
 #include "failure.hpp"
+#include "own_memory.hpp"
 #include "sys/syscalls.hpp"
 
 #include <atomic>
@@ -13,14 +14,41 @@ namespace hmmrt::fork_guard {
 namespace {
 
 // No lock is used: the child may be forked while another thread is in add().
-constexpr int capacity = 128;
-std::atomic<int> table[capacity]; // descriptor + 1
+// Tables are never freed.
+struct table {
+    std::atomic<int> entries[256]; ///< descriptor + 1
+    std::atomic<table*> next;
+};
+table first = {};
 std::atomic<const volatile int*> parent_mark{nullptr};
+
+/// Calls visit(entry) until it returns true, and returns NULL then; otherwise
+/// the last table.
+template <class Visit>
+table* visit_entries(Visit visit) {
+    for (table* at = &first;;) {
+        for (auto& entry : at->entries)
+            if (visit(entry)) return nullptr;
+        table* const next = at->next.load();
+        if (next == nullptr) return at;
+        at = next;
+    }
+}
+
+/// Puts another table behind the last one.
+void extend(table* last) {
+    own_memory_allocator<table> memory;
+    auto* const fresh = new (memory.allocate(1)) table{};
+    for (table* none = nullptr; !last->next.compare_exchange_strong(none, fresh); none = nullptr)
+        last = last->next.load();
+}
 
 void close_in_child() {
     if (parent_mark.load() == nullptr) return;
-    for (auto& entry : table)
+    visit_entries([](std::atomic<int>& entry) {
         if (const int fd = entry.exchange(0) - 1; fd >= 0) sys::close_file(fd);
+        return false;
+    });
 }
 
 /// The kernel clears this page in every child, even if the child was created
@@ -52,17 +80,19 @@ bool is_child() {
 }
 
 void add(int fd) {
-    for (auto& entry : table) {
+    const auto take = [=](std::atomic<int>& entry) {
         int free = 0;
-        if (entry.compare_exchange_strong(free, fd + 1)) return;
-    }
+        return entry.compare_exchange_strong(free, fd + 1);
+    };
+    while (table* const last = visit_entries(take))
+        extend(last);
 }
 
 void remove(int fd) {
-    for (auto& entry : table) {
+    visit_entries([=](std::atomic<int>& entry) {
         int mine = fd + 1;
-        if (entry.compare_exchange_strong(mine, 0)) return;
-    }
+        return entry.compare_exchange_strong(mine, 0);
+    });
 }
 
 } // namespace hmmrt::fork_guard

@@ -15,7 +15,7 @@ namespace hmmrt::fork_guard {
 void arm();
 bool is_child();
 
-/// Descriptors to close in children.
+/// Descriptors to close in children. Throws std::bad_alloc.
 void add(int fd);
 void remove(int fd);
 
