@@ -94,11 +94,30 @@ void set_origin(hmmPointerAttributes& found, hmmMemoryType type, int device) {
     found.device = device;
 }
 
+/// A pointer is NULL if its processor has no access.
+void set_mapping(hmmPointerAttributes& found, const mapped_memory& mapped) {
+    hmmMemoryType type = hmmMemoryTypeHost;
+    if (mapped.type == hmmMemAllocationTypeManaged)
+        type = hmmMemoryTypeManaged;
+    else if (mapped.location.type == hmmMemLocationTypeDevice)
+        type = hmmMemoryTypeDevice;
+    set_origin(found, type, mapped.device);
+    if (mapped.rights.of(current_device().id()) == 0) found.devicePointer = nullptr;
+    if (mapped.rights.host == 0) found.hostPointer = nullptr;
+}
+
+/// True for a reserved address where nothing is mapped.
+bool is_only_reserved(const void* ptr) {
+    const address_range byte = {reinterpret_cast<std::uint64_t>(ptr), 1};
+    const virtual_memory& all = process::get().reserved();
+    return all.is_reserved(byte) && !all.find(byte.begin);
+}
+
 hmmPointerAttributes attributes_of(const void* ptr) {
     hmmPointerAttributes found = {};
     set_origin(found, hmmMemoryTypeUnregistered, hmmInvalidDeviceId);
     std::uint32_t location = HMMRT_LOCATION_NONE;
-    if (!find_page(ptr, location)) {
+    if (is_only_reserved(ptr) || !find_page(ptr, location)) {
         found.location = hmmInvalidDeviceId;
         return found;
     }
@@ -109,6 +128,9 @@ hmmPointerAttributes attributes_of(const void* ptr) {
     } else if (const auto given = process::get().managed().find(ptr)) {
         const bool of_device = given->kind == memory_kind::device;
         set_origin(found, of_device ? hmmMemoryTypeDevice : hmmMemoryTypeManaged, given->device);
+    } else if (const auto mapped =
+                   process::get().reserved().find(reinterpret_cast<std::uint64_t>(ptr))) {
+        set_mapping(found, *mapped);
     }
     return found;
 }

@@ -249,6 +249,7 @@ void device::reset() {
             session_ = nullptr;
         }
         if (old) old->stop();
+        owner_.reserved().forget_device(id_);
         owner_.forget_streams(*this);
     }
     // Destroy functions of the program may use the device again, so no lock is

@@ -59,6 +59,16 @@ class machine : public in_own_memory {
     /// -EINVAL if the device is not started.
     virtual int get_stats(hmmrt_stats& request) = 0;
 
+    /// Creates a memory object; its descriptor is the caller's.
+    virtual int create_object(hmmrt_object_create& request) = 0;
+    /// -EINVAL if the descriptor is not one of a memory object.
+    virtual int get_object_info(int fd, hmmrt_object_info& info) = 0;
+    /// The library has closed its last descriptor of a memory object that
+    /// create_object() made.
+    virtual void forget_object(std::uint32_t location, std::size_t bytes) noexcept = 0;
+    /// -ENODEV for a device that is not started.
+    virtual int control_access(hmmrt_access& request) = 0;
+
     /// Moves pages back to system memory where possible, if this process has
     /// used a device.
     virtual void migrate_back(std::uint64_t address, std::size_t bytes) = 0;

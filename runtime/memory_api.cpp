@@ -2,6 +2,7 @@
 // The C interface: contiguous copies and fills.
 #include "copy.hpp"
 #include "memory_range.hpp"
+#include "virtual_memory.hpp"
 
 namespace hmmrt {
 namespace {
@@ -9,6 +10,15 @@ namespace {
 void check_memory(const void* memory, std::size_t bytes) {
     require(memory != nullptr, "memory is NULL");
     pages_around(memory, bytes);
+}
+
+/// A copy runs on the device of the stream, with the access that this has.
+void check_reach(stream_user& where, const void* memory, std::size_t bytes, std::uint32_t access) {
+    if (bytes == 0 || process::get().where().shares_page_tables()) return;
+    const address_range range = {reinterpret_cast<std::uint64_t>(memory), bytes};
+    if (!process::get().reserved().permits(range, where.get_device().id(), access))
+        throw failure(hmmErrorNotSupported,
+                      "the device of the stream has no access to a mapping of a memory object");
 }
 
 void launch_copy(stream_user& where, std::size_t bytes, copy_closure::pointer closure) {
@@ -30,6 +40,15 @@ void copy(void* to, const void* from, std::size_t bytes, hmmMemcpyKind kind, str
     check_memory(to, bytes);
     check_memory(from, bytes);
     launch_copy(where, bytes, copy_closure::copy(to, from, bytes));
+}
+
+void copy_between_devices(void* to, int to_device, const void* from, int from_device,
+                          std::size_t bytes, stream_user& where) {
+    process::get().device_at(to_device);
+    process::get().device_at(from_device);
+    check_reach(where, from, bytes, HMMRT_ACCESS_READ);
+    check_reach(where, to, bytes, HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE);
+    copy(to, from, bytes, hmmMemcpyDefault, where);
 }
 
 void fill(void* to, int value, std::size_t bytes, stream_user& where) {
@@ -77,19 +96,15 @@ hmmError_t hmmMemset(void* to, int value, size_t bytes) {
 hmmError_t hmmMemcpyPeerAsync(void* to, int toDevice, const void* from, int fromDevice,
                               size_t bytes, hmmStream_t stream) {
     return guarded("hmmMemcpyPeerAsync", [&] {
-        process::get().device_at(toDevice);
-        process::get().device_at(fromDevice);
         stream_user where(stream);
-        copy(to, from, bytes, hmmMemcpyDefault, where);
+        copy_between_devices(to, toDevice, from, fromDevice, bytes, where);
     });
 }
 
 hmmError_t hmmMemcpyPeer(void* to, int toDevice, const void* from, int fromDevice, size_t bytes) {
     return guarded("hmmMemcpyPeer", [&] {
-        process::get().device_at(toDevice);
-        process::get().device_at(fromDevice);
         stream_user where(hmmStreamLegacy);
-        copy(to, from, bytes, hmmMemcpyDefault, where);
+        copy_between_devices(to, toDevice, from, fromDevice, bytes, where);
         where.get_device().synchronize(where.get());
     });
 }

@@ -13,6 +13,7 @@
 #include "managed_memory.hpp"
 #include "memory_pool.hpp"
 #include "registered_memory.hpp"
+#include "virtual_memory.hpp"
 
 #include <memory>
 #include <mutex>
@@ -53,6 +54,7 @@ class process : public in_own_memory {
     managed_memory& managed() { return managed_; }
     registered_memory& registered() { return registered_; }
     pool_table& pools() { return pools_; }
+    virtual_memory& reserved() { return reserved_; }
     /// Serialises checks and changes of peer access.
     std::mutex& peer_lock() { return peer_lock_; }
     handle_table<stream>& streams() { return streams_; }
@@ -74,6 +76,7 @@ class process : public in_own_memory {
     managed_memory managed_;
     registered_memory registered_;
     pool_table pools_;
+    virtual_memory reserved_;
     std::mutex peer_lock_;
     handle_table<stream> streams_;
     handle_table<event> events_;

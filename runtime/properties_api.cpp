@@ -94,6 +94,8 @@ constexpr constant constants[] = {
     {hmmDevAttrMaxSharedMemoryPerBlockOptin, 0},
     {hmmDevAttrReservedSharedMemoryPerBlock, 0},
     {hmmDevAttrMemoryPoolSupportedHandleTypes, 0},
+    {hmmDevAttrVirtualMemoryManagementSupported, 1},
+    {hmmDevAttrHandleTypePosixFileDescriptorSupported, 1},
 };
 
 /// Sets the properties that are the same for all devices; others are 0.

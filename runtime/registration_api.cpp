@@ -13,6 +13,9 @@ void register_memory(const void* ptr, std::size_t bytes, unsigned flags) {
     if ((flags & hmmHostRegisterIoMemory) != 0)
         throw failure(hmmErrorNotSupported, "I/O memory of devices cannot be registered");
     const int device = current_device().number();
+    const page_range all = pages_around(ptr, bytes);
+    require(!process::get().reserved().is_reserved({all.addr, all.len}),
+            "memory objects cannot be registered");
     process::get().registered().add(ptr, bytes, flags, device,
                                     [](const page_range& pages) noexcept {
                                         process::get().where().migrate_back(pages.addr, pages.len);

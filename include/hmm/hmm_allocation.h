@@ -80,17 +80,22 @@ typedef struct hmmMemPool* hmmMemPool_t;
 
 typedef enum hmmMemAllocationType {
     hmmMemAllocationTypeInvalid = 0,
-    /* the only type; the memory still migrates */
-    hmmMemAllocationTypePinned = 1
+    /* memory objects stay at their location; memory of pools still migrates */
+    hmmMemAllocationTypePinned = 1,
+    hmmMemAllocationTypeManaged = 2 /* memory objects only: migratable */
 } hmmMemAllocationType;
 
 typedef enum hmmMemAllocationHandleType {
     hmmMemHandleTypeNone = 0,
-    hmmMemHandleTypePosixFileDescriptor = 1 /* hmmErrorNotSupported */
+    hmmMemHandleTypePosixFileDescriptor = 1, /* memory objects only */
+    hmmMemHandleTypeWin32 = 2,               /* hmmErrorNotSupported, as the following */
+    hmmMemHandleTypeWin32Kmt = 4,
+    hmmMemHandleTypeFabric = 8
 } hmmMemAllocationHandleType;
 
 typedef struct hmmMemPoolProps {
     hmmMemAllocationType allocType;
+    /* none; hmmErrorNotSupported for others */
     hmmMemAllocationHandleType handleTypes;
     /* a device; hmmErrorNotSupported for other locations */
     hmmMemLocation location;

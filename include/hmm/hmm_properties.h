@@ -163,6 +163,9 @@ typedef enum hmmDeviceAttr {
     hmmDevAttrHostRegisterSupported = 99,
     hmmDevAttrPageableMemoryAccessUsesHostPageTables = 100,
     hmmDevAttrDirectManagedMemAccessFromHost = 101,
+    /* of CUDA's driver API */
+    hmmDevAttrVirtualMemoryManagementSupported = 102,
+    hmmDevAttrHandleTypePosixFileDescriptorSupported = 103,
     hmmDevAttrMaxBlocksPerMultiprocessor = 106,
     hmmDevAttrMaxPersistingL2CacheSize = 108,
     hmmDevAttrMaxAccessPolicyWindowSize = 109,

@@ -57,6 +57,7 @@
 #include "hmm_queries.h"
 #include "hmm_stats.h"
 #include "hmm_types.h"
+#include "hmm_virtual_memory.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -514,20 +515,27 @@ HMM_API hmmError_t hmmMemRangeGetAttributes(void* const* data, const size_t* dat
 typedef enum hmmMemoryType {
     /* any other memory; devices can access it too */
     hmmMemoryTypeUnregistered = 0,
-    hmmMemoryTypeHost = 1,   /* hmmHostRegister(), hmmHostAlloc() */
-    hmmMemoryTypeDevice = 2, /* hmmMalloc(), hmmMallocAsync() */
-    hmmMemoryTypeManaged = 3 /* memory of hmmMallocManaged() */
+    /* hmmHostRegister(), hmmHostAlloc(), a memory object on the host */
+    hmmMemoryTypeHost = 1,
+    /* hmmMalloc(), hmmMallocAsync(), a memory object on a device */
+    hmmMemoryTypeDevice = 2,
+    hmmMemoryTypeManaged = 3 /* hmmMallocManaged(), a migratable memory object */
 } hmmMemoryType;
 
 typedef struct hmmPointerAttributes {
     hmmMemoryType type;
     /*
-     * the current device when the memory was allocated or registered;
-     * hmmInvalidDeviceId for Unregistered
+     * the current device when the memory was allocated or registered, or the
+     * device of a memory object; hmmInvalidDeviceId for Unregistered
      */
     int device;
-    void* devicePointer; /* the pointer itself; valid on every device */
-    void* hostPointer;   /* the pointer itself */
+    /*
+     * the pointer itself; valid on every device. NULL for a memory object that
+     * the current device has no access to
+     */
+    void* devicePointer;
+    /* the pointer itself; NULL for a memory object without access by the CPU */
+    void* hostPointer;
     /*
      * not in CUDA: current location of the page: device number, hmmCpuDeviceId,
      * or hmmInvalidDeviceId if not populated

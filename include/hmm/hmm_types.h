@@ -51,11 +51,16 @@ typedef enum hmmError {
     hmmErrorDeviceAlreadyInUse = 216,     /* (-) */
     /* these two devices cannot access each other */
     hmmErrorPeerAccessUnsupported = 217,
-    hmmErrorOperatingSystem = 304, /* (-) */
-    /* no such stream, event or pool, or it belongs to another device */
+    /* the process has too many open files */
+    hmmErrorOperatingSystem = 304,
+    /*
+     * no such stream, event, pool or memory object, or it belongs to another
+     * device
+     */
     hmmErrorInvalidResourceHandle = 400,
-    hmmErrorIllegalState = 401,   /* (-) */
-    hmmErrorSymbolNotFound = 500, /* (-) */
+    hmmErrorIllegalState = 401, /* (-) */
+    /* nothing is mapped or allocated at this address */
+    hmmErrorSymbolNotFound = 500,
     /* not an error: work is still queued or running */
     hmmErrorNotReady = 600,
     hmmErrorIllegalAddress = 700,       /* sticky */

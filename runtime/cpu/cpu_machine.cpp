@@ -18,6 +18,7 @@ namespace hmmrt {
 namespace {
 
 constexpr std::uint32_t block_bytes = 2u << 20;
+constexpr const char* object_prefix = "hmmrt-object-";
 
 bool is_mapped(std::uint64_t addr, std::uint64_t len) {
     return sys::is_mapped(addr, len);
@@ -281,7 +282,7 @@ int cpu_machine::control_knob(hmmrt_knob& request) {
 /// No page moves and nothing faults.
 int cpu_machine::get_stats(hmmrt_stats& request) {
     const std::lock_guard lock(lock_);
-    return is_bound(request.device_id) ? 0 : -EINVAL;
+    return is_bound(request.device_id) ? 0 : -ENODEV;
 }
 
 int cpu_machine::control_quota(hmmrt_quota& request) {
@@ -301,6 +302,48 @@ int cpu_machine::control_quota(hmmrt_quota& request) {
     return 0;
 }
 
+/// The name of its memfd says what a memory object is, also in another process.
+int cpu_machine::create_object(hmmrt_object_create& request) {
+    const bool on_device = request.location < HMMRT_MAX_DEVICES;
+    if (on_device && !exists(request.location)) return -ENODEV;
+    if (!on_device)
+        if (const int error = check_location(request.location); error < 0) return error;
+    const bool pinned = (request.flags & HMMRT_OBJECT_MIGRATABLE) == 0;
+    const bool charged = on_device && pinned;
+    if (request.bytes > INT64_MAX || (pinned && request.bytes > sys::physical_memory()))
+        return -ENOMEM;
+    char name[64];
+    std::snprintf(name, sizeof(name), "%s%x.%x", object_prefix, request.location, request.flags);
+    const std::lock_guard lock(lock_);
+    if (charged && !has_room(devices_[request.location], request.bytes)) return -ENOMEM;
+    request.out_fd = sys::create_shared_memory(name, request.bytes);
+    if (request.out_fd < 0) return request.out_fd;
+    if (charged) devices_[request.location].used += request.bytes;
+    return 0;
+}
+
+int cpu_machine::get_object_info(int fd, hmmrt_object_info& info) {
+    std::string name;
+    std::size_t bytes = 0;
+    if (sys::describe_shared_memory(fd, name, bytes) < 0 || !name.starts_with(object_prefix))
+        return -EINVAL;
+    const char* const described = name.c_str() + std::strlen(object_prefix);
+    if (std::sscanf(described, "%x.%x", &info.out_location, &info.out_flags) != 2) return -EINVAL;
+    info.out_bytes = info.out_resident_bytes = bytes;
+    return 0;
+}
+
+void cpu_machine::forget_object(std::uint32_t location, std::size_t bytes) noexcept {
+    const std::lock_guard lock(lock_);
+    if (location < HMMRT_MAX_DEVICES) devices_[location].used -= bytes;
+}
+
+/// The library remembers the rights.
+int cpu_machine::control_access(hmmrt_access& request) {
+    const std::lock_guard lock(lock_);
+    return is_bound(request.device_id) ? 0 : -ENODEV;
+}
+
 /// The pages are there. It counts as a prefetch, as it does in the modules.
 void cpu_machine::migrate_back(std::uint64_t address, std::size_t bytes) {
     hmmrt_prefetch request = {};
@@ -314,16 +357,20 @@ void cpu_machine::migrate_back(std::uint64_t address, std::size_t bytes) {
     }
 }
 
+/// Counts a refusal if not.
+bool cpu_machine::has_room(cpu_device& of, std::uint64_t bytes) const {
+    const std::uint64_t size = std::min(memory_bytes_, of.limit);
+    if (of.used <= size && bytes <= size - of.used) return true;
+    of.refused++;
+    return false;
+}
+
 int cpu_machine::place(std::uint64_t address, std::size_t bytes, std::uint32_t device_id) {
     const std::lock_guard lock(lock_);
     if (!is_bound(device_id)) return -EINVAL;
     cpu_device& of = devices_[device_id];
     const auto known = placed_.find(address); // a pool uses it again
-    const std::uint64_t size = std::min(memory_bytes_, of.limit);
-    if (known == placed_.end() && (of.used > size || bytes > size - of.used)) {
-        of.refused++;
-        return -ENOMEM;
-    }
+    if (known == placed_.end() && !has_room(of, bytes)) return -ENOMEM;
     settings_.change(address, address + bytes,
                      [=](page_settings& page) { page.preferred = device_id; });
     if (known != placed_.end()) return 0;

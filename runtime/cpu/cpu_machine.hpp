@@ -8,8 +8,8 @@
  * All pages are in system memory at all times. A prefetch finds its pages there
  * whatever its destination. Advice, last prefetches, knobs, quotas and peer
  * access are remembered and reported, and have no effect. Only memory of
- * hmmMalloc() and of pools counts as device memory, and the device has no more
- * of it than its size.
+ * hmmMalloc(), of pools and of memory objects counts as device memory, and the
+ * device has no more of it than its size. A memory object is a memfd.
  *
  * Settings of addresses: the library forgets them when it unmaps memory, or
  * when the program frees it with the library. It does not see munmap().
@@ -45,6 +45,11 @@ class cpu_machine final : public machine {
     int control_quota(hmmrt_quota& request) override;
     int get_stats(hmmrt_stats& request) override;
 
+    int create_object(hmmrt_object_create& request) override;
+    int get_object_info(int fd, hmmrt_object_info& info) override;
+    void forget_object(std::uint32_t location, std::size_t bytes) noexcept override;
+    int control_access(hmmrt_access& request) override;
+
     void migrate_back(std::uint64_t address, std::size_t bytes) override;
     int place(std::uint64_t address, std::size_t bytes, std::uint32_t device_id) override;
     void unmapped(std::uint64_t address, std::size_t bytes) noexcept override;
@@ -71,6 +76,7 @@ class cpu_machine final : public machine {
     bool is_bound(std::uint32_t device_id) const;
     int check_location(std::uint32_t location) const;
     int check_advice(const hmmrt_advise& request) const;
+    bool has_room(cpu_device& of, std::uint64_t bytes) const;
     std::uint32_t processors() const;
     int change_knob(const hmmrt_knob& request);
     std::uint32_t knob_value(const hmmrt_knob& request) const;

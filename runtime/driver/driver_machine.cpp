@@ -123,6 +123,23 @@ int driver_machine::get_stats(hmmrt_stats& request) {
     return sys::get_stats(space(), request);
 }
 
+int driver_machine::create_object(hmmrt_object_create& request) {
+    return sys::create_object(space(), request);
+}
+
+/// Other files do not know the request.
+int driver_machine::get_object_info(int fd, hmmrt_object_info& info) {
+    const int error = sys::get_object_info(fd, info);
+    return error < 0 && error != -ENOMEM ? -EINVAL : error;
+}
+
+/// The modules free the memory with the last reference.
+void driver_machine::forget_object(std::uint32_t, std::size_t) noexcept {}
+
+int driver_machine::control_access(hmmrt_access& request) {
+    return sys::control_access(space(), request);
+}
+
 void driver_machine::migrate_back(std::uint64_t address, std::size_t bytes) {
     const int space = [&] {
         const std::lock_guard lock(lock_);

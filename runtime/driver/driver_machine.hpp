@@ -32,6 +32,11 @@ class driver_machine final : public machine {
     int control_quota(hmmrt_quota& request) override;
     int get_stats(hmmrt_stats& request) override;
 
+    int create_object(hmmrt_object_create& request) override;
+    int get_object_info(int fd, hmmrt_object_info& info) override;
+    void forget_object(std::uint32_t location, std::size_t bytes) noexcept override;
+    int control_access(hmmrt_access& request) override;
+
     void migrate_back(std::uint64_t address, std::size_t bytes) override;
     int place(std::uint64_t address, std::size_t bytes, std::uint32_t device_id) override;
     void unmapped(std::uint64_t address, std::size_t bytes) noexcept override;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/prefetch_rest.h"
+#include "sys/descriptors.hpp"
 #include "sys/syscalls.hpp"
 
 #include <linux/hmmrt.h>
@@ -76,6 +77,23 @@ inline int control_quota(int file, hmmrt_quota& request) {
 
 inline int get_stats(int space, hmmrt_stats& request) {
     return call_driver(space, HMMRT_IOC_STATS, request);
+}
+
+/// @file: the space; the created descriptor is in @request.
+inline int create_object(int file, hmmrt_object_create& request) {
+    const int error = call_driver(file, HMMRT_IOC_OBJECT_CREATE, request);
+    if (error < 0) return error;
+    request.out_fd = keep_standard_free(request.out_fd);
+    return request.out_fd < 0 ? request.out_fd : 0;
+}
+
+/// @object: a descriptor of a memory object.
+inline int get_object_info(int object, hmmrt_object_info& info) {
+    return call_driver(object, HMMRT_OBJECT_IOC_INFO, info);
+}
+
+inline int control_access(int space, hmmrt_access& request) {
+    return call_driver(space, HMMRT_IOC_ACCESS, request);
 }
 
 /// Adds the counts of @part to those of @all.

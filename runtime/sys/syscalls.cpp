@@ -13,6 +13,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
+#include <string_view>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -133,14 +134,42 @@ int seal_shared_memory(int fd) {
     return lease == -EAGAIN ? -EBUSY : 0;
 }
 
+/// The link of the descriptor is "/memfd:NAME (deleted)".
+int describe_shared_memory(int fd, std::string& name, std::size_t& bytes) {
+    constexpr std::string_view prefix = "/memfd:", suffix = " (deleted)";
+    char target[256];
+    const std::string link = "/proc/self/fd/" + std::to_string(fd);
+    const auto length = retried([&] { return ::readlink(link.c_str(), target, sizeof(target)); });
+    if (length < 0) return -EINVAL;
+    std::string_view found(target, static_cast<std::size_t>(length));
+    struct stat state;
+    if (!found.starts_with(prefix) || !found.ends_with(suffix) || ::fstat(fd, &state) < 0)
+        return -EINVAL;
+    found.remove_prefix(prefix.size());
+    found.remove_suffix(suffix.size());
+    name = found;
+    bytes = static_cast<std::size_t>(state.st_size);
+    return 0;
+}
+
+int duplicate_file(int fd) {
+    return retried([&] { return ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); });
+}
+
 // Use raw calls: sanitizers refuse addresses that they do not manage.
-std::int64_t map(std::uint64_t address, std::size_t bytes, int protection, int flags, int fd) {
+std::int64_t map(std::uint64_t address, std::size_t bytes, int protection, int flags, int fd,
+                 std::uint64_t offset) {
     return raw_syscall(SYS_mmap, address, bytes, static_cast<std::uint64_t>(protection),
-                       static_cast<std::uint64_t>(flags), static_cast<std::uint64_t>(fd), 0);
+                       static_cast<std::uint64_t>(flags), static_cast<std::uint64_t>(fd), offset);
 }
 
 int unmap(std::uint64_t address, std::size_t bytes) {
     return static_cast<int>(raw_syscall(SYS_munmap, address, bytes));
+}
+
+int protect(std::uint64_t address, std::size_t bytes, int protection) {
+    return static_cast<int>(
+        raw_syscall(SYS_mprotect, address, bytes, static_cast<std::uint64_t>(protection)));
 }
 
 int advise(std::uint64_t address, std::size_t bytes, int advice) {

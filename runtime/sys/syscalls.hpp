@@ -40,8 +40,15 @@ int create_shared_memory(const char* name, std::size_t bytes);
 /// of it is writable.
 int seal_shared_memory(int fd);
 
-std::int64_t map(std::uint64_t address, std::size_t bytes, int protection, int flags, int fd);
+/// Name and size of a memfd; -EINVAL for other files.
+int describe_shared_memory(int fd, std::string& name, std::size_t& bytes);
+/// Returns another descriptor of the same open file, which exec closes.
+int duplicate_file(int fd);
+
+std::int64_t map(std::uint64_t address, std::size_t bytes, int protection, int flags, int fd,
+                 std::uint64_t offset = 0);
 int unmap(std::uint64_t address, std::size_t bytes);
+int protect(std::uint64_t address, std::size_t bytes, int protection);
 int advise(std::uint64_t address, std::size_t bytes, int advice);
 /// Locks whole pages, as mlock() does.
 int lock_memory(std::uint64_t address, std::size_t bytes);

@@ -47,4 +47,8 @@ TEST_F(Ported, CallsFromC) {
     EXPECT_EQ(from_c(), 0) << hmmGetLastErrorDetail();
 }
 
+TEST_F(Ported, MappedMemoryOfTheDriverApi) {
+    EXPECT_EQ(mapped_memory_grows(), 0) << hmmGetLastErrorDetail();
+}
+
 } // namespace

@@ -370,6 +370,8 @@ TEST_F(Attributes, OfDevicesAreWhatTheModulesSayAndWhatIsAlwaysSo) {
         {hmmDevAttrHostRegisterSupported, 1, 1},
         {hmmDevAttrPageableMemoryAccessUsesHostPageTables, 0, 0},
         {hmmDevAttrDirectManagedMemAccessFromHost, 0, 1},
+        {hmmDevAttrVirtualMemoryManagementSupported, 1, 1},
+        {hmmDevAttrHandleTypePosixFileDescriptorSupported, 1, 1},
         {hmmDevAttrHostNumaId, -1, 1},
     };
     for (const auto& each : expected) {

@@ -106,6 +106,53 @@ TEST_F(CpuDevice, HasNoMoreMemoryThanItsSizeAndItsQuota) {
     EXPECT_EQ(machine_.place(somewhere, 2 * page, 0), 0);
 }
 
+TEST_F(CpuDevice, MemoryObjectsCountUntilTheyAreForgotten) {
+    hmmrt_object_create request = {};
+    request.bytes = 10 * page;
+    request.location = 1;
+    ASSERT_EQ(machine_.create_object(request), 0);
+    EXPECT_EQ(used(1), 10 * page);
+    hmmrt_object_info info = {};
+    EXPECT_EQ(machine_.get_object_info(request.out_fd, info), 0);
+    EXPECT_EQ(info.out_bytes, 10 * page);
+    EXPECT_EQ(info.out_location, 1u);
+    EXPECT_EQ(info.out_flags, 0u);
+
+    hmmrt_object_create second = request;
+    EXPECT_EQ(machine_.create_object(second), -ENOMEM);
+    second.flags = HMMRT_OBJECT_MIGRATABLE;
+    second.bytes = 1000 * page;
+    ASSERT_EQ(machine_.create_object(second), 0) << "it may be larger than the device";
+    EXPECT_EQ(machine_.get_object_info(second.out_fd, info), 0);
+    EXPECT_EQ(info.out_flags, HMMRT_OBJECT_MIGRATABLE);
+    hmmrt::sys::close_file(second.out_fd);
+    EXPECT_EQ(used(1), 10 * page);
+    second = request;
+    second.location = HMMRT_LOCATION_HOST;
+    second.bytes = 1ull << 62;
+    EXPECT_EQ(machine_.create_object(second), -ENOMEM);
+    second.bytes = 1ull << 63;
+    EXPECT_EQ(machine_.create_object(second), -ENOMEM);
+    second.bytes = request.bytes;
+    ASSERT_EQ(machine_.create_object(second), 0) << "other memory";
+    hmmrt::sys::close_file(second.out_fd);
+    second.location = 2;
+    EXPECT_EQ(machine_.create_object(second), -ENODEV);
+    second.location = HMMRT_LOCATION_NONE;
+    EXPECT_EQ(machine_.create_object(second), -EINVAL);
+    hmmrt::sys::close_file(request.out_fd);
+    machine_.forget_object(1, 10 * page);
+    EXPECT_EQ(used(1), 0u);
+    EXPECT_EQ(machine_.get_object_info(request.out_fd, info), -EINVAL) << "no memory object";
+}
+
+TEST_F(CpuDevice, AccessIsOfDevicesThatAreStarted) {
+    hmmrt_access request = {};
+    EXPECT_EQ(machine_.control_access(request), -ENODEV);
+    const auto lanes = machine_.start({0, "hmmrt-cpu0", 1, false});
+    EXPECT_EQ(machine_.control_access(request), 0);
+}
+
 TEST_F(CpuDevice, KnobsHaveTheNearestValueThatIsSet) {
     EXPECT_EQ(knob(HMMRT_KNOB_GET, HMMRT_SCOPE_RANGE, 0).out_value, 51u);
     knob(HMMRT_KNOB_SET, HMMRT_SCOPE_DEVICE, 10);

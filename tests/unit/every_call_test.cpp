@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Calls every function of the interface with each kind of wrong argument, and
 // in each context where it must not be called.
-#include "memory_fixture.hpp"
+#include "object_calls.hpp"
 
 #include <cerrno>
 #include <csignal>
@@ -406,11 +406,13 @@ constexpr call calls[] = {
          hmmFaultRecord record;
          return hmmGetLastFault(&record);
      }},
-};
-
-struct outcome {
-    const char* name;
-    hmmError_t code;
+    {"hmmMemGetAllocationGranularity", takes_location,
+     [](const subject& of) {
+         std::size_t granularity = 0;
+         const hmmMemAllocationProp prop = pinned_on(of.where);
+         return hmmMemGetAllocationGranularity(&granularity, &prop,
+                                               hmmMemAllocationGranularityMinimum);
+     }},
 };
 
 /// Calls that use the result of an earlier call.
@@ -470,6 +472,8 @@ std::vector<outcome> make_and_give_back(const subject& of) {
 /// Outcomes of both groups of calls.
 std::vector<outcome> outcomes_of_all(const subject& of) {
     std::vector<outcome> all = make_and_give_back(of);
+    for (const outcome& each : map_and_unmap())
+        all.push_back(each);
     for (const call& each : calls)
         all.push_back({each.name, each.run(of)});
     return all;
@@ -500,6 +504,8 @@ TEST_F(EveryCall, IsSuccessWhereNothingIsWrong) {
     expect(takes_stream, of, hmmSuccess);
     EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
     for (const outcome& each : make_and_give_back(of))
+        EXPECT_EQ(each.code, hmmSuccess) << each.name;
+    for (const outcome& each : map_and_unmap())
         EXPECT_EQ(each.code, hmmSuccess) << each.name;
 }
 
@@ -546,6 +552,8 @@ TEST_F(EveryCall, ThatAllocatesOrQueriesRefusesNullForItsResult) {
     void* nowhere = nullptr;
     std::size_t bytes = 0;
     hmmMemPool_t pool = nullptr;
+    hmmMemGenericAllocationHandle handle = 0;
+    const hmmMemAllocationProp pinned = pinned_on(on(0));
     ASSERT_EQ(hmmDeviceGetDefaultMemPool(&pool, 0), hmmSuccess);
     const outcome outcomes[] = {
         {"hmmMalloc", hmmMalloc(nullptr, page)},
@@ -577,6 +585,19 @@ TEST_F(EveryCall, ThatAllocatesOrQueriesRefusesNullForItsResult) {
         {"hmmOccupancyAvailableDynamicSMemPerBlock",
          hmmOccupancyAvailableDynamicSMemPerBlock(nullptr, no_items, 1, 1)},
         {"hmmStreamAddCallback", hmmStreamAddCallback(nullptr, nullptr, nullptr, 0)},
+        {"hmmMemCreate", hmmMemCreate(nullptr, 2 << 20, &pinned, 0)},
+        {"hmmMemCreate, prop", hmmMemCreate(&handle, 2 << 20, nullptr, 0)},
+        {"hmmMemGetAllocationGranularity",
+         hmmMemGetAllocationGranularity(nullptr, &pinned, hmmMemAllocationGranularityMinimum)},
+        {"hmmMemRetainAllocationHandle", hmmMemRetainAllocationHandle(nullptr, nullptr)},
+        {"hmmMemAddressReserve", hmmMemAddressReserve(nullptr, 2 << 20, 0, 0, 0)},
+        {"hmmMemImportFromShareableHandle",
+         hmmMemImportFromShareableHandle(nullptr, nullptr, hmmMemHandleTypePosixFileDescriptor)},
+        {"hmmMemGetAllocationPropertiesFromHandle",
+         hmmMemGetAllocationPropertiesFromHandle(nullptr, 0)},
+        {"hmmMemExportToShareableHandle",
+         hmmMemExportToShareableHandle(nullptr, 0, hmmMemHandleTypePosixFileDescriptor, 0)},
+        {"hmmMemGetAccess", hmmMemGetAccess(nullptr, &pinned.location, 0)},
     };
     for (const outcome& each : outcomes)
         EXPECT_EQ(each.code, hmmErrorInvalidValue) << each.name;
@@ -703,6 +724,8 @@ struct cancelled_thread {
         pthread_cancel(pthread_self());
         for (const call& each : calls)
             self.outcomes.push_back({each.name, each.run(self.of)});
+        for (const outcome& each : map_and_unmap())
+            self.outcomes.push_back(each);
         for (const outcome& each : make_and_give_back(self.of)) // resets the device
             self.outcomes.push_back(each);
         hmmClosureFree(hmmClosureAllocate(1));

@@ -50,6 +50,24 @@ TEST_F(SharedMemory, ItsModePermitsNothing) {
         EXPECT_EQ(open_through_proc(file.get(), flags), -EACCES);
 }
 
+TEST_F(SharedMemory, HasNameAndSizeThroughEveryDescriptor) {
+    const unique_fd second(sys::duplicate_file(file.get()));
+    EXPECT_EQ(fcntl(second.get(), F_GETFD), FD_CLOEXEC);
+    for (const int each : {file.get(), second.get()}) {
+        std::string name;
+        std::size_t size = 0;
+        EXPECT_EQ(sys::describe_shared_memory(each, name, size), 0);
+        EXPECT_EQ(name, "shared");
+        EXPECT_EQ(size, bytes);
+    }
+    std::string name;
+    std::size_t size = 0;
+    const unique_fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    EXPECT_EQ(sys::describe_shared_memory(null.get(), name, size), -EINVAL);
+    EXPECT_EQ(sys::describe_shared_memory(-1, name, size), -EINVAL);
+    EXPECT_EQ(sys::duplicate_file(-1), -EBADF);
+}
+
 TEST_F(SharedMemory, AMappingFromBeforeTheSealStaysWritable) {
     const std::int64_t mapped = map_for_writing(file);
     ASSERT_GT(mapped, 0);

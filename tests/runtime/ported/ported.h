@@ -17,6 +17,7 @@ int boxes(void);
 int memory_in_the_order_of_a_stream(void);
 int callbacks(void);
 int from_c(void);
+int mapped_memory_grows(void);
 
 #ifdef __cplusplus
 }

@@ -37,7 +37,7 @@ int fake_kernel::open(const std::string& path) {
     return error != 0 ? -error : open_fd();
 }
 
-int fake_kernel::ioctl(unsigned long request, void* argument) {
+int fake_kernel::ioctl(int fd, unsigned long request, void* argument) {
     switch (request) {
     case HMMRT_IOC_INFO: {
         auto& info = *static_cast<hmmrt_info*>(argument);
@@ -74,6 +74,16 @@ int fake_kernel::ioctl(unsigned long request, void* argument) {
         return policy.quota(*static_cast<hmmrt_quota*>(argument));
     case HMMRT_IOC_STATS:
         return policy.stats(*static_cast<hmmrt_stats*>(argument));
+    case HMMRT_IOC_OBJECT_CREATE: {
+        const int fresh = open_fd();
+        const int error = objects.create(*static_cast<hmmrt_object_create*>(argument), fresh);
+        if (error < 0) open_files--;
+        return error;
+    }
+    case HMMRT_OBJECT_IOC_INFO:
+        return objects.info(fd, *static_cast<hmmrt_object_info*>(argument));
+    case HMMRT_IOC_ACCESS:
+        return objects.access(*static_cast<hmmrt_access*>(argument));
     default:
         return memory.ioctl(request, argument);
     }
@@ -134,7 +144,7 @@ int fake_kernel::run_prefetch(const hmmrt::prefetch_work& work) {
     request.addr = work.addr;
     request.len = work.len;
     request.location = work.location;
-    return ioctl(HMMRT_IOC_PREFETCH, &request);
+    return ioctl(-1, HMMRT_IOC_PREFETCH, &request);
 }
 
 int fake_kernel::run_advice(const hmmrt::advice_work& work) {
@@ -144,7 +154,7 @@ int fake_kernel::run_advice(const hmmrt::advice_work& work) {
     request.advice = work.advice;
     request.location = work.location;
     request.value = work.value;
-    return ioctl(HMMRT_IOC_ADVISE, &request);
+    return ioctl(-1, HMMRT_IOC_ADVISE, &request);
 }
 
 void fake_kernel::run_entry(hmmrt::control& ctl, const hmmrt::piece& mine) {
@@ -296,18 +306,19 @@ int open_file(const char* path) {
     return kernel.open(path);
 }
 
-int close_file(int) {
+int close_file(int fd) {
     pthread_testcancel();
     kernel.open_files--;
+    kernel.objects.close(fd);
     return 0;
 }
 
-int control_file(int, unsigned long request, void* argument) {
-    return kernel.ioctl(request, argument);
+int control_file(int fd, unsigned long request, void* argument) {
+    return kernel.ioctl(fd, request, argument);
 }
 
-int control_file_once(int, unsigned long request, void* argument) {
-    return kernel.ioctl(request, argument);
+int control_file_once(int fd, unsigned long request, void* argument) {
+    return kernel.ioctl(fd, request, argument);
 }
 
 int read_whole_file(const char*, std::string& content) {
@@ -325,16 +336,31 @@ int create_program_file(const char*, const void*, std::size_t) {
     return kernel.open_fd();
 }
 
-int create_shared_memory(const char*, std::size_t) {
-    return kernel.open_fd();
+int create_shared_memory(const char* name, std::size_t bytes) {
+    const int fd = kernel.open_fd();
+    const bool control = std::strcmp(name, "hmmrt-control") == 0;
+    return control ? fd : kernel.objects.create_shared_memory(name, bytes, fd);
+}
+
+int describe_shared_memory(int fd, std::string& name, std::size_t& bytes) {
+    return kernel.objects.describe_shared_memory(fd, name, bytes);
+}
+
+int duplicate_file(int fd) {
+    const int fresh = kernel.objects.duplicate(fd, kernel.open_fd());
+    if (fresh < 0) kernel.open_files--;
+    return fresh;
 }
 
 int seal_shared_memory(int) {
     return 0;
 }
 
-std::int64_t map(std::uint64_t address, std::size_t bytes, int protection, int flags, int fd) {
+std::int64_t map(std::uint64_t address, std::size_t bytes, int protection, int flags, int fd,
+                 std::uint64_t offset) {
     if (kernel.map_error != 0) return -kernel.map_error;
+    if (kernel.objects.has(fd))
+        return kernel.objects.map(address, bytes, protection, flags, fd, offset);
     if (fd >= 0) {
         flags |= MAP_ANONYMOUS;
         kernel.control_mapped_at(address, fd);
@@ -345,6 +371,10 @@ std::int64_t map(std::uint64_t address, std::size_t bytes, int protection, int f
 
 int unmap(std::uint64_t address, std::size_t bytes) {
     return ::munmap(reinterpret_cast<void*>(address), bytes) < 0 ? -errno : 0;
+}
+
+int protect(std::uint64_t address, std::size_t bytes, int protection) {
+    return kernel.objects.protect(address, bytes, protection);
 }
 
 int advise(std::uint64_t address, std::size_t bytes, int advice) {

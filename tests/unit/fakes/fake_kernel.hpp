@@ -9,6 +9,7 @@
 
 #include "agent/ring.h"
 #include "fakes/fake_memory.hpp"
+#include "fakes/fake_objects.hpp"
 #include "fakes/fake_policy.hpp"
 
 #include <linux/hmmrt.h>
@@ -66,6 +67,7 @@ class fake_kernel {
     std::atomic<int> agents_started{0};
     std::atomic<int> agent_checks{0}; ///< checks that they are alive
     fake_memory memory;
+    fake_objects objects;
     fake_policy policy;
     std::atomic<std::uint64_t> next_stamp{1}; ///< milliseconds, increases by one
 
@@ -90,7 +92,7 @@ class fake_kernel {
     // reused.
     int open_fd();
     int open(const std::string& path);
-    int ioctl(unsigned long request, void* argument);
+    int ioctl(int fd, unsigned long request, void* argument);
     void control_mapped_at(std::uint64_t address, int control_file);
     void create_kill_pipe(int& reader, int& writer);
     int start_agent(int control_file, int kill_reader);
