@@ -11,6 +11,7 @@
 #include <hmm/batch.hpp>
 #include <hmm/device.hpp>
 #include <hmm/error.hpp>
+#include <hmm/growable_vector.hpp>
 #include <hmm/knob.hpp>
 #include <hmm/launch.hpp>
 #include <hmm/location.hpp>
@@ -23,5 +24,6 @@
 #include <hmm/stats.hpp>
 #include <hmm/stream.hpp>
 #include <hmm/version.hpp>
+#include <hmm/virtual_memory.hpp>
 
 #endif
