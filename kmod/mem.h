@@ -90,7 +90,7 @@ struct hmmrt_vram {
 	u64 uses;			/* counter that orders uses of chunks */
 	u64 given;			/* number of page allocations */
 	unsigned long used_pages;
-	unsigned long pinned_pages;	/* of pinned memory objects */
+	unsigned long pinned_pages;	/* those of pinned chunks */
 	unsigned long populated_chunks;
 	/* Chunks in use. All others are free, with or without struct pages. */
 	unsigned int partial_chunks;

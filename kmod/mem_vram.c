@@ -481,8 +481,10 @@ void hmmrt_vram_put_chunk(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 	spin_lock_irq(&vram->lock);
 	VM_WARN_ON_ONCE(!chunk->extent);
 	chunk->extent = NULL;
-	if (chunk->pinned)
+	if (chunk->pinned) {
+		VM_WARN_ON_ONCE(vram->pinned_pages < HMMRT_CHUNK_PAGES);
 		vram->pinned_pages -= HMMRT_CHUNK_PAGES;
+	}
 	chunk->pinned = false;
 	for (i = 0; i < HMMRT_CHUNK_PAGES; i++)
 		chunk_free_page(vram, chunk, i);
