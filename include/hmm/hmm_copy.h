@@ -138,7 +138,9 @@ HMM_API hmmError_t hmmMemset3D(hmmPitchedPtr to, int value, hmmExtent extent);
 
 /*
  * As hmmMemcpyAsync(). The call checks that both devices exist and otherwise
- * ignores them: a copy need not be told which device holds the memory.
+ * ignores them: a copy need not be told which device holds the memory. The
+ * device of the stream copies. hmmErrorNotSupported if it has no access to a
+ * mapping of a memory object on either side.
  */
 HMM_API hmmError_t hmmMemcpyPeerAsync(void* to, int toDevice, const void* from, int fromDevice,
                                       size_t bytes, hmmStream_t stream HMM_DEFAULT(nullptr));
