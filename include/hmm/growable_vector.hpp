@@ -128,9 +128,9 @@ class growable_vector {
         throw error(hmmErrorMemoryAllocation, "growable_vector", "too many elements", {});
     }
 
-    void add_access(const location& who) {
-        host_ = host_ || who.get().type != hmmMemLocationTypeDevice;
-        access_->push_back({who.get(), hmmMemAccessFlagsProtReadWrite});
+    void add_access(const location& where) {
+        host_ = host_ || where.get().type != hmmMemLocationTypeDevice;
+        access_->push_back({where.get(), hmmMemAccessFlagsProtReadWrite});
     }
 
     /// In whole units.

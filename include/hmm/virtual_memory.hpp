@@ -121,9 +121,9 @@ class [[nodiscard]] address_range {
 
 /// Sets what the processors at a location may do with mapped memory. Other locations
 /// keep their access.
-inline void set_access(std::span<std::byte> memory, location who, memory_access access) {
+inline void set_access(std::span<std::byte> memory, location where, memory_access access) {
     if (memory.empty()) return;
-    const hmmMemAccessDesc desc = {who.get(), static_cast<hmmMemAccessFlags>(access)};
+    const hmmMemAccessDesc desc = {where.get(), static_cast<hmmMemAccessFlags>(access)};
     check(hmmMemSetAccess(reinterpret_cast<hmmDeviceptr>(memory.data()), memory.size(), &desc, 1),
           "set_access");
 }
@@ -136,10 +136,10 @@ inline void set_access(std::span<std::byte> memory, std::span<const hmmMemAccess
           "set_access");
 }
 
-[[nodiscard]] inline memory_access get_access(const void* pointer, location who) {
+[[nodiscard]] inline memory_access get_access(const void* pointer, location where) {
     unsigned long long flags = 0;
-    const hmmMemLocation where = who.get();
-    check(hmmMemGetAccess(&flags, &where, reinterpret_cast<hmmDeviceptr>(pointer)), "get_access");
+    const hmmMemLocation wanted = where.get();
+    check(hmmMemGetAccess(&flags, &wanted, reinterpret_cast<hmmDeviceptr>(pointer)), "get_access");
     return static_cast<memory_access>(flags);
 }
 
@@ -168,8 +168,8 @@ class [[nodiscard]] mapping {
             hmmMemUnmap(reinterpret_cast<hmmDeviceptr>(memory_.data()), memory_.size());
     }
 
-    void set_access(location who, memory_access access) const {
-        hmm::set_access(memory_, who, access);
+    void set_access(location where, memory_access access) const {
+        hmm::set_access(memory_, where, access);
     }
     [[nodiscard]] std::span<std::byte> get() const noexcept { return memory_; }
 
