@@ -13,15 +13,6 @@ namespace {
 
 constexpr std::uint32_t all_queues = (1u << queue_count) - 1;
 
-/// madvise() has specific errors for unmapped and for locked memory.
-[[noreturn]] void throw_discard_error(int error) {
-    if (error == EINVAL)
-        throw failure(hmmErrorInvalidValue,
-                      describe_errno("discard", error) +
-                          "; the memory is locked, or of a type that cannot be discarded");
-    throw_memory_error("discard", error == ENOMEM ? EFAULT : error);
-}
-
 /// Queues to wait for with a stream. The legacy stream (NULL) waits for all
 /// blocking queues.
 std::uint32_t queues_of(const stream* where) {

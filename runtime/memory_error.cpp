@@ -35,6 +35,14 @@ void throw_memory_error(const char* operation, int error) {
     throw failure(hmmErrorUnknown, describe_errno(operation, number));
 }
 
+void throw_discard_error(int error) {
+    if (error == EINVAL)
+        throw failure(hmmErrorInvalidValue,
+                      describe_errno("discard", error) +
+                          "; the memory is locked, or of a type that cannot be discarded");
+    throw_memory_error("discard", error == ENOMEM ? EFAULT : error);
+}
+
 void check_policy_call(const char* operation, int result) {
     if (result == -EPERM)
         throw failure(hmmErrorNotPermitted,

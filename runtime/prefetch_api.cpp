@@ -2,7 +2,7 @@
 // The C interface: prefetch and discard.
 #include "location.hpp"
 #include "memory_error.hpp"
-#include "memory_range.hpp"
+#include "memory_work.hpp"
 
 #include <algorithm>
 #include <memory_resource>
@@ -11,22 +11,6 @@
 
 namespace hmmrt {
 namespace {
-
-work_request prefetch_of(const void* ptr, std::size_t bytes, std::uint32_t location) {
-    const page_range pages = pages_around(ptr, bytes);
-    work_request request;
-    request.kind = entry_kind::prefetch;
-    request.prefetch = {pages.addr, pages.len, location};
-    return request;
-}
-
-work_request discard_of(const void* ptr, std::size_t bytes) {
-    const page_range pages = pages_inside(ptr, bytes);
-    work_request request;
-    request.kind = entry_kind::discard;
-    request.discard = {pages.addr, pages.len};
-    return request;
-}
 
 struct ranges {
     std::span<const void* const> ptrs;
