@@ -83,15 +83,15 @@ check_samples() {
 }
 
 # NAME of each function that the headers of C declare to the outside.
-public_functions() { cat include/hmm/*.h | tr '\n' ' ' | grep -oP 'HMM_API [^;(]*?\K\bhmm\w+(?=\()' | sort; }
+public_functions() { cat include/hmm/*.h | tr '\n' ' ' | grep -oP 'HMM_API [^;(]*?\K\b(hm|gmem)\w+(?=\()' | sort; }
 
 # Every function of the C interface has its entry in the reference, and is exported; there are no other entries.
 check_reference() {
 	local reference=docs/api.md exports=runtime/libhmmrt.map functions=$LINT_BUILD/functions
 	public_functions >"$functions"
-	sed -nE 's/^\* `(hmm[A-Za-z0-9]+)\(.*/\1/p' "$reference" | sort | comm -3 "$functions" - |
+	sed -nE 's/^\* `((hm|gmem)[A-Za-z0-9]+)\(.*/\1/p' "$reference" | sort | comm -3 "$functions" - |
 		sed -E "s|^\t(.*)|$reference:1: \1 has an entry, and no header has such a function|; t; s|.*|$reference:1: & has no entry|"
-	sed -nE 's/^\t(hmm\w+);/\1/p' "$exports" | sort | comm -23 "$functions" - |
+	sed -nE 's/^\t((hm|gmem)\w+);/\1/p' "$exports" | sort | comm -23 "$functions" - |
 		sed "s|.*|$exports:1: & is not exported|"
 }
 

@@ -60,7 +60,7 @@ bool fake_memory::is_mapped(std::uint64_t addr, std::uint64_t len) {
 void fake_memory::clear() {
     const std::lock_guard lock(lock_);
     interrupt_after = 0;
-    lock_error = populate_error = 0;
+    lock_error = populate_error = prefetch_error = 0;
     peers_possible = true;
     while_prefetching = while_locking = nullptr;
     stays.clear();
@@ -108,6 +108,7 @@ std::uint8_t fake_memory::move(std::uint64_t addr, std::uint32_t location) {
 
 int fake_memory::prefetch(hmmrt_prefetch& request) {
     if (const int error = check(request.addr, request.len); error != 0) return error;
+    if (prefetch_error != 0) return prefetch_error;
     order += 'p';
     prefetches.push_back({request.addr, request.len, request.location});
     auto* outcomes = reinterpret_cast<std::uint8_t*>(request.outcomes);

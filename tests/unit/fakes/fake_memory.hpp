@@ -60,6 +60,7 @@ class fake_memory {
     std::size_t interrupt_after = 0; ///< pages that a prefetch moves before a signal
     int lock_error = 0;              ///< the limit of locked memory is reached
     int populate_error = 0;          ///< not enough memory
+    int prefetch_error = 0;          ///< the device is gone
     bool peers_possible = true;
     std::function<void()> while_prefetching;
     std::function<void()> while_locking;            ///< while pages to lock are populated
