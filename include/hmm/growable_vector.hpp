@@ -18,8 +18,10 @@
 namespace hmm {
 
 /// Owns a vector in memory of a device. It grows by mapping more memory behind
-/// its elements. If the addresses there are taken, it reserves a larger range,
-/// and maps the same memory there: nothing is copied in either case.
+/// its elements: without reserve(), it has addresses for all memory of the
+/// device, if the process has as many. If the addresses behind those that it has
+/// are taken, it reserves a larger range, and maps the same memory there: nothing
+/// is copied in either case.
 ///
 /// Device code may use data(), size() and elements. A call that changes the size
 /// is host code, and must not overlap other uses of the vector; one that moves
@@ -183,12 +185,26 @@ class growable_vector {
         reserved_ = reserved;
     }
 
+    /// Addresses for @wanted bytes and more. Those for all memory of the device
+    /// cost no more than a few, and with them a vector need not move.
+    [[nodiscard]] address_range addresses_for(std::size_t wanted) const {
+        const std::size_t enough = std::max(wanted, 2 * reserved_);
+        const std::size_t all = where_.memory().total / unit_ * unit_;
+        if (all > enough) {
+            try {
+                return address_range(all);
+            } catch (const error& full) {
+                if (full.code() != hmmErrorMemoryAllocation) throw;
+            }
+        }
+        return address_range(enough);
+    }
+
     /// Adds memory for elements.
     void add(std::size_t bytes) {
         physical_memory more(bytes, where_);
         const std::size_t wanted = mapped_ + bytes;
-        if (wanted > reserved_ && !extend(wanted))
-            return move_to(address_range(std::max(wanted, 2 * reserved_)), &more);
+        if (wanted > reserved_ && !extend(wanted)) return move_to(addresses_for(wanted), &more);
         chunks_.reserve(chunks_.size() + 1);
         mapping mapped(start() + mapped_, more);
         set_access(mapped.get(), std::span<const hmmMemAccessDesc>(*access_));

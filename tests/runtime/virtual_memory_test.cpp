@@ -7,10 +7,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
 #include <random>
 #include <span>
 #include <string>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -301,6 +303,25 @@ TEST_F(VirtualMemory, ThatTheDeviceDoesNotHaveIsRefused) {
 
 // ---- vectors
 
+/// Lets the process have some bytes of addresses more than it has, for the
+/// lifetime of the object.
+class address_space_limit {
+  public:
+    explicit address_space_limit(std::size_t more) {
+        std::size_t pages = 0;
+        std::ifstream("/proc/self/statm") >> pages;
+        EXPECT_EQ(getrlimit(RLIMIT_AS, &before_), 0);
+        const rlimit lower = {pages * 4096 + more, before_.rlim_max};
+        EXPECT_EQ(setrlimit(RLIMIT_AS, &lower), 0);
+    }
+    address_space_limit(const address_space_limit&) = delete;
+    address_space_limit& operator=(const address_space_limit&) = delete;
+    ~address_space_limit() { setrlimit(RLIMIT_AS, &before_); }
+
+  private:
+    rlimit before_ = {};
+};
+
 class GrowableVector : public VirtualMemory {
   protected:
     static constexpr std::size_t per_unit = unit / sizeof(unsigned);
@@ -326,6 +347,7 @@ class GrowableVector : public VirtualMemory {
 
 TEST_F(GrowableVector, KeepsElementsAndTheirMemoryWhenItMoves) {
     hmm::growable_vector<unsigned> vector(hmm::device(0), {hmm::host});
+    vector.reserve(1);
     vector.grow(per_unit - 1);
     number(vector, 0);
     const unsigned* const first = vector.data();
@@ -356,6 +378,32 @@ TEST_F(GrowableVector, DoesNotMoveWithinWhatItReserved) {
         number(vector, old);
     }
     EXPECT_EQ(vector.data(), first);
+    EXPECT_EQ(wrong(vector), 0u);
+}
+
+TEST_F(GrowableVector, HasAddressesForAllMemoryOfTheDevice) {
+    hmm::growable_vector<unsigned> vector(hmm::device(0));
+    vector.grow(1);
+    const unsigned* const first = vector.data();
+    EXPECT_EQ(vector.reserved(), hmm::device(0).memory().total / unit * per_unit);
+    for (int i = 0; i < 3; i++) {
+        const hmm::address_range near(unit);
+        vector.grow(per_unit);
+        EXPECT_EQ(vector.data(), first);
+    }
+}
+
+TEST_F(GrowableVector, IsContentWithFewerAddresses) {
+    hmm::growable_vector<unsigned> vector(hmm::device(0));
+    on_device([] {});
+    {
+        const address_space_limit limit(16 * unit);
+        vector.grow(per_unit);
+        EXPECT_EQ(vector.reserved(), per_unit);
+        vector.grow(1);
+        EXPECT_EQ(vector.capacity(), 2 * per_unit);
+    }
+    number(vector, 0);
     EXPECT_EQ(wrong(vector), 0u);
 }
 
