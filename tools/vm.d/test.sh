@@ -21,12 +21,14 @@ TEST_NUMA=2
 TEST_GUESTS=2 # that run concurrently
 MOST_FINDINGS=20 # of a check of lint that are repeated
 LINT_ITSELF='' # the process of lint's self-test
+TALLIED=0 # when the last tests ended, in seconds of this script
 
-# tally TITLE PASSED FAILED SKIPPED [FAILURE...]
+# tally TITLE PASSED FAILED SKIPPED [FAILURE...]: also prints the time since the last one.
 tally() {
 	local title=$1 failure
 	PASSED=$((PASSED + $2)) FAILED=$((FAILED + $3)) SKIPPED=$((SKIPPED + $4))
-	printf '== %s: %d passed, %d failed, %d skipped\n\n' "${@:1:4}"
+	printf '== %s: %d passed, %d failed, %d skipped (%s)\n\n' "${@:1:4}" "$(human_time $((SECONDS - TALLIED)))"
+	TALLIED=$SECONDS
 	(($3 == 0 || $# > 4)) || FAILURES+=("$title: $3 failed")
 	for failure in "${@:5}"; do FAILURES+=("$title: $failure"); done
 }
@@ -97,7 +99,7 @@ test_on_host() {
 		tally host 0 1 0 "they do not build"
 		return
 	fi
-	ctest --test-dir "$BUILD/host-asan" -L host "${select[@]}" --output-on-failure --timeout 300 \
+	ctest --test-dir "$BUILD/host-asan" -j 2 -L host "${select[@]}" --output-on-failure --timeout 300 \
 		--output-junit "$junit" --no-tests=ignore >"$log" 2>&1 || rc=$?
 	((rc == 0)) || tail -n 60 "$log"
 	tests=$(junit_number tests "$junit")
