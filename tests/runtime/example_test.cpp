@@ -4,9 +4,11 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <spawn.h>
 #include <string>
 #include <sys/wait.h>
+#include <unistd.h>
 #include <vector>
 
 extern char** environ;
@@ -59,7 +61,19 @@ class on_the_cpu_device {
     ~on_the_cpu_device() { unsetenv("HMMRT_DEVICE"); }
 };
 
+/// A debug kernel takes a minute for many processes, and what they show there is
+/// what they show on a plain one. As amount() of tests/uapi decides.
+bool is_too_slow() {
+    const char* const text = std::getenv("HMMRT_TEST_LONG");
+    if (text != nullptr) return std::strcmp(text, "no") == 0;
+    return access("/sys/kernel/debug/kmemleak", F_OK) == 0;
+}
+
+#define NEEDS_A_FAST_KERNEL()                                                                      \
+    if (is_too_slow()) GTEST_SKIP() << "takes long on a debug kernel: tools/vm test --long"
+
 TEST(Example, ServicesShareADeviceThatIsSmallerThanTheSumOfTheirPeaks) {
+    NEEDS_A_FAST_KERNEL();
     expect_success({"service"});
 }
 
@@ -72,6 +86,7 @@ TEST(Example, TransformerWithWeightsLargerThanDeviceMemoryAnswersAsTheCpu) {
 }
 
 TEST(Example, AllRunOnTheCpuDevice) {
+    NEEDS_A_FAST_KERNEL();
     const on_the_cpu_device now;
     expect_success({"service"});
     expect_success({"matmul", "32"});
@@ -79,6 +94,7 @@ TEST(Example, AllRunOnTheCpuDevice) {
 }
 
 TEST(Example, WrongArgumentsEndWithAnError) {
+    NEEDS_A_FAST_KERNEL();
     for (const char* const wrong : {"many", "3x", "-1", "0", ""}) {
         EXPECT_EQ(run({"matmul", wrong}).errors, "usage: matmul [N]\n") << wrong;
         EXPECT_EQ(run({"transformer", wrong}).errors,
