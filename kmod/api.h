@@ -4,6 +4,7 @@
 #define _HMMRT_API_H
 
 #include <linux/fs.h>
+#include <linux/seq_file.h>
 
 #include "serve.h"
 
@@ -40,6 +41,10 @@ int hmmrt_ioc_knob(struct hmmrt_space *space, void *data);
 
 /* api_quota.c */
 int hmmrt_ioc_quota(struct hmmrt_space *space, void *data);
+
+/* api_stats.c */
+int hmmrt_ioc_stats(struct hmmrt_space *space, void *data);
+void hmmrt_space_show(struct seq_file *seq, struct hmmrt_space *space);
 
 /* api_object.c */
 int hmmrt_ioc_object_create(struct hmmrt_space *space, void *data);

@@ -15,6 +15,7 @@
  *            destroying side waits for them.
  */
 #include <linux/cred.h>
+#include <linux/pid.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
@@ -22,6 +23,7 @@
 #include "space_check.h"
 
 static atomic64_t last_serial = ATOMIC64_INIT(0);	/* of a binding */
+static atomic64_t last_space_id = ATOMIC64_INIT(0);
 static LIST_HEAD(agents);
 
 /* --- spaces --------------------------------------------------------------- */
@@ -103,7 +105,9 @@ static struct hmmrt_space *space_create(struct mm_struct *mm)
 	hmmrt_map_ahead_init(space);
 	hmmrt_pins_init(&space->pins);
 	hmmrt_reap_init(space);
+	space->id = atomic64_inc_return(&last_space_id);
 	space->mm = mm;
+	space->pid = get_task_pid(current, PIDTYPE_TGID);
 	space->cred = get_current_cred();
 	mmgrab(mm);
 	space->release_notifier.ops = &space_notifier_ops;
@@ -119,6 +123,7 @@ err_unregister:
 	mmu_notifier_unregister(&space->release_notifier, mm);
 err_drop_mm:
 	put_cred(space->cred);
+	put_pid(space->pid);
 	mmdrop(mm);
 	kfree(space);
 	return ERR_PTR(rc);
@@ -135,6 +140,7 @@ static void space_destroy(struct hmmrt_space *space)
 	mmu_notifier_unregister(&space->release_notifier, space->mm);
 	hmmrt_advice_destroy(space);
 	put_cred(space->cred);
+	put_pid(space->pid);
 	mmdrop(space->mm);
 	mutex_destroy(&space->spans_lock);
 	mutex_destroy(&space->exclusive);

@@ -102,66 +102,6 @@ static struct hmmrt_space *quota_space(struct file *file, const void *arg)
 						       file_space(file, arg);
 }
 
-static u64 thrashing_count(const struct hmmrt_binding *binding,
-			   enum hmmrt_thrashing_state state)
-{
-	return atomic64_read(&binding->thrashing_states[state]);
-}
-
-static void stats_fill(struct hmmrt_stats *stats,
-		       const struct hmmrt_binding *binding)
-{
-	stats->out_device_faults = atomic64_read(&binding->device_faults);
-	stats->out_failed_faults = atomic64_read(&binding->failed_faults);
-	stats->out_mapped_pages = atomic64_read(&binding->mapped_pages);
-	stats->out_remote_pages = atomic64_read(&binding->remote_pages);
-	stats->out_migrated_to_device =
-		atomic64_read(&binding->migrated_to_device);
-	stats->out_retries = atomic64_read(&binding->retries);
-	stats->out_copied_pages = atomic64_read(&binding->copied);
-	stats->out_evictions = atomic64_read(&binding->evictions);
-	stats->out_evicted_pages = atomic64_read(&binding->evicted);
-	stats->out_thrashing_faults = atomic64_read(&binding->thrashing);
-	stats->out_fault_batches = atomic64_read(&binding->fault_batches);
-	stats->out_merged_faults = atomic64_read(&binding->merged_faults);
-	stats->out_flushed_faults = atomic64_read(&binding->flushed_faults);
-	stats->out_replays = atomic64_read(&binding->replays);
-	stats->out_pending_faults = READ_ONCE(binding->faults.nr_pending);
-	stats->out_thrashing_blocks =
-		thrashing_count(binding, HMMRT_THRASHING_DETECTED);
-	stats->out_throttled_faults =
-		thrashing_count(binding, HMMRT_THRASHING_THROTTLED);
-	stats->out_thrash_pins = thrashing_count(binding, HMMRT_THRASHING_PINNED);
-	stats->out_thrash_unpins = thrashing_count(binding, HMMRT_THRASHING_RELEASED);
-	stats->out_counted_moves = atomic64_read(&binding->counted);
-	stats->out_quota_refusals = atomic64_read(&binding->quota_refusals);
-	stats->out_memory_refusals = atomic64_read(&binding->memory_refusals);
-	stats->out_thrashing_resets =
-		thrashing_count(binding, HMMRT_THRASHING_RESET);
-}
-
-static int ioc_stats(struct hmmrt_space *space, void *data)
-{
-	struct hmmrt_stats *stats = data;
-	struct hmmrt_binding *binding;
-	int idx;
-
-	if (stats->__reserved)
-		return -EOPNOTSUPP;
-	idx = srcu_read_lock(&hmmrt_srcu);
-	binding = hmmrt_space_binding(space, stats->device_id);
-	if (binding)
-		stats_fill(stats, binding);
-	srcu_read_unlock(&hmmrt_srcu, idx);
-	if (!binding)
-		return -EINVAL;
-	stats->out_migrated_to_host = atomic64_read(&space->migrated_to_host);
-	stats->out_cpu_faults = atomic64_read(&space->cpu_faults);
-	stats->out_invalidations = atomic64_read(&space->invalidations);
-	stats->out_blocks = atomic_long_read(&space->nr_blocks);
-	return 0;
-}
-
 /* A command with a handler that gets a space: that of the file, or as @_space. */
 #define SPACE_OP(_cmd, _fn, _struct, _last, ...) \
 	SPACE_OP_AS(file_space, _cmd, _fn, _struct, _last, ##__VA_ARGS__)
@@ -178,7 +118,7 @@ static const struct hmmrt_ioctl_op ioctl_ops[] = {
 	SPACE_OP(HMMRT_IOC_RESIDENCY, hmmrt_ioc_residency, hmmrt_residency,
 		 locations),
 	SPACE_OP(HMMRT_IOC_PAGES, hmmrt_ioc_pages, hmmrt_pages, __reserved),
-	SPACE_OP(HMMRT_IOC_STATS, ioc_stats, hmmrt_stats, out_retries),
+	SPACE_OP(HMMRT_IOC_STATS, hmmrt_ioc_stats, hmmrt_stats, out_retries),
 	SPACE_OP(HMMRT_IOC_PREFETCH, hmmrt_ioc_prefetch, hmmrt_prefetch,
 		 out_stayed, .write_on_error = true),
 	SPACE_OP(HMMRT_IOC_EXCLUSIVE, hmmrt_ioc_exclusive, hmmrt_exclusive,
@@ -210,6 +150,16 @@ static int hmmrt_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
+/* Any process that may trace an owner of the file can read this. */
+static void hmmrt_show_fdinfo(struct seq_file *seq, struct file *file)
+{
+	/* As in file_space(). */
+	struct hmmrt_space *space = smp_load_acquire(&file->private_data);
+
+	if (space)
+		hmmrt_space_show(seq, space);
+}
+
 /* misc_open() leaves its own pointer in private_data. */
 static int hmmrt_open(struct inode *inode, struct file *file)
 {
@@ -223,6 +173,7 @@ const struct file_operations hmmrt_fops = {
 	.release = hmmrt_release,
 	.unlocked_ioctl = hmmrt_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
+	.show_fdinfo = hmmrt_show_fdinfo,
 };
 
 /* An open file stands for its process, so not every user may open one. */

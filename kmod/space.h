@@ -158,7 +158,10 @@ struct hmmrt_reap {
  */
 struct hmmrt_space {
 	refcount_t refs;
+	u64 id;				/* unique among all spaces */
 	struct mm_struct *mm;		/* held by mmgrab() */
+	/* Thread group that created the space; held by get_task_pid(). */
+	struct pid *pid;
 	/* Credentials of the thread that created the space. */
 	const struct cred *cred;
 	struct hlist_node hash;		/* hmmrt_roles_lock and hmmrt_srcu */

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Statistics of a space: HMMRT_IOC_STATS for the process that owns it, and
+ * entries of /proc/PID/fdinfo for programs that look at other processes.
+ *
+ * Both take their values from one struct hmmrt_stats, so they agree. The keys
+ * in fdinfo are the names of its members, and stay as they are: docs/uapi.md
+ * lists them.
+ *
+ * Permissions  procfs lets a process read the fdinfo of another one only if it
+ *              may trace that process. There is no further check here.
+ * Lifetime     The reader holds the file, and the file holds its space. So a
+ *              read may come after the process has exited, and be the last user
+ *              of the space. Bindings are looked up in hmmrt_srcu; a binding
+ *              that ends during the read is reported or left out.
+ * Bounds       A read visits each device once. It takes vram->lock of each for
+ *              one load, and no other lock.
+ */
+#include <linux/fs.h>
+#include <linux/pid.h>
+#include <linux/proc_fs.h>
+#include <linux/seq_file.h>
+
+#include "api.h"
+
+static u64 thrashing_count(const struct hmmrt_binding *binding,
+			   enum hmmrt_thrashing_state state)
+{
+	return atomic64_read(&binding->thrashing_states[state]);
+}
+
+static void fill_binding(struct hmmrt_stats *stats,
+			 const struct hmmrt_binding *binding)
+{
+	lockdep_assert(srcu_read_lock_held(&hmmrt_srcu));
+	stats->out_device_faults = atomic64_read(&binding->device_faults);
+	stats->out_failed_faults = atomic64_read(&binding->failed_faults);
+	stats->out_mapped_pages = atomic64_read(&binding->mapped_pages);
+	stats->out_remote_pages = atomic64_read(&binding->remote_pages);
+	stats->out_migrated_to_device =
+		atomic64_read(&binding->migrated_to_device);
+	stats->out_retries = atomic64_read(&binding->retries);
+	stats->out_copied_pages = atomic64_read(&binding->copied);
+	stats->out_evictions = atomic64_read(&binding->evictions);
+	stats->out_evicted_pages = atomic64_read(&binding->evicted);
+	stats->out_thrashing_faults = atomic64_read(&binding->thrashing);
+	stats->out_fault_batches = atomic64_read(&binding->fault_batches);
+	stats->out_merged_faults = atomic64_read(&binding->merged_faults);
+	stats->out_flushed_faults = atomic64_read(&binding->flushed_faults);
+	stats->out_replays = atomic64_read(&binding->replays);
+	stats->out_pending_faults = READ_ONCE(binding->faults.nr_pending);
+	stats->out_thrashing_blocks =
+		thrashing_count(binding, HMMRT_THRASHING_DETECTED);
+	stats->out_throttled_faults =
+		thrashing_count(binding, HMMRT_THRASHING_THROTTLED);
+	stats->out_thrash_pins = thrashing_count(binding, HMMRT_THRASHING_PINNED);
+	stats->out_thrash_unpins = thrashing_count(binding, HMMRT_THRASHING_RELEASED);
+	stats->out_counted_moves = atomic64_read(&binding->counted);
+	stats->out_quota_refusals = atomic64_read(&binding->quota_refusals);
+	stats->out_memory_refusals = atomic64_read(&binding->memory_refusals);
+	stats->out_thrashing_resets =
+		thrashing_count(binding, HMMRT_THRASHING_RESET);
+}
+
+static void fill_space(struct hmmrt_stats *stats,
+		       const struct hmmrt_space *space)
+{
+	stats->out_migrated_to_host = atomic64_read(&space->migrated_to_host);
+	stats->out_cpu_faults = atomic64_read(&space->cpu_faults);
+	stats->out_invalidations = atomic64_read(&space->invalidations);
+	stats->out_blocks = atomic_long_read(&space->nr_blocks);
+}
+
+int hmmrt_ioc_stats(struct hmmrt_space *space, void *data)
+{
+	struct hmmrt_stats *stats = data;
+	struct hmmrt_binding *binding;
+	int idx;
+
+	if (stats->__reserved)
+		return -EOPNOTSUPP;
+	idx = srcu_read_lock(&hmmrt_srcu);
+	binding = hmmrt_space_binding(space, stats->device_id);
+	if (binding)
+		fill_binding(stats, binding);
+	srcu_read_unlock(&hmmrt_srcu, idx);
+	if (!binding)
+		return -EINVAL;
+	fill_space(stats, space);
+	return 0;
+}
+
+/* --- fdinfo --------------------------------------------------------------- */
+
+struct key {
+	const char *name;
+	size_t offset;		/* in struct hmmrt_stats */
+};
+
+#define KEY(_name, _member) \
+	{ .name = _name, .offset = offsetof(struct hmmrt_stats, _member) }
+
+static const struct key space_keys[] = {
+	KEY("migrated-to-host", out_migrated_to_host),
+	KEY("cpu-faults", out_cpu_faults),
+	KEY("invalidations", out_invalidations),
+	KEY("blocks", out_blocks),
+};
+
+static const struct key binding_keys[] = {
+	KEY("device-faults", out_device_faults),
+	KEY("failed-faults", out_failed_faults),
+	KEY("mapped-pages", out_mapped_pages),
+	KEY("remote-pages", out_remote_pages),
+	KEY("migrated-to-device", out_migrated_to_device),
+	KEY("retries", out_retries),
+	KEY("copied-pages", out_copied_pages),
+	KEY("evictions", out_evictions),
+	KEY("evicted-pages", out_evicted_pages),
+	KEY("thrashing-faults", out_thrashing_faults),
+	KEY("fault-batches", out_fault_batches),
+	KEY("merged-faults", out_merged_faults),
+	KEY("flushed-faults", out_flushed_faults),
+	KEY("replays", out_replays),
+	KEY("pending-faults", out_pending_faults),
+	KEY("thrashing-blocks", out_thrashing_blocks),
+	KEY("throttled-faults", out_throttled_faults),
+	KEY("thrash-pins", out_thrash_pins),
+	KEY("thrash-unpins", out_thrash_unpins),
+	KEY("counted-moves", out_counted_moves),
+	KEY("quota-refusals", out_quota_refusals),
+	KEY("memory-refusals", out_memory_refusals),
+	KEY("thrashing-resets", out_thrashing_resets),
+};
+
+static u64 key_value(const struct hmmrt_stats *stats, const struct key *key)
+{
+	return *(const u64 *)((const char *)stats + key->offset);
+}
+
+static void show_binding(struct seq_file *seq,
+			 const struct hmmrt_binding *binding)
+{
+	u64 used = hmmrt_account_used(binding->account) << PAGE_SHIFT;
+	u32 id = binding->dev->id;
+	struct hmmrt_stats stats;
+	unsigned int i;
+
+	lockdep_assert(srcu_read_lock_held(&hmmrt_srcu));
+	seq_printf(seq, "hmmrt-device%u-binding:\t%llu\n", id, binding->serial);
+	seq_printf(seq, "hmmrt-device%u-used-bytes:\t%llu\n", id, used);
+	fill_binding(&stats, binding);
+	for (i = 0; i < ARRAY_SIZE(binding_keys); i++)
+		seq_printf(seq, "hmmrt-device%u-%s:\t%llu\n", id,
+			   binding_keys[i].name,
+			   key_value(&stats, &binding_keys[i]));
+}
+
+/* The process of the space as the reader sees it, 0 once that has exited. */
+static pid_t space_pid(const struct seq_file *seq,
+		       const struct hmmrt_space *space)
+{
+	struct super_block *proc = file_inode(seq->file)->i_sb;
+
+	if (READ_ONCE(space->released))
+		return 0;
+	return pid_nr_ns(space->pid, proc_pid_ns(proc));
+}
+
+/**
+ * hmmrt_space_show() - write the entries of a space to a file's fdinfo
+ * @seq: the fdinfo, a file of procfs
+ * @space: space of the file that @seq is about; the caller holds that file
+ *
+ * Context: any process, at any time in the life of the space; may sleep.
+ */
+void hmmrt_space_show(struct seq_file *seq, struct hmmrt_space *space)
+{
+	struct hmmrt_stats stats;
+	unsigned int i;
+	u32 id;
+	int idx;
+
+	seq_printf(seq, "hmmrt-space:\t%llu\n", space->id);
+	seq_printf(seq, "hmmrt-pid:\t%d\n", space_pid(seq, space));
+	fill_space(&stats, space);
+	for (i = 0; i < ARRAY_SIZE(space_keys); i++)
+		seq_printf(seq, "hmmrt-%s:\t%llu\n", space_keys[i].name,
+			   key_value(&stats, &space_keys[i]));
+	idx = srcu_read_lock(&hmmrt_srcu);
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
+		const struct hmmrt_binding *binding =
+			hmmrt_space_binding(space, id);
+
+		if (binding)
+			show_binding(seq, binding);
+	}
+	srcu_read_unlock(&hmmrt_srcu, idx);
+}

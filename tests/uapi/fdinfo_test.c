@@ -1,0 +1,547 @@
+// SPDX-License-Identifier: MIT
+/*
+ * /proc/PID/fdinfo of a space: the same values as HMMRT_IOC_STATS, one id for
+ * all files of a space, nothing for other files, and reads while the process or
+ * a binding ends.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+
+#include "lib/amount.h"
+#include "lib/fdinfo.h"
+#include "lib/harness.h"
+#include "lib/process.h"
+#include "lib/session.h"
+
+#define LIMIT_S		30
+#define OTHER_UID	65534
+
+struct member {
+	const char *key;
+	size_t offset;
+};
+
+#define MEMBER(_key, _member) { _key, offsetof(struct hmmrt_stats, _member) }
+
+static const struct member space_members[] = {
+	MEMBER("migrated-to-host", out_migrated_to_host),
+	MEMBER("cpu-faults", out_cpu_faults),
+	MEMBER("invalidations", out_invalidations),
+	MEMBER("blocks", out_blocks),
+};
+
+static const struct member device_members[] = {
+	MEMBER("device-faults", out_device_faults),
+	MEMBER("failed-faults", out_failed_faults),
+	MEMBER("mapped-pages", out_mapped_pages),
+	MEMBER("remote-pages", out_remote_pages),
+	MEMBER("migrated-to-device", out_migrated_to_device),
+	MEMBER("retries", out_retries),
+	MEMBER("copied-pages", out_copied_pages),
+	MEMBER("evictions", out_evictions),
+	MEMBER("evicted-pages", out_evicted_pages),
+	MEMBER("thrashing-faults", out_thrashing_faults),
+	MEMBER("fault-batches", out_fault_batches),
+	MEMBER("merged-faults", out_merged_faults),
+	MEMBER("flushed-faults", out_flushed_faults),
+	MEMBER("replays", out_replays),
+	MEMBER("pending-faults", out_pending_faults),
+	MEMBER("thrashing-blocks", out_thrashing_blocks),
+	MEMBER("throttled-faults", out_throttled_faults),
+	MEMBER("thrash-pins", out_thrash_pins),
+	MEMBER("thrash-unpins", out_thrash_unpins),
+	MEMBER("counted-moves", out_counted_moves),
+	MEMBER("quota-refusals", out_quota_refusals),
+	MEMBER("memory-refusals", out_memory_refusals),
+	MEMBER("thrashing-resets", out_thrashing_resets),
+};
+
+/* Lines of a space, and of each device, that no member stands for. */
+#define SPACE_LINES	(ARRAY_SIZE(space_members) + 2)
+#define DEVICE_LINES	(ARRAY_SIZE(device_members) + 2)
+
+static uint64_t member_value(const struct hmmrt_stats *stats,
+			     const struct member *member)
+{
+	return *(const uint64_t *)((const char *)stats + member->offset);
+}
+
+/* Returns the first key that has not the value of its member, or "". */
+static const char *different_key(const char *text,
+				 const struct hmmrt_stats *stats,
+				 const char *start,
+				 const struct member *members, unsigned int nr)
+{
+	static char key[64];
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		snprintf(key, sizeof(key), "%s%s", start, members[i].key);
+		if (fdinfo_value(text, key) != member_value(stats, &members[i]))
+			return key;
+	}
+	return "";
+}
+
+static uint64_t device_value(const char *text, uint32_t id, const char *key)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "hmmrt-device%u-%s", id, key);
+	return fdinfo_value(text, name);
+}
+
+static unsigned int device_lines(const char *text, uint32_t id)
+{
+	char start[64];
+
+	snprintf(start, sizeof(start), "hmmrt-device%u-", id);
+	return fdinfo_lines(text, start);
+}
+
+/* --- values --------------------------------------------------------------- */
+
+FIXTURE(space) {
+	struct session session;
+	int fd;
+};
+
+FIXTURE_SETUP(space)
+{
+	ASSERT_EQ(0, session_start(&self->session, 2, 1));
+	self->fd = self->session.space;
+}
+
+FIXTURE_TEARDOWN(space)
+{
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+static char text[FDINFO_BYTES];
+
+static int read_own(int fd)
+{
+	return fdinfo_read("/proc", getpid(), fd, text);
+}
+
+/* What each counter counts happens: faults, moves in both ways, duplicates. */
+static int known_program(FIXTURE_DATA(space) *self, char *buf)
+{
+	struct agent *agents[] = { &self->session.devices[0].agent,
+				   &self->session.devices[1].agent };
+	struct session_device *devices = self->session.devices;
+	int rc;
+
+	pages_fill(buf, 3 * BLOCK_BYTES, 1);
+	if (agent_read(agents[0], buf).value != 1 ||
+	    agent_write(agents[1], buf + BLOCK_BYTES, 7).error)
+		return -EIO;
+	rc = cmd_prefetch(self->fd, buf, BLOCK_BYTES, devices[0].id, NULL);
+	if (!rc)
+		rc = cmd_prefetch(self->fd, buf, PAGE_BYTES,
+				  HMMRT_LOCATION_HOST, NULL);
+	if (!rc)
+		rc = cmd_advise(self->fd, buf + 2 * BLOCK_BYTES, BLOCK_BYTES,
+				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0);
+	if (!rc)
+		rc = cmd_prefetch(self->fd, buf + 2 * BLOCK_BYTES, BLOCK_BYTES,
+				  devices[1].id, NULL);
+	if (!rc && pages_check(buf, BLOCK_BYTES, 1) != -1)
+		rc = -EIO;
+	return rc;
+}
+
+TEST_F(space, values_are_those_of_stats)
+{
+	struct session_device *devices = self->session.devices;
+	char *buf = arena_anon(3 * BLOCK_BYTES);
+	struct hmmrt_stats stats[2];
+	struct hmmrt_quota quota;
+	unsigned int device;
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, known_program(self, buf));
+	ASSERT_EQ(0, read_own(self->fd));
+	for (device = 0; device < 2; device++)
+		ASSERT_EQ(0, cmd_stats(self->fd, devices[device].id,
+				       &stats[device]));
+	ASSERT_EQ(SPACE_LINES + 2 * DEVICE_LINES, fdinfo_lines(text, "hmmrt-"))
+	{
+		TH_LOG("%s", text);
+	}
+	ASSERT_STREQ("", different_key(text, &stats[0], "hmmrt-", space_members,
+				       ARRAY_SIZE(space_members)));
+	for (device = 0; device < 2; device++) {
+		uint32_t id = devices[device].id;
+		char start[32];
+
+		ASSERT_EQ(DEVICE_LINES, device_lines(text, id));
+		snprintf(start, sizeof(start), "hmmrt-device%u-", id);
+		ASSERT_STREQ("", different_key(text, &stats[device], start,
+					       device_members,
+					       ARRAY_SIZE(device_members)));
+		ASSERT_EQ(0, cmd_get_quota(self->fd, id, &quota));
+		ASSERT_EQ(quota.out_used_bytes,
+			  device_value(text, id, "used-bytes"));
+	}
+	/* The program did something that each group of values shows. */
+	EXPECT_LT(0, stats[0].out_migrated_to_device);
+	EXPECT_LT(0, stats[0].out_migrated_to_host);
+	EXPECT_LT(0, stats[0].out_cpu_faults);
+	EXPECT_LT(0, stats[1].out_device_faults);
+	EXPECT_EQ(BLOCK_PAGES, stats[1].out_copied_pages);
+	EXPECT_LE(BLOCK_BYTES, device_value(text, devices[1].id, "used-bytes"));
+}
+
+TEST_F(space, used_bytes_are_exact)
+{
+	uint32_t id = self->session.devices[0].id;
+	char *buf = arena_anon(BLOCK_BYTES);
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, read_own(self->fd));
+	ASSERT_EQ(0, device_value(text, id, "used-bytes"));
+	pages_fill(buf, BLOCK_BYTES, 1);
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, BLOCK_BYTES, id, NULL));
+	ASSERT_EQ(0, read_own(self->fd));
+	ASSERT_EQ(BLOCK_BYTES, device_value(text, id, "used-bytes"));
+	ASSERT_EQ(BLOCK_PAGES, device_value(text, id, "migrated-to-device"));
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, 3 * PAGE_BYTES,
+				  HMMRT_LOCATION_HOST, NULL));
+	ASSERT_EQ(0, read_own(self->fd));
+	ASSERT_EQ(BLOCK_BYTES - 3 * PAGE_BYTES,
+		  device_value(text, id, "used-bytes"));
+	ASSERT_EQ(3, fdinfo_value(text, "hmmrt-migrated-to-host"));
+}
+
+/* --- which space, which process ------------------------------------------- */
+
+TEST_F(space, files_of_one_space_have_one_id)
+{
+	int copy = dup(self->fd), second = open_manager();
+	uint64_t id;
+
+	ASSERT_EQ(0, read_own(self->fd));
+	id = fdinfo_value(text, "hmmrt-space");
+	ASSERT_NE(FDINFO_NONE, id);
+	ASSERT_EQ((uint64_t)getpid(), fdinfo_value(text, "hmmrt-pid"));
+	ASSERT_EQ(0, read_own(copy));
+	EXPECT_EQ(id, fdinfo_value(text, "hmmrt-space"));
+	ASSERT_EQ(0, cmd_space_create(second));
+	ASSERT_EQ(0, read_own(second));
+	EXPECT_EQ(id, fdinfo_value(text, "hmmrt-space"));
+	close(copy);
+	close(second);
+}
+
+TEST_F(space, files_that_are_no_space_have_no_lines)
+{
+	int manager = open_manager(), gpu = open_gpu(0);
+
+	ASSERT_LE(0, manager);
+	ASSERT_LE(0, gpu);
+	ASSERT_EQ(0, read_own(manager));
+	EXPECT_EQ(0, fdinfo_lines(text, "hmmrt-"));
+	ASSERT_EQ(1, fdinfo_lines(text, "pos:"));
+	ASSERT_EQ(0, read_own(gpu));
+	EXPECT_EQ(0, fdinfo_lines(text, "hmmrt-"));
+	ASSERT_EQ(0, read_own(self->session.devices[0].gpu));
+	EXPECT_EQ(0, fdinfo_lines(text, "hmmrt-"));
+	close(manager);
+	close(gpu);
+}
+
+/* Runs @body in a child. Returns its exit status, or -1. */
+static int in_child(int (*body)(int fd, pid_t parent), int fd)
+{
+	pid_t parent = getpid(), child = fork();
+	int status = -1;
+
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(body(fd, parent));
+	}
+	if (!process_wait_end(child, LIMIT_S, &status) || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+/* An inherited file is about the parent. A space of its own has its own id. */
+static int heir(int fd, pid_t parent)
+{
+	int own = open_manager();
+	uint64_t id;
+
+	if (read_own(fd) || fdinfo_value(text, "hmmrt-pid") != (uint64_t)parent)
+		return 1;
+	id = fdinfo_value(text, "hmmrt-space");
+	if (cmd_space_create(own) || read_own(own) ||
+	    fdinfo_value(text, "hmmrt-pid") != (uint64_t)getpid())
+		return 2;
+	return fdinfo_value(text, "hmmrt-space") > id ? 0 : 3;
+}
+
+TEST_F(space, inherited_file_is_about_the_process_that_made_the_space)
+{
+	ASSERT_EQ(0, in_child(heir, self->fd));
+}
+
+static int stranger(int fd, pid_t parent)
+{
+	if (setgid(OTHER_UID) || setuid(OTHER_UID))
+		return 1;
+	return fdinfo_read("/proc", parent, fd, text) == -EACCES ? 0 : 2;
+}
+
+TEST_F(space, other_user_may_not_read)
+{
+	ASSERT_EQ(0, in_child(stranger, self->fd));
+}
+
+/* Mounts a procfs of a pid namespace in which the parent has no number. */
+static int look_from_namespace(int fd, pid_t parent)
+{
+	char dir[] = "/tmp/fdinfo-XXXXXX";
+	int rc = 0;
+
+	(void)parent;
+	if (!mkdtemp(dir) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("proc", dir, "proc", 0, NULL))
+		return 1;
+	if (fdinfo_read(dir, getpid(), fd, text))
+		rc = 2;
+	else if (fdinfo_value(text, "hmmrt-pid"))
+		rc = 3;
+	umount2(dir, MNT_DETACH);
+	rmdir(dir);
+	return rc;
+}
+
+static int namespace(int fd, pid_t parent)
+{
+	(void)parent;
+	if (unshare(CLONE_NEWPID | CLONE_NEWNS))
+		return 10;
+	return in_child(look_from_namespace, fd);
+}
+
+TEST_F(space, pid_is_that_of_the_readers_namespace)
+{
+	ASSERT_EQ(0, in_child(namespace, self->fd));
+}
+
+/* --- ends ----------------------------------------------------------------- */
+
+/* Publishes its descriptor of a space with a device, and waits to be killed. */
+static void owner_run(int *published)
+{
+	int space = open_manager(), gpu = open_gpu(0);
+	struct hmmrt_gpu_bind bind;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (space < 0 || cmd_space_create(space) || cmd_bind(gpu, space, &bind))
+		_exit(1);
+	__atomic_store_n(published, space, __ATOMIC_RELEASE);
+	for (;;)
+		pause();
+}
+
+static int wait_for_descriptor(const int *published)
+{
+	int try, fd = 0;
+
+	for (try = 0; !fd && try < LIMIT_S * 1000; try++) {
+		fd = __atomic_load_n(published, __ATOMIC_ACQUIRE);
+		if (!fd)
+			usleep(1000);
+	}
+	return fd;
+}
+
+struct reader {
+	pthread_t thread;
+	pid_t pid;
+	int fd;
+	bool stop;
+	unsigned int whole;	/* reads with a device */
+	unsigned int without;	/* reads of a space without one */
+	unsigned int torn;	/* reads of anything else */
+};
+
+/* Reads until told to stop, and sorts what it read. */
+static void *reader_run(void *arg)
+{
+	struct reader *reader = arg;
+	char *found = malloc(FDINFO_BYTES);
+	unsigned int lines;
+
+	while (found && !__atomic_load_n(&reader->stop, __ATOMIC_RELAXED)) {
+		if (fdinfo_read("/proc", reader->pid, reader->fd, found))
+			continue;
+		lines = fdinfo_lines(found, "hmmrt-");
+		if (lines == SPACE_LINES + DEVICE_LINES)
+			reader->whole++;
+		else if (lines == SPACE_LINES)
+			reader->without++;
+		else if (lines)
+			reader->torn++;
+	}
+	free(found);
+	return NULL;
+}
+
+static void readers_end(struct reader *readers, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		__atomic_store_n(&readers[i].stop, true, __ATOMIC_RELAXED);
+		pthread_join(readers[i].thread, NULL);
+	}
+}
+
+FIXTURE(ends) {
+	int *published;
+	int manager;
+	int64_t used_before;
+};
+
+FIXTURE_SETUP(ends)
+{
+	self->published = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->published);
+	self->manager = open_manager();
+	self->used_before = device_used_bytes(self->manager, 0);
+}
+
+FIXTURE_TEARDOWN(ends)
+{
+	close(self->manager);
+}
+
+TEST_F(ends, readers_of_an_exiting_process_are_harmless)
+{
+	const unsigned int rounds = amount(40, 12);
+	unsigned int round, i, whole = 0;
+	int status;
+
+	for (round = 0; round < rounds; round++) {
+		struct reader readers[2] = {};
+		pid_t owner;
+
+		__atomic_store_n(self->published, 0, __ATOMIC_RELAXED);
+		owner = fork();
+		if (!owner)
+			owner_run(self->published);
+		ASSERT_LT(0, wait_for_descriptor(self->published));
+		for (i = 0; i < 2; i++) {
+			readers[i].pid = owner;
+			readers[i].fd = *self->published;
+			ASSERT_EQ(0, pthread_create(&readers[i].thread, NULL,
+						    reader_run, &readers[i]));
+		}
+		usleep(2000 + round % 8 * 500);
+		kill(owner, SIGKILL);
+		usleep(round % 5 * 1000);
+		EXPECT_TRUE(process_wait_end(owner, LIMIT_S, &status));
+		readers_end(readers, 2);
+		for (i = 0; i < 2; i++) {
+			EXPECT_EQ(0, readers[i].torn);
+			whole += readers[i].whole;
+		}
+	}
+	EXPECT_LT(0, whole);
+	ASSERT_EQ(self->used_before, device_used_bytes(self->manager, 0));
+}
+
+/* The file outlives the process when another one inherited it. */
+TEST_F(ends, space_of_an_exited_process_has_no_pid)
+{
+	int space = open_manager(), status;
+	pid_t owner = fork();
+
+	if (!owner)
+		_exit(cmd_space_create(space) ? 1 : 0);
+	ASSERT_TRUE(process_wait_end(owner, LIMIT_S, &status));
+	ASSERT_EQ(0, status);
+	ASSERT_EQ(0, read_own(space));
+	EXPECT_NE(FDINFO_NONE, fdinfo_value(text, "hmmrt-space"));
+	EXPECT_EQ(0, fdinfo_value(text, "hmmrt-pid"));
+	EXPECT_EQ(SPACE_LINES, fdinfo_lines(text, "hmmrt-"));
+	close(space);
+}
+
+/* Binds device @number. Returns the file, and stores its serial number. */
+static int bind_and_read(int space, unsigned int number, uint64_t *serial)
+{
+	struct hmmrt_gpu_bind bind;
+	int gpu = open_gpu(number);
+	int rc = cmd_bind_next(gpu, space, &bind);
+
+	if (rc || read_own(space))
+		return rc ?: -EIO;
+	*serial = device_value(text, bind.out_device_id, "binding");
+	return gpu;
+}
+
+TEST_F(ends, device_that_is_no_longer_bound_has_no_lines)
+{
+	uint64_t first = FDINFO_NONE, stays = FDINFO_NONE, again = 0;
+	int space = open_manager(), gpus[2];
+	unsigned int try;
+
+	ASSERT_EQ(0, cmd_space_create(space));
+	gpus[0] = bind_and_read(space, 0, &first);
+	gpus[1] = bind_and_read(space, 1, &stays);
+	ASSERT_LE(0, gpus[0]);
+	ASSERT_LE(0, gpus[1]);
+	ASSERT_LT(first, stays);
+	ASSERT_NE(FDINFO_NONE, stays);
+	ASSERT_EQ(SPACE_LINES + 2 * DEVICE_LINES, fdinfo_lines(text, "hmmrt-"));
+	close(gpus[0]);
+	for (try = 0; try < LIMIT_S * 100 && device_lines(text, 0); try++) {
+		usleep(10000);
+		ASSERT_EQ(0, read_own(space));
+	}
+	EXPECT_EQ(0, device_lines(text, 0));
+	EXPECT_EQ(DEVICE_LINES, device_lines(text, 1));
+	EXPECT_EQ(stays, device_value(text, 1, "binding"));
+	gpus[0] = bind_and_read(space, 0, &again);
+	ASSERT_LE(0, gpus[0]);
+	EXPECT_LT(stays, again);
+	EXPECT_NE(FDINFO_NONE, again);
+	close(gpus[0]);
+	close(gpus[1]);
+	close(space);
+}
+
+TEST_F(ends, readers_see_a_binding_as_a_whole_or_not_at_all)
+{
+	const unsigned int rounds = amount(60, 20);
+	int space = open_manager(), gpu;
+	struct reader reader = { .pid = getpid(), .fd = space };
+	struct hmmrt_gpu_bind bind;
+	unsigned int round;
+
+	ASSERT_EQ(0, cmd_space_create(space));
+	ASSERT_EQ(0, pthread_create(&reader.thread, NULL, reader_run, &reader));
+	for (round = 0; round < rounds; round++) {
+		gpu = open_gpu(0);
+		EXPECT_EQ(0, cmd_bind_next(gpu, space, &bind));
+		usleep(round % 4 * 500);
+		close(gpu);
+	}
+	readers_end(&reader, 1);
+	EXPECT_EQ(0, reader.torn);
+	EXPECT_LT(0, reader.whole);
+	TH_LOG("%u reads with the device, %u without", reader.whole,
+	       reader.without);
+	close(space);
+}
+
+TEST_HARNESS_MAIN
