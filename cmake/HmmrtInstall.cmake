@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Installs headers, both libraries, the CMake package and the pkg-config file. The
+# Installs headers, both libraries, the CMake package and the pkg-config file; tools/hmmctl installs itself. The
 # examples use a copy of the installed tree, in stage/ of the build folder.
 include(CMakePackageConfigHelpers)
 
@@ -34,11 +34,15 @@ configure_file(cmake/hmmrt.pc.in ${CMAKE_BINARY_DIR}/hmmrt.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/hmmrt.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 set(HMMRT_STAGE ${CMAKE_BINARY_DIR}/stage)
+set(installed hmmrt-shared hmmrt-static)
+if(TARGET hmmctl)
+  list(APPEND installed hmmctl)
+endif()
 file(GLOB_RECURSE public_headers CONFIGURE_DEPENDS include/hmm/* include/uapi/linux/hmmrt.h)
 add_custom_command(OUTPUT ${HMMRT_STAGE}/.stamp
   COMMAND ${CMAKE_COMMAND} --install ${CMAKE_BINARY_DIR} --prefix ${HMMRT_STAGE}
   COMMAND ${CMAKE_COMMAND} -E touch ${HMMRT_STAGE}/.stamp
-  DEPENDS hmmrt-shared hmmrt-static ${public_headers}
+  DEPENDS ${installed} ${public_headers}
   COMMENT "Installing into stage/"
   VERBATIM)
 add_custom_target(hmmrt-stage ALL DEPENDS ${HMMRT_STAGE}/.stamp)

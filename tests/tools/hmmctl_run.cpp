@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include "hmmctl_run.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+constexpr int cannot_run = 99;
+
+std::string contents_of(int file) {
+    std::string text(static_cast<std::size_t>(lseek(file, 0, SEEK_END)), '\0');
+    EXPECT_EQ(pread(file, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+    return text;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+    std::vector<char*> pointers;
+    for (std::string& text : texts)
+        pointers.push_back(text.data());
+    pointers.push_back(nullptr);
+    return pointers;
+}
+
+/// The program is opened before the user changes, as that user may not reach the file.
+[[noreturn]] void become_hmmctl(int program, std::vector<std::string> arguments, manner how,
+                                int out, int err) {
+    arguments.insert(arguments.begin(), "hmmctl");
+    if (how.out) out = open(how.out, O_WRONLY);
+    if (out < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(err, STDERR_FILENO) < 0) _exit(cannot_run);
+    if (how.uid != 0 &&
+        (setgroups(0, nullptr) != 0 || setgid(how.uid) != 0 || setuid(how.uid) != 0))
+        _exit(cannot_run);
+    fexecve(program, pointers_to(arguments).data(), pointers_to(how.environment).data());
+    _exit(cannot_run);
+}
+
+} // namespace
+
+result run_hmmctl(const std::vector<std::string>& arguments, const manner& how) {
+    const int program = open(HMMCTL, O_RDONLY | O_CLOEXEC);
+    const int out = memfd_create("out", MFD_CLOEXEC), err = memfd_create("err", MFD_CLOEXEC);
+    EXPECT_TRUE(program >= 0 && out >= 0 && err >= 0);
+    const pid_t child = fork();
+    if (child == 0) become_hmmctl(program, arguments, how, out, err);
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    result found;
+    if (WIFEXITED(status)) found.status = WEXITSTATUS(status);
+    found.out = contents_of(out);
+    found.err = contents_of(err);
+    for (const int file : {program, out, err})
+        close(file);
+    return found;
+}

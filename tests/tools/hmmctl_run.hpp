@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// Runs hmmctl and keeps what it prints.
+#pragma once
+
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+struct result {
+    int status = -1; ///< exit status, or -1 if it did not exit
+    std::string out, err;
+};
+
+/// How to run a command; other than as this program runs.
+struct manner {
+    uid_t uid = 0;             ///< user to become, 0 for none
+    const char* out = nullptr; ///< file that gets standard output, instead of result.out
+    std::vector<std::string> environment = {};
+};
+
+result run_hmmctl(const std::vector<std::string>& arguments, const manner& how = {});

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT
+// hmmctl on a machine with devices: its values are those of the process that it looks at, it shows
+// nothing without permission, and it refuses wrong input.
+#include "hmmctl_run.hpp"
+#include "observed.hpp"
+
+#include <linux/hmmrt.h>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <initializer_list>
+#include <set>
+#include <string>
+#include <unistd.h>
+
+namespace {
+
+using nlohmann::json;
+
+constexpr uid_t other_user = 65534;
+
+/// Runs a command that succeeds, and returns its JSON.
+json json_of(std::vector<std::string> arguments, const manner& how = {}) {
+    arguments.push_back("--json");
+    const result found = run_hmmctl(arguments, how);
+    EXPECT_EQ(found.status, 0) << found.err;
+    json parsed = json::parse(found.out, nullptr, false);
+    EXPECT_TRUE(parsed.is_object()) << found.out;
+    EXPECT_EQ(parsed.value("schema", 0), 1);
+    return parsed;
+}
+
+std::set<std::string> fields_of(const json& object) {
+    std::set<std::string> names;
+    for (const auto& [name, value] : object.items())
+        names.insert(name);
+    return names;
+}
+
+/// Returns the process with that pid of a list, null if it is not there once.
+json process_in(const json& list, pid_t pid) {
+    json found;
+    for (const json& of : list["processes"])
+        if (of["pid"] == pid) {
+            EXPECT_TRUE(found.is_null()) << "twice in the list";
+            found = of;
+        }
+    return found;
+}
+
+/// What hmmGetStats() reports, by the names that hmmctl has for it.
+void expect_same(const hmmStats& stats, const json& process, const json& device) {
+    EXPECT_EQ(process["cpu_faults"], stats.cpuFaults);
+    EXPECT_EQ(process["migrated_to_host"], stats.pagesToHost);
+    EXPECT_EQ(process["invalidations"], stats.invalidations);
+    EXPECT_EQ(device["device_faults"], stats.deviceFaults);
+    EXPECT_EQ(device["failed_faults"], stats.failedFaults);
+    EXPECT_EQ(device["migrated_to_device"], stats.pagesToDevice);
+    EXPECT_EQ(device["evicted_pages"], stats.pagesEvicted);
+    EXPECT_EQ(device["evictions"], stats.evictions);
+    EXPECT_EQ(device["copied_pages"], stats.duplicates);
+    EXPECT_EQ(device["mapped_pages"], stats.pagesMapped);
+    EXPECT_EQ(device["remote_pages"], stats.pagesRemote);
+    EXPECT_EQ(device["counted_moves"], stats.countedMoves);
+    EXPECT_EQ(device["retries"], stats.retries);
+    EXPECT_EQ(device["thrashing_blocks"], stats.thrashing);
+    EXPECT_EQ(device["throttled_faults"], stats.throttledFaults);
+    EXPECT_EQ(device["thrash_pins"], stats.thrashPins);
+    EXPECT_EQ(device["quota_refusals"], stats.quotaRefusals);
+    EXPECT_EQ(device["memory_refusals"], stats.memoryRefusals);
+}
+
+TEST(Process, ShowHasTheValuesOfGetStats) {
+    const observed program;
+    const own_words before = program.ask();
+    const json found = json_of({"process", "show", std::to_string(program.pid())})["process"];
+    const own_words after = program.ask();
+    ASSERT_EQ(std::memcmp(&before, &after, sizeof(before)), 0) << "the program is not idle";
+    ASSERT_EQ(found["devices"].size(), 2u);
+    for (unsigned i = 0; i < 2; i++) {
+        EXPECT_EQ(found["devices"][i]["id"], i);
+        EXPECT_EQ(found["devices"][i]["used_bytes"], before.used_bytes[i]);
+        EXPECT_GT(before.stats[i].pagesToDevice, 0u);
+        EXPECT_GT(before.used_bytes[i], 0u);
+        expect_same(before.stats[i], found, found["devices"][i]);
+    }
+    EXPECT_EQ(found["used_bytes"], before.used_bytes[0] + before.used_bytes[1]);
+    EXPECT_GT(before.stats[0].cpuFaults, 0u);
+    EXPECT_GT(before.stats[0].duplicates, 0u);
+}
+
+TEST(Process, ListHasEachProcessOnce) {
+    const observed first, second;
+    const json list = json_of({"process", "list"});
+    EXPECT_EQ(fields_of(list),
+              (std::set<std::string>{"schema", "processes", "unreadable_processes"}));
+    EXPECT_EQ(list["unreadable_processes"], 0);
+    for (const observed* program : {&first, &second}) {
+        const json shown = json_of({"process", "show", std::to_string(program->pid())})["process"];
+        EXPECT_EQ(process_in(list, program->pid()), shown);
+        EXPECT_EQ(shown["uid"], 0);
+        EXPECT_EQ(shown["name"], "exe");
+    }
+    const std::string text = run_hmmctl({"process", "list"}).out;
+    EXPECT_NE(text.find("\n" + std::to_string(first.pid()) + " "), std::string::npos) << text;
+}
+
+TEST(Process, FieldsStayAsTheyAre) {
+    const observed program;
+    const json found = json_of({"process", "show", std::to_string(program.pid())})["process"];
+    EXPECT_EQ(fields_of(found), (std::set<std::string>{"pid", "uid", "name", "space", "used_bytes",
+                                                       "migrated_to_host", "cpu_faults",
+                                                       "invalidations", "blocks", "devices"}));
+    EXPECT_EQ(fields_of(found["devices"][0]), (std::set<std::string>{"id",
+                                                                     "binding",
+                                                                     "used_bytes",
+                                                                     "device_faults",
+                                                                     "failed_faults",
+                                                                     "mapped_pages",
+                                                                     "remote_pages",
+                                                                     "migrated_to_device",
+                                                                     "retries",
+                                                                     "copied_pages",
+                                                                     "evictions",
+                                                                     "evicted_pages",
+                                                                     "thrashing_faults",
+                                                                     "fault_batches",
+                                                                     "merged_faults",
+                                                                     "flushed_faults",
+                                                                     "replays",
+                                                                     "pending_faults",
+                                                                     "thrashing_blocks",
+                                                                     "throttled_faults",
+                                                                     "thrash_pins",
+                                                                     "thrash_unpins",
+                                                                     "counted_moves",
+                                                                     "quota_refusals",
+                                                                     "memory_refusals",
+                                                                     "thrashing_resets"}));
+}
+
+TEST(Process, OfAnotherUserIsNotSeenWithoutPermission) {
+    const observed program;
+    const json list = json_of({"process", "list"}, {.uid = other_user});
+    EXPECT_TRUE(list["processes"].empty()) << list;
+    EXPECT_GE(list["unreadable_processes"], 1);
+    const result text = run_hmmctl({"process", "list"}, {.uid = other_user});
+    EXPECT_EQ(text.status, 0);
+    EXPECT_NE(text.err.find("no permission to look at "), std::string::npos) << text.err;
+    const result shown =
+        run_hmmctl({"process", "show", std::to_string(program.pid())}, {.uid = other_user});
+    EXPECT_EQ(shown.status, 1);
+    EXPECT_EQ(shown.out, "");
+    EXPECT_NE(shown.err.find("no permission"), std::string::npos) << shown.err;
+}
+
+TEST(Process, FaultRateIsMeasured) {
+    const observed program;
+    const std::string pid = std::to_string(program.pid());
+    for (const auto& arguments :
+         {std::vector<std::string>{"process", "show", pid, "--interval", "0.05"},
+          std::vector<std::string>{"process", "list", "--interval=0.05"}}) {
+        const json answer = json_of(arguments);
+        const json found =
+            answer.contains("process") ? answer["process"] : process_in(answer, program.pid());
+        ASSERT_EQ(found["devices"].size(), 2u);
+        EXPECT_EQ(found["devices"][0]["faults_per_second"], 0.0);
+    }
+}
+
+TEST(Process, ThatDoesNotUseADeviceIsAFailure) {
+    const result found = run_hmmctl({"process", "show", std::to_string(getpid())});
+    EXPECT_EQ(found.status, 1);
+    EXPECT_EQ(found.err, "hmmctl: process " + std::to_string(getpid()) + " does not use hmmrt\n");
+    EXPECT_EQ(run_hmmctl({"process", "show", "2147483647"}).err,
+              "hmmctl: there is no process 2147483647\n");
+}
+
+/// Lists the devices when nothing uses them: memory of a process is freed a moment after its end.
+json idle_devices() {
+    const auto is_used = [](const json& device) { return device["used_bytes"] != 0; };
+    for (int i = 0; i < 200; i++, usleep(100000)) {
+        json devices = json_of({"device", "list"})["devices"];
+        if (std::none_of(devices.begin(), devices.end(), is_used)) return devices;
+    }
+    ADD_FAILURE() << "a device is still in use";
+    return json::array();
+}
+
+TEST(Device, ListAndShowAgree) {
+    const json devices = idle_devices();
+    ASSERT_GE(devices.size(), 2u);
+    for (json device : devices) {
+        const std::string id = std::to_string(device["id"].get<unsigned>());
+        EXPECT_EQ(device["name"], "hmmrt-gpu" + id);
+        EXPECT_EQ(device["free_bytes"].get<std::uint64_t>(),
+                  device["memory_bytes"].get<std::uint64_t>() -
+                      device["used_bytes"].get<std::uint64_t>());
+        json shown = json_of({"device", "show", id})["device"];
+        const json knobs = shown["knobs"];
+        shown.erase("knobs");
+        // host memory behind the device is given back in the background
+        EXPECT_EQ(shown.erase("backed_bytes") + device.erase("backed_bytes"), 2u);
+        EXPECT_EQ(shown, device);
+        EXPECT_EQ(knobs["oversubscription"],
+                  (json{{"value", 1}, {"min", 0}, {"max", 1}, {"default", 1}}));
+        EXPECT_EQ(knobs.size(), static_cast<std::size_t>(HMMRT_KNOBS));
+        EXPECT_EQ(run_hmmctl({"device", "show", id}).status, 0);
+    }
+    EXPECT_EQ(
+        fields_of(devices[0]),
+        (std::set<std::string>{"id", "name", "memory_bytes", "used_bytes", "free_bytes",
+                               "backed_bytes", "numa_node", "coherent", "native_atomics",
+                               "evictions", "evictions_ahead", "chunk_bytes", "free_chunks",
+                               "partial_chunks", "full_chunks", "split_chunks", "merged_chunks"}));
+}
+
+TEST(Device, NeedsPermission) {
+    const result found = run_hmmctl({"device", "list"}, {.uid = other_user});
+    EXPECT_EQ(found.status, 1);
+    EXPECT_EQ(found.out, "");
+    EXPECT_NE(found.err.find("no permission"), std::string::npos) << found.err;
+}
+
+TEST(Doctor, FindsThisMachineGood) {
+    const json found = json_of({"doctor"})["doctor"];
+    EXPECT_EQ(found["good"], true);
+    EXPECT_EQ(found["transparent_access"], true);
+    EXPECT_EQ(fields_of(found), (std::set<std::string>{"good", "transparent_access", "checks"}));
+    for (const json& check : found["checks"])
+        EXPECT_EQ(fields_of(check), (std::set<std::string>{"name", "result", "found", "advice"}));
+}
+
+TEST(Doctor, FailsIfAProgramWouldGetNoDevice) {
+    for (const manner& how :
+         {manner{.uid = other_user}, manner{.environment = {"HMMRT_DEVICE=cpu"}},
+          manner{.environment = {"HMMRT_LANES=0"}}}) {
+        const result found = run_hmmctl({"doctor", "--json"}, how);
+        EXPECT_EQ(found.status, 1);
+        const json parsed = json::parse(found.out, nullptr, false);
+        ASSERT_TRUE(parsed.is_object()) << found.out;
+        EXPECT_EQ(parsed["doctor"]["good"], false);
+        EXPECT_EQ(parsed["doctor"]["transparent_access"], false);
+        const result text = run_hmmctl({"doctor"}, how);
+        EXPECT_EQ(text.status, 1);
+        EXPECT_NE(text.out.find("What to do:\n"), std::string::npos) << text.out;
+    }
+}
+
+class Wrong : public testing::TestWithParam<std::vector<std::string>> {};
+
+TEST_P(Wrong, UseHasStatusTwoAndNoOutput) {
+    const result found = run_hmmctl(GetParam());
+    EXPECT_EQ(found.status, 2);
+    EXPECT_EQ(found.out, "");
+    EXPECT_NE(found.err, "");
+}
+
+using words = std::vector<std::string>;
+INSTANTIATE_TEST_SUITE_P(
+    , Wrong,
+    testing::Values(
+        words{}, words{"--json"}, words{"frob"}, words{"--frob"}, words{"--json=maybe", "doctor"},
+        words{"device"}, words{"device", "frob"}, words{"device", "list", "0"},
+        words{"device", "list", "--frob"}, words{"device", "show"}, words{"device", "show", "x"},
+        words{"device", "show", ""}, words{"device", "show", "-1"}, words{"device", "show", "1.5"},
+        words{"device", "show", "4294967296"}, words{"device", "show", "0", "1"},
+        words{"device", "show", "0", "--interval", "1"}, words{"process"}, words{"process", "frob"},
+        words{"process", "list", "1"}, words{"process", "list", "--interval"},
+        words{"process", "list", "--interval", "0"}, words{"process", "list", "--interval", "-1"},
+        words{"process", "list", "--interval", "nan"},
+        words{"process", "list", "--interval", "3601"},
+        words{"process", "list", "--interval", "1x"}, words{"process", "show"},
+        words{"process", "show", "x"}, words{"process", "show", ""}, words{"process", "show", "0"},
+        words{"process", "show", "-1"}, words{"process", "show", "2147483648"},
+        words{"process", "show", "1", "2"}, words{"process", "show", "1", "--interval", "0"},
+        words{"doctor", "now"}, words{"doctor", "--frob"}, words{"doctor", "--interval", "1"}));
+
+TEST(Command, FailsForADeviceThatDoesNotExist) {
+    for (const char* id : {"15", "16", "4294967295"}) {
+        const result found = run_hmmctl({"device", "show", id});
+        EXPECT_EQ(found.status, 1);
+        EXPECT_EQ(found.err, std::string("hmmctl: there is no device ") + id + "\n");
+        EXPECT_EQ(found.out, "");
+    }
+}
+
+TEST(Command, FailsIfItsOutputIsLost) {
+    const observed program;
+    const std::string pid = std::to_string(program.pid());
+    for (const words& arguments :
+         {words{"device", "list"}, words{"device", "show", "0"}, words{"process", "list"},
+          words{"process", "show", pid}, words{"doctor"}, words{"doctor", "--json"}}) {
+        const result found = run_hmmctl(arguments, {.out = "/dev/full"});
+        EXPECT_EQ(found.status, 1);
+        EXPECT_NE(found.err.find("cannot write"), std::string::npos) << found.err;
+    }
+}
+
+TEST(Command, ExplainsItself) {
+    for (const words& arguments :
+         {words{"--help"}, words{"device", "--help"}, words{"device", "show", "--help"},
+          words{"process", "list", "--help"}, words{"doctor", "--help"}, words{"--version"}}) {
+        const result found = run_hmmctl(arguments);
+        EXPECT_EQ(found.status, 0);
+        EXPECT_NE(found.out.find("hmmctl"), std::string::npos) << found.out;
+        EXPECT_EQ(found.err, "");
+    }
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    if (argc == 2 && std::strcmp(argv[1], "--observed") == 0) return run_observed();
+    testing::InitGoogleTest(&argc, argv);
+    return RUN_ALL_TESTS();
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// A program on the device that hmmctl looks at, in a process of its own.
+#pragma once
+
+#include <hmm/hmm.hpp>
+
+#include <cstdint>
+#include <sys/types.h>
+
+/// What the program says about itself.
+struct own_words {
+    hmmStats stats[2]; ///< of devices 0 and 1
+    std::uint64_t used_bytes[2];
+};
+
+class observed {
+  public:
+    /// Starts the program, and waits until it is idle.
+    observed();
+    observed(const observed&) = delete;
+    observed& operator=(const observed&) = delete;
+    ~observed();
+
+    pid_t pid() const { return pid_; }
+    /// Asks the program.
+    own_words ask() const;
+
+  private:
+    pid_t pid_ = -1;
+    int to_ = -1, from_ = -1;
+};
+
+/// The program itself: it answers each byte of standard input, until that ends.
+int run_observed();

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: MIT
+// The parts of hmmctl that need no device: fdinfo, /proc, tables, and what the doctor concludes.
+#include "doctor.hpp"
+#include "failure.hpp"
+#include "fdinfo.hpp"
+#include "json.hpp"
+#include "processes.hpp"
+#include "table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <unistd.h>
+
+using namespace hmmctl;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string entry(unsigned id, int pid, const std::string& rest = "") {
+    return "pos:\t0\nflags:\t02\nhmmrt-space:\t" + std::to_string(id) + "\nhmmrt-pid:\t" +
+           std::to_string(pid) + "\n" + rest;
+}
+
+// --- fdinfo
+
+TEST(HmmctlFdinfo, HasTheValuesOfASpace) {
+    const auto found = parse_fdinfo(entry(7, 12,
+                                          "hmmrt-cpu-faults:\t3\nhmmrt-blocks:\t4\n"
+                                          "hmmrt-device0-binding:\t9\n"
+                                          "hmmrt-device0-used-bytes:\t4096\n"
+                                          "hmmrt-device0-device-faults:\t5\n"));
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->id, 7u);
+    EXPECT_EQ(found->pid, 12);
+    EXPECT_EQ(found->counted, (counters{{"cpu_faults", 3}, {"blocks", 4}}));
+    ASSERT_EQ(found->devices.size(), 1u);
+    EXPECT_EQ(found->devices[0].binding, 9u);
+    EXPECT_EQ(found->devices[0].used_bytes, 4096u);
+    EXPECT_EQ(found->devices[0].counted, (counters{{"device_faults", 5}}));
+}
+
+TEST(HmmctlFdinfo, OfOtherFilesIsNoSpace) {
+    EXPECT_FALSE(parse_fdinfo(""));
+    EXPECT_FALSE(parse_fdinfo("pos:\t0\nflags:\t02\n"));
+    EXPECT_FALSE(parse_fdinfo("hmmrt-object:\t1\nhmmrt-bytes:\t2097152\n"));
+    EXPECT_FALSE(parse_fdinfo("hmmrt-space:\tx\n"));
+    EXPECT_FALSE(parse_fdinfo("hmmrt-space: 1\n"));
+}
+
+TEST(HmmctlFdinfo, SortsDevicesAndAddsTheirMemory) {
+    const auto found = parse_fdinfo(entry(1, 2,
+                                          "hmmrt-device10-used-bytes:\t1\n"
+                                          "hmmrt-device2-used-bytes:\t20\n"
+                                          "hmmrt-device10-replays:\t3"));
+    ASSERT_TRUE(found);
+    ASSERT_EQ(found->devices.size(), 2u);
+    EXPECT_EQ(found->devices[0].id, 2u);
+    EXPECT_EQ(found->devices[1].id, 10u);
+    EXPECT_EQ(value_of(found->devices[1].counted, "replays"), 3u);
+    EXPECT_EQ(found->used_bytes(), 21u);
+}
+
+TEST(HmmctlFdinfo, SkipsWhatIsNoKeyAndNumber) {
+    const auto found = parse_fdinfo("hmmrt-\nhmmrt-:\t1\n\n:\t\nhmmrt-a:\t-1\nhmmrt-b:\t1 2\n"
+                                    "hmmrt-c:\t18446744073709551616\nhmmrt-pid:\t99999999999\n"
+                                    "hmmrt-space:\t18446744073709551615\n");
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->id, ~0ull);
+    EXPECT_EQ(found->pid, 0);
+    EXPECT_EQ(found->counted, (counters{{"", 1}}));
+    EXPECT_TRUE(found->devices.empty());
+}
+
+TEST(HmmctlFdinfo, KeepsKeysOfLaterVersions) {
+    const auto found = parse_fdinfo(entry(1, 2, "hmmrt-device-x:\t1\nhmmrt-device0-new-key:\t2\n"));
+    ASSERT_TRUE(found);
+    EXPECT_EQ(value_of(found->counted, "device_x"), 1u);
+    ASSERT_EQ(found->devices.size(), 1u);
+    EXPECT_EQ(value_of(found->devices[0].counted, "new_key"), 2u);
+}
+
+// --- fault rates
+
+space with_faults(std::uint64_t id, std::uint64_t binding, std::uint64_t faults) {
+    space made;
+    made.id = id;
+    bound_device device;
+    device.binding = binding;
+    device.counted = {{"device_faults", faults}};
+    made.devices.push_back(device);
+    return made;
+}
+
+TEST(HmmctlFaultRate, IsFaultsBySeconds) {
+    space now = with_faults(1, 5, 130);
+    set_fault_rates(now, with_faults(1, 5, 100), 2);
+    ASSERT_TRUE(now.devices[0].faults_per_second);
+    EXPECT_DOUBLE_EQ(*now.devices[0].faults_per_second, 15);
+}
+
+TEST(HmmctlFaultRate, IsUnknownForAnotherBindingOrSpace) {
+    space now = with_faults(1, 6, 130);
+    set_fault_rates(now, with_faults(1, 5, 100), 2);
+    set_fault_rates(now, with_faults(2, 6, 100), 2);
+    set_fault_rates(now, with_faults(1, 6, 100), 0);
+    EXPECT_FALSE(now.devices[0].faults_per_second);
+}
+
+// --- text
+
+TEST(HmmctlTable, AlignsColumns) {
+    table rows({{"N", true}, {"NAME"}, {"END"}});
+    rows.add({"1", "a", ""});
+    rows.add({"100", "longer", "x"});
+    EXPECT_EQ(rows.text(), "  N  NAME    END\n"
+                           "  1  a\n"
+                           "100  longer  x\n");
+}
+
+TEST(HmmctlText, HasSizesWithUnits) {
+    EXPECT_EQ(size_text(0), "0 B");
+    EXPECT_EQ(size_text(1023), "1023 B");
+    EXPECT_EQ(size_text(1024), "1 KiB");
+    EXPECT_EQ(size_text(1536), "1.5 KiB");
+    EXPECT_EQ(size_text((1 << 20) - 1), "1 MiB");
+    EXPECT_EQ(size_text(3ull << 30), "3 GiB");
+    EXPECT_EQ(size_text(~0ull), "16 EiB");
+}
+
+TEST(HmmctlText, HasNoBytesThatControlATerminal) {
+    EXPECT_EQ(printable("a b~"), "a b~");
+    EXPECT_EQ(printable("\x1b[2J\n\x7f\xff"), "?[2J???");
+}
+
+TEST(HmmctlJson, TakesAnyNameOfAProcess) {
+    process of;
+    of.name = "a\xff\"";
+    const json parsed = json::parse(json_text("process", to_json(of)));
+    EXPECT_EQ(parsed["schema"], 1);
+    EXPECT_EQ(parsed["process"]["name"], "a\xef\xbf\xbd\"");
+}
+
+// --- /proc
+
+/// A folder that looks like procfs.
+class HmmctlProc : public testing::Test {
+  protected:
+    HmmctlProc() { fs::create_directories(root_); }
+    ~HmmctlProc() override { fs::remove_all(root_); }
+
+    static void write(const fs::path& path, const std::string& text) {
+        std::ofstream(path) << text;
+    }
+
+    void add_process(int pid, const std::string& name, char state = 'S', unsigned flags = 0) {
+        const fs::path folder = root_ / std::to_string(pid);
+        fs::create_directories(folder / "fd");
+        fs::create_directories(folder / "fdinfo");
+        write(folder / "comm", name + "\n");
+        write(folder / "status", "Name:\t" + name + "\nUid:\t1000\t0\t0\t0\n");
+        write(folder / "stat", std::to_string(pid) + " (" + name + ") " + state + " 1 1 1 0 -1 " +
+                                   std::to_string(flags) + " 0\n");
+    }
+
+    void add_file(int pid, int fd, const std::string& target, const std::string& info) {
+        const fs::path folder = root_ / std::to_string(pid);
+        fs::create_symlink(target, folder / "fd" / std::to_string(fd));
+        write(folder / "fdinfo" / std::to_string(fd), info);
+    }
+
+    /// The text of the failure that ends @body.
+    static std::string failure_of(const std::function<void()>& body) {
+        try {
+            body();
+        } catch (const failure& why) {
+            return why.what();
+        }
+        return "";
+    }
+
+    const fs::path root_ = fs::temp_directory_path() / ("hmmctl-" + std::to_string(getpid()));
+};
+
+TEST_F(HmmctlProc, ListsProcessesByTheirNumber) {
+    add_process(300, "other) S (");
+    add_file(300, 3, "/dev/hmmrt", entry(2, 300));
+    add_process(20, "first");
+    add_file(20, 4, "/dev/hmmrt", entry(1, 20, "hmmrt-cpu-faults:\t8\n"));
+    add_process(30, "uses-nothing");
+    add_file(30, 3, "/dev/null", "pos:\t0\n");
+    const process_scan found = scan_processes(root_);
+    ASSERT_EQ(found.processes.size(), 2u);
+    EXPECT_EQ(found.processes[0].pid, 20);
+    EXPECT_EQ(found.processes[0].uid, 1000u);
+    EXPECT_EQ(found.processes[0].name, "first");
+    EXPECT_EQ(value_of(found.processes[0].mirrored.counted, "cpu_faults"), 8u);
+    EXPECT_EQ(found.processes[1].name, "other) S (");
+    EXPECT_EQ(found.unreadable, 0u);
+}
+
+TEST_F(HmmctlProc, CountsFilesOfOneSpaceOnce) {
+    add_process(20, "parent");
+    add_process(21, "child");
+    add_file(20, 3, "/dev/hmmrt", entry(1, 20));
+    add_file(20, 9, "/dev/hmmrt", entry(1, 20));
+    add_file(21, 3, "/dev/hmmrt", entry(1, 20));
+    const process_scan found = scan_processes(root_);
+    ASSERT_EQ(found.processes.size(), 1u);
+    EXPECT_EQ(found.processes[0].name, "parent");
+    EXPECT_EQ(find_process(20, root_).mirrored.id, 1u);
+    EXPECT_EQ(failure_of([&] { find_process(21, root_); }), "process 21 does not use hmmrt");
+}
+
+TEST_F(HmmctlProc, LeavesOutSpacesWithoutAProcess) {
+    add_process(20, "holder");
+    add_file(20, 3, "/dev/hmmrt", entry(1, 0));
+    add_file(20, 4, "/dev/hmmrt", entry(2, 77));
+    add_file(20, 5, "/dev/hmmrt", "pos:\t0\n");
+    EXPECT_TRUE(scan_processes(root_).processes.empty());
+}
+
+TEST_F(HmmctlProc, SkipsKernelThreadsAndZombies) {
+    add_process(2, "kthreadd", 'S', 0x00200000);
+    add_process(20, "zombie", 'Z');
+    for (const int pid : {2, 20})
+        add_file(pid, 3, "/dev/hmmrt", entry(static_cast<unsigned>(pid), pid));
+    EXPECT_TRUE(scan_processes(root_).processes.empty());
+}
+
+TEST_F(HmmctlProc, ProcessThatEndsMeanwhileIsLeftOut) {
+    fs::create_directories(root_ / "20");
+    add_process(30, "ends");
+    fs::create_symlink("/dev/hmmrt", root_ / "30/fd/3");
+    const process_scan found = scan_processes(root_);
+    EXPECT_TRUE(found.processes.empty());
+    EXPECT_EQ(found.unreadable, 0u);
+}
+
+TEST_F(HmmctlProc, FailuresSayWhy) {
+    add_process(20, "plain");
+    EXPECT_EQ(failure_of([&] { find_process(20, root_); }), "process 20 does not use hmmrt");
+    EXPECT_EQ(failure_of([&] { find_process(21, root_); }), "there is no process 21");
+    EXPECT_NE(failure_of([&] { scan_processes(root_ / "none"); }), "");
+}
+
+TEST_F(HmmctlProc, CountsProcessesThatMayNotBeReadOnce) {
+    add_process(20, "closed");
+    add_file(20, 3, "/dev/hmmrt", entry(1, 20));
+    fs::permissions(root_ / "20/fd", fs::perms::none);
+    // root may read all
+    const uid_t user = geteuid();
+    ASSERT_EQ(seteuid(user == 0 ? 65534 : user), 0);
+    const process_scan found = scan_processes(root_);
+    const std::string why = failure_of([&] { find_process(20, root_); });
+    ASSERT_EQ(seteuid(user), 0);
+    fs::permissions(root_ / "20/fd", fs::perms::owner_all);
+    EXPECT_TRUE(found.processes.empty());
+    EXPECT_EQ(found.unreadable, 1u);
+    EXPECT_EQ(why, "no permission to look at process 20: it takes the right to trace it");
+}
+
+// --- doctor
+
+facts healthy() {
+    facts found;
+    found.architecture = "x86_64";
+    found.kernel = "6.1.0";
+    found.manager_loaded = found.simulator_loaded = true;
+    found.uapi_version = HMMRT_UAPI_VERSION;
+    found.devices.push_back({"hmmrt-gpu0", 1 << 30, 0, 0});
+    found.huge_pages = "madvise";
+    found.processors = 4;
+    return found;
+}
+
+verdict verdict_on(const char* name, const facts& found) {
+    for (const check& one : diagnose(found).checks)
+        if (one.name == name) return one.result;
+    ADD_FAILURE() << "no check " << name;
+    return verdict::bad;
+}
+
+TEST(HmmctlDoctor, FindsNothingWrongWithAHealthyMachine) {
+    const diagnosis result = diagnose(healthy());
+    for (const check& one : result.checks) {
+        EXPECT_EQ(one.result, verdict::good) << one.name;
+        EXPECT_NE(one.found, "") << one.name;
+        EXPECT_EQ(one.advice, "") << one.name;
+    }
+    EXPECT_TRUE(result.is_good());
+    EXPECT_TRUE(result.transparent_access);
+}
+
+struct illness {
+    const char* check;
+    void (*inflict)(facts&);
+};
+
+class HmmctlDoctorOn : public testing::TestWithParam<illness> {};
+
+TEST_P(HmmctlDoctorOn, AnIllnessNamesItAndSaysWhatToDo) {
+    facts found = healthy();
+    GetParam().inflict(found);
+    const diagnosis result = diagnose(found);
+    EXPECT_FALSE(result.is_good());
+    EXPECT_FALSE(result.transparent_access);
+    for (const check& one : result.checks) {
+        const bool is_it = one.name == GetParam().check || one.name == "transparent-access";
+        EXPECT_EQ(one.result == verdict::bad, is_it) << one.name;
+        EXPECT_EQ(one.advice != "", is_it) << one.name;
+    }
+}
+
+constexpr illness illnesses[] = {
+    {"architecture", [](facts& found) { found.architecture = "aarch64"; }},
+    {"manager", [](facts& found) { found.open_error = EACCES; }},
+    {"manager", [](facts& found) { found.open_error = ENOENT; }},
+    {"version", [](facts& found) { found.uapi_version++; }},
+    {"devices", [](facts& found) { found.devices.clear(); }},
+    {"devices", [](facts& found) { found.devices[0].open_error = EACCES; }},
+    {"lanes", [](facts& found) { found.lanes = "0"; }},
+    {"lanes", [](facts& found) { found.lanes = "129"; }},
+    {"lanes", [](facts& found) { found.lanes = "4x"; }},
+    {"transparent-access", [](facts& found) { found.wanted = "cpu"; }},
+    {"transparent-access", [](facts& found) { found.wanted = "gpu"; }},
+};
+
+INSTANTIATE_TEST_SUITE_P(, HmmctlDoctorOn, testing::ValuesIn(illnesses));
+
+TEST(HmmctlDoctor, AsksForTheKernelsOptionsOnlyWithoutModules) {
+    facts found = healthy();
+    found.options =
+        "CONFIG_HMM_MIRROR=y\nCONFIG_MMU_NOTIFIER=y\n# CONFIG_DEVICE_PRIVATE is not set\n";
+    EXPECT_EQ(verdict_on("kernel", found), verdict::good);
+    found.manager_loaded = false;
+    found.open_error = ENOENT;
+    EXPECT_EQ(verdict_on("kernel", found), verdict::bad);
+    EXPECT_EQ(verdict_on("modules", found), verdict::bad);
+    found.options = "CONFIG_DEVICE_PRIVATE=y\n" + *found.options;
+    EXPECT_EQ(verdict_on("kernel", found), verdict::good);
+    found.options = std::nullopt;
+    EXPECT_EQ(verdict_on("kernel", found), verdict::bad);
+    EXPECT_FALSE(diagnose(found).transparent_access);
+}
+
+TEST(HmmctlDoctor, NotesAreNoFailures) {
+    facts found = healthy();
+    found.huge_pages = "never";
+    found.simulator_loaded = false;
+    found.lanes = "128";
+    found.wanted = "simulated";
+    EXPECT_EQ(verdict_on("huge-pages", found), verdict::note);
+    EXPECT_EQ(verdict_on("modules", found), verdict::note);
+    EXPECT_TRUE(diagnose(found).is_good());
+    EXPECT_TRUE(diagnose(found).transparent_access);
+}
+
+} // namespace

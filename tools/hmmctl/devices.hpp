@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// The devices of the modules.
+#pragma once
+
+#include "files.hpp"
+
+#include <linux/hmmrt.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hmmctl {
+
+/// A file of /dev/hmmrt that is no space: it reports devices and their knobs.
+class manager {
+  public:
+    /// Throws failure if the node is missing or this user may not open it.
+    manager();
+
+    hmmrt_info info() const;
+    /// Returns nothing if there is no such device.
+    std::optional<hmmrt_device_info> device(std::uint32_t id) const;
+    std::vector<hmmrt_device_info> devices() const;
+    /// Returns the knobs that can be set for a device, with its values.
+    std::vector<hmmrt_knob> knobs(std::uint32_t id) const;
+
+  private:
+    descriptor file_;
+};
+
+std::string name_of(const hmmrt_device_info& device);
+std::string name_of(const hmmrt_knob& knob);
+
+} // namespace hmmctl

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace hmmctl {
+
+/// Returns the contents of a file, or nothing and errno.
+std::optional<std::string> read_file(const std::string& path);
+
+/// Returns 0 if the file can be opened for reading and writing, else the errno.
+int open_error(const std::string& path);
+
+/// A descriptor that is closed at the end.
+class descriptor {
+  public:
+    explicit descriptor(int fd) : fd_(fd) {}
+    descriptor(const descriptor&) = delete;
+    descriptor& operator=(const descriptor&) = delete;
+    ~descriptor();
+
+    int get() const { return fd_; }
+
+  private:
+    int fd_;
+};
+
+} // namespace hmmctl

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// hmmctl: which devices there are, which processes use them, and whether all is set up.
+#include "commands.hpp"
+#include "failure.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <limits>
+
+namespace {
+
+using namespace hmmctl;
+
+constexpr int failed = 1, used_wrongly = 2;
+constexpr double shortest_interval = 0.01, longest_interval = 3600; // seconds
+
+/// What the command line asks for.
+struct request {
+    std::function<output()> command;
+    bool as_json = false;
+    double interval = 0;
+    unsigned device = 0;
+    pid_t pid = 0;
+};
+
+/// The library takes an empty text for 0.
+std::string why_no_number(const std::string& text) {
+    const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+    return digits ? "" : "give a number";
+}
+
+void add_device_commands(CLI::App& app, request& asked) {
+    CLI::App& device = *app.add_subcommand("device", "The devices of the modules");
+    device.require_subcommand(1);
+    device.add_subcommand("list", "List all devices")->callback([&asked] {
+        asked.command = [&asked] { return list_devices(asked.as_json); };
+    });
+    CLI::App& show = *device.add_subcommand("show", "Show one device, and its knobs");
+    show.add_option("ID", asked.device, "id of the device")->required()->check(why_no_number);
+    show.callback([&asked] {
+        asked.command = [&asked] { return show_device(asked.device, asked.as_json); };
+    });
+}
+
+/// Also refuses what is not a number, in the sense of floating point.
+std::string why_no_interval(const std::string& text) {
+    const double seconds = std::strtod(text.c_str(), nullptr);
+    if (seconds >= shortest_interval && seconds <= longest_interval) return "";
+    return "give a number of seconds from 0.01 to 3600";
+}
+
+void add_interval(CLI::App& command, request& asked) {
+    command
+        .add_option("--interval", asked.interval,
+                    "measure fault rates for that many seconds, at most an hour")
+        ->check(why_no_interval);
+}
+
+void add_process_commands(CLI::App& app, request& asked) {
+    CLI::App& process = *app.add_subcommand("process", "The processes that use hmmrt");
+    process.require_subcommand(1);
+    CLI::App& list = *process.add_subcommand("list", "List all that this user may look at");
+    add_interval(list, asked);
+    list.callback([&asked] {
+        asked.command = [&asked] { return list_processes(asked.interval, asked.as_json); };
+    });
+    CLI::App& show = *process.add_subcommand("show", "Show one process");
+    show.add_option("PID", asked.pid, "id of the process")
+        ->required()
+        ->check(why_no_number)
+        ->check(CLI::Range(1, std::numeric_limits<pid_t>::max()));
+    add_interval(show, asked);
+    show.callback([&asked] {
+        asked.command = [&asked] { return show_process(asked.pid, asked.interval, asked.as_json); };
+    });
+}
+
+void add_commands(CLI::App& app, request& asked) {
+    app.require_subcommand(1);
+    app.fallthrough(); // so that --json may stand behind the command
+    app.set_version_flag("--version", "hmmctl " HMMCTL_VERSION);
+    app.add_flag("--json", asked.as_json, "print JSON for programs");
+    app.footer("Exit status: 0 for success, 1 if the command failed or the doctor found something "
+               "bad, 2 if it was used wrongly.");
+    add_device_commands(app, asked);
+    add_process_commands(app, asked);
+    app.add_subcommand("doctor", "Say whether programs can use a device, and what to do if not")
+        ->callback([&asked] { asked.command = [&asked] { return run_doctor(asked.as_json); }; });
+}
+
+/// A result that did not reach the reader is a failure, as on a full disk.
+int print(const output& result) {
+    std::fputs(result.notes.c_str(), stderr);
+    if (std::fputs(result.text.c_str(), stdout) == EOF || std::fflush(stdout) == EOF) {
+        std::fprintf(stderr, "hmmctl: cannot write the result: %s\n", std::strerror(errno));
+        return failed;
+    }
+    return result.status;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    request asked;
+    CLI::App app("Shows the devices of hmmrt and the processes that use them", "hmmctl");
+    add_commands(app, asked);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? 0 : used_wrongly;
+    }
+    try {
+        return print(asked.command());
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "hmmctl: %s\n", error.what());
+        return failed;
+    }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+#include "processes.hpp"
+
+#include "failure.hpp"
+#include "files.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <system_error>
+
+namespace hmmctl {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The name of the device node: a link of a descriptor that ends with it may be to a space.
+constexpr std::string_view node = "/hmmrt";
+
+std::optional<pid_t> pid_in(const std::string& name) {
+    pid_t pid = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (error != std::errc() || end != name.data() + name.size() || pid <= 0) return std::nullopt;
+    return pid;
+}
+
+bool is_refusal(const std::error_code& error) {
+    return error == std::errc::permission_denied || error == std::errc::operation_not_permitted;
+}
+
+/// Kernel threads and processes that have ended have no files that matter.
+bool has_no_files(const std::string& folder) {
+    constexpr unsigned kernel_thread = 0x00200000; // PF_KTHREAD
+    const auto stat = read_file(folder + "/stat");
+    // pid (name) state ppid pgrp session tty tpgid flags; the name may have parentheses
+    const std::size_t behind = stat ? stat->rfind(')') : std::string::npos;
+    if (behind == std::string::npos) return true;
+    std::istringstream fields(stat->substr(behind + 1));
+    char state = 0;
+    long skipped = 0;
+    unsigned flags = 0;
+    fields >> state >> skipped >> skipped >> skipped >> skipped >> skipped >> flags;
+    return state == 'Z' || state == 'X' || (flags & kernel_thread) != 0;
+}
+
+struct held_spaces {
+    std::vector<space> spaces;
+    std::error_code error; ///< set if not all files could be looked at
+};
+
+/// Reads the fdinfo of all files of a process that may be spaces.
+held_spaces spaces_held(const std::string& folder) {
+    held_spaces held;
+    fs::directory_iterator file(folder + "/fd", held.error);
+    for (; !held.error && file != fs::directory_iterator(); file.increment(held.error)) {
+        std::error_code error;
+        const std::string target = fs::read_symlink(file->path(), error).string();
+        if (is_refusal(error)) held.error = error;
+        if (error || !target.ends_with(node)) continue;
+        const auto text = read_file(folder + "/fdinfo/" + file->path().filename().string());
+        if (!text) {
+            const std::error_code reason(errno, std::generic_category());
+            if (is_refusal(reason)) held.error = reason;
+            continue;
+        }
+        if (auto found = parse_fdinfo(*text)) held.spaces.push_back(std::move(*found));
+        if (held.error) break;
+    }
+    return held;
+}
+
+uid_t uid_in(const std::string& status) {
+    const std::size_t at = status.find("\nUid:\t");
+    uid_t uid = static_cast<uid_t>(-1);
+    if (at != std::string::npos)
+        std::from_chars(status.data() + at + 6, status.data() + status.size(), uid);
+    return uid;
+}
+
+/// Describes the process that a space is of. Returns nothing if it has ended.
+std::optional<process> owner_of(space found, const std::string& proc) {
+    const std::string folder = fmt::format("{}/{}", proc, found.pid);
+    auto name = read_file(folder + "/comm");
+    const auto status = read_file(folder + "/status");
+    if (!name || !status) return std::nullopt;
+    if (name->ends_with('\n')) name->pop_back();
+    return process{found.pid, uid_in(*status), std::move(*name), std::move(found)};
+}
+
+} // namespace
+
+process_scan scan_processes(const std::string& proc) {
+    process_scan scan;
+    std::map<std::uint64_t, space> spaces; // by id: many files may be of one space
+    std::error_code error;
+    fs::directory_iterator entry(proc, error);
+    if (error) throw failure(fmt::format("cannot read {}: {}", proc, error.message()));
+    for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+        const std::string folder = entry->path().string();
+        if (!pid_in(entry->path().filename().string()) || has_no_files(folder)) continue;
+        held_spaces held = spaces_held(folder);
+        if (is_refusal(held.error)) scan.unreadable++;
+        for (space& found : held.spaces)
+            if (found.pid > 0) spaces.insert_or_assign(found.id, std::move(found));
+    }
+    for (auto& [id, found] : spaces)
+        if (auto owner = owner_of(std::move(found), proc))
+            scan.processes.push_back(std::move(*owner));
+    std::sort(scan.processes.begin(), scan.processes.end(),
+              [](const process& a, const process& b) { return a.pid < b.pid; });
+    return scan;
+}
+
+process find_process(pid_t pid, const std::string& proc) {
+    const std::string folder = fmt::format("{}/{}", proc, pid);
+    std::error_code error;
+    if (!fs::exists(folder, error)) throw failure(fmt::format("there is no process {}", pid));
+    held_spaces held = spaces_held(folder);
+    for (space& found : held.spaces)
+        if (found.pid == pid)
+            if (auto owner = owner_of(std::move(found), proc)) return std::move(*owner);
+    if (is_refusal(held.error))
+        throw failure(fmt::format(
+            "no permission to look at process {}: it takes the right to trace it", pid));
+    throw failure(fmt::format("process {} does not use hmmrt", pid));
+}
+
+} // namespace hmmctl

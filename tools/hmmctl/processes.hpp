@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// The processes that use hmmrt, as /proc shows them to this user.
+#pragma once
+
+#include "fdinfo.hpp"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace hmmctl {
+
+struct process {
+    pid_t pid = 0;
+    uid_t uid = 0;
+    std::string name; ///< as the process set it: any bytes
+    space mirrored;
+};
+
+struct process_scan {
+    std::vector<process> processes; ///< by pid
+    std::size_t unreadable = 0;     ///< processes that this user has no permission to look at
+};
+
+/// Finds all processes that have a space. A process that ends during the search may be left out.
+/// @proc is where procfs is mounted.
+process_scan scan_processes(const std::string& proc = "/proc");
+
+/// Finds the space of one process. Throws failure if there is no such process, if it has no space,
+/// or if this user may not look at it.
+process find_process(pid_t pid, const std::string& proc = "/proc");
+
+} // namespace hmmctl

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Text for people: aligned columns, sizes, and names that other users chose.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hmmctl {
+
+/// Rows of text in aligned columns. A column of numbers is aligned to the right.
+class table {
+  public:
+    struct column {
+        std::string title;
+        bool is_number = false;
+    };
+
+    explicit table(std::vector<column> columns) : columns_(std::move(columns)) {}
+
+    /// Adds a row with one cell for each column.
+    void add(std::vector<std::string> row);
+    /// Returns the titles and all rows, one line each, without spaces at their ends.
+    std::string text() const;
+
+  private:
+    std::vector<column> columns_;
+    std::vector<std::vector<std::string>> rows_;
+};
+
+/// Returns a size with a unit and at most one digit behind the point: `1.5 GiB`.
+std::string size_text(std::uint64_t bytes);
+
+/// Returns a name with `?` for each byte that is not printable ASCII, as it could control the
+/// terminal.
+std::string printable(std::string_view name);
+
+} // namespace hmmctl
