@@ -103,9 +103,7 @@ int print(const output& result) {
     return result.status;
 }
 
-} // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
     request asked;
     CLI::App app("Shows the devices of hmmrt and the processes that use them", "hmmctl");
     add_commands(app, asked);
@@ -114,8 +112,14 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : used_wrongly;
     }
+    return print(asked.command());
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
     try {
-        return print(asked.command());
+        return run(argc, argv);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "hmmctl: %s\n", error.what());
         return failed;
