@@ -8,7 +8,8 @@
  * lists them.
  *
  * Permissions  procfs lets a process read the fdinfo of another one only if it
- *              may trace that process. There is no further check here.
+ *              may inspect that process (PTRACE_MODE_READ). There is no further
+ *              check here: a process that was given the file reads it, too.
  * Lifetime     The reader holds the file, and the file holds its space. So a
  *              read may come after the process has exited, and be the last user
  *              of the space. Bindings are looked up in hmmrt_srcu; a binding
@@ -133,6 +134,11 @@ static const struct key binding_keys[] = {
 	KEY("thrashing-resets", out_thrashing_resets),
 };
 
+/* Each value has a key. */
+static_assert(sizeof(struct hmmrt_stats) ==
+	      offsetof(struct hmmrt_stats, out_device_faults) +
+	      sizeof(u64) * (ARRAY_SIZE(space_keys) + ARRAY_SIZE(binding_keys)));
+
 static u64 key_value(const struct hmmrt_stats *stats, const struct key *key)
 {
 	return *(const u64 *)((const char *)stats + key->offset);
@@ -143,7 +149,7 @@ static void show_binding(struct seq_file *seq,
 {
 	u64 used = hmmrt_account_used(binding->account) << PAGE_SHIFT;
 	u32 id = binding->dev->id;
-	struct hmmrt_stats stats;
+	struct hmmrt_stats stats = {};
 	unsigned int i;
 
 	lockdep_assert(srcu_read_lock_held(&hmmrt_srcu));
@@ -156,15 +162,22 @@ static void show_binding(struct seq_file *seq,
 			   key_value(&stats, &binding_keys[i]));
 }
 
-/* The process of the space as the reader sees it, 0 once that has exited. */
+/*
+ * The process of the space as the reader sees it, 0 once that has exited: then
+ * another process may get its number. The address space can outlive it, if
+ * another process shares it, and can go before it, when the process calls exec.
+ */
 static pid_t space_pid(const struct seq_file *seq,
 		       const struct hmmrt_space *space)
 {
 	struct super_block *proc = file_inode(seq->file)->i_sb;
+	pid_t pid = 0;
 
-	if (READ_ONCE(space->released))
-		return 0;
-	return pid_nr_ns(space->pid, proc_pid_ns(proc));
+	rcu_read_lock();
+	if (!READ_ONCE(space->released) && pid_task(space->pid, PIDTYPE_TGID))
+		pid = pid_nr_ns(space->pid, proc_pid_ns(proc));
+	rcu_read_unlock();
+	return pid;
 }
 
 /**
@@ -176,7 +189,7 @@ static pid_t space_pid(const struct seq_file *seq,
  */
 void hmmrt_space_show(struct seq_file *seq, struct hmmrt_space *space)
 {
-	struct hmmrt_stats stats;
+	struct hmmrt_stats stats = {};
 	unsigned int i;
 	u32 id;
 	int idx;

@@ -150,7 +150,7 @@ static int hmmrt_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* Any process that may trace an owner of the file can read this. */
+/* Any process that may inspect an owner of the file can read this. */
 static void hmmrt_show_fdinfo(struct seq_file *seq, struct file *file)
 {
 	/* As in file_space(). */
