@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>
+#include <regex>
 #include <set>
 #include <string>
 #include <unistd.h>
@@ -75,9 +76,15 @@ void expect_same(const hmmStats& stats, const json& process, const json& device)
 
 TEST(Process, ShowHasTheValuesOfGetStats) {
     const observed program;
-    const own_words before = program.ask();
-    const json found = json_of({"process", "show", std::to_string(program.pid())})["process"];
-    const own_words after = program.ask();
+    own_words before = {}, after = {};
+    json found;
+    // the kernel's NUMA balancing may invalidate memory at any time
+    for (int i = 0; i < 10; i++) {
+        before = program.ask();
+        found = json_of({"process", "show", std::to_string(program.pid())})["process"];
+        after = program.ask();
+        if (std::memcmp(&before, &after, sizeof(before)) == 0) break;
+    }
     ASSERT_EQ(std::memcmp(&before, &after, sizeof(before)), 0) << "the program is not idle";
     ASSERT_EQ(found["devices"].size(), 2u);
     for (unsigned i = 0; i < 2; i++) {
@@ -105,7 +112,8 @@ TEST(Process, ListHasEachProcessOnce) {
         EXPECT_EQ(shown["name"], "exe");
     }
     const std::string text = run_hmmctl({"process", "list"}).out;
-    EXPECT_NE(text.find("\n" + std::to_string(first.pid()) + " "), std::string::npos) << text;
+    EXPECT_TRUE(std::regex_search(text, std::regex("\n *" + std::to_string(first.pid()) + " ")))
+        << text;
 }
 
 TEST(Process, FieldsStayAsTheyAre) {
@@ -267,6 +275,7 @@ INSTANTIATE_TEST_SUITE_P(
         words{"device"}, words{"device", "frob"}, words{"device", "list", "0"},
         words{"device", "list", "--frob"}, words{"device", "show"}, words{"device", "show", "x"},
         words{"device", "show", ""}, words{"device", "show", "-1"}, words{"device", "show", "1.5"},
+        words{"device", "show", "010"}, words{"process", "show", "010"},
         words{"device", "show", "4294967296"}, words{"device", "show", "0", "1"},
         words{"device", "show", "0", "--interval", "1"}, words{"process"}, words{"process", "frob"},
         words{"process", "list", "1"}, words{"process", "list", "--interval"},

@@ -9,11 +9,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <string>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace hmmctl;
@@ -140,10 +143,14 @@ TEST(HmmctlText, HasNoBytesThatControlATerminal) {
 
 TEST(HmmctlJson, TakesAnyNameOfAProcess) {
     process of;
-    of.name = "a\xff\"";
-    const json parsed = json::parse(json_text("process", to_json(of)));
+    of.name = "a\xff\"\xc2\x9b";
+    const std::string text = json_text("process", to_json(of));
+    EXPECT_TRUE(std::all_of(text.begin(), text.end(), [](char c) {
+        return c == '\n' || (c >= ' ' && c <= '~');
+    })) << "nothing that controls a terminal";
+    const json parsed = json::parse(text);
     EXPECT_EQ(parsed["schema"], 1);
-    EXPECT_EQ(parsed["process"]["name"], "a\xef\xbf\xbd\"");
+    EXPECT_EQ(parsed["process"]["name"], "a\xef\xbf\xbd\"\xc2\x9b");
 }
 
 // --- /proc
@@ -151,8 +158,37 @@ TEST(HmmctlJson, TakesAnyNameOfAProcess) {
 /// A folder that looks like procfs.
 class HmmctlProc : public testing::Test {
   protected:
-    HmmctlProc() { fs::create_directories(root_); }
-    ~HmmctlProc() override { fs::remove_all(root_); }
+    HmmctlProc() : mask_(umask(022)) {
+        std::string name = fs::temp_directory_path() / "hmmctl-XXXXXX";
+        EXPECT_NE(mkdtemp(name.data()), nullptr);
+        root_ = name;
+        fs::permissions(root_, fs::perms(0755));
+    }
+    ~HmmctlProc() override {
+        fs::remove_all(root_);
+        umask(mask_);
+    }
+
+    /// What a user without privileges finds in the folder, and why not process 20.
+    struct view {
+        process_scan scan;
+        std::string why;
+    };
+    view seen_without_privileges() const {
+        const uid_t user = geteuid();
+        EXPECT_EQ(seteuid(user == 0 ? 65534 : user), 0); // root may read all
+        view seen = {scan_processes(root_), failure_of([&] { find_process(20, root_); })};
+        EXPECT_EQ(seteuid(user), 0);
+        return seen;
+    }
+    /// The folder of temporary files may be closed to other users.
+    bool is_visible_without_privileges() const {
+        const uid_t user = geteuid();
+        EXPECT_EQ(seteuid(user == 0 ? 65534 : user), 0);
+        const bool visible = eaccess(root_.c_str(), R_OK | X_OK) == 0;
+        EXPECT_EQ(seteuid(user), 0);
+        return visible;
+    }
 
     static void write(const fs::path& path, const std::string& text) {
         std::ofstream(path) << text;
@@ -184,7 +220,10 @@ class HmmctlProc : public testing::Test {
         return "";
     }
 
-    const fs::path root_ = fs::temp_directory_path() / ("hmmctl-" + std::to_string(getpid()));
+    fs::path root_;
+
+  private:
+    mode_t mask_;
 };
 
 TEST_F(HmmctlProc, ListsProcessesByTheirNumber) {
@@ -250,19 +289,26 @@ TEST_F(HmmctlProc, FailuresSayWhy) {
 }
 
 TEST_F(HmmctlProc, CountsProcessesThatMayNotBeReadOnce) {
+    if (!is_visible_without_privileges()) GTEST_SKIP() << "other users cannot reach " << root_;
     add_process(20, "closed");
     add_file(20, 3, "/dev/hmmrt", entry(1, 20));
-    fs::permissions(root_ / "20/fd", fs::perms::none);
-    // root may read all
-    const uid_t user = geteuid();
-    ASSERT_EQ(seteuid(user == 0 ? 65534 : user), 0);
-    const process_scan found = scan_processes(root_);
-    const std::string why = failure_of([&] { find_process(20, root_); });
-    ASSERT_EQ(seteuid(user), 0);
-    fs::permissions(root_ / "20/fd", fs::perms::owner_all);
-    EXPECT_TRUE(found.processes.empty());
-    EXPECT_EQ(found.unreadable, 1u);
-    EXPECT_EQ(why, "no permission to look at process 20: it takes the right to trace it");
+    // root of a container may read the folder of the files, but not these
+    for (const char* const closed : {"20/fd", "20/fdinfo/3"}) {
+        fs::permissions(root_ / closed, fs::perms::none);
+        const view seen = seen_without_privileges();
+        fs::permissions(root_ / closed, fs::perms(0755));
+        EXPECT_TRUE(seen.scan.processes.empty()) << closed;
+        EXPECT_EQ(seen.scan.unreadable, 1u) << closed;
+        EXPECT_EQ(seen.why, "no permission to look at process 20: it takes the right to trace it");
+    }
+}
+
+TEST_F(HmmctlProc, ShowsAProcessWhoseFileAnotherOneHas) {
+    add_process(20, "owner");
+    add_process(21, "holder");
+    add_file(21, 3, "/dev/hmmrt", entry(1, 20));
+    ASSERT_EQ(scan_processes(root_).processes.size(), 1u);
+    EXPECT_EQ(find_process(20, root_).name, "owner");
 }
 
 // --- doctor

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <sched.h>
 #include <sys/utsname.h>
@@ -68,7 +69,11 @@ facts facts_of_this_machine() {
     found.manager_loaded = is_there("/sys/module/hmmrt");
     found.simulator_loaded = is_there("/sys/module/hmmrt_simgpu");
     found.open_error = open_error("/dev/hmmrt");
-    if (found.open_error == 0) ask_manager(found);
+    try {
+        if (found.open_error == 0) ask_manager(found);
+    } catch (const failure&) {
+        found.open_error = ENODEV; // it opens, but does not answer
+    }
     found.huge_pages = huge_page_mode();
     found.wanted = variable("HMMRT_DEVICE");
     found.lanes = variable("HMMRT_LANES");

@@ -74,8 +74,8 @@ json to_json(const diagnosis& result) {
 std::string json_text(const json& answer) {
     json whole = {{"schema", json_schema}};
     whole.update(answer);
-    // names of processes are any bytes
-    return whole.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+    // names of processes are any bytes, and must not control a terminal
+    return whole.dump(2, ' ', true, json::error_handler_t::replace) + "\n";
 }
 
 std::string json_text(const char* field, json value) {

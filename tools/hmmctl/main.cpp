@@ -28,10 +28,10 @@ struct request {
     pid_t pid = 0;
 };
 
-/// The library takes an empty text for 0.
+/// The library takes an empty text for 0, and a leading 0 for an octal number.
 std::string why_no_number(const std::string& text) {
     const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-    return digits ? "" : "give a number";
+    return digits && (text == "0" || text[0] != '0') ? "" : "give a decimal number";
 }
 
 void add_device_commands(CLI::App& app, request& asked) {

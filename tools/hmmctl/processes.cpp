@@ -55,23 +55,25 @@ struct held_spaces {
     std::error_code error; ///< set if not all files could be looked at
 };
 
-/// Reads the fdinfo of all files of a process that may be spaces.
+/// Reads the fdinfo of all files of a process that may be spaces. The folder of the files may be
+/// readable where the files are not.
 held_spaces spaces_held(const std::string& folder) {
     held_spaces held;
-    fs::directory_iterator file(folder + "/fd", held.error);
-    for (; !held.error && file != fs::directory_iterator(); file.increment(held.error)) {
+    std::error_code step;
+    fs::directory_iterator file(folder + "/fd", step);
+    held.error = step;
+    for (; !step && file != fs::directory_iterator(); file.increment(step)) {
         std::error_code error;
         const std::string target = fs::read_symlink(file->path(), error).string();
-        if (is_refusal(error)) held.error = error;
-        if (error || !target.ends_with(node)) continue;
-        const auto text = read_file(folder + "/fdinfo/" + file->path().filename().string());
-        if (!text) {
-            const std::error_code reason(errno, std::generic_category());
-            if (is_refusal(reason)) held.error = reason;
-            continue;
+        if (!error && target.ends_with(node)) {
+            const auto text = read_file(folder + "/fdinfo/" + file->path().filename().string());
+            if (!text) error.assign(errno, std::generic_category());
+            if (auto found = text ? parse_fdinfo(*text) : std::nullopt)
+                held.spaces.push_back(std::move(*found));
         }
-        if (auto found = parse_fdinfo(*text)) held.spaces.push_back(std::move(*found));
-        if (held.error) break;
+        if (!is_refusal(error)) continue;
+        held.error = error;
+        break;
     }
     return held;
 }
@@ -106,10 +108,12 @@ process_scan scan_processes(const std::string& proc) {
         const std::string folder = entry->path().string();
         if (!pid_in(entry->path().filename().string()) || has_no_files(folder)) continue;
         held_spaces held = spaces_held(folder);
-        if (is_refusal(held.error)) scan.unreadable++;
+        // the kernel also refuses files of a process that is just ending
+        if (is_refusal(held.error) && !has_no_files(folder)) scan.unreadable++;
         for (space& found : held.spaces)
             if (found.pid > 0) spaces.insert_or_assign(found.id, std::move(found));
     }
+    if (error) throw failure(fmt::format("cannot read {}: {}", proc, error.message()));
     for (auto& [id, found] : spaces)
         if (auto owner = owner_of(std::move(found), proc))
             scan.processes.push_back(std::move(*owner));
@@ -129,6 +133,9 @@ process find_process(pid_t pid, const std::string& proc) {
     if (is_refusal(held.error))
         throw failure(fmt::format(
             "no permission to look at process {}: it takes the right to trace it", pid));
+    // another process may have its file
+    for (process& other : scan_processes(proc).processes)
+        if (other.pid == pid) return std::move(other);
     throw failure(fmt::format("process {} does not use hmmrt", pid));
 }
 
