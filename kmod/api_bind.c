@@ -122,9 +122,9 @@ static struct hmmrt_space *space_create(struct mm_struct *mm)
 err_unregister:
 	mmu_notifier_unregister(&space->release_notifier, mm);
 err_drop_mm:
+	mmdrop(mm);
 	put_cred(space->cred);
 	put_pid(space->pid);
-	mmdrop(mm);
 	kfree(space);
 	return ERR_PTR(rc);
 }
@@ -139,9 +139,9 @@ static void space_destroy(struct hmmrt_space *space)
 	hmmrt_space_check_gone(space);
 	mmu_notifier_unregister(&space->release_notifier, space->mm);
 	hmmrt_advice_destroy(space);
+	mmdrop(space->mm);
 	put_cred(space->cred);
 	put_pid(space->pid);
-	mmdrop(space->mm);
 	mutex_destroy(&space->spans_lock);
 	mutex_destroy(&space->exclusive);
 	mutex_destroy(&space->peering);
