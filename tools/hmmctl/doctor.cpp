@@ -3,6 +3,8 @@
 
 #include "table.hpp"
 
+#include "agent/control.h"
+
 #include <linux/hmmrt.h>
 
 #include <fmt/format.h>
@@ -16,7 +18,7 @@
 namespace hmmctl {
 namespace {
 
-constexpr unsigned most_lanes = 128;
+using hmmrt::max_lanes;
 
 check good(const char* name, std::string found) {
     return {name, verdict::good, std::move(found), ""};
@@ -107,14 +109,14 @@ check check_lanes(const facts& found) {
     constexpr const char* name = "lanes";
     if (found.lanes.empty())
         return good(name, fmt::format("{}, one for each processor",
-                                      std::clamp(found.processors, 1u, most_lanes)));
+                                      std::clamp(found.processors, 1u, max_lanes)));
     unsigned count = 0;
     const char* end = found.lanes.data() + found.lanes.size();
     const auto [stop, error] = std::from_chars(found.lanes.data(), end, count);
-    if (error == std::errc() && stop == end && count >= 1 && count <= most_lanes)
+    if (error == std::errc() && stop == end && count >= 1 && count <= max_lanes)
         return good(name, fmt::format("{}, as HMMRT_LANES says", count));
     return bad(name, fmt::format("HMMRT_LANES is `{}`", printable(found.lanes)),
-               fmt::format("set a number from 1 to {}, or unset it", most_lanes));
+               fmt::format("set a number from 1 to {}, or unset it", max_lanes));
 }
 
 check check_huge_pages(const facts& found) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Is all here that a program needs to use a device of the modules? facts_of() looks at the machine,
+// Is all here that a program needs to use a device of the modules? facts_of_this_machine() looks,
 // diagnose() judges what it found.
 #pragma once
 

@@ -36,23 +36,25 @@ json to_json(const hmmrt_knob& knob) {
 
 json to_json(const process& of) {
     json devices = json::array();
+    // names of our own come last: a later module may count something by the same name
     for (const bound_device& device : of.mirrored.devices) {
-        json one = {
-            {"id", device.id}, {"binding", device.binding}, {"used_bytes", device.used_bytes}};
+        json one = json::object();
         for (const auto& [name, value] : device.counted)
             one[name] = value;
+        one["id"] = device.id;
+        one["binding"] = device.binding;
+        one["used_bytes"] = device.used_bytes;
         if (device.faults_per_second) one["faults_per_second"] = *device.faults_per_second;
         devices.push_back(std::move(one));
     }
-    json result = {
-        {"pid", of.pid},
-        {"uid", of.uid},
-        {"name", of.name},
-        {"space", of.mirrored.id},
-        {"used_bytes", of.mirrored.used_bytes()},
-    };
+    json result = json::object();
     for (const auto& [name, value] : of.mirrored.counted)
         result[name] = value;
+    result["pid"] = of.pid;
+    result["uid"] = of.uid;
+    result["name"] = of.name;
+    result["space"] = of.mirrored.id;
+    result["used_bytes"] = of.mirrored.used_bytes();
     result["devices"] = std::move(devices);
     return result;
 }
