@@ -65,7 +65,8 @@ struct reply {
     std::uint64_t evicted_pages;
 };
 
-/// Memory that is pinned on the device, as cudaMalloc() reserves it.
+/// Memory that is pinned on the device: it is there from the start, and is not
+/// evicted.
 class reservation {
   public:
     reservation(std::size_t bytes, hmm::device where)
@@ -354,7 +355,8 @@ void compare(const char* program) {
     print("reserves its peak", reserved);
     const auto completed = static_cast<std::size_t>(reserved.completed);
     require(reserved.wrong == 0, "a service computed something else");
-    require(completed > 0 && completed * peak_of(all) <= all, "reservations that cannot all be");
+    require(completed > 0 && completed * peak_of(all) <= all,
+            "more was reserved than the device has");
 }
 
 } // namespace

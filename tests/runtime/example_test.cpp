@@ -61,8 +61,8 @@ class on_the_cpu_device {
     ~on_the_cpu_device() { unsetenv("HMMRT_DEVICE"); }
 };
 
-/// A debug kernel takes a minute for many processes, and what they show there is
-/// what they show on a plain one. As amount() of tests/uapi decides.
+/// True on a debug kernel, unless the long form of the tests is asked for: see
+/// amount() in tests/uapi. Twenty processes that use a device take a minute there.
 bool is_too_slow() {
     const char* const text = std::getenv("HMMRT_TEST_LONG");
     if (text != nullptr) return std::strcmp(text, "no") == 0;
