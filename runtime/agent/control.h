@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* per queue */
+// The layout of a slot of addresses, and the control block. The runtime and its
+// agents share both.
 #pragma once
 
 #include <atomic>
