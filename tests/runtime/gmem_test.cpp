@@ -1,39 +1,24 @@
 // SPDX-License-Identifier: MIT
-// The calls of GMEM move and free memory of every kind.
-#include "device_fixture.hpp"
+// The calls of GMEM move memory, and free it.
+#include "mapped_fixture.hpp"
 
 #include <hmm/gmem.h>
 
 #include <cerrno>
-#include <cstring>
 #include <span>
 #include <sys/mman.h>
 #include <unistd.h>
 
 namespace {
 
-constexpr std::size_t page = 4096;
-constexpr std::size_t bytes = 2 << 20;
-
-class Gmem : public OnDevice {
+class Gmem : public OnMappedMemory {
   protected:
-    Gmem() {
-        void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_PEER_SHARED, -1, 0);
-        EXPECT_NE(memory, MAP_FAILED);
-        memory_ = {static_cast<unsigned char*>(memory), bytes};
-        std::memset(memory, 1, bytes);
+    Gmem() : OnMappedMemory(MAP_PEER_SHARED) {
         on_device([] {}); // starts the device, which maps memory
     }
-    ~Gmem() override { munmap(memory_.data(), bytes); }
 
     static unsigned long address_of(std::span<unsigned char> of) {
         return reinterpret_cast<unsigned long>(of.data());
-    }
-    static int location_of(const void* ptr) {
-        hmmPointerAttributes found = {};
-        EXPECT_EQ(hmmPointerGetAttributes(&found, ptr), hmmSuccess) << hmmGetLastErrorDetail();
-        return found.location;
     }
     static int prefetch(std::span<unsigned char> what, int hnid) {
         return hmadvise(hnid, address_of(what), what.size(), MADV_PREFETCH);
@@ -45,8 +30,6 @@ class Gmem : public OnDevice {
         const hmm::device_memory now = hmm::device(0).memory();
         return now.total - now.free;
     }
-
-    std::span<unsigned char> memory_;
 };
 
 TEST_F(Gmem, PrefetchMovesMemoryToTheDeviceAndBackBeforeItReturns) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Discarded memory, registered memory, prefetches that report, pointers.
 #include "capability.hpp"
-#include "device_fixture.hpp"
+#include "mapped_fixture.hpp"
 
 #include <cstring>
 #include <fcntl.h>
@@ -16,9 +16,6 @@
 #include <vector>
 
 namespace {
-
-constexpr std::size_t page = 4096;
-constexpr std::size_t bytes = 2 << 20;
 
 /// Limits how much memory its thread can lock, for the lifetime of the object.
 class locked_memory_limit {
@@ -35,22 +32,8 @@ class locked_memory_limit {
     without_capability no_exception_{CAP_IPC_LOCK};
 };
 
-class Placement : public OnDevice {
+class Placement : public OnMappedMemory {
   protected:
-    Placement() {
-        void* const memory =
-            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        EXPECT_NE(memory, MAP_FAILED);
-        memory_ = {static_cast<unsigned char*>(memory), bytes};
-        std::memset(memory, 1, bytes);
-    }
-    ~Placement() override { munmap(memory_.data(), bytes); }
-
-    static int location_of(const void* ptr) {
-        hmmPointerAttributes found = {};
-        EXPECT_EQ(hmmPointerGetAttributes(&found, ptr), hmmSuccess) << hmmGetLastErrorDetail();
-        return found.location;
-    }
     void* unmapped() const {
         munmap(memory_.data() + bytes / 2, page);
         return memory_.data() + bytes / 2;
@@ -74,8 +57,6 @@ class Placement : public OnDevice {
         ADD_FAILURE() << "not mapped";
         return false;
     }
-
-    std::span<unsigned char> memory_;
 };
 
 using Discard = Placement;
