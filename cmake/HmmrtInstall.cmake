@@ -19,7 +19,7 @@ if(HMMRT_STRIP)
     endforeach()")
 endif()
 install(DIRECTORY include/hmm DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES include/uapi/linux/hmmrt.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/linux)
+install(FILES include/uapi/linux/hmmrt.h include/uapi/linux/hmmrt_event.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/linux)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hmmrt)
 install(EXPORT hmmrtTargets NAMESPACE hmmrt:: DESTINATION ${package_dir})
@@ -38,7 +38,7 @@ set(installed hmmrt-shared hmmrt-static)
 if(TARGET hmmctl)
   list(APPEND installed hmmctl)
 endif()
-file(GLOB_RECURSE public_headers CONFIGURE_DEPENDS include/hmm/* include/uapi/linux/hmmrt.h)
+file(GLOB_RECURSE public_headers CONFIGURE_DEPENDS include/hmm/* include/uapi/linux/hmmrt.h include/uapi/linux/hmmrt_event.h)
 add_custom_command(OUTPUT ${HMMRT_STAGE}/.stamp
   COMMAND ${CMAKE_COMMAND} --install ${CMAKE_BINARY_DIR} --prefix ${HMMRT_STAGE}
   COMMAND ${CMAKE_COMMAND} -E touch ${HMMRT_STAGE}/.stamp

@@ -110,6 +110,8 @@
 #define HMMRT_IOC_QUOTA		_IO(HMMRT_IOC_TYPE, 0x8c)
 #define HMMRT_IOC_OBJECT_CREATE	_IO(HMMRT_IOC_TYPE, 0x8d)
 #define HMMRT_IOC_ACCESS	_IO(HMMRT_IOC_TYPE, 0x8e)
+/* See linux/hmmrt_event.h. */
+#define HMMRT_IOC_EVENTS_OPEN	_IO(HMMRT_IOC_TYPE, 0x8f)
 
 #define HMMRT_GPU_IOC_BIND	_IO(HMMRT_IOC_TYPE, 0xc0)
 #define HMMRT_GPU_IOC_ATTACH	_IO(HMMRT_IOC_TYPE, 0xc1)
@@ -126,6 +128,8 @@
 #define HMMRT_FEATURE_DUPLICATES 0x1ull
 /* HMMRT_IOC_OBJECT_CREATE and HMMRT_IOC_ACCESS exist. */
 #define HMMRT_FEATURE_OBJECTS	0x2ull
+/* HMMRT_IOC_EVENTS_OPEN exists. */
+#define HMMRT_FEATURE_EVENTS	0x4ull
 
 /**
  * struct hmmrt_info - ioctl(HMMRT_IOC_INFO), on any file of /dev/hmmrt
