@@ -36,6 +36,9 @@ int hmmrt_ioc_range_attributes(struct hmmrt_space *space, void *data);
 int hmmrt_advice_check(struct hmmrt_space *space, unsigned long start,
 		       unsigned long end);
 
+/* api_event.c */
+int hmmrt_ioc_events_open(struct hmmrt_space *space, void *data);
+
 /* api_knob.c */
 int hmmrt_ioc_knob(struct hmmrt_space *space, void *data);
 

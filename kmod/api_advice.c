@@ -10,7 +10,6 @@
 #include <linux/sched/signal.h>
 
 #include "api.h"
-#include "trace.h"
 
 /* --- giving advice -------------------------------------------------------- */
 
@@ -120,6 +119,13 @@ static void advise_act(struct hmmrt_space *space, const struct hmmrt_advise *arg
 		hmmrt_span_revoke(space, arg->addr, end);
 }
 
+static bool advice_has_location(u32 advice)
+{
+	return advice == HMMRT_ADVICE_SET_PREFERRED_LOCATION ||
+	       advice == HMMRT_ADVICE_SET_ACCESSED_BY ||
+	       advice == HMMRT_ADVICE_UNSET_ACCESSED_BY;
+}
+
 int hmmrt_ioc_advise(struct hmmrt_space *space, void *data)
 {
 	struct hmmrt_advise *arg = data;
@@ -149,8 +155,12 @@ int hmmrt_ioc_advise(struct hmmrt_space *space, void *data)
 	if (!rc)
 		advise_act(space, arg);
 	mmput(space->mm);
-	trace_hmmrt_advise(arg->addr, arg->addr + arg->len, arg->advice,
-			   arg->location, rc);
+	hmmrt_event(&space->events, .type = HMMRT_EVENT_ADVISE,
+		    .addr = arg->addr, .pages = arg->len >> PAGE_SHIFT,
+		    .reason = arg->advice, .error = rc,
+		    .to = advice_has_location(arg->advice) ?
+				  arg->location :
+				  HMMRT_LOCATION_NONE);
 	return rc;
 }
 

@@ -108,6 +108,7 @@ static struct hmmrt_space *space_create(struct mm_struct *mm)
 	space->id = atomic64_inc_return(&last_space_id);
 	space->mm = mm;
 	space->pid = get_task_pid(current, PIDTYPE_TGID);
+	hmmrt_event_source_init(&space->events, space->id, space->pid);
 	space->cred = get_current_cred();
 	mmgrab(mm);
 	space->release_notifier.ops = &space_notifier_ops;
@@ -117,6 +118,7 @@ static struct hmmrt_space *space_create(struct mm_struct *mm)
 	rc = hmmrt_span_prepare(space, 0);
 	if (rc)
 		goto err_unregister;
+	hmmrt_event_source_tap(&space->events);
 	return space;
 
 err_unregister:
@@ -138,6 +140,8 @@ static void space_destroy(struct hmmrt_space *space)
 	hmmrt_spans_destroy(space);
 	hmmrt_space_check_gone(space);
 	mmu_notifier_unregister(&space->release_notifier, space->mm);
+	/* No thread can record an event of the space any more. */
+	hmmrt_event_source_exit(&space->events);
 	hmmrt_advice_destroy(space);
 	mmdrop(space->mm);
 	put_cred(space->cred);
@@ -263,6 +267,8 @@ struct hmmrt_binding *hmmrt_bind(struct hmmrt_space *space,
 	rcu_assign_pointer(space->bindings[dev->id], binding);
 	list_add(&binding->device_link, &dev->bindings);
 	mutex_unlock(&hmmrt_roles_lock);
+	hmmrt_event(&space->events, .type = HMMRT_EVENT_BIND,
+		    .device = dev->id);
 	return binding;
 }
 EXPORT_SYMBOL_GPL(hmmrt_bind);
@@ -285,8 +291,10 @@ EXPORT_SYMBOL_GPL(hmmrt_bind_current);
 void hmmrt_unbind(struct hmmrt_binding *binding)
 {
 	struct hmmrt_space *space = binding->space;
+	struct hmmrt_episode episode;
 	u32 id = binding->dev->id;
 
+	hmmrt_episode_begin(&episode, HMMRT_PHASE_DECIDE);
 	hmmrt_queue_check_empty(binding);
 	/*
 	 * While another thread may map, removed entries are still taken away.
@@ -319,6 +327,8 @@ void hmmrt_unbind(struct hmmrt_binding *binding)
 		mmdrop(binding->agent);
 	hmmrt_account_put(binding->account);
 	hmmrt_device_put(binding->dev);
+	hmmrt_episode_end(&episode, &space->events, .type = HMMRT_EVENT_UNBIND,
+			  .device = id);
 	hmmrt_space_put(space);
 	VM_WARN_ON_ONCE(refcount_read(&binding->users));
 	kfree(binding);

@@ -202,6 +202,38 @@ static void check_gpu(void)
 	CHECK_AT(hmmrt_gpu_fault_record, out_errno, 20);
 }
 
+static void check_events(void)
+{
+	CHECK_SIZE(hmmrt_event, 136);
+	CHECK_AT(hmmrt_event, time, 16);
+	CHECK_AT(hmmrt_event, addr, 40);
+	CHECK_AT(hmmrt_event, type, 64);
+	CHECK_AT(hmmrt_event, device, 72);
+	CHECK_AT(hmmrt_event, error, 84);
+	CHECK_AT(hmmrt_event, count, 96);
+	CHECK_AT(hmmrt_event, phase, 108);
+
+	CHECK_SIZE(hmmrt_event_ring, 544);
+	CHECK_AT(hmmrt_event_ring, tail, 8);
+	CHECK_AT(hmmrt_event_ring, events, 16);
+	CHECK_AT(hmmrt_event_ring, dropped, 32);
+	BUILD_BUG_ON(HMMRT_EVENT_TYPES >
+		     ARRAY_SIZE(((struct hmmrt_event_ring *)0)->dropped));
+
+	CHECK_SIZE(hmmrt_events_open, 48);
+	CHECK_AT(hmmrt_events_open, scope, 8);
+	CHECK_AT(hmmrt_events_open, events, 12);
+	CHECK_AT(hmmrt_events_open, types, 16);
+	CHECK_AT(hmmrt_events_open, wake_events, 24);
+	CHECK_AT(hmmrt_events_open, out_fd, 28);
+	CHECK_AT(hmmrt_events_open, out_map_bytes, 32);
+
+	/* Events have the rules of policy, and the steps of thrashing. */
+	BUILD_BUG_ON((int)HMMRT_RULE_DEFAULT != HMMRT_EVENT_RULE_DEFAULT);
+	BUILD_BUG_ON((int)HMMRT_RULE_QUOTA != HMMRT_EVENT_RULE_QUOTA);
+	BUILD_BUG_ON((int)HMMRT_THRASHING_RESET != HMMRT_EVENT_THRASHING_RESET);
+}
+
 void hmmrt_uapi_check(void)
 {
 	check_informative();
@@ -210,5 +242,6 @@ void hmmrt_uapi_check(void)
 	check_objects();
 	check_knob();
 	check_quota();
+	check_events();
 	check_gpu();
 }

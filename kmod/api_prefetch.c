@@ -430,9 +430,8 @@ static int prefetch_aim(struct prefetch *prefetch)
 	return prefetch->binding ? 0 : -EINVAL;
 }
 
-int hmmrt_ioc_prefetch(struct hmmrt_space *space, void *data)
+static int prefetch_range(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
 {
-	struct hmmrt_prefetch *arg = data;
 	struct prefetch prefetch = {
 		.space = space,
 		.node = NUMA_NO_NODE,
@@ -455,7 +454,6 @@ int hmmrt_ioc_prefetch(struct hmmrt_space *space, void *data)
 	if (prefetch.binding)
 		prefetch.evict_before =
 			READ_ONCE(prefetch.binding->dev->vram.given);
-	arg->out_pages_moved = 0;
 	arg->out_pages_there = 0;
 	memset(arg->out_stayed, 0, sizeof(arg->out_stayed));
 	end = arg->addr + arg->len;
@@ -473,5 +471,21 @@ int hmmrt_ioc_prefetch(struct hmmrt_space *space, void *data)
 out_put:
 	if (prefetch.binding)
 		hmmrt_binding_put(prefetch.binding);
+	return rc;
+}
+
+int hmmrt_ioc_prefetch(struct hmmrt_space *space, void *data)
+{
+	struct hmmrt_prefetch *arg = data;
+	struct hmmrt_episode episode;
+	int rc;
+
+	arg->out_pages_moved = 0;
+	hmmrt_episode_begin(&episode, HMMRT_PHASE_DECIDE);
+	rc = prefetch_range(space, arg);
+	hmmrt_episode_end(&episode, &space->events,
+			  .type = HMMRT_EVENT_PREFETCH, .addr = arg->addr,
+			  .pages = arg->out_pages_moved, .to = arg->location,
+			  .error = rc);
 	return rc;
 }

@@ -21,7 +21,6 @@
 #include <linux/ktime.h>
 
 #include "decide.h"
-#include "trace.h"
 
 static struct hmmrt_policy_pace pace_at(const struct hmmrt_knobs *knobs,
 					const struct hmmrt_device *dev)
@@ -52,7 +51,9 @@ static void thrashing_count(const struct hmmrt_block *block, u32 device_id,
 	struct hmmrt_binding *binding;
 	int idx;
 
-	trace_hmmrt_thrashing(device_id, block->start, state);
+	hmmrt_event(&block->span->space->events, .type = HMMRT_EVENT_THRASHING,
+		    .device = device_id, .addr = block->start,
+		    .pages = HMMRT_BLOCK_PAGES, .reason = state);
 	idx = srcu_read_lock(&hmmrt_srcu);
 	binding = hmmrt_space_binding(block->span->space, device_id);
 	if (binding)
@@ -440,12 +441,21 @@ static u64 throttle_nap(struct hmmrt_binding *binding,
 int hmmrt_throttle(struct hmmrt_binding *binding, unsigned long addr)
 {
 	struct hmmrt_block *block = hmmrt_block_find(binding->space, addr);
+	struct hmmrt_episode episode;
 	u64 nap = 0;
+	int rc;
 
 	might_sleep();
 	if (block && READ_ONCE(block->thrashing.thrashes) &&
 	    !(binding->dev->flags & HMMRT_DEVICE_FAULT_IN_PLACE))
 		nap = throttle_nap(binding, block, addr);
 	hmmrt_block_put(block);
-	return nap ? take_nap(nap) : 0;
+	if (!nap)
+		return 0;
+	hmmrt_episode_begin(&episode, HMMRT_PHASE_QUEUE);
+	rc = take_nap(nap);
+	hmmrt_episode_end(&episode, &binding->space->events,
+			  .type = HMMRT_EVENT_THROTTLE, .addr = addr,
+			  .device = binding->dev->id, .error = rc);
+	return rc;
 }

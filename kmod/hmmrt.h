@@ -31,6 +31,7 @@
  * Layers, from the bottom up. The prefix of a file's name says its layer:
  *
  *   policy_  decides, on plain data; also built and tested in user space
+ *   event_   events: rings, and what an event is a part of
  *   mem_     device memory: struct pages, chunks, and charged accounts
  *   space_   a mirrored address space: spans, blocks, what devices have mapped,
  *            and all that notifiers call
@@ -40,12 +41,14 @@
  *   api_     what processes and drivers call; main.c has the ioctls
  *
  * A file uses files of its own layer and of layers below, and includes the
- * header of its layer (mem.h, space.h, decide.h, move.h, serve.h, api.h). Code
- * that has to call up gets a pointer from its maker, as a work function or
- * vram->pagemap_ops.
+ * header of its layer (event.h, mem.h, space.h, decide.h, move.h, serve.h,
+ * api.h). Code that has to call up gets a pointer from its maker, as a work
+ * function or vram->pagemap_ops.
  *
  * Lock order, from the outermost lock to the innermost:
  *
+ *   rings_lock         mutex; rings of events, and which spaces they observe.
+ *                      No other of these locks is taken under it
  *   devices_lock       mutex; registration of devices
  *   vram->grow         mutex; creation of regions, with no other lock of these
  *                      held; the core takes hotplug locks under it
@@ -97,8 +100,10 @@
  *                      the driver's own locks
  *   driver's page table lock
  *   page table locks   of the core
- *   vram->lock         spinlock, innermost: pages are freed under a page table
- *                      lock
+ *   vram->lock         spinlock: pages are freed under a page table lock
+ *   bucket->lock       spinlock; episodes of threads, see event.c. Nothing else
+ *                      is taken under it
+ *   ring->lock         spinlock, innermost; the events of a ring
  *
  * hmmrt_srcu protects lookups (mm to space, space to binding, space to span,
  * span to block) in notifiers, which can take no reference, and elsewhere until

@@ -50,7 +50,7 @@ static int ioc_info(struct file *file, void *arg)
 	info->out_devices = hmmrt_device_count();
 	info->out_page_size = PAGE_SIZE;
 	info->out_block_size = HMMRT_BLOCK_SIZE;
-	info->out_features = HMMRT_FEATURE_OBJECTS;
+	info->out_features = HMMRT_FEATURE_OBJECTS | HMMRT_FEATURE_EVENTS;
 	if (hmmrt_duplicates_work())
 		info->out_features |= HMMRT_FEATURE_DUPLICATES;
 	return 0;
@@ -93,6 +93,22 @@ static struct hmmrt_space *knob_space(struct file *file, const void *arg)
 	return knob->scope == HMMRT_SCOPE_DEVICE ? NULL : file_space(file, arg);
 }
 
+/*
+ * Any process that has the file of a space may observe it. Rings with another
+ * scope are for no single space.
+ */
+static struct hmmrt_space *events_space(struct file *file, const void *arg)
+{
+	const struct hmmrt_events_open *open = arg;
+	struct hmmrt_space *space;
+
+	if (open->scope != HMMRT_EVENTS_OF_SPACE)
+		return NULL;
+	/* As in file_space(). */
+	space = smp_load_acquire(&file->private_data);
+	return space ? space : ERR_PTR(-EINVAL);
+}
+
 /* Quotas of cgroups belong to no process, so the file needs no space. */
 static struct hmmrt_space *quota_space(struct file *file, const void *arg)
 {
@@ -131,6 +147,8 @@ static const struct hmmrt_ioctl_op ioctl_ops[] = {
 	SPACE_OP(HMMRT_IOC_OBJECT_CREATE, hmmrt_ioc_object_create,
 		 hmmrt_object_create, out_fd, .flags = HMMRT_OBJECT_MIGRATABLE),
 	SPACE_OP(HMMRT_IOC_ACCESS, hmmrt_ioc_access, hmmrt_access, out_access),
+	SPACE_OP_AS(events_space, HMMRT_IOC_EVENTS_OPEN, hmmrt_ioc_events_open,
+		    hmmrt_events_open, __reserved),
 	SPACE_OP_AS(knob_space, HMMRT_IOC_KNOB, hmmrt_ioc_knob, hmmrt_knob,
 		    out_name),
 	SPACE_OP_AS(quota_space, HMMRT_IOC_QUOTA, hmmrt_ioc_quota, hmmrt_quota,
@@ -187,6 +205,7 @@ static struct miscdevice hmmrt_misc = {
 static int __init hmmrt_init(void)
 {
 	hmmrt_uapi_check();
+	hmmrt_events_init();
 	hmmrt_lockdep_teach();
 	hmmrt_selftest();
 	hmmrt_turns_init();
@@ -196,6 +215,7 @@ static int __init hmmrt_init(void)
 static void __exit hmmrt_exit(void)
 {
 	misc_deregister(&hmmrt_misc);
+	hmmrt_events_exit();
 	hmmrt_lost_exit();
 }
 

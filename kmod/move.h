@@ -82,7 +82,8 @@ bool hmmrt_may_oversubscribe(const struct hmmrt_device *dev);
 struct hmmrt_eviction *hmmrt_eviction_alloc(void);
 struct hmmrt_chunk *hmmrt_evict_one(struct hmmrt_device *dev,
 				    const struct hmmrt_claim *claim,
-				    struct hmmrt_eviction *evict);
+				    struct hmmrt_eviction *evict,
+				    const struct hmmrt_event_source *source);
 void hmmrt_evict_all(struct hmmrt_device *dev);
 
 /* move_object.c */

@@ -131,6 +131,10 @@ static void memory_refused(struct hmmrt_request *req)
 		hmmrt_account_refused(binding->account);
 	atomic64_inc(quota ? &binding->quota_refusals :
 			     &binding->memory_refusals);
+	hmmrt_event(&binding->space->events, .type = HMMRT_EVENT_REFUSAL,
+		    .device = binding->dev->id, .addr = req->start,
+		    .pages = hmmrt_request_pages(req),
+		    .reason = hmmrt_request_stay_reason(req));
 }
 
 /* If the touched page got no memory, record that as the rule for the fault. */
@@ -259,9 +263,11 @@ static int evict_for_request(struct hmmrt_request *req,
 			     const struct hmmrt_claim *claim,
 			     struct hmmrt_eviction *evict)
 {
-	struct hmmrt_device *dev = req->binding->dev;
-	struct hmmrt_chunk *chunk = hmmrt_evict_one(dev, claim, evict);
+	struct hmmrt_binding *binding = req->binding;
+	struct hmmrt_chunk *chunk;
 
+	chunk = hmmrt_evict_one(binding->dev, claim, evict,
+				&binding->space->events);
 	if (IS_ERR(chunk)) {
 		if (PTR_ERR(chunk) == -EAGAIN)
 			return -EBUSY;
@@ -269,7 +275,7 @@ static int evict_for_request(struct hmmrt_request *req,
 		return -ENOMEM;
 	}
 	req->retry.reserved = chunk;
-	atomic64_inc(&req->binding->evictions);
+	atomic64_inc(&binding->evictions);
 	return 0;
 }
 
@@ -350,6 +356,7 @@ void hmmrt_request_refill(struct hmmrt_request *req, int rc)
 {
 	struct hmmrt_device *dev = req->binding ? req->binding->dev : NULL;
 
+	hmmrt_episode_phase(HMMRT_PHASE_ALLOCATE);
 	/* The attempt ended otherwise, so nothing needs the step. */
 	if (rc != -EAGAIN)
 		req->retry.step = HMMRT_STEP_NONE;
@@ -375,6 +382,7 @@ void hmmrt_request_refill(struct hmmrt_request *req, int rc)
 		break;
 	}
 	req->retry.step = HMMRT_STEP_NONE;
+	hmmrt_episode_phase(HMMRT_PHASE_DECIDE);
 }
 
 /**

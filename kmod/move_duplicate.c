@@ -57,7 +57,6 @@
 
 #include "move.h"
 #include "space_check.h"
-#include "trace.h"
 
 static bool block_has_duplicates(struct hmmrt_block *block)
 {
@@ -711,7 +710,10 @@ int hmmrt_duplicate_window(struct hmmrt_request *req)
 		return rc;
 	rc = duplicate_locked(req);
 	hmmrt_block_migrate_unlock(req->block);
-	trace_hmmrt_duplicate(req->binding->dev->id, req->start, req->end,
-			      req->result.copied - copied_before);
+	if (req->result.copied > copied_before)
+		hmmrt_event(&req->binding->space->events,
+			    .type = HMMRT_EVENT_DUPLICATE, .addr = req->start,
+			    .pages = req->result.copied - copied_before,
+			    .device = req->binding->dev->id);
 	return rc;
 }

@@ -585,6 +585,7 @@ struct hmmrt_eviction *hmmrt_eviction_alloc(void)
  * @dev: device of the chunk
  * @claim: which chunks may be evicted
  * @evict: scratch state, of hmmrt_eviction_alloc()
+ * @source: events of the space that needs the memory, or NULL
  *
  * Context: process context, sleeps, no lock is held.
  * Return: the chunk, reserved, if some of it was freed; or an ERR_PTR: -ENOENT
@@ -593,25 +594,33 @@ struct hmmrt_eviction *hmmrt_eviction_alloc(void)
  */
 struct hmmrt_chunk *hmmrt_evict_one(struct hmmrt_device *dev,
 				    const struct hmmrt_claim *claim,
-				    struct hmmrt_eviction *evict)
+				    struct hmmrt_eviction *evict,
+				    const struct hmmrt_event_source *source)
 {
 	unsigned long pages[BITS_TO_LONGS(HMMRT_CHUNK_PAGES)];
+	struct hmmrt_episode episode;
 	struct hmmrt_claim_cost cost;
 	struct hmmrt_chunk *chunk;
-	unsigned int before, gone;
+	unsigned int gone;
 
 	chunk = hmmrt_vram_reserve(dev, claim, pages, &cost);
 	trace_hmmrt_claim(dev->id, READ_ONCE(dev->vram.nr_charged), &cost,
 			  PTR_ERR_OR_ZERO(chunk));
 	if (IS_ERR(chunk))
 		return chunk;
-	before = READ_ONCE(chunk->used_pages);
+	hmmrt_episode_begin(&episode, HMMRT_PHASE_ALLOCATE);
+	episode.apart = true;
 	memset(evict, 0, sizeof(*evict));
 	evict_chunk(dev, chunk, pages, evict, EVICT_FOR_ALLOC);
 	gone = bitmap_weight(pages, HMMRT_CHUNK_PAGES) -
 	       hmmrt_chunk_used(dev, chunk, pages, evict->src);
-	trace_hmmrt_evict(dev->id, chunk->offset, before,
-			  READ_ONCE(chunk->used_pages));
+	if (gone)
+		hmmrt_episode_end(&episode, source,
+				  .type = HMMRT_EVENT_EVICTION,
+				  .device = dev->id, .addr = chunk->offset,
+				  .pages = gone);
+	else
+		hmmrt_episode_cancel(&episode);
 	if (claim->within && gone)
 		hmmrt_account_evicted(claim->within, gone);
 	hmmrt_claim_end(&dev->vram, chunk, pages, !gone);
@@ -654,7 +663,7 @@ int hmmrt_evict_excess(struct hmmrt_account *account, const bool *going)
 	       !gone && !READ_ONCE(account->dev->going) &&
 	       !fatal_signal_pending(current)) {
 		struct hmmrt_chunk *chunk =
-			hmmrt_evict_one(account->dev, &claim, evict);
+			hmmrt_evict_one(account->dev, &claim, evict, NULL);
 
 		if (!IS_ERR(chunk))
 			hmmrt_vram_unreserve(account->dev, chunk);
@@ -707,7 +716,7 @@ static void evict_ahead(struct work_struct *work)
 	       (is_below(dev, HMMRT_KNOB_EVICT_LOW_WATERMARK) ||
 		is_below(dev, HMMRT_KNOB_EVICT_HIGH_WATERMARK))) {
 		hmmrt_age(dev);
-		chunk = hmmrt_evict_one(dev, &claim, evict);
+		chunk = hmmrt_evict_one(dev, &claim, evict, NULL);
 		if (IS_ERR(chunk))
 			break;
 		hmmrt_vram_unreserve(dev, chunk);

@@ -35,7 +35,6 @@
 #include <linux/userfaultfd_k.h>
 
 #include "move.h"
-#include "trace.h"
 
 static struct hmmrt_device *pfn_device(unsigned long hmm_pfn,
 				       struct hmmrt_region_cache *cache)
@@ -347,12 +346,16 @@ static void count_moved(struct hmmrt_request *req,
 	unsigned long i;
 
 	for (i = 0; i < args->npages; i++) {
+		const struct page *page = migrate_pfn_to_page(args->src[i]);
 		unsigned int n = hmmrt_pfn_pages(args->dst[i]);
 		unsigned long addr = args->start + (i << PAGE_SHIFT);
 
 		if (!args->dst[i] || !(args->src[i] & MIGRATE_PFN_MIGRATE))
 			continue;
 		req->result.moved += n;
+		if (page && hmmrt_events_on() && hmmrt_page_device(page))
+			req->result.moved_from[hmmrt_page_device(page)->id] +=
+				n;
 		hmmrt_outcome_set(req, addr, n, HMMRT_OUTCOME_MOVED);
 		hmmrt_history_note(req->block, addr, n, word);
 	}
@@ -411,7 +414,9 @@ static void finish_move(struct hmmrt_request *req, struct migrate_vma *args)
 
 	lockdep_assert_held(&req->block->migrate);
 	assign_vram(req, args, pages);
+	hmmrt_episode_phase(HMMRT_PHASE_COPY);
 	copy_in(req->binding->dev, &copies, args->npages);
+	hmmrt_episode_phase(HMMRT_PHASE_MAP);
 	migrate_vma_pages(args);
 	count_moved(req, args);
 	migrate_vma_finalize(args);
@@ -470,23 +475,27 @@ static int move_planned(struct hmmrt_request *req, unsigned int *from)
 	hmmrt_request_check(req);
 	if (req->duplicate)
 		*from = plan.end;
+	hmmrt_episode_phase(HMMRT_PHASE_ALLOCATE);
 	rc = hmmrt_request_alloc_pages(req, plan.first, plan.end, req->pages,
 				       plan.near, &got);
 	if (rc)
 		return rc;
 	/* Without device memory for any page, do not unmap any page. */
 	if (!got) {
+		hmmrt_episode_phase(HMMRT_PHASE_DECIDE);
 		plan_is_full(req, &plan);
 		return 0;
 	}
 	args = plan_args(req, &plan);
 	hmmrt_history_prepare(req->block);
 	hmmrt_duplicates_let_split(req, plan.first, plan.end - plan.first);
+	hmmrt_episode_phase(HMMRT_PHASE_UNMAP);
 	rc = migrate_vma_setup(&args);
 	if (!rc && args.cpages)
 		finish_move(req, &args);
 	hmmrt_vram_free_unused(req->binding->dev, req->pages,
 			       plan.end - plan.first);
+	hmmrt_episode_phase(HMMRT_PHASE_DECIDE);
 	return rc == -EINVAL ? 0 : rc;
 }
 
@@ -504,14 +513,19 @@ static int move_planned(struct hmmrt_request *req, unsigned int *from)
 int hmmrt_migrate_to_device(struct hmmrt_request *req)
 {
 	u64 moved_before = req->result.moved, began;
+	struct hmmrt_episode episode;
 	unsigned int from = 0;
 	int rc;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
+	hmmrt_episode_begin(&episode, HMMRT_PHASE_DECIDE);
 	rc = hmmrt_block_migrate_lock(req->block);
-	if (rc)
+	if (rc) {
+		hmmrt_episode_cancel(&episode);
 		return rc;
+	}
 	began = hmmrt_now_us();
+	memset(req->result.moved_from, 0, sizeof(req->result.moved_from));
 	req->result.there = 0;
 	do {
 		rc = move_planned(req, &from);
@@ -519,8 +533,10 @@ int hmmrt_migrate_to_device(struct hmmrt_request *req)
 	if (req->result.moved > moved_before)
 		hmmrt_thrashing_moved_in(req, began);
 	hmmrt_block_migrate_unlock(req->block);
-	trace_hmmrt_migrate_to_device(req->binding->dev->id, req->start,
-				      req->end,
-				      req->result.moved - moved_before);
+	hmmrt_episode_end_moved(&episode, &req->binding->space->events,
+				req->result.moved_from,
+				req->result.moved - moved_before,
+				.cause = req->args.cause, .addr = req->start,
+				.to = req->binding->dev->id);
 	return rc;
 }

@@ -22,7 +22,6 @@
 #include <linux/slab.h>
 
 #include "move.h"
-#include "trace.h"
 
 /* Calls in which an extent cannot be read before pages of it are lost. */
 #define LAST_TRIES	3
@@ -159,6 +158,7 @@ int hmmrt_extent_to_device(struct hmmrt_request *req,
 {
 	struct hmmrt_device *dev = req->binding->dev;
 	struct hmmrt_chunk *chunk;
+	u32 from;
 	int rc;
 
 	lockdep_assert_held(&extent->lock);
@@ -172,6 +172,8 @@ int hmmrt_extent_to_device(struct hmmrt_request *req,
 		return rc;
 	if (!chunk)
 		return -ENOMEM;
+	/* The copy may go through system memory. */
+	from = extent->dev ? extent->dev->id : HMMRT_LOCATION_HOST;
 	extent_unmap(extent);
 	rc = chunk_copy_in(dev, chunk, extent);
 	if (rc) {
@@ -181,6 +183,9 @@ int hmmrt_extent_to_device(struct hmmrt_request *req,
 	hmmrt_extent_clear(extent);
 	hmmrt_extent_set_chunk(extent, dev, chunk);
 	req->result.moved += HMMRT_CHUNK_PAGES;
+	hmmrt_event(&req->binding->space->events, .type = HMMRT_EVENT_MIGRATION,
+		    .cause = req->args.cause, .addr = req->start,
+		    .pages = HMMRT_CHUNK_PAGES, .from = from, .to = dev->id);
 	return 0;
 }
 
@@ -274,7 +279,7 @@ static int room_evict(struct room *room, struct hmmrt_account *within)
 	}
 	if (!room->evict)
 		return -ENOMEM;
-	chunk = hmmrt_evict_one(dev, &claim, room->evict);
+	chunk = hmmrt_evict_one(dev, &claim, room->evict, NULL);
 	if (PTR_ERR_OR_ZERO(chunk) == -ENOENT)
 		return -ENOMEM;
 	if (IS_ERR(chunk))

@@ -16,7 +16,6 @@
 #include <linux/slab.h>
 
 #include "move.h"
-#include "trace.h"
 
 /*
  * Destination pages in system memory for a window: for all of it, or for as
@@ -134,6 +133,7 @@ struct move_out {
 	unsigned long must;		/* index of the touched page, if any */
 
 	unsigned long moved;
+	u32 from[HMMRT_MAX_DEVICES];	/* part of @moved, by source device */
 	bool must_unreadable;		/* the touched page cannot be read */
 	bool raced;			/* the block is no longer one page */
 };
@@ -270,6 +270,9 @@ static void host_reached(struct move_out *out, const struct migrate_vma *args,
 	unsigned long addr = args->start + (i << PAGE_SHIFT);
 
 	out->moved += n;
+	if (hmmrt_events_on())
+		out->from[hmmrt_page_device(migrate_pfn_to_page(args->src[i]))
+				  ->id] += n;
 	if (out->block)
 		hmmrt_history_note(out->block, addr, n, word);
 	if (out->req)
@@ -282,7 +285,9 @@ static void migrate_out(struct migrate_vma *args, struct host_pages *to,
 	u64 word = hmmrt_history_word(out->cause, HMMRT_LOCATION_HOST);
 	unsigned long i;
 
+	hmmrt_episode_phase(HMMRT_PHASE_COPY);
 	assign_host(args, to, out);
+	hmmrt_episode_phase(HMMRT_PHASE_MAP);
 	migrate_vma_pages(args);
 	for (i = 0; i < args->npages; i++) {
 		if (!args->dst[i])
@@ -299,6 +304,17 @@ static void migrate_out(struct migrate_vma *args, struct host_pages *to,
 	migrate_vma_finalize(args);
 }
 
+/* Report where the pages came from that a call moved, and end its episode. */
+static void moved_out(const struct hmmrt_event_source *source,
+		      struct hmmrt_episode *episode,
+		      const struct migrate_vma *args,
+		      const struct move_out *out)
+{
+	hmmrt_episode_end_moved(episode, source, out->from, 0,
+				.cause = out->cause, .addr = args->start,
+				.to = HMMRT_LOCATION_HOST);
+}
+
 /* Arrays for up to a block of pages; not initialised. */
 struct host_arrays {
 	unsigned long src[HMMRT_BLOCK_PAGES];
@@ -311,15 +327,19 @@ static int migrate_window_out(struct migrate_vma *args, struct host_pages *to,
 			      struct move_out *out)
 {
 	struct hmmrt_block *block = out->block;
-	int rc = hmmrt_block_migrate_lock(block);
+	int rc;
 
+	hmmrt_episode_phase(HMMRT_PHASE_DECIDE);
+	rc = hmmrt_block_migrate_lock(block);
 	if (rc)
 		return rc;
 	hmmrt_history_prepare(block);
+	hmmrt_episode_phase(HMMRT_PHASE_UNMAP);
 	rc = migrate_vma_setup(args);
 	if (!rc && args->cpages)
 		migrate_out(args, to, out);
 	hmmrt_block_migrate_unlock(block);
+	hmmrt_episode_phase(HMMRT_PHASE_DECIDE);
 	return rc;
 }
 
@@ -376,6 +396,7 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 		.dev = dev,
 		.must = ULONG_MAX,
 	};
+	struct hmmrt_episode episode;
 	struct host_pages *to;
 	int rc = 0;
 
@@ -384,6 +405,7 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 	to = kvmalloc(sizeof(*to), GFP_KERNEL);
 	if (!to)
 		return -ENOMEM;
+	hmmrt_episode_begin(&episode, HMMRT_PHASE_ALLOCATE);
 	to->strict = req->args.node != NUMA_NO_NODE;
 	to->node = to->strict ? req->args.node : advised_node(&req->advice);
 	if (!migrate_huge_out(req, &args, to, &out, &rc)) {
@@ -395,8 +417,7 @@ int hmmrt_migrate_to_host(struct hmmrt_request *req)
 	if (out.raced)
 		rc = -EAGAIN;
 	req->result.moved += out.moved;
-	trace_hmmrt_migrate_to_host(req->start, req->end, req->result.moved,
-				    false);
+	moved_out(&req->block->span->space->events, &episode, &args, &out);
 	return rc == -EINVAL ? 0 : rc;
 }
 
@@ -616,11 +637,25 @@ static enum hmmrt_cause cpu_fault_cause(const struct hmmrt_space *space)
 		       HMMRT_CAUSE_CPU_FAULT;
 }
 
+/* Tell policy that pages moved back because the CPU touched them. */
+static void cpu_fault_moved(const struct vm_fault *vmf,
+			    const struct migrate_vma *args,
+			    const struct move_out *out,
+			    const struct cpu_fault_rules *rules, u64 began)
+{
+	if (out->block && out->moved && out->cause == HMMRT_CAUSE_CPU_FAULT)
+		hmmrt_thrashing_moved_back(out->block,
+					   hmmrt_page_device(vmf->page),
+					   &rules->knobs, args->start,
+					   args->end, began);
+}
+
 static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 				    struct migrate_vma *args,
 				    struct hmmrt_space *space,
 				    struct hmmrt_block *block,
-				    const struct cpu_fault_rules *rules)
+				    const struct cpu_fault_rules *rules,
+				    unsigned long *moved)
 {
 	struct move_out out = {
 		.block = block,
@@ -628,6 +663,7 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 		.must = (vmf->address - args->start) >> PAGE_SHIFT,
 	};
 	u64 began = hmmrt_now_us();
+	struct hmmrt_episode episode;
 	struct host_arrays *arrays;
 	vm_fault_t ret = 0;
 
@@ -638,16 +674,19 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	arrays = kvmalloc(sizeof(*arrays), GFP_KERNEL);
 	if (!arrays)
 		return VM_FAULT_OOM;
+	hmmrt_episode_begin(&episode, HMMRT_PHASE_DECIDE);
 	arrays->to.node = rules->node;
 	arrays->to.strict = false;
 	if (block)
 		hmmrt_history_prepare(block);
+	hmmrt_episode_phase(HMMRT_PHASE_ALLOCATE);
 	if (!cpu_fault_alloc(space, vmf, args, &arrays->to)) {
 		ret = VM_FAULT_OOM;
 		goto out_free;
 	}
 	args->src = arrays->src;
 	args->dst = arrays->dst;
+	hmmrt_episode_phase(HMMRT_PHASE_UNMAP);
 	if (migrate_vma_setup(args)) {
 		ret = VM_FAULT_SIGBUS;
 		goto out_free;
@@ -655,13 +694,11 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	if (!args->cpages)
 		goto out_free;
 	migrate_out(args, &arrays->to, &out);
-	trace_hmmrt_migrate_to_host(args->start, args->end, out.moved, true);
+	*moved += out.moved;
+	moved_out(space ? &space->events : NULL, &episode, args, &out);
 	if (space)
 		atomic64_add(out.moved, &space->migrated_to_host);
-	if (block && out.moved && out.cause == HMMRT_CAUSE_CPU_FAULT)
-		hmmrt_thrashing_moved_back(block, hmmrt_page_device(vmf->page),
-					   &rules->knobs, args->start,
-					   args->end, began);
+	cpu_fault_moved(vmf, args, &out, rules, began);
 	/*
 	 * The device cannot give the page back, so another fault would not
 	 * help.
@@ -669,6 +706,7 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	if (out.must_unreadable)
 		ret = VM_FAULT_SIGBUS;
 out_free:
+	hmmrt_episode_cancel(&episode);
 	free_host(&arrays->to);
 	kvfree(arrays);
 	return ret;
@@ -676,7 +714,8 @@ out_free:
 
 /* Make one attempt; @wait is set if a wait before the next one is useful. */
 static vm_fault_t cpu_fault_once(struct vm_fault *vmf,
-				 struct hmmrt_turn_wait *wait)
+				 struct hmmrt_turn_wait *wait,
+				 unsigned long *moved)
 {
 	struct migrate_vma args = {
 		.vma = vmf->vma,
@@ -712,10 +751,11 @@ static vm_fault_t cpu_fault_once(struct vm_fault *vmf,
 					  wait))
 			goto out_srcu;
 		cpu_fault_window(vmf, block, &args, &rules);
-		ret = cpu_fault_migrate(vmf, &args, space, block, &rules);
+		ret = cpu_fault_migrate(vmf, &args, space, block, &rules,
+					moved);
 		hmmrt_block_migrate_unlock(block);
 	} else if (orphan_trylock(vmf->page)) {
-		ret = cpu_fault_migrate(vmf, &args, space, NULL, &rules);
+		ret = cpu_fault_migrate(vmf, &args, space, NULL, &rules, moved);
 		orphan_unlock(vmf->page);
 	} else if (!(vmf->flags & FAULT_FLAG_USER)) {
 		/* As in hmmrt_cpu_fault_lock(). */
@@ -725,6 +765,29 @@ out_srcu:
 	hmmrt_block_put(block);
 	srcu_read_unlock(&hmmrt_srcu, idx);
 	return ret;
+}
+
+/* The space may be gone by now; then its counters are, too. */
+static void cpu_fault_event(struct vm_fault *vmf, struct hmmrt_episode *episode,
+			    unsigned long moved, vm_fault_t ret)
+{
+	const struct hmmrt_space *space;
+	int idx;
+
+	idx = srcu_read_lock(&hmmrt_srcu);
+	space = hmmrt_space_find(vmf->vma->vm_mm);
+	hmmrt_episode_end(episode, space ? &space->events : NULL,
+			  .type = HMMRT_EVENT_CPU_FAULT, .addr = vmf->address,
+			  .pages = moved,
+			  .access = vmf->flags & FAULT_FLAG_WRITE ?
+					    HMMRT_ACCESS_WRITE :
+					    HMMRT_ACCESS_READ,
+			  .from = hmmrt_page_device(vmf->page)->id,
+			  .to = HMMRT_LOCATION_HOST,
+			  .error = !(ret & VM_FAULT_ERROR) ? 0 :
+				   ret & VM_FAULT_OOM	   ? -ENOMEM :
+							     -EIO);
+	srcu_read_unlock(&hmmrt_srcu, idx);
 }
 
 /*
@@ -738,12 +801,18 @@ out_srcu:
 vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf)
 {
 	struct hmmrt_turn_wait wait = {};
-	vm_fault_t ret = cpu_fault_once(vmf, &wait);
+	struct hmmrt_episode episode;
+	unsigned long moved = 0;
+	vm_fault_t ret;
 
+	hmmrt_episode_begin(&episode, HMMRT_PHASE_DECIDE);
+	ret = cpu_fault_once(vmf, &wait, &moved);
 	/* Wait once only: another wait is for another fault. */
-	if (!hmmrt_turn_await(&wait))
-		return ret;
-	ret = cpu_fault_once(vmf, &wait);
-	hmmrt_turn_wait_cancel(&wait);
+	if (hmmrt_turn_await(&wait)) {
+		ret = cpu_fault_once(vmf, &wait, &moved);
+		hmmrt_turn_wait_cancel(&wait);
+	}
+	if (episode.recorded)
+		cpu_fault_event(vmf, &episode, moved, ret);
 	return ret;
 }

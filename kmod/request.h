@@ -73,6 +73,8 @@ struct hmmrt_request_retry {
 struct hmmrt_request_result {
 	u64 moved;
 	u64 copied;
+	/* Of the last call that moved pages to a device, by source device. */
+	u32 moved_from[HMMRT_MAX_DEVICES];
 	u64 there;			/* by the last attempt */
 	enum hmmrt_policy_rule rule;	/* rule that decided about a fault */
 };

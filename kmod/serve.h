@@ -19,6 +19,8 @@ struct hmmrt_range_walk {
 
 /* serve_window.c */
 int hmmrt_window_map(struct hmmrt_request *req, bool migrate);
+void hmmrt_count_mapped(const struct hmmrt_request *req, unsigned int mapped,
+			unsigned int remote);
 bool hmmrt_is_mapped(const struct hmmrt_binding *binding,
 		     struct hmmrt_block *block, unsigned long addr,
 		     unsigned int access);

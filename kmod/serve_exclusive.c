@@ -181,8 +181,7 @@ static int map_atomic(struct hmmrt_request *req, struct page **pages)
 	}
 	hmmrt_map_check(block, binding->dev->id);
 	binding->dev->ops->map(binding, req->start, req->ptes, n);
-	atomic64_add(mapped, &binding->mapped_pages);
-	atomic64_add(mapped, &binding->remote_pages);
+	hmmrt_count_mapped(req, mapped, mapped);
 	return rc;
 }
 

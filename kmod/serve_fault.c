@@ -42,7 +42,6 @@
 #include "policy_batch.h"
 #include "serve.h"
 #include "serve_queue.h"
-#include "trace.h"
 
 /* The work of one fault worker. */
 struct batch {
@@ -63,6 +62,9 @@ struct batch {
 	enum hmmrt_policy_rule decided;	/* rule for the fault being served */
 	int rc;				/* result of the own fault */
 	enum hmmrt_policy_rule rule;
+	struct hmmrt_batch_shape shape; /* once it is counted */
+	bool counted;
+	struct hmmrt_episode episode;
 };
 
 /* --- serving -------------------------------------------------------------- */
@@ -80,6 +82,8 @@ static void batch_answer(struct batch *batch, unsigned int first,
 		}
 		queued->rc = rc;
 		queued->rule = batch->decided;
+		if (hmmrt_events_on())
+			hmmrt_episode_answer(&batch->episode, &queued->answer);
 		list_move_tail(&queued->link, &batch->answered);
 	}
 }
@@ -257,22 +261,42 @@ static void batch_take(struct batch *batch)
 static void batch_count(struct batch *batch)
 {
 	struct hmmrt_binding *binding = batch->binding;
-	const struct hmmrt_batch_shape shape =
-		hmmrt_batch_measure(batch->faults, batch->n, batch->coalesce);
 
+	batch->shape =
+		hmmrt_batch_measure(batch->faults, batch->n, batch->coalesce);
+	batch->counted = true;
 	atomic64_inc(&binding->fault_batches);
-	atomic64_add(shape.merged, &binding->merged_faults);
-	trace_hmmrt_fault_batch(binding->dev->id, batch->n, shape.groups,
-				shape.merged);
+	atomic64_add(batch->shape.merged, &binding->merged_faults);
+}
+
+/* The faults that it answered may have continued already. */
+static void batch_event(struct batch *batch)
+{
+	struct hmmrt_binding *binding = batch->binding;
+
+	if (!batch->counted) {
+		hmmrt_episode_cancel(&batch->episode);
+		return;
+	}
+	hmmrt_episode_end(&batch->episode, &binding->space->events,
+			  .type = HMMRT_EVENT_FAULT_BATCH,
+			  .device = binding->dev->id, .addr = batch->own.addr,
+			  .count = batch->n, .groups = batch->shape.groups,
+			  .pages = batch->n - batch->shape.merged);
 }
 
 /* Let lanes with an answer continue, if the replay policy says so now. */
 static void batch_replay(struct batch *batch)
 {
 	bool once = batch->replay == HMMRT_REPLAY_ONCE;
+	struct hmmrt_binding *binding = batch->binding;
 
-	if (!once && batch->rc != -ENOLCK)
-		atomic64_inc(&batch->binding->replays);
+	if (!once && batch->rc != -ENOLCK) {
+		atomic64_inc(&binding->replays);
+		hmmrt_event(&binding->space->events, .type = HMMRT_EVENT_REPLAY,
+			    .device = binding->dev->id,
+			    .count = list_count_nodes(&batch->answered));
+	}
 	if (!list_empty(&batch->answered))
 		hmmrt_queue_replay(batch->binding, &batch->answered, once);
 }
@@ -340,8 +364,9 @@ static bool queued_is_mapped(struct hmmrt_binding *binding,
  * Let lanes continue with faults that the batch has mapped too. Put the others
  * back.
  */
-static void batch_flush(struct hmmrt_binding *binding)
+static void batch_flush(struct batch *batch)
 {
+	struct hmmrt_binding *binding = batch->binding;
 	struct hmmrt_fault_buffer *buffer = &binding->faults;
 	struct hmmrt_queued_fault *queued, *next;
 	LIST_HEAD(taken);
@@ -355,6 +380,8 @@ static void batch_flush(struct hmmrt_binding *binding)
 		if (!queued_is_mapped(binding, queued))
 			continue;
 		queued->rc = 0;
+		if (hmmrt_events_on())
+			hmmrt_episode_answer(&batch->episode, &queued->answer);
 		list_move_tail(&queued->link, &mapped);
 		n++;
 	}
@@ -402,6 +429,7 @@ static void batch_end(struct batch *batch)
 {
 	struct hmmrt_binding *binding = batch->binding;
 
+	hmmrt_episode_phase(HMMRT_PHASE_REPLAY);
 	if (batch->replay != HMMRT_REPLAY_BLOCK ||
 	    !list_empty(&batch->answered))
 		batch_replay(batch);
@@ -414,7 +442,7 @@ static void batch_end(struct batch *batch)
 		batch_count(batch);
 	hmmrt_charge_end(batch->charging);
 	if (batch->replay == HMMRT_REPLAY_BATCH_FLUSH)
-		batch_flush(binding);
+		batch_flush(batch);
 	if (batch->faults != &batch->own)
 		kvfree(batch->faults);
 	/* This may be the last reference: do not run exit_mmap() in a fault. */
@@ -458,10 +486,14 @@ static int batch_run(struct hmmrt_binding *binding, unsigned long addr,
 		.rc = -EINTR,
 	};
 
+	hmmrt_episode_phase(HMMRT_PHASE_DECIDE);
+	hmmrt_episode_begin(&batch.episode, HMMRT_PHASE_DECIDE);
 	if (batch_begin(&batch)) {
 		batch_serve(&batch);
 		batch_end(&batch);
 	}
+	batch_event(&batch);
+	hmmrt_episode_phase(HMMRT_PHASE_REPLAY);
 	hmmrt_worker_give(binding);
 	if (batch.replay == HMMRT_REPLAY_ONCE && !batch.nowait)
 		hmmrt_queue_wait_drained(&binding->faults, drains);
@@ -477,7 +509,8 @@ static int batch_run(struct hmmrt_binding *binding, unsigned long addr,
  * a permit.
  */
 static enum service_mode queued_wait(struct hmmrt_binding *binding,
-				     struct hmmrt_queued_fault *queued, int *rc,
+				     struct hmmrt_queued_fault *queued,
+				     struct hmmrt_episode *episode, int *rc,
 				     enum hmmrt_policy_rule *rule)
 {
 	struct hmmrt_fault_buffer *buffer = &binding->faults;
@@ -487,6 +520,7 @@ static enum service_mode queued_wait(struct hmmrt_binding *binding,
 	case HMMRT_QUEUED_SERVES:
 		return SERVE_PENDING;
 	case HMMRT_QUEUED_ANSWERED:
+		hmmrt_episode_answered(episode, &queued->answer);
 		if (queued->once)
 			hmmrt_queue_wait_drained(buffer, queued->drains);
 		*rule = queued->rule;
@@ -508,8 +542,9 @@ static enum service_mode queued_wait(struct hmmrt_binding *binding,
 /* Get a permit, or an answer; as queued_wait(). */
 static enum service_mode permit_or_answer(struct hmmrt_binding *binding,
 					  unsigned long addr,
-					  unsigned int access, int *rc,
-					  enum hmmrt_policy_rule *rule)
+					  unsigned int access,
+					  struct hmmrt_episode *episode,
+					  int *rc, enum hmmrt_policy_rule *rule)
 {
 	struct hmmrt_queued_fault *queued;
 	enum service_mode mode;
@@ -521,17 +556,18 @@ static enum service_mode permit_or_answer(struct hmmrt_binding *binding,
 		kfree(queued);
 		return SERVE_PENDING;
 	}
-	mode = queued_wait(binding, queued, rc, rule);
+	mode = queued_wait(binding, queued, episode, rc, rule);
 	hmmrt_queued_put(queued);
 	return mode;
 }
 
-int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
-		unsigned int access)
+int hmmrt_fault_of(struct hmmrt_binding *binding, unsigned long addr,
+		   unsigned int access, u64 ip)
 {
 	enum hmmrt_policy_rule rule = HMMRT_RULE_NONE;
 	bool nowait = access & HMMRT_FAULT_NOWAIT;
 	unsigned long page = addr & PAGE_MASK;
+	struct hmmrt_episode episode;
 	enum service_mode mode;
 	int rc = 0;
 
@@ -541,10 +577,11 @@ int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
 		return -EINVAL;
 	if (addr >= TASK_SIZE_MAX || !access)
 		return -EFAULT;
+	hmmrt_episode_begin(&episode, HMMRT_PHASE_QUEUE);
 	if (!nowait)
 		rc = hmmrt_throttle(binding, addr);
 	if (rc)
-		return rc;
+		goto out_cancel;
 	if (nowait) {
 		/*
 		 * Fault workers may wait for programs, so use a permit beyond
@@ -553,19 +590,30 @@ int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
 		hmmrt_worker_take_or_queue(binding, NULL);
 		mode = SERVE_NOWAIT;
 	} else {
-		mode = permit_or_answer(binding, page, access, &rc, &rule);
+		mode = permit_or_answer(binding, page, access, &episode, &rc,
+					&rule);
 	}
 	if (mode != SERVE_ANSWERED)
 		rc = batch_run(binding, page, access, mode, &rule);
-	if (rc == -ENOLCK)
-		return -EBUSY;
+	if (rc == -ENOLCK) {
+		rc = -EBUSY;
+		goto out_cancel;
+	}
 
 	atomic64_inc(&binding->device_faults);
 	if (rc == -EHWPOISON)
 		rc = -EOPNOTSUPP;
-	trace_hmmrt_device_fault(binding->dev->id, addr, access, rc, rule);
+	hmmrt_episode_end(&episode, &binding->space->events,
+			  .type = HMMRT_EVENT_DEVICE_FAULT, .addr = addr,
+			  .pages = 1, .device = binding->dev->id,
+			  .access = access, .error = rc, .reason = rule,
+			  .ip = ip);
 	if (rc && rc != -EAGAIN && rc != -EINTR)
 		atomic64_inc(&binding->failed_faults);
 	return rc;
+
+out_cancel:
+	hmmrt_episode_cancel(&episode);
+	return rc;
 }
-EXPORT_SYMBOL_GPL(hmmrt_fault);
+EXPORT_SYMBOL_GPL(hmmrt_fault_of);

@@ -176,8 +176,7 @@ static int window_commit(struct hmmrt_request *req)
 	binding->dev->ops->map(binding, req->start, req->ptes, n);
 	mutex_unlock(&block->lock);
 
-	atomic64_add(mapped, &binding->mapped_pages);
-	atomic64_add(remote, &binding->remote_pages);
+	hmmrt_count_mapped(req, mapped, remote);
 	return 0;
 }
 
@@ -400,6 +399,7 @@ static bool extent_is_home(const struct hmmrt_request *req,
 
 static int extent_to_host(struct hmmrt_request *req, struct hmmrt_extent *extent)
 {
+	u32 from;
 	int rc;
 
 	if (extent_is_home(req, extent)) {
@@ -410,11 +410,18 @@ static int extent_to_host(struct hmmrt_request *req, struct hmmrt_extent *extent
 		window_outcome(req, HMMRT_OUTCOME_STAYED(HMMRT_STAY_PINNED));
 		return 0;
 	}
+	from = extent->dev->id;
 	rc = hmmrt_extent_to_host(extent, false);
 	if (rc == -EINTR)
 		return rc;
-	if (!rc)
+	if (!rc) {
 		req->result.moved += HMMRT_CHUNK_PAGES;
+		hmmrt_event(&req->block->span->space->events,
+			    .type = HMMRT_EVENT_MIGRATION,
+			    .cause = req->args.cause, .addr = req->start,
+			    .pages = HMMRT_CHUNK_PAGES, .from = from,
+			    .to = HMMRT_LOCATION_HOST);
+	}
 	if (rc == -ENOMEM)
 		window_outcome(req, HMMRT_OUTCOME_STAYED(HMMRT_STAY_NO_MEMORY));
 	else

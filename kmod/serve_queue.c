@@ -255,8 +255,11 @@ void hmmrt_worker_give(struct hmmrt_binding *binding)
 	if (!drained)
 		return;
 	if (hmmrt_binding_knob(binding, HMMRT_KNOB_FAULT_REPLAY_POLICY) ==
-	    HMMRT_REPLAY_ONCE)
+	    HMMRT_REPLAY_ONCE) {
 		atomic64_inc(&binding->replays);
+		hmmrt_event(&binding->space->events, .type = HMMRT_EVENT_REPLAY,
+			    .device = binding->dev->id);
+	}
 	if (wq_has_sleeper(&buffer->drained))
 		wake_up_all(&buffer->drained);
 }

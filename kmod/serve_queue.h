@@ -26,6 +26,7 @@ struct hmmrt_queued_fault {
 	unsigned int access;
 	int rc;				/* written by the fault worker */
 	enum hmmrt_policy_rule rule;	/* written by the fault worker */
+	struct hmmrt_event_answer answer;	/* likewise */
 	wait_queue_head_t wait;
 	/* Protected by the lock of the buffer. */
 	enum hmmrt_queued_state state;

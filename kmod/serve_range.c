@@ -9,7 +9,6 @@
 #include <linux/mm.h>
 
 #include "serve.h"
-#include "trace.h"
 
 static int part_once(struct mm_struct *mm, const struct hmmrt_range_walk *walk,
 		     struct hmmrt_request *req, unsigned long start,
@@ -141,17 +140,22 @@ int hmmrt_fault_range(struct hmmrt_binding *binding, unsigned long start,
 			.whole = true,
 		},
 	};
+	struct hmmrt_episode episode;
 	int rc;
 
 	if (access & ~HMMRT_ACCESS_ALL)
 		return -EINVAL;
 	if (!access)
 		return -EFAULT;
+	hmmrt_episode_begin(&episode, HMMRT_PHASE_DECIDE);
 	rc = hmmrt_walk_range(&walk, start, end);
 	atomic64_inc(&binding->device_faults);
 	atomic64_add(walk.result.moved, &binding->migrated_to_device);
-	trace_hmmrt_device_fault(binding->dev->id, start, access, rc,
-				 HMMRT_RULE_NONE);
+	hmmrt_episode_end(&episode, &binding->space->events,
+			  .type = HMMRT_EVENT_DEVICE_FAULT, .addr = start,
+			  .pages = (end - start) >> PAGE_SHIFT,
+			  .device = binding->dev->id, .access = access,
+			  .error = rc, .reason = HMMRT_EVENT_RULE_NONE);
 	if (rc && rc != -EAGAIN && rc != -EINTR)
 		atomic64_inc(&binding->failed_faults);
 	return rc;

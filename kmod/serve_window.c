@@ -48,7 +48,6 @@
 
 #include "serve.h"
 #include "space_check.h"
-#include "trace.h"
 
 /*
  * Memory that is allocated when it is touched: faulting in more costs little.
@@ -451,6 +450,24 @@ static void duplicate_check(const struct hmmrt_request *req,
 			hmm_pfn_to_page(pfn) != duplicate->original);
 }
 
+/* Count entries that were written in the window; @remote is part of @mapped. */
+void hmmrt_count_mapped(const struct hmmrt_request *req, unsigned int mapped,
+			unsigned int remote)
+{
+	struct hmmrt_binding *binding = req->binding;
+
+	atomic64_add(mapped, &binding->mapped_pages);
+	atomic64_add(remote, &binding->remote_pages);
+	if (remote)
+		hmmrt_event(&binding->space->events,
+			    .type = HMMRT_EVENT_MAP_REMOTE, .addr = req->start,
+			    .pages = remote, .device = binding->dev->id);
+	if (mapped)
+		hmmrt_event(&binding->space->events, .type = HMMRT_EVENT_MAP,
+			    .addr = req->start, .pages = mapped,
+			    .device = binding->dev->id);
+}
+
 /* Turn the snapshot into entries of the device, if it is still valid. */
 static int window_commit(struct hmmrt_request *req)
 {
@@ -506,8 +523,7 @@ static int window_commit(struct hmmrt_request *req)
 	binding->dev->ops->map(binding, req->start, req->ptes, n);
 	mutex_unlock(&block->lock);
 
-	atomic64_add(mapped, &binding->mapped_pages);
-	atomic64_add(remote, &binding->remote_pages);
+	hmmrt_count_mapped(req, mapped, remote);
 	if (remote)
 		hmmrt_counting_start(binding);
 	return 0;
@@ -596,8 +612,10 @@ int hmmrt_window_map(struct hmmrt_request *req, bool migrate)
 		return rc;
 	rc = req->access && req->args.whole ? snapshot_whole(req) :
 					      snapshot_wanted(req);
+	hmmrt_episode_phase(HMMRT_PHASE_MAP);
 	if (!rc)
 		rc = window_commit(req);
+	hmmrt_episode_phase(HMMRT_PHASE_DECIDE);
 	if (rc)
 		return rc;
 	if (!commit_satisfies(req))

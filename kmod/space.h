@@ -14,6 +14,7 @@
 #include <linux/wait.h>
 #include <linux/xarray.h>
 
+#include "event.h"
 #include "mem.h"
 #include "space_table.h"
 
@@ -159,6 +160,7 @@ struct hmmrt_reap {
 struct hmmrt_space {
 	refcount_t refs;
 	u64 id;				/* unique among all spaces */
+	struct hmmrt_event_source events;
 	struct mm_struct *mm;		/* held by mmgrab() */
 	/* Thread group that created the space; held by get_task_pid(). */
 	struct pid *pid;
@@ -513,8 +515,9 @@ unsigned int hmmrt_duplicates_of(const struct hmmrt_block *block,
 				 unsigned int index);
 void hmmrt_duplicates_mark(struct hmmrt_block *block, unsigned int first,
 			   unsigned int count, unsigned long *duplicated);
-void hmmrt_duplicates_take(struct hmmrt_block_map *map, unsigned int first,
-			   unsigned int count, struct list_head *taken);
+void hmmrt_duplicates_take(struct hmmrt_block *block, u32 device_id,
+			   unsigned int first, unsigned int count,
+			   struct list_head *taken);
 void hmmrt_duplicates_free(struct list_head *taken);
 void hmmrt_duplicates_destroy(struct hmmrt_block_map *map);
 void __init hmmrt_duplicates_allow(bool works);

@@ -28,7 +28,6 @@
 #include <linux/slab.h>
 
 #include "space.h"
-#include "trace.h"
 
 /* A walk over this many ranges takes about 100 ms. */
 #define RANGES_MOST	1048576u

@@ -71,16 +71,20 @@ void hmmrt_duplicates_mark(struct hmmrt_block *block, unsigned int first,
 
 /**
  * hmmrt_duplicates_take() - remove the duplicates of pages with removed entries
- * @map: of one device in one block; block->lock is held
+ * @block: its lock is held
+ * @device_id: device that loses them
  * @first: first page, by index in the block
  * @count: number of pages
  * @taken: list to which the duplicates are added, for hmmrt_duplicates_free()
  */
-void hmmrt_duplicates_take(struct hmmrt_block_map *map, unsigned int first,
-			   unsigned int count, struct list_head *taken)
+void hmmrt_duplicates_take(struct hmmrt_block *block, u32 device_id,
+			   unsigned int first, unsigned int count,
+			   struct list_head *taken)
 {
-	unsigned int i;
+	struct hmmrt_block_map *map = block->maps[device_id];
+	unsigned int i, n = 0;
 
+	lockdep_assert_held(&block->lock);
 	if (!map->duplicates)
 		return;
 	for (i = first; i < first + count; i++) {
@@ -90,7 +94,14 @@ void hmmrt_duplicates_take(struct hmmrt_block_map *map, unsigned int first,
 		VM_WARN_ON_ONCE(test_bit(i, map->mapped));
 		list_add_tail(&map->duplicates->at[i]->link, taken);
 		map->duplicates->at[i] = NULL;
+		n++;
 	}
+	if (n)
+		hmmrt_event(&block->span->space->events,
+			    .type = HMMRT_EVENT_DUPLICATE_DROP,
+			    .device = device_id, .pages = n,
+			    .addr = block->start +
+				    ((unsigned long)first << PAGE_SHIFT));
 }
 
 static void duplicate_free(struct hmmrt_duplicate *duplicate)

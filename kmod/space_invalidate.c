@@ -35,7 +35,6 @@
 #include "space.h"
 #include "space_check.h"
 #include "space_span.h"
-#include "trace.h"
 
 #define ALL_DEVICES	(BIT(HMMRT_MAX_DEVICES) - 1)
 
@@ -136,7 +135,7 @@ static void map_unmap(struct hmmrt_block *block, unsigned int id,
 	bitmap_clear(map->writable, first, count);
 	bitmap_clear(map->local, first, count);
 	hmmrt_map_check(block, id);
-	hmmrt_duplicates_take(map, first, count, &taking->duplicates);
+	hmmrt_duplicates_take(block, id, first, count, &taking->duplicates);
 	binding = hmmrt_space_binding(block->span->space, id);
 	if (binding)
 		binding->dev->ops->unmap(binding, start,
@@ -390,8 +389,16 @@ static void block_note_evicted(struct hmmrt_block *block, unsigned int first,
 	lockdep_assert_held(&block->lock);
 	hmmrt_history_note_evicted(block, first, count);
 	binding = hmmrt_space_binding(block->span->space, evictor->dev->id);
-	if (binding)
+	if (binding) {
 		atomic64_add(count, &binding->evicted);
+		hmmrt_event(&block->span->space->events,
+			    .type = HMMRT_EVENT_MIGRATION,
+			    .addr = block->start +
+				    ((unsigned long)first << PAGE_SHIFT),
+			    .pages = count, .from = evictor->dev->id,
+			    .to = HMMRT_LOCATION_HOST,
+			    .cause = HMMRT_CAUSE_EVICTION);
+	}
 	if (evictor->for_alloc)
 		hmmrt_block_note_given_up(block, evictor->dev->id, count);
 }
@@ -567,7 +574,9 @@ static bool span_invalidate(struct mmu_interval_notifier *notifier,
 	srcu_read_unlock(&hmmrt_srcu, idx);
 	if (range->event == MMU_NOTIFY_UNMAP && !span->borrowed)
 		hmmrt_reap_unmapped(span);
-	trace_hmmrt_invalidate(touched, start, end, range->event);
+	hmmrt_event(&span->space->events, .type = HMMRT_EVENT_INVALIDATE,
+		    .addr = start, .pages = (end - start) >> PAGE_SHIFT,
+		    .reason = range->event, .devices = touched);
 	atomic64_inc(&span->space->invalidations);
 	return true;
 }

@@ -411,7 +411,7 @@ void hmmrt_map_forget(struct hmmrt_block *block, u32 device_id,
 	bitmap_zero(map->local, HMMRT_BLOCK_PAGES);
 	map->peers = 0;
 	map->remote = false;
-	hmmrt_duplicates_take(map, 0, HMMRT_BLOCK_PAGES, taken);
+	hmmrt_duplicates_take(block, device_id, 0, HMMRT_BLOCK_PAGES, taken);
 }
 
 /**

@@ -550,6 +550,13 @@ int hmmrt_binding_claim_agent(struct hmmrt_binding *binding,
  */
 #define HMMRT_FAULT_NOWAIT	BIT(31)
 
+/*
+ * hmmrt_fault(), for a device that knows the address of the instruction that
+ * made the fault: events report it.
+ */
+int hmmrt_fault_of(struct hmmrt_binding *binding, unsigned long addr,
+		   unsigned int access, u64 ip);
+
 /**
  * hmmrt_fault() - serve a fault of the device's MMU
  * @binding: device and process
@@ -573,8 +580,11 @@ int hmmrt_binding_claim_agent(struct hmmrt_binding *binding,
  * -EINVAL: @access has unknown bits. -EBUSY: see HMMRT_FAULT_NOWAIT. Or the
  * error of prepare().
  */
-int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
-		unsigned int access);
+static inline int hmmrt_fault(struct hmmrt_binding *binding, unsigned long addr,
+			      unsigned int access)
+{
+	return hmmrt_fault_of(binding, addr, access, 0);
+}
 
 /**
  * hmmrt_fault_range() - serve faults on all pages of a range

@@ -205,6 +205,24 @@ static inline bool probe(pte_t pte)
 }
 #endif
 
+#ifdef PROBE_EXEC_STATE
+#include <linux/sched/exec_state.h>
+
+static inline bool probe(const struct task_exec_state *state)
+{
+	return state->dumpable == TASK_DUMPABLE_OWNER;
+}
+#endif
+#ifdef PROBE_NO_EXEC_STATE
+#include <linux/sched/coredump.h>
+#include <linux/sched/mm.h>
+
+static inline bool probe(struct mm_struct *mm)
+{
+	return get_dumpable(mm) == SUID_DUMP_USER;
+}
+#endif
+
 /* Not a question: this must not compile on any kernel. */
 #ifdef PROBE_NOTHING
 static inline int probe(void)

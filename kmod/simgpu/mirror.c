@@ -38,6 +38,7 @@
 #include <linux/mmu_notifier.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/task_stack.h>
 #include <linux/slab.h>
 
 #include "../compat/compat.h"
@@ -429,7 +430,9 @@ static vm_fault_t mirror_serve(struct vm_fault *vmf, unsigned int access)
 	 */
 	file = get_file(vmf->vma->vm_file);
 	hmmrt_release_fault_lock(vmf);
-	rc = hmmrt_fault(view->binding, addr, access);
+	/* mirror_check() has refused faults of the kernel. */
+	rc = hmmrt_fault_of(view->binding, addr, access,
+			    instruction_pointer(task_pt_regs(current)));
 	if (rc && rc != -EAGAIN && rc != -EINTR)
 		failure_store(view, addr, access, rc);
 	fput(file);

@@ -416,7 +416,7 @@ TEST_F(evict, victim_search_bounds_time_with_interrupts_off)
 	EXPECT_LT(0, tracing_most("hmmrt_claim", "pauses="));
 	EXPECT_LT(0, tracing_most("hmmrt_claim", "visits="));
 	EXPECT_GE(SAMPLES_MAX, tracing_most("hmmrt_claim", "visits="));
-	EXPECT_LT(0, tracing_count("hmmrt_evict", ""));
+	EXPECT_LT(0, tracing_count("hmmrt_eviction", ""));
 	tracing_stop();
 	close(go[1]);
 	for (i = 0; i <= MANY; i++)

@@ -663,7 +663,8 @@ TEST_F(space, info_describes_this_version)
 	EXPECT_GE(HMMRT_MAX_DEVICES, info.out_devices);
 	EXPECT_EQ((uint32_t)sysconf(_SC_PAGESIZE), info.out_page_size);
 	EXPECT_EQ(BLOCK_BYTES, info.out_block_size);
-	EXPECT_EQ(HMMRT_FEATURE_DUPLICATES | HMMRT_FEATURE_OBJECTS,
+	EXPECT_EQ(HMMRT_FEATURE_DUPLICATES | HMMRT_FEATURE_OBJECTS |
+			  HMMRT_FEATURE_EVENTS,
 		  info.out_features);
 }
 

@@ -67,11 +67,11 @@ static struct hmmrt_stats stats_of(const FIXTURE_DATA(trace) *self)
 static void touch(FIXTURE_DATA(trace) *self, struct __test_metadata *_metadata,
 		  const char *page, const char *why)
 {
-	char part[96];
+	char part[160];
 
 	snprintf(part, sizeof(part),
-		 "device=%u addr=%#lx access=0x1 error=0 why=%s\n", self->id,
-		 (unsigned long)page, why);
+		 "device=%u addr=%#lx pages=1 from=-2 to=-2 cause=none access=0x1 error=0 reason='%s' ",
+		 self->id, (unsigned long)page, why);
 	ASSERT_EQ(0, tracing_count("hmmrt_device_fault", part));
 	ASSERT_DONE(agent_read(self->agent, page));
 	EXPECT_EQ(1, tracing_count("hmmrt_device_fault", part))
@@ -103,16 +103,17 @@ TEST_F(trace, fault_reports_the_rule_that_decided)
 		  tracing_count("hmmrt_device_fault", ""));
 	EXPECT_EQ(stats_of(self).out_fault_batches,
 		  tracing_count("hmmrt_fault_batch",
-				"faults=1 groups=1 merged=0"));
+				"count=1 groups=1 "));
 }
 
 TEST_F(trace, refused_fault_reports_its_error)
 {
-	char part[96];
+	char part[160];
 
 	ASSERT_EQ(0, munmap(self->buf, BLOCK_BYTES));
 	ASSERT_REFUSED(SIGSEGV, EFAULT, agent_read(self->agent, self->buf));
-	snprintf(part, sizeof(part), "addr=%#lx access=0x1 error=-14 why=none\n",
+	snprintf(part, sizeof(part),
+		 "addr=%#lx pages=1 from=-2 to=-2 cause=none access=0x1 error=-14 reason='none' ",
 		 (unsigned long)self->buf);
 	EXPECT_EQ(1, tracing_count("hmmrt_device_fault", part));
 }
@@ -144,17 +145,16 @@ TEST_F(trace, evictions_and_moves_are_reported)
 	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, DEVICE_BYTES,
 				  self->id, NULL));
 	touch(self, _metadata, self->buf + DEVICE_BYTES, "touched");
-	EXPECT_EQ(1, tracing_count("hmmrt_evict",
-				   "used_before=512 used_after=0\n"));
+	EXPECT_EQ(1, tracing_count("hmmrt_eviction", " pages=512 "));
 	EXPECT_EQ(stats_of(self).out_evictions,
-		  tracing_count("hmmrt_evict", ""));
-	snprintf(part, sizeof(part), "device=%u range=[%#lx,%#lx) moved=512\n",
-		 self->id, (unsigned long)self->buf,
-		 (unsigned long)self->buf + BLOCK_BYTES);
-	EXPECT_EQ(1, tracing_count("hmmrt_migrate_to_device", part));
+		  tracing_count("hmmrt_eviction", ""));
+	snprintf(part, sizeof(part),
+		 "addr=%#lx pages=512 from=-1 to=%u cause=prefetch ",
+		 (unsigned long)self->buf, self->id);
+	EXPECT_EQ(1, tracing_count("hmmrt_migration", part));
 	ASSERT_EQ(1, *(volatile uint64_t *)self->buf);
 	*(volatile uint64_t *)(self->buf + DEVICE_BYTES) = 1;
-	EXPECT_LT(0, tracing_count("hmmrt_migrate_to_host", "cause=cpu_fault\n"));
+	EXPECT_LT(0, tracing_count("hmmrt_migration", "to=-1 cause=cpu_fault "));
 	EXPECT_LT(0, tracing_count("hmmrt_invalidate", ""));
 }
 
@@ -162,7 +162,7 @@ static unsigned int thrashing(const char *state)
 {
 	char part[32];
 
-	snprintf(part, sizeof(part), "state=%s\n", state);
+	snprintf(part, sizeof(part), "reason=%s ", state);
 	return tracing_count("hmmrt_thrashing", part);
 }
 

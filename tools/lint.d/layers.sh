@@ -5,7 +5,7 @@
 # go through (operations, work functions) is not looked at, nor are macros and inlines.
 
 # From the bottom up. The prefix of a file's name says which.
-KMOD_LAYERS="policy mem space decide move serve api"
+KMOD_LAYERS="policy event mem space decide move serve api"
 # Files whose name does not say it.
 KMOD_OTHER="trace:policy main:api"
 # Files that use each other, in a circle, are to be read together: not more than so many.

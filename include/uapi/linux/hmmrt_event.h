@@ -19,11 +19,11 @@
  * @HMMRT_EVENT_FAULT_BATCH: a lane served a batch of faults: @count faults on
  *	@pages different pages, in @groups blocks; @duration and @phase
  * @HMMRT_EVENT_REPLAY: @count lanes other than the one that served the faults
- *	were told to continue
+ *	were told to continue; 0 with HMMRT_REPLAY_ONCE, where all that wait do
  * @HMMRT_EVENT_CPU_FAULT: the CPU touched a page in the memory of @from. @pages
- *	moved to system memory with it; @error is set if none could be read;
- *	@duration and @phase. One for each that hmmrt_stats.out_cpu_faults
- *	counts.
+ *	moved to system memory because of it, in one or more migrations; @error
+ *	is set if the access got none of them; @duration and @phase. One for
+ *	each fault that hmmrt_stats.out_cpu_faults counts.
  * @HMMRT_EVENT_MIGRATION: @pages of the space moved from @from to @to because
  *	of @cause. A call that moves pages of several locations reports each.
  *	@duration and @phase are of the whole call, in the first of them
@@ -155,9 +155,10 @@ enum hmmrt_event_thrashing {
 
 /**
  * struct hmmrt_event - an event; 0 in members that its type does not use
- * @serial: unique among all events, and larger than that of @parent
+ * @serial: unique among all events. Not 0
  * @parent: serial of the event that this one is a part of, or 0. That event may
- *	come later in the ring, because it ends later, or be of another space.
+ *	come later in the ring, because it ends later, be of another space, or
+ *	be missing: a fault that is served again later is one event only.
  * @time: when it ended, in nanoseconds of CLOCK_MONOTONIC
  * @duration: in nanoseconds
  * @space: id of the space, as hmmrt-space in /proc/PID/fdinfo; 0 if it concerns
@@ -176,7 +177,8 @@ enum hmmrt_event_thrashing {
  * @error: 0 or a negative errno
  * @pid: process of the space, in the pid namespace of the process that opened
  *	the ring; 0 if it has none there
- * @tid: thread in which it happened, likewise: the lane, for a device fault
+ * @tid: thread in which it happened, likewise: the lane, for a device fault. For
+ *	an eviction, it may be a thread of another process
  * @count: see the types
  * @groups: of HMMRT_EVENT_FAULT_BATCH
  * @devices: of HMMRT_EVENT_INVALIDATE: a bit for each device
@@ -252,7 +254,7 @@ enum hmmrt_event_scope {
 };
 
 #define HMMRT_EVENTS_MIN	64u
-#define HMMRT_EVENTS_MAX	(1u << 20)
+#define HMMRT_EVENTS_MAX	(1u << 18)
 
 /**
  * struct hmmrt_events_open - ioctl(HMMRT_IOC_EVENTS_OPEN)
@@ -274,7 +276,8 @@ enum hmmrt_event_scope {
  * observe the space. It can get the file with pidfd_getfd(2), for example. For the other
  * scopes the file needs no space. Events are recorded from now on until the
  * ring's last descriptor and mapping are gone. The ring is charged to the
- * caller's cgroup. It is not inherited by children as a mapping.
+ * caller's cgroup. EMFILE also means that the user has 32 rings, and lacks
+ * CAP_SYS_RESOURCE. It is not inherited by children as a mapping.
  *
  * poll() reports POLLHUP when the space is gone, for HMMRT_EVENTS_OF_SPACE.
  */

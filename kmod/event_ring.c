@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Rings: events as programs read them, from memory that they map.
+ *
+ * Taps       A tap gives the events of one space to one ring. A ring of a space
+ *            has one tap, a ring of children has one for each space that they
+ *            create, and a ring of the machine needs none.
+ * Full       An event that finds a ring full is dropped and counted, so nothing
+ *            waits for a reader. The reader may write anything into the
+ *            mapping: the kernel keeps its own head, and takes an impossible
+ *            tail for that of a full ring.
+ * Lifetime   The ring belongs to its file, which mappings hold. A tap goes with
+ *            its ring or its space, whichever ends first. Neither holds the
+ *            other.
+ * Locking    rings_lock protects all lists; writers of events walk them under
+ *            RCU. ring->lock is below all other locks, and protects the head
+ *            and the events.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/poll.h>
+#include <linux/rculist.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "compat/dumpable.h"
+#include "event.h"
+
+/* Generations of a process that a search for the ring of an ancestor visits. */
+#define ANCESTORS_MAX	64
+/* Rings of a user: threads of others pay for events that they get. */
+#define USER_RINGS_MAX	32
+
+struct ring {
+	struct list_head link;		/* on machine_rings or children_rings */
+	struct list_head all;		/* on all_rings */
+	struct list_head taps;
+	struct hmmrt_event_ring_args args;
+	struct pid *opener; /* thread group */
+	struct pid_namespace *ns; /* of the opener */
+	const struct cred *cred; /* of the opener */
+	struct page **pages;
+	unsigned int nr_pages;
+	struct hmmrt_event_ring *header; /* all pages, mapped */
+	spinlock_t lock; /* protects @head, and writes of events */
+	u64 head;
+	u64 dropped[HMMRT_EVENT_TYPES]; /* protected by @lock */
+	wait_queue_head_t wait;
+	bool ended;		/* of a ring of a space: the space is gone */
+	struct tap *tap;	/* for ring_connect(), of a ring of a space */
+};
+
+struct tap {
+	struct list_head of_source;
+	struct list_head of_ring;
+	struct ring *ring;
+	struct rcu_head rcu;
+};
+
+static DEFINE_MUTEX(rings_lock);
+static LIST_HEAD(all_rings);
+static LIST_HEAD(machine_rings);
+static LIST_HEAD(children_rings);
+
+/* --- writing -------------------------------------------------------------- */
+
+static void *ring_slot(const struct ring *ring, u64 n)
+{
+	return (void *)ring->header + PAGE_SIZE +
+	       (n & (ring->args.events - 1)) * sizeof(struct hmmrt_event);
+}
+
+/* How many events the reader has not read yet, as far as it can be believed. */
+static u64 ring_used(const struct ring *ring, u64 head)
+{
+	/* Pairs with the reader's release, after it has read the events. */
+	u64 used = head - smp_load_acquire(&ring->header->tail);
+
+	return min_t(u64, used, ring->args.events);
+}
+
+static void ring_write(struct ring *ring,
+		       const struct hmmrt_event_source *source,
+		       const struct hmmrt_event *event)
+{
+	struct hmmrt_event copy;
+	bool wake = false;
+	u64 used;
+
+	if (!(ring->args.types & HMMRT_EVENT_BIT(event->type)))
+		return;
+	copy = *event;
+	copy.pid = source ? pid_nr_ns(source->pid, ring->ns) : 0;
+	copy.tid = task_pid_nr_ns(current, ring->ns);
+	spin_lock(&ring->lock);
+	used = ring_used(ring, ring->head);
+	if (used == ring->args.events) {
+		ring->dropped[event->type]++;
+		WRITE_ONCE(ring->header->dropped[event->type],
+			   ring->dropped[event->type]);
+	} else {
+		memcpy(ring_slot(ring, ring->head), &copy, sizeof(copy));
+		/* Pairs with the reader's acquire. */
+		smp_store_release(&ring->header->head, ++ring->head);
+		wake = used + 1 >= ring->args.wake_events;
+	}
+	spin_unlock(&ring->lock);
+	if (wake && wq_has_sleeper(&ring->wait))
+		wake_up_interruptible(&ring->wait);
+}
+
+/* Write a completed event into all rings that want it. */
+void hmmrt_event_rings_write(const struct hmmrt_event_source *source,
+			     const struct hmmrt_event *event)
+{
+	struct ring *ring;
+	struct tap *tap;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(ring, &machine_rings, link)
+		ring_write(ring, source, event);
+	if (source)
+		list_for_each_entry_rcu(tap, &source->taps, of_source)
+			ring_write(tap->ring, source, event);
+	rcu_read_unlock();
+}
+
+/* --- taps ----------------------------------------------------------------- */
+
+static void tap_add(struct tap *tap, struct ring *ring,
+		    struct hmmrt_event_source *source)
+{
+	lockdep_assert_held(&rings_lock);
+	tap->ring = ring;
+	list_add(&tap->of_ring, &ring->taps);
+	list_add_rcu(&tap->of_source, &source->taps);
+}
+
+static void tap_remove(struct tap *tap)
+{
+	lockdep_assert_held(&rings_lock);
+	list_del_rcu(&tap->of_source);
+	list_del(&tap->of_ring);
+	kfree_rcu(tap, rcu);
+}
+
+/* Return whether the caller's process descends from the one that opened it. */
+static bool ring_is_of_ancestor(const struct ring *ring)
+{
+	const struct task_struct *task = current;
+	unsigned int generation;
+	bool found = false;
+
+	rcu_read_lock();
+	for (generation = 0; !found && generation < ANCESTORS_MAX;
+	     generation++) {
+		const struct task_struct *parent =
+			rcu_dereference(task->real_parent);
+
+		if (parent == task)
+			break;
+		task = parent;
+		found = task_tgid((struct task_struct *)task) == ring->opener;
+	}
+	rcu_read_unlock();
+	return found;
+}
+
+/*
+ * Return whether the opener of the ring may observe the caller's process: the
+ * rule of ptrace() for processes of the same user.
+ */
+static bool ring_may_observe(const struct ring *ring)
+{
+	const struct cred *own = ring->cred, *cred = current_cred();
+
+	if (cap_raised(own->cap_effective, CAP_SYS_PTRACE) &&
+	    own->user_ns == &init_user_ns)
+		return true;
+	return cred->user_ns == own->user_ns && uid_eq(cred->uid, own->uid) &&
+	       uid_eq(cred->euid, own->uid) && uid_eq(cred->suid, own->uid) &&
+	       gid_eq(cred->gid, own->gid) && gid_eq(cred->egid, own->gid) &&
+	       gid_eq(cred->sgid, own->gid) &&
+	       cap_issubset(cred->cap_permitted, own->cap_permitted) &&
+	       hmmrt_current_is_dumpable();
+}
+
+/*
+ * Tap a new space of the caller for the rings of its ancestors. No reclaim under
+ * the lock: it may wait for programs.
+ */
+void hmmrt_event_source_tap(struct hmmrt_event_source *source)
+{
+	struct ring *ring;
+	struct tap *tap;
+
+	mutex_lock(&rings_lock);
+	list_for_each_entry(ring, &children_rings, link) {
+		if (!ring_is_of_ancestor(ring) || !ring_may_observe(ring))
+			continue;
+		/* Without memory the ring lacks this space. */
+		tap = kmalloc(sizeof(*tap), GFP_NOWAIT | __GFP_ACCOUNT |
+						    __GFP_NOWARN);
+		if (tap)
+			tap_add(tap, ring, source);
+	}
+	mutex_unlock(&rings_lock);
+}
+
+/**
+ * hmmrt_event_source_init() - prepare for events of a space
+ * @source: of the space, before anything can happen in it
+ * @space: its id
+ * @pid: its process; valid until hmmrt_event_source_exit()
+ */
+void hmmrt_event_source_init(struct hmmrt_event_source *source, u64 space,
+			     struct pid *pid)
+{
+	source->space = space;
+	source->pid = pid;
+	INIT_LIST_HEAD(&source->taps);
+}
+
+/* No other thread records an event of the space any more. */
+void hmmrt_event_source_exit(struct hmmrt_event_source *source)
+{
+	struct tap *tap, *next;
+
+	mutex_lock(&rings_lock);
+	list_for_each_entry_safe(tap, next, &source->taps, of_source) {
+		struct ring *ring = tap->ring;
+
+		tap_remove(tap);
+		if (ring->args.scope != HMMRT_EVENTS_OF_SPACE)
+			continue;
+		WRITE_ONCE(ring->ended, true);
+		wake_up_interruptible(&ring->wait);
+	}
+	mutex_unlock(&rings_lock);
+}
+
+/* --- files ---------------------------------------------------------------- */
+
+static void ring_free_pages(struct ring *ring)
+{
+	unsigned int i;
+
+	vunmap(ring->header); /* may be NULL */
+	for (i = 0; i < ring->nr_pages; i++)
+		__free_page(ring->pages[i]);
+	kvfree(ring->pages);
+}
+
+/* Context: no other thread can find the ring. */
+static void ring_free(struct ring *ring)
+{
+	ring_free_pages(ring);
+	put_pid(ring->opener);
+	put_pid_ns(ring->ns);
+	put_cred(ring->cred);
+	kfree(ring->tap);
+	kfree(ring);
+}
+
+/* End a ring that is connected. */
+static void ring_destroy(struct ring *ring)
+{
+	struct tap *tap, *next;
+
+	static_branch_slow_dec_deferred(&hmmrt_events_key);
+	mutex_lock(&rings_lock);
+	list_for_each_entry_safe(tap, next, &ring->taps, of_ring)
+		tap_remove(tap);
+	list_del(&ring->all);
+	if (ring->args.scope != HMMRT_EVENTS_OF_SPACE)
+		list_del_rcu(&ring->link);
+	mutex_unlock(&rings_lock);
+	/* Writers may still have found it. */
+	synchronize_rcu();
+	ring_free(ring);
+}
+
+static int ring_release(struct inode *inode, struct file *file)
+{
+	ring_destroy(file->private_data);
+	return 0;
+}
+
+static int ring_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct ring *ring = file->private_data;
+
+	if (!(vma->vm_flags & VM_SHARED) || vma->vm_pgoff ||
+	    vma_pages(vma) != ring->nr_pages)
+		return -EINVAL;
+	if (vma->vm_flags & VM_EXEC)
+		return -EACCES;
+	hmmrt_vm_flags_clear(vma, VM_MAYEXEC);
+	hmmrt_vm_flags_set(vma, VM_DONTCOPY);
+	return remap_vmalloc_range(vma, ring->header, 0);
+}
+
+static __poll_t ring_poll(struct file *file, poll_table *table)
+{
+	struct ring *ring = file->private_data;
+	__poll_t mask = 0;
+	u64 head;
+
+	poll_wait(file, &ring->wait, table);
+	spin_lock(&ring->lock);
+	head = ring->head;
+	spin_unlock(&ring->lock);
+	if (ring_used(ring, head) >= ring->args.wake_events)
+		mask |= EPOLLIN | EPOLLRDNORM;
+	if (READ_ONCE(ring->ended))
+		mask |= EPOLLHUP;
+	return mask;
+}
+
+static const struct file_operations ring_fops = {
+	.owner = THIS_MODULE,
+	.release = ring_release,
+	.mmap = ring_mmap,
+	.poll = ring_poll,
+};
+
+static int ring_alloc_pages(struct ring *ring)
+{
+	size_t bytes = (size_t)ring->args.events * sizeof(struct hmmrt_event);
+	unsigned int nr = 1 + DIV_ROUND_UP(bytes, PAGE_SIZE);
+
+	ring->pages = kvmalloc_array(nr, sizeof(*ring->pages),
+				     GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!ring->pages)
+		return -ENOMEM;
+	while (ring->nr_pages < nr) {
+		struct page *page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO |
+					       __GFP_NOWARN);
+
+		if (!page)
+			return -ENOMEM;
+		ring->pages[ring->nr_pages++] = page;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	ring->header = vmap(ring->pages, nr, VM_MAP | VM_USERMAP, PAGE_KERNEL);
+	return ring->header ? 0 : -ENOMEM;
+}
+
+static struct ring *ring_create(const struct hmmrt_event_ring_args *args)
+{
+	struct ring *ring;
+	int rc;
+
+	ring = kzalloc(sizeof(*ring), GFP_KERNEL_ACCOUNT);
+	if (!ring)
+		return ERR_PTR(-ENOMEM);
+	ring->args = *args;
+	INIT_LIST_HEAD(&ring->link);
+	INIT_LIST_HEAD(&ring->taps);
+	spin_lock_init(&ring->lock);
+	init_waitqueue_head(&ring->wait);
+	ring->opener = get_task_pid(current, PIDTYPE_TGID);
+	ring->ns = get_pid_ns(task_active_pid_ns(current));
+	ring->cred = get_current_cred();
+	rc = ring_alloc_pages(ring);
+	if (!rc && args->scope == HMMRT_EVENTS_OF_SPACE) {
+		ring->tap = kmalloc(sizeof(*ring->tap), GFP_KERNEL_ACCOUNT);
+		rc = ring->tap ? 0 : -ENOMEM;
+	}
+	if (rc) {
+		ring_free(ring);
+		return ERR_PTR(rc);
+	}
+	ring->header->events = args->events;
+	ring->header->event_bytes = sizeof(struct hmmrt_event);
+	ring->header->data_bytes = PAGE_SIZE;
+	ring->header->version = HMMRT_UAPI_VERSION;
+	return ring;
+}
+
+static bool user_has_too_many(const struct cred *cred)
+{
+	const struct ring *ring;
+	unsigned int n = 0;
+
+	lockdep_assert_held(&rings_lock);
+	list_for_each_entry(ring, &all_rings, all)
+		n += uid_eq(ring->cred->uid, cred->uid);
+	return n >= USER_RINGS_MAX && !capable(CAP_SYS_RESOURCE);
+}
+
+/* From now on the ring gets events. */
+static int ring_connect(struct ring *ring, struct hmmrt_event_source *source)
+{
+	static_branch_deferred_inc(&hmmrt_events_key);
+	mutex_lock(&rings_lock);
+	if (user_has_too_many(ring->cred)) {
+		mutex_unlock(&rings_lock);
+		static_branch_slow_dec_deferred(&hmmrt_events_key);
+		return -EMFILE;
+	}
+	list_add(&ring->all, &all_rings);
+	if (ring->args.scope == HMMRT_EVENTS_OF_SPACE)
+		tap_add(ring->tap, ring, source);
+	else if (ring->args.scope == HMMRT_EVENTS_OF_CHILDREN)
+		list_add_rcu(&ring->link, &children_rings);
+	else
+		list_add_rcu(&ring->link, &machine_rings);
+	/* It belongs to the lists, if there is one. */
+	ring->tap = NULL;
+	mutex_unlock(&rings_lock);
+	return 0;
+}
+
+/**
+ * hmmrt_event_ring_open() - make a ring
+ * @args: the caller has checked them, and its permission
+ * @source: space for HMMRT_EVENTS_OF_SPACE, which the caller holds, or NULL
+ * @map_bytes: set to the size of the mapping
+ *
+ * Context: may sleep.
+ * Return: the file of the ring, or -ENOMEM, -EMFILE, -ENFILE, -EINTR.
+ */
+struct file *hmmrt_event_ring_open(const struct hmmrt_event_ring_args *args,
+				   struct hmmrt_event_source *source,
+				   u64 *map_bytes)
+{
+	struct ring *ring = ring_create(args);
+	struct file *file;
+	int rc;
+
+	if (IS_ERR(ring))
+		return ERR_CAST(ring);
+	*map_bytes = (u64)ring->nr_pages << PAGE_SHIFT;
+	rc = ring_connect(ring, source);
+	if (rc) {
+		ring_free(ring);
+		return ERR_PTR(rc);
+	}
+	file = anon_inode_getfile("[hmmrt-events]", &ring_fops, ring, O_RDWR);
+	if (IS_ERR(file))
+		ring_destroy(ring);
+	return file;
+}
