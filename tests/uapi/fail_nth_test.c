@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 
 #include "lib/amount.h"
+#include "lib/events.h"
 #include "lib/harness.h"
 #include "lib/inject.h"
 #include "lib/modules.h"
@@ -343,6 +344,16 @@ static int run_object_create_on_host(struct env *env)
 	return create_object(env, HMMRT_LOCATION_HOST, 0);
 }
 
+/* A ring of events, in place of an object. */
+static int run_events_open(struct env *env)
+{
+	struct hmmrt_events_open arg = events_request(HMMRT_EVENTS_OF_SPACE,
+						      HMMRT_EVENTS_MIN);
+
+	env->object = events_ioctl(env->session.space, &arg);
+	return env->object < 0 ? env->object : 0;
+}
+
 /* Also unmaps it. */
 static void undo_object(struct env *env)
 {
@@ -559,6 +570,10 @@ FIXTURE_VARIANT_ADD(step, object_create) {
 FIXTURE_VARIANT_ADD(step, object_create_on_the_host) {
 	.prepare = nothing, .run = run_object_create_on_host,
 	.undo = undo_object, .stride = 29, .long_stride = 7,
+};
+
+FIXTURE_VARIANT_ADD(step, events_open) {
+	.prepare = nothing, .run = run_events_open, .undo = undo_object,
 };
 
 FIXTURE_VARIANT_ADD(step, object_create_by_eviction) {

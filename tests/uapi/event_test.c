@@ -1,0 +1,722 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Events: the same numbers as HMMRT_IOC_STATS, phases that add up, parents, full
+ * rings, hostile readers, and the permission to read.
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include "lib/events.h"
+#include "lib/fdinfo.h"
+#include "lib/harness.h"
+#include "lib/modules.h"
+#include "lib/process.h"
+#include "lib/session.h"
+
+#define LIMIT_S 30
+#define OTHER_UID 65534
+#define RING (1u << 15)
+#define DEVICE_BYTES (4UL << 20)
+#define BUF_BYTES (3 * DEVICE_BYTES)
+#define LANES 4
+
+FIXTURE(events)
+{
+	char parameters[SIMGPU_PARAMETERS];
+	struct session session;
+	struct events events;
+	int space;
+	char *buf;
+};
+
+FIXTURE_SETUP(events)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(return, "HMMRT_MODULE_DIR is not set");
+	ASSERT_EQ(0, simgpu_replace(self->parameters, "devices=2 memory=4"));
+	ASSERT_EQ(0, session_start(&self->session, 2, LANES));
+	self->space = self->session.space;
+	self->buf = arena_anon(BUF_BYTES);
+	ASSERT_NE(NULL, self->buf);
+	pages_fill(self->buf, BUF_BYTES, 1);
+	ASSERT_EQ(0, events_open(&self->events, self->space,
+				 HMMRT_EVENTS_OF_SPACE, RING));
+}
+
+FIXTURE_TEARDOWN(events)
+{
+	if (!self->parameters[0])
+		return;
+	events_close(&self->events);
+	EXPECT_EQ(0, session_end(&self->session));
+	EXPECT_EQ(0, simgpu_restore(self->parameters));
+}
+
+/* --- the same numbers as the counters ------------------------------------- */
+
+static uint32_t wanted; /* device, for the next functions */
+
+static bool on_device(const struct hmmrt_event *event)
+{
+	return event->device == wanted;
+}
+
+static bool failed_on_device(const struct hmmrt_event *event)
+{
+	return on_device(event) && event->error;
+}
+
+static bool to_device(const struct hmmrt_event *event)
+{
+	return event->to == wanted;
+}
+
+static bool evicted(const struct hmmrt_event *event)
+{
+	return event->from == wanted && event->cause == HMMRT_CAUSE_EVICTION;
+}
+
+static bool to_host(const struct hmmrt_event *event)
+{
+	return event->to == HMMRT_LOCATION_HOST &&
+	       event->cause != HMMRT_CAUSE_EVICTION;
+}
+
+static bool for_cpu(const struct hmmrt_event *event)
+{
+	return event->cause == HMMRT_CAUSE_CPU_FAULT;
+}
+
+/* What each event reports happens. */
+static int known_program(FIXTURE_DATA(events) * self)
+{
+	struct agent *agents[] = { &self->session.devices[0].agent,
+				   &self->session.devices[1].agent };
+	uint32_t ids[] = { self->session.devices[0].id,
+			   self->session.devices[1].id };
+	unsigned int lane;
+	int rc = 0;
+
+	/* Larger than the device, with several lanes. */
+	for (lane = 0; lane < LANES; lane++) {
+		const uint64_t args[] = {
+			(uintptr_t)self->buf + lane * BUF_BYTES / LANES,
+			BUF_BYTES / LANES,
+			PAGE_BYTES,
+		};
+
+		agent_post(agents[0], lane, AGENT_SUM, args, 3);
+	}
+	for (lane = 0; lane < LANES; lane++)
+		if (agent_wait(agents[0], lane, LIMIT_S).error)
+			return -EIO;
+	/* From device to device, and refused. */
+	if (agent_write(agents[1], self->buf + BUF_BYTES - PAGE_BYTES, 7).error)
+		return -EIO;
+	if (agent_read(agents[0], self->buf + BUF_BYTES).signal != SIGSEGV)
+		return -EPROTO;
+	/* A fault may leave memory where it is, when the device is full. */
+	rc = cmd_prefetch(self->space, self->buf, BLOCK_BYTES, ids[0], NULL);
+	if (!rc && pages_check(self->buf, BLOCK_BYTES, 1) != -1)
+		return -EIO;
+	if (!rc)
+		rc = cmd_prefetch(self->space, self->buf, BLOCK_BYTES, ids[1],
+				  NULL);
+	if (!rc)
+		rc = cmd_prefetch(self->space, self->buf, PAGE_BYTES,
+				  HMMRT_LOCATION_HOST, NULL);
+	if (!rc)
+		rc = cmd_advise(self->space, self->buf + BLOCK_BYTES,
+				BLOCK_BYTES, HMMRT_ADVICE_SET_READ_MOSTLY, 0,
+				0);
+	if (!rc)
+		rc = cmd_prefetch(self->space, self->buf + BLOCK_BYTES,
+				  BLOCK_BYTES, HMMRT_LOCATION_HOST, NULL);
+	if (!rc)
+		rc = cmd_prefetch(self->space, self->buf + BLOCK_BYTES,
+				  BLOCK_BYTES, ids[1], NULL);
+	return rc;
+}
+
+static void check_device(struct __test_metadata *_metadata,
+			 const FIXTURE_DATA(events) * self, unsigned int device)
+{
+	struct hmmrt_stats stats = session_stats(&self->session, device);
+
+	wanted = self->session.devices[device].id;
+#define COUNT(_type, _which) \
+	events_count(&self->events, HMMRT_EVENT_##_type, _which)
+#define PAGES(_type, _which) \
+	events_pages(&self->events, HMMRT_EVENT_##_type, _which)
+	EXPECT_EQ(stats.out_device_faults, COUNT(DEVICE_FAULT, on_device));
+	EXPECT_EQ(stats.out_failed_faults,
+		  COUNT(DEVICE_FAULT, failed_on_device));
+	EXPECT_EQ(stats.out_fault_batches, COUNT(FAULT_BATCH, on_device));
+	EXPECT_EQ(stats.out_replays, COUNT(REPLAY, on_device));
+	EXPECT_EQ(stats.out_evictions, COUNT(EVICTION, on_device));
+	EXPECT_EQ(stats.out_throttled_faults, COUNT(THROTTLE, on_device));
+	EXPECT_EQ(stats.out_quota_refusals + stats.out_memory_refusals,
+		  COUNT(REFUSAL, on_device));
+	EXPECT_EQ(stats.out_migrated_to_device, PAGES(MIGRATION, to_device));
+	EXPECT_EQ(stats.out_evicted_pages, PAGES(MIGRATION, evicted));
+	EXPECT_EQ(stats.out_mapped_pages, PAGES(MAP, on_device));
+	EXPECT_EQ(stats.out_remote_pages, PAGES(MAP_REMOTE, on_device));
+	EXPECT_EQ(stats.out_copied_pages, PAGES(DUPLICATE, on_device));
+	EXPECT_EQ(stats.out_migrated_to_host, PAGES(MIGRATION, to_host));
+	EXPECT_EQ(stats.out_cpu_faults, COUNT(CPU_FAULT, NULL));
+	EXPECT_EQ(stats.out_invalidations, COUNT(INVALIDATE, NULL));
+}
+
+TEST_F(events, numbers_are_those_of_stats)
+{
+	struct hmmrt_stats stats;
+
+	ASSERT_EQ(0, known_program(self));
+	ASSERT_EQ(0, events_dropped(&self->events));
+	/* NUMA balancing may invalidate memory at any time; not here. */
+	check_device(_metadata, self, 0);
+	check_device(_metadata, self, 1);
+	stats = session_stats(&self->session, 0);
+	EXPECT_LT(0, stats.out_evictions);
+	EXPECT_LT(0, stats.out_evicted_pages);
+	EXPECT_EQ(1, stats.out_failed_faults);
+	EXPECT_LT(0, stats.out_cpu_faults);
+	EXPECT_LT(0, stats.out_migrated_to_host);
+	EXPECT_EQ(PAGES(MIGRATION, for_cpu), PAGES(CPU_FAULT, NULL));
+	EXPECT_LE(stats.out_cpu_faults, PAGES(CPU_FAULT, NULL));
+	stats = session_stats(&self->session, 1);
+	EXPECT_LT(0, stats.out_copied_pages);
+	EXPECT_EQ(5, COUNT(PREFETCH, NULL));
+	EXPECT_EQ(1, COUNT(ADVISE, NULL));
+}
+
+static bool between_devices(const struct hmmrt_event *event)
+{
+	return event->from < HMMRT_MAX_DEVICES && event->to < HMMRT_MAX_DEVICES;
+}
+
+TEST_F(events, locations_are_those_of_the_pages)
+{
+	uint32_t ids[] = { self->session.devices[0].id,
+			   self->session.devices[1].id };
+	const struct hmmrt_event *event;
+
+	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, 5 * PAGE_BYTES,
+				  ids[0], NULL));
+	ASSERT_EQ(0, cmd_prefetch(self->space, self->buf, 8 * PAGE_BYTES,
+				  ids[1], NULL));
+	event = events_find(&self->events, HMMRT_EVENT_MIGRATION,
+			    between_devices);
+	ASSERT_NE(NULL, event);
+	EXPECT_EQ(ids[0], event->from);
+	EXPECT_EQ(ids[1], event->to);
+	EXPECT_EQ(5, event->pages);
+	EXPECT_EQ((uintptr_t)self->buf, event->addr);
+	EXPECT_EQ(HMMRT_CAUSE_PREFETCH, event->cause);
+	wanted = ids[1];
+	EXPECT_EQ(8, PAGES(MIGRATION, to_device));
+	wanted = ids[0];
+	EXPECT_EQ(5, PAGES(MIGRATION, to_device));
+	event = events_find(&self->events, HMMRT_EVENT_PREFETCH, NULL);
+	ASSERT_NE(NULL, event);
+	EXPECT_EQ(5, event->pages);
+	EXPECT_EQ(ids[0], event->to);
+	EXPECT_EQ(HMMRT_LOCATION_NONE, event->device);
+}
+
+/* --- time and parents ----------------------------------------------------- */
+
+TEST_F(events, phases_add_up_to_the_duration)
+{
+	uint64_t i, with = 0, before = 0;
+	unsigned int phase;
+
+	ASSERT_EQ(0, known_program(self));
+	for (i = 0; i < events_unread(&self->events); i++) {
+		const struct hmmrt_event *event = events_at(&self->events, i);
+		uint64_t sum = 0;
+
+		for (phase = 0; phase < HMMRT_EVENT_PHASES; phase++)
+			sum += event->phase[phase];
+		ASSERT_EQ(event->duration, sum)
+		{
+			TH_LOG("event of type %u", event->type);
+		}
+		ASSERT_LE(event->duration, event->time);
+		with += event->duration > 0;
+		before += event->serial < event->parent;
+	}
+	EXPECT_LT(0, with);
+}
+
+static bool by_device_fault(const struct hmmrt_event *event)
+{
+	return event->cause == HMMRT_CAUSE_DEVICE_FAULT;
+}
+
+TEST_F(events, migration_is_part_of_the_batch_of_its_fault)
+{
+	const struct hmmrt_event *move, *batch, *fault;
+
+	ASSERT_DONE(agent_read(session_agent(&self->session), self->buf));
+	move = events_find(&self->events, HMMRT_EVENT_MIGRATION,
+			   by_device_fault);
+	ASSERT_NE(NULL, move);
+	batch = events_serial(&self->events, move->parent);
+	ASSERT_NE(NULL, batch);
+	ASSERT_EQ(HMMRT_EVENT_FAULT_BATCH, batch->type);
+	EXPECT_EQ(1, batch->count);
+	EXPECT_EQ(1, batch->pages);
+	fault = events_serial(&self->events, batch->parent);
+	ASSERT_NE(NULL, fault);
+	ASSERT_EQ(HMMRT_EVENT_DEVICE_FAULT, fault->type);
+	EXPECT_EQ((uintptr_t)self->buf, fault->addr);
+	EXPECT_EQ(HMMRT_ACCESS_READ, fault->access);
+	EXPECT_EQ(HMMRT_EVENT_RULE_DEFAULT, fault->reason);
+	EXPECT_NE(0, fault->ip);
+	EXPECT_EQ(getpid(), fault->pid);
+	EXPECT_LT(0, fault->tid);
+	EXPECT_NE(getpid(), fault->tid);
+	EXPECT_LE(move->duration, batch->duration);
+	EXPECT_LE(batch->duration, fault->duration);
+	EXPECT_LT(0, move->phase[HMMRT_PHASE_COPY]);
+	EXPECT_LE(move->phase[HMMRT_PHASE_COPY],
+		  fault->phase[HMMRT_PHASE_COPY]);
+}
+
+TEST_F(events, eviction_is_part_of_the_fault_that_needs_memory)
+{
+	const struct hmmrt_event *event;
+	uint32_t id = self->session.devices[0].id;
+
+	ASSERT_EQ(0,
+		  cmd_prefetch(self->space, self->buf, DEVICE_BYTES, id, NULL));
+	events_read_all(&self->events);
+	ASSERT_DONE(agent_read(session_agent(&self->session),
+			       self->buf + DEVICE_BYTES));
+	event = events_find(&self->events, HMMRT_EVENT_EVICTION, NULL);
+	ASSERT_NE(NULL, event);
+	EXPECT_EQ(BLOCK_PAGES, event->pages);
+	EXPECT_LT(0, event->duration);
+	wanted = id;
+	EXPECT_EQ(BLOCK_PAGES, PAGES(MIGRATION, evicted));
+	event = events_serial(&self->events, event->parent);
+	ASSERT_NE(NULL, event);
+	ASSERT_EQ(HMMRT_EVENT_FAULT_BATCH, event->type);
+	EXPECT_LT(0, event->phase[HMMRT_PHASE_ALLOCATE]);
+}
+
+TEST_F(events, space_is_that_of_fdinfo)
+{
+	static char text[FDINFO_BYTES];
+	uint64_t i;
+
+	ASSERT_DONE(agent_read(session_agent(&self->session), self->buf));
+	ASSERT_EQ(0, fdinfo_read("/proc", getpid(), self->space, text));
+	ASSERT_LT(0, events_unread(&self->events));
+	for (i = 0; i < events_unread(&self->events); i++)
+		ASSERT_EQ(fdinfo_value(text, "hmmrt-space"),
+			  events_at(&self->events, i)->space);
+}
+
+/* --- full rings, and readers ---------------------------------------------- */
+
+TEST_F(events, events_that_find_a_full_ring_are_counted)
+{
+	struct events small;
+
+	ASSERT_EQ(0, events_open(&small, self->space, HMMRT_EVENTS_OF_SPACE,
+				 HMMRT_EVENTS_MIN));
+	ASSERT_EQ(0, known_program(self));
+	ASSERT_EQ(0, events_dropped(&self->events));
+	ASSERT_EQ(HMMRT_EVENTS_MIN, events_unread(&small));
+	EXPECT_EQ(events_unread(&self->events),
+		  HMMRT_EVENTS_MIN + events_dropped(&small));
+	events_read_all(&small);
+	ASSERT_EQ(0, events_unread(&small));
+	ASSERT_EQ(0, cmd_advise(self->space, self->buf, BLOCK_BYTES,
+				HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
+	ASSERT_LT(0, events_unread(&small));
+	EXPECT_NE(NULL, events_find(&small, HMMRT_EVENT_ADVISE, NULL));
+	events_close(&small);
+}
+
+TEST_F(events, reader_that_writes_nonsense_harms_only_itself)
+{
+	static const uint64_t tails[] = { 1, UINT64_MAX, 1ull << 63, RING * 2 };
+	struct events other;
+	unsigned int i;
+
+	ASSERT_EQ(0, events_open(&other, self->space, HMMRT_EVENTS_OF_SPACE,
+				 RING));
+	for (i = 0; i < ARRAY_SIZE(tails); i++) {
+		other.ring->head = tails[i] / 3;
+		other.ring->tail = tails[i];
+		other.ring->events = (uint32_t)tails[i];
+		other.ring->event_bytes = 0;
+		other.ring->data_bytes = UINT32_MAX;
+		ASSERT_EQ(0, cmd_advise(self->space, self->buf, BLOCK_BYTES,
+					HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
+	}
+	memset(other.ring, 0xff, other.bytes);
+	ASSERT_EQ(0, known_program(self));
+	ASSERT_EQ(0, events_dropped(&self->events));
+	check_device(_metadata, self, 0);
+	events_close(&other);
+}
+
+TEST_F(events, ring_has_only_the_types_asked_for)
+{
+	struct hmmrt_events_open arg =
+		events_request(HMMRT_EVENTS_OF_SPACE, RING);
+	struct events faults;
+	uint64_t i;
+	int fd;
+
+	arg.types = HMMRT_EVENT_BIT(HMMRT_EVENT_DEVICE_FAULT);
+	fd = events_ioctl(self->space, &arg);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, events_map(&faults, fd, arg.out_map_bytes));
+	ASSERT_EQ(0, known_program(self));
+	EXPECT_EQ(COUNT(DEVICE_FAULT, NULL), events_unread(&faults));
+	EXPECT_EQ(0, events_dropped(&faults));
+	for (i = 0; i < events_unread(&faults); i++)
+		ASSERT_EQ(HMMRT_EVENT_DEVICE_FAULT,
+			  events_at(&faults, i)->type);
+	events_close(&faults);
+}
+
+static short polled(int fd, int msec)
+{
+	struct pollfd entry = { .fd = fd, .events = POLLIN };
+
+	return poll(&entry, 1, msec) < 0 ? -1 : entry.revents;
+}
+
+TEST_F(events, poll_waits_for_as_many_events_as_told)
+{
+	struct hmmrt_events_open arg =
+		events_request(HMMRT_EVENTS_OF_SPACE, RING);
+	unsigned int i;
+	int fd;
+
+	arg.types = HMMRT_EVENT_BIT(HMMRT_EVENT_ADVISE);
+	arg.wake_events = 3;
+	fd = events_ioctl(self->space, &arg);
+	ASSERT_LE(0, fd);
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, polled(fd, 0));
+		ASSERT_EQ(0, cmd_advise(self->space, self->buf, BLOCK_BYTES,
+					HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0));
+	}
+	EXPECT_EQ(POLLIN, polled(fd, LIMIT_S * 1000));
+	close(fd);
+}
+
+/* Opens a ring of the space @fd, maps it, and waits to be killed. */
+static void reader(int fd)
+{
+	struct events events;
+
+	if (events_open(&events, fd, HMMRT_EVENTS_OF_SPACE, HMMRT_EVENTS_MAX))
+		_exit(1);
+	raise(SIGSTOP);
+	_exit(2);
+}
+
+TEST_F(events, killed_reader_is_forgotten)
+{
+	int status;
+	pid_t pid = fork();
+
+	ASSERT_LE(0, pid);
+	if (!pid)
+		reader(self->space);
+	ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
+	ASSERT_TRUE(WIFSTOPPED(status));
+	ASSERT_DONE(agent_read(session_agent(&self->session), self->buf));
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	ASSERT_DONE(agent_read(session_agent(&self->session),
+			       self->buf + BLOCK_BYTES));
+	ASSERT_TRUE(process_wait_end(pid, LIMIT_S, &status));
+	ASSERT_EQ(0, known_program(self));
+	check_device(_metadata, self, 0);
+}
+
+/* --- wrong input, and permission ------------------------------------------ */
+
+TEST_F(events, wrong_input_gets_its_error)
+{
+	const struct hmmrt_events_open good =
+		events_request(HMMRT_EVENTS_OF_SPACE, HMMRT_EVENTS_MIN);
+	struct hmmrt_events_open arg;
+	int manager = open_manager();
+	void *ring;
+	int fd;
+
+#define REFUSED(_errno, _file, ...)                              \
+	do {                                                     \
+		arg = good;                                      \
+		__VA_ARGS__;                                     \
+		EXPECT_EQ(-(_errno), events_ioctl(_file, &arg)); \
+	} while (0)
+	REFUSED(EINVAL, manager, );
+	REFUSED(EINVAL, self->space, arg.size = sizeof(arg) - 8);
+	REFUSED(EOPNOTSUPP, self->space, arg.flags = 1);
+	REFUSED(EOPNOTSUPP, self->space, arg.__reserved = 1);
+	REFUSED(EINVAL, self->space, arg.scope = HMMRT_EVENTS_OF_MACHINE + 1);
+	REFUSED(EINVAL, self->space, arg.types = 0);
+	REFUSED(EOPNOTSUPP, self->space, arg.types |= 1);
+	REFUSED(EOPNOTSUPP, self->space,
+		arg.types |= HMMRT_EVENT_BIT(HMMRT_EVENT_TYPES));
+	REFUSED(EINVAL, self->space, arg.events = 0);
+	REFUSED(EINVAL, self->space, arg.events = HMMRT_EVENTS_MIN + 1);
+	REFUSED(EINVAL, self->space, arg.events = HMMRT_EVENTS_MIN / 2);
+	REFUSED(EINVAL, self->space, arg.events = HMMRT_EVENTS_MAX * 2);
+	REFUSED(EINVAL, self->space, arg.wake_events = 0);
+	REFUSED(EINVAL, self->space, arg.wake_events = HMMRT_EVENTS_MIN + 1);
+	EXPECT_EQ(-EFAULT, events_ioctl(self->space, NULL));
+	arg = good;
+	fd = events_ioctl(self->space, &arg);
+	ASSERT_LE(0, fd);
+	/* The answer is written into memory that has it. */
+	ring = mmap(NULL, arg.out_map_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+	EXPECT_EQ(MAP_FAILED, ring);
+	EXPECT_EQ(EINVAL, errno);
+	ring = mmap(NULL, arg.out_map_bytes - PAGE_BYTES, PROT_READ, MAP_SHARED,
+		    fd, 0);
+	EXPECT_EQ(MAP_FAILED, ring);
+	EXPECT_EQ(EINVAL, errno);
+	ring = mmap(NULL, arg.out_map_bytes, PROT_READ | PROT_EXEC, MAP_SHARED,
+		    fd, 0);
+	EXPECT_EQ(MAP_FAILED, ring);
+	EXPECT_EQ(EACCES, errno);
+	close(fd);
+	close(manager);
+}
+
+/* Runs @body in a child. Returns its exit status, or -1. */
+static int in_child(int (*body)(int fd), int fd)
+{
+	pid_t child = fork();
+	int status = -1;
+
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(body(fd));
+	}
+	if (!process_wait_end(child, LIMIT_S, &status) || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+static int user_without_permission(int fd)
+{
+	struct hmmrt_events_open arg =
+		events_request(HMMRT_EVENTS_OF_MACHINE, HMMRT_EVENTS_MIN);
+
+	if (setgid(OTHER_UID) || setuid(OTHER_UID))
+		return 1;
+	return events_ioctl(fd, &arg) == -EPERM ? 0 : 2;
+}
+
+/* As many as the header says, and no more. */
+static int user_with_many_rings(int fd)
+{
+	unsigned int n = 0;
+	int rc;
+
+	if (setgid(OTHER_UID) || setuid(OTHER_UID))
+		return 1;
+	for (rc = 0; rc >= 0; n++) {
+		struct hmmrt_events_open arg =
+			events_request(HMMRT_EVENTS_OF_SPACE, HMMRT_EVENTS_MIN);
+
+		rc = events_ioctl(fd, &arg);
+	}
+	return rc == -EMFILE && n == 33 ? 0 : 2;
+}
+
+TEST_F(events, machine_needs_permission)
+{
+	struct events machine;
+
+	ASSERT_EQ(0, in_child(user_without_permission, self->space));
+	ASSERT_EQ(0, in_child(user_with_many_rings, self->space));
+	ASSERT_EQ(0, events_open(&machine, self->space, HMMRT_EVENTS_OF_MACHINE,
+				 RING));
+	ASSERT_DONE(agent_read(session_agent(&self->session), self->buf));
+	EXPECT_EQ(events_count(&self->events, HMMRT_EVENT_DEVICE_FAULT, NULL),
+		  events_count(&machine, HMMRT_EVENT_DEVICE_FAULT, NULL));
+	events_close(&machine);
+}
+
+static char *page_of_child;
+
+/* Makes a space with the file, and an event in it. */
+static int make_event(int fd)
+{
+	if (cmd_space_create(fd))
+		return 3;
+	return cmd_advise(fd, page_of_child, PAGE_BYTES,
+			  HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0) ?
+		       4 :
+		       0;
+}
+
+static int make_event_hidden(int fd)
+{
+	return prctl(PR_SET_DUMPABLE, 0) ? 5 : make_event(fd);
+}
+
+/* Counts the events of a child that runs @body, as a user without privileges. */
+static uint64_t seen_of_child(int (*body)(int fd), int fd)
+{
+	struct events children;
+	uint64_t seen;
+	int file = open_manager();
+
+	if (setgid(OTHER_UID) || setuid(OTHER_UID) || prctl(PR_SET_DUMPABLE, 1))
+		return 100;
+	if (events_open(&children, fd, HMMRT_EVENTS_OF_CHILDREN,
+			HMMRT_EVENTS_MIN))
+		return 101;
+	if (in_child(body, file))
+		return 102;
+	seen = events_count(&children, HMMRT_EVENT_ADVISE, NULL);
+	events_close(&children);
+	return seen;
+}
+
+static int user_sees_own_child(int fd)
+{
+	return seen_of_child(make_event, fd) == 1 ? 0 : 1;
+}
+
+static int user_sees_no_hidden_child(int fd)
+{
+	return seen_of_child(make_event_hidden, fd) == 0 ? 0 : 1;
+}
+
+static int user_sees_no_sister(int fd)
+{
+	struct events children;
+
+	if (setgid(OTHER_UID) || setuid(OTHER_UID) ||
+	    events_open(&children, fd, HMMRT_EVENTS_OF_CHILDREN,
+			HMMRT_EVENTS_MIN))
+		return 1;
+	raise(SIGSTOP);
+	return events_unread(&children) ? 2 : 0;
+}
+
+TEST_F(events, ring_of_children_has_those_that_may_be_observed)
+{
+	int manager = open_manager(), sister = open_manager(), status;
+	pid_t pid;
+
+	page_of_child = self->buf;
+	ASSERT_EQ(0, in_child(user_sees_own_child, manager));
+	ASSERT_EQ(0, in_child(user_sees_no_hidden_child, manager));
+	pid = fork();
+	if (!pid)
+		_exit(user_sees_no_sister(manager));
+	ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
+	ASSERT_TRUE(WIFSTOPPED(status));
+	ASSERT_EQ(0, in_child(make_event, sister));
+	ASSERT_EQ(0, kill(pid, SIGCONT));
+	ASSERT_TRUE(process_wait_end(pid, LIMIT_S, &status));
+	EXPECT_EQ(0, status);
+	close(manager);
+	close(sister);
+}
+
+/* The lowest addresses that a process may map; programs leave them free. */
+#define LOW_PAGE	((void *)(1UL << 20))
+#define SPACES		300
+
+static void *map_and_unmap(void *end)
+{
+	while (!__atomic_load_n((bool *)end, __ATOMIC_RELAXED)) {
+		char *page = mmap(LOW_PAGE, PAGE_BYTES, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS |
+					  MAP_FIXED_NOREPLACE, -1, 0);
+
+		if (page == MAP_FAILED)
+			return page;
+		*page = 1;
+		munmap(page, PAGE_BYTES);
+	}
+	return NULL;
+}
+
+/* The space has a notifier for low addresses from its first moment on. */
+static int spaces_beside_unmaps(int fd)
+{
+	bool end = false;
+	pthread_t thread;
+	unsigned int i;
+	void *failed;
+	int rc = 0;
+
+	close(fd);
+	if (pthread_create(&thread, NULL, map_and_unmap, &end))
+		return 1;
+	for (i = 0; !rc && i < SPACES; i++) {
+		int file = open_manager();
+
+		rc = file < 0 ? file : cmd_space_create(file);
+		close(file);
+	}
+	__atomic_store_n(&end, true, __ATOMIC_RELAXED);
+	pthread_join(thread, &failed);
+	return rc ? 2 : failed ? 3 : 0;
+}
+
+TEST_F(events, spaces_begin_and_end_beside_invalidations)
+{
+	struct events children;
+	int manager = open_manager();
+
+	ASSERT_EQ(0, events_open(&children, manager, HMMRT_EVENTS_OF_CHILDREN,
+				 RING));
+	ASSERT_EQ(0, in_child(spaces_beside_unmaps, manager));
+	EXPECT_LT(0, events_count(&children, HMMRT_EVENT_INVALIDATE, NULL));
+	events_close(&children);
+	close(manager);
+}
+
+/* Makes a space and waits. */
+static int space_and_wait(int fd)
+{
+	if (cmd_space_create(fd))
+		return 3;
+	raise(SIGSTOP);
+	return 0;
+}
+
+TEST_F(events, ring_hangs_up_when_the_space_is_gone)
+{
+	int file = open_manager(), status;
+	struct events events;
+	pid_t pid = fork();
+
+	ASSERT_LE(0, file);
+	if (!pid)
+		_exit(space_and_wait(file));
+	ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
+	ASSERT_TRUE(WIFSTOPPED(status));
+	/* Inherited, so it is the same file. */
+	ASSERT_EQ(0, events_open(&events, file, HMMRT_EVENTS_OF_SPACE,
+				 HMMRT_EVENTS_MIN));
+	EXPECT_EQ(0, polled(events.fd, 0));
+	close(file);
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	ASSERT_TRUE(process_wait_end(pid, LIMIT_S, &status));
+	EXPECT_EQ(POLLHUP, polled(events.fd, LIMIT_S * 1000) & POLLHUP);
+	events_close(&events);
+}
+
+TEST_HARNESS_MAIN
