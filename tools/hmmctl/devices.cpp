@@ -30,14 +30,6 @@ std::string why_not_open(int error) {
     }
 }
 
-int open_node() {
-    const int fd = open(node, O_RDWR | O_CLOEXEC);
-    if (fd < 0)
-        throw failure(fmt::format("cannot open {}: {}; `hmmctl doctor` says what to do", node,
-                                  why_not_open(errno)));
-    return fd;
-}
-
 /// Returns 0 or the errno.
 template <class Argument>
 int call(int fd, unsigned long request, Argument& argument) {
@@ -53,7 +45,13 @@ std::string text_of(const __u8 (&bytes)[size]) {
 
 } // namespace
 
-manager::manager() : file_(open_node()) {}
+descriptor open_manager() {
+    descriptor file(open(node, O_RDWR | O_CLOEXEC));
+    if (file.get() < 0)
+        throw failure(fmt::format("cannot open {}: {}; `hmmctl doctor` says what to do", node,
+                                  why_not_open(errno)));
+    return file;
+}
 
 hmmrt_info manager::info() const {
     hmmrt_info info = {};

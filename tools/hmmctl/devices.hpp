@@ -12,11 +12,13 @@
 
 namespace hmmctl {
 
+/// Opens /dev/hmmrt. Throws failure if the node is missing or this user may not open it.
+descriptor open_manager();
+
 /// A file of /dev/hmmrt that is no space: it reports devices and their knobs.
 class manager {
   public:
-    /// Throws failure if the node is missing or this user may not open it.
-    manager();
+    manager() : file_(open_manager()) {}
 
     hmmrt_info info() const;
     /// Returns nothing if there is no such device.

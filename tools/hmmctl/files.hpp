@@ -16,6 +16,7 @@ int open_error(const std::string& path);
 class descriptor {
   public:
     explicit descriptor(int fd) : fd_(fd) {}
+    descriptor(descriptor&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
     descriptor(const descriptor&) = delete;
     descriptor& operator=(const descriptor&) = delete;
     ~descriptor();

@@ -24,11 +24,11 @@ namespace fs = std::filesystem;
 /// The name of the device node: a link of a descriptor that ends with it may be to a space.
 constexpr std::string_view node = "/hmmrt";
 
-std::optional<pid_t> pid_in(const std::string& name) {
-    pid_t pid = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error != std::errc() || end != name.data() + name.size() || pid <= 0) return std::nullopt;
-    return pid;
+/// The number that is all of a name, -1 if it is none.
+int number_in(const std::string& name) {
+    int number = -1;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    return error == std::errc() && end == name.data() + name.size() ? number : -1;
 }
 
 bool is_refusal(const std::error_code& error) {
@@ -50,14 +50,20 @@ bool has_no_files(const std::string& folder) {
     return state == 'Z' || state == 'X' || (flags & kernel_thread) != 0;
 }
 
+struct held_space {
+    space_file file;
+    space mirrored;
+};
+
 struct held_spaces {
-    std::vector<space> spaces;
+    std::vector<held_space> spaces;
     std::error_code error; ///< set if not all files could be looked at
 };
 
 /// Reads the fdinfo of all files of a process that may be spaces. The folder of the files may be
 /// readable where the files are not.
-held_spaces spaces_held(const std::string& folder) {
+held_spaces spaces_held(pid_t pid, const std::string& proc) {
+    const std::string folder = fmt::format("{}/{}", proc, pid);
     held_spaces held;
     std::error_code step;
     fs::directory_iterator file(folder + "/fd", step);
@@ -66,10 +72,11 @@ held_spaces spaces_held(const std::string& folder) {
         std::error_code error;
         const std::string target = fs::read_symlink(file->path(), error).string();
         if (!error && target.ends_with(node)) {
-            const auto text = read_file(folder + "/fdinfo/" + file->path().filename().string());
+            const std::string fd = file->path().filename().string();
+            const auto text = read_file(folder + "/fdinfo/" + fd);
             if (!text) error.assign(errno, std::generic_category());
             if (auto found = text ? parse_fdinfo(*text) : std::nullopt)
-                held.spaces.push_back(std::move(*found));
+                held.spaces.push_back({{pid, number_in(fd)}, std::move(*found)});
         }
         if (!is_refusal(error)) continue;
         held.error = error;
@@ -87,31 +94,34 @@ uid_t uid_in(const std::string& status) {
 }
 
 /// Describes the process that a space is of. Returns nothing if it has ended.
-std::optional<process> owner_of(space found, const std::string& proc) {
-    const std::string folder = fmt::format("{}/{}", proc, found.pid);
+std::optional<process> owner_of(held_space found, const std::string& proc) {
+    const pid_t pid = found.mirrored.pid;
+    const std::string folder = fmt::format("{}/{}", proc, pid);
     auto name = read_file(folder + "/comm");
     const auto status = read_file(folder + "/status");
     if (!name || !status) return std::nullopt;
     if (name->ends_with('\n')) name->pop_back();
-    return process{found.pid, uid_in(*status), std::move(*name), std::move(found)};
+    return process{pid, uid_in(*status), std::move(*name), std::move(found.mirrored), found.file};
 }
 
 } // namespace
 
 process_scan scan_processes(const std::string& proc) {
     process_scan scan;
-    std::map<std::uint64_t, space> spaces; // by id: many files may be of one space
+    std::map<std::uint64_t, held_space> spaces; // by id: many files may be of one space
     std::error_code error;
     fs::directory_iterator entry(proc, error);
     if (error) throw failure(fmt::format("cannot read {}: {}", proc, error.message()));
     for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
         const std::string folder = entry->path().string();
-        if (!pid_in(entry->path().filename().string()) || has_no_files(folder)) continue;
-        held_spaces held = spaces_held(folder);
+        const pid_t pid = number_in(entry->path().filename().string());
+        if (pid <= 0 || has_no_files(folder)) continue;
+        held_spaces held = spaces_held(pid, proc);
         // the kernel also refuses files of a process that is just ending
         if (is_refusal(held.error) && !has_no_files(folder)) scan.unreadable++;
-        for (space& found : held.spaces)
-            if (found.pid > 0) spaces.insert_or_assign(found.id, std::move(found));
+        for (held_space& found : held.spaces)
+            if (found.mirrored.pid > 0)
+                spaces.insert_or_assign(found.mirrored.id, std::move(found));
     }
     if (error) throw failure(fmt::format("cannot read {}: {}", proc, error.message()));
     for (auto& [id, found] : spaces)
@@ -126,9 +136,9 @@ process find_process(pid_t pid, const std::string& proc) {
     const std::string folder = fmt::format("{}/{}", proc, pid);
     std::error_code error;
     if (!fs::exists(folder, error)) throw failure(fmt::format("there is no process {}", pid));
-    held_spaces held = spaces_held(folder);
-    for (space& found : held.spaces)
-        if (found.pid == pid)
+    held_spaces held = spaces_held(pid, proc);
+    for (held_space& found : held.spaces)
+        if (found.mirrored.pid == pid)
             if (auto owner = owner_of(std::move(found), proc)) return std::move(*owner);
     if (is_refusal(held.error))
         throw failure(fmt::format(
@@ -137,6 +147,12 @@ process find_process(pid_t pid, const std::string& proc) {
     for (process& other : scan_processes(proc).processes)
         if (other.pid == pid) return std::move(other);
     throw failure(fmt::format("process {} does not use hmmrt", pid));
+}
+
+bool has_space(pid_t pid, const std::string& proc) {
+    const held_spaces held = spaces_held(pid, proc);
+    return std::any_of(held.spaces.begin(), held.spaces.end(),
+                       [&](const held_space& found) { return found.mirrored.pid == pid; });
 }
 
 } // namespace hmmctl

@@ -10,11 +10,18 @@
 
 namespace hmmctl {
 
+/// A file of a space, and a process that has it open.
+struct space_file {
+    pid_t holder = 0;
+    int fd = -1;
+};
+
 struct process {
     pid_t pid = 0;
     uid_t uid = 0;
     std::string name; ///< as the process set it: any bytes
     space mirrored;
+    space_file file = {};
 };
 
 struct process_scan {
@@ -29,5 +36,8 @@ process_scan scan_processes(const std::string& proc = "/proc");
 /// Finds the space of one process. Throws failure if there is no such process, if it has no space,
 /// or if this user may not look at it.
 process find_process(pid_t pid, const std::string& proc = "/proc");
+
+/// Does the process have a file of its space? False if this user may not look at it.
+bool has_space(pid_t pid, const std::string& proc = "/proc");
 
 } // namespace hmmctl

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include "event_ring.hpp"
+
+#include "devices.hpp"
+#include "failure.hpp"
+#include "processes.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace hmmctl {
+namespace {
+
+/// A mapping that ends with its object.
+class shared_mapping {
+  public:
+    shared_mapping(int fd, std::size_t bytes)
+        : at_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)), bytes_(bytes) {
+        if (at_ == MAP_FAILED)
+            throw failure(fmt::format("cannot map the ring of events: {}", std::strerror(errno)));
+    }
+    shared_mapping(const shared_mapping&) = delete;
+    shared_mapping& operator=(const shared_mapping&) = delete;
+    ~shared_mapping() { munmap(at_, bytes_); }
+
+    void* at() const { return at_; }
+    std::size_t bytes() const { return bytes_; }
+
+  private:
+    void* at_;
+    std::size_t bytes_;
+};
+
+class kernel_ring : public event_source {
+  public:
+    kernel_ring(descriptor file, std::size_t bytes)
+        : file_(std::move(file)),
+          mapping_(file_.get(), bytes),
+          reader_(mapping_.at(), mapping_.bytes()) {}
+
+    int poll_descriptor() const override { return file_.get(); }
+    std::size_t read(std::vector<hmmrt_event>& into) override { return reader_.read(into); }
+    event_drops dropped() const override { return reader_.dropped(); }
+
+  private:
+    descriptor file_;
+    shared_mapping mapping_;
+    ring_reader reader_;
+};
+
+std::string why_no_ring(int error, hmmrt_event_scope scope) {
+    if (error == ENOTTY) return "the module hmmrt that is loaded has no events";
+    if ((error == EPERM || error == EACCES) && scope == HMMRT_EVENTS_OF_MACHINE)
+        return "no permission to record the machine: it takes CAP_PERFMON or CAP_SYS_ADMIN";
+    if (error == EINVAL && scope == HMMRT_EVENTS_OF_SPACE) return "the space has ended";
+    return fmt::format("cannot open a ring of events: {}", std::strerror(error));
+}
+
+std::unique_ptr<event_source> open_ring(int file, hmmrt_event_scope scope, std::uint32_t events) {
+    hmmrt_events_open wanted = {};
+    wanted.size = sizeof(wanted);
+    wanted.scope = scope;
+    wanted.events = events;
+    wanted.types = HMMRT_EVENTS_EVERY_TYPE;
+    wanted.wake_events = 1;
+    if (ioctl(file, HMMRT_IOC_EVENTS_OPEN, &wanted) < 0) throw failure(why_no_ring(errno, scope));
+    return std::make_unique<kernel_ring>(descriptor(wanted.out_fd), wanted.out_map_bytes);
+}
+
+/// Gets a file of another process. A process that may be traced gives its files.
+descriptor file_of(const space_file& wanted) {
+    const descriptor process(static_cast<int>(syscall(SYS_pidfd_open, wanted.holder, 0)));
+    if (process.get() < 0 && errno == ESRCH)
+        throw failure(fmt::format("process {} has ended", wanted.holder));
+    descriptor file(process.get() < 0
+                        ? -1
+                        : static_cast<int>(syscall(SYS_pidfd_getfd, process.get(), wanted.fd, 0)));
+    if (file.get() >= 0) return file;
+    if (errno == EPERM)
+        throw failure(fmt::format("no permission to record process {}: it takes the right to "
+                                  "trace it",
+                                  wanted.holder));
+    throw failure(
+        fmt::format("cannot get the file of process {}: {}", wanted.holder, std::strerror(errno)));
+}
+
+} // namespace
+
+std::unique_ptr<event_source> open_ring_of_process(pid_t pid, std::uint32_t events) {
+    const descriptor file = file_of(find_process(pid).file);
+    return open_ring(file.get(), HMMRT_EVENTS_OF_SPACE, events);
+}
+
+std::unique_ptr<event_source> open_ring_of_children(std::uint32_t events) {
+    const descriptor file = open_manager();
+    return open_ring(file.get(), HMMRT_EVENTS_OF_CHILDREN, events);
+}
+
+std::unique_ptr<event_source> open_ring_of_machine(std::uint32_t events) {
+    const descriptor file = open_manager();
+    return open_ring(file.get(), HMMRT_EVENTS_OF_MACHINE, events);
+}
+
+} // namespace hmmctl

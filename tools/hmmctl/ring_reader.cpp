@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "event_ring.hpp"
+#include "failure.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <numeric>
+
+namespace hmmctl {
+namespace {
+
+constexpr std::uint32_t largest_event = 4096; // bytes
+
+/// The kernel's value of something that has to be read or written at once.
+std::uint64_t acquire(const __u64& value) {
+    return std::atomic_ref<const __u64>(value).load(std::memory_order_acquire);
+}
+
+const char* what_is_wrong(const hmmrt_event_ring& header, std::size_t bytes) {
+    if (header.version != HMMRT_UAPI_VERSION) return "the module has another version of them";
+    if (!std::has_single_bit(header.events) || header.events > HMMRT_EVENTS_MAX)
+        return "it has a wrong number of events";
+    if (header.event_bytes < sizeof(hmmrt_event) || header.event_bytes > largest_event ||
+        header.event_bytes % alignof(hmmrt_event) != 0)
+        return "its events have a wrong size";
+    if (header.data_bytes < sizeof(hmmrt_event_ring) ||
+        header.data_bytes % alignof(hmmrt_event) != 0 || header.data_bytes > bytes ||
+        (bytes - header.data_bytes) / header.event_bytes < header.events)
+        return "its events are outside of it";
+    return nullptr;
+}
+
+/// Throws failure for what is no ring. The header is copied first, as it may change.
+hmmrt_event_ring checked_copy(const void* mapping, std::size_t bytes) {
+    hmmrt_event_ring header;
+    if (bytes < sizeof(header)) throw failure("the ring of events is damaged: it is too small");
+    std::memcpy(&header, mapping, sizeof(header));
+    if (const char* why = what_is_wrong(header, bytes))
+        throw failure(fmt::format("cannot read the ring of events: {}", why));
+    return header;
+}
+
+} // namespace
+
+std::uint64_t sum_of(const event_drops& dropped) {
+    return std::accumulate(dropped.begin(), dropped.end(), std::uint64_t{0});
+}
+
+ring_reader::ring_reader(void* mapping, std::size_t bytes)
+    : header_(*static_cast<hmmrt_event_ring*>(mapping)) {
+    const hmmrt_event_ring header = checked_copy(mapping, bytes);
+    data_ = static_cast<const std::byte*>(mapping) + header.data_bytes;
+    tail_ = header.tail;
+    events_ = header.events;
+    event_bytes_ = header.event_bytes;
+}
+
+std::size_t ring_reader::read(std::vector<hmmrt_event>& into) {
+    const std::uint64_t there = acquire(header_.head) - tail_;
+    if (there > events_)
+        throw failure("the ring of events is damaged: it has more events than it can have");
+    const std::size_t first = into.size();
+    into.resize(first + there);
+    for (std::uint64_t i = 0; i < there; i++)
+        std::memcpy(&into[first + i], data_ + (tail_ + i) % events_ * event_bytes_,
+                    sizeof(hmmrt_event));
+    tail_ += there;
+    std::atomic_ref<__u64>(header_.tail).store(tail_, std::memory_order_release);
+    return there;
+}
+
+event_drops ring_reader::dropped() const {
+    event_drops values;
+    static_assert(std::size(decltype(header_.dropped){}) == std::tuple_size_v<event_drops>);
+    for (std::size_t type = 0; type < values.size(); type++)
+        values[type] = acquire(header_.dropped[type]);
+    return values;
+}
+
+} // namespace hmmctl
