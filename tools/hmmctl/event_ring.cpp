@@ -3,7 +3,6 @@
 
 #include "devices.hpp"
 #include "failure.hpp"
-#include "processes.hpp"
 
 #include <fmt/format.h>
 
@@ -92,8 +91,8 @@ descriptor file_of(const space_file& wanted) {
 
 } // namespace
 
-std::unique_ptr<event_source> open_ring_of_process(pid_t pid, std::uint32_t events) {
-    const descriptor file = file_of(find_process(pid).file);
+std::unique_ptr<event_source> open_ring_of_space(const space_file& of, std::uint32_t events) {
+    const descriptor file = file_of(of);
     return open_ring(file.get(), HMMRT_EVENTS_OF_SPACE, events);
 }
 

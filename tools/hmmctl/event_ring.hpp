@@ -2,7 +2,7 @@
 // Rings of events that the kernel writes: see linux/hmmrt_event.h.
 #pragma once
 
-#include "files.hpp"
+#include "processes.hpp"
 
 #include <linux/hmmrt_event.h>
 
@@ -11,8 +11,6 @@
 #include <cstdint>
 #include <memory>
 #include <vector>
-
-#include <sys/types.h>
 
 namespace hmmctl {
 
@@ -56,7 +54,7 @@ class event_source {
 };
 
 /// Opens a ring for @events events. These throw failure if that is not possible here.
-std::unique_ptr<event_source> open_ring_of_process(pid_t pid, std::uint32_t events);
+std::unique_ptr<event_source> open_ring_of_space(const space_file& of, std::uint32_t events);
 std::unique_ptr<event_source> open_ring_of_children(std::uint32_t events);
 std::unique_ptr<event_source> open_ring_of_machine(std::uint32_t events);
 

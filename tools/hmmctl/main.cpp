@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 // hmmctl: which devices there are, which processes use them, and whether all is set up.
-#include "commands.hpp"
 #include "failure.hpp"
+#include "request.hpp"
 
-#include <CLI/CLI.hpp>
-
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <limits>
+#include <string_view>
 
 namespace {
 
@@ -18,21 +17,6 @@ using namespace hmmctl;
 
 constexpr int failed = 1, used_wrongly = 2;
 constexpr double shortest_interval = 0.01, longest_interval = 3600; // seconds
-
-/// What the command line asks for.
-struct request {
-    std::function<output()> command;
-    bool as_json = false;
-    double interval = 0;
-    unsigned device = 0;
-    pid_t pid = 0;
-};
-
-/// The library takes an empty text for 0, and a leading 0 for an octal number.
-std::string why_no_number(const std::string& text) {
-    const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-    return digits && (text == "0" || text[0] != '0') ? "" : "give a decimal number";
-}
 
 void add_device_commands(CLI::App& app, request& asked) {
     CLI::App& device = *app.add_subcommand("device", "The devices of the modules");
@@ -45,13 +29,6 @@ void add_device_commands(CLI::App& app, request& asked) {
     show.callback([&asked] {
         asked.command = [&asked] { return show_device(asked.device, asked.as_json); };
     });
-}
-
-/// Also refuses what is not a number, in the sense of floating point.
-std::string why_no_interval(const std::string& text) {
-    const double seconds = std::strtod(text.c_str(), nullptr);
-    if (seconds >= shortest_interval && seconds <= longest_interval) return "";
-    return "give a number of seconds from 0.01 to 3600";
 }
 
 void add_interval(CLI::App& command, request& asked) {
@@ -70,10 +47,7 @@ void add_process_commands(CLI::App& app, request& asked) {
         asked.command = [&asked] { return list_processes(asked.interval, asked.as_json); };
     });
     CLI::App& show = *process.add_subcommand("show", "Show one process");
-    show.add_option("PID", asked.pid, "id of the process")
-        ->required()
-        ->check(why_no_number)
-        ->check(CLI::Range(1, std::numeric_limits<pid_t>::max()));
+    show.add_option("PID", asked.pid, "id of the process")->required()->check(why_no_pid);
     add_interval(show, asked);
     show.callback([&asked] {
         asked.command = [&asked] { return show_process(asked.pid, asked.interval, asked.as_json); };
@@ -85,10 +59,12 @@ void add_commands(CLI::App& app, request& asked) {
     app.fallthrough(); // so that --json may stand behind the command
     app.set_version_flag("--version", "hmmctl " HMMCTL_VERSION);
     app.add_flag("--json", asked.as_json, "print JSON for programs");
-    app.footer("Exit status: 0 for success, 1 if the command failed or the doctor found something "
-               "bad, 2 if it was used wrongly.");
+    app.footer(
+        "Exit status: 0 for success, 1 if the command failed or the doctor found something "
+        "bad, 2 if it was used wrongly; `trace record` and `profile` return that of COMMAND.");
     add_device_commands(app, asked);
     add_process_commands(app, asked);
+    add_observing_commands(app, asked);
     app.add_subcommand("doctor", "Say whether programs can use a device, and what to do if not")
         ->callback([&asked] { asked.command = [&asked] { return run_doctor(asked.as_json); }; });
 }
@@ -105,10 +81,15 @@ int print(const output& result) {
 
 int run(int argc, char** argv) {
     request asked;
+    char** const separator =
+        std::find(argv, argv + argc, std::string_view("--")); // what follows is a command
+    const bool has_separator = separator != argv + argc;
+    if (has_separator) asked.observed.command.assign(separator + 1, argv + argc);
     CLI::App app("Shows the devices of hmmrt and the processes that use them", "hmmctl");
     add_commands(app, asked);
     try {
-        app.parse(argc, argv);
+        app.parse(static_cast<int>(separator - argv), argv);
+        if (has_separator && !asked.takes_command) throw CLI::ExtrasError({"--"});
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : used_wrongly;
     }
@@ -116,6 +97,26 @@ int run(int argc, char** argv) {
 }
 
 } // namespace
+
+namespace hmmctl {
+
+std::string why_no_number(const std::string& text) {
+    const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+    return digits && (text == "0" || text[0] != '0') ? "" : "give a decimal number";
+}
+
+std::string why_no_pid(const std::string& text) {
+    if (std::string why = why_no_number(text); !why.empty()) return why;
+    return CLI::Range(1, std::numeric_limits<pid_t>::max())(text);
+}
+
+std::string why_no_interval(const std::string& text) {
+    const double seconds = std::strtod(text.c_str(), nullptr);
+    if (seconds >= shortest_interval && seconds <= longest_interval) return "";
+    return "give a number of seconds from 0.01 to 3600";
+}
+
+} // namespace hmmctl
 
 int main(int argc, char** argv) {
     try {

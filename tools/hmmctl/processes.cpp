@@ -73,7 +73,7 @@ held_spaces spaces_held(pid_t pid, const std::string& proc) {
         const std::string target = fs::read_symlink(file->path(), error).string();
         if (!error && target.ends_with(node)) {
             const std::string fd = file->path().filename().string();
-            const auto text = read_file(folder + "/fdinfo/" + fd);
+            const auto text = read_file(fmt::format("{}/fdinfo/{}", folder, fd));
             if (!text) error.assign(errno, std::generic_category());
             if (auto found = text ? parse_fdinfo(*text) : std::nullopt)
                 held.spaces.push_back({{pid, number_in(fd)}, std::move(*found)});

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+// Recordings of hmmctl: when they end, what they look at, and the command that they run.
+#include "hmmctl_events.hpp"
+
+#include "failure.hpp"
+#include "recorder.hpp"
+#include "symbols.hpp"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+using namespace hmmctl;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A source of events that are there from the start. Without events it can hang up.
+class fake_source : public event_source {
+  public:
+    explicit fake_source(bool hangs_up = false) {
+        int ends[2];
+        EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
+        file_ = ends[0];
+        if (hangs_up)
+            close(ends[1]);
+        else
+            other_ = ends[1];
+    }
+    fake_source(const fake_source&) = delete;
+    fake_source& operator=(const fake_source&) = delete;
+    ~fake_source() override {
+        close(file_);
+        if (other_ >= 0) close(other_);
+    }
+
+    int poll_descriptor() const override { return file_; }
+    std::size_t read(std::vector<hmmrt_event>& into) override {
+        into.insert(into.end(), there.begin(), there.end());
+        const std::size_t number = there.size();
+        there.clear();
+        return number;
+    }
+    event_drops dropped() const override { return {0, 0, 6}; }
+
+    std::vector<hmmrt_event> there;
+
+  private:
+    int file_ = -1, other_ = -1;
+};
+
+struct collected : event_sink {
+    void take(std::span<const hmmrt_event> more) override {
+        events.insert(events.end(), more.begin(), more.end());
+    }
+    void take(const observed_process& process) override { processes.push_back(process); }
+
+    std::vector<hmmrt_event> events;
+    std::vector<observed_process> processes;
+};
+
+TEST(HmmctlRecording, EndsWhenItsSourceHangsUp) {
+    fake_source source(true);
+    source.there = {event_of(HMMRT_EVENT_MAP), event_of(HMMRT_EVENT_MAP)};
+    collected sink;
+    const signal_watch signals;
+    const recording found = record(source, sink, signals, {});
+    EXPECT_EQ(found.events, 2u);
+    EXPECT_EQ(sink.events.size(), 2u);
+    EXPECT_EQ(sum_of(found.dropped), 6u);
+}
+
+TEST(HmmctlRecording, EndsAfterItsTime) {
+    fake_source source;
+    collected sink;
+    const signal_watch signals;
+    recording_limits limits;
+    limits.seconds = 0.01;
+    EXPECT_EQ(record(source, sink, signals, limits).events, 0u);
+}
+
+TEST(HmmctlRecording, EndsWithASignal) {
+    fake_source source;
+    collected sink;
+    const signal_watch signals;
+    kill(getpid(), SIGINT);
+    EXPECT_EQ(record(source, sink, signals, {}).events, 0u);
+}
+
+TEST(HmmctlRecording, EndsWithItsCommandAndTakesWhatIsLeft) {
+    fake_source source;
+    collected sink;
+    const signal_watch signals;
+    const child command({"true"}, signals);
+    recording_limits limits;
+    limits.command = &command;
+    hmmrt_event event = event_of(HMMRT_EVENT_MAP);
+    event.pid = 0;
+    source.there = {event};
+    EXPECT_EQ(record(source, sink, signals, limits).events, 1u);
+    EXPECT_EQ(command.wait(), 0);
+}
+
+TEST(HmmctlRecording, GivesTheFirstSignalToItsCommand) {
+    fake_source source;
+    collected sink;
+    const signal_watch signals;
+    const child command({"sleep", "1000"}, signals);
+    recording_limits limits;
+    limits.command = &command;
+    kill(getpid(), SIGTERM);
+    EXPECT_EQ(record(source, sink, signals, limits).events, 0u);
+    EXPECT_EQ(command.wait(), 128 + SIGTERM);
+}
+
+TEST(HmmctlRecording, EndsWithTheSecondSignalAlthoughItsCommandRuns) {
+    fake_source source;
+    collected sink;
+    const signal_watch signals;
+    const auto before = std::signal(SIGINT, SIG_IGN); // children inherit that
+    const child command({"sleep", "1000"}, signals);
+    std::signal(SIGINT, before);
+    recording_limits limits;
+    limits.command = &command;
+    kill(getpid(), SIGINT);
+    kill(getpid(), SIGTERM);
+    record(source, sink, signals, limits);
+    command.send(SIGKILL);
+    EXPECT_EQ(command.wait(), 128 + SIGKILL);
+}
+
+TEST(HmmctlChild, HasItsExitStatus) {
+    const signal_watch signals;
+    EXPECT_EQ(child({"sh", "-c", "exit 7"}, signals).wait(), 7);
+}
+
+TEST(HmmctlChild, ThatCannotBeExecutedIsAFailure) {
+    const signal_watch signals;
+    try {
+        const child command({"/no/such/program"}, signals);
+        ADD_FAILURE() << "it was started";
+    } catch (const failure& why) {
+        EXPECT_STREQ(why.what(), "cannot start /no/such/program: No such file or directory");
+    }
+}
+
+TEST(HmmctlChild, GetsItsSignals) {
+    const signal_watch signals;
+    const child command({"sh", "-c", "kill -INT $$; exit 1"}, signals);
+    EXPECT_EQ(command.wait(), 128 + SIGINT) << "the mask of this program is not its own";
+}
+
+// --- code
+
+TEST(HmmctlCode, HasTheExecutableMappings) {
+    const auto code = parse_code("00400000-00401000 r--p 00000000 08:01 1   /bin/a\n"
+                                 "00401000-00403000 r-xp 00001000 08:01 1   /bin/a b (deleted)\n"
+                                 "junk\n\n00403000-00402000 r-xp 0 0 0\n"
+                                 "7f00-7f01 rwxp 00000000 00:00 0\n");
+    ASSERT_EQ(code.size(), 2u);
+    EXPECT_EQ(code[0].path, "/bin/a b (deleted)");
+    EXPECT_EQ(code[0].offset, 0x1000u);
+    EXPECT_EQ(code[1].path, "");
+    EXPECT_EQ(mapping_of(code, 0x402fff), &code[0]);
+    EXPECT_EQ(mapping_of(code, 0x403000), nullptr);
+    EXPECT_EQ(mapping_of(code, 0x400fff), nullptr);
+}
+
+TEST(HmmctlCode, OfThisProcessGetsNames) {
+    const observed_process self = look_at(1, getpid());
+    EXPECT_FALSE(self.name.empty());
+    const auto ip = reinterpret_cast<std::uint64_t>(&parse_code);
+    const symbol found = symbol_of(self, ip);
+    EXPECT_NE(found.function.find("parse_code"), std::string::npos) << found.function;
+    EXPECT_NE(found.place.find("code_map.cpp:"), std::string::npos) << found.place;
+}
+
+TEST(HmmctlCode, WithoutAFileIsItsAddress) {
+    observed_process process;
+    EXPECT_EQ(symbol_of(process, 0x1234).place, "0x1234");
+    process.code = {{0x1000, 0x2000, 0x500, "/no/such/file"}};
+    EXPECT_EQ(symbol_of(process, 0x1234).place, "/no/such/file+0x734");
+    process.code[0].path = "/dev/zero";
+    EXPECT_EQ(symbol_of(process, 0x1234).place, "/dev/zero+0x734");
+    process.code[0].path = "/etc/passwd";
+    EXPECT_EQ(symbol_of(process, 0x1234).place, "/etc/passwd+0x734");
+}
+
+// --- processes that events are of
+
+TEST(HmmctlWatch, LooksAgainForCodeThatItDoesNotKnow) {
+    std::string root = fs::temp_directory_path() / "hmmctl-XXXXXX";
+    ASSERT_NE(mkdtemp(root.data()), nullptr);
+    const fs::path folder = fs::path(root) / std::to_string(tested_pid);
+    fs::create_directory(folder);
+    std::ofstream(folder / "comm") << "name\n";
+    const auto set_maps = [&](const char* text) { std::ofstream(folder / "maps") << text; };
+    set_maps("1000-2000 r-xp 0 0 0 /a\n");
+    collected sink;
+    process_watch watch(sink, root);
+    const auto look = [&](std::uint64_t ip) { watch.look(std::array{device_fault(0, 0, ip)}); };
+    look(0);
+    look(0x1000);
+    ASSERT_EQ(sink.processes.size(), 1u);
+    EXPECT_EQ(sink.processes[0].name, "name");
+    EXPECT_EQ(sink.processes[0].space, tested_space);
+    set_maps("1000-2000 r-xp 0 0 0 /a\n5000-6000 r-xp 0 0 0 /b\n");
+    look(0x5000);
+    ASSERT_EQ(sink.processes.size(), 2u);
+    EXPECT_EQ(sink.processes[1].code.size(), 2u);
+    fs::remove_all(root);
+    look(0x9000);
+    EXPECT_EQ(sink.processes.size(), 2u) << "what was seen of it is kept";
+    EXPECT_FALSE(watch.any_left());
+}
+
+} // namespace

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+// Files of events: what was written is read, what is damaged is refused, and other formats have
+// all.
+#include "hmmctl_events.hpp"
+
+#include "failure.hpp"
+#include "json.hpp"
+#include "trace_export.hpp"
+#include "trace_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <random>
+#include <string>
+
+using namespace hmmctl;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string failure_of(const std::function<void()>& body) {
+    try {
+        body();
+    } catch (const failure& why) {
+        return why.what();
+    }
+    return "";
+}
+
+std::vector<hmmrt_event> some_events() {
+    hmmrt_event batch = event_of(HMMRT_EVENT_FAULT_BATCH);
+    batch.device = 0;
+    batch.time = 5000;
+    batch.duration = 2000;
+    batch.count = 2;
+    hmmrt_event part = device_fault(0, 0x7f0000001000, 0x401234);
+    part.parent = batch.serial;
+    part.time = 6000;
+    part.tid++;
+    hmmrt_event invalidation = event_of(HMMRT_EVENT_INVALIDATE);
+    invalidation.devices = 5;
+    hmmrt_event eviction = event_of(HMMRT_EVENT_EVICTION);
+    eviction.device = 1;
+    eviction.pid = 0;
+    return {part,
+            batch,
+            invalidation,
+            eviction,
+            migration(HMMRT_LOCATION_HOST, 0, 2, 10),
+            migration(0, 1, 1, 10)};
+}
+
+class HmmctlTrace : public testing::Test {
+  protected:
+    HmmctlTrace() {
+        std::string name = fs::temp_directory_path() / "hmmctl-XXXXXX";
+        EXPECT_NE(mkdtemp(name.data()), nullptr);
+        folder_ = name;
+        path_ = folder_ / "trace";
+        header_.start = 1000;
+        header_.start_realtime = 1;
+        header_.devices = {{0, "gpu0", 1 << 20}, {1, "gpu1", 2 << 20}};
+        header_.command = {"name", "a\xff \"\n"};
+        process_.space = tested_space;
+        process_.pid = tested_pid;
+        process_.name = "name";
+        process_.code = {{0x401000, 0x402000, 0x1000, "/a path"}};
+        events_ = some_events();
+    }
+    ~HmmctlTrace() override { fs::remove_all(folder_); }
+
+    std::string written() const {
+        trace_writer file(path_, header_);
+        file.add(process_);
+        file.add(std::span(events_).first(2));
+        file.add(std::span(events_).subspan(2));
+        event_drops dropped = {};
+        dropped[HMMRT_EVENT_MAP] = 9;
+        file.finish({77, dropped});
+        return contents();
+    }
+    std::string contents() const {
+        std::ifstream file(path_, std::ios::binary);
+        return {std::istreambuf_iterator<char>(file), {}};
+    }
+
+    fs::path folder_;
+    std::string path_;
+    trace_header header_;
+    observed_process process_;
+    std::vector<hmmrt_event> events_;
+};
+
+TEST_F(HmmctlTrace, IsReadAsItWasWritten) {
+    written();
+    const trace found = read_trace(path_);
+    EXPECT_EQ(found.header.start, 1000u);
+    EXPECT_EQ(found.header.page_size, 4096u);
+    EXPECT_EQ(found.header.command, (std::vector<std::string>{"name", "a\xef\xbf\xbd \"\n"}));
+    ASSERT_EQ(found.header.devices.size(), 2u);
+    EXPECT_EQ(found.header.devices[1].name, "gpu1");
+    ASSERT_EQ(found.events.size(), events_.size());
+    EXPECT_EQ(std::memcmp(found.events.data(), events_.data(), std::span(events_).size_bytes()), 0);
+    ASSERT_EQ(found.processes.size(), 1u);
+    const observed_process& process = found.processes.at(tested_space);
+    EXPECT_EQ(process.name, "name");
+    ASSERT_EQ(process.code.size(), 1u);
+    EXPECT_EQ(process.code[0].path, "/a path");
+    EXPECT_EQ(process.code[0].offset, 0x1000u);
+    ASSERT_TRUE(found.end);
+    EXPECT_EQ(found.end->end, 77u);
+    EXPECT_EQ(sum_of(found.end->dropped), 9u);
+}
+
+TEST_F(HmmctlTrace, WithoutItsEndHasWhatWasRecorded) {
+    {
+        trace_writer file(path_, header_);
+        file.add(events_);
+        EXPECT_EQ(read_trace(path_).events.size(), events_.size()) << "while it is written";
+    }
+    EXPECT_FALSE(read_trace(path_).end);
+}
+
+/// Cut between parts, it is shorter; cut elsewhere, it is refused.
+TEST_F(HmmctlTrace, CutOffAnywhereIsShorterOrRefused) {
+    const std::string whole = written();
+    unsigned readable = 0;
+    for (std::size_t size = 0; size < whole.size(); size++) {
+        const std::string why = failure_of([&] { parse_trace({whole.data(), size}); });
+        if (why.empty())
+            readable++;
+        else
+            EXPECT_TRUE(why == "it is cut off" || why == "it is no trace of hmmctl") << why;
+    }
+    EXPECT_EQ(readable, 4u);
+}
+
+TEST_F(HmmctlTrace, WithAnyDamageIsReadOrRefused) {
+    const std::string whole = written();
+    std::mt19937 random(1);
+    unsigned refused = 0;
+    for (int round = 0; round < 20000; round++) {
+        std::string damaged = whole;
+        for (int i = 0; i < 3; i++)
+            damaged[random() % damaged.size()] = static_cast<char>(random());
+        refused += !failure_of([&] { parse_trace(damaged); }).empty();
+    }
+    EXPECT_GT(refused, 1000u);
+}
+
+TEST_F(HmmctlTrace, WithWrongValuesIsRefused) {
+    const std::string whole = written();
+    const auto with = [&](const std::string& from, const std::string& to) {
+        std::string changed = whole;
+        const std::size_t at = changed.find(from);
+        EXPECT_NE(at, std::string::npos) << from;
+        return failure_of([&] { parse_trace(changed.replace(at, from.size(), to)); });
+    };
+    EXPECT_EQ(with("hmmrt-trace", "other-trace"), "it is no trace of hmmctl");
+    EXPECT_EQ(with("\"version\":1", "\"version\":2"), "another version of hmmctl has written it");
+    EXPECT_EQ(with("\"event_bytes\":136", "\"event_bytes\":0"), "its events have a wrong size");
+    EXPECT_EQ(with("\"event_bytes\":136", "\"event_bytes\":128"), "its events have a wrong size");
+    EXPECT_EQ(with("\"event_bytes\":136", "\"event_bytes\":144"), "it has a part of an event");
+    EXPECT_EQ(with("\"page_size\":4096", "\"page_size\":4095"), "it has a wrong page size");
+    EXPECT_EQ(with("\"page_size\":4096", "\"page_size\":\"x\""), "it is damaged");
+    EXPECT_EQ(with("\"start\":1000,", ""), "it is damaged");
+    EXPECT_EQ(with("\"offset\":4096", "\"offset\":null"), "it is damaged");
+    EXPECT_EQ(with("events\0", "later-\0"), "") << "parts of later versions are left out";
+}
+
+TEST_F(HmmctlTrace, OfOtherFilesIsRefused) {
+    for (const char* text : {"", "\n", "{", "{}\n", "[]\n", "null\n", "{\"format\":1}\n"})
+        EXPECT_EQ(failure_of([&] { parse_trace(text); }), "it is no trace of hmmctl") << text;
+    EXPECT_EQ(failure_of([&] { read_trace(folder_ / "none"); }),
+              "cannot read " + (folder_ / "none").string() + ": No such file or directory");
+    EXPECT_EQ(failure_of([&] { read_trace(folder_); }),
+              "cannot read " + folder_.string() + ": Is a directory");
+}
+
+TEST_F(HmmctlTrace, ThatCannotBeWrittenIsAFailure) {
+    EXPECT_NE(failure_of([&] { trace_writer(folder_ / "none/x", header_); }), "");
+    trace_writer full("/dev/full", header_);
+    EXPECT_EQ(failure_of([&] { full.add(events_); }),
+              "cannot write /dev/full: No space left on device");
+}
+
+// --- other formats
+
+std::string exported(void (*as)(const trace&, const text_sink&), const trace& of) {
+    std::string text;
+    as(of, [&](std::string_view piece) { text += piece; });
+    return text;
+}
+
+TEST_F(HmmctlTrace, AsJsonHasNames) {
+    const json found = json::parse(exported(export_json, parse_trace(written())));
+    EXPECT_EQ(found["schema"], 1);
+    EXPECT_EQ(found["trace"]["complete"], true);
+    EXPECT_EQ(found["trace"]["dropped_events"], 9);
+    ASSERT_EQ(found["events"].size(), events_.size());
+    const json& fault = found["events"][0];
+    EXPECT_EQ(fault["type"], "device_fault");
+    EXPECT_EQ(fault["reason"], "default");
+    EXPECT_EQ(fault["access"], "r");
+    EXPECT_EQ(fault["phases"]["decide"], 50);
+    EXPECT_FALSE(fault.contains("to"));
+    EXPECT_EQ(found["events"][2]["devices"], (json{0, 2}));
+    EXPECT_EQ(found["events"][4]["from"], "host");
+    EXPECT_EQ(found["events"][4]["to"], "device 0");
+}
+
+TEST_F(HmmctlTrace, AsCsvHasALineForEachEvent) {
+    const std::string text = exported(export_csv, parse_trace(written()));
+    std::istringstream lines(text);
+    std::string line;
+    std::vector<std::ptrdiff_t> commas;
+    while (std::getline(lines, line))
+        commas.push_back(std::count(line.begin(), line.end(), ','));
+    EXPECT_EQ(commas, std::vector<std::ptrdiff_t>(events_.size() + 1, 27));
+}
+
+TEST_F(HmmctlTrace, AsChromeTraceHasSlicesCountersAndArrows) {
+    const json found = json::parse(exported(export_chrome, parse_trace(written())));
+    std::map<std::string, std::vector<json>> by_phase;
+    for (const json& one : found["traceEvents"])
+        by_phase[one["ph"]].push_back(one);
+    ASSERT_EQ(by_phase["X"].size(), 4u);
+    EXPECT_EQ(by_phase["i"].size(), 2u);
+    const json& fault = by_phase["X"][0];
+    EXPECT_EQ(fault["name"], "device_fault");
+    EXPECT_EQ(fault["pid"], tested_pid);
+    EXPECT_DOUBLE_EQ(fault["ts"], 4.3) << "6000 - 700 - 1000 ns";
+    EXPECT_DOUBLE_EQ(fault["dur"], 0.7);
+    ASSERT_EQ(by_phase["s"].size(), 1u);
+    EXPECT_EQ(by_phase["s"][0]["id"], by_phase["f"][0]["id"]);
+    ASSERT_EQ(by_phase["C"].size(), 3u);
+    EXPECT_EQ(by_phase["C"][0]["args"], (json{{"in", 8192}, {"out", 0}}));
+    EXPECT_EQ(by_phase["C"][2]["args"], (json{{"in", 8192}, {"out", 4096}}));
+    EXPECT_EQ(by_phase["M"].size(), 4u) << "a process, two devices, a lane";
+}
+
+} // namespace

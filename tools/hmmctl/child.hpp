@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Signals that end a recording, and the command that is recorded.
+#pragma once
+
+#include "files.hpp"
+
+#include <csignal>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace hmmctl {
+
+/// While it exists, SIGINT and SIGTERM can be read instead of ending this program.
+class signal_watch {
+  public:
+    signal_watch();
+    signal_watch(const signal_watch&) = delete;
+    signal_watch& operator=(const signal_watch&) = delete;
+    ~signal_watch();
+
+    int get() const { return file_.get(); }
+    const sigset_t& mask_before() const { return before_; }
+
+    struct arrival {
+        int number = 0;
+        bool to_this_process_only = false; ///< false if the terminal sent it to a whole group
+    };
+    /// Returns nothing if no signal has arrived.
+    std::optional<arrival> take() const;
+
+  private:
+    sigset_t before_;
+    descriptor file_;
+};
+
+/// A program that runs as a child.
+class child {
+  public:
+    /// Starts it. Throws failure if it cannot be executed.
+    child(const std::vector<std::string>& command, const signal_watch& signals);
+
+    /// Returns a descriptor that can be read from, for poll(), once it has ended.
+    int get() const { return file_.get(); }
+    void send(int signal) const;
+    /// Waits until it has ended. Returns its exit status, 128 + N if signal N ended it.
+    int wait() const;
+
+  private:
+    pid_t pid_;
+    descriptor file_;
+};
+
+} // namespace hmmctl

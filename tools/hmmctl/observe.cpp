@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#include "observe.hpp"
+
+#include "failure.hpp"
+#include "json.hpp"
+#include "recorder.hpp"
+#include "summary_text.hpp"
+#include "trace_export.hpp"
+#include "trace_file.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <exception>
+
+namespace hmmctl {
+namespace {
+
+class trace_sink : public event_sink {
+  public:
+    explicit trace_sink(trace_writer& file) : file_(file) {}
+
+    void take(std::span<const hmmrt_event> events) override { file_.add(events); }
+    void take(const observed_process& process) override { file_.add(process); }
+
+  private:
+    trace_writer& file_;
+};
+
+class summary_sink : public event_sink {
+  public:
+    void take(std::span<const hmmrt_event> events) override { sums.add(events); }
+    void take(const observed_process& process) override {
+        processes.insert_or_assign(process.space, process);
+    }
+
+    summary sums;
+    std::map<std::uint64_t, observed_process> processes;
+};
+
+std::unique_ptr<event_source> open_source(const observation& wanted, recording_limits& limits) {
+    if (wanted.machine) return open_ring_of_machine(wanted.ring_events);
+    if (wanted.pid == 0) return open_ring_of_children(wanted.ring_events);
+    const process target = find_process(wanted.pid);
+    auto source = open_ring_of_space(target.file, wanted.ring_events);
+    limits.process = look_at(target.mirrored.id, target.pid);
+    return source;
+}
+
+struct observed_run {
+    recording what;
+    int status = 0; ///< exit status of the command
+};
+
+/// Records while a command runs, and then waits for it: the recording can end earlier.
+observed_run observe(const observation& wanted, event_sink& sink) {
+    recording_limits limits;
+    limits.seconds = wanted.seconds;
+    std::optional<child> command;
+    observed_run result;
+    std::exception_ptr failed;
+    {
+        const auto source = open_source(wanted, limits);
+        const signal_watch signals;
+        if (!wanted.command.empty()) limits.command = &command.emplace(wanted.command, signals);
+        try {
+            result.what = record(*source, sink, signals, limits);
+        } catch (...) {
+            failed = std::current_exception();
+        }
+    }
+    if (command) result.status = command->wait();
+    if (failed) std::rethrow_exception(failed);
+    return result;
+}
+
+/// A file or standard output.
+class text_file {
+  public:
+    explicit text_file(const std::string& path)
+        : name_(path.empty() ? "the result" : path),
+          file_(path.empty() ? stdout : std::fopen(path.c_str(), "we")) {
+        if (!file_) fail();
+    }
+    text_file(const text_file&) = delete;
+    text_file& operator=(const text_file&) = delete;
+    ~text_file() {
+        if (file_ && file_ != stdout) std::fclose(file_);
+    }
+
+    void write(std::string_view text) const {
+        if (std::fwrite(text.data(), 1, text.size(), file_) != text.size()) fail();
+    }
+    void finish() const {
+        if (std::fflush(file_) != 0) fail();
+    }
+
+  private:
+    [[noreturn]] void fail() const {
+        throw failure(fmt::format("cannot write {}: {}", name_, std::strerror(errno)));
+    }
+
+    std::string name_;
+    std::FILE* file_;
+};
+
+std::string dropped_note(const event_drops& dropped) {
+    if (sum_of(dropped) == 0) return "";
+    return fmt::format("hmmctl: {} events were dropped, because the ring was full; "
+                       "--events makes it larger\n",
+                       sum_of(dropped));
+}
+
+} // namespace
+
+output record_trace(const observation& wanted, const std::string& path) {
+    trace_writer file(path, header_of_now(wanted.command));
+    trace_sink sink(file);
+    const observed_run run = observe(wanted, sink);
+    file.finish({run.what.end, run.what.dropped});
+    return {"",
+            fmt::format("hmmctl: {} events recorded in {}, {} dropped\n", run.what.events, path,
+                        sum_of(run.what.dropped)),
+            run.status};
+}
+
+output report_trace(const std::string& path, bool as_json) {
+    const trace found = read_trace(path);
+    summary sums;
+    sums.add(found.events);
+    const event_drops dropped = found.end ? found.end->dropped : event_drops{};
+    const summary_of what = {found.header, sums, found.processes, dropped};
+    const std::string note =
+        found.end ? "" : fmt::format("hmmctl: the recording of {} was cut off\n", path);
+    if (!as_json) return {text_of(what), note, 0};
+    json result = to_json(what);
+    result["complete"] = found.end.has_value();
+    return {json_text("report", std::move(result)), note, 0};
+}
+
+output export_trace(const std::string& path, const std::string& format, const std::string& to) {
+    const trace found = read_trace(path);
+    const text_file file(to);
+    const text_sink sink = [&](std::string_view text) { file.write(text); };
+    if (format == "chrome")
+        export_chrome(found, sink);
+    else if (format == "json")
+        export_json(found, sink);
+    else
+        export_csv(found, sink);
+    file.finish();
+    return {};
+}
+
+output profile(const observation& wanted, bool as_json, const std::string& to) {
+    std::optional<text_file> file;
+    if (!to.empty()) file.emplace(to);
+    const trace_header header = header_of_now(wanted.command);
+    summary_sink sink;
+    const observed_run run = observe(wanted, sink);
+    const summary_of what = {header, sink.sums, sink.processes, run.what.dropped};
+    std::string text = as_json ? json_text("profile", to_json(what)) : text_of(what);
+    if (file) {
+        file->write(text);
+        file->finish();
+        text.clear();
+    }
+    return {std::move(text), dropped_note(run.what.dropped), run.status};
+}
+
+} // namespace hmmctl

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// The commands that look at events.
+#pragma once
+
+#include "commands.hpp"
+#include "event_ring.hpp"
+
+#include <string>
+#include <vector>
+
+namespace hmmctl {
+
+/// What is recorded: a process, the whole machine, or a command and its descendants.
+struct observation {
+    pid_t pid = 0; ///< 0 if it is another
+    bool machine = false;
+    std::vector<std::string> command;
+    std::uint32_t ring_events = default_ring_events;
+    double seconds = 0; ///< 0 for no limit
+};
+
+/// The status is that of the command.
+output record_trace(const observation& wanted, const std::string& path);
+output report_trace(const std::string& path, bool as_json);
+/// Writes to a file, or to standard output if @to is empty. @format is chrome, json or csv.
+output export_trace(const std::string& path, const std::string& format, const std::string& to);
+/// The result goes to a file, or to standard output if @to is empty.
+output profile(const observation& wanted, bool as_json, const std::string& to);
+
+} // namespace hmmctl

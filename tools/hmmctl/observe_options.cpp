@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "request.hpp"
+
+#include <bit>
+#include <charconv>
+
+namespace hmmctl {
+namespace {
+
+std::string why_no_ring_size(const std::string& text) {
+    std::uint32_t events = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), events);
+    if (error == std::errc() && end == text.data() + text.size() && std::has_single_bit(events) &&
+        events >= HMMRT_EVENTS_MIN && events <= HMMRT_EVENTS_MAX)
+        return "";
+    return "give a power of two from 64 to 1048576";
+}
+
+/// Options that have no value must not be empty: files.
+std::string why_no_path(const std::string& text) {
+    return text.empty() ? "give the name of a file" : "";
+}
+
+void add_ring_options(CLI::App& command, request& asked) {
+    command
+        .add_option("--events", asked.observed.ring_events,
+                    "size of the ring of events: a power of two")
+        ->check(why_no_ring_size);
+    command.add_option("--seconds", asked.observed.seconds, "record for that time at most")
+        ->check(why_no_interval);
+}
+
+/// These commands write a format of their own, or none.
+void refuse_json(const CLI::App& command, const request& asked) {
+    if (asked.as_json)
+        throw CLI::ValidationError(command.get_name(), "--json is for other commands");
+}
+
+void add_record(CLI::App& trace, request& asked) {
+    CLI::App& record = *trace.add_subcommand(
+        "record", "Write the events of a process, the machine or a COMMAND to a file");
+    asked.file = "hmmctl.trace";
+    record.footer("A COMMAND stands behind `--`: hmmctl trace record -- COMMAND ARGS...");
+    record.add_option("-o,--output", asked.file, "file to write, hmmctl.trace by default")
+        ->check(why_no_path);
+    record.add_option("--pid", asked.observed.pid, "record this process, until it ends")
+        ->check(why_no_pid);
+    record.add_flag("--machine", asked.observed.machine, "record all processes");
+    add_ring_options(record, asked);
+    record.callback([&asked, &record] {
+        const observation& wanted = asked.observed;
+        refuse_json(record, asked);
+        if ((wanted.pid != 0) + wanted.machine + !wanted.command.empty() != 1)
+            throw CLI::ValidationError("record", "give one of --pid, --machine and -- COMMAND");
+        asked.takes_command = !wanted.command.empty();
+        asked.command = [&asked] { return record_trace(asked.observed, asked.file); };
+    });
+}
+
+void add_report(CLI::App& trace, request& asked) {
+    CLI::App& report = *trace.add_subcommand("report", "Sum up what a file has");
+    report.add_option("FILE", asked.file, "what `trace record` wrote")
+        ->required()
+        ->check(why_no_path);
+    report.callback(
+        [&asked] { asked.command = [&asked] { return report_trace(asked.file, asked.as_json); }; });
+}
+
+void add_export(CLI::App& trace, request& asked) {
+    CLI::App& command = *trace.add_subcommand("export", "Write a file in another format");
+    asked.format = "chrome";
+    command.add_option("FILE", asked.file, "what `trace record` wrote")
+        ->required()
+        ->check(why_no_path);
+    command
+        .add_option("--format", asked.format,
+                    "chrome (the default; Perfetto reads it, too), json or csv")
+        ->check(CLI::IsMember({"chrome", "json", "csv"}));
+    command.add_option("-o,--output", asked.to, "file to write instead of standard output")
+        ->check(why_no_path);
+    command.callback([&asked, &command] {
+        refuse_json(command, asked);
+        asked.command = [&asked] { return export_trace(asked.file, asked.format, asked.to); };
+    });
+}
+
+void add_profile(CLI::App& app, request& asked) {
+    CLI::App& command =
+        *app.add_subcommand("profile", "Run a COMMAND, and say what its memory did");
+    command.footer("The COMMAND stands behind `--`: hmmctl profile -- COMMAND ARGS...");
+    command.add_option("-o,--output", asked.to, "file for the result instead of standard output")
+        ->check(why_no_path);
+    add_ring_options(command, asked);
+    command.callback([&asked] {
+        if (asked.observed.command.empty())
+            throw CLI::ValidationError("profile", "give -- COMMAND");
+        asked.takes_command = true;
+        asked.command = [&asked] { return profile(asked.observed, asked.as_json, asked.to); };
+    });
+}
+
+} // namespace
+
+void add_observing_commands(CLI::App& app, request& asked) {
+    CLI::App& trace = *app.add_subcommand("trace", "Events of processes, as they happen");
+    trace.require_subcommand(1);
+    add_record(trace, asked);
+    add_report(trace, asked);
+    add_export(trace, asked);
+    add_profile(app, asked);
+}
+
+} // namespace hmmctl

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include "recorder.hpp"
+
+#include "clocks.hpp"
+#include "failure.hpp"
+#include "processes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <poll.h>
+
+namespace hmmctl {
+namespace {
+
+/// Code that a program makes while it runs has no file, and there is always more of it.
+constexpr unsigned most_looks = 64;
+/// Time in which events add up in the ring, so that this program does not run for each.
+constexpr int rest = 10; // milliseconds
+/// How often the end of descendants is looked for.
+constexpr int look_interval = 100; // milliseconds
+
+class recording_loop {
+  public:
+    recording_loop(event_source& source, event_sink& sink, const signal_watch& signals,
+                   const recording_limits& limits)
+        : source_(source), sink_(sink), watch_(sink), signals_(signals), limits_(limits) {
+        if (limits.process) watch_.add(*limits.process);
+        if (limits.seconds > 0)
+            deadline_ = nanoseconds_of(CLOCK_MONOTONIC) +
+                        static_cast<std::uint64_t>(limits.seconds * nanoseconds_in_second);
+    }
+
+    recording run() {
+        while (!ended_) {
+            wait();
+            drain();
+        }
+        // what came between the last look at the ring and the end
+        drain();
+        return {recorded_, source_.dropped(), nanoseconds_of(CLOCK_MONOTONIC)};
+    }
+
+  private:
+    /// Returns milliseconds for poll(), -1 for no limit.
+    int timeout() const {
+        std::int64_t limit = -1;
+        if (resting_)
+            limit = rest;
+        else if (command_ended_)
+            limit = look_interval;
+        if (!deadline_) return static_cast<int>(limit);
+        const std::uint64_t now = nanoseconds_of(CLOCK_MONOTONIC);
+        const std::int64_t left =
+            now >= deadline_ ? 0 : static_cast<std::int64_t>((deadline_ - now) / 1'000'000) + 1;
+        return static_cast<int>(limit < 0 ? left : std::min(limit, left));
+    }
+
+    void wait() {
+        const int command = limits_.command && !command_ended_ ? limits_.command->get() : -1;
+        std::array<pollfd, 3> files = {{
+            {resting_ ? -1 : source_.poll_descriptor(), POLLIN, 0},
+            {command, POLLIN, 0},
+            {signals_.get(), POLLIN, 0},
+        }};
+        if (poll(files.data(), files.size(), timeout()) < 0 && errno != EINTR)
+            throw failure(fmt::format("cannot wait for events: {}", std::strerror(errno)));
+        if (files[0].revents & (POLLHUP | POLLERR | POLLNVAL)) ended_ = true;
+        if (files[1].revents != 0) command_ended_ = true;
+        if (files[2].revents != 0) take_signal();
+        if (deadline_ && nanoseconds_of(CLOCK_MONOTONIC) >= deadline_) ended_ = true;
+        // no rest for the ring of processes that have just ended
+        if (command_ended_ && !watch_.any_left()) ended_ = true;
+    }
+
+    void take_signal() {
+        const auto signal = signals_.take();
+        if (!signal) return;
+        if (!limits_.command || command_ended_ || interrupted_)
+            ended_ = true;
+        else if (signal->to_this_process_only)
+            limits_.command->send(signal->number);
+        interrupted_ = true;
+    }
+
+    void drain() {
+        batch_.clear();
+        resting_ = source_.read(batch_) != 0;
+        if (!resting_) return;
+        watch_.look(batch_);
+        sink_.take(batch_);
+        recorded_ += batch_.size();
+    }
+
+    event_source& source_;
+    event_sink& sink_;
+    process_watch watch_;
+    const signal_watch& signals_;
+    const recording_limits& limits_;
+    std::vector<hmmrt_event> batch_;
+    std::uint64_t recorded_ = 0, deadline_ = 0;
+    bool ended_ = false, resting_ = false, command_ended_ = false, interrupted_ = false;
+};
+
+} // namespace
+
+void process_watch::add(const observed_process& process) {
+    spaces_[process.space] = {process, 1, 0};
+    sink_.take(process);
+}
+
+void process_watch::look(std::span<const hmmrt_event> events) {
+    batch_++;
+    for (const hmmrt_event& event : events) {
+        if (event.space == 0 || event.pid <= 0) continue;
+        const auto [place, is_new] = spaces_.try_emplace(event.space);
+        seen& of = place->second;
+        if (is_new) of.process.pid = event.pid;
+        of.process.space = event.space;
+        if (is_new || (event.ip != 0 && !mapping_of(of.process.code, event.ip))) look_again(of);
+    }
+}
+
+/// A process that has ended leaves nothing to see: what was seen before is kept.
+void process_watch::look_again(seen& of) {
+    if (of.looks == most_looks || of.batch == batch_) return;
+    of.looks++;
+    of.batch = batch_;
+    observed_process now = look_at(of.process.space, of.process.pid, proc_);
+    if (of.looks > 1 && now.code.empty()) {
+        of.looks = most_looks;
+        return;
+    }
+    of.process = std::move(now);
+    sink_.take(of.process);
+}
+
+bool process_watch::any_left() const {
+    return std::any_of(spaces_.begin(), spaces_.end(),
+                       [&](const auto& one) { return has_space(one.second.process.pid, proc_); });
+}
+
+recording record(event_source& source, event_sink& sink, const signal_watch& signals,
+                 const recording_limits& limits) {
+    return recording_loop(source, sink, signals, limits).run();
+}
+
+} // namespace hmmctl

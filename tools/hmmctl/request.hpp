@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// What a command line asks for.
+#pragma once
+
+#include "observe.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <string>
+
+namespace hmmctl {
+
+struct request {
+    std::function<output()> command;
+    bool as_json = false;
+    double interval = 0;
+    unsigned device = 0;
+    pid_t pid = 0;
+    observation observed; ///< its command is what stands behind `--`
+    bool takes_command = false;
+    std::string file, format, to;
+};
+
+/// The library takes an empty text for 0, and a leading 0 for an octal number.
+std::string why_no_number(const std::string& text);
+std::string why_no_pid(const std::string& text);
+/// Also refuses what is not a number, in the sense of floating point.
+std::string why_no_interval(const std::string& text);
+
+/// Adds trace and profile.
+void add_observing_commands(CLI::App& app, request& asked);
+
+} // namespace hmmctl

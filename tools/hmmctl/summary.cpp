@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include "summary.hpp"
+
+#include "event_names.hpp"
+
+#include <algorithm>
+
+namespace hmmctl {
+namespace {
+
+constexpr std::uint64_t block_bytes = 2u << 20;
+
+void add_phases(phase_times& sums, const hmmrt_event& event) {
+    for (std::size_t i = 0; i < sums.size(); i++)
+        sums[i] += event.phase[i];
+}
+
+/// Those with the most faults first, and the lowest addresses of equal ones.
+summary::hot hottest(const std::map<summary::place, touches>& all, std::size_t number) {
+    summary::hot sorted(all.begin(), all.end());
+    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+        return a.second.device_faults + a.second.cpu_faults >
+               b.second.device_faults + b.second.cpu_faults;
+    });
+    sorted.resize(std::min(number, sorted.size()));
+    return sorted;
+}
+
+} // namespace
+
+void tally::add(const hmmrt_event& event) {
+    min_pages = count == 0 ? event.pages : std::min<std::uint64_t>(min_pages, event.pages);
+    max_pages = std::max<std::uint64_t>(max_pages, event.pages);
+    count++;
+    pages += event.pages;
+    nanoseconds += event.duration;
+}
+
+void summary::add(std::span<const hmmrt_event> events) {
+    for (const hmmrt_event& event : events)
+        add(event);
+}
+
+void summary::add(const hmmrt_event& event) {
+    events_++;
+    types_[std::min<std::size_t>(event.type, HMMRT_EVENT_TYPES)]++;
+    switch (event.type) {
+    case HMMRT_EVENT_MIGRATION:
+        return add_migration(event);
+    case HMMRT_EVENT_CPU_FAULT:
+        cpu_faults_.add(event);
+        add_phases(cpu_phases_, event);
+        blocks_[{event.space, event.addr & ~(block_bytes - 1)}].cpu_faults++;
+        return;
+    case HMMRT_EVENT_INVALIDATE:
+        return invalidations_.add(event);
+    case HMMRT_EVENT_PREFETCH:
+        return prefetches_.add(event);
+    default:
+        const bool known = event.type > 0 && event.type < HMMRT_EVENT_TYPES;
+        const std::uint32_t id = is_device(event.device) ? event.device : HMMRT_LOCATION_NONE;
+        if (known) add_of_device(devices_[id], event);
+    }
+}
+
+/// A migration is one of the device that gets the pages, or of the one that loses them to the host.
+void summary::add_migration(const hmmrt_event& event) {
+    if (is_device(event.to)) {
+        device_summary& device = devices_[event.to];
+        (is_device(event.from) ? device.device_to_device : device.host_to_device).add(event);
+    } else if (is_device(event.from)) {
+        device_summary& device = devices_[event.from];
+        device.device_to_host.add(event);
+        if (event.cause == HMMRT_CAUSE_EVICTION) device.evicted.add(event);
+    }
+}
+
+void summary::add_fault(device_summary& device, const hmmrt_event& event) {
+    (event.error ? device.failed_faults : device.faults).add(event);
+    if (event.parent != 0) device.merged_faults.add(event);
+    add_phases(device.phases, event);
+    touches& block = blocks_[{event.space, event.addr & ~(block_bytes - 1)}];
+    block.device_faults++;
+    block.nanoseconds += event.duration;
+    if (event.ip == 0) return;
+    touches& code = code_[{event.space, event.ip}];
+    code.device_faults++;
+    code.nanoseconds += event.duration;
+}
+
+void summary::add_of_device(device_summary& device, const hmmrt_event& event) {
+    switch (event.type) {
+    case HMMRT_EVENT_DEVICE_FAULT:
+        return add_fault(device, event);
+    case HMMRT_EVENT_FAULT_BATCH:
+        return device.batches.add(event);
+    case HMMRT_EVENT_REPLAY:
+        return device.replays.add(event);
+    case HMMRT_EVENT_EVICTION:
+        return device.evictions.add(event);
+    case HMMRT_EVENT_DUPLICATE:
+        return device.duplicates.add(event);
+    case HMMRT_EVENT_DUPLICATE_DROP:
+        return device.dropped_duplicates.add(event);
+    case HMMRT_EVENT_MAP:
+        return device.maps.add(event);
+    case HMMRT_EVENT_MAP_REMOTE:
+        return device.remote_maps.add(event);
+    case HMMRT_EVENT_THROTTLE:
+        return device.throttles.add(event);
+    case HMMRT_EVENT_REFUSAL:
+        return device.refusals.add(event);
+    case HMMRT_EVENT_THRASHING:
+        if (event.reason < device.thrashing.size()) device.thrashing[event.reason]++;
+        return;
+    default: // BIND, UNBIND and ADVISE add up to nothing
+        return;
+    }
+}
+
+summary::hot summary::hottest_blocks(std::size_t number) const {
+    return hottest(blocks_, number);
+}
+
+summary::hot summary::hottest_code(std::size_t number) const {
+    return hottest(code_, number);
+}
+
+} // namespace hmmctl

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// What events add up to.
+#pragma once
+
+#include <linux/hmmrt_event.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace hmmctl {
+
+/// Things that happened, the pages that they were about, and the time that they took.
+struct tally {
+    std::uint64_t count = 0, pages = 0, nanoseconds = 0;
+    std::uint64_t min_pages = 0, max_pages = 0;
+
+    void add(const hmmrt_event& event);
+    bool operator==(const tally&) const = default;
+};
+
+using phase_times = std::array<std::uint64_t, HMMRT_EVENT_PHASES>;
+
+struct device_summary {
+    tally host_to_device, device_to_host;
+    tally device_to_device; ///< to this device
+    tally evicted;          ///< the part of device_to_host that made memory available
+    tally evictions;        ///< 2 MiB of device memory that were made available, of any process
+    tally batches;          ///< of faults that were served together
+    tally faults, failed_faults;
+    tally merged_faults; ///< the part of faults that a batch of another lane served
+    tally replays;
+    tally duplicates, dropped_duplicates;
+    tally maps, remote_maps;
+    tally throttles;
+    tally refusals;
+    std::array<std::uint64_t, HMMRT_EVENT_THRASHING_RESET + 1> thrashing = {}; ///< by step
+    phase_times phases = {}; ///< of faults and failed faults
+
+    bool operator==(const device_summary&) const = default;
+};
+
+/// How often something was touched.
+struct touches {
+    std::uint64_t device_faults = 0, cpu_faults = 0, nanoseconds = 0;
+};
+
+class summary {
+  public:
+    /// An address of a space.
+    struct place {
+        std::uint64_t space = 0, addr = 0;
+        bool operator==(const place&) const = default;
+        friend bool operator<(const place& a, const place& b) {
+            return std::pair(a.space, a.addr) < std::pair(b.space, b.addr);
+        }
+    };
+    using hot = std::vector<std::pair<place, touches>>;
+
+    void add(std::span<const hmmrt_event> events);
+
+    /// By id; HMMRT_LOCATION_NONE has what was of no device.
+    const std::map<std::uint32_t, device_summary>& devices() const { return devices_; }
+    const tally& cpu_faults() const { return cpu_faults_; }
+    const phase_times& cpu_phases() const { return cpu_phases_; }
+    const tally& invalidations() const { return invalidations_; }
+    const tally& prefetches() const { return prefetches_; }
+    std::uint64_t events() const { return events_; }
+    /// Events by type; types of later modules are in the last element.
+    const std::array<std::uint64_t, HMMRT_EVENT_TYPES + 1>& types() const { return types_; }
+
+    /// Returns the blocks with the most faults, the first of these first, at most @number.
+    hot hottest_blocks(std::size_t number) const;
+    /// Returns the instructions with the most device faults.
+    hot hottest_code(std::size_t number) const;
+
+  private:
+    void add(const hmmrt_event& event);
+    void add_of_device(device_summary& device, const hmmrt_event& event);
+    void add_migration(const hmmrt_event& event);
+    void add_fault(device_summary& device, const hmmrt_event& event);
+
+    std::map<std::uint32_t, device_summary> devices_;
+    tally cpu_faults_, invalidations_, prefetches_;
+    phase_times cpu_phases_ = {};
+    std::uint64_t events_ = 0;
+    std::array<std::uint64_t, HMMRT_EVENT_TYPES + 1> types_ = {};
+    std::map<place, touches> blocks_, code_;
+};
+
+} // namespace hmmctl

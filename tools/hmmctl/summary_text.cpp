@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+#include "summary_text.hpp"
+
+#include "event_names.hpp"
+#include "symbols.hpp"
+#include "table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <sstream>
+
+namespace hmmctl {
+namespace {
+
+std::string share_text(std::uint64_t part, std::uint64_t whole) {
+    return whole == 0 ? "-"
+                      : fmt::format("{:.1f}%",
+                                    100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::string indented(const std::string& text) {
+    std::istringstream lines(text);
+    std::string result, line;
+    while (std::getline(lines, line))
+        result += "  " + line + '\n';
+    return result;
+}
+
+std::string title_of(const trace_header& header, std::uint32_t id) {
+    if (id == HMMRT_LOCATION_NONE) return "No device";
+    const auto found = std::find_if(header.devices.begin(), header.devices.end(),
+                                    [&](const trace_device& device) { return device.id == id; });
+    return fmt::format("Device \"{} ({})\"",
+                       found == header.devices.end() ? "?" : printable(found->name), id);
+}
+
+/// The lines of one device. A line with nothing in it is left out.
+class device_table {
+  public:
+    explicit device_table(std::uint32_t page_size) : page_size_(page_size) {}
+
+    void add_moved(const char* name, const tally& of) {
+        if (of.count == 0) return;
+        rows_.add({std::to_string(of.count), size_text(of.pages * page_size_ / of.count),
+                   size_text(of.min_pages * page_size_), size_text(of.max_pages * page_size_),
+                   size_text(of.pages * page_size_), time_text(of.nanoseconds), name});
+    }
+    void add_timed(const char* name, const tally& of) {
+        if (of.count != 0) add(name, of.count, "-", time_text(of.nanoseconds));
+    }
+    void add_sized(const char* name, const tally& of) {
+        if (of.count != 0) add(name, of.count, size_text(of.pages * page_size_), "-");
+    }
+    void add_counted(const char* name, std::uint64_t count) {
+        if (count != 0) add(name, count, "-", "-");
+    }
+    std::string text() const { return rows_.text(); }
+
+  private:
+    void add(const char* name, std::uint64_t count, const std::string& size,
+             const std::string& time) {
+        rows_.add({std::to_string(count), "-", "-", "-", size, time, name});
+    }
+
+    std::uint32_t page_size_;
+    table rows_{{{"Count", true},
+                 {"Avg Size", true},
+                 {"Min Size", true},
+                 {"Max Size", true},
+                 {"Total Size", true},
+                 {"Total Time", true},
+                 {"Name"}}};
+};
+
+std::string device_text(const device_summary& device, std::uint32_t page_size) {
+    device_table rows(page_size);
+    rows.add_moved("Host To Device", device.host_to_device);
+    rows.add_moved("Device To Host", device.device_to_host);
+    rows.add_moved("Device To Device", device.device_to_device);
+    rows.add_moved("Device To Host by eviction", device.evicted);
+    rows.add_timed("Device page fault groups", device.batches);
+    rows.add_timed("Device page faults", device.faults);
+    rows.add_timed("Failed device page faults", device.failed_faults);
+    rows.add_counted("Replays", device.replays.count);
+    rows.add_timed("Throttles", device.throttles);
+    rows.add_counted("Thrashing", device.thrashing[HMMRT_EVENT_THRASHING_DETECTED]);
+    rows.add_counted("Thrash pins", device.thrashing[HMMRT_EVENT_THRASHING_PINNED]);
+    rows.add_sized("Remote mappings", device.remote_maps);
+    rows.add_sized("Duplicates", device.duplicates);
+    rows.add_sized("Evictions", device.evictions);
+    rows.add_sized("Refusals", device.refusals);
+    return rows.text();
+}
+
+std::uint64_t whole_of(const phase_times& phases) {
+    return std::accumulate(phases.begin(), phases.end(), std::uint64_t{0});
+}
+
+phase_times device_phases(const summary& sums) {
+    phase_times all = {};
+    for (const auto& [id, device] : sums.devices())
+        for (std::size_t i = 0; i < all.size(); i++)
+            all[i] += device.phases[i];
+    return all;
+}
+
+std::string phases_text(const summary& sums) {
+    const phase_times device = device_phases(sums), &cpu = sums.cpu_phases();
+    if (whole_of(device) + whole_of(cpu) == 0) return "";
+    table rows({{"Phase"},
+                {"Device faults", true},
+                {"Share", true},
+                {"CPU faults", true},
+                {"Share", true}});
+    for (std::size_t i = 0; i < device.size(); i++)
+        rows.add({phase_name(i), time_text(device[i]), share_text(device[i], whole_of(device)),
+                  time_text(cpu[i]), share_text(cpu[i], whole_of(cpu))});
+    return "\nTime of faults by phase\n" + indented(rows.text());
+}
+
+std::uint64_t device_faults(const summary& sums) {
+    std::uint64_t all = 0;
+    for (const auto& [id, device] : sums.devices())
+        all += device.faults.count + device.failed_faults.count;
+    return all;
+}
+
+const observed_process& process_of(const summary_of& what, std::uint64_t space) {
+    static const observed_process unknown;
+    const auto found = what.processes.find(space);
+    return found == what.processes.end() ? unknown : found->second;
+}
+
+std::string blocks_text(const summary_of& what) {
+    const summary::hot blocks = what.sums.hottest_blocks(places_listed);
+    if (blocks.empty()) return "";
+    const std::uint64_t all = device_faults(what.sums) + what.sums.cpu_faults().count;
+    table rows({{"Share", true},
+                {"Device faults", true},
+                {"CPU faults", true},
+                {"PID", true},
+                {"Address", true}});
+    for (const auto& [at, of] : blocks)
+        rows.add({share_text(of.device_faults + of.cpu_faults, all),
+                  std::to_string(of.device_faults), std::to_string(of.cpu_faults),
+                  std::to_string(process_of(what, at.space).pid), fmt::format("{:#x}", at.addr)});
+    return "\nBlocks of 2 MiB with the most faults\n" + indented(rows.text());
+}
+
+std::string code_text(const summary_of& what) {
+    const summary::hot code = what.sums.hottest_code(places_listed);
+    if (code.empty()) return "";
+    table rows({{"Share", true}, {"Faults", true}, {"Time", true}, {"Function"}, {"Place"}});
+    for (const auto& [at, of] : code) {
+        const symbol name = symbol_of(process_of(what, at.space), at.addr);
+        rows.add({share_text(of.device_faults, device_faults(what.sums)),
+                  std::to_string(of.device_faults), time_text(of.nanoseconds),
+                  name.function.empty() ? "?" : printable(name.function), printable(name.place)});
+    }
+    return "\nCode with the most device faults\n" + indented(rows.text());
+}
+
+std::string dropped_text(const event_drops& dropped) {
+    if (sum_of(dropped) == 0) return "";
+    std::string text =
+        fmt::format("\n{} events are missing, because the ring was full:", sum_of(dropped));
+    for (std::size_t type = 0; type < dropped.size(); type++)
+        if (dropped[type] != 0) text += fmt::format(" {} {}", dropped[type], type_name(type));
+    return text + '\n';
+}
+
+} // namespace
+
+std::string time_text(std::uint64_t nanoseconds) {
+    const auto value = static_cast<double>(nanoseconds);
+    if (nanoseconds < 1000) return fmt::format("{} ns", nanoseconds);
+    if (nanoseconds < 999'995) return fmt::format("{:.2f} us", value / 1e3);
+    if (nanoseconds < 999'995'000) return fmt::format("{:.2f} ms", value / 1e6);
+    return fmt::format("{:.2f} s", value / 1e9);
+}
+
+std::string text_of(const summary_of& what) {
+    std::string text = "Unified memory profiling result:\n";
+    for (const auto& [id, device] : what.sums.devices()) {
+        const std::string lines = device_text(device, what.header.page_size);
+        if (std::count(lines.begin(), lines.end(), '\n') > 1)
+            text += title_of(what.header, id) + '\n' + indented(lines);
+    }
+    const tally& cpu = what.sums.cpu_faults();
+    text += fmt::format("Total CPU page faults: {}{}\n", cpu.count,
+                        cpu.count ? ", in " + time_text(cpu.nanoseconds) : "");
+    return text + phases_text(what.sums) + blocks_text(what) + code_text(what) +
+           dropped_text(what.dropped);
+}
+
+} // namespace hmmctl

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "symbols.hpp"
+
+#include "files.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <elf.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+namespace hmmctl {
+namespace {
+
+template <class Value>
+bool read_at(int file, std::uint64_t offset, Value& value) {
+    return pread(file, &value, sizeof(value), static_cast<off_t>(offset)) ==
+           static_cast<ssize_t>(sizeof(value));
+}
+
+/// Reads all that a program writes; nothing if it fails.
+std::optional<std::string> output_of(std::vector<std::string> command) {
+    std::array<int, 2> ends;
+    if (pipe2(ends.data(), O_CLOEXEC) < 0) return std::nullopt;
+    const descriptor from(ends[0]);
+    std::optional<descriptor> to(ends[1]);
+    std::vector<char*> arguments;
+    for (std::string& word : command)
+        arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    pid_t pid = 0;
+    const int error =
+        posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    to.reset();
+    if (error != 0) return std::nullopt;
+    std::string text;
+    std::array<char, 4096> buffer;
+    ssize_t got = 0;
+    while ((got = read(from.get(), buffer.data(), buffer.size())) > 0 ||
+           (got < 0 && errno == EINTR))
+        text.append(buffer.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
+    int status = -1;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return status == 0 ? std::optional(text) : std::nullopt;
+}
+
+/// addr2line writes FUNCTION and FILE:LINE in two lines, with ?? for what it does not know.
+symbol parse_addr2line(const std::string& text) {
+    symbol found;
+    const std::size_t end = text.find('\n');
+    if (end == std::string::npos) return found;
+    found.function = text.substr(0, end);
+    found.place = text.substr(end + 1, text.find('\n', end + 1) - end - 1);
+    if (found.function.starts_with("??")) found.function.clear();
+    if (found.place.starts_with("??") || found.place.ends_with(":?") || found.place.ends_with(":0"))
+        found.place.clear();
+    if (const std::size_t note = found.place.find(" (discriminator"); note != std::string::npos)
+        found.place.erase(note);
+    return found;
+}
+
+} // namespace
+
+std::optional<std::uint64_t> address_in_file(const std::string& path, std::uint64_t offset) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
+    const descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    Elf64_Ehdr elf;
+    if (file.get() < 0 || !read_at(file.get(), 0, elf) ||
+        std::memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
+        elf.e_phentsize != sizeof(Elf64_Phdr))
+        return std::nullopt;
+    for (unsigned i = 0; i < elf.e_phnum; i++) {
+        Elf64_Phdr part;
+        if (!read_at(file.get(), elf.e_phoff + i * sizeof(part), part)) return std::nullopt;
+        if (part.p_type == PT_LOAD && offset >= part.p_offset &&
+            offset - part.p_offset < part.p_filesz)
+            return offset - part.p_offset + part.p_vaddr;
+    }
+    return std::nullopt;
+}
+
+symbol symbol_of(const observed_process& process, std::uint64_t ip) {
+    const code_mapping* code = mapping_of(process.code, ip);
+    if (!code || code->path.empty()) return {"", fmt::format("{:#x}", ip)};
+    const std::uint64_t offset = ip - code->start + code->offset;
+    symbol found;
+    if (const auto address = address_in_file(code->path, offset))
+        if (const auto text = output_of(
+                {"addr2line", "-f", "-C", "-e", code->path, fmt::format("{:#x}", *address)}))
+            found = parse_addr2line(*text);
+    if (found.place.empty()) found.place = fmt::format("{}+{:#x}", code->path, offset);
+    return found;
+}
+
+} // namespace hmmctl

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// Names for addresses of code, from the files that have it.
+#pragma once
+
+#include "code_map.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace hmmctl {
+
+struct symbol {
+    std::string function; ///< "" if it is unknown
+    std::string place;    ///< FILE:LINE, else FILE+OFFSET, else the address
+};
+
+/// Returns the names for an instruction. Asks addr2line about files that are still there.
+symbol symbol_of(const observed_process& process, std::uint64_t ip);
+
+/// Returns the address that an ELF file gives to a part of it, as debug information has it; nothing
+/// if it is no such file, or nothing of the part is loaded.
+std::optional<std::uint64_t> address_in_file(const std::string& path, std::uint64_t offset);
+
+} // namespace hmmctl

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+// Tracks: a process of the trace has one for each of its threads, as a thread does one thing after
+// the other and what it does is nested. A device is a process of its own, with its memory traffic.
+#include "event_names.hpp"
+#include "json.hpp"
+#include "trace_export.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+namespace hmmctl {
+namespace {
+
+/// Devices have numbers of processes that no process has.
+constexpr std::uint32_t first_device_pid = 1u << 30;
+
+struct moved_bytes {
+    std::uint64_t in = 0, out = 0;
+};
+
+class chrome_export {
+  public:
+    chrome_export(const trace& of, const text_sink& out) : trace_(of), out_(out) {}
+
+    void run() {
+        out_("{\"displayTimeUnit\": \"ns\", \"traceEvents\": [");
+        for (std::size_t i = 0; i < trace_.events.size(); i++)
+            by_serial_[trace_.events[i].serial] = i;
+        name_processes();
+        for (const hmmrt_event& event : trace_.events) {
+            add_slice(event);
+            add_flow(event);
+            if (event.type == HMMRT_EVENT_MIGRATION) count_bytes(event);
+        }
+        out_("\n]}\n");
+    }
+
+  private:
+    static std::uint32_t pid_of(const hmmrt_event& event) {
+        if (event.pid > 0) return static_cast<std::uint32_t>(event.pid);
+        return is_device(event.device) ? first_device_pid + event.device : 0;
+    }
+
+    /// Returns microseconds from the start. An event may have started before the recording.
+    double microseconds(std::uint64_t time) const {
+        return (static_cast<double>(time) - static_cast<double>(trace_.header.start)) / 1000;
+    }
+    double start_of(const hmmrt_event& event) const {
+        return microseconds(event.time) - static_cast<double>(event.duration) / 1000;
+    }
+
+    void add(const json& one) {
+        out_(between_ + one.dump(-1, ' ', true, json::error_handler_t::replace));
+        between_ = ",\n";
+    }
+
+    void name(const char* what, std::uint32_t pid, std::int32_t tid, const std::string& text) {
+        add({{"ph", "M"}, {"name", what}, {"pid", pid}, {"tid", tid}, {"args", {{"name", text}}}});
+    }
+
+    void name_processes() {
+        for (const auto& [space, process] : trace_.processes)
+            if (process.pid > 0)
+                name("process_name", static_cast<std::uint32_t>(process.pid), 0, process.name);
+        for (const trace_device& device : trace_.header.devices)
+            if (is_device(device.id))
+                name("process_name", first_device_pid + device.id, 0,
+                     fmt::format("device {}: {}", device.id, device.name));
+    }
+
+    /// A thread that has device faults is a lane.
+    void name_lane(const hmmrt_event& event) {
+        if (event.type != HMMRT_EVENT_DEVICE_FAULT || !is_device(event.device)) return;
+        if (lanes_.insert({pid_of(event), event.tid}).second)
+            name("thread_name", pid_of(event), event.tid,
+                 fmt::format("lane {} of device {}", event.tid, event.device));
+    }
+
+    json arguments(const hmmrt_event& event) const {
+        json values = {{"addr", fmt::format("{:#x}", event.addr)}, {"pages", event.pages}};
+        if (is_device(event.device)) values["device"] = event.device;
+        if (event.from != HMMRT_LOCATION_NONE) values["from"] = location_name(event.from);
+        if (event.to != HMMRT_LOCATION_NONE) values["to"] = location_name(event.to);
+        if (event.cause != HMMRT_CAUSE_NONE) values["cause"] = cause_name(event.cause);
+        if (const std::string reason = reason_name(event); !reason.empty())
+            values["reason"] = reason;
+        if (event.access != 0) values["access"] = access_name(event.access);
+        if (event.ip != 0) values["ip"] = fmt::format("{:#x}", event.ip);
+        if (event.error != 0) values["error"] = event.error;
+        if (event.count != 0) values["count"] = event.count;
+        if (has_phases(event))
+            for (std::size_t i = 0; i < HMMRT_EVENT_PHASES; i++)
+                values[phase_name(i) + "_ns"] = event.phase[i];
+        return values;
+    }
+
+    void add_slice(const hmmrt_event& event) {
+        name_lane(event);
+        json one = {{"ph", event.duration ? "X" : "i"},
+                    {"name", type_name(event.type)},
+                    {"cat", "hmmrt"},
+                    {"pid", pid_of(event)},
+                    {"tid", event.tid},
+                    {"ts", start_of(event)}};
+        if (event.duration)
+            one["dur"] = static_cast<double>(event.duration) / 1000;
+        else
+            one["s"] = "t"; // of its thread
+        one["args"] = arguments(event);
+        add(one);
+    }
+
+    /// An arrow from an event of another track that this one is a part of.
+    void add_flow(const hmmrt_event& event) {
+        const auto found = by_serial_.find(event.parent);
+        if (event.parent == 0 || found == by_serial_.end()) return;
+        const hmmrt_event& parent = trace_.events[found->second];
+        if (parent.tid == event.tid || parent.duration == 0 || event.duration == 0) return;
+        add({{"ph", "s"},
+             {"name", "part"},
+             {"cat", "hmmrt"},
+             {"id", event.serial},
+             {"pid", pid_of(parent)},
+             {"tid", parent.tid},
+             {"ts", start_of(parent)}});
+        add({{"ph", "f"},
+             {"bp", "e"},
+             {"name", "part"},
+             {"cat", "hmmrt"},
+             {"id", event.serial},
+             {"pid", pid_of(event)},
+             {"tid", event.tid},
+             {"ts", microseconds(event.time)}});
+    }
+
+    void count_bytes(const hmmrt_event& event) {
+        const std::uint64_t bytes = event.pages * trace_.header.page_size;
+        if (is_device(event.to)) moved_[event.to].in += bytes;
+        if (is_device(event.from)) moved_[event.from].out += bytes;
+        for (const std::uint32_t device : {event.to, event.from})
+            if (is_device(device)) add_counter(event, device);
+    }
+
+    void add_counter(const hmmrt_event& event, std::uint32_t device) {
+        const moved_bytes& sums = moved_[device];
+        add({{"ph", "C"},
+             {"name", "moved bytes"},
+             {"pid", first_device_pid + device},
+             {"tid", 0},
+             {"ts", microseconds(event.time)},
+             {"args", {{"in", sums.in}, {"out", sums.out}}}});
+    }
+
+    const trace& trace_;
+    const text_sink& out_;
+    std::string between_ = "\n";
+    std::unordered_map<std::uint64_t, std::size_t> by_serial_;
+    std::map<std::uint32_t, moved_bytes> moved_; ///< by device
+    std::set<std::pair<std::uint32_t, std::int32_t>> lanes_;
+};
+
+} // namespace
+
+void export_chrome(const trace& of, const text_sink& out) {
+    chrome_export(of, out).run();
+}
+
+} // namespace hmmctl

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Files of recorded events. docs/hmmctl.md describes them.
+#pragma once
+
+#include "code_map.hpp"
+#include "event_ring.hpp"
+
+#include <linux/hmmrt_event.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hmmctl {
+
+struct trace_device {
+    std::uint32_t id = 0;
+    std::string name;
+    std::uint64_t memory_bytes = 0;
+};
+
+/// What is known before the first event.
+struct trace_header {
+    std::uint32_t page_size = 4096;
+    std::uint64_t start = 0;          ///< nanoseconds of CLOCK_MONOTONIC, the clock of events
+    std::uint64_t start_realtime = 0; ///< the same moment in nanoseconds of CLOCK_REALTIME
+    std::vector<trace_device> devices;
+    std::vector<std::string> command; ///< empty for processes that ran already
+};
+
+/// Returns a header with the time and the devices of now.
+trace_header header_of_now(std::vector<std::string> command);
+
+/// What is known after the last event.
+struct trace_end {
+    std::uint64_t end = 0; ///< nanoseconds of CLOCK_MONOTONIC
+    event_drops dropped = {};
+};
+
+struct trace {
+    trace_header header;
+    std::vector<hmmrt_event> events;                     ///< in the order of the ring
+    std::map<std::uint64_t, observed_process> processes; ///< by space
+    std::optional<trace_end> end;                        ///< none if the recording was cut off
+};
+
+/// Writes a file. Its functions throw failure if that is not possible.
+class trace_writer {
+  public:
+    trace_writer(std::string path, const trace_header& header);
+
+    void add(std::span<const hmmrt_event> events);
+    /// Replaces what was said about the space of the process before.
+    void add(const observed_process& process);
+    void finish(const trace_end& end);
+
+  private:
+    void write(std::string_view bytes);
+    void write_part(std::string_view kind, std::string_view contents);
+
+    std::string path_;
+    std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+};
+
+/// Reads a file. Throws failure if it is no trace, is of an unknown version, or is damaged.
+trace read_trace(const std::string& path);
+trace parse_trace(std::string_view bytes);
+
+} // namespace hmmctl
