@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "request.hpp"
+#include "top.hpp"
 
 #include <bit>
 #include <charconv>
+#include <limits>
 
 namespace hmmctl {
 namespace {
+
+constexpr double default_top_interval = 2; // seconds
 
 std::string why_no_ring_size(const std::string& text) {
     std::uint32_t events = 0;
@@ -99,6 +103,22 @@ void add_profile(CLI::App& app, request& asked) {
     });
 }
 
+void add_top(CLI::App& app, request& asked) {
+    CLI::App& command = *app.add_subcommand("top", "Show what processes do, again and again");
+    command.add_option("--interval", asked.interval, "seconds between two tables, at most an hour")
+        ->check(why_no_interval);
+    command.add_option("--count", asked.count, "end after that number of tables")
+        ->check(why_no_number)
+        ->check(CLI::Range(1u, std::numeric_limits<unsigned>::max()));
+    command.callback([&asked, &command] {
+        refuse_json(command, asked);
+        asked.command = [&asked] {
+            return show_top(asked.interval > 0 ? asked.interval : default_top_interval,
+                            asked.count);
+        };
+    });
+}
+
 } // namespace
 
 void add_observing_commands(CLI::App& app, request& asked) {
@@ -108,6 +128,7 @@ void add_observing_commands(CLI::App& app, request& asked) {
     add_report(trace, asked);
     add_export(trace, asked);
     add_profile(app, asked);
+    add_top(app, asked);
 }
 
 } // namespace hmmctl

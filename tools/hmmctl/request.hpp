@@ -20,6 +20,7 @@ struct request {
     observation observed; ///< its command is what stands behind `--`
     bool takes_command = false;
     std::string file, format, to;
+    unsigned count = 0;
 };
 
 /// The library takes an empty text for 0, and a leading 0 for an octal number.
@@ -28,7 +29,7 @@ std::string why_no_pid(const std::string& text);
 /// Also refuses what is not a number, in the sense of floating point.
 std::string why_no_interval(const std::string& text);
 
-/// Adds trace and profile.
+/// Adds trace, profile and top.
 void add_observing_commands(CLI::App& app, request& asked);
 
 } // namespace hmmctl
