@@ -65,7 +65,7 @@ TEST(HmmctlSummary, AddsFaultsAndTheirPhases) {
     EXPECT_EQ(device.faults.count, 2u);
     EXPECT_EQ(device.faults.nanoseconds, 1400u);
     EXPECT_EQ(device.failed_faults.count, 1u);
-    EXPECT_EQ(device.merged_faults.count, 1u);
+    EXPECT_EQ(device.answered_faults.count, 1u);
     EXPECT_EQ(device.phases, (phase_times{75, 150, 225, 300, 375, 450, 525}));
     EXPECT_EQ(sums.cpu_faults(), made(1, 16, 11, 16, 16));
     EXPECT_EQ(sums.cpu_phases()[HMMRT_PHASE_COPY], 11u);
@@ -153,8 +153,8 @@ TEST(HmmctlSummaryText, HasTheLayoutOfNvprof) {
         "Device \"gpu (0)\"\n"
         "  Count  Avg Size  Min Size  Max Size  Total Size  Total Time  Name\n"
         "      2     8 KiB     4 KiB    12 KiB      16 KiB     3.00 us  Host To Device\n"
-        "      1         -         -         -           -      700 ns  Device page faults\n"
-        "Total CPU page faults: 0\n"))
+        "      1         -         -         -           -      700 ns  Device faults\n"
+        "Total CPU faults: 0\n"))
         << text;
     EXPECT_NE(text.find("\n  100.0%              1           0  1234  0x200000\n"),
               std::string::npos)
@@ -167,7 +167,7 @@ TEST(HmmctlSummaryText, HasTheLayoutOfNvprof) {
 
 TEST(HmmctlSummaryText, OfNothingSaysSo) {
     EXPECT_EQ(text_of(described().all()), "Unified memory profiling result:\n"
-                                          "Total CPU page faults: 0\n");
+                                          "Total CPU faults: 0\n");
 }
 
 TEST(HmmctlSummaryJson, HasTheSums) {

@@ -48,31 +48,47 @@ std::unique_ptr<event_source> open_source(const observation& wanted, recording_l
     return source;
 }
 
-struct observed_run {
-    recording what;
-    int status = 0; ///< exit status of the command
+/// What an observation needs before it writes anything: it can fail for lack of permission.
+struct opened {
+    recording_limits limits;
+    std::unique_ptr<event_source> source;
+    trace_header header;
 };
 
-/// Records while a command runs, and then waits for it: the recording can end earlier.
-observed_run observe(const observation& wanted, event_sink& sink) {
-    recording_limits limits;
-    limits.seconds = wanted.seconds;
-    std::optional<child> command;
+opened open(const observation& wanted) {
+    opened found;
+    found.limits.seconds = wanted.seconds;
+    found.source = open_source(wanted, found.limits);
+    found.header = header_of_now(wanted.command);
+    return found;
+}
+
+struct observed_run {
+    recording what;
+    std::optional<child> command; ///< it may still run
+
+    int status() const { return command ? command->wait() : 0; }
+};
+
+/// Records while a command runs. A failure comes when the command has ended.
+observed_run observe(const observation& wanted, opened from, event_sink& sink) {
     observed_run result;
+    std::optional<child>& command = result.command;
     std::exception_ptr failed;
     {
-        const auto source = open_source(wanted, limits);
         const signal_watch signals;
-        if (!wanted.command.empty()) limits.command = &command.emplace(wanted.command, signals);
+        if (!wanted.command.empty())
+            from.limits.command = &command.emplace(wanted.command, signals);
         try {
-            result.what = record(*source, sink, signals, limits);
+            result.what = record(*from.source, sink, signals, from.limits);
         } catch (...) {
             failed = std::current_exception();
         }
     }
-    if (command) result.status = command->wait();
-    if (failed) std::rethrow_exception(failed);
-    return result;
+    if (!failed) return result;
+    from.source.reset();
+    result.status();
+    std::rethrow_exception(failed);
 }
 
 /// A file or standard output.
@@ -115,14 +131,15 @@ std::string dropped_note(const event_drops& dropped) {
 } // namespace
 
 output record_trace(const observation& wanted, const std::string& path) {
-    trace_writer file(path, header_of_now(wanted.command));
+    opened from = open(wanted);
+    trace_writer file(path, from.header);
     trace_sink sink(file);
-    const observed_run run = observe(wanted, sink);
+    const observed_run run = observe(wanted, std::move(from), sink);
     file.finish({run.what.end, run.what.dropped});
     return {"",
             fmt::format("hmmctl: {} events recorded in {}, {} dropped\n", run.what.events, path,
                         sum_of(run.what.dropped)),
-            run.status};
+            run.status()};
 }
 
 output report_trace(const std::string& path, bool as_json) {
@@ -154,11 +171,12 @@ output export_trace(const std::string& path, const std::string& format, const st
 }
 
 output profile(const observation& wanted, bool as_json, const std::string& to) {
+    opened from = open(wanted);
+    const trace_header header = from.header;
     std::optional<text_file> file;
     if (!to.empty()) file.emplace(to);
-    const trace_header header = header_of_now(wanted.command);
     summary_sink sink;
-    const observed_run run = observe(wanted, sink);
+    const observed_run run = observe(wanted, std::move(from), sink);
     const summary_of what = {header, sink.sums, sink.processes, run.what.dropped};
     std::string text = as_json ? json_text("profile", to_json(what)) : text_of(what);
     if (file) {
@@ -166,7 +184,7 @@ output profile(const observation& wanted, bool as_json, const std::string& to) {
         file->finish();
         text.clear();
     }
-    return {std::move(text), dropped_note(run.what.dropped), run.status};
+    return {std::move(text), dropped_note(run.what.dropped), run.status()};
 }
 
 } // namespace hmmctl

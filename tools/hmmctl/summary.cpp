@@ -77,7 +77,7 @@ void summary::add_migration(const hmmrt_event& event) {
 
 void summary::add_fault(device_summary& device, const hmmrt_event& event) {
     (event.error ? device.failed_faults : device.faults).add(event);
-    if (event.parent != 0) device.merged_faults.add(event);
+    if (event.parent != 0) device.answered_faults.add(event);
     add_phases(device.phases, event);
     touches& block = blocks_[{event.space, event.addr & ~(block_bytes - 1)}];
     block.device_faults++;

@@ -33,7 +33,7 @@ struct device_summary {
     tally evictions;        ///< 2 MiB of device memory that were made available, of any process
     tally batches;          ///< of faults that were served together
     tally faults, failed_faults;
-    tally merged_faults; ///< the part of faults that a batch of another lane served
+    tally answered_faults; ///< those of all that another lane served
     tally replays;
     tally duplicates, dropped_duplicates;
     tally maps, remote_maps;

@@ -80,9 +80,9 @@ std::string device_text(const device_summary& device, std::uint32_t page_size) {
     rows.add_moved("Device To Host", device.device_to_host);
     rows.add_moved("Device To Device", device.device_to_device);
     rows.add_moved("Device To Host by eviction", device.evicted);
-    rows.add_timed("Device page fault groups", device.batches);
-    rows.add_timed("Device page faults", device.faults);
-    rows.add_timed("Failed device page faults", device.failed_faults);
+    rows.add_timed("Device fault batches", device.batches);
+    rows.add_timed("Device faults", device.faults);
+    rows.add_timed("Failed device faults", device.failed_faults);
     rows.add_counted("Replays", device.replays.count);
     rows.add_timed("Throttles", device.throttles);
     rows.add_counted("Thrashing", device.thrashing[HMMRT_EVENT_THRASHING_DETECTED]);
@@ -189,7 +189,7 @@ std::string text_of(const summary_of& what) {
             text += title_of(what.header, id) + '\n' + indented(lines);
     }
     const tally& cpu = what.sums.cpu_faults();
-    text += fmt::format("Total CPU page faults: {}{}\n", cpu.count,
+    text += fmt::format("Total CPU faults: {}{}\n", cpu.count,
                         cpu.count ? ", in " + time_text(cpu.nanoseconds) : "");
     return text + phases_text(what.sums) + blocks_text(what) + code_text(what) +
            dropped_text(what.dropped);

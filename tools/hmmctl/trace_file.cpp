@@ -166,10 +166,16 @@ trace_writer::trace_writer(std::string path, const trace_header& header)
     : path_(std::move(path)), file_(std::fopen(path_.c_str(), "wbe"), std::fclose) {
     if (!file_) throw failure(fmt::format("cannot write {}: {}", path_, std::strerror(errno)));
     write(one_line(to_json(header)) + "\n");
+    flush();
 }
 
 void trace_writer::write(std::string_view bytes) {
     if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size())
+        throw failure(fmt::format("cannot write {}: {}", path_, std::strerror(errno)));
+}
+
+void trace_writer::flush() {
+    if (std::fflush(file_.get()) != 0)
         throw failure(fmt::format("cannot write {}: {}", path_, std::strerror(errno)));
 }
 
@@ -180,8 +186,7 @@ void trace_writer::write_part(std::string_view kind, std::string_view contents) 
     head.bytes = contents.size();
     write({reinterpret_cast<const char*>(&head), sizeof(head)});
     write(contents);
-    if (std::fflush(file_.get()) != 0)
-        throw failure(fmt::format("cannot write {}: {}", path_, std::strerror(errno)));
+    flush();
 }
 
 void trace_writer::add(std::span<const hmmrt_event> events) {

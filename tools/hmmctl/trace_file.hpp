@@ -62,6 +62,7 @@ class trace_writer {
 
   private:
     void write(std::string_view bytes);
+    void flush();
     void write_part(std::string_view kind, std::string_view contents);
 
     std::string path_;
