@@ -48,6 +48,7 @@ result run_hmmctl(const std::vector<std::string>& arguments, const manner& how) 
     EXPECT_TRUE(program >= 0 && out >= 0 && err >= 0);
     const pid_t child = fork();
     if (child == 0) become_hmmctl(program, arguments, how, out, err);
+    if (how.beside) how.beside(child);
     int status = 0;
     EXPECT_EQ(waitpid(child, &status, 0), child);
     result found;

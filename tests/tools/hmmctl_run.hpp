@@ -2,6 +2,7 @@
 // Runs hmmctl and keeps what it prints.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -16,6 +17,7 @@ struct manner {
     uid_t uid = 0;             ///< user to become, 0 for none
     const char* out = nullptr; ///< file that gets standard output, instead of result.out
     std::vector<std::string> environment = {};
+    std::function<void(pid_t)> beside = {}; ///< what this program does while hmmctl runs
 };
 
 result run_hmmctl(const std::vector<std::string>& arguments, const manner& how = {});

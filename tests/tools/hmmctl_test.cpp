@@ -286,7 +286,27 @@ INSTANTIATE_TEST_SUITE_P(
         words{"process", "show", "x"}, words{"process", "show", ""}, words{"process", "show", "0"},
         words{"process", "show", "-1"}, words{"process", "show", "2147483648"},
         words{"process", "show", "1", "2"}, words{"process", "show", "1", "--interval", "0"},
-        words{"doctor", "now"}, words{"doctor", "--frob"}, words{"doctor", "--interval", "1"}));
+        words{"device", "list", "--", "true"}, words{"doctor", "--"}, words{"trace"},
+        words{"trace", "frob"}, words{"trace", "record"}, words{"trace", "record", "--"},
+        words{"trace", "record", "true"}, words{"trace", "record", "--pid", "0"},
+        words{"trace", "record", "--pid", "x"}, words{"trace", "record", "--pid", "1", "--machine"},
+        words{"trace", "record", "--pid", "1", "--", "true"},
+        words{"trace", "record", "--machine", "--", "true"},
+        words{"trace", "record", "--events", "100", "--", "true"},
+        words{"trace", "record", "--events", "32", "--", "true"},
+        words{"trace", "record", "--events", "2097152", "--", "true"},
+        words{"trace", "record", "--events", "-64", "--", "true"},
+        words{"trace", "record", "--seconds", "0", "--", "true"},
+        words{"trace", "record", "--json", "--", "true"},
+        words{"trace", "record", "-o", "", "--", "true"}, words{"trace", "report"},
+        words{"trace", "report", ""}, words{"trace", "report", "a", "b"}, words{"trace", "export"},
+        words{"trace", "export", "a", "--format", "xml"}, words{"trace", "export", "a", "--json"},
+        words{"profile"}, words{"profile", "--"}, words{"profile", "true"},
+        words{"profile", "--pid", "1", "--", "true"},
+        words{"profile", "--events", "65", "--", "true"}, words{"top", "1"},
+        words{"top", "--count", "0"}, words{"top", "--count", "x"}, words{"top", "--json"},
+        words{"top", "--interval", "0"}, words{"doctor", "now"}, words{"doctor", "--frob"},
+        words{"doctor", "--interval", "1"}));
 
 TEST(Command, FailsForADeviceThatDoesNotExist) {
     for (const char* id : {"15", "16", "4294967295"}) {
@@ -312,7 +332,9 @@ TEST(Command, FailsIfItsOutputIsLost) {
 TEST(Command, ExplainsItself) {
     for (const words& arguments :
          {words{"--help"}, words{"device", "--help"}, words{"device", "show", "--help"},
-          words{"process", "list", "--help"}, words{"doctor", "--help"}, words{"--version"}}) {
+          words{"process", "list", "--help"}, words{"doctor", "--help"},
+          words{"trace", "record", "--help"}, words{"profile", "--help"}, words{"top", "--help"},
+          words{"--version"}}) {
         const result found = run_hmmctl(arguments);
         EXPECT_EQ(found.status, 0);
         EXPECT_NE(found.out.find("hmmctl"), std::string::npos) << found.out;
@@ -324,6 +346,7 @@ TEST(Command, ExplainsItself) {
 
 int main(int argc, char** argv) {
     if (argc == 2 && std::strcmp(argv[1], "--observed") == 0) return run_observed();
+    if (argc == 2 && std::strcmp(argv[1], "--counted") == 0) return run_counted();
     testing::InitGoogleTest(&argc, argv);
     return RUN_ALL_TESTS();
 }

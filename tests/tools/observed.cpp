@@ -43,10 +43,18 @@ int run_observed() {
     use_devices(memory.get());
     char byte = 0;
     while (read(STDIN_FILENO, &byte, 1) == 1) {
+        if (byte == 'u') use_devices(memory.get());
         const own_words words = describe();
         if (write(STDOUT_FILENO, &words, sizeof(words)) != sizeof(words)) return 1;
     }
     return 0;
+}
+
+int run_counted() {
+    const auto memory = hmm::managed_memory<unsigned char>(bytes);
+    use_devices(memory.get());
+    const own_words words = describe();
+    _exit(write(STDOUT_FILENO, &words, sizeof(words)) == sizeof(words) ? 0 : 1);
 }
 
 observed::observed() {
@@ -67,9 +75,9 @@ observed::observed() {
     ask();
 }
 
-own_words observed::ask() const {
+own_words observed::send(char wish) const {
     own_words words = {};
-    EXPECT_EQ(write(to_, "?", 1), 1);
+    EXPECT_EQ(write(to_, &wish, 1), 1);
     EXPECT_EQ(read(from_, &words, sizeof(words)), static_cast<ssize_t>(sizeof(words)));
     return words;
 }

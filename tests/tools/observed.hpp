@@ -23,12 +23,20 @@ class observed {
 
     pid_t pid() const { return pid_; }
     /// Asks the program.
-    own_words ask() const;
+    own_words ask() const { return send('?'); }
+    /// Lets it use the devices again. Returns what it says afterwards.
+    own_words use() const { return send('u'); }
 
   private:
+    own_words send(char wish) const;
+
     pid_t pid_ = -1;
     int to_ = -1, from_ = -1;
 };
 
 /// The program itself: it answers each byte of standard input, until that ends.
 int run_observed();
+
+/// Another program: it uses the devices, writes own_words to standard output, and ends at once, so
+/// that what it says is all that it did.
+int run_counted();

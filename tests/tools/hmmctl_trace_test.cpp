@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+// Events on a machine with devices: recordings and profiles have what the program itself counts,
+// and nothing of processes that the user may not observe.
+#include "hmmctl_run.hpp"
+#include "observed.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <unistd.h>
+
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+using words = std::vector<std::string>;
+
+constexpr uid_t other_user = 65534;
+constexpr std::size_t page = 4096;
+
+const std::string& this_program() {
+    static const std::string path = fs::read_symlink("/proc/self/exe");
+    return path;
+}
+
+/// A folder for files of hmmctl.
+class Events : public testing::Test {
+  protected:
+    Events() {
+        std::string name = fs::temp_directory_path() / "hmmctl-XXXXXX";
+        EXPECT_NE(mkdtemp(name.data()), nullptr);
+        folder_ = name;
+        file_ = folder_ / "file";
+    }
+    ~Events() override { fs::remove_all(folder_); }
+
+    std::string contents() const {
+        std::ifstream file(file_, std::ios::binary);
+        return {std::istreambuf_iterator<char>(file), {}};
+    }
+
+    /// Runs the program that counts under hmmctl. Returns what it says about itself.
+    own_words run_counted(words arguments) const {
+        arguments.insert(arguments.end(), {"-o", file_, "--", this_program(), "--counted"});
+        const result found = run_hmmctl(arguments);
+        EXPECT_EQ(found.status, 0) << found.err;
+        own_words said = {};
+        EXPECT_EQ(found.out.size(), sizeof(said)) << found.err;
+        std::memcpy(&said, found.out.data(), std::min(found.out.size(), sizeof(said)));
+        return said;
+    }
+
+    /// Runs a command that succeeds and prints JSON.
+    static json json_of(const words& arguments) {
+        const result found = run_hmmctl(arguments);
+        EXPECT_EQ(found.status, 0) << found.err;
+        json parsed = json::parse(found.out, nullptr, false);
+        EXPECT_TRUE(parsed.is_object()) << found.out;
+        return parsed;
+    }
+
+    json report() const { return json_of({"trace", "report", file_, "--json"})["report"]; }
+
+    fs::path folder_;
+    std::string file_;
+};
+
+std::uint64_t pages_of(const json& tally) {
+    return tally["bytes"].get<std::uint64_t>() / page;
+}
+
+/// What hmmGetStats() says of a device, by the names that a profile has for it.
+void expect_same(const hmmStats& stats, const json& device) {
+    EXPECT_EQ(device["device_faults"]["count"], stats.deviceFaults);
+    EXPECT_EQ(device["failed_faults"]["count"], stats.failedFaults);
+    EXPECT_EQ(pages_of(device["host_to_device"]) + pages_of(device["device_to_device"]),
+              stats.pagesToDevice);
+    EXPECT_EQ(pages_of(device["evicted"]), stats.pagesEvicted);
+    EXPECT_EQ(device["evictions"]["count"], stats.evictions);
+    EXPECT_EQ(pages_of(device["duplicates"]), stats.duplicates);
+    EXPECT_EQ(pages_of(device["maps"]), stats.pagesMapped);
+    EXPECT_EQ(pages_of(device["remote_maps"]), stats.pagesRemote);
+    EXPECT_EQ(device["thrashing_blocks"], stats.thrashing);
+    EXPECT_EQ(device["throttles"]["count"], stats.throttledFaults);
+    EXPECT_EQ(device["thrash_pins"], stats.thrashPins);
+}
+
+void expect_same(const own_words& said, const json& profile) {
+    EXPECT_EQ(profile["dropped_events"], 0);
+    ASSERT_EQ(profile["devices"].size(), 2u) << profile;
+    std::uint64_t to_host = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        SCOPED_TRACE("device " + std::to_string(i));
+        const json& device = profile["devices"][i];
+        EXPECT_EQ(device["id"], i);
+        expect_same(said.stats[i], device);
+        to_host += pages_of(device["device_to_host"]) - pages_of(device["evicted"]);
+    }
+    EXPECT_EQ(to_host, said.stats[0].pagesToHost);
+    EXPECT_EQ(profile["cpu_faults"]["count"], said.stats[0].cpuFaults);
+    EXPECT_GT(said.stats[0].deviceFaults, 0u);
+    EXPECT_GT(said.stats[0].cpuFaults, 0u);
+    EXPECT_GT(said.stats[0].duplicates, 0u);
+    EXPECT_GT(said.stats[1].pagesToDevice, 0u);
+}
+
+TEST_F(Events, OfAProfileAreWhatTheProgramCounts) {
+    const own_words said = run_counted({"profile", "--json"});
+    const json found = json::parse(contents(), nullptr, false);
+    ASSERT_TRUE(found.is_object()) << contents();
+    EXPECT_EQ(found["schema"], 1);
+    expect_same(said, found["profile"]);
+}
+
+TEST_F(Events, OfARecordingAreWhatTheProgramCounts) {
+    const own_words said = run_counted({"trace", "record"});
+    const json found = report();
+    EXPECT_EQ(found["complete"], true);
+    EXPECT_EQ(found["command"], (json{this_program(), "--counted"}));
+    expect_same(said, found);
+}
+
+TEST_F(Events, OfCodeNameItsFunctionAndLine) {
+    run_counted({"profile", "--json"});
+    const json code = json::parse(contents(), nullptr, false)["profile"]["code"];
+    ASSERT_FALSE(code.empty());
+    for (const json& one : code) {
+        EXPECT_NE(one["addr"], 0);
+        EXPECT_NE(one["place"], "");
+    }
+    const auto is_ours = [](const json& one) {
+        return one["place"].get<std::string>().find("observed.cpp:") != std::string::npos ||
+               one["function"].get<std::string>().find("use_devices") != std::string::npos;
+    };
+    EXPECT_TRUE(std::any_of(code.begin(), code.end(), is_ours)) << code;
+}
+
+TEST_F(Events, HavePhasesThatAddUpToTheirTime) {
+    run_counted({"trace", "record"});
+    const json events = json_of({"trace", "export", file_, "--format", "json"})["events"];
+    unsigned faults = 0;
+    for (const json& event : events) {
+        if (event["type"] != "device_fault" && event["type"] != "cpu_fault") continue;
+        std::uint64_t sum = 0;
+        for (const auto& [name, nanoseconds] : event["phases"].items())
+            sum += nanoseconds.get<std::uint64_t>();
+        EXPECT_EQ(sum, event["duration"]) << event;
+        faults++;
+    }
+    EXPECT_GT(faults, 0u);
+}
+
+TEST_F(Events, AreExportedInEachFormat) {
+    run_counted({"trace", "record"});
+    const std::size_t number = report()["events"];
+    EXPECT_EQ(json_of({"trace", "export", file_, "--format=json"})["events"].size(), number);
+    const json chrome = json_of({"trace", "export", file_})["traceEvents"];
+    EXPECT_EQ(std::count_if(chrome.begin(), chrome.end(),
+                            [](const json& one) { return one["ph"] == "X" || one["ph"] == "i"; }),
+              static_cast<std::ptrdiff_t>(number));
+    const std::string csv = run_hmmctl({"trace", "export", file_, "--format", "csv"}).out;
+    EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), static_cast<std::ptrdiff_t>(number + 1));
+    const std::string text = run_hmmctl({"trace", "report", file_}).out;
+    EXPECT_NE(text.find("Host To Device\n"), std::string::npos) << text;
+}
+
+/// Waits until a recording to that file has begun.
+void await_recording(const std::string& file) {
+    std::error_code error;
+    for (int i = 0; i < 300; i++, usleep(100000))
+        if (fs::file_size(file, error) > 0 && !error) return;
+    ADD_FAILURE() << "no recording began";
+}
+
+TEST_F(Events, OfAProcessAreThoseFromNowToItsEnd) {
+    auto program = std::make_unique<observed>();
+    const own_words before = program->ask();
+    own_words after = {};
+    const words arguments = {"trace", "record", "-o",
+                             file_,   "--pid",  std::to_string(program->pid())};
+    const result found = run_hmmctl(arguments, {.beside = [&](pid_t) {
+                                        await_recording(file_);
+                                        after = program->use();
+                                        program.reset();
+                                    }});
+    EXPECT_EQ(found.status, 0) << found.err;
+    const json sums = report();
+    EXPECT_EQ(sums["command"], json::array());
+    for (unsigned i = 0; i < 2; i++)
+        EXPECT_EQ(sums["devices"][i]["device_faults"]["count"],
+                  after.stats[i].deviceFaults - before.stats[i].deviceFaults);
+    EXPECT_EQ(sums["cpu_faults"]["count"], after.stats[0].cpuFaults - before.stats[0].cpuFaults);
+    EXPECT_GT(after.stats[0].deviceFaults, before.stats[0].deviceFaults);
+}
+
+TEST_F(Events, OfTheMachineAreThoseOfAllProcessesUntilASignal) {
+    std::uint64_t faults = 0;
+    pid_t pid = 0;
+    const result found =
+        run_hmmctl({"trace", "record", "-o", file_, "--machine"}, {.beside = [&](pid_t hmmctl) {
+                       await_recording(file_);
+                       const observed program;
+                       pid = program.pid();
+                       faults = program.ask().stats[0].deviceFaults;
+                       kill(hmmctl, SIGINT);
+                   }});
+    EXPECT_EQ(found.status, 0) << found.err;
+    const json events = json_of({"trace", "export", file_, "--format", "json"})["events"];
+    const auto is_of_program = [&](const json& event) {
+        return event["type"] == "device_fault" && event.value("device", -1) == 0 &&
+               event.value("pid", 0) == pid;
+    };
+    EXPECT_EQ(
+        static_cast<std::uint64_t>(std::count_if(events.begin(), events.end(), is_of_program)),
+        faults);
+}
+
+TEST_F(Events, OfDescendantsAreRecorded) {
+    const std::string command = "(" + this_program() + " --counted & wait) >/dev/null; exit 7";
+    const result found =
+        run_hmmctl({"profile", "--json", "-o", file_, "--", "/bin/sh", "-c", command});
+    EXPECT_EQ(found.status, 7) << found.err;
+    EXPECT_EQ(json::parse(contents(), nullptr, false)["profile"]["devices"].size(), 2u);
+}
+
+TEST_F(Events, OfOtherProcessesAreNotRecorded) {
+    const observed program;
+    const json found =
+        json::parse(run_hmmctl({"profile", "--json", "--", "/bin/true"}).out, nullptr, false);
+    EXPECT_EQ(found["profile"]["events"], 0) << found;
+}
+
+TEST_F(Events, HaveTheStatusOfTheCommand) {
+    const auto status_of = [&](const std::string& script) {
+        return run_hmmctl({"trace", "record", "-o", file_, "--", "/bin/sh", "-c", script}).status;
+    };
+    EXPECT_EQ(status_of("exit 0"), 0);
+    EXPECT_EQ(status_of("exit 9"), 9);
+    EXPECT_EQ(status_of("kill -TERM $$"), 128 + 15);
+    const result found = run_hmmctl({"profile", "--", "/no/such/program"});
+    EXPECT_EQ(found.status, 1);
+    EXPECT_EQ(found.out, "");
+    EXPECT_EQ(found.err, "hmmctl: cannot start /no/such/program: No such file or directory\n");
+}
+
+TEST_F(Events, NeedPermission) {
+    const observed program;
+    const std::string pid = std::to_string(program.pid());
+    for (const words& arguments : {words{"--machine"}, words{"--pid", pid}, words{"--", "true"}}) {
+        words all = {"trace", "record", "-o", "/tmp/hmmctl-refused"};
+        all.insert(all.end(), arguments.begin(), arguments.end());
+        const result found = run_hmmctl(all, {.uid = other_user});
+        EXPECT_EQ(found.status, 1) << arguments[0];
+        EXPECT_NE(found.err.find("no permission"), std::string::npos) << found.err;
+        EXPECT_FALSE(fs::exists("/tmp/hmmctl-refused"));
+    }
+}
+
+TEST_F(Events, OfWhatIsNoProcessOfHmmrtAreAFailure) {
+    const result found =
+        run_hmmctl({"trace", "record", "-o", file_, "--pid", std::to_string(getpid())});
+    EXPECT_EQ(found.status, 1);
+    EXPECT_EQ(found.err, "hmmctl: process " + std::to_string(getpid()) + " does not use hmmrt\n");
+}
+
+TEST_F(Events, OfDamagedFilesAreAFailure) {
+    std::ofstream(file_) << "no trace";
+    for (const words& arguments : {words{"report", file_}, words{"export", file_}}) {
+        words all = {"trace"};
+        all.insert(all.end(), arguments.begin(), arguments.end());
+        const result found = run_hmmctl(all);
+        EXPECT_EQ(found.status, 1);
+        EXPECT_EQ(found.out, "");
+        EXPECT_EQ(found.err, "hmmctl: cannot read " + file_ + ": it is no trace of hmmctl\n");
+    }
+}
+
+TEST(Top, ListsProcesses) {
+    const observed program;
+    const result found = run_hmmctl({"top", "--interval", "0.1", "--count", "2"});
+    EXPECT_EQ(found.status, 0) << found.err;
+    std::size_t tables = 0;
+    for (std::size_t at = 0; (at = found.out.find("PID", at)) != std::string::npos; at++)
+        tables++;
+    EXPECT_EQ(tables, 2u) << found.out;
+    EXPECT_NE(found.out.find(std::to_string(program.pid())), std::string::npos) << found.out;
+}
+
+} // namespace
