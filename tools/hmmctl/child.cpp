@@ -45,6 +45,7 @@ int signals_file(sigset_t& before) {
 
 pid_t started(std::vector<std::string> command, const sigset_t& mask) {
     std::vector<char*> arguments;
+    arguments.reserve(command.size() + 1);
     for (std::string& word : command)
         arguments.push_back(word.data());
     arguments.push_back(nullptr);

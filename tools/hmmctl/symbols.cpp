@@ -32,6 +32,7 @@ std::optional<std::string> output_of(std::vector<std::string> command) {
     const descriptor from(ends[0]);
     std::optional<descriptor> to(ends[1]);
     std::vector<char*> arguments;
+    arguments.reserve(command.size() + 1);
     for (std::string& word : command)
         arguments.push_back(word.data());
     arguments.push_back(nullptr);
