@@ -17,7 +17,7 @@ std::string why_no_ring_size(const std::string& text) {
     if (error == std::errc() && end == text.data() + text.size() && std::has_single_bit(events) &&
         events >= HMMRT_EVENTS_MIN && events <= HMMRT_EVENTS_MAX)
         return "";
-    return "give a power of two from 64 to 1048576";
+    return "give a power of two from 64 to 262144";
 }
 
 /// Options that have no value must not be empty: files.
