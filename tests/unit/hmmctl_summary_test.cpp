@@ -99,6 +99,15 @@ TEST(HmmctlSummary, CountsThrashingByStepAlsoWithoutADevice) {
               (std::array<std::uint64_t, 5>{0, 0, 2, 0, 0}));
 }
 
+TEST(HmmctlSummary, HasNoDeviceForEventsThatAddUpToNothing) {
+    hmmrt_event bind = event_of(HMMRT_EVENT_BIND);
+    bind.device = 0;
+    const summary sums =
+        sums_of({bind, event_of(HMMRT_EVENT_ADVISE), event_of(HMMRT_EVENT_PREFETCH)});
+    EXPECT_TRUE(sums.devices().empty());
+    EXPECT_EQ(sums.events(), 3u);
+}
+
 TEST(HmmctlSummary, TakesTypesOfLaterModules) {
     hmmrt_event later = event_of(HMMRT_EVENT_MAP);
     later.type = 0xffff;

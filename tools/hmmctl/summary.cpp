@@ -56,6 +56,10 @@ void summary::add(const hmmrt_event& event) {
         return invalidations_.add(event);
     case HMMRT_EVENT_PREFETCH:
         return prefetches_.add(event);
+    case HMMRT_EVENT_BIND:
+    case HMMRT_EVENT_UNBIND:
+    case HMMRT_EVENT_ADVISE: // these add up to nothing
+        return;
     default:
         const bool known = event.type > 0 && event.type < HMMRT_EVENT_TYPES;
         const std::uint32_t id = is_device(event.device) ? event.device : HMMRT_LOCATION_NONE;
@@ -113,7 +117,7 @@ void summary::add_of_device(device_summary& device, const hmmrt_event& event) {
     case HMMRT_EVENT_THRASHING:
         if (event.reason < device.thrashing.size()) device.thrashing[event.reason]++;
         return;
-    default: // BIND, UNBIND and ADVISE add up to nothing
+    default:
         return;
     }
 }
