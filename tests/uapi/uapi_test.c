@@ -12,6 +12,7 @@
 #include <sys/time.h>
 #include <time.h>
 
+#include "lib/events.h"
 #include "lib/harness.h"
 #include "lib/object.h"
 #include "lib/session.h"
@@ -112,6 +113,13 @@ static void fill_nothing(struct env *env, void *arg)
 {
 	(void)env;
 	(void)arg;
+}
+
+static void fill_events_open(struct env *env, void *arg)
+{
+	(void)env;
+	*(struct hmmrt_events_open *)arg =
+		events_request(HMMRT_EVENTS_OF_SPACE, HMMRT_EVENTS_MIN);
 }
 
 static void fill_prefetch(struct env *env, void *arg)
@@ -321,6 +329,13 @@ FIXTURE_VARIANT_ADD(call, access) {
 	.stage = STAGE_OBJECT, .fill = fill_access,
 };
 
+FIXTURE_VARIANT_ADD(call, events_open) {
+	.cmd = HMMRT_IOC_EVENTS_OPEN, CALL(hmmrt_events_open, __reserved),
+	.outputs = offsetof(struct hmmrt_events_open, out_fd),
+	.outputs_end = offsetof(struct hmmrt_events_open, __reserved),
+	.stage = STAGE_SPACE, .fill = fill_events_open,
+};
+
 FIXTURE_VARIANT_ADD(call, object_info) {
 	.cmd = HMMRT_OBJECT_IOC_INFO,
 	CALL(hmmrt_object_info, out_resident_bytes),
@@ -398,6 +413,7 @@ static int call_run(FIXTURE_DATA(call) *self, const FIXTURE_VARIANT(call) *v,
 		    void *arg)
 {
 	struct hmmrt_object_create *create = arg;
+	struct hmmrt_events_open *events = arg;
 	int rc;
 
 	if (v->by_agent)
@@ -407,6 +423,8 @@ static int call_run(FIXTURE_DATA(call) *self, const FIXTURE_VARIANT(call) *v,
 	rc = cmd_raw(self->fd, v->cmd, arg);
 	if (!rc && v->cmd == HMMRT_IOC_OBJECT_CREATE)
 		close(create->out_fd);
+	if (!rc && v->cmd == HMMRT_IOC_EVENTS_OPEN)
+		close(events->out_fd);
 	return rc;
 }
 
