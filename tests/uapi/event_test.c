@@ -492,7 +492,8 @@ TEST_F(events, wrong_input_gets_its_error)
 	ring = mmap(NULL, arg.out_map_bytes, PROT_READ | PROT_EXEC, MAP_SHARED,
 		    fd, 0);
 	EXPECT_EQ(MAP_FAILED, ring);
-	EXPECT_EQ(EACCES, errno);
+	/* Newer kernels refuse it for all files of this kind. */
+	EXPECT_TRUE(errno == EACCES || errno == EPERM);
 	close(fd);
 	close(manager);
 }
