@@ -101,19 +101,10 @@ struct recorded {
     }
 };
 
-void set_prefetch(const bench::manager& manager, bool on) {
-    hmmrt_knob knob = {};
-    knob.knob = HMMRT_KNOB_PREFETCH_ENABLE;
-    knob.operation = HMMRT_KNOB_SET;
-    knob.scope = HMMRT_SCOPE_SPACE;
-    knob.value = on;
-    manager.call(HMMRT_IOC_KNOB, knob, "HMMRT_IOC_KNOB");
-}
-
 void measure(const bench::manager& manager, bool prefetch) {
     std::vector<double> off;
     recorded all, faults;
-    set_prefetch(manager, prefetch);
+    manager.set_prefetch(prefetch);
     storm();
     for (int round = 0; round < rounds; round++) {
         pause();

@@ -35,15 +35,6 @@ void touch_pages(char* data, std::size_t bytes, std::size_t stride) {
     hmm::synchronize();
 }
 
-void set_prefetch(const bench::manager& manager, bool on) {
-    hmmrt_knob knob = {};
-    knob.knob = HMMRT_KNOB_PREFETCH_ENABLE;
-    knob.operation = HMMRT_KNOB_SET;
-    knob.scope = HMMRT_SCOPE_SPACE;
-    knob.value = on;
-    manager.call(HMMRT_IOC_KNOB, knob, "HMMRT_IOC_KNOB");
-}
-
 // ---- with and without prefetch
 
 double faults_of_a_sweep(const bench::manager& manager) {
@@ -55,9 +46,9 @@ double faults_of_a_sweep(const bench::manager& manager) {
 
 void measure_prefetch(const bench::manager& manager) {
     const double with = faults_of_a_sweep(manager);
-    set_prefetch(manager, false);
+    manager.set_prefetch(false);
     const double without = faults_of_a_sweep(manager);
-    set_prefetch(manager, true);
+    manager.set_prefetch(true);
     std::printf("sweep over 64 MiB:\n");
     std::printf("  %-46s %9.0f\n", "device faults with prefetch", with);
     std::printf("  %-46s %9.0f\n", "device faults without prefetch", without);
@@ -115,9 +106,9 @@ void map_and_unmap() {
 /// Returns the seconds per MiB of a sweep with prefetch enabled.
 double sweep_time(const bench::manager& manager, std::size_t mib) {
     const auto memory = bench::filled(mib << 20);
-    set_prefetch(manager, true);
+    manager.set_prefetch(true);
     const double time = bench::seconds([&] { touch_pages(memory->data(), memory->size(), page); });
-    set_prefetch(manager, false);
+    manager.set_prefetch(false);
     return time / static_cast<double>(mib);
 }
 
@@ -274,7 +265,7 @@ int main() try {
     hmm::synchronize();
     const bench::manager manager;
     measure_prefetch(manager);
-    set_prefetch(manager, false);
+    manager.set_prefetch(false);
     measure_traffic(manager);
     measure_mapped();
     measure_processes(others, processes);

@@ -37,6 +37,16 @@ class manager {
         return stats;
     }
 
+    /// Turns prefetch by density on or off for this process.
+    void set_prefetch(bool on) const {
+        hmmrt_knob knob = {};
+        knob.knob = HMMRT_KNOB_PREFETCH_ENABLE;
+        knob.operation = HMMRT_KNOB_SET;
+        knob.scope = HMMRT_SCOPE_SPACE;
+        knob.value = on;
+        call(HMMRT_IOC_KNOB, knob, "HMMRT_IOC_KNOB");
+    }
+
     template <class Argument>
     void call(unsigned long number, Argument& argument, const char* name) const {
         argument.size = sizeof(argument);
