@@ -65,7 +65,8 @@ static bool on_device(const struct hmmrt_event *event)
 
 static bool failed_on_device(const struct hmmrt_event *event)
 {
-	return on_device(event) && event->error;
+	return on_device(event) && event->error && event->error != -EAGAIN &&
+	       event->error != -EINTR;
 }
 
 static bool to_device(const struct hmmrt_event *event)

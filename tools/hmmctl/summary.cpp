@@ -4,6 +4,7 @@
 #include "event_names.hpp"
 
 #include <algorithm>
+#include <cerrno>
 
 namespace hmmctl {
 namespace {
@@ -80,7 +81,9 @@ void summary::add_migration(const hmmrt_event& event) {
 }
 
 void summary::add_fault(device_summary& device, const hmmrt_event& event) {
-    (event.error ? device.failed_faults : device.faults).add(event);
+    // The device repeats the access after these two, so they are no failures.
+    const bool again = event.error == -EAGAIN || event.error == -EINTR;
+    (event.error && !again ? device.failed_faults : device.faults).add(event);
     if (event.parent != 0) device.answered_faults.add(event);
     add_phases(device.phases, event);
     touches& block = blocks_[{event.space, event.addr & ~(block_bytes - 1)}];
