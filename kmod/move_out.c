@@ -637,12 +637,15 @@ static enum hmmrt_cause cpu_fault_cause(const struct hmmrt_space *space)
 		       HMMRT_CAUSE_CPU_FAULT;
 }
 
-/* Tell policy that pages moved back because the CPU touched them. */
+/* Count pages that moved back because the CPU touched them, and tell policy. */
 static void cpu_fault_moved(const struct vm_fault *vmf,
 			    const struct migrate_vma *args,
+			    struct hmmrt_space *space,
 			    const struct move_out *out,
 			    const struct cpu_fault_rules *rules, u64 began)
 {
+	if (space)
+		atomic64_add(out->moved, &space->migrated_to_host);
 	if (out->block && out->moved && out->cause == HMMRT_CAUSE_CPU_FAULT)
 		hmmrt_thrashing_moved_back(out->block,
 					   hmmrt_page_device(vmf->page),
@@ -696,9 +699,7 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	migrate_out(args, &arrays->to, &out);
 	*moved += out.moved;
 	moved_out(space ? &space->events : NULL, &episode, args, &out);
-	if (space)
-		atomic64_add(out.moved, &space->migrated_to_host);
-	cpu_fault_moved(vmf, args, &out, rules, began);
+	cpu_fault_moved(vmf, args, space, &out, rules, began);
 	/*
 	 * The device cannot give the page back, so another fault would not
 	 * help.
