@@ -176,7 +176,7 @@ void hmmrt_episode_finish(struct hmmrt_episode *episode,
  * @episode: the innermost one of this thread, recorded
  * @source: space of the pages, or NULL
  * @from_device: how many pages were moved, by source device
- * @moved: how many in all; 0 if none came from system memory
+ * @moved: how many in all, or 0: all of them came from devices
  * @move: cause, address and target of all of them
  *
  * Each source is an event. The first one has the time of the episode.
@@ -289,7 +289,8 @@ static const u8 members[HMMRT_EVENT_TYPES] = {
 	[HMMRT_EVENT_ADVISE] = HAS_TO,
 };
 
-static void trace_decision(const struct hmmrt_event *event)
+/* Those that trace_event() does not name. */
+static void trace_other_event(const struct hmmrt_event *event)
 {
 	switch (event->type) {
 	case HMMRT_EVENT_BIND:
@@ -355,7 +356,7 @@ static void trace_event(const struct hmmrt_event *event)
 		trace_hmmrt_map_remote(event);
 		break;
 	default:
-		trace_decision(event);
+		trace_other_event(event);
 	}
 }
 

@@ -70,7 +70,6 @@ static inline bool hmmrt_events_on(void)
 /* event.c */
 void hmmrt_events_init(void);
 void hmmrt_events_exit(void);
-void hmmrt_events_exit(void);
 void hmmrt_event_record(const struct hmmrt_event_source *source,
 			struct hmmrt_event *event);
 void hmmrt_episode_start(struct hmmrt_episode *episode);
@@ -99,7 +98,6 @@ struct hmmrt_event_ring_args {
 
 void hmmrt_event_source_init(struct hmmrt_event_source *source, u64 space,
 			     struct pid *pid);
-void hmmrt_event_source_tap(struct hmmrt_event_source *source);
 void hmmrt_event_source_tap(struct hmmrt_event_source *source);
 void hmmrt_event_source_exit(struct hmmrt_event_source *source);
 struct file *hmmrt_event_ring_open(const struct hmmrt_event_ring_args *args,

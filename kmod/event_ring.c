@@ -86,6 +86,21 @@ static u64 ring_used(const struct ring *ring, u64 head)
 	return min_t(u64, used, ring->args.events);
 }
 
+static void ring_count_dropped(struct ring *ring, unsigned int type)
+{
+	lockdep_assert_held(&ring->lock);
+	ring->dropped[type]++;
+	WRITE_ONCE(ring->header->dropped[type], ring->dropped[type]);
+}
+
+/* There is no memory to tap a space. */
+static void ring_drop_space(struct ring *ring)
+{
+	spin_lock(&ring->lock);
+	ring_count_dropped(ring, 0);
+	spin_unlock(&ring->lock);
+}
+
 static void ring_write(struct ring *ring,
 		       const struct hmmrt_event_source *source,
 		       const struct hmmrt_event *event)
@@ -102,9 +117,7 @@ static void ring_write(struct ring *ring,
 	spin_lock(&ring->lock);
 	used = ring_used(ring, ring->head);
 	if (used == ring->args.events) {
-		ring->dropped[event->type]++;
-		WRITE_ONCE(ring->header->dropped[event->type],
-			   ring->dropped[event->type]);
+		ring_count_dropped(ring, event->type);
 	} else {
 		memcpy(ring_slot(ring, ring->head), &copy, sizeof(copy));
 		/* Pairs with the reader's acquire. */
@@ -205,11 +218,12 @@ void hmmrt_event_source_tap(struct hmmrt_event_source *source)
 	list_for_each_entry(ring, &children_rings, link) {
 		if (!ring_is_of_ancestor(ring) || !ring_may_observe(ring))
 			continue;
-		/* Without memory the ring lacks this space. */
 		tap = kmalloc(sizeof(*tap), GFP_NOWAIT | __GFP_ACCOUNT |
 						    __GFP_NOWARN);
 		if (tap)
 			tap_add(tap, ring, source);
+		else
+			ring_drop_space(ring);
 	}
 	mutex_unlock(&rings_lock);
 }

@@ -158,7 +158,7 @@ enum hmmrt_event_thrashing {
  * @serial: unique among all events. Not 0
  * @parent: serial of the event that this one is a part of, or 0. That event may
  *	come later in the ring, because it ends later, be of another space, or
- *	be missing: a fault that is served again later is one event only.
+ *	be missing, if it was given up and is no event.
  * @time: when it ended, in nanoseconds of CLOCK_MONOTONIC
  * @duration: in nanoseconds
  * @space: id of the space, as hmmrt-space in /proc/PID/fdinfo; 0 if it concerns
@@ -222,7 +222,8 @@ struct hmmrt_event {
  * @data_bytes: distance from the start of the mapping to the first event
  * @version: HMMRT_UAPI_VERSION of the module
  * @dropped: by type: events that found the ring full, and are lost. @head does
- *	not count them.
+ *	not count them. Element 0: spaces of children that the ring lacks, for
+ *	want of memory.
  *
  * Event N, for N from @tail to @head - 1, is at @data_bytes + N % @events *
  * @event_bytes. A reader that writes other values harms only the readers of this
@@ -243,8 +244,9 @@ struct hmmrt_event_ring {
  * @HMMRT_EVENTS_OF_SPACE: those of the space of the file
  * @HMMRT_EVENTS_OF_CHILDREN: those of spaces that children of the caller's
  *	process, their children and so on create from now on. Their processes
- *	must have the caller's user and group ids, and must be dumpable, see
- *	ptrace(2); others are left out, unless the caller has CAP_SYS_PTRACE.
+ *	must have the caller's user and group ids and user namespace, no further
+ *	capabilities, and must be dumpable, see ptrace(2). Others are left out,
+ *	unless the caller has CAP_SYS_PTRACE in the initial user namespace.
  * @HMMRT_EVENTS_OF_MACHINE: all. Needs CAP_PERFMON or CAP_SYS_ADMIN.
  */
 enum hmmrt_event_scope {
@@ -273,11 +275,11 @@ enum hmmrt_event_scope {
  *
  * Open a ring of events. For HMMRT_EVENTS_OF_SPACE the file must have a space,
  * but the caller need not be its process: each process that has the file may
- * observe the space. It can get the file with pidfd_getfd(2), for example. For the other
- * scopes the file needs no space. Events are recorded from now on until the
- * ring's last descriptor and mapping are gone. The ring is charged to the
- * caller's cgroup. EMFILE also means that the user has 32 rings, and lacks
- * CAP_SYS_RESOURCE. It is not inherited by children as a mapping.
+ * observe the space. It can get the file with pidfd_getfd(2), for example. For
+ * the other scopes the file needs no space. Events are recorded from now on
+ * until the ring's last descriptor and mapping are gone. The ring is charged to
+ * the caller's cgroup. Children do not inherit its mapping. EMFILE also means
+ * that the user has 32 rings, and lacks CAP_SYS_RESOURCE.
  *
  * poll() reports POLLHUP when the space is gone, for HMMRT_EVENTS_OF_SPACE.
  */
