@@ -468,6 +468,7 @@ TEST_F(Stream, BadEventsAndHandlesAreErrors) {
     EXPECT_EQ(hmmEventSynchronize(never.get()), hmmSuccess);
     EXPECT_EQ(hmmStreamWaitEvent(one.get(), never.get(), 0), hmmSuccess);
     EXPECT_EQ(hmmStreamWaitEvent(one.get(), never.get(), 1), hmmErrorInvalidValue);
+    one.synchronize(); // a destroyed stream still runs the kernel, which reads `go`
 
     const hmmStream_t stream = one.get();
     const hmmEvent_t event = timed.get();

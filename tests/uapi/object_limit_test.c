@@ -547,7 +547,7 @@ static void *create_and_free(void *arg)
 TEST_F(limit, threads_that_create_and_free_share_the_device)
 {
 	struct creator creators[CREATORS] = { 0 };
-	unsigned int i, seed = test_seed();
+	unsigned int i, created = 0, seed = test_seed();
 	int object;
 
 	for (i = 0; i < CREATORS; i++) {
@@ -560,8 +560,10 @@ TEST_F(limit, threads_that_create_and_free_share_the_device)
 	for (i = 0; i < CREATORS; i++) {
 		ASSERT_EQ(0, pthread_join(creators[i].thread, NULL));
 		EXPECT_EQ(0, creators[i].rc);
-		EXPECT_LT(0, creators[i].created);
+		created += creators[i].created;
 	}
+	/* A thread may find the device full each time. */
+	EXPECT_LT(0, created);
 	EXPECT_EQ(0, charged(self));
 	EXPECT_EQ(0, used(self));
 	object = create(self, CHUNKS);
