@@ -65,9 +65,9 @@ bool find_object(std::uint64_t address, char (&path)[256], std::uint64_t& offset
     return false;
 }
 
-class object_file {
+class elf_file {
   public:
-    explicit object_file(const char* path) : file_(path) {
+    explicit elf_file(const char* path) : file_(path) {
         header_ = file_.at<Elf64_Ehdr>(0);
         if (header_ == nullptr || std::memcmp(header_->e_ident, ELFMAG, SELFMAG) != 0 ||
             header_->e_ident[EI_CLASS] != ELFCLASS64)
@@ -160,7 +160,7 @@ code_place find_code(std::uint64_t address) {
     std::uint64_t offset = 0;
     if (!find_object(address, result.object, offset)) return result;
     result.offset = offset;
-    const object_file object(result.object);
+    const elf_file object(result.object);
     const std::uint64_t in_file = object.address_of_offset(offset);
     if (in_file == 0) return result;
     object.name_function(in_file, result);

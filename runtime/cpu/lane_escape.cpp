@@ -33,7 +33,7 @@ constexpr std::uint32_t default_mxcsr = 0x1f80;
 
 std::array<struct sigaction, 64> earlier; ///< indexed by signal
 
-lane_position* running_lane() {
+lane_position* lane_in_device_code() {
     return own_lane != nullptr && own_lane->shared->running.load() != 0 ? own_lane : nullptr;
 }
 
@@ -117,7 +117,7 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 }
 
 void on_failure(int signal, siginfo_t* info, void* context) {
-    lane_position* const self = running_lane();
+    lane_position* const self = lane_in_device_code();
     if (self == nullptr) return pass_on(signal, info, context);
     if (self->walking) siglongjmp(self->walk_escape, 1);
     const auto& interrupted = *static_cast<const ucontext_t*>(context);
@@ -127,7 +127,7 @@ void on_failure(int signal, siginfo_t* info, void* context) {
 }
 
 void on_stop(int) {
-    lane_position* const self = running_lane();
+    lane_position* const self = lane_in_device_code();
     if (self == nullptr) return;
     const auto stopping = static_cast<std::uint32_t>(sticky_state::stopping);
     if (self->quit->load() || self->ctl->sticky.load() == stopping) leave(*self);
@@ -185,7 +185,7 @@ int install_lane_handlers() {
 namespace {
 
 void leave_by(fault_cause cause, int signal, int system_call) {
-    lane_position* const self = running_lane();
+    lane_position* const self = lane_in_device_code();
     if (self == nullptr) return;
     fault_block fault = {};
     fault.cause = cause;

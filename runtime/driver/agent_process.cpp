@@ -20,7 +20,7 @@ namespace {
 
 constexpr int slice_milliseconds = 100;
 constexpr int start_limit_milliseconds = 60000;
-constexpr int end_limit_milliseconds = 10000;
+constexpr int exit_limit_milliseconds = 10000;
 
 const char* step_text(std::uint32_t step) {
     switch (static_cast<boot_step>(step)) {
@@ -121,7 +121,7 @@ std::uint64_t agent_process::open_device(const agent_options& options) {
     hmmrt_gpu_bind bind = {};
     bind.space_fd = options.space_fd;
     // The previous session's binding may still be in teardown.
-    bind.wait_msec = end_limit_milliseconds;
+    bind.wait_msec = exit_limit_milliseconds;
     const int error = sys::bind_device(gpu_.get(), bind);
     if (error < 0)
         throw failure(error == -EBUSY ? hmmErrorDevicesUnavailable : hmmErrorInitializationError,
@@ -199,7 +199,7 @@ void agent_process::kill() {
 
 void agent_process::stop() {
     if (std::exchange(stopped_, true) || pidfd_.get() < 0) return;
-    const std::uint64_t deadline = sys::monotonic_milliseconds() + end_limit_milliseconds;
+    const std::uint64_t deadline = sys::monotonic_milliseconds() + exit_limit_milliseconds;
     kill();
     while (!sys::agent_ended(pidfd_.get(), -1) && sys::monotonic_milliseconds() < deadline)
         sys::sleep_milliseconds(1);
