@@ -164,14 +164,15 @@ void agent_process::start_agent() {
 void agent_process::await_agent() {
     const std::uint64_t deadline = sys::monotonic_milliseconds() + start_limit_milliseconds;
     for (;;) {
+        // In this order: an agent that fails says so before it ends.
+        const bool ended = sys::agent_ended(pidfd_.get(), -1);
         const std::uint32_t state = ctl_->state.load();
         if (state == static_cast<std::uint32_t>(agent_state::ready)) return;
         if (state == static_cast<std::uint32_t>(agent_state::failed))
             throw failure(
                 hmmErrorInitializationError,
                 describe_errno(step_text(ctl_->boot_failed_step.load()), ctl_->boot_errno.load()));
-        if (sys::agent_ended(pidfd_.get(), -1))
-            throw failure(hmmErrorInitializationError, "the agent ended while starting");
+        if (ended) throw failure(hmmErrorInitializationError, "the agent ended while starting");
         if (sys::monotonic_milliseconds() >= deadline)
             throw failure(hmmErrorInitializationError, "the agent did not start in time");
         sys::wait_for_change(ctl_->state, state, slice_milliseconds);
