@@ -197,7 +197,7 @@ static void try_one(struct world *world, const struct advice *advice,
 static void try_accesses(struct world *world, size_t number,
 			 enum location first)
 {
-	const size_t step = amount(1, 2);
+	const size_t step = amount(1, 3);
 	size_t turn = number + first + world->peers[A];
 	enum accessor accessor;
 	enum op op;

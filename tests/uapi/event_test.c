@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
+#include "lib/amount.h"
 #include "lib/events.h"
 #include "lib/fdinfo.h"
 #include "lib/harness.h"
@@ -637,7 +638,6 @@ TEST_F(events, ring_of_children_has_those_that_may_be_observed)
 
 /* The lowest addresses that a process may map; programs leave them free. */
 #define LOW_PAGE	((void *)(1UL << 20))
-#define SPACES		300
 
 static void *map_and_unmap(void *end)
 {
@@ -666,7 +666,7 @@ static int spaces_beside_unmaps(int fd)
 	close(fd);
 	if (pthread_create(&thread, NULL, map_and_unmap, &end))
 		return 1;
-	for (i = 0; !rc && i < SPACES; i++) {
+	for (i = 0; !rc && i < amount(300, 60); i++) {
 		int file = open_manager();
 
 		rc = file < 0 ? file : cmd_space_create(file);

@@ -813,7 +813,7 @@ TEST_F(step, survives_bursts_of_failed_allocations)
 
 /* --- loading the module --------------------------------------------------- */
 
-#define LOADS	amount(150, 50)
+#define LOADS	amount(150, 25)
 
 /* Counts the allocations and other failure points of loading the module. */
 static unsigned int count_allocations(const struct module_image *image, int fd)

@@ -187,13 +187,16 @@ static size_t backing_bytes(enum backing backing)
 	case FILE_ON_EXT2:
 		/* Its first write of each page takes long. */
 		return 4 * WINDOW_BYTES;
-	case FILE_ON_TMPFS:
-	case MEMFD:
-		/* So does a device fault on a page of a private file. */
-		return amount(BLOCK_BYTES, 4 * WINDOW_BYTES);
 	default:
-		return BLOCK_BYTES;
+		return amount(BLOCK_BYTES, 4 * WINDOW_BYTES);
 	}
+}
+
+static size_t memory_bytes(const FIXTURE_VARIANT(memory) *variant)
+{
+	if (variant->flags & MAP_HUGETLB || variant->advice == MADV_HUGEPAGE)
+		return BLOCK_BYTES;
+	return backing_bytes(variant->backing);
 }
 
 /* Returns NULL for kinds that are mapped in the arena. */
@@ -241,7 +244,7 @@ static char *map_in_arena(FIXTURE_DATA(memory) *self,
 
 FIXTURE_SETUP(memory)
 {
-	self->len = backing_bytes(variant->backing);
+	self->len = memory_bytes(variant);
 	self->fd = open_backing(variant->backing, self->len);
 	if (variant->backing == FILE_ON_EXT2)
 		ASSERT_LE(0, self->fd);

@@ -419,17 +419,17 @@ static int64_t used_bytes_soon(int fd, uint32_t id)
 }
 
 /*
- * On a debug kernel each test does two kinds of work of six, in such a way that
- * each kind meets each number of devices and processes, and each amount of
- * memory.
+ * On a debug kernel each test does one kind of work of six, in such a way that
+ * each kind meets one process and three, and each amount of memory four kinds.
  */
 static void choose_works(size_t percent, unsigned int devices,
 			 unsigned int processes)
 {
 	const unsigned int number = 2 * (devices - 1) + (processes > 1);
+	const unsigned int amount_number = percent > 200 ? 5 : percent / 50;
 
-	work_step = amount(1, 3);
-	first_work = (percent / 50 + number) % work_step;
+	work_step = amount(1, ARRAY_SIZE(works));
+	first_work = (5 * amount_number + number) % work_step;
 }
 
 static void work_among_others(FIXTURE_DATA(workload) *self,

@@ -227,7 +227,8 @@ qemu_arguments() {
 	[[ -z $THP ]] || options+=" transparent_hugepage=$THP"
 	# An emulated processor does not announce a reliable TSC. The other clocks are devices of QEMU: reading one
 	# stops all processors.
-	[[ $ACCEL != tcg* ]] || options+=" tsc=reliable"
+	# Nor does it find its timer on a busy machine, where the ticks that it waits for come late.
+	[[ $ACCEL != tcg* ]] || options+=" tsc=reliable no_timer_check"
 	printf '%s\n' -machine "q35,pit=off,max-ram-below-4g=${MEMORY_LOW_MIB}M" -accel "$ACCEL" \
 		-cpu max,erms=off,fsrm=off -smp "$CPUS" -m "$((MEMORY_MIB + reserved))M" \
 		-nodefaults -display none -no-reboot -serial "file:$RUN_DIR/serial" \

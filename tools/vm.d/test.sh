@@ -21,6 +21,7 @@ TEST_NUMA=2
 TEST_GUESTS=2 # that run concurrently
 MOST_FINDINGS=20 # of a check of lint that are repeated
 LINT_ITSELF='' # the process of lint's self-test
+declare -A SCRIPTS=() # processes of canary and newcomer
 TALLIED=0 # when the last tests ended, in seconds of this script
 
 # tally TITLE PASSED FAILED SKIPPED [FAILURE...]: also prints the time since the last one.
@@ -50,6 +51,7 @@ build_first() { [[ $BUILD_FIRST == no ]] || "$@"; }
 
 # Uses the default kernel's checkpatch, so that the result does not depend on --kernel.
 run_lint() (
+	[[ ${HMMRT_TEST_LONG-} == yes ]] || set -- --quick "$@"
 	ensure_kernel "$(default_kernel)" plain
 	HMMRT_KERNEL_SOURCE=$KERNEL_SOURCE HMMRT_KERNEL_BUILD=$KERNEL_BUILD "$REPO/tools/lint" "$@"
 )
@@ -206,20 +208,41 @@ test_in() {
 	tally_run "$title" "$rc" "$passed" "$failed" "$skipped" "${failures[@]}"
 }
 
-# test_by_script KIND FLAVOUR...: runs tests/KIND/run, which calls tools/vm and writes TAP, with modules of these flavours.
-test_by_script() {
-	local kind=$1 log=$BUILD/out/results/$1-$KERNEL.log rc=0 sums failures flavour
+# begin_script KIND FLAVOUR...: builds the modules of these flavours, and starts tests/KIND/run, which calls tools/vm and
+# writes TAP. Scripts run at the same time, because their guests often wait.
+begin_script() {
+	local kind=$1 flavour
 	shift
-	[[ $kind != canary ]] || begin_lint_itself
 	for flavour in "$@"; do
 		build_first build_modules "$KERNEL" "$flavour" && continue
 		tally "$KERNEL $kind" 0 1 0 "the modules for $flavour do not build"
 		return
 	done
-	"$REPO/tests/$kind/run" "$KERNEL" | tee "$log" || rc=${PIPESTATUS[0]}
+	{
+		trap - INT
+		exec "$REPO/tests/$kind/run" "$KERNEL"
+	} >"$BUILD/out/results/$kind-$KERNEL.log" 2>&1 &
+	SCRIPTS[$kind]=$!
+}
+
+# end_script KIND: waits for it, and counts its results.
+end_script() {
+	local kind=$1 log=$BUILD/out/results/$1-$KERNEL.log rc=0 sums failures
+	[[ ${SCRIPTS[$kind]-} ]] || return 0
+	wait "${SCRIPTS[$kind]}" || rc=$?
+	unset "SCRIPTS[$kind]"
+	cat "$log"
 	read -ra sums < <("$REPO/tests/count-results" -v status="$rc" "$log")
 	mapfile -t failures < <("$REPO/tests/failed-names" -v status="$rc" "$log")
 	tally "$KERNEL $kind" "${sums[@]}" "${failures[@]}"
+}
+
+test_by_scripts() {
+	local kind
+	! kind_is_selected canary || begin_lint_itself
+	! kind_is_selected canary || begin_script canary plain debug
+	! kind_is_selected newcomer || begin_script newcomer plain
+	for kind in canary newcomer; do end_script "$kind"; done
 }
 
 # Starts lint's self-test, once. It runs beside the canaries, which often wait for a time limit in their guest.
@@ -277,8 +300,6 @@ test_here() {
 test_in_guest() {
 	case $1 in
 	plain | debug) test_in "$1" "${PROGRAMS[@]}" ;;
-	canary) test_by_script canary plain debug ;;
-	newcomer) test_by_script newcomer plain ;;
 	esac
 }
 
@@ -301,6 +322,7 @@ test_everything() {
 	for kind in "${KINDS[@]}"; do test_here "$kind"; done
 	for KERNEL in "${kernels[@]}"; do
 		for kind in "${KINDS[@]}"; do test_in_guest "$kind"; done
+		test_by_scripts
 	done
 	! kind_is_selected canary || test_lint_itself
 	((${#FAILURES[@]} == 0)) || printf 'failed: %s\n' "${FAILURES[@]}"
