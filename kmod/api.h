@@ -22,6 +22,12 @@ void hmmrt_device_fill_info(struct hmmrt_device *dev,
 			    struct hmmrt_device_info *info);
 
 /* api_prefetch.c */
+/* api_debugfs.c */
+void hmmrt_debugfs_init(void);
+void hmmrt_debugfs_exit(void);
+void hmmrt_debugfs_add(struct hmmrt_device *dev);
+void hmmrt_debugfs_remove(struct hmmrt_device *dev);
+
 int hmmrt_ioc_prefetch(struct hmmrt_space *space, void *data);
 
 /* api_pages.c */

@@ -119,6 +119,7 @@ struct hmmrt_device *hmmrt_device_register(const struct hmmrt_device_desc *desc)
 		kfree(dev);
 		return ERR_PTR(rc);
 	}
+	hmmrt_debugfs_add(dev);
 	return dev;
 }
 EXPORT_SYMBOL_GPL(hmmrt_device_register);
@@ -128,6 +129,7 @@ void hmmrt_device_unregister(struct hmmrt_device *dev)
 	mutex_lock(&devices_lock);
 	dev->going = true;
 	mutex_unlock(&devices_lock);
+	hmmrt_debugfs_remove(dev);
 	hmmrt_device_put(dev);
 	wait_for_completion(&dev->unused);
 	hmmrt_evict_ahead_stop(dev);

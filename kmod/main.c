@@ -209,7 +209,11 @@ static int __init hmmrt_init(void)
 	hmmrt_lockdep_teach();
 	hmmrt_selftest();
 	hmmrt_turns_init();
-	return misc_register(&hmmrt_misc);
+	hmmrt_debugfs_init();
+	rc = misc_register(&hmmrt_misc);
+	if (rc)
+		hmmrt_debugfs_exit();
+	return rc;
 }
 
 static void __exit hmmrt_exit(void)
@@ -223,3 +227,6 @@ module_init(hmmrt_init);
 module_exit(hmmrt_exit);
 MODULE_DESCRIPTION("Heterogeneous memory manager for simulated GPUs");
 MODULE_LICENSE("GPL");
+	int rc;
+
+	hmmrt_debugfs_exit();

@@ -9,6 +9,7 @@
 #include <linux/fs.h>
 #include <linux/hashtable.h>
 #include <linux/list.h>
+#include <linux/log2.h>
 #include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/nodemask.h>
@@ -20,6 +21,7 @@
 #include "policy.h"
 
 struct cgroup;
+struct dentry;
 struct hmmrt_block;
 struct hmmrt_charge;
 
@@ -125,6 +127,16 @@ struct hmmrt_vram {
 	struct list_head gone_accounts;	/* unreferenced, to be freed */
 };
 
+/* What a page did, for the counts in debugfs. */
+enum hmmrt_move {
+	HMMRT_MOVE_IN,		/* to the device, from anywhere */
+	HMMRT_MOVE_OUT,		/* to system memory, except by evictions */
+	HMMRT_MOVE_EVICTED,
+	HMMRT_MOVES,
+};
+
+#define HMMRT_MOVE_SIZES	(HMMRT_CHUNK_SHIFT - PAGE_SHIFT + 1)
+
 struct hmmrt_device {
 	u32 id;
 	u64 serial;			/* never 0, unique among devices */
@@ -142,7 +154,18 @@ struct hmmrt_device {
 	struct hmmrt_set_knobs knobs;
 	struct hmmrt_vram vram;
 	u64 migration_us;		/* running average of one migration */
+	/* By move, and by log2 of the number of pages that moved as one. */
+	atomic64_t moves[HMMRT_MOVES][HMMRT_MOVE_SIZES];
+	struct dentry *debugfs;
 };
+
+/* Count @npages that moved as one: a page, or a large one. */
+static inline void hmmrt_device_count_move(struct hmmrt_device *dev,
+					   enum hmmrt_move move,
+					   unsigned int npages)
+{
+	atomic64_inc(&dev->moves[move][ilog2(npages)]);
+}
 
 /* --- accounts ------------------------------------------------------------- */
 

@@ -353,6 +353,7 @@ static void count_moved(struct hmmrt_request *req,
 		if (!args->dst[i] || !(args->src[i] & MIGRATE_PFN_MIGRATE))
 			continue;
 		req->result.moved += n;
+		hmmrt_device_count_move(req->binding->dev, HMMRT_MOVE_IN, n);
 		if (page && hmmrt_events_on() && hmmrt_page_device(page))
 			req->result.moved_from[hmmrt_page_device(page)->id] +=
 				n;

@@ -268,11 +268,15 @@ static void host_reached(struct move_out *out, const struct migrate_vma *args,
 			 unsigned long i, unsigned int n, u64 word)
 {
 	unsigned long addr = args->start + (i << PAGE_SHIFT);
+	struct hmmrt_device *from =
+		hmmrt_page_device(migrate_pfn_to_page(args->src[i]));
 
 	out->moved += n;
+	hmmrt_device_count_move(from, out->cause == HMMRT_CAUSE_EVICTION ?
+					      HMMRT_MOVE_EVICTED :
+					      HMMRT_MOVE_OUT, n);
 	if (hmmrt_events_on())
-		out->from[hmmrt_page_device(migrate_pfn_to_page(args->src[i]))
-				  ->id] += n;
+		out->from[from->id] += n;
 	if (out->block)
 		hmmrt_history_note(out->block, addr, n, word);
 	if (out->req)

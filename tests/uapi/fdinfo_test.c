@@ -2,7 +2,7 @@
 /*
  * /proc/PID/fdinfo of a space: the same values as HMMRT_IOC_STATS, one id for
  * all files of a space, nothing for other files, and reads while the process or
- * a binding ends.
+ * a binding ends. Counts of a device in debugfs.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -103,8 +103,6 @@ static unsigned int device_lines(const char *text, uint32_t id)
 	return fdinfo_lines(text, start);
 }
 
-/* --- values --------------------------------------------------------------- */
-
 FIXTURE(space) {
 	struct session session;
 	int fd;
@@ -179,6 +177,96 @@ static int read_while_idle(FIXTURE_DATA(space) *self,
 	}
 	return -EAGAIN;
 }
+
+/* --- debugfs -------------------------------------------------------------- */
+
+#define SIZES 10 /* powers of two, up to the pages of a block */
+
+/* How often so many pages moved as one, since the device was registered. */
+struct moves {
+	uint64_t in[SIZES], out[SIZES], evicted[SIZES];
+};
+
+static int moves_read(int fd, uint32_t id, struct moves *moves)
+{
+	struct hmmrt_device_info info;
+	unsigned long pages;
+	unsigned int i = 0;
+	char path[128];
+	FILE *file;
+	int rc;
+
+	rc = cmd_device_info(fd, id, &info);
+	if (rc)
+		return rc;
+	snprintf(path, sizeof(path), "/sys/kernel/debug/hmmrt/%s/moves",
+		 (const char *)info.out_name);
+	file = fopen(path, "re");
+	if (!file)
+		return -errno;
+	rc = fscanf(file, "pages\tin\tout\tevicted\n") ? -EIO : 0;
+	while (!rc && i < SIZES) {
+		if (fscanf(file, "%lu %lu %lu %lu", &pages, &moves->in[i],
+			   &moves->out[i], &moves->evicted[i]) != 4 ||
+		    pages != 1UL << i++)
+			rc = -EIO;
+	}
+	if (!rc && fscanf(file, " %*c") != EOF)
+		rc = -EIO;
+	fclose(file);
+	return rc;
+}
+
+static uint64_t pages_of(const uint64_t *after, const uint64_t *before)
+{
+	uint64_t pages = 0;
+	unsigned int i;
+
+	for (i = 0; i < SIZES; i++)
+		pages += (after[i] - before[i]) << i;
+	return pages;
+}
+
+TEST_F(space, debugfs_counts_pages_by_the_size_in_which_they_moved)
+{
+	char *buf = arena_anon(3 * BLOCK_BYTES);
+	struct moves before[2], after[2], few;
+	struct hmmrt_stats stats[2];
+	uint64_t out = 0;
+	unsigned int i;
+	uint32_t id;
+
+	ASSERT_NE(NULL, buf);
+	for (i = 0; i < 2; i++) {
+		id = self->session.devices[i].id;
+		ASSERT_EQ(0, moves_read(self->fd, id, &before[i]));
+	}
+	ASSERT_EQ(0, known_program(self, buf));
+	ASSERT_EQ(0, read_while_idle(self, stats));
+	for (i = 0; i < 2; i++) {
+		id = self->session.devices[i].id;
+		ASSERT_EQ(0, moves_read(self->fd, id, &after[i]));
+		EXPECT_EQ(stats[i].out_migrated_to_device,
+			  pages_of(after[i].in, before[i].in));
+		EXPECT_EQ(stats[i].out_evicted_pages,
+			  pages_of(after[i].evicted, before[i].evicted));
+		out += pages_of(after[i].out, before[i].out);
+	}
+	EXPECT_LT(0, out);
+	EXPECT_EQ(stats[0].out_migrated_to_host, out);
+
+	/* These move one by one, wherever the others moved as a large page. */
+	id = self->session.devices[0].id;
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, 5 * PAGE_BYTES,
+				  HMMRT_LOCATION_HOST, NULL));
+	ASSERT_EQ(0, moves_read(self->fd, id, &after[0]));
+	ASSERT_EQ(0, cmd_prefetch(self->fd, buf, 5 * PAGE_BYTES, id, NULL));
+	ASSERT_EQ(0, moves_read(self->fd, id, &few));
+	EXPECT_EQ(5, few.in[0] - after[0].in[0]);
+	EXPECT_EQ(5, pages_of(few.in, after[0].in));
+}
+
+/* --- values --------------------------------------------------------------- */
 
 TEST_F(space, values_are_those_of_stats)
 {
