@@ -118,6 +118,9 @@ static void advise_act(struct hmmrt_space *space, const struct hmmrt_advise *arg
 	else if (arg->advice == HMMRT_ADVICE_UNSET_READ_MOSTLY)
 		hmmrt_span_revoke(space, arg->addr, end);
 }
+	else if (arg->advice == HMMRT_ADVICE_SET_NO_MIGRATE)
+		/* Read-mostly memory that stays is mapped ahead, too. */
+		hmmrt_map_ahead_range_again(space, arg->addr, end);
 
 static bool advice_has_location(u32 advice)
 {

@@ -4,7 +4,9 @@
  *
  * Given      When the advice is given, the populated part of the range is
  *            mapped from the page tables. Nothing is faulted in, and
- *            unpopulated memory costs nothing.
+ *            unpopulated memory costs nothing. Read-mostly memory is mapped
+ *            ahead only if it does not migrate: when that is advised later, the
+ *            worker maps the blocks that exist.
  * Again      The core invalidates such entries like any others. The notifier
  *            reports it, and a worker maps the block again once the
  *            invalidation, and the migration that it may be part of, are over.

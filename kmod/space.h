@@ -545,6 +545,8 @@ void hmmrt_counts_keep_hot(struct hmmrt_block *block,
 
 /* space_remap.c */
 void hmmrt_map_ahead_again(struct hmmrt_block *block);
+void hmmrt_map_ahead_range_again(struct hmmrt_space *space, unsigned long start,
+				 unsigned long end);
 void hmmrt_map_ahead_all_again(struct hmmrt_space *space);
 void hmmrt_map_ahead_stop(struct hmmrt_space *space);
 void hmmrt_remap_init(struct hmmrt_space *space, work_func_t work);

@@ -116,24 +116,34 @@ void hmmrt_map_ahead_again(struct hmmrt_block *block)
 }
 
 /**
- * hmmrt_map_ahead_all_again() - map blocks again after a device gained access
+ * hmmrt_map_ahead_range_again() - map blocks again after more may be mapped
  * @space: in use
+ * @start: first address
+ * @end: end address, exclusive
  *
  * Context: may sleep.
  */
-void hmmrt_map_ahead_all_again(struct hmmrt_space *space)
+void hmmrt_map_ahead_range_again(struct hmmrt_space *space, unsigned long start,
+				 unsigned long end)
 {
+	unsigned long addr = ALIGN_DOWN(start, HMMRT_BLOCK_SIZE);
 	struct hmmrt_block *block;
-	unsigned long addr;
 
 	if (!READ_ONCE(space->maps_ahead))
 		return;
-	for (addr = 0; (block = hmmrt_block_next(space, &addr));
-	     addr += HMMRT_BLOCK_SIZE) {
-		hmmrt_map_ahead_again(block);
+	while (addr < end && (block = hmmrt_block_next(space, &addr))) {
+		if (addr < end)
+			hmmrt_map_ahead_again(block);
 		hmmrt_block_put(block);
+		addr += HMMRT_BLOCK_SIZE;
 		cond_resched();
 	}
+}
+
+/* The same for all blocks. */
+void hmmrt_map_ahead_all_again(struct hmmrt_space *space)
+{
+	hmmrt_map_ahead_range_again(space, 0, ULONG_MAX);
 }
 
 void hmmrt_remap_init(struct hmmrt_space *space, work_func_t work)

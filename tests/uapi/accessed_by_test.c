@@ -103,6 +103,24 @@ TEST_F(accessed_by, pages_are_mapped_again_after_each_invalidation)
 	ASSERT_EQ(0, session_stats(&self->session, 0).out_migrated_to_device);
 }
 
+TEST_F(accessed_by, read_mostly_memory_is_mapped_when_it_shall_stay)
+{
+	const uint64_t pages = GRANULE_BYTES / PAGE_BYTES;
+	char *buf = arena_anon(GRANULE_BYTES);
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, GRANULE_BYTES, 1);
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, GRANULE_BYTES,
+				HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0));
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, GRANULE_BYTES,
+				HMMRT_ADVICE_SET_ACCESSED_BY, self->id, 0));
+	ASSERT_EQ(0, mapped(&self->session, 0));
+	ASSERT_EQ(0, cmd_advise(self->fd, buf, GRANULE_BYTES,
+				HMMRT_ADVICE_SET_NO_MIGRATE, 0, 0));
+	ASSERT_TRUE(wait_mapped(&self->session, 0, pages));
+	ASSERT_EQ(pages, mapped(&self->session, 0));
+}
+
 TEST_F(accessed_by, unset_ends_mapping_ahead_of_faults)
 {
 	char *buf = arena_anon(GRANULE_BYTES);
