@@ -13,6 +13,7 @@ extern const struct file_operations hmmrt_fops;
 
 /* api_bind.c */
 struct hmmrt_space *hmmrt_space_get(struct mm_struct *mm);
+bool hmmrt_mm_is_agent(struct mm_struct *mm);
 
 /* api_device.c */
 struct hmmrt_device *hmmrt_device_get(u32 id);

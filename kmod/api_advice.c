@@ -2,7 +2,8 @@
 /*
  * Advice given and asked for by a process: HMMRT_IOC_ADVISE,
  * HMMRT_IOC_RANGE_ATTRIBUTES (the advice that all pages of a range have in
- * common), and knobs of ranges. space_advice.c keeps it.
+ * common, and how far that of the first page goes), and knobs of ranges.
+ * space_advice.c keeps it.
  */
 #include <linux/log2.h>
 #include <linux/mm.h>
@@ -117,10 +118,10 @@ static void advise_act(struct hmmrt_space *space, const struct hmmrt_advise *arg
 		hmmrt_map_ahead(space, arg->addr, end, arg->location);
 	else if (arg->advice == HMMRT_ADVICE_UNSET_READ_MOSTLY)
 		hmmrt_span_revoke(space, arg->addr, end);
-}
 	else if (arg->advice == HMMRT_ADVICE_SET_NO_MIGRATE)
 		/* Read-mostly memory that stays is mapped ahead, too. */
 		hmmrt_map_ahead_range_again(space, arg->addr, end);
+}
 
 static bool advice_has_location(u32 advice)
 {
@@ -216,6 +217,15 @@ static void attributes_and(struct hmmrt_range_attributes *arg,
 		arg->out_granularity = 0;
 }
 
+static bool attributes_equal(const struct hmmrt_advice *one,
+			     const struct hmmrt_advice *two)
+{
+	return one->flags == two->flags &&
+	       one->accessed_by == two->accessed_by &&
+	       one->preferred == two->preferred &&
+	       one->granularity == two->granularity;
+}
+
 static void prefetches_and(struct hmmrt_range_attributes *arg,
 			   const struct hmmrt_advice *advice, bool first)
 {
@@ -225,20 +235,48 @@ static void prefetches_and(struct hmmrt_range_attributes *arg,
 		arg->out_last_prefetch = HMMRT_LOCATION_NONE;
 }
 
+static bool prefetches_equal(const struct hmmrt_advice *one,
+			     const struct hmmrt_advice *two)
+{
+	return one->last_prefetch == two->last_prefetch;
+}
+
+/* What a query reports of one of the trees. */
+struct attributes_kind {
+	void (*and)(struct hmmrt_range_attributes *arg,
+		    const struct hmmrt_advice *advice, bool first);
+	bool (*equal)(const struct hmmrt_advice *one,
+		      const struct hmmrt_advice *two);
+};
+
+static const struct attributes_kind advice_kind = {
+	.and = attributes_and,
+	.equal = attributes_equal,
+};
+
+static const struct attributes_kind prefetch_kind = {
+	.and = prefetches_and,
+	.equal = prefetches_equal,
+};
+
 static int attributes_of(struct hmmrt_space *space, struct rb_root_cached *tree,
 			 struct hmmrt_range_attributes *arg,
-			 void (*and)(struct hmmrt_range_attributes *arg,
-				     const struct hmmrt_advice *advice,
-				     bool first))
+			 const struct attributes_kind *kind)
 {
 	unsigned long at = arg->addr, end = at + arg->len;
+	struct hmmrt_advice first = hmmrt_no_advice;
 
 	while (at < end) {
 		unsigned long start = at, next = end;
 		struct hmmrt_advice advice;
 
 		advice = hmmrt_advice_lookup(space, tree, at, &start, &next);
-		and(arg, &advice, at == arg->addr);
+		if (at == arg->addr)
+			first = advice;
+		else if (!kind->equal(&first, &advice))
+			arg->out_alike_bytes = min_t(u64, arg->out_alike_bytes,
+						     at - arg->addr);
+		kind->and(arg, &advice, at == arg->addr);
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		cond_resched();
@@ -247,27 +285,39 @@ static int attributes_of(struct hmmrt_space *space, struct rb_root_cached *tree,
 	return 0;
 }
 
-int hmmrt_ioc_range_attributes(struct hmmrt_space *space, void *data)
+/* The mm is alive. */
+static int attributes_query(struct hmmrt_space *space,
+			    struct hmmrt_range_attributes *arg)
 {
-	struct hmmrt_range_attributes *arg = data;
-	unsigned long end;
-	int rc;
+	int rc = hmmrt_covered_read_lock(space->mm, arg->addr,
+					 arg->addr + arg->len);
 
-	rc = hmmrt_user_range_check(arg->addr, arg->len);
-	if (rc)
-		return rc;
-	end = arg->addr + arg->len;
-	rc = hmmrt_covered_read_lock(space->mm, arg->addr, end);
 	if (rc)
 		return rc;
 	/* Read both trees under one hold of the lock. */
+	arg->out_alike_bytes = arg->len;
 	down_read(&space->advice_lock);
-	rc = attributes_of(space, &space->advice.root, arg, attributes_and);
+	rc = attributes_of(space, &space->advice.root, arg, &advice_kind);
 	if (!rc)
 		rc = attributes_of(space, &space->prefetched.root, arg,
-				   prefetches_and);
+				   &prefetch_kind);
 	up_read(&space->advice_lock);
 	mmap_read_unlock(space->mm);
+	return rc;
+}
+
+int hmmrt_ioc_range_attributes(struct hmmrt_space *space, void *data)
+{
+	struct hmmrt_range_attributes *arg = data;
+	int rc = hmmrt_user_range_check(arg->addr, arg->len);
+
+	if (rc)
+		return rc;
+	if (!mmget_not_zero(space->mm))
+		return -ESRCH;
+	rc = attributes_query(space, arg);
+	/* The caller may be another process: see api_pages.c. */
+	mmput_async(space->mm);
 	return rc;
 }
 

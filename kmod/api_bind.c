@@ -39,6 +39,20 @@ static bool mm_is_agent(struct mm_struct *mm)
 	return false;
 }
 
+/*
+ * Returns true if an mm executes for a device. If not, it may do so from any
+ * later moment on, unless it has a space.
+ */
+bool hmmrt_mm_is_agent(struct mm_struct *mm)
+{
+	bool is_agent;
+
+	mutex_lock(&hmmrt_roles_lock);
+	is_agent = mm_is_agent(mm);
+	mutex_unlock(&hmmrt_roles_lock);
+	return is_agent;
+}
+
 /* The process is exiting: devices must stop before its memory is torn down. */
 static void space_mm_release(struct mmu_notifier *notifier,
 			     struct mm_struct *mm)

@@ -94,7 +94,7 @@ static void check_advice(void)
 	CHECK_AT(hmmrt_advise, location, 28);
 	CHECK_AT(hmmrt_advise, value, 32);
 
-	CHECK_SIZE(hmmrt_range_attributes, 48);
+	CHECK_SIZE(hmmrt_range_attributes, 56);
 	CHECK_AT(hmmrt_range_attributes, addr, 8);
 	CHECK_AT(hmmrt_range_attributes, len, 16);
 	CHECK_AT(hmmrt_range_attributes, out_flags, 24);
@@ -102,6 +102,7 @@ static void check_advice(void)
 	CHECK_AT(hmmrt_range_attributes, out_preferred_location, 32);
 	CHECK_AT(hmmrt_range_attributes, out_last_prefetch, 36);
 	CHECK_AT(hmmrt_range_attributes, out_granularity, 40);
+	CHECK_AT(hmmrt_range_attributes, out_alike_bytes, 48);
 
 	CHECK_SIZE(hmmrt_page, 32);
 	CHECK_AT(hmmrt_page, flags, 4);

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Queries of a process about its memory: where its pages are, which devices
+ * Queries about the memory of a process: where its pages are, which devices
  * have them mapped, and why they moved there.
  *
  * Queries only read: nothing is faulted in, nothing moves, and no state is
  * kept. A range is cut as in api_prefetch.c, and the result for each part is
  * one snapshot.
+ *
+ * The caller may be another process, which must neither keep the memory of an
+ * exited process nor tear it down. So the mm is held for one block at a time,
+ * and dropped with mmput_async(). Nothing is held while the memory of the
+ * caller is written, because that may wait for a program.
  */
 #include <linux/hmm.h>
 #include <linux/mm.h>
@@ -49,7 +54,8 @@ struct page_scan {
 	void (*fill)(const struct hmmrt_request *req, void *entries);
 	size_t entry_size;
 	void *entries;			/* of one block */
-	char __user *out;		/* for the next entries */
+	size_t filled;			/* bytes of @entries */
+	char __user *out;		/* for the entries of the next block */
 };
 
 static void fill_locations(const struct hmmrt_request *req, void *entries)
@@ -189,7 +195,7 @@ static int scan_once(const struct page_scan *scan, struct hmmrt_request *req,
 		if (hmmrt_block_read_retry(block, req->seq))
 			rc = -EAGAIN;
 		else
-			scan->fill(req, scan->entries);
+			scan->fill(req, scan->entries + scan->filled);
 		mutex_unlock(&block->lock);
 	}
 	mmap_read_unlock(mm);
@@ -203,7 +209,6 @@ static int scan_once(const struct page_scan *scan, struct hmmrt_request *req,
 static int scan_part(struct page_scan *scan, struct hmmrt_request *req,
 		     unsigned long start, unsigned long end)
 {
-	size_t bytes;
 	int rc;
 
 	do {
@@ -212,10 +217,7 @@ static int scan_part(struct page_scan *scan, struct hmmrt_request *req,
 	} while (rc == -EAGAIN && !hmmrt_interrupted());
 	if (rc)
 		return rc == -EAGAIN ? -EINTR : rc;
-	bytes = hmmrt_request_pages(req) * scan->entry_size;
-	if (copy_to_user(scan->out, scan->entries, bytes))
-		return -EFAULT;
-	scan->out += bytes;
+	scan->filled += hmmrt_request_pages(req) * scan->entry_size;
 	return 0;
 }
 
@@ -237,6 +239,26 @@ static int scan_block(struct page_scan *scan, struct hmmrt_request *req,
 	return rc;
 }
 
+/* Query a part of the range that is in one block, and write the entries. */
+static int scan_and_write(struct page_scan *scan, struct hmmrt_request *req,
+			  unsigned long start, unsigned long end)
+{
+	struct mm_struct *mm = scan->space->mm;
+	int rc;
+
+	if (!mmget_not_zero(mm))
+		return -ESRCH;
+	scan->filled = 0;
+	rc = scan_block(scan, req, start, end);
+	mmput_async(mm);
+	if (rc)
+		return rc;
+	if (copy_to_user(scan->out, scan->entries, scan->filled))
+		return -EFAULT;
+	scan->out += scan->filled;
+	return 0;
+}
+
 static int scan_at(struct page_scan *scan, u64 addr, u64 len)
 {
 	unsigned long end = addr + len, next;
@@ -250,7 +272,7 @@ static int scan_at(struct page_scan *scan, u64 addr, u64 len)
 		rc = -ENOMEM;
 	for (; !rc && addr < end; addr = next) {
 		next = hmmrt_block_end(addr, end);
-		rc = scan_block(scan, req, addr, next);
+		rc = scan_and_write(scan, req, addr, next);
 	}
 	hmmrt_request_free(req);
 	kvfree(scan->entries);
@@ -263,13 +285,7 @@ static int pages_scan(struct page_scan *scan, u64 addr, u64 len)
 
 	if (!rc && len > SCAN_MAX)
 		rc = -EINVAL;
-	if (rc)
-		return rc;
-	if (!mmget_not_zero(scan->space->mm))
-		return -ESRCH;
-	rc = scan_at(scan, addr, len);
-	mmput(scan->space->mm);
-	return rc;
+	return rc ? rc : scan_at(scan, addr, len);
 }
 
 int hmmrt_ioc_residency(struct hmmrt_space *space, void *data)

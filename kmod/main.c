@@ -94,19 +94,36 @@ static struct hmmrt_space *knob_space(struct file *file, const void *arg)
 }
 
 /*
+/* The file's space, for a call that any process with the file may make. */
+static struct hmmrt_space *held_space(struct file *file)
+{
+	/* As in file_space(). */
+	struct hmmrt_space *space = smp_load_acquire(&file->private_data);
+
+	return space ? space : ERR_PTR(-EINVAL);
+}
+
  * Any process that has the file of a space may observe it. Rings with another
  * scope are for no single space.
  */
 static struct hmmrt_space *events_space(struct file *file, const void *arg)
 {
 	const struct hmmrt_events_open *open = arg;
-	struct hmmrt_space *space;
 
-	if (open->scope != HMMRT_EVENTS_OF_SPACE)
-		return NULL;
-	/* As in file_space(). */
-	space = smp_load_acquire(&file->private_data);
-	return space ? space : ERR_PTR(-EINVAL);
+	return open->scope == HMMRT_EVENTS_OF_SPACE ? held_space(file) : NULL;
+}
+
+/*
+ * Any process that has the file of a space may ask about its memory. But an
+ * agent executes device code, which may ask nothing about a process.
+ */
+static struct hmmrt_space *query_space(struct file *file, const void *arg)
+{
+	struct hmmrt_space *space = held_space(file);
+
+	if (IS_ERR(space) || space->mm == current->mm)
+		return space;
+	return hmmrt_mm_is_agent(current->mm) ? ERR_PTR(-EPERM) : space;
 }
 
 /* Quotas of cgroups belong to no process, so the file needs no space. */
@@ -131,9 +148,10 @@ static const struct hmmrt_ioctl_op ioctl_ops[] = {
 		       hmmrt_device_info, out_name),
 	HMMRT_IOCTL_OP(HMMRT_IOC_SPACE_CREATE, ioc_space_create,
 		       hmmrt_space_create, flags, .silent = true),
-	SPACE_OP(HMMRT_IOC_RESIDENCY, hmmrt_ioc_residency, hmmrt_residency,
-		 locations),
-	SPACE_OP(HMMRT_IOC_PAGES, hmmrt_ioc_pages, hmmrt_pages, __reserved),
+	SPACE_OP_AS(query_space, HMMRT_IOC_RESIDENCY, hmmrt_ioc_residency,
+		    hmmrt_residency, locations),
+	SPACE_OP_AS(query_space, HMMRT_IOC_PAGES, hmmrt_ioc_pages, hmmrt_pages,
+		    __reserved),
 	SPACE_OP(HMMRT_IOC_STATS, hmmrt_ioc_stats, hmmrt_stats, out_retries),
 	SPACE_OP(HMMRT_IOC_PREFETCH, hmmrt_ioc_prefetch, hmmrt_prefetch,
 		 out_stayed, .write_on_error = true),
@@ -141,8 +159,9 @@ static const struct hmmrt_ioctl_op ioctl_ops[] = {
 		 out_pages, .write_on_error = true),
 	SPACE_OP(HMMRT_IOC_ADVISE, hmmrt_ioc_advise, hmmrt_advise, value,
 		 .silent = true),
-	SPACE_OP(HMMRT_IOC_RANGE_ATTRIBUTES, hmmrt_ioc_range_attributes,
-		 hmmrt_range_attributes, out_granularity),
+	SPACE_OP_AS(query_space, HMMRT_IOC_RANGE_ATTRIBUTES,
+		    hmmrt_ioc_range_attributes, hmmrt_range_attributes,
+		    out_granularity),
 	SPACE_OP(HMMRT_IOC_PEER, hmmrt_ioc_peer, hmmrt_peer, out_enabled),
 	SPACE_OP(HMMRT_IOC_OBJECT_CREATE, hmmrt_ioc_object_create,
 		 hmmrt_object_create, out_fd, .flags = HMMRT_OBJECT_MIGRATABLE),

@@ -414,6 +414,25 @@ static bool same_attributes(const struct hmmrt_range_attributes *one,
 	       one->out_granularity == two->out_granularity;
 }
 
+/*
+ * Compares out_alike_bytes of a query from page @first to the end of the
+ * mapping.
+ */
+static bool alike_bytes_are_right(int fd, char *buf,
+				  const struct model_page *model, size_t first)
+{
+	struct hmmrt_range_attributes is;
+	size_t alike = 0, end = first, i;
+
+	while (end < MODEL_PAGES && model[end].mapped)
+		end++;
+	for (i = first; i < end && alike == i - first; i++)
+		alike += same_attributes(&model[first].is, &model[i].is);
+	return !cmd_range_attributes(fd, buf + first * PAGE_BYTES,
+				     (end - first) * PAGE_BYTES, &is) &&
+	       is.out_alike_bytes == alike * PAGE_BYTES;
+}
+
 /* Returns the index of the first page that differs from the model, or -1. */
 static long model_check(int fd, char *buf, const struct model_page *model)
 {
@@ -426,7 +445,8 @@ static long model_check(int fd, char *buf, const struct model_page *model)
 
 		if (rc != (model[i].mapped ? 0 : -EFAULT))
 			return i;
-		if (!rc && !same_attributes(&is, &model[i].is))
+		if (!rc && (!same_attributes(&is, &model[i].is) ||
+			    !alike_bytes_are_right(fd, buf, model, i)))
 			return i;
 	}
 	return -1;

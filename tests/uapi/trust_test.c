@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Permissions: a file works only for the process that it belongs to, whichever
- * process holds a descriptor. The token lets exactly one agent attach. An
- * address space belongs either to an application or to an agent, never to both.
+ * process holds a descriptor, but for queries (query_test.c). The token lets
+ * exactly one agent attach. An address space belongs either to an application or
+ * to an agent, never to both.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -127,14 +128,9 @@ static int mmap_rc(const void *addr, int prot, int flags, int fd,
 	return 0;
 }
 
-static int try_everything(void *arg)
+/* Each of these calls is valid but for the process that makes it. */
+static int try_to_change_memory(const struct stolen *stolen)
 {
-	const struct stolen *stolen = arg;
-	struct hmmrt_gpu_fault_record record;
-	struct hmmrt_gpu_bind bind;
-	struct hmmrt_stats stats;
-	uint32_t location = 7;
-	int gpu = open_gpu(1);
 	const struct attempt attempts[] = {
 		{ "prefetch", -EPERM,
 		  cmd_prefetch(stolen->space, stolen->buf, PAGE_BYTES,
@@ -142,9 +138,36 @@ static int try_everything(void *arg)
 		{ "prefetch to host", -EPERM,
 		  cmd_prefetch(stolen->space, stolen->buf, PAGE_BYTES,
 			       HMMRT_LOCATION_HOST, NULL) },
-		{ "residency", -EPERM,
-		  cmd_residency(stolen->space, stolen->buf, PAGE_BYTES,
-				&location) },
+		{ "exclusive access", -EPERM,
+		  cmd_exclusive(stolen->space, stolen->buf, PAGE_BYTES,
+				stolen->id, NULL) },
+		{ "advice", -EPERM,
+		  cmd_advise(stolen->space, stolen->buf, PAGE_BYTES,
+			     HMMRT_ADVICE_SET_READ_MOSTLY, 0, 0) },
+		{ "knob of the process", -EPERM,
+		  cmd_set_knob(stolen->space, HMMRT_SCOPE_SPACE, stolen->id,
+			       HMMRT_KNOB_PREFETCH_THRESHOLD, 51) },
+		{ "knob of a range", -EPERM,
+		  cmd_set_range_knob(stolen->space, stolen->buf, PAGE_BYTES,
+				     stolen->id, HMMRT_KNOB_PREFETCH_ENABLE,
+				     0) },
+		{ "quota", -EPERM,
+		  cmd_set_quota(stolen->space, stolen->id, BLOCK_BYTES,
+				HMMRT_PRIORITY_DEFAULT, NULL) },
+	};
+
+	return attempts_judge(attempts, ARRAY_SIZE(attempts));
+}
+
+static int try_everything(void *arg)
+{
+	const struct stolen *stolen = arg;
+	struct hmmrt_gpu_fault_record record;
+	struct hmmrt_gpu_bind bind;
+	struct hmmrt_stats stats;
+	int gpu = open_gpu(1);
+	const struct attempt attempts[] = {
+		{ "changes of memory", 0, try_to_change_memory(stolen) },
 		{ "stats", -EPERM,
 		  cmd_stats(stolen->space, stolen->id, &stats) },
 		{ "a space on it", -EBUSY, cmd_space_create(stolen->space) },
@@ -228,21 +251,42 @@ TEST_F(bound, receiver_of_the_files_is_refused_everything)
 	}
 }
 
-/* The agent has no access to the owner's manager file. */
+/* The agent has no access to the owner's manager file, not even for queries. */
 TEST_F(bound, agent_is_refused_the_space)
 {
+	const uintptr_t out = (uintptr_t)self->agent->shared->scratch + 1024;
 	struct hmmrt_residency residency = {
 		.size = sizeof(residency),
 		.addr = (uintptr_t)self->buf,
 		.len = PAGE_BYTES,
-		.locations = (uintptr_t)self->agent->shared->scratch + 1024,
+		.locations = out,
+	};
+	struct hmmrt_pages pages = {
+		.size = sizeof(pages),
+		.addr = (uintptr_t)self->buf,
+		.len = PAGE_BYTES,
+		.pages = out,
+		.page_bytes = sizeof(struct hmmrt_page),
+	};
+	struct hmmrt_range_attributes attributes = {
+		.size = sizeof(attributes),
+		.addr = (uintptr_t)self->buf,
+		.len = PAGE_BYTES,
 	};
 
 	/* The agent inherits the descriptor. */
+	ASSERT_EQ(0, agent_ioctl(self->agent, self->session.space,
+				 HMMRT_IOC_RESIDENCY, &residency,
+				 sizeof(residency)));
 	ASSERT_EQ(0, session_attach(&self->session));
 	ASSERT_EQ(-EPERM, agent_ioctl(self->agent, self->session.space,
 				      HMMRT_IOC_RESIDENCY, &residency,
 				      sizeof(residency)));
+	ASSERT_EQ(-EPERM, agent_ioctl(self->agent, self->session.space,
+				      HMMRT_IOC_PAGES, &pages, sizeof(pages)));
+	ASSERT_EQ(-EPERM, agent_ioctl(self->agent, self->session.space,
+				      HMMRT_IOC_RANGE_ATTRIBUTES, &attributes,
+				      sizeof(attributes)));
 }
 
 /* Every process that can open the device node can make informative calls. */

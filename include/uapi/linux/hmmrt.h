@@ -50,7 +50,8 @@
  *	The argument or an array that it points to is not accessible, or a part
  *	of the range is not mapped.
  * EPERM
- *	The caller is not the process that owns the file, or lacks a privilege.
+ *	The caller is not the process that owns the file, and the call is not
+ *	one for each holder of the file; or it lacks a privilege.
  * EACCES
  *	The token is wrong, a mapping does not permit the access, or the role of
  *	the caller forbids the call: an address space is either an application
@@ -66,7 +67,7 @@
  *	The device does not exist, or was unregistered or unbound, possibly
  *	during the call.
  * ESRCH
- *	The process of the space has exited.
+ *	The process of the space has exited, or has executed another program.
  * ENOMEM
  *	There is no memory for bookkeeping or for a memory object, or the
  *	process would have too many ranges with advice.
@@ -313,7 +314,12 @@ struct hmmrt_prefetch {
  *	and exclusive to a device.
  *
  * Report the location of each page. The result is a snapshot: it was true for
- * each page at some moment during the call.
+ * each page at some moment during the call. The elements are undefined if the
+ * call fails.
+ *
+ * Each process that has the file of the space may make this call, HMMRT_IOC_PAGES
+ * and HMMRT_IOC_RANGE_ATTRIBUTES, unless it is an agent (EPERM). Addresses are
+ * those of the process of the space.
  */
 struct hmmrt_residency {
 	__u32 size;
@@ -426,7 +432,11 @@ struct hmmrt_advise {
  *	pages, otherwise 0
  *
  * Report the advice that all pages of a range have in common. The call fails
- * with EFAULT if any part of the range is not mapped.
+ * with EFAULT if any part of the range is not mapped. As HMMRT_IOC_RESIDENCY it
+ * is for each process that has the file.
+ * @out_alike_bytes: size of the longest part of the range that begins at @addr
+ *	and in which each page has the same of all of the above. Modules without
+ *	this member leave it as it is.
  */
 struct hmmrt_range_attributes {
 	__u32 size;
@@ -441,6 +451,7 @@ struct hmmrt_range_attributes {
 };
 
 /**
+	__aligned_u64 out_alike_bytes;
  * enum hmmrt_knob_id - tunable parameters of the memory policy
  * @HMMRT_KNOB_MIGRATION_POLICY: enum hmmrt_migration_policy: what a device
  *	fault does
@@ -795,8 +806,8 @@ struct hmmrt_page {
  *	kernel's.
  * @__reserved: must be 0
  *
- * Report the state of each page. Like HMMRT_IOC_RESIDENCY, the result is a
- * snapshot.
+ * Report the state of each page. As with HMMRT_IOC_RESIDENCY, the result is a
+ * snapshot, and the call is for each process that has the file.
  */
 struct hmmrt_pages {
 	__u32 size;

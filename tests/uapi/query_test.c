@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Queries by another process that has the file of a space: they are about the
+ * memory of the space's process, and do not keep it when that process ends.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "lib/amount.h"
+#include "lib/harness.h"
+#include "lib/process.h"
+#include "lib/session.h"
+#include "lib/uffd.h"
+
+#define HOST	HMMRT_LOCATION_HOST
+#define NONE	HMMRT_LOCATION_NONE
+#define PAGES	4
+#define LEN	(PAGES * PAGE_BYTES)
+#define LIMIT_S	60
+
+/* --- by a child, about its parent ----------------------------------------- */
+
+FIXTURE(child) {
+	struct session session;
+	int fd;
+	uint32_t id;
+	char *buf;
+};
+
+FIXTURE_SETUP(child)
+{
+	ASSERT_EQ(0, session_start(&self->session, 1, 1));
+	self->fd = self->session.space;
+	self->id = self->session.devices[0].id;
+	self->buf = arena_anon(LEN);
+	ASSERT_NE(NULL, self->buf);
+}
+
+FIXTURE_TEARDOWN(child)
+{
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+/* The first two pages are in system memory, the others on the device. */
+static bool locations_are_right(const FIXTURE_DATA(child) *self)
+{
+	uint32_t locations[PAGES] = { 0 };
+
+	return !cmd_residency(self->fd, self->buf, LEN, locations) &&
+	       locations[0] == HOST && locations[1] == HOST &&
+	       locations[2] == self->id && locations[3] == self->id;
+}
+
+static bool pages_are_right(const FIXTURE_DATA(child) *self)
+{
+	struct hmmrt_page pages[PAGES] = { 0 };
+
+	return !cmd_pages(self->fd, self->buf, LEN, pages) &&
+	       pages[1].location == HOST &&
+	       pages[1].mapped_by == HMMRT_BY_CPU &&
+	       pages[1].cause == HMMRT_CAUSE_NONE &&
+	       pages[2].location == self->id &&
+	       pages[2].cause == HMMRT_CAUSE_PREFETCH;
+}
+
+/* The first two pages have advice. */
+static bool advice_is_right(const FIXTURE_DATA(child) *self)
+{
+	struct hmmrt_range_attributes first, second;
+	const size_t half = LEN / 2;
+
+	return !cmd_range_attributes(self->fd, self->buf, half, &first) &&
+	       !cmd_range_attributes(self->fd, self->buf + half, half,
+				     &second) &&
+	       first.out_preferred_location == HOST &&
+	       first.out_last_prefetch == NONE &&
+	       second.out_preferred_location == NONE &&
+	       second.out_last_prefetch == self->id;
+}
+
+/* What the child has mapped, at the same address or another, is no matter. */
+static int ask_about_the_parent(const FIXTURE_DATA(child) *self)
+{
+	struct hmmrt_range_attributes attributes;
+	struct hmmrt_page page;
+	uint32_t location;
+	char *own;
+
+	if (munmap(self->buf, LEN))
+		return 1;
+	if (!locations_are_right(self))
+		return 2;
+	if (!pages_are_right(self))
+		return 3;
+	if (!advice_is_right(self))
+		return 4;
+	own = arena_anon(PAGE_BYTES);
+	if (!own)
+		return 5;
+	*own = 1;
+	if (cmd_residency(self->fd, own, PAGE_BYTES, &location) != -EFAULT)
+		return 6;
+	if (cmd_pages(self->fd, own, PAGE_BYTES, &page) != -EFAULT)
+		return 7;
+	if (cmd_range_attributes(self->fd, own, PAGE_BYTES, &attributes) !=
+	    -EFAULT)
+		return 8;
+	return 0;
+}
+
+TEST_F(child, child_is_told_about_the_memory_of_its_parent)
+{
+	int status = -1;
+	pid_t pid;
+
+	pages_fill(self->buf, LEN, 1);
+	ASSERT_EQ(0, cmd_advise(self->fd, self->buf, LEN / 2,
+				HMMRT_ADVICE_SET_PREFERRED_LOCATION, HOST, 0));
+	ASSERT_EQ(0, cmd_prefetch(self->fd, self->buf + LEN / 2, LEN / 2,
+				  self->id, NULL));
+	pid = fork();
+	if (!pid)
+		_exit(ask_about_the_parent(self));
+	ASSERT_TRUE(process_wait_end(pid, LIMIT_S, &status));
+	ASSERT_TRUE(WIFEXITED(status));
+	ASSERT_EQ(0, WEXITSTATUS(status));
+	/* The queries have moved nothing. */
+	ASSERT_TRUE(locations_are_right(self));
+}
+
+/* --- by a process that may trace the other -------------------------------- */
+
+#define OWNED_BLOCKS	16
+#define OWNED_BYTES	(OWNED_BLOCKS * BLOCK_BYTES)
+
+/* A process with a space, and the file of it that this process has got. */
+struct owner {
+	pid_t pid;
+	char *buf;		/* there; its first two pages are populated */
+	int fd;			/* here */
+};
+
+struct owner_told {
+	int fd;
+	char *buf;
+};
+
+static void be_owner(int pipe)
+{
+	struct owner_told told = {
+		.fd = open_manager(),
+		.buf = arena_anon(OWNED_BYTES),
+	};
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (told.fd < 0 || !told.buf || cmd_space_create(told.fd))
+		_exit(1);
+	pages_fill(told.buf, 2 * PAGE_BYTES, 1);
+	if (write(pipe, &told, sizeof(told)) != (ssize_t)sizeof(told))
+		_exit(2);
+	while (1)
+		pause();
+}
+
+/* Returns the descriptor here of a file of another process, or -errno. */
+static int file_of(pid_t pid, int fd)
+{
+	int process = (int)syscall(SYS_pidfd_open, pid, 0), file;
+
+	if (process < 0)
+		return -errno;
+	file = (int)syscall(SYS_pidfd_getfd, process, fd, 0);
+	if (file < 0)
+		file = -errno;
+	close(process);
+	return file;
+}
+
+static int owner_start(struct owner *owner)
+{
+	struct owner_told told;
+	int pipes[2];
+
+	if (pipe(pipes))
+		return -errno;
+	owner->pid = fork();
+	if (!owner->pid)
+		be_owner(pipes[1]);
+	close(pipes[1]);
+	owner->fd = -ECHILD;
+	if (read(pipes[0], &told, sizeof(told)) == (ssize_t)sizeof(told)) {
+		owner->buf = told.buf;
+		owner->fd = file_of(owner->pid, told.fd);
+	}
+	close(pipes[0]);
+	return owner->fd < 0 ? owner->fd : 0;
+}
+
+static bool owner_kill(const struct owner *owner)
+{
+	int status;
+
+	return !kill(owner->pid, SIGKILL) &&
+	       process_wait_end(owner->pid, LIMIT_S, &status);
+}
+
+FIXTURE(tracer) {
+	struct owner owner;
+	bool ended;
+};
+
+FIXTURE_SETUP(tracer)
+{
+	ASSERT_EQ(0, owner_start(&self->owner));
+}
+
+FIXTURE_TEARDOWN(tracer)
+{
+	if (!self->ended)
+		EXPECT_TRUE(owner_kill(&self->owner));
+	close(self->owner.fd);
+}
+
+/* The memory may be in use by another thread of the kernel for a moment. */
+static int wait_for_an_error(const struct owner *owner)
+{
+	struct hmmrt_page page;
+	int rc = 0, try;
+
+	for (try = 0; !rc && try < LIMIT_S * 100; try++) {
+		rc = cmd_pages(owner->fd, owner->buf, PAGE_BYTES, &page);
+		if (!rc)
+			usleep(10000);
+	}
+	return rc;
+}
+
+TEST_F(tracer, tracer_is_told_and_may_change_nothing)
+{
+	const struct owner *owner = &self->owner;
+	struct hmmrt_range_attributes attributes;
+	struct hmmrt_page pages[PAGES];
+	uint32_t locations[PAGES];
+
+	ASSERT_EQ(0, cmd_residency(owner->fd, owner->buf, LEN, locations));
+	EXPECT_EQ(HOST, locations[0]);
+	EXPECT_EQ(HOST, locations[1]);
+	EXPECT_EQ(NONE, locations[2]);
+	EXPECT_EQ(NONE, locations[3]);
+	ASSERT_EQ(0, cmd_pages(owner->fd, owner->buf, LEN, pages));
+	EXPECT_EQ(HMMRT_BY_CPU, pages[0].written_by);
+	EXPECT_EQ(0, pages[2].mapped_by);
+	ASSERT_EQ(0, cmd_range_attributes(owner->fd, owner->buf, LEN,
+					  &attributes));
+	EXPECT_EQ(NONE, attributes.out_preferred_location);
+	EXPECT_EQ(-EPERM, cmd_advise(owner->fd, owner->buf, LEN,
+				     HMMRT_ADVICE_SET_PREFERRED_LOCATION, HOST,
+				     0));
+	EXPECT_EQ(-EPERM,
+		  cmd_prefetch(owner->fd, owner->buf, LEN, HOST, NULL));
+}
+
+TEST_F(tracer, queries_about_an_exited_process_are_esrch)
+{
+	const struct owner *owner = &self->owner;
+	struct hmmrt_range_attributes attributes;
+	uint32_t location = 7;
+
+	ASSERT_EQ(0, cmd_residency(owner->fd, owner->buf, PAGE_BYTES,
+				   &location));
+	self->ended = owner_kill(owner);
+	ASSERT_TRUE(self->ended);
+	ASSERT_EQ(-ESRCH, wait_for_an_error(owner));
+	location = 7;
+	EXPECT_EQ(-ESRCH, cmd_residency(owner->fd, owner->buf, PAGE_BYTES,
+					&location));
+	EXPECT_EQ(7, location);
+	EXPECT_EQ(-ESRCH, cmd_range_attributes(owner->fd, owner->buf,
+					       PAGE_BYTES, &attributes));
+	/* What is wrong with the call itself is said first. */
+	EXPECT_EQ(-EINVAL, cmd_residency(owner->fd, owner->buf, 0, &location));
+}
+
+struct query {
+	const struct owner *owner;
+	size_t len;
+	uint32_t *locations;
+	int rc;
+};
+
+static void *ask(void *arg)
+{
+	struct query *query = arg;
+
+	query->rc = cmd_residency(query->owner->fd, query->owner->buf,
+				  query->len, query->locations);
+	return NULL;
+}
+
+/*
+ * A query waits for this process to provide the memory that it writes to. The
+ * other process ends before that, and further queries find no memory of it.
+ */
+TEST_F(tracer, query_that_waits_for_its_caller_keeps_no_memory)
+{
+	struct query query = {
+		.owner = &self->owner,
+		.len = PAGE_BYTES,
+		.locations = arena_anon(PAGE_BYTES),
+	};
+	int uffd = uffd_open();
+	pthread_t thread;
+
+	if (uffd < 0)
+		SKIP(return, "userfaultfd: %s", strerror(-uffd));
+	ASSERT_NE(NULL, query.locations);
+	ASSERT_EQ(0, uffd_watch(uffd, query.locations, PAGE_BYTES,
+				UFFDIO_REGISTER_MODE_MISSING));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, ask, &query));
+	ASSERT_EQ((uintptr_t)query.locations,
+		  uffd_next(uffd, LIMIT_S).arg.pagefault.address);
+	self->ended = owner_kill(&self->owner);
+	EXPECT_TRUE(self->ended);
+	EXPECT_EQ(-ESRCH, wait_for_an_error(&self->owner));
+	ASSERT_EQ(0, uffd_fill(uffd, query.locations, 0));
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(0, query.rc);
+	EXPECT_EQ(HOST, query.locations[0]);
+	close(uffd);
+}
+
+static void *ask_until_an_error(void *arg)
+{
+	struct query *query = arg;
+	time_t end = time(NULL) + LIMIT_S;
+
+	do
+		ask(query);
+	while (!query->rc && time(NULL) < end);
+	return NULL;
+}
+
+/* Queries either are answered or find that the process is gone. */
+TEST(queries_while_a_process_ends_are_answered_or_esrch)
+{
+	static uint32_t locations[OWNED_BYTES / PAGE_BYTES];
+	struct query query = { .len = OWNED_BYTES, .locations = locations };
+	unsigned int round;
+	struct owner owner;
+	pthread_t thread;
+
+	for (round = 0; round < amount(30, 10); round++) {
+		ASSERT_EQ(0, owner_start(&owner));
+		query.owner = &owner;
+		ASSERT_EQ(0, pthread_create(&thread, NULL, ask_until_an_error,
+					    &query));
+		usleep(1000 * (round % 5));
+		ASSERT_TRUE(owner_kill(&owner));
+		ASSERT_EQ(0, pthread_join(thread, NULL));
+		ASSERT_EQ(-ESRCH, query.rc);
+		close(owner.fd);
+	}
+}
+
+TEST_HARNESS_MAIN
