@@ -5,6 +5,8 @@
  * advice. No matrix is allocated for a device or copied to one.
  *
  *     matmul [N]    matrices of N rows and columns
+ *
+ * The matrices have names and the ways are sections: see `hmmctl profile -- matmul`.
  */
 #include <hmm/hmm.hpp>
 
@@ -89,6 +91,10 @@ void advise(problem& of) {
 /// Reads all three matrices with the CPU afterwards, as a program would.
 void measure(const char* label, std::size_t n, const matrix& expected, void (*prepare)(problem&)) {
     problem one(n);
+    hmm::name(one.left, "left");
+    hmm::name(one.right, "right");
+    hmm::name(one.result, "result");
+    const hmm::section way(label);
     const hmmStats before = hmm::stats();
     const auto start = std::chrono::steady_clock::now();
     prepare(one);

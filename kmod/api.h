@@ -22,13 +22,13 @@ unsigned int hmmrt_device_count(void);
 void hmmrt_device_fill_info(struct hmmrt_device *dev,
 			    struct hmmrt_device_info *info);
 
-/* api_prefetch.c */
 /* api_debugfs.c */
 void hmmrt_debugfs_init(void);
 void hmmrt_debugfs_exit(void);
 void hmmrt_debugfs_add(struct hmmrt_device *dev);
 void hmmrt_debugfs_remove(struct hmmrt_device *dev);
 
+/* api_prefetch.c */
 int hmmrt_ioc_prefetch(struct hmmrt_space *space, void *data);
 
 /* api_pages.c */
@@ -45,6 +45,7 @@ int hmmrt_advice_check(struct hmmrt_space *space, unsigned long start,
 
 /* api_event.c */
 int hmmrt_ioc_events_open(struct hmmrt_space *space, void *data);
+int hmmrt_ioc_annotate(struct hmmrt_space *space, void *data);
 
 /* api_knob.c */
 int hmmrt_ioc_knob(struct hmmrt_space *space, void *data);

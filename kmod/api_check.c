@@ -205,7 +205,7 @@ static void check_gpu(void)
 
 static void check_events(void)
 {
-	CHECK_SIZE(hmmrt_event, 136);
+	CHECK_SIZE(hmmrt_event, 192);
 	CHECK_AT(hmmrt_event, time, 16);
 	CHECK_AT(hmmrt_event, addr, 40);
 	CHECK_AT(hmmrt_event, type, 64);
@@ -213,6 +213,7 @@ static void check_events(void)
 	CHECK_AT(hmmrt_event, error, 84);
 	CHECK_AT(hmmrt_event, count, 96);
 	CHECK_AT(hmmrt_event, phase, 108);
+	CHECK_AT(hmmrt_event, text, 136);
 
 	CHECK_SIZE(hmmrt_event_ring, 544);
 	CHECK_AT(hmmrt_event_ring, tail, 8);
@@ -228,6 +229,13 @@ static void check_events(void)
 	CHECK_AT(hmmrt_events_open, wake_events, 24);
 	CHECK_AT(hmmrt_events_open, out_fd, 28);
 	CHECK_AT(hmmrt_events_open, out_map_bytes, 32);
+
+	CHECK_SIZE(hmmrt_annotate, 96);
+	CHECK_AT(hmmrt_annotate, kind, 8);
+	CHECK_AT(hmmrt_annotate, addr, 16);
+	CHECK_AT(hmmrt_annotate, len, 24);
+	CHECK_AT(hmmrt_annotate, since, 32);
+	CHECK_AT(hmmrt_annotate, text, 40);
 
 	/* Events have the rules of policy, and the steps of thrashing. */
 	BUILD_BUG_ON((int)HMMRT_RULE_DEFAULT != HMMRT_EVENT_RULE_DEFAULT);

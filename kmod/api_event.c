@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * HMMRT_IOC_EVENTS_OPEN, and the permission for it. event_ring.c has the rings.
+ * HMMRT_IOC_EVENTS_OPEN, and the permission for it, and HMMRT_IOC_ANNOTATE.
+ * event_ring.c has the rings.
  */
 #include <linux/capability.h>
 #include <linux/file.h>
 #include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/string.h>
+#include <linux/timekeeping.h>
 
 #include "api.h"
 #include "ioctl.h"
@@ -57,5 +61,66 @@ int hmmrt_ioc_events_open(struct hmmrt_space *space, void *data)
 	}
 	arg->out_fd = fd;
 	hmmrt_ioctl_made(arg, file, fd);
+	return 0;
+}
+
+static const u16 annotation_types[] = {
+	[HMMRT_ANNOTATE_MARK] = HMMRT_EVENT_MARK,
+	[HMMRT_ANNOTATE_SECTION] = HMMRT_EVENT_SECTION,
+	[HMMRT_ANNOTATE_NAME] = HMMRT_EVENT_NAME,
+};
+
+/* Trace events print it, so it must stay in its line. */
+static bool text_is_valid(const char *text)
+{
+	const char *end = memchr(text, 0, HMMRT_EVENT_TEXT_BYTES);
+
+	for (; end && text < end; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			return false;
+	return end;
+}
+
+static int annotate_check(const struct hmmrt_annotate *arg, u64 now)
+{
+	bool section = arg->kind == HMMRT_ANNOTATE_SECTION;
+	bool name = arg->kind == HMMRT_ANNOTATE_NAME;
+
+	if (arg->__reserved)
+		return -EOPNOTSUPP;
+	if (!arg->kind || arg->kind >= ARRAY_SIZE(annotation_types))
+		return -EINVAL;
+	if (!text_is_valid(arg->text))
+		return -EINVAL;
+	if (section ? !arg->since || arg->since > now : arg->since)
+		return -EINVAL;
+	if (!name)
+		return arg->text[0] && !arg->addr && !arg->len ? 0 : -EINVAL;
+	if (!arg->len)
+		return -EINVAL;
+	if (arg->addr + arg->len < arg->addr ||
+	    arg->addr + arg->len > TASK_SIZE_MAX)
+		return -EOVERFLOW;
+	return 0;
+}
+
+int hmmrt_ioc_annotate(struct hmmrt_space *space, void *data)
+{
+	const struct hmmrt_annotate *arg = data;
+	u64 now = ktime_get_raw_ns();
+	struct hmmrt_event event = {};
+	int rc = annotate_check(arg, now);
+
+	if (rc || !hmmrt_events_on())
+		return rc;
+	event.type = annotation_types[arg->kind];
+	event.duration = arg->since ? now - arg->since : 0;
+	if (arg->len) {
+		event.addr = arg->addr;
+		event.pages = (PAGE_ALIGN(arg->addr + arg->len) -
+			       PAGE_ALIGN_DOWN(arg->addr)) >> PAGE_SHIFT;
+	}
+	strscpy(event.text, arg->text, sizeof(event.text));
+	hmmrt_event_record(&space->events, &event);
 	return 0;
 }

@@ -287,6 +287,9 @@ static const u8 members[HMMRT_EVENT_TYPES] = {
 	[HMMRT_EVENT_REFUSAL] = HAS_DEVICE,
 	[HMMRT_EVENT_PREFETCH] = HAS_TO,
 	[HMMRT_EVENT_ADVISE] = HAS_TO,
+	[HMMRT_EVENT_MARK] = 0,
+	[HMMRT_EVENT_SECTION] = 0,
+	[HMMRT_EVENT_NAME] = 0,
 };
 
 /* Those that trace_event() does not name. */
@@ -316,6 +319,15 @@ static void trace_other_event(const struct hmmrt_event *event)
 		break;
 	case HMMRT_EVENT_INVALIDATE:
 		trace_hmmrt_invalidate(event);
+		break;
+	case HMMRT_EVENT_MARK:
+		trace_hmmrt_mark(event);
+		break;
+	case HMMRT_EVENT_SECTION:
+		trace_hmmrt_section(event);
+		break;
+	case HMMRT_EVENT_NAME:
+		trace_hmmrt_name(event);
 		break;
 	default:
 		VM_WARN_ON_ONCE(1);

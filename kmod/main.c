@@ -50,7 +50,8 @@ static int ioc_info(struct file *file, void *arg)
 	info->out_devices = hmmrt_device_count();
 	info->out_page_size = PAGE_SIZE;
 	info->out_block_size = HMMRT_BLOCK_SIZE;
-	info->out_features = HMMRT_FEATURE_OBJECTS | HMMRT_FEATURE_EVENTS;
+	info->out_features = HMMRT_FEATURE_OBJECTS | HMMRT_FEATURE_EVENTS |
+			      HMMRT_FEATURE_ANNOTATIONS;
 	if (hmmrt_duplicates_work())
 		info->out_features |= HMMRT_FEATURE_DUPLICATES;
 	return 0;
@@ -93,7 +94,6 @@ static struct hmmrt_space *knob_space(struct file *file, const void *arg)
 	return knob->scope == HMMRT_SCOPE_DEVICE ? NULL : file_space(file, arg);
 }
 
-/*
 /* The file's space, for a call that any process with the file may make. */
 static struct hmmrt_space *held_space(struct file *file)
 {
@@ -103,6 +103,7 @@ static struct hmmrt_space *held_space(struct file *file)
 	return space ? space : ERR_PTR(-EINVAL);
 }
 
+/*
  * Any process that has the file of a space may observe it. Rings with another
  * scope are for no single space.
  */
@@ -168,6 +169,8 @@ static const struct hmmrt_ioctl_op ioctl_ops[] = {
 	SPACE_OP(HMMRT_IOC_ACCESS, hmmrt_ioc_access, hmmrt_access, out_access),
 	SPACE_OP_AS(events_space, HMMRT_IOC_EVENTS_OPEN, hmmrt_ioc_events_open,
 		    hmmrt_events_open, __reserved),
+	SPACE_OP(HMMRT_IOC_ANNOTATE, hmmrt_ioc_annotate, hmmrt_annotate, text,
+		 .silent = true),
 	SPACE_OP_AS(knob_space, HMMRT_IOC_KNOB, hmmrt_ioc_knob, hmmrt_knob,
 		    out_name),
 	SPACE_OP_AS(quota_space, HMMRT_IOC_QUOTA, hmmrt_ioc_quota, hmmrt_quota,
@@ -223,6 +226,8 @@ static struct miscdevice hmmrt_misc = {
 
 static int __init hmmrt_init(void)
 {
+	int rc;
+
 	hmmrt_uapi_check();
 	hmmrt_events_init();
 	hmmrt_lockdep_teach();
@@ -238,6 +243,7 @@ static int __init hmmrt_init(void)
 static void __exit hmmrt_exit(void)
 {
 	misc_deregister(&hmmrt_misc);
+	hmmrt_debugfs_exit();
 	hmmrt_events_exit();
 	hmmrt_lost_exit();
 }
@@ -246,6 +252,3 @@ module_init(hmmrt_init);
 module_exit(hmmrt_exit);
 MODULE_DESCRIPTION("Heterogeneous memory manager for simulated GPUs");
 MODULE_LICENSE("GPL");
-	int rc;
-
-	hmmrt_debugfs_exit();

@@ -187,6 +187,46 @@ HMMRT_TRACE_TYPE(hmmrt_event, hmmrt_refusal);
 HMMRT_TRACE_TYPE(hmmrt_event, hmmrt_prefetch);
 HMMRT_TRACE_TYPE(hmmrt_event, hmmrt_advise);
 
+/* What a process says about itself: other members have no value. */
+DECLARE_EVENT_CLASS(hmmrt_event_with_text,
+	TP_PROTO(const struct hmmrt_event *event),
+	TP_ARGS(event),
+	TP_STRUCT__entry(
+		__field(u64, serial)
+		__field(u64, parent)
+		__field(u64, time)
+		__field(u64, duration)
+		__field(u64, space)
+		__field(u64, addr)
+		__field(u64, pages)
+		__field(u16, type)
+		__field(s32, pid)
+		__field(s32, tid)
+		__array(char, text, HMMRT_EVENT_TEXT_BYTES)
+	),
+	TP_fast_assign(
+		__entry->serial = event->serial;
+		__entry->parent = event->parent;
+		__entry->time = event->time;
+		__entry->duration = event->duration;
+		__entry->space = event->space;
+		__entry->addr = event->addr;
+		__entry->pages = event->pages;
+		__entry->type = event->type;
+		__entry->pid = event->pid;
+		__entry->tid = event->tid;
+		memcpy(__entry->text, event->text, sizeof(event->text));
+	),
+	TP_printk("space=%llu addr=%#llx pages=%llu pid=%d tid=%d serial=%llu parent=%llu duration=%llu text='%s'",
+		  __entry->space, __entry->addr, __entry->pages, __entry->pid,
+		  __entry->tid, __entry->serial, __entry->parent,
+		  __entry->duration, __entry->text)
+);
+
+HMMRT_TRACE_TYPE(hmmrt_event_with_text, hmmrt_mark);
+HMMRT_TRACE_TYPE(hmmrt_event_with_text, hmmrt_section);
+HMMRT_TRACE_TYPE(hmmrt_event_with_text, hmmrt_name);
+
 TRACE_EVENT(hmmrt_claim,
 	TP_PROTO(u32 device, unsigned int accounts,
 		 const struct hmmrt_claim_cost *cost, int error),

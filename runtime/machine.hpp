@@ -15,6 +15,7 @@
 #include "executor.hpp"
 
 #include <linux/hmmrt.h>
+#include <linux/hmmrt_event.h>
 
 #include <memory>
 #include <string>
@@ -58,6 +59,7 @@ class machine : public in_own_memory {
     virtual int control_quota(hmmrt_quota& request) = 0;
     /// -EINVAL if the device is not started.
     virtual int get_stats(hmmrt_stats& request) = 0;
+    virtual int annotate(hmmrt_annotate& request) = 0;
 
     /// Creates a memory object; its descriptor is the caller's.
     virtual int create_object(hmmrt_object_create& request) = 0;

@@ -7,6 +7,7 @@
 #else
 
 #include <hmm/advice.hpp>
+#include <hmm/annotation.hpp>
 #include <hmm/attributes.hpp>
 #include <hmm/batch.hpp>
 #include <hmm/device.hpp>

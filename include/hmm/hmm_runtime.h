@@ -51,6 +51,7 @@
 #define HMM_HMM_RUNTIME_H
 
 #include "hmm_allocation.h"
+#include "hmm_annotation.h"
 #include "hmm_copy.h"
 #include "hmm_policy.h"
 #include "hmm_properties.h"

@@ -285,6 +285,11 @@ int cpu_machine::get_stats(hmmrt_stats& request) {
     return is_bound(request.device_id) ? 0 : -ENODEV;
 }
 
+/// Memory of this process has no events, so nothing observes it.
+int cpu_machine::annotate(hmmrt_annotate&) {
+    return 0;
+}
+
 int cpu_machine::control_quota(hmmrt_quota& request) {
     if (request.scope != HMMRT_QUOTA_OF_SPACE) return -EOPNOTSUPP;
     if (!exists(request.device_id)) return -ENODEV;

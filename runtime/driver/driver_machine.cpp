@@ -123,6 +123,10 @@ int driver_machine::get_stats(hmmrt_stats& request) {
     return sys::get_stats(space(), request);
 }
 
+int driver_machine::annotate(hmmrt_annotate& request) {
+    return sys::annotate(space(), request);
+}
+
 int driver_machine::create_object(hmmrt_object_create& request) {
     return sys::create_object(space(), request);
 }

@@ -31,6 +31,7 @@ class driver_machine final : public machine {
     int control_knob(hmmrt_knob& request) override;
     int control_quota(hmmrt_quota& request) override;
     int get_stats(hmmrt_stats& request) override;
+    int annotate(hmmrt_annotate& request) override;
 
     int create_object(hmmrt_object_create& request) override;
     int get_object_info(int fd, hmmrt_object_info& info) override;

@@ -7,6 +7,7 @@
 #include "sys/syscalls.hpp"
 
 #include <linux/hmmrt.h>
+#include <linux/hmmrt_event.h>
 
 #include <cerrno>
 
@@ -77,6 +78,10 @@ inline int control_quota(int file, hmmrt_quota& request) {
 
 inline int get_stats(int space, hmmrt_stats& request) {
     return call_driver(space, HMMRT_IOC_STATS, request);
+}
+
+inline int annotate(int space, hmmrt_annotate& request) {
+    return call_driver(space, HMMRT_IOC_ANNOTATE, request);
 }
 
 /// @file: the space; the created descriptor is in @request.

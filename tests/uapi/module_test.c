@@ -170,7 +170,8 @@ TEST_F(modules, failed_self_test_disables_duplicates)
 	agent = session_agent(&session);
 	id = session.devices[0].id;
 	EXPECT_EQ(0, cmd_info(session.space, &info));
-	EXPECT_EQ(HMMRT_FEATURE_OBJECTS | HMMRT_FEATURE_EVENTS,
+	EXPECT_EQ(HMMRT_FEATURE_OBJECTS | HMMRT_FEATURE_EVENTS |
+			  HMMRT_FEATURE_ANNOTATIONS,
 		  info.out_features);
 	buf = arena_anon(2 * BLOCK_BYTES);
 	ASSERT_NE(NULL, buf);

@@ -664,7 +664,7 @@ TEST_F(space, info_describes_this_version)
 	EXPECT_EQ((uint32_t)sysconf(_SC_PAGESIZE), info.out_page_size);
 	EXPECT_EQ(BLOCK_BYTES, info.out_block_size);
 	EXPECT_EQ(HMMRT_FEATURE_DUPLICATES | HMMRT_FEATURE_OBJECTS |
-			  HMMRT_FEATURE_EVENTS,
+			  HMMRT_FEATURE_EVENTS | HMMRT_FEATURE_ANNOTATIONS,
 		  info.out_features);
 }
 

@@ -122,6 +122,16 @@ static void fill_events_open(struct env *env, void *arg)
 		events_request(HMMRT_EVENTS_OF_SPACE, HMMRT_EVENTS_MIN);
 }
 
+static void fill_annotate(struct env *env, void *arg)
+{
+	struct hmmrt_annotate *annotate = arg;
+
+	annotate->kind = HMMRT_ANNOTATE_NAME;
+	annotate->addr = (uintptr_t)env->buf;
+	annotate->len = 1;
+	annotate->text[0] = 'a';
+}
+
 static void fill_prefetch(struct env *env, void *arg)
 {
 	struct hmmrt_prefetch *prefetch = arg;
@@ -334,6 +344,11 @@ FIXTURE_VARIANT_ADD(call, events_open) {
 	.outputs = offsetof(struct hmmrt_events_open, out_fd),
 	.outputs_end = offsetof(struct hmmrt_events_open, __reserved),
 	.stage = STAGE_SPACE, .fill = fill_events_open,
+};
+
+FIXTURE_VARIANT_ADD(call, annotate) {
+	.cmd = HMMRT_IOC_ANNOTATE, CALL(hmmrt_annotate, text),
+	.stage = STAGE_SPACE, .fill = fill_annotate,
 };
 
 FIXTURE_VARIANT_ADD(call, object_info) {

@@ -183,6 +183,20 @@ inline constexpr call calls[] = {
          return hmmMemAdviseAsync(of.ptr, of.bytes, hmmMemAdviseSetPreferredLocation, of.where,
                                   of.stream);
      }},
+    {"hmmMark", 0, [](const subject&) { return hmmMark("here"); }},
+    {"hmmRangePush", keeps_no_device,
+     [](const subject&) {
+         const hmmError_t code = hmmRangePush("section");
+         hmmRangePop();
+         return code;
+     }},
+    {"hmmRangePop", 0,
+     [](const subject&) {
+         hmmRangePush("section");
+         return hmmRangePop();
+     }},
+    {"hmmMemSetName", wraps_too,
+     [](const subject& of) { return hmmMemSetName(of.ptr, of.bytes, "name"); }},
     {"hmmMemSetGranularity", takes_range,
      [](const subject& of) { return hmmMemSetGranularity(of.ptr, of.bytes, 0); }},
     {"hmmMemRangeGetAttribute", takes_range,

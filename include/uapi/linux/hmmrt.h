@@ -113,6 +113,7 @@
 #define HMMRT_IOC_ACCESS	_IO(HMMRT_IOC_TYPE, 0x8e)
 /* See linux/hmmrt_event.h. */
 #define HMMRT_IOC_EVENTS_OPEN	_IO(HMMRT_IOC_TYPE, 0x8f)
+#define HMMRT_IOC_ANNOTATE	_IO(HMMRT_IOC_TYPE, 0x90)
 
 #define HMMRT_GPU_IOC_BIND	_IO(HMMRT_IOC_TYPE, 0xc0)
 #define HMMRT_GPU_IOC_ATTACH	_IO(HMMRT_IOC_TYPE, 0xc1)
@@ -131,6 +132,8 @@
 #define HMMRT_FEATURE_OBJECTS	0x2ull
 /* HMMRT_IOC_EVENTS_OPEN exists. */
 #define HMMRT_FEATURE_EVENTS	0x4ull
+/* HMMRT_IOC_ANNOTATE exists, and events have a text. */
+#define HMMRT_FEATURE_ANNOTATIONS 0x8ull
 
 /**
  * struct hmmrt_info - ioctl(HMMRT_IOC_INFO), on any file of /dev/hmmrt
@@ -430,13 +433,13 @@ struct hmmrt_advise {
  *	destinations of at most advice_ranges_max ranges.
  * @out_granularity: granularity in bytes if it is set and the same for all
  *	pages, otherwise 0
+ * @out_alike_bytes: size of the longest part of the range that begins at @addr
+ *	and in which each page has the same of all of the above. Modules without
+ *	this member leave it as it is.
  *
  * Report the advice that all pages of a range have in common. The call fails
  * with EFAULT if any part of the range is not mapped. As HMMRT_IOC_RESIDENCY it
  * is for each process that has the file.
- * @out_alike_bytes: size of the longest part of the range that begins at @addr
- *	and in which each page has the same of all of the above. Modules without
- *	this member leave it as it is.
  */
 struct hmmrt_range_attributes {
 	__u32 size;
@@ -448,10 +451,10 @@ struct hmmrt_range_attributes {
 	__u32 out_preferred_location;
 	__u32 out_last_prefetch;
 	__aligned_u64 out_granularity;
+	__aligned_u64 out_alike_bytes;
 };
 
 /**
-	__aligned_u64 out_alike_bytes;
  * enum hmmrt_knob_id - tunable parameters of the memory policy
  * @HMMRT_KNOB_MIGRATION_POLICY: enum hmmrt_migration_policy: what a device
  *	fault does

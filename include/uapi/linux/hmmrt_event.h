@@ -47,6 +47,11 @@
  *	@duration
  * @HMMRT_EVENT_ADVISE: HMMRT_IOC_ADVISE: @reason is enum hmmrt_advice_kind,
  *	@to its location; @error
+ * @HMMRT_EVENT_MARK: HMMRT_IOC_ANNOTATE: the process was here; @text
+ * @HMMRT_EVENT_SECTION: the same: a section of the program ended; @text,
+ *	@duration, without phases
+ * @HMMRT_EVENT_NAME: the same: memory has a name from now on; @addr, @pages, and
+ *	@text, which is empty if it has none any more
  * @HMMRT_EVENT_TYPES: number of types, including the unused type 0. Later
  *	versions add types.
  */
@@ -69,6 +74,9 @@ enum hmmrt_event_type {
 	HMMRT_EVENT_REFUSAL,
 	HMMRT_EVENT_PREFETCH,
 	HMMRT_EVENT_ADVISE,
+	HMMRT_EVENT_MARK,
+	HMMRT_EVENT_SECTION,
+	HMMRT_EVENT_NAME,
 	HMMRT_EVENT_TYPES,
 };
 
@@ -153,6 +161,9 @@ enum hmmrt_event_thrashing {
 	HMMRT_EVENT_THRASHING_RESET,
 };
 
+/* Bytes of the text of an event, with the NUL at its end. */
+#define HMMRT_EVENT_TEXT_BYTES	56
+
 /**
  * struct hmmrt_event - an event; 0 in members that its type does not use
  * @serial: unique among all events. Not 0
@@ -184,6 +195,8 @@ enum hmmrt_event_thrashing {
  * @devices: of HMMRT_EVENT_INVALIDATE: a bit for each device
  * @phase: nanoseconds by enum hmmrt_event_phase; at most 2^32 - 1 each. Their
  *	sum is the duration, if none has that value.
+ * @text: what the process calls it, with NULs behind. The process may have
+ *	written any bytes but control characters of ASCII.
  */
 struct hmmrt_event {
 	__aligned_u64 serial;
@@ -208,6 +221,7 @@ struct hmmrt_event {
 	__u32 groups;
 	__u32 devices;
 	__u32 phase[HMMRT_EVENT_PHASES];
+	char text[HMMRT_EVENT_TEXT_BYTES];
 };
 
 /**
@@ -293,6 +307,47 @@ struct hmmrt_events_open {
 	__s32 out_fd;
 	__aligned_u64 out_map_bytes;
 	__aligned_u64 __reserved;
+};
+
+/**
+ * enum hmmrt_annotation - what a process says about itself
+ * @HMMRT_ANNOTATE_MARK: it has come to a place of its code
+ * @HMMRT_ANNOTATE_SECTION: a section of its code has ended
+ * @HMMRT_ANNOTATE_NAME: a range of its memory has a name
+ */
+enum hmmrt_annotation {
+	HMMRT_ANNOTATE_MARK = 1,
+	HMMRT_ANNOTATE_SECTION,
+	HMMRT_ANNOTATE_NAME,
+};
+
+/**
+ * struct hmmrt_annotate - ioctl(HMMRT_IOC_ANNOTATE)
+ * @size: sizeof(struct hmmrt_annotate)
+ * @flags: must be 0
+ * @kind: enum hmmrt_annotation
+ * @__reserved: must be 0
+ * @addr: for HMMRT_ANNOTATE_NAME: first byte. Otherwise 0
+ * @len: for HMMRT_ANNOTATE_NAME: number of bytes, not 0. Otherwise 0
+ * @since: for HMMRT_ANNOTATE_SECTION: when it began, in nanoseconds of
+ *	CLOCK_MONOTONIC_RAW, which is the same in all time namespaces. Otherwise 0
+ * @text: what the process calls it, with a NUL at its end, and without control
+ *	characters of ASCII (EINVAL). Empty for a name: the memory has none any
+ *	more
+ *
+ * Record an event of the type HMMRT_EVENT_MARK, HMMRT_EVENT_SECTION or
+ * HMMRT_EVENT_NAME, of the space of the file and of the calling thread. Without
+ * a ring or a trace event it has no effect: the module keeps no names.
+ */
+struct hmmrt_annotate {
+	__u32 size;
+	__u32 flags;
+	__u32 kind;
+	__u32 __reserved;
+	__aligned_u64 addr;
+	__aligned_u64 len;
+	__aligned_u64 since;
+	char text[HMMRT_EVENT_TEXT_BYTES];
 };
 
 #endif /* _UAPI_LINUX_HMMRT_EVENT_H */

@@ -22,6 +22,11 @@ int events_ioctl(int file, struct hmmrt_events_open *arg)
 	return ioctl(file, HMMRT_IOC_EVENTS_OPEN, arg) ? -errno : arg->out_fd;
 }
 
+int events_annotate(int file, const struct hmmrt_annotate *arg)
+{
+	return ioctl(file, HMMRT_IOC_ANNOTATE, arg) ? -errno : 0;
+}
+
 int events_map(struct events *events, int fd, size_t bytes)
 {
 	void *ring =

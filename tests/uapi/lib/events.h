@@ -18,6 +18,8 @@ struct events {
 struct hmmrt_events_open events_request(uint32_t scope, uint32_t events);
 /* Returns a descriptor, or a negative errno. */
 int events_ioctl(int file, struct hmmrt_events_open *arg);
+/* Returns 0 or a negative errno. */
+int events_annotate(int file, const struct hmmrt_annotate *arg);
 /* Opens and maps a ring. Returns 0 or a negative errno. */
 int events_open(struct events *events, int file, uint32_t scope, uint32_t nr);
 int events_map(struct events *events, int fd, size_t bytes);

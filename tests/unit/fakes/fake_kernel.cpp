@@ -74,6 +74,8 @@ int fake_kernel::ioctl(int fd, unsigned long request, void* argument) {
         return policy.quota(*static_cast<hmmrt_quota*>(argument));
     case HMMRT_IOC_STATS:
         return policy.stats(*static_cast<hmmrt_stats*>(argument));
+    case HMMRT_IOC_ANNOTATE:
+        return policy.annotate(*static_cast<hmmrt_annotate*>(argument));
     case HMMRT_IOC_OBJECT_CREATE: {
         const int fresh = open_fd();
         const int error = objects.create(*static_cast<hmmrt_object_create*>(argument), fresh);

@@ -43,6 +43,8 @@ void fake_policy::clear() {
     knob_changes.clear();
     quotas.clear();
     queries.clear();
+    annotations.clear();
+    annotation_error = 0;
     held_ = {};
     held_.out_limit_bytes = HMMRT_QUOTA_NO_LIMIT;
     held_.out_priority = HMMRT_PRIORITY_DEFAULT;
@@ -77,6 +79,13 @@ int fake_policy::stats(hmmrt_stats& request) {
     std::uint64_t value = 0;
     for (auto* each = &request.out_device_faults; each <= &request.out_blocks; each++)
         *each = ++value;
+    return 0;
+}
+
+int fake_policy::annotate(const hmmrt_annotate& request) {
+    const std::lock_guard lock(lock_);
+    if (annotation_error != 0) return -annotation_error;
+    annotations.push_back(request);
     return 0;
 }
 

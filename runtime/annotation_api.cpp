@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// The C interface: annotations. A section is recorded at its end, so each thread
+// keeps the beginnings.
+#include "interface.hpp"
+#include "memory_error.hpp"
+#include "memory_range.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <ctime>
+
+#include <linux/hmmrt_event.h>
+
+namespace hmmrt {
+namespace {
+
+constexpr std::size_t sections_max = 64;
+
+struct open_section {
+    char text[HMMRT_EVENT_TEXT_BYTES];
+    std::uint64_t began; ///< in nanoseconds of CLOCK_MONOTONIC_RAW
+};
+
+struct open_sections : public in_own_memory {
+    std::size_t depth = 0; ///< with those that have no element
+    std::array<open_section, sections_max> sections = {};
+};
+
+// A pointer, as the library may be loaded late, when there is little static TLS left. The sections
+// are freed with the last of them; trivially destructible, so usable until the thread ends.
+constinit thread_local open_sections* sections_of_thread = nullptr;
+
+std::uint64_t now() {
+    timespec time = {};
+    clock_gettime(CLOCK_MONOTONIC_RAW, &time);
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+/// Cuts the text to what fits. Control characters are not allowed.
+void copy_text(char (&to)[HMMRT_EVENT_TEXT_BYTES], const char* text) {
+    const std::size_t bytes = strnlen(text, sizeof(to) - 1);
+    std::transform(text, text + bytes, to, [](char letter) {
+        const auto code = static_cast<unsigned char>(letter);
+        return code < 0x20 || code == 0x7f ? '?' : letter;
+    });
+    to[bytes] = '\0';
+}
+
+void require_text(const char* text) {
+    require(text != nullptr && *text != '\0', "no text");
+}
+
+void annotate(const char* operation, hmmrt_annotate& request) {
+    check_memory_call(operation, process::get().where().annotate(request));
+}
+
+void mark(const char* text) {
+    require_text(text);
+    hmmrt_annotate request = {};
+    request.kind = HMMRT_ANNOTATE_MARK;
+    copy_text(request.text, text);
+    annotate("mark", request);
+}
+
+void begin_section(const char* text) {
+    require_text(text);
+    if (sections_of_thread == nullptr) sections_of_thread = new open_sections;
+    open_sections& open = *sections_of_thread;
+    if (open.depth++ >= sections_max)
+        throw failure(hmmErrorInvalidConfiguration, "too many sections inside of each other");
+    open_section& added = open.sections[open.depth - 1];
+    copy_text(added.text, text);
+    added.began = now();
+}
+
+void end_section() {
+    require(sections_of_thread != nullptr, "no section has begun");
+    open_sections& open = *sections_of_thread;
+    if (open.depth-- > sections_max) return;
+    const open_section& ended = open.sections[open.depth];
+    hmmrt_annotate request = {};
+    request.kind = HMMRT_ANNOTATE_SECTION;
+    request.since = ended.began;
+    copy_text(request.text, ended.text);
+    if (open.depth == 0) {
+        delete sections_of_thread;
+        sections_of_thread = nullptr;
+    }
+    annotate("section", request);
+}
+
+void name_memory(const void* ptr, std::size_t bytes, const char* name) {
+    if (bytes == 0) return;
+    pages_around(ptr, bytes);
+    hmmrt_annotate request = {};
+    request.kind = HMMRT_ANNOTATE_NAME;
+    request.addr = reinterpret_cast<std::uint64_t>(ptr);
+    request.len = bytes;
+    if (name != nullptr) copy_text(request.text, name);
+    annotate("name", request);
+}
+
+} // namespace
+} // namespace hmmrt
+
+using namespace hmmrt;
+
+hmmError_t hmmMark(const char* text) {
+    return guarded("hmmMark", [&] { mark(text); });
+}
+
+hmmError_t hmmRangePush(const char* text) {
+    return guarded("hmmRangePush", [&] { begin_section(text); });
+}
+
+hmmError_t hmmRangePop(void) {
+    return guarded("hmmRangePop", [] { end_section(); });
+}
+
+hmmError_t hmmMemSetName(const void* ptr, size_t bytes, const char* name) {
+    return guarded("hmmMemSetName", [&] { name_memory(ptr, bytes, name); });
+}

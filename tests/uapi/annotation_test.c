@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+/* Annotations: what a process says about itself becomes an event. */
+#include <time.h>
+
+#include "lib/cmd.h"
+#include "lib/events.h"
+#include "lib/harness.h"
+#include "lib/session.h"
+
+FIXTURE(annotation)
+{
+	int space;
+	struct events events;
+	char *buf;
+};
+
+FIXTURE_SETUP(annotation)
+{
+	self->space = open_manager();
+	ASSERT_LE(0, self->space);
+	ASSERT_EQ(0, cmd_space_create(self->space));
+	self->buf = arena_anon(BLOCK_BYTES);
+	ASSERT_NE(NULL, self->buf);
+	ASSERT_EQ(0, events_open(&self->events, self->space,
+				 HMMRT_EVENTS_OF_SPACE, HMMRT_EVENTS_MIN));
+}
+
+FIXTURE_TEARDOWN(annotation)
+{
+	events_close(&self->events);
+	close(self->space);
+}
+
+static struct hmmrt_annotate annotate(uint32_t kind, const char *text)
+{
+	struct hmmrt_annotate arg = { .size = sizeof(arg), .kind = kind };
+
+	snprintf(arg.text, sizeof(arg.text), "%s", text);
+	return arg;
+}
+
+static uint64_t raw_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+	return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
+
+TEST_F(annotation, they_are_events_with_their_text)
+{
+	static const char longest[] =
+		"a text of as many bytes as an event has, without the ..";
+	struct hmmrt_annotate arg = annotate(HMMRT_ANNOTATE_MARK, longest);
+	const struct hmmrt_event *event;
+	uint64_t most;
+
+	ASSERT_EQ(HMMRT_EVENT_TEXT_BYTES, sizeof(longest));
+	ASSERT_EQ(0, events_annotate(self->space, &arg));
+	arg = annotate(HMMRT_ANNOTATE_SECTION, "solve");
+	arg.since = raw_ns() - 1000000;
+	ASSERT_EQ(0, events_annotate(self->space, &arg));
+	most = raw_ns() - arg.since;
+	/* The last byte of one page, and the first one of the next. */
+	arg = annotate(HMMRT_ANNOTATE_NAME, "grid");
+	arg.addr = (uintptr_t)self->buf + PAGE_BYTES - 1;
+	arg.len = 2;
+	ASSERT_EQ(0, events_annotate(self->space, &arg));
+	ASSERT_EQ(3, events_unread(&self->events));
+
+	event = events_at(&self->events, 0);
+	EXPECT_EQ(HMMRT_EVENT_MARK, event->type);
+	EXPECT_STREQ(longest, event->text);
+	EXPECT_EQ(0, event->addr);
+	EXPECT_EQ(0, event->pages);
+	EXPECT_EQ(0, event->duration);
+	EXPECT_EQ(getpid(), event->pid);
+	EXPECT_EQ(gettid(), event->tid);
+	EXPECT_EQ(HMMRT_LOCATION_NONE, event->device);
+	event = events_at(&self->events, 1);
+	EXPECT_EQ(HMMRT_EVENT_SECTION, event->type);
+	EXPECT_STREQ("solve", event->text);
+	EXPECT_LE(1000000, event->duration);
+	EXPECT_GE(most, event->duration);
+	event = events_at(&self->events, 2);
+	EXPECT_EQ(HMMRT_EVENT_NAME, event->type);
+	EXPECT_STREQ("grid", event->text);
+	EXPECT_EQ(arg.addr, event->addr);
+	EXPECT_EQ(2, event->pages);
+}
+
+TEST_F(annotation, name_may_be_taken_away)
+{
+	struct hmmrt_annotate arg = annotate(HMMRT_ANNOTATE_NAME, "");
+	const struct hmmrt_event *event;
+
+	arg.addr = (uintptr_t)self->buf;
+	arg.len = BLOCK_BYTES;
+	ASSERT_EQ(0, events_annotate(self->space, &arg));
+	ASSERT_EQ(1, events_unread(&self->events));
+	event = events_at(&self->events, 0);
+	EXPECT_EQ(HMMRT_EVENT_NAME, event->type);
+	EXPECT_STREQ("", event->text);
+	EXPECT_EQ(BLOCK_PAGES, event->pages);
+}
+
+TEST_F(annotation, wrong_annotation_gets_its_error_and_is_no_event)
+{
+	struct hmmrt_annotate name = annotate(HMMRT_ANNOTATE_NAME, "grid");
+	struct hmmrt_annotate mark = annotate(HMMRT_ANNOTATE_MARK, "here");
+	struct hmmrt_annotate section =
+		annotate(HMMRT_ANNOTATE_SECTION, "solve");
+	struct hmmrt_annotate arg;
+	int manager = open_manager();
+
+	section.since = raw_ns();
+	name.addr = (uintptr_t)self->buf;
+	name.len = PAGE_BYTES;
+#define NOT_ANNOTATED(_errno, _file, _good, ...)                   \
+	do {                                                       \
+		arg = _good;                                       \
+		__VA_ARGS__;                                       \
+		EXPECT_EQ(-(_errno), events_annotate(_file, &arg)) \
+		{                                                  \
+			TH_LOG("%s", #__VA_ARGS__);                \
+		}                                                  \
+	} while (0)
+	NOT_ANNOTATED(EINVAL, manager, mark, );
+	NOT_ANNOTATED(EINVAL, self->space, mark, arg.kind = 0);
+	NOT_ANNOTATED(EINVAL, self->space, mark,
+		      arg.kind = HMMRT_ANNOTATE_NAME + 1);
+	NOT_ANNOTATED(EOPNOTSUPP, self->space, mark, arg.__reserved = 1);
+	NOT_ANNOTATED(EINVAL, self->space, mark, arg.text[0] = 0);
+	NOT_ANNOTATED(EINVAL, self->space, mark,
+		      memset(arg.text, 'x', sizeof(arg.text)));
+	NOT_ANNOTATED(EINVAL, self->space, mark, arg.addr = PAGE_BYTES);
+	NOT_ANNOTATED(EINVAL, self->space, mark, arg.len = 1);
+	NOT_ANNOTATED(EINVAL, self->space, mark, arg.text[1] = '\n');
+	NOT_ANNOTATED(EINVAL, self->space, mark, arg.text[1] = 0x7f);
+	NOT_ANNOTATED(EINVAL, self->space, mark, arg.since = 1);
+	NOT_ANNOTATED(EINVAL, self->space, section, arg.text[0] = 0);
+	NOT_ANNOTATED(EINVAL, self->space, section, arg.since = 0);
+	NOT_ANNOTATED(EINVAL, self->space, section,
+		      arg.since += 3600 * 1000000000ull);
+	NOT_ANNOTATED(EINVAL, self->space, name, arg.len = 0);
+	NOT_ANNOTATED(EINVAL, self->space, name, arg.since = 1);
+	NOT_ANNOTATED(EOVERFLOW, self->space, name, arg.len = UINT64_MAX);
+	NOT_ANNOTATED(EOVERFLOW, self->space, name, arg.addr = 1ull << 63);
+	EXPECT_EQ(0, events_unread(&self->events));
+	EXPECT_EQ(0, events_annotate(self->space, &mark));
+	EXPECT_EQ(0, events_annotate(self->space, &section));
+	EXPECT_EQ(0, events_annotate(self->space, &name));
+	EXPECT_EQ(3, events_unread(&self->events));
+	close(manager);
+}
+
+TEST_HARNESS_MAIN
