@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: MIT
+// Which advice hmmctl gives for events, and which it does not give.
+#include "hmmctl_events.hpp"
+
+#include "advice_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <string>
+#include <vector>
+
+using namespace hmmctl;
+
+namespace {
+
+constexpr std::uint64_t first_block = 0x7f0000000000;
+constexpr std::uint32_t cpu = HMMRT_LOCATION_HOST;
+
+using events = std::vector<hmmrt_event>;
+
+/// Pages that a processor fetches from another one, and its fault.
+void fetch(events& all, std::uint32_t from, std::uint32_t to, std::uint64_t addr,
+           std::uint64_t pages, unsigned access = HMMRT_ACCESS_READ) {
+    const hmmrt_cause cause = to == cpu ? HMMRT_CAUSE_CPU_FAULT : HMMRT_CAUSE_DEVICE_FAULT;
+    all.push_back(migration(from, to, pages, 0, cause));
+    all.back().addr = addr;
+    if (to == cpu) {
+        all.push_back(event_of(HMMRT_EVENT_CPU_FAULT));
+        all.back().from = from;
+        all.back().to = cpu;
+        all.back().addr = addr;
+        all.back().pages = pages;
+        all.back().duration = all.back().phase[HMMRT_PHASE_COPY] = 100;
+    } else {
+        all.push_back(device_fault(to, addr, 0x401000));
+    }
+    all.back().access = static_cast<__u16>(access);
+}
+
+void evict(events& all, std::uint32_t device, std::uint64_t addr, std::uint64_t pages) {
+    all.push_back(migration(device, cpu, pages, 0, HMMRT_CAUSE_EVICTION));
+    all.back().addr = addr;
+}
+
+/// A block goes to a device and back to the CPU again and again.
+events back_and_forth(unsigned rounds, unsigned access, std::uint64_t addr = first_block) {
+    events all;
+    for (unsigned i = 0; i < rounds; i++) {
+        fetch(all, cpu, 0, addr, 16, access);
+        fetch(all, 0, cpu, addr, 16, access);
+    }
+    return all;
+}
+
+void append(events& to, const events& more) {
+    to.insert(to.end(), more.begin(), more.end());
+}
+
+std::vector<advice> advice_about(const events& all, const memory_sizes& memory = {}) {
+    summary sums;
+    sums.add(all);
+    return advice_for(sums.by_block(), memory);
+}
+
+/// Expects one piece of advice.
+advice only(const std::vector<advice>& found) {
+    EXPECT_EQ(found.size(), 1u);
+    return found.size() == 1 ? found[0] : advice();
+}
+
+// --- memory that processors take from each other
+
+TEST(HmmctlAdvice, OfNothingIsNone) {
+    EXPECT_TRUE(advice_about({}).empty());
+}
+
+TEST(HmmctlAdvice, KeepsWhatPingPongsWithTheCpuInSystemMemory) {
+    const advice found = only(advice_about(back_and_forth(10, HMMRT_ACCESS_WRITE)));
+    EXPECT_EQ(found.kind, advice_kind::ping_pong);
+    EXPECT_EQ(found.call, (call_to_make{advised_call::preferred_location, cpu}));
+    EXPECT_EQ(found.space, tested_space);
+    EXPECT_EQ(found.addr, first_block);
+    EXPECT_EQ(found.bytes, 16 * page_bytes);
+    EXPECT_EQ(found.faults, (std::map<std::uint32_t, std::uint64_t>{{0, 10}, {cpu, 10}}));
+    EXPECT_EQ(found.saved_faults, 19u) << "the device maps it with its first fault";
+    EXPECT_EQ(found.ip, 0x401000u);
+}
+
+TEST(HmmctlAdvice, OffersAccessedByIfTheCpuUsesFewOfThePages) {
+    const advice few = only(advice_about(back_and_forth(10, HMMRT_ACCESS_WRITE)));
+    EXPECT_EQ(few.other, (call_to_make{advised_call::accessed_by, 0}));
+
+    events many = back_and_forth(10, HMMRT_ACCESS_WRITE);
+    for (std::uint64_t page = 1; page < 3; page++) { // 3 of 16 pages
+        fetch(many, cpu, 0, first_block, 16, HMMRT_ACCESS_WRITE);
+        fetch(many, 0, cpu, first_block + page * page_bytes, 1, HMMRT_ACCESS_WRITE);
+    }
+    EXPECT_EQ(only(advice_about(many)).other, std::nullopt);
+}
+
+TEST(HmmctlAdvice, KeepsWhatPingPongsBetweenDevicesOnTheBusiestOne) {
+    events all;
+    for (unsigned i = 0; i < 10; i++) {
+        fetch(all, i == 0 ? cpu : 1, 0, first_block, 16, HMMRT_ACCESS_WRITE);
+        fetch(all, 0, 1, first_block, 16, HMMRT_ACCESS_WRITE);
+    }
+    all.push_back(device_fault(1, first_block));
+    const advice found = only(advice_about(all));
+    EXPECT_EQ(found.kind, advice_kind::ping_pong);
+    EXPECT_EQ(found.call, (call_to_make{advised_call::preferred_location, 1}));
+    EXPECT_EQ(found.saved_faults, 19u);
+}
+
+TEST(HmmctlAdvice, DoesNotCallOneRoundTripPingPong) {
+    for (const advice& one : advice_about(back_and_forth(2, HMMRT_ACCESS_WRITE)))
+        EXPECT_NE(one.kind, advice_kind::ping_pong);
+}
+
+TEST(HmmctlAdvice, DoesNotCallAPipelinePingPong) {
+    events all; // each page goes to the device and back once
+    for (std::uint64_t page = 0; page < 32; page++) {
+        fetch(all, cpu, 0, first_block + page * page_bytes, 1, HMMRT_ACCESS_WRITE);
+        fetch(all, 0, cpu, first_block + page * page_bytes, 1, HMMRT_ACCESS_WRITE);
+    }
+    for (const advice& one : advice_about(all))
+        EXPECT_EQ(one.kind, advice_kind::sequential_faults);
+}
+
+TEST(HmmctlAdvice, DuplicatesWhatIsOnlyRead) {
+    events all;
+    for (unsigned i = 0; i < 10; i++) {
+        fetch(all, i == 0 ? cpu : 1, 0, first_block, 16);
+        fetch(all, 0, 1, first_block, 16);
+    }
+    const advice found = only(advice_about(all));
+    EXPECT_EQ(found.kind, advice_kind::read_by_several);
+    EXPECT_EQ(found.call.call, advised_call::read_mostly);
+    EXPECT_EQ(found.saved_faults, 18u) << "each device gets its duplicate with a fault";
+
+    all.back().access = HMMRT_ACCESS_WRITE;
+    EXPECT_EQ(only(advice_about(all)).kind, advice_kind::ping_pong) << "one write is enough";
+}
+
+TEST(HmmctlAdvice, IsNotRepeatedForMemoryThatHasIt) {
+    hmmrt_event given = event_of(HMMRT_EVENT_ADVISE);
+    given.reason = HMMRT_ADVICE_SET_PREFERRED_LOCATION;
+    given.addr = first_block;
+    given.pages = 16;
+    events all = {given};
+    append(all, back_and_forth(10, HMMRT_ACCESS_WRITE));
+    for (const advice& one : advice_about(all))
+        EXPECT_NE(one.kind, advice_kind::ping_pong);
+
+    all[0].addr = first_block - (3ull << 30); // and far beyond
+    all[0].pages = (4ull << 30) / page_bytes;
+    for (const advice& one : advice_about(all))
+        EXPECT_NE(one.kind, advice_kind::ping_pong);
+
+    all[0].error = -22; // it was refused
+    EXPECT_EQ(only(advice_about(all)).kind, advice_kind::ping_pong);
+}
+
+TEST(HmmctlAdvice, IsGivenAgainForMemoryThatLostIt) {
+    hmmrt_event given = event_of(HMMRT_EVENT_ADVISE);
+    given.reason = HMMRT_ADVICE_SET_PREFERRED_LOCATION;
+    given.addr = first_block;
+    given.pages = 16;
+    hmmrt_event taken = given;
+    taken.reason = HMMRT_ADVICE_UNSET_PREFERRED_LOCATION;
+    events all = {given, taken};
+    append(all, back_and_forth(10, HMMRT_ACCESS_WRITE));
+    EXPECT_EQ(only(advice_about(all)).kind, advice_kind::ping_pong);
+}
+
+TEST(HmmctlAdvice, LeavesOutFaultsThatFailed) {
+    events all = back_and_forth(10, HMMRT_ACCESS_WRITE);
+    for (hmmrt_event& event : all)
+        if (event.type != HMMRT_EVENT_MIGRATION) event.error = -14;
+    EXPECT_TRUE(advice_about(all).empty());
+}
+
+// --- memory that a prefetch moves
+
+events sweep(std::uint64_t faults, std::uint64_t stride, std::uint64_t pages) {
+    events all;
+    for (std::uint64_t i = 0; i < faults; i++)
+        fetch(all, cpu, 0, first_block + i * stride, pages);
+    return all;
+}
+
+TEST(HmmctlAdvice, PrefetchesNeighboursWithSequentialFaultsAsOneRange) {
+    const advice found = only(advice_about(sweep(20, block_bytes, block_pages)));
+    EXPECT_EQ(found.kind, advice_kind::sequential_faults);
+    EXPECT_EQ(found.call, (call_to_make{advised_call::prefetch, 0}));
+    EXPECT_EQ(found.addr, first_block);
+    EXPECT_EQ(found.bytes, 20 * block_bytes);
+    EXPECT_EQ(found.saved_faults, 20u);
+}
+
+TEST(HmmctlAdvice, FindsTheSweepOfEachLane) {
+    events all;
+    for (std::uint64_t i = 0; i < 20; i++)
+        for (int lane = 0; lane < 2; lane++) { // the second lane goes through the upper half
+            fetch(all, cpu, 0, first_block + (lane * 20 + i) * block_bytes, block_pages);
+            all.back().tid += lane;
+        }
+    const advice found = only(advice_about(all));
+    EXPECT_EQ(found.kind, advice_kind::sequential_faults);
+    EXPECT_EQ(found.bytes, 40 * block_bytes);
+}
+
+TEST(HmmctlAdvice, PrefetchesToTheCpuWhatItReadsBackInOrder) {
+    events all;
+    for (std::uint64_t i = 0; i < 20; i++)
+        fetch(all, 0, cpu, first_block + i * block_bytes, block_pages);
+    EXPECT_EQ(only(advice_about(all)).call, (call_to_make{advised_call::prefetch, cpu}));
+}
+
+TEST(HmmctlAdvice, DoesNotPrefetchWhatStaysInSystemMemory) {
+    events all;
+    for (std::uint64_t i = 0; i < 20; i++)
+        all.push_back(device_fault(0, first_block + i * block_bytes));
+    EXPECT_TRUE(advice_about(all).empty());
+}
+
+TEST(HmmctlAdvice, IsNotGivenForFewFaults) {
+    EXPECT_EQ(advice_about(sweep(least_saved_faults, page_bytes, 1)).size(), 1u);
+    EXPECT_TRUE(advice_about(sweep(least_saved_faults - 1, page_bytes, 1)).empty());
+}
+
+/// Faults on every @step-th page from the last to the first, that copy for some of their 700 ns.
+events falling(std::uint64_t step, std::uint32_t copying) {
+    events all;
+    for (std::uint64_t i = 16; i-- > 0;) {
+        fetch(all, cpu, 0, first_block + i * step * page_bytes, 1);
+        all.back().phase[HMMRT_PHASE_COPY] = copying;
+    }
+    return all;
+}
+
+TEST(HmmctlAdvice, PrefetchesIfFaultsWaitLongerThanTheyCopy) {
+    const advice found = only(advice_about(falling(1, 175)));
+    EXPECT_EQ(found.kind, advice_kind::fault_latency);
+    EXPECT_EQ(found.call, (call_to_make{advised_call::prefetch, 0}));
+    EXPECT_EQ(found.saved_faults, 16u);
+    EXPECT_TRUE(advice_about(falling(1, 176)).empty()) << "they copy for more than a quarter";
+    EXPECT_EQ(advice_about(falling(2, 175)).size(), 1u);
+    EXPECT_TRUE(advice_about(falling(3, 175)).empty()) << "most pages are not used";
+}
+
+// --- devices that are too small
+
+/// Blocks that a device loses and fetches again; block N has @base + N faults in each round.
+events oversubscribed(std::uint64_t blocks, unsigned rounds, unsigned base) {
+    events all;
+    for (unsigned round = 0; round < rounds; round++)
+        for (std::uint64_t block = 0; block < blocks; block++) {
+            const std::uint64_t addr = first_block + block * block_bytes;
+            fetch(all, cpu, 0, addr, block_pages, HMMRT_ACCESS_WRITE);
+            for (std::uint64_t i = 1; i < base + block; i++)
+                all.push_back(device_fault(0, addr));
+            evict(all, 0, addr, block_pages);
+        }
+    return all;
+}
+
+TEST(HmmctlAdvice, LeavesTheColdestBlocksInSystemMemoryUntilTheOthersFit) {
+    const advice found = only(advice_about(oversubscribed(8, 3, 10), {{0, 5 * block_bytes}}));
+    EXPECT_EQ(found.kind, advice_kind::oversubscription);
+    EXPECT_EQ(found.call, (call_to_make{advised_call::preferred_location, cpu}));
+    EXPECT_EQ(found.other, (call_to_make{advised_call::accessed_by, 0}));
+    EXPECT_EQ(found.addr, first_block);
+    EXPECT_EQ(found.bytes, 3 * block_bytes) << "8 blocks on a device of 5";
+    EXPECT_EQ(found.saved_faults, 2u * (10 + 11 + 12)) << "all but those of the first round";
+}
+
+TEST(HmmctlAdvice, LeavesHalfOfThemIfTheSizeOfTheDeviceIsUnknown) {
+    EXPECT_EQ(only(advice_about(oversubscribed(8, 3, 10))).bytes, 4 * block_bytes);
+}
+
+TEST(HmmctlAdvice, DoesNotTakeOneEvictionForOversubscription) {
+    for (const advice& one : advice_about(oversubscribed(8, 2, 10)))
+        EXPECT_NE(one.kind, advice_kind::oversubscription);
+}
+
+// --- all together
+
+TEST(HmmctlAdvice, HasTheOneThatSavesMostFirst) {
+    events all = back_and_forth(10, HMMRT_ACCESS_WRITE);
+    append(all, back_and_forth(30, HMMRT_ACCESS_WRITE, first_block + 4 * block_bytes));
+    const std::vector<advice> found = advice_about(all);
+    ASSERT_EQ(found.size(), 2u) << "they are no neighbours";
+    EXPECT_EQ(found[0].addr, first_block + 4 * block_bytes);
+    EXPECT_EQ(found[1].addr, first_block);
+}
+
+TEST(HmmctlAdvice, TakesEventsWithAnyNumbers) {
+    events all = back_and_forth(10, HMMRT_ACCESS_WRITE, ~std::uint64_t{0});
+    for (hmmrt_event& event : all)
+        event.pages = ~std::uint64_t{0};
+    EXPECT_EQ(only(advice_about(all)).bytes, page_bytes) << "the last page of all";
+}
+
+// --- words
+
+summary_of described(const summary& sums) {
+    static const trace_header header;
+    static const std::map<std::uint64_t, observed_process> processes = {
+        {tested_space, {tested_space, tested_pid, "name", {}}}};
+    static const event_drops dropped = {};
+    return {header, sums, processes, dropped};
+}
+
+TEST(HmmctlAdviceText, HasTheCallToInsert) {
+    summary sums;
+    sums.add(back_and_forth(10, HMMRT_ACCESS_WRITE));
+    const std::string text = text_of(described(sums));
+    EXPECT_NE(
+        text.find("\nSuggestions\n"
+                  "  1. Process 1234: 64 KiB at 0x7f0000000000 ping-pongs between device 0 and the "
+                  "CPU. Keep it in system memory: that saves about 19 of 20 faults.\n"
+                  "       hmmMemAdvise(reinterpret_cast<void*>(0x7f0000000000), 65536, "
+                  "hmmMemAdviseSetPreferredLocation, hmmCpuDeviceId);\n"
+                  "     or\n"
+                  "       hmmMemAdvise(reinterpret_cast<void*>(0x7f0000000000), 65536, "
+                  "hmmMemAdviseSetAccessedBy, 0);\n"
+                  "     Most device faults are at 0x401000\n"),
+        std::string::npos)
+        << text;
+}
+
+TEST(HmmctlAdviceText, SaysHowMuchIsLeftOut) {
+    events all;
+    for (std::uint64_t i = 0; i < most_advice + 2; i++)
+        append(all, back_and_forth(10, HMMRT_ACCESS_WRITE, first_block + 2 * i * block_bytes));
+    summary sums;
+    sums.add(all);
+    const std::string text = advice_text(described(sums));
+    EXPECT_NE(text.find("\n  10. Process"), std::string::npos) << text;
+    EXPECT_EQ(text.find("\n  11. Process"), std::string::npos) << text;
+    EXPECT_TRUE(text.ends_with("\n  2 more\n")) << text;
+}
+
+TEST(HmmctlAdviceJson, HasTheSame) {
+    summary sums;
+    sums.add(sweep(20, block_bytes, block_pages));
+    const json found = to_json(described(sums))["suggestions"];
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0]["kind"], "sequential_faults");
+    EXPECT_EQ(found[0]["pid"], tested_pid);
+    EXPECT_EQ(found[0]["bytes"], 20 * block_bytes);
+    EXPECT_EQ(found[0]["faults"], (json::array({{{"device", 0}, {"faults", 20}}})));
+    EXPECT_EQ(found[0]["saved_faults"], 20);
+    EXPECT_EQ(found[0]["call"],
+              "hmmMemPrefetchAsync(reinterpret_cast<void*>(0x7f0000000000), 41943040, 0);");
+    EXPECT_EQ(found[0]["other_call"], nullptr);
+    EXPECT_EQ(found[0]["place"], "0x401000");
+}
+
+TEST(HmmctlAdviceText, UsesNamesOfTheInterfaceOnly) {
+    std::ifstream file(HMMRT_RUNTIME_HEADER);
+    const std::string header(std::istreambuf_iterator<char>(file), {});
+    ASSERT_FALSE(header.empty());
+    const std::regex name("hmmMem[A-Z]\\w+");
+    for (const advised_call call : {advised_call::read_mostly, advised_call::preferred_location,
+                                    advised_call::accessed_by, advised_call::prefetch}) {
+        const std::string text = call_of(advice(), {call, 0});
+        std::sregex_iterator found(text.begin(), text.end(), name);
+        ASSERT_NE(found, std::sregex_iterator()) << text;
+        for (; found != std::sregex_iterator(); ++found)
+            EXPECT_TRUE(std::regex_search(header, std::regex("\\b" + found->str() + "\\b")))
+                << found->str();
+    }
+}
+
+} // namespace

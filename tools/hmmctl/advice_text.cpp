@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include "advice_text.hpp"
+
+#include "event_names.hpp"
+#include "table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hmmctl {
+namespace {
+
+std::string processor_name(std::uint32_t processor) {
+    return is_device(processor) ? location_name(processor) : "the CPU";
+}
+
+/// Joins names as `a, b and c`.
+std::string list_of(const std::vector<std::string>& names) {
+    std::string list;
+    for (std::size_t i = 0; i < names.size(); i++) {
+        if (i != 0) list += i + 1 == names.size() ? " and " : ", ";
+        list += names[i];
+    }
+    return list;
+}
+
+std::string processors_of(const advice& what) {
+    std::vector<std::string> names;
+    for (const auto& [id, faults] : what.faults)
+        names.push_back(processor_name(id));
+    return list_of(names);
+}
+
+std::string faults_text(std::uint64_t number) {
+    return fmt::format("{} fault{}", number, number == 1 ? "" : "s");
+}
+
+std::uint64_t faults_of(const advice& what) {
+    std::uint64_t sum = 0;
+    for (const auto& [id, faults] : what.faults)
+        sum += faults;
+    return sum;
+}
+
+std::string cause_text(const advice& what) {
+    const std::string to = processor_name(what.call.location);
+    switch (what.kind) {
+    case advice_kind::read_by_several:
+        return fmt::format("{} take its pages from each other, and no fault was a write. With a "
+                           "duplicate on each device they stay",
+                           processors_of(what));
+    case advice_kind::ping_pong:
+        return fmt::format("ping-pongs between {}. Keep it in {}", processors_of(what),
+                           is_device(what.call.location) ? "the memory of " + to : "system memory");
+    case advice_kind::oversubscription:
+        return fmt::format("was evicted from {} and fetched again, and has fewer faults than other "
+                           "such memory. Leave it in system memory",
+                           what.other ? processor_name(what.other->location) : "a device");
+    case advice_kind::sequential_faults:
+        return fmt::format("was moved to {} by fault after fault, in the order of addresses. Move "
+                           "it beforehand{}",
+                           to, is_device(what.call.location) ? ", before the launch" : "");
+    case advice_kind::fault_latency:
+        return fmt::format("was moved to {} by faults that wait longer than they copy. Move it "
+                           "beforehand{}",
+                           to, is_device(what.call.location) ? ", before the launch" : "");
+    }
+    return "";
+}
+
+const char* name_of(advised_call call) {
+    switch (call) {
+    case advised_call::read_mostly:
+        return "hmmMemAdviseSetReadMostly";
+    case advised_call::preferred_location:
+        return "hmmMemAdviseSetPreferredLocation";
+    case advised_call::accessed_by:
+        return "hmmMemAdviseSetAccessedBy";
+    case advised_call::prefetch:
+        break;
+    }
+    return "";
+}
+
+memory_sizes sizes_of(const trace_header& header) {
+    memory_sizes sizes;
+    for (const trace_device& device : header.devices)
+        sizes[device.id] = device.memory_bytes;
+    return sizes;
+}
+
+/// Returns the place and function of a name, "" if there is none.
+std::string place_text(const symbol& name) {
+    if (name.place.empty()) return "";
+    return printable(name.place) +
+           (name.function.empty() ? "" : fmt::format(" ({})", printable(name.function)));
+}
+
+json to_json(const summary_of& about, const advice& what, const symbol& name) {
+    json faults = json::array();
+    for (const auto& [id, number] : what.faults) {
+        json one = {{"device", nullptr}, {"faults", number}};
+        if (is_device(id)) one["device"] = id;
+        faults.push_back(std::move(one));
+    }
+    json result = {{"kind", kind_name(what.kind)},
+                   {"space", what.space},
+                   {"pid", about.process_of(what.space).pid},
+                   {"addr", what.addr},
+                   {"bytes", what.bytes},
+                   {"faults", std::move(faults)},
+                   {"saved_faults", what.saved_faults},
+                   {"sentence", sentence_of(what)},
+                   {"call", call_of(what, what.call)},
+                   {"other_call", nullptr},
+                   {"function", name.function},
+                   {"place", name.place}};
+    if (what.other) result["other_call"] = call_of(what, *what.other);
+    return result;
+}
+
+} // namespace
+
+std::string kind_name(advice_kind kind) {
+    switch (kind) {
+    case advice_kind::read_by_several:
+        return "read_by_several";
+    case advice_kind::ping_pong:
+        return "ping_pong";
+    case advice_kind::oversubscription:
+        return "oversubscription";
+    case advice_kind::sequential_faults:
+        return "sequential_faults";
+    case advice_kind::fault_latency:
+        return "fault_latency";
+    }
+    return "";
+}
+
+std::string sentence_of(const advice& what) {
+    const std::string memory = fmt::format("{} at {:#x}", size_text(what.bytes), what.addr);
+    return fmt::format("{}{} {}: that saves about {} of {}.", memory,
+                       what.kind == advice_kind::read_by_several ? ":" : "", cause_text(what),
+                       what.saved_faults, faults_text(faults_of(what)));
+}
+
+std::string call_of(const advice& what, const call_to_make& call) {
+    const std::string range =
+        fmt::format("reinterpret_cast<void*>({:#x}), {}", what.addr, what.bytes);
+    const std::string location =
+        is_device(call.location) ? std::to_string(call.location) : "hmmCpuDeviceId";
+    if (call.call == advised_call::prefetch)
+        return fmt::format("hmmMemPrefetchAsync({}, {});", range, location);
+    return fmt::format("hmmMemAdvise({}, {}, {});", range, name_of(call.call), location);
+}
+
+listed_advice listed_advice_for(const summary_of& what) {
+    listed_advice listed;
+    listed.all = advice_for(what.sums.by_block(), sizes_of(what.header));
+    if (listed.all.size() > most_advice) {
+        listed.left_out = listed.all.size() - most_advice;
+        listed.all.resize(most_advice);
+    }
+    summary::hot code;
+    for (const advice& one : listed.all)
+        code.push_back({{one.space, one.ip}, {}});
+    listed.names = what.names_of(code);
+    for (std::size_t i = 0; i < listed.all.size(); i++)
+        if (listed.all[i].ip == 0) listed.names[i] = {};
+    return listed;
+}
+
+std::string advice_text(const summary_of& what) {
+    const listed_advice listed = listed_advice_for(what);
+    if (listed.all.empty()) return "";
+    std::string text = "\nSuggestions\n";
+    for (std::size_t i = 0; i < listed.all.size(); i++) {
+        const advice& one = listed.all[i];
+        text +=
+            fmt::format("  {}. Process {}: {}\n       {}\n", i + 1, what.process_of(one.space).pid,
+                        sentence_of(one), call_of(one, one.call));
+        if (one.other) text += fmt::format("     or\n       {}\n", call_of(one, *one.other));
+        if (const std::string place = place_text(listed.names[i]); !place.empty())
+            text += fmt::format("     Most device faults are at {}\n", place);
+    }
+    if (listed.left_out != 0) text += fmt::format("  {} more\n", listed.left_out);
+    return text;
+}
+
+json advice_json(const summary_of& what) {
+    const listed_advice listed = listed_advice_for(what);
+    json all = json::array();
+    for (std::size_t i = 0; i < listed.all.size(); i++)
+        all.push_back(to_json(what, listed.all[i], listed.names[i]));
+    return all;
+}
+
+} // namespace hmmctl
