@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// The files of hmmctl bench, and the figures that it makes from them.
+#include "bench_fixture.hpp"
+
+#include "bench_compare.hpp"
+#include "bench_plan.hpp"
+#include "failure.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace hmmctl;
+
+TEST(BenchTimes, HaveAMedianAndQuartiles) {
+    EXPECT_DOUBLE_EQ(times{{3}}.median(), 3);
+    EXPECT_DOUBLE_EQ(times{{3}}.spread(), 0);
+    EXPECT_DOUBLE_EQ((times{{4, 1}}.median()), 2.5);
+    const times five{{50, 10, 40, 20, 30}};
+    EXPECT_DOUBLE_EQ(five.median(), 30);
+    EXPECT_DOUBLE_EQ(five.lower(), 20);
+    EXPECT_DOUBLE_EQ(five.upper(), 40);
+    EXPECT_DOUBLE_EQ(five.spread(), 20);
+    EXPECT_DOUBLE_EQ((times{{1, 2, 3, 4}}.lower()), 1.75);
+}
+
+TEST(BenchTimes, UntilTheResultAreOfTheSameRepeat) {
+    bench_case of = case_of("triad", "prefetch", {});
+    of.move_in.samples = {1, 10, 100};
+    of.kernel.samples = {3, 2, 1};
+    EXPECT_EQ(of.until_result().samples, (std::vector<double>{4, 12, 101}));
+}
+
+TEST(BenchResult, IsTheSameAfterItsJson) {
+    const bench_result before = some_result();
+    const json answer = {{"schema", json_schema}, {"bench", to_json(before)}};
+    EXPECT_EQ(to_json(bench_result_from(answer)), to_json(before));
+    const json& one = answer["bench"]["cases"][0];
+    EXPECT_EQ(one["verified"], true);
+    EXPECT_EQ(one["kernel"]["median"], 2.0);
+}
+
+TEST(BenchResult, IsRefusedIfItIsNone) {
+    const json good = {{"schema", json_schema}, {"bench", to_json(some_result())}};
+    const auto refused = [&](const char* pointer, const json& value) {
+        json bad = good;
+        bad[json::json_pointer(pointer)] = value;
+        EXPECT_THROW(bench_result_from(bad), failure) << pointer;
+    };
+    EXPECT_NO_THROW(bench_result_from(good));
+    refused("/schema", json_schema + 1);
+    refused("/bench", 1);
+    refused("/bench/cases", "x");
+    refused("/bench/device", nullptr);
+    refused("/bench/cases/0/pattern", 1);
+    refused("/bench/cases/0/kernel", nullptr);
+    refused("/bench/cases/0/kernel/samples", json::array());
+    refused("/bench/cases/0/kernel/samples", json{1.0, 2.0});
+    refused("/bench/cases/0/kernel/samples/0", -1.0);
+    refused("/bench/cases/0/counts/device_faults", "many");
+    refused("/bench/peers/0/operations", 0);
+    refused("/bench/peers/0/taken/samples", json::array());
+    refused("/bench/peers/1/unavailable", "");
+}
+
+TEST(BenchResult, ThatCannotBeReadSaysWhy) {
+    try {
+        read_bench_result("/proc/no-such-file");
+        FAIL();
+    } catch (const failure& error) {
+        EXPECT_NE(std::string(error.what()).find("/proc/no-such-file"), std::string::npos);
+    }
+}
+
+TEST(BenchPlan, IsTheSameAfterItsJson) {
+    const bench_plan plan = {{"triad"}, {"copy", "faults"}, {"storm"}, {0.5, 2}, 7, true};
+    EXPECT_EQ(to_json(plan_from(to_json(plan))), to_json(plan));
+    EXPECT_THROW(plan_from(json::object()), json::exception);
+}
+
+TEST(BenchComparison, MarksWhatIsLargerThanTheSpread) {
+    bench_result before = some_result(), after = some_result();
+    before.peers.clear();
+    before.cases = {case_of("triad", "copy", {10, 11, 12}), case_of("bfs", "copy", {10, 11, 12}),
+                    case_of("atax", "copy", {10, 11, 12}), case_of("gemm", "copy", {10, 11, 12})};
+    after.cases = {case_of("triad", "copy", {11, 12, 13}), case_of("bfs", "copy", {12, 13, 14}),
+                   case_of("atax", "copy", {4, 5, 6}), case_of("gemm", "copy", {4, 5, 20})};
+    after.peers.clear();
+    const bench_comparison found = compare(before, after);
+    ASSERT_EQ(found.common.size(), 4u);
+    EXPECT_FALSE(found.common[0].is_clear()); // 1 with a spread of 1
+    EXPECT_TRUE(found.common[1].is_clear());
+    EXPECT_TRUE(found.common[2].is_clear());
+    EXPECT_FALSE(found.common[3].is_clear()); // 6 with a spread of 8
+    EXPECT_DOUBLE_EQ(found.common[1].ratio(), 13.0 / 11);
+    const std::string text = text_of(found);
+    EXPECT_NE(text.find("slower"), std::string::npos) << text;
+    EXPECT_NE(text.find("faster"), std::string::npos) << text;
+    EXPECT_EQ(to_json(found)["common"][2]["clear"], true);
+}
+
+TEST(BenchComparison, MarksNothingIfThereAreTooFewSamplesForASpread) {
+    bench_result before = some_result(), after = some_result();
+    before.cases = {case_of("triad", "copy", {10}), case_of("bfs", "copy", {10, 10, 10})};
+    after.cases = {case_of("triad", "copy", {20}), case_of("bfs", "copy", {20, 20})};
+    for (const bench_difference& one : compare(before, after).common)
+        EXPECT_FALSE(one.is_clear()) << one.pattern;
+}
+
+TEST(BenchComparison, HasPeersThatBothCouldMeasure) {
+    bench_result before = some_result(), after = some_result();
+    before.cases.clear();
+    after.cases.clear();
+    before.peers = {{"memcpy", 10, {{1}}, ""}, {"storm", 10, {{1}}, ""}, {"launch", 10, {{1}}, ""}};
+    after.peers = {{"memcpy", 10, {{2}}, ""}, {"storm", 11, {{1}}, ""}, {"launch", 0, {}, "none"}};
+    const bench_comparison found = compare(before, after);
+    ASSERT_EQ(found.common.size(), 1u);
+    EXPECT_EQ(found.common[0].transfer, "memcpy");
+    EXPECT_DOUBLE_EQ(found.common[0].ratio(), 2);
+    EXPECT_EQ(found.only_before, 2u);
+    EXPECT_EQ(found.only_after, 1u);
+}
+
+TEST(BenchComparison, CountsWhatTheOtherLacks) {
+    bench_result before = some_result(), after = some_result();
+    before.cases.push_back(case_of("bfs", "copy", {1}));
+    after.cases[1].bytes *= 2; // other data
+    before.peers.clear();
+    after.peers.clear();
+    const bench_comparison found = compare(before, after);
+    ASSERT_EQ(found.common.size(), 1u);
+    EXPECT_EQ(found.common[0].transfer, "prefetch");
+    EXPECT_EQ(found.only_before, 2u);
+    EXPECT_EQ(found.only_after, 1u);
+}
+
+TEST(BenchText, HasRatiosToPrefetchAndToTheCpu) {
+    bench_result result = some_result();
+    result.cases = {case_of("triad", "cpu", {1, 1, 1}), case_of("triad", "prefetch", {2, 2, 2}),
+                    case_of("triad", "faults", {3, 3, 3})};
+    const std::string text = text_of(result);
+    EXPECT_NE(text.find("1.50    3.00"), std::string::npos) << text;
+}
+
+TEST(BenchText, HasPeersAndWhyOthersAreMissing) {
+    bench_result result = some_result();
+    result.peers.push_back({"uffd-copy", 1000, {{0.018}}, ""});
+    const std::string text = text_of(result);
+    EXPECT_NE(text.find("18.000   0.000      4.00"), std::string::npos) << text;
+    EXPECT_NE(text.find("\nuffd-move: too old\n"), std::string::npos) << text;
+    result.device.simulated = false; // its storm is none
+    EXPECT_EQ(text_of(result).find("4.00"), std::string::npos) << text;
+}
+
+} // namespace

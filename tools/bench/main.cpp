@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// hmmctl-bench: measures what `hmmctl bench` asks for, and prints JSON. It is a program of its own
+// because it uses the runtime.
+#include "case_runner.hpp"
+#include "measurement.hpp"
+
+#include <cstdio>
+
+namespace {
+
+constexpr int failed = 1, used_wrongly = 2;
+
+int print(const hmmctl::bench_result& result) {
+    const std::string text = hmmctl::json_text("bench", hmmctl::to_json(result));
+    if (std::fputs(text.c_str(), stdout) != EOF && std::fflush(stdout) != EOF) return 0;
+    std::perror("hmmctl-bench: cannot write the result");
+    return failed;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    hmmctl::bench_plan plan;
+    try {
+        plan = hmmctl::plan_from(hmmctl::json::parse(argc == 2 ? argv[1] : ""));
+    } catch (const hmmctl::json::exception&) {
+        std::fputs("hmmctl-bench: `hmmctl bench` starts this program\n", stderr);
+        return used_wrongly;
+    }
+    try {
+        return print(bench::measure(plan));
+    } catch (const hmm::error& error) {
+        std::fprintf(stderr, "hmmctl-bench: %s: %s\n", error.operation(), error.what());
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "hmmctl-bench: %s\n", error.what());
+    }
+    return failed;
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include "bench.hpp"
+
+#include "bench_compare.hpp"
+#include "bench_plot.hpp"
+#include "bench_result.hpp"
+#include "failure.hpp"
+#include "run_program.hpp"
+#include "table.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <unistd.h>
+
+namespace hmmctl {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Returns the program that measures: beside hmmctl, or where it is installed.
+std::string measuring_program() {
+    const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
+    for (const char* place : {"hmmctl-bench", HMMCTL_BENCH_INSTALLED})
+        if (const fs::path found = folder / place; access(found.c_str(), X_OK) == 0)
+            return found.lexically_normal();
+    throw failure(fmt::format("there is no program hmmctl-bench in {}, nor {} from there",
+                              folder.string(), HMMCTL_BENCH_INSTALLED));
+}
+
+/// Returns what the program printed.
+std::string measured(const bench_plan& plan) {
+    const std::string program = measuring_program();
+    return output_of({program, to_json(plan).dump()}, "", "nothing was measured",
+                     "nothing was measured");
+}
+
+plot_format format_of(const std::string& path) {
+    if (path.ends_with(".svg")) return plot_format::svg;
+    if (path.ends_with(".png")) return plot_format::png;
+    throw failure(fmt::format("{}: the name of a plot ends with .svg or .png", path));
+}
+
+void write_file(const std::string& path, const std::string& text) {
+    std::FILE* const file = std::fopen(path.c_str(), "we");
+    const bool written =
+        file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    const int error = errno;
+    if (file == nullptr || (std::fclose(file) != 0) || !written)
+        throw failure(
+            fmt::format("cannot write {}: {}", path, std::strerror(written ? errno : error)));
+}
+
+json to_json(const std::vector<named>& list) {
+    json result = json::array();
+    for (const named& one : list)
+        result.push_back({{"name", one.name}, {"description", one.description}});
+    return result;
+}
+
+void add(table& rows, const char* kind, const std::vector<named>& list) {
+    for (const named& one : list)
+        rows.add({kind, std::string(one.name), std::string(one.description)});
+}
+
+} // namespace
+
+output list_bench(bool as_json) {
+    if (as_json)
+        return {json_text({{"patterns", to_json(bench_patterns())},
+                           {"transfers", to_json(bench_transfers())},
+                           {"peers", to_json(bench_peers())}}),
+                "", 0};
+    table rows({{"KIND"}, {"NAME"}, {"WHAT IT DOES"}});
+    add(rows, "pattern", bench_patterns());
+    add(rows, "transfer", bench_transfers());
+    add(rows, "peer", bench_peers());
+    return {rows.text(), "", 0};
+}
+
+output run_bench(const bench_plan& plan, bool as_json, const std::string& to) {
+    const std::string text = measured(plan);
+    const json answer = json::parse(text, nullptr, false);
+    if (answer.is_discarded()) throw failure("hmmctl-bench printed no JSON");
+    const bench_result result = bench_result_from(answer);
+    if (!to.empty()) write_file(to, text);
+    return {as_json ? text : text_of(result), "", 0};
+}
+
+output compare_bench(const std::string& before, const std::string& after, bool as_json) {
+    const bench_comparison found = compare(read_bench_result(before), read_bench_result(after));
+    if (found.common.empty())
+        throw failure(fmt::format("{} and {} have no case in common", before, after));
+    return {as_json ? json_text("comparison", to_json(found)) : text_of(found), "", 0};
+}
+
+output plot_bench(const std::string& from, const std::string& to) {
+    const plot_format format = format_of(to);
+    const std::string script = plot_script(read_bench_result(from), format);
+    write_file(to, output_of({"gnuplot"}, script, "gnuplot made no plot",
+                             "plots need gnuplot; Debian has it in the package gnuplot-nox"));
+    return {};
+}
+
+} // namespace hmmctl

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "bench.hpp"
+#include "request.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace hmmctl {
+namespace {
+
+constexpr double largest_footprint = 8, quick_footprint = 1.0 / 64;
+constexpr unsigned most_repeats = 1000, usual_repeats = 5, quick_repeats = 3;
+
+std::string why_no_footprint(const std::string& text) {
+    double part = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), part);
+    if (error == std::errc() && end == text.data() + text.size() && part > 0 &&
+        part <= largest_footprint)
+        return "";
+    return "give a part of the device's memory, above 0 and at most 8";
+}
+
+std::string why_no_output(const std::string& text) {
+    return text.empty() ? "give the name of a file" : "";
+}
+
+/// An option that takes names, separated by commas or given again.
+void add_names(CLI::App& command, const char* name, std::vector<std::string>& into,
+               const std::vector<named>& list, const char* description) {
+    command.add_option(name, into, description)
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->check(CLI::IsMember(names_of(list)));
+}
+
+/// What is not asked for is left out, and all is measured if nothing is asked for.
+void set_defaults(bench_plan& plan) {
+    const bool has_cases = !plan.patterns.empty() || !plan.transfers.empty();
+    if (has_cases || plan.peers.empty()) {
+        if (plan.patterns.empty()) plan.patterns = names_of(bench_patterns());
+        if (plan.transfers.empty()) plan.transfers = names_of(bench_transfers());
+    }
+    if (!has_cases && plan.peers.empty()) plan.peers = names_of(bench_peers());
+    if (plan.footprints.empty()) plan.footprints = {plan.quick ? quick_footprint : 0.5};
+    if (plan.repeats == 0) plan.repeats = plan.quick ? quick_repeats : usual_repeats;
+}
+
+/// Something is measured once, and in the order of the list.
+template <class Value>
+void keep_first(std::vector<Value>& values) {
+    auto end = values.begin();
+    for (auto next = values.begin(); next != values.end(); ++next)
+        if (std::find(values.begin(), end, *next) == end) *end++ = *next;
+    values.erase(end, values.end());
+}
+
+void add_measuring(CLI::App& bench, request& asked) {
+    bench_plan& plan = asked.measured;
+    bench.add_flag("--list", asked.lists,
+                   "list patterns, transfers and peers, and measure nothing");
+    add_names(bench, "--pattern", plan.patterns, bench_patterns(), "patterns of access; all");
+    add_names(bench, "--transfer", plan.transfers, bench_transfers(),
+              "how data gets to the device; all");
+    add_names(bench, "--peer", plan.peers, bench_peers(),
+              "what to measure beside patterns; all, if no patterns are asked for");
+    bench
+        .add_option("--footprint", plan.footprints,
+                    "sizes of the data, as parts of the device's memory; 0.5")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->type_name("PART")
+        ->check(why_no_footprint);
+    bench.add_option("--repeats", plan.repeats, "samples of each case; 5")
+        ->type_name("N")
+        ->check(why_no_number)
+        ->check(CLI::Range(1u, most_repeats));
+    bench.add_flag("--quick", plan.quick, "1/64 of the device's memory and 3 samples");
+    bench.add_option("-o,--output", asked.to, "also write the JSON to a file")
+        ->type_name("FILE")
+        ->check(why_no_output);
+    bench.callback([&bench, &asked] {
+        if (!bench.get_subcommands().empty()) return;
+        if (asked.lists) {
+            asked.command = [&asked] { return list_bench(asked.as_json); };
+            return;
+        }
+        set_defaults(asked.measured);
+        keep_first(asked.measured.patterns);
+        keep_first(asked.measured.transfers);
+        keep_first(asked.measured.peers);
+        keep_first(asked.measured.footprints);
+        asked.command = [&asked] { return run_bench(asked.measured, asked.as_json, asked.to); };
+    });
+}
+
+/// What is below bench has no use for the options of a measurement.
+void refuse_measuring(const CLI::App& bench, const CLI::App& command) {
+    for (const CLI::Option* option : bench.get_options())
+        if (option->count() > 0)
+            throw CLI::ValidationError(command.get_name(),
+                                       option->get_name() + " is for measuring");
+}
+
+void add_compare(CLI::App& bench, request& asked) {
+    CLI::App& command = *bench.add_subcommand("compare", "Compare two files of results");
+    command.add_option("FILE", asked.files, "what was measured before, and what after that")
+        ->required()
+        ->expected(2)
+        ->type_name("FILE")
+        ->check(why_no_output);
+    command.callback([&bench, &command, &asked] {
+        refuse_measuring(bench, command);
+        asked.command = [&asked] {
+            return compare_bench(asked.files[0], asked.files[1], asked.as_json);
+        };
+    });
+}
+
+void add_plot(CLI::App& bench, request& asked) {
+    CLI::App& command = *bench.add_subcommand("plot", "Draw a file of results");
+    command.add_option("FILE", asked.file, "what was measured")
+        ->required()
+        ->type_name("FILE")
+        ->check(why_no_output);
+    command.add_option("-o,--output", asked.to, "file to write, which ends with .svg or .png")
+        ->required()
+        ->type_name("FILE")
+        ->check(why_no_output);
+    command.callback([&bench, &command, &asked] {
+        refuse_json(command, asked);
+        refuse_measuring(bench, command);
+        asked.command = [&asked] { return plot_bench(asked.file, asked.to); };
+    });
+}
+
+} // namespace
+
+void add_bench_commands(CLI::App& app, request& asked) {
+    CLI::App& bench =
+        *app.add_subcommand("bench", "Measure what a device and its unified memory do here");
+    add_measuring(bench, asked);
+    add_compare(bench, asked);
+    add_plot(bench, asked);
+}
+
+} // namespace hmmctl

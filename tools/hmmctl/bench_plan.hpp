@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// What `hmmctl bench` asks hmmctl-bench to measure. That gets it as JSON, in its only argument.
+#pragma once
+
+#include "json.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hmmctl {
+
+struct named {
+    std::string_view name, description;
+};
+
+/// The names that `--pattern`, `--transfer` and `--peer` take.
+const std::vector<named>& bench_patterns();
+const std::vector<named>& bench_transfers();
+const std::vector<named>& bench_peers();
+std::vector<std::string> names_of(const std::vector<named>& list);
+
+/// The loop on the CPU, a case beside those of the transfers.
+constexpr std::string_view cpu_loop = "cpu";
+
+struct bench_plan {
+    std::vector<std::string> patterns, transfers, peers;
+    std::vector<double> footprints; ///< parts of the device's memory
+    unsigned repeats = 0;
+    bool quick = false;
+};
+
+json to_json(const bench_plan& plan);
+/// Throws json::exception for what is no plan.
+bench_plan plan_from(const json& plan);
+
+} // namespace hmmctl

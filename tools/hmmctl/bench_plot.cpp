@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include "bench_plot.hpp"
+
+#include "bench_plan.hpp"
+#include "failure.hpp"
+#include "table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hmmctl {
+namespace {
+
+constexpr unsigned width = 1000, panel_height = 360, title_height = 40;
+
+/// Returns text in the quotes in which gnuplot replaces nothing.
+std::string in_quotes(std::string_view text) {
+    std::string result = "'";
+    for (const char one : printable(text))
+        result += one == '\'' ? "''" : std::string(1, one);
+    return result + "'";
+}
+
+/// Returns a name for a block of data, where it must not end the block.
+std::string cell_of(std::string_view name) {
+    std::string result = printable(name);
+    std::replace(result.begin(), result.end(), '"', '?');
+    return '"' + result + '"';
+}
+
+template <class Value>
+void add_once(std::vector<Value>& values, const Value& value) {
+    if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+}
+
+/// Has every pattern of this footprint a case of that transfer?
+bool all_have(const bench_result& result, double footprint, std::string_view transfer) {
+    return std::all_of(result.cases.begin(), result.cases.end(), [&](const bench_case& of) {
+        return of.footprint != footprint || result.find(of.pattern, transfer, footprint) != nullptr;
+    });
+}
+
+/// The bar of a case, and its quartiles. gnuplot leaves out what is not measured.
+std::string bar_of(const bench_case* of, double unit) {
+    if (of == nullptr) return " - - -";
+    const times taken = of->until_result();
+    return fmt::format(" {:.6g} {:.6g} {:.6g}", taken.median() / unit, taken.lower() / unit,
+                       taken.upper() / unit);
+}
+
+/// A group of bars for each pattern, and a bar for each transfer.
+std::string cases_panel(const bench_result& result, double footprint, unsigned number) {
+    std::vector<std::string> patterns, transfers;
+    for (const bench_case& of : result.cases) {
+        if (of.footprint != footprint) continue;
+        add_once(patterns, of.pattern);
+        add_once(transfers, of.transfer);
+    }
+    const bool relative = all_have(result, footprint, "prefetch");
+    std::string script = fmt::format("$cases{} << END\n", number);
+    for (const std::string& pattern : patterns) {
+        const double unit =
+            relative ? result.find(pattern, "prefetch", footprint)->until_result().median() : 1e-3;
+        script += cell_of(pattern);
+        for (const std::string& transfer : transfers)
+            script += bar_of(result.find(pattern, transfer, footprint), unit);
+        script += '\n';
+    }
+    script += fmt::format("END\nset title 'footprint {:.3g} of the device''s memory'\n"
+                          "set ylabel '{}'\nset style data histograms\n"
+                          "set style histogram errorbars gap 1\nplot",
+                          footprint, relative ? "time / time with prefetch" : "time [ms]");
+    for (std::size_t i = 0; i < transfers.size(); i++)
+        script +=
+            fmt::format("{} $cases{} using {}:{}:{}{} title {}", i > 0 ? "," : "", number,
+                        3 * i + 2, 3 * i + 3, 3 * i + 4, i == 0 ? ":xtic(1)" : "",
+                        in_quotes(transfers[i] == cpu_loop ? "loop on the CPU" : transfers[i]));
+    return script + '\n';
+}
+
+std::string peers_panel(const bench_result& result) {
+    std::string script = "$peers << END\n";
+    unsigned place = 0;
+    for (const bench_peer& of : result.peers) {
+        if (!of.unavailable.empty()) continue;
+        const double unit = static_cast<double>(of.operations) / 1e6;
+        script +=
+            fmt::format("{} {} {:.6g} {:.6g} {:.6g}\n", place++, cell_of(of.name),
+                        of.taken.median() / unit, of.taken.lower() / unit, of.taken.upper() / unit);
+    }
+    return script + "END\nset title 'one operation'\nset ylabel 'time [us]'\n"
+                    "plot $peers using 1:3:(0.7):xtic(2) with boxes notitle linetype 1,"
+                    " $peers using 1:3:4:5 with yerrorbars notitle linetype -1 pointtype 0\n";
+}
+
+std::string terminal_of(plot_format format) {
+    return format == plot_format::svg ? "svg dynamic background 'white'" : "pngcairo";
+}
+
+} // namespace
+
+std::string plot_script(const bench_result& result, plot_format format) {
+    std::vector<double> footprints;
+    for (const bench_case& of : result.cases)
+        add_once(footprints, of.footprint);
+    std::vector<std::string> panels;
+    panels.reserve(footprints.size() + 1);
+    for (const double footprint : footprints)
+        panels.push_back(cases_panel(result, footprint, static_cast<unsigned>(panels.size())));
+    if (std::any_of(result.peers.begin(), result.peers.end(),
+                    [](const bench_peer& of) { return of.unavailable.empty(); }))
+        panels.push_back(peers_panel(result));
+    if (panels.empty()) throw failure("the result has nothing that can be plotted");
+    std::string script = fmt::format(
+        "set terminal {} size {},{} noenhanced\nset datafile missing '-'\n"
+        "set style fill solid 0.8 border -1\nset boxwidth 0.9\n"
+        "set logscale y\nset format y '%g'\nset grid y\n"
+        "set key outside right\nset xtics rotate by -30\nset multiplot layout {},1 title {}\n",
+        terminal_of(format), width, title_height + panel_height * panels.size(), panels.size(),
+        in_quotes(fmt::format("{} ({}), {} lanes, Linux {}, medians and quartiles of {}",
+                              result.device.name, size_text(result.device.memory_bytes),
+                              result.device.lanes, result.kernel, result.repeats)));
+    for (const std::string& panel : panels)
+        script += panel;
+    return script + "unset multiplot\n";
+}
+
+} // namespace hmmctl

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+#include "bench_result.hpp"
+
+#include "failure.hpp"
+#include "files.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+
+namespace hmmctl {
+namespace {
+
+json to_json(const times& of) {
+    return {{"median", of.median()},
+            {"lower", of.lower()},
+            {"upper", of.upper()},
+            {"samples", of.samples}};
+}
+
+times times_from(const json& of) {
+    times result;
+    of.at("samples").get_to(result.samples);
+    if (result.samples.empty()) throw failure("there are no samples");
+    for (const double seconds : result.samples)
+        if (!std::isfinite(seconds) || seconds < 0) throw failure("a sample is no time");
+    return result;
+}
+
+json to_json(const bench_case& of) {
+    json result = {{"pattern", of.pattern},
+                   {"transfer", of.transfer},
+                   {"footprint", of.footprint},
+                   {"bytes", of.bytes},
+                   {"verified", true}, // others are not reported
+                   {"move_in", to_json(of.move_in)},
+                   {"kernel", to_json(of.kernel)},
+                   {"read_back", to_json(of.read_back)},
+                   {"total", to_json(of.total)},
+                   {"counts", of.counts},
+                   {"phases", nullptr}};
+    if (of.phases) result["phases"] = *of.phases;
+    return result;
+}
+
+bench_case case_from(const json& of) {
+    bench_case result;
+    of.at("pattern").get_to(result.pattern);
+    of.at("transfer").get_to(result.transfer);
+    of.at("footprint").get_to(result.footprint);
+    of.at("bytes").get_to(result.bytes);
+    result.move_in = times_from(of.at("move_in"));
+    result.kernel = times_from(of.at("kernel"));
+    result.read_back = times_from(of.at("read_back"));
+    result.total = times_from(of.at("total"));
+    of.at("counts").get_to(result.counts);
+    const std::size_t repeats = result.total.samples.size();
+    for (const times* one : {&result.move_in, &result.kernel, &result.read_back})
+        if (one->samples.size() != repeats) throw failure("a case has samples of other repeats");
+    if (const json& phases = of.at("phases"); !phases.is_null())
+        result.phases = phases.get<std::map<std::string, std::uint64_t>>();
+    return result;
+}
+
+json to_json(const bench_peer& of) {
+    if (!of.unavailable.empty()) return {{"name", of.name}, {"unavailable", of.unavailable}};
+    return {{"name", of.name}, {"operations", of.operations}, {"taken", to_json(of.taken)}};
+}
+
+bench_peer peer_from(const json& of) {
+    bench_peer result;
+    of.at("name").get_to(result.name);
+    if (of.contains("unavailable")) {
+        of["unavailable"].get_to(result.unavailable);
+        if (result.unavailable.empty()) throw failure("a peer has no reason");
+        return result;
+    }
+    of.at("operations").get_to(result.operations);
+    if (result.operations == 0) throw failure("a peer has no operations");
+    result.taken = times_from(of.at("taken"));
+    return result;
+}
+
+bench_device device_from(const json& of) {
+    bench_device result;
+    of.at("name").get_to(result.name);
+    of.at("simulated").get_to(result.simulated);
+    of.at("memory_bytes").get_to(result.memory_bytes);
+    of.at("lanes").get_to(result.lanes);
+    return result;
+}
+
+} // namespace
+
+double times::at(double part) const {
+    std::vector<double> sorted = samples;
+    std::sort(sorted.begin(), sorted.end());
+    const double place = part * static_cast<double>(sorted.size() - 1);
+    const auto below = static_cast<std::size_t>(place);
+    if (below + 1 >= sorted.size()) return sorted.back();
+    return std::lerp(sorted[below], sorted[below + 1], place - static_cast<double>(below));
+}
+
+times bench_case::until_result() const {
+    times sums = move_in;
+    for (std::size_t i = 0; i < sums.samples.size(); i++)
+        sums.samples[i] += kernel.samples[i];
+    return sums;
+}
+
+const bench_case* bench_result::find(std::string_view pattern, std::string_view transfer,
+                                     double footprint) const {
+    for (const bench_case& one : cases)
+        if (one.pattern == pattern && one.transfer == transfer && one.footprint == footprint)
+            return &one;
+    return nullptr;
+}
+
+const bench_peer* bench_result::find_peer(std::string_view name) const {
+    for (const bench_peer& one : peers)
+        if (one.name == name && one.unavailable.empty()) return &one;
+    return nullptr;
+}
+
+json to_json(const bench_result& result) {
+    json cases = json::array();
+    for (const bench_case& one : result.cases)
+        cases.push_back(to_json(one));
+    json peers = json::array();
+    for (const bench_peer& one : result.peers)
+        peers.push_back(to_json(one));
+    return {{"version", result.version},
+            {"kernel", result.kernel},
+            {"processors", result.processors},
+            {"device",
+             {{"name", result.device.name},
+              {"simulated", result.device.simulated},
+              {"memory_bytes", result.device.memory_bytes},
+              {"lanes", result.device.lanes}}},
+            {"repeats", result.repeats},
+            {"quick", result.quick},
+            {"cases", std::move(cases)},
+            {"peers", std::move(peers)}};
+}
+
+bench_result bench_result_from(const json& answer) {
+    try {
+        if (answer.at("schema") != json_schema)
+            throw failure("it has another schema than this version");
+        const json& of = answer.at("bench");
+        bench_result result;
+        of.at("version").get_to(result.version);
+        of.at("kernel").get_to(result.kernel);
+        of.at("processors").get_to(result.processors);
+        result.device = device_from(of.at("device"));
+        of.at("repeats").get_to(result.repeats);
+        of.at("quick").get_to(result.quick);
+        for (const json& one : of.at("cases"))
+            result.cases.push_back(case_from(one));
+        for (const json& one : of.at("peers"))
+            result.peers.push_back(peer_from(one));
+        return result;
+    } catch (const json::exception& error) {
+        throw failure(fmt::format("it is no result of hmmctl bench: {}", error.what()));
+    }
+}
+
+bench_result read_bench_result(const std::string& path) {
+    const std::optional<std::string> text = read_file(path);
+    if (!text) throw failure(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+    try {
+        return bench_result_from(json::parse(*text));
+    } catch (const json::exception& error) {
+        throw failure(fmt::format("{}: it is no JSON: {}", path, error.what()));
+    } catch (const failure& reason) {
+        throw failure(fmt::format("{}: {}", path, reason.what()));
+    }
+}
+
+} // namespace hmmctl

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// What `hmmctl bench` has measured, as its files have it.
+#pragma once
+
+#include "json.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hmmctl {
+
+/// Repeated measurements of one thing, in seconds.
+struct times {
+    std::vector<double> samples;
+
+    /// These take the middle of two, or what is between two in proportion.
+    double median() const { return at(0.5); }
+    double lower() const { return at(0.25); } ///< quartile
+    double upper() const { return at(0.75); }
+    double spread() const { return upper() - lower(); }
+
+  private:
+    double at(double part) const;
+};
+
+/// One pattern with one transfer and one footprint.
+struct bench_case {
+    std::string pattern, transfer;
+    double footprint = 0; ///< a part of the device's memory
+    std::uint64_t bytes = 0;
+    times move_in;   ///< prefetch, copy or advice before the kernel
+    times kernel;    ///< with the faults that it takes
+    times read_back; ///< the CPU reads a word of each page of the result
+    times total;
+    std::map<std::string, std::uint64_t> counts; ///< medians of what the manager counted
+    /// What faults and prefetches spent their time on, in one run beside the others, in
+    /// nanoseconds. Nothing where no events are recorded.
+    std::optional<std::map<std::string, std::uint64_t>> phases;
+
+    /// Times of the same repeat together.
+    times until_result() const;
+};
+
+/// One of bench_peers(). It has times, or a reason why it cannot be measured here.
+struct bench_peer {
+    std::string name;
+    std::uint64_t operations = 0; ///< in one sample
+    times taken;
+    std::string unavailable;
+};
+
+struct bench_device {
+    std::string name;
+    bool simulated = false;
+    std::uint64_t memory_bytes = 0;
+    unsigned lanes = 0;
+
+    bool operator==(const bench_device&) const = default;
+};
+
+struct bench_result {
+    std::string version, kernel;
+    unsigned processors = 0;
+    bench_device device;
+    unsigned repeats = 0;
+    bool quick = false;
+    std::vector<bench_case> cases;
+    std::vector<bench_peer> peers;
+
+    /// Returns null if that was not measured.
+    const bench_case* find(std::string_view pattern, std::string_view transfer,
+                           double footprint) const;
+    /// Returns null if that was not measured.
+    const bench_peer* find_peer(std::string_view name) const;
+};
+
+json to_json(const bench_result& result);
+/// @answer is a whole one. Throws failure with a reason if it is no result of this version.
+bench_result bench_result_from(const json& answer);
+/// Reads a file that `hmmctl bench` wrote. Throws failure.
+bench_result read_bench_result(const std::string& path);
+
+/// The median of one operation.
+double microseconds_of(const bench_peer& of);
+
+/// Returns tables for people: times of all cases, and ratios.
+std::string text_of(const bench_result& result);
+
+} // namespace hmmctl
