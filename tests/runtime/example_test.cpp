@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Examples that check their own results end with status 0, with small inputs.
+
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -61,19 +62,7 @@ class on_the_cpu_device {
     ~on_the_cpu_device() { unsetenv("HMMRT_DEVICE"); }
 };
 
-/// True on a debug kernel, unless the long form of the tests is asked for: see
-/// amount() in tests/uapi. Twenty processes that use a device take a minute there.
-bool is_too_slow() {
-    const char* const text = std::getenv("HMMRT_TEST_LONG");
-    if (text != nullptr) return std::strcmp(text, "no") == 0;
-    return access("/sys/kernel/debug/kmemleak", F_OK) == 0;
-}
-
-#define NEEDS_A_FAST_KERNEL()                                                                      \
-    if (is_too_slow()) GTEST_SKIP() << "takes long on a debug kernel: tools/vm test --long"
-
 TEST(Example, ServicesShareADeviceThatIsSmallerThanTheSumOfTheirPeaks) {
-    NEEDS_A_FAST_KERNEL();
     expect_success({"service"});
 }
 
@@ -81,22 +70,26 @@ TEST(Example, MatricesAreEqualToThoseOfTheCpu) {
     expect_success({"matmul", "96"});
 }
 
+TEST(Example, TraversalsReachTheSameVertices) {
+    expect_success({"traversal", "2000"});
+}
+
 TEST(Example, TransformerWithWeightsLargerThanDeviceMemoryAnswersAsTheCpu) {
     expect_success({"transformer", "8M", "1.5"});
 }
 
 TEST(Example, AllRunOnTheCpuDevice) {
-    NEEDS_A_FAST_KERNEL();
     const on_the_cpu_device now;
     expect_success({"service"});
     expect_success({"matmul", "32"});
+    expect_success({"traversal", "500"});
     expect_success({"transformer", "4M", "0.5"});
 }
 
 TEST(Example, WrongArgumentsEndWithAnError) {
-    NEEDS_A_FAST_KERNEL();
     for (const char* const wrong : {"many", "3x", "-1", "0", ""}) {
         EXPECT_EQ(run({"matmul", wrong}).errors, "usage: matmul [N]\n") << wrong;
+        EXPECT_EQ(run({"traversal", wrong}).errors, "usage: traversal [VERTICES]\n") << wrong;
         EXPECT_EQ(run({"transformer", wrong}).errors,
                   "usage: transformer [DEVICE-MEMORY [RATIO...]]\n")
             << wrong;

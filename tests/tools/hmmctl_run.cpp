@@ -59,3 +59,20 @@ result run_hmmctl(const std::vector<std::string>& arguments, const manner& how) 
         close(file);
     return found;
 }
+
+nlohmann::json json_of(std::vector<std::string> arguments, const manner& how) {
+    arguments.emplace_back("--json");
+    const result found = run_hmmctl(arguments, how);
+    EXPECT_EQ(found.status, 0) << found.err;
+    nlohmann::json parsed = nlohmann::json::parse(found.out, nullptr, false);
+    EXPECT_TRUE(parsed.is_object()) << found.out;
+    EXPECT_EQ(parsed.value("schema", 0), 1);
+    return parsed;
+}
+
+std::set<std::string> fields_of(const nlohmann::json& object) {
+    std::set<std::string> names;
+    for (const auto& [name, value] : object.items())
+        names.insert(name);
+    return names;
+}

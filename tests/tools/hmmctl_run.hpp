@@ -2,7 +2,10 @@
 // Runs hmmctl and keeps what it prints.
 #pragma once
 
+#include <nlohmann/json.hpp>
+
 #include <functional>
+#include <set>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -21,3 +24,8 @@ struct manner {
 };
 
 result run_hmmctl(const std::vector<std::string>& arguments, const manner& how = {});
+
+/// Runs a command that succeeds, and returns its JSON.
+nlohmann::json json_of(std::vector<std::string> arguments, const manner& how = {});
+
+std::set<std::string> fields_of(const nlohmann::json& object);

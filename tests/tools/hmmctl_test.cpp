@@ -23,24 +23,6 @@ using nlohmann::json;
 
 constexpr uid_t other_user = 65534;
 
-/// Runs a command that succeeds, and returns its JSON.
-json json_of(std::vector<std::string> arguments, const manner& how = {}) {
-    arguments.push_back("--json");
-    const result found = run_hmmctl(arguments, how);
-    EXPECT_EQ(found.status, 0) << found.err;
-    json parsed = json::parse(found.out, nullptr, false);
-    EXPECT_TRUE(parsed.is_object()) << found.out;
-    EXPECT_EQ(parsed.value("schema", 0), 1);
-    return parsed;
-}
-
-std::set<std::string> fields_of(const json& object) {
-    std::set<std::string> names;
-    for (const auto& [name, value] : object.items())
-        names.insert(name);
-    return names;
-}
-
 /// Returns the process with that pid of a list, null if it is not there once.
 json process_in(const json& list, pid_t pid) {
     json found;
@@ -109,7 +91,7 @@ TEST(Process, ListHasEachProcessOnce) {
         const json shown = json_of({"process", "show", std::to_string(program->pid())})["process"];
         EXPECT_EQ(process_in(list, program->pid()), shown);
         EXPECT_EQ(shown["uid"], 0);
-        EXPECT_EQ(shown["name"], "exe");
+        EXPECT_EQ(shown["name"], "observed-progra");
     }
     const std::string text = run_hmmctl({"process", "list"}).out;
     EXPECT_TRUE(std::regex_search(text, std::regex("\n *" + std::to_string(first.pid()) + " ")))
@@ -286,6 +268,13 @@ INSTANTIATE_TEST_SUITE_P(
         words{"process", "show", "x"}, words{"process", "show", ""}, words{"process", "show", "0"},
         words{"process", "show", "-1"}, words{"process", "show", "2147483648"},
         words{"process", "show", "1", "2"}, words{"process", "show", "1", "--interval", "0"},
+        words{"range"}, words{"range", "frob"}, words{"range", "list"}, words{"range", "list", "0"},
+        words{"range", "list", "x"}, words{"range", "list", "1", "2"},
+        words{"range", "list", "1", "--interval", "1"},
+        words{"range", "list", "1", "--width", "80"}, words{"residency"}, words{"residency", "0"},
+        words{"residency", "x"}, words{"residency", "1", "2"}, words{"residency", "1", "--width"},
+        words{"residency", "1", "--width", "39"}, words{"residency", "1", "--width", "1001"},
+        words{"residency", "1", "--width", "x"}, words{"residency", "1", "--all=maybe"},
         words{"device", "list", "--", "true"}, words{"doctor", "--"}, words{"trace"},
         words{"trace", "frob"}, words{"trace", "record"}, words{"trace", "record", "--"},
         words{"trace", "record", "true"}, words{"trace", "record", "--pid", "0"},
@@ -306,7 +295,89 @@ INSTANTIATE_TEST_SUITE_P(
         words{"profile", "--events", "65", "--", "true"}, words{"top", "1"},
         words{"top", "--count", "0"}, words{"top", "--count", "x"}, words{"top", "--json"},
         words{"top", "--interval", "0"}, words{"doctor", "now"}, words{"doctor", "--frob"},
-        words{"doctor", "--interval", "1"}));
+        words{"doctor", "--interval", "1"}, words{"bench", "frob"}, words{"bench", "--frob"},
+        words{"bench", "--pattern", "frob"}, words{"bench", "--pattern", "triad,frob"},
+        words{"bench", "--pattern"}, words{"bench", "--transfer", "frob"},
+        words{"bench", "--footprint", "0"}, words{"bench", "--footprint", "9"},
+        words{"bench", "--footprint", "x"}, words{"bench", "--repeats", "0"},
+        words{"bench", "--repeats", "1001"}, words{"bench", "-o", ""},
+        words{"bench", "--quick", "--", "true"}));
+
+/// Measured once: it takes long on a debug kernel.
+const json& measured() {
+    static const json answer = json_of({"bench", "--quick", "--pattern", "sequential"})["bench"];
+    return answer;
+}
+
+TEST(Bench, MeasuresEachTransferAndVerifiesItsResult) {
+    const json& answer = measured();
+    EXPECT_EQ(fields_of(answer), (std::set<std::string>{"version", "kernel", "processors", "device",
+                                                        "repeats", "quick", "cases", "peers"}));
+    EXPECT_EQ(answer["device"]["simulated"], true);
+    EXPECT_EQ(answer["cases"].size(), 6u); // five transfers and the CPU
+    for (const json& one : answer["cases"]) {
+        SCOPED_TRACE(one.dump());
+        EXPECT_EQ(
+            fields_of(one),
+            (std::set<std::string>{"pattern", "transfer", "footprint", "bytes", "verified",
+                                   "move_in", "kernel", "read_back", "total", "counts", "phases"}));
+        EXPECT_EQ(one["pattern"], "sequential");
+        EXPECT_EQ(one["verified"], true);
+        EXPECT_EQ(one["total"]["samples"].size(), 3u);
+        EXPECT_GT(one["total"]["median"], 0.0);
+        EXPECT_GT(one["kernel"]["median"], 0.0);
+        EXPECT_LE(one["kernel"]["lower"], one["kernel"]["upper"]);
+    }
+}
+
+TEST(Bench, SeesWhatEachTransferMoves) {
+    const json& answer = measured();
+    ASSERT_EQ(answer["cases"].size(), 6u);
+    for (const json& one : answer["cases"]) {
+        if (one["transfer"] == "cpu") continue;
+        SCOPED_TRACE(one.dump());
+        const std::uint64_t pages = one["bytes"].get<std::uint64_t>() / 4096;
+        const json& counts = one["counts"];
+        const std::string transfer = one["transfer"];
+        if (transfer == "remote") {
+            EXPECT_LT(counts["pages_to_device"], pages / 10);
+        } else if (transfer != "copy") {
+            EXPECT_GE(counts["pages_to_device"], pages);
+        }
+        ASSERT_TRUE(one["phases"].is_object());
+        EXPECT_EQ(one["phases"]["dropped_events"], 0);
+        if (transfer == "faults") {
+            EXPECT_GE(counts["device_faults"], pages / 16);
+        }
+        if (transfer == "faults" || transfer == "prefetch") {
+            EXPECT_GT(one["phases"]["copy"], 0);
+        }
+    }
+}
+
+TEST(Bench, MeasuresPeers) {
+    const json answer = json_of({"bench", "--quick", "--peer",
+                                 "storm,fault,prefetch,prefetch-back,cpu-fault,launch,memcpy,"
+                                 "uffd-copy,uffd-move,move-pages"})["bench"];
+    EXPECT_TRUE(answer["cases"].empty());
+    ASSERT_EQ(answer["peers"].size(), 10u);
+    for (const json& one : answer["peers"]) {
+        SCOPED_TRACE(one.dump());
+        if (one.contains("unavailable")) { // on older kernels, and with one node
+            EXPECT_TRUE(one["name"] == "uffd-move" || one["name"] == "move-pages");
+            continue;
+        }
+        EXPECT_GT(one["operations"], 0);
+        EXPECT_GT(one["taken"]["median"], 0.0);
+    }
+}
+
+TEST(Bench, WithoutADeviceIsAFailure) {
+    const result found = run_hmmctl({"bench", "--quick"}, {.environment = {"HMMRT_DEVICE=frob"}});
+    EXPECT_EQ(found.status, 1);
+    EXPECT_EQ(found.out, "");
+    EXPECT_NE(found.err, "");
+}
 
 TEST(Command, FailsForADeviceThatDoesNotExist) {
     for (const char* id : {"15", "16", "4294967295"}) {
@@ -322,7 +393,8 @@ TEST(Command, FailsIfItsOutputIsLost) {
     const std::string pid = std::to_string(program.pid());
     for (const words& arguments :
          {words{"device", "list"}, words{"device", "show", "0"}, words{"process", "list"},
-          words{"process", "show", pid}, words{"doctor"}, words{"doctor", "--json"}}) {
+          words{"process", "show", pid}, words{"range", "list", pid}, words{"residency", pid},
+          words{"doctor"}, words{"doctor", "--json"}}) {
         const result found = run_hmmctl(arguments, {.out = "/dev/full"});
         EXPECT_EQ(found.status, 1);
         EXPECT_NE(found.err.find("cannot write"), std::string::npos) << found.err;
@@ -332,9 +404,10 @@ TEST(Command, FailsIfItsOutputIsLost) {
 TEST(Command, ExplainsItself) {
     for (const words& arguments :
          {words{"--help"}, words{"device", "--help"}, words{"device", "show", "--help"},
-          words{"process", "list", "--help"}, words{"doctor", "--help"},
+          words{"process", "list", "--help"}, words{"range", "list", "--help"},
+          words{"residency", "--help"}, words{"doctor", "--help"},
           words{"trace", "record", "--help"}, words{"profile", "--help"}, words{"top", "--help"},
-          words{"--version"}}) {
+          words{"bench", "--help"}, words{"--version"}}) {
         const result found = run_hmmctl(arguments);
         EXPECT_EQ(found.status, 0);
         EXPECT_NE(found.out.find("hmmctl"), std::string::npos) << found.out;
@@ -343,10 +416,3 @@ TEST(Command, ExplainsItself) {
 }
 
 } // namespace
-
-int main(int argc, char** argv) {
-    if (argc == 2 && std::strcmp(argv[1], "--observed") == 0) return run_observed();
-    if (argc == 2 && std::strcmp(argv[1], "--counted") == 0) return run_counted();
-    testing::InitGoogleTest(&argc, argv);
-    return RUN_ALL_TESTS();
-}

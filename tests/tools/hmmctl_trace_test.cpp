@@ -27,10 +27,7 @@ using words = std::vector<std::string>;
 constexpr uid_t other_user = 65534;
 constexpr std::size_t page = 4096;
 
-const std::string& this_program() {
-    static const std::string path = fs::read_symlink("/proc/self/exe");
-    return path;
-}
+const std::string counted_program = OBSERVED;
 
 /// A folder for files of hmmctl.
 class Events : public testing::Test {
@@ -50,7 +47,7 @@ class Events : public testing::Test {
 
     /// Runs the program that counts under hmmctl. Returns what it says about itself.
     own_words run_counted(words arguments) const {
-        arguments.insert(arguments.end(), {"-o", file_, "--", this_program(), "--counted"});
+        arguments.insert(arguments.end(), {"-o", file_, "--", counted_program, "--counted"});
         const result found = run_hmmctl(arguments);
         EXPECT_EQ(found.status, 0) << found.err;
         own_words said = {};
@@ -113,19 +110,58 @@ void expect_same(const own_words& said, const json& profile) {
     EXPECT_GT(said.stats[1].pagesToDevice, 0u);
 }
 
+/// The program gives its memory a name before it uses it, in one section.
+void expect_annotations(const own_words& said, const json& profile) {
+    const std::uint64_t faults = said.stats[0].deviceFaults + said.stats[1].deviceFaults;
+    ASSERT_EQ(profile["names"].size(), 1u) << profile["names"];
+    const json& memory = profile["names"][0];
+    EXPECT_EQ(memory["name"], "observed memory");
+    EXPECT_GT(memory["device_faults"], 0u);
+    EXPECT_LE(memory["device_faults"], faults);
+    EXPECT_EQ(memory["cpu_faults"], said.stats[0].cpuFaults);
+    ASSERT_EQ(profile["sections"].size(), 1u) << profile["sections"];
+    const json& section = profile["sections"][0];
+    EXPECT_EQ(section["name"], "use devices");
+    EXPECT_EQ(section["count"], 1);
+    EXPECT_GT(section["nanoseconds"], 0u);
+    EXPECT_GE(section["device_faults"], memory["device_faults"]);
+    EXPECT_LE(section["device_faults"], faults);
+    EXPECT_EQ(profile["types"]["mark"]["recorded"], 1);
+}
+
 TEST_F(Events, OfAProfileAreWhatTheProgramCounts) {
     const own_words said = run_counted({"profile", "--json"});
     const json found = json::parse(contents(), nullptr, false);
     ASSERT_TRUE(found.is_object()) << contents();
     EXPECT_EQ(found["schema"], 1);
     expect_same(said, found["profile"]);
+    expect_annotations(said, found["profile"]);
+}
+
+TEST_F(Events, PageOfAProfileHasTheSameNumbers) {
+    const fs::path html = folder_ / "page";
+    run_counted({"profile", "--json", "--html", html});
+    const json found = json::parse(contents(), nullptr, false)["profile"];
+    std::ifstream file(html, std::ios::binary);
+    const std::string written(std::istreambuf_iterator<char>(file), {});
+    const std::string opening = "<script id=\"data\" type=\"application/json\">";
+    const std::size_t begin = written.find(opening) + opening.size();
+    const std::size_t end = written.find("</script>", begin);
+    ASSERT_NE(end, std::string::npos) << written.size();
+    const json data = json::parse(written.substr(begin, end - begin), nullptr, false);
+    EXPECT_EQ(data["profile"], found);
+    std::uint64_t faults = 0;
+    for (const json& device : data["timeline"]["devices"])
+        for (const json& number : device["device_faults"])
+            faults += number.get<std::uint64_t>();
+    EXPECT_EQ(faults, found["types"]["device_fault"]["recorded"].get<std::uint64_t>());
 }
 
 TEST_F(Events, OfARecordingAreWhatTheProgramCounts) {
     const own_words said = run_counted({"trace", "record"});
     const json found = report();
     EXPECT_EQ(found["complete"], true);
-    EXPECT_EQ(found["command"], (json{this_program(), "--counted"}));
+    EXPECT_EQ(found["command"], (json{counted_program, "--counted"}));
     expect_same(said, found);
 }
 
@@ -138,7 +174,7 @@ TEST_F(Events, OfCodeNameItsFunctionAndLine) {
         EXPECT_NE(one["place"], "");
     }
     const auto is_ours = [](const json& one) {
-        return one["place"].get<std::string>().find("observed.cpp:") != std::string::npos ||
+        return one["place"].get<std::string>().find("observed_program.cpp:") != std::string::npos ||
                one["function"].get<std::string>().find("use_devices") != std::string::npos;
     };
     EXPECT_TRUE(std::any_of(code.begin(), code.end(), is_ours)) << code;
@@ -225,7 +261,7 @@ TEST_F(Events, OfTheMachineAreThoseOfAllProcessesUntilASignal) {
 }
 
 TEST_F(Events, OfDescendantsAreRecorded) {
-    const std::string command = "(" + this_program() + " --counted & wait) >/dev/null; exit 7";
+    const std::string command = "(" + counted_program + " --counted & wait) >/dev/null; exit 7";
     const result found =
         run_hmmctl({"profile", "--json", "-o", file_, "--", "/bin/sh", "-c", command});
     EXPECT_EQ(found.status, 7) << found.err;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A program on the device that hmmctl looks at, in a process of its own.
+// A program on the device that hmmctl looks at, in a process of its own. `OBSERVED --counted` is
+// another: it uses the devices, writes own_words to standard output, and ends.
 #pragma once
 
 #include <hmm/hmm.hpp>
@@ -11,6 +12,7 @@
 struct own_words {
     hmmStats stats[2]; ///< of devices 0 and 1
     std::uint64_t used_bytes[2];
+    std::uint64_t laid_out; ///< address of what lay_out() made, 0 before
 };
 
 class observed {
@@ -26,6 +28,9 @@ class observed {
     own_words ask() const { return send('?'); }
     /// Lets it use the devices again. Returns what it says afterwards.
     own_words use() const { return send('u'); }
+    /// Lets it map three times 2 MiB in a row: on device 0 by a prefetch, written by the CPU, and
+    /// untouched with device 1 as the preferred location. Returns what it says afterwards.
+    own_words lay_out() const { return send('l'); }
 
   private:
     own_words send(char wish) const;
@@ -33,10 +38,3 @@ class observed {
     pid_t pid_ = -1;
     int to_ = -1, from_ = -1;
 };
-
-/// The program itself: it answers each byte of standard input, until that ends.
-int run_observed();
-
-/// Another program: it uses the devices, writes own_words to standard output, and ends at once, so
-/// that what it says is all that it did.
-int run_counted();

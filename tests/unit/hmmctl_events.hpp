@@ -5,6 +5,7 @@
 #include <linux/hmmrt_event.h>
 
 #include <cstdint>
+#include <cstring>
 
 constexpr std::uint64_t tested_space = 5;
 constexpr int tested_pid = 1234;
@@ -45,5 +46,19 @@ inline hmmrt_event device_fault(std::uint32_t device, std::uint64_t addr, std::u
     event.duration = 700;
     for (std::uint32_t i = 0; i < HMMRT_EVENT_PHASES; i++)
         event.phase[i] = 25 * (i + 1); // 700 in all
+    return event;
+}
+
+/// What a process says about itself. The text is cut to what an event has.
+inline hmmrt_event annotation(hmmrt_event_type type, const char* text) {
+    hmmrt_event event = event_of(type);
+    std::strncpy(event.text, text, sizeof(event.text) - 1);
+    return event;
+}
+
+inline hmmrt_event name_of_memory(std::uint64_t addr, std::uint64_t pages, const char* text) {
+    hmmrt_event event = annotation(HMMRT_EVENT_NAME, text);
+    event.addr = addr;
+    event.pages = pages;
     return event;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // hmmctl's reader of event rings, on rings in ordinary memory.
+#include "hmmctl_failure.hpp"
+
 #include "event_ring.hpp"
-#include "failure.hpp"
 
 #include <gtest/gtest.h>
 
@@ -44,15 +45,6 @@ class fake_ring {
   private:
     std::vector<std::uint64_t> memory_;
 };
-
-std::string failure_of(const std::function<void()>& body) {
-    try {
-        body();
-    } catch (const failure& why) {
-        return why.what();
-    }
-    return "";
-}
 
 std::vector<std::uint64_t> serials(ring_reader& reader) {
     std::vector<hmmrt_event> got;
@@ -148,7 +140,7 @@ constexpr damage damages[] = {
     {"EventsThatAreNoPowerOfTwo", [](hmmrt_event_ring& ring) { ring.events = 63; }},
     {"TooManyEventsForItsSize", [](hmmrt_event_ring& ring) { ring.events = 128; }},
     {"TooManyEvents", [](hmmrt_event_ring& ring) { ring.events = 1u << 31; }},
-    {"ShortEvents", [](hmmrt_event_ring& ring) { ring.event_bytes -= 8; }},
+    {"ShortEvents", [](hmmrt_event_ring& ring) { ring.event_bytes = 128; }},
     {"EventsWithoutSize", [](hmmrt_event_ring& ring) { ring.event_bytes = 0; }},
     {"EventsBeyondTheEnd", [](hmmrt_event_ring& ring) { ring.event_bytes += 8; }},
     {"HugeEvents", [](hmmrt_event_ring& ring) { ring.event_bytes = 0xfffffff8; }},

@@ -2,9 +2,10 @@
 // Files of events: what was written is read, what is damaged is refused, and other formats have
 // all.
 #include "hmmctl_events.hpp"
+#include "hmmctl_failure.hpp"
 
-#include "failure.hpp"
 #include "json.hpp"
+#include "observe.hpp"
 #include "trace_export.hpp"
 #include "trace_file.hpp"
 
@@ -25,15 +26,6 @@ using namespace hmmctl;
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string failure_of(const std::function<void()>& body) {
-    try {
-        body();
-    } catch (const failure& why) {
-        return why.what();
-    }
-    return "";
-}
 
 std::vector<hmmrt_event> some_events() {
     hmmrt_event batch = event_of(HMMRT_EVENT_FAULT_BATCH);
@@ -120,6 +112,22 @@ TEST_F(HmmctlTrace, IsReadAsItWasWritten) {
     EXPECT_EQ(sum_of(found.end->dropped), 9u);
 }
 
+TEST_F(HmmctlTrace, ReportWritesAPageBesideTheText) {
+    written();
+    const std::string text = report_trace(path_, false, "").text;
+    path_ = folder_ / "page";
+    EXPECT_EQ(report_trace(folder_ / "trace", false, path_).text, text);
+    EXPECT_NE(contents().find("<!DOCTYPE html>"), std::string::npos);
+    EXPECT_NE(contents().find("Unified memory profiling result:"), std::string::npos);
+}
+
+TEST_F(HmmctlTrace, ReportDoesNotReplaceTheRecordingByAPage) {
+    const std::string before = written();
+    const std::string why = failure_of([&] { report_trace(path_, false, path_); });
+    EXPECT_NE(why.find("is in use already: --html needs another file"), std::string::npos) << why;
+    EXPECT_EQ(contents(), before);
+}
+
 TEST_F(HmmctlTrace, WithoutItsEndHasWhatWasRecorded) {
     {
         trace_writer file(path_, header_);
@@ -166,9 +174,9 @@ TEST_F(HmmctlTrace, WithWrongValuesIsRefused) {
     };
     EXPECT_EQ(with("hmmrt-trace", "other-trace"), "it is no trace of hmmctl");
     EXPECT_EQ(with("\"version\":1", "\"version\":2"), "another version of hmmctl has written it");
-    EXPECT_EQ(with("\"event_bytes\":136", "\"event_bytes\":0"), "its events have a wrong size");
-    EXPECT_EQ(with("\"event_bytes\":136", "\"event_bytes\":128"), "its events have a wrong size");
-    EXPECT_EQ(with("\"event_bytes\":136", "\"event_bytes\":144"), "it has a part of an event");
+    EXPECT_EQ(with("\"event_bytes\":192", "\"event_bytes\":0"), "its events have a wrong size");
+    EXPECT_EQ(with("\"event_bytes\":192", "\"event_bytes\":128"), "its events have a wrong size");
+    EXPECT_EQ(with("\"event_bytes\":192", "\"event_bytes\":200"), "it has a part of an event");
     EXPECT_EQ(with("\"page_size\":4096", "\"page_size\":4095"), "it has a wrong page size");
     EXPECT_EQ(with("\"page_size\":4096", "\"page_size\":\"x\""), "it is damaged");
     EXPECT_EQ(with("\"start\":1000,", ""), "it is damaged");
@@ -223,7 +231,7 @@ TEST_F(HmmctlTrace, AsCsvHasALineForEachEvent) {
     std::vector<std::ptrdiff_t> commas;
     while (std::getline(lines, line))
         commas.push_back(std::count(line.begin(), line.end(), ','));
-    EXPECT_EQ(commas, std::vector<std::ptrdiff_t>(events_.size() + 1, 27));
+    EXPECT_EQ(commas, std::vector<std::ptrdiff_t>(events_.size() + 1, 28));
 }
 
 TEST_F(HmmctlTrace, AsChromeTraceHasSlicesCountersAndArrows) {

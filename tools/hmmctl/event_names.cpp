@@ -10,10 +10,10 @@ namespace hmmctl {
 namespace {
 
 constexpr std::array types = {
-    "none",           "bind",      "unbind",     "device_fault", "fault_batch",
-    "replay",         "cpu_fault", "migration",  "eviction",     "duplicate",
-    "duplicate_drop", "map",       "map_remote", "invalidate",   "thrashing",
-    "throttle",       "refusal",   "prefetch",   "advise",
+    "none",       "bind",       "unbind",    "device_fault", "fault_batch",    "replay",
+    "cpu_fault",  "migration",  "eviction",  "duplicate",    "duplicate_drop", "map",
+    "map_remote", "invalidate", "thrashing", "throttle",     "refusal",        "prefetch",
+    "advise",     "mark",       "section",   "name",
 };
 static_assert(types.size() == HMMRT_EVENT_TYPES);
 

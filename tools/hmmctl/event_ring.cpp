@@ -10,8 +10,6 @@
 #include <cstring>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 namespace hmmctl {
 namespace {
@@ -72,27 +70,10 @@ std::unique_ptr<event_source> open_ring(int file, hmmrt_event_scope scope, std::
     return std::make_unique<kernel_ring>(descriptor(wanted.out_fd), wanted.out_map_bytes);
 }
 
-/// Gets a file of another process. A process that may be traced gives its files.
-descriptor file_of(const space_file& wanted) {
-    const descriptor process(static_cast<int>(syscall(SYS_pidfd_open, wanted.holder, 0)));
-    if (process.get() < 0 && errno == ESRCH)
-        throw failure(fmt::format("process {} has ended", wanted.holder));
-    descriptor file(process.get() < 0
-                        ? -1
-                        : static_cast<int>(syscall(SYS_pidfd_getfd, process.get(), wanted.fd, 0)));
-    if (file.get() >= 0) return file;
-    if (errno == EPERM)
-        throw failure(fmt::format("no permission to record process {}: it takes the right to "
-                                  "trace it",
-                                  wanted.holder));
-    throw failure(
-        fmt::format("cannot get the file of process {}: {}", wanted.holder, std::strerror(errno)));
-}
-
 } // namespace
 
 std::unique_ptr<event_source> open_ring_of_space(const space_file& of, std::uint32_t events) {
-    const descriptor file = file_of(of);
+    const descriptor file = open_file(of, "record");
     return open_ring(file.get(), HMMRT_EVENTS_OF_SPACE, events);
 }
 

@@ -14,6 +14,14 @@
 
 namespace hmmctl {
 
+/// Bytes of an event in the first version of the interface. Later versions add to its end.
+constexpr std::size_t smallest_event = offsetof(hmmrt_event, text);
+constexpr std::size_t largest_event = 4096;
+
+/// Returns the event in @event_bytes of memory: members that it does not have are 0, and what is
+/// unknown is left out.
+hmmrt_event event_from(const void* bytes, std::size_t event_bytes);
+
 /// Events that found the ring full, by type.
 using event_drops = std::array<std::uint64_t, 64>;
 

@@ -80,6 +80,10 @@ std::string json_text(const json& answer) {
     return whole.dump(2, ' ', true, json::error_handler_t::replace) + "\n";
 }
 
+std::string one_line(const json& object) {
+    return object.dump(-1, ' ', true, json::error_handler_t::replace);
+}
+
 std::string json_text(const char* field, json value) {
     json answer;
     answer[field] = std::move(value);

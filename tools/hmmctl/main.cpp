@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // hmmctl: which devices there are, which processes use them, and whether all is set up.
+#include "command_tree.hpp"
 #include "failure.hpp"
 #include "request.hpp"
 
@@ -35,6 +36,7 @@ void add_interval(CLI::App& command, request& asked) {
     command
         .add_option("--interval", asked.interval,
                     "measure fault rates for that many seconds, at most an hour")
+        ->type_name("SECONDS")
         ->check(why_no_interval);
 }
 
@@ -64,9 +66,12 @@ void add_commands(CLI::App& app, request& asked) {
         "bad, 2 if it was used wrongly; `trace record` and `profile` return that of COMMAND.");
     add_device_commands(app, asked);
     add_process_commands(app, asked);
+    add_memory_commands(app, asked);
     add_observing_commands(app, asked);
+    add_bench_commands(app, asked);
     app.add_subcommand("doctor", "Say whether programs can use a device, and what to do if not")
         ->callback([&asked] { asked.command = [&asked] { return run_doctor(asked.as_json); }; });
+    add_tree_commands(app, asked);
 }
 
 /// A result that did not reach the reader is a failure, as on a full disk.
@@ -85,7 +90,7 @@ int run(int argc, char** argv) {
         std::find(argv, argv + argc, std::string_view("--")); // what follows is a command
     const bool has_separator = separator != argv + argc;
     if (has_separator) asked.observed.command.assign(separator + 1, argv + argc);
-    CLI::App app("Shows the devices of hmmrt and the processes that use them", "hmmctl");
+    CLI::App app("shows the devices of hmmrt and the processes that use them", "hmmctl");
     add_commands(app, asked);
     try {
         app.parse(static_cast<int>(separator - argv), argv);

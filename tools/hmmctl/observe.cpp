@@ -2,9 +2,11 @@
 #include "observe.hpp"
 
 #include "failure.hpp"
+#include "html_report.hpp"
 #include "json.hpp"
 #include "recorder.hpp"
 #include "summary_text.hpp"
+#include "timeline.hpp"
 #include "trace_export.hpp"
 #include "trace_file.hpp"
 
@@ -13,6 +15,8 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <filesystem>
+#include <system_error>
 
 namespace hmmctl {
 namespace {
@@ -30,12 +34,18 @@ class trace_sink : public event_sink {
 
 class summary_sink : public event_sink {
   public:
-    void take(std::span<const hmmrt_event> events) override { sums.add(events); }
+    explicit summary_sink(std::uint32_t page_size) : sums(page_size) {}
+
+    void take(std::span<const hmmrt_event> events) override {
+        sums.add(events);
+        if (when) when->add(events);
+    }
     void take(const observed_process& process) override {
         processes.insert_or_assign(process.space, process);
     }
 
     summary sums;
+    std::optional<timeline> when; ///< if it is needed
     std::map<std::uint64_t, observed_process> processes;
 };
 
@@ -121,6 +131,24 @@ class text_file {
     std::FILE* file_;
 };
 
+/// A page must not replace the recording that it is about.
+void refuse_same_file(const std::string& path, const std::string& html) {
+    std::error_code missing;
+    if (!html.empty() && std::filesystem::equivalent(path, html, missing))
+        throw failure(fmt::format("{} is in use already: --html needs another file", html));
+}
+
+/// Opens a file for a page, so that a name that cannot be written fails before the work.
+std::optional<text_file> open_page(const std::string& path) {
+    if (path.empty()) return std::nullopt;
+    return std::optional<text_file>(std::in_place, path);
+}
+
+void write_page(const text_file& file, const summary_of& what, const timeline& when) {
+    file.write(html_of(what, when));
+    file.finish();
+}
+
 std::string dropped_note(const event_drops& dropped) {
     if (sum_of(dropped) == 0) return "";
     return fmt::format("hmmctl: {} events were dropped, because the ring was full; "
@@ -142,12 +170,20 @@ output record_trace(const observation& wanted, const std::string& path) {
             run.status()};
 }
 
-output report_trace(const std::string& path, bool as_json) {
+output report_trace(const std::string& path, bool as_json, const std::string& html) {
     const trace found = read_trace(path);
-    summary sums;
+    refuse_same_file(path, html);
+    const auto page = open_page(html);
+    summary sums(found.header.page_size);
     sums.add(found.events);
     const event_drops dropped = found.end ? found.end->dropped : event_drops{};
     const summary_of what = {found.header, sums, found.processes, dropped};
+    if (page) {
+        timeline when(found.header.start);
+        when.add(found.events);
+        if (found.end) when.extend(found.end->end);
+        write_page(*page, what, when);
+    }
     const std::string note =
         found.end ? "" : fmt::format("hmmctl: the recording of {} was cut off\n", path);
     if (!as_json) return {text_of(what), note, 0};
@@ -170,14 +206,22 @@ output export_trace(const std::string& path, const std::string& format, const st
     return {};
 }
 
-output profile(const observation& wanted, bool as_json, const std::string& to) {
+output profile(const observation& wanted, bool as_json, const std::string& to,
+               const std::string& html) {
     opened from = open(wanted);
     const trace_header header = from.header;
     std::optional<text_file> file;
     if (!to.empty()) file.emplace(to);
-    summary_sink sink;
+    const auto page = open_page(html);
+    if (!to.empty()) refuse_same_file(to, html);
+    summary_sink sink(header.page_size);
+    if (page) sink.when.emplace(header.start);
     const observed_run run = observe(wanted, std::move(from), sink);
     const summary_of what = {header, sink.sums, sink.processes, run.what.dropped};
+    if (page) {
+        sink.when->extend(run.what.end);
+        write_page(*page, what, *sink.when);
+    }
     std::string text = as_json ? json_text("profile", to_json(what)) : text_of(what);
     if (file) {
         file->write(text);

@@ -21,10 +21,12 @@ struct observation {
 
 /// The status is that of the command.
 output record_trace(const observation& wanted, const std::string& path);
-output report_trace(const std::string& path, bool as_json);
+/// Also writes a page for a browser, unless @html is empty.
+output report_trace(const std::string& path, bool as_json, const std::string& html);
 /// Writes to a file, or to standard output if @to is empty. @format is chrome, json or csv.
 output export_trace(const std::string& path, const std::string& format, const std::string& to);
-/// The result goes to a file, or to standard output if @to is empty.
-output profile(const observation& wanted, bool as_json, const std::string& to);
+/// The result goes to a file, or to standard output if @to is empty. @html as for report_trace().
+output profile(const observation& wanted, bool as_json, const std::string& to,
+               const std::string& html);
 
 } // namespace hmmctl

@@ -29,15 +29,17 @@ void add_ring_options(CLI::App& command, request& asked) {
     command
         .add_option("--events", asked.observed.ring_events,
                     "size of the ring of events: a power of two")
+        ->type_name("N")
         ->check(why_no_ring_size);
     command.add_option("--seconds", asked.observed.seconds, "record for that time at most")
+        ->type_name("SECONDS")
         ->check(why_no_interval);
 }
 
-/// These commands write a format of their own, or none.
-void refuse_json(const CLI::App& command, const request& asked) {
-    if (asked.as_json)
-        throw CLI::ValidationError(command.get_name(), "--json is for other commands");
+void add_page_option(CLI::App& command, request& asked) {
+    command.add_option("--html", asked.html, "also write a page for a browser to that file")
+        ->type_name("FILE")
+        ->check(why_no_path);
 }
 
 void add_record(CLI::App& trace, request& asked) {
@@ -46,8 +48,10 @@ void add_record(CLI::App& trace, request& asked) {
     asked.file = "hmmctl.trace";
     record.footer("A COMMAND stands behind `--`: hmmctl trace record -- COMMAND ARGS...");
     record.add_option("-o,--output", asked.file, "file to write, hmmctl.trace by default")
+        ->type_name("FILE")
         ->check(why_no_path);
     record.add_option("--pid", asked.observed.pid, "record this process, until it ends")
+        ->type_name("PID")
         ->check(why_no_pid);
     record.add_flag("--machine", asked.observed.machine, "record all processes");
     add_ring_options(record, asked);
@@ -65,9 +69,12 @@ void add_report(CLI::App& trace, request& asked) {
     CLI::App& report = *trace.add_subcommand("report", "Sum up what a file has");
     report.add_option("FILE", asked.file, "what `trace record` wrote")
         ->required()
+        ->type_name("FILE")
         ->check(why_no_path);
-    report.callback(
-        [&asked] { asked.command = [&asked] { return report_trace(asked.file, asked.as_json); }; });
+    add_page_option(report, asked);
+    report.callback([&asked] {
+        asked.command = [&asked] { return report_trace(asked.file, asked.as_json, asked.html); };
+    });
 }
 
 void add_export(CLI::App& trace, request& asked) {
@@ -75,12 +82,14 @@ void add_export(CLI::App& trace, request& asked) {
     asked.format = "chrome";
     command.add_option("FILE", asked.file, "what `trace record` wrote")
         ->required()
+        ->type_name("FILE")
         ->check(why_no_path);
     command
         .add_option("--format", asked.format,
                     "chrome (the default; Perfetto reads it, too), json or csv")
         ->check(CLI::IsMember({"chrome", "json", "csv"}));
     command.add_option("-o,--output", asked.to, "file to write instead of standard output")
+        ->type_name("FILE")
         ->check(why_no_path);
     command.callback([&asked, &command] {
         refuse_json(command, asked);
@@ -93,21 +102,27 @@ void add_profile(CLI::App& app, request& asked) {
         *app.add_subcommand("profile", "Run a COMMAND, and say what its memory did");
     command.footer("The COMMAND stands behind `--`: hmmctl profile -- COMMAND ARGS...");
     command.add_option("-o,--output", asked.to, "file for the result instead of standard output")
+        ->type_name("FILE")
         ->check(why_no_path);
+    add_page_option(command, asked);
     add_ring_options(command, asked);
     command.callback([&asked] {
         if (asked.observed.command.empty())
             throw CLI::ValidationError("profile", "give -- COMMAND");
         asked.takes_command = true;
-        asked.command = [&asked] { return profile(asked.observed, asked.as_json, asked.to); };
+        asked.command = [&asked] {
+            return profile(asked.observed, asked.as_json, asked.to, asked.html);
+        };
     });
 }
 
 void add_top(CLI::App& app, request& asked) {
     CLI::App& command = *app.add_subcommand("top", "Show what processes do, again and again");
     command.add_option("--interval", asked.interval, "seconds between two tables, at most an hour")
+        ->type_name("SECONDS")
         ->check(why_no_interval);
     command.add_option("--count", asked.count, "end after that number of tables")
+        ->type_name("N")
         ->check(why_no_number)
         ->check(CLI::Range(1u, std::numeric_limits<unsigned>::max()));
     command.callback([&asked, &command] {

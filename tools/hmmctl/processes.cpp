@@ -9,12 +9,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <sstream>
 #include <string_view>
+#include <sys/syscall.h>
 #include <system_error>
+#include <unistd.h>
 
 namespace hmmctl {
 namespace {
@@ -147,6 +150,21 @@ process find_process(pid_t pid, const std::string& proc) {
     for (process& other : scan_processes(proc).processes)
         if (other.pid == pid) return std::move(other);
     throw failure(fmt::format("process {} does not use hmmrt", pid));
+}
+
+descriptor open_file(const space_file& wanted, const char* to_do) {
+    const descriptor process(static_cast<int>(syscall(SYS_pidfd_open, wanted.holder, 0)));
+    if (process.get() < 0 && errno == ESRCH)
+        throw failure(fmt::format("process {} has ended", wanted.holder));
+    descriptor file(process.get() < 0
+                        ? -1
+                        : static_cast<int>(syscall(SYS_pidfd_getfd, process.get(), wanted.fd, 0)));
+    if (file.get() >= 0) return file;
+    if (errno == EPERM)
+        throw failure(fmt::format("no permission to {} process {}: it takes the right to trace it",
+                                  to_do, wanted.holder));
+    throw failure(
+        fmt::format("cannot get the file of process {}: {}", wanted.holder, std::strerror(errno)));
 }
 
 bool has_space(pid_t pid, const std::string& proc) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fdinfo.hpp"
+#include "files.hpp"
 
 #include <cstddef>
 #include <string>
@@ -36,6 +37,10 @@ process_scan scan_processes(const std::string& proc = "/proc");
 /// Finds the space of one process. Throws failure if there is no such process, if it has no space,
 /// or if this user may not look at it.
 process find_process(pid_t pid, const std::string& proc = "/proc");
+
+/// Gets a file of another process, to do something with that. A process that may be traced gives
+/// its files. Throws failure without this right, and if the process has ended.
+descriptor open_file(const space_file& wanted, const char* to_do);
 
 /// Does the process have a file of its space? False if this user may not look at it.
 bool has_space(pid_t pid, const std::string& proc = "/proc");

@@ -19,7 +19,7 @@ namespace {
 /// Code that a program makes while it runs has no file, and there is always more of it.
 constexpr unsigned most_looks = 64;
 /// Time in which events add up in the ring, so that this program does not run for each.
-constexpr int rest = 10; // milliseconds
+constexpr int pause_milliseconds = 10;
 /// How often the end of descendants is looked for.
 constexpr int look_interval = 100; // milliseconds
 
@@ -49,7 +49,7 @@ class recording_loop {
     int timeout() const {
         std::int64_t limit = -1;
         if (resting_)
-            limit = rest;
+            limit = pause_milliseconds;
         else if (command_ended_)
             limit = look_interval;
         if (!deadline_) return static_cast<int>(limit);
@@ -72,7 +72,7 @@ class recording_loop {
         if (files[1].revents != 0) command_ended_ = true;
         if (files[2].revents != 0) take_signal();
         if (deadline_ && nanoseconds_of(CLOCK_MONOTONIC) >= deadline_) ended_ = true;
-        // no rest for the ring of processes that have just ended
+        // no pause for the ring of processes that have just ended
         if (command_ended_ && !watch_.any_left()) ended_ = true;
     }
 
@@ -116,8 +116,8 @@ void process_watch::look(std::span<const hmmrt_event> events) {
     batch_++;
     for (const hmmrt_event& event : events) {
         if (event.space == 0 || event.pid <= 0) continue;
-        const auto [place, is_new] = spaces_.try_emplace(event.space);
-        seen& of = place->second;
+        const auto [known, is_new] = spaces_.try_emplace(event.space);
+        seen& of = known->second;
         if (is_new) of.process.pid = event.pid;
         of.process.space = event.space;
         if (is_new || (event.ip != 0 && !mapping_of(of.process.code, event.ip))) look_again(of);

@@ -2,12 +2,14 @@
 // What a command line asks for.
 #pragma once
 
+#include "bench_plan.hpp"
 #include "observe.hpp"
 
 #include <CLI/CLI.hpp>
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace hmmctl {
 
@@ -19,8 +21,13 @@ struct request {
     pid_t pid = 0;
     observation observed; ///< its command is what stands behind `--`
     bool takes_command = false;
-    std::string file, format, to;
+    std::string file, format, to, html;
+    std::vector<std::string> files;
     unsigned count = 0;
+    bench_plan measured;
+    bool lists = false;
+    bool all = false;
+    std::size_t columns = 0;
 };
 
 /// The library takes an empty text for 0, and a leading 0 for an octal number.
@@ -29,7 +36,15 @@ std::string why_no_pid(const std::string& text);
 /// Also refuses what is not a number, in the sense of floating point.
 std::string why_no_interval(const std::string& text);
 
+/// For commands that write a format of their own, or none. Throws if JSON is asked for.
+void refuse_json(const CLI::App& command, const request& asked);
+
 /// Adds trace, profile and top.
 void add_observing_commands(CLI::App& app, request& asked);
+/// Adds bench.
+void add_bench_commands(CLI::App& app, request& asked);
+
+/// Adds what is about the memory of one process.
+void add_memory_commands(CLI::App& app, request& asked);
 
 } // namespace hmmctl

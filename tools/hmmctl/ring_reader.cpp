@@ -13,8 +13,6 @@
 namespace hmmctl {
 namespace {
 
-constexpr std::uint32_t largest_event = 4096; // bytes
-
 /// The kernel's value of something that has to be read or written at once.
 std::uint64_t acquire(const __u64& value) {
     return std::atomic_ref<const __u64>(value).load(std::memory_order_acquire);
@@ -24,7 +22,7 @@ const char* what_is_wrong(const hmmrt_event_ring& header, std::size_t bytes) {
     if (header.version != HMMRT_UAPI_VERSION) return "the module has another version of them";
     if (!std::has_single_bit(header.events) || header.events > HMMRT_EVENTS_MAX)
         return "it has a wrong number of events";
-    if (header.event_bytes < sizeof(hmmrt_event) || header.event_bytes > largest_event ||
+    if (header.event_bytes < smallest_event || header.event_bytes > largest_event ||
         header.event_bytes % alignof(hmmrt_event) != 0)
         return "its events have a wrong size";
     if (header.data_bytes < sizeof(hmmrt_event_ring) ||
@@ -46,6 +44,12 @@ hmmrt_event_ring checked_copy(const void* mapping, std::size_t bytes) {
 
 } // namespace
 
+hmmrt_event event_from(const void* bytes, std::size_t event_bytes) {
+    hmmrt_event event = {};
+    std::memcpy(&event, bytes, std::min(event_bytes, sizeof(event)));
+    return event;
+}
+
 std::uint64_t sum_of(const event_drops& dropped) {
     return std::accumulate(dropped.begin(), dropped.end(), std::uint64_t{0});
 }
@@ -64,10 +68,9 @@ std::size_t ring_reader::read(std::vector<hmmrt_event>& into) {
     if (there > events_)
         throw failure("the ring of events is damaged: it has more events than it can have");
     const std::size_t first = into.size();
-    into.resize(first + there);
+    into.reserve(first + there);
     for (std::uint64_t i = 0; i < there; i++)
-        std::memcpy(&into[first + i], data_ + (tail_ + i) % events_ * event_bytes_,
-                    sizeof(hmmrt_event));
+        into.push_back(event_from(data_ + (tail_ + i) % events_ * event_bytes_, event_bytes_));
     tail_ += there;
     std::atomic_ref<__u64>(header_.tail).store(tail_, std::memory_order_release);
     return there;

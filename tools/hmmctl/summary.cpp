@@ -9,22 +9,9 @@
 namespace hmmctl {
 namespace {
 
-constexpr std::uint64_t block_bytes = 2u << 20;
-
 void add_phases(phase_times& sums, const hmmrt_event& event) {
     for (std::size_t i = 0; i < sums.size(); i++)
         sums[i] += event.phase[i];
-}
-
-/// Those with the most faults first, and the lowest addresses of equal ones.
-summary::hot hottest(const std::map<summary::place, touches>& all, std::size_t number) {
-    summary::hot sorted(all.begin(), all.end());
-    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-        return a.second.device_faults + a.second.cpu_faults >
-               b.second.device_faults + b.second.cpu_faults;
-    });
-    sorted.resize(std::min(number, sorted.size()));
-    return sorted;
 }
 
 } // namespace
@@ -45,13 +32,15 @@ void summary::add(std::span<const hmmrt_event> events) {
 void summary::add(const hmmrt_event& event) {
     events_++;
     types_[std::min<std::size_t>(event.type, HMMRT_EVENT_TYPES)]++;
+    annotations_.add(event, page_size_);
+    activity_.add(event);
     switch (event.type) {
     case HMMRT_EVENT_MIGRATION:
         return add_migration(event);
     case HMMRT_EVENT_CPU_FAULT:
         cpu_faults_.add(event);
         add_phases(cpu_phases_, event);
-        blocks_[{event.space, event.addr & ~(block_bytes - 1)}].cpu_faults++;
+        blocks_[{event.space, block_of(event.addr)}].cpu_faults++;
         return;
     case HMMRT_EVENT_INVALIDATE:
         return invalidations_.add(event);
@@ -60,6 +49,9 @@ void summary::add(const hmmrt_event& event) {
     case HMMRT_EVENT_BIND:
     case HMMRT_EVENT_UNBIND:
     case HMMRT_EVENT_ADVISE: // these add up to nothing
+    case HMMRT_EVENT_MARK:
+    case HMMRT_EVENT_SECTION:
+    case HMMRT_EVENT_NAME:
         return;
     default:
         const bool known = event.type > 0 && event.type < HMMRT_EVENT_TYPES;
@@ -86,7 +78,7 @@ void summary::add_fault(device_summary& device, const hmmrt_event& event) {
     (event.error && !again ? device.failed_faults : device.faults).add(event);
     if (event.parent != 0) device.answered_faults.add(event);
     add_phases(device.phases, event);
-    touches& block = blocks_[{event.space, event.addr & ~(block_bytes - 1)}];
+    touches& block = blocks_[{event.space, block_of(event.addr)}];
     block.device_faults++;
     block.nanoseconds += event.duration;
     if (event.ip == 0) return;

@@ -2,6 +2,10 @@
 // What events add up to.
 #pragma once
 
+#include "annotations.hpp"
+#include "block_activity.hpp"
+#include "touches.hpp"
+
 #include <linux/hmmrt_event.h>
 
 #include <array>
@@ -45,11 +49,6 @@ struct device_summary {
     bool operator==(const device_summary&) const = default;
 };
 
-/// How often something was touched.
-struct touches {
-    std::uint64_t device_faults = 0, cpu_faults = 0, nanoseconds = 0;
-};
-
 class summary {
   public:
     /// An address of a space.
@@ -61,6 +60,9 @@ class summary {
         }
     };
     using hot = std::vector<std::pair<place, touches>>;
+
+    /// @page_size: of the machine with the events.
+    explicit summary(std::uint32_t page_size = 4096) : page_size_(page_size) {}
 
     void add(std::span<const hmmrt_event> events);
 
@@ -74,10 +76,13 @@ class summary {
     /// Events by type; types of later modules are in the last element.
     const std::array<std::uint64_t, HMMRT_EVENT_TYPES + 1>& types() const { return types_; }
 
+    const activity::blocks& by_block() const { return activity_.by_block(); }
+
     /// Returns the blocks with the most faults, the first of these first, at most @number.
     hot hottest_blocks(std::size_t number) const;
     /// Returns the instructions with the most device faults.
     hot hottest_code(std::size_t number) const;
+    const annotation_summary& annotations() const { return annotations_; }
 
   private:
     void add(const hmmrt_event& event);
@@ -91,6 +96,9 @@ class summary {
     std::uint64_t events_ = 0;
     std::array<std::uint64_t, HMMRT_EVENT_TYPES + 1> types_ = {};
     std::map<place, touches> blocks_, code_;
+    annotation_summary annotations_;
+    std::uint32_t page_size_;
+    activity activity_;
 };
 
 } // namespace hmmctl

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include "advice_text.hpp"
 #include "event_names.hpp"
 #include "summary_text.hpp"
-#include "symbols.hpp"
 
 namespace hmmctl {
 namespace {
@@ -60,9 +60,8 @@ json devices_json(const summary_of& what) {
 }
 
 json place_json(const summary_of& what, const summary::place& at, const touches& of) {
-    const auto process = what.processes.find(at.space);
     return {{"space", at.space},
-            {"pid", process == what.processes.end() ? 0 : process->second.pid},
+            {"pid", what.process_of(at.space).pid},
             {"addr", at.addr},
             {"device_faults", of.device_faults},
             {"cpu_faults", of.cpu_faults},
@@ -71,16 +70,45 @@ json place_json(const summary_of& what, const summary::place& at, const touches&
 
 json code_json(const summary_of& what) {
     json code = json::array();
-    for (const auto& [at, of] : what.sums.hottest_code(places_listed)) {
-        json one = place_json(what, at, of);
-        const auto process = what.processes.find(at.space);
-        const symbol name = symbol_of(
-            process == what.processes.end() ? observed_process() : process->second, at.addr);
-        one["function"] = name.function;
-        one["place"] = name.place;
+    const summary::hot hottest = what.sums.hottest_code(places_listed);
+    const std::vector<symbol> names = what.names_of(hottest);
+    for (std::size_t i = 0; i < hottest.size(); i++) {
+        json one = place_json(what, hottest[i].first, hottest[i].second);
+        one["function"] = names[i].function;
+        one["place"] = names[i].place;
+        one["memory"] =
+            what.sums.annotations().name_of_code(hottest[i].first.space, hottest[i].first.addr);
         code.push_back(std::move(one));
     }
     return code;
+}
+
+json annotation_json(const summary_of& what, const annotation_key& key) {
+    return {{"space", key.space}, {"pid", what.process_of(key.space).pid}, {"name", key.text}};
+}
+
+json names_json(const summary_of& what) {
+    json names = json::array();
+    for (const auto& [key, of] : what.sums.annotations().hottest_names(places_listed)) {
+        json one = annotation_json(what, key);
+        one["device_faults"] = of.device_faults;
+        one["cpu_faults"] = of.cpu_faults;
+        one["nanoseconds"] = of.nanoseconds;
+        names.push_back(std::move(one));
+    }
+    return names;
+}
+
+json sections_json(const summary_of& what) {
+    json sections = json::array();
+    for (const auto& [key, of] : what.sums.annotations().longest_sections(places_listed)) {
+        json one = annotation_json(what, key);
+        one["count"] = of.count;
+        one["nanoseconds"] = of.nanoseconds;
+        one["device_faults"] = of.device_faults;
+        sections.push_back(std::move(one));
+    }
+    return sections;
 }
 
 json types_json(const summary_of& what) {
@@ -103,8 +131,11 @@ json to_json(const summary_of& what) {
     result["cpu_faults"] = to_json(what.sums.cpu_faults(), what.header.page_size);
     result["cpu_faults"]["phases"] = to_json(what.sums.cpu_phases());
     result["invalidations"] = what.sums.types()[HMMRT_EVENT_INVALIDATE];
+    result["sections"] = sections_json(what);
+    result["names"] = names_json(what);
     result["blocks"] = std::move(blocks);
     result["code"] = code_json(what);
+    result["suggestions"] = advice_json(what);
     return result;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "summary_text.hpp"
 
+#include "advice_text.hpp"
 #include "event_names.hpp"
-#include "symbols.hpp"
 #include "table.hpp"
 
 #include <fmt/format.h>
@@ -127,12 +127,6 @@ std::uint64_t device_faults(const summary& sums) {
     return all;
 }
 
-const observed_process& process_of(const summary_of& what, std::uint64_t space) {
-    static const observed_process unknown;
-    const auto found = what.processes.find(space);
-    return found == what.processes.end() ? unknown : found->second;
-}
-
 std::string blocks_text(const summary_of& what) {
     const summary::hot blocks = what.sums.hottest_blocks(places_listed);
     if (blocks.empty()) return "";
@@ -145,21 +139,52 @@ std::string blocks_text(const summary_of& what) {
     for (const auto& [at, of] : blocks)
         rows.add({share_text(of.device_faults + of.cpu_faults, all),
                   std::to_string(of.device_faults), std::to_string(of.cpu_faults),
-                  std::to_string(process_of(what, at.space).pid), fmt::format("{:#x}", at.addr)});
+                  std::to_string(what.process_of(at.space).pid), fmt::format("{:#x}", at.addr)});
     return "\nBlocks of 2 MiB with the most faults\n" + indented(rows.text());
 }
 
 std::string code_text(const summary_of& what) {
     const summary::hot code = what.sums.hottest_code(places_listed);
     if (code.empty()) return "";
-    table rows({{"Share", true}, {"Faults", true}, {"Time", true}, {"Function"}, {"Place"}});
-    for (const auto& [at, of] : code) {
-        const symbol name = symbol_of(process_of(what, at.space), at.addr);
+    table rows(
+        {{"Share", true}, {"Faults", true}, {"Time", true}, {"Memory"}, {"Function"}, {"Place"}});
+    const std::vector<symbol> names = what.names_of(code);
+    for (std::size_t i = 0; i < code.size(); i++) {
+        const touches& of = code[i].second;
+        const symbol& name = names[i];
+        const std::string memory =
+            what.sums.annotations().name_of_code(code[i].first.space, code[i].first.addr);
         rows.add({share_text(of.device_faults, device_faults(what.sums)),
                   std::to_string(of.device_faults), time_text(of.nanoseconds),
+                  memory.empty() ? "-" : printable(memory),
                   name.function.empty() ? "?" : printable(name.function), printable(name.place)});
     }
     return "\nCode with the most device faults\n" + indented(rows.text());
+}
+
+std::string names_text(const summary_of& what) {
+    const auto names = what.sums.annotations().hottest_names(places_listed);
+    if (names.empty()) return "";
+    const std::uint64_t all = device_faults(what.sums) + what.sums.cpu_faults().count;
+    table rows(
+        {{"Share", true}, {"Device faults", true}, {"CPU faults", true}, {"PID", true}, {"Name"}});
+    for (const auto& [key, of] : names)
+        rows.add({share_text(of.device_faults + of.cpu_faults, all),
+                  std::to_string(of.device_faults), std::to_string(of.cpu_faults),
+                  std::to_string(what.process_of(key.space).pid), printable(key.text)});
+    return "\nNamed memory with the most faults\n" + indented(rows.text());
+}
+
+std::string sections_text(const summary_of& what) {
+    const auto sections = what.sums.annotations().longest_sections(places_listed);
+    if (sections.empty()) return "";
+    table rows(
+        {{"Count", true}, {"Total Time", true}, {"Device faults", true}, {"PID", true}, {"Name"}});
+    for (const auto& [key, of] : sections)
+        rows.add({std::to_string(of.count), time_text(of.nanoseconds),
+                  std::to_string(of.device_faults), std::to_string(what.process_of(key.space).pid),
+                  printable(key.text)});
+    return "\nSections of the program with the most time\n" + indented(rows.text());
 }
 
 std::string dropped_text(const event_drops& dropped) {
@@ -172,6 +197,30 @@ std::string dropped_text(const event_drops& dropped) {
 }
 
 } // namespace
+
+const observed_process& summary_of::process_of(std::uint64_t space) const {
+    static const observed_process unknown;
+    const auto found = processes.find(space);
+    return found == processes.end() ? unknown : found->second;
+}
+
+std::vector<symbol> summary_of::names_of(const summary::hot& code) const {
+    std::vector<summary::place> unknown;
+    std::vector<instruction> instructions;
+    for (const auto& [at, of] : code)
+        if (!known_names.contains(at)) {
+            unknown.push_back(at);
+            instructions.push_back({process_of(at.space), at.addr});
+        }
+    const std::vector<symbol> found = symbols_of(instructions);
+    for (std::size_t i = 0; i < found.size(); i++)
+        known_names.emplace(unknown[i], found[i]);
+    std::vector<symbol> names;
+    names.reserve(code.size());
+    for (const auto& [at, of] : code)
+        names.push_back(known_names.at(at));
+    return names;
+}
 
 std::string time_text(std::uint64_t nanoseconds) {
     const auto value = static_cast<double>(nanoseconds);
@@ -191,8 +240,8 @@ std::string text_of(const summary_of& what) {
     const tally& cpu = what.sums.cpu_faults();
     text += fmt::format("Total CPU faults: {}{}\n", cpu.count,
                         cpu.count ? ", in " + time_text(cpu.nanoseconds) : "");
-    return text + phases_text(what.sums) + blocks_text(what) + code_text(what) +
-           dropped_text(what.dropped);
+    return text + phases_text(what.sums) + sections_text(what) + names_text(what) +
+           blocks_text(what) + code_text(what) + advice_text(what) + dropped_text(what.dropped);
 }
 
 } // namespace hmmctl

@@ -4,10 +4,12 @@
 
 #include "json.hpp"
 #include "summary.hpp"
+#include "symbols.hpp"
 #include "trace_file.hpp"
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace hmmctl {
 
@@ -17,6 +19,14 @@ struct summary_of {
     const summary& sums;
     const std::map<std::uint64_t, observed_process>& processes; ///< by space
     const event_drops& dropped;
+
+    /// Returns an empty process for a space that was not looked at.
+    const observed_process& process_of(std::uint64_t space) const;
+    /// Returns the names of instructions, in their order.
+    std::vector<symbol> names_of(const summary::hot& code) const;
+
+    /// Names that were found: it takes long, and texts and pages have the same instructions.
+    mutable std::map<summary::place, symbol> known_names = {};
 };
 
 /// How many blocks and instructions are listed.

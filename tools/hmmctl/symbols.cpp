@@ -11,10 +11,12 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <filesystem>
+#include <map>
 #include <spawn.h>
+#include <sstream>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <vector>
+#include <utility>
 
 namespace hmmctl {
 namespace {
@@ -59,18 +61,36 @@ std::optional<std::string> output_of(std::vector<std::string> command) {
 }
 
 /// addr2line writes FUNCTION and FILE:LINE in two lines, with ?? for what it does not know.
-symbol parse_addr2line(const std::string& text) {
-    symbol found;
-    const std::size_t end = text.find('\n');
-    if (end == std::string::npos) return found;
-    found.function = text.substr(0, end);
-    found.place = text.substr(end + 1, text.find('\n', end + 1) - end - 1);
-    if (found.function.starts_with("??")) found.function.clear();
-    if (found.place.starts_with("??") || found.place.ends_with(":?") || found.place.ends_with(":0"))
-        found.place.clear();
-    if (const std::size_t note = found.place.find(" (discriminator"); note != std::string::npos)
-        found.place.erase(note);
-    return found;
+symbol parse_addr2line(std::string function, std::string place) {
+    if (function.starts_with("??")) function.clear();
+    if (place.starts_with("??") || place.ends_with(":?") || place.ends_with(":0")) place.clear();
+    if (const std::size_t note = place.find(" (discriminator"); note != std::string::npos)
+        place.erase(note);
+    return {std::move(function), std::move(place)};
+}
+
+/// Part of a file, and where its name belongs.
+struct unnamed {
+    std::uint64_t address;
+    symbol& name;
+};
+
+void ask_addr2line(const std::string& path, const std::vector<unnamed>& parts) {
+    std::vector<std::string> command = {"addr2line", "-f", "-C", "-e", path};
+    for (const unnamed& part : parts)
+        command.push_back(fmt::format("{:#x}", part.address));
+    std::istringstream lines(output_of(std::move(command)).value_or(""));
+    std::string function, place;
+    for (const unnamed& part : parts) {
+        if (!std::getline(lines, function) || !std::getline(lines, place)) return;
+        part.name = parse_addr2line(function, place);
+    }
+}
+
+std::string place_without_line(const instruction& of) {
+    const code_mapping* code = mapping_of(of.process.code, of.ip);
+    if (!code || code->path.empty()) return fmt::format("{:#x}", of.ip);
+    return fmt::format("{}+{:#x}", code->path, of.ip - code->start + code->offset);
 }
 
 } // namespace
@@ -94,17 +114,26 @@ std::optional<std::uint64_t> address_in_file(const std::string& path, std::uint6
     return std::nullopt;
 }
 
+std::vector<symbol> symbols_of(std::span<const instruction> instructions) {
+    std::vector<symbol> names(instructions.size());
+    std::map<std::string, std::vector<unnamed>> files;
+    for (std::size_t i = 0; i < names.size(); i++) {
+        const auto& [process, ip] = instructions[i];
+        const code_mapping* code = mapping_of(process.code, ip);
+        if (!code || code->path.empty()) continue;
+        if (const auto address = address_in_file(code->path, ip - code->start + code->offset))
+            files[code->path].push_back({*address, names[i]});
+    }
+    for (const auto& [path, parts] : files)
+        ask_addr2line(path, parts);
+    for (std::size_t i = 0; i < names.size(); i++)
+        if (names[i].place.empty()) names[i].place = place_without_line(instructions[i]);
+    return names;
+}
+
 symbol symbol_of(const observed_process& process, std::uint64_t ip) {
-    const code_mapping* code = mapping_of(process.code, ip);
-    if (!code || code->path.empty()) return {"", fmt::format("{:#x}", ip)};
-    const std::uint64_t offset = ip - code->start + code->offset;
-    symbol found;
-    if (const auto address = address_in_file(code->path, offset))
-        if (const auto text = output_of(
-                {"addr2line", "-f", "-C", "-e", code->path, fmt::format("{:#x}", *address)}))
-            found = parse_addr2line(*text);
-    if (found.place.empty()) found.place = fmt::format("{}+{:#x}", code->path, offset);
-    return found;
+    const instruction one{process, ip};
+    return symbols_of({&one, 1}).front();
 }
 
 } // namespace hmmctl

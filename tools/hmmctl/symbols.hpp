@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace hmmctl {
 
@@ -15,7 +17,17 @@ struct symbol {
     std::string place;    ///< FILE:LINE, else FILE+OFFSET, else the address
 };
 
-/// Returns the names for an instruction. Asks addr2line about files that are still there.
+/// An instruction of a process, which outlives this.
+struct instruction {
+    const observed_process& process;
+    std::uint64_t ip;
+};
+
+/// Returns the names for each of the instructions. Asks addr2line about files that are still there,
+/// once for each file, because reading its debug information takes long.
+std::vector<symbol> symbols_of(std::span<const instruction> instructions);
+
+/// The same for one instruction.
 symbol symbol_of(const observed_process& process, std::uint64_t ip);
 
 /// Returns the address that an ELF file gives to a part of it, as debug information has it; nothing

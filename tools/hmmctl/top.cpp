@@ -76,9 +76,9 @@ std::size_t terminal_lines() {
 } // namespace
 
 std::vector<process_rates> rates_between(const process_scan& earlier, const process_scan& now,
-                                         double seconds, std::uint64_t page_bytes) {
+                                         double seconds, std::uint64_t bytes_of_page) {
     std::vector<process_rates> rates;
-    const auto page = static_cast<double>(page_bytes);
+    const auto page = static_cast<double>(bytes_of_page);
     for (const process& of : now.processes) {
         const sums changed = difference(of.mirrored, find_space(earlier, of.mirrored.id));
         const auto per_second = [&](std::uint64_t value) {

@@ -22,7 +22,7 @@ struct process_rates {
 /// Compares two scans that are @seconds apart. Counters that were not there at first began at 0.
 /// Those with the most device faults come first.
 std::vector<process_rates> rates_between(const process_scan& earlier, const process_scan& now,
-                                         double seconds, std::uint64_t page_bytes);
+                                         double seconds, std::uint64_t bytes_of_page);
 
 std::string text_of(const std::vector<process_rates>& rates);
 

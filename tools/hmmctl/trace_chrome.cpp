@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tracks: a process of the trace has one for each of its threads, as a thread does one thing after
 // the other and what it does is nested. A device is a process of its own, with its memory traffic.
+#include "annotations.hpp"
 #include "event_names.hpp"
 #include "json.hpp"
 #include "trace_export.hpp"
@@ -91,6 +92,7 @@ class chrome_export {
         if (event.access != 0) values["access"] = access_name(event.access);
         if (event.ip != 0) values["ip"] = fmt::format("{:#x}", event.ip);
         if (event.error != 0) values["error"] = event.error;
+        if (event.type == HMMRT_EVENT_NAME) values["text"] = text_of(event);
         if (event.count != 0) values["count"] = event.count;
         if (has_phases(event))
             for (std::size_t i = 0; i < HMMRT_EVENT_PHASES; i++)
@@ -98,10 +100,16 @@ class chrome_export {
         return values;
     }
 
+    /// Marks and sections have the names that the program gave them.
+    static std::string slice_name(const hmmrt_event& event) {
+        const bool named = event.type == HMMRT_EVENT_MARK || event.type == HMMRT_EVENT_SECTION;
+        return named ? text_of(event) : type_name(event.type);
+    }
+
     void add_slice(const hmmrt_event& event) {
         name_lane(event);
         json one = {{"ph", event.duration ? "X" : "i"},
-                    {"name", type_name(event.type)},
+                    {"name", slice_name(event)},
                     {"cat", "hmmrt"},
                     {"pid", pid_of(event)},
                     {"tid", event.tid},

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "trace_export.hpp"
 
+#include "annotations.hpp"
 #include "event_names.hpp"
 #include "json.hpp"
+#include "table.hpp"
 
 #include <fmt/format.h>
 
@@ -17,6 +19,14 @@ json devices_json(std::uint32_t mask) {
     for (std::size_t id = 0; id < bits.size(); id++)
         if (bits[id]) ids.push_back(id);
     return ids;
+}
+
+/// A field of a line, between quotation marks. Lines stay lines.
+std::string quoted(const std::string& text) {
+    std::string result = "\"";
+    for (const char letter : printable(text))
+        result += letter == '"' ? std::string("\"\"") : std::string(1, letter);
+    return result + '"';
 }
 
 /// Members that an event's type does not use are 0 or none, and are left out.
@@ -49,15 +59,12 @@ json event_json(const hmmrt_event& event) {
     add("count", event.count);
     add("groups", event.groups);
     if (event.devices != 0) one["devices"] = devices_json(event.devices);
+    add_name("text", text_of(event));
     if (!has_phases(event)) return one;
     json& phases = one["phases"] = json::object();
     for (std::size_t i = 0; i < HMMRT_EVENT_PHASES; i++)
         phases[phase_name(i)] = event.phase[i];
     return one;
-}
-
-std::string one_line(const json& object) {
-    return object.dump(-1, ' ', true, json::error_handler_t::replace);
 }
 
 json processes_json(const trace& of) {
@@ -100,7 +107,7 @@ void export_csv(const trace& of, const text_sink& out) {
                          "reason,access,device,from,to,error,count,groups,devices";
     for (std::size_t i = 0; i < HMMRT_EVENT_PHASES; i++)
         titles += ',' + phase_name(i);
-    out(titles + '\n');
+    out(titles + ",text\n");
     for (const hmmrt_event& event : of.events) {
         std::string line = fmt::format(
             "{},{},{},{},{},{},{},{},{:#x},{},{:#x},{},{},{},{},{},{},{},{},{},{:#x}", event.serial,
@@ -111,7 +118,7 @@ void export_csv(const trace& of, const text_sink& out) {
             event.groups, event.devices);
         for (const std::uint32_t nanoseconds : event.phase)
             line += fmt::format(",{}", nanoseconds);
-        out(line + '\n');
+        out(line + ',' + (event.text[0] ? quoted(text_of(event)) : "") + '\n');
     }
 }
 

@@ -21,18 +21,13 @@ namespace {
 
 constexpr const char* format_name = "hmmrt-trace";
 constexpr int format_version = 1;
-constexpr std::uint32_t largest_event = 4096, largest_page = 1u << 30; // bytes
+constexpr std::uint32_t largest_page = 1u << 30; // bytes
 
 /// What comes before the contents of each part.
 struct part_head {
     char kind[8];
     std::uint64_t bytes;
 };
-
-/// Names and paths are any bytes.
-std::string one_line(const json& object) {
-    return object.dump(-1, ' ', true, json::error_handler_t::replace);
-}
 
 json to_json(const trace_header& header) {
     json devices = json::array();
@@ -106,7 +101,7 @@ trace_header take_header(std::string_view& bytes, std::size_t& event_bytes) {
     if (line.at("version") != format_version)
         throw failure("another version of hmmctl has written it");
     event_bytes = line.at("event_bytes").get<std::size_t>();
-    if (event_bytes < sizeof(hmmrt_event) || event_bytes > largest_event)
+    if (event_bytes < smallest_event || event_bytes > largest_event)
         throw failure("its events have a wrong size");
     bytes.remove_prefix(end + 1);
     return header_from(line);
@@ -128,7 +123,7 @@ std::pair<std::string_view, std::string_view> take_part(std::string_view& bytes)
 void add_events(trace& to, std::string_view contents, std::size_t event_bytes) {
     if (contents.size() % event_bytes != 0) throw failure("it has a part of an event");
     for (; !contents.empty(); contents.remove_prefix(event_bytes))
-        std::memcpy(&to.events.emplace_back(), contents.data(), sizeof(hmmrt_event));
+        to.events.push_back(event_from(contents.data(), event_bytes));
 }
 
 trace parse_parts(std::string_view bytes) {

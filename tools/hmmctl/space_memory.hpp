@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// What the module knows about the memory of a process: where its pages are, and its advice.
+#pragma once
+
+#include "files.hpp"
+
+#include <linux/hmmrt.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <sys/types.h>
+
+namespace hmmctl {
+
+/// hmmrt is for x86-64 only.
+constexpr std::uint64_t page_bytes = 4096;
+
+/// Answers queries about addresses of a process. If a part of the range is not mapped any more
+/// there is no answer.
+class memory_queries {
+  public:
+    virtual ~memory_queries() = default;
+
+    virtual std::optional<hmmrt_range_attributes> attributes(std::uint64_t start,
+                                                             std::uint64_t bytes) = 0;
+    /// Fills in an element for each page from @start on.
+    virtual bool pages(std::uint64_t start, std::span<hmmrt_page> into) = 0;
+};
+
+/// Asks the module. Throws failure if the process has ended or the module does not answer.
+class space_memory : public memory_queries {
+  public:
+    /// @file is one of the space of the process.
+    explicit space_memory(descriptor file, pid_t pid) : file_(std::move(file)), pid_(pid) {}
+
+    std::optional<hmmrt_range_attributes> attributes(std::uint64_t start,
+                                                     std::uint64_t bytes) override;
+    bool pages(std::uint64_t start, std::span<hmmrt_page> into) override;
+
+  private:
+    descriptor file_;
+    pid_t pid_;
+};
+
+/// Where a page is: the id of a device, or one of these.
+using place = std::uint8_t;
+constexpr place in_system_memory = HMMRT_MAX_DEVICES;
+/// In system memory, and a device has a duplicate.
+constexpr place duplicated = HMMRT_MAX_DEVICES + 1;
+/// In system memory, and only a device may access it.
+constexpr place exclusive = HMMRT_MAX_DEVICES + 2;
+/// Nowhere, or not known: of memory that the process may not read.
+constexpr place untouched = HMMRT_MAX_DEVICES + 3;
+constexpr std::size_t places = HMMRT_MAX_DEVICES + 4;
+
+inline bool is_device(place where) {
+    return where < HMMRT_MAX_DEVICES;
+}
+
+place place_of(const hmmrt_page& page);
+
+struct page_counts {
+    std::array<std::uint64_t, places> at = {}; ///< pages by place
+    /// By device: pages of which it has a duplicate, and pages that it has mapped, wherever.
+    std::array<std::uint64_t, HMMRT_MAX_DEVICES> duplicates = {}, mapped = {};
+
+    void add(const hmmrt_page& page);
+    void add(const page_counts& other);
+    /// Is a device concerned with any of the pages?
+    bool has_device() const;
+    bool operator==(const page_counts&) const = default;
+};
+
+} // namespace hmmctl
