@@ -20,7 +20,8 @@ constexpr std::uint64_t region_base = 0x100000000000;
 constexpr map_style narrow = {.columns = 40, .rows = 40, .has_colours = false};
 constexpr std::uint64_t cells = 26;
 
-region region_of(std::uint64_t start, const std::vector<std::pair<std::uint64_t, place>>& parts,
+region region_of(std::uint64_t start,
+                 const std::vector<std::pair<std::uint64_t, page_place>>& parts,
                  const std::string& name = "") {
     region made = {start, start, name, {}};
     for (const auto& [pages, where] : parts) {

@@ -16,7 +16,7 @@ static_assert(letters.size() == places);
 /// `1234567890ab  ` in front of the cells of a row.
 constexpr std::size_t address_columns = 12 + 2;
 
-void add_pages(std::vector<run>& runs, std::uint64_t start, std::uint64_t pages, place where) {
+void add_pages(std::vector<run>& runs, std::uint64_t start, std::uint64_t pages, page_place where) {
     if (!runs.empty() && runs.back().where == where)
         runs.back().pages += pages;
     else
@@ -120,13 +120,13 @@ std::vector<row> rows_of(const region& of, std::uint64_t pages_of_cell, std::siz
 }
 
 /// Of places with as many pages the first counts, so a device before system memory.
-place shown_in(const cell& of) {
+page_place shown_in(const cell& of) {
     const auto most = std::max_element(of.begin(), of.begin() + untouched);
-    return *most == 0 ? untouched : static_cast<place>(most - of.begin());
+    return *most == 0 ? untouched : static_cast<page_place>(most - of.begin());
 }
 
 /// Returns a sequence that sets the colour of a place.
-std::string colour_of(place where) {
+std::string colour_of(page_place where) {
     constexpr std::array devices = {32, 33, 35, 36, 92, 93, 95, 96};
     if (is_device(where)) return fmt::format("\033[1;{}m", devices[where % devices.size()]);
     switch (where) {
@@ -143,7 +143,7 @@ std::string colour_of(place where) {
 
 constexpr std::string_view no_colour = "\033[0m";
 
-std::string text_of(const std::vector<place>& shown, bool has_colours) {
+std::string text_of(const std::vector<page_place>& shown, bool has_colours) {
     std::string text;
     for (std::size_t i = 0; i < shown.size(); i++) {
         if (has_colours && (i == 0 || shown[i] != shown[i - 1])) text += colour_of(shown[i]);
@@ -160,7 +160,7 @@ std::string first_line_of(const region& of, std::size_t columns) {
     return line.substr(0, columns) + '\n';
 }
 
-std::string name_of(place where) {
+std::string name_of(page_place where) {
     if (is_device(where)) return fmt::format("device {}", where);
     switch (where) {
     case in_system_memory:
@@ -179,7 +179,7 @@ std::string legend_of(const std::vector<region>& regions, std::uint64_t pages_of
     std::string text = fmt::format("A cell is {} ({} {}).\n", size_text(pages_of_cell * page_bytes),
                                    pages_of_cell, pages_of_cell == 1 ? "page" : "pages");
     const auto counted = pages_by_place(regions);
-    for (place where = 0; where < places; where++)
+    for (page_place where = 0; where < places; where++)
         if (counted[where] != 0)
             text += fmt::format("{}  {}: {} {}\n", text_of({where}, has_colours), name_of(where),
                                 counted[where], counted[where] == 1 ? "page" : "pages");
@@ -210,7 +210,7 @@ std::array<std::uint64_t, places> pages_by_place(const std::vector<region>& regi
     return counted;
 }
 
-char letter_of(place where) {
+char letter_of(page_place where) {
     return letters[where];
 }
 
@@ -238,7 +238,7 @@ std::string draw(const std::vector<region>& regions, const map_style& style) {
                     fmt::format("{:>12}  {} untouched\n", "...", size_text(one.pages * page_bytes));
                 continue;
             }
-            std::vector<place> shown(one.cells.size());
+            std::vector<page_place> shown(one.cells.size());
             std::transform(one.cells.begin(), one.cells.end(), shown.begin(), shown_in);
             text += fmt::format("{:12x}  {}\n", of.start + one.first_page * page_bytes,
                                 text_of(shown, style.has_colours));

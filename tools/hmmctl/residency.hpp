@@ -15,7 +15,7 @@ namespace hmmctl {
 /// Pages in a row that are in the same place.
 struct run {
     std::uint64_t start = 0, pages = 0;
-    place where = untouched;
+    page_place where = untouched;
 
     bool operator==(const run&) const = default;
 };
@@ -50,7 +50,7 @@ struct map_style {
 constexpr std::size_t least_columns = 40, most_columns = 1000;
 
 /// The character for a place.
-char letter_of(place where);
+char letter_of(page_place where);
 
 /// Returns how many pages a cell has: the smallest power of two with which the map has no more rows
 /// than it should.

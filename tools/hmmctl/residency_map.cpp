@@ -24,7 +24,7 @@ bool may_have_colours() {
     return isatty(STDOUT_FILENO) != 0 && (!refused || *refused == '\0');
 }
 
-std::string json_name_of(place where) {
+std::string json_name_of(page_place where) {
     if (is_device(where)) return location_name(where);
     switch (where) {
     case in_system_memory:
@@ -55,7 +55,7 @@ json to_json(const residency_scan& scan) {
     for (const region& of : scan.regions)
         regions.push_back(to_json(of));
     const auto counted = pages_by_place(scan.regions);
-    for (place where = 0; where < places; where++)
+    for (page_place where = 0; where < places; where++)
         if (counted[where] != 0) pages[json_name_of(where)] = counted[where];
     return {{"page_bytes", page_bytes},
             {"regions", std::move(regions)},

@@ -58,8 +58,8 @@ bool space_memory::pages(std::uint64_t start, std::span<hmmrt_page> into) {
     return is_answered(file_.get(), HMMRT_IOC_PAGES, wanted, pid_);
 }
 
-place place_of(const hmmrt_page& page) {
-    if (page.location < HMMRT_MAX_DEVICES) return static_cast<place>(page.location);
+page_place place_of(const hmmrt_page& page) {
+    if (page.location < HMMRT_MAX_DEVICES) return static_cast<page_place>(page.location);
     if (page.duplicates != 0) return duplicated;
     if (page.location == HMMRT_LOCATION_NONE) return page.mapped_by != 0 ? exclusive : untouched;
     // the module looks at no page of memory that the process may not read

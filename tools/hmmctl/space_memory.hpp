@@ -45,21 +45,21 @@ class space_memory : public memory_queries {
 };
 
 /// Where a page is: the id of a device, or one of these.
-using place = std::uint8_t;
-constexpr place in_system_memory = HMMRT_MAX_DEVICES;
+using page_place = std::uint8_t;
+constexpr page_place in_system_memory = HMMRT_MAX_DEVICES;
 /// In system memory, and a device has a duplicate.
-constexpr place duplicated = HMMRT_MAX_DEVICES + 1;
+constexpr page_place duplicated = HMMRT_MAX_DEVICES + 1;
 /// In system memory, and only a device may access it.
-constexpr place exclusive = HMMRT_MAX_DEVICES + 2;
+constexpr page_place exclusive = HMMRT_MAX_DEVICES + 2;
 /// Nowhere, or not known: of memory that the process may not read.
-constexpr place untouched = HMMRT_MAX_DEVICES + 3;
+constexpr page_place untouched = HMMRT_MAX_DEVICES + 3;
 constexpr std::size_t places = HMMRT_MAX_DEVICES + 4;
 
-inline bool is_device(place where) {
+inline bool is_device(page_place where) {
     return where < HMMRT_MAX_DEVICES;
 }
 
-place place_of(const hmmrt_page& page);
+page_place place_of(const hmmrt_page& page);
 
 struct page_counts {
     std::array<std::uint64_t, places> at = {}; ///< pages by place
