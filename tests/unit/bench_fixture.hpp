@@ -27,6 +27,8 @@ inline hmmctl::bench_result some_result() {
     result.kernel = "6.1";
     result.processors = 2;
     result.device = {"hmmrt-gpu0", true, 256 << 20, 2};
+    result.pages = "single";
+    result.huge_pages = "madvise";
     result.repeats = 3;
     result.cases = {case_of("triad", "prefetch", {1, 2, 3}), case_of("triad", "faults", {3, 2, 4})};
     result.peers = {{"storm", 1000, {{0.004, 0.005}}, ""}, {"uffd-move", 0, {}, "too old"}};

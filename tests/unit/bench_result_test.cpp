@@ -73,7 +73,7 @@ TEST(BenchResult, ThatCannotBeReadSaysWhy) {
 }
 
 TEST(BenchPlan, IsTheSameAfterItsJson) {
-    const bench_plan plan = {{"triad"}, {"copy", "faults"}, {"storm"}, {0.5, 2}, 7, true};
+    const bench_plan plan = {{"triad"}, {"copy", "faults"}, {"storm"}, {0.5, 2}, "huge", 7, true};
     EXPECT_EQ(to_json(plan_from(to_json(plan))), to_json(plan));
     EXPECT_THROW(plan_from(json::object()), json::exception);
 }

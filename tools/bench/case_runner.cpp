@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "case_runner.hpp"
 
-#include "program_memory.hpp"
-
 #include <cstring>
 #include <memory>
 
@@ -67,7 +65,7 @@ void case_runner::check(const std::byte* at, std::string_view transfer) const {
 }
 
 sample case_runner::run_on_cpu() {
-    const mapping memory(bytes_);
+    const mapping memory(bytes_, pages_);
     pattern_.fill(memory.data(), bytes_);
     sample result;
     result.kernel = seconds([&] { pattern_.run(memory.data(), bytes_); });
@@ -88,7 +86,7 @@ sample case_runner::run_on_device(std::string_view transfer) {
 }
 
 sample case_runner::run_in_place(std::string_view transfer) const {
-    const mapping memory(bytes_);
+    const mapping memory(bytes_, pages_);
     pattern_.fill(memory.data(), bytes_);
     const part wanted = pattern_.result(bytes_);
     const auto result_span = memory.span().subspan(wanted.offset, wanted.bytes);
@@ -114,14 +112,14 @@ sample case_runner::run_in_place(std::string_view transfer) const {
 }
 
 sample case_runner::run_in_copy() const {
-    const mapping memory(bytes_);
+    const mapping memory(bytes_, pages_);
     pattern_.fill(memory.data(), bytes_);
     const part wanted = pattern_.result(bytes_);
     const auto on_device = device_memory(bytes_);
     // addresses in a data set are changed in another copy, as the program keeps its own
     std::unique_ptr<mapping> staged;
     if (pattern_.readdress != nullptr) {
-        staged = std::make_unique<mapping>(bytes_);
+        staged = std::make_unique<mapping>(bytes_, pages_);
         std::memset(staged->data(), 0, bytes_); // its pages are there before the measurement
     }
     const hmmStats before = hmm::stats(hmm::device(0));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "patterns.hpp"
+#include "program_memory.hpp"
 
 #include <hmm/hmm.hpp>
 
@@ -28,7 +29,8 @@ class wrong_result : public std::runtime_error {
 /// Measures cases of one pattern and one size, each with new memory, and checks each result.
 class case_runner {
   public:
-    case_runner(const pattern& of, std::size_t bytes) : pattern_(of), bytes_(bytes) {}
+    case_runner(const pattern& of, std::size_t bytes, page_kind pages)
+        : pattern_(of), bytes_(bytes), pages_(pages) {}
 
     /// Runs on the CPU. The first time says what the result is.
     sample run_on_cpu();
@@ -44,6 +46,7 @@ class case_runner {
 
     const pattern& pattern_;
     std::size_t bytes_;
+    page_kind pages_;
     std::uint64_t expected_ = 0;
     bool is_expected_ = false;
 };

@@ -29,6 +29,22 @@ hmmctl::bench_device describe(hmm::device device) {
             static_cast<unsigned>(properties.multiProcessorCount)};
 }
 
+/// Returns the mode of transparent huge pages, which is the word in brackets; "" without them.
+std::string huge_page_mode() {
+    std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
+    std::string word;
+    while (file >> word)
+        if (word.starts_with('[') && word.ends_with(']')) return word.substr(1, word.size() - 2);
+    return "";
+}
+
+page_kind page_kind_of(const std::string& name) {
+    const auto& list = hmmctl::bench_pages();
+    for (std::size_t i = 0; i < list.size(); i++)
+        if (list[i].name == name) return static_cast<page_kind>(i);
+    throw failure("there are no pages of the kind " + name);
+}
+
 bench_result describe_run(const bench_plan& plan) {
     utsname machine = {};
     uname(&machine);
@@ -37,6 +53,8 @@ bench_result describe_run(const bench_plan& plan) {
     result.kernel = machine.release;
     result.processors = std::thread::hardware_concurrency();
     result.device = describe(hmm::device(0));
+    result.pages = plan.pages;
+    result.huge_pages = huge_page_mode();
     result.repeats = plan.repeats;
     result.quick = plan.quick;
     return result;
@@ -96,8 +114,8 @@ void add(bench_case& to, const sample& one) {
 class case_group {
   public:
     case_group(const pattern& of, double footprint, std::size_t bytes,
-               const std::vector<std::string>& transfers)
-        : runner_(of, bytes) {
+               const std::vector<std::string>& transfers, page_kind pages)
+        : runner_(of, bytes, pages) {
         add_case(of, hmmctl::cpu_loop, footprint, bytes);
         for (const std::string& transfer : transfers)
             add_case(of, transfer, footprint, bytes);
@@ -165,13 +183,14 @@ const pattern& pattern_of(const std::string& name) {
 }
 
 void measure_cases(const bench_plan& plan, bench_result& result) {
+    const page_kind pages = page_kind_of(plan.pages);
     std::vector<case_group> groups;
     for (const double footprint : plan.footprints)
         for (const std::string& name : plan.patterns) {
             const std::size_t bytes = bytes_of(footprint, result.device);
             std::fprintf(stderr, "%s, footprint %g (%s)\n", name.c_str(), footprint,
                          hmmctl::size_text(bytes).c_str());
-            groups.emplace_back(pattern_of(name), footprint, bytes, plan.transfers)
+            groups.emplace_back(pattern_of(name), footprint, bytes, plan.transfers, pages)
                 .measure(plan.repeats);
         }
     if (result.device.simulated) {

@@ -4,22 +4,37 @@
 #include "patterns.hpp"
 
 #include <cerrno>
+#include <cstdint>
 #include <sys/mman.h>
 #include <system_error>
 
 namespace bench {
+namespace {
 
-mapping::mapping(std::size_t bytes)
-    : data_(static_cast<std::byte*>(
-          mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))),
-      bytes_(bytes) {
-    if (data_ == MAP_FAILED)
+constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
+
+std::byte* huge_page_at(std::byte* address) {
+    const auto number = reinterpret_cast<std::uintptr_t>(address);
+    return address + (-number & (huge_page_bytes - 1));
+}
+
+} // namespace
+
+mapping::mapping(std::size_t bytes, page_kind pages)
+    : all_bytes_(bytes + huge_page_bytes), bytes_(bytes) {
+    void* const all =
+        mmap(nullptr, all_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED)
         throw std::system_error(errno, std::generic_category(), "memory of a measurement");
-    madvise(data_, bytes_, MADV_NOHUGEPAGE); // fails on kernels that have none
+    all_ = static_cast<std::byte*>(all);
+    data_ = huge_page_at(all_);
+    // Both calls fail on kernels without huge pages.
+    if (pages == page_kind::single) madvise(all_, all_bytes_, MADV_NOHUGEPAGE);
+    if (pages == page_kind::huge) madvise(data_, bytes_, MADV_HUGEPAGE);
 }
 
 mapping::~mapping() {
-    munmap(data_, bytes_);
+    munmap(all_, all_bytes_);
 }
 
 void read_pages(const std::byte* at, std::size_t bytes) {

@@ -15,11 +15,14 @@ double seconds(Function f) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Private memory in single pages, new for each measurement.
+/// What pages a mapping shall have, in the order of hmmctl::bench_pages().
+enum class page_kind { single, huge, system };
+
+/// Private memory, new for each measurement, that begins where a huge page may.
 class mapping {
   public:
     /// Throws std::system_error if there is none.
-    explicit mapping(std::size_t bytes);
+    explicit mapping(std::size_t bytes, page_kind pages = page_kind::single);
     mapping(const mapping&) = delete;
     mapping& operator=(const mapping&) = delete;
     ~mapping();
@@ -28,6 +31,8 @@ class mapping {
     std::span<std::byte> span() const { return {data_, bytes_}; }
 
   private:
+    std::byte* all_;
+    std::size_t all_bytes_;
     std::byte* data_;
     std::size_t bytes_;
 };

@@ -71,12 +71,14 @@ output list_bench(bool as_json) {
     if (as_json)
         return {json_text({{"patterns", to_json(bench_patterns())},
                            {"transfers", to_json(bench_transfers())},
-                           {"peers", to_json(bench_peers())}}),
+                           {"peers", to_json(bench_peers())},
+                           {"pages", to_json(bench_pages())}}),
                 "", 0};
     table rows({{"KIND"}, {"NAME"}, {"WHAT IT DOES"}});
     add(rows, "pattern", bench_patterns());
     add(rows, "transfer", bench_transfers());
     add(rows, "peer", bench_peers());
+    add(rows, "pages", bench_pages());
     return {rows.text(), "", 0};
 }
 

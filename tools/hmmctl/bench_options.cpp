@@ -56,8 +56,7 @@ void keep_first(std::vector<Value>& values) {
 
 void add_measuring(CLI::App& bench, request& asked) {
     bench_plan& plan = asked.measured;
-    bench.add_flag("--list", asked.lists,
-                   "list patterns, transfers and peers, and measure nothing");
+    bench.add_flag("--list", asked.lists, "list what can be measured, and measure nothing");
     add_names(bench, "--pattern", plan.patterns, bench_patterns(), "patterns of access; all");
     add_names(bench, "--transfer", plan.transfers, bench_transfers(),
               "how data gets to the device; all");
@@ -70,6 +69,8 @@ void add_measuring(CLI::App& bench, request& asked) {
         ->allow_extra_args(false)
         ->type_name("PART")
         ->check(why_no_footprint);
+    bench.add_option("--pages", plan.pages, "pages of the data of patterns; single")
+        ->check(CLI::IsMember(names_of(bench_pages())));
     bench.add_option("--repeats", plan.repeats, "samples of each case; 5")
         ->type_name("N")
         ->check(why_no_number)

@@ -47,6 +47,15 @@ const std::vector<named>& bench_peers() {
     return list;
 }
 
+const std::vector<named>& bench_pages() {
+    static const std::vector<named> list = {
+        {"single", "data in pages of 4 KiB"},
+        {"huge", "data in huge pages, where the system lets a program ask for them"},
+        {"system", "data in such pages as a program gets that does not ask"},
+    };
+    return list;
+}
+
 std::vector<std::string> names_of(const std::vector<named>& list) {
     std::vector<std::string> names;
     for (const named& one : list)
@@ -55,8 +64,10 @@ std::vector<std::string> names_of(const std::vector<named>& list) {
 }
 
 json to_json(const bench_plan& plan) {
-    return {{"patterns", plan.patterns},     {"transfers", plan.transfers}, {"peers", plan.peers},
-            {"footprints", plan.footprints}, {"repeats", plan.repeats},     {"quick", plan.quick}};
+    return {{"patterns", plan.patterns}, {"transfers", plan.transfers},
+            {"peers", plan.peers},       {"footprints", plan.footprints},
+            {"pages", plan.pages},       {"repeats", plan.repeats},
+            {"quick", plan.quick}};
 }
 
 bench_plan plan_from(const json& plan) {
@@ -65,6 +76,7 @@ bench_plan plan_from(const json& plan) {
     plan.at("transfers").get_to(result.transfers);
     plan.at("peers").get_to(result.peers);
     plan.at("footprints").get_to(result.footprints);
+    plan.at("pages").get_to(result.pages);
     plan.at("repeats").get_to(result.repeats);
     plan.at("quick").get_to(result.quick);
     return result;

@@ -14,10 +14,11 @@ struct named {
     std::string_view name, description;
 };
 
-/// The names that `--pattern`, `--transfer` and `--peer` take.
+/// The names that `--pattern`, `--transfer`, `--peer` and `--pages` take.
 const std::vector<named>& bench_patterns();
 const std::vector<named>& bench_transfers();
 const std::vector<named>& bench_peers();
+const std::vector<named>& bench_pages();
 std::vector<std::string> names_of(const std::vector<named>& list);
 
 /// The loop on the CPU, a case beside those of the transfers.
@@ -26,6 +27,7 @@ constexpr std::string_view cpu_loop = "cpu";
 struct bench_plan {
     std::vector<std::string> patterns, transfers, peers;
     std::vector<double> footprints; ///< parts of the device's memory
+    std::string pages = "single";   ///< one of bench_pages()
     unsigned repeats = 0;
     bool quick = false;
 };

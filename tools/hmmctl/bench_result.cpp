@@ -140,6 +140,8 @@ json to_json(const bench_result& result) {
               {"simulated", result.device.simulated},
               {"memory_bytes", result.device.memory_bytes},
               {"lanes", result.device.lanes}}},
+            {"pages", result.pages},
+            {"huge_pages", result.huge_pages},
             {"repeats", result.repeats},
             {"quick", result.quick},
             {"cases", std::move(cases)},
@@ -156,6 +158,8 @@ bench_result bench_result_from(const json& answer) {
         of.at("kernel").get_to(result.kernel);
         of.at("processors").get_to(result.processors);
         result.device = device_from(of.at("device"));
+        of.at("pages").get_to(result.pages);
+        of.at("huge_pages").get_to(result.huge_pages);
         of.at("repeats").get_to(result.repeats);
         of.at("quick").get_to(result.quick);
         for (const json& one : of.at("cases"))

@@ -65,6 +65,8 @@ struct bench_result {
     std::string version, kernel;
     unsigned processors = 0;
     bench_device device;
+    std::string pages;      ///< one of bench_pages()
+    std::string huge_pages; ///< the mode of transparent huge pages; empty without them
     unsigned repeats = 0;
     bool quick = false;
     std::vector<bench_case> cases;

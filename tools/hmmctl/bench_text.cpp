@@ -86,11 +86,13 @@ double microseconds_of(const bench_peer& of) {
 }
 
 std::string text_of(const bench_result& result) {
-    std::string text = fmt::format("{} ({}), {} lanes, {}, Linux {}, {} repeats, times in ms\n",
-                                   printable(result.device.name),
-                                   size_text(result.device.memory_bytes), result.device.lanes,
-                                   result.device.simulated ? "simulated" : "threads of the program",
-                                   printable(result.kernel), result.repeats);
+    std::string text = fmt::format(
+        "{} ({}), {} lanes, {}, Linux {}, {} pages (THP {}), {} repeats, "
+        "times in ms\n",
+        printable(result.device.name), size_text(result.device.memory_bytes), result.device.lanes,
+        result.device.simulated ? "simulated" : "threads of the program", printable(result.kernel),
+        result.pages, result.huge_pages.empty() ? "none" : printable(result.huge_pages),
+        result.repeats);
     if (!result.cases.empty()) text += "\n" + cases_text(result);
     if (!result.peers.empty()) text += "\n" + peers_text(result);
     return text;
