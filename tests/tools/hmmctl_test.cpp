@@ -10,11 +10,15 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <initializer_list>
 #include <regex>
 #include <set>
 #include <string>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace {
@@ -368,6 +372,41 @@ TEST(Bench, MeasuresPeers) {
             continue;
         }
         EXPECT_GT(one["operations"], 0);
+        EXPECT_GT(one["taken"]["median"], 0.0);
+    }
+}
+
+/// The kernel's module test_hmm, while this exists.
+class kernel_driver {
+  public:
+    explicit kernel_driver(const char* kernel_build) {
+        const std::string path = std::string(kernel_build) + "/lib/test_hmm.ko";
+        const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        EXPECT_EQ(syscall(SYS_finit_module, file, "", 0), 0)
+            << path << ": " << std::strerror(errno);
+        close(file);
+    }
+    kernel_driver(const kernel_driver&) = delete;
+    kernel_driver& operator=(const kernel_driver&) = delete;
+    ~kernel_driver() { EXPECT_EQ(syscall(SYS_delete_module, "test_hmm", 0), 0); }
+};
+
+TEST(Bench, MeasuresTheKernelsOwnDriver) {
+    const char* const kernel_build = std::getenv("HMMRT_KERNEL_BUILD");
+    if (kernel_build == nullptr) GTEST_SKIP() << "HMMRT_KERNEL_BUILD does not say where it is";
+    const auto peers = [] {
+        return json_of({"bench", "--quick", "--peer", "test-hmm,test-hmm-back"})["bench"]["peers"];
+    };
+    for (const json& one : peers())
+        EXPECT_EQ(one["unavailable"], "the kernel's module test_hmm is not loaded");
+    const kernel_driver loaded(kernel_build);
+    const json measured = peers();
+    ASSERT_EQ(measured.size(), 2u);
+    for (const json& one : measured) {
+        SCOPED_TRACE(one.dump());
+        ASSERT_TRUE(one.contains("taken"));
+        EXPECT_EQ(one["operations"], 1024);
+        EXPECT_EQ(one["taken"]["samples"].size(), 3u);
         EXPECT_GT(one["taken"]["median"], 0.0);
     }
 }

@@ -3,8 +3,10 @@
 // because it uses the runtime.
 #include "case_runner.hpp"
 #include "measurement.hpp"
+#include "work.hpp"
 
 #include <cstdio>
+#include <string_view>
 
 namespace {
 
@@ -17,18 +19,25 @@ int print(const hmmctl::bench_result& result) {
     return failed;
 }
 
-} // namespace
-
-int main(int argc, char** argv) {
+int measure(const char* text) {
     hmmctl::bench_plan plan;
     try {
-        plan = hmmctl::plan_from(hmmctl::json::parse(argc == 2 ? argv[1] : ""));
+        plan = hmmctl::plan_from(hmmctl::json::parse(text));
     } catch (const hmmctl::json::exception&) {
         std::fputs("hmmctl-bench: `hmmctl bench` starts this program\n", stderr);
         return used_wrongly;
     }
+    return print(bench::measure(plan));
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    const char* const argument = argc == 2 ? argv[1] : "";
     try {
-        return print(bench::measure(plan));
+        if (std::string_view(argument) != bench::worker_argument) return measure(argument);
+        bench::serve();
+        return 0;
     } catch (const hmm::error& error) {
         std::fprintf(stderr, "hmmctl-bench: %s: %s\n", error.operation(), error.what());
     } catch (const std::exception& error) {

@@ -115,6 +115,7 @@ std::unique_ptr<peer> make_peer(std::string_view name, std::size_t pages) {
     if (name == "uffd-copy") return make_userfaultfd_copy(pages);
     if (name == "uffd-move") return make_userfaultfd_move(pages);
     if (name == "move-pages") return make_move_pages(pages);
+    if (name == "test-hmm" || name == "test-hmm-back") return make_test_hmm(name, pages);
     throw std::invalid_argument("there is no peer " + std::string(name));
 }
 

@@ -37,5 +37,6 @@ std::unique_ptr<peer> make_peer(std::string_view name, std::size_t pages);
 std::unique_ptr<peer> make_userfaultfd_copy(std::size_t pages);
 std::unique_ptr<peer> make_userfaultfd_move(std::size_t pages);
 std::unique_ptr<peer> make_move_pages(std::size_t pages);
+std::unique_ptr<peer> make_test_hmm(std::string_view name, std::size_t pages);
 
 } // namespace bench

@@ -43,6 +43,8 @@ const std::vector<named>& bench_peers() {
         {"uffd-copy", "pages by userfaultfd and UFFDIO_COPY"},
         {"uffd-move", "pages by userfaultfd and UFFDIO_MOVE"},
         {"move-pages", "pages to another NUMA node by move_pages()"},
+        {"test-hmm", "pages to a device of the kernel's test_hmm"},
+        {"test-hmm-back", "pages to system memory from there"},
     };
     return list;
 }
