@@ -15,6 +15,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <initializer_list>
+#include <map>
 #include <regex>
 #include <set>
 #include <string>
@@ -301,11 +302,11 @@ INSTANTIATE_TEST_SUITE_P(
         words{"top", "--interval", "0"}, words{"doctor", "now"}, words{"doctor", "--frob"},
         words{"doctor", "--interval", "1"}, words{"bench", "frob"}, words{"bench", "--frob"},
         words{"bench", "--pattern", "frob"}, words{"bench", "--pattern", "triad,frob"},
-        words{"bench", "--pattern"}, words{"bench", "--transfer", "frob"},
-        words{"bench", "--footprint", "0"}, words{"bench", "--footprint", "9"},
-        words{"bench", "--footprint", "x"}, words{"bench", "--repeats", "0"},
-        words{"bench", "--repeats", "1001"}, words{"bench", "-o", ""},
-        words{"bench", "--quick", "--", "true"}));
+        words{"bench", "--scaling", "frob"}, words{"bench", "--pattern"},
+        words{"bench", "--transfer", "frob"}, words{"bench", "--footprint", "0"},
+        words{"bench", "--footprint", "9"}, words{"bench", "--footprint", "x"},
+        words{"bench", "--repeats", "0"}, words{"bench", "--repeats", "1001"},
+        words{"bench", "-o", ""}, words{"bench", "--quick", "--", "true"}));
 
 /// Measured once: it takes long on a debug kernel.
 const json& measured() {
@@ -315,8 +316,9 @@ const json& measured() {
 
 TEST(Bench, MeasuresEachTransferAndVerifiesItsResult) {
     const json& answer = measured();
-    EXPECT_EQ(fields_of(answer), (std::set<std::string>{"version", "kernel", "processors", "device",
-                                                        "repeats", "quick", "cases", "peers"}));
+    EXPECT_EQ(fields_of(answer),
+              (std::set<std::string>{"version", "kernel", "processors", "device", "repeats",
+                                     "quick", "cases", "peers", "scaling"}));
     EXPECT_EQ(answer["device"]["simulated"], true);
     EXPECT_EQ(answer["cases"].size(), 6u); // five transfers and the CPU
     for (const json& one : answer["cases"]) {
@@ -409,6 +411,27 @@ TEST(Bench, MeasuresTheKernelsOwnDriver) {
         EXPECT_EQ(one["taken"]["samples"].size(), 3u);
         EXPECT_GT(one["taken"]["median"], 0.0);
     }
+}
+
+TEST(Bench, MeasuresHowItScales) {
+    const json answer =
+        json_of({"bench", "--quick", "--repeats", "1", "--scaling", "lanes,devices,processes"},
+                {.environment = {"HMMRT_LANES=2"}})["bench"];
+    EXPECT_TRUE(answer["cases"].empty());
+    EXPECT_TRUE(answer["peers"].empty());
+    std::map<std::string, unsigned> largest;
+    for (const json& one : answer["scaling"]) {
+        SCOPED_TRACE(one.dump());
+        unsigned& most = largest[one["by"]];
+        most = std::max(most, one["count"].get<unsigned>());
+        EXPECT_EQ(one["pages"], one["count"].get<unsigned>() * 1024);
+        EXPECT_GT(one["pages_per_second"], 0.0);
+        EXPECT_GT(one["speedup"], 0.0);
+    }
+    const std::size_t devices = json_of({"device", "list"})["devices"].size();
+    EXPECT_EQ(largest["lanes"], 2u);
+    EXPECT_EQ(largest["devices"], devices);
+    EXPECT_EQ(largest["processes"], 4u);
 }
 
 TEST(Bench, WithoutADeviceIsAFailure) {

@@ -36,3 +36,10 @@ inline hmmctl::bench_result some_result() {
     result.cases[0].phases = {{"copy", 1000}};
     return result;
 }
+
+/// The same, with the speedup of two lanes.
+inline hmmctl::bench_result scaled_result() {
+    hmmctl::bench_result result = some_result();
+    result.scaling = {{"lanes", 1, "storm", 1000, {{0.5}}}, {"lanes", 2, "storm", 2000, {{0.8}}}};
+    return result;
+}

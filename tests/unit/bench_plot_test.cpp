@@ -53,6 +53,15 @@ TEST(BenchPlot, HasAPanelForEachFootprintAndThePeers) {
     EXPECT_EQ(block_of(script, "peers"), "0 \"storm\" 4.5 4.25 4.75\n");
 }
 
+TEST(BenchPlot, HasAPanelForScaling) {
+    bench_result result = scaled_result();
+    result.cases.clear();
+    const std::string script = plot_script(result, plot_format::svg);
+    EXPECT_TRUE(has(script, "set multiplot layout 2,1 ")) << script;
+    EXPECT_EQ(block_of(script, "scaling"), "0 \"storm by 1 lanes\" 2000 2000 2000\n"
+                                           "1 \"storm by 2 lanes\" 2500 2500 2500\n");
+}
+
 /// A name is data, and no command of gnuplot.
 TEST(BenchPlot, QuotesNames) {
     bench_result result = some_result();

@@ -32,7 +32,7 @@ TEST(BenchTimes, UntilTheResultAreOfTheSameRepeat) {
 }
 
 TEST(BenchResult, IsTheSameAfterItsJson) {
-    const bench_result before = some_result();
+    const bench_result before = scaled_result();
     const json answer = {{"schema", json_schema}, {"bench", to_json(before)}};
     EXPECT_EQ(to_json(bench_result_from(answer)), to_json(before));
     const json& one = answer["bench"]["cases"][0];
@@ -41,7 +41,7 @@ TEST(BenchResult, IsTheSameAfterItsJson) {
 }
 
 TEST(BenchResult, IsRefusedIfItIsNone) {
-    const json good = {{"schema", json_schema}, {"bench", to_json(some_result())}};
+    const json good = {{"schema", json_schema}, {"bench", to_json(scaled_result())}};
     const auto refused = [&](const char* pointer, const json& value) {
         json bad = good;
         bad[json::json_pointer(pointer)] = value;
@@ -61,6 +61,28 @@ TEST(BenchResult, IsRefusedIfItIsNone) {
     refused("/bench/peers/0/operations", 0);
     refused("/bench/peers/0/taken/samples", json::array());
     refused("/bench/peers/1/unavailable", "");
+    refused("/bench/scaling", "x");
+    refused("/bench/scaling/0/count", 0);
+    refused("/bench/scaling/0/pages", 0);
+    refused("/bench/scaling/0/taken/samples", json::array());
+}
+
+TEST(BenchResult, OfAnEarlierVersionHasNoScaling) {
+    json of = to_json(scaled_result());
+    of.erase("scaling");
+    const bench_result result = bench_result_from({{"schema", json_schema}, {"bench", of}});
+    EXPECT_TRUE(result.scaling.empty());
+}
+
+TEST(BenchResult, HasThroughputAndSpeedup) {
+    const json of = to_json(scaled_result())["scaling"];
+    EXPECT_DOUBLE_EQ(of[0]["pages_per_second"].get<double>(), 1000 / 0.5);
+    EXPECT_DOUBLE_EQ(of[0]["speedup"].get<double>(), 1);
+    EXPECT_DOUBLE_EQ(of[1]["pages_per_second"].get<double>(), 2000 / 0.8);
+    EXPECT_DOUBLE_EQ(of[1]["speedup"].get<double>(), 1.25);
+    bench_result several = scaled_result();
+    several.scaling.erase(several.scaling.begin()); // one alone
+    EXPECT_TRUE(to_json(several)["scaling"][0]["speedup"].is_null());
 }
 
 TEST(BenchResult, ThatCannotBeReadSaysWhy) {
@@ -73,7 +95,8 @@ TEST(BenchResult, ThatCannotBeReadSaysWhy) {
 }
 
 TEST(BenchPlan, IsTheSameAfterItsJson) {
-    const bench_plan plan = {{"triad"}, {"copy", "faults"}, {"storm"}, {0.5, 2}, "huge", 7, true};
+    const bench_plan plan = {{"triad"}, {"copy", "faults"}, {"storm"}, {0.5, 2}, "huge", 7,
+                             true,      {"lanes"}};
     EXPECT_EQ(to_json(plan_from(to_json(plan))), to_json(plan));
     EXPECT_THROW(plan_from(json::object()), json::exception);
 }
@@ -121,6 +144,23 @@ TEST(BenchComparison, HasPeersThatBothCouldMeasure) {
     EXPECT_EQ(found.only_after, 1u);
 }
 
+TEST(BenchComparison, HasScalingWithAsManyPages) {
+    bench_result before = scaled_result(), after = scaled_result();
+    before.cases.clear();
+    after.cases.clear();
+    before.peers.clear();
+    after.peers.clear();
+    after.scaling[0].taken.samples = {1};
+    after.scaling[1].pages *= 2;
+    const bench_comparison found = compare(before, after);
+    ASSERT_EQ(found.common.size(), 1u);
+    EXPECT_EQ(found.common[0].pattern, "");
+    EXPECT_EQ(found.common[0].transfer, "storm by 1 lanes");
+    EXPECT_DOUBLE_EQ(found.common[0].ratio(), 2);
+    EXPECT_EQ(found.only_before, 1u);
+    EXPECT_EQ(found.only_after, 1u);
+}
+
 TEST(BenchComparison, CountsWhatTheOtherLacks) {
     bench_result before = some_result(), after = some_result();
     before.cases.push_back(case_of("bfs", "copy", {1}));
@@ -148,8 +188,15 @@ TEST(BenchText, HasPeersAndWhyOthersAreMissing) {
     const std::string text = text_of(result);
     EXPECT_NE(text.find("18.000   0.000      4.00"), std::string::npos) << text;
     EXPECT_NE(text.find("\nuffd-move: too old\n"), std::string::npos) << text;
+    EXPECT_EQ(text.find("SPEEDUP"), std::string::npos) << text;
     result.device.simulated = false; // its storm is none
     EXPECT_EQ(text_of(result).find("4.00"), std::string::npos) << text;
+}
+
+TEST(BenchText, HasScaling) {
+    const bench_result result = scaled_result();
+    EXPECT_NE(text_of(result).find("2000     2500       0     1.25\n"), std::string::npos)
+        << text_of(result);
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 #include "failure.hpp"
 #include "peers.hpp"
 #include "phases.hpp"
+#include "scaling.hpp"
 #include "table.hpp"
 
 #include <fmt/format.h>
@@ -243,7 +244,8 @@ bench_result measure(const bench_plan& plan) {
     hmm::launch(1, [](std::size_t) {}); // starts the device
     hmm::synchronize();
     bench_result result = describe_run(plan);
-    measure_peers(plan, result); // first, as recording makes all slower for a while
+    measure_scaling(plan, static_cast<unsigned>(hmm::device_count()), result);
+    measure_peers(plan, result); // before patterns, as recording makes all slower for a while
     if (!plan.patterns.empty()) {
         require_memory(plan, result.device);
         measure_cases(plan, result);

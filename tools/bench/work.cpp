@@ -30,6 +30,9 @@ std::unique_ptr<work> make_work(const hmmctl::json& request) {
     const auto pages = request.at("pages").get<std::size_t>();
     if (name == "test-hmm" || name == "test-hmm-back")
         return make_test_hmm_work(pages, name == "test-hmm-back");
+    if (name == "storm" || name == "prefetch")
+        return make_scaling_work(name == "storm", {request.at("devices").get<unsigned>(),
+                                                   request.at("lanes").get<unsigned>(), pages});
     throw std::invalid_argument("there is no work " + name);
 }
 

@@ -32,7 +32,14 @@ void serve();
 /// Returns the work that a request of worker::prepare() asks for.
 std::unique_ptr<work> make_work(const hmmctl::json& request);
 
-/// In another file.
+/// What scales: each lane of each device has @pages for itself.
+struct scaling_size {
+    unsigned devices = 1, lanes = 1;
+    std::size_t pages = 0;
+};
+
+// Those that make_work() finds in other files.
+std::unique_ptr<work> make_scaling_work(bool faults, const scaling_size& size);
 std::unique_ptr<work> make_test_hmm_work(std::size_t pages, bool back);
 
 } // namespace bench

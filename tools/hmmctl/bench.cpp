@@ -72,13 +72,15 @@ output list_bench(bool as_json) {
         return {json_text({{"patterns", to_json(bench_patterns())},
                            {"transfers", to_json(bench_transfers())},
                            {"peers", to_json(bench_peers())},
-                           {"pages", to_json(bench_pages())}}),
+                           {"pages", to_json(bench_pages())},
+                           {"scaling", to_json(bench_scalings())}}),
                 "", 0};
     table rows({{"KIND"}, {"NAME"}, {"WHAT IT DOES"}});
     add(rows, "pattern", bench_patterns());
     add(rows, "transfer", bench_transfers());
     add(rows, "peer", bench_peers());
     add(rows, "pages", bench_pages());
+    add(rows, "scaling", bench_scalings());
     return {rows.text(), "", 0};
 }
 

@@ -9,7 +9,7 @@
 
 namespace hmmctl {
 
-/// Lists patterns, transfers and peers.
+/// Lists patterns, transfers, peers and what scales.
 output list_bench(bool as_json);
 /// Measures. The JSON also goes to a file, if @to is not empty.
 output run_bench(const bench_plan& plan, bool as_json, const std::string& to);

@@ -29,6 +29,23 @@ const bench_peer* same_in(const bench_result& other, const bench_peer& of) {
     return found != nullptr && found->operations == of.operations ? found : nullptr;
 }
 
+const bench_scaling* same_in(const bench_result& other, const bench_scaling& of) {
+    const bench_scaling* const found = other.find_scaling(of.name());
+    return found != nullptr && found->pages == of.pages ? found : nullptr;
+}
+
+void compare_scaling(const bench_result& before, const bench_result& after,
+                     bench_comparison& result) {
+    for (const bench_scaling& of : before.scaling) {
+        if (const bench_scaling* other = same_in(after, of))
+            result.common.push_back({"", of.name(), 0, of.taken, other->taken});
+        else
+            result.only_before++;
+    }
+    for (const bench_scaling& of : after.scaling)
+        if (same_in(before, of) == nullptr) result.only_after++;
+}
+
 } // namespace
 
 bool bench_difference::is_clear() const {
@@ -60,6 +77,7 @@ bench_comparison compare(const bench_result& before, const bench_result& after) 
         if (of.unavailable.empty() && same_in(before, of) == nullptr) result.only_after++;
     for (const bench_case& of : after.cases)
         if (same_in(before, of) == nullptr) result.only_after++;
+    compare_scaling(before, after, result);
     return result;
 }
 

@@ -9,10 +9,10 @@
 
 namespace hmmctl {
 
-/// What two results have in common: cases of the same data, and peers with as many
-/// operations.
+/// What two results have in common: cases of the same data, peers with as many operations, and
+/// scaling with as many pages.
 struct bench_difference {
-    std::string pattern, transfer; ///< for a peer nothing and its name
+    std::string pattern, transfer; ///< for a peer and scaling nothing and its name
     double footprint = 0;
     times before, after;
 

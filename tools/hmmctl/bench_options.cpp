@@ -33,14 +33,15 @@ void add_names(CLI::App& command, const char* name, std::vector<std::string>& in
         ->check(CLI::IsMember(names_of(list)));
 }
 
-/// What is not asked for is left out, and all is measured if nothing is asked for.
+/// What is not asked for is left out, and all but scaling is measured if nothing is asked for.
 void set_defaults(bench_plan& plan) {
     const bool has_cases = !plan.patterns.empty() || !plan.transfers.empty();
-    if (has_cases || plan.peers.empty()) {
+    const bool is_all = !has_cases && plan.peers.empty() && plan.scaling.empty();
+    if (has_cases || is_all) {
         if (plan.patterns.empty()) plan.patterns = names_of(bench_patterns());
         if (plan.transfers.empty()) plan.transfers = names_of(bench_transfers());
     }
-    if (!has_cases && plan.peers.empty()) plan.peers = names_of(bench_peers());
+    if (is_all) plan.peers = names_of(bench_peers());
     if (plan.footprints.empty()) plan.footprints = {plan.quick ? quick_footprint : 0.5};
     if (plan.repeats == 0) plan.repeats = plan.quick ? quick_repeats : usual_repeats;
 }
@@ -62,6 +63,8 @@ void add_measuring(CLI::App& bench, request& asked) {
               "how data gets to the device; all");
     add_names(bench, "--peer", plan.peers, bench_peers(),
               "what to measure beside patterns; all, if no patterns are asked for");
+    add_names(bench, "--scaling", plan.scaling, bench_scalings(),
+              "measure how much more several of these do than one");
     bench
         .add_option("--footprint", plan.footprints,
                     "sizes of the data, as parts of the device's memory; 0.5")
@@ -89,6 +92,7 @@ void add_measuring(CLI::App& bench, request& asked) {
         keep_first(asked.measured.patterns);
         keep_first(asked.measured.transfers);
         keep_first(asked.measured.peers);
+        keep_first(asked.measured.scaling);
         keep_first(asked.measured.footprints);
         asked.command = [&asked] { return run_bench(asked.measured, asked.as_json, asked.to); };
     });

@@ -58,6 +58,15 @@ const std::vector<named>& bench_pages() {
     return list;
 }
 
+const std::vector<named>& bench_scalings() {
+    static const std::vector<named> list = {
+        {"lanes", "storms and prefetches by 1, 2, 4 ... lanes of a device"},
+        {"devices", "storms and prefetches on 1, 2, 4 ... devices, by a lane of each"},
+        {"processes", "storms and prefetches on a device by 1, 2 and 4 processes"},
+    };
+    return list;
+}
+
 std::vector<std::string> names_of(const std::vector<named>& list) {
     std::vector<std::string> names;
     for (const named& one : list)
@@ -69,7 +78,7 @@ json to_json(const bench_plan& plan) {
     return {{"patterns", plan.patterns}, {"transfers", plan.transfers},
             {"peers", plan.peers},       {"footprints", plan.footprints},
             {"pages", plan.pages},       {"repeats", plan.repeats},
-            {"quick", plan.quick}};
+            {"quick", plan.quick},       {"scaling", plan.scaling}};
 }
 
 bench_plan plan_from(const json& plan) {
@@ -81,6 +90,7 @@ bench_plan plan_from(const json& plan) {
     plan.at("pages").get_to(result.pages);
     plan.at("repeats").get_to(result.repeats);
     plan.at("quick").get_to(result.quick);
+    plan.at("scaling").get_to(result.scaling);
     return result;
 }
 

@@ -14,11 +14,12 @@ struct named {
     std::string_view name, description;
 };
 
-/// The names that `--pattern`, `--transfer`, `--peer` and `--pages` take.
+/// The names that `--pattern`, `--transfer`, `--peer`, `--scaling` and `--pages` take.
 const std::vector<named>& bench_patterns();
 const std::vector<named>& bench_transfers();
 const std::vector<named>& bench_peers();
 const std::vector<named>& bench_pages();
+const std::vector<named>& bench_scalings();
 std::vector<std::string> names_of(const std::vector<named>& list);
 
 /// The loop on the CPU, a case beside those of the transfers.
@@ -30,6 +31,7 @@ struct bench_plan {
     std::string pages = "single";   ///< one of bench_pages()
     unsigned repeats = 0;
     bool quick = false;
+    std::vector<std::string> scaling = {};
 };
 
 json to_json(const bench_plan& plan);

@@ -79,6 +79,13 @@ std::string cases_panel(const bench_result& result, double footprint, unsigned n
     return script + '\n';
 }
 
+/// The command for a block with a place, a name, a value and its quartiles in each line.
+std::string bars_of(const char* block) {
+    return fmt::format("plot ${0} using 1:3:(0.7):xtic(2) with boxes notitle linetype 1,"
+                       " ${0} using 1:3:4:5 with yerrorbars notitle linetype -1 pointtype 0\n",
+                       block);
+}
+
 std::string peers_panel(const bench_result& result) {
     std::string script = "$peers << END\n";
     unsigned place = 0;
@@ -89,9 +96,18 @@ std::string peers_panel(const bench_result& result) {
             fmt::format("{} {} {:.6g} {:.6g} {:.6g}\n", place++, cell_of(of.name),
                         of.taken.median() / unit, of.taken.lower() / unit, of.taken.upper() / unit);
     }
-    return script + "END\nset title 'one operation'\nset ylabel 'time [us]'\n"
-                    "plot $peers using 1:3:(0.7):xtic(2) with boxes notitle linetype 1,"
-                    " $peers using 1:3:4:5 with yerrorbars notitle linetype -1 pointtype 0\n";
+    return script + "END\nset title 'one operation'\nset ylabel 'time [us]'\n" + bars_of("peers");
+}
+
+std::string scaling_panel(const bench_result& result) {
+    std::string script = "$scaling << END\n";
+    unsigned place = 0;
+    for (const bench_scaling& of : result.scaling)
+        script += fmt::format("{} {} {:.6g} {:.6g} {:.6g}\n", place++, cell_of(of.name()),
+                              of.pages_per_second(of.taken.median()),
+                              of.pages_per_second(of.taken.upper()),
+                              of.pages_per_second(of.taken.lower()));
+    return script + "END\nset title 'scaling'\nset ylabel 'pages / s'\n" + bars_of("scaling");
 }
 
 std::string terminal_of(plot_format format) {
@@ -105,12 +121,13 @@ std::string plot_script(const bench_result& result, plot_format format) {
     for (const bench_case& of : result.cases)
         add_once(footprints, of.footprint);
     std::vector<std::string> panels;
-    panels.reserve(footprints.size() + 1);
+    panels.reserve(footprints.size() + 2);
     for (const double footprint : footprints)
         panels.push_back(cases_panel(result, footprint, static_cast<unsigned>(panels.size())));
     if (std::any_of(result.peers.begin(), result.peers.end(),
                     [](const bench_peer& of) { return of.unavailable.empty(); }))
         panels.push_back(peers_panel(result));
+    if (!result.scaling.empty()) panels.push_back(scaling_panel(result));
     if (panels.empty()) throw failure("the result has nothing that can be plotted");
     std::string script = fmt::format(
         "set terminal {} size {},{} noenhanced\nset datafile missing '-'\n"

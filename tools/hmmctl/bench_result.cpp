@@ -84,6 +84,29 @@ bench_peer peer_from(const json& of) {
     return result;
 }
 
+json to_json(const bench_result& result, const bench_scaling& of) {
+    json one = {{"by", of.by},
+                {"count", of.count},
+                {"operation", of.operation},
+                {"pages", of.pages},
+                {"taken", to_json(of.taken)},
+                {"pages_per_second", of.pages_per_second(of.taken.median())},
+                {"speedup", nullptr}};
+    if (const std::optional<double> speedup = speedup_of(result, of)) one["speedup"] = *speedup;
+    return one;
+}
+
+bench_scaling scaling_from(const json& of) {
+    bench_scaling result;
+    of.at("by").get_to(result.by);
+    of.at("count").get_to(result.count);
+    of.at("operation").get_to(result.operation);
+    of.at("pages").get_to(result.pages);
+    if (result.count == 0 || result.pages == 0) throw failure("a scaling has no pages");
+    result.taken = times_from(of.at("taken"));
+    return result;
+}
+
 bench_device device_from(const json& of) {
     bench_device result;
     of.at("name").get_to(result.name);
@@ -125,6 +148,24 @@ const bench_peer* bench_result::find_peer(std::string_view name) const {
     return nullptr;
 }
 
+std::string bench_scaling::name() const {
+    return fmt::format("{} by {} {}", operation, count, by);
+}
+
+const bench_scaling* bench_result::find_scaling(std::string_view name) const {
+    for (const bench_scaling& one : scaling)
+        if (one.name() == name) return &one;
+    return nullptr;
+}
+
+std::optional<double> speedup_of(const bench_result& result, const bench_scaling& of) {
+    bench_scaling single = of;
+    single.count = 1;
+    const bench_scaling* const base = result.find_scaling(single.name());
+    if (base == nullptr) return std::nullopt;
+    return of.pages_per_second(of.taken.median()) / base->pages_per_second(base->taken.median());
+}
+
 json to_json(const bench_result& result) {
     json cases = json::array();
     for (const bench_case& one : result.cases)
@@ -132,6 +173,9 @@ json to_json(const bench_result& result) {
     json peers = json::array();
     for (const bench_peer& one : result.peers)
         peers.push_back(to_json(one));
+    json scaling = json::array();
+    for (const bench_scaling& one : result.scaling)
+        scaling.push_back(to_json(result, one));
     return {{"version", result.version},
             {"kernel", result.kernel},
             {"processors", result.processors},
@@ -145,7 +189,8 @@ json to_json(const bench_result& result) {
             {"repeats", result.repeats},
             {"quick", result.quick},
             {"cases", std::move(cases)},
-            {"peers", std::move(peers)}};
+            {"peers", std::move(peers)},
+            {"scaling", std::move(scaling)}};
 }
 
 bench_result bench_result_from(const json& answer) {
@@ -166,6 +211,9 @@ bench_result bench_result_from(const json& answer) {
             result.cases.push_back(case_from(one));
         for (const json& one : of.at("peers"))
             result.peers.push_back(peer_from(one));
+        if (of.contains("scaling")) // earlier versions have none
+            for (const json& one : of["scaling"])
+                result.scaling.push_back(scaling_from(one));
         return result;
     } catch (const json::exception& error) {
         throw failure(fmt::format("it is no result of hmmctl bench: {}", error.what()));

@@ -52,6 +52,18 @@ struct bench_peer {
     std::string unavailable;
 };
 
+/// Storms or prefetches by several lanes, devices or processes at the same time.
+struct bench_scaling {
+    std::string by; ///< of bench_scalings()
+    unsigned count = 0;
+    std::string operation;   ///< storm or prefetch
+    std::uint64_t pages = 0; ///< of all of them together
+    times taken;
+
+    double pages_per_second(double seconds) const { return static_cast<double>(pages) / seconds; }
+    std::string name() const; ///< like "storm by 2 lanes"
+};
+
 struct bench_device {
     std::string name;
     bool simulated = false;
@@ -71,12 +83,15 @@ struct bench_result {
     bool quick = false;
     std::vector<bench_case> cases;
     std::vector<bench_peer> peers;
+    std::vector<bench_scaling> scaling;
 
     /// Returns null if that was not measured.
     const bench_case* find(std::string_view pattern, std::string_view transfer,
                            double footprint) const;
     /// Returns null if that was not measured.
     const bench_peer* find_peer(std::string_view name) const;
+    /// Returns null if that was not measured.
+    const bench_scaling* find_scaling(std::string_view name) const;
 };
 
 json to_json(const bench_result& result);
@@ -87,6 +102,9 @@ bench_result read_bench_result(const std::string& path);
 
 /// The median of one operation.
 double microseconds_of(const bench_peer& of);
+
+/// The pages in a second, as a ratio to those of one lane, device or process; nothing without that.
+std::optional<double> speedup_of(const bench_result& result, const bench_scaling& of);
 
 /// Returns tables for people: times of all cases, and ratios.
 std::string text_of(const bench_result& result);

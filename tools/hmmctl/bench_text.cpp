@@ -53,6 +53,25 @@ std::string peers_text(const bench_result& result) {
     return rows.text() + (missing.empty() ? "" : "\nnot measured here:\n" + missing);
 }
 
+std::string scaling_text(const bench_result& result) {
+    table rows({{"SCALING"},
+                {"COUNT", true},
+                {"OPERATION"},
+                {"PAGES", true},
+                {"PAGES/S", true},
+                {"SPREAD", true},
+                {"SPEEDUP", true}});
+    for (const bench_scaling& of : result.scaling) {
+        const std::optional<double> speedup = speedup_of(result, of);
+        const double spread =
+            of.pages_per_second(of.taken.lower()) - of.pages_per_second(of.taken.upper());
+        rows.add({of.by, std::to_string(of.count), of.operation, std::to_string(of.pages),
+                  fmt::format("{:.0f}", of.pages_per_second(of.taken.median())),
+                  fmt::format("{:.0f}", spread), speedup ? fmt::format("{:.2f}", *speedup) : "-"});
+    }
+    return rows.text();
+}
+
 std::string cases_text(const bench_result& result) {
     table rows({{"PATTERN"},
                 {"TRANSFER"},
@@ -95,6 +114,7 @@ std::string text_of(const bench_result& result) {
         result.repeats);
     if (!result.cases.empty()) text += "\n" + cases_text(result);
     if (!result.peers.empty()) text += "\n" + peers_text(result);
+    if (!result.scaling.empty()) text += "\n" + scaling_text(result);
     return text;
 }
 
