@@ -316,9 +316,10 @@ const json& measured() {
 
 TEST(Bench, MeasuresEachTransferAndVerifiesItsResult) {
     const json& answer = measured();
-    EXPECT_EQ(fields_of(answer),
-              (std::set<std::string>{"version", "kernel", "processors", "device", "repeats",
-                                     "quick", "cases", "peers", "scaling"}));
+    EXPECT_EQ(fields_of(answer), (std::set<std::string>{"version", "kernel", "clock", "processors",
+                                                        "pages", "huge_pages", "device", "repeats",
+                                                        "quick", "cases", "peers", "scaling"}));
+    EXPECT_EQ(answer["clock"], "time"); // the environment says nothing else
     EXPECT_EQ(answer["device"]["simulated"], true);
     EXPECT_EQ(answer["cases"].size(), 6u); // five transfers and the CPU
     for (const json& one : answer["cases"]) {

@@ -61,16 +61,19 @@ TEST(BenchResult, IsRefusedIfItIsNone) {
     refused("/bench/peers/0/operations", 0);
     refused("/bench/peers/0/taken/samples", json::array());
     refused("/bench/peers/1/unavailable", "");
+    refused("/bench/clock", 1);
     refused("/bench/scaling", "x");
     refused("/bench/scaling/0/count", 0);
     refused("/bench/scaling/0/pages", 0);
     refused("/bench/scaling/0/taken/samples", json::array());
 }
 
-TEST(BenchResult, OfAnEarlierVersionHasNoScaling) {
+TEST(BenchResult, OfAnEarlierVersionHasTimesAndNoScaling) {
     json of = to_json(scaled_result());
+    of.erase("clock");
     of.erase("scaling");
     const bench_result result = bench_result_from({{"schema", json_schema}, {"bench", of}});
+    EXPECT_EQ(result.clock, "time");
     EXPECT_TRUE(result.scaling.empty());
 }
 
@@ -161,6 +164,13 @@ TEST(BenchComparison, HasScalingWithAsManyPages) {
     EXPECT_EQ(found.only_after, 1u);
 }
 
+TEST(BenchComparison, SeesAnotherClock) {
+    bench_result before = some_result(), after = some_result();
+    EXPECT_TRUE(compare(before, after).same_machine);
+    after.clock = clock_of_instructions;
+    EXPECT_FALSE(compare(before, after).same_machine);
+}
+
 TEST(BenchComparison, CountsWhatTheOtherLacks) {
     bench_result before = some_result(), after = some_result();
     before.cases.push_back(case_of("bfs", "copy", {1}));
@@ -193,9 +203,13 @@ TEST(BenchText, HasPeersAndWhyOthersAreMissing) {
     EXPECT_EQ(text_of(result).find("4.00"), std::string::npos) << text;
 }
 
-TEST(BenchText, HasScaling) {
-    const bench_result result = scaled_result();
+TEST(BenchText, HasScalingAndTheClock) {
+    bench_result result = scaled_result();
     EXPECT_NE(text_of(result).find("2000     2500       0     1.25\n"), std::string::npos)
+        << text_of(result);
+    EXPECT_NE(text_of(result).find("times in ms\n"), std::string::npos) << text_of(result);
+    result.clock = clock_of_instructions;
+    EXPECT_NE(text_of(result).find("times in ms of 1000000 instructions\n"), std::string::npos)
         << text_of(result);
 }
 

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <sys/utsname.h>
 #include <thread>
@@ -46,12 +47,21 @@ page_kind page_kind_of(const std::string& name) {
     throw failure("there are no pages of the kind " + name);
 }
 
+std::string clock_of_machine() {
+    const char* const text = std::getenv("HMMRT_CLOCK");
+    if (text == nullptr || *text == '\0') return std::string(hmmctl::clock_of_time);
+    if (text != hmmctl::clock_of_instructions)
+        throw failure(fmt::format("HMMRT_CLOCK={}: not {}", text, hmmctl::clock_of_instructions));
+    return text;
+}
+
 bench_result describe_run(const bench_plan& plan) {
     utsname machine = {};
     uname(&machine);
     bench_result result;
     result.version = HMMCTL_VERSION;
     result.kernel = machine.release;
+    result.clock = clock_of_machine();
     result.processors = std::thread::hardware_concurrency();
     result.device = describe(hmm::device(0));
     result.pages = plan.pages;

@@ -58,7 +58,7 @@ bench_comparison compare(const bench_result& before, const bench_result& after) 
     bench_comparison result;
     result.same_machine = before.kernel == after.kernel && before.processors == after.processors &&
                           before.device == after.device && before.pages == after.pages &&
-                          before.huge_pages == after.huge_pages;
+                          before.huge_pages == after.huge_pages && before.clock == after.clock;
     for (const bench_case& of : before.cases) {
         if (const bench_case* other = same_in(after, of))
             result.common.push_back(
@@ -113,7 +113,8 @@ std::string text_of(const bench_comparison& of) {
                   one.is_clear() ? word : "-"});
     }
     std::string text = rows.text();
-    if (!of.same_machine) text += "\nthe kernel, the processors, the device or the pages differ\n";
+    if (!of.same_machine)
+        text += "\nthe kernel, the processors, the device, the clock or the pages differ\n";
     if (of.only_before + of.only_after > 0)
         text += fmt::format("\nonly before: {}, only after: {}\n", of.only_before, of.only_after);
     return text;

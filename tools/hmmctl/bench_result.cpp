@@ -178,6 +178,7 @@ json to_json(const bench_result& result) {
         scaling.push_back(to_json(result, one));
     return {{"version", result.version},
             {"kernel", result.kernel},
+            {"clock", result.clock},
             {"processors", result.processors},
             {"device",
              {{"name", result.device.name},
@@ -201,6 +202,7 @@ bench_result bench_result_from(const json& answer) {
         bench_result result;
         of.at("version").get_to(result.version);
         of.at("kernel").get_to(result.kernel);
+        if (of.contains("clock")) of["clock"].get_to(result.clock); // earlier versions had one
         of.at("processors").get_to(result.processors);
         result.device = device_from(of.at("device"));
         of.at("pages").get_to(result.pages);

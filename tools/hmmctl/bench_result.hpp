@@ -73,8 +73,12 @@ struct bench_device {
     bool operator==(const bench_device&) const = default;
 };
 
+/// What a result has as `clock`: time passes, or instructions are counted, one as a nanosecond.
+constexpr std::string_view clock_of_time = "time", clock_of_instructions = "instructions";
+
 struct bench_result {
     std::string version, kernel;
+    std::string clock = std::string(clock_of_time);
     unsigned processors = 0;
     bench_device device;
     std::string pages;      ///< one of bench_pages()

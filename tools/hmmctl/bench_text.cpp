@@ -107,11 +107,11 @@ double microseconds_of(const bench_peer& of) {
 std::string text_of(const bench_result& result) {
     std::string text = fmt::format(
         "{} ({}), {} lanes, {}, Linux {}, {} pages (THP {}), {} repeats, "
-        "times in ms\n",
+        "times in ms{}\n",
         printable(result.device.name), size_text(result.device.memory_bytes), result.device.lanes,
         result.device.simulated ? "simulated" : "threads of the program", printable(result.kernel),
         result.pages, result.huge_pages.empty() ? "none" : printable(result.huge_pages),
-        result.repeats);
+        result.repeats, result.clock == clock_of_instructions ? " of 1000000 instructions" : "");
     if (!result.cases.empty()) text += "\n" + cases_text(result);
     if (!result.peers.empty()) text += "\n" + peers_text(result);
     if (!result.scaling.empty()) text += "\n" + scaling_text(result);

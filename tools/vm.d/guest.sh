@@ -11,13 +11,14 @@
 KERNEL=$(default_kernel)
 FLAVOUR=plain
 MEMORY=4G
-CPUS=2
+CPUS='' # processors; 2 when empty, and 1 with --icount
 NUMA='' # nodes; the default of the command when empty
 THP='' # mode of transparent huge pages; the kernel's default when empty
 TIME_LIMIT='' # seconds; the default of the command when empty
 MODULES="hmmrt hmmrt_simgpu"
 LEAK_SCAN=yes
 PREALLOC=no
+ICOUNT=no # the guest's clock counts instructions
 INTERACTIVE=no
 INPUT=no # the command reads standard input
 COHERENT=no
@@ -109,6 +110,7 @@ write_environment() {
 		printf 'export HMMRT_KERNEL_BUILD=%q\n' "$KERNEL_BUILD"
 		printf 'export HMMRT_OUT=%q\n' "$BUILD/out"
 		printf 'export HMMRT_COHERENT_MEMORY=%q\n' "${COHERENT_MEMORY[*]}"
+		[[ $ICOUNT == no ]] || echo 'export HMMRT_CLOCK=instructions'
 	} >>"$RUN_DIR/environment"
 }
 
@@ -203,6 +205,18 @@ accelerator() {
 	cat "$file"
 }
 
+# Chooses the accelerator and the number of processors. With more than one, a guest that counts instructions does not
+# boot: the first waits for the second, which does not run.
+choose_processors() {
+	ACCEL=$(accelerator)
+	CPUS=${CPUS:-$([[ $ICOUNT == yes ]] && echo 1 || echo 2)}
+	[[ $ICOUNT == yes ]] || return 0
+	((CPUS == 1)) || usage_error "--icount: the guest has one processor, not $CPUS"
+	[[ $ACCEL == tcg* ]] ||
+		usage_error "--icount: guests run with KVM here, and only an emulated processor counts its instructions"
+	ACCEL=tcg,thread=single
+}
+
 # With two or more nodes, memory and processors are divided evenly, and the last node also has the devices' memory.
 # Each processor is a socket, because a socket must not span nodes.
 numa_arguments() {
@@ -229,6 +243,8 @@ qemu_arguments() {
 	# stops all processors.
 	# Nor does it find its timer on a busy machine, where the ticks that it waits for come late.
 	[[ $ACCEL != tcg* ]] || options+=" tsc=reliable no_timer_check"
+	# The TSC counts nanoseconds then, which the guest would measure less exactly.
+	[[ $ICOUNT == no ]] || options+=" tsc_early_khz=1000000"
 	printf '%s\n' -machine "q35,pit=off,max-ram-below-4g=${MEMORY_LOW_MIB}M" -accel "$ACCEL" \
 		-cpu max,erms=off,fsrm=off -smp "$CPUS" -m "$((MEMORY_MIB + reserved))M" \
 		-nodefaults -display none -no-reboot -serial "file:$RUN_DIR/serial" \
@@ -240,6 +256,8 @@ qemu_arguments() {
 		-device virtio-serial-pci
 	numa_arguments
 	[[ $PREALLOC == no ]] || echo -mem-prealloc
+	# An instruction takes a nanosecond, and a wait takes no longer on this machine than to find out when it ends.
+	[[ $ICOUNT == no ]] || printf '%s\n' -icount shift=0,sleep=off
 	if [[ $INTERACTIVE == yes ]]; then
 		printf '%s\n' -chardev stdio,id=tty,signal=off -device virtconsole,chardev=tty
 	else
@@ -268,7 +286,6 @@ run_qemu_once() {
 
 run_qemu() {
 	local attempt rc
-	ACCEL=$(accelerator)
 	qemu_arguments >"$RUN_DIR/qemu"
 	for attempt in 1 2 3; do
 		rc=0
@@ -356,6 +373,7 @@ run_guest() {
 	TIME_LIMIT=${TIME_LIMIT:-$USUAL_TIME_LIMIT}
 	NUMA=${NUMA:-1}
 	plan_memory
+	choose_processors
 	choose_modules
 	new_run_dir
 	write_conf

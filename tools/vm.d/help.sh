@@ -10,7 +10,7 @@ guest_options() {
 		  --kernel VERSION     a kernel of tools/kernel/KERNELS (default: the first one); for tests also all
 		  --debug              the debug flavour: KASAN, lockdep, kmemleak, fault injection; several times slower
 		  --memory SIZE        the guest's memory (default 4G)
-		  --cpus N             its processors (default 2)
+		  --cpus N             its processors (default 2, with --icount 1)
 		  --numa N             its NUMA nodes (default 1, for tests 2)
 		  --thp MODE           its transparent huge pages: always, madvise (default) or never
 		  --time-limit SEC     stop the guest after this time (default 900, for tests 4200)
@@ -28,6 +28,9 @@ guest_options() {
 		  --no-build           use the modules and programs that are already built
 		  --no-leak-scan       debug flavour: skip the leak scan at the end (saves some seconds)
 		  --prealloc           allocate all guest memory on this machine first; for measurements
+		  --icount             the guest's clock counts instructions, one as a nanosecond, so that times are nearly
+		                       the same in each run; emulated, with one processor, not with KVM. Sets HMMRT_CLOCK
+		                       to instructions.
 		  --host               load the modules into this machine's kernel and run without a guest
 	END
 }
