@@ -36,7 +36,7 @@ install(FILES ${CMAKE_BINARY_DIR}/hmmrt.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/p
 set(HMMRT_STAGE ${CMAKE_BINARY_DIR}/stage)
 set(installed hmmrt-shared hmmrt-static)
 if(TARGET hmmctl)
-  list(APPEND installed hmmctl hmmctl-bench hmmctl-manual)
+  list(APPEND installed hmmctl hmmctl-bench hmmctl-manual hmmrt-allocations)
 endif()
 file(GLOB_RECURSE public_headers CONFIGURE_DEPENDS include/hmm/* include/uapi/linux/hmmrt.h include/uapi/linux/hmmrt_event.h)
 add_custom_command(OUTPUT ${HMMRT_STAGE}/.stamp

@@ -165,6 +165,29 @@ TEST_F(Events, OfARecordingAreWhatTheProgramCounts) {
     expect_same(said, found);
 }
 
+/// The program allocates the memory that its devices use in one place.
+TEST_F(Events, HaveThePlaceWhereMemoryIsAllocated) {
+    for (const bool in_trace : {false, true}) {
+        SCOPED_TRACE(in_trace ? "trace" : "profile");
+        json found;
+        if (in_trace) {
+            run_counted({"trace", "record", "--allocations"});
+            found = report();
+        } else {
+            run_counted({"profile", "--json", "--allocations"});
+            found = json::parse(contents(), nullptr, false)["profile"];
+        }
+        EXPECT_EQ(found["dropped_allocations"], 0);
+        ASSERT_FALSE(found["allocations"].empty()) << found["code"];
+        const json& most = found["allocations"][0];
+        EXPECT_EQ(most["device_faults"], found["names"][0]["device_faults"]);
+        EXPECT_EQ(most["cpu_faults"], found["names"][0]["cpu_faults"]);
+        EXPECT_GE(most["bytes"], 4 << 20);
+        const std::string place = most["calls"][0]["place"];
+        EXPECT_NE(place.find("observed_program.cpp:"), std::string::npos) << most;
+    }
+}
+
 TEST_F(Events, OfCodeNameItsFunctionAndLine) {
     run_counted({"profile", "--json"});
     const json code = json::parse(contents(), nullptr, false)["profile"]["code"];

@@ -15,6 +15,7 @@
 #include <functional>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <utility>
 
 using namespace hmmctl;
 
@@ -56,13 +57,31 @@ class fake_source : public event_source {
     int file_ = -1, other_ = -1;
 };
 
+/// Has two records from the start.
+struct fake_allocations : allocation_source {
+    std::size_t read(std::vector<allocation_record>& into) override {
+        looks++;
+        into.insert(into.end(), there.begin(), there.end());
+        return std::exchange(there, {}).size();
+    }
+    std::uint64_t dropped() const override { return 7; }
+
+    std::vector<allocation_record> there = std::vector<allocation_record>(2);
+    unsigned looks = 0;
+};
+
 struct collected : event_sink {
     void take(std::span<const hmmrt_event> more) override {
         events.insert(events.end(), more.begin(), more.end());
     }
     void take(const observed_process& process) override { processes.push_back(process); }
+    void take(std::span<const allocation_record> more) override {
+        EXPECT_TRUE(events.empty()) << "they come before the events that need them";
+        allocations.insert(allocations.end(), more.begin(), more.end());
+    }
 
     std::vector<hmmrt_event> events;
+    std::vector<allocation_record> allocations;
     std::vector<observed_process> processes;
 };
 
@@ -75,6 +94,36 @@ TEST(HmmctlRecording, EndsWhenItsSourceHangsUp) {
     EXPECT_EQ(found.events, 2u);
     EXPECT_EQ(sink.events.size(), 2u);
     EXPECT_EQ(sum_of(found.dropped), 6u);
+}
+
+TEST(HmmctlRecording, TakesAllocationsBeforeEvents) {
+    fake_source source(true);
+    source.there = {event_of(HMMRT_EVENT_MAP)};
+    fake_allocations allocations;
+    collected sink;
+    const signal_watch signals;
+    recording_limits limits;
+    limits.allocations = &allocations;
+    const recording found = record(source, sink, signals, limits);
+    EXPECT_EQ(sink.events.size(), 1u);
+    EXPECT_EQ(sink.allocations.size(), 2u);
+    EXPECT_EQ(found.allocations, 2u);
+    EXPECT_EQ(found.dropped_allocations, 7u);
+}
+
+TEST(HmmctlRecording, TakesAllocationsOfProgramsWithoutEvents) {
+    fake_source source;
+    fake_allocations allocations;
+    collected sink;
+    const signal_watch signals;
+    const child command({"sleep", "0.3"}, signals);
+    recording_limits limits;
+    limits.command = &command;
+    limits.allocations = &allocations;
+    record(source, sink, signals, limits);
+    EXPECT_GE(allocations.looks, 3u) << "so that its ring does not become full";
+    EXPECT_EQ(sink.allocations.size(), 2u);
+    EXPECT_EQ(command.wait(), 0);
 }
 
 TEST(HmmctlRecording, EndsAfterItsTime) {
@@ -218,6 +267,34 @@ TEST(HmmctlCode, WithoutAFileIsItsAddress) {
 }
 
 // --- processes that events are of
+
+TEST(HmmctlWatch, LooksAgainForCallsThatAllocate) {
+    std::string root = fs::temp_directory_path() / "hmmctl-XXXXXX";
+    ASSERT_NE(mkdtemp(root.data()), nullptr);
+    const fs::path folder = fs::path(root) / std::to_string(tested_pid);
+    fs::create_directory(folder);
+    std::ofstream(folder / "comm") << "name\n";
+    std::ofstream(folder / "maps") << "1000-2000 r-xp 0 0 0 /a\n";
+    collected sink;
+    process_watch watch(sink, root);
+    allocation_record record;
+    record.pid = tested_pid;
+    record.frames[0] = 0x5000;
+    const auto look = [&] { watch.look(std::span<const allocation_record>(&record, 1)); };
+    look();
+    EXPECT_TRUE(sink.processes.empty()) << "it has no space yet";
+    watch.look(std::array{device_fault(0, 0)});
+    ASSERT_EQ(sink.processes.size(), 1u);
+    record.frames[0] = 0x1000;
+    look();
+    EXPECT_EQ(sink.processes.size(), 1u) << "that is known";
+    record.frames[1] = 0x5000;
+    std::ofstream(folder / "maps") << "5000-6000 r-xp 0 0 0 /b\n";
+    look();
+    ASSERT_EQ(sink.processes.size(), 2u);
+    EXPECT_EQ(sink.processes[1].code[0].path, "/b");
+    fs::remove_all(root);
+}
 
 TEST(HmmctlWatch, LooksAgainForCodeThatItDoesNotKnow) {
     std::string root = fs::temp_directory_path() / "hmmctl-XXXXXX";

@@ -66,6 +66,8 @@ class HmmctlTrace : public testing::Test {
         process_.name = "name";
         process_.code = {{0x401000, 0x402000, 0x1000, "/a path"}};
         events_ = some_events();
+        allocations_[0].addr = 0x1000;
+        allocations_[1].kind = allocation_kind::freed;
     }
     ~HmmctlTrace() override { fs::remove_all(folder_); }
 
@@ -74,9 +76,10 @@ class HmmctlTrace : public testing::Test {
         file.add(process_);
         file.add(std::span(events_).first(2));
         file.add(std::span(events_).subspan(2));
+        file.add(std::span<const allocation_record>(allocations_));
         event_drops dropped = {};
         dropped[HMMRT_EVENT_MAP] = 9;
-        file.finish({77, dropped});
+        file.finish({77, dropped, 3});
         return contents();
     }
     std::string contents() const {
@@ -89,6 +92,7 @@ class HmmctlTrace : public testing::Test {
     trace_header header_;
     observed_process process_;
     std::vector<hmmrt_event> events_;
+    std::vector<allocation_record> allocations_ = std::vector<allocation_record>(2);
 };
 
 TEST_F(HmmctlTrace, IsReadAsItWasWritten) {
@@ -110,6 +114,8 @@ TEST_F(HmmctlTrace, IsReadAsItWasWritten) {
     ASSERT_TRUE(found.end);
     EXPECT_EQ(found.end->end, 77u);
     EXPECT_EQ(sum_of(found.end->dropped), 9u);
+    EXPECT_EQ(found.end->dropped_allocations, 3u);
+    EXPECT_EQ(found.allocations, allocations_);
 }
 
 TEST_F(HmmctlTrace, ReportWritesAPageBesideTheText) {
@@ -148,7 +154,7 @@ TEST_F(HmmctlTrace, CutOffAnywhereIsShorterOrRefused) {
         else
             EXPECT_TRUE(why == "it is cut off" || why == "it is no trace of hmmctl") << why;
     }
-    EXPECT_EQ(readable, 4u);
+    EXPECT_EQ(readable, 5u);
 }
 
 TEST_F(HmmctlTrace, WithAnyDamageIsReadOrRefused) {
@@ -182,6 +188,10 @@ TEST_F(HmmctlTrace, WithWrongValuesIsRefused) {
     EXPECT_EQ(with("\"start\":1000,", ""), "it is damaged");
     EXPECT_EQ(with("\"offset\":4096", "\"offset\":null"), "it is damaged");
     EXPECT_EQ(with("events\0", "later-\0"), "") << "parts of later versions are left out";
+    const std::string cut("allocs\0\0\1\0\0\0\0\0\0\0x", 17);
+    EXPECT_EQ(failure_of([&] { parse_trace(whole + cut); }), "it has a part of an allocation");
+    const std::string lost = ",\"dropped_allocations\":3";
+    EXPECT_EQ(with(lost, std::string(lost.size(), ' ')), "") << "earlier versions did not write it";
 }
 
 TEST_F(HmmctlTrace, OfOtherFilesIsRefused) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "advice_text.hpp"
 
+#include "allocation_sites.hpp"
 #include "event_names.hpp"
 #include "table.hpp"
 
@@ -97,6 +98,10 @@ std::string place_text(const symbol& name) {
            (name.function.empty() ? "" : fmt::format(" ({})", printable(name.function)));
 }
 
+known_memory memory_of(const summary_of& about, const advice& what) {
+    return about.sums.annotations().memory_of_blocks(what.space, what.addr, what.bytes);
+}
+
 json to_json(const summary_of& about, const advice& what, const symbol& name) {
     json faults = json::array();
     for (const auto& [id, number] : what.faults) {
@@ -116,6 +121,7 @@ json to_json(const summary_of& about, const advice& what, const symbol& name) {
                    {"other_call", nullptr},
                    {"function", name.function},
                    {"place", name.place}};
+    add_memory(result, about, what.space, memory_of(about, what));
     if (what.other) result["other_call"] = call_of(what, *what.other);
     return result;
 }
@@ -181,6 +187,9 @@ std::string advice_text(const summary_of& what) {
             fmt::format("  {}. Process {}: {}\n       {}\n", i + 1, what.process_of(one.space).pid,
                         sentence_of(one), call_of(one, one.call));
         if (one.other) text += fmt::format("     or\n       {}\n", call_of(one, *one.other));
+        if (const std::string memory = memory_text(what, one.space, memory_of(what, one));
+            !memory.empty())
+            text += fmt::format("     Most faults are on {}\n", memory);
         if (const std::string place = place_text(listed.names[i]); !place.empty())
             text += fmt::format("     Most device faults are at {}\n", place);
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "annotations.hpp"
 
+#include "block_activity.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -11,52 +13,57 @@ std::string text_of(const hmmrt_event& event) {
 }
 
 void memory_names::add(const hmmrt_event& event, std::uint32_t page_size) {
-    of_space& ranges = spaces_[event.space];
+    address_map<std::string>& ranges = spaces_[event.space];
     const std::uint64_t begin = event.addr;
     std::uint64_t end = (begin & ~std::uint64_t{page_size - 1}) + event.pages * page_size;
     if (end <= begin) return; // only in a file that the module did not write
     page_size_ = page_size;
     // The event has whole pages. Memory that begins within the last one has a name of its own.
-    const auto behind = ranges.upper_bound(std::max(begin, end - page_size));
-    if (behind != ranges.end()) end = std::min(end, behind->first);
-    auto next = ranges.lower_bound(begin);
-    if (next != ranges.begin()) {
-        named& before = std::prev(next)->second;
-        if (before.end > end) next = ranges.insert(next, {end, before});
-        before.end = std::min(before.end, begin);
-    }
-    while (next != ranges.end() && next->first < end) {
-        const named covered = next->second;
-        next = ranges.erase(next);
-        if (covered.end > end) next = ranges.insert(next, {end, covered});
-    }
-    if (event.text[0] != '\0') ranges.insert({begin, {end, text_of(event)}});
+    const auto behind = ranges.all().upper_bound(std::max(begin, end - page_size));
+    if (behind != ranges.all().end()) end = std::min(end, behind->first);
+    if (event.text[0] != '\0')
+        ranges.assign(begin, end, text_of(event));
+    else
+        ranges.erase(begin, end);
 }
 
 std::string memory_names::at(std::uint64_t space, std::uint64_t addr) const {
     const auto found = spaces_.find(space);
     if (found == spaces_.end()) return "";
-    const of_space& ranges = found->second;
-    const auto after = ranges.upper_bound(addr);
-    if (after != ranges.begin() && addr < std::prev(after)->second.end)
-        return std::prev(after)->second.name;
-    // The kernel reports faults of the CPU by page, and memory may begin within it.
-    const bool may_be_page = addr % page_size_ == 0;
-    if (may_be_page && after != ranges.end() && after->first < addr + page_size_)
-        return after->second.name;
-    return "";
+    const std::string* const name = found->second.at_or_in_page(addr, page_size_);
+    return name ? *name : "";
 }
 
-void annotation_summary::add_fault(const hmmrt_event& event) {
+namespace {
+
+void add_to(touches& sums, const hmmrt_event& event) {
+    const bool of_device = event.type == HMMRT_EVENT_DEVICE_FAULT;
+    (of_device ? sums.device_faults : sums.cpu_faults)++;
+    if (of_device) sums.nanoseconds += event.duration;
+}
+
+/// Returns what is unknown for no memory.
+template <class Memory>
+known_memory most_in(const Memory& faults) {
+    const auto most =
+        std::max_element(faults.begin(), faults.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    return most == faults.end() ? known_memory() : most->first;
+}
+
+} // namespace
+
+void annotation_summary::add_fault(const hmmrt_event& event, std::uint32_t page_size) {
     const bool of_device = event.type == HMMRT_EVENT_DEVICE_FAULT;
     if (of_device) fault_times_[event.space].push_back(event.time);
-    const std::string name = names_.at(event.space, event.addr);
-    if (name.empty()) return;
-    touches& named = touched_[{event.space, name}];
-    (of_device ? named.device_faults : named.cpu_faults)++;
-    if (!of_device) return;
-    named.nanoseconds += event.duration;
-    if (event.ip != 0) code_[{event.space, event.ip}][name]++;
+    allocations_.advance(event.time - std::min(event.time, event.duration));
+    const known_memory memory = {names_.at(event.space, event.addr),
+                                 allocations_.at(event.pid, event.addr, page_size)};
+    if (!memory.is_known()) return;
+    if (!memory.name.empty()) add_to(touched_[{event.space, memory.name}], event);
+    if (memory.allocated != 0) add_to(touched_stacks_[{event.space, memory.allocated}], event);
+    blocks_[{event.space, block_of(event.addr)}][memory]++;
+    if (of_device && event.ip != 0) code_[{event.space, event.ip}][memory]++;
 }
 
 void annotation_summary::add(const hmmrt_event& event, std::uint32_t page_size) {
@@ -69,7 +76,7 @@ void annotation_summary::add(const hmmrt_event& event, std::uint32_t page_size) 
         return;
     case HMMRT_EVENT_DEVICE_FAULT:
     case HMMRT_EVENT_CPU_FAULT:
-        return add_fault(event);
+        return add_fault(event, page_size);
     default:
         return;
     }
@@ -80,13 +87,24 @@ annotation_summary::hottest_names(std::size_t number) const {
     return hottest(touched_, number);
 }
 
-std::string annotation_summary::name_of_code(std::uint64_t space, std::uint64_t ip) const {
+std::vector<std::pair<stack_key, touches>>
+annotation_summary::hottest_stacks(std::size_t number) const {
+    return hottest(touched_stacks_, number);
+}
+
+known_memory annotation_summary::memory_of_code(std::uint64_t space, std::uint64_t ip) const {
     const auto found = code_.find({space, ip});
-    if (found == code_.end()) return "";
-    const auto& names = found->second;
-    return std::max_element(names.begin(), names.end(),
-                            [](const auto& a, const auto& b) { return a.second < b.second; })
-        ->first;
+    return found == code_.end() ? known_memory() : most_in(found->second);
+}
+
+known_memory annotation_summary::memory_of_blocks(std::uint64_t space, std::uint64_t addr,
+                                                  std::uint64_t bytes) const {
+    of_memory sums;
+    for (auto of = blocks_.lower_bound({space, block_of(addr)});
+         of != blocks_.end() && of->first.first == space && of->first.second < addr + bytes; ++of)
+        for (const auto& [memory, faults] : of->second)
+            sums[memory] += faults;
+    return most_in(sums);
 }
 
 std::vector<std::pair<annotation_key, section_sums>>

@@ -2,13 +2,17 @@
 // What programs say about themselves: names of memory, and sections, with the faults of each.
 #pragma once
 
+#include "address_map.hpp"
+#include "allocations.hpp"
 #include "touches.hpp"
 
 #include <linux/hmmrt_event.h>
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,13 +30,7 @@ class memory_names {
     std::string at(std::uint64_t space, std::uint64_t addr) const;
 
   private:
-    struct named {
-        std::uint64_t end;
-        std::string name;
-    };
-    using of_space = std::map<std::uint64_t, named>; ///< by first address, without overlaps
-
-    std::map<std::uint64_t, of_space> spaces_;
+    std::map<std::uint64_t, address_map<std::string>> spaces_;
     std::uint32_t page_size_ = 4096;
 };
 
@@ -55,14 +53,45 @@ struct section_sums {
     bool operator==(const section_sums&) const = default;
 };
 
+/// Memory that was allocated by the same calls.
+struct stack_key {
+    std::uint64_t space = 0;
+    stack_id stack = 0;
+
+    friend bool operator<(const stack_key& a, const stack_key& b) {
+        return std::pair(a.space, a.stack) < std::pair(b.space, b.stack);
+    }
+    bool operator==(const stack_key&) const = default;
+};
+
+/// What is known of memory of a process.
+struct known_memory {
+    std::string name;       ///< "" if it has none
+    stack_id allocated = 0; ///< the calls that allocated it
+
+    bool is_known() const { return !name.empty() || allocated != 0; }
+    friend bool operator<(const known_memory& a, const known_memory& b) {
+        return std::tie(a.name, a.allocated) < std::tie(b.name, b.allocated);
+    }
+    bool operator==(const known_memory&) const = default;
+};
+
 class annotation_summary {
   public:
+    /// Records come before the events that are later than they are.
+    void add(std::span<const allocation_record> records) { allocations_.add(records); }
     void add(const hmmrt_event& event, std::uint32_t page_size);
 
     /// Returns the names with the most faults, the first of these first, at most @number.
     std::vector<std::pair<annotation_key, touches>> hottest_names(std::size_t number) const;
-    /// Returns the name that most device faults of an instruction were about, or an empty text.
-    std::string name_of_code(std::uint64_t space, std::uint64_t ip) const;
+    /// The same for call stacks that allocated memory.
+    std::vector<std::pair<stack_key, touches>> hottest_stacks(std::size_t number) const;
+    const allocation_history& allocations() const { return allocations_; }
+    /// Returns what most device faults of an instruction were about, as far as it is known.
+    known_memory memory_of_code(std::uint64_t space, std::uint64_t ip) const;
+    /// Returns what most faults were about in the blocks of 2 MiB with these addresses.
+    known_memory memory_of_blocks(std::uint64_t space, std::uint64_t addr,
+                                  std::uint64_t bytes) const;
     /// Returns the sections with the most time, at most @number.
     std::vector<std::pair<annotation_key, section_sums>> longest_sections(std::size_t number) const;
 
@@ -71,12 +100,17 @@ class annotation_summary {
         std::uint64_t begin, end; ///< nanoseconds of CLOCK_MONOTONIC
     };
 
-    void add_fault(const hmmrt_event& event);
+    /// Numbers of faults.
+    using of_memory = std::map<known_memory, std::uint64_t>;
+
+    void add_fault(const hmmrt_event& event, std::uint32_t page_size);
 
     memory_names names_;
+    allocation_history allocations_;
     std::map<annotation_key, touches> touched_;
-    /// By space and instruction: device faults by name.
-    std::map<std::pair<std::uint64_t, std::uint64_t>, std::map<std::string, std::uint64_t>> code_;
+    std::map<stack_key, touches> touched_stacks_;
+    /// By space and instruction, or block.
+    std::map<std::pair<std::uint64_t, std::uint64_t>, of_memory> code_, blocks_;
     std::map<annotation_key, std::vector<section>> sections_;
     std::map<std::uint64_t, std::vector<std::uint64_t>> fault_times_; ///< by space
 };

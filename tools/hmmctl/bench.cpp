@@ -5,6 +5,7 @@
 #include "bench_plot.hpp"
 #include "bench_result.hpp"
 #include "failure.hpp"
+#include "helper_file.hpp"
 #include "run_program.hpp"
 #include "table.hpp"
 
@@ -20,19 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the program that measures: beside hmmctl, or where it is installed.
-std::string measuring_program() {
-    const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
-    for (const char* place : {"hmmctl-bench", HMMCTL_BENCH_INSTALLED})
-        if (const fs::path found = folder / place; access(found.c_str(), X_OK) == 0)
-            return found.lexically_normal();
-    throw failure(fmt::format("there is no program hmmctl-bench in {}, nor {} from there",
-                              folder.string(), HMMCTL_BENCH_INSTALLED));
-}
-
 /// Returns what the program printed.
 std::string measured(const bench_plan& plan) {
-    const std::string program = measuring_program();
+    const std::string program = helper_file("hmmctl-bench");
     return output_of({program, to_json(plan).dump()}, "", "nothing was measured",
                      "nothing was measured");
 }

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -35,15 +36,19 @@ int signals_file(sigset_t& before) {
 }
 
 /// The errno of a failed exec goes through @report; otherwise that is closed.
-[[noreturn]] void become(char** arguments, const sigset_t& mask, int report) {
+[[noreturn]] void become(char** arguments, const std::vector<std::string>& environment,
+                         const sigset_t& mask, int report) {
     sigprocmask(SIG_SETMASK, &mask, nullptr);
+    for (const std::string& one : environment)
+        putenv(const_cast<char*>(one.c_str()));
     execvp(arguments[0], arguments);
     const int error = errno;
     [[maybe_unused]] const ssize_t written = write(report, &error, sizeof(error));
     _exit(127);
 }
 
-pid_t started(std::vector<std::string> command, const sigset_t& mask) {
+pid_t started(std::vector<std::string> command, const std::vector<std::string>& environment,
+              const sigset_t& mask) {
     std::vector<char*> arguments;
     arguments.reserve(command.size() + 1);
     for (std::string& word : command)
@@ -57,7 +62,7 @@ pid_t started(std::vector<std::string> command, const sigset_t& mask) {
     const descriptor from(ends[0]);
     std::optional<descriptor> to(ends[1]);
     const pid_t pid = fork();
-    if (pid == 0) become(arguments.data(), mask, ends[1]);
+    if (pid == 0) become(arguments.data(), environment, mask, ends[1]);
     int error = pid < 0 ? errno : 0;
     to.reset();
     if (pid > 0 && read(from.get(), &error, sizeof(error)) == sizeof(error))
@@ -81,8 +86,9 @@ std::optional<signal_watch::arrival> signal_watch::take() const {
     return arrival{static_cast<int>(info.ssi_signo), info.ssi_code != SI_KERNEL};
 }
 
-child::child(const std::vector<std::string>& command, const signal_watch& signals)
-    : pid_(started(command, signals.mask_before())),
+child::child(const std::vector<std::string>& command, const signal_watch& signals,
+             const std::vector<std::string>& environment)
+    : pid_(started(command, environment, signals.mask_before())),
       file_(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0))) {
     if (file_.get() < 0)
         throw failure(fmt::format("cannot watch {}: {}", command[0], std::strerror(errno)));

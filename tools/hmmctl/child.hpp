@@ -39,8 +39,9 @@ class signal_watch {
 /// A program that runs as a child.
 class child {
   public:
-    /// Starts it. Throws failure if it cannot be executed.
-    child(const std::vector<std::string>& command, const signal_watch& signals);
+    /// Starts it, with further variables, as NAME=VALUE. Throws failure if it cannot be executed.
+    child(const std::vector<std::string>& command, const signal_watch& signals,
+          const std::vector<std::string>& environment = {});
 
     /// Returns a descriptor that can be read from, for poll(), once it has ended.
     int get() const { return file_.get(); }

@@ -27,6 +27,7 @@ class trace_sink : public event_sink {
 
     void take(std::span<const hmmrt_event> events) override { file_.add(events); }
     void take(const observed_process& process) override { file_.add(process); }
+    void take(std::span<const allocation_record> records) override { file_.add(records); }
 
   private:
     trace_writer& file_;
@@ -43,6 +44,7 @@ class summary_sink : public event_sink {
     void take(const observed_process& process) override {
         processes.insert_or_assign(process.space, process);
     }
+    void take(std::span<const allocation_record> records) override { sums.add(records); }
 
     summary sums;
     std::optional<timeline> when; ///< if it is needed
@@ -63,6 +65,8 @@ struct opened {
     recording_limits limits;
     std::unique_ptr<event_source> source;
     trace_header header;
+    std::unique_ptr<allocation_file> allocations; ///< if they are wanted
+    std::vector<std::string> environment = {};    ///< of the command, beside that of hmmctl
 };
 
 opened open(const observation& wanted) {
@@ -70,6 +74,10 @@ opened open(const observation& wanted) {
     found.limits.seconds = wanted.seconds;
     found.source = open_source(wanted, found.limits);
     found.header = header_of_now(wanted.command);
+    if (wanted.allocations_from == 0) return found;
+    found.allocations = std::make_unique<allocation_file>(wanted.allocations_from);
+    found.limits.allocations = found.allocations.get();
+    found.environment = found.allocations->environment();
     return found;
 }
 
@@ -88,7 +96,7 @@ observed_run observe(const observation& wanted, opened from, event_sink& sink) {
     {
         const signal_watch signals;
         if (!wanted.command.empty())
-            from.limits.command = &command.emplace(wanted.command, signals);
+            from.limits.command = &command.emplace(wanted.command, signals, from.environment);
         try {
             result.what = record(*from.source, sink, signals, from.limits);
         } catch (...) {
@@ -149,6 +157,13 @@ void write_page(const text_file& file, const summary_of& what, const timeline& w
     file.finish();
 }
 
+/// The file has at least the beginning of each program, if these write to it at all.
+std::string allocations_note(const observation& wanted, const recording& what) {
+    if (wanted.allocations_from == 0 || what.allocations + what.dropped_allocations != 0) return "";
+    return "hmmctl: no program has told of its allocations: those that are statically linked or "
+           "setuid do not\n";
+}
+
 std::string dropped_note(const event_drops& dropped) {
     if (sum_of(dropped) == 0) return "";
     return fmt::format("hmmctl: {} events were dropped, because the ring was full; "
@@ -163,10 +178,11 @@ output record_trace(const observation& wanted, const std::string& path) {
     trace_writer file(path, from.header);
     trace_sink sink(file);
     const observed_run run = observe(wanted, std::move(from), sink);
-    file.finish({run.what.end, run.what.dropped});
+    file.finish({run.what.end, run.what.dropped, run.what.dropped_allocations});
     return {"",
             fmt::format("hmmctl: {} events recorded in {}, {} dropped\n", run.what.events, path,
-                        sum_of(run.what.dropped)),
+                        sum_of(run.what.dropped)) +
+                allocations_note(wanted, run.what),
             run.status()};
 }
 
@@ -175,9 +191,11 @@ output report_trace(const std::string& path, bool as_json, const std::string& ht
     refuse_same_file(path, html);
     const auto page = open_page(html);
     summary sums(found.header.page_size);
+    sums.add(found.allocations);
     sums.add(found.events);
-    const event_drops dropped = found.end ? found.end->dropped : event_drops{};
-    const summary_of what = {found.header, sums, found.processes, dropped};
+    const trace_end end = found.end.value_or(trace_end());
+    const summary_of what = {found.header, sums, found.processes, end.dropped,
+                             end.dropped_allocations};
     if (page) {
         timeline when(found.header.start);
         when.add(found.events);
@@ -217,7 +235,8 @@ output profile(const observation& wanted, bool as_json, const std::string& to,
     summary_sink sink(header.page_size);
     if (page) sink.when.emplace(header.start);
     const observed_run run = observe(wanted, std::move(from), sink);
-    const summary_of what = {header, sink.sums, sink.processes, run.what.dropped};
+    const summary_of what = {header, sink.sums, sink.processes, run.what.dropped,
+                             run.what.dropped_allocations};
     if (page) {
         sink.when->extend(run.what.end);
         write_page(*page, what, *sink.when);
@@ -228,7 +247,8 @@ output profile(const observation& wanted, bool as_json, const std::string& to,
         file->finish();
         text.clear();
     }
-    return {std::move(text), dropped_note(run.what.dropped), run.status()};
+    return {std::move(text), dropped_note(run.what.dropped) + allocations_note(wanted, run.what),
+            run.status()};
 }
 
 } // namespace hmmctl

@@ -16,7 +16,8 @@ struct observation {
     bool machine = false;
     std::vector<std::string> command;
     std::uint32_t ring_events = default_ring_events;
-    double seconds = 0; ///< 0 for no limit
+    double seconds = 0;                 ///< 0 for no limit
+    std::uint64_t allocations_from = 0; ///< smallest allocation to record, 0 for none of any size
 };
 
 /// The status is that of the command.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "allocation_file.hpp"
 #include "request.hpp"
 #include "top.hpp"
 
@@ -10,6 +11,8 @@ namespace hmmctl {
 namespace {
 
 constexpr double default_top_interval = 2; // seconds
+/// A fault is on a page, so smaller ones cannot be told apart.
+constexpr std::uint64_t smallest_allocation = 4096, largest_allocation = std::uint64_t{1} << 47;
 
 std::string why_no_ring_size(const std::string& text) {
     std::uint32_t events = 0;
@@ -36,6 +39,29 @@ void add_ring_options(CLI::App& command, request& asked) {
         ->check(why_no_interval);
 }
 
+std::string why_no_allocation_size(const std::string& text) {
+    if (std::string why = why_no_number(text); !why.empty()) return why;
+    return CLI::Range(smallest_allocation, largest_allocation)(text);
+}
+
+/// Returns the option that asks for them.
+CLI::Option* add_allocation_options(CLI::App& command, request& asked) {
+    CLI::Option* const wanted = command.add_flag_callback(
+        "--allocations",
+        [&asked] {
+            if (asked.observed.allocations_from == 0)
+                asked.observed.allocations_from = default_least_allocation;
+        },
+        "also find out where the COMMAND allocates memory");
+    command
+        .add_option("--least-bytes", asked.observed.allocations_from,
+                    "of allocations that are looked at, 65536 by default")
+        ->type_name("BYTES")
+        ->check(why_no_allocation_size)
+        ->needs(wanted);
+    return wanted;
+}
+
 void add_page_option(CLI::App& command, request& asked) {
     command.add_option("--html", asked.html, "also write a page for a browser to that file")
         ->type_name("FILE")
@@ -55,11 +81,14 @@ void add_record(CLI::App& trace, request& asked) {
         ->check(why_no_pid);
     record.add_flag("--machine", asked.observed.machine, "record all processes");
     add_ring_options(record, asked);
-    record.callback([&asked, &record] {
+    CLI::Option* const allocations = add_allocation_options(record, asked);
+    record.callback([&asked, &record, allocations] {
         const observation& wanted = asked.observed;
         refuse_json(record, asked);
         if ((wanted.pid != 0) + wanted.machine + !wanted.command.empty() != 1)
             throw CLI::ValidationError("record", "give one of --pid, --machine and -- COMMAND");
+        if (allocations->count() != 0 && wanted.command.empty())
+            throw CLI::ValidationError("record", "--allocations needs -- COMMAND");
         asked.takes_command = !wanted.command.empty();
         asked.command = [&asked] { return record_trace(asked.observed, asked.file); };
     });
@@ -106,6 +135,7 @@ void add_profile(CLI::App& app, request& asked) {
         ->check(why_no_path);
     add_page_option(command, asked);
     add_ring_options(command, asked);
+    add_allocation_options(command, asked);
     command.callback([&asked] {
         if (asked.observed.command.empty())
             throw CLI::ValidationError("profile", "give -- COMMAND");

@@ -20,7 +20,7 @@ namespace {
 constexpr unsigned most_looks = 64;
 /// Time in which events add up in the ring, so that this program does not run for each.
 constexpr int pause_milliseconds = 10;
-/// How often the end of descendants is looked for.
+/// How often the end of descendants, and allocations, are looked for.
 constexpr int look_interval = 100; // milliseconds
 
 class recording_loop {
@@ -41,7 +41,10 @@ class recording_loop {
         }
         // what came between the last look at the ring and the end
         drain();
-        return {recorded_, source_.dropped(), nanoseconds_of(CLOCK_MONOTONIC)};
+        if (limits_.allocations) what_.dropped_allocations = limits_.allocations->dropped();
+        what_.dropped = source_.dropped();
+        what_.end = nanoseconds_of(CLOCK_MONOTONIC);
+        return what_;
     }
 
   private:
@@ -50,7 +53,7 @@ class recording_loop {
         std::int64_t limit = -1;
         if (resting_)
             limit = pause_milliseconds;
-        else if (command_ended_)
+        else if (command_ended_ || limits_.allocations)
             limit = look_interval;
         if (!deadline_) return static_cast<int>(limit);
         const std::uint64_t now = nanoseconds_of(CLOCK_MONOTONIC);
@@ -89,10 +92,20 @@ class recording_loop {
     void drain() {
         batch_.clear();
         resting_ = source_.read(batch_) != 0;
+        // Memory is used after its allocation: now all are there that the events need.
+        drain_allocations();
         if (!resting_) return;
         watch_.look(batch_);
         sink_.take(batch_);
-        recorded_ += batch_.size();
+        what_.events += batch_.size();
+    }
+
+    void drain_allocations() {
+        records_.clear();
+        if (!limits_.allocations || limits_.allocations->read(records_) == 0) return;
+        watch_.look(records_);
+        sink_.take(records_);
+        what_.allocations += records_.size();
     }
 
     event_source& source_;
@@ -101,7 +114,9 @@ class recording_loop {
     const signal_watch& signals_;
     const recording_limits& limits_;
     std::vector<hmmrt_event> batch_;
-    std::uint64_t recorded_ = 0, deadline_ = 0;
+    std::vector<allocation_record> records_;
+    recording what_;
+    std::uint64_t deadline_ = 0;
     bool ended_ = false, resting_ = false, command_ended_ = false, interrupted_ = false;
 };
 
@@ -122,6 +137,19 @@ void process_watch::look(std::span<const hmmrt_event> events) {
         of.process.space = event.space;
         if (is_new || (event.ip != 0 && !mapping_of(of.process.code, event.ip))) look_again(of);
     }
+}
+
+void process_watch::look(std::span<const allocation_record> records) {
+    batch_++;
+    for (const allocation_record& record : records)
+        for (auto& [space, of] : spaces_) {
+            if (of.process.pid != record.pid) continue;
+            const bool known =
+                std::all_of(std::begin(record.frames), std::end(record.frames), [&](auto ip) {
+                    return ip == 0 || mapping_of(of.process.code, ip) != nullptr;
+                });
+            if (!known) look_again(of);
+        }
 }
 
 /// A process that has ended leaves nothing to see: what was seen before is kept.

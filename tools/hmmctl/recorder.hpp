@@ -2,6 +2,7 @@
 // Takes the events of a ring as they come, until what is recorded has ended.
 #pragma once
 
+#include "allocation_file.hpp"
 #include "child.hpp"
 #include "code_map.hpp"
 #include "event_ring.hpp"
@@ -22,6 +23,8 @@ class event_sink {
     virtual void take(std::span<const hmmrt_event> events) = 0;
     /// Replaces what was said about the space of the process before.
     virtual void take(const observed_process& process) = 0;
+    /// They come before the events that are later than they are.
+    virtual void take(std::span<const allocation_record>) {}
 };
 
 /// Keeps what is known of the processes that events are of. A process is looked at when its first
@@ -34,6 +37,8 @@ class process_watch {
     /// Takes a process that was looked at before its first event.
     void add(const observed_process& process);
     void look(std::span<const hmmrt_event> events);
+    /// For the calls that allocated.
+    void look(std::span<const allocation_record> records);
     /// Is any of the processes still using its space?
     bool any_left() const;
 
@@ -56,12 +61,14 @@ struct recording_limits {
     const child* command = nullptr;          ///< with it and all spaces of its descendants
     double seconds = 0;                      ///< after that time, 0 for never
     std::optional<observed_process> process; ///< what is known before the first event
+    allocation_source* allocations = nullptr;
 };
 
 struct recording {
     std::uint64_t events = 0;
     event_drops dropped = {};
-    std::uint64_t end = 0; ///< nanoseconds of CLOCK_MONOTONIC
+    std::uint64_t allocations = 0, dropped_allocations = 0; ///< numbers of records
+    std::uint64_t end = 0;                                  ///< nanoseconds of CLOCK_MONOTONIC
 };
 
 /// Records. A signal ends it; with a command the command gets the first one, and ends it by

@@ -64,6 +64,8 @@ class summary {
     /// @page_size: of the machine with the events.
     explicit summary(std::uint32_t page_size = 4096) : page_size_(page_size) {}
 
+    /// Records come before the events that are later than they are.
+    void add(std::span<const allocation_record> records) { annotations_.add(records); }
     void add(std::span<const hmmrt_event> events);
 
     /// By id; HMMRT_LOCATION_NONE has what was of no device.

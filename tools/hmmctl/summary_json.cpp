@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "advice_text.hpp"
+#include "allocation_sites.hpp"
 #include "event_names.hpp"
 #include "summary_text.hpp"
 
@@ -76,8 +77,9 @@ json code_json(const summary_of& what) {
         json one = place_json(what, hottest[i].first, hottest[i].second);
         one["function"] = names[i].function;
         one["place"] = names[i].place;
-        one["memory"] =
-            what.sums.annotations().name_of_code(hottest[i].first.space, hottest[i].first.addr);
+        add_memory(
+            one, what, hottest[i].first.space,
+            what.sums.annotations().memory_of_code(hottest[i].first.space, hottest[i].first.addr));
         code.push_back(std::move(one));
     }
     return code;
@@ -133,6 +135,8 @@ json to_json(const summary_of& what) {
     result["invalidations"] = what.sums.types()[HMMRT_EVENT_INVALIDATE];
     result["sections"] = sections_json(what);
     result["names"] = names_json(what);
+    result["allocations"] = allocations_json(what);
+    result["dropped_allocations"] = what.dropped_allocations;
     result["blocks"] = std::move(blocks);
     result["code"] = code_json(what);
     result["suggestions"] = advice_json(what);

@@ -2,6 +2,7 @@
 #include "summary_text.hpp"
 
 #include "advice_text.hpp"
+#include "allocation_sites.hpp"
 #include "event_names.hpp"
 #include "table.hpp"
 
@@ -13,20 +14,6 @@
 
 namespace hmmctl {
 namespace {
-
-std::string share_text(std::uint64_t part, std::uint64_t whole) {
-    return whole == 0 ? "-"
-                      : fmt::format("{:.1f}%",
-                                    100.0 * static_cast<double>(part) / static_cast<double>(whole));
-}
-
-std::string indented(const std::string& text) {
-    std::istringstream lines(text);
-    std::string result, line;
-    while (std::getline(lines, line))
-        result += "  " + line + '\n';
-    return result;
-}
 
 std::string title_of(const trace_header& header, std::uint32_t id) {
     if (id == HMMRT_LOCATION_NONE) return "No device";
@@ -130,7 +117,7 @@ std::uint64_t device_faults(const summary& sums) {
 std::string blocks_text(const summary_of& what) {
     const summary::hot blocks = what.sums.hottest_blocks(places_listed);
     if (blocks.empty()) return "";
-    const std::uint64_t all = device_faults(what.sums) + what.sums.cpu_faults().count;
+    const std::uint64_t all = all_faults(what.sums);
     table rows({{"Share", true},
                 {"Device faults", true},
                 {"CPU faults", true},
@@ -152,11 +139,12 @@ std::string code_text(const summary_of& what) {
     for (std::size_t i = 0; i < code.size(); i++) {
         const touches& of = code[i].second;
         const symbol& name = names[i];
+        const summary::place& at = code[i].first;
         const std::string memory =
-            what.sums.annotations().name_of_code(code[i].first.space, code[i].first.addr);
+            memory_text(what, at.space, what.sums.annotations().memory_of_code(at.space, at.addr));
         rows.add({share_text(of.device_faults, device_faults(what.sums)),
                   std::to_string(of.device_faults), time_text(of.nanoseconds),
-                  memory.empty() ? "-" : printable(memory),
+                  memory.empty() ? "-" : memory,
                   name.function.empty() ? "?" : printable(name.function), printable(name.place)});
     }
     return "\nCode with the most device faults\n" + indented(rows.text());
@@ -165,7 +153,7 @@ std::string code_text(const summary_of& what) {
 std::string names_text(const summary_of& what) {
     const auto names = what.sums.annotations().hottest_names(places_listed);
     if (names.empty()) return "";
-    const std::uint64_t all = device_faults(what.sums) + what.sums.cpu_faults().count;
+    const std::uint64_t all = all_faults(what.sums);
     table rows(
         {{"Share", true}, {"Device faults", true}, {"CPU faults", true}, {"PID", true}, {"Name"}});
     for (const auto& [key, of] : names)
@@ -222,6 +210,24 @@ std::vector<symbol> summary_of::names_of(const summary::hot& code) const {
     return names;
 }
 
+std::string share_text(std::uint64_t part, std::uint64_t whole) {
+    return whole == 0 ? "-"
+                      : fmt::format("{:.1f}%",
+                                    100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::string indented(const std::string& text) {
+    std::istringstream lines(text);
+    std::string result, line;
+    while (std::getline(lines, line))
+        result += "  " + line + '\n';
+    return result;
+}
+
+std::uint64_t all_faults(const summary& sums) {
+    return device_faults(sums) + sums.cpu_faults().count;
+}
+
 std::string time_text(std::uint64_t nanoseconds) {
     const auto value = static_cast<double>(nanoseconds);
     if (nanoseconds < 1000) return fmt::format("{} ns", nanoseconds);
@@ -241,7 +247,8 @@ std::string text_of(const summary_of& what) {
     text += fmt::format("Total CPU faults: {}{}\n", cpu.count,
                         cpu.count ? ", in " + time_text(cpu.nanoseconds) : "");
     return text + phases_text(what.sums) + sections_text(what) + names_text(what) +
-           blocks_text(what) + code_text(what) + advice_text(what) + dropped_text(what.dropped);
+           allocations_text(what) + blocks_text(what) + code_text(what) + advice_text(what) +
+           dropped_text(what.dropped);
 }
 
 } // namespace hmmctl

@@ -60,7 +60,8 @@ std::optional<std::string> output_of(std::vector<std::string> command) {
     return status == 0 ? std::optional(text) : std::nullopt;
 }
 
-/// addr2line writes FUNCTION and FILE:LINE in two lines, with ?? for what it does not know.
+/// addr2line writes FUNCTION and FILE:LINE in two lines, with ?? for what it does not know, for
+/// each function that is inlined there.
 symbol parse_addr2line(std::string function, std::string place) {
     if (function.starts_with("??")) function.clear();
     if (place.starts_with("??") || place.ends_with(":?") || place.ends_with(":0")) place.clear();
@@ -69,21 +70,25 @@ symbol parse_addr2line(std::string function, std::string place) {
     return {std::move(function), std::move(place)};
 }
 
-/// Part of a file, and where its name belongs.
+/// Part of a file, and where its names belong.
 struct unnamed {
     std::uint64_t address;
-    symbol& name;
+    std::vector<symbol>& names;
 };
 
 void ask_addr2line(const std::string& path, const std::vector<unnamed>& parts) {
-    std::vector<std::string> command = {"addr2line", "-f", "-C", "-e", path};
+    std::vector<std::string> command = {"addr2line", "-a", "-i", "-f", "-C", "-e", path};
     for (const unnamed& part : parts)
         command.push_back(fmt::format("{:#x}", part.address));
     std::istringstream lines(output_of(std::move(command)).value_or(""));
     std::string function, place;
-    for (const unnamed& part : parts) {
-        if (!std::getline(lines, function) || !std::getline(lines, place)) return;
-        part.name = parse_addr2line(function, place);
+    std::size_t begun = 0; // an address stands before its names
+    while (std::getline(lines, function)) {
+        if (function.starts_with("0x")) {
+            if (++begun > parts.size()) return;
+        } else if (begun != 0 && std::getline(lines, place)) {
+            parts[begun - 1].names.push_back(parse_addr2line(function, place));
+        }
     }
 }
 
@@ -114,8 +119,8 @@ std::optional<std::uint64_t> address_in_file(const std::string& path, std::uint6
     return std::nullopt;
 }
 
-std::vector<symbol> symbols_of(std::span<const instruction> instructions) {
-    std::vector<symbol> names(instructions.size());
+std::vector<std::vector<symbol>> inlined_symbols_of(std::span<const instruction> instructions) {
+    std::vector<std::vector<symbol>> names(instructions.size());
     std::map<std::string, std::vector<unnamed>> files;
     for (std::size_t i = 0; i < names.size(); i++) {
         const auto& [process, ip] = instructions[i];
@@ -126,9 +131,20 @@ std::vector<symbol> symbols_of(std::span<const instruction> instructions) {
     }
     for (const auto& [path, parts] : files)
         ask_addr2line(path, parts);
-    for (std::size_t i = 0; i < names.size(); i++)
-        if (names[i].place.empty()) names[i].place = place_without_line(instructions[i]);
+    for (std::size_t i = 0; i < names.size(); i++) {
+        if (names[i].empty()) names[i].emplace_back();
+        for (symbol& name : names[i])
+            if (name.place.empty()) name.place = place_without_line(instructions[i]);
+    }
     return names;
+}
+
+std::vector<symbol> symbols_of(std::span<const instruction> instructions) {
+    std::vector<symbol> innermost;
+    innermost.reserve(instructions.size());
+    for (std::vector<symbol>& names : inlined_symbols_of(instructions))
+        innermost.push_back(std::move(names.front()));
+    return innermost;
 }
 
 symbol symbol_of(const observed_process& process, std::uint64_t ip) {

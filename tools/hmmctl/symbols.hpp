@@ -30,6 +30,10 @@ std::vector<symbol> symbols_of(std::span<const instruction> instructions);
 /// The same for one instruction.
 symbol symbol_of(const observed_process& process, std::uint64_t ip);
 
+/// Also returns the functions into which that is inlined: for each instruction the innermost one
+/// first, and at last the one that is called.
+std::vector<std::vector<symbol>> inlined_symbols_of(std::span<const instruction> instructions);
+
 /// Returns the address that an ELF file gives to a part of it, as debug information has it; nothing
 /// if it is no such file, or nothing of the part is loaded.
 std::optional<std::uint64_t> address_in_file(const std::string& path, std::uint64_t offset);

@@ -21,7 +21,8 @@ namespace {
 
 constexpr const char* format_name = "hmmrt-trace";
 constexpr int format_version = 1;
-constexpr std::uint32_t largest_page = 1u << 30; // bytes
+constexpr std::string_view allocations_kind = "allocs"; // a kind has 8 bytes
+constexpr std::uint32_t largest_page = 1u << 30;        // bytes
 
 /// What comes before the contents of each part.
 struct part_head {
@@ -88,6 +89,7 @@ trace_end end_from(const json& part) {
     const auto dropped = part.at("dropped").get<std::vector<std::uint64_t>>();
     if (dropped.size() != end.dropped.size()) throw failure("its end is damaged");
     std::copy(dropped.begin(), dropped.end(), end.dropped.begin());
+    end.dropped_allocations = part.value("dropped_allocations", std::uint64_t{0});
     return end;
 }
 
@@ -126,6 +128,15 @@ void add_events(trace& to, std::string_view contents, std::size_t event_bytes) {
         to.events.push_back(event_from(contents.data(), event_bytes));
 }
 
+void add_allocations(trace& to, std::string_view contents) {
+    if (contents.size() % sizeof(allocation_record) != 0)
+        throw failure("it has a part of an allocation");
+    if (contents.empty()) return;
+    const std::size_t before = to.allocations.size();
+    to.allocations.resize(before + contents.size() / sizeof(allocation_record));
+    std::memcpy(to.allocations.data() + before, contents.data(), contents.size());
+}
+
 trace parse_parts(std::string_view bytes) {
     trace found;
     std::size_t event_bytes = 0;
@@ -137,6 +148,8 @@ trace parse_parts(std::string_view bytes) {
         } else if (kind == "process") {
             observed_process process = process_from(json::parse(contents));
             found.processes.insert_or_assign(process.space, std::move(process));
+        } else if (kind == allocations_kind) {
+            add_allocations(found, contents);
         } else if (kind == "end") {
             found.end = end_from(json::parse(contents));
         }
@@ -192,8 +205,15 @@ void trace_writer::add(const observed_process& process) {
     write_part("process", one_line(to_json(process)));
 }
 
+void trace_writer::add(std::span<const allocation_record> records) {
+    write_part(allocations_kind,
+               {reinterpret_cast<const char*>(records.data()), records.size_bytes()});
+}
+
 void trace_writer::finish(const trace_end& end) {
-    write_part("end", one_line({{"end", end.end}, {"dropped", end.dropped}}));
+    write_part("end", one_line({{"end", end.end},
+                                {"dropped", end.dropped},
+                                {"dropped_allocations", end.dropped_allocations}}));
     if (std::fclose(file_.release()) != 0)
         throw failure(fmt::format("cannot write {}: {}", path_, std::strerror(errno)));
 }

@@ -5,6 +5,7 @@
 #include "code_map.hpp"
 #include "event_ring.hpp"
 
+#include <allocation_ring.hpp>
 #include <linux/hmmrt_event.h>
 
 #include <cstdint>
@@ -41,12 +42,14 @@ trace_header header_of_now(std::vector<std::string> command);
 struct trace_end {
     std::uint64_t end = 0; ///< nanoseconds of CLOCK_MONOTONIC
     event_drops dropped = {};
+    std::uint64_t dropped_allocations = 0;
 };
 
 struct trace {
     trace_header header;
     std::vector<hmmrt_event> events;                     ///< in the order of the ring
     std::map<std::uint64_t, observed_process> processes; ///< by space
+    std::vector<allocation_record> allocations;          ///< in the order of their ring
     std::optional<trace_end> end;                        ///< none if the recording was cut off
 };
 
@@ -58,6 +61,7 @@ class trace_writer {
     void add(std::span<const hmmrt_event> events);
     /// Replaces what was said about the space of the process before.
     void add(const observed_process& process);
+    void add(std::span<const allocation_record> records);
     void finish(const trace_end& end);
 
   private:

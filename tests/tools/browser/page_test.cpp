@@ -261,7 +261,8 @@ const std::vector<required> elements = {
     {"summary", "table", 2},   {"summary", "td", 14}, {"suggestions", "pre", kinds.size()},
     {"timeline", "svg", 6}, // three for each device
     {"timeline", "rect", 100}, {"heat", "canvas", 1}, {"heat", "input", 5},
-    {"blocks", "td", 60},      {"code", "td", 5},     {"text", "pre", 1},
+    {"blocks", "td", 60},      {"code", "td", 5},     {"allocations", "td", 8},
+    {"text", "pre", 1},
 };
 
 using colour = std::array<std::uint8_t, 3>;

@@ -81,9 +81,17 @@ void write_page_trace(const std::string& path) {
     process.pid = tested_pid;
     process.name = name;
     process.code = {{0x401000, 0x402000, 0, std::string("/nowhere/") + name}};
+    allocation_record mapped;
+    mapped.kind = allocation_kind::mapped;
+    mapped.addr = first_block;
+    mapped.bytes = 512 * block;
+    mapped.pid = tested_pid;
+    mapped.frames[0] = 0x401010;
+    mapped.frames[1] = 0x401020;
     const recording made = all_kinds();
     trace_writer file(path, header);
     file.add(process);
+    file.add(std::span<const allocation_record>(&mapped, 1));
     file.add(made.events);
     file.finish({made.time, {}});
 }

@@ -141,6 +141,10 @@ function drawSuggestions() {
       element('p', {}, `Process ${one.pid}: ${one.sentence}`), element('pre', {}, one.call));
     card.dataset.kind = one.kind;
     if (one.other_call !== null) card.append(element('p', {}, 'or'), element('pre', {}, one.other_call));
+    if (one.memory || one.allocated_at) {
+      const place = one.memory && one.allocated_at ? `${one.memory} (${one.allocated_at})` : one.memory || one.allocated_at;
+      card.append(element('p', { className: 'note' }, `Most faults are on ${place}`));
+    }
     if (one.place) {
       const name = one.function ? `${one.place} (${one.function})` : one.place;
       card.append(element('p', { className: 'note' }, `Most device faults are at ${name}`));
@@ -333,10 +337,12 @@ function drawHeat() {
 
 // --- tables
 
+const allFaults = () => data.profile.cpu_faults.count +
+  sum(data.profile.devices.map((device) => device.device_faults.count + device.failed_faults.count));
+
 function drawBlocks() {
   const { profile } = data;
-  const all = profile.cpu_faults.count +
-    sum(profile.devices.map((device) => device.device_faults.count + device.failed_faults.count));
+  const all = allFaults();
   contentOf('blocks').append(tableOf(
     ['Share#', 'Device faults#', 'CPU faults#', 'Time#', 'PID#', 'Address#'],
     profile.blocks.map((of) => [shareText(of.device_faults + of.cpu_faults, all), of.device_faults, of.cpu_faults,
@@ -351,5 +357,19 @@ function drawCode() {
       of.function || '?', of.place])));
 }
 
-for (const draw of [drawSummary, drawSuggestions, drawTimeline, drawHeat, drawBlocks, drawCode]) draw();
+function drawAllocations() {
+  const { allocations } = data.profile;
+  if (allocations.length === 0) {
+    contentOf('allocations').append(note('None were recorded: --allocations asks for them.'));
+    return;
+  }
+  const all = allFaults();
+  const nameOf = (call) => (call ? `${call.place}${call.function ? ` (${call.function})` : ''}` : '-');
+  contentOf('allocations').append(tableOf(
+    ['Share#', 'Device faults#', 'CPU faults#', 'Count#', 'Total Size#', 'PID#', 'Place', 'Called from'],
+    allocations.map((of) => [shareText(of.device_faults + of.cpu_faults, all), of.device_faults, of.cpu_faults,
+      of.count, sizeText(of.bytes), of.pid, nameOf(of.calls[0]), nameOf(of.calls[1])])));
+}
+
+for (const draw of [drawSummary, drawSuggestions, drawTimeline, drawHeat, drawBlocks, drawCode, drawAllocations]) draw();
 document.documentElement.dataset.drawn = 'yes';
