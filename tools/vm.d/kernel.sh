@@ -23,8 +23,8 @@ kernel_package() {
 	echo "$package"
 }
 
-# Prints the suite to fetch the source from. Empty for a package of this machine's release, which is installed.
-kernel_suite() { awk -v v="$1" '!/^#/ && $1 == v { print $3 }' "$KERNEL_D/KERNELS"; }
+# Prints the suites to fetch the source from. Empty for a package of this machine's release, which is installed.
+kernel_suites() { awk -v v="$1" '!/^#/ && $1 == v { $1 = $2 = ""; print }' "$KERNEL_D/KERNELS" | xargs; }
 
 # kernel_options VERSION FLAVOUR: prints the options. Later files override earlier ones.
 kernel_options() {
@@ -39,7 +39,7 @@ kernel_options() {
 kernel_package_version() {
 	local package file
 	package=$(kernel_package "$1")
-	if [[ -z $(kernel_suite "$1") ]]; then
+	if [[ -z $(kernel_suites "$1") ]]; then
 		dpkg-query -W -f '${Version}' "$package" || die "package $package is not installed"
 	else
 		file=$(fetched_package "$package")
@@ -64,7 +64,7 @@ kernel_paths() {
 packed_source() {
 	local package
 	package=$(kernel_package "$1")
-	if [[ -z $(kernel_suite "$1") ]]; then
+	if [[ -z $(kernel_suites "$1") ]]; then
 		cat "/usr/src/$package.tar.xz"
 	else
 		dpkg-deb --fsys-tarfile "$(fetched_package "$package")" | tar -xO "./usr/src/$package.tar.xz"
@@ -150,9 +150,9 @@ unpack_kernel_once() {
 }
 
 ensure_kernel_package() {
-	local suite
-	suite=$(kernel_suite "$1")
-	[[ -z $suite ]] || ensure_fetched "$(kernel_package "$1")" "$suite"
+	local suites
+	read -ra suites < <(kernel_suites "$1")
+	((${#suites[@]} == 0)) || ensure_fetched "$(kernel_package "$1")" "${suites[@]}"
 }
 
 # ensure_source VERSION: unpacks the source if needed, and sets KERNEL_SOURCE.

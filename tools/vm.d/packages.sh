@@ -11,7 +11,7 @@ wanted_packages() {
 	local version
 	sed 's/#.*//' "$REPO/tools/packages"
 	for version in $(default_kernel) $(chosen_kernels); do
-		[[ $(kernel_suite "$version") ]] || kernel_package "$version"
+		[[ $(kernel_suites "$version") ]] || kernel_package "$version"
 	done | sort -u
 }
 
@@ -60,31 +60,54 @@ debian_mirror() {
 		sed -n 's/^Packages Debian Debian //p' | head -n 1
 }
 
-# fetch_package PACKAGE SUITE: apt fetches and verifies the package, with separate package lists. The apt state of
-# this machine does not change.
+# fetch_package PACKAGE SUITE...: fetches the package from the first suite that has it. apt fetches and verifies it, with
+# separate package lists. The apt state of this machine does not change.
 fetch_package() (
+	package=$1 offers=
 	mirror=$(debian_mirror)
 	[[ $mirror ]] || die "apt knows no Debian mirror; apt-get update may help"
 	folder=$(mktemp -d)
 	trap 'rm -rf "$folder"' EXIT
 	# apt downloads as another user, which needs read access.
-	chmod 755 "$folder"
-	mkdir -p "$folder/lists/partial" "$folder/cache/archives/partial" "$CACHE/package"
-	echo "deb [signed-by=$DEBIAN_KEYRING] $mirror $2 main" >"$folder/sources.list"
-	options=(
-		-o Dir::Etc::SourceList="$folder/sources.list" -o Dir::Etc::SourceParts=/dev/null
-		-o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts=/dev/null -o APT::Default-Release=
-		-o Dir::State::Lists="$folder/lists" -o Dir::Cache="$folder/cache"
-		-o Acquire::Languages=none -o APT::Update::Error-Mode=any
-	)
-	cd "$folder" || exit
-	apt-get "${options[@]}" update && apt-get "${options[@]}" download "$1" || exit
-	mv "$1"_*.deb "$CACHE/package/"
+	chmod 755 "$folder" && cd "$folder" || exit
+	for suite in "${@:2}"; do
+		apt_of_suite "$suite" "$mirror"
+		step "asking $suite for $package" apt-get "${OPTIONS[@]}" update || exit
+		if [[ $(offered "$package") ]]; then
+			step "fetching $package from $suite" download_package "$package"
+			exit
+		fi
+		others=$(offered "${package%-*}-[0-9.]*" | xargs)
+		offers+="${offers:+; }$suite has ${others:-none}"
+	done
+	die "no suite has $package now: $offers"
 )
 
-fetch_package_once() { [[ $(fetched_package "$1") ]] || step "fetching $1 from $2" fetch_package "$1" "$2"; }
+# apt_of_suite SUITE MIRROR: sets OPTIONS, with which apt knows only this suite, and no package that is installed. It has
+# its files in the current folder.
+apt_of_suite() {
+	local dir=$PWD/$1
+	mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
+	echo "deb [signed-by=$DEBIAN_KEYRING] $2 $1 main" >"$dir/sources.list"
+	OPTIONS=(
+		-o Dir::Etc::SourceList="$dir/sources.list" -o Dir::Etc::SourceParts=/dev/null
+		-o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts=/dev/null -o APT::Default-Release=
+		-o Dir::State::Lists="$dir/lists" -o Dir::State::Status=/dev/null -o Dir::Cache="$dir/cache"
+		-o Acquire::Languages=none -o APT::Update::Error-Mode=any
+	)
+}
 
-# ensure_fetched PACKAGE SUITE
+# offered PATTERN: prints the packages of the suite with such a name.
+offered() { apt-cache "${OPTIONS[@]}" search --names-only "^$1\$" | sed 's/ .*//' | sort -V; }
+
+download_package() {
+	mkdir -p "$CACHE/package"
+	apt-get "${OPTIONS[@]}" download "$1" && mv "$1"_*.deb "$CACHE/package/"
+}
+
+fetch_package_once() { [[ $(fetched_package "$1") ]] || fetch_package "$@"; }
+
+# ensure_fetched PACKAGE SUITE...: what was fetched stays, also when no suite has it any more.
 ensure_fetched() {
-	[[ $(fetched_package "$1") ]] || with_lock "fetch-$1" fetch_package_once "$1" "$2"
+	[[ $(fetched_package "$1") ]] || with_lock "fetch-$1" fetch_package_once "$@"
 }
