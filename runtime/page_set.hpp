@@ -9,6 +9,7 @@
 #include "own_memory.hpp"
 
 #include <cstdint>
+#include <iterator>
 #include <map>
 
 namespace hmmrt {

@@ -6,6 +6,7 @@
 
 #include <charconv>
 #include <cstring>
+#include <system_error>
 
 #include <linux/hmmrt.h>
 

@@ -2,6 +2,7 @@
 #include "allocations.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 
 namespace hmmctl {
 

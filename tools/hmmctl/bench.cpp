@@ -12,8 +12,10 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <initializer_list>
 #include <unistd.h>
 
 namespace hmmctl {

@@ -6,6 +6,7 @@
 
 #include <linux/hmmrt.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

@@ -14,6 +14,9 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <initializer_list>
+#include <system_error>
+#include <utility>
 
 namespace hmmctl {
 namespace {

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <limits>
+#include <system_error>
 
 namespace hmmctl {
 namespace {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <initializer_list>
 #include <unistd.h>
 
 namespace hmmctl {

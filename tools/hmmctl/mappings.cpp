@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
+#include <system_error>
+#include <utility>
 
 namespace hmmctl {
 namespace {

@@ -6,6 +6,7 @@
 #include <bit>
 #include <charconv>
 #include <limits>
+#include <system_error>
 
 namespace hmmctl {
 namespace {

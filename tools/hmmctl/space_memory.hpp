@@ -7,10 +7,12 @@
 #include <linux/hmmrt.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <sys/types.h>
+#include <utility>
 
 namespace hmmctl {
 

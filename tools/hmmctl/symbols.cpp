@@ -15,6 +15,7 @@
 #include <spawn.h>
 #include <sstream>
 #include <sys/wait.h>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 

@@ -2,9 +2,11 @@
 // Text for people: aligned columns, sizes, and names that other users chose.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hmmctl {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <unordered_map>
