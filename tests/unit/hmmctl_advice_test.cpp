@@ -212,6 +212,24 @@ TEST(HmmctlAdvice, FindsTheSweepOfEachLane) {
     EXPECT_EQ(found.bytes, 40 * block_bytes);
 }
 
+/// Faults on 16 pages in the order of what @step times their number is modulo 16.
+events jumping(std::uint64_t step) {
+    events all;
+    for (std::uint64_t i = 0; i < 16; i++) {
+        fetch(all, cpu, 0, first_block + i * step % 16 * page_bytes, 1);
+        all.back().phase[HMMRT_PHASE_COPY] = 0;
+    }
+    return all;
+}
+
+TEST(HmmctlAdvice, DoesNotTakeUpsAndDownsForASweep) {
+    EXPECT_EQ(only(advice_about(jumping(1))).kind, advice_kind::sequential_faults);
+    EXPECT_EQ(only(advice_about(jumping(5))).kind, advice_kind::sequential_faults)
+        << "0 5 10 15, 4 9 14, 3 8 13, 2 7 12, 1 6 11: five runs";
+    EXPECT_EQ(only(advice_about(jumping(9))).kind, advice_kind::fault_latency)
+        << "0 9, 2 11, 4 13: runs of two are no order";
+}
+
 TEST(HmmctlAdvice, PrefetchesToTheCpuWhatItReadsBackInOrder) {
     events all;
     for (std::uint64_t i = 0; i < 20; i++)

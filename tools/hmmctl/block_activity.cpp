@@ -100,19 +100,22 @@ void activity::add_fault(const hmmrt_event& event, std::uint32_t processor) {
 }
 
 /// A fault is a part of a run if it is above the one before of the same thread, and at most a block
-/// away. The first fault of a run is found to be one when the second comes.
+/// away. The first faults of a run are found to be one when it is long enough.
 void activity::follow(const hmmrt_event& event, std::uint32_t processor) {
-    const auto [place, is_new] =
-        sweeps_.try_emplace({event.space, processor, event.tid}, sweep{event.addr, false});
-    sweep& before = place->second;
-    if (is_new) return;
-    const bool rises = event.addr > before.addr && event.addr - before.addr <= block_bytes;
-    if (rises) {
-        block_at({event.space, block_of(event.addr)}).processors[processor].sequential++;
-        if (!before.counted)
-            block_at({event.space, block_of(before.addr)}).processors[processor].sequential++;
-    }
-    before = {event.addr, rises};
+    sweep& run = sweeps_[{event.space, processor, event.tid}];
+    const std::uint64_t before = run.last[(run.length + least_run - 1) % least_run];
+    if (run.length != 0 && (event.addr <= before || event.addr - before > block_bytes))
+        run.length = 0;
+    run.last[run.length % least_run] = event.addr;
+    run.length++;
+    const auto count = [&](std::uint64_t addr) {
+        block_at({event.space, block_of(addr)}).processors[processor].sequential++;
+    };
+    if (run.length == least_run)
+        for (const std::uint64_t addr : run.last)
+            count(addr);
+    else if (run.length > least_run)
+        count(event.addr);
 }
 
 void activity::add_migration(const hmmrt_event& event) {

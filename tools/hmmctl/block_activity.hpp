@@ -6,6 +6,7 @@
 
 #include <linux/hmmrt_event.h>
 
+#include <array>
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,8 @@ namespace hmmctl {
 
 constexpr std::uint64_t block_bytes = 2u << 20;
 constexpr std::size_t block_pages = block_bytes / page_bytes;
+/// Faults that make a run. In any order half of all faults are above the one before.
+constexpr std::size_t least_run = 3;
 
 using page_set = std::bitset<block_pages>;
 
@@ -27,7 +30,7 @@ struct processor_activity {
     std::uint64_t first_faults =
         0;                    ///< of a device: those before the block left it for the first time
     std::uint64_t writes = 0; ///< faults that were writes
-    std::uint64_t sequential = 0;       ///< faults in a run of rising addresses
+    std::uint64_t sequential = 0;       ///< faults in a run of least_run rising addresses
     std::uint64_t nanoseconds = 0;      ///< of faults
     std::uint64_t copy_nanoseconds = 0; ///< the part that copied or cleared pages
     std::uint64_t pages_in = 0;         ///< that migrated to it
@@ -79,10 +82,10 @@ class activity {
     const blocks& by_block() const { return blocks_; }
 
   private:
-    /// The last fault of a thread on a device or on the CPU.
+    /// The last faults of a thread on a device or on the CPU, as far as their addresses rise.
     struct sweep {
-        std::uint64_t addr = 0;
-        bool counted = false;
+        std::array<std::uint64_t, least_run> last = {}; ///< fault N is at N modulo their number
+        std::size_t length = 0;
     };
     using sweep_key = std::tuple<std::uint64_t, std::uint32_t, std::int32_t>;
 
