@@ -218,6 +218,8 @@ output export_trace(const std::string& path, const std::string& format, const st
         export_chrome(found, sink);
     else if (format == "json")
         export_json(found, sink);
+    else if (format == "rocprof-sys")
+        export_rocprof_sys(found, sink);
     else
         export_csv(found, sink);
     file.finish();

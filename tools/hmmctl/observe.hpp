@@ -24,7 +24,8 @@ struct observation {
 output record_trace(const observation& wanted, const std::string& path);
 /// Also writes a page for a browser, unless @html is empty.
 output report_trace(const std::string& path, bool as_json, const std::string& html);
-/// Writes to a file, or to standard output if @to is empty. @format is chrome, json or csv.
+/// Writes to a file, or to standard output if @to is empty. @format is chrome, json, csv or
+/// rocprof-sys.
 output export_trace(const std::string& path, const std::string& format, const std::string& to);
 /// The result goes to a file, or to standard output if @to is empty. @html as for report_trace().
 output profile(const observation& wanted, bool as_json, const std::string& to,

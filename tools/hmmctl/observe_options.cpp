@@ -116,8 +116,8 @@ void add_export(CLI::App& trace, request& asked) {
         ->check(why_no_path);
     command
         .add_option("--format", asked.format,
-                    "chrome (the default; Perfetto reads it, too), json or csv")
-        ->check(CLI::IsMember({"chrome", "json", "csv"}));
+                    "chrome (the default; Perfetto reads it, too), json, csv or rocprof-sys")
+        ->check(CLI::IsMember({"chrome", "json", "csv", "rocprof-sys"}));
     command.add_option("-o,--output", asked.to, "file to write instead of standard output")
         ->type_name("FILE")
         ->check(why_no_path);

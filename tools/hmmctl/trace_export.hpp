@@ -19,5 +19,7 @@ void export_chrome(const trace& of, const text_sink& out);
 void export_json(const trace& of, const text_sink& out);
 /// A line for each event, below a line of titles.
 void export_csv(const trace& of, const text_sink& out);
+/// The summary of ROCm Systems Profiler.
+void export_rocprof_sys(const trace& of, const text_sink& out);
 
 } // namespace hmmctl

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// The summary of ROCm Systems Profiler: its fields and their types are those of that program, and
+// their values those of the events.
+#include "hmmctl_events.hpp"
+
+#include "trace_export.hpp"
+#include "trace_rocprof_sys.hpp"
+
+#include <gtest/gtest.h>
+
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validator.hpp>
+
+#include <string>
+#include <vector>
+
+using namespace hmmctl;
+
+namespace {
+
+constexpr std::uint32_t host = HMMRT_LOCATION_HOST;
+
+/// All fields that the program writes, and no other.
+const char* const fields = R"({
+  "definitions": {
+    "number": {"type": "integer", "minimum": 0},
+    "direction": {
+      "type": "object",
+      "properties": {
+        "count": {"$ref": "#/definitions/number"},
+        "avg_size_bytes": {"type": "number", "minimum": 0},
+        "min_size_bytes": {"$ref": "#/definitions/number"},
+        "max_size_bytes": {"$ref": "#/definitions/number"},
+        "total_size_bytes": {"$ref": "#/definitions/number"},
+        "total_time_ns": {"$ref": "#/definitions/number"},
+        "migration_throughput_gbps": {"type": "number", "minimum": 0}
+      },
+      "required": ["count", "avg_size_bytes", "min_size_bytes", "max_size_bytes",
+                   "total_size_bytes", "total_time_ns", "migration_throughput_gbps"],
+      "additionalProperties": false
+    },
+    "device": {
+      "type": "object",
+      "properties": {
+        "device_id": {"$ref": "#/definitions/number"},
+        "device_name": {"type": "string"},
+        "migrations": {
+          "type": "object",
+          "properties": {
+            "host_to_device": {"$ref": "#/definitions/direction"},
+            "device_to_host": {"$ref": "#/definitions/direction"},
+            "device_to_device": {"$ref": "#/definitions/direction"}
+          },
+          "required": ["host_to_device", "device_to_host", "device_to_device"],
+          "additionalProperties": false
+        }
+      },
+      "required": ["device_id", "device_name", "migrations"],
+      "additionalProperties": false
+    }
+  },
+  "type": "object",
+  "properties": {
+    "devices": {"type": "array", "items": {"$ref": "#/definitions/device"}},
+    "summary": {
+      "type": "object",
+      "properties": {
+        "total_page_faults": {"$ref": "#/definitions/number"},
+        "xnack_enabled": {"type": "boolean"},
+        "migration_triggers": {
+          "type": "object",
+          "properties": {
+            "gpu_page_fault": {"$ref": "#/definitions/number"},
+            "cpu_page_fault": {"$ref": "#/definitions/number"},
+            "prefetch": {"$ref": "#/definitions/number"},
+            "ttm_eviction": {"$ref": "#/definitions/number"},
+            "unknown": {"$ref": "#/definitions/number"}
+          },
+          "required": ["gpu_page_fault", "cpu_page_fault", "prefetch", "ttm_eviction", "unknown"],
+          "additionalProperties": false
+        }
+      },
+      "required": ["total_page_faults", "xnack_enabled", "migration_triggers"],
+      "additionalProperties": false
+    }
+  },
+  "required": ["devices", "summary"],
+  "additionalProperties": false
+})";
+
+/// Returns what is wrong with a file, "" if nothing is.
+std::string what_is_wrong_with(const nlohmann::json& file) {
+    using adapter = valijson::adapters::NlohmannJsonAdapter;
+    const nlohmann::json wanted = nlohmann::json::parse(fields);
+    valijson::Schema schema;
+    valijson::SchemaParser().populateSchema(adapter(wanted), schema);
+    valijson::ValidationResults results;
+    const adapter given(file);
+    if (valijson::Validator().validate(schema, given, &results)) return "";
+    std::string all;
+    for (valijson::ValidationResults::Error error; results.popError(error);) {
+        for (const std::string& part : error.context)
+            all += part;
+        all += ": " + error.description + "\n";
+    }
+    return all;
+}
+
+nlohmann::json summary_of_events(const std::vector<hmmrt_event>& events) {
+    trace of;
+    of.header.page_size = 4096;
+    of.header.devices = {{0, "gpu0", 1 << 20}, {1, "g\xff", 2 << 20}};
+    of.events = events;
+    std::string text;
+    export_rocprof_sys(of, [&](std::string_view piece) { text += piece; });
+    return nlohmann::json::parse(text);
+}
+
+nlohmann::json some_summary() {
+    return summary_of_events({
+        migration(host, 0, 2, 1000, HMMRT_CAUSE_DEVICE_FAULT),
+        migration(host, 0, 6, 3096, HMMRT_CAUSE_PREFETCH),
+        migration(0, host, 1, 0, HMMRT_CAUSE_CPU_FAULT),
+        migration(0, 1, 3, 100, HMMRT_CAUSE_DEVICE_FAULT),
+        migration(1, host, 5, 7, HMMRT_CAUSE_EVICTION),
+        migration(host, 9, 1, 1, HMMRT_CAUSE_ACCESS_COUNTER),
+        device_fault(0, 0x1000),
+        device_fault(1, 0x2000, 0, -14),
+        event_of(HMMRT_EVENT_CPU_FAULT),
+        event_of(HMMRT_EVENT_PREFETCH),
+    });
+}
+
+TEST(HmmctlRocprofSys, HasTheFieldsOfThatProgram) {
+    EXPECT_EQ(what_is_wrong_with(some_summary()), "");
+    EXPECT_EQ(what_is_wrong_with(summary_of_events({})), "");
+}
+
+/// The check of fields above would be worth nothing if it let all pass.
+TEST(HmmctlRocprofSys, WithOtherFieldsIsFound) {
+    const nlohmann::json good = some_summary();
+    const nlohmann::json changes[] = {
+        {{"op", "remove"}, {"path", "/summary"}},
+        {{"op", "remove"}, {"path", "/summary/migration_triggers/ttm_eviction"}},
+        {{"op", "remove"}, {"path", "/devices/1/migrations/device_to_device/total_time_ns"}},
+        {{"op", "replace"}, {"path", "/summary/xnack_enabled"}, {"value", 1}},
+        {{"op", "replace"}, {"path", "/summary/total_page_faults"}, {"value", 0.5}},
+        {{"op", "replace"}, {"path", "/devices/0/device_id"}, {"value", "0"}},
+        {{"op", "add"}, {"path", "/schema"}, {"value", 1}},
+        {{"op", "add"}, {"path", "/devices/0/migrations/host_to_device/bytes"}, {"value", 1}},
+    };
+    for (const nlohmann::json& change : changes)
+        EXPECT_NE(what_is_wrong_with(good.patch(nlohmann::json::array({change}))), "") << change;
+}
+
+TEST(HmmctlRocprofSys, HasTheMigrationsOfEachDevice) {
+    const nlohmann::json devices = some_summary()["devices"];
+    ASSERT_EQ(devices.size(), 3u);
+    EXPECT_EQ(devices[0]["device_id"], 0);
+    EXPECT_EQ(devices[0]["device_name"], "gpu0");
+    const nlohmann::json& in = devices[0]["migrations"]["host_to_device"];
+    EXPECT_EQ(in["count"], 2);
+    EXPECT_EQ(in["avg_size_bytes"], 4 * 4096.0);
+    EXPECT_EQ(in["min_size_bytes"], 2 * 4096);
+    EXPECT_EQ(in["max_size_bytes"], 6 * 4096);
+    EXPECT_EQ(in["total_size_bytes"], 8 * 4096);
+    EXPECT_EQ(in["total_time_ns"], 4096);
+    EXPECT_EQ(in["migration_throughput_gbps"], 8.0) << "bytes in a nanosecond";
+    const nlohmann::json& out = devices[0]["migrations"]["device_to_host"];
+    EXPECT_EQ(out["total_size_bytes"], 4096);
+    EXPECT_EQ(out["migration_throughput_gbps"], 0.0) << "it took no time";
+    EXPECT_EQ(devices[0]["migrations"]["device_to_device"]["total_size_bytes"], 3 * 4096)
+        << "of the device that loses the pages";
+    EXPECT_EQ(devices[1]["device_name"], "g\xef\xbf\xbd");
+    EXPECT_EQ(devices[1]["migrations"]["device_to_device"]["count"], 0);
+    EXPECT_EQ(devices[1]["migrations"]["host_to_device"]["min_size_bytes"], 0);
+    EXPECT_EQ(devices[1]["migrations"]["device_to_host"]["total_size_bytes"], 5 * 4096);
+    EXPECT_EQ(devices[2]["device_id"], 9);
+    EXPECT_EQ(devices[2]["device_name"], "GPU 9") << "its name was not recorded";
+}
+
+TEST(HmmctlRocprofSys, CountsFaultsAndWhatCausedMigrations) {
+    EXPECT_EQ(some_summary()["summary"], nlohmann::json::parse(R"({
+        "total_page_faults": 2,
+        "xnack_enabled": true,
+        "migration_triggers": {"gpu_page_fault": 2, "cpu_page_fault": 1, "prefetch": 1,
+                               "ttm_eviction": 1, "unknown": 1}})"));
+}
+
+TEST(HmmctlRocprofSys, OfFaultsWithoutMigrationsHasNoDevices) {
+    const nlohmann::json found = summary_of_events({device_fault(0, 0x1000)});
+    EXPECT_TRUE(found["devices"].empty());
+    EXPECT_EQ(found["summary"]["total_page_faults"], 1);
+}
+
+} // namespace

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// The summary of unified memory of AMD's ROCm Systems Profiler. docs/hmmctl.md has the fields.
+#pragma once
+
+#include "json.hpp"
+#include "summary.hpp"
+#include "trace_file.hpp"
+
+#include <linux/hmmrt_event.h>
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+
+namespace hmmctl {
+
+class rocprof_sys_summary {
+  public:
+    void add(std::span<const hmmrt_event> events);
+    /// Returns the whole file. @header: has the names of devices and the size of a page.
+    std::string text_of(const trace_header& header) const;
+
+  private:
+    struct directions {
+        tally host_to_device, device_to_host;
+        tally device_to_device; ///< from this device
+    };
+    /// Migrations by what caused them.
+    struct causes {
+        std::uint64_t gpu_page_fault = 0, cpu_page_fault = 0, prefetch = 0, ttm_eviction = 0,
+                      unknown = 0;
+    };
+
+    void add_migration(const hmmrt_event& event);
+    json devices_json(const trace_header& header) const;
+
+    std::map<std::uint32_t, directions> devices_; ///< by id
+    causes causes_;
+    std::uint64_t page_faults_ = 0;
+};
+
+} // namespace hmmctl
