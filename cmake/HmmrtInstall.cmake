@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Installs headers, both libraries, the CMake package and the pkg-config file; tools/hmmctl installs itself. The
+# Installs headers, both libraries, the CMake package, the pkg-config file and manual pages; tools/hmmctl installs itself. The
 # examples use a copy of the installed tree, in stage/ of the build folder.
 include(CMakePackageConfigHelpers)
 
@@ -33,8 +33,28 @@ file(RELATIVE_PATH pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefi
 configure_file(cmake/hmmrt.pc.in ${CMAKE_BINARY_DIR}/hmmrt.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/hmmrt.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
+# Manual pages of the functions, of the library and of the device nodes.
+find_program(HMMRT_PERL perl)
+if(HMMRT_PERL)
+  set(pages ${CMAKE_BINARY_DIR}/man)
+  file(GLOB page_sources CONFIGURE_DEPENDS include/hmm/*.h)
+  add_custom_command(OUTPUT ${pages}/.stamp
+    COMMAND ${HMMRT_PERL} ${PROJECT_SOURCE_DIR}/tools/man/write-pages ${PROJECT_VERSION} ${pages}
+    COMMAND ${CMAKE_COMMAND} -E touch ${pages}/.stamp
+    DEPENDS tools/man/write-pages tools/man/hmmrt.4.in docs/api.md docs/quickstart.md ${page_sources}
+    COMMENT "Writing the manual pages"
+    VERBATIM)
+  add_custom_target(hmmrt-manual ALL DEPENDS ${pages}/.stamp)
+  install(DIRECTORY ${pages}/man3 ${pages}/man4 ${pages}/man7 DESTINATION ${CMAKE_INSTALL_MANDIR})
+else()
+  message(STATUS "manual pages of the library: not written, perl is missing")
+endif()
+
 set(HMMRT_STAGE ${CMAKE_BINARY_DIR}/stage)
 set(installed hmmrt-shared hmmrt-static)
+if(TARGET hmmrt-manual)
+  list(APPEND installed hmmrt-manual)
+endif()
 if(TARGET hmmctl)
   list(APPEND installed hmmctl hmmctl-bench hmmctl-manual hmmrt-allocations)
 endif()
