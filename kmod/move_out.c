@@ -13,6 +13,8 @@
 #include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
+#include <linux/ptrace.h>
+#include <linux/sched/task_stack.h>
 #include <linux/slab.h>
 
 #include "move.h"
@@ -772,6 +774,17 @@ out_srcu:
 	return ret;
 }
 
+/*
+ * The instruction of the process, in a system call the one behind it. 0 if the
+ * kernel or another process touched the page.
+ */
+static unsigned long cpu_fault_ip(const struct vm_fault *vmf)
+{
+	if (current->flags & PF_KTHREAD || current->mm != vmf->vma->vm_mm)
+		return 0;
+	return instruction_pointer(task_pt_regs(current));
+}
+
 /* The space may be gone by now; then its counters are, too. */
 static void cpu_fault_event(struct vm_fault *vmf, struct hmmrt_episode *episode,
 			    unsigned long moved, vm_fault_t ret)
@@ -783,7 +796,7 @@ static void cpu_fault_event(struct vm_fault *vmf, struct hmmrt_episode *episode,
 	space = hmmrt_space_find(vmf->vma->vm_mm);
 	hmmrt_episode_end(episode, space ? &space->events : NULL,
 			  .type = HMMRT_EVENT_CPU_FAULT, .addr = vmf->address,
-			  .pages = moved,
+			  .pages = moved, .ip = cpu_fault_ip(vmf),
 			  .access = vmf->flags & FAULT_FLAG_WRITE ?
 					    HMMRT_ACCESS_WRITE :
 					    HMMRT_ACCESS_READ,

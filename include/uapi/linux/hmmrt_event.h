@@ -22,7 +22,7 @@
  *	were told to continue; 0 with HMMRT_REPLAY_ONCE, where all that wait do
  * @HMMRT_EVENT_CPU_FAULT: the CPU touched a page in the memory of @from. @pages
  *	moved to system memory because of it, in one or more migrations; @error
- *	is set if the access got none of them; @duration and @phase. One for
+ *	is set if the access got none of them; @ip, @duration and @phase. One for
  *	each fault that hmmrt_stats.out_cpu_faults counts.
  * @HMMRT_EVENT_MIGRATION: @pages of the space moved from @from to @to because
  *	of @cause. A call that moves pages of several locations reports each.
@@ -177,7 +177,8 @@ enum hmmrt_event_thrashing {
  * @addr: first byte
  * @pages: number of pages
  * @ip: address of the instruction that made a device fault, 0 if the device
- *	does not report it
+ *	does not report it. For a CPU fault in a system call the address behind
+ *	that call, 0 if another process or the kernel itself touched the page
  * @type: enum hmmrt_event_type
  * @cause: enum hmmrt_cause
  * @reason: depends on the type

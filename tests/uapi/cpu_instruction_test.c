@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+/* Instructions of CPU faults, as events report them. */
+#include <sys/uio.h>
+
+#include "lib/events.h"
+#include "lib/harness.h"
+#include "lib/process.h"
+#include "lib/session.h"
+
+#define LIMIT_S 30
+
+FIXTURE(instruction)
+{
+	struct session session;
+	struct events events;
+	int space;
+	char *buf;
+};
+
+FIXTURE_SETUP(instruction)
+{
+	ASSERT_EQ(0, session_start(&self->session, 1, 1));
+	self->space = self->session.space;
+	self->buf = arena_anon(BLOCK_BYTES);
+	ASSERT_NE(NULL, self->buf);
+	pages_fill(self->buf, PAGE_BYTES, 1);
+	ASSERT_EQ(0, events_open(&self->events, self->space,
+				 HMMRT_EVENTS_OF_SPACE, 1024));
+}
+
+FIXTURE_TEARDOWN(instruction)
+{
+	events_close(&self->events);
+	EXPECT_EQ(0, session_end(&self->session));
+}
+
+__attribute__((noinline, noclone)) static char touch(const volatile char *page)
+{
+	return *page;
+}
+
+/* Much longer than it is. */
+#define TOUCH_BYTES 64
+
+/* A page of @buf goes to the device; then the ring is empty. */
+static int to_first_device(FIXTURE_DATA(instruction) * self, char *page)
+{
+	int rc = cmd_prefetch(self->space, page, PAGE_BYTES,
+			      self->session.devices[0].id, NULL);
+
+	events_read_all(&self->events);
+	return rc;
+}
+
+TEST_F(instruction, is_that_of_the_process)
+{
+	const struct hmmrt_event *event;
+	uint64_t first = (uintptr_t)touch;
+	int fds[2];
+
+	ASSERT_EQ(0, to_first_device(self, self->buf));
+	EXPECT_EQ(1, touch(self->buf));
+	event = events_find(&self->events, HMMRT_EVENT_CPU_FAULT, NULL);
+	ASSERT_NE(NULL, event);
+	EXPECT_EQ((uintptr_t)self->buf, event->addr);
+	EXPECT_LE(first, event->ip);
+	EXPECT_GT(first + TOUCH_BYTES, event->ip);
+	EXPECT_EQ(getpid(), event->tid);
+
+	ASSERT_EQ(0, pipe(fds));
+	ASSERT_EQ(0, to_first_device(self, self->buf));
+	ASSERT_EQ(1, write(fds[1], self->buf, 1));
+	event = events_find(&self->events, HMMRT_EVENT_CPU_FAULT, NULL);
+	ASSERT_NE(NULL, event);
+	EXPECT_NE(0, event->ip);
+	EXPECT_TRUE(event->ip < first || event->ip >= first + TOUCH_BYTES);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+/* Waits for a byte, and reads a page of its parent. */
+static bool reads_parent(int go, pid_t parent, char *page)
+{
+	char byte, got = 0;
+	struct iovec remote = { .iov_base = page, .iov_len = 1 };
+	struct iovec local = { .iov_base = &got, .iov_len = 1 };
+
+	return read(go, &byte, 1) == 1 &&
+	       process_vm_readv(parent, &local, 1, &remote, 1, 0) == 1 &&
+	       got == 1;
+}
+
+TEST_F(instruction, is_none_if_another_process_touches_the_page)
+{
+	const struct hmmrt_event *event;
+	pid_t parent = getpid(), pid;
+	int fds[2], status;
+
+	ASSERT_EQ(0, pipe(fds));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(!reads_parent(fds[0], parent, self->buf));
+	ASSERT_DONE(agent_write(session_agent(&self->session), self->buf, 1));
+	events_read_all(&self->events);
+	ASSERT_EQ(1, write(fds[1], "", 1));
+	ASSERT_TRUE(process_wait_end(pid, LIMIT_S, &status));
+	ASSERT_EQ(0, status);
+	event = events_find(&self->events, HMMRT_EVENT_CPU_FAULT, NULL);
+	ASSERT_NE(NULL, event);
+	EXPECT_EQ((uintptr_t)self->buf, event->addr);
+	EXPECT_EQ(0, event->ip);
+	EXPECT_EQ(pid, event->tid);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+TEST_HARNESS_MAIN
