@@ -34,6 +34,7 @@ void fetch(events& all, std::uint32_t from, std::uint32_t to, std::uint64_t addr
         all.back().addr = addr;
         all.back().pages = pages;
         all.back().duration = all.back().phase[HMMRT_PHASE_COPY] = 100;
+        all.back().ip = 0x402000;
     } else {
         all.push_back(device_fault(to, addr, 0x401000));
     }
@@ -87,6 +88,7 @@ TEST(HmmctlAdvice, KeepsWhatPingPongsWithTheCpuInSystemMemory) {
     EXPECT_EQ(found.faults, (std::map<std::uint32_t, std::uint64_t>{{0, 10}, {cpu, 10}}));
     EXPECT_EQ(found.saved_faults, 19u) << "the device maps it with its first fault";
     EXPECT_EQ(found.ip, 0x401000u);
+    EXPECT_EQ(found.cpu_ip, 0x402000u);
 }
 
 TEST(HmmctlAdvice, OffersAccessedByIfTheCpuUsesFewOfThePages) {
@@ -345,7 +347,8 @@ TEST(HmmctlAdviceText, HasTheCallToInsert) {
                   "     or\n"
                   "       hmmMemAdvise(reinterpret_cast<void*>(0x7f0000000000), 65536, "
                   "hmmMemAdviseSetAccessedBy, 0);\n"
-                  "     Most device faults are at 0x401000\n"),
+                  "     Most device faults are at 0x401000\n"
+                  "     Most CPU faults are at 0x402000\n"),
         std::string::npos)
         << text;
 }
@@ -376,6 +379,7 @@ TEST(HmmctlAdviceJson, HasTheSame) {
               "hmmMemPrefetchAsync(reinterpret_cast<void*>(0x7f0000000000), 41943040, 0);");
     EXPECT_EQ(found[0]["other_call"], nullptr);
     EXPECT_EQ(found[0]["place"], "0x401000");
+    EXPECT_EQ(found[0]["cpu_place"], "") << "the CPU has no faults there";
 }
 
 TEST(HmmctlAdviceText, UsesNamesOfTheInterfaceOnly) {

@@ -215,24 +215,35 @@ class range {
             if (of.faults != 0) result_.faults[id] += of.faults;
         for (const auto& [ip, faults] : one.second.code)
             code_[ip] += faults;
+        for (const auto& [ip, faults] : one.second.cpu_code)
+            cpu_code_[ip] += faults;
         result_.saved_faults += found.saved;
         next_block_ = one.first.addr + block_bytes;
     }
 
     advice result() const {
         advice made = result_;
-        std::uint64_t most = 0;
-        for (const auto& [ip, faults] : code_)
-            if (faults > most) {
-                most = faults;
-                made.ip = ip;
-            }
+        made.ip = hottest(code_);
+        made.cpu_ip = hottest(cpu_code_);
         return made;
     }
 
   private:
+    /// By instruction.
+    using faults_of_code = std::map<std::uint64_t, std::uint64_t>;
+
+    static std::uint64_t hottest(const faults_of_code& code) {
+        std::uint64_t most = 0, found = 0;
+        for (const auto& [ip, faults] : code)
+            if (faults > most) {
+                most = faults;
+                found = ip;
+            }
+        return found;
+    }
+
     advice result_;
-    std::map<std::uint64_t, std::uint64_t> code_;
+    faults_of_code code_, cpu_code_;
     std::uint64_t next_block_ = 0;
 };
 

@@ -62,7 +62,8 @@ struct advice {
     /// Served faults there by processor: a device id, or HMMRT_LOCATION_HOST.
     std::map<std::uint32_t, std::uint64_t> faults;
     std::uint64_t saved_faults = 0; ///< estimate
-    std::uint64_t ip = 0;           ///< the instruction with the most faults, 0 if unknown
+    /// The instructions with the most faults of devices and of the CPU, 0 if unknown.
+    std::uint64_t ip = 0, cpu_ip = 0;
     call_to_make call;
     std::optional<call_to_make> other; ///< another call that helps instead
 };

@@ -92,18 +92,19 @@ memory_sizes sizes_of(const trace_header& header) {
     return sizes;
 }
 
-/// Returns the place and function of a name, "" if there is none.
-std::string place_text(const symbol& name) {
+/// Returns a line with the place and function of a name, "" if there is none.
+std::string code_text(const char* processor, const symbol& name) {
     if (name.place.empty()) return "";
-    return printable(name.place) +
-           (name.function.empty() ? "" : fmt::format(" ({})", printable(name.function)));
+    return fmt::format("     Most {} faults are at {}{}\n", processor, printable(name.place),
+                       name.function.empty() ? "" : fmt::format(" ({})", printable(name.function)));
 }
 
 known_memory memory_of(const summary_of& about, const advice& what) {
     return about.sums.annotations().memory_of_blocks(what.space, what.addr, what.bytes);
 }
 
-json to_json(const summary_of& about, const advice& what, const symbol& name) {
+json to_json(const summary_of& about, const advice& what, const symbol& name,
+             const symbol& cpu_name) {
     json faults = json::array();
     for (const auto& [id, number] : what.faults) {
         json one = {{"device", nullptr}, {"faults", number}};
@@ -121,7 +122,9 @@ json to_json(const summary_of& about, const advice& what, const symbol& name) {
                    {"call", call_of(what, what.call)},
                    {"other_call", nullptr},
                    {"function", name.function},
-                   {"place", name.place}};
+                   {"place", name.place},
+                   {"cpu_function", cpu_name.function},
+                   {"cpu_place", cpu_name.place}};
     add_memory(result, about, what.space, memory_of(about, what));
     if (what.other) result["other_call"] = call_of(what, *what.other);
     return result;
@@ -171,10 +174,13 @@ listed_advice listed_advice_for(const summary_of& what) {
     }
     summary::hot code;
     for (const advice& one : listed.all)
-        code.push_back({{one.space, one.ip}, {}});
-    listed.names = what.names_of(code);
-    for (std::size_t i = 0; i < listed.all.size(); i++)
-        if (listed.all[i].ip == 0) listed.names[i] = {};
+        for (const std::uint64_t ip : {one.ip, one.cpu_ip})
+            code.push_back({{one.space, ip}, {}});
+    const std::vector<symbol> names = what.names_of(code);
+    for (std::size_t i = 0; i < listed.all.size(); i++) {
+        listed.names.push_back(listed.all[i].ip == 0 ? symbol() : names[2 * i]);
+        listed.cpu_names.push_back(listed.all[i].cpu_ip == 0 ? symbol() : names[2 * i + 1]);
+    }
     return listed;
 }
 
@@ -191,8 +197,7 @@ std::string advice_text(const summary_of& what) {
         if (const std::string memory = memory_text(what, one.space, memory_of(what, one));
             !memory.empty())
             text += fmt::format("     Most faults are on {}\n", memory);
-        if (const std::string place = place_text(listed.names[i]); !place.empty())
-            text += fmt::format("     Most device faults are at {}\n", place);
+        text += code_text("device", listed.names[i]) + code_text("CPU", listed.cpu_names[i]);
     }
     if (listed.left_out != 0) text += fmt::format("  {} more\n", listed.left_out);
     return text;
@@ -202,7 +207,7 @@ json advice_json(const summary_of& what) {
     const listed_advice listed = listed_advice_for(what);
     json all = json::array();
     for (std::size_t i = 0; i < listed.all.size(); i++)
-        all.push_back(to_json(what, listed.all[i], listed.names[i]));
+        all.push_back(to_json(what, listed.all[i], listed.names[i], listed.cpu_names[i]));
     return all;
 }
 

@@ -23,8 +23,9 @@ std::string call_of(const advice& what, const call_to_make& call);
 /// Returns the advice for a summary that is listed, and the names of its instructions.
 struct listed_advice {
     std::vector<advice> all;
-    std::vector<symbol> names; ///< one for each; empty ones without an instruction
-    std::size_t left_out = 0;  ///< further advice
+    /// One for each, of devices and of the CPU; empty ones without an instruction.
+    std::vector<symbol> names, cpu_names;
+    std::size_t left_out = 0; ///< further advice
 };
 listed_advice listed_advice_for(const summary_of& what);
 

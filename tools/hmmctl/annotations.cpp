@@ -64,7 +64,7 @@ void annotation_summary::add_fault(const hmmrt_event& event, std::uint32_t page_
     if (!memory.name.empty()) add_to(touched_[{event.space, memory.name}], event);
     if (memory.allocated != 0) add_to(touched_stacks_[{event.space, memory.allocated}], event);
     blocks_[{event.space, block_of(event.addr)}][memory]++;
-    if (of_device && event.ip != 0) code_[{event.space, event.ip}][memory]++;
+    if (event.ip != 0) code_[{event.space, event.ip}][memory]++;
 }
 
 void annotation_summary::add(const hmmrt_event& event, std::uint32_t page_size) {

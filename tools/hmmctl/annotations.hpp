@@ -87,7 +87,7 @@ class annotation_summary {
     /// The same for call stacks that allocated memory.
     std::vector<std::pair<stack_key, touches>> hottest_stacks(std::size_t number) const;
     const allocation_history& allocations() const { return allocations_; }
-    /// Returns what most device faults of an instruction were about, as far as it is known.
+    /// Returns what most faults of an instruction were about, as far as it is known.
     known_memory memory_of_code(std::uint64_t space, std::uint64_t ip) const;
     /// Returns what most faults were about in the blocks of 2 MiB with these addresses.
     known_memory memory_of_blocks(std::uint64_t space, std::uint64_t addr,

@@ -94,8 +94,9 @@ void activity::add_fault(const hmmrt_event& event, std::uint32_t processor) {
     by.touched.set(page_of(event.addr));
     if (block.last != HMMRT_LOCATION_NONE && block.last != processor) block.turns++;
     block.last = processor;
-    if (event.ip != 0 && (block.code.size() < most_instructions || block.code.contains(event.ip)))
-        block.code[event.ip]++;
+    auto& code = processor == HMMRT_LOCATION_HOST ? block.cpu_code : block.code;
+    if (event.ip != 0 && (code.size() < most_instructions || code.contains(event.ip)))
+        code[event.ip]++;
     follow(event, processor);
 }
 

@@ -64,8 +64,8 @@ struct block_activity {
     std::map<std::uint32_t, processor_activity> processors;
     std::uint64_t turns = 0;  ///< faults that followed a fault of another processor
     std::uint64_t advice = 0; ///< a bit for each enum hmmrt_advice_kind that is in force
-    /// Faults by instruction, of the first instructions that came.
-    std::map<std::uint64_t, std::uint64_t> code;
+    /// Faults by instruction, of the first instructions that came: of devices, and of the CPU.
+    std::map<std::uint64_t, std::uint64_t> code, cpu_code;
     std::uint32_t last = HMMRT_LOCATION_NONE; ///< the processor that faulted last
 
     /// @kind: enum hmmrt_advice_kind.

@@ -38,10 +38,7 @@ void summary::add(const hmmrt_event& event) {
     case HMMRT_EVENT_MIGRATION:
         return add_migration(event);
     case HMMRT_EVENT_CPU_FAULT:
-        cpu_faults_.add(event);
-        add_phases(cpu_phases_, event);
-        blocks_[{event.space, block_of(event.addr)}].cpu_faults++;
-        return;
+        return add_cpu_fault(event);
     case HMMRT_EVENT_INVALIDATE:
         return invalidations_.add(event);
     case HMMRT_EVENT_PREFETCH:
@@ -58,6 +55,16 @@ void summary::add(const hmmrt_event& event) {
         const std::uint32_t id = is_device(event.device) ? event.device : HMMRT_LOCATION_NONE;
         if (known) add_of_device(devices_[id], event);
     }
+}
+
+void summary::add_cpu_fault(const hmmrt_event& event) {
+    cpu_faults_.add(event);
+    add_phases(cpu_phases_, event);
+    blocks_[{event.space, block_of(event.addr)}].cpu_faults++;
+    if (event.ip == 0) return;
+    touches& code = cpu_code_[{event.space, event.ip}];
+    code.cpu_faults++;
+    code.nanoseconds += event.duration;
 }
 
 /// A migration is one of the device that gets the pages, or of the one that loses them to the host.
@@ -123,6 +130,10 @@ summary::hot summary::hottest_blocks(std::size_t number) const {
 
 summary::hot summary::hottest_code(std::size_t number) const {
     return hottest(code_, number);
+}
+
+summary::hot summary::hottest_cpu_code(std::size_t number) const {
+    return hottest(cpu_code_, number);
 }
 
 } // namespace hmmctl

@@ -84,12 +84,15 @@ class summary {
     hot hottest_blocks(std::size_t number) const;
     /// Returns the instructions with the most device faults.
     hot hottest_code(std::size_t number) const;
+    /// The same for CPU faults, with their time.
+    hot hottest_cpu_code(std::size_t number) const;
     const annotation_summary& annotations() const { return annotations_; }
 
   private:
     void add(const hmmrt_event& event);
     void add_of_device(device_summary& device, const hmmrt_event& event);
     void add_migration(const hmmrt_event& event);
+    void add_cpu_fault(const hmmrt_event& event);
     void add_fault(device_summary& device, const hmmrt_event& event);
 
     std::map<std::uint32_t, device_summary> devices_;
@@ -97,7 +100,7 @@ class summary {
     phase_times cpu_phases_ = {};
     std::uint64_t events_ = 0;
     std::array<std::uint64_t, HMMRT_EVENT_TYPES + 1> types_ = {};
-    std::map<place, touches> blocks_, code_;
+    std::map<place, touches> blocks_, code_, cpu_code_;
     annotation_summary annotations_;
     std::uint32_t page_size_;
     activity activity_;

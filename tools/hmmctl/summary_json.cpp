@@ -69,9 +69,8 @@ json place_json(const summary_of& what, const summary::place& at, const touches&
             {"nanoseconds", of.nanoseconds}};
 }
 
-json code_json(const summary_of& what) {
+json code_json(const summary_of& what, const summary::hot& hottest) {
     json code = json::array();
-    const summary::hot hottest = what.sums.hottest_code(places_listed);
     const std::vector<symbol> names = what.names_of(hottest);
     for (std::size_t i = 0; i < hottest.size(); i++) {
         json one = place_json(what, hottest[i].first, hottest[i].second);
@@ -138,7 +137,8 @@ json to_json(const summary_of& what) {
     result["allocations"] = allocations_json(what);
     result["dropped_allocations"] = what.dropped_allocations;
     result["blocks"] = std::move(blocks);
-    result["code"] = code_json(what);
+    result["code"] = code_json(what, what.sums.hottest_code(places_listed));
+    result["cpu_code"] = code_json(what, what.sums.hottest_cpu_code(places_listed));
     result["suggestions"] = advice_json(what);
     return result;
 }

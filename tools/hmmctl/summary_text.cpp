@@ -130,8 +130,9 @@ std::string blocks_text(const summary_of& what) {
     return "\nBlocks of 2 MiB with the most faults\n" + indented(rows.text());
 }
 
-std::string code_text(const summary_of& what) {
-    const summary::hot code = what.sums.hottest_code(places_listed);
+/// @title: of the table for that code. @all: all faults of the kind that it counts.
+std::string code_text(const summary_of& what, const char* title, const summary::hot& code,
+                      std::uint64_t all) {
     if (code.empty()) return "";
     table rows(
         {{"Share", true}, {"Faults", true}, {"Time", true}, {"Memory"}, {"Function"}, {"Place"}});
@@ -142,12 +143,20 @@ std::string code_text(const summary_of& what) {
         const summary::place& at = code[i].first;
         const std::string memory =
             memory_text(what, at.space, what.sums.annotations().memory_of_code(at.space, at.addr));
-        rows.add({share_text(of.device_faults, device_faults(what.sums)),
-                  std::to_string(of.device_faults), time_text(of.nanoseconds),
+        const std::uint64_t faults = of.device_faults + of.cpu_faults;
+        rows.add({share_text(faults, all), std::to_string(faults), time_text(of.nanoseconds),
                   memory.empty() ? "-" : memory,
                   name.function.empty() ? "?" : printable(name.function), printable(name.place)});
     }
-    return "\nCode with the most device faults\n" + indented(rows.text());
+    return fmt::format("\n{}\n{}", title, indented(rows.text()));
+}
+
+std::string codes_text(const summary_of& what) {
+    const summary& sums = what.sums;
+    return code_text(what, "Code with the most device faults", sums.hottest_code(places_listed),
+                     device_faults(sums)) +
+           code_text(what, "Code with the most CPU faults", sums.hottest_cpu_code(places_listed),
+                     sums.cpu_faults().count);
 }
 
 std::string names_text(const summary_of& what) {
@@ -247,7 +256,7 @@ std::string text_of(const summary_of& what) {
     text += fmt::format("Total CPU faults: {}{}\n", cpu.count,
                         cpu.count ? ", in " + time_text(cpu.nanoseconds) : "");
     return text + phases_text(what.sums) + sections_text(what) + names_text(what) +
-           allocations_text(what) + blocks_text(what) + code_text(what) + advice_text(what) +
+           allocations_text(what) + blocks_text(what) + codes_text(what) + advice_text(what) +
            dropped_text(what.dropped);
 }
 

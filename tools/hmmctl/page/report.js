@@ -145,9 +145,10 @@ function drawSuggestions() {
       const place = one.memory && one.allocated_at ? `${one.memory} (${one.allocated_at})` : one.memory || one.allocated_at;
       card.append(element('p', { className: 'note' }, `Most faults are on ${place}`));
     }
-    if (one.place) {
-      const name = one.function ? `${one.place} (${one.function})` : one.place;
-      card.append(element('p', { className: 'note' }, `Most device faults are at ${name}`));
+    for (const [kind, place, name] of [['device', one.place, one.function], ['CPU', one.cpu_place, one.cpu_function]]) {
+      if (!place) continue;
+      const at = name ? `${place} (${name})` : place;
+      card.append(element('p', { className: 'note' }, `Most ${kind} faults are at ${at}`));
     }
     content.append(card);
   }
@@ -349,12 +350,19 @@ function drawBlocks() {
       timeText(of.nanoseconds), of.pid, hex(of.addr)])));
 }
 
+function codeTable(code, all) {
+  return tableOf(['Share#', 'Faults#', 'Time#', 'Function', 'Place'], code.map((of) => {
+    const faults = of.device_faults + of.cpu_faults;
+    return [shareText(faults, all), faults, timeText(of.nanoseconds), of.function || '?', of.place];
+  }));
+}
+
 function drawCode() {
-  const all = sum(data.profile.devices.map((device) => device.device_faults.count + device.failed_faults.count));
-  contentOf('code').append(tableOf(
-    ['Share#', 'Faults#', 'Time#', 'Function', 'Place'],
-    data.profile.code.map((of) => [shareText(of.device_faults, all), of.device_faults, timeText(of.nanoseconds),
-      of.function || '?', of.place])));
+  const { code, cpu_code: cpuCode, cpu_faults: cpuFaults } = data.profile;
+  contentOf('code').append(codeTable(code, allFaults() - cpuFaults.count));
+  if (cpuCode.length !== 0) {
+    contentOf('code').append(element('h3', {}, 'Code with the most CPU faults'), codeTable(cpuCode, cpuFaults.count));
+  }
 }
 
 function drawAllocations() {
