@@ -63,9 +63,10 @@ inline std::uint64_t lane_area(const control& ctl, std::uint32_t index) {
     return ctl.slot + slot_lanes_offset + index * lane_area_size;
 }
 
+// start.S and agent.lds define these, in the image: their addresses need no table of the linker.
+#pragma GCC visibility push(hidden)
 extern "C" {
 
-// start.S
 extern const char image_begin[], image_end[];
 void signal_restorer();
 /// Runs fn(closure, begin, end) on @stack. Returns 0, or 1 if the lane was
@@ -88,6 +89,7 @@ std::int64_t clone_thread(std::uint64_t flags, std::uint64_t stack, void (*entry
                                     std::uint64_t stack);
 
 } // extern "C"
+#pragma GCC visibility pop
 
 /// Prepares the calling thread to be this lane. Returns 0 or -errno.
 std::int64_t lane_prepare(lane& self, boot_step& step);
