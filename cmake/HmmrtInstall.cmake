@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-# Installs headers, both libraries, the CMake package, the pkg-config file and manual pages; tools/hmmctl installs itself. The
-# examples use a copy of the installed tree, in stage/ of the build folder.
+# Installs headers, both libraries, the CMake package, the pkg-config file and manual pages, as the component `library`;
+# tools/hmmctl installs itself, as the component `tools`. stage/ of the build folder has a copy of both. The examples use the library
+# there and do not wait for the tools.
 include(CMakePackageConfigHelpers)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
 
 install(TARGETS hmmrt-shared hmmrt-static EXPORT hmmrtTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -51,18 +53,24 @@ else()
 endif()
 
 set(HMMRT_STAGE ${CMAKE_BINARY_DIR}/stage)
-set(installed hmmrt-shared hmmrt-static)
-if(TARGET hmmrt-manual)
-  list(APPEND installed hmmrt-manual)
-endif()
-if(TARGET hmmctl)
-  list(APPEND installed hmmctl hmmctl-bench hmmctl-manual hmmrt-allocations)
-endif()
+# hmmrt_stage(COMPONENT DEPENDENCY...): the target hmmrt-stage-COMPONENT installs it into stage/.
+function(hmmrt_stage component)
+  set(stamp ${HMMRT_STAGE}/.${component})
+  add_custom_command(OUTPUT ${stamp}
+    COMMAND ${CMAKE_COMMAND} --install ${CMAKE_BINARY_DIR} --prefix ${HMMRT_STAGE} --component ${component}
+    COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
+    DEPENDS ${ARGN}
+    COMMENT "Installing the ${component} into stage/"
+    VERBATIM)
+  add_custom_target(hmmrt-stage-${component} ALL DEPENDS ${stamp})
+endfunction()
+
 file(GLOB_RECURSE public_headers CONFIGURE_DEPENDS include/hmm/* include/uapi/linux/hmmrt.h include/uapi/linux/hmmrt_event.h)
-add_custom_command(OUTPUT ${HMMRT_STAGE}/.stamp
-  COMMAND ${CMAKE_COMMAND} --install ${CMAKE_BINARY_DIR} --prefix ${HMMRT_STAGE}
-  COMMAND ${CMAKE_COMMAND} -E touch ${HMMRT_STAGE}/.stamp
-  DEPENDS ${installed} ${public_headers}
-  COMMENT "Installing into stage/"
-  VERBATIM)
-add_custom_target(hmmrt-stage ALL DEPENDS ${HMMRT_STAGE}/.stamp)
+set(library hmmrt-shared hmmrt-static)
+if(TARGET hmmrt-manual)
+  list(APPEND library hmmrt-manual)
+endif()
+hmmrt_stage(library ${library} ${public_headers})
+if(TARGET hmmctl)
+  hmmrt_stage(tools hmmctl hmmctl-bench hmmctl-manual hmmrt-allocations)
+endif()

@@ -7,6 +7,8 @@
 #   build/user/               libraries, tools, tests and examples (cmake)
 #   build/host-asan/          the same with ASan and UBSan, for the tests that need no guest
 
+USER_TARGET=all # what is built of user space; the demo needs hmmrt-examples only
+
 module_dir() { echo "$BUILD/$1-$2"; }
 
 # Kbuild writes objects next to the sources, so each kernel gets its own copy of the sources. Objects, *.mod.c and
@@ -47,29 +49,31 @@ build_modules() {
 # User space is the same for all kernels. It uses the default kernel's source.
 default_kernel_source() (ensure_source "$(default_kernel)" && echo "$KERNEL_SOURCE")
 
+# cmake looks again for packages when all is to be built after the demo, which needs fewer of them.
 cmake_build() {
-	local dir=$1 source
-	shift
+	local dir=$1 target=$2 source
+	shift 2
 	source=$(default_kernel_source) || return
-	[[ -e $dir/build.ninja ]] || cmake -S "$REPO" -B "$dir" -G Ninja \
-		-DCMAKE_BUILD_TYPE=RelWithDebInfo -DHMMRT_KERNEL_SOURCE="$source" "$@" || return
-	cmake --build "$dir" --parallel "$JOBS"
+	[[ -e $dir/configured-for-$target ]] || { cmake -S "$REPO" -B "$dir" -G Ninja \
+		-DCMAKE_BUILD_TYPE=RelWithDebInfo -DHMMRT_KERNEL_SOURCE="$source" "$@" &&
+		touch "$dir/configured-for-$target"; } || return
+	cmake --build "$dir" --parallel "$JOBS" --target "$target"
 }
 
-up_to_date() { [[ -e $1/build.ninja ]] && [[ $(ninja -C "$1" -n 2>/dev/null) == *"no work to do"* ]]; }
+up_to_date() { [[ -e $1/configured-for-$2 ]] && [[ $(ninja -C "$1" -n "$2" 2>/dev/null) == *"no work to do"* ]]; }
 
-# user_step TEXT DIR [CMAKE-OPTION...]
+# user_step TEXT DIR TARGET [CMAKE-OPTION...]
 user_step() {
 	local text=$1
 	shift
-	up_to_date "$1" || step "$text" cmake_build "$@"
+	up_to_date "$1" "$2" || step "$text" cmake_build "$@"
 }
 
-# Builds all of user space but the tests that run in build/host-asan only. It needs the kernel source for
-# kselftest_harness.h.
+# Builds all of user space but the tests that run in build/host-asan only, or what the demo needs. It needs the kernel
+# source for kselftest_harness.h.
 build_user() {
 	[[ -e $REPO/CMakeLists.txt ]] || return 0
-	with_lock "$(checkout_lock user)" user_step "user space" "$BUILD/user" -DHMMRT_PURE_TESTS=OFF
+	with_lock "$(checkout_lock user)" user_step "user space" "$BUILD/user" "$USER_TARGET" -DHMMRT_PURE_TESTS=OFF
 }
 
 # build_upstream VERSION FLAVOUR: builds the kernel's own HMM tests of this version next to the modules. It runs in a
@@ -84,11 +88,13 @@ build_upstream() (
 build_host_tests() {
 	local flags="-O1 -g1 -DNDEBUG"
 	[[ -e $REPO/CMakeLists.txt ]] || return 0
-	with_lock "$(checkout_lock host-asan)" user_step "user space under ASan and UBSan" "$BUILD/host-asan" \
+	with_lock "$(checkout_lock host-asan)" user_step "user space under ASan and UBSan" "$BUILD/host-asan" all \
 		-DHMMRT_SANITIZE=ON -DCMAKE_C_FLAGS_RELWITHDEBINFO="$flags" -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="$flags"
 }
 
 # Builds everything that a run on this kernel needs.
 build_all() {
-	build_modules "$1" "$2" && build_upstream "$1" "$2" && build_user
+	build_modules "$1" "$2" || return
+	[[ $USER_TARGET != all ]] || build_upstream "$1" "$2" || return
+	build_user
 }

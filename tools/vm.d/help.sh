@@ -79,7 +79,8 @@ help_shell() {
 }
 
 help_demo() {
-	echo "tools/vm demo [OPTIONS]: runs the examples one after the other; pictures go to build/out."
+	echo "tools/vm demo [OPTIONS]: runs the examples one after the other; pictures go to build/out. It installs and builds"
+	echo "only what they need."
 	guest_options
 }
 

@@ -8,8 +8,9 @@ readonly DEBIAN_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 
 # Includes the default kernel's source: user space is built with it, whichever kernel runs.
 wanted_packages() {
-	local version
-	sed 's/#.*//' "$REPO/tools/packages"
+	local version last='/^# ---/Q'
+	[[ $USER_TARGET != all ]] || last=
+	sed "$last;s/#.*//" "$REPO/tools/packages"
 	for version in $(default_kernel) $(chosen_kernels); do
 		[[ $(kernel_suites "$version") ]] || kernel_package "$version"
 	done | sort -u
