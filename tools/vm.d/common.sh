@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Shared by all parts of tools/vm: paths, exit codes, messages, locks.
+# Shared by all parts of tools/vm, and by tools/compilers: paths, exit codes, messages, locks.
 #
 # CACHE is shared by all checkouts of a user: unpacked kernel sources and built kernels.
 # BUILD belongs to this checkout: modules, user space, results (out/) and logs (log/).
@@ -17,7 +17,10 @@ readonly EXIT_USAGE=64 # the arguments make no sense
 readonly EXIT_GUEST=69 # the guest did not boot, panicked, hung or was lost
 readonly EXIT_LOG=70   # the kernel log holds a complaint
 
-say() { printf 'vm: %s\n' "$*" >&2; }
+PROGRAM=vm # that speaks
+HELP=help  # how it is asked what it does
+
+say() { printf '%s: %s\n' "$PROGRAM" "$*" >&2; }
 
 die() {
 	say "$*"
@@ -25,7 +28,7 @@ die() {
 }
 
 usage_error() {
-	say "$* (see tools/vm help)"
+	say "$* (see tools/$PROGRAM $HELP)"
 	exit "$EXIT_USAGE"
 }
 
@@ -42,7 +45,7 @@ step() {
 	shift
 	mkdir -p "$BUILD/log"
 	log=$(mktemp "$BUILD/log/step.XXXXXX")
-	printf 'vm: %s ...' "$text" >&2
+	printf '%s: %s ...' "$PROGRAM" "$text" >&2
 	"$@" </dev/null >"$log" 2>&1 || rc=$?
 	if ((rc)); then
 		printf ' failed\n' >&2
@@ -62,7 +65,7 @@ with_lock() {
 	mkdir -p "$CACHE/lock"
 	exec {fd}>"$lock"
 	if ! flock --nonblock "$fd"; then
-		say "waiting for another tools/vm (${lock##*/})"
+		say "waiting for another tools/$PROGRAM (${lock##*/})"
 		flock "$fd"
 	fi
 	"$@" || rc=$?
