@@ -3,7 +3,7 @@
 #
 # Texts speak of what exists: links, paths, names of ours in the code, and C++ that compiles.
 
-readonly FOLDERS='kmod|runtime|include|tests|tools|docs|examples|cmake|LICENSES'
+readonly FOLDERS='kmod|runtime|include|tests|tools|docs|examples|cmake|debian|LICENSES'
 
 # The anchors of a file's headings, as they are made on the web.
 anchors() { sed -n 's/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'; }

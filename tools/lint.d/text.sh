@@ -7,8 +7,8 @@
 readonly MACHINE_PATHS='(^|[^A-Za-z0-9_.$}])/([w]ork|[r]oot|[h]ome)/[A-Za-z0-9._]'
 readonly NOTES='\b([T]ODO|[F]IXME|[X]XX)\b|\b[i]ssue #?[0-9]'
 readonly HOSTS='[h]ttps?://|\b([a-z0-9-]+\.)+(com|org|net)\b'
-# The name space of SVG is an address that nobody visits.
-readonly NO_HOSTS='www\.w3\.org/2000/svg|www\.w3\.org/1999/xlink'
+# Names of formats that are addresses: the name space of SVG, and the format of debian/copyright.
+readonly NO_HOSTS='www\.w3\.org/2000/svg|www\.w3\.org/1999/xlink|www\.debian\.org/doc/packaging-manuals/copyright-format'
 
 # Sets LICENCE to the one that the file has by its folder.
 find_licence() {
@@ -22,7 +22,7 @@ find_licence() {
 # The licence texts themselves, and formats that have no comments.
 has_no_spdx_line() {
 	case $1 in
-	LICENSE | LICENSES/* | *.json | *.svg | *.abi | *.txt) [[ $1 != *CMakeLists.txt ]] ;;
+	LICENSE | LICENSES/* | debian/changelog | debian/copyright | debian/source/format | *.json | *.svg | *.abi | *.txt) [[ $1 != *CMakeLists.txt ]] ;;
 	*) return 1 ;;
 	esac
 }

@@ -91,7 +91,8 @@ help_test() {
 		Runs tools/lint, native tests with ASan and UBSan, some on the cpu device with TSan and valgrind, tests in a
 		guest with the plain kernel and with the debug kernel, the canaries: a failing test, a warning, a leak and a
 		hang, each of which must make a run fail; and tools/vm itself, as a newcomer types it. NAME selects a kind of
-		test (lint, host, cpu, plain, debug, canary, newcomer) or all test programs with NAME in their name.
+		test (lint, host, cpu, plain, debug, canary, newcomer, package) or all test programs with NAME in their
+		name.
 		--debug runs only the tests on the debug kernel. --kernel all runs the guest's tests with each kernel.
 		The last line is `N passed, N failed, N skipped`, after a line for each failure; results are in
 		build/out/results.
@@ -104,7 +105,7 @@ help_test() {
 		  --guests N           number of concurrent guests (default 2)
 		  --long               as many rounds and pages on the debug kernel as on the plain one; without it some
 		                       programs do less there, because it is several times slower; and all programs on the
-		                       cpu device with TSan and valgrind
+		                       cpu device with TSan and valgrind; and the Debian packages (package), as root
 	END
 }
 

@@ -11,6 +11,7 @@
 #   debug    the guest with the debug kernel
 #   canary   tests of the test tools
 #   newcomer tools/vm as a user types it
+#   package  Debian packages: built, installed in a root that is thrown away, and purged; with --long or by its name
 
 PASSED=0
 FAILED=0
@@ -21,7 +22,7 @@ TEST_NUMA=2
 TEST_GUESTS=2 # that run concurrently
 MOST_FINDINGS=20 # of a check of lint that are repeated
 LINT_ITSELF='' # the process of lint's self-test
-declare -A SCRIPTS=() # processes of canary and newcomer
+declare -A SCRIPTS=() # processes of canary, newcomer and package
 TALLIED=0 # when the last tests ended, in seconds of this script
 
 # tally TITLE PASSED FAILED SKIPPED [FAILURE...]: also prints the time since the last one.
@@ -242,7 +243,8 @@ test_by_scripts() {
 	! kind_is_selected canary || begin_lint_itself
 	! kind_is_selected canary || begin_script canary plain debug
 	! kind_is_selected newcomer || begin_script newcomer plain
-	for kind in canary newcomer; do end_script "$kind"; done
+	! kind_is_selected package || begin_script package
+	for kind in canary newcomer package; do end_script "$kind"; done
 }
 
 # Starts lint's self-test, once. It runs beside the canaries, which often wait for a time limit in their guest.
@@ -274,13 +276,14 @@ select_tests() {
 	KINDS=() PROGRAMS=()
 	for name in "$@"; do
 		case $name in
-		lint | host | cpu | plain | debug | canary | newcomer) KINDS+=("$name") ;;
+		lint | host | cpu | plain | debug | canary | newcomer | package) KINDS+=("$name") ;;
 		*) PROGRAMS+=("$name") ;;
 		esac
 	done
 	((${#KINDS[@]})) && return
 	KINDS=(host plain debug)
 	((${#PROGRAMS[@]})) || KINDS=(lint host cpu plain debug canary newcomer)
+	[[ ${PROGRAMS[*]} || ${HMMRT_TEST_LONG-} != yes ]] || KINDS+=(package)
 	if [[ $FLAVOUR == debug ]]; then KINDS=(debug); fi
 	if [[ $ON_HOST == yes ]]; then KINDS=(host plain); fi
 }
