@@ -56,6 +56,15 @@ events back_and_forth(unsigned rounds, unsigned access, std::uint64_t addr = fir
     return all;
 }
 
+/// Advice for the first pages of the first block.
+hmmrt_event given_advice(hmmrt_advice_kind kind) {
+    hmmrt_event given = event_of(HMMRT_EVENT_ADVISE);
+    given.reason = static_cast<__u16>(kind);
+    given.addr = first_block;
+    given.pages = 16;
+    return given;
+}
+
 void append(events& to, const events& more) {
     to.insert(to.end(), more.begin(), more.end());
 }
@@ -103,17 +112,17 @@ TEST(HmmctlAdvice, OffersAccessedByIfTheCpuUsesFewOfThePages) {
     EXPECT_EQ(only(advice_about(many)).other, std::nullopt);
 }
 
-TEST(HmmctlAdvice, KeepsWhatPingPongsBetweenDevicesOnTheBusiestOne) {
+TEST(HmmctlAdvice, KeepsWhatPingPongsBetweenDevicesWhereBothReachIt) {
     events all;
     for (unsigned i = 0; i < 10; i++) {
         fetch(all, i == 0 ? cpu : 1, 0, first_block, 16, HMMRT_ACCESS_WRITE);
         fetch(all, 0, 1, first_block, 16, HMMRT_ACCESS_WRITE);
     }
-    all.push_back(device_fault(1, first_block));
     const advice found = only(advice_about(all));
     EXPECT_EQ(found.kind, advice_kind::ping_pong);
-    EXPECT_EQ(found.call, (call_to_make{advised_call::preferred_location, 1}));
-    EXPECT_EQ(found.saved_faults, 19u);
+    EXPECT_EQ(found.call, (call_to_make{advised_call::preferred_location, cpu}));
+    EXPECT_EQ(found.other, std::nullopt);
+    EXPECT_EQ(found.saved_faults, 18u);
 }
 
 TEST(HmmctlAdvice, DoesNotCallOneRoundTripPingPong) {
@@ -147,11 +156,7 @@ TEST(HmmctlAdvice, DuplicatesWhatIsOnlyRead) {
 }
 
 TEST(HmmctlAdvice, IsNotRepeatedForMemoryThatHasIt) {
-    hmmrt_event given = event_of(HMMRT_EVENT_ADVISE);
-    given.reason = HMMRT_ADVICE_SET_PREFERRED_LOCATION;
-    given.addr = first_block;
-    given.pages = 16;
-    events all = {given};
+    events all = {given_advice(HMMRT_ADVICE_SET_PREFERRED_LOCATION)};
     append(all, back_and_forth(10, HMMRT_ACCESS_WRITE));
     for (const advice& one : advice_about(all))
         EXPECT_NE(one.kind, advice_kind::ping_pong);
@@ -166,13 +171,8 @@ TEST(HmmctlAdvice, IsNotRepeatedForMemoryThatHasIt) {
 }
 
 TEST(HmmctlAdvice, IsGivenAgainForMemoryThatLostIt) {
-    hmmrt_event given = event_of(HMMRT_EVENT_ADVISE);
-    given.reason = HMMRT_ADVICE_SET_PREFERRED_LOCATION;
-    given.addr = first_block;
-    given.pages = 16;
-    hmmrt_event taken = given;
-    taken.reason = HMMRT_ADVICE_UNSET_PREFERRED_LOCATION;
-    events all = {given, taken};
+    events all = {given_advice(HMMRT_ADVICE_SET_PREFERRED_LOCATION),
+                  given_advice(HMMRT_ADVICE_UNSET_PREFERRED_LOCATION)};
     append(all, back_and_forth(10, HMMRT_ACCESS_WRITE));
     EXPECT_EQ(only(advice_about(all)).kind, advice_kind::ping_pong);
 }

@@ -70,6 +70,13 @@ bool is_shared(const block_activity& what) {
            pages >= least_moves_of_a_page * moved.count();
 }
 
+/// Returns the call that keeps a block in one place. That is system memory, which all processors
+/// reach: the CPU does not reach the memory of a device, and another device does so as a peer only.
+std::optional<call_to_make> stay(const block_activity& what) {
+    if (was_given(what, HMMRT_ADVICE_SET_PREFERRED_LOCATION)) return std::nullopt;
+    return call_to_make{advised_call::preferred_location, cpu};
+}
+
 std::optional<finding> read_by_several(const block_activity& what) {
     if (!is_shared(what) || was_given(what, HMMRT_ADVICE_SET_READ_MOSTLY)) return std::nullopt;
     for (const auto& [id, of] : what.processors)
@@ -80,20 +87,14 @@ std::optional<finding> read_by_several(const block_activity& what) {
                    all_faults(what) - first_faults(what)};
 }
 
-/// The CPU cannot reach pages in the memory of a device that it faults on, so a block that it
-/// shares with a device stays in system memory, which the device reaches. Devices reach each other.
 std::optional<finding> ping_pong(const block_activity& what) {
-    if (!is_shared(what) || was_given(what, HMMRT_ADVICE_SET_PREFERRED_LOCATION))
-        return std::nullopt;
+    const std::optional<call_to_make> call = stay(what);
     const std::uint32_t device = busiest_device(what);
-    if (!is_device(device)) return std::nullopt;
-    finding found = {advice_kind::ping_pong,
-                     {advised_call::preferred_location, device},
-                     std::nullopt,
+    if (!is_shared(what) || !call || !is_device(device)) return std::nullopt;
+    finding found = {advice_kind::ping_pong, *call, std::nullopt,
                      all_faults(what) - first_faults(what)};
     const processor_activity* host = what.of(cpu);
     if (!host || host->faults == 0) return found;
-    found.call.location = cpu;
     const page_set& pages = what.of(device)->moved;
     if (share(host->touched.count(), pages.count()) <= few_pages_share)
         found.other = {advised_call::accessed_by, device};

@@ -53,8 +53,7 @@ std::string cause_text(const advice& what) {
                            "duplicate on each device they stay",
                            processors_of(what));
     case advice_kind::ping_pong:
-        return fmt::format("ping-pongs between {}. Keep it in {}", processors_of(what),
-                           is_device(what.call.location) ? "the memory of " + to : "system memory");
+        return fmt::format("ping-pongs between {}. Keep it in system memory", processors_of(what));
     case advice_kind::oversubscription:
         return fmt::format("was evicted from {} and fetched again, and has fewer faults than other "
                            "such memory. Leave it in system memory",
