@@ -155,6 +155,30 @@ TEST(HmmctlAdvice, DuplicatesWhatIsOnlyRead) {
     EXPECT_EQ(only(advice_about(all)).kind, advice_kind::ping_pong) << "one write is enough";
 }
 
+TEST(HmmctlAdvice, OffersToKeepWhatIsReadInOnePlaceAsItMayBeWritten) {
+    const events all = back_and_forth(10, HMMRT_ACCESS_READ);
+    const advice found = only(advice_about(all));
+    EXPECT_EQ(found.kind, advice_kind::read_by_several);
+    EXPECT_EQ(found.other, (call_to_make{advised_call::preferred_location, cpu}));
+    EXPECT_NE(sentence_of(found).find("If nothing writes it, let each device have a duplicate. "
+                                      "If something does, keep it in system memory; a load "
+                                      "hides a store behind it: that saves about 19 of 20 "
+                                      "faults."),
+              std::string::npos)
+        << sentence_of(found);
+}
+
+TEST(HmmctlAdvice, OffersOnlyDuplicatesOfReadMemoryThatHasAPreferredLocation) {
+    events all = {given_advice(HMMRT_ADVICE_SET_PREFERRED_LOCATION)};
+    append(all, back_and_forth(10, HMMRT_ACCESS_READ));
+    const advice found = only(advice_about(all));
+    EXPECT_EQ(found.kind, advice_kind::read_by_several);
+    EXPECT_EQ(found.other, std::nullopt);
+    EXPECT_NE(sentence_of(found).find("let each device have a duplicate: that saves"),
+              std::string::npos)
+        << sentence_of(found);
+}
+
 TEST(HmmctlAdvice, IsNotRepeatedForMemoryThatHasIt) {
     events all = {given_advice(HMMRT_ADVICE_SET_PREFERRED_LOCATION)};
     append(all, back_and_forth(10, HMMRT_ACCESS_WRITE));

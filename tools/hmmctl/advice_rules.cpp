@@ -77,13 +77,15 @@ std::optional<call_to_make> stay(const block_activity& what) {
     return call_to_make{advised_call::preferred_location, cpu};
 }
 
+/// A processor that has loaded from a page stores to it without a fault, so the block may be
+/// written all the same.
 std::optional<finding> read_by_several(const block_activity& what) {
     if (!is_shared(what) || was_given(what, HMMRT_ADVICE_SET_READ_MOSTLY)) return std::nullopt;
     for (const auto& [id, of] : what.processors)
         if (of.writes != 0) return std::nullopt;
     return finding{advice_kind::read_by_several,
                    {advised_call::read_mostly, cpu},
-                   std::nullopt,
+                   stay(what),
                    all_faults(what) - first_faults(what)};
 }
 

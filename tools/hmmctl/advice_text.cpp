@@ -45,13 +45,20 @@ std::uint64_t faults_of(const advice& what) {
     return sum;
 }
 
+std::string read_by_several_text(const advice& what) {
+    std::string text = fmt::format("{} take its pages from each other, and no fault was a write. "
+                                   "If nothing writes it, let each device have a duplicate",
+                                   processors_of(what));
+    if (what.other)
+        text += ". If something does, keep it in system memory; a load hides a store behind it";
+    return text;
+}
+
 std::string cause_text(const advice& what) {
     const std::string to = processor_name(what.call.location);
     switch (what.kind) {
     case advice_kind::read_by_several:
-        return fmt::format("{} take its pages from each other, and no fault was a write. With a "
-                           "duplicate on each device they stay",
-                           processors_of(what));
+        return read_by_several_text(what);
     case advice_kind::ping_pong:
         return fmt::format("ping-pongs between {}. Keep it in system memory", processors_of(what));
     case advice_kind::oversubscription:
