@@ -157,6 +157,41 @@ TEST_F(Events, PageOfAProfileHasTheSameNumbers) {
     EXPECT_EQ(faults, found["types"]["device_fault"]["recorded"].get<std::uint64_t>());
 }
 
+TEST_F(Events, SummaryForOtherToolsHasTheNumbersOfTheProfile) {
+    const fs::path path = folder_ / "summary";
+    run_counted({"profile", "--json", "--rocprof-sys", path});
+    const json found = json::parse(contents(), nullptr, false)["profile"];
+    std::ifstream file(path, std::ios::binary);
+    const json summary = json::parse(file, nullptr, false);
+    ASSERT_TRUE(summary.is_object());
+    EXPECT_EQ(summary["summary"]["total_page_faults"], found["types"]["device_fault"]["recorded"]);
+    ASSERT_EQ(summary["devices"].size(), 2u) << summary;
+    for (unsigned i = 0; i < 2; i++)
+        for (const char* direction : {"host_to_device", "device_to_host"}) {
+            const json& of = summary["devices"][i]["migrations"][direction];
+            EXPECT_EQ(of["total_size_bytes"], found["devices"][i][direction]["bytes"]) << of;
+            EXPECT_EQ(of["count"], found["devices"][i][direction]["count"]) << of;
+        }
+}
+
+TEST_F(Events, AndTheirSumsNeedAFileEach) {
+    const auto refused = [&](const words& files) {
+        words all = {"profile"};
+        all.insert(all.end(), files.begin(), files.end());
+        all.insert(all.end(), {"--", "/bin/touch", folder_ / "has-run"});
+        const result found = run_hmmctl(all);
+        EXPECT_EQ(found.status, 1);
+        EXPECT_FALSE(fs::exists(folder_ / "has-run"));
+        return found.err;
+    };
+    const std::string why = "hmmctl: " + file_ + " is in use already: ";
+    EXPECT_EQ(refused({"-o", file_, "--html", file_}), why + "--html needs another file\n");
+    EXPECT_EQ(refused({"-o", file_, "--rocprof-sys", file_}),
+              why + "--rocprof-sys needs another file\n");
+    EXPECT_EQ(refused({"--html", file_, "--rocprof-sys", file_}),
+              why + "--rocprof-sys needs another file\n");
+}
+
 TEST_F(Events, OfARecordingAreWhatTheProgramCounts) {
     const own_words said = run_counted({"trace", "record"});
     const json found = report();
@@ -228,6 +263,8 @@ TEST_F(Events, AreExportedInEachFormat) {
               static_cast<std::ptrdiff_t>(number));
     const std::string csv = run_hmmctl({"trace", "export", file_, "--format", "csv"}).out;
     EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), static_cast<std::ptrdiff_t>(number + 1));
+    const json summary = json_of({"trace", "export", file_, "--format", "rocprof-sys"})["summary"];
+    EXPECT_EQ(summary["total_page_faults"], report()["types"]["device_fault"]["recorded"]);
     const std::string text = run_hmmctl({"trace", "report", file_}).out;
     EXPECT_NE(text.find("Host To Device\n"), std::string::npos) << text;
 }

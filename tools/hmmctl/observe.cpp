@@ -9,6 +9,7 @@
 #include "timeline.hpp"
 #include "trace_export.hpp"
 #include "trace_file.hpp"
+#include "trace_rocprof_sys.hpp"
 
 #include <fmt/format.h>
 
@@ -40,6 +41,7 @@ class summary_sink : public event_sink {
     void take(std::span<const hmmrt_event> events) override {
         sums.add(events);
         if (when) when->add(events);
+        if (rocprof_sys) rocprof_sys->add(events);
     }
     void take(const observed_process& process) override {
         processes.insert_or_assign(process.space, process);
@@ -47,7 +49,8 @@ class summary_sink : public event_sink {
     void take(std::span<const allocation_record> records) override { sums.add(records); }
 
     summary sums;
-    std::optional<timeline> when; ///< if it is needed
+    std::optional<timeline> when; ///< this and the next if they are needed
+    std::optional<rocprof_sys_summary> rocprof_sys;
     std::map<std::uint64_t, observed_process> processes;
 };
 
@@ -139,21 +142,21 @@ class text_file {
     std::FILE* file_;
 };
 
-/// A page must not replace the recording that it is about.
-void refuse_same_file(const std::string& path, const std::string& html) {
+/// A file must not replace the recording that it is about, or another result.
+void refuse_same_file(const std::string& path, const std::string& other, const char* option) {
     std::error_code missing;
-    if (!html.empty() && std::filesystem::equivalent(path, html, missing))
-        throw failure(fmt::format("{} is in use already: --html needs another file", html));
+    if (!path.empty() && !other.empty() && std::filesystem::equivalent(path, other, missing))
+        throw failure(fmt::format("{} is in use already: {} needs another file", other, option));
 }
 
-/// Opens a file for a page, so that a name that cannot be written fails before the work.
-std::optional<text_file> open_page(const std::string& path) {
+/// Opens a file for a result, so that a name that cannot be written fails before the work.
+std::optional<text_file> open_result(const std::string& path) {
     if (path.empty()) return std::nullopt;
     return std::optional<text_file>(std::in_place, path);
 }
 
-void write_page(const text_file& file, const summary_of& what, const timeline& when) {
-    file.write(html_of(what, when));
+void write_whole(const text_file& file, std::string_view text) {
+    file.write(text);
     file.finish();
 }
 
@@ -188,8 +191,8 @@ output record_trace(const observation& wanted, const std::string& path) {
 
 output report_trace(const std::string& path, bool as_json, const std::string& html) {
     const trace found = read_trace(path);
-    refuse_same_file(path, html);
-    const auto page = open_page(html);
+    refuse_same_file(path, html, "--html");
+    const auto page = open_result(html);
     summary sums(found.header.page_size);
     sums.add(found.allocations);
     sums.add(found.events);
@@ -200,7 +203,7 @@ output report_trace(const std::string& path, bool as_json, const std::string& ht
         timeline when(found.header.start);
         when.add(found.events);
         if (found.end) when.extend(found.end->end);
-        write_page(*page, what, when);
+        write_whole(*page, html_of(what, when));
     }
     const std::string note =
         found.end ? "" : fmt::format("hmmctl: the recording of {} was cut off\n", path);
@@ -226,27 +229,28 @@ output export_trace(const std::string& path, const std::string& format, const st
     return {};
 }
 
-output profile(const observation& wanted, bool as_json, const std::string& to,
-               const std::string& html) {
+output profile(const observation& wanted, bool as_json, const profile_files& files) {
     opened from = open(wanted);
     const trace_header header = from.header;
-    std::optional<text_file> file;
-    if (!to.empty()) file.emplace(to);
-    const auto page = open_page(html);
-    if (!to.empty()) refuse_same_file(to, html);
+    const auto file = open_result(files.to), page = open_result(files.html),
+               rocprof_sys = open_result(files.rocprof_sys);
+    refuse_same_file(files.to, files.html, "--html");
+    refuse_same_file(files.to, files.rocprof_sys, "--rocprof-sys");
+    refuse_same_file(files.html, files.rocprof_sys, "--rocprof-sys");
     summary_sink sink(header.page_size);
     if (page) sink.when.emplace(header.start);
+    if (rocprof_sys) sink.rocprof_sys.emplace();
     const observed_run run = observe(wanted, std::move(from), sink);
     const summary_of what = {header, sink.sums, sink.processes, run.what.dropped,
                              run.what.dropped_allocations};
     if (page) {
         sink.when->extend(run.what.end);
-        write_page(*page, what, *sink.when);
+        write_whole(*page, html_of(what, *sink.when));
     }
+    if (rocprof_sys) write_whole(*rocprof_sys, sink.rocprof_sys->text_of(header));
     std::string text = as_json ? json_text("profile", to_json(what)) : text_of(what);
     if (file) {
-        file->write(text);
-        file->finish();
+        write_whole(*file, text);
         text.clear();
     }
     return {std::move(text), dropped_note(run.what.dropped) + allocations_note(wanted, run.what),

@@ -27,8 +27,13 @@ output report_trace(const std::string& path, bool as_json, const std::string& ht
 /// Writes to a file, or to standard output if @to is empty. @format is chrome, json, csv or
 /// rocprof-sys.
 output export_trace(const std::string& path, const std::string& format, const std::string& to);
-/// The result goes to a file, or to standard output if @to is empty. @html as for report_trace().
-output profile(const observation& wanted, bool as_json, const std::string& to,
-               const std::string& html);
+
+/// Files of a profile. Those with empty names are not written.
+struct profile_files {
+    std::string to;          ///< for the result, else it goes to standard output
+    std::string html;        ///< as report_trace() writes it
+    std::string rocprof_sys; ///< as export_trace() writes it
+};
+output profile(const observation& wanted, bool as_json, const profile_files& files);
 
 } // namespace hmmctl

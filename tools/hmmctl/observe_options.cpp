@@ -135,6 +135,11 @@ void add_profile(CLI::App& app, request& asked) {
         ->type_name("FILE")
         ->check(why_no_path);
     add_page_option(command, asked);
+    command
+        .add_option("--rocprof-sys", asked.rocprof_sys,
+                    "also write the summary of ROCm Systems Profiler to that file")
+        ->type_name("FILE")
+        ->check(why_no_path);
     add_ring_options(command, asked);
     add_allocation_options(command, asked);
     command.callback([&asked] {
@@ -142,7 +147,8 @@ void add_profile(CLI::App& app, request& asked) {
             throw CLI::ValidationError("profile", "give -- COMMAND");
         asked.takes_command = true;
         asked.command = [&asked] {
-            return profile(asked.observed, asked.as_json, asked.to, asked.html);
+            return profile(asked.observed, asked.as_json,
+                           {asked.to, asked.html, asked.rocprof_sys});
         };
     });
 }

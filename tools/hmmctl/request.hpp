@@ -21,7 +21,7 @@ struct request {
     pid_t pid = 0;
     observation observed; ///< its command is what stands behind `--`
     bool takes_command = false;
-    std::string file, format, to, html;
+    std::string file, format, to, html, rocprof_sys;
     std::vector<std::string> files;
     unsigned count = 0;
     bench_plan measured;
