@@ -42,6 +42,19 @@ TEST(BenchPlot, HasTimesIfAPatternHasNoPrefetch) {
     EXPECT_TRUE(has(script, "time [ms]")) << script;
 }
 
+TEST(BenchPlot, NamesTheClock) {
+    bench_result result = scaled_result();
+    EXPECT_TRUE(has(plot_script(result, plot_format::svg), "set ylabel 'time [us]'"));
+    result.clock = clock_of_instructions;
+    result.device.lanes = 1;
+    const std::string script = plot_script(result, plot_format::svg);
+    EXPECT_TRUE(has(script, "set ylabel 'instructions / those with prefetch'")) << script;
+    EXPECT_TRUE(has(script, "set ylabel 'thousands of instructions'")) << script;
+    EXPECT_TRUE(has(script, "set ylabel 'pages / 1000000000 instructions'")) << script;
+    EXPECT_TRUE(has(script, ", 1 lane, Linux")) << script;
+    EXPECT_FALSE(has(script, "time")) << script;
+}
+
 TEST(BenchPlot, HasAPanelForEachFootprintAndThePeers) {
     bench_result result = some_result();
     result.cases.push_back(case_of("triad", "prefetch", {4}));

@@ -41,6 +41,19 @@ bool all_have(const bench_result& result, double footprint, std::string_view tra
     });
 }
 
+enum class axis { ratio, milliseconds, microseconds, per_second };
+
+/// What an axis has, by the clock of the machine.
+const char* axis_of(const bench_result& result, axis of) {
+    static constexpr const char* in_time[] = {"time / time with prefetch", "time [ms]", "time [us]",
+                                              "pages / s"};
+    static constexpr const char* in_instructions[] = {
+        "instructions / those with prefetch", "millions of instructions",
+        "thousands of instructions", "pages / 1000000000 instructions"};
+    const auto at = static_cast<std::size_t>(of);
+    return result.clock == clock_of_instructions ? in_instructions[at] : in_time[at];
+}
+
 /// The bar of a case, and its quartiles. gnuplot leaves out what is not measured.
 std::string bar_of(const bench_case* of, double unit) {
     if (of == nullptr) return " - - -";
@@ -70,7 +83,7 @@ std::string cases_panel(const bench_result& result, double footprint, unsigned n
     script += fmt::format("END\nset title 'footprint {:.3g} of the device''s memory'\n"
                           "set ylabel '{}'\nset style data histograms\n"
                           "set style histogram errorbars gap 1\nplot",
-                          footprint, relative ? "time / time with prefetch" : "time [ms]");
+                          footprint, axis_of(result, relative ? axis::ratio : axis::milliseconds));
     for (std::size_t i = 0; i < transfers.size(); i++)
         script +=
             fmt::format("{} $cases{} using {}:{}:{}{} title {}", i > 0 ? "," : "", number,
@@ -96,7 +109,10 @@ std::string peers_panel(const bench_result& result) {
             fmt::format("{} {} {:.6g} {:.6g} {:.6g}\n", place++, cell_of(of.name),
                         of.taken.median() / unit, of.taken.lower() / unit, of.taken.upper() / unit);
     }
-    return script + "END\nset title 'one operation'\nset ylabel 'time [us]'\n" + bars_of("peers");
+    return script +
+           fmt::format("END\nset title 'one operation'\nset ylabel '{}'\n",
+                       axis_of(result, axis::microseconds)) +
+           bars_of("peers");
 }
 
 std::string scaling_panel(const bench_result& result) {
@@ -107,7 +123,10 @@ std::string scaling_panel(const bench_result& result) {
                               of.pages_per_second(of.taken.median()),
                               of.pages_per_second(of.taken.upper()),
                               of.pages_per_second(of.taken.lower()));
-    return script + "END\nset title 'scaling'\nset ylabel 'pages / s'\n" + bars_of("scaling");
+    return script +
+           fmt::format("END\nset title 'scaling'\nset ylabel '{}'\n",
+                       axis_of(result, axis::per_second)) +
+           bars_of("scaling");
 }
 
 std::string terminal_of(plot_format format) {
@@ -135,9 +154,10 @@ std::string plot_script(const bench_result& result, plot_format format) {
         "set logscale y\nset format y '%g'\nset grid y\n"
         "set key outside right\nset xtics rotate by -30\nset multiplot layout {},1 title {}\n",
         terminal_of(format), width, title_height + panel_height * panels.size(), panels.size(),
-        in_quotes(fmt::format("{} ({}), {} lanes, Linux {}, medians and quartiles of {}",
+        in_quotes(fmt::format("{} ({}), {} lane{}, Linux {}, medians and quartiles of {}",
                               result.device.name, size_text(result.device.memory_bytes),
-                              result.device.lanes, result.kernel, result.repeats)));
+                              result.device.lanes, result.device.lanes == 1 ? "" : "s",
+                              result.kernel, result.repeats)));
     for (const std::string& panel : panels)
         script += panel;
     return script + "unset multiplot\n";
