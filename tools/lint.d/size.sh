@@ -44,7 +44,7 @@ check_size() {
 	done < <(c_functions && shell_functions)
 	check_sample_size
 	while read -r lines file; do
-		[[ $file == LICENSES/* || $file == *.abi ]] || judge "$file:1" "the file" "$lines" 800 1200
+		[[ $file == LICENSES/* || $file == *.abi || $file == *.svg ]] || judge "$file:1" "the file" "$lines" 800 1200
 	done < <(printf '%s\0' "${FILES[@]}" | xargs -0 awk 'FNR == 1 && NR > 1 { print lines, file } { lines = FNR; file = FILENAME }
 		END { print lines, file }')
 }
