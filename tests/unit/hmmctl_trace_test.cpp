@@ -258,6 +258,12 @@ TEST_F(HmmctlTrace, AsChromeTraceHasSlicesCountersAndArrows) {
     EXPECT_DOUBLE_EQ(fault["dur"], 0.7);
     ASSERT_EQ(by_phase["s"].size(), 1u);
     EXPECT_EQ(by_phase["s"][0]["id"], by_phase["f"][0]["id"]);
+    ASSERT_EQ(by_phase["b"].size(), 2u);
+    ASSERT_EQ(by_phase["e"].size(), 2u);
+    EXPECT_EQ(by_phase["b"][0]["name"], "host to device 0");
+    EXPECT_EQ(by_phase["b"][0]["id"], by_phase["e"][0]["id"]);
+    EXPECT_LT(by_phase["b"][0]["ts"], by_phase["e"][0]["ts"]);
+    EXPECT_EQ(by_phase["b"][0]["args"]["bytes"], 8192);
     ASSERT_EQ(by_phase["C"].size(), 3u);
     EXPECT_EQ(by_phase["C"][0]["args"], (json{{"in", 8192}, {"out", 0}}));
     EXPECT_EQ(by_phase["C"][2]["args"], (json{{"in", 8192}, {"out", 4096}}));

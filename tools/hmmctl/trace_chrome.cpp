@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tracks: a process of the trace has one for each of its threads, as a thread does one thing after
-// the other and what it does is nested. A device is a process of its own, with its memory traffic.
+// the other and what it does is nested. A device is a process of its own, with its memory traffic:
+// a track for each link, where several migrations can be at the same time, and a counter.
 #include "annotations.hpp"
 #include "event_names.hpp"
 #include "json.hpp"
@@ -36,7 +37,10 @@ class chrome_export {
         for (const hmmrt_event& event : trace_.events) {
             add_slice(event);
             add_flow(event);
-            if (event.type == HMMRT_EVENT_MIGRATION) count_bytes(event);
+            if (event.type == HMMRT_EVENT_MIGRATION) {
+                add_to_link(event);
+                count_bytes(event);
+            }
         }
         out_("\n]}\n");
     }
@@ -144,6 +148,30 @@ class chrome_export {
              {"pid", pid_of(event)},
              {"tid", event.tid},
              {"ts", microseconds(event.time)}});
+    }
+
+    /// The link is one of the device that gets the pages, or of the one that loses them to the
+    /// host.
+    void add_to_link(const hmmrt_event& event) {
+        const std::uint32_t device = is_device(event.to) ? event.to : event.from;
+        if (!is_device(device) || event.duration == 0) return;
+        json one = {
+            {"ph", "b"},
+            {"name", fmt::format("{} to {}", location_name(event.from), location_name(event.to))},
+            {"cat", "link"},
+            {"id", event.serial},
+            {"pid", first_device_pid + device},
+            {"tid", 0},
+            {"ts", start_of(event)},
+            {"args",
+             {{"bytes", event.pages * trace_.header.page_size},
+              {"cause", cause_name(event.cause)},
+              {"pid", event.pid}}}};
+        add(one);
+        one["ph"] = "e";
+        one["ts"] = microseconds(event.time);
+        one.erase("args");
+        add(one);
     }
 
     void count_bytes(const hmmrt_event& event) {
