@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <malloc.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -83,6 +84,14 @@ void use_small() {
     if (mmap(nullptr, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED) std::abort();
 }
 
+/// The program has no libhmmrt: only a preloaded library has the function.
+void use_runtime() {
+    void* const memory = reinterpret_cast<void*>(std::intptr_t{0x10000});
+    say("freed", memory, SIZE_MAX);
+    using function = int (*)(void*);
+    if (const auto free = reinterpret_cast<function>(dlsym(RTLD_DEFAULT, "hmmFree"))) free(memory);
+}
+
 void use_threads() {
     std::vector<std::thread> all;
     for (int i = 0; i < 4; i++)
@@ -125,6 +134,7 @@ int main(int argc, char** argv) {
     if (is("failure")) fail_to_reallocate();
     if (is("mappings")) use_mappings();
     if (is("small")) use_small();
+    if (is("runtime")) use_runtime();
     if (is("threads")) use_threads();
     if (is("fork")) use_fork();
     if (is("exec")) return use_exec(argv[0]);

@@ -119,7 +119,8 @@ TEST_P(HmmctlPreloaded, RecordsWhatTheProgramDoes) {
     EXPECT_LT(found.records[0].frames[0], code.addr + code.bytes) << "the innermost call";
 }
 
-INSTANTIATE_TEST_SUITE_P(, HmmctlPreloaded, testing::Values("heap", "failure", "mappings"),
+INSTANTIATE_TEST_SUITE_P(, HmmctlPreloaded,
+                         testing::Values("heap", "failure", "mappings", "runtime"),
                          [](const auto& of) { return std::string(of.param); });
 
 TEST(HmmctlPreload, LeavesOutWhatIsSmall) {
@@ -182,20 +183,20 @@ TEST(HmmctlPreload, CountsWhatFindsNoSpace) {
 }
 
 TEST(HmmctlPreload, LeavesAProgramAloneWithoutAFileThatItCanUse) {
-    const std::string expected = output_of({HMMRT_ALLOCATING_PROGRAM, "small"}, "", "", "");
+    const std::string expected = output_of({HMMRT_ALLOCATING_PROGRAM, "runtime"}, "", "", "");
     std::string path = std::filesystem::temp_directory_path() / "hmmctl-XXXXXX";
     const descriptor file(mkstemp(path.data()));
     for (const char* contents : {"", "short", "page"}) {
         std::ofstream(path) << (contents == std::string("page") ? std::string(8192, '1')
                                                                 : contents);
         std::vector<std::string> command = preloading(path);
-        command.push_back("small");
+        command.push_back("runtime");
         EXPECT_EQ(output_of(command, "", "it failed", "it is missing"), expected) << contents;
     }
     unlink(path.c_str());
     for (const char* other : {"", "/", "/no/such/file"}) {
         std::vector<std::string> command = preloading(other);
-        command.push_back("small");
+        command.push_back("runtime");
         EXPECT_EQ(output_of(command, "", "it failed", "it is missing"), expected) << other;
     }
 }

@@ -84,7 +84,7 @@ bool is_early(const void* memory) {
 }
 
 void note(allocation_kind kind, const void* memory, std::size_t bytes) {
-    if (memory == nullptr || bytes < hmmctl::least_recorded()) return;
+    if (memory == nullptr || !hmmctl::is_recorded(bytes)) return;
     const inside here;
     if (here.outermost()) hmmctl::record(kind, memory, bytes);
 }
@@ -98,12 +98,21 @@ std::size_t size_of(void* memory) {
     return next.usable == nullptr || memory == nullptr ? 0 : next.usable(memory);
 }
 
-void* moved_from_early(const void* memory, std::size_t bytes) {
-    void* const to = next.malloc(bytes);
+/// Copies from memory, if there is any, to @to, as far as both go.
+void* copied_from_early(void* to, const void* memory, std::size_t bytes) {
+    if (to == nullptr || memory == nullptr) return to;
     const auto left =
         static_cast<std::size_t>(early + sizeof(early) - static_cast<const char*>(memory));
-    if (to != nullptr) std::memcpy(to, memory, bytes < left ? bytes : left);
-    return allocated(to, bytes);
+    std::memmove(to, memory, bytes < left ? bytes : left);
+    return to;
+}
+
+void* moved_within_early(const void* memory, std::size_t bytes) {
+    return copied_from_early(early_memory(bytes), memory, bytes);
+}
+
+void* moved_from_early(const void* memory, std::size_t bytes) {
+    return allocated(copied_from_early(next.malloc(bytes), memory, bytes), bytes);
 }
 
 /// libhmmrt maps memory by system calls of its own, so its functions are replaced, too. Programs
@@ -151,7 +160,7 @@ EXPORT void* calloc(std::size_t number, std::size_t each) noexcept {
 }
 
 EXPORT void* realloc(void* memory, std::size_t bytes) noexcept {
-    if (!find_next()) return early_memory(bytes);
+    if (!find_next()) return moved_within_early(memory, bytes);
     if (is_early(memory)) return moved_from_early(memory, bytes);
     const std::size_t before = size_of(memory);
     note(allocation_kind::freed, memory, before);

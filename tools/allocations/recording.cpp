@@ -20,14 +20,12 @@ constinit thread_local bool inside::busy_ = false;
 
 namespace {
 
-constexpr std::size_t never = ~std::size_t{0};
-
 enum class stage { new_process, opening, open, without };
 
 constinit std::atomic<stage> now_at = stage::new_process;
 constinit allocation_ring* ring = nullptr;
 constinit std::uint64_t ring_slots = 0;
-constinit std::size_t least = never;
+constinit std::size_t least = 0;
 // getpid() is a system call, and code on a device may be forbidden to make any.
 constinit pid_t own_pid = 0;
 
@@ -129,12 +127,12 @@ void begin() {
 
 } // namespace
 
-std::size_t least_recorded() {
+bool is_recorded(std::size_t bytes) {
     if (now_at.load(std::memory_order_acquire) == stage::new_process) {
         const inside here;
         if (here.outermost()) begin();
     }
-    return now_at.load(std::memory_order_acquire) == stage::open ? least : never;
+    return now_at.load(std::memory_order_acquire) == stage::open && bytes >= least;
 }
 
 void record(allocation_kind kind, const void* addr, std::size_t bytes) {

@@ -25,11 +25,11 @@ class inside {
     bool outermost_;
 };
 
-/// Returns the size from which on allocations are recorded; without a ring no size is that large.
-std::size_t least_recorded();
+/// Returns true if allocations of this size are recorded. Without a ring, none are.
+bool is_recorded(std::size_t bytes);
 
-/// Appends a record of this moment, with the calls that led here for a kind that begins. Leaves
-/// errno as it is.
+/// Only if is_recorded(): appends a record of this moment, with the calls that led here for a kind
+/// that begins. Leaves errno as it is.
 void record(allocation_kind kind, const void* addr, std::size_t bytes);
 
 } // namespace hmmctl
