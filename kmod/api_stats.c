@@ -93,55 +93,55 @@ int hmmrt_ioc_stats(struct hmmrt_space *space, void *data)
 
 /* --- fdinfo --------------------------------------------------------------- */
 
-struct key {
+struct counter {
 	const char *name;
 	size_t offset;		/* in struct hmmrt_stats */
 };
 
-#define KEY(_name, _member) \
+#define COUNTER(_name, _member) \
 	{ .name = _name, .offset = offsetof(struct hmmrt_stats, _member) }
 
-static const struct key space_keys[] = {
-	KEY("migrated-to-host", out_migrated_to_host),
-	KEY("cpu-faults", out_cpu_faults),
-	KEY("invalidations", out_invalidations),
-	KEY("blocks", out_blocks),
+static const struct counter space_counters[] = {
+	COUNTER("migrated-to-host", out_migrated_to_host),
+	COUNTER("cpu-faults", out_cpu_faults),
+	COUNTER("invalidations", out_invalidations),
+	COUNTER("blocks", out_blocks),
 };
 
-static const struct key binding_keys[] = {
-	KEY("device-faults", out_device_faults),
-	KEY("failed-faults", out_failed_faults),
-	KEY("mapped-pages", out_mapped_pages),
-	KEY("remote-pages", out_remote_pages),
-	KEY("migrated-to-device", out_migrated_to_device),
-	KEY("retries", out_retries),
-	KEY("copied-pages", out_copied_pages),
-	KEY("evictions", out_evictions),
-	KEY("evicted-pages", out_evicted_pages),
-	KEY("thrashing-faults", out_thrashing_faults),
-	KEY("fault-batches", out_fault_batches),
-	KEY("merged-faults", out_merged_faults),
-	KEY("flushed-faults", out_flushed_faults),
-	KEY("replays", out_replays),
-	KEY("pending-faults", out_pending_faults),
-	KEY("thrashing-blocks", out_thrashing_blocks),
-	KEY("throttled-faults", out_throttled_faults),
-	KEY("thrash-pins", out_thrash_pins),
-	KEY("thrash-unpins", out_thrash_unpins),
-	KEY("counted-moves", out_counted_moves),
-	KEY("quota-refusals", out_quota_refusals),
-	KEY("memory-refusals", out_memory_refusals),
-	KEY("thrashing-resets", out_thrashing_resets),
+static const struct counter binding_counters[] = {
+	COUNTER("device-faults", out_device_faults),
+	COUNTER("failed-faults", out_failed_faults),
+	COUNTER("mapped-pages", out_mapped_pages),
+	COUNTER("remote-pages", out_remote_pages),
+	COUNTER("migrated-to-device", out_migrated_to_device),
+	COUNTER("retries", out_retries),
+	COUNTER("copied-pages", out_copied_pages),
+	COUNTER("evictions", out_evictions),
+	COUNTER("evicted-pages", out_evicted_pages),
+	COUNTER("thrashing-faults", out_thrashing_faults),
+	COUNTER("fault-batches", out_fault_batches),
+	COUNTER("merged-faults", out_merged_faults),
+	COUNTER("flushed-faults", out_flushed_faults),
+	COUNTER("replays", out_replays),
+	COUNTER("pending-faults", out_pending_faults),
+	COUNTER("thrashing-blocks", out_thrashing_blocks),
+	COUNTER("throttled-faults", out_throttled_faults),
+	COUNTER("thrash-pins", out_thrash_pins),
+	COUNTER("thrash-unpins", out_thrash_unpins),
+	COUNTER("counted-moves", out_counted_moves),
+	COUNTER("quota-refusals", out_quota_refusals),
+	COUNTER("memory-refusals", out_memory_refusals),
+	COUNTER("thrashing-resets", out_thrashing_resets),
 };
 
 /* Each value has a key. */
 static_assert(sizeof(struct hmmrt_stats) ==
 	      offsetof(struct hmmrt_stats, out_device_faults) +
-	      sizeof(u64) * (ARRAY_SIZE(space_keys) + ARRAY_SIZE(binding_keys)));
+	      sizeof(u64) * (ARRAY_SIZE(space_counters) + ARRAY_SIZE(binding_counters)));
 
-static u64 key_value(const struct hmmrt_stats *stats, const struct key *key)
+static u64 counter_value(const struct hmmrt_stats *stats, const struct counter *counter)
 {
-	return *(const u64 *)((const char *)stats + key->offset);
+	return *(const u64 *)((const char *)stats + counter->offset);
 }
 
 static void show_binding(struct seq_file *seq,
@@ -156,10 +156,10 @@ static void show_binding(struct seq_file *seq,
 	seq_printf(seq, "hmmrt-device%u-binding:\t%llu\n", id, binding->serial);
 	seq_printf(seq, "hmmrt-device%u-used-bytes:\t%llu\n", id, used);
 	fill_binding(&stats, binding);
-	for (i = 0; i < ARRAY_SIZE(binding_keys); i++)
+	for (i = 0; i < ARRAY_SIZE(binding_counters); i++)
 		seq_printf(seq, "hmmrt-device%u-%s:\t%llu\n", id,
-			   binding_keys[i].name,
-			   key_value(&stats, &binding_keys[i]));
+			   binding_counters[i].name,
+			   counter_value(&stats, &binding_counters[i]));
 }
 
 /*
@@ -197,9 +197,9 @@ void hmmrt_space_show(struct seq_file *seq, struct hmmrt_space *space)
 	seq_printf(seq, "hmmrt-space:\t%llu\n", space->id);
 	seq_printf(seq, "hmmrt-pid:\t%d\n", space_pid(seq, space));
 	fill_space(&stats, space);
-	for (i = 0; i < ARRAY_SIZE(space_keys); i++)
-		seq_printf(seq, "hmmrt-%s:\t%llu\n", space_keys[i].name,
-			   key_value(&stats, &space_keys[i]));
+	for (i = 0; i < ARRAY_SIZE(space_counters); i++)
+		seq_printf(seq, "hmmrt-%s:\t%llu\n", space_counters[i].name,
+			   counter_value(&stats, &space_counters[i]));
 	idx = srcu_read_lock(&hmmrt_srcu);
 	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
 		const struct hmmrt_binding *binding =
