@@ -6,6 +6,7 @@
 // order for each address, whichever threads write them.
 #include "recording.hpp"
 
+#include <cerrno>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdlib>
