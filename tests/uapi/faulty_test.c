@@ -187,7 +187,7 @@ FIXTURE_VARIANT_ADD(failing, peer_in_migration) {
 FIXTURE_SETUP(failing)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, faulty_env_start(&self->env));
 }
 
@@ -337,7 +337,7 @@ FIXTURE(slow) {
 FIXTURE_SETUP(slow)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, faulty_env_start(&self->env));
 	pages_fill(self->env.buf, LEN, 1);
 }

@@ -59,7 +59,7 @@ FIXTURE(moving) {
 FIXTURE_SETUP(moving)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, gpus_start(&self->env, ""));
 }
 
@@ -221,7 +221,7 @@ FIXTURE(mapping) {
 FIXTURE_SETUP(mapping)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, gpus_start(&self->env, "fault_in_place=1"));
 	self->seed = test_seed();
 	pages_fill(self->env.buf, LEN, 1);
@@ -691,7 +691,7 @@ FIXTURE(ending) {
 FIXTURE_SETUP(ending)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, gpus_load(&self->env, "fault_in_place=1"));
 	self->manager = open_manager();
 }

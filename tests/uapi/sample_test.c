@@ -18,7 +18,7 @@ FIXTURE(sample) {
 FIXTURE_SETUP(sample)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, module_insert("hmmrt_sample", ""));
 	self->manager = open_manager();
 	self->fd = open("/dev/hmmrt-sample", O_RDWR | O_CLOEXEC);

@@ -123,7 +123,7 @@ static char *map_huge(int fd, uint64_t first)
 FIXTURE_SETUP(thp)
 {
 	if (!getenv("HMMRT_MODULE_DIR"))
-		SKIP(return, "HMMRT_MODULE_DIR is not set");
+		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, module_insert("hmmrt_dmirror", "memory=" DEVICE_MIB));
 	ASSERT_EQ(0, session_start(&self->session, 1, 1));
 	self->fd = open("/dev/hmm_dmirror0", O_RDWR | O_CLOEXEC);
