@@ -12,6 +12,13 @@ namespace {
 
 constexpr std::size_t page = 4096, bytes = 4 << 20;
 
+/// Memory with pages that move one by one, whatever the machine's mode of huge pages is.
+auto managed_pages() {
+    auto memory = hmm::managed_memory<unsigned char>(bytes);
+    if (madvise(memory.get().data(), bytes, MADV_NOHUGEPAGE) != 0) _exit(3);
+    return memory;
+}
+
 /// Pages move to both devices, some of them back, and some get duplicates.
 void use_devices(std::span<unsigned char> memory) {
     const hmm::section whole("use devices");
@@ -57,7 +64,7 @@ own_words describe() {
 
 /// Answers each byte of standard input, until that ends.
 int run_observed() {
-    const auto memory = hmm::managed_memory<unsigned char>(bytes);
+    const auto memory = managed_pages();
     use_devices(memory.get());
     char byte = 0;
     while (read(STDIN_FILENO, &byte, 1) == 1) {
@@ -71,7 +78,7 @@ int run_observed() {
 
 /// Uses the devices, writes own_words, and ends at once, so that what it says is all that it did.
 int run_counted() {
-    const auto memory = hmm::managed_memory<unsigned char>(bytes);
+    const auto memory = managed_pages();
     use_devices(memory.get());
     const own_words words = describe();
     _exit(write(STDOUT_FILENO, &words, sizeof(words)) == sizeof(words) ? 0 : 1);

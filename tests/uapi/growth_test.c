@@ -469,28 +469,48 @@ FIXTURE_TEARDOWN(threads)
 /* Limits the time of one agent command, which may take two minutes. */
 #define THREADS_AT_ONCE	10000UL
 
+/* Returns how many of these threads ended as they should. */
+static unsigned long run_many_threads(struct agent *agent, unsigned long count)
+{
+	unsigned long left, some, done = 0;
+	struct outcome outcome;
+
+	for (left = count; left; left -= some) {
+		some = left < THREADS_AT_ONCE ? left : THREADS_AT_ONCE;
+		outcome = agent_run_threads(agent, some);
+		if (outcome.error || outcome.signal || outcome.value != some)
+			break;
+		done += some;
+	}
+	return done;
+}
+
+/*
+ * The kernel's caches may grow by less than a leak, and do so once. A leak is
+ * the same each time.
+ */
 TEST_F_TIMEOUT(threads, state_of_ended_threads_is_freed, 7200)
 {
 	struct agent *agent = session_agent(&self->session);
 	/* KASAN delays freeing, so do not measure on debug kernels. */
 	bool measured = access("/sys/kernel/debug/kmemleak", F_OK);
 	unsigned long count = full_size() ? 100000 : measured ? 10000 : 300;
-	unsigned long left, some;
+	bool freed = !measured;
+	int rounds = 0;
 	long before;
 
 	/* Memory that the first threads allocate stays allocated. */
 	ASSERT_VALUE(300, agent_run_threads(agent, 300));
-	before = slab_kib();
-	for (left = count; left; left -= some) {
-		some = left < THREADS_AT_ONCE ? left : THREADS_AT_ONCE;
-		ASSERT_VALUE(some, agent_run_threads(agent, some));
+	do {
+		before = slab_kib();
+		ASSERT_EQ(count, run_many_threads(agent, count));
+		freed |= slab_kib_becomes(before + 20 * (long)count / 1024);
+	} while (!freed && ++rounds < 3);
+	EXPECT_TRUE(freed)
+	{
+		TH_LOG("%ld KiB are left of %lu threads",
+		       slab_kib() - before, count);
 	}
-	if (measured)
-		EXPECT_TRUE(slab_kib_becomes(before + 20 * (long)count / 1024))
-		{
-			TH_LOG("%ld KiB are left of %lu threads",
-			       slab_kib() - before, count);
-		}
 	/* A later failure is still recorded and reported. */
 	ASSERT_REFUSED(SIGSEGV, EACCES, agent_read(agent, refused));
 }

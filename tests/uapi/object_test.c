@@ -15,8 +15,14 @@
 
 #define HOST		HMMRT_LOCATION_HOST
 #define RW		(PROT_READ | PROT_WRITE)
-/* First address beyond user space. */
-#define USER_END	0x7ffffffff000UL
+
+/* The first address behind those that programs can have. */
+static uintptr_t user_end(void)
+{
+	bool five_levels = !system("grep -qw la57 /proc/cpuinfo");
+
+	return (1UL << (five_levels ? 56 : 47)) - PAGE_BYTES;
+}
 
 FIXTURE(object) {
 	struct session session;
@@ -467,6 +473,7 @@ static uint32_t access_of(const FIXTURE_DATA(object) *self, const void *addr,
 
 TEST_F(object, access_of_a_bad_range_is_refused)
 {
+	const uintptr_t end = user_end();
 	int object = create(self, 2);
 	char *buf = object_map(object, 2 * BLOCK_BYTES, RW, 0);
 	const struct {
@@ -482,9 +489,9 @@ TEST_F(object, access_of_a_bad_range_is_refused)
 		{ (uintptr_t)buf, -PAGE_BYTES, -EOVERFLOW },
 		{ (uintptr_t)buf, -(uintptr_t)buf, -EOVERFLOW },
 		{ -PAGE_BYTES, PAGE_BYTES, -EOVERFLOW },
-		{ USER_END, PAGE_BYTES, -EOVERFLOW },
-		{ USER_END - PAGE_BYTES, 2 * PAGE_BYTES, -EOVERFLOW },
-		{ USER_END - PAGE_BYTES, PAGE_BYTES, -EFAULT },
+		{ end, PAGE_BYTES, -EOVERFLOW },
+		{ end - PAGE_BYTES, 2 * PAGE_BYTES, -EOVERFLOW },
+		{ end - PAGE_BYTES, PAGE_BYTES, -EFAULT },
 		{ 0, PAGE_BYTES, -EFAULT },
 		{ (uintptr_t)buf, 3 * BLOCK_BYTES, -EFAULT },
 		{ (uintptr_t)buf - PAGE_BYTES, 2 * PAGE_BYTES, -EFAULT },
@@ -654,7 +661,7 @@ TEST_F(object, one_call_sets_the_rights_of_several_mappings)
 TEST_F(object, mappings_at_the_edges_of_the_address_space_are_accessible)
 {
 	char *const edges[] = {
-		(char *)USER_END - PAGE_BYTES, (char *)0x10000,
+		(char *)user_end() - PAGE_BYTES, (char *)0x10000,
 	};
 	int object = create(self, 1);
 	unsigned int i;
