@@ -325,11 +325,15 @@ facts healthy() {
     return found;
 }
 
-verdict verdict_on(const char* name, const facts& found) {
+check check_of(const char* name, const facts& found) {
     for (const check& one : diagnose(found).checks)
-        if (one.name == name) return one.result;
+        if (one.name == name) return one;
     ADD_FAILURE() << "no check " << name;
-    return verdict::bad;
+    return {};
+}
+
+verdict verdict_on(const char* name, const facts& found) {
+    return check_of(name, found).result;
 }
 
 TEST(HmmctlDoctor, FindsNothingWrongWithAHealthyMachine) {
@@ -393,6 +397,16 @@ TEST(HmmctlDoctor, AsksForTheKernelsOptionsOnlyWithoutModules) {
     found.options = std::nullopt;
     EXPECT_EQ(verdict_on("kernel", found), verdict::bad);
     EXPECT_FALSE(diagnose(found).transparent_access);
+}
+
+TEST(HmmctlDoctor, NamesTheGroupThatMayOpenTheNode) {
+    facts found = healthy();
+    found.open_error = EACCES;
+    const auto advice = [&found] { return check_of("manager", found).advice; };
+    EXPECT_EQ(advice().find("add the user"), std::string::npos);
+    found.group = "gpus";
+    EXPECT_NE(advice().find("add the user to the group gpus: adduser NAME gpus"),
+              std::string::npos);
 }
 
 TEST(HmmctlDoctor, NotesAreNoFailures) {

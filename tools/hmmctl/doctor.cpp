@@ -72,13 +72,20 @@ check check_modules(const facts& found) {
     return good(name, "hmmrt and hmmrt_simgpu are loaded");
 }
 
+std::string advice_on_access(const facts& found) {
+    if (found.group.empty())
+        return "run as root, or see Trust in docs/limits.md before you widen access";
+    return fmt::format("as root, add the user to the group {0}: adduser NAME {0}; see Trust in "
+                       "docs/limits.md before",
+                       found.group);
+}
+
 check check_node(const facts& found) {
     constexpr const char* name = "manager";
     if (found.open_error == 0) return good(name, "/dev/hmmrt can be opened");
     const std::string text = fmt::format("/dev/hmmrt: {}", std::strerror(found.open_error));
     if (found.open_error == EACCES || found.open_error == EPERM)
-        return bad(name, text,
-                   "run as root, or see Trust in docs/limits.md before you widen access");
+        return bad(name, text, advice_on_access(found));
     return bad(name, text, "load the modules; then udev makes the node");
 }
 
@@ -102,8 +109,7 @@ check check_devices(const facts& found) {
     }
     if (found.devices.empty()) return bad(name, "none", "as root: modprobe hmmrt_simgpu");
     if (!closed.empty())
-        return bad(name, "some cannot be opened:" + closed,
-                   "run as root, or see Trust in docs/limits.md before you widen access");
+        return bad(name, "some cannot be opened:" + closed, advice_on_access(found));
     return good(name, fmt::format("{}, with {} of memory, {} of it in use", found.devices.size(),
                                   size_text(memory), size_text(used)));
 }

@@ -22,6 +22,7 @@ struct facts {
     bool manager_loaded = false;        ///< hmmrt.ko
     bool simulator_loaded = false;      ///< hmmrt_simgpu.ko
     int open_error = 0;                 ///< errno of opening /dev/hmmrt
+    std::string group;                  ///< that may open it, "" if only root may
     std::uint32_t uapi_version = 0;
     std::vector<device_facts> devices;
     std::string huge_pages; ///< mode of transparent huge pages, "" if there are none

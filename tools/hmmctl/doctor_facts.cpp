@@ -7,7 +7,9 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <grp.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -47,6 +49,14 @@ unsigned usable_processors() {
     return static_cast<unsigned>(sysconf(_SC_NPROCESSORS_ONLN));
 }
 
+/// The group of a node that udev gave to one.
+std::string group_of(const char* node) {
+    struct stat status;
+    if (stat(node, &status) != 0 || status.st_gid == 0) return "";
+    const group* const found = getgrgid(status.st_gid);
+    return found ? found->gr_name : "";
+}
+
 void ask_manager(facts& found) {
     const manager driver;
     found.uapi_version = driver.info().out_uapi_version;
@@ -69,6 +79,7 @@ facts facts_of_this_machine() {
     found.manager_loaded = is_there("/sys/module/hmmrt");
     found.simulator_loaded = is_there("/sys/module/hmmrt_simgpu");
     found.open_error = open_error("/dev/hmmrt");
+    found.group = group_of("/dev/hmmrt");
     try {
         if (found.open_error == 0) ask_manager(found);
     } catch (const failure&) {
