@@ -23,8 +23,8 @@ sync_module_sources() {
 
 # make_modules KERNEL_BUILD DIR: makes hmmrt's modules, with those for tests, then the module of the canary tests.
 make_modules() {
-	make -C "$1" M="$2" HMMRT_TEST_MODULES=y W=1 -j"$JOBS" modules &&
-		make -C "$1" M="$2/tests/canary" W=1 modules
+	in_system make -C "$1" M="$2" HMMRT_TEST_MODULES=y W=1 -j"$JOBS" modules &&
+		in_system make -C "$1" M="$2/tests/canary" W=1 modules
 }
 
 # modules_are_for KERNEL_BUILD DIR: succeeds if the modules in DIR are built for exactly this kernel.
@@ -54,13 +54,13 @@ cmake_build() {
 	local dir=$1 target=$2 source
 	shift 2
 	source=$(default_kernel_source) || return
-	[[ -e $dir/configured-for-$target ]] || { cmake -S "$REPO" -B "$dir" -G Ninja \
+	[[ -e $dir/configured-for-$target ]] || { in_system cmake -S "$REPO" -B "$dir" -G Ninja \
 		-DCMAKE_BUILD_TYPE=RelWithDebInfo -DHMMRT_KERNEL_SOURCE="$source" "$@" &&
 		touch "$dir/configured-for-$target"; } || return
-	cmake --build "$dir" --parallel "$JOBS" --target "$target"
+	in_system cmake --build "$dir" --parallel "$JOBS" --target "$target"
 }
 
-up_to_date() { [[ -e $1/configured-for-$2 ]] && [[ $(ninja -C "$1" -n "$2" 2>/dev/null) == *"no work to do"* ]]; }
+up_to_date() { [[ -e $1/configured-for-$2 ]] && [[ $(in_system ninja -C "$1" -n "$2" 2>/dev/null) == *"no work to do"* ]]; }
 
 # user_step TEXT DIR TARGET [CMAKE-OPTION...]
 user_step() {
@@ -94,6 +94,10 @@ build_host_tests() {
 
 # Builds everything that a run on this kernel needs.
 build_all() {
+	if is_stock "$1"; then
+		build_for_stock
+		return
+	fi
 	build_modules "$1" "$2" || return
 	[[ $USER_TARGET != all ]] || build_upstream "$1" "$2" || return
 	build_user

@@ -23,6 +23,7 @@ INTERACTIVE=no
 INPUT=no # the command reads standard input
 COHERENT=no
 CORE=no
+SYSTEM='' # root folder of a stock kernel's user space
 
 # Memory for coherent devices. It lies behind the guest's RAM, and the guest's kernel does not use it.
 readonly COHERENT_REGIONS=4
@@ -89,7 +90,7 @@ choose_modules() {
 write_conf() {
 	local name
 	CWD=$PWD
-	for name in REPO BUILD RUN_DIR KERNEL_BUILD CWD WRITABLE SHOWN MODULES MODULE_DIR LEAK_SCAN INTERACTIVE INPUT \
+	for name in REPO BUILD RUN_DIR SYSTEM KERNEL_BUILD CWD WRITABLE SHOWN MODULES MODULE_DIR LEAK_SCAN INTERACTIVE INPUT \
 		CORE EXIT_GUEST PARAMS_hmmrt PARAMS_hmmrt_simgpu; do
 		printf '%s=%q\n' "$name" "${!name:-}"
 	done >"$RUN_DIR/vm.conf"
@@ -107,7 +108,7 @@ write_environment() {
 	{
 		printf 'export HMMRT_GUEST=%q\n' "$KERNEL-$FLAVOUR"
 		printf 'export HMMRT_MODULE_DIR=%q\n' "$MODULE_DIR"
-		printf 'export HMMRT_KERNEL_BUILD=%q\n' "$KERNEL_BUILD"
+		[[ $SYSTEM ]] || printf 'export HMMRT_KERNEL_BUILD=%q\n' "$KERNEL_BUILD"
 		printf 'export HMMRT_OUT=%q\n' "$BUILD/out"
 		printf 'export HMMRT_COHERENT_MEMORY=%q\n' "${COHERENT_MEMORY[*]}"
 		[[ $ICOUNT == no ]] || echo 'export HMMRT_CLOCK=instructions'
@@ -159,6 +160,7 @@ make_initramfs() {
 		[[ ! -d $dir || -L $dir ]] || show_folder "$dir" "$root"
 	done
 	cp "$(command -v busybox)" "$root/bin/busybox"
+	[[ ! $SYSTEM ]] || add_boot_modules "$root"
 	cp "$VM_D/initramfs-init" "$root/init"
 	cp "$RUN_DIR/vm.conf" "$root/vm.conf"
 	chmod 755 "$root/init"
@@ -250,10 +252,11 @@ qemu_arguments() {
 		-nodefaults -display none -no-reboot -serial "file:$RUN_DIR/serial" \
 		-kernel "$KERNEL_IMAGE" -initrd "$RUN_DIR/initramfs.cpio" \
 		-append "$options memmap=${reserved}M\$${COHERENT_MEMORY[0]}" \
-		-virtfs "$share,path=/,mount_tag=root,readonly=on" \
+		-virtfs "$share,path=/,mount_tag=host,readonly=on" \
 		-virtfs "$share,path=$BUILD/out,mount_tag=out" \
 		-virtfs "$share,path=$RUN_DIR,mount_tag=run" \
 		-device virtio-serial-pci
+	[[ ! $SYSTEM ]] || printf '%s\n' -virtfs "$share,path=$BUILD/root,mount_tag=system,readonly=on"
 	numa_arguments
 	[[ $PREALLOC == no ]] || echo -mem-prealloc
 	# An instruction takes a nanosecond, and a wait takes no longer on this machine than to find out when it ends.
@@ -270,13 +273,20 @@ qemu_arguments() {
 
 # QEMU itself aborts now and then while the emulated firmware or kernel sets up PCI devices: its lookup of a device's
 # registers is not safe against another processor that moves them. Nothing has run in the guest then.
-aborted_in_boot() { (($1 == 134)) && ! grep -qa "Run /init" "$RUN_DIR/serial" 2>/dev/null; }
+#
+# Nor is its emulation of code that the kernel changes while another processor runs it: that one can find the breakpoint
+# that stands there for a moment, when the kernel has forgotten it.
+lost_in_boot() {
+	! grep -qa "Run /init" "$RUN_DIR/serial" 2>/dev/null || return
+	(($1 == 134)) || { [[ $ACCEL == tcg* ]] && grep -qa "Oops: int3" "$RUN_DIR/serial"; }
+}
 
 # Runs QEMU under the time limit. Of its exit status only "timed out" (124 or 137) and "aborted" (134) are used.
 run_qemu_once() {
-	local arguments pid rc=0
+	local arguments pid rc=0 qemu=(timeout --foreground -k 2 "$TIME_LIMIT" qemu-system-x86_64)
 	mapfile -t arguments <"$RUN_DIR/qemu"
-	timeout --foreground -k 2 "$TIME_LIMIT" qemu-system-x86_64 "${arguments[@]}" <&0 2>"$RUN_DIR/qemu.err" &
+	[[ ! $SYSTEM ]] || qemu=(with_system_root "${qemu[@]}")
+	"${qemu[@]}" "${arguments[@]}" <&0 2>"$RUN_DIR/qemu.err" &
 	pid=$!
 	trap 'kill "$pid" ${READER:+"$READER"} 2>/dev/null; exit 130' INT TERM HUP
 	wait "$pid" 2>/dev/null || rc=$?
@@ -290,8 +300,8 @@ run_qemu() {
 	for attempt in 1 2 3; do
 		rc=0
 		run_qemu_once || rc=$?
-		aborted_in_boot "$rc" || break
-		say "QEMU aborted while the guest booted (attempt $attempt of 3): $(tail -n 1 "$RUN_DIR/qemu.err")"
+		lost_in_boot "$rc" || break
+		say "QEMU lost the guest while it booted (attempt $attempt of 3): $(tail -n 1 "$RUN_DIR/qemu.err")"
 	done
 	return "$rc"
 }

@@ -8,6 +8,8 @@ guest_options() {
 
 		Options:
 		  --kernel VERSION     a kernel of tools/kernel/KERNELS (default: the first one); for tests also all
+		  --kernel stock[=S]   the kernel of the Debian suite S (default sid) as it is, with the user space of S, where
+		                       the Debian packages are installed and DKMS builds the modules. As root only.
 		  --debug              the debug flavour: KASAN, lockdep, kmemleak, fault injection; several times slower
 		  --memory SIZE        the guest's memory (default 4G)
 		  --cpus N             its processors (default 2, with --icount 1)
@@ -93,7 +95,8 @@ help_test() {
 		hang, each of which must make a run fail; and tools/vm itself, as a newcomer types it. NAME selects a kind of
 		test (lint, host, cpu, plain, debug, canary, newcomer, package) or all test programs with NAME in their
 		name.
-		--debug runs only the tests on the debug kernel. --kernel all runs the guest's tests with each kernel.
+		--debug runs only the tests on the debug kernel. --kernel all runs the guest's tests with each kernel;
+		--kernel stock runs those that need no debug kernel, and tests the packages in its guest.
 		The last line is `N passed, N failed, N skipped`, after a line for each failure; results are in
 		build/out/results.
 
@@ -109,7 +112,14 @@ help_test() {
 	END
 }
 
-help_kernel() { echo "tools/vm kernel [--kernel VERSION] [--debug]: builds the guest's kernel and prints its path."; }
+help_kernel() {
+	cat <<-'END'
+		tools/vm kernel [--kernel VERSION] [--debug]: builds the guest's kernel and prints its path.
+
+		--kernel stock[=SUITE] makes the system of a stock kernel, a folder of about 2 GB. A system that was made stays as
+		it is; delete the folder stock/SUITE beside those of the kernels for one of today.
+	END
+}
 
 help_build() {
 	echo "tools/vm build [--kernel VERSION] [--debug]: builds kernel, modules and user space without booting."

@@ -12,6 +12,9 @@
 
 KERNEL_D=$REPO/tools/kernel
 
+# A kernel of a distribution, as it is: see stock.sh.
+is_stock() { [[ $1 == stock-* ]]; }
+
 all_kernels() { awk '!/^#/ && NF { print $1 }' "$KERNEL_D/KERNELS"; }
 
 default_kernel() { all_kernels | head -n 1; }
@@ -164,6 +167,10 @@ ensure_source() {
 
 # ensure_kernel VERSION FLAVOUR: builds the kernel if needed, and sets KERNEL_SOURCE, KERNEL_BUILD and KERNEL_IMAGE.
 ensure_kernel() {
+	if is_stock "$1"; then
+		ensure_stock "$1"
+		return
+	fi
 	ensure_kernel_package "$1" || return
 	kernel_paths "$1" "$2"
 	[[ -e $KERNEL_BUILD/done ]] || with_lock "$(basename "$KERNEL_BUILD")" make_kernel_locked "$1" "$2"

@@ -12,7 +12,7 @@ wanted_packages() {
 	[[ $USER_TARGET != all ]] || last=
 	sed "$last;s/#.*//" "$REPO/tools/packages"
 	for version in $(default_kernel) $(chosen_kernels); do
-		[[ $(kernel_suites "$version") ]] || kernel_package "$version"
+		is_stock "$version" || [[ $(kernel_suites "$version") ]] || kernel_package "$version"
 	done | sort -u
 }
 

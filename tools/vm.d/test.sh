@@ -280,12 +280,27 @@ select_tests() {
 		*) PROGRAMS+=("$name") ;;
 		esac
 	done
+	if is_stock "$KERNEL"; then
+		select_tests_of_stock
+		return
+	fi
 	((${#KINDS[@]})) && return
 	KINDS=(host plain debug)
 	((${#PROGRAMS[@]})) || KINDS=(lint host cpu plain debug canary newcomer)
 	[[ ${PROGRAMS[*]} || ${HMMRT_TEST_LONG-} != yes ]] || KINDS+=(package)
 	if [[ $FLAVOUR == debug ]]; then KINDS=(debug); fi
 	if [[ $ON_HOST == yes ]]; then KINDS=(host plain); fi
+}
+
+# A stock kernel runs the programs for guests, and its system has the packages installed.
+select_tests_of_stock() {
+	local kind
+	for kind in "${KINDS[@]}"; do
+		[[ $kind == plain || $kind == package ]] || usage_error "$kind: a stock kernel runs the kinds plain and package"
+	done
+	((${#KINDS[@]})) && return
+	KINDS=(plain)
+	((${#PROGRAMS[@]})) || KINDS+=(package)
 }
 
 # Kinds that need no guest run once, not for each kernel.

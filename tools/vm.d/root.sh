@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# Systems of other suites of Debian, each in a folder that chroot makes the root. Only root can make and enter them.
+
+SHOWN_IN_ROOT=()
+
+# installed_here PACKAGE: succeeds if this machine has it.
+installed_here() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
+
+# make_root FOLDER SUITE PACKAGE...: the folder gets its name when it is complete. In it, apt downloads as this machine
+# does: by a proxy, for example. Experimental is no whole suite: its folder has sid, and can install from both.
+make_root() {
+	local root=$1 suite=${2/experimental/sid} packages=("${@:3}") mirror sources=() name
+	mirror=$(debian_mirror)
+	[[ $mirror ]] || die "apt knows no Debian mirror; apt-get update may help"
+	installed_here mmdebstrap || install_packages mmdebstrap || return
+	for name in "$suite" "$2"; do sources+=("deb [signed-by=$DEBIAN_KEYRING] $mirror $name main"); done
+	[[ $2 == experimental ]] || unset "sources[1]"
+	rm -rf "$root.partial" && mkdir -p "$(dirname "$root")" && apt-config dump Acquire >"$root.apt" &&
+		mmdebstrap --variant=apt --include="$(IFS=, && echo "${packages[*]}")" --aptopt="$root.apt" \
+			--aptopt='APT::Install-Recommends "false"' "$suite" "$root.partial" "${sources[@]}" &&
+		mv "$root.partial" "$root"
+}
+
+# in_root FOLDER COMMAND...: runs the command in that system. This checkout is at its path, and so are the folders of
+# SHOWN_IN_ROOT. With CHANGES_IN_ROOT that folder gets what changes, and the system stays as it is. What is mounted for
+# the command ends with it.
+in_root() {
+	local root=$1 shown=("$REPO" "${SHOWN_IN_ROOT[@]}")
+	shift
+	# shellcheck disable=SC2016 # the inner shell's
+	unshare --mount --propagation private bash -c '
+		root=$1 changes=$2 shown=("${@:4:$3}")
+		shift $((3 + $3))
+		if [[ $changes ]]; then
+			mkdir -p "$changes"/{upper,work,root} && mount -t overlay overlay "$changes/root" \
+				-o "lowerdir=$root,upperdir=$changes/upper,workdir=$changes/work" || exit
+			root=$changes/root
+		fi
+		for folder in "${shown[@]}"; do
+			mkdir -p "$root$folder" && mount --bind "$folder" "$root$folder" || exit
+		done
+		mount -t proc proc "$root/proc" && mount --bind /dev "$root/dev" || exit
+		exec chroot "$root" /usr/bin/env -C "${shown[0]}" PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
+			DEBIAN_FRONTEND=noninteractive "$@"' - "$root" "${CHANGES_IN_ROOT-}" "${#shown[@]}" "${shown[@]}" "$@"
+}

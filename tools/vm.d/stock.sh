@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# Stock kernels: the kernel of a Debian suite as it is, with the user space of that suite. KERNEL is stock-SUITE then.
+#
+#   $CACHE/stock/SUITE/      the system: a root folder with the suite's kernel, its headers, DKMS and compilers
+#   build/stock-SUITE/       BUILD of such a run, with user/, modules, results and logs as for other kernels, and
+#     packages/              the Debian packages, built in the system
+#     changes/               what their installation changed in the system, by an overlay
+
+readonly USUAL_STOCK_SUITE=sid
+# The guest's first program loads these from the system, if the kernel has them as modules.
+readonly BOOT_MODULES="virtio_pci virtio_console 9p 9pnet_virtio overlay"
+# All but these files can change a package.
+readonly NOT_PACKAGED='^(tests|\.ci)/'
+
+# choose_stock SUITE
+choose_stock() {
+	[[ $1 =~ ^[a-z]+$ ]] || usage_error "--kernel stock=$1: not the name of a Debian suite"
+	[[ $COMMAND != build && $COMMAND != doctor ]] || usage_error "--kernel stock is not for tools/vm $COMMAND"
+	KERNEL=stock-$1
+}
+
+# What is built for a system has a folder of its own, because it uses that system's libraries.
+use_stock_folder() {
+	[[ $FLAVOUR == plain ]] || usage_error "--debug: a stock kernel has no debug flavour"
+	[[ $ON_HOST == no ]] || usage_error "--host runs the kernel of this machine, not a stock kernel"
+	BUILD=$REPO/build/$KERNEL
+	mkdir -p "$BUILD/user" "$REPO/build/user"
+}
+
+stock_packages() { sed 's/#.*//' "$REPO/tools/kernel/stock-packages" | xargs -n 1; }
+
+# make_stock SUITE: from experimental come the kernel and its headers only.
+make_stock() {
+	local root=$SYSTEM packages
+	mapfile -t packages < <(stock_packages)
+	{ [[ -d $root.base ]] || make_root "$root.base" "$1" "${packages[@]}"; } &&
+		in_root "$root.base" apt-get update &&
+		in_root "$root.base" apt-get install --yes --target-release="$1" linux-image-amd64 linux-headers-amd64 &&
+		in_root "$root.base" apt-get clean &&
+		mv "$root.base" "$root"
+}
+
+make_stock_once() { [[ -d $SYSTEM ]] || step "making a system of $1" make_stock "$1"; }
+
+# Succeeds if hmmrt-dkms builds modules for the kernel.
+stock_has_options() {
+	local option
+	for option in DEVICE_PRIVATE HMM_MIRROR; do
+		grep -q "^CONFIG_$option=y" "$SYSTEM/boot/config-$RELEASE" || { echo "CONFIG_$option" && return 1; }
+	done
+}
+
+# ensure_stock KERNEL: makes the system if needed, and sets SYSTEM, RELEASE, KERNEL_BUILD and KERNEL_IMAGE. A kernel that
+# lacks an option boots without modules.
+ensure_stock() {
+	local suite=${1#stock-} lacking
+	((EUID == 0)) || die "--kernel stock: the system of $suite can be made and entered as root only"
+	SYSTEM=$CACHE/stock/$suite
+	with_lock "stock-$suite" make_stock_once "$suite" || return
+	RELEASE=$(find "$SYSTEM/usr/lib/modules" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort -V | tail -n 1)
+	KERNEL_IMAGE=$SYSTEM/boot/vmlinuz-$RELEASE
+	KERNEL_BUILD=/usr/src/linux-headers-$RELEASE
+	[[ -e $KERNEL_IMAGE && -d $SYSTEM$KERNEL_BUILD ]] || die "the system in $SYSTEM has no kernel with headers"
+	if ! lacking=$(stock_has_options); then
+		[[ $COMMAND != test ]] || die "Linux $RELEASE of $suite has no $lacking, so there are no modules to test"
+		say "Linux $RELEASE of $suite has no $lacking: there are no modules"
+		MODULES=''
+	fi
+}
+
+# in_system COMMAND...: runs the command where the kernel's programs are built: in the system of a stock kernel, with the
+# source that the tests use, and else here.
+in_system() {
+	local SHOWN_IN_ROOT=()
+	if is_stock "$KERNEL"; then
+		SHOWN_IN_ROOT=("$(default_kernel_source)") && in_root "$SYSTEM" "$@"
+	else
+		"$@"
+	fi
+}
+
+# Prints a hash of what the packages are made of.
+packages_key() {
+	(cd "$REPO" && . tools/lint.d/files.sh && list_files | grep -vE "$NOT_PACKAGED" | sort |
+		while read -r file; do [[ ! -f $file ]] || printf '%s\0' "$file"; done | xargs -0 sha256sum | sha256sum)
+}
+
+install_stock_packages() {
+	local changes=$BUILD/changes
+	rm -rf "$changes"
+	CHANGES_IN_ROOT=$changes in_root "$SYSTEM" apt-get install --yes \
+		"$BUILD"/packages/{hmmrt-dkms,libhmmrt0,libhmmrt-dev,hmmrt-tools}_*.deb &&
+		rm -rf "$changes"/{work,root} && stock_modules_are_there
+}
+
+# A kernel for which the modules do not build is no error to the packages. A kernel with the options is one here.
+stock_modules_are_there() {
+	local name log
+	[[ $MODULES ]] || return 0
+	for name in $MODULES; do
+		[[ $(find "$BUILD/changes/upper/usr/lib/modules/$RELEASE" -name "$name.ko*") ]] && continue
+		echo "DKMS did not build $name for Linux $RELEASE:"
+		for log in "$BUILD"/changes/upper/var/lib/dkms/hmmrt/*/build/make.log; do [[ ! -e $log ]] || tail -n 30 "$log"; done
+		return 1
+	done
+}
+
+# Builds the packages in the system and installs them, as a user does; DKMS builds the modules then.
+ensure_stock_packages() {
+	local key
+	key=$RELEASE-$(packages_key) || return
+	[[ ! -e $BUILD/packages.key || $(<"$BUILD/packages.key") != "$key" ]] || return 0
+	rm -f "$BUILD/packages.key"
+	step "packages in a system of ${KERNEL#stock-}" in_system tools/package --to "$BUILD/packages" &&
+		step "installing them there" install_stock_packages &&
+		echo "$key" >"$BUILD/packages.key"
+}
+
+# build_for_stock: the packages, the modules for tests, and user space.
+build_for_stock() {
+	with_lock "$(checkout_lock "$KERNEL")" ensure_stock_packages || return
+	[[ ! $MODULES ]] || build_modules "$KERNEL" plain || return
+	build_user
+}
+
+# Copies what the guest's first program has to load into its folder, in the order to load it.
+add_boot_modules() {
+	local name file number=100
+	mkdir -p "$1/modules"
+	for name in $BOOT_MODULES; do
+		PATH=$PATH:/usr/sbin:/sbin modprobe --dirname="$SYSTEM" --set-version="$RELEASE" --show-depends "$name"
+	done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' | while read -r file; do
+		name=$1/modules/$((++number))-$(basename "$file" | sed 's/\.ko.*/.ko/')
+		case $file in
+		*.xz) xz -dc "$file" >"$name" ;;
+		*.zst) zstd -dc -q "$file" >"$name" ;;
+		*) cp "$file" "$name" ;;
+		esac
+	done
+}
+
+# with_system_root COMMAND...: runs the command with the system, with the packages installed, in BUILD/root, read-only.
+with_system_root() {
+	mkdir -p "$BUILD/root" "$BUILD/changes/upper"
+	# shellcheck disable=SC2016 # the inner shell's
+	unshare --mount --propagation private bash -c '
+		mount -t overlay overlay -o "ro,lowerdir=$1:$2" "$3" && shift 3 && exec "$@"' \
+		- "$BUILD/changes/upper" "$SYSTEM" "$BUILD/root" "$@"
+}
