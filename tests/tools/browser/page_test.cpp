@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A browser shows the HTML report of hmmctl. It reports no error, has all elements, and draws with
 // the colours of the page. Pages that are broken on purpose are found to be so.
+#include "browser.hpp"
 #include "page_trace.hpp"
 
 #include <gtest/gtest.h>
@@ -8,194 +9,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <csignal>
 #include <cstdint>
-#include <cstdlib>
-#include <fcntl.h>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <map>
-#include <poll.h>
-#include <spawn.h>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <system_error>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
-extern "C" { // the header of glibc 2.36 does not say so itself
-#include <sys/pidfd.h>
-}
-
-extern char** environ;
-
 namespace {
-
-using texts = std::vector<std::string>;
-
-// ---- files
-
-std::string contents_of(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    if (!file) throw std::runtime_error("cannot read " + path);
-    return text;
-}
-
-void write(const std::string& path, std::string_view text) {
-    std::ofstream file(path, std::ios::binary);
-    if (!(file << text << std::flush)) throw std::runtime_error("cannot write " + path);
-}
-
-/// Returns the text with the first @old replaced.
-std::string changed(std::string text, std::string_view old, std::string_view by) {
-    const std::size_t at = text.find(old);
-    if (at == std::string::npos) throw std::runtime_error("the page lacks " + std::string(old));
-    return text.replace(at, old.size(), by);
-}
-
-/// A folder that is removed with all that is in it.
-class temporary_folder {
-  public:
-    temporary_folder() : path_(std::filesystem::temp_directory_path() / "hmmctl-page-XXXXXX") {
-        if (!mkdtemp(path_.data())) throw std::system_error(errno, std::generic_category(), path_);
-    }
-    temporary_folder(const temporary_folder&) = delete;
-    temporary_folder& operator=(const temporary_folder&) = delete;
-    ~temporary_folder() {
-        std::error_code error;
-        std::filesystem::remove_all(path_, error);
-        EXPECT_FALSE(error) << path_ << ": " << error.message();
-    }
-
-    std::string operator/(std::string_view name) const { return path_ + "/" + std::string(name); }
-
-  private:
-    std::string path_;
-};
-
-// ---- programs
-
-struct output {
-    std::string out, err;
-};
-
-std::vector<char*> pointers_to(texts& words) {
-    std::vector<char*> pointers;
-    for (std::string& word : words)
-        pointers.push_back(word.data());
-    pointers.push_back(nullptr);
-    return pointers;
-}
-
-/// Starts a command in a process group of its own.
-pid_t start(texts command, texts environment, const std::string& out, const std::string& err) {
-    constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC;
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out.c_str(), flags, 0600);
-    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, err.c_str(), flags, 0600);
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    pid_t process = 0;
-    const int error = posix_spawnp(&process, command[0].c_str(), &files, &attributes,
-                                   pointers_to(command).data(), pointers_to(environment).data());
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&files);
-    if (error == ENOENT && command[0] == "chromium")
-        throw std::runtime_error("chromium is missing: install the Debian package chromium");
-    if (error != 0) throw std::system_error(error, std::generic_category(), command[0]);
-    return process;
-}
-
-/// Returns true if the process ends in time.
-bool ends(pid_t process, int seconds) {
-    const int file = pidfd_open(process, 0);
-    if (file < 0) throw std::system_error(errno, std::generic_category(), "pidfd_open");
-    pollfd watched = {file, POLLIN, 0};
-    const int ready = poll(&watched, 1, seconds * 1000);
-    close(file);
-    return ready == 1;
-}
-
-class takes_too_long : public std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-
-/// Waits for what a process that was killed has left; this process is its reaper.
-void reap_all() {
-    constexpr int tries = 1000;
-    for (int i = 0; i < tries; i++) {
-        const pid_t ended = waitpid(-1, nullptr, WNOHANG);
-        if (ended < 0) return;
-        if (ended == 0) usleep(10'000);
-    }
-    throw std::runtime_error("a process of the command does not end");
-}
-
-/// Runs a command that succeeds. None of its processes is left afterwards: they could still write
-/// to the folder.
-output run(const texts& command, const texts& environment, const temporary_folder& folder) {
-    constexpr int time_limit = 45; // seconds
-    const std::string out = folder / "out", err = folder / "err";
-    if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
-        throw std::system_error(errno, std::generic_category(), "prctl");
-    const pid_t process = start(command, environment, out, err);
-    const bool ended = ends(process, time_limit);
-    kill(-process, SIGKILL); // the process is not waited for, so the number is still its own
-    int status = 0;
-    waitpid(process, &status, 0);
-    reap_all();
-    output made = {contents_of(out), contents_of(err)};
-    if (!ended) throw takes_too_long(command[0] + " takes too long:\n" + made.err);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        throw std::runtime_error(command[0] + " fails:\n" + made.err);
-    return made;
-}
-
-texts own_environment() {
-    texts variables;
-    for (char** each = environ; *each; each++)
-        variables.emplace_back(*each);
-    return variables;
-}
-
-/// Shows a page; @options say what to write of it. The browser gets no variables of a desktop,
-/// where it would look for services.
-output browse(const std::string& page, const temporary_folder& folder, const texts& options) {
-    texts command = {"chromium",
-                     "--headless",
-                     "--no-sandbox",
-                     "--disable-gpu",
-                     "--disable-dev-shm-usage",
-                     "--no-first-run",
-                     "--disable-extensions",
-                     "--disable-background-networking",
-                     "--enable-logging=stderr",
-                     "--log-level=0",
-                     "--window-size=1280,2600",
-                     "--user-data-dir=" + folder / "profile"};
-    command.insert(command.end(), options.begin(), options.end());
-    command.push_back("file://" + page);
-    const char* const path = std::getenv("PATH");
-    const texts environment = {std::string("PATH=") + (path ? path : "/usr/bin:/bin"),
-                               "HOME=" + folder / "", "TMPDIR=" + folder / ""};
-    // one start of about ten hangs before the browser has shown anything
-    try {
-        return run(command, environment, folder);
-    } catch (const takes_too_long&) {
-        std::filesystem::remove_all(folder / "profile");
-        return run(command, environment, folder);
-    }
-}
 
 // ---- elements
 

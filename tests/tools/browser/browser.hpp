@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// A browser without a screen, and what its tests do with files and programs.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+using texts = std::vector<std::string>;
+
+std::string contents_of(const std::string& path);
+void write(const std::string& path, std::string_view text);
+/// Returns the text with the first @old replaced.
+std::string changed(std::string text, std::string_view old, std::string_view by);
+
+/// A folder that is removed with all that is in it.
+class temporary_folder {
+  public:
+    temporary_folder();
+    temporary_folder(const temporary_folder&) = delete;
+    temporary_folder& operator=(const temporary_folder&) = delete;
+    ~temporary_folder();
+
+    std::string operator/(std::string_view name) const { return path_ + "/" + std::string(name); }
+
+  private:
+    std::string path_;
+};
+
+struct output {
+    std::string out, err;
+};
+
+texts own_environment();
+
+/// Runs a command that succeeds. None of its processes is left afterwards: they could still write
+/// to the folder.
+output run(const texts& command, const texts& environment, const temporary_folder& folder);
+
+/// Shows a page; @options say what to write of it. The browser gets no variables of a desktop,
+/// where it would look for services.
+output browse(const std::string& page, const temporary_folder& folder, const texts& options);
