@@ -157,7 +157,8 @@ TEST(HmmctlAnnotations, AreInTheTextWithoutWhatControlsATerminal) {
 std::string exported(void (*as)(const trace&, const text_sink&)) {
     trace of;
     of.events = {at(annotation(HMMRT_EVENT_SECTION, "so,l\"ve"), 3000, 1000),
-                 at(annotation(HMMRT_EVENT_MARK, "here"), 4000), name_of_memory(page, 2, "grid")};
+                 at(annotation(HMMRT_EVENT_MARK, "here"), 4000),
+                 at(name_of_memory(page, 2, "grid"), 5000)};
     std::string text;
     as(of, [&](std::string_view piece) { text += piece; });
     return text;

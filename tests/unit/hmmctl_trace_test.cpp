@@ -251,13 +251,16 @@ TEST_F(HmmctlTrace, AsChromeTraceHasSlicesCountersAndArrows) {
         by_phase[one["ph"]].push_back(one);
     ASSERT_EQ(by_phase["X"].size(), 4u);
     EXPECT_EQ(by_phase["i"].size(), 2u);
-    const json& fault = by_phase["X"][0];
+    EXPECT_EQ(by_phase["X"][0]["name"], "fault_batch") << "the first that begins";
+    const json& fault = by_phase["X"][1];
     EXPECT_EQ(fault["name"], "device_fault");
     EXPECT_EQ(fault["pid"], tested_pid);
     EXPECT_DOUBLE_EQ(fault["ts"], 4.3) << "6000 - 700 - 1000 ns";
     EXPECT_DOUBLE_EQ(fault["dur"], 0.7);
     ASSERT_EQ(by_phase["s"].size(), 1u);
     EXPECT_EQ(by_phase["s"][0]["id"], by_phase["f"][0]["id"]);
+    EXPECT_DOUBLE_EQ(by_phase["s"][0]["ts"], 2.0) << "where the batch begins";
+    EXPECT_DOUBLE_EQ(by_phase["f"][0]["ts"], 4.999) << "the last nanosecond of the fault";
     ASSERT_EQ(by_phase["b"].size(), 2u);
     ASSERT_EQ(by_phase["e"].size(), 2u);
     EXPECT_EQ(by_phase["b"][0]["name"], "host to device 0");
@@ -268,6 +271,39 @@ TEST_F(HmmctlTrace, AsChromeTraceHasSlicesCountersAndArrows) {
     EXPECT_EQ(by_phase["C"][0]["args"], (json{{"in", 8192}, {"out", 0}}));
     EXPECT_EQ(by_phase["C"][2]["args"], (json{{"in", 8192}, {"out", 4096}}));
     EXPECT_EQ(by_phase["M"].size(), 4u) << "a process, two devices, a lane";
+}
+
+/// Returns those of a phase.
+std::vector<json> of_phase(const char* phase, const std::string& chrome_trace) {
+    const json whole = json::parse(chrome_trace);
+    std::vector<json> found;
+    for (const json& one : whole["traceEvents"])
+        if (one["ph"] == phase) found.push_back(one);
+    return found;
+}
+
+TEST_F(HmmctlTrace, AsChromeTraceHasTheLongerOfSlicesThatBeginAtOnceFirst) {
+    hmmrt_event inner = migration(HMMRT_LOCATION_HOST, 0, 1, 300), outer = device_fault(0, 0);
+    inner.time = 5300;
+    outer.time = 5700; // 700 long
+    events_ = {inner, outer};
+    const auto found = of_phase("X", exported(export_chrome, parse_trace(written())));
+    ASSERT_EQ(found.size(), 2u);
+    EXPECT_EQ(found[0]["name"], "device_fault");
+    EXPECT_EQ(found[1]["name"], "migration");
+}
+
+TEST_F(HmmctlTrace, AsChromeTraceCountsInTheOrderOfTime) {
+    hmmrt_event late = migration(HMMRT_LOCATION_HOST, 0, 1), early = late;
+    late.time = 3000;
+    early.time = 2000;
+    early.pages = 2;
+    events_ = {late, early};
+    const auto found = of_phase("C", exported(export_chrome, parse_trace(written())));
+    ASSERT_EQ(found.size(), 2u);
+    EXPECT_EQ(found[0]["ts"], 1.0);
+    EXPECT_EQ(found[0]["args"]["in"], 8192);
+    EXPECT_EQ(found[1]["args"]["in"], 12288);
 }
 
 } // namespace

@@ -9,11 +9,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <initializer_list>
 #include <map>
 #include <set>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace hmmctl {
 namespace {
@@ -34,12 +36,13 @@ class chrome_export {
         for (std::size_t i = 0; i < trace_.events.size(); i++)
             by_serial_[trace_.events[i].serial] = i;
         name_processes();
-        for (const hmmrt_event& event : trace_.events) {
-            add_slice(event);
-            add_flow(event);
-            if (event.type == HMMRT_EVENT_MIGRATION) {
-                add_to_link(event);
-                count_bytes(event);
+        for (const hmmrt_event* event : sorted(begins_before))
+            add_slice(*event);
+        for (const hmmrt_event* event : sorted(ends_before)) {
+            add_flow(*event);
+            if (event->type == HMMRT_EVENT_MIGRATION) {
+                add_to_link(*event);
+                count_bytes(*event);
             }
         }
         out_("\n]}\n");
@@ -51,13 +54,33 @@ class chrome_export {
         return is_device(event.device) ? first_device_pid + event.device : 0;
     }
 
+    static std::uint64_t begin_of(const hmmrt_event& event) { return event.time - event.duration; }
+
+    template <typename Less>
+    std::vector<const hmmrt_event*> sorted(Less less) const {
+        std::vector<const hmmrt_event*> events;
+        events.reserve(trace_.events.size());
+        for (const hmmrt_event& event : trace_.events)
+            events.push_back(&event);
+        std::stable_sort(events.begin(), events.end(),
+                         [&](const auto* a, const auto* b) { return less(*a, *b); });
+        return events;
+    }
+
+    /// Viewers nest slices that begin at once in the order of the file.
+    static bool begins_before(const hmmrt_event& a, const hmmrt_event& b) {
+        if (begin_of(a) != begin_of(b)) return begin_of(a) < begin_of(b);
+        return a.duration > b.duration;
+    }
+
+    /// A ring may have an event before another one that ended earlier.
+    static bool ends_before(const hmmrt_event& a, const hmmrt_event& b) { return a.time < b.time; }
+
     /// Returns microseconds from the start. An event may have started before the recording.
     double microseconds(std::uint64_t time) const {
-        return (static_cast<double>(time) - static_cast<double>(trace_.header.start)) / 1000;
+        return static_cast<double>(static_cast<std::int64_t>(time - trace_.header.start)) / 1000;
     }
-    double start_of(const hmmrt_event& event) const {
-        return microseconds(event.time) - static_cast<double>(event.duration) / 1000;
-    }
+    double start_of(const hmmrt_event& event) const { return microseconds(begin_of(event)); }
 
     void add(const json& one) {
         out_(between_ + one.dump(-1, ' ', true, json::error_handler_t::replace));
@@ -127,7 +150,8 @@ class chrome_export {
         add(one);
     }
 
-    /// An arrow from an event of another track that this one is a part of.
+    /// An arrow from an event of another track that this one is a part of. Viewers look for the
+    /// slice around each end of it: the last nanosecond is in the slice, however times are rounded.
     void add_flow(const hmmrt_event& event) {
         const auto found = by_serial_.find(event.parent);
         if (event.parent == 0 || found == by_serial_.end()) return;
@@ -147,7 +171,7 @@ class chrome_export {
              {"id", event.serial},
              {"pid", pid_of(event)},
              {"tid", event.tid},
-             {"ts", microseconds(event.time)}});
+             {"ts", microseconds(event.time - 1)}});
     }
 
     /// The link is one of the device that gets the pages, or of the one that loses them to the
