@@ -309,7 +309,13 @@ INSTANTIATE_TEST_SUITE_P(
         words{"profile", "--pid", "1", "--", "true"},
         words{"profile", "--events", "65", "--", "true"}, words{"top", "1"},
         words{"top", "--count", "0"}, words{"top", "--count", "x"}, words{"top", "--json"},
-        words{"top", "--interval", "0"}, words{"doctor", "now"}, words{"doctor", "--frob"},
+        words{"top", "--interval", "0"}, words{"stats", "0"}, words{"stats", "x"},
+        words{"stats", ""}, words{"stats", "1", "2"}, words{"stats", "--interval", "0"},
+        words{"stats", "--interval", "x"}, words{"stats", "--count", "1"},
+        words{"stats", "--interval", "1", "--count", "0"},
+        words{"stats", "--interval", "1", "--count", "x"}, words{"stats", "--filter"},
+        words{"stats", "--filter", ""}, words{"stats", "--filter", ","}, words{"stats", "--frob"},
+        words{"stats", "--", "true"}, words{"doctor", "now"}, words{"doctor", "--frob"},
         words{"doctor", "--interval", "1"}, words{"bench", "frob"}, words{"bench", "--frob"},
         words{"bench", "--pattern", "frob"}, words{"bench", "--pattern", "triad,frob"},
         words{"bench", "--scaling", "frob"}, words{"bench", "--pattern"},
@@ -467,7 +473,8 @@ TEST(Command, FailsIfItsOutputIsLost) {
     for (const words& arguments :
          {words{"device", "list"}, words{"device", "show", "0"}, words{"process", "list"},
           words{"process", "show", pid}, words{"range", "list", pid}, words{"residency", pid},
-          words{"doctor"}, words{"doctor", "--json"}}) {
+          words{"stats"}, words{"stats", pid, "--interval", "0.01"}, words{"doctor"},
+          words{"doctor", "--json"}}) {
         const result found = run_hmmctl(arguments, {.out = "/dev/full"});
         EXPECT_EQ(found.status, 1);
         EXPECT_NE(found.err.find("cannot write"), std::string::npos) << found.err;
@@ -480,7 +487,7 @@ TEST(Command, ExplainsItself) {
           words{"process", "list", "--help"}, words{"range", "list", "--help"},
           words{"residency", "--help"}, words{"doctor", "--help"},
           words{"trace", "record", "--help"}, words{"profile", "--help"}, words{"top", "--help"},
-          words{"bench", "--help"}, words{"--version"}}) {
+          words{"stats", "--help"}, words{"bench", "--help"}, words{"--version"}}) {
         const result found = run_hmmctl(arguments);
         EXPECT_EQ(found.status, 0);
         EXPECT_NE(found.out.find("hmmctl"), std::string::npos) << found.out;

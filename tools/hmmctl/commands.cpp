@@ -4,21 +4,17 @@
 #include "devices.hpp"
 #include "doctor.hpp"
 #include "failure.hpp"
+#include "intervals.hpp"
 #include "json.hpp"
 #include "processes.hpp"
 #include "table.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
 #include <pwd.h>
-#include <thread>
 
 namespace hmmctl {
 namespace {
-
-using clock = std::chrono::steady_clock;
 
 std::string user_name(uid_t uid) {
     const passwd* user = getpwuid(uid);
@@ -31,10 +27,6 @@ std::string yes_or_no(bool value) {
 
 bool is_coherent(const hmmrt_device_info& device) {
     return (device.out_properties & HMMRT_PROPERTY_COHERENT) != 0;
-}
-
-double seconds_since(clock::time_point start) {
-    return std::chrono::duration<double>(clock::now() - start).count();
 }
 
 /// Name and value of what `show` commands print in two columns.
@@ -73,16 +65,9 @@ std::string unreadable_note(std::size_t count) {
 
 void measure_rates(process_scan& now, const process_scan& earlier, double seconds) {
     for (process& of : now.processes) {
-        const auto before =
-            std::find_if(earlier.processes.begin(), earlier.processes.end(),
-                         [&](const process& other) { return other.mirrored.id == of.mirrored.id; });
-        if (before != earlier.processes.end())
-            set_fault_rates(of.mirrored, before->mirrored, seconds);
+        if (const space* before = space_in(earlier, of.mirrored.id))
+            set_fault_rates(of.mirrored, *before, seconds);
     }
-}
-
-void wait_for(double seconds) {
-    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
 } // namespace
@@ -149,14 +134,16 @@ output show_device(std::uint32_t id, bool as_json) {
 }
 
 output list_processes(double interval, bool as_json) {
-    process_scan scan = scan_processes();
-    if (interval > 0) {
-        const auto start = clock::now();
-        const process_scan earlier = std::move(scan);
-        wait_for(interval);
-        scan = scan_processes();
-        measure_rates(scan, earlier, seconds_since(start));
-    }
+    process_scan scan;
+    const auto take = [] { return scan_processes(); };
+    const auto measure = [&](const process_scan& earlier, process_scan& now, double seconds) {
+        measure_rates(now, earlier, seconds);
+        scan = now;
+    };
+    if (interval > 0)
+        each_interval(interval, 1, take, measure);
+    else
+        scan = take();
     const std::string notes = unreadable_note(scan.unreadable);
     if (as_json) {
         json list = json::array();
@@ -181,14 +168,16 @@ output list_processes(double interval, bool as_json) {
 }
 
 output show_process(pid_t pid, double interval, bool as_json) {
-    process found = find_process(pid);
-    if (interval > 0) {
-        const auto start = clock::now();
-        const space earlier = std::move(found.mirrored);
-        wait_for(interval);
-        found = find_process(pid);
-        set_fault_rates(found.mirrored, earlier, seconds_since(start));
-    }
+    process found;
+    const auto take = [pid] { return find_process(pid); };
+    const auto measure = [&](const process& earlier, const process& now, double seconds) {
+        found = now;
+        set_fault_rates(found.mirrored, earlier.mirrored, seconds);
+    };
+    if (interval > 0)
+        each_interval(interval, 1, take, measure);
+    else
+        found = take();
     if (as_json) return {json_text("process", to_json(found)), "", 0};
     properties shown;
     shown.add("pid", static_cast<std::uint64_t>(found.pid));

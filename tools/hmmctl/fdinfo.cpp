@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <system_error>
 
@@ -75,6 +76,23 @@ bool take_line(space& found, std::string_view line) {
     return false;
 }
 
+/// Values of what there is now, of spaces and of devices.
+constexpr std::string_view current_values[] = {"used_bytes",     "free_bytes",     "backed_bytes",
+                                               "blocks",         "pending_faults", "free_chunks",
+                                               "partial_chunks", "full_chunks"};
+
+bool is_current(std::string_view name) {
+    return std::find(std::begin(current_values), std::end(current_values), name) !=
+           std::end(current_values);
+}
+
+/// Returns null if the device was not bound then, or was bound again since.
+const bound_device* same_binding(const space& earlier, const bound_device& device) {
+    for (const bound_device& before : earlier.devices)
+        if (before.id == device.id && before.binding == device.binding) return &before;
+    return nullptr;
+}
+
 } // namespace
 
 std::uint64_t value_of(const counters& all, std::string_view name) {
@@ -102,19 +120,32 @@ std::optional<space> parse_fdinfo(std::string_view text) {
     return found;
 }
 
-void set_fault_rates(space& now, const space& earlier, double seconds) {
-    if (now.id != earlier.id || seconds <= 0) return;
-    for (bound_device& device : now.devices) {
-        const auto before = std::find_if(
-            earlier.devices.begin(), earlier.devices.end(), [&](const bound_device& other) {
-                return other.id == device.id && other.binding == device.binding;
-            });
-        if (before == earlier.devices.end()) continue;
-        const std::uint64_t faults = value_of(device.counted, "device_faults");
-        const std::uint64_t first = value_of(before->counted, "device_faults");
-        device.faults_per_second =
-            faults < first ? 0.0 : static_cast<double>(faults - first) / seconds;
+counters counted_since(counters now, const counters& earlier) {
+    for (auto& [name, value] : now) {
+        if (is_current(name)) continue;
+        // a later module may have values that fall
+        value -= std::min(value, value_of(earlier, name));
     }
+    return now;
+}
+
+space counted_since(space now, const space* earlier) {
+    if (earlier == nullptr || now.id != earlier->id) return now;
+    now.counted = counted_since(std::move(now.counted), earlier->counted);
+    for (bound_device& device : now.devices)
+        if (const bound_device* before = same_binding(*earlier, device))
+            device.counted = counted_since(std::move(device.counted), before->counted);
+    return now;
+}
+
+void set_fault_rates(space& now, const space& earlier, double seconds) {
+    if (seconds <= 0 || now.id != earlier.id) return;
+    const space changed = counted_since(now, &earlier);
+    for (std::size_t i = 0; i < now.devices.size(); i++)
+        if (same_binding(earlier, now.devices[i]))
+            now.devices[i].faults_per_second =
+                static_cast<double>(value_of(changed.devices[i].counted, "device_faults")) /
+                seconds;
 }
 
 } // namespace hmmctl

@@ -41,6 +41,14 @@ struct space {
 /// does not know become counters; lines that are no key and number are skipped.
 std::optional<space> parse_fdinfo(std::string_view text);
 
+/// Returns @now with what was counted since @earlier. Values that are none of counters, as the
+/// bytes in use, stay.
+counters counted_since(counters now, const counters& earlier);
+
+/// The same for a space, null for one that was not there. A device that was bound again since
+/// counts from 0.
+space counted_since(space now, const space* earlier);
+
 /// Sets the fault rates of @now from what was counted @seconds earlier. A device that was not
 /// bound then, or was bound again since, has no rate.
 void set_fault_rates(space& now, const space& earlier, double seconds);

@@ -84,6 +84,12 @@ std::string one_line(const json& object) {
     return object.dump(-1, ' ', true, json::error_handler_t::replace);
 }
 
+std::string json_line(const char* field, json value) {
+    json answer = {{"schema", json_schema}};
+    answer[field] = std::move(value);
+    return one_line(answer) + "\n";
+}
+
 std::string json_text(const char* field, json value) {
     json answer;
     answer[field] = std::move(value);

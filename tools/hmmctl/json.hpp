@@ -23,6 +23,8 @@ json to_json(const diagnosis& result);
 /// Returns a whole answer: the schema and one field.
 std::string json_text(const char* field, json value);
 std::string json_text(const json& answer);
+/// Returns a whole answer as one line, for answers that follow each other.
+std::string json_line(const char* field, json value);
 /// Returns the object only, for files with an object a line. Bytes that are no UTF-8 are replaced.
 std::string one_line(const json& object);
 

@@ -72,7 +72,8 @@ std::string arguments_of(const CLI::App& app) {
     bool has_options = false;
     for (const CLI::Option* option : app.get_options()) {
         if (!option->nonpositional())
-            text += ' ' + value_text(*option);
+            text += option->get_required() ? ' ' + value_text(*option)
+                                           : fmt::format(" [{}]", value_text(*option));
         else
             has_options = has_options || !is_help(app, option);
     }

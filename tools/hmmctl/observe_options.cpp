@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "allocation_file.hpp"
 #include "request.hpp"
+#include "stats.hpp"
 #include "top.hpp"
 
 #include <bit>
@@ -153,20 +154,50 @@ void add_profile(CLI::App& app, request& asked) {
     });
 }
 
-void add_top(CLI::App& app, request& asked) {
-    CLI::App& command = *app.add_subcommand("top", "Show what processes do, again and again");
-    command.add_option("--interval", asked.interval, "seconds between two tables, at most an hour")
-        ->type_name("SECONDS")
-        ->check(why_no_interval);
-    command.add_option("--count", asked.count, "end after that number of tables")
+/// Returns the option for the interval.
+CLI::Option* add_repetition(CLI::App& command, request& asked, const char* interval) {
+    CLI::Option* const option = command.add_option("--interval", asked.interval, interval)
+                                    ->type_name("SECONDS")
+                                    ->check(why_no_interval);
+    command.add_option("--count", asked.count, "end after that number of intervals")
         ->type_name("N")
         ->check(why_no_number)
         ->check(CLI::Range(1u, std::numeric_limits<unsigned>::max()));
+    return option;
+}
+
+void add_top(CLI::App& app, request& asked) {
+    CLI::App& command = *app.add_subcommand("top", "Show what processes do, again and again");
+    add_repetition(command, asked, "seconds between two tables, at most an hour");
     command.callback([&asked, &command] {
         refuse_json(command, asked);
         asked.command = [&asked] {
             return show_top(asked.interval > 0 ? asked.interval : default_top_interval,
                             asked.count);
+        };
+    });
+}
+
+void add_stats(CLI::App& app, request& asked) {
+    CLI::App& command = *app.add_subcommand(
+        "stats", "Show all counters of a process, or of all processes and devices together");
+    command.add_option("PID", asked.pid, "id of the process")->check(why_no_pid);
+    CLI::Option* const interval = add_repetition(
+        command, asked,
+        "show what is counted in that many seconds, at most an hour, again and again");
+    command.get_option("--count")->needs(interval);
+    command
+        .add_option("--filter", asked.parts,
+                    "show only counters with one of these parts in their names")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->type_name("PART")
+        ->check([](const std::string& part) {
+            return part.empty() ? "give a part of a name" : std::string();
+        });
+    command.callback([&asked] {
+        asked.command = [&asked] {
+            return show_stats({asked.pid, asked.interval, asked.count, asked.parts}, asked.as_json);
         };
     });
 }
@@ -181,6 +212,7 @@ void add_observing_commands(CLI::App& app, request& asked) {
     add_export(trace, asked);
     add_profile(app, asked);
     add_top(app, asked);
+    add_stats(app, asked);
 }
 
 } // namespace hmmctl

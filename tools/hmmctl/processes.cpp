@@ -135,6 +135,12 @@ process_scan scan_processes(const std::string& proc) {
     return scan;
 }
 
+const space* space_in(const process_scan& scan, std::uint64_t id) {
+    for (const process& of : scan.processes)
+        if (of.mirrored.id == id) return &of.mirrored;
+    return nullptr;
+}
+
 process find_process(pid_t pid, const std::string& proc) {
     const std::string folder = fmt::format("{}/{}", proc, pid);
     std::error_code error;

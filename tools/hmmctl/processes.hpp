@@ -34,6 +34,9 @@ struct process_scan {
 /// @proc is where procfs is mounted.
 process_scan scan_processes(const std::string& proc = "/proc");
 
+/// Returns the space with that id, null if there is none.
+const space* space_in(const process_scan& scan, std::uint64_t id);
+
 /// Finds the space of one process. Throws failure if there is no such process, if it has no space,
 /// or if this user may not look at it.
 process find_process(pid_t pid, const std::string& proc = "/proc");

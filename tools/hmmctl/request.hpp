@@ -24,6 +24,7 @@ struct request {
     std::string file, format, to, html, rocprof_sys;
     std::vector<std::string> files;
     unsigned count = 0;
+    std::vector<std::string> parts; ///< of names of counters
     bench_plan measured;
     bool lists = false;
     bool all = false;
@@ -39,7 +40,7 @@ std::string why_no_interval(const std::string& text);
 /// For commands that write a format of their own, or none. Throws if JSON is asked for.
 void refuse_json(const CLI::App& command, const request& asked);
 
-/// Adds trace, profile and top.
+/// Adds trace, profile, top and stats.
 void add_observing_commands(CLI::App& app, request& asked);
 /// Adds bench.
 void add_bench_commands(CLI::App& app, request& asked);

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "top.hpp"
 
-#include "clocks.hpp"
-#include "failure.hpp"
+#include "intervals.hpp"
 #include "table.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
-#include <cstdio>
-#include <cstring>
 #include <sys/ioctl.h>
-#include <thread>
 #include <unistd.h>
 
 namespace hmmctl {
@@ -27,43 +21,20 @@ struct sums {
     std::uint64_t device_faults = 0, cpu_faults = 0, to_devices = 0, to_host = 0, evictions = 0;
 };
 
-void add(sums& to, const counters& counted, bool subtract) {
-    const auto change = [&](std::uint64_t& sum, const char* name) {
-        const std::uint64_t value = value_of(counted, name);
-        sum += subtract ? -value : value;
-    };
-    change(to.device_faults, "device_faults");
-    change(to.cpu_faults, "cpu_faults");
-    change(to.to_devices, "migrated_to_device");
-    change(to.to_host, "migrated_to_host");
-    change(to.to_host, "evicted_pages");
-    change(to.evictions, "evictions");
+void add(sums& to, const counters& counted) {
+    to.device_faults += value_of(counted, "device_faults");
+    to.cpu_faults += value_of(counted, "cpu_faults");
+    to.to_devices += value_of(counted, "migrated_to_device");
+    to.to_host += value_of(counted, "migrated_to_host") + value_of(counted, "evicted_pages");
+    to.evictions += value_of(counted, "evictions");
 }
 
-const space* find_space(const process_scan& scan, std::uint64_t id) {
-    for (const process& of : scan.processes)
-        if (of.mirrored.id == id) return &of.mirrored;
-    return nullptr;
-}
-
-/// A device that was bound again since counts from 0.
-sums difference(const space& now, const space* earlier) {
+sums sums_of(const space& changed) {
     sums result;
-    add(result, now.counted, false);
-    if (earlier) add(result, earlier->counted, true);
-    for (const bound_device& device : now.devices) {
-        add(result, device.counted, false);
-        if (!earlier) continue;
-        for (const bound_device& before : earlier->devices)
-            if (before.id == device.id && before.binding == device.binding)
-                add(result, before.counted, true);
-    }
+    add(result, changed.counted);
+    for (const bound_device& device : changed.devices)
+        add(result, device.counted);
     return result;
-}
-
-void print(const std::string& text) {
-    if (std::fputs(text.c_str(), stdout) == EOF || std::fflush(stdout) == EOF)
-        throw failure(fmt::format("cannot write the result: {}", std::strerror(errno)));
 }
 
 /// Returns the lines of the terminal, 0 if standard output is none.
@@ -80,7 +51,7 @@ std::vector<process_rates> rates_between(const process_scan& earlier, const proc
     std::vector<process_rates> rates;
     const auto page = static_cast<double>(bytes_of_page);
     for (const process& of : now.processes) {
-        const sums changed = difference(of.mirrored, find_space(earlier, of.mirrored.id));
+        const sums changed = sums_of(counted_since(of.mirrored, space_in(earlier, of.mirrored.id)));
         const auto per_second = [&](std::uint64_t value) {
             return static_cast<double>(value) / seconds;
         };
@@ -121,21 +92,17 @@ std::string first_lines(const std::string& text, std::size_t number) {
 
 output show_top(double interval, unsigned count) {
     const auto page = static_cast<std::uint64_t>(getpagesize());
-    process_scan earlier = scan_processes();
-    std::uint64_t start = nanoseconds_of(CLOCK_MONOTONIC);
-    for (unsigned shown = 0; count == 0 || shown < count; shown++) {
-        std::this_thread::sleep_for(std::chrono::duration<double>(interval));
-        process_scan now = scan_processes();
-        const std::uint64_t end = nanoseconds_of(CLOCK_MONOTONIC);
-        const double seconds = static_cast<double>(end - start) / nanoseconds_in_second;
+    const char* between = "";
+    const auto show = [&](const process_scan& earlier, const process_scan& now, double seconds) {
         const std::string text = text_of(rates_between(earlier, now, seconds, page));
         if (const std::size_t lines = terminal_lines())
-            print(clear_terminal + first_lines(text, lines - 1));
+            print_now(clear_terminal + first_lines(text, lines - 1));
         else
-            print((shown ? "\n" : "") + text);
-        earlier = std::move(now);
-        start = end;
-    }
+            print_now(between + text);
+        between = "\n";
+    };
+    each_interval(
+        interval, count, [] { return scan_processes(); }, show);
     return {};
 }
 
