@@ -40,9 +40,7 @@ json profile_of(const std::string& program_case, const words& calls) {
     arguments.insert(arguments.end(), calls.begin(), calls.end());
     const result found = run_hmmctl(arguments);
     EXPECT_EQ(found.status, 0) << found.err;
-    const json parsed = json::parse(found.out, nullptr, false);
-    EXPECT_TRUE(parsed.is_object()) << found.out;
-    const json profile = parsed.value("profile", json::object());
+    const json profile = answer_in(found.out, "profile").value("profile", json::object());
     EXPECT_EQ(profile.value("dropped_events", 1), 0);
     return profile;
 }

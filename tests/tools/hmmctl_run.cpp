@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "hmmctl_run.hpp"
 
+#include "json_schema.hpp"
+
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
@@ -40,6 +42,18 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
     _exit(cannot_run);
 }
 
+/// Returns the words of a command with underscores.
+std::string command_in(const std::vector<std::string>& arguments) {
+    std::string command;
+    for (const std::string& word : arguments) {
+        const bool is_list = word == "--list"; // another answer than without it
+        if (!is_list && word.find_first_not_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos)
+            break;
+        command += (command.empty() ? "" : "_") + word.substr(is_list ? 2 : 0);
+    }
+    return command;
+}
+
 } // namespace
 
 result run_hmmctl(const std::vector<std::string>& arguments, const manner& how) {
@@ -60,14 +74,19 @@ result run_hmmctl(const std::vector<std::string>& arguments, const manner& how) 
     return found;
 }
 
+nlohmann::json answer_in(const std::string& text, const std::string& command) {
+    nlohmann::json parsed = nlohmann::json::parse(text, nullptr, false);
+    EXPECT_TRUE(parsed.is_object()) << text;
+    EXPECT_EQ(what_is_wrong_with(parsed, "answer_of_" + command), "") << text;
+    return parsed;
+}
+
 nlohmann::json json_of(std::vector<std::string> arguments, const manner& how) {
+    const std::string command = command_in(arguments);
     arguments.emplace_back("--json");
     const result found = run_hmmctl(arguments, how);
     EXPECT_EQ(found.status, 0) << found.err;
-    nlohmann::json parsed = nlohmann::json::parse(found.out, nullptr, false);
-    EXPECT_TRUE(parsed.is_object()) << found.out;
-    EXPECT_EQ(parsed.value("schema", 0), 1);
-    return parsed;
+    return answer_in(found.out, command);
 }
 
 std::set<std::string> fields_of(const nlohmann::json& object) {

@@ -25,6 +25,10 @@ struct manner {
 
 result run_hmmctl(const std::vector<std::string>& arguments, const manner& how = {});
 
+/// Returns the answer in a text. It has to be as the schema of hmmctl has it for @command, as
+/// `trace_report`.
+nlohmann::json answer_in(const std::string& text, const std::string& command);
+
 /// Runs a command that succeeds, and returns its JSON.
 nlohmann::json json_of(std::vector<std::string> arguments, const manner& how = {});
 

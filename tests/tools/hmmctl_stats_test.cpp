@@ -146,9 +146,8 @@ TEST(Stats, OfIntervalsAddUpToThePagesThatAPrefetchMoves) {
     std::uint64_t moved = 0;
     for (const std::string& line : lines) {
         SCOPED_TRACE(line);
-        const json answer = json::parse(line, nullptr, false);
-        ASSERT_TRUE(answer.is_object());
-        EXPECT_EQ(answer["schema"], 1);
+        const json answer = answer_in(line, "stats");
+        ASSERT_TRUE(answer.contains("stats"));
         EXPECT_GE(answer["stats"]["seconds"], 0.1);
         const json& devices = answer["stats"]["devices"];
         moved += devices[0]["counters"]["migrated_to_device"].get<std::uint64_t>();

@@ -65,7 +65,15 @@ class Events : public testing::Test {
         return parsed;
     }
 
-    json report() const { return json_of({"trace", "report", file_, "--json"})["report"]; }
+    /// What `profile -o` has written.
+    json profile() const { return answer_in(contents(), "profile")["profile"]; }
+
+    json report() const { return ::json_of({"trace", "report", file_})["report"]; }
+
+    json recorded_events() const {
+        const result found = run_hmmctl({"trace", "export", file_, "--format", "json"});
+        return answer_in(found.out, "trace_export")["events"];
+    }
 
     fs::path folder_;
     std::string file_;
@@ -131,17 +139,15 @@ void expect_annotations(const own_words& said, const json& profile) {
 
 TEST_F(Events, OfAProfileAreWhatTheProgramCounts) {
     const own_words said = run_counted({"profile", "--json"});
-    const json found = json::parse(contents(), nullptr, false);
-    ASSERT_TRUE(found.is_object()) << contents();
-    EXPECT_EQ(found["schema"], 1);
-    expect_same(said, found["profile"]);
-    expect_annotations(said, found["profile"]);
+    const json found = profile();
+    expect_same(said, found);
+    expect_annotations(said, found);
 }
 
 TEST_F(Events, PageOfAProfileHasTheSameNumbers) {
     const fs::path html = folder_ / "page";
     run_counted({"profile", "--json", "--html", html});
-    const json found = json::parse(contents(), nullptr, false)["profile"];
+    const json found = profile();
     std::ifstream file(html, std::ios::binary);
     const std::string written(std::istreambuf_iterator<char>(file), {});
     const std::string opening = "<script id=\"data\" type=\"application/json\">";
@@ -160,7 +166,7 @@ TEST_F(Events, PageOfAProfileHasTheSameNumbers) {
 TEST_F(Events, SummaryForOtherToolsHasTheNumbersOfTheProfile) {
     const fs::path path = folder_ / "summary";
     run_counted({"profile", "--json", "--rocprof-sys", path});
-    const json found = json::parse(contents(), nullptr, false)["profile"];
+    const json found = profile();
     std::ifstream file(path, std::ios::binary);
     const json summary = json::parse(file, nullptr, false);
     ASSERT_TRUE(summary.is_object());
@@ -210,7 +216,7 @@ TEST_F(Events, HaveThePlaceWhereMemoryIsAllocated) {
             found = report();
         } else {
             run_counted({"profile", "--json", "--allocations"});
-            found = json::parse(contents(), nullptr, false)["profile"];
+            found = profile();
         }
         EXPECT_EQ(found["dropped_allocations"], 0);
         ASSERT_FALSE(found["allocations"].empty()) << found["code"];
@@ -225,7 +231,7 @@ TEST_F(Events, HaveThePlaceWhereMemoryIsAllocated) {
 
 TEST_F(Events, OfCodeNameItsFunctionAndLine) {
     run_counted({"profile", "--json"});
-    const json code = json::parse(contents(), nullptr, false)["profile"]["code"];
+    const json code = profile()["code"];
     ASSERT_FALSE(code.empty());
     for (const json& one : code) {
         EXPECT_NE(one["addr"], 0);
@@ -240,7 +246,7 @@ TEST_F(Events, OfCodeNameItsFunctionAndLine) {
 
 TEST_F(Events, HavePhasesThatAddUpToTheirTime) {
     run_counted({"trace", "record"});
-    const json events = json_of({"trace", "export", file_, "--format", "json"})["events"];
+    const json events = recorded_events();
     unsigned faults = 0;
     for (const json& event : events) {
         if (event["type"] != "device_fault" && event["type"] != "cpu_fault") continue;
@@ -256,7 +262,7 @@ TEST_F(Events, HavePhasesThatAddUpToTheirTime) {
 TEST_F(Events, AreExportedInEachFormat) {
     run_counted({"trace", "record"});
     const std::size_t number = report()["events"];
-    EXPECT_EQ(json_of({"trace", "export", file_, "--format=json"})["events"].size(), number);
+    EXPECT_EQ(recorded_events().size(), number);
     const json chrome = json_of({"trace", "export", file_})["traceEvents"];
     EXPECT_EQ(std::count_if(chrome.begin(), chrome.end(),
                             [](const json& one) { return one["ph"] == "X" || one["ph"] == "i"; }),
@@ -310,7 +316,7 @@ TEST_F(Events, OfTheMachineAreThoseOfAllProcessesUntilASignal) {
                        kill(hmmctl, SIGINT);
                    }});
     EXPECT_EQ(found.status, 0) << found.err;
-    const json events = json_of({"trace", "export", file_, "--format", "json"})["events"];
+    const json events = recorded_events();
     const auto is_of_program = [&](const json& event) {
         return event["type"] == "device_fault" && event.value("device", -1) == 0 &&
                event.value("pid", 0) == pid;
@@ -325,13 +331,13 @@ TEST_F(Events, OfDescendantsAreRecorded) {
     const result found =
         run_hmmctl({"profile", "--json", "-o", file_, "--", "/bin/sh", "-c", command});
     EXPECT_EQ(found.status, 7) << found.err;
-    EXPECT_EQ(json::parse(contents(), nullptr, false)["profile"]["devices"].size(), 2u);
+    EXPECT_EQ(profile()["devices"].size(), 2u);
 }
 
 TEST_F(Events, OfOtherProcessesAreNotRecorded) {
     const observed program;
     const json found =
-        json::parse(run_hmmctl({"profile", "--json", "--", "/bin/true"}).out, nullptr, false);
+        answer_in(run_hmmctl({"profile", "--json", "--", "/bin/true"}).out, "profile");
     EXPECT_EQ(found["profile"]["events"], 0) << found;
 }
 

@@ -33,7 +33,9 @@ inline hmmctl::bench_result some_result() {
     result.cases = {case_of("triad", "prefetch", {1, 2, 3}), case_of("triad", "faults", {3, 2, 4})};
     result.peers = {{"storm", 1000, {{0.004, 0.005}}, ""}, {"uffd-move", 0, {}, "too old"}};
     result.cases[0].counts = {{"device_faults", 7}};
-    result.cases[0].phases = {{"copy", 1000}};
+    result.cases[0].phases = {{"queue", 0},  {"decide", 0},        {"allocate", 0},
+                              {"unmap", 0},  {"copy", 1000},       {"map", 0},
+                              {"replay", 0}, {"dropped_events", 0}};
     return result;
 }
 

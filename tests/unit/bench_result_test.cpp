@@ -5,6 +5,7 @@
 #include "bench_compare.hpp"
 #include "bench_plan.hpp"
 #include "failure.hpp"
+#include "json_schema.hpp"
 
 #include <gtest/gtest.h>
 
@@ -35,6 +36,7 @@ TEST(BenchResult, IsTheSameAfterItsJson) {
     const bench_result before = scaled_result();
     const json answer = {{"schema", json_schema}, {"bench", to_json(before)}};
     EXPECT_EQ(to_json(bench_result_from(answer)), to_json(before));
+    EXPECT_EQ(what_is_wrong_with(answer, "answer_of_bench"), "");
     const json& one = answer["bench"]["cases"][0];
     EXPECT_EQ(one["verified"], true);
     EXPECT_EQ(one["kernel"]["median"], 2.0);
@@ -86,6 +88,7 @@ TEST(BenchResult, HasThroughputAndSpeedup) {
     bench_result several = scaled_result();
     several.scaling.erase(several.scaling.begin()); // one alone
     EXPECT_TRUE(to_json(several)["scaling"][0]["speedup"].is_null());
+    EXPECT_EQ(what_is_wrong_with(to_json(several), "result"), "");
 }
 
 TEST(BenchResult, ThatCannotBeReadSaysWhy) {
@@ -123,6 +126,7 @@ TEST(BenchComparison, MarksWhatIsLargerThanTheSpread) {
     EXPECT_NE(text.find("slower"), std::string::npos) << text;
     EXPECT_NE(text.find("faster"), std::string::npos) << text;
     EXPECT_EQ(to_json(found)["common"][2]["clear"], true);
+    EXPECT_EQ(what_is_wrong_with(to_json(found), "comparison"), "");
 }
 
 TEST(BenchComparison, MarksNothingIfThereAreTooFewSamplesForASpread) {

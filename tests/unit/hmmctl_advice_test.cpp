@@ -3,6 +3,7 @@
 #include "hmmctl_events.hpp"
 
 #include "advice_text.hpp"
+#include "json_schema.hpp"
 
 #include <gtest/gtest.h>
 
@@ -392,7 +393,8 @@ TEST(HmmctlAdviceText, SaysHowMuchIsLeftOut) {
 TEST(HmmctlAdviceJson, HasTheSame) {
     summary sums;
     sums.add(sweep(20, block_bytes, block_pages));
-    const json found = to_json(described(sums))["suggestions"];
+    const json profile = to_json(described(sums)), found = profile["suggestions"];
+    EXPECT_EQ(what_is_wrong_with(profile, "profile"), "");
     ASSERT_EQ(found.size(), 1u);
     EXPECT_EQ(found[0]["kind"], "sequential_faults");
     EXPECT_EQ(found[0]["pid"], tested_pid);

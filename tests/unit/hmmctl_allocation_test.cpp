@@ -9,6 +9,7 @@
 #include "allocation_sites.hpp"
 #include "allocations.hpp"
 #include "child.hpp"
+#include "json_schema.hpp"
 #include "run_program.hpp"
 #include "trace_file.hpp"
 
@@ -410,6 +411,7 @@ struct reported {
 
 TEST(HmmctlAllocationReport, CountsTheFaultsOfEachPlace) {
     const json found = to_json(reported().what());
+    EXPECT_EQ(what_is_wrong_with(found, "profile"), "");
     ASSERT_EQ(found["allocations"].size(), 2u) << found["allocations"];
     const json& most = found["allocations"][0];
     EXPECT_EQ(most["space"], tested_space);

@@ -4,6 +4,7 @@
 
 #include "annotations.hpp"
 #include "json.hpp"
+#include "json_schema.hpp"
 #include "summary_text.hpp"
 #include "trace_export.hpp"
 
@@ -107,6 +108,7 @@ TEST(HmmctlAnnotations, CountTheFaultsOfNamedMemory) {
                        name_of_memory(page, 1, "late"), device_fault(0, page, 0x10), cpu,
                        device_fault(0, 8 * page, 0x20)});
     const json found = to_json(of.what());
+    EXPECT_EQ(what_is_wrong_with(found, "profile"), "");
     ASSERT_EQ(found["names"].size(), 2u);
     EXPECT_EQ(found["names"][0]["name"], "early");
     EXPECT_EQ(found["names"][0]["pid"], tested_pid);
@@ -129,7 +131,8 @@ TEST(HmmctlAnnotations, CountTheFaultsInEachSection) {
                        at(annotation(HMMRT_EVENT_SECTION, "step"), 200, 100),
                        at(annotation(HMMRT_EVENT_SECTION, "step"), 300, 60),
                        at(annotation(HMMRT_EVENT_SECTION, "all"), 400, 399)});
-    const json found = to_json(of.what())["sections"];
+    const json profile = to_json(of.what()), found = profile["sections"];
+    EXPECT_EQ(what_is_wrong_with(profile, "profile"), "");
     ASSERT_EQ(found.size(), 2u);
     EXPECT_EQ(found[0]["name"], "all");
     EXPECT_EQ(found[0]["count"], 1);
@@ -178,7 +181,8 @@ TEST(HmmctlAnnotations, AreSlicesOfAChromeTrace) {
 }
 
 TEST(HmmctlAnnotations, AreTextsOfOtherFormats) {
-    const json found = json::parse(exported(export_json))["events"];
+    const json answer = json::parse(exported(export_json)), found = answer["events"];
+    EXPECT_EQ(what_is_wrong_with(answer, "answer_of_trace_export"), "");
     EXPECT_EQ(found[0]["type"], "section");
     EXPECT_EQ(found[0]["text"], "so,l\"ve");
     EXPECT_EQ(found[1]["type"], "mark");

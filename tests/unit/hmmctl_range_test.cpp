@@ -3,6 +3,7 @@
 #include "hmmctl_memory.hpp"
 
 #include "failure.hpp"
+#include "json_schema.hpp"
 #include "memory.hpp"
 
 #include <gtest/gtest.h>
@@ -296,7 +297,9 @@ TEST(HmmctlRangeJson, HasAllFields) {
             {{"id", 1}, {"pages", 0}, {"duplicates", 2}, {"mapped", 3}}}}}},
     };
     EXPECT_EQ(to_json(example()), expected);
-    const json none = to_json(memory_range{base, base + page, "", {}, {}})["advice"];
+    EXPECT_EQ(what_is_wrong_with(expected, "range"), "");
+    const json other = to_json(memory_range{base, base + page, "", {}, {}}), none = other["advice"];
+    EXPECT_EQ(what_is_wrong_with(other, "range"), "");
     EXPECT_TRUE(none["preferred_location"].is_null());
     EXPECT_TRUE(none["granularity"].is_null());
     EXPECT_TRUE(none["last_prefetch"].is_null());

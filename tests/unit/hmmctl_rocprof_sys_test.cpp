@@ -3,15 +3,11 @@
 // their values those of the events.
 #include "hmmctl_events.hpp"
 
+#include "json_schema.hpp"
 #include "trace_export.hpp"
 #include "trace_rocprof_sys.hpp"
 
 #include <gtest/gtest.h>
-
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validator.hpp>
 
 #include <string>
 #include <vector>
@@ -91,21 +87,9 @@ const char* const fields = R"({
 })";
 
 /// Returns what is wrong with a file, "" if nothing is.
-std::string what_is_wrong_with(const nlohmann::json& file) {
-    using adapter = valijson::adapters::NlohmannJsonAdapter;
-    const nlohmann::json wanted = nlohmann::json::parse(fields);
-    valijson::Schema schema;
-    valijson::SchemaParser().populateSchema(adapter(wanted), schema);
-    valijson::ValidationResults results;
-    const adapter given(file);
-    if (valijson::Validator().validate(schema, given, &results)) return "";
-    std::string all;
-    for (valijson::ValidationResults::Error error; results.popError(error);) {
-        for (const std::string& part : error.context)
-            all += part;
-        all += ": " + error.description + "\n";
-    }
-    return all;
+std::string wrong_with_summary(const nlohmann::json& file) {
+    static const json_validator wanted(nlohmann::json::parse(fields));
+    return wanted.what_is_wrong_with(file);
 }
 
 nlohmann::json summary_of_events(const std::vector<hmmrt_event>& events) {
@@ -134,8 +118,8 @@ nlohmann::json some_summary() {
 }
 
 TEST(HmmctlRocprofSys, HasTheFieldsOfThatProgram) {
-    EXPECT_EQ(what_is_wrong_with(some_summary()), "");
-    EXPECT_EQ(what_is_wrong_with(summary_of_events({})), "");
+    EXPECT_EQ(wrong_with_summary(some_summary()), "");
+    EXPECT_EQ(wrong_with_summary(summary_of_events({})), "");
 }
 
 /// The check of fields above would be worth nothing if it let all pass.
@@ -152,7 +136,7 @@ TEST(HmmctlRocprofSys, WithOtherFieldsIsFound) {
         {{"op", "add"}, {"path", "/devices/0/migrations/host_to_device/bytes"}, {"value", 1}},
     };
     for (const nlohmann::json& change : changes)
-        EXPECT_NE(what_is_wrong_with(good.patch(nlohmann::json::array({change}))), "") << change;
+        EXPECT_NE(wrong_with_summary(good.patch(nlohmann::json::array({change}))), "") << change;
 }
 
 TEST(HmmctlRocprofSys, HasTheMigrationsOfEachDevice) {

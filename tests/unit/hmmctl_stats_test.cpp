@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What `hmmctl stats` counts: since the begin, and in an interval.
 #include "failure.hpp"
+#include "json_schema.hpp"
 #include "stats.hpp"
 
 #include <gtest/gtest.h>
@@ -153,6 +154,7 @@ TEST(HmmctlStats, PrintsATableForProcessesAndOneForDevices) {
 
 TEST(HmmctlStats, PrintsJson) {
     const stats found = selected({"cpu_faults", "device_faults", "evictions_ahead"});
+    EXPECT_EQ(what_is_wrong_with(to_json(found, 0, std::nullopt), "stats"), "");
     EXPECT_EQ(to_json(found, 0, std::nullopt), json::parse(R"({
         "pid": null, "seconds": null, "processes": 1, "unreadable_processes": 0,
         "counters": {"cpu_faults": 10},

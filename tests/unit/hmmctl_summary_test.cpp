@@ -3,6 +3,7 @@
 #include "hmmctl_events.hpp"
 
 #include "event_names.hpp"
+#include "json_schema.hpp"
 #include "summary_text.hpp"
 
 #include <gtest/gtest.h>
@@ -182,6 +183,7 @@ TEST(HmmctlSummaryText, OfNothingSaysSo) {
 
 TEST(HmmctlSummaryJson, HasTheSums) {
     const json found = to_json(small().all());
+    EXPECT_EQ(what_is_wrong_with(found, "profile"), "");
     EXPECT_EQ(found["events"], 3);
     EXPECT_EQ(found["dropped_events"], 4);
     EXPECT_EQ(found["types"]["map"], (json{{"recorded", 0}, {"dropped", 4}}));

@@ -4,6 +4,7 @@
 #include "failure.hpp"
 #include "fdinfo.hpp"
 #include "json.hpp"
+#include "json_schema.hpp"
 #include "processes.hpp"
 #include "table.hpp"
 
@@ -345,6 +346,13 @@ TEST(HmmctlDoctor, FindsNothingWrongWithAHealthyMachine) {
     }
     EXPECT_TRUE(result.is_good());
     EXPECT_TRUE(result.transparent_access);
+}
+
+TEST(HmmctlDoctor, HasTheChecksThatTheSchemaHas) {
+    std::vector<std::string> names;
+    for (const check& one : diagnose(healthy()).checks)
+        names.push_back(one.name);
+    EXPECT_EQ(hmmctl_schema()["definitions"]["check"]["properties"]["name"]["enum"], names);
 }
 
 struct illness {

@@ -5,6 +5,7 @@
 #include "hmmctl_failure.hpp"
 
 #include "json.hpp"
+#include "json_schema.hpp"
 #include "observe.hpp"
 #include "trace_export.hpp"
 #include "trace_file.hpp"
@@ -219,6 +220,7 @@ std::string exported(void (*as)(const trace&, const text_sink&), const trace& of
 
 TEST_F(HmmctlTrace, AsJsonHasNames) {
     const json found = json::parse(exported(export_json, parse_trace(written())));
+    EXPECT_EQ(what_is_wrong_with(found, "answer_of_trace_export"), "");
     EXPECT_EQ(found["schema"], 1);
     EXPECT_EQ(found["trace"]["complete"], true);
     EXPECT_EQ(found["trace"]["dropped_events"], 9);

@@ -7,8 +7,8 @@
 readonly MACHINE_PATHS='(^|[^A-Za-z0-9_.$}])/([w]ork|[r]oot|[h]ome)/[A-Za-z0-9._]'
 readonly NOTES='\b([T]ODO|[F]IXME|[X]XX)\b|\b[i]ssue #?[0-9]'
 readonly HOSTS='[h]ttps?://|\b([a-z0-9-]+\.)+(com|org|net)\b'
-# Names of formats that are addresses: the name space of SVG, and the format of debian/copyright.
-readonly NO_HOSTS='www\.w3\.org/2000/svg|www\.w3\.org/1999/xlink|www\.debian\.org/doc/packaging-manuals/copyright-format'
+# Names of formats that are addresses: the name space of SVG, JSON Schema, and the format of debian/copyright.
+readonly NO_HOSTS='www\.w3\.org/2000/svg|www\.w3\.org/1999/xlink|json-schema\.org/draft-07/schema|www\.debian\.org/doc/packaging-manuals/copyright-format'
 
 # Sets LICENCE to the one that the file has by its folder.
 find_licence() {
