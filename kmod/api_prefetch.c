@@ -32,8 +32,11 @@ static u8 __user *outcomes_ptr(const struct hmmrt_prefetch *arg,
 	       ((addr - arg->addr) >> PAGE_SHIFT);
 }
 
-/* Returns how many pages have an outcome that was counted. */
-static u64 outcomes_counted(const struct hmmrt_prefetch *arg)
+/*
+ * Returns how many pages have an outcome that was counted. Only
+ * VM_WARN_ON_ONCE() calls it, which is empty without CONFIG_DEBUG_VM.
+ */
+static u64 __maybe_unused outcomes_counted(const struct hmmrt_prefetch *arg)
 {
 	u64 n = arg->out_pages_moved + arg->out_pages_there;
 	unsigned int i;
