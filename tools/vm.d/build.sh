@@ -3,13 +3,14 @@
 #
 # Builds modules and user space of this checkout.
 #
-#   build/VERSION-FLAVOUR/    a copy of the module sources with the modules built for that kernel
+#   build/VERSION-FLAVOUR/    a copy of the module sources with the modules built for that kernel; with --llvm it is
+#                             build/VERSION-llvm-FLAVOUR/
 #   build/user/               libraries, tools, tests and examples (cmake)
 #   build/host-asan/          the same with ASan and UBSan, for the tests that need no guest
 
 USER_TARGET=all # what is built of user space; the demo needs hmmrt-examples only
 
-module_dir() { echo "$BUILD/$1-$2"; }
+module_dir() { echo "$BUILD/$(build_name "$1" "$2")"; }
 
 # Kbuild writes objects next to the sources, so each kernel gets its own copy of the sources. Objects, *.mod.c and
 # generated/ stay in the copy, so that only changed files are compiled again. Prints the files that it changed.
@@ -23,8 +24,8 @@ sync_module_sources() {
 
 # make_modules KERNEL_BUILD DIR: makes hmmrt's modules, with those for tests, then the module of the canary tests.
 make_modules() {
-	in_system make -C "$1" M="$2" HMMRT_TEST_MODULES=y W=1 -j"$JOBS" modules &&
-		in_system make -C "$1" M="$2/tests/canary" W=1 modules
+	in_system make -C "$1" M="$2" LLVM="$LLVM" HMMRT_TEST_MODULES=y W=1 -j"$JOBS" modules &&
+		in_system make -C "$1" M="$2/tests/canary" LLVM="$LLVM" W=1 modules
 }
 
 # modules_are_for KERNEL_BUILD DIR: succeeds if the modules in DIR are built for exactly this kernel.
@@ -42,8 +43,8 @@ build_modules_locked() {
 # build_modules VERSION FLAVOUR
 build_modules() {
 	ensure_kernel "$1" "$2" || return
-	with_lock "$(checkout_lock "modules-$1-$2")" \
-		build_modules_locked "modules for $1 $2" "$KERNEL_BUILD" "$(module_dir "$1" "$2")"
+	with_lock "$(checkout_lock "modules-$(build_name "$1" "$2")")" \
+		build_modules_locked "modules for $1 $2${LLVM:+ of LLVM}" "$KERNEL_BUILD" "$(module_dir "$1" "$2")"
 }
 
 # User space is the same for all kernels. It uses the default kernel's source.
@@ -81,7 +82,7 @@ build_user() {
 build_upstream() (
 	ensure_source "$1" || exit
 	dir=$(module_dir "$1" "$2")
-	with_lock "$(checkout_lock "modules-$1-$2")" "$REPO/tests/upstream/build" "$KERNEL_SOURCE" "$dir/hmm-tests"
+	with_lock "$(checkout_lock "modules-$(build_name "$1" "$2")")" "$REPO/tests/upstream/build" "$KERNEL_SOURCE" "$dir/hmm-tests"
 )
 
 # GCC takes half as long with these flags, and the sanitizers still name functions and lines.

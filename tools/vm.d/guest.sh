@@ -106,7 +106,7 @@ write_environment() {
 		[[ -v $name ]] && printf 'export %s=%q\n' "$name" "${!name}"
 	done >"$RUN_DIR/environment"
 	{
-		printf 'export HMMRT_GUEST=%q\n' "$KERNEL-$FLAVOUR"
+		printf 'export HMMRT_GUEST=%q\n' "$(build_name "$KERNEL" "$FLAVOUR")"
 		printf 'export HMMRT_MODULE_DIR=%q\n' "$MODULE_DIR"
 		[[ $SYSTEM ]] || printf 'export HMMRT_KERNEL_BUILD=%q\n' "$KERNEL_BUILD"
 		printf 'export HMMRT_OUT=%q\n' "$BUILD/out"

@@ -11,6 +11,8 @@ guest_options() {
 		  --kernel stock[=S]   the kernel of the Debian suite S (default sid) as it is, with the user space of S, where
 		                       the Debian packages are installed and DKMS builds the modules. As root only.
 		  --debug              the debug flavour: KASAN, lockdep, kmemleak, fault injection; several times slower
+		  --llvm               kernel and modules that clang and LLVM's tools have built, instead of GCC and binutils;
+		                       of the tests those on the plain kernel run, with --debug those on the debug kernel
 		  --memory SIZE        the guest's memory (default 4G)
 		  --cpus N             its processors (default 2, with --icount 1)
 		  --numa N             its NUMA nodes (default 1, for tests 2)
@@ -114,7 +116,7 @@ help_test() {
 
 help_kernel() {
 	cat <<-'END'
-		tools/vm kernel [--kernel VERSION] [--debug]: builds the guest's kernel and prints its path.
+		tools/vm kernel [--kernel VERSION] [--debug] [--llvm]: builds the guest's kernel and prints its path.
 
 		--kernel stock[=SUITE] makes the system of a stock kernel, a folder of about 2 GB. A system that was made stays as
 		it is; delete the folder stock/SUITE beside those of the kernels for one of today.
@@ -122,12 +124,13 @@ help_kernel() {
 }
 
 help_build() {
-	echo "tools/vm build [--kernel VERSION] [--debug]: builds kernel, modules and user space without booting."
+	echo "tools/vm build [--kernel VERSION] [--debug] [--llvm]: builds kernel, modules and user space without booting. With"
+	echo "--llvm the kernel and the modules are built with LLVM=1, and kept beside those of GCC."
 }
 
 help_doctor() {
 	cat <<-'END'
-		tools/vm doctor: lists what is missing on this machine and how to get it; changes nothing.
+		tools/vm doctor [--llvm]: lists what is missing on this machine and how to get it; changes nothing.
 
 		The exit status is 1 if something is missing without which tools/vm does not work. What is optional does not
 		count: a slower or smaller way is there without it, or tools/vm builds it when a command needs it.
@@ -206,14 +209,14 @@ check_kernels() {
 	mapfile -t versions < <(all_kernels)
 	for version in "${versions[@]}"; do
 		for flavour in plain debug; do
-			command="tools/vm kernel --kernel $version"
+			command="tools/vm kernel --kernel $version${LLVM:+ --llvm}"
 			[[ $flavour == plain ]] || command+=" --debug"
-			if compgen -G "$CACHE/kernel/$version-$flavour-*/done" >/dev/null; then
+			if compgen -G "$CACHE/kernel/$(build_name "$version" "$flavour")-*/done" >/dev/null; then
 				state="built, but not of this source package, configuration and compiler"
 			else
 				state="not built yet"
 			fi
-			option "kernel $version $flavour" "$state; $command builds it, and so does the first run with it" \
+			option "kernel $version $flavour${LLVM:+ of LLVM}" "$state; $command builds it, and so does the first run with it" \
 				kernel_is_built "$version" "$flavour"
 		done
 	done

@@ -5,12 +5,14 @@
 #
 #   $CACHE/package/PACKAGE_PACKAGEVERSION_all.deb  the source, if this machine's release does not have it
 #   $CACHE/source/PACKAGE-PACKAGEVERSION/       the unpacked source; builds are out of tree
-#   $CACHE/kernel/VERSION-FLAVOUR-KEY/          its build folder; complete if it has the file `done`
+#   $CACHE/kernel/VERSION-FLAVOUR-KEY/          its build folder; complete if it has the file `done`. With --llvm it is
+#                                               VERSION-llvm-FLAVOUR-KEY.
 #
 # KEY is a hash of the source's package version, the compiler and the configuration without comments. So a changed
 # option or an updated package makes a new kernel and keeps the old one. make continues an interrupted build.
 
 KERNEL_D=$REPO/tools/kernel
+LLVM='' # 1 with --llvm: clang and LLVM's tools build kernel and modules, as kbuild's variable of this name says
 
 # A kernel of a distribution, as it is: see stock.sh.
 is_stock() { [[ $1 == stock-* ]]; }
@@ -51,13 +53,19 @@ kernel_package_version() {
 	fi
 }
 
+# build_name VERSION FLAVOUR: prints the name of what is built for this kernel.
+build_name() { echo "$1${LLVM:+-llvm}-$2"; }
+
+# Prints the version of the compiler that builds kernel and modules.
+kernel_compiler() { "$([[ $LLVM ]] && echo clang || echo gcc)" --version | sed -n 1p; }
+
 # kernel_paths VERSION FLAVOUR: sets KERNEL_SOURCE, KERNEL_BUILD and KERNEL_IMAGE.
 kernel_paths() {
 	local version key
 	version=$(kernel_package_version "$1") || exit
 	KERNEL_SOURCE=$CACHE/source/$(kernel_package "$1")-$version
-	key=$( (echo "$version" && gcc --version | sed -n 1p && kernel_options "$1" "$2") | sha256sum | cut -c1-12)
-	KERNEL_BUILD=$CACHE/kernel/$1-$2-$key
+	key=$( (echo "$version" && kernel_compiler && kernel_options "$1" "$2") | sha256sum | cut -c1-12)
+	KERNEL_BUILD=$CACHE/kernel/$(build_name "$1" "$2")-$key
 	# vmlinux saves the decompression, about a second of emulation. With KASAN the direct start (PVH) does not work.
 	KERNEL_IMAGE=$KERNEL_BUILD/vmlinux
 	[[ $2 == plain ]] || KERNEL_IMAGE=$KERNEL_BUILD/arch/x86/boot/bzImage
@@ -82,7 +90,7 @@ unpack_kernel() {
 		mv "$partial" "$KERNEL_SOURCE"
 }
 
-kernel_make() { make -C "$KERNEL_SOURCE" O="$KERNEL_BUILD" "$@"; }
+kernel_make() { make -C "$KERNEL_SOURCE" O="$KERNEL_BUILD" LLVM="$LLVM" "$@"; }
 
 # configure_kernel VERSION FLAVOUR: applies the options, and fails if one of them did not take effect.
 configure_kernel() {
@@ -123,7 +131,7 @@ show_progress() {
 }
 
 compile_kernel() {
-	local text="kernel $1 $2" log=$KERNEL_BUILD/build.log start=$SECONDS total pid rc=0
+	local text="kernel $1 $2${LLVM:+ of LLVM}" log=$KERNEL_BUILD/build.log start=$SECONDS total pid rc=0
 	total=$(count_objects)
 	printf 'vm: %s: %d objects ' "$text" "$total" >&2
 	kernel_make -j"$JOBS" bzImage modules >"$log" 2>&1 &
@@ -143,7 +151,7 @@ compile_kernel() {
 make_kernel_locked() {
 	[[ -e $KERNEL_BUILD/done ]] && return
 	with_lock "$(basename "$KERNEL_SOURCE")" unpack_kernel_once "$1" &&
-		step "configuring kernel $1 $2" configure_kernel "$1" "$2" &&
+		step "configuring kernel $1 $2${LLVM:+ of LLVM}" configure_kernel "$1" "$2" &&
 		compile_kernel "$1" "$2" &&
 		touch "$KERNEL_BUILD/done"
 }

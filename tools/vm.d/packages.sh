@@ -8,9 +8,10 @@ readonly DEBIAN_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 
 # Includes the default kernel's source: user space is built with it, whichever kernel runs.
 wanted_packages() {
-	local version last='/^# ---/Q'
-	[[ $USER_TARGET != all ]] || last=
-	sed "$last;s/#.*//" "$REPO/tools/packages"
+	local version parts=1
+	[[ $USER_TARGET != all ]] || parts+=2
+	parts+=${LLVM:+3}
+	awk -v parts="$parts" 'BEGIN { part = 1 } /^# ---/ { part++ } { sub(/#.*/, "") } parts ~ part' "$REPO/tools/packages"
 	for version in $(default_kernel) $(chosen_kernels); do
 		is_stock "$version" || [[ $(kernel_suites "$version") ]] || kernel_package "$version"
 	done | sort -u

@@ -24,6 +24,7 @@ choose_stock() {
 # What is built for a system has a folder of its own, because it uses that system's libraries.
 use_stock_folder() {
 	[[ $FLAVOUR == plain ]] || usage_error "--debug: a stock kernel has no debug flavour"
+	[[ ! $LLVM ]] || usage_error "--llvm: a stock kernel is not built here"
 	[[ $ON_HOST == no ]] || usage_error "--host runs the kernel of this machine, not a stock kernel"
 	BUILD=$REPO/build/$KERNEL
 	mkdir -p "$BUILD/user" "$REPO/build/user"

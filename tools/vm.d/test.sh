@@ -192,8 +192,8 @@ test_in() {
 	local rc=0 passed=0 failed=0 skipped=0 failures=() title results
 	FLAVOUR=$1
 	shift
-	title="$KERNEL $FLAVOUR"
-	results=$BUILD/out/results/$KERNEL-$FLAVOUR
+	title="$KERNEL $FLAVOUR${LLVM:+ of LLVM}"
+	results=$BUILD/out/results/$(build_name "$KERNEL" "$FLAVOUR")
 	if [[ $ON_HOST == yes ]]; then
 		title="$(uname -r)"
 		results=$BUILD/out/results/host
@@ -284,10 +284,12 @@ select_tests() {
 		select_tests_of_stock
 		return
 	fi
+	refuse_for_llvm
 	((${#KINDS[@]})) && return
 	KINDS=(host plain debug)
 	((${#PROGRAMS[@]})) || KINDS=(lint host cpu plain debug canary newcomer)
 	[[ ${PROGRAMS[*]} || ${HMMRT_TEST_LONG-} != yes ]] || KINDS+=(package)
+	[[ ! $LLVM ]] || KINDS=(plain)
 	if [[ $FLAVOUR == debug ]]; then KINDS=(debug); fi
 	if [[ $ON_HOST == yes ]]; then KINDS=(host plain); fi
 }
@@ -301,6 +303,14 @@ select_tests_of_stock() {
 	((${#KINDS[@]})) && return
 	KINDS=(plain)
 	((${#PROGRAMS[@]})) || KINDS+=(package)
+}
+
+# The other kinds have no modules, or those that GCC has built.
+refuse_for_llvm() {
+	local kind
+	for kind in "${KINDS[@]}"; do
+		[[ ! $LLVM || $kind == plain || $kind == debug ]] || usage_error "--llvm is for tests in a guest, not for $kind"
+	done
 }
 
 # Kinds that need no guest run once, not for each kernel.
