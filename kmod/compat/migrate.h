@@ -29,6 +29,14 @@
 #define HMMRT_PFN_COMPOUND	0ul
 #endif
 
+/* Until 7.2: the names of one of the modes of userfaultfd. */
+#ifndef HMMRT_HAVE_SWP_UFFD
+#define pte_swp_uffd(pte)	pte_swp_uffd_wp(pte)
+#define pte_swp_mkuffd(pte)	pte_swp_mkuffd_wp(pte)
+#define pmd_swp_uffd(pmd)	pmd_swp_uffd_wp(pmd)
+#define pmd_swp_mkuffd(pmd)	pmd_swp_mkuffd_wp(pmd)
+#endif
+
 /* Return the number of pages that an entry of src or dst stands for. */
 static inline unsigned int hmmrt_pfn_pages(unsigned long migrate_pfn)
 {
@@ -137,8 +145,8 @@ static inline pte_t hmmrt_migration_entry_shared(pte_t pte)
 
 	if (pte_swp_soft_dirty(pte))
 		shared = pte_swp_mksoft_dirty(shared);
-	if (pte_swp_uffd_wp(pte))
-		shared = pte_swp_mkuffd_wp(shared);
+	if (pte_swp_uffd(pte))
+		shared = pte_swp_mkuffd(shared);
 	return shared;
 }
 
@@ -161,8 +169,8 @@ static inline pmd_t hmmrt_migration_pmd_shared(pmd_t pmd)
 
 	if (pmd_swp_soft_dirty(pmd))
 		shared = pmd_swp_mksoft_dirty(shared);
-	if (pmd_swp_uffd_wp(pmd))
-		shared = pmd_swp_mkuffd_wp(shared);
+	if (pmd_swp_uffd(pmd))
+		shared = pmd_swp_mkuffd(shared);
 	return shared;
 }
 #else

@@ -223,6 +223,19 @@ static inline bool probe(struct mm_struct *mm)
 }
 #endif
 
+#ifdef PROBE_SWP_UFFD
+static inline bool probe(pte_t pte)
+{
+	return pte_swp_uffd(pte);
+}
+#endif
+#ifdef PROBE_NO_SWP_UFFD
+static inline bool probe(pte_t pte)
+{
+	return pte_swp_uffd_wp(pte);
+}
+#endif
+
 /* Not a question: this must not compile on any kernel. */
 #ifdef PROBE_NOTHING
 static inline int probe(void)
