@@ -314,16 +314,16 @@ int cpu_machine::create_object(hmmrt_object_create& request) {
     if (!on_device)
         if (const int error = check_location(request.location); error < 0) return error;
     const bool pinned = (request.flags & HMMRT_OBJECT_MIGRATABLE) == 0;
-    const bool charged = on_device && pinned;
+    cpu_device* const charged = on_device && pinned ? &devices_[request.location] : nullptr;
     if (request.bytes > INT64_MAX || (pinned && request.bytes > sys::physical_memory()))
         return -ENOMEM;
     char name[64];
     std::snprintf(name, sizeof(name), "%s%x.%x", object_prefix, request.location, request.flags);
     const std::lock_guard lock(lock_);
-    if (charged && !has_room(devices_[request.location], request.bytes)) return -ENOMEM;
+    if (charged && !has_room(*charged, request.bytes)) return -ENOMEM;
     request.out_fd = sys::create_shared_memory(name, request.bytes);
     if (request.out_fd < 0) return request.out_fd;
-    if (charged) devices_[request.location].used += request.bytes;
+    if (charged) charged->used += request.bytes;
     return 0;
 }
 

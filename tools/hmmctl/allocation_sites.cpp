@@ -140,7 +140,8 @@ std::vector<allocation_site> hottest_sites(const summary_of& what) {
 
 symbol site_of(const summary_of& what, std::uint64_t space, const known_memory& memory) {
     if (memory.allocated == 0) return {};
-    const std::vector<symbol>& calls = names_of(what, {space, memory.allocated});
+    const stack_key key{space, memory.allocated};
+    const std::vector<symbol>& calls = names_of(what, key);
     return calls.empty() ? symbol() : calls.front();
 }
 
