@@ -17,7 +17,7 @@ readonly NOT_PACKAGED='^(tests|\.ci)/'
 # choose_stock SUITE
 choose_stock() {
 	[[ $1 =~ ^[a-z]+$ ]] || usage_error "--kernel stock=$1: not the name of a Debian suite"
-	[[ $COMMAND != build && $COMMAND != doctor ]] || usage_error "--kernel stock is not for tools/vm $COMMAND"
+	[[ $COMMAND != doctor ]] || usage_error "--kernel stock is not for tools/vm doctor"
 	KERNEL=stock-$1
 }
 
