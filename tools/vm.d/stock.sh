@@ -27,7 +27,6 @@ use_stock_folder() {
 	[[ ! $LLVM ]] || usage_error "--llvm: a stock kernel is not built here"
 	[[ $ON_HOST == no ]] || usage_error "--host runs the kernel of this machine, not a stock kernel"
 	BUILD=$REPO/build/$KERNEL
-	mkdir -p "$BUILD/user" "$REPO/build/user"
 }
 
 stock_packages() { sed 's/#.*//' "$REPO/tools/kernel/stock-packages" | xargs -n 1; }
@@ -59,6 +58,7 @@ ensure_stock() {
 	local suite=${1#stock-} lacking
 	((EUID == 0)) || die "--kernel stock: the system of $suite can be made and entered as root only"
 	SYSTEM=$CACHE/stock/$suite
+	mkdir -p "$BUILD/user" "$REPO/build/user"
 	with_lock "stock-$suite" make_stock_once "$suite" || return
 	RELEASE=$(find "$SYSTEM/usr/lib/modules" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort -V | tail -n 1)
 	KERNEL_IMAGE=$SYSTEM/boot/vmlinuz-$RELEASE
