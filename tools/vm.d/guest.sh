@@ -274,8 +274,8 @@ qemu_arguments() {
 # QEMU itself aborts now and then while the emulated firmware or kernel sets up PCI devices: its lookup of a device's
 # registers is not safe against another processor that moves them. Nothing has run in the guest then.
 #
-# Nor is its emulation of code that the kernel changes while another processor runs it: that one can find the breakpoint
-# that stands there for a moment, when the kernel has forgotten it.
+# The kernel changes its code while another processor runs it, with a breakpoint there for a moment. An emulated processor
+# can reach the breakpoint after the kernel has removed it, and the kernel takes that for an error.
 lost_in_boot() {
 	! grep -qa "Run /init" "$RUN_DIR/serial" 2>/dev/null || return
 	(($1 == 134)) || { [[ $ACCEL == tcg* ]] && grep -qa "Oops: int3" "$RUN_DIR/serial"; }
