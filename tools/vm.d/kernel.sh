@@ -59,16 +59,18 @@ build_name() { echo "$1${LLVM:+-llvm}-$2"; }
 # Prints the version of the compiler that builds kernel and modules.
 kernel_compiler() { "$([[ $LLVM ]] && echo clang || echo gcc)" --version | sed -n 1p; }
 
-# kernel_paths VERSION FLAVOUR: sets KERNEL_SOURCE, KERNEL_BUILD and KERNEL_IMAGE.
+# kernel_paths VERSION FLAVOUR: sets KERNEL_SOURCE, KERNEL_BUILD, KERNEL_TARGET and KERNEL_IMAGE.
 kernel_paths() {
 	local version key
 	version=$(kernel_package_version "$1") || exit
 	KERNEL_SOURCE=$CACHE/source/$(kernel_package "$1")-$version
 	key=$( (echo "$version" && kernel_compiler && kernel_options "$1" "$2") | sha256sum | cut -c1-12)
 	KERNEL_BUILD=$CACHE/kernel/$(build_name "$1" "$2")-$key
-	# vmlinux saves the decompression, about a second of emulation. With KASAN the direct start (PVH) does not work.
+	# vmlinux saves the decompression, about a second of emulation, and 37 objects. With KASAN the direct start (PVH)
+	# does not work.
+	KERNEL_TARGET=vmlinux
 	KERNEL_IMAGE=$KERNEL_BUILD/vmlinux
-	[[ $2 == plain ]] || KERNEL_IMAGE=$KERNEL_BUILD/arch/x86/boot/bzImage
+	[[ $2 == plain ]] || { KERNEL_TARGET=bzImage && KERNEL_IMAGE=$KERNEL_BUILD/arch/x86/boot/bzImage; }
 }
 
 # Writes the packed source to the standard output.
@@ -112,7 +114,7 @@ configure_kernel() {
 
 # Counts the objects that still have to be compiled, by a dry run. The dry run reports errors, because it cannot link
 # objects that it did not build. They are ignored.
-count_objects() { { kernel_make -n -k bzImage modules 2>/dev/null || true; } | grep -c -- ' -c -o ' || true; }
+count_objects() { { kernel_make -n -k "$KERNEL_TARGET" modules 2>/dev/null || true; } | grep -c -- ' -c -o ' || true; }
 
 # Follows the build log until the process ends. On a terminal it updates a count, elsewhere it prints each tenth.
 show_progress() {
@@ -134,7 +136,7 @@ compile_kernel() {
 	local text="kernel $1 $2${LLVM:+ of LLVM}" log=$KERNEL_BUILD/build.log start=$SECONDS total pid rc=0
 	total=$(count_objects)
 	printf 'vm: %s: %d objects ' "$text" "$total" >&2
-	kernel_make -j"$JOBS" bzImage modules >"$log" 2>&1 &
+	kernel_make -j"$JOBS" "$KERNEL_TARGET" modules >"$log" 2>&1 &
 	pid=$!
 	trap 'kill "$pid"; exit 130' INT TERM HUP
 	show_progress "$pid" "$log" "$total" "$text"
