@@ -73,7 +73,10 @@ class cpu_machine final : public machine {
         std::uint32_t device_id;
     };
 
-    bool exists(std::uint32_t device_id) const { return device_id < count_; }
+    /// GCC 16 does not know that count_ is at most the size.
+    bool exists(std::uint32_t device_id) const {
+        return device_id < devices_.size() && device_id < count_;
+    }
     bool is_bound(std::uint32_t device_id) const;
     int check_location(std::uint32_t location) const;
     int check_advice(const hmmrt_advise& request) const;

@@ -220,7 +220,7 @@ TEST_F(Report, OfALostDeviceSaysHowToContinue) {
 TEST_F(Report, OfAnExceptionHasItsTypeAndText) {
     const errors written;
     try {
-        on_device([] { std::vector<int>(3).at(7); });
+        on_device([] { static_cast<void>(std::vector<int>(3).at(7)); });
         FAIL();
     } catch (const hmm::error& error) {
         EXPECT_EQ(error.code(), hmmErrorAssert);
