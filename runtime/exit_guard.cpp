@@ -3,6 +3,7 @@
 
 #include "agent/syscall.h"
 #include "cpu/lane_escape.hpp"
+#include "exit_lock.hpp"
 #include "fork_guard.hpp"
 #include "lane_thread.hpp"
 #include "process.hpp"
@@ -14,10 +15,14 @@
 namespace hmmrt {
 namespace {
 
+library_data glibc_data; ///< constant once a device is started
+
 /// On a lane, the call ends the launch. The status is not that of a sanitizer.
 void end_launch_at_exit() {
+    if (!calling_thread_is_lane()) return;
+    if (recursive_lock* const taken = find_held_lock(glibc_data)) release(*taken);
     leave_by_exit();
-    if (calling_thread_is_lane()) raw_syscall(SYS_exit_group, 0);
+    raw_syscall(SYS_exit_group, 0);
 }
 
 struct lane_guard {
@@ -46,6 +51,7 @@ void guard_exit_of_lane() {
 
 void guard_exit_of_process() {
     static const int once = [] {
+        glibc_data = find_glibc_data();
         const int error = std::at_quick_exit(end_launch_at_exit);
         return error != 0 ? error : std::atexit(note_failures);
     }();

@@ -9,10 +9,10 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <err.h>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
-#include <gnu/libc-version.h>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -67,14 +67,15 @@ bool kill_agent() {
     return any;
 }
 
-/// Runs a part of this program in a new process.
-outcome run_program(const char* test, const std::string& environment = "") {
+/// Runs a part of this program in a new process. A hang is a failure.
+outcome run_program(const char* test, const std::string& environment = "",
+                    unsigned limit_seconds = 100) {
     const int file = memfd_create("errors", 0);
     const pid_t child = fork();
     if (child == 0) {
         dup2(file, STDERR_FILENO);
         if (!environment.empty()) putenv(const_cast<char*>(environment.c_str()));
-        alarm(100); // a hang is a failure
+        alarm(limit_seconds);
         execl("/proc/self/exe", "runtime-failure", "--part", test, nullptr);
         _exit(126);
     }
@@ -272,49 +273,82 @@ TEST_F(Report, AnExceptionReleasesWhatTheKernelHeld) {
 
 // ---- the end of the program in device code
 
-std::atomic<int> handlers = 0;
-void count_handler() {
-    handlers++;
+/// Runs a part that ends launches, and then itself, by functions that end a
+/// program. A handler of the part says when it is called.
+void expect_end_of_launches(const char* part) {
+    const outcome seen = run_program(part, "HMMRT_LANES=2", 25);
+    EXPECT_TRUE(seen.exited_with(0)) << seen.status << seen.errors;
+    EXPECT_CONTAINS(seen.errors, "system call exit_group is not allowed here: device code cannot "
+                                 "end the program");
+    EXPECT_CONTAINS(seen.errors, "called from");
+    EXPECT_TRUE(seen.errors.ends_with("the program ends\nhandler\n")) << seen.errors;
 }
 
-/// From 2.41 on, exit() takes a lock, which stays with the lane: docs/limits.md.
-bool exit_takes_a_lock() {
-    int minor = 0;
-    return std::sscanf(gnu_get_libc_version(), "2.%d", &minor) == 1 && minor >= 41;
+void tell_handler() {
+    std::fputs("handler\n", stderr);
 }
 
-class Exit : public OnDevice {
-  protected:
-    void SetUp() override {
-        if (exit_takes_a_lock()) GTEST_SKIP() << "exit() in device code blocks a later one here";
-    }
-
-    static void expect_end(const char* text, void (*body)()) {
-        const errors written;
-        const auto error = error_on_device(body);
-        ASSERT_TRUE(error);
-        EXPECT_EQ(error->code(), hmmErrorSystemCall) << error->what();
-        EXPECT_CONTAINS(written.text(), text);
-        EXPECT_EQ(handlers, 0);
+/// Two lanes do it at once, and again after a reset.
+void end_launches(void (*leave)()) {
+    std::atexit(tell_handler);
+    for (int i = 0; i < 2; i++) {
+        std::atomic<int> arrived = 0;
+        hmm::launch(2, [&arrived, leave](std::size_t) {
+            arrived++;
+            while (arrived < 2)
+                asm volatile("pause");
+            leave();
+        });
+        if (hmm::synchronize(std::nothrow) != hmmErrorSystemCall) _exit(2);
         hmm::reset();
-        expect_usable();
     }
-};
+    int answer = 0;
+    on_device([&] { answer = 42; });
+    if (answer != 42) _exit(3);
+    std::fputs("the program ends\n", stderr);
+}
 
-TEST_F(Exit, InDeviceCodeRunsNoHandlersAndEndsTheLaunch) {
+void end_launches_by_exit() {
+    end_launches([] { std::exit(3); });
+}
+
+void end_launches_by_err() {
+    end_launches([] { errx(3, "why"); });
+}
+
+class Exit : public OnDevice {};
+
+TEST_F(Exit, InDeviceCodeEndsTheLaunchAndTheProgramCanEndLater) {
     if (has_sanitizer) GTEST_SKIP() << "exit() is left, and does not free what it was at";
-    std::atexit(count_handler);
-    expect_end("system call exit_group is not allowed here: device code cannot end the program",
-               [] { std::exit(3); });
-    expect_end("called from", [] { std::exit(3); });
-    if (is_cpu_device()) return; // this ends the program
-    expect_end("system call exit_group is not allowed here", [] { _exit(3); });
-    expect_end("system call exit_group is not allowed here", [] { std::_Exit(3); });
+    expect_end_of_launches("end_launches_by_exit");
+}
+
+TEST_F(Exit, InAFunctionOfTheCLibraryEndsTheLaunchAndTheProgramCanEndLater) {
+    if (has_sanitizer) GTEST_SKIP() << "exit() is left, and does not free what it was at";
+    expect_end_of_launches("end_launches_by_err");
 }
 
 TEST_F(Exit, QuicklyInDeviceCodeRunsNoHandlersOfBefore) {
     expect_usable();
-    expect_end("system call exit_group is not allowed here", [] { std::quick_exit(3); });
+    const errors written;
+    const auto error = error_on_device([] { std::quick_exit(3); });
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), hmmErrorSystemCall) << error->what();
+    EXPECT_CONTAINS(written.text(), "system call exit_group is not allowed here");
+}
+
+TEST_F(Exit, WithoutHandlersInDeviceCodeEndsTheLaunch) {
+    NEEDS_AGENT(); // it ends the program
+    if (has_sanitizer) GTEST_SKIP() << "a sanitizer ends the program so";
+    for (void (*const leave)() : {+[] { _exit(3); }, +[] { std::_Exit(3); }}) {
+        const errors written;
+        const auto error = error_on_device(leave);
+        ASSERT_TRUE(error);
+        EXPECT_EQ(error->code(), hmmErrorSystemCall) << error->what();
+        EXPECT_CONTAINS(written.text(), "system call exit_group is not allowed here");
+        hmm::reset();
+        expect_usable();
+    }
 }
 
 // ---- strict mode
@@ -508,10 +542,16 @@ int run_part(const std::string& name) {
         const char* name;
         void (*run)();
     } parts[] = {
-        {"fail_and_throw", fail_and_throw}, {"fail_and_leave", fail_and_leave},
-        {"fail_and_look", fail_and_look},   {"fail_quietly", fail_quietly},
-        {"never_end", never_end},           {"print", print},
-        {"recurse_deeply", recurse_deeply}, {"block_signals", block_signals},
+        {"fail_and_throw", fail_and_throw},
+        {"fail_and_leave", fail_and_leave},
+        {"fail_and_look", fail_and_look},
+        {"fail_quietly", fail_quietly},
+        {"never_end", never_end},
+        {"print", print},
+        {"recurse_deeply", recurse_deeply},
+        {"block_signals", block_signals},
+        {"end_launches_by_exit", end_launches_by_exit},
+        {"end_launches_by_err", end_launches_by_err},
     };
     for (const auto& part : parts)
         if (name == part.name) {
