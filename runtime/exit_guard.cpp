@@ -8,6 +8,7 @@
 #include "lane_thread.hpp"
 #include "process.hpp"
 
+#include <atomic>
 #include <cstdlib>
 #include <exception>
 #include <sys/syscall.h>
@@ -25,10 +26,29 @@ void end_launch_at_exit() {
     raw_syscall(SYS_exit_group, 0);
 }
 
+/// glibc calls each handler once. So there is one for each lane: several may
+/// call quick_exit() at once.
+void end_launch_at_quick_exit() {
+    if (calling_thread_is_lane()) std::at_quick_exit(end_launch_at_quick_exit);
+    end_launch_at_exit();
+}
+
+std::atomic<unsigned> unused_handlers = 0; ///< of lanes that have ended
+
+void add_quick_exit_handler() {
+    unsigned unused = unused_handlers.load();
+    while (unused != 0)
+        if (unused_handlers.compare_exchange_weak(unused, unused - 1)) return;
+    std::at_quick_exit(end_launch_at_quick_exit);
+}
+
 struct lane_guard {
     bool armed = false;
 
-    ~lane_guard() { end_launch_at_exit(); }
+    ~lane_guard() {
+        end_launch_at_exit();
+        if (armed) unused_handlers++;
+    }
 };
 
 thread_local lane_guard guard_of_lane;
@@ -47,13 +67,13 @@ void note_failures() {
 
 void guard_exit_of_lane() {
     guard_of_lane.armed = true;
+    add_quick_exit_handler();
 }
 
 void guard_exit_of_process() {
     static const int once = [] {
         glibc_data = find_glibc_data();
-        const int error = std::at_quick_exit(end_launch_at_exit);
-        return error != 0 ? error : std::atexit(note_failures);
+        return std::atexit(note_failures);
     }();
     static_cast<void>(once);
 }

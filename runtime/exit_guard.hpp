@@ -11,12 +11,13 @@
 
 namespace hmmrt {
 
-/// Called by a parked thread, for its lane.
+/// Called by a parked thread, for its lane: exit() and quick_exit() of device
+/// code end the launch, the latter before the handlers that the program has
+/// registered.
 void guard_exit_of_lane();
 
-/// For the process, once: quick_exit() of device code ends the launch, before
-/// the handlers that the program has registered; and an exit of the program
-/// notes failures at which it has not looked.
+/// For the process, once, before the first lane: an exit of the program notes
+/// failures at which it has not looked.
 void guard_exit_of_process();
 
 } // namespace hmmrt
