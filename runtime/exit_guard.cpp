@@ -18,9 +18,13 @@ namespace {
 
 library_data glibc_data; ///< constant once a device is started
 
+bool must_stay() {
+    return calling_thread_is_lane() && !fork_guard::is_child();
+}
+
 /// On a lane, the call ends the launch. The status is not that of a sanitizer.
 void end_launch_at_exit() {
-    if (!calling_thread_is_lane()) return;
+    if (!must_stay()) return;
     if (recursive_lock* const taken = find_held_lock(glibc_data)) release(*taken);
     leave_by_exit();
     raw_syscall(SYS_exit_group, 0);
@@ -29,7 +33,7 @@ void end_launch_at_exit() {
 /// glibc calls each handler once. So there is one for each lane: several may
 /// call quick_exit() at once.
 void end_launch_at_quick_exit() {
-    if (calling_thread_is_lane()) std::at_quick_exit(end_launch_at_quick_exit);
+    if (must_stay()) std::at_quick_exit(end_launch_at_quick_exit);
     end_launch_at_exit();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cpu/lane_escape.hpp"
 
+#include "fork_guard.hpp"
 #include "frame_walk.hpp"
 #include "hmm/hmm_runtime.h"
 #include "lane_thread.hpp"
@@ -34,7 +35,8 @@ constexpr std::uint32_t default_mxcsr = 0x1f80;
 std::array<struct sigaction, 64> earlier; ///< indexed by signal
 
 lane_position* lane_in_device_code() {
-    return own_lane != nullptr && own_lane->shared->running.load() != 0 ? own_lane : nullptr;
+    if (own_lane == nullptr || fork_guard::is_child()) return nullptr;
+    return own_lane->shared->running.load() != 0 ? own_lane : nullptr;
 }
 
 [[noreturn]] void leave(lane_position& self) {

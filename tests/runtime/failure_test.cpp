@@ -17,6 +17,7 @@
 #include <stdexcept>
 #include <string>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -322,6 +323,28 @@ void end_launches_by_err() {
     end_launches([] { errx(3, "why"); });
 }
 
+/// Returns the status of a child that device code forks, and that ends by
+/// @leave.
+int status_of_child(void (*leave)()) {
+    int status = -1;
+    on_device([&] {
+        const pid_t child = fork();
+        if (child == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            leave();
+        }
+        waitpid(child, &status, 0);
+    });
+    return status;
+}
+
+void end_children_of_device_code() {
+    const int left = status_of_child([] { std::exit(7); });
+    if (!WIFEXITED(left) || WEXITSTATUS(left) != 7) std::exit(1);
+    const int aborted = status_of_child([] { std::abort(); });
+    if (!WIFSIGNALED(aborted) || WTERMSIG(aborted) != SIGABRT) std::exit(2);
+}
+
 class Exit : public OnDevice {};
 
 TEST_F(Exit, InDeviceCodeEndsTheLaunchAndTheProgramCanEndLater) {
@@ -336,6 +359,13 @@ TEST_F(Exit, InAFunctionOfTheCLibraryEndsTheLaunchAndTheProgramCanEndLater) {
 
 TEST_F(Exit, QuicklyInDeviceCodeEndsTheLaunchAndTheProgramCanEndLater) {
     expect_end_of_launches("end_launches_by_quick_exit");
+}
+
+TEST_F(Exit, OfAChildOfDeviceCodeEndsTheChild) {
+    if (!is_cpu_device()) GTEST_SKIP() << "an agent refuses fork()";
+    if (has_sanitizer) GTEST_SKIP() << "the child lacks the stacks that LSan searches";
+    const outcome seen = run_program("end_children_of_device_code", "", 25);
+    EXPECT_TRUE(seen.exited_with(0)) << seen.status << seen.errors;
 }
 
 TEST_F(Exit, WithoutHandlersInDeviceCodeEndsTheLaunch) {
@@ -554,6 +584,7 @@ int run_part(const std::string& name) {
         {"end_launches_by_exit", end_launches_by_exit},
         {"end_launches_by_quick_exit", end_launches_by_quick_exit},
         {"end_launches_by_err", end_launches_by_err},
+        {"end_children_of_device_code", end_children_of_device_code},
     };
     for (const auto& part : parts)
         if (name == part.name) {
