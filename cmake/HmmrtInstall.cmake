@@ -5,13 +5,13 @@
 include(CMakePackageConfigHelpers)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
 
-install(TARGETS hmmrt-shared hmmrt-static EXPORT hmmrtTargets
+install(TARGETS hmmrt-shared hmmrt-static hmmcuda EXPORT hmmrtTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # Strips debug information only: reports of failures need the symbol table to name functions.
 if(HMMRT_STRIP)
   install(CODE "
-    foreach(file $<TARGET_FILE_NAME:hmmrt-shared> $<TARGET_FILE_NAME:hmmrt-static>)
+    foreach(file $<TARGET_FILE_NAME:hmmrt-shared> $<TARGET_FILE_NAME:hmmrt-static> $<TARGET_FILE_NAME:hmmcuda>)
       execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-debug
         \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/\${file}\"
         RESULT_VARIABLE failed)
@@ -21,6 +21,7 @@ if(HMMRT_STRIP)
     endforeach()")
 endif()
 install(DIRECTORY include/hmm DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY include/cuda DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hmmrt)
 install(FILES include/uapi/linux/hmmrt.h include/uapi/linux/hmmrt_event.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/linux)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hmmrt)
@@ -65,8 +66,8 @@ function(hmmrt_stage component)
   add_custom_target(hmmrt-stage-${component} ALL DEPENDS ${stamp})
 endfunction()
 
-file(GLOB_RECURSE public_headers CONFIGURE_DEPENDS include/hmm/* include/uapi/linux/hmmrt.h include/uapi/linux/hmmrt_event.h)
-set(library hmmrt-shared hmmrt-static)
+file(GLOB_RECURSE public_headers CONFIGURE_DEPENDS include/hmm/* include/cuda/* include/uapi/linux/hmmrt.h include/uapi/linux/hmmrt_event.h)
+set(library hmmrt-shared hmmrt-static hmmcuda)
 if(TARGET hmmrt-manual)
   list(APPEND library hmmrt-manual)
 endif()

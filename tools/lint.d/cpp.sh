@@ -50,7 +50,10 @@ check_headers() {
 	for header in include/hmm/*.h; do
 		include_alone "${header#include/}" gcc -x c -std=c99
 	done
-	for header in include/hmm/*.h include/hmm/*.hpp; do
+	for header in cuda_runtime_api driver_types vector_functions; do
+		include_alone "cuda/$header.h" gcc -x c -std=c99
+	done
+	for header in include/hmm/*.h include/hmm/*.hpp include/cuda/*.h; do
 		[[ -e $header ]] || continue
 		include_alone "${header#include/}" g++ -x c++ -std=$CXX_STANDARD
 		include_alone "${header#include/}" clang++ -x c++ -std=$CXX_STANDARD

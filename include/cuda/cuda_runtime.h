@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The runtime interface for C and C++: the functions of cuda_runtime_api.h, and
+ * in C++ their overloads for pointers of any type. In clang's CUDA mode also
+ * what device code uses.
+ */
+#ifndef HMM_CUDA_CUDA_RUNTIME_H
+#define HMM_CUDA_CUDA_RUNTIME_H
+
+#include "cuda_runtime_api.h"
+#include "driver_types.h"
+#include "host_defines.h"
+#include "vector_functions.h"
+#include "vector_types.h"
+
+#if defined(__CUDA__) && defined(__has_include)
+#if __has_include("device/device.h")
+#include "device/device.h"
+#endif
+#endif
+
+#endif /* HMM_CUDA_CUDA_RUNTIME_H */

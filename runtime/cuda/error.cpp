@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// Errors of the CUDA runtime interface.
+#include "error.hpp"
+
+#include "cuda/cuda_runtime_api.h"
+#include "hmm/hmm_runtime.h"
+
+namespace hmmrt::cuda {
+namespace {
+
+struct error_text {
+    cudaError_t code;
+    const char* name;
+};
+
+constexpr error_text error_texts[] = {
+    {cudaSuccess, "cudaSuccess"},
+#define HMM_CUDA_ERROR(name, number) {cudaError##name, "cudaError" #name},
+#include "cuda/error_list.h"
+#undef HMM_CUDA_ERROR
+};
+
+const char* name_of(cudaError_t error) {
+    for (const error_text& text : error_texts)
+        if (text.code == error) return text.name;
+    return nullptr;
+}
+
+/// libhmmrt has a sentence for each error that a call can return, but for
+/// these.
+const char* own_sentence(cudaError_t error) {
+    switch (error) {
+    case cudaErrorInvalidSymbol:
+        return "the symbol is NULL";
+    default:
+        return "an error of CUDA that hmmrt does not return";
+    }
+}
+
+bool knows(hmmError_t error) {
+    static const char* const unknown = hmmGetErrorName(static_cast<hmmError_t>(-1));
+    return hmmGetErrorName(error) != unknown;
+}
+
+/// The last failure of this library's own; a later one of libhmmrt replaces it.
+constinit thread_local cudaError_t own_error = cudaSuccess;
+
+} // namespace
+
+cudaError_t error_of(hmmError_t error) {
+    switch (error) {
+    case hmmErrorSystemCall:
+        return cudaErrorLaunchFailure;
+    case hmmErrorDeviceLost:
+        return cudaErrorContextIsDestroyed;
+    case hmmErrorForkedProcess:
+        return cudaErrorInitializationError;
+    default:
+        return static_cast<cudaError_t>(error);
+    }
+}
+
+cudaError_t forward(hmmError_t error) {
+    if (error != hmmSuccess) own_error = cudaSuccess;
+    return error_of(error);
+}
+
+cudaError_t record(cudaError_t error) {
+    if (error != cudaSuccess) own_error = error;
+    return error;
+}
+
+} // namespace hmmrt::cuda
+
+using namespace hmmrt::cuda;
+
+const char* cudaGetErrorName(cudaError_t error) {
+    const char* name = name_of(error);
+    return name != nullptr ? name : "unrecognized error code";
+}
+
+const char* cudaGetErrorString(cudaError_t error) {
+    const auto same = static_cast<hmmError_t>(error);
+    if (name_of(error) == nullptr) return "unrecognized error code";
+    return knows(same) ? hmmGetErrorString(same) : own_sentence(error);
+}
+
+cudaError_t cudaGetLastError(void) {
+    const cudaError_t own = own_error;
+    own_error = cudaSuccess;
+    const cudaError_t other = error_of(hmmGetLastError());
+    return own != cudaSuccess ? own : other;
+}
+
+cudaError_t cudaPeekAtLastError(void) {
+    return own_error != cudaSuccess ? own_error : error_of(hmmPeekAtLastError());
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// CUDA's errors, and the types that need no device.
+#include <cuda_runtime.h>
+
+#include <hmm/hmm_runtime.h>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+namespace {
+
+TEST(CudaErrors, HaveTheNumbersOfTheLibrarysErrors) {
+    EXPECT_EQ(int{cudaSuccess}, int{hmmSuccess});
+    EXPECT_EQ(int{cudaErrorInvalidValue}, int{hmmErrorInvalidValue});
+    EXPECT_EQ(int{cudaErrorIllegalAddress}, int{hmmErrorIllegalAddress});
+    EXPECT_EQ(int{cudaErrorUnknown}, int{hmmErrorUnknown});
+}
+
+/// Calls body(number) for each number that an error may have.
+template <class Body>
+void for_each_number(Body body) {
+    for (int number = 0; number < 1000; number++)
+        body(number);
+}
+
+TEST(CudaErrors, OfTheLibraryHaveTheSameNameWithCudasPrefix) {
+    const std::string unknown = hmmGetErrorName(static_cast<hmmError_t>(-1));
+    int compared = 0;
+    for_each_number([&](int number) {
+        const std::string name = hmmGetErrorName(static_cast<hmmError_t>(number));
+        if (name == unknown) return;
+        EXPECT_EQ("cuda" + name.substr(3), cudaGetErrorName(static_cast<cudaError_t>(number)));
+        EXPECT_STREQ(cudaGetErrorString(static_cast<cudaError_t>(number)),
+                     hmmGetErrorString(static_cast<hmmError_t>(number)));
+        compared++;
+    });
+    EXPECT_GT(compared, 40);
+}
+
+TEST(CudaErrors, HaveNamesAndSentences) {
+    int named = 0;
+    for_each_number([&](int number) {
+        const auto error = static_cast<cudaError_t>(number);
+        if (std::string(cudaGetErrorName(error)) == "unrecognized error code") return;
+        EXPECT_STRNE(cudaGetErrorString(error), "unrecognized error code") << number;
+        named++;
+    });
+    EXPECT_GT(named, 120);
+    EXPECT_STREQ(cudaGetErrorName(cudaErrorInvalidSymbol), "cudaErrorInvalidSymbol");
+}
+
+TEST(CudaErrors, ThatDoNotExistAreUnrecognized) {
+    EXPECT_STREQ(cudaGetErrorName(static_cast<cudaError_t>(1234)), "unrecognized error code");
+    EXPECT_STREQ(cudaGetErrorString(static_cast<cudaError_t>(-1)), "unrecognized error code");
+}
+
+TEST(CudaVectors, HaveCudasSizesAndAlignments) {
+    EXPECT_EQ(sizeof(char4), 4U);
+    EXPECT_EQ(alignof(uchar2), 2U);
+    EXPECT_EQ(alignof(short3), 2U);
+    EXPECT_EQ(sizeof(float3), 12U);
+    EXPECT_EQ(alignof(float2), 8U);
+    EXPECT_EQ(alignof(float4), 16U);
+    EXPECT_EQ(alignof(double2), 16U);
+    EXPECT_EQ(sizeof(double4), 32U);
+    EXPECT_EQ(alignof(double4), 16U);
+    EXPECT_EQ(alignof(ulonglong4), 16U);
+}
+
+TEST(CudaVectors, AreMadeOfTheirElements) {
+    const int4 four = make_int4(1, -2, 3, -4);
+    EXPECT_EQ(four.x, 1);
+    EXPECT_EQ(four.y, -2);
+    EXPECT_EQ(four.z, 3);
+    EXPECT_EQ(four.w, -4);
+    EXPECT_EQ(make_double2(0.5, 1.5).y, 1.5);
+    EXPECT_EQ(make_uchar3(1, 2, 255).z, 255);
+}
+
+TEST(CudaVectors, SizesOfGridsConvert) {
+    const dim3 size = 7;
+    EXPECT_EQ(size.x, 7U);
+    EXPECT_EQ(size.y, 1U);
+    const uint3 same = dim3(2, 3, 4);
+    EXPECT_EQ(same.z, 4U);
+    EXPECT_EQ(dim3(same).y, 3U);
+}
+
+} // namespace
