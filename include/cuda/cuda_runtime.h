@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The runtime interface for C and C++: the functions of cuda_runtime_api.h, and
- * in C++ their overloads for pointers of any type. In clang's CUDA mode also
- * what device code uses.
+ * in C++ their overloads for pointers of any type, kernels and variables. In
+ * clang's CUDA mode also what device code uses.
  */
 #ifndef HMM_CUDA_CUDA_RUNTIME_H
 #define HMM_CUDA_CUDA_RUNTIME_H
@@ -17,6 +17,12 @@
 #if __has_include("device/device.h")
 #include "device/device.h"
 #endif
+#endif
+
+#ifdef __cplusplus
+
+#include "cuda_runtime_overloads.h"
+
 #endif
 
 #endif /* HMM_CUDA_CUDA_RUNTIME_H */

@@ -5,7 +5,7 @@
 #include "cuda/cuda_runtime_api.h"
 #include "hmm/hmm_runtime.h"
 
-namespace hmmrt::cuda {
+namespace hmmcuda {
 namespace {
 
 struct error_text {
@@ -70,9 +70,9 @@ cudaError_t record(cudaError_t error) {
     return error;
 }
 
-} // namespace hmmrt::cuda
+} // namespace hmmcuda
 
-using namespace hmmrt::cuda;
+using namespace hmmcuda;
 
 const char* cudaGetErrorName(cudaError_t error) {
     const char* name = name_of(error);

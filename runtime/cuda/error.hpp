@@ -5,7 +5,7 @@
 #include "cuda/driver_types.h"
 #include "hmm/hmm_types.h"
 
-namespace hmmrt::cuda {
+namespace hmmcuda {
 
 /// CUDA's error for one of libhmmrt: the same number, but for those that CUDA
 /// does not have.
@@ -18,4 +18,4 @@ cudaError_t forward(hmmError_t error);
 /// Success leaves the thread's last error as it is.
 cudaError_t record(cudaError_t error);
 
-} // namespace hmmrt::cuda
+} // namespace hmmcuda

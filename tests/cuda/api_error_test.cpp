@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // CUDA's errors, and the types that need no device.
-#include <cuda_runtime.h>
+#include "api_fixture.hpp"
 
-#include <hmm/hmm_runtime.h>
+#include "cuda/error.hpp"
 
-#include <gtest/gtest.h>
-
-#include <cstdint>
 #include <string>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace {
 
@@ -54,6 +53,23 @@ TEST(CudaErrors, HaveNamesAndSentences) {
 TEST(CudaErrors, ThatDoNotExistAreUnrecognized) {
     EXPECT_STREQ(cudaGetErrorName(static_cast<cudaError_t>(1234)), "unrecognized error code");
     EXPECT_STREQ(cudaGetErrorString(static_cast<cudaError_t>(-1)), "unrecognized error code");
+}
+
+TEST(CudaErrors, ThatCudaDoesNotHaveBecomeOneThatItHas) {
+    EXPECT_EQ(hmmcuda::error_of(hmmErrorSystemCall), cudaErrorLaunchFailure);
+    EXPECT_EQ(hmmcuda::error_of(hmmErrorDeviceLost), cudaErrorContextIsDestroyed);
+    EXPECT_EQ(hmmcuda::error_of(hmmErrorForkedProcess), cudaErrorInitializationError);
+    EXPECT_EQ(hmmcuda::error_of(hmmErrorNotReady), cudaErrorNotReady);
+}
+
+TEST(CudaErrors, AForkedChildCannotUseTheDevice) {
+    ASSERT_DONE(cudaDeviceSynchronize());
+    const pid_t child = fork();
+    if (child == 0) _exit(cudaDeviceSynchronize());
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), cudaErrorInitializationError);
 }
 
 TEST(CudaVectors, HaveCudasSizesAndAlignments) {

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// The CUDA runtime interface: devices, their settings and peers, versions.
+#include "convert.hpp"
+#include "error.hpp"
+#include "model.hpp"
+
+#include "cuda/cuda_runtime_api.h"
+
+namespace hmmcuda {
+namespace {
+
+/// Success if the current device can be used.
+hmmError_t check_device() {
+    size_t bytes = 0;
+    return hmmDeviceGetLimit(&bytes, hmmLimitMallocHeapSize);
+}
+
+/// A setting that has no effect: checks @value, which is one of @count.
+cudaError_t accept(int value, int count) {
+    if (value < 0 || value >= count) return record(cudaErrorInvalidValue);
+    return forward(check_device());
+}
+
+/// Sets @config to the setting without preference.
+template <class Config>
+cudaError_t get_default(Config* config) {
+    if (config == nullptr) return record(cudaErrorInvalidValue);
+    const hmmError_t code = check_device();
+    if (code == hmmSuccess) *config = Config{};
+    return forward(code);
+}
+
+/// @version or 0 of what is loaded, as CUDA's.
+cudaError_t get_version(int* version, hmmError_t (*get)(int*)) {
+    int loaded = 0;
+    const hmmError_t code = get(version != nullptr ? &loaded : nullptr);
+    if (code == hmmSuccess) *version = loaded != 0 ? model::version : 0;
+    return forward(code);
+}
+
+} // namespace
+} // namespace hmmcuda
+
+using namespace hmmcuda;
+
+cudaError_t cudaGetDeviceCount(int* count) {
+    return forward(hmmGetDeviceCount(count));
+}
+
+cudaError_t cudaSetDevice(int device) {
+    return forward(hmmSetDevice(device));
+}
+
+cudaError_t cudaGetDevice(int* device) {
+    return forward(hmmGetDevice(device));
+}
+
+cudaError_t cudaDeviceSynchronize(void) {
+    return forward(hmmDeviceSynchronize());
+}
+
+cudaError_t cudaDeviceReset(void) {
+    return forward(hmmDeviceReset());
+}
+
+cudaError_t cudaSetDeviceFlags(unsigned int flags) {
+    return forward(hmmSetDeviceFlags(flags));
+}
+
+cudaError_t cudaGetDeviceFlags(unsigned int* flags) {
+    return forward(hmmGetDeviceFlags(flags));
+}
+
+cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
+    // What device code prints goes to the program's output at once.
+    if (limit == cudaLimitPrintfFifoSize) limit = cudaLimitMallocHeapSize;
+    return forward(hmmDeviceGetLimit(value, static_cast<hmmLimit>(limit)));
+}
+
+cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
+    if (limit == cudaLimitPrintfFifoSize) limit = cudaLimitMallocHeapSize;
+    return forward(hmmDeviceSetLimit(static_cast<hmmLimit>(limit), value));
+}
+
+cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
+    return get_default(config);
+}
+
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {
+    return accept(config, cudaFuncCachePreferEqual + 1);
+}
+
+cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
+    return get_default(config);
+}
+
+cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config) {
+    return accept(config, cudaSharedMemBankSizeEightByte + 1);
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* leastPriority, int* greatestPriority) {
+    return forward(hmmDeviceGetStreamPriorityRange(leastPriority, greatestPriority));
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int* canAccessPeer, int device, int peerDevice) {
+    return forward(hmmDeviceCanAccessPeer(canAccessPeer, device, peerDevice));
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peerDevice, unsigned int flags) {
+    return forward(hmmDeviceEnablePeerAccess(peerDevice, flags));
+}
+
+cudaError_t cudaDeviceDisablePeerAccess(int peerDevice) {
+    return forward(hmmDeviceDisablePeerAccess(peerDevice));
+}
+
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attr, int srcDevice,
+                                      int dstDevice) {
+    if (attr < cudaDevP2PAttrPerformanceRank || attr > cudaDevP2PAttrCudaArrayAccessSupported)
+        return record(cudaErrorInvalidValue);
+    if (srcDevice == dstDevice) return record(cudaErrorInvalidDevice);
+    int can = 0;
+    const hmmError_t code =
+        hmmDeviceCanAccessPeer(value != nullptr ? &can : nullptr, srcDevice, dstDevice);
+    if (code != hmmSuccess) return forward(code);
+    const bool needs_access =
+        attr == cudaDevP2PAttrAccessSupported || attr == cudaDevP2PAttrNativeAtomicSupported;
+    *value = needs_access ? can : 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char*, int, int) {
+    return record(cudaErrorNotSupported);
+}
+
+cudaError_t cudaDeviceGetByPCIBusId(int*, const char*) {
+    return record(cudaErrorNotSupported);
+}
+
+cudaError_t cudaDriverGetVersion(int* driverVersion) {
+    return get_version(driverVersion, hmmDriverGetVersion);
+}
+
+cudaError_t cudaRuntimeGetVersion(int* runtimeVersion) {
+    return get_version(runtimeVersion, hmmRuntimeGetVersion);
+}

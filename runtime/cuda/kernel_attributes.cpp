@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// The CUDA runtime interface: attributes of functions of which only the address
+// is known.
+#include "error.hpp"
+#include "model.hpp"
+
+#include "cuda/cuda_runtime_api.h"
+#include "hmm/hmm_runtime.h"
+
+using namespace hmmcuda;
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attr, const void* func) {
+    hmmFuncAttributes found;
+    const hmmError_t code = hmmFuncGetAttributes(attr != nullptr ? &found : nullptr, func);
+    if (code != hmmSuccess) return forward(code);
+    *attr = {};
+    attr->maxThreadsPerBlock = model::threads_per_block;
+    attr->maxDynamicSharedSizeBytes = static_cast<int>(model::shared_bytes);
+    return cudaSuccess;
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+// CUDA's calls about kernels and variables of device code, and those that are
+// refused.
+#include "api_fixture.hpp"
+#include "api_from_c.h"
+
+#include <cuda_profiler_api.h>
+#include <device_launch_parameters.h>
+
+#include <array>
+
+namespace {
+
+__device__ int counter = 5;
+__constant__ float factors[4] = {1, 2, 3, 4};
+
+__global__ void nothing(int) {}
+
+class CudaKernel : public OnCudaDevice {
+  protected:
+    static constexpr void (*no_function)(int) = nullptr;
+    static constexpr size_t shared = size_t{48} << 10;
+    static constexpr size_t most_shared = size_t{227} << 10;
+};
+
+TEST_F(CudaKernel, VariablesAreCopied) {
+    int value = 42;
+    EXPECT_DONE(cudaMemcpyToSymbol(counter, &value, sizeof(value)));
+    EXPECT_EQ(counter, 42);
+    const float other = 9;
+    EXPECT_DONE(cudaMemcpyToSymbol(factors, &other, sizeof(other), 2 * sizeof(float)));
+    std::array<float, 4> copied = {};
+    EXPECT_DONE(cudaMemcpyFromSymbol(copied.data(), factors, sizeof(factors)));
+    EXPECT_EQ(copied, (std::array<float, 4>{1, 2, 9, 4}));
+    EXPECT_DONE(cudaMemcpyToSymbolAsync(counter, &copied, 0));
+    counter = 6;
+    EXPECT_DONE(cudaMemcpyFromSymbolAsync(&value, counter, sizeof(value), 0, cudaMemcpyDeviceToHost,
+                                          cudaStreamPerThread));
+    EXPECT_DONE(cudaStreamSynchronize(cudaStreamPerThread));
+    EXPECT_EQ(value, 6);
+}
+
+TEST_F(CudaKernel, VariablesHaveTheirAddressOnTheDevice) {
+    void* address = nullptr;
+    size_t size = 0;
+    EXPECT_DONE(cudaGetSymbolAddress(&address, factors));
+    EXPECT_EQ(address, factors);
+    EXPECT_DONE(cudaGetSymbolSize(&size, factors));
+    EXPECT_EQ(size, sizeof(factors));
+    EXPECT_REFUSED(cudaGetSymbolAddress(nullptr, counter), cudaErrorInvalidValue);
+    EXPECT_REFUSED(cudaGetSymbolSize(nullptr, counter), cudaErrorInvalidValue);
+}
+
+TEST_F(CudaKernel, BadCopiesOfVariablesAreRefused) {
+    int value = 0;
+    const void* none = nullptr;
+    EXPECT_REFUSED(cudaMemcpyToSymbol(counter, &value, 4, 0, cudaMemcpyDeviceToHost),
+                   cudaErrorInvalidMemcpyDirection);
+    EXPECT_REFUSED(cudaMemcpyFromSymbol(&value, counter, 4, 0, cudaMemcpyHostToDevice),
+                   cudaErrorInvalidMemcpyDirection);
+    EXPECT_REFUSED(cudaMemcpyToSymbolAsync(counter, &value, 4, 0, cudaMemcpyHostToHost),
+                   cudaErrorInvalidMemcpyDirection);
+    EXPECT_REFUSED((cudaMemcpyToSymbol)(none, &value, 4, 0, cudaMemcpyDefault),
+                   cudaErrorInvalidSymbol);
+    EXPECT_REFUSED((cudaMemcpyFromSymbol)(&value, none, 4, 0, cudaMemcpyDefault),
+                   cudaErrorInvalidSymbol);
+}
+
+TEST_F(CudaKernel, SettingsAreChecked) {
+    EXPECT_DONE(cudaFuncSetCacheConfig(nothing, cudaFuncCachePreferShared));
+    EXPECT_REFUSED(cudaFuncSetCacheConfig(nothing, static_cast<cudaFuncCache>(-1)),
+                   cudaErrorInvalidValue);
+    EXPECT_DONE(cudaFuncSetSharedMemConfig(nothing, cudaSharedMemBankSizeFourByte));
+    EXPECT_REFUSED(cudaFuncSetSharedMemConfig(nothing, static_cast<cudaSharedMemConfig>(3)),
+                   cudaErrorInvalidValue);
+    constexpr auto dynamic = cudaFuncAttributeMaxDynamicSharedMemorySize;
+    EXPECT_DONE(cudaFuncSetAttribute(nothing, dynamic, int{most_shared}));
+    EXPECT_REFUSED(cudaFuncSetAttribute(nothing, dynamic, int{most_shared} + 1),
+                   cudaErrorInvalidValue);
+    EXPECT_REFUSED(cudaFuncSetAttribute(nothing, dynamic, -1), cudaErrorInvalidValue);
+    EXPECT_DONE(cudaFuncSetAttribute(nothing, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                     cudaSharedmemCarveoutMaxShared));
+    EXPECT_REFUSED(
+        cudaFuncSetAttribute(nothing, cudaFuncAttributePreferredSharedMemoryCarveout, 101),
+        cudaErrorInvalidValue);
+    EXPECT_REFUSED(cudaFuncSetAttribute(nothing, static_cast<cudaFuncAttribute>(99), 0),
+                   cudaErrorInvalidValue);
+    EXPECT_REFUSED(cudaFuncSetAttribute(no_function, dynamic, 0), cudaErrorInvalidDeviceFunction);
+}
+
+TEST_F(CudaKernel, ALaneHasOneBlockAtATime) {
+    int blocks = -1;
+    EXPECT_DONE(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, nothing, 256, shared));
+    EXPECT_EQ(blocks, 1);
+    EXPECT_DONE(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, nothing, 1025, 0));
+    EXPECT_EQ(blocks, 0);
+    EXPECT_DONE(
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, nothing, 32, most_shared + 1));
+    EXPECT_EQ(blocks, 0);
+    EXPECT_REFUSED(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, nothing, 0, 0),
+                   cudaErrorInvalidValue);
+    EXPECT_REFUSED(
+        cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, nothing, 32, 0, 2),
+        cudaErrorInvalidValue);
+    EXPECT_REFUSED(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, no_function, 32, 0),
+                   cudaErrorInvalidDeviceFunction);
+    size_t bytes = 1;
+    EXPECT_DONE(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, nothing, 1, 32));
+    EXPECT_EQ(bytes, most_shared);
+    EXPECT_DONE(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, nothing, 2, 32));
+    EXPECT_EQ(bytes, 0U);
+    EXPECT_REFUSED(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, nothing, 0, 32),
+                   cudaErrorInvalidValue);
+}
+
+TEST_F(CudaKernel, OccupancyChoosesABlock) {
+    int grid = -1, block = -1;
+    cudaDeviceProp prop;
+    EXPECT_DONE(cudaGetDeviceProperties(&prop, 0));
+    EXPECT_DONE(cudaOccupancyMaxPotentialBlockSize(&grid, &block, nothing));
+    EXPECT_EQ(block, 1024);
+    EXPECT_EQ(grid, prop.multiProcessorCount);
+    EXPECT_DONE(cudaOccupancyMaxPotentialBlockSize(&grid, &block, nothing, 0, 100));
+    EXPECT_EQ(block, 96);
+    EXPECT_DONE(cudaOccupancyMaxPotentialBlockSizeWithFlags(&grid, &block, nothing, 0, 20));
+    EXPECT_EQ(block, 20);
+    const auto bytes_of = [](int threads) { return size_t(threads) * 1024; };
+    EXPECT_DONE(cudaOccupancyMaxPotentialBlockSizeVariableSMem(&grid, &block, nothing, bytes_of));
+    EXPECT_EQ(block, 224);
+    EXPECT_DONE(cudaOccupancyMaxPotentialBlockSize(&grid, &block, nothing, most_shared + 1));
+    EXPECT_EQ(block, 0);
+    EXPECT_EQ(grid, 0);
+    EXPECT_REFUSED(cudaOccupancyMaxPotentialBlockSize(&grid, &block, nothing, 0, -1),
+                   cudaErrorInvalidValue);
+    EXPECT_REFUSED(cudaOccupancyMaxPotentialBlockSize(nullptr, &block, nothing),
+                   cudaErrorInvalidValue);
+    EXPECT_REFUSED(cudaOccupancyMaxPotentialBlockSize(&grid, &block, no_function),
+                   cudaErrorInvalidDeviceFunction);
+}
+
+TEST_F(CudaKernel, GraphsAreRefused) {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    auto status = cudaStreamCaptureStatusActive;
+    EXPECT_REFUSED(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeGlobal),
+                   cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaStreamEndCapture(nullptr, &graph), cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaGraphCreate(&graph, 0), cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaGraphInstantiate(&exec, graph), cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaGraphInstantiate(&exec, graph, nullptr, nullptr, 0), cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaGraphLaunch(exec, nullptr), cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaGraphExecDestroy(exec), cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaGraphDestroy(graph), cudaErrorNotSupported);
+    EXPECT_DONE(cudaStreamIsCapturing(nullptr, &status));
+    EXPECT_EQ(status, cudaStreamCaptureStatusNone);
+    EXPECT_REFUSED(cudaStreamIsCapturing(nullptr, nullptr), cudaErrorInvalidValue);
+}
+
+TEST_F(CudaKernel, HandlesOfOtherProcessesAreRefused) {
+    cudaIpcMemHandle_t memory = {};
+    cudaIpcEventHandle_t event = {};
+    cudaEvent_t opened = nullptr;
+    void* mapped = nullptr;
+    EXPECT_REFUSED(cudaIpcGetMemHandle(&memory, &memory), cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaIpcOpenMemHandle(&mapped, memory, cudaIpcMemLazyEnablePeerAccess),
+                   cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaIpcCloseMemHandle(mapped), cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaIpcGetEventHandle(&event, opened), cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaIpcOpenEventHandle(&opened, event), cudaErrorNotSupported);
+}
+
+TEST_F(CudaKernel, ProfilersHaveNoEffect) {
+    EXPECT_DONE(cudaProfilerStart());
+    EXPECT_DONE(cudaProfilerStop());
+}
+
+TEST_F(CudaKernel, CallsFromCWork) {
+    EXPECT_EQ(failed_line_of_c(), 0) << hmmGetLastErrorDetail();
+}
+
+} // namespace
