@@ -2,6 +2,7 @@
 // The CUDA runtime interface: devices, their settings and peers, versions.
 #include "convert.hpp"
 #include "error.hpp"
+#include "limits.hpp"
 #include "model.hpp"
 
 #include "cuda/cuda_runtime_api.h"
@@ -72,14 +73,11 @@ cudaError_t cudaGetDeviceFlags(unsigned int* flags) {
 }
 
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
-    // What device code prints goes to the program's output at once.
-    if (limit == cudaLimitPrintfFifoSize) limit = cudaLimitMallocHeapSize;
-    return forward(hmmDeviceGetLimit(value, static_cast<hmmLimit>(limit)));
+    return forward(hmmDeviceGetLimit(value, limit_of(limit)));
 }
 
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
-    if (limit == cudaLimitPrintfFifoSize) limit = cudaLimitMallocHeapSize;
-    return forward(hmmDeviceSetLimit(static_cast<hmmLimit>(limit), value));
+    return forward(hmmDeviceSetLimit(limit_of(limit), value));
 }
 
 cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {

@@ -32,6 +32,8 @@ const char* own_sentence(cudaError_t error) {
     switch (error) {
     case cudaErrorInvalidSymbol:
         return "the symbol is NULL";
+    case cudaErrorDeviceUninitialized:
+        return "the context is that of no device, or the thread has no other context";
     default:
         return "an error of CUDA that hmmrt does not return";
     }
@@ -70,6 +72,17 @@ cudaError_t record(cudaError_t error) {
     return error;
 }
 
+const char* sentence_of(cudaError_t error) {
+    const auto same = static_cast<hmmError_t>(error);
+    return knows(same) ? hmmGetErrorString(same) : own_sentence(error);
+}
+
+void restore_last_error(cudaError_t error) {
+    hmmGetLastError();
+    const cudaError_t sticky = error_of(hmmPeekAtLastError());
+    own_error = error != sticky ? error : cudaSuccess;
+}
+
 } // namespace hmmcuda
 
 using namespace hmmcuda;
@@ -80,9 +93,7 @@ const char* cudaGetErrorName(cudaError_t error) {
 }
 
 const char* cudaGetErrorString(cudaError_t error) {
-    const auto same = static_cast<hmmError_t>(error);
-    if (name_of(error) == nullptr) return "unrecognized error code";
-    return knows(same) ? hmmGetErrorString(same) : own_sentence(error);
+    return name_of(error) != nullptr ? sentence_of(error) : "unrecognized error code";
 }
 
 cudaError_t cudaGetLastError(void) {

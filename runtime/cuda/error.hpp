@@ -18,4 +18,11 @@ cudaError_t forward(hmmError_t error);
 /// Success leaves the thread's last error as it is.
 cudaError_t record(cudaError_t error);
 
+/// Describes an error of either interface: what both have, has one number.
+const char* sentence_of(cudaError_t error);
+
+/// Makes @error the thread's last error again, after a failure that is none of
+/// the runtime interface. A sticky error stays.
+void restore_last_error(cudaError_t error);
+
 } // namespace hmmcuda

@@ -1,29 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The CUDA runtime interface: streams and host functions.
+#include "callback.hpp"
 #include "convert.hpp"
 #include "error.hpp"
 
 #include "cuda/cuda_runtime_api.h"
-
-#include <memory>
-#include <new>
-
-namespace hmmcuda {
-namespace {
-
-/// A callback with CUDA's error; it is called once.
-struct callback_call {
-    cudaStreamCallback_t callback;
-    void* user_data;
-
-    static void run(hmmStream_t stream, hmmError_t status, void* self) {
-        const std::unique_ptr<callback_call> call(static_cast<callback_call*>(self));
-        call->callback(reinterpret_cast<cudaStream_t>(stream), error_of(status), call->user_data);
-    }
-};
-
-} // namespace
-} // namespace hmmcuda
 
 using namespace hmmcuda;
 
@@ -73,14 +54,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback,
                                   void* userData, unsigned int flags) {
-    if (callback == nullptr) return record(cudaErrorInvalidValue);
-    std::unique_ptr<callback_call> call(new (std::nothrow) callback_call{callback, userData});
-    if (!call) return record(cudaErrorMemoryAllocation);
-    const hmmError_t code =
-        hmmStreamAddCallback(stream_of(stream), callback_call::run, call.get(), flags);
-    // The stream now owns the call.
-    if (code == hmmSuccess) static_cast<void>(call.release());
-    return forward(code);
+    // libhmmrt does not know of a failed allocation of this library
+    return record(
+        forward(add_callback<cudaStreamCallback_t, error_of>(stream, callback, userData, flags)));
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void* userData) {

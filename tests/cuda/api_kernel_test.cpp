@@ -6,6 +6,7 @@
 
 #include <cuda_profiler_api.h>
 #include <device_launch_parameters.h>
+#include <ported.h>
 
 #include <array>
 
@@ -176,6 +177,7 @@ TEST_F(CudaKernel, ProfilersHaveNoEffect) {
 
 TEST_F(CudaKernel, CallsFromCWork) {
     EXPECT_EQ(failed_line_of_c(), 0) << hmmGetLastErrorDetail();
+    EXPECT_EQ(from_c(), 0) << hmmGetLastErrorDetail();
 }
 
 } // namespace

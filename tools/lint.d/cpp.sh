@@ -50,7 +50,7 @@ check_headers() {
 	for header in include/hmm/*.h; do
 		include_alone "${header#include/}" gcc -x c -std=c99
 	done
-	for header in cuda_runtime_api driver_types vector_functions; do
+	for header in cuda cuda_profiler_api cuda_runtime cuda_runtime_api driver_types vector_functions; do
 		include_alone "cuda/$header.h" gcc -x c -std=c99
 	done
 	for header in include/hmm/*.h include/hmm/*.hpp include/cuda/*.h; do

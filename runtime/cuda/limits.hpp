@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// Limits of the current device, for both interfaces.
+#pragma once
+
+#include "cuda/driver_types.h"
+#include "hmm/hmm_runtime.h"
+
+namespace hmmcuda {
+
+/// What device code prints goes to the program's output at once: the buffer
+/// for it has no limit.
+inline hmmLimit limit_of(cudaLimit limit) {
+    return limit == cudaLimitPrintfFifoSize ? hmmLimitMallocHeapSize : static_cast<hmmLimit>(limit);
+}
+
+} // namespace hmmcuda
