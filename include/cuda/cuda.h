@@ -7,6 +7,8 @@
  */
 #ifndef HMM_CUDA_CUDA_H
 #define HMM_CUDA_CUDA_H
+/* Programs ask for this name before they use what the header has. */
+#define __cuda_cuda_h__
 
 #include "host_defines.h"
 
@@ -61,7 +63,7 @@ typedef enum CUctx_flags_enum {
     CU_CTX_SCHED_MASK = 0x07,
     CU_CTX_MAP_HOST = 0x08,
     CU_CTX_LMEM_RESIZE_TO_MAX = 0x10,
-    CU_CTX_FLAGS_MASK = 0x1f
+    CU_CTX_FLAGS_MASK = 0xff
 } CUctx_flags;
 
 typedef enum CUlimit_enum {

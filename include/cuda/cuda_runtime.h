@@ -6,6 +6,8 @@
  */
 #ifndef HMM_CUDA_CUDA_RUNTIME_H
 #define HMM_CUDA_CUDA_RUNTIME_H
+/* Programs ask for this name before they use what the header has. */
+#define __CUDA_RUNTIME_H__
 
 #include "cuda_runtime_api.h"
 #include "driver_types.h"

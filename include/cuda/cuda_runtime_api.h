@@ -6,6 +6,8 @@
  */
 #ifndef HMM_CUDA_CUDA_RUNTIME_API_H
 #define HMM_CUDA_CUDA_RUNTIME_API_H
+/* Programs ask for this name before they use what the header has. */
+#define __CUDA_RUNTIME_API_H__
 
 #include "driver_types.h"
 #include "host_defines.h"

@@ -6,6 +6,8 @@
  */
 #ifndef HMM_CUDA_DRIVER_TYPES_H
 #define HMM_CUDA_DRIVER_TYPES_H
+/* Programs ask for this name before they use what the header has. */
+#define __DRIVER_TYPES_H__
 
 #include "host_defines.h"
 #include "vector_types.h"
@@ -81,7 +83,7 @@ typedef void(CUDART_CB* cudaStreamCallback_t)(cudaStream_t stream, cudaError_t s
 #define cudaDeviceScheduleMask 0x07
 #define cudaDeviceMapHost 0x08
 #define cudaDeviceLmemResizeToMax 0x10
-#define cudaDeviceMask 0x1f
+#define cudaDeviceMask 0xff
 
 #define cudaPeerAccessDefault 0x00
 #define cudaOccupancyDefault 0x00
@@ -219,7 +221,12 @@ struct cudaDeviceProp {
     int ipcEventSupported;
     int clusterLaunch;
     int unifiedFunctionPointers;
-    int reserved[63];
+    /* of later versions */
+    int deviceNumaConfig;
+    int deviceNumaId;
+    int mpsEnabled;
+    int hostNumaId;
+    int reserved[59];
 };
 
 /* Attributes of textures and surfaces are left out. */

@@ -2,6 +2,8 @@
 /* Vectors of one to four elements, and dim3, with CUDA's alignments. */
 #ifndef HMM_CUDA_VECTOR_TYPES_H
 #define HMM_CUDA_VECTOR_TYPES_H
+/* Programs ask for this name before they use what the header has. */
+#define __VECTOR_TYPES_H__
 
 #include "host_defines.h"
 

@@ -107,6 +107,8 @@ void set_others(cudaDeviceProp& prop, const hmmDeviceProp& from) {
     prop.tccDriver = from.tccDriver;
     prop.asyncEngineCount = from.asyncEngineCount;
     prop.streamPrioritiesSupported = from.streamPrioritiesSupported;
+    prop.hostNumaId = from.hostNumaId;
+    prop.deviceNumaId = -1;
     prop.isMultiGpuBoard = from.isMultiGpuBoard;
     prop.multiGpuBoardGroupID = from.multiGpuBoardGroupID;
     prop.singleToDoublePrecisionPerfRatio = from.singleToDoublePrecisionPerfRatio;

@@ -60,6 +60,7 @@ TEST_F(CudaDevice, PropertiesAreThoseOfTheLibraryAndOfKernels) {
     EXPECT_EQ(prop.maxGridSize[0], std::numeric_limits<int>::max());
     EXPECT_EQ(prop.sharedMemPerBlock, 48U << 10);
     EXPECT_GE(prop.major, 6);
+    EXPECT_EQ(prop.hostNumaId, library.hostNumaId);
     EXPECT_EQ(prop.maxTexture1D, 0);
     EXPECT_EQ(prop.reserved[0], 0);
 }

@@ -4,6 +4,7 @@
 
 #include "cuda/error.hpp"
 
+#include <cuda.h>
 #include <string>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +16,22 @@ TEST(CudaErrors, HaveTheNumbersOfTheLibrarysErrors) {
     EXPECT_EQ(int{cudaErrorInvalidValue}, int{hmmErrorInvalidValue});
     EXPECT_EQ(int{cudaErrorIllegalAddress}, int{hmmErrorIllegalAddress});
     EXPECT_EQ(int{cudaErrorUnknown}, int{hmmErrorUnknown});
+}
+
+TEST(CudaErrors, OfCudaAloneHaveItsNumbers) {
+    EXPECT_EQ(int{cudaErrorCudartUnloading}, 4);
+    EXPECT_EQ(int{cudaErrorInvalidSymbol}, 13);
+    EXPECT_EQ(int{cudaErrorInvalidDevicePointer}, 17);
+    EXPECT_EQ(int{cudaErrorMissingConfiguration}, 52);
+    EXPECT_EQ(int{cudaErrorDeviceUninitialized}, 201);
+    EXPECT_EQ(int{cudaErrorInvalidPtx}, 218);
+    EXPECT_EQ(int{cudaErrorFileNotFound}, 301);
+    EXPECT_EQ(int{cudaErrorLossyQuery}, 402);
+    EXPECT_EQ(int{cudaErrorStreamCaptureImplicit}, 906);
+    EXPECT_EQ(int{cudaErrorInvalidResourceConfiguration}, 915);
+    EXPECT_EQ(int{CUDA_ERROR_INVALID_CONTEXT}, 201);
+    EXPECT_EQ(int{CUDA_ERROR_NOT_FOUND}, int{cudaErrorSymbolNotFound});
+    EXPECT_EQ(int{CUDA_ERROR_LAUNCH_FAILED}, int{cudaErrorLaunchFailure});
 }
 
 /// Calls body(number) for each number that an error may have.
@@ -70,6 +87,14 @@ TEST(CudaErrors, AForkedChildCannotUseTheDevice) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFEXITED(status));
     EXPECT_EQ(WEXITSTATUS(status), cudaErrorInitializationError);
+}
+
+TEST(CudaHeaders, DefineTheNamesThatProgramsAskFor) {
+#if !defined(__DRIVER_TYPES_H__) || !defined(__CUDA_RUNTIME_H__) ||                                \
+    !defined(__CUDA_RUNTIME_API_H__) || !defined(__VECTOR_TYPES_H__) || !defined(__cuda_cuda_h__)
+    ADD_FAILURE() << "a name is missing";
+#endif
+    EXPECT_EQ(CUDART_VERSION, CUDA_VERSION);
 }
 
 TEST(CudaVectors, HaveCudasSizesAndAlignments) {
