@@ -34,7 +34,8 @@ install(FILES ${CMAKE_BINARY_DIR}/hmmrtConfig.cmake ${CMAKE_BINARY_DIR}/hmmrtCon
   DESTINATION ${package_dir})
 file(RELATIVE_PATH pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(cmake/hmmrt.pc.in ${CMAKE_BINARY_DIR}/hmmrt.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/hmmrt.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_file(cmake/hmmrt-cuda.pc.in ${CMAKE_BINARY_DIR}/hmmrt-cuda.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/hmmrt.pc ${CMAKE_BINARY_DIR}/hmmrt-cuda.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 # Manual pages of the functions, of the library and of the device nodes.
 find_program(HMMRT_PERL perl)

@@ -5,6 +5,8 @@
 #include "cuda/cuda_runtime_api.h"
 #include "hmm/hmm_runtime.h"
 
+#include <string_view>
+
 namespace hmmcuda {
 namespace {
 
@@ -39,9 +41,13 @@ const char* own_sentence(cudaError_t error) {
     }
 }
 
-bool knows(hmmError_t error) {
-    static const char* const unknown = hmmGetErrorName(static_cast<hmmError_t>(-1));
-    return hmmGetErrorName(error) != unknown;
+/// libhmmrt's sentence for an error with this number, or NULL.
+const char* sentence_of_number(int number) {
+    // its errors end here, and its enumeration soon after
+    if (number > hmmErrorForkedProcess) return nullptr;
+    const auto error = static_cast<hmmError_t>(number);
+    static const std::string_view unknown = hmmGetErrorName(static_cast<hmmError_t>(1023));
+    return hmmGetErrorName(error) != unknown ? hmmGetErrorString(error) : nullptr;
 }
 
 /// The last failure of this library's own; a later one of libhmmrt replaces it.
@@ -73,8 +79,8 @@ cudaError_t record(cudaError_t error) {
 }
 
 const char* sentence_of(cudaError_t error) {
-    const auto same = static_cast<hmmError_t>(error);
-    return knows(same) ? hmmGetErrorString(same) : own_sentence(error);
+    const char* same = sentence_of_number(error);
+    return same != nullptr ? same : own_sentence(error);
 }
 
 void restore_last_error(cudaError_t error) {

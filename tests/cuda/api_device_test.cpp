@@ -84,7 +84,7 @@ TEST_F(CudaDevice, AttributesAreTheProperties) {
     EXPECT_EQ(attribute(cudaDevAttrIntegrated), prop.integrated);
     EXPECT_EQ(attribute(cudaDevAttrSparseCudaArraySupported), 0);
     int value = 0;
-    EXPECT_REFUSED(cudaDeviceGetAttribute(&value, static_cast<cudaDeviceAttr>(999), 0),
+    EXPECT_REFUSED(cudaDeviceGetAttribute(&value, static_cast<cudaDeviceAttr>(200), 0),
                    cudaErrorInvalidValue);
 }
 
@@ -108,9 +108,16 @@ TEST_F(CudaDevice, FlagsAndSettingsAreChecked) {
     auto cache = cudaFuncCachePreferEqual;
     EXPECT_DONE(cudaDeviceGetCacheConfig(&cache));
     EXPECT_EQ(cache, cudaFuncCachePreferNone);
-    EXPECT_REFUSED(cudaDeviceSetCacheConfig(static_cast<cudaFuncCache>(4)), cudaErrorInvalidValue);
     EXPECT_DONE(cudaDeviceSetSharedMemConfig(cudaSharedMemBankSizeEightByte));
     EXPECT_REFUSED(cudaDeviceSetSharedMemConfig(static_cast<cudaSharedMemConfig>(3)),
+                   cudaErrorInvalidValue);
+}
+
+TEST_F(CudaDevice, UnknownCacheConfigsAreRefused) {
+    NEEDS_VALUES_OF_NO_ENUMERATION();
+    const auto unknown = static_cast<cudaFuncCache>(4);
+    EXPECT_REFUSED(cudaDeviceSetCacheConfig(unknown), cudaErrorInvalidValue);
+    EXPECT_REFUSED(cudaFuncSetCacheConfig(reinterpret_cast<const void*>(cudaGetDevice), unknown),
                    cudaErrorInvalidValue);
 }
 

@@ -59,9 +59,9 @@ TEST_F(CudaDriver, ErrorsHaveNames) {
     EXPECT_STREQ(sentence, cudaGetErrorString(cudaErrorMemoryAllocation));
     EXPECT_OK(cuGetErrorString(CUDA_ERROR_INVALID_CONTEXT, &sentence));
     EXPECT_NE(std::string(sentence).find("context"), std::string::npos);
-    EXPECT_RESULT(cuGetErrorName(static_cast<CUresult>(1234), &name), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_RESULT(cuGetErrorName(static_cast<CUresult>(1010), &name), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(name, nullptr);
-    EXPECT_RESULT(cuGetErrorString(static_cast<CUresult>(1234), &name), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_RESULT(cuGetErrorString(static_cast<CUresult>(1010), &name), CUDA_ERROR_INVALID_VALUE);
     EXPECT_RESULT(cuGetErrorName(CUDA_SUCCESS, nullptr), CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -137,7 +137,7 @@ TEST_F(CudaDriver, BadCallsAboutDevicesAreRefused) {
     EXPECT_RESULT(cuDeviceTotalMem(&total, no_such_device), CUDA_ERROR_INVALID_DEVICE);
     EXPECT_RESULT(cuDeviceTotalMem(nullptr, 0), CUDA_ERROR_INVALID_VALUE);
     EXPECT_RESULT(cuDeviceComputeCapability(&value, nullptr, 0), CUDA_ERROR_INVALID_VALUE);
-    EXPECT_RESULT(cuDeviceGetAttribute(&value, static_cast<CUdevice_attribute>(999), 0),
+    EXPECT_RESULT(cuDeviceGetAttribute(&value, static_cast<CUdevice_attribute>(200), 0),
                   CUDA_ERROR_INVALID_VALUE);
     EXPECT_RESULT(cuDeviceGetAttribute(nullptr, CU_DEVICE_ATTRIBUTE_WARP_SIZE, 0),
                   CUDA_ERROR_INVALID_VALUE);
@@ -416,7 +416,7 @@ TEST_F(CudaDriver, PointersThatAreNotKnownHaveNone) {
     EXPECT_RESULT(cuPointerGetAttribute(nullptr, which[0], memory_), CUDA_ERROR_INVALID_VALUE);
     EXPECT_RESULT(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_BUFFER_ID, memory_),
                   CUDA_ERROR_NOT_SUPPORTED);
-    EXPECT_RESULT(cuPointerGetAttribute(&type, static_cast<CUpointer_attribute>(99), memory_),
+    EXPECT_RESULT(cuPointerGetAttribute(&type, static_cast<CUpointer_attribute>(15), memory_),
                   CUDA_ERROR_INVALID_VALUE);
 }
 

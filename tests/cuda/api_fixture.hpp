@@ -2,9 +2,9 @@
 // What the tests of CUDA's calls share.
 #pragma once
 
-#include <cuda_runtime.h>
+#include "capability.hpp"
 
-#include <hmm/hmm_runtime.h>
+#include <cuda_runtime.h>
 
 #include <gtest/gtest.h>
 
@@ -19,6 +19,10 @@
 
 #define EXPECT_DONE(call) EXPECT_EQ(call, cudaSuccess) << #call << ": " << hmmGetLastErrorDetail()
 #define ASSERT_DONE(call) ASSERT_EQ(call, cudaSuccess) << #call << ": " << hmmGetLastErrorDetail()
+
+/// For tests of numbers that an enumeration has no bits for.
+#define NEEDS_VALUES_OF_NO_ENUMERATION()                                                           \
+    if (has_sanitizer) GTEST_SKIP() << "UBSan ends the program at such a number"
 
 /// Resets the device after each test; a test leaves no error behind.
 class OnCudaDevice : public testing::Test {

@@ -69,8 +69,8 @@ TEST_F(CudaKernel, BadCopiesOfVariablesAreRefused) {
 
 TEST_F(CudaKernel, SettingsAreChecked) {
     EXPECT_DONE(cudaFuncSetCacheConfig(nothing, cudaFuncCachePreferShared));
-    EXPECT_REFUSED(cudaFuncSetCacheConfig(nothing, static_cast<cudaFuncCache>(-1)),
-                   cudaErrorInvalidValue);
+    EXPECT_REFUSED(cudaFuncSetCacheConfig(no_function, cudaFuncCachePreferL1),
+                   cudaErrorInvalidDeviceFunction);
     EXPECT_DONE(cudaFuncSetSharedMemConfig(nothing, cudaSharedMemBankSizeFourByte));
     EXPECT_REFUSED(cudaFuncSetSharedMemConfig(nothing, static_cast<cudaSharedMemConfig>(3)),
                    cudaErrorInvalidValue);
@@ -84,7 +84,7 @@ TEST_F(CudaKernel, SettingsAreChecked) {
     EXPECT_REFUSED(
         cudaFuncSetAttribute(nothing, cudaFuncAttributePreferredSharedMemoryCarveout, 101),
         cudaErrorInvalidValue);
-    EXPECT_REFUSED(cudaFuncSetAttribute(nothing, static_cast<cudaFuncAttribute>(99), 0),
+    EXPECT_REFUSED(cudaFuncSetAttribute(nothing, static_cast<cudaFuncAttribute>(15), 0),
                    cudaErrorInvalidValue);
     EXPECT_REFUSED(cudaFuncSetAttribute(no_function, dynamic, 0), cudaErrorInvalidDeviceFunction);
 }

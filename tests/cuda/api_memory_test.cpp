@@ -12,7 +12,7 @@ namespace {
 class CudaMemory : public OnCudaDevice {
   protected:
     static constexpr size_t bytes = size_t{1} << 16;
-    static constexpr auto no_kind = static_cast<cudaMemcpyKind>(9);
+    static constexpr auto no_kind = static_cast<cudaMemcpyKind>(7);
 
     static void on_device_double(void* memory) {
         const auto twice = [](void* ints, uint64_t, uint64_t) {

@@ -65,7 +65,7 @@ TEST_F(CudaPlacement, BothFormsOfAdviceAreKept) {
 }
 
 TEST_F(CudaPlacement, BadAdviceIsRefused) {
-    EXPECT_REFUSED(cudaMemAdvise(memory_, bytes, static_cast<cudaMemoryAdvise>(99), 0),
+    EXPECT_REFUSED(cudaMemAdvise(memory_, bytes, static_cast<cudaMemoryAdvise>(7), 0),
                    cudaErrorInvalidValue);
     EXPECT_REFUSED(cudaMemAdvise(memory_, bytes, cudaMemAdviseSetPreferredLocation, no_such_device),
                    cudaErrorInvalidDevice);
@@ -86,7 +86,7 @@ TEST_F(CudaPlacement, SeveralAttributesAreReadAtOnce) {
     EXPECT_REFUSED(cudaMemRangeGetAttributes(data, sizes, which, 2, memory_, bytes),
                    cudaErrorInvalidValue);
     EXPECT_REFUSED(cudaMemRangeGetAttribute(&last, sizeof(last),
-                                            static_cast<cudaMemRangeAttribute>(99), memory_, bytes),
+                                            static_cast<cudaMemRangeAttribute>(15), memory_, bytes),
                    cudaErrorInvalidValue);
 }
 
