@@ -36,6 +36,8 @@ typedef struct CUctx_st* CUcontext;
 /* The runtime interface has the same handles. */
 typedef struct CUstream_st* CUstream;
 typedef struct CUevent_st* CUevent;
+/* Arrays are not supported. */
+typedef struct CUarray_st* CUarray;
 
 #ifndef CU_UUID_HAS_BEEN_DEFINED
 #define CU_UUID_HAS_BEEN_DEFINED
@@ -104,8 +106,11 @@ typedef enum CUmemAttach_flags_enum {
 
 /* ---- attributes ------------------------------------------------------- */
 
-/* Attributes of textures and surfaces are left out. */
 typedef enum CUdevice_attribute_enum {
+#define HMM_CUDA_TEXTURE_ATTRIBUTE(name, driverName, number)                                       \
+    CU_DEVICE_ATTRIBUTE_##driverName = number,
+#include "texture_attribute_list.h"
+#undef HMM_CUDA_TEXTURE_ATTRIBUTE
     CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
     CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X = 2,
     CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y = 3,
@@ -138,6 +143,7 @@ typedef enum CUdevice_attribute_enum {
     CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR = 39,
     CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT = 40,
     CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING = 41,
+    CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER = 44,
     CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID = 50,
     CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT = 51,
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
@@ -188,6 +194,12 @@ typedef enum CUdevice_attribute_enum {
     CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED = 128,
     CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID = 134
 } CUdevice_attribute;
+
+typedef enum CUcomputemode_enum {
+    CU_COMPUTEMODE_DEFAULT = 0,
+    CU_COMPUTEMODE_PROHIBITED = 2,
+    CU_COMPUTEMODE_EXCLUSIVE_PROCESS = 3
+} CUcomputemode;
 
 typedef enum CUmemorytype_enum {
     CU_MEMORYTYPE_HOST = 1,
@@ -337,6 +349,7 @@ extern CUresult CUDAAPI cuDeviceGet(CUdevice* device, int ordinal);
 extern CUresult CUDAAPI cuDeviceGetCount(int* count);
 extern CUresult CUDAAPI cuDeviceGetName(char* name, int len, CUdevice dev);
 extern CUresult CUDAAPI cuDeviceGetUuid(CUuuid* uuid, CUdevice dev);
+extern CUresult CUDAAPI cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice dev);
 extern CUresult CUDAAPI cuDeviceTotalMem(size_t* bytes, CUdevice dev);
 extern CUresult CUDAAPI cuDeviceGetAttribute(int* pi, CUdevice_attribute attrib, CUdevice dev);
 extern CUresult CUDAAPI cuDeviceComputeCapability(int* major, int* minor, CUdevice dev);
@@ -404,6 +417,31 @@ extern CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext
 extern CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
                                           CUdeviceptr srcDevice, CUcontext srcContext,
                                           size_t ByteCount, CUstream hStream);
+
+/* Rows. Of each side the member counts that fits the type of the memory. */
+typedef struct CUDA_MEMCPY2D_st {
+    size_t srcXInBytes;
+    size_t srcY;
+    CUmemorytype srcMemoryType;
+    const void* srcHost;
+    CUdeviceptr srcDevice; /* also for CU_MEMORYTYPE_UNIFIED */
+    CUarray srcArray;
+    size_t srcPitch;
+    size_t dstXInBytes;
+    size_t dstY;
+    CUmemorytype dstMemoryType;
+    void* dstHost;
+    CUdeviceptr dstDevice;
+    CUarray dstArray;
+    size_t dstPitch;
+    size_t WidthInBytes;
+    size_t Height;
+} CUDA_MEMCPY2D;
+
+extern CUresult CUDAAPI cuMemcpy2D(const CUDA_MEMCPY2D* pCopy);
+extern CUresult CUDAAPI cuMemcpy2DUnaligned(const CUDA_MEMCPY2D* pCopy);
+extern CUresult CUDAAPI cuMemcpy2DAsync(const CUDA_MEMCPY2D* pCopy, CUstream hStream);
+
 extern CUresult CUDAAPI cuMemsetD8(CUdeviceptr dstDevice, unsigned char uc, size_t N);
 extern CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N,
                                         CUstream hStream);

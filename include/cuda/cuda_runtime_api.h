@@ -268,6 +268,16 @@ extern cudaError_t CUDARTAPI cudaIpcCloseMemHandle(void* devPtr);
 extern cudaError_t CUDARTAPI cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t event);
 extern cudaError_t CUDARTAPI cudaIpcOpenEventHandle(cudaEvent_t* event,
                                                     cudaIpcEventHandle_t handle);
+extern cudaError_t CUDARTAPI
+cudaMemPoolExportToShareableHandle(void* shareableHandle, cudaMemPool_t memPool,
+                                   enum cudaMemAllocationHandleType handleType, unsigned int flags);
+extern cudaError_t CUDARTAPI cudaMemPoolImportFromShareableHandle(
+    cudaMemPool_t* memPool, void* shareableHandle, enum cudaMemAllocationHandleType handleType,
+    unsigned int flags);
+extern cudaError_t CUDARTAPI cudaMemPoolExportPointer(struct cudaMemPoolPtrExportData* exportData,
+                                                      void* ptr);
+extern cudaError_t CUDARTAPI cudaMemPoolImportPointer(void** ptr, cudaMemPool_t memPool,
+                                                      struct cudaMemPoolPtrExportData* exportData);
 extern cudaError_t CUDARTAPI cudaStreamBeginCapture(cudaStream_t stream,
                                                     enum cudaStreamCaptureMode mode);
 extern cudaError_t CUDARTAPI cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* pGraph);
@@ -278,6 +288,11 @@ extern cudaError_t CUDARTAPI cudaGraphCreate(cudaGraph_t* pGraph, unsigned int f
 extern cudaError_t CUDARTAPI cudaGraphDestroy(cudaGraph_t graph);
 extern cudaError_t CUDARTAPI cudaGraphInstantiate(cudaGraphExec_t* pGraphExec, cudaGraph_t graph,
                                                   unsigned long long flags HMM_CUDA_DEFAULT(0));
+extern cudaError_t CUDARTAPI cudaGraphInstantiateWithFlags(
+    cudaGraphExec_t* pGraphExec, cudaGraph_t graph, unsigned long long flags HMM_CUDA_DEFAULT(0));
+extern cudaError_t CUDARTAPI cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes,
+                                               size_t* numNodes);
+extern cudaError_t CUDARTAPI cudaGraphUpload(cudaGraphExec_t graphExec, cudaStream_t stream);
 extern cudaError_t CUDARTAPI cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream);
 extern cudaError_t CUDARTAPI cudaGraphExecDestroy(cudaGraphExec_t graphExec);
 

@@ -229,8 +229,10 @@ struct cudaDeviceProp {
     int reserved[59];
 };
 
-/* Attributes of textures and surfaces are left out. */
 enum cudaDeviceAttr {
+#define HMM_CUDA_TEXTURE_ATTRIBUTE(name, driverName, number) cudaDevAttr##name = number,
+#include "texture_attribute_list.h"
+#undef HMM_CUDA_TEXTURE_ATTRIBUTE
     cudaDevAttrMaxThreadsPerBlock = 1,
     cudaDevAttrMaxBlockDimX = 2,
     cudaDevAttrMaxBlockDimY = 3,
@@ -495,6 +497,10 @@ typedef struct cudaIpcMemHandle_st {
 typedef struct cudaIpcEventHandle_st {
     char reserved[64];
 } cudaIpcEventHandle_t;
+
+struct cudaMemPoolPtrExportData {
+    unsigned char reserved[64];
+};
 
 enum cudaStreamCaptureStatus {
     cudaStreamCaptureStatusNone = 0,

@@ -12,6 +12,7 @@ namespace {
 /// Attributes that the runtime interface does not have and libhmmrt neither.
 bool is_never_supported(CUdevice_attribute attribute) {
     switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER:
     case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_HANDLE_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED:
@@ -75,6 +76,10 @@ CUresult cuDeviceGetName(char* name, int len, CUdevice dev) {
 CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice dev) {
     if (uuid == nullptr) return CUDA_ERROR_INVALID_VALUE;
     return with_properties(dev, [&](const hmmDeviceProp&) { *uuid = uuid_of(dev); });
+}
+
+CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice dev) {
+    return cuDeviceGetUuid(uuid, dev);
 }
 
 CUresult cuDeviceTotalMem(size_t* bytes, CUdevice dev) {

@@ -3,6 +3,7 @@
 #include "driver.hpp"
 
 #include <cstdint>
+#include <initializer_list>
 
 namespace hmmcuda {
 namespace {
@@ -23,6 +24,47 @@ CUresult copy(void* to, const void* from, size_t bytes, hmmMemcpyKind kind) {
 
 CUresult copy_async(void* to, const void* from, size_t bytes, hmmMemcpyKind kind, CUstream stream) {
     return driver_call([&] { return hmmMemcpyAsync(to, from, bytes, kind, stream_of(stream)); });
+}
+
+/// Memory of rows, from the first byte of a copy on.
+struct rows {
+    char* at;
+    size_t pitch;
+    size_t left; ///< bytes of a row before the copy
+};
+
+/// The rows of one side of a copy.
+CUresult find_rows(rows& found, CUmemorytype type, const void* host, CUdeviceptr device) {
+    switch (type) {
+    case CU_MEMORYTYPE_HOST:
+        found.at = static_cast<char*>(const_cast<void*>(host));
+        return CUDA_SUCCESS;
+    case CU_MEMORYTYPE_DEVICE:
+    case CU_MEMORYTYPE_UNIFIED:
+        found.at = static_cast<char*>(pointer_of(device));
+        return CUDA_SUCCESS;
+    case CU_MEMORYTYPE_ARRAY:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+/// Calls copy(to, from, width, height) for what @params describes.
+template <class Copy>
+CUresult copy_rows(const CUDA_MEMCPY2D* params, Copy copy) {
+    if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const CUDA_MEMCPY2D& of = *params;
+    rows to = {nullptr, of.dstPitch, of.dstXInBytes}, from = {nullptr, of.srcPitch, of.srcXInBytes};
+    CUresult result = find_rows(to, of.dstMemoryType, of.dstHost, of.dstDevice);
+    if (result == CUDA_SUCCESS)
+        result = find_rows(from, of.srcMemoryType, of.srcHost, of.srcDevice);
+    if (result != CUDA_SUCCESS) return result;
+    for (const rows* side : {&to, &from})
+        if (side->left > side->pitch || of.WidthInBytes > side->pitch - side->left)
+            return CUDA_ERROR_INVALID_VALUE;
+    to.at += of.dstY * of.dstPitch + of.dstXInBytes;
+    from.at += of.srcY * of.srcPitch + of.srcXInBytes;
+    return driver_call([&] { return copy(to, from, of.WidthInBytes, of.Height); });
 }
 
 } // namespace
@@ -136,6 +178,23 @@ CUresult cuMemcpyDtoDAsync(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t 
                            CUstream hStream) {
     return copy_async(pointer_of(dstDevice), pointer_of(srcDevice), ByteCount,
                       hmmMemcpyDeviceToDevice, hStream);
+}
+
+CUresult cuMemcpy2D(const CUDA_MEMCPY2D* pCopy) {
+    return copy_rows(pCopy, [](const rows& to, const rows& from, size_t width, size_t height) {
+        return hmmMemcpy2D(to.at, to.pitch, from.at, from.pitch, width, height, hmmMemcpyDefault);
+    });
+}
+
+CUresult cuMemcpy2DUnaligned(const CUDA_MEMCPY2D* pCopy) {
+    return cuMemcpy2D(pCopy);
+}
+
+CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* pCopy, CUstream hStream) {
+    return copy_rows(pCopy, [&](const rows& to, const rows& from, size_t width, size_t height) {
+        return hmmMemcpy2DAsync(to.at, to.pitch, from.at, from.pitch, width, height,
+                                hmmMemcpyDefault, stream_of(hStream));
+    });
 }
 
 CUresult cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,

@@ -40,6 +40,9 @@ constexpr attribute_value own_attributes[] = {
     {cudaDevAttrMaxThreadsPerMultiProcessor, model::threads_per_block},
     {cudaDevAttrComputeCapabilityMajor, model::capability_major},
     {cudaDevAttrComputeCapabilityMinor, model::capability_minor},
+#define HMM_CUDA_TEXTURE_ATTRIBUTE(name, driver_name, number) {cudaDevAttr##name, 0},
+#include "cuda/texture_attribute_list.h"
+#undef HMM_CUDA_TEXTURE_ATTRIBUTE
     {cudaDevAttrTextureAlignment, 512},
     {cudaDevAttrTexturePitchAlignment, 32},
     {cudaDevAttrSurfaceAlignment, 512},

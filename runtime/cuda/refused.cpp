@@ -29,6 +29,24 @@ cudaError_t cudaIpcOpenEventHandle(cudaEvent_t*, cudaIpcEventHandle_t) {
     return record(cudaErrorNotSupported);
 }
 
+cudaError_t cudaMemPoolExportToShareableHandle(void*, cudaMemPool_t, cudaMemAllocationHandleType,
+                                               unsigned int) {
+    return record(cudaErrorNotSupported);
+}
+
+cudaError_t cudaMemPoolImportFromShareableHandle(cudaMemPool_t*, void*, cudaMemAllocationHandleType,
+                                                 unsigned int) {
+    return record(cudaErrorNotSupported);
+}
+
+cudaError_t cudaMemPoolExportPointer(cudaMemPoolPtrExportData*, void*) {
+    return record(cudaErrorNotSupported);
+}
+
+cudaError_t cudaMemPoolImportPointer(void**, cudaMemPool_t, cudaMemPoolPtrExportData*) {
+    return record(cudaErrorNotSupported);
+}
+
 /* ---- graphs ----------------------------------------------------------- */
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
@@ -56,6 +74,18 @@ cudaError_t cudaGraphDestroy(cudaGraph_t) {
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t*, cudaGraph_t, unsigned long long) {
+    return record(cudaErrorNotSupported);
+}
+
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t*, cudaGraph_t, unsigned long long) {
+    return record(cudaErrorNotSupported);
+}
+
+cudaError_t cudaGraphGetNodes(cudaGraph_t, cudaGraphNode_t*, size_t*) {
+    return record(cudaErrorNotSupported);
+}
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
     return record(cudaErrorNotSupported);
 }
 

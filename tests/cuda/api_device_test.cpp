@@ -83,6 +83,7 @@ TEST_F(CudaDevice, AttributesAreTheProperties) {
     EXPECT_EQ(attribute(cudaDevAttrConcurrentManagedAccess), prop.concurrentManagedAccess);
     EXPECT_EQ(attribute(cudaDevAttrIntegrated), prop.integrated);
     EXPECT_EQ(attribute(cudaDevAttrSparseCudaArraySupported), 0);
+    EXPECT_EQ(attribute(cudaDevAttrMaxTexture1DMipmappedWidth), 0);
     int value = 0;
     EXPECT_REFUSED(cudaDeviceGetAttribute(&value, static_cast<cudaDeviceAttr>(200), 0),
                    cudaErrorInvalidValue);

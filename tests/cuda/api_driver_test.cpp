@@ -112,9 +112,16 @@ TEST_F(CudaDriver, DevicesAreDescribed) {
     EXPECT_OK(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
                                    device));
     EXPECT_EQ(value, 1);
-    EXPECT_OK(
-        cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED, device));
-    EXPECT_EQ(value, 0);
+    for (const auto none :
+         {CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED, CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER,
+          CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_HEIGHT}) {
+        value = 7;
+        EXPECT_OK(cuDeviceGetAttribute(&value, none, device));
+        EXPECT_EQ(value, 0);
+    }
+    EXPECT_OK(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, device));
+    EXPECT_EQ(value, CU_COMPUTEMODE_DEFAULT);
+    EXPECT_OK(cuDeviceGetUuid_v2(&uuid, device));
     EXPECT_OK(cuDriverGetVersion(&version));
     EXPECT_EQ(version, CUDA_VERSION);
 }
@@ -249,6 +256,47 @@ TEST_F(CudaDriver, MemoryIsAllocatedAndCopied) {
     EXPECT_RESULT(cuMemGetAddressRange(&base, &size, reinterpret_cast<uintptr_t>(&size)),
                   CUDA_ERROR_NOT_FOUND);
     EXPECT_OK(cuMemFree(device));
+}
+
+TEST_F(CudaDriver, RowsAreCopied) {
+    std::vector<char> host(10 * 8);
+    for (size_t i = 0; i < host.size(); i++)
+        host[i] = static_cast<char>(i);
+    CUDA_MEMCPY2D params = {};
+    params.srcMemoryType = CU_MEMORYTYPE_HOST;
+    params.srcHost = host.data();
+    params.srcPitch = 10;
+    params.srcXInBytes = 3;
+    params.srcY = 2;
+    params.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    params.dstDevice = memory_;
+    params.dstPitch = 100;
+    params.dstXInBytes = 1;
+    params.dstY = 4;
+    params.WidthInBytes = 7;
+    params.Height = 5;
+    EXPECT_OK(cuMemcpy2D(&params));
+    EXPECT_EQ(as<char>()[4 * 100 + 1], 23);
+    EXPECT_EQ(as<char>()[8 * 100 + 7], 69);
+    EXPECT_EQ(as<char>()[8 * 100 + 8], 0);
+    params.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
+    params.srcY = 0;
+    EXPECT_OK(cuMemcpy2DAsync(&params, stream_));
+    EXPECT_OK(cuStreamSynchronize(stream_));
+    EXPECT_EQ(as<char>()[4 * 100 + 1], 3);
+    EXPECT_OK(cuMemcpy2DUnaligned(&params));
+    const auto refused = [&](CUresult error, auto change) {
+        CUDA_MEMCPY2D changed = params;
+        change(changed);
+        EXPECT_RESULT(cuMemcpy2D(&changed), error);
+    };
+    refused(CUDA_ERROR_INVALID_VALUE, [](CUDA_MEMCPY2D& p) { p.WidthInBytes = 8; });
+    refused(CUDA_ERROR_INVALID_VALUE, [](CUDA_MEMCPY2D& p) { p.dstXInBytes = 101; });
+    refused(CUDA_ERROR_INVALID_VALUE,
+            [](CUDA_MEMCPY2D& p) { p.srcMemoryType = static_cast<CUmemorytype>(5); });
+    refused(CUDA_ERROR_NOT_SUPPORTED,
+            [](CUDA_MEMCPY2D& p) { p.dstMemoryType = CU_MEMORYTYPE_ARRAY; });
+    EXPECT_RESULT(cuMemcpy2D(nullptr), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_F(CudaDriver, MemoryOfPeersIsCopied) {

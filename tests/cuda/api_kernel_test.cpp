@@ -4,6 +4,7 @@
 #include "api_fixture.hpp"
 #include "api_from_c.h"
 
+#include <cudaProfiler.h>
 #include <cuda_profiler_api.h>
 #include <device_launch_parameters.h>
 #include <ported.h>
@@ -149,6 +150,10 @@ TEST_F(CudaKernel, GraphsAreRefused) {
     EXPECT_REFUSED(cudaGraphCreate(&graph, 0), cudaErrorNotSupported);
     EXPECT_REFUSED(cudaGraphInstantiate(&exec, graph), cudaErrorNotSupported);
     EXPECT_REFUSED(cudaGraphInstantiate(&exec, graph, nullptr, nullptr, 0), cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaGraphInstantiateWithFlags(&exec, graph), cudaErrorNotSupported);
+    size_t nodes = 0;
+    EXPECT_REFUSED(cudaGraphGetNodes(graph, nullptr, &nodes), cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaGraphUpload(exec, nullptr), cudaErrorNotSupported);
     EXPECT_REFUSED(cudaGraphLaunch(exec, nullptr), cudaErrorNotSupported);
     EXPECT_REFUSED(cudaGraphExecDestroy(exec), cudaErrorNotSupported);
     EXPECT_REFUSED(cudaGraphDestroy(graph), cudaErrorNotSupported);
@@ -168,11 +173,22 @@ TEST_F(CudaKernel, HandlesOfOtherProcessesAreRefused) {
     EXPECT_REFUSED(cudaIpcCloseMemHandle(mapped), cudaErrorNotSupported);
     EXPECT_REFUSED(cudaIpcGetEventHandle(&event, opened), cudaErrorNotSupported);
     EXPECT_REFUSED(cudaIpcOpenEventHandle(&opened, event), cudaErrorNotSupported);
+    cudaMemPool_t pool = nullptr;
+    cudaMemPoolPtrExportData pointer = {};
+    constexpr auto descriptor = cudaMemHandleTypePosixFileDescriptor;
+    EXPECT_REFUSED(cudaMemPoolExportToShareableHandle(&mapped, pool, descriptor, 0),
+                   cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaMemPoolImportFromShareableHandle(&pool, mapped, descriptor, 0),
+                   cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaMemPoolExportPointer(&pointer, mapped), cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaMemPoolImportPointer(&mapped, pool, &pointer), cudaErrorNotSupported);
 }
 
 TEST_F(CudaKernel, ProfilersHaveNoEffect) {
     EXPECT_DONE(cudaProfilerStart());
     EXPECT_DONE(cudaProfilerStop());
+    EXPECT_EQ(cuProfilerStart(), CUDA_SUCCESS);
+    EXPECT_EQ(cuProfilerStop(), CUDA_SUCCESS);
 }
 
 TEST_F(CudaKernel, CallsFromCWork) {
