@@ -11,48 +11,54 @@
 
 /* ---- allocation ------------------------------------------------------- */
 
+/* A place for a pointer to anything, const or not. */
+template <class T>
+inline __host__ void** hmmCudaUntyped(T** place) {
+    return static_cast<void**>(static_cast<void*>(place));
+}
+
 template <class T>
 inline __host__ cudaError_t cudaMalloc(T** devPtr, size_t size) {
-    return cudaMalloc(reinterpret_cast<void**>(devPtr), size);
+    return cudaMalloc(hmmCudaUntyped(devPtr), size);
 }
 
 template <class T>
 inline __host__ cudaError_t cudaMallocManaged(T** devPtr, size_t size,
                                               unsigned int flags = cudaMemAttachGlobal) {
-    return cudaMallocManaged(reinterpret_cast<void**>(devPtr), size, flags);
+    return cudaMallocManaged(hmmCudaUntyped(devPtr), size, flags);
 }
 
 template <class T>
 inline __host__ cudaError_t cudaMallocHost(T** ptr, size_t size,
                                            unsigned int flags = cudaHostAllocDefault) {
-    return cudaHostAlloc(reinterpret_cast<void**>(ptr), size, flags);
+    return cudaHostAlloc(hmmCudaUntyped(ptr), size, flags);
 }
 
 template <class T>
 inline __host__ cudaError_t cudaHostAlloc(T** ptr, size_t size, unsigned int flags) {
-    return cudaHostAlloc(reinterpret_cast<void**>(ptr), size, flags);
+    return cudaHostAlloc(hmmCudaUntyped(ptr), size, flags);
 }
 
 template <class T>
 inline __host__ cudaError_t cudaHostGetDevicePointer(T** pDevice, void* pHost, unsigned int flags) {
-    return cudaHostGetDevicePointer(reinterpret_cast<void**>(pDevice), pHost, flags);
+    return cudaHostGetDevicePointer(hmmCudaUntyped(pDevice), pHost, flags);
 }
 
 template <class T>
 inline __host__ cudaError_t cudaMallocPitch(T** devPtr, size_t* pitch, size_t width,
                                             size_t height) {
-    return cudaMallocPitch(reinterpret_cast<void**>(devPtr), pitch, width, height);
+    return cudaMallocPitch(hmmCudaUntyped(devPtr), pitch, width, height);
 }
 
 template <class T>
 inline __host__ cudaError_t cudaMallocAsync(T** ptr, size_t size, cudaStream_t stream) {
-    return cudaMallocAsync(reinterpret_cast<void**>(ptr), size, stream);
+    return cudaMallocAsync(hmmCudaUntyped(ptr), size, stream);
 }
 
 template <class T>
 inline __host__ cudaError_t cudaMallocFromPoolAsync(T** ptr, size_t size, cudaMemPool_t memPool,
                                                     cudaStream_t stream) {
-    return cudaMallocFromPoolAsync(reinterpret_cast<void**>(ptr), size, memPool, stream);
+    return cudaMallocFromPoolAsync(hmmCudaUntyped(ptr), size, memPool, stream);
 }
 
 inline __host__ cudaError_t cudaMallocAsync(void** ptr, size_t size, cudaMemPool_t memPool,
@@ -63,14 +69,15 @@ inline __host__ cudaError_t cudaMallocAsync(void** ptr, size_t size, cudaMemPool
 template <class T>
 inline __host__ cudaError_t cudaMallocAsync(T** ptr, size_t size, cudaMemPool_t memPool,
                                             cudaStream_t stream) {
-    return cudaMallocFromPoolAsync(reinterpret_cast<void**>(ptr), size, memPool, stream);
+    return cudaMallocFromPoolAsync(hmmCudaUntyped(ptr), size, memPool, stream);
 }
 
 template <class T>
 inline __host__ cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, T* devPtr,
                                                      size_t length = 0,
                                                      unsigned int flags = cudaMemAttachSingle) {
-    return cudaStreamAttachMemAsync(stream, static_cast<void*>(devPtr), length, flags);
+    return cudaStreamAttachMemAsync(
+        stream, const_cast<void*>(static_cast<const volatile void*>(devPtr)), length, flags);
 }
 
 /* ---- locations in place of devices ------------------------------------ */

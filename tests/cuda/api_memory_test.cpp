@@ -53,6 +53,18 @@ TEST_F(CudaMemory, OfEachKindIsUsedByTheDevice) {
     EXPECT_DONE(cudaFree(nullptr));
 }
 
+TEST_F(CudaMemory, PointersToConstAndVolatileGetMemory) {
+    const float* constant = nullptr;
+    volatile int* changing = nullptr;
+    EXPECT_DONE(cudaMallocManaged(&constant, bytes));
+    EXPECT_DONE(cudaMalloc(&changing, bytes));
+    EXPECT_EQ(constant[1], 0.0F);
+    changing[1] = 1;
+    EXPECT_DONE(cudaStreamAttachMemAsync(cudaStreamPerThread, constant));
+    EXPECT_DONE(cudaFree(const_cast<float*>(constant)));
+    EXPECT_DONE(cudaFree(const_cast<int*>(changing)));
+}
+
 TEST_F(CudaMemory, BadAllocationsAreRefused) {
     float* memory = nullptr;
     float** nowhere = nullptr;
