@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Operations of warps. A thread waits until all threads of its mask that have
+ * not ended are at the same operation.
+ */
+#ifndef HMM_CUDA_DEVICE_WARPS_H
+#define HMM_CUDA_DEVICE_WARPS_H
+
+#include "device_index.h"
+#include "device_keywords.h"
+
+/* hmmcc cuts kernels at calls of these. */
+extern "C" {
+__device__ void __hmm_warp_barrier(unsigned int mask)
+    __attribute__((convergent, nothrow, noduplicate));
+/* The value that the lane @source gave. */
+__device__ unsigned long long __hmm_warp_exchange(unsigned int mask, unsigned long long value,
+                                                  unsigned int source)
+    __attribute__((convergent, nothrow, noduplicate));
+/* The lanes of @mask with a condition that is not 0. */
+__device__ unsigned long long __hmm_warp_ballot(unsigned int mask, unsigned long long condition)
+    __attribute__((convergent, nothrow, noduplicate));
+/* The lanes of @mask with the same value. */
+__device__ unsigned long long __hmm_warp_match(unsigned int mask, unsigned long long value)
+    __attribute__((convergent, nothrow, noduplicate));
+/* The lanes that are here. */
+__device__ unsigned long long __hmm_warp_active(void)
+    __attribute__((convergent, nothrow, noduplicate));
+}
+
+HMM_CUDA_DEVICE unsigned int __hmm_lane() {
+    return __hmm_thread_rank() % 32;
+}
+
+template <class T>
+HMM_CUDA_DEVICE unsigned long long __hmm_to_bits(T value) {
+    static_assert(sizeof(T) <= sizeof(unsigned long long) && std::is_arithmetic_v<T>,
+                  "operations of warps take numbers of 32 and 64 bits");
+    unsigned long long bits = 0;
+    memcpy(&bits, &value, sizeof(T));
+    return bits;
+}
+template <class T>
+HMM_CUDA_DEVICE T __hmm_from_bits(unsigned long long bits) {
+    T value;
+    memcpy(&value, &bits, sizeof(T));
+    return value;
+}
+template <class T>
+HMM_CUDA_DEVICE T __hmm_shuffle(unsigned int mask, T value, unsigned int source) {
+    return __hmm_from_bits<T>(__hmm_warp_exchange(mask, __hmm_to_bits(value), source));
+}
+
+template <class T>
+HMM_CUDA_DEVICE T __shfl_sync(unsigned int mask, T value, int source, int width = 32) {
+    const unsigned int within = static_cast<unsigned int>(width) - 1;
+    const unsigned int first = __hmm_lane() & ~within;
+    return __hmm_shuffle(mask, value, first | (static_cast<unsigned int>(source) & within));
+}
+template <class T>
+HMM_CUDA_DEVICE T __shfl_up_sync(unsigned int mask, T value, unsigned int delta, int width = 32) {
+    const unsigned int lane = __hmm_lane();
+    const unsigned int within = lane & (static_cast<unsigned int>(width) - 1);
+    return __hmm_shuffle(mask, value, within >= delta ? lane - delta : lane);
+}
+template <class T>
+HMM_CUDA_DEVICE T __shfl_down_sync(unsigned int mask, T value, unsigned int delta, int width = 32) {
+    const unsigned int lane = __hmm_lane();
+    const unsigned int size = static_cast<unsigned int>(width);
+    const unsigned int within = lane & (size - 1);
+    return __hmm_shuffle(mask, value, within + delta < size ? lane + delta : lane);
+}
+template <class T>
+HMM_CUDA_DEVICE T __shfl_xor_sync(unsigned int mask, T value, int lanes, int width = 32) {
+    const unsigned int lane = __hmm_lane();
+    const unsigned int source = lane ^ static_cast<unsigned int>(lanes);
+    const unsigned int last = lane | (static_cast<unsigned int>(width) - 1);
+    return __hmm_shuffle(mask, value, source <= last ? source : lane);
+}
+
+HMM_CUDA_DEVICE void __syncwarp(unsigned int mask = 0xffffffffU) {
+    __hmm_warp_barrier(mask);
+}
+HMM_CUDA_DEVICE unsigned int __ballot_sync(unsigned int mask, int condition) {
+    return static_cast<unsigned int>(__hmm_warp_ballot(mask, condition != 0));
+}
+HMM_CUDA_DEVICE int __any_sync(unsigned int mask, int condition) {
+    return __hmm_warp_ballot(mask, condition != 0) != 0;
+}
+HMM_CUDA_DEVICE int __all_sync(unsigned int mask, int condition) {
+    return __hmm_warp_ballot(mask, condition == 0) == 0;
+}
+HMM_CUDA_DEVICE unsigned int __activemask() {
+    return static_cast<unsigned int>(__hmm_warp_active());
+}
+template <class T>
+HMM_CUDA_DEVICE unsigned int __match_any_sync(unsigned int mask, T value) {
+    return static_cast<unsigned int>(__hmm_warp_match(mask, __hmm_to_bits(value)));
+}
+template <class T>
+HMM_CUDA_DEVICE unsigned int __match_all_sync(unsigned int mask, T value, int* same) {
+    const unsigned int found = __match_any_sync(mask, value);
+    *same = found == mask;
+    return *same ? mask : 0;
+}
+
+#endif /* HMM_CUDA_DEVICE_WARPS_H */

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory for blocks that run: __shared__ variables, and values that threads
+ * keep while they wait.
+ *
+ * It is shared memory of the process, which never migrates: both the CPU and
+ * devices reach it where it is. A pool has areas of one size, and a lane takes
+ * one for each block. Pools are never destroyed, because lanes use them until
+ * their device is reset. An area stays taken when its launch fails.
+ */
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace hmmcuda {
+
+class block_memory {
+  public:
+    /// More than lanes that can run at a time.
+    static constexpr std::uint32_t areas = 256;
+    static constexpr std::size_t smallest = 16u << 10;
+    static constexpr std::size_t largest = std::size_t(1) << 32;
+
+    /// The pool for areas of this size; NULL if there is no memory.
+    static block_memory* of_size(std::size_t bytes);
+
+    block_memory(const block_memory&) = delete;
+    block_memory& operator=(const block_memory&) = delete;
+
+    /// NULL if all areas are taken.
+    std::byte* take() noexcept;
+    void give(std::byte* area) noexcept;
+
+  private:
+    explicit block_memory(std::size_t bytes) : bytes_(bytes) {}
+    static block_memory* create(std::size_t bytes);
+
+    std::byte* first_area() noexcept;
+
+    std::size_t bytes_; ///< of an area
+    std::array<std::atomic<std::uint64_t>, areas / 64> taken_{};
+};
+
+} // namespace hmmcuda

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What hmmcc's passes and the launch agree on: a kernel as a function that runs
+ * one block, and the state of a block that runs.
+ *
+ * The threads of a block run one after the other, as a loop. Where they wait
+ * for each other, the kernel is cut: each thread runs to the next *cut*, and
+ * the loop starts again behind it. The number of the cut is the thread's state.
+ * Threads that wait for each other are a *group*: a block, or a warp where the
+ * kernel has operations of warps. As long as all threads of a group are at the
+ * same cut, the kernel itself goes on. If they are not, it calls
+ * __hmm_resolve_group(), and runs those threads that are marked as ready.
+ */
+#pragma once
+
+#include <cstdint>
+
+namespace hmmcuda {
+
+inline constexpr std::uint32_t warp_size = 32;
+inline constexpr std::uint32_t most_threads = 1024;
+inline constexpr std::uint32_t most_static_shared = 48u << 10;
+/// Memory of a block starts at multiples of this.
+inline constexpr std::uint32_t memory_alignment = 64;
+
+enum class cut_kind : std::uint32_t {
+    start = 0,
+    block_barrier,
+    block_count, ///< the barrier that counts a condition
+    warp_barrier,
+    warp_exchange, ///< shuffles
+    warp_ballot,
+    warp_match,
+    warp_active,
+};
+
+/// Constant data of each kernel: its states, the first two of which are the end and the start.
+struct cut {
+    cut_kind kind;
+    std::uint32_t line;
+    const char* file;
+};
+
+/// State of a thread, or of all threads of a group.
+inline constexpr std::uint32_t state_end = 0;
+inline constexpr std::uint32_t state_start = 1;
+inline constexpr std::uint32_t state_mask = 0xffff;
+/// Added to the state of a thread that may go on.
+inline constexpr std::uint32_t state_ready = 0x10000;
+/// Added to what __hmm_resolve_group() returns: all threads of the group are ready.
+inline constexpr std::uint32_t state_together = 0x20000;
+/// The threads of a group have several states.
+inline constexpr std::uint32_t state_mixed = 0xfffe;
+
+struct block_run;
+
+struct parameter {
+    std::uint32_t offset;
+    std::uint32_t size;
+};
+
+/// A kernel, as the device half of a file has it.
+struct kernel_code {
+    void (*run)(block_run*);
+    const char* name; ///< mangled
+    const parameter* parameters;
+    const cut* cuts;
+    std::uint32_t parameter_count;
+    std::uint32_t argument_bytes;
+    std::uint32_t static_shared;
+    std::uint32_t thread_bytes; ///< of arrays with an element for each thread
+    std::uint32_t array_count;
+    std::uint32_t states; ///< 2: no cuts
+};
+
+/// A block that runs. The passes have the offsets of the members.
+struct block_run {
+    const char* arguments;
+    char* shared;
+    char* arrays;
+    const kernel_code* kernel;
+    std::uint32_t* thread_states;
+    std::uint32_t* group_states;
+    std::uint32_t index[3];
+    std::uint32_t block[3];
+    std::uint32_t grid[3];
+    std::uint32_t threads;
+    std::uint32_t dynamic_shared;
+    /// What the threads of a warp give an operation, and what they get.
+    alignas(memory_alignment) std::uint64_t given[warp_size];
+    std::uint64_t got[warp_size];
+    std::uint32_t source[warp_size];
+    std::uint32_t mask[warp_size];
+};
+
+} // namespace hmmcuda

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Clang makes each object file of hmmcc call these functions before main().
+ *
+ * Variables need no entry: the program's variable is that of device code, as
+ * there is one address space.
+ */
+#include "registry.hpp"
+
+#include "required_processor.hpp"
+
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+namespace hmmcuda {
+namespace {
+
+class kernel_registry {
+  public:
+    /// Never destroyed: destructors of the program launch kernels, too.
+    static kernel_registry& get() {
+        static auto* const instance = new kernel_registry;
+        return *instance;
+    }
+    void add(const void* function, const kernel_code* code) {
+        const std::unique_lock lock(mutex_);
+        kernels_.insert_or_assign(function, code);
+    }
+    const kernel_code* find(const void* function) {
+        const std::shared_lock lock(mutex_);
+        const auto found = kernels_.find(function);
+        return found == kernels_.end() ? nullptr : found->second;
+    }
+
+  private:
+    std::shared_mutex mutex_;
+    std::unordered_map<const void*, const kernel_code*> kernels_;
+};
+
+/// What clang passes to __cudaRegisterFatBinary().
+struct binary_wrapper {
+    std::int32_t magic;
+    std::int32_t version;
+    const char* data; ///< from hmmcc: the processor that the device code is for
+};
+
+} // namespace
+
+const kernel_code* find_kernel(const void* function) {
+    return kernel_registry::get().find(function);
+}
+
+} // namespace hmmcuda
+
+// The names and parameters are clang's.
+extern "C" {
+
+void** __cudaRegisterFatBinary(void* wrapper) {
+    static void* handle = nullptr;
+    hmmcuda::require_processor(static_cast<const hmmcuda::binary_wrapper*>(wrapper)->data);
+    return &handle;
+}
+
+void __cudaRegisterFatBinaryEnd(void**) {}
+
+void __cudaUnregisterFatBinary(void**) {}
+
+void __cudaRegisterFunction(void**, const char* function, char* code, const char*, int, void*,
+                            void*, void*, void*, int*) {
+    hmmcuda::kernel_registry::get().add(function,
+                                        reinterpret_cast<const hmmcuda::kernel_code*>(code));
+}
+
+void __cudaRegisterVar(void**, char*, char*, const char*, int, std::size_t, int, int) {}
+
+} // extern "C"

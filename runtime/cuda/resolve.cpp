@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Decides which threads go on when those of a group are at different cuts.
+ *
+ * A thread at an operation of a warp waits for those threads of its mask that
+ * have not ended. At a barrier of the block all threads of the block wait that
+ * have not ended. Threads that wait for others that never come end the launch.
+ */
+#include "device_code.hpp"
+#include "warp_operations.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cxxabi.h>
+#include <initializer_list>
+
+namespace hmmcuda {
+namespace {
+
+const char* name_of(cut_kind kind) {
+    switch (kind) {
+    case cut_kind::block_barrier:
+        return "__syncthreads";
+    case cut_kind::block_count:
+        return "__syncthreads_count, _and or _or";
+    case cut_kind::warp_barrier:
+        return "__syncwarp";
+    case cut_kind::warp_exchange:
+        return "a shuffle";
+    case cut_kind::warp_ballot:
+        return "a vote";
+    case cut_kind::warp_match:
+        return "a match";
+    case cut_kind::warp_active:
+        return "__activemask";
+    case cut_kind::start:
+        break;
+    }
+    return "the start";
+}
+
+bool is_of_warp(cut_kind kind) {
+    return kind >= cut_kind::warp_barrier;
+}
+
+std::uint32_t state_of(const block_run& run, std::uint32_t thread) {
+    return run.thread_states[thread] & state_mask;
+}
+
+/// Threads of the block that will not come; ends the launch.
+[[noreturn]] void report_apart(const block_run& run, std::uint32_t first, std::uint32_t second) {
+    const cut& here = run.kernel->cuts[state_of(run, first)];
+    const cut& there = run.kernel->cuts[state_of(run, second)];
+    int status = 0;
+    char* const demangled = abi::__cxa_demangle(run.kernel->name, nullptr, nullptr, &status);
+    std::fprintf(stderr,
+                 "hmmcuda: kernel %s, block (%u, %u, %u): threads wait for each other at "
+                 "different places: thread %u at %s (%s:%u), thread %u at %s (%s:%u)\n",
+                 demangled != nullptr ? demangled : run.kernel->name, run.index[0], run.index[1],
+                 run.index[2], first, name_of(here.kind), here.file, here.line, second,
+                 name_of(there.kind), there.file, there.line);
+    std::abort();
+}
+
+/// Threads of a warp, as bits by lane.
+struct warp {
+    block_run& run;
+    std::uint32_t first;
+    std::uint32_t last;
+
+    std::uint32_t lanes_at(std::uint32_t state) const {
+        std::uint32_t found = 0;
+        for (std::uint32_t thread = first; thread < last; thread++)
+            if (state_of(run, thread) == state) found |= 1u << (thread - first);
+        return found;
+    }
+    std::uint32_t all() const {
+        return last - first >= warp_size ? ~0u : (1u << (last - first)) - 1;
+    }
+    /// Of the lanes at this state, those with no lane of their mask elsewhere.
+    std::uint32_t complete(std::uint32_t state) const {
+        const std::uint32_t here = lanes_at(state);
+        const std::uint32_t elsewhere = all() & ~here & ~lanes_at(state_end);
+        std::uint32_t found = 0;
+        for (std::uint32_t lane = 0; lane < warp_size; lane++)
+            if ((here >> lane & 1) != 0 && (run.mask[lane] & elsewhere) == 0) found |= 1u << lane;
+        return found;
+    }
+    void release(std::uint32_t state, std::uint32_t lanes) const {
+        operate(run, run.kernel->cuts[state].kind, lanes);
+        for (std::uint32_t thread = first; thread < last; thread++)
+            if ((lanes >> (thread - first) & 1) != 0)
+                run.thread_states[thread] = state | state_ready;
+    }
+    /// Releases lanes at one operation; false if none can go on. The mask of __activemask is all
+    /// lanes that come to it before the others have to wait.
+    bool release_any() const {
+        for (const bool active : {false, true})
+            for (std::uint32_t state = state_start + 1; state < run.kernel->states; state++) {
+                const cut_kind kind = run.kernel->cuts[state].kind;
+                if (!is_of_warp(kind) || (kind == cut_kind::warp_active) != active) continue;
+                const std::uint32_t lanes = active ? lanes_at(state) : complete(state);
+                if (lanes == 0) continue;
+                release(state, lanes);
+                return true;
+            }
+        return false;
+    }
+};
+
+/// A state with threads that are ready, as __hmm_resolve_group() returns it; 0 if there is none.
+std::uint32_t find_ready(const block_run& run, std::uint32_t first, std::uint32_t last) {
+    std::uint32_t found = 0;
+    bool together = true;
+    for (std::uint32_t thread = first; thread < last; thread++) {
+        const std::uint32_t state = run.thread_states[thread];
+        if ((state & state_ready) != 0 && found == 0) found = state & state_mask;
+        together = together && state == run.thread_states[first];
+    }
+    if (found == 0) return 0;
+    return found | (together ? state_together : state_ready);
+}
+
+} // namespace
+} // namespace hmmcuda
+
+using namespace hmmcuda;
+
+// hmmcc's passes make calls of these.
+extern "C" {
+
+/// Finds threads of a group that go on: returns their state with state_ready or state_together,
+/// else that of the group, which waits or has ended.
+std::uint32_t __hmm_resolve_group(block_run* run, std::uint32_t first, std::uint32_t last) {
+    std::uint32_t found = find_ready(*run, first, last);
+    if (found == 0 && last - first <= warp_size && warp{*run, first, last}.release_any())
+        found = find_ready(*run, first, last);
+    if (found != 0) return found;
+    for (std::uint32_t thread = first; thread < last; thread++)
+        if (state_of(*run, thread) != state_end) return state_mixed;
+    return state_end;
+}
+
+/// All groups wait or have ended, and not all at the same place: makes those threads ready that
+/// wait at a barrier of the block.
+void __hmm_resolve_block(block_run* run, std::uint32_t group_size) {
+    std::uint32_t waits = run->threads; // the first thread that waits
+    for (std::uint32_t thread = 0; thread < run->threads; thread++) {
+        const std::uint32_t group = run->group_states[thread / group_size];
+        if (group != state_mixed) run->thread_states[thread] = group;
+        const std::uint32_t state = state_of(*run, thread);
+        if (state == state_end) continue;
+        if (waits == run->threads) waits = thread;
+        if (state != state_of(*run, waits)) report_apart(*run, waits, thread);
+        if (group == state_mixed) run->thread_states[thread] = state | state_ready;
+    }
+}
+
+} // extern "C"

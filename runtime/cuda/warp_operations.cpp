@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "warp_operations.hpp"
+
+namespace hmmcuda {
+namespace {
+
+bool has(std::uint32_t lanes, std::uint32_t lane) {
+    return (lanes >> lane & 1) != 0;
+}
+
+std::uint64_t ballot(const block_run& run, std::uint32_t lanes) {
+    std::uint32_t found = 0;
+    for (std::uint32_t lane = 0; lane < warp_size; lane++)
+        if (has(lanes, lane) && run.given[lane] != 0) found |= 1u << lane;
+    return found;
+}
+
+std::uint64_t match(const block_run& run, std::uint32_t lanes, std::uint64_t value) {
+    std::uint32_t found = 0;
+    for (std::uint32_t lane = 0; lane < warp_size; lane++)
+        if (has(lanes, lane) && run.given[lane] == value) found |= 1u << lane;
+    return found;
+}
+
+std::uint32_t first_lanes(std::uint32_t count) {
+    return count >= warp_size ? ~0u : (1u << count) - 1;
+}
+
+} // namespace
+
+void operate(block_run& run, cut_kind kind, std::uint32_t lanes) noexcept {
+    const std::uint64_t conditions = kind == cut_kind::warp_ballot ? ballot(run, lanes) : 0;
+    for (std::uint32_t lane = 0; lane < warp_size; lane++) {
+        if (!has(lanes, lane)) continue;
+        switch (kind) {
+        case cut_kind::warp_exchange:
+            run.got[lane] = run.given[run.source[lane] % warp_size];
+            break;
+        case cut_kind::warp_ballot:
+            run.got[lane] = conditions & run.mask[lane];
+            break;
+        case cut_kind::warp_match:
+            run.got[lane] = match(run, lanes & run.mask[lane], run.given[lane]);
+            break;
+        case cut_kind::warp_active:
+            run.got[lane] = lanes;
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+} // namespace hmmcuda
+
+using hmmcuda::block_run;
+using hmmcuda::cut_kind;
+
+// hmmcc's passes make calls of these where all threads of a warp are at the operation.
+extern "C" {
+
+void __hmm_together_exchange(block_run* run, std::uint32_t threads) {
+    for (std::uint32_t lane = 0; lane < threads; lane++)
+        run->got[lane] = run->given[run->source[lane] % hmmcuda::warp_size];
+}
+
+void __hmm_together_ballot(block_run* run, std::uint32_t threads) {
+    hmmcuda::operate(*run, cut_kind::warp_ballot, hmmcuda::first_lanes(threads));
+}
+
+void __hmm_together_match(block_run* run, std::uint32_t threads) {
+    hmmcuda::operate(*run, cut_kind::warp_match, hmmcuda::first_lanes(threads));
+}
+
+void __hmm_together_active(block_run* run, std::uint32_t threads) {
+    hmmcuda::operate(*run, cut_kind::warp_active, hmmcuda::first_lanes(threads));
+}
+
+} // extern "C"

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+// What hmmcc's object files call, with kernels as its passes make them.
+#include "block_memory.hpp"
+#include "device_code.hpp"
+#include "registry.hpp"
+#include "required_processor.hpp"
+
+#include "cuda/cuda_runtime_api.h"
+
+#include <array>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <set>
+#include <vector>
+
+extern "C" {
+void __cudaRegisterFunction(void**, const char* function, char* code, const char* name, int, void*,
+                            void*, void*, void*, int*);
+unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared, void* stream);
+cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* shared, void* stream);
+std::uint32_t __hmm_resolve_group(hmmcuda::block_run* run, std::uint32_t first, std::uint32_t last);
+void __hmm_resolve_block(hmmcuda::block_run* run, std::uint32_t group_size);
+}
+
+namespace hmmcuda {
+namespace {
+
+/// Arguments: an array of ints, and a number. Writes an element for each block.
+void write_block_numbers(block_run* run) {
+    int* numbers = nullptr;
+    int add = 0;
+    std::memcpy(&numbers, run->arguments, sizeof(numbers));
+    std::memcpy(&add, run->arguments + sizeof(numbers), sizeof(add));
+    std::memset(run->shared, 1, run->dynamic_shared);
+    const std::uint32_t block = run->index[0] + run->grid[0] * run->index[1];
+    numbers[block] = add + static_cast<int>(block * run->threads);
+}
+
+constexpr parameter parameters[] = {{0, sizeof(int*)}, {sizeof(int*), sizeof(int)}};
+constexpr kernel_code code = {write_block_numbers,        "kernel", parameters, nullptr, 2,
+                              sizeof(int*) + sizeof(int), 0,        0,          0,       2};
+constexpr char program_function = 0; ///< has the address that the program knows
+
+TEST(launch, blocks_get_their_place_and_a_copy_of_the_arguments) {
+    __cudaRegisterFunction(nullptr, &program_function,
+                           reinterpret_cast<char*>(const_cast<kernel_code*>(&code)), "kernel", -1,
+                           nullptr, nullptr, nullptr, nullptr, nullptr);
+    ASSERT_EQ(find_kernel(&program_function), &code);
+    std::vector<int> numbers(6);
+    int* pointer = numbers.data();
+    int add = 100;
+    void* arguments[] = {&pointer, &add};
+    ASSERT_EQ(cudaLaunchKernel(&program_function, dim3(3, 2), dim3(5, 2), arguments, 64, nullptr),
+              cudaSuccess);
+    pointer = nullptr;
+    add = 0;
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(numbers, (std::vector<int>{100, 110, 120, 130, 140, 150}));
+}
+
+TEST(launch, an_unknown_function_is_refused_and_remembered) {
+    static const char unknown = 0;
+    EXPECT_EQ(cudaLaunchKernel(&unknown, dim3(1), dim3(1), nullptr, 0, nullptr),
+              cudaErrorInvalidDeviceFunction);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDeviceFunction);
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
+TEST(configuration, launches_in_arguments_of_launches_nest) {
+    dim3 grid, block;
+    std::size_t shared = 0;
+    void* stream = nullptr;
+    EXPECT_EQ(__cudaPushCallConfiguration(dim3(1), dim3(2), 3, nullptr), 0U);
+    EXPECT_EQ(__cudaPushCallConfiguration(dim3(4), dim3(5), 6, &grid), 0U);
+    EXPECT_EQ(__cudaPopCallConfiguration(&grid, &block, &shared, &stream), cudaSuccess);
+    EXPECT_EQ(std::vector<std::size_t>({grid.x, block.x, shared}),
+              std::vector<std::size_t>({4, 5, 6}));
+    EXPECT_EQ(stream, &grid);
+    EXPECT_EQ(__cudaPopCallConfiguration(&grid, &block, &shared, &stream), cudaSuccess);
+    EXPECT_EQ(std::vector<std::size_t>({grid.x, block.x, shared}),
+              std::vector<std::size_t>({1, 2, 3}));
+    EXPECT_EQ(__cudaPopCallConfiguration(&grid, &block, &shared, &stream),
+              cudaErrorMissingConfiguration);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorMissingConfiguration);
+}
+
+TEST(memory, areas_are_apart_until_they_are_given_back) {
+    block_memory* const pool = block_memory::of_size(20000);
+    ASSERT_NE(pool, nullptr);
+    EXPECT_EQ(block_memory::of_size(30000), pool);
+    EXPECT_NE(block_memory::of_size(40000), pool);
+    std::set<std::byte*> areas;
+    for (std::uint32_t i = 0; i < block_memory::areas; i++) {
+        std::byte* const area = pool->take();
+        ASSERT_NE(area, nullptr);
+        std::memset(area, static_cast<int>(i), 20000);
+        areas.insert(area);
+    }
+    EXPECT_EQ(areas.size(), block_memory::areas);
+    EXPECT_EQ(pool->take(), nullptr);
+    std::byte* const one = *areas.rbegin();
+    pool->give(one);
+    EXPECT_EQ(pool->take(), one);
+    for (std::byte* const area : areas)
+        pool->give(area);
+    EXPECT_EQ(block_memory::of_size(block_memory::largest + 1), nullptr);
+}
+
+TEST(processor, a_level_has_the_features_of_those_below) {
+    EXPECT_EQ(missing_feature("x86-64"), nullptr);
+    EXPECT_EQ(missing_feature("native"), nullptr);
+    if (missing_feature("x86-64-v3") != nullptr) EXPECT_NE(missing_feature("x86-64-v4"), nullptr);
+    if (__builtin_cpu_supports("avx512vl") == 0)
+        EXPECT_NE(missing_feature("x86-64-v4"), nullptr);
+    else
+        EXPECT_EQ(missing_feature("x86-64-v2"), nullptr);
+}
+
+/// Two warps of a kernel with a shuffle (state 2), a barrier of the block (3) and __activemask (4).
+class resolving : public testing::Test {
+  protected:
+    static constexpr std::uint32_t exchange = 2, barrier = 3, active = 4;
+    static constexpr cut cuts[] = {{cut_kind::start, 0, ""},
+                                   {cut_kind::start, 0, ""},
+                                   {cut_kind::warp_exchange, 20, "file.cu"},
+                                   {cut_kind::block_barrier, 30, "file.cu"},
+                                   {cut_kind::warp_active, 40, "file.cu"}};
+    static constexpr kernel_code kernel = {nullptr, "_Z6kernelv", nullptr, cuts, 0, 0, 0, 0, 0, 5};
+
+    resolving() {
+        run_.kernel = &kernel;
+        run_.threads = 64;
+        run_.thread_states = states_.data();
+        run_.group_states = groups_.data();
+    }
+    void set(std::uint32_t first, std::uint32_t last, std::uint32_t state) {
+        for (std::uint32_t thread = first; thread < last; thread++)
+            states_[thread] = state;
+    }
+    void give(std::uint32_t lane, std::uint64_t value, std::uint32_t source, std::uint32_t mask) {
+        run_.given[lane] = value;
+        run_.source[lane] = source;
+        run_.mask[lane] = mask;
+    }
+
+    block_run run_ = {};
+    std::array<std::uint32_t, 64> states_ = {};
+    std::array<std::uint32_t, 2> groups_ = {};
+};
+
+TEST_F(resolving, lanes_of_a_mask_go_on_when_all_have_come) {
+    set(0, 4, exchange);
+    set(4, 32, barrier);
+    for (std::uint32_t lane = 0; lane < 4; lane++)
+        give(lane, lane * 10, lane ^ 1, lane < 2 ? 0x3 : 0x1c); // lane 4 does not come
+    EXPECT_EQ(__hmm_resolve_group(&run_, 0, 32), exchange | state_ready);
+    EXPECT_EQ(states_[0], exchange | state_ready);
+    EXPECT_EQ(states_[2], exchange);
+    EXPECT_EQ(run_.got[0], 10U);
+    EXPECT_EQ(run_.got[1], 0U);
+}
+
+TEST_F(resolving, lanes_that_have_ended_are_not_waited_for) {
+    set(0, 1, exchange);
+    set(1, 32, state_end);
+    give(0, 5, 0, ~0U);
+    EXPECT_EQ(__hmm_resolve_group(&run_, 0, 32), exchange | state_ready);
+    EXPECT_EQ(run_.got[0], 5U);
+    set(0, 1, state_end);
+    EXPECT_EQ(__hmm_resolve_group(&run_, 0, 32), state_end);
+}
+
+TEST_F(resolving, a_warp_at_one_place_goes_on_together) {
+    set(32, 64, exchange);
+    for (std::uint32_t lane = 0; lane < 32; lane++)
+        give(lane, lane, 31 - lane, ~0U);
+    EXPECT_EQ(__hmm_resolve_group(&run_, 32, 64), exchange | state_together);
+    EXPECT_EQ(run_.got[3], 28U);
+}
+
+TEST_F(resolving, activemask_comes_after_other_operations) {
+    set(0, 8, active);
+    set(8, 9, exchange);
+    set(9, 32, barrier);
+    give(8, 1, 8, 1U << 8);
+    EXPECT_EQ(__hmm_resolve_group(&run_, 0, 32), exchange | state_ready);
+    set(8, 9, active);
+    EXPECT_EQ(__hmm_resolve_group(&run_, 0, 32), active | state_ready);
+    EXPECT_EQ(run_.got[8], 0x1ffU);
+}
+
+TEST_F(resolving, a_barrier_releases_threads_that_have_not_ended) {
+    groups_ = {barrier, state_mixed};
+    set(32, 40, state_end);
+    set(40, 64, barrier);
+    EXPECT_EQ(__hmm_resolve_group(&run_, 32, 64), state_mixed);
+    __hmm_resolve_block(&run_, 32);
+    EXPECT_EQ(states_[32], state_end);
+    EXPECT_EQ(states_[63], barrier | state_ready);
+    EXPECT_EQ(__hmm_resolve_group(&run_, 32, 64), barrier | state_ready);
+}
+
+using resolving_death = resolving;
+
+TEST_F(resolving_death, threads_at_different_places_end_the_launch) {
+    groups_ = {barrier, state_mixed};
+    set(32, 63, barrier);
+    set(63, 64, exchange);
+    EXPECT_DEATH(__hmm_resolve_block(&run_, 32),
+                 "kernel kernel\\(\\), block \\(0, 0, 0\\): .*thread 0 at __syncthreads "
+                 "\\(file.cu:30\\), thread 63 at a shuffle \\(file.cu:20\\)");
+}
+
+} // namespace
+} // namespace hmmcuda
