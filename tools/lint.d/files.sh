@@ -42,7 +42,7 @@ find_files() {
 		kmod/*.[ch] | include/linux/*.h | include/uapi/*.h | tests/canary/*.[ch]) KERNEL_FILES+=("$file") ;;
 		tests/runtime/*.[ch] | tests/cuda/*.[ch]) CPP_FILES+=("$file") ;;
 		tests/*.[ch]) C_FILES+=("$file") ;;
-		*.[ch] | *.[ch]pp) CPP_FILES+=("$file") ;;
+		*.[ch] | *.[ch]pp | *.cu) CPP_FILES+=("$file") ;;
 		*) is_shell "$file" && SHELL_FILES+=("$file") ;;
 		esac
 	done

@@ -6,7 +6,7 @@
 #
 #   lint     tools/lint, counted as one test
 #   host     tests that need no kernel module, run natively with ASan and UBSan
-#   cpu      programs of tests/runtime on the cpu device, natively under TSan and valgrind
+#   cpu      programs of tests/runtime on the cpu device, natively under TSan and valgrind; CUDA programs, and hmmcc itself
 #   plain    the guest with the plain kernel
 #   debug    the guest with the debug kernel
 #   canary   tests of the test tools
@@ -93,28 +93,35 @@ junit_number() {
 # Prints the names of the tests that failed, from ctest's JUnit file.
 junit_failures() { sed -n 's/^[[:space:]]*<testcase name="\([^"]*\)".* status="fail".*/\1/p' "$1" 2>/dev/null; }
 
-test_on_host() {
-	local rc=0 junit=$BUILD/out/results/host.xml log=$BUILD/out/results/host.log tests failed skipped
-	local select=() failures
+# run_ctest TITLE FOLDER LABEL BUILD [NAME...]: runs the tests with this label, or those of them with these names, natively.
+run_ctest() {
+	local title=$1 folder=$2 label=$3 build=$4 rc=0 junit=$BUILD/out/results/$1.xml log=$BUILD/out/results/$1.log
+	local tests failed skipped select=() failures
+	shift 4
 	rm -f "$junit"
 	(($#)) && select=(-R "$(IFS='|' && echo "$*")")
-	if ! build_first build_host_tests; then
-		tally host 0 1 0 "they do not build"
+	if ! build_first "$build"; then
+		tally "$title" 0 1 0 "they do not build"
 		return
 	fi
-	ctest --test-dir "$BUILD/host-asan" -j 2 -L host "${select[@]}" --output-on-failure --timeout 300 \
+	ctest --test-dir "$folder" -j 2 -L "$label" "${select[@]}" --output-on-failure --timeout 300 \
 		--output-junit "$junit" --no-tests=ignore >"$log" 2>&1 || rc=$?
 	((rc == 0)) || tail -n 60 "$log"
 	tests=$(junit_number tests "$junit")
 	failed=$(junit_number failures "$junit")
 	skipped=$(($(junit_number skipped "$junit") + $(junit_number disabled "$junit")))
 	if ((tests == 0 && $# == 0)); then
-		echo "no host tests were found"
+		echo "no $title tests were found"
 		rc=1
 	fi
 	mapfile -t failures < <(junit_failures "$junit")
-	tally_run host "$rc" $((tests - failed - skipped)) "$failed" "$skipped" "${failures[@]}"
+	tally_run "$title" "$rc" $((tests - failed - skipped)) "$failed" "$skipped" "${failures[@]}"
 }
+
+test_on_host() { run_ctest host "$BUILD/host-asan" host build_host_tests "$@"; }
+
+# The guest emulates the processor, and a compiler takes minutes there.
+test_hmmcc() { run_ctest hmmcc "$BUILD/user" hmmcc build_user; }
 
 # add_sums FILE...: adds the sums that guests wrote to the caller's passed, failed and skipped.
 add_sums() {
@@ -321,6 +328,7 @@ test_here() {
 	cpu)
 		test_on_cpu tsan launch stream
 		test_on_cpu valgrind advice copy launch memory stream
+		test_hmmcc
 		;;
 	esac
 }

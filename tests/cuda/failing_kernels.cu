@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Kernels that fail: each way is a run of its own, because the error stays. Without an argument,
+// the program runs itself.
+#include "check.h"
+
+#include <cstring>
+#include <string>
+
+namespace {
+
+__global__ void apart(int* out) {
+    if (threadIdx.x < 10) {
+        out[0] = 1;
+        __syncthreads();
+    } else {
+        out[1] = 1;
+        __syncthreads();
+    }
+}
+
+__global__ void half_of_warp(int* out) {
+    if (threadIdx.x < 16)
+        out[threadIdx.x] = __shfl_sync(0xffffffffU, threadIdx.x, 0);
+    else
+        __syncthreads();
+}
+
+__global__ void wrong_address(int* out) {
+    if (threadIdx.x == 3) *reinterpret_cast<int*>(0x10000) = out[0];
+}
+
+__global__ void wrong_assertion(int* out) {
+    assert(out[threadIdx.x] == 0 && threadIdx.x < 5);
+}
+
+struct failing {
+    const char* name;
+    void (*kernel)(int*);
+    cudaError_t error;
+    const char* message; ///< on standard error
+};
+
+const failing all[] = {
+    {"barriers_at_different_places", apart, cudaErrorAssert, "thread 10 at __syncthreads ("},
+    {"a_mask_with_lanes_that_do_not_come", half_of_warp, cudaErrorAssert,
+     "thread 0 at a shuffle ("},
+    {"an_illegal_address", wrong_address, cudaErrorIllegalAddress, "wrong_address"},
+    {"an_assertion", wrong_assertion, cudaErrorAssert, "threadIdx.x < 5"},
+};
+
+/// Returns 0 if the launch fails as it should.
+int run(const failing& what) {
+    int* out = managed<int>(64);
+    what.kernel<<<2, 64>>>(out);
+    const cudaError_t found = cudaDeviceSynchronize();
+    printf("%s\n", cudaGetErrorName(found));
+    return found == what.error && cudaGetLastError() == what.error ? 0 : 1;
+}
+
+/// Runs this program for one way, and looks for the message in what it writes.
+bool runs_as_it_should(const char* program, const failing& what) {
+    const std::string command = std::string(program) + " " + what.name + " 2>&1";
+    FILE* const output = popen(command.c_str(), "r");
+    if (output == nullptr) return false;
+    std::string text;
+    for (char line[512]; fgets(line, sizeof(line), output) != nullptr;) {
+        printf("# %s", line);
+        text += line;
+    }
+    return pclose(output) == 0 && text.find(what.message) != std::string::npos;
+}
+
+} // namespace
+
+int main(int count, char** arguments) {
+    for (const failing& each : all) {
+        if (count == 1)
+            check(runs_as_it_should(arguments[0], each), each.name);
+        else if (strcmp(arguments[1], each.name) == 0)
+            return run(each);
+    }
+    return count == 1 ? end_checks() : 2;
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// Launches that CUDA refuses, and with which error.
+#include "check.h"
+
+namespace {
+
+__global__ void nothing(int* out) {
+    out[0] = 1;
+}
+
+__global__ void full(int* out) {
+    __shared__ int memory[4096];
+    memory[threadIdx.x] = 1;
+    __syncthreads();
+    out[0] = memory[0];
+}
+
+/// Each changes one thing in a launch that is otherwise good.
+void refuse(dim3 grid, dim3 block, size_t shared, cudaError_t wanted, const char* name) {
+    int* out = managed<int>(1);
+    full<<<grid, block, shared>>>(out);
+    const cudaError_t found = cudaGetLastError();
+    if (found != wanted) printf("# %s\n", cudaGetErrorName(found));
+    check(found == wanted && device_is_well() && out[0] == 0, name);
+    check(cudaGetLastError() == cudaSuccess, "the_error_is_reported_once");
+    cudaFree(out);
+}
+
+void test_sizes() {
+    int* out = managed<int>(1);
+    full<<<dim3(1, 2, 2), dim3(2, 2, 64), 1024>>>(out);
+    check(cudaGetLastError() == cudaSuccess && device_is_well() && out[0] == 1,
+          "a_launch_of_good_sizes_runs");
+    refuse(dim3(0), dim3(32), 0, cudaErrorInvalidConfiguration, "no_blocks");
+    refuse(dim3(1, 0), dim3(32), 0, cudaErrorInvalidConfiguration, "no_blocks_in_y");
+    refuse(dim3(1), dim3(0), 0, cudaErrorInvalidConfiguration, "no_threads");
+    refuse(dim3(1), dim3(1025), 0, cudaErrorInvalidValue, "too_many_threads");
+    refuse(dim3(1), dim3(64, 32), 0, cudaErrorInvalidValue, "too_many_threads_in_a_block");
+    refuse(dim3(1), dim3(1, 1, 65), 0, cudaErrorInvalidValue, "too_many_threads_in_z");
+    refuse(dim3(1, 65536), dim3(32), 0, cudaErrorInvalidValue, "too_many_blocks_in_y");
+    refuse(dim3(1), dim3(32), 227 * 1024 - 16384 + 1, cudaErrorInvalidValue,
+           "too_much_shared_memory");
+    refuse(dim3(1 << 22), dim3(1024), 0, cudaErrorNotSupported, "too_many_threads_in_x");
+}
+
+void test_functions() {
+    int *out = managed<int>(1), *none = nullptr;
+    void *arguments[] = {&out}, *missing[] = {nullptr};
+    check(cudaLaunchKernel(&none, dim3(1), dim3(1), arguments, 0, nullptr) ==
+              cudaErrorInvalidDeviceFunction,
+          "what_is_no_kernel_is_not_launched");
+    const void* const kernel = reinterpret_cast<const void*>(nothing);
+    check(cudaLaunchKernel(kernel, dim3(1), dim3(1), nullptr, 0, nullptr) == cudaErrorInvalidValue,
+          "no_arguments");
+    check(cudaLaunchKernel(kernel, dim3(1), dim3(1), missing, 0, nullptr) == cudaErrorInvalidValue,
+          "an_argument_is_missing");
+    check(cudaLaunchCooperativeKernel(kernel, dim3(1), dim3(1), arguments, 0, nullptr) ==
+              cudaErrorNotSupported,
+          "cooperative_launches_are_refused");
+    cudaGetLastError();
+    check(cudaLaunchKernel(kernel, dim3(1), dim3(1), arguments, 0, nullptr) == cudaSuccess &&
+              device_is_well() && out[0] == 1,
+          "a_good_launch_runs");
+}
+
+} // namespace
+
+int main() {
+    test_sizes();
+    test_functions();
+    return end_checks();
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A CUDA file is compiled twice, for the host and for the device, which are the
+ * same processor. The two object files become one, in which the symbols of the
+ * device half are local.
+ */
+#include "build.hpp"
+
+#include "process.hpp"
+
+#include <array>
+#include <fstream>
+#include <iostream>
+#include <optional>
+
+namespace hmmcc {
+namespace {
+
+constexpr const char* default_architecture = "x86-64-v3";
+
+language language_of(const input_file& input) {
+    if (input.kind != language::by_name) return input.kind;
+    const std::string extension = std::filesystem::path(input.path).extension();
+    if (extension == ".cu") return language::cuda;
+    if (extension == ".c") return language::c;
+    for (const char* const each : {".cpp", ".cc", ".cxx", ".C", ".c++"})
+        if (extension == each) return language::cpp;
+    return language::by_name;
+}
+
+void append(words& to, const words& from) {
+    to.insert(to.end(), from.begin(), from.end());
+}
+
+class builder {
+  public:
+    builder(const options& wanted, const tool_paths& paths) : wanted_(wanted), paths_(paths) {}
+
+    int run() {
+        words objects; // in the order of the files
+        for (const input_file& input : wanted_.inputs) {
+            const language kind = language_of(input);
+            std::string object = input.path;
+            if (kind != language::by_name) {
+                object = object_name(input, objects.size());
+                const int status = kind == language::cuda ? compile_cuda(input, object)
+                                                          : compile_host(input, object);
+                if (status != 0) return status;
+            } else if (!std::filesystem::exists(input.path)) {
+                std::cerr << "hmmcc: " << input.path << ": no such file\n";
+                return 1;
+            }
+            objects.push_back(object);
+        }
+        return wanted_.last == stage::link ? link(objects) : 0;
+    }
+
+  private:
+    std::string object_name(const input_file& input, std::size_t number) const {
+        const std::filesystem::path source(input.path);
+        if (wanted_.last != stage::link)
+            return wanted_.output.empty() ? source.stem().string() + ".o" : wanted_.output;
+        return folder_.file(std::to_string(number) + "-" + source.stem().string() + ".o");
+    }
+    const std::string& architecture() const {
+        static const std::string standard = default_architecture;
+        return wanted_.architecture.empty() ? standard : wanted_.architecture;
+    }
+
+    // ---- commands ----------------------------------------------------------
+
+    void show(const words& command) const {
+        if (wanted_.verbose || wanted_.dry_run) std::cerr << quoted(command) << '\n';
+    }
+    int run_command(const words& command) const {
+        show(command);
+        return wanted_.dry_run ? 0 : wait_for(start(command));
+    }
+
+    /// clang for C++ files, and what both halves of a CUDA file have in common.
+    words compiler() const {
+        words command = {paths_.clang, "-isystem", paths_.cuda_headers};
+        append(command, wanted_.compile);
+        return command;
+    }
+    words compiler_for_cuda() const {
+        words command = compiler();
+        append(command, {"-x",
+                         "cuda",
+                         "--cuda-host-only",
+                         "-nocudainc",
+                         "-nocudalib",
+                         "-nobuiltininc",
+                         "-idirafter",
+                         paths_.clang_headers,
+                         "-Wno-unknown-cuda-version",
+                         "-Xclang",
+                         "-aux-triple",
+                         "-Xclang",
+                         "x86_64-pc-linux-gnu",
+                         "-Xclang",
+                         "-fcuda-allow-variadic-functions",
+                         "-include",
+                         "cuda_runtime.h",
+                         "-fplugin=" + paths_.plugin,
+                         "-fpass-plugin=" + paths_.plugin,
+                         "-Xclang",
+                         "-plugin-arg-hmmcc",
+                         "-Xclang",
+                         paths_.cuda_headers,
+                         "-fno-addrsig",
+                         wanted_.standard});
+        return command;
+    }
+
+    /// The device half says which processor it is for.
+    std::string write_binary() const {
+        std::string file = folder_.file("processor");
+        std::ofstream(file) << architecture() << '\0';
+        return file;
+    }
+
+    words host_command(const input_file& input) const {
+        words command = compiler_for_cuda();
+        append(command, {"-Xclang", "-fcuda-include-gpubinary", "-Xclang", write_binary()});
+        if (!wanted_.optimization.empty()) command.push_back(wanted_.optimization);
+        if (wanted_.debug || wanted_.debug_device) command.push_back("-g");
+        command.push_back(input.path);
+        return command;
+    }
+    words device_command(const input_file& input) const {
+        const std::string optimization =
+            wanted_.debug_device ? "-O0"
+                                 : (wanted_.optimization.empty() ? "-O3" : wanted_.optimization);
+        words command = compiler_for_cuda();
+        append(command, {"-Xclang", "-fcuda-is-device", "-D__CUDA_ARCH__=900", "-w",
+                         "-march=" + architecture(), optimization, "-fno-math-errno",
+                         wanted_.contract ? "-ffp-contract=fast" : "-ffp-contract=off",
+                         wanted_.debug || wanted_.debug_device ? "-g" : "-gline-tables-only"});
+        if (wanted_.fast_math) command.push_back("-ffast-math");
+        command.push_back(input.path);
+        return command;
+    }
+
+    // ---- steps -------------------------------------------------------------
+
+    int compile_cuda(const input_file& input, const std::string& object) const {
+        if (wanted_.last == stage::preprocess || wanted_.last == stage::dependencies)
+            return preprocess(host_command(input), object);
+        const std::string host = folder_.file("host.o");
+        const std::string device = folder_.file("device.o");
+        words for_host = host_command(input);
+        append(for_host, {"-c", "-o", host});
+        append(for_host, dependency_options(object));
+        words for_device = device_command(input);
+        append(for_device, {"-c", "-o", device});
+        if (const int status = run_halves(for_host, for_device)) return status;
+        if (const int status = run_command({"ld", "-r", "-o", object, host, device})) return status;
+        return run_command({"objcopy", "--wildcard", "--localize-symbol=__hmm_device.*", object});
+    }
+
+    /// Runs both at a time. Errors that both have are printed once.
+    int run_halves(const words& host, const words& device) const {
+        show(host);
+        show(device);
+        if (wanted_.dry_run) return 0;
+        const std::string errors = folder_.file("device.errors");
+        const pid_t device_process = start(device, errors);
+        const int host_status = wait_for(start(host));
+        const int device_status = wait_for(device_process);
+        if (host_status != 0) return host_status;
+        std::ifstream text(errors);
+        if (text.peek() != std::ifstream::traits_type::eof()) std::cerr << text.rdbuf();
+        return device_status;
+    }
+
+    int preprocess(words command, const std::string& object) const {
+        append(command, wanted_.dependencies);
+        if (wanted_.last == stage::preprocess) command.push_back("-E");
+        if (!wanted_.output.empty()) append(command, {"-o", object});
+        return run_command(command);
+    }
+
+    /// -MD without -MF writes beside the object file.
+    words dependency_options(const std::string& object) const {
+        words result = wanted_.dependencies;
+        if (result.empty()) return result;
+        bool file = false, target = false;
+        for (const std::string& each : wanted_.dependencies) {
+            file = file || each == "-MF";
+            target = target || each == "-MT" || each == "-MQ";
+        }
+        if (!file) append(result, {"-MF", std::filesystem::path(object).replace_extension(".d")});
+        if (!target) append(result, {"-MT", object});
+        return result;
+    }
+
+    int compile_host(const input_file& input, const std::string& object) const {
+        words command = compiler();
+        if (!wanted_.optimization.empty()) command.push_back(wanted_.optimization);
+        if (wanted_.debug) command.push_back("-g");
+        const bool c = language_of(input) == language::c;
+        append(command, {"-x", c ? "c" : "c++"});
+        if (!c) command.push_back(wanted_.standard);
+        command.push_back(input.path);
+        if (wanted_.last == stage::preprocess || wanted_.last == stage::dependencies)
+            return preprocess(command, object);
+        append(command, {"-c", "-o", object});
+        append(command, dependency_options(object));
+        return run_command(command);
+    }
+
+    int link(const words& objects) const {
+        words command = {paths_.clang};
+        std::size_t next = 0;
+        for (const std::string& word : wanted_.link) {
+            const bool file = next < objects.size() && word == wanted_.inputs[next].path;
+            command.push_back(file ? objects[next++] : word);
+        }
+        append(command, {paths_.cuda_library, paths_.runtime_library, "-lpthread", "-ldl", "-lm",
+                         "-o", wanted_.output.empty() ? "a.out" : wanted_.output});
+        return run_command(command);
+    }
+
+    const options& wanted_;
+    const tool_paths& paths_;
+    temporary_folder folder_;
+};
+
+} // namespace
+
+int build(const options& wanted, const tool_paths& paths) {
+    return builder(wanted, paths).run();
+}
+
+} // namespace hmmcc

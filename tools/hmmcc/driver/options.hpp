@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// The command line of hmmcc, which follows nvcc's.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace hmmcc {
+
+using words = std::vector<std::string>;
+
+/// What is wrong with the command line.
+struct usage_error : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+enum class language { by_name, cuda, cpp, c };
+
+struct input_file {
+    std::string path;
+    language kind = language::by_name; ///< -x
+};
+
+enum class stage { link, object, preprocess, dependencies };
+
+struct options {
+    std::vector<input_file> inputs;
+    std::string output;
+    stage last = stage::link;
+    std::string optimization; ///< -O3, or empty
+    std::string architecture; ///< -march=, or empty
+    std::string standard = "-std=c++17";
+    bool fast_math = false;
+    bool contract = true;      ///< a * b + c in one step
+    bool debug_device = false; ///< -G
+    bool debug = false;        ///< -g
+    bool verbose = false;
+    bool dry_run = false;
+    bool help = false;
+    bool version = false;
+    words compile;      ///< for both halves, and for C++ files
+    words dependencies; ///< -MD and its relatives
+    words link;         ///< in the order of the command line, with the files
+    words ignored;      ///< what has no meaning here
+};
+
+/// Throws usage_error.
+options parse_options(const words& arguments);
+
+/// The text of --help.
+extern const char* const help_text;
+
+} // namespace hmmcc

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// Where the parts of hmmcc are.
+#pragma once
+
+#include <string>
+
+namespace hmmcc {
+
+struct tool_paths {
+    std::string clang;
+    std::string clang_headers; ///< of the compiler itself
+    std::string plugin;
+    std::string cuda_headers;
+    std::string cuda_library;
+    std::string runtime_library;
+};
+
+/// Those of the build folder.
+tool_paths find_paths();
+
+} // namespace hmmcc

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+#include "device_module.hpp"
+
+#include "cuda/device_code.hpp"
+#include "intrinsics.hpp"
+#include "kernel.hpp"
+#include "names.hpp"
+#include "shared_variables.hpp"
+#include "source_kernels.hpp"
+
+#include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Verifier.h>
+
+namespace hmmcc {
+namespace {
+
+using function_set = llvm::SmallPtrSet<llvm::Function*, 32>;
+
+void add_users(llvm::Value& value, llvm::SmallVectorImpl<llvm::Function*>& found) {
+    for (llvm::User* const user : value.users()) {
+        if (auto* const instruction = llvm::dyn_cast<llvm::Instruction>(user))
+            found.push_back(instruction->getFunction());
+        else if (llvm::isa<llvm::ConstantExpr>(user))
+            add_users(*user, found);
+    }
+}
+
+/// Functions that use the place of their thread, wait, or use memory of the block, and their
+/// callers.
+function_set functions_of_threads(llvm::Module& module) {
+    llvm::SmallVector<llvm::Function*, 32> open;
+    for (llvm::Function& function : module)
+        if (function.isDeclaration() && intrinsic_named(function.getName()) != intrinsic::none)
+            add_users(function, open);
+    for (llvm::GlobalVariable& variable : module.globals())
+        if (is_shared_variable(variable)) add_users(variable, open);
+    function_set found;
+    while (!open.empty()) {
+        llvm::Function* const function = open.pop_back_val();
+        if (found.insert(function).second) add_users(*function, open);
+    }
+    return found;
+}
+
+/// The device half of a file is closed: only its kernels and variables have users elsewhere.
+void make_local(llvm::Module& module, const function_set& kernels) {
+    for (llvm::Function& function : module) {
+        if (function.isDeclaration() || function.hasAvailableExternallyLinkage()) continue;
+        if (function.hasFnAttribute(llvm::Attribute::OptimizeNone)) {
+            function.removeFnAttr(llvm::Attribute::OptimizeNone);
+            function.removeFnAttr(llvm::Attribute::NoInline);
+        }
+        if (kernels.contains(&function)) continue;
+        function.setLinkage(llvm::GlobalValue::InternalLinkage);
+        function.setComdat(nullptr);
+    }
+    for (llvm::GlobalVariable& variable : module.globals()) {
+        // types are compared by the addresses of these
+        if (variable.getName().startswith("_ZTI") || variable.getName().startswith("_ZTS"))
+            continue;
+        if (!variable.hasLinkOnceLinkage() && !variable.hasWeakLinkage()) continue;
+        variable.setLinkage(llvm::GlobalValue::InternalLinkage);
+        variable.setComdat(nullptr);
+    }
+}
+
+/// A function that is called through a pointer cannot be a part of its callers.
+bool is_called_only(const llvm::Function& function) {
+    for (const llvm::User* const user : function.users()) {
+        const auto* const call = llvm::dyn_cast<llvm::CallBase>(user);
+        if (call == nullptr || call->getCalledOperand() != &function) return false;
+    }
+    return true;
+}
+
+bool calls_itself(llvm::Function& function, const function_set& of_threads) {
+    llvm::SmallVector<llvm::Function*, 16> open;
+    function_set seen;
+    add_users(function, open);
+    while (!open.empty()) {
+        llvm::Function* const caller = open.pop_back_val();
+        if (caller == &function) return true;
+        if (of_threads.contains(caller) && seen.insert(caller).second) add_users(*caller, open);
+    }
+    return false;
+}
+
+const llvm::Instruction& any_instruction(const llvm::Function& function) {
+    for (const llvm::Instruction& instruction : llvm::instructions(function))
+        if (instruction.getDebugLoc()) return instruction;
+    return function.front().front();
+}
+
+void make_part_of_callers(llvm::Module& module, const function_set& kernels) {
+    const function_set of_threads = functions_of_threads(module);
+    for (llvm::Function* const function : of_threads) {
+        if (kernels.contains(function)) continue;
+        const char* const reason = calls_itself(*function, of_threads) ? "calls itself"
+                                   : !is_called_only(*function) ? "is called through a pointer"
+                                                                : nullptr;
+        if (reason != nullptr) {
+            report_error(any_instruction(*function),
+                         llvm::Twine("hmmcc does not support threadIdx, barriers or __shared__ "
+                                     "variables in a function that ") +
+                             reason);
+            continue;
+        }
+        function->removeFnAttr(llvm::Attribute::NoInline);
+        function->addFnAttr(llvm::Attribute::AlwaysInline);
+    }
+}
+
+// ---- descriptions ----------------------------------------------------------
+
+/// Builds the constants of kernel_code.
+class describer {
+  public:
+    explicit describer(llvm::Module& module)
+        : module_(module),
+          context_(module.getContext()),
+          number_(llvm::Type::getInt32Ty(context_)),
+          pointer_(llvm::Type::getInt8PtrTy(context_)) {}
+
+    void describe(const source_kernel& kernel, const kernel_body& body) {
+        const std::string name = body.function->getName().str();
+        auto* const parameters = constant(parameter_table(kernel));
+        auto* const cuts = constant(cut_table(body));
+        llvm::Constant* const value = llvm::ConstantStruct::getAnon(
+            {pointer(body.function), text(name), pointer(parameters), pointer(cuts),
+             number(static_cast<std::uint32_t>(kernel.parameters.size())),
+             number(kernel.argument_bytes), number(body.static_shared), number(body.thread_bytes),
+             number(body.array_count), number(body.states())});
+        auto* const code = new llvm::GlobalVariable(module_, value->getType(), true,
+                                                    llvm::GlobalValue::ExternalLinkage, value,
+                                                    device_symbol + name);
+        code->setAlignment(llvm::Align(8));
+    }
+
+  private:
+    llvm::Constant* number(std::uint32_t value) { return llvm::ConstantInt::get(number_, value); }
+    llvm::Constant* pointer(llvm::Constant* value) {
+        return llvm::ConstantExpr::getPointerCast(value, pointer_);
+    }
+    llvm::GlobalVariable* constant(llvm::Constant* value) {
+        return new llvm::GlobalVariable(module_, value->getType(), true,
+                                        llvm::GlobalValue::PrivateLinkage, value);
+    }
+    llvm::Constant* text(llvm::StringRef value) {
+        return pointer(constant(llvm::ConstantDataArray::getString(context_, value)));
+    }
+    llvm::Constant* table(llvm::ArrayRef<llvm::Constant*> rows) {
+        return llvm::ConstantArray::get(llvm::ArrayType::get(rows[0]->getType(), rows.size()),
+                                        rows);
+    }
+    llvm::Constant* parameter_table(const source_kernel& kernel) {
+        llvm::SmallVector<llvm::Constant*, 8> rows;
+        for (const source_parameter& parameter : kernel.parameters)
+            rows.push_back(
+                llvm::ConstantStruct::getAnon({number(parameter.offset), number(parameter.size)}));
+        if (rows.empty()) rows.push_back(llvm::ConstantStruct::getAnon({number(0), number(0)}));
+        return table(rows);
+    }
+    llvm::Constant* cut_row(hmmcuda::cut_kind kind, std::uint32_t line, llvm::StringRef file) {
+        return llvm::ConstantStruct::getAnon(
+            {number(static_cast<std::uint32_t>(kind)), number(line), text(file)});
+    }
+    llvm::Constant* cut_table(const kernel_body& body) {
+        llvm::SmallVector<llvm::Constant*, 8> rows;
+        for (std::uint32_t state = 0; state < 2; state++)
+            rows.push_back(cut_row(hmmcuda::cut_kind::start, 0, ""));
+        for (const cut_place& cut : body.cuts)
+            rows.push_back(cut_row(cut.kind, cut.line, cut.file));
+        return table(rows);
+    }
+
+    llvm::Module& module_;
+    llvm::LLVMContext& context_;
+    llvm::Type* number_;
+    llvm::PointerType* pointer_;
+};
+
+/// The host half reaches variables by their names, with device_symbol in front.
+void rename_variables(llvm::Module& module) {
+    for (llvm::GlobalVariable& variable : module.globals()) {
+        const bool has_name = variable.hasExternalLinkage() || variable.hasInternalLinkage();
+        if (variable.isDeclaration() || !has_name || is_shared_variable(variable) ||
+            variable.getName().startswith("llvm.") || variable.getName().startswith(device_symbol))
+            continue;
+        variable.setName(device_symbol + variable.getName());
+        variable.setLinkage(llvm::GlobalValue::ExternalLinkage);
+        variable.setVisibility(llvm::GlobalValue::DefaultVisibility);
+    }
+}
+
+void remove_annotations(llvm::Module& module) {
+    if (auto* const list = module.getGlobalVariable("llvm.global.annotations"))
+        list->eraseFromParent();
+}
+
+/// What nothing uses goes, so that the code generator does not see it.
+void remove_unused(llvm::Module& module) {
+    for (llvm::GlobalVariable& variable : llvm::make_early_inc_range(module.globals()))
+        if (is_shared_variable(variable)) {
+            variable.removeDeadConstantUsers();
+            if (variable.use_empty()) variable.eraseFromParent();
+        }
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (llvm::Function& function : llvm::make_early_inc_range(module)) {
+            function.removeDeadConstantUsers();
+            if (!function.use_empty()) continue;
+            const bool intrinsic =
+                function.isDeclaration() && intrinsic_named(function.getName()) != intrinsic::none;
+            if (!intrinsic && !function.hasLocalLinkage() &&
+                !function.getName().endswith(".kernel"))
+                continue;
+            function.eraseFromParent();
+            changed = true;
+        }
+    }
+}
+
+} // namespace
+
+llvm::PreservedAnalyses prepare_device_half::run(llvm::Module& module,
+                                                 llvm::ModuleAnalysisManager&) {
+    function_set kernels;
+    for (const source_kernel& kernel : find_kernels(module))
+        kernels.insert(kernel.function);
+    make_local(module, kernels);
+    make_part_of_callers(module, kernels);
+    return llvm::PreservedAnalyses::none();
+}
+
+llvm::PreservedAnalyses finish_device_half::run(llvm::Module& module,
+                                                llvm::ModuleAnalysisManager&) {
+    const std::vector<source_kernel> kernels = find_kernels(module);
+    remove_annotations(module);
+    for (llvm::GlobalVariable& variable : module.globals())
+        if (is_shared_variable(variable)) expand_constants(variable);
+    rename_variables(module);
+    describer descriptions(module);
+    for (const source_kernel& kernel : kernels) {
+        kernel_body body;
+        if (!open_kernel(kernel, body)) continue;
+        cut_kernel(body);
+        close_kernel(body);
+        descriptions.describe(kernel, body);
+        kernel.function->removeDeadConstantUsers();
+        if (!kernel.function->use_empty())
+            report_error(any_instruction(*body.function),
+                         "hmmcc does not support kernels that device code calls (dynamic "
+                         "parallelism)");
+        if (llvm::verifyFunction(*body.function, &llvm::errs()))
+            report_error(any_instruction(*body.function),
+                         "hmmcc has made wrong code of this kernel: please report this");
+    }
+    remove_unused(module);
+    return llvm::PreservedAnalyses::none();
+}
+
+} // namespace hmmcc

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Passes over the device half and the host half of a file.
+#pragma once
+
+#include <llvm/IR/PassManager.h>
+
+namespace hmmcc {
+
+/// Makes functions that use threadIdx, barriers or __shared__ variables a part of the kernels.
+struct prepare_device_half : llvm::PassInfoMixin<prepare_device_half> {
+    llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager& analyses);
+    static bool isRequired() { return true; }
+};
+
+/// Makes functions of a block from the kernels, and describes them to the host half.
+struct finish_device_half : llvm::PassInfoMixin<finish_device_half> {
+    llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager& analyses);
+    static bool isRequired() { return true; }
+};
+
+/// Connects the host half with the kernels and variables of the device half.
+struct connect_host_half : llvm::PassInfoMixin<connect_host_half> {
+    llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager& analyses);
+    static bool isRequired() { return true; }
+};
+
+} // namespace hmmcc

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The part of the plugin that runs inside of clang's front end, in both halves
+ * of a CUDA file.
+ *
+ * System headers: their functions become host and device functions, because
+ * device code is native code and links with the same libraries. Our own headers
+ * and <new>, of which clang has its own idea in CUDA, stay as they are.
+ *
+ * Kernels of the device half: the code generator sees them with the Windows
+ * calling convention. It has exactly one IR parameter for each parameter of the
+ * source, while the System V convention splits and drops parameters. Only the
+ * code generator sees this type; for the program it stays the usual one. The
+ * pass that reads the parameters gets their sizes as an annotation.
+ */
+#include "frontend.hpp"
+
+#include "names.hpp"
+
+#include <clang/AST/ASTConsumer.h>
+#include <clang/AST/ASTContext.h>
+#include <clang/AST/Attr.h>
+#include <clang/AST/RecursiveASTVisitor.h>
+#include <clang/Frontend/CompilerInstance.h>
+#include <clang/Frontend/FrontendPluginRegistry.h>
+#include <clang/Lex/PPCallbacks.h>
+#include <clang/Lex/Preprocessor.h>
+#include <clang/Sema/Sema.h>
+#include <llvm/ADT/SetVector.h>
+#include <llvm/Support/Path.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hmmcc {
+namespace {
+
+bool device_half = false;
+
+/// Makes functions of system headers host and device functions.
+class system_headers final : public clang::PPCallbacks {
+  public:
+    system_headers(clang::CompilerInstance& compiler, std::string own)
+        : compiler_(compiler), own_(std::move(own)) {}
+
+    void FileChanged(clang::SourceLocation place, FileChangeReason,
+                     clang::SrcMgr::CharacteristicKind kind, clang::FileID) override {
+        const llvm::StringRef name = compiler_.getSourceManager().getFilename(place);
+        const bool wanted = clang::SrcMgr::isSystem(kind) && !name.startswith(own_) &&
+                            llvm::sys::path::filename(name) != "new";
+        if (wanted == forced_ || !compiler_.hasSema()) return;
+        forced_ = wanted;
+        if (wanted)
+            compiler_.getSema().PushForceCUDAHostDevice();
+        else
+            compiler_.getSema().PopForceCUDAHostDevice();
+    }
+
+  private:
+    clang::CompilerInstance& compiler_;
+    std::string own_; ///< folder of our own headers
+    bool forced_ = false;
+};
+
+/// The kernels of this file, in the order of their definitions.
+llvm::SetVector<clang::FunctionDecl*>& kernels() {
+    static llvm::SetVector<clang::FunctionDecl*> found;
+    return found;
+}
+
+bool is_kernel(const clang::FunctionDecl& function) {
+    return function.hasAttr<clang::CUDAGlobalAttr>() && !function.isDependentContext();
+}
+
+void use_convention(clang::FunctionDecl& function, clang::CallingConv convention) {
+    const auto* type = function.getType()->getAs<clang::FunctionType>();
+    const clang::FunctionType* const changed = function.getASTContext().adjustFunctionType(
+        type, type->getExtInfo().withCallingConv(convention));
+    function.setType(clang::QualType(changed, 0));
+}
+
+/// Size, alignment and kind of each parameter: "8.8p" for a pointer, "16.4v" for others.
+std::string parameter_list(const clang::FunctionDecl& kernel) {
+    const clang::ASTContext& context = kernel.getASTContext();
+    std::string text;
+    for (const clang::ParmVarDecl* const parameter : kernel.parameters()) {
+        const clang::QualType type = parameter->getType();
+        const bool pointer =
+            type->isAnyPointerType() || type->isReferenceType() || type->isNullPtrType();
+        const auto size = type->isReferenceType() ? context.getTypeSizeInChars(context.VoidPtrTy)
+                                                  : context.getTypeSizeInChars(type);
+        const auto alignment = type->isReferenceType()
+                                   ? context.getTypeAlignInChars(context.VoidPtrTy)
+                                   : context.getTypeAlignInChars(type);
+        if (!text.empty()) text += ',';
+        text += std::to_string(size.getQuantity()) + '.' + std::to_string(alignment.getQuantity()) +
+                (pointer ? 'p' : 'v');
+    }
+    return text;
+}
+
+void annotate(clang::FunctionDecl& kernel) {
+    if (!kernels().insert(&kernel)) return;
+    clang::ASTContext& context = kernel.getASTContext();
+    kernel.addAttr(clang::AnnotateAttr::CreateImplicit(
+        context, kernel_annotation + parameter_list(kernel), nullptr, 0));
+}
+
+/// Finds what device code cannot have, and reports it with its place in the source.
+class refusals final : public clang::RecursiveASTVisitor<refusals> {
+  public:
+    explicit refusals(clang::ASTContext& context) : context_(context) {}
+
+    bool TraverseFunctionDecl(clang::FunctionDecl* function) {
+        const bool outer = inside_;
+        const auto* const device = function->getAttr<clang::CUDADeviceAttr>();
+        inside_ = function->hasAttr<clang::CUDAGlobalAttr>() ||
+                  (device != nullptr && !device->isImplicit());
+        const bool result = RecursiveASTVisitor::TraverseFunctionDecl(function);
+        inside_ = outer;
+        return result;
+    }
+    bool VisitGCCAsmStmt(clang::GCCAsmStmt* statement) {
+        const clang::SourceLocation place = statement->getAsmLoc();
+        if (!inside_ || context_.getSourceManager().isInSystemHeader(place)) return true;
+        clang::DiagnosticsEngine& diagnostics = context_.getDiagnostics();
+        diagnostics.Report(place,
+                           diagnostics.getCustomDiagID(clang::DiagnosticsEngine::Error,
+                                                       "hmmcc does not support inline PTX: device "
+                                                       "code is code of this processor"));
+        return true;
+    }
+
+  private:
+    clang::ASTContext& context_;
+    bool inside_ = false; ///< of a device function of the program
+};
+
+/// Checks the file, in the half that comes first.
+class refusing_consumer final : public clang::ASTConsumer {
+  public:
+    void HandleTranslationUnit(clang::ASTContext& context) override {
+        refusals(context).TraverseDecl(context.getTranslationUnitDecl());
+    }
+};
+
+/// Runs before the code generator, and after it.
+template <bool Before>
+class convention_consumer final : public clang::ASTConsumer {
+  public:
+    bool HandleTopLevelDecl(clang::DeclGroupRef group) override {
+        for (clang::Decl* const declaration : group)
+            walk(*declaration);
+        return true;
+    }
+    void HandleCXXImplicitFunctionInstantiation(clang::FunctionDecl* function) override {
+        if (is_kernel(*function)) annotate(*function);
+    }
+    void HandleTranslationUnit(clang::ASTContext&) override {
+        for (clang::FunctionDecl* const kernel : kernels())
+            use_convention(*kernel, Before ? clang::CC_Win64 : clang::CC_C);
+    }
+
+  private:
+    void walk(clang::Decl& declaration) {
+        if (auto* const function = llvm::dyn_cast<clang::FunctionDecl>(&declaration)) {
+            if (!is_kernel(*function)) return;
+            annotate(*function);
+            use_convention(*function, Before ? clang::CC_Win64 : clang::CC_C);
+        } else if (llvm::isa<clang::NamespaceDecl, clang::LinkageSpecDecl>(declaration)) {
+            for (clang::Decl* const inner : llvm::cast<clang::DeclContext>(declaration).decls())
+                walk(*inner);
+        }
+    }
+};
+
+template <bool Before>
+class convention_action final : public clang::PluginASTAction {
+  public:
+    std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& compiler,
+                                                          llvm::StringRef) override {
+        device_half = compiler.getLangOpts().CUDAIsDevice;
+        if (Before)
+            compiler.getPreprocessor().addPPCallbacks(
+                std::make_unique<system_headers>(compiler, own_));
+        if (device_half) return std::make_unique<convention_consumer<Before>>();
+        if (Before) return std::make_unique<refusing_consumer>();
+        return std::make_unique<clang::ASTConsumer>();
+    }
+    bool ParseArgs(const clang::CompilerInstance&,
+                   const std::vector<std::string>& arguments) override {
+        if (!arguments.empty()) own_ = arguments.front();
+        return true;
+    }
+    ActionType getActionType() override {
+        return Before ? AddBeforeMainAction : AddAfterMainAction;
+    }
+
+  private:
+    std::string own_;
+};
+
+const clang::FrontendPluginRegistry::Add<convention_action<true>>
+    before("hmmcc", "kernels and system headers, before the code generator");
+const clang::FrontendPluginRegistry::Add<convention_action<false>>
+    after("hmmcc-after", "kernels, after the code generator");
+
+} // namespace
+
+bool compiles_device_half() {
+    return device_half;
+}
+
+} // namespace hmmcc

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The host half of a file registers its kernels and variables with the runtime.
+ *
+ * clang gives it their names. Here it gets the kernels' code instead, and its
+ * shadow of a device variable becomes the variable: there is one address space.
+ */
+#include "device_module.hpp"
+#include "names.hpp"
+
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/Module.h>
+
+namespace hmmcc {
+namespace {
+
+llvm::StringRef text_of(const llvm::Value* pointer) {
+    const auto* const variable =
+        llvm::dyn_cast<llvm::GlobalVariable>(pointer->stripInBoundsConstantOffsets());
+    if (variable == nullptr || !variable->hasInitializer()) return {};
+    const auto* const text = llvm::dyn_cast<llvm::ConstantDataArray>(variable->getInitializer());
+    return text == nullptr ? llvm::StringRef() : text->getAsCString();
+}
+
+llvm::SmallVector<llvm::CallInst*, 8> calls_of(llvm::Module& module, llvm::StringRef name) {
+    llvm::SmallVector<llvm::CallInst*, 8> found;
+    if (llvm::Function* const function = module.getFunction(name))
+        for (llvm::User* const user : function->users())
+            if (auto* const call = llvm::dyn_cast<llvm::CallInst>(user)) found.push_back(call);
+    return found;
+}
+
+/// __cudaRegisterFunction(handle, stub, name, name, ...): the third argument becomes the code.
+void connect_kernel(llvm::Module& module, llvm::CallInst& call) {
+    const std::string name = (device_symbol + text_of(call.getArgOperand(3))).str();
+    llvm::Type* const byte = llvm::Type::getInt8Ty(module.getContext());
+    llvm::Constant* const code = module.getOrInsertGlobal(name, byte);
+    call.setArgOperand(2,
+                       llvm::ConstantExpr::getPointerCast(code, call.getArgOperand(2)->getType()));
+}
+
+/// __cudaRegisterVar(handle, variable, name, name, ...)
+void connect_variable(llvm::CallInst& call) {
+    auto* const shadow =
+        llvm::dyn_cast<llvm::GlobalVariable>(call.getArgOperand(1)->stripPointerCasts());
+    if (shadow == nullptr) return;
+    shadow->setName(device_symbol + text_of(call.getArgOperand(3)));
+    shadow->setInitializer(nullptr);
+    shadow->setLinkage(llvm::GlobalValue::ExternalLinkage);
+    shadow->setConstant(false);
+    shadow->setExternallyInitialized(false);
+    shadow->setVisibility(llvm::GlobalValue::DefaultVisibility);
+    shadow->setComdat(nullptr);
+    shadow->setDSOLocal(true);
+    shadow->eraseMetadata(llvm::LLVMContext::MD_dbg);
+}
+
+} // namespace
+
+llvm::PreservedAnalyses connect_host_half::run(llvm::Module& module, llvm::ModuleAnalysisManager&) {
+    for (llvm::CallInst* const call : calls_of(module, "__cudaRegisterFunction"))
+        connect_kernel(module, *call);
+    for (llvm::CallInst* const call : calls_of(module, "__cudaRegisterVar"))
+        connect_variable(*call);
+    return llvm::PreservedAnalyses::none();
+}
+
+} // namespace hmmcc

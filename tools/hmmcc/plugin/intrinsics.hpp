@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Functions without a body that the headers for device code declare, and the passes replace.
+#pragma once
+
+#include <llvm/IR/Instructions.h>
+
+namespace hmmcc {
+
+enum class intrinsic {
+    none = 0,
+    thread_index,
+    block_index,
+    block_size,
+    grid_size,
+    thread_rank,
+    // cuts
+    block_barrier,
+    block_count,
+    warp_barrier,
+    warp_exchange,
+    warp_ballot,
+    warp_match,
+    warp_active,
+};
+
+intrinsic intrinsic_named(llvm::StringRef name);
+/// The intrinsic that this calls.
+intrinsic intrinsic_of(const llvm::CallBase& call);
+
+constexpr bool is_cut(intrinsic what) {
+    return what >= intrinsic::block_barrier;
+}
+constexpr bool is_warp_cut(intrinsic what) {
+    return what >= intrinsic::warp_barrier;
+}
+
+} // namespace hmmcc

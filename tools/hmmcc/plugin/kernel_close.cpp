@@ -1,0 +1,588 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The last step: loops over threads, and what leads from one to the next.
+ *
+ *      entry
+ *      phase:  for each group:                          a block has one, or its warps
+ *      next:       while its threads can go on:
+ *                      the loop of its state            all threads are at the same cut
+ *                      or resolve, and a masked loop    they are not
+ *              until all threads have ended: all groups are at a barrier of the block
+ *
+ * A kernel without cuts is one loop. Loops have the metadata that lets LLVM
+ * vectorize them: threads between two cuts do not depend on each other.
+ */
+#include "kernel.hpp"
+
+#include <llvm/Analysis/CaptureTracking.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/CFG.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+
+#include <cstddef>
+#include <map>
+#include <string>
+
+namespace hmmcc {
+namespace {
+
+using hmmcuda::block_run;
+using hmmcuda::cut_kind;
+
+/// The loop over the threads of a group that runs each from a cut to the next one.
+struct thread_loop {
+    std::uint32_t state;
+    bool masked;                                      ///< only threads that are marked as ready
+    llvm::BasicBlock* before;                         ///< runs once in front of the loop
+    llvm::BasicBlock* row;                            ///< for each row of threads
+    llvm::BasicBlock* head;                           ///< for each thread
+    llvm::BasicBlock* ran;                            ///< for each thread that ran
+    llvm::BasicBlock* latch;                          ///< for each thread
+    llvm::BasicBlock* row_end;                        ///< for each row
+    llvm::BasicBlock* after;                          ///< once
+    std::map<std::uint32_t, llvm::BasicBlock*> exits; ///< by the state that they lead to
+    llvm::SmallVector<llvm::Value*, 8> group_values;
+};
+
+class closer {
+  public:
+    explicit closer(kernel_body& body)
+        : body_(body),
+          module_(*body.function->getParent()),
+          context_(body.function->getContext()),
+          number_(llvm::Type::getInt32Ty(context_)),
+          end_(block("end")) {
+        llvm::IRBuilder<>(end_).CreateRetVoid();
+    }
+
+    void run() {
+        llvm::Instruction* const to_start = body_.entry->getTerminator();
+        llvm::IRBuilder<> entry(to_start);
+        first_ = variable(entry, "first");
+        end_of_group_ = variable(entry, "last");
+        current_ = variable(entry, "current");
+        next_ = variable(entry, "next");
+        any_ = variable(entry, "any");
+        all_ = variable(entry, "all");
+        entry.CreateStore(constant(0), body_.count);
+        entry.CreateStore(constant(0), body_.last_count);
+        llvm::BasicBlock* const begin = body_.cuts.empty() ? only_loop(entry) : phases(entry);
+        to_start->setSuccessor(0, begin);
+        llvm::EliminateUnreachableBlocks(*body_.function);
+    }
+
+  private:
+    llvm::BasicBlock* block(const llvm::Twine& name) {
+        return llvm::BasicBlock::Create(context_, name, body_.function);
+    }
+    llvm::ConstantInt* constant(std::uint32_t value) {
+        return llvm::ConstantInt::get(llvm::cast<llvm::IntegerType>(number_), value);
+    }
+    llvm::AllocaInst* variable(llvm::IRBuilder<>& builder, const char* name) {
+        return builder.CreateAlloca(number_, nullptr, name);
+    }
+    llvm::Value* load(llvm::IRBuilder<>& builder, llvm::Value* place) {
+        return builder.CreateLoad(number_, place);
+    }
+    llvm::FunctionCallee runtime(const char* name, llvm::ArrayRef<llvm::Type*> parameters,
+                                 llvm::Type* result) {
+        return module_.getOrInsertFunction(name,
+                                           llvm::FunctionType::get(result, parameters, false));
+    }
+
+    llvm::BasicBlock* only_loop(llvm::IRBuilder<>& entry) {
+        entry.CreateStore(constant(0), first_);
+        entry.CreateStore(body_.threads, end_of_group_);
+        return make_loop(hmmcuda::state_start, false, end_);
+    }
+
+    // ---- arrays ------------------------------------------------------------
+
+    llvm::Value* pointer_member(llvm::IRBuilder<>& builder, std::size_t offset,
+                                llvm::Type* pointer) {
+        llvm::Value* const place =
+            builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), body_.run, offset);
+        return builder.CreateLoad(pointer,
+                                  builder.CreatePointerCast(place, pointer->getPointerTo()));
+    }
+
+    /// Memory for an element of @bytes for each thread.
+    llvm::Value* take_array(llvm::IRBuilder<>& entry, std::uint64_t bytes) {
+        if (free_memory_ == nullptr)
+            free_memory_ = pointer_member(entry, offsetof(block_run, arrays), entry.getInt8PtrTy());
+        llvm::Value* const taken = free_memory_;
+        const std::uint64_t mask = hmmcuda::memory_alignment - 1;
+        llvm::Value* const all = entry.CreateMul(
+            entry.CreateZExt(body_.threads, entry.getInt64Ty()), entry.getInt64(bytes));
+        llvm::Value* const rounded =
+            entry.CreateAnd(entry.CreateAdd(all, entry.getInt64(mask)), entry.getInt64(~mask));
+        free_memory_ = entry.CreateInBoundsGEP(entry.getInt8Ty(), taken, rounded);
+        body_.thread_bytes += static_cast<std::uint32_t>(bytes);
+        body_.array_count++;
+        return taken;
+    }
+    /// Replaces variables of threads by the elements of arrays.
+    void make_arrays(llvm::IRBuilder<>& entry) {
+        const llvm::DataLayout& layout = module_.getDataLayout();
+        for (llvm::AllocaInst* const variable : body_.of_thread) {
+            const std::uint64_t count =
+                llvm::cast<llvm::ConstantInt>(variable->getArraySize())->getZExtValue();
+            const std::uint64_t bytes =
+                layout.getTypeAllocSize(variable->getAllocatedType()) * count;
+            replace_by_elements(*variable, take_array(entry, bytes), bytes);
+        }
+    }
+    void replace_by_elements(llvm::AllocaInst& variable, llvm::Value* array, std::uint64_t bytes) {
+        llvm::SmallVector<llvm::Use*, 16> uses;
+        for (llvm::Use& use : variable.uses())
+            uses.push_back(&use);
+        for (llvm::Use* const use : uses) {
+            auto* at = llvm::cast<llvm::Instruction>(use->getUser());
+            if (auto* const phi = llvm::dyn_cast<llvm::PHINode>(at))
+                at = phi->getIncomingBlock(*use)->getTerminator();
+            llvm::IRBuilder<> builder(at);
+            llvm::Value* const rank =
+                builder.CreateZExt(load(builder, body_.rank), builder.getInt64Ty());
+            llvm::Value* const element = builder.CreateInBoundsGEP(
+                builder.getInt8Ty(), array,
+                builder.CreateMul(rank, builder.getInt64(bytes), "", true, true));
+            use->set(builder.CreatePointerCast(element, variable.getType()));
+        }
+        variable.eraseFromParent();
+    }
+
+    // ---- phases ------------------------------------------------------------
+
+    llvm::BasicBlock* phases(llvm::IRBuilder<>& entry) {
+        make_arrays(entry);
+        states_ =
+            pointer_member(entry, offsetof(block_run, thread_states), number_->getPointerTo());
+        group_states_ =
+            pointer_member(entry, offsetof(block_run, group_states), number_->getPointerTo());
+        group_ = variable(entry, "group");
+        any_group_ = variable(entry, "any_group");
+        all_groups_ = variable(entry, "all_groups");
+        groups_ = body_.warps
+                      ? entry.CreateLShr(entry.CreateAdd(body_.threads, constant(31)), constant(5))
+                      : constant(1);
+        keep_group_values(entry);
+
+        phase_ = block("phase");
+        group_head_ = block("group");
+        dispatch_ = block("dispatch");
+        stopped_ = block("stopped");
+        save_ = block("save");
+        phase_end_ = block("phase.end");
+        llvm::BasicBlock* const begin = block("begin");
+        begin_groups(begin);
+        {
+            llvm::IRBuilder<> builder(phase_);
+            builder.CreateStore(constant(0), group_);
+            builder.CreateStore(constant(0), any_group_);
+            builder.CreateStore(constant(~0U), all_groups_);
+            builder.CreateBr(group_head_);
+        }
+        enter_group();
+        if (body_.can_mix) resolve_ = resolve_group();
+        dispatch_states();
+        continue_or_stop();
+        leave_group();
+        end_phase();
+        return begin;
+    }
+
+    /// Values that are the same for all threads of a warp: an element for each warp.
+    void keep_group_values(llvm::IRBuilder<>& entry) {
+        if (!body_.warps) return;
+        for (llvm::AllocaInst* const value : body_.of_group) {
+            llvm::Type* const type = value->getAllocatedType();
+            llvm::Value* const array =
+                take_array(entry, module_.getDataLayout().getTypeAllocSize(type));
+            kept_.push_back(entry.CreatePointerCast(array, type->getPointerTo()));
+        }
+    }
+    void move_group_values(llvm::IRBuilder<>& builder, bool save) {
+        for (unsigned i = 0; i < kept_.size(); i++) {
+            llvm::AllocaInst* const value = body_.of_group[i];
+            llvm::Type* const type = value->getAllocatedType();
+            llvm::Value* const element =
+                builder.CreateInBoundsGEP(type, kept_[i], load(builder, group_));
+            builder.CreateStore(builder.CreateLoad(type, save ? value : element),
+                                save ? element : value);
+        }
+    }
+
+    void begin_groups(llvm::BasicBlock* begin) {
+        llvm::BasicBlock* const more = block("begin.next");
+        llvm::IRBuilder<> builder(begin);
+        builder.CreateBr(more);
+        builder.SetInsertPoint(more);
+        auto* const group = builder.CreatePHI(number_, 2);
+        group->addIncoming(constant(0), begin);
+        builder.CreateStore(constant(hmmcuda::state_start),
+                            builder.CreateInBoundsGEP(number_, group_states_, group));
+        llvm::Value* const next = builder.CreateAdd(group, constant(1));
+        group->addIncoming(next, more);
+        builder.CreateCondBr(builder.CreateICmpULT(next, groups_), more, phase_);
+    }
+
+    void enter_group() {
+        llvm::BasicBlock* const enter = block("group.enter");
+        llvm::IRBuilder<> builder(group_head_);
+        llvm::Value* const group = load(builder, group_);
+        llvm::Value* const state =
+            load(builder, builder.CreateInBoundsGEP(number_, group_states_, group));
+        builder.CreateStore(state, current_);
+        builder.CreateCondBr(builder.CreateICmpEQ(state, constant(hmmcuda::state_end)), save_,
+                             enter);
+        builder.SetInsertPoint(enter);
+        if (body_.warps) {
+            llvm::Value* const first = builder.CreateShl(group, constant(5));
+            llvm::Value* const last = builder.CreateAdd(first, constant(hmmcuda::warp_size));
+            builder.CreateStore(first, first_);
+            builder.CreateStore(builder.CreateSelect(builder.CreateICmpULT(last, body_.threads),
+                                                     last, body_.threads),
+                                end_of_group_);
+        } else {
+            builder.CreateStore(constant(0), first_);
+            builder.CreateStore(body_.threads, end_of_group_);
+        }
+        move_group_values(builder, false);
+        builder.CreateBr(dispatch_);
+    }
+
+    void dispatch_states() {
+        llvm::IRBuilder<> builder(dispatch_);
+        auto* const branch =
+            builder.CreateSwitch(load(builder, current_), body_.can_mix ? resolve_ : end_);
+        for (std::uint32_t state = 1; state < body_.states(); state++)
+            branch->addCase(constant(state), make_loop(state, false, stopped_));
+    }
+
+    /// All threads of the group stopped: they do what a cut of warps is for and go on, or wait.
+    void continue_or_stop() {
+        llvm::IRBuilder<> builder(stopped_);
+        auto* const branch = builder.CreateSwitch(load(builder, current_), save_);
+        if (body_.can_mix) branch->addCase(constant(hmmcuda::state_mixed), resolve_);
+        for (std::uint32_t state = 2; state < body_.states(); state++) {
+            const cut_kind kind = body_.cuts[state - 2].kind;
+            if (kind == cut_kind::warp_barrier) branch->addCase(constant(state), dispatch_);
+            const char* const function = operation(kind);
+            if (function == nullptr) continue;
+            llvm::BasicBlock* const operate = block("operate");
+            branch->addCase(constant(state), operate);
+            llvm::IRBuilder<> at(operate);
+            at.CreateCall(runtime(function, {body_.run->getType(), number_}, at.getVoidTy()),
+                          {body_.run, at.CreateSub(load(at, end_of_group_), load(at, first_))});
+            at.CreateBr(dispatch_);
+        }
+    }
+    static const char* operation(cut_kind kind) {
+        switch (kind) {
+        case cut_kind::warp_exchange:
+            return "__hmm_together_exchange";
+        case cut_kind::warp_ballot:
+            return "__hmm_together_ballot";
+        case cut_kind::warp_match:
+            return "__hmm_together_match";
+        case cut_kind::warp_active:
+            return "__hmm_together_active";
+        default:
+            return nullptr;
+        }
+    }
+
+    /// Threads of the group are at different cuts.
+    llvm::BasicBlock* resolve_group() {
+        llvm::BasicBlock* const resolve = block("resolve");
+        llvm::BasicBlock* const together = block("resolve.together");
+        llvm::BasicBlock* const masked = block("resolve.masked");
+        llvm::IRBuilder<> builder(resolve);
+        llvm::Value* const found = builder.CreateCall(
+            runtime("__hmm_resolve_group", {body_.run->getType(), number_, number_}, number_),
+            {body_.run, load(builder, first_), load(builder, end_of_group_)});
+        llvm::Value* const state = builder.CreateAnd(found, constant(hmmcuda::state_mask));
+        builder.CreateStore(state, current_);
+        auto* const branch =
+            builder.CreateSwitch(builder.CreateAnd(found, constant(~hmmcuda::state_mask)), save_);
+        branch->addCase(constant(hmmcuda::state_together), together);
+        branch->addCase(constant(hmmcuda::state_ready), masked);
+        llvm::IRBuilder<>(together).CreateBr(dispatch_);
+        llvm::IRBuilder<> by_state(masked);
+        auto* const states = by_state.CreateSwitch(state, end_);
+        for (std::uint32_t i = 2; i < body_.states(); i++)
+            states->addCase(constant(i), make_loop(i, true, resolve));
+        return resolve;
+    }
+
+    void leave_group() {
+        llvm::IRBuilder<> builder(save_);
+        llvm::Value* const state = load(builder, current_);
+        llvm::Value* const group = load(builder, group_);
+        builder.CreateStore(state, builder.CreateInBoundsGEP(number_, group_states_, group));
+        move_group_values(builder, true);
+        builder.CreateStore(builder.CreateOr(load(builder, any_group_), state), any_group_);
+        builder.CreateStore(builder.CreateAnd(load(builder, all_groups_), state), all_groups_);
+        llvm::Value* const next = builder.CreateAdd(group, constant(1));
+        builder.CreateStore(next, group_);
+        builder.CreateCondBr(builder.CreateICmpULT(next, groups_), group_head_, phase_end_);
+    }
+
+    /// All groups are at a barrier of the block, or have ended.
+    void end_phase() {
+        llvm::BasicBlock* const wait = block("phase.wait");
+        llvm::BasicBlock* const check = block("phase.check");
+        llvm::BasicBlock* const release = block("phase.release");
+        llvm::IRBuilder<> builder(phase_end_);
+        llvm::Value* const any = load(builder, any_group_);
+        llvm::Value* const all = load(builder, all_groups_);
+        builder.CreateCondBr(builder.CreateICmpEQ(any, constant(hmmcuda::state_end)), end_, wait);
+        builder.SetInsertPoint(wait);
+        llvm::Value* const same =
+            builder.CreateAnd(builder.CreateICmpEQ(any, all),
+                              builder.CreateICmpNE(any, constant(hmmcuda::state_mixed)));
+        builder.CreateCondBr(same, release, check);
+        builder.SetInsertPoint(check);
+        builder.CreateCall(
+            runtime("__hmm_resolve_block", {body_.run->getType(), number_}, builder.getVoidTy()),
+            {body_.run, constant(body_.warps ? hmmcuda::warp_size : hmmcuda::most_threads)});
+        builder.CreateBr(release);
+        builder.SetInsertPoint(release);
+        builder.CreateStore(load(builder, body_.count), body_.last_count);
+        builder.CreateStore(constant(0), body_.count);
+        builder.CreateBr(phase_);
+    }
+
+    // ---- loops -------------------------------------------------------------
+
+    /// Makes the loop of a state, which ends at @then. Returns where it begins.
+    llvm::BasicBlock* make_loop(std::uint32_t state, bool masked, llvm::BasicBlock* then) {
+        const std::string name = (masked ? "masked" : "threads") + std::to_string(state);
+        thread_loop loop{state,
+                         masked,
+                         block(name),
+                         block(name + ".row"),
+                         block(name + ".thread"),
+                         block(name + ".ran"),
+                         block(name + ".latch"),
+                         block(name + ".row_end"),
+                         block(name + ".after"),
+                         {},
+                         {}};
+        llvm::Value* const first = begin_loop(loop);
+        llvm::MDNode* const accesses = masked ? nullptr : llvm::MDNode::getDistinct(context_, {});
+        llvm::BasicBlock* const part = clone_part(loop, accesses);
+        make_rows(loop, first, part, accesses);
+        end_loop(loop, then);
+        return loop.before;
+    }
+
+    llvm::Value* begin_loop(thread_loop& loop) {
+        llvm::IRBuilder<> builder(loop.before);
+        builder.CreateStore(constant(0), any_);
+        builder.CreateStore(constant(~0U), all_);
+        for (llvm::AllocaInst* const value : body_.of_group)
+            loop.group_values.push_back(builder.CreateLoad(value->getAllocatedType(), value));
+        llvm::Value* const first = load(builder, first_);
+        builder.CreateBr(loop.row);
+        return first;
+    }
+
+    /// Rows of threads with the same threadIdx.y and z.
+    void make_rows(thread_loop& loop, llvm::Value* first, llvm::BasicBlock* part,
+                   llvm::MDNode* accesses) {
+        llvm::IRBuilder<> row(loop.row);
+        llvm::Value* const size = body_.block_size[0];
+        llvm::Value* const end = load(row, end_of_group_);
+        auto* const at = row.CreatePHI(number_, 2);
+        at->moveBefore(&loop.row->front());
+        at->addIncoming(first, loop.before);
+        llvm::Value* const line = row.CreateUDiv(at, size);
+        llvm::Value* const base = row.CreateMul(line, size, "", true, true);
+        llvm::Value* const from = row.CreateSub(at, base, "", true, true);
+        llvm::Value* const rest = row.CreateAdd(from, row.CreateSub(end, at), "", true, true);
+        llvm::Value* const to = row.CreateSelect(row.CreateICmpULT(rest, size), rest, size);
+        row.CreateStore(row.CreateURem(line, body_.block_size[1]), body_.thread_index[1]);
+        row.CreateStore(row.CreateUDiv(line, body_.block_size[1]), body_.thread_index[2]);
+        row.CreateBr(loop.head);
+
+        llvm::IRBuilder<> head(loop.head);
+        auto* const x = head.CreatePHI(number_, 2);
+        x->addIncoming(from, loop.row);
+        llvm::Value* const rank = head.CreateAdd(base, x, "", true, true);
+        head.CreateStore(x, body_.thread_index[0]);
+        head.CreateStore(rank, body_.rank);
+        head.CreateStore(head.CreateSub(rank, first, "", true, true), body_.lane);
+        enter_thread(loop, head, rank, part);
+        leave_thread(loop, rank, accesses);
+
+        llvm::IRBuilder<> latch(loop.latch);
+        llvm::Value* const next = latch.CreateAdd(x, constant(1), "", true, true);
+        x->addIncoming(next, loop.latch);
+        llvm::Instruction* const again =
+            latch.CreateCondBr(latch.CreateICmpULT(next, to), loop.head, loop.row_end);
+        if (accesses != nullptr) mark_parallel(*again, accesses);
+
+        llvm::IRBuilder<> row_end(loop.row_end);
+        llvm::Value* const next_row =
+            row_end.CreateAdd(at, row_end.CreateSub(to, from, "", true, true), "", true, true);
+        at->addIncoming(next_row, loop.row_end);
+        row_end.CreateCondBr(row_end.CreateICmpULT(next_row, end), loop.row, loop.after);
+    }
+
+    void enter_thread(thread_loop& loop, llvm::IRBuilder<>& builder, llvm::Value* rank,
+                      llvm::BasicBlock* part) {
+        if (loop.masked) {
+            llvm::BasicBlock* const ready = block("ready");
+            llvm::Value* const state =
+                load(builder, builder.CreateInBoundsGEP(number_, states_, rank));
+            builder.CreateCondBr(
+                builder.CreateICmpEQ(state, constant(loop.state | hmmcuda::state_ready)), ready,
+                loop.latch);
+            builder.SetInsertPoint(ready);
+        }
+        // Each thread starts with the values that the group had, and the last one leaves the new.
+        for (unsigned i = 0; i < loop.group_values.size(); i++)
+            builder.CreateStore(loop.group_values[i], body_.of_group[i]);
+        builder.CreateBr(part);
+    }
+
+    void leave_thread(thread_loop& loop, llvm::Value* rank, llvm::MDNode* accesses) {
+        llvm::IRBuilder<> builder(loop.ran);
+        if (body_.can_mix) {
+            llvm::Value* const state = load(builder, next_);
+            auto* const store =
+                builder.CreateStore(state, builder.CreateInBoundsGEP(number_, states_, rank));
+            if (accesses != nullptr)
+                store->setMetadata(llvm::LLVMContext::MD_access_group, accesses);
+            builder.CreateStore(builder.CreateOr(load(builder, any_), state), any_);
+            builder.CreateStore(builder.CreateAnd(load(builder, all_), state), all_);
+        }
+        builder.CreateBr(loop.latch);
+    }
+
+    /// The state of the group: that of all threads, or mixed.
+    void end_loop(thread_loop& loop, llvm::BasicBlock* then) {
+        llvm::IRBuilder<> builder(loop.after);
+        if (loop.exits.size() == 1) {
+            builder.CreateStore(constant(loop.exits.begin()->first), current_);
+        } else if (!body_.can_mix) {
+            builder.CreateStore(load(builder, next_), current_);
+        } else {
+            llvm::Value* const any = load(builder, any_);
+            llvm::Value* const same = builder.CreateICmpEQ(any, load(builder, all_));
+            builder.CreateStore(builder.CreateSelect(same, any, constant(hmmcuda::state_mixed)),
+                                current_);
+        }
+        builder.CreateBr(then);
+    }
+
+    void mark_parallel(llvm::Instruction& branch, llvm::MDNode* accesses) {
+        llvm::MDNode* const parallel = llvm::MDNode::get(
+            context_, {llvm::MDString::get(context_, "llvm.loop.parallel_accesses"), accesses});
+        llvm::MDNode* const loop = llvm::MDNode::getDistinct(context_, {nullptr, parallel});
+        loop->replaceOperandWith(0, loop);
+        branch.setMetadata(llvm::LLVMContext::MD_loop, loop);
+    }
+
+    // ---- parts of the kernel -----------------------------------------------
+
+    llvm::BasicBlock* exit_to(thread_loop& loop, std::uint32_t state) {
+        llvm::BasicBlock*& found = loop.exits[state];
+        if (found == nullptr) {
+            found = block("to" + llvm::Twine(state));
+            llvm::IRBuilder<> builder(found);
+            builder.CreateStore(constant(state), next_);
+            builder.CreateBr(loop.ran);
+        }
+        return found;
+    }
+
+    llvm::BasicBlock* clone_part(thread_loop& loop, llvm::MDNode* accesses) {
+        llvm::BasicBlock* const start = start_of(body_, loop.state);
+        const block_set part = region_from(body_, start);
+        llvm::ValueToValueMapTy map;
+        llvm::SmallVector<llvm::BasicBlock*, 32> clones;
+        for (llvm::BasicBlock* const original : part) {
+            llvm::BasicBlock* const clone =
+                llvm::CloneBasicBlock(original, map, "." + llvm::Twine(loop.state), body_.function);
+            map[original] = clone;
+            clones.push_back(clone);
+        }
+        for (std::uint32_t i = 0; i < body_.cuts.size(); i++)
+            for (llvm::BasicBlock* const before : llvm::predecessors(body_.cuts[i].block))
+                if (part.contains(before)) map[body_.cuts[i].block] = exit_to(loop, i + 2);
+        drop_foreign_values(part, map);
+        llvm::remapInstructionsInBlocks(clones, map);
+        for (llvm::BasicBlock* const clone : clones) {
+            if (llvm::isa<llvm::ReturnInst>(clone->getTerminator())) {
+                clone->getTerminator()->eraseFromParent();
+                llvm::BranchInst::Create(exit_to(loop, hmmcuda::state_end), clone);
+            }
+            if (accesses != nullptr) mark_accesses(*clone, accesses);
+        }
+        return llvm::cast<llvm::BasicBlock>(map[start]);
+    }
+
+    /// Blocks from which this part does not come give no value to its PHIs.
+    static void drop_foreign_values(const block_set& part, llvm::ValueToValueMapTy& map) {
+        for (llvm::BasicBlock* const original : part)
+            for (llvm::PHINode& phi : original->phis()) {
+                auto* const clone = llvm::cast<llvm::PHINode>(map[&phi]);
+                for (unsigned i = clone->getNumIncomingValues(); i-- > 0;)
+                    if (!part.contains(clone->getIncomingBlock(i)))
+                        clone->removeIncomingValue(i, false);
+            }
+    }
+
+    void mark_accesses(llvm::BasicBlock& block, llvm::MDNode* accesses) {
+        for (llvm::Instruction& instruction : block)
+            if (instruction.mayReadOrWriteMemory() && !instruction.isAtomic() &&
+                !instruction.isVolatile() && !may_use_variable(instruction))
+                instruction.setMetadata(llvm::LLVMContext::MD_access_group, accesses);
+    }
+    /// Variables of the function are used again by each thread, so these accesses depend on each
+    /// other.
+    bool may_use_variable(const llvm::Instruction& instruction) {
+        const llvm::Value* const place = llvm::getLoadStorePointerOperand(&instruction);
+        if (place == nullptr) return true;
+        const llvm::Value* const object = llvm::getUnderlyingObject(place, 32);
+        if (llvm::is_contained(body_.parameters, object)) return false;
+        const bool known = llvm::isa<llvm::Argument, llvm::LoadInst, llvm::GlobalVariable>(object);
+        return !known || has_escaping_variables();
+    }
+    bool has_escaping_variables() {
+        if (escaping_ >= 0) return escaping_ > 0;
+        escaping_ = 0;
+        for (llvm::Instruction& instruction : *body_.entry)
+            if (auto* const variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction))
+                if (llvm::PointerMayBeCaptured(variable, true, true)) escaping_ = 1;
+        return escaping_ > 0;
+    }
+
+    kernel_body& body_;
+    llvm::Module& module_;
+    llvm::LLVMContext& context_;
+    llvm::Type* number_;
+    llvm::BasicBlock* end_;
+
+    llvm::AllocaInst *first_ = nullptr, *end_of_group_ = nullptr, *current_ = nullptr,
+                     *next_ = nullptr, *any_ = nullptr, *all_ = nullptr, *group_ = nullptr,
+                     *any_group_ = nullptr, *all_groups_ = nullptr;
+    llvm::Value *states_ = nullptr, *group_states_ = nullptr, *groups_ = nullptr,
+                *free_memory_ = nullptr;
+    llvm::SmallVector<llvm::Value*, 8> kept_; ///< of body_.of_group, by warp
+    llvm::BasicBlock *phase_ = nullptr, *group_head_ = nullptr, *dispatch_ = nullptr,
+                     *stopped_ = nullptr, *save_ = nullptr, *phase_end_ = nullptr,
+                     *resolve_ = nullptr;
+    int escaping_ = -1; ///< -1: not known
+};
+
+} // namespace
+
+void close_kernel(kernel_body& body) {
+    closer(body).run();
+}
+
+} // namespace hmmcc

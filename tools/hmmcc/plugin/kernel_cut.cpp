@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The second step: the kernel is split where threads wait for each other.
+ *
+ * A value that is computed in front of a cut and used behind it lives in a
+ * variable: one for each thread, or one for the group if it is the same for all
+ * of its threads. What follows from threadIdx and from values of the launch is
+ * computed again.
+ */
+#include "intrinsics.hpp"
+#include "kernel.hpp"
+#include "uniformity.hpp"
+
+#include <llvm/IR/CFG.h>
+#include <llvm/IR/DebugInfoMetadata.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
+#include <llvm/Transforms/Utils/Local.h>
+
+#include <cstddef>
+#include <map>
+
+namespace hmmcc {
+namespace {
+
+using hmmcuda::block_run;
+
+hmmcuda::cut_kind kind_of(intrinsic what) {
+    switch (what) {
+    case intrinsic::block_count:
+        return hmmcuda::cut_kind::block_count;
+    case intrinsic::warp_barrier:
+        return hmmcuda::cut_kind::warp_barrier;
+    case intrinsic::warp_exchange:
+        return hmmcuda::cut_kind::warp_exchange;
+    case intrinsic::warp_ballot:
+        return hmmcuda::cut_kind::warp_ballot;
+    case intrinsic::warp_match:
+        return hmmcuda::cut_kind::warp_match;
+    case intrinsic::warp_active:
+        return hmmcuda::cut_kind::warp_active;
+    default:
+        return hmmcuda::cut_kind::block_barrier;
+    }
+}
+
+/// Replaces calls by what the thread gives in front of the cut, and takes behind it.
+class cutter {
+  public:
+    explicit cutter(kernel_body& body) : body_(body) {}
+
+    void run() {
+        llvm::SmallVector<llvm::CallInst*, 8> calls;
+        for (llvm::BasicBlock& block : *body_.function)
+            for (llvm::Instruction& instruction : block)
+                if (auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction))
+                    if (is_cut(intrinsic_of(*call))) calls.push_back(call);
+        for (llvm::CallInst* const call : calls)
+            cut_at(*call, intrinsic_of(*call));
+    }
+
+  private:
+    /// Of an array in the block_run, the element of this thread.
+    llvm::Value* element(llvm::IRBuilder<>& builder, std::size_t offset, llvm::Type* type) {
+        llvm::Value* const array = builder.CreatePointerCast(
+            builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), body_.run, offset),
+            type->getPointerTo());
+        llvm::Value* const lane = builder.CreateLoad(builder.getInt32Ty(), body_.lane);
+        return builder.CreateInBoundsGEP(type, array,
+                                         builder.CreateZExt(lane, builder.getInt64Ty()));
+    }
+    void give(llvm::IRBuilder<>& builder, std::size_t offset, llvm::Type* type,
+              llvm::Value* value) {
+        builder.CreateStore(value, element(builder, offset, type));
+    }
+
+    void give_operands(llvm::CallInst& call, intrinsic what) {
+        llvm::IRBuilder<> builder(&call);
+        llvm::Type* const wide = builder.getInt64Ty();
+        llvm::Type* const narrow = builder.getInt32Ty();
+        if (what == intrinsic::block_count) {
+            llvm::Value* const counts = builder.CreateZExt(
+                builder.CreateICmpNE(call.getArgOperand(0), builder.getInt32(0)), narrow);
+            llvm::Value* const old = builder.CreateLoad(narrow, body_.count);
+            builder.CreateStore(builder.CreateAdd(old, counts), body_.count);
+            return;
+        }
+        if (what == intrinsic::warp_barrier)
+            give(builder, offsetof(block_run, mask), narrow, call.getArgOperand(0));
+        if (what == intrinsic::warp_exchange)
+            give(builder, offsetof(block_run, source), narrow, call.getArgOperand(2));
+        if (what != intrinsic::warp_exchange && what != intrinsic::warp_ballot &&
+            what != intrinsic::warp_match)
+            return;
+        give(builder, offsetof(block_run, mask), narrow, call.getArgOperand(0));
+        give(builder, offsetof(block_run, given), wide, call.getArgOperand(1));
+    }
+
+    void cut_at(llvm::CallInst& call, intrinsic what) {
+        body_.warps |= is_warp_cut(what);
+        give_operands(call, what);
+        cut_place cut;
+        cut.kind = kind_of(what);
+        cut.block = call.getParent()->splitBasicBlock(&call, "cut");
+        cut.behind = cut.block->splitBasicBlock(call.getNextNode(), "behind");
+        if (const llvm::DILocation* place = call.getDebugLoc()) {
+            while (place->getInlinedAt() != nullptr)
+                place = place->getInlinedAt();
+            cut.file = place->getFilename().str();
+            cut.line = place->getLine();
+        }
+        if (!call.getType()->isVoidTy()) {
+            llvm::IRBuilder<> builder(cut.behind, cut.behind->getFirstInsertionPt());
+            llvm::Value* result =
+                what == intrinsic::block_count
+                    ? builder.CreateLoad(builder.getInt32Ty(), body_.last_count)
+                    : builder.CreateLoad(
+                          builder.getInt64Ty(),
+                          element(builder, offsetof(block_run, got), builder.getInt64Ty()));
+            call.replaceAllUsesWith(result);
+        }
+        call.eraseFromParent();
+        body_.cuts.push_back(cut);
+        body_.cut_blocks.insert(cut.block);
+    }
+
+    kernel_body& body_;
+};
+
+/// Finds the values that live across a cut, and gives them variables.
+class value_keeper {
+  public:
+    value_keeper(kernel_body& body, const uniformity& same) : body_(body), same_(same) {
+        for (std::uint32_t state = 1; state < body.states(); state++)
+            regions_.push_back(region_from(body, start_of(body, state)));
+    }
+
+    void run() {
+        llvm::SetVector<llvm::Instruction*> living;
+        for (llvm::BasicBlock& block : *body_.function)
+            if (&block != body_.entry)
+                for (llvm::Instruction& instruction : block)
+                    if (lives_across(instruction)) living.insert(&instruction);
+        for (llvm::Instruction* const value : living)
+            keep(*value);
+    }
+
+  private:
+    static constexpr int most_steps = 10; ///< of what is computed again
+
+    /// True if a thread can come from a cut to the block without coming through @by.
+    bool comes_without(llvm::BasicBlock* by, llvm::BasicBlock* block) {
+        for (std::uint32_t i = 0; i < regions_.size(); i++) {
+            if (!regions_[i].contains(block)) continue;
+            if (!regions_[i].contains(by)) return true;
+            const auto key = std::make_pair(i, by);
+            auto found = without_.find(key);
+            if (found == without_.end())
+                found = without_.emplace(key, region_from(body_, start_of(body_, i + 1), by)).first;
+            if (found->second.contains(block)) return true;
+        }
+        return false;
+    }
+    bool lives_across(llvm::Instruction& value) {
+        for (const llvm::Use& use : value.uses()) {
+            llvm::BasicBlock* block = llvm::cast<llvm::Instruction>(use.getUser())->getParent();
+            if (const auto* const phi = llvm::dyn_cast<llvm::PHINode>(use.getUser()))
+                block = phi->getIncomingBlock(use);
+            if (block != value.getParent() && comes_without(value.getParent(), block)) return true;
+        }
+        return false;
+    }
+
+    bool can_be_computed_again(const llvm::Value& value, int steps) const {
+        const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
+        if (instruction == nullptr || instruction->getParent() == body_.entry) return true;
+        if (steps == 0) return false;
+        if (const auto* const load = llvm::dyn_cast<llvm::LoadInst>(instruction))
+            return body_.is_loop_variable(load->getPointerOperand());
+        if (!llvm::isa<llvm::BinaryOperator, llvm::CastInst, llvm::CmpInst, llvm::SelectInst,
+                       llvm::GetElementPtrInst>(instruction))
+            return false;
+        for (const llvm::Value* const operand : instruction->operands())
+            if (!can_be_computed_again(*operand, steps - 1)) return false;
+        return true;
+    }
+    llvm::Value* compute_again(llvm::Value& value, llvm::Instruction* at) {
+        auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
+        if (instruction == nullptr || instruction->getParent() == body_.entry) return &value;
+        llvm::Instruction* const again = instruction->clone();
+        for (llvm::Use& operand : again->operands())
+            operand.set(compute_again(*operand, at));
+        again->insertBefore(at);
+        return again;
+    }
+    void compute_at_uses(llvm::Instruction& value) {
+        llvm::SmallVector<llvm::Use*, 16> uses;
+        for (llvm::Use& use : value.uses())
+            uses.push_back(&use);
+        for (llvm::Use* const use : uses) {
+            auto* at = llvm::cast<llvm::Instruction>(use->getUser());
+            if (auto* const phi = llvm::dyn_cast<llvm::PHINode>(at))
+                at = phi->getIncomingBlock(*use)->getTerminator();
+            else if (at->getParent() == value.getParent())
+                continue;
+            use->set(compute_again(value, at));
+        }
+    }
+
+    void keep(llvm::Instruction& value) {
+        if (value.use_empty()) return;
+        if (can_be_computed_again(value, most_steps)) {
+            compute_at_uses(value);
+            return;
+        }
+        const bool common = !same_.cuts_differ && !same_.differs(value);
+        llvm::AllocaInst* const variable =
+            llvm::DemoteRegToStack(value, false, body_.entry->getTerminator());
+        (common ? body_.of_group : body_.of_thread).push_back(variable);
+    }
+
+    kernel_body& body_;
+    const uniformity& same_;
+    std::vector<block_set> regions_; ///< by state - 1
+    std::map<std::pair<std::uint32_t, llvm::BasicBlock*>, block_set> without_;
+};
+
+/// Parameters that no thread changes, and the variables of the loop, belong to all threads.
+bool belongs_to_thread(const kernel_body& body, const llvm::AllocaInst& variable) {
+    return !body.is_loop_variable(&variable) && !llvm::is_contained(body.parameters, &variable) &&
+           &variable != body.count && &variable != body.last_count;
+}
+
+void drop_debug_values(llvm::Function& function) {
+    for (llvm::BasicBlock& block : function)
+        for (llvm::Instruction& instruction : llvm::make_early_inc_range(block))
+            if (llvm::isa<llvm::DbgVariableIntrinsic>(instruction)) instruction.eraseFromParent();
+}
+
+} // namespace
+
+block_set region_from(const kernel_body& body, llvm::BasicBlock* from,
+                      const llvm::BasicBlock* without) {
+    block_set found;
+    llvm::SmallVector<llvm::BasicBlock*, 16> open{from};
+    while (!open.empty()) {
+        llvm::BasicBlock* const block = open.pop_back_val();
+        if (body.cut_blocks.contains(block) || block == without || !found.insert(block)) continue;
+        open.append(llvm::succ_begin(block), llvm::succ_end(block));
+    }
+    return found;
+}
+
+llvm::BasicBlock* start_of(const kernel_body& body, std::uint32_t state) {
+    return state == hmmcuda::state_start ? body.start : body.cuts[state - 2].behind;
+}
+
+void cut_kernel(kernel_body& body) {
+    cutter(body).run();
+    if (body.cuts.empty()) return;
+    drop_debug_values(*body.function);
+    for (llvm::Instruction& instruction : *body.entry)
+        if (auto* const variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction))
+            if (belongs_to_thread(body, *variable)) body.of_thread.push_back(variable);
+    const uniformity same = find_uniformity(body);
+    body.can_mix = same.cuts_differ || same.ends_differ;
+    value_keeper(body, same).run();
+}
+
+} // namespace hmmcc

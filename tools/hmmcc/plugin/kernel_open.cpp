@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+// The first step: a kernel gets the parameters of a function of a block, and reads its own from
+// memory.
+#include "intrinsics.hpp"
+#include "kernel.hpp"
+#include "shared_variables.hpp"
+
+#include <llvm/IR/DebugInfoMetadata.h>
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/MDBuilder.h>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace hmmcc {
+namespace {
+
+using hmmcuda::block_run;
+
+/// The copy of the arguments is aligned as malloc() aligns.
+constexpr std::uint32_t copy_alignment = alignof(std::max_align_t);
+
+/// The parameters of the block's function, as values in its entry.
+class entry_values {
+  public:
+    explicit entry_values(kernel_body& body)
+        : body_(body), context_(body.function->getContext()), builder_(body.entry) {}
+
+    void load() {
+        body_.run = body_.function->getArg(0);
+        const std::uint32_t most = hmmcuda::most_threads;
+        for (unsigned i = 0; i < 3; i++) {
+            const std::size_t at = i * sizeof(std::uint32_t);
+            body_.block_index[i] = number(offsetof(block_run, index) + at, 0, 0);
+            body_.block_size[i] = number(offsetof(block_run, block) + at, 1, most + 1);
+            body_.grid_size[i] = number(offsetof(block_run, grid) + at, 0, 0);
+        }
+        body_.threads = number(offsetof(block_run, threads), 1, most + 1);
+        body_.shared = member(offsetof(block_run, shared), builder_.getInt8PtrTy());
+        for (auto& index : body_.thread_index)
+            index = variable("thread_index");
+        body_.rank = variable("rank");
+        body_.lane = variable("lane");
+        body_.count = variable("count");
+        body_.last_count = variable("last_count");
+    }
+
+    llvm::Value* arguments() {
+        return member(offsetof(block_run, arguments), builder_.getInt8PtrTy());
+    }
+    llvm::IRBuilder<>& builder() { return builder_; }
+
+  private:
+    llvm::AllocaInst* variable(const char* name) {
+        return builder_.CreateAlloca(builder_.getInt32Ty(), nullptr, name);
+    }
+    llvm::LoadInst* member(std::size_t offset, llvm::Type* type) {
+        llvm::Value* const place =
+            builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), body_.run, offset);
+        auto* const load =
+            builder_.CreateLoad(type, builder_.CreatePointerCast(place, type->getPointerTo()));
+        load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
+        return load;
+    }
+    llvm::Value* number(std::size_t offset, std::uint32_t low, std::uint32_t high) {
+        llvm::LoadInst* const load = member(offset, builder_.getInt32Ty());
+        if (high > 0)
+            load->setMetadata(
+                llvm::LLVMContext::MD_range,
+                llvm::MDBuilder(context_).createRange(llvm::APInt(32, low), llvm::APInt(32, high)));
+        return load;
+    }
+
+    kernel_body& body_;
+    llvm::LLVMContext& context_;
+    llvm::IRBuilder<> builder_;
+};
+
+/// True if nothing writes through the pointer or keeps it.
+bool is_only_read(const llvm::Value& pointer) {
+    for (const llvm::User* const user : pointer.users()) {
+        if (llvm::isa<llvm::LoadInst>(user)) continue;
+        if (const auto* const copy = llvm::dyn_cast<llvm::MemTransferInst>(user))
+            if (copy->getRawSource() == &pointer && copy->getRawDest() != &pointer) continue;
+        if (!llvm::isa<llvm::GetElementPtrInst, llvm::BitCastInst>(user) || !is_only_read(*user))
+            return false;
+    }
+    return true;
+}
+
+/// Creates a variable for a parameter that is a pointer to it, and gives each thread its own
+/// where it changes.
+llvm::Value* indirect_argument(kernel_body& body, llvm::IRBuilder<>& builder,
+                               const llvm::Argument& argument, const source_parameter& parameter,
+                               llvm::Value* place) {
+    const llvm::Align alignment(parameter.alignment);
+    const llvm::Align of_copy(std::min(parameter.alignment, copy_alignment));
+    llvm::Type* const type = llvm::ArrayType::get(builder.getInt8Ty(), parameter.size);
+    auto* const copy = builder.CreateAlloca(type);
+    copy->setAlignment(alignment);
+    body.parameters.push_back(copy);
+    builder.CreateMemCpy(copy, alignment, place, of_copy, parameter.size);
+    if (is_only_read(argument)) return builder.CreatePointerCast(copy, argument.getType());
+    llvm::IRBuilder<> in_thread(body.start, body.start->getFirstInsertionPt());
+    auto* const own = in_thread.CreateAlloca(type);
+    own->setAlignment(alignment);
+    in_thread.CreateMemCpy(own, alignment, copy, alignment, parameter.size);
+    return in_thread.CreatePointerCast(own, argument.getType());
+}
+
+void read_parameters(const source_kernel& kernel, kernel_body& body, entry_values& values) {
+    llvm::IRBuilder<>& builder = values.builder();
+    llvm::Value* const arguments = values.arguments();
+    for (llvm::Argument& argument : kernel.function->args()) {
+        const source_parameter& parameter = kernel.parameters[argument.getArgNo()];
+        llvm::Type* const type = argument.getType();
+        llvm::Value* const place =
+            builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), arguments, parameter.offset);
+        llvm::Value* value = nullptr;
+        if (type->isPointerTy() && !parameter.pointer) {
+            value = indirect_argument(body, builder, argument, parameter, place);
+        } else {
+            auto* const load = builder.CreateAlignedLoad(
+                type, builder.CreatePointerCast(place, type->getPointerTo()),
+                llvm::Align(std::min(parameter.alignment, copy_alignment)));
+            load->setMetadata(llvm::LLVMContext::MD_invariant_load,
+                              llvm::MDNode::get(builder.getContext(), {}));
+            value = load;
+        }
+        argument.replaceAllUsesWith(value);
+    }
+}
+
+/// What an intrinsic of a thread's place in the grid is; NULL for other calls.
+llvm::Value* position(const kernel_body& body, llvm::CallInst& call, intrinsic what) {
+    llvm::IRBuilder<> builder(&call);
+    const auto load = [&](llvm::AllocaInst* variable) {
+        return builder.CreateLoad(builder.getInt32Ty(), variable);
+    };
+    if (what == intrinsic::thread_rank) return load(body.rank);
+    if (what != intrinsic::thread_index && what != intrinsic::block_index &&
+        what != intrinsic::block_size && what != intrinsic::grid_size)
+        return nullptr;
+    const auto* const number = llvm::dyn_cast<llvm::ConstantInt>(call.getArgOperand(0));
+    const std::uint64_t i = number == nullptr ? 0 : number->getZExtValue() % 3;
+    switch (what) {
+    case intrinsic::thread_index:
+        return load(body.thread_index[i]);
+    case intrinsic::block_index:
+        return body.block_index[i];
+    case intrinsic::block_size:
+        return body.block_size[i];
+    default:
+        return body.grid_size[i];
+    }
+}
+
+void replace_positions(kernel_body& body) {
+    for (llvm::BasicBlock& block : *body.function)
+        for (llvm::Instruction& instruction : llvm::make_early_inc_range(block)) {
+            auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+            if (call == nullptr) continue;
+            llvm::Value* const value = position(body, *call, intrinsic_of(*call));
+            if (value == nullptr) continue;
+            call->replaceAllUsesWith(value);
+            call->eraseFromParent();
+        }
+}
+
+/// The number of threads in a dimension of the grid is below 2^31, as the launch checks. Then
+/// blockIdx * blockDim + threadIdx does not wrap.
+void mark_numbers_of_threads(kernel_body& body) {
+    const auto mark = [](llvm::Instruction* instruction) {
+        instruction->setHasNoUnsignedWrap();
+        instruction->setHasNoSignedWrap();
+    };
+    for (unsigned i = 0; i < 3; i++) {
+        for (llvm::User* const user : body.block_size[i]->users()) {
+            auto* const product = llvm::dyn_cast<llvm::BinaryOperator>(user);
+            if (product == nullptr || product->getOpcode() != llvm::Instruction::Mul) continue;
+            llvm::Value* const other = product->getOperand(0) == body.block_size[i]
+                                           ? product->getOperand(1)
+                                           : product->getOperand(0);
+            if (other != body.block_index[i] && other != body.grid_size[i]) continue;
+            mark(product);
+            if (other != body.block_index[i]) continue;
+            for (llvm::User* const next : product->users()) {
+                auto* const sum = llvm::dyn_cast<llvm::BinaryOperator>(next);
+                if (sum == nullptr || sum->getOpcode() != llvm::Instruction::Add) continue;
+                const auto* const index = llvm::dyn_cast<llvm::LoadInst>(
+                    sum->getOperand(sum->getOperand(0) == product ? 1 : 0));
+                if (index != nullptr && index->getPointerOperand() == body.thread_index[i])
+                    mark(sum);
+            }
+        }
+    }
+}
+
+/// Variables of a thread belong to the function, not to the loop.
+bool move_variables(kernel_body& body) {
+    for (llvm::BasicBlock& block : *body.function)
+        for (llvm::Instruction& instruction : llvm::make_early_inc_range(block)) {
+            auto* const variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction);
+            if (variable == nullptr || &block == body.entry) continue;
+            if (!llvm::isa<llvm::ConstantInt>(variable->getArraySize())) {
+                report_error(*variable, "hmmcc does not support arrays of variable length in "
+                                        "kernels");
+                return false;
+            }
+            variable->moveBefore(body.entry->getTerminator());
+        }
+    return true;
+}
+
+void drop_lifetimes(llvm::Function& function) {
+    for (llvm::BasicBlock& block : function)
+        for (llvm::Instruction& instruction : llvm::make_early_inc_range(block))
+            if (instruction.isLifetimeStartOrEnd()) instruction.eraseFromParent();
+}
+
+} // namespace
+
+void report_error(const llvm::Instruction& where, const llvm::Twine& text) {
+    const llvm::Function& function = *where.getFunction();
+    function.getContext().diagnose(
+        llvm::DiagnosticInfoUnsupported(function, text, where.getDebugLoc()));
+}
+
+bool open_kernel(const source_kernel& kernel, kernel_body& body) {
+    llvm::Function& old = *kernel.function;
+    llvm::LLVMContext& context = old.getContext();
+    auto* const type = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
+                                               {llvm::Type::getInt8PtrTy(context)}, false);
+    body.function =
+        llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, "", old.getParent());
+    const llvm::AttrBuilder attributes(context, old.getAttributes().getFnAttrs());
+    body.function->addFnAttrs(attributes);
+    body.function->addFnAttr(llvm::Attribute::NoUnwind);
+    body.function->takeName(&old);
+    old.setName(body.function->getName() + ".kernel");
+    body.function->setSubprogram(old.getSubprogram());
+    old.setSubprogram(nullptr);
+    body.function->getBasicBlockList().splice(body.function->begin(), old.getBasicBlockList());
+    body.start = &body.function->front();
+    body.entry = llvm::BasicBlock::Create(context, "entry", body.function, body.start);
+
+    entry_values values(body);
+    values.load();
+    read_parameters(kernel, body, values);
+    values.builder().CreateBr(body.start);
+    drop_lifetimes(*body.function);
+    replace_positions(body);
+    mark_numbers_of_threads(body);
+    return place_shared_variables(body) && move_variables(body);
+}
+
+} // namespace hmmcc

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// Names that the front end, the passes and the headers for device code share.
+#pragma once
+
+namespace hmmcc {
+
+/// Annotation of a kernel, followed by the list of its parameters.
+inline constexpr char kernel_annotation[] = "hmm.kernel:";
+/// The symbol of what the host half uses of the device half: this, and the name of
+/// the kernel or variable. hmmcc makes such symbols local to the object file.
+inline constexpr char device_symbol[] = "__hmm_device.";
+
+} // namespace hmmcc

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Adds the passes to the beginning of clang's own.
+#include "device_module.hpp"
+#include "frontend.hpp"
+
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Passes/PassPlugin.h>
+#include <llvm/Transforms/IPO/AlwaysInliner.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+
+namespace {
+
+void add_device_passes(llvm::ModulePassManager& passes) {
+    passes.addPass(hmmcc::prepare_device_half());
+    passes.addPass(llvm::AlwaysInlinerPass(false));
+    llvm::FunctionPassManager of_function;
+    of_function.addPass(llvm::SROAPass());
+    of_function.addPass(llvm::EarlyCSEPass(true));
+    of_function.addPass(llvm::SimplifyCFGPass());
+    of_function.addPass(llvm::InstCombinePass());
+    of_function.addPass(llvm::SimplifyCFGPass());
+    passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(of_function)));
+    passes.addPass(hmmcc::finish_device_half());
+}
+
+void register_passes(llvm::PassBuilder& builder) {
+    builder.registerPipelineStartEPCallback(
+        [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
+            if (hmmcc::compiles_device_half())
+                add_device_passes(passes);
+            else
+                passes.addPass(hmmcc::connect_host_half());
+        });
+}
+
+} // namespace
+
+extern "C" LLVM_ATTRIBUTE_WEAK llvm::PassPluginLibraryInfo llvmGetPassPluginInfo() {
+    return {LLVM_PLUGIN_API_VERSION, "hmmcc", "1", register_passes};
+}

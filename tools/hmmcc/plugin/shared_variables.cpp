@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include "shared_variables.hpp"
+
+#include "intrinsics.hpp"
+
+#include <llvm/IR/Constants.h>
+
+namespace hmmcc {
+namespace {
+
+/// extern __shared__ T name[]
+bool has_open_length(const llvm::GlobalVariable& variable) {
+    const auto* const array = llvm::dyn_cast<llvm::ArrayType>(variable.getValueType());
+    return variable.isDeclaration() && array != nullptr && array->getNumElements() == 0;
+}
+
+llvm::Instruction* place_before(llvm::Instruction& user, const llvm::Value& used) {
+    auto* const phi = llvm::dyn_cast<llvm::PHINode>(&user);
+    if (phi == nullptr) return &user;
+    // a constant of a PHI: one place that comes before each of its blocks
+    for (unsigned i = 0; i < phi->getNumIncomingValues(); i++)
+        if (phi->getIncomingValue(i) == &used)
+            return phi->getFunction()->getEntryBlock().getTerminator();
+    return &user;
+}
+
+/// Expands one expression that an instruction uses and that contains @constant; false if there is
+/// none.
+bool expand_once(llvm::Constant& constant) {
+    for (llvm::User* const user : constant.users()) {
+        auto* const expression = llvm::dyn_cast<llvm::ConstantExpr>(user);
+        if (expression == nullptr) continue;
+        for (llvm::User* const outer : expression->users()) {
+            auto* const instruction = llvm::dyn_cast<llvm::Instruction>(outer);
+            if (instruction == nullptr) continue;
+            llvm::Instruction* const made = expression->getAsInstruction();
+            made->insertBefore(place_before(*instruction, *expression));
+            instruction->replaceUsesOfWith(expression, made);
+            return true;
+        }
+        if (expand_once(*expression)) return true;
+    }
+    return false;
+}
+
+bool is_used_in(const llvm::GlobalVariable& variable, const llvm::Function& function) {
+    for (const llvm::User* const user : variable.users())
+        if (const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(user))
+            if (instruction->getFunction() == &function) return true;
+    return false;
+}
+
+void replace_uses_in(llvm::GlobalVariable& variable, const kernel_body& body, llvm::Value* offset) {
+    llvm::IRBuilder<> builder(body.entry->getTerminator());
+    llvm::Value* const place = builder.CreatePointerCast(
+        builder.CreateInBoundsGEP(builder.getInt8Ty(), body.shared, offset), variable.getType());
+    llvm::SmallVector<llvm::Use*, 16> uses;
+    for (llvm::Use& use : variable.uses())
+        if (auto* const instruction = llvm::dyn_cast<llvm::Instruction>(use.getUser()))
+            if (instruction->getFunction() == body.function) uses.push_back(&use);
+    for (llvm::Use* const use : uses)
+        use->set(place);
+}
+
+} // namespace
+
+bool is_shared_variable(const llvm::GlobalVariable& variable) {
+    if (variable.getName().startswith("llvm.")) return false;
+    if (has_open_length(variable)) return true;
+    return variable.hasInitializer() && llvm::isa<llvm::UndefValue>(variable.getInitializer());
+}
+
+void expand_constants(llvm::GlobalVariable& variable) {
+    while (expand_once(variable)) {
+    }
+}
+
+bool place_shared_variables(kernel_body& body) {
+    llvm::Module& module = *body.function->getParent();
+    const llvm::DataLayout& layout = module.getDataLayout();
+    llvm::IRBuilder<> builder(body.entry->getTerminator());
+    llvm::SmallVector<llvm::GlobalVariable*, 4> open;
+    std::uint64_t bytes = 0;
+    for (llvm::GlobalVariable& variable : module.globals()) {
+        if (!is_shared_variable(variable) || !is_used_in(variable, *body.function)) continue;
+        if (has_open_length(variable)) {
+            open.push_back(&variable);
+            continue;
+        }
+        bytes = llvm::alignTo(bytes, layout.getPreferredAlign(&variable));
+        replace_uses_in(variable, body, builder.getInt64(bytes));
+        bytes += layout.getTypeAllocSize(variable.getValueType());
+    }
+    bytes = llvm::alignTo(bytes, hmmcuda::memory_alignment);
+    if (bytes > hmmcuda::most_static_shared) {
+        report_error(*body.entry->getTerminator(),
+                     "the kernel has " + llvm::Twine(bytes) + " bytes of __shared__ variables, " +
+                         "and " + llvm::Twine(hmmcuda::most_static_shared) + " are possible");
+        return false;
+    }
+    body.static_shared = static_cast<std::uint32_t>(bytes);
+    for (llvm::GlobalVariable* const variable : open)
+        replace_uses_in(*variable, body, builder.getInt64(bytes));
+    return true;
+}
+
+} // namespace hmmcc

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#include "uniformity.hpp"
+
+#include <llvm/ADT/BitVector.h>
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/IR/CFG.h>
+
+namespace hmmcc {
+namespace {
+
+/// The blocks from which a cut can be reached, and where their paths meet again.
+class graph_to_cuts {
+  public:
+    explicit graph_to_cuts(const kernel_body& body) {
+        llvm::SmallVector<llvm::BasicBlock*, 32> open;
+        for (const cut_place& cut : body.cuts)
+            open.push_back(cut.block);
+        while (!open.empty()) {
+            llvm::BasicBlock* const block = open.pop_back_val();
+            if (block == body.entry || !blocks_.insert(block)) continue;
+            open.append(llvm::pred_begin(block), llvm::pred_end(block));
+        }
+        find_meeting_places();
+    }
+
+    const block_set& blocks() const { return blocks_; }
+    bool has(llvm::BasicBlock* block) const { return blocks_.contains(block); }
+
+    /// The first block that all paths from @block come to; NULL if there is none.
+    llvm::BasicBlock* meeting_place(llvm::BasicBlock* block) const {
+        const llvm::BitVector& after = after_[number(block)];
+        llvm::BasicBlock* nearest = nullptr;
+        unsigned most = 0;
+        for (const unsigned i : after.set_bits()) {
+            if (blocks_[i] == block || after_[i].count() <= most) continue;
+            most = after_[i].count();
+            nearest = blocks_[i];
+        }
+        return nearest;
+    }
+
+  private:
+    unsigned number(llvm::BasicBlock* block) const { return numbers_.lookup(block); }
+
+    /// after_[b]: the blocks that each path from b comes to, b included
+    void find_meeting_places() {
+        for (unsigned i = 0; i < blocks_.size(); i++)
+            numbers_[blocks_[i]] = i;
+        after_.assign(blocks_.size(), llvm::BitVector(blocks_.size(), true));
+        for (bool changed = true; changed;) {
+            changed = false;
+            for (unsigned i = 0; i < blocks_.size(); i++) {
+                llvm::BitVector met = common_of_successors(blocks_[i]);
+                met.set(i);
+                if (met == after_[i]) continue;
+                after_[i] = met;
+                changed = true;
+            }
+        }
+    }
+    llvm::BitVector common_of_successors(llvm::BasicBlock* block) const {
+        llvm::BitVector met(blocks_.size(), true);
+        bool any = false;
+        for (llvm::BasicBlock* const next : llvm::successors(block)) {
+            if (!has(next)) continue;
+            met &= after_[number(next)];
+            any = true;
+        }
+        if (!any) met.reset();
+        return met;
+    }
+
+    block_set blocks_;
+    llvm::DenseMap<llvm::BasicBlock*, unsigned> numbers_;
+    std::vector<llvm::BitVector> after_;
+};
+
+class search {
+  public:
+    explicit search(const kernel_body& body) : body_(body), graph_(body) {}
+
+    uniformity run() {
+        for (bool changed = true; changed;) {
+            changed = false;
+            for (llvm::BasicBlock* const block : graph_.blocks())
+                for (llvm::Instruction& instruction : *block)
+                    changed |= visit(*block, instruction);
+        }
+        for (const cut_place& cut : body_.cuts)
+            if (apart_.contains(cut.block)) result_.cuts_differ = true;
+        return std::move(result_);
+    }
+
+  private:
+    /// True if this found something.
+    bool visit(llvm::BasicBlock& block, llvm::Instruction& instruction) {
+        if (result_.differs(instruction)) return false;
+        if (!apart_.contains(&block) && !is_different(instruction)) return false;
+        result_.differing.insert(&instruction);
+        if (instruction.isTerminator()) follow(block);
+        return true;
+    }
+
+    bool is_different(const llvm::Instruction& instruction) const {
+        if (llvm::isa<llvm::AllocaInst>(instruction)) return true;
+        if (const auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
+            const llvm::Value* const place = load->getPointerOperand();
+            if (load->isAtomic() || load->isVolatile()) return true;
+            return body_.is_loop_variable(place) || is_variable_of_thread(place) ||
+                   result_.differs(*place);
+        }
+        if (const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction))
+            if (!call->doesNotAccessMemory()) return true;
+        if (instruction.isAtomic()) return true;
+        for (const llvm::Value* const operand : instruction.operands())
+            if (result_.differs(*operand) || is_variable_of_thread(operand)) return true;
+        return false;
+    }
+
+    /// Allocas are in the entry, which this does not visit.
+    bool is_variable_of_thread(const llvm::Value* value) const {
+        const auto* const variable = llvm::dyn_cast<llvm::AllocaInst>(value);
+        return variable != nullptr && llvm::is_contained(body_.of_thread, variable);
+    }
+
+    /// Threads take different ways from here until these meet.
+    void follow(llvm::BasicBlock& block) {
+        llvm::SmallVector<llvm::BasicBlock*, 16> open;
+        for (llvm::BasicBlock* const next : llvm::successors(&block)) {
+            if (graph_.has(next))
+                open.push_back(next);
+            else
+                result_.ends_differ = true;
+        }
+        if (llvm::succ_size(&block) < 2 || open.size() < 2) return;
+        llvm::BasicBlock* const meeting = graph_.meeting_place(&block);
+        block_set seen; // another branch may have put a part of the way into apart_
+        while (!open.empty()) {
+            llvm::BasicBlock* const next = open.pop_back_val();
+            if (next == meeting || !seen.insert(next)) continue;
+            apart_.insert(next);
+            for (llvm::BasicBlock* const after : llvm::successors(next))
+                if (graph_.has(after)) open.push_back(after);
+        }
+        if (meeting == nullptr) return;
+        for (llvm::PHINode& phi : meeting->phis())
+            result_.differing.insert(&phi);
+    }
+
+    const kernel_body& body_;
+    graph_to_cuts graph_;
+    block_set apart_; ///< blocks that not all threads run together
+    uniformity result_;
+};
+
+} // namespace
+
+uniformity find_uniformity(const kernel_body& body) {
+    return search(body).run();
+}
+
+} // namespace hmmcc
