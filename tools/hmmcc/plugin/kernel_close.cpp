@@ -167,6 +167,9 @@ class closer {
                       ? entry.CreateLShr(entry.CreateAdd(body_.threads, constant(31)), constant(5))
                       : constant(1);
         keep_group_values(entry);
+        if (body_.can_mix)
+            for (llvm::AllocaInst* const value : body_.of_group)
+                left_.push_back(entry.CreateAlloca(value->getAllocatedType(), nullptr, "left"));
 
         phase_ = block("phase");
         group_head_ = block("group");
@@ -384,6 +387,8 @@ class closer {
         builder.CreateStore(constant(~0U), all_);
         for (llvm::AllocaInst* const value : body_.of_group)
             loop.group_values.push_back(builder.CreateLoad(value->getAllocatedType(), value));
+        for (unsigned i = 0; i < left_.size(); i++)
+            builder.CreateStore(loop.group_values[i], left_[i]);
         llvm::Value* const first = load(builder, first_);
         builder.CreateBr(loop.row);
         return first;
@@ -442,7 +447,8 @@ class closer {
                 loop.latch);
             builder.SetInsertPoint(ready);
         }
-        // Each thread starts with the values that the group had, and the last one leaves the new.
+        // Each thread starts with the values that the group had, and the last one that does not end
+        // leaves the new.
         for (unsigned i = 0; i < loop.group_values.size(); i++)
             builder.CreateStore(loop.group_values[i], body_.of_group[i]);
         builder.CreateBr(part);
@@ -462,9 +468,17 @@ class closer {
         builder.CreateBr(loop.latch);
     }
 
+    /// Where some threads of a group can end.
+    void copy_group_values(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::AllocaInst*> from,
+                           llvm::ArrayRef<llvm::AllocaInst*> to) {
+        for (unsigned i = 0; i < left_.size(); i++)
+            builder.CreateStore(builder.CreateLoad(from[i]->getAllocatedType(), from[i]), to[i]);
+    }
+
     /// The state of the group: that of all threads, or mixed.
     void end_loop(thread_loop& loop, llvm::BasicBlock* then) {
         llvm::IRBuilder<> builder(loop.after);
+        copy_group_values(builder, left_, body_.of_group);
         if (loop.exits.size() == 1) {
             builder.CreateStore(constant(loop.exits.begin()->first), current_);
         } else if (!body_.can_mix) {
@@ -494,6 +508,7 @@ class closer {
             found = block("to" + llvm::Twine(state));
             llvm::IRBuilder<> builder(found);
             builder.CreateStore(constant(state), next_);
+            if (state != hmmcuda::state_end) copy_group_values(builder, body_.of_group, left_);
             builder.CreateBr(loop.ran);
         }
         return found;
@@ -573,6 +588,8 @@ class closer {
     llvm::Value *states_ = nullptr, *group_states_ = nullptr, *groups_ = nullptr,
                 *free_memory_ = nullptr;
     llvm::SmallVector<llvm::Value*, 8> kept_; ///< of body_.of_group, by warp
+    /// Of body_.of_group, what threads leave that do not end; empty if all end together.
+    llvm::SmallVector<llvm::AllocaInst*, 8> left_;
     llvm::BasicBlock *phase_ = nullptr, *group_head_ = nullptr, *dispatch_ = nullptr,
                      *stopped_ = nullptr, *save_ = nullptr, *phase_end_ = nullptr,
                      *resolve_ = nullptr;
