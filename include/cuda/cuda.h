@@ -24,7 +24,7 @@ extern "C" {
 /* ---- errors and handles ----------------------------------------------- */
 
 typedef enum cudaError_enum {
-#define HMM_CUDA_RESULT(name, number) CUDA_ERROR_##name = number,
+#define HMM_CUDA_RESULT(name, number) CUDA_ERROR_##name = (number),
 #include "driver_error_list.h"
 #undef HMM_CUDA_RESULT
     CUDA_SUCCESS = 0
@@ -108,7 +108,7 @@ typedef enum CUmemAttach_flags_enum {
 
 typedef enum CUdevice_attribute_enum {
 #define HMM_CUDA_TEXTURE_ATTRIBUTE(name, driverName, number)                                       \
-    CU_DEVICE_ATTRIBUTE_##driverName = number,
+    CU_DEVICE_ATTRIBUTE_##driverName = (number),
 #include "texture_attribute_list.h"
 #undef HMM_CUDA_TEXTURE_ATTRIBUTE
     CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,

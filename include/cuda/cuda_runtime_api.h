@@ -90,34 +90,34 @@ extern cudaError_t CUDARTAPI cudaMemcpy(void* dst, const void* src, size_t count
                                         enum cudaMemcpyKind kind);
 extern cudaError_t CUDARTAPI cudaMemcpyAsync(void* dst, const void* src, size_t count,
                                              enum cudaMemcpyKind kind,
-                                             cudaStream_t stream HMM_CUDA_DEFAULT(0));
+                                             cudaStream_t stream HMM_CUDA_DEFAULT(nullptr));
 extern cudaError_t CUDARTAPI cudaMemcpyPeer(void* dst, int dstDevice, const void* src,
                                             int srcDevice, size_t count);
 extern cudaError_t CUDARTAPI cudaMemcpyPeerAsync(void* dst, int dstDevice, const void* src,
                                                  int srcDevice, size_t count,
-                                                 cudaStream_t stream HMM_CUDA_DEFAULT(0));
+                                                 cudaStream_t stream HMM_CUDA_DEFAULT(nullptr));
 extern cudaError_t CUDARTAPI cudaMemcpy2D(void* dst, size_t dpitch, const void* src, size_t spitch,
                                           size_t width, size_t height, enum cudaMemcpyKind kind);
 extern cudaError_t CUDARTAPI cudaMemcpy2DAsync(void* dst, size_t dpitch, const void* src,
                                                size_t spitch, size_t width, size_t height,
                                                enum cudaMemcpyKind kind,
-                                               cudaStream_t stream HMM_CUDA_DEFAULT(0));
+                                               cudaStream_t stream HMM_CUDA_DEFAULT(nullptr));
 extern cudaError_t CUDARTAPI cudaMemcpy3D(const struct cudaMemcpy3DParms* p);
 extern cudaError_t CUDARTAPI cudaMemcpy3DAsync(const struct cudaMemcpy3DParms* p,
-                                               cudaStream_t stream HMM_CUDA_DEFAULT(0));
+                                               cudaStream_t stream HMM_CUDA_DEFAULT(nullptr));
 extern cudaError_t CUDARTAPI cudaMemset(void* devPtr, int value, size_t count);
 extern cudaError_t CUDARTAPI cudaMemsetAsync(void* devPtr, int value, size_t count,
-                                             cudaStream_t stream HMM_CUDA_DEFAULT(0));
+                                             cudaStream_t stream HMM_CUDA_DEFAULT(nullptr));
 extern cudaError_t CUDARTAPI cudaMemset2D(void* devPtr, size_t pitch, int value, size_t width,
                                           size_t height);
 extern cudaError_t CUDARTAPI cudaMemset2DAsync(void* devPtr, size_t pitch, int value, size_t width,
                                                size_t height,
-                                               cudaStream_t stream HMM_CUDA_DEFAULT(0));
+                                               cudaStream_t stream HMM_CUDA_DEFAULT(nullptr));
 extern cudaError_t CUDARTAPI cudaMemset3D(struct cudaPitchedPtr pitchedDevPtr, int value,
                                           struct cudaExtent extent);
 extern cudaError_t CUDARTAPI cudaMemset3DAsync(struct cudaPitchedPtr pitchedDevPtr, int value,
                                                struct cudaExtent extent,
-                                               cudaStream_t stream HMM_CUDA_DEFAULT(0));
+                                               cudaStream_t stream HMM_CUDA_DEFAULT(nullptr));
 
 /* ---- where memory is -------------------------------------------------- */
 
@@ -126,11 +126,11 @@ extern cudaError_t CUDARTAPI cudaMemset3DAsync(struct cudaPitchedPtr pitchedDevP
  * overloads of cuda_runtime.h without it.
  */
 extern cudaError_t CUDARTAPI cudaMemPrefetchAsync(const void* devPtr, size_t count, int dstDevice,
-                                                  cudaStream_t stream HMM_CUDA_DEFAULT(0));
+                                                  cudaStream_t stream HMM_CUDA_DEFAULT(nullptr));
 extern cudaError_t CUDARTAPI cudaMemPrefetchAsync_v2(const void* devPtr, size_t count,
                                                      struct cudaMemLocation location,
                                                      unsigned int flags,
-                                                     cudaStream_t stream HMM_CUDA_DEFAULT(0));
+                                                     cudaStream_t stream HMM_CUDA_DEFAULT(nullptr));
 extern cudaError_t CUDARTAPI cudaMemAdvise(const void* devPtr, size_t count,
                                            enum cudaMemoryAdvise advice, int device);
 extern cudaError_t CUDARTAPI cudaMemAdvise_v2(const void* devPtr, size_t count,
@@ -207,9 +207,9 @@ cudaStreamAttachMemAsync(cudaStream_t stream, void* devPtr, size_t length HMM_CU
 extern cudaError_t CUDARTAPI cudaEventCreate(cudaEvent_t* event);
 extern cudaError_t CUDARTAPI cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags);
 extern cudaError_t CUDARTAPI cudaEventRecord(cudaEvent_t event,
-                                             cudaStream_t stream HMM_CUDA_DEFAULT(0));
+                                             cudaStream_t stream HMM_CUDA_DEFAULT(nullptr));
 extern cudaError_t CUDARTAPI cudaEventRecordWithFlags(cudaEvent_t event,
-                                                      cudaStream_t stream HMM_CUDA_DEFAULT(0),
+                                                      cudaStream_t stream HMM_CUDA_DEFAULT(nullptr),
                                                       unsigned int flags HMM_CUDA_DEFAULT(0));
 extern cudaError_t CUDARTAPI cudaEventQuery(cudaEvent_t event);
 extern cudaError_t CUDARTAPI cudaEventSynchronize(cudaEvent_t event);
@@ -225,13 +225,17 @@ extern cudaError_t CUDARTAPI cudaMemcpyToSymbol(
 extern cudaError_t CUDARTAPI cudaMemcpyToSymbolAsync(const void* symbol, const void* src,
                                                      size_t count, size_t offset,
                                                      enum cudaMemcpyKind kind,
-                                                     cudaStream_t stream HMM_CUDA_DEFAULT(0));
+                                                     cudaStream_t stream HMM_CUDA_DEFAULT(nullptr));
 extern cudaError_t CUDARTAPI
 cudaMemcpyFromSymbol(void* dst, const void* symbol, size_t count, size_t offset HMM_CUDA_DEFAULT(0),
                      enum cudaMemcpyKind kind HMM_CUDA_DEFAULT(cudaMemcpyDeviceToHost));
-extern cudaError_t CUDARTAPI cudaMemcpyFromSymbolAsync(void* dst, const void* symbol, size_t count,
-                                                       size_t offset, enum cudaMemcpyKind kind,
-                                                       cudaStream_t stream HMM_CUDA_DEFAULT(0));
+extern cudaError_t CUDARTAPI
+cudaMemcpyFromSymbolAsync(void* dst, const void* symbol, size_t count, size_t offset,
+                          enum cudaMemcpyKind kind, cudaStream_t stream HMM_CUDA_DEFAULT(nullptr));
+/*
+ * For the overloads: the check that @offset and @count are in a variable of @size bytes.
+ */
+extern cudaError_t CUDARTAPI hmmCudaCheckSymbol(size_t size, size_t count, size_t offset);
 extern cudaError_t CUDARTAPI cudaGetSymbolAddress(void** devPtr, const void* symbol);
 
 /* ---- kernels ---------------------------------------------------------- */

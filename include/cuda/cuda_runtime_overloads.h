@@ -106,10 +106,22 @@ inline __host__ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* pGraphExec, cu
 
 /* ---- variables of device code ----------------------------------------- */
 
+/* The size of a variable; that of an array without a bound is not known. */
+template <class T>
+struct hmmCudaSizeOf {
+    static constexpr size_t value = sizeof(T);
+};
+template <class T>
+struct hmmCudaSizeOf<T[]> {
+    static constexpr size_t value = ~size_t{0};
+};
+
 template <class T>
 inline __host__ cudaError_t cudaMemcpyToSymbol(const T& symbol, const void* src, size_t count,
                                                size_t offset = 0,
                                                cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+    const cudaError_t error = hmmCudaCheckSymbol(hmmCudaSizeOf<T>::value, count, offset);
+    if (error != cudaSuccess) return error;
     return cudaMemcpyToSymbol(reinterpret_cast<const void*>(&symbol), src, count, offset, kind);
 }
 
@@ -118,6 +130,8 @@ inline __host__ cudaError_t cudaMemcpyToSymbolAsync(const T& symbol, const void*
                                                     size_t offset = 0,
                                                     cudaMemcpyKind kind = cudaMemcpyHostToDevice,
                                                     cudaStream_t stream = nullptr) {
+    const cudaError_t error = hmmCudaCheckSymbol(hmmCudaSizeOf<T>::value, count, offset);
+    if (error != cudaSuccess) return error;
     return cudaMemcpyToSymbolAsync(reinterpret_cast<const void*>(&symbol), src, count, offset, kind,
                                    stream);
 }
@@ -126,6 +140,8 @@ template <class T>
 inline __host__ cudaError_t cudaMemcpyFromSymbol(void* dst, const T& symbol, size_t count,
                                                  size_t offset = 0,
                                                  cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+    const cudaError_t error = hmmCudaCheckSymbol(hmmCudaSizeOf<T>::value, count, offset);
+    if (error != cudaSuccess) return error;
     return cudaMemcpyFromSymbol(dst, reinterpret_cast<const void*>(&symbol), count, offset, kind);
 }
 
@@ -134,6 +150,8 @@ inline __host__ cudaError_t cudaMemcpyFromSymbolAsync(void* dst, const T& symbol
                                                       size_t offset = 0,
                                                       cudaMemcpyKind kind = cudaMemcpyDeviceToHost,
                                                       cudaStream_t stream = nullptr) {
+    const cudaError_t error = hmmCudaCheckSymbol(hmmCudaSizeOf<T>::value, count, offset);
+    if (error != cudaSuccess) return error;
     return cudaMemcpyFromSymbolAsync(dst, reinterpret_cast<const void*>(&symbol), count, offset,
                                      kind, stream);
 }

@@ -18,7 +18,7 @@
 /* ---- errors ----------------------------------------------------------- */
 
 enum cudaError {
-#define HMM_CUDA_ERROR(name, number) cudaError##name = number,
+#define HMM_CUDA_ERROR(name, number) cudaError##name = (number),
 #include "error_list.h"
 #undef HMM_CUDA_ERROR
     cudaSuccess = 0
@@ -230,7 +230,7 @@ struct cudaDeviceProp {
 };
 
 enum cudaDeviceAttr {
-#define HMM_CUDA_TEXTURE_ATTRIBUTE(name, driverName, number) cudaDevAttr##name = number,
+#define HMM_CUDA_TEXTURE_ATTRIBUTE(name, driverName, number) cudaDevAttr##name = (number),
 #include "texture_attribute_list.h"
 #undef HMM_CUDA_TEXTURE_ATTRIBUTE
     cudaDevAttrMaxThreadsPerBlock = 1,

@@ -16,6 +16,11 @@ hmmError_t check_device() {
     return hmmDeviceGetLimit(&bytes, hmmLimitMallocHeapSize);
 }
 
+bool is_current(int device) {
+    int current = -1;
+    return hmmGetDevice(&current) == hmmSuccess && device == current;
+}
+
 /// A setting that has no effect: checks @value, which is one of @count.
 cudaError_t accept(int value, int count) {
     if (value < 0 || value >= count) return record(cudaErrorInvalidValue);
@@ -73,10 +78,12 @@ cudaError_t cudaGetDeviceFlags(unsigned int* flags) {
 }
 
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
+    if (!is_limit(limit)) return record(cudaErrorUnsupportedLimit);
     return forward(hmmDeviceGetLimit(value, limit_of(limit)));
 }
 
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
+    if (!is_limit(limit)) return record(cudaErrorUnsupportedLimit);
     return forward(hmmDeviceSetLimit(limit_of(limit), value));
 }
 
@@ -105,10 +112,12 @@ cudaError_t cudaDeviceCanAccessPeer(int* canAccessPeer, int device, int peerDevi
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int peerDevice, unsigned int flags) {
+    if (is_current(peerDevice)) return record(cudaErrorPeerAccessUnsupported);
     return forward(hmmDeviceEnablePeerAccess(peerDevice, flags));
 }
 
 cudaError_t cudaDeviceDisablePeerAccess(int peerDevice) {
+    if (is_current(peerDevice)) return record(cudaErrorPeerAccessNotEnabled);
     return forward(hmmDeviceDisablePeerAccess(peerDevice));
 }
 

@@ -108,6 +108,7 @@ CUresult cuCtxCreate(CUcontext* pctx, unsigned int flags, CUdevice dev) {
 
 CUresult cuCtxDestroy(CUcontext ctx) {
     CUcontext current = nullptr;
+    if (ctx == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (!device_of(ctx)) return CUDA_ERROR_INVALID_CONTEXT;
     const CUresult result = cuCtxGetCurrent(&current);
     if (result != CUDA_SUCCESS || current != ctx || devices_below.empty()) return result;
@@ -115,6 +116,7 @@ CUresult cuCtxDestroy(CUcontext ctx) {
 }
 
 CUresult cuCtxPushCurrent(CUcontext ctx) {
+    if (ctx == nullptr) return CUDA_ERROR_INVALID_VALUE;
     const std::optional<int> device = device_of(ctx);
     return device ? push(*device) : CUDA_ERROR_INVALID_CONTEXT;
 }
@@ -168,11 +170,13 @@ CUresult cuCtxSynchronize(void) {
 }
 
 CUresult cuCtxGetLimit(size_t* pvalue, CUlimit limit) {
+    if (!is_limit(static_cast<cudaLimit>(limit))) return CUDA_ERROR_UNSUPPORTED_LIMIT;
     return driver_call(
         [&] { return hmmDeviceGetLimit(pvalue, limit_of(static_cast<cudaLimit>(limit))); });
 }
 
 CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
+    if (!is_limit(static_cast<cudaLimit>(limit))) return CUDA_ERROR_UNSUPPORTED_LIMIT;
     return driver_call(
         [&] { return hmmDeviceSetLimit(limit_of(static_cast<cudaLimit>(limit)), value); });
 }

@@ -12,7 +12,9 @@ cudaError_t cudaEventCreate(cudaEvent_t* event) {
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
-    if ((flags & cudaEventInterprocess) != 0) return record(cudaErrorNotSupported);
+    if ((flags & cudaEventInterprocess) != 0)
+        return record((flags & cudaEventDisableTiming) != 0 ? cudaErrorNotSupported
+                                                            : cudaErrorInvalidValue);
     return forward(give<hmmEvent_t>(
         event, [&](hmmEvent_t* made) { return hmmEventCreateWithFlags(made, flags); }));
 }
@@ -22,7 +24,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags) {
-    if (flags == cudaEventRecordExternal) return record(cudaErrorNotSupported);
+    // for streams that are capturing
+    if (flags == cudaEventRecordExternal) return record(cudaErrorIllegalState);
     if (flags != cudaEventRecordDefault) return record(cudaErrorInvalidValue);
     return cudaEventRecord(event, stream);
 }

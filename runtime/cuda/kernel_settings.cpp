@@ -101,7 +101,7 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* dynamicSmemSize, c
     const cudaError_t error = cudaFuncGetAttributes(&kernel, func);
     if (error != cudaSuccess) return error;
     const bool possible = numBlocks == 1 && fits(kernel, blockSize, 0);
-    *dynamicSmemSize = possible ? model::most_shared_bytes - kernel.sharedSizeBytes : 0;
+    *dynamicSmemSize = possible ? static_cast<std::size_t>(kernel.maxDynamicSharedSizeBytes) : 0;
     return cudaSuccess;
 }
 

@@ -7,6 +7,10 @@
 
 namespace hmmcuda {
 
+inline bool is_limit(cudaLimit limit) {
+    return limit >= cudaLimitStackSize && limit <= cudaLimitPersistingL2CacheSize;
+}
+
 /// What device code prints goes to the program's output at once: the buffer
 /// for it has no limit.
 inline hmmLimit limit_of(cudaLimit limit) {

@@ -24,6 +24,12 @@ cudaError_t copy_box(const cudaMemcpy3DParms* from, Copy copy) {
     return forward(copy(&params));
 }
 
+/// The result of a fill, in which CUDA has no error of its own for a pitch.
+cudaError_t result_of_fill(hmmError_t error) {
+    const cudaError_t result = forward(error);
+    return result == cudaErrorInvalidPitchValue ? record(cudaErrorInvalidValue) : result;
+}
+
 } // namespace
 } // namespace hmmcuda
 
@@ -40,7 +46,12 @@ cudaError_t cudaFree(void* devPtr) {
 }
 
 cudaError_t cudaMallocManaged(void** devPtr, size_t size, unsigned int flags) {
-    return forward(hmmMallocManaged(devPtr, size, flags));
+    const bool valid =
+        devPtr != nullptr && (flags == cudaMemAttachGlobal || flags == cudaMemAttachHost);
+    // CUDA's driver interface refuses 0 bytes, as libhmmrt does, and this one does not
+    if (size != 0 || !valid) return forward(hmmMallocManaged(devPtr, size, flags));
+    *devPtr = nullptr;
+    return cudaSuccess;
 }
 
 cudaError_t cudaMallocHost(void** ptr, size_t size) {
@@ -141,12 +152,12 @@ cudaError_t cudaMemsetAsync(void* devPtr, int value, size_t count, cudaStream_t 
 }
 
 cudaError_t cudaMemset2D(void* devPtr, size_t pitch, int value, size_t width, size_t height) {
-    return forward(hmmMemset2D(devPtr, pitch, value, width, height));
+    return result_of_fill(hmmMemset2D(devPtr, pitch, value, width, height));
 }
 
 cudaError_t cudaMemset2DAsync(void* devPtr, size_t pitch, int value, size_t width, size_t height,
                               cudaStream_t stream) {
-    return forward(hmmMemset2DAsync(devPtr, pitch, value, width, height, stream_of(stream)));
+    return result_of_fill(hmmMemset2DAsync(devPtr, pitch, value, width, height, stream_of(stream)));
 }
 
 cudaError_t cudaMemset3D(cudaPitchedPtr pitchedDevPtr, int value, cudaExtent extent) {

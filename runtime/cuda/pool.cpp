@@ -56,6 +56,9 @@ cudaError_t cudaMallocAsync(void** devPtr, size_t size, cudaStream_t hStream) {
 }
 
 cudaError_t cudaFreeAsync(void* devPtr, cudaStream_t hStream) {
+    // NULL is freed by any stream that exists
+    unsigned int flags = 0;
+    if (devPtr == nullptr) return forward(hmmStreamGetFlags(stream_of(hStream), &flags));
     return forward(hmmFreeAsync(devPtr, stream_of(hStream)));
 }
 
@@ -65,12 +68,13 @@ cudaError_t cudaMallocFromPoolAsync(void** ptr, size_t size, cudaMemPool_t memPo
 }
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* memPool, const cudaMemPoolProps* poolProps) {
-    if (poolProps == nullptr || poolProps->win32SecurityAttributes != nullptr)
-        return record(cudaErrorInvalidValue);
+    if (poolProps == nullptr) return record(cudaErrorInvalidValue);
     if (poolProps->usage != 0) return record(cudaErrorNotSupported);
     const hmmMemPoolProps props = props_of(*poolProps);
-    return forward(give<hmmMemPool_t>(
+    const cudaError_t error = forward(give<hmmMemPool_t>(
         memPool, [&](hmmMemPool_t* made) { return hmmMemPoolCreate(made, &props); }));
+    // to CUDA a device in a description is a value
+    return error == cudaErrorInvalidDevice ? record(cudaErrorInvalidValue) : error;
 }
 
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t memPool) {

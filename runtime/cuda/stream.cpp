@@ -48,7 +48,8 @@ cudaError_t cudaStreamGetDevice(cudaStream_t hStream, int* device) {
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags) {
-    if (flags == cudaEventWaitExternal) return record(cudaErrorNotSupported);
+    // for streams that are capturing
+    if (flags == cudaEventWaitExternal) return record(cudaErrorIllegalState);
     return forward(hmmStreamWaitEvent(stream_of(stream), event_of(event), flags));
 }
 

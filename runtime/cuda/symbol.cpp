@@ -27,6 +27,11 @@ void* at(const void* symbol, size_t offset) {
 
 using namespace hmmcuda;
 
+cudaError_t hmmCudaCheckSymbol(size_t size, size_t count, size_t offset) {
+    if (offset > size || count > size - offset) return record(cudaErrorInvalidValue);
+    return cudaSuccess;
+}
+
 cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* src, size_t count, size_t offset,
                                cudaMemcpyKind kind) {
     const cudaError_t error = check_symbol(symbol, kind, cudaMemcpyHostToDevice);

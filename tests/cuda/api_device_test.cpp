@@ -135,6 +135,9 @@ TEST_F(CudaDevice, LimitsAreCheckedAndKept) {
     EXPECT_REFUSED(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, 32),
                    cudaErrorUnsupportedLimit);
     EXPECT_REFUSED(cudaDeviceGetLimit(nullptr, cudaLimitStackSize), cudaErrorInvalidValue);
+    constexpr auto unknown = static_cast<cudaLimit>(7);
+    EXPECT_REFUSED(cudaDeviceGetLimit(&stack, unknown), cudaErrorUnsupportedLimit);
+    EXPECT_REFUSED(cudaDeviceSetLimit(unknown, 1), cudaErrorUnsupportedLimit);
 }
 
 TEST_F(CudaDevice, VersionIsCudas) {
@@ -156,7 +159,8 @@ TEST_F(CudaDevice, IsNoPeerOfItself) {
     int can = 1;
     EXPECT_DONE(cudaDeviceCanAccessPeer(&can, 0, 0));
     EXPECT_EQ(can, 0);
-    EXPECT_REFUSED(cudaDeviceEnablePeerAccess(0, 0), cudaErrorInvalidDevice);
+    EXPECT_REFUSED(cudaDeviceEnablePeerAccess(0, 0), cudaErrorPeerAccessUnsupported);
+    EXPECT_REFUSED(cudaDeviceDisablePeerAccess(0), cudaErrorPeerAccessNotEnabled);
     EXPECT_REFUSED(cudaDeviceGetP2PAttribute(&can, cudaDevP2PAttrAccessSupported, 0, 0),
                    cudaErrorInvalidDevice);
     EXPECT_REFUSED(cudaDeviceGetP2PAttribute(&can, static_cast<cudaDeviceP2PAttr>(0), 0, 1),

@@ -207,7 +207,8 @@ TEST_F(CudaDriver, BadContextsAreRefused) {
     EXPECT_RESULT(cuCtxPushCurrent(wrong), CUDA_ERROR_INVALID_CONTEXT);
     EXPECT_RESULT(cuCtxSetCurrent(wrong), CUDA_ERROR_INVALID_CONTEXT);
     EXPECT_RESULT(cuCtxDestroy(wrong), CUDA_ERROR_INVALID_CONTEXT);
-    EXPECT_RESULT(cuCtxDestroy(nullptr), CUDA_ERROR_INVALID_CONTEXT);
+    EXPECT_RESULT(cuCtxDestroy(nullptr), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_RESULT(cuCtxPushCurrent(nullptr), CUDA_ERROR_INVALID_VALUE);
     EXPECT_RESULT(cuCtxGetCurrent(nullptr), CUDA_ERROR_INVALID_VALUE);
     EXPECT_RESULT(cuCtxGetApiVersion(wrong, &flags), CUDA_ERROR_INVALID_CONTEXT);
     EXPECT_RESULT(cuCtxEnablePeerAccess(wrong, 0), CUDA_ERROR_INVALID_CONTEXT);
@@ -228,6 +229,8 @@ TEST_F(CudaDriver, LimitsAndPrioritiesAreThoseOfTheRuntime) {
     EXPECT_OK(cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, 1 << 20));
     EXPECT_RESULT(cuCtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 1),
                   CUDA_ERROR_UNSUPPORTED_LIMIT);
+    EXPECT_RESULT(cuCtxGetLimit(&same, static_cast<CUlimit>(7)), CUDA_ERROR_UNSUPPORTED_LIMIT);
+    EXPECT_RESULT(cuCtxSetLimit(static_cast<CUlimit>(7), 1), CUDA_ERROR_UNSUPPORTED_LIMIT);
     EXPECT_OK(cuCtxGetStreamPriorityRange(&least, &greatest));
     EXPECT_EQ(least, 0);
 }
@@ -336,6 +339,7 @@ TEST_F(CudaDriver, BadAllocationsAreRefused) {
     EXPECT_RESULT(cuMemAlloc(&made, 0), CUDA_ERROR_INVALID_VALUE);
     EXPECT_RESULT(cuMemAlloc(nullptr, 8), CUDA_ERROR_INVALID_VALUE);
     EXPECT_RESULT(cuMemAllocManaged(&made, 8, 99), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_RESULT(cuMemAllocManaged(&made, 0, CU_MEM_ATTACH_GLOBAL), CUDA_ERROR_INVALID_VALUE);
     EXPECT_RESULT(cuMemAllocManaged(&made, ~size_t{0} / 2, CU_MEM_ATTACH_GLOBAL),
                   CUDA_ERROR_OUT_OF_MEMORY);
     EXPECT_RESULT(cuMemAllocPitch(&made, &pitch, 100, 2, 3), CUDA_ERROR_INVALID_VALUE);

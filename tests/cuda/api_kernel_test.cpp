@@ -11,6 +11,8 @@
 
 #include <array>
 
+extern __device__ float without_bound[];
+
 namespace {
 
 __device__ int counter = 5;
@@ -34,7 +36,7 @@ TEST_F(CudaKernel, VariablesAreCopied) {
     std::array<float, 4> copied = {};
     EXPECT_DONE(cudaMemcpyFromSymbol(copied.data(), factors, sizeof(factors)));
     EXPECT_EQ(copied, (std::array<float, 4>{1, 2, 9, 4}));
-    EXPECT_DONE(cudaMemcpyToSymbolAsync(counter, &copied, 0));
+    EXPECT_DONE(cudaMemcpyToSymbolAsync(counter, &copied, 0, sizeof(counter)));
     counter = 6;
     EXPECT_DONE(cudaMemcpyFromSymbolAsync(&value, counter, sizeof(value), 0, cudaMemcpyDeviceToHost,
                                           cudaStreamPerThread));
@@ -53,6 +55,14 @@ TEST_F(CudaKernel, VariablesHaveTheirAddressOnTheDevice) {
     EXPECT_REFUSED(cudaGetSymbolSize(nullptr, counter), cudaErrorInvalidValue);
 }
 
+TEST_F(CudaKernel, ArraysWithoutABoundAreCopied) {
+    float value = 8;
+    EXPECT_DONE(cudaMemcpyToSymbol(without_bound, &value, sizeof(value), 4));
+    value = 0;
+    EXPECT_DONE(cudaMemcpyFromSymbol(&value, without_bound, sizeof(value), 4));
+    EXPECT_EQ(value, 8);
+}
+
 TEST_F(CudaKernel, BadCopiesOfVariablesAreRefused) {
     int value = 0;
     const void* none = nullptr;
@@ -62,6 +72,10 @@ TEST_F(CudaKernel, BadCopiesOfVariablesAreRefused) {
                    cudaErrorInvalidMemcpyDirection);
     EXPECT_REFUSED(cudaMemcpyToSymbolAsync(counter, &value, 4, 0, cudaMemcpyHostToHost),
                    cudaErrorInvalidMemcpyDirection);
+    EXPECT_REFUSED(cudaMemcpyToSymbol(counter, &value, 4, 1), cudaErrorInvalidValue);
+    EXPECT_REFUSED(cudaMemcpyToSymbolAsync(counter, &value, 5), cudaErrorInvalidValue);
+    EXPECT_REFUSED(cudaMemcpyFromSymbol(&value, factors, 4, 13), cudaErrorInvalidValue);
+    EXPECT_REFUSED(cudaMemcpyFromSymbolAsync(&value, factors, 1, 17), cudaErrorInvalidValue);
     EXPECT_REFUSED((cudaMemcpyToSymbol)(none, &value, 4, 0, cudaMemcpyDefault),
                    cudaErrorInvalidSymbol);
     EXPECT_REFUSED((cudaMemcpyFromSymbol)(&value, none, 4, 0, cudaMemcpyDefault),
@@ -108,7 +122,7 @@ TEST_F(CudaKernel, ALaneHasOneBlockAtATime) {
                    cudaErrorInvalidDeviceFunction);
     size_t bytes = 1;
     EXPECT_DONE(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, nothing, 1, 32));
-    EXPECT_EQ(bytes, most_shared);
+    EXPECT_EQ(bytes, shared);
     EXPECT_DONE(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, nothing, 2, 32));
     EXPECT_EQ(bytes, 0U);
     EXPECT_REFUSED(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, nothing, 0, 32),
@@ -197,3 +211,5 @@ TEST_F(CudaKernel, CallsFromCWork) {
 }
 
 } // namespace
+
+__device__ float without_bound[2];

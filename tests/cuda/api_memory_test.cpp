@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <numeric>
 #include <vector>
 
@@ -71,15 +72,29 @@ TEST_F(CudaMemory, BadAllocationsAreRefused) {
     int local = 0;
     EXPECT_REFUSED(cudaMalloc(nowhere, bytes), cudaErrorInvalidValue);
     EXPECT_REFUSED(cudaMallocManaged(nowhere, bytes), cudaErrorInvalidValue);
-    EXPECT_REFUSED(cudaMallocManaged(&memory, 0), cudaErrorInvalidValue);
+    EXPECT_REFUSED(cudaMallocManaged(nowhere, 0), cudaErrorInvalidValue);
+    EXPECT_REFUSED(cudaMallocManaged(&memory, 0, cudaMemAttachSingle), cudaErrorInvalidValue);
     EXPECT_REFUSED(cudaMallocManaged(&memory, bytes, 99), cudaErrorInvalidValue);
     EXPECT_REFUSED(cudaMallocManaged(&memory, ~size_t{0} / 2), cudaErrorMemoryAllocation);
     EXPECT_REFUSED(cudaHostAlloc(&memory, bytes, 99), cudaErrorInvalidValue);
     EXPECT_REFUSED(cudaFree(&local), cudaErrorInvalidValue);
     EXPECT_REFUSED(cudaFreeHost(&local), cudaErrorInvalidValue);
     EXPECT_EQ(memory, nullptr);
-    EXPECT_DONE(cudaMalloc(&memory, 0));
-    EXPECT_EQ(memory, nullptr);
+}
+
+TEST_F(CudaMemory, OfNoBytesIsNull) {
+    for (const auto allocate :
+         {+[](void** memory) { return cudaMalloc(memory, 0); },
+          +[](void** memory) { return cudaMallocManaged(memory, 0); },
+          +[](void** memory) { return cudaMallocHost(memory, 0); },
+          +[](void** memory) { return cudaMallocAsync(memory, 0, nullptr); }}) {
+        void* memory = this;
+        EXPECT_DONE(allocate(&memory));
+        EXPECT_EQ(memory, nullptr);
+    }
+    EXPECT_DONE(cudaFree(nullptr));
+    EXPECT_DONE(cudaFreeHost(nullptr));
+    EXPECT_DONE(cudaFreeAsync(nullptr, nullptr));
 }
 
 TEST_F(CudaMemory, OfTheProgramIsRegistered) {
@@ -149,7 +164,8 @@ TEST_F(CudaMemory, RowsAreCopiedAndFilled) {
     EXPECT_EQ(packed[110], 3);
     EXPECT_REFUSED(cudaMemcpy2D(packed.data(), 99, rows, pitch, 100, 20, cudaMemcpyDefault),
                    cudaErrorInvalidPitchValue);
-    EXPECT_REFUSED(cudaMemset2D(rows, 99, 3, 100, 20), cudaErrorInvalidPitchValue);
+    EXPECT_REFUSED(cudaMemset2D(rows, 99, 3, 100, 20), cudaErrorInvalidValue);
+    EXPECT_REFUSED(cudaMemset2DAsync(rows, 99, 3, 100, 20), cudaErrorInvalidValue);
     EXPECT_REFUSED(cudaMallocPitch(&rows, nullptr, 100, 20), cudaErrorInvalidValue);
     EXPECT_DONE(cudaFree(rows));
 }

@@ -167,12 +167,13 @@ TEST_F(CudaStream, BadEventsAreRefused) {
     EXPECT_REFUSED(cudaEventCreateWithFlags(&event, 0x100), cudaErrorInvalidValue);
     EXPECT_REFUSED(cudaEventCreateWithFlags(&event, cudaEventInterprocess | cudaEventDisableTiming),
                    cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaEventCreateWithFlags(&event, cudaEventInterprocess), cudaErrorInvalidValue);
     ASSERT_DONE(cudaEventCreate(&event));
     EXPECT_REFUSED(cudaEventRecordWithFlags(event, stream_, cudaEventRecordExternal),
-                   cudaErrorNotSupported);
+                   cudaErrorIllegalState);
     EXPECT_REFUSED(cudaEventRecordWithFlags(event, stream_, 2), cudaErrorInvalidValue);
     EXPECT_REFUSED(cudaStreamWaitEvent(stream_, event, cudaEventWaitExternal),
-                   cudaErrorNotSupported);
+                   cudaErrorIllegalState);
     EXPECT_REFUSED(cudaStreamWaitEvent(stream_, event, 2), cudaErrorInvalidValue);
     EXPECT_DONE(cudaEventDestroy(event));
 }
@@ -187,6 +188,8 @@ TEST_F(CudaStream, MemoryIsAllocatedInItsOrder) {
     EXPECT_DONE(cudaStreamSynchronize(stream_));
     EXPECT_EQ(first, 0x03030303);
     EXPECT_REFUSED(cudaFreeAsync(&first, stream_), cudaErrorInvalidValue);
+    EXPECT_REFUSED(cudaFreeAsync(nullptr, reinterpret_cast<cudaStream_t>(&first)),
+                   cudaErrorInvalidResourceHandle);
 }
 
 class CudaPool : public CudaStream {
@@ -235,12 +238,11 @@ TEST_F(CudaPool, BadDescriptionsAreRefused) {
     };
     refused(cudaErrorInvalidValue,
             [](cudaMemPoolProps& p) { p.allocType = cudaMemAllocationTypeInvalid; });
-    refused(cudaErrorInvalidValue, [](cudaMemPoolProps& p) { p.win32SecurityAttributes = &p; });
     refused(cudaErrorInvalidValue, [](cudaMemPoolProps& p) { p.reserved[53] = 1; });
     refused(cudaErrorNotSupported, [](cudaMemPoolProps& p) { p.usage = 1; });
     refused(cudaErrorNotSupported,
             [](cudaMemPoolProps& p) { p.handleTypes = cudaMemHandleTypePosixFileDescriptor; });
-    refused(cudaErrorInvalidDevice, [](cudaMemPoolProps& p) { p.location.id = no_such_device; });
+    refused(cudaErrorInvalidValue, [](cudaMemPoolProps& p) { p.location.id = no_such_device; });
 }
 
 TEST_F(CudaPool, EachDeviceHasAccess) {
