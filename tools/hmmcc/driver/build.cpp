@@ -10,6 +10,7 @@
 
 #include <array>
 #include <fstream>
+#include <initializer_list>
 #include <iostream>
 #include <optional>
 

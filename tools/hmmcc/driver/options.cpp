@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <string_view>
 
@@ -32,6 +33,8 @@ const std::map<std::string, bool, std::less<>> ignored_options = {
     {"-cudart", true},
     {"--cudart", true},
     {"-t", true},
+    {"-Werror", true},
+    {"--Werror", true},
     {"--threads", true},
     {"-diag-suppress", true},
     {"--diag-suppress", true},
@@ -74,11 +77,12 @@ bool starts_with(const std::string& text, std::string_view start) {
     return std::string_view(text).starts_with(start);
 }
 
-words split_commas(const std::string& text) {
+/// Commas and spaces separate options of -Xcompiler.
+words split_options(const std::string& text) {
     words parts;
     std::string part;
     for (const char c : text + ',') {
-        if (c != ',') {
+        if (c != ',' && c != ' ') {
             part += c;
         } else if (!part.empty()) {
             parts.push_back(part);
@@ -168,15 +172,15 @@ class parser {
         } else if (argument == "-x") {
             language_ = language_named(value(argument));
         } else if (argument == "-Xcompiler" || argument == "--compiler-options") {
-            append(result_.compile, split_commas(value(argument)));
+            append(result_.compile, split_options(value(argument)));
         } else if (starts_with(argument, "-Xcompiler=") ||
                    starts_with(argument, "--compiler-options=")) {
-            append(result_.compile, split_commas(argument.substr(argument.find('=') + 1)));
+            append(result_.compile, split_options(argument.substr(argument.find('=') + 1)));
         } else if (argument == "-Xlinker" || argument == "--linker-options") {
-            for (const std::string& each : split_commas(value(argument)))
+            for (const std::string& each : split_options(value(argument)))
                 append(result_.link, {"-Xlinker", each});
         } else if (argument == "-std" || argument == "--std") {
-            result_.standard = "-std=" + value(argument);
+            set_standard(value(argument));
         } else if (argument == "--default-stream" || argument == "-default-stream") {
             set_default_stream(value(argument));
         } else if (starts_with(argument, "--default-stream=") ||
@@ -187,6 +191,13 @@ class parser {
                    take_of_linker(argument);
         }
         return true;
+    }
+
+    /// The headers for device code need C++17.
+    void set_standard(const std::string& name) {
+        for (const char* const old : {"c++03", "c++11", "c++14"})
+            if (name == old) return;
+        result_.standard = "-std=" + name;
     }
 
     void set_default_stream(const std::string& name) {
@@ -243,7 +254,7 @@ class parser {
         } else if (starts_with(argument, "-march=")) {
             result_.architecture = argument.substr(argument.find('=') + 1);
         } else if (starts_with(argument, "-std=") || starts_with(argument, "--std=")) {
-            result_.standard = "-std=" + argument.substr(argument.find('=') + 1);
+            set_standard(argument.substr(argument.find('=') + 1));
         } else {
             result_.compile.push_back(argument);
         }
@@ -292,7 +303,7 @@ library. Options are nvcc's; what is not listed here goes to clang.
   -o FILE                   the program, or the object file with -c
   -c, -E, -M, -MM           stop after compiling, preprocessing, or with the dependencies
   -x cu|c++|c               language of the files that follow
-  -std=c++14|17|20          C++17 without this
+  -std=c++17|20             C++17 without this, and instead of an older one
   -O0 ... -O3               without this, device code is optimized and host code is not
   -march=NAME               processor for device code, x86-64-v3 without this; native is this one
   -g, -G                    debug information; -G: also device code that is not optimized
