@@ -132,9 +132,8 @@ class describer {
              number(static_cast<std::uint32_t>(kernel.parameters.size())),
              number(kernel.argument_bytes), number(body.static_shared), number(body.thread_bytes),
              number(body.array_count), number(body.states())});
-        auto* const code = new llvm::GlobalVariable(module_, value->getType(), true,
-                                                    llvm::GlobalValue::ExternalLinkage, value,
-                                                    device_symbol + name);
+        llvm::GlobalVariable* const code = constant(value, device_symbol + name);
+        code->setLinkage(llvm::GlobalValue::ExternalLinkage);
         code->setAlignment(llvm::Align(8));
     }
 
@@ -143,9 +142,13 @@ class describer {
     llvm::Constant* pointer(llvm::Constant* value) {
         return llvm::ConstantExpr::getPointerCast(value, pointer_);
     }
-    llvm::GlobalVariable* constant(llvm::Constant* value) {
-        return new llvm::GlobalVariable(module_, value->getType(), true,
-                                        llvm::GlobalValue::PrivateLinkage, value);
+    llvm::GlobalVariable* constant(llvm::Constant* value, llvm::StringRef name = "") {
+        auto* const variable =
+            llvm::cast<llvm::GlobalVariable>(module_.getOrInsertGlobal(name, value->getType()));
+        variable->setInitializer(value);
+        variable->setConstant(true);
+        variable->setLinkage(llvm::GlobalValue::PrivateLinkage);
+        return variable;
     }
     llvm::Constant* text(llvm::StringRef value) {
         return pointer(constant(llvm::ConstantDataArray::getString(context_, value)));
@@ -245,6 +248,7 @@ llvm::PreservedAnalyses finish_device_half::run(llvm::Module& module,
     for (const source_kernel& kernel : kernels) {
         kernel_body body;
         if (!open_kernel(kernel, body)) continue;
+        pace_loops(body);
         cut_kernel(body);
         close_kernel(body);
         descriptions.describe(kernel, body);

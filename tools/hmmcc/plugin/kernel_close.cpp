@@ -533,7 +533,7 @@ class closer {
         for (llvm::BasicBlock* const clone : clones) {
             if (llvm::isa<llvm::ReturnInst>(clone->getTerminator())) {
                 clone->getTerminator()->eraseFromParent();
-                llvm::BranchInst::Create(exit_to(loop, hmmcuda::state_end), clone);
+                llvm::IRBuilder<>(clone).CreateBr(exit_to(loop, hmmcuda::state_end));
             }
             if (accesses != nullptr) mark_accesses(*clone, accesses);
         }
