@@ -14,7 +14,6 @@
  */
 #include "kernel.hpp"
 
-#include <llvm/Analysis/CaptureTracking.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/CFG.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
@@ -567,12 +566,21 @@ class closer {
         const bool known = llvm::isa<llvm::Argument, llvm::LoadInst, llvm::GlobalVariable>(object);
         return !known || has_escaping_variables();
     }
+    /// True if the address is used in another way than for an access.
+    static bool escapes(const llvm::Value& address) {
+        return llvm::any_of(address.users(), [&](const llvm::User* user) {
+            if (llvm::isa<llvm::LoadInst>(user)) return false;
+            if (const auto* const store = llvm::dyn_cast<llvm::StoreInst>(user))
+                return store->getValueOperand() == &address;
+            return !llvm::isa<llvm::GetElementPtrInst, llvm::BitCastInst>(user) || escapes(*user);
+        });
+    }
     bool has_escaping_variables() {
         if (escaping_ >= 0) return escaping_ > 0;
         escaping_ = 0;
         for (llvm::Instruction& instruction : *body_.entry)
             if (auto* const variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction))
-                if (llvm::PointerMayBeCaptured(variable, true, true)) escaping_ = 1;
+                if (escapes(*variable)) escaping_ = 1;
         return escaping_ > 0;
     }
 

@@ -20,6 +20,7 @@ class graph_to_cuts {
             if (block == body.entry || !blocks_.insert(block)) continue;
             open.append(llvm::pred_begin(block), llvm::pred_end(block));
         }
+        find_exits();
         find_meeting_places();
     }
 
@@ -42,6 +43,39 @@ class graph_to_cuts {
   private:
     unsigned number(llvm::BasicBlock* block) const { return numbers_.lookup(block); }
 
+    bool stays(llvm::BasicBlock* block) const {
+        return llvm::any_of(llvm::successors(block), [&](auto* next) { return has(next); });
+    }
+    /// The blocks from which paths come to an exit.
+    block_set blocks_with_exit() const {
+        block_set found;
+        llvm::SmallVector<llvm::BasicBlock*, 32> open(exits_.begin(), exits_.end());
+        while (!open.empty()) {
+            llvm::BasicBlock* const block = open.pop_back_val();
+            if (!has(block) || !found.insert(block)) continue;
+            open.append(llvm::pred_begin(block), llvm::pred_end(block));
+        }
+        return found;
+    }
+    /// Paths end at the last cuts. A loop with a cut has no such end: there they end where threads
+    /// leave it, and at a cut if none does.
+    void find_exits() {
+        for (llvm::BasicBlock* const block : blocks_)
+            if (!stays(block)) exits_.insert(block);
+        block_set reached = blocks_with_exit();
+        for (llvm::BasicBlock* const block : blocks_) {
+            const bool leaves =
+                llvm::any_of(llvm::successors(block), [&](auto* next) { return !has(next); });
+            if (leaves && !reached.contains(block)) exits_.insert(block);
+        }
+        reached = blocks_with_exit();
+        for (llvm::BasicBlock* const block : blocks_) {
+            if (reached.contains(block)) continue;
+            exits_.insert(block);
+            reached = blocks_with_exit();
+        }
+    }
+
     /// after_[b]: the blocks that each path from b comes to, b included
     void find_meeting_places() {
         for (unsigned i = 0; i < blocks_.size(); i++)
@@ -59,18 +93,15 @@ class graph_to_cuts {
         }
     }
     llvm::BitVector common_of_successors(llvm::BasicBlock* block) const {
+        if (exits_.contains(block)) return llvm::BitVector(blocks_.size());
         llvm::BitVector met(blocks_.size(), true);
-        bool any = false;
-        for (llvm::BasicBlock* const next : llvm::successors(block)) {
-            if (!has(next)) continue;
-            met &= after_[number(next)];
-            any = true;
-        }
-        if (!any) met.reset();
+        for (llvm::BasicBlock* const next : llvm::successors(block))
+            if (has(next)) met &= after_[number(next)];
         return met;
     }
 
     block_set blocks_;
+    block_set exits_;
     llvm::DenseMap<llvm::BasicBlock*, unsigned> numbers_;
     std::vector<llvm::BitVector> after_;
 };
@@ -144,7 +175,20 @@ class search {
         }
         if (meeting == nullptr) return;
         for (llvm::PHINode& phi : meeting->phis())
-            result_.differing.insert(&phi);
+            if (depends_on_way(phi, block, seen)) result_.differing.insert(&phi);
+    }
+
+    /// True if the ways from @block, through @between, give the PHI several values.
+    static bool depends_on_way(const llvm::PHINode& phi, llvm::BasicBlock& block,
+                               const block_set& between) {
+        const llvm::Value* given = nullptr;
+        for (unsigned i = 0; i < phi.getNumIncomingValues(); i++) {
+            llvm::BasicBlock* const from = phi.getIncomingBlock(i);
+            if (from != &block && !between.contains(from)) continue;
+            if (given != nullptr && given != phi.getIncomingValue(i)) return true;
+            given = phi.getIncomingValue(i);
+        }
+        return false;
     }
 
     const kernel_body& body_;
