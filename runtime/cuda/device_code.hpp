@@ -27,6 +27,7 @@ enum class cut_kind : std::uint32_t {
     start = 0,
     block_barrier,
     block_count, ///< the barrier that counts a condition
+    pace,        ///< threads go on side by side, and do not wait
     warp_barrier,
     warp_exchange, ///< shuffles
     warp_ballot,

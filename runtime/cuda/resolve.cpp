@@ -23,6 +23,8 @@ const char* name_of(cut_kind kind) {
         return "__syncthreads";
     case cut_kind::block_count:
         return "__syncthreads_count, _and or _or";
+    case cut_kind::pace:
+        return "a round of a loop";
     case cut_kind::warp_barrier:
         return "__syncwarp";
     case cut_kind::warp_exchange:
@@ -108,6 +110,18 @@ struct warp {
     }
 };
 
+/// Threads that do not wait go on; false if there are none.
+bool release_paced(block_run& run, std::uint32_t first, std::uint32_t last) {
+    std::uint32_t found = state_end;
+    for (std::uint32_t thread = first; thread < last; thread++) {
+        const std::uint32_t state = state_of(run, thread);
+        if (run.kernel->cuts[state].kind != cut_kind::pace) continue;
+        if (found == state_end) found = state;
+        if (state == found) run.thread_states[thread] = state | state_ready;
+    }
+    return found != state_end;
+}
+
 /// A state with threads that are ready, as __hmm_resolve_group() returns it; 0 if there is none.
 std::uint32_t find_ready(const block_run& run, std::uint32_t first, std::uint32_t last) {
     std::uint32_t found = 0;
@@ -133,8 +147,11 @@ extern "C" {
 /// else that of the group, which waits or has ended.
 std::uint32_t __hmm_resolve_group(block_run* run, std::uint32_t first, std::uint32_t last) {
     std::uint32_t found = find_ready(*run, first, last);
-    if (found == 0 && last - first <= warp_size && warp{*run, first, last}.release_any())
-        found = find_ready(*run, first, last);
+    if (found == 0) {
+        const bool released = release_paced(*run, first, last) ||
+                              (last - first <= warp_size && warp{*run, first, last}.release_any());
+        if (released) found = find_ready(*run, first, last);
+    }
     if (found != 0) return found;
     for (std::uint32_t thread = first; thread < last; thread++)
         if (state_of(*run, thread) != state_end) return state_mixed;

@@ -258,6 +258,78 @@ void test_places() {
           "threads_and_blocks_have_three_dimensions");
 }
 
+/// Each thread takes elements that are apart, and the block sums what its threads have.
+__global__ void take_turns(int* data, int* sums, int n) {
+    __shared__ int part[128];
+    int sum = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+        if (data[i] % 5 == 0) continue;
+        if (data[i] == 77) break;
+        data[i] += 1;
+        sum += data[i];
+    }
+    part[threadIdx.x] = sum;
+    __syncthreads();
+    for (unsigned int half = blockDim.x / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) sums[blockIdx.x] = part[0];
+}
+
+/// Two such loops, one of them in another loop.
+__global__ void take_turns_twice(int* data, int n) {
+    for (unsigned int i = threadIdx.x; i < n; i += blockDim.x)
+        data[i] += 2 * i;
+    if (threadIdx.x == 3) return;
+    for (int round = 0; round < 3; round++)
+        for (int i = threadIdx.x; i < n; i += blockDim.x)
+            data[i] = data[i] * 3 + round;
+}
+
+/// What all threads compute between two such loops.
+__global__ void take_turns_behind_turns(int* data, const int* limit, int n) {
+    for (int i = threadIdx.x; i < n; i += blockDim.x) {
+        if (threadIdx.x < 10) break;
+        data[i] += 1;
+    }
+    const int end = limit[0];
+    for (int i = threadIdx.x; i < end; i += blockDim.x)
+        data[i] *= 3;
+}
+
+void test_turns() {
+    constexpr int n = 1000, threads = 128, blocks = 3;
+    int *data = managed<int>(n), *sums = managed<int>(blocks);
+    std::vector<int> wanted(n), wanted_sums(blocks);
+    for (int i = 0; i < n; i++)
+        data[i] = wanted[i] = i * 7 % 1001;
+    for (int t = 0; t < threads * blocks; t++)
+        for (int i = t; i < n; i += threads * blocks) {
+            if (wanted[i] % 5 == 0) continue;
+            if (wanted[i] == 77) break;
+            wanted_sums[t / threads] += ++wanted[i];
+        }
+    take_turns<<<blocks, threads>>>(data, sums, n);
+    check(device_is_well() && same(data, wanted.data(), n) &&
+              same(sums, wanted_sums.data(), blocks),
+          "threads_take_turns_and_leave_at_different_times");
+    int* limit = managed<int>(1);
+    *limit = 900;
+    for (int i = 0; i < n; i++)
+        wanted[i] = (data[i] + (i % 50 < 10 ? 0 : 1)) * (i < 900 ? 3 : 1);
+    take_turns_behind_turns<<<1, 50>>>(data, limit, n);
+    check(device_is_well() && same(data, wanted.data(), n),
+          "threads_that_leave_a_loop_keep_what_is_the_same_for_all");
+    for (int i = 0; i < n; i++) {
+        wanted[i] += 2 * i;
+        for (int round = 0; round < 3 && i % 50 != 3; round++)
+            wanted[i] = wanted[i] * 3 + round;
+    }
+    take_turns_twice<<<1, 50>>>(data, n);
+    check(device_is_well() && same(data, wanted.data(), n), "loops_with_turns_nest");
+}
+
 __device__ unsigned int blocks_done;
 
 __global__ void last_block(int* parts, int* result) {
@@ -294,6 +366,7 @@ int main() {
     test_kept();
     test_loops();
     test_places();
+    test_turns();
     test_last_block();
     return end_checks();
 }

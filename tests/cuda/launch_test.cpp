@@ -116,16 +116,18 @@ TEST(processor, a_level_has_the_features_of_those_below) {
         EXPECT_EQ(missing_feature("x86-64-v2"), nullptr);
 }
 
-/// Two warps of a kernel with a shuffle (state 2), a barrier of the block (3) and __activemask (4).
+/// Two warps of a kernel with a shuffle (state 2), a barrier of the block (3), __activemask (4) and
+/// a loop of which threads do one round after the other (5).
 class resolving : public testing::Test {
   protected:
-    static constexpr std::uint32_t exchange = 2, barrier = 3, active = 4;
+    static constexpr std::uint32_t exchange = 2, barrier = 3, active = 4, round = 5;
     static constexpr cut cuts[] = {{cut_kind::start, 0, ""},
                                    {cut_kind::start, 0, ""},
                                    {cut_kind::warp_exchange, 20, "file.cu"},
                                    {cut_kind::block_barrier, 30, "file.cu"},
-                                   {cut_kind::warp_active, 40, "file.cu"}};
-    static constexpr kernel_code kernel = {nullptr, "_Z6kernelv", nullptr, cuts, 0, 0, 0, 0, 0, 5};
+                                   {cut_kind::warp_active, 40, "file.cu"},
+                                   {cut_kind::pace, 50, "file.cu"}};
+    static constexpr kernel_code kernel = {nullptr, "_Z6kernelv", nullptr, cuts, 0, 0, 0, 0, 0, 6};
 
     resolving() {
         run_.kernel = &kernel;
@@ -187,6 +189,14 @@ TEST_F(resolving, activemask_comes_after_other_operations) {
     set(8, 9, active);
     EXPECT_EQ(__hmm_resolve_group(&run_, 0, 32), active | state_ready);
     EXPECT_EQ(run_.got[8], 0x1ffU);
+}
+
+TEST_F(resolving, threads_in_a_loop_do_not_wait_for_those_that_have_left_it) {
+    set(0, 40, round);
+    set(40, 64, barrier);
+    EXPECT_EQ(__hmm_resolve_group(&run_, 0, 64), round | state_ready);
+    EXPECT_EQ(states_[39], round | state_ready);
+    EXPECT_EQ(states_[40], barrier);
 }
 
 TEST_F(resolving, a_barrier_releases_threads_that_have_not_ended) {

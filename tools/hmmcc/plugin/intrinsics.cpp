@@ -16,6 +16,7 @@ intrinsic intrinsic_named(llvm::StringRef name) {
         .Case("thread_rank", intrinsic::thread_rank)
         .Case("block_barrier", intrinsic::block_barrier)
         .Case("block_count", intrinsic::block_count)
+        .Case("pace", intrinsic::pace)
         .Case("warp_barrier", intrinsic::warp_barrier)
         .Case("warp_exchange", intrinsic::warp_exchange)
         .Case("warp_ballot", intrinsic::warp_ballot)

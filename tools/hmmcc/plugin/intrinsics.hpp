@@ -16,6 +16,7 @@ enum class intrinsic {
     // cuts
     block_barrier,
     block_count,
+    pace,
     warp_barrier,
     warp_exchange,
     warp_ballot,

@@ -91,6 +91,8 @@ llvm::BasicBlock* start_of(const kernel_body& body, std::uint32_t state);
 
 /// Makes the function of a block from a kernel. Reports what it cannot do, and returns false then.
 bool open_kernel(const source_kernel& kernel, kernel_body& body);
+/// Cuts loops that threads have to go through side by side.
+void pace_loops(kernel_body& body);
 /// Splits the kernel at its cuts, and keeps what lives across them.
 void cut_kernel(kernel_body& body);
 /// Puts loops over the threads around the parts.

@@ -269,7 +269,8 @@ class closer {
         if (body_.can_mix) branch->addCase(constant(hmmcuda::state_mixed), resolve_);
         for (std::uint32_t state = 2; state < body_.states(); state++) {
             const cut_kind kind = body_.cuts[state - 2].kind;
-            if (kind == cut_kind::warp_barrier) branch->addCase(constant(state), dispatch_);
+            if (kind == cut_kind::warp_barrier || kind == cut_kind::pace)
+                branch->addCase(constant(state), dispatch_);
             const char* const function = operation(kind);
             if (function == nullptr) continue;
             llvm::BasicBlock* const operate = block("operate");

@@ -9,5 +9,7 @@ inline constexpr char kernel_annotation[] = "hmm.kernel:";
 /// The symbol of what the host half uses of the device half: this, and the name of
 /// the kernel or variable. hmmcc makes such symbols local to the object file.
 inline constexpr char device_symbol[] = "__hmm_device.";
+/// A cut that the passes make themselves.
+inline constexpr char pace_intrinsic[] = "__hmm_pace";
 
 } // namespace hmmcc
