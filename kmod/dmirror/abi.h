@@ -35,6 +35,8 @@ struct hmm_dmirror_cmd {
 #define HMM_DMIRROR_RELEASE		_IOWR('H', 0x07, struct hmm_dmirror_cmd)
 /* The npages member contains HMM_DMIRROR_FLAG_*. */
 #define HMM_DMIRROR_FLAGS		_IOWR('H', 0x08, struct hmm_dmirror_cmd)
+/* As HMM_DMIRROR_READ, which in the kernel's own driver cannot wait for userfaultfd. */
+#define HMM_DMIRROR_READ_UNLOCKED	_IOWR('H', 0x09, struct hmm_dmirror_cmd)
 
 /* Make the next allocation of a huge page fail, and then clear the flag. */
 #define HMM_DMIRROR_FLAG_FAIL_ALLOC	0x1ULL

@@ -345,6 +345,7 @@ static int (*view_call(unsigned int number))(struct access *access)
 {
 	switch (number) {
 	case HMM_DMIRROR_READ:
+	case HMM_DMIRROR_READ_UNLOCKED:
 		return view_read;
 	case HMM_DMIRROR_WRITE:
 		return view_write;

@@ -188,7 +188,7 @@ TEST_F(dmirror, wrong_arguments_are_einval)
 	struct hmm_dmirror_cmd cmd;
 	unsigned int number;
 
-	for (number = 0; number < 9; number++) {
+	for (number = 0; number < 10; number++) {
 		unsigned int nr = _IOWR('H', number, struct hmm_dmirror_cmd);
 
 		EXPECT_EQ(-EINVAL, call(self->fd[0], nr, buf + 8, PAGE_BYTES,
@@ -202,7 +202,7 @@ TEST_F(dmirror, wrong_arguments_are_einval)
 		EXPECT_EQ(-EINVAL, cmd_raw(self->fd[0], nr, &cmd));
 		EXPECT_EQ(-EFAULT, cmd_raw(self->fd[0], nr, NULL));
 	}
-	EXPECT_EQ(-EINVAL, call(self->fd[0], _IOWR('H', 9, cmd), buf,
+	EXPECT_EQ(-EINVAL, call(self->fd[0], _IOWR('H', 10, cmd), buf,
 				PAGE_BYTES, self->data, NULL));
 }
 
