@@ -330,6 +330,29 @@ void test_turns() {
     check(device_is_well() && same(data, wanted.data(), n), "loops_with_turns_nest");
 }
 
+/// The last thread of each warp ends before the others count.
+__global__ void last_threads_end(int* data, int rounds) {
+    if (threadIdx.x % 32 == 31) return;
+    int counted = 0;
+    for (int round = 0; round < rounds; round++)
+        if (round < 3) {
+            __syncthreads();
+            counted++;
+        }
+    data[threadIdx.x] = counted;
+}
+
+void test_last_threads() {
+    constexpr int threads = 96;
+    int* data = managed<int>(threads);
+    std::vector<int> wanted(threads);
+    for (int i = 0; i < threads; i++)
+        wanted[i] = i % 32 == 31 ? 0 : 3;
+    last_threads_end<<<1, threads>>>(data, 5);
+    check(device_is_well() && same(data, wanted.data(), threads),
+          "threads_that_end_last_leave_what_is_the_same_for_the_others");
+}
+
 __device__ unsigned int blocks_done;
 
 __global__ void last_block(int* parts, int* result) {
@@ -367,6 +390,7 @@ int main() {
     test_loops();
     test_places();
     test_turns();
+    test_last_threads();
     test_last_block();
     return end_checks();
 }
