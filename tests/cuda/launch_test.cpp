@@ -109,7 +109,9 @@ TEST(memory, areas_are_apart_until_they_are_given_back) {
 TEST(processor, a_level_has_the_features_of_those_below) {
     EXPECT_EQ(missing_feature("x86-64"), nullptr);
     EXPECT_EQ(missing_feature("native"), nullptr);
-    if (missing_feature("x86-64-v3") != nullptr) EXPECT_NE(missing_feature("x86-64-v4"), nullptr);
+    if (missing_feature("x86-64-v3") != nullptr) {
+        EXPECT_NE(missing_feature("x86-64-v4"), nullptr);
+    }
     if (__builtin_cpu_supports("avx512vl") == 0)
         EXPECT_NE(missing_feature("x86-64-v4"), nullptr);
     else
