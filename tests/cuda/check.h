@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 inline int checks_done = 0, checks_failed = 0;
 
@@ -40,6 +41,18 @@ T* managed(int count) {
     for (int i = 0; i < count; i++)
         memory[i] = T();
     return memory;
+}
+
+/* Runs a kernel with one block, and compares what its threads have written. */
+template <class Kernel, class Wanted>
+void compare(Kernel kernel, int threads, Wanted wanted, const char* name) {
+    unsigned int* out = managed<unsigned int>(threads);
+    std::vector<unsigned int> expected(threads);
+    for (int t = 0; t < threads; t++)
+        expected[t] = wanted(t);
+    kernel<<<1, threads>>>(out);
+    check(device_is_well() && same(out, expected.data(), threads), name);
+    cudaFree(out);
 }
 
 inline int end_checks() {

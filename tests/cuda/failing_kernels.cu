@@ -2,6 +2,7 @@
 // Kernels that fail: each way is a run of its own, because the error stays. Without an argument,
 // the program runs itself.
 #include "check.h"
+#include "cooperative_groups.h"
 
 #include <cstring>
 #include <string>
@@ -25,6 +26,15 @@ __global__ void half_of_warp(int* out) {
         __syncthreads();
 }
 
+__global__ void half_of_tile(int* out) {
+    const auto block = cooperative_groups::this_thread_block();
+    const auto tile = cooperative_groups::tiled_partition<16>(block);
+    if (tile.thread_rank() < 8)
+        out[threadIdx.x] = tile.shfl(threadIdx.x, 0);
+    else
+        block.sync();
+}
+
 __global__ void wrong_address(int* out) {
     if (threadIdx.x == 3) *reinterpret_cast<int*>(0x10000) = out[0];
 }
@@ -43,6 +53,8 @@ struct failing {
 const failing all[] = {
     {"barriers_at_different_places", apart, cudaErrorAssert, "thread 10 at __syncthreads ("},
     {"a_mask_with_lanes_that_do_not_come", half_of_warp, cudaErrorAssert,
+     "thread 0 at a shuffle ("},
+    {"a_tile_with_threads_that_do_not_come", half_of_tile, cudaErrorAssert,
      "thread 0 at a shuffle ("},
     {"an_illegal_address", wrong_address, cudaErrorIllegalAddress, "wrong_address"},
     {"an_assertion", wrong_assertion, cudaErrorAssert, "threadIdx.x < 5"},

@@ -2,23 +2,9 @@
 // Operations of warps: shuffles, votes, matches and barriers, with masks and in branches.
 #include "check.h"
 
-#include <vector>
-
 namespace {
 
 constexpr unsigned int all_lanes = 0xffffffffU;
-
-/// Runs a kernel with one block, and compares what its threads have written.
-template <class Kernel, class Wanted>
-void compare(Kernel kernel, int threads, Wanted wanted, const char* name) {
-    unsigned int* out = managed<unsigned int>(threads);
-    std::vector<unsigned int> expected(threads);
-    for (int t = 0; t < threads; t++)
-        expected[t] = wanted(t);
-    kernel<<<1, threads>>>(out);
-    check(device_is_well() && same(out, expected.data(), threads), name);
-    cudaFree(out);
-}
 
 __global__ void sum_down(unsigned int* out) {
     unsigned int sum = threadIdx.x * threadIdx.x;

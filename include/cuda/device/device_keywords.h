@@ -13,6 +13,7 @@
 #define __CUDACC_EXTENDED_LAMBDA__ 1
 
 #define HMM_CUDA_DEVICE static __device__ inline __attribute__((always_inline))
+#define HMM_CUDA_MEMBER __device__ inline __attribute__((always_inline))
 #define HMM_CUDA_BOTH static __host__ __device__ inline __attribute__((always_inline))
 
 #endif /* HMM_CUDA_DEVICE_KEYWORDS_H */

@@ -104,4 +104,38 @@ HMM_CUDA_DEVICE unsigned int __match_all_sync(unsigned int mask, T value, int* s
     return *same ? mask : 0;
 }
 
+/* Of an object of any size, what the lane @source gave. */
+template <class T>
+HMM_CUDA_DEVICE T __hmm_shuffle_object(unsigned int mask, const T& value, unsigned int source) {
+    static_assert(std::is_trivially_copyable_v<T>,
+                  "operations of warps take objects that are copied as bytes");
+    unsigned long long words[(sizeof(T) + 7) / 8] = {};
+    memcpy(words, &value, sizeof(T));
+    for (unsigned long long& word : words)
+        word = __hmm_warp_exchange(mask, word, source);
+    T result = value;
+    memcpy(&result, words, sizeof(T));
+    return result;
+}
+
+/*
+ * Combines the values of the lanes of @mask that have not ended, in the order of
+ * the lanes, and gives all of them the same. The mask is within a part of the
+ * warp of @lanes, a power of two.
+ */
+template <class T, class Combine>
+HMM_CUDA_DEVICE T __hmm_reduce(unsigned int mask, T value, Combine combine,
+                               unsigned int lanes = 32) {
+    const unsigned int lane = __hmm_lane();
+    const unsigned int present = __ballot_sync(mask, 1);
+    for (unsigned int bit = 1; bit < lanes; bit *= 2) {
+        const unsigned int first = (lane ^ bit) & ~(bit - 1);
+        const unsigned int others = present & ((1U << bit) - 1) << first;
+        const unsigned int source = others != 0 ? __builtin_ctz(others) : lane;
+        const T other = __hmm_shuffle_object(mask, value, source);
+        if (others != 0) value = (lane & bit) != 0 ? combine(other, value) : combine(value, other);
+    }
+    return value;
+}
+
 #endif /* HMM_CUDA_DEVICE_WARPS_H */

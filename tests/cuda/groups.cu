@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: MIT
+// Groups of threads: blocks, tiles, coalesced groups, grids, and what reduces the values of a
+// group.
+#include "check.h"
+#include "cooperative_groups.h"
+#include "cooperative_groups/reduce.h"
+
+namespace {
+
+namespace cg = cooperative_groups;
+
+constexpr unsigned int all_lanes = 0xffffffffU;
+
+// ---- blocks and grids ----------------------------------------------------------
+
+__global__ void places_in_block(unsigned int* out) {
+    const cg::thread_block block = cg::this_thread_block();
+    const dim3 at = block.thread_index(), size = block.dim_threads();
+    const bool good = block.thread_rank() == (at.z * size.y + at.y) * size.x + at.x &&
+                      block.size() == 48 && block.num_threads() == 48 && block.group_dim().z == 4 &&
+                      block.group_index().y == blockIdx.y && cg::group_size(block) == 48 &&
+                      cg::thread_rank(block) == block.thread_rank();
+    __shared__ unsigned int slot[48];
+    slot[block.thread_rank()] = block.thread_rank();
+    block.sync();
+    const unsigned int other = slot[47 - block.thread_rank()];
+    cg::sync(block);
+    const cg::grid_group grid = cg::this_grid();
+    const bool counts = grid.num_blocks() == 6 && grid.size() == 288 && !grid.is_valid() &&
+                        grid.thread_rank() == grid.block_rank() * 48 + block.thread_rank() &&
+                        grid.dim_blocks().x == 3 && grid.block_index().x == blockIdx.x;
+    out[grid.thread_rank()] = other + (good ? 1000 : 0) + (counts ? 2000 : 0);
+}
+
+void check_places() {
+    unsigned int* const out = managed<unsigned int>(288);
+    std::vector<unsigned int> wanted(288);
+    for (int i = 0; i < 288; i++)
+        wanted[i] = 47 - i % 48 + 3000;
+    places_in_block<<<dim3(3, 2), dim3(4, 3, 4)>>>(out);
+    check(device_is_well() && same(out, wanted.data(), 288), "blocks_and_grids_have_places");
+    cudaFree(out);
+}
+
+// ---- tiles ---------------------------------------------------------------------
+
+template <unsigned int Size>
+__global__ void places_in_tile(unsigned int* out) {
+    const cg::thread_block_tile<Size> tile = cg::tiled_partition<Size>(cg::this_thread_block());
+    out[threadIdx.x] = tile.thread_rank() + 100 * tile.meta_group_rank() +
+                       10000 * tile.meta_group_size() + 1000000 * tile.size();
+}
+
+template <unsigned int Size>
+__global__ void shuffle_tile(unsigned int* out) {
+    const auto tile = cg::tiled_partition<Size>(cg::this_thread_block());
+    const unsigned int mine = threadIdx.x;
+    const unsigned int from = tile.shfl(mine, 5), up = tile.shfl_up(mine, 3);
+    const unsigned int down = tile.shfl_down(mine, 3), other = tile.shfl_xor(mine, 4);
+    out[threadIdx.x] = from | up << 8 | down << 16 | other << 24;
+}
+
+template <unsigned int Size>
+unsigned int shuffled(int t) {
+    const unsigned int first = t / Size * Size, rank = t % Size;
+    const unsigned int from = first + 5 % Size, up = rank >= 3 ? t - 3 : t;
+    const unsigned int down = rank + 3 < Size ? t + 3 : t, other = Size > 4 ? t ^ 4 : t;
+    return from | up << 8 | down << 16 | other << 24;
+}
+
+template <unsigned int Size>
+__global__ void vote_in_tile(unsigned int* out) {
+    const auto tile = cg::tiled_partition<Size>(cg::this_thread_block());
+    const unsigned int some = tile.ballot(threadIdx.x % 3 == 0);
+    const int any = tile.any(threadIdx.x == 20), all = tile.all(threadIdx.x != 20);
+    const unsigned int like = tile.match_any(threadIdx.x % 3);
+    int same = 2;
+    const unsigned int equal = tile.match_all(threadIdx.x < 32, same);
+    int differ = 2;
+    const unsigned int none = tile.match_all(threadIdx.x, differ);
+    tile.sync();
+    const bool agree = same == 1 && equal == (all_lanes >> (32 - Size));
+    const bool apart = Size == 1 ? differ == 1 && none == 1 : differ == 0 && none == 0;
+    out[threadIdx.x] =
+        (some ^ like << 1) + (any << 4) + (all << 5) + (agree ? 64 : 0) + (apart ? 128 : 0);
+}
+
+template <unsigned int Size>
+unsigned int voted(int t) {
+    const int first = t / Size * Size;
+    unsigned int some = 0, like = 0;
+    for (unsigned int i = 0; i < Size; i++) {
+        if ((first + i) % 3 == 0) some |= 1U << i;
+        if ((first + i) % 3 == t % 3U) like |= 1U << i;
+    }
+    const bool has = first <= 20 && 20 < first + int(Size);
+    return (some ^ like << 1) + (has ? 16 : 32) + 64 + 128;
+}
+
+template <unsigned int Size>
+__global__ void reduce_tile(unsigned int* out) {
+    const auto tile = cg::tiled_partition<Size>(cg::this_thread_block());
+    const unsigned int mine = threadIdx.x * 2654435761U;
+    out[threadIdx.x] = cg::reduce(tile, mine, cg::plus<unsigned int>()) ^
+                       cg::reduce(tile, mine, cg::less<unsigned int>()) * 3 ^
+                       cg::reduce(tile, mine, cg::greater<unsigned int>()) * 5 ^
+                       cg::reduce(tile, mine, cg::bit_and<unsigned int>()) * 7 ^
+                       cg::reduce(tile, mine, cg::bit_or<unsigned int>()) * 11 ^
+                       cg::reduce(tile, mine, cg::bit_xor<unsigned int>()) * 13;
+}
+
+/// What reduce_tile finds for the threads from @first to @last for which @in holds.
+template <class In>
+unsigned int reduced(int first, int last, In in) {
+    unsigned int sum = 0, least = all_lanes, most = 0, both = all_lanes, either = 0, odd = 0;
+    for (int i = first; i < last; i++) {
+        if (!in(i)) continue;
+        const unsigned int value = i * 2654435761U;
+        sum += value;
+        least = value < least ? value : least;
+        most = value > most ? value : most;
+        both &= value;
+        either |= value;
+        odd ^= value;
+    }
+    return sum ^ least * 3 ^ most * 5 ^ both * 7 ^ either * 11 ^ odd * 13;
+}
+
+template <unsigned int Size>
+unsigned int reduced_tile(int t, int threads) {
+    const int first = t / Size * Size, end = first + int(Size);
+    return reduced(first, end < threads ? end : threads, [](int) { return true; });
+}
+
+template <unsigned int Size>
+void check_tiles(const char* places, const char* shuffles, const char* votes, const char* sums) {
+    compare(
+        places_in_tile<Size>, 64,
+        [](int t) { return t % Size + 100 * (t / Size) + 10000 * (64 / Size) + 1000000 * Size; },
+        places);
+    compare(shuffle_tile<Size>, 64, shuffled<Size>, shuffles);
+    compare(vote_in_tile<Size>, 64, voted<Size>, votes);
+    compare(
+        reduce_tile<Size>, 96, [](int t) { return reduced_tile<Size>(t, 96); }, sums);
+}
+
+__global__ void tiles_of_tiles(unsigned int* out) {
+    const auto large = cg::tiled_partition<16>(cg::this_thread_block());
+    const auto small = cg::tiled_partition<4>(large);
+    const cg::thread_block_tile<4> plain = small;
+    out[threadIdx.x] = small.thread_rank() + 10 * plain.meta_group_rank() +
+                       100 * plain.meta_group_size() + 1000 * small.ballot(threadIdx.x % 16 == 6);
+}
+
+struct large_value {
+    double number;
+    unsigned int rank[3];
+};
+
+__global__ void shuffle_objects(unsigned int* out) {
+    const auto tile = cg::tiled_partition<8>(cg::this_thread_block());
+    const large_value mine = {threadIdx.x / 4.0, {threadIdx.x, threadIdx.x + 1, threadIdx.x + 2}};
+    const large_value other = tile.shfl_xor(mine, 1);
+    const short number = tile.shfl(short(-threadIdx.x), 2);
+    out[threadIdx.x] = unsigned(other.number * 4) + 100 * other.rank[0] + 10000 * other.rank[2] +
+                       1000000 * -number;
+}
+
+struct matrix {
+    unsigned int at[4];
+};
+
+/// The order of the values makes a difference.
+__global__ void multiply_matrices(unsigned int* out) {
+    const auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+    const matrix mine = {{threadIdx.x, 1, threadIdx.x % 5, 2}};
+    const matrix product = cg::reduce(tile, mine, [](matrix a, matrix b) {
+        return matrix{{a.at[0] * b.at[0] + a.at[1] * b.at[2], a.at[0] * b.at[1] + a.at[1] * b.at[3],
+                       a.at[2] * b.at[0] + a.at[3] * b.at[2],
+                       a.at[2] * b.at[1] + a.at[3] * b.at[3]}};
+    });
+    out[threadIdx.x] = product.at[0] ^ product.at[1] * 3 ^ product.at[2] * 5 ^ product.at[3] * 7;
+}
+
+unsigned int product_of(int t) {
+    unsigned int a = 1, b = 0, c = 0, d = 1;
+    for (unsigned int i = t / 16 * 16; i < t / 16 * 16 + 16U; i++) {
+        const unsigned int row[2] = {a * i + b * (i % 5), c * i + d * (i % 5)};
+        b = a + b * 2;
+        d = c + d * 2;
+        a = row[0];
+        c = row[1];
+    }
+    return a ^ b * 3 ^ c * 5 ^ d * 7;
+}
+
+/// Half of the threads of each tile have ended.
+__global__ void half_tiles(unsigned int* out) {
+    const auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+    if (tile.thread_rank() >= 8) return;
+    tile.sync();
+    unsigned int found = tile.ballot(1) + (tile.all(threadIdx.x < 200) << 8);
+    found += tile.any(threadIdx.x % 16 >= 8) << 9;
+    int same = 0;
+    found += tile.match_all(7, same) << 10;
+    found += tile.shfl_down(threadIdx.x % 16, 8 - tile.thread_rank() - 1) << 20;
+    found += same << 24;
+    out[threadIdx.x] = found + (cg::reduce(tile, threadIdx.x, cg::plus<unsigned int>()) << 25);
+}
+
+unsigned int half_tile(int t) {
+    if (t % 16 >= 8) return 0;
+    const int first = t / 16 * 16;
+    return 0xffU + (1U << 8) + (0xffU << 10) + (7U << 20) + (1U << 24) +
+           (unsigned(8 * first + 28) << 25);
+}
+
+/// Tiles of one warp do different things.
+__global__ void tiles_apart(unsigned int* out) {
+    const auto tile = cg::tiled_partition<8>(cg::this_thread_block());
+    unsigned int value = threadIdx.x;
+    for (unsigned int round = 0; round < tile.meta_group_rank(); round++)
+        value = tile.shfl(value, tile.thread_rank() + 1);
+    if (tile.meta_group_rank() % 2 == 0)
+        value += 100 * cg::reduce(tile, 1U, cg::plus<unsigned int>());
+    else
+        value += 100 * tile.ballot(tile.thread_rank() % 2);
+    out[threadIdx.x] = value;
+}
+
+template <class Group>
+__device__ unsigned int sum_of(const Group& group, unsigned int value) {
+    for (unsigned int delta = group.size() / 2; delta > 0; delta /= 2)
+        value += group.shfl_down(value, delta);
+    return value;
+}
+
+__device__ unsigned int sum_of(const cg::thread_block& block, const cg::thread_block_tile<32>& warp,
+                               unsigned int value) {
+    __shared__ unsigned int part[32];
+    value = sum_of(warp, value);
+    if (warp.thread_rank() == 0) part[warp.meta_group_rank()] = value;
+    cg::sync(block);
+    if (warp.meta_group_rank() > 0) return 0;
+    return sum_of(warp, warp.thread_rank() < warp.meta_group_size() ? part[warp.thread_rank()] : 0);
+}
+
+__global__ void sum_block(unsigned int* out) {
+    const cg::thread_block block = cg::this_thread_block();
+    const unsigned int sum = sum_of(block, cg::tiled_partition<32>(block), threadIdx.x);
+    if (block.thread_rank() == 0) out[0] = sum;
+}
+
+// ---- coalesced groups ----------------------------------------------------------
+
+__global__ void coalesced_thirds(unsigned int* out) {
+    if (threadIdx.x % 3 != 1) return;
+    const cg::coalesced_group group = cg::coalesced_threads();
+    const unsigned int rank = group.thread_rank();
+    unsigned int found = rank + (group.size() << 4);
+    found += group.shfl(threadIdx.x, 2) << 8;
+    found += group.shfl_up(rank, 2) << 16;
+    found += group.shfl_down(rank, 2) << 20;
+    group.sync();
+    out[threadIdx.x] = found + (group.meta_group_rank() << 24) + (group.meta_group_size() << 25);
+}
+
+unsigned int third(int t, int threads) {
+    if (t % 3 != 1) return 0;
+    const int first = t / 32 * 32;
+    unsigned int rank = 0, size = 0, second = 0;
+    for (int i = first; i < first + 32 && i < threads; i++) {
+        if (i % 3 != 1) continue;
+        if (i < t) rank++;
+        if (size % 16 == 2) second = i;
+        size++;
+    }
+    // the group of one thread gets its own value
+    if (size == 1) second = t;
+    const unsigned int up = rank >= 2 ? rank - 2 : rank, down = rank + 2 < size ? rank + 2 : rank;
+    return rank + (size << 4) + (second << 8) + (up << 16) + (down << 20) + (1U << 25);
+}
+
+__global__ void coalesced_votes(unsigned int* out) {
+    const unsigned int lane = threadIdx.x % 32;
+    if (lane % 5 != 2) return;
+    const cg::coalesced_group group = cg::coalesced_threads(); // lanes 2, 7, 12, 17, 22 and 27
+    unsigned int found = group.ballot(lane == 7 || lane == 22);
+    found += group.any(lane == 27) << 6;
+    found += group.any(lane == 28) << 7;
+    found += group.all(lane < 28) << 8;
+    found += group.all(lane < 27) << 9;
+    found += group.match_any(lane < 10) << 10;
+    int same = 0, differ = 1;
+    found += group.match_all(threadIdx.x / 32, same) << 16;
+    found += group.match_all(lane, differ) << 22;
+    out[threadIdx.x] = found + (same << 28) + (differ << 29);
+}
+
+unsigned int coalesced_vote(int t) {
+    const int lane = t % 32;
+    if (lane % 5 != 2) return 0;
+    return 0x12U + (1U << 6) + (1U << 8) + ((lane < 10 ? 0x3U : 0x3cU) << 10) + (0x3fU << 16) +
+           (1U << 28);
+}
+
+/// Both ways have the same operations.
+__global__ void both_ways(unsigned int* out) {
+    unsigned int found;
+    if (threadIdx.x % 4 == 0) {
+        const cg::coalesced_group group = cg::coalesced_threads();
+        found = group.size() * 100 + group.thread_rank();
+    } else {
+        const cg::coalesced_group group = cg::coalesced_threads();
+        found = group.size() * 100 + group.thread_rank();
+    }
+    out[threadIdx.x] = found;
+}
+
+__global__ void reduce_coalesced(unsigned int* out) {
+    if (threadIdx.x % 7 < 3) return;
+    const cg::coalesced_group group = cg::coalesced_threads();
+    const unsigned int mine = threadIdx.x * 2654435761U;
+    out[threadIdx.x] = cg::reduce(group, mine, cg::plus<unsigned int>()) ^
+                       cg::reduce(group, mine, cg::less<unsigned int>()) * 3 ^
+                       cg::reduce(group, mine, cg::greater<unsigned int>()) * 5 ^
+                       cg::reduce(group, mine, cg::bit_and<unsigned int>()) * 7 ^
+                       cg::reduce(group, mine, cg::bit_or<unsigned int>()) * 11 ^
+                       cg::reduce(group, mine, cg::bit_xor<unsigned int>()) * 13;
+}
+
+/// One thread of a group reserves places for all of them.
+__global__ void reserve_places(unsigned int* out) {
+    __shared__ unsigned int next;
+    const cg::thread_block block = cg::this_thread_block();
+    if (block.thread_rank() == 0) next = 0;
+    block.sync();
+    const unsigned int rounds = threadIdx.x % 8 == 0 ? 2 : threadIdx.x % 8 == 3 ? 3 : 0;
+    for (unsigned int round = 0; round < rounds; round++) {
+        const cg::coalesced_group group = cg::coalesced_threads();
+        unsigned int place = 0;
+        if (group.thread_rank() == 0) place = atomicAdd(&next, group.size());
+        place = group.shfl(place, 0) + group.thread_rank();
+        out[place] = 1;
+    }
+}
+
+void check_uneven_tiles() {
+    compare(
+        tiles_of_tiles, 64,
+        [](int t) { return t % 4 + 10 * (t % 16 / 4) + 400 + (t % 16 / 4 == 1 ? 4000 : 0U); },
+        "a_tile_has_tiles");
+    compare(
+        shuffle_objects, 64,
+        [](int t) { return (t ^ 1) * 101 + 10000 * ((t ^ 1) + 2) + 1000000 * (t / 8 * 8 + 2U); },
+        "shuffles_take_objects");
+    compare(multiply_matrices, 64, product_of, "values_are_combined_in_their_order");
+    compare(half_tiles, 64, half_tile, "threads_of_a_tile_that_have_ended_are_left_out");
+    compare(
+        sum_block, 256, [](int t) { return t == 0 ? 255U * 256 / 2 : 0; }, "functions_take_groups");
+    compare(
+        tiles_apart, 64,
+        [](int t) {
+            const int tile = t / 8;
+            return tile * 8 + (t + tile) % 8 + (tile % 2 == 0 ? 800 : 100 * 0xaaU);
+        },
+        "tiles_of_a_warp_do_different_things");
+    compare(
+        places_in_tile<16>, 41, [](int t) { return t % 16 + 100 * (t / 16) + 16030000U; },
+        "the_last_tile_counts");
+    compare(
+        reduce_tile<32>, 33, [](int t) { return reduced_tile<32>(t, 33); },
+        "a_tile_with_one_thread_is_summed");
+    compare(
+        reduce_tile<16>, 41, [](int t) { return reduced_tile<16>(t, 41); },
+        "a_tile_with_some_threads_is_summed");
+}
+
+void check_coalesced_groups() {
+    compare(
+        coalesced_thirds, 96, [](int t) { return third(t, 96); }, "a_coalesced_group_shuffles");
+    compare(
+        coalesced_thirds, 35, [](int t) { return third(t, 35); }, "a_coalesced_group_of_one");
+    compare(coalesced_votes, 64, coalesced_vote, "coalesced_groups_vote_by_rank");
+    compare(
+        both_ways, 64,
+        [](int t) {
+            const unsigned int lane = t % 32;
+            return lane % 4 == 0 ? 800 + lane / 4 : 2400 + lane - lane / 4 - 1;
+        },
+        "each_way_is_a_group");
+    compare(
+        reduce_coalesced, 77,
+        [](int t) {
+            const int first = t / 32 * 32, end = first + 32 < 77 ? first + 32 : 77;
+            return t % 7 < 3 ? 0 : reduced(first, end, [](int i) { return i % 7 >= 3; });
+        },
+        "coalesced_groups_are_summed");
+    compare(
+        reserve_places, 100, [](int t) { return t < 65 ? 1U : 0U; }, "groups_reserve_places");
+}
+
+} // namespace
+
+int main() {
+    check_places();
+    check_tiles<1>("places_in_tiles_of_1", "shuffles_in_tiles_of_1", "votes_in_tiles_of_1",
+                   "sums_of_tiles_of_1");
+    check_tiles<2>("places_in_tiles_of_2", "shuffles_in_tiles_of_2", "votes_in_tiles_of_2",
+                   "sums_of_tiles_of_2");
+    check_tiles<4>("places_in_tiles_of_4", "shuffles_in_tiles_of_4", "votes_in_tiles_of_4",
+                   "sums_of_tiles_of_4");
+    check_tiles<8>("places_in_tiles_of_8", "shuffles_in_tiles_of_8", "votes_in_tiles_of_8",
+                   "sums_of_tiles_of_8");
+    check_tiles<16>("places_in_tiles_of_16", "shuffles_in_tiles_of_16", "votes_in_tiles_of_16",
+                    "sums_of_tiles_of_16");
+    check_tiles<32>("places_in_tiles_of_32", "shuffles_in_tiles_of_32", "votes_in_tiles_of_32",
+                    "sums_of_tiles_of_32");
+    check_uneven_tiles();
+    check_coalesced_groups();
+    return end_checks();
+}
