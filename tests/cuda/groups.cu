@@ -345,6 +345,33 @@ __global__ void reserve_places(unsigned int* out) {
     }
 }
 
+// ---- __reduce_*_sync -----------------------------------------------------------
+
+__global__ void reduce_masks(unsigned int* out) {
+    const unsigned int lane = threadIdx.x % 32, mine = threadIdx.x * 2654435761U;
+    const bool low = lane < 11;
+    const unsigned int mask = low ? 0x7ffU : ~0x7ffU;
+    const int low_value = int(lane) - 20;
+    const unsigned int found =
+        __reduce_add_sync(mask, mine) ^ __reduce_min_sync(mask, mine) * 3 ^
+        __reduce_max_sync(mask, mine) * 5 ^ __reduce_and_sync(mask, mine) * 7 ^
+        __reduce_or_sync(mask, mine) * 11 ^ __reduce_xor_sync(mask, mine) * 13;
+    const int least = __reduce_min_sync(mask, low_value), most = __reduce_max_sync(mask, low_value);
+    const int sum = __reduce_add_sync(mask, low_value);
+    out[threadIdx.x] = found + unsigned(least + 100 * most + 10000 * sum);
+}
+
+unsigned int reduced_mask(int t, int threads) {
+    const int warp = t / 32 * 32, end = warp + 32 < threads ? warp + 32 : threads;
+    const int first = t % 32 < 11 ? warp : warp + 11;
+    const int last = t % 32 < 11 && warp + 11 < end ? warp + 11 : end;
+    int sum = 0;
+    for (int i = first; i < last; i++)
+        sum += i % 32 - 20;
+    return reduced(first, last, [](int) { return true; }) +
+           unsigned(first % 32 - 20 + 100 * ((last - 1) % 32 - 20) + 10000 * sum);
+}
+
 void check_uneven_tiles() {
     compare(
         tiles_of_tiles, 64,
@@ -418,5 +445,10 @@ int main() {
                     "sums_of_tiles_of_32");
     check_uneven_tiles();
     check_coalesced_groups();
+    compare(
+        reduce_masks, 64, [](int t) { return reduced_mask(t, 64); }, "masks_are_reduced");
+    compare(
+        reduce_masks, 33, [](int t) { return reduced_mask(t, 33); },
+        "masks_of_one_thread_are_reduced");
     return end_checks();
 }

@@ -138,4 +138,21 @@ HMM_CUDA_DEVICE T __hmm_reduce(unsigned int mask, T value, Combine combine,
     return value;
 }
 
+#define HMM_CUDA_REDUCE(name, type, result)                                                        \
+    HMM_CUDA_DEVICE type name(unsigned int mask, type value) {                                     \
+        return __hmm_reduce(mask, value, [](type a, type b) -> type { return result; });           \
+    }
+HMM_CUDA_REDUCE(__reduce_add_sync, unsigned int, a + b)
+HMM_CUDA_REDUCE(__reduce_min_sync, unsigned int, b < a ? b : a)
+HMM_CUDA_REDUCE(__reduce_max_sync, unsigned int, a < b ? b : a)
+HMM_CUDA_REDUCE(__reduce_min_sync, int, b < a ? b : a)
+HMM_CUDA_REDUCE(__reduce_max_sync, int, a < b ? b : a)
+HMM_CUDA_REDUCE(__reduce_and_sync, unsigned int, a& b)
+HMM_CUDA_REDUCE(__reduce_or_sync, unsigned int, a | b)
+HMM_CUDA_REDUCE(__reduce_xor_sync, unsigned int, a ^ b)
+#undef HMM_CUDA_REDUCE
+HMM_CUDA_DEVICE int __reduce_add_sync(unsigned int mask, int value) {
+    return static_cast<int>(__reduce_add_sync(mask, static_cast<unsigned int>(value)));
+}
+
 #endif /* HMM_CUDA_DEVICE_WARPS_H */
