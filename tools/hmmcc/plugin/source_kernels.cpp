@@ -3,6 +3,7 @@
 
 #include "names.hpp"
 
+#include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/GlobalVariable.h>
@@ -43,6 +44,7 @@ std::vector<source_kernel> find_kernels(llvm::Module& module) {
     if (list == nullptr) return found;
     const auto* const entries = llvm::dyn_cast<llvm::ConstantArray>(list->getInitializer());
     if (entries == nullptr) return found;
+    llvm::SmallPtrSet<const llvm::Function*, 8> seen; // a prototype has given it to the definition
     for (const llvm::Use& entry : entries->operands()) {
         const auto* const row = llvm::cast<llvm::ConstantStruct>(entry);
         auto* const function =
@@ -52,7 +54,8 @@ std::vector<source_kernel> find_kernels(llvm::Module& module) {
         if (function == nullptr || name == nullptr || function->isDeclaration()) continue;
         llvm::StringRef text =
             llvm::cast<llvm::ConstantDataArray>(name->getInitializer())->getAsCString();
-        if (text.consume_front(kernel_annotation)) found.push_back(parse_kernel(*function, text));
+        if (text.consume_front(kernel_annotation) && seen.insert(function).second)
+            found.push_back(parse_kernel(*function, text));
     }
     return found;
 }
