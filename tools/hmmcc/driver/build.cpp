@@ -139,6 +139,8 @@ class builder {
                          wanted_.contract ? "-ffp-contract=fast" : "-ffp-contract=off",
                          wanted_.debug || wanted_.debug_device ? "-g" : "-gline-tables-only"});
         if (wanted_.fast_math) command.push_back("-ffast-math");
+        // It would take threads that are independent for accesses of one thread that are, too.
+        append(command, {"-mllvm", "-enable-interleaved-mem-accesses=false"});
         command.push_back(input.path);
         return command;
     }
