@@ -225,6 +225,15 @@ void remove_unused(llvm::Module& module) {
     }
 }
 
+void mark_loads(llvm::Module& module) {
+    llvm::MDNode* const mark = llvm::MDNode::get(module.getContext(), {});
+    for (llvm::Function& function : module)
+        for (llvm::BasicBlock& block : function)
+            for (llvm::Instruction& instruction : block)
+                if (llvm::isa<llvm::LoadInst>(instruction))
+                    instruction.setMetadata(source_load, mark);
+}
+
 } // namespace
 
 llvm::PreservedAnalyses prepare_device_half::run(llvm::Module& module,
@@ -232,6 +241,7 @@ llvm::PreservedAnalyses prepare_device_half::run(llvm::Module& module,
     function_set kernels;
     for (const source_kernel& kernel : find_kernels(module))
         kernels.insert(kernel.function);
+    mark_loads(module);
     make_local(module, kernels);
     make_part_of_callers(module, kernels);
     return llvm::PreservedAnalyses::none();

@@ -11,5 +11,8 @@ inline constexpr char kernel_annotation[] = "hmm.kernel:";
 inline constexpr char device_symbol[] = "__hmm_device.";
 /// A cut that the passes make themselves.
 inline constexpr char pace_intrinsic[] = "__hmm_pace";
+/// Metadata of the loads that the source has where they are. Those that LLVM makes, or moves in
+/// front of a branch, do not have it.
+inline constexpr char source_load[] = "hmm.source_load";
 
 } // namespace hmmcc

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "uniformity.hpp"
 
+#include "names.hpp"
+
 #include <llvm/ADT/BitVector.h>
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/IR/CFG.h>
@@ -137,6 +139,9 @@ class search {
         if (const auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
             const llvm::Value* const place = load->getPointerOperand();
             if (load->isAtomic() || load->isVolatile()) return true;
+            // In front of its branch a load races with threads that do not take the branch.
+            if (!llvm::isa<llvm::AllocaInst>(place) && load->getMetadata(source_load) == nullptr)
+                return true;
             return body_.is_loop_variable(place) || is_variable_of_thread(place) ||
                    result_.differs(*place);
         }
