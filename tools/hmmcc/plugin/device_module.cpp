@@ -234,6 +234,19 @@ void mark_loads(llvm::Module& module) {
                     instruction.setMetadata(source_load, mark);
 }
 
+/// Constant data has one address for all blocks.
+void refuse_shared_addresses(llvm::Module& module) {
+    for (llvm::GlobalVariable& variable : module.globals()) {
+        if (!is_shared_variable(variable)) continue;
+        variable.removeDeadConstantUsers();
+        if (!variable.use_empty())
+            module.getContext().emitError(
+                "hmmcc does not support arrays and structs that are "
+                "initialized with the address of a __shared__ variable: " +
+                variable.getName());
+    }
+}
+
 } // namespace
 
 llvm::PreservedAnalyses prepare_device_half::run(llvm::Module& module,
@@ -272,6 +285,7 @@ llvm::PreservedAnalyses finish_device_half::run(llvm::Module& module,
                          "hmmcc has made wrong code of this kernel: please report this");
     }
     remove_unused(module);
+    refuse_shared_addresses(module);
     return llvm::PreservedAnalyses::none();
 }
 
