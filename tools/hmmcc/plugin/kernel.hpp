@@ -15,7 +15,9 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hmmcc {
@@ -43,6 +45,9 @@ struct cut_place {
 };
 
 using block_set = llvm::SetVector<llvm::BasicBlock*>;
+
+/// A PHI takes one value from a block, also if several edges lead from there.
+using values_of_phis = std::map<std::pair<llvm::PHINode*, llvm::BasicBlock*>, llvm::Value*>;
 
 /// A kernel that becomes a function of a block.
 struct kernel_body {

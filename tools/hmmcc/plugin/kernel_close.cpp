@@ -136,19 +136,30 @@ class closer {
         llvm::SmallVector<llvm::Use*, 16> uses;
         for (llvm::Use& use : variable.uses())
             uses.push_back(&use);
+        values_of_phis known;
         for (llvm::Use* const use : uses) {
-            auto* at = llvm::cast<llvm::Instruction>(use->getUser());
-            if (auto* const phi = llvm::dyn_cast<llvm::PHINode>(at))
-                at = phi->getIncomingBlock(*use)->getTerminator();
-            llvm::IRBuilder<> builder(at);
-            llvm::Value* const rank =
-                builder.CreateZExt(load(builder, body_.rank), builder.getInt64Ty());
-            llvm::Value* const element = builder.CreateInBoundsGEP(
-                builder.getInt8Ty(), array,
-                builder.CreateMul(rank, builder.getInt64(bytes), "", true, true));
-            use->set(builder.CreatePointerCast(element, variable.getType()));
+            auto* const user = llvm::cast<llvm::Instruction>(use->getUser());
+            if (auto* const phi = llvm::dyn_cast<llvm::PHINode>(user)) {
+                llvm::BasicBlock* const from = phi->getIncomingBlock(*use);
+                llvm::Value*& same = known[{phi, from}];
+                if (same == nullptr)
+                    same = element_of_thread(*from->getTerminator(), variable, array, bytes);
+                use->set(same);
+            } else {
+                use->set(element_of_thread(*user, variable, array, bytes));
+            }
         }
         variable.eraseFromParent();
+    }
+    llvm::Value* element_of_thread(llvm::Instruction& before, llvm::AllocaInst& variable,
+                                   llvm::Value* array, std::uint64_t bytes) {
+        llvm::IRBuilder<> builder(&before);
+        llvm::Value* const rank =
+            builder.CreateZExt(load(builder, body_.rank), builder.getInt64Ty());
+        llvm::Value* const element = builder.CreateInBoundsGEP(
+            builder.getInt8Ty(), array,
+            builder.CreateMul(rank, builder.getInt64(bytes), "", true, true));
+        return builder.CreatePointerCast(element, variable.getType());
     }
 
     // ---- phases ------------------------------------------------------------

@@ -199,13 +199,17 @@ class value_keeper {
         llvm::SmallVector<llvm::Use*, 16> uses;
         for (llvm::Use& use : value.uses())
             uses.push_back(&use);
+        values_of_phis known;
         for (llvm::Use* const use : uses) {
             auto* at = llvm::cast<llvm::Instruction>(use->getUser());
-            if (auto* const phi = llvm::dyn_cast<llvm::PHINode>(at))
-                at = phi->getIncomingBlock(*use)->getTerminator();
-            else if (at->getParent() == value.getParent())
-                continue;
-            use->set(compute_again(value, at));
+            if (auto* const phi = llvm::dyn_cast<llvm::PHINode>(at)) {
+                llvm::Value*& same = known[{phi, phi->getIncomingBlock(*use)}];
+                if (same == nullptr)
+                    same = compute_again(value, phi->getIncomingBlock(*use)->getTerminator());
+                use->set(same);
+            } else if (at->getParent() != value.getParent()) {
+                use->set(compute_again(value, at));
+            }
         }
     }
 
