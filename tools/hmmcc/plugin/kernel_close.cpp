@@ -128,7 +128,13 @@ class closer {
             const std::uint64_t count =
                 llvm::cast<llvm::ConstantInt>(variable->getArraySize())->getZExtValue();
             const std::uint64_t bytes =
-                layout.getTypeAllocSize(variable->getAllocatedType()) * count;
+                llvm::alignTo(layout.getTypeAllocSize(variable->getAllocatedType()) * count,
+                              variable->getAlign());
+            if (variable->getAlign().value() > hmmcuda::memory_alignment)
+                report_error(*body_.entry->getTerminator(),
+                             "hmmcc does not support an alignment above " +
+                                 llvm::Twine(hmmcuda::memory_alignment) +
+                                 " of a variable that threads keep across a barrier");
             replace_by_elements(*variable, take_array(entry, bytes), bytes);
         }
     }

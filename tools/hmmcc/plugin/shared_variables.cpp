@@ -87,7 +87,14 @@ bool place_shared_variables(kernel_body& body) {
             open.push_back(&variable);
             continue;
         }
-        bytes = llvm::alignTo(bytes, layout.getPreferredAlign(&variable));
+        const llvm::Align alignment = layout.getPreferredAlign(&variable);
+        if (alignment.value() > hmmcuda::memory_alignment) {
+            report_error(*body.entry->getTerminator(),
+                         "hmmcc does not support an alignment above " +
+                             llvm::Twine(hmmcuda::memory_alignment) + " of __shared__ variables");
+            return false;
+        }
+        bytes = llvm::alignTo(bytes, alignment);
         replace_uses_in(variable, body, builder.getInt64(bytes));
         bytes += layout.getTypeAllocSize(variable.getValueType());
     }
