@@ -7,6 +7,7 @@
 #include "model.hpp"
 #include "registry.hpp"
 
+#include <algorithm>
 #include <array>
 #include <climits>
 #include <cstdio>
@@ -172,7 +173,7 @@ struct call_configuration {
 };
 
 /// Arguments of a launch can contain launches.
-constexpr std::size_t most_nested = 32;
+constexpr std::size_t most_nested = 8;
 constinit thread_local std::size_t nested = 0;
 thread_local std::array<call_configuration, most_nested> configurations;
 
@@ -199,9 +200,12 @@ cudaError_t cudaLaunchCooperativeKernel(const void* func, dim3, dim3, void**, si
 // The names are clang's.
 extern "C" {
 
-/// Returns 0 if the kernel is to be called.
+/// Returns 0: the kernel is to be called. An argument that threw an exception has left the oldest.
 unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, void* stream) {
-    if (nested == most_nested) return 1;
+    if (nested == most_nested) {
+        std::move(configurations.begin() + 1, configurations.end(), configurations.begin());
+        nested--;
+    }
     configurations[nested++] = {grid, block, shared, stream};
     return 0;
 }
