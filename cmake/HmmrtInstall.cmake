@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Installs headers, both libraries, the CMake package, the pkg-config file and manual pages, as the component `library`;
-# tools/hmmctl installs itself, as the component `tools`. stage/ of the build folder has a copy of both. The examples use the library
-# there and do not wait for the tools.
+# tools/hmmctl installs itself, as the component `tools`, and tools/hmmcc as the component `hmmcc`. stage/ of the build
+# folder has a copy of all. The examples use the library there and do not wait for the tools.
 include(CMakePackageConfigHelpers)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
 
@@ -27,10 +27,10 @@ install(FILES include/uapi/linux/hmmrt.h include/uapi/linux/hmmrt_event.h DESTIN
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hmmrt)
 install(EXPORT hmmrtTargets NAMESPACE hmmrt:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/hmmrtConfig.cmake.in ${CMAKE_BINARY_DIR}/hmmrtConfig.cmake
-  INSTALL_DESTINATION ${package_dir})
+  INSTALL_DESTINATION ${package_dir} PATH_VARS CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/hmmrtConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/hmmrtConfig.cmake ${CMAKE_BINARY_DIR}/hmmrtConfigVersion.cmake
+install(FILES ${CMAKE_BINARY_DIR}/hmmrtConfig.cmake ${CMAKE_BINARY_DIR}/hmmrtConfigVersion.cmake cmake/hmmrtExecutable.cmake
   DESTINATION ${package_dir})
 file(RELATIVE_PATH pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(cmake/hmmrt.pc.in ${CMAKE_BINARY_DIR}/hmmrt.pc @ONLY)
@@ -72,7 +72,10 @@ set(library hmmrt-shared hmmrt-static hmmcuda)
 if(TARGET hmmrt-manual)
   list(APPEND library hmmrt-manual)
 endif()
-hmmrt_stage(library ${library} ${public_headers})
+hmmrt_stage(library ${library} ${public_headers} cmake/hmmrtExecutable.cmake)
 if(TARGET hmmctl)
   hmmrt_stage(tools hmmctl hmmctl-bench hmmctl-manual hmmrt-allocations tools/hmmctl/hmmctl.schema.json)
+endif()
+if(TARGET hmmcc)
+  hmmrt_stage(hmmcc hmmcc hmmcc-plugin)
 endif()

@@ -15,7 +15,8 @@ struct tool_paths {
     std::string runtime_library;
 };
 
-/// Those of the build folder.
+/// Those of the build folder for the program there; otherwise clang, and the parts that are
+/// installed with this program, wherever that is now. Throws std::system_error if one is missing.
 tool_paths find_paths();
 
 } // namespace hmmcc
