@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+# find_package(CUDAToolkit) with hmmccToolchain.cmake: the targets of the libraries that hmmrt has.
+find_package(hmmrt REQUIRED CONFIG PATHS ${CMAKE_CURRENT_LIST_DIR}/.. NO_DEFAULT_PATH)
+get_target_property(CUDAToolkit_INCLUDE_DIRS hmmrt::cuda INTERFACE_INCLUDE_DIRECTORIES)
+file(STRINGS ${CUDAToolkit_INCLUDE_DIRS}/cuda_runtime_api.h hmmrt_version REGEX "define CUDART_VERSION ")
+string(REGEX MATCH "[0-9]+$" hmmrt_version "${hmmrt_version}")
+math(EXPR CUDAToolkit_VERSION_MAJOR "${hmmrt_version} / 1000")
+math(EXPR CUDAToolkit_VERSION_MINOR "${hmmrt_version} % 1000 / 10")
+set(CUDAToolkit_VERSION ${CUDAToolkit_VERSION_MAJOR}.${CUDAToolkit_VERSION_MINOR})
+set(CUDAToolkit_NVCC_EXECUTABLE ${HMMRT_HMMCC})
+foreach(hmmrt_library cudart cudart_static cuda_driver toolkit)
+  if(NOT TARGET CUDA::${hmmrt_library})
+    add_library(CUDA::${hmmrt_library} INTERFACE IMPORTED)
+    set_property(TARGET CUDA::${hmmrt_library} PROPERTY INTERFACE_LINK_LIBRARIES hmmrt::cuda)
+  endif()
+endforeach()
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(CUDAToolkit REQUIRED_VARS CUDAToolkit_INCLUDE_DIRS VERSION_VAR CUDAToolkit_VERSION)
