@@ -185,8 +185,12 @@ static struct expected device_touches(struct world *world, struct page *page,
 			expected.duplicates = page->view.duplicates;
 		return expected;
 	}
-	/* A write has to copy the page first, in system memory. */
-	if (write && page->read_only && page->at < ON_HOST)
+	/*
+	 * A write has to copy the page first, in system memory, unless a
+	 * processor can write it: a prefetch has made it the parent's own.
+	 */
+	if (write && page->read_only && !page->view.written &&
+	    page->at < ON_HOST)
 		page->at = ON_HOST;
 	page->at = faulted(world, page, dev, write);
 	if (page->at == (enum location)dev)
