@@ -209,6 +209,9 @@ static struct expected device_touches(struct world *world, struct page *page,
 	if (before != page->at)
 		expected.not_mapped = ALL_DEVICES & ~BY(dev) &
 				      ~world_mapped_ahead(world, page);
+	/* Advised devices hear of the page if the fault is repeated. */
+	if (before == NOWHERE)
+		expected.not_mapped &= ~page->advice.accessed_by;
 	return expected;
 }
 
