@@ -19,7 +19,8 @@ namespace hmmcuda {
 
 class block_memory {
   public:
-    /// More than lanes that can run at a time.
+    /// For the blocks that run at a time on all devices, and for those of launches
+    /// that failed. A block that finds none ends its launch.
     static constexpr std::uint32_t areas = 256;
     static constexpr std::size_t smallest = 16u << 10;
     static constexpr std::size_t largest = std::size_t(1) << 32;

@@ -66,9 +66,9 @@ void run_with_memory(const launch_data& launch, const hmmThreadIndex& index) {
     std::byte* const area = launch.memory->take();
     if (area == nullptr) {
         std::fprintf(stderr,
-                     "hmmcuda: kernel %s: launches that failed have all memory for "
-                     "blocks\n",
-                     launch.kernel->name);
+                     "hmmcuda: kernel %s: %u blocks that run, or of launches that failed, have "
+                     "all memory for blocks of this size\n",
+                     launch.kernel->name, block_memory::areas);
         std::abort();
     }
     auto* const run = new (area) block_run;
