@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The CUDA runtime interface: attributes of functions of which only the address
-// is known.
+// The CUDA runtime interface: attributes of kernels, and of other functions, of
+// which only the address is known.
 #include "error.hpp"
 #include "model.hpp"
+#include "registry.hpp"
 
 #include "cuda/cuda_runtime_api.h"
 #include "hmm/hmm_runtime.h"
@@ -15,6 +16,8 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attr, const void* func) {
     if (code != hmmSuccess) return forward(code);
     *attr = {};
     attr->maxThreadsPerBlock = model::threads_per_block;
+    if (const kernel_code* const kernel = find_kernel(func))
+        attr->sharedSizeBytes = kernel->static_shared;
     attr->maxDynamicSharedSizeBytes = static_cast<int>(model::shared_bytes);
     return cudaSuccess;
 }

@@ -63,9 +63,23 @@ void test_functions() {
           "a_good_launch_runs");
 }
 
+__global__ void rotate(int* data) {
+    __shared__ int copy[256];
+    copy[threadIdx.x] = data[threadIdx.x];
+    __syncthreads();
+    data[threadIdx.x] = copy[(threadIdx.x + 1) % blockDim.x];
+}
+
+void test_attributes() {
+    cudaFuncAttributes found;
+    check(cudaFuncGetAttributes(&found, rotate) == cudaSuccess && found.sharedSizeBytes == 1024,
+          "the_attributes_of_a_kernel_have_its_shared_memory");
+}
+
 } // namespace
 
 int main() {
+    test_attributes();
     test_sizes();
     test_functions();
     return end_checks();
