@@ -19,7 +19,6 @@ namespace {
 using nlohmann::json;
 using words = std::vector<std::string>;
 
-constexpr std::size_t page = 4096;
 /// What is saved is an estimate: the first access of a processor after the advice can fault once
 /// more than it did without, as pages have to move to the place that is advised.
 constexpr double least_saved_share = 0.9;

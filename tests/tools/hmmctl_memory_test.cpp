@@ -20,7 +20,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uid_t other_user = 65534;
 constexpr std::uint64_t part = 2 << 20, pages_of_part = part / 4096;
 
 /// Returns the range that begins there, null if none does.

@@ -15,6 +15,9 @@ struct result {
     std::string out, err;
 };
 
+constexpr uid_t other_user = 65534; ///< one without permissions
+constexpr std::size_t page = 4096;
+
 /// How to run a command; other than as this program runs.
 struct manner {
     uid_t uid = 0;             ///< user to become, 0 for none

@@ -19,7 +19,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uid_t other_user = 65534;
 constexpr std::uint64_t laid_out_pages = 512; // that observed::lay_out() moves to device 0
 
 /// Returns the counters of `process show`, in the form of `stats`.

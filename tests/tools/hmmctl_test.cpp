@@ -26,8 +26,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uid_t other_user = 65534;
-
 /// Returns the process with that pid of a list, null if it is not there once.
 json process_in(const json& list, pid_t pid) {
     json found;

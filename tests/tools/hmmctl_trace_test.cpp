@@ -24,9 +24,6 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 using words = std::vector<std::string>;
 
-constexpr uid_t other_user = 65534;
-constexpr std::size_t page = 4096;
-
 const std::string counted_program = OBSERVED;
 
 /// A folder for files of hmmctl.

@@ -106,6 +106,18 @@ tidy_files() {
 		grep -E '(warning|error|Error).*:|terminated by signal|dumped' | sed "s|^$REPO/||" | sort -u
 }
 
+# Writes to FILE how the build compiles each file. A unity build compiles several at once: such a folder is configured
+# again without that, beside it, and what it generates is taken from the build.
+tidy_database() {
+	local folder=$USER_BUILD log=$LINT_BUILD/tidy.log
+	if grep -q '^CMAKE_UNITY_BUILD:.*=ON' "$USER_BUILD/CMakeCache.txt" 2>/dev/null; then
+		folder=$LINT_BUILD/tidy
+		cmake -S "$REPO" -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DHMMRT_PURE_TESTS=OFF >"$log" 2>&1 ||
+			{ cat "$log" && return 1; }
+	fi
+	sed -E "s|-Winvalid-pch -include [^ ]*/cmake_pch\.hxx||; s|$folder/|$USER_BUILD/|g" "$folder/compile_commands.json" >"$1"
+}
+
 # One clang-tidy for each file that the build compiles, as it compiles it, but without precompiled headers: those of
 # another compiler cannot be read, and would hide an #include that is missing. Every file of runtime/ has to be there.
 # Tests are left out: GoogleTest's headers take longer than all of the rest, and its macros look like mistakes.
@@ -117,7 +129,7 @@ check_clang_tidy() {
 		echo "no build in '$USER_BUILD'; run tools/vm build, or say --user-build DIR"
 		return 1
 	fi
-	sed -E 's|-Winvalid-pch -include [^ ]*/cmake_pch\.hxx||' "$USER_BUILD/compile_commands.json" >"$database"
+	tidy_database "$database" || return
 	for file in "${CPP_FILES[@]}"; do
 		[[ $file == *.cpp && $file != tests/* ]] || continue
 		if [[ $QUICK == yes && $file == tools/* ]]; then

