@@ -78,11 +78,13 @@ cudaError_t cudaGetDeviceFlags(unsigned int* flags) {
 }
 
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
+    if (!is_known_limit(limit)) return record(cudaErrorInvalidValue);
     if (!is_limit(limit)) return record(cudaErrorUnsupportedLimit);
     return forward(hmmDeviceGetLimit(value, limit_of(limit)));
 }
 
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
+    if (!is_known_limit(limit)) return record(cudaErrorInvalidValue);
     if (!is_limit(limit)) return record(cudaErrorUnsupportedLimit);
     return forward(hmmDeviceSetLimit(limit_of(limit), value));
 }

@@ -16,8 +16,10 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attr, const void* func) {
     if (code != hmmSuccess) return forward(code);
     *attr = {};
     attr->maxThreadsPerBlock = model::threads_per_block;
-    if (const kernel_code* const kernel = find_kernel(func))
-        attr->sharedSizeBytes = kernel->static_shared;
     attr->maxDynamicSharedSizeBytes = static_cast<int>(model::shared_bytes);
+    if (const kernel_code* const kernel = find_kernel(func)) {
+        attr->sharedSizeBytes = kernel->static_shared;
+        attr->maxDynamicSharedSizeBytes = static_cast<int>(dynamic_limit(*kernel));
+    }
     return cudaSuccess;
 }

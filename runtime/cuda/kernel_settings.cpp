@@ -3,6 +3,7 @@
 // one block at a time.
 #include "error.hpp"
 #include "model.hpp"
+#include "registry.hpp"
 
 #include "cuda/cuda_runtime_overloads.h"
 #include "hmm/hmm_runtime.h"
@@ -56,9 +57,11 @@ cudaError_t cudaFuncSetAttribute(const void* func, cudaFuncAttribute attr, int v
     if (error != cudaSuccess) return error;
     switch (attr) {
     case cudaFuncAttributeMaxDynamicSharedMemorySize:
-        return value >= 0 && fits(kernel, 1, static_cast<std::size_t>(value))
-                   ? cudaSuccess
-                   : record(cudaErrorInvalidValue);
+        if (value < 0 || !fits(kernel, 1, static_cast<std::size_t>(value)))
+            return record(cudaErrorInvalidValue);
+        if (const kernel_code* const code = find_kernel(func))
+            set_dynamic_limit(*code, static_cast<std::size_t>(value));
+        return cudaSuccess;
     case cudaFuncAttributePreferredSharedMemoryCarveout:
         return value >= cudaSharedmemCarveoutDefault && value <= cudaSharedmemCarveoutMaxShared
                    ? cudaSuccess

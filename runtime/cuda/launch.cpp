@@ -97,7 +97,7 @@ void run_block(const hmmThreadIndex* index, void* arguments) {
 
 cudaError_t check_sizes(const dim3& grid, const dim3& block) {
     for (const std::uint32_t size : {grid.x, grid.y, grid.z, block.x, block.y, block.z})
-        if (size == 0) return cudaErrorInvalidConfiguration;
+        if (size == 0) return cudaErrorInvalidValue;
     const auto exceeds = [](const dim3& size, const int(&most)[3]) {
         return size.x > unsigned(most[0]) || size.y > unsigned(most[1]) ||
                size.z > unsigned(most[2]);
@@ -145,13 +145,16 @@ class packed_launch {
     std::unique_ptr<std::byte[]> large_;
 };
 
+cudaError_t error_of_no_kernel(const void* function) {
+    return function == nullptr ? cudaErrorInvalidDeviceFunction : cudaErrorInvalidResourceHandle;
+}
+
 cudaError_t launch(const void* function, const dim3& grid, const dim3& block, void** arguments,
                    std::size_t shared, cudaStream_t stream) {
     const kernel_code* const kernel = find_kernel(function);
-    if (kernel == nullptr) return record(cudaErrorInvalidDeviceFunction);
+    if (kernel == nullptr) return record(error_of_no_kernel(function));
     if (const cudaError_t error = check_sizes(grid, block)) return record(error);
-    if (shared > model::most_shared_bytes - kernel->static_shared)
-        return record(cudaErrorInvalidValue);
+    if (shared > dynamic_limit(*kernel)) return record(cudaErrorInvalidValue);
     if (const cudaError_t error = check_arguments(*kernel, arguments)) return record(error);
     launch_data data = {kernel, nullptr, block, static_cast<std::uint32_t>(shared)};
     if (data.needs_memory()) {
@@ -193,8 +196,7 @@ cudaError_t cudaLaunchKernel(const void* func, dim3 gridDim, dim3 blockDim, void
 
 cudaError_t cudaLaunchCooperativeKernel(const void* func, dim3, dim3, void**, size_t,
                                         cudaStream_t) {
-    return record(find_kernel(func) == nullptr ? cudaErrorInvalidDeviceFunction
-                                               : cudaErrorNotSupported);
+    return record(find_kernel(func) == nullptr ? error_of_no_kernel(func) : cudaErrorNotSupported);
 }
 
 // The names are clang's.

@@ -96,7 +96,9 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* pitchedDevPtr, cudaExtent extent) {
 }
 
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
-    return forward(hmmMemGetInfo(free, total));
+    std::size_t not_wanted = 0;
+    return forward(hmmMemGetInfo(free != nullptr ? free : &not_wanted,
+                                 total != nullptr ? total : &not_wanted));
 }
 
 /* ---- copies ----------------------------------------------------------- */

@@ -25,7 +25,8 @@ cudaError_t cudaMemAdvise(const void* devPtr, size_t count, cudaMemoryAdvise adv
 
 cudaError_t cudaMemAdvise_v2(const void* devPtr, size_t count, cudaMemoryAdvise advice,
                              cudaMemLocation location) {
-    return forward(hmmMemAdvise(devPtr, count, advice_of(advice), location_of(location)));
+    const hmmError_t code = hmmMemAdvise(devPtr, count, advice_of(advice), location_of(location));
+    return code == hmmErrorInvalidDevice ? record(cudaErrorInvalidValue) : forward(code);
 }
 
 cudaError_t cudaMemPrefetchBatchAsync(void** dptrs, size_t* sizes, size_t count,

@@ -7,8 +7,10 @@
  */
 #include "registry.hpp"
 
+#include "model.hpp"
 #include "required_processor.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
@@ -32,10 +34,22 @@ class kernel_registry {
         const auto found = kernels_.find(function);
         return found == kernels_.end() ? nullptr : found->second;
     }
+    std::size_t dynamic_limit(const kernel_code& kernel) {
+        const std::shared_lock lock(mutex_);
+        const auto found = limits_.find(&kernel);
+        if (found != limits_.end()) return found->second;
+        return model::shared_bytes -
+               std::min<std::size_t>(kernel.static_shared, model::shared_bytes);
+    }
+    void set_dynamic_limit(const kernel_code& kernel, std::size_t bytes) {
+        const std::unique_lock lock(mutex_);
+        limits_.insert_or_assign(&kernel, bytes);
+    }
 
   private:
     std::shared_mutex mutex_;
     std::unordered_map<const void*, const kernel_code*> kernels_;
+    std::unordered_map<const kernel_code*, std::size_t> limits_; ///< those that were set
 };
 
 /// What clang passes to __cudaRegisterFatBinary().
@@ -49,6 +63,14 @@ struct binary_wrapper {
 
 const kernel_code* find_kernel(const void* function) {
     return kernel_registry::get().find(function);
+}
+
+std::size_t dynamic_limit(const kernel_code& kernel) {
+    return kernel_registry::get().dynamic_limit(kernel);
+}
+
+void set_dynamic_limit(const kernel_code& kernel, std::size_t bytes) {
+    kernel_registry::get().set_dynamic_limit(kernel, bytes);
 }
 
 } // namespace hmmcuda

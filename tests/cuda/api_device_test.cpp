@@ -138,6 +138,7 @@ TEST_F(CudaDevice, LimitsAreCheckedAndKept) {
     constexpr auto unknown = static_cast<cudaLimit>(7);
     EXPECT_REFUSED(cudaDeviceGetLimit(&stack, unknown), cudaErrorUnsupportedLimit);
     EXPECT_REFUSED(cudaDeviceSetLimit(unknown, 1), cudaErrorUnsupportedLimit);
+    EXPECT_REFUSED(cudaDeviceSetLimit(static_cast<cudaLimit>(10), 1), cudaErrorInvalidValue);
 }
 
 TEST_F(CudaDevice, VersionIsCudas) {

@@ -50,7 +50,7 @@ struct failing {
     const char* message; ///< on standard error
 };
 
-const failing all[] = {
+const failing failures[] = {
     {"barriers_at_different_places", apart, cudaErrorAssert, "thread 10 at __syncthreads ("},
     {"a_mask_with_lanes_that_do_not_come", half_of_warp, cudaErrorAssert,
      "thread 0 at a shuffle ("},
@@ -85,7 +85,7 @@ bool runs_as_it_should(const char* program, const failing& what) {
 } // namespace
 
 int main(int count, char** arguments) {
-    for (const failing& each : all) {
+    for (const failing& each : failures) {
         if (count == 1)
             check(runs_as_it_should(arguments[0], each), each.name);
         else if (strcmp(arguments[1], each.name) == 0)

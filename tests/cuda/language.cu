@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <numeric>
 #include <string>

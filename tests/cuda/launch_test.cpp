@@ -61,8 +61,8 @@ TEST(launch, blocks_get_their_place_and_a_copy_of_the_arguments) {
 TEST(launch, an_unknown_function_is_refused_and_remembered) {
     static const char unknown = 0;
     EXPECT_EQ(cudaLaunchKernel(&unknown, dim3(1), dim3(1), nullptr, 0, nullptr),
-              cudaErrorInvalidDeviceFunction);
-    EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDeviceFunction);
+              cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidResourceHandle);
     EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 

@@ -8,6 +8,7 @@
 /* Programs that are for nvcc ask for these. */
 #define __CUDACC__ 1
 #define __NVCC__ 1
+#define __HMMCC__ 1
 #define __CUDACC_VER_MAJOR__ 13
 #define __CUDACC_VER_MINOR__ 0
 #define __CUDACC_EXTENDED_LAMBDA__ 1
