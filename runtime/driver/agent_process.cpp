@@ -43,7 +43,8 @@ const char* step_text(std::uint32_t step) {
     case boot_step::lanes:
         return "agent: lanes";
     case boot_step::dispatch:
-        return "agent: syscall user dispatch (CONFIG_GENERIC_ENTRY)";
+        return "agent: syscall user dispatch (CONFIG_SYSCALL_USER_DISPATCH, sysctl "
+               "kernel.syscall_user_dispatch)";
     case boot_step::seccomp:
         return "agent: seccomp filter (CONFIG_SECCOMP_FILTER)";
     }

@@ -321,6 +321,7 @@ facts healthy() {
     found.manager_loaded = found.simulator_loaded = true;
     found.uapi_version = HMMRT_UAPI_VERSION;
     found.devices.push_back({"hmmrt-gpu0", 1 << 30, 0, 0});
+    found.has_dispatch = found.dispatch_allowed = true;
     found.huge_pages = "madvise";
     found.processors = 4;
     return found;
@@ -415,6 +416,17 @@ TEST(HmmctlDoctor, NamesTheGroupThatMayOpenTheNode) {
     found.group = "gpus";
     EXPECT_NE(advice().find("add the user to the group gpus: adduser NAME gpus"),
               std::string::npos);
+}
+
+TEST(HmmctlDoctor, SaysWhatSystemCallsOfDeviceCodeNeed) {
+    facts found = healthy();
+    found.dispatch_allowed = false;
+    EXPECT_EQ(verdict_on("system-calls", found), verdict::bad);
+    EXPECT_NE(check_of("system-calls", found).advice.find("sysctl"), std::string::npos);
+    found.has_dispatch = false;
+    EXPECT_NE(check_of("system-calls", found).advice.find("CONFIG_SYSCALL_USER_DISPATCH"),
+              std::string::npos);
+    EXPECT_FALSE(diagnose(found).transparent_access);
 }
 
 TEST(HmmctlDoctor, NotesAreNoFailures) {

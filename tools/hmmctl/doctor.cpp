@@ -128,6 +128,19 @@ check check_lanes(const facts& found) {
                fmt::format("set a number from 1 to {}, or unset it", max_lanes));
 }
 
+/// The lanes of a device get the system calls of device code by syscall user dispatch.
+check check_system_calls(const facts& found) {
+    constexpr const char* name = "system-calls";
+    if (!found.has_dispatch)
+        return bad(
+            name, "the kernel has no syscall user dispatch",
+            "use a kernel with CONFIG_SYSCALL_USER_DISPATCH, which is a part of those before 7.3");
+    if (!found.dispatch_allowed)
+        return bad(name, "syscall user dispatch is turned off",
+                   "as root: sysctl kernel.syscall_user_dispatch=1");
+    return good(name, "those of device code reach their device");
+}
+
 check check_huge_pages(const facts& found) {
     constexpr const char* name = "huge-pages";
     if (found.huge_pages == "always" || found.huge_pages == "madvise")
@@ -166,6 +179,7 @@ diagnosis diagnose(const facts& found) {
         result.checks.push_back(check_devices(found));
     }
     result.checks.push_back(check_lanes(found));
+    result.checks.push_back(check_system_calls(found));
     result.checks.push_back(check_huge_pages(found));
     result.checks.push_back(check_access(found, result.is_good()));
     result.transparent_access = result.checks.back().result == verdict::good;

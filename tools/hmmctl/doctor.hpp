@@ -25,9 +25,11 @@ struct facts {
     std::string group;                  ///< that may open it, "" if only root may
     std::uint32_t uapi_version = 0;
     std::vector<device_facts> devices;
-    std::string huge_pages; ///< mode of transparent huge pages, "" if there are none
-    std::string wanted;     ///< HMMRT_DEVICE, "" if it is not set
-    std::string lanes;      ///< HMMRT_LANES, "" if it is not set
+    bool has_dispatch = false;     ///< syscall user dispatch
+    bool dispatch_allowed = false; ///< by the administrator
+    std::string huge_pages;        ///< mode of transparent huge pages, "" if there are none
+    std::string wanted;            ///< HMMRT_DEVICE, "" if it is not set
+    std::string lanes;             ///< HMMRT_LANES, "" if it is not set
     unsigned processors = 0;
 };
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <grp.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -36,6 +37,17 @@ std::string huge_page_mode() {
     if (first == std::string::npos) return "";
     const std::size_t last = modes->find(']', first);
     return last == std::string::npos ? "" : modes->substr(first + 1, last - first - 1);
+}
+
+/// Turning it off succeeds wherever it is there.
+bool has_syscall_user_dispatch() {
+    return prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_OFF, 0, 0, 0) == 0;
+}
+
+/// Kernels before 7.3 have no such setting.
+bool allows_syscall_user_dispatch() {
+    const auto setting = read_file("/proc/sys/kernel/syscall_user_dispatch");
+    return !setting || !setting->starts_with('0');
 }
 
 std::string variable(const char* name) {
@@ -85,6 +97,8 @@ facts facts_of_this_machine() {
     } catch (const failure&) {
         found.open_error = ENODEV; // it opens, but does not answer
     }
+    found.has_dispatch = has_syscall_user_dispatch();
+    found.dispatch_allowed = allows_syscall_user_dispatch();
     found.huge_pages = huge_page_mode();
     found.wanted = variable("HMMRT_DEVICE");
     found.lanes = variable("HMMRT_LANES");
