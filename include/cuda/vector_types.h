@@ -55,6 +55,9 @@ typedef struct dim3 {
                                        unsigned int sizeZ = 1)
         : x(sizeX), y(sizeY), z(sizeZ) {}
     __host__ __device__ constexpr dim3(uint3 size) : x(size.x), y(size.y), z(size.z) {}
+    /* From threadIdx and its relatives. */
+    template <class Index, class = typename Index::__hmm_index>
+    __host__ __device__ constexpr dim3(const Index& index) : x(index.x), y(index.y), z(index.z) {}
     __host__ __device__ constexpr operator uint3() const {
         return uint3{x, y, z};
     }

@@ -92,6 +92,41 @@ __global__ void negate_all(int* data) {
     data[threadIdx.x] = -data[threadIdx.x];
 }
 
+__device__ unsigned int sum_of(dim3 size) {
+    return size.x + 100 * size.y + 10000 * size.z;
+}
+__device__ unsigned int sum_of_vector(const uint3& size) {
+    return sum_of(size);
+}
+
+__global__ void copy_positions(unsigned int* out) {
+    const unsigned int thread = threadIdx.x + 4 * (threadIdx.y + 3 * threadIdx.z);
+    dim3 position = threadIdx;
+    const dim3 block = blockIdx, size = blockDim, grid(gridDim);
+    const uint3 vector = blockDim;
+    out[5 * thread] = sum_of(position);
+    position = blockIdx;
+    out[5 * thread + 1] = sum_of(position) - sum_of(block);
+    out[5 * thread + 2] = sum_of(threadIdx) + sum_of(blockDim) + sum_of(dim3(size));
+    out[5 * thread + 3] = sum_of_vector(threadIdx) + sum_of_vector(gridDim) + sum_of(vector);
+    position = thread == 0 ? blockDim : grid;
+    out[5 * thread + 4] = sum_of(position);
+}
+
+void test_positions() {
+    unsigned int* out = managed<unsigned int>(120);
+    std::vector<unsigned int> wanted(120);
+    copy_positions<<<1, dim3(4, 3, 2)>>>(out);
+    for (unsigned int thread = 0; thread < 24; thread++) {
+        const unsigned int position = thread % 4 + 100 * (thread / 4 % 3) + 10000 * (thread / 12);
+        wanted[5 * thread] = position;
+        wanted[5 * thread + 2] = position + 2 * 20304;
+        wanted[5 * thread + 3] = position + 10101 + 20304;
+        wanted[5 * thread + 4] = thread == 0 ? 20304 : 10101;
+    }
+    check(device_is_well() && same(out, wanted.data(), 120), "positions_become_vectors");
+}
+
 void test_pointers() {
     int* data = managed<int>(8);
     const int wanted[8] = {0, -2, -4, -6, -8, -10, -12, -14};
@@ -233,6 +268,7 @@ int main() {
     test_variables();
     test_arguments();
     test_lambdas();
+    test_positions();
     test_pointers();
     test_language();
     test_containers();

@@ -21,22 +21,23 @@ __device__ unsigned int __hmm_thread_rank(void) __attribute__((const, nothrow));
     __device__ inline __attribute__((always_inline)) unsigned int get_##member() const {           \
         return function(dimension);                                                                \
     }
-#define HMM_CUDA_INDEX(type, name, function, Vector)                                               \
+#define HMM_CUDA_INDEX(type, name, function)                                                       \
     struct type {                                                                                  \
+        using __hmm_index = void; /* dim3 asks for it */                                           \
         HMM_CUDA_INDEX_MEMBER(x, function, 0)                                                      \
         HMM_CUDA_INDEX_MEMBER(y, function, 1)                                                      \
         HMM_CUDA_INDEX_MEMBER(z, function, 2)                                                      \
-        __device__ inline __attribute__((always_inline)) operator Vector() const {                 \
-            return Vector{x, y, z};                                                                \
+        __device__ inline __attribute__((always_inline)) operator uint3() const {                  \
+            return uint3{x, y, z};                                                                 \
         }                                                                                          \
         type& operator=(const type&) = delete;                                                     \
     };                                                                                             \
     extern const __device__ type name;
 
-HMM_CUDA_INDEX(__hmm_thread_index_t, threadIdx, __hmm_thread_index, uint3)
-HMM_CUDA_INDEX(__hmm_block_index_t, blockIdx, __hmm_block_index, uint3)
-HMM_CUDA_INDEX(__hmm_block_size_t, blockDim, __hmm_block_size, dim3)
-HMM_CUDA_INDEX(__hmm_grid_size_t, gridDim, __hmm_grid_size, dim3)
+HMM_CUDA_INDEX(__hmm_thread_index_t, threadIdx, __hmm_thread_index)
+HMM_CUDA_INDEX(__hmm_block_index_t, blockIdx, __hmm_block_index)
+HMM_CUDA_INDEX(__hmm_block_size_t, blockDim, __hmm_block_size)
+HMM_CUDA_INDEX(__hmm_grid_size_t, gridDim, __hmm_grid_size)
 
 #undef HMM_CUDA_INDEX
 #undef HMM_CUDA_INDEX_MEMBER
