@@ -5,7 +5,8 @@
  *
  * System headers: their functions become host and device functions, because
  * device code is native code and links with the same libraries. Our own headers
- * and <new>, of which clang has its own idea in CUDA, stay as they are.
+ * and <new>, of which clang has its own idea in CUDA, stay as they are, and so do
+ * those of the processor's instructions, some of which clang has declared.
  *
  * Kernels of the device half: the code generator sees them with the Windows
  * calling convention. It has exactly one IR parameter for each parameter of the
@@ -47,8 +48,9 @@ class system_headers final : public clang::PPCallbacks {
     void FileChanged(clang::SourceLocation place, FileChangeReason,
                      clang::SrcMgr::CharacteristicKind kind, clang::FileID) override {
         const llvm::StringRef name = compiler_.getSourceManager().getFilename(place);
+        const llvm::StringRef file = llvm::sys::path::filename(name);
         const bool wanted = clang::SrcMgr::isSystem(kind) && !name.startswith(own_) &&
-                            llvm::sys::path::filename(name) != "new";
+                            file != "new" && !file.endswith("intrin.h");
         if (wanted == forced_ || !compiler_.hasSema()) return;
         forced_ = wanted;
         if (wanted)
