@@ -54,4 +54,8 @@
 #define __device_builtin__
 #define __builtin_align__(bytes) __align__(bytes)
 
+/* Functions of our headers that are for both. */
+#define HMM_CUDA_BOTH static __host__ __device__ __inline__ __attribute__((always_inline))
+#define HMM_CUDA_BOTH_MEMBER __host__ __device__ __inline__ __attribute__((always_inline))
+
 #endif /* HMM_CUDA_HOST_DEFINES_H */

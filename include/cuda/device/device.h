@@ -24,9 +24,15 @@
 
 #include "device_atomics.h"
 #include "device_barriers.h"
+#include "device_conversions.h"
+#include "device_integers.h"
 #include "device_launch.h"
 #include "device_math.h"
+#include "device_memory.h"
 #include "device_refused.h"
+#include "device_rounding.h"
+#include "device_simd.h"
+#include "device_special.h"
 #include "device_warps.h"
 
 #endif /* HMM_CUDA_DEVICE_DEVICE_H */

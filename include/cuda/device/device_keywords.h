@@ -15,6 +15,5 @@
 
 #define HMM_CUDA_DEVICE static __device__ inline __attribute__((always_inline))
 #define HMM_CUDA_MEMBER __device__ inline __attribute__((always_inline))
-#define HMM_CUDA_BOTH static __host__ __device__ inline __attribute__((always_inline))
 
 #endif /* HMM_CUDA_DEVICE_KEYWORDS_H */

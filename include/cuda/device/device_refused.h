@@ -40,4 +40,19 @@ __device__ T tex3D(Rest...) {
                   "hmmcc does not support textures: read the memory itself, as with __ldg()");
 }
 
+/* Threads see one address space. */
+#define HMM_CUDA_NO_SPACES(name)                                                                   \
+    template <class T>                                                                             \
+    __device__ unsigned int name(const T*) {                                                       \
+        static_assert(__hmm_refused<T>::value, "hmmcc does not support " #name                     \
+                                               "(): addresses do not say what they are of");       \
+        return 0;                                                                                  \
+    }
+HMM_CUDA_NO_SPACES(__isGlobal)
+HMM_CUDA_NO_SPACES(__isShared)
+HMM_CUDA_NO_SPACES(__isConstant)
+HMM_CUDA_NO_SPACES(__isLocal)
+HMM_CUDA_NO_SPACES(__isGridConstant)
+#undef HMM_CUDA_NO_SPACES
+
 #endif /* HMM_CUDA_DEVICE_REFUSED_H */

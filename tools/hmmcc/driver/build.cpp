@@ -139,6 +139,9 @@ class builder {
                          wanted_.contract ? "-ffp-contract=fast" : "-ffp-contract=off",
                          wanted_.debug || wanted_.debug_device ? "-g" : "-gline-tables-only"});
         if (wanted_.fast_math) command.push_back("-ffast-math");
+        // Headers say where not to contract, for __fadd_rn() and its like. Clang's driver does not
+        // know the value.
+        if (wanted_.contract) append(command, {"-Xclang", "-ffp-contract=fast-honor-pragmas"});
         // It would take threads that are independent for accesses of one thread that are, too.
         append(command, {"-mllvm", "-enable-interleaved-mem-accesses=false"});
         command.push_back(input.path);
