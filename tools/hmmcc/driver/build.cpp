@@ -139,6 +139,9 @@ class builder {
                          wanted_.contract ? "-ffp-contract=fast" : "-ffp-contract=off",
                          wanted_.debug || wanted_.debug_device ? "-g" : "-gline-tables-only"});
         if (wanted_.fast_math) command.push_back("-ffast-math");
+        // As with nvcc, what instruments code is for the host.
+        append(command, {"-fno-sanitize=all", "-fno-profile-arcs", "-fno-test-coverage",
+                         "-fno-profile-instr-generate", "-fno-coverage-mapping"});
         // Headers say where not to contract, for __fadd_rn() and its like. Clang's driver does not
         // know the value.
         if (wanted_.contract) append(command, {"-Xclang", "-ffp-contract=fast-honor-pragmas"});
@@ -217,12 +220,12 @@ class builder {
     }
 
     int link(const words& objects) const {
-        words command = {paths_.clang};
+        // The options of the compiler are for the link, too: -fopenmp, -static, -fsanitize=.
+        words command = {paths_.clang, "-Qunused-arguments"};
+        append(command, wanted_.compile);
         std::size_t next = 0;
-        for (const std::string& word : wanted_.link) {
-            const bool file = next < objects.size() && word == wanted_.inputs[next].path;
-            command.push_back(file ? objects[next++] : word);
-        }
+        for (const link_word& word : wanted_.link)
+            command.push_back(word.is_input ? objects[next++] : word.text);
         append(command, {paths_.cuda_library, paths_.runtime_library, "-lpthread", "-ldl", "-lm",
                          "-o", wanted_.output.empty() ? "a.out" : wanted_.output});
         return run_command(command);

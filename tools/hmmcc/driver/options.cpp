@@ -1,100 +1,61 @@
 // SPDX-License-Identifier: MIT
 #include "options.hpp"
 
+#include "option_names.hpp"
+
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <fstream>
 #include <functional>
 #include <initializer_list>
 #include <map>
+#include <optional>
+#include <sstream>
 #include <string_view>
 
 namespace hmmcc {
 namespace {
 
-constexpr std::string_view device_linking =
-    "hmmcc links no device code of several files (relocatable device code): put device "
-    "functions that several files use into headers";
-
-/// Options that hmmcc takes and does not need; true if a value follows.
-const std::map<std::string, bool, std::less<>> ignored_options = {
-    {"-arch", true},
-    {"--gpu-architecture", true},
-    {"-code", true},
-    {"--gpu-code", true},
-    {"-gencode", true},
-    {"--generate-code", true},
-    {"-maxrregcount", true},
-    {"--maxrregcount", true},
-    {"-Xptxas", true},
-    {"--ptxas-options", true},
-    {"-Xnvlink", true},
-    {"-ccbin", true},
-    {"--compiler-bindir", true},
-    {"-cudart", true},
-    {"--cudart", true},
-    {"-t", true},
-    {"-Werror", true},
-    {"--Werror", true},
-    {"--threads", true},
-    {"-diag-suppress", true},
-    {"--diag-suppress", true},
-    {"-lineinfo", false},
-    {"--generate-line-info", false},
-    {"--expt-relaxed-constexpr", false},
-    {"-expt-relaxed-constexpr", false},
-    {"--expt-extended-lambda", false},
-    {"-expt-extended-lambda", false},
-    {"--extended-lambda", false},
-    {"-extended-lambda", false},
-    {"-m64", false},
-    {"--machine=64", false},
-    {"-Wno-deprecated-gpu-targets", false},
-    {"-res-usage", false},
-    {"--resource-usage", false},
-    {"-forward-unknown-to-host-compiler", false},
-    {"--forward-unknown-to-host-compiler", false},
-};
-
-const std::map<std::string, std::string_view, std::less<>> refused_options = {
-    {"-dc", device_linking},
-    {"--device-c", device_linking},
-    {"-dw", device_linking},
-    {"-dlink", device_linking},
-    {"--device-link", device_linking},
-    {"-rdc=true", device_linking},
-    {"--relocatable-device-code=true", device_linking},
-    {"-ptx", "hmmcc makes code for this processor, and no PTX"},
-    {"--ptx", "hmmcc makes code for this processor, and no PTX"},
-    {"-cubin", "hmmcc makes code for this processor, and no cubin"},
-    {"-fatbin", "hmmcc makes code for this processor, and no fatbin"},
-};
-
-constexpr std::array cuda_libraries = {"-lcudart", "-lcudart_static", "-lcudadevrt", "-lcuda"};
-constexpr std::array missing_libraries = {"-lcublas",   "-lcublasLt", "-lcufft", "-lcurand",
-                                          "-lcusparse", "-lcusolver", "-lnvrtc", "-lcudnn"};
-
-bool starts_with(const std::string& text, std::string_view start) {
-    return std::string_view(text).starts_with(start);
-}
-
-/// Commas and spaces separate options of -Xcompiler.
-words split_options(const std::string& text) {
+/// Spaces separate options, and commas where @separators has them. Quotes and backslashes protect
+/// them.
+words split_options(const std::string& text, std::string_view separators) {
     words parts;
     std::string part;
-    for (const char c : text + ',') {
-        if (c != ',' && c != ' ') {
-            part += c;
-        } else if (!part.empty()) {
-            parts.push_back(part);
+    bool started = false;
+    char quote = 0;
+    for (std::size_t i = 0; i < text.size(); i++) {
+        const char c = text[i];
+        if (c == '\\' && quote != '\'' && i + 1 < text.size()) {
+            part += text[++i];
+            started = true;
+        } else if (quote != 0 ? c == quote : c == '"' || c == '\'') {
+            quote = quote != 0 ? char(0) : c;
+            started = true;
+        } else if (quote == 0 && separators.find(c) != std::string_view::npos) {
+            if (started) parts.push_back(part);
             part.clear();
+            started = false;
+        } else {
+            part += c;
+            started = true;
         }
     }
+    if (started) parts.push_back(part);
     return parts;
+}
+
+constexpr std::string_view of_list = ", ";
+constexpr std::string_view of_file = " \t\n";
+
+bool is_number(const std::string& text) {
+    return !text.empty() &&
+           std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c); });
 }
 
 class parser {
   public:
-    explicit parser(const words& arguments) : arguments_(arguments) {}
+    explicit parser(words arguments) : arguments_(std::move(arguments)) {}
 
     options run() {
         for (; at_ < arguments_.size(); at_++)
@@ -106,159 +67,203 @@ class parser {
     }
 
   private:
-    void take(const std::string& argument) {
+    using flag = void (*)(options&);
+    using valued = void (parser::*)(const std::string& name, const std::string& value);
+
+    void take(const std::string argument) {
         if (argument.empty() || argument[0] != '-' || argument == "-") return take_file(argument);
-        if (const auto refused = refused_options.find(argument); refused != refused_options.end())
-            throw usage_error(argument + ": " + std::string(refused->second));
-        if (take_flag(argument) || take_ignored(argument) || take_with_value(argument)) return;
-        take_for_compiler(argument);
+        const std::size_t equals = argument.find('=');
+        const std::string name = short_name(argument.substr(0, equals));
+        joined_.reset();
+        if (equals != std::string::npos) joined_ = argument.substr(equals + 1);
+        const std::string option = joined_ ? name + '=' + *joined_ : name;
+        check_refused(option, argument);
+        if (take_flag(name) || take_ignored(name) || take_with_value(name) ||
+            take_dependencies(name) || take_with_letter(option) || take_of_linker(option))
+            return;
+        result_.compile.push_back(option);
+        if (is_compiler_option_with_value(option)) result_.compile.push_back(value(option));
+    }
+
+    static void check_refused(const std::string& option, const std::string& argument) {
+        if (const std::string_view reason = refusal_of(option); !reason.empty())
+            throw usage_error(argument + ": " + std::string(reason));
     }
 
     void take_file(const std::string& path) {
         result_.inputs.push_back({path, language_});
-        result_.link.push_back(path);
+        result_.link.push_back({path, true});
     }
 
-    bool take_flag(const std::string& argument) {
-        static const std::map<std::string, std::function<void(options&)>, std::less<>> flags = {
+    bool take_flag(const std::string& name) {
+        static const std::map<std::string_view, flag> flags = {
             {"-c", [](options& o) { o.last = stage::object; }},
-            {"--compile", [](options& o) { o.last = stage::object; }},
             {"-E", [](options& o) { o.last = stage::preprocess; }},
-            {"--preprocess", [](options& o) { o.last = stage::preprocess; }},
             {"-v", [](options& o) { o.verbose = true; }},
-            {"--verbose", [](options& o) { o.verbose = true; }},
             {"-dryrun", [](options& o) { o.dry_run = true; }},
-            {"--dryrun", [](options& o) { o.dry_run = true; }},
-            {"--dry-run", [](options& o) { o.dry_run = true; }},
             {"-h", [](options& o) { o.help = true; }},
-            {"--help", [](options& o) { o.help = true; }},
             {"-V", [](options& o) { o.version = true; }},
-            {"--version", [](options& o) { o.version = true; }},
             {"-g", [](options& o) { o.debug = true; }},
-            {"--debug", [](options& o) { o.debug = true; }},
             {"-G", [](options& o) { o.debug_device = true; }},
-            {"--device-debug", [](options& o) { o.debug_device = true; }},
             {"-use_fast_math", [](options& o) { o.fast_math = true; }},
-            {"--use_fast_math", [](options& o) { o.fast_math = true; }},
-            {"-fmad=false", [](options& o) { o.contract = false; }},
-            {"--fmad=false", [](options& o) { o.contract = false; }},
-            {"-fmad=true", [](options&) {}},
-            {"--fmad=true", [](options&) {}},
-            {"-rdc=false", [](options&) {}},
-            {"--relocatable-device-code=false", [](options&) {}},
         };
-        const auto flag = flags.find(argument);
-        if (flag == flags.end()) return false;
-        flag->second(result_);
+        const auto found = flags.find(name);
+        if (found == flags.end() || joined_) return false;
+        found->second(result_);
         return true;
     }
 
-    bool take_ignored(const std::string& argument) {
-        const std::string name = argument.substr(0, argument.find('='));
-        auto option = ignored_options.find(argument);
-        if (option == ignored_options.end()) option = ignored_options.find(name);
-        if (option == ignored_options.end()) return false;
-        result_.ignored.push_back(argument);
-        if (option->second && argument.find('=') == std::string::npos) value(argument);
+    bool take_ignored(const std::string& name) {
+        const ignored kind = is_ignored(name);
+        if (kind == ignored::with_value) value(name);
+        return kind != ignored::no;
+    }
+
+    /// Options with a value behind '=' or in the next argument.
+    bool take_with_value(const std::string& name) {
+        static const std::map<std::string_view, valued> options = {
+            {"-o", &parser::set_output},
+            {"-x", &parser::set_language},
+            {"-std", &parser::set_standard},
+            {"-O", &parser::set_optimization},
+            {"-march", &parser::set_architecture},
+            {"-fmad", &parser::set_contract},
+            {"-rdc", &parser::set_device_linking},
+            {"-m", &parser::set_machine},
+            {"-optf", &parser::read_options},
+            {"-default-stream", &parser::set_default_stream},
+            {"-Xcompiler", &parser::add_for_compiler},
+            {"-Xlinker", &parser::add_for_linker},
+            {"-l", &parser::add_library},
+            {"-L", &parser::add_library_folder},
+            {"-I", &parser::add_for_preprocessor},
+            {"-D", &parser::add_for_preprocessor},
+            {"-U", &parser::add_for_preprocessor},
+            {"-isystem", &parser::add_for_preprocessor},
+            {"-include", &parser::add_for_preprocessor},
+            {"-iquote", &parser::add_for_preprocessor},
+            {"-idirafter", &parser::add_for_preprocessor},
+        };
+        const auto found = options.find(name);
+        if (found == options.end()) return false;
+        (this->*found->second)(name, name == "-O" ? level() : value(name));
         return true;
     }
 
-    bool take_with_value(const std::string& argument) {
-        if (argument == "-o" || argument == "--output-file") {
-            result_.output = value(argument);
-        } else if (starts_with(argument, "-o") && argument.size() > 2 &&
-                   !starts_with(argument, "-optf")) {
-            result_.output = argument.substr(2);
-        } else if (argument == "-x") {
-            language_ = language_named(value(argument));
-        } else if (argument == "-Xcompiler" || argument == "--compiler-options") {
-            append(result_.compile, split_options(value(argument)));
-        } else if (starts_with(argument, "-Xcompiler=") ||
-                   starts_with(argument, "--compiler-options=")) {
-            append(result_.compile, split_options(argument.substr(argument.find('=') + 1)));
-        } else if (argument == "-Xlinker" || argument == "--linker-options") {
-            for (const std::string& each : split_options(value(argument)))
-                append(result_.link, {"-Xlinker", each});
-        } else if (argument == "-std" || argument == "--std") {
-            set_standard(value(argument));
-        } else if (argument == "--default-stream" || argument == "-default-stream") {
-            set_default_stream(value(argument));
-        } else if (starts_with(argument, "--default-stream=") ||
-                   starts_with(argument, "-default-stream=")) {
-            set_default_stream(argument.substr(argument.find('=') + 1));
+    /// Options that are a letter with a value behind it.
+    bool take_with_letter(const std::string& option) {
+        static const std::map<char, valued> letters = {{'o', &parser::set_output},
+                                                       {'O', &parser::set_optimization},
+                                                       {'l', &parser::add_library},
+                                                       {'L', &parser::add_library_folder},
+                                                       {'x', &parser::set_language}};
+        if (option.size() < 3) return false;
+        const std::string rest = option.substr(2);
+        if (option[1] == 't' && is_number(rest)) return true; // threads
+        const auto found = letters.find(option[1]);
+        if (found == letters.end()) return false;
+        (this->*found->second)(option.substr(0, 2), rest);
+        return true;
+    }
+
+    bool take_of_linker(const std::string& option) {
+        if (is_linker_option_with_value(option)) {
+            result_.link.push_back({option});
+            result_.link.push_back({value(option)});
+            return true;
+        }
+        if (!is_linker_option(option)) return false;
+        result_.link.push_back({option});
+        return true;
+    }
+
+    /// -M and -MM print; -MD and -MMD write beside the object file.
+    bool take_dependencies(const std::string& name) {
+        if (name == "-M" || name == "-MM") {
+            result_.last = stage::dependencies;
+            result_.dependencies.push_back(name);
+        } else if (name == "-MD" || name == "-MMD" || name == "-MP") {
+            result_.dependencies.push_back(name);
+        } else if (name == "-MF" || name == "-MT" || name == "-MQ") {
+            append(result_.dependencies, {name, value(name)});
         } else {
-            return take_dependencies(argument) || take_of_preprocessor(argument) ||
-                   take_of_linker(argument);
+            return false;
         }
         return true;
     }
 
+    // ---- options with values -----------------------------------------------
+
+    void set_output(const std::string&, const std::string& path) { result_.output = path; }
+    void set_optimization(const std::string&, const std::string& level) {
+        result_.optimization = "-O" + level;
+    }
+    void set_architecture(const std::string&, const std::string& name) {
+        result_.architecture = name;
+    }
+    void set_contract(const std::string&, const std::string& wanted) {
+        result_.contract = wanted != "false";
+    }
+    void set_device_linking(const std::string&, const std::string& wanted) {
+        check_refused("-rdc=" + wanted, "-rdc=" + wanted);
+    }
+    void set_machine(const std::string&, const std::string& bits) {
+        check_refused("-m" + bits, "-m" + bits);
+    }
+    void set_language(const std::string&, const std::string& name) {
+        language_ = language_named(name);
+    }
+
     /// The headers for device code need C++17.
-    void set_standard(const std::string& name) {
+    void set_standard(const std::string&, const std::string& name) {
         for (const char* const old : {"c++03", "c++11", "c++14"})
             if (name == old) return;
         result_.standard = "-std=" + name;
     }
 
-    void set_default_stream(const std::string& name) {
+    void set_default_stream(const std::string&, const std::string& name) {
         if (name != "legacy")
             throw usage_error("hmmcc supports the legacy default stream only, and not " + name +
                               ": pass cudaStreamPerThread");
     }
 
-    /// -M and -MM print; -MD and -MMD write beside the object file.
-    bool take_dependencies(const std::string& argument) {
-        if (argument == "-M" || argument == "-MM" || argument == "--generate-dependencies") {
-            result_.last = stage::dependencies;
-            result_.dependencies.push_back(argument == "-MM" ? "-MM" : "-M");
-        } else if (argument == "-MD" || argument == "-MMD" || argument == "-MP") {
-            result_.dependencies.push_back(argument);
-        } else if (argument == "-MF" || argument == "-MT" || argument == "-MQ") {
-            append(result_.dependencies, {argument, value(argument)});
-        } else {
-            return false;
-        }
-        return true;
+    void read_options(const std::string& name, const std::string& path) {
+        std::ifstream file(path);
+        std::ostringstream text;
+        if (!file || !(text << file.rdbuf())) throw usage_error(name + ": cannot read " + path);
+        const words options = split_options(text.str(), of_file);
+        arguments_.insert(arguments_.begin() + std::ptrdiff_t(at_) + 1, options.begin(),
+                          options.end());
     }
 
-    bool take_of_preprocessor(const std::string& argument) {
-        static constexpr std::array separate = {"-I",       "-D",      "-U",        "-isystem",
-                                                "-include", "-iquote", "-idirafter"};
-        if (std::ranges::find(separate, argument) == separate.end()) return false;
-        append(result_.compile, {argument, value(argument)});
-        return true;
+    void add_for_compiler(const std::string&, const std::string& list) {
+        for (const std::string& each : split_options(list, of_list))
+            if (is_linker_option(each))
+                result_.link.push_back({each});
+            else
+                result_.compile.push_back(each);
     }
-
-    bool take_of_linker(const std::string& argument) {
-        if (std::ranges::find(cuda_libraries, argument) != cuda_libraries.end()) return true;
-        if (std::ranges::find(missing_libraries, argument) != missing_libraries.end())
-            throw usage_error(argument + ": hmmrt has no such library");
-        if (argument == "-l" || argument == "-L") {
-            append(result_.link, {argument + value(argument)});
-        } else if (starts_with(argument, "-l") || starts_with(argument, "-L") ||
-                   starts_with(argument, "-Wl,") || argument == "-shared" ||
-                   argument == "-static-libstdc++" || argument == "-rdynamic") {
-            result_.link.push_back(argument);
-        } else {
-            return false;
-        }
-        return true;
-    }
-
-    /// What is left is for clang. It reports what it does not know.
-    void take_for_compiler(const std::string& argument) {
-        if (starts_with(argument, "-O")) {
-            result_.optimization = argument;
-        } else if (starts_with(argument, "--optimize=")) {
-            result_.optimization = "-O" + argument.substr(argument.find('=') + 1);
-        } else if (starts_with(argument, "-march=")) {
-            result_.architecture = argument.substr(argument.find('=') + 1);
-        } else if (starts_with(argument, "-std=") || starts_with(argument, "--std=")) {
-            set_standard(argument.substr(argument.find('=') + 1));
-        } else {
-            result_.compile.push_back(argument);
+    void add_for_linker(const std::string&, const std::string& list) {
+        for (const std::string& each : split_options(list, of_list)) {
+            result_.link.push_back({"-Xlinker"});
+            result_.link.push_back({each});
         }
     }
+    void add_for_preprocessor(const std::string& name, const std::string& text) {
+        append(result_.compile, {name, text});
+    }
+
+    void add_library(const std::string&, const std::string& name) {
+        if (is_own_library(name)) return;
+        if (is_missing_library(name))
+            throw usage_error("-l" + name + ": hmmrt has no such library");
+        result_.link.push_back({"-l" + name});
+    }
+    void add_library_folder(const std::string&, const std::string& folder) {
+        result_.link.push_back({"-L" + folder});
+    }
+
+    // ------------------------------------------------------------------------
 
     static language language_named(const std::string& name) {
         if (name == "cu" || name == "cuda") return language::cuda;
@@ -275,15 +280,23 @@ class parser {
     }
 
     std::string value(const std::string& option) {
+        if (joined_) return *joined_;
         if (at_ + 1 >= arguments_.size()) throw usage_error(option + " needs a value");
         return arguments_[++at_];
+    }
+    /// That of -O: a number in the next argument, or 1.
+    std::string level() {
+        if (joined_) return *joined_;
+        const bool next = at_ + 1 < arguments_.size() && is_number(arguments_[at_ + 1]);
+        return next ? arguments_[++at_] : "1";
     }
     static void append(words& to, const words& from) {
         to.insert(to.end(), from.begin(), from.end());
     }
 
-    const words& arguments_;
+    words arguments_;
     std::size_t at_ = 0;
+    std::optional<std::string> joined_; ///< what follows '=' in the current argument
     language language_ = language::by_name;
     options result_;
 };
@@ -298,19 +311,20 @@ const char* const help_text =
     R"(usage: hmmcc [OPTION...] FILE...
 
 Builds programs from CUDA source for hmmrt. FILE is a .cu, .cpp or .c file, an object file or a
-library. Options are nvcc's; what is not listed here goes to clang.
+library. Options are nvcc's, also by their long names; what is not listed here goes to clang.
 
   -o FILE                   the program, or the object file with -c
   -c, -E, -M, -MM           stop after compiling, preprocessing, or with the dependencies
   -x cu|c++|c               language of the files that follow
   -std=c++17|20             C++17 without this, and instead of an older one
-  -O0 ... -O3               without this, device code is optimized and host code is not
+  -O 0|1|2|3                without this, device code is optimized and host code is not
   -march=NAME               processor for device code, x86-64-v3 without this; native is this one
   -g, -G                    debug information; -G: also device code that is not optimized
   -I, -D, -U, -include      as usual
   -MD, -MMD, -MF, -MT, -MP  dependency files
   -l, -L, -Wl, -Xlinker     for the linker
-  -Xcompiler OPTION,...     for the compiler
+  -Xcompiler OPTION,...     for the compiler, also where it links
+  -optf FILE                options from a file
   -use_fast_math, -fmad=false
   -v, --dry-run             print the commands; --dry-run runs none
   -arch, -gencode, -code, -Xptxas, -maxrregcount, -lineinfo, -ccbin and their like are ignored

@@ -22,6 +22,12 @@ struct input_file {
     language kind = language::by_name; ///< -x
 };
 
+/// A file or an option of the link.
+struct link_word {
+    std::string text;
+    bool is_input = false; ///< the next of the input files
+};
+
 enum class stage { link, object, preprocess, dependencies };
 
 struct options {
@@ -39,10 +45,9 @@ struct options {
     bool dry_run = false;
     bool help = false;
     bool version = false;
-    words compile;      ///< for both halves, and for C++ files
-    words dependencies; ///< -MD and its relatives
-    words link;         ///< in the order of the command line, with the files
-    words ignored;      ///< what has no meaning here
+    words compile;               ///< for both halves, for C++ files, and for the link
+    words dependencies;          ///< -MD and its relatives
+    std::vector<link_word> link; ///< in the order of the command line, with the files
 };
 
 /// Throws usage_error.
