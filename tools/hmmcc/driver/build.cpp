@@ -12,7 +12,7 @@
 #include <fstream>
 #include <initializer_list>
 #include <iostream>
-#include <optional>
+#include <set>
 
 namespace hmmcc {
 namespace {
@@ -153,19 +153,22 @@ class builder {
 
     // ---- steps -------------------------------------------------------------
 
-    int compile_cuda(const input_file& input, const std::string& object) const {
+    int compile_cuda(const input_file& input, const std::string& object) {
         if (wanted_.last == stage::preprocess || wanted_.last == stage::dependencies)
             return preprocess(host_command(input), object);
         const std::string host = folder_.file("host.o");
         const std::string device = folder_.file("device.o");
         words for_host = host_command(input);
         append(for_host, {"-c", "-o", host});
-        append(for_host, dependency_options(object));
+        append(for_host, dependency_options(input, object));
         words for_device = device_command(input);
         append(for_device, {"-c", "-o", device});
         if (const int status = run_halves(for_host, for_device)) return status;
         if (const int status = run_command({"ld", "-r", "-o", object, host, device})) return status;
-        return run_command({"objcopy", "--wildcard", "--localize-symbol=__hmm_device.*", object});
+        if (const int status =
+                run_command({"objcopy", "--wildcard", "--localize-symbol=__hmm_device.*", object}))
+            return status;
+        return write_dependencies(input, object);
     }
 
     /// Runs both at a time. Errors that both have are printed once.
@@ -185,26 +188,43 @@ class builder {
 
     int preprocess(words command, const std::string& object) const {
         append(command, wanted_.dependencies);
+        if (!wanted_.dependency_file.empty()) append(command, {"-MF", wanted_.dependency_file});
         if (wanted_.last == stage::preprocess) command.push_back("-E");
         if (!wanted_.output.empty()) append(command, {"-o", object});
         return run_command(command);
     }
 
-    /// -MD without -MF writes beside the object file.
-    words dependency_options(const std::string& object) const {
+    /// clang writes a temporary file.
+    words dependency_options(const input_file& input, const std::string& object) const {
         words result = wanted_.dependencies;
         if (result.empty()) return result;
-        bool file = false, target = false;
-        for (const std::string& each : wanted_.dependencies) {
-            file = file || each == "-MF";
-            target = target || each == "-MT" || each == "-MQ";
-        }
-        if (!file) append(result, {"-MF", std::filesystem::path(object).replace_extension(".d")});
-        if (!target) append(result, {"-MT", object});
+        append(result, {"-MF", folder_.file("dependencies")});
+        if (!wanted_.dependency_target) append(result, {"-MT", dependency_place(input, object)});
         return result;
     }
+    /// The file that -MD writes about: the output, or what a compilation alone would make.
+    std::string dependency_place(const input_file& input, const std::string& object) const {
+        if (wanted_.last == stage::object) return object;
+        if (!wanted_.output.empty()) return wanted_.output;
+        return std::filesystem::path(input.path).stem().string() + ".o";
+    }
+    /// Sources of one program add to its file.
+    int write_dependencies(const input_file& input, const std::string& object) {
+        if (wanted_.dependencies.empty() || wanted_.dry_run) return 0;
+        const std::string name = !wanted_.dependency_file.empty()
+                                     ? wanted_.dependency_file
+                                     : std::filesystem::path(dependency_place(input, object))
+                                           .replace_extension(".d")
+                                           .string();
+        const bool first = dependency_files_.insert(name).second;
+        std::ofstream file(name == "-" ? "/dev/stdout" : name,
+                           first ? std::ios::trunc : std::ios::app);
+        if (file << std::ifstream(folder_.file("dependencies")).rdbuf() && file.flush()) return 0;
+        std::cerr << "hmmcc: cannot write " << name << '\n';
+        return 1;
+    }
 
-    int compile_host(const input_file& input, const std::string& object) const {
+    int compile_host(const input_file& input, const std::string& object) {
         words command = compiler();
         if (!wanted_.optimization.empty()) command.push_back(wanted_.optimization);
         if (wanted_.debug) command.push_back("-g");
@@ -215,8 +235,9 @@ class builder {
         if (wanted_.last == stage::preprocess || wanted_.last == stage::dependencies)
             return preprocess(command, object);
         append(command, {"-c", "-o", object});
-        append(command, dependency_options(object));
-        return run_command(command);
+        append(command, dependency_options(input, object));
+        if (const int status = run_command(command)) return status;
+        return write_dependencies(input, object);
     }
 
     int link(const words& objects) const {
@@ -234,6 +255,7 @@ class builder {
     const options& wanted_;
     const tool_paths& paths_;
     temporary_folder folder_;
+    std::set<std::string> dependency_files_; ///< those written
 };
 
 } // namespace

@@ -184,8 +184,11 @@ class parser {
             result_.dependencies.push_back(name);
         } else if (name == "-MD" || name == "-MMD" || name == "-MP") {
             result_.dependencies.push_back(name);
-        } else if (name == "-MF" || name == "-MT" || name == "-MQ") {
+        } else if (name == "-MF") {
+            result_.dependency_file = value(name);
+        } else if (name == "-MT" || name == "-MQ") {
             append(result_.dependencies, {name, value(name)});
+            result_.dependency_target = true;
         } else {
             return false;
         }

@@ -45,9 +45,11 @@ struct options {
     bool dry_run = false;
     bool help = false;
     bool version = false;
-    words compile;               ///< for both halves, for C++ files, and for the link
-    words dependencies;          ///< -MD and its relatives
-    std::vector<link_word> link; ///< in the order of the command line, with the files
+    words compile;                  ///< for both halves, for C++ files, and for the link
+    words dependencies;             ///< -MD and its relatives, without -MF
+    std::string dependency_file;    ///< -MF, or empty
+    bool dependency_target = false; ///< -MT or -MQ is there
+    std::vector<link_word> link;    ///< in the order of the command line, with the files
 };
 
 /// Throws usage_error.
