@@ -4,9 +4,10 @@
  * of a CUDA file.
  *
  * System headers: their functions become host and device functions, because
- * device code is native code and links with the same libraries. Our own headers
- * and <new>, of which clang has its own idea in CUDA, stay as they are, and so do
- * those of the processor's instructions, some of which clang has declared.
+ * device code is native code and links with the same libraries. Functions that
+ * say where they run stay as they are, and so do our own headers, <new>, of which
+ * clang has its own idea in CUDA, and those of the processor's instructions, some
+ * of which clang has declared.
  *
  * Kernels of the device half: the code generator sees them with the Windows
  * calling convention. It has exactly one IR parameter for each parameter of the
@@ -39,18 +40,71 @@ namespace {
 
 bool device_half = false;
 
+/// Finds declarations that say where they run, as their tokens pass.
+class explicit_declarations {
+  public:
+    /// Returns whether the declaration with this token has said so up to here.
+    bool take(const clang::Token& token) {
+        if (ended_) found_ = ended_ = false;
+        switch (token.getKind()) {
+        case clang::tok::kw___attribute:
+            attribute_depth_ = depth_ + 2;
+            break;
+        case clang::tok::l_paren:
+            depth_++;
+            break;
+        case clang::tok::r_paren:
+            if (depth_ > 0) depth_--;
+            if (depth_ + 2 <= attribute_depth_) attribute_depth_ = 0;
+            break;
+        case clang::tok::semi:
+        case clang::tok::l_brace:
+        case clang::tok::r_brace:
+            // clang adds its attributes while it has seen no token behind this one
+            ended_ = depth_ == 0;
+            break;
+        default:
+            if (attribute_depth_ != 0 && depth_ == attribute_depth_ && is_place(token))
+                found_ = true;
+        }
+        return found_;
+    }
+
+  private:
+    static bool is_place(const clang::Token& token) {
+        const clang::IdentifierInfo* const name = token.getIdentifierInfo();
+        return name != nullptr &&
+               (name->isStr("host") || name->isStr("device") || name->isStr("global"));
+    }
+
+    unsigned depth_ = 0;           ///< of parentheses
+    unsigned attribute_depth_ = 0; ///< within an attribute; 0: outside
+    bool found_ = false;
+    bool ended_ = false;
+};
+
 /// Makes functions of system headers host and device functions.
-class system_headers final : public clang::PPCallbacks {
+class system_headers {
   public:
     system_headers(clang::CompilerInstance& compiler, std::string own)
         : compiler_(compiler), own_(std::move(own)) {}
 
-    void FileChanged(clang::SourceLocation place, FileChangeReason,
-                     clang::SrcMgr::CharacteristicKind kind, clang::FileID) override {
+    void enter(clang::SourceLocation place, clang::SrcMgr::CharacteristicKind kind) {
         const llvm::StringRef name = compiler_.getSourceManager().getFilename(place);
         const llvm::StringRef file = llvm::sys::path::filename(name);
-        const bool wanted = clang::SrcMgr::isSystem(kind) && !name.startswith(own_) &&
-                            file != "new" && !file.endswith("intrin.h");
+        inside_ = clang::SrcMgr::isSystem(kind) && !name.startswith(own_) && file != "new" &&
+                  !file.endswith("intrin.h");
+        update();
+    }
+    void take(const clang::Token& token) {
+        if (declarations_.take(token) == explicit_) return;
+        explicit_ = !explicit_;
+        update();
+    }
+
+  private:
+    void update() {
+        const bool wanted = inside_ && !explicit_;
         if (wanted == forced_ || !compiler_.hasSema()) return;
         forced_ = wanted;
         if (wanted)
@@ -59,11 +113,35 @@ class system_headers final : public clang::PPCallbacks {
             compiler_.getSema().PopForceCUDAHostDevice();
     }
 
-  private:
     clang::CompilerInstance& compiler_;
     std::string own_; ///< folder of our own headers
+    explicit_declarations declarations_;
+    bool inside_ = false;
+    bool explicit_ = false;
     bool forced_ = false;
 };
+
+/// Tells it of each file.
+class file_callbacks final : public clang::PPCallbacks {
+  public:
+    explicit file_callbacks(std::shared_ptr<system_headers> headers)
+        : headers_(std::move(headers)) {}
+
+    void FileChanged(clang::SourceLocation place, FileChangeReason,
+                     clang::SrcMgr::CharacteristicKind kind, clang::FileID) override {
+        headers_->enter(place, kind);
+    }
+
+  private:
+    std::shared_ptr<system_headers> headers_;
+};
+
+void watch_system_headers(clang::CompilerInstance& compiler, const std::string& own) {
+    const auto headers = std::make_shared<system_headers>(compiler, own);
+    clang::Preprocessor& preprocessor = compiler.getPreprocessor();
+    preprocessor.addPPCallbacks(std::make_unique<file_callbacks>(headers));
+    preprocessor.setTokenWatcher([headers](const clang::Token& token) { headers->take(token); });
+}
 
 /// The kernels of this file, in the order of their definitions.
 llvm::SetVector<clang::FunctionDecl*>& kernels() {
@@ -183,9 +261,7 @@ class convention_action final : public clang::PluginASTAction {
     std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& compiler,
                                                           llvm::StringRef) override {
         device_half = compiler.getLangOpts().CUDAIsDevice;
-        if (Before)
-            compiler.getPreprocessor().addPPCallbacks(
-                std::make_unique<system_headers>(compiler, own_));
+        if (Before) watch_system_headers(compiler, own_);
         if (device_half) return std::make_unique<convention_consumer<Before>>();
         if (Before) return std::make_unique<refusing_consumer>();
         return std::make_unique<clang::ASTConsumer>();
