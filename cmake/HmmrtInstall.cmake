@@ -5,13 +5,14 @@
 include(CMakePackageConfigHelpers)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
 
-install(TARGETS hmmrt-shared hmmrt-static hmmcuda EXPORT hmmrtTargets
+install(TARGETS hmmrt-shared hmmrt-static hmmcuda hmmcuda-shared EXPORT hmmrtTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # Strips debug information only: reports of failures need the symbol table to name functions.
 if(HMMRT_STRIP)
   install(CODE "
-    foreach(file $<TARGET_FILE_NAME:hmmrt-shared> $<TARGET_FILE_NAME:hmmrt-static> $<TARGET_FILE_NAME:hmmcuda>)
+    foreach(file $<TARGET_FILE_NAME:hmmrt-shared> $<TARGET_FILE_NAME:hmmrt-static> $<TARGET_FILE_NAME:hmmcuda>
+        $<TARGET_FILE_NAME:hmmcuda-shared>)
       execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-debug
         \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/\${file}\"
         RESULT_VARIABLE failed)
@@ -76,7 +77,7 @@ function(hmmrt_stage component)
 endfunction()
 
 file(GLOB_RECURSE public_headers CONFIGURE_DEPENDS include/hmm/* include/cuda/* include/uapi/linux/hmmrt.h include/uapi/linux/hmmrt_event.h)
-set(library hmmrt-shared hmmrt-static hmmcuda)
+set(library hmmrt-shared hmmrt-static hmmcuda hmmcuda-shared)
 if(TARGET hmmrt-manual)
   list(APPEND library hmmrt-manual)
 endif()

@@ -8,6 +8,7 @@
 
 #include "process.hpp"
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <initializer_list>
@@ -247,9 +248,37 @@ class builder {
         std::size_t next = 0;
         for (const link_word& word : wanted_.link)
             command.push_back(word.is_input ? objects[next++] : word.text);
-        append(command, {paths_.cuda_library, paths_.runtime_library, "-lpthread", "-ldl", "-lm",
-                         "-o", wanted_.output.empty() ? "a.out" : wanted_.output});
+        append(command, runtime());
+        append(command, {"-lpthread", "-ldl", "-lm", "-o",
+                         wanted_.output.empty() ? "a.out" : wanted_.output});
         return run_command(command);
+    }
+
+    /// hmmrt's libraries, of which a process has one copy: libraries share it, and where a program
+    /// has its own, those that it loads use that.
+    words runtime() const {
+        runtime_kind kind = wanted_.runtime;
+        if (kind == runtime_kind::by_output) {
+            const bool library = std::ranges::any_of(wanted_.link, [](const link_word& word) {
+                return !word.is_input && word.text == "-shared";
+            });
+            kind = library ? runtime_kind::shared : runtime_kind::fixed;
+        }
+        if (kind == runtime_kind::none) return {};
+        if (kind == runtime_kind::shared) {
+            words libraries;
+            for (const std::string& path :
+                 {paths_.shared_cuda_library, paths_.shared_runtime_library})
+                append(libraries,
+                       {path, "-Wl,-rpath," + std::filesystem::path(path).parent_path().string()});
+            return libraries;
+        }
+        words libraries = {"-Wl,--whole-archive", paths_.cuda_library, paths_.runtime_library,
+                           "-Wl,--no-whole-archive"};
+        for (const char* const names :
+             {"cuda*", "cu[A-Z]*", "__cuda*", "__hmm_*", "hmm*", "hmadvise", "gmem*"})
+            libraries.push_back("-Wl,--export-dynamic-symbol=" + std::string(names));
+        return libraries;
     }
 
     const options& wanted_;

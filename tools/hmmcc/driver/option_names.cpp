@@ -85,11 +85,10 @@ const table short_names = {
     {"--x", "-x"},
 };
 
-constexpr std::array<std::string_view, 19> ignored_with_value = {
-    "-arch",     "-code",          "-gencode",   "-maxrregcount", "-Xptxas",
-    "-Xnvlink",  "-Xarchive",      "-ccbin",     "-cudart",       "-t",
-    "-Werror",   "-diag-error",    "-ftz",       "-diag-warn",    "-keep-dir",
-    "-prec-div", "-diag-suppress", "-prec-sqrt", "-time"};
+constexpr std::array<std::string_view, 18> ignored_with_value = {
+    "-arch",      "-code",     "-gencode",  "-maxrregcount",  "-Xptxas",     "-Xnvlink",
+    "-Xarchive",  "-ccbin",    "-t",        "-Werror",        "-diag-error", "-ftz",
+    "-diag-warn", "-keep-dir", "-prec-div", "-diag-suppress", "-prec-sqrt",  "-time"};
 
 constexpr std::array<std::string_view, 20> ignored_flags = {"-objdir-as-tempdir",
                                                             "--objdir-as-tempdir",

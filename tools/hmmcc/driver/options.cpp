@@ -132,6 +132,7 @@ class parser {
             {"-m", &parser::set_machine},
             {"-optf", &parser::read_options},
             {"-default-stream", &parser::set_default_stream},
+            {"-cudart", &parser::set_runtime},
             {"-Xcompiler", &parser::add_for_compiler},
             {"-Xlinker", &parser::add_for_linker},
             {"-l", &parser::add_library},
@@ -230,6 +231,17 @@ class parser {
                               ": pass cudaStreamPerThread");
     }
 
+    void set_runtime(const std::string&, const std::string& kind) {
+        static const std::map<std::string_view, runtime_kind> kinds = {
+            {"none", runtime_kind::none},
+            {"static", runtime_kind::fixed},
+            {"shared", runtime_kind::shared}};
+        const auto found = kinds.find(kind);
+        if (found == kinds.end())
+            throw usage_error("-cudart " + kind + ": hmmcc knows none, shared and static");
+        result_.runtime = found->second;
+    }
+
     void read_options(const std::string& name, const std::string& path) {
         std::ifstream file(path);
         std::ostringstream text;
@@ -326,11 +338,13 @@ library. Options are nvcc's, also by their long names; what is not listed here g
   -I, -D, -U, -include      as usual
   -MD, -MMD, -MF, -MT, -MP  dependency files
   -l, -L, -Wl, -Xlinker     for the linker
+  -shared                   a library; -cudart none|shared|static: which libraries of hmmrt it
+                            has: shared ones without this, and static ones in a program
   -Xcompiler OPTION,...     for the compiler, also where it links
   -optf FILE                options from a file
   -use_fast_math, -fmad=false
   -v, --dry-run             print the commands; --dry-run runs none
-  -arch, -gencode, -code, -Xptxas, -maxrregcount, -lineinfo, -ccbin and their like are ignored
+  -arch, -gencode, -code, -Xptxas, -maxrregcount, -lineinfo and their like are ignored
 )";
 
 } // namespace hmmcc

@@ -28,14 +28,18 @@ struct link_word {
     bool is_input = false; ///< the next of the input files
 };
 
+/// Which libraries of hmmrt the link gets.
+enum class runtime_kind { by_output, none, fixed, shared };
+
 enum class stage { link, object, preprocess, dependencies };
 
 struct options {
     std::vector<input_file> inputs;
     std::string output;
     stage last = stage::link;
-    std::string optimization; ///< -O3, or empty
-    std::string architecture; ///< -march=, or empty
+    std::string optimization;                       ///< -O3, or empty
+    std::string architecture;                       ///< -march=, or empty
+    runtime_kind runtime = runtime_kind::by_output; ///< -cudart
     std::string standard = "-std=c++17";
     bool fast_math = false;
     bool contract = true;      ///< a * b + c in one step

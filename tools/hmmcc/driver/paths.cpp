@@ -14,8 +14,14 @@ namespace fs = std::filesystem;
 namespace {
 
 tool_paths built_paths() {
-    return {HMMCC_CLANG,        HMMCC_CLANG_HEADERS, HMMCC_PLUGIN,
-            HMMCC_CUDA_HEADERS, HMMCC_CUDA_LIBRARY,  HMMCC_RUNTIME_LIBRARY};
+    return {HMMCC_CLANG,
+            HMMCC_CLANG_HEADERS,
+            HMMCC_PLUGIN,
+            HMMCC_CUDA_HEADERS,
+            HMMCC_CUDA_LIBRARY,
+            HMMCC_RUNTIME_LIBRARY,
+            HMMCC_SHARED_CUDA_LIBRARY,
+            HMMCC_SHARED_RUNTIME_LIBRARY};
 }
 
 tool_paths installed_paths(const fs::path& folder) {
@@ -25,7 +31,9 @@ tool_paths installed_paths(const fs::path& folder) {
             place(HMMCC_INSTALLED_PLUGIN),
             place(HMMCC_INSTALLED_CUDA_HEADERS),
             place(HMMCC_INSTALLED_CUDA_LIBRARY),
-            place(HMMCC_INSTALLED_RUNTIME_LIBRARY)};
+            place(HMMCC_INSTALLED_RUNTIME_LIBRARY),
+            place(HMMCC_INSTALLED_SHARED_CUDA_LIBRARY),
+            place(HMMCC_INSTALLED_SHARED_RUNTIME_LIBRARY)};
 }
 
 } // namespace
@@ -35,7 +43,8 @@ tool_paths find_paths() {
     const bool is_built = fs::exists(folder / fs::path(HMMCC_PLUGIN).filename());
     tool_paths paths = is_built ? built_paths() : installed_paths(folder);
     for (const std::string& part :
-         {paths.clang, paths.plugin, paths.cuda_headers, paths.cuda_library, paths.runtime_library})
+         {paths.clang, paths.plugin, paths.cuda_headers, paths.cuda_library, paths.runtime_library,
+          paths.shared_cuda_library, paths.shared_runtime_library})
         if (access(part.c_str(), R_OK) != 0)
             throw std::system_error(errno, std::generic_category(), part);
     return paths;

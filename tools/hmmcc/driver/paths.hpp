@@ -13,6 +13,8 @@ struct tool_paths {
     std::string cuda_headers;
     std::string cuda_library;
     std::string runtime_library;
+    std::string shared_cuda_library;
+    std::string shared_runtime_library;
 };
 
 /// Those of the build folder for the program there; otherwise clang, and the parts that are
