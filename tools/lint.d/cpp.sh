@@ -50,13 +50,13 @@ check_headers() {
 	for header in include/hmm/*.h; do
 		include_alone "${header#include/}" gcc -x c -std=c99
 	done
-	for header in cuda cuda_profiler_api cuda_runtime cuda_runtime_api driver_types vector_functions; do
+	for header in cuda cuda_profiler_api cuda_runtime cuda_runtime_api driver_types hip/hip_runtime vector_functions; do
 		include_alone "cuda/$header.h" gcc -x c -std=c99
 	done
-	for header in include/cuda/*.h; do
+	for header in include/cuda/*.h include/cuda/hip/*.h; do
 		include_alone "${header#include/}" g++ -x c++ -std=c++14
 	done
-	for header in include/hmm/*.h include/hmm/*.hpp include/cuda/*.h; do
+	for header in include/hmm/*.h include/hmm/*.hpp include/cuda/*.h include/cuda/hip/*.h; do
 		[[ -e $header ]] || continue
 		include_alone "${header#include/}" g++ -x c++ -std=$CXX_STANDARD
 		include_alone "${header#include/}" clang++ -x c++ -std=$CXX_STANDARD

@@ -24,6 +24,7 @@ language language_of(const input_file& input) {
     if (input.kind != language::by_name) return input.kind;
     const std::string extension = std::filesystem::path(input.path).extension();
     if (extension == ".cu") return language::cuda;
+    if (extension == ".hip") return language::hip;
     if (extension == ".c") return language::c;
     for (const char* const each : {".cpp", ".cc", ".cxx", ".C", ".c++"})
         if (extension == each) return language::cpp;
@@ -45,8 +46,9 @@ class builder {
             std::string object = input.path;
             if (kind != language::by_name) {
                 object = object_name(input, objects.size());
-                const int status = kind == language::cuda ? compile_cuda(input, object)
-                                                          : compile_host(input, object);
+                const int status = kind == language::cuda || kind == language::hip
+                                       ? compile_cuda(input, object)
+                                       : compile_host(input, object);
                 if (status != 0) return status;
             } else if (!std::filesystem::exists(input.path)) {
                 std::cerr << "hmmcc: " << input.path << ": no such file\n";
@@ -85,8 +87,10 @@ class builder {
         append(command, wanted_.compile);
         return command;
     }
-    words compiler_for_cuda() const {
+    words compiler_for_cuda(const input_file& input) const {
         words command = compiler();
+        if (language_of(input) == language::hip)
+            append(command, {"-D__HIPCC__", "-D__HIP_PLATFORM_NVIDIA__"});
         append(command, {"-x",
                          "cuda",
                          "--cuda-host-only",
@@ -123,7 +127,7 @@ class builder {
     }
 
     words host_command(const input_file& input) const {
-        words command = compiler_for_cuda();
+        words command = compiler_for_cuda(input);
         append(command, {"-Xclang", "-fcuda-include-gpubinary", "-Xclang", write_binary()});
         if (!wanted_.optimization.empty()) command.push_back(wanted_.optimization);
         if (wanted_.debug || wanted_.debug_device) command.push_back("-g");
@@ -134,7 +138,7 @@ class builder {
         const std::string optimization =
             wanted_.debug_device ? "-O0"
                                  : (wanted_.optimization.empty() ? "-O3" : wanted_.optimization);
-        words command = compiler_for_cuda();
+        words command = compiler_for_cuda(input);
         append(command, {"-Xclang", "-fcuda-is-device", "-D__CUDA_ARCH__=900", "-w",
                          "-march=" + architecture(), optimization, "-fno-math-errno",
                          wanted_.contract ? "-ffp-contract=fast" : "-ffp-contract=off",

@@ -85,10 +85,26 @@ const table short_names = {
     {"--x", "-x"},
 };
 
-constexpr std::array<std::string_view, 18> ignored_with_value = {
-    "-arch",      "-code",     "-gencode",  "-maxrregcount",  "-Xptxas",     "-Xnvlink",
-    "-Xarchive",  "-ccbin",    "-t",        "-Werror",        "-diag-error", "-ftz",
-    "-diag-warn", "-keep-dir", "-prec-div", "-diag-suppress", "-prec-sqrt",  "-time"};
+constexpr std::array<std::string_view, 20> ignored_with_value = {"--offload-arch",
+                                                                 "--amdgpu-target",
+                                                                 "-arch",
+                                                                 "-code",
+                                                                 "-gencode",
+                                                                 "-maxrregcount",
+                                                                 "-Xptxas",
+                                                                 "-Xnvlink",
+                                                                 "-Xarchive",
+                                                                 "-ccbin",
+                                                                 "-t",
+                                                                 "-Werror",
+                                                                 "-diag-error",
+                                                                 "-ftz",
+                                                                 "-diag-warn",
+                                                                 "-keep-dir",
+                                                                 "-prec-div",
+                                                                 "-diag-suppress",
+                                                                 "-prec-sqrt",
+                                                                 "-time"};
 
 constexpr std::array<std::string_view, 20> ignored_flags = {"-objdir-as-tempdir",
                                                             "--objdir-as-tempdir",
@@ -124,6 +140,7 @@ const table refused_options = {
     {"-ptx", "hmmcc makes code for this processor, and no PTX"},
     {"-cubin", "hmmcc makes code for this processor, and no cubin"},
     {"-fatbin", "hmmcc makes code for this processor, and no fatbin"},
+    {"-fgpu-rdc", device_linking},
     {"-m32", only_native},
     {"-lib", "hmmcc makes no archives: use -c, and ar"},
     {"-run", "hmmcc runs no programs"},

@@ -282,10 +282,11 @@ class parser {
 
     static language language_named(const std::string& name) {
         if (name == "cu" || name == "cuda") return language::cuda;
+        if (name == "hip") return language::hip;
         if (name == "c++") return language::cpp;
         if (name == "c") return language::c;
         if (name == "none") return language::by_name;
-        throw usage_error("-x " + name + ": hmmcc compiles cu, c++ and c");
+        throw usage_error("-x " + name + ": hmmcc compiles cu, hip, c++ and c");
     }
 
     void check_output() const {
@@ -325,12 +326,12 @@ options parse_options(const words& arguments) {
 const char* const help_text =
     R"(usage: hmmcc [OPTION...] FILE...
 
-Builds programs from CUDA source for hmmrt. FILE is a .cu, .cpp or .c file, an object file or a
-library. Options are nvcc's, also by their long names; what is not listed here goes to clang.
+Builds programs from CUDA and HIP source for hmmrt. FILE is a .cu, .hip, .cpp or .c file, an object
+file or a library. Options are nvcc's, also by their long names; what is not listed here goes to clang.
 
   -o FILE                   the program, or the object file with -c
   -c, -E, -M, -MM           stop after compiling, preprocessing, or with the dependencies
-  -x cu|c++|c               language of the files that follow
+  -x cu|hip|c++|c             language of the files that follow
   -std=c++17|20             C++17 without this, and instead of an older one
   -O 0|1|2|3                without this, device code is optimized and host code is not
   -march=NAME               processor for device code, x86-64-v3 without this; native is this one

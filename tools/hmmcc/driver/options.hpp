@@ -15,7 +15,7 @@ struct usage_error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-enum class language { by_name, cuda, cpp, c };
+enum class language { by_name, cuda, hip, cpp, c };
 
 struct input_file {
     std::string path;
