@@ -40,6 +40,7 @@ class builder {
     builder(const options& wanted, const tool_paths& paths) : wanted_(wanted), paths_(paths) {}
 
     int run() {
+        if (!has_files()) return 1;
         words objects; // in the order of the files
         for (const input_file& input : wanted_.inputs) {
             const language kind = language_of(input);
@@ -50,9 +51,6 @@ class builder {
                                        ? compile_cuda(input, object)
                                        : compile_host(input, object);
                 if (status != 0) return status;
-            } else if (!std::filesystem::exists(input.path)) {
-                std::cerr << "hmmcc: " << input.path << ": no such file\n";
-                return 1;
             }
             objects.push_back(object);
         }
@@ -60,6 +58,24 @@ class builder {
     }
 
   private:
+    /// Before anything is compiled: the sources, and folders for what is written.
+    bool has_files() const {
+        bool found = true;
+        const auto want = [&found](bool good, const std::string& path, const char* what) {
+            if (!good) std::cerr << "hmmcc: error: " << path << ": " << what << '\n';
+            found = found && good;
+        };
+        for (const input_file& input : wanted_.inputs) {
+            want(std::filesystem::exists(input.path), input.path, "no such file");
+            want(!std::filesystem::is_directory(input.path), input.path, "is a folder");
+        }
+        for (const std::string& path : {wanted_.output, wanted_.dependency_file}) {
+            const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+            want(folder.empty() || std::filesystem::is_directory(folder), path,
+                 "its folder does not exist");
+        }
+        return found;
+    }
     std::string object_name(const input_file& input, std::size_t number) const {
         const std::filesystem::path source(input.path);
         if (wanted_.last != stage::link)
@@ -225,7 +241,7 @@ class builder {
         std::ofstream file(name == "-" ? "/dev/stdout" : name,
                            first ? std::ios::trunc : std::ios::app);
         if (file << std::ifstream(folder_.file("dependencies")).rdbuf() && file.flush()) return 0;
-        std::cerr << "hmmcc: cannot write " << name << '\n';
+        std::cerr << "hmmcc: error: cannot write " << name << '\n';
         return 1;
     }
 

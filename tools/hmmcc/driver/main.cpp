@@ -19,10 +19,10 @@ int main(int count, char** arguments) {
         }
         return hmmcc::build(wanted, hmmcc::find_paths());
     } catch (const hmmcc::usage_error& error) {
-        std::cerr << "hmmcc: " << error.what() << "\n";
+        std::cerr << "hmmcc: error: " << error.what() << "\n";
         return 2;
     } catch (const std::exception& error) {
-        std::cerr << "hmmcc: " << error.what() << "\n";
+        std::cerr << "hmmcc: error: " << error.what() << "\n";
         return 1;
     }
 }
