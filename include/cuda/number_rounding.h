@@ -115,16 +115,20 @@ HMM_CUDA_BOTH Number __hmm_integral(Number x) {
            : Mode == __hmm_rd ? std::floor(x)
                               : std::rint(x);
 }
-/* The nearest that @Whole has, and 0 if @x is no number. */
+/* The nearest that @Whole has. If @x is no number it is 0, or the highest bit where one of the
+ * types has 64 bits. */
 template <class Whole, __hmm_rounding Mode, class Number>
 HMM_CUDA_BOTH Whole __hmm_to_whole(Number x) {
     constexpr Whole last = std::numeric_limits<Whole>::max();
     constexpr Whole first = std::numeric_limits<Whole>::min();
     constexpr Number end = static_cast<Number>(last / 2 + 1) * 2;
+    constexpr Whole none = sizeof(Number) == 8 || sizeof(Whole) == 8
+                               ? static_cast<Whole>(1ULL << (sizeof(Whole) * 8 - 1))
+                               : 0;
     const Number whole = __hmm_integral<Mode>(x);
     if (whole >= end) return last;
     if (whole >= static_cast<Number>(first)) return static_cast<Whole>(whole);
-    return whole < 0 ? first : 0;
+    return whole < 0 ? first : none;
 }
 
 HMM_CUDA_EXACT_END

@@ -116,10 +116,10 @@ auto with_rounding(int mode, Function function) {
     return result;
 }
 
-/// What a conversion to a whole number gives.
+/// What a conversion to a whole number gives. NaN is the highest bit if one of the types is @wide.
 template <class To>
-To whole_of(long double x, int mode) {
-    if (std::isnan(x)) return 0;
+To whole_of(long double x, int mode, bool wide = sizeof(To) == 8) {
+    if (std::isnan(x)) return wide ? To(1ULL << (sizeof(To) * 8 - 1)) : To(0);
     const long double whole = with_rounding(mode, [=] {
         const volatile long double number = x;
         return rintl(number);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Conversions; rn rounds to the nearest, rz towards zero, ru up, rd down. A number
- * that is too large for a whole one becomes the last of these, and NaN becomes 0.
+ * that is too large for a whole one becomes the last of these.
  */
 #ifndef HMM_CUDA_DEVICE_CONVERSIONS_H
 #define HMM_CUDA_DEVICE_CONVERSIONS_H
