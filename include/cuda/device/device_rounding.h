@@ -42,8 +42,9 @@ HMM_CUDA_BOTH float __fdiv_rn(float a, float b) {
 HMM_CUDA_BOTH float __frcp_rn(float x) {
     return 1.0F / x;
 }
+/* With -use_fast_math clang takes sqrtf() itself for an estimate. */
 HMM_CUDA_BOTH float __fsqrt_rn(float x) {
-    return sqrtf(x);
+    return static_cast<float>(sqrt(static_cast<double>(x)));
 }
 HMM_CUDA_BOTH float __frsqrt_rn(float x) {
     return static_cast<float>(1.0 / sqrt(static_cast<double>(x)));
