@@ -130,6 +130,8 @@ constexpr std::array<std::string_view, 20> ignored_flags = {"-objdir-as-tempdir"
 constexpr std::string_view device_linking =
     "hmmcc links no device code of several files (relocatable device code): put device "
     "functions that several files use into headers";
+constexpr std::string_view only_objects =
+    "hmmcc joins the halves of a file, for which both are object code";
 constexpr std::string_view only_native = "hmmcc makes code for this processor, and no other";
 
 const table refused_options = {
@@ -174,6 +176,7 @@ ignored is_ignored(const std::string& name) {
 
 std::string_view refusal_of(const std::string& option) {
     if (option == "-rdc=true") return device_linking;
+    if (option.starts_with("-flto")) return only_objects;
     const auto found = refused_options.find(option);
     return found == refused_options.end() ? std::string_view() : found->second;
 }

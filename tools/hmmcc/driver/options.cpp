@@ -252,11 +252,13 @@ class parser {
     }
 
     void add_for_compiler(const std::string&, const std::string& list) {
-        for (const std::string& each : split_options(list, of_list))
+        for (const std::string& each : split_options(list, of_list)) {
+            check_refused(each, each);
             if (is_linker_option(each))
                 result_.link.push_back({each});
             else
                 result_.compile.push_back(each);
+        }
     }
     void add_for_linker(const std::string&, const std::string& list) {
         for (const std::string& each : split_options(list, of_list)) {
