@@ -198,8 +198,6 @@ const call copy_calls[] = {
      [] { return cudaMemcpy(on_device(), host_memory, 4, static_cast<cudaMemcpyKind>(77)); }},
     {"copy_in_the_wrong_direction", of(cudaErrorInvalidValue, cudaSuccess),
      [] { return cudaMemcpy(on_device(), host_memory, 4, cudaMemcpyDeviceToHost); }},
-    {"copy_beyond_the_end", cudaErrorInvalidValue,
-     [] { return cudaMemcpy(on_device(), host_memory, size_t{1} << 40, cudaMemcpyHostToDevice); }},
     {"set_null", cudaErrorInvalidValue, [] { return cudaMemset(nullptr, 0, 4); }},
     {"set_nothing", cudaSuccess, [] { return cudaMemset(on_device(), 0, 0); }},
     {"copy_rows_wider_than_their_pitch", cudaErrorInvalidPitchValue,
