@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 # Tests that are CUDA programs, built by hmmcc.
 
-# hmmrt_cuda_test(NAME LEVEL [SOURCE FILE] [FAST_KERNEL]): builds NAME.cu, or FILE, as cuda-NAME-LEVEL, for the guest and
-# for the cpu device (ctest -L hmmcc). LEVEL is O0 or O3.
+# hmmrt_cuda_test(NAME LEVEL [SOURCE FILE] [NATIVE] [FAST_KERNEL]): builds NAME.cu, or FILE, as cuda-NAME-LEVEL, for the
+# guest and for the cpu device (ctest -L hmmcc), or with NATIVE only for that. LEVEL is O0 or O3.
 function(hmmrt_cuda_test name level)
-  cmake_parse_arguments(arg "" "SOURCE" "" ${ARGN})
+  cmake_parse_arguments(arg "NATIVE" "SOURCE" "" ${ARGN})
   set(source ${CMAKE_CURRENT_SOURCE_DIR}/${name}.cu)
   if(arg_SOURCE)
     set(source ${arg_SOURCE})
@@ -16,7 +16,9 @@ function(hmmrt_cuda_test name level)
     DEPFILE ${program}.d
     COMMENT "hmmcc -${level} ${name}.cu")
   add_custom_target(build-cuda-${name}-${level} ALL DEPENDS ${program})
-  hmmrt_guest_test(${program} TIME_LIMIT 120 ${arg_UNPARSED_ARGUMENTS})
+  if(NOT arg_NATIVE)
+    hmmrt_guest_test(${program} TIME_LIMIT 120 ${arg_UNPARSED_ARGUMENTS})
+  endif()
   add_test(NAME cpu-cuda-${name}-${level} COMMAND ${program})
   set_tests_properties(cpu-cuda-${name}-${level} PROPERTIES LABELS hmmcc TIMEOUT 120
     ENVIRONMENT "HMMRT_DEVICE=cpu;HMMRT_LANES=2")
