@@ -38,7 +38,7 @@ function(hmmrt_cuda_object result target source options)
 endfunction()
 
 # hmm_add_executable(NAME SOURCE... [OPTIONS OPTION...] [LIBRARIES LIBRARY...]): add_executable(), where hmmcc compiles
-# .cu files, with these options.
+# .cu and .hip files, with these options.
 function(hmm_add_executable target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "OPTIONS;LIBRARIES")
   if(NOT EXISTS ${HMMRT_HMMCC})
@@ -50,7 +50,7 @@ function(hmm_add_executable target)
   endif()
   set(sources)
   foreach(source IN LISTS arg_UNPARSED_ARGUMENTS)
-    if(source MATCHES "\\.cu$")
+    if(source MATCHES "\\.(cu|hip)$")
       hmmrt_cuda_object(source ${target} ${source} "${arg_OPTIONS}")
     endif()
     list(APPEND sources ${source})
