@@ -66,8 +66,14 @@ class builder {
             found = found && good;
         };
         for (const input_file& input : wanted_.inputs) {
-            want(std::filesystem::exists(input.path), input.path, "no such file");
+            const language kind = language_of(input);
+            const bool device = kind == language::cuda || kind == language::hip;
+            const bool standard_input = input.path == "-";
+            want(!standard_input || !device, input.path, "a file with device code is read twice");
+            want(standard_input || std::filesystem::exists(input.path), input.path, "no such file");
             want(!std::filesystem::is_directory(input.path), input.path, "is a folder");
+            want(wanted_.last == stage::link || kind != language::by_name, input.path,
+                 "hmmcc does not compile files of this name; -x names the language");
         }
         for (const std::string& path : {wanted_.output, wanted_.dependency_file}) {
             const std::filesystem::path folder = std::filesystem::path(path).parent_path();
@@ -217,8 +223,8 @@ class builder {
 
     /// clang writes a temporary file.
     words dependency_options(const input_file& input, const std::string& object) const {
+        if (!wanted_.writes_dependencies()) return {};
         words result = wanted_.dependencies;
-        if (result.empty()) return result;
         append(result, {"-MF", folder_.file("dependencies")});
         if (!wanted_.dependency_target) append(result, {"-MT", dependency_place(input, object)});
         return result;
@@ -231,7 +237,7 @@ class builder {
     }
     /// Sources of one program add to its file.
     int write_dependencies(const input_file& input, const std::string& object) {
-        if (wanted_.dependencies.empty() || wanted_.dry_run) return 0;
+        if (!wanted_.writes_dependencies() || wanted_.dry_run) return 0;
         const std::string name = !wanted_.dependency_file.empty()
                                      ? wanted_.dependency_file
                                      : std::filesystem::path(dependency_place(input, object))
@@ -269,21 +275,25 @@ class builder {
         for (const link_word& word : wanted_.link)
             command.push_back(word.is_input ? objects[next++] : word.text);
         append(command, runtime());
+        // Lanes run code of the library, and the runtime knows its kernels: dlclose() must not
+        // unmap it.
+        if (makes_library()) command.push_back("-Wl,-z,nodelete");
         append(command, {"-lpthread", "-ldl", "-lm", "-o",
                          wanted_.output.empty() ? "a.out" : wanted_.output});
         return run_command(command);
     }
 
+    bool makes_library() const {
+        return std::ranges::any_of(wanted_.link, [](const link_word& word) {
+            return !word.is_input && word.text == "-shared";
+        });
+    }
     /// hmmrt's libraries, of which a process has one copy: libraries share it, and where a program
     /// has its own, those that it loads use that.
     words runtime() const {
         runtime_kind kind = wanted_.runtime;
-        if (kind == runtime_kind::by_output) {
-            const bool library = std::ranges::any_of(wanted_.link, [](const link_word& word) {
-                return !word.is_input && word.text == "-shared";
-            });
-            kind = library ? runtime_kind::shared : runtime_kind::fixed;
-        }
+        if (kind == runtime_kind::by_output)
+            kind = makes_library() ? runtime_kind::shared : runtime_kind::fixed;
         if (kind == runtime_kind::none) return {};
         if (kind == runtime_kind::shared) {
             words libraries;

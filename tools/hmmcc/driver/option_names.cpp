@@ -143,6 +143,9 @@ const table refused_options = {
     {"-cubin", "hmmcc makes code for this processor, and no cubin"},
     {"-fatbin", "hmmcc makes code for this processor, and no fatbin"},
     {"-fgpu-rdc", device_linking},
+    {"-S", only_objects},
+    {"-emit-llvm", only_objects},
+    {"-fsyntax-only", only_objects},
     {"-m32", only_native},
     {"-lib", "hmmcc makes no archives: use -c, and ar"},
     {"-run", "hmmcc runs no programs"},
@@ -177,6 +180,8 @@ ignored is_ignored(const std::string& name) {
 std::string_view refusal_of(const std::string& option) {
     if (option == "-rdc=true") return device_linking;
     if (option.starts_with("-flto")) return only_objects;
+    if (option.starts_with("-odir") || option.starts_with("--output-directory"))
+        return "hmmcc writes object files where -o says, or into the current folder";
     const auto found = refused_options.find(option);
     return found == refused_options.end() ? std::string_view() : found->second;
 }

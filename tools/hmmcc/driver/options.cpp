@@ -220,8 +220,8 @@ class parser {
 
     /// The headers for device code need C++17.
     void set_standard(const std::string&, const std::string& name) {
-        for (const char* const old : {"c++03", "c++11", "c++14"})
-            if (name == old) return;
+        for (const char* const old : {"98", "03", "0x", "11", "1y", "14"})
+            if (name == std::string("c++") + old || name == std::string("gnu++") + old) return;
         result_.standard = "-std=" + name;
     }
 
@@ -246,6 +246,8 @@ class parser {
         std::ifstream file(path);
         std::ostringstream text;
         if (!file || !(text << file.rdbuf())) throw usage_error(name + ": cannot read " + path);
+        if (++files_read_ > most_files)
+            throw usage_error(name + ": more than 1000 files of options");
         const words options = split_options(text.str(), of_file);
         arguments_.insert(arguments_.begin() + std::ptrdiff_t(at_) + 1, options.begin(),
                           options.end());
@@ -312,8 +314,11 @@ class parser {
         to.insert(to.end(), from.begin(), from.end());
     }
 
+    static constexpr int most_files = 1000; // one may name itself
+
     words arguments_;
     std::size_t at_ = 0;
+    int files_read_ = 0;
     std::optional<std::string> joined_; ///< what follows '=' in the current argument
     language language_ = language::by_name;
     options result_;

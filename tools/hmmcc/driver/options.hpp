@@ -2,6 +2,7 @@
 // The command line of hmmcc, which follows nvcc's.
 #pragma once
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -54,6 +55,12 @@ struct options {
     std::string dependency_file;    ///< -MF, or empty
     bool dependency_target = false; ///< -MT or -MQ is there
     std::vector<link_word> link;    ///< in the order of the command line, with the files
+
+    bool writes_dependencies() const {
+        return std::ranges::any_of(dependencies, [](const std::string& option) {
+            return option == "-MD" || option == "-MMD";
+        });
+    }
 };
 
 /// Throws usage_error.
