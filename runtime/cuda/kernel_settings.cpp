@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <new>
 
 namespace hmmcuda {
 namespace {
@@ -26,6 +27,15 @@ cudaError_t accept(const void* func, int value, int count) {
     cudaFuncAttributes kernel;
     if (value < 0 || value >= count) return record(cudaErrorInvalidValue);
     return cudaFuncGetAttributes(&kernel, func);
+}
+
+cudaError_t limit_dynamic_memory(const void* func, std::size_t bytes) {
+    try {
+        if (const kernel_code* const code = find_kernel(func)) set_dynamic_limit(*code, bytes);
+        return cudaSuccess;
+    } catch (const std::bad_alloc&) {
+        return record(cudaErrorMemoryAllocation);
+    }
 }
 
 hmmError_t lanes_of_current_device(int& lanes) {
@@ -59,9 +69,7 @@ cudaError_t cudaFuncSetAttribute(const void* func, cudaFuncAttribute attr, int v
     case cudaFuncAttributeMaxDynamicSharedMemorySize:
         if (value < 0 || !fits(kernel, 1, static_cast<std::size_t>(value)))
             return record(cudaErrorInvalidValue);
-        if (const kernel_code* const code = find_kernel(func))
-            set_dynamic_limit(*code, static_cast<std::size_t>(value));
-        return cudaSuccess;
+        return limit_dynamic_memory(func, static_cast<std::size_t>(value));
     case cudaFuncAttributePreferredSharedMemoryCarveout:
         return value >= cudaSharedmemCarveoutDefault && value <= cudaSharedmemCarveoutMaxShared
                    ? cudaSuccess

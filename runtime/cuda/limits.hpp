@@ -11,9 +11,12 @@ inline bool is_limit(cudaLimit limit) {
     return limit >= cudaLimitStackSize && limit <= cudaLimitPersistingL2CacheSize;
 }
 
-/// Those that CUDA 13 has for its graphics, too; it does not take other values.
+/// CUDA 13 has limits up to this number. It says of those that a device lacks that they are not
+/// supported, and of other numbers that they are invalid.
+inline constexpr int last_known_limit = 9;
+
 inline bool is_known_limit(cudaLimit limit) {
-    return limit >= cudaLimitStackSize && limit <= 9;
+    return limit >= cudaLimitStackSize && limit <= last_known_limit;
 }
 
 /// What device code prints goes to the program's output at once: the buffer

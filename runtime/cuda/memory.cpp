@@ -96,7 +96,7 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* pitchedDevPtr, cudaExtent extent) {
 }
 
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
-    std::size_t not_wanted = 0;
+    std::size_t not_wanted = 0; // CUDA takes NULL for both
     return forward(hmmMemGetInfo(free != nullptr ? free : &not_wanted,
                                  total != nullptr ? total : &not_wanted));
 }

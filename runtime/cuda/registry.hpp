@@ -14,6 +14,7 @@ const kernel_code* find_kernel(const void* function);
 /// The most dynamic shared memory that a launch of this kernel can have. A kernel starts with what
 /// is left of model::shared_bytes.
 std::size_t dynamic_limit(const kernel_code& kernel);
+/// Throws std::bad_alloc.
 void set_dynamic_limit(const kernel_code& kernel, std::size_t bytes);
 
 } // namespace hmmcuda

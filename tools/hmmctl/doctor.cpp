@@ -134,7 +134,7 @@ check check_system_calls(const facts& found) {
     if (!found.has_dispatch)
         return bad(
             name, "the kernel has no syscall user dispatch",
-            "use a kernel with CONFIG_SYSCALL_USER_DISPATCH, which is a part of those before 7.3");
+            "use a kernel with CONFIG_SYSCALL_USER_DISPATCH=y; kernels before 7.3 always have it");
     if (!found.dispatch_allowed)
         return bad(name, "syscall user dispatch is turned off",
                    "as root: sysctl kernel.syscall_user_dispatch=1");
