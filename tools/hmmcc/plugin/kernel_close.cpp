@@ -13,6 +13,7 @@
  * vectorize them: threads between two cuts do not depend on each other.
  */
 #include "kernel.hpp"
+#include "row_guards.hpp"
 
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/CFG.h>
@@ -21,6 +22,7 @@
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 
 namespace hmmcc {
@@ -32,17 +34,35 @@ using hmmcuda::cut_kind;
 /// The loop over the threads of a group that runs each from a cut to the next one.
 struct thread_loop {
     std::uint32_t state;
-    bool masked;                                      ///< only threads that are marked as ready
-    llvm::BasicBlock* before;                         ///< runs once in front of the loop
-    llvm::BasicBlock* row;                            ///< for each row of threads
+    bool masked;               ///< only threads that are marked as ready
+    llvm::BasicBlock* before;  ///< runs once in front of the loop
+    llvm::BasicBlock* row;     ///< for each row of threads
+    llvm::BasicBlock* row_end; ///< for each row
+    llvm::BasicBlock* after;   ///< once
+    std::set<std::uint32_t> exits; ///< the states that it leads to
+    llvm::SmallVector<llvm::Value*, 8> group_values;
+    llvm::Value* first = nullptr; ///< the first thread of the group
+};
+
+/// The loop over a row, or over a piece of it.
+struct row_loop {
     llvm::BasicBlock* head;                           ///< for each thread
     llvm::BasicBlock* ran;                            ///< for each thread that ran
     llvm::BasicBlock* latch;                          ///< for each thread
-    llvm::BasicBlock* row_end;                        ///< for each row
-    llvm::BasicBlock* after;                          ///< once
     std::map<std::uint32_t, llvm::BasicBlock*> exits; ///< by the state that they lead to
-    llvm::SmallVector<llvm::Value*, 8> group_values;
+    llvm::MDNode* accesses; ///< those that do not depend on other threads; NULL: not known
 };
+
+/// What guards are in a row_loop, in their order: 0, 1, or -1 if they are not constant. Empty: none is.
+using constant_guards = llvm::SmallVector<int, 8>;
+
+/// Threads of a row that a row_loop runs.
+struct row_piece {
+    llvm::Value *from, *to; ///< threadIdx.x
+    llvm::Value* base;      ///< rank - threadIdx.x
+};
+
+constexpr std::size_t most_variants = 2; ///< guards of which each combination gets a loop
 
 class closer {
   public:
@@ -383,22 +403,17 @@ class closer {
                          masked,
                          block(name),
                          block(name + ".row"),
-                         block(name + ".thread"),
-                         block(name + ".ran"),
-                         block(name + ".latch"),
                          block(name + ".row_end"),
                          block(name + ".after"),
                          {},
                          {}};
-        llvm::Value* const first = begin_loop(loop);
-        llvm::MDNode* const accesses = masked ? nullptr : llvm::MDNode::getDistinct(context_, {});
-        llvm::BasicBlock* const part = clone_part(loop, accesses);
-        make_rows(loop, first, part, accesses);
+        begin_loop(loop);
+        make_rows(loop);
         end_loop(loop, then);
         return loop.before;
     }
 
-    llvm::Value* begin_loop(thread_loop& loop) {
+    void begin_loop(thread_loop& loop) {
         llvm::IRBuilder<> builder(loop.before);
         builder.CreateStore(constant(0), any_);
         builder.CreateStore(constant(~0U), all_);
@@ -406,62 +421,185 @@ class closer {
             loop.group_values.push_back(builder.CreateLoad(value->getAllocatedType(), value));
         for (unsigned i = 0; i < left_.size(); i++)
             builder.CreateStore(loop.group_values[i], left_[i]);
-        llvm::Value* const first = load(builder, first_);
-        builder.CreateBr(loop.row);
-        return first;
+        loop.first = load(builder, first_);
     }
 
-    /// Rows of threads with the same threadIdx.y and z.
-    void make_rows(thread_loop& loop, llvm::Value* first, llvm::BasicBlock* part,
-                   llvm::MDNode* accesses) {
-        llvm::IRBuilder<> row(loop.row);
+    /// Rows of threads with the same threadIdx.y and z. Those of a block are whole, and the first
+    /// and last one of a warp need not be.
+    void make_rows(thread_loop& loop) {
+        llvm::IRBuilder<> before(loop.before);
         llvm::Value* const size = body_.block_size[0];
-        llvm::Value* const end = load(row, end_of_group_);
-        auto* const at = row.CreatePHI(number_, 2);
-        at->moveBefore(&loop.row->front());
-        at->addIncoming(first, loop.before);
-        llvm::Value* const line = row.CreateUDiv(at, size);
-        llvm::Value* const base = row.CreateMul(line, size, "", true, true);
-        llvm::Value* const from = row.CreateSub(at, base, "", true, true);
-        llvm::Value* const rest = row.CreateAdd(from, row.CreateSub(end, at), "", true, true);
-        llvm::Value* const to = row.CreateSelect(row.CreateICmpULT(rest, size), rest, size);
-        row.CreateStore(row.CreateURem(line, body_.block_size[1]), body_.thread_index[1]);
-        row.CreateStore(row.CreateUDiv(line, body_.block_size[1]), body_.thread_index[2]);
-        row.CreateBr(loop.head);
+        llvm::Value* const end = load(before, end_of_group_);
+        llvm::Value *first_x = constant(0), *first_y = first_x, *first_z = first_x;
+        if (body_.warps) {
+            llvm::Value* const line = before.CreateUDiv(loop.first, size);
+            first_x = before.CreateURem(loop.first, size);
+            first_y = before.CreateURem(line, body_.block_size[1]);
+            first_z = before.CreateUDiv(line, body_.block_size[1]);
+        }
+        before.CreateBr(loop.row);
 
-        llvm::IRBuilder<> head(loop.head);
-        auto* const x = head.CreatePHI(number_, 2);
-        x->addIncoming(from, loop.row);
-        llvm::Value* const rank = head.CreateAdd(base, x, "", true, true);
-        head.CreateStore(x, body_.thread_index[0]);
-        head.CreateStore(rank, body_.rank);
-        head.CreateStore(head.CreateSub(rank, first, "", true, true), body_.lane);
-        enter_thread(loop, head, rank, part);
-        leave_thread(loop, rank, accesses);
-
-        llvm::IRBuilder<> latch(loop.latch);
-        llvm::Value* const next = latch.CreateAdd(x, constant(1), "", true, true);
-        x->addIncoming(next, loop.latch);
-        llvm::Instruction* const again =
-            latch.CreateCondBr(latch.CreateICmpULT(next, to), loop.head, loop.row_end);
-        if (accesses != nullptr) mark_parallel(*again, accesses);
+        llvm::IRBuilder<> row(loop.row);
+        const auto of_row = [&](llvm::Value* first) {
+            auto* const phi = row.CreatePHI(number_, 2);
+            phi->addIncoming(first, loop.before);
+            return phi;
+        };
+        auto *const at = of_row(loop.first), *const y = of_row(first_y), *const z = of_row(first_z);
+        llvm::Value *from = first_x, *to = size;
+        if (body_.warps) {
+            auto* const x = of_row(first_x);
+            x->addIncoming(constant(0), loop.row_end);
+            from = x;
+            llvm::Value* const rest =
+                row.CreateAdd(from, row.CreateSub(end, at, "", true, true), "", true, true);
+            to = row.CreateSelect(row.CreateICmpULT(rest, size), rest, size);
+        }
+        row.CreateStore(y, body_.thread_index[1]);
+        row.CreateStore(z, body_.thread_index[2]);
+        const row_piece all{from, to, row.CreateSub(at, from, "", true, true)};
+        run_row(loop, row, all, at, y, z);
 
         llvm::IRBuilder<> row_end(loop.row_end);
         llvm::Value* const next_row =
             row_end.CreateAdd(at, row_end.CreateSub(to, from, "", true, true), "", true, true);
+        llvm::Value* const next_y = row_end.CreateAdd(y, constant(1), "", true, true);
+        llvm::Value* const plane_ends = row_end.CreateICmpEQ(next_y, body_.block_size[1]);
         at->addIncoming(next_row, loop.row_end);
+        y->addIncoming(row_end.CreateSelect(plane_ends, constant(0), next_y), loop.row_end);
+        z->addIncoming(row_end.CreateAdd(z, row_end.CreateZExt(plane_ends, number_), "", true, true),
+                       loop.row_end);
         row_end.CreateCondBr(row_end.CreateICmpULT(next_row, end), loop.row, loop.after);
     }
 
-    void enter_thread(thread_loop& loop, llvm::IRBuilder<>& builder, llvm::Value* rank,
-                      llvm::BasicBlock* part) {
+    /// Runs the threads of a row, whose first one has the rank @at: all at once, or in pieces.
+    void run_row(thread_loop& loop, llvm::IRBuilder<>& row, const row_piece& all, llvm::Value* at,
+                 llvm::Value* y, llvm::Value* z) {
+        llvm::BasicBlock* const start = start_of(body_, loop.state);
+        const block_set part = region_from(body_, start);
+        const row_guards guards(body_, part, start);
+        if (loop.masked || !splits_rows_ || guards.all().empty()) {
+            row.CreateBr(make_row_loop(loop, all, loop.row, loop.row_end, part, guards, {}));
+            return;
+        }
+        row_values values;
+        values.x = all.from;
+        values.rank = at;
+        values.lane = row.CreateSub(at, loop.first, "", true, true);
+        values.y = y;
+        values.z = z;
+        values.length = row.CreateSub(all.to, all.from, "", true, true);
+        for (unsigned i = 0; i < loop.group_values.size(); i++)
+            values.of_group[body_.of_group[i]] = loop.group_values[i];
+        const std::vector<guard_place> places = guards.places(row, values);
+
+        llvm::BasicBlock* const piece = block("piece");
+        llvm::BasicBlock* const piece_end = block("piece.end");
+        row.CreateBr(piece);
+        llvm::IRBuilder<> builder(piece);
+        auto* const done = builder.CreatePHI(number_, 2);
+        done->addIncoming(constant(0), loop.row);
+        llvm::Value* next = values.length;
+        llvm::Value* unusual = constant(0); // a bit for each guard that counts
+        std::vector<unsigned> counting;
+        for (unsigned i = 0; i < places.size(); i++) {
+            const row_guard& guard = guards.all()[i];
+            if (!guard.counts) continue;
+            next = next_place(builder, places[i], done, next);
+            llvm::Value* const differs = builder.CreateICmpNE(
+                value_in_piece(builder, places[i], done), builder.getInt1(guard.usual));
+            unusual = builder.CreateOr(
+                unusual, builder.CreateShl(builder.CreateZExt(differs, number_),
+                                           static_cast<unsigned>(counting.size())));
+            counting.push_back(i);
+        }
+        const row_piece here{builder.CreateAdd(all.from, done, "", true, true),
+                             builder.CreateAdd(all.from, next, "", true, true), all.base};
+        const auto make = [&](const constant_guards& constants, bool vectorized) {
+            return make_row_loop(loop, here, piece, piece_end, part, guards, constants, vectorized);
+        };
+        constant_guards as_usual; // by guard; -1: not constant
+        for (const row_guard& guard : guards.all())
+            as_usual.push_back(guard.usual ? 1 : 0);
+        llvm::BasicBlock* const usual_loop = make(as_usual, true);
+        if (counting.size() > most_variants) {
+            // Few threads are different in several ways, and few run this.
+            builder.CreateCondBr(builder.CreateICmpEQ(unusual, constant(0)), usual_loop,
+                                 make({}, false));
+        } else {
+            auto* const which = builder.CreateSwitch(unusual, usual_loop);
+            for (std::uint32_t bits = 1; bits < 1U << counting.size(); bits++) {
+                constant_guards constants(places.size(), -1);
+                for (unsigned i = 0; i < counting.size(); i++)
+                    constants[counting[i]] = as_usual[counting[i]] ^ static_cast<int>(bits >> i & 1);
+                which->addCase(constant(bits), make(constants, true));
+            }
+        }
+        llvm::IRBuilder<> at_end(piece_end);
+        done->addIncoming(next, piece_end);
+        at_end.CreateCondBr(at_end.CreateICmpULT(next, values.length), piece, loop.row_end);
+    }
+
+    /// The end of the piece that begins at @done, if it is not behind @next.
+    static llvm::Value* next_place(llvm::IRBuilder<>& builder, const guard_place& place,
+                                   llvm::Value* done, llvm::Value* next) {
+        if (place.same != nullptr) return next;
+        for (llvm::Value* const change : {place.low, place.high}) {
+            llvm::Value* const is_next = builder.CreateAnd(builder.CreateICmpUGT(change, done),
+                                                           builder.CreateICmpULT(change, next));
+            next = builder.CreateSelect(is_next, change, next);
+        }
+        return next;
+    }
+    static llvm::Value* value_in_piece(llvm::IRBuilder<>& builder, const guard_place& place,
+                                       llvm::Value* done) {
+        if (place.same != nullptr) return place.same;
+        llvm::Value* const inside = builder.CreateAnd(builder.CreateICmpUGE(done, place.low),
+                                                      builder.CreateICmpULT(done, place.high));
+        return place.inside ? inside : builder.CreateNot(inside);
+    }
+
+    /// Makes a loop over threads, in which the guards are @constants, if there are any. Returns
+    /// where it begins.
+    llvm::BasicBlock* make_row_loop(thread_loop& loop, const row_piece& threads,
+                                    llvm::BasicBlock* before, llvm::BasicBlock* then,
+                                    const block_set& part, const row_guards& guards,
+                                    const constant_guards& constants, bool vectorized = true) {
+        row_loop inner{block("thread"),
+                       block("ran"),
+                       block("latch"),
+                       {},
+                       loop.masked || !vectorized ? nullptr
+                                                  : llvm::MDNode::getDistinct(context_, {})};
+        llvm::BasicBlock* const code = clone_part(loop, inner, part, guards, constants);
+        llvm::IRBuilder<> head(inner.head);
+        auto* const x = head.CreatePHI(number_, 2);
+        x->addIncoming(threads.from, before);
+        llvm::Value* const rank = head.CreateAdd(threads.base, x, "", true, true);
+        head.CreateStore(x, body_.thread_index[0]);
+        head.CreateStore(rank, body_.rank);
+        head.CreateStore(head.CreateSub(rank, loop.first, "", true, true), body_.lane);
+        enter_thread(loop, inner, head, rank, code);
+        leave_thread(inner, rank);
+
+        llvm::IRBuilder<> latch(inner.latch);
+        llvm::Value* const next = latch.CreateAdd(x, constant(1), "", true, true);
+        x->addIncoming(next, inner.latch);
+        llvm::Instruction* const again =
+            latch.CreateCondBr(latch.CreateICmpULT(next, threads.to), inner.head, then);
+        describe_loop(*again, inner.accesses);
+        return inner.head;
+    }
+
+    void enter_thread(thread_loop& loop, row_loop& inner, llvm::IRBuilder<>& builder,
+                      llvm::Value* rank, llvm::BasicBlock* part) {
         if (loop.masked) {
             llvm::BasicBlock* const ready = block("ready");
             llvm::Value* const state =
                 load(builder, builder.CreateInBoundsGEP(number_, states_, rank));
             builder.CreateCondBr(
                 builder.CreateICmpEQ(state, constant(loop.state | hmmcuda::state_ready)), ready,
-                loop.latch);
+                inner.latch);
             builder.SetInsertPoint(ready);
         }
         // Each thread starts with the values that the group had, and the last one that does not end
@@ -471,18 +609,18 @@ class closer {
         builder.CreateBr(part);
     }
 
-    void leave_thread(thread_loop& loop, llvm::Value* rank, llvm::MDNode* accesses) {
-        llvm::IRBuilder<> builder(loop.ran);
+    void leave_thread(row_loop& inner, llvm::Value* rank) {
+        llvm::IRBuilder<> builder(inner.ran);
         if (body_.can_mix) {
             llvm::Value* const state = load(builder, next_);
             auto* const store =
                 builder.CreateStore(state, builder.CreateInBoundsGEP(number_, states_, rank));
-            if (accesses != nullptr)
-                store->setMetadata(llvm::LLVMContext::MD_access_group, accesses);
+            if (inner.accesses != nullptr)
+                store->setMetadata(llvm::LLVMContext::MD_access_group, inner.accesses);
             builder.CreateStore(builder.CreateOr(load(builder, any_), state), any_);
             builder.CreateStore(builder.CreateAnd(load(builder, all_), state), all_);
         }
-        builder.CreateBr(loop.latch);
+        builder.CreateBr(inner.latch);
     }
 
     /// Where some threads of a group can end.
@@ -497,7 +635,7 @@ class closer {
         llvm::IRBuilder<> builder(loop.after);
         copy_group_values(builder, left_, body_.of_group);
         if (loop.exits.size() == 1) {
-            builder.CreateStore(constant(loop.exits.begin()->first), current_);
+            builder.CreateStore(constant(*loop.exits.begin()), current_);
         } else if (!body_.can_mix) {
             builder.CreateStore(load(builder, next_), current_);
         } else {
@@ -509,31 +647,38 @@ class closer {
         builder.CreateBr(then);
     }
 
-    void mark_parallel(llvm::Instruction& branch, llvm::MDNode* accesses) {
-        llvm::MDNode* const parallel = llvm::MDNode::get(
-            context_, {llvm::MDString::get(context_, "llvm.loop.parallel_accesses"), accesses});
-        llvm::MDNode* const loop = llvm::MDNode::getDistinct(context_, {nullptr, parallel});
+    /// Rows are short: LLVM unrolls their loops only where it knows their length.
+    void describe_loop(llvm::Instruction& branch, llvm::MDNode* accesses) {
+        llvm::SmallVector<llvm::Metadata*, 3> facts{
+            nullptr, llvm::MDNode::get(context_, llvm::MDString::get(
+                                                     context_, "llvm.loop.unroll.runtime.disable"))};
+        if (accesses != nullptr)
+            facts.push_back(llvm::MDNode::get(
+                context_,
+                {llvm::MDString::get(context_, "llvm.loop.parallel_accesses"), accesses}));
+        llvm::MDNode* const loop = llvm::MDNode::getDistinct(context_, facts);
         loop->replaceOperandWith(0, loop);
         branch.setMetadata(llvm::LLVMContext::MD_loop, loop);
     }
 
     // ---- parts of the kernel -----------------------------------------------
 
-    llvm::BasicBlock* exit_to(thread_loop& loop, std::uint32_t state) {
-        llvm::BasicBlock*& found = loop.exits[state];
+    llvm::BasicBlock* exit_to(thread_loop& loop, row_loop& inner, std::uint32_t state) {
+        llvm::BasicBlock*& found = inner.exits[state];
         if (found == nullptr) {
+            loop.exits.insert(state);
             found = block("to" + llvm::Twine(state));
             llvm::IRBuilder<> builder(found);
             builder.CreateStore(constant(state), next_);
             if (state != hmmcuda::state_end) copy_group_values(builder, body_.of_group, left_);
-            builder.CreateBr(loop.ran);
+            builder.CreateBr(inner.ran);
         }
         return found;
     }
 
-    llvm::BasicBlock* clone_part(thread_loop& loop, llvm::MDNode* accesses) {
+    llvm::BasicBlock* clone_part(thread_loop& loop, row_loop& inner, const block_set& part,
+                                 const row_guards& guards, const constant_guards& constants) {
         llvm::BasicBlock* const start = start_of(body_, loop.state);
-        const block_set part = region_from(body_, start);
         llvm::ValueToValueMapTy map;
         llvm::SmallVector<llvm::BasicBlock*, 32> clones;
         for (llvm::BasicBlock* const original : part) {
@@ -544,15 +689,21 @@ class closer {
         }
         for (std::uint32_t i = 0; i < body_.cuts.size(); i++)
             for (llvm::BasicBlock* const before : llvm::predecessors(body_.cuts[i].block))
-                if (part.contains(before)) map[body_.cuts[i].block] = exit_to(loop, i + 2);
+                if (part.contains(before)) map[body_.cuts[i].block] = exit_to(loop, inner, i + 2);
         drop_foreign_values(part, map);
         llvm::remapInstructionsInBlocks(clones, map);
         for (llvm::BasicBlock* const clone : clones) {
             if (llvm::isa<llvm::ReturnInst>(clone->getTerminator())) {
                 clone->getTerminator()->eraseFromParent();
-                llvm::IRBuilder<>(clone).CreateBr(exit_to(loop, hmmcuda::state_end));
+                llvm::IRBuilder<>(clone).CreateBr(exit_to(loop, inner, hmmcuda::state_end));
             }
-            if (accesses != nullptr) mark_accesses(*clone, accesses);
+            if (inner.accesses != nullptr) mark_accesses(*clone, inner.accesses);
+        }
+        for (unsigned i = 0; i < constants.size(); i++) {
+            if (constants[i] < 0) continue;
+            llvm::Value* const compare = map[guards.all()[i].compare];
+            compare->replaceAllUsesWith(
+                llvm::ConstantInt::getBool(compare->getType(), constants[i] == 1));
         }
         return llvm::cast<llvm::BasicBlock>(map[start]);
     }
@@ -620,6 +771,7 @@ class closer {
                      *stopped_ = nullptr, *save_ = nullptr, *phase_end_ = nullptr,
                      *resolve_ = nullptr;
     int escaping_ = -1; ///< -1: not known
+    bool splits_rows_ = true;
 };
 
 } // namespace

@@ -1,68 +1,73 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loops in which each thread takes every so many elements, starting at its own:
+ * Loops that threads go through side by side.
+ *
+ * In some, each thread takes every so many elements, starting at its own:
  *
  *      for (i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
  *
- * The threads of a GPU go through the elements side by side. Here one thread
- * after the other would go through all of the memory. A cut at the end of each
- * round keeps them side by side; threads do not wait for each other there.
+ * In others, all threads go through the rows of a matrix, each in its column:
+ *
+ *      for (i = 0; i < n; i++) sum += a[i * n + threadIdx.x]
+ *
+ * On a GPU, neighbours access neighbours. Here one thread after the other would
+ * go through all of the memory. A cut at the end of each round keeps them side by
+ * side, and vectors have the elements of several threads; threads do not wait
+ * for each other there.
  */
 #include "intrinsics.hpp"
 #include "kernel.hpp"
 #include "names.hpp"
+#include "thread_values.hpp"
+#include "turn_loops.hpp"
 
+#include <llvm/Analysis/AssumptionCache.h>
 #include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/OptimizationRemarkEmitter.h>
+#include <llvm/Analysis/PostDominators.h>
+#include <llvm/Analysis/ScalarEvolution.h>
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
+#include <llvm/Analysis/InstructionSimplify.h>
+#include <llvm/Transforms/Utils/LoopRotationUtils.h>
+#include <llvm/Transforms/Utils/LoopSimplify.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
+#include <llvm/Transforms/Utils/UnrollLoop.h>
+
+#include <array>
 
 namespace hmmcc {
 namespace {
 
-constexpr int most_steps = 10;                ///< of what computes a value
 constexpr std::uint64_t most_variables = 512; ///< bytes that a thread may have to keep
+constexpr unsigned most_kept = 4;             ///< variables of a loop, for each thread
+constexpr unsigned rounds_of_cut = 4;         ///< that threads go through between two cuts
+constexpr unsigned most_instructions = 120;   ///< of a round
+constexpr unsigned few_rounds = 32;      ///< which LLVM unrolls
 
-/// True if the value is computed from the thread's number.
-bool follows_thread(const kernel_body& body, const llvm::Value& value, int steps = most_steps) {
-    const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
-    if (instruction == nullptr || steps == 0) return false;
-    if (const auto* const load = llvm::dyn_cast<llvm::LoadInst>(instruction))
-        return body.is_loop_variable(load->getPointerOperand());
-    if (!llvm::isa<llvm::BinaryOperator, llvm::CastInst>(instruction)) return false;
-    return llvm::any_of(instruction->operands(), [&](const llvm::Use& operand) {
-        return follows_thread(body, *operand, steps - 1);
-    });
-}
+/// What the utilities for loops want to know. It is for one change of the function.
+struct analyses {
+    explicit analyses(llvm::Function& function)
+        : dominators(function),
+          loops(dominators),
+          assumptions(function),
+          library(library_functions),
+          evolution(function, library, assumptions, dominators, loops),
+          target(function.getParent()->getDataLayout()),
+          remarks(&function) {}
 
-/// True if the value is computed from values of the launch.
-bool is_of_launch(const kernel_body& body, const llvm::Value& value, int steps = most_steps) {
-    const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
-    if (instruction == nullptr || instruction->getParent() == body.entry) return true;
-    if (steps == 0 || !llvm::isa<llvm::BinaryOperator, llvm::CastInst>(instruction)) return false;
-    return llvm::all_of(instruction->operands(), [&](const llvm::Use& operand) {
-        return is_of_launch(body, *operand, steps - 1);
-    });
-}
-
-/// A variable of the loop starts at the thread's own element and grows by what is the same for all.
-bool takes_turns(const kernel_body& body, const llvm::Loop& loop) {
-    llvm::BasicBlock* const before = loop.getLoopPredecessor();
-    llvm::BasicBlock* const latch = loop.getLoopLatch();
-    if (before == nullptr || latch == nullptr) return false;
-    for (const llvm::PHINode& phi : loop.getHeader()->phis()) {
-        if (!phi.getType()->isIntegerTy()) continue;
-        const auto* const next =
-            llvm::dyn_cast<llvm::BinaryOperator>(phi.getIncomingValueForBlock(latch));
-        if (next == nullptr || next->getOpcode() != llvm::Instruction::Add) continue;
-        const unsigned own = next->getOperand(0) == &phi ? 0 : 1;
-        const llvm::Value& step = *next->getOperand(1 - own);
-        if (next->getOperand(own) == &phi && is_of_launch(body, step) &&
-            follows_thread(body, *phi.getIncomingValueForBlock(before)))
-            return true;
-    }
-    return false;
-}
+    llvm::DominatorTree dominators;
+    llvm::LoopInfo loops;
+    llvm::AssumptionCache assumptions;
+    llvm::TargetLibraryInfoImpl library_functions;
+    llvm::TargetLibraryInfo library;
+    llvm::ScalarEvolution evolution;
+    llvm::TargetTransformInfo target;
+    llvm::OptimizationRemarkEmitter remarks;
+};
 
 bool has_cut(const llvm::Loop& loop) {
     for (const llvm::BasicBlock* const block : loop.blocks())
@@ -70,6 +75,13 @@ bool has_cut(const llvm::Loop& loop) {
             if (const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction))
                 if (is_cut(intrinsic_of(*call))) return true;
     return false;
+}
+
+unsigned instructions_of(const llvm::Loop& loop) {
+    unsigned count = 0;
+    for (const llvm::BasicBlock* const block : loop.blocks())
+        count += static_cast<unsigned>(block->size());
+    return count;
 }
 
 /// Bytes of arrays and the like, which threads would keep from round to round.
@@ -82,22 +94,199 @@ std::uint64_t bytes_of_variables(const kernel_body& body) {
     return bytes;
 }
 
+/// Loops that threads of a block go through together, and whose accesses are of neighbours.
+class column_loops {
+  public:
+    column_loops(const kernel_body& body, analyses& known)
+        : body_(body), known_(known), after_(*body.function) {}
+
+    bool contain(const llvm::Loop& loop) {
+        if (!loop.isInnermost() || has_cut(loop) || instructions_of(loop) > most_instructions ||
+            has_few_rounds(loop))
+            return false;
+        common_.clear();
+        for (const llvm::Loop* each = &loop; each != nullptr; each = each->getParentLoop())
+            if (!is_common(*each)) return false;
+        return kept_values(loop) <= most_kept && comes_together(loop) && goes_along_row(loop);
+    }
+
+  private:
+    bool has_few_rounds(const llvm::Loop& loop) const {
+        const unsigned rounds = known_.evolution.getSmallConstantTripCount(&loop);
+        return rounds != 0 && rounds <= few_rounds;
+    }
+    /// True if all threads leave the loop in the same round. Finds its common variables.
+    bool is_common(const llvm::Loop& loop) {
+        llvm::BasicBlock* const before = loop.getLoopPredecessor();
+        llvm::BasicBlock* const latch = loop.getLoopLatch();
+        if (before == nullptr || latch == nullptr || loop.getExitingBlock() != loop.getHeader())
+            return false;
+        for (const llvm::PHINode& phi : loop.getHeader()->phis()) {
+            const auto* const next =
+                llvm::dyn_cast<llvm::BinaryOperator>(phi.getIncomingValueForBlock(latch));
+            if (next == nullptr || !phi.getType()->isIntegerTy() ||
+                !is_of_launch(body_, *phi.getIncomingValueForBlock(before)))
+                continue;
+            const unsigned own = next->getOperand(0) == &phi ? 0 : 1;
+            if (next->getOperand(own) == &phi && is_of_launch(body_, *next->getOperand(1 - own)))
+                common_.insert(&phi);
+        }
+        const auto* const branch =
+            llvm::dyn_cast<llvm::BranchInst>(loop.getHeader()->getTerminator());
+        return branch != nullptr && branch->isConditional() && is_same_of_launch(*branch->getCondition());
+    }
+    /// Of a condition: loads of memory could give others to threads that run later.
+    bool is_same_of_launch(const llvm::Value& condition) const {
+        const auto* const compare = llvm::dyn_cast<llvm::CmpInst>(&condition);
+        return compare != nullptr && llvm::all_of(compare->operands(), [&](const llvm::Use& each) {
+                   return common_.contains(each) || is_of_launch(body_, *each);
+               });
+    }
+    unsigned kept_values(const llvm::Loop& loop) const {
+        unsigned count = 0;
+        for (const llvm::PHINode& phi : loop.getHeader()->phis())
+            count += common_.contains(&phi) ? 0 : 1;
+        return count;
+    }
+
+    bool leads_out(const llvm::BasicBlock& block) const {
+        return block.size() == 1 && llvm::isa<llvm::ReturnInst>(block.getTerminator());
+    }
+    /// True if threads that do not come to the loop have ended.
+    bool comes_together(const llvm::Loop& loop) const {
+        llvm::BasicBlock* const before = loop.getLoopPredecessor();
+        const auto* node = known_.dominators.getNode(before);
+        for (; node != nullptr; node = node->getIDom()) {
+            const llvm::BasicBlock* const block = node->getBlock();
+            const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
+            if (block != before && after_.dominates(before, block)) continue;
+            if (branch == nullptr) return false;
+            if (!branch->isConditional() || is_same_of_launch(*branch->getCondition())) continue;
+            if (!leads_out(*branch->getSuccessor(0)) && !leads_out(*branch->getSuccessor(1)))
+                return false;
+        }
+        return true;
+    }
+
+    bool goes_along_row(const llvm::Loop& loop) const {
+        unsigned next = 0, scattered = 0;
+        for (const llvm::BasicBlock* const block : loop.blocks())
+            for (const llvm::Instruction& instruction : *block) {
+                const llvm::Value* const place = llvm::getLoadStorePointerOperand(&instruction);
+                if (place == nullptr || llvm::isa<llvm::AllocaInst>(place)) continue;
+                const along_row address = value_along_row(body_, *place, common_);
+                next += address == along_row::next ? 1 : 0;
+                scattered += address == along_row::scattered ? 1 : 0;
+            }
+        return next > scattered;
+    }
+
+    const kernel_body& body_;
+    analyses& known_;
+    llvm::PostDominatorTree after_;
+    llvm::DenseSet<const llvm::Value*> common_;
+};
+
+/// Puts a cut at the beginning of each round.
+void pace(kernel_body& body, llvm::BasicBlock* header) {
+    llvm::Module& module = *body.function->getParent();
+    llvm::IRBuilder<> builder(header, header->getFirstInsertionPt());
+    builder.CreateCall(module.getOrInsertFunction(pace_intrinsic, builder.getVoidTy()));
+}
+
+/// Moves the condition of a loop from the end of a round to its beginning, behind the cut: then the
+/// code of a round is there once.
+void check_first(const llvm::Loop& loop) {
+    llvm::BasicBlock* const header = loop.getHeader();
+    llvm::BasicBlock* const before = loop.getLoopPredecessor();
+    llvm::BasicBlock* const latch = loop.getLoopLatch();
+    auto* const branch =
+        latch == nullptr ? nullptr : llvm::dyn_cast<llvm::BranchInst>(latch->getTerminator());
+    if (before == nullptr || branch == nullptr || !branch->isConditional()) return;
+    auto* const condition = llvm::dyn_cast<llvm::CmpInst>(branch->getCondition());
+    if (condition == nullptr || condition->getParent() != latch || !condition->hasOneUse()) return;
+
+    llvm::BasicBlock* const round = header->splitBasicBlock(header->getFirstNonPHI(), "round");
+    llvm::BasicBlock* const end = latch == header ? round : latch;
+    llvm::BasicBlock* const behind =
+        branch->getSuccessor(branch->getSuccessor(0) == header ? 1 : 0);
+    // What the end of a round computes is a variable of the loop now.
+    const auto at_beginning = [&](llvm::Value& value) -> llvm::Value* {
+        auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
+        if (instruction == nullptr ||
+            (instruction->getParent() != round && !loop.contains(instruction->getParent())))
+            return &value;
+        for (llvm::PHINode& phi : header->phis())
+            if (phi.getIncomingValueForBlock(end) == &value) return &phi;
+        auto* const phi = llvm::PHINode::Create(value.getType(), 2, "", &header->front());
+        phi->addIncoming(llvm::UndefValue::get(value.getType()), before);
+        phi->addIncoming(&value, end);
+        return phi;
+    };
+    condition->moveBefore(header->getTerminator());
+    for (llvm::Use& operand : condition->operands())
+        operand.set(at_beginning(*operand));
+    for (llvm::PHINode& phi : behind->phis()) {
+        phi.setIncomingValueForBlock(end, at_beginning(*phi.getIncomingValueForBlock(end)));
+        phi.replaceIncomingBlockWith(end, header);
+    }
+    const bool stays = branch->getSuccessor(0) == header;
+    llvm::ReplaceInstWithInst(header->getTerminator(),
+                              stays ? llvm::BranchInst::Create(round, behind, condition)
+                                    : llvm::BranchInst::Create(behind, round, condition));
+    llvm::ReplaceInstWithInst(end->getTerminator(), llvm::BranchInst::Create(header));
+}
+
+/// Puts some rounds between two cuts. Returns where the rounds begin: these, and what is left of them.
+std::array<llvm::BasicBlock*, 2> unroll(kernel_body& body, llvm::BasicBlock* header) {
+    analyses known(*body.function);
+    llvm::Loop* const loop = known.loops.getLoopFor(header);
+    const llvm::SimplifyQuery query(body.function->getParent()->getDataLayout(), &known.library,
+                                    &known.dominators, &known.assumptions);
+    llvm::simplifyLoop(loop, &known.dominators, &known.loops, &known.evolution, &known.assumptions,
+                       nullptr, false);
+    llvm::formLCSSARecursively(*loop, known.dominators, &known.loops, &known.evolution);
+    llvm::LoopRotation(loop, &known.loops, &known.target, &known.assumptions, &known.dominators,
+                       &known.evolution, nullptr, query, false, ~0U, false);
+    llvm::UnrollLoopOptions options{};
+    options.Count = rounds_of_cut;
+    options.Runtime = true;
+    llvm::Loop* rest = nullptr;
+    llvm::UnrollLoop(loop, options, &known.loops, &known.evolution, &known.dominators,
+                     &known.assumptions, &known.target, &known.remarks, true, &rest);
+    std::array<llvm::BasicBlock*, 2> rounds{};
+    if (rest != nullptr) rounds[1] = rest->getHeader();
+    rounds[0] = loop->getHeader();
+    for (const llvm::BasicBlock* const begin : rounds)
+        if (begin != nullptr) check_first(*known.loops.getLoopFor(begin));
+    return rounds;
+}
+
 } // namespace
 
 void pace_loops(kernel_body& body) {
     if (bytes_of_variables(body) > most_variables) return;
-    llvm::DominatorTree dominators(*body.function);
-    const llvm::LoopInfo loops(dominators);
-    llvm::SmallVector<std::pair<llvm::BasicBlock*, llvm::BasicBlock*>, 4> ends;
-    for (const llvm::Loop* const loop : loops)
-        if (takes_turns(body, *loop) && !has_cut(*loop))
-            ends.emplace_back(loop->getLoopLatch(), loop->getHeader());
-    llvm::Module& module = *body.function->getParent();
-    for (const auto& [latch, header] : ends) {
-        llvm::BasicBlock* const end = llvm::SplitEdge(latch, header);
-        llvm::IRBuilder<> builder(end->getTerminator());
-        builder.CreateCall(module.getOrInsertFunction(pace_intrinsic, builder.getVoidTy()));
+    llvm::SmallVector<llvm::BasicBlock*, 4> turns, columns;
+    {
+        analyses known(*body.function);
+        column_loops wanted(body, known);
+        for (const llvm::Loop* const loop : known.loops.getLoopsInPreorder()) {
+            if (loop->isOutermost() && takes_turns(body, *loop) && !has_cut(*loop))
+                turns.push_back(loop->getHeader());
+            else if (wanted.contain(*loop))
+                columns.push_back(loop->getHeader());
+        }
     }
+    for (llvm::BasicBlock* const header : turns) {
+        llvm::DominatorTree dominators(*body.function);
+        const llvm::LoopInfo loops(dominators);
+        end_together(body, *loops.getLoopFor(header));
+    }
+    for (llvm::BasicBlock* const column : columns)
+        for (llvm::BasicBlock* const header : unroll(body, column))
+            if (header != nullptr) pace(body, header);
+    for (llvm::BasicBlock* const header : turns)
+        pace(body, header);
 }
 
 } // namespace hmmcc

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: MIT
+#include "row_guards.hpp"
+
+#include <llvm/IR/CFG.h>
+#include <llvm/IR/Operator.h>
+
+namespace hmmcc {
+namespace {
+
+constexpr int most_steps = 10;            ///< of what computes a value
+constexpr std::size_t most_guards = 8;    ///< of a part
+constexpr unsigned most_instructions = 600; ///< of a part that is compiled twice
+
+/// What a value is in the threads of a row.
+enum class behaviour { unknown, same, grows };
+
+/// Values of a part, as they are in front of the loop over a row.
+class row_evaluator {
+  public:
+    row_evaluator(const kernel_body& body, const block_set& part, llvm::BasicBlock* start)
+        : body_(body), part_(part), start_(start) {}
+
+    /// True if the value is the same for all threads of a row, and can be computed in front of it.
+    bool is_same(const llvm::Value& value, int steps = most_steps) const {
+        const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
+        if (instruction == nullptr) return true;
+        if (!part_.contains(const_cast<llvm::BasicBlock*>(instruction->getParent())))
+            return instruction->getParent() == body_.entry &&
+                   !llvm::isa<llvm::AllocaInst>(instruction);
+        if (steps == 0) return false;
+        if (const auto* const load = llvm::dyn_cast<llvm::LoadInst>(instruction))
+            return is_row_variable(*load) || is_group_variable(*load);
+        if (const auto* const phi = llvm::dyn_cast<llvm::PHINode>(instruction)) {
+            const llvm::Value* const only = only_value(*phi);
+            return only != nullptr && is_same(*only, steps - 1);
+        }
+        if (!is_pure(*instruction)) return false;
+        return llvm::all_of(instruction->operands(), [&](const llvm::Use& operand) {
+            return is_same(*operand, steps - 1);
+        });
+    }
+
+    llvm::Value* value(llvm::IRBuilder<>& builder, llvm::Value& of, const row_values& row) const {
+        auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&of);
+        if (instruction == nullptr ||
+            !part_.contains(const_cast<llvm::BasicBlock*>(instruction->getParent())))
+            return &of;
+        if (const auto* const load = llvm::dyn_cast<llvm::LoadInst>(instruction)) {
+            const llvm::Value* const place = load->getPointerOperand();
+            if (place == body_.thread_index[1]) return row.y;
+            if (place == body_.thread_index[2]) return row.z;
+            return row.of_group.lookup(llvm::cast<llvm::AllocaInst>(place));
+        }
+        if (auto* const phi = llvm::dyn_cast<llvm::PHINode>(instruction))
+            return value(builder, *only_value(*phi), row);
+        llvm::Instruction* const again = instruction->clone();
+        for (llvm::Use& operand : again->operands())
+            operand.set(value(builder, *operand, row));
+        // A thread that does not come to the condition may have other values.
+        again->dropPoisonGeneratingFlags();
+        builder.Insert(again);
+        return again;
+    }
+
+    /// What a whole number is if it is extended to 64 bits. A sum grows if it does not wrap.
+    behaviour of_number(const llvm::Value& number, bool is_signed, int steps = most_steps) const {
+        if (is_same(number)) return behaviour::same;
+        const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&number);
+        if (instruction == nullptr || steps == 0 || !part_.contains(parent(*instruction)))
+            return behaviour::unknown;
+        if (thread_variable(*instruction) != nullptr) return behaviour::grows;
+        if (llvm::isa<llvm::CastInst>(instruction)) {
+            const bool inner = inner_is_signed(*instruction, is_signed);
+            if (!can_extend(*instruction, is_signed)) return behaviour::unknown;
+            return of_number(*instruction->getOperand(0), inner, steps - 1);
+        }
+        if (const auto* const phi = llvm::dyn_cast<llvm::PHINode>(instruction)) {
+            const llvm::Value* const only = only_value(*phi);
+            return only == nullptr ? behaviour::unknown : of_number(*only, is_signed, steps - 1);
+        }
+        const bool sum = instruction->getOpcode() == llvm::Instruction::Add;
+        if (!sum && instruction->getOpcode() != llvm::Instruction::Sub) return behaviour::unknown;
+        if (is_signed ? !instruction->hasNoSignedWrap() : !instruction->hasNoUnsignedWrap())
+            return behaviour::unknown;
+        const behaviour first = of_number(*instruction->getOperand(0), is_signed, steps - 1);
+        const behaviour second = of_number(*instruction->getOperand(1), is_signed, steps - 1);
+        if (first == behaviour::grows && second == behaviour::same) return behaviour::grows;
+        if (sum && first == behaviour::same && second == behaviour::grows) return behaviour::grows;
+        return behaviour::unknown;
+    }
+
+    /// The number of the first thread of the row, extended to 64 bits.
+    llvm::Value* number(llvm::IRBuilder<>& builder, llvm::Value& of, bool is_signed,
+                        const row_values& row) const {
+        if (is_same(of)) {
+            llvm::Value* const narrow = value(builder, of, row);
+            return builder.CreateIntCast(narrow, builder.getInt64Ty(), is_signed);
+        }
+        auto* const instruction = llvm::cast<llvm::Instruction>(&of);
+        if (const llvm::Value* const variable = thread_variable(*instruction))
+            return builder.CreateZExt(variable == body_.thread_index[0] ? row.x
+                                      : variable == body_.rank          ? row.rank
+                                                                        : row.lane,
+                                      builder.getInt64Ty());
+        if (llvm::isa<llvm::CastInst>(instruction))
+            return number(builder, *instruction->getOperand(0),
+                          inner_is_signed(*instruction, is_signed), row);
+        if (auto* const phi = llvm::dyn_cast<llvm::PHINode>(instruction))
+            return number(builder, *only_value(*phi), is_signed, row);
+        llvm::Value* const first = number(builder, *instruction->getOperand(0), is_signed, row);
+        llvm::Value* const second = number(builder, *instruction->getOperand(1), is_signed, row);
+        return instruction->getOpcode() == llvm::Instruction::Add
+                   ? builder.CreateAdd(first, second)
+                   : builder.CreateSub(first, second);
+    }
+
+  private:
+    static llvm::BasicBlock* parent(const llvm::Instruction& instruction) {
+        return const_cast<llvm::BasicBlock*>(instruction.getParent());
+    }
+    static bool is_pure(const llvm::Instruction& instruction) {
+        if (const auto* const operation = llvm::dyn_cast<llvm::BinaryOperator>(&instruction))
+            return !operation->isIntDivRem();
+        return llvm::isa<llvm::CastInst, llvm::CmpInst, llvm::SelectInst>(instruction);
+    }
+    bool is_row_variable(const llvm::LoadInst& load) const {
+        return load.getPointerOperand() == body_.thread_index[1] ||
+               load.getPointerOperand() == body_.thread_index[2];
+    }
+    /// A variable of the group that this part has not changed yet.
+    bool is_group_variable(const llvm::LoadInst& load) const {
+        const auto* const variable = llvm::dyn_cast<llvm::AllocaInst>(load.getPointerOperand());
+        if (variable == nullptr || !llvm::is_contained(body_.of_group, variable)) return false;
+        return llvm::none_of(variable->users(), [&](const llvm::User* user) {
+            const auto* const store = llvm::dyn_cast<llvm::StoreInst>(user);
+            if (store == nullptr || !part_.contains(parent(*store))) return false;
+            return load.getParent() != start_ || comes_again_to_start() ||
+                   (store->getParent() == start_ && store->comesBefore(&load));
+        });
+    }
+    bool comes_again_to_start() const {
+        return llvm::any_of(llvm::predecessors(start_),
+                            [&](auto* before) { return part_.contains(before); });
+    }
+    /// What a PHI is if threads come to it from one block of this part.
+    llvm::Value* only_value(const llvm::PHINode& phi) const {
+        llvm::Value* only = nullptr;
+        for (unsigned i = 0; i < phi.getNumIncomingValues(); i++) {
+            if (!part_.contains(phi.getIncomingBlock(i))) continue;
+            if (only != nullptr) return nullptr;
+            only = phi.getIncomingValue(i);
+        }
+        return only;
+    }
+    const llvm::Value* thread_variable(const llvm::Instruction& instruction) const {
+        const auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+        if (load == nullptr) return nullptr;
+        const llvm::Value* const place = load->getPointerOperand();
+        const bool known =
+            place == body_.thread_index[0] || place == body_.rank || place == body_.lane;
+        return known ? place : nullptr;
+    }
+    /// The number of a thread in the grid, which is below 2^31.
+    bool is_thread_number(const llvm::Value& value) const {
+        const auto* const sum = llvm::dyn_cast<llvm::BinaryOperator>(&value);
+        if (sum == nullptr || sum->getOpcode() != llvm::Instruction::Add) return false;
+        for (const unsigned i : {0U, 1U}) {
+            const auto* const index = llvm::dyn_cast<llvm::Instruction>(sum->getOperand(i));
+            const auto* const product =
+                llvm::dyn_cast<llvm::BinaryOperator>(sum->getOperand(1 - i));
+            if (index == nullptr || thread_variable(*index) != body_.thread_index[0] ||
+                product == nullptr || product->getOpcode() != llvm::Instruction::Mul)
+                continue;
+            const llvm::Value* const index_of_block = body_.block_index[0];
+            const llvm::Value* const size = body_.block_size[0];
+            const llvm::Value* const left = product->getOperand(0);
+            const llvm::Value* const right = product->getOperand(1);
+            if ((left == index_of_block && right == size) ||
+                (left == size && right == index_of_block))
+                return true;
+        }
+        return false;
+    }
+    static bool inner_is_signed(const llvm::Instruction& cast, bool is_signed) {
+        return is_signed && llvm::isa<llvm::SExtInst>(cast);
+    }
+    bool can_extend(const llvm::Instruction& cast, bool is_signed) const {
+        if (llvm::isa<llvm::ZExtInst>(cast)) return true;
+        return llvm::isa<llvm::SExtInst>(cast) &&
+               (is_signed || is_thread_number(*cast.getOperand(0)));
+    }
+
+    const kernel_body& body_;
+    const block_set& part_;
+    llvm::BasicBlock* start_;
+};
+
+} // namespace
+
+/// Finds the guards, and what they usually are.
+struct row_guards::finder {
+    const row_guards& of;
+    row_evaluator evaluator;
+
+    explicit finder(const row_guards& guards)
+        : of(guards), evaluator(guards.body_, guards.part_, guards.start_) {}
+
+    bool describe(llvm::ICmpInst& compare, row_guard& guard) const {
+        if (!compare.getOperand(0)->getType()->isIntegerTy() ||
+            compare.getOperand(0)->getType()->getIntegerBitWidth() > 64)
+            return false;
+        guard.compare = &compare;
+        guard.same_in_row = evaluator.is_same(compare);
+        if (guard.same_in_row) return true;
+        const bool is_signed = compare.isSigned();
+        for (const unsigned side : {0U, 1U}) {
+            if (evaluator.of_number(*compare.getOperand(side), is_signed) != behaviour::grows ||
+                !evaluator.is_same(*compare.getOperand(1 - side)))
+                continue;
+            guard.thread_side = side;
+            return true;
+        }
+        return false;
+    }
+
+    /// Threads have nothing to do there.
+    bool leads_out(const llvm::BasicBlock* block) const {
+        for (int steps = 0; steps < 4; steps++) {
+            if (of.body_.cut_blocks.contains(block)) return true;
+            if (block->size() != 1) return false;
+            if (llvm::isa<llvm::ReturnInst>(block->getTerminator())) return true;
+            block = block->getSingleSuccessor();
+            if (block == nullptr) return false;
+        }
+        return false;
+    }
+
+    /// 1 or 0 if this is what the value usually is, -1 if its uses do not tell.
+    int usual_by_uses(const llvm::Value& value, int steps = 4) const {
+        for (const llvm::User* const user : value.users()) {
+            int found = -1;
+            if (const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(user)) {
+                if (!branch->isConditional()) continue;
+                if (leads_out(branch->getSuccessor(0))) found = 0;
+                if (leads_out(branch->getSuccessor(1))) found = 1;
+            } else if (steps > 0) {
+                found = usual_of_operand(*user, steps - 1);
+            }
+            if (found >= 0) return found;
+        }
+        return -1;
+    }
+    /// What an operand of an operation with truth values is.
+    int usual_of_operand(const llvm::User& user, int steps) const {
+        const auto* const operation = llvm::dyn_cast<llvm::Instruction>(&user);
+        if (operation == nullptr || !operation->getType()->isIntegerTy(1)) return -1;
+        const int usual = usual_by_uses(user, steps);
+        if (usual < 0) return -1;
+        const bool select = llvm::isa<llvm::SelectInst>(operation);
+        const auto is = [&](unsigned i, bool truth) {
+            const auto* const number = llvm::dyn_cast<llvm::ConstantInt>(operation->getOperand(i));
+            return number != nullptr && number->isOne() == truth;
+        };
+        if (operation->getOpcode() == llvm::Instruction::And || (select && is(2, false)))
+            return usual == 1 ? 1 : -1;
+        if (operation->getOpcode() == llvm::Instruction::Or || (select && is(1, true)))
+            return usual == 0 ? 0 : -1;
+        if (operation->getOpcode() == llvm::Instruction::Xor && is(1, true)) return 1 - usual;
+        return -1;
+    }
+    bool usual(const llvm::ICmpInst& compare) const {
+        if (compare.getPredicate() == llvm::CmpInst::ICMP_EQ) return false;
+        if (compare.getPredicate() == llvm::CmpInst::ICMP_NE) return true;
+        return usual_by_uses(compare) != 0;
+    }
+};
+
+row_guards::row_guards(const kernel_body& body, const block_set& part, llvm::BasicBlock* start)
+    : body_(body), part_(part), start_(start) {
+    unsigned instructions = 0;
+    for (const llvm::BasicBlock* const block : part)
+        instructions += static_cast<unsigned>(block->size());
+    if (instructions > most_instructions) return;
+    const finder find(*this);
+    for (llvm::BasicBlock* const block : part)
+        for (llvm::Instruction& instruction : *block) {
+            auto* const compare = llvm::dyn_cast<llvm::ICmpInst>(&instruction);
+            row_guard guard;
+            if (compare == nullptr || guards_.size() == most_guards ||
+                !find.describe(*compare, guard))
+                continue;
+            guard.usual = find.usual(*compare);
+            guards_.push_back(guard);
+        }
+    find_those_that_count();
+}
+
+/// What a condition is if the guards are as usual: 0, 1, or -1 if that does not tell.
+int row_guards::usual_truth(const llvm::Value& condition, int steps) const {
+    for (const row_guard& guard : guards_)
+        if (guard.compare == &condition) return guard.usual ? 1 : 0;
+    if (const auto* const number = llvm::dyn_cast<llvm::ConstantInt>(&condition))
+        return number->isOne() ? 1 : 0;
+    const auto* const operation = llvm::dyn_cast<llvm::Instruction>(&condition);
+    if (operation == nullptr || steps == 0) return -1;
+    const auto of = [&](unsigned i) {
+        return usual_truth(*operation->getOperand(i), steps - 1);
+    };
+    if (operation->getOpcode() == llvm::Instruction::And) {
+        if (of(0) == 0 || of(1) == 0) return 0;
+        return of(0) == 1 && of(1) == 1 ? 1 : -1;
+    }
+    if (operation->getOpcode() == llvm::Instruction::Or) {
+        if (of(0) == 1 || of(1) == 1) return 1;
+        return of(0) == 0 && of(1) == 0 ? 0 : -1;
+    }
+    if (llvm::isa<llvm::SelectInst>(operation)) {
+        const int which = of(0);
+        return which < 0 ? -1 : of(which == 1 ? 1 : 2);
+    }
+    return -1;
+}
+
+void row_guards::find_those_that_count() {
+    block_set reached;
+    llvm::SmallVector<llvm::BasicBlock*, 16> open{start_};
+    while (!open.empty()) {
+        llvm::BasicBlock* const block = open.pop_back_val();
+        if (!part_.contains(block) || !reached.insert(block)) continue;
+        const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
+        const int truth = branch != nullptr && branch->isConditional()
+                              ? usual_truth(*branch->getCondition(), 4)
+                              : -1;
+        if (truth < 0)
+            open.append(llvm::succ_begin(block), llvm::succ_end(block));
+        else
+            open.push_back(branch->getSuccessor(truth == 1 ? 0 : 1));
+    }
+    for (row_guard& guard : guards_)
+        guard.counts = reached.contains(guard.compare->getParent());
+}
+
+std::vector<guard_place> row_guards::places(llvm::IRBuilder<>& builder,
+                                            const row_values& row) const {
+    const row_evaluator evaluator(body_, part_, start_);
+    llvm::Type* const wide = builder.getInt64Ty();
+    llvm::Value* const length = builder.CreateZExt(row.length, wide);
+    std::vector<guard_place> found;
+    for (const row_guard& guard : guards_) {
+        guard_place place;
+        llvm::ICmpInst& compare = *guard.compare;
+        if (guard.same_in_row) {
+            place.same = builder.CreateFreeze(evaluator.value(builder, compare, row));
+            found.push_back(place);
+            continue;
+        }
+        const bool is_signed = compare.isSigned();
+        const auto number = [&](unsigned side) {
+            return builder.CreateFreeze(
+                evaluator.number(builder, *compare.getOperand(side), is_signed, row));
+        };
+        llvm::Value* const of_thread = number(guard.thread_side);
+        llvm::Value* const bound = number(1 - guard.thread_side);
+        const auto shortest = [&](llvm::Value* a, llvm::Value* b) {
+            return builder.CreateSelect(builder.CreateICmpULT(a, b), a, b);
+        };
+        // The threads below the bound, and those up to it.
+        llvm::Value* const distance = shortest(builder.CreateSub(bound, of_thread), length);
+        const auto below = is_signed ? llvm::CmpInst::ICMP_SLT : llvm::CmpInst::ICMP_ULT;
+        const auto up_to = is_signed ? llvm::CmpInst::ICMP_SLE : llvm::CmpInst::ICMP_ULE;
+        llvm::Value* const none = builder.getInt64(0);
+        llvm::Value* const to_bound = builder.CreateTrunc(
+            builder.CreateSelect(builder.CreateICmp(below, of_thread, bound), distance, none),
+            builder.getInt32Ty());
+        llvm::Value* const behind_bound = builder.CreateTrunc(
+            builder.CreateSelect(
+                builder.CreateICmp(up_to, of_thread, bound),
+                shortest(builder.CreateAdd(distance, builder.getInt64(1)), length), none),
+            builder.getInt32Ty());
+        const auto predicate =
+            guard.thread_side == 0 ? compare.getPredicate() : compare.getSwappedPredicate();
+        switch (predicate) {
+        case llvm::CmpInst::ICMP_SLT:
+        case llvm::CmpInst::ICMP_ULT:
+        case llvm::CmpInst::ICMP_SGE:
+        case llvm::CmpInst::ICMP_UGE:
+            place.low = builder.getInt32(0);
+            place.high = to_bound;
+            break;
+        case llvm::CmpInst::ICMP_EQ:
+        case llvm::CmpInst::ICMP_NE:
+            place.low = to_bound;
+            place.high = behind_bound;
+            break;
+        default:
+            place.low = builder.getInt32(0);
+            place.high = behind_bound;
+        }
+        place.inside = predicate == llvm::CmpInst::ICMP_SLT ||
+                       predicate == llvm::CmpInst::ICMP_ULT ||
+                       predicate == llvm::CmpInst::ICMP_SLE ||
+                       predicate == llvm::CmpInst::ICMP_ULE || predicate == llvm::CmpInst::ICMP_EQ;
+        found.push_back(place);
+    }
+    return found;
+}
+
+} // namespace hmmcc

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+/*
+ *      for (i = start; i < n; i += step)                the start follows from threadIdx.x
+ *
+ * becomes
+ *
+ *      for (common = start of thread 0; common < n; common += step)
+ *              if (i < n)                               i = common + threadIdx.x
+ */
+#include "turn_loops.hpp"
+
+#include "thread_values.hpp"
+
+#include <llvm/IR/CFG.h>
+
+namespace hmmcc {
+namespace {
+
+constexpr int most_steps = 10;        ///< of what computes a value
+constexpr std::uint64_t far_step = 8; ///< neighbours are nearer than a thread's next element
+
+/// True if the value is above 0, and stays so.
+bool is_positive(const kernel_body& body, const llvm::Value& value, int steps = most_steps) {
+    if (const auto* const number = llvm::dyn_cast<llvm::ConstantInt>(&value))
+        return number->getValue().isStrictlyPositive();
+    for (unsigned i = 0; i < 3; i++)
+        if (&value == body.block_size[i] || &value == body.grid_size[i]) return true;
+    const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
+    if (instruction == nullptr || steps == 0) return false;
+    if (llvm::isa<llvm::ZExtInst, llvm::SExtInst>(instruction))
+        return is_positive(body, *instruction->getOperand(0), steps - 1);
+    // That of a block and a grid does not wrap, as the launch checks.
+    return instruction->getOpcode() == llvm::Instruction::Mul &&
+           instruction->hasNoSignedWrap() &&
+           is_positive(body, *instruction->getOperand(0), steps - 1) &&
+           is_positive(body, *instruction->getOperand(1), steps - 1);
+}
+
+/// True if the value is that of thread 0 plus threadIdx.x.
+bool starts_at_thread(const kernel_body& body, const llvm::Value& value, int steps = most_steps) {
+    const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
+    if (instruction == nullptr || steps == 0) return false;
+    if (const auto* const load = llvm::dyn_cast<llvm::LoadInst>(instruction))
+        return load->getPointerOperand() == body.thread_index[0];
+    if (llvm::isa<llvm::ZExtInst, llvm::SExtInst>(instruction)) {
+        // A sum of 32 bits that wraps is another one in 64.
+        const auto* const sum = llvm::dyn_cast<llvm::Instruction>(instruction->getOperand(0));
+        if (sum == nullptr) return false;
+        if (sum->getOpcode() == llvm::Instruction::Add &&
+            (!sum->hasNoSignedWrap() || !sum->hasNoUnsignedWrap()))
+            return false;
+        return starts_at_thread(body, *sum, steps - 1);
+    }
+    if (instruction->getOpcode() != llvm::Instruction::Add) return false;
+    for (const unsigned i : {0U, 1U})
+        if (is_of_launch(body, *instruction->getOperand(1 - i)) &&
+            starts_at_thread(body, *instruction->getOperand(i), steps - 1))
+            return true;
+    return false;
+}
+
+/// The value, for threadIdx.x = 0.
+llvm::Value* of_thread_0(const kernel_body& body, llvm::IRBuilder<>& builder, llvm::Value& value) {
+    auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
+    if (instruction == nullptr || instruction->getParent() == body.entry) return &value;
+    if (llvm::isa<llvm::LoadInst>(instruction)) return builder.getInt32(0);
+    llvm::Instruction* const again = instruction->clone();
+    for (llvm::Use& operand : again->operands())
+        if (follows_thread(body, *operand)) operand.set(of_thread_0(body, builder, *operand));
+    builder.Insert(again);
+    return again;
+}
+
+/// Computes a value of the launch, which a round of the loop may have computed.
+llvm::Value* compute_of_launch(const kernel_body& body, llvm::IRBuilder<>& builder,
+                               llvm::Value& value) {
+    auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
+    if (instruction == nullptr || instruction->getParent() == body.entry) return &value;
+    llvm::Instruction* const again = instruction->clone();
+    for (llvm::Use& operand : again->operands())
+        operand.set(compute_of_launch(body, builder, *operand));
+    builder.Insert(again);
+    return again;
+}
+
+/// The parts of a loop that takes turns.
+struct turn_loop {
+    llvm::BasicBlock *before = nullptr, *header = nullptr, *latch = nullptr;
+    llvm::PHINode* element = nullptr; ///< the variable
+    llvm::Value* start = nullptr;
+    llvm::Value* step = nullptr;
+};
+
+bool find_turns(const kernel_body& body, const llvm::Loop& loop, turn_loop& found) {
+    found.before = loop.getLoopPredecessor();
+    found.header = loop.getHeader();
+    found.latch = loop.getLoopLatch();
+    if (found.before == nullptr || found.latch == nullptr) return false;
+    for (llvm::PHINode& phi : found.header->phis()) {
+        if (!phi.getType()->isIntegerTy()) continue;
+        const auto* const next =
+            llvm::dyn_cast<llvm::BinaryOperator>(phi.getIncomingValueForBlock(found.latch));
+        if (next == nullptr || next->getOpcode() != llvm::Instruction::Add) continue;
+        const unsigned own = next->getOperand(0) == &phi ? 0 : 1;
+        found.element = &phi;
+        found.start = phi.getIncomingValueForBlock(found.before);
+        found.step = next->getOperand(1 - own);
+        const auto* const number = llvm::dyn_cast<llvm::ConstantInt>(found.step);
+        if (number != nullptr && number->getValue().abs().ult(far_step)) continue;
+        if (next->getOperand(own) == &phi && is_of_launch(body, *found.step) &&
+            follows_thread(body, *found.start))
+            return true;
+    }
+    return false;
+}
+
+/// The condition at the beginning of a round, if it is the only way out: `element < n`.
+llvm::ICmpInst* only_condition(const kernel_body& body, const llvm::Loop& loop,
+                               const turn_loop& turns) {
+    if (loop.getExitingBlock() != turns.header) return nullptr;
+    auto* const branch = llvm::dyn_cast<llvm::BranchInst>(turns.header->getTerminator());
+    if (branch == nullptr || !branch->isConditional() || !loop.contains(branch->getSuccessor(0)))
+        return nullptr;
+    auto* const compare = llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition());
+    if (compare == nullptr || compare->getParent() != turns.header || !compare->hasOneUse() ||
+        compare->getOperand(0) != turns.element || !is_of_launch(body, *compare->getOperand(1)))
+        return nullptr;
+    const auto predicate = compare->getPredicate();
+    const bool below =
+        predicate == llvm::CmpInst::ICMP_SLT || predicate == llvm::CmpInst::ICMP_ULT ||
+        predicate == llvm::CmpInst::ICMP_SLE || predicate == llvm::CmpInst::ICMP_ULE;
+    // Nothing else is in the header.
+    const bool alone = turns.header->getFirstNonPHIOrDbg() == compare &&
+                       compare->getNextNonDebugInstruction() == branch;
+    return below && alone ? compare : nullptr;
+}
+
+bool is_used_behind(const llvm::Loop& loop, const llvm::Value& value) {
+    return llvm::any_of(value.users(), [&](const llvm::User* user) {
+        return !loop.contains(llvm::cast<llvm::Instruction>(user));
+    });
+}
+
+} // namespace
+
+bool takes_turns(const kernel_body& body, const llvm::Loop& loop) {
+    turn_loop turns;
+    return find_turns(body, loop, turns);
+}
+
+void end_together(kernel_body& body, const llvm::Loop& loop) {
+    turn_loop turns;
+    if (!find_turns(body, loop, turns)) return;
+    llvm::ICmpInst* const compare = only_condition(body, loop, turns);
+    const unsigned width = turns.element->getType()->getIntegerBitWidth();
+    if (compare == nullptr || (width != 32 && width != 64) || !is_positive(body, *turns.step) ||
+        !starts_at_thread(body, *turns.start) || is_used_behind(loop, *turns.element) ||
+        is_used_behind(loop, *turns.element->getIncomingValueForBlock(turns.latch)))
+        return;
+
+    llvm::PHINode& element = *turns.element;
+    llvm::LLVMContext& context = element.getContext();
+    llvm::IRBuilder<> before(turns.before->getTerminator());
+    llvm::Value* const first = of_thread_0(body, before, *turns.start);
+    llvm::Value* const step = compute_of_launch(body, before, *turns.step);
+
+    llvm::IRBuilder<> at_header(&turns.header->front());
+    auto* const common = at_header.CreatePHI(element.getType(), 2, "common");
+    auto* const branch = llvm::cast<llvm::BranchInst>(turns.header->getTerminator());
+    llvm::BasicBlock* const round = branch->getSuccessor(0);
+    auto* const own = llvm::BasicBlock::Create(context, "own", body.function, round);
+    llvm::BasicBlock* const end =
+        turns.latch->splitBasicBlock(turns.latch->getTerminator(), "round.end");
+
+    // The element of this thread, and whether it has one.
+    llvm::IRBuilder<> builder(own);
+    llvm::Value* const thread =
+        builder.CreateLoad(builder.getInt32Ty(), body.thread_index[0], "thread");
+    llvm::Value* const mine =
+        builder.CreateAdd(common, builder.CreateZExt(thread, element.getType()), "mine");
+    const bool is_signed = compare->isSigned();
+    llvm::Type* const wide = builder.getInt64Ty();
+    llvm::Value* const wide_mine =
+        builder.CreateAdd(builder.CreateIntCast(common, wide, is_signed),
+                          builder.CreateZExt(thread, wide), "", true, true);
+    llvm::Value* const has_one =
+        builder.CreateICmp(compare->getPredicate(), wide_mine,
+                           builder.CreateIntCast(compare->getOperand(1), wide, is_signed));
+    builder.CreateCondBr(has_one, round, end);
+    for (llvm::PHINode& phi : round->phis())
+        phi.replaceIncomingBlockWith(turns.header, own);
+    branch->setSuccessor(0, own);
+
+    // What a round changes stays as it is for the others.
+    llvm::IRBuilder<> at_end(&end->front());
+    for (llvm::PHINode& phi : turns.header->phis()) {
+        if (&phi == common || &phi == &element) continue;
+        auto* const kept = at_end.CreatePHI(phi.getType(), 2);
+        kept->addIncoming(phi.getIncomingValueForBlock(end), turns.latch);
+        kept->addIncoming(&phi, own);
+        phi.setIncomingValueForBlock(end, kept);
+    }
+    llvm::Value* const next = at_end.CreateAdd(common, step);
+    common->addIncoming(first, turns.before);
+    common->addIncoming(next, end);
+
+    compare->setOperand(0, common);
+    auto* const old_next = llvm::cast<llvm::Instruction>(element.getIncomingValueForBlock(end));
+    element.replaceAllUsesWith(mine);
+    element.eraseFromParent();
+    if (old_next->use_empty()) old_next->eraseFromParent();
+}
+
+} // namespace hmmcc
