@@ -18,6 +18,9 @@ namespace {
 
 using function_set = llvm::SmallPtrSet<llvm::Function*, 32>;
 
+/// Instructions, before any is optimized.
+constexpr unsigned most_of_small_function = 80;
+
 void add_users(llvm::Value& value, llvm::SmallVectorImpl<llvm::Function*>& found) {
     for (llvm::User* const user : value.users()) {
         if (auto* const instruction = llvm::dyn_cast<llvm::Instruction>(user))
@@ -109,6 +112,22 @@ void make_part_of_callers(llvm::Module& module, const function_set& kernels) {
         }
         function->removeFnAttr(llvm::Attribute::NoInline);
         function->addFnAttr(llvm::Attribute::AlwaysInline);
+    }
+}
+
+/// Helpers become a part of their callers before these are cut: then it is known what is the same
+/// for all threads, and what follows from threadIdx.
+void inline_small_functions(llvm::Module& module, const function_set& kernels) {
+    for (llvm::Function& function : module) {
+        if (function.isDeclaration() || kernels.contains(&function) ||
+            function.hasFnAttribute(llvm::Attribute::NoInline) ||
+            function.getInstructionCount() > most_of_small_function)
+            continue;
+        const bool calls_itself = llvm::any_of(llvm::instructions(function), [&](auto& each) {
+            const auto* const call = llvm::dyn_cast<llvm::CallBase>(&each);
+            return call != nullptr && call->getCalledFunction() == &function;
+        });
+        if (!calls_itself) function.addFnAttr(llvm::Attribute::AlwaysInline);
     }
 }
 
@@ -257,6 +276,7 @@ llvm::PreservedAnalyses prepare_device_half::run(llvm::Module& module,
     mark_loads(module);
     make_local(module, kernels);
     make_part_of_callers(module, kernels);
+    if (optimizes_) inline_small_functions(module, kernels);
     return llvm::PreservedAnalyses::none();
 }
 

@@ -8,8 +8,12 @@ namespace hmmcc {
 
 /// Makes functions that use threadIdx, barriers or __shared__ variables a part of the kernels.
 struct prepare_device_half : llvm::PassInfoMixin<prepare_device_half> {
+    explicit prepare_device_half(bool optimizes) : optimizes_(optimizes) {}
     llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager& analyses);
     static bool isRequired() { return true; }
+
+  private:
+    bool optimizes_;
 };
 
 /// Makes functions of a block from the kernels, and describes them to the host half.

@@ -14,8 +14,8 @@
 
 namespace {
 
-void add_device_passes(llvm::ModulePassManager& passes) {
-    passes.addPass(hmmcc::prepare_device_half());
+void add_device_passes(llvm::ModulePassManager& passes, bool optimizes) {
+    passes.addPass(hmmcc::prepare_device_half(optimizes));
     passes.addPass(llvm::AlwaysInlinerPass(false));
     llvm::FunctionPassManager of_function;
     of_function.addPass(llvm::SROAPass());
@@ -29,9 +29,9 @@ void add_device_passes(llvm::ModulePassManager& passes) {
 
 void register_passes(llvm::PassBuilder& builder) {
     builder.registerPipelineStartEPCallback(
-        [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
+        [](llvm::ModulePassManager& passes, llvm::OptimizationLevel level) {
             if (hmmcc::compiles_device_half())
-                add_device_passes(passes);
+                add_device_passes(passes, level != llvm::OptimizationLevel::O0);
             else
                 passes.addPass(hmmcc::connect_host_half());
         });

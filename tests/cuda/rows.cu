@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: MIT
+// Conditions and loops that hmmcc makes pieces of rows and rounds of: kernels give what the same
+// code gives on the host, thread by thread.
+#include "check.h"
+
+#include <climits>
+#include <cstdint>
+#include <cstdio>
+
+namespace {
+
+/// Where a thread is.
+struct place {
+    unsigned int x, y, z, rank, block;
+};
+
+__device__ place this_place() {
+    return {threadIdx.x, threadIdx.y, threadIdx.z,
+            threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z), blockIdx.x};
+}
+
+/// Calls @code for each thread of a block of this size.
+template <class Code>
+void for_each_thread(dim3 block, unsigned int number_of_block, Code code) {
+    unsigned int rank = 0;
+    for (unsigned int z = 0; z < block.z; z++)
+        for (unsigned int y = 0; y < block.y; y++)
+            for (unsigned int x = 0; x < block.x; x++)
+                code(place{x, y, z, rank++, number_of_block});
+}
+
+constexpr int most = 1024;     ///< threads of a block
+constexpr unsigned blocks = 3; ///< of a grid
+
+int *found, *wanted, *source;
+
+void clear() {
+    for (int i = 0; i < most * int(blocks); i++)
+        found[i] = wanted[i] = -7;
+}
+
+bool agree() {
+    return device_is_well() && same(found, wanted, most * blocks);
+}
+
+// ---- one condition -----------------------------------------------------------
+
+enum class relation { less, less_or_equal, greater, greater_or_equal, equal, unequal };
+
+template <relation R, class T>
+__host__ __device__ bool holds(T a, T b) {
+    switch (R) {
+    case relation::less:
+        return a < b;
+    case relation::less_or_equal:
+        return a <= b;
+    case relation::greater:
+        return a > b;
+    case relation::greater_or_equal:
+        return a >= b;
+    case relation::equal:
+        return a == b;
+    default:
+        return a != b;
+    }
+}
+
+template <relation R, class T>
+__host__ __device__ void one_condition(const place& at, T offset, T bound, int* out) {
+    const T number = static_cast<T>(at.x) + offset;
+    if (holds<R>(number, bound)) out[at.rank] = at.x + 1;
+}
+
+template <relation R, class T>
+__global__ void condition_kernel(T offset, T bound, int* out) {
+    one_condition<R>(this_place(), offset, bound, out);
+}
+
+/// The operands the other way, with a barrier, and something to do for all.
+template <relation R, class T>
+__host__ __device__ int turned_condition(const place& at, T offset, T bound) {
+    int result = at.x * 3;
+    const T number = static_cast<T>(at.x) + offset;
+    if (holds<R>(bound, number))
+        result += 5;
+    else
+        result -= at.y;
+    return result;
+}
+
+template <relation R, class T>
+__global__ void turned_kernel(T offset, T bound, int* out) {
+    __shared__ int part[most];
+    const place at = this_place();
+    part[at.rank] = turned_condition<R>(at, offset, bound);
+    __syncthreads();
+    out[at.rank] = part[at.rank];
+}
+
+/// The number of the thread in the grid.
+template <relation R, class T>
+__global__ void grid_kernel(T bound, int* out) {
+    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const T number = static_cast<T>(i);
+    if (holds<R>(number, bound)) out[i] = i + 1;
+}
+
+template <relation R, class T>
+bool test_grid(T bound, unsigned threads) {
+    clear();
+    grid_kernel<R><<<blocks, threads>>>(bound, found);
+    for (unsigned i = 0; i < blocks * threads; i++)
+        if (holds<R>(static_cast<T>(i), bound)) wanted[i] = i + 1;
+    return agree();
+}
+
+template <relation R, class T>
+bool test_condition(T offset, T bound, dim3 block) {
+    if (block.y == 1 && !test_grid<R>(bound, block.x)) return false;
+    clear();
+    condition_kernel<R><<<1, block>>>(offset, bound, found);
+    for_each_thread(block, 0,
+                    [&](const place& at) { one_condition<R>(at, offset, bound, wanted); });
+    if (!agree()) return false;
+    clear();
+    turned_kernel<R><<<1, block>>>(offset, bound, found);
+    for_each_thread(block, 0, [&](const place& at) {
+        wanted[at.rank] = turned_condition<R>(at, offset, bound);
+    });
+    return agree();
+}
+
+template <class T>
+bool test_conditions(T offset, T bound, dim3 block) {
+    return test_condition<relation::less>(offset, bound, block) &&
+           test_condition<relation::less_or_equal>(offset, bound, block) &&
+           test_condition<relation::greater>(offset, bound, block) &&
+           test_condition<relation::greater_or_equal>(offset, bound, block) &&
+           test_condition<relation::equal>(offset, bound, block) &&
+           test_condition<relation::unequal>(offset, bound, block);
+}
+
+template <class T>
+void test_type(const char* name, T lowest, T highest) {
+    const dim3 shapes[] = {dim3(1), dim3(33), dim3(100), dim3(256), dim3(7, 5, 3), dim3(32, 8)};
+    bool good = true;
+    for (const dim3& block : shapes)
+        for (const int bound : {-40, -1, 0, 1, 6, 7, 31, 32, 99, 100, 255, 256, 2000})
+            for (const int offset : {0, 5})
+                good = good && test_conditions<T>(T(offset), T(bound), block);
+    for (const T bound : {lowest, T(lowest + 1), T(highest - 1), highest}) {
+        good = good && test_conditions<T>(T(0), bound, dim3(100));
+        // numbers that begin just above the lowest, and end at the highest
+        good = good && test_conditions<T>(T(lowest + 2), bound, dim3(40));
+        good = good && test_conditions<T>(T(highest - 39), bound, dim3(40));
+    }
+    check(good, name);
+}
+
+// ---- several conditions ------------------------------------------------------
+
+__host__ __device__ int several(const place& at, int a, int b, int c) {
+    const int x = at.x;
+    const int y = at.y;
+    if (x >= a || y >= b) return -1;
+    int result = 1;
+    if (x > 0 && x < a - 1) result += 10;
+    if (x == c) result += 100;
+    if (y != 0 && x < c) result += 1000;
+    return x <= b ? result : result + 10000;
+}
+
+__global__ void several_kernel(int a, int b, int c, int* out) {
+    const place at = this_place();
+    const int result = several(at, a, b, c);
+    if (result >= 0) out[at.rank] = result;
+}
+
+/// The same with a barrier, at which threads that have ended do not wait, and a vote.
+__global__ void several_with_barrier(int a, int b, int c, int* out) {
+    __shared__ int part[most];
+    const place at = this_place();
+    const int result = several(at, a, b, c);
+    if (result < 0) return;
+    part[at.rank] = result;
+    __syncthreads();
+    out[at.rank] = part[at.rank];
+}
+
+__global__ void several_with_warps(int a, int b, int c, int* out) {
+    const place at = this_place();
+    const int result = several(at, a, b, c);
+    const int lane = at.rank % 32;
+    const int left = __shfl_sync(0xffffffff, result, lane == 0 ? 0 : lane - 1);
+    out[at.rank] = lane == 0 ? result : left;
+}
+
+void test_several() {
+    bool good = true;
+    for (const dim3& block : {dim3(64), dim3(20, 6), dim3(32, 4, 2), dim3(5, 5)})
+        for (const int a : {0, 1, 4, 19, 20, 64})
+            for (const int b : {0, 2, 30})
+                for (const int c : {-1, 0, 3, 18}) {
+                    const auto expect = [&] {
+                        clear();
+                        for_each_thread(block, 0, [&](const place& at) {
+                            const int result = several(at, a, b, c);
+                            if (result >= 0) wanted[at.rank] = result;
+                        });
+                    };
+                    expect();
+                    several_kernel<<<1, block>>>(a, b, c, found);
+                    good = good && agree();
+                    expect();
+                    several_with_barrier<<<1, block>>>(a, b, c, found);
+                    good = good && agree();
+                }
+    check(good, "several_conditions_divide_rows");
+    good = true;
+    for (const dim3& block : {dim3(64), dim3(16, 6), dim3(24, 4)})
+        for (const int a : {0, 4, 20, 64}) {
+            clear();
+            int all[most];
+            for_each_thread(block, 0,
+                            [&](const place& at) { all[at.rank] = several(at, a, 3, 5); });
+            for_each_thread(block, 0, [&](const place& at) {
+                wanted[at.rank] = all[at.rank % 32 == 0 ? at.rank : at.rank - 1];
+            });
+            several_with_warps<<<1, block>>>(a, 3, 5, found);
+            good = good && agree();
+        }
+    check(good, "several_conditions_divide_rows_of_warps");
+}
+
+// ---- columns -----------------------------------------------------------------
+
+constexpr int width = 300;
+
+__host__ __device__ int column(const place& at, int n, int step, const int* in) {
+    int sum = at.x;
+    int product = 1;
+    for (int k = 0; k < n; k += step) {
+        sum += in[k * width + at.x];
+        product = product * 3 + in[k * width + at.x + 1];
+    }
+    return sum * 7 + product;
+}
+
+__global__ void column_kernel(int threads, int n, int step, const int* in, int* out) {
+    const place at = this_place();
+    if (static_cast<int>(at.rank) >= threads) return;
+    out[at.rank] = column(at, n, step, in);
+}
+
+/// A loop for each row of threads, one in which rounds are left out, and memory that grows.
+__host__ __device__ void columns(const place& at, int n, const int* in, int* out) {
+    out[at.rank] = 0;
+    for (int k = 0; k < n; k++) {
+        if (in[k * width + at.x] % 3 == 0) continue;
+        out[at.rank] += in[k * width + at.x];
+    }
+    for (int outer = 0; outer < 3; outer++)
+        for (int k = n; k > 0; k--)
+            out[at.rank] += outer * in[k * width + at.x];
+}
+
+__global__ void columns_kernel(int n, const int* in, int* out) {
+    columns(this_place(), n, in, out);
+}
+
+__global__ void columns_with_barrier(int n, const int* in, int* out) {
+    __shared__ int part[most];
+    const place at = this_place();
+    part[at.rank] = column(at, n, 1, in);
+    __syncthreads();
+    int sum = 0;
+    for (int k = 0; k < n; k++)
+        sum += in[k * width + at.x] ^ part[at.rank];
+    out[at.rank] = sum;
+}
+
+/// Leaves the loop early, or at a place that differs.
+__host__ __device__ int some_of_column(const place& at, int n, const int* in) {
+    int sum = 0;
+    for (int k = 0; k < n; k++) {
+        sum += in[k * width + at.x];
+        if (sum > 900) break;
+    }
+    for (int k = 0; k < static_cast<int>(at.x); k++)
+        sum += in[k % 60 * width + at.x];
+    return sum;
+}
+
+__global__ void some_of_column_kernel(int n, const int* in, int* out) {
+    const place at = this_place();
+    out[at.rank] = some_of_column(at, n, in);
+}
+
+void test_columns() {
+    const dim3 shapes[] = {dim3(1), dim3(31), dim3(64), dim3(256), dim3(16, 4), dim3(9, 3, 2)};
+    bool good = true;
+    for (const dim3& block : shapes)
+        for (const int n : {-1, 0, 1, 2, 3, 4, 5, 7, 8, 35, 61}) {
+            for (const int threads : {1, 17, most}) {
+                clear();
+                const int step = n % 2 == 0 ? 1 : 3;
+                column_kernel<<<1, block>>>(threads, n, step, source, found);
+                for_each_thread(block, 0, [&](const place& at) {
+                    if (at.rank < unsigned(threads)) wanted[at.rank] = column(at, n, step, source);
+                });
+                good = good && agree();
+            }
+            clear();
+            columns_kernel<<<1, block>>>(n, source, found);
+            for_each_thread(block, 0, [&](const place& at) { columns(at, n, source, wanted); });
+            good = good && agree();
+        }
+    check(good, "threads_go_through_columns");
+    good = true;
+    for (const dim3& block : shapes)
+        for (const int n : {0, 1, 6, 40}) {
+            clear();
+            columns_with_barrier<<<1, block>>>(n, source, found);
+            for_each_thread(block, 0, [&](const place& at) {
+                const int part = column(at, n, 1, source);
+                wanted[at.rank] = 0;
+                for (int k = 0; k < n; k++)
+                    wanted[at.rank] += source[k * width + at.x] ^ part;
+            });
+            good = good && agree();
+            clear();
+            some_of_column_kernel<<<1, block>>>(n, source, found);
+            for_each_thread(block, 0, [&](const place& at) {
+                wanted[at.rank] = some_of_column(at, n, source);
+            });
+            good = good && agree();
+        }
+    check(good, "loops_over_columns_can_have_barriers_and_ends");
+}
+
+// ---- turns -------------------------------------------------------------------
+
+template <class T>
+__host__ __device__ int turns(T start, T n, T step, int* out) {
+    int rounds = 0;
+    for (T i = start; i < n; i += step) {
+        rounds++;
+        out[i] += i + rounds;
+    }
+    return rounds;
+}
+
+template <class T>
+__global__ void turns_kernel(T first, T n, int* out, int* rounds) {
+    const T start = first + blockIdx.x * blockDim.x + threadIdx.x;
+    rounds[blockIdx.x * blockDim.x + threadIdx.x] = turns<T>(start, n, gridDim.x * blockDim.x, out);
+}
+
+/// Each row of a block takes turns of its own.
+__global__ void turns_of_rows(int n, int* out, int* rounds) {
+    const place at = this_place();
+    int count = 0;
+    for (int i = at.x; i <= n; i += blockDim.x) {
+        if (i % 5 == 2) continue;
+        out[at.y * 100 + i] += at.y + 1;
+        count++;
+    }
+    rounds[at.rank] = count;
+}
+
+template <class T>
+bool test_turns(T first, T n, unsigned threads) {
+    int *out = managed<int>(2048), *rounds = managed<int>(most * blocks);
+    static int wanted_out[2048], wanted_rounds[most * blocks];
+    for (int& each : wanted_out)
+        each = 0;
+    turns_kernel<T><<<blocks, threads>>>(first, n, out, rounds);
+    for (unsigned i = 0; i < blocks * threads; i++)
+        wanted_rounds[i] = turns<T>(first + T(i), n, T(blocks * threads), wanted_out);
+    const bool good = device_is_well() && same(out, wanted_out, 2048) &&
+                      same(rounds, wanted_rounds, blocks * threads);
+    cudaFree(out);
+    cudaFree(rounds);
+    return good;
+}
+
+void test_all_turns() {
+    bool good = true;
+    for (const unsigned threads : {1u, 20u, 64u, 256u})
+        for (const int n : {0, 1, 2, 19, 20, 21, 191, 192, 193, 767, 768, 769, 2048})
+            for (const int first : {0, 3}) {
+                good = good && test_turns<int>(first, n, threads);
+                good = good && test_turns<unsigned int>(first, n, threads);
+                good = good && test_turns<std::int64_t>(first, n, threads);
+                good = good && test_turns<std::uint64_t>(first, n, threads);
+            }
+    good = good && test_turns<int>(0, -5, 64) && test_turns<std::int64_t>(0, -5, 64);
+    check(good, "threads_take_turns");
+    good = true;
+    for (const dim3& block : {dim3(8, 4), dim3(33, 3), dim3(64)})
+        for (const int n : {-1, 0, 5, 32, 99}) {
+            int *out = managed<int>(1000), *rounds = managed<int>(most);
+            int wanted_out[1000] = {}, wanted_rounds[most] = {};
+            turns_of_rows<<<1, block>>>(n, out, rounds);
+            for_each_thread(block, 0, [&](const place& at) {
+                for (int i = at.x; i <= n; i += block.x) {
+                    if (i % 5 == 2) continue;
+                    wanted_out[at.y * 100 + i] += at.y + 1;
+                    wanted_rounds[at.rank]++;
+                }
+            });
+            good = good && device_is_well() && same(out, wanted_out, 1000) &&
+                   same(rounds, wanted_rounds, block.x * block.y);
+            cudaFree(out);
+            cudaFree(rounds);
+        }
+    check(good, "rows_take_turns");
+}
+
+} // namespace
+
+int main() {
+    found = managed<int>(most * blocks);
+    wanted = managed<int>(most * blocks);
+    source = managed<int>(70 * width + 2 * most);
+    for (int i = 0; i < 70 * width + 2 * most; i++)
+        source[i] = static_cast<int>((i * 2654435761u) >> 25);
+    test_type<int>("a_condition_of_int_divides_rows", INT_MIN, INT_MAX);
+    test_type<unsigned int>("a_condition_of_unsigned_divides_rows", 0, UINT_MAX);
+    test_type<std::int64_t>("a_condition_of_int64_divides_rows", INT64_MIN, INT64_MAX);
+    test_type<std::uint64_t>("a_condition_of_uint64_divides_rows", 0, UINT64_MAX);
+    test_type<std::int16_t>("a_condition_of_int16_divides_rows", INT16_MIN, INT16_MAX);
+    test_several();
+    test_columns();
+    test_all_turns();
+    return end_checks();
+}
