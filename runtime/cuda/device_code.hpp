@@ -29,7 +29,8 @@ enum class cut_kind : std::uint32_t {
     block_count, ///< the barrier that counts a condition
     pace,        ///< threads go on side by side, and do not wait
     warp_barrier,
-    warp_exchange, ///< shuffles
+    warp_exchange,   ///< shuffles of 64 bits
+    warp_exchange32, ///< shuffles of 32 bits
     warp_ballot,
     warp_match,
     warp_active,
@@ -87,10 +88,14 @@ struct block_run {
     std::uint32_t grid[3];
     std::uint32_t threads;
     std::uint32_t dynamic_shared;
-    /// What the threads of a warp give an operation, and what they get.
+    /// Shuffles: where threads of a warp give values, and where they take those that were given, in
+    /// the middle of these arrays. Elements of lanes that a warp does not have are read, and not
+    /// used.
+    char *given_place, *taken_place;
+    alignas(memory_alignment) std::uint64_t exchanged[2][3 * warp_size];
+    /// What the threads of a warp give another operation, and what they get.
     alignas(memory_alignment) std::uint64_t given[warp_size];
     std::uint64_t got[warp_size];
-    std::uint32_t source[warp_size];
     std::uint32_t mask[warp_size];
 };
 

@@ -28,6 +28,7 @@ const char* name_of(cut_kind kind) {
     case cut_kind::warp_barrier:
         return "__syncwarp";
     case cut_kind::warp_exchange:
+    case cut_kind::warp_exchange32:
         return "a shuffle";
     case cut_kind::warp_ballot:
         return "a vote";

@@ -22,6 +22,12 @@ std::uint64_t match(const block_run& run, std::uint32_t lanes, std::uint64_t val
     return found;
 }
 
+/// Threads take values of each other from here. Others may still wait with what they gave.
+template <class T>
+void exchange(block_run& run, std::uint32_t lane) {
+    reinterpret_cast<T*>(run.taken_place)[lane] = reinterpret_cast<const T*>(run.given_place)[lane];
+}
+
 std::uint32_t first_lanes(std::uint32_t count) {
     return count >= warp_size ? ~0u : (1u << count) - 1;
 }
@@ -34,7 +40,10 @@ void operate(block_run& run, cut_kind kind, std::uint32_t lanes) noexcept {
         if (!has(lanes, lane)) continue;
         switch (kind) {
         case cut_kind::warp_exchange:
-            run.got[lane] = run.given[run.source[lane] % warp_size];
+            exchange<std::uint64_t>(run, lane);
+            break;
+        case cut_kind::warp_exchange32:
+            exchange<std::uint32_t>(run, lane);
             break;
         case cut_kind::warp_ballot:
             run.got[lane] = conditions & run.mask[lane];
@@ -58,11 +67,6 @@ using hmmcuda::cut_kind;
 
 // hmmcc's passes make calls of these where all threads of a warp are at the operation.
 extern "C" {
-
-void __hmm_together_exchange(block_run* run, std::uint32_t threads) {
-    for (std::uint32_t lane = 0; lane < threads; lane++)
-        run->got[lane] = run->given[run->source[lane] % hmmcuda::warp_size];
-}
 
 void __hmm_together_ballot(block_run* run, std::uint32_t threads) {
     hmmcuda::operate(*run, cut_kind::warp_ballot, hmmcuda::first_lanes(threads));

@@ -136,15 +136,20 @@ class resolving : public testing::Test {
         run_.threads = 64;
         run_.thread_states = states_.data();
         run_.group_states = groups_.data();
+        run_.given_place = reinterpret_cast<char*>(&run_.exchanged[0][warp_size]);
+        run_.taken_place = reinterpret_cast<char*>(&run_.exchanged[1][warp_size]);
     }
     void set(std::uint32_t first, std::uint32_t last, std::uint32_t state) {
         for (std::uint32_t thread = first; thread < last; thread++)
             states_[thread] = state;
     }
-    void give(std::uint32_t lane, std::uint64_t value, std::uint32_t source, std::uint32_t mask) {
-        run_.given[lane] = value;
-        run_.source[lane] = source;
+    void give(std::uint32_t lane, std::uint64_t value, std::uint32_t mask) {
+        run_.exchanged[0][warp_size + lane] = value;
         run_.mask[lane] = mask;
+    }
+    /// What other lanes can take of this one.
+    std::uint64_t taken_from(std::uint32_t lane) const {
+        return run_.exchanged[1][warp_size + lane];
     }
 
     block_run run_ = {};
@@ -156,20 +161,21 @@ TEST_F(resolving, lanes_of_a_mask_go_on_when_all_have_come) {
     set(0, 4, exchange);
     set(4, 32, barrier);
     for (std::uint32_t lane = 0; lane < 4; lane++)
-        give(lane, lane * 10, lane ^ 1, lane < 2 ? 0x3 : 0x1c); // lane 4 does not come
+        give(lane, lane * 10 + 1, lane < 2 ? 0x3 : 0x1c); // lane 4 does not come
     EXPECT_EQ(__hmm_resolve_group(&run_, 0, 32), exchange | state_ready);
     EXPECT_EQ(states_[0], exchange | state_ready);
     EXPECT_EQ(states_[2], exchange);
-    EXPECT_EQ(run_.got[0], 10U);
-    EXPECT_EQ(run_.got[1], 0U);
+    EXPECT_EQ(taken_from(0), 1U);
+    EXPECT_EQ(taken_from(1), 11U);
+    EXPECT_EQ(taken_from(2), 0U);
 }
 
 TEST_F(resolving, lanes_that_have_ended_are_not_waited_for) {
     set(0, 1, exchange);
     set(1, 32, state_end);
-    give(0, 5, 0, ~0U);
+    give(0, 5, ~0U);
     EXPECT_EQ(__hmm_resolve_group(&run_, 0, 32), exchange | state_ready);
-    EXPECT_EQ(run_.got[0], 5U);
+    EXPECT_EQ(taken_from(0), 5U);
     set(0, 1, state_end);
     EXPECT_EQ(__hmm_resolve_group(&run_, 0, 32), state_end);
 }
@@ -177,16 +183,16 @@ TEST_F(resolving, lanes_that_have_ended_are_not_waited_for) {
 TEST_F(resolving, a_warp_at_one_place_goes_on_together) {
     set(32, 64, exchange);
     for (std::uint32_t lane = 0; lane < 32; lane++)
-        give(lane, lane, 31 - lane, ~0U);
+        give(lane, 31 - lane, ~0U);
     EXPECT_EQ(__hmm_resolve_group(&run_, 32, 64), exchange | state_together);
-    EXPECT_EQ(run_.got[3], 28U);
+    EXPECT_EQ(taken_from(3), 28U);
 }
 
 TEST_F(resolving, activemask_comes_after_other_operations) {
     set(0, 8, active);
     set(8, 9, exchange);
     set(9, 32, barrier);
-    give(8, 1, 8, 1U << 8);
+    give(8, 1, 1U << 8);
     EXPECT_EQ(__hmm_resolve_group(&run_, 0, 32), exchange | state_ready);
     set(8, 9, active);
     EXPECT_EQ(__hmm_resolve_group(&run_, 0, 32), active | state_ready);

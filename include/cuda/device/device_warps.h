@@ -17,6 +17,16 @@ __device__ void __hmm_warp_barrier(unsigned int mask)
 __device__ unsigned long long __hmm_warp_exchange(unsigned int mask, unsigned long long value,
                                                   unsigned int source)
     __attribute__((convergent, nothrow, noduplicate));
+__device__ unsigned int __hmm_warp_exchange32(unsigned int mask, unsigned int value,
+                                              unsigned int source)
+    __attribute__((convergent, nothrow, noduplicate));
+/* With @valid, the value that the lane at this distance gave, else the own one. */
+__device__ unsigned long long __hmm_warp_shift(unsigned int mask, unsigned long long value,
+                                               int distance, unsigned int valid)
+    __attribute__((convergent, nothrow, noduplicate));
+__device__ unsigned int __hmm_warp_shift32(unsigned int mask, unsigned int value, int distance,
+                                           unsigned int valid)
+    __attribute__((convergent, nothrow, noduplicate));
 /* The lanes of @mask with a condition that is not 0. */
 __device__ unsigned long long __hmm_warp_ballot(unsigned int mask, unsigned long long condition)
     __attribute__((convergent, nothrow, noduplicate));
@@ -48,7 +58,24 @@ HMM_CUDA_DEVICE T __hmm_from_bits(unsigned long long bits) {
 }
 template <class T>
 HMM_CUDA_DEVICE T __hmm_shuffle(unsigned int mask, T value, unsigned int source) {
-    return __hmm_from_bits<T>(__hmm_warp_exchange(mask, __hmm_to_bits(value), source));
+    if constexpr (sizeof(T) <= sizeof(unsigned int))
+        return __hmm_from_bits<T>(
+            __hmm_warp_exchange32(mask, static_cast<unsigned int>(__hmm_to_bits(value)), source));
+    else
+        return __hmm_from_bits<T>(__hmm_warp_exchange(mask, __hmm_to_bits(value), source));
+}
+
+template <class T>
+HMM_CUDA_DEVICE T __hmm_shift(unsigned int mask, T value, int distance, bool valid) {
+    if constexpr (sizeof(T) <= sizeof(unsigned int))
+        return __hmm_from_bits<T>(__hmm_warp_shift32(
+            mask, static_cast<unsigned int>(__hmm_to_bits(value)), distance, valid));
+    else
+        return __hmm_from_bits<T>(__hmm_warp_shift(mask, __hmm_to_bits(value), distance, valid));
+}
+/* Of lanes. A longer distance ends outside of the warp, too. */
+HMM_CUDA_DEVICE int __hmm_distance(unsigned int delta) {
+    return delta < 32 ? static_cast<int>(delta) : 32;
 }
 
 template <class T>
@@ -59,16 +86,15 @@ HMM_CUDA_DEVICE T __shfl_sync(unsigned int mask, T value, int source, int width 
 }
 template <class T>
 HMM_CUDA_DEVICE T __shfl_up_sync(unsigned int mask, T value, unsigned int delta, int width = 32) {
-    const unsigned int lane = __hmm_lane();
-    const unsigned int within = lane & (static_cast<unsigned int>(width) - 1);
-    return __hmm_shuffle(mask, value, within >= delta ? lane - delta : lane);
+    const int within = static_cast<int>(__hmm_lane() & (static_cast<unsigned int>(width) - 1));
+    const int distance = __hmm_distance(delta);
+    return __hmm_shift(mask, value, -distance, within >= distance);
 }
 template <class T>
 HMM_CUDA_DEVICE T __shfl_down_sync(unsigned int mask, T value, unsigned int delta, int width = 32) {
-    const unsigned int lane = __hmm_lane();
-    const unsigned int size = static_cast<unsigned int>(width);
-    const unsigned int within = lane & (size - 1);
-    return __hmm_shuffle(mask, value, within + delta < size ? lane + delta : lane);
+    const int within = static_cast<int>(__hmm_lane() & (static_cast<unsigned int>(width) - 1));
+    const int distance = __hmm_distance(delta);
+    return __hmm_shift(mask, value, distance, within + distance < width);
 }
 template <class T>
 HMM_CUDA_DEVICE T __shfl_xor_sync(unsigned int mask, T value, int lanes, int width = 32) {

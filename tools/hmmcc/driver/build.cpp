@@ -174,8 +174,8 @@ class builder {
         if (wanted_.contract) append(command, {"-Xclang", "-ffp-contract=fast-honor-pragmas"});
         // It would take threads that are independent for accesses of one thread that are, too.
         append(command, {"-mllvm", "-enable-interleaved-mem-accesses=false"});
-        // The passes make a loop for each condition themselves, and rows of threads are short: these
-        // take half of the time, and their code is not faster.
+        // The passes make a loop for each condition themselves, and rows of threads are short:
+        // these take half of the time, and their code is not faster.
         append(command, {"-mllvm", "-enable-npm-O3-nontrivial-unswitch=false", "-mllvm",
                          "-disable-lsr", "-mllvm", "-enable-epilogue-vectorization=false"});
         command.push_back(input.path);

@@ -291,6 +291,8 @@ llvm::PreservedAnalyses finish_device_half::run(llvm::Module& module,
     for (const source_kernel& kernel : kernels) {
         kernel_body body;
         if (!open_kernel(kernel, body)) continue;
+        body.optimizes = optimizes_;
+        unroll_short_loops(body);
         pace_loops(body);
         cut_kernel(body);
         close_kernel(body);

@@ -18,8 +18,12 @@ struct prepare_device_half : llvm::PassInfoMixin<prepare_device_half> {
 
 /// Makes functions of a block from the kernels, and describes them to the host half.
 struct finish_device_half : llvm::PassInfoMixin<finish_device_half> {
+    explicit finish_device_half(bool optimizes) : optimizes_(optimizes) {}
     llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager& analyses);
     static bool isRequired() { return true; }
+
+  private:
+    bool optimizes_;
 };
 
 /// Connects the host half with the kernels and variables of the device half.

@@ -19,6 +19,9 @@ enum class intrinsic {
     pace,
     warp_barrier,
     warp_exchange,
+    warp_exchange32,
+    warp_shift,
+    warp_shift32,
     warp_ballot,
     warp_match,
     warp_active,
@@ -33,6 +36,13 @@ constexpr bool is_cut(intrinsic what) {
 }
 constexpr bool is_warp_cut(intrinsic what) {
     return what >= intrinsic::warp_barrier;
+}
+constexpr bool is_shift(intrinsic what) {
+    return what == intrinsic::warp_shift || what == intrinsic::warp_shift32;
+}
+/// Shuffles.
+constexpr bool is_exchange(intrinsic what) {
+    return what == intrinsic::warp_exchange || what == intrinsic::warp_exchange32 || is_shift(what);
 }
 
 } // namespace hmmcc

@@ -67,12 +67,16 @@ struct kernel_body {
     /// Of the condition that a barrier counts: until now, and at the last barrier.
     llvm::AllocaInst* count = nullptr;
     llvm::AllocaInst* last_count = nullptr;
+    /// Where threads of a warp give values to others, and take theirs.
+    llvm::AllocaInst* given_place = nullptr;
+    llvm::AllocaInst* taken_place = nullptr;
     /// Parameters that are in memory and do not change.
     llvm::SmallVector<llvm::AllocaInst*, 4> parameters;
 
     std::vector<cut_place> cuts;                  ///< by state - 2
     llvm::DenseSet<llvm::BasicBlock*> cut_blocks; ///< their blocks
     bool warps = false;                           ///< groups are warps
+    bool optimizes = true;
     /// Values that live across a cut: those of each thread, and those of a group.
     llvm::SmallVector<llvm::AllocaInst*, 16> of_thread, of_group;
     bool can_mix = false; ///< threads of a group can be at different cuts
@@ -96,6 +100,8 @@ llvm::BasicBlock* start_of(const kernel_body& body, std::uint32_t state);
 
 /// Makes the function of a block from a kernel. Reports what it cannot do, and returns false then.
 bool open_kernel(const source_kernel& kernel, kernel_body& body);
+/// Unrolls loops of a few rounds with cuts.
+void unroll_short_loops(kernel_body& body);
 /// Cuts loops that threads have to go through side by side.
 void pace_loops(kernel_body& body);
 /// Splits the kernel at its cuts, and keeps what lives across them.

@@ -20,6 +20,7 @@
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
+#include <array>
 #include <cstddef>
 #include <map>
 #include <set>
@@ -34,11 +35,11 @@ using hmmcuda::cut_kind;
 /// The loop over the threads of a group that runs each from a cut to the next one.
 struct thread_loop {
     std::uint32_t state;
-    bool masked;               ///< only threads that are marked as ready
-    llvm::BasicBlock* before;  ///< runs once in front of the loop
-    llvm::BasicBlock* row;     ///< for each row of threads
-    llvm::BasicBlock* row_end; ///< for each row
-    llvm::BasicBlock* after;   ///< once
+    bool masked;                   ///< only threads that are marked as ready
+    llvm::BasicBlock* before;      ///< runs once in front of the loop
+    llvm::BasicBlock* row;         ///< for each row of threads
+    llvm::BasicBlock* row_end;     ///< for each row
+    llvm::BasicBlock* after;       ///< once
     std::set<std::uint32_t> exits; ///< the states that it leads to
     llvm::SmallVector<llvm::Value*, 8> group_values;
     llvm::Value* first = nullptr; ///< the first thread of the group
@@ -53,13 +54,15 @@ struct row_loop {
     llvm::MDNode* accesses; ///< those that do not depend on other threads; NULL: not known
 };
 
-/// What guards are in a row_loop, in their order: 0, 1, or -1 if they are not constant. Empty: none is.
+/// What guards are in a row_loop, in their order: 0, 1, or -1 if they are not constant. Empty: none
+/// is.
 using constant_guards = llvm::SmallVector<int, 8>;
 
 /// Threads of a row that a row_loop runs.
 struct row_piece {
-    llvm::Value *from, *to; ///< threadIdx.x
-    llvm::Value* base;      ///< rank - threadIdx.x
+    llvm::Value *from, *to;   ///< threadIdx.x
+    llvm::Value *rank, *lane; ///< of the first one
+    bool is_warp = false;     ///< all threads of a warp
 };
 
 constexpr std::size_t most_variants = 2; ///< guards of which each combination gets a loop
@@ -124,6 +127,14 @@ class closer {
             builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), body_.run, offset);
         return builder.CreateLoad(pointer,
                                   builder.CreatePointerCast(place, pointer->getPointerTo()));
+    }
+
+    void store_member(llvm::IRBuilder<>& builder, std::size_t offset, llvm::AllocaInst* variable) {
+        llvm::Type* const type = variable->getAllocatedType();
+        llvm::Value* const place =
+            builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), body_.run, offset);
+        builder.CreateStore(builder.CreateLoad(type, variable),
+                            builder.CreatePointerCast(place, type->getPointerTo()));
     }
 
     /// Memory for an element of @bytes for each thread.
@@ -199,6 +210,8 @@ class closer {
         group_ = variable(entry, "group");
         any_group_ = variable(entry, "any_group");
         all_groups_ = variable(entry, "all_groups");
+        for (auto& index : first_index_)
+            index = variable(entry, "first_index");
         groups_ = body_.warps
                       ? entry.CreateLShr(entry.CreateAdd(body_.threads, constant(31)), constant(5))
                       : constant(1);
@@ -283,12 +296,36 @@ class closer {
             builder.CreateStore(builder.CreateSelect(builder.CreateICmpULT(last, body_.threads),
                                                      last, body_.threads),
                                 end_of_group_);
+            find_first_index(builder, first);
         } else {
             builder.CreateStore(constant(0), first_);
             builder.CreateStore(body_.threads, end_of_group_);
         }
         move_group_values(builder, false);
         builder.CreateBr(dispatch_);
+    }
+
+    /// The threadIdx of the first thread of a warp. In blocks of one row it needs no division.
+    void find_first_index(llvm::IRBuilder<>& builder, llvm::Value* first) {
+        llvm::BasicBlock* const in_first_row = block("group.first_row");
+        llvm::BasicBlock* const in_another = block("group.another_row");
+        llvm::BasicBlock* const found = block("group.found");
+        builder.CreateCondBr(builder.CreateICmpULT(first, body_.block_size[0]), in_first_row,
+                             in_another);
+        const auto store = [&](llvm::Value* x, llvm::Value* y, llvm::Value* z) {
+            builder.CreateStore(x, first_index_[0]);
+            builder.CreateStore(y, first_index_[1]);
+            builder.CreateStore(z, first_index_[2]);
+            builder.CreateBr(found);
+        };
+        builder.SetInsertPoint(in_first_row);
+        store(first, constant(0), constant(0));
+        builder.SetInsertPoint(in_another);
+        llvm::Value* const line = builder.CreateUDiv(first, body_.block_size[0]);
+        store(builder.CreateURem(first, body_.block_size[0]),
+              builder.CreateURem(line, body_.block_size[1]),
+              builder.CreateUDiv(line, body_.block_size[1]));
+        builder.SetInsertPoint(found);
     }
 
     void dispatch_states() {
@@ -308,6 +345,8 @@ class closer {
             const cut_kind kind = body_.cuts[state - 2].kind;
             if (kind == cut_kind::warp_barrier || kind == cut_kind::pace)
                 branch->addCase(constant(state), dispatch_);
+            if (kind == cut_kind::warp_exchange || kind == cut_kind::warp_exchange32)
+                branch->addCase(constant(state), exchange());
             const char* const function = operation(kind);
             if (function == nullptr) continue;
             llvm::BasicBlock* const operate = block("operate");
@@ -318,10 +357,20 @@ class closer {
             at.CreateBr(dispatch_);
         }
     }
+    /// All threads have given a value: they take it where they gave it.
+    llvm::BasicBlock* exchange() {
+        if (exchange_ != nullptr) return exchange_;
+        exchange_ = block("exchange");
+        llvm::IRBuilder<> builder(exchange_);
+        llvm::Type* const type = body_.given_place->getAllocatedType();
+        llvm::Value* const given = builder.CreateLoad(type, body_.given_place);
+        builder.CreateStore(builder.CreateLoad(type, body_.taken_place), body_.given_place);
+        builder.CreateStore(given, body_.taken_place);
+        builder.CreateBr(dispatch_);
+        return exchange_;
+    }
     static const char* operation(cut_kind kind) {
         switch (kind) {
-        case cut_kind::warp_exchange:
-            return "__hmm_together_exchange";
         case cut_kind::warp_ballot:
             return "__hmm_together_ballot";
         case cut_kind::warp_match:
@@ -339,6 +388,10 @@ class closer {
         llvm::BasicBlock* const together = block("resolve.together");
         llvm::BasicBlock* const masked = block("resolve.masked");
         llvm::IRBuilder<> builder(resolve);
+        if (body_.warps) {
+            store_member(builder, offsetof(block_run, given_place), body_.given_place);
+            store_member(builder, offsetof(block_run, taken_place), body_.taken_place);
+        }
         llvm::Value* const found = builder.CreateCall(
             runtime("__hmm_resolve_group", {body_.run->getType(), number_, number_}, number_),
             {body_.run, load(builder, first_), load(builder, end_of_group_)});
@@ -432,10 +485,9 @@ class closer {
         llvm::Value* const end = load(before, end_of_group_);
         llvm::Value *first_x = constant(0), *first_y = first_x, *first_z = first_x;
         if (body_.warps) {
-            llvm::Value* const line = before.CreateUDiv(loop.first, size);
-            first_x = before.CreateURem(loop.first, size);
-            first_y = before.CreateURem(line, body_.block_size[1]);
-            first_z = before.CreateUDiv(line, body_.block_size[1]);
+            first_x = load(before, first_index_[0]);
+            first_y = load(before, first_index_[1]);
+            first_z = load(before, first_index_[2]);
         }
         before.CreateBr(loop.row);
 
@@ -457,8 +509,8 @@ class closer {
         }
         row.CreateStore(y, body_.thread_index[1]);
         row.CreateStore(z, body_.thread_index[2]);
-        const row_piece all{from, to, row.CreateSub(at, from, "", true, true)};
-        run_row(loop, row, all, at, y, z);
+        const row_piece all{from, to, at, row.CreateSub(at, loop.first, "", true, true)};
+        run_row(loop, row, all, y, z);
 
         llvm::IRBuilder<> row_end(loop.row_end);
         llvm::Value* const next_row =
@@ -467,32 +519,46 @@ class closer {
         llvm::Value* const plane_ends = row_end.CreateICmpEQ(next_y, body_.block_size[1]);
         at->addIncoming(next_row, loop.row_end);
         y->addIncoming(row_end.CreateSelect(plane_ends, constant(0), next_y), loop.row_end);
-        z->addIncoming(row_end.CreateAdd(z, row_end.CreateZExt(plane_ends, number_), "", true, true),
-                       loop.row_end);
+        z->addIncoming(
+            row_end.CreateAdd(z, row_end.CreateZExt(plane_ends, number_), "", true, true),
+            loop.row_end);
         row_end.CreateCondBr(row_end.CreateICmpULT(next_row, end), loop.row, loop.after);
     }
 
-    /// Runs the threads of a row, whose first one has the rank @at: all at once, or in pieces.
-    void run_row(thread_loop& loop, llvm::IRBuilder<>& row, const row_piece& all, llvm::Value* at,
-                 llvm::Value* y, llvm::Value* z) {
+    /// Runs the threads of a row: all at once, or in pieces.
+    void run_row(thread_loop& loop, llvm::IRBuilder<>& row, const row_piece& all, llvm::Value* y,
+                 llvm::Value* z) {
         llvm::BasicBlock* const start = start_of(body_, loop.state);
         const block_set part = region_from(body_, start);
         const row_guards guards(body_, part, start);
-        if (loop.masked || !splits_rows_ || guards.all().empty()) {
-            row.CreateBr(make_row_loop(loop, all, loop.row, loop.row_end, part, guards, {}));
-            return;
-        }
+        if (!loop.masked && body_.optimizes && !guards.all().empty())
+            return run_pieces(loop, row, all, values_of_row(loop, row, all, y, z), guards);
+        const auto make = [&](const row_piece& threads) {
+            return make_row_loop(loop, threads, row.GetInsertBlock(), loop.row_end, guards, {});
+        };
+        if (body_.warps && !loop.masked && body_.optimizes)
+            if_full_warp(row, all, row.getTrue(), make);
+        row.CreateBr(make(all));
+    }
+
+    row_values values_of_row(const thread_loop& loop, llvm::IRBuilder<>& row, const row_piece& all,
+                             llvm::Value* y, llvm::Value* z) {
         row_values values;
         values.x = all.from;
-        values.rank = at;
-        values.lane = row.CreateSub(at, loop.first, "", true, true);
+        values.rank = all.rank;
+        values.lane = all.lane;
         values.y = y;
         values.z = z;
         values.length = row.CreateSub(all.to, all.from, "", true, true);
         for (unsigned i = 0; i < loop.group_values.size(); i++)
             values.of_group[body_.of_group[i]] = loop.group_values[i];
-        const std::vector<guard_place> places = guards.places(row, values);
+        return values;
+    }
 
+    /// Each piece of a row has a loop that suits its guards.
+    void run_pieces(thread_loop& loop, llvm::IRBuilder<>& row, const row_piece& all,
+                    const row_values& values, const row_guards& guards) {
+        const std::vector<guard_place> places = guards.places(row, values);
         llvm::BasicBlock* const piece = block("piece");
         llvm::BasicBlock* const piece_end = block("piece.end");
         row.CreateBr(piece);
@@ -508,36 +574,66 @@ class closer {
             next = next_place(builder, places[i], done, next);
             llvm::Value* const differs = builder.CreateICmpNE(
                 value_in_piece(builder, places[i], done), builder.getInt1(guard.usual));
-            unusual = builder.CreateOr(
-                unusual, builder.CreateShl(builder.CreateZExt(differs, number_),
-                                           static_cast<unsigned>(counting.size())));
+            llvm::Value* const bit = builder.CreateShl(builder.CreateZExt(differs, number_),
+                                                       static_cast<unsigned>(counting.size()));
+            unusual = builder.CreateOr(unusual, bit);
             counting.push_back(i);
         }
         const row_piece here{builder.CreateAdd(all.from, done, "", true, true),
-                             builder.CreateAdd(all.from, next, "", true, true), all.base};
-        const auto make = [&](const constant_guards& constants, bool vectorized) {
-            return make_row_loop(loop, here, piece, piece_end, part, guards, constants, vectorized);
-        };
-        constant_guards as_usual; // by guard; -1: not constant
-        for (const row_guard& guard : guards.all())
-            as_usual.push_back(guard.usual ? 1 : 0);
-        llvm::BasicBlock* const usual_loop = make(as_usual, true);
-        if (counting.size() > most_variants) {
-            // Few threads are different in several ways, and few run this.
-            builder.CreateCondBr(builder.CreateICmpEQ(unusual, constant(0)), usual_loop,
-                                 make({}, false));
-        } else {
-            auto* const which = builder.CreateSwitch(unusual, usual_loop);
-            for (std::uint32_t bits = 1; bits < 1U << counting.size(); bits++) {
-                constant_guards constants(places.size(), -1);
-                for (unsigned i = 0; i < counting.size(); i++)
-                    constants[counting[i]] = as_usual[counting[i]] ^ static_cast<int>(bits >> i & 1);
-                which->addCase(constant(bits), make(constants, true));
-            }
-        }
+                             builder.CreateAdd(all.from, next, "", true, true),
+                             builder.CreateAdd(all.rank, done, "", true, true),
+                             builder.CreateAdd(all.lane, done, "", true, true)};
+        choose_loop(loop, builder, here, piece_end, guards, counting, unusual);
         llvm::IRBuilder<> at_end(piece_end);
         done->addIncoming(next, piece_end);
         at_end.CreateCondBr(at_end.CreateICmpULT(next, values.length), piece, loop.row_end);
+    }
+
+    /// Branches to the loop for the guards of a piece: @unusual has a bit for each that counts.
+    void choose_loop(thread_loop& loop, llvm::IRBuilder<>& builder, const row_piece& here,
+                     llvm::BasicBlock* then, const row_guards& guards,
+                     llvm::ArrayRef<unsigned> counting, llvm::Value* unusual) {
+        const auto make = [&](const row_piece& threads, const constant_guards& constants,
+                              bool vectorized = true) {
+            return make_row_loop(loop, threads, builder.GetInsertBlock(), then, guards, constants,
+                                 vectorized);
+        };
+        constant_guards as_usual;
+        for (const row_guard& guard : guards.all())
+            as_usual.push_back(guard.usual ? 1 : 0);
+        if (body_.warps)
+            if_full_warp(builder, here, builder.CreateICmpEQ(unusual, constant(0)),
+                         [&](const row_piece& threads) { return make(threads, as_usual); });
+        llvm::BasicBlock* const usual_loop = make(here, as_usual);
+        if (counting.size() > most_variants) {
+            // Few threads are different in several ways, and few run this.
+            builder.CreateCondBr(builder.CreateICmpEQ(unusual, constant(0)), usual_loop,
+                                 make(here, {}, false));
+            return;
+        }
+        auto* const which = builder.CreateSwitch(unusual, usual_loop);
+        for (std::uint32_t bits = 1; bits < 1U << counting.size(); bits++) {
+            constant_guards constants(as_usual.size(), -1);
+            for (unsigned i = 0; i < counting.size(); i++)
+                constants[counting[i]] = as_usual[counting[i]] ^ static_cast<int>(bits >> i & 1);
+            which->addCase(constant(bits), make(here, constants));
+        }
+    }
+
+    /// With @condition, branches to a loop of its own if the piece is a whole warp: LLVM knows its
+    /// length then. The builder goes on with the others.
+    template <class Make>
+    void if_full_warp(llvm::IRBuilder<>& builder, const row_piece& threads, llvm::Value* condition,
+                      Make make) {
+        row_piece whole = threads;
+        whole.is_warp = true;
+        whole.lane = constant(0);
+        llvm::Value* const length = builder.CreateSub(threads.to, threads.from);
+        llvm::Value* const is_whole = builder.CreateAnd(
+            condition, builder.CreateICmpEQ(length, constant(hmmcuda::warp_size)));
+        llvm::BasicBlock* const others = block("part_of_warp");
+        builder.CreateCondBr(is_whole, make(whole), others);
+        builder.SetInsertPoint(others);
     }
 
     /// The end of the piece that begins at @done, if it is not behind @next.
@@ -563,30 +659,37 @@ class closer {
     /// where it begins.
     llvm::BasicBlock* make_row_loop(thread_loop& loop, const row_piece& threads,
                                     llvm::BasicBlock* before, llvm::BasicBlock* then,
-                                    const block_set& part, const row_guards& guards,
-                                    const constant_guards& constants, bool vectorized = true) {
+                                    const row_guards& guards, const constant_guards& constants,
+                                    bool vectorized = true) {
         row_loop inner{block("thread"),
                        block("ran"),
                        block("latch"),
                        {},
                        loop.masked || !vectorized ? nullptr
                                                   : llvm::MDNode::getDistinct(context_, {})};
-        llvm::BasicBlock* const code = clone_part(loop, inner, part, guards, constants);
+        llvm::BasicBlock* const code = clone_part(loop, inner, guards, constants);
         llvm::IRBuilder<> head(inner.head);
-        auto* const x = head.CreatePHI(number_, 2);
-        x->addIncoming(threads.from, before);
-        llvm::Value* const rank = head.CreateAdd(threads.base, x, "", true, true);
-        head.CreateStore(x, body_.thread_index[0]);
-        head.CreateStore(rank, body_.rank);
-        head.CreateStore(head.CreateSub(rank, loop.first, "", true, true), body_.lane);
+        llvm::IRBuilder<> latch(inner.latch);
+        // Each counts by itself: LLVM sees then that none of them wraps.
+        const auto counter = [&](llvm::Value* first, llvm::AllocaInst* variable) {
+            auto* const phi = head.CreatePHI(number_, 2);
+            phi->addIncoming(first, before);
+            phi->addIncoming(latch.CreateAdd(phi, constant(1), "", true, true), inner.latch);
+            return std::pair(phi, variable);
+        };
+        const std::array counters{counter(threads.from, body_.thread_index[0]),
+                                  counter(threads.rank, body_.rank),
+                                  counter(threads.lane, body_.lane)};
+        for (const auto& [phi, variable] : counters)
+            head.CreateStore(phi, variable);
+        llvm::Value* const rank = counters[1].first;
         enter_thread(loop, inner, head, rank, code);
         leave_thread(inner, rank);
-
-        llvm::IRBuilder<> latch(inner.latch);
-        llvm::Value* const next = latch.CreateAdd(x, constant(1), "", true, true);
-        x->addIncoming(next, inner.latch);
+        const unsigned counted = threads.is_warp ? 2 : 0;
+        llvm::Value* const next = counters[counted].first->getIncomingValueForBlock(inner.latch);
+        llvm::Value* const end = threads.is_warp ? constant(hmmcuda::warp_size) : threads.to;
         llvm::Instruction* const again =
-            latch.CreateCondBr(latch.CreateICmpULT(next, threads.to), inner.head, then);
+            latch.CreateCondBr(latch.CreateICmpULT(next, end), inner.head, then);
         describe_loop(*again, inner.accesses);
         return inner.head;
     }
@@ -650,8 +753,9 @@ class closer {
     /// Rows are short: LLVM unrolls their loops only where it knows their length.
     void describe_loop(llvm::Instruction& branch, llvm::MDNode* accesses) {
         llvm::SmallVector<llvm::Metadata*, 3> facts{
-            nullptr, llvm::MDNode::get(context_, llvm::MDString::get(
-                                                     context_, "llvm.loop.unroll.runtime.disable"))};
+            nullptr,
+            llvm::MDNode::get(context_,
+                              llvm::MDString::get(context_, "llvm.loop.unroll.runtime.disable"))};
         if (accesses != nullptr)
             facts.push_back(llvm::MDNode::get(
                 context_,
@@ -676,8 +780,9 @@ class closer {
         return found;
     }
 
-    llvm::BasicBlock* clone_part(thread_loop& loop, row_loop& inner, const block_set& part,
-                                 const row_guards& guards, const constant_guards& constants) {
+    llvm::BasicBlock* clone_part(thread_loop& loop, row_loop& inner, const row_guards& guards,
+                                 const constant_guards& constants) {
+        const block_set& part = guards.part();
         llvm::BasicBlock* const start = start_of(body_, loop.state);
         llvm::ValueToValueMapTy map;
         llvm::SmallVector<llvm::BasicBlock*, 32> clones;
@@ -762,6 +867,7 @@ class closer {
     llvm::AllocaInst *first_ = nullptr, *end_of_group_ = nullptr, *current_ = nullptr,
                      *next_ = nullptr, *any_ = nullptr, *all_ = nullptr, *group_ = nullptr,
                      *any_group_ = nullptr, *all_groups_ = nullptr;
+    std::array<llvm::AllocaInst*, 3> first_index_{}; ///< threadIdx of the first thread of a warp
     llvm::Value *states_ = nullptr, *group_states_ = nullptr, *groups_ = nullptr,
                 *free_memory_ = nullptr;
     llvm::SmallVector<llvm::Value*, 8> kept_; ///< of body_.of_group, by warp
@@ -769,9 +875,8 @@ class closer {
     llvm::SmallVector<llvm::AllocaInst*, 8> left_;
     llvm::BasicBlock *phase_ = nullptr, *group_head_ = nullptr, *dispatch_ = nullptr,
                      *stopped_ = nullptr, *save_ = nullptr, *phase_end_ = nullptr,
-                     *resolve_ = nullptr;
+                     *resolve_ = nullptr, *exchange_ = nullptr;
     int escaping_ = -1; ///< -1: not known
-    bool splits_rows_ = true;
 };
 
 } // namespace

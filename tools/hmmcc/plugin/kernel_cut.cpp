@@ -34,7 +34,11 @@ hmmcuda::cut_kind kind_of(intrinsic what) {
     case intrinsic::warp_barrier:
         return hmmcuda::cut_kind::warp_barrier;
     case intrinsic::warp_exchange:
+    case intrinsic::warp_shift:
         return hmmcuda::cut_kind::warp_exchange;
+    case intrinsic::warp_exchange32:
+    case intrinsic::warp_shift32:
+        return hmmcuda::cut_kind::warp_exchange32;
     case intrinsic::warp_ballot:
         return hmmcuda::cut_kind::warp_ballot;
     case intrinsic::warp_match:
@@ -89,13 +93,57 @@ class cutter {
         }
         if (what == intrinsic::warp_barrier)
             give(builder, offsetof(block_run, mask), narrow, call.getArgOperand(0));
-        if (what == intrinsic::warp_exchange)
-            give(builder, offsetof(block_run, source), narrow, call.getArgOperand(2));
-        if (what != intrinsic::warp_exchange && what != intrinsic::warp_ballot &&
-            what != intrinsic::warp_match)
+        if (is_exchange(what)) {
+            give(builder, offsetof(block_run, mask), narrow, call.getArgOperand(0));
+            builder.CreateStore(call.getArgOperand(1),
+                                exchanged(builder, body_.given_place,
+                                          builder.CreateLoad(narrow, body_.lane), call.getType()));
             return;
+        }
+        if (what != intrinsic::warp_ballot && what != intrinsic::warp_match) return;
         give(builder, offsetof(block_run, mask), narrow, call.getArgOperand(0));
         give(builder, offsetof(block_run, given), wide, call.getArgOperand(1));
+    }
+
+    llvm::Value* exchanged(llvm::IRBuilder<>& builder, llvm::AllocaInst* place, llvm::Value* lane,
+                           llvm::Type* type) {
+        llvm::Value* const array = builder.CreatePointerCast(
+            builder.CreateLoad(place->getAllocatedType(), place), type->getPointerTo());
+        return builder.CreateInBoundsGEP(type, array,
+                                         builder.CreateSExt(lane, builder.getInt64Ty()));
+    }
+    llvm::Value* taken(llvm::IRBuilder<>& builder, llvm::Value* lane, llvm::Type* type) {
+        return builder.CreateLoad(type, exchanged(builder, body_.taken_place, lane, type));
+    }
+    /// The value of a lane at a distance, if there is one: neighbours take from neighbours, so that
+    /// LLVM sees vectors.
+    llvm::Value* take_shifted(llvm::IRBuilder<>& builder, const llvm::CallInst& call) {
+        llvm::Value* const lane = builder.CreateLoad(builder.getInt32Ty(), body_.lane);
+        const auto limit = [&](llvm::Value* value, llvm::CmpInst::Predicate within, int most) {
+            llvm::Value* const bound = builder.getInt32(static_cast<std::uint32_t>(most));
+            return builder.CreateSelect(builder.CreateICmp(within, value, bound), value, bound);
+        };
+        constexpr int farthest = hmmcuda::warp_size;
+        llvm::Value* const distance =
+            limit(limit(call.getArgOperand(2), llvm::CmpInst::ICMP_SLT, farthest),
+                  llvm::CmpInst::ICMP_SGT, -farthest);
+        llvm::Value* const other =
+            taken(builder, builder.CreateAdd(lane, distance, "", false, true), call.getType());
+        llvm::Value* const own = taken(builder, lane, call.getType());
+        return builder.CreateSelect(
+            builder.CreateICmpNE(call.getArgOperand(3), builder.getInt32(0)), other, own);
+    }
+
+    /// What the thread gets behind the cut.
+    llvm::Value* take(llvm::IRBuilder<>& builder, const llvm::CallInst& call, intrinsic what) {
+        llvm::Type* const narrow = builder.getInt32Ty();
+        if (what == intrinsic::block_count) return builder.CreateLoad(narrow, body_.last_count);
+        if (is_shift(what)) return take_shifted(builder, call);
+        if (is_exchange(what))
+            return taken(builder, builder.CreateAnd(call.getArgOperand(2), hmmcuda::warp_size - 1),
+                         call.getType());
+        llvm::Type* const wide = builder.getInt64Ty();
+        return builder.CreateLoad(wide, element(builder, offsetof(block_run, got), wide));
     }
 
     void cut_at(llvm::CallInst& call, intrinsic what) {
@@ -113,13 +161,7 @@ class cutter {
         }
         if (!call.getType()->isVoidTy()) {
             llvm::IRBuilder<> builder(cut.behind, cut.behind->getFirstInsertionPt());
-            llvm::Value* result =
-                what == intrinsic::block_count
-                    ? builder.CreateLoad(builder.getInt32Ty(), body_.last_count)
-                    : builder.CreateLoad(
-                          builder.getInt64Ty(),
-                          element(builder, offsetof(block_run, got), builder.getInt64Ty()));
-            call.replaceAllUsesWith(result);
+            call.replaceAllUsesWith(take(builder, call, what));
         }
         call.eraseFromParent();
         body_.cuts.push_back(cut);
@@ -141,9 +183,17 @@ class value_keeper {
         llvm::SetVector<llvm::Instruction*> living;
         for (llvm::BasicBlock& block : *body_.function)
             if (&block != body_.entry)
-                for (llvm::Instruction& instruction : block)
+                for (llvm::Instruction& instruction : block) {
+                    known_.insert(&instruction);
                     if (lives_across(instruction)) living.insert(&instruction);
+                }
+        llvm::SetVector<llvm::Instruction*> kept;
         for (llvm::Instruction* const value : living)
+            if (!compute_at_uses_if_possible(*value)) kept.insert(value);
+        // Common values that others are computed from again are alive now, too.
+        for (llvm::Instruction* const value : used_again_)
+            if (lives_across(*value)) kept.insert(value);
+        for (llvm::Instruction* const value : kept)
             keep(*value);
     }
 
@@ -173,9 +223,16 @@ class value_keeper {
         return false;
     }
 
-    bool can_be_computed_again(const llvm::Value& value, int steps) const {
+    /// A value that all threads of the group have in common.
+    bool is_common(const llvm::Value& value) const {
+        return known_.contains(&value) && !same_.cuts_differ && !same_.differs(value);
+    }
+    /// True if the value follows from those of the launch, from threadIdx, and with @and_common
+    /// from common ones, which are kept then.
+    bool can_be_computed_again(const llvm::Value& value, int steps, bool and_common) const {
         const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
         if (instruction == nullptr || instruction->getParent() == body_.entry) return true;
+        if (and_common && steps < most_steps && is_common(value)) return true;
         if (steps == 0) return false;
         if (const auto* const load = llvm::dyn_cast<llvm::LoadInst>(instruction))
             return body_.is_loop_variable(load->getPointerOperand());
@@ -183,19 +240,24 @@ class value_keeper {
                        llvm::GetElementPtrInst>(instruction))
             return false;
         for (const llvm::Value* const operand : instruction->operands())
-            if (!can_be_computed_again(*operand, steps - 1)) return false;
+            if (!can_be_computed_again(*operand, steps - 1, and_common)) return false;
         return true;
     }
-    llvm::Value* compute_again(llvm::Value& value, llvm::Instruction* at) {
+    llvm::Value* compute_again(llvm::Value& value, llvm::Instruction* at, bool and_common,
+                               bool first = true) {
         auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
         if (instruction == nullptr || instruction->getParent() == body_.entry) return &value;
+        if (and_common && !first && is_common(value)) {
+            used_again_.insert(instruction);
+            return &value;
+        }
         llvm::Instruction* const again = instruction->clone();
         for (llvm::Use& operand : again->operands())
-            operand.set(compute_again(*operand, at));
+            operand.set(compute_again(*operand, at, and_common, false));
         again->insertBefore(at);
         return again;
     }
-    void compute_at_uses(llvm::Instruction& value) {
+    void compute_at_uses(llvm::Instruction& value, bool and_common) {
         llvm::SmallVector<llvm::Use*, 16> uses;
         for (llvm::Use& use : value.uses())
             uses.push_back(&use);
@@ -205,21 +267,28 @@ class value_keeper {
             if (auto* const phi = llvm::dyn_cast<llvm::PHINode>(at)) {
                 llvm::Value*& same = known[{phi, phi->getIncomingBlock(*use)}];
                 if (same == nullptr)
-                    same = compute_again(value, phi->getIncomingBlock(*use)->getTerminator());
+                    same = compute_again(value, phi->getIncomingBlock(*use)->getTerminator(),
+                                         and_common);
                 use->set(same);
             } else if (at->getParent() != value.getParent()) {
-                use->set(compute_again(value, at));
+                use->set(compute_again(value, at, and_common));
             }
         }
     }
 
+    bool compute_at_uses_if_possible(llvm::Instruction& value) {
+        for (const bool and_common : {false, true}) {
+            if (and_common && is_common(value)) return false;
+            if (!can_be_computed_again(value, most_steps, and_common)) continue;
+            compute_at_uses(value, and_common);
+            return true;
+        }
+        return false;
+    }
+
     void keep(llvm::Instruction& value) {
         if (value.use_empty()) return;
-        if (can_be_computed_again(value, most_steps)) {
-            compute_at_uses(value);
-            return;
-        }
-        const bool common = !same_.cuts_differ && !same_.differs(value);
+        const bool common = is_common(value);
         llvm::AllocaInst* const variable =
             llvm::DemoteRegToStack(value, false, body_.entry->getTerminator());
         (common ? body_.of_group : body_.of_thread).push_back(variable);
@@ -229,12 +298,15 @@ class value_keeper {
     const uniformity& same_;
     std::vector<block_set> regions_; ///< by state - 1
     std::map<std::pair<std::uint32_t, llvm::BasicBlock*>, block_set> without_;
+    llvm::DenseSet<const llvm::Value*> known_; ///< to same_
+    llvm::SetVector<llvm::Instruction*> used_again_;
 };
 
 /// Parameters that no thread changes, and the variables of the loop, belong to all threads.
 bool belongs_to_thread(const kernel_body& body, const llvm::AllocaInst& variable) {
     return !body.is_loop_variable(&variable) && !llvm::is_contained(body.parameters, &variable) &&
-           &variable != body.count && &variable != body.last_count;
+           &variable != body.count && &variable != body.last_count &&
+           &variable != body.given_place && &variable != body.taken_place;
 }
 
 void drop_debug_values(llvm::Function& function) {

@@ -44,6 +44,10 @@ class entry_values {
         body_.lane = variable("lane");
         body_.count = variable("count");
         body_.last_count = variable("last_count");
+        body_.given_place =
+            place("given_place", offsetof(block_run, exchanged[0][hmmcuda::warp_size]));
+        body_.taken_place =
+            place("taken_place", offsetof(block_run, exchanged[1][hmmcuda::warp_size]));
     }
 
     llvm::Value* arguments() {
@@ -54,6 +58,13 @@ class entry_values {
   private:
     llvm::AllocaInst* variable(const char* name) {
         return builder_.CreateAlloca(builder_.getInt32Ty(), nullptr, name);
+    }
+    /// A variable with the address of a member of the block_run.
+    llvm::AllocaInst* place(const char* name, std::size_t offset) {
+        auto* const variable = builder_.CreateAlloca(builder_.getInt8PtrTy(), nullptr, name);
+        builder_.CreateStore(
+            builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), body_.run, offset), variable);
+        return variable;
     }
     llvm::LoadInst* member(std::size_t offset, llvm::Type* type) {
         llvm::Value* const place =

@@ -17,21 +17,15 @@
  */
 #include "intrinsics.hpp"
 #include "kernel.hpp"
+#include "loops.hpp"
 #include "names.hpp"
 #include "thread_values.hpp"
 #include "turn_loops.hpp"
 
-#include <llvm/Analysis/AssumptionCache.h>
-#include <llvm/Analysis/LoopInfo.h>
-#include <llvm/Analysis/OptimizationRemarkEmitter.h>
-#include <llvm/Analysis/PostDominators.h>
-#include <llvm/Analysis/ScalarEvolution.h>
-#include <llvm/Analysis/TargetLibraryInfo.h>
-#include <llvm/Analysis/TargetTransformInfo.h>
-#include <llvm/IR/CFG.h>
-#include <llvm/IR/Dominators.h>
-#include <llvm/Transforms/Utils/BasicBlockUtils.h>
 #include <llvm/Analysis/InstructionSimplify.h>
+#include <llvm/Analysis/PostDominators.h>
+#include <llvm/IR/CFG.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
 #include <llvm/Transforms/Utils/LoopRotationUtils.h>
 #include <llvm/Transforms/Utils/LoopSimplify.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
@@ -46,43 +40,7 @@ constexpr std::uint64_t most_variables = 512; ///< bytes that a thread may have 
 constexpr unsigned most_kept = 4;             ///< variables of a loop, for each thread
 constexpr unsigned rounds_of_cut = 4;         ///< that threads go through between two cuts
 constexpr unsigned most_instructions = 120;   ///< of a round
-constexpr unsigned few_rounds = 32;      ///< which LLVM unrolls
-
-/// What the utilities for loops want to know. It is for one change of the function.
-struct analyses {
-    explicit analyses(llvm::Function& function)
-        : dominators(function),
-          loops(dominators),
-          assumptions(function),
-          library(library_functions),
-          evolution(function, library, assumptions, dominators, loops),
-          target(function.getParent()->getDataLayout()),
-          remarks(&function) {}
-
-    llvm::DominatorTree dominators;
-    llvm::LoopInfo loops;
-    llvm::AssumptionCache assumptions;
-    llvm::TargetLibraryInfoImpl library_functions;
-    llvm::TargetLibraryInfo library;
-    llvm::ScalarEvolution evolution;
-    llvm::TargetTransformInfo target;
-    llvm::OptimizationRemarkEmitter remarks;
-};
-
-bool has_cut(const llvm::Loop& loop) {
-    for (const llvm::BasicBlock* const block : loop.blocks())
-        for (const llvm::Instruction& instruction : *block)
-            if (const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction))
-                if (is_cut(intrinsic_of(*call))) return true;
-    return false;
-}
-
-unsigned instructions_of(const llvm::Loop& loop) {
-    unsigned count = 0;
-    for (const llvm::BasicBlock* const block : loop.blocks())
-        count += static_cast<unsigned>(block->size());
-    return count;
-}
+constexpr unsigned few_rounds = 32;           ///< which LLVM unrolls
 
 /// Bytes of arrays and the like, which threads would keep from round to round.
 std::uint64_t bytes_of_variables(const kernel_body& body) {
@@ -94,15 +52,15 @@ std::uint64_t bytes_of_variables(const kernel_body& body) {
     return bytes;
 }
 
-/// Loops that threads of a block go through together, and whose accesses are of neighbours.
+/// Loops that threads of a block go through together, with accesses of neighbours to neighbours.
 class column_loops {
   public:
-    column_loops(const kernel_body& body, analyses& known)
+    column_loops(const kernel_body& body, loop_analyses& known)
         : body_(body), known_(known), after_(*body.function) {}
 
     bool contain(const llvm::Loop& loop) {
-        if (!loop.isInnermost() || has_cut(loop) || instructions_of(loop) > most_instructions ||
-            has_few_rounds(loop))
+        if (!loop.isInnermost() || !cuts_of(loop).empty() ||
+            instructions_of(loop) > most_instructions || has_few_rounds(loop))
             return false;
         common_.clear();
         for (const llvm::Loop* each = &loop; each != nullptr; each = each->getParentLoop())
@@ -133,7 +91,8 @@ class column_loops {
         }
         const auto* const branch =
             llvm::dyn_cast<llvm::BranchInst>(loop.getHeader()->getTerminator());
-        return branch != nullptr && branch->isConditional() && is_same_of_launch(*branch->getCondition());
+        return branch != nullptr && branch->isConditional() &&
+               is_same_of_launch(*branch->getCondition());
     }
     /// Of a condition: loads of memory could give others to threads that run later.
     bool is_same_of_launch(const llvm::Value& condition) const {
@@ -182,7 +141,7 @@ class column_loops {
     }
 
     const kernel_body& body_;
-    analyses& known_;
+    loop_analyses& known_;
     llvm::PostDominatorTree after_;
     llvm::DenseSet<const llvm::Value*> common_;
 };
@@ -237,9 +196,10 @@ void check_first(const llvm::Loop& loop) {
     llvm::ReplaceInstWithInst(end->getTerminator(), llvm::BranchInst::Create(header));
 }
 
-/// Puts some rounds between two cuts. Returns where the rounds begin: these, and what is left of them.
+/// Puts some rounds between two cuts. Returns where the rounds begin: these, and what is left of
+/// them.
 std::array<llvm::BasicBlock*, 2> unroll(kernel_body& body, llvm::BasicBlock* header) {
-    analyses known(*body.function);
+    loop_analyses known(*body.function);
     llvm::Loop* const loop = known.loops.getLoopFor(header);
     const llvm::SimplifyQuery query(body.function->getParent()->getDataLayout(), &known.library,
                                     &known.dominators, &known.assumptions);
@@ -268,12 +228,12 @@ void pace_loops(kernel_body& body) {
     if (bytes_of_variables(body) > most_variables) return;
     llvm::SmallVector<llvm::BasicBlock*, 4> turns, columns;
     {
-        analyses known(*body.function);
+        loop_analyses known(*body.function);
         column_loops wanted(body, known);
         for (const llvm::Loop* const loop : known.loops.getLoopsInPreorder()) {
-            if (loop->isOutermost() && takes_turns(body, *loop) && !has_cut(*loop))
+            if (loop->isOutermost() && takes_turns(body, *loop) && cuts_of(*loop).empty())
                 turns.push_back(loop->getHeader());
-            else if (wanted.contain(*loop))
+            else if (body.optimizes && wanted.contain(*loop))
                 columns.push_back(loop->getHeader());
         }
     }

@@ -24,7 +24,7 @@ void add_device_passes(llvm::ModulePassManager& passes, bool optimizes) {
     of_function.addPass(llvm::InstCombinePass());
     of_function.addPass(llvm::SimplifyCFGPass());
     passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(of_function)));
-    passes.addPass(hmmcc::finish_device_half());
+    passes.addPass(hmmcc::finish_device_half(optimizes));
 }
 
 void register_passes(llvm::PassBuilder& builder) {

@@ -7,8 +7,8 @@
 namespace hmmcc {
 namespace {
 
-constexpr int most_steps = 10;            ///< of what computes a value
-constexpr std::size_t most_guards = 8;    ///< of a part
+constexpr int most_steps = 10;              ///< of what computes a value
+constexpr std::size_t most_guards = 8;      ///< of a part
 constexpr unsigned most_instructions = 600; ///< of a part that is compiled twice
 
 /// What a value is in the threads of a row.
@@ -28,16 +28,18 @@ class row_evaluator {
             return instruction->getParent() == body_.entry &&
                    !llvm::isa<llvm::AllocaInst>(instruction);
         if (steps == 0) return false;
-        if (const auto* const load = llvm::dyn_cast<llvm::LoadInst>(instruction))
-            return is_row_variable(*load) || is_group_variable(*load);
+        if (const auto* const load = llvm::dyn_cast<llvm::LoadInst>(instruction)) {
+            if (is_row_variable(*load)) return true;
+            const group_load found = load_of_group(*load);
+            return found.known && (found.stored == nullptr || is_same(*found.stored, steps - 1));
+        }
         if (const auto* const phi = llvm::dyn_cast<llvm::PHINode>(instruction)) {
             const llvm::Value* const only = only_value(*phi);
             return only != nullptr && is_same(*only, steps - 1);
         }
         if (!is_pure(*instruction)) return false;
-        return llvm::all_of(instruction->operands(), [&](const llvm::Use& operand) {
-            return is_same(*operand, steps - 1);
-        });
+        return llvm::all_of(instruction->operands(),
+                            [&](const llvm::Use& operand) { return is_same(*operand, steps - 1); });
     }
 
     llvm::Value* value(llvm::IRBuilder<>& builder, llvm::Value& of, const row_values& row) const {
@@ -49,6 +51,8 @@ class row_evaluator {
             const llvm::Value* const place = load->getPointerOperand();
             if (place == body_.thread_index[1]) return row.y;
             if (place == body_.thread_index[2]) return row.z;
+            if (const llvm::Value* const stored = load_of_group(*load).stored)
+                return value(builder, *const_cast<llvm::Value*>(stored), row);
             return row.of_group.lookup(llvm::cast<llvm::AllocaInst>(place));
         }
         if (auto* const phi = llvm::dyn_cast<llvm::PHINode>(instruction))
@@ -119,24 +123,55 @@ class row_evaluator {
         return const_cast<llvm::BasicBlock*>(instruction.getParent());
     }
     static bool is_pure(const llvm::Instruction& instruction) {
-        if (const auto* const operation = llvm::dyn_cast<llvm::BinaryOperator>(&instruction))
-            return !operation->isIntDivRem();
+        if (const auto* const operation = llvm::dyn_cast<llvm::BinaryOperator>(&instruction)) {
+            const auto* const by = llvm::dyn_cast<llvm::ConstantInt>(operation->getOperand(1));
+            return !operation->isIntDivRem() ||
+                   (by != nullptr && !by->isZero() && !by->isMinusOne());
+        }
         return llvm::isa<llvm::CastInst, llvm::CmpInst, llvm::SelectInst>(instruction);
     }
     bool is_row_variable(const llvm::LoadInst& load) const {
         return load.getPointerOperand() == body_.thread_index[1] ||
                load.getPointerOperand() == body_.thread_index[2];
     }
-    /// A variable of the group that this part has not changed yet.
-    bool is_group_variable(const llvm::LoadInst& load) const {
+    /// What a load of a variable of the group gives: the value that this part has stored, or the
+    /// one that the group has.
+    struct group_load {
+        bool known = false;
+        const llvm::Value* stored = nullptr; ///< NULL: that of the group
+    };
+    group_load load_of_group(const llvm::LoadInst& load) const {
         const auto* const variable = llvm::dyn_cast<llvm::AllocaInst>(load.getPointerOperand());
-        if (variable == nullptr || !llvm::is_contained(body_.of_group, variable)) return false;
-        return llvm::none_of(variable->users(), [&](const llvm::User* user) {
+        if (variable == nullptr || !llvm::is_contained(body_.of_group, variable)) return {};
+        if (!is_stored(*variable)) return {true, nullptr};
+        const llvm::Instruction* at = &load;
+        for (llvm::BasicBlock* block = parent(load); block != nullptr;) {
+            for (at = at->getPrevNode(); at != nullptr; at = at->getPrevNode()) {
+                const auto* const store = llvm::dyn_cast<llvm::StoreInst>(at);
+                if (store != nullptr && store->getPointerOperand() == variable)
+                    return {true, store->getValueOperand()};
+            }
+            if (block == start_) return {!comes_again_to_start(), nullptr};
+            block = only_block_before(block);
+            if (block == parent(load)) return {};
+            if (block != nullptr) at = block->getTerminator();
+        }
+        return {};
+    }
+    bool is_stored(const llvm::AllocaInst& variable) const {
+        return llvm::any_of(variable.users(), [&](const llvm::User* user) {
             const auto* const store = llvm::dyn_cast<llvm::StoreInst>(user);
-            if (store == nullptr || !part_.contains(parent(*store))) return false;
-            return load.getParent() != start_ || comes_again_to_start() ||
-                   (store->getParent() == start_ && store->comesBefore(&load));
+            return store != nullptr && part_.contains(parent(*store));
         });
+    }
+    llvm::BasicBlock* only_block_before(llvm::BasicBlock* block) const {
+        llvm::BasicBlock* only = nullptr;
+        for (llvm::BasicBlock* const before : llvm::predecessors(block)) {
+            if (!part_.contains(before)) continue;
+            if (only != nullptr && only != before) return nullptr;
+            only = before;
+        }
+        return only;
     }
     bool comes_again_to_start() const {
         return llvm::any_of(llvm::predecessors(start_),
@@ -205,8 +240,17 @@ struct row_guards::finder {
     explicit finder(const row_guards& guards)
         : of(guards), evaluator(guards.body_, guards.part_, guards.start_) {}
 
+    /// True if threads take different ways for it. Vectors choose values without that.
+    static bool decides_a_branch(const llvm::Value& truth, int steps = 4) {
+        return llvm::any_of(truth.users(), [&](const llvm::User* user) {
+            if (llvm::isa<llvm::BranchInst>(user)) return true;
+            return steps > 0 && user->getType()->isIntegerTy(1) &&
+                   decides_a_branch(*user, steps - 1);
+        });
+    }
+
     bool describe(llvm::ICmpInst& compare, row_guard& guard) const {
-        if (!compare.getOperand(0)->getType()->isIntegerTy() ||
+        if (!decides_a_branch(compare) || !compare.getOperand(0)->getType()->isIntegerTy() ||
             compare.getOperand(0)->getType()->getIntegerBitWidth() > 64)
             return false;
         guard.compare = &compare;
@@ -303,9 +347,7 @@ int row_guards::usual_truth(const llvm::Value& condition, int steps) const {
         return number->isOne() ? 1 : 0;
     const auto* const operation = llvm::dyn_cast<llvm::Instruction>(&condition);
     if (operation == nullptr || steps == 0) return -1;
-    const auto of = [&](unsigned i) {
-        return usual_truth(*operation->getOperand(i), steps - 1);
-    };
+    const auto of = [&](unsigned i) { return usual_truth(*operation->getOperand(i), steps - 1); };
     if (operation->getOpcode() == llvm::Instruction::And) {
         if (of(0) == 0 || of(1) == 0) return 0;
         return of(0) == 1 && of(1) == 1 ? 1 : -1;
@@ -340,67 +382,73 @@ void row_guards::find_those_that_count() {
         guard.counts = reached.contains(guard.compare->getParent());
 }
 
+/// Of a guard that compares a number of the thread, where it is true.
+struct row_guards::placer {
+    llvm::IRBuilder<>& builder;
+    llvm::Value* length; ///< of the row
+
+    llvm::Value* shortest(llvm::Value* a, llvm::Value* b) const {
+        return builder.CreateSelect(builder.CreateICmpULT(a, b), a, b);
+    }
+    llvm::Value* narrow(llvm::Value* condition, llvm::Value* distance) const {
+        return builder.CreateTrunc(builder.CreateSelect(condition, distance, builder.getInt64(0)),
+                                   builder.getInt32Ty());
+    }
+
+    /// @number is that of the first thread; the others have the next ones.
+    guard_place place(llvm::CmpInst::Predicate predicate, llvm::Value* number,
+                      llvm::Value* bound) const {
+        using llvm::CmpInst;
+        const bool is_signed = CmpInst::isSigned(predicate);
+        llvm::Value* const distance = shortest(builder.CreateSub(bound, number), length);
+        llvm::Value* const to_bound = narrow(
+            builder.CreateICmp(is_signed ? CmpInst::ICMP_SLT : CmpInst::ICMP_ULT, number, bound),
+            distance);
+        llvm::Value* const behind_bound = narrow(
+            builder.CreateICmp(is_signed ? CmpInst::ICMP_SLE : CmpInst::ICMP_ULE, number, bound),
+            shortest(builder.CreateAdd(distance, builder.getInt64(1)), length));
+        llvm::Value* const first = builder.getInt32(0);
+        switch (predicate) {
+        case CmpInst::ICMP_SLT:
+        case CmpInst::ICMP_ULT:
+            return {first, to_bound, true, nullptr};
+        case CmpInst::ICMP_SGE:
+        case CmpInst::ICMP_UGE:
+            return {first, to_bound, false, nullptr};
+        case CmpInst::ICMP_SLE:
+        case CmpInst::ICMP_ULE:
+            return {first, behind_bound, true, nullptr};
+        case CmpInst::ICMP_EQ:
+            return {to_bound, behind_bound, true, nullptr};
+        case CmpInst::ICMP_NE:
+            return {to_bound, behind_bound, false, nullptr};
+        default:
+            return {first, behind_bound, false, nullptr};
+        }
+    }
+};
+
 std::vector<guard_place> row_guards::places(llvm::IRBuilder<>& builder,
                                             const row_values& row) const {
     const row_evaluator evaluator(body_, part_, start_);
-    llvm::Type* const wide = builder.getInt64Ty();
-    llvm::Value* const length = builder.CreateZExt(row.length, wide);
+    const placer place_of{builder, builder.CreateZExt(row.length, builder.getInt64Ty())};
     std::vector<guard_place> found;
     for (const row_guard& guard : guards_) {
-        guard_place place;
         llvm::ICmpInst& compare = *guard.compare;
         if (guard.same_in_row) {
-            place.same = builder.CreateFreeze(evaluator.value(builder, compare, row));
-            found.push_back(place);
+            llvm::Value* const value = evaluator.value(builder, compare, row);
+            found.push_back({nullptr, nullptr, false, builder.CreateFreeze(value)});
             continue;
         }
-        const bool is_signed = compare.isSigned();
+        // A thread that does not come to the condition may have any number.
         const auto number = [&](unsigned side) {
             return builder.CreateFreeze(
-                evaluator.number(builder, *compare.getOperand(side), is_signed, row));
+                evaluator.number(builder, *compare.getOperand(side), compare.isSigned(), row));
         };
-        llvm::Value* const of_thread = number(guard.thread_side);
-        llvm::Value* const bound = number(1 - guard.thread_side);
-        const auto shortest = [&](llvm::Value* a, llvm::Value* b) {
-            return builder.CreateSelect(builder.CreateICmpULT(a, b), a, b);
-        };
-        // The threads below the bound, and those up to it.
-        llvm::Value* const distance = shortest(builder.CreateSub(bound, of_thread), length);
-        const auto below = is_signed ? llvm::CmpInst::ICMP_SLT : llvm::CmpInst::ICMP_ULT;
-        const auto up_to = is_signed ? llvm::CmpInst::ICMP_SLE : llvm::CmpInst::ICMP_ULE;
-        llvm::Value* const none = builder.getInt64(0);
-        llvm::Value* const to_bound = builder.CreateTrunc(
-            builder.CreateSelect(builder.CreateICmp(below, of_thread, bound), distance, none),
-            builder.getInt32Ty());
-        llvm::Value* const behind_bound = builder.CreateTrunc(
-            builder.CreateSelect(
-                builder.CreateICmp(up_to, of_thread, bound),
-                shortest(builder.CreateAdd(distance, builder.getInt64(1)), length), none),
-            builder.getInt32Ty());
         const auto predicate =
             guard.thread_side == 0 ? compare.getPredicate() : compare.getSwappedPredicate();
-        switch (predicate) {
-        case llvm::CmpInst::ICMP_SLT:
-        case llvm::CmpInst::ICMP_ULT:
-        case llvm::CmpInst::ICMP_SGE:
-        case llvm::CmpInst::ICMP_UGE:
-            place.low = builder.getInt32(0);
-            place.high = to_bound;
-            break;
-        case llvm::CmpInst::ICMP_EQ:
-        case llvm::CmpInst::ICMP_NE:
-            place.low = to_bound;
-            place.high = behind_bound;
-            break;
-        default:
-            place.low = builder.getInt32(0);
-            place.high = behind_bound;
-        }
-        place.inside = predicate == llvm::CmpInst::ICMP_SLT ||
-                       predicate == llvm::CmpInst::ICMP_ULT ||
-                       predicate == llvm::CmpInst::ICMP_SLE ||
-                       predicate == llvm::CmpInst::ICMP_ULE || predicate == llvm::CmpInst::ICMP_EQ;
-        found.push_back(place);
+        found.push_back(
+            place_of.place(predicate, number(guard.thread_side), number(1 - guard.thread_side)));
     }
     return found;
 }

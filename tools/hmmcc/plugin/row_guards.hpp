@@ -43,12 +43,14 @@ class row_guards {
     /// Finds those of a part of the kernel, which begins with @start.
     row_guards(const kernel_body& body, const block_set& part, llvm::BasicBlock* start);
 
+    const block_set& part() const { return part_; }
     const std::vector<row_guard>& all() const { return guards_; }
     /// Computes where they change.
     std::vector<guard_place> places(llvm::IRBuilder<>& builder, const row_values& row) const;
 
   private:
     struct finder;
+    struct placer;
 
     void find_those_that_count();
     int usual_truth(const llvm::Value& condition, int steps) const;

@@ -38,8 +38,7 @@ along_row sum_of(along_row a, along_row b) {
 along_row find(const kernel_body& body, const llvm::Value& value, const value_set& common,
                int steps) {
     const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
-    if (instruction == nullptr || instruction->getParent() == body.entry ||
-        common.contains(&value))
+    if (instruction == nullptr || instruction->getParent() == body.entry || common.contains(&value))
         return along_row::same;
     if (steps == 0) return along_row::scattered;
     const auto of = [&](const llvm::Value& operand) {

@@ -30,8 +30,7 @@ bool is_positive(const kernel_body& body, const llvm::Value& value, int steps = 
     if (llvm::isa<llvm::ZExtInst, llvm::SExtInst>(instruction))
         return is_positive(body, *instruction->getOperand(0), steps - 1);
     // That of a block and a grid does not wrap, as the launch checks.
-    return instruction->getOpcode() == llvm::Instruction::Mul &&
-           instruction->hasNoSignedWrap() &&
+    return instruction->getOpcode() == llvm::Instruction::Mul && instruction->hasNoSignedWrap() &&
            is_positive(body, *instruction->getOperand(0), steps - 1) &&
            is_positive(body, *instruction->getOperand(1), steps - 1);
 }
@@ -126,9 +125,9 @@ llvm::ICmpInst* only_condition(const kernel_body& body, const llvm::Loop& loop,
         compare->getOperand(0) != turns.element || !is_of_launch(body, *compare->getOperand(1)))
         return nullptr;
     const auto predicate = compare->getPredicate();
-    const bool below =
-        predicate == llvm::CmpInst::ICMP_SLT || predicate == llvm::CmpInst::ICMP_ULT ||
-        predicate == llvm::CmpInst::ICMP_SLE || predicate == llvm::CmpInst::ICMP_ULE;
+    const bool below = predicate == llvm::CmpInst::ICMP_SLT ||
+                       predicate == llvm::CmpInst::ICMP_ULT ||
+                       predicate == llvm::CmpInst::ICMP_SLE || predicate == llvm::CmpInst::ICMP_ULE;
     // Nothing else is in the header.
     const bool alone = turns.header->getFirstNonPHIOrDbg() == compare &&
                        compare->getNextNonDebugInstruction() == branch;

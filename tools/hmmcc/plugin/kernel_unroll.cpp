@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Loops of a few rounds in which threads wait for each other:
+ *
+ *      for (distance = 16; distance > 0; distance /= 2)
+ *              sum += __shfl_down_sync(all, sum, distance);
+ *
+ * Each round becomes code of its own. Then it is known where threads go on behind
+ * a cut, and what their distances are.
+ */
+#include "intrinsics.hpp"
+#include "kernel.hpp"
+#include "loops.hpp"
+
+#include <llvm/Transforms/Utils/LoopSimplify.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
+#include <llvm/Transforms/Utils/UnrollLoop.h>
+
+namespace hmmcc {
+namespace {
+
+constexpr unsigned most_rounds = 12;
+constexpr unsigned most_instructions = 300; ///< of all rounds
+
+/// The number of rounds, if all threads go through each cut in each of them; else 0.
+unsigned rounds_to_unroll(loop_analyses& known, const llvm::Loop& loop) {
+    llvm::BasicBlock* const latch = loop.getLoopLatch();
+    const auto cuts = cuts_of(loop);
+    if (latch == nullptr || cuts.empty() || loop.getExitingBlock() == nullptr) return 0;
+    const unsigned rounds = known.evolution.getSmallConstantTripCount(&loop);
+    if (rounds == 0 || rounds > most_rounds || rounds * instructions_of(loop) > most_instructions)
+        return 0;
+    const bool always = llvm::all_of(cuts, [&](const llvm::CallInst* cut) {
+        return known.dominators.dominates(cut->getParent(), latch);
+    });
+    return always ? rounds : 0;
+}
+
+bool unroll_one(kernel_body& body) {
+    loop_analyses known(*body.function);
+    for (llvm::Loop* const loop : known.loops.getLoopsInPreorder()) {
+        if (!loop->isInnermost()) continue;
+        const unsigned rounds = rounds_to_unroll(known, *loop);
+        if (rounds == 0) continue;
+        llvm::simplifyLoop(loop, &known.dominators, &known.loops, &known.evolution,
+                           &known.assumptions, nullptr, false);
+        llvm::formLCSSARecursively(*loop, known.dominators, &known.loops, &known.evolution);
+        llvm::UnrollLoopOptions options{};
+        options.Count = rounds;
+        options.Force = true;
+        if (llvm::UnrollLoop(loop, options, &known.loops, &known.evolution, &known.dominators,
+                             &known.assumptions, &known.target, &known.remarks,
+                             true) == llvm::LoopUnrollResult::FullyUnrolled)
+            return true;
+    }
+    return false;
+}
+
+/// Clang marks calls of intrinsics as such that optimizers do not copy.
+void allow_copies(llvm::Module& module) {
+    for (llvm::Function& function : module) {
+        if (!is_cut(intrinsic_named(function.getName()))) continue;
+        function.removeFnAttr(llvm::Attribute::NoDuplicate);
+        for (llvm::User* const user : function.users())
+            if (auto* const call = llvm::dyn_cast<llvm::CallInst>(user))
+                call->removeFnAttr(llvm::Attribute::NoDuplicate);
+    }
+}
+
+} // namespace
+
+llvm::SmallVector<llvm::CallInst*, 4> cuts_of(const llvm::Loop& loop) {
+    llvm::SmallVector<llvm::CallInst*, 4> found;
+    for (llvm::BasicBlock* const block : loop.blocks())
+        for (llvm::Instruction& instruction : *block)
+            if (auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction))
+                if (is_cut(intrinsic_of(*call))) found.push_back(call);
+    return found;
+}
+
+unsigned instructions_of(const llvm::Loop& loop) {
+    unsigned count = 0;
+    for (const llvm::BasicBlock* const block : loop.blocks())
+        count += static_cast<unsigned>(block->size());
+    return count;
+}
+
+void unroll_short_loops(kernel_body& body) {
+    if (!body.optimizes) return;
+    allow_copies(*body.function->getParent());
+    while (unroll_one(body)) {
+    }
+}
+
+} // namespace hmmcc

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// The loops of a kernel.
+#pragma once
+
+#include "kernel.hpp"
+
+#include <llvm/Analysis/AssumptionCache.h>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/OptimizationRemarkEmitter.h>
+#include <llvm/Analysis/ScalarEvolution.h>
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/Dominators.h>
+
+namespace hmmcc {
+
+/// What the utilities for loops want to know. It is for one change of the function.
+struct loop_analyses {
+    explicit loop_analyses(llvm::Function& function)
+        : dominators(function),
+          loops(dominators),
+          assumptions(function),
+          library(library_functions),
+          evolution(function, library, assumptions, dominators, loops),
+          target(function.getParent()->getDataLayout()),
+          remarks(&function) {}
+
+    llvm::DominatorTree dominators;
+    llvm::LoopInfo loops;
+    llvm::AssumptionCache assumptions;
+    llvm::TargetLibraryInfoImpl library_functions;
+    llvm::TargetLibraryInfo library;
+    llvm::ScalarEvolution evolution;
+    llvm::TargetTransformInfo target;
+    llvm::OptimizationRemarkEmitter remarks;
+};
+
+/// The cuts of a loop.
+llvm::SmallVector<llvm::CallInst*, 4> cuts_of(const llvm::Loop& loop);
+unsigned instructions_of(const llvm::Loop& loop);
+
+} // namespace hmmcc
