@@ -292,6 +292,7 @@ llvm::PreservedAnalyses finish_device_half::run(llvm::Module& module,
         kernel_body body;
         if (!open_kernel(kernel, body)) continue;
         body.optimizes = optimizes_;
+        lower_shared_atomics(body);
         unroll_short_loops(body);
         pace_loops(body);
         cut_kernel(body);

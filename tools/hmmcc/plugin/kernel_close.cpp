@@ -13,6 +13,7 @@
  * vectorize them: threads between two cuts do not depend on each other.
  */
 #include "kernel.hpp"
+#include "names.hpp"
 #include "row_guards.hpp"
 
 #include <llvm/Analysis/ValueTracking.h>
@@ -827,7 +828,8 @@ class closer {
     void mark_accesses(llvm::BasicBlock& block, llvm::MDNode* accesses) {
         for (llvm::Instruction& instruction : block)
             if (instruction.mayReadOrWriteMemory() && !instruction.isAtomic() &&
-                !instruction.isVolatile() && !may_use_variable(instruction))
+                !instruction.isVolatile() && !may_use_variable(instruction) &&
+                instruction.getMetadata(of_other_threads) == nullptr)
                 instruction.setMetadata(llvm::LLVMContext::MD_access_group, accesses);
     }
     /// Variables of the function are used again by each thread, so these accesses depend on each

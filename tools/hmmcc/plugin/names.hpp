@@ -14,5 +14,7 @@ inline constexpr char pace_intrinsic[] = "__hmm_pace";
 /// Metadata of the loads that the source has where they are. Those that LLVM makes, or moves in
 /// front of a branch, do not have it.
 inline constexpr char source_load[] = "hmm.source_load";
+/// Metadata of accesses to memory that other threads of the block may access in the same part.
+inline constexpr char of_other_threads[] = "hmm.of_other_threads";
 
 } // namespace hmmcc
