@@ -360,6 +360,16 @@ report_cores() {
 	while IFS= read -r core; do say "a core was dumped: $core"; done <"$RUN_DIR/cores"
 }
 
+# Prints the names of the programs that an instruction ended that the processor does not have. The kernel's log has them.
+illegal_programs() { sed -n 's/^.*traps: \(.*\)\[[0-9]*\] trap invalid opcode .*/\1/p' "$RUN_DIR/serial" 2>/dev/null | sort -u; }
+
+report_illegal_instructions() {
+	local program cause="an instruction that the guest's processor lacks, or a trap of the program"
+	[[ $ACCEL != tcg* ]] ||
+		cause="the guest's processor has x86-64-v3 (no AVX-512); build with -march=x86-64-v3, unless it is a trap of the program"
+	while IFS= read -r program; do say "$program died of SIGILL: $cause"; done < <(illegal_programs)
+}
+
 # Returns the command's status, EXIT_GUEST if the guest was lost, or EXIT_LOG if the kernel complained.
 judge_run() {
 	local qemu_status=$1 complaints status
@@ -393,5 +403,6 @@ run_guest() {
 	if [[ $INTERACTIVE == yes ]]; then run_qemu || rc=$?; else run_qemu_with_output || rc=$?; fi
 	rm -f "$RUN_DIR/initramfs.cpio"
 	report_cores
+	report_illegal_instructions
 	judge_run "$rc"
 }

@@ -68,7 +68,8 @@ help_run() {
 		  64  the arguments make no sense
 		  69  the guest did not boot, panicked, hung or was lost
 		  70  the kernel complained during the run: a warning, a lock or memory error, a leak, a hang
-		Logs are kept under build/log.
+		Logs are kept under build/log. A line names each program that died of SIGILL, and what the guest's processor has:
+		an emulated one has no AVX-512.
 
 		The command reads standard input. In a loop that reads a file, give it </dev/null.
 		It writes files to build/out, which the variable HMMRT_OUT names; all other files of this machine are
