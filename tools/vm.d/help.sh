@@ -111,7 +111,8 @@ help_test() {
 		  --guests N           number of concurrent guests (default 2)
 		  --long               as many rounds and pages on the debug kernel as on the plain one; without it some
 		                       programs do less there, because it is several times slower; and all programs on the
-		                       cpu device with TSan and valgrind; and the Debian packages (package), as root
+		                       cpu device with TSan and valgrind; 2000 random CUDA kernels; and the Debian packages
+		                       (package), as root
 	END
 }
 
