@@ -4,6 +4,8 @@
 #include "memory_range.hpp"
 #include "virtual_memory.hpp"
 
+#include <initializer_list>
+
 namespace hmmrt {
 namespace {
 
@@ -104,6 +106,10 @@ hmmError_t hmmMemcpyPeerAsync(void* to, int toDevice, const void* from, int from
 hmmError_t hmmMemcpyPeer(void* to, int toDevice, const void* from, int fromDevice, size_t bytes) {
     return guarded("hmmMemcpyPeer", [&] {
         stream_user where(hmmStreamLegacy);
+        for (const int number : {toDevice, fromDevice}) {
+            device& other = process::get().device_at(number);
+            if (&other != &where.get_device()) other.synchronize(nullptr);
+        }
         copy_between_devices(to, toDevice, from, fromDevice, bytes, where);
         where.get_device().synchronize(where.get());
     });
