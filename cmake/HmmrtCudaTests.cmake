@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 # Tests that are CUDA programs, built by hmmcc.
 
-# hmmrt_cuda_test(NAME LEVEL [SOURCE FILE] [NATIVE] [FAST_KERNEL]): builds NAME.cu, or FILE, as cuda-NAME-LEVEL, for the
-# guest and for the cpu device (ctest -L hmmcc), or with NATIVE only for that. LEVEL is O0 or O3.
+# hmmrt_cuda_test(NAME LEVEL [SOURCE FILE] [NATIVE] [LANES] [FAST_KERNEL]): builds NAME.cu, or FILE, as cuda-NAME-LEVEL, for
+# the guest and for the cpu device (ctest -L hmmcc), or with NATIVE only for that. LEVEL is O0 or O3. Natively it runs with
+# two devices of two lanes, with LANES also with one device of one lane and with two of four.
 function(hmmrt_cuda_test name level)
-  cmake_parse_arguments(arg "NATIVE" "SOURCE" "" ${ARGN})
+  cmake_parse_arguments(arg "NATIVE;LANES" "SOURCE" "" ${ARGN})
   set(source ${CMAKE_CURRENT_SOURCE_DIR}/${name}.cu)
   if(arg_SOURCE)
     set(source ${arg_SOURCE})
@@ -19,9 +20,17 @@ function(hmmrt_cuda_test name level)
   if(NOT arg_NATIVE)
     hmmrt_guest_test(${program} TIME_LIMIT 120 ${arg_UNPARSED_ARGUMENTS})
   endif()
-  add_test(NAME cpu-cuda-${name}-${level} COMMAND ${program})
-  set_tests_properties(cpu-cuda-${name}-${level} PROPERTIES LABELS hmmcc TIMEOUT 120
-    ENVIRONMENT "HMMRT_DEVICE=cpu;HMMRT_LANES=2")
+  hmmrt_native_cuda_test(cpu-cuda-${name}-${level} ${program} 2 2)
+  if(arg_LANES)
+    hmmrt_native_cuda_test(cpu-cuda-${name}-${level}-1-lane ${program} 1 1)
+    hmmrt_native_cuda_test(cpu-cuda-${name}-${level}-4-lanes ${program} 2 4)
+  endif()
+endfunction()
+
+function(hmmrt_native_cuda_test name program devices lanes)
+  add_test(NAME ${name} COMMAND ${program})
+  set_tests_properties(${name} PROPERTIES LABELS hmmcc TIMEOUT 120
+    ENVIRONMENT "HMMRT_DEVICE=cpu;HMMRT_DEVICES=${devices};HMMRT_LANES=${lanes}")
 endfunction()
 
 # hmmrt_random_cuda_test(LEVEL FIRST COUNT): the kernels of these seeds, see tests/cuda/random.
@@ -31,5 +40,5 @@ function(hmmrt_random_cuda_test level first count)
     COMMAND random_kernels ${first} ${count} >${source}
     DEPENDS random_kernels
     COMMENT "random kernels of ${count} seeds from ${first}")
-  hmmrt_cuda_test(random ${level} SOURCE ${source} FAST_KERNEL)
+  hmmrt_cuda_test(random ${level} SOURCE ${source} LANES FAST_KERNEL)
 endfunction()
