@@ -6,12 +6,12 @@
  * have not ended. At a barrier of the block all threads of the block wait that
  * have not ended. Threads that wait for others that never come end the launch.
  */
+#include "block_place.hpp"
 #include "device_code.hpp"
 #include "warp_operations.hpp"
 
 #include <cstdio>
 #include <cstdlib>
-#include <cxxabi.h>
 #include <initializer_list>
 
 namespace hmmcuda {
@@ -54,14 +54,12 @@ std::uint32_t state_of(const block_run& run, std::uint32_t thread) {
 [[noreturn]] void report_apart(const block_run& run, std::uint32_t first, std::uint32_t second) {
     const cut& here = run.kernel->cuts[state_of(run, first)];
     const cut& there = run.kernel->cuts[state_of(run, second)];
-    int status = 0;
-    char* const demangled = abi::__cxa_demangle(run.kernel->name, nullptr, nullptr, &status);
     std::fprintf(stderr,
-                 "hmmcuda: kernel %s, block (%u, %u, %u): threads wait for each other at "
-                 "different places: thread %u at %s (%s:%u), thread %u at %s (%s:%u)\n",
-                 demangled != nullptr ? demangled : run.kernel->name, run.index[0], run.index[1],
-                 run.index[2], first, name_of(here.kind), here.file, here.line, second,
-                 name_of(there.kind), there.file, there.line);
+                 "hmmcuda: %s: threads wait for each other at different places: %s at %s (%s:%u), "
+                 "%s at %s (%s:%u)\n",
+                 place_of(run).c_str(), thread_of(run, first).c_str(), name_of(here.kind),
+                 here.file, here.line, thread_of(run, second).c_str(), name_of(there.kind),
+                 there.file, there.line);
     std::abort();
 }
 

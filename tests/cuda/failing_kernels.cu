@@ -43,6 +43,28 @@ __global__ void wrong_assertion(int* out) {
     assert(out[threadIdx.x] == 0 && threadIdx.x < 5);
 }
 
+__device__ void require_zero(const int* out, int i) {
+    assert(out[i] != 0);
+}
+__global__ void wrong_assertion_of_function(int* out) {
+    __shared__ int copy[64];
+    copy[threadIdx.x] = blockIdx.x;
+    __syncthreads();
+    if (copy[0] == 1 && threadIdx.x >= 40) require_zero(out, threadIdx.x);
+}
+
+__device__ int fails_at_end(int depth) {
+    assert(depth > 0);
+    return depth == 1 ? fails_at_end(0) : fails_at_end(depth - 1) + 1;
+}
+__global__ void wrong_assertion_of_recursion(int* out) {
+    out[0] = fails_at_end(out[0] + 3);
+}
+
+__global__ void trap(int* out) {
+    if (blockIdx.x == 1 && threadIdx.x == 7 + out[0]) __trap();
+}
+
 struct failing {
     const char* name;
     void (*kernel)(int*);
@@ -51,13 +73,23 @@ struct failing {
 };
 
 const failing failures[] = {
-    {"barriers_at_different_places", apart, cudaErrorAssert, "thread 10 at __syncthreads ("},
+    {"barriers_at_different_places", apart, cudaErrorAssert,
+     "thread (10, 0, 0) at __syncthreads ("},
     {"a_mask_with_lanes_that_do_not_come", half_of_warp, cudaErrorAssert,
-     "thread 0 at a shuffle ("},
+     "thread (0, 0, 0) at a shuffle ("},
     {"a_tile_with_threads_that_do_not_come", half_of_tile, cudaErrorAssert,
-     "thread 0 at a shuffle ("},
+     "thread (0, 0, 0) at a shuffle ("},
     {"an_illegal_address", wrong_address, cudaErrorIllegalAddress, "wrong_address"},
-    {"an_assertion", wrong_assertion, cudaErrorAssert, "threadIdx.x < 5"},
+    {"an_assertion", wrong_assertion, cudaErrorAssert, "thread (5, 0, 0): "},
+    {"the_condition_of_an_assertion", wrong_assertion, cudaErrorAssert,
+     "Assertion `out[threadIdx.x] == 0 && threadIdx.x < 5' failed."},
+    {"an_assertion_of_a_function", wrong_assertion_of_function, cudaErrorAssert,
+     "wrong_assertion_of_function(int*), block (1, 0, 0), thread (40, 0, 0): "},
+    {"an_assertion_of_recursion", wrong_assertion_of_recursion, cudaErrorAssert,
+     "Assertion `depth > 0' failed."},
+    {"a_trap", trap, cudaErrorIllegalInstruction,
+     "trap(int*), block (1, 0, 0), thread (7, 0, 0): "},
+    {"the_line_of_a_trap", trap, cudaErrorIllegalInstruction, "failing_kernels.cu:65: trap\n"},
 };
 
 /// Returns 0 if the launch fails as it should.

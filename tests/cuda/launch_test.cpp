@@ -133,6 +133,9 @@ class resolving : public testing::Test {
 
     resolving() {
         run_.kernel = &kernel;
+        run_.block[0] = 8;
+        run_.block[1] = 4;
+        run_.block[2] = 2;
         run_.threads = 64;
         run_.thread_states = states_.data();
         run_.group_states = groups_.data();
@@ -225,8 +228,9 @@ TEST_F(resolving_death, threads_at_different_places_end_the_launch) {
     set(32, 63, barrier);
     set(63, 64, exchange);
     EXPECT_DEATH(__hmm_resolve_block(&run_, 32),
-                 "kernel kernel\\(\\), block \\(0, 0, 0\\): .*thread 0 at __syncthreads "
-                 "\\(file.cu:30\\), thread 63 at a shuffle \\(file.cu:20\\)");
+                 "kernel kernel\\(\\), block \\(0, 0, 0\\): .*thread \\(0, 0, 0\\) at "
+                 "__syncthreads \\(file.cu:30\\), thread \\(7, 3, 1\\) at a shuffle "
+                 "\\(file.cu:20\\)");
 }
 
 } // namespace

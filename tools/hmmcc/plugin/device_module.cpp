@@ -2,6 +2,7 @@
 #include "device_module.hpp"
 
 #include "cuda/device_code.hpp"
+#include "failures.hpp"
 #include "intrinsics.hpp"
 #include "kernel.hpp"
 #include "names.hpp"
@@ -30,6 +31,15 @@ void add_users(llvm::Value& value, llvm::SmallVectorImpl<llvm::Function*>& found
     }
 }
 
+function_set with_callers(llvm::SmallVectorImpl<llvm::Function*>& open) {
+    function_set found;
+    while (!open.empty()) {
+        llvm::Function* const function = open.pop_back_val();
+        if (found.insert(function).second) add_users(*function, open);
+    }
+    return found;
+}
+
 /// Functions that use the place of their thread, wait, or use memory of the block, and their
 /// callers.
 function_set functions_of_threads(llvm::Module& module) {
@@ -39,12 +49,7 @@ function_set functions_of_threads(llvm::Module& module) {
             add_users(function, open);
     for (llvm::GlobalVariable& variable : module.globals())
         if (is_shared_variable(variable)) add_users(variable, open);
-    function_set found;
-    while (!open.empty()) {
-        llvm::Function* const function = open.pop_back_val();
-        if (found.insert(function).second) add_users(*function, open);
-    }
-    return found;
+    return with_callers(open);
 }
 
 /// The device half of a file is closed: only its kernels and variables have users elsewhere.
@@ -128,6 +133,21 @@ void inline_small_functions(llvm::Module& module, const function_set& kernels) {
             return call != nullptr && call->getCalledFunction() == &function;
         });
         if (!calls_itself) function.addFnAttr(llvm::Attribute::AlwaysInline);
+    }
+}
+
+/// Messages about assertions and traps name the thread, which kernels know. Functions that cannot
+/// be a part of them have messages without it.
+void make_failing_part_of_callers(llvm::Module& module, const function_set& kernels) {
+    llvm::SmallVector<llvm::Function*, 32> open;
+    for (llvm::Function& function : module)
+        if (is_failure(function)) add_users(function, open);
+    const function_set failing = with_callers(open);
+    for (llvm::Function* const function : failing) {
+        if (kernels.contains(function) || function->hasFnAttribute(llvm::Attribute::NoInline) ||
+            !is_called_only(*function) || calls_itself(*function, failing))
+            continue;
+        function->addFnAttr(llvm::Attribute::AlwaysInline);
     }
 }
 
@@ -276,6 +296,7 @@ llvm::PreservedAnalyses prepare_device_half::run(llvm::Module& module,
     mark_loads(module);
     make_local(module, kernels);
     make_part_of_callers(module, kernels);
+    make_failing_part_of_callers(module, kernels);
     if (optimizes_) inline_small_functions(module, kernels);
     return llvm::PreservedAnalyses::none();
 }

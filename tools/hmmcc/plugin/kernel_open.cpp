@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The first step: a kernel gets the parameters of a function of a block, and reads its own from
 // memory.
+#include "failures.hpp"
 #include "intrinsics.hpp"
 #include "kernel.hpp"
 #include "shared_variables.hpp"
@@ -262,6 +263,7 @@ bool open_kernel(const source_kernel& kernel, kernel_body& body) {
     values.builder().CreateBr(body.start);
     drop_lifetimes(*body.function);
     replace_positions(body);
+    name_threads_of_failures(body);
     mark_numbers_of_threads(body);
     return place_shared_variables(body) && move_variables(body);
 }

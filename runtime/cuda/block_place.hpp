@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// How messages about blocks that fail name them. Lanes call this.
+#pragma once
+
+#include "device_code.hpp"
+
+#include <string>
+
+namespace hmmcuda {
+
+/// "kernel add(int*), block (0, 1, 0)"
+std::string place_of(const block_run& run);
+/// "thread (5, 0, 0)", of the thread with this number in its block.
+std::string thread_of(const block_run& run, std::uint32_t thread);
+
+} // namespace hmmcuda
