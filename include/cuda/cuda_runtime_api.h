@@ -282,22 +282,81 @@ extern cudaError_t CUDARTAPI cudaMemPoolExportPointer(struct cudaMemPoolPtrExpor
                                                       void* ptr);
 extern cudaError_t CUDARTAPI cudaMemPoolImportPointer(void** ptr, cudaMemPool_t memPool,
                                                       struct cudaMemPoolPtrExportData* exportData);
+
+/* ---- graphs: refused, unless a comment says otherwise ------------------ */
+
 extern cudaError_t CUDARTAPI cudaStreamBeginCapture(cudaStream_t stream,
                                                     enum cudaStreamCaptureMode mode);
 extern cudaError_t CUDARTAPI cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* pGraph);
-/* Not refused: no stream is capturing. */
+/* These two are not refused: no stream is capturing. */
 extern cudaError_t CUDARTAPI cudaStreamIsCapturing(cudaStream_t stream,
                                                    enum cudaStreamCaptureStatus* pCaptureStatus);
+extern cudaError_t CUDARTAPI
+cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus* captureStatus_out,
+                         unsigned long long* id_out HMM_CUDA_DEFAULT(nullptr),
+                         cudaGraph_t* graph_out HMM_CUDA_DEFAULT(nullptr),
+                         const cudaGraphNode_t** dependencies_out HMM_CUDA_DEFAULT(nullptr),
+                         size_t* numDependencies_out HMM_CUDA_DEFAULT(nullptr));
+/* Not refused: sets the thread's mode, which has no effect, and returns the one before. */
+extern cudaError_t CUDARTAPI cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode* mode);
 extern cudaError_t CUDARTAPI cudaGraphCreate(cudaGraph_t* pGraph, unsigned int flags);
+extern cudaError_t CUDARTAPI cudaGraphClone(cudaGraph_t* pGraphClone, cudaGraph_t originalGraph);
 extern cudaError_t CUDARTAPI cudaGraphDestroy(cudaGraph_t graph);
+extern cudaError_t CUDARTAPI cudaGraphDestroyNode(cudaGraphNode_t node);
+extern cudaError_t CUDARTAPI cudaGraphAddKernelNode(cudaGraphNode_t* pGraphNode, cudaGraph_t graph,
+                                                    const cudaGraphNode_t* pDependencies,
+                                                    size_t numDependencies,
+                                                    const struct cudaKernelNodeParams* pNodeParams);
+extern cudaError_t CUDARTAPI cudaGraphAddMemcpyNode(cudaGraphNode_t* pGraphNode, cudaGraph_t graph,
+                                                    const cudaGraphNode_t* pDependencies,
+                                                    size_t numDependencies,
+                                                    const struct cudaMemcpy3DParms* pCopyParams);
+extern cudaError_t CUDARTAPI cudaGraphAddMemcpyNode1D(
+    cudaGraphNode_t* pGraphNode, cudaGraph_t graph, const cudaGraphNode_t* pDependencies,
+    size_t numDependencies, void* dst, const void* src, size_t count, enum cudaMemcpyKind kind);
+extern cudaError_t CUDARTAPI cudaGraphAddMemsetNode(cudaGraphNode_t* pGraphNode, cudaGraph_t graph,
+                                                    const cudaGraphNode_t* pDependencies,
+                                                    size_t numDependencies,
+                                                    const struct cudaMemsetParams* pMemsetParams);
+extern cudaError_t CUDARTAPI cudaGraphAddHostNode(cudaGraphNode_t* pGraphNode, cudaGraph_t graph,
+                                                  const cudaGraphNode_t* pDependencies,
+                                                  size_t numDependencies,
+                                                  const struct cudaHostNodeParams* pNodeParams);
+extern cudaError_t CUDARTAPI cudaGraphAddChildGraphNode(cudaGraphNode_t* pGraphNode,
+                                                        cudaGraph_t graph,
+                                                        const cudaGraphNode_t* pDependencies,
+                                                        size_t numDependencies,
+                                                        cudaGraph_t childGraph);
+extern cudaError_t CUDARTAPI cudaGraphAddEmptyNode(cudaGraphNode_t* pGraphNode, cudaGraph_t graph,
+                                                   const cudaGraphNode_t* pDependencies,
+                                                   size_t numDependencies);
+extern cudaError_t CUDARTAPI cudaGraphAddDependencies(cudaGraph_t graph,
+                                                      const cudaGraphNode_t* from,
+                                                      const cudaGraphNode_t* to,
+                                                      size_t numDependencies);
+extern cudaError_t CUDARTAPI cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes,
+                                               size_t* numNodes);
+extern cudaError_t CUDARTAPI cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* pRootNodes,
+                                                   size_t* pNumRootNodes);
+extern cudaError_t CUDARTAPI cudaGraphNodeGetType(cudaGraphNode_t node,
+                                                  enum cudaGraphNodeType* pType);
+extern cudaError_t CUDARTAPI cudaGraphKernelNodeGetParams(cudaGraphNode_t node,
+                                                          struct cudaKernelNodeParams* pNodeParams);
+extern cudaError_t CUDARTAPI
+cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const struct cudaKernelNodeParams* pNodeParams);
+extern cudaError_t CUDARTAPI cudaGraphDebugDotPrint(cudaGraph_t graph, const char* path,
+                                                    unsigned int flags);
 extern cudaError_t CUDARTAPI cudaGraphInstantiate(cudaGraphExec_t* pGraphExec, cudaGraph_t graph,
                                                   unsigned long long flags HMM_CUDA_DEFAULT(0));
 extern cudaError_t CUDARTAPI cudaGraphInstantiateWithFlags(
     cudaGraphExec_t* pGraphExec, cudaGraph_t graph, unsigned long long flags HMM_CUDA_DEFAULT(0));
-extern cudaError_t CUDARTAPI cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes,
-                                               size_t* numNodes);
 extern cudaError_t CUDARTAPI cudaGraphUpload(cudaGraphExec_t graphExec, cudaStream_t stream);
 extern cudaError_t CUDARTAPI cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream);
+extern cudaError_t CUDARTAPI cudaGraphExecUpdate(cudaGraphExec_t hGraphExec, cudaGraph_t hGraph,
+                                                 cudaGraphExecUpdateResultInfo* resultInfo);
+extern cudaError_t CUDARTAPI
+cudaGraphExecKernelNodeSetParams(cudaGraphExec_t hGraphExec, cudaGraphNode_t node,
+                                 const struct cudaKernelNodeParams* pNodeParams);
 extern cudaError_t CUDARTAPI cudaGraphExecDestroy(cudaGraphExec_t graphExec);
 
 #ifdef __cplusplus

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The CUDA runtime interface: what is refused, with a clear error.
-#include "convert.hpp"
+// The CUDA runtime interface: memory and events of other processes, which are refused.
 #include "error.hpp"
 
 #include "cuda/cuda_runtime_api.h"
 
 using namespace hmmcuda;
-
-/* ---- memory and events of other processes ----------------------------- */
 
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t*, void*) {
     return record(cudaErrorNotSupported);
@@ -44,55 +41,5 @@ cudaError_t cudaMemPoolExportPointer(cudaMemPoolPtrExportData*, void*) {
 }
 
 cudaError_t cudaMemPoolImportPointer(void**, cudaMemPool_t, cudaMemPoolPtrExportData*) {
-    return record(cudaErrorNotSupported);
-}
-
-/* ---- graphs ----------------------------------------------------------- */
-
-cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t*) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* pCaptureStatus) {
-    if (pCaptureStatus == nullptr) return record(cudaErrorInvalidValue);
-    unsigned int flags = 0;
-    const hmmError_t code = hmmStreamGetFlags(stream_of(stream), &flags);
-    if (code == hmmSuccess) *pCaptureStatus = cudaStreamCaptureStatusNone;
-    return forward(code);
-}
-
-cudaError_t cudaGraphCreate(cudaGraph_t*, unsigned int) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphDestroy(cudaGraph_t) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t*, cudaGraph_t, unsigned long long) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t*, cudaGraph_t, unsigned long long) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphGetNodes(cudaGraph_t, cudaGraphNode_t*, size_t*) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t) {
-    return record(cudaErrorNotSupported);
-}
-
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t) {
     return record(cudaErrorNotSupported);
 }

@@ -157,23 +157,70 @@ TEST_F(CudaKernel, OccupancyChoosesABlock) {
 TEST_F(CudaKernel, GraphsAreRefused) {
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t exec = nullptr;
-    auto status = cudaStreamCaptureStatusActive;
+    size_t nodes = 0;
     EXPECT_REFUSED(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeGlobal),
                    cudaErrorNotSupported);
     EXPECT_REFUSED(cudaStreamEndCapture(nullptr, &graph), cudaErrorNotSupported);
     EXPECT_REFUSED(cudaGraphCreate(&graph, 0), cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaGraphClone(&graph, graph), cudaErrorNotSupported);
     EXPECT_REFUSED(cudaGraphInstantiate(&exec, graph), cudaErrorNotSupported);
     EXPECT_REFUSED(cudaGraphInstantiate(&exec, graph, nullptr, nullptr, 0), cudaErrorNotSupported);
-    EXPECT_REFUSED(cudaGraphInstantiateWithFlags(&exec, graph), cudaErrorNotSupported);
-    size_t nodes = 0;
+    EXPECT_REFUSED(
+        cudaGraphInstantiateWithFlags(&exec, graph, cudaGraphInstantiateFlagAutoFreeOnLaunch),
+        cudaErrorNotSupported);
     EXPECT_REFUSED(cudaGraphGetNodes(graph, nullptr, &nodes), cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaGraphGetRootNodes(graph, nullptr, &nodes), cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaGraphDebugDotPrint(graph, "graph.dot", 0), cudaErrorNotSupported);
     EXPECT_REFUSED(cudaGraphUpload(exec, nullptr), cudaErrorNotSupported);
     EXPECT_REFUSED(cudaGraphLaunch(exec, nullptr), cudaErrorNotSupported);
+    cudaGraphExecUpdateResultInfo result = {};
+    EXPECT_REFUSED(cudaGraphExecUpdate(exec, graph, &result), cudaErrorNotSupported);
     EXPECT_REFUSED(cudaGraphExecDestroy(exec), cudaErrorNotSupported);
     EXPECT_REFUSED(cudaGraphDestroy(graph), cudaErrorNotSupported);
+}
+
+TEST_F(CudaKernel, NodesOfGraphsAreRefused) {
+    cudaGraph_t graph = nullptr;
+    cudaGraphNode_t node = nullptr;
+    cudaKernelNodeParams kernel = {};
+    const cudaMemcpy3DParms copy = {};
+    const cudaMemsetParams fill = {};
+    const cudaHostNodeParams host = {};
+    auto type = cudaGraphNodeTypeEmpty;
+    EXPECT_REFUSED(cudaGraphAddKernelNode(&node, graph, nullptr, 0, &kernel),
+                   cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaGraphAddMemcpyNode(&node, graph, nullptr, 0, &copy), cudaErrorNotSupported);
+    EXPECT_REFUSED(
+        cudaGraphAddMemcpyNode1D(&node, graph, nullptr, 0, &node, &node, 1, cudaMemcpyDefault),
+        cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaGraphAddMemsetNode(&node, graph, nullptr, 0, &fill), cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaGraphAddHostNode(&node, graph, nullptr, 0, &host), cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaGraphAddChildGraphNode(&node, graph, nullptr, 0, graph),
+                   cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaGraphAddEmptyNode(&node, graph, nullptr, 0), cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaGraphAddDependencies(graph, &node, &node, 1), cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaGraphNodeGetType(node, &type), cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaGraphKernelNodeGetParams(node, &kernel), cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaGraphKernelNodeSetParams(node, &kernel), cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaGraphExecKernelNodeSetParams(nullptr, node, &kernel), cudaErrorNotSupported);
+    EXPECT_REFUSED(cudaGraphDestroyNode(node), cudaErrorNotSupported);
+}
+
+TEST_F(CudaKernel, NoStreamIsCapturing) {
+    auto status = cudaStreamCaptureStatusActive;
     EXPECT_DONE(cudaStreamIsCapturing(nullptr, &status));
     EXPECT_EQ(status, cudaStreamCaptureStatusNone);
     EXPECT_REFUSED(cudaStreamIsCapturing(nullptr, nullptr), cudaErrorInvalidValue);
+    status = cudaStreamCaptureStatusActive;
+    EXPECT_DONE(cudaStreamGetCaptureInfo(nullptr, &status));
+    EXPECT_EQ(status, cudaStreamCaptureStatusNone);
+    EXPECT_REFUSED(cudaStreamGetCaptureInfo(nullptr, nullptr), cudaErrorInvalidValue);
+    auto mode = cudaStreamCaptureModeRelaxed;
+    EXPECT_DONE(cudaThreadExchangeStreamCaptureMode(&mode));
+    EXPECT_EQ(mode, cudaStreamCaptureModeGlobal);
+    EXPECT_DONE(cudaThreadExchangeStreamCaptureMode(&mode));
+    EXPECT_EQ(mode, cudaStreamCaptureModeRelaxed);
+    EXPECT_REFUSED(cudaThreadExchangeStreamCaptureMode(nullptr), cudaErrorInvalidValue);
 }
 
 TEST_F(CudaKernel, HandlesOfOtherProcessesAreRefused) {
