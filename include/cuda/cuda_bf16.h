@@ -19,11 +19,24 @@
 #define HMM_HALF_NAMED(before, behind) before##bfloat16##behind
 #define HMM_HALF2_NAMED(before, behind) before##bfloat162##behind
 #define HMM_HALF_PAIRED(before, behind) before##bfloat16##2##bfloat162##behind
+/* Programs that have types of their own do without these. */
+#ifdef __CUDA_NO_BFLOAT16_CONVERSIONS__
+#define HMM_HALF_NO_CONVERSIONS
+#endif
+#ifdef __CUDA_NO_BFLOAT16_OPERATORS__
+#define HMM_HALF_NO_OPERATORS
+#endif
+#ifdef __CUDA_NO_BFLOAT162_OPERATORS__
+#define HMM_HALF2_NO_OPERATORS
+#endif
 
 #include "half/types.h"
 
 #include "half/functions.h"
 
+#undef HMM_HALF2_NO_OPERATORS
+#undef HMM_HALF_NO_OPERATORS
+#undef HMM_HALF_NO_CONVERSIONS
 #undef HMM_HALF_PAIRED
 #undef HMM_HALF2_NAMED
 #undef HMM_HALF_NAMED

@@ -96,7 +96,9 @@ HMM_CUDA_BOTH double __hmm_whole_to_odd(Whole x) {
     if (sizeof(Whole) < 8) return static_cast<double>(x);
     constexpr Whole exact = static_cast<Whole>(1LL << 53);
     const bool fits = x <= exact && (std::is_unsigned<Whole>::value || x >= Whole(0) - exact);
-    const Whole odd = (x & ~static_cast<Whole>(0x7ff)) | ((x & 0x7ff) != 0 ? 0x800 : 0);
+    constexpr Whole lost = static_cast<Whole>(0x7ff), last = static_cast<Whole>(0x800);
+    const Whole odd =
+        static_cast<Whole>((x & static_cast<Whole>(~lost)) | ((x & lost) != 0 ? last : Whole(0)));
     return static_cast<double>(fits ? x : odd);
 }
 template <__hmm_rounding Mode, class Whole>

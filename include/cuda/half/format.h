@@ -33,7 +33,8 @@ struct __hmm_half_format {
     HMM_CUDA_BOTH float value(unsigned short bits) {
         const unsigned int sign = (bits & 0x8000U) << 16, size = bits & 0x7fffU;
         const float subnormal = static_cast<float>(size) * 5.9604644775390625e-8F;
-        const unsigned int special = size << 13 | 0x7f800000U | (size > infinity) << 22;
+        const unsigned int quiet = size > infinity ? 1U << 22 : 0;
+        const unsigned int special = size << 13 | 0x7f800000U | quiet;
         const unsigned int result = size >= infinity ? special
                                     : size < 0x400   ? __hmm_bits_as<unsigned int>(subnormal)
                                                      : (size << 13) + (112U << 23);

@@ -10,11 +10,21 @@
 
 HMM_CUDA_EXACT
 
+/* These do not depend on the conversions of the types. */
+HMM_CUDA_BOTH float __hmm_half_value(HMM_HALF x) {
+    return HMM_HALF_FORMAT::value(x.__x);
+}
+template <class Number>
+HMM_CUDA_BOTH HMM_HALF HMM_HALF_NAMED(__hmm_, _of)(Number x) {
+    return HMM_HALF_RAW{__hmm_half_bits<HMM_HALF_FORMAT>(x)};
+}
+#define HMM_HALF_OF HMM_HALF_NAMED(__hmm_, _of)
+
 /* Of one number, of two, and of pairs of numbers. */
 #define HMM_HALF_ONE(name, name2, result)                                                          \
     HMM_CUDA_BOTH HMM_HALF name(HMM_HALF number) {                                                 \
-        const float x = number;                                                                    \
-        return HMM_HALF(result);                                                                   \
+        const float x = __hmm_half_value(number);                                                  \
+        return HMM_HALF_OF(result);                                                                \
     }                                                                                              \
     HMM_CUDA_BOTH HMM_HALF2 name2(HMM_HALF2 pair) {                                                \
         return HMM_HALF2(name(pair.x), name(pair.y));                                              \
@@ -25,7 +35,7 @@ HMM_CUDA_EXACT
     }
 #define HMM_HALF_TWO(name, name2, operation)                                                       \
     HMM_CUDA_BOTH HMM_HALF name(HMM_HALF a, HMM_HALF b) {                                          \
-        return HMM_HALF(static_cast<float>(a) operation static_cast<float>(b));                    \
+        return HMM_HALF_OF(__hmm_half_value(a) operation __hmm_half_value(b));                     \
     }                                                                                              \
     HMM_HALF_PAIRS(name, name2)
 
@@ -38,8 +48,8 @@ HMM_HALF_TWO(__hadd_rn, __hadd2_rn, +)
 HMM_HALF_TWO(__hsub_rn, __hsub2_rn, -)
 HMM_HALF_TWO(__hmul_rn, __hmul2_rn, *)
 HMM_CUDA_BOTH HMM_HALF __hfma(HMM_HALF a, HMM_HALF b, HMM_HALF c) {
-    const double product = static_cast<double>(static_cast<float>(a)) * static_cast<float>(b);
-    return HMM_HALF(__hmm_add_to_odd(product, static_cast<float>(c)));
+    const double product = static_cast<double>(__hmm_half_value(a)) * __hmm_half_value(b);
+    return HMM_HALF_OF(__hmm_add_to_odd(product, __hmm_half_value(c)));
 }
 HMM_CUDA_BOTH HMM_HALF __hneg(HMM_HALF x) {
     return HMM_HALF_RAW{static_cast<unsigned short>(x.__x ^ 0x8000)};
@@ -75,12 +85,12 @@ HMM_CUDA_BOTH HMM_HALF __hmm_half_nan(HMM_HALF) {
 
 /* Between 0 and 1; 0 for what is no number. */
 HMM_CUDA_BOTH HMM_HALF __hmm_saturated(HMM_HALF x) {
-    const float value = x;
+    const float value = __hmm_half_value(x);
     return value > 0.0F ? value < 1.0F ? x : __hmm_half_truth(x, true) : __hmm_half_truth(x, false);
 }
 HMM_CUDA_BOTH HMM_HALF __hmm_not_negative(HMM_HALF x) {
     if (__hisnan(x)) return __hmm_half_nan(x);
-    return static_cast<float>(x) > 0.0F ? x : __hmm_half_truth(x, false);
+    return __hmm_half_value(x) > 0.0F ? x : __hmm_half_truth(x, false);
 }
 #define HMM_HALF_SATURATED(name)                                                                   \
     HMM_CUDA_BOTH HMM_HALF name##_sat(HMM_HALF a, HMM_HALF b) {                                    \
@@ -117,7 +127,7 @@ HMM_CUDA_BOTH HMM_HALF2 __hcmadd(HMM_HALF2 a, HMM_HALF2 b, HMM_HALF2 c) {
  */
 #define HMM_HALF_COMPARE(name, result)                                                             \
     HMM_CUDA_BOTH bool __h##name(HMM_HALF left, HMM_HALF right) {                                  \
-        const float a = left, b = right;                                                           \
+        const float a = __hmm_half_value(left), b = __hmm_half_value(right);                       \
         return result;                                                                             \
     }                                                                                              \
     HMM_CUDA_BOTH HMM_HALF2 __h##name##2(HMM_HALF2 a, HMM_HALF2 b) {                               \
@@ -233,23 +243,32 @@ HMM_HALF_ONE(hrint, h2rint, rintf(x))
         --a;                                                                                       \
         return before;                                                                             \
     }
-HMM_HALF_OPERATORS(HMM_HALF, __hadd, __hsub, __hmul, __hdiv, __hneg, HMM_HALF(1))
+#ifndef HMM_HALF_NO_OPERATORS
+HMM_HALF_OPERATORS(HMM_HALF, __hadd, __hsub, __hmul, __hdiv, __hneg, HMM_HALF_OF(1.0F))
+#endif
+#ifndef HMM_HALF2_NO_OPERATORS
 HMM_HALF_OPERATORS(HMM_HALF2, __hadd2, __hsub2, __hmul2, __h2div, __hneg2,
-                   HMM_HALF2(HMM_HALF(1), HMM_HALF(1)))
+                   HMM_HALF2(HMM_HALF_OF(1.0F), HMM_HALF_OF(1.0F)))
+#endif
 #undef HMM_HALF_OPERATORS
-#define HMM_HALF_COMPARE(operation, compare, compare2)                                             \
-    HMM_CUDA_BOTH bool operator operation(const HMM_HALF& a, const HMM_HALF& b) {                  \
+#define HMM_HALF_COMPARES(Type, equal, unequal, less, at_most, greater, at_least)                  \
+    HMM_HALF_COMPARE(Type, ==, equal)                                                              \
+    HMM_HALF_COMPARE(Type, !=, unequal)                                                            \
+    HMM_HALF_COMPARE(Type, <, less)                                                                \
+    HMM_HALF_COMPARE(Type, <=, at_most)                                                            \
+    HMM_HALF_COMPARE(Type, >, greater)                                                             \
+    HMM_HALF_COMPARE(Type, >=, at_least)
+#define HMM_HALF_COMPARE(Type, operation, compare)                                                 \
+    HMM_CUDA_BOTH bool operator operation(const Type& a, const Type& b) {                          \
         return compare(a, b);                                                                      \
-    }                                                                                              \
-    HMM_CUDA_BOTH bool operator operation(const HMM_HALF2& a, const HMM_HALF2& b) {                \
-        return compare2(a, b);                                                                     \
     }
-HMM_HALF_COMPARE(==, __heq, __hbeq2)
-HMM_HALF_COMPARE(!=, __hneu, __hbneu2)
-HMM_HALF_COMPARE(<, __hlt, __hblt2)
-HMM_HALF_COMPARE(<=, __hle, __hble2)
-HMM_HALF_COMPARE(>, __hgt, __hbgt2)
-HMM_HALF_COMPARE(>=, __hge, __hbge2)
+#ifndef HMM_HALF_NO_OPERATORS
+HMM_HALF_COMPARES(HMM_HALF, __heq, __hneu, __hlt, __hle, __hgt, __hge)
+#endif
+#ifndef HMM_HALF2_NO_OPERATORS
+HMM_HALF_COMPARES(HMM_HALF2, __hbeq2, __hbneu2, __hblt2, __hble2, __hbgt2, __hbge2)
+#endif
+#undef HMM_HALF_COMPARES
 #undef HMM_HALF_COMPARE
 
 HMM_CUDA_EXACT_END
@@ -269,8 +288,18 @@ HMM_HALF_SHUFFLES(HMM_HALF, unsigned short)
 HMM_HALF_SHUFFLES(HMM_HALF2, unsigned int)
 #undef HMM_HALF_SHUFFLES
 #undef HMM_HALF_SHUFFLE
+
+/* The templates need operators. */
+#define HMM_HALF_ATOMIC_ADD(Type, add)                                                             \
+    HMM_CUDA_DEVICE Type atomicAdd(Type* place, Type value) {                                      \
+        return __hmm_atomic_change(place, [=](Type old) -> Type { return add(old, value); });      \
+    }
+HMM_HALF_ATOMIC_ADD(HMM_HALF, __hadd)
+HMM_HALF_ATOMIC_ADD(HMM_HALF2, __hadd2)
+#undef HMM_HALF_ATOMIC_ADD
 #endif
 
+#undef HMM_HALF_OF
 #undef HMM_HALF_TWO
 #undef HMM_HALF_PAIRS
 #undef HMM_HALF_ONE

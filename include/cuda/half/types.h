@@ -9,6 +9,7 @@
  *  HMM_HALF_NAMED(a, b)           a##half##b, of functions
  *  HMM_HALF2_NAMED(a, b)          a##half2##b
  *  HMM_HALF_PAIRED(a, b)          a##half##2##half2##b
+ *  HMM_HALF_NO_CONVERSIONS        defined: of the types only; functions are there
  */
 
 HMM_CUDA_EXACT
@@ -27,11 +28,12 @@ struct __align__(2) HMM_HALF {
 
     HMM_HALF() = default;
     HMM_CUDA_BOTH_MEMBER HMM_HALF(const HMM_HALF_RAW& raw) : __x(raw.x) {}
-    HMM_CUDA_BOTH_MEMBER HMM_HALF(float x) : __x(__hmm_half_bits<HMM_HALF_FORMAT>(x)) {}
-    HMM_CUDA_BOTH_MEMBER HMM_HALF(double x) : __x(__hmm_half_bits<HMM_HALF_FORMAT>(x)) {}
     HMM_CUDA_BOTH_MEMBER operator HMM_HALF_RAW() const {
         return HMM_HALF_RAW{__x};
     }
+#ifndef HMM_HALF_NO_CONVERSIONS
+    HMM_CUDA_BOTH_MEMBER HMM_HALF(float x) : __x(__hmm_half_bits<HMM_HALF_FORMAT>(x)) {}
+    HMM_CUDA_BOTH_MEMBER HMM_HALF(double x) : __x(__hmm_half_bits<HMM_HALF_FORMAT>(x)) {}
     HMM_CUDA_BOTH_MEMBER operator float() const {
         return HMM_HALF_FORMAT::value(__x);
     }
@@ -56,6 +58,7 @@ struct __align__(2) HMM_HALF {
     HMM_HALF_WHOLE(long long)
     HMM_HALF_WHOLE(unsigned long long)
 #undef HMM_HALF_WHOLE
+#endif
 };
 
 struct __align__(4) HMM_HALF2 {
@@ -87,13 +90,13 @@ HMM_CUDA_BOTH short HMM_HALF_NAMED(__, _as_short)(HMM_HALF x) {
 
 /* Numbers. */
 HMM_CUDA_BOTH HMM_HALF HMM_HALF_NAMED(__float2, )(float x) {
-    return x;
+    return HMM_HALF_RAW{__hmm_half_bits<HMM_HALF_FORMAT>(x)};
 }
 HMM_CUDA_BOTH HMM_HALF HMM_HALF_NAMED(__double2, )(double x) {
-    return x;
+    return HMM_HALF_RAW{__hmm_half_bits<HMM_HALF_FORMAT>(x)};
 }
 HMM_CUDA_BOTH float HMM_HALF_NAMED(__, 2float)(HMM_HALF x) {
-    return x;
+    return HMM_HALF_FORMAT::value(x.__x);
 }
 #define HMM_HALF_FROM_FLOAT(mode, ...)                                                             \
     HMM_CUDA_BOTH HMM_HALF HMM_HALF_NAMED(__float2, _##mode)(float x) {                            \
@@ -107,7 +110,7 @@ HMM_CUDA_ROUNDED(HMM_HALF_FROM_FLOAT, )
         return HMM_HALF_RAW{__hmm_half_bits<HMM_HALF_FORMAT, __hmm_##mode>(odd)};                  \
     }                                                                                              \
     HMM_CUDA_BOTH Whole HMM_HALF_NAMED(__, 2##whole##_##mode)(HMM_HALF x) {                        \
-        return __hmm_to_whole<Whole, __hmm_##mode>(static_cast<float>(x));                         \
+        return __hmm_to_whole<Whole, __hmm_##mode>(HMM_HALF_FORMAT::value(x.__x));                 \
     }
 HMM_CUDA_ROUNDED(HMM_HALF_WHOLE, short, short)
 HMM_CUDA_ROUNDED(HMM_HALF_WHOLE, ushort, unsigned short)
@@ -117,10 +120,10 @@ HMM_CUDA_ROUNDED(HMM_HALF_WHOLE, ll, long long)
 HMM_CUDA_ROUNDED(HMM_HALF_WHOLE, ull, unsigned long long)
 #undef HMM_HALF_WHOLE
 HMM_CUDA_BOTH signed char HMM_HALF_NAMED(__, 2char_rz)(HMM_HALF x) {
-    return x;
+    return __hmm_to_whole<signed char, __hmm_rz>(HMM_HALF_FORMAT::value(x.__x));
 }
 HMM_CUDA_BOTH unsigned char HMM_HALF_NAMED(__, 2uchar_rz)(HMM_HALF x) {
-    return x;
+    return __hmm_to_whole<unsigned char, __hmm_rz>(HMM_HALF_FORMAT::value(x.__x));
 }
 
 /* Pairs; the low one is x. */
@@ -133,23 +136,23 @@ HMM_CUDA_BOTH HMM_HALF2 HMM_HALF2_NAMED(__halves2, )(HMM_HALF low, HMM_HALF high
 HMM_CUDA_BOTH HMM_HALF2 HMM_HALF_PAIRED(__, )(HMM_HALF x) {
     return HMM_HALF2(x, x);
 }
-HMM_CUDA_BOTH HMM_HALF2 HMM_HALF2_NAMED(__float2, _rn)(float x) {
-    return HMM_HALF2(x, x);
-}
 HMM_CUDA_BOTH HMM_HALF2 HMM_HALF2_NAMED(__floats2, _rn)(float low, float high) {
-    return HMM_HALF2(low, high);
+    return HMM_HALF2(HMM_HALF_NAMED(__float2, )(low), HMM_HALF_NAMED(__float2, )(high));
+}
+HMM_CUDA_BOTH HMM_HALF2 HMM_HALF2_NAMED(__float2, _rn)(float x) {
+    return HMM_HALF2_NAMED(__floats2, _rn)(x, x);
 }
 HMM_CUDA_BOTH HMM_HALF2 HMM_HALF2_NAMED(__float22, _rn)(float2 pair) {
-    return HMM_HALF2(pair.x, pair.y);
-}
-HMM_CUDA_BOTH float2 HMM_HALF2_NAMED(__, 2float2)(HMM_HALF2 pair) {
-    return make_float2(pair.x, pair.y);
+    return HMM_HALF2_NAMED(__floats2, _rn)(pair.x, pair.y);
 }
 HMM_CUDA_BOTH float __low2float(HMM_HALF2 pair) {
-    return pair.x;
+    return HMM_HALF_FORMAT::value(pair.x.__x);
 }
 HMM_CUDA_BOTH float __high2float(HMM_HALF2 pair) {
-    return pair.y;
+    return HMM_HALF_FORMAT::value(pair.y.__x);
+}
+HMM_CUDA_BOTH float2 HMM_HALF2_NAMED(__, 2float2)(HMM_HALF2 pair) {
+    return make_float2(__low2float(pair), __high2float(pair));
 }
 HMM_CUDA_BOTH HMM_HALF HMM_HALF_NAMED(__low2, )(HMM_HALF2 pair) {
     return pair.x;
