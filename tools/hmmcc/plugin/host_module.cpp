@@ -56,6 +56,28 @@ void connect_variable(llvm::CallInst& call) {
     shadow->eraseMetadata(llvm::LLVMContext::MD_dbg);
 }
 
+/// Static initializers launch kernels: those of the file are registered before they run.
+void register_first(llvm::Module& module) {
+    constexpr std::uint64_t first = 101; // lower ones are the system's
+    auto* const list = module.getGlobalVariable("llvm.global_ctors");
+    if (list == nullptr || !list->hasInitializer()) return;
+    auto* const constructors = llvm::dyn_cast<llvm::ConstantArray>(list->getInitializer());
+    if (constructors == nullptr) return;
+    llvm::SmallVector<llvm::Constant*, 8> changed;
+    for (llvm::Value* const each : constructors->operands()) {
+        auto* const constructor = llvm::cast<llvm::Constant>(each);
+        llvm::Constant* const function = constructor->getAggregateElement(1U);
+        if (function->stripPointerCasts()->getName() == "__cuda_module_ctor")
+            changed.push_back(llvm::ConstantStruct::get(
+                llvm::cast<llvm::StructType>(constructor->getType()),
+                {llvm::ConstantInt::get(constructor->getAggregateElement(0U)->getType(), first),
+                 function, constructor->getAggregateElement(2U)}));
+        else
+            changed.push_back(constructor);
+    }
+    list->setInitializer(llvm::ConstantArray::get(constructors->getType(), changed));
+}
+
 } // namespace
 
 llvm::PreservedAnalyses connect_host_half::run(llvm::Module& module, llvm::ModuleAnalysisManager&) {
@@ -63,6 +85,7 @@ llvm::PreservedAnalyses connect_host_half::run(llvm::Module& module, llvm::Modul
         connect_kernel(module, *call);
     for (llvm::CallInst* const call : calls_of(module, "__cudaRegisterVar"))
         connect_variable(*call);
+    register_first(module);
     return llvm::PreservedAnalyses::none();
 }
 
