@@ -76,6 +76,7 @@ class builder {
                  "hmmcc does not compile files of this name; -x names the language");
         }
         for (const std::string& path : {wanted_.output, wanted_.dependency_file}) {
+            want(!std::filesystem::is_directory(path), path, "is a folder, and no file to write");
             const std::filesystem::path folder = std::filesystem::path(path).parent_path();
             want(folder.empty() || std::filesystem::is_directory(folder), path,
                  "its folder does not exist");
@@ -289,7 +290,7 @@ class builder {
 
     bool makes_library() const {
         return std::ranges::any_of(wanted_.link, [](const link_word& word) {
-            return !word.is_input && word.text == "-shared";
+            return !word.is_input && !word.of_linker_only && word.text == "-shared";
         });
     }
     /// hmmrt's libraries, of which a process has one copy: libraries share it, and where a program

@@ -156,8 +156,8 @@ constexpr std::array<std::string_view, 9> compiler_with_value = {
     "-target", "-B",     "-imacros",       "-isysroot"};
 constexpr std::array<std::string_view, 4> linker_with_value = {"-z", "-T", "-u", "-e"};
 
-constexpr std::array<std::string_view, 4> own_libraries = {"cudart", "cudart_static", "cudadevrt",
-                                                           "cuda"};
+constexpr std::array<std::string_view, 6> own_libraries = {"cudart", "cudart_static", "cudadevrt",
+                                                           "cuda",   "culibos",       "amdhip64"};
 constexpr std::array<std::string_view, 8> missing_libraries = {
     "cublas", "cublasLt", "cufft", "curand", "cusparse", "cusolver", "nvrtc", "cudnn"};
 

@@ -265,7 +265,7 @@ class parser {
     void add_for_linker(const std::string&, const std::string& list) {
         for (const std::string& each : split_options(list, of_list)) {
             result_.link.push_back({"-Xlinker"});
-            result_.link.push_back({each});
+            result_.link.push_back({each, false, true});
         }
     }
     void add_for_preprocessor(const std::string& name, const std::string& text) {
@@ -338,7 +338,7 @@ file or a library. Options are nvcc's, also by their long names; what is not lis
 
   -o FILE                   the program, or the object file with -c
   -c, -E, -M, -MM           stop after compiling, preprocessing, or with the dependencies
-  -x cu|hip|c++|c             language of the files that follow
+  -x cu|hip|c++|c           language of the files that follow
   -std=c++17|20             C++17 without this, and instead of an older one
   -O 0|1|2|3                without this, device code is optimized and host code is not
   -march=NAME               processor for device code, x86-64-v3 without this; native is this one

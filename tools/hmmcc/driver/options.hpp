@@ -26,7 +26,8 @@ struct input_file {
 /// A file or an option of the link.
 struct link_word {
     std::string text;
-    bool is_input = false; ///< the next of the input files
+    bool is_input = false;       ///< the next of the input files
+    bool of_linker_only = false; ///< -Xlinker: clang does not see it
 };
 
 /// Which libraries of hmmrt the link gets.
