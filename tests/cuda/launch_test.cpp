@@ -8,8 +8,10 @@
 #include "cuda/cuda_runtime_api.h"
 
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <new>
 #include <set>
 #include <vector>
 
@@ -20,6 +22,27 @@ unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shar
 cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* shared, void* stream);
 std::uint32_t __hmm_resolve_group(hmmcuda::block_run* run, std::uint32_t first, std::uint32_t last);
 void __hmm_resolve_block(hmmcuda::block_run* run, std::uint32_t group_size);
+}
+
+namespace {
+
+constinit thread_local bool no_memory = false;
+
+} // namespace
+
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+    void* const memory = no_memory ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
+    if (memory == nullptr) throw std::bad_alloc();
+    return memory;
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+    return std::malloc(bytes == 0 ? 1 : bytes);
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+    std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+    std::free(memory);
 }
 
 namespace hmmcuda {
@@ -56,6 +79,26 @@ TEST(launch, blocks_get_their_place_and_a_copy_of_the_arguments) {
     add = 0;
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     EXPECT_EQ(numbers, (std::vector<int>{100, 110, 120, 130, 140, 150}));
+}
+
+TEST(launch, a_limit_of_shared_memory_that_finds_no_memory_is_an_error) {
+    static constexpr char function = 0;
+    static constexpr kernel_code limited = code;
+    __cudaRegisterFunction(nullptr, &function,
+                           reinterpret_cast<char*>(const_cast<kernel_code*>(&limited)), "kernel",
+                           -1, nullptr, nullptr, nullptr, nullptr, nullptr);
+    const auto set = [] {
+        return cudaFuncSetAttribute(&function, cudaFuncAttributeMaxDynamicSharedMemorySize, 1000);
+    };
+    const std::size_t before = dynamic_limit(limited);
+    no_memory = true;
+    const cudaError_t error = set();
+    no_memory = false;
+    EXPECT_EQ(error, cudaErrorMemoryAllocation);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorMemoryAllocation);
+    EXPECT_EQ(dynamic_limit(limited), before);
+    EXPECT_EQ(set(), cudaSuccess);
+    EXPECT_EQ(dynamic_limit(limited), 1000U);
 }
 
 TEST(launch, an_unknown_function_is_refused_and_remembered) {
