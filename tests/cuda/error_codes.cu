@@ -302,7 +302,7 @@ const call placement_calls[] = {
      }},
     {"prefetch_beyond_the_end", cudaErrorInvalidValue,
      [] {
-         return cudaMemPrefetchAsync(memory_of_all(), size_t{1} << 40,
+         return cudaMemPrefetchAsync(memory_of_all(), size_t{1} << 46,
                                      {cudaMemLocationTypeDevice, 0}, 0, nullptr);
      }},
     {"prefetch_with_flags", cudaErrorInvalidValue,
