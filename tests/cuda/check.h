@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 inline int checks_done = 0, checks_failed = 0;
@@ -53,6 +54,18 @@ void compare(Kernel kernel, int threads, Wanted wanted, const char* name) {
     kernel<<<1, threads>>>(out);
     check(device_is_well() && same(out, expected.data(), threads), name);
     cudaFree(out);
+}
+
+/* Runs a command that has to succeed, and looks for the text in what it writes. */
+inline bool says(const std::string& command, const char* text) {
+    FILE* const output = popen((command + " 2>&1").c_str(), "r");
+    if (output == nullptr) return false;
+    std::string all;
+    for (char line[512]; fgets(line, sizeof(line), output) != nullptr;) {
+        printf("# %s", line);
+        all += line;
+    }
+    return pclose(output) == 0 && all.find(text) != std::string::npos;
 }
 
 inline int end_checks() {
