@@ -31,16 +31,11 @@ HMM_CUDA_DEVICE thread_block this_thread_block() {
     return {};
 }
 
-/* All threads of a launch. */
+/* All threads of a launch; valid in a cooperative one. */
 class grid_group {
   public:
-    HMM_CUDA_DEVICE bool is_valid() { return false; }
-    template <class T = void>
-    HMM_CUDA_DEVICE void sync() {
-        static_assert(__hmm_refused<T>::value,
-                      "hmmcc does not support barriers of a grid, because there are no cooperative "
-                      "launches: end the kernel and launch another one");
-    }
+    HMM_CUDA_DEVICE bool is_valid() { return __hmm_grid_is_valid() != 0; }
+    HMM_CUDA_DEVICE void sync() { __hmm_grid_barrier(); }
     HMM_CUDA_DEVICE dim3 dim_blocks() { return gridDim; }
     HMM_CUDA_DEVICE dim3 group_dim() { return gridDim; }
     HMM_CUDA_DEVICE dim3 block_index() { return dim3(blockIdx); }

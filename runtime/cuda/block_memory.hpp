@@ -5,8 +5,8 @@
  *
  * It is shared memory of the process, which never migrates: both the CPU and
  * devices reach it where it is. A pool has areas of one size, and a lane takes
- * one for each block. Pools are never destroyed, because lanes use them until
- * their device is reset. An area stays taken when its launch fails.
+ * one for each block, or for all blocks of a cooperative launch. Pools are never destroyed, because
+ * lanes use them until their device is reset. An area stays taken when its launch fails.
  */
 #pragma once
 
@@ -19,8 +19,8 @@ namespace hmmcuda {
 
 class block_memory {
   public:
-    /// For the blocks that run at a time on all devices, and for those of launches
-    /// that failed. A block that finds none ends its launch.
+    /// For the blocks and cooperative launches that run at a time on all devices,
+    /// and for those that failed. A block that finds none ends its launch.
     static constexpr std::uint32_t areas = 256;
     static constexpr std::size_t smallest = 16u << 10;
     static constexpr std::size_t largest = std::size_t(1) << 32;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "block_place.hpp"
 
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cxxabi.h>
@@ -26,6 +27,16 @@ std::string place_of(const block_run& run) {
 std::string thread_of(const block_run& run, std::uint32_t thread) {
     const std::uint32_t row = thread / run.block[0];
     return "thread" + triple(thread % run.block[0], row % run.block[1], row / run.block[1]);
+}
+
+void fail_block(const block_run& run, const char* pattern, ...) {
+    char text[512];
+    va_list arguments;
+    va_start(arguments, pattern);
+    std::vsnprintf(text, sizeof(text), pattern, arguments);
+    va_end(arguments);
+    std::fprintf(stderr, "hmmcuda: %s: %s\n", place_of(run).c_str(), text);
+    std::abort();
 }
 
 } // namespace hmmcuda

@@ -13,4 +13,8 @@ std::string place_of(const block_run& run);
 /// "thread (5, 0, 0)", of the thread with this number in its block.
 std::string thread_of(const block_run& run, std::uint32_t thread);
 
+/// Writes a line with the kernel, the block and this text to standard error, and ends the launch.
+[[noreturn, gnu::format(printf, 2, 3)]] void fail_block(const block_run& run, const char* pattern,
+                                                        ...);
+
 } // namespace hmmcuda

@@ -10,6 +10,9 @@
  * kernel has operations of warps. As long as all threads of a group are at the
  * same cut, the kernel itself goes on. If they are not, it calls
  * __hmm_resolve_group(), and runs those threads that are marked as ready.
+ *
+ * Barriers of a grid are cuts, too. There the function returns, and all that
+ * the block goes on with is in its memory.
  */
 #pragma once
 
@@ -26,8 +29,9 @@ inline constexpr std::uint32_t memory_alignment = 64;
 enum class cut_kind : std::uint32_t {
     start = 0,
     block_barrier,
-    block_count, ///< the barrier that counts a condition
-    pace,        ///< threads go on side by side, and do not wait
+    block_count,  ///< the barrier that counts a condition
+    grid_barrier, ///< of all blocks: the function of the block returns, and is called again
+    pace,         ///< threads go on side by side, and do not wait
     warp_barrier,
     warp_exchange,   ///< shuffles of 64 bits
     warp_exchange32, ///< shuffles of 32 bits
@@ -88,6 +92,10 @@ struct block_run {
     std::uint32_t grid[3];
     std::uint32_t threads;
     std::uint32_t dynamic_shared;
+    std::uint32_t cooperative; ///< 1: of a cooperative launch
+    /// When the function has returned: the barrier of the grid at which the block waits, as its
+    /// state; state_end if the block has ended. The next call goes on behind the barrier.
+    std::uint32_t waits_at;
     /// Shuffles: where threads of a warp give values, and where they take those that were given, in
     /// the middle of these arrays. Elements of lanes that a warp does not have are read, and not
     /// used.

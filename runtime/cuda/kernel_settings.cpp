@@ -2,6 +2,7 @@
 // The CUDA runtime interface: settings of kernels, and occupancy. A lane runs
 // one block at a time.
 #include "error.hpp"
+#include "limits.hpp"
 #include "model.hpp"
 #include "registry.hpp"
 
@@ -36,13 +37,6 @@ cudaError_t limit_dynamic_memory(const void* func, std::size_t bytes) {
     } catch (const std::bad_alloc&) {
         return record(cudaErrorMemoryAllocation);
     }
-}
-
-hmmError_t lanes_of_current_device(int& lanes) {
-    int device = 0;
-    const hmmError_t code = hmmGetDevice(&device);
-    if (code != hmmSuccess) return code;
-    return hmmDeviceGetAttribute(&lanes, hmmDevAttrMultiProcessorCount, device);
 }
 
 /// The greatest block with whole warps for which suits(block) is true; 0 if

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 // <<<grid, block>>>: a launch with one item for each block.
 #include "block_memory.hpp"
+#include "cooperative.hpp"
 #include "cuda/cuda_runtime_api.h"
 #include "error.hpp"
 #include "hmm/hmm_runtime.h"
+#include "launch_data.hpp"
+#include "limits.hpp"
 #include "model.hpp"
 #include "registry.hpp"
 
 #include <algorithm>
 #include <array>
 #include <climits>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 #include <memory>
@@ -20,68 +21,9 @@
 namespace hmmcuda {
 namespace {
 
-constexpr std::uint32_t most_groups = most_threads / warp_size;
-
-std::size_t rounded(std::size_t bytes) {
-    return (bytes + memory_alignment - 1) / memory_alignment * memory_alignment;
-}
-
-/// The copy of a launch's arguments that lanes read: this, and then the kernel's.
-struct alignas(alignof(std::max_align_t)) launch_data {
-    const kernel_code* kernel;
-    block_memory* memory; ///< NULL: the kernel needs none
-    dim3 block;
-    std::uint32_t dynamic_shared;
-
-    std::uint32_t threads() const { return block.x * block.y * block.z; }
-    std::size_t states_bytes() const { return rounded(threads() * sizeof(std::uint32_t)); }
-    std::size_t shared_bytes() const { return rounded(kernel->static_shared + dynamic_shared); }
-    std::size_t area_bytes() const {
-        const std::size_t arrays = std::size_t(kernel->thread_bytes) * threads() +
-                                   std::size_t(kernel->array_count) * memory_alignment;
-        return sizeof(block_run) + most_groups * sizeof(std::uint32_t) + states_bytes() +
-               shared_bytes() + arrays;
-    }
-    bool needs_memory() const {
-        return kernel->states > state_start + 1 || shared_bytes() > 0 || kernel->thread_bytes > 0;
-    }
-};
-
-void set_place(block_run& run, const launch_data& launch, const hmmThreadIndex& index) {
-    run.arguments = reinterpret_cast<const char*>(&launch + 1);
-    run.kernel = launch.kernel;
-    const auto set = [](std::uint32_t(&to)[3], const auto& size) {
-        to[0] = size.x;
-        to[1] = size.y;
-        to[2] = size.z;
-    };
-    set(run.index, index.blockIdx);
-    set(run.block, launch.block);
-    set(run.grid, index.gridDim);
-    run.threads = launch.threads();
-    run.dynamic_shared = launch.dynamic_shared;
-}
-
 void run_with_memory(const launch_data& launch, const hmmThreadIndex& index) {
-    std::byte* const area = launch.memory->take();
-    if (area == nullptr) {
-        std::fprintf(stderr,
-                     "hmmcuda: kernel %s: %u blocks that run, or of launches that failed, have "
-                     "all memory for blocks of this size\n",
-                     launch.kernel->name, block_memory::areas);
-        std::abort();
-    }
-    auto* const run = new (area) block_run;
-    std::byte* at = area + sizeof(block_run);
-    run->group_states = reinterpret_cast<std::uint32_t*>(at);
-    at += most_groups * sizeof(std::uint32_t);
-    run->thread_states = reinterpret_cast<std::uint32_t*>(at);
-    at += launch.states_bytes();
-    run->shared = reinterpret_cast<char*>(at);
-    at += launch.shared_bytes();
-    run->arrays = reinterpret_cast<char*>(at);
-    set_place(*run, launch, index);
-    launch.kernel->run(run);
+    std::byte* const area = launch.take_area();
+    launch.run_to_end(launch.make_block(area, index));
     launch.memory->give(area);
 }
 
@@ -91,8 +33,8 @@ void run_block(const hmmThreadIndex* index, void* arguments) {
     block_run run;
     run.shared = run.arrays = nullptr;
     run.thread_states = run.group_states = nullptr;
-    set_place(run, launch, *index);
-    launch.kernel->run(&run);
+    launch.set_place(run, *index);
+    launch.run_to_end(run);
 }
 
 cudaError_t check_sizes(const dim3& grid, const dim3& block) {
@@ -116,6 +58,15 @@ cudaError_t check_arguments(const kernel_code& kernel, void** arguments) {
     for (std::uint32_t i = 0; i < kernel.parameter_count; i++)
         if (arguments[i] == nullptr) return cudaErrorInvalidValue;
     return cudaSuccess;
+}
+
+/// All blocks of a cooperative launch run at the same time: a lane has one of them.
+cudaError_t check_lanes(std::uint64_t blocks) {
+    int lanes = 0;
+    const hmmError_t code = lanes_of_current_device(lanes);
+    if (code != hmmSuccess) return forward(code);
+    return blocks > static_cast<std::uint64_t>(lanes) ? record(cudaErrorCooperativeLaunchTooLarge)
+                                                      : cudaSuccess;
 }
 
 /// The launch_data with the kernel's arguments behind it.
@@ -149,20 +100,26 @@ cudaError_t error_of_no_kernel(const void* function) {
     return function == nullptr ? cudaErrorInvalidDeviceFunction : cudaErrorInvalidResourceHandle;
 }
 
-cudaError_t launch(const void* function, const dim3& grid, const dim3& block, void** arguments,
-                   std::size_t shared, cudaStream_t stream) {
+cudaError_t launch(bool cooperative, const void* function, const dim3& grid, const dim3& block,
+                   void** arguments, std::size_t shared, cudaStream_t stream) {
     const kernel_code* const kernel = find_kernel(function);
     if (kernel == nullptr) return record(error_of_no_kernel(function));
     if (const cudaError_t error = check_sizes(grid, block)) return record(error);
     if (shared > dynamic_limit(*kernel)) return record(cudaErrorInvalidValue);
     if (const cudaError_t error = check_arguments(*kernel, arguments)) return record(error);
     launch_data data = {kernel, nullptr, block, static_cast<std::uint32_t>(shared)};
-    if (data.needs_memory()) {
-        data.memory = block_memory::of_size(data.area_bytes());
+    const std::uint64_t blocks = std::uint64_t(grid.x) * grid.y * grid.z;
+    if (cooperative) {
+        if (const cudaError_t error = check_lanes(blocks)) return error;
+    }
+    if (cooperative || data.needs_memory()) {
+        data.memory =
+            block_memory::of_size(cooperative ? bytes_of_grid(data, blocks) : data.area_bytes());
         if (data.memory == nullptr) return record(cudaErrorLaunchOutOfResources);
     }
     const packed_launch packed(data, arguments);
-    return forward(hmmLaunchWrapper(run_block, reinterpret_cast<const void*>(kernel->run),
+    return forward(hmmLaunchWrapper(cooperative ? run_in_grid : run_block,
+                                    reinterpret_cast<const void*>(kernel->run),
                                     {grid.x, grid.y, grid.z}, {1, 1, 1}, packed.data(),
                                     packed.size(), 0, reinterpret_cast<hmmStream_t>(stream)));
 }
@@ -188,15 +145,19 @@ using namespace hmmcuda;
 cudaError_t cudaLaunchKernel(const void* func, dim3 gridDim, dim3 blockDim, void** args,
                              size_t sharedMem, cudaStream_t stream) {
     try {
-        return launch(func, gridDim, blockDim, args, sharedMem, stream);
+        return launch(false, func, gridDim, blockDim, args, sharedMem, stream);
     } catch (const std::bad_alloc&) {
         return record(cudaErrorMemoryAllocation);
     }
 }
 
-cudaError_t cudaLaunchCooperativeKernel(const void* func, dim3, dim3, void**, size_t,
-                                        cudaStream_t) {
-    return record(find_kernel(func) == nullptr ? error_of_no_kernel(func) : cudaErrorNotSupported);
+cudaError_t cudaLaunchCooperativeKernel(const void* func, dim3 gridDim, dim3 blockDim, void** args,
+                                        size_t sharedMem, cudaStream_t stream) {
+    try {
+        return launch(true, func, gridDim, blockDim, args, sharedMem, stream);
+    } catch (const std::bad_alloc&) {
+        return record(cudaErrorMemoryAllocation);
+    }
 }
 
 // The names are clang's.

@@ -25,4 +25,11 @@ inline hmmLimit limit_of(cudaLimit limit) {
     return limit == cudaLimitPrintfFifoSize ? hmmLimitMallocHeapSize : static_cast<hmmLimit>(limit);
 }
 
+inline hmmError_t lanes_of_current_device(int& lanes) {
+    int device = 0;
+    const hmmError_t code = hmmGetDevice(&device);
+    if (code != hmmSuccess) return code;
+    return hmmDeviceGetAttribute(&lanes, hmmDevAttrMultiProcessorCount, device);
+}
+
 } // namespace hmmcuda

@@ -47,6 +47,7 @@ constexpr attribute_value own_attributes[] = {
     {cudaDevAttrTexturePitchAlignment, 32},
     {cudaDevAttrSurfaceAlignment, 512},
     {cudaDevAttrGpuOverlap, 1},
+    {cudaDevAttrCooperativeLaunch, 1},
     {cudaDevAttrCanFlushRemoteWrites, 0},
     {cudaDevAttrSparseCudaArraySupported, 0},
     {cudaDevAttrGPUDirectRDMAFlushWritesOptions, 0},
@@ -67,7 +68,7 @@ void set_blocks(cudaDeviceProp& prop) {
     prop.minor = model::capability_minor;
     prop.textureAlignment = prop.surfaceAlignment = 512;
     prop.texturePitchAlignment = 32;
-    prop.deviceOverlap = prop.unifiedFunctionPointers = 1;
+    prop.deviceOverlap = prop.unifiedFunctionPointers = prop.cooperativeLaunch = 1;
 }
 
 void set_memory(cudaDeviceProp& prop, const hmmDeviceProp& from) {
@@ -116,7 +117,6 @@ void set_others(cudaDeviceProp& prop, const hmmDeviceProp& from) {
     prop.multiGpuBoardGroupID = from.multiGpuBoardGroupID;
     prop.singleToDoublePrecisionPerfRatio = from.singleToDoublePrecisionPerfRatio;
     prop.computePreemptionSupported = from.computePreemptionSupported;
-    prop.cooperativeLaunch = from.cooperativeLaunch;
     prop.cooperativeMultiDeviceLaunch = from.cooperativeMultiDeviceLaunch;
     prop.timelineSemaphoreInteropSupported = from.timelineSemaphoreInteropSupported;
     prop.gpuDirectRDMASupported = from.gpuDirectRDMASupported;

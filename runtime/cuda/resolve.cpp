@@ -10,8 +10,6 @@
 #include "device_code.hpp"
 #include "warp_operations.hpp"
 
-#include <cstdio>
-#include <cstdlib>
 #include <initializer_list>
 
 namespace hmmcuda {
@@ -23,6 +21,8 @@ const char* name_of(cut_kind kind) {
         return "__syncthreads";
     case cut_kind::block_count:
         return "__syncthreads_count, _and or _or";
+    case cut_kind::grid_barrier:
+        return "sync of a grid_group";
     case cut_kind::pace:
         return "a round of a loop";
     case cut_kind::warp_barrier:
@@ -54,13 +54,10 @@ std::uint32_t state_of(const block_run& run, std::uint32_t thread) {
 [[noreturn]] void report_apart(const block_run& run, std::uint32_t first, std::uint32_t second) {
     const cut& here = run.kernel->cuts[state_of(run, first)];
     const cut& there = run.kernel->cuts[state_of(run, second)];
-    std::fprintf(stderr,
-                 "hmmcuda: %s: threads wait for each other at different places: %s at %s (%s:%u), "
-                 "%s at %s (%s:%u)\n",
-                 place_of(run).c_str(), thread_of(run, first).c_str(), name_of(here.kind),
-                 here.file, here.line, thread_of(run, second).c_str(), name_of(there.kind),
-                 there.file, there.line);
-    std::abort();
+    fail_block(
+        run, "threads wait for each other at different places: %s at %s (%s:%u), %s at %s (%s:%u)",
+        thread_of(run, first).c_str(), name_of(here.kind), here.file, here.line,
+        thread_of(run, second).c_str(), name_of(there.kind), there.file, there.line);
 }
 
 /// Threads of a warp, as bits by lane.
@@ -158,8 +155,8 @@ std::uint32_t __hmm_resolve_group(block_run* run, std::uint32_t first, std::uint
 }
 
 /// All groups wait or have ended, and not all at the same place: makes those threads ready that
-/// wait at a barrier of the block.
-void __hmm_resolve_block(block_run* run, std::uint32_t group_size) {
+/// wait at a barrier of the block or the grid. Returns their state.
+std::uint32_t __hmm_resolve_block(block_run* run, std::uint32_t group_size) {
     std::uint32_t waits = run->threads; // the first thread that waits
     for (std::uint32_t thread = 0; thread < run->threads; thread++) {
         const std::uint32_t group = run->group_states[thread / group_size];
@@ -170,6 +167,7 @@ void __hmm_resolve_block(block_run* run, std::uint32_t group_size) {
         if (state != state_of(*run, waits)) report_apart(*run, waits, thread);
         if (group == state_mixed) run->thread_states[thread] = state | state_ready;
     }
+    return waits == run->threads ? state_end : state_of(*run, waits);
 }
 
 } // extern "C"

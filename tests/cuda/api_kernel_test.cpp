@@ -154,6 +154,30 @@ TEST_F(CudaKernel, OccupancyChoosesABlock) {
                    cudaErrorInvalidDeviceFunction);
 }
 
+TEST_F(CudaKernel, CooperativeLaunchesAreChecked) {
+    void* arguments[] = {nullptr};
+    EXPECT_REFUSED(cudaLaunchCooperativeKernel(no_function, 1, 1, arguments),
+                   cudaErrorInvalidDeviceFunction);
+    // this file is not compiled by hmmcc
+    EXPECT_REFUSED(cudaLaunchCooperativeKernel(nothing, 1, 1, arguments),
+                   cudaErrorInvalidResourceHandle);
+}
+
+TEST_F(CudaKernel, DevicesHaveCooperativeLaunches) {
+    cudaDeviceProp prop;
+    int value = 0;
+    EXPECT_DONE(cudaGetDeviceProperties(&prop, 0));
+    EXPECT_EQ(prop.cooperativeLaunch, 1);
+    EXPECT_DONE(cudaDeviceGetAttribute(&value, cudaDevAttrCooperativeLaunch, 0));
+    EXPECT_EQ(value, 1);
+    value = 0;
+    EXPECT_EQ(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 0),
+              CUDA_SUCCESS);
+    EXPECT_EQ(value, 1);
+    EXPECT_DONE(cudaDeviceGetAttribute(&value, cudaDevAttrCooperativeMultiDeviceLaunch, 0));
+    EXPECT_EQ(value, 0);
+}
+
 TEST_F(CudaKernel, GraphsAreRefused) {
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t exec = nullptr;

@@ -42,6 +42,17 @@ __global__ void exchange_half(unsigned long long* out) {
         out[threadIdx.x] = __ballot(threadIdx.x % 2) << 32 | unsigned(__shfl_up(threadIdx.x, 1));
 }
 
+/// Each block takes the number of the next one.
+__global__ void rotate(int* numbers) {
+    const auto grid = cooperative_groups::this_grid();
+    const int next = (blockIdx.x + 1) % gridDim.x;
+    numbers[blockIdx.x] = blockIdx.x;
+    grid.sync();
+    const int found = numbers[next];
+    grid.sync();
+    numbers[blockIdx.x] = grid.is_valid() ? found : -1;
+}
+
 __global__ void count() {
     atomicAdd(&counter, 1);
 }
@@ -94,6 +105,32 @@ static void check_launches() {
     check(hipFree(device) == hipSuccess && hipFree(a) == hipSuccess && hipFree(b) == hipSuccess &&
               hipFree(sum) == hipSuccess,
           "memory_is_given_back");
+}
+
+static void check_cooperative_launches() {
+    hipDeviceProp_t properties;
+    int blocks = 0, supported = 0;
+    check(hipGetDeviceProperties(&properties, 0) == hipSuccess &&
+              properties.cooperativeLaunch == 1 &&
+              hipDeviceGetAttribute(&supported, hipDeviceAttributeCooperativeLaunch, 0) ==
+                  hipSuccess &&
+              supported == 1 &&
+              hipOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, rotate, 32, 0) == hipSuccess,
+          "cooperative_launches_are_possible");
+    blocks *= properties.multiProcessorCount;
+    int* numbers = managed<int>(blocks);
+    void* arguments[] = {&numbers};
+    check(hipLaunchCooperativeKernel(rotate, dim3(blocks), dim3(32), arguments, 0, nullptr) ==
+                  hipSuccess &&
+              hipDeviceSynchronize() == hipSuccess && numbers[0] == (blocks > 1 ? 1 : 0) &&
+              numbers[blocks - 1] == 0,
+          "blocks_wait_for_the_grid");
+    check(hipLaunchCooperativeKernel(reinterpret_cast<const void*>(rotate), dim3(blocks + 1),
+                                     dim3(32), arguments, 0,
+                                     nullptr) == hipErrorCooperativeLaunchTooLarge,
+          "too_many_blocks_are_refused");
+    hipGetLastError();
+    check(hipFree(numbers) == hipSuccess, "their_memory_is_given_back");
 }
 
 static void check_warps() {
@@ -229,6 +266,7 @@ static void check_errors() {
 
 int main() {
     check_launches();
+    check_cooperative_launches();
     check_warps();
     check_streams();
     check_devices();

@@ -75,9 +75,11 @@ void test_functions() {
           "no_arguments");
     check(cudaLaunchKernel(kernel, dim3(1), dim3(1), missing, 0, nullptr) == cudaErrorInvalidValue,
           "an_argument_is_missing");
-    check(cudaLaunchCooperativeKernel(kernel, dim3(1), dim3(1), arguments, 0, nullptr) ==
-              cudaErrorNotSupported,
-          "cooperative_launches_are_refused");
+    check(cudaLaunchCooperativeKernel(&none, dim3(1), dim3(1), arguments, 0, nullptr) ==
+                  cudaErrorInvalidResourceHandle &&
+              cudaLaunchCooperativeKernel(kernel, dim3(1), dim3(1), missing, 0, nullptr) ==
+                  cudaErrorInvalidValue,
+          "cooperative_launches_are_checked");
     cudaGetLastError();
     check(cudaLaunchKernel(kernel, dim3(1), dim3(1), arguments, 0, nullptr) == cudaSuccess &&
               device_is_well() && out[0] == 1,

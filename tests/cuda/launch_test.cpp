@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What hmmcc's object files call, with kernels as its passes make them.
 #include "block_memory.hpp"
+#include "capability.hpp"
 #include "device_code.hpp"
 #include "registry.hpp"
 #include "required_processor.hpp"
@@ -21,7 +22,7 @@ void __cudaRegisterFunction(void**, const char* function, char* code, const char
 unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared, void* stream);
 cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* shared, void* stream);
 std::uint32_t __hmm_resolve_group(hmmcuda::block_run* run, std::uint32_t first, std::uint32_t last);
-void __hmm_resolve_block(hmmcuda::block_run* run, std::uint32_t group_size);
+std::uint32_t __hmm_resolve_block(hmmcuda::block_run* run, std::uint32_t group_size);
 }
 
 namespace {
@@ -64,11 +65,15 @@ constexpr kernel_code code = {write_block_numbers,        "kernel", parameters, 
                               sizeof(int*) + sizeof(int), 0,        0,          0,       2};
 constexpr char program_function = 0; ///< has the address that the program knows
 
-TEST(launch, blocks_get_their_place_and_a_copy_of_the_arguments) {
-    __cudaRegisterFunction(nullptr, &program_function,
-                           reinterpret_cast<char*>(const_cast<kernel_code*>(&code)), "kernel", -1,
+void register_kernel(const char& function, const kernel_code& kernel) {
+    __cudaRegisterFunction(nullptr, &function,
+                           reinterpret_cast<char*>(const_cast<kernel_code*>(&kernel)), "kernel", -1,
                            nullptr, nullptr, nullptr, nullptr, nullptr);
-    ASSERT_EQ(find_kernel(&program_function), &code);
+    ASSERT_EQ(find_kernel(&function), &kernel);
+}
+
+TEST(launch, blocks_get_their_place_and_a_copy_of_the_arguments) {
+    register_kernel(program_function, code);
     std::vector<int> numbers(6);
     int* pointer = numbers.data();
     int add = 100;
@@ -99,6 +104,90 @@ TEST(launch, a_limit_of_shared_memory_that_finds_no_memory_is_an_error) {
     EXPECT_EQ(dynamic_limit(limited), before);
     EXPECT_EQ(set(), cudaSuccess);
     EXPECT_EQ(dynamic_limit(limited), 1000U);
+}
+
+/// Argument: an array of ints. Each block writes its number, and then the sum of all.
+void sum_of_grid(block_run* run) {
+    int* numbers = nullptr;
+    std::memcpy(&numbers, run->arguments, sizeof(numbers));
+    int& sum = *reinterpret_cast<int*>(run->shared);
+    switch (run->waits_at) {
+    case state_end:
+        numbers[run->index[1]] = static_cast<int>(run->index[1] + run->cooperative);
+        run->waits_at = 2;
+        return;
+    case 2:
+        sum = 0;
+        for (std::uint32_t i = 0; i < run->grid[1]; i++)
+            sum += numbers[i];
+        run->waits_at = 3;
+        return;
+    default:
+        numbers[run->index[1]] = sum;
+        run->waits_at = state_end;
+    }
+}
+
+constexpr cut waits[] = {{cut_kind::start, 0, ""},
+                         {cut_kind::start, 0, ""},
+                         {cut_kind::grid_barrier, 20, "file.cu"},
+                         {cut_kind::grid_barrier, 30, "file.cu"}};
+constexpr kernel_code waiting = {sum_of_grid,  "_Z3sumPi", parameters, waits, 1,
+                                 sizeof(int*), 64,         0,          0,     4};
+constexpr char waiting_function = 0;
+
+class cooperative_launch : public testing::Test {
+  protected:
+    cooperative_launch() {
+        register_kernel(waiting_function, waiting);
+        EXPECT_EQ(cudaDeviceGetAttribute(&lanes_, cudaDevAttrMultiProcessorCount, 0), cudaSuccess);
+    }
+    cudaError_t launch(int blocks, std::vector<int>& numbers) {
+        int* pointer = numbers.data();
+        void* arguments[] = {&pointer};
+        return cudaLaunchCooperativeKernel(&waiting_function,
+                                           dim3(1, static_cast<unsigned int>(blocks)), dim3(1),
+                                           arguments, 0, nullptr);
+    }
+
+    int lanes_ = 0;
+};
+
+TEST_F(cooperative_launch, blocks_go_on_when_all_have_come) {
+    for (int blocks = 1; blocks <= lanes_; blocks++) {
+        std::vector<int> numbers(static_cast<std::size_t>(blocks));
+        ASSERT_EQ(launch(blocks, numbers), cudaSuccess);
+        ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+        EXPECT_EQ(numbers, std::vector<int>(numbers.size(), blocks * (blocks + 1) / 2));
+    }
+}
+
+TEST_F(cooperative_launch, a_block_that_finds_no_lane_is_refused) {
+    std::vector<int> numbers(static_cast<std::size_t>(lanes_) + 1);
+    EXPECT_EQ(launch(lanes_ + 1, numbers), cudaErrorCooperativeLaunchTooLarge);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorCooperativeLaunchTooLarge);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(numbers, std::vector<int>(numbers.size(), 0));
+}
+
+TEST_F(cooperative_launch, the_area_is_given_back) {
+    std::vector<int> numbers(static_cast<std::size_t>(lanes_));
+    for (std::uint32_t i = 0; i <= block_memory::areas; i++)
+        ASSERT_EQ(launch(lanes_, numbers), cudaSuccess);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+}
+
+TEST_F(cooperative_launch, another_launch_ends_at_the_barrier) {
+    NEEDS_FAILURES();
+    std::vector<int> numbers(1);
+    int* pointer = numbers.data();
+    void* arguments[] = {&pointer};
+    ASSERT_EQ(cudaLaunchKernel(&waiting_function, dim3(1), dim3(1), arguments, 0, nullptr),
+              cudaSuccess);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorAssert);
+    EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorAssert);
+    EXPECT_EQ(numbers[0], 0);
 }
 
 TEST(launch, an_unknown_function_is_refused_and_remembered) {
@@ -258,7 +347,7 @@ TEST_F(resolving, a_barrier_releases_threads_that_have_not_ended) {
     set(32, 40, state_end);
     set(40, 64, barrier);
     EXPECT_EQ(__hmm_resolve_group(&run_, 32, 64), state_mixed);
-    __hmm_resolve_block(&run_, 32);
+    EXPECT_EQ(__hmm_resolve_block(&run_, 32), barrier);
     EXPECT_EQ(states_[32], state_end);
     EXPECT_EQ(states_[63], barrier | state_ready);
     EXPECT_EQ(__hmm_resolve_group(&run_, 32, 64), barrier | state_ready);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Barriers of a block, and fences. */
+/* Barriers of a block and of a grid, and fences. */
 #ifndef HMM_CUDA_DEVICE_BARRIERS_H
 #define HMM_CUDA_DEVICE_BARRIERS_H
 
@@ -11,6 +11,9 @@ __device__ void __hmm_block_barrier(void) __attribute__((convergent, nothrow, no
 /* Returns the number of threads with a condition that is not 0. */
 __device__ unsigned int __hmm_block_count(int condition)
     __attribute__((convergent, nothrow, noduplicate));
+__device__ void __hmm_grid_barrier(void) __attribute__((convergent, nothrow, noduplicate));
+/* 1 in a cooperative launch, else 0. */
+__device__ unsigned int __hmm_grid_is_valid(void) __attribute__((const, nothrow));
 }
 
 HMM_CUDA_DEVICE void __syncthreads() {

@@ -102,6 +102,13 @@ inline __host__ hipError_t hipLaunchKernel(T* function, dim3 numBlocks, dim3 dim
                            sharedMemBytes, stream);
 }
 template <class T>
+inline __host__ hipError_t hipLaunchCooperativeKernel(T* function, dim3 numBlocks, dim3 dimBlocks,
+                                                      void** args, unsigned int sharedMemBytes,
+                                                      hipStream_t stream) {
+    return hipLaunchCooperativeKernel(reinterpret_cast<const void*>(function), numBlocks, dimBlocks,
+                                      args, sharedMemBytes, stream);
+}
+template <class T>
 inline __host__ hipError_t hipFuncGetAttributes(hipFuncAttributes* attr, T* function) {
     return hipFuncGetAttributes(attr, reinterpret_cast<const void*>(function));
 }

@@ -541,6 +541,15 @@ static __inline__ __host__ hipError_t hipLaunchKernel(
         cudaLaunchKernel(function, numBlocks, dimBlocks, args, sharedMemBytes, stream));
 }
 
+static __inline__ __host__ hipError_t hipLaunchCooperativeKernel(const void* function,
+                                                                 dim3 numBlocks, dim3 dimBlocks,
+                                                                 void** args,
+                                                                 unsigned int sharedMemBytes,
+                                                                 hipStream_t stream) {
+    return hmmHipError(
+        cudaLaunchCooperativeKernel(function, numBlocks, dimBlocks, args, sharedMemBytes, stream));
+}
+
 static __inline__ __host__ hipError_t hipFuncSetAttribute(const void* function,
                                                           hipFuncAttribute attribute, int value) {
     return hmmHipError(cudaFuncSetAttribute(function, (enum cudaFuncAttribute)attribute, value));

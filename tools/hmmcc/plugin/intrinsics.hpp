@@ -13,9 +13,11 @@ enum class intrinsic {
     block_size,
     grid_size,
     thread_rank,
+    grid_is_valid,
     // cuts
     block_barrier,
     block_count,
+    grid_barrier,
     pace,
     warp_barrier,
     warp_exchange,

@@ -58,6 +58,7 @@ struct kernel_body {
 
     std::array<llvm::Value*, 3> block_index{}, block_size{}, grid_size{};
     llvm::Value* threads = nullptr;
+    llvm::Value* cooperative = nullptr;
     llvm::Value* shared = nullptr;
     /// Variables of the loop over threads: threadIdx, and the thread's number in its block and
     /// warp.
@@ -77,6 +78,7 @@ struct kernel_body {
     llvm::DenseSet<llvm::BasicBlock*> cut_blocks; ///< their blocks
     bool warps = false;                           ///< groups are warps
     bool optimizes = true;
+    bool grid_barriers = false; ///< the function returns in the middle
     /// Values that live across a cut: those of each thread, and those of a group.
     llvm::SmallVector<llvm::AllocaInst*, 16> of_thread, of_group;
     bool can_mix = false; ///< threads of a group can be at different cuts

@@ -9,6 +9,8 @@
  *                      or resolve, and a masked loop    they are not
  *              until all threads have ended: all groups are at a barrier of the block
  *
+ * At a barrier of the grid the function returns. It goes on at `phase`.
+ *
  * A kernel without cuts is one loop. Loops have the metadata that lets LLVM
  * vectorize them: threads between two cuts do not depend on each other.
  */
@@ -229,6 +231,7 @@ class closer {
         phase_end_ = block("phase.end");
         llvm::BasicBlock* const begin = block("begin");
         begin_groups(begin);
+        llvm::BasicBlock* const first = body_.grid_barriers ? begin_or_go_on(begin) : begin;
         {
             llvm::IRBuilder<> builder(phase_);
             builder.CreateStore(constant(0), group_);
@@ -242,12 +245,13 @@ class closer {
         continue_or_stop();
         leave_group();
         end_phase();
-        return begin;
+        return first;
     }
 
-    /// Values that are the same for all threads of a warp: an element for each warp.
+    /// Values that are the same for all threads of a group: an element for each group, if these
+    /// take turns or the function returns in the middle.
     void keep_group_values(llvm::IRBuilder<>& entry) {
-        if (!body_.warps) return;
+        if (!body_.warps && !body_.grid_barriers) return;
         for (llvm::AllocaInst* const value : body_.of_group) {
             llvm::Type* const type = value->getAllocatedType();
             llvm::Value* const array =
@@ -278,6 +282,38 @@ class closer {
         llvm::Value* const next = builder.CreateAdd(group, constant(1));
         group->addIncoming(next, more);
         builder.CreateCondBr(builder.CreateICmpULT(next, groups_), more, phase_);
+    }
+
+    llvm::Value* waits_at(llvm::IRBuilder<>& builder) {
+        llvm::Value* const place = builder.CreateConstInBoundsGEP1_64(
+            builder.getInt8Ty(), body_.run, offsetof(block_run, waits_at));
+        return builder.CreatePointerCast(place, number_->getPointerTo());
+    }
+    /// A block that has waited for the grid has its states and values in memory.
+    llvm::BasicBlock* begin_or_go_on(llvm::BasicBlock* begin) {
+        llvm::BasicBlock* const call = block("call");
+        llvm::IRBuilder<> builder(call);
+        llvm::Value* const place = waits_at(builder);
+        llvm::Value* const state = load(builder, place);
+        builder.CreateStore(constant(hmmcuda::state_end), place);
+        builder.CreateCondBr(builder.CreateICmpEQ(state, constant(hmmcuda::state_end)), begin,
+                             phase_);
+        return call;
+    }
+    /// Goes on behind a barrier of the block, and returns at one of the grid.
+    void pass_barrier(llvm::IRBuilder<>& builder, llvm::Value* state) {
+        if (!body_.grid_barriers) {
+            builder.CreateBr(phase_);
+            return;
+        }
+        llvm::BasicBlock* const leave = block("leave");
+        auto* const branch = builder.CreateSwitch(state, phase_);
+        for (std::uint32_t i = 2; i < body_.states(); i++)
+            if (body_.cuts[i - 2].kind == cut_kind::grid_barrier)
+                branch->addCase(constant(i), leave);
+        llvm::IRBuilder<> at(leave);
+        at.CreateStore(state, waits_at(at));
+        at.CreateBr(end_);
     }
 
     void enter_group() {
@@ -423,7 +459,7 @@ class closer {
         builder.CreateCondBr(builder.CreateICmpULT(next, groups_), group_head_, phase_end_);
     }
 
-    /// All groups are at a barrier of the block, or have ended.
+    /// All groups are at a barrier of the block or the grid, or have ended.
     void end_phase() {
         llvm::BasicBlock* const wait = block("phase.wait");
         llvm::BasicBlock* const check = block("phase.check");
@@ -438,14 +474,17 @@ class closer {
                               builder.CreateICmpNE(any, constant(hmmcuda::state_mixed)));
         builder.CreateCondBr(same, release, check);
         builder.SetInsertPoint(check);
-        builder.CreateCall(
-            runtime("__hmm_resolve_block", {body_.run->getType(), number_}, builder.getVoidTy()),
+        llvm::Value* const resolved = builder.CreateCall(
+            runtime("__hmm_resolve_block", {body_.run->getType(), number_}, number_),
             {body_.run, constant(body_.warps ? hmmcuda::warp_size : hmmcuda::most_threads)});
         builder.CreateBr(release);
         builder.SetInsertPoint(release);
+        auto* const state = builder.CreatePHI(number_, 2);
+        state->addIncoming(any, wait);
+        state->addIncoming(resolved, check);
         builder.CreateStore(load(builder, body_.count), body_.last_count);
         builder.CreateStore(constant(0), body_.count);
-        builder.CreateBr(phase_);
+        pass_barrier(builder, state);
     }
 
     // ---- loops -------------------------------------------------------------

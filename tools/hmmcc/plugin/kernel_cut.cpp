@@ -29,6 +29,8 @@ hmmcuda::cut_kind kind_of(intrinsic what) {
     switch (what) {
     case intrinsic::block_count:
         return hmmcuda::cut_kind::block_count;
+    case intrinsic::grid_barrier:
+        return hmmcuda::cut_kind::grid_barrier;
     case intrinsic::pace:
         return hmmcuda::cut_kind::pace;
     case intrinsic::warp_barrier:

@@ -38,6 +38,7 @@ class entry_values {
             body_.grid_size[i] = number(offsetof(block_run, grid) + at, 0, 0);
         }
         body_.threads = number(offsetof(block_run, threads), 1, most + 1);
+        body_.cooperative = number(offsetof(block_run, cooperative), 0, 0);
         body_.shared = member(offsetof(block_run, shared), builder_.getInt8PtrTy());
         for (auto& index : body_.thread_index)
             index = variable("thread_index");
@@ -102,18 +103,23 @@ bool is_only_read(const llvm::Value& pointer) {
 }
 
 /// Creates a variable for a parameter that is a pointer to it, and gives each thread its own
-/// where it changes.
+/// where it changes. A variable of the function has another address after a barrier of the grid:
+/// there threads read the copy of the arguments, if that is aligned enough.
 llvm::Value* indirect_argument(kernel_body& body, llvm::IRBuilder<>& builder,
                                const llvm::Argument& argument, const source_parameter& parameter,
                                llvm::Value* place) {
     const llvm::Align alignment(parameter.alignment);
     const llvm::Align of_copy(std::min(parameter.alignment, copy_alignment));
     llvm::Type* const type = llvm::ArrayType::get(builder.getInt8Ty(), parameter.size);
+    const bool only_read = is_only_read(argument);
+    const bool stays = !body.grid_barriers || parameter.alignment <= copy_alignment;
+    if (body.grid_barriers && only_read && stays)
+        return builder.CreatePointerCast(place, argument.getType());
     auto* const copy = builder.CreateAlloca(type);
     copy->setAlignment(alignment);
     body.parameters.push_back(copy);
     builder.CreateMemCpy(copy, alignment, place, of_copy, parameter.size);
-    if (is_only_read(argument)) return builder.CreatePointerCast(copy, argument.getType());
+    if (only_read && stays) return builder.CreatePointerCast(copy, argument.getType());
     llvm::IRBuilder<> in_thread(body.start, body.start->getFirstInsertionPt());
     auto* const own = in_thread.CreateAlloca(type);
     own->setAlignment(alignment);
@@ -144,13 +150,22 @@ void read_parameters(const source_kernel& kernel, kernel_body& body, entry_value
     }
 }
 
-/// What an intrinsic of a thread's place in the grid is; NULL for other calls.
+bool has_grid_barrier(const llvm::Function& function) {
+    for (const llvm::BasicBlock& block : function)
+        for (const llvm::Instruction& instruction : block)
+            if (const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction))
+                if (intrinsic_of(*call) == intrinsic::grid_barrier) return true;
+    return false;
+}
+
+/// What an intrinsic of a thread's place in the launch is; NULL for other calls.
 llvm::Value* position(const kernel_body& body, llvm::CallInst& call, intrinsic what) {
     llvm::IRBuilder<> builder(&call);
     const auto load = [&](llvm::AllocaInst* variable) {
         return builder.CreateLoad(builder.getInt32Ty(), variable);
     };
     if (what == intrinsic::thread_rank) return load(body.rank);
+    if (what == intrinsic::grid_is_valid) return body.cooperative;
     if (what != intrinsic::thread_index && what != intrinsic::block_index &&
         what != intrinsic::block_size && what != intrinsic::grid_size)
         return nullptr;
@@ -257,6 +272,7 @@ bool open_kernel(const source_kernel& kernel, kernel_body& body) {
     body.start = &body.function->front();
     body.entry = llvm::BasicBlock::Create(context, "entry", body.function, body.start);
 
+    body.grid_barriers = has_grid_barrier(*body.function);
     entry_values values(body);
     values.load();
     read_parameters(kernel, body, values);
