@@ -243,8 +243,13 @@ void serve_call(lane& self, ucontext_t& context, std::int64_t number) {
 /// In strict mode a call is an error. But the code that makes it may hold a
 /// lock that the program needs, as printf() does. So it continues: calls return
 /// ENOSYS, except those that release locks and wait for them, until the
-/// function of the launch returns. The application limits the time.
+/// function of the launch returns. The application limits the time. Device code
+/// that waits for another lane yields, for which it needs no result.
 void refuse_call(lane& self, ucontext_t& context, std::int64_t number) {
+    if (number == SYS_sched_yield) {
+        reg(context, REG_RAX) = 0;
+        return;
+    }
     fault_block fault = fault_of_call(context, fault_cause::system_call, number, SIGSYS);
     record_fault(self, context, fault);
     const call_request call(context, number, self.shared->app_tid);

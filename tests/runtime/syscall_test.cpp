@@ -413,6 +413,12 @@ TEST_F(Strict, TheVdsoAnswersWithoutACall) {
     EXPECT_LE(ns(on_lane), ns(after));
 }
 
+TEST_F(Strict, YieldingHasNoEffect) {
+    int result = -1;
+    on_device([&] { result = sched_yield(); });
+    EXPECT_EQ(result, 0);
+}
+
 TEST_F(Strict, CodeWithoutCallsAndPrefetchesWork) {
     std::vector<int> data(100000, 1);
     hmm::prefetch(std::span(data), hmm::device(0));
