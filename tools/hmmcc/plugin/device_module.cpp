@@ -5,6 +5,7 @@
 #include "failures.hpp"
 #include "intrinsics.hpp"
 #include "kernel.hpp"
+#include "llvm_compat.hpp"
 #include "names.hpp"
 #include "shared_variables.hpp"
 #include "source_kernels.hpp"
@@ -66,7 +67,7 @@ void make_local(llvm::Module& module, const function_set& kernels) {
     }
     for (llvm::GlobalVariable& variable : module.globals()) {
         // types are compared by the addresses of these
-        if (variable.getName().startswith("_ZTI") || variable.getName().startswith("_ZTS"))
+        if (starts_with(variable.getName(), "_ZTI") || starts_with(variable.getName(), "_ZTS"))
             continue;
         if (!variable.hasLinkOnceLinkage() && !variable.hasWeakLinkage()) continue;
         variable.setLinkage(llvm::GlobalValue::InternalLinkage);
@@ -160,7 +161,7 @@ class describer {
         : module_(module),
           context_(module.getContext()),
           number_(llvm::Type::getInt32Ty(context_)),
-          pointer_(llvm::Type::getInt8PtrTy(context_)) {}
+          pointer_(byte_pointer(context_)) {}
 
     void describe(const source_kernel& kernel, const kernel_body& body) {
         const std::string name = body.function->getName().str();
@@ -228,7 +229,8 @@ void rename_variables(llvm::Module& module) {
     for (llvm::GlobalVariable& variable : module.globals()) {
         const bool has_name = variable.hasExternalLinkage() || variable.hasInternalLinkage();
         if (variable.isDeclaration() || !has_name || is_shared_variable(variable) ||
-            variable.getName().startswith("llvm.") || variable.getName().startswith(device_symbol))
+            starts_with(variable.getName(), "llvm.") ||
+            starts_with(variable.getName(), device_symbol))
             continue;
         variable.setName(device_symbol + variable.getName());
         variable.setLinkage(llvm::GlobalValue::ExternalLinkage);
@@ -256,7 +258,7 @@ void remove_unused(llvm::Module& module) {
             const bool intrinsic =
                 function.isDeclaration() && intrinsic_named(function.getName()) != intrinsic::none;
             if (!intrinsic && !function.hasLocalLinkage() &&
-                !function.getName().endswith(".kernel"))
+                !ends_with(function.getName(), ".kernel"))
                 continue;
             function.eraseFromParent();
             changed = true;

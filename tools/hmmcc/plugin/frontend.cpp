@@ -17,6 +17,7 @@
  */
 #include "frontend.hpp"
 
+#include "llvm_compat.hpp"
 #include "names.hpp"
 
 #include <clang/AST/ASTConsumer.h>
@@ -28,6 +29,9 @@
 #include <clang/Lex/PPCallbacks.h>
 #include <clang/Lex/Preprocessor.h>
 #include <clang/Sema/Sema.h>
+#if LLVM_VERSION_MAJOR >= 19
+#include <clang/Sema/SemaCUDA.h>
+#endif
 #include <llvm/ADT/SetVector.h>
 #include <llvm/Support/Path.h>
 
@@ -92,8 +96,8 @@ class system_headers {
     void enter(clang::SourceLocation place, clang::SrcMgr::CharacteristicKind kind) {
         const llvm::StringRef name = compiler_.getSourceManager().getFilename(place);
         const llvm::StringRef file = llvm::sys::path::filename(name);
-        inside_ = clang::SrcMgr::isSystem(kind) && !name.startswith(own_) && file != "new" &&
-                  !file.endswith("intrin.h");
+        inside_ = clang::SrcMgr::isSystem(kind) && !starts_with(name, own_) && file != "new" &&
+                  !ends_with(file, "intrin.h");
         update();
     }
     void take(const clang::Token& token) {
@@ -103,14 +107,18 @@ class system_headers {
     }
 
   private:
+    static void force(clang::Sema& sema, bool wanted) {
+#if LLVM_VERSION_MAJOR < 19
+        wanted ? sema.PushForceCUDAHostDevice() : void(sema.PopForceCUDAHostDevice());
+#else
+        wanted ? sema.CUDA().PushForceHostDevice() : void(sema.CUDA().PopForceHostDevice());
+#endif
+    }
     void update() {
         const bool wanted = inside_ && !explicit_;
         if (wanted == forced_ || !compiler_.hasSema()) return;
         forced_ = wanted;
-        if (wanted)
-            compiler_.getSema().PushForceCUDAHostDevice();
-        else
-            compiler_.getSema().PopForceCUDAHostDevice();
+        force(compiler_.getSema(), wanted);
     }
 
     clang::CompilerInstance& compiler_;

@@ -15,6 +15,7 @@
  * vectorize them: threads between two cuts do not depend on each other.
  */
 #include "kernel.hpp"
+#include "llvm_compat.hpp"
 #include "names.hpp"
 #include "row_guards.hpp"
 
@@ -128,8 +129,7 @@ class closer {
                                 llvm::Type* pointer) {
         llvm::Value* const place =
             builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), body_.run, offset);
-        return builder.CreateLoad(pointer,
-                                  builder.CreatePointerCast(place, pointer->getPointerTo()));
+        return builder.CreateLoad(pointer, builder.CreatePointerCast(place, pointer_to(pointer)));
     }
 
     void store_member(llvm::IRBuilder<>& builder, std::size_t offset, llvm::AllocaInst* variable) {
@@ -137,13 +137,14 @@ class closer {
         llvm::Value* const place =
             builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), body_.run, offset);
         builder.CreateStore(builder.CreateLoad(type, variable),
-                            builder.CreatePointerCast(place, type->getPointerTo()));
+                            builder.CreatePointerCast(place, pointer_to(type)));
     }
 
     /// Memory for an element of @bytes for each thread.
     llvm::Value* take_array(llvm::IRBuilder<>& entry, std::uint64_t bytes) {
         if (free_memory_ == nullptr)
-            free_memory_ = pointer_member(entry, offsetof(block_run, arrays), entry.getInt8PtrTy());
+            free_memory_ =
+                pointer_member(entry, offsetof(block_run, arrays), byte_pointer(context_));
         llvm::Value* const taken = free_memory_;
         const std::uint64_t mask = hmmcuda::memory_alignment - 1;
         llvm::Value* const all = entry.CreateMul(
@@ -206,10 +207,9 @@ class closer {
 
     llvm::BasicBlock* phases(llvm::IRBuilder<>& entry) {
         make_arrays(entry);
-        states_ =
-            pointer_member(entry, offsetof(block_run, thread_states), number_->getPointerTo());
+        states_ = pointer_member(entry, offsetof(block_run, thread_states), pointer_to(number_));
         group_states_ =
-            pointer_member(entry, offsetof(block_run, group_states), number_->getPointerTo());
+            pointer_member(entry, offsetof(block_run, group_states), pointer_to(number_));
         group_ = variable(entry, "group");
         any_group_ = variable(entry, "any_group");
         all_groups_ = variable(entry, "all_groups");
@@ -256,7 +256,7 @@ class closer {
             llvm::Type* const type = value->getAllocatedType();
             llvm::Value* const array =
                 take_array(entry, module_.getDataLayout().getTypeAllocSize(type));
-            kept_.push_back(entry.CreatePointerCast(array, type->getPointerTo()));
+            kept_.push_back(entry.CreatePointerCast(array, pointer_to(type)));
         }
     }
     void move_group_values(llvm::IRBuilder<>& builder, bool save) {
@@ -287,7 +287,7 @@ class closer {
     llvm::Value* waits_at(llvm::IRBuilder<>& builder) {
         llvm::Value* const place = builder.CreateConstInBoundsGEP1_64(
             builder.getInt8Ty(), body_.run, offsetof(block_run, waits_at));
-        return builder.CreatePointerCast(place, number_->getPointerTo());
+        return builder.CreatePointerCast(place, pointer_to(number_));
     }
     /// A block that has waited for the grid has its states and values in memory.
     llvm::BasicBlock* begin_or_go_on(llvm::BasicBlock* begin) {

@@ -9,13 +9,12 @@
  */
 #include "intrinsics.hpp"
 #include "kernel.hpp"
+#include "llvm_compat.hpp"
 #include "uniformity.hpp"
 
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/DebugInfoMetadata.h>
-#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
-#include <llvm/Transforms/Utils/Local.h>
 
 #include <cstddef>
 #include <map>
@@ -72,7 +71,7 @@ class cutter {
     llvm::Value* element(llvm::IRBuilder<>& builder, std::size_t offset, llvm::Type* type) {
         llvm::Value* const array = builder.CreatePointerCast(
             builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), body_.run, offset),
-            type->getPointerTo());
+            pointer_to(type));
         llvm::Value* const lane = builder.CreateLoad(builder.getInt32Ty(), body_.lane);
         return builder.CreateInBoundsGEP(type, array,
                                          builder.CreateZExt(lane, builder.getInt64Ty()));
@@ -110,7 +109,7 @@ class cutter {
     llvm::Value* exchanged(llvm::IRBuilder<>& builder, llvm::AllocaInst* place, llvm::Value* lane,
                            llvm::Type* type) {
         llvm::Value* const array = builder.CreatePointerCast(
-            builder.CreateLoad(place->getAllocatedType(), place), type->getPointerTo());
+            builder.CreateLoad(place->getAllocatedType(), place), pointer_to(type));
         return builder.CreateInBoundsGEP(type, array,
                                          builder.CreateSExt(lane, builder.getInt64Ty()));
     }
@@ -291,8 +290,7 @@ class value_keeper {
     void keep(llvm::Instruction& value) {
         if (value.use_empty()) return;
         const bool common = is_common(value);
-        llvm::AllocaInst* const variable =
-            llvm::DemoteRegToStack(value, false, body_.entry->getTerminator());
+        llvm::AllocaInst* const variable = keep_in_memory(value, body_.entry->getTerminator());
         (common ? body_.of_group : body_.of_thread).push_back(variable);
     }
 
@@ -309,12 +307,6 @@ bool belongs_to_thread(const kernel_body& body, const llvm::AllocaInst& variable
     return !body.is_loop_variable(&variable) && !llvm::is_contained(body.parameters, &variable) &&
            &variable != body.count && &variable != body.last_count &&
            &variable != body.given_place && &variable != body.taken_place;
-}
-
-void drop_debug_values(llvm::Function& function) {
-    for (llvm::BasicBlock& block : function)
-        for (llvm::Instruction& instruction : llvm::make_early_inc_range(block))
-            if (llvm::isa<llvm::DbgVariableIntrinsic>(instruction)) instruction.eraseFromParent();
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "failures.hpp"
 #include "intrinsics.hpp"
 #include "kernel.hpp"
+#include "llvm_compat.hpp"
 #include "shared_variables.hpp"
 
 #include <llvm/IR/DebugInfoMetadata.h>
@@ -39,7 +40,7 @@ class entry_values {
         }
         body_.threads = number(offsetof(block_run, threads), 1, most + 1);
         body_.cooperative = number(offsetof(block_run, cooperative), 0, 0);
-        body_.shared = member(offsetof(block_run, shared), builder_.getInt8PtrTy());
+        body_.shared = member(offsetof(block_run, shared), byte_pointer(context_));
         for (auto& index : body_.thread_index)
             index = variable("thread_index");
         body_.rank = variable("rank");
@@ -53,7 +54,7 @@ class entry_values {
     }
 
     llvm::Value* arguments() {
-        return member(offsetof(block_run, arguments), builder_.getInt8PtrTy());
+        return member(offsetof(block_run, arguments), byte_pointer(context_));
     }
     llvm::IRBuilder<>& builder() { return builder_; }
 
@@ -63,7 +64,7 @@ class entry_values {
     }
     /// A variable with the address of a member of the block_run.
     llvm::AllocaInst* place(const char* name, std::size_t offset) {
-        auto* const variable = builder_.CreateAlloca(builder_.getInt8PtrTy(), nullptr, name);
+        auto* const variable = builder_.CreateAlloca(byte_pointer(context_), nullptr, name);
         builder_.CreateStore(
             builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), body_.run, offset), variable);
         return variable;
@@ -72,7 +73,7 @@ class entry_values {
         llvm::Value* const place =
             builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), body_.run, offset);
         auto* const load =
-            builder_.CreateLoad(type, builder_.CreatePointerCast(place, type->getPointerTo()));
+            builder_.CreateLoad(type, builder_.CreatePointerCast(place, pointer_to(type)));
         load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
         return load;
     }
@@ -140,7 +141,7 @@ void read_parameters(const source_kernel& kernel, kernel_body& body, entry_value
             value = indirect_argument(body, builder, argument, parameter, place);
         } else {
             auto* const load = builder.CreateAlignedLoad(
-                type, builder.CreatePointerCast(place, type->getPointerTo()),
+                type, builder.CreatePointerCast(place, pointer_to(type)),
                 llvm::Align(std::min(parameter.alignment, copy_alignment)));
             load->setMetadata(llvm::LLVMContext::MD_invariant_load,
                               llvm::MDNode::get(builder.getContext(), {}));
@@ -257,8 +258,8 @@ void report_error(const llvm::Instruction& where, const llvm::Twine& text) {
 bool open_kernel(const source_kernel& kernel, kernel_body& body) {
     llvm::Function& old = *kernel.function;
     llvm::LLVMContext& context = old.getContext();
-    auto* const type = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
-                                               {llvm::Type::getInt8PtrTy(context)}, false);
+    auto* const type =
+        llvm::FunctionType::get(llvm::Type::getVoidTy(context), {byte_pointer(context)}, false);
     body.function =
         llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, "", old.getParent());
     const llvm::AttrBuilder attributes(context, old.getAttributes().getFnAttrs());
@@ -268,9 +269,10 @@ bool open_kernel(const source_kernel& kernel, kernel_body& body) {
     old.setName(body.function->getName() + ".kernel");
     body.function->setSubprogram(old.getSubprogram());
     old.setSubprogram(nullptr);
-    body.function->getBasicBlockList().splice(body.function->begin(), old.getBasicBlockList());
-    body.start = &body.function->front();
-    body.entry = llvm::BasicBlock::Create(context, "entry", body.function, body.start);
+    body.entry = llvm::BasicBlock::Create(context, "entry", body.function);
+    body.start = &old.front();
+    while (!old.empty())
+        old.front().moveAfter(&body.function->back());
 
     body.grid_barriers = has_grid_barrier(*body.function);
     entry_values values(body);

@@ -2,6 +2,7 @@
 #include "shared_variables.hpp"
 
 #include "intrinsics.hpp"
+#include "llvm_compat.hpp"
 
 #include <llvm/IR/Constants.h>
 
@@ -65,7 +66,7 @@ void replace_uses_in(llvm::GlobalVariable& variable, const kernel_body& body, ll
 } // namespace
 
 bool is_shared_variable(const llvm::GlobalVariable& variable) {
-    if (variable.getName().startswith("llvm.")) return false;
+    if (starts_with(variable.getName(), "llvm.")) return false;
     if (has_open_length(variable)) return true;
     return variable.hasInitializer() && llvm::isa<llvm::UndefValue>(variable.getInitializer());
 }
