@@ -17,6 +17,7 @@ function(hmmrt_cuda_test name level)
     DEPFILE ${program}.d
     COMMENT "hmmcc -${level} ${name}.cu")
   add_custom_target(build-cuda-${name}-${level} ALL DEPENDS ${program})
+  add_dependencies(hmmcc-tests build-cuda-${name}-${level})
   if(NOT arg_NATIVE)
     hmmrt_guest_test(${program} TIME_LIMIT 120 ${arg_UNPARSED_ARGUMENTS})
   endif()
