@@ -259,6 +259,10 @@ __host__ __device__ void columns(const place& at, int n, const int* in, int* out
         if (in[k * width + at.x] % 3 == 0) continue;
         out[at.rank] += in[k * width + at.x];
     }
+    for (int k = 0; k < n - 1; k++)
+        out[at.rank] ^= in[k * width + at.x];
+    for (int k = n / 2; k <= n; k += 2)
+        out[at.rank] += in[k * width + at.x] / 3;
     for (int outer = 0; outer < 3; outer++)
         for (int k = n; k > 0; k--)
             out[at.rank] += outer * in[k * width + at.x];
@@ -356,6 +360,41 @@ __global__ void turns_kernel(T first, T n, int* out, int* rounds) {
     rounds[blockIdx.x * blockDim.x + threadIdx.x] = turns<T>(start, n, gridDim.x * blockDim.x, out);
 }
 
+/// Numbers below 0, or that begin in front of 0.
+template <class T>
+__host__ __device__ int early_turns(unsigned int thread, T before, T n, T step, int* out) {
+    int rounds = 0;
+    for (T i = static_cast<T>(thread) - before; i < n; i += step) {
+        rounds++;
+        if (i >= 0) out[i] += 1;
+    }
+    for (unsigned int i = thread - 1; i < 100; i += static_cast<unsigned int>(step))
+        rounds += 100 + i;
+    for (int i = static_cast<int>(thread) + 1; i < 50; i += step)
+        rounds += 1000 * i;
+    return rounds;
+}
+
+template <class T>
+__global__ void early_turns_kernel(T before, T n, int* out, int* rounds) {
+    rounds[threadIdx.x] = early_turns<T>(threadIdx.x, before, n, blockDim.x, out);
+}
+
+template <class T>
+bool test_early_turns(T before, T n, unsigned threads) {
+    clear();
+    int* const rounds = managed<int>(most);
+    int wanted_rounds[most] = {};
+    for (int i = 0; i < most * int(blocks); i++)
+        found[i] = wanted[i] = 0;
+    early_turns_kernel<T><<<1, threads>>>(before, n, found, rounds);
+    for (unsigned i = 0; i < threads; i++)
+        wanted_rounds[i] = early_turns<T>(i, before, n, T(threads), wanted);
+    const bool good = agree() && same(rounds, wanted_rounds, threads);
+    cudaFree(rounds);
+    return good;
+}
+
 /// Each row of a block takes turns of its own.
 __global__ void turns_of_rows(int n, int* out, int* rounds) {
     const place at = this_place();
@@ -396,6 +435,14 @@ void test_all_turns() {
             }
     good = good && test_turns<int>(0, -5, 64) && test_turns<std::int64_t>(0, -5, 64);
     check(good, "threads_take_turns");
+    good = true;
+    for (const unsigned threads : {8u, 64u, 100u})
+        for (const int before : {0, 1, 5, 70, 1000})
+            for (const int n : {-900, -1, 0, 1, 40, 63, 64, 65, 500}) {
+                good = good && test_early_turns<int>(before, n, threads);
+                good = good && test_early_turns<std::int64_t>(before, n, threads);
+            }
+    check(good, "turns_begin_in_front_of_0");
     good = true;
     for (const dim3& block : {dim3(8, 4), dim3(33, 3), dim3(64)})
         for (const int n : {-1, 0, 5, 32, 99}) {

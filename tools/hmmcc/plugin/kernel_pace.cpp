@@ -164,6 +164,14 @@ void check_first(const llvm::Loop& loop) {
     if (before == nullptr || branch == nullptr || !branch->isConditional()) return;
     auto* const condition = llvm::dyn_cast<llvm::CmpInst>(branch->getCondition());
     if (condition == nullptr || condition->getParent() != latch || !condition->hasOneUse()) return;
+    // In front of the first round it has the values that the variables of the loop have then.
+    for (const llvm::Use& operand : condition->operands()) {
+        const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&*operand);
+        const bool of_next_round = llvm::any_of(header->phis(), [&](const llvm::PHINode& phi) {
+            return phi.getIncomingValueForBlock(latch) == instruction;
+        });
+        if (instruction != nullptr && loop.contains(instruction) && !of_next_round) return;
+    }
 
     llvm::BasicBlock* const round = header->splitBasicBlock(header->getFirstNonPHI(), "round");
     llvm::BasicBlock* const end = latch == header ? round : latch;

@@ -35,25 +35,30 @@ bool is_positive(const kernel_body& body, const llvm::Value& value, int steps = 
            is_positive(body, *instruction->getOperand(1), steps - 1);
 }
 
-/// True if the value is that of thread 0 plus threadIdx.x.
-bool starts_at_thread(const kernel_body& body, const llvm::Value& value, int steps = most_steps) {
+/// True if the sum does not wrap, as a number with or without a sign.
+bool does_not_wrap(const llvm::Instruction& sum, bool is_signed, unsigned thread_side) {
+    if (is_signed ? sum.hasNoSignedWrap() : sum.hasNoUnsignedWrap()) return true;
+    const auto* const number = llvm::dyn_cast<llvm::ConstantInt>(sum.getOperand(1 - thread_side));
+    if (number == nullptr || !llvm::isa<llvm::LoadInst>(sum.getOperand(thread_side))) return false;
+    return number->getValue().abs().ult(1U << 30) && (is_signed || !number->isNegative());
+}
+
+/// True if the value is that of thread 0 plus threadIdx.x, and no sum wraps.
+bool starts_at_thread(const kernel_body& body, const llvm::Value& value, bool is_signed,
+                      int steps = most_steps) {
     const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
     if (instruction == nullptr || steps == 0) return false;
     if (const auto* const load = llvm::dyn_cast<llvm::LoadInst>(instruction))
         return load->getPointerOperand() == body.thread_index[0];
-    if (llvm::isa<llvm::ZExtInst, llvm::SExtInst>(instruction)) {
-        // A sum of 32 bits that wraps is another one in 64.
-        const auto* const sum = llvm::dyn_cast<llvm::Instruction>(instruction->getOperand(0));
-        if (sum == nullptr) return false;
-        if (sum->getOpcode() == llvm::Instruction::Add &&
-            (!sum->hasNoSignedWrap() || !sum->hasNoUnsignedWrap()))
-            return false;
-        return starts_at_thread(body, *sum, steps - 1);
-    }
+    if (llvm::isa<llvm::ZExtInst>(instruction))
+        return starts_at_thread(body, *instruction->getOperand(0), false, steps - 1);
+    if (llvm::isa<llvm::SExtInst>(instruction))
+        return starts_at_thread(body, *instruction->getOperand(0), true, steps - 1);
     if (instruction->getOpcode() != llvm::Instruction::Add) return false;
     for (const unsigned i : {0U, 1U})
-        if (is_of_launch(body, *instruction->getOperand(1 - i)) &&
-            starts_at_thread(body, *instruction->getOperand(i), steps - 1))
+        if (does_not_wrap(*instruction, is_signed, i) &&
+            is_of_launch(body, *instruction->getOperand(1 - i)) &&
+            starts_at_thread(body, *instruction->getOperand(i), is_signed, steps - 1))
             return true;
     return false;
 }
@@ -153,7 +158,8 @@ void end_together(kernel_body& body, const llvm::Loop& loop) {
     llvm::ICmpInst* const compare = only_condition(body, loop, turns);
     const unsigned width = turns.element->getType()->getIntegerBitWidth();
     if (compare == nullptr || (width != 32 && width != 64) || !is_positive(body, *turns.step) ||
-        !starts_at_thread(body, *turns.start) || is_used_behind(loop, *turns.element) ||
+        !starts_at_thread(body, *turns.start, compare->isSigned()) ||
+        is_used_behind(loop, *turns.element) ||
         is_used_behind(loop, *turns.element->getIncomingValueForBlock(turns.latch)))
         return;
 
@@ -181,7 +187,7 @@ void end_together(kernel_body& body, const llvm::Loop& loop) {
     llvm::Type* const wide = builder.getInt64Ty();
     llvm::Value* const wide_mine =
         builder.CreateAdd(builder.CreateIntCast(common, wide, is_signed),
-                          builder.CreateZExt(thread, wide), "", true, true);
+                          builder.CreateZExt(thread, wide), "", !is_signed, is_signed);
     llvm::Value* const has_one =
         builder.CreateICmp(compare->getPredicate(), wide_mine,
                            builder.CreateIntCast(compare->getOperand(1), wide, is_signed));
