@@ -113,7 +113,8 @@ struct kernel {
     unsigned width = 1;  ///< of a block
     unsigned height = 1; ///< of a block
     unsigned rounds = 1;
-    bool dynamic = false; ///< shared memory is that of the launch
+    bool dynamic = false;     ///< shared memory is that of the launch
+    bool cooperative = false; ///< barriers around a read of any element are of the grid
     std::vector<statement> body;
 
     unsigned threads() const { return width * height; }

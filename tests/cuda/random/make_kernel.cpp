@@ -14,6 +14,8 @@ class maker {
     kernel make() {
         warps_ = chance(60);
         result_.blocks = 1 + below(3);
+        // Blocks of a grid would have to come to the same barriers.
+        result_.cooperative = result_.blocks == 1;
         choose_threads();
         result_.rounds = 1 + below(4);
         result_.dynamic = chance(30);

@@ -223,13 +223,14 @@ class printer {
     }
 
     void print_exchange(const statement& what) {
+        const char* const barrier = kernel_.cooperative ? "wait_for_grid" : "__syncthreads";
         if (what.count != 0) {
-            line("v{} = exchange(shared, {});", what.target, text(what.value.of[0]));
+            line("v{} = exchange<{}>(shared, {});", what.target, barrier, text(what.value.of[0]));
             return;
         }
-        line("__syncthreads();");
+        line("{}();", barrier);
         line("v{} = {};", what.target, text(what.value));
-        line("__syncthreads();");
+        line("{}();", barrier);
     }
 
     static std::string meeting(const statement& what) {

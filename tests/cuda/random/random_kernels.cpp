@@ -20,6 +20,7 @@ constexpr const char* head = R"(// Printed by random_kernels.
 #include <cstdio>
 #include <cstdlib>
 #include <cuda_runtime.h>
+#include <cooperative_groups.h>
 
 __constant__ unsigned table[{0}];
 
@@ -27,10 +28,13 @@ __device__ __noinline__ unsigned mixed(unsigned a, unsigned b, unsigned thread) 
     return (a ^ (a >> 15)) * 739U + b * (thread | 1U);
 }}
 
+__device__ void wait_for_grid() {{ cooperative_groups::this_grid().sync(); }}
+
+template <void (*Barrier)()>
 __device__ unsigned exchange(const unsigned* shared, unsigned at) {{
-    __syncthreads();
+    Barrier();
     const unsigned read = shared[at % (blockDim.x * blockDim.y)];
-    __syncthreads();
+    Barrier();
     return read;
 }}
 
@@ -47,14 +51,19 @@ static bool same(const char* what, const unsigned* found, const unsigned* expect
 }}
 
 template <typename Kernel>
-bool run(Kernel kernel, dim3 grid, dim3 block, unsigned bytes, unsigned rounds,
+bool run(Kernel kernel, bool cooperative, dim3 grid, dim3 block, unsigned bytes, unsigned rounds,
          const unsigned* expected, unsigned count, const unsigned* expected_sums) {{
     unsigned* in = static_cast<unsigned*>(std::malloc({0} * sizeof(unsigned)));
     for (unsigned i = 0; i < {0}; i++) in[i] = (i + 1) * 2654435761U;
     unsigned* out = nullptr;
     unsigned sums[{1}] = {{}};
     cudaMallocManaged(&out, count * sizeof(unsigned));
-    kernel<<<grid, block, bytes>>>(in, out, sums, rounds);
+    unsigned* sums_at = sums;
+    void* arguments[] = {{&in, &out, &sums_at, &rounds}};
+    if (cooperative)
+        cudaLaunchCooperativeKernel(kernel, grid, block, arguments, bytes);
+    else
+        kernel<<<grid, block, bytes>>>(in, out, sums, rounds);
     const cudaError_t error = cudaDeviceSynchronize();
     bool good = error == cudaSuccess;
     if (good) {{
@@ -92,11 +101,11 @@ void print_expected(const kernel& of) {
 }
 
 void print_call(const kernel& of) {
-    fmt::print("    check(run(kernel_{0}, {1}, dim3({2}, {3}), {4}, {5}, out_{0}, {6}, sums_{0}), "
-               "\"kernel_{0}\");\n",
+    fmt::print("    check(run(kernel_{0}, {7}, {1}, dim3({2}, {3}), {4}, {5}, out_{0}, {6}, "
+               "sums_{0}), \"kernel_{0}\");\n",
                of.seed, of.blocks, of.width, of.height,
                of.dynamic ? of.threads() * sizeof(unsigned) : 0, of.rounds,
-               2 * of.blocks * of.threads());
+               2 * of.blocks * of.threads(), of.cooperative);
 }
 
 bool parse(const char* text, std::uint64_t& number) {
