@@ -177,8 +177,8 @@ class builder {
         append(command, {"-mllvm", "-enable-interleaved-mem-accesses=false"});
         // The passes make a loop for each condition themselves, and rows of threads are short:
         // these take half of the time, and their code is not faster.
-        append(command, {"-mllvm", "-enable-npm-O3-nontrivial-unswitch=false", "-mllvm",
-                         "-disable-lsr", "-mllvm", "-enable-epilogue-vectorization=false"});
+        append(command, {"-mllvm", "-unswitch-threshold=0", "-mllvm", "-disable-lsr", "-mllvm",
+                         "-enable-epilogue-vectorization=false"});
         command.push_back(input.path);
         return command;
     }
