@@ -39,7 +39,7 @@ namespace {
 constexpr std::uint64_t most_variables = 512; ///< bytes that a thread may have to keep
 constexpr unsigned most_kept = 4;             ///< variables of a loop, for each thread
 constexpr unsigned rounds_of_cut = 4;         ///< that threads go through between two cuts
-constexpr unsigned most_instructions = 120;   ///< of a round
+constexpr unsigned most_of_round = 120;       ///< of a round
 constexpr unsigned few_rounds = 32;           ///< which LLVM unrolls
 
 /// Bytes of arrays and the like, which threads would keep from round to round.
@@ -60,7 +60,7 @@ class column_loops {
 
     bool contain(const llvm::Loop& loop) {
         if (!loop.isInnermost() || !cuts_of(loop).empty() ||
-            instructions_of(loop) > most_instructions || has_few_rounds(loop))
+            instructions_of(loop) > most_of_round || has_few_rounds(loop))
             return false;
         common_.clear();
         for (const llvm::Loop* each = &loop; each != nullptr; each = each->getParentLoop())

@@ -20,7 +20,7 @@ namespace hmmcc {
 namespace {
 
 constexpr unsigned most_rounds = 12;
-constexpr unsigned most_instructions = 300; ///< of all rounds
+constexpr unsigned most_unrolled = 300; ///< of all rounds
 
 /// The number of rounds, if all threads go through each cut in each of them; else 0.
 unsigned rounds_to_unroll(loop_analyses& known, const llvm::Loop& loop) {
@@ -28,7 +28,7 @@ unsigned rounds_to_unroll(loop_analyses& known, const llvm::Loop& loop) {
     const auto cuts = cuts_of(loop);
     if (latch == nullptr || cuts.empty() || loop.getExitingBlock() == nullptr) return 0;
     const unsigned rounds = known.evolution.getSmallConstantTripCount(&loop);
-    if (rounds == 0 || rounds > most_rounds || rounds * instructions_of(loop) > most_instructions)
+    if (rounds == 0 || rounds > most_rounds || rounds * instructions_of(loop) > most_unrolled)
         return 0;
     const bool always = llvm::all_of(cuts, [&](const llvm::CallInst* cut) {
         return known.dominators.dominates(cut->getParent(), latch);

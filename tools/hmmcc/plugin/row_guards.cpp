@@ -7,9 +7,9 @@
 namespace hmmcc {
 namespace {
 
-constexpr int most_steps = 10;              ///< of what computes a value
-constexpr std::size_t most_guards = 8;      ///< of a part
-constexpr unsigned most_instructions = 600; ///< of a part that is compiled twice
+constexpr int deepest_row_value = 10;        ///< of what computes a value
+constexpr std::size_t most_guards = 8;       ///< of a part
+constexpr unsigned most_of_split_part = 600; ///< of a part that is compiled twice
 
 /// What a value is in the threads of a row.
 enum class behaviour { unknown, same, grows };
@@ -21,7 +21,7 @@ class row_evaluator {
         : body_(body), part_(part), start_(start) {}
 
     /// True if the value is the same for all threads of a row, and can be computed in front of it.
-    bool is_same(const llvm::Value& value, int steps = most_steps) const {
+    bool is_same(const llvm::Value& value, int steps = deepest_row_value) const {
         const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
         if (instruction == nullptr) return true;
         if (!part_.contains(const_cast<llvm::BasicBlock*>(instruction->getParent())))
@@ -67,7 +67,8 @@ class row_evaluator {
     }
 
     /// What a whole number is if it is extended to 64 bits. A sum grows if it does not wrap.
-    behaviour of_number(const llvm::Value& number, bool is_signed, int steps = most_steps) const {
+    behaviour of_number(const llvm::Value& number, bool is_signed,
+                        int steps = deepest_row_value) const {
         if (is_same(number)) return behaviour::same;
         const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&number);
         if (instruction == nullptr || steps == 0 || !part_.contains(parent(*instruction)))
@@ -230,15 +231,10 @@ class row_evaluator {
     llvm::BasicBlock* start_;
 };
 
-} // namespace
-
 /// Finds the guards, and what they usually are.
-struct row_guards::finder {
-    const row_guards& of;
+struct guard_finder {
+    const kernel_body& body;
     row_evaluator evaluator;
-
-    explicit finder(const row_guards& guards)
-        : of(guards), evaluator(guards.body_, guards.part_, guards.start_) {}
 
     /// True if threads take different ways for it. Vectors choose values without that.
     static bool decides_a_branch(const llvm::Value& truth, int steps = 4) {
@@ -270,7 +266,7 @@ struct row_guards::finder {
     /// Threads have nothing to do there.
     bool leads_out(const llvm::BasicBlock* block) const {
         for (int steps = 0; steps < 4; steps++) {
-            if (of.body_.cut_blocks.contains(block)) return true;
+            if (body.cut_blocks.contains(block)) return true;
             if (block->size() != 1) return false;
             if (llvm::isa<llvm::ReturnInst>(block->getTerminator())) return true;
             block = block->getSingleSuccessor();
@@ -319,13 +315,15 @@ struct row_guards::finder {
     }
 };
 
+} // namespace
+
 row_guards::row_guards(const kernel_body& body, const block_set& part, llvm::BasicBlock* start)
     : body_(body), part_(part), start_(start) {
     unsigned instructions = 0;
     for (const llvm::BasicBlock* const block : part)
         instructions += static_cast<unsigned>(block->size());
-    if (instructions > most_instructions) return;
-    const finder find(*this);
+    if (instructions > most_of_split_part) return;
+    const guard_finder find{body, row_evaluator(body, part, start)};
     for (llvm::BasicBlock* const block : part)
         for (llvm::Instruction& instruction : *block) {
             auto* const compare = llvm::dyn_cast<llvm::ICmpInst>(&instruction);

@@ -49,7 +49,6 @@ class row_guards {
     std::vector<guard_place> places(llvm::IRBuilder<>& builder, const row_values& row) const;
 
   private:
-    struct finder;
     struct placer;
 
     void find_those_that_count();

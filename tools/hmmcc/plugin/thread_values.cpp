@@ -6,7 +6,7 @@
 namespace hmmcc {
 namespace {
 
-constexpr int most_steps = 12; ///< of what computes a value
+constexpr int deepest_thread_value = 12; ///< of what computes a value
 
 using value_set = llvm::DenseSet<const llvm::Value*>;
 
@@ -80,16 +80,16 @@ along_row find(const kernel_body& body, const llvm::Value& value, const value_se
 } // namespace
 
 bool follows_thread(const kernel_body& body, const llvm::Value& value) {
-    return follows(body, value, most_steps);
+    return follows(body, value, deepest_thread_value);
 }
 
 bool is_of_launch(const kernel_body& body, const llvm::Value& value) {
-    return of_launch(body, value, most_steps);
+    return of_launch(body, value, deepest_thread_value);
 }
 
 along_row value_along_row(const kernel_body& body, const llvm::Value& value,
                           const value_set& common) {
-    return find(body, value, common, most_steps);
+    return find(body, value, common, deepest_thread_value);
 }
 
 } // namespace hmmcc

@@ -16,11 +16,11 @@
 namespace hmmcc {
 namespace {
 
-constexpr int most_steps = 10;        ///< of what computes a value
+constexpr int deepest_start = 10;     ///< of what computes a value
 constexpr std::uint64_t far_step = 8; ///< neighbours are nearer than a thread's next element
 
 /// True if the value is above 0, and stays so.
-bool is_positive(const kernel_body& body, const llvm::Value& value, int steps = most_steps) {
+bool is_positive(const kernel_body& body, const llvm::Value& value, int steps = deepest_start) {
     if (const auto* const number = llvm::dyn_cast<llvm::ConstantInt>(&value))
         return number->getValue().isStrictlyPositive();
     for (unsigned i = 0; i < 3; i++)
@@ -45,7 +45,7 @@ bool does_not_wrap(const llvm::Instruction& sum, bool is_signed, unsigned thread
 
 /// True if the value is that of thread 0 plus threadIdx.x, and no sum wraps.
 bool starts_at_thread(const kernel_body& body, const llvm::Value& value, bool is_signed,
-                      int steps = most_steps) {
+                      int steps = deepest_start) {
     const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
     if (instruction == nullptr || steps == 0) return false;
     if (const auto* const load = llvm::dyn_cast<llvm::LoadInst>(instruction))
