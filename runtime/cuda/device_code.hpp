@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace hmmcuda {
@@ -79,6 +80,18 @@ struct kernel_code {
     std::uint32_t states; ///< 2: no cuts
 };
 
+/// What threads of a warp give each other, in the middle of each part: elements of lanes that a
+/// warp does not have are read, and not used. Each width has its own part, because lanes at
+/// different shuffles give at the same time.
+struct exchange_area {
+    alignas(memory_alignment) std::uint64_t wide[3 * warp_size];
+    std::uint32_t narrow[3 * warp_size];
+};
+inline constexpr std::size_t middle_of_wide = warp_size * sizeof(std::uint64_t);
+/// From the middle of the wide part to that of the other.
+inline constexpr std::size_t to_narrow =
+    sizeof(exchange_area::wide) - middle_of_wide + warp_size * sizeof(std::uint32_t);
+
 /// A block that runs. The passes have the offsets of the members.
 struct block_run {
     const char* arguments;
@@ -96,11 +109,10 @@ struct block_run {
     /// When the function has returned: the barrier of the grid at which the block waits, as its
     /// state; state_end if the block has ended. The next call goes on behind the barrier.
     std::uint32_t waits_at;
-    /// Shuffles: where threads of a warp give values, and where they take those that were given, in
-    /// the middle of these arrays. Elements of lanes that a warp does not have are read, and not
-    /// used.
+    /// Shuffles: the middle of the wide part of the area where threads of a warp give values, and
+    /// of that where they take those that were given.
     char *given_place, *taken_place;
-    alignas(memory_alignment) std::uint64_t exchanged[2][3 * warp_size];
+    exchange_area exchanged[2];
     /// What the threads of a warp give another operation, and what they get.
     alignas(memory_alignment) std::uint64_t given[warp_size];
     std::uint64_t got[warp_size];

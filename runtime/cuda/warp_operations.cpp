@@ -25,7 +25,9 @@ std::uint64_t match(const block_run& run, std::uint32_t lanes, std::uint64_t val
 /// Threads take values of each other from here. Others may still wait with what they gave.
 template <class T>
 void exchange(block_run& run, std::uint32_t lane) {
-    reinterpret_cast<T*>(run.taken_place)[lane] = reinterpret_cast<const T*>(run.given_place)[lane];
+    constexpr std::size_t part = sizeof(T) == sizeof(std::uint32_t) ? to_narrow : 0;
+    reinterpret_cast<T*>(run.taken_place + part)[lane] =
+        reinterpret_cast<const T*>(run.given_place + part)[lane];
 }
 
 std::uint32_t first_lanes(std::uint32_t count) {

@@ -271,20 +271,20 @@ class resolving : public testing::Test {
         run_.threads = 64;
         run_.thread_states = states_.data();
         run_.group_states = groups_.data();
-        run_.given_place = reinterpret_cast<char*>(&run_.exchanged[0][warp_size]);
-        run_.taken_place = reinterpret_cast<char*>(&run_.exchanged[1][warp_size]);
+        run_.given_place = reinterpret_cast<char*>(&run_.exchanged[0].wide[warp_size]);
+        run_.taken_place = reinterpret_cast<char*>(&run_.exchanged[1].wide[warp_size]);
     }
     void set(std::uint32_t first, std::uint32_t last, std::uint32_t state) {
         for (std::uint32_t thread = first; thread < last; thread++)
             states_[thread] = state;
     }
     void give(std::uint32_t lane, std::uint64_t value, std::uint32_t mask) {
-        run_.exchanged[0][warp_size + lane] = value;
+        run_.exchanged[0].wide[warp_size + lane] = value;
         run_.mask[lane] = mask;
     }
     /// What other lanes can take of this one.
     std::uint64_t taken_from(std::uint32_t lane) const {
-        return run_.exchanged[1][warp_size + lane];
+        return run_.exchanged[1].wide[warp_size + lane];
     }
 
     block_run run_ = {};

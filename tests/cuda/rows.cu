@@ -295,6 +295,54 @@ __host__ __device__ int some_of_column(const place& at, int n, const int* in) {
     return sum;
 }
 
+/// A variable follows the counter, and begins elsewhere.
+__host__ __device__ int with_last(unsigned int x, int n, int last, int step, const int* in) {
+    int sum = 0;
+    for (int k = 0; k < n;) {
+        sum = sum * 3 + in[k * width + x] + last;
+        k += step;
+        last = k;
+    }
+    return sum;
+}
+/// The first round has no condition.
+__host__ __device__ int with_first_round(unsigned int x, int n, int before, int step,
+                                         const int* in) {
+    int sum = 0;
+    int k = 0;
+    do {
+        sum = sum * 5 + in[k * width + x] + before;
+        before = k;
+        k += step;
+    } while (before < n);
+    return sum;
+}
+
+__global__ void with_last_kernel(int n, int last, int step, const int* in, int* out) {
+    out[threadIdx.x] = with_last(threadIdx.x, n, last, step, in);
+}
+__global__ void with_first_round_kernel(int n, int before, int step, const int* in, int* out) {
+    out[threadIdx.x] = with_first_round(threadIdx.x, n, before, step, in);
+}
+
+void test_counters() {
+    bool good = true;
+    for (const int n : {0, 1, 3, 4, 5, 40})
+        for (const int start : {7, 1000}) {
+            clear();
+            with_last_kernel<<<1, 64>>>(n, start, 1, source, found);
+            for (unsigned x = 0; x < 64; x++)
+                wanted[x] = with_last(x, n, start, 1, source);
+            good = good && agree();
+            clear();
+            with_first_round_kernel<<<1, 64>>>(n, start, 1, source, found);
+            for (unsigned x = 0; x < 64; x++)
+                wanted[x] = with_first_round(x, n, start, 1, source);
+            good = good && agree();
+        }
+    check(good, "loops_over_columns_can_have_several_counters");
+}
+
 __global__ void some_of_column_kernel(int n, const int* in, int* out) {
     const place at = this_place();
     out[at.rank] = some_of_column(at, n, in);
@@ -342,6 +390,30 @@ void test_columns() {
     check(good, "loops_over_columns_can_have_barriers_and_ends");
 }
 
+/// The same value in front of a barrier and behind it.
+__global__ void rounded_values(float a, float c, float* found, float* wanted, int* same) {
+    const float product = threadIdx.x * a;
+    const float sum = product + c;
+    found[threadIdx.x] = product;
+    wanted[threadIdx.x] = sum;
+    __syncthreads();
+    same[threadIdx.x] = wanted[threadIdx.x] == sum;
+}
+
+void test_rounding() {
+    float *const products = managed<float>(most), *const sums = managed<float>(most);
+    bool good = true;
+    for (const float a : {0.1f, 0.7f, 1.3f}) {
+        clear();
+        rounded_values<<<1, 256>>>(a, -1.1f, products, sums, found);
+        for (int i = 0; i < 256; i++)
+            wanted[i] = 1;
+        good = good && agree();
+    }
+    check(good, "a_value_is_rounded_in_one_way");
+    cudaFree(products), cudaFree(sums);
+}
+
 // ---- turns -------------------------------------------------------------------
 
 template <class T>
@@ -373,6 +445,42 @@ __host__ __device__ int early_turns(unsigned int thread, T before, T n, T step, 
     for (int i = static_cast<int>(thread) + 1; i < 50; i += step)
         rounds += 1000 * i;
     return rounds;
+}
+
+/// Threads below 5 begin at the end of all numbers.
+__host__ __device__ int unsigned_turns(unsigned int thread, std::size_t n, unsigned int step) {
+    int rounds = 0;
+    for (std::size_t i = static_cast<int>(thread) - 5; i < n; i += step)
+        rounds += static_cast<int>(i);
+    return rounds;
+}
+/// Thread 0, which does not come to the loop, would leave all numbers.
+__host__ __device__ int late_turns(unsigned int thread, int first) {
+    int rounds = 0;
+    if (thread < 10) return -1;
+    for (int i = first + static_cast<int>(thread); i < first + 5; i += (1 << 30) + 1)
+        rounds++;
+    return rounds;
+}
+
+__global__ void unsigned_turns_kernel(std::size_t n, int* out) {
+    out[threadIdx.x] = unsigned_turns(threadIdx.x, n, blockDim.x);
+}
+__global__ void late_turns_kernel(int first, int* out) {
+    out[threadIdx.x] = late_turns(threadIdx.x, first);
+}
+
+void test_turns_at_the_ends() {
+    clear();
+    unsigned_turns_kernel<<<1, 64>>>(500, found);
+    for (unsigned i = 0; i < 64; i++)
+        wanted[i] = unsigned_turns(i, 500, 64);
+    bool good = agree();
+    clear();
+    late_turns_kernel<<<1, 64>>>(INT_MAX - 70, found);
+    for (unsigned i = 0; i < 64; i++)
+        wanted[i] = late_turns(i, INT_MAX - 70);
+    check(good && agree(), "turns_can_begin_at_the_ends_of_all_numbers");
 }
 
 template <class T>
@@ -479,6 +587,9 @@ int main() {
     test_type<std::int16_t>("a_condition_of_int16_divides_rows", INT16_MIN, INT16_MAX);
     test_several();
     test_columns();
+    test_counters();
     test_all_turns();
+    test_turns_at_the_ends();
+    test_rounding();
     return end_checks();
 }

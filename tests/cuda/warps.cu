@@ -36,6 +36,22 @@ __global__ void shuffle_in_parts(unsigned int* out) {
     out[threadIdx.x] = from + 100 * down + 10000 * up;
 }
 
+/// Half of a warp shuffles numbers of 64 bits while the other half is at numbers of 32.
+__global__ void shuffle_both_widths(unsigned int* out) {
+    const unsigned int lane = threadIdx.x;
+    if (lane < 16) {
+        unsigned long long sum = (1ULL << 40) + lane;
+        for (int bit = 1; bit < 16; bit *= 2)
+            sum += __shfl_xor_sync(0xffffU, sum, bit);
+        out[lane] = (unsigned int)(sum - (16ULL << 40));
+    } else {
+        unsigned int sum = lane;
+        for (int bit = 1; bit < 16; bit *= 2)
+            sum += __shfl_xor_sync(0xffff0000U, sum, bit);
+        out[lane] = sum;
+    }
+}
+
 __global__ void votes(unsigned int* out) {
     const unsigned int odd = __ballot_sync(all_lanes, threadIdx.x & 1);
     const unsigned int all = __all_sync(all_lanes, threadIdx.x < 40);
@@ -178,6 +194,9 @@ int main() {
             return sum;
         },
         "shfl_up_scans_numbers_of_64_bits");
+    compare(
+        shuffle_both_widths, 32, [](int t) { return t < 16 ? 120U : 376U; },
+        "halves_of_a_warp_shuffle_numbers_of_different_widths");
     compare(
         shuffle_in_parts, 32,
         [](int t) {

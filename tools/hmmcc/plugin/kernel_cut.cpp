@@ -108,8 +108,11 @@ class cutter {
 
     llvm::Value* exchanged(llvm::IRBuilder<>& builder, llvm::AllocaInst* place, llvm::Value* lane,
                            llvm::Type* type) {
-        llvm::Value* const array = builder.CreatePointerCast(
-            builder.CreateLoad(place->getAllocatedType(), place), pointer_to(type));
+        llvm::Value* part = builder.CreateLoad(place->getAllocatedType(), place);
+        if (type->isIntegerTy(32))
+            part =
+                builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), part, hmmcuda::to_narrow);
+        llvm::Value* const array = builder.CreatePointerCast(part, pointer_to(type));
         return builder.CreateInBoundsGEP(type, array,
                                          builder.CreateSExt(lane, builder.getInt64Ty()));
     }
@@ -239,6 +242,10 @@ class value_keeper {
             return body_.is_loop_variable(load->getPointerOperand());
         if (!llvm::isa<llvm::BinaryOperator, llvm::CastInst, llvm::CmpInst, llvm::SelectInst,
                        llvm::GetElementPtrInst>(instruction))
+            return false;
+        // In another place it could be rounded in another way, as a part of a multiply-add.
+        if (llvm::isa<llvm::BinaryOperator>(instruction) &&
+            instruction->getType()->isFPOrFPVectorTy())
             return false;
         for (const llvm::Value* const operand : instruction->operands())
             if (!can_be_computed_again(*operand, steps - 1, and_common)) return false;

@@ -48,9 +48,9 @@ class entry_values {
         body_.count = variable("count");
         body_.last_count = variable("last_count");
         body_.given_place =
-            place("given_place", offsetof(block_run, exchanged[0][hmmcuda::warp_size]));
+            place("given_place", offsetof(block_run, exchanged[0]) + hmmcuda::middle_of_wide);
         body_.taken_place =
-            place("taken_place", offsetof(block_run, exchanged[1][hmmcuda::warp_size]));
+            place("taken_place", offsetof(block_run, exchanged[1]) + hmmcuda::middle_of_wide);
     }
 
     llvm::Value* arguments() {

@@ -73,11 +73,20 @@ class column_loops {
         const unsigned rounds = known_.evolution.getSmallConstantTripCount(&loop);
         return rounds != 0 && rounds <= few_rounds;
     }
+    /// True if the block has a condition and nothing else.
+    static bool only_checks(llvm::BasicBlock& header) {
+        const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(header.getTerminator());
+        return branch != nullptr && branch->isConditional() &&
+               header.getFirstNonPHIOrDbg() == branch->getCondition() &&
+               header.getFirstNonPHIOrDbg()->getNextNonDebugInstruction() == branch;
+    }
     /// True if all threads leave the loop in the same round. Finds its common variables.
     bool is_common(const llvm::Loop& loop) {
         llvm::BasicBlock* const before = loop.getLoopPredecessor();
         llvm::BasicBlock* const latch = loop.getLoopLatch();
-        if (before == nullptr || latch == nullptr || loop.getExitingBlock() != loop.getHeader())
+        // Loops that check in front of the first round.
+        if (before == nullptr || latch == nullptr || latch == loop.getHeader() ||
+            loop.getExitingBlock() != loop.getHeader() || !only_checks(*loop.getHeader()))
             return false;
         for (const llvm::PHINode& phi : loop.getHeader()->phis()) {
             const auto* const next =
@@ -167,10 +176,10 @@ void check_first(const llvm::Loop& loop) {
     // In front of the first round it has the values that the variables of the loop have then.
     for (const llvm::Use& operand : condition->operands()) {
         const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&*operand);
-        const bool of_next_round = llvm::any_of(header->phis(), [&](const llvm::PHINode& phi) {
+        const auto of_next_round = llvm::count_if(header->phis(), [&](const llvm::PHINode& phi) {
             return phi.getIncomingValueForBlock(latch) == instruction;
         });
-        if (instruction != nullptr && loop.contains(instruction) && !of_next_round) return;
+        if (instruction != nullptr && loop.contains(instruction) && of_next_round != 1) return;
     }
 
     llvm::BasicBlock* const round = header->splitBasicBlock(header->getFirstNonPHI(), "round");

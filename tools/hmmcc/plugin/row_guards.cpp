@@ -84,7 +84,9 @@ class row_evaluator {
             return only == nullptr ? behaviour::unknown : of_number(*only, is_signed, steps - 1);
         }
         const bool sum = instruction->getOpcode() == llvm::Instruction::Add;
-        if (!sum && instruction->getOpcode() != llvm::Instruction::Sub) return behaviour::unknown;
+        // The first thread of a row need not come to the condition, and can be below 0.
+        if (!sum && (instruction->getOpcode() != llvm::Instruction::Sub || !is_signed))
+            return behaviour::unknown;
         if (is_signed ? !instruction->hasNoSignedWrap() : !instruction->hasNoUnsignedWrap())
             return behaviour::unknown;
         const behaviour first = of_number(*instruction->getOperand(0), is_signed, steps - 1);
@@ -126,6 +128,7 @@ class row_evaluator {
     static bool is_pure(const llvm::Instruction& instruction) {
         if (const auto* const operation = llvm::dyn_cast<llvm::BinaryOperator>(&instruction)) {
             const auto* const by = llvm::dyn_cast<llvm::ConstantInt>(operation->getOperand(1));
+            if (operation->getType()->isFPOrFPVectorTy()) return false;
             return !operation->isIntDivRem() ||
                    (by != nullptr && !by->isZero() && !by->isMinusOne());
         }

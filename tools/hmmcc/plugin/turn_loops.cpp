@@ -52,8 +52,10 @@ bool starts_at_thread(const kernel_body& body, const llvm::Value& value, bool is
         return load->getPointerOperand() == body.thread_index[0];
     if (llvm::isa<llvm::ZExtInst>(instruction))
         return starts_at_thread(body, *instruction->getOperand(0), false, steps - 1);
+    // Compared without a sign, the threads that begin below 0 would be apart from the others.
     if (llvm::isa<llvm::SExtInst>(instruction))
-        return starts_at_thread(body, *instruction->getOperand(0), true, steps - 1);
+        return starts_at_thread(body, *instruction->getOperand(0), true, steps - 1) &&
+               (is_signed || starts_at_thread(body, *instruction->getOperand(0), false, steps - 1));
     if (instruction->getOpcode() != llvm::Instruction::Add) return false;
     for (const unsigned i : {0U, 1U})
         if (does_not_wrap(*instruction, is_signed, i) &&
@@ -166,11 +168,18 @@ void end_together(kernel_body& body, const llvm::Loop& loop) {
     llvm::PHINode& element = *turns.element;
     llvm::LLVMContext& context = element.getContext();
     llvm::IRBuilder<> before(turns.before->getTerminator());
-    llvm::Value* const first = of_thread_0(body, before, *turns.start);
-    llvm::Value* const step = compute_of_launch(body, before, *turns.step);
+    // It counts with 64 bits: thread 0 may have no element where numbers end.
+    const bool is_signed = compare->isSigned();
+    llvm::Type* const wide = before.getInt64Ty();
+    llvm::Value* const first =
+        before.CreateIntCast(of_thread_0(body, before, *turns.start), wide, is_signed);
+    llvm::Value* const step =
+        before.CreateIntCast(compute_of_launch(body, before, *turns.step), wide, is_signed);
+    llvm::Value* const bound = before.CreateIntCast(
+        compute_of_launch(body, before, *compare->getOperand(1)), wide, is_signed);
 
     llvm::IRBuilder<> at_header(&turns.header->front());
-    auto* const common = at_header.CreatePHI(element.getType(), 2, "common");
+    auto* const common = at_header.CreatePHI(wide, 2, "common");
     auto* const branch = llvm::cast<llvm::BranchInst>(turns.header->getTerminator());
     llvm::BasicBlock* const round = branch->getSuccessor(0);
     auto* const own = llvm::BasicBlock::Create(context, "own", body.function, round);
@@ -181,20 +190,14 @@ void end_together(kernel_body& body, const llvm::Loop& loop) {
     llvm::IRBuilder<> builder(own);
     llvm::Value* const thread =
         builder.CreateLoad(builder.getInt32Ty(), body.thread_index[0], "thread");
-    llvm::Value* const mine =
-        builder.CreateAdd(common, builder.CreateZExt(thread, element.getType()), "mine");
-    const bool is_signed = compare->isSigned();
-    llvm::Type* const wide = builder.getInt64Ty();
     llvm::Value* const wide_mine =
-        builder.CreateAdd(builder.CreateIntCast(common, wide, is_signed),
-                          builder.CreateZExt(thread, wide), "", !is_signed, is_signed);
-    llvm::Value* const has_one =
-        builder.CreateICmp(compare->getPredicate(), wide_mine,
-                           builder.CreateIntCast(compare->getOperand(1), wide, is_signed));
-    builder.CreateCondBr(has_one, round, end);
+        builder.CreateAdd(common, builder.CreateZExt(thread, wide), "", !is_signed, is_signed);
+    llvm::Value* const mine = builder.CreateTrunc(wide_mine, element.getType());
+    builder.CreateCondBr(builder.CreateICmp(compare->getPredicate(), wide_mine, bound), round, end);
     for (llvm::PHINode& phi : round->phis())
         phi.replaceIncomingBlockWith(turns.header, own);
     branch->setSuccessor(0, own);
+    llvm::IRBuilder<> at_test(branch);
 
     // What a round changes stays as it is for the others.
     llvm::IRBuilder<> at_end(&end->front());
@@ -209,7 +212,8 @@ void end_together(kernel_body& body, const llvm::Loop& loop) {
     common->addIncoming(first, turns.before);
     common->addIncoming(next, end);
 
-    compare->setOperand(0, common);
+    branch->setCondition(at_test.CreateICmp(compare->getPredicate(), common, bound));
+    compare->eraseFromParent();
     auto* const old_next = llvm::cast<llvm::Instruction>(element.getIncomingValueForBlock(end));
     element.replaceAllUsesWith(mine);
     element.eraseFromParent();
