@@ -176,9 +176,7 @@ unsigned int half_sum(int t) {
     return lane >= 16 ? unsigned(t ^ 1) : 0;
 }
 
-} // namespace
-
-int main() {
+void test_shuffles() {
     compare(
         sum_down, 64, [](int t) { return t % 32 == 0 ? square_sum(t, 32) : 0; },
         "shfl_down_sums_a_warp");
@@ -205,6 +203,12 @@ int main() {
                    10000 * (in >= 5 ? t - 5 : t);
         },
         "shuffles_stay_within_their_width");
+}
+
+} // namespace
+
+int main() {
+    test_shuffles();
     compare(
         votes, 64,
         [](int t) { return 0xaaaaU + (t < 32 ? 1U << 16 : 0) + (t < 32 ? 0 : 1U << 17); },
