@@ -84,14 +84,15 @@ bool is_called_only(const llvm::Function& function) {
     return true;
 }
 
-bool calls_itself(llvm::Function& function, const function_set& of_threads) {
+/// True if it does so through functions of the set.
+bool calls_itself(llvm::Function& function, const function_set& through) {
     llvm::SmallVector<llvm::Function*, 16> open;
     function_set seen;
     add_users(function, open);
     while (!open.empty()) {
         llvm::Function* const caller = open.pop_back_val();
         if (caller == &function) return true;
-        if (of_threads.contains(caller) && seen.insert(caller).second) add_users(*caller, open);
+        if (through.contains(caller) && seen.insert(caller).second) add_users(*caller, open);
     }
     return false;
 }
@@ -124,17 +125,14 @@ void make_part_of_callers(llvm::Module& module, const function_set& kernels) {
 /// Helpers become a part of their callers before these are cut: then it is known what is the same
 /// for all threads, and what follows from threadIdx.
 void inline_small_functions(llvm::Module& module, const function_set& kernels) {
-    for (llvm::Function& function : module) {
-        if (function.isDeclaration() || kernels.contains(&function) ||
-            function.hasFnAttribute(llvm::Attribute::NoInline) ||
-            function.getInstructionCount() > most_of_small_function)
-            continue;
-        const bool calls_itself = llvm::any_of(llvm::instructions(function), [&](auto& each) {
-            const auto* const call = llvm::dyn_cast<llvm::CallBase>(&each);
-            return call != nullptr && call->getCalledFunction() == &function;
-        });
-        if (!calls_itself) function.addFnAttr(llvm::Attribute::AlwaysInline);
-    }
+    function_set small;
+    for (llvm::Function& function : module)
+        if (!function.isDeclaration() && !kernels.contains(&function) &&
+            !function.hasFnAttribute(llvm::Attribute::NoInline) &&
+            function.getInstructionCount() <= most_of_small_function)
+            small.insert(&function);
+    for (llvm::Function* const function : small)
+        if (!calls_itself(*function, small)) function->addFnAttr(llvm::Attribute::AlwaysInline);
 }
 
 /// Messages about assertions and traps name the thread, which kernels know. Functions that cannot

@@ -77,8 +77,8 @@ struct kernel_body {
     std::vector<cut_place> cuts;                  ///< by state - 2
     llvm::DenseSet<llvm::BasicBlock*> cut_blocks; ///< their blocks
     bool warps = false;                           ///< groups are warps
-    bool optimizes = true;
-    bool grid_barriers = false; ///< the function returns in the middle
+    bool optimizes = true;                        ///< false: leaves out what is for speed
+    bool grid_barriers = false;                   ///< the function returns in the middle
     /// Values that live across a cut: those of each thread, and those of a group.
     llvm::SmallVector<llvm::AllocaInst*, 16> of_thread, of_group;
     bool can_mix = false; ///< threads of a group can be at different cuts

@@ -14,12 +14,12 @@
  * A kernel without cuts is one loop. Loops have the metadata that lets LLVM
  * vectorize them: threads between two cuts do not depend on each other.
  */
+#include "block_member.hpp"
 #include "kernel.hpp"
-#include "llvm_compat.hpp"
-#include "names.hpp"
+#include "part_accesses.hpp"
 #include "row_guards.hpp"
+#include "thread_arrays.hpp"
 
-#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/CFG.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 #include <llvm/Transforms/Utils/Cloning.h>
@@ -78,7 +78,9 @@ class closer {
           module_(*body.function->getParent()),
           context_(body.function->getContext()),
           number_(llvm::Type::getInt32Ty(context_)),
-          end_(block("end")) {
+          end_(block("end")),
+          arrays_(body),
+          accesses_(body) {
         llvm::IRBuilder<>(end_).CreateRetVoid();
     }
 
@@ -123,93 +125,23 @@ class closer {
         return make_loop(hmmcuda::state_start, false, end_);
     }
 
-    // ---- arrays ------------------------------------------------------------
+    // ---- members of the block_run ------------------------------------------
 
-    llvm::Value* pointer_member(llvm::IRBuilder<>& builder, std::size_t offset,
-                                llvm::Type* pointer) {
-        llvm::Value* const place =
-            builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), body_.run, offset);
-        return builder.CreateLoad(pointer, builder.CreatePointerCast(place, pointer_to(pointer)));
+    llvm::Value* member(llvm::IRBuilder<>& builder, std::size_t offset, llvm::Type* type) {
+        return builder.CreateLoad(type, address_of_member(body_, builder, offset, type));
     }
-
     void store_member(llvm::IRBuilder<>& builder, std::size_t offset, llvm::AllocaInst* variable) {
         llvm::Type* const type = variable->getAllocatedType();
-        llvm::Value* const place =
-            builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), body_.run, offset);
         builder.CreateStore(builder.CreateLoad(type, variable),
-                            builder.CreatePointerCast(place, pointer_to(type)));
-    }
-
-    /// Memory for an element of @bytes for each thread.
-    llvm::Value* take_array(llvm::IRBuilder<>& entry, std::uint64_t bytes) {
-        if (free_memory_ == nullptr)
-            free_memory_ =
-                pointer_member(entry, offsetof(block_run, arrays), byte_pointer(context_));
-        llvm::Value* const taken = free_memory_;
-        const std::uint64_t mask = hmmcuda::memory_alignment - 1;
-        llvm::Value* const all = entry.CreateMul(
-            entry.CreateZExt(body_.threads, entry.getInt64Ty()), entry.getInt64(bytes));
-        llvm::Value* const rounded =
-            entry.CreateAnd(entry.CreateAdd(all, entry.getInt64(mask)), entry.getInt64(~mask));
-        free_memory_ = entry.CreateInBoundsGEP(entry.getInt8Ty(), taken, rounded);
-        body_.thread_bytes += static_cast<std::uint32_t>(bytes);
-        body_.array_count++;
-        return taken;
-    }
-    /// Replaces variables of threads by the elements of arrays.
-    void make_arrays(llvm::IRBuilder<>& entry) {
-        const llvm::DataLayout& layout = module_.getDataLayout();
-        for (llvm::AllocaInst* const variable : body_.of_thread) {
-            const std::uint64_t count =
-                llvm::cast<llvm::ConstantInt>(variable->getArraySize())->getZExtValue();
-            const std::uint64_t bytes =
-                llvm::alignTo(layout.getTypeAllocSize(variable->getAllocatedType()) * count,
-                              variable->getAlign());
-            if (variable->getAlign().value() > hmmcuda::memory_alignment)
-                report_error(*body_.entry->getTerminator(),
-                             "hmmcc does not support an alignment above " +
-                                 llvm::Twine(hmmcuda::memory_alignment) +
-                                 " of a variable that threads keep across a barrier");
-            replace_by_elements(*variable, take_array(entry, bytes), bytes);
-        }
-    }
-    void replace_by_elements(llvm::AllocaInst& variable, llvm::Value* array, std::uint64_t bytes) {
-        llvm::SmallVector<llvm::Use*, 16> uses;
-        for (llvm::Use& use : variable.uses())
-            uses.push_back(&use);
-        values_of_phis known;
-        for (llvm::Use* const use : uses) {
-            auto* const user = llvm::cast<llvm::Instruction>(use->getUser());
-            if (auto* const phi = llvm::dyn_cast<llvm::PHINode>(user)) {
-                llvm::BasicBlock* const from = phi->getIncomingBlock(*use);
-                llvm::Value*& same = known[{phi, from}];
-                if (same == nullptr)
-                    same = element_of_thread(*from->getTerminator(), variable, array, bytes);
-                use->set(same);
-            } else {
-                use->set(element_of_thread(*user, variable, array, bytes));
-            }
-        }
-        variable.eraseFromParent();
-    }
-    llvm::Value* element_of_thread(llvm::Instruction& before, llvm::AllocaInst& variable,
-                                   llvm::Value* array, std::uint64_t bytes) {
-        llvm::IRBuilder<> builder(&before);
-        llvm::Value* const rank =
-            builder.CreateZExt(load(builder, body_.rank), builder.getInt64Ty());
-        llvm::Value* const element = builder.CreateInBoundsGEP(
-            builder.getInt8Ty(), array,
-            builder.CreateMul(rank, builder.getInt64(bytes), "", true, true));
-        return builder.CreatePointerCast(element, variable.getType());
+                            address_of_member(body_, builder, offset, type));
     }
 
     // ---- phases ------------------------------------------------------------
 
     llvm::BasicBlock* phases(llvm::IRBuilder<>& entry) {
-        make_arrays(entry);
-        states_ = pointer_member(entry, offsetof(block_run, thread_states), pointer_to(number_));
-        group_states_ =
-            pointer_member(entry, offsetof(block_run, group_states), pointer_to(number_));
+        arrays_.replace_variables(entry);
+        states_ = member(entry, offsetof(block_run, thread_states), pointer_to(number_));
+        group_states_ = member(entry, offsetof(block_run, group_states), pointer_to(number_));
         group_ = variable(entry, "group");
         any_group_ = variable(entry, "any_group");
         all_groups_ = variable(entry, "all_groups");
@@ -255,7 +187,7 @@ class closer {
         for (llvm::AllocaInst* const value : body_.of_group) {
             llvm::Type* const type = value->getAllocatedType();
             llvm::Value* const array =
-                take_array(entry, module_.getDataLayout().getTypeAllocSize(type));
+                arrays_.take(entry, module_.getDataLayout().getTypeAllocSize(type));
             kept_.push_back(entry.CreatePointerCast(array, pointer_to(type)));
         }
     }
@@ -285,9 +217,7 @@ class closer {
     }
 
     llvm::Value* waits_at(llvm::IRBuilder<>& builder) {
-        llvm::Value* const place = builder.CreateConstInBoundsGEP1_64(
-            builder.getInt8Ty(), body_.run, offsetof(block_run, waits_at));
-        return builder.CreatePointerCast(place, pointer_to(number_));
+        return address_of_member(body_, builder, offsetof(block_run, waits_at), number_);
     }
     /// A block that has waited for the grid has its states and values in memory.
     llvm::BasicBlock* begin_or_go_on(llvm::BasicBlock* begin) {
@@ -611,9 +541,9 @@ class closer {
         for (unsigned i = 0; i < places.size(); i++) {
             const row_guard& guard = guards.all()[i];
             if (!guard.counts) continue;
-            next = next_place(builder, places[i], done, next);
-            llvm::Value* const differs = builder.CreateICmpNE(
-                value_in_piece(builder, places[i], done), builder.getInt1(guard.usual));
+            next = places[i].next_change(builder, done, next);
+            llvm::Value* const differs = builder.CreateICmpNE(places[i].value_at(builder, done),
+                                                              builder.getInt1(guard.usual));
             llvm::Value* const bit = builder.CreateShl(builder.CreateZExt(differs, number_),
                                                        static_cast<unsigned>(counting.size()));
             unusual = builder.CreateOr(unusual, bit);
@@ -676,25 +606,6 @@ class closer {
         builder.SetInsertPoint(others);
     }
 
-    /// The end of the piece that begins at @done, if it is not behind @next.
-    static llvm::Value* next_place(llvm::IRBuilder<>& builder, const guard_place& place,
-                                   llvm::Value* done, llvm::Value* next) {
-        if (place.same != nullptr) return next;
-        for (llvm::Value* const change : {place.low, place.high}) {
-            llvm::Value* const is_next = builder.CreateAnd(builder.CreateICmpUGT(change, done),
-                                                           builder.CreateICmpULT(change, next));
-            next = builder.CreateSelect(is_next, change, next);
-        }
-        return next;
-    }
-    static llvm::Value* value_in_piece(llvm::IRBuilder<>& builder, const guard_place& place,
-                                       llvm::Value* done) {
-        if (place.same != nullptr) return place.same;
-        llvm::Value* const inside = builder.CreateAnd(builder.CreateICmpUGE(done, place.low),
-                                                      builder.CreateICmpULT(done, place.high));
-        return place.inside ? inside : builder.CreateNot(inside);
-    }
-
     /// Makes a loop over threads, in which the guards are @constants, if there are any. Returns
     /// where it begins.
     llvm::BasicBlock* make_row_loop(thread_loop& loop, const row_piece& threads,
@@ -730,7 +641,7 @@ class closer {
         llvm::Value* const end = threads.is_warp ? constant(hmmcuda::warp_size) : threads.to;
         llvm::Instruction* const again =
             latch.CreateCondBr(latch.CreateICmpULT(next, end), inner.head, then);
-        describe_loop(*again, inner.accesses);
+        describe_loop_over_threads(*again, inner.accesses);
         return inner.head;
     }
 
@@ -790,21 +701,6 @@ class closer {
         builder.CreateBr(then);
     }
 
-    /// Rows are short: LLVM unrolls their loops only where it knows their length.
-    void describe_loop(llvm::Instruction& branch, llvm::MDNode* accesses) {
-        llvm::SmallVector<llvm::Metadata*, 3> facts{
-            nullptr,
-            llvm::MDNode::get(context_,
-                              llvm::MDString::get(context_, "llvm.loop.unroll.runtime.disable"))};
-        if (accesses != nullptr)
-            facts.push_back(llvm::MDNode::get(
-                context_,
-                {llvm::MDString::get(context_, "llvm.loop.parallel_accesses"), accesses}));
-        llvm::MDNode* const loop = llvm::MDNode::getDistinct(context_, facts);
-        loop->replaceOperandWith(0, loop);
-        branch.setMetadata(llvm::LLVMContext::MD_loop, loop);
-    }
-
     // ---- parts of the kernel -----------------------------------------------
 
     llvm::BasicBlock* exit_to(thread_loop& loop, row_loop& inner, std::uint32_t state) {
@@ -842,7 +738,7 @@ class closer {
                 clone->getTerminator()->eraseFromParent();
                 llvm::IRBuilder<>(clone).CreateBr(exit_to(loop, inner, hmmcuda::state_end));
             }
-            if (inner.accesses != nullptr) mark_accesses(*clone, inner.accesses);
+            if (inner.accesses != nullptr) accesses_.mark(*clone, *inner.accesses);
         }
         for (unsigned i = 0; i < constants.size(); i++) {
             if (constants[i] < 0) continue;
@@ -864,41 +760,6 @@ class closer {
             }
     }
 
-    void mark_accesses(llvm::BasicBlock& block, llvm::MDNode* accesses) {
-        for (llvm::Instruction& instruction : block)
-            if (instruction.mayReadOrWriteMemory() && !instruction.isAtomic() &&
-                !instruction.isVolatile() && !may_use_variable(instruction) &&
-                instruction.getMetadata(of_other_threads) == nullptr)
-                instruction.setMetadata(llvm::LLVMContext::MD_access_group, accesses);
-    }
-    /// Variables of the function are used again by each thread, so these accesses depend on each
-    /// other.
-    bool may_use_variable(const llvm::Instruction& instruction) {
-        const llvm::Value* const place = llvm::getLoadStorePointerOperand(&instruction);
-        if (place == nullptr) return true;
-        const llvm::Value* const object = llvm::getUnderlyingObject(place, 32);
-        if (llvm::is_contained(body_.parameters, object)) return false;
-        const bool known = llvm::isa<llvm::Argument, llvm::LoadInst, llvm::GlobalVariable>(object);
-        return !known || has_escaping_variables();
-    }
-    /// True if the address is used in another way than for an access.
-    static bool escapes(const llvm::Value& address) {
-        return llvm::any_of(address.users(), [&](const llvm::User* user) {
-            if (llvm::isa<llvm::LoadInst>(user)) return false;
-            if (const auto* const store = llvm::dyn_cast<llvm::StoreInst>(user))
-                return store->getValueOperand() == &address;
-            return !llvm::isa<llvm::GetElementPtrInst, llvm::BitCastInst>(user) || escapes(*user);
-        });
-    }
-    bool has_escaping_variables() {
-        if (escaping_ >= 0) return escaping_ > 0;
-        escaping_ = 0;
-        for (llvm::Instruction& instruction : *body_.entry)
-            if (auto* const variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction))
-                if (escapes(*variable)) escaping_ = 1;
-        return escaping_ > 0;
-    }
-
     kernel_body& body_;
     llvm::Module& module_;
     llvm::LLVMContext& context_;
@@ -909,15 +770,15 @@ class closer {
                      *next_ = nullptr, *any_ = nullptr, *all_ = nullptr, *group_ = nullptr,
                      *any_group_ = nullptr, *all_groups_ = nullptr;
     std::array<llvm::AllocaInst*, 3> first_index_{}; ///< threadIdx of the first thread of a warp
-    llvm::Value *states_ = nullptr, *group_states_ = nullptr, *groups_ = nullptr,
-                *free_memory_ = nullptr;
+    llvm::Value *states_ = nullptr, *group_states_ = nullptr, *groups_ = nullptr;
     llvm::SmallVector<llvm::Value*, 8> kept_; ///< of body_.of_group, by warp
     /// Of body_.of_group, what threads leave that do not end; empty if all end together.
     llvm::SmallVector<llvm::AllocaInst*, 8> left_;
     llvm::BasicBlock *phase_ = nullptr, *group_head_ = nullptr, *dispatch_ = nullptr,
                      *stopped_ = nullptr, *save_ = nullptr, *phase_end_ = nullptr,
                      *resolve_ = nullptr, *exchange_ = nullptr;
-    int escaping_ = -1; ///< -1: not known
+    thread_arrays arrays_;
+    part_accesses accesses_;
 };
 
 } // namespace

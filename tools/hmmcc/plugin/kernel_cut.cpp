@@ -7,6 +7,7 @@
  * of its threads. What follows from threadIdx and from values of the launch is
  * computed again.
  */
+#include "block_member.hpp"
 #include "intrinsics.hpp"
 #include "kernel.hpp"
 #include "llvm_compat.hpp"
@@ -69,9 +70,7 @@ class cutter {
   private:
     /// Of an array in the block_run, the element of this thread.
     llvm::Value* element(llvm::IRBuilder<>& builder, std::size_t offset, llvm::Type* type) {
-        llvm::Value* const array = builder.CreatePointerCast(
-            builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), body_.run, offset),
-            pointer_to(type));
+        llvm::Value* const array = address_of_member(body_, builder, offset, type);
         llvm::Value* const lane = builder.CreateLoad(builder.getInt32Ty(), body_.lane);
         return builder.CreateInBoundsGEP(type, array,
                                          builder.CreateZExt(lane, builder.getInt64Ty()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The first step: a kernel gets the parameters of a function of a block, and reads its own from
 // memory.
+#include "block_member.hpp"
 #include "failures.hpp"
 #include "intrinsics.hpp"
 #include "kernel.hpp"
@@ -65,15 +66,13 @@ class entry_values {
     /// A variable with the address of a member of the block_run.
     llvm::AllocaInst* place(const char* name, std::size_t offset) {
         auto* const variable = builder_.CreateAlloca(byte_pointer(context_), nullptr, name);
-        builder_.CreateStore(
-            builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), body_.run, offset), variable);
+        builder_.CreateStore(address_of_member(body_, builder_, offset, builder_.getInt8Ty()),
+                             variable);
         return variable;
     }
     llvm::LoadInst* member(std::size_t offset, llvm::Type* type) {
-        llvm::Value* const place =
-            builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), body_.run, offset);
         auto* const load =
-            builder_.CreateLoad(type, builder_.CreatePointerCast(place, pointer_to(type)));
+            builder_.CreateLoad(type, address_of_member(body_, builder_, offset, type));
         load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
         return load;
     }

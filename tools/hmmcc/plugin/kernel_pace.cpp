@@ -11,8 +11,8 @@
  *      for (i = 0; i < n; i++) sum += a[i * n + threadIdx.x]
  *
  * On a GPU, neighbours access neighbours. Here one thread after the other would
- * go through all of the memory. A cut at the end of each round keeps them side by
- * side, and vectors have the elements of several threads; threads do not wait
+ * go through all of the memory. A cut at the beginning of each round keeps them
+ * side by side, and vectors have the elements of several threads; threads do not wait
  * for each other there.
  */
 #include "intrinsics.hpp"
@@ -39,7 +39,7 @@ namespace {
 constexpr std::uint64_t most_variables = 512; ///< bytes that a thread may have to keep
 constexpr unsigned most_kept = 4;             ///< variables of a loop, for each thread
 constexpr unsigned rounds_of_cut = 4;         ///< that threads go through between two cuts
-constexpr unsigned most_of_round = 120;       ///< of a round
+constexpr unsigned most_of_round = 120;       ///< instructions
 constexpr unsigned few_rounds = 32;           ///< which LLVM unrolls
 
 /// Bytes of arrays and the like, which threads would keep from round to round.
@@ -98,10 +98,8 @@ class column_loops {
             if (next->getOperand(own) == &phi && is_of_launch(body_, *next->getOperand(1 - own)))
                 common_.insert(&phi);
         }
-        const auto* const branch =
-            llvm::dyn_cast<llvm::BranchInst>(loop.getHeader()->getTerminator());
-        return branch != nullptr && branch->isConditional() &&
-               is_same_of_launch(*branch->getCondition());
+        const auto* const branch = llvm::cast<llvm::BranchInst>(loop.getHeader()->getTerminator());
+        return is_same_of_launch(*branch->getCondition());
     }
     /// Of a condition: loads of memory could give others to threads that run later.
     bool is_same_of_launch(const llvm::Value& condition) const {

@@ -20,7 +20,7 @@ namespace hmmcc {
 namespace {
 
 constexpr unsigned most_rounds = 12;
-constexpr unsigned most_unrolled = 300; ///< of all rounds
+constexpr unsigned most_unrolled = 300; ///< instructions of all rounds
 
 /// The number of rounds, if all threads go through each cut in each of them; else 0.
 unsigned rounds_to_unroll(loop_analyses& known, const llvm::Loop& loop) {
@@ -68,22 +68,6 @@ void allow_copies(llvm::Module& module) {
 }
 
 } // namespace
-
-llvm::SmallVector<llvm::CallInst*, 4> cuts_of(const llvm::Loop& loop) {
-    llvm::SmallVector<llvm::CallInst*, 4> found;
-    for (llvm::BasicBlock* const block : loop.blocks())
-        for (llvm::Instruction& instruction : *block)
-            if (auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction))
-                if (is_cut(intrinsic_of(*call))) found.push_back(call);
-    return found;
-}
-
-unsigned instructions_of(const llvm::Loop& loop) {
-    unsigned count = 0;
-    for (const llvm::BasicBlock* const block : loop.blocks())
-        count += static_cast<unsigned>(block->size());
-    return count;
-}
 
 void unroll_short_loops(kernel_body& body) {
     if (!body.optimizes) return;

@@ -24,7 +24,7 @@ class row_evaluator {
     bool is_same(const llvm::Value& value, int steps = deepest_row_value) const {
         const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
         if (instruction == nullptr) return true;
-        if (!part_.contains(const_cast<llvm::BasicBlock*>(instruction->getParent())))
+        if (!part_.contains(parent(*instruction)))
             return instruction->getParent() == body_.entry &&
                    !llvm::isa<llvm::AllocaInst>(instruction);
         if (steps == 0) return false;
@@ -44,9 +44,7 @@ class row_evaluator {
 
     llvm::Value* value(llvm::IRBuilder<>& builder, llvm::Value& of, const row_values& row) const {
         auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&of);
-        if (instruction == nullptr ||
-            !part_.contains(const_cast<llvm::BasicBlock*>(instruction->getParent())))
-            return &of;
+        if (instruction == nullptr || !part_.contains(parent(*instruction))) return &of;
         if (const auto* const load = llvm::dyn_cast<llvm::LoadInst>(instruction)) {
             const llvm::Value* const place = load->getPointerOperand();
             if (place == body_.thread_index[1]) return row.y;
@@ -319,6 +317,24 @@ struct guard_finder {
 };
 
 } // namespace
+
+llvm::Value* guard_place::next_change(llvm::IRBuilder<>& builder, llvm::Value* done,
+                                      llvm::Value* next) const {
+    if (same != nullptr) return next;
+    for (llvm::Value* const change : {low, high}) {
+        llvm::Value* const is_next = builder.CreateAnd(builder.CreateICmpUGT(change, done),
+                                                       builder.CreateICmpULT(change, next));
+        next = builder.CreateSelect(is_next, change, next);
+    }
+    return next;
+}
+
+llvm::Value* guard_place::value_at(llvm::IRBuilder<>& builder, llvm::Value* done) const {
+    if (same != nullptr) return same;
+    llvm::Value* const is_inside =
+        builder.CreateAnd(builder.CreateICmpUGE(done, low), builder.CreateICmpULT(done, high));
+    return inside ? is_inside : builder.CreateNot(is_inside);
+}
 
 row_guards::row_guards(const kernel_body& body, const block_set& part, llvm::BasicBlock* start)
     : body_(body), part_(part), start_(start) {

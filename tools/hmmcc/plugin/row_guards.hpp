@@ -36,6 +36,12 @@ struct guard_place {
     llvm::Value *low = nullptr, *high = nullptr; ///< threads from @low to @high have @inside
     bool inside = false;
     llvm::Value* same = nullptr; ///< of a guard that is the same in the row: its value
+
+    /// Where it changes behind the thread @done, if that is in front of @next; else @next.
+    llvm::Value* next_change(llvm::IRBuilder<>& builder, llvm::Value* done,
+                             llvm::Value* next) const;
+    /// What the guard is for the thread @done.
+    llvm::Value* value_at(llvm::IRBuilder<>& builder, llvm::Value* done) const;
 };
 
 class row_guards {

@@ -147,6 +147,19 @@ bool is_used_behind(const llvm::Loop& loop, const llvm::Value& value) {
     });
 }
 
+/// What a round changes stays as it is for threads that come from @own to the @end of the round.
+void keep_what_changes(const turn_loop& turns, const llvm::PHINode* common, llvm::BasicBlock* own,
+                       llvm::BasicBlock* end) {
+    llvm::IRBuilder<> builder(&end->front());
+    for (llvm::PHINode& phi : turns.header->phis()) {
+        if (&phi == common || &phi == turns.element) continue;
+        auto* const kept = builder.CreatePHI(phi.getType(), 2);
+        kept->addIncoming(phi.getIncomingValueForBlock(end), turns.latch);
+        kept->addIncoming(&phi, own);
+        phi.setIncomingValueForBlock(end, kept);
+    }
+}
+
 } // namespace
 
 bool takes_turns(const kernel_body& body, const llvm::Loop& loop) {
@@ -199,15 +212,8 @@ void end_together(kernel_body& body, const llvm::Loop& loop) {
     branch->setSuccessor(0, own);
     llvm::IRBuilder<> at_test(branch);
 
-    // What a round changes stays as it is for the others.
     llvm::IRBuilder<> at_end(&end->front());
-    for (llvm::PHINode& phi : turns.header->phis()) {
-        if (&phi == common || &phi == &element) continue;
-        auto* const kept = at_end.CreatePHI(phi.getType(), 2);
-        kept->addIncoming(phi.getIncomingValueForBlock(end), turns.latch);
-        kept->addIncoming(&phi, own);
-        phi.setIncomingValueForBlock(end, kept);
-    }
+    keep_what_changes(turns, common, own, end);
     llvm::Value* const next = at_end.CreateAdd(common, step);
     common->addIncoming(first, turns.before);
     common->addIncoming(next, end);

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "part_accesses.hpp"
+
+#include "names.hpp"
+
+#include <llvm/Analysis/ValueTracking.h>
+
+namespace hmmcc {
+namespace {
+
+/// True if the address is used in another way than for an access.
+bool escapes(const llvm::Value& address) {
+    return llvm::any_of(address.users(), [&](const llvm::User* user) {
+        if (llvm::isa<llvm::LoadInst>(user)) return false;
+        if (const auto* const store = llvm::dyn_cast<llvm::StoreInst>(user))
+            return store->getValueOperand() == &address;
+        return !llvm::isa<llvm::GetElementPtrInst, llvm::BitCastInst>(user) || escapes(*user);
+    });
+}
+
+} // namespace
+
+void part_accesses::mark(llvm::BasicBlock& block, llvm::MDNode& group) {
+    for (llvm::Instruction& instruction : block)
+        if (instruction.mayReadOrWriteMemory() && !instruction.isAtomic() &&
+            !instruction.isVolatile() && !may_use_variable(instruction) &&
+            instruction.getMetadata(of_other_threads) == nullptr)
+            instruction.setMetadata(llvm::LLVMContext::MD_access_group, &group);
+}
+
+/// Variables of the function are used again by each thread, so these accesses depend on each other.
+bool part_accesses::may_use_variable(const llvm::Instruction& instruction) {
+    const llvm::Value* const place = llvm::getLoadStorePointerOperand(&instruction);
+    if (place == nullptr) return true;
+    const llvm::Value* const object = llvm::getUnderlyingObject(place, 32);
+    if (llvm::is_contained(body_.parameters, object)) return false;
+    const bool known = llvm::isa<llvm::Argument, llvm::LoadInst, llvm::GlobalVariable>(object);
+    return !known || has_escaping_variables();
+}
+
+bool part_accesses::has_escaping_variables() {
+    if (escaping_ >= 0) return escaping_ > 0;
+    escaping_ = 0;
+    for (llvm::Instruction& instruction : *body_.entry)
+        if (auto* const variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction))
+            if (escapes(*variable)) escaping_ = 1;
+    return escaping_ > 0;
+}
+
+void describe_loop_over_threads(llvm::Instruction& branch, llvm::MDNode* independent) {
+    llvm::LLVMContext& context = branch.getContext();
+    const auto text = [&](const char* name) { return llvm::MDString::get(context, name); };
+    // Rows are short: LLVM unrolls their loops only where it knows their length.
+    llvm::SmallVector<llvm::Metadata*, 3> facts{
+        nullptr, llvm::MDNode::get(context, text("llvm.loop.unroll.runtime.disable"))};
+    if (independent != nullptr)
+        facts.push_back(
+            llvm::MDNode::get(context, {text("llvm.loop.parallel_accesses"), independent}));
+    llvm::MDNode* const loop = llvm::MDNode::getDistinct(context, facts);
+    loop->replaceOperandWith(0, loop);
+    branch.setMetadata(llvm::LLVMContext::MD_loop, loop);
+}
+
+} // namespace hmmcc
