@@ -8,7 +8,7 @@
 #   build/user/               libraries, tools, tests and examples (cmake)
 #   build/host-asan/          the same with ASan and UBSan, for the tests that need no guest
 
-USER_TARGET=all # what is built of user space; the demo needs hmmrt-examples only
+USER_TARGET=all # what is built of user space; the demo needs hmmrt-examples only, and no modules for tests
 
 module_dir() { echo "$BUILD/$(build_name "$1" "$2")"; }
 
@@ -22,14 +22,22 @@ sync_module_sources() {
 		Kbuild include kmod tests/canary "$1/")
 }
 
-# make_modules KERNEL_BUILD DIR: makes hmmrt's modules, with those for tests, then the module of the canary tests.
+# make_modules KERNEL_BUILD DIR: makes hmmrt's modules, and but for the demo those for tests, then the module of the
+# canary tests.
 make_modules() {
-	in_system make -C "$1" M="$2" LLVM="$LLVM" HMMRT_TEST_MODULES=y W=1 -j"$JOBS" modules &&
-		in_system make -C "$1" M="$2/tests/canary" LLVM="$LLVM" W=1 modules
+	local tests=n
+	[[ $USER_TARGET != all ]] || tests=y
+	in_system make -C "$1" M="$2" LLVM="$LLVM" HMMRT_TEST_MODULES="$tests" W=1 -j"$JOBS" modules || return
+	[[ $tests == n ]] || in_system make -C "$1" M="$2/tests/canary" LLVM="$LLVM" W=1 modules
 }
 
-# modules_are_for KERNEL_BUILD DIR: succeeds if the modules in DIR are built for exactly this kernel.
-modules_are_for() { [[ -e $2/done && $(<"$2/done") == "$1" ]]; }
+# modules_are_for KERNEL_BUILD DIR: succeeds if DIR has the modules that are needed, built for exactly this kernel.
+modules_are_for() {
+	local built
+	[[ -e $2/done ]] || return
+	built=$(<"$2/done")
+	[[ $built == "$1 all" || $built == "$1 $USER_TARGET" ]]
+}
 
 build_modules_locked() {
 	local text=$1 kernel_build=$2 dir=$3 changed
@@ -37,7 +45,7 @@ build_modules_locked() {
 	[[ -z $changed ]] && modules_are_for "$kernel_build" "$dir" && return
 	rm -f "$dir/done"
 	step "$text" make_modules "$kernel_build" "$dir" || return
-	echo "$kernel_build" >"$dir/done"
+	echo "$kernel_build $USER_TARGET" >"$dir/done"
 }
 
 # build_modules VERSION FLAVOUR
