@@ -16,7 +16,7 @@ inline bool is_limit(cudaLimit limit) {
 inline constexpr int last_known_limit = 9;
 
 inline bool is_known_limit(cudaLimit limit) {
-    return limit >= cudaLimitStackSize && limit <= last_known_limit;
+    return limit >= cudaLimitStackSize && static_cast<int>(limit) <= last_known_limit;
 }
 
 /// What device code prints goes to the program's output at once: the buffer
