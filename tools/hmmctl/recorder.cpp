@@ -144,10 +144,10 @@ void process_watch::look(std::span<const allocation_record> records) {
     for (const allocation_record& record : records)
         for (auto& [space, of] : spaces_) {
             if (of.process.pid != record.pid) continue;
-            const bool known =
-                std::all_of(std::begin(record.frames), std::end(record.frames), [&](auto ip) {
-                    return ip == 0 || mapping_of(of.process.code, ip) != nullptr;
-                });
+            const bool known = std::all_of(std::begin(record.frames), std::end(record.frames),
+                                           [&code = of.process.code](auto ip) {
+                                               return ip == 0 || mapping_of(code, ip) != nullptr;
+                                           });
             if (!known) look_again(of);
         }
 }
