@@ -158,6 +158,7 @@ hmmFaultRecord record_of(const fault_block& fault, int device) {
     record.instruction = fault.instruction;
     record.first_item = fault.first_item;
     record.item_count = fault.item_count;
+    record.thread = fault.thread;
     return record;
 }
 

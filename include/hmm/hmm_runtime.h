@@ -702,7 +702,8 @@ typedef struct hmmFaultRecord {
     uint64_t instruction; /* address of the instruction */
     uint64_t first_item;  /* the failed item is in */
     uint64_t item_count;  /* [first_item, first_item + item_count) */
-    uint64_t reserved[4];
+    uint64_t thread;      /* what pthread_self() returned in the kernel */
+    uint64_t reserved[3];
 } hmmFaultRecord;
 
 /*

@@ -29,7 +29,7 @@ inline constexpr std::uint64_t user_space_begin = 0x10000;
 inline constexpr std::uint64_t user_space_end = 0x7ffffffff000;
 
 inline constexpr std::uint32_t control_magic = 0x686d6d72;
-inline constexpr std::uint32_t control_version = 4;
+inline constexpr std::uint32_t control_version = 5;
 
 // File descriptors of the agent. It has no others.
 inline constexpr int agent_control_fd = 3; // closed once the block is mapped
@@ -259,6 +259,7 @@ struct fault_block {
     std::uint64_t stack_pointer;
     std::uint64_t stack_low; ///< of the lane
     std::uint64_t stack_bytes;
+    std::uint64_t thread;       ///< FS base of the lane
     std::uint64_t milliseconds; ///< fault_cause::time_limit: the limit
     /// The instruction, and then the return addresses of its callers.
     std::uint64_t frames[max_frames];

@@ -96,6 +96,7 @@ void record_fault(lane& self, ucontext_t& context, fault_block& fault) {
     fault.stack_pointer = static_cast<std::uint64_t>(reg(context, REG_RSP));
     fault.stack_low = self.shared->stack_low;
     fault.stack_bytes = self.shared->stack_bytes;
+    fault.thread = self.shared->fs_base;
     ctl.fault = fault;
     ctl.sticky.store(static_cast<std::uint32_t>(sticky_state::walking));
     walk_frames(self, context);

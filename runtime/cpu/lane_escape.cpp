@@ -97,6 +97,7 @@ void record(lane_position& self, fault_block fault, const code_state& state) {
     fault.stack_pointer = state.rsp;
     fault.stack_low = self.shared->stack_low;
     fault.stack_bytes = self.shared->stack_bytes;
+    fault.thread = self.shared->fs_base;
     ctl.fault = fault;
     ctl.sticky.store(static_cast<std::uint32_t>(sticky_state::walking));
     collect_frames(self, state);

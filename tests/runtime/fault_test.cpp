@@ -217,6 +217,19 @@ TEST_F(Fault, NamesThePieceOfTheLaunch) {
     EXPECT_LT(record.item_count, 10000u);
 }
 
+TEST_F(Fault, NamesTheThreadOfTheLane) {
+    NEEDS_FAILURES();
+    std::atomic<pthread_t> thread = 0;
+    EXPECT_TRUE(error_on_device([&] {
+        thread = pthread_self();
+        std::abort();
+    }));
+    hmmFaultRecord record;
+    ASSERT_EQ(hmmGetLastFault(&record), hmmSuccess);
+    EXPECT_NE(record.thread, 0u);
+    EXPECT_EQ(record.thread, thread.load());
+}
+
 TEST_F(Fault, StopsLanesThatNeverEnd) {
     NEEDS_FAILURES();
     if (!has_lanes(2)) GTEST_SKIP();

@@ -31,6 +31,7 @@ fault_block memory_fault() {
     fault.instruction = 0x2000;
     fault.first_item = 10;
     fault.item_count = 5;
+    fault.thread = 0x3000;
     return fault;
 }
 
@@ -47,6 +48,7 @@ TEST(Report, RecordHoldsWhatTheLaneSaw) {
     EXPECT_EQ(record.instruction, 0x2000u);
     EXPECT_EQ(record.first_item, 10u);
     EXPECT_EQ(record.item_count, 5u);
+    EXPECT_EQ(record.thread, 0x3000u);
 }
 
 TEST(Report, DescribesAMemoryFaultInWords) {
