@@ -80,10 +80,9 @@ class worker {
         return launch_.make_block(memory_of(number), index);
     }
 
-    /// Runs a block to its next barrier of the grid, or to its end.
     void run_part(std::uint32_t phase, std::uint32_t number) {
         block_run& run = phase == 0 ? make_block(number) : block(number);
-        launch_.kernel->run(&run);
+        launch_.run_to_barrier(run);
         if (run.waits_at == state_end) grid_.ended.fetch_add(1, std::memory_order_relaxed);
         if (grid_.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == blocks_) end_phase(phase);
     }

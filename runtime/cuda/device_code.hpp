@@ -119,4 +119,16 @@ struct block_run {
     std::uint32_t mask[warp_size];
 };
 
+/// The block and the thread that a lane runs: for functions that are no part of the kernel, and for
+/// messages about failures. The passes have the offsets of the members.
+struct lane_place {
+    const block_run* run;
+    /// The kernel, if each thread has its place here before it runs; otherwise NULL. Then threads
+    /// have it when they call a function that is no part of the kernel.
+    const kernel_code* named;
+    std::uint32_t thread_index[3];
+    std::uint32_t rank;
+    std::uint32_t index[3]; ///< of the block
+};
+
 } // namespace hmmcuda

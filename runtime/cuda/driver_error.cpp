@@ -2,6 +2,8 @@
 // The CUDA driver interface: errors.
 #include "driver.hpp"
 
+#include "lane_place.hpp"
+
 namespace hmmcuda {
 namespace {
 
@@ -33,6 +35,7 @@ CUresult give_text(const char** place, const char* text) {
 } // namespace
 
 CUresult result_of(hmmError_t error) {
+    if (error != hmmSuccess) name_failed_thread();
     // The runtime interface has more errors; the others have the same numbers.
     const cudaError_t same = error_of(error);
     switch (same) {

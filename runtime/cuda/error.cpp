@@ -4,6 +4,7 @@
 
 #include "cuda/cuda_runtime_api.h"
 #include "hmm/hmm_runtime.h"
+#include "lane_place.hpp"
 
 #include <string_view>
 
@@ -69,7 +70,9 @@ cudaError_t error_of(hmmError_t error) {
 }
 
 cudaError_t forward(hmmError_t error) {
-    if (error != hmmSuccess) own_error = cudaSuccess;
+    if (error == hmmSuccess) return cudaSuccess;
+    own_error = cudaSuccess;
+    name_failed_thread();
     return error_of(error);
 }
 

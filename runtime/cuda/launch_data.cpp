@@ -2,6 +2,7 @@
 #include "launch_data.hpp"
 
 #include "block_place.hpp"
+#include "lane_place.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -61,8 +62,14 @@ void launch_data::set_place(block_run& run, const hmmThreadIndex& index) const {
     run.waits_at = state_end;
 }
 
-void launch_data::run_to_end(block_run& run) const {
+void launch_data::run_to_barrier(block_run& run) const {
+    forget_thread();
     kernel->run(&run);
+    forget_thread();
+}
+
+void launch_data::run_to_end(block_run& run) const {
+    run_to_barrier(run);
     if (run.waits_at == state_end) return;
     const cut& place = kernel->cuts[run.waits_at];
     fail_block(run, "sync of a grid_group (%s:%u) in a launch that is not cooperative", place.file,

@@ -43,6 +43,8 @@ struct alignas(alignof(std::max_align_t)) launch_data {
     /// Makes a block in area_bytes() of memory.
     block_run& make_block(std::byte* area, const hmmThreadIndex& index) const;
     void set_place(block_run& run, const hmmThreadIndex& index) const;
+    /// Runs a block to its next barrier of the grid, or to its end.
+    void run_to_barrier(block_run& run) const;
     /// Runs a block that is not part of a cooperative launch.
     void run_to_end(block_run& run) const;
 };

@@ -39,6 +39,18 @@ __global__ void wrong_address(int* out) {
     if (threadIdx.x == 3) *reinterpret_cast<int*>(0x10000) = out[0];
 }
 
+__device__ void write_to(int* out, int turns) {
+    if (turns == 0)
+        *out = 1;
+    else
+        write_to(out, turns - 1);
+}
+__global__ void wrong_address_of_function(int* out) {
+    out[threadIdx.x] = 0;
+    __syncthreads();
+    write_to(blockIdx.x == 1 && threadIdx.x == 37 ? reinterpret_cast<int*>(0x10000) : out, 2);
+}
+
 __global__ void wrong_assertion(int* out) {
     assert(out[threadIdx.x] == 0 && threadIdx.x < 5);
 }
@@ -58,7 +70,15 @@ __device__ int fails_at_end(int depth) {
     return depth == 1 ? fails_at_end(0) : fails_at_end(depth - 1) + 1;
 }
 __global__ void wrong_assertion_of_recursion(int* out) {
-    out[0] = fails_at_end(out[0] + 3);
+    if (threadIdx.x >= 33 && blockIdx.x == 1) out[0] = fails_at_end(out[0] + 3);
+}
+
+__device__ __noinline__ void trap_in(int thread) {
+    if (threadIdx.x == thread) __trap();
+}
+__device__ void (*const traps[])(int) = {trap_in};
+__global__ void trap_behind_pointer(int* out) {
+    if (blockIdx.x == 1) traps[out[0]](42);
 }
 
 __global__ void trap(int* out) {
@@ -80,16 +100,23 @@ const failing failures[] = {
     {"a_tile_with_threads_that_do_not_come", half_of_tile, cudaErrorAssert,
      "thread (0, 0, 0) at a shuffle ("},
     {"an_illegal_address", wrong_address, cudaErrorIllegalAddress, "wrong_address"},
+#ifndef __OPTIMIZE__
+    {"the_thread_of_an_illegal_address", wrong_address_of_function, cudaErrorIllegalAddress,
+     "wrong_address_of_function(int*), block (1, 0, 0), thread (37, 0, 0): write of address "
+     "0x10000"},
+#endif
     {"an_assertion", wrong_assertion, cudaErrorAssert, "thread (5, 0, 0): "},
     {"the_condition_of_an_assertion", wrong_assertion, cudaErrorAssert,
      "Assertion `out[threadIdx.x] == 0 && threadIdx.x < 5' failed."},
     {"an_assertion_of_a_function", wrong_assertion_of_function, cudaErrorAssert,
      "wrong_assertion_of_function(int*), block (1, 0, 0), thread (40, 0, 0): "},
     {"an_assertion_of_recursion", wrong_assertion_of_recursion, cudaErrorAssert,
-     "Assertion `depth > 0' failed."},
+     "wrong_assertion_of_recursion(int*), block (1, 0, 0), thread (33, 0, 0): "},
+    {"a_trap_behind_a_pointer", trap_behind_pointer, cudaErrorIllegalInstruction,
+     "trap_behind_pointer(int*), block (1, 0, 0), thread (42, 0, 0): "},
     {"a_trap", trap, cudaErrorIllegalInstruction,
      "trap(int*), block (1, 0, 0), thread (7, 0, 0): "},
-    {"the_line_of_a_trap", trap, cudaErrorIllegalInstruction, "failing_kernels.cu:65: trap\n"},
+    {"the_line_of_a_trap", trap, cudaErrorIllegalInstruction, "failing_kernels.cu:85: trap\n"},
 };
 
 /// Returns 0 if the launch fails as it should.

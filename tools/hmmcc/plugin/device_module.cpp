@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "device_module.hpp"
 
+#include "callers.hpp"
 #include "cuda/device_code.hpp"
 #include "failures.hpp"
 #include "intrinsics.hpp"
 #include "kernel.hpp"
 #include "llvm_compat.hpp"
 #include "names.hpp"
+#include "separate_functions.hpp"
 #include "shared_variables.hpp"
 #include "source_kernels.hpp"
 
-#include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Verifier.h>
@@ -18,27 +19,16 @@
 namespace hmmcc {
 namespace {
 
-using function_set = llvm::SmallPtrSet<llvm::Function*, 32>;
-
 /// Instructions, before any is optimized.
 constexpr unsigned most_of_small_function = 80;
 
-void add_users(llvm::Value& value, llvm::SmallVectorImpl<llvm::Function*>& found) {
-    for (llvm::User* const user : value.users()) {
-        if (auto* const instruction = llvm::dyn_cast<llvm::Instruction>(user))
-            found.push_back(instruction->getFunction());
-        else if (llvm::isa<llvm::ConstantExpr>(user))
-            add_users(*user, found);
-    }
-}
-
-function_set with_callers(llvm::SmallVectorImpl<llvm::Function*>& open) {
-    function_set found;
-    while (!open.empty()) {
-        llvm::Function* const function = open.pop_back_val();
-        if (found.insert(function).second) add_users(*function, open);
-    }
-    return found;
+/// Functions that wait, and their callers.
+function_set functions_that_wait(llvm::Module& module) {
+    llvm::SmallVector<llvm::Function*, 32> open;
+    for (llvm::Function& function : module)
+        if (function.isDeclaration() && is_cut(intrinsic_named(function.getName())))
+            add_users(function, open);
+    return with_callers(open);
 }
 
 /// Functions that use the place of their thread, wait, or use memory of the block, and their
@@ -75,28 +65,6 @@ void make_local(llvm::Module& module, const function_set& kernels) {
     }
 }
 
-/// A function that is called through a pointer cannot be a part of its callers.
-bool is_called_only(const llvm::Function& function) {
-    for (const llvm::User* const user : function.users()) {
-        const auto* const call = llvm::dyn_cast<llvm::CallBase>(user);
-        if (call == nullptr || call->getCalledOperand() != &function) return false;
-    }
-    return true;
-}
-
-/// True if it does so through functions of the set.
-bool calls_itself(llvm::Function& function, const function_set& through) {
-    llvm::SmallVector<llvm::Function*, 16> open;
-    function_set seen;
-    add_users(function, open);
-    while (!open.empty()) {
-        llvm::Function* const caller = open.pop_back_val();
-        if (caller == &function) return true;
-        if (through.contains(caller) && seen.insert(caller).second) add_users(*caller, open);
-    }
-    return false;
-}
-
 const llvm::Instruction& any_instruction(const llvm::Function& function) {
     for (const llvm::Instruction& instruction : llvm::instructions(function))
         if (instruction.getDebugLoc()) return instruction;
@@ -105,16 +73,18 @@ const llvm::Instruction& any_instruction(const llvm::Function& function) {
 
 void make_part_of_callers(llvm::Module& module, const function_set& kernels) {
     const function_set of_threads = functions_of_threads(module);
+    const function_set waiting = functions_that_wait(module);
     for (llvm::Function* const function : of_threads) {
         if (kernels.contains(function)) continue;
         const char* const reason = calls_itself(*function, of_threads) ? "calls itself"
                                    : !is_called_only(*function) ? "is called through a pointer"
                                                                 : nullptr;
         if (reason != nullptr) {
-            report_error(any_instruction(*function),
-                         llvm::Twine("hmmcc does not support threadIdx, barriers or __shared__ "
-                                     "variables in a function that ") +
-                             reason);
+            if (waiting.contains(function))
+                report_error(any_instruction(*function),
+                             llvm::Twine("hmmcc does not support barriers and operations of warps "
+                                         "in a function that ") +
+                                 reason);
             continue;
         }
         function->removeFnAttr(llvm::Attribute::NoInline);
@@ -135,8 +105,7 @@ void inline_small_functions(llvm::Module& module, const function_set& kernels) {
         if (!calls_itself(*function, small)) function->addFnAttr(llvm::Attribute::AlwaysInline);
 }
 
-/// Messages about assertions and traps name the thread, which kernels know. Functions that cannot
-/// be a part of them have messages without it.
+/// Messages about assertions and traps name the thread, which kernels know.
 void make_failing_part_of_callers(llvm::Module& module, const function_set& kernels) {
     llvm::SmallVector<llvm::Function*, 32> open;
     for (llvm::Function& function : module)
@@ -308,11 +277,16 @@ llvm::PreservedAnalyses finish_device_half::run(llvm::Module& module,
     for (llvm::GlobalVariable& variable : module.globals())
         if (is_shared_variable(variable)) expand_constants(variable);
     rename_variables(module);
+    function_set kernel_functions;
+    for (const source_kernel& kernel : kernels)
+        kernel_functions.insert(kernel.function);
+    separate_functions separate(module, kernel_functions);
+    if (!separate.open()) return llvm::PreservedAnalyses::none();
     describer descriptions(module);
     for (const source_kernel& kernel : kernels) {
         kernel_body body;
-        if (!open_kernel(kernel, body)) continue;
         body.optimizes = optimizes_;
+        if (!open_kernel(kernel, body, separate)) continue;
         lower_shared_atomics(body);
         unroll_short_loops(body);
         pace_loops(body);

@@ -2,7 +2,9 @@
 #include "failures.hpp"
 
 #include <llvm/IR/DebugInfoMetadata.h>
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Module.h>
 
 namespace hmmcc {
 namespace {
@@ -27,33 +29,28 @@ llvm::FunctionCallee reporter(llvm::Module& module, const char* name,
     return found;
 }
 
-llvm::SmallVector<llvm::Value*, 6> place(llvm::IRBuilder<>& builder, const kernel_body& body) {
-    return {body.run, builder.CreateLoad(builder.getInt32Ty(), body.rank)};
-}
-
-void report_assertion(kernel_body& body, llvm::CallInst& call) {
+void report_assertion(llvm::CallInst& call, const thread_of_failure& thread) {
     llvm::IRBuilder<> builder(&call);
-    llvm::SmallVector<llvm::Value*, 6> arguments = place(builder, body);
+    llvm::SmallVector<llvm::Value*, 6> arguments{thread.run, thread.rank};
     arguments.append(call.arg_begin(), call.arg_end());
-    llvm::CallInst* const instead = builder.CreateCall(
-        reporter(*body.function->getParent(), "__hmm_assert_fail", arguments), arguments);
+    llvm::CallInst* const instead =
+        builder.CreateCall(reporter(*call.getModule(), "__hmm_assert_fail", arguments), arguments);
     instead->setDoesNotReturn();
     call.eraseFromParent();
 }
 
-void report_trap(kernel_body& body, llvm::CallInst& call) {
+void report_trap(llvm::CallInst& call, const thread_of_failure& thread) {
     llvm::IRBuilder<> builder(&call);
     const llvm::DILocation* where = call.getDebugLoc();
     // __trap() is a function of the headers
     if (where != nullptr && where->getInlinedAt() != nullptr &&
         where->getScope()->getSubprogram()->getName() == "__trap")
         where = where->getInlinedAt();
-    llvm::SmallVector<llvm::Value*, 6> arguments = place(builder, body);
+    llvm::SmallVector<llvm::Value*, 6> arguments{thread.run, thread.rank};
     arguments.push_back(builder.getInt32(where == nullptr ? 0 : where->getLine()));
     arguments.push_back(
         builder.CreateGlobalStringPtr(where == nullptr ? "" : where->getFilename()));
-    builder.CreateCall(reporter(*body.function->getParent(), "__hmm_report_trap", arguments),
-                       arguments);
+    builder.CreateCall(reporter(*call.getModule(), "__hmm_report_trap", arguments), arguments);
 }
 
 } // namespace
@@ -62,16 +59,16 @@ bool is_failure(const llvm::Function& function) {
     return is_assertion(function) || function.getIntrinsicID() == llvm::Intrinsic::trap;
 }
 
-void name_threads_of_failures(kernel_body& body) {
+void name_threads_of_failures(llvm::Function& function, find_thread thread) {
     for (llvm::Instruction& instruction :
-         llvm::make_early_inc_range(llvm::instructions(*body.function))) {
+         llvm::make_early_inc_range(llvm::instructions(function))) {
         auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
         const llvm::Function* const called = call == nullptr ? nullptr : call->getCalledFunction();
         if (called == nullptr || !is_failure(*called)) continue;
         if (is_assertion(*called))
-            report_assertion(body, *call);
+            report_assertion(*call, thread(*call));
         else
-            report_trap(body, *call);
+            report_trap(*call, thread(*call));
     }
 }
 

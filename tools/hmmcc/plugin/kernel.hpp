@@ -22,6 +22,8 @@
 
 namespace hmmcc {
 
+class separate_functions;
+
 struct source_parameter {
     std::uint32_t offset = 0; ///< in the copy of the arguments
     std::uint32_t size = 0;
@@ -55,6 +57,7 @@ struct kernel_body {
     llvm::BasicBlock* entry = nullptr;  ///< runs once; its values are those of all threads
     llvm::BasicBlock* start = nullptr;  ///< where each thread starts
     llvm::Value* run = nullptr;         ///< the block_run
+    llvm::Value* place = nullptr;       ///< the lane_place; NULL if nothing needs it
 
     std::array<llvm::Value*, 3> block_index{}, block_size{}, grid_size{};
     llvm::Value* threads = nullptr;
@@ -79,6 +82,7 @@ struct kernel_body {
     bool warps = false;                           ///< groups are warps
     bool optimizes = true;                        ///< false: leaves out what is for speed
     bool grid_barriers = false;                   ///< the function returns in the middle
+    bool calls_separate = false;                  ///< or may do so
     /// Values that live across a cut: those of each thread, and those of a group.
     llvm::SmallVector<llvm::AllocaInst*, 16> of_thread, of_group;
     bool can_mix = false; ///< threads of a group can be at different cuts
@@ -101,7 +105,8 @@ block_set region_from(const kernel_body& body, llvm::BasicBlock* from,
 llvm::BasicBlock* start_of(const kernel_body& body, std::uint32_t state);
 
 /// Makes the function of a block from a kernel. Reports what it cannot do, and returns false then.
-bool open_kernel(const source_kernel& kernel, kernel_body& body);
+bool open_kernel(const source_kernel& kernel, kernel_body& body,
+                 const separate_functions& separate);
 /// Unrolls loops of a few rounds with cuts.
 void unroll_short_loops(kernel_body& body);
 /// Cuts loops that threads have to go through side by side.

@@ -18,6 +18,7 @@
 #include "kernel.hpp"
 #include "part_accesses.hpp"
 #include "row_guards.hpp"
+#include "separate_functions.hpp"
 #include "thread_arrays.hpp"
 
 #include <llvm/IR/CFG.h>
@@ -660,6 +661,7 @@ class closer {
         // leaves the new.
         for (unsigned i = 0; i < loop.group_values.size(); i++)
             builder.CreateStore(loop.group_values[i], body_.of_group[i]);
+        if (!body_.optimizes) leave_place(body_, builder);
         builder.CreateBr(part);
     }
 

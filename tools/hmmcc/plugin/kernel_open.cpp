@@ -6,6 +6,7 @@
 #include "intrinsics.hpp"
 #include "kernel.hpp"
 #include "llvm_compat.hpp"
+#include "separate_functions.hpp"
 #include "shared_variables.hpp"
 
 #include <llvm/IR/DebugInfoMetadata.h>
@@ -254,7 +255,8 @@ void report_error(const llvm::Instruction& where, const llvm::Twine& text) {
         llvm::DiagnosticInfoUnsupported(function, text, where.getDebugLoc()));
 }
 
-bool open_kernel(const source_kernel& kernel, kernel_body& body) {
+bool open_kernel(const source_kernel& kernel, kernel_body& body,
+                 const separate_functions& separate) {
     llvm::Function& old = *kernel.function;
     llvm::LLVMContext& context = old.getContext();
     auto* const type =
@@ -280,9 +282,13 @@ bool open_kernel(const source_kernel& kernel, kernel_body& body) {
     values.builder().CreateBr(body.start);
     drop_lifetimes(*body.function);
     replace_positions(body);
-    name_threads_of_failures(body);
+    name_threads_of_failures(*body.function, [&](llvm::Instruction& before) {
+        llvm::IRBuilder<> builder(&before);
+        return thread_of_failure{body.run, builder.CreateLoad(builder.getInt32Ty(), body.rank)};
+    });
+    enter_place(body, separate);
     mark_numbers_of_threads(body);
-    return place_shared_variables(body) && move_variables(body);
+    return place_shared_variables(body, separate) && move_variables(body);
 }
 
 } // namespace hmmcc

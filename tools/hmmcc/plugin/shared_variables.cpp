@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "shared_variables.hpp"
 
-#include "intrinsics.hpp"
 #include "llvm_compat.hpp"
+#include "separate_functions.hpp"
 
 #include <llvm/IR/Constants.h>
 
 namespace hmmcc {
 namespace {
-
-/// extern __shared__ T name[]
-bool has_open_length(const llvm::GlobalVariable& variable) {
-    const auto* const array = llvm::dyn_cast<llvm::ArrayType>(variable.getValueType());
-    return variable.isDeclaration() && array != nullptr && array->getNumElements() == 0;
-}
 
 llvm::Instruction* place_before(llvm::Instruction& user, const llvm::Value& used) {
     auto* const phi = llvm::dyn_cast<llvm::PHINode>(&user);
@@ -65,6 +59,18 @@ void replace_uses_in(llvm::GlobalVariable& variable, const kernel_body& body, ll
 
 } // namespace
 
+bool has_open_length(const llvm::GlobalVariable& variable) {
+    const auto* const array = llvm::dyn_cast<llvm::ArrayType>(variable.getValueType());
+    return variable.isDeclaration() && array != nullptr && array->getNumElements() == 0;
+}
+
+bool check_shared_alignment(const llvm::Instruction& where, llvm::Align alignment) {
+    if (alignment.value() <= hmmcuda::memory_alignment) return true;
+    report_error(where, "hmmcc does not support an alignment above " +
+                            llvm::Twine(hmmcuda::memory_alignment) + " of __shared__ variables");
+    return false;
+}
+
 bool is_shared_variable(const llvm::GlobalVariable& variable) {
     if (starts_with(variable.getName(), "llvm.")) return false;
     if (has_open_length(variable)) return true;
@@ -76,25 +82,29 @@ void expand_constants(llvm::GlobalVariable& variable) {
     }
 }
 
-bool place_shared_variables(kernel_body& body) {
+bool place_shared_variables(kernel_body& body, const separate_functions& separate) {
     llvm::Module& module = *body.function->getParent();
     const llvm::DataLayout& layout = module.getDataLayout();
     llvm::IRBuilder<> builder(body.entry->getTerminator());
     llvm::SmallVector<llvm::GlobalVariable*, 4> open;
-    std::uint64_t bytes = 0;
+    const bool shares = body.calls_separate ||
+                        llvm::any_of(module.globals(), [&](const llvm::GlobalVariable& variable) {
+                            return separate.shared_offset(variable) != nullptr &&
+                                   is_used_in(variable, *body.function);
+                        });
+    std::uint64_t bytes = shares ? separate.shared_bytes() : 0;
     for (llvm::GlobalVariable& variable : module.globals()) {
         if (!is_shared_variable(variable) || !is_used_in(variable, *body.function)) continue;
         if (has_open_length(variable)) {
             open.push_back(&variable);
             continue;
         }
-        const llvm::Align alignment = layout.getPreferredAlign(&variable);
-        if (alignment.value() > hmmcuda::memory_alignment) {
-            report_error(*body.entry->getTerminator(),
-                         "hmmcc does not support an alignment above " +
-                             llvm::Twine(hmmcuda::memory_alignment) + " of __shared__ variables");
-            return false;
+        if (const std::uint64_t* const place = separate.shared_offset(variable)) {
+            replace_uses_in(variable, body, builder.getInt64(*place));
+            continue;
         }
+        const llvm::Align alignment = layout.getPreferredAlign(&variable);
+        if (!check_shared_alignment(*body.entry->getTerminator(), alignment)) return false;
         bytes = llvm::alignTo(bytes, alignment);
         replace_uses_in(variable, body, builder.getInt64(bytes));
         bytes += layout.getTypeAllocSize(variable.getValueType());

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+#include "separate_functions.hpp"
+
+#include "failures.hpp"
+#include "intrinsics.hpp"
+#include "llvm_compat.hpp"
+#include "names.hpp"
+#include "shared_variables.hpp"
+
+#include <llvm/IR/InstIterator.h>
+
+#include <cstddef>
+
+namespace hmmcc {
+namespace {
+
+using hmmcuda::block_run;
+using hmmcuda::kernel_code;
+using hmmcuda::lane_place;
+
+bool has_cut(llvm::Function& function) {
+    return llvm::any_of(llvm::instructions(function), [](const llvm::Instruction& instruction) {
+        const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+        return call != nullptr && is_cut(intrinsic_of(*call));
+    });
+}
+
+bool uses_place(const llvm::Instruction& instruction) {
+    const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+    if (call != nullptr && intrinsic_of(*call) != intrinsic::none) return true;
+    if (call != nullptr && call->getCalledFunction() != nullptr &&
+        is_failure(*call->getCalledFunction()))
+        return true;
+    return llvm::any_of(instruction.operands(), [](const llvm::Use& operand) {
+        const auto* const variable = llvm::dyn_cast<llvm::GlobalVariable>(operand.get());
+        return variable != nullptr && is_shared_variable(*variable);
+    });
+}
+
+const llvm::Function* called_function(const llvm::CallBase& call) {
+    return llvm::dyn_cast<llvm::Function>(call.getCalledOperand()->stripPointerCasts());
+}
+
+/// A function of the runtime about the lane_place, which only these know of.
+llvm::FunctionCallee of_place(llvm::Module& module, const char* name,
+                              llvm::ArrayRef<llvm::Type*> parameters) {
+    llvm::FunctionCallee found = module.getOrInsertFunction(
+        name, llvm::FunctionType::get(byte_pointer(module.getContext()), parameters, false));
+    if (auto* const function = llvm::dyn_cast<llvm::Function>(found.getCallee())) {
+        function->setDoesNotThrow();
+        function->setWillReturn();
+        function->setOnlyAccessesInaccessibleMemory();
+    }
+    return found;
+}
+
+llvm::Value* member(llvm::IRBuilder<>& builder, llvm::Value* object, std::size_t offset,
+                    llvm::Type* type) {
+    llvm::Value* const place =
+        builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), object, offset);
+    return builder.CreatePointerCast(place, pointer_to(type));
+}
+
+/// Reads the lane_place of the thread that runs.
+class place_reader {
+  public:
+    explicit place_reader(llvm::Instruction& before) : builder_(&before) {
+        llvm::FunctionCallee get = of_place(*before.getModule(), "__hmm_place", {});
+        llvm::cast<llvm::Function>(get.getCallee())->setOnlyReadsMemory();
+        place_ = builder_.CreateCall(get);
+    }
+
+    llvm::IRBuilder<>& builder() { return builder_; }
+    llvm::Value* number(std::size_t offset) { return load(place_, offset, builder_.getInt32Ty()); }
+    llvm::Value* run() { return pointer(place_, offsetof(lane_place, run)); }
+    llvm::Value* of_block(std::size_t offset) { return load(run(), offset, builder_.getInt32Ty()); }
+    llvm::Value* shared() { return pointer(run(), offsetof(block_run, shared)); }
+    /// Where the block's dynamic shared memory begins.
+    llvm::Value* dynamic_shared() {
+        llvm::Value* const kernel = pointer(run(), offsetof(block_run, kernel));
+        llvm::Value* const bytes =
+            load(kernel, offsetof(kernel_code, static_shared), builder_.getInt32Ty());
+        return builder_.CreateInBoundsGEP(builder_.getInt8Ty(), shared(),
+                                          builder_.CreateZExt(bytes, builder_.getInt64Ty()));
+    }
+
+  private:
+    llvm::Value* load(llvm::Value* object, std::size_t offset, llvm::Type* type) {
+        return builder_.CreateLoad(type, member(builder_, object, offset, type));
+    }
+    llvm::Value* pointer(llvm::Value* object, std::size_t offset) {
+        return load(object, offset, byte_pointer(builder_.getContext()));
+    }
+
+    llvm::IRBuilder<> builder_;
+    llvm::Value* place_;
+};
+
+/// What an intrinsic of a thread's place in the launch is.
+llvm::Value* position(llvm::CallBase& call, intrinsic what) {
+    place_reader reader(call);
+    const auto at = [&](std::size_t first) {
+        const auto* const number = llvm::dyn_cast<llvm::ConstantInt>(call.getArgOperand(0));
+        const std::uint64_t i = number == nullptr ? 0 : number->getZExtValue() % 3;
+        return first + i * sizeof(std::uint32_t);
+    };
+    switch (what) {
+    case intrinsic::thread_index:
+        return reader.number(at(offsetof(lane_place, thread_index)));
+    case intrinsic::thread_rank:
+        return reader.number(offsetof(lane_place, rank));
+    case intrinsic::block_index:
+        return reader.of_block(at(offsetof(block_run, index)));
+    case intrinsic::block_size:
+        return reader.of_block(at(offsetof(block_run, block)));
+    case intrinsic::grid_size:
+        return reader.of_block(at(offsetof(block_run, grid)));
+    default:
+        return reader.of_block(offsetof(block_run, cooperative));
+    }
+}
+
+void replace_positions(llvm::Function& function) {
+    for (llvm::Instruction& instruction :
+         llvm::make_early_inc_range(llvm::instructions(function))) {
+        auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+        const intrinsic what = call == nullptr ? intrinsic::none : intrinsic_of(*call);
+        if (what == intrinsic::none) continue;
+        call->replaceAllUsesWith(position(*call, what));
+        call->eraseFromParent();
+    }
+}
+
+/// It reads memory that the function does not get, whatever the source says.
+void drop_memory_attributes(llvm::Function& function) {
+    const auto drop = [](auto& of) {
+        for (const auto attribute : {llvm::Attribute::ReadNone, llvm::Attribute::ReadOnly})
+            of.removeFnAttr(attribute);
+#if LLVM_VERSION_MAJOR < 16
+        of.removeFnAttr(llvm::Attribute::ArgMemOnly);
+#else
+        of.removeFnAttr(llvm::Attribute::Memory);
+#endif
+    };
+    drop(function);
+    for (llvm::User* const user : function.users())
+        if (auto* const call = llvm::dyn_cast<llvm::CallBase>(user)) drop(*call);
+}
+
+} // namespace
+
+separate_functions::separate_functions(llvm::Module& module, const function_set& kernels)
+    : module_(module) {
+    llvm::SmallVector<llvm::Function*, 16> open;
+    for (llvm::Function& function : module) {
+        if (function.isDeclaration() || kernels.contains(&function) || function.use_empty() ||
+            has_cut(function))
+            continue;
+        if (llvm::any_of(llvm::instructions(function), uses_place)) readers_.push_back(&function);
+    }
+    open.assign(readers_.begin(), readers_.end());
+    for (llvm::Function* const each : with_callers(open))
+        if (!kernels.contains(each) && !is_called_only(*each)) callbacks_ = true;
+    open.assign(readers_.begin(), readers_.end());
+    for (llvm::Function& function : module)
+        for (const llvm::Instruction& instruction : llvm::instructions(function))
+            if (const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction))
+                if (leads_out(*call)) open.push_back(&function);
+    reaching_ = with_callers(open);
+}
+
+/// True if a function behind a pointer may run in this call, or one of another library that can
+/// call back.
+bool separate_functions::leads_out(const llvm::CallBase& call) const {
+    if (call.isInlineAsm()) return false;
+    const llvm::Function* const called = called_function(call);
+    if (called == nullptr) return true;
+    return callbacks_ && called->isDeclaration() && !called->isIntrinsic() &&
+           !call.doesNotAccessMemory() && !starts_with(called->getName(), "__hmm_");
+}
+
+bool separate_functions::may_run_in(const llvm::CallBase& call) const {
+    if (call.isInlineAsm()) return false;
+    auto* const called = const_cast<llvm::Function*>(called_function(call));
+    return leads_out(call) || (called != nullptr && reaching_.contains(called));
+}
+
+const std::uint64_t* separate_functions::shared_offset(const llvm::GlobalVariable& variable) const {
+    const auto found = shared_.find(&variable);
+    return found == shared_.end() ? nullptr : &found->second;
+}
+
+bool separate_functions::place_shared(llvm::GlobalVariable& variable) {
+    llvm::SmallVector<llvm::Use*, 16> uses;
+    for (llvm::Use& use : variable.uses())
+        if (auto* const user = llvm::dyn_cast<llvm::Instruction>(use.getUser()))
+            if (llvm::is_contained(readers_, user->getFunction())) uses.push_back(&use);
+    if (uses.empty()) return true;
+    const bool dynamic = has_open_length(variable);
+    if (!dynamic) {
+        const llvm::Align alignment = module_.getDataLayout().getPreferredAlign(&variable);
+        if (!check_shared_alignment(*llvm::cast<llvm::Instruction>(uses[0]->getUser()), alignment))
+            return false;
+        const std::uint64_t at = llvm::alignTo(shared_bytes_, alignment);
+        shared_[&variable] = at;
+        shared_bytes_ = at + module_.getDataLayout().getTypeAllocSize(variable.getValueType());
+    }
+    for (llvm::Use* const use : uses) {
+        llvm::Function& function = *llvm::cast<llvm::Instruction>(use->getUser())->getFunction();
+        place_reader reader(*function.getEntryBlock().getFirstInsertionPt());
+        llvm::IRBuilder<>& builder = reader.builder();
+        llvm::Value* const place =
+            dynamic ? reader.dynamic_shared()
+                    : builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), reader.shared(),
+                                                         shared_[&variable]);
+        use->set(builder.CreatePointerCast(place, variable.getType()));
+    }
+    return true;
+}
+
+bool separate_functions::open() {
+    for (llvm::GlobalVariable& variable : module_.globals())
+        if (is_shared_variable(variable) && !place_shared(variable)) return false;
+    for (llvm::Function* const function : readers_) {
+        drop_memory_attributes(*function);
+        replace_positions(*function);
+        name_threads_of_failures(*function, [](llvm::Instruction& before) {
+            place_reader reader(before);
+            return thread_of_failure{reader.run(), reader.number(offsetof(lane_place, rank))};
+        });
+    }
+    return true;
+}
+
+void leave_place(const kernel_body& body, llvm::IRBuilder<>& builder) {
+    llvm::Type* const number = builder.getInt32Ty();
+    const auto leave = [&](std::size_t offset, llvm::AllocaInst* variable) {
+        llvm::StoreInst* const store = builder.CreateStore(
+            builder.CreateLoad(number, variable), member(builder, body.place, offset, number));
+        // all threads of the lane leave it in the same place
+        store->setMetadata(of_other_threads, llvm::MDNode::get(builder.getContext(), {}));
+    };
+    for (unsigned i = 0; i < 3; i++)
+        leave(offsetof(lane_place, thread_index) + i * sizeof(std::uint32_t), body.thread_index[i]);
+    leave(offsetof(lane_place, rank), body.rank);
+}
+
+void enter_place(kernel_body& body, const separate_functions& separate) {
+    llvm::SmallVector<llvm::CallBase*, 16> calls;
+    for (llvm::Instruction& instruction : llvm::instructions(*body.function))
+        if (auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction))
+            if (separate.may_run_in(*call)) calls.push_back(call);
+    body.calls_separate = !calls.empty();
+    if (calls.empty() && body.optimizes) return;
+    llvm::IRBuilder<> builder(body.entry->getTerminator());
+    body.place = builder.CreateCall(of_place(*body.function->getParent(), "__hmm_enter_block",
+                                             {body.run->getType(), builder.getInt32Ty()}),
+                                    {body.run, builder.getInt32(body.optimizes ? 0 : 1)});
+    for (llvm::CallBase* const call : calls) {
+        llvm::IRBuilder<> before(call);
+        leave_place(body, before);
+    }
+}
+
+} // namespace hmmcc
