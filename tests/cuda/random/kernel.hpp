@@ -54,7 +54,8 @@ enum class op {
     reversed,
     high_half, ///< of the product
     byte,
-    mixed, ///< a device function that is not inlined
+    mixed,  ///< a device function that is not inlined
+    turned, ///< one that calls itself, or is called through a pointer, and knows its thread
 };
 
 struct expression {
@@ -115,6 +116,7 @@ struct kernel {
     unsigned rounds = 1;
     bool dynamic = false;     ///< shared memory is that of the launch
     bool cooperative = false; ///< barriers around a read of any element are of the grid
+    bool separate = false;    ///< it calls functions that cannot be a part of it
     std::vector<statement> body;
 
     unsigned threads() const { return width * height; }
@@ -136,6 +138,11 @@ constexpr unsigned table_at(unsigned i) {
 }
 constexpr unsigned mixed(unsigned a, unsigned b, unsigned thread) {
     return (a ^ (a >> 15)) * 739U + b * (thread | 1U);
+}
+constexpr unsigned turned(unsigned a, unsigned block, unsigned thread) {
+    for (unsigned turn = a & 3; turn-- > 0;)
+        a = a * 5 + thread + 1;
+    return (a & 1) != 0 ? a ^ (block + 7) * thread : a - thread;
 }
 
 kernel make_kernel(std::uint64_t seed);

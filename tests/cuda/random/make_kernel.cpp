@@ -19,6 +19,7 @@ class maker {
         choose_threads();
         result_.rounds = 1 + below(4);
         result_.dynamic = chance(30);
+        result_.separate = chance(25);
         result_.body = statements(scope::block, 3, 4 + below(5));
         return std::move(result_);
     }
@@ -71,6 +72,7 @@ class maker {
     expression any_expression(unsigned depth) {
         if (depth == 0 || chance(20)) return leaf();
         depth--;
+        if (result_.separate && chance(6)) return unary(op::turned, depth);
         static constexpr op twos[] = {op::add,       op::subtract, op::multiply,    op::bit_and,
                                       op::bit_or,    op::bit_xor,  op::shift_left,  op::shift_right,
                                       op::less,      op::equal,    op::minimum,     op::maximum,

@@ -119,6 +119,8 @@ class printer {
             return "__umulhi";
         case op::byte:
             return "(unsigned)(unsigned char)";
+        case op::turned:
+            return "turned";
         default:
             return "mixed";
         }

@@ -28,6 +28,15 @@ __device__ __noinline__ unsigned mixed(unsigned a, unsigned b, unsigned thread) 
     return (a ^ (a >> 15)) * 739U + b * (thread | 1U);
 }}
 
+__device__ unsigned own_number() {{ return threadIdx.y * blockDim.x + threadIdx.x; }}
+__device__ unsigned even(unsigned a) {{ return a - own_number(); }}
+__device__ unsigned odd(unsigned a) {{ return a ^ (blockIdx.x + 7) * own_number(); }}
+__device__ unsigned (*const functions[])(unsigned) = {{even, odd}};
+__device__ unsigned turned(unsigned a, unsigned turns) {{
+    return turns == 0 ? functions[a & 1](a) : turned(a * 5 + own_number() + 1, turns - 1);
+}}
+__device__ unsigned turned(unsigned a) {{ return turned(a, a & 3); }}
+
 __device__ void wait_for_grid() {{ cooperative_groups::this_grid().sync(); }}
 
 template <void (*Barrier)()>

@@ -84,6 +84,7 @@ class block_run {
         case op::remainder:
             return at(0) % of.value;
         default:
+            if (of.what == op::turned) return turned(at(0), block_, self.position);
             return of.of.size() == 1 ? unary(of.what, at(0)) : binary(of.what, at(0), at(1), self);
         }
     }
