@@ -220,6 +220,76 @@ HMM_CUDA_DEVICE coalesced_group coalesced_threads() {
     return coalesced_group(__activemask());
 }
 
+/* The threads of a warp with the same value. */
+template <class Group, class T>
+HMM_CUDA_DEVICE coalesced_group labeled_partition(const Group& group, T label) {
+    return coalesced_group(__match_any_sync(group.__hmm_mask(), label));
+}
+/* Those for which the condition holds, or the others. */
+template <class Group>
+HMM_CUDA_DEVICE coalesced_group binary_partition(const Group& group, bool condition) {
+    return labeled_partition(group, static_cast<unsigned int>(condition));
+}
+
+/* A group of a kind that is known when the kernel runs. */
+class thread_group {
+  public:
+    HMM_CUDA_MEMBER thread_group(const thread_block&) : kind_(of_block) {}
+    HMM_CUDA_MEMBER thread_group(const grid_group&) : kind_(of_grid) {}
+    template <unsigned int Size, class Parent>
+    HMM_CUDA_MEMBER thread_group(const thread_block_tile<Size, Parent>& tile)
+        : kind_(of_lanes), mask_(tile.__hmm_mask()) {}
+    HMM_CUDA_MEMBER thread_group(const coalesced_group& group)
+        : kind_(of_lanes), mask_(group.__hmm_mask()) {}
+
+    HMM_CUDA_MEMBER unsigned long long size() const {
+        if (kind_ == of_block) return thread_block::num_threads();
+        return kind_ == of_grid ? grid_group::num_threads() : lanes().size();
+    }
+    HMM_CUDA_MEMBER unsigned long long num_threads() const { return size(); }
+    HMM_CUDA_MEMBER unsigned long long thread_rank() const {
+        if (kind_ == of_block) return thread_block::thread_rank();
+        return kind_ == of_grid ? grid_group::thread_rank() : lanes().thread_rank();
+    }
+    HMM_CUDA_MEMBER bool is_valid() const { return kind_ != of_grid || grid_group::is_valid(); }
+    HMM_CUDA_MEMBER void sync() const {
+        if (kind_ == of_block)
+            thread_block::sync();
+        else if (kind_ == of_grid)
+            grid_group::sync();
+        else
+            lanes().sync();
+    }
+
+    /* The part with this thread, of 1 to 32 threads in the order of their ranks. */
+    HMM_CUDA_MEMBER coalesced_group __hmm_part(unsigned int size) const {
+        if (kind_ != of_lanes) {
+            const unsigned int ones = 0xffffffffU >> (32 - size);
+            return coalesced_group(ones << (__hmm_lane() & ~(size - 1)));
+        }
+        const unsigned int first = lanes().thread_rank() / size * size;
+        unsigned int mask = mask_;
+        for (unsigned int rank = 0; rank < first; rank++)
+            mask &= mask - 1;
+        unsigned int behind = mask;
+        for (unsigned int rank = 0; rank < size; rank++)
+            behind &= behind - 1;
+        return coalesced_group(mask & ~behind);
+    }
+
+  private:
+    enum kind { of_block, of_grid, of_lanes };
+    HMM_CUDA_MEMBER coalesced_group lanes() const { return coalesced_group(mask_); }
+
+    kind kind_;
+    unsigned int mask_ = 0;
+};
+
+/* @size is a power of two, up to 32. */
+HMM_CUDA_DEVICE thread_group tiled_partition(const thread_group& parent, unsigned int size) {
+    return parent.__hmm_part(size);
+}
+
 template <class Group>
 HMM_CUDA_DEVICE void sync(const Group& group) {
     group.sync();

@@ -3,7 +3,9 @@
 // group.
 #include "check.h"
 #include "cooperative_groups.h"
+#include "cooperative_groups/memcpy_async.h"
 #include "cooperative_groups/reduce.h"
+#include "cooperative_groups/scan.h"
 
 namespace {
 
@@ -345,6 +347,212 @@ __global__ void reserve_places(unsigned int* out) {
     }
 }
 
+// ---- groups of a kind that is known late ------------------------------------------
+
+/// Needs a power of two of threads.
+__device__ unsigned int sum_in(const cg::thread_group& group, unsigned int* memory,
+                               unsigned int value) {
+    const unsigned int rank = group.thread_rank();
+    for (unsigned int half = group.size() / 2; half > 0; half /= 2) {
+        memory[rank] = value;
+        group.sync();
+        if (rank < half) value += memory[rank + half];
+        group.sync();
+    }
+    return value;
+}
+
+__global__ void sum_block_as_group(unsigned int* out) {
+    __shared__ unsigned int memory[128];
+    const cg::thread_block block = cg::this_thread_block();
+    const unsigned int sum = sum_in(block, memory, threadIdx.x);
+    out[threadIdx.x] = threadIdx.x == 0 ? sum : cg::group_size(cg::thread_group(block));
+}
+
+__global__ void sum_parts_of_block(unsigned int* out) {
+    __shared__ unsigned int memory[128];
+    const cg::thread_group part = cg::tiled_partition(cg::this_thread_block(), 16);
+    const unsigned int sum = sum_in(part, memory + threadIdx.x / 16 * 16, threadIdx.x);
+    out[threadIdx.x] = part.thread_rank() == 0 ? sum : part.size();
+}
+
+/// Each third lane, in parts of four: those with the same part get the same mask.
+__global__ void parts_of_lanes(unsigned int* out) {
+    out[threadIdx.x] = 0;
+    if (threadIdx.x % 3 != 0) return;
+    const cg::thread_group all = cg::coalesced_threads();
+    const cg::thread_group part = cg::tiled_partition(all, 4);
+    out[threadIdx.x] = 1 + part.thread_rank() + 10 * part.size() + 100 * all.size();
+    part.sync();
+}
+
+unsigned int part_of_lanes(int t, int threads) {
+    if (t % 3 != 0) return 0;
+    const int end = t / 32 * 32 + 32 < threads ? t / 32 * 32 + 32 : threads;
+    const int first = (t / 32 * 32 + 2) / 3 * 3; // of the warp
+    const int rank = (t - first) / 3, count = (end - 1 - first) / 3 + 1;
+    const int part = rank / 4 * 4;
+    return 1 + rank % 4 + 10 * (count - part < 4 ? count - part : 4) + 100 * count;
+}
+
+/// The group is that of the block or a tile, and no constant.
+__global__ void chosen_group(unsigned int* out) {
+    __shared__ unsigned int memory[64];
+    const cg::thread_block block = cg::this_thread_block();
+    const cg::thread_group group =
+        blockIdx.x == 0 ? cg::thread_group(block) : cg::thread_group(cg::tiled_partition<8>(block));
+    memory[threadIdx.x] = threadIdx.x;
+    group.sync();
+    const unsigned int first = threadIdx.x - group.thread_rank();
+    out[blockIdx.x * 64 + threadIdx.x] =
+        memory[first + (group.thread_rank() + 1) % group.size()] + 100 * group.is_valid();
+}
+
+__global__ void partitions(unsigned int* out) {
+    const auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+    const cg::coalesced_group same = cg::labeled_partition(warp, threadIdx.x % 5);
+    const cg::coalesced_group low = cg::binary_partition(same, threadIdx.x % 32 < 11);
+    out[threadIdx.x] = same.size() + 100 * same.thread_rank() + 10000 * low.size() +
+                       1000000 * low.shfl(threadIdx.x, 0);
+}
+
+unsigned int partition(int t) {
+    const int warp = t / 32 * 32;
+    unsigned int same = 0, rank = 0, low = 0, first = 64;
+    for (int i = warp; i < warp + 32; i++) {
+        if (i % 5 != t % 5) continue;
+        same++;
+        rank += i < t;
+        if ((i % 32 < 11) != (t % 32 < 11)) continue;
+        low++;
+        first = unsigned(i) < first ? i : first;
+    }
+    return same + 100 * rank + 10000 * low + 1000000 * first;
+}
+
+void check_kinds_of_groups() {
+    compare(
+        sum_block_as_group, 128, [](int t) { return t == 0 ? 127U * 64 : 128; },
+        "a_block_is_a_group");
+    compare(
+        sum_parts_of_block, 128, [](int t) { return t % 16 == 0 ? 16U * t + 120 : 16; },
+        "a_part_of_a_block_is_a_group");
+    compare(
+        parts_of_lanes, 77, [](int t) { return part_of_lanes(t, 77); },
+        "a_part_of_a_coalesced_group_is_a_group");
+    compare(partitions, 64, partition, "threads_with_one_value_are_a_group");
+    unsigned int* const out = managed<unsigned int>(128);
+    std::vector<unsigned int> wanted;
+    for (int i = 0; i < 128; i++)
+        wanted.push_back(100 + (i < 64 ? (i + 1) % 64 : i % 64 / 8 * 8 + (i + 1) % 8));
+    chosen_group<<<2, 64>>>(out);
+    check(device_is_well() && same(out, wanted.data(), 128), "blocks_choose_their_groups");
+    cudaFree(out);
+}
+
+// ---- scans and copies ----------------------------------------------------------
+
+template <unsigned int Size>
+__global__ void scan_tile(unsigned int* out) {
+    const auto tile = cg::tiled_partition<Size>(cg::this_thread_block());
+    const unsigned int mine = threadIdx.x * 2654435761U >> 20;
+    out[threadIdx.x] = cg::inclusive_scan(tile, mine) ^ cg::exclusive_scan(tile, mine) * 3 ^
+                       cg::inclusive_scan(tile, mine, cg::greater<unsigned int>()) * 5 ^
+                       cg::exclusive_scan(tile, mine, cg::bit_xor<unsigned int>()) * 7;
+}
+
+/// What scans find for the threads up to @t for which @in holds.
+template <class In>
+unsigned int scanned(int first, int t, In in) {
+    unsigned int sum = 0, most = 0, odd = 0, mine = 0;
+    for (int i = first; i <= t; i++) {
+        if (!in(i)) continue;
+        mine = i * 2654435761U >> 20;
+        sum += mine;
+        most = mine > most ? mine : most;
+        odd ^= mine;
+    }
+    return sum ^ (sum - mine) * 3 ^ most * 5 ^ (odd ^ mine) * 7;
+}
+
+__global__ void scan_coalesced(unsigned int* out) {
+    out[threadIdx.x] = 0;
+    if (threadIdx.x % 7 < 3) return;
+    const cg::coalesced_group group = cg::coalesced_threads();
+    const unsigned int mine = threadIdx.x * 2654435761U >> 20;
+    out[threadIdx.x] = cg::inclusive_scan(group, mine) ^ cg::exclusive_scan(group, mine) * 3 ^
+                       cg::inclusive_scan(group, mine, cg::greater<unsigned int>()) * 5 ^
+                       cg::exclusive_scan(group, mine, cg::bit_xor<unsigned int>()) * 7;
+}
+
+/// The order of the values makes a difference: the last one that is not 0 counts.
+__global__ void scan_last(unsigned int* out) {
+    const auto tile = cg::tiled_partition<8>(cg::this_thread_block());
+    out[threadIdx.x] =
+        cg::inclusive_scan(tile, threadIdx.x % 3 == 1 ? threadIdx.x : 0,
+                           [](unsigned int a, unsigned int b) { return b != 0 ? b : a; });
+}
+
+struct triple {
+    unsigned char byte[3];
+};
+
+__global__ void copy_together(unsigned int* out) {
+    __shared__ unsigned int words[150], tail[40];
+    __shared__ triple triples[20];
+    __shared__ unsigned int given[150];
+    const cg::thread_block block = cg::this_thread_block();
+    const auto tile = cg::tiled_partition<16>(block);
+    for (unsigned int i = threadIdx.x; i < 150; i += blockDim.x)
+        given[i] = i * 7 + 1;
+    block.sync();
+    cg::memcpy_async(block, words, given, sizeof(given));
+    cg::memcpy_async(block, triples, reinterpret_cast<const triple*>(given), 59);
+    cg::wait(block);
+    if (tile.meta_group_rank() == 0) {
+        cg::memcpy_async(tile, tail, 40, words + 100, 33);
+        cg::wait_prior<1>(tile);
+        cg::memcpy_async(tile, static_cast<void*>(tail + 33), static_cast<void*>(words), 28);
+        cg::wait(tile);
+    }
+    block.sync();
+    const unsigned int i = threadIdx.x;
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(given);
+    const bool same_bytes = i >= 59 || triples[i / 3].byte[i % 3] == bytes[i];
+    out[i] = words[i] + words[i + 50] + (i < 40 ? 10000 * tail[i] : 0) + (same_bytes ? 0 : 5000);
+}
+
+void check_scans_and_copies() {
+    const auto all = [](int) { return true; };
+    compare(
+        scan_tile<32>, 96, [=](int t) { return scanned(t / 32 * 32, t, all); }, "scans_of_warps");
+    compare(
+        scan_tile<8>, 64, [=](int t) { return scanned(t / 8 * 8, t, all); }, "scans_of_tiles");
+    compare(
+        scan_coalesced, 77,
+        [](int t) {
+            return t % 7 < 3 ? 0 : scanned(t / 32 * 32, t, [](int i) { return i % 7 >= 3; });
+        },
+        "scans_of_coalesced_groups");
+    compare(
+        scan_last, 64,
+        [](int t) {
+            unsigned int found = 0;
+            for (int i = t / 8 * 8; i <= t; i++)
+                found = i % 3 == 1 ? i : found;
+            return found;
+        },
+        "scans_combine_values_in_their_order");
+    compare(
+        copy_together, 96,
+        [](unsigned int t) {
+            const auto word = [](unsigned int i) { return i * 7 + 1; };
+            const unsigned int copied = t < 33 ? word(100 + t) : word(t - 33);
+            return word(t) + word(t + 50) + (t < 40 ? 10000 * copied : 0);
+        },
+        "groups_copy_together");
+}
+
 // ---- __reduce_*_sync -----------------------------------------------------------
 
 __global__ void reduce_masks(unsigned int* out) {
@@ -445,6 +653,8 @@ int main() {
                     "sums_of_tiles_of_32");
     check_uneven_tiles();
     check_coalesced_groups();
+    check_kinds_of_groups();
+    check_scans_and_copies();
     compare(
         reduce_masks, 64, [](int t) { return reduced_mask(t, 64); }, "masks_are_reduced");
     compare(
