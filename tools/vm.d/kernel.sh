@@ -136,6 +136,7 @@ compile_kernel() {
 	local text="kernel $1 $2${LLVM:+ of LLVM}" log=$KERNEL_BUILD/build.log start=$SECONDS total pid rc=0
 	total=$(count_objects)
 	printf 'vm: %s: %d objects ' "$text" "$total" >&2
+	: >"$log" # show_progress may read it before make writes
 	kernel_make -j"$JOBS" "$KERNEL_TARGET" modules >"$log" 2>&1 &
 	pid=$!
 	trap 'kill "$pid"; exit 130' INT TERM HUP
