@@ -194,7 +194,7 @@ check_kvm() {
 }
 
 # A kernel with its source needs most of the space.
-space_gb() { if kernel_is_built "$(default_kernel)" plain >/dev/null 2>&1; then echo 1; else echo 6; fi; }
+space_gb() { if kernel_is_built "$(default_kernel)" plain >/dev/null 2>&1; then echo 1; else echo 4; fi; }
 
 # free_space GB: succeeds if this much is free where the cache is or will be.
 free_space() {
