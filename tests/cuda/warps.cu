@@ -66,6 +66,16 @@ __global__ void matches(unsigned int* out) {
     out[threadIdx.x] = agree && equal == all_lanes ? same : 0;
 }
 
+/// Threads that have ended, and lanes that a warp does not have, have no value.
+__global__ void matches_of_some(unsigned int* out) {
+    out[threadIdx.x] = 0;
+    if (threadIdx.x % 4 == 3) return;
+    int agree = 0, differ = 1;
+    const unsigned int equal = __match_all_sync(all_lanes, threadIdx.x / 32, &agree);
+    const unsigned int none = __match_all_sync(all_lanes, threadIdx.x, &differ);
+    out[threadIdx.x] = agree == 1 && differ == 0 && none == 0 ? equal : 1;
+}
+
 __global__ void halves(unsigned int* out) {
     unsigned int value = threadIdx.x;
     if (threadIdx.x % 32 < 16) {
@@ -215,6 +225,11 @@ int main() {
         "votes_see_their_warp");
     compare(
         matches, 64, [](int t) { return 0x11111111U << t % 4; }, "matches_find_same_values");
+    compare(
+        matches_of_some, 40, [](int t) { return t % 4 == 3 ? 0
+                                                : t < 32   ? 0x77777777U
+                                                           : 0x77U; },
+        "threads_that_have_ended_match_nothing");
     compare(halves, 64, half_sum, "halves_of_a_warp_do_different_things");
     compare(
         masked_votes, 64, [](int t) { return t % 2 == 0 ? 0x55550000U : 0x000000aaU; },

@@ -125,9 +125,10 @@ HMM_CUDA_DEVICE unsigned int __match_any_sync(unsigned int mask, T value) {
 }
 template <class T>
 HMM_CUDA_DEVICE unsigned int __match_all_sync(unsigned int mask, T value, int* same) {
+    const unsigned int present = __ballot_sync(mask, 1);
     const unsigned int found = __match_any_sync(mask, value);
-    *same = found == mask;
-    return *same ? mask : 0;
+    *same = found == present;
+    return *same ? found : 0;
 }
 
 /* Of an object of any size, what the lane @source gave. */
