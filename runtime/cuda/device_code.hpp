@@ -78,6 +78,8 @@ struct kernel_code {
     std::uint32_t thread_bytes; ///< of arrays with an element for each thread
     std::uint32_t array_count;
     std::uint32_t states; ///< 2: no cuts
+    /// Of the file with functions that use the first part of the block's memory; NULL: none do.
+    const void* shared_owner = nullptr;
 };
 
 /// What threads of a warp give each other, in the middle of each part: elements of lanes that a

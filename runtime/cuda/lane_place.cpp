@@ -9,13 +9,14 @@
 #include <atomic>
 #include <cstdio>
 #include <pthread.h>
+#include <string>
 
 namespace hmmcuda {
 namespace {
 
 /// Lanes write their places to memory of this library, so that they can be read after the lane and
-/// its stack have gone.
-struct lane_entry {
+/// its stack have gone. Each has a page, because lanes of several devices write.
+struct alignas(4096) lane_entry {
     std::atomic<std::uint64_t> thread{0}; ///< 0: free
     lane_place place;
 };
@@ -26,6 +27,8 @@ lane_entry entries[most_lanes];
 /// Of lanes that find no entry.
 [[gnu::tls_model("initial-exec")]] thread_local lane_place own;
 [[gnu::tls_model("initial-exec")]] constinit thread_local lane_place* mine = nullptr;
+/// True if the place may have a name, which a thread may also leave that has ended.
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool may_have_name = true;
 
 lane_entry* find_entry(std::uint64_t thread) {
     const auto found = std::ranges::find_if(
@@ -44,6 +47,10 @@ lane_place* claim_place() {
     return &own;
 }
 
+void set_named(lane_place& place, const kernel_code* kernel) {
+    std::atomic_ref(place.named).store(kernel, std::memory_order_relaxed);
+}
+
 const char* name_of_access(int access) {
     switch (access) {
     case HMM_ACCESS_WRITE:
@@ -55,20 +62,31 @@ const char* name_of_access(int access) {
     }
 }
 
+std::string describe_access(const hmmFaultRecord& record) {
+    if (record.access == 0) return "illegal address";
+    char text[64];
+    std::snprintf(text, sizeof(text), "%s of address 0x%llx", name_of_access(record.access),
+                  static_cast<unsigned long long>(record.address));
+    return text;
+}
+
 void write_line(const lane_place& place, const hmmFaultRecord& record) {
     block_run run = {};
     run.kernel = place.named;
     std::ranges::copy(place.index, run.index);
-    std::fprintf(stderr, "hmmcuda: %s, thread (%u, %u, %u): %s of address 0x%llx\n",
-                 place_of(run).c_str(), place.thread_index[0], place.thread_index[1],
-                 place.thread_index[2], name_of_access(record.access),
-                 static_cast<unsigned long long>(record.address));
+    std::fprintf(stderr, "hmmcuda: %s, thread (%u, %u, %u): %s\n", place_of(run).c_str(),
+                 place.thread_index[0], place.thread_index[1], place.thread_index[2],
+                 describe_access(record).c_str());
 }
 
 } // namespace
 
 void forget_thread() noexcept {
-    if (mine != nullptr) std::atomic_ref(mine->named).store(nullptr, std::memory_order_relaxed);
+    if (!may_have_name) return;
+    may_have_name = false;
+    if (mine != nullptr) return set_named(*mine, nullptr);
+    if (lane_entry* const found = find_entry(static_cast<std::uint64_t>(pthread_self())))
+        set_named(found->place, nullptr);
 }
 
 void name_failed_thread() {
@@ -96,13 +114,20 @@ lane_place* __hmm_enter_block(const block_run* run, std::uint32_t names_threads)
     if (mine == nullptr) mine = claim_place();
     mine->run = run;
     std::ranges::copy(run->index, mine->index);
-    mine->named = names_threads != 0 ? run->kernel : nullptr;
+    set_named(*mine, names_threads != 0 ? run->kernel : nullptr);
+    may_have_name = names_threads != 0;
     return mine;
 }
 
 /// The place of the thread that calls this.
 const lane_place* __hmm_place() {
     return mine != nullptr ? mine : &own;
+}
+
+/// A function of the file @owner uses its __shared__ variables.
+void __hmm_check_shared_owner(const block_run* run, const void* owner) {
+    if (run->kernel->shared_owner == owner) return;
+    fail_block(*run, "calls a function of another file that has __shared__ variables");
 }
 
 } // extern "C"

@@ -51,6 +51,12 @@ __global__ void wrong_address_of_function(int* out) {
     write_to(blockIdx.x == 1 && threadIdx.x == 37 ? reinterpret_cast<int*>(0x10000) : out, 2);
 }
 
+/// An address that no processor has.
+__global__ void no_address(int* out) {
+    if (threadIdx.x == 21 && blockIdx.x == 0)
+        *reinterpret_cast<int*>(0x8000000000000000ULL) = out[0];
+}
+
 __global__ void wrong_assertion(int* out) {
     assert(out[threadIdx.x] == 0 && threadIdx.x < 5);
 }
@@ -104,6 +110,8 @@ const failing failures[] = {
     {"the_thread_of_an_illegal_address", wrong_address_of_function, cudaErrorIllegalAddress,
      "wrong_address_of_function(int*), block (1, 0, 0), thread (37, 0, 0): write of address "
      "0x10000"},
+    {"the_thread_of_no_address", no_address, cudaErrorIllegalAddress,
+     "no_address(int*), block (0, 0, 0), thread (21, 0, 0): illegal address\n"},
 #endif
     {"an_assertion", wrong_assertion, cudaErrorAssert, "thread (5, 0, 0): "},
     {"the_condition_of_an_assertion", wrong_assertion, cudaErrorAssert,
@@ -116,7 +124,7 @@ const failing failures[] = {
      "trap_behind_pointer(int*), block (1, 0, 0), thread (42, 0, 0): "},
     {"a_trap", trap, cudaErrorIllegalInstruction,
      "trap(int*), block (1, 0, 0), thread (7, 0, 0): "},
-    {"the_line_of_a_trap", trap, cudaErrorIllegalInstruction, "failing_kernels.cu:85: trap\n"},
+    {"the_line_of_a_trap", trap, cudaErrorIllegalInstruction, "failing_kernels.cu:91: trap\n"},
 };
 
 /// Returns 0 if the launch fails as it should.

@@ -136,8 +136,15 @@ __global__ void callback(unsigned int* out) {
 __device__ __attribute__((const)) unsigned int promising(unsigned int turns) {
     return turns == 0 ? threadIdx.x : promising(turns - 1);
 }
+__device__ __attribute__((const)) unsigned int promising_more(unsigned int turns) {
+    return turns == 0 ? down(0) : promising_more(turns - 1);
+}
+__device__ way const promised[] = {promising, promising_more};
 __global__ void promise(unsigned int* out) {
-    out[rank_in_grid()] = promising(gridDim.z);
+    unsigned int (*const function)(unsigned int) __attribute__((const)) = promised[blockIdx.x % 2];
+    const unsigned int before = promising_more(1) + function(2);
+    __syncthreads();
+    out[rank_in_grid()] = before + promising_more(1) + function(2) + promising(gridDim.z);
 }
 
 void check_positions() {
@@ -187,7 +194,11 @@ void check_positions() {
         callback, [](unsigned int, unsigned int t, int) { return t % width % 16; },
         "a_function_that_the_library_calls");
     check_grid(
-        promise, [](unsigned int, unsigned int t, int) { return t % width; },
+        promise,
+        [](unsigned int at, unsigned int t, unsigned int b) {
+            const unsigned int x = t % width;
+            return 2 * (at + (b % (blocks / 2) % 2 == 0 ? x : at)) + x;
+        },
         "a_function_that_promises_too_much");
 }
 
@@ -327,6 +338,57 @@ __global__ void shared_behind_pointers(unsigned int* out) {
     out[rank_in_grid()] = *slot_functions[1](7);
 }
 
+/// Several cases lead to one place.
+__device__ unsigned int chosen_place(unsigned int turns, unsigned int* other, unsigned int which) {
+    __shared__ unsigned int one[threads], some[2 * threads];
+    if (turns > 0) return chosen_place(turns - 1, other, which);
+    unsigned int* place = nullptr;
+    switch (which) {
+    case 1:
+    case 5:
+    case 77:
+        place = one;
+        break;
+    case 3:
+    case 100:
+        place = some;
+        break;
+    case 4:
+    case 200:
+        place = some + threads;
+        break;
+    default:
+        place = other;
+    }
+    const unsigned int self = rank_in_block();
+    place[self] = which * threads + self;
+    return place == other ? 7 : place[self];
+}
+__global__ void places_of_cases(unsigned int* out) {
+    constexpr unsigned int cases[] = {1, 5, 77, 3, 100, 4, 200, 8};
+    unsigned int* const here = out + rank_of_block() * threads;
+    const unsigned int self = rank_in_block();
+    const unsigned int found = chosen_place(2, here, cases[self % 8]);
+    here[self] = found;
+}
+
+/// A constructor that is compiled for itself, and waits.
+struct counting {
+    unsigned int threads_below;
+    __device__ counting(unsigned int limit);
+};
+__device__ counting::counting(unsigned int limit)
+    : threads_below(__syncthreads_count(rank_in_block() < limit)) {}
+__global__ void constructor(unsigned int* out) {
+    const counting some(19);
+    out[rank_in_grid()] = some.threads_below;
+}
+
+/// It calls no function with __shared__ variables.
+__global__ void prints(int* out) {
+    if (out != nullptr) printf("# %d\n", out[0]);
+}
+
 void check_shared() {
     check_grid(
         shared_of_functions,
@@ -341,6 +403,18 @@ void check_shared() {
     check_grid(
         shared_behind_pointers, [](unsigned int, unsigned int t, int) { return 3 * t; },
         "shared_variables_behind_pointers");
+    check_grid(
+        places_of_cases,
+        [](unsigned int, unsigned int t, unsigned int) {
+            constexpr unsigned int cases[] = {1, 5, 77, 3, 100, 4, 200, 8};
+            return t % 8 == 7 ? 7 : cases[t % 8] * threads + t;
+        },
+        "cases_choose_shared_variables");
+    check_grid(
+        constructor, [](unsigned int, int, int) { return 19U; }, "a_constructor_that_waits");
+    cudaFuncAttributes attributes = {};
+    cudaFuncGetAttributes(&attributes, prints);
+    check(attributes.sharedSizeBytes == 0, "other_kernels_have_no_shared_memory");
 }
 
 } // namespace

@@ -55,6 +55,13 @@ void make_local(llvm::Module& module, const function_set& kernels) {
         function.setLinkage(llvm::GlobalValue::InternalLinkage);
         function.setComdat(nullptr);
     }
+    // constructors may have two names
+    for (llvm::GlobalAlias& alias : llvm::make_early_inc_range(module.aliases())) {
+        llvm::Constant* const aliased = alias.getAliasee()->stripPointerCasts();
+        if (!llvm::isa<llvm::Function>(aliased) || aliased->getType() != alias.getType()) continue;
+        alias.replaceAllUsesWith(aliased);
+        alias.eraseFromParent();
+    }
     for (llvm::GlobalVariable& variable : module.globals()) {
         // types are compared by the addresses of these
         if (starts_with(variable.getName(), "_ZTI") || starts_with(variable.getName(), "_ZTS"))
@@ -130,7 +137,9 @@ class describer {
           number_(llvm::Type::getInt32Ty(context_)),
           pointer_(byte_pointer(context_)) {}
 
-    void describe(const source_kernel& kernel, const kernel_body& body) {
+    /// @shared_owner: NULL if no other functions use the block's memory.
+    void describe(const source_kernel& kernel, const kernel_body& body,
+                  llvm::Constant* shared_owner) {
         const std::string name = body.function->getName().str();
         auto* const parameters = constant(parameter_table(kernel));
         auto* const cuts = constant(cut_table(body));
@@ -138,7 +147,9 @@ class describer {
             {pointer(body.function), text(name), pointer(parameters), pointer(cuts),
              number(static_cast<std::uint32_t>(kernel.parameters.size())),
              number(kernel.argument_bytes), number(body.static_shared), number(body.thread_bytes),
-             number(body.array_count), number(body.states())});
+             number(body.array_count), number(body.states()),
+             shared_owner == nullptr ? llvm::ConstantPointerNull::get(pointer_)
+                                     : pointer(shared_owner)});
         llvm::GlobalVariable* const code = constant(value, device_symbol + name);
         code->setLinkage(llvm::GlobalValue::ExternalLinkage);
         code->setAlignment(llvm::Align(8));
@@ -292,7 +303,8 @@ llvm::PreservedAnalyses finish_device_half::run(llvm::Module& module,
         pace_loops(body);
         cut_kernel(body);
         close_kernel(body);
-        descriptions.describe(kernel, body);
+        descriptions.describe(kernel, body,
+                              body.shares_with_separate ? separate.shared_owner() : nullptr);
         kernel.function->removeDeadConstantUsers();
         if (!kernel.function->use_empty())
             report_error(any_instruction(*body.function),

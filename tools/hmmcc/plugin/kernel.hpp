@@ -82,7 +82,8 @@ struct kernel_body {
     bool warps = false;                           ///< groups are warps
     bool optimizes = true;                        ///< false: leaves out what is for speed
     bool grid_barriers = false;                   ///< the function returns in the middle
-    bool calls_separate = false;                  ///< or may do so
+    /// It has memory for __shared__ variables of separate functions.
+    bool shares_with_separate = false;
     /// Values that live across a cut: those of each thread, and those of a group.
     llvm::SmallVector<llvm::AllocaInst*, 16> of_thread, of_group;
     bool can_mix = false; ///< threads of a group can be at different cuts

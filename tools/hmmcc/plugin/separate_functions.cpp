@@ -7,7 +7,9 @@
 #include "names.hpp"
 #include "shared_variables.hpp"
 
+#include <llvm/ADT/MapVector.h>
 #include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Verifier.h>
 
 #include <cstddef>
 
@@ -25,23 +27,47 @@ bool has_cut(llvm::Function& function) {
     });
 }
 
-bool uses_place(const llvm::Instruction& instruction) {
-    const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction);
-    if (call != nullptr && intrinsic_of(*call) != intrinsic::none) return true;
-    if (call != nullptr && call->getCalledFunction() != nullptr &&
-        is_failure(*call->getCalledFunction()))
-        return true;
+bool uses_shared_variable(const llvm::Instruction& instruction) {
     return llvm::any_of(instruction.operands(), [](const llvm::Use& operand) {
         const auto* const variable = llvm::dyn_cast<llvm::GlobalVariable>(operand.get());
         return variable != nullptr && is_shared_variable(*variable);
     });
 }
 
+bool uses_place(const llvm::Instruction& instruction) {
+    const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+    if (call != nullptr && intrinsic_of(*call) != intrinsic::none) return true;
+    if (call != nullptr && call->getCalledFunction() != nullptr &&
+        is_failure(*call->getCalledFunction()))
+        return true;
+    return uses_shared_variable(instruction);
+}
+
 const llvm::Function* called_function(const llvm::CallBase& call) {
     return llvm::dyn_cast<llvm::Function>(call.getCalledOperand()->stripPointerCasts());
 }
 
-/// A function of the runtime about the lane_place, which only these know of.
+/// Functions of the C library that call no other.
+bool calls_nothing(llvm::StringRef name) {
+    static constexpr const char* names[] = {"printf", "vprintf", "puts",    "putchar", "free",
+                                            "memcpy", "memmove", "memset",  "memcmp",  "realloc",
+                                            "strlen", "strcmp",  "strncmp", "strcpy"};
+    return llvm::is_contained(names, name) || starts_with(name, "__hmm_");
+}
+
+/// True if a function that the file does not call itself may run in this call: one behind a
+/// pointer, or one that another library calls back.
+bool leads_out(const llvm::CallBase& call) {
+    if (call.isInlineAsm()) return false;
+    const llvm::Function* const called = called_function(call);
+    if (called == nullptr) return true;
+    if (!called->isDeclaration() || called->isIntrinsic() || calls_nothing(called->getName()))
+        return false;
+    return llvm::any_of(
+        call.args(), [](const llvm::Use& argument) { return argument->getType()->isPointerTy(); });
+}
+
+/// A function of the runtime about the lane_place.
 llvm::FunctionCallee of_place(llvm::Module& module, const char* name,
                               llvm::ArrayRef<llvm::Type*> parameters) {
     llvm::FunctionCallee found = module.getOrInsertFunction(
@@ -49,7 +75,6 @@ llvm::FunctionCallee of_place(llvm::Module& module, const char* name,
     if (auto* const function = llvm::dyn_cast<llvm::Function>(found.getCallee())) {
         function->setDoesNotThrow();
         function->setWillReturn();
-        function->setOnlyAccessesInaccessibleMemory();
     }
     return found;
 }
@@ -66,7 +91,10 @@ class place_reader {
   public:
     explicit place_reader(llvm::Instruction& before) : builder_(&before) {
         llvm::FunctionCallee get = of_place(*before.getModule(), "__hmm_place", {});
-        llvm::cast<llvm::Function>(get.getCallee())->setOnlyReadsMemory();
+        // what the library knows of the thread, and none but kernels change
+        auto* const function = llvm::cast<llvm::Function>(get.getCallee());
+        function->setOnlyReadsMemory();
+        function->setOnlyAccessesInaccessibleMemory();
         place_ = builder_.CreateCall(get);
     }
 
@@ -75,6 +103,9 @@ class place_reader {
     llvm::Value* run() { return pointer(place_, offsetof(lane_place, run)); }
     llvm::Value* of_block(std::size_t offset) { return load(run(), offset, builder_.getInt32Ty()); }
     llvm::Value* shared() { return pointer(run(), offsetof(block_run, shared)); }
+    llvm::Value* of_kernel(std::size_t offset) {
+        return pointer(pointer(run(), offsetof(block_run, kernel)), offset);
+    }
     /// Where the block's dynamic shared memory begins.
     llvm::Value* dynamic_shared() {
         llvm::Value* const kernel = pointer(run(), offsetof(block_run, kernel));
@@ -131,58 +162,55 @@ void replace_positions(llvm::Function& function) {
     }
 }
 
-/// It reads memory that the function does not get, whatever the source says.
-void drop_memory_attributes(llvm::Function& function) {
-    const auto drop = [](auto& of) {
-        for (const auto attribute : {llvm::Attribute::ReadNone, llvm::Attribute::ReadOnly})
-            of.removeFnAttr(attribute);
+/// A function, or a call, that reads what it does not get, whatever the source says.
+template <class Code>
+void drop_memory_attributes(Code& code) {
+    for (const auto attribute : {llvm::Attribute::ReadNone, llvm::Attribute::ReadOnly})
+        code.removeFnAttr(attribute);
 #if LLVM_VERSION_MAJOR < 16
-        of.removeFnAttr(llvm::Attribute::ArgMemOnly);
+    code.removeFnAttr(llvm::Attribute::ArgMemOnly);
 #else
-        of.removeFnAttr(llvm::Attribute::Memory);
+    code.removeFnAttr(llvm::Attribute::Memory);
 #endif
-    };
-    drop(function);
-    for (llvm::User* const user : function.users())
-        if (auto* const call = llvm::dyn_cast<llvm::CallBase>(user)) drop(*call);
 }
 
 } // namespace
 
 separate_functions::separate_functions(llvm::Module& module, const function_set& kernels)
     : module_(module) {
-    llvm::SmallVector<llvm::Function*, 16> open;
     for (llvm::Function& function : module) {
         if (function.isDeclaration() || kernels.contains(&function) || function.use_empty() ||
             has_cut(function))
             continue;
-        if (llvm::any_of(llvm::instructions(function), uses_place)) readers_.push_back(&function);
+        if (llvm::any_of(llvm::instructions(function), uses_place))
+            readers_.functions.push_back(&function);
+        if (llvm::any_of(llvm::instructions(function), uses_shared_variable))
+            sharing_.functions.push_back(&function);
     }
-    open.assign(readers_.begin(), readers_.end());
-    for (llvm::Function* const each : with_callers(open))
-        if (!kernels.contains(each) && !is_called_only(*each)) callbacks_ = true;
-    open.assign(readers_.begin(), readers_.end());
-    for (llvm::Function& function : module)
-        for (const llvm::Instruction& instruction : llvm::instructions(function))
-            if (const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction))
-                if (leads_out(*call)) open.push_back(&function);
-    reaching_ = with_callers(open);
+    readers_.by_pointer = true; // also those of other files
+    find_callers(readers_, kernels);
+    find_callers(sharing_, kernels);
 }
 
-/// True if a function behind a pointer may run in this call, or one of another library that can
-/// call back.
-bool separate_functions::leads_out(const llvm::CallBase& call) const {
-    if (call.isInlineAsm()) return false;
-    const llvm::Function* const called = called_function(call);
-    if (called == nullptr) return true;
-    return callbacks_ && called->isDeclaration() && !called->isIntrinsic() &&
-           !call.doesNotAccessMemory() && !starts_with(called->getName(), "__hmm_");
+void separate_functions::find_callers(reached& of, const function_set& kernels) {
+    llvm::SmallVector<llvm::Function*, 16> open = of.functions;
+    for (llvm::Function* const each : with_callers(open))
+        if (!kernels.contains(each) && !is_called_only(*each)) of.by_pointer = true;
+    open = of.functions;
+    for (llvm::Function& function : module_)
+        for (const llvm::Instruction& instruction : llvm::instructions(function))
+            if (const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction))
+                if (of.by_pointer && leads_out(*call)) open.push_back(&function);
+    of.reaching = with_callers(open);
 }
 
 bool separate_functions::may_run_in(const llvm::CallBase& call) const {
-    if (call.isInlineAsm()) return false;
-    auto* const called = const_cast<llvm::Function*>(called_function(call));
-    return leads_out(call) || (called != nullptr && reaching_.contains(called));
+    return leads_out(call) || readers_.reaching.contains(called_function(call));
+}
+
+bool separate_functions::may_share_in(const llvm::CallBase& call) const {
+    return (sharing_.by_pointer && leads_out(call)) ||
+           sharing_.reaching.contains(called_function(call));
 }
 
 const std::uint64_t* separate_functions::shared_offset(const llvm::GlobalVariable& variable) const {
@@ -190,44 +218,77 @@ const std::uint64_t* separate_functions::shared_offset(const llvm::GlobalVariabl
     return found == shared_.end() ? nullptr : &found->second;
 }
 
+llvm::Constant* separate_functions::shared_owner() {
+    constexpr const char* name = "__hmm_shared_owner";
+    auto* const owner = llvm::cast<llvm::GlobalVariable>(
+        module_.getOrInsertGlobal(name, llvm::Type::getInt8Ty(module_.getContext())));
+    owner->setInitializer(llvm::ConstantInt::get(owner->getValueType(), 0));
+    owner->setLinkage(llvm::GlobalValue::PrivateLinkage);
+    return owner;
+}
+
+/// In the entry of the function. A kernel that has not reserved memory for the variable ends.
+llvm::Value* separate_functions::shared_place(llvm::GlobalVariable& variable,
+                                              llvm::Function& function) {
+    place_reader reader(*function.getEntryBlock().getFirstInsertionPt());
+    llvm::IRBuilder<>& builder = reader.builder();
+    llvm::Value* place = nullptr;
+    if (has_open_length(variable)) {
+        place = reader.dynamic_shared();
+    } else {
+        llvm::FunctionCallee check = module_.getOrInsertFunction(
+            "__hmm_check_shared_owner", builder.getVoidTy(), byte_pointer(builder.getContext()),
+            byte_pointer(builder.getContext()));
+        builder.CreateCall(check, {reader.run(), shared_owner()});
+        place = builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), reader.shared(),
+                                                   shared_[&variable]);
+    }
+    return builder.CreatePointerCast(place, variable.getType());
+}
+
 bool separate_functions::place_shared(llvm::GlobalVariable& variable) {
-    llvm::SmallVector<llvm::Use*, 16> uses;
+    llvm::MapVector<llvm::Function*, llvm::SmallVector<llvm::Use*, 8>> uses;
     for (llvm::Use& use : variable.uses())
         if (auto* const user = llvm::dyn_cast<llvm::Instruction>(use.getUser()))
-            if (llvm::is_contained(readers_, user->getFunction())) uses.push_back(&use);
+            if (llvm::is_contained(sharing_.functions, user->getFunction()))
+                uses[user->getFunction()].push_back(&use);
     if (uses.empty()) return true;
-    const bool dynamic = has_open_length(variable);
-    if (!dynamic) {
+    if (!has_open_length(variable)) {
         const llvm::Align alignment = module_.getDataLayout().getPreferredAlign(&variable);
-        if (!check_shared_alignment(*llvm::cast<llvm::Instruction>(uses[0]->getUser()), alignment))
-            return false;
+        const auto& first = *llvm::cast<llvm::Instruction>(uses.front().second[0]->getUser());
+        if (!check_shared_alignment(first, alignment)) return false;
         const std::uint64_t at = llvm::alignTo(shared_bytes_, alignment);
         shared_[&variable] = at;
         shared_bytes_ = at + module_.getDataLayout().getTypeAllocSize(variable.getValueType());
     }
-    for (llvm::Use* const use : uses) {
-        llvm::Function& function = *llvm::cast<llvm::Instruction>(use->getUser())->getFunction();
-        place_reader reader(*function.getEntryBlock().getFirstInsertionPt());
-        llvm::IRBuilder<>& builder = reader.builder();
-        llvm::Value* const place =
-            dynamic ? reader.dynamic_shared()
-                    : builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), reader.shared(),
-                                                         shared_[&variable]);
-        use->set(builder.CreatePointerCast(place, variable.getType()));
+    for (const auto& [function, of_function] : uses) {
+        llvm::Value* const place = shared_place(variable, *function);
+        for (llvm::Use* const use : of_function)
+            use->set(place);
     }
     return true;
 }
 
 bool separate_functions::open() {
+    for (llvm::Function* const function : readers_.reaching)
+        drop_memory_attributes(*function);
+    for (llvm::Function& function : module_)
+        for (llvm::Instruction& instruction : llvm::instructions(function))
+            if (auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction))
+                if (may_run_in(*call)) drop_memory_attributes(*call);
     for (llvm::GlobalVariable& variable : module_.globals())
         if (is_shared_variable(variable) && !place_shared(variable)) return false;
-    for (llvm::Function* const function : readers_) {
-        drop_memory_attributes(*function);
+    for (llvm::Function* const function : readers_.functions) {
         replace_positions(*function);
         name_threads_of_failures(*function, [](llvm::Instruction& before) {
             place_reader reader(before);
             return thread_of_failure{reader.run(), reader.number(offsetof(lane_place, rank))};
         });
+        if (llvm::verifyFunction(*function, &llvm::errs())) {
+            report_error(function->front().front(),
+                         "hmmcc has made wrong code of this function: please report this");
+            return false;
+        }
     }
     return true;
 }
@@ -250,7 +311,8 @@ void enter_place(kernel_body& body, const separate_functions& separate) {
     for (llvm::Instruction& instruction : llvm::instructions(*body.function))
         if (auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction))
             if (separate.may_run_in(*call)) calls.push_back(call);
-    body.calls_separate = !calls.empty();
+    body.shares_with_separate = llvm::any_of(
+        calls, [&](const llvm::CallBase* call) { return separate.may_share_in(*call); });
     if (calls.empty() && body.optimizes) return;
     llvm::IRBuilder<> builder(body.entry->getTerminator());
     body.place = builder.CreateCall(of_place(*body.function->getParent(), "__hmm_enter_block",

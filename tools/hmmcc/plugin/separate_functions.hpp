@@ -27,19 +27,30 @@ class separate_functions {
     /// True if a separate function that reads the lane_place may run in this call.
     bool may_run_in(const llvm::CallBase& call) const;
 
+    /// True if one with __shared__ variables may run in it.
+    bool may_share_in(const llvm::CallBase& call) const;
+
     /// Bytes of their __shared__ variables, from the start of the block's memory.
     std::uint64_t shared_bytes() const { return shared_bytes_; }
+    /// What the kernels have that reserve these bytes; no kernel of another file has it.
+    llvm::Constant* shared_owner();
     /// The place of a variable; NULL if no separate function uses it.
     const std::uint64_t* shared_offset(const llvm::GlobalVariable& variable) const;
 
   private:
+    /// Functions of one kind, and what may run them.
+    struct reached {
+        llvm::SmallVector<llvm::Function*, 16> functions;
+        function_set reaching; ///< these, and functions that may call them
+        bool by_pointer = false;
+    };
+    void find_callers(reached& of, const function_set& kernels);
     bool place_shared(llvm::GlobalVariable& variable);
-    bool leads_out(const llvm::CallBase& call) const;
+    llvm::Value* shared_place(llvm::GlobalVariable& variable, llvm::Function& function);
 
     llvm::Module& module_;
-    llvm::SmallVector<llvm::Function*, 16> readers_; ///< functions that read the lane_place
-    function_set reaching_;                          ///< and those that may call them
-    bool callbacks_ = false; ///< functions outside of the file can call some of them
+    reached readers_; ///< functions that read the lane_place
+    reached sharing_; ///< those of them that have __shared__ variables
     llvm::DenseMap<const llvm::GlobalVariable*, std::uint64_t> shared_;
     std::uint64_t shared_bytes_ = 0;
 };

@@ -87,12 +87,13 @@ bool place_shared_variables(kernel_body& body, const separate_functions& separat
     const llvm::DataLayout& layout = module.getDataLayout();
     llvm::IRBuilder<> builder(body.entry->getTerminator());
     llvm::SmallVector<llvm::GlobalVariable*, 4> open;
-    const bool shares = body.calls_separate ||
-                        llvm::any_of(module.globals(), [&](const llvm::GlobalVariable& variable) {
-                            return separate.shared_offset(variable) != nullptr &&
-                                   is_used_in(variable, *body.function);
-                        });
-    std::uint64_t bytes = shares ? separate.shared_bytes() : 0;
+    body.shares_with_separate =
+        body.shares_with_separate ||
+        llvm::any_of(module.globals(), [&](const llvm::GlobalVariable& variable) {
+            return separate.shared_offset(variable) != nullptr &&
+                   is_used_in(variable, *body.function);
+        });
+    std::uint64_t bytes = body.shares_with_separate ? separate.shared_bytes() : 0;
     for (llvm::GlobalVariable& variable : module.globals()) {
         if (!is_shared_variable(variable) || !is_used_in(variable, *body.function)) continue;
         if (has_open_length(variable)) {
