@@ -14,35 +14,40 @@
 namespace hmmcuda {
 namespace {
 
+constexpr std::size_t most_lanes = 1024;
+
+/// The lanes that have a place: those up to the first 0, by pthread_self().
+std::atomic<std::uint64_t> lane_threads[most_lanes];
+
 /// Lanes write their places to memory of this library, so that they can be read after the lane and
 /// its stack have gone. Each has a page, because lanes of several devices write.
-struct alignas(4096) lane_entry {
-    std::atomic<std::uint64_t> thread{0}; ///< 0: free
+struct alignas(4096) own_page {
     lane_place place;
 };
+own_page place_pages[most_lanes];
 
-constexpr std::size_t most_lanes = 1024;
-lane_entry entries[most_lanes];
-
-/// Of lanes that find no entry.
+/// The place of a lane for which there is none left.
 [[gnu::tls_model("initial-exec")]] thread_local lane_place own;
 [[gnu::tls_model("initial-exec")]] constinit thread_local lane_place* mine = nullptr;
-/// True if the place may have a name, which a thread may also leave that has ended.
+/// False: this thread has no place with a name. An earlier thread with the same pthread_self() may
+/// have left one.
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool may_have_name = true;
 
-lane_entry* find_entry(std::uint64_t thread) {
-    const auto found = std::ranges::find_if(
-        entries, [&](const lane_entry& each) { return each.thread.load() == thread; });
-    return found == std::end(entries) ? nullptr : found;
+lane_place* find_place(std::uint64_t thread) {
+    for (std::size_t i = 0; i < most_lanes; i++) {
+        const std::uint64_t lane = lane_threads[i].load();
+        if (lane == thread) return &place_pages[i].place;
+        if (lane == 0) return nullptr;
+    }
+    return nullptr;
 }
 
-/// A thread that has ended may have left the entry.
 lane_place* claim_place() {
     const auto thread = static_cast<std::uint64_t>(pthread_self());
-    if (lane_entry* const found = find_entry(thread)) return &found->place;
-    for (lane_entry& each : entries) {
+    if (lane_place* const found = find_place(thread)) return found;
+    for (std::size_t i = 0; i < most_lanes; i++) {
         std::uint64_t free = 0;
-        if (each.thread.compare_exchange_strong(free, thread)) return &each.place;
+        if (lane_threads[i].compare_exchange_strong(free, thread)) return &place_pages[i].place;
     }
     return &own;
 }
@@ -85,18 +90,18 @@ void forget_thread() noexcept {
     if (!may_have_name) return;
     may_have_name = false;
     if (mine != nullptr) return set_named(*mine, nullptr);
-    if (lane_entry* const found = find_entry(static_cast<std::uint64_t>(pthread_self())))
-        set_named(found->place, nullptr);
+    if (lane_place* const left = find_place(static_cast<std::uint64_t>(pthread_self())))
+        set_named(*left, nullptr);
 }
 
 void name_failed_thread() {
     hmmFaultRecord record = {};
     if (hmmGetLastErrorRecord(&record) != hmmSuccess || record.error == hmmSuccess) return;
-    lane_entry* const found = record.thread != 0 ? find_entry(record.thread) : nullptr;
+    lane_place* const found = record.thread != 0 ? find_place(record.thread) : nullptr;
     if (found == nullptr) return;
-    const std::atomic_ref named(found->place.named);
+    const std::atomic_ref named(found->named);
     if (named.load() == nullptr) return;
-    const lane_place place = found->place;
+    const lane_place place = *found;
     const bool first = named.exchange(nullptr) != nullptr;
     if (first && record.error == hmmErrorIllegalAddress) write_line(place, record);
 }
