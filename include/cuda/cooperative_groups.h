@@ -220,7 +220,7 @@ HMM_CUDA_DEVICE coalesced_group coalesced_threads() {
     return coalesced_group(__activemask());
 }
 
-/* The threads of a warp with the same value. */
+/* The threads of the group with the same value. */
 template <class Group, class T>
 HMM_CUDA_DEVICE coalesced_group labeled_partition(const Group& group, T label) {
     return coalesced_group(__match_any_sync(group.__hmm_mask(), label));

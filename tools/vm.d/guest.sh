@@ -247,8 +247,8 @@ qemu_arguments() {
 	[[ $ACCEL != tcg* ]] || options+=" tsc=reliable no_timer_check"
 	# The TSC counts nanoseconds then, which the guest would measure less exactly.
 	[[ $ICOUNT == no ]] || options+=" tsc_early_khz=1000000"
-	# From 6.17 on identify_cpu() clears the processor's features, that of 5-level paging among them, and KASAN takes all
-	# addresses for wild that an interrupt uses until they are read again.
+	# From 6.17 on KASAN asks the processor's features whether page tables have five levels. identify_cpu() clears the
+	# features before it reads them: KASAN takes the addresses for wild that an interrupt uses in between.
 	[[ $FLAVOUR != debug ]] || options+=" no5lvl"
 	printf '%s\n' -machine "q35,pit=off,max-ram-below-4g=${MEMORY_LOW_MIB}M" -accel "$ACCEL" \
 		-cpu max,erms=off,fsrm=off -smp "$CPUS" -m "$((MEMORY_MIB + reserved))M" \

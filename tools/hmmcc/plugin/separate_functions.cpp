@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "separate_functions.hpp"
 
+#include "block_member.hpp"
 #include "failures.hpp"
 #include "intrinsics.hpp"
 #include "llvm_compat.hpp"
@@ -79,19 +80,12 @@ llvm::FunctionCallee of_place(llvm::Module& module, const char* name,
     return found;
 }
 
-llvm::Value* member(llvm::IRBuilder<>& builder, llvm::Value* object, std::size_t offset,
-                    llvm::Type* type) {
-    llvm::Value* const place =
-        builder.CreateConstInBoundsGEP1_64(builder.getInt8Ty(), object, offset);
-    return builder.CreatePointerCast(place, pointer_to(type));
-}
-
 /// Reads the lane_place of the thread that runs.
 class place_reader {
   public:
     explicit place_reader(llvm::Instruction& before) : builder_(&before) {
         llvm::FunctionCallee get = of_place(*before.getModule(), "__hmm_place", {});
-        // what the library knows of the thread, and none but kernels change
+        // only the runtime has the pointer that it returns, and keeps it for the thread
         auto* const function = llvm::cast<llvm::Function>(get.getCallee());
         function->setOnlyReadsMemory();
         function->setOnlyAccessesInaccessibleMemory();
@@ -103,9 +97,6 @@ class place_reader {
     llvm::Value* run() { return pointer(place_, offsetof(lane_place, run)); }
     llvm::Value* of_block(std::size_t offset) { return load(run(), offset, builder_.getInt32Ty()); }
     llvm::Value* shared() { return pointer(run(), offsetof(block_run, shared)); }
-    llvm::Value* of_kernel(std::size_t offset) {
-        return pointer(pointer(run(), offsetof(block_run, kernel)), offset);
-    }
     /// Where the block's dynamic shared memory begins.
     llvm::Value* dynamic_shared() {
         llvm::Value* const kernel = pointer(run(), offsetof(block_run, kernel));
@@ -117,7 +108,7 @@ class place_reader {
 
   private:
     llvm::Value* load(llvm::Value* object, std::size_t offset, llvm::Type* type) {
-        return builder_.CreateLoad(type, member(builder_, object, offset, type));
+        return builder_.CreateLoad(type, address_of_member(builder_, object, offset, type));
     }
     llvm::Value* pointer(llvm::Value* object, std::size_t offset) {
         return load(object, offset, byte_pointer(builder_.getContext()));
@@ -296,8 +287,9 @@ bool separate_functions::open() {
 void leave_place(const kernel_body& body, llvm::IRBuilder<>& builder) {
     llvm::Type* const number = builder.getInt32Ty();
     const auto leave = [&](std::size_t offset, llvm::AllocaInst* variable) {
-        llvm::StoreInst* const store = builder.CreateStore(
-            builder.CreateLoad(number, variable), member(builder, body.place, offset, number));
+        llvm::StoreInst* const store =
+            builder.CreateStore(builder.CreateLoad(number, variable),
+                                address_of_member(builder, body.place, offset, number));
         // all threads of the lane leave it in the same place
         store->setMetadata(of_other_threads, llvm::MDNode::get(builder.getContext(), {}));
     };

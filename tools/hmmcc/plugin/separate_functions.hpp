@@ -18,7 +18,7 @@ namespace hmmcc {
 
 class separate_functions {
   public:
-    /// Finds them. Those of kernels are none.
+    /// Finds them. Kernels are no separate functions.
     separate_functions(llvm::Module& module, const function_set& kernels);
 
     /// Makes them read the lane_place. False: an error was reported.
@@ -32,7 +32,8 @@ class separate_functions {
 
     /// Bytes of their __shared__ variables, from the start of the block's memory.
     std::uint64_t shared_bytes() const { return shared_bytes_; }
-    /// What the kernels have that reserve these bytes; no kernel of another file has it.
+    /// Marks the kernels that reserve these bytes. Kernels of other files have another mark, or
+    /// none.
     llvm::Constant* shared_owner();
     /// The place of a variable; NULL if no separate function uses it.
     const std::uint64_t* shared_offset(const llvm::GlobalVariable& variable) const;
