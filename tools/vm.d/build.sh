@@ -9,6 +9,7 @@
 #   build/host-asan/          the same with ASan and UBSan, for the tests that need no guest
 
 USER_TARGET=all # what is built of user space; the demo needs hmmrt-examples only, and no modules for tests
+USER_BUILD='' # the process that builds user space in the background
 
 module_dir() { echo "$BUILD/$(build_name "$1" "$2")"; }
 
@@ -55,8 +56,11 @@ build_modules() {
 		build_modules_locked "modules for $1 $2${LLVM:+ of LLVM}" "$KERNEL_BUILD" "$(module_dir "$1" "$2")"
 }
 
-# User space is the same for all kernels. It uses the default kernel's source.
-default_kernel_source() (ensure_source "$(default_kernel)" && echo "$KERNEL_SOURCE")
+# User space is the same for all kernels. Its tests use the default kernel's source, which the demo does not wait for.
+default_kernel_source() (
+	if [[ $USER_TARGET == all ]]; then ensure_source "$(default_kernel)"; else kernel_paths "$(default_kernel)" plain; fi &&
+		echo "$KERNEL_SOURCE"
+)
 
 # cmake looks again for packages when all is to be built after the demo, which needs fewer of them.
 cmake_build() {
@@ -82,8 +86,31 @@ user_step() {
 # source for kselftest_harness.h. Files that are compiled together read the headers once, which halves the time.
 build_user() {
 	[[ -e $REPO/CMakeLists.txt ]] || return 0
+	! end_user_build || return 0
 	with_lock "$(checkout_lock user)" user_step "user space" "$BUILD/user" "$USER_TARGET" \
 		-DHMMRT_PURE_TESTS=OFF -DCMAKE_UNITY_BUILD=ON
+}
+
+# Builds user space in the background, with what a kernel leaves of the processors: it is unpacked, configured and linked
+# by one of them. What fails there fails again in build_user, which shows it.
+begin_user_build() {
+	{
+		trap - INT
+		renice -n 19 -p "$BASHPID" && build_user
+	} </dev/null >/dev/null 2>&1 &
+	USER_BUILD=$!
+}
+
+await_user_build() { wait "$USER_BUILD" || USER_BUILD=failed; }
+
+# Waits for what begin_user_build began, and fails if nothing was begun or user space did not build.
+end_user_build() {
+	local result
+	[[ $USER_BUILD ]] || return
+	step "user space, begun beside the kernel" await_user_build
+	result=$USER_BUILD
+	USER_BUILD=''
+	[[ $result != failed ]]
 }
 
 # build_upstream VERSION FLAVOUR: builds the kernel's own HMM tests of this version next to the modules. It runs in a

@@ -171,11 +171,6 @@ option() {
 	fi
 }
 
-kernel_is_built() (
-	kernel_paths "$1" "$2"
-	[[ -e $KERNEL_BUILD/done ]]
-)
-
 # Only a guest that has booted with KVM shows that it works: its device may be there and not work.
 kvm_works() (
 	kernel_paths "$(default_kernel)" plain

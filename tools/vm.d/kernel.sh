@@ -117,7 +117,7 @@ configure_kernel() {
 		echo "option lost: $line"
 		lost=1
 	done <"$options"
-	((lost == 0)) && kernel_make prepare modules_prepare
+	((lost == 0)) && kernel_make -j"$JOBS" prepare modules_prepare
 }
 
 # Counts the objects that still have to be compiled, by a dry run. The dry run reports errors, because it cannot link
@@ -158,6 +158,9 @@ compile_kernel() {
 	fi
 	printf 'done in %s\n' "$(human_time $((SECONDS - start)))" >&2
 }
+
+# kernel_is_built VERSION FLAVOUR
+kernel_is_built() (kernel_paths "$1" "$2" 2>/dev/null && [[ -e $KERNEL_BUILD/done ]])
 
 make_kernel_locked() {
 	[[ -e $KERNEL_BUILD/done ]] && return
