@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "paths.hpp"
 
+#include <array>
 #include <cerrno>
+#include <cstddef>
 #include <filesystem>
 #include <initializer_list>
 #include <system_error>
@@ -13,35 +15,31 @@ namespace fs = std::filesystem;
 
 namespace {
 
-tool_paths built_paths() {
-    return {HMMCC_CLANG,
-            HMMCC_CLANG_HEADERS,
-            HMMCC_PLUGIN,
-            HMMCC_CUDA_HEADERS,
-            HMMCC_CUDA_LIBRARY,
-            HMMCC_RUNTIME_LIBRARY,
-            HMMCC_SHARED_CUDA_LIBRARY,
-            HMMCC_SHARED_RUNTIME_LIBRARY};
-}
+/// Of the parts but clang's, in the order of tool_paths, from the folder of the program.
+using places = std::array<const char*, 6>;
 
-tool_paths installed_paths(const fs::path& folder) {
-    const auto place = [&](const char* path) { return (folder / path).lexically_normal(); };
-    return {HMMCC_CLANG,
-            HMMCC_CLANG_HEADERS,
-            place(HMMCC_INSTALLED_PLUGIN),
-            place(HMMCC_INSTALLED_CUDA_HEADERS),
-            place(HMMCC_INSTALLED_CUDA_LIBRARY),
-            place(HMMCC_INSTALLED_RUNTIME_LIBRARY),
-            place(HMMCC_INSTALLED_SHARED_CUDA_LIBRARY),
-            place(HMMCC_INSTALLED_SHARED_RUNTIME_LIBRARY)};
+constexpr places built = {
+    HMMCC_PLUGIN,          HMMCC_CUDA_HEADERS,        HMMCC_CUDA_LIBRARY,
+    HMMCC_RUNTIME_LIBRARY, HMMCC_SHARED_CUDA_LIBRARY, HMMCC_SHARED_RUNTIME_LIBRARY};
+constexpr places installed = {HMMCC_INSTALLED_PLUGIN,
+                              HMMCC_INSTALLED_CUDA_HEADERS,
+                              HMMCC_INSTALLED_CUDA_LIBRARY,
+                              HMMCC_INSTALLED_RUNTIME_LIBRARY,
+                              HMMCC_INSTALLED_SHARED_CUDA_LIBRARY,
+                              HMMCC_INSTALLED_SHARED_RUNTIME_LIBRARY};
+
+tool_paths from_folder(const fs::path& folder, const places& parts) {
+    const auto place = [&](std::size_t i) { return (folder / parts[i]).lexically_normal(); };
+    return {HMMCC_CLANG, HMMCC_CLANG_HEADERS, place(0), place(1), place(2), place(3), place(4),
+            place(5)};
 }
 
 } // namespace
 
 tool_paths find_paths() {
     const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
-    const bool is_built = fs::exists(folder / fs::path(HMMCC_PLUGIN).filename());
-    tool_paths paths = is_built ? built_paths() : installed_paths(folder);
+    const bool is_built = fs::exists(folder / HMMCC_PLUGIN);
+    tool_paths paths = from_folder(folder, is_built ? built : installed);
     for (const std::string& part :
          {paths.clang, paths.plugin, paths.cuda_headers, paths.cuda_library, paths.runtime_library,
           paths.shared_cuda_library, paths.shared_runtime_library})
