@@ -114,7 +114,7 @@ ensure_stock_packages() {
 	key=$RELEASE-$(packages_key) || return
 	[[ ! -e $BUILD/packages.key || $(<"$BUILD/packages.key") != "$key" ]] || return 0
 	rm -f "$BUILD/packages.key"
-	step "packages in a system of ${KERNEL#stock-}" in_system tools/package --to "$BUILD/packages" &&
+	step "packages in a system of ${KERNEL#stock-}" in_system tools/package --no-hmmcc --to "$BUILD/packages" &&
 		step "installing them there" install_stock_packages &&
 		echo "$key" >"$BUILD/packages.key"
 }
