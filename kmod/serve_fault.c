@@ -285,16 +285,6 @@ static void batch_event(struct batch *batch)
 			  .pages = batch->n - batch->shape.merged);
 }
 
-static unsigned int count_answered(const struct batch *batch)
-{
-	const struct list_head *link;
-	unsigned int count = 0;
-
-	list_for_each(link, &batch->answered)
-		count++;
-	return count;
-}
-
 /* Let lanes with an answer continue, if the replay policy says so now. */
 static void batch_replay(struct batch *batch)
 {
@@ -305,7 +295,7 @@ static void batch_replay(struct batch *batch)
 		atomic64_inc(&binding->replays);
 		hmmrt_event(&binding->space->events, .type = HMMRT_EVENT_REPLAY,
 			    .device = binding->dev->id,
-			    .count = count_answered(batch));
+			    .count = list_count_nodes(&batch->answered));
 	}
 	if (!list_empty(&batch->answered))
 		hmmrt_queue_replay(batch->binding, &batch->answered, once);

@@ -8,6 +8,7 @@
 #ifndef _HMMRT_COMPAT_H
 #define _HMMRT_COMPAT_H
 
+#include <linux/list.h>
 #include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/rmap.h>
@@ -122,6 +123,19 @@ static inline bool hmmrt_drop_vma_lock(struct vm_fault *vmf)
 /* Until 6.16, without a backport: it has another name. */
 #ifndef HMMRT_HAVE_SYSTEM_DFL_WQ
 #define system_dfl_wq		system_unbound_wq
+#endif
+
+/* Until 6.3, without a backport: no function counts the nodes of a list. */
+#ifndef HMMRT_HAVE_LIST_COUNT_NODES
+static inline size_t list_count_nodes(struct list_head *head)
+{
+	struct list_head *node;
+	size_t count = 0;
+
+	list_for_each(node, head)
+		count++;
+	return count;
+}
 #endif
 
 /*

@@ -8,6 +8,7 @@
  * declares its name as something else, which conflicts with the newer headers.
  */
 #include <linux/fs.h>
+#include <linux/list.h>
 #include <linux/memremap.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
@@ -164,6 +165,16 @@ static inline struct workqueue_struct *probe(void)
 #endif
 #ifdef PROBE_NO_SYSTEM_DFL_WQ
 static char system_dfl_wq;
+#endif
+
+#ifdef PROBE_LIST_COUNT_NODES
+static inline size_t probe(struct list_head *head)
+{
+	return list_count_nodes(head);
+}
+#endif
+#ifdef PROBE_NO_LIST_COUNT_NODES
+static char list_count_nodes;
 #endif
 
 #ifdef PROBE_MAKE_DEVICE_EXCLUSIVE
