@@ -85,32 +85,35 @@ user_step() {
 # Builds all of user space but the tests that run in build/host-asan only, or what the demo needs. It needs the kernel
 # source for kselftest_harness.h. Files that are compiled together read the headers once, which halves the time.
 build_user() {
+	local begun=$USER_BUILD
 	[[ -e $REPO/CMakeLists.txt ]] || return 0
-	! end_user_build || return 0
+	if [[ $begun ]]; then
+		USER_BUILD=''
+		step "user space, begun beside the kernel" await_user_build "$begun"
+		return
+	fi
 	with_lock "$(checkout_lock user)" user_step "user space" "$BUILD/user" "$USER_TARGET" \
 		-DHMMRT_PURE_TESTS=OFF -DCMAKE_UNITY_BUILD=ON
 }
 
-# Builds user space in the background, with what a kernel leaves of the processors: it is unpacked, configured and linked
-# by one of them. What fails there fails again in build_user, which shows it.
+# Starts build_user in the background, at the lowest priority: while one processor unpacks, configures or links a kernel,
+# the others have nothing to do. The next build_user waits for it.
 begin_user_build() {
+	mkdir -p "$BUILD/log"
 	{
 		trap - INT
 		renice -n 19 -p "$BASHPID" && build_user
-	} </dev/null >/dev/null 2>&1 &
+	} </dev/null >"$BUILD/log/user.$$" 2>&1 &
 	USER_BUILD=$!
 }
 
-await_user_build() { wait "$USER_BUILD" || USER_BUILD=failed; }
-
-# Waits for what begin_user_build began, and fails if nothing was begun or user space did not build.
-end_user_build() {
-	local result
-	[[ $USER_BUILD ]] || return
-	step "user space, begun beside the kernel" await_user_build
-	result=$USER_BUILD
-	USER_BUILD=''
-	[[ $result != failed ]]
+# await_user_build PROCESS: prints what it has printed.
+await_user_build() {
+	local rc=0
+	wait "$1" || rc=$?
+	cat "$BUILD/log/user.$$"
+	rm -f "$BUILD/log/user.$$"
+	return "$rc"
 }
 
 # build_upstream VERSION FLAVOUR: builds the kernel's own HMM tests of this version next to the modules. It runs in a
