@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+# Looks for what tests and tools need beside the compiler. A package may be there in part, in several versions, or with CMake
+# files that end the configuration, so these are not asked: its files are looked for, and a program is built with them.
+
+# hmmrt_find(NAME HEADER FILE TARGET TARGET [LIBRARY NAME] [ALSO LIBRARY...] [SOURCE TEXT] PACKAGE DEB WITHOUT TEXT): sets
+# NAME_FOUND, and makes the imported target. If the package is not complete, a line says what is left out WITHOUT it. SOURCE
+# is the body of a program that needs the library; headers that need other packages name their targets with ALSO.
+function(hmmrt_find name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "HEADER;TARGET;LIBRARY;SOURCE;PACKAGE;WITHOUT" "ALSO")
+  set(${name}_FOUND ON PARENT_SCOPE)
+  if(TARGET ${arg_TARGET})
+    return()
+  endif()
+  set(lacks "")
+  find_path(HMMRT_${name}_INCLUDE ${arg_HEADER})
+  mark_as_advanced(HMMRT_${name}_INCLUDE)
+  if(NOT HMMRT_${name}_INCLUDE)
+    set(lacks "${arg_HEADER} is missing")
+  elseif(arg_LIBRARY)
+    # of the version that the header is of, if there are several
+    cmake_path(GET HMMRT_${name}_INCLUDE PARENT_PATH beside)
+    string(APPEND beside /lib)
+    find_library(HMMRT_${name}_LIBRARY ${arg_LIBRARY} HINTS ${beside} ${beside}/${CMAKE_LIBRARY_ARCHITECTURE})
+    mark_as_advanced(HMMRT_${name}_LIBRARY)
+    if(NOT HMMRT_${name}_LIBRARY)
+      set(lacks "the library ${arg_LIBRARY} is missing")
+    endif()
+  endif()
+  if(NOT lacks)
+    if(arg_LIBRARY)
+      add_library(${arg_TARGET} UNKNOWN IMPORTED GLOBAL)
+      set_target_properties(${arg_TARGET} PROPERTIES IMPORTED_LOCATION ${HMMRT_${name}_LIBRARY})
+    else()
+      add_library(${arg_TARGET} INTERFACE IMPORTED GLOBAL)
+    endif()
+    set_target_properties(${arg_TARGET} PROPERTIES
+      INTERFACE_INCLUDE_DIRECTORIES ${HMMRT_${name}_INCLUDE} INTERFACE_LINK_LIBRARIES "${arg_ALSO}")
+    hmmrt_can_build(builds ${arg_TARGET} "#include <${arg_HEADER}>\n${arg_SOURCE}\nint main() {}\n")
+    if(builds)
+      return()
+    endif()
+    set(files "${arg_HEADER} in ${HMMRT_${name}_INCLUDE}")
+    if(arg_LIBRARY)
+      string(APPEND files " and ${HMMRT_${name}_LIBRARY}")
+    endif()
+    set(lacks "no program can be built with ${files}")
+  endif()
+  set(${name}_FOUND OFF PARENT_SCOPE)
+  message(STATUS "${name}: ${lacks} (${arg_PACKAGE}); without: ${arg_WITHOUT}")
+endfunction()
+
+# hmmrt_can_build(RESULT TARGET SOURCE): what can be built stays so while the target has the same files.
+function(hmmrt_can_build result target source)
+  get_target_property(file ${target} IMPORTED_LOCATION)
+  get_target_property(folder ${target} INTERFACE_INCLUDE_DIRECTORIES)
+  string(MD5 key "${source} ${folder} ${file} ${CMAKE_CXX_COMPILER} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_STANDARD}")
+  if(NOT HMMRT_BUILT_${key})
+    set(program ${CMAKE_BINARY_DIR}/CMakeFiles/hmmrt-find/${key})
+    file(WRITE ${program}/program.cpp "${source}")
+    try_compile(HMMRT_BUILT_${key} ${program} SOURCES ${program}/program.cpp LINK_LIBRARIES ${target}
+                CXX_STANDARD ${CMAKE_CXX_STANDARD} CXX_STANDARD_REQUIRED ON)
+  endif()
+  set(${result} ${HMMRT_BUILT_${key}} PARENT_SCOPE)
+  if(NOT HMMRT_BUILT_${key})
+    unset(HMMRT_BUILT_${key} CACHE)
+  endif()
+endfunction()
