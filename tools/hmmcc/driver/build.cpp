@@ -9,16 +9,22 @@
 #include "process.hpp"
 
 #include <algorithm>
-#include <array>
+#include <cstdlib>
 #include <fstream>
 #include <initializer_list>
 #include <iostream>
 #include <set>
+#include <sstream>
+#include <system_error>
 
 namespace hmmcc {
 namespace {
 
 constexpr const char* default_architecture = "x86-64-v3";
+
+/// Without a version of CUDA, clang makes launches that are those of before 9.2. All versions of
+/// clang know this one.
+constexpr const char* cuda_version = "11.0";
 
 language language_of(const input_file& input) {
     if (input.kind != language::by_name) return input.kind;
@@ -40,6 +46,7 @@ class builder {
     builder(const options& wanted, const tool_paths& paths) : wanted_(wanted), paths_(paths) {}
 
     int run() {
+        take_toolkits();
         if (!has_files()) return 1;
         words objects; // in the order of the files
         for (const input_file& input : wanted_.inputs) {
@@ -94,6 +101,50 @@ class builder {
         return wanted_.architecture.empty() ? standard : wanted_.architecture;
     }
 
+    // ---- toolkits ----------------------------------------------------------
+
+    /// The folder has headers of CUDA or HIP. Ours come before them.
+    static bool is_toolkit(const std::filesystem::path& folder) {
+        std::error_code ignored;
+        return std::filesystem::exists(folder / "cuda_runtime_api.h", ignored) ||
+               std::filesystem::exists(folder / "hip/hip_runtime_api.h", ignored);
+    }
+    /// The folder is none: clang does not look for one elsewhere.
+    std::string without_toolkit() const { return "--cuda-path=" + paths_.cuda_headers; }
+    /// clang takes the folders of CPATH as those of -I.
+    void take_toolkits() {
+        const char* const value = std::getenv("CPATH");
+        if (value == nullptr) return;
+        std::istringstream folders(value);
+        std::string others;
+        for (std::string folder; std::getline(folders, folder, ':');) {
+            if (is_toolkit(folder)) {
+                append(toolkits_, {"-isystem", folder.empty() ? "." : folder});
+                continue;
+            }
+            others += (others.empty() ? "" : ":") + (folder.empty() ? "." : folder);
+        }
+        if (toolkits_.empty()) return;
+        others.empty() ? unsetenv("CPATH") : setenv("CPATH", others.c_str(), 1);
+    }
+    /// The options for the compiler, with folders of toolkits behind those that come before.
+    words with_toolkits_behind(const words& compile) const {
+        words result;
+        for (std::size_t i = 0; i < compile.size(); i++) {
+            const std::string& word = compile[i];
+            const bool apart = (word == "-I" || word == "-iquote") && i + 1 < compile.size();
+            const bool joined = word.starts_with("-I") && word.size() > 2;
+            const std::string folder = apart ? compile[i + 1] : joined ? word.substr(2) : "";
+            if ((apart || joined) && is_toolkit(folder)) {
+                append(result, {"-isystem", folder});
+                i += apart ? 1 : 0;
+            } else {
+                result.push_back(word);
+            }
+        }
+        return result;
+    }
+
     // ---- commands ----------------------------------------------------------
 
     void show(const words& command) const {
@@ -107,7 +158,8 @@ class builder {
     /// clang for C++ files, and what both halves of a CUDA file have in common.
     words compiler() const {
         words command = {paths_.clang, "-isystem", paths_.cuda_headers};
-        append(command, wanted_.compile);
+        append(command, with_toolkits_behind(wanted_.compile));
+        append(command, toolkits_);
         return command;
     }
     words compiler_for_cuda(const input_file& input) const {
@@ -117,12 +169,14 @@ class builder {
         append(command, {"-x",
                          "cuda",
                          "--cuda-host-only",
+                         without_toolkit(),
                          "-nocudainc",
                          "-nocudalib",
                          "-nobuiltininc",
                          "-idirafter",
                          paths_.clang_headers,
-                         "-Wno-unknown-cuda-version",
+                         "-Xclang",
+                         std::string("-target-sdk-version=") + cuda_version,
                          "-Xclang",
                          "-aux-triple",
                          "-Xclang",
@@ -274,7 +328,7 @@ class builder {
 
     int link(const words& objects) const {
         // The options of the compiler are for the link, too: -fopenmp, -static, -fsanitize=.
-        words command = {paths_.clang, "-Qunused-arguments"};
+        words command = {paths_.clang, "-Qunused-arguments", without_toolkit()};
         append(command, wanted_.compile);
         std::size_t next = 0;
         for (const link_word& word : wanted_.link)
@@ -319,6 +373,7 @@ class builder {
     const options& wanted_;
     const tool_paths& paths_;
     temporary_folder folder_;
+    words toolkits_; ///< options with the folders of toolkits that CPATH names
     std::set<std::string> dependency_files_; ///< those written
 };
 

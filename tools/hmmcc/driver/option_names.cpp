@@ -85,26 +85,14 @@ const table short_names = {
     {"--x", "-x"},
 };
 
-constexpr std::array<std::string_view, 20> ignored_with_value = {"--offload-arch",
-                                                                 "--amdgpu-target",
-                                                                 "-arch",
-                                                                 "-code",
-                                                                 "-gencode",
-                                                                 "-maxrregcount",
-                                                                 "-Xptxas",
-                                                                 "-Xnvlink",
-                                                                 "-Xarchive",
-                                                                 "-ccbin",
-                                                                 "-t",
-                                                                 "-Werror",
-                                                                 "-diag-error",
-                                                                 "-ftz",
-                                                                 "-diag-warn",
-                                                                 "-keep-dir",
-                                                                 "-prec-div",
-                                                                 "-diag-suppress",
-                                                                 "-prec-sqrt",
-                                                                 "-time"};
+constexpr std::array<std::string_view, 21> ignored_with_value = {
+    "--offload-arch", "--cuda-path", "--amdgpu-target",
+    "-arch",          "-code",       "-gencode",
+    "-maxrregcount",  "-Xptxas",     "-Xnvlink",
+    "-Xarchive",      "-ccbin",      "-t",
+    "-Werror",        "-diag-error", "-ftz",
+    "-diag-warn",     "-keep-dir",   "-prec-div",
+    "-diag-suppress", "-prec-sqrt",  "-time"};
 
 constexpr std::array<std::string_view, 20> ignored_flags = {"-objdir-as-tempdir",
                                                             "--objdir-as-tempdir",
