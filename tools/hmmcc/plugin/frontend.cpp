@@ -28,6 +28,7 @@
 #include <clang/Frontend/FrontendPluginRegistry.h>
 #include <clang/Lex/PPCallbacks.h>
 #include <clang/Lex/Preprocessor.h>
+#include <clang/Sema/ParsedAttr.h>
 #include <clang/Sema/Sema.h>
 #if LLVM_VERSION_MAJOR >= 19
 #include <clang/Sema/SemaCUDA.h>
@@ -286,6 +287,27 @@ class convention_action final : public clang::PluginASTAction {
   private:
     std::string own_;
 };
+
+#if LLVM_VERSION_MAJOR < 15
+/// __attribute__((__noinline__)), as cuda/host_defines.h expands it.
+struct noinline_attribute final : clang::ParsedAttrInfo {
+    noinline_attribute() {
+        static constexpr Spelling spelling[] = {{clang::ParsedAttr::AS_GNU, "__declspec"}};
+        Spellings = spelling;
+        NumArgs = 1;
+    }
+    AttrHandling handleDeclAttribute(clang::Sema& sema, clang::Decl* declaration,
+                                     const clang::ParsedAttr& attribute) const override {
+        if (!attribute.isArgIdent(0) || !attribute.getArgAsIdent(0)->Ident->isStr("noinline"))
+            return NotHandled;
+        declaration->addAttr(clang::NoInlineAttr::Create(sema.Context, attribute));
+        return AttributeApplied;
+    }
+};
+
+const clang::ParsedAttrInfoRegistry::Add<noinline_attribute>
+    noinline("hmmcc-noinline", "__noinline__ in an attribute");
+#endif
 
 const clang::FrontendPluginRegistry::Add<convention_action<true>>
     before("hmmcc", "kernels and system headers, before the code generator");
