@@ -377,6 +377,7 @@ void test_edges() {
 __global__ void use_memory(float4* data, long long* times) {
     const int i = threadIdx.x;
     const clock_t start = clock();
+    const long long start64 = clock64();
     float4 sum = __ldca(&data[i]);
     sum.x += __ldlu(&data[i]).y + __ldcv(&data[i]).z + __ldcg(&data[i]).w;
     __stcg(&data[32 + i], sum);
@@ -386,18 +387,19 @@ __global__ void use_memory(float4* data, long long* times) {
     __nanosleep(2000000000);
     __assume(i < 32);
     times[i] = clock() - start;
+    times[32 + i] = clock64() - start64;
 }
 
 void test_memory() {
     float4* const data = managed<float4>(128);
-    long long* const times = managed<long long>(32);
+    long long* const times = managed<long long>(64);
     for (int i = 0; i < 32; i++)
         data[i] = make_float4(i, 100, 1000, 10000);
     const clock_t start = clock(); // the C library's, in microseconds
     use_memory<<<1, 32>>>(data, times);
     bool good = device_is_well(), passes = true;
     for (int i = 0; i < 32; i++) {
-        passes = passes && times[i] > 0;
+        passes = passes && times[i] > 0 && times[32 + i] > 0;
         for (int row = 1; row < 4; row++)
             good = good && data[32 * row + i].x == i + 11100;
     }

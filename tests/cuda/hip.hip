@@ -63,6 +63,13 @@ __global__ void side(bool* device) {
 #endif
 }
 
+__global__ void time_passes(long long* ticks) {
+    const long long start = wall_clock64();
+    do {
+        *ticks = wall_clock64() - start;
+    } while (*ticks < 1000);
+}
+
 static void check_launches() {
     constexpr int items = 1000;
     const int steps[4] = {10, 20, 30, 40};
@@ -102,8 +109,11 @@ static void check_launches() {
     bool* device = managed<bool>(1);
     side<<<1, 1>>>(device);
     check(hipDeviceSynchronize() == hipSuccess && *device, "the_macro_of_the_device");
-    check(hipFree(device) == hipSuccess && hipFree(a) == hipSuccess && hipFree(b) == hipSuccess &&
-              hipFree(sum) == hipSuccess,
+    auto* const ticks = managed<long long>(1);
+    time_passes<<<1, 1>>>(ticks);
+    check(hipDeviceSynchronize() == hipSuccess && *ticks >= 1000, "the_clock_of_the_wall");
+    check(hipFree(ticks) == hipSuccess && hipFree(device) == hipSuccess &&
+              hipFree(a) == hipSuccess && hipFree(b) == hipSuccess && hipFree(sum) == hipSuccess,
           "memory_is_given_back");
 }
 

@@ -40,9 +40,10 @@ HMM_CUDA_STORE(__stwb)
 HMM_CUDA_STORE(__stwt)
 #undef HMM_CUDA_STORE
 
-/* The processor's time stamp counter. */
+/* The processor's time stamp counter. Clang refuses its builtin in device code. */
+extern "C" __host__ __device__ clock_t __hmm_clock(void) noexcept;
 HMM_CUDA_DEVICE long long clock64() {
-    return static_cast<long long>(__builtin_ia32_rdtsc());
+    return __hmm_clock();
 }
 /* The C library has a function of this name, which host code calls. */
 #ifdef __CUDA_ARCH__
