@@ -58,6 +58,9 @@
 
 /* Functions of our headers that are for both. */
 #define HMM_CUDA_BOTH static __host__ __device__ __inline__ __attribute__((always_inline))
+/* The same for functions that C23 has, too: newer C libraries declare them, and declarations that
+   follow are of the same function. They end in noexcept, as the C library's do. */
+#define HMM_CUDA_BOTH_C extern "C" __host__ __device__ __inline__ __attribute__((always_inline))
 #define HMM_CUDA_BOTH_MEMBER __host__ __device__ __inline__ __attribute__((always_inline))
 
 #endif /* HMM_CUDA_HOST_DEFINES_H */

@@ -49,10 +49,10 @@ max(A a, B b) {
     }
 }
 
-HMM_CUDA_BOTH float rsqrtf(float x) {
+HMM_CUDA_BOTH_C float rsqrtf(float x) noexcept {
     return 1.0F / sqrtf(x);
 }
-HMM_CUDA_BOTH double rsqrt(double x) {
+HMM_CUDA_BOTH_C double rsqrt(double x) noexcept {
     return 1.0 / sqrt(x);
 }
 HMM_CUDA_BOTH float __fdividef(float a, float b) {

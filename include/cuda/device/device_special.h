@@ -157,10 +157,10 @@ HMM_CUDA_SPECIAL(cyl_bessel_i1, __hmm_bessel_i(1, x))
 #undef HMM_CUDA_SPECIAL
 
 #define HMM_CUDA_SPECIAL(Number, Wide, suffix)                                                     \
-    HMM_CUDA_BOTH Number sinpi##suffix(Number x) {                                                 \
+    HMM_CUDA_BOTH_C Number sinpi##suffix(Number x) noexcept {                                      \
         return __hmm_sinpi<Wide>(x);                                                               \
     }                                                                                              \
-    HMM_CUDA_BOTH Number cospi##suffix(Number x) {                                                 \
+    HMM_CUDA_BOTH_C Number cospi##suffix(Number x) noexcept {                                      \
         return __hmm_cospi<Wide>(x);                                                               \
     }                                                                                              \
     HMM_CUDA_BOTH void sincospi##suffix(Number x, Number* sine, Number* cosine) {                  \
