@@ -56,10 +56,10 @@ build_modules() {
 		build_modules_locked "modules for $1 $2${LLVM:+ of LLVM}" "$KERNEL_BUILD" "$(module_dir "$1" "$2")"
 }
 
-# User space is the same for all kernels. Its tests use the default kernel's source, which the demo does not wait for.
+# User space is the same for all kernels. Its tests use the default kernel's source, and the demo uses none.
 default_kernel_source() (
-	if [[ $USER_TARGET == all ]]; then ensure_source "$(default_kernel)"; else kernel_paths "$(default_kernel)" plain; fi &&
-		echo "$KERNEL_SOURCE"
+	[[ $USER_TARGET == all ]] || exit 0
+	ensure_source "$(default_kernel)" && echo "$KERNEL_SOURCE"
 )
 
 # cmake looks again for packages when all is to be built after the demo, which needs fewer of them.

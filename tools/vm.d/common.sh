@@ -32,6 +32,14 @@ usage_error() {
 	exit "$EXIT_USAGE"
 }
 
+# os_release NAME: prints this value of the system, like VERSION_CODENAME, or nothing.
+os_release() (
+	unset "$1"
+	# shellcheck source=/dev/null
+	. /etc/os-release 2>/dev/null || true
+	echo "${!1-}"
+)
+
 # Prints seconds in a readable form.
 human_time() {
 	local s=$1

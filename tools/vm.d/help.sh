@@ -7,7 +7,8 @@ guest_options() {
 	cat <<-'END'
 
 		Options:
-		  --kernel VERSION     a kernel of tools/kernel/KERNELS (default: the first one); for tests also all
+		  --kernel VERSION     a kernel of tools/kernel/KERNELS (default: that of this release of Debian); for
+		                       tests also all
 		  --kernel stock[=S]   the kernel of the Debian suite S (default sid) as it is, with the user space of S, where
 		                       the Debian packages are installed and DKMS builds the modules. As root only.
 		  --debug              the debug flavour: KASAN, lockdep, kmemleak, fault injection; several times slower

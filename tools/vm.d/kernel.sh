@@ -19,7 +19,14 @@ is_stock() { [[ $1 == stock-* ]]; }
 
 all_kernels() { awk '!/^#/ && NF { print $1 }' "$KERNEL_D/KERNELS"; }
 
-default_kernel() { all_kernels | head -n 1; }
+# The kernel of this machine's release, or the first one.
+default_kernel() {
+	awk -v release="$(os_release VERSION_CODENAME)" '
+		/^#/ || !NF { next }
+		!first { first = $1 }
+		{ for (i = 3; i <= NF; i++) if ($i == release) own = $1 }
+		END { print own ? own : first }' "$KERNEL_D/KERNELS"
+}
 
 kernel_package() {
 	local package
@@ -29,7 +36,13 @@ kernel_package() {
 }
 
 # Prints the suites to fetch the source from. Empty for a package of this machine's release, which is installed.
-kernel_suites() { awk -v v="$1" '!/^#/ && $1 == v { $1 = $2 = ""; print }' "$KERNEL_D/KERNELS" | xargs; }
+kernel_suites() {
+	awk -v v="$1" -v release="$(os_release VERSION_CODENAME)" '
+		!/^#/ && $1 == v {
+			for (i = 3; i <= NF; i++) { if ($i == release) exit; suites = suites " " $i }
+			print suites
+		}' "$KERNEL_D/KERNELS" | xargs
+}
 
 # kernel_options VERSION FLAVOUR: prints the options. Later files override earlier ones.
 kernel_options() {

@@ -6,13 +6,14 @@
 
 readonly DEBIAN_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 
-# Includes the default kernel's source: user space is built with it, whichever kernel runs.
+# For tests that includes the default kernel's source, whichever kernel runs.
 wanted_packages() {
-	local version parts=1
-	[[ $USER_TARGET != all ]] || parts+=2
+	local version versions parts=1
+	versions=$(chosen_kernels)
+	[[ $USER_TARGET != all ]] || { parts+=2 && versions+=" $(default_kernel)"; }
 	parts+=${LLVM:+3}
 	awk -v parts="$parts" 'BEGIN { part = 1 } /^# ---/ { part++ } { sub(/#.*/, "") } parts ~ part' "$REPO/tools/packages"
-	for version in $(default_kernel) $(chosen_kernels); do
+	for version in $versions; do
 		is_stock "$version" || [[ $(kernel_suites "$version") ]] || kernel_package "$version"
 	done | sort -u
 }

@@ -74,9 +74,11 @@ ensure_stock() {
 # in_system COMMAND...: runs the command where the kernel's programs are built: in the system of a stock kernel, with the
 # source that the tests use, and else here.
 in_system() {
-	local SHOWN_IN_ROOT=()
+	local SHOWN_IN_ROOT=() source
 	if is_stock "$KERNEL"; then
-		SHOWN_IN_ROOT=("$(default_kernel_source)") && in_root "$SYSTEM" "$@"
+		source=$(default_kernel_source) || return
+		[[ ! $source ]] || SHOWN_IN_ROOT=("$source")
+		in_root "$SYSTEM" "$@"
 	else
 		"$@"
 	fi
