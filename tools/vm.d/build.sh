@@ -9,7 +9,6 @@
 #   build/host-asan/          the same with ASan and UBSan, for the tests that need no guest
 
 USER_TARGET=all # what is built of user space; the demo needs hmmrt-examples only, and no modules for tests
-USER_BUILD='' # the process that builds user space in the background
 
 module_dir() { echo "$BUILD/$(build_name "$1" "$2")"; }
 
@@ -85,35 +84,9 @@ user_step() {
 # Builds all of user space but the tests that run in build/host-asan only, or what the demo needs. It needs the kernel
 # source for kselftest_harness.h. Files that are compiled together read the headers once, which halves the time.
 build_user() {
-	local begun=$USER_BUILD
 	[[ -e $REPO/CMakeLists.txt ]] || return 0
-	if [[ $begun ]]; then
-		USER_BUILD=''
-		step "user space, begun beside the kernel" await_user_build "$begun"
-		return
-	fi
 	with_lock "$(checkout_lock user)" user_step "user space" "$BUILD/user" "$USER_TARGET" \
 		-DHMMRT_PURE_TESTS=OFF -DCMAKE_UNITY_BUILD=ON
-}
-
-# Starts build_user in the background, at the lowest priority: while one processor unpacks, configures or links a kernel,
-# the others have nothing to do. The next build_user waits for it.
-begin_user_build() {
-	mkdir -p "$BUILD/log"
-	{
-		trap - INT
-		renice -n 19 -p "$BASHPID" && build_user
-	} </dev/null >"$BUILD/log/user.$$" 2>&1 &
-	USER_BUILD=$!
-}
-
-# await_user_build PROCESS: prints what it has printed.
-await_user_build() {
-	local rc=0
-	wait "$1" || rc=$?
-	cat "$BUILD/log/user.$$"
-	rm -f "$BUILD/log/user.$$"
-	return "$rc"
 }
 
 # build_upstream VERSION FLAVOUR: builds the kernel's own HMM tests of this version next to the modules. It runs in a
@@ -132,13 +105,41 @@ build_host_tests() {
 		-DHMMRT_SANITIZE=ON -DCMAKE_C_FLAGS_RELWITHDEBINFO="$flags" -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="$flags"
 }
 
+# build_in_kernel VERSION FLAVOUR: the kernel, and what is built in its folders.
+build_in_kernel() {
+	build_modules "$1" "$2" || return
+	[[ $USER_TARGET != all ]] || build_upstream "$1" "$2"
+}
+
+build_user_last() { renice -n 19 -p "$BASHPID" >/dev/null && build_user; }
+
+# build_beside VERSION FLAVOUR: builds user space beside the kernel, at the lowest priority: while one processor unpacks,
+# configures or links a kernel, the others have nothing to do. The first one that fails ends the other. Each is waited for
+# when it ends: bash forgets the status of an ended process when its number is used again, which a kernel's build does.
+build_beside() {
+	local jobs=() user kernel ended other rc=0 failed='' log=$BUILD/log/user.$$
+	mkdir -p "$BUILD/log"
+	trap 'end_jobs "${jobs[@]}"; exit 130' INT TERM HUP
+	begin build_user_last >"$log" 2>&1
+	user=$JOB jobs=("$user")
+	begin build_in_kernel "$@"
+	kernel=$JOB jobs=("$user" "$kernel")
+	wait -n -p ended "$user" "$kernel" || rc=$? failed=$ended
+	other=$((user + kernel - ended))
+	jobs=("$other")
+	if ((rc)); then end_jobs "$other"; else wait "$other" || rc=$? failed=$other; fi
+	trap - INT TERM HUP
+	[[ $failed != "$user" ]] || echo >&2
+	[[ $failed == "$kernel" ]] || cat "$log" >&2
+	rm -f "$log"
+	return "$rc"
+}
+
 # Builds everything that a run on this kernel needs.
 build_all() {
 	if is_stock "$1"; then
 		build_for_stock
 		return
 	fi
-	build_modules "$1" "$2" || return
-	[[ $USER_TARGET != all ]] || build_upstream "$1" "$2" || return
-	build_user
+	build_in_kernel "$1" "$2" && build_user
 }

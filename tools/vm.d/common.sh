@@ -83,3 +83,30 @@ with_lock() {
 
 # checkout_lock NAME: prints a lock name that is unique to this checkout.
 checkout_lock() { echo "checkout-$(printf %s "$REPO" | sha256sum | cut -c1-12)-$1"; }
+
+# begin COMMAND...: starts the command, and sets JOB to its process. It leads a process group, so that end_jobs ends all
+# that it has started. ^C reaches the caller only, which has to end it. It reads nothing, and writes to any terminal.
+begin() {
+	set -m
+	{
+		set +m
+		trap '' TTOU
+		"$@"
+	} </dev/null &
+	JOB=$!
+	set +m
+}
+
+# end_jobs [JOB]...: ends these with all that they have started. A job that has been waited for must not be among them.
+end_jobs() {
+	local job try
+	for job in "$@"; do kill -- "-$job" 2>/dev/null || true; done
+	for job in "$@"; do
+		for ((try = 0; try < 100; try++)); do
+			kill -0 -- "-$job" 2>/dev/null || break
+			sleep 0.1
+		done
+		kill -KILL -- "-$job" 2>/dev/null || true
+		wait "$job" 2>/dev/null || true
+	done
+}

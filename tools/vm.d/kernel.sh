@@ -158,9 +158,9 @@ compile_kernel() {
 	total=$(count_objects)
 	printf 'vm: %s: %d objects ' "$text" "$total" >&2
 	: >"$log" # show_progress may read it before make writes
-	kernel_make -j"$JOBS" "$KERNEL_TARGET" modules >"$log" 2>&1 &
-	pid=$!
-	trap 'kill "$pid"; exit 130' INT TERM HUP
+	begin kernel_make -j"$JOBS" "$KERNEL_TARGET" modules >"$log" 2>&1
+	pid=$JOB
+	trap 'end_jobs "$pid"; exit 130' INT TERM HUP
 	show_progress "$pid" "$log" "$total" "$text"
 	wait "$pid" || rc=$?
 	trap - INT TERM HUP
