@@ -222,10 +222,10 @@ check_kernels() {
 
 show_doctor() {
 	local missing gb
+	need_debian
 	mapfile -t missing < <(missing_packages)
 	gb=$(space_gb)
 	echo "This machine:"
-	need "Debian's package tools" command -v dpkg-query
 	need "Debian packages" test "${#missing[@]}" = 0
 	need "$gb GB of free space in $CACHE" free_space "$gb"
 	need "5 GB of free memory, for a guest (with less: --memory)" free_memory 5

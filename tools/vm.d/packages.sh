@@ -40,9 +40,28 @@ install_missing_locked() {
 	step "installing ${#missing[@]} packages" install_packages "${missing[@]}"
 }
 
+# The packages are Debian's: a system that is made from it, like Ubuntu, has others.
+is_debian() { [[ $(os_release ID) == debian ]] && command -v dpkg-query >/dev/null; }
+
+# container_command ARGUMENT...: prints how these arguments of tools/vm are used in a container of Debian. It needs no
+# privileges, and has this checkout and the cache at their paths. SELinux would keep it from them.
+container_command() {
+	local program=podman options=(--rm --interactive --tty --security-opt label=disable)
+	command -v podman >/dev/null || ! command -v docker >/dev/null || program=docker
+	[[ ! -w /dev/kvm ]] || options+=(--device /dev/kvm)
+	options+=(--volume "$REPO:$REPO" --volume "$CACHE:$CACHE" --env "HMMRT_CACHE=$CACHE" --workdir "$REPO")
+	printf '%q ' "$program" run "${options[@]}" docker.io/library/debian:13 tools/vm "$@"
+}
+
+need_debian() {
+	is_debian && return
+	mkdir -p "$CACHE" # docker would make it as root
+	die "this is $(os_release PRETTY_NAME), not Debian; in a container of Debian 13 it works: $(container_command "${CALL[@]}")"
+}
+
 ensure_packages() {
 	local missing
-	command -v dpkg-query >/dev/null || die "this is not a Debian system; tools/packages lists what is needed"
+	need_debian
 	mapfile -t missing < <(missing_packages)
 	((${#missing[@]})) || return 0
 	if ((EUID)); then
