@@ -5,8 +5,21 @@
 
 readonly CXX_STANDARD=c++20
 
+# Versions of clang-format format differently. The files are formatted by that of Debian 12.
+readonly FORMAT_VERSION=14
+
+# has_format_version: says so if this is another version.
+has_format_version() {
+	local version
+	version=$(clang-format --version | sed -E 's/.*version ([0-9]+).*/\1/')
+	((version == FORMAT_VERSION)) && return
+	echo "warning: clang-format $version has left out all files, which clang-format $FORMAT_VERSION formats"
+	return 1
+}
+
 check_format() {
 	require clang-format clang-format || return
+	has_format_version || return 0
 	((${#CPP_FILES[@]})) || return 0
 	clang-format --dry-run -Werror -- "${CPP_FILES[@]}" 2>&1 | grep -i error |
 		sed -E 's/^([^:]+):[0-9:]+ error: .*/\1/' | sort | uniq -c |
@@ -15,7 +28,7 @@ check_format() {
 }
 
 fix_format() {
-	require clang-format clang-format || return
+	require clang-format clang-format && has_format_version || return
 	clang-format -i -- "${CPP_FILES[@]}"
 }
 

@@ -10,7 +10,7 @@ readonly DEBIAN_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 wanted_packages() {
 	local version versions parts=1
 	versions=$(chosen_kernels)
-	[[ $USER_TARGET != all ]] || { parts+=2 && versions+=" $(default_kernel)"; }
+	[[ $USER_TARGET != all ]] || { parts+="2" && versions+=" $(default_kernel)"; }
 	parts+=${LLVM:+3}
 	awk -v parts="$parts" 'BEGIN { part = 1 } /^# ---/ { part++ } { sub(/#.*/, "") } parts ~ part' "$REPO/tools/packages"
 	for version in $versions; do
