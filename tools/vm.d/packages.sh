@@ -27,10 +27,15 @@ missing_packages() {
 
 install_command() { echo "apt-get update && apt-get install --no-install-recommends --yes $*"; }
 
+# Prints an option of apt, with which it downloads as root in a container that has no other user.
+download_option() { awk '{ users += $3 } END { if (users == 1) print "-oAPT::Sandbox::User=root" }' /proc/self/uid_map; }
+
 install_packages() {
+	local options
 	export DEBIAN_FRONTEND=noninteractive
-	apt-get update &&
-		apt-get install --no-install-recommends --yes -o DPkg::Lock::Timeout=600 "$@"
+	mapfile -t options < <(download_option)
+	apt-get "${options[@]}" update &&
+		apt-get "${options[@]}" install --no-install-recommends --yes -o DPkg::Lock::Timeout=600 "$@"
 }
 
 install_missing_locked() {
@@ -111,7 +116,8 @@ apt_of_suite() {
 	local dir=$PWD/$1
 	mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
 	echo "deb [signed-by=$DEBIAN_KEYRING] $2 $1 main" >"$dir/sources.list"
-	OPTIONS=(
+	mapfile -t OPTIONS < <(download_option)
+	OPTIONS+=(
 		-o Dir::Etc::SourceList="$dir/sources.list" -o Dir::Etc::SourceParts=/dev/null
 		-o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts=/dev/null -o APT::Default-Release=
 		-o Dir::State::Lists="$dir/lists" -o Dir::State::Status=/dev/null -o Dir::Cache="$dir/cache"
