@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,7 +30,18 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
     return pointers;
 }
 
-/// The program is opened before the user changes, as that user may not reach the file.
+/// Opens the program before the user changes. Another user may not reach the file, nor execute it
+/// where it was built with a umask that takes this away, and gets a copy.
+int open_hmmctl(uid_t user) {
+    const int file = open(HMMCTL, O_RDONLY | O_CLOEXEC);
+    if (user == 0) return file;
+    const int copy = memfd_create("hmmctl", MFD_CLOEXEC);
+    while (sendfile(copy, file, nullptr, 1 << 30) > 0)
+        continue;
+    close(file);
+    return copy;
+}
+
 [[noreturn]] void become_hmmctl(int program, std::vector<std::string> arguments, manner how,
                                 int out, int err) {
     arguments.insert(arguments.begin(), "hmmctl");
@@ -57,7 +69,7 @@ std::string command_in(const std::vector<std::string>& arguments) {
 } // namespace
 
 result run_hmmctl(const std::vector<std::string>& arguments, const manner& how) {
-    const int program = open(HMMCTL, O_RDONLY | O_CLOEXEC);
+    const int program = open_hmmctl(how.uid);
     const int out = memfd_create("out", MFD_CLOEXEC), err = memfd_create("err", MFD_CLOEXEC);
     EXPECT_TRUE(program >= 0 && out >= 0 && err >= 0);
     const pid_t child = fork();
