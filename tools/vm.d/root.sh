@@ -9,7 +9,8 @@ SHOWN_IN_ROOT=()
 installed_here() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
 
 # make_root FOLDER SUITE PACKAGE...: the folder gets its name when it is complete. In it, apt downloads as this machine
-# does: by a proxy, for example. Experimental is no whole suite: its folder has sid, and can install from both.
+# does: by a proxy, for example. Experimental is no whole suite: its folder has sid, and can install from both. Whatever
+# this user's umask is, other users can enter the root: nothing works for them otherwise.
 make_root() {
 	local root=$1 suite=${2/experimental/sid} packages=("${@:3}") mirror sources=() name
 	mirror=$(debian_mirror)
@@ -17,10 +18,11 @@ make_root() {
 	installed_here mmdebstrap || install_packages mmdebstrap || return
 	for name in "$suite" "$2"; do sources+=("deb [signed-by=$DEBIAN_KEYRING] $mirror $name main"); done
 	[[ $2 == experimental ]] || unset "sources[1]"
-	rm -rf "$root.partial" && mkdir -p "$(dirname "$root")" && apt-config dump Acquire >"$root.apt" &&
+	rm -rf "$root.partial" && mkdir -p "$(dirname "$root")" && apt-config dump Acquire >"$root.apt" && (
+		umask 022
 		mmdebstrap --variant=apt --include="$(IFS=, && echo "${packages[*]}")" --aptopt="$root.apt" \
-			--aptopt='APT::Install-Recommends "false"' "$suite" "$root.partial" "${sources[@]}" &&
-		mv "$root.partial" "$root"
+			--aptopt='APT::Install-Recommends "false"' "$suite" "$root.partial" "${sources[@]}"
+	) && mv "$root.partial" "$root"
 }
 
 # in_root FOLDER COMMAND...: runs the command in that system. This checkout is at its path, and so are the folders of
@@ -31,6 +33,7 @@ in_root() {
 	shift
 	# shellcheck disable=SC2016 # the inner shell's
 	unshare --mount --propagation private bash -c '
+		umask 022
 		root=$1 changes=$2 shown=("${@:4:$3}")
 		shift $((3 + $3))
 		if [[ $changes ]]; then

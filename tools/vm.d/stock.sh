@@ -147,7 +147,8 @@ add_boot_modules() {
 # with_system_root COMMAND...: becomes the command, which finds the system with the packages installed in BUILD/root,
 # read-only. A signal to this process reaches the command.
 with_system_root() {
-	mkdir -p "$BUILD/root" "$BUILD/changes/upper"
+	mkdir -p "$BUILD/root" "$BUILD/changes"
+	install -d -m 755 "$BUILD/changes/upper"
 	# shellcheck disable=SC2016 # the inner shell's
 	exec unshare --mount --propagation private bash -c '
 		mount -t overlay overlay -o "ro,lowerdir=$1:$2" "$3" && shift 3 && exec "$@"' \
