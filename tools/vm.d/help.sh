@@ -114,6 +114,12 @@ help_test() {
 		                       programs do less there, because it is several times slower; and all programs on the
 		                       cpu device with TSan and valgrind; 2000 random CUDA kernels; and the Debian packages
 		                       (package), as root
+		  --fresh              runs `tools/vm demo` and `tools/vm test` as on machines that have nothing yet: in minimal
+		                       systems of Debian 13 and 12 (-minimal), with compilers (-clang), and with half of what is
+		                       optional (-half), each with a clone of the last commit in a folder that other users
+		                       cannot enter. Of NAMEs, 12 or 12-clang selects systems, demo or test one of the commands,
+		                       and others go to that test. As root only; several hours without a NAME.
+		  --cold               --fresh without the kernels that this machine has built: they are built there, too
 	END
 }
 

@@ -26,16 +26,18 @@ make_root() {
 }
 
 # in_root FOLDER COMMAND...: runs the command in that system. This checkout is at its path, and so are the folders of
-# SHOWN_IN_ROOT. With CHANGES_IN_ROOT that folder gets what changes, and the system stays as it is. What is mounted for
-# the command ends with it.
+# SHOWN_IN_ROOT. With FOLDER_IN_ROOT the checkout is not there, and the command starts in that folder of the system. With
+# CHANGES_IN_ROOT that folder gets what changes, and the system stays as it is. What is mounted for the command ends with
+# it.
 in_root() {
-	local root=$1 shown=("$REPO" "${SHOWN_IN_ROOT[@]}")
+	local root=$1 start=${FOLDER_IN_ROOT:-$REPO} shown=("${SHOWN_IN_ROOT[@]}")
 	shift
+	[[ ${FOLDER_IN_ROOT-} ]] || shown+=("$REPO")
 	# shellcheck disable=SC2016 # the inner shell's
 	unshare --mount --propagation private bash -c '
 		umask 022
-		root=$1 changes=$2 shown=("${@:4:$3}")
-		shift $((3 + $3))
+		root=$1 changes=$2 start=$3 shown=("${@:5:$4}")
+		shift $((4 + $4))
 		if [[ $changes ]]; then
 			mkdir -p "$changes"/{upper,work,root} && mount -t overlay overlay "$changes/root" \
 				-o "lowerdir=$root,upperdir=$changes/upper,workdir=$changes/work" || exit
@@ -44,7 +46,7 @@ in_root() {
 		for folder in "${shown[@]}"; do
 			mkdir -p "$root$folder" && mount --bind "$folder" "$root$folder" || exit
 		done
-		mount -t proc proc "$root/proc" && mount --bind /dev "$root/dev" || exit
-		exec chroot "$root" /usr/bin/env -C "${shown[0]}" PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
-			DEBIAN_FRONTEND=noninteractive "$@"' - "$root" "${CHANGES_IN_ROOT-}" "${#shown[@]}" "${shown[@]}" "$@"
+		mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" && mount --rbind /sys "$root/sys" || exit
+		exec chroot "$root" /usr/bin/env -C "$start" PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
+			DEBIAN_FRONTEND=noninteractive "$@"' - "$root" "${CHANGES_IN_ROOT-}" "$start" "${#shown[@]}" "${shown[@]}" "$@"
 }

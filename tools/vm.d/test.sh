@@ -369,6 +369,11 @@ test_everything() {
 		test_by_scripts
 	done
 	! kind_is_selected canary || test_lint_itself
+	print_sums
+}
+
+# Fails if a test did, or if there was none.
+print_sums() {
 	((${#FAILURES[@]} == 0)) || printf 'failed: %s\n' "${FAILURES[@]}"
 	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
 	((FAILED == 0 && PASSED > 0))

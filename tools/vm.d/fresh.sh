@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# `tools/vm test --fresh`: both commands of README, as on a machine that has nothing yet. A root is a minimal system of a
+# Debian release, with the packages that a line of fresh_roots() names. It has a clone in /root, which other users cannot
+# enter, and gets what tools/vm itself installs.
+#
+#   $CACHE/fresh/SUITE/     the minimal system, of apt and what it needs; it stays as it is
+#   build/fresh/NAME/       what a root of this name has beside that, by an overlay: packages, clone, build. It goes when
+#                           all has passed, and stays to be looked at otherwise.
+#
+# The kernels are those of this machine's cache, where the compiler and the source are the same; with --cold there are none.
+
+FRESH=no # with --fresh
+COLD=no  # with --cold
+readonly FRESH_FOLDER=/root
+readonly FRESH_CLONE=$FRESH_FOLDER/hmmrt
+
+# NAME SUITE PACKAGE...: with nothing; with compilers of which hmmcc needs one more package; with half of what is
+# optional: libraries without headers, headers without their library, and a version of LLVM beside that of the release.
+fresh_roots() {
+	cat <<-'END'
+		13-minimal trixie
+		13-clang trixie clang llvm-dev
+		13-half trixie libclang-cpp19 libcli11-dev libfmt10 libnuma1 libomp5-19 libpng16-16t64 llvm-18-dev nlohmann-json3-dev
+		12-minimal bookworm
+		12-clang bookworm clang llvm-dev
+		12-half bookworm libclang-cpp14 libcli11-dev libfmt9 libnuma1 libomp5-14 libpng16-16 llvm-13-dev nlohmann-json3-dev
+	END
+}
+
+# choose_fresh [ROOT...] [demo] [test] [NAME...]: sets FRESH_ROOTS to lines of fresh_roots(), FRESH_COMMANDS to demo, test or
+# both, and FRESH_NAMES to the tests that test runs. 12 selects all roots of that release.
+choose_fresh() {
+	local word lines all
+	mapfile -t all < <(fresh_roots)
+	FRESH_ROOTS=() FRESH_COMMANDS=() FRESH_NAMES=()
+	for word in "$@"; do
+		case $word in
+		1[0-9]*)
+			mapfile -t lines < <(fresh_roots | grep -E "^$word(-[a-z]+)? ")
+			((${#lines[@]})) || usage_error "--fresh $word: the roots are $(fresh_roots | cut -d ' ' -f 1 | xargs)"
+			FRESH_ROOTS+=("${lines[@]}")
+			;;
+		demo | test) FRESH_COMMANDS+=("$word") ;;
+		*) FRESH_NAMES+=("$word") ;;
+		esac
+	done
+	((${#FRESH_ROOTS[@]})) || FRESH_ROOTS=("${all[@]}")
+	((${#FRESH_COMMANDS[@]} + ${#FRESH_NAMES[@]})) || FRESH_COMMANDS=(demo test)
+	((${#FRESH_NAMES[@]} == 0)) || [[ " ${FRESH_COMMANDS[*]} " == *" test "* ]] || FRESH_COMMANDS+=(test)
+}
+
+# Prints where the release's packages with fixed faults are.
+security_mirror() {
+	local mirror
+	# shellcheck disable=SC2016 # apt's fields
+	mirror=$(apt-get indextargets --format '$(CREATED_BY) $(ORIGIN) $(LABEL) $(REPO_URI)' |
+		sed -n 's/^Packages Debian Debian-Security //p' | head -n 1)
+	echo "${mirror:-$(debian_mirror | sed 's,/*$,-security,')}"
+}
+
+# It need not survive a loss of power, so dpkg waits for no disk.
+make_fresh_base() {
+	local base=$CACHE/fresh/$1 suite FOLDER_IN_ROOT=$FRESH_FOLDER
+	[[ ! -d $base ]] || return 0
+	make_root "$base.base" "$1" ca-certificates &&
+		for suite in "$(debian_mirror) $1-updates" "$(security_mirror) $1-security"; do
+			echo "deb [signed-by=$DEBIAN_KEYRING] $suite main"
+		done >"$base.base/etc/apt/sources.list.d/updates.list" &&
+		echo force-unsafe-io >"$base.base/etc/dpkg/dpkg.cfg.d/fresh" &&
+		in_root "$base.base" apt-get update && in_root "$base.base" apt-get dist-upgrade --yes &&
+		in_root "$base.base" apt-get clean && mv "$base.base" "$base"
+}
+
+# in_fresh COMMAND...: runs it in the root, with the variables of a user that has just become root.
+in_fresh() {
+	local SHOWN_IN_ROOT=() FOLDER_IN_ROOT=$FRESH_CLONE CHANGES_IN_ROOT=$FRESH_CHANGES name
+	local variables=(HOME="$FRESH_FOLDER" USER=root LOGNAME=root TERM="${TERM:-dumb}" LANG=C.UTF-8
+		PATH=/usr/sbin:/usr/bin:/sbin:/bin)
+	for name in $(compgen -e | grep -iE '_proxy$'); do variables+=("$name=${!name}"); done
+	[[ $COLD == yes ]] || SHOWN_IN_ROOT=("$CACHE") variables+=("HMMRT_CACHE=$CACHE")
+	in_root "$CACHE/fresh/$FRESH_SUITE" env -i "${variables[@]}" "$@"
+}
+
+# Clones the last commit, or copies what an archive has.
+clone_for_fresh() (
+	clone=$FRESH_CHANGES/upper$FRESH_CLONE
+	umask 022
+	mkdir -p "$FRESH_CHANGES/upper/etc" && install -d -m 700 "$FRESH_CHANGES/upper$FRESH_FOLDER" || exit
+	[[ ! -e /etc/resolv.conf ]] || cp --dereference /etc/resolv.conf "$FRESH_CHANGES/upper/etc/"
+	if [[ -e $REPO/.git ]]; then
+		git clone --quiet --no-hardlinks "$REPO" "$clone"
+	else
+		mkdir "$clone" && tar -c -C "$REPO" --exclude=./build . | tar -x -C "$clone"
+	fi
+)
+
+install_in_fresh() {
+	local apt=(env DEBIAN_FRONTEND=noninteractive apt-get --no-install-recommends --yes)
+	in_fresh apt-get update && in_fresh "${apt[@]}" dist-upgrade && in_fresh "${apt[@]}" install "$@"
+}
+
+# fresh_phase TEXT COMMAND...: as step, and remembers the time.
+fresh_phase() {
+	local start=$SECONDS rc=0
+	step "$FRESH_NAME: $1" "${@:2}" || rc=$?
+	FRESH_TIMES+=("$1 $(human_time $((SECONDS - start)))")
+	return "$rc"
+}
+
+# run_in_fresh NAME ARGUMENT...: runs tools/vm. What it says about its own phases is shown while it runs, all is in a log.
+run_in_fresh() {
+	local log=$BUILD/out/results/fresh-$FRESH_NAME-$1.log start=$SECONDS rc=0 phases='^(vm: |== .* passed, |failed: )'
+	set -- "$log" "$@"
+	say "$FRESH_NAME: tools/vm ${*:2}"
+	in_fresh tools/vm "${@:2}" </dev/null 2>&1 | tee "$log" |
+		{ grep --line-buffered -E "$phases" || true; } | sed -u "s/^/$FRESH_NAME: /" || rc=$?
+	FRESH_TIMES+=("$2 $(human_time $((SECONDS - start)))")
+	((rc == 0)) || tail -n 30 "$log"
+	return "$rc"
+}
+
+# test_in_fresh NAME SUITE [PACKAGE...]: counts each command as a test, and so what comes before them if that fails.
+test_in_fresh() {
+	local passed=0 failures=() command arguments rc=0
+	FRESH_NAME=$1 FRESH_SUITE=$2 FRESH_CHANGES=$BUILD/fresh/$1 FRESH_TIMES=()
+	shift 2
+	rm -rf "$FRESH_CHANGES"
+	if ! fresh_phase root with_lock "fresh-$FRESH_SUITE" make_fresh_base "$FRESH_SUITE" ||
+		! fresh_phase clone clone_for_fresh || ! fresh_phase packages install_in_fresh "$@"; then
+		tally "fresh $FRESH_NAME" 0 1 0 "it cannot be made"
+		return
+	fi
+	for command in "${FRESH_COMMANDS[@]}"; do
+		arguments=()
+		[[ $command != test ]] || arguments=(--guests "$TEST_GUESTS" "${FRESH_NAMES[@]}")
+		rc=0
+		run_in_fresh "$command" "${arguments[@]}" || rc=$?
+		if ((rc)); then failures+=("tools/vm $command ended with status $rc"); else ((++passed)); fi
+	done
+	((${#failures[@]})) || rm -rf "$FRESH_CHANGES"
+	echo "$FRESH_NAME: $(printf '%s, ' "${FRESH_TIMES[@]}" | sed 's/, $//')"
+	tally "fresh $FRESH_NAME" "$passed" "${#failures[@]}" 0 "${failures[@]}"
+}
+
+test_fresh() {
+	local line words
+	[[ ! $LAST_OPTION ]] || usage_error "--fresh takes no $LAST_OPTION"
+	choose_fresh "$@"
+	((EUID == 0)) || die "test --fresh: minimal systems can be made and entered as root only"
+	[[ ! -e $REPO/.git ]] || [[ -z $(git -C "$REPO" status --porcelain) ]] ||
+		say "changes that are in no commit are left out"
+	mkdir -p "$BUILD/out/results" "$CACHE"
+	for line in "${FRESH_ROOTS[@]}"; do
+		read -ra words <<<"$line"
+		test_in_fresh "${words[@]}"
+	done
+	print_sums
+}
