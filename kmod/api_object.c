@@ -49,7 +49,7 @@ static long object_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 static int object_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	const unsigned long rights = VM_READ | VM_WRITE | VM_EXEC;
-	const struct hmmrt_object *object = file->private_data;
+	struct hmmrt_object *object = file->private_data;
 	u64 pages = (u64)object->nr_extents * HMMRT_CHUNK_PAGES;
 	bool hidden;
 
@@ -102,12 +102,17 @@ static const struct file_operations object_fops = {
 static int object_fill(struct hmmrt_object *object,
 		       struct hmmrt_account *account)
 {
-	unsigned int i;
+	unsigned int index;
+	pgoff_t i;
 	int rc = 0;
 
 	for (i = 0; !rc && i < object->nr_extents; i++) {
-		struct hmmrt_extent *extent = &object->extents[i];
+		struct hmmrt_extent *extent =
+			hmmrt_object_extent(object, i * HMMRT_CHUNK_PAGES,
+					    &index);
 
+		if (IS_ERR(extent))
+			return PTR_ERR(extent);
 		if (account) {
 			rc = hmmrt_extent_fill_device(extent, account);
 		} else {
@@ -141,14 +146,34 @@ static int object_fill_device(struct hmmrt_object *object,
 	return rc;
 }
 
+/* No object can ever have more pages: those of this machine and its devices. */
+static u64 object_pages_max(void)
+{
+	u64 pages = totalram_pages();
+	unsigned int id;
+
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
+		struct hmmrt_device *dev = hmmrt_device_get(id);
+
+		if (!dev)
+			continue;
+		pages += dev->vram.size >> PAGE_SHIFT;
+		hmmrt_device_put(dev);
+	}
+	return pages;
+}
+
 /* @dev is NULL for system memory. Returns a file, or an ERR_PTR. */
 static struct file *object_create(struct hmmrt_space *space,
 				  const struct hmmrt_object_create *arg,
 				  struct hmmrt_device *dev)
 {
-	struct hmmrt_object *object = hmmrt_object_alloc(space->mm, arg->bytes);
+	struct hmmrt_object *object;
 	int rc = 0;
 
+	if (arg->bytes >> PAGE_SHIFT > object_pages_max())
+		return ERR_PTR(-ENOMEM);
+	object = hmmrt_object_alloc(space->mm, arg->bytes);
 	if (IS_ERR(object))
 		return ERR_CAST(object);
 	object->location = arg->location;

@@ -16,6 +16,7 @@
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 
 #include "hmmrt.h"
 #include "policy.h"
@@ -383,10 +384,15 @@ struct hmmrt_extent {
 	u8 failures;			/* of reads, while the device goes */
 	/* Written under the lock, read without: as in the UAPI. */
 	u32 location;
-	struct hmmrt_object *object;	/* never changes */
+	/* These never change: the object, and its index in @extents. */
+	struct hmmrt_object *object;
+	unsigned long index;
 };
 
-/* All but @refs and the extents is set before others see the object. */
+/*
+ * All but @refs, @resident and the extents is set before others see the object.
+ * An extent is made when it is first used, and stays until the object goes.
+ */
 struct hmmrt_object {
 	refcount_t refs;		/* the file, and evictors */
 	u64 id;				/* unique among all objects */
@@ -396,8 +402,9 @@ struct hmmrt_object {
 	bool hidden;	/* the CPU cannot reach it on its device */
 	struct inode *inode;	/* its address_space has all mappings */
 	struct mem_cgroup *memcg;	/* charged for system memory */
-	unsigned int nr_extents;
-	struct hmmrt_extent extents[];
+	unsigned long nr_extents;
+	atomic_long_t resident;	/* number of extents at @location */
+	struct xarray extents;
 };
 
 static inline bool hmmrt_object_is_migratable(const struct hmmrt_object *object)
@@ -409,6 +416,8 @@ static inline bool hmmrt_object_is_migratable(const struct hmmrt_object *object)
 struct page **hmmrt_extent_alloc_pages(const struct hmmrt_extent *extent,
 				       bool zero, bool must);
 void hmmrt_extent_free_pages(struct page **pages);
+struct hmmrt_extent *hmmrt_object_find(struct hmmrt_object *object,
+				       pgoff_t pgoff, unsigned int *index);
 struct hmmrt_extent *hmmrt_object_extent(struct hmmrt_object *object,
 					 pgoff_t pgoff, unsigned int *index);
 u32 hmmrt_object_location(struct hmmrt_object *object, pgoff_t pgoff);
@@ -420,7 +429,7 @@ void hmmrt_extent_set_pages(struct hmmrt_extent *extent, struct page **pages);
 void hmmrt_extent_clear(struct hmmrt_extent *extent);
 unsigned long hmmrt_extent_cpu_pfn(const struct hmmrt_extent *extent,
 				   unsigned int index);
-bool hmmrt_object_is_hidden(const struct hmmrt_object *object);
+bool hmmrt_object_is_hidden(struct hmmrt_object *object);
 u64 hmmrt_object_resident(const struct hmmrt_object *object);
 void hmmrt_object_put(struct hmmrt_object *object);
 bool hmmrt_extent_hold(struct hmmrt_extent *extent);

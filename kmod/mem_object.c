@@ -2,11 +2,12 @@
 /*
  * Memory objects: memory that a process creates apart from addresses, as files.
  *
- * Model      A memory object consists of extents of 2 MiB. An extent is in a
- *            whole chunk of device memory, or in pages of system memory, or, in
- *            a migratable object, nowhere yet. Pinned objects have all of their
- *            memory from the start. Page tables refer to it without a reference
- *            (VM_PFNMAP), so nothing but an extent owns it.
+ * Model      A memory object consists of extents of 2 MiB. An extent is made
+ *            when it is first used. It is in a whole chunk of device memory, or
+ *            in pages of system memory, or, in a migratable object, nowhere
+ *            yet. Pinned objects have all of their memory from the start. Page
+ *            tables refer to it without a reference (VM_PFNMAP), so nothing but
+ *            an extent owns it.
  * Owner      A file has a reference to its object. Descriptors, mappings and
  *            running faults hold the file, and evictors hold the object itself.
  *            An object holds no device and no account: a device that goes moves
@@ -59,9 +60,6 @@ static struct file_system_type object_fs_type = {
 	.init_fs_context = object_fs_init_context,
 	.kill_sb = kill_anon_super,
 };
-
-/* Loops over extents may be long. */
-#define EXTENTS_PER_RESCHED	4096
 
 /* --- pages of system memory ----------------------------------------------- */
 
@@ -162,27 +160,68 @@ void hmmrt_extent_free_pages(struct page **pages)
 
 /* --- where an extent is --------------------------------------------------- */
 
-/* The extent and the index in it of a page of the object. */
-struct hmmrt_extent *hmmrt_object_extent(struct hmmrt_object *object,
-					 pgoff_t pgoff, unsigned int *index)
+/*
+ * The extent and the index in it of a page of the object, or NULL: it was never
+ * used. All extents of a pinned object were.
+ */
+struct hmmrt_extent *hmmrt_object_find(struct hmmrt_object *object,
+				       pgoff_t pgoff, unsigned int *index)
 {
 	VM_WARN_ON_ONCE(pgoff / HMMRT_CHUNK_PAGES >= object->nr_extents);
 	*index = pgoff % HMMRT_CHUNK_PAGES;
-	return &object->extents[pgoff / HMMRT_CHUNK_PAGES];
+	return xa_load(&object->extents, pgoff / HMMRT_CHUNK_PAGES);
+}
+
+/* Another thread may make the same one. */
+static struct hmmrt_extent *extent_make(struct hmmrt_object *object,
+					unsigned long index)
+{
+	struct hmmrt_extent *extent, *other;
+
+	extent = kzalloc(sizeof(*extent), EXTENT_GFP);
+	if (!extent)
+		return ERR_PTR(-ENOMEM);
+	mutex_init(&extent->lock);
+	extent->object = object;
+	extent->index = index;
+	extent->location = HMMRT_LOCATION_NONE;
+	other = xa_cmpxchg(&object->extents, index, NULL, extent, EXTENT_GFP);
+	if (!other)
+		return extent;
+	mutex_destroy(&extent->lock);
+	kfree(extent);
+	return xa_is_err(other) ? ERR_PTR(xa_err(other)) : other;
+}
+
+/* The same for a page that is to be used: an ERR_PTR, -ENOMEM, if not NULL. */
+struct hmmrt_extent *hmmrt_object_extent(struct hmmrt_object *object,
+					 pgoff_t pgoff, unsigned int *index)
+{
+	struct hmmrt_extent *extent = hmmrt_object_find(object, pgoff, index);
+	struct mem_cgroup *before;
+
+	might_sleep();
+	if (extent)
+		return extent;
+	before = set_active_memcg(object->memcg);
+	extent = extent_make(object, pgoff / HMMRT_CHUNK_PAGES);
+	set_active_memcg(before);
+	return extent;
 }
 
 /* Where a page of the object is now: as in the UAPI. */
 u32 hmmrt_object_location(struct hmmrt_object *object, pgoff_t pgoff)
 {
 	unsigned int index;
+	struct hmmrt_extent *extent = hmmrt_object_find(object, pgoff, &index);
 
-	return READ_ONCE(hmmrt_object_extent(object, pgoff, &index)->location);
+	return extent ? READ_ONCE(extent->location) : HMMRT_LOCATION_NONE;
 }
 
 /* The offset of an extent in its object. */
 u64 hmmrt_extent_offset(const struct hmmrt_extent *extent)
 {
-	return (u64)(extent - extent->object->extents) << HMMRT_CHUNK_SHIFT;
+	return (u64)extent->index << HMMRT_CHUNK_SHIFT;
 }
 
 static void extent_check(const struct hmmrt_extent *extent)
@@ -196,6 +235,25 @@ static void extent_check(const struct hmmrt_extent *extent)
 			!hmmrt_object_is_migratable(extent->object));
 }
 
+/* The location that was asked for, as extents have it. */
+static u32 object_home(const struct hmmrt_object *object)
+{
+	return object->location < HMMRT_MAX_DEVICES ? object->location :
+						      HMMRT_LOCATION_HOST;
+}
+
+static void extent_set_location(struct hmmrt_extent *extent, u32 location)
+{
+	u32 home = object_home(extent->object);
+
+	lockdep_assert_held(&extent->lock);
+	if (extent->location == home)
+		atomic_long_dec(&extent->object->resident);
+	if (location == home)
+		atomic_long_inc(&extent->object->resident);
+	WRITE_ONCE(extent->location, location);
+}
+
 /*
  * The extent is in this chunk from now on. Consumes @chunk, of
  * hmmrt_vram_take_chunk(). The extent has no other memory.
@@ -206,7 +264,7 @@ void hmmrt_extent_set_chunk(struct hmmrt_extent *extent,
 	VM_WARN_ON_ONCE(extent->chunk || extent->pages);
 	extent->dev = dev;
 	extent->chunk = chunk;
-	WRITE_ONCE(extent->location, dev->id);
+	extent_set_location(extent, dev->id);
 	extent_check(extent);
 }
 
@@ -215,7 +273,7 @@ void hmmrt_extent_set_pages(struct hmmrt_extent *extent, struct page **pages)
 {
 	VM_WARN_ON_ONCE(extent->chunk || extent->pages);
 	extent->pages = pages;
-	WRITE_ONCE(extent->location, HMMRT_LOCATION_HOST);
+	extent_set_location(extent, HMMRT_LOCATION_HOST);
 	extent_check(extent);
 }
 
@@ -236,7 +294,7 @@ void hmmrt_extent_clear(struct hmmrt_extent *extent)
 	pages_free(extent->pages);
 	extent->pages = NULL;
 	extent->lost = false;
-	WRITE_ONCE(extent->location, HMMRT_LOCATION_NONE);
+	extent_set_location(extent, HMMRT_LOCATION_NONE);
 }
 
 /**
@@ -265,50 +323,42 @@ unsigned long hmmrt_extent_cpu_pfn(const struct hmmrt_extent *extent,
 }
 
 /* Returns true if the CPU cannot reach some of the object. */
-bool hmmrt_object_is_hidden(const struct hmmrt_object *object)
+bool hmmrt_object_is_hidden(struct hmmrt_object *object)
 {
-	unsigned int i;
+	struct hmmrt_extent *extent;
+	unsigned long i;
 
-	for (i = 0; object->hidden && i < object->nr_extents; i++)
-		if (READ_ONCE(object->extents[i].location) !=
-		    HMMRT_LOCATION_HOST)
+	if (!object->hidden)
+		return false;
+	xa_for_each(&object->extents, i, extent)
+		if (READ_ONCE(extent->location) != HMMRT_LOCATION_HOST)
 			return true;
 	return false;
 }
 
-/* How much of the object is at the location that was asked for. May sleep. */
+/* How much of the object is at the location that was asked for. */
 u64 hmmrt_object_resident(const struct hmmrt_object *object)
 {
-	u32 location = object->location;
-	u64 bytes = 0;
-	unsigned int i;
-
-	if (location >= HMMRT_MAX_DEVICES)
-		location = HMMRT_LOCATION_HOST;
-	for (i = 0; i < object->nr_extents; i++) {
-		if (READ_ONCE(object->extents[i].location) == location)
-			bytes += HMMRT_CHUNK_SIZE;
-		if (!(i % EXTENTS_PER_RESCHED))
-			cond_resched();
-	}
-	return bytes;
+	return (u64)atomic_long_read(&object->resident) << HMMRT_CHUNK_SHIFT;
 }
 
 /* --- lifetime ------------------------------------------------------------- */
 
 static void extents_free(struct hmmrt_object *object)
 {
-	unsigned int i;
+	struct hmmrt_extent *extent;
+	unsigned long i;
 
-	for (i = 0; i < object->nr_extents; i++) {
-		struct hmmrt_extent *extent = &object->extents[i];
-
+	xa_for_each(&object->extents, i, extent) {
 		mutex_lock(&extent->lock);
 		hmmrt_extent_clear(extent);
 		mutex_unlock(&extent->lock);
 		mutex_destroy(&extent->lock);
+		kfree(extent);
 		cond_resched();
 	}
+	VM_WARN_ON_ONCE(atomic_long_read(&object->resident));
+	xa_destroy(&object->extents);
 }
 
 /*
@@ -325,7 +375,7 @@ void hmmrt_object_put(struct hmmrt_object *object)
 	iput(object->inode);
 	simple_release_fs(&object_mount, &object_mounts);
 	hmmrt_memcg_put(object->memcg);
-	kvfree(object);
+	kfree(object);
 }
 
 /*
@@ -368,41 +418,30 @@ static struct inode *object_inode_get(void)
 /**
  * hmmrt_object_alloc() - make an object without memory
  * @mm: of the creating process, alive
- * @bytes: a multiple of the chunk size, not 0
+ * @bytes: a multiple of the chunk size, not 0; no more than can ever be used
  *
  * Return: the object with a reference, or an ERR_PTR: -ENOMEM.
  */
 struct hmmrt_object *hmmrt_object_alloc(struct mm_struct *mm, u64 bytes)
 {
-	u64 nr_extents = bytes >> HMMRT_CHUNK_SHIFT;
 	struct hmmrt_object *object;
 	struct inode *inode;
-	unsigned int i;
 
-	if (nr_extents > INT_MAX)
-		return ERR_PTR(-ENOMEM);
-	object = kvzalloc(struct_size(object, extents, nr_extents),
-			  GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	object = kzalloc(sizeof(*object), GFP_KERNEL_ACCOUNT);
 	if (!object)
 		return ERR_PTR(-ENOMEM);
 	inode = object_inode_get();
 	if (IS_ERR(inode)) {
-		kvfree(object);
+		kfree(object);
 		return ERR_CAST(inode);
 	}
 	object->inode = inode;
 	object->id = atomic64_inc_return(&last_id);
 	object->node = NUMA_NO_NODE;
 	object->memcg = hmmrt_memcg_of(mm);
-	object->nr_extents = nr_extents;
+	object->nr_extents = bytes >> HMMRT_CHUNK_SHIFT;
+	xa_init_flags(&object->extents, XA_FLAGS_ACCOUNT);
 	refcount_set(&object->refs, 1);
-	for (i = 0; i < nr_extents; i++) {
-		mutex_init(&object->extents[i].lock);
-		object->extents[i].object = object;
-		object->extents[i].location = HMMRT_LOCATION_NONE;
-		if (!(i % EXTENTS_PER_RESCHED))
-			cond_resched();
-	}
 	return object;
 }
 

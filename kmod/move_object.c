@@ -468,6 +468,8 @@ static vm_fault_t object_fault(struct vm_fault *vmf)
 	int rc;
 
 	extent = hmmrt_object_extent(object, vmf->pgoff, &index);
+	if (IS_ERR(extent))
+		return VM_FAULT_SIGBUS;
 	/* The neighbours lie in the extent and in the mapping. */
 	left = (vmf->address - vma->vm_start) >> PAGE_SHIFT;
 	right = (vma->vm_end - 1 - vmf->address) >> PAGE_SHIFT;

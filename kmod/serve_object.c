@@ -45,28 +45,50 @@ static int window_check_access(struct hmmrt_request *req, unsigned long addr,
 }
 
 /*
- * Shrink the window to the extent at @addr. Returns the extent; *index is that
- * of the window's first page in it.
+ * Shrink the window to the extent at @addr. Returns the index of the window's
+ * first page in it.
  */
-static struct hmmrt_extent *window_extent(struct hmmrt_request *req,
-					  struct hmmrt_object *object,
-					  unsigned long addr,
-					  unsigned int *index)
+static unsigned int window_shrink(struct hmmrt_request *req, unsigned long addr)
 {
 	pgoff_t pgoff = hmmrt_vma_pgoff(req->vma, addr);
-	struct hmmrt_extent *extent;
-	unsigned long before, after;
+	unsigned int index = pgoff % HMMRT_CHUNK_PAGES;
+	unsigned long before = (unsigned long)index << PAGE_SHIFT;
+	unsigned long after = HMMRT_CHUNK_SIZE - before;
 
-	extent = hmmrt_object_extent(object, pgoff, index);
-	before = (unsigned long)*index << PAGE_SHIFT;
-	after = (unsigned long)(HMMRT_CHUNK_PAGES - *index) << PAGE_SHIFT;
 	if (addr - req->start > before)
 		req->start = addr - before;
 	if (req->end - addr > after)
 		req->end = addr + after;
-	*index -= (addr - req->start) >> PAGE_SHIFT;
-	VM_WARN_ON_ONCE(*index + hmmrt_request_pages(req) > HMMRT_CHUNK_PAGES);
-	return extent;
+	index -= (addr - req->start) >> PAGE_SHIFT;
+	VM_WARN_ON_ONCE(index + hmmrt_request_pages(req) > HMMRT_CHUNK_PAGES);
+	return index;
+}
+
+/*
+ * The same with the extent, which is made if it is not there yet. Returns an
+ * ERR_PTR, -ENOMEM, if that fails.
+ */
+static struct hmmrt_extent *window_extent(struct hmmrt_request *req,
+					  struct hmmrt_object *object,
+					  unsigned long addr)
+{
+	unsigned int index;
+
+	window_shrink(req, addr);
+	return hmmrt_object_extent(object, hmmrt_vma_pgoff(req->vma, addr),
+				   &index);
+}
+
+/* The same, or NULL if it is not there yet. */
+static struct hmmrt_extent *window_find(struct hmmrt_request *req,
+					struct hmmrt_object *object,
+					unsigned long addr)
+{
+	unsigned int index;
+
+	window_shrink(req, addr);
+	return hmmrt_object_find(object, hmmrt_vma_pgoff(req->vma, addr),
+				 &index);
 }
 
 /* Returns true if the device reaches all of the extent where it is. */
@@ -227,11 +249,10 @@ static bool window_satisfies(const struct hmmrt_request *req)
  * Map the window of the locked extent as far as the device may use it at @addr.
  * The extent has memory, which the device reaches.
  */
-static int extent_map(struct hmmrt_request *req, struct hmmrt_object *object,
-		      unsigned long addr, unsigned int access)
+static int extent_map(struct hmmrt_request *req,
+		      const struct hmmrt_extent *extent, unsigned long addr,
+		      unsigned int access)
 {
-	struct hmmrt_extent *extent;
-	unsigned int index;
 	int rc;
 
 	req->seq = hmmrt_block_read_begin(req->block, NULL);
@@ -239,8 +260,7 @@ static int extent_map(struct hmmrt_request *req, struct hmmrt_object *object,
 	if (rc)
 		return rc;
 	/* The window may have shrunk. */
-	extent = window_extent(req, object, addr, &index);
-	window_fill(req, extent, index);
+	window_fill(req, extent, window_shrink(req, addr));
 	return window_commit(req);
 }
 
@@ -256,7 +276,7 @@ static int extent_serve(struct hmmrt_request *req, struct hmmrt_extent *extent,
 		return rc;
 	if (!extent_is_reachable(extent, req->binding->dev))
 		return -EOPNOTSUPP;
-	rc = extent_map(req, extent->object, addr, req->access);
+	rc = extent_map(req, extent, addr, req->access);
 	return rc || window_satisfies(req) ? rc : -EFAULT;
 }
 
@@ -273,7 +293,6 @@ int hmmrt_object_attempt(struct hmmrt_request *req, struct hmmrt_object *object)
 {
 	unsigned long addr = req->access ? req->addr : req->start;
 	struct hmmrt_extent *extent;
-	unsigned int index;
 	int rc;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
@@ -282,7 +301,9 @@ int hmmrt_object_attempt(struct hmmrt_request *req, struct hmmrt_object *object)
 	rc = window_check_access(req, addr, req->access);
 	if (rc)
 		return rc;
-	extent = window_extent(req, object, addr, &index);
+	extent = window_extent(req, object, addr);
+	if (IS_ERR(extent))
+		return PTR_ERR(extent);
 	if (mutex_lock_killable(&extent->lock))
 		return -EINTR;
 	rc = extent_serve(req, extent, addr);
@@ -372,19 +393,22 @@ int hmmrt_object_to_device(struct hmmrt_request *req,
 {
 	unsigned long addr = req->start;
 	struct hmmrt_extent *extent;
-	unsigned int index;
 	bool may_map;
 	int rc;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
 	may_map = !window_check_access(req, addr, 0);
-	extent = window_extent(req, object, req->start, &index);
+	extent = window_extent(req, object, req->start);
+	if (IS_ERR(extent)) {
+		window_outcome(req, HMMRT_OUTCOME_STAYED(HMMRT_STAY_NO_MEMORY));
+		return 0;
+	}
 	if (mutex_lock_killable(&extent->lock))
 		return -EINTR;
 	rc = extent_to_device(req, extent);
 	if (!rc && may_map && (extent->dev || extent->pages) &&
 	    extent_is_wanted(req, extent) && extent_is_reachable(extent, req->binding->dev))
-		rc = extent_map(req, object, addr, 0);
+		rc = extent_map(req, extent, addr, 0);
 	mutex_unlock(&extent->lock);
 	/* The access may have been taken away since. */
 	return rc == -EACCES ? 0 : rc;
@@ -442,11 +466,14 @@ static int extent_to_host(struct hmmrt_request *req, struct hmmrt_extent *extent
 int hmmrt_object_to_host(struct hmmrt_request *req, struct hmmrt_object *object)
 {
 	struct hmmrt_extent *extent;
-	unsigned int index;
 	int rc;
 
 	lockdep_assert_held(&req->vma->vm_mm->mmap_lock);
-	extent = window_extent(req, object, req->start, &index);
+	extent = window_find(req, object, req->start);
+	if (!extent) {
+		window_outcome(req, HMMRT_OUTCOME_THERE);
+		return 0;
+	}
 	if (mutex_lock_killable(&extent->lock))
 		return -EINTR;
 	rc = extent_to_host(req, extent);
@@ -581,8 +608,10 @@ int hmmrt_object_can_reach(const struct vm_area_struct *vma,
 	pgoff = round_down(pgoff, HMMRT_CHUNK_PAGES);
 	for (; reachable && pgoff <= last; pgoff += HMMRT_CHUNK_PAGES) {
 		struct hmmrt_extent *extent =
-			hmmrt_object_extent(object, pgoff, &index);
+			hmmrt_object_find(object, pgoff, &index);
 
+		if (WARN_ON_ONCE(!extent))
+			return -EFAULT;
 		if (mutex_lock_killable(&extent->lock))
 			return -EINTR;
 		reachable = extent_is_reachable(extent, dev);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <sys/wait.h>
 
 #include "lib/amount.h"
@@ -326,6 +327,74 @@ TEST_F(limit, system_memory_of_objects_is_charged_to_the_memory_cgroup)
 	if (mkdir(CGROUP, 0755) || !write_text(CGROUP "/memory.max", "67108864"))
 		SKIP(return, "the memory controller is not available");
 	EXPECT_EQ(0, run_in_cgroup(self, create_on_host));
+}
+
+/* --- size ----------------------------------------------------------------- */
+
+/* All memory that an object could have: that of the machine and its devices. */
+static uint64_t most_bytes(int space)
+{
+	struct hmmrt_device_info info;
+	uint64_t bytes = 0;
+	struct sysinfo system;
+	uint32_t id;
+
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++)
+		if (!cmd_device_info(space, id, &info))
+			bytes += info.out_memory_bytes;
+	if (sysinfo(&system))
+		return 0;
+	return (bytes + system.totalram) / BLOCK_BYTES * BLOCK_BYTES;
+}
+
+TEST_F(limit, object_larger_than_all_memory_is_enomem)
+{
+	const uint64_t most = most_bytes(self->space);
+	const uint64_t sizes[] = {
+		most + BLOCK_BYTES, 20UL << 40, 1UL << 62, -BLOCK_BYTES,
+	};
+	struct hmmrt_object_info info = { 0 };
+	unsigned int i;
+	int object;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		EXPECT_EQ(-ENOMEM, cmd_object_create(self->space, sizes[i],
+						     self->id,
+						     HMMRT_OBJECT_MIGRATABLE))
+		{
+			TH_LOG("%#lx bytes", sizes[i]);
+		}
+		EXPECT_EQ(-ENOMEM, cmd_object_create(self->space, sizes[i],
+						     HOST, 0));
+	}
+	object = cmd_object_create(self->space, most, HOST,
+				   HMMRT_OBJECT_MIGRATABLE);
+	ASSERT_LE(0, object);
+	ASSERT_EQ(0, cmd_object_info(object, &info));
+	EXPECT_EQ(most, info.out_bytes);
+	EXPECT_EQ(0, info.out_resident_bytes);
+	close(object);
+}
+
+/* An object costs nothing before its memory is used, however large it is. */
+static int create_unused(int space, uint32_t id)
+{
+	const uint64_t most = most_bytes(space);
+	unsigned int i;
+
+	for (i = 0; i < 400; i++)
+		if (cmd_object_create(space, most, id,
+				      HMMRT_OBJECT_MIGRATABLE) < 0)
+			return 1;
+	return 0;
+}
+
+TEST_F(limit, objects_without_memory_take_none)
+{
+	write_text("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+	if (mkdir(CGROUP, 0755) || !write_text(CGROUP "/memory.max", "16777216"))
+		SKIP(return, "the memory controller is not available");
+	EXPECT_EQ(0, run_in_cgroup(self, create_unused));
 }
 
 /* --- a full device -------------------------------------------------------- */

@@ -998,7 +998,8 @@ struct hmmrt_exclusive {
  * struct hmmrt_object_create - ioctl(HMMRT_IOC_OBJECT_CREATE)
  * @size: sizeof(struct hmmrt_object_create)
  * @flags: HMMRT_OBJECT_*
- * @bytes: size of the object, a multiple of the block size, > 0
+ * @bytes: size of the object, a multiple of the block size, > 0; no more than
+ *	the memory of the machine and of all devices together (ENOMEM)
  * @location: a registered device (ENODEV), HMMRT_LOCATION_HOST, or
  *	HMMRT_LOCATION_HOST_NODE() of an online node (EINVAL)
  * @out_fd: descriptor of the object, for reading and writing, close-on-exec
