@@ -23,13 +23,14 @@
  */
 #include <linux/bitmap.h>
 #include <linux/fs.h>
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mount.h>
 #include <linux/pseudo_fs.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "compat/cgroup.h"
 #include "mem.h"
 
 #define OBJECT_FS_MAGIC	0x686d6d6f	/* "hmmo" */
@@ -129,7 +130,7 @@ struct page **hmmrt_extent_alloc_pages(const struct hmmrt_extent *extent,
 	int node = must ? NUMA_NO_NODE : object->node;
 	gfp_t gfp = EXTENT_GFP | (zero ? __GFP_ZERO : 0);
 	gfp_t array_gfp = GFP_KERNEL_ACCOUNT;
-	struct hmmrt_charging charging;
+	struct mem_cgroup *before;
 	struct page **pages;
 	int rc = 0;
 
@@ -139,14 +140,13 @@ struct page **hmmrt_extent_alloc_pages(const struct hmmrt_extent *extent,
 	}
 	if (node != NUMA_NO_NODE)
 		gfp |= __GFP_THISNODE;
-	hmmrt_memcg_get(object->memcg);
-	charging = hmmrt_charge_to_memcg(object->memcg);
+	before = set_active_memcg(object->memcg);
 	pages = kvcalloc(HMMRT_CHUNK_PAGES, sizeof(*pages), array_gfp);
 	if (!pages)
 		rc = -ENOMEM;
 	else if (!pages_alloc_huge(pages, node, gfp))
 		rc = pages_alloc_single(pages, node, gfp, must);
-	hmmrt_charge_end(charging);
+	set_active_memcg(before);
 	if (!rc)
 		return pages;
 	pages_free(pages);
@@ -374,7 +374,7 @@ void hmmrt_object_put(struct hmmrt_object *object)
 	extents_free(object);
 	iput(object->inode);
 	simple_release_fs(&object_mount, &object_mounts);
-	hmmrt_memcg_put(object->memcg);
+	mem_cgroup_put(object->memcg);
 	kfree(object);
 }
 
@@ -438,7 +438,7 @@ struct hmmrt_object *hmmrt_object_alloc(struct mm_struct *mm, u64 bytes)
 	object->inode = inode;
 	object->id = atomic64_inc_return(&last_id);
 	object->node = NUMA_NO_NODE;
-	object->memcg = hmmrt_memcg_of(mm);
+	object->memcg = get_mem_cgroup_from_mm(mm);
 	object->nr_extents = bytes >> HMMRT_CHUNK_SHIFT;
 	xa_init_flags(&object->extents, XA_FLAGS_ACCOUNT);
 	refcount_set(&object->refs, 1);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Access to cgroup v2, for kernels with and without CONFIG_CGROUPS. Without it,
- * no process is in a cgroup, and a lookup fails.
+ * no process is in a cgroup, and a lookup fails. The memory controller may be
+ * in a hierarchy of cgroup v1.
  */
 #ifndef _HMMRT_COMPAT_CGROUP_H
 #define _HMMRT_COMPAT_CGROUP_H
@@ -105,42 +106,20 @@ static inline bool hmmrt_cgroup_is_dead(const struct cgroup *cgroup)
 #endif
 
 /*
- * Between hmmrt_charge_to(), or hmmrt_charge_to_memcg(), and hmmrt_charge_end(),
- * memory that this thread allocates is charged to another cgroup. Sections can
- * nest.
+ * Between hmmrt_charge_to() and hmmrt_charge_end(), memory that this thread
+ * allocates is charged to another memory cgroup, of whichever hierarchy.
+ * Sections can nest.
  */
 struct hmmrt_charging {
 	struct mem_cgroup *memcg;
 	struct mem_cgroup *before;
 };
 
-#if defined(CONFIG_CGROUPS) && defined(CONFIG_MEMCG)
-
-/* Return what the process of @mm, which is alive, is charged to, referenced. */
-static inline struct mem_cgroup *hmmrt_memcg_of(struct mm_struct *mm)
+/* Charge to the process of @mm, which must be alive. */
+static inline struct hmmrt_charging hmmrt_charge_to(struct mm_struct *mm)
 {
-	struct cgroup *cgroup = hmmrt_cgroup_of(mm);
-	struct cgroup_subsys_state *css =
-		cgroup_get_e_css(cgroup, &memory_cgrp_subsys);
+	struct mem_cgroup *memcg = get_mem_cgroup_from_mm(mm);
 
-	hmmrt_cgroup_put(cgroup);
-	return mem_cgroup_from_css(css);
-}
-
-static inline void hmmrt_memcg_get(struct mem_cgroup *memcg)
-{
-	css_get(&memcg->css);
-}
-
-static inline void hmmrt_memcg_put(struct mem_cgroup *memcg)
-{
-	css_put(&memcg->css);
-}
-
-/* Charge to @memcg. Consumes the reference to it at the end. */
-static inline struct hmmrt_charging
-hmmrt_charge_to_memcg(struct mem_cgroup *memcg)
-{
 	return (struct hmmrt_charging){
 		.memcg = memcg,
 		.before = set_active_memcg(memcg),
@@ -150,40 +129,7 @@ hmmrt_charge_to_memcg(struct mem_cgroup *memcg)
 static inline void hmmrt_charge_end(struct hmmrt_charging charging)
 {
 	set_active_memcg(charging.before);
-	hmmrt_memcg_put(charging.memcg);
-}
-
-#else
-
-static inline struct mem_cgroup *hmmrt_memcg_of(struct mm_struct *mm)
-{
-	return NULL;
-}
-
-static inline void hmmrt_memcg_get(struct mem_cgroup *memcg)
-{
-}
-
-static inline void hmmrt_memcg_put(struct mem_cgroup *memcg)
-{
-}
-
-static inline struct hmmrt_charging
-hmmrt_charge_to_memcg(struct mem_cgroup *memcg)
-{
-	return (struct hmmrt_charging){};
-}
-
-static inline void hmmrt_charge_end(struct hmmrt_charging charging)
-{
-}
-
-#endif
-
-/* Charge to the process of @mm, which must be alive. */
-static inline struct hmmrt_charging hmmrt_charge_to(struct mm_struct *mm)
-{
-	return hmmrt_charge_to_memcg(hmmrt_memcg_of(mm));
+	mem_cgroup_put(charging.memcg);
 }
 
 #endif /* _HMMRT_COMPAT_CGROUP_H */
