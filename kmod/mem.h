@@ -373,13 +373,17 @@ void hmmrt_lost_exit(void);
 /*
  * 2 MiB of a memory object: in a chunk (@dev and @chunk), in system memory
  * (@pages), or, if the object is migratable, nowhere yet; never in both. A page
- * of @pages that is NULL is lost: its device could not read it.
+ * of @pages that is NULL is lost: its device could not read it. An extent of a
+ * migratable object is charged to the memory cgroup of the object from its
+ * first memory on, wherever it is: while it has no @pages, it has @memcg_data.
  */
 struct hmmrt_extent {
 	struct mutex lock;		/* protects the fields below */
 	struct hmmrt_device *dev;
 	struct hmmrt_chunk *chunk;
 	struct page **pages;		/* HMMRT_CHUNK_PAGES */
+	/* HMMRT_CHUNK_PAGES, of hmmrt_page_take_memcg(). */
+	unsigned long *memcg_data;
 	bool lost;			/* some of @pages are NULL */
 	u8 failures;			/* of reads, while the device goes */
 	/* Written under the lock, read without: as in the UAPI. */
@@ -402,6 +406,7 @@ struct hmmrt_object {
 	bool hidden;	/* the CPU cannot reach it on its device */
 	struct inode *inode;	/* its address_space has all mappings */
 	struct mem_cgroup *memcg;	/* charged for system memory */
+	struct mm_struct *mm;		/* of its creator, held by mmgrab() */
 	unsigned long nr_extents;
 	atomic_long_t resident;	/* number of extents at @location */
 	struct xarray extents;
@@ -426,6 +431,7 @@ void hmmrt_extent_set_chunk(struct hmmrt_extent *extent,
 			    struct hmmrt_device *dev,
 			    struct hmmrt_chunk *chunk);
 void hmmrt_extent_set_pages(struct hmmrt_extent *extent, struct page **pages);
+int hmmrt_extent_charge(struct hmmrt_extent *extent);
 void hmmrt_extent_clear(struct hmmrt_extent *extent);
 unsigned long hmmrt_extent_cpu_pfn(const struct hmmrt_extent *extent,
 				   unsigned int index);

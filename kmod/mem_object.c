@@ -8,6 +8,11 @@
  *            yet. Pinned objects have all of their memory from the start. Page
  *            tables refer to it without a reference (VM_PFNMAP), so nothing but
  *            an extent owns it.
+ * Charges    System memory of a pinned object is charged to the memory cgroup of
+ *            the process that created it. An extent of a migratable object is
+ *            charged when it gets its first memory, wherever that is, and until
+ *            the object goes: see hmmrt_extent_charge(). So no move needs
+ *            anything of the owner.
  * Owner      A file has a reference to its object. Descriptors, mappings and
  *            running faults hold the file, and evictors hold the object itself.
  *            An object holds no device and no account: a device that goes moves
@@ -31,6 +36,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#include "compat/cgroup.h"
 #include "mem.h"
 
 #define OBJECT_FS_MAGIC	0x686d6d6f	/* "hmmo" */
@@ -69,8 +75,9 @@ static struct file_system_type object_fs_type = {
  * nor on an LRU list. Others may touch or evict the extent, so the cpuset of the
  * calling process does not restrict it (no __GFP_HARDWALL).
  */
-#define EXTENT_GFP \
-	(GFP_KERNEL | __GFP_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+#define EXTENT_GFP_UNCHARGED \
+	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+#define EXTENT_GFP	(EXTENT_GFP_UNCHARGED | __GFP_ACCOUNT)
 
 static void pages_free(struct page **pages)
 {
@@ -79,7 +86,7 @@ static void pages_free(struct page **pages)
 	for (i = 0; pages && i < HMMRT_CHUNK_PAGES; i++)
 		if (pages[i])
 			__free_page(pages[i]);
-	kvfree(pages);
+	kfree(pages);
 }
 
 /* Try one large allocation, which is cheap where there is free memory. */
@@ -115,10 +122,13 @@ static int pages_alloc_single(struct page **pages, int node, gfp_t gfp,
 
 /**
  * hmmrt_extent_alloc_pages() - allocate system memory for an extent
- * @extent: the extent, which keeps its memory for now
+ * @extent: the extent, locked, which keeps its memory for now
  * @zero: fill it with zeroes
  * @must: its device goes: no limit, node or signal counts, as for other pages
  *
+ * Memory for an extent that is charged already is not charged, and comes from
+ * any node if that of the object has none: no limit of the owner keeps device
+ * memory from others.
  * Context: may sleep.
  * Return: an array of pages, for hmmrt_extent_free_pages(); or an ERR_PTR:
  * -ENOMEM or -EINTR.
@@ -128,20 +138,18 @@ struct page **hmmrt_extent_alloc_pages(const struct hmmrt_extent *extent,
 {
 	const struct hmmrt_object *object = extent->object;
 	int node = must ? NUMA_NO_NODE : object->node;
-	gfp_t gfp = EXTENT_GFP | (zero ? __GFP_ZERO : 0);
-	gfp_t array_gfp = GFP_KERNEL_ACCOUNT;
+	bool charge = !must && !extent->memcg_data;
+	gfp_t gfp = charge ? EXTENT_GFP : EXTENT_GFP_UNCHARGED;
 	struct mem_cgroup *before;
 	struct page **pages;
 	int rc = 0;
 
-	if (must) {
-		gfp &= ~__GFP_ACCOUNT;
-		array_gfp &= ~__GFP_ACCOUNT;
-	}
-	if (node != NUMA_NO_NODE)
-		gfp |= __GFP_THISNODE;
 	before = set_active_memcg(object->memcg);
-	pages = kvcalloc(HMMRT_CHUNK_PAGES, sizeof(*pages), array_gfp);
+	pages = kcalloc(HMMRT_CHUNK_PAGES, sizeof(*pages), gfp);
+	if (zero)
+		gfp |= __GFP_ZERO;
+	if (charge && node != NUMA_NO_NODE)
+		gfp |= __GFP_THISNODE;
 	if (!pages)
 		rc = -ENOMEM;
 	else if (!pages_alloc_huge(pages, node, gfp))
@@ -156,6 +164,99 @@ struct page **hmmrt_extent_alloc_pages(const struct hmmrt_extent *extent,
 void hmmrt_extent_free_pages(struct page **pages)
 {
 	pages_free(pages);
+}
+
+/* --- charges of the memory cgroup ----------------------------------------- */
+
+/*
+ * Free pages, but not what they are charged. Returns it in the array of the
+ * pages.
+ */
+static unsigned long *pages_to_memcg_data(struct page **pages)
+{
+	unsigned long *data = (unsigned long *)pages;
+	unsigned int i;
+
+	BUILD_BUG_ON(sizeof(*data) != sizeof(*pages));
+	for (i = 0; i < HMMRT_CHUNK_PAGES; i++) {
+		struct page *page = pages[i];
+
+		data[i] = hmmrt_page_take_memcg(page);
+		__free_page(page);
+	}
+	return data;
+}
+
+/* A page is uncharged when it is freed; no function does it without a page. */
+static void memcg_data_drop(unsigned long data)
+{
+	struct page *page;
+
+	if (!data)
+		return;
+	page = alloc_page(GFP_KERNEL | __GFP_NOFAIL);
+	hmmrt_page_give_memcg(page, data);
+	__free_page(page);
+}
+
+static void memcg_data_free(unsigned long *data)
+{
+	unsigned int i;
+
+	for (i = 0; data && i < HMMRT_CHUNK_PAGES; i++)
+		memcg_data_drop(data[i]);
+	kfree(data);
+}
+
+/*
+ * New pages take over what the extent is charged, and the array, which is
+ * charged, too. A NULL page is lost. Consumes @pages; returns them.
+ */
+static struct page **pages_take_over(struct hmmrt_extent *extent,
+				     struct page **pages)
+{
+	unsigned long *data = extent->memcg_data;
+	unsigned int i;
+
+	lockdep_assert_held(&extent->lock);
+	if (!data)
+		return pages;
+	for (i = 0; i < HMMRT_CHUNK_PAGES; i++) {
+		if (pages[i])
+			hmmrt_page_give_memcg(pages[i], data[i]);
+		else
+			memcg_data_drop(data[i]);
+		data[i] = (unsigned long)pages[i];
+	}
+	extent->memcg_data = NULL;
+	kfree(pages);
+	return (struct page **)data;
+}
+
+/**
+ * hmmrt_extent_charge() - charge an extent that is to have its first memory
+ * @extent: locked, of a migratable object
+ *
+ * As for a page of anonymous memory, the memory cgroup is charged when there is
+ * memory, on a device or not, and not when it moves. Otherwise an eviction would
+ * fail at the limit of the owner, and a process could keep device memory for
+ * ever.
+ * Context: may sleep.
+ * Return: 0, also if it is charged already; or -ENOMEM or -EINTR.
+ */
+int hmmrt_extent_charge(struct hmmrt_extent *extent)
+{
+	struct page **pages;
+
+	lockdep_assert_held(&extent->lock);
+	VM_WARN_ON_ONCE(!hmmrt_object_is_migratable(extent->object));
+	if (extent->pages || extent->memcg_data)
+		return 0;
+	pages = hmmrt_extent_alloc_pages(extent, false, false);
+	if (IS_ERR(pages))
+		return PTR_ERR(pages);
+	extent->memcg_data = pages_to_memcg_data(pages);
+	return 0;
 }
 
 /* --- where an extent is --------------------------------------------------- */
@@ -230,6 +331,9 @@ static void extent_check(const struct hmmrt_extent *extent)
 	VM_WARN_ON_ONCE(!extent->chunk != !extent->dev);
 	VM_WARN_ON_ONCE(extent->chunk && extent->pages);
 	VM_WARN_ON_ONCE(extent->lost && !extent->pages);
+	VM_WARN_ON_ONCE(extent->memcg_data && extent->pages);
+	VM_WARN_ON_ONCE(extent->chunk && !extent->memcg_data ==
+			hmmrt_object_is_migratable(extent->object));
 	VM_WARN_ON_ONCE(extent->chunk && extent->chunk->extent != extent);
 	VM_WARN_ON_ONCE(!extent->chunk && !extent->pages &&
 			!hmmrt_object_is_migratable(extent->object));
@@ -256,7 +360,8 @@ static void extent_set_location(struct hmmrt_extent *extent, u32 location)
 
 /*
  * The extent is in this chunk from now on. Consumes @chunk, of
- * hmmrt_vram_take_chunk(). The extent has no other memory.
+ * hmmrt_vram_take_chunk(). The extent has no other memory, and if its object is
+ * migratable, it is charged.
  */
 void hmmrt_extent_set_chunk(struct hmmrt_extent *extent,
 			    struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
@@ -272,14 +377,15 @@ void hmmrt_extent_set_chunk(struct hmmrt_extent *extent,
 void hmmrt_extent_set_pages(struct hmmrt_extent *extent, struct page **pages)
 {
 	VM_WARN_ON_ONCE(extent->chunk || extent->pages);
-	extent->pages = pages;
+	extent->pages = pages_take_over(extent, pages);
 	extent_set_location(extent, HMMRT_LOCATION_HOST);
 	extent_check(extent);
 }
 
 /*
- * Free the memory of an extent. Nothing refers to it. The caller gives it other
- * memory before it releases the lock, unless the object goes.
+ * Free the memory of an extent, which stays charged. Nothing refers to the
+ * memory. The caller gives the extent other memory before it releases the lock,
+ * unless the object goes. A lost page would come back: such an extent stays.
  */
 void hmmrt_extent_clear(struct hmmrt_extent *extent)
 {
@@ -287,13 +393,14 @@ void hmmrt_extent_clear(struct hmmrt_extent *extent)
 	struct hmmrt_device *dev = extent->dev;
 
 	lockdep_assert_held(&extent->lock);
+	VM_WARN_ON_ONCE(extent->lost);
 	extent->chunk = NULL;
 	extent->dev = NULL;
 	if (chunk)
 		hmmrt_vram_put_chunk(dev, chunk);
-	pages_free(extent->pages);
+	if (extent->pages)
+		extent->memcg_data = pages_to_memcg_data(extent->pages);
 	extent->pages = NULL;
-	extent->lost = false;
 	extent_set_location(extent, HMMRT_LOCATION_NONE);
 }
 
@@ -344,17 +451,26 @@ u64 hmmrt_object_resident(const struct hmmrt_object *object)
 
 /* --- lifetime ------------------------------------------------------------- */
 
+static void extent_free(struct hmmrt_extent *extent)
+{
+	mutex_lock(&extent->lock);
+	pages_free(extent->pages);
+	extent->pages = NULL;
+	extent->lost = false;
+	hmmrt_extent_clear(extent);
+	memcg_data_free(extent->memcg_data);
+	mutex_unlock(&extent->lock);
+	mutex_destroy(&extent->lock);
+	kfree(extent);
+}
+
 static void extents_free(struct hmmrt_object *object)
 {
 	struct hmmrt_extent *extent;
 	unsigned long i;
 
 	xa_for_each(&object->extents, i, extent) {
-		mutex_lock(&extent->lock);
-		hmmrt_extent_clear(extent);
-		mutex_unlock(&extent->lock);
-		mutex_destroy(&extent->lock);
-		kfree(extent);
+		extent_free(extent);
 		cond_resched();
 	}
 	VM_WARN_ON_ONCE(atomic_long_read(&object->resident));
@@ -375,6 +491,7 @@ void hmmrt_object_put(struct hmmrt_object *object)
 	iput(object->inode);
 	simple_release_fs(&object_mount, &object_mounts);
 	mem_cgroup_put(object->memcg);
+	mmdrop(object->mm);
 	kfree(object);
 }
 
@@ -439,6 +556,8 @@ struct hmmrt_object *hmmrt_object_alloc(struct mm_struct *mm, u64 bytes)
 	object->id = atomic64_inc_return(&last_id);
 	object->node = NUMA_NO_NODE;
 	object->memcg = get_mem_cgroup_from_mm(mm);
+	object->mm = mm;
+	mmgrab(mm);
 	object->nr_extents = bytes >> HMMRT_CHUNK_SHIFT;
 	xa_init_flags(&object->extents, XA_FLAGS_ACCOUNT);
 	refcount_set(&object->refs, 1);

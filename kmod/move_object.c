@@ -11,10 +11,15 @@
  * Failing    If the copy fails, the extent stays where it is and is mapped
  *            there again by faults. When a device goes, a page that it cannot
  *            read is lost: a CPU access gets SIGBUS, a device fault -EFAULT.
+ * Limits     A CPU fault that gets no system memory is repeated: it lets the
+ *            mmap_lock go, tries for a while and returns. Only the creator of
+ *            the object gets SIGBUS, and only for memory that was never used:
+ *            others that have the object have no part in its limit.
  * Memory     Chunks are made available with no lock held: for a new pinned
  *            object before others see it, for faults and prefetches between two
  *            attempts, see move_alloc.c.
  */
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
@@ -27,7 +32,7 @@
 #define LAST_TRIES	3
 /* Times in a row that everything evictable may be busy, each HZ / 50. */
 #define BUSY_TRIES	25
-/* CPU faults ask so often for system memory, a jiffy apart. */
+/* CPU faults ask so often for system memory, a jiffy apart, and return then. */
 #define MEMORY_TRIES	25
 /* CPU faults map so many pages around their address. */
 #define FAULT_AROUND	16u
@@ -174,8 +179,11 @@ int hmmrt_extent_to_device(struct hmmrt_request *req,
 		return -ENOMEM;
 	/* The copy may go through system memory. */
 	from = extent->dev ? extent->dev->id : HMMRT_LOCATION_HOST;
-	extent_unmap(extent);
-	rc = chunk_copy_in(dev, chunk, extent);
+	rc = hmmrt_extent_charge(extent);
+	if (!rc) {
+		extent_unmap(extent);
+		rc = chunk_copy_in(dev, chunk, extent);
+	}
 	if (rc) {
 		hmmrt_vram_put_chunk(dev, chunk);
 		return rc;
@@ -411,27 +419,69 @@ static int extent_for_cpu(struct hmmrt_extent *extent)
 }
 
 /*
- * The same with the extent locked, which it is on success. A shortage of memory
- * that lasts for a moment only is no failure; others can take the lock then.
+ * The same with the extent of a page, which is locked on success. Sets *index as
+ * hmmrt_object_extent() does, and *unused if it never had memory.
  */
-static int extent_lock_for_cpu(struct hmmrt_extent *extent)
+static struct hmmrt_extent *extent_lock_for_cpu(struct hmmrt_object *object,
+						pgoff_t pgoff,
+						unsigned int *index,
+						bool *unused)
 {
-	unsigned int tries = MEMORY_TRIES;
+	struct hmmrt_extent *extent = hmmrt_object_extent(object, pgoff, index);
 	int rc;
 
-	while (1) {
-		if (mutex_lock_killable(&extent->lock))
-			return -EINTR;
-		rc = extent_for_cpu(extent);
-		if (!rc)
-			return 0;
-		mutex_unlock(&extent->lock);
-		if (rc != -ENOMEM || !--tries)
-			return rc;
+	*unused = true;
+	if (IS_ERR(extent))
+		return extent;
+	if (mutex_lock_killable(&extent->lock))
+		return ERR_PTR(-EINTR);
+	*unused = !extent->dev;
+	rc = extent_for_cpu(extent);
+	if (!rc)
+		return extent;
+	mutex_unlock(&extent->lock);
+	return ERR_PTR(rc);
+}
+
+/*
+ * There was no memory: try for a while without the mmap_lock, and have the fault
+ * repeated. A shortage may last for a moment only.
+ */
+static vm_fault_t fault_again(struct vm_fault *vmf)
+{
+	struct file *file = get_file(vmf->vma->vm_file);
+	unsigned int index, tries = MEMORY_TRIES;
+	pgoff_t pgoff = vmf->pgoff;
+	struct hmmrt_extent *extent;
+	bool unused;
+
+	hmmrt_release_fault_lock(vmf);
+	while (tries-- && !fatal_signal_pending(current)) {
 		schedule_timeout_killable(1);
-		if (fatal_signal_pending(current))
-			return -EINTR;
+		extent = extent_lock_for_cpu(file->private_data, pgoff, &index,
+					     &unused);
+		if (!IS_ERR(extent))
+			mutex_unlock(&extent->lock);
+		if (PTR_ERR_OR_ZERO(extent) != -ENOMEM)
+			break;
 	}
+	fput(file);
+	return VM_FAULT_RETRY;
+}
+
+/* There is no memory for a page that, if @unused, never had any. */
+static vm_fault_t fault_without_memory(struct vm_fault *vmf, bool unused)
+{
+	const struct hmmrt_object *object = hmmrt_vma_object(vmf->vma);
+	bool final = unused && object->mm == vmf->vma->vm_mm;
+
+	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY))
+		return final ? VM_FAULT_SIGBUS : VM_FAULT_OOM;
+	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
+		return VM_FAULT_RETRY;
+	if (final && (vmf->flags & FAULT_FLAG_TRIED))
+		return VM_FAULT_SIGBUS;
+	return fault_again(vmf);
 }
 
 /* Map pages [first, end) of the extent; page @index is at vmf->address. */
@@ -465,9 +515,12 @@ static vm_fault_t object_fault(struct vm_fault *vmf)
 	struct hmmrt_extent *extent;
 	unsigned long left, right;
 	vm_fault_t ret;
-	int rc;
+	bool unused;
 
-	extent = hmmrt_object_extent(object, vmf->pgoff, &index);
+	extent = extent_lock_for_cpu(object, vmf->pgoff, &index, &unused);
+	if (PTR_ERR_OR_ZERO(extent) == -ENOMEM)
+		return fault_without_memory(vmf, unused);
+	/* Not NOPAGE: the kernel would repeat its access to user memory. */
 	if (IS_ERR(extent))
 		return VM_FAULT_SIGBUS;
 	/* The neighbours lie in the extent and in the mapping. */
@@ -476,13 +529,6 @@ static vm_fault_t object_fault(struct vm_fault *vmf)
 	first = index - min_t(unsigned long, index % FAULT_AROUND, left);
 	end = min_t(unsigned long, round_down(index, FAULT_AROUND) + FAULT_AROUND,
 		    index + right + 1);
-	rc = extent_lock_for_cpu(extent);
-	/*
-	 * Not NOPAGE: the kernel would repeat its access to user memory. Not
-	 * OOM: without a process to kill, the fault would be repeated for ever.
-	 */
-	if (rc)
-		return VM_FAULT_SIGBUS;
 	ret = extent_map(vmf, extent, index, first, end);
 	mutex_unlock(&extent->lock);
 	return ret;

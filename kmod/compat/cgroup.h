@@ -132,4 +132,30 @@ static inline void hmmrt_charge_end(struct hmmrt_charging charging)
 	mem_cgroup_put(charging.memcg);
 }
 
+/*
+ * The charge of a page that was allocated with __GFP_ACCOUNT, and the reference
+ * that belongs to it; 0 if it has none. Freeing the page uncharges it. As the
+ * core does with a folio that migrates, these take the charge off a page, and
+ * put it on another one that has none. Both pages are single ones.
+ */
+static inline unsigned long hmmrt_page_take_memcg(struct page *page)
+{
+	unsigned long data = 0;
+
+#ifdef CONFIG_MEMCG
+	VM_WARN_ON_ONCE(PageCompound(page));
+	data = page_folio(page)->memcg_data;
+	page_folio(page)->memcg_data = 0;
+#endif
+	return data;
+}
+
+static inline void hmmrt_page_give_memcg(struct page *page, unsigned long data)
+{
+#ifdef CONFIG_MEMCG
+	VM_WARN_ON_ONCE(PageCompound(page) || page_folio(page)->memcg_data);
+	page_folio(page)->memcg_data = data;
+#endif
+}
+
 #endif /* _HMMRT_COMPAT_CGROUP_H */

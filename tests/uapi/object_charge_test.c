@@ -200,4 +200,162 @@ TEST_F(charge, memory_controller_of_cgroup_v1_limits_all_of_it)
 	EXPECT_TRUE(unmount_v1());
 }
 
+/* --- the owner of an object ----------------------------------------------- */
+
+static bool make_cgroup(void)
+{
+	write_text(CONTROLLERS, "+memory");
+	return !mkdir(CGROUP, 0755) && !access(CGROUP "/memory.max", W_OK);
+}
+
+/* The cgroup cannot get another extent. */
+static bool stop_growth(void)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%lu",
+		 number_in(CGROUP "/memory.current") + SLACK);
+	return write_text(CGROUP "/memory.max", text);
+}
+
+/*
+ * Creates a migratable object in the cgroup, puts its first @used bytes on the
+ * device, sends it, and reads the word behind them when it is told to.
+ */
+static int be_owner(uint32_t id, int socket, size_t len, size_t used)
+{
+	int space = open_manager(), gpu = open_gpu(0), object;
+	struct hmmrt_prefetch prefetch = { 0 };
+	struct hmmrt_gpu_bind bind;
+	uint64_t value;
+	int none;
+	char *buf;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!write_text(CGROUP "/cgroup.procs", "0") ||
+	    cmd_space_create(space) || cmd_bind(gpu, space, &bind))
+		return 1;
+	object = cmd_object_create(space, len, HOST, HMMRT_OBJECT_MIGRATABLE);
+	buf = object < 0 ? NULL : object_map(object, len, RW, 0);
+	if (!buf)
+		return 2;
+	pages_fill(buf, used, 1);
+	if (cmd_prefetch(space, buf, used, id, &prefetch) ||
+	    prefetch.out_pages_moved != used / PAGE_BYTES)
+		return 3;
+	while (!message_send(socket, object, len) &&
+	       !message_receive(socket, &none, &value))
+		if (cpu_read(buf + used, &value) != SIGBUS)
+			return 4;
+	return 5;
+}
+
+/* Returns the object of a new owner, or a negative errno. */
+static int start_owner(FIXTURE_DATA(charge) *self, size_t len, size_t used)
+{
+	int sockets[2], object = -1;
+	uint64_t number;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
+		return -errno;
+	self->owner = fork();
+	if (!self->owner) {
+		close(sockets[0]);
+		_exit(be_owner(self->id, sockets[1], len, used));
+	}
+	close(sockets[1]);
+	self->socket = sockets[0];
+	return message_receive(self->socket, &object, &number) ? -EPIPE :
+								 object;
+}
+
+TEST_F(charge, owner_at_its_limit_loses_device_memory_to_others)
+{
+	const size_t len = 6 * BLOCK_BYTES, share = DEVICE_BYTES / 2;
+	char *pages = arena_anon(share), *buf;
+	int object;
+
+	if (!make_cgroup())
+		SKIP(return, "the memory controller is not available");
+	object = start_owner(self, len, len);
+	ASSERT_LE(0, object);
+	EXPECT_LE(len, number_in(CGROUP "/memory.current"));
+	ASSERT_TRUE(stop_growth());
+	pages_fill(pages, share, 7);
+	ASSERT_EQ(0, cmd_prefetch(self->session.space, pages, share, self->id,
+				  NULL));
+	EXPECT_EQ(share / PAGE_BYTES,
+		  (size_t)pages_at(self->session.space, pages, share, self->id));
+	/* The rest moves for the CPU of a process that shares the object. */
+	buf = object_map(object, len, RW, 0);
+	ASSERT_NE(NULL, buf);
+	EXPECT_EQ(-1, pages_check(buf, len, 1));
+	EXPECT_EQ(0, waitpid(self->owner, NULL, WNOHANG));
+	EXPECT_LE(len, number_in(CGROUP "/memory.current"));
+	close(object);
+}
+
+static pid_t start_reader(int object, size_t len, size_t at)
+{
+	pid_t pid = fork();
+	uint64_t value = 1;
+	char *buf;
+
+	if (pid)
+		return pid;
+	buf = mmap(NULL, len, RW, MAP_SHARED, object, 0);
+	if (buf == MAP_FAILED || cpu_read(buf + at, &value))
+		_exit(1);
+	_exit(value ? 2 : 0);
+}
+
+/* The limit is that of the owner: it gets SIGBUS. */
+TEST_F(charge, memory_over_the_limit_of_the_owner_is_no_error_for_others)
+{
+	const size_t len = 2 * BLOCK_BYTES, used = BLOCK_BYTES;
+	uint64_t number;
+	int object, status = -1;
+	pid_t reader;
+
+	if (!make_cgroup())
+		SKIP(return, "the memory controller is not available");
+	object = start_owner(self, len, used);
+	ASSERT_LE(0, object);
+	ASSERT_TRUE(stop_growth());
+	reader = start_reader(object, len, used);
+	ASSERT_LT(0, reader);
+	/* The owner answers after a second or so, when its fault has failed. */
+	ASSERT_EQ(0, message_send(self->socket, -1, 0));
+	close(object);
+	ASSERT_EQ(0, message_receive(self->socket, &object, &number));
+	EXPECT_EQ(0, waitpid(reader, &status, WNOHANG));
+	ASSERT_TRUE(write_text(CGROUP "/memory.max", "max"));
+	ASSERT_TRUE(process_wait_end(reader, 60, &status));
+	EXPECT_EQ(0, status);
+	close(object);
+}
+
+TEST_F(charge, process_that_waits_for_memory_of_an_owner_can_be_killed)
+{
+	const size_t len = 2 * BLOCK_BYTES, used = BLOCK_BYTES;
+	int object, status = -1;
+	uint64_t number;
+	pid_t reader;
+
+	if (!make_cgroup())
+		SKIP(return, "the memory controller is not available");
+	object = start_owner(self, len, used);
+	ASSERT_LE(0, object);
+	ASSERT_TRUE(stop_growth());
+	reader = start_reader(object, len, used);
+	ASSERT_LT(0, reader);
+	ASSERT_EQ(0, message_send(self->socket, -1, 0));
+	close(object);
+	ASSERT_EQ(0, message_receive(self->socket, &object, &number));
+	ASSERT_EQ(0, kill(reader, SIGKILL));
+	ASSERT_TRUE(process_wait_end(reader, 20, &status));
+	EXPECT_EQ(SIGKILL, WTERMSIG(status));
+	close(object);
+}
+
 TEST_HARNESS_MAIN

@@ -1019,13 +1019,15 @@ struct hmmrt_exclusive {
  * is first used. It moves to a device that uses it, as far as policy and free
  * device memory permit, and to system memory when the CPU uses it, in whole
  * blocks of the object. On a coherent device the CPU uses it in place. An access
- * of the CPU gets SIGBUS if there is no memory, or if a device cannot read the
- * contents.
+ * of the CPU gets SIGBUS if a device cannot read the contents. It waits, until
+ * the process is killed, if there is no memory; but the calling process, its
+ * creator, gets SIGBUS for memory that was never used.
  *
  * Device memory of a pinned object is charged to the calling process as long as
  * the object is there: see struct hmmrt_quota. The device need not be bound.
  * Device memory of a migratable object is charged to the process that had it
- * moved there. System memory is charged to the cgroup of the calling process.
+ * moved there. System memory is charged to the memory cgroup of the calling
+ * process, and that of a migratable object also while it is on a device.
  *
  * A mapping is not inherited at fork(2). mremap(2) can move it, which ends the
  * access of devices there, and cannot enlarge it. munmap(2) and mprotect(2) of
