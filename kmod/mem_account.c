@@ -11,9 +11,8 @@
  *            stays with the device while it is held or charged, even if the
  *            process, the space or the binding goes away: fork() leaves pages
  *            behind, and a page is freed wherever its last reference is
- *            dropped. At most processes_max accounts are charged at a time. At
- *            that limit, pages left by a process that has exited are evicted
- *            for a new process.
+ *            dropped. Any number of accounts may be charged: a choice among
+ *            many takes longer, and drops vram->lock in between.
  * Cgroups    A cgroup with a quota also has an account. It is charged for the
  *            pages of all processes in it; see mem_group.c for the tree that
  *            this forms.
@@ -30,7 +29,6 @@
  */
 #include <linux/bitmap.h>
 #include <linux/jiffies.h>
-#include <linux/moduleparam.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
@@ -53,14 +51,6 @@
 #define BUSY_TIME	(HZ / 10)
 /* Failed evictions in a row before the whole account is skipped. */
 #define BUSY_FAILURES	2u
-/* With more accounts the products in policy_share.c would overflow. */
-#define PROCESSES_MOST	65535u
-
-static unsigned int processes_max = 1024;
-module_param(processes_max, uint, 0644);
-MODULE_PARM_DESC(processes_max,
-		 "maximum number of processes that have memory of a device at the same time (default 1024, at most 65535)");
-
 /* --- limits --------------------------------------------------------------- */
 
 static u64 account_left(const struct hmmrt_account *account)
@@ -87,17 +77,6 @@ static bool is_busy(u64 until, u64 now)
 	return time_before64(now, until);
 }
 
-/* Return whether this would be one charged account too many. */
-static bool is_one_too_many(const struct hmmrt_account *account)
-{
-	const struct hmmrt_vram *vram = &account->dev->vram;
-
-	lockdep_assert_held(&vram->lock);
-	return !account->share.used &&
-	       vram->nr_charged >=
-		       min(READ_ONCE(processes_max), PROCESSES_MOST);
-}
-
 /* Return whether the account is @above, or in that cgroup. */
 static bool account_is_below(const struct hmmrt_account *account,
 			     const struct hmmrt_account *above)
@@ -111,9 +90,7 @@ static bool account_is_below(const struct hmmrt_account *account,
 /* Return how many more pages the account may have. */
 u64 hmmrt_account_left(struct hmmrt_account *account)
 {
-	return is_one_too_many(account) ?
-		       0 :
-		       account_left(account_tightest(account));
+	return account_left(account_tightest(account));
 }
 
 /* Return whether the account may not have one more page. */
@@ -159,29 +136,6 @@ void hmmrt_account_evicted(struct hmmrt_account *account, unsigned int pages)
 	spin_unlock_irq(&vram->lock);
 }
 
-/*
- * Find an account of an exited process that still has pages. Prefer the one
- * with the fewest pages, which is empty soonest. Accounts that have nothing but
- * pinned objects cannot be emptied.
- */
-static struct hmmrt_account *orphan_find(struct hmmrt_vram *vram)
-{
-	struct hmmrt_account *account, *found = NULL, *busy = NULL;
-	u64 now = get_jiffies_64();
-
-	lockdep_assert_held(&vram->lock);
-	list_for_each_entry(account, &vram->charged_accounts, link) {
-		if (atomic_read(&account->mm->mm_users) ||
-		    list_empty(&account->charges))
-			continue;
-		if (is_busy(account->busy_until, now))
-			busy = account;
-		else if (!found || account->share.used < found->share.used)
-			found = account;
-	}
-	return found ? found : busy;
-}
-
 /* Return the first account upwards with too little left for @npages. */
 static struct hmmrt_account *account_lacking(struct hmmrt_account *account,
 					     u64 npages)
@@ -195,9 +149,8 @@ static struct hmmrt_account *account_lacking(struct hmmrt_account *account,
 
 /*
  * Find the account from which pages must be evicted before @npages, or as many
- * as its limit allows, can be charged. If too many accounts are charged, it is
- * that of an exited process. Return: the account, held; NULL if enough is left;
- * -ENOENT if eviction cannot help.
+ * as its limit allows, can be charged. Return: the account, held; NULL if enough
+ * is left; -ENOENT if eviction cannot help.
  */
 struct hmmrt_account *hmmrt_account_get_full(struct hmmrt_account *account,
 					     unsigned int npages)
@@ -207,9 +160,6 @@ struct hmmrt_account *hmmrt_account_get_full(struct hmmrt_account *account,
 
 	spin_lock_irq(&vram->lock);
 	full = account_lacking(account, npages);
-	if (!full && is_one_too_many(account) &&
-	    account_left(account_tightest(account)))
-		full = orphan_find(vram);
 	if (full)
 		full->holders++;
 	else if (hmmrt_account_left(account) < npages)

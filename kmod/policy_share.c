@@ -29,8 +29,9 @@ void hmmrt_policy_share_add(struct hmmrt_policy_share_sum *sum,
 }
 
 /*
- * Compares products, so there is no remainder. Sizes of 2^36 and 2^16 accounts
- * fit.
+ * Compares products, so there is no remainder. An account has a page at least,
+ * so sizes of 2^28 pages (1 TiB) fit with any number of accounts of the highest
+ * priority, and larger ones with as many as fit in 64 bits together.
  */
 static bool is_above(const struct hmmrt_policy_share_sum *sum,
 		     const struct hmmrt_policy_share *share)

@@ -700,10 +700,6 @@ enum hmmrt_quota_scope {
  * Moving the process to another cgroup later does not move the charge, and does
  * not change the cgroup to which later pages are charged.
  *
- * The number of processes that have memory of a device is limited (module
- * parameter processes_max of hmmrt). A further process is treated as if its
- * limit were 0.
- *
  * Limit: a limit is exact to the page. An allocation over the limit first
  * evicts pages charged to the same limit, in units of a block. Pages for which
  * this frees no memory stay where they are, with HMMRT_STAY_QUOTA. If the new
