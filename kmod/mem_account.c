@@ -422,6 +422,8 @@ static void choose_of(struct choice *choice, struct hmmrt_account *account)
 
 		if (visits++ == choice->visits_each)
 			break;
+		/* Only unpinned chunks are on the list. */
+		VM_WARN_ON_ONCE(chunk->pinned);
 		if (chunk->given >= choice->claim->before)
 			continue;
 		if (PTR_ERR_OR_ZERO(choice->chunk) == -ENOENT)
@@ -474,6 +476,16 @@ static unsigned int claim_pages(const struct choice *choice,
 	return n;
 }
 
+/* vram->lock was dropped: others may have evicted the chunk, and used it. */
+static bool choice_is_outdated(const struct choice *choice)
+{
+	const struct hmmrt_chunk *chunk = choice->chunk;
+
+	lockdep_assert_held(&choice->vram->lock);
+	return chunk->reserved || chunk->pinned ||
+	       chunk->given >= choice->claim->before;
+}
+
 /**
  * hmmrt_claim_chunk() - choose the chunk to evict next
  * @vram: memory of the device
@@ -515,7 +527,7 @@ struct hmmrt_chunk *hmmrt_claim_chunk(struct hmmrt_vram *vram,
 	cost->most_visits = max(cost->most_visits, choice.visits);
 	if (IS_ERR(choice.chunk))
 		return choice.chunk;
-	if (choice.chunk->reserved || !claim_pages(&choice, pages))
+	if (choice_is_outdated(&choice) || !claim_pages(&choice, pages))
 		return ERR_PTR(-EAGAIN);
 	return choice.chunk;
 }
@@ -549,7 +561,8 @@ void hmmrt_claim_end(struct hmmrt_vram *vram, const struct hmmrt_chunk *chunk,
 	unsigned int i;
 
 	spin_lock_irq(&vram->lock);
-	VM_WARN_ON_ONCE(!chunk->reserved);
+	/* It was reserved all the time, so no pinned object has got it. */
+	VM_WARN_ON_ONCE(!chunk->reserved || chunk->pinned);
 	for_each_set_bit(i, pages, HMMRT_CHUNK_PAGES) {
 		charge = chunk->charged_to[i];
 		if (!charge || charge == last)
