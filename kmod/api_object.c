@@ -78,6 +78,8 @@ static void object_show_fdinfo(struct seq_file *seq, struct file *file)
 	seq_printf(seq, "hmmrt-flags:\t%#x\n", object->flags);
 	seq_printf(seq, "hmmrt-resident:\t%llu\n",
 		   hmmrt_object_resident(object));
+	seq_printf(seq, "hmmrt-locked:\t%llu\n",
+		   (u64)object->locked.npages << PAGE_SHIFT);
 }
 
 /* No descriptor and no mapping is left. */
@@ -163,6 +165,17 @@ static u64 object_pages_max(void)
 	return pages;
 }
 
+static int object_fill_host(struct hmmrt_object *object)
+{
+	unsigned long pages = object->nr_extents * HMMRT_CHUNK_PAGES;
+	int rc;
+
+	if (pages > totalram_pages())
+		return -ENOMEM;
+	rc = hmmrt_lock_pages(&object->locked, pages);
+	return rc ? rc : object_fill(object, NULL);
+}
+
 /* @dev is NULL for system memory. Returns a file, or an ERR_PTR. */
 static struct file *object_create(struct hmmrt_space *space,
 				  const struct hmmrt_object_create *arg,
@@ -180,12 +193,9 @@ static struct file *object_create(struct hmmrt_space *space,
 	object->flags = arg->flags;
 	if (!dev && arg->location != HMMRT_LOCATION_HOST)
 		object->node = arg->location & HMMRT_LOCATION_MAX_NODE;
-	if (!dev && arg->bytes >> PAGE_SHIFT > totalram_pages() &&
-	    !hmmrt_object_is_migratable(object))
-		rc = -ENOMEM;
-	else if (!hmmrt_object_is_migratable(object))
+	if (!hmmrt_object_is_migratable(object))
 		rc = dev ? object_fill_device(object, space, dev) :
-			   object_fill(object, NULL);
+			   object_fill_host(object);
 	if (!rc)
 		return hmmrt_object_file(object, &object_fops);
 	hmmrt_object_put(object);

@@ -9,6 +9,7 @@
  *            waits for a reader. The reader may write anything into the
  *            mapping: the kernel keeps its own head, and takes an impossible
  *            tail for that of a full ring.
+ * Memory     The pages of a ring count as locked memory of its opener.
  * Lifetime   The ring belongs to its file, which mappings hold. A tap goes with
  *            its ring or its space, whichever ends first. Neither holds the
  *            other.
@@ -46,6 +47,7 @@ struct ring {
 	struct pid *opener; /* thread group */
 	struct pid_namespace *ns; /* of the opener */
 	const struct cred *cred; /* of the opener */
+	struct hmmrt_locked locked; /* all pages */
 	struct page **pages;
 	unsigned int nr_pages;
 	struct hmmrt_event_ring *header; /* all pages, mapped */
@@ -270,6 +272,7 @@ static void ring_free_pages(struct ring *ring)
 	for (i = 0; i < ring->nr_pages; i++)
 		__free_page(ring->pages[i]);
 	kvfree(ring->pages);
+	hmmrt_unlock_pages(&ring->locked);
 }
 
 /* Context: no other thread can find the ring. */
@@ -349,13 +352,18 @@ static int ring_alloc_pages(struct ring *ring)
 {
 	size_t bytes = (size_t)ring->args.events * sizeof(struct hmmrt_event);
 	unsigned int nr = 1 + DIV_ROUND_UP(bytes, PAGE_SIZE);
+	int rc;
 
+	rc = hmmrt_lock_pages(&ring->locked, nr);
+	if (rc)
+		return rc;
 	ring->pages = kvmalloc_array(nr, sizeof(*ring->pages),
 				     GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!ring->pages)
 		return -ENOMEM;
 	while (ring->nr_pages < nr) {
 		struct page *page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO |
+					       __GFP_RETRY_MAYFAIL |
 					       __GFP_NOWARN);
 
 		if (!page)
@@ -442,7 +450,8 @@ static int ring_connect(struct ring *ring, struct hmmrt_event_source *source)
  * @map_bytes: set to the size of the mapping
  *
  * Context: may sleep.
- * Return: the file of the ring, or -ENOMEM, -EMFILE, -ENFILE, -EINTR.
+ * Return: the file of the ring, or -ENOMEM, -EPERM: RLIMIT_MEMLOCK, -EMFILE,
+ * -ENFILE, -EINTR.
  */
 struct file *hmmrt_event_ring_open(const struct hmmrt_event_ring_args *args,
 				   struct hmmrt_event_source *source,

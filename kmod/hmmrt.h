@@ -131,9 +131,13 @@
 #ifndef _HMMRT_H
 #define _HMMRT_H
 
+#include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/hmmrt_device.h>
 #include <linux/mutex.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/user.h>
 #include <linux/srcu.h>
 
 #include "compat/compat.h"
@@ -162,6 +166,66 @@ extern struct mutex hmmrt_roles_lock;
 static inline bool hmmrt_interrupted(void)
 {
 	return task_sigpending(current);
+}
+
+/*
+ * Memory that a process has the kernel allocate and that cannot be swapped: as
+ * of mlock(). It is on no LRU list and in no RSS, so nothing else shows it:
+ * NR_MLOCK is for pages that are on one. As io_uring and RDMA do, it counts for
+ * the user's RLIMIT_MEMLOCK, and shows as VmPin of the process. What is counted
+ * belongs to a file, which may go anywhere: the user and the mm are kept.
+ */
+struct hmmrt_locked {
+	struct user_struct *user;	/* NULL: CAP_IPC_LOCK, no limit */
+	struct mm_struct *mm;		/* NULL: nothing is counted */
+	unsigned long npages;
+};
+
+static inline bool hmmrt_user_lock(struct user_struct *user,
+				   unsigned long npages)
+{
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	long before = atomic_long_read(&user->locked_vm);
+
+	do {
+		if (npages > limit || before > limit - npages)
+			return false;
+	} while (!atomic_long_try_cmpxchg(&user->locked_vm, &before,
+					  before + npages));
+	return true;
+}
+
+/*
+ * Count pages that the calling process gets; *locked is all zeroes. Returns 0,
+ * or -EPERM: it may not have as many.
+ */
+static inline int hmmrt_lock_pages(struct hmmrt_locked *locked,
+				   unsigned long npages)
+{
+	if (!capable(CAP_IPC_LOCK)) {
+		if (!hmmrt_user_lock(current_user(), npages))
+			return -EPERM;
+		locked->user = get_uid(current_user());
+	}
+	locked->npages = npages;
+	locked->mm = current->mm;
+	mmgrab(locked->mm);
+	atomic64_add(npages, &locked->mm->pinned_vm);
+	return 0;
+}
+
+/* The pages are free. Context: any process, may sleep. */
+static inline void hmmrt_unlock_pages(struct hmmrt_locked *locked)
+{
+	if (!locked->mm)
+		return;
+	atomic64_sub(locked->npages, &locked->mm->pinned_vm);
+	mmdrop(locked->mm);
+	if (locked->user) {
+		atomic_long_sub(locked->npages, &locked->user->locked_vm);
+		free_uid(locked->user);
+	}
+	*locked = (struct hmmrt_locked){};
 }
 
 #endif /* _HMMRT_H */

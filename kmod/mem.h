@@ -407,6 +407,7 @@ struct hmmrt_object {
 	struct inode *inode;	/* its address_space has all mappings */
 	struct mem_cgroup *memcg;	/* charged for system memory */
 	struct mm_struct *mm;		/* of its creator, held by mmgrab() */
+	struct hmmrt_locked locked;	/* of a pinned object in system memory */
 	unsigned long nr_extents;
 	atomic_long_t resident;	/* number of extents at @location */
 	struct xarray extents;

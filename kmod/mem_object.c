@@ -488,6 +488,7 @@ void hmmrt_object_put(struct hmmrt_object *object)
 		return;
 	VM_WARN_ON_ONCE(mapping_mapped(object->inode->i_mapping));
 	extents_free(object);
+	hmmrt_unlock_pages(&object->locked);
 	iput(object->inode);
 	simple_release_fs(&object_mount, &object_mounts);
 	mem_cgroup_put(object->memcg);

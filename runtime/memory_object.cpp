@@ -53,6 +53,11 @@ std::uint32_t location_of(const hmmMemLocation& where) {
         throw failure(hmmErrorMemoryAllocation,
                       describe_errno("memory object", error) +
                           "; the location has not enough memory, or a quota does not allow it");
+    if (error == -EPERM)
+        throw failure(hmmErrorNotPermitted,
+                      describe_errno("memory object", error) +
+                          "; pinned system memory is locked memory, and RLIMIT_MEMLOCK is " +
+                          std::to_string(sys::locked_memory_limit()) + " bytes");
     throw_memory_error("memory object", error);
 }
 

@@ -118,8 +118,9 @@ HMM_API hmmError_t hmmMemGetAllocationGranularity(size_t* granularity,
  * for handle types of other systems and for the members of allocFlags;
  * hmmErrorMemoryAllocation if the location has not enough memory, even after
  * evicting what may be evicted, or if a quota does not allow it;
- * hmmErrorOperatingSystem if the process has too many open files: each memory
- * object has a descriptor.
+ * hmmErrorNotPermitted if RLIMIT_MEMLOCK does not allow pinned memory of the
+ * host, which is locked memory; hmmErrorOperatingSystem if the process has too
+ * many open files: each memory object has a descriptor.
  */
 HMM_API hmmError_t hmmMemCreate(hmmMemGenericAllocationHandle* handle, size_t size,
                                 const hmmMemAllocationProp* prop, unsigned long long flags);

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <linux/capability.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,6 +27,21 @@ class without_capability {
   private:
     __user_cap_header_struct header_ = {_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct powers_[2] = {};
+};
+
+/// Limits how much memory its thread can lock, for the lifetime of the object.
+class locked_memory_limit {
+  public:
+    explicit locked_memory_limit(rlim_t limit) {
+        EXPECT_EQ(getrlimit(RLIMIT_MEMLOCK, &before_), 0);
+        const rlimit lower = {limit, before_.rlim_max};
+        EXPECT_EQ(setrlimit(RLIMIT_MEMLOCK, &lower), 0);
+    }
+    ~locked_memory_limit() { setrlimit(RLIMIT_MEMLOCK, &before_); }
+
+  private:
+    rlimit before_ = {};
+    without_capability no_exception_{CAP_IPC_LOCK};
 };
 
 /// True for the cpu device: device code runs in this process, and no page moves.

@@ -10,27 +10,11 @@
 #include <sstream>
 #include <string>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <vector>
 
 namespace {
-
-/// Limits how much memory its thread can lock, for the lifetime of the object.
-class locked_memory_limit {
-  public:
-    explicit locked_memory_limit(rlim_t limit) {
-        EXPECT_EQ(getrlimit(RLIMIT_MEMLOCK, &before_), 0);
-        const rlimit lower = {limit, before_.rlim_max};
-        EXPECT_EQ(setrlimit(RLIMIT_MEMLOCK, &lower), 0);
-    }
-    ~locked_memory_limit() { setrlimit(RLIMIT_MEMLOCK, &before_); }
-
-  private:
-    rlimit before_ = {};
-    without_capability no_exception_{CAP_IPC_LOCK};
-};
 
 class Placement : public OnMappedMemory {
   protected:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Memory objects and reserved ranges: which processor reaches what, when memory
 // is freed, other processes, and vectors that grow.
+#include "capability.hpp"
 #include "device_fixture.hpp"
 
 #include <array>
@@ -299,6 +300,22 @@ TEST_F(VirtualMemory, ThatTheDeviceDoesNotHaveIsRefused) {
     EXPECT_EQ(hmmMemCreate(&handle, 2 * unit, &prop, 0), hmmErrorMemoryAllocation);
     EXPECT_EQ(handle, 77u);
     EXPECT_EQ(used(), before_);
+}
+
+TEST_F(VirtualMemory, ThatIsPinnedInSystemMemoryNeedsLockedMemory) {
+    NEEDS_KERNEL();
+    hmmMemGenericAllocationHandle handle = 77;
+    hmmMemAllocationProp prop = {};
+    prop.type = hmmMemAllocationTypePinned;
+    prop.location = {hmmMemLocationTypeHost, 0};
+    const locked_memory_limit locked(unit);
+    EXPECT_EQ(hmmMemCreate(&handle, 2 * unit, &prop, 0), hmmErrorNotPermitted);
+    EXPECT_NE(std::string(hmmGetLastErrorDetail()).find("RLIMIT_MEMLOCK is 2097152 bytes"),
+              std::string::npos)
+        << hmmGetLastErrorDetail();
+    EXPECT_EQ(handle, 77u);
+    ASSERT_EQ(hmmMemCreate(&handle, unit, &prop, 0), hmmSuccess);
+    EXPECT_EQ(hmmMemRelease(handle), hmmSuccess);
 }
 
 // ---- vectors

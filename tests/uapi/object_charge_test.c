@@ -358,4 +358,147 @@ TEST_F(charge, process_that_waits_for_memory_of_an_owner_can_be_killed)
 	close(object);
 }
 
+/* --- locked memory -------------------------------------------------------- */
+
+/* Returns VmPin of a process in bytes. */
+static uint64_t pinned_bytes(pid_t pid)
+{
+	unsigned long kib = 0;
+	char path[40], line[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "VmPin: %lu kB", &kib) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return kib << 10;
+}
+
+/* Gives the calling process a user without privileges, and this limit. */
+static bool become_member(uint64_t may_lock)
+{
+	const struct rlimit limit = { may_lock, may_lock };
+
+	return !setrlimit(RLIMIT_MEMLOCK, &limit) &&
+	       !setresgid(MEMBER, MEMBER, MEMBER) &&
+	       !setresuid(MEMBER, MEMBER, MEMBER);
+}
+
+static int object_of(int space, size_t blocks)
+{
+	return cmd_object_create(space, blocks * BLOCK_BYTES, HOST, 0);
+}
+
+/* Exits with the number of the first step that is wrong. */
+static int lock_objects(int space, int socket)
+{
+	int first, second;
+	uint64_t number;
+
+	if (object_of(space, 4) != -EPERM)
+		return 1;
+	first = object_of(space, 2);
+	if (first < 0 || pinned_bytes(getpid()) != 2 * BLOCK_BYTES)
+		return 2;
+	if (object_of(space, 2) != -EPERM)
+		return 3;
+	second = object_of(space, 1);
+	if (second < 0 || pinned_bytes(getpid()) != 3 * BLOCK_BYTES)
+		return 4;
+	close(second);
+	/* The creator's user pays, also while only others have the object. */
+	if (message_send(socket, first, 0))
+		return 5;
+	close(first);
+	if (object_of(space, 2) != -EPERM)
+		return 6;
+	if (message_send(socket, -1, 0) ||
+	    message_receive(socket, &first, &number))
+		return 7;
+	if (pinned_bytes(getpid()))
+		return 8;
+	return object_of(space, 3) < 0 ? 9 : 0;
+}
+
+static pid_t start_member(int socket, uint64_t may_lock,
+			  int (*run)(int space, int socket))
+{
+	pid_t pid = fork();
+	int space;
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	space = open_manager();
+	if (cmd_space_create(space) || !become_member(may_lock))
+		_exit(100);
+	_exit(run(space, socket));
+}
+
+TEST_F(charge, pinned_objects_in_system_memory_are_locked_memory)
+{
+	int sockets[2], object = -1, status, round;
+	uint64_t number;
+	pid_t pid;
+
+	/* In the second round nothing of the first is left. */
+	for (round = 0; round < 2; round++) {
+		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC,
+					0, sockets));
+		pid = start_member(sockets[1], 3 * BLOCK_BYTES, lock_objects);
+		close(sockets[1]);
+		EXPECT_EQ(0, message_receive(sockets[0], &object, &number));
+		EXPECT_LE(0, object);
+		EXPECT_EQ(0, message_receive(sockets[0], &status, &number));
+		close(object);
+		message_send(sockets[0], -1, 0);
+		ASSERT_TRUE(process_wait_end(pid, 60, &status));
+		EXPECT_EQ(0, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+		close(sockets[0]);
+	}
+}
+
+static int lock_rings(int space, int socket)
+{
+	struct events events;
+
+	(void)socket;
+	if (events_open(&events, space, HMMRT_EVENTS_OF_SPACE, 4096) != -EPERM)
+		return 1;
+	if (events_open(&events, space, HMMRT_EVENTS_OF_SPACE, 64))
+		return 2;
+	if (!pinned_bytes(getpid()))
+		return 3;
+	events_close(&events);
+	return pinned_bytes(getpid()) ? 4 : 0;
+}
+
+TEST_F(charge, rings_of_events_are_locked_memory)
+{
+	int status = -1;
+	pid_t pid = start_member(-1, 64UL << 10, lock_rings);
+
+	ASSERT_TRUE(process_wait_end(pid, 60, &status));
+	EXPECT_EQ(0, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+}
+
+TEST_F(charge, limit_of_locked_memory_is_not_one_for_a_privileged_process)
+{
+	const struct rlimit none = { 0, 0 };
+	struct rlimit before;
+	int object;
+
+	ASSERT_EQ(0, getrlimit(RLIMIT_MEMLOCK, &before));
+	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &none));
+	object = object_of(self->session.space, 1);
+	EXPECT_LE(0, object);
+	EXPECT_EQ(BLOCK_BYTES, pinned_bytes(getpid()));
+	close(object);
+	EXPECT_EQ(0, pinned_bytes(getpid()));
+	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &before));
+}
+
 TEST_HARNESS_MAIN

@@ -54,7 +54,11 @@ class kernel_ring : public event_source {
 std::string why_no_ring(int error, hmmrt_event_scope scope) {
     if (error == ENOTTY) return "the module hmmrt that is loaded has no events";
     if ((error == EPERM || error == EACCES) && scope == HMMRT_EVENTS_OF_MACHINE)
-        return "no permission to record the machine: it takes CAP_PERFMON or CAP_SYS_ADMIN";
+        return "no permission to record the machine: it takes CAP_PERFMON or CAP_SYS_ADMIN, and "
+               "RLIMIT_MEMLOCK (ulimit -l) or CAP_IPC_LOCK for the ring";
+    if (error == EPERM)
+        return "the ring is locked memory, and RLIMIT_MEMLOCK (ulimit -l) does not permit as much: "
+               "use a smaller ring, a higher limit or CAP_IPC_LOCK";
     if (error == EINVAL && scope == HMMRT_EVENTS_OF_SPACE) return "the space has ended";
     return fmt::format("cannot open a ring of events: {}", std::strerror(error));
 }

@@ -51,7 +51,8 @@
  *	of the range is not mapped.
  * EPERM
  *	The caller is not the process that owns the file, and the call is not
- *	one for each holder of the file; or it lacks a privilege.
+ *	one for each holder of the file; or it lacks a privilege: CAP_IPC_LOCK
+ *	for more locked memory than RLIMIT_MEMLOCK permits, for example.
  * EACCES
  *	The token is wrong, a mapping does not permit the access, or the role of
  *	the caller forbids the call: an address space is either an application
@@ -1018,6 +1019,10 @@ struct hmmrt_exclusive {
  * of the CPU gets SIGBUS if a device cannot read the contents. It waits, until
  * the process is killed, if there is no memory; but the calling process, its
  * creator, gets SIGBUS for memory that was never used.
+ *
+ * System memory of a pinned object is locked memory, as of mlock(2): it counts
+ * for RLIMIT_MEMLOCK of the caller's user until the object goes (EPERM beyond
+ * that without CAP_IPC_LOCK), and is included in VmPin of the calling process.
  *
  * Device memory of a pinned object is charged to the calling process as long as
  * the object is there: see struct hmmrt_quota. The device need not be bound.

@@ -293,8 +293,9 @@ enum hmmrt_event_scope {
  * observe the space. It can get the file with pidfd_getfd(2), for example. For
  * the other scopes the file needs no space. Events are recorded from now on
  * until the ring's last descriptor and mapping are gone. The ring is charged to
- * the caller's cgroup. Children do not inherit its mapping. EMFILE also means
- * that the user has 32 rings, and lacks CAP_SYS_RESOURCE.
+ * the caller's cgroup, and counts as locked memory of its user: EPERM beyond
+ * RLIMIT_MEMLOCK without CAP_IPC_LOCK. Children do not inherit its mapping.
+ * EMFILE also means that the user has 32 rings, and lacks CAP_SYS_RESOURCE.
  *
  * poll() reports POLLHUP when the space is gone, for HMMRT_EVENTS_OF_SPACE.
  */
