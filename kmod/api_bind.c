@@ -12,7 +12,9 @@
  *            after its mm is gone. When the mm exits, bindings are told
  *            (released). The mm_struct itself is held to the end, so that its
  *            address is not reused. Lookups are in hmmrt_srcu, and the
- *            destroying side waits for them.
+ *            destroying side waits for them. A CPU fault that is still moving
+ *            pages holds the space too, and then a work frees it: no thread
+ *            waits for the fault.
  */
 #include <linux/cred.h>
 #include <linux/pid.h>
@@ -91,10 +93,29 @@ static int space_invalidate(struct mmu_notifier *notifier,
 	return 0;
 }
 
+/* migrate_vma_setup() has replaced the entries of a window. */
+static void space_invalidated(struct mmu_notifier *notifier,
+			      const struct mmu_notifier_range *range)
+{
+	struct hmmrt_space *space =
+		container_of(notifier, struct hmmrt_space, release_notifier);
+
+	if (HMMRT_MIGRATE_TO_RAM_MAY_WAIT &&
+	    range->event == MMU_NOTIFY_MIGRATE &&
+	    range->owner == hmmrt_pgmap_owner())
+		hmmrt_turn_unmapped(space, range->start);
+}
+
 static const struct mmu_notifier_ops space_notifier_ops = {
 	.release = space_mm_release,
 	.invalidate_range_start = space_invalidate,
+	.invalidate_range_end = space_invalidated,
 };
+
+static void space_end_work(struct work_struct *work)
+{
+	hmmrt_space_put(container_of(work, struct hmmrt_space, end_work));
+}
 
 /*
  * All waits for the mmap_lock happen before the space is published and with no
@@ -110,6 +131,7 @@ static struct hmmrt_space *space_create(struct mm_struct *mm)
 	if (!space)
 		return ERR_PTR(-ENOMEM);
 	refcount_set(&space->refs, 1);
+	INIT_WORK(&space->end_work, space_end_work);
 	mutex_init(&space->spans_lock);
 	mutex_init(&space->exclusive);
 	mutex_init(&space->peering);

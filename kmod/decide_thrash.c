@@ -123,7 +123,7 @@ void hmmrt_thrashing_moved_in(struct hmmrt_request *req, u64 began)
  * @end: behind the last one
  * @began: when it began, see hmmrt_now_us()
  *
- * Context: block->migrate is held; in hmmrt_srcu.
+ * Context: block->migrate is held; the caller has a page of @dev.
  */
 void hmmrt_thrashing_moved_back(struct hmmrt_block *block,
 				struct hmmrt_device *dev,

@@ -67,8 +67,7 @@
  *                      taking a snapshot is fine. serve_exclusive.c is the
  *                      exception: it makes sure that no page is on a device and
  *                      that no fault waits for a program. migrate_to_ram() only
- *                      tries the lock, see space_turn.c. No code sleeps on it
- *                      inside hmmrt_srcu.
+ *                      tries the lock, see space_turn.c.
  *   extent->lock       mutex; where an extent of a memory object is, and all
  *                      page table entries for it: see mem_object.c. Held while
  *                      it is copied, and while unmap_mapping_range() makes the
@@ -108,9 +107,15 @@
  * hmmrt_srcu protects lookups (mm to space, space to binding, space to span,
  * span to block) in notifiers, which can take no reference, and elsewhere until
  * a reference has been taken. It also protects device pages found by a
- * snapshot, from the snapshot to their last use. All processes share it, so
- * code in such a section waits neither for an mmap_lock nor for block->migrate.
- * For the same reason hmmrt_roles_lock is held for a short time only.
+ * snapshot while they are looked at. All processes wait for its sections when a
+ * file is closed, so code in such a section allocates nothing, copies nothing,
+ * and waits for no lock but block->lock and those below it: hmmrt_may_wait()
+ * says where waits may be long. For the same reason hmmrt_roles_lock is held for
+ * a short time only.
+ *
+ * A CPU fault and an eviction hold a reference to the space while they move
+ * pages, and drop it with hmmrt_space_put_later(), because they cannot wait for
+ * what the end of a space waits for.
  *
  * hmmrt_unbind() waits for references to the binding. So a caller that holds a
  * reference waits neither for a program nor for the mmap_lock, because the
@@ -139,6 +144,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/user.h>
 #include <linux/srcu.h>
+#include <linux/workqueue.h>
 
 #include "compat/compat.h"
 #include "compat/migrate.h"
@@ -158,6 +164,19 @@
 
 extern struct srcu_struct hmmrt_srcu;
 extern struct mutex hmmrt_roles_lock;
+/* For works that the end of the module waits for. */
+extern struct workqueue_struct *hmmrt_wq;
+
+/*
+ * Call before a wait that lasts as long as a driver, reclaim, the holder of a
+ * lock or an invalidation likes. Every process waits for hmmrt_srcu.
+ */
+static inline void hmmrt_may_wait(void)
+{
+	might_sleep();
+	RCU_LOCKDEP_WARN(srcu_read_lock_held(&hmmrt_srcu),
+			 "hmmrt: may wait long in hmmrt_srcu");
+}
 
 /*
  * Return whether a pending signal must end a call. Task work that is no signal,

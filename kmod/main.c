@@ -232,17 +232,26 @@ static int __init hmmrt_init(void)
 	hmmrt_events_init();
 	hmmrt_lockdep_teach();
 	hmmrt_selftest();
-	hmmrt_turns_init();
+	hmmrt_wq = alloc_workqueue("hmmrt", WQ_UNBOUND, 0);
+	if (!hmmrt_wq)
+		return -ENOMEM;
 	hmmrt_debugfs_init();
 	rc = misc_register(&hmmrt_misc);
 	if (rc)
-		hmmrt_debugfs_exit();
+		goto err_exit;
+	return 0;
+
+err_exit:
+	hmmrt_debugfs_exit();
+	destroy_workqueue(hmmrt_wq);
 	return rc;
 }
 
 static void __exit hmmrt_exit(void)
 {
 	misc_deregister(&hmmrt_misc);
+	/* There is no device any more, so nothing queues a work. */
+	destroy_workqueue(hmmrt_wq);
 	hmmrt_debugfs_exit();
 	hmmrt_events_exit();
 	hmmrt_lost_exit();

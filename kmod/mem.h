@@ -160,6 +160,33 @@ struct hmmrt_device {
 	struct dentry *debugfs;
 };
 
+/*
+ * A driver's copies. They take as long as its device does. Context: the pages of
+ * the devices are held, by references or otherwise.
+ */
+static inline int hmmrt_copy_to_device(struct hmmrt_device *dev, u64 offset,
+				       struct page **src, unsigned int npages)
+{
+	hmmrt_may_wait();
+	return dev->ops->copy_to_device(dev, offset, src, npages);
+}
+
+static inline int hmmrt_copy_to_host(struct hmmrt_device *dev,
+				     struct page **dst, u64 offset,
+				     unsigned int npages)
+{
+	hmmrt_may_wait();
+	return dev->ops->copy_to_host(dev, dst, offset, npages);
+}
+
+static inline int hmmrt_copy_from_peer(struct hmmrt_device *dev, u64 offset,
+				       struct hmmrt_device *peer,
+				       u64 peer_offset, unsigned int npages)
+{
+	hmmrt_may_wait();
+	return dev->ops->copy_from_peer(dev, offset, peer, peer_offset, npages);
+}
+
 /* Count @npages that moved as one: a page, or a large one. */
 static inline void hmmrt_device_count_move(struct hmmrt_device *dev,
 					   enum hmmrt_move move,

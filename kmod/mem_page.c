@@ -15,11 +15,12 @@
 #include "mem.h"
 
 /*
- * These two are defined here because all files above use them; hmmrt.h says
+ * These are defined here because all files above use them; hmmrt.h says
  * what they protect.
  */
 DEFINE_MUTEX(hmmrt_roles_lock);
 DEFINE_SRCU(hmmrt_srcu);
+struct workqueue_struct *hmmrt_wq;
 
 /*
  * All devices share an owner: hmm_range_fault() spins on pages of other owners.

@@ -317,6 +317,7 @@ static int chunk_populate(struct hmmrt_device *dev, struct hmmrt_chunk *chunk)
 	 * Pages of the chunk are allocated, so it cannot be trimmed. Other
 	 * threads may populate it at the same time.
 	 */
+	hmmrt_may_wait();
 	if (mutex_lock_killable(&vram->populate))
 		return -EINTR;
 	rc = chunk->populated ? 0 : dev->ops->populate(dev, chunk->offset);

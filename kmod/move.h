@@ -43,8 +43,10 @@ bool hmmrt_request_prepare_retry(struct hmmrt_request *req,
 int hmmrt_block_snapshot(struct hmmrt_block *block, struct hmm_range *range,
 			 unsigned long *seq);
 int hmmrt_snapshot(struct hmmrt_request *req);
+int hmmrt_snapshot_begin(struct hmmrt_request *req);
+void hmmrt_snapshot_end(struct hmmrt_request *req);
 bool hmmrt_request_is_huge(const struct hmmrt_request *req);
-int hmmrt_snapshot_widened(struct hmmrt_request *req);
+int hmmrt_snapshot_widen(struct hmmrt_request *req);
 bool hmmrt_mark_cow(struct hmmrt_request *req);
 
 /* move_in.c */

@@ -326,8 +326,8 @@ static void copy_run(struct hmmrt_request *req, const struct run *run,
 		while (j < run->count && from[j] && to[j] == to[i] + (j - i) &&
 		       hmmrt_pages_share_chunk(to[j], to[i]))
 			j++;
-		if (!dev->ops->copy_to_device(dev, hmmrt_page_offset(to[i]),
-					      from + i, j - i))
+		if (!hmmrt_copy_to_device(dev, hmmrt_page_offset(to[i]),
+					  from + i, j - i))
 			continue;
 		for (k = i; k < j; k++)
 			release_page(&from[k]);
@@ -648,16 +648,15 @@ static int duplicate_locked(struct hmmrt_request *req)
 {
 	unsigned int i, first, count;
 	LIST_HEAD(spare);
-	int idx, rc;
 	u8 stayed;
+	int rc;
 
 	lockdep_assert_held(&req->block->migrate);
-	idx = srcu_read_lock(&hmmrt_srcu);
-	rc = hmmrt_snapshot(req);
+	rc = hmmrt_snapshot_begin(req);
 	if (!rc)
-		rc = hmmrt_snapshot_widened(req);
+		rc = hmmrt_snapshot_widen(req);
 	count = rc ? 0 : mark_wanted(req, &first);
-	srcu_read_unlock(&hmmrt_srcu, idx);
+	hmmrt_snapshot_end(req);
 	if (rc || !count)
 		return rc;
 	rc = duplicates_alloc(req);

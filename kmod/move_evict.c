@@ -304,10 +304,10 @@ static void evict_copy_single(struct hmmrt_device *dev,
 
 	for (i = 0; i < HMMRT_CHUNK_PAGES; i++)
 		if (evict->pages[i] &&
-		    dev->ops->copy_to_host(dev, &evict->pages[i],
-					   chunk->offset +
-						   ((u64)i << PAGE_SHIFT),
-					   1))
+		    hmmrt_copy_to_host(dev, &evict->pages[i],
+				       chunk->offset +
+				       ((u64)i << PAGE_SHIFT),
+				       1))
 			__set_bit(i, unreadable);
 	if (!bitmap_empty(unreadable, HMMRT_CHUNK_PAGES))
 		evict_unreadable(dev, chunk, evict, unreadable, mode);
@@ -324,8 +324,8 @@ static void evict_copy(struct hmmrt_device *dev, struct hmmrt_chunk *chunk,
 	 */
 	if (!evict_alloc(evict, dev->numa_node))
 		return;
-	if (dev->ops->copy_to_host(dev, evict->pages, chunk->offset,
-				   HMMRT_CHUNK_PAGES))
+	if (hmmrt_copy_to_host(dev, evict->pages, chunk->offset,
+			       HMMRT_CHUNK_PAGES))
 		evict_copy_single(dev, chunk, evict, mode);
 	for (i = 0; i < evict->entries; i++) {
 		struct page *page = migrate_pfn_to_page(evict->dst[i]);
@@ -440,12 +440,25 @@ static void evict_unmap(struct hmmrt_device *dev, struct hmmrt_eviction *evict,
 /* --- chunks --------------------------------------------------------------- */
 
 /*
+ * Take a reference to a block with a duplicate, and to its space. A block and a
+ * space that are being freed are skipped: all of their duplicates are being
+ * freed already.
+ */
+static bool hold_duplicated(struct hmmrt_block *block)
+{
+	if (!hmmrt_block_hold(block))
+		return false;
+	if (refcount_inc_not_zero(&block->span->space->refs))
+		return true;
+	hmmrt_block_put(block);
+	return false;
+}
+
+/*
  * Find the next duplicate in a chunk, at or behind page *index, and with @pages
- * only among those. Returns the block that it belongs to, for
- * hmmrt_block_put(), or NULL. A block exists until no chunk points to it. A
- * block that is being freed right now is skipped: all of its duplicates are
- * being freed already.
- * Context: in hmmrt_srcu.
+ * only among those. Returns the block that it belongs to, with the references
+ * of hold_duplicated(), or NULL. A block and its space exist until no chunk
+ * points to the block and a grace period of hmmrt_srcu has passed.
  */
 static struct hmmrt_block *next_duplicate(struct hmmrt_device *dev,
 					  const struct hmmrt_chunk *chunk,
@@ -453,18 +466,33 @@ static struct hmmrt_block *next_duplicate(struct hmmrt_device *dev,
 					  unsigned int *index)
 {
 	struct hmmrt_block *block = NULL;
+	int idx;
 
-	lockdep_assert_held(&hmmrt_srcu);
+	idx = srcu_read_lock(&hmmrt_srcu);
 	spin_lock_irq(&dev->vram.lock);
 	for (; chunk->duplicate_of && *index < HMMRT_CHUNK_PAGES && !block;
 	     (*index)++)
 		if (!pages || test_bit(*index, pages)) {
 			block = chunk->duplicate_of[*index];
-			if (block && !hmmrt_block_hold(block))
+			if (block && !hold_duplicated(block))
 				block = NULL;
 		}
 	spin_unlock_irq(&dev->vram.lock);
+	srcu_read_unlock(&hmmrt_srcu, idx);
 	return block;
+}
+
+static void note_given_up(struct hmmrt_device *dev, struct hmmrt_block *block)
+{
+	const unsigned long *mapped = block->maps[dev->id]->mapped;
+	int idx;
+
+	idx = srcu_read_lock(&hmmrt_srcu);
+	mutex_lock(&block->lock);
+	hmmrt_block_note_given_up(block, dev->id,
+				  bitmap_weight(mapped, HMMRT_BLOCK_PAGES));
+	mutex_unlock(&block->lock);
+	srcu_read_unlock(&hmmrt_srcu, idx);
 }
 
 /*
@@ -478,24 +506,17 @@ static void evict_duplicates(struct hmmrt_device *dev,
 {
 	struct hmmrt_block *block;
 	unsigned int index = 0;
-	int idx;
 
-	idx = srcu_read_lock(&hmmrt_srcu);
 	while ((block = next_duplicate(dev, chunk, pages, &index))) {
-		const unsigned long *mapped = block->maps[dev->id]->mapped;
+		struct hmmrt_space *space = block->span->space;
 
-		if (for_alloc) {
-			mutex_lock(&block->lock);
-			hmmrt_block_note_given_up(block, dev->id,
-						  bitmap_weight(mapped,
-								HMMRT_BLOCK_PAGES));
-			mutex_unlock(&block->lock);
-		}
-		hmmrt_span_revoke(block->span->space, block->start,
+		if (for_alloc)
+			note_given_up(dev, block);
+		hmmrt_span_revoke(space, block->start,
 				  block->start + HMMRT_BLOCK_SIZE);
 		hmmrt_block_put(block);
+		hmmrt_space_put_later(space);
 	}
-	srcu_read_unlock(&hmmrt_srcu, idx);
 }
 
 /* Best effort: locked pages stay. Returns the number of lost pages. */

@@ -132,8 +132,8 @@ static int copy_direct(struct hmmrt_device *dev, struct page *dst,
 
 	if (dev->ops != peer->ops || !dev->ops->copy_from_peer)
 		return -EOPNOTSUPP;
-	return dev->ops->copy_from_peer(dev, hmmrt_page_offset(dst), peer,
-					hmmrt_page_offset(src), n);
+	return hmmrt_copy_from_peer(dev, hmmrt_page_offset(dst), peer,
+				    hmmrt_page_offset(src), n);
 }
 
 /*
@@ -149,10 +149,10 @@ static int copy_staged(struct hmmrt_device *dev, struct page *dst,
 
 	if (!stage)
 		return -ENOMEM;
-	rc = peer->ops->copy_to_host(peer, &stage, hmmrt_page_offset(src), 1);
+	rc = hmmrt_copy_to_host(peer, &stage, hmmrt_page_offset(src), 1);
 	if (!rc)
-		rc = dev->ops->copy_to_device(dev, hmmrt_page_offset(dst),
-					      &stage, 1);
+		rc = hmmrt_copy_to_device(dev, hmmrt_page_offset(dst),
+					  &stage, 1);
 	__free_page(stage);
 	return rc;
 }
@@ -173,8 +173,8 @@ static int copy_huge(struct hmmrt_device *dev, struct page *dst,
 	}
 	for (i = 0; i < HMMRT_BLOCK_PAGES; i++)
 		from[i] = src ? src + i : NULL;
-	return dev->ops->copy_to_device(dev, hmmrt_page_offset(dst), from,
-					HMMRT_BLOCK_PAGES);
+	return hmmrt_copy_to_device(dev, hmmrt_page_offset(dst), from,
+				    HMMRT_BLOCK_PAGES);
 }
 
 /*
@@ -238,8 +238,8 @@ static void copy_host_run(struct hmmrt_device *dev, struct copies *copies,
 
 	for (k = i; k < end; k++)
 		copies->from[k - i] = migrate_pfn_to_page(copies->src[k]);
-	if (!dev->ops->copy_to_device(dev, hmmrt_page_offset(copies->pages[i]),
-				      copies->from, end - i))
+	if (!hmmrt_copy_to_device(dev, hmmrt_page_offset(copies->pages[i]),
+				  copies->from, end - i))
 		return;
 	for (; i < end; i++)
 		copy_failed(copies, i);
@@ -434,17 +434,16 @@ static void finish_move(struct hmmrt_request *req, struct migrate_vma *args)
 static int snapshot_and_plan(struct hmmrt_request *req, unsigned int from,
 			     struct plan *plan)
 {
-	int idx, rc;
+	int rc;
 
-	idx = srcu_read_lock(&hmmrt_srcu);
-	rc = hmmrt_snapshot(req);
+	rc = hmmrt_snapshot_begin(req);
 	if (!rc && (req->access & HMMRT_ACCESS_WRITE) && hmmrt_mark_cow(req))
 		rc = hmmrt_request_ask(req, HMMRT_STEP_BREAK_COW);
 	if (!rc)
-		rc = hmmrt_snapshot_widened(req);
+		rc = hmmrt_snapshot_widen(req);
 	if (!rc)
 		*plan = make_plan(req, from);
-	srcu_read_unlock(&hmmrt_srcu, idx);
+	hmmrt_snapshot_end(req);
 	return rc;
 }
 

@@ -57,13 +57,13 @@ static int chunk_copy_out(struct hmmrt_device *dev,
 {
 	unsigned int i, lost = 0;
 
-	if (!dev->ops->copy_to_host(dev, pages, chunk->offset,
-				    HMMRT_CHUNK_PAGES))
+	if (!hmmrt_copy_to_host(dev, pages, chunk->offset,
+				HMMRT_CHUNK_PAGES))
 		return 0;
 	for (i = 0; i < HMMRT_CHUNK_PAGES; i++) {
 		u64 offset = chunk->offset + ((u64)i << PAGE_SHIFT);
 
-		if (!dev->ops->copy_to_host(dev, &pages[i], offset, 1))
+		if (!hmmrt_copy_to_host(dev, &pages[i], offset, 1))
 			continue;
 		pr_err_ratelimited("%s: device memory at %#llx could not be read\n",
 				   dev->name, offset);
@@ -137,16 +137,16 @@ static int chunk_copy_in(struct hmmrt_device *dev,
 
 	if (from && hmmrt_peer_possible(dev, from) &&
 	    dev->ops->copy_from_peer &&
-	    !dev->ops->copy_from_peer(dev, chunk->offset, from,
-				      extent->chunk->offset, HMMRT_CHUNK_PAGES))
+	    !hmmrt_copy_from_peer(dev, chunk->offset, from,
+				  extent->chunk->offset, HMMRT_CHUNK_PAGES))
 		return 0;
 	if (from)
 		rc = hmmrt_extent_to_host(extent, false);
 	if (rc)
 		return rc;
-	return dev->ops->copy_to_device(dev, chunk->offset,
-					extent->pages ? extent->pages : no_pages,
-					HMMRT_CHUNK_PAGES);
+	return hmmrt_copy_to_device(dev, chunk->offset,
+				    extent->pages ? extent->pages : no_pages,
+				    HMMRT_CHUNK_PAGES);
 }
 
 /**
@@ -389,8 +389,8 @@ int hmmrt_extent_fill_device(struct hmmrt_extent *extent,
 	if (IS_ERR(chunk))
 		return PTR_ERR(chunk);
 	hmmrt_evict_ahead(dev);
-	if (dev->ops->copy_to_device(dev, chunk->offset, no_pages,
-				     HMMRT_CHUNK_PAGES)) {
+	if (hmmrt_copy_to_device(dev, chunk->offset, no_pages,
+				 HMMRT_CHUNK_PAGES)) {
 		hmmrt_vram_put_chunk(dev, chunk);
 		return -ENOMEM;
 	}

@@ -116,7 +116,7 @@ static int copy_out(struct page *src, struct page **dst, unsigned int n)
 {
 	struct hmmrt_device *dev = hmmrt_page_device(src);
 
-	return dev->ops->copy_to_host(dev, dst, hmmrt_page_offset(src), n);
+	return hmmrt_copy_to_host(dev, dst, hmmrt_page_offset(src), n);
 }
 
 static void report_unreadable(struct page *src, int rc)
@@ -485,16 +485,15 @@ static int unreadable_to_host(struct hmmrt_request *req)
 int hmmrt_window_to_host(struct hmmrt_request *req)
 {
 	unsigned long n = hmmrt_request_pages(req);
-	int idx, rc;
+	int rc;
 
 	req->result.there = 0;
 	if (!(req->vma->vm_flags & VM_READ))
 		return unreadable_to_host(req);
-	idx = srcu_read_lock(&hmmrt_srcu);
-	rc = hmmrt_snapshot(req);
+	rc = hmmrt_snapshot_begin(req);
 	if (!rc)
 		req->result.there = pages_there(req);
-	srcu_read_unlock(&hmmrt_srcu, idx);
+	hmmrt_snapshot_end(req);
 	if (rc || req->result.there == n)
 		return rc;
 	return hmmrt_migrate_to_host(req);
@@ -676,6 +675,7 @@ static vm_fault_t cpu_fault_migrate(struct vm_fault *vmf,
 	struct host_arrays *arrays;
 	vm_fault_t ret = 0;
 
+	hmmrt_may_wait();
 	VM_WARN_ON_ONCE(vmf->address < args->start ||
 			vmf->address >= args->end);
 	if (block)
@@ -719,10 +719,45 @@ out_free:
 	return ret;
 }
 
-/* Make one attempt; @wait is set if a wait before the next one is useful. */
-static vm_fault_t cpu_fault_once(struct vm_fault *vmf,
-				 struct hmmrt_turn_wait *wait,
-				 unsigned long *moved)
+static vm_fault_t cpu_fault_in_block(struct vm_fault *vmf,
+				     struct migrate_vma *args,
+				     struct hmmrt_block *block,
+				     struct cpu_fault_rules *rules,
+				     unsigned long *moved)
+{
+	vm_fault_t ret;
+
+	if (!hmmrt_cpu_fault_lock(block, args, vmf->address,
+				  vmf->flags & FAULT_FLAG_USER))
+		return 0;
+	cpu_fault_window(vmf, block, args, rules);
+	ret = cpu_fault_migrate(vmf, args, block->span->space, block, rules,
+				moved);
+	hmmrt_block_migrate_unlock(block);
+	return ret;
+}
+
+/* Without a block only the touched page migrates. @space may be NULL. */
+static vm_fault_t cpu_fault_alone(struct vm_fault *vmf,
+				  struct migrate_vma *args,
+				  struct hmmrt_space *space,
+				  const struct cpu_fault_rules *rules,
+				  unsigned long *moved)
+{
+	vm_fault_t ret = 0;
+
+	if (orphan_trylock(vmf->page)) {
+		ret = cpu_fault_migrate(vmf, args, space, NULL, rules, moved);
+		orphan_unlock(vmf->page);
+	} else if (!(vmf->flags & FAULT_FLAG_USER)) {
+		/* As in hmmrt_cpu_fault_lock(). */
+		cond_resched();
+	}
+	return ret;
+}
+
+static vm_fault_t cpu_fault(struct vm_fault *vmf, struct hmmrt_space *space,
+			    unsigned long *moved)
 {
 	struct migrate_vma args = {
 		.vma = vmf->vma,
@@ -733,10 +768,8 @@ static vm_fault_t cpu_fault_once(struct vm_fault *vmf,
 		.fault_page = vmf->page,
 	};
 	struct cpu_fault_rules rules = { .node = NUMA_NO_NODE };
-	struct hmmrt_block *block = NULL;
-	struct hmmrt_space *space;
-	vm_fault_t ret = 0;
-	int idx;
+	struct hmmrt_block *block;
+	vm_fault_t ret;
 
 	/*
 	 * A fault with a PTE is for a single page, even within a large folio.
@@ -746,31 +779,10 @@ static vm_fault_t cpu_fault_once(struct vm_fault *vmf,
 		args.end = args.start + HMMRT_BLOCK_SIZE;
 		args.flags |= HMMRT_SELECT_COMPOUND;
 	}
-	idx = srcu_read_lock(&hmmrt_srcu);
-	space = hmmrt_space_find(vmf->vma->vm_mm);
-	if (space) {
-		if (!wait->again)
-			atomic64_inc(&space->cpu_faults);
-		block = hmmrt_block_find(space, vmf->address);
-	}
-	if (block) {
-		if (!hmmrt_cpu_fault_lock(block, vmf->flags & FAULT_FLAG_USER,
-					  wait))
-			goto out_srcu;
-		cpu_fault_window(vmf, block, &args, &rules);
-		ret = cpu_fault_migrate(vmf, &args, space, block, &rules,
-					moved);
-		hmmrt_block_migrate_unlock(block);
-	} else if (orphan_trylock(vmf->page)) {
-		ret = cpu_fault_migrate(vmf, &args, space, NULL, &rules, moved);
-		orphan_unlock(vmf->page);
-	} else if (!(vmf->flags & FAULT_FLAG_USER)) {
-		/* As in hmmrt_cpu_fault_lock(). */
-		cond_resched();
-	}
-out_srcu:
+	block = space ? hmmrt_block_find(space, vmf->address) : NULL;
+	ret = block ? cpu_fault_in_block(vmf, &args, block, &rules, moved) :
+		      cpu_fault_alone(vmf, &args, space, &rules, moved);
 	hmmrt_block_put(block);
-	srcu_read_unlock(&hmmrt_srcu, idx);
 	return ret;
 }
 
@@ -785,15 +797,10 @@ static unsigned long cpu_fault_ip(const struct vm_fault *vmf)
 	return instruction_pointer(task_pt_regs(current));
 }
 
-/* The space may be gone by now; then its counters are, too. */
 static void cpu_fault_event(struct vm_fault *vmf, struct hmmrt_episode *episode,
+			    const struct hmmrt_space *space,
 			    unsigned long moved, vm_fault_t ret)
 {
-	const struct hmmrt_space *space;
-	int idx;
-
-	idx = srcu_read_lock(&hmmrt_srcu);
-	space = hmmrt_space_find(vmf->vma->vm_mm);
 	hmmrt_episode_end(episode, space ? &space->events : NULL,
 			  .type = HMMRT_EVENT_CPU_FAULT, .addr = vmf->address,
 			  .pages = moved, .ip = cpu_fault_ip(vmf),
@@ -805,7 +812,6 @@ static void cpu_fault_event(struct vm_fault *vmf, struct hmmrt_episode *episode,
 			  .error = !(ret & VM_FAULT_ERROR) ? 0 :
 				   ret & VM_FAULT_OOM	   ? -ENOMEM :
 							     -EIO);
-	srcu_read_unlock(&hmmrt_srcu, idx);
 }
 
 /*
@@ -814,23 +820,26 @@ static void cpu_fault_event(struct vm_fault *vmf, struct hmmrt_episode *episode,
  * that closed its files, in a mapping that was moved) only the touched page
  * migrates.
  *
+ * The core holds the page, and with it the device. The fault holds the space and
+ * the block, and is in no section of hmmrt_srcu while it moves pages: a copy
+ * takes as long as the device likes.
+ *
  * Return: 0 also when nothing moved: the CPU faults again.
  */
 vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf)
 {
-	struct hmmrt_turn_wait wait = {};
 	struct hmmrt_episode episode;
+	struct hmmrt_space *space;
 	unsigned long moved = 0;
 	vm_fault_t ret;
 
 	hmmrt_episode_begin(&episode, HMMRT_PHASE_DECIDE);
-	ret = cpu_fault_once(vmf, &wait, &moved);
-	/* Wait once only: another wait is for another fault. */
-	if (hmmrt_turn_await(&wait)) {
-		ret = cpu_fault_once(vmf, &wait, &moved);
-		hmmrt_turn_wait_cancel(&wait);
-	}
+	space = hmmrt_space_hold(vmf->vma->vm_mm);
+	if (space)
+		atomic64_inc(&space->cpu_faults);
+	ret = cpu_fault(vmf, space, &moved);
 	if (episode.recorded)
-		cpu_fault_event(vmf, &episode, moved, ret);
+		cpu_fault_event(vmf, &episode, space, moved, ret);
+	hmmrt_space_put_later(space);
 	return ret;
 }

@@ -5,8 +5,9 @@
  *
  * Validity   A snapshot is valid until something in its block is invalidated.
  *            req->seq says so under block->lock: hmmrt_block_read_retry().
- *            Device pages that it shows exist as long as the caller stays in
- *            the section of hmmrt_srcu in which it took the snapshot.
+ *            Device pages that it shows exist in a section of hmmrt_srcu that
+ *            began while it was valid: a device goes after that section. The
+ *            snapshot itself waits for invalidations, so it is taken before.
  */
 #include <linux/bitmap.h>
 #include <linux/hmm.h>
@@ -71,6 +72,41 @@ int hmmrt_snapshot(struct hmmrt_request *req)
 	return hmmrt_block_snapshot(req->block, &range, &req->seq);
 }
 
+/**
+ * hmmrt_snapshot_begin() - snapshot the window, and keep its device pages
+ * @req: as for hmmrt_snapshot()
+ *
+ * Context: mmap_lock held for reading; not in hmmrt_srcu. When it returns,
+ * whatever the result, the caller is in hmmrt_srcu until hmmrt_snapshot_end().
+ * Return: of hmmrt_snapshot().
+ */
+int hmmrt_snapshot_begin(struct hmmrt_request *req) __acquires(&hmmrt_srcu)
+{
+	unsigned int try = 0;
+	int rc;
+
+	lockdep_assert_held(&req->block->span->space->mm->mmap_lock);
+	for (;;) {
+		rc = hmmrt_snapshot(req);
+		req->srcu = srcu_read_lock(&hmmrt_srcu);
+		/*
+		 * A device that goes away has invalidated its pages before it
+		 * waits for sections of hmmrt_srcu.
+		 */
+		if (rc || !hmmrt_block_read_retry(req->block, req->seq))
+			return rc;
+		if (++try == SNAPSHOT_TRIES)
+			return -EAGAIN;
+		srcu_read_unlock(&hmmrt_srcu, req->srcu);
+	}
+}
+
+/* The device pages that the snapshot shows are not used any more. */
+void hmmrt_snapshot_end(struct hmmrt_request *req) __releases(&hmmrt_srcu)
+{
+	srcu_read_unlock(&hmmrt_srcu, req->srcu);
+}
+
 /*
  * Returns true if, by the snapshot in req->pfns, the CPU has one page for the
  * whole block, or has nothing yet and would allocate one page for it. The
@@ -127,11 +163,15 @@ static bool window_widen(struct hmmrt_request *req)
 }
 
 /*
- * Call after a snapshot: widens the window if need be, and snapshots it again.
+ * Widen the window if need be, and snapshot it again. Context: after
+ * hmmrt_snapshot_begin(), and the same applies afterwards.
  */
-int hmmrt_snapshot_widened(struct hmmrt_request *req)
+int hmmrt_snapshot_widen(struct hmmrt_request *req)
 {
-	return window_widen(req) ? hmmrt_snapshot(req) : 0;
+	if (!window_widen(req))
+		return 0;
+	hmmrt_snapshot_end(req);
+	return hmmrt_snapshot_begin(req);
 }
 
 /* Returns true for a page in system memory that a write would have to copy. */
@@ -193,17 +233,16 @@ static int snapshot_once(struct mm_struct *mm, struct hmmrt_request *req,
 			 struct hmmrt_page_state *pages)
 {
 	unsigned long i, n = hmmrt_request_pages(req);
-	int idx, rc;
+	int rc;
 
 	if (mmap_read_lock_killable(mm))
 		return -EINTR;
-	idx = srcu_read_lock(&hmmrt_srcu);
-	rc = hmmrt_snapshot(req);
+	rc = hmmrt_snapshot_begin(req);
 	for (i = 0; i < n && !rc; i++)
 		pages[i] = page_state(req->pfns[i]);
 	if (!rc && hmmrt_block_read_retry(req->block, req->seq))
 		rc = -EAGAIN;
-	srcu_read_unlock(&hmmrt_srcu, idx);
+	hmmrt_snapshot_end(req);
 	mmap_read_unlock(mm);
 	return rc;
 }

@@ -111,6 +111,7 @@ struct hmmrt_request {
 	bool one_advice;		/* @advice holds for all of the block */
 	struct hmmrt_knobs knobs;	/* of @binding, with @advice applied */
 	unsigned long seq;	/* of @pfns, by hmmrt_block_read_begin() */
+	int srcu;		/* of hmmrt_snapshot_begin() */
 	/* Pages that need memory, in the window. */
 	DECLARE_BITMAP(wanted, HMMRT_BLOCK_PAGES);
 	/* Pages in @wanted that other devices have duplicates of. */

@@ -96,14 +96,13 @@ static void census_add(struct census *census, unsigned long hmm_pfn)
 static int take_census(struct hmmrt_request *req, struct census *census)
 {
 	unsigned int i, n = hmmrt_request_pages(req);
-	int idx, rc;
+	int rc;
 
 	*census = (struct census){};
-	idx = srcu_read_lock(&hmmrt_srcu);
-	rc = hmmrt_snapshot(req);
+	rc = hmmrt_snapshot_begin(req);
 	for (i = 0; i < n && !rc; i++)
 		census_add(census, req->pfns[i]);
-	srcu_read_unlock(&hmmrt_srcu, idx);
+	hmmrt_snapshot_end(req);
 	return rc;
 }
 

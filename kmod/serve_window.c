@@ -209,14 +209,13 @@ static int fault_wanted(struct hmmrt_request *req)
 static int snapshot_wanted(struct hmmrt_request *req)
 {
 	bool fault;
-	int idx, rc;
+	int rc;
 
-	idx = srcu_read_lock(&hmmrt_srcu);
-	rc = hmmrt_snapshot(req);
+	rc = hmmrt_snapshot_begin(req);
 	fault = !rc && needs_fault(req);
 	if (!rc && !fault && !req->retry.was_missing)
-		rc = hmmrt_snapshot_widened(req);
-	srcu_read_unlock(&hmmrt_srcu, idx);
+		rc = hmmrt_snapshot_widen(req);
+	hmmrt_snapshot_end(req);
 	if (rc || (!fault && !req->retry.was_missing))
 		return rc;
 	if (fault)
@@ -232,8 +231,11 @@ static int snapshot_wanted(struct hmmrt_request *req)
 	if (req->duplicate)
 		return -EAGAIN;
 	/* If the page is lost again by now, commit_satisfies() starts again. */
-	rc = hmmrt_snapshot(req);
-	return rc ? rc : hmmrt_snapshot_widened(req);
+	rc = hmmrt_snapshot_begin(req);
+	if (!rc)
+		rc = hmmrt_snapshot_widen(req);
+	hmmrt_snapshot_end(req);
+	return rc;
 }
 
 /*
@@ -301,13 +303,12 @@ static int fault_missing(struct hmmrt_request *req)
 /* Snapshot the whole window; fault in missing pages for the next attempt. */
 static int snapshot_whole(struct hmmrt_request *req)
 {
-	int idx, rc;
+	int rc;
 
-	idx = srcu_read_lock(&hmmrt_srcu);
-	rc = hmmrt_snapshot(req);
+	rc = hmmrt_snapshot_begin(req);
 	if (!rc)
 		rc = mark_missing(req);
-	srcu_read_unlock(&hmmrt_srcu, idx);
+	hmmrt_snapshot_end(req);
 	if (rc || bitmap_empty(req->to_touch, HMMRT_BLOCK_PAGES))
 		return rc;
 	return fault_missing(req);

@@ -3,9 +3,9 @@
  * Lookup of the mirrored address space of a process, and of the devices bound
  * to it. api_bind.c makes and ends both.
  *
- * migrate_to_ram() looks up a space by mm, and notifiers look up bindings by
- * device id, where no reference can be taken and dropped. Both are in
- * hmmrt_srcu, and the destroying side waits for its readers.
+ * migrate_to_ram() looks up a space by mm, and takes a reference. Notifiers look
+ * up bindings by device id, where no reference can be taken and dropped. Both
+ * look up in hmmrt_srcu, and the destroying side waits for its readers.
  */
 #include <linux/hash.h>
 #include <linux/mm.h>
@@ -25,6 +25,33 @@ struct hmmrt_space *hmmrt_space_find(struct mm_struct *mm)
 		if (space->mm == mm)
 			return space;
 	return NULL;
+}
+
+/*
+ * The space of an mm with a reference, for hmmrt_space_put_later(), or NULL.
+ * Context: any that may sleep.
+ */
+struct hmmrt_space *hmmrt_space_hold(struct mm_struct *mm)
+{
+	struct hmmrt_space *space;
+	int idx;
+
+	idx = srcu_read_lock(&hmmrt_srcu);
+	space = hmmrt_space_find(mm);
+	if (space && !refcount_inc_not_zero(&space->refs))
+		space = NULL;
+	srcu_read_unlock(&hmmrt_srcu, idx);
+	return space;
+}
+
+/*
+ * Drop a reference in a context that cannot end the space: it may hold an
+ * mmap_lock and pages. The last reference goes to the work. @space may be NULL.
+ */
+void hmmrt_space_put_later(struct hmmrt_space *space)
+{
+	if (space && !refcount_dec_not_one(&space->refs))
+		queue_work(hmmrt_wq, &space->end_work);
 }
 
 /* Lookups find the space from now on. */

@@ -18,6 +18,8 @@
 #include "mem.h"
 #include "space_table.h"
 
+struct migrate_vma;
+
 /*
  * A duplicate and its original. The original is held by a reference, and is the
  * page that the CPU has mapped; it is in system memory. The duplicate is memory
@@ -62,6 +64,17 @@ struct hmmrt_block_map {
 	struct hmmrt_counts *counts;
 };
 
+/* CPU faults that wait for the holder of block->migrate; see space_turn.c. */
+struct hmmrt_turn {
+	wait_queue_head_t wait;
+	atomic_t passed;	/* how often a waiting fault was told to go on */
+	/* Written by the holder: */
+	const struct task_struct *task;		/* if it is a CPU fault */
+	const struct migrate_vma *window;	/* only for @task */
+	unsigned long unmapped_start;		/* of the window of @task */
+	unsigned long unmapped_end;		/* 0: its entries are there */
+};
+
 /*
  * 2 MiB of a space. Entries are written with a reference, for a device that is
  * bound, and while nothing is @zapping. A block that is freed is on no list, has
@@ -76,11 +89,7 @@ struct hmmrt_block {
 	struct list_head reaped;
 
 	struct mutex migrate;		/* around migrate_vma_*() */
-	/*
-	 * The holder of @migrate is a CPU fault. Written by the holder, read by
-	 * others.
-	 */
-	bool migrate_by_cpu_fault;
+	struct hmmrt_turn turn;		/* see space_turn.c */
 	/* Sequential CPU faults, for policy; under @migrate. */
 	struct hmmrt_policy_run cpu_run;
 	struct list_head remap;		/* on space->remap_blocks, or empty */
@@ -159,6 +168,7 @@ struct hmmrt_reap {
  */
 struct hmmrt_space {
 	refcount_t refs;
+	struct work_struct end_work;	/* drops the last reference */
 	u64 id;				/* unique among all spaces */
 	struct hmmrt_event_source events;
 	struct mm_struct *mm;		/* held by mmgrab() */
@@ -355,6 +365,8 @@ struct hmmrt_advice_change {
 
 /* space.c */
 struct hmmrt_space *hmmrt_space_find(struct mm_struct *mm);
+struct hmmrt_space *hmmrt_space_hold(struct mm_struct *mm);
+void hmmrt_space_put_later(struct hmmrt_space *space);
 void hmmrt_space_publish(struct hmmrt_space *space);
 void hmmrt_space_withdraw(struct hmmrt_space *space);
 struct hmmrt_binding *hmmrt_space_binding(struct hmmrt_space *space,
@@ -412,24 +424,13 @@ void hmmrt_reap_stop(struct hmmrt_space *space);
 void hmmrt_reap_unmapped(struct hmmrt_span *span);
 
 /* space_turn.c */
-struct hmmrt_turn;
-
-/*
- * The wait of a CPU fault after it has left hmmrt_srcu. Initialise with {}.
- */
-struct hmmrt_turn_wait {
-	struct hmmrt_turn *turn;	/* NULL: nothing to wait for */
-	int ended;
-	bool again;			/* it has waited */
-};
-
-void hmmrt_turns_init(void);
+void hmmrt_turn_init(struct hmmrt_turn *turn);
 int hmmrt_block_migrate_lock(struct hmmrt_block *block);
 void hmmrt_block_migrate_unlock(struct hmmrt_block *block);
-bool hmmrt_cpu_fault_lock(struct hmmrt_block *block, bool user,
-			  struct hmmrt_turn_wait *wait);
-bool hmmrt_turn_await(struct hmmrt_turn_wait *wait);
-void hmmrt_turn_wait_cancel(struct hmmrt_turn_wait *wait);
+bool hmmrt_cpu_fault_lock(struct hmmrt_block *block,
+			  const struct migrate_vma *window, unsigned long addr,
+			  bool user);
+void hmmrt_turn_unmapped(struct hmmrt_space *space, unsigned long addr);
 
 /* space_history.c */
 void hmmrt_history_prepare(struct hmmrt_block *block);

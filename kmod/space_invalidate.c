@@ -77,6 +77,7 @@ unsigned long hmmrt_block_read_begin(struct hmmrt_block *block,
 	unsigned long seq = READ_ONCE(block->invalidations);
 	unsigned long core;
 
+	hmmrt_may_wait();
 	/*
 	 * Pairs with span_invalidate(): the count is not newer than the
 	 * sequence.
@@ -585,20 +586,28 @@ const struct mmu_interval_notifier_ops hmmrt_span_notifier_ops = {
 	.invalidate = span_invalidate,
 };
 
-/* See hmmrt_span_revoke(); for the devices in @ids. */
+/*
+ * See hmmrt_span_revoke(); for the devices in @ids. Each span is looked up
+ * apart, because the range may be all of the address space.
+ */
 static void spans_revoke(struct hmmrt_space *space, unsigned long start,
 			 unsigned long end, unsigned long ids)
 {
+	unsigned long last = (end - 1) >> HMMRT_SPAN_SHIFT;
+	unsigned long index = start >> HMMRT_SPAN_SHIFT;
 	struct hmmrt_span *span;
-	unsigned long index;
 	int idx;
 
-	idx = srcu_read_lock(&hmmrt_srcu);
-	xa_for_each_range(&space->spans, index, span, start >> HMMRT_SPAN_SHIFT,
-			  (end - 1) >> HMMRT_SPAN_SHIFT)
-		span_take(span, max(start, span->start),
-			  min(end, span->start + HMMRT_SPAN_SIZE), ids, NULL);
-	srcu_read_unlock(&hmmrt_srcu, idx);
+	do {
+		idx = srcu_read_lock(&hmmrt_srcu);
+		span = xa_find(&space->spans, &index, last, XA_PRESENT);
+		if (span)
+			span_take(span, max(start, span->start),
+				  min(end, span->start + HMMRT_SPAN_SIZE), ids,
+				  NULL);
+		srcu_read_unlock(&hmmrt_srcu, idx);
+		cond_resched();
+	} while (span && index++ < last);
 }
 
 /**

@@ -72,14 +72,24 @@ static void block_revoke(struct hmmrt_binding *binding,
 	hmmrt_map_ahead_again(block);
 }
 
-static void binding_revoke(struct hmmrt_binding *binding, u32 peer_id)
+/*
+ * Without a binding there are no valid entries: see hmmrt_unbind(). As in the
+ * notifier, it is looked up for each block.
+ */
+static void device_revoke(struct hmmrt_space *space, u32 device_id, u32 peer_id)
 {
+	struct hmmrt_binding *binding;
 	struct hmmrt_block *block;
 	unsigned long addr;
+	int idx;
 
-	for (addr = 0; (block = hmmrt_block_next(binding->space, &addr));
+	for (addr = 0; (block = hmmrt_block_next(space, &addr));
 	     addr += HMMRT_BLOCK_SIZE) {
-		block_revoke(binding, block, peer_id);
+		idx = srcu_read_lock(&hmmrt_srcu);
+		binding = hmmrt_space_binding(space, device_id);
+		if (binding)
+			block_revoke(binding, block, peer_id);
+		srcu_read_unlock(&hmmrt_srcu, idx);
 		hmmrt_block_put(block);
 		cond_resched();
 	}
@@ -98,9 +108,6 @@ static void peer_enable(struct hmmrt_space *space, u32 device_id, u32 peer_id)
 
 static void peer_disable(struct hmmrt_space *space, u32 device_id, u32 peer_id)
 {
-	struct hmmrt_binding *binding;
-	int idx;
-
 	lockdep_assert_held(&space->peering);
 	if (!(space->peers[device_id] & BIT(peer_id)))
 		return;
@@ -108,12 +115,7 @@ static void peer_disable(struct hmmrt_space *space, u32 device_id, u32 peer_id)
 	WRITE_ONCE(space->peers[device_id],
 		   space->peers[device_id] & ~BIT(peer_id));
 	mutex_unlock(&space->spans_lock);
-	idx = srcu_read_lock(&hmmrt_srcu);
-	/* Without a binding there are no valid entries: see hmmrt_unbind(). */
-	binding = hmmrt_space_binding(space, device_id);
-	if (binding)
-		binding_revoke(binding, peer_id);
-	srcu_read_unlock(&hmmrt_srcu, idx);
+	device_revoke(space, device_id, peer_id);
 }
 
 static int peer_change(struct hmmrt_space *space, struct hmmrt_peer *arg)

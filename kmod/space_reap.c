@@ -105,20 +105,24 @@ static void block_forget(const struct hmmrt_block *block)
 {
 	struct hmmrt_space *space = block->span->space;
 	unsigned int id;
-	int idx;
 
 	lockdep_assert_held(&space->spans_lock);
 	WARN_ON_ONCE(refcount_read(&block->refs));
-	idx = srcu_read_lock(&hmmrt_srcu);
 	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
-		struct hmmrt_binding *binding = hmmrt_space_binding(space, id);
+		struct hmmrt_binding *binding;
 
-		if (block->maps[id] && binding && binding->dev->ops->forget)
+		if (!block->maps[id])
+			continue;
+		/* A driver frees everything when its binding ends. */
+		binding = hmmrt_space_binding_get(space, id);
+		if (!binding)
+			continue;
+		if (binding->dev->ops->forget)
 			binding->dev->ops->forget(binding, block->start,
 						  block->start +
 							  HMMRT_BLOCK_SIZE);
+		hmmrt_binding_put(binding);
 	}
-	srcu_read_unlock(&hmmrt_srcu, idx);
 }
 
 /* Returns false if the block is in use. */

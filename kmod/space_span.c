@@ -203,6 +203,7 @@ static struct hmmrt_block *block_alloc(struct hmmrt_span *span,
 	INIT_LIST_HEAD(&block->remap);
 	INIT_LIST_HEAD(&block->pinned);
 	mutex_init(&block->migrate);
+	hmmrt_turn_init(&block->turn);
 	mutex_init(&block->lock);
 	return block;
 }

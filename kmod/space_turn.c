@@ -3,147 +3,183 @@
  * Turns: which thread may migrate pages of a block. This is block->migrate.
  *
  * Devices    sleep on the mutex. They hold a binding, and with it the block.
- * CPU faults only try the mutex. They find the block in hmmrt_srcu, and a fault
- *            that sleeps in hmmrt_srcu holds up synchronize_srcu() for every
- *            process. If the core calls without the page lock, a fault may wait
- *            for the end of a device's migration: it leaves hmmrt_srcu and
- *            sleeps on the hash of the block, without a reference to the block,
- *            for a bounded time.
+ * CPU faults only try the mutex. The core calls a fault with a reference to the
+ *            touched page, and a page with a second reference does not migrate.
+ *            So a fault that finds the mutex taken may not simply sleep on it.
+ *            If the core holds the page lock, too, it returns and is repeated.
+ * Waiting    If the core does not hold the page lock, the fault waits, killably
+ *            and for a bounded time, with references to the space and the block.
+ *            If a device's thread has the turn, it waits for the end of the
+ *            turn: that migration merely skips its page. If another CPU fault
+ *            has the turn, it waits until the core has replaced the entries of
+ *            that fault's window. If its page is in the window, it returns: it
+ *            has then let go of the page, and when it is repeated it sleeps in
+ *            the core until the window has moved. The fault that has the turn
+ *            waits at that point, in invalidate_range_end(), until all others
+ *            have let go.
  */
-#include <linux/hash.h>
-#include <linux/log2.h>
+#include <linux/delay.h>
+#include <linux/migrate.h>
+#include <linux/sched/signal.h>
 
 #include "space.h"
 
-struct hmmrt_turn {
-	wait_queue_head_t wait;
-	atomic_t ended;			/* migrations */
-	atomic_t waits;			/* CPU faults that wait: 0 or 1 */
-};
-
-/* By hash of the block. */
-static struct hmmrt_turn turns[64];
-
-/* If a migration takes longer than this, the CPU faults again. */
+/* If a turn takes longer than this, the CPU faults again. */
 #define TURN_WAIT	(HZ / 2)
+/* How long a CPU fault waits for others to let go of its pages. */
+#define LET_GO_WAIT	(HZ / 10)
+/* How often one CPU fault waits. */
+#define TURN_WAITS	4
 
-void hmmrt_turns_init(void)
+void hmmrt_turn_init(struct hmmrt_turn *turn)
 {
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(turns); i++)
-		init_waitqueue_head(&turns[i].wait);
-}
-
-static struct hmmrt_turn *turn_of(const struct hmmrt_block *block)
-{
-	return &turns[hash_ptr(block, ilog2(ARRAY_SIZE(turns)))];
+	init_waitqueue_head(&turn->wait);
 }
 
 /* For an explicit migration or a device fault. */
 int hmmrt_block_migrate_lock(struct hmmrt_block *block)
 {
-	RCU_LOCKDEP_WARN(srcu_read_lock_held(&hmmrt_srcu),
-			 "hmmrt: sleeps on block->migrate in hmmrt_srcu");
-	if (mutex_lock_killable(&block->migrate))
-		return -EINTR;
-	WRITE_ONCE(block->migrate_by_cpu_fault, false);
-	return 0;
+	hmmrt_may_wait();
+	return mutex_lock_killable(&block->migrate) ? -EINTR : 0;
 }
 
-/* Also unlocks what hmmrt_cpu_fault_lock() has locked. */
-void hmmrt_block_migrate_unlock(struct hmmrt_block *block)
+/* Let CPU faults that wait for the turn go on. */
+static void turn_pass(struct hmmrt_turn *turn)
 {
-	struct hmmrt_turn *turn = turn_of(block);
-
-	mutex_unlock(&block->migrate);
 	if (!HMMRT_MIGRATE_TO_RAM_MAY_WAIT)
 		return;
-	/* Pairs with turn_wait_begin(). */
+	/* Pairs with turn_wait(). */
 	smp_mb__before_atomic();
-	atomic_inc(&turn->ended);
+	atomic_inc(&turn->passed);
 	if (wq_has_sleeper(&turn->wait))
 		wake_up_all(&turn->wait);
 }
 
 /*
- * One CPU fault may wait for the end of a device's migration if the core does
- * not hold the page lock; the migration merely skips the page of that fault. A
- * second fault must not wait, because its page reference would keep the first
- * from migrating.
+ * Also unlocks what hmmrt_cpu_fault_lock() has locked. The caller has a
+ * reference to the block.
  */
-static bool turn_wait_begin(struct hmmrt_block *block,
-			    struct hmmrt_turn_wait *wait)
+void hmmrt_block_migrate_unlock(struct hmmrt_block *block)
 {
-	struct hmmrt_turn *turn = turn_of(block);
-
-	if (!HMMRT_MIGRATE_TO_RAM_MAY_WAIT ||
-	    READ_ONCE(block->migrate_by_cpu_fault) ||
-	    atomic_cmpxchg(&turn->waits, 0, 1))
-		return false;
-	wait->turn = turn;
-	wait->ended = atomic_read(&turn->ended);
-	/* Read this before the next trylock: its holder is counted later. */
-	smp_rmb();
-	return true;
+	lockdep_assert_held(&block->migrate);
+	WRITE_ONCE(block->turn.task, NULL);
+	WRITE_ONCE(block->turn.unmapped_end, 0);
+	mutex_unlock(&block->migrate);
+	turn_pass(&block->turn);
 }
 
-void hmmrt_turn_wait_cancel(struct hmmrt_turn_wait *wait)
+/*
+ * Returns true if the turn is a CPU fault's, and the core has replaced the entry
+ * of this address.
+ */
+static bool is_unmapped(const struct hmmrt_turn *turn, unsigned long addr)
 {
-	VM_WARN_ON_ONCE(wait->turn && atomic_read(&wait->turn->waits) != 1);
-	if (wait->turn)
-		atomic_set_release(&wait->turn->waits, 0);
-	wait->turn = NULL;
+	/* Pairs with hmmrt_turn_unmapped(). */
+	unsigned long end = smp_load_acquire(&turn->unmapped_end);
+
+	return addr < end && addr >= READ_ONCE(turn->unmapped_start);
+}
+
+/* Returns true if it makes sense to try the mutex again. */
+static bool turn_wait(struct hmmrt_turn *turn, unsigned long addr, int passed)
+{
+	hmmrt_may_wait();
+	/* If this is false, what makes it true is counted after @passed. */
+	if (is_unmapped(turn, addr))
+		return false;
+	return wait_event_killable_timeout(turn->wait,
+					   atomic_read(&turn->passed) != passed,
+					   TURN_WAIT) > 0;
 }
 
 /**
  * hmmrt_cpu_fault_lock() - take block->migrate for a CPU fault
- * @block: found in this section of hmmrt_srcu
+ * @block: the caller has a reference
+ * @window: that the caller is going to migrate; stays valid until it unlocks
+ * @addr: the touched page
  * @user: the fault is of user mode
- * @wait: out: set if there is something to wait for; zeroed by the caller
  *
- * A CPU fault must not wait for another one: on kernels that call
- * migrate_to_ram() with an extra page reference, the two would keep each other
- * from migrating forever. Nor should it let other threads run while it has that
- * reference. A fault of user mode schedules on its way out, without the
- * reference. A fault of kernel mode may not get there, so it calls
+ * Where it cannot wait, a CPU fault does not let other threads run while it has
+ * a reference to the page. A fault of user mode schedules on its way out,
+ * without the reference. A fault of kernel mode may not get there, so it calls
  * cond_resched() here.
- * Return: false: leave hmmrt_srcu, call hmmrt_turn_await(), and fault again.
+ * Return: false: return to the core, and fault again.
  */
-bool hmmrt_cpu_fault_lock(struct hmmrt_block *block, bool user,
-			  struct hmmrt_turn_wait *wait)
+bool hmmrt_cpu_fault_lock(struct hmmrt_block *block,
+			  const struct migrate_vma *window, unsigned long addr,
+			  bool user)
 {
-	bool locked = mutex_trylock(&block->migrate);
+	unsigned int try;
 
-	lockdep_assert(srcu_read_lock_held(&hmmrt_srcu));
-	if (!locked && turn_wait_begin(block, wait)) {
-		/* The migration may have ended before the wait began. */
-		locked = mutex_trylock(&block->migrate);
-		if (locked)
-			hmmrt_turn_wait_cancel(wait);
-	} else if (!locked && !user) {
-		cond_resched();
+	for (try = 0; try <= TURN_WAITS; try++) {
+		int passed = atomic_read(&block->turn.passed);
+
+		/* A holder that this finds is counted later. */
+		smp_rmb();
+		if (mutex_trylock(&block->migrate)) {
+			block->turn.window = window;
+			WRITE_ONCE(block->turn.task, current);
+			return true;
+		}
+		if (!HMMRT_MIGRATE_TO_RAM_MAY_WAIT ||
+		    !turn_wait(&block->turn, addr, passed))
+			break;
 	}
-	if (locked)
-		WRITE_ONCE(block->migrate_by_cpu_fault, true);
-	return locked;
+	if (!user)
+		cond_resched();
+	return false;
 }
 
-/* Not in hmmrt_srcu. Returns true if another attempt is useful at once. */
-bool hmmrt_turn_await(struct hmmrt_turn_wait *wait)
+/* Returns true if another thread has a page of the window. */
+static bool is_held(const struct migrate_vma *window)
 {
-	struct hmmrt_turn *turn = wait->turn;
-	long left;
+	unsigned long i;
 
-	if (!turn)
-		return false;
-	RCU_LOCKDEP_WARN(srcu_read_lock_held(&hmmrt_srcu),
-			 "hmmrt: a CPU fault sleeps in hmmrt_srcu");
-	left = wait_event_killable_timeout(turn->wait,
-					   atomic_read(&turn->ended) !=
-						   wait->ended,
-					   TURN_WAIT);
-	hmmrt_turn_wait_cancel(wait);
-	wait->again = true;
-	return left > 0;
+	for (i = 0; i < window->npages; i++) {
+		struct page *page = migrate_pfn_to_page(window->src[i]);
+		struct folio *folio;
+		int known;
+
+		if (!page)
+			continue;
+		folio = page_folio(page);
+		/* One reference is migrate_vma_setup()'s. */
+		known = atomic_read(&folio->_mapcount) + 1 + 1;
+		if (page == window->fault_page)
+			known++;
+		if (folio_ref_count(folio) > known)
+			return true;
+	}
+	return false;
+}
+
+/**
+ * hmmrt_turn_unmapped() - the entries of a window have been replaced
+ * @space: of the window
+ * @addr: its first address
+ *
+ * If the window is that of a CPU fault of this thread, no thread can take another
+ * reference to its pages. Wait for the threads that have one.
+ * Context: in migrate_vma_setup(), which takes its own references before.
+ */
+void hmmrt_turn_unmapped(struct hmmrt_space *space, unsigned long addr)
+{
+	struct hmmrt_block *block = hmmrt_block_find(space, addr);
+	unsigned long end = jiffies + LET_GO_WAIT;
+	struct hmmrt_turn *turn;
+
+	if (!block)
+		return;
+	turn = &block->turn;
+	if (READ_ONCE(turn->task) == current) {
+		lockdep_assert_held(&block->migrate);
+		WRITE_ONCE(turn->unmapped_start, turn->window->start);
+		/* Pairs with is_unmapped(). */
+		smp_store_release(&turn->unmapped_end, turn->window->end);
+		turn_pass(turn);
+		while (is_held(turn->window) && time_before(jiffies, end) &&
+		       !fatal_signal_pending(current))
+			usleep_range(20, 200);
+	}
+	hmmrt_block_put(block);
 }

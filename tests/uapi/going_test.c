@@ -7,6 +7,7 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <time.h>
 
@@ -313,6 +314,124 @@ TEST_F(going, id_of_a_device_in_removal_is_not_reused)
 	ASSERT_EQ(0, pthread_join(thread, &rc));
 	EXPECT_EQ(NULL, rc);
 	EXPECT_EQ(0, module_remove("hmmrt_sample"));
+}
+
+/* --- a copy that takes long ------------------------------------------------ */
+
+static void *touch(void *arg)
+{
+	const volatile uint64_t *word = arg;
+
+	return (void *)(uintptr_t)*word;
+}
+
+/*
+ * Another process: mirrors itself, opens a device, and closes both, or waits to
+ * be killed with both open. It is forked before a copy is held, because fork()
+ * waits for the page faults of this process.
+ */
+static pid_t other_process(int control, int manager, bool closes, int go,
+			   int ready)
+{
+	pid_t pid = fork();
+	int fd;
+	char c;
+
+	if (pid)
+		return pid;
+	close(control);
+	close(manager);
+	if (read(go, &c, 1) != 1)
+		_exit(2);
+	manager = open_manager();
+	fd = open_faulty(1);
+	if (manager < 0 || cmd_space_create(manager) || fd < 0)
+		_exit(3);
+	if (closes) {
+		close(fd);
+		close(manager);
+		_exit(0);
+	}
+	if (write(ready, "r", 1) != 1)
+		_exit(4);
+	pause();
+	_exit(5);
+}
+
+/*
+ * A CPU fault of this process waits for its device. Neither the files and the
+ * exit of other processes nor the removal of another device wait for it, too.
+ * What says so is that the copy is still held afterwards.
+ */
+TEST_F(going, held_copy_holds_up_nothing_else)
+{
+	int go[2], ready[2], status = -1;
+	pthread_t thread;
+	pid_t closer, killed;
+	void *value;
+	char c;
+
+	ASSERT_EQ(0, pipe2(go, O_CLOEXEC));
+	ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));
+	closer = other_process(self->control, self->manager, true, go[0],
+			       ready[1]);
+	ASSERT_LT(0, closer);
+	ASSERT_EQ(0, put_on_device(self->manager, self->fd, self->id, self->buf,
+				   LEN));
+	killed = other_process(self->control, self->manager, false, go[0],
+			       ready[1]);
+	ASSERT_LT(0, killed);
+	ASSERT_LE(0, faulty_hold(self->control, true));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, touch, self->buf));
+	ASSERT_EQ(0, faulty_wait_held(self->control));
+
+	ASSERT_EQ(2, write(go[1], "gg", 2));
+	EXPECT_EQ(closer, waitpid(closer, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_EQ(1, faulty_hold(self->control, true));
+	EXPECT_EQ(1, read(ready[0], &c, 1));
+	EXPECT_EQ(0, kill(killed, SIGKILL));
+	EXPECT_EQ(killed, waitpid(killed, &status, 0));
+	EXPECT_EQ(1, faulty_hold(self->control, true));
+	EXPECT_EQ(0, faulty_devices(self->control, 1));
+	EXPECT_EQ(1, faulty_hold(self->control, true));
+
+	EXPECT_LE(0, faulty_hold(self->control, false));
+	ASSERT_EQ(0, pthread_join(thread, &value));
+	EXPECT_EQ(1, (uintptr_t)value);
+	EXPECT_EQ(-1, pages_check(self->buf, LEN, 1));
+	close(go[0]);
+	close(go[1]);
+	close(ready[0]);
+	close(ready[1]);
+}
+
+/*
+ * Pages of a process stayed on the device, and a fault outlives all files of the
+ * process: nothing waits for it, and what it uses is freed after it.
+ */
+TEST_F(going, files_close_under_a_held_copy)
+{
+	pthread_t thread;
+	void *value;
+
+	ASSERT_EQ(0, put_on_device(self->manager, self->fd, self->id, self->buf,
+				   PAGE_BYTES));
+	ASSERT_EQ(0, faulty_fail_always(self->control,
+					HMMRT_FAULTY_COPY_TO_HOST));
+	close(self->fd);
+	self->fd = -1;
+	faulty_fail_stop(self->control, HMMRT_FAULTY_COPY_TO_HOST);
+	ASSERT_EQ(1, pages_at(self->manager, self->buf, PAGE_BYTES, self->id));
+	ASSERT_LE(0, faulty_hold(self->control, true));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, touch, self->buf));
+	ASSERT_EQ(0, faulty_wait_held(self->control));
+	close(self->manager);
+	self->manager = -1;
+	EXPECT_EQ(1, faulty_hold(self->control, true));
+	EXPECT_LE(0, faulty_hold(self->control, false));
+	ASSERT_EQ(0, pthread_join(thread, &value));
+	EXPECT_EQ(1, (uintptr_t)value);
 }
 
 /* Ids are reused; a new device must not inherit the quota of an old one. */
