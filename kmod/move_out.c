@@ -136,6 +136,7 @@ struct move_out {
 
 	unsigned long moved;
 	u32 from[HMMRT_MAX_DEVICES];	/* part of @moved, by source device */
+	bool must_moved;		/* the touched page has moved */
 	bool must_unreadable;		/* the touched page cannot be read */
 	bool raced;			/* the block is no longer one page */
 };
@@ -274,6 +275,7 @@ static void host_reached(struct move_out *out, const struct migrate_vma *args,
 		hmmrt_page_device(migrate_pfn_to_page(args->src[i]));
 
 	out->moved += n;
+	out->must_moved |= out->must - i < n;
 	hmmrt_device_count_move(from, out->cause == HMMRT_CAUSE_EVICTION ?
 					      HMMRT_MOVE_EVICTED :
 					      HMMRT_MOVE_OUT, n);
@@ -547,6 +549,8 @@ static bool cpu_fault_splits(const struct vm_fault *vmf)
 struct cpu_fault_rules {
 	int node;			/* to migrate to, or NUMA_NO_NODE */
 	struct hmmrt_knobs knobs;	/* only with a block */
+	/* The run of faults, if the touched page moves; only with a block. */
+	struct hmmrt_policy_run run;
 };
 
 /* The touched page is on a device, so it has no duplicate; others may have. */
@@ -583,6 +587,7 @@ static void cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
 	struct hmmrt_advice advice;
 
 	lockdep_assert_held(&block->migrate);
+	rules->run = block->cpu_run;
 	advice = hmmrt_advice_at(space, vmf->address, &start, &end);
 	rules->knobs = hmmrt_knobs_at(space, hmmrt_page_device(vmf->page),
 				      &advice);
@@ -593,7 +598,7 @@ static void cpu_fault_window(struct vm_fault *vmf, struct hmmrt_block *block,
 	if (args->flags & HMMRT_SELECT_COMPOUND)
 		return;
 	before = hmmrt_block_find(space, block->start - HMMRT_BLOCK_SIZE);
-	win = hmmrt_policy_host_window(&block->cpu_run,
+	win = hmmrt_policy_host_window(&rules->run,
 				       before ? &before->cpu_run : NULL,
 				       hmmrt_index_in_block(block, args->start),
 				       &advice, &rules->knobs);
@@ -651,6 +656,9 @@ static void cpu_fault_moved(const struct vm_fault *vmf,
 {
 	if (space)
 		atomic64_add(out->moved, &space->migrated_to_host);
+	/* If another thread touched the page too, it repeats this window. */
+	if (out->block && out->must_moved)
+		out->block->cpu_run = rules->run;
 	if (out->block && out->moved && out->cause == HMMRT_CAUSE_CPU_FAULT)
 		hmmrt_thrashing_moved_back(out->block,
 					   hmmrt_page_device(vmf->page),
@@ -723,12 +731,12 @@ static vm_fault_t cpu_fault_in_block(struct vm_fault *vmf,
 				     struct migrate_vma *args,
 				     struct hmmrt_block *block,
 				     struct cpu_fault_rules *rules,
-				     unsigned long *moved)
+				     unsigned long *moved, bool *counted)
 {
 	vm_fault_t ret;
 
 	if (!hmmrt_cpu_fault_lock(block, args, vmf->address,
-				  vmf->flags & FAULT_FLAG_USER))
+				  vmf->flags & FAULT_FLAG_USER, counted))
 		return 0;
 	cpu_fault_window(vmf, block, args, rules);
 	ret = cpu_fault_migrate(vmf, args, block->span->space, block, rules,
@@ -742,10 +750,13 @@ static vm_fault_t cpu_fault_alone(struct vm_fault *vmf,
 				  struct migrate_vma *args,
 				  struct hmmrt_space *space,
 				  const struct cpu_fault_rules *rules,
-				  unsigned long *moved)
+				  unsigned long *moved, bool *counted)
 {
 	vm_fault_t ret = 0;
 
+	if (space)
+		atomic64_inc(&space->cpu_faults);
+	*counted = true;
 	if (orphan_trylock(vmf->page)) {
 		ret = cpu_fault_migrate(vmf, args, space, NULL, rules, moved);
 		orphan_unlock(vmf->page);
@@ -757,7 +768,7 @@ static vm_fault_t cpu_fault_alone(struct vm_fault *vmf,
 }
 
 static vm_fault_t cpu_fault(struct vm_fault *vmf, struct hmmrt_space *space,
-			    unsigned long *moved)
+			    unsigned long *moved, bool *counted)
 {
 	struct migrate_vma args = {
 		.vma = vmf->vma,
@@ -780,8 +791,9 @@ static vm_fault_t cpu_fault(struct vm_fault *vmf, struct hmmrt_space *space,
 		args.flags |= HMMRT_SELECT_COMPOUND;
 	}
 	block = space ? hmmrt_block_find(space, vmf->address) : NULL;
-	ret = block ? cpu_fault_in_block(vmf, &args, block, &rules, moved) :
-		      cpu_fault_alone(vmf, &args, space, &rules, moved);
+	ret = block ? cpu_fault_in_block(vmf, &args, block, &rules, moved,
+					 counted) :
+		      cpu_fault_alone(vmf, &args, space, &rules, moved, counted);
 	hmmrt_block_put(block);
 	return ret;
 }
@@ -831,15 +843,16 @@ vm_fault_t hmmrt_migrate_to_ram(struct vm_fault *vmf)
 	struct hmmrt_episode episode;
 	struct hmmrt_space *space;
 	unsigned long moved = 0;
+	bool counted = false;
 	vm_fault_t ret;
 
 	hmmrt_episode_begin(&episode, HMMRT_PHASE_DECIDE);
 	space = hmmrt_space_hold(vmf->vma->vm_mm);
-	if (space)
-		atomic64_inc(&space->cpu_faults);
-	ret = cpu_fault(vmf, space, &moved);
-	if (episode.recorded)
+	ret = cpu_fault(vmf, space, &moved, &counted);
+	if (episode.recorded && counted)
 		cpu_fault_event(vmf, &episode, space, moved, ret);
+	else
+		hmmrt_episode_cancel(&episode);
 	hmmrt_space_put_later(space);
 	return ret;
 }

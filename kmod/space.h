@@ -429,7 +429,7 @@ int hmmrt_block_migrate_lock(struct hmmrt_block *block);
 void hmmrt_block_migrate_unlock(struct hmmrt_block *block);
 bool hmmrt_cpu_fault_lock(struct hmmrt_block *block,
 			  const struct migrate_vma *window, unsigned long addr,
-			  bool user);
+			  bool user, bool *counted);
 void hmmrt_turn_unmapped(struct hmmrt_space *space, unsigned long addr);
 
 /* space_history.c */

@@ -92,12 +92,21 @@ static bool turn_wait(struct hmmrt_turn *turn, unsigned long addr, int passed)
 					   TURN_WAIT) > 0;
 }
 
+static void count_fault(struct hmmrt_block *block, bool *counted)
+{
+	if (!*counted)
+		atomic64_inc(&block->span->space->cpu_faults);
+	*counted = true;
+}
+
 /**
  * hmmrt_cpu_fault_lock() - take block->migrate for a CPU fault
  * @block: the caller has a reference
  * @window: that the caller is going to migrate; stays valid until it unlocks
  * @addr: the touched page
  * @user: the fault is of user mode
+ * @counted: in: false; out: whether the fault was counted. One that only waited
+ *	for another CPU fault is not, like one that the core lets wait
  *
  * Where it cannot wait, a CPU fault does not let other threads run while it has
  * a reference to the page. A fault of user mode schedules on its way out,
@@ -107,7 +116,7 @@ static bool turn_wait(struct hmmrt_turn *turn, unsigned long addr, int passed)
  */
 bool hmmrt_cpu_fault_lock(struct hmmrt_block *block,
 			  const struct migrate_vma *window, unsigned long addr,
-			  bool user)
+			  bool user, bool *counted)
 {
 	unsigned int try;
 
@@ -119,8 +128,12 @@ bool hmmrt_cpu_fault_lock(struct hmmrt_block *block,
 		if (mutex_trylock(&block->migrate)) {
 			block->turn.window = window;
 			WRITE_ONCE(block->turn.task, current);
+			count_fault(block, counted);
 			return true;
 		}
+		if (!HMMRT_MIGRATE_TO_RAM_MAY_WAIT ||
+		    !READ_ONCE(block->turn.task))
+			count_fault(block, counted);
 		if (!HMMRT_MIGRATE_TO_RAM_MAY_WAIT ||
 		    !turn_wait(&block->turn, addr, passed))
 			break;

@@ -3,6 +3,9 @@
  * CPU and device take turns on the same pages, many times. Each turn checks
  * what the other side wrote. The manager's counters say whether pages moved.
  */
+#include <pthread.h>
+#include <sched.h>
+
 #include "lib/amount.h"
 #include "lib/harness.h"
 #include "lib/session.h"
@@ -149,6 +152,83 @@ TEST_F_TIMEOUT(turns, blocks_prefetched_both_ways_keep_their_contents, 500)
 	stats = session_stats(&self->session, 0);
 	EXPECT_EQ(rounds * pages, stats.out_migrated_to_device);
 	EXPECT_EQ(rounds * pages, stats.out_migrated_to_host);
+}
+
+/* --- several threads ------------------------------------------------------ */
+
+#define READERS_MAX	8
+#define READ_BYTES	(8 * BLOCK_BYTES)
+
+struct readers {
+	const char *buf;
+	size_t len;
+	unsigned int count;
+	unsigned int ready;
+};
+
+/* Returns NULL if all pages hold what the device left there. */
+static void *read_all(void *arg)
+{
+	struct readers *readers = arg;
+
+	__atomic_add_fetch(&readers->ready, 1, __ATOMIC_ACQ_REL);
+	while (__atomic_load_n(&readers->ready, __ATOMIC_ACQUIRE) <
+	       readers->count)
+		sched_yield();
+	return pages_check(readers->buf, readers->len, 7) == -1 ? NULL : arg;
+}
+
+/*
+ * Moves the memory to the device. Then threads read it all, in the same order.
+ * Returns the number of CPU faults, or 0 if something failed.
+ */
+static uint64_t faults_of(FIXTURE_DATA(turns) *self, char *buf,
+			  unsigned int count)
+{
+	struct readers readers = { .buf = buf, .len = READ_BYTES, .count = count };
+	pthread_t threads[READERS_MAX];
+	bool good = true;
+	uint64_t before;
+	unsigned int i;
+	void *rc;
+
+	if (cmd_prefetch(self->session.space, buf, READ_BYTES, self->id, NULL))
+		return 0;
+	before = session_stats(&self->session, 0).out_cpu_faults;
+	for (i = 0; i < count; i++)
+		good &= !pthread_create(&threads[i], NULL, read_all, &readers);
+	for (i = 0; i < count && good; i++)
+		good &= !pthread_join(threads[i], &rc) && !rc;
+	return good ? session_stats(&self->session, 0).out_cpu_faults - before :
+		      0;
+}
+
+/*
+ * A thread that touches memory which another thread is moving waits for it, and
+ * neither keeps it from moving nor faults again and again.
+ */
+TEST_F(turns, threads_that_read_the_same_memory_share_its_faults)
+{
+	char *buf = arena_anon(READ_BYTES);
+	uint64_t alone, together;
+	unsigned int count;
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, cmd_set_knob(self->session.space, HMMRT_SCOPE_SPACE,
+				  self->id, HMMRT_KNOB_THRASHING_ENABLE, 0));
+	pages_fill(buf, READ_BYTES, 7);
+	alone = faults_of(self, buf, 1);
+	ASSERT_LT(0, alone);
+	for (count = 2; count <= READERS_MAX; count *= 2) {
+		together = faults_of(self, buf, count);
+		EXPECT_LT(0, together);
+		EXPECT_GE(3 * alone, together)
+		{
+			TH_LOG("%u threads: %llu faults, one: %llu", count,
+			       (unsigned long long)together,
+			       (unsigned long long)alone);
+		}
+	}
 }
 
 TEST_HARNESS_MAIN

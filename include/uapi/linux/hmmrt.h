@@ -871,8 +871,8 @@ struct hmmrt_peer {
  * @out_migrated_to_device: pages that migrated to the device
  * @out_migrated_to_host: pages that migrated to system memory because of a CPU
  *	fault, a prefetch or an unbind. @out_evicted_pages counts evictions.
- * @out_cpu_faults: CPU faults on pages in device memory. Pages of a coherent
- *	device cause none.
+ * @out_cpu_faults: CPU faults on pages in device memory, but not those that wait
+ *	until another has moved the page. Pages of a coherent device cause none.
  * @out_invalidations: MMU notifier callbacks for this space
  * @out_retries: attempts to serve a fault that were repeated, because of an
  *	invalidation or to free device memory
