@@ -7,10 +7,19 @@
  * device's pages back to system memory. The device keeps its id and name until
  * that is done: remaining pages are found by the id, and no other device may
  * take it.
+ *
+ * Orphans    Users of coherent memory, for example a pipe, may hold a page for
+ *            as long as a program likes. The driver does not wait for them: the
+ *            device becomes an orphan, which has its id, its struct pages and a
+ *            reference to the module, but neither a name nor a driver. The CPU
+ *            copies its pages, and a work tries again until the last one is
+ *            gone. Until then no device is registered with the same memory.
  */
 #include <linux/bitfield.h>
+#include <linux/highmem.h>
 #include <linux/ioport.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/slab.h>
 
 #include "api.h"
@@ -66,6 +75,23 @@ static bool desc_valid(const struct hmmrt_device_desc *desc)
 		   HMMRT_DEVICE_COHERENT | HMMRT_DEVICE_PEER_ACCESS));
 }
 
+/* Returns true if an orphan has some of the memory of a new device. */
+static bool is_orphaned(const struct hmmrt_device_desc *desc)
+{
+	unsigned int id;
+
+	lockdep_assert_held(&devices_lock);
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
+		const struct hmmrt_device *dev = devices[id];
+
+		if (dev && dev->orphan && desc->memory_start &&
+		    desc->memory_start < dev->memory_start + dev->vram.size &&
+		    dev->memory_start < desc->memory_start + desc->memory_bytes)
+			return true;
+	}
+	return false;
+}
+
 static int device_id_reserve(struct hmmrt_device *dev)
 {
 	unsigned int id, free = HMMRT_MAX_DEVICES;
@@ -74,7 +100,8 @@ static int device_id_reserve(struct hmmrt_device *dev)
 	for (id = 0; id < HMMRT_MAX_DEVICES; id++) {
 		if (!devices[id])
 			free = min(free, id);
-		else if (!strcmp(devices[id]->name, dev->name))
+		else if (!devices[id]->orphan &&
+			 !strcmp(devices[id]->name, dev->name))
 			return -EEXIST;
 	}
 	if (free == HMMRT_MAX_DEVICES)
@@ -104,9 +131,12 @@ struct hmmrt_device *hmmrt_device_register(const struct hmmrt_device_desc *desc)
 	init_completion(&dev->unused);
 	INIT_LIST_HEAD(&dev->bindings);
 	mutex_init(&dev->age);
+	rc = init_srcu_struct(&dev->copies);
+	if (rc)
+		goto err_free;
 
 	mutex_lock(&devices_lock);
-	rc = device_id_reserve(dev);
+	rc = is_orphaned(desc) ? -EBUSY : device_id_reserve(dev);
 	if (!rc)
 		rc = hmmrt_vram_init(dev, desc->memory_bytes,
 				     &device_pagemap_ops);
@@ -115,16 +145,85 @@ struct hmmrt_device *hmmrt_device_register(const struct hmmrt_device_desc *desc)
 		devices[dev->id] = dev;
 	}
 	mutex_unlock(&devices_lock);
-	if (rc) {
-		kfree(dev);
-		return ERR_PTR(rc);
-	}
+	if (rc)
+		goto err_copies;
 	hmmrt_debugfs_add(dev);
 	return dev;
+
+err_copies:
+	cleanup_srcu_struct(&dev->copies);
+err_free:
+	kfree(dev);
+	return ERR_PTR(rc);
 }
 EXPORT_SYMBOL_GPL(hmmrt_device_register);
 
-void hmmrt_device_unregister(struct hmmrt_device *dev)
+/* No page of the device is in use. */
+static void free_device(struct hmmrt_device *dev)
+{
+	hmmrt_vram_destroy(dev);
+
+	mutex_lock(&devices_lock);
+	devices[dev->id] = NULL;
+	mutex_unlock(&devices_lock);
+	cleanup_srcu_struct(&dev->copies);
+	kfree(dev);
+}
+
+/* --- orphans -------------------------------------------------------------- */
+
+#define ORPHAN_PERIOD	HZ
+
+static int orphan_copy_to_host(struct hmmrt_device *dev, struct page **dst,
+			       u64 offset, unsigned int npages)
+{
+	struct page *src = pfn_to_page(PHYS_PFN(dev->memory_start + offset));
+	unsigned int i;
+
+	for (i = 0; i < npages; i++)
+		if (dst[i])
+			copy_highpage(dst[i], src + i);
+	return 0;
+}
+
+/* Of coherent memory only copies to system memory are left. */
+static const struct hmmrt_device_ops orphan_ops = {
+	.api_version = HMMRT_DEVICE_API_VERSION,
+	.copy_to_host = orphan_copy_to_host,
+};
+
+static void orphan_retry(struct work_struct *work)
+{
+	struct hmmrt_device *dev =
+		container_of(work, struct hmmrt_device, retry.work);
+
+	if (hmmrt_device_evict(dev)) {
+		queue_delayed_work(hmmrt_wq, &dev->retry, ORPHAN_PERIOD);
+		return;
+	}
+	free_device(dev);
+	/* hmmrt_exit() waits for the end of this function. */
+	module_put(THIS_MODULE);
+}
+
+/* Do without the driver from now on. */
+static void device_orphan(struct hmmrt_device *dev)
+{
+	pr_warn("%s: %lu pages are held by others, and use its memory until they are released\n",
+		dev->name, READ_ONCE(dev->vram.used_pages));
+	/* Pages of the device point to code of this module. */
+	__module_get(THIS_MODULE);
+	mutex_lock(&devices_lock);
+	dev->orphan = true;
+	mutex_unlock(&devices_lock);
+	WRITE_ONCE(dev->ops, &orphan_ops);
+	/* No copy of the driver is running any more, and none starts. */
+	synchronize_srcu(&dev->copies);
+	INIT_DELAYED_WORK(&dev->retry, orphan_retry);
+	queue_delayed_work(hmmrt_wq, &dev->retry, ORPHAN_PERIOD);
+}
+
+bool hmmrt_device_unregister(struct hmmrt_device *dev)
 {
 	mutex_lock(&devices_lock);
 	dev->going = true;
@@ -133,13 +232,12 @@ void hmmrt_device_unregister(struct hmmrt_device *dev)
 	hmmrt_device_put(dev);
 	wait_for_completion(&dev->unused);
 	hmmrt_evict_ahead_stop(dev);
-	hmmrt_evict_all(dev);
-	hmmrt_vram_destroy(dev);
-
-	mutex_lock(&devices_lock);
-	devices[dev->id] = NULL;
-	mutex_unlock(&devices_lock);
-	kfree(dev);
+	if (!hmmrt_evict_all(dev)) {
+		device_orphan(dev);
+		return false;
+	}
+	free_device(dev);
+	return true;
 }
 EXPORT_SYMBOL_GPL(hmmrt_device_unregister);
 

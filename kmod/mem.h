@@ -148,6 +148,11 @@ struct hmmrt_device {
 	unsigned int flags;		/* HMMRT_DEVICE_* */
 	bool going;	/* unregistered; lookups no longer find it */
 	u64 memory_start;	/* physical, of coherent memory */
+	/* Of an orphan, see api_device.c; @orphan is under devices_lock. */
+	bool orphan;
+	struct delayed_work retry;
+	/* Around copies, which use @ops; not for two devices of one copy. */
+	struct srcu_struct copies;
 	refcount_t users;	/* registration, bindings, running ioctls */
 	struct completion unused;
 	struct list_head bindings;	/* hmmrt_roles_lock */
@@ -168,6 +173,7 @@ static inline int hmmrt_copy_to_device(struct hmmrt_device *dev, u64 offset,
 				       struct page **src, unsigned int npages)
 {
 	hmmrt_may_wait();
+	/* The device gets pages, so it is not going away. */
 	return dev->ops->copy_to_device(dev, offset, src, npages);
 }
 
@@ -175,16 +181,29 @@ static inline int hmmrt_copy_to_host(struct hmmrt_device *dev,
 				     struct page **dst, u64 offset,
 				     unsigned int npages)
 {
+	int idx, rc;
+
 	hmmrt_may_wait();
-	return dev->ops->copy_to_host(dev, dst, offset, npages);
+	idx = srcu_read_lock(&dev->copies);
+	rc = READ_ONCE(dev->ops)->copy_to_host(dev, dst, offset, npages);
+	srcu_read_unlock(&dev->copies, idx);
+	return rc;
 }
 
 static inline int hmmrt_copy_from_peer(struct hmmrt_device *dev, u64 offset,
 				       struct hmmrt_device *peer,
 				       u64 peer_offset, unsigned int npages)
 {
+	int idx, rc = -EOPNOTSUPP;
+
 	hmmrt_may_wait();
-	return dev->ops->copy_from_peer(dev, offset, peer, peer_offset, npages);
+	idx = srcu_read_lock(&peer->copies);
+	/* The peer may be an orphan by now. */
+	if (READ_ONCE(peer->ops) == dev->ops && dev->ops->copy_from_peer)
+		rc = dev->ops->copy_from_peer(dev, offset, peer, peer_offset,
+					      npages);
+	srcu_read_unlock(&peer->copies, idx);
+	return rc;
 }
 
 /* Count @npages that moved as one: a page, or a large one. */

@@ -86,7 +86,7 @@ struct hmmrt_chunk *hmmrt_evict_one(struct hmmrt_device *dev,
 				    const struct hmmrt_claim *claim,
 				    struct hmmrt_eviction *evict,
 				    const struct hmmrt_event_source *source);
-void hmmrt_evict_all(struct hmmrt_device *dev);
+bool hmmrt_evict_all(struct hmmrt_device *dev);
 
 /* move_object.c */
 extern const struct vm_operations_struct hmmrt_object_vm_ops;

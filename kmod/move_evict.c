@@ -803,21 +803,32 @@ static void region_evict_all(struct hmmrt_region *region)
 	}
 }
 
+/* After this time in which no page left, a coherent device gives up. */
+#define LEAVE_WAIT	(5 * HZ)
+
 /*
- * Migrate every page of a device that goes away back to system memory. Cannot
- * fail: a page that is busy is tried again, and a page that the device fails to
- * give back several times is lost.
+ * Migrate every page of a device that goes away back to system memory. A page
+ * that is busy is tried again, and a page that the device fails to give back
+ * several times is lost. Returns false if pages of a coherent device stay,
+ * because a user of them, for example a pipe, does not let go. Otherwise all are
+ * gone: nothing but the core holds pages that the CPU cannot reach.
  */
-void hmmrt_evict_all(struct hmmrt_device *dev)
+bool hmmrt_evict_all(struct hmmrt_device *dev)
 {
 	struct hmmrt_vram *vram = &dev->vram;
+	unsigned long left = ULONG_MAX, since = jiffies;
 	unsigned int i;
 
 	hmmrt_lost_begin();
 	while (READ_ONCE(vram->used_pages)) {
 		for (i = 0; i < vram->nr_regions; i++)
 			region_evict_all(vram->regions[i]);
-		if (!READ_ONCE(vram->used_pages))
+		if (READ_ONCE(vram->used_pages) < left) {
+			left = READ_ONCE(vram->used_pages);
+			since = jiffies;
+		}
+		if (!left || (hmmrt_device_is_coherent(dev) &&
+			      time_after(jiffies, since + LEAVE_WAIT)))
 			break;
 		pr_info_ratelimited("%s: %lu pages in use, trying again\n",
 				    dev->name, READ_ONCE(vram->used_pages));
@@ -827,4 +838,5 @@ void hmmrt_evict_all(struct hmmrt_device *dev)
 	if (vram->lost_pages)
 		pr_err("%s: %lu pages of device memory could not be read, and are lost\n",
 		       dev->name, vram->lost_pages);
+	return !READ_ONCE(vram->used_pages);
 }

@@ -223,8 +223,10 @@
  * kmod/faulty/hmmrt_faulty.c shows one way. Pages in device memory may outlive
  * all bindings, because mappings of processes refer to them.
  * hmmrt_device_unregister() moves such pages to system memory. It waits for
- * pages that are locked or, in coherent memory, pinned. It cannot fail. Until
- * it returns, ops are called, and the id and name of the device stay in use.
+ * pages that are locked. Until it returns, ops are called, and the id and name
+ * of the device stay in use. It cannot fail, but programs can hold pages of
+ * coherent memory for as long as they like, for example in a pipe. After some
+ * seconds the manager then does without the driver, and the memory stays in use.
  */
 #ifndef _LINUX_HMMRT_DEVICE_H
 #define _LINUX_HMMRT_DEVICE_H
@@ -400,8 +402,9 @@ struct hmmrt_device_desc {
  *
  * Context: process context, sleeps.
  * Return: the device, or an ERR_PTR: -EINVAL if the description is invalid or
- * the kernel uses the coherent memory itself, -EEXIST if the name is in use,
- * -ENOSPC if there are HMMRT_MAX_DEVICES devices already, -ENOMEM.
+ * the kernel uses the coherent memory itself, -EBUSY if pages of a removed
+ * device there are still in use, -EEXIST if the name is in use, -ENOSPC if there
+ * are HMMRT_MAX_DEVICES devices already, -ENOMEM.
  */
 struct hmmrt_device *
 hmmrt_device_register(const struct hmmrt_device_desc *desc);
@@ -413,8 +416,13 @@ hmmrt_device_register(const struct hmmrt_device_desc *desc);
  * Waits for free system memory if there is not enough for all pages.
  *
  * Context: process context, no locks, sleeps.
+ * Return: true. Of a coherent device false, if pages of its memory did not leave
+ * for some seconds, because others hold them. The device and its ops are not
+ * used any more in this case either, but the memory is: it must not be used for
+ * anything else, and the device is unregistered for the manager only when the
+ * last page is free. Until then registering the same memory is -EBUSY.
  */
-void hmmrt_device_unregister(struct hmmrt_device *dev);
+bool hmmrt_device_unregister(struct hmmrt_device *dev);
 void *hmmrt_device_drvdata(const struct hmmrt_device *dev);
 u32 hmmrt_device_id(const struct hmmrt_device *dev);
 

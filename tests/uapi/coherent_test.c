@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include <lib/test_hmm_uapi.h>
 
@@ -526,6 +527,72 @@ TEST_F(module, removal_migrates_back_pages_of_processes_without_a_file)
 	ASSERT_EQ(1, write(go[1], "g", 1));
 	ASSERT_EQ(1, read(ready[0], &c, 1));
 	EXPECT_EQ('y', c);
+}
+
+static int put_into_pipe(int end, char *buf)
+{
+	struct iovec page = { buf, PAGE_BYTES };
+	int space = open_manager(), gpu = open_gpu(1), rc = -EIO;
+	struct hmmrt_gpu_bind bind;
+
+	pages_fill(buf, LEN, 1);
+	if (!cmd_space_create(space) && !cmd_bind(gpu, space, &bind) &&
+	    !cmd_prefetch(space, buf, LEN, bind.out_device_id, NULL) &&
+	    pages_at(space, buf, LEN, bind.out_device_id) == PAGES(LEN) &&
+	    vmsplice(end, &page, 1, 0) == PAGE_BYTES)
+		rc = 0;
+	close(gpu);
+	close(space);
+	return rc;
+}
+
+/* Waits until coherent memory can be registered again. */
+static int load_again(const unsigned long *starts)
+{
+	char text[128];
+	unsigned int try;
+	int rc = -EBUSY;
+
+	snprintf(text, sizeof(text), "memory=%d coherent=%#lx,%#lx", DEVICE_MIB,
+		 starts[0], starts[1]);
+	for (try = 0; try < 300 && rc == -EBUSY; try++) {
+		usleep(100000);
+		rc = module_insert("hmmrt_simgpu", text);
+	}
+	return rc;
+}
+
+/*
+ * A program holds a page for as long as it likes. The device is removed
+ * nevertheless. The page keeps its content, and nothing is left when it is
+ * released.
+ */
+TEST_F(module, removal_does_not_wait_for_a_page_in_a_pipe)
+{
+	char *buf = arena_anon(LEN), text[128];
+	uint64_t words[PAGE_BYTES / 8];
+	time_t began;
+	int ends[2];
+
+	ASSERT_EQ(0, pipe2(ends, O_CLOEXEC));
+	ASSERT_EQ(0, put_into_pipe(ends[1], buf));
+	began = time(NULL);
+	ASSERT_EQ(0, simgpu_remove());
+	EXPECT_GE(60, time(NULL) - began);
+	EXPECT_EQ(-1, pages_check(buf, LEN, 1));
+	*(uint64_t *)buf = 77;
+
+	snprintf(text, sizeof(text), "memory=%d coherent=0,%#lx", DEVICE_MIB,
+		 self->starts[1]);
+	EXPECT_EQ(-EBUSY, module_insert("hmmrt_simgpu", text));
+	EXPECT_EQ(-EWOULDBLOCK, module_remove("hmmrt"));
+	ASSERT_EQ(PAGE_BYTES, read(ends[0], words, PAGE_BYTES));
+	EXPECT_EQ(77, words[0]);
+	EXPECT_EQ(0, load_again(self->starts));
+	EXPECT_EQ(77, *(uint64_t *)buf);
+	EXPECT_EQ(-1, pages_check(buf + PAGE_BYTES, LEN - PAGE_BYTES, 2));
+	close(ends[0]);
+	close(ends[1]);
 }
 
 TEST_F(module, bad_addresses_are_refused)
