@@ -205,6 +205,16 @@ static int fault_wanted(struct hmmrt_request *req)
 	return !rc && unlocked ? -EAGAIN : rc;
 }
 
+/*
+ * Memory of a PCI device that is mapped into a process. Its physical address is
+ * not one that another device can use: that depends on the bus between them.
+ */
+static bool is_of_pci_device(unsigned long pfn)
+{
+	return (pfn & HMM_PFN_VALID) && !(pfn & HMM_PFN_ERROR) &&
+	       is_pci_p2pdma_page(hmm_pfn_to_page(pfn));
+}
+
 /* Snapshot, with the touched page faulted in, now or by the last attempt. */
 static int snapshot_wanted(struct hmmrt_request *req)
 {
@@ -212,6 +222,9 @@ static int snapshot_wanted(struct hmmrt_request *req)
 	int rc;
 
 	rc = hmmrt_snapshot_begin(req);
+	if (!rc && req->access &&
+	    is_of_pci_device(req->pfns[hmmrt_request_index(req)]))
+		rc = -EOPNOTSUPP;
 	fault = !rc && needs_fault(req);
 	if (!rc && !fault && !req->retry.was_missing)
 		rc = hmmrt_snapshot_widen(req);
@@ -269,8 +282,9 @@ static int mark_missing(struct hmmrt_request *req)
 
 	bitmap_zero(req->to_touch, HMMRT_BLOCK_PAGES);
 	for (i = 0; i < n; i++) {
-		/* This is memory without a struct page. */
-		if (req->pfns[i] & HMM_PFN_ERROR)
+		/* An error is memory without a struct page. */
+		if (req->pfns[i] & HMM_PFN_ERROR ||
+		    is_of_pci_device(req->pfns[i]))
 			return -EOPNOTSUPP;
 		if (!can_map(req, req->pfns[i]))
 			__set_bit(i, req->to_touch);
@@ -400,7 +414,8 @@ static hmmrt_pte_t make_pte(struct hmmrt_request *req, unsigned long pfn,
 	hmmrt_pte_t pte = HMMRT_PTE_VALID;
 
 	lockdep_assert_held(&req->block->lock);
-	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR))
+	if (!(pfn & HMM_PFN_VALID) || (pfn & HMM_PFN_ERROR) ||
+	    is_of_pci_device(pfn))
 		return 0;
 	page = hmm_pfn_to_page(pfn);
 	if (req->write && (pfn & HMM_PFN_WRITE))
