@@ -181,8 +181,8 @@ static int orphan_copy_to_host(struct hmmrt_device *dev, struct page **dst,
 	unsigned int i;
 
 	for (i = 0; i < npages; i++)
-		if (dst[i])
-			copy_highpage(dst[i], src + i);
+		if (dst[i] && copy_mc_user_highpage(dst[i], src + i, 0, NULL))
+			return -EIO;
 	return 0;
 }
 

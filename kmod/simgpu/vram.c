@@ -80,19 +80,29 @@ static void simgpu_depopulate(struct hmmrt_device *dev, u64 offset)
 		__free_page(chunk + i);
 }
 
+/*
+ * Either memory may have an uncorrectable error. The page then stays where it is,
+ * and the program gets the error when it reads it.
+ */
+static int copy_page_mc(struct page *dst, struct page *src)
+{
+	return copy_mc_user_highpage(dst, src, 0, NULL) ? -EIO : 0;
+}
+
 static int simgpu_copy_to_device(struct hmmrt_device *dev, u64 offset,
 				 struct page **src, unsigned int npages)
 {
 	struct page *dst = vram_page(hmmrt_device_drvdata(dev), offset);
 	unsigned int i;
+	int rc = 0;
 
-	for (i = 0; i < npages; i++) {
+	for (i = 0; i < npages && !rc; i++) {
 		if (src[i])
-			copy_highpage(dst + i, src[i]);
+			rc = copy_page_mc(dst + i, src[i]);
 		else
 			clear_highpage(dst + i);
 	}
-	return 0;
+	return rc;
 }
 
 static int simgpu_copy_to_host(struct hmmrt_device *dev, struct page **dst,
@@ -100,11 +110,12 @@ static int simgpu_copy_to_host(struct hmmrt_device *dev, struct page **dst,
 {
 	struct page *src = vram_page(hmmrt_device_drvdata(dev), offset);
 	unsigned int i;
+	int rc = 0;
 
-	for (i = 0; i < npages; i++)
+	for (i = 0; i < npages && !rc; i++)
 		if (dst[i])
-			copy_highpage(dst[i], src + i);
-	return 0;
+			rc = copy_page_mc(dst[i], src + i);
+	return rc;
 }
 
 static int simgpu_copy_from_peer(struct hmmrt_device *dev, u64 offset,
@@ -114,10 +125,11 @@ static int simgpu_copy_from_peer(struct hmmrt_device *dev, u64 offset,
 	struct page *dst = vram_page(hmmrt_device_drvdata(dev), offset);
 	struct page *src = vram_page(hmmrt_device_drvdata(peer), peer_offset);
 	unsigned int i;
+	int rc = 0;
 
-	for (i = 0; i < npages; i++)
-		copy_highpage(dst + i, src + i);
-	return 0;
+	for (i = 0; i < npages && !rc; i++)
+		rc = copy_page_mc(dst + i, src + i);
+	return rc;
 }
 
 static int simgpu_prepare(struct hmmrt_binding *binding, unsigned long start,
