@@ -4,6 +4,7 @@
 #define _HMMRT_API_H
 
 #include <linux/fs.h>
+#include <linux/init.h>
 #include <linux/seq_file.h>
 
 #include "serve.h"
@@ -19,6 +20,7 @@ bool hmmrt_mm_is_agent(struct mm_struct *mm);
 struct hmmrt_device *hmmrt_device_get(u32 id);
 void hmmrt_device_put(struct hmmrt_device *dev);
 unsigned int hmmrt_device_count(void);
+bool hmmrt_device_is_orphaned(void);
 void hmmrt_device_fill_info(struct hmmrt_device *dev,
 			    struct hmmrt_device_info *info);
 
@@ -27,6 +29,10 @@ void hmmrt_debugfs_init(void);
 void hmmrt_debugfs_exit(void);
 void hmmrt_debugfs_add(struct hmmrt_device *dev);
 void hmmrt_debugfs_remove(struct hmmrt_device *dev);
+
+/* api_power.c */
+int __init hmmrt_power_init(void);
+void hmmrt_power_exit(void);
 
 /* api_prefetch.c */
 int hmmrt_ioc_prefetch(struct hmmrt_space *space, void *data);

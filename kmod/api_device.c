@@ -298,6 +298,19 @@ unsigned int hmmrt_device_count(void)
 	return count;
 }
 
+/* Returns true if a removed device has pages in use, see above. */
+bool hmmrt_device_is_orphaned(void)
+{
+	bool orphaned = false;
+	unsigned int id;
+
+	mutex_lock(&devices_lock);
+	for (id = 0; id < HMMRT_MAX_DEVICES; id++)
+		orphaned |= devices[id] && devices[id]->orphan;
+	mutex_unlock(&devices_lock);
+	return orphaned;
+}
+
 void hmmrt_device_fill_info(struct hmmrt_device *dev,
 			    struct hmmrt_device_info *info)
 {

@@ -236,12 +236,17 @@ static int __init hmmrt_init(void)
 	if (!hmmrt_wq)
 		return -ENOMEM;
 	hmmrt_debugfs_init();
+	rc = hmmrt_power_init();
+	if (rc)
+		goto err_debugfs;
 	rc = misc_register(&hmmrt_misc);
 	if (rc)
-		goto err_exit;
+		goto err_power;
 	return 0;
 
-err_exit:
+err_power:
+	hmmrt_power_exit();
+err_debugfs:
 	hmmrt_debugfs_exit();
 	destroy_workqueue(hmmrt_wq);
 	return rc;
@@ -250,6 +255,7 @@ err_exit:
 static void __exit hmmrt_exit(void)
 {
 	misc_deregister(&hmmrt_misc);
+	hmmrt_power_exit();
 	/* There is no device any more, so nothing queues a work. */
 	destroy_workqueue(hmmrt_wq);
 	hmmrt_debugfs_exit();

@@ -105,6 +105,7 @@ struct hmmrt_vram {
 	atomic_long_t evictions_ahead;
 	/* Pages that could not be read while the device goes away. */
 	unsigned long lost_pages;
+	bool closed;	/* gives out no memory; under the lock */
 	struct work_struct evict_ahead;
 	bool trimming;	/* a chunk being trimmed is on no list */
 
@@ -384,6 +385,7 @@ int hmmrt_vram_prepare_duplicates(struct page **pages, unsigned int n);
 void hmmrt_vram_note_duplicate(struct page *page, struct hmmrt_block *block);
 bool hmmrt_vram_is_trimming(const struct hmmrt_device *dev);
 void hmmrt_vram_wait_trimmed(struct hmmrt_device *dev);
+void hmmrt_vram_close(struct hmmrt_device *dev, bool closed);
 bool hmmrt_vram_is_full(const struct hmmrt_device *dev);
 int hmmrt_vram_init(struct hmmrt_device *dev, u64 size,
 		    const struct dev_pagemap_ops *pagemap_ops);

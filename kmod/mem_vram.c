@@ -287,6 +287,10 @@ vram_take_charged(struct hmmrt_account *account, struct hmmrt_chunk *near,
 
 	spin_lock_irq(&vram->lock);
 	VM_WARN_ON_ONCE(reserved && !reserved->reserved);
+	if (vram->closed) {
+		spin_unlock_irq(&vram->lock);
+		return NULL;
+	}
 	most = hmmrt_account_left(account);
 	*npages = min_t(u64, *npages, most);
 	if (*npages)
@@ -352,7 +356,7 @@ static void chunk_give_back(struct hmmrt_vram *vram, struct hmmrt_chunk *chunk,
  * @reserved: a chunk that is reserved for this, or NULL
  * @shortfall: out: why no free memory was found for the rest;
  *	HMMRT_SHORTFALL_NONE if the driver had no memory for a chunk, which more
- *	struct pages would not help
+ *	struct pages would not help, or if the machine goes to sleep
  *
  * Context: process context, may sleep; mmap_lock and block->migrate may be
  * held.
@@ -416,6 +420,8 @@ static struct hmmrt_chunk *vram_take_whole(struct hmmrt_account *account,
 
 	lockdep_assert_held(&vram->lock);
 	VM_WARN_ON_ONCE(reserved && !reserved->reserved);
+	if (vram->closed)
+		return NULL;
 	*shortfall = HMMRT_SHORTFALL_QUOTA;
 	if (hmmrt_account_left(account) < HMMRT_CHUNK_PAGES)
 		return NULL;
@@ -651,6 +657,14 @@ bool hmmrt_vram_is_trimming(const struct hmmrt_device *dev)
 void hmmrt_vram_wait_trimmed(struct hmmrt_device *dev)
 {
 	flush_delayed_work(&dev->vram.trim);
+}
+
+/* Stop, or start again, to give out memory. What is used stays in use. */
+void hmmrt_vram_close(struct hmmrt_device *dev, bool closed)
+{
+	spin_lock_irq(&dev->vram.lock);
+	dev->vram.closed = closed;
+	spin_unlock_irq(&dev->vram.lock);
 }
 
 /* Returns true if all of the device memory is used; may change at any time. */
