@@ -118,6 +118,24 @@ static void space_end_work(struct work_struct *work)
 }
 
 /*
+ * Killable, because another thread of the process may hold the mmap_lock while
+ * it waits for a program. The first registration is that of all spans, which
+ * are made without the mmap_lock from then on.
+ */
+static int space_register(struct hmmrt_space *space, struct mm_struct *mm)
+{
+	int rc;
+
+	if (mmap_write_lock_killable(mm))
+		return -EINTR;
+	rc = __mmu_notifier_register(NULL, mm);
+	if (!rc)
+		rc = __mmu_notifier_register(&space->release_notifier, mm);
+	mmap_write_unlock(mm);
+	return rc;
+}
+
+/*
  * All waits for the mmap_lock happen before the space is published and with no
  * lock held. Otherwise a process that holds its own mmap_lock could keep other
  * processes from getting theirs.
@@ -148,7 +166,7 @@ static struct hmmrt_space *space_create(struct mm_struct *mm)
 	space->cred = get_current_cred();
 	mmgrab(mm);
 	space->release_notifier.ops = &space_notifier_ops;
-	rc = mmu_notifier_register(&space->release_notifier, mm);
+	rc = space_register(space, mm);
 	if (rc)
 		goto err_drop_mm;
 	rc = hmmrt_span_prepare(space, 0);

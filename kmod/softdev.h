@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A device in software: memory, a page table, and accesses of one word. It
- * replaces the hardware in drivers without hardware. It contains nothing of
- * what a driver adds to get unified memory.
+ * replaces the hardware in drivers without hardware. Of what a driver adds to
+ * get unified memory it contains what does not differ between them.
  *
  * Memory     Kernel memory, one chunk at a time, allocated by populate().
  * Tables     One page of entries for each chunk of address space. prepare()
  *            creates it, and it stays until soft_mmu_destroy().
  * Peers      If the devices of a driver map each other's memory, the drvdata of
  *            each device must start with its struct soft_memory.
- * Locking    create  mutex: creation of tables.
+ * Contexts   What the device knows of one process: the drvdata of a binding.
+ * Locking    bind    mutex: whether a context is bound. The mmap_lock of the
+ *                    caller is taken inside, so its holder may wait for a
+ *                    program.
+ *            create  mutex: creation of tables.
  *            lock    spinlock: entries, and accesses through them. After an
  *                    entry was removed under this lock, the device no longer
  *                    uses it.
@@ -37,6 +41,12 @@ struct soft_mmu {
 	struct mutex create;		/* tables */
 	spinlock_t lock;		/* entries */
 	struct xarray tables;
+};
+
+struct soft_context {
+	struct mutex bind;
+	struct hmmrt_binding *binding;	/* NULL: not bound yet */
+	struct soft_mmu mmu;
 };
 
 /* --- memory --------------------------------------------------------------- */
@@ -188,6 +198,58 @@ static inline bool soft_mmu_access(struct soft_mmu *mmu, unsigned long addr,
 	}
 	spin_unlock(&mmu->lock);
 	return entry;
+}
+
+/* --- contexts ------------------------------------------------------------- */
+
+static inline void soft_context_init(struct soft_context *context,
+				     const struct soft_memory *memory)
+{
+	mutex_init(&context->bind);
+	context->binding = NULL;
+	soft_mmu_init(&context->mmu, memory);
+}
+
+/* No call with the context is running, so the device has stopped. */
+static inline void soft_context_destroy(struct soft_context *context)
+{
+	if (context->binding)
+		hmmrt_unbind(context->binding);
+	soft_mmu_destroy(&context->mmu);
+	mutex_destroy(&context->bind);
+}
+
+/* Bind the device to the calling process. */
+static inline int soft_context_bind(struct soft_context *context,
+				    struct hmmrt_device *dev)
+{
+	struct hmmrt_binding *binding;
+	int rc = -EBUSY;
+
+	if (mutex_lock_killable(&context->bind))
+		return -EINTR;
+	if (!context->binding) {
+		binding = hmmrt_bind_current(dev, context);
+		rc = PTR_ERR_OR_ZERO(binding);
+		if (!rc) {
+			/* Pairs with soft_context_binding(). */
+			smp_store_release(&context->binding, binding);
+		}
+	}
+	mutex_unlock(&context->bind);
+	return rc;
+}
+
+/* The binding, for its process only. */
+static inline struct hmmrt_binding *
+soft_context_binding(struct soft_context *context)
+{
+	/* Pairs with soft_context_bind(). */
+	struct hmmrt_binding *binding = smp_load_acquire(&context->binding);
+
+	if (!binding)
+		return ERR_PTR(-EINVAL);
+	return hmmrt_binding_is_owner(binding) ? binding : ERR_PTR(-EPERM);
 }
 
 #endif /* _HMMRT_SOFTDEV_H */

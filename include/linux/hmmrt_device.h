@@ -51,7 +51,9 @@
  *	};
  *	my->hmmrt = hmmrt_device_register(&desc);
  *
- *	// a process opens a device file: set up its page table, then
+ *	// a process opens a device file: only set up its page table
+ *
+ *	// an ioctl of the file
  *	context->binding = hmmrt_bind_current(my->hmmrt, context);
  *
  *	// the MMU reports a fault at addr
@@ -68,6 +70,14 @@
  *
  *	// remove: no binding is left
  *	hmmrt_device_unregister(my->hmmrt);
+ *
+ * Do not bind in open(). A bind waits for the mmap_lock of its process, and its
+ * holder may wait for a program, as in a page fault on a file of FUSE. The core
+ * may hold a lock of many devices during open(): misc_open() holds that of all
+ * misc devices, among them the one with which a FUSE server begins. In an ioctl
+ * only the caller waits, and SIGKILL ends that. The wait also must not hold a
+ * lock that removing the device needs: call hmmrt_space_get_current() before
+ * taking it, and hmmrt_bind() inside, as kmod/faulty/hmmrt_faulty.c does.
  */
 
 /**

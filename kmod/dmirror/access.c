@@ -27,7 +27,7 @@ static struct page *entry_page(hmmrt_pte_t entry)
 /* Returns -ENOENT if there is no entry. */
 int dmirror_read_page(struct dmirror_view *view, unsigned long addr, void *to)
 {
-	struct soft_mmu *mmu = &view->mmu;
+	struct soft_mmu *mmu = &view->context.mmu;
 	hmmrt_pte_t entry;
 	int rc = 0;
 
@@ -48,7 +48,7 @@ int dmirror_read_page(struct dmirror_view *view, unsigned long addr, void *to)
 int dmirror_write_page(struct dmirror_view *view, unsigned long addr,
 		       const void *from)
 {
-	struct soft_mmu *mmu = &view->mmu;
+	struct soft_mmu *mmu = &view->context.mmu;
 	hmmrt_pte_t entry;
 	int rc = 0;
 
@@ -68,7 +68,7 @@ int dmirror_write_page(struct dmirror_view *view, unsigned long addr,
 bool dmirror_has_atomic(struct dmirror_view *view, unsigned long start,
 			unsigned long end)
 {
-	struct soft_mmu *mmu = &view->mmu;
+	struct soft_mmu *mmu = &view->context.mmu;
 	bool found = false;
 
 	for (; start < end && !found; start += PAGE_SIZE) {

@@ -12,9 +12,9 @@
  * Objects    dmirror  one device: node, memory
  *            view     one open file of the node: the address space of the
  *                     process that opened it, as this device sees it
- *            mmu      the device page table of a view, see ../softdev.h
- * Ownership  A view lives as long as its file, and works for one process only.
- *            The file holds a reference to the module.
+ *            context  device page table and binding of a view, see ../softdev.h
+ * Ownership  A view lives as long as its file, and works for the process only
+ *            that opened it. The file holds a reference to the module.
  * Locking    mmu->lock is taken by the manager's map and unmap, inside the
  *            block lock, and is held while a page is copied. After an entry was
  *            removed under it, the device no longer uses the page.
@@ -38,9 +38,9 @@ struct dmirror {
 };
 
 struct dmirror_view {
+	struct soft_context context;	/* first: drvdata of the binding */
 	struct dmirror *dmirror;
-	struct hmmrt_binding *binding;
-	struct soft_mmu mmu;
+	struct mm_struct *mm;		/* referenced, perhaps exited */
 };
 
 /* access.c */

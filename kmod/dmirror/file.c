@@ -8,10 +8,13 @@
  * Errors     fault_errno() and migrate_errno() convert the manager's errors to
  *            those of hmm_range_fault() and the kernel's own driver. The
  *            argument is written back only on success.
+ * Binding    The first call of a file binds the device. The programs know no
+ *            call for that, and during open() the core holds a lock.
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -59,7 +62,7 @@ static int bounce_from_user(const struct access *access)
 /* Return true if the mappings of the range permit reading. */
 static bool may_read(const struct access *access, unsigned long start)
 {
-	return hmmrt_fault_range(access->view->binding, start, access->end,
+	return hmmrt_fault_range(access->view->context.binding, start, access->end,
 				 HMMRT_ACCESS_READ) != -EACCES;
 }
 
@@ -84,7 +87,7 @@ static int view_fault(const struct access *access, unsigned long start,
 {
 	int rc;
 
-	rc = hmmrt_fault_range(access->view->binding, start, access->end,
+	rc = hmmrt_fault_range(access->view->context.binding, start, access->end,
 			       write ? HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE :
 				       HMMRT_ACCESS_READ);
 	return fault_errno(access, start, write, rc);
@@ -209,7 +212,7 @@ static bool all_there(const struct access *access,
 static int file_migrate(const struct access *access,
 			struct hmmrt_migration *result)
 {
-	int rc = hmmrt_migrate_range_to_device(access->view->binding,
+	int rc = hmmrt_migrate_range_to_device(access->view->context.binding,
 					       access->start, access->end,
 					       HMMRT_MIGRATE_NO_PEERS, result);
 
@@ -245,7 +248,7 @@ static int view_to_host(struct access *access)
 	struct hmmrt_migration result;
 	int rc;
 
-	rc = hmmrt_migrate_range_to_host(access->view->binding,
+	rc = hmmrt_migrate_range_to_host(access->view->context.binding,
 					 access->start, access->end, &result);
 	access->cmd->cpages = result.moved;
 	return migrate_errno(rc);
@@ -296,7 +299,7 @@ static int view_snapshot(struct access *access)
 	for (addr = access->start; addr < access->end; addr = next) {
 		n = min((access->end - addr) >> PAGE_SHIFT, SNAPSHOT_PAGES);
 		next = addr + (n << PAGE_SHIFT);
-		rc = hmmrt_snapshot_range(access->view->binding, addr, next,
+		rc = hmmrt_snapshot_range(access->view->context.binding, addr, next,
 					  states);
 		if (rc)
 			return rc == -EINTR ? rc : migrate_errno(rc);
@@ -312,7 +315,7 @@ static int view_snapshot(struct access *access)
 /* Report EBUSY for every reason that a page cannot be exclusive. */
 static int view_exclusive(struct access *access)
 {
-	int rc = hmmrt_exclusive_range(access->view->binding, access->start,
+	int rc = hmmrt_exclusive_range(access->view->context.binding, access->start,
 				       access->end);
 
 	if (!rc)
@@ -336,7 +339,7 @@ static int view_release_memory(struct access *access)
 /* Unknown flags are ignored, as by the kernel's own driver. */
 static int view_flags(struct access *access)
 {
-	hmmrt_fail_next_huge(access->view->binding,
+	hmmrt_fail_next_huge(access->view->context.binding,
 			     access->cmd->npages & HMM_DMIRROR_FLAG_FAIL_ALLOC);
 	return 0;
 }
@@ -368,6 +371,19 @@ static int (*view_call(unsigned int number))(struct access *access)
 	}
 }
 
+/* Two threads of the process may make the first call at once. */
+static int view_bind(struct dmirror_view *view)
+{
+	int rc;
+
+	if (view->mm != current->mm)
+		return -EPERM;
+	if (!IS_ERR(soft_context_binding(&view->context)))
+		return 0;
+	rc = soft_context_bind(&view->context, view->dmirror->dev);
+	return IS_ERR(soft_context_binding(&view->context)) ? rc : 0;
+}
+
 static long dmirror_ioctl(struct file *file, unsigned int number,
 			  unsigned long arg)
 {
@@ -384,8 +400,9 @@ static long dmirror_ioctl(struct file *file, unsigned int number,
 	    check_add_overflow(cmd.addr, size, &access.end) || !size ||
 	    cmd.addr % PAGE_SIZE || !call)
 		return -EINVAL;
-	if (!hmmrt_binding_is_owner(access.view->binding))
-		return -EPERM;
+	rc = view_bind(access.view);
+	if (rc)
+		return rc;
 	access.start = cmd.addr;
 	cmd.cpages = 0;
 	cmd.faults = 0;
@@ -426,15 +443,9 @@ static int dmirror_open(struct inode *inode, struct file *file)
 	if (!view)
 		return -ENOMEM;
 	view->dmirror = container_of(file->private_data, struct dmirror, misc);
-	soft_mmu_init(&view->mmu, NULL);
-	view->binding = hmmrt_bind_current(view->dmirror->dev, view);
-	if (IS_ERR(view->binding)) {
-		int rc = PTR_ERR(view->binding);
-
-		soft_mmu_destroy(&view->mmu);
-		kfree(view);
-		return rc;
-	}
+	soft_context_init(&view->context, NULL);
+	view->mm = current->mm;
+	mmgrab(view->mm);
 	file->private_data = view;
 	return nonseekable_open(inode, file);
 }
@@ -444,8 +455,8 @@ static int dmirror_release(struct inode *inode, struct file *file)
 {
 	struct dmirror_view *view = file->private_data;
 
-	hmmrt_unbind(view->binding);
-	soft_mmu_destroy(&view->mmu);
+	soft_context_destroy(&view->context);
+	mmdrop(view->mm);
 	kfree(view);
 	return 0;
 }

@@ -84,7 +84,7 @@ static int dmirror_prepare(struct hmmrt_binding *binding, unsigned long start,
 {
 	struct dmirror_view *view = hmmrt_binding_drvdata(binding);
 
-	return soft_mmu_prepare(&view->mmu, start);
+	return soft_mmu_prepare(&view->context.mmu, start);
 }
 
 static void dmirror_map(struct hmmrt_binding *binding, unsigned long start,
@@ -92,7 +92,7 @@ static void dmirror_map(struct hmmrt_binding *binding, unsigned long start,
 {
 	struct dmirror_view *view = hmmrt_binding_drvdata(binding);
 
-	soft_mmu_map(&view->mmu, start, ptes, npages);
+	soft_mmu_map(&view->context.mmu, start, ptes, npages);
 }
 
 static void dmirror_unmap(struct hmmrt_binding *binding, unsigned long start,
@@ -100,7 +100,7 @@ static void dmirror_unmap(struct hmmrt_binding *binding, unsigned long start,
 {
 	struct dmirror_view *view = hmmrt_binding_drvdata(binding);
 
-	soft_mmu_unmap(&view->mmu, start, end);
+	soft_mmu_unmap(&view->context.mmu, start, end);
 }
 
 /* The device has no TLB, and it does not use an entry outside of mmu->lock. */

@@ -16,11 +16,12 @@
  *            the gate, and unbinds it. Then it unregisters the device. Calls on
  *            a file that is still open fail with ENODEV.
  * Locking    devices_lock   mutex: the number of devices.
- *            faulty->lock   mutex: the contexts of a device, and the end of
- *                           their bindings.
+ *            faulty->lock   mutex: the end of the bindings of a device.
  *            context->gate  rwsem: held for reading while the device works for
- *                           the process, for writing to stop it. All locks of
- *                           the manager are taken inside.
+ *                           the process, for writing to bind and to stop it.
+ *                           All locks of the manager are taken inside.
+ *            contexts_lock  spinlock: the contexts of a device. They leave
+ *                           under faulty->lock, too. open() takes only this.
  */
 #include <linux/debugfs.h>
 #include <linux/delay.h>
@@ -45,7 +46,8 @@ struct faulty {
 	struct hmmrt_device *dev;
 	struct miscdevice misc;
 	char name[HMMRT_DEVICE_NAME_LEN];
-	struct mutex lock;		/* contexts */
+	struct mutex lock;		/* the end of bindings */
+	spinlock_t contexts_lock;
 	struct list_head contexts;
 	atomic_t invalidations;		/* calls of invalidate() */
 	bool hollow;			/* its memory has no storage */
@@ -56,7 +58,7 @@ struct context {
 	struct faulty *faulty;
 	struct list_head link;
 	struct rw_semaphore gate;
-	struct hmmrt_binding *binding;	/* NULL: the device was removed */
+	struct hmmrt_binding *binding;	/* NULL: none yet, or stopped */
 	bool stopping;			/* being removed: accesses end */
 	struct soft_mmu mmu;
 };
@@ -304,19 +306,45 @@ static int faulty_open(struct inode *inode, struct file *file)
 	context->faulty = faulty;
 	init_rwsem(&context->gate);
 	soft_mmu_init(&context->mmu, &faulty->memory);
-	context->binding = hmmrt_bind_current(faulty->dev, context);
-	if (IS_ERR(context->binding)) {
-		int rc = PTR_ERR(context->binding);
-
-		soft_mmu_destroy(&context->mmu);
-		kfree(context);
-		return rc;
-	}
-	mutex_lock(&faulty->lock);
+	spin_lock(&faulty->contexts_lock);
 	list_add(&context->link, &faulty->contexts);
-	mutex_unlock(&faulty->lock);
+	spin_unlock(&faulty->contexts_lock);
 	file->private_data = context;
 	return 0;
+}
+
+/* Context: the gate is held for writing, so the device is registered. */
+static int context_bind_locked(struct context *context,
+			       struct hmmrt_space *space)
+{
+	struct hmmrt_binding *binding;
+
+	lockdep_assert_held_write(&context->gate);
+	if (context->stopping)
+		return -ENODEV;
+	if (context->binding)
+		return -EBUSY;
+	binding = hmmrt_bind(space, context->faulty->dev, context);
+	if (IS_ERR(binding))
+		return PTR_ERR(binding);
+	context->binding = binding;
+	return 0;
+}
+
+/* A removal waits for the gate, and so not for the caller's mmap_lock. */
+static int context_bind(struct context *context)
+{
+	struct hmmrt_space *space = hmmrt_space_get_current();
+	int rc = -EINTR;
+
+	if (IS_ERR(space))
+		return PTR_ERR(space);
+	if (!down_write_killable(&context->gate)) {
+		rc = context_bind_locked(context, space);
+		up_write(&context->gate);
+	}
+	hmmrt_space_put(space);
+	return rc;
 }
 
 /* Stop the device for one process, and end the binding. */
@@ -331,7 +359,9 @@ static void context_stop(struct context *context)
 	binding = context->binding;
 	context->binding = NULL;
 	up_write(&context->gate);
+	spin_lock(&context->faulty->contexts_lock);
 	list_del_init(&context->link);
+	spin_unlock(&context->faulty->contexts_lock);
 	if (binding)
 		hmmrt_unbind(binding);
 }
@@ -356,7 +386,7 @@ static int context_enter(struct context *context)
 	if (down_read_killable(&context->gate))
 		return -EINTR;
 	if (!context->binding)
-		rc = -ENODEV;
+		rc = context->stopping ? -ENODEV : -EINVAL;
 	else if (!hmmrt_binding_is_owner(context->binding))
 		rc = -EPERM;
 	if (rc)
@@ -475,6 +505,8 @@ static long faulty_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	struct hmmrt_faulty_range range;
 	int rc;
 
+	if (cmd == HMMRT_SOFT_IOC_BIND)
+		return context_bind(context);
 	if (copy_from_user(&range, (void __user *)arg, sizeof(range)))
 		return -EFAULT;
 	rc = context_enter(context);
@@ -531,6 +563,7 @@ static void device_go(struct faulty *faulty)
 	lockdep_assert_held(&devices_lock);
 	misc_deregister(&faulty->misc);
 	mutex_lock(&faulty->lock);
+	/* No file can be opened any more. */
 	list_for_each_entry_safe(context, next, &faulty->contexts, link)
 		context_stop(context);
 	mutex_unlock(&faulty->lock);
@@ -671,6 +704,7 @@ static int __init faulty_init(void)
 		snprintf(faulty->name, sizeof(faulty->name), "hmmrt-faulty%u",
 			 i);
 		mutex_init(&faulty->lock);
+		spin_lock_init(&faulty->contexts_lock);
 		INIT_LIST_HEAD(&faulty->contexts);
 		faulty->misc.name = faulty->name;
 		faulty->misc.fops = &faulty_fops;

@@ -3,9 +3,10 @@
  * A minimal device driver for hmmrt, as an example and a starting point.
  *
  * /dev/hmmrt-sample is a device that reads and writes the memory of the process
- * that opened it. pread() and pwrite() of eight bytes at an offset are accesses
- * of the device to that address. ../softdev.h implements the device itself,
- * with its memory and MMU. In other drivers that is hardware. The first part
+ * that binds it with HMMRT_SOFT_IOC_BIND. pread() and pwrite() of eight bytes at
+ * an offset are accesses of the device to that address. ../softdev.h implements
+ * the device itself, with its memory and MMU, and the state of a process. In
+ * other drivers the device is hardware. The first part
  * below implements struct hmmrt_device_ops. The second part is all that a
  * driver adds to get unified memory. It has less than a hundred lines, which
  * tools/lint checks. See <linux/hmmrt_device.h> for the rules of each call.
@@ -14,14 +15,9 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <uapi/linux/hmmrt_faulty.h>
 
 #include "../softdev.h"
-
-/* State of one open file, and so of one process. */
-struct context {
-	struct hmmrt_binding *binding;
-	struct soft_mmu mmu;
-};
 
 static struct soft_memory memory;
 
@@ -54,7 +50,7 @@ static int sample_copy_to_host(struct hmmrt_device *dev, struct page **dst,
 static int sample_prepare(struct hmmrt_binding *binding, unsigned long start,
 			  unsigned long end)
 {
-	struct context *context = hmmrt_binding_drvdata(binding);
+	struct soft_context *context = hmmrt_binding_drvdata(binding);
 
 	return soft_mmu_prepare(&context->mmu, start);
 }
@@ -62,7 +58,7 @@ static int sample_prepare(struct hmmrt_binding *binding, unsigned long start,
 static void sample_map(struct hmmrt_binding *binding, unsigned long start,
 		       const hmmrt_pte_t *ptes, unsigned int npages)
 {
-	struct context *context = hmmrt_binding_drvdata(binding);
+	struct soft_context *context = hmmrt_binding_drvdata(binding);
 
 	soft_mmu_map(&context->mmu, start, ptes, npages);
 }
@@ -70,7 +66,7 @@ static void sample_map(struct hmmrt_binding *binding, unsigned long start,
 static void sample_unmap(struct hmmrt_binding *binding, unsigned long start,
 			 unsigned long end)
 {
-	struct context *context = hmmrt_binding_drvdata(binding);
+	struct soft_context *context = hmmrt_binding_drvdata(binding);
 
 	soft_mmu_unmap(&context->mmu, start, end);
 }
@@ -104,44 +100,42 @@ static const struct hmmrt_device_ops sample_ops = {
 };
 
 /*
- * Ops may be called before hmmrt_bind_current() returns: set up the MMU first.
+ * Ops may be called before the bind returns: set up the MMU first. The bind is
+ * a call of its own, because the core holds a lock during open().
  */
 static int sample_open(struct inode *inode, struct file *file)
 {
-	struct context *context = kzalloc(sizeof(*context), GFP_KERNEL);
+	struct soft_context *context = kzalloc(sizeof(*context), GFP_KERNEL);
 
 	if (!context)
 		return -ENOMEM;
-	soft_mmu_init(&context->mmu, &memory);
-	context->binding = hmmrt_bind_current(sample_device, context);
-	if (IS_ERR(context->binding)) {
-		int rc = PTR_ERR(context->binding);
-
-		soft_mmu_destroy(&context->mmu);
-		kfree(context);
-		return rc;
-	}
+	soft_context_init(context, &memory);
 	file->private_data = context;
 	return 0;
+}
+
+static long sample_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	if (cmd != HMMRT_SOFT_IOC_BIND)
+		return -ENOTTY;
+	return soft_context_bind(file->private_data, sample_device);
 }
 
 /* No call on this file is running, so the device has stopped. */
 static int sample_release(struct inode *inode, struct file *file)
 {
-	struct context *context = file->private_data;
-
-	hmmrt_unbind(context->binding);
-	soft_mmu_destroy(&context->mmu);
-	kfree(context);
+	soft_context_destroy(file->private_data);
+	kfree(file->private_data);
 	return 0;
 }
 
 /* Serve a fault of the MMU. Returns 0 if the access should be repeated. */
-static int sample_fault(struct context *context, unsigned long addr, bool write)
+static int sample_fault(struct hmmrt_binding *binding, unsigned long addr,
+			bool write)
 {
 	int rc;
 
-	rc = hmmrt_fault(context->binding, addr,
+	rc = hmmrt_fault(binding, addr,
 			 write ? HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE :
 				 HMMRT_ACCESS_READ);
 	return rc == -EAGAIN ? 0 : rc;
@@ -150,15 +144,16 @@ static int sample_fault(struct context *context, unsigned long addr, bool write)
 static int sample_access(struct file *file, loff_t addr, size_t len, u64 *word,
 			 bool write)
 {
-	struct context *context = file->private_data;
+	struct soft_context *context = file->private_data;
+	struct hmmrt_binding *binding = soft_context_binding(context);
 	int rc = 0;
 
 	if (len != sizeof(*word) || addr % sizeof(*word))
 		return -EINVAL;
-	if (!hmmrt_binding_is_owner(context->binding))
-		return -EPERM;
+	if (IS_ERR(binding))
+		return PTR_ERR(binding);
 	while (!rc && !soft_mmu_access(&context->mmu, addr, word, write))
-		rc = sample_fault(context, addr, write);
+		rc = sample_fault(binding, addr, write);
 	return rc;
 }
 
@@ -207,6 +202,7 @@ static const struct file_operations sample_fops = {
 	.release = sample_release,
 	.read = sample_read,
 	.write = sample_write,
+	.unlocked_ioctl = sample_ioctl,
 	.llseek = noop_llseek,
 };
 

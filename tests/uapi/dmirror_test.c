@@ -172,12 +172,23 @@ TEST_F(dmirror, file_works_for_the_opening_process_only)
 	EXPECT_EQ(1, *(uint64_t *)self->buf);
 }
 
-TEST_F(dmirror, second_file_of_a_process_is_ebusy)
+static int reads_page(int fd, char *buf, char *data)
 {
-	EXPECT_EQ(-EBUSY, open_dmirror(0));
+	return call(fd, HMM_DMIRROR_READ, buf, PAGE_BYTES, data, NULL);
+}
+
+/* The first call of a file binds the device, and not open(). */
+TEST_F(dmirror, second_file_of_a_process_is_ebusy_until_the_first_is_closed)
+{
+	int fd = open_dmirror(0);
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, reads_page(self->fd[0], self->buf, self->data));
+	EXPECT_EQ(-EBUSY, reads_page(fd, self->buf, self->data));
+	EXPECT_EQ(-EBUSY, reads_page(fd, self->buf, self->data));
 	close(self->fd[0]);
-	self->fd[0] = open_dmirror(0);
-	EXPECT_LE(0, self->fd[0]);
+	EXPECT_EQ(0, reads_page(fd, self->buf, self->data));
+	self->fd[0] = fd;
 }
 
 /* --- arguments and errors ------------------------------------------------- */

@@ -7,8 +7,10 @@
  * may delay users of the same block but no other process. Loads and removes the
  * module.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 
 #include "lib/faulty_env.h"
@@ -75,6 +77,55 @@ static int run_unbind(struct faulty_env *env)
 	close(env->fd[0]);
 	env->fd[0] = open_faulty(0);
 	return env->fd[0] < 0 ? env->fd[0] : 0;
+}
+
+FIXTURE(binding) {
+	struct faulty_env env;
+};
+
+FIXTURE_SETUP(binding)
+{
+	if (!getenv("HMMRT_MODULE_DIR"))
+		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
+	ASSERT_EQ(0, faulty_env_start(&self->env));
+}
+
+FIXTURE_TEARDOWN(binding)
+{
+	if (getenv("HMMRT_MODULE_DIR"))
+		EXPECT_EQ(0, faulty_env_end(&self->env));
+}
+
+static int bind_rc(int fd)
+{
+	return ioctl(fd, HMMRT_SOFT_IOC_BIND) ? -errno : 0;
+}
+
+/* A bind waits for the mmap_lock, and open() holds a lock of all misc devices. */
+TEST_F(binding, is_a_call_of_its_own)
+{
+	int fd = open("/dev/hmmrt-faulty0", O_RDWR | O_CLOEXEC);
+	uint64_t value;
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EINVAL, faulty_read(fd, self->env.buf, &value));
+	EXPECT_EQ(-EBUSY, bind_rc(fd));
+	close(self->env.fd[0]);
+	EXPECT_EQ(0, bind_rc(fd));
+	EXPECT_EQ(0, faulty_read(fd, self->env.buf, &value));
+	EXPECT_EQ(-EBUSY, bind_rc(fd));
+	self->env.fd[0] = fd;
+}
+
+TEST_F(binding, of_a_file_whose_device_is_gone_is_enodev)
+{
+	int fd = open("/dev/hmmrt-faulty1", O_RDWR | O_CLOEXEC);
+
+	ASSERT_LE(0, fd);
+	close(self->env.fd[1]);
+	ASSERT_EQ(0, faulty_devices(self->env.control, 1));
+	EXPECT_EQ(-ENODEV, bind_rc(fd));
+	self->env.fd[1] = fd;
 }
 
 FIXTURE(failing) {

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "lib/faulty.h"
 #include "lib/gpus.h"
 #include "lib/harness.h"
 #include "lib/modules.h"
@@ -318,7 +319,7 @@ TEST_F(mapping, devices_of_different_drivers_are_no_peers)
 	int fd;
 
 	ASSERT_EQ(0, module_insert("hmmrt_sample", ""));
-	fd = open("/dev/hmmrt-sample", O_RDWR | O_CLOEXEC);
+	fd = open_soft("/dev/hmmrt-sample");
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, device_named(env->space, "hmmrt-sample", &id));
 	ASSERT_EQ(0, cmd_peer(env->space, id_of(env, A), id, HMMRT_PEER_QUERY,

@@ -4,7 +4,9 @@
  * removed again.
  */
 #include <fcntl.h>
+#include <sys/ioctl.h>
 
+#include "lib/faulty.h"
 #include "lib/harness.h"
 #include "lib/modules.h"
 #include "lib/session.h"
@@ -21,7 +23,7 @@ FIXTURE_SETUP(sample)
 		SKIP(_exit(255), "HMMRT_MODULE_DIR is not set");
 	ASSERT_EQ(0, module_insert("hmmrt_sample", ""));
 	self->manager = open_manager();
-	self->fd = open("/dev/hmmrt-sample", O_RDWR | O_CLOEXEC);
+	self->fd = open_soft("/dev/hmmrt-sample");
 	ASSERT_LE(0, self->fd);
 	ASSERT_EQ(0, cmd_space_create(self->manager));
 	self->word = arena_anon(BLOCK_BYTES);
@@ -45,6 +47,26 @@ static int sample_read(int fd, const uint64_t *addr, uint64_t *value)
 static int sample_write(int fd, const uint64_t *addr, uint64_t value)
 {
 	return pwrite(fd, &value, 8, (off_t)(uintptr_t)addr) == 8 ? 0 : -errno;
+}
+
+/* A bind waits for the mmap_lock, and open() holds a lock of all misc devices. */
+TEST_F(sample, opening_does_not_bind)
+{
+	int fd = open("/dev/hmmrt-sample", O_RDWR | O_CLOEXEC);
+	uint64_t value;
+
+	ASSERT_LE(0, fd);
+	*self->word = 42;
+	EXPECT_EQ(-EINVAL, sample_read(fd, self->word, &value));
+	EXPECT_EQ(-1, ioctl(fd, HMMRT_SOFT_IOC_BIND));
+	EXPECT_EQ(EBUSY, errno);
+	close(self->fd);
+	EXPECT_EQ(0, ioctl(fd, HMMRT_SOFT_IOC_BIND));
+	EXPECT_EQ(0, sample_read(fd, self->word, &value));
+	EXPECT_EQ(42, value);
+	EXPECT_EQ(-1, ioctl(fd, HMMRT_SOFT_IOC_BIND));
+	EXPECT_EQ(EBUSY, errno);
+	self->fd = fd;
 }
 
 TEST_F(sample, device_and_process_see_what_the_other_wrote)

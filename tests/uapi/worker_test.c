@@ -38,6 +38,7 @@ struct shared {
 	volatile uint64_t value;
 	volatile int prefetch_done;
 	volatile int prefetch_rc;
+	volatile int tid;		/* of the thread that creates a space */
 };
 
 FIXTURE(worker) {
@@ -522,6 +523,78 @@ TEST_F_TIMEOUT(locked, waiting_for_mmap_lock_does_not_keep_the_device, 120)
 	ASSERT_TRUE(WIFEXITED(status));
 	ASSERT_EQ(0, WEXITSTATUS(status));
 	ASSERT_EQ(-ENODEV, self->shared->prefetch_rc);
+}
+
+static void *create_space(void *arg)
+{
+	struct locker *locker = arg;
+
+	locker->shared->tid = gettid();
+	becomes(&locker->shared->go_on, 2);
+	locker->shared->lock_asked = 1;
+	cmd_space_create(locker->manager);
+	locker->shared->lock_taken = 1;
+	return NULL;
+}
+
+static int child_create_space(FIXTURE_DATA(locked) *self)
+{
+	struct locker locker = {
+		.shared = self->shared,
+		.file = file_page(&self->server),
+		.manager = open_manager(),
+	};
+	pthread_t threads[2];
+
+	if (!locker.file ||
+	    pthread_create(&threads[0], NULL, read_itself, &locker) ||
+	    pthread_create(&threads[1], NULL, create_space, &locker))
+		return 1;
+	self->shared->go_on = 1;
+	pthread_join(threads[1], NULL);
+	return 0;
+}
+
+/* Returns true if the thread ends soon: it leaves at most a zombie. */
+static bool thread_ends(pid_t pid, int tid)
+{
+	double end = now_s() + SOON_S;
+	char path[64], state = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	while (now_s() < end) {
+		file = fopen(path, "re");
+		if (!file)
+			return true;
+		if (fscanf(file, "%*d %*s %c", &state) != 1)
+			state = 0;
+		fclose(file);
+		if (state == 'Z' || state == 'X')
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+/* SIGKILL ends the wait for the mmap_lock, whatever its holder waits for. */
+TEST_F_TIMEOUT(locked, killed_thread_that_creates_a_space_ends, 120)
+{
+	self->server.held_up = true;
+	self->child = fork();
+	ASSERT_LE(0, self->child);
+	if (!self->child) {
+		child_leave_env(&self->env);
+		_exit(child_create_space(self));
+	}
+	ASSERT_TRUE(fuse_server_wait_arrived(&self->server));
+	self->shared->go_on = 2;
+	ASSERT_TRUE(becomes(&self->shared->lock_asked, 1));
+	usleep(200000);
+	if (self->shared->lock_taken)
+		SKIP(return, "this kernel does not hold the mmap_lock");
+	ASSERT_EQ(0, kill(self->child, SIGKILL));
+	EXPECT_TRUE(thread_ends(self->child, self->shared->tid));
 }
 
 TEST_HARNESS_MAIN

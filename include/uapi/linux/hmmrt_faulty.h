@@ -5,8 +5,8 @@
  * is not stable.
  *
  *   /dev/hmmrt-faulty    control file of the devices
- *   /dev/hmmrt-faultyN   device N. An open file is a binding of the device to
- *                        the process that opened it. pread() and pwrite() of
+ *   /dev/hmmrt-faultyN   device N. HMMRT_SOFT_IOC_BIND binds the device to the
+ *                        calling process. pread() and pwrite() of
  *                        eight bytes are accesses of the device to the address
  *                        in the file offset. After the device is removed, all
  *                        calls on the file fail with ENODEV.
@@ -83,6 +83,13 @@ enum hmmrt_faulty_op {
  * serves its own fault (default).
  */
 #define HMMRT_FAULTY_IOC_WORKER		_IO('h', 0xe7)
+
+/*
+ * Bind the device of this file to the calling process: EBUSY if it is bound to
+ * it, or the file to any, already. Without that other calls fail with EINVAL. No
+ * argument. /dev/hmmrt-sample has this call too.
+ */
+#define HMMRT_SOFT_IOC_BIND		_IO('h', 0xef)
 
 /*
  * The following ioctls are for the file of a device. They call hmmrt_*_range()

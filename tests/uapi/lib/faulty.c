@@ -14,14 +14,25 @@ int open_faulty_control(void)
 	return fd < 0 ? -errno : fd;
 }
 
+int open_soft(const char *node)
+{
+	int fd = open(node, O_RDWR | O_CLOEXEC), rc;
+
+	if (fd < 0)
+		return -errno;
+	if (!ioctl(fd, HMMRT_SOFT_IOC_BIND))
+		return fd;
+	rc = -errno;
+	close(fd);
+	return rc;
+}
+
 int open_faulty(unsigned int number)
 {
 	char path[32];
-	int fd;
 
 	snprintf(path, sizeof(path), "/dev/hmmrt-faulty%u", number);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return open_soft(path);
 }
 
 int faulty_devices(int control, unsigned long count)

@@ -15,6 +15,8 @@
 
 /* Return a file descriptor or a negative errno. */
 int open_faulty_control(void);
+/* The same, of a device that is bound to this process. */
+int open_soft(const char *node);
 int open_faulty(unsigned int number);
 
 /* Sets the number of devices. */
