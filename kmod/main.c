@@ -94,37 +94,30 @@ static struct hmmrt_space *knob_space(struct file *file, const void *arg)
 	return knob->scope == HMMRT_SCOPE_DEVICE ? NULL : file_space(file, arg);
 }
 
-/* The file's space, for a call that any process with the file may make. */
-static struct hmmrt_space *held_space(struct file *file)
+/*
+ * Any process that has the file of a space may ask about its memory, and
+ * observe it. But an agent executes device code, which may learn nothing about
+ * a process.
+ */
+static struct hmmrt_space *query_space(struct file *file, const void *arg)
 {
 	/* As in file_space(). */
 	struct hmmrt_space *space = smp_load_acquire(&file->private_data);
 
-	return space ? space : ERR_PTR(-EINVAL);
+	if (!space)
+		return ERR_PTR(-EINVAL);
+	if (space->mm == current->mm)
+		return space;
+	return hmmrt_mm_is_agent(current->mm) ? ERR_PTR(-EPERM) : space;
 }
 
-/*
- * Any process that has the file of a space may observe it. Rings with another
- * scope are for no single space.
- */
+/* Rings with another scope are for no single space. */
 static struct hmmrt_space *events_space(struct file *file, const void *arg)
 {
 	const struct hmmrt_events_open *open = arg;
 
-	return open->scope == HMMRT_EVENTS_OF_SPACE ? held_space(file) : NULL;
-}
-
-/*
- * Any process that has the file of a space may ask about its memory. But an
- * agent executes device code, which may ask nothing about a process.
- */
-static struct hmmrt_space *query_space(struct file *file, const void *arg)
-{
-	struct hmmrt_space *space = held_space(file);
-
-	if (IS_ERR(space) || space->mm == current->mm)
-		return space;
-	return hmmrt_mm_is_agent(current->mm) ? ERR_PTR(-EPERM) : space;
+	return open->scope == HMMRT_EVENTS_OF_SPACE ? query_space(file, arg) :
+						      NULL;
 }
 
 /* Quotas of cgroups belong to no process, so the file needs no space. */
@@ -190,7 +183,10 @@ static int hmmrt_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* Any process that may inspect an owner of the file can read this. */
+/*
+ * Any process that may inspect an owner of the file can read this, also an agent
+ * that has the file: it has no addresses, and counts what the agent itself does.
+ */
 static void hmmrt_show_fdinfo(struct seq_file *seq, struct file *file)
 {
 	/* As in file_space(). */

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include "lib/events.h"
 #include "lib/harness.h"
 #include "lib/session.h"
 
@@ -273,6 +274,8 @@ TEST_F(bound, agent_is_refused_the_space)
 		.addr = (uintptr_t)self->buf,
 		.len = PAGE_BYTES,
 	};
+	struct hmmrt_events_open ring =
+		events_request(HMMRT_EVENTS_OF_SPACE, HMMRT_EVENTS_MIN);
 
 	/* The agent inherits the descriptor. */
 	ASSERT_EQ(0, agent_ioctl(self->agent, self->session.space,
@@ -287,6 +290,9 @@ TEST_F(bound, agent_is_refused_the_space)
 	ASSERT_EQ(-EPERM, agent_ioctl(self->agent, self->session.space,
 				      HMMRT_IOC_RANGE_ATTRIBUTES, &attributes,
 				      sizeof(attributes)));
+	ASSERT_EQ(-EPERM, agent_ioctl(self->agent, self->session.space,
+				      HMMRT_IOC_EVENTS_OPEN, &ring,
+				      sizeof(ring)));
 }
 
 /* Every process that can open the device node can make informative calls. */

@@ -290,7 +290,7 @@ enum hmmrt_event_scope {
  *
  * Open a ring of events. For HMMRT_EVENTS_OF_SPACE the file must have a space,
  * but the caller need not be its process: each process that has the file may
- * observe the space. It can get the file with pidfd_getfd(2), for example. For
+ * observe the space, unless it is an agent (EPERM). It can get the file with pidfd_getfd(2), for example. For
  * the other scopes the file needs no space. Events are recorded from now on
  * until the ring's last descriptor and mapping are gone. The ring is charged to
  * the caller's cgroup, and counts as locked memory of its user: EPERM beyond
