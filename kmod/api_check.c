@@ -39,7 +39,7 @@ static void check_informative(void)
 
 static void check_moves(void)
 {
-	CHECK_SIZE(hmmrt_prefetch, 152);
+	CHECK_SIZE(hmmrt_prefetch, 160);
 	CHECK_AT(hmmrt_prefetch, addr, 8);
 	CHECK_AT(hmmrt_prefetch, len, 16);
 	CHECK_AT(hmmrt_prefetch, location, 24);
@@ -48,6 +48,7 @@ static void check_moves(void)
 	CHECK_AT(hmmrt_prefetch, out_pages_moved, 40);
 	CHECK_AT(hmmrt_prefetch, out_pages_there, 48);
 	CHECK_AT(hmmrt_prefetch, out_stayed, 56);
+	CHECK_AT(hmmrt_prefetch, done, 152);
 
 	CHECK_SIZE(hmmrt_residency, 32);
 	CHECK_AT(hmmrt_residency, addr, 8);
@@ -77,12 +78,13 @@ static void check_moves(void)
 	CHECK_AT(hmmrt_stats, out_thrashing_resets, 216);
 	CHECK_AT(hmmrt_stats, out_blocks, 224);
 
-	CHECK_SIZE(hmmrt_exclusive, 40);
+	CHECK_SIZE(hmmrt_exclusive, 48);
 	CHECK_AT(hmmrt_exclusive, addr, 8);
 	CHECK_AT(hmmrt_exclusive, len, 16);
 	CHECK_AT(hmmrt_exclusive, device_id, 24);
 	CHECK_AT(hmmrt_exclusive, __reserved, 28);
 	CHECK_AT(hmmrt_exclusive, out_pages, 32);
+	CHECK_AT(hmmrt_exclusive, done, 40);
 }
 
 static void check_advice(void)

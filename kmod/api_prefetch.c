@@ -4,7 +4,8 @@
  *
  * A range is cut where blocks and mappings end. The mmap_lock is dropped
  * between the parts, so that the rest of the process is not kept out for long.
- * A fatal signal ends the call between two parts.
+ * A signal ends the call between two parts. arg->done then says where the same
+ * call continues.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -32,11 +33,8 @@ static u8 __user *outcomes_ptr(const struct hmmrt_prefetch *arg,
 	       ((addr - arg->addr) >> PAGE_SHIFT);
 }
 
-/*
- * Returns how many pages have an outcome that was counted. Only
- * VM_WARN_ON_ONCE() calls it, which is empty without CONFIG_DEBUG_VM.
- */
-static u64 __maybe_unused outcomes_counted(const struct hmmrt_prefetch *arg)
+/* Returns how many pages have an outcome that was counted. */
+static u64 outcomes_counted(const struct hmmrt_prefetch *arg)
 {
 	u64 n = arg->out_pages_moved + arg->out_pages_there;
 	unsigned int i;
@@ -433,6 +431,23 @@ static int prefetch_aim(struct prefetch *prefetch)
 	return prefetch->binding ? 0 : -EINVAL;
 }
 
+/* Check the range, and begin to count or go on with it. */
+static int prefetch_begin(struct hmmrt_prefetch *arg)
+{
+	if (!arg->done) {
+		arg->out_pages_moved = 0;
+		arg->out_pages_there = 0;
+		memset(arg->out_stayed, 0, sizeof(arg->out_stayed));
+	}
+	if (arg->__reserved)
+		return -EOPNOTSUPP;
+	/* A signal may come behind the last page. */
+	if (arg->done && (arg->done > arg->len || !PAGE_ALIGNED(arg->done) ||
+			  outcomes_counted(arg) != arg->done >> PAGE_SHIFT))
+		return -EINVAL;
+	return hmmrt_user_range_check(arg->addr, arg->len);
+}
+
 static int prefetch_range(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
 {
 	struct prefetch prefetch = {
@@ -443,9 +458,7 @@ static int prefetch_range(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
 	unsigned long addr, end, next;
 	int rc;
 
-	if (arg->__reserved)
-		return -EOPNOTSUPP;
-	rc = hmmrt_user_range_check(arg->addr, arg->len);
+	rc = prefetch_begin(arg);
 	if (!rc)
 		rc = prefetch_aim(&prefetch);
 	if (rc)
@@ -457,8 +470,6 @@ static int prefetch_range(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
 	if (prefetch.binding)
 		prefetch.evict_before =
 			READ_ONCE(prefetch.binding->dev->vram.given);
-	arg->out_pages_there = 0;
-	memset(arg->out_stayed, 0, sizeof(arg->out_stayed));
 	end = arg->addr + arg->len;
 	rc = hmmrt_binding_mmap_read_lock(&prefetch.binding, space);
 	if (!rc) {
@@ -466,8 +477,9 @@ static int prefetch_range(struct hmmrt_space *space, struct hmmrt_prefetch *arg)
 					     arg->location);
 		mmap_read_unlock(space->mm);
 	}
-	for (addr = arg->addr; !rc && addr < end; addr = next)
+	for (addr = arg->addr + arg->done; !rc && addr < end; addr = next)
 		rc = prefetch_step(&prefetch, addr, end, &next);
+	arg->done = rc == -EINTR ? outcomes_counted(arg) << PAGE_SHIFT : 0;
 	/* Each page has one outcome. */
 	VM_WARN_ON_ONCE(!rc && outcomes_counted(arg) != arg->len >> PAGE_SHIFT);
 	mmput(space->mm);
@@ -480,15 +492,15 @@ out_put:
 int hmmrt_ioc_prefetch(struct hmmrt_space *space, void *data)
 {
 	struct hmmrt_prefetch *arg = data;
+	u64 before = arg->done ? arg->out_pages_moved : 0;
 	struct hmmrt_episode episode;
 	int rc;
 
-	arg->out_pages_moved = 0;
 	hmmrt_episode_begin(&episode, HMMRT_PHASE_DECIDE);
 	rc = prefetch_range(space, arg);
 	hmmrt_episode_end(&episode, &space->events,
 			  .type = HMMRT_EVENT_PREFETCH, .addr = arg->addr,
-			  .pages = arg->out_pages_moved, .to = arg->location,
-			  .error = rc);
+			  .pages = arg->out_pages_moved - before,
+			  .to = arg->location, .error = rc);
 	return rc;
 }

@@ -5,6 +5,8 @@
  * "General ioctl format" in uapi/linux/hmmrt.h defines the rules. Handlers get
  * a complete, zero-extended copy of the argument. A command with output fields
  * has the argument written back on success, and on -EINTR if the table says so.
+ * After a signal without a handler the core repeats the call, with the argument
+ * as it is then.
  * A command that changes state can learn whether the write succeeded, and undo
  * the change if not, so that EFAULT always means that nothing was changed.
  */
@@ -15,6 +17,7 @@
 #include <linux/err.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/hmmrt_device.h>
 #include <linux/uaccess.h>
 
 struct hmmrt_space;
@@ -127,7 +130,7 @@ static inline long hmmrt_ioctl_run(struct file *file,
 		return -EOPNOTSUPP;
 	rc = hmmrt_ioctl_call(file, op, frame.arg);
 	if (rc && !(rc == -EINTR && op->write_on_error))
-		return rc;
+		return hmmrt_restart(rc);
 	if (op->silent)
 		return rc;
 	head->size = size;
@@ -135,7 +138,7 @@ static inline long hmmrt_ioctl_run(struct file *file,
 	hmmrt_ioctl_install(&frame, arrived);
 	if (!rc && op->answered)
 		op->answered(file, arrived);
-	return arrived ? rc : -EFAULT;
+	return arrived ? hmmrt_restart(rc) : -EFAULT;
 }
 
 static inline long hmmrt_ioctl_dispatch(struct file *file, unsigned int cmd,

@@ -379,6 +379,8 @@ int hmmrt_ioc_exclusive(struct hmmrt_space *space, void *data)
 
 	if (arg->__reserved)
 		return -EOPNOTSUPP;
+	if (arg->done && (arg->done >= arg->len || !PAGE_ALIGNED(arg->done)))
+		return -EINVAL;
 	rc = hmmrt_user_range_check(arg->addr, arg->len);
 	if (rc)
 		return rc;
@@ -389,9 +391,9 @@ int hmmrt_ioc_exclusive(struct hmmrt_space *space, void *data)
 		rc = -ESRCH;
 		goto out_put;
 	}
-	arg->out_pages = 0;
+	arg->out_pages = arg->done >> PAGE_SHIFT;
 	end = arg->addr + arg->len;
-	for (addr = arg->addr; !rc && addr < end; addr = next) {
+	for (addr = arg->addr + arg->done; !rc && addr < end; addr = next) {
 		next = hmmrt_block_end(addr, end);
 		rc = exclusive_retry(&binding, addr, next,
 				     wait_without_binding);
@@ -403,6 +405,7 @@ int hmmrt_ioc_exclusive(struct hmmrt_space *space, void *data)
 		else if (next < end && hmmrt_interrupted())
 			rc = -EINTR;
 	}
+	arg->done = rc == -EINTR ? arg->out_pages << PAGE_SHIFT : 0;
 	mmput(space->mm);
 out_put:
 	if (binding)

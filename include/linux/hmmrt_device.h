@@ -133,7 +133,9 @@
  * return -EINVAL if the range is empty, not page aligned or beyond the user
  * address space, -ESRCH if the process has exited, -ENOMEM, -EINTR for a signal
  * and -EAGAIN if other threads or the core mm raced with the call too often.
- * After -EINTR and -EAGAIN, repeat the call: completed steps are kept.
+ * After -EINTR and -EAGAIN, repeat the call: completed steps are kept. A system
+ * call that ends with -EINTR returns hmmrt_restart(rc): a signal without a
+ * handler, as when a debugger or a freezer stops the process, is no error to it.
  */
 
 /**
@@ -242,7 +244,9 @@
 #define _LINUX_HMMRT_DEVICE_H
 
 #include <linux/bits.h>
+#include <linux/errno.h>
 #include <linux/mm_types.h>
+#include <linux/sched/signal.h>
 #include <linux/types.h>
 #include <uapi/linux/hmmrt.h>
 
@@ -474,6 +478,15 @@ struct hmmrt_space *hmmrt_space_get_from_fd(int fd);
  */
 struct hmmrt_space *hmmrt_space_get_current(void);
 void hmmrt_space_put(struct hmmrt_space *space);
+
+/*
+ * The result of a system call that got @rc. After -EINTR the core repeats the
+ * call, unless a handler without SA_RESTART runs for the signal.
+ */
+static inline int hmmrt_restart(int rc)
+{
+	return rc == -EINTR && signal_pending(current) ? -ERESTARTSYS : rc;
+}
 
 /**
  * hmmrt_bind() - bind a device to the address space of a process

@@ -402,13 +402,13 @@ static long dmirror_ioctl(struct file *file, unsigned int number,
 		return -EINVAL;
 	rc = view_bind(access.view);
 	if (rc)
-		return rc;
+		return hmmrt_restart(rc);
 	access.start = cmd.addr;
 	cmd.cpages = 0;
 	cmd.faults = 0;
 	rc = call(&access);
 	if (rc)
-		return rc;
+		return hmmrt_restart(rc);
 	return copy_to_user(user, &cmd, sizeof(cmd)) ? -EFAULT : 0;
 }
 

@@ -435,7 +435,7 @@ static int faulty_access(struct file *file, unsigned long addr, size_t len,
 		if (rc == -EAGAIN && fatal_signal_pending(current))
 			rc = -EINTR;
 	} while (rc == -EAGAIN);
-	return rc;
+	return hmmrt_restart(rc);
 }
 
 static ssize_t faulty_read(struct file *file, char __user *to, size_t len,
@@ -506,17 +506,17 @@ static long faulty_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	int rc;
 
 	if (cmd == HMMRT_SOFT_IOC_BIND)
-		return context_bind(context);
+		return hmmrt_restart(context_bind(context));
 	if (copy_from_user(&range, (void __user *)arg, sizeof(range)))
 		return -EFAULT;
 	rc = context_enter(context);
 	if (rc)
-		return rc;
+		return hmmrt_restart(rc);
 	rc = range_call(context->binding, cmd, &range);
 	up_read(&context->gate);
 	if (copy_to_user((void __user *)arg, &range, sizeof(range)))
 		return -EFAULT;
-	return rc;
+	return hmmrt_restart(rc);
 }
 
 static const struct file_operations faulty_fops = {
@@ -664,7 +664,7 @@ static long control_ioctl(struct file *file, unsigned int cmd,
 	case HMMRT_FAULTY_IOC_FAIL:
 		return failure_set((void __user *)arg);
 	case HMMRT_FAULTY_IOC_EVICT:
-		return device_evict(arg);
+		return hmmrt_restart(device_evict(arg));
 	case HMMRT_FAULTY_IOC_INVALIDATIONS:
 		return device_invalidations(arg);
 	case HMMRT_FAULTY_IOC_SLOW:

@@ -118,7 +118,8 @@ static long sample_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	if (cmd != HMMRT_SOFT_IOC_BIND)
 		return -ENOTTY;
-	return soft_context_bind(file->private_data, sample_device);
+	return hmmrt_restart(soft_context_bind(file->private_data,
+					       sample_device));
 }
 
 /* No call on this file is running, so the device has stopped. */
@@ -154,7 +155,7 @@ static int sample_access(struct file *file, loff_t addr, size_t len, u64 *word,
 		return PTR_ERR(binding);
 	while (!rc && !soft_mmu_access(&context->mmu, addr, word, write))
 		rc = sample_fault(binding, addr, write);
-	return rc;
+	return hmmrt_restart(rc);
 }
 
 static int __init sample_register(void)

@@ -213,6 +213,9 @@ static int ioc_bind(struct file *file, void *arg)
 		if (rc)
 			break;
 	}
+	/* The rest of the wait, if the call is repeated. */
+	if (rc == -EINTR)
+		bind->wait_msec = jiffies_to_msecs(max((long)(end - jiffies), 0L));
 	/* The binding has a separate reference. */
 	hmmrt_space_put(space);
 	return rc;
@@ -338,7 +341,7 @@ static int ioc_fault_record(struct file *file, void *arg)
 
 static const struct hmmrt_ioctl_op ioctl_ops[] = {
 	HMMRT_IOCTL_OP(HMMRT_GPU_IOC_BIND, ioc_bind, hmmrt_gpu_bind, out_token,
-		       .answered = ioc_bind_answered),
+		       .write_on_error = true, .answered = ioc_bind_answered),
 	HMMRT_IOCTL_OP(HMMRT_GPU_IOC_ATTACH, ioc_attach, hmmrt_gpu_attach,
 		       token, .silent = true),
 	HMMRT_IOCTL_OP(HMMRT_GPU_IOC_FAULT_RECORD, ioc_fault_record,

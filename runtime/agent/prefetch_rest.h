@@ -18,12 +18,13 @@ inline std::uint64_t prefetched_pages(const hmmrt_prefetch& done) {
 }
 
 /// Turns an interrupted prefetch into a prefetch of the pages that it has not
-/// processed yet. False if no pages are left.
+/// processed yet, which begins to count again. False if no pages are left.
 inline bool prefetch_rest(hmmrt_prefetch& interrupted) {
     const std::uint64_t pages = prefetched_pages(interrupted);
     interrupted.addr += pages * page_size;
     interrupted.len -= pages * page_size;
     if (interrupted.outcomes != 0) interrupted.outcomes += pages;
+    interrupted.done = 0;
     return interrupted.len != 0;
 }
 

@@ -230,6 +230,33 @@ TEST_F(exclusive, interrupted_call_reports_its_progress)
 	EXPECT_EQ(-1, pages_check(buf, len, 1));
 }
 
+/* The core repeats the call, which goes on where it was. */
+TEST_F(exclusive, restarted_call_goes_on_where_it_was)
+{
+	const struct itimerval often = {
+		.it_interval.tv_usec = 3000, .it_value.tv_usec = 3000,
+	};
+	struct sigaction action = {
+		.sa_handler = on_alarm,
+		.sa_flags = SA_RESTART,
+	};
+	const size_t len = 16 * BLOCK_BYTES;
+	char *buf = arena_anon(len);
+	struct hmmrt_exclusive result;
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, len, 1);
+	sigaction(SIGALRM, &action, NULL);
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &often, NULL));
+	EXPECT_EQ(0, cmd_exclusive(self->fd, buf, len, self->id, &result));
+	setitimer(ITIMER_REAL, &(struct itimerval){ 0 }, NULL);
+	EXPECT_EQ(len / PAGE_BYTES, result.out_pages);
+	EXPECT_EQ(0, result.done);
+	EXPECT_EQ(-1, pages_check(buf, len, 1));
+	result.done = len;
+	EXPECT_EQ(-EINVAL, cmd_raw(self->fd, HMMRT_IOC_EXCLUSIVE, &result));
+}
+
 struct waker {
 	pthread_t thread;
 	int event;

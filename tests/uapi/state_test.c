@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/wait.h>
 
 #include "lib/harness.h"
 #include "lib/session.h"
@@ -649,6 +650,141 @@ TEST_F(space, interrupted_prefetch_reports_its_progress)
 	}
 	ASSERT_LT(0, eintr);
 	ASSERT_EQ(-1, pages_check(buf, len, 1));
+}
+
+/* The core repeats the call, which goes on where it was. */
+TEST_F(space, restarted_prefetch_counts_each_page_once)
+{
+	const size_t len = 32 * BLOCK_BYTES;
+	struct hmmrt_prefetch result;
+	char *buf = arena_anon(len);
+	struct storm storm;
+	unsigned int round;
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, len, 1);
+	for (round = 0; round < 4; round++) {
+		ASSERT_EQ(0, cmd_prefetch(self->fd, buf, len,
+					  HMMRT_LOCATION_HOST, NULL));
+		ASSERT_EQ(0, storm_start(&storm));
+		storm_restarts();
+		EXPECT_EQ(0, cmd_prefetch(self->fd, buf, len, self->id,
+					  &result));
+		storm_stop(&storm);
+		EXPECT_EQ(len / PAGE_BYTES, result.out_pages_moved);
+		EXPECT_EQ(0, result.done);
+	}
+	ASSERT_EQ(-1, pages_check(buf, len, 1));
+}
+
+TEST_F(space, interrupted_prefetch_goes_on_where_it_was)
+{
+	const size_t len = 32 * BLOCK_BYTES;
+	char *buf = arena_anon(len);
+	struct hmmrt_prefetch prefetch = {
+		.size = sizeof(prefetch),
+		.addr = (uintptr_t)buf,
+		.len = len,
+		.location = self->id,
+	};
+	unsigned int eintr = 0, round;
+	struct storm storm;
+	int rc;
+
+	ASSERT_NE(NULL, buf);
+	pages_fill(buf, len, 1);
+	for (round = 0; !eintr && round < STORM_ROUNDS; round++) {
+		ASSERT_EQ(0, cmd_prefetch(self->fd, buf, len,
+					  HMMRT_LOCATION_HOST, NULL));
+		ASSERT_EQ(0, storm_start(&storm));
+		while ((rc = cmd_raw(self->fd, HMMRT_IOC_PREFETCH,
+				     &prefetch)) == -EINTR) {
+			eintr++;
+			EXPECT_EQ(prefetch.out_pages_moved * PAGE_BYTES,
+				  prefetch.done);
+		}
+		storm_stop(&storm);
+		ASSERT_EQ(0, rc);
+		ASSERT_EQ(len / PAGE_BYTES, prefetch.out_pages_moved);
+		ASSERT_EQ(0, prefetch.done);
+	}
+	ASSERT_LT(0, eintr);
+	/* Not what an interrupted call says. */
+	prefetch.done = PAGE_BYTES;
+	EXPECT_EQ(-EINVAL, cmd_raw(self->fd, HMMRT_IOC_PREFETCH, &prefetch));
+	prefetch.done = len + PAGE_BYTES;
+	prefetch.out_pages_moved++;
+	EXPECT_EQ(-EINVAL, cmd_raw(self->fd, HMMRT_IOC_PREFETCH, &prefetch));
+	prefetch.out_pages_moved = 1;
+	prefetch.done = PAGE_BYTES + 1;
+	EXPECT_EQ(-EINVAL, cmd_raw(self->fd, HMMRT_IOC_PREFETCH, &prefetch));
+	prefetch.done = PAGE_BYTES;
+	EXPECT_EQ(0, cmd_raw(self->fd, HMMRT_IOC_PREFETCH, &prefetch));
+	EXPECT_EQ(1, prefetch.out_pages_moved);
+}
+
+struct stopped {
+	volatile unsigned long calls;
+	volatile int rc;		/* of the first call that failed */
+	volatile unsigned long wrong;	/* calls that missed pages */
+};
+
+static void prefetch_for_ever(struct stopped *stopped)
+{
+	const size_t len = 16 * BLOCK_BYTES;
+	int space = open_manager(), gpu = open_gpu(0), rc;
+	struct hmmrt_prefetch result;
+	struct hmmrt_gpu_bind bind;
+	char *buf = arena_anon(len);
+	uint32_t to;
+
+	rc = cmd_space_create(space);
+	if (!rc)
+		rc = cmd_bind(gpu, space, &bind);
+	pages_fill(buf, len, 1);
+	for (to = bind.out_device_id; !rc;
+	     to = to == HMMRT_LOCATION_HOST ? bind.out_device_id :
+					      HMMRT_LOCATION_HOST) {
+		rc = cmd_prefetch(space, buf, len, to, &result);
+		if (result.out_pages_moved != len / PAGE_BYTES)
+			stopped->wrong++;
+		stopped->calls++;
+	}
+	stopped->rc = rc;
+}
+
+/* A debugger, a freezer or a shell stops a program that has no handler. */
+TEST_F(space, stopped_and_continued_call_is_no_error)
+{
+	struct stopped *stopped = mmap(NULL, PAGE_BYTES,
+				       PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	unsigned int i;
+	int status;
+	pid_t pid;
+
+	ASSERT_NE(MAP_FAILED, (void *)stopped);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		prefetch_for_ever(stopped);
+		_exit(1);
+	}
+	while (!stopped->calls && !stopped->rc)
+		usleep(1000);
+	for (i = 0; i < 30 && !stopped->rc; i++) {
+		ASSERT_EQ(0, kill(pid, SIGSTOP));
+		ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
+		if (!WIFSTOPPED(status))
+			break;
+		kill(pid, SIGCONT);
+		usleep(5000 + 1000 * i);
+	}
+	EXPECT_EQ(0, stopped->rc);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	EXPECT_EQ(0, stopped->wrong);
+	fprintf(stderr, "# %lu calls\n", stopped->calls);
 }
 
 /* --- values of the informative calls -------------------------------------- */

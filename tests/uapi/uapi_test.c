@@ -277,6 +277,7 @@ FIXTURE_VARIANT_ADD(call, space_create) {
 FIXTURE_VARIANT_ADD(call, prefetch) {
 	.cmd = HMMRT_IOC_PREFETCH, CALL(hmmrt_prefetch, out_stayed),
 	.outputs = offsetof(struct hmmrt_prefetch, out_pages_moved),
+	.outputs_end = offsetof(struct hmmrt_prefetch, done),
 	.stage = STAGE_BOUND, .fill = fill_prefetch,
 };
 
@@ -293,6 +294,7 @@ FIXTURE_VARIANT_ADD(call, pages) {
 FIXTURE_VARIANT_ADD(call, exclusive) {
 	.cmd = HMMRT_IOC_EXCLUSIVE, CALL(hmmrt_exclusive, out_pages),
 	.outputs = offsetof(struct hmmrt_exclusive, out_pages),
+	.outputs_end = offsetof(struct hmmrt_exclusive, done),
 	.stage = STAGE_BOUND, .fill = fill_exclusive,
 };
 
@@ -698,6 +700,9 @@ TEST(bind_waits_for_the_given_time)
 	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
 	ASSERT_EQ(0, setitimer(ITIMER_REAL, &soon, NULL));
 	EXPECT_EQ(-EINTR, cmd_bind_wait(gpu, session.space, 60000, &bind));
+	/* What is left of the wait. */
+	EXPECT_GT(60000, bind.wait_msec);
+	EXPECT_LT(10000, bind.wait_msec);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, unbind_in_a_moment,
 				    &session));
 	EXPECT_EQ(0, cmd_bind_wait(gpu, session.space, 60000, &bind));

@@ -28,7 +28,9 @@
  * struct is its size, as the caller was compiled with. A struct smaller than
  * the kernel's is extended with zeroes. A larger struct is accepted if the
  * excess bytes are zero. The kernel writes the members named out_*, on success
- * and, where documented, also on error. All other members are input.
+ * and, where documented, also on error. All other members are input, and the
+ * kernel leaves them as they are, but for those that say how an interrupted call
+ * continues: @done, and hmmrt_gpu_bind.wait_msec.
  *
  * Each errno means the same for all ioctls:
  *
@@ -75,7 +77,9 @@
  * EMFILE, ENFILE
  *	The process, or the system, would have too many descriptors.
  * EINTR
- *	A signal arrived. The out_* members say how far the call got.
+ *	A handler without SA_RESTART ran for a signal. The out_* members say how
+ *	far the call got. After any other signal, and after a stop or a freeze,
+ *	the kernel repeats the call itself, with the argument as it is then.
  */
 
 #define HMMRT_UAPI_VERSION	1
@@ -280,6 +284,11 @@ enum hmmrt_stay {
  *	Valid on success and on EINTR.
  * @out_stayed: pages that stayed, indexed by enum hmmrt_stay. Valid on success
  *	and on EINTR.
+ * @done: 0, to begin. After EINTR, how many bytes from @addr on the call has
+ *	processed: repeat it with the same argument, and it goes on there, and the
+ *	out_* members count on. They have to be those of the interrupted call
+ *	(EINVAL). 0 again on success. The kernel goes on in the same way when it
+ *	repeats the call; without this member it begins again.
  *
  * Migrate the pages of a range to @location. The call fails with EFAULT at the
  * first address that is not mapped; pages before that address have moved. It
@@ -304,6 +313,7 @@ struct hmmrt_prefetch {
 	__aligned_u64 out_pages_moved;
 	__aligned_u64 out_pages_there;
 	__aligned_u64 out_stayed[HMMRT_STAY_REASONS];
+	__aligned_u64 done;
 };
 
 /**
@@ -961,6 +971,8 @@ struct hmmrt_stats {
  * @__reserved: must be 0
  * @out_pages: pages before the first one that is not exclusive. Valid on
  *	success and on EINTR.
+ * @done: 0, to begin. After EINTR, the bytes of @out_pages: the same call goes on
+ *	there, as hmmrt_prefetch.done has it. 0 again on success.
  *
  * Give a device exclusive access to pages. The pages migrate to system memory,
  * and then only the device has page table entries for them. An operation of the
@@ -986,6 +998,7 @@ struct hmmrt_exclusive {
 	__u32 device_id;
 	__u32 __reserved;
 	__aligned_u64 out_pages;
+	__aligned_u64 done;
 };
 
 /* The object moves to where it is used, and can be evicted. */
@@ -1121,7 +1134,7 @@ struct hmmrt_access {
  * @out_device_id: id of this device
  * @out_token: token for one HMMRT_GPU_IOC_ATTACH by the agent
  * @wait_msec: how long to wait while the device is still bound to this space,
- *	0 not to wait
+ *	0 not to wait. After EINTR, what is left of that.
  * @__reserved: must be 0
  *
  * Bind the device to a space. A binding ends when the last reference to its

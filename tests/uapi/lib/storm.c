@@ -12,6 +12,16 @@ static void on_signal(int sig)
 	__atomic_fetch_add(&nr_signals, 1, __ATOMIC_RELAXED);
 }
 
+void storm_restarts(void)
+{
+	struct sigaction action = {
+		.sa_handler = on_signal,
+		.sa_flags = SA_RESTART,
+	};
+
+	sigaction(SIGUSR1, &action, NULL);
+}
+
 static void *storm_run(void *arg)
 {
 	struct storm *storm = arg;
