@@ -70,14 +70,46 @@ static const u16 annotation_types[] = {
 	[HMMRT_ANNOTATE_NAME] = HMMRT_EVENT_NAME,
 };
 
-/* Trace events print it, so it must stay in its line. */
+/*
+ * The length of the character at @text, which ends with a NUL, or 0: it is not
+ * UTF-8 in its shortest form, or is a control character. A terminal takes those
+ * from 0x80 to 0x9f for the beginning of commands, too.
+ */
+static unsigned int letter_bytes(const unsigned char *text)
+{
+	static const u32 least[] = { 0, 0x20, 0xa0, 0x800, 0x10000 };
+	unsigned int bytes, i;
+	u32 code;
+
+	if (text[0] < 0x80)
+		return text[0] >= least[1] && text[0] != 0x7f;
+	if (text[0] < 0xc0 || text[0] >= 0xf8)
+		return 0;
+	bytes = text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
+	code = text[0] & (0x7f >> bytes);
+	for (i = 1; i < bytes; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (text[i] & 0x3f);
+	}
+	if (code < least[bytes] || code > 0x10ffff || code >> 11 == 0x1b)
+		return 0;
+	/* Separators of lines. */
+	return code == 0x2028 || code == 0x2029 ? 0 : bytes;
+}
+
+/* Terminals show it, as a part of a line. */
 static bool text_is_valid(const char *text)
 {
 	const char *end = memchr(text, 0, HMMRT_EVENT_TEXT_BYTES);
 
-	for (; end && text < end; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+	while (end && text < end) {
+		unsigned int bytes = letter_bytes((const u8 *)text);
+
+		if (!bytes)
 			return false;
+		text += bytes;
+	}
 	return end;
 }
 

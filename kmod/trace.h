@@ -187,7 +187,10 @@ HMMRT_TRACE_TYPE(hmmrt_event, hmmrt_refusal);
 HMMRT_TRACE_TYPE(hmmrt_event, hmmrt_prefetch);
 HMMRT_TRACE_TYPE(hmmrt_event, hmmrt_advise);
 
-/* What a process says about itself: other members have no value. */
+/*
+ * What a process says about itself: other members have no value. The text is
+ * escaped, so it cannot end before its quote.
+ */
 DECLARE_EVENT_CLASS(hmmrt_event_with_text,
 	TP_PROTO(const struct hmmrt_event *event),
 	TP_ARGS(event),
@@ -217,10 +220,12 @@ DECLARE_EVENT_CLASS(hmmrt_event_with_text,
 		__entry->tid = event->tid;
 		memcpy(__entry->text, event->text, sizeof(event->text));
 	),
-	TP_printk("space=%llu addr=%#llx pages=%llu pid=%d tid=%d serial=%llu parent=%llu duration=%llu text='%s'",
+	TP_printk("space=%llu addr=%#llx pages=%llu pid=%d tid=%d serial=%llu parent=%llu duration=%llu text=\"%*pEc\"",
 		  __entry->space, __entry->addr, __entry->pages, __entry->pid,
 		  __entry->tid, __entry->serial, __entry->parent,
-		  __entry->duration, __entry->text)
+		  __entry->duration,
+		  (int)strnlen(__entry->text, sizeof(__entry->text)),
+		  __entry->text)
 );
 
 HMMRT_TRACE_TYPE(hmmrt_event_with_text, hmmrt_mark);

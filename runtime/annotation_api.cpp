@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <ctime>
+#include <string_view>
 
 #include <linux/hmmrt_event.h>
 
@@ -39,14 +40,39 @@ std::uint64_t now() {
            static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-/// Cuts the text to what fits. Control characters are not allowed.
+/// The length of the character that begins a text, or 0: it is not UTF-8 that an annotation may
+/// have.
+std::size_t letter_bytes(std::string_view text) {
+    static constexpr std::array<std::uint32_t, 5> least = {0, 0x20, 0xa0, 0x800, 0x10000};
+    const auto first = static_cast<unsigned char>(text[0]);
+    const std::size_t bytes = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    if ((first >= 0x80 && first < 0xc0) || first >= 0xf8 || bytes > text.size()) return 0;
+    std::uint32_t code = bytes == 1 ? first : first & (0x7fu >> bytes);
+    for (std::size_t i = 1; i < bytes; i++) {
+        const auto next = static_cast<unsigned char>(text[i]);
+        if ((next & 0xc0) != 0x80) return 0;
+        code = code << 6 | (next & 0x3fu);
+    }
+    const bool refused = code < least[bytes] || code == 0x7f || code > 0x10ffff ||
+                         code >> 11 == 0x1b || code == 0x2028 || code == 0x2029;
+    return refused ? 0 : bytes;
+}
+
+/// Cuts the text to the characters that fit. A byte that an annotation may not have becomes '?'.
 void copy_text(char (&to)[HMMRT_EVENT_TEXT_BYTES], const char* text) {
-    const std::size_t bytes = strnlen(text, sizeof(to) - 1);
-    std::transform(text, text + bytes, to, [](char letter) {
-        const auto code = static_cast<unsigned char>(letter);
-        return code < 0x20 || code == 0x7f ? '?' : letter;
-    });
-    to[bytes] = '\0';
+    // One more than fits: is the last character cut?
+    std::string_view rest(text, strnlen(text, sizeof(to) + 3));
+    std::size_t used = 0;
+    while (!rest.empty()) {
+        const std::size_t bytes = letter_bytes(rest);
+        if (used + std::max<std::size_t>(bytes, 1) > sizeof(to) - 1) break;
+        if (bytes == 0)
+            to[used++] = '?';
+        else
+            used += rest.copy(to + used, bytes);
+        rest.remove_prefix(std::max<std::size_t>(bytes, 1));
+    }
+    to[used] = '\0';
 }
 
 void require_text(const char* text) {

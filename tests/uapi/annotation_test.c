@@ -104,6 +104,18 @@ TEST_F(annotation, name_may_be_taken_away)
 	EXPECT_EQ(BLOCK_PAGES, event->pages);
 }
 
+TEST_F(annotation, text_may_be_in_any_language)
+{
+	static const char text[] =
+		"\xc2\xa0\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80"
+		"\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf '\"";
+	struct hmmrt_annotate arg = annotate(HMMRT_ANNOTATE_MARK, text);
+
+	ASSERT_EQ(0, events_annotate(self->space, &arg));
+	ASSERT_EQ(1, events_unread(&self->events));
+	EXPECT_STREQ(text, events_at(&self->events, 0)->text);
+}
+
 TEST_F(annotation, wrong_annotation_gets_its_error_and_is_no_event)
 {
 	struct hmmrt_annotate name = annotate(HMMRT_ANNOTATE_NAME, "grid");
@@ -116,6 +128,7 @@ TEST_F(annotation, wrong_annotation_gets_its_error_and_is_no_event)
 	section.since = raw_ns();
 	name.addr = (uintptr_t)self->buf;
 	name.len = PAGE_BYTES;
+#define SET_TEXT(_text) memcpy(arg.text, _text, sizeof(_text))
 #define NOT_ANNOTATED(_errno, _file, _good, ...)                   \
 	do {                                                       \
 		arg = _good;                                       \
@@ -137,6 +150,18 @@ TEST_F(annotation, wrong_annotation_gets_its_error_and_is_no_event)
 	NOT_ANNOTATED(EINVAL, self->space, mark, arg.len = 1);
 	NOT_ANNOTATED(EINVAL, self->space, mark, arg.text[1] = '\n');
 	NOT_ANNOTATED(EINVAL, self->space, mark, arg.text[1] = 0x7f);
+	/* Commands to a terminal, and what is no UTF-8. */
+	NOT_ANNOTATED(EINVAL, self->space, mark, SET_TEXT("a\xc2\x9b[2J"));
+	NOT_ANNOTATED(EINVAL, self->space, mark, SET_TEXT("a\xc2\x80"));
+	NOT_ANNOTATED(EINVAL, self->space, mark, SET_TEXT("a\x9b[31m"));
+	NOT_ANNOTATED(EINVAL, self->space, mark, SET_TEXT("\xc1\x9b"));
+	NOT_ANNOTATED(EINVAL, self->space, mark, SET_TEXT("\xe0\x82\x9b"));
+	NOT_ANNOTATED(EINVAL, self->space, mark, SET_TEXT("\xf0\x80\x82\x9b"));
+	NOT_ANNOTATED(EINVAL, self->space, mark, SET_TEXT("\xed\xa0\x80"));
+	NOT_ANNOTATED(EINVAL, self->space, mark, SET_TEXT("\xf4\x90\x80\x80"));
+	NOT_ANNOTATED(EINVAL, self->space, mark, SET_TEXT("\xe2\x80\xa8"));
+	NOT_ANNOTATED(EINVAL, self->space, mark, SET_TEXT("a\xc3"));
+	NOT_ANNOTATED(EINVAL, self->space, mark, SET_TEXT("\xff"));
 	NOT_ANNOTATED(EINVAL, self->space, mark, arg.since = 1);
 	NOT_ANNOTATED(EINVAL, self->space, section, arg.text[0] = 0);
 	NOT_ANNOTATED(EINVAL, self->space, section, arg.since = 0);

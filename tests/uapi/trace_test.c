@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/events.h"
 #include "lib/harness.h"
 #include "lib/modules.h"
 #include "lib/session.h"
@@ -104,6 +105,20 @@ TEST_F(trace, fault_reports_the_rule_that_decided)
 	EXPECT_EQ(stats_of(self).out_fault_batches,
 		  tracing_count("hmmrt_fault_batch",
 				"count=1 groups=1 "));
+}
+
+/* The text of a process cannot look like the fields of an event. */
+TEST_F(trace, text_of_a_mark_is_escaped)
+{
+	struct hmmrt_annotate mark = {
+		.size = sizeof(mark),
+		.kind = HMMRT_ANNOTATE_MARK,
+		.text = "x\" serial=1 \\ text=\"y",
+	};
+
+	ASSERT_EQ(0, events_annotate(self->space, &mark));
+	EXPECT_EQ(1, tracing_count("hmmrt_mark",
+				   "text=\"x\\\" serial=1 \\\\ text=\\\"y\""));
 }
 
 TEST_F(trace, refused_fault_reports_its_error)

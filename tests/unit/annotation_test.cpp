@@ -39,6 +39,19 @@ TEST_F(Annotation, TextHasNoControlCharacters) {
     hmm::mark("a\nb\x1b[2J\x7f\xc3\xa9");
     ASSERT_EQ(told().size(), 1u);
     EXPECT_STREQ(told()[0].text, "a?b?[2J?\xc3\xa9");
+    hmm::mark("\x9b"
+              "2J\xc2\x9b"
+              "2J\xe2\x80\xa8\xed\xa0\x80\xc3");
+    EXPECT_STREQ(told()[1].text, "?2J??2J???????");
+}
+
+TEST_F(Annotation, TextIsCutBetweenCharacters) {
+    const std::string fits(HMMRT_EVENT_TEXT_BYTES - 2, 'x');
+    hmm::mark((fits + "\xc3\xa9").c_str());
+    hmm::mark((fits.substr(1) + "\xc3\xa9z").c_str());
+    ASSERT_EQ(told().size(), 2u);
+    EXPECT_EQ(told()[0].text, fits);
+    EXPECT_EQ(told()[1].text, fits.substr(1) + "\xc3\xa9");
 }
 
 TEST_F(Annotation, SectionIsToldAtItsEndTheInnermostFirst) {

@@ -196,8 +196,8 @@ enum hmmrt_event_thrashing {
  * @devices: of HMMRT_EVENT_INVALIDATE: a bit for each device
  * @phase: nanoseconds by enum hmmrt_event_phase; at most 2^32 - 1 each. Their
  *	sum is the duration, if none has that value.
- * @text: what the process calls it, with NULs behind. The process may have
- *	written any bytes but control characters of ASCII.
+ * @text: what the process calls it, with NULs behind: UTF-8 without control
+ *	characters
  */
 struct hmmrt_event {
 	__aligned_u64 serial;
@@ -333,8 +333,9 @@ enum hmmrt_annotation {
  * @len: for HMMRT_ANNOTATE_NAME: number of bytes, not 0. Otherwise 0
  * @since: for HMMRT_ANNOTATE_SECTION: when it began, in nanoseconds of
  *	CLOCK_MONOTONIC_RAW, which is the same in all time namespaces. Otherwise 0
- * @text: what the process calls it, with a NUL at its end, and without control
- *	characters of ASCII (EINVAL). Empty for a name: the memory has none any
+ * @text: what the process calls it, with a NUL at its end, in UTF-8, and without
+ *	control characters (below 0x20, and from 0x7f to 0x9f) and separators of
+ *	lines (0x2028, 0x2029); EINVAL otherwise. Empty for a name: the memory has none any
  *	more
  *
  * Record an event of the type HMMRT_EVENT_MARK, HMMRT_EVENT_SECTION or
