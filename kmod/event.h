@@ -22,6 +22,7 @@
 #include <linux/jump_label_ratelimit.h>
 #include <linux/list.h>
 #include <linux/types.h>
+#include <linux/uidgid.h>
 #include <uapi/linux/hmmrt_event.h>
 
 #include "hmmrt.h"
@@ -35,6 +36,7 @@ struct task_struct;
 struct hmmrt_event_source {
 	u64 space; /* id */
 	struct pid *pid; /* of its process; held by the space */
+	kuid_t uid; /* its creator */
 	struct list_head taps; /* see event_ring.c */
 };
 

@@ -9,6 +9,12 @@
  *            waits for a reader. The reader may write anything into the
  *            mapping: the kernel keeps its own head, and takes an impossible
  *            tail for that of a full ring.
+ * Shares     A ring of several spaces has a part for each of them, however many
+ *            events one makes: a user's events may take three times what is
+ *            free, and those of a space what the other ones of its user leave
+ *            of that. So one space alone gets three fifths of the ring, and
+ *            many leave a part free. Users and spaces are told apart by a hash,
+ *            so two of them may share by chance.
  * Memory     The pages of a ring count as locked memory of its opener.
  * Lifetime   The ring belongs to its file, which mappings hold. A tap goes with
  *            its ring or its space, whichever ends first. Neither holds the
@@ -23,6 +29,7 @@
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/mmdebug.h>
 #include <linux/module.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
@@ -39,6 +46,25 @@
 /* Rings of a user: threads of others pay for events that they get. */
 #define USER_RINGS_MAX	32
 
+/* Where an event is counted: in of_user and of_space of struct ring_share. */
+struct owner {
+	u8 user;
+	u8 space;
+};
+
+/* Of a ring of several spaces; protected by ring->lock. */
+struct ring_share {
+	u64 tail; /* first event that is counted */
+	u32 of_user[U8_MAX + 1]; /* counted events */
+	u32 of_space[U8_MAX + 1];
+	struct owner owners[]; /* of the events that are counted */
+};
+
+/* How much is counted out at each event: more than comes in. */
+#define SHARE_STEPS	64
+/* How many times what is free a user may have. */
+#define SHARE_OF_USER	3
+
 struct ring {
 	struct list_head link;		/* on machine_rings or children_rings */
 	struct list_head all;		/* on all_rings */
@@ -54,6 +80,7 @@ struct ring {
 	spinlock_t lock; /* protects @head, and writes of events */
 	u64 head;
 	u64 dropped[HMMRT_EVENT_TYPES]; /* protected by @lock */
+	struct ring_share *share; /* NULL: of one space */
 	wait_queue_head_t wait;
 	bool ended;		/* of a ring of a space: the space is gone */
 	struct tap *tap;	/* for ring_connect(), of a ring of a space */
@@ -95,6 +122,62 @@ static void ring_count_dropped(struct ring *ring, unsigned int type)
 	WRITE_ONCE(ring->header->dropped[type], ring->dropped[type]);
 }
 
+static struct owner owner_of(const struct hmmrt_event_source *source)
+{
+	struct owner owner = {};
+
+	if (source) {
+		owner.user = 1 + __kuid_val(source->uid) % U8_MAX;
+		owner.space = 1 + (u32)source->space % U8_MAX;
+	}
+	return owner;
+}
+
+/* Count out what the reader has read. @used as of ring_used(). */
+static void share_settle(struct ring *ring, u64 used)
+{
+	struct ring_share *share = ring->share;
+	unsigned int steps;
+
+	lockdep_assert_held(&ring->lock);
+	/* A reader may also have moved the tail back. */
+	for (steps = 0; steps < SHARE_STEPS && ring->head - share->tail > used;
+	     steps++) {
+		const struct owner *owner =
+			&share->owners[share->tail++ & (ring->args.events - 1)];
+
+		share->of_user[owner->user]--;
+		share->of_space[owner->space]--;
+	}
+}
+
+/* Count one more event of the owner in, if it may have one more. */
+static bool share_take(struct ring *ring, u64 used, struct owner owner)
+{
+	struct ring_share *share = ring->share;
+	u64 most = (ring->args.events - used) * SHARE_OF_USER;
+
+	lockdep_assert_held(&ring->lock);
+	if (share->of_user[owner.user] >= most ||
+	    share->of_space[owner.space] >= most - share->of_user[owner.user])
+		return false;
+	VM_WARN_ON_ONCE(ring->head - share->tail >= ring->args.events);
+	share->of_user[owner.user]++;
+	share->of_space[owner.space]++;
+	share->owners[ring->head & (ring->args.events - 1)] = owner;
+	return true;
+}
+
+/* Return whether the ring takes an event of that source. */
+static bool ring_takes(struct ring *ring, u64 used,
+		       const struct hmmrt_event_source *source)
+{
+	if (!ring->share)
+		return used < ring->args.events;
+	share_settle(ring, used);
+	return share_take(ring, used, owner_of(source));
+}
+
 /* There is no memory to tap a space. */
 static void ring_drop_space(struct ring *ring)
 {
@@ -118,7 +201,7 @@ static void ring_write(struct ring *ring,
 	copy.tid = task_pid_nr_ns(current, ring->ns);
 	spin_lock(&ring->lock);
 	used = ring_used(ring, ring->head);
-	if (used == ring->args.events) {
+	if (!ring_takes(ring, used, source)) {
 		ring_count_dropped(ring, event->type);
 	} else {
 		memcpy(ring_slot(ring, ring->head), &copy, sizeof(copy));
@@ -241,6 +324,7 @@ void hmmrt_event_source_init(struct hmmrt_event_source *source, u64 space,
 {
 	source->space = space;
 	source->pid = pid;
+	source->uid = current_uid();
 	INIT_LIST_HEAD(&source->taps);
 }
 
@@ -273,6 +357,7 @@ static void ring_free_pages(struct ring *ring)
 		__free_page(ring->pages[i]);
 	kvfree(ring->pages);
 	hmmrt_unlock_pages(&ring->locked);
+	kvfree(ring->share);
 }
 
 /* Context: no other thread can find the ring. */
@@ -377,6 +462,17 @@ static int ring_alloc_pages(struct ring *ring)
 	return ring->header ? 0 : -ENOMEM;
 }
 
+/* One space alone cannot fill the ring, and has to wake the reader. */
+static int ring_alloc_share(struct ring *ring)
+{
+	ring->share = kvzalloc(struct_size(ring->share, owners,
+					   ring->args.events),
+			       GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	ring->args.wake_events = min(ring->args.wake_events,
+				     ring->args.events / 2);
+	return ring->share ? 0 : -ENOMEM;
+}
+
 static struct ring *ring_create(const struct hmmrt_event_ring_args *args)
 {
 	struct ring *ring;
@@ -394,6 +490,8 @@ static struct ring *ring_create(const struct hmmrt_event_ring_args *args)
 	ring->ns = get_pid_ns(task_active_pid_ns(current));
 	ring->cred = get_current_cred();
 	rc = ring_alloc_pages(ring);
+	if (!rc && args->scope != HMMRT_EVENTS_OF_SPACE)
+		rc = ring_alloc_share(ring);
 	if (!rc && args->scope == HMMRT_EVENTS_OF_SPACE) {
 		ring->tap = kmalloc(sizeof(*ring->tap), GFP_KERNEL_ACCOUNT);
 		rc = ring->tap ? 0 : -ENOMEM;

@@ -555,6 +555,61 @@ TEST_F(events, machine_needs_permission)
 	events_close(&machine);
 }
 
+#define SHARED	1024u
+
+static int flood(int fd)
+{
+	struct hmmrt_annotate mark = {
+		.size = sizeof(mark),
+		.kind = HMMRT_ANNOTATE_MARK,
+		.text = "noise",
+	};
+	unsigned int i;
+
+	if (cmd_space_create(fd))
+		return 1;
+	for (i = 0; i < 2 * SHARED; i++)
+		if (events_annotate(fd, &mark))
+			return 2;
+	return 0;
+}
+
+static int flood_as_another_user(int fd)
+{
+	return setgid(OTHER_UID) || setuid(OTHER_UID) ? 3 : flood(fd);
+}
+
+/* No process can hide what happens behind many events, not even of its user. */
+TEST_F(events, flood_of_one_space_loses_no_event_of_others)
+{
+	int (*const floods[])(int fd) = { flood, flood_as_another_user };
+	struct events machine;
+	unsigned int i, j, k;
+	int manager;
+
+	ASSERT_EQ(0, events_open(&machine, self->space, HMMRT_EVENTS_OF_MACHINE,
+				 SHARED));
+	for (i = 0; i < 2; i++) {
+		for (j = 0; j < 2; j++) {
+			manager = open_manager();
+			ASSERT_EQ(0, in_child(floods[i], manager));
+			close(manager);
+		}
+		EXPECT_LT(SHARED / 2,
+			  events_count(&machine, HMMRT_EVENT_MARK, NULL));
+		for (k = 0; k < 16; k++)
+			ASSERT_EQ(0, cmd_advise(self->space, self->buf,
+						BLOCK_BYTES,
+						HMMRT_ADVICE_UNSET_READ_MOSTLY,
+						0, 0));
+		EXPECT_EQ(16, events_count(&machine, HMMRT_EVENT_ADVISE, NULL));
+		EXPECT_EQ(0, machine.ring->dropped[HMMRT_EVENT_ADVISE]);
+		EXPECT_LT(0, machine.ring->dropped[HMMRT_EVENT_MARK]);
+		events_read_all(&machine);
+	}
+	events_close(&machine);
+}
+
 static char *page_of_child;
 
 /* Makes a space with the file, and an event in it. */

@@ -283,7 +283,7 @@ enum hmmrt_event_scope {
  * @types: mask of HMMRT_EVENT_BIT(); not 0. Events of other types are neither
  *	written nor counted as dropped.
  * @wake_events: poll() reports POLLIN once the ring has this many events; from 1
- *	to @events
+ *	to @events. For the scopes of several spaces, once it is half full.
  * @out_fd: a descriptor of the ring, close-on-exec. Valid on success.
  * @out_map_bytes: bytes to map, at offset 0, MAP_SHARED, for reading and writing
  * @__reserved: must be 0
@@ -296,6 +296,10 @@ enum hmmrt_event_scope {
  * the caller's cgroup, and counts as locked memory of its user: EPERM beyond
  * RLIMIT_MEMLOCK without CAP_IPC_LOCK. Children do not inherit its mapping.
  * EMFILE also means that the user has 32 rings, and lacks CAP_SYS_RESOURCE.
+ *
+ * A ring of several spaces keeps room for each of them: one that makes many
+ * events gets at most three fifths of the ring, and what it makes beyond that is
+ * dropped, while events of others still find room.
  *
  * poll() reports POLLHUP when the space is gone, for HMMRT_EVENTS_OF_SPACE.
  */
