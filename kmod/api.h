@@ -40,6 +40,7 @@ int hmmrt_ioc_prefetch(struct hmmrt_space *space, void *data);
 /* api_pages.c */
 int hmmrt_ioc_residency(struct hmmrt_space *space, void *data);
 int hmmrt_ioc_pages(struct hmmrt_space *space, void *data);
+bool hmmrt_may_tell_merged(void);
 
 /* api_advice.c */
 int hmmrt_ioc_advise(struct hmmrt_space *space, void *data);

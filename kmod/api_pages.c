@@ -12,6 +12,7 @@
  * and dropped with mmput_async(). Nothing is held while the memory of the
  * caller is written, because that may wait for a program.
  */
+#include <linux/capability.h>
 #include <linux/hmm.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -23,6 +24,15 @@
 #include "api.h"
 
 #define SCAN_MAX	SZ_1G
+
+/*
+ * That KSM merged a page says what other processes have in memory. So it needs
+ * the privilege that /proc/kpageflags needs.
+ */
+bool hmmrt_may_tell_merged(void)
+{
+	return ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN);
+}
 
 static u32 pfn_location(unsigned long pfn)
 {
@@ -166,11 +176,14 @@ static void fill_page(const struct hmmrt_request *req, unsigned long i,
 
 static void fill_pages(const struct hmmrt_request *req, void *entries)
 {
+	u32 told = hmmrt_may_tell_merged() ? ~0u : ~HMMRT_PAGE_MERGED;
 	struct hmmrt_page *pages = entries;
 	unsigned long i;
 
-	for (i = 0; i < hmmrt_request_pages(req); i++)
+	for (i = 0; i < hmmrt_request_pages(req); i++) {
 		fill_page(req, i, &pages[i]);
+		pages[i].flags &= told;
+	}
 }
 
 /*

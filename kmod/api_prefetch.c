@@ -113,12 +113,15 @@ static int settle_alike(struct prefetch *prefetch, unsigned long addr,
 static int settle_window(struct prefetch *prefetch, struct hmmrt_request *req)
 {
 	unsigned long i, n = hmmrt_request_pages(req);
+	u8 merged = HMMRT_OUTCOME_STAYED(HMMRT_STAY_MERGED);
 	u8 *outcomes = hmmrt_outcomes(req);
 	int rc = 0;
 
 	for (i = 0; i < n; i++) {
 		if (outcomes[i] == HMMRT_OUTCOME_OPEN)
 			outcomes[i] = HMMRT_OUTCOME_STAYED(HMMRT_STAY_BUSY);
+		if (outcomes[i] == merged && !hmmrt_may_tell_merged())
+			outcomes[i] = HMMRT_OUTCOME_STAYED(HMMRT_STAY_PINNED);
 		count_outcome(prefetch->arg, outcomes[i], 1);
 	}
 	hmmrt_request_unreserve(req);

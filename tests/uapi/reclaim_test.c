@@ -8,6 +8,7 @@
  * tests create pressure with memory.reclaim of their own cgroup, and swap to
  * zram.
  */
+#include <linux/capability.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -224,6 +225,22 @@ static void wait_for_merging(void)
 	merging_end();
 }
 
+/* Sets or clears an effective capability that is permitted. */
+static bool capability_set(unsigned int cap, bool on)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &head, data))
+		return false;
+	data[cap / 32].effective &= ~(1u << cap % 32);
+	if (on)
+		data[cap / 32].effective |= 1u << cap % 32;
+	return !syscall(SYS_capset, &head, data);
+}
+
 /*
  * Two buffers that KSM merged keep their contents. A write to one does not
  * change the other.
@@ -249,6 +266,15 @@ TEST_F(pressure, writes_to_merged_pages_are_private)
 	ASSERT_EQ(32, result.out_stayed[HMMRT_STAY_MERGED]);
 	ASSERT_EQ(0, cmd_pages(self->session.space, two, PAGE_BYTES, &page));
 	ASSERT_EQ(HMMRT_PAGE_MERGED, page.flags & HMMRT_PAGE_MERGED);
+	/* Without a privilege it is not told what others have in memory. */
+	ASSERT_TRUE(capability_set(CAP_SYS_ADMIN, false));
+	EXPECT_EQ(0, cmd_prefetch(self->session.space, two, len,
+				  self->session.devices[0].id, &result));
+	EXPECT_EQ(0, result.out_stayed[HMMRT_STAY_MERGED]);
+	EXPECT_EQ(32, result.out_stayed[HMMRT_STAY_PINNED]);
+	EXPECT_EQ(0, cmd_pages(self->session.space, two, PAGE_BYTES, &page));
+	EXPECT_EQ(0, page.flags & HMMRT_PAGE_MERGED);
+	ASSERT_TRUE(capability_set(CAP_SYS_ADMIN, true));
 	ASSERT_EQ(0, page.written_by);
 	ASSERT_EQ(32, pages_at(self->space, two, len, HMMRT_LOCATION_HOST));
 	ASSERT_DONE(agent_fill(self->agent, one, len, PAGE_BYTES, 1));

@@ -235,7 +235,8 @@ struct hmmrt_space_create {
  * @HMMRT_STAY_PINNED: the page is pinned or otherwise held, or mlock()ed
  * @HMMRT_STAY_FILE: the page belongs to a file or to shared memory
  * @HMMRT_STAY_HUGETLB: the page belongs to a hugetlb mapping
- * @HMMRT_STAY_MERGED: KSM merged the page, so unknown processes share it
+ * @HMMRT_STAY_MERGED: KSM merged the page, so unknown processes share it. Only
+ *	callers with CAP_SYS_ADMIN are told that, others HMMRT_STAY_PINNED.
  * @HMMRT_STAY_SPECIAL: the mapping is a device mapping, secretmem or a shadow
  *	stack, or has no read permission
  * @HMMRT_STAY_POLICY: HMMRT_ADVICE_SET_NO_MIGRATE applies, or the page would be
@@ -780,7 +781,7 @@ enum hmmrt_cause {
 #define HMMRT_PAGE_LOCKED	0x4u	/* mlock() */
 #define HMMRT_PAGE_FILE		0x8u	/* of a file or shared memory */
 #define HMMRT_PAGE_HUGE		0x10u	/* part of a huge page */
-#define HMMRT_PAGE_MERGED	0x20u	/* merged by KSM */
+#define HMMRT_PAGE_MERGED	0x20u	/* merged by KSM; with CAP_SYS_ADMIN only */
 #define HMMRT_PAGE_ZEROES	0x40u	/* the zero page */
 
 /**
