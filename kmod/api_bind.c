@@ -162,7 +162,7 @@ static struct hmmrt_space *space_create(struct mm_struct *mm)
 	space->id = atomic64_inc_return(&last_space_id);
 	space->mm = mm;
 	space->pid = get_task_pid(current, PIDTYPE_TGID);
-	hmmrt_event_source_init(&space->events, space->id, space->pid);
+	hmmrt_event_source_init(&space->events, space->id, space->pid, mm);
 	space->cred = get_current_cred();
 	mmgrab(mm);
 	space->release_notifier.ops = &space_notifier_ops;

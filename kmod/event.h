@@ -29,6 +29,7 @@
 
 struct cred;
 struct file;
+struct mm_struct;
 struct pid;
 struct task_struct;
 
@@ -36,6 +37,7 @@ struct task_struct;
 struct hmmrt_event_source {
 	u64 space; /* id */
 	struct pid *pid; /* of its process; held by the space */
+	struct mm_struct *mm; /* the same */
 	kuid_t uid; /* its creator */
 	struct list_head taps; /* see event_ring.c */
 };
@@ -99,7 +101,7 @@ struct hmmrt_event_ring_args {
 };
 
 void hmmrt_event_source_init(struct hmmrt_event_source *source, u64 space,
-			     struct pid *pid);
+			     struct pid *pid, struct mm_struct *mm);
 void hmmrt_event_source_tap(struct hmmrt_event_source *source);
 void hmmrt_event_source_exit(struct hmmrt_event_source *source);
 struct file *hmmrt_event_ring_open(const struct hmmrt_event_ring_args *args,

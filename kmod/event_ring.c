@@ -4,7 +4,9 @@
  *
  * Taps       A tap gives the events of one space to one ring. A ring of a space
  *            has one tap, a ring of children has one for each space that they
- *            create, and a ring of the machine needs none.
+ *            create, and a ring of the machine needs none. What a process does
+ *            while it is not dumpable, as after it has changed its user, is not
+ *            for a ring of children.
  * Full       An event that finds a ring full is dropped and counted, so nothing
  *            waits for a reader. The reader may write anything into the
  *            mapping: the kernel keeps its own head, and takes an impossible
@@ -214,6 +216,22 @@ static void ring_write(struct ring *ring,
 		wake_up_interruptible(&ring->wait);
 }
 
+/* The opener may observe all processes of all users. */
+static bool ring_is_privileged(const struct ring *ring)
+{
+	return cap_raised(ring->cred->cap_effective, CAP_SYS_PTRACE) &&
+	       ring->cred->user_ns == &init_user_ns;
+}
+
+/* Return whether the opener may still observe the process. */
+static bool tap_is_open(const struct tap *tap,
+			const struct hmmrt_event_source *source)
+{
+	return tap->ring->args.scope == HMMRT_EVENTS_OF_SPACE ||
+	       ring_is_privileged(tap->ring) ||
+	       hmmrt_is_dumpable(source->pid, source->mm);
+}
+
 /* Write a completed event into all rings that want it. */
 void hmmrt_event_rings_write(const struct hmmrt_event_source *source,
 			     const struct hmmrt_event *event)
@@ -226,7 +244,8 @@ void hmmrt_event_rings_write(const struct hmmrt_event_source *source,
 		ring_write(ring, source, event);
 	if (source)
 		list_for_each_entry_rcu(tap, &source->taps, of_source)
-			ring_write(tap->ring, source, event);
+			if (tap_is_open(tap, source))
+				ring_write(tap->ring, source, event);
 	rcu_read_unlock();
 }
 
@@ -273,21 +292,22 @@ static bool ring_is_of_ancestor(const struct ring *ring)
 
 /*
  * Return whether the opener of the ring may observe the caller's process: the
- * rule of ptrace() for processes of the same user.
+ * rule of ptrace() for processes of the same user. ptrace_may_access() cannot be
+ * asked: it judges the calling process, which is the observed one here, and
+ * modules cannot call it. Yama has no say in it, which restricts attaching only.
  */
 static bool ring_may_observe(const struct ring *ring)
 {
 	const struct cred *own = ring->cred, *cred = current_cred();
 
-	if (cap_raised(own->cap_effective, CAP_SYS_PTRACE) &&
-	    own->user_ns == &init_user_ns)
+	if (ring_is_privileged(ring))
 		return true;
 	return cred->user_ns == own->user_ns && uid_eq(cred->uid, own->uid) &&
 	       uid_eq(cred->euid, own->uid) && uid_eq(cred->suid, own->uid) &&
 	       gid_eq(cred->gid, own->gid) && gid_eq(cred->egid, own->gid) &&
 	       gid_eq(cred->sgid, own->gid) &&
 	       cap_issubset(cred->cap_permitted, own->cap_permitted) &&
-	       hmmrt_current_is_dumpable();
+	       hmmrt_is_dumpable(task_tgid(current), current->mm);
 }
 
 /*
@@ -318,12 +338,14 @@ void hmmrt_event_source_tap(struct hmmrt_event_source *source)
  * @source: of the space, before anything can happen in it
  * @space: its id
  * @pid: its process; valid until hmmrt_event_source_exit()
+ * @mm: its mm, likewise
  */
 void hmmrt_event_source_init(struct hmmrt_event_source *source, u64 space,
-			     struct pid *pid)
+			     struct pid *pid, struct mm_struct *mm)
 {
 	source->space = space;
 	source->pid = pid;
+	source->mm = mm;
 	source->uid = current_uid();
 	INIT_LIST_HEAD(&source->taps);
 }

@@ -628,6 +628,19 @@ static int make_event_hidden(int fd)
 	return prctl(PR_SET_DUMPABLE, 0) ? 5 : make_event(fd);
 }
 
+/* As after a change of its user. */
+static int make_event_and_hide(int fd)
+{
+	int rc = make_event(fd);
+
+	if (rc || prctl(PR_SET_DUMPABLE, 0))
+		return rc ? rc : 5;
+	return cmd_advise(fd, page_of_child, PAGE_BYTES,
+			  HMMRT_ADVICE_UNSET_READ_MOSTLY, 0, 0) ?
+		       6 :
+		       0;
+}
+
 /* Counts the events of a child that runs @body, as a user without privileges. */
 static uint64_t seen_of_child(int (*body)(int fd), int fd)
 {
@@ -657,6 +670,11 @@ static int user_sees_no_hidden_child(int fd)
 	return seen_of_child(make_event_hidden, fd) == 0 ? 0 : 1;
 }
 
+static int user_sees_no_child_that_hides_later(int fd)
+{
+	return seen_of_child(make_event_and_hide, fd) == 1 ? 0 : 1;
+}
+
 static int user_sees_no_sister(int fd)
 {
 	struct events children;
@@ -677,6 +695,7 @@ TEST_F(events, ring_of_children_has_those_that_may_be_observed)
 	page_of_child = self->buf;
 	ASSERT_EQ(0, in_child(user_sees_own_child, manager));
 	ASSERT_EQ(0, in_child(user_sees_no_hidden_child, manager));
+	ASSERT_EQ(0, in_child(user_sees_no_child_that_hides_later, manager));
 	pid = fork();
 	if (!pid)
 		_exit(user_sees_no_sister(manager));

@@ -261,7 +261,7 @@ struct hmmrt_event_ring {
  *	process, their children and so on create from now on. Their processes
  *	must have the caller's user and group ids and user namespace, no further
  *	capabilities, and must be dumpable, see ptrace(2). Others are left out,
- *	unless the caller has CAP_SYS_PTRACE in the initial user namespace.
+ *	and so is what a process does while it is not dumpable any more, unless the caller has CAP_SYS_PTRACE in the initial user namespace.
  * @HMMRT_EVENTS_OF_MACHINE: all. Needs CAP_PERFMON or CAP_SYS_ADMIN.
  */
 enum hmmrt_event_scope {
