@@ -8,6 +8,7 @@
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/string.h>
+#include <linux/time_namespace.h>
 #include <linux/timekeeping.h>
 
 #include "api.h"
@@ -113,7 +114,16 @@ static bool text_is_valid(const char *text)
 	return end;
 }
 
-static int annotate_check(const struct hmmrt_annotate *arg, u64 now)
+/* A time of CLOCK_MONOTONIC in the caller's time namespace, as events have it. */
+static u64 time_of_events(u64 time)
+{
+	struct timespec64 offset = {};
+
+	timens_add_monotonic(&offset);
+	return time - timespec64_to_ns(&offset);
+}
+
+static int annotate_check(const struct hmmrt_annotate *arg, u64 since, u64 now)
 {
 	bool section = arg->kind == HMMRT_ANNOTATE_SECTION;
 	bool name = arg->kind == HMMRT_ANNOTATE_NAME;
@@ -124,7 +134,7 @@ static int annotate_check(const struct hmmrt_annotate *arg, u64 now)
 		return -EINVAL;
 	if (!text_is_valid(arg->text))
 		return -EINVAL;
-	if (section ? !arg->since || arg->since > now : arg->since)
+	if (section ? !arg->since || since > now : arg->since)
 		return -EINVAL;
 	if (!name)
 		return arg->text[0] && !arg->addr && !arg->len ? 0 : -EINVAL;
@@ -139,14 +149,14 @@ static int annotate_check(const struct hmmrt_annotate *arg, u64 now)
 int hmmrt_ioc_annotate(struct hmmrt_space *space, void *data)
 {
 	const struct hmmrt_annotate *arg = data;
-	u64 now = ktime_get_raw_ns();
+	u64 now = ktime_get_ns(), since = time_of_events(arg->since);
 	struct hmmrt_event event = {};
-	int rc = annotate_check(arg, now);
+	int rc = annotate_check(arg, since, now);
 
 	if (rc || !hmmrt_events_on())
 		return rc;
 	event.type = annotation_types[arg->kind];
-	event.duration = arg->since ? now - arg->since : 0;
+	event.duration = arg->since ? now - since : 0;
 	if (arg->len) {
 		event.addr = arg->addr;
 		event.pages = (PAGE_ALIGN(arg->addr + arg->len) -

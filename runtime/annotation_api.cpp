@@ -21,7 +21,7 @@ constexpr std::size_t sections_max = 64;
 
 struct open_section {
     char text[HMMRT_EVENT_TEXT_BYTES];
-    std::uint64_t began; ///< in nanoseconds of CLOCK_MONOTONIC_RAW
+    std::uint64_t began; ///< in nanoseconds of CLOCK_MONOTONIC
 };
 
 struct open_sections : public in_own_memory {
@@ -35,7 +35,7 @@ constinit thread_local open_sections* sections_of_thread = nullptr;
 
 std::uint64_t now() {
     timespec time = {};
-    clock_gettime(CLOCK_MONOTONIC_RAW, &time);
+    clock_gettime(CLOCK_MONOTONIC, &time);
     return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
            static_cast<std::uint64_t>(time.tv_nsec);
 }

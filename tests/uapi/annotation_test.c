@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 /* Annotations: what a process says about itself becomes an event. */
+#include <sched.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "lib/cmd.h"
 #include "lib/events.h"
 #include "lib/harness.h"
 #include "lib/session.h"
+#include "lib/setting.h"
 
 FIXTURE(annotation)
 {
@@ -39,11 +42,11 @@ static struct hmmrt_annotate annotate(uint32_t kind, const char *text)
 	return arg;
 }
 
-static uint64_t raw_ns(void)
+static uint64_t now_ns(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
@@ -58,9 +61,9 @@ TEST_F(annotation, they_are_events_with_their_text)
 	ASSERT_EQ(HMMRT_EVENT_TEXT_BYTES, sizeof(longest));
 	ASSERT_EQ(0, events_annotate(self->space, &arg));
 	arg = annotate(HMMRT_ANNOTATE_SECTION, "solve");
-	arg.since = raw_ns() - 1000000;
+	arg.since = now_ns() - 1000000;
 	ASSERT_EQ(0, events_annotate(self->space, &arg));
-	most = raw_ns() - arg.since;
+	most = now_ns() - arg.since;
 	/* The last byte of one page, and the first one of the next. */
 	arg = annotate(HMMRT_ANNOTATE_NAME, "grid");
 	arg.addr = (uintptr_t)self->buf + PAGE_BYTES - 1;
@@ -116,6 +119,49 @@ TEST_F(annotation, text_may_be_in_any_language)
 	EXPECT_STREQ(text, events_at(&self->events, 0)->text);
 }
 
+/*
+ * The clock of the duration is that of the time. A process in another time
+ * namespace has another clock, and its section begins at the same moment.
+ */
+TEST_F(annotation, section_begins_at_the_time_that_was_told)
+{
+	struct hmmrt_annotate arg = annotate(HMMRT_ANNOTATE_SECTION, "solve");
+	const uint64_t offset = 100000 * 1000000000ull, began = now_ns();
+	const struct hmmrt_event *event;
+	struct events machine;
+	int status, space;
+	pid_t pid;
+
+	ASSERT_EQ(0, events_open(&machine, self->space, HMMRT_EVENTS_OF_MACHINE,
+				 HMMRT_EVENTS_MIN));
+	arg.since = began;
+	ASSERT_EQ(0, events_annotate(self->space, &arg));
+	if (unshare(CLONE_NEWTIME)) {
+		events_close(&machine);
+		SKIP(return, "no time namespaces: %s", strerror(errno));
+	}
+	ASSERT_TRUE(write_text("/proc/self/timens_offsets", "1 100000 0"));
+	pid = fork();
+	if (!pid) {
+		space = open_manager();
+		arg.since += offset;
+		_exit(cmd_space_create(space) || events_annotate(space, &arg));
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	ASSERT_EQ(2, events_count(&machine, HMMRT_EVENT_SECTION, NULL));
+	while (events_unread(&machine)) {
+		event = events_at(&machine, 0);
+		if (event->type == HMMRT_EVENT_SECTION) {
+			EXPECT_LE(began, event->time - event->duration);
+			EXPECT_GE(began + 1000000,
+				  event->time - event->duration);
+		}
+		machine.ring->tail++;
+	}
+	events_close(&machine);
+}
+
 TEST_F(annotation, wrong_annotation_gets_its_error_and_is_no_event)
 {
 	struct hmmrt_annotate name = annotate(HMMRT_ANNOTATE_NAME, "grid");
@@ -125,7 +171,7 @@ TEST_F(annotation, wrong_annotation_gets_its_error_and_is_no_event)
 	struct hmmrt_annotate arg;
 	int manager = open_manager();
 
-	section.since = raw_ns();
+	section.since = now_ns();
 	name.addr = (uintptr_t)self->buf;
 	name.len = PAGE_BYTES;
 #define SET_TEXT(_text) memcpy(arg.text, _text, sizeof(_text))

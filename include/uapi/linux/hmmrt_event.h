@@ -170,7 +170,8 @@ enum hmmrt_event_thrashing {
  * @parent: serial of the event that this one is a part of, or 0. That event may
  *	come later in the ring, because it ends later, be of another space, or
  *	be missing, if it was given up and is no event.
- * @time: when it ended, in nanoseconds of CLOCK_MONOTONIC
+ * @time: when it ended, in nanoseconds of CLOCK_MONOTONIC of the initial time
+ *	namespace
  * @duration: in nanoseconds
  * @space: id of the space, as hmmrt-space in /proc/PID/fdinfo; 0 if it concerns
  *	none
@@ -336,7 +337,7 @@ enum hmmrt_annotation {
  * @addr: for HMMRT_ANNOTATE_NAME: first byte. Otherwise 0
  * @len: for HMMRT_ANNOTATE_NAME: number of bytes, not 0. Otherwise 0
  * @since: for HMMRT_ANNOTATE_SECTION: when it began, in nanoseconds of
- *	CLOCK_MONOTONIC_RAW, which is the same in all time namespaces. Otherwise 0
+ *	CLOCK_MONOTONIC of the caller. Otherwise 0
  * @text: what the process calls it, with a NUL at its end, in UTF-8, and without
  *	control characters (below 0x20, and from 0x7f to 0x9f) and separators of
  *	lines (0x2028, 0x2029); EINVAL otherwise. Empty for a name: the memory has none any
