@@ -21,6 +21,7 @@
  */
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/io.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -534,6 +535,55 @@ static vm_fault_t object_fault(struct vm_fault *vmf)
 	return ret;
 }
 
+/*
+ * Copy a part of one page of a mapping, for a debugger. hmmrt_extent_cpu_pfn()
+ * says where the page is; device memory is mapped for the copy.
+ */
+static int extent_access(struct hmmrt_extent *extent, unsigned int index,
+			 unsigned int offset, void *buf, int len, bool write)
+{
+	unsigned long pfn = hmmrt_extent_cpu_pfn(extent, index);
+	void *page;
+
+	lockdep_assert_held(&extent->lock);
+	if (!pfn)
+		return -EIO;
+	page = memremap(PFN_PHYS(pfn), PAGE_SIZE, MEMREMAP_WB);
+	if (!page)
+		return -EIO;
+	memcpy(write ? page + offset : buf, write ? buf : page + offset, len);
+	memunmap(page);
+	return len;
+}
+
+/*
+ * ptrace() and /proc/PID/mem come here, because the kernel cannot pin pages of
+ * the mapping. Like an access of the CPU this allocates migratable memory, and
+ * moves it to system memory. Context: mmap_lock held.
+ */
+static int object_access(struct vm_area_struct *vma, unsigned long addr,
+			 void *buf, int len, int write)
+{
+	unsigned int index, offset = offset_in_page(addr);
+	struct hmmrt_extent *extent;
+	bool unused;
+	int rc;
+
+	lockdep_assert_held(&vma->vm_mm->mmap_lock);
+	if (!(vma->vm_flags & (write ? VM_WRITE : VM_READ)))
+		return -EFAULT;
+	extent = extent_lock_for_cpu(hmmrt_vma_object(vma),
+				     hmmrt_vma_pgoff(vma, addr), &index,
+				     &unused);
+	if (IS_ERR(extent))
+		return -EIO;
+	rc = extent_access(extent, index, offset, buf,
+			   min_t(int, len, PAGE_SIZE - offset), write);
+	mutex_unlock(&extent->lock);
+	return rc;
+}
+
 const struct vm_operations_struct hmmrt_object_vm_ops = {
 	.fault = object_fault,
+	.access = object_access,
 };

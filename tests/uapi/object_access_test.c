@@ -145,6 +145,43 @@ TEST_F(access, memory_reads_zero_after_an_object_with_contents)
 	}
 }
 
+/* --- a debugger ----------------------------------------------------------- */
+
+static bool mem_moves(int mem, bool write, void *data, size_t len, char *at)
+{
+	const off_t offset = (off_t)(uintptr_t)at;
+
+	return (write ? pwrite(mem, data, len, offset) :
+			pread(mem, data, len, offset)) == (ssize_t)len;
+}
+
+/* ptrace() takes the same path. The range is in two pages of two blocks. */
+TEST_F(access, debugger_reads_and_writes_the_memory)
+{
+	char *at = self->buf + BLOCK_BYTES - 5, data[] = "a debugger";
+	int mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	char found[sizeof(data)] = "";
+
+	ASSERT_LE(0, mem);
+	ASSERT_TRUE(mem_moves(mem, true, data, sizeof(data), at));
+	EXPECT_STREQ(data, at);
+	ASSERT_EQ(0, grant(self, self->buf, LEN, OBJECT_WRITE));
+	ASSERT_DONE(agent_write(self->agent, word_of(self->buf, 3), 42));
+	ASSERT_TRUE(mem_moves(mem, false, found, sizeof(found), at));
+	EXPECT_STREQ(data, found);
+	ASSERT_TRUE(mem_moves(mem, false, found, 8,
+			      (char *)word_of(self->buf, 3)));
+	EXPECT_EQ(42, *(uint64_t *)found);
+	ASSERT_EQ(0, mprotect(self->buf, LEN, PROT_READ));
+	EXPECT_FALSE(mem_moves(mem, true, data, sizeof(data), at));
+	EXPECT_TRUE(mem_moves(mem, false, found, sizeof(found), at));
+	ASSERT_EQ(0, mprotect(self->buf, LEN, PROT_NONE));
+	EXPECT_FALSE(mem_moves(mem, false, found, sizeof(found), at));
+	ASSERT_EQ(0, mprotect(self->buf, LEN, RW));
+	EXPECT_STREQ(data, at);
+	close(mem);
+}
+
 /* --- rights of a device --------------------------------------------------- */
 
 TEST_F(access, device_has_no_rights_before_they_are_set)

@@ -1050,8 +1050,9 @@ struct hmmrt_exclusive {
  * only if the device is coherent or its driver supports that; otherwise mmap(2)
  * and mprotect(2) fail with EACCES for any protection but PROT_NONE. PROT_EXEC
  * is never permitted (EPERM of mmap(2), EACCES of mprotect(2)). The kernel
- * cannot pin pages of a mapping (GUP): direct I/O and the like fail with
- * EFAULT.
+ * cannot pin pages of a mapping (GUP): direct I/O, process_vm_readv(2), shared
+ * futexes and the like fail with EFAULT. ptrace(2) and /proc/PID/mem read and
+ * write it as the protection permits, like the CPU.
  */
 struct hmmrt_object_create {
 	__u32 size;
