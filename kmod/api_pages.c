@@ -63,6 +63,7 @@ struct page_scan {
 	/* Fills in an entry for each page of the window, from its snapshot. */
 	void (*fill)(const struct hmmrt_request *req, void *entries);
 	size_t entry_size;
+	size_t out_size;		/* of an entry of the caller, no less */
 	void *entries;			/* of one block */
 	size_t filled;			/* bytes of @entries */
 	char __user *out;		/* for the entries of the next block */
@@ -252,6 +253,27 @@ static int scan_block(struct page_scan *scan, struct hmmrt_request *req,
 	return rc;
 }
 
+/* The caller's entries may be larger: what the kernel does not know is 0. */
+static int scan_write(struct page_scan *scan)
+{
+	size_t rest = scan->out_size - scan->entry_size, at;
+
+	if (!rest) {
+		if (copy_to_user(scan->out, scan->entries, scan->filled))
+			return -EFAULT;
+		scan->out += scan->filled;
+		return 0;
+	}
+	for (at = 0; at < scan->filled; at += scan->entry_size) {
+		if (copy_to_user(scan->out, scan->entries + at,
+				 scan->entry_size) ||
+		    clear_user(scan->out + scan->entry_size, rest))
+			return -EFAULT;
+		scan->out += scan->out_size;
+	}
+	return 0;
+}
+
 /* Query a part of the range that is in one block, and write the entries. */
 static int scan_and_write(struct page_scan *scan, struct hmmrt_request *req,
 			  unsigned long start, unsigned long end)
@@ -264,12 +286,7 @@ static int scan_and_write(struct page_scan *scan, struct hmmrt_request *req,
 	scan->filled = 0;
 	rc = scan_block(scan, req, start, end);
 	mmput_async(mm);
-	if (rc)
-		return rc;
-	if (copy_to_user(scan->out, scan->entries, scan->filled))
-		return -EFAULT;
-	scan->out += scan->filled;
-	return 0;
+	return rc ? rc : scan_write(scan);
 }
 
 static int scan_at(struct page_scan *scan, u64 addr, u64 len)
@@ -308,6 +325,7 @@ int hmmrt_ioc_residency(struct hmmrt_space *space, void *data)
 		.space = space,
 		.fill = fill_locations,
 		.entry_size = sizeof(u32),
+		.out_size = sizeof(u32),
 		.out = u64_to_user_ptr(arg->locations),
 	};
 
@@ -321,12 +339,15 @@ int hmmrt_ioc_pages(struct hmmrt_space *space, void *data)
 		.space = space,
 		.fill = fill_pages,
 		.entry_size = sizeof(struct hmmrt_page),
+		.out_size = arg->page_bytes,
 		.out = u64_to_user_ptr(arg->pages),
 	};
 
 	if (arg->__reserved)
 		return -EOPNOTSUPP;
-	if (arg->page_bytes != sizeof(struct hmmrt_page))
+	/* This is the first version of the entry. */
+	if (arg->page_bytes < sizeof(struct hmmrt_page) ||
+	    arg->page_bytes > PAGE_SIZE)
 		return -EINVAL;
 	return pages_scan(&pages, arg->addr, arg->len);
 }

@@ -374,6 +374,38 @@ TEST_F(pages, bad_ranges_are_refused)
 	ASSERT_EQ(0, cmd_pages(self->fd, self->buf, LEN, pages));
 }
 
+/* A program with a later version of the struct gets 0 in what is new. */
+TEST_F(pages, larger_entries_are_filled_with_zeroes)
+{
+	struct later {
+		struct hmmrt_page page;
+		uint64_t more[2];
+	} later[PAGES + 1];
+	static struct hmmrt_page pages[PAGES];
+	struct hmmrt_pages request = {
+		.size = sizeof(request),
+		.addr = (uintptr_t)self->buf,
+		.len = LEN,
+		.pages = (uintptr_t)later,
+		.page_bytes = sizeof(struct later),
+	};
+	unsigned int i;
+
+	memset(later, 0xff, sizeof(later));
+	ASSERT_EQ(0, cmd_raw(self->fd, HMMRT_IOC_PAGES, &request));
+	ASSERT_EQ(0, cmd_pages(self->fd, self->buf, LEN, pages));
+	for (i = 0; i < PAGES; i++) {
+		ASSERT_EQ(0, memcmp(&pages[i], &later[i].page,
+				    sizeof(pages[i])));
+		ASSERT_EQ(0, later[i].more[0] | later[i].more[1]);
+	}
+	EXPECT_EQ(UINT32_MAX, later[PAGES].page.location);
+	request.page_bytes = sizeof(struct hmmrt_page) - 1;
+	EXPECT_EQ(-EINVAL, cmd_raw(self->fd, HMMRT_IOC_PAGES, &request));
+	request.page_bytes = PAGE_BYTES + 1;
+	EXPECT_EQ(-EINVAL, cmd_raw(self->fd, HMMRT_IOC_PAGES, &request));
+}
+
 TEST_F(pages, bad_memory_for_results_is_efault)
 {
 	struct hmmrt_page *two = arena_anon(2 * PAGE_BYTES);

@@ -28,9 +28,8 @@
  * struct is its size, as the caller was compiled with. A struct smaller than
  * the kernel's is extended with zeroes. A larger struct is accepted if the
  * excess bytes are zero. The kernel writes the members named out_*, on success
- * and, where documented, also on error. All other members are input, and the
- * kernel leaves them as they are, but for those that say how an interrupted call
- * continues: @done, and hmmrt_gpu_bind.wait_msec.
+ * and, where documented, also on error. All other members are input; of them the
+ * kernel changes those that continue a call after EINTR: @done and @wait_msec.
  *
  * Each errno means the same for all ioctls:
  *
@@ -77,9 +76,8 @@
  * EMFILE, ENFILE
  *	The process, or the system, would have too many descriptors.
  * EINTR
- *	A handler without SA_RESTART ran for a signal. The out_* members say how
- *	far the call got. After any other signal, and after a stop or a freeze,
- *	the kernel repeats the call itself, with the argument as it is then.
+ *	A handler without SA_RESTART ran for a signal; otherwise the kernel
+ *	repeats the call. The out_* members say how far the call got.
  */
 
 #define HMMRT_UAPI_VERSION	1
@@ -235,8 +233,7 @@ struct hmmrt_space_create {
  * @HMMRT_STAY_PINNED: the page is pinned or otherwise held, or mlock()ed
  * @HMMRT_STAY_FILE: the page belongs to a file or to shared memory
  * @HMMRT_STAY_HUGETLB: the page belongs to a hugetlb mapping
- * @HMMRT_STAY_MERGED: KSM merged the page, so unknown processes share it. Only
- *	callers with CAP_SYS_ADMIN are told that, others HMMRT_STAY_PINNED.
+ * @HMMRT_STAY_MERGED: KSM merged it; without CAP_SYS_ADMIN, HMMRT_STAY_PINNED
  * @HMMRT_STAY_SPECIAL: the mapping is a device mapping, secretmem or a shadow
  *	stack, or has no read permission
  * @HMMRT_STAY_POLICY: HMMRT_ADVICE_SET_NO_MIGRATE applies, or the page would be
@@ -279,17 +276,14 @@ enum hmmrt_stay {
  * @__reserved: must be 0
  * @outcomes: NULL, or user pointer to @len / page size elements of __u8. The
  *	kernel writes HMMRT_OUTCOME_* for each page that the call processed.
- * @out_pages_moved: pages that moved. Valid on success and on EINTR.
+ * @out_pages_moved: pages that moved. Like the next two valid on success and on
+ *	EINTR.
  * @out_pages_there: pages that were already at @location. For a device this
  *	includes pages that have a duplicate there: see enum hmmrt_advice_kind.
- *	Valid on success and on EINTR.
- * @out_stayed: pages that stayed, indexed by enum hmmrt_stay. Valid on success
- *	and on EINTR.
- * @done: 0, to begin. After EINTR, how many bytes from @addr on the call has
- *	processed: repeat it with the same argument, and it goes on there, and the
- *	out_* members count on. They have to be those of the interrupted call
- *	(EINVAL). 0 again on success. The kernel goes on in the same way when it
- *	repeats the call; without this member it begins again.
+ * @out_stayed: pages that stayed, indexed by enum hmmrt_stay
+ * @done: 0, to begin. After EINTR, how many bytes the call has processed: the
+ *	same argument, with its out_* members (EINVAL), continues and counts on.
+ *	So does the kernel when it repeats the call. 0 again on success.
  *
  * Migrate the pages of a range to @location. The call fails with EFAULT at the
  * first address that is not mapped; pages before that address have moved. It
@@ -813,8 +807,8 @@ struct hmmrt_page {
  * @addr: first byte, page aligned
  * @len: bytes, page multiple, > 0, at most 1 GiB
  * @pages: user pointer to @len / page size elements of struct hmmrt_page
- * @page_bytes: sizeof(struct hmmrt_page). EINVAL for any other size than the
- *	kernel's.
+ * @page_bytes: sizeof(struct hmmrt_page), from that of the first version to the
+ *	page size (EINVAL). Members that the kernel does not know are 0.
  * @__reserved: must be 0
  *
  * Report the state of each page. As with HMMRT_IOC_RESIDENCY, the result is a
@@ -972,8 +966,7 @@ struct hmmrt_stats {
  * @__reserved: must be 0
  * @out_pages: pages before the first one that is not exclusive. Valid on
  *	success and on EINTR.
- * @done: 0, to begin. After EINTR, the bytes of @out_pages: the same call goes on
- *	there, as hmmrt_prefetch.done has it. 0 again on success.
+ * @done: as hmmrt_prefetch.done: after EINTR, the bytes of @out_pages
  *
  * Give a device exclusive access to pages. The pages migrate to system memory,
  * and then only the device has page table entries for them. An operation of the
