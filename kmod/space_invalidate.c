@@ -543,6 +543,31 @@ static unsigned long span_take(struct hmmrt_span *span, unsigned long start,
 	return touched;
 }
 
+/* The numbers of the core are its own, and may change. */
+static enum hmmrt_event_change change_of(enum mmu_notifier_event event)
+{
+	switch (event) {
+	case MMU_NOTIFY_UNMAP:
+		return HMMRT_EVENT_CHANGE_UNMAP;
+	case MMU_NOTIFY_CLEAR:
+		return HMMRT_EVENT_CHANGE_CLEAR;
+	case MMU_NOTIFY_PROTECTION_VMA:
+		return HMMRT_EVENT_CHANGE_PROTECTION_VMA;
+	case MMU_NOTIFY_PROTECTION_PAGE:
+		return HMMRT_EVENT_CHANGE_PROTECTION_PAGE;
+	case MMU_NOTIFY_SOFT_DIRTY:
+		return HMMRT_EVENT_CHANGE_SOFT_DIRTY;
+	case MMU_NOTIFY_RELEASE:
+		return HMMRT_EVENT_CHANGE_RELEASE;
+	case MMU_NOTIFY_MIGRATE:
+		return HMMRT_EVENT_CHANGE_MIGRATE;
+	case MMU_NOTIFY_EXCLUSIVE:
+		return HMMRT_EVENT_CHANGE_EXCLUSIVE;
+	default:
+		return HMMRT_EVENT_CHANGE_OTHER;
+	}
+}
+
 static bool span_invalidate(struct mmu_interval_notifier *notifier,
 			    const struct mmu_notifier_range *range,
 			    unsigned long seq)
@@ -577,7 +602,7 @@ static bool span_invalidate(struct mmu_interval_notifier *notifier,
 		hmmrt_reap_unmapped(span);
 	hmmrt_event(&span->space->events, .type = HMMRT_EVENT_INVALIDATE,
 		    .addr = start, .pages = (end - start) >> PAGE_SHIFT,
-		    .reason = range->event, .devices = touched);
+		    .reason = change_of(range->event), .devices = touched);
 	atomic64_inc(&span->space->invalidations);
 	return true;
 }

@@ -309,6 +309,30 @@ TEST_F(events, eviction_is_part_of_the_fault_that_needs_memory)
 	EXPECT_LT(0, event->phase[HMMRT_PHASE_ALLOCATE]);
 }
 
+static bool is_unmapping(const struct hmmrt_event *event)
+{
+	return event->reason == HMMRT_EVENT_CHANGE_UNMAP;
+}
+
+static bool is_protecting(const struct hmmrt_event *event)
+{
+	return event->reason == HMMRT_EVENT_CHANGE_PROTECTION_VMA;
+}
+
+TEST_F(events, invalidation_has_the_change_as_its_reason)
+{
+	ASSERT_DONE(agent_read(session_agent(&self->session), self->buf));
+	events_read_all(&self->events);
+	ASSERT_EQ(0, mprotect(self->buf, PAGE_BYTES, PROT_READ));
+	EXPECT_LT(0, events_count(&self->events, HMMRT_EVENT_INVALIDATE,
+				  is_protecting));
+	EXPECT_EQ(0, events_count(&self->events, HMMRT_EVENT_INVALIDATE,
+				  is_unmapping));
+	ASSERT_EQ(0, munmap(self->buf, PAGE_BYTES));
+	EXPECT_LT(0, events_count(&self->events, HMMRT_EVENT_INVALIDATE,
+				  is_unmapping));
+}
+
 TEST_F(events, space_is_that_of_fdinfo)
 {
 	static char text[FDINFO_BYTES];

@@ -66,9 +66,10 @@ constexpr std::array advices = {
 };
 static_assert(advices.size() == HMMRT_ADVICE_UNSET_GRANULARITY + 1);
 
-/// enum mmu_notifier_event of the kernel.
-constexpr std::array changes = {"unmap",      "clear",   "protection_vma", "protection_page",
-                                "soft_dirty", "release", "migrate",        "exclusive"};
+constexpr std::array changes = {"unmap",           "clear",      "protection_vma",
+                                "protection_page", "soft_dirty", "release",
+                                "migrate",         "exclusive",  "other"};
+static_assert(changes.size() == HMMRT_EVENT_CHANGE_OTHER + 1);
 
 std::string name_in(std::span<const char* const> names, std::size_t number) {
     return number < names.size() ? names[number] : std::to_string(number);

@@ -36,7 +36,7 @@
  * @HMMRT_EVENT_MAP_REMOTE: @pages of the event HMMRT_EVENT_MAP that follows are
  *	not in the device's own memory
  * @HMMRT_EVENT_INVALIDATE: the kernel announced a change of the process's page
- *	table: @reason is enum mmu_notifier_event of the kernel, @devices had
+ *	table: @reason is enum hmmrt_event_change, @devices had
  *	entries there
  * @HMMRT_EVENT_THRASHING: @reason is enum hmmrt_event_thrashing
  * @HMMRT_EVENT_THROTTLE: a device fault was delayed by @duration because the
@@ -161,6 +161,31 @@ enum hmmrt_event_thrashing {
 	HMMRT_EVENT_THRASHING_RESET,
 };
 
+/**
+ * enum hmmrt_event_change - how a process's page table changes
+ * @HMMRT_EVENT_CHANGE_UNMAP: a mapping goes: munmap(), mremap()
+ * @HMMRT_EVENT_CHANGE_CLEAR: pages go, as for MADV_DONTNEED, reclaim, a copy on
+ *	write
+ * @HMMRT_EVENT_CHANGE_PROTECTION_VMA: the protection of a mapping changes
+ * @HMMRT_EVENT_CHANGE_PROTECTION_PAGE: pages become read-only, as for a fork
+ * @HMMRT_EVENT_CHANGE_SOFT_DIRTY: writes are to be noticed: soft-dirty bits
+ * @HMMRT_EVENT_CHANGE_RELEASE: the process exits
+ * @HMMRT_EVENT_CHANGE_MIGRATE: pages move
+ * @HMMRT_EVENT_CHANGE_EXCLUSIVE: pages become exclusive to a device
+ * @HMMRT_EVENT_CHANGE_OTHER: anything that has no number here
+ */
+enum hmmrt_event_change {
+	HMMRT_EVENT_CHANGE_UNMAP,
+	HMMRT_EVENT_CHANGE_CLEAR,
+	HMMRT_EVENT_CHANGE_PROTECTION_VMA,
+	HMMRT_EVENT_CHANGE_PROTECTION_PAGE,
+	HMMRT_EVENT_CHANGE_SOFT_DIRTY,
+	HMMRT_EVENT_CHANGE_RELEASE,
+	HMMRT_EVENT_CHANGE_MIGRATE,
+	HMMRT_EVENT_CHANGE_EXCLUSIVE,
+	HMMRT_EVENT_CHANGE_OTHER,
+};
+
 /* Bytes of the text of an event, with the NUL at its end. */
 #define HMMRT_EVENT_TEXT_BYTES	56
 
@@ -262,7 +287,8 @@ struct hmmrt_event_ring {
  *	process, their children and so on create from now on. Their processes
  *	must have the caller's user and group ids and user namespace, no further
  *	capabilities, and must be dumpable, see ptrace(2). Others are left out,
- *	and so is what a process does while it is not dumpable any more, unless the caller has CAP_SYS_PTRACE in the initial user namespace.
+ *	and so is what a process does while it is not dumpable any more, unless
+ *	the caller has CAP_SYS_PTRACE in the initial user namespace.
  * @HMMRT_EVENTS_OF_MACHINE: all. Needs CAP_PERFMON or CAP_SYS_ADMIN.
  */
 enum hmmrt_event_scope {
@@ -291,16 +317,17 @@ enum hmmrt_event_scope {
  *
  * Open a ring of events. For HMMRT_EVENTS_OF_SPACE the file must have a space,
  * but the caller need not be its process: each process that has the file may
- * observe the space, unless it is an agent (EPERM). It can get the file with pidfd_getfd(2), for example. For
- * the other scopes the file needs no space. Events are recorded from now on
+ * observe the space, unless it is an agent (EPERM). It can get the file with
+ * pidfd_getfd(2), for example. For the other scopes the file needs no space.
+ * Events are recorded from now on
  * until the ring's last descriptor and mapping are gone. The ring is charged to
  * the caller's cgroup, and counts as locked memory of its user: EPERM beyond
  * RLIMIT_MEMLOCK without CAP_IPC_LOCK. Children do not inherit its mapping.
  * EMFILE also means that the user has 32 rings, and lacks CAP_SYS_RESOURCE.
  *
- * A ring of several spaces keeps room for each of them: one that makes many
+ * A ring of several spaces has a part for each of them: one that makes many
  * events gets at most three fifths of the ring, and what it makes beyond that is
- * dropped, while events of others still find room.
+ * dropped, while events of others are still written.
  *
  * poll() reports POLLHUP when the space is gone, for HMMRT_EVENTS_OF_SPACE.
  */
