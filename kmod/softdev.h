@@ -9,7 +9,10 @@
  *            creates it, and it stays until soft_mmu_destroy().
  * Peers      If the devices of a driver map each other's memory, the drvdata of
  *            each device must start with its struct soft_memory.
- * Contexts   What the device knows of one process: the drvdata of a binding.
+ * Contexts   What the device knows of one process: the drvdata of a binding. It
+ *            starts with a struct soft_mmu, for the ops of struct
+ *            hmmrt_device_ops that are the same in all drivers: soft_prepare(),
+ *            soft_map(), soft_unmap() and soft_released().
  * Locking    bind    mutex: whether a context is bound. The mmap_lock of the
  *                    caller is taken inside, so its holder may wait for a
  *                    program.
@@ -44,9 +47,9 @@ struct soft_mmu {
 };
 
 struct soft_context {
+	struct soft_mmu mmu;		/* first: soft_prepare() and others */
 	struct mutex bind;
 	struct hmmrt_binding *binding;	/* NULL: not bound yet */
-	struct soft_mmu mmu;
 };
 
 /* --- memory --------------------------------------------------------------- */
@@ -198,6 +201,43 @@ static inline bool soft_mmu_access(struct soft_mmu *mmu, unsigned long addr,
 	}
 	spin_unlock(&mmu->lock);
 	return entry;
+}
+
+/* --- operations ----------------------------------------------------------- */
+
+static inline int soft_prepare(struct hmmrt_binding *binding,
+			       unsigned long start, unsigned long end)
+{
+	return soft_mmu_prepare(hmmrt_binding_drvdata(binding), start);
+}
+
+static inline void soft_map(struct hmmrt_binding *binding, unsigned long start,
+			    const hmmrt_pte_t *ptes, unsigned int npages)
+{
+	soft_mmu_map(hmmrt_binding_drvdata(binding), start, ptes, npages);
+}
+
+static inline void soft_unmap(struct hmmrt_binding *binding,
+			      unsigned long start, unsigned long end)
+{
+	soft_mmu_unmap(hmmrt_binding_drvdata(binding), start, end);
+}
+
+/*
+ * A device with a TLB invalidates the range here and waits for completion. This
+ * one uses an entry under mmu->lock only.
+ */
+static inline void soft_invalidate(struct hmmrt_binding *binding,
+				   unsigned long start, unsigned long end)
+{
+}
+
+/*
+ * A device that runs asynchronously stops working for the process here. This one
+ * works in system calls of the process only.
+ */
+static inline void soft_released(struct hmmrt_binding *binding)
+{
 }
 
 /* --- contexts ------------------------------------------------------------- */

@@ -79,50 +79,15 @@ static int dmirror_copy_to_host(struct hmmrt_device *dev, struct page **dst,
 	return 0;
 }
 
-static int dmirror_prepare(struct hmmrt_binding *binding, unsigned long start,
-			   unsigned long end)
-{
-	struct dmirror_view *view = hmmrt_binding_drvdata(binding);
-
-	return soft_mmu_prepare(&view->context.mmu, start);
-}
-
-static void dmirror_map(struct hmmrt_binding *binding, unsigned long start,
-			const hmmrt_pte_t *ptes, unsigned int npages)
-{
-	struct dmirror_view *view = hmmrt_binding_drvdata(binding);
-
-	soft_mmu_map(&view->context.mmu, start, ptes, npages);
-}
-
-static void dmirror_unmap(struct hmmrt_binding *binding, unsigned long start,
-			  unsigned long end)
-{
-	struct dmirror_view *view = hmmrt_binding_drvdata(binding);
-
-	soft_mmu_unmap(&view->context.mmu, start, end);
-}
-
-/* The device has no TLB, and it does not use an entry outside of mmu->lock. */
-static void dmirror_invalidate(struct hmmrt_binding *binding,
-			       unsigned long start, unsigned long end)
-{
-}
-
-/* Nothing to stop: the device works only in ioctls of the process. */
-static void dmirror_released(struct hmmrt_binding *binding)
-{
-}
-
 const struct hmmrt_device_ops dmirror_ops = {
 	.api_version = HMMRT_DEVICE_API_VERSION,
 	.populate = dmirror_populate,
 	.depopulate = dmirror_depopulate,
 	.copy_to_device = dmirror_copy_to_device,
 	.copy_to_host = dmirror_copy_to_host,
-	.prepare = dmirror_prepare,
-	.map = dmirror_map,
-	.unmap = dmirror_unmap,
-	.invalidate = dmirror_invalidate,
-	.released = dmirror_released,
+	.prepare = soft_prepare,
+	.map = soft_map,
+	.unmap = soft_unmap,
+	.invalidate = soft_invalidate,
+	.released = soft_released,
 };

@@ -55,12 +55,12 @@ struct faulty {
 
 /* One open file. */
 struct context {
+	struct soft_mmu mmu;		/* first: drvdata of the binding */
 	struct faulty *faulty;
 	struct list_head link;
 	struct rw_semaphore gate;
 	struct hmmrt_binding *binding;	/* NULL: none yet, or stopped */
 	bool stopping;			/* being removed: accesses end */
-	struct soft_mmu mmu;
 };
 
 static DEFINE_MUTEX(devices_lock);
@@ -241,27 +241,9 @@ static int faulty_copy_from_peer(struct hmmrt_device *dev, u64 offset,
 static int faulty_prepare(struct hmmrt_binding *binding, unsigned long start,
 			  unsigned long end)
 {
-	struct context *context = hmmrt_binding_drvdata(binding);
-
-	if (op_fails(HMMRT_FAULTY_PREPARE))
-		return -ENOMEM;
-	return soft_mmu_prepare(&context->mmu, start);
-}
-
-static void faulty_map(struct hmmrt_binding *binding, unsigned long start,
-		       const hmmrt_pte_t *ptes, unsigned int npages)
-{
-	struct context *context = hmmrt_binding_drvdata(binding);
-
-	soft_mmu_map(&context->mmu, start, ptes, npages);
-}
-
-static void faulty_unmap(struct hmmrt_binding *binding, unsigned long start,
-			 unsigned long end)
-{
-	struct context *context = hmmrt_binding_drvdata(binding);
-
-	soft_mmu_unmap(&context->mmu, start, end);
+	return op_fails(HMMRT_FAULTY_PREPARE) ?
+		       -ENOMEM :
+		       soft_prepare(binding, start, end);
 }
 
 static void faulty_invalidate(struct hmmrt_binding *binding,
@@ -272,10 +254,6 @@ static void faulty_invalidate(struct hmmrt_binding *binding,
 	atomic_inc(&context->faulty->invalidations);
 }
 
-static void faulty_released(struct hmmrt_binding *binding)
-{
-}
-
 static const struct hmmrt_device_ops faulty_ops = {
 	.api_version = HMMRT_DEVICE_API_VERSION,
 	.populate = faulty_populate,
@@ -284,10 +262,10 @@ static const struct hmmrt_device_ops faulty_ops = {
 	.copy_to_host = faulty_copy_to_host,
 	.copy_from_peer = faulty_copy_from_peer,
 	.prepare = faulty_prepare,
-	.map = faulty_map,
-	.unmap = faulty_unmap,
+	.map = soft_map,
+	.unmap = soft_unmap,
 	.invalidate = faulty_invalidate,
-	.released = faulty_released,
+	.released = soft_released,
 };
 
 /* --- files of a device ---------------------------------------------------- */

@@ -6,10 +6,11 @@
  * that binds it with HMMRT_SOFT_IOC_BIND. pread() and pwrite() of eight bytes at
  * an offset are accesses of the device to that address. ../softdev.h implements
  * the device itself, with its memory and MMU, and the state of a process. In
- * other drivers the device is hardware. The first part
- * below implements struct hmmrt_device_ops. The second part is all that a
- * driver adds to get unified memory. It has less than a hundred lines, which
- * tools/lint checks. See <linux/hmmrt_device.h> for the rules of each call.
+ * other drivers the device is hardware. The first part below implements those
+ * of struct hmmrt_device_ops that softdev.h does not. The second part is all
+ * that a driver adds to get unified memory. It has less than a hundred lines,
+ * which tools/lint checks. See <linux/hmmrt_device.h> for the rules of each
+ * call.
  */
 #include <linux/miscdevice.h>
 #include <linux/module.h>
@@ -47,41 +48,6 @@ static int sample_copy_to_host(struct hmmrt_device *dev, struct page **dst,
 	return 0;
 }
 
-static int sample_prepare(struct hmmrt_binding *binding, unsigned long start,
-			  unsigned long end)
-{
-	struct soft_context *context = hmmrt_binding_drvdata(binding);
-
-	return soft_mmu_prepare(&context->mmu, start);
-}
-
-static void sample_map(struct hmmrt_binding *binding, unsigned long start,
-		       const hmmrt_pte_t *ptes, unsigned int npages)
-{
-	struct soft_context *context = hmmrt_binding_drvdata(binding);
-
-	soft_mmu_map(&context->mmu, start, ptes, npages);
-}
-
-static void sample_unmap(struct hmmrt_binding *binding, unsigned long start,
-			 unsigned long end)
-{
-	struct soft_context *context = hmmrt_binding_drvdata(binding);
-
-	soft_mmu_unmap(&context->mmu, start, end);
-}
-
-/* A device with a TLB invalidates the range here and waits for completion. */
-static void sample_invalidate(struct hmmrt_binding *binding,
-			      unsigned long start, unsigned long end)
-{
-}
-
-/* A device that runs asynchronously stops working for the process here. */
-static void sample_released(struct hmmrt_binding *binding)
-{
-}
-
 /* --- the driver ----------------------------------------------------------- */
 
 static struct hmmrt_device *sample_device;
@@ -92,11 +58,11 @@ static const struct hmmrt_device_ops sample_ops = {
 	.depopulate = sample_depopulate,
 	.copy_to_device = sample_copy_to_device,
 	.copy_to_host = sample_copy_to_host,
-	.prepare = sample_prepare,
-	.map = sample_map,
-	.unmap = sample_unmap,
-	.invalidate = sample_invalidate,
-	.released = sample_released,
+	.prepare = soft_prepare,
+	.map = soft_map,
+	.unmap = soft_unmap,
+	.invalidate = soft_invalidate,
+	.released = soft_released,
 };
 
 /*
