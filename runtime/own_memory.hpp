@@ -20,6 +20,10 @@
 
 namespace hmmrt {
 
+/// Unmaps pages and the inaccessible ones around them. Where that is impossible
+/// now, it is tried again with the next mapping that ends.
+void unmap_own_memory(std::uint64_t inner, std::size_t bytes) noexcept;
+
 /// For a few long-lived objects: each allocation is a mapping.
 template <class T>
 struct own_memory_allocator {
@@ -42,8 +46,7 @@ struct own_memory_allocator {
         return reinterpret_cast<T*>(inner);
     }
     void deallocate(T* memory, std::size_t count) noexcept {
-        sys::unmap(reinterpret_cast<std::uint64_t>(memory) - page_size,
-                   inner_bytes(count) + 2 * page_size);
+        unmap_own_memory(reinterpret_cast<std::uint64_t>(memory), inner_bytes(count));
     }
 
     template <class U>

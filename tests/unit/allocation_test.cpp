@@ -2,9 +2,13 @@
 // Memory that the library allocates, of devices and of the host, and its
 // attributes.
 #include "memory_fixture.hpp"
+#include "own_memory.hpp"
 
 #include <cerrno>
 #include <cstring>
+#include <new>
+#include <sys/mman.h>
+#include <vector>
 
 using fakes::kernel;
 
@@ -133,6 +137,41 @@ TEST_F(Allocation, IsAttachedWithoutAnyEffectIfTheArgumentsAreRight) {
     EXPECT_EQ(hmmStreamAttachMemAsync(in.get(), memory().data(), 1), hmmSuccess);
     EXPECT_EQ(hmmMallocManaged(&managed, page, hmmMemAttachSingle), hmmErrorInvalidValue);
     EXPECT_EQ(hmmFree(managed), hmmSuccess);
+}
+
+TEST_F(Allocation, OfTheRuntimesOwnObjectsGivesMemoryOrThrows) {
+    for (const std::size_t bytes : {40, 700, 3000}) {
+        std::vector<void*> all;
+        kernel.map_error = ENOMEM;
+        for (int i = 0; i < 3000; i++) {
+            kernel.maps_before_error = i % 6;
+            try {
+                all.push_back(hmmrt::own_pool()->allocate(bytes));
+                ASSERT_NE(all.back(), nullptr);
+                std::memset(all.back(), 1, bytes);
+            } catch (const std::bad_alloc&) {
+                continue;
+            }
+        }
+        kernel.map_error = 0;
+        EXPECT_GT(all.size(), 100u);
+        for (void* const each : all)
+            hmmrt::own_pool()->deallocate(each, bytes);
+    }
+}
+
+TEST_F(Allocation, OfTheRuntimeIsUnmappedLaterIfItCannotBeNow) {
+    hmmrt::own_memory_allocator<char> own;
+    char* const first = own.allocate(2 * page);
+    char* const second = own.allocate(page);
+    unsigned char there[2];
+    kernel.unmap_error = ENOMEM;
+    own.deallocate(first, 2 * page);
+    EXPECT_EQ(mincore(first, 2 * page, there), 0) << "it is still mapped";
+    kernel.unmap_error = 0;
+    own.deallocate(second, page);
+    EXPECT_EQ(mincore(first, 2 * page, there), -1);
+    EXPECT_EQ(errno, ENOMEM);
 }
 
 } // namespace

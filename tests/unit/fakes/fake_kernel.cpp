@@ -360,7 +360,7 @@ int seal_shared_memory(int) {
 
 std::int64_t map(std::uint64_t address, std::size_t bytes, int protection, int flags, int fd,
                  std::uint64_t offset) {
-    if (kernel.map_error != 0) return -kernel.map_error;
+    if (kernel.map_error != 0 && kernel.maps_before_error-- <= 0) return -kernel.map_error;
     if (kernel.objects.has(fd))
         return kernel.objects.map(address, bytes, protection, flags, fd, offset);
     if (fd >= 0) {
@@ -372,6 +372,7 @@ std::int64_t map(std::uint64_t address, std::size_t bytes, int protection, int f
 }
 
 int unmap(std::uint64_t address, std::size_t bytes) {
+    if (kernel.unmap_error != 0) return -kernel.unmap_error;
     return ::munmap(reinterpret_cast<void*>(address), bytes) < 0 ? -errno : 0;
 }
 

@@ -56,6 +56,8 @@ class fake_kernel {
     std::map<std::uint32_t, int> device_info_errors; ///< errno by device id
     std::uint32_t busy_milliseconds = 0; ///< BIND fails with EBUSY unless it can wait this long
     int map_error = 0;
+    std::atomic<int> maps_before_error{0}; ///< mappings that succeed although map_error is set
+    int unmap_error = 0;
     agent_behaviour agent = agent_behaviour::runs;
     std::map<std::string, std::string> environment;
     int cpus = 2;
