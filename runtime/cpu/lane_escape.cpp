@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "cpu/lane_escape.hpp"
 
+#include "cpu/program_signals.hpp"
 #include "fork_guard.hpp"
 #include "frame_walk.hpp"
 #include "hmm/hmm_runtime.h"
 #include "lane_thread.hpp"
 #include "sys/syscalls.hpp"
 
-#include <array>
 #include <cerrno>
 #include <immintrin.h>
 #include <mutex>
@@ -26,13 +26,12 @@ extern "C" {
 namespace hmmrt {
 namespace {
 
-constexpr std::array failures = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
 constexpr std::uint32_t default_mxcsr = 0x1f80;
 
 /// A handler reads it, so it must not be allocated at first use.
 [[gnu::tls_model("initial-exec")]] constinit thread_local lane_position* own_lane = nullptr;
 
-std::array<struct sigaction, 64> earlier; ///< indexed by signal
+int lane_stop_signal = 0; ///< set before the first lane starts
 
 lane_position* lane_in_device_code() {
     if (own_lane == nullptr || fork_guard::is_child()) return nullptr;
@@ -107,21 +106,9 @@ void record(lane_position& self, fault_block fault, const code_state& state) {
     self.failed = true;
 }
 
-/// Does with a signal of another thread what would be done without this
-/// library.
-void pass_on(int signal, siginfo_t* info, void* context) {
-    const struct sigaction& before = earlier[static_cast<std::size_t>(signal)];
-    if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(signal, info, context);
-    if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
-        return before.sa_handler(signal);
-    // A failed instruction is executed again, and then the process ends.
-    sigaction(signal, &before, nullptr);
-    if (info->si_code <= 0) ::raise(signal);
-}
-
 void on_failure(int signal, siginfo_t* info, void* context) {
     lane_position* const self = lane_in_device_code();
-    if (self == nullptr) return pass_on(signal, info, context);
+    if (self == nullptr) return;
     if (self->walking) siglongjmp(self->walk_escape, 1);
     const auto& interrupted = *static_cast<const ucontext_t*>(context);
     const code_state state = state_of(interrupted);
@@ -141,22 +128,18 @@ bool under_sanitizer() {
            __tsan_init != nullptr;
 }
 
-int install_all() {
+int install_stop_signal() {
     // The signal is sent again until the lane has left. It blocks itself: else
     // all that are queued would be delivered at once, and overflow the stack of
     // the handler.
     struct sigaction action = {};
     action.sa_handler = on_stop;
     action.sa_flags = SA_ONSTACK | SA_RESTART;
-    const int stop_signal = install_free_signal(action);
-    if (stop_signal == 0 || under_sanitizer()) return stop_signal;
-    // A failure is recorded to its end.
-    sigaddset(&action.sa_mask, stop_signal);
-    action.sa_sigaction = on_failure;
-    action.sa_flags |= SA_SIGINFO | SA_NODEFER;
-    for (const int signal : failures)
-        sigaction(signal, &action, &earlier[static_cast<std::size_t>(signal)]);
-    return stop_signal;
+    return install_free_signal(action);
+}
+
+void take_failures() {
+    if (!under_sanitizer()) take_program_signals(on_failure, lane_stop_signal);
 }
 
 void call(const range_work& work, std::uint64_t begin, std::uint64_t end) noexcept {
@@ -179,10 +162,10 @@ void set_lane_position(lane_position* self) {
 
 int install_lane_handlers() {
     static std::mutex once;
-    static int stop_signal = 0;
     const std::lock_guard lock(once);
-    if (stop_signal == 0) stop_signal = install_all();
-    return stop_signal;
+    if (lane_stop_signal == 0) lane_stop_signal = install_stop_signal();
+    if (lane_stop_signal != 0) take_failures();
+    return lane_stop_signal;
 }
 
 namespace {
@@ -214,6 +197,7 @@ void leave_by_exit() {
 
 bool run_device_code(lane_position& self, const range_work& work) {
     constexpr std::uint32_t default_x87_control = 0x37f;
+    take_failures();
     const bool left = sigsetjmp(self.escape, 0) != 0;
     if (!left) {
         set_modes(work.mxcsr, work.x87_control);

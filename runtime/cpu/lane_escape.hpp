@@ -8,6 +8,8 @@
  * stays held: destructors do not run, and locks stay locked, malloc's included.
  * Signal handlers jump out of device code, as those of the agent do.
  *
+ * The program's own failures go to its handlers, see program_signals.hpp.
+ *
  * Sanitizers report an invalid access themselves and then end the program.
  * Under them no handler for failures is installed.
  */

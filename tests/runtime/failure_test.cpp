@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csetjmp>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -18,8 +19,10 @@
 #include <string>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 #include <vector>
 
@@ -563,6 +566,219 @@ TEST(Program, WithASmallStackIsToldItsSize) {
     EXPECT_CONTAINS(small.errors, " (512 KiB), ");
 }
 
+// ---- handlers of the program, installed before the first use of a device or
+// after it
+
+constexpr const char* install_before = "INSTALL=before";
+constexpr const char* install_after = "INSTALL=after";
+
+sigjmp_buf after_signal;
+std::atomic<int> handler_calls = 0;
+
+struct sigaction action_of(void (*handler)(int), int flags) {
+    struct sigaction action = {};
+    action.sa_handler = handler;
+    action.sa_flags = flags;
+    sigaddset(&action.sa_mask, SIGUSR1);
+    return action;
+}
+
+void use_device() {
+    hmm::launch(1, [](std::size_t) {});
+    hmm::synchronize();
+}
+
+void install(int signal, void (*handler)(int), int flags = 0) {
+    const bool before = std::string(std::getenv("INSTALL")) == "before";
+    const struct sigaction action = action_of(handler, flags);
+    const rlimit no_core = {0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    if (before) sigaction(signal, &action, nullptr);
+    use_device();
+    if (!before) sigaction(signal, &action, nullptr);
+    if (!before) use_device();
+}
+
+void tell(int) {
+    if (++handler_calls > 5) _exit(77);
+    constexpr char text[] = "called\n";
+    if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0) _exit(78);
+}
+
+bool blocks_in_handler(int signal) {
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    return sigismember(&mask, signal) == 1;
+}
+
+int calls_in(const std::string& text) {
+    int calls = 0;
+    for (std::size_t at = 0; (at = text.find("called\n", at)) != std::string::npos; at++)
+        calls++;
+    return calls;
+}
+
+bool died_of(const outcome& seen, int signal) {
+    return WIFSIGNALED(seen.status) && WTERMSIG(seen.status) == signal;
+}
+
+void leave_handlers() {
+    install(SIGSEGV, [](int) {
+        ++handler_calls;
+        siglongjmp(after_signal, 1);
+    });
+    static int rounds; // a jump does not restore it
+    for (rounds = 0; rounds < 100; rounds++)
+        if (sigsetjmp(after_signal, 1) == 0) middle(nullptr);
+    use_device();
+    _exit(handler_calls == 100 && !blocks_in_handler(SIGSEGV) ? 0 : 1);
+}
+
+void return_from_handler_once() {
+    install(SIGSEGV, tell, SA_RESETHAND);
+    middle(nullptr);
+}
+
+void fail_in_handler() {
+    install(SIGSEGV, [](int signal) {
+        tell(signal);
+        if (!blocks_in_handler(SIGSEGV) || !blocks_in_handler(SIGUSR1)) _exit(1);
+        middle(nullptr);
+    });
+    middle(nullptr);
+}
+
+void fail_in_handler_that_defers_nothing() {
+    install(
+        SIGSEGV,
+        [](int) {
+            if (blocks_in_handler(SIGSEGV) || !blocks_in_handler(SIGUSR1)) _exit(1);
+            if (++handler_calls == 3) _exit(0);
+            middle(nullptr);
+        },
+        SA_NODEFER);
+    middle(nullptr);
+}
+
+void fail_on_device() {
+    install(SIGSEGV, tell);
+    hmm::launch(1, [](std::size_t) { middle(nullptr); });
+    _exit(hmm::synchronize(std::nothrow) == hmmErrorIllegalAddress ? 0 : 1);
+}
+
+void ignore_traps() {
+    install(SIGTRAP, SIG_IGN);
+    raise(SIGTRAP);
+    raise(SIGTRAP);
+    hmm::launch(1, [](std::size_t) { asm volatile("int3"); });
+    if (hmm::synchronize(std::nothrow) == hmmSuccess) _exit(1);
+    raise(SIGTRAP);
+    asm volatile("int3"); // that cannot be ignored
+}
+
+/// The handler calls the one that it has replaced, as crash handlers do.
+void call_handler_before() {
+    static struct sigaction before;
+    install(SIGUSR2, SIG_IGN);
+    const struct sigaction action = action_of(
+        [](int signal) {
+            tell(signal);
+            if (before.sa_handler == SIG_DFL) {
+                sigaction(SIGSEGV, &before, nullptr);
+                return;
+            }
+            siginfo_t info = {};
+            info.si_code = SI_USER;
+            ucontext_t context = {};
+            getcontext(&context);
+            before.sa_sigaction(signal, &info, &context);
+        },
+        0);
+    sigaction(SIGSEGV, &action, &before);
+    use_device();
+    middle(nullptr);
+}
+
+void restore_handler() {
+    struct sigaction before;
+    install(SIGUSR2, SIG_IGN);
+    const struct sigaction action = action_of(tell, 0);
+    sigaction(SIGSEGV, &action, &before);
+    use_device();
+    sigaction(SIGSEGV, &before, nullptr);
+    use_device();
+    middle(nullptr);
+}
+
+template <int Signal>
+void die_of() {
+    install(Signal, SIG_DFL);
+    raise(Signal);
+}
+
+void die_of_breakpoint() {
+    install(SIGTRAP, SIG_DFL);
+    asm volatile("int3");
+}
+
+class Handler : public testing::TestWithParam<const char*> {};
+
+TEST_P(Handler, MayBeLeftByAJump) {
+    NEEDS_FAILURES();
+    const outcome seen = run_program("leave_handlers", GetParam());
+    EXPECT_TRUE(seen.exited_with(0)) << seen.status << seen.errors;
+}
+
+TEST_P(Handler, ThatIsResetIsCalledOnce) {
+    NEEDS_FAILURES();
+    const outcome seen = run_program("return_from_handler_once", GetParam());
+    EXPECT_TRUE(died_of(seen, SIGSEGV)) << seen.status;
+    EXPECT_EQ(calls_in(seen.errors), 1);
+}
+
+TEST_P(Handler, RunsWithItsMask) {
+    NEEDS_FAILURES();
+    const outcome seen = run_program("fail_in_handler", GetParam());
+    EXPECT_TRUE(died_of(seen, SIGSEGV)) << seen.status;
+    EXPECT_EQ(calls_in(seen.errors), 1);
+    const outcome open = run_program("fail_in_handler_that_defers_nothing", GetParam());
+    EXPECT_TRUE(open.exited_with(0)) << open.status;
+}
+
+TEST_P(Handler, DoesNotGetWhatDeviceCodeDid) {
+    NEEDS_FAILURES();
+    const outcome seen = run_program("fail_on_device", GetParam());
+    EXPECT_TRUE(seen.exited_with(0)) << seen.status;
+    EXPECT_EQ(calls_in(seen.errors), 0);
+}
+
+TEST_P(Handler, MayCallTheOneThatItReplaced) {
+    NEEDS_FAILURES();
+    const outcome seen = run_program("call_handler_before", GetParam());
+    EXPECT_TRUE(died_of(seen, SIGSEGV)) << seen.status;
+    EXPECT_EQ(calls_in(seen.errors), 1);
+}
+
+TEST_P(Handler, MayBeReplacedByTheOneBefore) {
+    NEEDS_FAILURES();
+    const outcome seen = run_program("restore_handler", GetParam());
+    EXPECT_TRUE(died_of(seen, SIGSEGV)) << seen.status;
+    EXPECT_EQ(calls_in(seen.errors), 0);
+}
+
+TEST_P(Handler, OfNoneEndsTheProgramByTheSignal) {
+    NEEDS_FAILURES();
+    EXPECT_TRUE(died_of(run_program("die_of_segv", GetParam()), SIGSEGV));
+    EXPECT_TRUE(died_of(run_program("die_of_fpe", GetParam()), SIGFPE));
+    EXPECT_TRUE(died_of(run_program("die_of_abrt", GetParam()), SIGABRT));
+    EXPECT_TRUE(died_of(run_program("die_of_breakpoint", GetParam()), SIGTRAP));
+    const outcome ignored = run_program("ignore_traps", GetParam());
+    EXPECT_TRUE(died_of(ignored, SIGTRAP)) << ignored.status << ignored.errors;
+}
+
+INSTANTIATE_TEST_SUITE_P(Installed, Handler, testing::Values(install_before, install_after),
+                         [](const auto& how) { return how.index == 0 ? "Before" : "After"; });
+
 void fail_quietly() {
     hmm::launch(1, [](std::size_t) { std::abort(); });
     std::exit(hmm::synchronize(std::nothrow) == hmmErrorAssert ? 0 : 1);
@@ -578,6 +794,18 @@ int run_part(const std::string& name) {
         {"fail_and_look", fail_and_look},
         {"fail_quietly", fail_quietly},
         {"never_end", never_end},
+        {"leave_handlers", leave_handlers},
+        {"return_from_handler_once", return_from_handler_once},
+        {"fail_in_handler", fail_in_handler},
+        {"fail_in_handler_that_defers_nothing", fail_in_handler_that_defers_nothing},
+        {"fail_on_device", fail_on_device},
+        {"ignore_traps", ignore_traps},
+        {"call_handler_before", call_handler_before},
+        {"restore_handler", restore_handler},
+        {"die_of_segv", die_of<SIGSEGV>},
+        {"die_of_fpe", die_of<SIGFPE>},
+        {"die_of_abrt", die_of<SIGABRT>},
+        {"die_of_breakpoint", die_of_breakpoint},
         {"print", print},
         {"recurse_deeply", recurse_deeply},
         {"block_signals", block_signals},

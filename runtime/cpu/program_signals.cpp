@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include "cpu/program_signals.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <pthread.h>
+#include <ucontext.h>
+#include <utility>
+
+namespace hmmrt {
+namespace {
+
+constexpr std::array signals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+constexpr std::size_t levels = 8;
+
+/// An action of the program.
+struct program_action {
+    struct sigaction action = {};
+    std::atomic<bool> called{false}; ///< with SA_RESETHAND it is the default then
+};
+
+struct taken_signal {
+    std::array<program_action, levels> actions; ///< indexed by level
+    std::atomic<int> level{-1};                 ///< of the installed handler
+};
+
+std::array<taken_signal, signals.size()> taken_signals;
+std::mutex taking;
+std::atomic<device_signal_handler> first_handler{nullptr};
+
+std::size_t index_of(int signal) {
+    std::size_t index = 0;
+    while (signals[index] != signal)
+        index++;
+    return index;
+}
+
+bool is_raised(const siginfo_t& info) {
+    return info.si_code <= 0;
+}
+
+/// Ends the process by the signal. An instruction that failed fails again when
+/// the handler returns, with the registers of that moment in a core file. The
+/// instruction after a breakpoint does not.
+void deliver_default(int signal, const siginfo_t& info) {
+    struct sigaction action = {};
+    action.sa_handler = SIG_DFL;
+    sigaction(signal, &action, nullptr);
+    if (!is_raised(info) && signal != SIGTRAP) return;
+    ::raise(signal);
+}
+
+void call_handler(const struct sigaction& action, int signal, siginfo_t* info, void* context) {
+    sigset_t mask = static_cast<const ucontext_t*>(context)->uc_sigmask;
+    sigset_t all;
+    sigorset(&all, &mask, &action.sa_mask);
+    if ((action.sa_flags & SA_NODEFER) == 0) sigaddset(&all, signal);
+    pthread_sigmask(SIG_SETMASK, &all, nullptr); // the end of the handler restores it
+    if ((action.sa_flags & SA_SIGINFO) != 0)
+        action.sa_sigaction(signal, info, context);
+    else
+        action.sa_handler(signal);
+}
+
+void pass_on(program_action& to, int signal, siginfo_t* info, void* context) {
+    const struct sigaction action = to.action;
+    const bool is_handler = (action.sa_flags & SA_SIGINFO) != 0 ||
+                            (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+    if (!is_handler) {
+        // a failed instruction cannot be ignored
+        if (action.sa_handler == SIG_IGN && is_raised(*info)) return;
+        return deliver_default(signal, *info);
+    }
+    if ((action.sa_flags & SA_RESETHAND) != 0 && to.called.exchange(true))
+        return deliver_default(signal, *info);
+    call_handler(action, signal, info, context);
+}
+
+template <std::size_t Level>
+void handle(int signal, siginfo_t* info, void* context) {
+    first_handler.load()(signal, info, context);
+    pass_on(taken_signals[index_of(signal)].actions[Level], signal, info, context);
+}
+
+using handler = void (*)(int, siginfo_t*, void*);
+
+template <std::size_t... Level>
+constexpr std::array<handler, sizeof...(Level)> make_handlers(std::index_sequence<Level...>) {
+    return {handle<Level>...};
+}
+
+constexpr auto handlers = make_handlers(std::make_index_sequence<levels>());
+
+/// -1 for an action of the program.
+int level_of(const struct sigaction& action) {
+    for (std::size_t i = 0; i < levels; i++)
+        if ((action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == handlers[i])
+            return static_cast<int>(i);
+    return -1;
+}
+
+bool is_same(const struct sigaction& left, const struct sigaction& right) {
+    return left.sa_handler == right.sa_handler && left.sa_flags == right.sa_flags &&
+           std::memcmp(&left.sa_mask, &right.sa_mask, sizeof(std::uint64_t)) == 0;
+}
+
+/// The level that is free for the action: above those of actions that it may
+/// call, or its own from before.
+std::size_t level_for(const taken_signal& of, const struct sigaction& action) {
+    const auto above = static_cast<std::size_t>(of.level.load() + 1);
+    for (std::size_t i = 0; i < above; i++)
+        if (is_same(of.actions[i].action, action)) return i;
+    return above < levels ? above : levels - 1;
+}
+
+void take(std::size_t index, int stop_signal) {
+    taken_signal& of = taken_signals[index];
+    struct sigaction now;
+    if (sigaction(signals[index], nullptr, &now) != 0) return;
+    int level = level_of(now);
+    if (level >= 0 && level == of.level.load()) return;
+    const std::lock_guard lock(taking);
+    sigaction(signals[index], nullptr, &now); // another lane may have taken it
+    level = level_of(now);
+    if (level < 0) {
+        const std::size_t free = level_for(of, now);
+        of.actions[free].action = now;
+        of.actions[free].called.store(false);
+        struct sigaction own = {};
+        own.sa_sigaction = handlers[free];
+        own.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | (now.sa_flags & SA_RESTART);
+        sigaddset(&own.sa_mask, stop_signal); // a failure is recorded to its end
+        level = static_cast<int>(free);
+        sigaction(signals[index], &own, nullptr);
+    }
+    of.level.store(level);
+}
+
+} // namespace
+
+void take_program_signals(device_signal_handler first, int stop_signal) {
+    first_handler.store(first);
+    for (std::size_t i = 0; i < signals.size(); i++)
+        take(i, stop_signal);
+}
+
+} // namespace hmmrt
