@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The C interface: memory allocation.
-#include "allocation.hpp"
 #include "memory_pool.hpp"
 #include "memory_range.hpp"
 
@@ -16,15 +15,14 @@ constexpr unsigned host_flags =
 /// Frees the memory of allocate() unless it is released.
 class fresh_memory {
   public:
-    fresh_memory(std::size_t bytes, memory_kind kind, const device& where)
-        : memory_(process::get().managed().allocate(bytes, kind, where.number())) {}
+    fresh_memory(std::size_t bytes, memory_kind kind, device& where)
+        : memory_(process::get().managed().allocate(bytes, kind, where).memory()) {}
     fresh_memory(const fresh_memory&) = delete;
     fresh_memory& operator=(const fresh_memory&) = delete;
     ~fresh_memory() {
         if (memory_ == nullptr) return;
-        const auto gone =
-            process::get().managed().forget(memory_, [](const allocation&) { return true; });
-        managed_memory::unmap(gone->begin, gone->bytes);
+        managed_memory& all = process::get().managed();
+        all.release(*all.forget(memory_, [](const allocation&) { return true; }));
     }
 
     void* get() const { return memory_; }
@@ -38,20 +36,24 @@ class fresh_memory {
 void* allocate_on_device(std::size_t bytes) {
     device& where = current_device();
     if (bytes == 0) return nullptr;
-    fresh_memory fresh(bytes, memory_kind::device, where);
-    prefer_device(reinterpret_cast<std::uint64_t>(fresh.get()), managed_memory::whole_pages(bytes),
-                  where);
-    return fresh.release();
+    where.start();
+    return process::get().managed().allocate(bytes, memory_kind::device, where).memory();
 }
 
 /// Returns NULL for 0 bytes.
 void* allocate_on_host(std::size_t bytes, unsigned flags) {
     require((flags & ~host_flags) == 0, "unknown flags");
-    const device& where = current_device();
+    device& where = current_device();
     if (bytes == 0) return nullptr;
     fresh_memory fresh(bytes, memory_kind::host, where);
-    const auto nothing_to_bring = [](const page_range&) noexcept {};
-    process::get().registered().add(fresh.get(), bytes, flags, where.number(), nothing_to_bring);
+    registered_memory& all = process::get().registered();
+    const auto begin = reinterpret_cast<std::uint64_t>(fresh.get());
+    if (process::get().managed().is_cell(begin)) { // of a slab that is locked
+        all.add_without_lock(fresh.get(), bytes, flags, where.number());
+    } else {
+        const auto nothing_to_bring = [](const page_range&) noexcept {};
+        all.add(fresh.get(), bytes, flags, where.number(), nothing_to_bring);
+    }
     return fresh.release();
 }
 
@@ -66,7 +68,7 @@ class giving_back {
         if (gone_.pool)
             gone_.pool->give_back(std::move(to_pool_), nullptr);
         else
-            managed_memory::unmap(gone_.begin, gone_.bytes);
+            process::get().managed().release(gone_);
     }
 
     void set_due() { due_ = true; }
@@ -132,8 +134,8 @@ hmmError_t hmmMallocManaged(void** memory, size_t bytes, unsigned int flags) {
         require(bytes > 0, "0 bytes");
         require(flags == hmmMemAttachGlobal || flags == hmmMemAttachHost, "unknown flags");
         // without a device the call fails here, not when the memory is freed
-        const device& where = current_device();
-        *memory = process::get().managed().allocate(bytes, memory_kind::managed, where.number());
+        device& where = current_device();
+        *memory = process::get().managed().allocate(bytes, memory_kind::managed, where).memory();
     });
 }
 

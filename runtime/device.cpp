@@ -41,6 +41,7 @@ std::shared_ptr<session> device::ensure_session() {
         std::allocate_shared<session>(own_memory_allocator<session>(), owner_.start_lanes(*this),
                                       owner_.session_options_for(*this));
     const std::lock_guard lock(session_lock_);
+    starts_.fetch_add(1);
     session_ = fresh;
     return fresh;
 }

@@ -25,6 +25,8 @@ class device : public in_own_memory {
 
     /// Starts the device for this process; throws failure.
     void start();
+    /// How often the device was started; a reset ends it, and advice for it.
+    std::uint64_t starts() const { return starts_.load(); }
     /// NULL if the device is not started.
     std::shared_ptr<session> running() { return current(); }
     // In the functions below, a NULL stream is the legacy default stream.
@@ -82,6 +84,7 @@ class device : public in_own_memory {
     std::uint32_t id_;
     std::string name_;
     std::atomic<unsigned> flags_{0};
+    std::atomic<std::uint64_t> starts_{0};
     std::mutex lock_; ///< serialises starts and resets
     std::mutex session_lock_;
     std::shared_ptr<session> session_;

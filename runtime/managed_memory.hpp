@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that the library allocated. Each allocation has its own mapping, so
- * that migrating or freeing it affects no other memory. Otherwise it does not
- * differ from other memory.
+ * Memory that the library allocated: cells of slabs if it is small, else a
+ * mapping for each allocation. Migrating or freeing it affects no other memory,
+ * except that small allocations may share a page. Otherwise it does not differ
+ * from other memory.
  */
 #pragma once
 
 #include "own_memory.hpp"
+#include "slabs.hpp"
+#include "unmapping.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -19,14 +22,7 @@ namespace hmmrt {
 
 class memory_pool;
 
-/// The kind of allocation.
-enum class memory_kind : std::uint8_t {
-    managed, ///< hmmMallocManaged()
-    device,  ///< hmmMalloc(), hmmMallocAsync()
-    host,    ///< hmmHostAlloc(); also registered
-};
-
-/// An allocated mapping.
+/// An allocated cell or mapping.
 struct allocation {
     std::uint64_t begin = 0;
     std::size_t bytes = 0;
@@ -39,35 +35,68 @@ struct allocation {
     void* memory() const { return reinterpret_cast<void*>(begin); }
 };
 
+/// A cell or a mapping.
+struct memory_place {
+    std::uint64_t begin;
+    std::size_t bytes;
+};
+
 class managed_memory {
   public:
-    /// Allocates zero-filled, page-aligned memory; from 2 MiB on it is aligned
-    /// to 2 MiB. Throws std::bad_alloc.
-    void* allocate(std::size_t bytes, memory_kind kind, int device);
-    /// Adds a mapping of map() to the list. Throws std::bad_alloc.
+    /// Allocates zero-filled memory; whole pages are page-aligned, less is
+    /// aligned to 256 bytes, and from 2 MiB on it is aligned to 2 MiB. Memory of
+    /// a device has it as its preferred location, which must be started. Throws
+    /// failure and std::bad_alloc.
+    allocation allocate(std::size_t bytes, memory_kind kind, device& where);
+    /// Adds memory of map() to the list. Throws std::bad_alloc.
     void add(const allocation& given);
     /// The allocation that contains the address.
     std::optional<allocation> find(const void* ptr) const;
     /// Removes the allocation at @memory from the list if wanted(allocation).
-    /// The caller returns it to its pool or calls unmap().
+    /// The caller returns it to its pool or calls release().
     template <class Condition>
     std::optional<allocation> forget(void* memory, Condition wanted) {
         const std::lock_guard lock(lock_);
         const auto found = table_.find(reinterpret_cast<std::uint64_t>(memory));
         if (found == table_.end() || !wanted(found->second)) return std::nullopt;
         const allocation gone = found->second;
-        table_.erase(found);
+        if (gone.pool)
+            table_.erase(found);
+        else
+            ending_.insert(table_.extract(found));
         return gone;
     }
+    /// Ends an allocation that forget() removed.
+    void release(const allocation& gone) noexcept;
 
-    /// Returns @bytes rounded up to whole pages; throws std::bad_alloc.
-    static std::size_t whole_pages(std::size_t bytes);
-    static std::uint64_t map(std::size_t whole);
-    static void unmap(std::uint64_t begin, std::size_t whole);
+    /// Returns @bytes rounded up to a cell or to whole pages; throws
+    /// std::bad_alloc.
+    static std::size_t rounded(std::size_t bytes, memory_kind kind);
+    /// Returns memory as allocate() does, which is not in the list. It has
+    /// rounded() bytes, or whole pages. @zeroed: it must be filled with zeroes.
+    memory_place map(std::size_t bytes, memory_kind kind, device& where, bool zeroed);
+    /// Sets the preferred location of memory of map() again if it may have
+    /// changed since. Throws failure.
+    void place(const memory_place& given, device& where);
+    /// True if the memory is a cell, which shares its slab with others.
+    bool is_cell(std::uint64_t begin) const { return slabs_.has(begin); }
+    /// Ends memory of map(). False if the kernel cannot unmap it now: then its
+    /// contents are gone, and it stays the caller's.
+    bool unmap(const memory_place& gone) noexcept;
+    /// As above, and tries again later what cannot be unmapped.
+    void end(const memory_place& gone) noexcept;
 
   private:
+    using table = std::pmr::map<std::uint64_t, allocation>;
+
+    std::uint64_t map_own(std::size_t whole);
+    void keep(std::uint64_t begin, std::size_t bytes) noexcept;
+
     mutable std::mutex lock_;
-    std::pmr::map<std::uint64_t, allocation> table_{own_pool()};
+    table table_{own_pool()};
+    table ending_{own_pool()}; ///< from forget() to release()
+    left_mappings<table> left_{table(own_pool())};
+    slab_table slabs_;
 };
 
 } // namespace hmmrt

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "memory_pool.hpp"
 
-#include "allocation.hpp"
 #include "device.hpp"
 #include "failure.hpp"
 #include "process.hpp"
@@ -55,7 +54,7 @@ kept_list returned_memory(const allocation& gone) {
 
 memory_pool::~memory_pool() {
     for (const kept_memory& each : kept_)
-        managed_memory::unmap(each.begin, each.bytes);
+        process::get().managed().end({each.begin, each.bytes});
 }
 
 /// Finds the smallest fitting mapping of at most twice the size.
@@ -67,6 +66,7 @@ kept_list::iterator memory_pool::find_fitting(std::size_t whole, device& where, 
         if (!at->after || is_before(*at->after, where, in) ||
             (opportunistic_ && is_over(*at->after)))
             best = at;
+        if (best == at && at->bytes == whole) break;
     }
     return best;
 }
@@ -74,10 +74,18 @@ kept_list::iterator memory_pool::find_fitting(std::size_t whole, device& where, 
 /// Returns a list with one mapping, which may be larger than requested. Work
 /// queued before may still use it until @after; NULL: the mapping is new or
 /// unused.
-kept_list memory_pool::take(std::size_t whole, device& where, const stream* in) {
+kept_list memory_pool::take(std::size_t bytes, device& where, const stream* in) {
+    const std::size_t whole = managed_memory::rounded(bytes, memory_kind::device);
     kept_list taken(own_pool());
     if (const auto found = find_fitting(whole, where, in); found != kept_.end()) {
         taken.splice(taken.end(), kept_, found);
+        try {
+            // a reset removes advice
+            process::get().managed().place({taken.front().begin, taken.front().bytes}, device_);
+        } catch (...) {
+            put_back(std::move(taken));
+            throw;
+        }
         return taken;
     }
     if (limit_ < whole)
@@ -86,9 +94,12 @@ kept_list memory_pool::take(std::size_t whole, device& where, const stream* in) 
     if (reserved_ > limit_ - whole) release_unused(limit_ - whole);
     if (reserved_ > limit_ - whole)
         throw failure(hmmErrorMemoryAllocation, "the pool has reached its limit");
-    taken.push_back({0, whole, nullptr});
-    taken.front().begin = managed_memory::map(whole);
-    reserved_ += whole;
+    taken.push_back({0, 0, nullptr});
+    const memory_place fresh =
+        process::get().managed().map(bytes, memory_kind::device, device_, false);
+    taken.front().begin = fresh.begin;
+    taken.front().bytes = fresh.bytes;
+    reserved_ += fresh.bytes;
     reserved_high_ = std::max(reserved_high_, reserved_);
     return taken;
 }
@@ -100,19 +111,17 @@ void memory_pool::put_back(kept_list&& taken) noexcept {
 }
 
 allocation memory_pool::allocate(std::size_t bytes, device& where, const stream* in) {
-    const std::size_t whole = managed_memory::whole_pages(bytes);
+    device_.start();
     const std::lock_guard lock(lock_);
     if (destroyed_) throw_no_pool(); // by another thread in the meantime
     allocation given;
     given.kind = memory_kind::device;
     given.device = device_.number();
     given.pool = shared_from_this();
-    kept_list taken = take(whole, where, in);
+    kept_list taken = take(bytes, where, in);
     given.begin = taken.front().begin;
     given.bytes = taken.front().bytes;
     try {
-        // Repeat this for reused memory, because a reset removes advice.
-        prefer_device(given.begin, given.bytes, device_);
         process::get().managed().add(given);
     } catch (...) {
         put_back(std::move(taken));
@@ -136,7 +145,10 @@ void memory_pool::release_unused(std::size_t keep) {
             ++at;
             continue;
         }
-        managed_memory::unmap(at->begin, at->bytes);
+        if (!process::get().managed().unmap({at->begin, at->bytes})) {
+            ++at;
+            continue;
+        }
         reserved_ -= at->bytes;
         at = kept_.erase(at);
     }

@@ -2,10 +2,11 @@
 /*
  * Stream-ordered allocation.
  *
- * A pool keeps mappings that were freed. It reuses a mapping immediately for
- * work that is queued after the free in the same queue, and for all work once
- * that position is reached. A synchronisation unmaps unused mappings while
- * the pool is larger than its threshold.
+ * A pool keeps mappings that were freed, or cells of slabs if they are small. It
+ * reuses a mapping immediately for work that is queued after the free in the
+ * same queue, and for all work once that position is reached. A synchronisation
+ * unmaps unused mappings while the pool is larger than its threshold. What
+ * cannot be unmapped then stays in the pool.
  *
  * Locking: lock_ of a pool protects its list, and is held while a mapping is
  * created or unmapped. It is taken without holding a lock of a device, a
@@ -74,7 +75,7 @@ class memory_pool : public std::enable_shared_from_this<memory_pool> {
 
   private:
     kept_list::iterator find_fitting(std::size_t whole, device& where, const stream* in);
-    kept_list take(std::size_t whole, device& where, const stream* in);
+    kept_list take(std::size_t bytes, device& where, const stream* in);
     void put_back(kept_list&& taken) noexcept;
     void release_unused(std::size_t keep);
 

@@ -86,7 +86,8 @@ void registered_memory::enter(std::uint64_t begin, const registration& fresh) {
         throw failure(hmmErrorHostMemoryAlreadyRegistered,
                       hmmGetErrorString(hmmErrorHostMemoryAlreadyRegistered));
     require(sys::is_mapped(pages.addr, pages.len), "part of the range is not mapped");
-    page_set locked = locked_in(own_pages(begin, fresh.bytes));
+    page_set locked;
+    if (fresh.locked) locked = locked_in(own_pages(begin, fresh.bytes));
     // Another registration may share only the first or the last page.
     locked.cut(pages.addr + page_size);
     locked.cut(pages.addr + pages.len - page_size);
@@ -116,13 +117,20 @@ void registered_memory::add(const void* ptr, std::size_t bytes, unsigned flags, 
     throw_lock_error(error);
 }
 
+void registered_memory::add_without_lock(const void* ptr, std::size_t bytes, unsigned flags,
+                                         int device) {
+    pages_around(ptr, bytes);
+    const std::lock_guard lock(lock_);
+    enter(reinterpret_cast<std::uint64_t>(ptr), {bytes, flags, device, true, false});
+}
+
 void registered_memory::remove(const void* ptr) {
     const std::lock_guard lock(lock_);
     const auto found = table_.find(reinterpret_cast<std::uint64_t>(ptr));
     if (found == table_.end() || !found->second.ready)
         throw failure(hmmErrorHostMemoryNotRegistered,
                       hmmGetErrorString(hmmErrorHostMemoryNotRegistered));
-    unlock(own_pages(found->first, found->second.bytes));
+    if (found->second.locked) unlock(own_pages(found->first, found->second.bytes));
     table_.erase(found);
 }
 

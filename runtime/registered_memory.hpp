@@ -31,6 +31,8 @@ class registered_memory {
     /// in system memory. Throws failure, and then nothing is registered.
     void add(const void* ptr, std::size_t bytes, unsigned flags, int device,
              void (*migrate_back)(const page_range&) noexcept);
+    /// As above, for memory that stays in system memory without a lock.
+    void add_without_lock(const void* ptr, std::size_t bytes, unsigned flags, int device);
     void remove(const void* ptr);
     /// The flags with which the memory at the address was registered.
     std::optional<unsigned> flags_of(const void* ptr) const;
@@ -43,6 +45,7 @@ class registered_memory {
         unsigned flags;
         int device;
         bool ready = false;
+        bool locked = true;
     };
     using table = std::pmr::map<std::uint64_t, registration>;
 

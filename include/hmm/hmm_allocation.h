@@ -15,9 +15,9 @@ extern "C" {
 #endif
 
 /*
- * Allocates zero-filled memory in a separate mapping, as hmmMallocManaged()
- * does, and sets the current device as its preferred location: faults of that
- * device migrate pages to it. Starts the device. The allocation takes no device
+ * Allocates zero-filled memory, as hmmMallocManaged() does, and sets the current
+ * device as its preferred location: faults of that device migrate pages to it.
+ * Memory of two devices shares no page. Starts the device. The allocation takes no device
  * memory until it is touched, so a program may allocate more than the device
  * has. The CPU may access the memory; the access migrates the page back to
  * system memory. For 0 bytes, returns success and NULL.
@@ -33,9 +33,9 @@ HMM_API hmmError_t hmmMalloc(void** memory, size_t bytes);
 #define hmmHostAllocWriteCombined 0x4u /* no effect */
 
 /*
- * Allocates zero-filled memory in a separate mapping and registers it: its
- * pages are locked in system memory, and devices access them there. Errors as
- * for hmmHostRegister(). For 0 bytes, returns success and NULL.
+ * Allocates zero-filled memory, as hmmMallocManaged() does, and registers it:
+ * its pages are locked in system memory, and devices access them there. Errors
+ * as for hmmHostRegister(). For 0 bytes, returns success and NULL.
  */
 HMM_API hmmError_t hmmHostAlloc(void** memory, size_t bytes, unsigned int flags);
 HMM_API hmmError_t hmmMallocHost(void** memory, size_t bytes);
@@ -69,7 +69,7 @@ HMM_API hmmError_t hmmStreamAttachMemAsync(hmmStream_t stream, void* ptr,
  * free, after the free, may reuse the memory immediately; other work may reuse
  * it once that stream has reached the free. Pool memory behaves as that of
  * hmmMalloc(), but its initial content is undefined. Allocations are rounded up
- * to whole pages.
+ * to 256 bytes or to the next power of two up to 2 KiB, and more to whole pages.
  *
  * Each device has a default pool, which cannot be destroyed, and a current
  * pool, which initially is the default pool. Both survive hmmDeviceReset().

@@ -616,11 +616,13 @@ HMM_API hmmError_t hmmMemsetAsync(void* to, int value, size_t bytes,
 HMM_API hmmError_t hmmMemset(void* to, int value, size_t bytes);
 
 /*
- * Allocates zero-filled memory in a separate mapping. Devices can use memory
- * of malloc() in the same way, but its pages may also hold other objects. The
- * memory is aligned to the page size; from 2 MiB on it is aligned to 2 MiB, so
- * that it can use huge pages. @flags: hmmMemAttachGlobal or hmmMemAttachHost;
- * they have no effect.
+ * Allocates zero-filled memory. Devices can use memory of malloc() in the same
+ * way, but its pages may also hold other objects. More than 2 KiB are whole
+ * pages, aligned to the page size; from 2 MiB on they are aligned to 2 MiB, so
+ * that they can use huge pages. Less is aligned to 256 bytes, and may share a
+ * page with other allocations of the same function, which have the same advice
+ * and are in the same place then. @flags: hmmMemAttachGlobal or
+ * hmmMemAttachHost; they have no effect.
  */
 HMM_API hmmError_t hmmMallocManaged(void** memory, size_t bytes, unsigned int flags);
 /*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Managed memory: data in a separate mapping, shared by devices and the CPU.
+// Managed memory: data that devices and the CPU share.
 #pragma once
 
 #include <hmm/error.hpp>

@@ -391,7 +391,9 @@ void cpu_machine::unmapped(std::uint64_t address, std::size_t bytes) noexcept {
     } catch (const std::bad_alloc&) {
         // Advice that is left there has no effect.
     }
-    if (const auto found = placed_.find(address); found != placed_.end()) {
+    // part of a slab is mapped again, and the slab still has its memory
+    const auto found = placed_.find(address);
+    if (found != placed_.end() && found->second.bytes == bytes) {
         devices_[found->second.device_id].used -= found->second.bytes;
         placed_.erase(found);
     }

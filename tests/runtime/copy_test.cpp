@@ -153,7 +153,7 @@ TEST_F(Copy, OfManagedMemoryThatIsFreedAtOnceIsDone) {
 TEST_F(Copy, FreeWaitsForKernelsOfAllStreams) {
     void* raw = nullptr;
     ASSERT_EQ(hmmMallocManaged(&raw, 3, hmmMemAttachHost), hmmSuccess);
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(raw) % page, 0u);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(raw) % 256, 0u);
     auto* const memory = static_cast<std::atomic<unsigned char>*>(raw);
     const hmm::stream apart(hmmStreamNonBlocking);
     std::atomic<bool> go = false;

@@ -6,9 +6,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
+#include <iterator>
 #include <linux/hmmrt.h>
 #include <memory>
+#include <new>
 #include <span>
+#include <string>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -229,6 +233,144 @@ TEST_F(Memory, MappingsMadeOnTheDeviceAreTheProgramsOwn) {
     on_device([&] { munmap(made, bytes); });
     EXPECT_EQ(msync(made, page, MS_ASYNC), -1);
     EXPECT_EQ(errno, ENOMEM);
+}
+
+// ---- many allocations
+
+/// Returns a number of /proc/self/status, in KiB.
+long status_of(const std::string& key) {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+        if (line.starts_with(key + ':')) return std::atol(line.c_str() + key.size() + 1);
+    return -1;
+}
+
+long mappings() {
+    std::ifstream maps("/proc/self/maps");
+    return std::count(std::istreambuf_iterator<char>(maps), {}, '\n');
+}
+
+bool is_there(const void* memory) {
+    unsigned char there;
+    const auto first = reinterpret_cast<std::uint64_t>(memory) & ~(page - 1);
+    return mincore(reinterpret_cast<void*>(first), 1, &there) == 0;
+}
+
+constexpr struct {
+    const char* name;
+    hmmError_t (*allocate)(void**, std::size_t);
+    hmmError_t (*free)(void*);
+} kinds[] = {
+    {"managed",
+     [](void** memory, std::size_t size) {
+         return hmmMallocManaged(memory, size, hmmMemAttachGlobal);
+     },
+     hmmFree},
+    {"device", hmmMalloc, hmmFree},
+    {"host", hmmMallocHost, hmmFreeHost},
+    {"pool", [](void** memory, std::size_t size) { return hmmMallocAsync(memory, size, nullptr); },
+     [](void* memory) { return hmmFreeAsync(memory, nullptr); }},
+};
+
+class ManyAllocations : public OnDevice {};
+
+TEST_F(ManyAllocations, NeedFewMappings) {
+    struct node {
+        node* next;
+        std::size_t value;
+    };
+    constexpr std::size_t count = 5000;
+    expect_usable();
+    for (const auto& kind : kinds) {
+        const long before = mappings(), locked = status_of("VmLck");
+        std::vector<node*> all(count);
+        for (std::size_t i = 0; i < count; i++) {
+            void* memory = nullptr;
+            ASSERT_EQ(kind.allocate(&memory, sizeof(node)), hmmSuccess) << kind.name;
+            all[i] = new (memory) node{i == 0 ? nullptr : all[i - 1], i};
+        }
+        std::size_t sum = 0;
+        on_device([&, last = all.back()] {
+            for (const node* at = last; at != nullptr; at = at->next)
+                sum += at->value;
+        });
+        EXPECT_EQ(sum, count * (count - 1) / 2) << kind.name;
+        for (std::size_t i = 0; i < count; i += 2)
+            ASSERT_EQ(kind.free(all[i]), hmmSuccess) << kind.name;
+        hmm::synchronize();
+        EXPECT_LT(mappings(), before + 100) << kind.name;
+        for (std::size_t i = 1; i < count; i += 2)
+            ASSERT_EQ(all[i]->value, i) << kind.name;
+        for (std::size_t i = 1; i < count; i += 2)
+            ASSERT_EQ(kind.free(all[i]), hmmSuccess) << kind.name;
+        hmm::synchronize();
+        EXPECT_LT(mappings(), before + 100) << kind.name;
+        EXPECT_EQ(status_of("VmLck"), locked) << kind.name;
+    }
+}
+
+/// Uses up the mappings of the process for its lifetime.
+class no_mappings {
+  public:
+    no_mappings()
+        : begin_(static_cast<char*>(
+              mmap(nullptr, size, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+        std::size_t at = page;
+        while (at < size && mprotect(begin_ + at, page, PROT_NONE) == 0)
+            at += 2 * page;
+        used_up_ = at < size;
+    }
+    no_mappings(const no_mappings&) = delete;
+    no_mappings& operator=(const no_mappings&) = delete;
+    ~no_mappings() { munmap(begin_, size); }
+
+    bool used_up() const { return used_up_; }
+
+  private:
+    static constexpr std::size_t size = 80000 * page;
+
+    char* begin_;
+    bool used_up_ = false;
+};
+
+TEST_F(ManyAllocations, WithoutMappingsAreFreedAndNothingIsLeft) {
+    if (has_sanitizer) GTEST_SKIP() << "a sanitizer needs mappings";
+    expect_usable();
+    const long locked = status_of("VmLck");
+    struct given {
+        void* memory;
+        hmmError_t (*free)(void*);
+    };
+    std::vector<given> all;
+    for (const auto& kind : kinds)
+        for (const std::size_t size : {std::size_t{24}, page, 32 * page})
+            for (int i = 0; i < 30; i++) {
+                void* memory = nullptr;
+                ASSERT_EQ(kind.allocate(&memory, size), hmmSuccess) << kind.name;
+                std::memset(memory, 1, size);
+                all.push_back({memory, kind.free});
+            }
+    {
+        const no_mappings none;
+        if (!none.used_up()) GTEST_SKIP() << "vm.max_map_count is too large";
+        for (std::size_t i = 0; i < all.size(); i += 2)
+            EXPECT_EQ(all[i].free(all[i].memory), hmmSuccess) << i;
+        hmm::synchronize();
+        for (const auto& kind : kinds) {
+            void* more = nullptr;
+            const hmmError_t result = kind.allocate(&more, 40 * page);
+            EXPECT_TRUE(result == hmmSuccess || result == hmmErrorMemoryAllocation) << result;
+            if (result == hmmSuccess) {
+                EXPECT_EQ(kind.free(more), hmmSuccess) << kind.name;
+            }
+        }
+    }
+    for (std::size_t i = 1; i < all.size(); i += 2)
+        EXPECT_EQ(all[i].free(all[i].memory), hmmSuccess) << i;
+    hmm::synchronize();
+    for (std::size_t i = 0; i < all.size(); i++)
+        EXPECT_FALSE(is_there(all[i].memory)) << i;
+    EXPECT_EQ(status_of("VmLck"), locked);
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "memory_fixture.hpp"
 #include "own_memory.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -172,6 +173,186 @@ TEST_F(Allocation, OfTheRuntimeIsUnmappedLaterIfItCannotBeNow) {
     own.deallocate(second, page);
     EXPECT_EQ(mincore(first, 2 * page, there), -1);
     EXPECT_EQ(errno, ENOMEM);
+}
+
+// ---- small allocations, which share mappings
+
+using allocator = hmmError_t (*)(void**, std::size_t);
+
+constexpr struct {
+    const char* name;
+    allocator allocate;
+    hmmError_t (*free)(void*);
+} kinds[] = {
+    {"managed",
+     [](void** memory, std::size_t bytes) {
+         return hmmMallocManaged(memory, bytes, hmmMemAttachGlobal);
+     },
+     [](void* memory) { return hmmFree(memory); }},
+    {"device", [](void** memory, std::size_t bytes) { return hmmMalloc(memory, bytes); },
+     [](void* memory) { return hmmFree(memory); }},
+    {"host", [](void** memory, std::size_t bytes) { return hmmMallocHost(memory, bytes); },
+     [](void* memory) { return hmmFreeHost(memory); }},
+    {"pool",
+     [](void** memory, std::size_t bytes) { return hmmMallocAsync(memory, bytes, nullptr); },
+     [](void* memory) { return hmmFreeAsync(memory, nullptr); }},
+};
+
+class SmallAllocation : public Allocation {
+  protected:
+    static char* allocate(std::size_t bytes, const allocator from = kinds[0].allocate) {
+        void* memory = nullptr;
+        EXPECT_EQ(from(&memory, bytes), hmmSuccess);
+        return static_cast<char*>(memory);
+    }
+    static bool is_there(const void* memory) {
+        unsigned char there;
+        const auto first = reinterpret_cast<std::uint64_t>(memory) & ~(page - 1);
+        return mincore(reinterpret_cast<void*>(first), page, &there) == 0;
+    }
+};
+
+TEST_F(SmallAllocation, NeedsNoMappingOfItsOwn) {
+    constexpr std::size_t count = 5000;
+    for (const auto& kind : kinds) {
+        std::vector<char*> all;
+        all.push_back(allocate(24, kind.allocate));
+        kernel.map_error = ENOMEM;
+        kernel.maps_before_error = 200; // for slabs, and for the tables of the runtime
+        while (all.size() < count && !HasFailure())
+            all.push_back(allocate(24, kind.allocate));
+        kernel.map_error = 0;
+        for (char* const each : all) {
+            ASSERT_EQ(reinterpret_cast<std::uint64_t>(each) % 256, 0u) << kind.name;
+            each[0] = each[255] = 1;
+        }
+        std::sort(all.begin(), all.end());
+        EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end()) << kind.name;
+        for (char* const each : all)
+            EXPECT_EQ(kind.free(each), hmmSuccess) << kind.name;
+        EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
+        EXPECT_FALSE(is_there(all[count / 2])) << kind.name << ": slabs without cells are unmapped";
+    }
+    EXPECT_TRUE(kernel.memory.locked.empty());
+}
+
+TEST_F(SmallAllocation, IsZeroWhenItIsUsedAgain) {
+    for (const auto& kind : kinds) {
+        if (kind.allocate == kinds[3].allocate) continue; // its contents are undefined
+        for (const std::size_t bytes : {1ul, 256ul, 2000ul, page, 3 * page}) {
+            char* const stays = allocate(bytes, kind.allocate);
+            std::vector<char*> all;
+            for (int round = 0; round < 3; round++) {
+                for (int i = 0; i < 50; i++) {
+                    all.push_back(allocate(bytes, kind.allocate));
+                    ASSERT_TRUE(is_zero(all.back(), bytes)) << kind.name << ' ' << bytes;
+                    std::memset(all.back(), 1, bytes);
+                }
+                while (all.size() > 10) {
+                    ASSERT_EQ(kind.free(all[all.size() / 2]), hmmSuccess);
+                    all.erase(all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2));
+                }
+            }
+            for (char* const each : all)
+                ASSERT_EQ(kind.free(each), hmmSuccess);
+            ASSERT_EQ(kind.free(stays), hmmSuccess);
+        }
+    }
+}
+
+TEST_F(SmallAllocation, IsFreedOnceAndByItsStart) {
+    for (const auto& kind : kinds) {
+        char* const first = allocate(24, kind.allocate);
+        char* const second = allocate(24, kind.allocate);
+        EXPECT_EQ(kind.free(first + 8), hmmErrorInvalidValue) << kind.name;
+        EXPECT_EQ(kind.free(first), hmmSuccess) << kind.name;
+        EXPECT_EQ(kind.free(first), hmmErrorInvalidValue) << kind.name;
+        second[0] = 1;
+        EXPECT_EQ(kind.free(second), hmmSuccess) << kind.name;
+    }
+}
+
+TEST_F(SmallAllocation, HasAttributesOfItsOwn) {
+    char* const managed = allocate(24);
+    char* const ours = allocate(24, kinds[1].allocate);
+    const hmm::scoped_device use(hmm::device(1));
+    char* const other = allocate(24, kinds[1].allocate);
+    EXPECT_EQ(attributes_of(managed).type, hmmMemoryTypeManaged);
+    EXPECT_EQ(attributes_of(ours + 255).device, 0);
+    EXPECT_EQ(attributes_of(other).device, 1);
+    EXPECT_NE(reinterpret_cast<std::uint64_t>(ours) / page,
+              reinterpret_cast<std::uint64_t>(other) / page)
+        << "devices share no page";
+    EXPECT_EQ(hmm::attributes(std::span(other, 24)).preferred.id, 1);
+    EXPECT_EQ(attributes_of(ours + 256).type, hmmMemoryTypeUnregistered);
+    hmmDeviceptr base = 0;
+    std::size_t bytes = 0;
+    EXPECT_EQ(hmmMemGetAddressRange(&base, &bytes, reinterpret_cast<hmmDeviceptr>(ours + 100)),
+              hmmSuccess);
+    EXPECT_EQ(base, reinterpret_cast<hmmDeviceptr>(ours));
+    EXPECT_EQ(bytes, 256u);
+    for (char* const each : {managed, ours, other})
+        EXPECT_EQ(hmmFree(each), hmmSuccess);
+}
+
+TEST_F(SmallAllocation, PrefersItsDeviceAlsoAfterAReset) {
+    char* const before = allocate(24, kinds[1].allocate);
+    ASSERT_EQ(hmmDeviceReset(), hmmSuccess);
+    kernel.memory.clear(); // the modules forget what names the device
+    char* const after = allocate(24, kinds[1].allocate);
+    EXPECT_EQ(hmm::attributes(std::span(after, 24)).preferred.id, 0);
+    EXPECT_EQ(hmmFree(before), hmmSuccess);
+    EXPECT_EQ(hmmFree(after), hmmSuccess);
+}
+
+TEST_F(SmallAllocation, OfTheHostKeepsItsFlags) {
+    char *first = nullptr, *second = nullptr;
+    ASSERT_EQ(hmmHostAlloc(&first, 24, hmmHostAllocPortable), hmmSuccess);
+    ASSERT_EQ(hmmHostAlloc(&second, 24, hmmHostAllocWriteCombined), hmmSuccess);
+    unsigned flags = 0;
+    EXPECT_EQ(hmmHostGetFlags(&flags, first), hmmSuccess);
+    EXPECT_EQ(flags, hmmHostAllocPortable);
+    EXPECT_EQ(hmmHostGetFlags(&flags, second), hmmSuccess);
+    EXPECT_EQ(flags, hmmHostAllocWriteCombined);
+    EXPECT_EQ(hmmFreeHost(first), hmmSuccess);
+    EXPECT_EQ(kernel.memory.locked.count(reinterpret_cast<std::uint64_t>(second) & ~(page - 1)), 1u)
+        << "the page stays locked";
+    EXPECT_EQ(hmmFreeHost(second), hmmSuccess);
+    EXPECT_TRUE(kernel.memory.locked.empty());
+}
+
+TEST_F(SmallAllocation, GetsAMappingIfASlabCannotBeLocked) {
+    kernel.memory.lock_error = ENOMEM;
+    void* memory = nullptr;
+    EXPECT_EQ(hmmMallocHost(&memory, 24), hmmErrorMemoryAllocation);
+    kernel.memory.lock_error = 0;
+    char* const found = allocate(24, kinds[2].allocate);
+    EXPECT_EQ(hmmFreeHost(found), hmmSuccess);
+    EXPECT_TRUE(kernel.memory.locked.empty());
+}
+
+/// Allocations from one page to 2 MiB and more, in slabs and not.
+TEST_F(SmallAllocation, ThatCannotBeUnmappedIsUnmappedLater) {
+    for (const auto& kind : kinds) {
+        std::vector<char*> all;
+        for (const std::size_t bytes : {24ul, page, 16 * page, 20 * page, 1000 * page})
+            for (int i = 0; i < 3; i++)
+                all.push_back(allocate(bytes, kind.allocate));
+        char* const last = allocate(page * 17, kind.allocate);
+        kernel.unmap_error = ENOMEM;
+        for (char* const each : all)
+            EXPECT_EQ(kind.free(each), hmmSuccess) << kind.name;
+        EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
+        kernel.unmap_error = 0;
+        EXPECT_EQ(kind.free(last), hmmSuccess);
+        EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
+        char* const again = allocate(24, kind.allocate); // slabs are tried again then
+        for (char* const each : all)
+            EXPECT_TRUE(!is_there(each) || (each >= again && each < again + (64 << 10)))
+                << kind.name;
+        EXPECT_EQ(kind.free(again), hmmSuccess);
+        EXPECT_EQ(hmmDeviceSynchronize(), hmmSuccess);
+    }
 }
 
 } // namespace

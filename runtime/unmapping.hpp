@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Ending mappings. Unmapping a part of what the kernel has merged needs another
+ * mapping, and a process has only so many (vm.max_map_count): it fails then,
+ * and succeeds after other mappings have ended.
+ */
+#pragma once
+
+#include "sys/syscalls.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace hmmrt {
+
+/// Unmaps memory that nothing uses any more. False if that is impossible now:
+/// then its pages are freed, and unlocked if possible.
+bool unmap_allocated(std::uint64_t begin, std::size_t bytes) noexcept;
+
+/// Memory that could not be unmapped. Table: maps addresses to values.
+template <class Table>
+class left_mappings {
+  public:
+    explicit left_mappings(Table&& empty) : table_(std::move(empty)) {}
+
+    void add(typename Table::node_type&& node) noexcept { table_.insert(std::move(node)); }
+    bool empty() const noexcept { return table_.empty(); }
+
+    /// Tries again, with some of them if there are many. bytes(value) is the
+    /// size.
+    template <class Bytes>
+    void retry(Bytes bytes) noexcept {
+        constexpr int failures_max = 8;
+        auto at = table_.lower_bound(next_);
+        if (at == table_.end()) at = table_.begin();
+        for (int failures = 0; at != table_.end() && failures < failures_max;) {
+            if (sys::unmap(at->first, bytes(at->second)) >= 0) {
+                at = table_.erase(at);
+            } else {
+                failures++;
+                ++at;
+            }
+        }
+        next_ = at != table_.end() ? at->first : 0;
+    }
+
+  private:
+    Table table_;
+    std::uint64_t next_ = 0; ///< where the next call begins
+};
+
+} // namespace hmmrt
