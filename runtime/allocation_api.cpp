@@ -48,7 +48,8 @@ void* allocate_on_host(std::size_t bytes, unsigned flags) {
     fresh_memory fresh(bytes, memory_kind::host, where);
     registered_memory& all = process::get().registered();
     const auto begin = reinterpret_cast<std::uint64_t>(fresh.get());
-    if (process::get().managed().is_cell(begin)) { // of a slab that is locked
+    // the slab of a cell is locked, and pages that no device can move need no lock
+    if (process::get().managed().is_cell(begin) || process::get().where().shares_page_tables()) {
         all.add_without_lock(fresh.get(), bytes, flags, where.number());
     } else {
         const auto nothing_to_bring = [](const page_range&) noexcept {};

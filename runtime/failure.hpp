@@ -5,6 +5,7 @@
 
 #include "hmm/hmm_runtime.h"
 
+#include <cerrno>
 #include <cstring>
 #include <exception>
 #include <string>
@@ -48,6 +49,14 @@ class failure : public std::exception {
 inline std::string describe_errno(const std::string& operation, int error) {
     char buffer[128];
     return operation + ": " + strerror_r(error < 0 ? -error : error, buffer, sizeof(buffer));
+}
+
+/// As above, for a file in memory, which counts as a file.
+inline std::string describe_file_error(const std::string& operation, int error) {
+    std::string text = describe_errno(operation, error);
+    if (error == -EFBIG) text += "; see RLIMIT_FSIZE (ulimit -f)";
+    if (error == -EMFILE) text += "; see RLIMIT_NOFILE (ulimit -n)";
+    return text;
 }
 
 } // namespace hmmrt

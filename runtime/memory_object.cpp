@@ -49,6 +49,8 @@ std::uint32_t location_of(const hmmMemLocation& where) {
         throw failure(hmmErrorOperatingSystem,
                       describe_errno("memory object", error) +
                           "; each memory object has a descriptor: see RLIMIT_NOFILE");
+    if (error == -EFBIG)
+        throw failure(hmmErrorOperatingSystem, describe_file_error("memory object", error));
     if (error == -ENOMEM)
         throw failure(hmmErrorMemoryAllocation,
                       describe_errno("memory object", error) +

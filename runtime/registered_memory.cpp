@@ -42,12 +42,12 @@ page_set locked_in(const page_range& pages) {
 /// Locks pages in system memory. The first call checks the limits before any
 /// page migrates, and keeps migrated pages from leaving again before they are
 /// locked.
-int lock_in_system_memory(const page_range& pages,
-                          void (*migrate_back)(const page_range&) noexcept) {
+int lock_in_system_memory(const page_range& pages, void (*migrate_back)(const page_range&) noexcept,
+                          bool needed) {
     const int error = sys::lock_on_fault(pages.addr, pages.len);
-    if (error < 0) return error;
+    if (error < 0 && needed) return error;
     migrate_back(pages);
-    return sys::lock_memory(pages.addr, pages.len);
+    return error < 0 ? 0 : sys::lock_memory(pages.addr, pages.len);
 }
 
 } // namespace
@@ -99,14 +99,14 @@ void registered_memory::enter(std::uint64_t begin, const registration& fresh) {
 }
 
 void registered_memory::add(const void* ptr, std::size_t bytes, unsigned flags, int device,
-                            void (*migrate_back)(const page_range&) noexcept) {
+                            void (*migrate_back)(const page_range&) noexcept, bool needed) {
     const page_range pages = pages_around(ptr, bytes);
     const auto begin = reinterpret_cast<std::uint64_t>(ptr);
     {
         const std::lock_guard lock(lock_);
         enter(begin, {bytes, flags, device});
     }
-    const int error = lock_in_system_memory(pages, migrate_back);
+    const int error = lock_in_system_memory(pages, migrate_back, needed);
     const std::lock_guard lock(lock_);
     if (error >= 0) {
         table_.find(begin)->second.ready = true;

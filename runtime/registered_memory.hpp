@@ -28,9 +28,10 @@ struct page_range;
 class registered_memory {
   public:
     /// @migrate_back is called with pages that may be locked, before they are
-    /// in system memory. Throws failure, and then nothing is registered.
+    /// in system memory. @needed: a limit on locked pages is an error. Throws
+    /// failure, and then nothing is registered.
     void add(const void* ptr, std::size_t bytes, unsigned flags, int device,
-             void (*migrate_back)(const page_range&) noexcept);
+             void (*migrate_back)(const page_range&) noexcept, bool needed = true);
     /// As above, for memory that stays in system memory without a lock.
     void add_without_lock(const void* ptr, std::size_t bytes, unsigned flags, int device);
     void remove(const void* ptr);

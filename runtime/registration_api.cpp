@@ -16,10 +16,12 @@ void register_memory(const void* ptr, std::size_t bytes, unsigned flags) {
     const page_range all = pages_around(ptr, bytes);
     require(!process::get().reserved().is_reserved({all.addr, all.len}),
             "memory objects cannot be registered");
-    process::get().registered().add(ptr, bytes, flags, device,
-                                    [](const page_range& pages) noexcept {
-                                        process::get().where().migrate_back(pages.addr, pages.len);
-                                    });
+    const auto bring_back = [](const page_range& pages) noexcept {
+        process::get().where().migrate_back(pages.addr, pages.len);
+    };
+    // pages that no device can move need no lock
+    const bool needed = !process::get().where().shares_page_tables();
+    process::get().registered().add(ptr, bytes, flags, device, bring_back, needed);
 }
 
 /// Memory of hmmHostAlloc() stays registered until it is freed.

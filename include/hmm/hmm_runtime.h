@@ -650,7 +650,8 @@ HMM_API hmmError_t hmmFree(void* memory);
  * hmmErrorHostMemoryAlreadyRegistered if a byte of the range is registered or
  * is being registered by another thread; two registrations may share a page.
  * hmmErrorMemoryAllocation if RLIMIT_MEMLOCK does not allow it, and
- * hmmErrorNotPermitted if RLIMIT_MEMLOCK is 0; nothing has migrated then.
+ * hmmErrorNotPermitted if RLIMIT_MEMLOCK is 0; nothing has migrated then. On the
+ * cpu device, where nothing migrates, the limit is no error.
  * hmmErrorMemoryAllocation also if there is not enough memory, or if a part of
  * the range cannot be accessed: it has no permissions (PROT_NONE) or lies
  * beyond the end of its file. Pages may have migrated back by then.

@@ -22,14 +22,18 @@ constexpr int slice_milliseconds = 100;
 constexpr int start_limit_milliseconds = 60000;
 constexpr int exit_limit_milliseconds = 10000;
 
-const char* step_text(std::uint32_t step) {
+const char* step_text(std::uint32_t step, int error) {
+    constexpr const char* no_code = "agent: executable memory (does a seccomp filter forbid it, as "
+                                    "of MemoryDenyWriteExecute=?)";
     switch (static_cast<boot_step>(step)) {
     case boot_step::none:
     case boot_step::exec:
     case boot_step::control:
         return "agent";
-    case boot_step::reserve_slot:
     case boot_step::copy_image:
+        if (error == EPERM || error == EACCES) return no_code;
+        [[fallthrough]];
+    case boot_step::reserve_slot:
         return "agent: slot (is the address space limited, ulimit -v?)";
     case boot_step::privileges:
         return "agent: dropping privileges";
@@ -38,6 +42,7 @@ const char* step_text(std::uint32_t step) {
     case boot_step::move_vdso:
         return "agent: moving the vdso";
     case boot_step::map_device:
+        if (error == EPERM) return no_code;
         return "agent: mapping the device (ulimit -v? /dev mounted noexec?)";
     case boot_step::signals:
     case boot_step::lanes:
@@ -51,9 +56,13 @@ const char* step_text(std::uint32_t step) {
     return "agent";
 }
 
+[[noreturn]] void throw_boot_error(std::uint32_t step, std::int32_t error) {
+    throw failure(hmmErrorInitializationError, describe_errno(step_text(step, error), error));
+}
+
 int open_sealed_image() {
     const int fd = sys::create_program_file("hmmrt-agent", hmmrt_agent_image, agent_image_bytes());
-    if (fd < 0) throw failure(hmmErrorInitializationError, describe_errno("agent image", fd));
+    if (fd < 0) throw failure(hmmErrorInitializationError, describe_file_error("agent image", fd));
     return fd;
 }
 
@@ -97,7 +106,7 @@ void agent_process::create_control(const agent_options& options) {
     if (result >= 0) result = sys::advise(address, control_size, MADV_DONTDUMP);
     if (result < 0)
         throw failure(hmmErrorMemoryAllocation,
-                      describe_errno("control block", static_cast<int>(result)));
+                      describe_file_error("control block", static_cast<int>(result)));
     fork_guard::add(control_file_.get());
 
     ctl_ = new (reinterpret_cast<void*>(address)) control{};
@@ -150,14 +159,15 @@ void agent_process::start_agent() {
     const unique_fd image(open_sealed_image());
     int reader = -1, writer = -1;
     if (const int error = sys::create_kill_pipe(reader, writer); error < 0)
-        throw failure(hmmErrorInitializationError, describe_errno("pipe of the agent", error));
+        throw failure(hmmErrorInitializationError, describe_file_error("pipe of the agent", error));
     kill_reader_ = unique_fd(reader);
     kill_writer_ = unique_fd(writer);
     fork_guard::add(reader);
     fork_guard::add(writer);
     const int pidfd = sys::start_agent({image.get(), control_file_.get(), gpu_.get(), reader});
     if (pidfd < 0)
-        throw failure(hmmErrorInitializationError, describe_errno("starting the agent", pidfd));
+        throw failure(hmmErrorInitializationError,
+                      describe_file_error("starting the agent", pidfd));
     pidfd_ = unique_fd(pidfd);
     fork_guard::add(pidfd);
 }
@@ -170,9 +180,7 @@ void agent_process::await_agent() {
         const std::uint32_t state = ctl_->state.load();
         if (state == static_cast<std::uint32_t>(agent_state::ready)) return;
         if (state == static_cast<std::uint32_t>(agent_state::failed))
-            throw failure(
-                hmmErrorInitializationError,
-                describe_errno(step_text(ctl_->boot_failed_step.load()), ctl_->boot_errno.load()));
+            throw_boot_error(ctl_->boot_failed_step.load(), ctl_->boot_errno.load());
         if (ended) throw failure(hmmErrorInitializationError, "the agent ended while starting");
         if (sys::monotonic_milliseconds() >= deadline)
             throw failure(hmmErrorInitializationError, "the agent did not start in time");

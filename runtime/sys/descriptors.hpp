@@ -8,14 +8,20 @@
 
 namespace hmmrt::sys {
 
+/// Duplicates a descriptor, which exec closes, to a number that is not one of a
+/// standard file. Returns it or -errno.
+inline int duplicate_above_standard(int fd) {
+    const int result = ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (result >= 0) return result;
+    return errno == EINVAL ? -EMFILE : -errno; // RLIMIT_NOFILE has no such number
+}
+
 /// Moves a descriptor that has the number of a standard file, which is possible
 /// if the program closed that file. Otherwise the program would read from, or
 /// print to, a file of the runtime. Returns the new number or -errno.
 inline int keep_standard_free(int fd) {
-    constexpr int first = STDERR_FILENO + 1;
-    if (fd < 0 || fd >= first) return fd;
-    const int moved = ::fcntl(fd, F_DUPFD_CLOEXEC, first);
-    const int result = moved < 0 ? -errno : moved;
+    if (fd < 0 || fd > STDERR_FILENO) return fd;
+    const int result = duplicate_above_standard(fd);
     ::close(fd);
     return result;
 }

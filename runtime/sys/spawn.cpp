@@ -22,8 +22,8 @@
  * until then the agent still has the memory of its parent, and a process with
  * fewer capabilities could otherwise access that memory through the agent.
  *
- * Between clone() and exec this code must not use errno or other TLS, which
- * belongs to the calling thread.
+ * Between clone() and exec this code must not use TLS, which belongs to the
+ * calling thread, except for the errno that clone() has set.
  */
 #include "sys/syscalls.hpp"
 
@@ -53,7 +53,7 @@ namespace {
 
 constexpr std::size_t stack_bytes = 64 << 10;
 constexpr int image_fd = 5;
-constexpr int first_temporary_fd = 16;
+constexpr int first_temporary_fd = image_fd + 1;
 
 struct start_request {
     agent_files files;
@@ -85,6 +85,11 @@ std::int64_t drop_effective_capabilities() {
     return raw_syscall(SYS_capset, address_of(&header), address_of(capabilities));
 }
 
+/// What fcntl() and dup3() say about numbers from RLIMIT_NOFILE on.
+std::int64_t as_too_many_files(std::int64_t result, int error) {
+    return result == -error ? -EMFILE : result;
+}
+
 /// Moves the three files to the descriptor numbers that the agent expects, and
 /// closes all others.
 std::int64_t arrange_files(const agent_files& files) {
@@ -95,13 +100,15 @@ std::int64_t arrange_files(const agent_files& files) {
     // A target number may be the number of another source: first copy all
     // sources to temporary numbers.
     for (int i = 0; i < 3; i++) {
-        temporary[i] = raw_syscall(SYS_fcntl, arg(sources[i]), F_DUPFD_CLOEXEC, first_temporary_fd);
+        temporary[i] = as_too_many_files(
+            raw_syscall(SYS_fcntl, arg(sources[i]), F_DUPFD_CLOEXEC, first_temporary_fd), EINVAL);
         if (temporary[i] < 0) return temporary[i];
     }
     for (int i = 0; i < 3; i++) {
         const std::uint64_t flags = targets[i] == image_fd ? O_CLOEXEC : 0;
-        const std::int64_t result =
-            raw_syscall(SYS_dup3, static_cast<std::uint64_t>(temporary[i]), arg(targets[i]), flags);
+        const std::int64_t result = as_too_many_files(
+            raw_syscall(SYS_dup3, static_cast<std::uint64_t>(temporary[i]), arg(targets[i]), flags),
+            EBADF);
         if (result < 0) return result;
     }
     raw_syscall(SYS_close_range, 0, agent_control_fd - 1);
@@ -131,7 +138,7 @@ int run_middle(void* argument) {
     raw_syscall(SYS_setsid);
     if (__clone(run_agent, request.inner_stack_top, CLONE_VM | CLONE_VFORK | CLONE_PIDFD, &request,
                 &request.pidfd) < 0)
-        request.error = -EAGAIN; // errno belongs to the waiting thread
+        request.error = -errno; // that thread waits, and start_agent() restores it
     for (;;)
         raw_syscall(SYS_exit, 0);
 }
@@ -164,11 +171,10 @@ class not_a_subreaper {
 /// kills the agent now, because nothing could end it later.
 int move_pidfd(int pidfd) {
     if (pidfd > STDERR_FILENO) return pidfd;
-    const int moved = ::fcntl(pidfd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    const int result = moved < 0 ? -errno : moved;
+    const int moved = duplicate_above_standard(pidfd);
     if (moved < 0) raw_syscall(SYS_pidfd_send_signal, arg(pidfd), arg(SIGKILL));
     close_file(pidfd);
-    return result;
+    return moved;
 }
 
 class all_signals_blocked {

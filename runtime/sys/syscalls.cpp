@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <string_view>
 #include <sys/ioctl.h>
@@ -35,7 +36,37 @@ auto retried(Call call) {
     return result < 0 ? static_cast<decltype(result)>(-errno) : result;
 }
 
+/// A file that would be larger than RLIMIT_FSIZE (ulimit -f), also a memfd, is
+/// an error for its writer, and SIGXFSZ, which ends the program. This object
+/// leaves the error only. Where the signal was pending before, it stays.
+class without_file_size_signal {
+  public:
+    without_file_size_signal() {
+        sigset_t pending;
+        sigemptyset(&one_);
+        sigaddset(&one_, SIGXFSZ);
+        pthread_sigmask(SIG_BLOCK, &one_, &before_);
+        sigpending(&pending);
+        was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
+    }
+    without_file_size_signal(const without_file_size_signal&) = delete;
+    without_file_size_signal& operator=(const without_file_size_signal&) = delete;
+    ~without_file_size_signal() {
+        constexpr timespec none = {};
+        const int saved_errno = errno;
+        while (!was_pending_ && ::sigtimedwait(&one_, nullptr, &none) < 0 && errno == EINTR)
+            continue;
+        errno = saved_errno;
+        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    }
+
+  private:
+    sigset_t one_, before_;
+    bool was_pending_;
+};
+
 int write_all(int fd, const char* data, std::size_t bytes) {
+    const without_file_size_signal no_signal;
     while (bytes > 0) {
         const ssize_t written = retried([&] { return ::write(fd, data, bytes); });
         if (written < 0) return static_cast<int>(written);
@@ -115,6 +146,7 @@ int create_shared_memory(const char* name, std::size_t bytes) {
     // A memfd is created with mode 0777, and any process that may inspect the
     // descriptors of this one can open it through /proc/PID/fd/N.
     int error = retried([&] { return ::fchmod(fd, 0); });
+    const without_file_size_signal no_signal;
     if (error >= 0) error = retried([&] { return ::ftruncate(fd, static_cast<off_t>(bytes)); });
     return seal_or_close(fd, error, F_SEAL_SHRINK | F_SEAL_GROW);
 }
@@ -153,7 +185,7 @@ int describe_shared_memory(int fd, std::string& name, std::size_t& bytes) {
 }
 
 int duplicate_file(int fd) {
-    return retried([&] { return ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); });
+    return duplicate_above_standard(fd);
 }
 
 // Use raw calls: sanitizers refuse addresses that they do not manage.

@@ -195,6 +195,19 @@ TEST_F(Registered, LimitOnLockedMemoryIsAnErrorThatNamesIt) {
     EXPECT_EQ(location_of(&memory_[9 * page - 1]), 0);
 }
 
+TEST_F(Registered, LimitOnLockedMemoryIsNoneWherePagesDoNotMove) {
+    if (!is_cpu_device()) GTEST_SKIP() << "pages move";
+    const locked_memory_limit limit(0);
+    void* memory = nullptr;
+    for (const std::size_t size : {std::size_t{24}, page, std::size_t{32} << 20}) {
+        ASSERT_EQ(hmmHostAlloc(&memory, size, 0), hmmSuccess) << hmmGetLastErrorDetail();
+        std::memset(memory, 1, size);
+        EXPECT_EQ(hmmFreeHost(memory), hmmSuccess);
+    }
+    EXPECT_EQ(hmmHostRegister(memory_.data(), bytes, 0), hmmSuccess);
+    EXPECT_EQ(hmmHostUnregister(memory_.data()), hmmSuccess);
+}
+
 TEST_F(Report, CountsPagesThatMovedThatWereThereAndThatStayed) {
     NEEDS_PAGES_THAT_MOVE();
     hmm::prefetch(memory_.first(2 * page), hmm::device(0));

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <fcntl.h>
 #include <fstream>
 #include <immintrin.h>
+#include <iterator>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -174,6 +176,55 @@ TEST_F(Process, A6_WithAddressSpaceLimitedTheErrorSaysSo) {
         const auto error = error_on_device([] {});
         ASSERT_TRUE(error);
         EXPECT_NE(std::string(error->what()).find("ulimit -v"), std::string::npos) << error->what();
+    };
+    EXPECT_EQ(in_child(body), 0);
+}
+
+/// The error of the first launch names @cause.
+void expect_start_error(const char* cause) {
+    const auto error = error_on_device([] {});
+    ASSERT_TRUE(error);
+    EXPECT_NE(std::string(error->what()).find(cause), std::string::npos) << error->what();
+}
+
+TEST_F(Process, AC_WithTheSizeOfFilesLimitedTheErrorSaysSo) {
+    NEEDS_AGENT();
+    const auto body = [] {
+        const rlimit none = {0, 0};
+        ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &none), 0);
+        expect_start_error("ulimit -f");
+    };
+    EXPECT_EQ(in_child(body), 0);
+}
+
+TEST_F(Process, AD_WithFewDescriptorsTheErrorSaysSo) {
+    NEEDS_AGENT();
+    for (rlim_t files = 3; files <= 16; files++) {
+        const auto body = [=] {
+            const rlimit few = {files, files};
+            ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+            const auto error = error_on_device([] {});
+            const std::string text = error ? error->what() : "Too many open files";
+            EXPECT_NE(text.find("Too many open files"), std::string::npos) << files << text;
+        };
+        EXPECT_EQ(in_child(body), 0);
+    }
+}
+
+TEST_F(Process, AE_WithExecutableMemoryForbiddenTheErrorSaysSo) {
+    NEEDS_AGENT();
+    const auto body = [] {
+        constexpr std::uint32_t protection = offsetof(seccomp_data, args[2]);
+        sock_filter no_execution[] = {{BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
+                                      {BPF_JMP | BPF_JEQ | BPF_K, 0, 3, SYS_mprotect},
+                                      {BPF_LD | BPF_W | BPF_ABS, 0, 0, protection},
+                                      {BPF_JMP | BPF_JSET | BPF_K, 0, 1, PROT_EXEC},
+                                      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM},
+                                      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}};
+        const sock_fprog program = {std::size(no_execution), no_execution};
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        ASSERT_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+        expect_start_error("MemoryDenyWriteExecute");
     };
     EXPECT_EQ(in_child(body), 0);
 }

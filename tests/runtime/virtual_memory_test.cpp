@@ -287,6 +287,25 @@ TEST_F(VirtualMemory, ThatIsMigratableMovesToWhereItIsUsed) {
     EXPECT_EQ(sum(range.get()), 8 * unit);
 }
 
+/// On the cpu device a memory object is a file, which the limit counts for.
+TEST_F(VirtualMemory, BeyondTheLimitOfFilesIsAnErrorThatNamesIt) {
+    if (!is_cpu_device()) GTEST_SKIP() << "memory of devices is no file";
+    hmmMemGenericAllocationHandle handle = 77;
+    hmmMemAllocationProp prop = {};
+    prop.type = hmmMemAllocationTypePinned;
+    prop.location = {hmmMemLocationTypeDevice, 0};
+    rlimit before;
+    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const rlimit less = {unit, before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &less), 0);
+    const hmmError_t result = hmmMemCreate(&handle, 2 * unit, &prop, 0);
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    EXPECT_EQ(result, hmmErrorOperatingSystem);
+    EXPECT_NE(std::string(hmmGetLastErrorDetail()).find("ulimit -f"), std::string::npos)
+        << hmmGetLastErrorDetail();
+    EXPECT_EQ(handle, 77u);
+}
+
 TEST_F(VirtualMemory, ThatTheDeviceDoesNotHaveIsRefused) {
     hmmMemGenericAllocationHandle handle = 77;
     hmmMemAllocationProp prop = {};

@@ -6,9 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <csignal>
+#include <ctime>
 #include <fcntl.h>
 #include <string>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,6 +51,48 @@ TEST_F(SharedMemory, ItsModePermitsNothing) {
     if (geteuid() == 0) return; // root can open it nevertheless
     for (const int flags : {O_RDONLY, O_RDWR})
         EXPECT_EQ(open_through_proc(file.get(), flags), -EACCES);
+}
+
+/// RLIMIT_FSIZE counts for files in memory, too.
+TEST_F(SharedMemory, BeyondTheLimitOfFilesIsAnErrorAndNoSignal) {
+    rlimit before;
+    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const rlimit less = {bytes, before.rlim_max};
+    const std::string program(2 * bytes, 'x');
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &less), 0);
+    const int fitting = sys::create_shared_memory("fitting", bytes);
+    const int large = sys::create_shared_memory("large", bytes + 1);
+    const int image = sys::create_program_file("program", program.data(), program.size());
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    EXPECT_GE(fitting, 0);
+    EXPECT_EQ(large, -EFBIG);
+    EXPECT_EQ(image, -EFBIG);
+    sigset_t pending, mask;
+    sigpending(&pending);
+    pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    EXPECT_EQ(sigismember(&pending, SIGXFSZ), 0);
+    EXPECT_EQ(sigismember(&mask, SIGXFSZ), 0);
+    sys::close_file(fitting);
+}
+
+/// The signal is the program's if it was pending already.
+TEST_F(SharedMemory, BeyondTheLimitOfFilesKeepsASignalOfTheProgram) {
+    rlimit before;
+    sigset_t one, old, pending;
+    sigemptyset(&one);
+    sigaddset(&one, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &one, &old);
+    raise(SIGXFSZ);
+    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const rlimit none = {0, before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &none), 0);
+    EXPECT_EQ(sys::create_shared_memory("large", bytes), -EFBIG);
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    sigpending(&pending);
+    EXPECT_EQ(sigismember(&pending, SIGXFSZ), 1);
+    constexpr timespec now = {};
+    EXPECT_EQ(sigtimedwait(&one, nullptr, &now), SIGXFSZ);
+    pthread_sigmask(SIG_SETMASK, &old, nullptr);
 }
 
 TEST_F(SharedMemory, HasNameAndSizeThroughEveryDescriptor) {
