@@ -25,6 +25,17 @@ void box_closure::work_on_row(std::size_t row, std::size_t column, std::size_t b
         std::memset(to, value_, bytes);
 }
 
+/// Packs the source into @packed, and copies from there.
+void box_closure::take_source(const box_memory& packed) {
+    box_closure packing = {};
+    packing.to_ = packed;
+    packing.from_ = from_;
+    packing.size_ = size_;
+    for (std::size_t row = 0; row < size_.height * size_.depth; row++)
+        packing.work_on_row(row, 0, size_.width);
+    from_ = packed;
+}
+
 void box_closure::run(void* raw, std::uint64_t begin, std::uint64_t end) noexcept {
     const auto& self = *static_cast<const box_closure*>(raw);
     const std::size_t width = self.size_.width;
@@ -41,19 +52,22 @@ void box_closure::run(void* raw, std::uint64_t begin, std::uint64_t end) noexcep
     }
 }
 
-copy_closure::pointer box_closure::create(const box_closure& made) {
-    copy_closure::pointer memory(shared_pool::get().allocate(sizeof(box_closure)));
-    new (memory.get()) box_closure(made);
-    return memory;
+copy_closure::pointer box_closure::create(box_closure made) {
+    void* const memory = shared_pool::get().allocate(sizeof(box_closure));
+    return copy_closure::pointer(new (memory) box_closure(std::move(made)));
 }
 
 copy_closure::pointer box_closure::copy(const box_memory& to, const box_memory& from,
-                                        const box_size& size) {
+                                        const box_size& size, staged_bytes staged) {
     box_closure made = {};
     made.to_ = to;
     made.from_ = from;
     made.size_ = size;
-    return create(made);
+    if (staged) {
+        made.take_source({staged.data(), size.width, size.width * size.height});
+        made.staged = std::move(staged);
+    }
+    return create(std::move(made));
 }
 
 copy_closure::pointer box_closure::fill(const box_memory& to, int value, const box_size& size) {
@@ -61,7 +75,7 @@ copy_closure::pointer box_closure::fill(const box_memory& to, int value, const b
     made.to_ = to;
     made.size_ = size;
     made.value_ = value;
-    return create(made);
+    return create(std::move(made));
 }
 
 } // namespace hmmrt

@@ -29,17 +29,19 @@ struct box_memory {
     std::size_t layer;
 };
 
-class box_closure {
+class box_closure : copy_head {
   public:
     static void run(void* raw, std::uint64_t begin, std::uint64_t end) noexcept;
 
-    /// The closure is destroyed by copy_closure::destroy().
+    /// The closure is destroyed by copy_closure::destroy(). Copies from @staged
+    /// unless that is empty.
     static copy_closure::pointer copy(const box_memory& to, const box_memory& from,
-                                      const box_size& size);
+                                      const box_size& size, staged_bytes staged = {});
     static copy_closure::pointer fill(const box_memory& to, int value, const box_size& size);
 
   private:
-    static copy_closure::pointer create(const box_closure& made);
+    static copy_closure::pointer create(box_closure made);
+    void take_source(const box_memory& packed);
     void work_on_row(std::size_t row, std::size_t column, std::size_t bytes) const;
 
     box_memory to_;

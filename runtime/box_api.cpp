@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The C interface: copies and fills of rows and boxes, and their allocation.
 #include "box.hpp"
+#include "copy_order.hpp"
 #include "memory_range.hpp"
 #include "properties.hpp"
 
@@ -30,12 +31,14 @@ void check_kind(hmmMemcpyKind kind) {
                       hmmGetErrorString(hmmErrorInvalidMemcpyDirection));
 }
 
-/// Checks the location of a nonempty box.
-void check_box(const box_memory& memory, const box_size& size) {
+/// Checks the location of a nonempty box, and returns it.
+copy_side check_box(const box_memory& memory, const box_size& size) {
     require(memory.begin != nullptr, "memory is NULL");
     const std::size_t layers = product(size.depth - 1, memory.layer);
     const std::size_t rows = product(size.height - 1, memory.pitch);
-    pages_around(memory.begin, sum(sum(layers, rows), size.width));
+    const std::size_t bytes = sum(sum(layers, rows), size.width);
+    pages_around(memory.begin, bytes);
+    return {memory.begin, bytes};
 }
 
 void check_pitch(std::size_t pitch, std::size_t width) {
@@ -47,32 +50,31 @@ box_memory rows_at(const void* memory, std::size_t pitch) {
     return {static_cast<char*>(const_cast<void*>(memory)), pitch, 0};
 }
 
-void launch_box(stream_user& where, const box_size& size, copy_closure::pointer closure) {
-    work_request request;
-    request.kind = entry_kind::serial;
-    request.items = copy_closure::items(product(product(size.width, size.height), size.depth));
-    request.function = box_closure::run;
-    request.destroy = copy_closure::destroy;
-    request.closure = closure.get();
-    where.launch(request);
-    static_cast<void>(closure.release()); // the launch now owns the closure
+std::size_t bytes_of(const box_size& size) {
+    return product(product(size.width, size.height), size.depth);
 }
 
+/// Copies in the order that the kind and the memory ask for. If @waits, the
+/// caller waits for the stream.
 void copy_box(const box_memory& to, const box_memory& from, const box_size& size,
-              stream_user& where) {
+              hmmMemcpyKind kind, stream_user& where, bool waits) {
     check_pitch(to.pitch, size.width);
     check_pitch(from.pitch, size.width);
     if (size.empty()) return;
-    check_box(to, size);
-    check_box(from, size);
-    launch_box(where, size, box_closure::copy(to, from, size));
+    const copy_side to_side = check_box(to, size), from_side = check_box(from, size);
+    const std::size_t bytes = bytes_of(size);
+    copy_start start;
+    if (!waits) start = start_of(kind, to_side, from_side, bytes);
+    launch_copy(where, copy_closure::items(bytes), box_closure::run,
+                box_closure::copy(to, from, size, std::move(start.staged)), start.wait);
 }
 
 void fill_box(const box_memory& to, int value, const box_size& size, stream_user& where) {
     check_pitch(to.pitch, size.width);
     if (size.empty()) return;
     check_box(to, size);
-    launch_box(where, size, box_closure::fill(to, value, size));
+    launch_copy(where, copy_closure::items(bytes_of(size)), box_closure::run,
+                box_closure::fill(to, value, size), false);
 }
 
 box_size size_of(const hmmExtent& extent) {
@@ -95,14 +97,14 @@ box_memory box_in(const hmmPitchedPtr& memory, const hmmPos& at, const hmmExtent
             layer};
 }
 
-void copy_parms(const hmmMemcpy3DParms* params, stream_user& where) {
+void copy_parms(const hmmMemcpy3DParms* params, stream_user& where, bool waits) {
     require(params != nullptr, "params is NULL");
     check_kind(params->kind);
     if (params->srcArray != nullptr || params->dstArray != nullptr)
         throw failure(hmmErrorNotSupported, "arrays are not supported");
     copy_box(box_in(params->dstPtr, params->dstPos, params->extent),
              box_in(params->srcPtr, params->srcPos, params->extent), size_of(params->extent),
-             where);
+             params->kind, where, waits);
 }
 
 /// Calls queue(stream) with the default stream of the current device, and waits
@@ -153,7 +155,8 @@ hmmError_t hmmMemcpy2DAsync(void* to, size_t toPitch, const void* from, size_t f
     return guarded("hmmMemcpy2DAsync", [&] {
         check_kind(kind);
         stream_user where(stream);
-        copy_box(rows_at(to, toPitch), rows_at(from, fromPitch), {width, height, 1}, where);
+        copy_box(rows_at(to, toPitch), rows_at(from, fromPitch), {width, height, 1}, kind, where,
+                 false);
     });
 }
 
@@ -162,7 +165,8 @@ hmmError_t hmmMemcpy2D(void* to, size_t toPitch, const void* from, size_t fromPi
     return guarded("hmmMemcpy2D", [&] {
         check_kind(kind);
         do_and_wait([&](stream_user& where) {
-            copy_box(rows_at(to, toPitch), rows_at(from, fromPitch), {width, height, 1}, where);
+            copy_box(rows_at(to, toPitch), rows_at(from, fromPitch), {width, height, 1}, kind,
+                     where, true);
         });
     });
 }
@@ -186,13 +190,14 @@ hmmError_t hmmMemset2D(void* to, size_t pitch, int value, size_t width, size_t h
 hmmError_t hmmMemcpy3DAsync(const hmmMemcpy3DParms* params, hmmStream_t stream) {
     return guarded("hmmMemcpy3DAsync", [&] {
         stream_user where(stream);
-        copy_parms(params, where);
+        copy_parms(params, where, false);
     });
 }
 
 hmmError_t hmmMemcpy3D(const hmmMemcpy3DParms* params) {
-    return guarded("hmmMemcpy3D",
-                   [&] { do_and_wait([&](stream_user& where) { copy_parms(params, where); }); });
+    return guarded("hmmMemcpy3D", [&] {
+        do_and_wait([&](stream_user& where) { copy_parms(params, where, true); });
+    });
 }
 
 hmmError_t hmmMemset3DAsync(hmmPitchedPtr to, int value, hmmExtent extent, hmmStream_t stream) {

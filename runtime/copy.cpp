@@ -21,26 +21,29 @@ void copy_closure::run(void* raw, std::uint64_t begin, std::uint64_t end) noexce
 }
 
 void copy_closure::destroy(void* closure) {
+    static_cast<copy_head*>(closure)->~copy_head();
     shared_pool::get().free(closure);
 }
 
-copy_closure::pointer copy_closure::create(void* to, const void* from, int value,
-                                           std::size_t bytes) {
-    pointer memory(shared_pool::get().allocate(sizeof(copy_closure)));
-    auto* closure = new (memory.get()) copy_closure;
+copy_closure::pointer copy_closure::create(void* to, const void* from, int value, std::size_t bytes,
+                                           staged_bytes staged) {
+    auto* closure = new (shared_pool::get().allocate(sizeof(copy_closure))) copy_closure;
+    closure->staged = std::move(staged);
     closure->to_ = static_cast<char*>(to);
     closure->from_ = static_cast<const char*>(from);
     closure->bytes_ = bytes;
     closure->value_ = value;
-    return memory;
+    return pointer(closure);
 }
 
-copy_closure::pointer copy_closure::copy(void* to, const void* from, std::size_t bytes) {
-    return create(to, from, 0, bytes);
+copy_closure::pointer copy_closure::copy(void* to, const void* from, std::size_t bytes,
+                                         staged_bytes staged) {
+    if (staged) from = std::memcpy(staged.data(), from, bytes);
+    return create(to, from, 0, bytes, std::move(staged));
 }
 
 copy_closure::pointer copy_closure::fill(void* to, int value, std::size_t bytes) {
-    return create(to, nullptr, value, bytes);
+    return create(to, nullptr, value, bytes, {});
 }
 
 } // namespace hmmrt

@@ -3,27 +3,36 @@
 // copy piece by piece; the other lanes remain available to other work.
 #pragma once
 
+#include "staging.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
 namespace hmmrt {
 
+/// What the closures of copies and fills begin with.
+struct copy_head {
+    staged_bytes staged; ///< owns the source, if that was taken
+};
+
 /// The arguments of a copy or of a byte fill.
-class copy_closure {
+class copy_closure : copy_head {
   public:
     /// The minimum that a device fault migrates; a piece consists of whole
     /// items.
     static constexpr std::size_t item_bytes = 64 << 10;
 
     static void run(void* raw, std::uint64_t begin, std::uint64_t end) noexcept;
+    /// For closures that begin with a copy_head.
     static void destroy(void* closure);
 
     struct deleter {
         void operator()(void* closure) const { destroy(closure); }
     };
     using pointer = std::unique_ptr<void, deleter>;
-    static pointer copy(void* to, const void* from, std::size_t bytes);
+    /// Copies from @staged unless that is empty.
+    static pointer copy(void* to, const void* from, std::size_t bytes, staged_bytes staged = {});
     static pointer fill(void* to, int value, std::size_t bytes);
 
     static std::uint64_t items(std::size_t bytes) {
@@ -31,7 +40,8 @@ class copy_closure {
     }
 
   private:
-    static pointer create(void* to, const void* from, int value, std::size_t bytes);
+    static pointer create(void* to, const void* from, int value, std::size_t bytes,
+                          staged_bytes staged);
 
     char* to_;
     const char* from_; ///< NULL: this is a fill

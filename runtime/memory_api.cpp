@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The C interface: contiguous copies and fills.
-#include "copy.hpp"
+#include "copy_order.hpp"
 #include "memory_range.hpp"
 #include "virtual_memory.hpp"
 
@@ -23,40 +23,36 @@ void check_reach(stream_user& where, const void* memory, std::size_t bytes, std:
                       "the device of the stream has no access to a mapping of a memory object");
 }
 
-void launch_copy(stream_user& where, std::size_t bytes, copy_closure::pointer closure) {
-    work_request request;
-    request.kind = entry_kind::serial;
-    request.items = copy_closure::items(bytes);
-    request.function = copy_closure::run;
-    request.destroy = copy_closure::destroy;
-    request.closure = closure.get();
-    where.launch(request);
-    static_cast<void>(closure.release()); // the launch now owns the closure
-}
-
-void copy(void* to, const void* from, std::size_t bytes, hmmMemcpyKind kind, stream_user& where) {
+/// Copies in the order that the kind and the memory ask for. If @waits, the
+/// caller waits for the stream.
+void copy(void* to, const void* from, std::size_t bytes, hmmMemcpyKind kind, stream_user& where,
+          bool waits = false) {
     if (kind < hmmMemcpyHostToHost || kind > hmmMemcpyDefault)
         throw failure(hmmErrorInvalidMemcpyDirection,
                       hmmGetErrorString(hmmErrorInvalidMemcpyDirection));
     if (bytes == 0) return;
     check_memory(to, bytes);
     check_memory(from, bytes);
-    launch_copy(where, bytes, copy_closure::copy(to, from, bytes));
+    copy_start start;
+    if (!waits) start = start_of(kind, {to, bytes}, {from, bytes}, bytes);
+    launch_copy(where, copy_closure::items(bytes), copy_closure::run,
+                copy_closure::copy(to, from, bytes, std::move(start.staged)), start.wait);
 }
 
 void copy_between_devices(void* to, int to_device, const void* from, int from_device,
-                          std::size_t bytes, stream_user& where) {
+                          std::size_t bytes, stream_user& where, bool waits = false) {
     process::get().device_at(to_device);
     process::get().device_at(from_device);
     check_reach(where, from, bytes, HMMRT_ACCESS_READ);
     check_reach(where, to, bytes, HMMRT_ACCESS_READ | HMMRT_ACCESS_WRITE);
-    copy(to, from, bytes, hmmMemcpyDefault, where);
+    copy(to, from, bytes, hmmMemcpyDefault, where, waits);
 }
 
 void fill(void* to, int value, std::size_t bytes, stream_user& where) {
     if (bytes == 0) return;
     check_memory(to, bytes);
-    launch_copy(where, bytes, copy_closure::fill(to, value, bytes));
+    launch_copy(where, copy_closure::items(bytes), copy_closure::run,
+                copy_closure::fill(to, value, bytes), false);
 }
 
 } // namespace
@@ -75,7 +71,7 @@ hmmError_t hmmMemcpyAsync(void* to, const void* from, size_t bytes, hmmMemcpyKin
 hmmError_t hmmMemcpy(void* to, const void* from, size_t bytes, hmmMemcpyKind kind) {
     return guarded("hmmMemcpy", [&] {
         stream_user where(hmmStreamLegacy);
-        copy(to, from, bytes, kind, where);
+        copy(to, from, bytes, kind, where, true);
         where.get_device().synchronize(where.get());
     });
 }
@@ -110,7 +106,7 @@ hmmError_t hmmMemcpyPeer(void* to, int toDevice, const void* from, int fromDevic
             device& other = process::get().device_at(number);
             if (&other != &where.get_device()) other.synchronize(nullptr);
         }
-        copy_between_devices(to, toDevice, from, fromDevice, bytes, where);
+        copy_between_devices(to, toDevice, from, fromDevice, bytes, where, true);
         where.get_device().synchronize(where.get());
     });
 }

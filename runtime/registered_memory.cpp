@@ -134,24 +134,29 @@ void registered_memory::remove(const void* ptr) {
     table_.erase(found);
 }
 
-std::optional<registered_memory::registration> registered_memory::find(const void* ptr) const {
+std::optional<registered_memory::table::value_type> registered_memory::find(const void* ptr) const {
     const auto at = reinterpret_cast<std::uint64_t>(ptr);
     const std::lock_guard lock(lock_);
     const auto next = table_.upper_bound(at);
     if (next == table_.begin()) return std::nullopt;
     const auto found = std::prev(next);
     if (!found->second.ready || at - found->first >= found->second.bytes) return std::nullopt;
-    return found->second;
+    return *found;
 }
 
 std::optional<unsigned> registered_memory::flags_of(const void* ptr) const {
     const auto found = find(ptr);
-    return found ? std::optional(found->flags) : std::nullopt;
+    return found ? std::optional(found->second.flags) : std::nullopt;
 }
 
 std::optional<int> registered_memory::device_of(const void* ptr) const {
     const auto found = find(ptr);
-    return found ? std::optional(found->device) : std::nullopt;
+    return found ? std::optional(found->second.device) : std::nullopt;
+}
+
+std::uint64_t registered_memory::end_of(const void* ptr) const {
+    const auto found = find(ptr);
+    return found ? found->first + found->second.bytes : 0;
 }
 
 } // namespace hmmrt

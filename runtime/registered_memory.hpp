@@ -39,6 +39,8 @@ class registered_memory {
     std::optional<unsigned> flags_of(const void* ptr) const;
     /// The current device of the registering thread.
     std::optional<int> device_of(const void* ptr) const;
+    /// The end of the registration that contains the address; 0 if none does.
+    std::uint64_t end_of(const void* ptr) const;
 
   private:
     struct registration {
@@ -50,7 +52,7 @@ class registered_memory {
     };
     using table = std::pmr::map<std::uint64_t, registration>;
 
-    std::optional<registration> find(const void* ptr) const;
+    std::optional<table::value_type> find(const void* ptr) const;
     bool overlaps(std::uint64_t begin, std::size_t bytes) const;
     page_range own_pages(std::uint64_t begin, std::size_t bytes) const;
     void enter(std::uint64_t begin, const registration& fresh);

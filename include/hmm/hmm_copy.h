@@ -12,7 +12,9 @@ extern "C" {
 #endif
 
 /*
- * Direction of a copy. It has no effect: a copy may read and write any memory.
+ * Direction of a copy. A copy may read and write any memory, whatever the
+ * direction: that says when the program may use the host's side again, see
+ * hmmMemcpyAsync().
  */
 typedef enum hmmMemcpyKind {
     hmmMemcpyHostToHost = 0,
@@ -137,7 +139,7 @@ HMM_API hmmError_t hmmMemset3D(hmmPitchedPtr to, int value, hmmExtent extent);
 /* ---- between devices -------------------------------------------------- */
 
 /*
- * As hmmMemcpyAsync(). The call checks that both devices exist and otherwise
+ * As hmmMemcpyAsync() with hmmMemcpyDefault. The call checks that both devices exist and otherwise
  * ignores them: a copy need not be told which device holds the memory. The
  * device of the stream copies. hmmErrorNotSupported if it has no access to a
  * mapping of a memory object on either side.

@@ -605,6 +605,20 @@ HMM_API hmmError_t hmmMemGetResidency(const void* ptr, size_t bytes, hmmPageStat
  * available to other streams. The ranges must not overlap.
  * hmmErrorInvalidMemcpyDirection for an unknown @kind. A copy of 0 bytes has no
  * effect.
+ *
+ * Pageable memory is all memory except that of the allocating functions of this
+ * library, registered memory and memory objects. @kind says which side is the host; with
+ * hmmMemcpyDefault, pageable and pinned memory are the host's.
+ * - to pageable memory of the host, and from host to host: the copy is complete
+ *   when the call returns, and the call returns the error of a device that has
+ *   failed until then
+ * - from pageable memory, hmmMemcpyHostToDevice: the source has been taken when
+ *   the call returns, so that the program may change it. Work of the stream that
+ *   writes the source must be complete before the call. A copy of more than
+ *   4 MiB, or after 32 MiB of others that are not complete, is waited for.
+ * - from pageable memory, hmmMemcpyDefault: the copy is complete at return
+ * - else the call does not wait, and the stream orders the accesses to both
+ *   sides; hmmMemcpyDeviceToDevice says so of any memory
  */
 HMM_API hmmError_t hmmMemcpyAsync(void* to, const void* from, size_t bytes, hmmMemcpyKind kind,
                                   hmmStream_t stream HMM_DEFAULT(nullptr));

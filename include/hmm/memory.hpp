@@ -88,15 +88,17 @@ void discard_and_prefetch(std::span<T, Extent> memory, location to,
           "discard_and_prefetch");
 }
 
-/// Queues a copy, which the device of the stream executes. Both spans must have
-/// the same size and must not overlap.
+/// Queues a copy, which the device of the stream executes, and does not wait for
+/// it, whatever the memory. Both spans must have the same size and must not
+/// overlap.
 template <class T, std::size_t To, class From, std::size_t Extent>
 requires std::is_trivially_copyable_v<T> && std::same_as<T, std::remove_const_t<From>>
 void copy(std::span<T, To> to, std::span<From, Extent> from, stream_ref in = default_stream) {
     if (to.size() != from.size())
         throw error(hmmErrorInvalidValue, "copy", "spans of different sizes", {});
-    check(hmmMemcpyAsync(to.data(), from.data(), to.size_bytes(), hmmMemcpyDefault, in.get()),
-          "copy");
+    check(
+        hmmMemcpyAsync(to.data(), from.data(), to.size_bytes(), hmmMemcpyDeviceToDevice, in.get()),
+        "copy");
 }
 
 /// Queues setting each byte of @memory to @value.

@@ -49,6 +49,13 @@ CUresult find_rows(rows& found, CUmemorytype type, const void* host, CUdeviceptr
     return CUDA_ERROR_INVALID_VALUE;
 }
 
+hmmMemcpyKind kind_of(CUmemorytype to, CUmemorytype from) {
+    if (to == CU_MEMORYTYPE_UNIFIED || from == CU_MEMORYTYPE_UNIFIED) return hmmMemcpyDefault;
+    if (to == CU_MEMORYTYPE_HOST)
+        return from == CU_MEMORYTYPE_HOST ? hmmMemcpyHostToHost : hmmMemcpyDeviceToHost;
+    return from == CU_MEMORYTYPE_HOST ? hmmMemcpyHostToDevice : hmmMemcpyDeviceToDevice;
+}
+
 /// Calls copy(to, from, width, height) for what @params describes.
 template <class Copy>
 CUresult copy_rows(const CUDA_MEMCPY2D* params, Copy copy) {
@@ -193,7 +200,8 @@ CUresult cuMemcpy2DUnaligned(const CUDA_MEMCPY2D* pCopy) {
 CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D* pCopy, CUstream hStream) {
     return copy_rows(pCopy, [&](const rows& to, const rows& from, size_t width, size_t height) {
         return hmmMemcpy2DAsync(to.at, to.pitch, from.at, from.pitch, width, height,
-                                hmmMemcpyDefault, stream_of(hStream));
+                                kind_of(pCopy->dstMemoryType, pCopy->srcMemoryType),
+                                stream_of(hStream));
     });
 }
 

@@ -302,6 +302,41 @@ TEST_F(CudaDriver, RowsAreCopied) {
     EXPECT_RESULT(cuMemcpy2D(nullptr), CUDA_ERROR_INVALID_VALUE);
 }
 
+/// A copy of 16 numbers, as rows.
+CUDA_MEMCPY2D rows_of(CUmemorytype to_type, int* to, CUmemorytype from_type, int* from) {
+    CUDA_MEMCPY2D params = {};
+    params.srcMemoryType = from_type;
+    params.dstMemoryType = to_type;
+    params.srcHost = from;
+    params.srcDevice = reinterpret_cast<uintptr_t>(from);
+    params.dstHost = to;
+    params.dstDevice = reinterpret_cast<uintptr_t>(to);
+    params.srcPitch = params.dstPitch = params.WidthInBytes = 16;
+    params.Height = 4;
+    return params;
+}
+
+TEST_F(CudaDriver, MemoryOfTheProgramIsCopiedInTheOrderOfTheProgram) {
+    expect_source_taken(as<int>(), [this](int*, int* from, cudaStream_t stream) {
+        EXPECT_OK(cuMemcpyHtoDAsync(memory_, from, 64, stream));
+    });
+    expect_source_taken(as<int>(), [](int* to, int* from, cudaStream_t stream) {
+        const auto params = rows_of(CU_MEMORYTYPE_DEVICE, to, CU_MEMORYTYPE_HOST, from);
+        EXPECT_OK(cuMemcpy2DAsync(&params, stream));
+    });
+    expect_complete(as<int>(), [this](int* to, int*, cudaStream_t stream) {
+        EXPECT_OK(cuMemcpyDtoHAsync(to, memory_, 64, stream));
+    });
+    expect_complete(as<int>(), [this](int* to, int*, cudaStream_t stream) {
+        EXPECT_OK(cuMemcpyAsync(reinterpret_cast<uintptr_t>(to), memory_, 64, stream));
+    });
+    for (const CUmemorytype type : {CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_UNIFIED})
+        expect_complete(as<int>(), [=](int* to, int* from, cudaStream_t stream) {
+            const auto params = rows_of(type, to, CU_MEMORYTYPE_DEVICE, from);
+            EXPECT_OK(cuMemcpy2DAsync(&params, stream));
+        });
+}
+
 TEST_F(CudaDriver, MemoryOfPeersIsCopied) {
     CUcontext zero = nullptr, other = nullptr;
     EXPECT_OK(cuDevicePrimaryCtxRetain(&zero, 0));

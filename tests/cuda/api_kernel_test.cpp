@@ -17,6 +17,7 @@ namespace {
 
 __device__ int counter = 5;
 __constant__ float factors[4] = {1, 2, 3, 4};
+__device__ int numbers[16];
 
 __global__ void nothing(int) {}
 
@@ -42,6 +43,15 @@ TEST_F(CudaKernel, VariablesAreCopied) {
                                           cudaStreamPerThread));
     EXPECT_DONE(cudaStreamSynchronize(cudaStreamPerThread));
     EXPECT_EQ(value, 6);
+}
+
+TEST_F(CudaKernel, VariablesAreCopiedInTheOrderOfTheProgram) {
+    expect_source_taken(numbers, [](int*, int* from, cudaStream_t stream) {
+        EXPECT_DONE(cudaMemcpyToSymbolAsync(numbers, from, 64, 0, cudaMemcpyHostToDevice, stream));
+    });
+    expect_complete(numbers, [](int* to, int*, cudaStream_t stream) {
+        EXPECT_DONE(cudaMemcpyFromSymbolAsync(to, numbers, 64, 0, cudaMemcpyDeviceToHost, stream));
+    });
 }
 
 TEST_F(CudaKernel, VariablesHaveTheirAddressOnTheDevice) {

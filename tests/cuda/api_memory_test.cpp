@@ -133,6 +133,54 @@ TEST_F(CudaMemory, IsCopiedInAllDirections) {
     EXPECT_DONE(cudaFree(device));
 }
 
+/// The parameters of a copy of 16 numbers.
+cudaMemcpy3DParms box_of(int* to, int* from, cudaMemcpyKind kind) {
+    cudaMemcpy3DParms params = {};
+    params.srcPtr = make_cudaPitchedPtr(from, 32, 32, 1);
+    params.dstPtr = make_cudaPitchedPtr(to, 32, 32, 1);
+    params.extent = make_cudaExtent(32, 1, 2);
+    params.kind = kind;
+    return params;
+}
+
+TEST_F(CudaMemory, OfTheProgramMayChangeWhenACopyFromItWasQueued) {
+    constexpr auto kind = cudaMemcpyHostToDevice;
+    int* device = nullptr;
+    ASSERT_DONE(cudaMalloc(&device, bytes));
+    expect_source_taken(device, [](int* to, int* from, cudaStream_t stream) {
+        EXPECT_DONE(cudaMemcpyAsync(to, from, 64, kind, stream));
+    });
+    expect_source_taken(device, [](int* to, int* from, cudaStream_t stream) {
+        EXPECT_DONE(cudaMemcpy2DAsync(to, 16, from, 16, 16, 4, kind, stream));
+    });
+    expect_source_taken(device, [](int* to, int* from, cudaStream_t stream) {
+        const cudaMemcpy3DParms params = box_of(to, from, kind);
+        EXPECT_DONE(cudaMemcpy3DAsync(&params, stream));
+    });
+    EXPECT_DONE(cudaFree(device));
+}
+
+TEST_F(CudaMemory, OfTheProgramHasWhatWasCopiedToItWhenTheCallReturns) {
+    int* device = nullptr;
+    ASSERT_DONE(cudaMalloc(&device, bytes));
+    for (const cudaMemcpyKind kind : {cudaMemcpyDeviceToHost, cudaMemcpyDefault}) {
+        expect_complete(device, [=](int* to, int* from, cudaStream_t stream) {
+            EXPECT_DONE(cudaMemcpyAsync(to, from, 64, kind, stream));
+        });
+        expect_complete(device, [=](int* to, int* from, cudaStream_t stream) {
+            EXPECT_DONE(cudaMemcpy2DAsync(to, 16, from, 16, 16, 4, kind, stream));
+        });
+        expect_complete(device, [=](int* to, int* from, cudaStream_t stream) {
+            const cudaMemcpy3DParms params = box_of(to, from, kind);
+            EXPECT_DONE(cudaMemcpy3DAsync(&params, stream));
+        });
+    }
+    expect_complete(device, [](int* to, int* from, cudaStream_t stream) {
+        EXPECT_DONE(cudaMemcpyPeerAsync(to, 0, from, 0, 64, stream));
+    });
+    EXPECT_DONE(cudaFree(device));
+}
+
 TEST_F(CudaMemory, IsFilled) {
     char* memory = nullptr;
     ASSERT_DONE(cudaMalloc(&memory, bytes));

@@ -97,6 +97,236 @@ TEST_F(Copy, RunsBesideTheKernelsOfOtherStreams) {
     kernels.synchronize();
 }
 
+/// What a copy owes its caller when the call returns.
+class CopyOrder : public Copy {
+  protected:
+    static constexpr std::size_t bytes = 4 * page;
+    static constexpr std::size_t width = 100, height = 30; ///< of rows
+
+    /// Copies @count bytes in all, in stream_.
+    struct form {
+        const char* name;
+        std::size_t count;
+        hmmError_t (*copy)(void* to, const void* from, hmmMemcpyKind kind, hmmStream_t stream);
+    };
+    static constexpr form forms[] = {
+        {"a few bytes", 100,
+         [](void* to, const void* from, hmmMemcpyKind kind, hmmStream_t stream) {
+             return hmmMemcpyAsync(to, from, 100, kind, stream);
+         }},
+        {"pages", bytes,
+         [](void* to, const void* from, hmmMemcpyKind kind, hmmStream_t stream) {
+             return hmmMemcpyAsync(to, from, bytes, kind, stream);
+         }},
+        {"rows", width* height,
+         [](void* to, const void* from, hmmMemcpyKind kind, hmmStream_t stream) {
+             return hmmMemcpy2DAsync(to, width, from, width, width, height, kind, stream);
+         }},
+        {"a box", width* height,
+         [](void* to, const void* from, hmmMemcpyKind kind, hmmStream_t stream) {
+             hmmMemcpy3DParms params = {};
+             params.srcPtr = make_hmmPitchedPtr(const_cast<void*>(from), width, width, height / 3);
+             params.dstPtr = make_hmmPitchedPtr(to, width, width, height / 3);
+             params.extent = make_hmmExtent(width, height / 3, 3);
+             params.kind = kind;
+             return hmmMemcpy3DAsync(&params, stream);
+         }},
+    };
+    static constexpr form peers = {
+        "peers", bytes, [](void* to, const void* from, hmmMemcpyKind, hmmStream_t stream) {
+            return hmmMemcpyPeerAsync(to, 0, from, 0, bytes, stream);
+        }};
+
+    CopyOrder() {
+        EXPECT_EQ(hmmMalloc(&device_, bytes), hmmSuccess);
+        EXPECT_EQ(hmmMallocManaged(&managed_, bytes, hmmMemAttachGlobal), hmmSuccess);
+        EXPECT_EQ(hmmMallocHost(&pinned_, bytes), hmmSuccess);
+        EXPECT_EQ(hmmHostRegister(registered_, bytes, 0), hmmSuccess);
+    }
+    ~CopyOrder() override {
+        go_ = true;
+        EXPECT_EQ(hmmHostUnregister(registered_), hmmSuccess);
+        EXPECT_EQ(hmmFree(device_), hmmSuccess);
+        EXPECT_EQ(hmmFree(managed_), hmmSuccess);
+        EXPECT_EQ(hmmFreeHost(pinned_), hmmSuccess);
+        std::free(registered_);
+    }
+
+    /// Until go_, the stream does not go on; then it sets @memory to 2.
+    void hold(void* memory = nullptr) {
+        go_ = false;
+        hmm::launch(stream_, 1, [this, memory](std::size_t) {
+            while (!go_)
+                _mm_pause();
+            if (memory != nullptr) std::memset(memory, 2, bytes);
+        });
+    }
+    /// The call returns at once. What it copies is @found if the source has 1 in
+    /// front of the call, and 2 behind it.
+    void expect_at_return(const form& with, void* to, void* from, hmmMemcpyKind kind, int found) {
+        std::memset(to, 0, bytes);
+        std::memset(from, 1, bytes);
+        hold();
+        ASSERT_EQ(with.copy(to, from, kind, stream_.get()), hmmSuccess);
+        EXPECT_FALSE(stream_.idle()) << with.name;
+        std::memset(from, 2, bytes);
+        go_ = true;
+        stream_.synchronize();
+        EXPECT_EQ(std::count(bytes_at(to), bytes_at(to) + with.count, found),
+                  static_cast<std::ptrdiff_t>(with.count))
+            << with.name;
+    }
+    /// The call returns when the copy is complete: it has what the work before it
+    /// wrote to @from.
+    void expect_complete(const form& with, void* to, void* from, hmmMemcpyKind kind) {
+        std::memset(to, 0, bytes);
+        std::memset(from, 1, bytes);
+        hold(from);
+        std::thread other([this, caller = gettid()] {
+            EXPECT_TRUE(falls_asleep(caller));
+            go_ = true;
+        });
+        EXPECT_EQ(with.copy(to, from, kind, stream_.get()), hmmSuccess);
+        EXPECT_EQ(std::count(bytes_at(to), bytes_at(to) + with.count, 2),
+                  static_cast<std::ptrdiff_t>(with.count))
+            << with.name;
+        other.join();
+        stream_.synchronize();
+    }
+    static const unsigned char* bytes_at(const void* memory) {
+        return static_cast<const unsigned char*>(memory);
+    }
+
+    const hmm::stream stream_;
+    std::atomic<bool> go_ = false;
+    void *device_ = nullptr, *managed_ = nullptr, *pinned_ = nullptr;
+    std::vector<unsigned char> pageable_ = std::vector<unsigned char>(bytes),
+                               other_ = std::vector<unsigned char>(bytes);
+    /// Whole pages: valgrind takes a question about others for an access.
+    void* const registered_ = std::aligned_alloc(4096, bytes);
+};
+
+TEST_F(CopyOrder, TheSourceInPageableMemoryIsTakenWhenTheCallReturns) {
+    for (const form& each : forms)
+        for (void* const to : {device_, managed_})
+            expect_at_return(each, to, pageable_.data(), hmmMemcpyHostToDevice, 1);
+    char stack[bytes];
+    expect_at_return(forms[1], device_, stack, hmmMemcpyHostToDevice, 1);
+}
+
+TEST_F(CopyOrder, ACopyToPageableMemoryIsCompleteWhenTheCallReturns) {
+    for (const form& each : forms)
+        for (const hmmMemcpyKind kind : {hmmMemcpyDeviceToHost, hmmMemcpyDefault})
+            for (void* const from : {device_, managed_})
+                expect_complete(each, pageable_.data(), from, kind);
+    expect_complete(peers, pageable_.data(), device_, hmmMemcpyDefault);
+}
+
+TEST_F(CopyOrder, ACopyBetweenMemoriesOfTheHostIsCompleteWhenTheCallReturns) {
+    for (const form& each : forms)
+        for (const hmmMemcpyKind kind : {hmmMemcpyHostToHost, hmmMemcpyDefault}) {
+            expect_complete(each, other_.data(), pageable_.data(), kind);
+            expect_complete(each, pinned_, pageable_.data(), kind);
+            expect_complete(each, pageable_.data(), pinned_, kind);
+            expect_complete(each, registered_, pinned_, kind);
+        }
+}
+
+/// The device can write pageable memory, too: a copy of unknown direction has
+/// what the stream wrote before it.
+TEST_F(CopyOrder, OfUnknownDirectionComesBehindWhatTheDeviceWrites) {
+    for (const form& each : forms)
+        expect_complete(each, device_, pageable_.data(), hmmMemcpyDefault);
+    expect_complete(peers, device_, pageable_.data(), hmmMemcpyDefault);
+}
+
+TEST_F(CopyOrder, MemoryThatTheLibraryKnowsIsUsedInTheOrderOfTheStream) {
+    for (const form& each : forms) {
+        for (void* const from : {pinned_, managed_, registered_})
+            for (const hmmMemcpyKind kind : {hmmMemcpyHostToDevice, hmmMemcpyDefault})
+                expect_at_return(each, device_, from, kind, 2);
+        for (void* const to : {pinned_, managed_, registered_})
+            for (const hmmMemcpyKind kind : {hmmMemcpyDeviceToHost, hmmMemcpyDefault})
+                expect_at_return(each, to, device_, kind, 2);
+    }
+}
+
+TEST_F(CopyOrder, MemoryThatTheProgramCallsTheDevicesIsUsedInTheOrderOfTheStream) {
+    for (const form& each : forms) {
+        expect_at_return(each, other_.data(), pageable_.data(), hmmMemcpyDeviceToDevice, 2);
+        expect_at_return(each, other_.data(), pinned_, hmmMemcpyHostToDevice, 2);
+        expect_at_return(each, pinned_, other_.data(), hmmMemcpyDeviceToHost, 2);
+    }
+}
+
+TEST_F(CopyOrder, FillsDoNotWait) {
+    hold();
+    EXPECT_EQ(hmmMemsetAsync(pageable_.data(), 7, bytes, stream_.get()), hmmSuccess);
+    EXPECT_EQ(pageable_[0], 0);
+    go_ = true;
+    stream_.synchronize();
+    EXPECT_EQ(pageable_[bytes - 1], 7);
+}
+
+/// Staged sources are bounded: those that do not fit are waited for.
+TEST_F(CopyOrder, MoreThanCanBeStagedIsCopiedAllTheSame) {
+    constexpr std::size_t part = 1 << 20;
+    constexpr std::size_t parts = 40;
+    void* all = nullptr;
+    ASSERT_EQ(hmmMalloc(&all, part * parts), hmmSuccess);
+    std::vector<unsigned char> source(part);
+    hold();
+    std::thread other([this, caller = gettid()] {
+        EXPECT_TRUE(falls_asleep(caller));
+        go_ = true;
+    });
+    for (std::size_t i = 0; i < parts; i++) {
+        std::fill(source.begin(), source.end(), static_cast<unsigned char>(i + 1));
+        ASSERT_EQ(hmmMemcpyAsync(static_cast<char*>(all) + i * part, source.data(), part,
+                                 hmmMemcpyHostToDevice, stream_.get()),
+                  hmmSuccess);
+    }
+    EXPECT_TRUE(go_) << "nothing waited";
+    other.join();
+    std::vector<unsigned char> large(part * 5, 77);
+    EXPECT_EQ(hmmMemcpyAsync(all, large.data(), large.size(), hmmMemcpyHostToDevice, stream_.get()),
+              hmmSuccess);
+    EXPECT_TRUE(stream_.idle());
+    for (std::size_t i = 0; i < parts; i++)
+        EXPECT_EQ(bytes_at(all)[(i + 1) * part - 1], i < 5 ? 77 : i + 1) << i;
+    EXPECT_EQ(hmmFree(all), hmmSuccess);
+}
+
+TEST_F(CopyOrder, ADeviceThatFailedEndsTheWait) {
+    NEEDS_FAILURES();
+    int* volatile nowhere = nullptr;
+    hmm::launch(stream_, 1, [to = nowhere](std::size_t) { *to = 1; });
+    EXPECT_EQ(
+        hmmMemcpyAsync(pageable_.data(), device_, bytes, hmmMemcpyDeviceToHost, stream_.get()),
+        hmmErrorIllegalAddress);
+    EXPECT_EQ(hmmDeviceReset(), hmmSuccess);
+}
+
+TEST_F(CopyOrder, HostFunctionsMayNotCopy) {
+    hmmError_t code = hmmSuccess;
+    stream_.call_host([&] {
+        code =
+            hmmMemcpyAsync(pageable_.data(), device_, bytes, hmmMemcpyDeviceToHost, stream_.get());
+    });
+    stream_.synchronize();
+    EXPECT_EQ(code, hmmErrorNotPermitted);
+}
+
+TEST_F(CopyOrder, FromNowhereIsTheDevicesFault) {
+    NEEDS_FAILURES();
+    void* const hole = mmap(nullptr, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(hole, MAP_FAILED);
+    munmap(hole, page);
+    EXPECT_EQ(hmmMemcpyAsync(device_, hole, page, hmmMemcpyHostToDevice, stream_.get()),
+              hmmErrorIllegalAddress);
+    EXPECT_EQ(hmmDeviceReset(), hmmSuccess);
+}
+
 TEST_F(Copy, BadArgumentsAreErrorsAndCopyNothing) {
     int a = 1, b = 2;
     void* const end = reinterpret_cast<void*>(~std::uintptr_t{0} - 1);

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "copy_order.hpp"
+
+#include "memory_range.hpp"
+
+#include <algorithm>
+
+namespace hmmrt {
+namespace {
+
+enum class copy_memory : std::uint8_t { pageable, pinned, of_device };
+
+struct known_part {
+    copy_memory kind;
+    std::uint64_t end;
+};
+
+/// What the library knows of an address; it does not know where other memory
+/// ends.
+known_part find_part(std::uint64_t address) {
+    process& program = process::get();
+    const void* const ptr = reinterpret_cast<const void*>(address);
+    if (const std::uint64_t end = program.registered().end_of(ptr); end != 0)
+        return {copy_memory::pinned, end};
+    if (const auto given = program.managed().find(ptr))
+        return {given->kind == memory_kind::host ? copy_memory::pinned : copy_memory::of_device,
+                given->begin + given->bytes};
+    if (const auto mapped = program.reserved().find(address))
+        return {mapped->location.type == hmmMemLocationTypeDevice ||
+                        mapped->type == hmmMemAllocationTypeManaged
+                    ? copy_memory::of_device
+                    : copy_memory::pinned,
+                mapped->mapping.end()};
+    return {copy_memory::pageable, ~std::uint64_t{0}};
+}
+
+/// Memory of which a part is pageable counts as pageable.
+copy_memory memory_of(const copy_side& side) {
+    const auto begin = reinterpret_cast<std::uint64_t>(side.begin);
+    copy_memory found = copy_memory::of_device;
+    for (std::uint64_t at = begin; at < begin + side.bytes;) {
+        const known_part part = find_part(at);
+        found = std::min(found, part.kind);
+        at = part.end;
+    }
+    return found;
+}
+
+/// A buffer for a source that the calling thread can read. What is not mapped is
+/// the device's fault, and not one of this thread.
+staged_bytes buffer_for(const copy_side& from, std::size_t bytes) {
+    const page_range pages = pages_around(from.begin, from.bytes);
+    if (bytes > staged_bytes::most_of_a_copy || !sys::is_mapped(pages.addr, pages.len)) return {};
+    return staged_bytes::take(bytes);
+}
+
+} // namespace
+
+copy_start start_of(hmmMemcpyKind kind, const copy_side& to, const copy_side& from,
+                    std::size_t bytes) {
+    const bool to_device = kind == hmmMemcpyHostToDevice || kind == hmmMemcpyDeviceToDevice;
+    const bool from_device = kind == hmmMemcpyDeviceToHost || kind == hmmMemcpyDeviceToDevice;
+    const copy_memory target = to_device ? copy_memory::of_device : memory_of(to);
+    const copy_memory source = from_device ? copy_memory::of_device : memory_of(from);
+    const bool between_hosts = target != copy_memory::of_device && source != copy_memory::of_device;
+    copy_start start;
+    if (between_hosts || target == copy_memory::pageable) {
+        start.wait = true;
+    } else if (source == copy_memory::pageable) {
+        if (to_device) start.staged = buffer_for(from, bytes);
+        start.wait = !start.staged;
+    }
+    return start;
+}
+
+void launch_copy(stream_user& where, std::uint64_t items, hmmRangeFunction_t run,
+                 copy_closure::pointer closure, bool wait) {
+    work_request request;
+    request.kind = entry_kind::serial;
+    request.items = items;
+    request.function = run;
+    request.destroy = copy_closure::destroy;
+    request.closure = closure.get();
+    if (wait) request.records = make_own_shared<event_point>();
+    where.launch(request);
+    static_cast<void>(closure.release()); // the launch now owns the closure
+    if (wait) where.get_device().synchronize(*request.records);
+}
+
+} // namespace hmmrt
