@@ -126,22 +126,29 @@ void registered_memory::add_without_lock(const void* ptr, std::size_t bytes, uns
 
 void registered_memory::remove(const void* ptr) {
     const std::lock_guard lock(lock_);
-    const auto found = table_.find(reinterpret_cast<std::uint64_t>(ptr));
-    if (found == table_.end() || !found->second.ready)
+    const auto found = holding(ptr);
+    if (found != table_.end() && found->first != reinterpret_cast<std::uint64_t>(ptr))
+        throw failure(hmmErrorInvalidValue, "registered memory, but not its start");
+    if (found == table_.end())
         throw failure(hmmErrorHostMemoryNotRegistered,
                       hmmGetErrorString(hmmErrorHostMemoryNotRegistered));
     if (found->second.locked) unlock(own_pages(found->first, found->second.bytes));
     table_.erase(found);
 }
 
-std::optional<registered_memory::table::value_type> registered_memory::find(const void* ptr) const {
+/// The registration that contains the address and is ready.
+registered_memory::table::const_iterator registered_memory::holding(const void* ptr) const {
     const auto at = reinterpret_cast<std::uint64_t>(ptr);
-    const std::lock_guard lock(lock_);
     const auto next = table_.upper_bound(at);
-    if (next == table_.begin()) return std::nullopt;
+    if (next == table_.begin()) return table_.end();
     const auto found = std::prev(next);
-    if (!found->second.ready || at - found->first >= found->second.bytes) return std::nullopt;
-    return *found;
+    return found->second.ready && at - found->first < found->second.bytes ? found : table_.end();
+}
+
+std::optional<registered_memory::table::value_type> registered_memory::find(const void* ptr) const {
+    const std::lock_guard lock(lock_);
+    const auto found = holding(ptr);
+    return found != table_.end() ? std::optional(*found) : std::nullopt;
 }
 
 std::optional<unsigned> registered_memory::flags_of(const void* ptr) const {

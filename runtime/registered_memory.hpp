@@ -52,6 +52,7 @@ class registered_memory {
     };
     using table = std::pmr::map<std::uint64_t, registration>;
 
+    table::const_iterator holding(const void* ptr) const;
     std::optional<table::value_type> find(const void* ptr) const;
     bool overlaps(std::uint64_t begin, std::size_t bytes) const;
     page_range own_pages(std::uint64_t begin, std::size_t bytes) const;

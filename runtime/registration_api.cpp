@@ -2,6 +2,8 @@
 // The C interface: registered memory.
 #include "memory_range.hpp"
 
+#include <initializer_list>
+
 namespace hmmrt {
 namespace {
 
@@ -16,6 +18,9 @@ void register_memory(const void* ptr, std::size_t bytes, unsigned flags) {
     const page_range all = pages_around(ptr, bytes);
     require(!process::get().reserved().is_reserved({all.addr, all.len}),
             "memory objects cannot be registered");
+    for (const std::size_t at : {std::size_t{0}, bytes - 1})
+        require(!process::get().managed().find(static_cast<const char*>(ptr) + at),
+                "memory that the library has allocated");
     const auto bring_back = [](const page_range& pages) noexcept {
         process::get().where().migrate_back(pages.addr, pages.len);
     };
@@ -26,16 +31,15 @@ void register_memory(const void* ptr, std::size_t bytes, unsigned flags) {
 
 /// Memory of hmmHostAlloc() stays registered until it is freed.
 void unregister_memory(void* ptr) {
-    const auto given = process::get().managed().find(ptr);
-    if (given && given->kind == memory_kind::host)
-        throw failure(hmmErrorHostMemoryNotRegistered, "memory of hmmHostAlloc()");
+    require(ptr != nullptr, "memory is NULL");
+    require(!process::get().managed().find(ptr), "memory that the library has allocated");
     process::get().registered().remove(ptr);
 }
 
 unsigned flags_of(const void* ptr) {
     const auto flags = process::get().registered().flags_of(ptr);
     require(flags.has_value(), "the memory is not registered");
-    return *flags;
+    return *flags | hmmHostRegisterMapped;
 }
 
 } // namespace

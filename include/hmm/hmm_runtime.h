@@ -663,6 +663,7 @@ HMM_API hmmError_t hmmFree(void* memory);
  *
  * hmmErrorHostMemoryAlreadyRegistered if a byte of the range is registered or
  * is being registered by another thread; two registrations may share a page.
+ * hmmErrorInvalidValue for memory that the library has allocated.
  * hmmErrorMemoryAllocation if RLIMIT_MEMLOCK does not allow it, and
  * hmmErrorNotPermitted if RLIMIT_MEMLOCK is 0; nothing has migrated then. On the
  * cpu device, where nothing migrates, the limit is no error.
@@ -680,7 +681,8 @@ HMM_API hmmError_t hmmHostRegister(void* ptr, size_t bytes, unsigned int flags);
  * that another registration shares and those that the program had locked before
  * it registered them. A lock that the program took after registration cannot be
  * distinguished and is removed too. hmmErrorHostMemoryNotRegistered if @ptr is
- * not the start of a registration.
+ * not in registered memory; hmmErrorInvalidValue if it is not its start, and for
+ * memory that the library has allocated.
  */
 HMM_API hmmError_t hmmHostUnregister(void* ptr);
 /*
@@ -689,8 +691,8 @@ HMM_API hmmError_t hmmHostUnregister(void* ptr);
  */
 HMM_API hmmError_t hmmHostGetDevicePointer(void** device, void* host, unsigned int flags);
 /*
- * Gets the flags with which the memory at @ptr was registered;
- * hmmErrorInvalidValue if it is not registered.
+ * Gets the flags with which the memory at @ptr was registered, and always
+ * hmmHostRegisterMapped; hmmErrorInvalidValue if it is not registered.
  */
 HMM_API hmmError_t hmmHostGetFlags(unsigned int* flags, void* ptr);
 

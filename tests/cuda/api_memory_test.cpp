@@ -34,7 +34,7 @@ TEST_F(CudaMemory, OfEachKindIsUsedByTheDevice) {
     EXPECT_DONE(cudaMalloc(&device, bytes));
     EXPECT_DONE(cudaMallocManaged(&managed, bytes));
     EXPECT_DONE(cudaMallocHost(&host, bytes));
-    EXPECT_DONE(cudaHostAlloc(&pinned, bytes, cudaHostAllocMapped | cudaHostAllocPortable));
+    EXPECT_DONE(cudaHostAlloc(&pinned, bytes, cudaHostAllocPortable));
     for (int* memory : {device, managed, host, pinned}) {
         ASSERT_NE(memory, nullptr);
         std::iota(memory, memory + 16, 0);
@@ -47,6 +47,8 @@ TEST_F(CudaMemory, OfEachKindIsUsedByTheDevice) {
     EXPECT_EQ(mapped, pinned);
     EXPECT_DONE(cudaHostGetFlags(&flags, pinned));
     EXPECT_EQ(flags, unsigned{cudaHostAllocMapped | cudaHostAllocPortable});
+    EXPECT_REFUSED(cudaHostRegister(device, bytes, 0), cudaErrorInvalidValue);
+    EXPECT_REFUSED(cudaHostUnregister(pinned), cudaErrorInvalidValue);
     EXPECT_DONE(cudaFree(device));
     EXPECT_DONE(cudaFree(managed));
     EXPECT_DONE(cudaFreeHost(host));

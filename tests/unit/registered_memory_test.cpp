@@ -87,9 +87,26 @@ TEST_F(Registered, APageIsUnlockedWithTheLastThatSharesIt) {
 TEST_F(Registered, OnlyWhatWasRegisteredIsUnregistered) {
     EXPECT_EQ(hmmHostUnregister(memory().data()), hmmErrorHostMemoryNotRegistered);
     EXPECT_EQ(add(0, page), hmmSuccess);
-    EXPECT_EQ(hmmHostUnregister(&memory()[1]), hmmErrorHostMemoryNotRegistered);
+    EXPECT_EQ(hmmHostUnregister(&memory()[1]), hmmErrorInvalidValue);
+    EXPECT_EQ(hmmHostUnregister(&memory()[page]), hmmErrorHostMemoryNotRegistered);
+    EXPECT_EQ(hmmHostUnregister(nullptr), hmmErrorInvalidValue);
     EXPECT_EQ(remove(0), hmmSuccess);
     EXPECT_EQ(hmmHostUnregister(memory().data()), hmmErrorHostMemoryNotRegistered);
+}
+
+TEST_F(Registered, MemoryOfTheLibraryIsNot) {
+    char *device = nullptr, *managed = nullptr, *host = nullptr;
+    ASSERT_EQ(hmmMalloc(&device, page), hmmSuccess);
+    ASSERT_EQ(hmmMallocManaged(&managed, page), hmmSuccess);
+    ASSERT_EQ(hmmMallocHost(&host, page), hmmSuccess);
+    for (char* const each : {device, managed, host}) {
+        EXPECT_EQ(hmmHostRegister(each, page, 0), hmmErrorInvalidValue);
+        EXPECT_EQ(hmmHostRegister(each + 1, 1, 0), hmmErrorInvalidValue);
+        EXPECT_EQ(hmmHostUnregister(each), hmmErrorInvalidValue);
+    }
+    EXPECT_EQ(hmmFree(device), hmmSuccess);
+    EXPECT_EQ(hmmFree(managed), hmmSuccess);
+    EXPECT_EQ(hmmFreeHost(host), hmmSuccess);
 }
 
 TEST_F(Registered, AFailedLockLeavesNothingBehindAndNamesTheLimit) {
@@ -359,13 +376,12 @@ TEST_F(Registered, ArgumentsAreChecked) {
 }
 
 TEST_F(Registered, PointersIntoItHaveFlagsAndAreGoodOnDevices) {
-    constexpr unsigned all =
-        hmmHostRegisterPortable | hmmHostRegisterMapped | hmmHostRegisterReadOnly;
-    EXPECT_EQ(add(16, 32, all), hmmSuccess);
+    constexpr unsigned some = hmmHostRegisterPortable | hmmHostRegisterReadOnly;
+    EXPECT_EQ(add(16, 32, some), hmmSuccess);
     unsigned flags = 0;
     void* pointer = nullptr;
     EXPECT_EQ(hmmHostGetFlags(&flags, &memory()[47]), hmmSuccess);
-    EXPECT_EQ(flags, all);
+    EXPECT_EQ(flags, some | hmmHostRegisterMapped);
     EXPECT_EQ(hmmHostGetDevicePointer(&pointer, &memory()[20], 0), hmmSuccess);
     EXPECT_EQ(pointer, &memory()[20]);
     EXPECT_EQ(hmmHostGetDevicePointer(&pointer, &memory()[20], 1), hmmErrorInvalidValue);

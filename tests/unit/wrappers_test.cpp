@@ -131,9 +131,10 @@ TEST_F(Wrappers, ManagedMemoryIsGivenBackByItsLastOwner) {
 TEST_F(Wrappers, RegisteredFlagsAreOfTheMemoryThatThePointerIsInto) {
     const hmm::registered_memory plain(page_at(0)), read_only(page_at(1), hmmHostRegisterReadOnly);
     const std::byte* const first = page_at(0).data();
-    EXPECT_EQ(hmm::registered_flags(first + page - 1), hmmHostRegisterDefault);
-    EXPECT_EQ(hmm::registered_flags(first + page), hmmHostRegisterReadOnly);
-    EXPECT_EQ(hmm::registered_flags(first + 2 * page - 1), hmmHostRegisterReadOnly);
+    EXPECT_EQ(hmm::registered_flags(first + page - 1), hmmHostRegisterMapped);
+    constexpr unsigned both = hmmHostRegisterReadOnly | hmmHostRegisterMapped;
+    EXPECT_EQ(hmm::registered_flags(first + page), both);
+    EXPECT_EQ(hmm::registered_flags(first + 2 * page - 1), both);
     expect_error(hmmErrorInvalidValue, "registered_flags",
                  [=] { static_cast<void>(hmm::registered_flags(first + 2 * page)); });
 }
