@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <span>
 
 namespace hmmrt {
@@ -21,13 +22,36 @@ void check_attribute(const void* data, std::size_t size, hmmMemRangeAttribute at
             list ? "the size is no multiple of 4" : "the size is not 4");
 }
 
-hmmrt_range_attributes query(const void* ptr, std::size_t bytes) {
-    const page_range pages = pages_around(ptr, bytes);
+hmmrt_range_attributes query_kernel(std::uint64_t begin, std::uint64_t end) {
     hmmrt_range_attributes request = {};
-    request.addr = pages.addr;
-    request.len = pages.len;
+    request.addr = begin;
+    request.len = end - begin;
     check_memory_call("attributes", process::get().where().get_range_attributes(request));
     return request;
+}
+
+/// The last prefetch that was requested, if it is the same for all parts.
+std::uint32_t last_prefetch_of(std::span<const requested_prefetch> parts) {
+    std::optional<std::uint32_t> common;
+    for (const requested_prefetch& part : parts) {
+        const std::uint32_t location = part.location != HMMRT_LOCATION_NONE
+                                           ? part.location
+                                           : query_kernel(part.begin, part.end).out_last_prefetch;
+        if (common.value_or(location) != location) return HMMRT_LOCATION_NONE;
+        common = location;
+    }
+    return common.value_or(HMMRT_LOCATION_NONE);
+}
+
+hmmrt_range_attributes query(const void* ptr, std::size_t bytes) {
+    const page_range pages = pages_around(ptr, bytes);
+    const std::uint64_t end = pages.addr + pages.len;
+    // before the kernel is asked: what is done then is known there
+    const auto parts = process::get().prefetches().parts_of(pages.addr, end);
+    hmmrt_range_attributes found = query_kernel(pages.addr, end);
+    if (parts.front().location != HMMRT_LOCATION_NONE)
+        found.out_last_prefetch = last_prefetch_of(parts);
+    return found;
 }
 
 void list_accessed_by(std::span<int> out, std::uint32_t mask) {

@@ -241,6 +241,7 @@ void device::reset() {
             session_ = nullptr;
         }
         if (old) old->stop();
+        owner_.prefetches().forget_done();
         owner_.reserved().forget_device(id_);
         owner_.forget_streams(*this);
     }

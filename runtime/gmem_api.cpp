@@ -77,7 +77,7 @@ void queue_prefetch(unsigned long addr, std::size_t bytes, int hnid, hmmStream_t
     const hmmMemLocation where = location_of(hnid);
     stream_user in(stream);
     if (bytes == 0) return;
-    in.launch(prefetch_of(pointer_to(addr), bytes, location_id(where, &in.get_device())));
+    launch_prefetch(in, prefetch_of(pointer_to(addr), bytes, location_id(where, &in.get_device())));
 }
 
 void free_now(unsigned long addr, std::size_t bytes, int& number) {

@@ -60,8 +60,12 @@ void queue_prefetches(const ranges& all, const destinations& to, bool discard, h
         work.push_back(prefetch_of(all.ptrs[i], all.sizes[i],
                                    location_id(to.locations[at], &where.get_device())));
     }
-    for (const work_request& each : work)
-        where.launch(each);
+    for (const work_request& each : work) {
+        if (each.kind == entry_kind::prefetch)
+            launch_prefetch(where, each);
+        else
+            where.launch(each);
+    }
 }
 
 void queue_discards(const ranges& all, hmmStream_t stream) {
@@ -107,7 +111,7 @@ hmmError_t hmmMemPrefetchAsync(const void* ptr, size_t bytes, hmmMemLocation loc
         require(flags == 0, "flags are not 0");
         stream_user where(stream);
         const std::uint32_t to = location_id(location, &where.get_device());
-        where.launch(prefetch_of(ptr, bytes, to));
+        launch_prefetch(where, prefetch_of(ptr, bytes, to));
     });
 }
 

@@ -12,6 +12,7 @@
 #include "machine.hpp"
 #include "managed_memory.hpp"
 #include "memory_pool.hpp"
+#include "queued_prefetches.hpp"
 #include "registered_memory.hpp"
 #include "virtual_memory.hpp"
 
@@ -53,6 +54,7 @@ class process : public in_own_memory {
 
     managed_memory& managed() { return managed_; }
     registered_memory& registered() { return registered_; }
+    queued_prefetches& prefetches() { return prefetches_; }
     pool_table& pools() { return pools_; }
     virtual_memory& reserved() { return reserved_; }
     /// Serialises checks and changes of peer access.
@@ -75,6 +77,7 @@ class process : public in_own_memory {
     std::optional<bool> strict_;
     managed_memory managed_;
     registered_memory registered_;
+    queued_prefetches prefetches_;
     pool_table pools_;
     virtual_memory reserved_;
     std::mutex peer_lock_;

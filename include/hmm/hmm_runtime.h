@@ -485,7 +485,10 @@ typedef enum hmmMemRangeAttribute {
      * hmmInvalidDeviceId
      */
     hmmMemRangeAttributeAccessedBy = 3,
-    /* int: device number or hmmCpuDeviceId */
+    /*
+     * int: device number or hmmCpuDeviceId, of the prefetch that was requested
+     * last, also if it is still queued
+     */
     hmmMemRangeAttributeLastPrefetchLocation = 4,
     /* hmmMemLocationType; Invalid if pages differ */
     hmmMemRangeAttributePreferredLocationType = 5,

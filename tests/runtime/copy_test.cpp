@@ -510,6 +510,10 @@ TEST_F(Copy, ABatchWithAMistakeMovesNothing) {
     EXPECT_EQ(batch(sizes, both, good, 3), hmmErrorInvalidValue);
     EXPECT_EQ(batch(sizes, both, good, 0), hmmErrorInvalidValue);
     EXPECT_EQ(batch(nullptr, both, good, 2), hmmErrorInvalidValue);
+    void* const no_memory[] = {memory, nullptr};
+    EXPECT_EQ(hmmMemPrefetchBatchAsync(no_memory, sizes, 2, both, good, 2, 0, nullptr),
+              hmmErrorInvalidValue);
+    EXPECT_EQ(hmmMemDiscardBatchAsync(no_memory, sizes, 2, 0, nullptr), hmmErrorInvalidValue);
     EXPECT_EQ(hmmMemPrefetchBatchAsync(ranges, sizes, 0, both, good, 1, 0, nullptr),
               hmmErrorInvalidValue);
     EXPECT_EQ(hmmMemPrefetchBatchAsync(ranges, sizes, 2, both, good, 2, 1, nullptr),

@@ -274,6 +274,49 @@ TEST_F(Stream, DestroyedWithEveryKindOfWorkPending) {
     EXPECT_EQ(hmmFree(managed), hmmSuccess);
 }
 
+int last_prefetch_of(const void* memory, std::size_t bytes) {
+    int location = 77;
+    EXPECT_EQ(hmmMemRangeGetAttribute(&location, sizeof(location),
+                                      hmmMemRangeAttributeLastPrefetchLocation, memory, bytes),
+              hmmSuccess);
+    return location;
+}
+
+TEST_F(Stream, TheLastPrefetchIsTheOneThatWasRequestedLast) {
+    constexpr std::size_t part = 64 << 10;
+    void* raw = nullptr;
+    ASSERT_EQ(hmmMallocManaged(&raw, 4 * part, hmmMemAttachGlobal), hmmSuccess);
+    const std::span memory(static_cast<unsigned char*>(raw), 4 * part);
+    const auto last = [&](std::size_t first, std::size_t count) {
+        return last_prefetch_of(&memory[first * part], count * part);
+    };
+    std::atomic<bool> go = false;
+    const hmm::stream one, other(hmmStreamNonBlocking);
+    hold(one, go);
+    EXPECT_EQ(last(0, 4), hmmInvalidDeviceId);
+    hmm::prefetch(memory, hmm::device(0), one);
+    EXPECT_EQ(last(0, 4), 0);
+    EXPECT_EQ(hmmMemPrefetchAsync(&memory[part], part, {hmmMemLocationTypeHost, 0}, 0, one.get()),
+              hmmSuccess);
+    EXPECT_EQ(last(0, 1), 0);
+    EXPECT_EQ(last(1, 1), hmmCpuDeviceId);
+    EXPECT_EQ(last(2, 2), 0);
+    EXPECT_EQ(last(0, 2), hmmInvalidDeviceId);
+    if (has_lanes(2)) {
+        hmm::prefetch(memory.last(part), hmm::host, other);
+        other.synchronize();
+        EXPECT_EQ(last(3, 1), hmmCpuDeviceId) << "requested later than what is queued";
+    }
+    EXPECT_EQ(hmmMemPrefetchAsync(nullptr, part, {hmmMemLocationTypeHost, 0}, 0, one.get()),
+              hmmErrorInvalidValue);
+    go = true;
+    one.synchronize();
+    EXPECT_EQ(last(0, 1), 0);
+    EXPECT_EQ(last(1, 1), hmmCpuDeviceId);
+    EXPECT_EQ(last(0, 2), hmmInvalidDeviceId);
+    EXPECT_EQ(hmmFree(raw), hmmSuccess);
+}
+
 TEST_F(Stream, AnEventThatIsDestroyedIsWaitedForToItsEnd) {
     const hmm::stream one, other;
     std::atomic<bool> go = false, ran = false;
